@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Entry points of the data plane: one XDP program per side, and what the daemon runs. All the work is in
+ * include/, one concern a header.
+ */
+#include "include/export.h"
+#include "include/offer.h"
+#include "include/private_side.h"
+#include "include/public_side.h"
+#include "include/sweep.h"
+
+SEC("xdp")
+int gateway_private(struct xdp_md *ctx)
+{
+	return private_side(ctx);
+}
+
+SEC("xdp")
+int gateway_public(struct xdp_md *ctx)
+{
+	return public_side(ctx, false);
+}
+
+/* Entered from gateway_private by tail call. */
+SEC("xdp")
+int gateway_hairpin(struct xdp_md *ctx)
+{
+	return public_side(ctx, true);
+}
+
+/* XDP, so that it runs with softirqs off like the packets whose stripes it takes. */
+SEC("xdp")
+int sweep(struct xdp_md *ctx)
+{
+	return sweep_run(ctx);
+}
+
+SEC("syscall")
+int offer_reservation(struct reservation_request *request)
+{
+	request->error = offer_run(request);
+	return 0;
+}
+
+SEC("syscall")
+int extend_reservation(struct reservation_request *request)
+{
+	request->error = extend_run(request);
+	return 0;
+}
+
+SEC("syscall")
+int withdraw_reservation(struct reservation_request *request)
+{
+	request->error = withdraw_run(request);
+	return 0;
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the data plane says itself: ARP answers for addresses that are on no interface, and ICMP errors (RFC 792,
+ * RFC 1812 §4.3.2) to the sender of a packet that cannot pass. Answers are redirected to the interface that the
+ * question came from; XDP_TX would be lost on veth.
+ */
+#pragma once
+
+#include "packet.h"
+#include "verdict.h"
+
+#define ICMP_PER_TICK	    256 /* errors sent by each CPU: about 1,000 a second (RFC 1812 §4.3.2.8) */
+#define ICMP_EMBEDDED	    8	/* bytes quoted behind the IP header */
+#define ICMP_ERROR_TTL	    64
+#define ICMP_ERROR_OVERHEAD (sizeof(struct iphdr) + sizeof(struct icmphdr))
+
+struct arp_ipv4 {
+	__u16 hardware;
+	__u16 protocol;
+	__u8 hardware_length;
+	__u8 protocol_length;
+	__u16 operation;
+	__u8 sender_mac[6];
+	__u8 sender[4];
+	__u8 target_mac[6];
+	__u8 target[4];
+};
+
+/* REASON_NONE when the answer is in the frame, else the kernel's business. */
+__noinline enum reason arp_answer(struct xdp_md *ctx)
+{
+	struct ethhdr *eth = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	struct arp_ipv4 *arp = (void *)(eth + 1);
+	__u32 ifindex = ctx->ingress_ifindex, target;
+	struct interface *interface;
+	struct address *address;
+
+	if ((void *)(arp + 1) > end)
+		return REASON_DROP_MALFORMED;
+	if (arp->hardware != bpf_htons(1) || arp->protocol != bpf_htons(ETH_P_IP) ||
+	    arp->operation != bpf_htons(1))
+		return REASON_TO_GATEWAY;
+	__builtin_memcpy(&target, arp->target, 4);
+	address = bpf_map_lookup_elem(&address_table, &target);
+	interface = bpf_map_lookup_elem(&interface_table, &ifindex);
+	if (!address || address->local || !interface)
+		return REASON_TO_GATEWAY;
+	arp->operation = bpf_htons(2);
+	__builtin_memcpy(arp->target_mac, arp->sender_mac, 6);
+	__builtin_memcpy(arp->target, arp->sender, 4);
+	__builtin_memcpy(arp->sender_mac, interface->mac, 6);
+	__builtin_memcpy(arp->sender, &target, 4);
+	__builtin_memcpy(eth->h_dest, eth->h_source, 6);
+	__builtin_memcpy(eth->h_source, interface->mac, 6);
+	return REASON_NONE;
+}
+
+struct icmp_error {
+	__u8 type;
+	__u8 code;
+	__u16 mtu; /* of the next hop, host byte order; 0 for other errors */
+};
+
+/* Turns the frame into an ICMP error to its sender; false when none is due or possible. */
+__noinline bool icmp_error_write(struct xdp_md *ctx, const struct packet *packet, struct icmp_error *error)
+{
+	__u32 ifindex = ctx->ingress_ifindex;
+	struct interface *interface = bpf_map_lookup_elem(&interface_table, &ifindex);
+	struct budget *budget = budget_get();
+	struct {
+		struct iphdr ip;
+		struct icmphdr icmp;
+	} out = {};
+	__u8 quote[60 + ICMP_EMBEDDED] = {};
+	struct ethhdr link;
+	__u32 length;
+	void *data, *end;
+
+	if (!packet || !error || !interface || !interface->address || !budget || budget->icmp >= ICMP_PER_TICK ||
+	    packet->kind == PACKET_ICMP_ERROR)
+		return false;
+	length = packet->l4 - ETH_HLEN + ICMP_EMBEDDED;
+	if (length < sizeof(struct iphdr) + ICMP_EMBEDDED || length > sizeof(quote))
+		return false;
+	if (bpf_xdp_load_bytes(ctx, 0, &link, sizeof(link)) || bpf_xdp_load_bytes(ctx, ETH_HLEN, quote, length))
+		return false;
+	out.icmp.type = error->type;
+	out.icmp.code = error->code;
+	out.icmp.un.frag.mtu = bpf_htons(error->mtu);
+	out.icmp.checksum = ~checksum_fold(
+		bpf_csum_diff(0, 0, (__be32 *)quote, sizeof(quote),
+			      bpf_csum_diff(0, 0, (__be32 *)&out.icmp, sizeof(out.icmp), 0)));
+	out.ip.version = 4;
+	out.ip.ihl = 5;
+	out.ip.tot_len = bpf_htons(ICMP_ERROR_OVERHEAD + length);
+	out.ip.ttl = ICMP_ERROR_TTL;
+	out.ip.protocol = IPPROTO_ICMP;
+	out.ip.saddr = interface->address;
+	out.ip.daddr = packet->tuple.source;
+	out.ip.check = ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&out.ip, sizeof(out.ip), 0));
+	if (bpf_xdp_adjust_head(ctx, -(int)ICMP_ERROR_OVERHEAD))
+		return false;
+	if (bpf_xdp_adjust_tail(ctx, (int)(ETH_HLEN + ICMP_ERROR_OVERHEAD + length) - (int)bpf_xdp_get_buff_len(ctx)))
+		return false;
+	data = (void *)(long)ctx->data;
+	end = (void *)(long)ctx->data_end;
+	if (data + ETH_HLEN + ICMP_ERROR_OVERHEAD > end)
+		return false;
+	__builtin_memcpy(((struct ethhdr *)data)->h_dest, link.h_source, 6);
+	__builtin_memcpy(((struct ethhdr *)data)->h_source, interface->mac, 6);
+	((struct ethhdr *)data)->h_proto = bpf_htons(ETH_P_IP);
+	__builtin_memcpy(data + ETH_HLEN, &out, sizeof(out));
+	budget->icmp++;
+	count_statistic(STATISTIC_ICMP_ERRORS_SENT);
+	return true;
+}
+
+/*
+ * Drops the packet for the reason and tells its sender why. Only senders inside are told, but for what path MTU
+ * discovery and traceroute need (RFC 4787 REQ-13, RFC 5508 REQ-8).
+ */
+static __always_inline int refuse(struct xdp_md *ctx, const struct packet *packet, enum reason reason,
+				  enum side side, __u8 type, __u8 code, __u16 mtu)
+{
+	struct icmp_error error = {.type = type, .code = code, .mtu = mtu};
+
+	reason_count(reason);
+	drop_sample(ctx, packet, reason, side);
+	if (icmp_error_write(ctx, packet, &error))
+		return bpf_redirect(ctx->ingress_ifindex, 0);
+	return XDP_DROP;
+}

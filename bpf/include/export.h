@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Types that Go needs and no map names: a mention keeps them in the object's type information.
+ */
+#pragma once
+
+#include "maps.h"
+
+struct exported {
+	enum reason reason;
+	enum phase phase;
+	enum origin origin;
+	enum tcp_state tcp_state;
+	enum side side;
+	enum statistic statistic;
+	enum address_kind address_kind;
+	enum sweep_table sweep_table;
+	enum event_type event_type;
+	struct claims claims;
+	struct endpoint endpoint;
+	struct claim_event claim_event;
+	struct drop_event drop_event;
+	struct sweep_request sweep_request;
+};
+
+const struct exported *exported __attribute__((unused));

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Opening and ending a session together with what it holds: index entries, mapping, filter entry. Everything
+ * here runs under the stripe of the private endpoint.
+ *
+ * Address-dependent filtering (RFC 4787 §5) asks whether a mapping has a session to a remote address, whatever
+ * the port. The first session of such a pair owns an index entry for it; later ones lean on that owner, which
+ * keeps its record (PHASE_HOLDING) until the last of them has ended.
+ */
+#pragma once
+
+#include "mapping.h"
+#include "reservation.h"
+#include "session.h"
+
+/* What a new session is made of. Next hops, stamps and deltas are filled in here. */
+struct flow {
+	__u32 private_address;
+	__u32 remote_address;
+	__u32 external_address;
+	__u16 private_port;
+	__u16 remote_port;
+	__u16 external_port;
+	__u8 protocol;
+	__u8 origin;
+	__u8 flags;
+	__u8 tcp_flags;
+	__u32 mapping;
+	__u32 generation;
+	__u32 name;
+	__u32 reservation; /* low half of its id; mapping is then its slot */
+};
+
+static __always_inline void session_fill(struct session *session, const struct flow *flow, __u32 tick)
+{
+	__u16 address = checksum_delta(flow->private_address, flow->external_address);
+	__u16 port = checksum_delta(flow->private_port, flow->external_port);
+
+	session->private_address = flow->private_address;
+	session->remote_address = flow->remote_address;
+	session->external_address = flow->external_address;
+	session->private_port = flow->private_port;
+	session->remote_port = flow->remote_port;
+	session->external_port = flow->external_port;
+	session->protocol = flow->protocol;
+	session->origin = flow->origin;
+	session->generation = flow->generation;
+	session->life.stamp = tick;
+	session->life.tcp = TCP_NONE;
+	if (flow->protocol == IPPROTO_TCP)
+		session->life.tcp = TCP_SYN;
+	session->life.version++;
+	session->address_delta = address;
+	/* An ICMP checksum covers no addresses. */
+	session->l4_delta = flow->protocol == IPPROTO_ICMP ? port : checksum_add(address, port);
+	session->next_hop_out = 0;
+	session->next_hop_in = 0;
+	session->flags = flow->flags;
+	session->mapping = flow->mapping;
+	session->filter = 0;
+	session->filter_users = flow->reservation;
+	session->opened = tick;
+	session->name = flow->name;
+}
+
+/* Takes part in the filter entry of (mapping, remote address); false when the index is full. */
+static __always_inline bool filter_join(__u32 number, struct session *session)
+{
+	struct session_key key = session_filter_key(session);
+	__u32 owner = session_find_slow(&key);
+	struct session *record;
+
+	if (owner) {
+		record = session_at(owner);
+		if (!record)
+			return false;
+		record->filter_users++;
+		session->filter = owner;
+		return true;
+	}
+	session->flags |= SESSION_FILTER_OWNER;
+	session->filter = number;
+	session->filter_users = 1;
+	if (index_insert(&session_index, session_place(&key), number))
+		return true;
+	session->flags &= ~SESSION_FILTER_OWNER;
+	session->filter = 0;
+	return false;
+}
+
+/* Leaves the filter entry; the owner may now have nobody left. */
+static __always_inline void filter_leave(struct session *session)
+{
+	struct session *owner = session->filter ? session_at(session->filter) : 0;
+
+	if (owner && owner->filter_users)
+		owner->filter_users--;
+}
+
+/* Ends a holding record on which no session leans any more. */
+static __always_inline void filter_end(__u32 number, struct session *session, __u32 tick)
+{
+	struct session_key key = session_filter_key(session);
+
+	index_remove(&session_index, session_place(&key), number);
+	session->life.stamp = tick;
+	session->life.phase = PHASE_RESTING;
+	count_statistic(STATISTIC_SESSIONS_FREED);
+}
+
+__noinline int session_end(__u32 number, struct session *session, const struct settings *settings, __u32 tick)
+{
+	struct session_key key;
+
+	if (!session || !settings)
+		return 0;
+	key = session_inside_key(session);
+	index_remove(&session_index, session_place(&key), number);
+	if (session->origin == ORIGIN_POOL) {
+		if (session->protocol != IPPROTO_TCP || !tcp_is_closing(session->life.tcp))
+			reservation_leave(session->mapping, session->filter_users);
+		key = session_outside_key(session);
+		index_remove(&session_index, session_place(&key), number);
+	} else {
+		mapping_release(session->mapping, settings, tick);
+	}
+	filter_leave(session);
+	if (session->flags & SESSION_FILTER_OWNER) {
+		if (session->filter_users) {
+			session->life.phase = PHASE_HOLDING;
+			return 0;
+		}
+		key = session_filter_key(session);
+		index_remove(&session_index, session_place(&key), number);
+	}
+	session->life.stamp = tick;
+	session->life.phase = PHASE_RESTING;
+	count_statistic(STATISTIC_SESSIONS_FREED);
+	return 1;
+}
+
+/* Opens the session; the caller has made sure that neither tuple is in use. */
+__noinline enum reason session_open(const struct flow *flow, const struct settings *settings, __u32 *number)
+{
+	__u32 tick = clock_tick();
+	struct session *session;
+	struct session_key key;
+
+	if (!flow || !settings || !number)
+		return REASON_DROP_INTERNAL;
+	*number = session_allocate(bpf_get_smp_processor_id());
+	session = session_at(*number);
+	if (!*number || !session)
+		return REASON_DROP_SESSION_TABLE_FULL;
+	session_fill(session, flow, tick);
+	session->life.phase = PHASE_LIVE;
+	count_statistic(STATISTIC_SESSIONS_OPENED);
+	key = session_inside_key(session);
+	if (!index_insert(&session_index, session_place(&key), *number))
+		goto full;
+	if (flow->origin == ORIGIN_POOL) {
+		key = session_outside_key(session);
+		if (!index_insert(&session_index, session_place(&key), *number))
+			goto full;
+		reservation_join(flow->mapping, flow->reservation);
+	} else if (settings->filtering == FILTER_ADDRESS_DEPENDENT && !filter_join(*number, session)) {
+		goto full;
+	}
+	return REASON_NONE;
+full:
+	/* The mapping is the caller's to release. */
+	key = session_inside_key(session);
+	index_remove(&session_index, session_place(&key), *number);
+	session->life.stamp = tick;
+	session->life.phase = PHASE_RESTING;
+	count_statistic(STATISTIC_SESSIONS_FREED);
+	*number = 0;
+	return REASON_DROP_SESSION_INDEX_FULL;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The last steps of a packet that has a session: judge it if the policy changed, note it in the session,
+ * translate it, and send it to its next hop or, where no frame can be redirected, through the kernel. Whatever
+ * fails here drops the packet: an untranslated one never leaves.
+ */
+#pragma once
+
+#include "answer.h"
+#include "chain.h"
+#include "next_hop.h"
+#include "reservation.h"
+#include "rewrite.h"
+
+/* Notes the packet in the session; the reservation hears when a session of its begins to close, or opens again. */
+static __always_inline void flow_touch(struct session *session, __u8 tcp_flags, enum direction direction, __u32 tick)
+{
+	bool closing = tcp_is_closing(session->life.tcp);
+
+	session_touch(session, tcp_flags, direction, tick);
+	if (session->origin != ORIGIN_POOL || closing == tcp_is_closing(session->life.tcp))
+		return;
+	if (closing)
+		reservation_join(session->mapping, session->filter_users);
+	else
+		reservation_leave(session->mapping, session->filter_users);
+}
+
+/* Looks the session's next hop up again and remembers it. */
+__noinline enum route session_route(struct xdp_md *ctx, struct session *session, enum direction direction,
+					   __u16 epoch, __u32 *number)
+{
+	struct route_query query = {.ingress = ctx->ingress_ifindex};
+	enum route route;
+	bool out = direction == DIRECTION_OUT;
+
+	if (!session || !number)
+		return ROUTE_NONE;
+	query.source = out ? session->external_address : session->remote_address;
+	query.destination = out ? session->remote_address : session->private_address;
+	route = route_lookup(ctx, &query);
+	if (session->route_epoch != epoch) {
+		session->next_hop_in = 0;
+		session->next_hop_out = 0;
+		session->route_epoch = epoch;
+	}
+	*number = query.number;
+	if (route > ROUTE_NO_NEIGHBOUR)
+		return route;
+	if (query.side != (out ? SIDE_PUBLIC : SIDE_PRIVATE))
+		return ROUTE_NONE;
+	if (out)
+		session->next_hop_out = query.number;
+	else
+		session->next_hop_in = query.number;
+	return route;
+}
+
+static __always_inline bool forward_link(struct xdp_md *ctx, const struct next_hop *hop)
+{
+	struct ethhdr *eth = (void *)(long)ctx->data;
+	struct iphdr *ip = (void *)(eth + 1);
+	__u16 before, after;
+
+	if ((void *)(ip + 1) > (void *)(long)ctx->data_end)
+		return false;
+	before = *(__u16 *)&ip->ttl;
+	ip->ttl--;
+	after = *(__u16 *)&ip->ttl;
+	ip->check = checksum_update(ip->check, checksum_fold((__u64)(__u16)~before + after));
+	__builtin_memcpy(eth->h_dest, hop->destination, 6);
+	__builtin_memcpy(eth->h_source, hop->source, 6);
+	return true;
+}
+
+/* Sends the frame, translated by the caller, to hop; 0 stands for "no link address yet". */
+static __always_inline int forward_send(struct xdp_md *ctx, const struct packet *packet, struct next_hop *hop,
+					enum side side)
+{
+	if (!hop) {
+		reason_count(REASON_FORWARDED_NO_NEIGHBOUR);
+		return XDP_PASS;
+	}
+	if (!hop->redirect || packet->ip_length > hop->mtu) {
+		/* The kernel decrements the TTL, and fragments where the sender allows it. */
+		reason_count(REASON_FORWARDED_BY_STACK);
+		return XDP_PASS;
+	}
+	if (!forward_link(ctx, hop))
+		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
+	reason_count(REASON_FORWARDED);
+	return bpf_redirect(hop->ifindex, 0);
+}
+
+/* The next hop for the session's direction in *hop (0: no neighbour yet); ROUTE_FOUND or why there is none. */
+static __always_inline enum route forward_hop(struct xdp_md *ctx, struct session *session, enum direction direction,
+					      __u32 tick, __u16 epoch, struct next_hop **hop)
+{
+	__u32 number = direction == DIRECTION_OUT ? session->next_hop_out : session->next_hop_in;
+	enum route route;
+
+	*hop = 0;
+	if (number && session->route_epoch == epoch) {
+		*hop = next_hop_at(number);
+		if (*hop && tick - (*hop)->stamp < NEXT_HOP_FRESH) {
+			if ((*hop)->used != tick)
+				(*hop)->used = tick;
+			return ROUTE_FOUND;
+		}
+	}
+	route = session_route(ctx, session, direction, epoch, &number);
+	*hop = route == ROUTE_FOUND ? next_hop_at(number) : 0;
+	return route == ROUTE_NO_NEIGHBOUR ? ROUTE_FOUND : route;
+}
+
+static __always_inline int refuse_no_route(struct xdp_md *ctx, const struct packet *packet, enum side side)
+{
+	if (side == SIDE_PRIVATE)
+		return refuse(ctx, packet, REASON_DROP_NO_ROUTE, side, ICMP_DEST_UNREACH, ICMP_NET_UNREACH, 0);
+	return verdict(ctx, packet, REASON_DROP_NO_ROUTE, side);
+}
+
+/* The policy changed since the session was judged. */
+__noinline enum reason session_judge(struct session *session, __u32 generation)
+{
+	enum reason reason;
+
+	if (!session)
+		return REASON_DROP_INTERNAL;
+	reason = chain_judge(session->private_address, session->private_port, session->protocol, session->origin);
+	if (reason == REASON_NONE)
+		session->generation = generation;
+	return reason;
+}
+
+/* A packet of an open session. hairpin: it goes to another host behind this gateway, from DIRECTION_OUT. */
+static __always_inline int forward(struct xdp_md *ctx, const struct packet *packet, struct session *session,
+				   enum direction direction, const struct control *control)
+{
+	enum side side = direction == DIRECTION_OUT ? SIDE_PRIVATE : SIDE_PUBLIC;
+	__u32 tick = clock_tick();
+	struct next_hop *hop;
+
+	if (session->generation != control->generation) {
+		enum reason reason = session_judge(session, control->generation);
+
+		if (reason != REASON_NONE)
+			return verdict(ctx, packet, reason, side);
+	}
+	if (direction == DIRECTION_OUT && (session->flags & SESSION_HAIRPIN)) {
+		flow_touch(session, packet->tcp_flags, direction, tick);
+		if (!rewrite_packet(ctx, packet, session, direction))
+			return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
+		bpf_tail_call(ctx, &programs, PROGRAM_HAIRPIN);
+		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
+	}
+	if (packet->ttl <= 1)
+		return refuse(ctx, packet, REASON_DROP_TTL_EXPIRED, side, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
+	if (forward_hop(ctx, session, direction, tick, control->route_epoch, &hop) != ROUTE_FOUND)
+		return refuse_no_route(ctx, packet, side);
+	if (hop && packet->ip_length > hop->mtu && packet->dont_fragment)
+		return refuse(ctx, packet, REASON_DROP_TOO_BIG, side, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, hop->mtu);
+	flow_touch(session, packet->tcp_flags, direction, tick);
+	if (!rewrite_packet(ctx, packet, session, direction))
+		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
+	return forward_send(ctx, packet, hop, side);
+}

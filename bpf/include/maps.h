@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Every table of the data plane. Sizes of 1 are set by the daemon before loading. All tables outlive the daemon
+ * (they are pinned), all are bounded; docs/reference/tables.md says what happens when one is full.
+ */
+#pragma once
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "reason.h"
+#include "types.h"
+
+const volatile struct layout fixed;
+
+#define TABLE(name, map_type, key_type, value_type, entries, flags)                                                 \
+	struct {                                                                                                    \
+		__uint(type, map_type);                                                                             \
+		__type(key, key_type);                                                                              \
+		__type(value, value_type);                                                                          \
+		__uint(max_entries, entries);                                                                       \
+		__uint(map_flags, flags);                                                                           \
+	} name SEC(".maps")
+
+/* Sessions, and the index that finds one by its inside tuple, outside tuple or filter key. */
+TABLE(session_table, BPF_MAP_TYPE_ARRAY, __u32, struct session, 1, BPF_F_MMAPABLE);
+TABLE(session_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, 0);
+
+struct free_list {
+	__u64 head; /* record number, and in the high half a count against ABA */
+	__u8 pad[56];
+};
+TABLE(free_lists, BPF_MAP_TYPE_ARRAY, __u32, struct free_list, FREE_LISTS + 1, 0);
+
+struct stripe {
+	__u32 held;
+	__u8 pad[60];
+};
+TABLE(locks, BPF_MAP_TYPE_ARRAY, __u32, struct stripe, LOCKS, 0);
+
+/* Outbound mappings, the index by internal endpoint, and the ports in use. */
+TABLE(mapping_table, BPF_MAP_TYPE_ARRAY, __u32, struct mapping_block, 1, 0);
+TABLE(mapping_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, 0);
+
+struct port_bitmap {
+	__u64 word[PORTS / 64];
+};
+TABLE(port_bitmaps, BPF_MAP_TYPE_ARRAY, __u32, struct port_bitmap, 1, 0);
+
+/* Reservations of the circular pool, found by address, protocol and port. */
+TABLE(reservation_table, BPF_MAP_TYPE_ARRAY, __u32, struct reservation, 1, BPF_F_MMAPABLE);
+TABLE(reservation_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, 0);
+
+/* Where things are. */
+TABLE(address_table, BPF_MAP_TYPE_HASH, __u32, struct address, 4096, 0);
+TABLE(own_addresses6, BPF_MAP_TYPE_HASH, struct in6, __u8, 1024, BPF_F_NO_PREALLOC);
+TABLE(interface_table, BPF_MAP_TYPE_HASH, __u32, struct interface, 256, 0);
+TABLE(service_table, BPF_MAP_TYPE_HASH, struct service, __u32, 1, BPF_F_NO_PREALLOC);
+TABLE(next_hops, BPF_MAP_TYPE_ARRAY, __u32, struct next_hop, NEXT_HOPS, BPF_F_MMAPABLE);
+
+/* Policy and what the daemon says. */
+TABLE(control_table, BPF_MAP_TYPE_ARRAY, __u32, struct control, 1, BPF_F_MMAPABLE);
+TABLE(settings_table, BPF_MAP_TYPE_ARRAY, __u32, struct settings, 2, 0);
+TABLE(layout_table, BPF_MAP_TYPE_ARRAY, __u32, struct layout, 1, 0);
+TABLE(host_table, BPF_MAP_TYPE_HASH, __u32, struct host_settings, 256, 0);
+
+/* What the daemon hears. */
+TABLE(reason_counters, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, __u64, REASON_MAX, 0);
+
+enum statistic {
+	STATISTIC_SESSIONS_OPENED,
+	STATISTIC_SESSIONS_FREED,
+	STATISTIC_MAPPINGS_OPENED,
+	STATISTIC_MAPPINGS_FREED,
+	STATISTIC_CLAIMS,
+	STATISTIC_EVENTS_LOST,
+	STATISTIC_ICMP_ERRORS_SENT,
+	STATISTIC_MAX,
+};
+TABLE(statistics, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, __u64, STATISTIC_MAX, 0);
+
+struct budget {
+	__u32 tick;
+	__u32 drops; /* samples sent in this tick */
+	__u32 icmp;  /* ICMP errors sent in this tick */
+	__u32 pad;
+};
+TABLE(budgets, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct budget, 1, 0);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} claim_events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} drop_events SEC(".maps");
+
+/* Programs entered by tail call: one constant slot each. */
+enum { PROGRAM_HAIRPIN, PROGRAM_MAX };
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, PROGRAM_MAX);
+	__type(key, __u32);
+	__type(value, __u32);
+} programs SEC(".maps");
+
+static __always_inline void count_statistic(__u32 which)
+{
+	__u64 *count = bpf_map_lookup_elem(&statistics, &which);
+
+	if (count)
+		*count += 1;
+}
+
+static __always_inline struct control *control_get(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&control_table, &zero);
+}
+
+static __always_inline struct settings *settings_get(__u32 generation)
+{
+	__u32 slot = generation & 1;
+
+	return bpf_map_lookup_elem(&settings_table, &slot);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where packets go next. A session points to the record of its neighbour; the kernel's routing table is asked
+ * when the session has none, when routes changed (route_epoch) and once a second for each neighbour, so that the
+ * data plane follows the kernel also while no daemon runs. Records are never given to another neighbour.
+ */
+#pragma once
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "clock.h"
+#include "index.h"
+
+#define AF_INET		    2
+#define NEXT_HOP_FRESH	    4 /* ticks */
+#define NEXT_HOP_PLACES	    8
+
+enum route {
+	ROUTE_FOUND,	    /* *number is the next hop */
+	ROUTE_NO_NEIGHBOUR, /* the kernel knows the way but not the link address */
+	ROUTE_INSIDE,	    /* leaves by a private interface */
+	ROUTE_OUTSIDE,	    /* leaves by a public interface */
+	ROUTE_LOCAL,	    /* the gateway itself */
+	ROUTE_NONE,
+};
+
+static __always_inline struct next_hop *next_hop_at(__u32 number)
+{
+	return bpf_map_lookup_elem(&next_hops, &number);
+}
+
+/* The record of the neighbour, made if there is none; 0 when its places are taken. */
+static __always_inline __u32 next_hop_record(__u32 gateway, __u32 ifindex)
+{
+	__u32 hash = hash_words(gateway, ifindex);
+
+	for (__u32 i = 0; i < NEXT_HOP_PLACES; i++) {
+		__u32 number = (hash + i) & (NEXT_HOPS - 1);
+		struct next_hop *hop = next_hop_at(number);
+		__u64 key = (__u64)ifindex << 32 | gateway, found;
+
+		if (!hop || number == 0)
+			continue;
+		found = __sync_val_compare_and_swap((__u64 *)hop, 0, key);
+		if (found == 0 || found == key)
+			return number;
+	}
+	return 0;
+}
+
+struct route_query {
+	__u32 source;
+	__u32 destination;
+	__u32 ingress;
+	__u32 number; /* of the next hop found */
+	__u32 side;   /* of the interface it leaves by */
+};
+
+/* Asks the kernel's routing table. */
+__noinline enum route route_lookup(struct xdp_md *ctx, struct route_query *query)
+{
+	struct bpf_fib_lookup fib = {};
+	struct interface *interface;
+	struct next_hop *hop;
+	long code;
+
+	if (!query)
+		return ROUTE_NONE;
+	fib.family = AF_INET;
+	fib.ipv4_src = query->source;
+	fib.ipv4_dst = query->destination;
+	fib.ifindex = query->ingress;
+	fib.tot_len = 1; /* asks for the MTU */
+	code = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+	if (code == BPF_FIB_LKUP_RET_NOT_FWDED)
+		return ROUTE_LOCAL;
+	if (code != BPF_FIB_LKUP_RET_SUCCESS && code != BPF_FIB_LKUP_RET_NO_NEIGH)
+		return ROUTE_NONE;
+	interface = bpf_map_lookup_elem(&interface_table, &fib.ifindex);
+	query->side = interface ? interface->side : 0;
+	if (!interface)
+		return ROUTE_NONE;
+	if (code == BPF_FIB_LKUP_RET_NO_NEIGH)
+		return ROUTE_NO_NEIGHBOUR;
+	query->number = next_hop_record(fib.ipv4_dst, fib.ifindex);
+	hop = next_hop_at(query->number);
+	if (!query->number || !hop)
+		return ROUTE_NO_NEIGHBOUR; /* the kernel forwards what we cannot remember */
+	__builtin_memcpy(hop->destination, fib.dmac, 6);
+	__builtin_memcpy(hop->source, fib.smac, 6);
+	hop->mtu = fib.mtu_result;
+	hop->redirect = interface->redirect;
+	hop->stamp = clock_tick();
+	return ROUTE_FOUND;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a frame holds. Parsing decides what can be translated at all; everything else ends here with a reason.
+ * An ICMP query's identifier stands as the port of the side that asks, the answering side's port is 0, so that
+ * queries look like any other client's flow (RFC 5508 REQ-1).
+ */
+#pragma once
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <stdbool.h>
+
+#include "checksum.h"
+#include "reason.h"
+
+/* RFC 792; linux/icmp.h would bring in the C library. */
+#define ICMP_ECHOREPLY	   0
+#define ICMP_DEST_UNREACH  3
+#define ICMP_ECHO	   8
+#define ICMP_TIME_EXCEEDED 11
+#define ICMP_PARAMETERPROB 12
+
+#define ICMP_NET_UNREACH  0
+#define ICMP_HOST_UNREACH 1
+#define ICMP_FRAG_NEEDED  4
+#define ICMP_EXC_TTL	  0
+
+struct icmphdr {
+	__u8 type;
+	__u8 code;
+	__u16 checksum;
+	union {
+		struct {
+			__u16 id;
+			__u16 sequence;
+		} echo;
+		struct {
+			__u16 unused;
+			__u16 mtu;
+		} frag;
+	} un;
+};
+
+#define IP_MORE_FRAGMENTS 0x2000
+#define IP_DONT_FRAGMENT  0x4000
+#define IP_OFFSET	  0x1fff
+
+#define TCP_FLAG_FIN 0x01
+#define TCP_FLAG_SYN 0x02
+#define TCP_FLAG_RST 0x04
+#define TCP_FLAG_ACK 0x10
+
+struct tuple {
+	__u32 source;
+	__u32 destination;
+	__u16 source_port;
+	__u16 destination_port;
+	__u8 protocol;
+};
+
+enum packet_kind {
+	PACKET_FLOW,	   /* UDP, TCP or an ICMP query */
+	PACKET_ICMP_ERROR, /* carries the packet it is about */
+	PACKET_ARP,
+	PACKET_IPV6,
+};
+
+struct packet {
+	struct tuple tuple;
+	__u8 kind;
+	__u8 tcp_flags;
+	__u8 ttl;
+	__u8 dont_fragment;
+	__u8 hairpin; /* came from inside, its source is translated already */
+	__u16 l4;	 /* offset in the frame */
+	__u16 ip_length; /* of the whole IP packet */
+};
+
+static __always_inline bool address_is_bad(__u32 source)
+{
+	__u8 first = bpf_ntohl(source) >> 24;
+
+	return first == 0 || first == 127 || first >= 224;
+}
+
+/* Link-local multicast and the limited broadcast never leave their link: they are for the gateway. */
+static __always_inline bool address_is_link_local(__u32 destination)
+{
+	return destination == 0xffffffff || (bpf_ntohl(destination) & 0xffffff00) == 0xe0000000;
+}
+
+/*
+ * A sender that leaves the checksum to its interface writes the sum of the pseudo-header alone. Translated and
+ * redirected, such a packet arrives broken; a right checksum has the same value once in 65,536 packets, so the
+ * rare match is checked in full.
+ */
+static __always_inline bool checksum_looks_partial(const struct packet *packet, __u16 field, __u16 l4_length)
+{
+	const struct tuple *t = &packet->tuple;
+	__u64 sum = (__u64)t->source + t->destination + bpf_htons(t->protocol) + bpf_htons(l4_length);
+
+	return field == checksum_fold(sum);
+}
+
+__noinline bool checksum_is_wrong(struct xdp_md *ctx, const struct packet *packet, __u16 l4_length)
+{
+	__u16 pseudo;
+
+	if (!packet)
+		return true;
+	pseudo = checksum_fold((__u64)packet->tuple.source + packet->tuple.destination +
+			       bpf_htons(packet->tuple.protocol) + bpf_htons(l4_length));
+	return checksum_bytes(ctx, packet->l4, l4_length, pseudo) != 0xffff;
+}
+
+static __always_inline enum reason packet_parse_udp(struct xdp_md *ctx, struct packet *packet, void *l4,
+						    void *end, __u16 l4_length)
+{
+	struct udphdr *udp = l4;
+	__u16 length;
+
+	if ((void *)(udp + 1) > end || l4_length < sizeof(*udp))
+		return REASON_DROP_MALFORMED;
+	length = bpf_ntohs(udp->len);
+	if (length < sizeof(*udp) || length > l4_length || !udp->dest)
+		return REASON_DROP_MALFORMED;
+	packet->tuple.source_port = udp->source;
+	packet->tuple.destination_port = udp->dest;
+	if (udp->check && checksum_looks_partial(packet, udp->check, length) &&
+	    checksum_is_wrong(ctx, packet, length))
+		return REASON_DROP_PARTIAL_CHECKSUM;
+	return REASON_NONE;
+}
+
+static __always_inline enum reason packet_parse_tcp(struct xdp_md *ctx, struct packet *packet, void *l4,
+						    void *end, __u16 l4_length)
+{
+	struct tcphdr *tcp = l4;
+
+	if ((void *)(tcp + 1) > end || l4_length < sizeof(*tcp))
+		return REASON_DROP_MALFORMED;
+	if (tcp->doff * 4 < sizeof(*tcp) || tcp->doff * 4 > l4_length || !tcp->source || !tcp->dest)
+		return REASON_DROP_MALFORMED;
+	packet->tuple.source_port = tcp->source;
+	packet->tuple.destination_port = tcp->dest;
+	packet->tcp_flags = ((__u8 *)tcp)[13];
+	if (checksum_looks_partial(packet, tcp->check, l4_length) && checksum_is_wrong(ctx, packet, l4_length))
+		return REASON_DROP_PARTIAL_CHECKSUM;
+	return REASON_NONE;
+}
+
+static __always_inline enum reason packet_parse_icmp(struct packet *packet, void *l4, void *end, __u16 l4_length)
+{
+	struct icmphdr *icmp = l4;
+
+	if ((void *)(icmp + 1) > end || l4_length < sizeof(*icmp))
+		return REASON_DROP_MALFORMED;
+	switch (icmp->type) {
+	case ICMP_ECHO:
+		packet->tuple.source_port = icmp->un.echo.id;
+		return REASON_NONE;
+	case ICMP_ECHOREPLY:
+		packet->tuple.destination_port = icmp->un.echo.id;
+		return REASON_NONE;
+	case ICMP_DEST_UNREACH:
+	case ICMP_TIME_EXCEEDED:
+	case ICMP_PARAMETERPROB:
+		packet->kind = PACKET_ICMP_ERROR;
+		return REASON_NONE;
+	}
+	return REASON_DROP_ICMP_TYPE;
+}
+
+static __always_inline enum reason packet_parse_ip(struct xdp_md *ctx, struct packet *packet, void *end)
+{
+	struct iphdr *ip = (void *)(long)ctx->data + ETH_HLEN;
+	__u16 header, l4_length;
+	void *l4;
+
+	if ((void *)(ip + 1) > end || ip->version != 4)
+		return REASON_DROP_MALFORMED;
+	header = ip->ihl * 4;
+	packet->ip_length = bpf_ntohs(ip->tot_len);
+	if (header < sizeof(*ip) || packet->ip_length < header || (void *)ip + packet->ip_length > end)
+		return REASON_DROP_MALFORMED;
+	packet->tuple.source = ip->saddr;
+	packet->tuple.destination = ip->daddr;
+	packet->tuple.protocol = ip->protocol;
+	packet->ttl = ip->ttl;
+	packet->dont_fragment = !!(ip->frag_off & bpf_htons(IP_DONT_FRAGMENT));
+	packet->l4 = ETH_HLEN + header;
+	if (address_is_link_local(ip->daddr))
+		return REASON_TO_GATEWAY;
+	if (address_is_bad(ip->saddr))
+		return REASON_DROP_BAD_ADDRESS;
+	if (address_is_bad(ip->daddr))
+		return bpf_ntohl(ip->daddr) >> 28 == 0xe ? REASON_DROP_MULTICAST : REASON_DROP_BAD_ADDRESS;
+	if (ip->frag_off & bpf_htons(IP_MORE_FRAGMENTS | IP_OFFSET))
+		return REASON_DROP_FRAGMENT;
+	l4 = (void *)ip + header;
+	l4_length = packet->ip_length - header;
+	switch (ip->protocol) {
+	case IPPROTO_UDP:
+		return packet_parse_udp(ctx, packet, l4, end, l4_length);
+	case IPPROTO_TCP:
+		return packet_parse_tcp(ctx, packet, l4, end, l4_length);
+	case IPPROTO_ICMP:
+		return packet_parse_icmp(packet, l4, end, l4_length);
+	}
+	return REASON_DROP_PROTOCOL;
+}
+
+/* REASON_NONE when there is more to do; packet->kind then says what. */
+static __always_inline enum reason packet_parse(struct xdp_md *ctx, struct packet *packet)
+{
+	struct ethhdr *eth = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+
+	if ((void *)(eth + 1) > end)
+		return REASON_DROP_MALFORMED;
+	switch (eth->h_proto) {
+	case bpf_htons(ETH_P_IP):
+		return packet_parse_ip(ctx, packet, end);
+	case bpf_htons(ETH_P_ARP):
+		packet->kind = PACKET_ARP;
+		return REASON_NONE;
+	case bpf_htons(ETH_P_IPV6):
+		packet->kind = PACKET_IPV6;
+		return REASON_NONE;
+	case bpf_htons(ETH_P_8021Q):
+	case bpf_htons(ETH_P_8021AD):
+		return REASON_DROP_VLAN;
+	}
+	return REASON_DROP_ETHERTYPE;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Packets from inside: an open session's, or the first of one that goes out through a mapping.
+ */
+#pragma once
+
+#include "flow.h"
+#include "forward.h"
+#include "gateway_traffic.h"
+#include "icmp.h"
+
+/* Whether a packet without a session may open one. */
+static __always_inline enum reason may_open(const struct packet *packet)
+{
+	switch (packet->tuple.protocol) {
+	case IPPROTO_TCP:
+		return tcp_is_pure_syn(packet->tcp_flags) ? REASON_NONE : REASON_DROP_NOT_SYN;
+	case IPPROTO_ICMP:
+		/* The asking side has the identifier for its port, and 0 stands for the answering one. */
+		return packet->tuple.destination_port ? REASON_DROP_NO_SESSION : REASON_NONE;
+	}
+	return REASON_NONE;
+}
+
+/* REASON_NONE when the destination is reached through NAT; hairpin when it is one of our own addresses. */
+__noinline enum reason private_destination(struct xdp_md *ctx, const struct packet *packet, bool *hairpin)
+{
+	__u32 destination;
+	struct address *address;
+	struct route_query query = {.ingress = ctx->ingress_ifindex};
+
+	if (!packet || !hairpin)
+		return REASON_DROP_INTERNAL;
+	destination = packet->tuple.destination;
+	address = bpf_map_lookup_elem(&address_table, &destination);
+	*hairpin = address != 0;
+	if (address && address->local) {
+		struct endpoint endpoint = mapping_at(mapping_slot(address->number, packet->tuple.protocol,
+								   packet->tuple.destination_port));
+
+		return endpoint.phase == PHASE_LIVE ? REASON_NONE : REASON_TO_GATEWAY;
+	}
+	if (address)
+		return REASON_NONE;
+	query.source = packet->tuple.source;
+	query.destination = destination;
+	switch (route_lookup(ctx, &query)) {
+	case ROUTE_LOCAL:
+		return REASON_TO_GATEWAY;
+	case ROUTE_FOUND:
+	case ROUTE_NO_NEIGHBOUR:
+		return query.side == SIDE_PRIVATE ? REASON_INSIDE_TO_INSIDE : REASON_NONE;
+	default:
+		return REASON_DROP_NO_ROUTE;
+	}
+}
+
+/* Under the stripe: opens the session unless another CPU did meanwhile. */
+__noinline enum reason private_open_locked(struct xdp_md *ctx, const struct packet *packet, bool hairpin,
+						  const struct control *control, __u32 *number)
+{
+	struct settings *settings;
+	struct mapping_key key = {};
+	struct session_key inside = {};
+	struct flow flow = {};
+	enum reason reason;
+
+	if (!packet || !control || !number)
+		return REASON_DROP_INTERNAL;
+	settings = settings_get(control->generation);
+	if (!settings)
+		return REASON_DROP_INTERNAL;
+	inside.local = packet->tuple.source;
+	inside.remote = packet->tuple.destination;
+	inside.local_port = packet->tuple.source_port;
+	inside.remote_port = packet->tuple.destination_port;
+	inside.protocol = packet->tuple.protocol;
+	inside.side = KEY_INSIDE;
+	*number = session_find_slow(&inside);
+	if (*number)
+		return REASON_NONE;
+	key.address = packet->tuple.source;
+	key.port = packet->tuple.source_port;
+	key.protocol = packet->tuple.protocol;
+	reason = mapping_acquire(ctx, &key, &flow.mapping);
+	if (reason != REASON_NONE)
+		return reason;
+	flow.private_address = key.address;
+	flow.private_port = key.port;
+	flow.remote_address = packet->tuple.destination;
+	flow.remote_port = packet->tuple.destination_port;
+	flow.external_address = fixed.outbound_address[flow.mapping / (PROTOCOLS * PORTS) & (MAX_OUTBOUND - 1)];
+	flow.external_port = bpf_htons(flow.mapping & (PORTS - 1));
+	flow.protocol = key.protocol;
+	flow.origin = ORIGIN_INSIDE;
+	flow.flags = hairpin ? SESSION_HAIRPIN : 0;
+	flow.generation = control->generation;
+	reason = session_open(&flow, settings, number);
+	if (reason != REASON_NONE)
+		mapping_release(flow.mapping, settings, clock_tick());
+	return reason;
+}
+
+__noinline enum reason private_open(struct xdp_md *ctx, const struct packet *packet,
+					   const struct control *control, __u32 *number)
+{
+	struct stripe *stripe;
+	bool hairpin = false;
+	enum reason reason;
+
+	if (!packet || !control || !number)
+		return REASON_DROP_INTERNAL;
+	reason = private_destination(ctx, packet, &hairpin);
+	if (reason != REASON_NONE)
+		return reason;
+	reason = may_open(packet);
+	if (reason != REASON_NONE)
+		return reason;
+	if (packet->ttl <= 1)
+		return REASON_DROP_TTL_EXPIRED;
+	reason = chain_judge(packet->tuple.source, packet->tuple.source_port, packet->tuple.protocol, ORIGIN_INSIDE);
+	if (reason != REASON_NONE)
+		return reason;
+	stripe = lock_stripe(endpoint_hash(packet->tuple.source, packet->tuple.source_port, packet->tuple.protocol));
+	if (!stripe || !lock_take(stripe))
+		return REASON_DROP_BUSY;
+	reason = private_open_locked(ctx, packet, hairpin, control, number);
+	lock_release(stripe);
+	return reason;
+}
+
+/* Tells a sender inside why its packet opens no session (RFC 5508 REQ-8, RFC 6888 REQ-11). */
+__noinline int private_refuse(struct xdp_md *ctx, const struct packet *packet, enum reason reason)
+{
+	if (!packet)
+		return XDP_DROP;
+	switch (reason) {
+	case REASON_DROP_NO_ROUTE:
+		return refuse_no_route(ctx, packet, SIDE_PRIVATE);
+	case REASON_DROP_TTL_EXPIRED:
+		return refuse(ctx, packet, reason, SIDE_PRIVATE, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
+	case REASON_DROP_NO_PORT:
+	case REASON_DROP_SESSION_TABLE_FULL:
+	case REASON_DROP_SESSION_INDEX_FULL:
+	case REASON_DROP_MAPPING_INDEX_FULL:
+		return refuse(ctx, packet, reason, SIDE_PRIVATE, ICMP_DEST_UNREACH, ICMP_HOST_UNREACH, 0);
+	default:
+		return verdict(ctx, packet, reason, SIDE_PRIVATE);
+	}
+}
+
+#define TO_HAIRPIN -1 /* no XDP action: the packet, translated, enters gateway_hairpin */
+
+/* An ICMP error from inside about a packet that came in: its destination is the private endpoint. */
+__noinline int private_icmp_error(struct xdp_md *ctx, const struct packet *packet)
+{
+	struct control *control = control_get();
+	struct quoted quoted = {};
+	struct session_key key = {};
+	struct session *session;
+	struct next_hop *hop = 0;
+	enum reason reason;
+	bool hairpin;
+
+	if (!packet || !control)
+		return XDP_DROP;
+	if (!bpf_map_lookup_elem(&address_table, &packet->tuple.destination) &&
+	    destination_is_local(ctx, packet->tuple.source, packet->tuple.destination))
+		return verdict(ctx, packet, REASON_TO_GATEWAY, SIDE_PRIVATE);
+	reason = quoted_parse(ctx, packet, &quoted);
+	if (reason != REASON_NONE)
+		return verdict(ctx, packet, reason, SIDE_PRIVATE);
+	key.local = quoted.tuple.destination;
+	key.local_port = quoted.tuple.destination_port;
+	key.remote = quoted.tuple.source;
+	key.remote_port = quoted.tuple.source_port;
+	key.protocol = quoted.tuple.protocol;
+	key.side = KEY_INSIDE;
+	session = session_at(session_find_slow(&key));
+	/* Record 0 is never live. */
+	if (!session || session->life.phase != PHASE_LIVE || quoted.tuple.source != packet->tuple.destination)
+		return verdict(ctx, packet, REASON_DROP_NO_SESSION, SIDE_PRIVATE);
+	if (icmp_checksum_is_wrong(ctx, packet))
+		return verdict(ctx, packet, REASON_DROP_BAD_CHECKSUM, SIDE_PRIVATE);
+	if (packet->ttl <= 1)
+		return verdict(ctx, packet, REASON_DROP_TTL_EXPIRED, SIDE_PRIVATE);
+	hairpin = session->flags & SESSION_HAIRPIN;
+	if (!hairpin &&
+	    forward_hop(ctx, session, DIRECTION_OUT, clock_tick(), control->route_epoch, &hop) != ROUTE_FOUND)
+		return verdict(ctx, packet, REASON_DROP_NO_ROUTE, SIDE_PRIVATE);
+	if (!icmp_error_rewrite(ctx, packet, &quoted, session, DIRECTION_OUT))
+		return verdict(ctx, packet, REASON_DROP_MALFORMED, SIDE_PRIVATE);
+	if (hairpin)
+		return TO_HAIRPIN;
+	return forward_send(ctx, packet, hop, SIDE_PRIVATE);
+}
+
+static __always_inline int private_side(struct xdp_md *ctx)
+{
+	struct packet packet = {};
+	enum reason reason = packet_parse(ctx, &packet);
+	struct session_key key = {};
+	struct control *control = control_get();
+	struct session *session;
+	__u32 number;
+
+	if (reason != REASON_NONE || !control)
+		return unparsed(ctx, &packet, reason, SIDE_PRIVATE);
+	if (packet.kind == PACKET_ICMP_ERROR) {
+		int action = private_icmp_error(ctx, &packet);
+
+		if (action != TO_HAIRPIN)
+			return action;
+		bpf_tail_call(ctx, &programs, PROGRAM_HAIRPIN);
+		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
+	}
+	if (packet.kind != PACKET_FLOW)
+		return not_ipv4(ctx, &packet, SIDE_PRIVATE);
+	key.local = packet.tuple.source;
+	key.remote = packet.tuple.destination;
+	key.local_port = packet.tuple.source_port;
+	key.remote_port = packet.tuple.destination_port;
+	key.protocol = packet.tuple.protocol;
+	key.side = KEY_INSIDE;
+	number = session_find(&key);
+	if (!number) {
+		reason = private_open(ctx, &packet, control, &number);
+		if (reason != REASON_NONE)
+			return private_refuse(ctx, &packet, reason);
+	}
+	session = session_at(number);
+	if (!session)
+		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
+	return forward(ctx, &packet, session, DIRECTION_OUT, control);
+}

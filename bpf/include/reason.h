@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How a packet ended. Every packet that meets the gateway ends with exactly one reason, which is counted
+ * (reason_counters) and, for drops, sampled (drop_events). This enum is the only definition: Go reads the
+ * names from the object's type information, docs/reference/counters.md explains them.
+ */
+#pragma once
+
+enum reason {
+	REASON_NONE = 0, /* not decided yet; never counted */
+
+	/* Passed on. */
+	REASON_FORWARDED,              /* translated and redirected to the next hop */
+	REASON_FORWARDED_BY_STACK,     /* translated, then handed to the kernel: egress takes no redirected frames */
+	REASON_FORWARDED_NO_NEIGHBOUR, /* translated, then handed to the kernel, which asks for the neighbour */
+	REASON_TO_GATEWAY,             /* for the gateway itself: left to the kernel */
+	REASON_INSIDE_TO_INSIDE,       /* between two private networks: routed by the kernel, not translated */
+	REASON_ANSWERED_ARP,           /* ARP request for a pool or outbound address */
+	REASON_FORWARDED_IPV6,         /* IPv6 left to the kernel because the configuration says forward */
+
+	/* Dropped: what the packet is. */
+	REASON_DROP_MALFORMED,
+	REASON_DROP_FRAGMENT,
+	REASON_DROP_VLAN,
+	REASON_DROP_ETHERTYPE,
+	REASON_DROP_PROTOCOL,
+	REASON_DROP_ICMP_TYPE,
+	REASON_DROP_BAD_ADDRESS,
+	REASON_DROP_MULTICAST,
+	REASON_DROP_PARTIAL_CHECKSUM,
+	REASON_DROP_BAD_CHECKSUM,
+	REASON_DROP_IPV6,
+	REASON_DROP_TTL_EXPIRED,
+	REASON_DROP_TOO_BIG,
+
+	/* Dropped: nothing lets it pass. */
+	REASON_DROP_NOT_FOR_US,
+	REASON_DROP_SPOOFED_SOURCE,
+	REASON_DROP_NO_RESERVATION,
+	REASON_DROP_RESERVATION_SPENT,
+	REASON_DROP_NO_MAPPING,
+	REASON_DROP_FILTERED,
+	REASON_DROP_NO_SESSION,
+	REASON_DROP_NOT_SYN,
+	REASON_DROP_SESSION_CONFLICT,
+	REASON_DROP_SERVICE_CLOSED,
+
+	/* Dropped: something is used up or missing. */
+	REASON_DROP_SESSION_TABLE_FULL,
+	REASON_DROP_SESSION_INDEX_FULL,
+	REASON_DROP_MAPPING_INDEX_FULL,
+	REASON_DROP_NO_PORT,
+	REASON_DROP_NO_ROUTE,
+	REASON_DROP_BUSY,
+	REASON_DROP_INTERNAL,
+
+	REASON_MAX,
+};

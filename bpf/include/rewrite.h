@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Translation of headers in place, with the checksum differences that the session brought along.
+ */
+#pragma once
+
+#include "packet.h"
+#include "session.h"
+
+/* Moves the port (or ICMP identifier) and checksum; deltas are given in the direction of travel. */
+static __always_inline bool rewrite_l4(void *l4, void *end, __u8 protocol, bool source, __u16 port, __u16 delta)
+{
+	switch (protocol) {
+	case IPPROTO_UDP: {
+		struct udphdr *udp = l4;
+
+		if ((void *)(udp + 1) > end)
+			return false;
+		if (source)
+			udp->source = port;
+		else
+			udp->dest = port;
+		if (udp->check) { /* zero says: none (RFC 768), and stays so */
+			udp->check = checksum_update(udp->check, delta);
+			if (!udp->check)
+				udp->check = 0xffff;
+		}
+		return true;
+	}
+	case IPPROTO_TCP: {
+		struct tcphdr *tcp = l4;
+
+		if ((void *)(tcp + 1) > end)
+			return false;
+		if (source)
+			tcp->source = port;
+		else
+			tcp->dest = port;
+		tcp->check = checksum_update(tcp->check, delta);
+		return true;
+	}
+	case IPPROTO_ICMP: {
+		struct icmphdr *icmp = l4;
+
+		if ((void *)(icmp + 1) > end)
+			return false;
+		/* The port 0 of the answering side is nowhere in the packet. */
+		if (source == (icmp->type == ICMP_ECHO)) {
+			icmp->un.echo.id = port;
+			icmp->checksum = checksum_update(icmp->checksum, delta);
+		}
+		return true;
+	}
+	}
+	return false;
+}
+
+/* Translates the source (from inside) or the destination (from outside). TTL and Ethernet header stay. */
+static __always_inline bool rewrite_packet(struct xdp_md *ctx, const struct packet *packet,
+					   const struct session *session, enum direction direction)
+{
+	void *end = (void *)(long)ctx->data_end;
+	struct iphdr *ip = (void *)(long)ctx->data + ETH_HLEN;
+	__u64 offset = packet->l4;
+	void *l4;
+
+	barrier_var(offset); /* or the compiler loses the bound that the verifier wants to see */
+	if ((void *)(ip + 1) > end || offset > ETH_HLEN + 60)
+		return false;
+	l4 = (void *)(long)ctx->data + offset;
+	barrier_var(l4);
+	if (direction == DIRECTION_OUT) {
+		if (!rewrite_l4(l4, end, session->protocol, true, session->external_port, session->l4_delta))
+			return false;
+		ip->saddr = session->external_address;
+		ip->check = checksum_update(ip->check, session->address_delta);
+		return true;
+	}
+	if (!rewrite_l4(l4, end, session->protocol, false, session->private_port, ~session->l4_delta))
+		return false;
+	ip->daddr = session->private_address;
+	ip->check = checksum_update(ip->check, ~session->address_delta);
+	return true;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sessions: finding, opening and ending them. A packet of an open session reads one or two buckets of the index
+ * and one record, without a lock. Opening and ending happen under the stripe of the private endpoint. A record
+ * that ended rests for a sweep before it is used again, so whoever found it just before still reads its own flow.
+ */
+#pragma once
+
+#include "clock.h"
+#include "index.h"
+#include "lock.h"
+#include "packet.h"
+#include "tcp.h"
+
+/* By which of its tuples a session is sought. */
+enum key_side {
+	KEY_INSIDE = 1, /* local is the private endpoint */
+	KEY_OUTSIDE,	/* local is the external endpoint; sessions from the pool only */
+	KEY_FILTER,	/* local is the private endpoint, any remote port; owners of a filter entry only */
+};
+
+struct session_key {
+	__u32 local;
+	__u32 remote;
+	__u16 local_port;
+	__u16 remote_port;
+	__u8 protocol;
+	__u8 side;
+};
+
+static __always_inline struct session *session_at(__u32 number)
+{
+	return bpf_map_lookup_elem(&session_table, &number);
+}
+
+static __always_inline __u64 session_hash(const struct session_key *key)
+{
+	return hash_words((__u64)key->local << 32 | key->remote,
+			  (__u64)key->local_port << 32 | (__u32)key->remote_port << 16 | key->protocol << 8 | key->side);
+}
+
+static __always_inline struct place session_place(const struct session_key *key)
+{
+	return index_place(session_hash(key), fixed.session_buckets, fixed.session_bits);
+}
+
+static __always_inline bool session_matches(__u32 number, const void *wanted)
+{
+	const struct session_key *key = wanted;
+	struct session *session = session_at(number);
+
+	if (!session || session->remote_address != key->remote || session->protocol != key->protocol)
+		return false;
+	switch (key->side) {
+	case KEY_INSIDE:
+		return session->private_address == key->local && session->private_port == key->local_port &&
+		       session->remote_port == key->remote_port && session->life.phase == PHASE_LIVE;
+	case KEY_OUTSIDE:
+		return session->external_address == key->local && session->external_port == key->local_port &&
+		       session->remote_port == key->remote_port && session->life.phase == PHASE_LIVE;
+	default:
+		return session->private_address == key->local && session->private_port == key->local_port &&
+		       (session->flags & SESSION_FILTER_OWNER) && session->life.phase != PHASE_FREE &&
+		       session->life.phase != PHASE_RESTING;
+	}
+}
+
+static __always_inline __u32 session_find(const struct session_key *key)
+{
+	return index_find(&session_index, session_place(key), fixed.session_bits, session_matches, key);
+}
+
+static __always_inline struct session_key session_inside_key(const struct session *s)
+{
+	return (struct session_key){s->private_address, s->remote_address, s->private_port,
+				    s->remote_port,	s->protocol,	   KEY_INSIDE};
+}
+
+static __always_inline struct session_key session_outside_key(const struct session *s)
+{
+	return (struct session_key){s->external_address, s->remote_address, s->external_port,
+				    s->remote_port,	 s->protocol,	    KEY_OUTSIDE};
+}
+
+static __always_inline struct session_key session_filter_key(const struct session *s)
+{
+	return (struct session_key){s->private_address, s->remote_address, s->private_port,
+				    0,			s->protocol,	   KEY_FILTER};
+}
+
+/* The stripe under which all sessions and the mapping of a private endpoint are opened and ended. */
+static __always_inline __u64 endpoint_hash(__u32 address, __u16 port, __u8 protocol)
+{
+	return hash_words(address, (__u32)port << 8 | protocol);
+}
+
+__noinline __u32 session_find_slow(const struct session_key *key)
+{
+	return key ? session_find(key) : 0;
+}
+
+/* A record that nobody uses, or 0 when all are in use. */
+__noinline __u32 session_allocate(__u32 processor)
+{
+	for (__u32 i = 0; i < FREE_LISTS; i++) {
+		__u32 number = (processor + i) & (FREE_LISTS - 1);
+		struct free_list *list = bpf_map_lookup_elem(&free_lists, &number);
+
+		if (!list)
+			return 0;
+		for (int tries = 0; tries < 8; tries++) {
+			__u64 head = *(volatile __u64 *)&list->head, next;
+			struct session *session;
+
+			if (!(__u32)head)
+				break;
+			session = session_at(head);
+			if (!session)
+				break;
+			next = ((head >> 32) + 1) << 32 | *(volatile __u32 *)&session->filter;
+			if (__sync_val_compare_and_swap(&list->head, head, next) == head)
+				return head;
+		}
+	}
+	{
+		__u32 number = FREE_LIST_FRESH;
+		struct free_list *fresh = bpf_map_lookup_elem(&free_lists, &number);
+
+		if (fresh && *(volatile __u64 *)&fresh->head < fixed.capacity) {
+			__u64 record = __sync_fetch_and_add(&fresh->head, 1) + 1;
+
+			if (record <= fixed.capacity)
+				return record;
+		}
+	}
+	return 0;
+}
+
+/* Gives a rested record back. */
+static __always_inline void session_recycle(__u32 number, struct session *session)
+{
+	__u32 shard = number & (FREE_LISTS - 1);
+	struct free_list *list = bpf_map_lookup_elem(&free_lists, &shard);
+
+	if (!list)
+		return;
+	session->life.phase = PHASE_FREE;
+	for (int tries = 0; tries < 64; tries++) {
+		__u64 head = *(volatile __u64 *)&list->head;
+
+		session->filter = head;
+		if (__sync_val_compare_and_swap(&list->head, head, ((head >> 32) + 1) << 32 | number) == head)
+			return;
+	}
+	session->life.phase = PHASE_RESTING; /* the next sweep tries again */
+}
+
+static __always_inline __u32 session_timeout(const struct settings *settings, const struct session *session)
+{
+	switch (session->protocol) {
+	case IPPROTO_TCP:
+		return tcp_timeout(settings, session->life.tcp, session->origin);
+	case IPPROTO_UDP:
+		return settings->udp;
+	}
+	return settings->icmp;
+}
+
+/*
+ * Notes a packet of the session: TCP state, and the stamp once a tick. Packets that only close or reset refresh
+ * nothing, but the wait behind them counts from the change (RFC 7857 §2 and §7).
+ */
+static __always_inline void session_touch(struct session *session, __u8 tcp_flags, enum direction direction,
+					  __u32 tick)
+{
+	if (session->protocol == IPPROTO_TCP) {
+		__u8 state = session->life.tcp;
+		__u8 next = tcp_next(state, tcp_flags, direction, direction == tcp_opener(session->origin));
+
+		if (next != state) {
+			session->life.tcp = next;
+			session->life.stamp = tick;
+			return;
+		}
+		if (!tcp_refreshes(state))
+			return;
+	}
+	if (session->life.stamp != tick)
+		session->life.stamp = tick;
+}

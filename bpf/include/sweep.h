@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Ageing: the daemon runs this program over the tables, a chunk at a time. It ends what is past its time, gives
+ * back records that have rested, and ends the quarantine of ports.
+ */
+#pragma once
+
+#include "flow.h"
+
+#define REST 4 /* ticks that an ended record rests: a packet's program ends within microseconds */
+
+struct sweep {
+	struct settings *settings;
+	__u32 first;
+	__u32 tick;
+	__u32 freed;
+};
+
+static __noinline int sweep_live(__u32 number, struct session *session, struct sweep *sweep)
+{
+	struct stripe *stripe;
+	struct settings *settings = sweep ? sweep->settings : 0;
+	int freed = 0;
+
+	if (!session || !settings)
+		return 0;
+	stripe = lock_stripe(endpoint_hash(session->private_address, session->private_port, session->protocol));
+	if (!stripe || !lock_take(stripe))
+		return 0;
+	/* Again under the stripe: a packet may have come meanwhile. */
+	if (session->life.phase == PHASE_LIVE &&
+	    sweep->tick - session->life.stamp > session_timeout(settings, session))
+		freed = session_end(number, session, settings, sweep->tick);
+	lock_release(stripe);
+	return freed;
+}
+
+__noinline int sweep_holding(__u32 number, struct session *session, __u32 tick)
+{
+	struct stripe *stripe;
+
+	if (!session)
+		return 0;
+	stripe = lock_stripe(endpoint_hash(session->private_address, session->private_port, session->protocol));
+	if (!stripe || !lock_take(stripe))
+		return 0;
+	if (session->life.phase == PHASE_HOLDING && session->filter_users == 0)
+		filter_end(number, session, tick);
+	lock_release(stripe);
+	return 1;
+}
+
+static long sweep_session(__u32 round, struct sweep *sweep)
+{
+	__u32 number = sweep->first + round;
+	struct session *session = session_at(number);
+	__u32 age;
+
+	if (!session)
+		return 1;
+	age = sweep->tick - session->life.stamp;
+	switch (session->life.phase) {
+	case PHASE_LIVE:
+		if ((__s32)age > 0 && age > session_timeout(sweep->settings, session))
+			sweep->freed += sweep_live(number, session, sweep);
+		break;
+	case PHASE_HOLDING:
+		if (session->filter_users == 0)
+			sweep->freed += sweep_holding(number, session, sweep->tick);
+		break;
+	case PHASE_RESTING:
+		if (age > REST)
+			session_recycle(number, session);
+		break;
+	}
+	return 0;
+}
+
+static __always_inline bool quarantine_is_over(__u32 slot, struct endpoint endpoint, const struct sweep *sweep)
+{
+	__u32 *ended = mapping_users(slot);
+
+	return endpoint.phase == PHASE_QUARANTINED && ended && sweep->tick - *ended > sweep->settings->port_quarantine;
+}
+
+static long sweep_mapping(__u32 round, struct sweep *sweep)
+{
+	__u32 slot = sweep->first + round;
+	struct endpoint endpoint = mapping_at(slot);
+	struct stripe *stripe;
+
+	if (!quarantine_is_over(slot, endpoint, sweep))
+		return 0;
+	stripe = lock_stripe(endpoint_hash(endpoint.address, endpoint.port, slot_protocol(slot)));
+	if (!stripe || !lock_take(stripe))
+		return 0;
+	endpoint = mapping_at(slot);
+	if (quarantine_is_over(slot, endpoint, sweep)) {
+		mapping_free(slot, endpoint);
+		sweep->freed++;
+	}
+	lock_release(stripe);
+	return 0;
+}
+
+/* The frame holds a struct sweep_request. */
+static __always_inline int sweep_run(struct xdp_md *ctx)
+{
+	struct sweep_request *request = (void *)(long)ctx->data;
+	struct control *control = control_get();
+	struct sweep sweep = {};
+	__u32 count;
+
+	if ((void *)(request + 1) > (void *)(long)ctx->data_end || !control)
+		return XDP_ABORTED;
+	sweep.settings = settings_get(control->generation);
+	if (!sweep.settings)
+		return XDP_ABORTED;
+	sweep.first = request->first;
+	sweep.tick = clock_tick();
+	count = request->count > SWEEP_MOST ? SWEEP_MOST : request->count;
+	if (request->table == SWEEP_SESSIONS)
+		bpf_loop(count, sweep_session, &sweep, 0);
+	else
+		bpf_loop(count, sweep_mapping, &sweep, 0);
+	request = (void *)(long)ctx->data;
+	if ((void *)(request + 1) > (void *)(long)ctx->data_end)
+		return XDP_ABORTED;
+	request->freed = sweep.freed;
+	return XDP_PASS;
+}

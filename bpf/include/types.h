@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Records shared by the kernel and the daemon, and the words they are made of. Go gets these types through
+ * bpf2go; there is no second definition. Addresses and ports are in network byte order wherever they stand.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#define INDEX_SLOTS	     16
+#define PORTS		     65536
+#define PROTOCOLS	     3
+#define MAX_OUTBOUND	     64
+#define RESERVATION_CLAIMERS 6
+#define FREE_LISTS	     8
+#define FREE_LIST_FRESH	     FREE_LISTS /* the entry that counts records never used */
+#define LOCKS		     1024
+#define NEXT_HOPS	     16384
+
+/* Sizes and secrets, fixed when the maps are created and read-only to the programs. */
+struct layout {
+	__u64 seed[2];		       /* hash seeds, random */
+	__u64 shape;		       /* hash over the tables' types and sizes */
+	__u64 namespace;	       /* inode of the network namespace */
+	__u32 capacity;		       /* sessions */
+	__u32 session_buckets;	       /* of session_index */
+	__u32 session_bits;	       /* of a slot that hold the record's number */
+	__u32 mapping_buckets;
+	__u32 mapping_bits;
+	__u32 reservation_buckets;
+	__u32 reservation_bits;
+	__u32 outbound;		       /* number of outbound addresses */
+	__u32 outbound_address[MAX_OUTBOUND];
+};
+
+/* What a reload may change. Two of them: the programs read settings[generation & 1]. */
+struct settings {
+	__u32 tcp_established; /* timeouts in ticks of 2^28 ns, see clock.h */
+	__u32 tcp_transitory;
+	__u32 tcp_claim;       /* handshake of a session from the pool */
+	__u32 udp;
+	__u32 icmp;
+	__u32 port_quarantine;
+	__u8 filtering;        /* enum filtering */
+	__u8 ipv6_forward;
+	__u8 pad[6];
+};
+
+struct control {
+	__u32 generation;  /* of the policy in force */
+	__u32 route_epoch; /* next hops of another epoch are looked up again */
+	__u32 watch_drops; /* somebody listens to drop_events */
+	__u32 pad;
+};
+
+enum filtering {
+	FILTER_ENDPOINT_INDEPENDENT,
+	FILTER_ADDRESS_DEPENDENT,
+	FILTER_ADDRESS_AND_PORT_DEPENDENT,
+};
+
+/* A bucket of an index: tag in the high bits, record number in the low ones, 0 is empty. */
+struct bucket {
+	__u32 slot[INDEX_SLOTS];
+};
+
+enum phase {
+	PHASE_FREE,
+	PHASE_LIVE,
+	PHASE_HOLDING,	   /* session: ended, but other sessions lean on its filter entry */
+	PHASE_RESTING,	   /* ended; not used again before the next sweep but one */
+	PHASE_QUARANTINED, /* mapping: no session left, the port waits (RFC 6888 REQ-8) */
+};
+
+enum origin {
+	ORIGIN_INSIDE,	/* opened from inside through a mapping */
+	ORIGIN_MAPPING, /* opened from outside through a mapping that let it in */
+	ORIGIN_POOL,	/* opened from outside by claiming a reservation */
+};
+
+#define SESSION_HAIRPIN	     0x01 /* the remote end is behind this gateway too */
+#define SESSION_FILTER_OWNER 0x02 /* its filter entry stands for all sessions to the same remote address */
+
+enum tcp_state {
+	TCP_NONE,
+	TCP_SYN,	 /* opener's SYN seen */
+	TCP_SYN_BOTH,	 /* the other side answered, or both opened at once */
+	TCP_ESTABLISHED,
+	TCP_FIN_OUT,
+	TCP_FIN_IN,
+	TCP_FIN_BOTH,
+	TCP_RST,
+};
+
+/* The word of a session that changes while it lives; compared and swapped whole when it ends. */
+struct life {
+	__u32 stamp; /* tick of the last packet that refreshed it */
+	__u8 phase;
+	__u8 tcp;
+	__u16 version; /* counts the uses of this record; readers check it after reading */
+};
+
+/* One 5-tuple pair through the gateway. One cache line: all that a packet of the flow needs. */
+struct session {
+	__u32 private_address;
+	__u32 remote_address;
+	__u32 external_address;
+	__u16 private_port;
+	__u16 remote_port;
+	__u16 external_port;
+	__u8 protocol;
+	__u8 origin;
+	__u32 generation;
+	struct life life __attribute__((aligned(8)));
+	__u16 address_delta; /* checksum difference private → external, address alone */
+	__u16 l4_delta;	     /* the same for the L4 checksum */
+	__u16 next_hop_out;
+	__u16 next_hop_in;
+	__u16 route_epoch;
+	__u8 flags;
+	__u8 pad;
+	__u32 mapping;	     /* its slot; of the reservation for ORIGIN_POOL */
+	__u32 filter;	     /* session that owns the filter entry, may be itself; free list: next record */
+	__u32 filter_users;  /* sessions that lean on this one's filter entry, itself included; ORIGIN_POOL: low half
+				of the reservation's id */
+	__u32 opened;	     /* tick */
+	__u32 name;	     /* of the service it was asked for by, 0 for none */
+};
+
+/* The internal endpoint behind an external port. */
+struct endpoint {
+	__u32 address;
+	__u16 port;
+	__u8 phase; /* enum phase */
+	__u8 pad;
+};
+
+/*
+ * Mappings of 64 neighbouring external ports: 12 bytes each. A mapping is known by its slot,
+ * (outbound address * PROTOCOLS + protocol) * PORTS + port, and stands in block slot / 64.
+ */
+struct mapping_block {
+	__u64 endpoint[64]; /* struct endpoint, read and written whole */
+	__u32 users[64];    /* sessions that use it; while quarantined, the tick at which the last one ended */
+};
+
+/* A pool or outbound address. */
+enum address_kind {
+	ADDRESS_POOL = 1,
+	ADDRESS_OUTBOUND = 2,
+};
+
+struct address {
+	__u8 kind;
+	__u8 local;   /* it is on an interface of the gateway, whose own sockets come first */
+	__u16 number; /* outbound: place in layout.outbound_address */
+};
+
+struct claimer {
+	__u32 source;
+	__u32 until; /* in ns >> 20 */
+};
+
+/* An address lent to a host until the first packet or the expiry. */
+struct reservation {
+	__u32 address;
+	__u32 source_prefix;
+	__u32 source_mask;
+	__u32 host;
+	__u16 port;	 /* 0: any */
+	__u16 host_port; /* 0: the packet's own */
+	__u8 protocol;	 /* 0: any */
+	__u8 pad[3];
+	__u64 id;
+	__u64 expires;	     /* CLOCK_MONOTONIC, ns */
+	__u64 again;	     /* ns for which a claimer may open more sessions */
+	__u64 claims;	     /* struct claims, compared and swapped whole */
+	__u64 merged_until;  /* until when a merged answer's other receivers may claim, ns; 0: not yet */
+	__u64 claimed_at;    /* of the last claim, ns */
+	__u32 generation;
+	__u32 name;	     /* number the daemon knows the service by */
+	__u32 sessions;	     /* opened by it and not closing yet */
+	__u32 pad2;
+	struct claimer claimer[RESERVATION_CLAIMERS];
+};
+
+struct claims {
+	__u8 open;    /* 0: withdrawn */
+	__u8 merged;  /* claims left for sources that share an answer */
+	__u16 left;   /* claims left */
+	__u16 used;
+	__u16 pad;
+};
+
+/* What offer_reservation, extend_reservation and withdraw_reservation take and return. */
+struct reservation_request {
+	__u32 slot; /* of the reservations table, chosen by the daemon, 1… */
+	__s32 error;
+	struct claims claims; /* to grant, or found */
+	struct reservation reservation;
+};
+
+/* What a route lookup taught us of one neighbour. */
+struct next_hop {
+	__u32 gateway;
+	__u32 ifindex;
+	__u32 stamp; /* tick of the last confirmation */
+	__u16 mtu;
+	__u8 redirect; /* the interface takes redirected frames */
+	__u8 pad;
+	__u8 destination[6];
+	__u8 source[6];
+	__u32 used; /* tick of the last packet, for the daemon that keeps neighbours fresh */
+};
+
+/* An IPv6 address. */
+struct in6 {
+	__u32 word[4];
+};
+
+enum side {
+	SIDE_PUBLIC = 1,
+	SIDE_PRIVATE = 2,
+};
+
+struct interface {
+	__u32 address; /* the source of our ICMP errors there, 0: none */
+	__u8 side;
+	__u8 redirect; /* frames may be redirected to it */
+	__u8 mac[6];
+};
+
+/* A host's service that a session from the pool needs to be open: port 0 and protocol 0 for a whole host. */
+struct service {
+	__u32 host;
+	__u16 port;
+	__u8 protocol;
+	__u8 pad;
+};
+
+enum event_type {
+	EVENT_CLAIMED = 1,
+	EVENT_CLOSED, /* the last session by a reservation has ended or begun to close */
+};
+
+struct claim_event {
+	__u64 id; /* of the reservation */
+	__u64 at; /* CLOCK_MONOTONIC, ns */
+	__u32 type;
+	__u16 left;
+	__u16 used;
+};
+
+struct drop_event {
+	__u64 at;
+	__u32 ifindex;
+	__u32 reason;
+	__u32 source;
+	__u32 destination;
+	__u16 source_port;
+	__u16 destination_port;
+	__u16 length;
+	__u8 protocol;
+	__u8 side;
+};
+
+/* What sweep takes, in the frame it is run with, and returns there. */
+struct sweep_request {
+	__u32 first; /* record to begin with */
+	__u32 count; /* at most SWEEP_MOST */
+	__u32 table; /* enum sweep_table */
+	__u32 freed;
+};
+
+enum sweep_table {
+	SWEEP_SESSIONS,
+	SWEEP_MAPPINGS,
+};
+
+#define SWEEP_MOST 8192
+
+/* Settings of the host that the daemon changed on an interface, so that a later daemon can put them back. */
+struct host_settings {
+	__s32 forwarding;
+	__s32 accept_local;
+	__s32 rp_filter;
+	__s32 pad;
+};

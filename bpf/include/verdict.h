@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The end of a packet: its reason is counted, a drop is sampled for those who watch, and the XDP action chosen.
+ */
+#pragma once
+
+#include "clock.h"
+#include "maps.h"
+#include "packet.h"
+
+#define DROP_SAMPLES_PER_TICK 256 /* on each CPU: about 1,000 a second */
+
+static __always_inline struct budget *budget_get(void)
+{
+	__u32 zero = 0, tick = clock_tick();
+	struct budget *budget = bpf_map_lookup_elem(&budgets, &zero);
+
+	if (budget && budget->tick != tick) {
+		budget->tick = tick;
+		budget->drops = 0;
+		budget->icmp = 0;
+	}
+	return budget;
+}
+
+__noinline int drop_sample(struct xdp_md *ctx, const struct packet *packet, enum reason reason, enum side side)
+{
+	struct control *control = control_get();
+	struct budget *budget;
+	struct drop_event *event;
+
+	if (!control || !control->watch_drops || !packet)
+		return 0;
+	budget = budget_get();
+	if (!budget || budget->drops >= DROP_SAMPLES_PER_TICK)
+		return 0;
+	event = bpf_ringbuf_reserve(&drop_events, sizeof(*event), 0);
+	if (!event)
+		return 0;
+	budget->drops++;
+	event->at = bpf_ktime_get_ns();
+	event->ifindex = ctx->ingress_ifindex;
+	event->reason = reason;
+	event->source = packet->tuple.source;
+	event->destination = packet->tuple.destination;
+	event->source_port = packet->tuple.source_port;
+	event->destination_port = packet->tuple.destination_port;
+	event->length = ctx->data_end - ctx->data;
+	event->protocol = packet->tuple.protocol;
+	event->side = side;
+	bpf_ringbuf_submit(event, 0);
+	return 1;
+}
+
+static __always_inline void reason_count(enum reason reason)
+{
+	__u32 key = reason;
+	__u64 *count = bpf_map_lookup_elem(&reason_counters, &key);
+
+	if (count)
+		*count += 1;
+}
+
+/* For everything but a redirect: leaves the packet to the kernel or drops it. */
+static __always_inline int verdict(struct xdp_md *ctx, const struct packet *packet, enum reason reason, enum side side)
+{
+	reason_count(reason);
+	if (reason < REASON_DROP_MALFORMED)
+		return XDP_PASS;
+	drop_sample(ctx, packet, reason, side);
+	return XDP_DROP;
+}

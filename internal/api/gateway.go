@@ -1,0 +1,148 @@
+package api
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Gateway is what the API needs of the daemon. All methods may be called
+// concurrently.
+type Gateway interface {
+	Status() (Status, error)
+	// Sessions calls visit for each session that the filter lets through, in
+	// no order, until visit returns false.
+	Sessions(filter Filter, visit func(Session) bool) error
+	Reservations(filter Filter) ([]Reservation, error)
+	Hosts(filter Filter) ([]Host, error)
+	// Drops calls visit for a sample of the packets that are dropped, as it
+	// happens, until ctx ends or visit returns false.
+	Drops(ctx context.Context, filter Filter, visit func(Drop) bool) error
+	// Reload reads the configuration file again and puts it into force whole.
+	// An error, which reads FILE:LINE: message where it can, changes nothing.
+	Reload() (Reload, error)
+}
+
+// Filter chooses entries of a listing; zero fields let everything through.
+type Filter struct {
+	Address  netip.Addr     `json:"address,omitzero"`  // any of the entry's addresses
+	Port     uint16         `json:"port,omitempty"`    // any of its ports
+	Protocol model.Protocol `json:"protocol,omitzero"` // model.AnyProtocol: every one
+	Host     string         `json:"host,omitempty"`    // name of a configured host or of one of its services
+}
+
+// Status is how the gateway is.
+type Status struct {
+	Instance   string        `json:"instance"`
+	Version    string        `json:"version"`
+	PID        int           `json:"pid"`
+	Config     string        `json:"config"`
+	Started    time.Time     `json:"started"`
+	Adopted    bool          `json:"adopted"` // took over an earlier daemon's data plane
+	Generation uint32        `json:"generation"`
+	Interfaces []Interface   `json:"interfaces"`
+	Sessions   Gauge         `json:"sessions"`
+	Mappings   Gauge         `json:"mappings"`
+	Half       Gauge         `json:"half_open"`      // offers standing in the circular pool
+	Addresses  Gauge         `json:"pool_addresses"` // in use by offers and holds
+	Bytes      uint64        `json:"bytes"`          // memory of the data plane's tables
+	Lent       uint64        `json:"lent"`           // addresses lent, ever
+	Claimed    uint64        `json:"claimed"`        // offers that were claimed, ever
+	Expired    uint64        `json:"expired"`        // offers that expired unused, ever
+	DNS        DNS           `json:"dns"`
+	Reasons    []ReasonCount `json:"reasons"`  // how packets ended; only those above zero
+	Remedies   []string      `json:"remedies"` // what is wrong and what to do, a line each
+}
+
+// Gauge is a use and its bound; a bound of 0 is none.
+type Gauge struct {
+	Used     uint64 `json:"used"`
+	Capacity uint64 `json:"capacity"`
+}
+
+// DNS counts what the name servers did, outside and inside.
+type DNS struct {
+	Queries        uint64 `json:"queries"`
+	Answered       uint64 `json:"answered"`
+	Refused        uint64 `json:"refused"`
+	Truncated      uint64 `json:"truncated"`
+	Exhausted      uint64 `json:"exhausted"`
+	Forwarded      uint64 `json:"forwarded"`
+	UpstreamFailed uint64 `json:"upstream_failed"`
+}
+
+// ReasonCount counts the packets that ended with a reason.
+type ReasonCount struct {
+	Reason  model.Reason `json:"reason"`
+	Packets uint64       `json:"packets"`
+}
+
+// Interface is one of the gateway's interfaces.
+type Interface struct {
+	Name     string `json:"name"`
+	Side     string `json:"side"`     // public or private
+	Mode     string `json:"mode"`     // native or generic
+	Redirect bool   `json:"redirect"` // frames reach it by redirect; else through the kernel's stack
+}
+
+// Session is one 5-tuple pair through the gateway.
+type Session struct {
+	Protocol model.Protocol `json:"protocol"`
+	Private  netip.AddrPort `json:"private"`
+	External netip.AddrPort `json:"external"`
+	Remote   netip.AddrPort `json:"remote"`
+	State    string         `json:"state"`  // open, syn, syn_both, established, fin_out, fin_in, fin_both, rst
+	Origin   string         `json:"origin"` // inside, mapping or pool
+	Host     string         `json:"host,omitempty"`
+	Name     string         `json:"name,omitempty"` // that was asked for, for sessions from the pool
+	Hairpin  bool           `json:"hairpin,omitempty"`
+	Age      float64        `json:"age"`  // seconds
+	Idle     float64        `json:"idle"` // seconds
+}
+
+// Reservation is an address lent by name.
+type Reservation struct {
+	Address   netip.Addr     `json:"address"`
+	Protocol  model.Protocol `json:"protocol"`
+	Port      uint16         `json:"port"` // 0: any
+	State     string         `json:"state"`
+	Name      string         `json:"name"`
+	Host      string         `json:"host"`
+	Private   netip.AddrPort `json:"private"`
+	Requester string         `json:"requester"` // resolver or client that asked; empty after a restart
+	Claims    int            `json:"claims"`    // left
+	Remaining float64        `json:"remaining"` // seconds until it expires or its address is free again
+}
+
+// Host is a host of the private realm.
+type Host struct {
+	Name     string     `json:"name"`
+	Address  netip.Addr `json:"address"`
+	Services []Service  `json:"services"`
+}
+
+// Service is a service of a host.
+type Service struct {
+	Name     string         `json:"name"`
+	Protocol model.Protocol `json:"protocol"`
+	Port     uint16         `json:"port"`
+	To       uint16         `json:"to"`
+}
+
+// Drop is a packet that was dropped.
+type Drop struct {
+	Time      time.Time    `json:"time"`
+	Reason    model.Reason `json:"reason"`
+	Side      string       `json:"side"`
+	Interface string       `json:"interface"`
+	Tuple     model.Tuple  `json:"tuple"`
+	Length    int          `json:"length"`
+}
+
+// Reload says what a reload put into force.
+type Reload struct {
+	Generation uint32 `json:"generation"`
+	Hosts      int    `json:"hosts"`
+}

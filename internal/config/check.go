@@ -1,0 +1,165 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// finishAddresses expands the spans and checks that no address has two uses.
+func (d *draft) finishAddresses() {
+	d.takeAddress(d.config.DNS.Public.Addr(), use{"dns.public", d.publicLine})
+	d.takeAddress(d.config.DNS.Private.Addr(), use{"dns.private", d.privateLine})
+	d.config.Pool.Addresses = d.expand(d.pool, "pool.addresses", maxPool)
+	d.config.Outbound.Addresses = d.expand(d.outbound, "outbound.addresses", maxOutbound)
+	for i, h := range d.hosts {
+		d.takeAddress(h.host.Address, use{fmt.Sprintf("hosts[%d].address", i), h.addressLine})
+	}
+}
+
+// expand lists the addresses of the spans, at most most.
+func (d *draft) expand(list []at[span], key string, most int) (addresses []netip.Addr) {
+	for _, entry := range list {
+		if total := len(addresses) + entry.value.count(); total > most {
+			d.faults.add(entry.line, "%s: up to this entry there are %d addresses, at most %d are allowed", key, total, most)
+			return nil
+		}
+		for addr := range entry.value.all {
+			if !d.takeAddress(addr, use{key, entry.line}) {
+				break // one error per entry says enough
+			}
+			addresses = append(addresses, addr)
+		}
+	}
+	return addresses
+}
+
+// takeAddress notes what addr is for and reports whether it was unused. A value
+// without a line was not given or is already reported.
+func (d *draft) takeAddress(addr netip.Addr, as use) bool {
+	if as.line == 0 {
+		return true
+	}
+	if before, taken := d.uses[addr]; taken {
+		d.faults.add(as.line, "%s: %s is already used by %s: an address has one use", as.key, addr, before)
+		return false
+	}
+	d.uses[addr] = as
+	return true
+}
+
+// finishUpstream refuses servers that would bring our own queries back to us.
+func (d *draft) finishUpstream() {
+	seen := make(map[netip.AddrPort]int)
+	for _, server := range d.upstream {
+		if line, twice := seen[server.value]; twice {
+			d.faults.add(server.line, "dns.upstream: %s is already listed at line %d", server.value, line)
+			continue
+		}
+		seen[server.value] = server.line
+		own := server.value == d.config.DNS.Public || server.value == d.config.DNS.Private
+		if before, taken := d.uses[server.value.Addr()]; taken && (own || before.key == "pool.addresses") {
+			d.faults.add(server.line, "dns.upstream: %s is %s: name a server that is not this gateway", server.value, before)
+			continue
+		}
+		d.config.DNS.Upstream = append(d.config.DNS.Upstream, server.value)
+	}
+}
+
+// finishNames checks that zones differ and that every other name has one use.
+func (d *draft) finishNames() {
+	zones := make(map[model.Name]int)
+	for _, zone := range d.zones {
+		if line, twice := zones[zone.value]; twice {
+			d.faults.add(zone.line, "realm.zones: %s is already listed at line %d", zone.value, line)
+			continue
+		}
+		zones[zone.value] = zone.line
+		d.config.Realm.Zones = append(d.config.Realm.Zones, zone.value)
+	}
+	taken := make(map[model.Name]use)
+	if d.nameserverLine > 0 {
+		taken[d.config.Realm.Nameserver] = use{"realm.nameserver", d.nameserverLine}
+	}
+	take := func(name model.Name, as use) {
+		if as.line == 0 {
+			return
+		}
+		if before, twice := taken[name]; twice {
+			d.faults.add(as.line, "%s: %s is already used by %s: a name stands for one thing", as.key, name, before)
+			return
+		}
+		taken[name] = as
+		if len(zones) > 0 && !inZone(name, zones) {
+			d.faults.add(as.line, "%s: %s is in none of realm.zones (%s)", as.key, name, listNames(d.config.Realm.Zones))
+		}
+	}
+	for i, h := range d.hosts {
+		path := fmt.Sprintf("hosts[%d]", i)
+		take(h.host.Name, use{path + ".name", h.nameLine})
+		for j, s := range h.services {
+			take(s.service.Name, use{fmt.Sprintf("%s.services[%d].name", path, j), s.nameLine})
+		}
+	}
+}
+
+// inZone looks the name and all above it up, label by label, so that the cost
+// does not grow with the number of zones.
+func inZone(name model.Name, zones map[model.Name]int) bool {
+	for rest := string(name); rest != ""; _, rest, _ = strings.Cut(rest, ".") {
+		if _, found := zones[model.Name(rest)]; found {
+			return true
+		}
+	}
+	return false
+}
+
+// listNames shows the first few names.
+func listNames(names []model.Name) string {
+	const most = 3
+	text := ""
+	for i, name := range names[:min(most, len(names))] {
+		if i > 0 {
+			text += ", "
+		}
+		text += string(name)
+	}
+	if len(names) > most {
+		text += ", …"
+	}
+	return text
+}
+
+// finish completes the host that is element i of the list.
+func (h *hostDraft) finish(faults *faultLog, i int) Host {
+	type outside struct {
+		protocol model.Protocol
+		port     uint16
+	}
+	seen := make(map[outside]Service)
+	lines := make(map[outside]int)
+	for j, s := range h.services {
+		if s.toLine == 0 {
+			s.service.To = s.service.Port
+		}
+		if s.againLine > 0 {
+			s.service.Again = &s.again
+		}
+		h.host.Services = append(h.host.Services, s.service)
+		if s.portLine == 0 || s.protocolLine == 0 {
+			continue
+		}
+		// Names may share a port (web servers tell them apart by Host), but
+		// then the packets that arrive there have to go to one place.
+		at := outside{s.service.Protocol, s.service.Port}
+		if before, twice := seen[at]; twice && before.To != s.service.To {
+			faults.add(s.portLine, "hosts[%d].services[%d].port: %s port %d goes to %d here and to %d at line %d: on one host it goes to one port",
+				i, j, at.protocol, at.port, s.service.To, before.To, lines[at])
+			continue
+		}
+		seen[at], lines[at] = s.service, s.portLine
+	}
+	return h.host
+}

@@ -1,0 +1,138 @@
+package config
+
+import (
+	"net/netip"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+const reference = "../../docs/reference/configuration.md"
+
+func TestExampleLoads(t *testing.T) {
+	c, err := Load("../../examples/realmgate.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRoundTrip(t, c)
+	want := []Host{{
+		Name: "hosta.foo.example.", Address: netip.MustParseAddr("10.0.0.100"),
+		Services: []Service{{Name: "www.hosta.foo.example.", Protocol: model.TCP, Port: 80, To: 8080}},
+	}}
+	if !reflect.DeepEqual(c.Hosts, want) || len(c.Pool.Addresses) != 16 {
+		t.Errorf("got hosts %+v and %d pool addresses", c.Hosts, len(c.Pool.Addresses))
+	}
+}
+
+// Every YAML block of the reference is a whole configuration that loads.
+func TestReferenceBlocksLoad(t *testing.T) {
+	text, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```yaml\n")[1:]
+	if len(blocks) == 0 {
+		t.Fatal("no YAML block found")
+	}
+	for i, block := range blocks {
+		block, _, _ = strings.Cut(block, "```")
+		if _, err := Parse(reference, []byte(block)); err != nil {
+			t.Errorf("block %d: %v", i+1, err)
+		}
+	}
+}
+
+// row is one key as the reference shows it, without its meaning.
+type row struct{ kind, standard, allowed string }
+
+// The reference lists every key of the schema and no other, with its type,
+// default and range.
+func TestReferenceMatchesSchema(t *testing.T) {
+	text, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := readRows(t, string(text))
+	schema := make(map[string]row)
+	collectRows(schema, "", newDraft(&faultLog{}).keys())
+	compare(documented, schema, t.Errorf)
+}
+
+// Proof that the comparison can fail.
+func TestReferenceComparisonFails(t *testing.T) {
+	good := map[string]row{"a": {"number", "1", "0 to 9"}}
+	for name, documented := range map[string]map[string]row{
+		"missing": {},
+		"surplus": {"a": good["a"], "b": good["a"]},
+		"range":   {"a": {"number", "1", "0 to 8"}},
+	} {
+		failed := 0
+		compare(documented, good, func(string, ...any) { failed++ })
+		if failed != 1 {
+			t.Errorf("%s: %d differences found, want 1", name, failed)
+		}
+	}
+}
+
+// compare reports every difference once.
+func compare(documented, schema map[string]row, report func(string, ...any)) {
+	for path, want := range schema {
+		if got, ok := documented[path]; !ok {
+			report("%s is not in the reference: | `%s` | %s | %s | %s | … |", path, path, want.kind, want.standard, want.allowed)
+		} else if got != want {
+			report("%s: the reference has %+v, the schema %+v", path, got, want)
+		}
+	}
+	for path := range documented {
+		if _, ok := schema[path]; !ok {
+			report("%s is in the reference, not in the schema", path)
+		}
+	}
+}
+
+// readRows reads the table rows "| `key` | type | default | allowed | meaning |".
+func readRows(t *testing.T, text string) map[string]row {
+	t.Helper()
+	rows := make(map[string]row)
+	for line := range strings.Lines(text) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		path, isKey := strings.CutPrefix(cells[0], "| `")
+		if !isKey {
+			continue
+		}
+		path = strings.TrimSuffix(path, "`")
+		if len(cells) != 5 || len(cells[4]) < 10 {
+			t.Errorf("%s: want five cells, the last a sentence: %q", path, line)
+			continue
+		}
+		if _, twice := rows[path]; twice {
+			t.Errorf("%s is listed twice", path)
+		}
+		rows[path] = row{cells[1], cells[2], cells[3]}
+	}
+	return rows
+}
+
+func collectRows(rows map[string]row, above string, keys []key) {
+	for _, k := range keys {
+		path := join(above, k.name)
+		r := row{k.kind, k.standard, k.allowed}
+		switch {
+		case k.required:
+			r.standard = "required"
+		case r.standard == "":
+			r.standard = "–"
+		}
+		if r.allowed == "" {
+			r.allowed = "–"
+		}
+		rows[path] = r
+		if k.kind == "list of sections" {
+			path += "[]"
+		}
+		collectRows(rows, path, k.keys)
+	}
+}

@@ -1,0 +1,77 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// draft is a configuration on its way: single values go straight into config,
+// lists and the lines that later checks point at stay beside it.
+type draft struct {
+	faults *faultLog
+	config Config
+
+	public, private                         []at[string]
+	zones                                   []at[model.Name]
+	upstream                                []at[netip.AddrPort]
+	pool, outbound                          []at[span]
+	hosts                                   []*hostDraft
+	nameserverLine, publicLine, privateLine int
+
+	uses map[netip.Addr]use // what every address is for; at most one thing
+}
+
+// use is the key that an address or a name was given under.
+type use struct {
+	key  string
+	line int
+}
+
+func (u use) String() string { return fmt.Sprintf("%s at line %d", u.key, u.line) }
+
+type hostDraft struct {
+	host                  Host
+	services              []*serviceDraft
+	nameLine, addressLine int
+}
+
+type serviceDraft struct {
+	service                                             Service
+	again                                               time.Duration
+	nameLine, protocolLine, portLine, toLine, againLine int
+}
+
+func newDraft(faults *faultLog) *draft {
+	return &draft{faults: faults, config: defaults(), uses: make(map[netip.Addr]use)}
+}
+
+// finish checks how the values relate to each other and completes the config.
+func (d *draft) finish() {
+	d.finishInterfaces()
+	d.finishAddresses()
+	d.finishUpstream()
+	d.finishNames()
+	for i, h := range d.hosts {
+		d.config.Hosts = append(d.config.Hosts, h.finish(d.faults, i))
+	}
+}
+
+func (d *draft) finishInterfaces() {
+	seen := make(map[string]int)
+	take := func(list []at[string], side string) (names []string) {
+		for _, device := range list {
+			if line, twice := seen[device.value]; twice {
+				d.faults.add(device.line, "interfaces.%s: %s is already listed at line %d: an interface has one side", side, device.value, line)
+				continue
+			}
+			seen[device.value] = device.line
+			names = append(names, device.value)
+		}
+		return names
+	}
+	d.config.Interfaces.Public = take(d.public, "public")
+	d.config.Interfaces.Private = take(d.private, "private")
+}

@@ -1,0 +1,47 @@
+package config
+
+import "fmt"
+
+// Verify says how an outside asker proves its address before it gets one.
+type Verify uint8
+
+// The ways to verify an asker.
+const (
+	VerifyTCP  Verify = iota // a UDP query is told to come back over TCP
+	VerifyNone               // any query allocates
+)
+
+// String returns the word used in the file.
+func (v Verify) String() string { return word(int(v), "verify", "tcp", "none") }
+
+// Order says which free pool address is lent next.
+type Order uint8
+
+// The orders in which addresses are lent.
+const (
+	OrderRandom Order = iota
+	OrderCircular
+)
+
+// String returns the word used in the file.
+func (o Order) String() string { return word(int(o), "order", "random", "circular") }
+
+// IPv6 says what becomes of IPv6 packets that are not for the gateway itself.
+type IPv6 uint8
+
+// What can become of IPv6 packets.
+const (
+	IPv6Drop    IPv6 = iota
+	IPv6Forward      // left to the kernel's stack
+)
+
+// String returns the word used in the file.
+func (v IPv6) String() string { return word(int(v), "ipv6", "drop", "forward") }
+
+// word returns the i-th word, or kind and number where there is none.
+func word(i int, kind string, words ...string) string {
+	if i < len(words) {
+		return words[i]
+	}
+	return fmt.Sprintf("%s-%d", kind, i)
+}

@@ -1,0 +1,124 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// FuzzParse: no input makes Parse panic; every error has file and line; what is
+// accepted stays the same when it is written out and read again.
+func FuzzParse(f *testing.F) {
+	for _, pattern := range []string{"testdata/*.yml", "../../examples/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse("fuzz.yaml", data)
+		if err == nil {
+			checkRoundTrip(t, c)
+			return
+		}
+		var found Errors
+		if c != nil || !errors.As(err, &found) || len(found) == 0 {
+			t.Fatalf("config %v with error %T %v", c, err, err)
+		}
+		lines := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") + 1
+		before := 1
+		for _, e := range found {
+			if e.File != "fuzz.yaml" || e.Line < before || e.Message == "" || strings.ContainsAny(e.Message, "\r\n") {
+				t.Fatalf("error %+v after line %d", e, before)
+			}
+			// Beside \n and \r, YAML 1.1 ends a line at NEL, LS and PS, and
+			// UTF-16 hides its line feeds from the count above.
+			if plain := !strings.ContainsAny(string(data), "\u0085\u2028\u2029\xff\xfe"); plain && e.Line > lines {
+				t.Fatalf("error %+v in a file of %d lines", e, lines)
+			}
+			before = e.Line
+		}
+	})
+}
+
+// checkRoundTrip writes c as YAML, reads it and compares.
+func checkRoundTrip(t *testing.T, c *Config) {
+	t.Helper()
+	text := render(c)
+	again, err := Parse("again.yaml", []byte(text))
+	if err != nil {
+		t.Fatalf("what was accepted is refused when written out:\n%v\n%s", err, text)
+	}
+	if !reflect.DeepEqual(c, again) {
+		t.Fatalf("changed when written out:\n got %+v\nwant %+v", again, c)
+	}
+}
+
+// render writes every key of c.
+func render(c *Config) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("interfaces: {public: %s, private: %s}", list(c.Interfaces.Public), list(c.Interfaces.Private))
+	line("realm: {zones: %s, nameserver: %q}", list(c.Realm.Zones), c.Realm.Nameserver)
+	line("dns: {public: %q, private: %q, upstream: %s, verify: %s, cache: %d}",
+		c.DNS.Public, c.DNS.Private, list(c.DNS.Upstream), c.DNS.Verify, c.DNS.Cache)
+	p, q := c.Pool, c.Pool.Quotas
+	line("pool:")
+	line("  addresses: %s", list(ranges(p.Addresses)))
+	line("  order: %s", p.Order)
+	line("  offer: %s\n  again: %s\n  quarantine: %s\n  claim: %s\n  wait: %s", p.Offer, p.Again, p.Quarantine, p.Claim, p.Wait)
+	line("  quotas: {client: %d, resolver: %d, host: %d, service: %d, total: %d, half_open: %d, half_open_per_host: %d}",
+		q.Client, q.Resolver, q.Host, q.Service, q.Total, q.HalfOpen, q.HalfOpenPerHost)
+	line("outbound: {addresses: %s, filtering: %s, quarantine: %s}", list(c.Outbound.Addresses), c.Outbound.Filtering, c.Outbound.Quarantine)
+	t := c.Timeouts
+	line("timeouts: {tcp_established: %s, tcp_transitory: %s, udp: %s, icmp: %s}", t.TCPEstablished, t.TCPTransitory, t.UDP, t.ICMP)
+	line("capacity: %d\nipv6: %s\nhosts:", c.Capacity, c.IPv6)
+	if len(c.Hosts) == 0 {
+		line("  []")
+	}
+	for _, h := range c.Hosts {
+		line("  - {name: %q, address: %q, services: [", h.Name, h.Address)
+		for _, s := range h.Services {
+			again := ""
+			if s.Again != nil {
+				again = fmt.Sprintf(", again: %s", s.Again)
+			}
+			line("      {name: %q, protocol: %s, port: %d, to: %d%s},", s.Name, s.Protocol, s.Port, s.To, again)
+		}
+		line("    ]}")
+	}
+	return b.String()
+}
+
+func list[T any](values []T) string {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = fmt.Sprintf("%q", fmt.Sprint(v))
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// ranges joins runs of addresses that follow each other.
+func ranges(addresses []netip.Addr) (runs []string) {
+	for i := 0; i < len(addresses); {
+		last := i
+		for last+1 < len(addresses) && addresses[last+1] == addresses[last].Next() {
+			last++
+		}
+		runs = append(runs, addresses[i].String()+"-"+addresses[last].String())
+		i = last + 1
+	}
+	return runs
+}

@@ -1,0 +1,45 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// maxFile bounds a configuration file, in bytes: some 100,000 hosts.
+const maxFile = 16 << 20
+
+// Load reads and validates the file at path. The error is Errors when the file
+// could be read and is not valid.
+func Load(path string) (*Config, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read: nothing can be lost
+	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse validates data, the content of the file named file. The name is used in
+// errors only. Every error is of type Errors.
+func Parse(file string, data []byte) (*Config, error) {
+	faults := &faultLog{file: file}
+	draft := newDraft(faults)
+	if len(data) > maxFile {
+		faults.add(1, "the file is larger than %d bytes", maxFile)
+		return nil, faults.err()
+	}
+	root, ok := parseYAML(faults, data)
+	if ok {
+		readSection(faults, root, "", 1, draft.keys())
+		draft.finish()
+	}
+	if err := faults.err(); err != nil {
+		return nil, err
+	}
+	return &draft.config, nil
+}

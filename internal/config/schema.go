@@ -1,0 +1,119 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Bounds of tables that the configuration sizes.
+const (
+	maxPool     = 65536
+	maxOutbound = 64
+	maxQuota    = 1_000_000
+)
+
+// Bounds of the timers that several keys share.
+const (
+	millisecond = time.Millisecond
+	second      = time.Second
+	minute      = time.Minute
+	longestIdle = 30 * 24 * time.Hour
+)
+
+// keys is the schema: every key of the file, with its type, default and range,
+// bound to the place in the draft where its value goes.
+func (d *draft) keys() []key {
+	c := &d.config
+	return []key{
+		section("interfaces",
+			many("public", &d.public, device(), 1).must(),
+			many("private", &d.private, device(), 1).must(),
+		).must(),
+		section("realm",
+			many("zones", &d.zones, domain(), 1).must(),
+			oneAt("nameserver", &c.Realm.Nameserver, &d.nameserverLine, domain()).must(),
+		).must(),
+		section("dns",
+			oneAt("public", &c.DNS.Public, &d.publicLine, addressPort(false)).must(),
+			oneAt("private", &c.DNS.Private, &d.privateLine, addressPort(false)).must(),
+			many("upstream", &d.upstream, addressPort(true), 0),
+			one("verify", &c.DNS.Verify, choice(VerifyTCP, VerifyNone)),
+			one("cache", &c.DNS.Cache, number(0, 1_000_000)),
+		).must(),
+		section("pool",
+			many("addresses", &d.pool, spans(maxPool), 1).must(),
+			one("order", &c.Pool.Order, choice(OrderRandom, OrderCircular)),
+			one("offer", &c.Pool.Offer, duration(500*millisecond, minute)),
+			one("again", &c.Pool.Again, duration(0, minute)),
+			one("quarantine", &c.Pool.Quarantine, duration(0, minute)),
+			one("claim", &c.Pool.Claim, duration(second, 4*minute)),
+			one("wait", &c.Pool.Wait, duration(0, 5*second)),
+			quotaKeys(&c.Pool.Quotas),
+		).must(),
+		section("outbound",
+			many("addresses", &d.outbound, spans(maxOutbound), 0).otherwise("the first public interface's address"),
+			one("filtering", &c.Outbound.Filtering,
+				choice(model.EndpointIndependent, model.AddressDependent, model.AddressAndPortDependent)),
+			one("quarantine", &c.Outbound.Quarantine, duration(0, time.Hour)),
+		),
+		section("timeouts",
+			one("tcp_established", &c.Timeouts.TCPEstablished, duration(second, longestIdle)),
+			one("tcp_transitory", &c.Timeouts.TCPTransitory, duration(second, longestIdle)),
+			one("udp", &c.Timeouts.UDP, duration(second, longestIdle)),
+			one("icmp", &c.Timeouts.ICMP, duration(second, longestIdle)),
+		),
+		one("capacity", &c.Capacity, number(1024, 64_000_000)),
+		one("ipv6", &c.IPv6, choice(IPv6Drop, IPv6Forward)),
+		listOf("hosts", &d.hosts, (*hostDraft).keys),
+	}
+}
+
+func quotaKeys(q *Quotas) key {
+	quota := number(0, maxQuota)
+	return section("quotas",
+		one("client", &q.Client, quota),
+		one("resolver", &q.Resolver, quota),
+		one("host", &q.Host, quota),
+		one("service", &q.Service, quota),
+		one("total", &q.Total, quota),
+		one("half_open", &q.HalfOpen, quota),
+		one("half_open_per_host", &q.HalfOpenPerHost, quota),
+	)
+}
+
+func (h *hostDraft) keys() []key {
+	return []key{
+		oneAt("name", &h.host.Name, &h.nameLine, domain()).must(),
+		oneAt("address", &h.host.Address, &h.addressLine, address()).must(),
+		listOf("services", &h.services, (*serviceDraft).keys),
+	}
+}
+
+func (s *serviceDraft) keys() []key {
+	return []key{
+		oneAt("name", &s.service.Name, &s.nameLine, domain()).must(),
+		oneAt("protocol", &s.service.Protocol, &s.protocolLine, choice(model.TCP, model.UDP)).must(),
+		oneAt("port", &s.service.Port, &s.portLine, port()).must(),
+		oneAt("to", &s.service.To, &s.toLine, port()).otherwise("the port"),
+		oneAt("again", &s.again, &s.againLine, duration(0, minute)).otherwise("pool.again"),
+	}
+}
+
+// listOf is a key with a list of sections, each read into a T of its own.
+func listOf[T any](name string, target *[]*T, keys func(*T) []key) key {
+	documented := keys(new(T))
+	return key{
+		name: name, kind: "list of sections", standard: "none", keys: documented,
+		read: func(faults *faultLog, node *yaml.Node, path string, _ int) {
+			for i, item := range elements(faults, node, path, "a list, each entry a mapping", 0) {
+				element := new(T)
+				*target = append(*target, element)
+				readSection(faults, item, fmt.Sprintf("%s[%d]", path, i), item.Line, keys(element))
+			}
+		},
+	}
+}

@@ -1,0 +1,176 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const aliasProblem = "aliases (*name and <<) are not read: write the value out"
+
+// key is one entry of the schema: how it is documented and how it is read.
+type key struct {
+	name     string
+	required bool
+	kind     string // type, as the reference shows it
+	standard string // default, as the reference shows it
+	allowed  string // range, as the reference shows it
+	keys     []key  // of a section, or of each element of a list of sections
+
+	// read checks the node and stores its value. line is the key's own.
+	read func(faults *faultLog, node *yaml.Node, path string, line int)
+}
+
+// must marks a key that the file has to give.
+func (k key) must() key {
+	k.required, k.standard = true, ""
+	return k
+}
+
+// otherwise documents a default that is not a fixed value.
+func (k key) otherwise(standard string) key {
+	k.standard = standard
+	return k
+}
+
+// readSection reads a mapping whose legal keys are given. line is where a
+// missing key is reported.
+func readSection(faults *faultLog, node *yaml.Node, path string, line int, keys []key) {
+	if node.Kind != yaml.MappingNode || node.ShortTag() != "!!map" {
+		mismatch(faults, node, path, "a mapping with the keys "+strings.Join(names(keys), ", "), nil)
+		return
+	}
+	seen := make(map[string]int, len(keys))
+	for i := 0; i+1 < len(node.Content) && !faults.hidden; i += 2 {
+		name, value := node.Content[i], node.Content[i+1]
+		if name.Kind == yaml.AliasNode || name.ShortTag() == "!!merge" {
+			faults.add(name.Line, "%s%s", prefix(path), aliasProblem)
+			continue
+		}
+		index := slices.IndexFunc(keys, func(k key) bool { return name.Kind == yaml.ScalarNode && k.name == name.Value })
+		if index < 0 {
+			faults.add(name.Line, "%sunknown key %s: %s", prefix(path), quote(name.Value), suggest(name.Value, keys))
+			continue
+		}
+		full := join(path, name.Value)
+		if first, twice := seen[name.Value]; twice {
+			faults.add(name.Line, "%s: duplicate key, first given at line %d", full, first)
+			continue
+		}
+		seen[name.Value] = name.Line
+		keys[index].read(faults, value, full, name.Line)
+	}
+	if faults.hidden {
+		return // enough is wrong already
+	}
+	for _, k := range keys {
+		if _, given := seen[k.name]; k.required && !given {
+			faults.add(line, "%sthe key %s is missing", prefix(path), k.name)
+		}
+	}
+}
+
+// elements returns the items of a list, which must number least or more.
+func elements(faults *faultLog, node *yaml.Node, path, want string, least int) []*yaml.Node {
+	if node.Kind != yaml.SequenceNode || node.ShortTag() != "!!seq" {
+		mismatch(faults, node, path, want, nil)
+		return nil
+	}
+	if len(node.Content) < least {
+		faults.add(node.Line, "%s: want at least %d entry, not an empty list", path, least)
+	}
+	return node.Content
+}
+
+// mismatch reports that node is not what the key wants. hint may be nil.
+func mismatch(faults *faultLog, node *yaml.Node, path, want string, hint error) {
+	message := fmt.Sprintf("%swant %s, not %s", prefix(path), want, describe(node))
+	if hint != nil && hint.Error() != "" {
+		message += ": " + hint.Error()
+	}
+	if node.Kind == yaml.AliasNode {
+		message = prefix(path) + aliasProblem
+	}
+	faults.add(node.Line, "%s", message)
+}
+
+// describe names what the file has.
+func describe(node *yaml.Node) string {
+	switch {
+	case node.Kind == yaml.MappingNode:
+		return "a mapping"
+	case node.Kind == yaml.SequenceNode:
+		return "a list"
+	case node.ShortTag() == "!!null":
+		return "nothing (give a value or remove the key)"
+	case node.Style&yaml.TaggedStyle != 0:
+		return fmt.Sprintf("%s tagged %s", quote(node.Value), quote(node.Tag))
+	case node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
+		return "the text " + quote(node.Value)
+	}
+	return quote(node.Value)
+}
+
+// prefix returns "path: ", nothing for the file as a whole.
+func prefix(path string) string {
+	if path == "" {
+		return ""
+	}
+	return path + ": "
+}
+
+// join appends a key to a path.
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func names(keys []key) []string {
+	list := make([]string, len(keys))
+	for i, k := range keys {
+		list[i] = k.name
+	}
+	return list
+}
+
+// suggest names the legal keys nearest to an unknown one, or all of them when
+// none is near.
+func suggest(unknown string, keys []key) string {
+	const longest = 40 // no legal key comes near a longer one
+	var near []string
+	for _, k := range keys {
+		if len(unknown) <= longest && (distance(strings.ToLower(unknown), k.name) <= 1+len(k.name)/4 || strings.HasPrefix(k.name, unknown) && unknown != "") {
+			near = append(near, k.name)
+		}
+	}
+	if len(near) == 0 {
+		return "use " + strings.Join(names(keys), ", ")
+	}
+	return "did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// distance is the number of letters to insert, delete or replace to get from a
+// to b (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

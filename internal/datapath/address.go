@@ -1,0 +1,101 @@
+package datapath
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// addressEntry is a pool or outbound address as written to address_table.
+type addressEntry = bpfAddress
+
+// SetPool makes the addresses those of the circular pool, next to the outbound
+// addresses. Addresses that leave take no new packets; sessions on them go on
+// until they end is not promised.
+func (d *Datapath) SetPool(pool []netip.Addr) error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	wanted := make(map[netip.Addr]addressEntry, len(pool)+len(d.options.Outbound))
+	for _, a := range pool {
+		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_POOL)}
+	}
+	for i, a := range d.options.Outbound {
+		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_OUTBOUND), Number: uint16(i)}
+	}
+	if len(wanted) > d.options.Addresses {
+		return fmt.Errorf("%d pool and outbound addresses, but the table was made for %d: restart the daemon",
+			len(wanted), d.options.Addresses)
+	}
+	for a, entry := range wanted {
+		if old, ok := d.known[a]; ok {
+			entry.Local = old.Local
+			if entry == old {
+				continue
+			}
+		}
+		if err := d.writeAddress(a, entry); err != nil {
+			return err
+		}
+	}
+	for a := range d.known {
+		if _, ok := wanted[a]; !ok {
+			if err := d.objects.AddressTable.Delete(networkOrder(a)); err != nil {
+				return fmt.Errorf("take address %s out of the data plane: %w", a, err)
+			}
+			delete(d.known, a)
+		}
+	}
+	return d.refreshOwn()
+}
+
+func (d *Datapath) writeAddress(a netip.Addr, entry addressEntry) error {
+	if err := d.objects.AddressTable.Put(networkOrder(a), &entry); err != nil {
+		return fmt.Errorf("tell the data plane of address %s: %w", a, err)
+	}
+	d.known[a] = entry
+	return nil
+}
+
+// markLocal notes which of the addresses stand on an interface: there the
+// kernel answers ARP, and its sockets come first.
+func (d *Datapath) markLocal(own map[netip.Addr]bool) error {
+	for a, entry := range d.known {
+		local := uint8(0)
+		if own[a] {
+			local = 1
+		}
+		if entry.Local == local {
+			continue
+		}
+		entry.Local = local
+		if err := d.writeAddress(a, entry); err != nil {
+			return err
+		}
+		if local == 1 && entry.Kind == uint8(bpfAddressKindADDRESS_OUTBOUND) {
+			if err := d.reservePorts(uint32(entry.Number)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readAddresses learns after an adoption what stands in the table.
+func (d *Datapath) readAddresses() error {
+	var key uint32
+	var entry addressEntry
+	entries := d.objects.AddressTable.Iterate()
+	for entries.Next(&key, &entry) {
+		d.known[addressOf(key)] = entry
+	}
+	return entries.Err()
+}
+
+// in6 converts an IPv6 address to the programs' form.
+func in6(a netip.Addr) bpfIn6 {
+	b := a.As16()
+	var out bpfIn6
+	for i := range out.Word {
+		out.Word[i] = networkOrder(netip.AddrFrom4([4]byte(b[4*i : 4*i+4])))
+	}
+	return out
+}

@@ -1,0 +1,16 @@
+package datapath
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Now reads the clock that the programs read, CLOCK_MONOTONIC.
+func Now() model.Instant {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic("CLOCK_MONOTONIC cannot be read: " + err.Error())
+	}
+	return model.Instant(ts.Nano())
+}

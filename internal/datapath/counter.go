@@ -1,0 +1,111 @@
+package datapath
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// enumNames returns the names of a C enum by value, in lower case and without
+// the prefix.
+func enumNames(spec *ebpf.CollectionSpec, name, prefix string) []string {
+	var enum *btf.Enum
+	if err := spec.Types.TypeByName(name, &enum); err != nil {
+		panic("the compiled programs lack enum " + name) // built from the same source
+	}
+	names := make([]string, len(enum.Values))
+	for _, v := range enum.Values {
+		names[v.Value] = strings.ToLower(strings.TrimPrefix(v.Name, prefix))
+	}
+	return names
+}
+
+// Reasons lists every reason in the order of its number, without the first,
+// "none", and the last, "max".
+func (d *Datapath) Reasons() []model.Reason {
+	list := make([]model.Reason, 0, len(d.reasons))
+	for _, name := range d.reasons[1 : len(d.reasons)-1] {
+		list = append(list, model.Reason(name))
+	}
+	return list
+}
+
+// Counters returns how many packets ended with each reason.
+func (d *Datapath) Counters() (map[model.Reason]uint64, error) {
+	counts := make(map[model.Reason]uint64, len(d.reasons))
+	for number := 1; number < len(d.reasons)-1; number++ {
+		sum, err := sumOf(d.objects.ReasonCounters, uint32(number))
+		if err != nil {
+			return nil, err
+		}
+		counts[model.Reason(d.reasons[number])] = sum
+	}
+	return counts, nil
+}
+
+func sumOf(table *ebpf.Map, key uint32) (uint64, error) {
+	var perCPU []uint64
+	if err := table.Lookup(key, &perCPU); err != nil {
+		return 0, fmt.Errorf("read counter %d of %s: %w", key, table, err)
+	}
+	var sum uint64
+	for _, v := range perCPU {
+		sum += v
+	}
+	return sum, nil
+}
+
+// Usage says how full the tables are.
+type Usage struct {
+	Sessions     uint64 `json:"sessions"`
+	Capacity     uint64 `json:"capacity"`
+	Mappings     uint64 `json:"mappings"`
+	Claims       uint64 `json:"claims"`      // ever
+	EventsLost   uint64 `json:"events_lost"` // ever
+	ICMPErrors   uint64 `json:"icmp_errors"` // sent, ever
+	Reservations uint64 `json:"reservations_capacity"`
+	// Bytes is the memory of all tables, as the kernel accounts for it.
+	Bytes uint64 `json:"bytes"`
+}
+
+// Usage counts what is in use.
+func (d *Datapath) Usage() (Usage, error) {
+	var sums [bpfStatisticSTATISTIC_MAX]uint64
+	for i := range sums {
+		sum, err := sumOf(d.objects.Statistics, uint32(i))
+		if err != nil {
+			return Usage{}, err
+		}
+		sums[i] = sum
+	}
+	bytes, err := d.Memory()
+	return Usage{
+		Sessions: sums[bpfStatisticSTATISTIC_SESSIONS_OPENED] - sums[bpfStatisticSTATISTIC_SESSIONS_FREED],
+		Capacity: uint64(d.layout.Capacity),
+		Mappings: sums[bpfStatisticSTATISTIC_MAPPINGS_OPENED] - sums[bpfStatisticSTATISTIC_MAPPINGS_FREED],
+		Claims:   sums[bpfStatisticSTATISTIC_CLAIMS], EventsLost: sums[bpfStatisticSTATISTIC_EVENTS_LOST],
+		ICMPErrors: sums[bpfStatisticSTATISTIC_ICMP_ERRORS_SENT], Reservations: uint64(d.options.Reservations),
+		Bytes: bytes,
+	}, err
+}
+
+// Memory is the size of all tables in bytes, as the kernel accounts for it.
+func (d *Datapath) Memory() (uint64, error) {
+	var sum uint64
+	for _, table := range d.tables() {
+		info, err := table.Info()
+		if err != nil {
+			return 0, fmt.Errorf("ask for the size of %s: %w", table, err)
+		}
+		bytes, ok := info.Memlock()
+		if !ok {
+			return 0, fmt.Errorf("the kernel does not tell the size of %s", table)
+		}
+		sum += bytes
+	}
+	return sum, nil
+}

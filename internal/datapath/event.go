@@ -1,0 +1,91 @@
+package datapath
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/ringbuf"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// ClaimEvent tells of a reservation. Events can be lost when the reader is too
+// slow: Usage counts them, and Withdraw always tells the truth.
+type ClaimEvent struct {
+	ID     uint64
+	At     model.Instant
+	Closed bool // not a claim: the last session by it has ended or begun to close
+	Left   int  // claims left
+}
+
+// DropEvent is a sample of the packets that were dropped.
+type DropEvent struct {
+	At        model.Instant `json:"at"`
+	Reason    model.Reason  `json:"reason"`
+	Side      string        `json:"side"`
+	Interface int           `json:"ifindex"`
+	Tuple     model.Tuple   `json:"tuple"` // as it stood in the packet
+	Length    int           `json:"length"`
+}
+
+// Events reads one of the event streams until it is closed.
+type Events[T any] struct {
+	reader *ringbuf.Reader
+	decode func([]byte) (T, error)
+}
+
+// Claims opens the stream of claims.
+func (d *Datapath) Claims() (*Events[ClaimEvent], error) {
+	return newEvents(d.objects.ClaimEvents, func(raw []byte) (ClaimEvent, error) {
+		var e bpfClaimEvent
+		_, err := binary.Decode(raw, binary.NativeEndian, &e)
+		return ClaimEvent{ID: e.Id, At: model.Instant(e.At), Closed: e.Type == uint32(bpfEventTypeEVENT_CLOSED), Left: int(e.Left)}, err
+	})
+}
+
+// Drops opens the stream of dropped packets; WatchDrops turns it on.
+func (d *Datapath) Drops() (*Events[DropEvent], error) {
+	return newEvents(d.objects.DropEvents, func(raw []byte) (DropEvent, error) {
+		var e bpfDropEvent
+		if _, err := binary.Decode(raw, binary.NativeEndian, &e); err != nil {
+			return DropEvent{}, err
+		}
+		return DropEvent{
+			At: model.Instant(e.At), Reason: model.Reason(d.reasons[int(e.Reason)%len(d.reasons)]),
+			Side: sideName(bpfSide(e.Side)), Interface: int(e.Ifindex), Length: int(e.Length),
+			Tuple: model.Tuple{
+				Protocol:    model.Protocol(e.Protocol),
+				Source:      netip.AddrPortFrom(addressOf(e.Source), swap(e.SourcePort)),
+				Destination: netip.AddrPortFrom(addressOf(e.Destination), swap(e.DestinationPort)),
+			},
+		}, nil
+	})
+}
+
+func newEvents[T any](table *ebpf.Map, decode func([]byte) (T, error)) (*Events[T], error) {
+	reader, err := ringbuf.NewReader(table)
+	if err != nil {
+		return nil, fmt.Errorf("open event stream %s: %w", table, err)
+	}
+	return &Events[T]{reader, decode}, nil
+}
+
+// Next waits for an event; os.ErrClosed says that Close was called.
+func (e *Events[T]) Next() (T, error) {
+	var zero T
+	record, err := e.reader.Read()
+	if errors.Is(err, ringbuf.ErrClosed) {
+		return zero, os.ErrClosed
+	}
+	if err != nil {
+		return zero, fmt.Errorf("read an event: %w", err)
+	}
+	return e.decode(record.RawSample)
+}
+
+// Close ends a Next that waits.
+func (e *Events[T]) Close() error { return e.reader.Close() }

@@ -1,0 +1,123 @@
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+)
+
+// What the kernel needs to forward the packets that we translate and hand to
+// it (research in docs/reference/dataplane.md): forwarding, its own addresses
+// as sources, and loose reverse path filtering.
+var hostWanted = bpfHostSettings{Forwarding: 1, AcceptLocal: 1, RpFilter: 2}
+
+func settingPath(name, setting string) string {
+	return filepath.Join("/proc/sys/net/ipv4/conf", strings.ReplaceAll(name, "/", "."), setting)
+}
+
+func readSetting(name, setting string) (int32, error) {
+	text, err := os.ReadFile(settingPath(name, setting))
+	if err != nil {
+		return 0, fmt.Errorf("read %s of %s: %w", setting, name, err)
+	}
+	value, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 32)
+	return int32(value), err
+}
+
+func writeSetting(name, setting string, value int32) error {
+	if err := os.WriteFile(settingPath(name, setting), []byte(strconv.Itoa(int(value))), 0); err != nil {
+		return fmt.Errorf("set %s of %s to %d: %w", setting, name, value, err)
+	}
+	return nil
+}
+
+func readHost(name string) (bpfHostSettings, error) {
+	var settings bpfHostSettings
+	var errs [3]error
+	settings.Forwarding, errs[0] = readSetting(name, "forwarding")
+	settings.AcceptLocal, errs[1] = readSetting(name, "accept_local")
+	settings.RpFilter, errs[2] = readSetting(name, "rp_filter")
+	return settings, errors.Join(errs[:]...)
+}
+
+// writeHost sets forwarding last when it goes on and first when it goes off.
+func writeHost(name string, s bpfHostSettings) error {
+	if s.Forwarding == 0 {
+		if err := writeSetting(name, "forwarding", 0); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(writeSetting(name, "accept_local", s.AcceptLocal),
+		writeSetting(name, "rp_filter", s.RpFilter)); err != nil {
+		return err
+	}
+	if s.Forwarding != 0 {
+		return writeSetting(name, "forwarding", s.Forwarding)
+	}
+	return nil
+}
+
+// prepareHost remembers the interface's settings, in a table that is pinned
+// with the programs, and sets ours. Call it after the program is attached.
+func (d *Datapath) prepareHost(name string, ifindex int) error {
+	var before bpfHostSettings
+	err := d.objects.HostTable.Lookup(uint32(ifindex), &before)
+	if errors.Is(err, ebpf.ErrKeyNotExist) {
+		if before, err = readHost(name); err != nil {
+			return err
+		}
+		err = d.objects.HostTable.Put(uint32(ifindex), &before)
+	}
+	if err != nil {
+		return fmt.Errorf("remember the settings of %s: %w", name, err)
+	}
+	return writeHost(name, hostWanted)
+}
+
+// restoreInterface puts the interface's settings back.
+func restoreInterface(table *ebpf.Map, ifindex uint32) error {
+	var before bpfHostSettings
+	err := table.Lookup(ifindex, &before)
+	if errors.Is(err, ebpf.ErrKeyNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the remembered settings of interface %d: %w", ifindex, err)
+	}
+	_ = table.Delete(ifindex)
+	iface, err := netlink.LinkByIndex(int(ifindex))
+	if err != nil {
+		return nil //nolint:nilerr // the interface is gone, and its settings with it
+	}
+	return writeHost(iface.Attrs().Name, before)
+}
+
+// restoreHost puts back what any daemon of this instance changed.
+func (d *Datapath) restoreHost() error {
+	table := d.objects.HostTable
+	if table == nil { // before loading: what an earlier daemon pinned
+		pinned, err := ebpf.LoadPinnedMap(filepath.Join(d.directory, "host_table"), nil)
+		if err != nil {
+			return nil //nolint:nilerr // nothing is remembered
+		}
+		defer pinned.Close()
+		table = pinned
+	}
+	var changed []uint32
+	var ifindex uint32
+	var settings bpfHostSettings
+	for entries := table.Iterate(); entries.Next(&ifindex, &settings); {
+		changed = append(changed, ifindex)
+	}
+	var errs []error
+	for _, ifindex := range changed {
+		errs = append(errs, restoreInterface(table, ifindex))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,112 @@
+package datapath
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math/bits"
+	"net/netip"
+	"slices"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+)
+
+// Sizes that bpf/include/types.h fixes.
+const (
+	indexSlots = 16
+	protocols  = 3
+	ports      = 65536
+	blockPorts = 64 // ports in a mapping_block
+	// indexLoad is the share of an index's slots in use when the table behind
+	// it is full. Simulated with two choices and the threshold of index.h: no
+	// insert of two million failed at 0.81, 8 at 0.84.
+	indexLoad = 0.8
+)
+
+func buckets(entries int) uint32 {
+	return uint32(float64(entries)/(indexSlots*indexLoad)) + 1
+}
+
+// newLayout computes sizes and draws the secrets for the options.
+func newLayout(o *Options) bpfLayout {
+	slots := len(o.Outbound) * protocols * ports
+	layout := bpfLayout{
+		Capacity: uint32(o.Capacity),
+		// A session stands in its index twice: inside tuple, and outside tuple
+		// or filter entry.
+		SessionBuckets:     buckets(2 * o.Capacity),
+		SessionBits:        uint32(bits.Len(uint(o.Capacity))),
+		MappingBuckets:     buckets(min(o.Capacity, slots)),
+		MappingBits:        uint32(bits.Len(uint(slots))),
+		ReservationBuckets: buckets(o.Reservations),
+		ReservationBits:    uint32(bits.Len(uint(o.Reservations))),
+		Outbound:           uint32(len(o.Outbound)),
+	}
+	for i, a := range o.Outbound {
+		layout.OutboundAddress[i] = networkOrder(a)
+	}
+	var seed [16]byte
+	if _, err := rand.Read(seed[:]); err != nil {
+		panic(fmt.Sprintf("no random numbers: %v", err))
+	}
+	layout.Seed[0] = binary.NativeEndian.Uint64(seed[:8])
+	layout.Seed[1] = binary.NativeEndian.Uint64(seed[8:])
+	return layout
+}
+
+// applyLayout writes the sizes into the collection's specification.
+func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error {
+	arrays := layout.Outbound * protocols
+	for name, entries := range map[string]uint32{
+		"session_table":     layout.Capacity + 1,
+		"session_index":     layout.SessionBuckets,
+		"mapping_table":     arrays * ports / blockPorts,
+		"mapping_index":     layout.MappingBuckets,
+		"port_bitmaps":      arrays,
+		"reservation_table": uint32(o.Reservations) + 1,
+		"reservation_index": layout.ReservationBuckets,
+		"address_table":     uint32(o.Addresses),
+		"service_table":     uint32(o.Services),
+	} {
+		spec.Maps[name].MaxEntries = entries
+	}
+	return spec.Variables["fixed"].Set(layout)
+}
+
+// shapeOf is a hash over names, kinds, sizes and members of all pinned tables:
+// two data planes with the same shape can take over each other's tables.
+func shapeOf(spec *ebpf.CollectionSpec) uint64 {
+	hash := fnv.New64a()
+	names := make([]string, 0, len(spec.Maps))
+	for name := range spec.Maps {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		m := spec.Maps[name]
+		fmt.Fprintln(hash, name, m.Type, m.KeySize, m.ValueSize, m.MaxEntries, m.Flags)
+		if s, ok := btf.UnderlyingType(m.Value).(*btf.Struct); ok {
+			for _, member := range s.Members {
+				fmt.Fprintln(hash, member.Name, member.Offset)
+			}
+		}
+	}
+	return hash.Sum64()
+}
+
+// networkOrder returns the address as the programs see it in memory.
+func networkOrder(a netip.Addr) uint32 {
+	b := a.As4()
+	return binary.NativeEndian.Uint32(b[:])
+}
+
+func addressOf(word uint32) netip.Addr {
+	var b [4]byte
+	binary.NativeEndian.PutUint32(b[:], word)
+	return netip.AddrFrom4(b)
+}
+
+// swap turns a port between network and host byte order.
+func swap(port uint16) uint16 { return bits.ReverseBytes16(port) }

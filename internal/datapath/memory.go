@@ -1,0 +1,57 @@
+package datapath
+
+import (
+	"fmt"
+	"math/bits"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+)
+
+func sizeOf[T any](T) int {
+	var zero T
+	return int(unsafe.Sizeof(zero))
+}
+
+func claimsOf(word uint64) bpfClaims { return *(*bpfClaims)(unsafe.Pointer(&word)) }
+
+func onesOf(mask uint32) int { return bits.OnesCount32(mask) }
+
+// chunkBytes is how much of a table is copied at a time.
+const chunkBytes = 1 << 16
+
+// forEach reads a table of the kernel that can be mapped into memory and calls
+// visit for each of its records but record 0, which no table uses. The record
+// is a copy; it may be torn by a packet that changed it meanwhile, which is why
+// sessions carry a version.
+func forEach[T any](table *ebpf.Map, visit func(number uint32, record *T)) error {
+	memory, err := table.Memory()
+	if err != nil {
+		return fmt.Errorf("map table %s into memory: %w", table, err)
+	}
+	var zero T
+	size := int(unsafe.Sizeof(zero))
+	chunk := make([]T, max(1, chunkBytes/size))
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&chunk[0])), len(chunk)*size)
+	entries := int(table.MaxEntries())
+	for first := 0; first < entries; first += len(chunk) {
+		count := min(len(chunk), entries-first)
+		if _, err := memory.ReadAt(bytes[:count*size], int64(first)*int64(size)); err != nil {
+			return fmt.Errorf("read table %s: %w", table, err)
+		}
+		for i := range count {
+			if first+i > 0 {
+				visit(uint32(first+i), &chunk[i])
+			}
+		}
+	}
+	return nil
+}
+
+// sameUse reports whether the bytes of a session record, read later, are of the
+// same use of the record.
+func sameUse(s *bpfSession, later []byte) bool {
+	l := (*bpfSession)(unsafe.Pointer(&later[0]))
+	return l.Life.Version == s.Life.Version && l.Life.Phase == s.Life.Phase && l.PrivateAddress == s.PrivateAddress &&
+		l.PrivatePort == s.PrivatePort && l.RemoteAddress == s.RemoteAddress && l.RemotePort == s.RemotePort
+}

@@ -1,0 +1,182 @@
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/rlimit"
+)
+
+// Datapath is a loaded data plane.
+type Datapath struct {
+	options   Options
+	directory string // of the pins; empty: none
+	adopted   bool
+	layout    bpfLayout
+	objects   bpfObjects
+	reasons   []string
+
+	mutex sync.Mutex // guards what follows
+	ports []*port
+	known map[netip.Addr]addressEntry // pool and outbound addresses by what was written
+}
+
+// Open adopts the data plane that an earlier daemon of the same instance left
+// in the kernel, if its network namespace, sizes and table layout match, else
+// discards it with a log line and loads a new one. Nothing is attached yet.
+func Open(options Options) (*Datapath, error) {
+	if err := options.check(); err != nil {
+		return nil, err
+	}
+	if os.Geteuid() != 0 {
+		return nil, ErrNotRoot
+	}
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return nil, fmt.Errorf("lift the limit on locked memory: %w", err)
+	}
+	d := &Datapath{options: options, known: map[netip.Addr]addressEntry{}}
+	spec, err := loadBpf()
+	if err != nil {
+		return nil, fmt.Errorf("read the compiled programs: %w", err)
+	}
+	d.reasons = enumNames(spec, "reason", "REASON_")
+	d.layout = newLayout(&options)
+	if err := applyLayout(spec, &d.layout, &d.options); err != nil {
+		return nil, fmt.Errorf("set the sizes of the tables: %w", err)
+	}
+	d.layout.Shape = shapeOf(spec)
+	if d.layout.Namespace, err = networkNamespace(); err != nil {
+		return nil, err
+	}
+	if options.Instance != "" {
+		if d.directory, err = pinDirectory(options.Instance); err != nil {
+			return nil, err
+		}
+		if err := d.prepareAdoption(); err != nil {
+			return nil, err
+		}
+	}
+	if err := spec.Variables["fixed"].Set(&d.layout); err != nil {
+		return nil, fmt.Errorf("set the layout: %w", err)
+	}
+	if err := d.load(spec); err != nil {
+		return nil, err
+	}
+	if err := d.initialise(); err != nil {
+		d.objects.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Adopted reports whether sessions and offers of an earlier daemon live on.
+func (d *Datapath) Adopted() bool { return d.adopted }
+
+// prepareAdoption looks at what is pinned: it keeps a data plane that fits and
+// takes over its secrets, and removes one that does not.
+func (d *Datapath) prepareAdoption() error {
+	if _, err := os.Stat(d.directory); errors.Is(err, os.ErrNotExist) {
+		return os.MkdirAll(d.directory, 0o700)
+	}
+	old, err := d.pinnedLayout()
+	if err == nil {
+		fits := old
+		fits.Seed = d.layout.Seed
+		if fits == d.layout {
+			d.layout = old
+			d.adopted = true
+			return nil
+		}
+		err = errors.New("network namespace, capacity, outbound addresses or table layout differ")
+	}
+	d.options.Logger.Warn("discarding the data plane that an earlier daemon left", "why", err)
+	if err := d.restoreHost(); err != nil {
+		d.options.Logger.Warn("putting back settings of the host", "error", err)
+	}
+	if err := unpin(d.directory); err != nil {
+		return err
+	}
+	return os.MkdirAll(d.directory, 0o700)
+}
+
+func (d *Datapath) pinnedLayout() (bpfLayout, error) {
+	var layout bpfLayout
+	table, err := ebpf.LoadPinnedMap(filepath.Join(d.directory, "layout_table"), nil)
+	if err != nil {
+		return layout, fmt.Errorf("open the pinned layout: %w", err)
+	}
+	defer table.Close()
+	if int(table.ValueSize()) != sizeOf(layout) {
+		return layout, errors.New("its layout has another size")
+	}
+	return layout, table.Lookup(uint32(0), &layout)
+}
+
+// load creates or adopts the tables and loads the programs over them.
+func (d *Datapath) load(spec *ebpf.CollectionSpec) error {
+	options := ebpf.CollectionOptions{}
+	if d.directory != "" {
+		options.Maps.PinPath = d.directory
+		for name, m := range spec.Maps {
+			if name[0] != '.' { // .rodata and .bss belong to the programs
+				m.Pinning = ebpf.PinByName
+			}
+		}
+	}
+	err := spec.LoadAndAssign(&d.objects, &options)
+	var verifier *ebpf.VerifierError
+	if errors.As(err, &verifier) {
+		return fmt.Errorf("the kernel refuses the programs (6.1 or newer is needed): %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("load the data plane (is there memory for %d sessions?): %w", d.layout.Capacity, err)
+	}
+	return nil
+}
+
+// initialise fills what the programs expect to find.
+func (d *Datapath) initialise() error {
+	if err := d.objects.Programs.Put(uint32(0), d.objects.GatewayHairpin); err != nil {
+		return fmt.Errorf("set the hairpin program: %w", err)
+	}
+	if d.adopted {
+		return d.readAddresses()
+	}
+	if err := d.objects.LayoutTable.Put(uint32(0), &d.layout); err != nil {
+		return fmt.Errorf("write the layout: %w", err)
+	}
+	for array := range d.layout.Outbound * protocols {
+		// Port 0 is nobody's.
+		if err := d.objects.PortBitmaps.Put(array, &bpfPortBitmap{Word: [1024]uint64{0: 1}}); err != nil {
+			return fmt.Errorf("prepare the ports: %w", err)
+		}
+	}
+	return nil
+}
+
+// Close gives up the data plane. keep leaves it working in the kernel for the
+// next daemon; otherwise the programs are detached, settings of the host put
+// back and the pins removed.
+func (d *Datapath) Close(keep bool) error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	var errs []error
+	if !keep || d.directory == "" {
+		errs = append(errs, d.restoreHost(), d.detach())
+		if d.directory != "" {
+			errs = append(errs, unpin(d.directory))
+		}
+	}
+	for _, p := range d.ports {
+		if p.link != nil {
+			errs = append(errs, p.link.Close())
+		}
+	}
+	d.ports = nil
+	return errors.Join(append(errs, d.objects.Close())...)
+}

@@ -1,0 +1,80 @@
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Limits of the tables (bpf/include/types.h).
+const (
+	MinCapacity     = 1024
+	MaxCapacity     = 64_000_000
+	MaxOutbound     = 64
+	MaxReservations = 1 << 20
+)
+
+// Options fix the shape of the data plane. What a reload may change comes
+// later, by SetSettings, SetAddresses and SetServices.
+type Options struct {
+	// Instance names the pins under the BPF file system. Empty: nothing is
+	// pinned and the data plane ends with the process (tests, benchmarks).
+	Instance string
+	// Public and Private name the interfaces of each side. Both may be empty:
+	// then packets come by Inject alone.
+	Public, Private []string
+	// Capacity is the number of sessions, MinCapacity to MaxCapacity.
+	Capacity int
+	// Reservations is the number of reservations that can stand at a time;
+	// 0 chooses one for 32 sessions, within 1,024 and 65,536.
+	Reservations int
+	// Outbound are the addresses of outbound NAT, 1 to MaxOutbound.
+	Outbound []netip.Addr
+	// Addresses and Services bound pool and outbound addresses, and open
+	// services; 0 means 4,096 of each.
+	Addresses, Services int
+	// Logger hears of adoption, fall-backs and failures that do not stop.
+	Logger *slog.Logger
+}
+
+// Settings are the policy of one generation.
+type Settings struct {
+	Filtering                     model.Filtering
+	TCPEstablished, TCPTransitory time.Duration
+	TCPClaim, UDP, ICMP           time.Duration
+	PortQuarantine                time.Duration
+	ForwardIPv6                   bool
+}
+
+func (o *Options) check() error {
+	if o.Capacity < MinCapacity || o.Capacity > MaxCapacity {
+		return fmt.Errorf("capacity %d is not within %d and %d sessions", o.Capacity, MinCapacity, MaxCapacity)
+	}
+	if len(o.Outbound) == 0 || len(o.Outbound) > MaxOutbound {
+		return fmt.Errorf("%d outbound addresses: use 1 to %d", len(o.Outbound), MaxOutbound)
+	}
+	for _, a := range o.Outbound {
+		if !a.Is4() {
+			return fmt.Errorf("outbound address %s is not IPv4", a)
+		}
+	}
+	if o.Reservations == 0 {
+		o.Reservations = min(max(o.Capacity/32, 1024), 65536)
+	}
+	if o.Reservations < 1 || o.Reservations > MaxReservations {
+		return fmt.Errorf("%d reservations: use 1 to %d", o.Reservations, MaxReservations)
+	}
+	o.Addresses = max(o.Addresses, 4096)
+	o.Services = max(o.Services, 4096)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// ErrNotRoot says that loading programs needs more rights.
+var ErrNotRoot = errors.New("the data plane needs root (CAP_BPF, CAP_NET_ADMIN, CAP_SYS_ADMIN): run as root")

@@ -1,0 +1,227 @@
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
+)
+
+// Mode is how a program is attached to an interface.
+type Mode string
+
+// The two modes of XDP.
+const (
+	Native  Mode = "native"  // in the driver
+	Generic Mode = "generic" // after the kernel has made a socket buffer: slower, works everywhere
+)
+
+// port is an interface of the gateway.
+type port struct {
+	name    string
+	side    bpfSide
+	ifindex int
+	mode    Mode
+	takes   bool // frames may be redirected to it
+	link    link.Link
+	written bpfInterface // what stands in interface_table
+}
+
+// Interface describes an interface of the gateway.
+type Interface struct {
+	Name    string `json:"name"`
+	Side    string `json:"side"`
+	Ifindex int    `json:"ifindex"`
+	Mode    Mode   `json:"mode"`
+	// Redirect tells whether frames reach it by redirect; otherwise they go
+	// through the kernel's stack.
+	Redirect bool `json:"redirect"`
+}
+
+// Interfaces lists the attached interfaces.
+func (d *Datapath) Interfaces() []Interface {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	list := make([]Interface, 0, len(d.ports))
+	for _, p := range d.ports {
+		list = append(list, Interface{Name: p.name, Side: sideName(p.side), Ifindex: p.ifindex, Mode: p.mode,
+			Redirect: p.written.Redirect != 0})
+	}
+	return list
+}
+
+func sideName(side bpfSide) string {
+	if side == bpfSideSIDE_PUBLIC {
+		return "public"
+	}
+	return "private"
+}
+
+// Attach attaches the programs to the interfaces of the options. Where an
+// earlier daemon left a program attached it is replaced in place, without a
+// gap. Settings, addresses and services should be set before.
+func (d *Datapath) Attach() error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	for side, names := range map[bpfSide][]string{
+		bpfSideSIDE_PUBLIC: d.options.Public, bpfSideSIDE_PRIVATE: d.options.Private,
+	} {
+		for _, name := range names {
+			d.ports = append(d.ports, &port{name: name, side: side})
+		}
+	}
+	d.discardLinks()
+	for _, p := range d.ports {
+		if err := d.attach(p); err != nil {
+			return errors.Join(err, d.restoreHost(), d.detach())
+		}
+	}
+	return d.refresh()
+}
+
+func (d *Datapath) program(side bpfSide) *ebpf.Program {
+	if side == bpfSideSIDE_PUBLIC {
+		return d.objects.GatewayPublic
+	}
+	return d.objects.GatewayPrivate
+}
+
+func (d *Datapath) linkPath(p *port) string {
+	return filepath.Join(d.directory, "link_"+p.name)
+}
+
+// attach attaches the side's program in native mode where that works, else in
+// generic mode, and prepares the interface's settings.
+func (d *Datapath) attach(p *port) error {
+	iface, err := netlink.LinkByName(p.name)
+	if err != nil {
+		return fmt.Errorf("find interface %s: %w", p.name, err)
+	}
+	p.ifindex = iface.Attrs().Index
+	takes, known, err := takesRedirects(p.ifindex)
+	if err != nil {
+		return err
+	}
+	if !known {
+		takes = iface.Type() != "veth" // before 6.3 the kernel cannot say; veth may lose frames in silence
+	}
+	p.takes = takes
+	if d.adoptLink(p) {
+		return d.prepareHost(p.name, p.ifindex)
+	}
+	// Our answers are redirected to the interface that the question came by.
+	modes := []Mode{Native, Generic}
+	if !takes {
+		modes = []Mode{Generic}
+	}
+	for _, mode := range modes {
+		if err = d.attachMode(p, mode); err == nil {
+			break
+		}
+		d.options.Logger.Debug("attaching", "interface", p.name, "mode", mode, "error", err)
+	}
+	if err != nil {
+		return fmt.Errorf("attach to %s (is another XDP program there?): %w", p.name, err)
+	}
+	if d.directory != "" {
+		if err := p.link.Pin(d.linkPath(p)); err != nil {
+			return fmt.Errorf("pin the program of %s: %w", p.name, err)
+		}
+	}
+	return d.prepareHost(p.name, p.ifindex)
+}
+
+func (d *Datapath) attachMode(p *port, mode Mode) error {
+	flags := link.XDPDriverMode
+	if mode == Generic {
+		flags = link.XDPGenericMode
+	}
+	attached, err := link.AttachXDP(link.XDPOptions{Program: d.program(p.side), Interface: p.ifindex, Flags: flags})
+	if err != nil {
+		return err
+	}
+	p.link, p.mode = attached, mode
+	return nil
+}
+
+// adoptLink takes over the link that an earlier daemon left on the interface,
+// and puts our program in its place.
+func (d *Datapath) adoptLink(p *port) bool {
+	if d.directory == "" {
+		return false
+	}
+	old, err := link.LoadPinnedLink(d.linkPath(p), nil)
+	if err != nil {
+		return false
+	}
+	info, err := old.Info()
+	if err == nil && info.XDP() != nil && int(info.XDP().Ifindex) == p.ifindex && p.modeOf() != "" {
+		if err = old.Update(d.program(p.side)); err == nil {
+			p.link, p.mode = old, p.modeOf()
+			return true
+		}
+	}
+	d.options.Logger.Warn("attaching anew", "interface", p.name, "why", err)
+	_ = old.Close()
+	_ = os.Remove(d.linkPath(p))
+	return false
+}
+
+// modeOf asks the kernel how the interface's program is attached.
+func (p *port) modeOf() Mode {
+	iface, err := netlink.LinkByIndex(p.ifindex)
+	if err != nil || iface.Attrs().Xdp == nil || !iface.Attrs().Xdp.Attached {
+		return ""
+	}
+	if iface.Attrs().Xdp.AttachMode == xdpAttachedGeneric {
+		return Generic
+	}
+	return Native
+}
+
+// xdpAttachedGeneric is XDP_ATTACHED_SKB of linux/if_link.h.
+const xdpAttachedGeneric = 2
+
+// discardLinks detaches what an earlier daemon attached to interfaces that are
+// not the gateway's any more.
+func (d *Datapath) discardLinks() {
+	if d.directory == "" {
+		return
+	}
+	wanted := map[string]bool{}
+	for _, p := range d.ports {
+		wanted[d.linkPath(p)] = true
+	}
+	pinned, _ := filepath.Glob(filepath.Join(d.directory, "link_*"))
+	for _, path := range pinned {
+		if wanted[path] {
+			continue
+		}
+		if old, err := link.LoadPinnedLink(path, nil); err == nil {
+			if info, err := old.Info(); err == nil && info.XDP() != nil {
+				_ = restoreInterface(d.objects.HostTable, info.XDP().Ifindex)
+			}
+			_ = old.Close()
+		}
+		_ = os.Remove(path)
+	}
+}
+
+func (d *Datapath) detach() error {
+	var errs []error
+	for _, p := range d.ports {
+		if p.link == nil {
+			continue
+		}
+		if d.directory != "" {
+			_ = p.link.Unpin()
+		}
+		errs = append(errs, p.link.Close())
+		p.link = nil
+	}
+	return errors.Join(errs...)
+}

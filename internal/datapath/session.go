@@ -1,0 +1,74 @@
+package datapath
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Session is one 5-tuple pair through the gateway.
+type Session struct {
+	Protocol model.Protocol `json:"protocol"`
+	Private  netip.AddrPort `json:"private"`
+	External netip.AddrPort `json:"external"`
+	Remote   netip.AddrPort `json:"remote"`
+	// State is "open" for UDP and ICMP, else a TCP state: syn, syn_both,
+	// established, fin_out, fin_in, fin_both or rst.
+	State string `json:"state"`
+	// Origin is inside, mapping (let in by an outbound mapping) or pool.
+	Origin     string        `json:"origin"`
+	Hairpin    bool          `json:"hairpin"`
+	Generation uint32        `json:"generation"`
+	Name       uint32        `json:"-"` // number of the service name it was asked by; 0: none
+	Age        time.Duration `json:"age"`
+	Idle       time.Duration `json:"idle"` // since the last packet that refreshed it
+}
+
+var tcpStates = [...]string{"open", "syn", "syn_both", "established", "fin_out", "fin_in", "fin_both", "rst"}
+
+var origins = [...]string{"inside", "mapping", "pool"}
+
+// Sessions calls visit for every session, closing ones included, in no order.
+func (d *Datapath) Sessions(visit func(Session)) error {
+	tick := uint32(Now() >> tickShift)
+	memory, err := d.objects.SessionTable.Memory()
+	if err != nil {
+		return fmt.Errorf("map the session table into memory: %w", err)
+	}
+	size := int64(sizeOf(bpfSession{}))
+	again := make([]byte, size)
+	return forEach(d.objects.SessionTable, func(number uint32, s *bpfSession) {
+		if bpfPhase(s.Life.Phase) != bpfPhasePHASE_LIVE {
+			return
+		}
+		// Seen by the copy and now: the same use of the record, so no tear.
+		if _, err := memory.ReadAt(again, int64(number)*size); err != nil || !sameUse(s, again) {
+			return
+		}
+		visit(sessionOf(s, tick))
+	})
+}
+
+func sessionOf(s *bpfSession, tick uint32) Session {
+	return Session{
+		Protocol: model.Protocol(s.Protocol),
+		Private:  netip.AddrPortFrom(addressOf(s.PrivateAddress), swap(s.PrivatePort)),
+		External: netip.AddrPortFrom(addressOf(s.ExternalAddress), swap(s.ExternalPort)),
+		Remote:   netip.AddrPortFrom(addressOf(s.RemoteAddress), swap(s.RemotePort)),
+		State:    tcpStates[int(s.Life.Tcp)%len(tcpStates)], Origin: origins[int(s.Origin)%len(origins)],
+		Hairpin: s.Flags&1 != 0, Generation: s.Generation, Name: s.Name,
+		Age: since(tick, s.Opened), Idle: since(tick, s.Life.Stamp),
+	}
+}
+
+func since(tick, stamp uint32) time.Duration {
+	return time.Duration(max(0, int32(tick-stamp))) << tickShift
+}
+
+// String writes the session in one line.
+func (s Session) String() string {
+	return strings.Join([]string{s.Protocol.String(), s.Private.String(), s.External.String(), s.Remote.String(), s.State}, " ")
+}

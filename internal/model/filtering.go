@@ -1,0 +1,33 @@
+package model
+
+import "fmt"
+
+// Filtering is what a mapping lets in from outside (RFC 4787 §5).
+type Filtering uint8
+
+// The three behaviours of RFC 4787 §5, weakest first.
+const (
+	EndpointIndependent Filtering = iota
+	AddressDependent
+	AddressAndPortDependent
+)
+
+var filteringNames = [...]string{"endpoint-independent", "address-dependent", "address-and-port-dependent"}
+
+// String returns the name RFC 4787 gives the behaviour.
+func (f Filtering) String() string {
+	if int(f) < len(filteringNames) {
+		return filteringNames[f]
+	}
+	return fmt.Sprintf("filtering-%d", uint8(f))
+}
+
+// ParseFiltering reads one of the names that String returns.
+func ParseFiltering(s string) (Filtering, error) {
+	for i, name := range filteringNames {
+		if s == name {
+			return Filtering(i), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown filtering %q: use endpoint-independent, address-dependent or address-and-port-dependent", s)
+}

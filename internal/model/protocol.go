@@ -1,0 +1,47 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Protocol is an IPv4 protocol number. The zero value means any protocol.
+type Protocol uint8
+
+// The protocols Realmgate translates.
+const (
+	AnyProtocol Protocol = 0
+	ICMP        Protocol = 1
+	TCP         Protocol = 6
+	UDP         Protocol = 17
+)
+
+var protocolNames = map[Protocol]string{AnyProtocol: "any", ICMP: "icmp", TCP: "tcp", UDP: "udp"}
+
+// String returns the lower-case name, or the number for other protocols.
+func (p Protocol) String() string {
+	if name, ok := protocolNames[p]; ok {
+		return name
+	}
+	return fmt.Sprintf("protocol-%d", uint8(p))
+}
+
+// ParseProtocol reads "any", "icmp", "tcp" or "udp", in any case.
+func ParseProtocol(s string) (Protocol, error) {
+	for p, name := range protocolNames {
+		if strings.EqualFold(s, name) {
+			return p, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown protocol %q: use tcp, udp, icmp or any", s)
+}
+
+// MarshalText writes the protocol's name.
+func (p Protocol) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (p *Protocol) UnmarshalText(text []byte) error {
+	parsed, err := ParseProtocol(string(text))
+	*p = parsed
+	return err
+}

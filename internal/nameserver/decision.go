@@ -1,0 +1,42 @@
+package nameserver
+
+import "github.com/miekg/dns"
+
+// action is what remains to be done after a decision.
+type action uint8
+
+const (
+	send     action = iota // the reply is complete
+	silence                // nothing is sent
+	allocate               // the reply lacks the address the Allocator gives
+	forward                // the reply comes from the cache or from upstream
+)
+
+// decision is what a message leads to, without side effects.
+type decision struct {
+	action action
+	reply  reply
+}
+
+// preliminary settles what does not depend on any zone: malformed messages,
+// operations not served, EDNS versions. ok is false when q needs no more.
+func preliminary(q *query, fault problem) (d decision, ok bool) {
+	switch fault {
+	case notAQuery:
+		return decision{action: silence}, false
+	case malformed:
+		return failure(dns.RcodeFormatError), false
+	case notImplemented:
+		return failure(dns.RcodeNotImplemented), false
+	case none:
+	}
+	switch {
+	case q.edns.version != 0:
+		return failure(dns.RcodeBadVers), false // RFC 6891 §6.1.3
+	case q.qclass != dns.ClassINET || isTransferOrMeta(q.qtype):
+		return failure(dns.RcodeRefused), false
+	}
+	return decision{}, true
+}
+
+func failure(rcode int) decision { return decision{reply: reply{rcode: rcode}} }

@@ -1,0 +1,238 @@
+package nameserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/miekg/dns"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// underWay bounds the questions waiting for upstream at a time.
+const underWay = 4096
+
+// PrivateOptions configures a Private server.
+type PrivateOptions struct {
+	Zones             []model.Name // at least one
+	Nameserver        model.Name
+	NameserverAddress netip.Addr // its A record, needed if Nameserver is in a zone
+	Serial            uint32
+	Directory         func() Directory     // the current snapshot; called once per message
+	Upstream          []netip.AddrPort     // for all other names; none: they are REFUSED
+	CacheSize         int                  // answers kept, 0 for none; fixed once the server is made
+	Now               func() model.Instant // ages the cache; nil counts from the start of the server
+	Logger            *slog.Logger         // nil logs nothing
+	Limits            Limits
+}
+
+// Private is the resolver of the hosts inside. It answers whoever can reach its
+// sockets: bind them to the private address alone.
+type Private struct {
+	settings atomic.Pointer[privateSettings]
+	cache    *cache
+	flights  singleflight.Group
+	slots    chan struct{}
+	counters counters
+	now      func() model.Instant
+	exchange exchanger
+	limits   Limits
+	logger   *slog.Logger
+}
+
+type privateSettings struct {
+	authority *authority
+	directory func() Directory
+	upstream  *upstream // nil: none
+}
+
+func (s *privateSettings) servers() []netip.AddrPort {
+	if s.upstream == nil {
+		return nil
+	}
+	return s.upstream.servers
+}
+
+// NewPrivate checks the options and makes a server; Serve starts it.
+func NewPrivate(options PrivateOptions) (*Private, error) {
+	cache, err := newCache(options.CacheSize)
+	if err != nil {
+		return nil, fmt.Errorf("configure private name server: %w", err)
+	}
+	now := options.Now
+	if now == nil {
+		start := time.Now()
+		now = func() model.Instant { return model.Instant(time.Since(start)) }
+	}
+	p := &Private{
+		cache: cache, slots: make(chan struct{}, underWay), now: now, exchange: exchange,
+		limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
+	}
+	return p, p.Reconfigure(options)
+}
+
+// Reconfigure replaces everything but CacheSize, Now, Logger and Limits. The
+// cache stays unless the upstream servers change. On an error nothing changes.
+func (p *Private) Reconfigure(options PrivateOptions) error {
+	if options.Directory == nil {
+		return errors.New("private name server needs a directory")
+	}
+	authority, err := newAuthority(options.Zones, options.Nameserver, options.NameserverAddress, options.Serial)
+	if err != nil {
+		return fmt.Errorf("configure private name server: %w", err)
+	}
+	authority.inside = true
+	settings := &privateSettings{authority: authority, directory: options.Directory}
+	if len(options.Upstream) > 0 {
+		settings.upstream = &upstream{
+			servers: slices.Clone(options.Upstream), exchange: p.exchange,
+			counters: &p.counters, logger: p.logger,
+		}
+	}
+	old := p.settings.Swap(settings)
+	if old != nil && !slices.Equal(old.servers(), settings.servers()) {
+		p.cache.clear() // another upstream may have other answers
+	}
+	return nil
+}
+
+// Serve answers on the sockets until ctx ends, then returns nil. Either socket
+// may be nil; packets must be a *net.UDPConn. Serve closes both.
+func (p *Private) Serve(ctx context.Context, packets net.PacketConn, listener net.Listener) error {
+	return serve(ctx, p, packets, listener, &p.counters, p.limits, p.logger)
+}
+
+// Statistics returns the counters since the server was made.
+func (p *Private) Statistics() Statistics { return p.counters.read() }
+
+// decide is pure: what q leads to under these settings.
+func (s *privateSettings) decide(q *query, fault problem) decision {
+	d, ok := preliminary(q, fault)
+	if !ok {
+		return d
+	}
+	directory := s.directory()
+	if zone, ok := s.authority.zone(q); ok {
+		return s.authority.decide(q, zone, directory)
+	}
+	if d, ok := s.authority.reverse(q, directory); ok {
+		return d
+	}
+	// Without RD the asker wants what we know ourselves, which is nothing.
+	if s.upstream == nil || q.flags&flagRD == 0 {
+		return failure(dns.RcodeRefused)
+	}
+	return decision{action: forward}
+}
+
+// limit is how long a reply to q may be.
+func limit(q *query, transport Transport) int {
+	if transport == TCP {
+		return dns.MaxMsgSize - 1
+	}
+	return min(q.udpSize(), ownSize)
+}
+
+// respond implements responder.
+func (p *Private) respond(_ context.Context, message []byte, _ netip.AddrPort, transport Transport, buf []byte) ([]byte, continuation) {
+	var q query
+	settings := p.settings.Load()
+	fault := q.parse(message)
+	d := settings.decide(&q, fault)
+	p.counters.countDecision(fault, &d)
+	switch d.action {
+	case silence:
+		return nil, nil
+	case forward:
+		return p.forward(settings, &q, transport, buf)
+	}
+	d.reply.recursion = settings.upstream != nil
+	out := q.render(buf, &d.reply, min(limit(&q, transport), ownLimit))
+	p.counters.countReply(out[len(buf):])
+	return out, nil
+}
+
+// forward answers from the cache, or leaves a continuation that asks upstream.
+func (p *Private) forward(settings *privateSettings, q *query, transport Transport, buf []byte) ([]byte, continuation) {
+	name, _, err := dns.UnpackDomainName(q.message, headerLength)
+	if err != nil {
+		return q.render(buf, &reply{rcode: dns.RcodeFormatError}, limit(q, transport)), nil
+	}
+	question := dns.Question{Name: name, Qtype: q.qtype, Qclass: q.qclass}
+	key := cacheKey{name: strings.ToLower(name), qtype: q.qtype, do: q.edns.do, cd: q.flags&flagCD != 0}
+	if known, ok := p.cache.get(p.now(), key); ok {
+		p.counters.cacheHits.Add(1)
+		return p.pass(known, q, question, transport, buf), nil
+	}
+	select {
+	case p.slots <- struct{}{}:
+	default:
+		p.counters.overloaded.Add(1)
+		return q.render(buf, &reply{rcode: dns.RcodeServerFailure, recursion: true}, limit(q, transport)), nil
+	}
+	p.counters.cacheMisses.Add(1)
+	kept := q.detached()
+	return nil, func(ctx context.Context, buf []byte) []byte {
+		defer func() { <-p.slots }()
+		found := p.lookup(ctx, settings.upstream, key, question)
+		if found == nil {
+			return nil // the server is stopping
+		}
+		return p.pass(found, kept, question, transport, buf)
+	}
+}
+
+// lookup asks upstream once for all who want the same at the same time. ctx is
+// the server's: one asker's end does not take the answer from the others.
+func (p *Private) lookup(ctx context.Context, upstream *upstream, key cacheKey, question dns.Question) *upstreamReply {
+	joined := true
+	result := <-p.flights.DoChan(key.String(), func() (any, error) {
+		joined = false
+		m, err := upstream.ask(ctx, question, key.do, key.cd)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		found := &upstreamReply{rcode: dns.RcodeServerFailure, stored: p.now(), ttl: failureTTL}
+		if err != nil {
+			p.counters.upstreamFailed.Add(1)
+			p.logger.Debug("upstream DNS", "error", err)
+		} else {
+			found = newUpstreamReply(m, p.now())
+		}
+		p.cache.put(key, found)
+		return found, nil
+	})
+	if joined {
+		p.counters.coalesced.Add(1)
+	}
+	found, _ := result.Val.(*upstreamReply)
+	return found
+}
+
+// pass writes an upstream reply for one asker.
+func (p *Private) pass(found *upstreamReply, q *query, question dns.Question, transport Transport, buf []byte) []byte {
+	most := limit(q, transport)
+	m := found.message(q, question, p.now())
+	m.Truncate(most)
+	wire, err := m.Pack()
+	out := append(buf, wire...)
+	if err != nil || len(wire) > most {
+		// Records that cannot be written again, or not in so little room.
+		r := reply{rcode: dns.RcodeServerFailure, recursion: true}
+		if err == nil {
+			r = reply{recursion: true, truncated: true}
+		}
+		out = q.render(buf, &r, most)
+	}
+	p.counters.countReply(out[len(buf):])
+	return out
+}

@@ -1,0 +1,176 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Why a question gets no address. Callers compare with errors.Is.
+var (
+	ErrClientLimit   = errors.New("client limit reached")
+	ErrResolverLimit = errors.New("resolver limit reached")
+	ErrHostLimit     = errors.New("host limit reached")
+	ErrServiceLimit  = errors.New("service limit reached")
+	ErrTotalLimit    = errors.New("total limit reached")
+	// ErrReputation: the pool is too full for the asker's reputation.
+	ErrReputation = errors.New("reputation too low for the load")
+	// ErrReserve: what is left of the pool is kept for others.
+	ErrReserve = errors.New("rest of the pool is reserved")
+)
+
+// Class is what kind of name is asked for.
+type Class uint8
+
+// The classes. A host name takes a whole address, a service name shares one.
+const (
+	ServiceName Class = iota
+	HostName
+)
+
+// Asker is who asks for what.
+type Asker struct {
+	Client   netip.Prefix // where the question comes from; no limit if invalid
+	Resolver netip.Addr   // no limit if invalid
+	Host     netip.Addr
+	Service  model.Name // the name asked for; no limit if empty
+	Class    Class
+	Verified bool // the source address is proven: TCP, or a valid cookie
+}
+
+// Load is how full the pool is.
+type Load struct {
+	HalfOpen, Addresses, Free int
+}
+
+// Options are the limits, in allocations a second; 0 is none.
+type Options struct {
+	Client, Resolver, Host, Service, Total int
+	// Open lets unverified askers use the whole pool, for a gateway that
+	// verifies nobody: a reserve for verified ones would be lost to all.
+	Open bool
+}
+
+// Admission admits questions to the pool. The zero value is of no use: call New.
+type Admission struct {
+	client   *limit[netip.Prefix]
+	resolver *limit[netip.Addr]
+	host     *limit[netip.Addr]
+	service  *limit[model.Name]
+	rate     int
+	open     bool
+	total    bucket
+	records  *table[netip.Addr, record]
+}
+
+// New makes an Admission that has seen nobody. Negative limits are none.
+func New(o Options) *Admission {
+	return &Admission{
+		client:   newLimit[netip.Prefix](o.Client),
+		resolver: newLimit[netip.Addr](o.Resolver),
+		host:     newLimit[netip.Addr](o.Host),
+		service:  newLimit[model.Name](o.Service),
+		rate:     o.Total,
+		open:     o.Open,
+		records:  newTable[netip.Addr, record](TableSize),
+	}
+}
+
+// Reconfigure changes the limits; what is known of the parties stays.
+func (a *Admission) Reconfigure(o Options) {
+	a.client.rate, a.resolver.rate = o.Client, o.Resolver
+	a.host.rate, a.service.rate, a.rate = o.Host, o.Service, o.Total
+	a.open = o.Open
+}
+
+// Admit returns nil and takes the tokens if the asker may have an address, or
+// says why not: first by the limits, then by load and reputation. A question
+// that a standing offer answers need not be admitted.
+func (a *Admission) Admit(now model.Instant, asker Asker, load Load) error {
+	if err := a.limits(now, &asker); err != nil {
+		return err
+	}
+	if err := a.band(now, &asker, load); err != nil {
+		return err
+	}
+	if asker.Client.IsValid() {
+		a.client.take(now, asker.Client)
+	}
+	if asker.Resolver.IsValid() {
+		a.resolver.take(now, asker.Resolver)
+	}
+	if asker.Host.IsValid() {
+		a.host.take(now, asker.Host)
+	}
+	if asker.Service != "" {
+		a.service.take(now, asker.Service)
+	}
+	if a.rate > 0 {
+		a.total.take(now, a.rate)
+	}
+	return nil
+}
+
+func (a *Admission) limits(now model.Instant, k *Asker) error {
+	switch {
+	case k.Client.IsValid() && !a.client.ready(now, k.Client):
+		return fmt.Errorf("admit %s: %w", k.Client, ErrClientLimit)
+	case k.Resolver.IsValid() && !a.resolver.ready(now, k.Resolver):
+		return fmt.Errorf("admit %s: %w", k.Resolver, ErrResolverLimit)
+	case k.Host.IsValid() && !a.host.ready(now, k.Host):
+		return fmt.Errorf("admit to %s: %w", k.Host, ErrHostLimit)
+	case k.Service != "" && !a.service.ready(now, k.Service):
+		return fmt.Errorf("admit to %s: %w", k.Service, ErrServiceLimit)
+	case !a.total.ready(now, a.rate):
+		return ErrTotalLimit
+	}
+	return nil
+}
+
+// bands say which reputation a load needs, the fullest first.
+var bands = []struct{ load, service, host float64 }{
+	{0.75, 0.3, 0.4},
+	{0.5, 0.2, 0.3},
+}
+
+// reserve is the share of the pool kept for verified askers of at least the
+// first reputation.
+const reserve = 0.1
+
+func (a *Admission) band(now model.Instant, k *Asker, l Load) error {
+	load := l.share(k.Class)
+	reputation := a.Reputation(now, *k)
+	if load > 1-reserve {
+		// The first reputation itself is admitted; rounding must not refuse it.
+		if !k.Verified && !a.open || reputation < FirstReputation-1e-9 {
+			return fmt.Errorf("admit to %s: %w: load %.2f, reputation %.2f", k.Service, ErrReserve, load, reputation)
+		}
+		return nil
+	}
+	for _, b := range bands {
+		least := b.service
+		if k.Class == HostName {
+			least = b.host
+		}
+		if load >= b.load && reputation < least {
+			return fmt.Errorf("admit to %s: %w: load %.2f, reputation %.2f", k.Service, ErrReputation, load, reputation)
+		}
+	}
+	return nil
+}
+
+// share is how full the pool will be with one more address lent, from 0 to 1:
+// a reserve that the asker is about to break is not kept. Service names pack,
+// so for them the pool is no fuller than one standing offer an address.
+func (l Load) share(c Class) float64 {
+	if l.Addresses <= 0 {
+		return 0
+	}
+	used := l.Addresses - l.Free + 1
+	if c == ServiceName {
+		used = min(used, l.HalfOpen+1)
+	}
+	return min(1, float64(used)/float64(l.Addresses))
+}

@@ -1,0 +1,7 @@
+// Package registry says who can be reached by which name: hosts, their services
+// and the zones they live in.
+//
+// A Registry is an immutable snapshot: New copies and checks everything, and a
+// reload makes a new one. Any number of goroutines may read it at once, and
+// what they get must not be changed.
+package registry

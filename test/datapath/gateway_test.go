@@ -1,0 +1,196 @@
+package datapath
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// The network around the gateway under test.
+var (
+	publicAddress  = netip.MustParseAddr("198.18.0.1")
+	privateAddress = netip.MustParseAddr("10.0.0.1")
+	outbound       = netip.MustParseAddr("198.18.0.2")
+	pool1          = netip.MustParseAddr("198.18.0.32")
+	pool2          = netip.MustParseAddr("198.18.0.33")
+	hostA          = netip.MustParseAddr("10.0.0.100")
+	hostB          = netip.MustParseAddr("10.0.0.101")
+	remote         = netip.MustParseAddr("203.0.113.10") // behind the router
+	remote2        = netip.MustParseAddr("203.0.113.11")
+	router         = netip.MustParseAddr("198.18.0.254")
+)
+
+// gateway is a data plane in a namespace, with hostA, hostB and the router as
+// known neighbours.
+type gateway struct {
+	t               testing.TB
+	namespace       *lab.Namespace
+	data            *datapath.Datapath
+	public, private int // interface indexes
+	settings        datapath.Settings
+	services        []datapath.Service
+}
+
+type option func(*datapath.Options, *datapath.Settings)
+
+func capacity(n int) option {
+	return func(o *datapath.Options, _ *datapath.Settings) { o.Capacity = n }
+}
+
+func filtering(f model.Filtering) option {
+	return func(_ *datapath.Options, s *datapath.Settings) { s.Filtering = f }
+}
+
+func outboundAddresses(a ...netip.Addr) option {
+	return func(o *datapath.Options, _ *datapath.Settings) { o.Outbound = a }
+}
+
+func timeouts(change func(*datapath.Settings)) option {
+	return func(_ *datapath.Options, s *datapath.Settings) { change(s) }
+}
+
+func newGateway(t testing.TB, options ...option) *gateway {
+	t.Helper()
+	l := lab.NewForTest(t, "datapath")
+	g := &gateway{t: t, settings: datapath.Settings{
+		Filtering: model.AddressDependent, TCPEstablished: 7440 * time.Second, TCPTransitory: 240 * time.Second,
+		TCPClaim: 5 * time.Second, UDP: 300 * time.Second, ICMP: 60 * time.Second, PortQuarantine: 120 * time.Second,
+	}}
+	o := datapath.Options{
+		Public: []string{"eth0"}, Private: []string{"eth1"}, Capacity: 4096, Outbound: []netip.Addr{outbound},
+	}
+	for _, change := range options {
+		change(&o, &g.settings)
+	}
+	g.namespace = must(l.Namespace("gateway"))(t)
+	outside := must(l.Namespace("outside"))(t)
+	inside := must(l.Namespace("inside"))(t)
+	check(t, l.Veth(g.namespace, "eth0", outside, "eth0"))
+	check(t, l.Veth(g.namespace, "eth1", inside, "eth0"))
+	check(t, g.namespace.Address("eth0", "198.18.0.1/24"))
+	check(t, g.namespace.Address("eth1", "10.0.0.1/16"))
+	check(t, g.namespace.Up("eth0"))
+	check(t, g.namespace.Up("eth1"))
+	check(t, outside.Up("eth0"))
+	check(t, inside.Up("eth0"))
+	check(t, g.namespace.WaitUp())
+	check(t, g.namespace.Route("default", router.String()))
+	g.in(func() error {
+		g.public, g.private = ifindex(t, "eth0"), ifindex(t, "eth1")
+		neighbour(t, g.public, router, packets.RouterMAC)
+		neighbour(t, g.private, hostA, packets.HostMAC)
+		neighbour(t, g.private, hostB, packets.OtherHostMAC)
+		var err error
+		if g.data, err = datapath.Open(o); err != nil {
+			return err
+		}
+		if err = g.data.SetPool([]netip.Addr{pool1, pool2}); err != nil {
+			return err
+		}
+		g.services = []datapath.Service{{Host: hostA}, {Host: hostB}}
+		if _, err = g.data.SetPolicy(g.settings, g.services); err != nil {
+			return err
+		}
+		return g.data.Attach()
+	})
+	t.Cleanup(func() {
+		_ = g.namespace.Do(func() error { return g.data.Close(false) })
+	})
+	return g
+}
+
+// in runs f in the gateway's namespace.
+func (g *gateway) in(f func() error) {
+	g.t.Helper()
+	check(g.t, g.namespace.Do(f))
+}
+
+// result is what became of a packet.
+type result struct {
+	action datapath.Action
+	packet packets.Packet
+	frame  []byte
+	reason model.Reason
+}
+
+func (g *gateway) fromInside(p packets.Packet) result  { g.t.Helper(); return g.send(false, p.Bytes()) }
+func (g *gateway) fromOutside(p packets.Packet) result { g.t.Helper(); return g.send(true, p.Bytes()) }
+
+// send puts a frame in and returns what came out, with the reason that the
+// gateway counted for it.
+func (g *gateway) send(public bool, frame []byte) result {
+	g.t.Helper()
+	before := g.counters()
+	var r result
+	g.in(func() error {
+		ifindex := g.private
+		if public {
+			ifindex = g.public
+		}
+		var err error
+		r.action, r.frame, err = g.data.Inject(public, ifindex, frame)
+		return err
+	})
+	for reason, count := range g.counters() {
+		if count != before[reason] {
+			r.reason = reason
+		}
+	}
+	if p, err := packets.Parse(r.frame); err == nil {
+		r.packet = p
+	}
+	return r
+}
+
+func (g *gateway) counters() map[model.Reason]uint64 {
+	g.t.Helper()
+	return must(g.data.Counters())(g.t)
+}
+
+// sessions lists the sessions.
+func (g *gateway) sessions() []datapath.Session {
+	g.t.Helper()
+	var list []datapath.Session
+	check(g.t, g.data.Sessions(func(s datapath.Session) { list = append(list, s) }))
+	return list
+}
+
+func (g *gateway) sweep() {
+	g.t.Helper()
+	g.in(func() error { _, err := g.data.Sweep(nil); return err })
+}
+
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		check(t, err)
+		return value
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ifindex(t testing.TB, name string) int {
+	t.Helper()
+	return must(netlink.LinkByName(name))(t).Attrs().Index
+}
+
+func neighbour(t testing.TB, ifindex int, ip netip.Addr, mac packets.MAC) {
+	t.Helper()
+	check(t, netlink.NeighSet(&netlink.Neigh{
+		LinkIndex: ifindex, IP: net.IP(ip.AsSlice()), HardwareAddr: net.HardwareAddr(mac[:]), State: netlink.NUD_PERMANENT,
+	}))
+}

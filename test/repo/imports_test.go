@@ -1,0 +1,252 @@
+package repo
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	module = "github.com/realmgate/realmgate"
+	ebpf   = "github.com/cilium/ebpf"
+)
+
+// mayImport is the design's "who may import whom", rules 1 to 4: for each
+// package below internal/, the other packages below internal/ that its own code
+// may use. A name ending in /... stands for everything below it. A package that
+// is not here has no place in the house yet: give it one.
+var mayImport = map[string][]string{
+	// 1. The words, and what stands on them alone.
+	"model":    {},
+	"config":   {"model"},
+	"store":    {"model"},
+	"datapath": {"model"},
+	"lab":      {"model"},
+	"packets":  {"model"},
+	"chain":    {"model"},
+	// 2. What decides: never each other, never the data plane.
+	"pool":        {"model"},
+	"registry":    {"model"},
+	"policy":      {"model"},
+	"protect/...": {"model"},
+	"nameserver":  {"model"},
+	// 3. The daemon, the only package that knows all the others, and its faces.
+	"gateway": {"api", "chain", "config", "datapath", "model", "nameserver", "policy", "pool", "protect/...", "registry", "store"},
+	"api":     {"model"},
+	"client":  {"api", "model"},
+	"cli":     {"bench", "client", "config", "demo", "gateway", "model"},
+	"demo":    {"client", "lab", "model", "packets"},
+	// 4. The measuring lab; an adapter imports bench, never the other way.
+	"bench":            {"bench/trafficgen", "client", "lab", "model", "packets"},
+	"bench/trafficgen": {"model", "packets"},
+	"bench/dut/...":    {"bench", "client", "lab", "model", "packets"},
+}
+
+// Tests inside a package may also build packets, lay a lab and ask the daemon.
+var testsMayImport = []string{"client", "lab", "model", "packets"}
+
+// Only these load programs and touch maps (rule 1); test/datapath runs them.
+var mayImportEBPF = []string{"internal/datapath", "internal/chain", "internal/bench/trafficgen", "test/datapath"}
+
+// listing is what `go list -json` says of a package.
+type listing struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+}
+
+func covers(pattern, name string) bool {
+	base, below := strings.CutSuffix(pattern, "/...")
+	return pattern == name || below && strings.HasPrefix(name, base+"/")
+}
+
+func allowed(name string) (list []string, known bool) {
+	for pattern, list := range mayImport {
+		if covers(pattern, name) {
+			return list, true
+		}
+	}
+	return nil, false
+}
+
+func checkImports(packages []listing) []string {
+	var problems []string
+	for _, p := range packages {
+		place, ours := strings.CutPrefix(p.ImportPath, module+"/")
+		if !ours {
+			continue
+		}
+		name := strings.TrimPrefix(place, "internal/")
+		list, known := allowed(name)
+		tests := slices.Concat(p.TestImports, p.XTestImports)
+		switch {
+		case place == "cmd/realmgate":
+			list = []string{"cli"} // main only starts things
+		case !strings.HasPrefix(place, "internal/"): // tests and examples use what they like, but the eBPF library
+			problems = append(problems, unloading(place, slices.Concat(p.Imports, tests))...)
+			continue
+		case !known:
+			problems = append(problems, place+": nobody said who it may import: add it to mayImport and to .golangci.yml")
+			continue
+		}
+		problems = append(problems, unloading(place, slices.Concat(p.Imports, tests))...)
+		problems = append(problems, strangers(place, list, p.Imports)...)
+		problems = append(problems, strangers(place, slices.Concat(list, testsMayImport, []string{name}), tests)...)
+		if name == "model" {
+			problems = append(problems, foreigners(place, p.Imports)...)
+		}
+	}
+	return problems
+}
+
+// unloading wants the eBPF library only where programs are loaded.
+func unloading(place string, imports []string) []string {
+	var problems []string
+	for _, imported := range imports {
+		if (imported == ebpf || strings.HasPrefix(imported, ebpf+"/")) && !slices.Contains(mayImportEBPF, place) {
+			problems = append(problems, fmt.Sprintf("%s: imports %s: only datapath, chain and bench/trafficgen may", place, imported))
+		}
+	}
+	return problems
+}
+
+// strangers lists the packages below internal/ that are imported and not in list.
+func strangers(place string, list, imports []string) []string {
+	var problems []string
+	for _, imported := range imports {
+		name, ours := strings.CutPrefix(imported, module+"/internal/")
+		if ours && !slices.ContainsFunc(list, func(pattern string) bool { return covers(pattern, name) }) {
+			problems = append(problems, fmt.Sprintf("%s: imports %s: declare the small interface it needs, gateway injects the rest", place, name))
+		}
+	}
+	return problems
+}
+
+// foreigners lists the imports that are in no standard library: their first
+// path element has a dot.
+func foreigners(place string, imports []string) []string {
+	var problems []string
+	for _, imported := range imports {
+		if host, _, _ := strings.Cut(imported, "/"); strings.Contains(host, ".") && !strings.HasPrefix(imported, module) {
+			problems = append(problems, fmt.Sprintf("%s: imports %s: it knows the standard library only", place, imported))
+		}
+	}
+	return problems
+}
+
+func TestImports(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	cmd.Dir = repository(t).root
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v: %s", err, stderr.String())
+	}
+	var packages []listing
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listing
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("reading go list: %v", err)
+		}
+		packages = append(packages, p)
+	}
+	if len(packages) < 2 {
+		t.Fatalf("go list found %d packages: %s", len(packages), stderr.String())
+	}
+	for _, problem := range checkImports(packages) {
+		t.Error(problem)
+	}
+}
+
+func TestImportsCanFail(t *testing.T) {
+	t.Parallel()
+	in := func(name string) string { return module + "/internal/" + name }
+	for _, c := range []struct{ from, to, want string }{
+		{in("model"), in("config"), "internal/model: imports config"},
+		{in("model"), "golang.org/x/sys/unix", "standard library only"},
+		{in("pool"), in("registry"), "internal/pool: imports registry"},
+		{in("nameserver"), in("datapath"), "internal/nameserver: imports datapath"},
+		{in("protect/ban"), in("protect/list"), "internal/protect/ban: imports protect/list"},
+		{in("policy"), in("config"), "internal/policy: imports config"},
+		{in("api"), in("gateway"), "internal/api: imports gateway"},
+		{in("bench"), in("bench/dut/nftables"), "internal/bench: imports bench/dut/nftables"},
+		{in("gateway"), ebpf + "/link", "only datapath, chain and bench/trafficgen"},
+		{module + "/test/e2e", ebpf, "only datapath, chain and bench/trafficgen"},
+		{module + "/cmd/realmgate", in("gateway"), "cmd/realmgate: imports gateway"},
+		{in("newcomer"), "fmt", "internal/newcomer: nobody said"},
+		{in("pool"), "fmt", ""},
+		{in("gateway"), in("protect/ban"), ""},
+		{in("bench/dut/nftables"), in("bench"), ""},
+		{in("datapath"), ebpf + "/link", ""},
+		{module + "/test/e2e", in("gateway"), ""},
+	} {
+		problems := checkImports([]listing{{ImportPath: c.from, Imports: []string{c.to}}})
+		if got := strings.Join(problems, "\n"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s imports %s: got %q, want %q", c.from, c.to, got, c.want)
+		}
+	}
+	tests := listing{ImportPath: in("pool"), XTestImports: []string{in("packets"), in("datapath")}}
+	if problems := checkImports([]listing{tests}); len(problems) != 1 || !strings.Contains(problems[0], "imports datapath") {
+		t.Errorf("a test's imports: got %q", problems)
+	}
+}
+
+// checkDepguard wants the linter's table to be the same as mayImport.
+func checkDepguard(r tree) []string {
+	const name = ".golangci.yml"
+	text, _ := r.read(name)
+	var parsed struct {
+		Linters struct {
+			Settings struct {
+				Depguard struct {
+					Rules map[string]struct{ Allow []string }
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(text), &parsed); err != nil {
+		return []string{fmt.Sprintf("%s: %v", name, err)}
+	}
+	var problems []string
+	for pattern, want := range mayImport {
+		var got []string
+		for _, pkg := range parsed.Linters.Settings.Depguard.Rules[strings.TrimSuffix(pattern, "/...")].Allow {
+			if pkg, ours := strings.CutPrefix(pkg, module+"/internal/"); ours {
+				pkg = strings.TrimSuffix(pkg, "$")
+				if base, below := strings.CutSuffix(pkg, "/"); below {
+					pkg = base + "/..."
+				}
+				got = append(got, pkg)
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			problems = append(problems, fmt.Sprintf("%s: depguard lets %s import %q, mayImport says %q", name, pattern, got, want))
+		}
+	}
+	return problems
+}
+
+func TestDepguardAgrees(t *testing.T) {
+	t.Parallel()
+	upholds(t, checkDepguard)
+}
+
+func TestDepguardAgreesCanFail(t *testing.T) {
+	t.Parallel()
+	text, _ := repository(t).read(".golangci.yml")
+	rejects(t, checkDepguard, map[string]string{
+		".golangci.yml": strings.Replace(text, "- "+module+"/internal/registry$", "- "+module+"/internal/lab$", 1),
+	}, "lets gateway import")
+}

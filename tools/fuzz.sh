@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Fuzzes every parser for FUZZTIME (default 10m) each, one after the other. A
+# crash leaves its input in the package's testdata/fuzz: commit it with the fix.
+# FUZZ narrows the run to targets whose package or name it matches.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+fuzztime=${FUZZTIME:-10m}
+
+found=0
+while IFS=: read -r file name; do
+  package=./$(dirname "$file")
+  [[ "$package $name" =~ ${FUZZ:-.} ]] || continue
+  found=$((found + 1))
+  echo "fuzz: $name in $package for $fuzztime"
+  go test -run='^$' -fuzz="^$name\$" -fuzztime="$fuzztime" "$package"
+done < <(grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' -- *[a-z]/ | sed 's/func //' | sort)
+
+if [ "$found" -eq 0 ]; then
+  echo "fuzz: no fuzz target matches '${FUZZ:-.}'" >&2
+  exit 1
+fi
+echo "fuzz: $found targets, no crash"
