@@ -90,7 +90,7 @@ func (d *Datapath) readAddresses() error {
 	return entries.Err()
 }
 
-// in6 converts an IPv6 address to the programs' form.
+// in6 converts an address to the programs' form; IPv4 becomes mapped.
 func in6(a netip.Addr) bpfIn6 {
 	b := a.As16()
 	var out bpfIn6

@@ -383,7 +383,7 @@ const (
 	bpfMapMappingIndex         = "mapping_index"
 	bpfMapMappingTable         = "mapping_table"
 	bpfMapNextHops             = "next_hops"
-	bpfMapOwnAddresses6        = "own_addresses6"
+	bpfMapOwnAddresses         = "own_addresses"
 	bpfMapPortBitmaps          = "port_bitmaps"
 	bpfMapPrograms             = "programs"
 	bpfMapReasonCounters       = "reason_counters"
@@ -473,7 +473,7 @@ type bpfMapSpecs struct {
 	MappingIndex     *ebpf.MapSpec `ebpf:"mapping_index"`
 	MappingTable     *ebpf.MapSpec `ebpf:"mapping_table"`
 	NextHops         *ebpf.MapSpec `ebpf:"next_hops"`
-	OwnAddresses6    *ebpf.MapSpec `ebpf:"own_addresses6"`
+	OwnAddresses     *ebpf.MapSpec `ebpf:"own_addresses"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
@@ -527,7 +527,7 @@ type bpfMaps struct {
 	MappingIndex     *ebpf.Map `ebpf:"mapping_index"`
 	MappingTable     *ebpf.Map `ebpf:"mapping_table"`
 	NextHops         *ebpf.Map `ebpf:"next_hops"`
-	OwnAddresses6    *ebpf.Map `ebpf:"own_addresses6"`
+	OwnAddresses     *ebpf.Map `ebpf:"own_addresses"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
@@ -555,7 +555,7 @@ func (m *bpfMaps) Close() error {
 		m.MappingIndex,
 		m.MappingTable,
 		m.NextHops,
-		m.OwnAddresses6,
+		m.OwnAddresses,
 		m.PortBitmaps,
 		m.Programs,
 		m.ReasonCounters,

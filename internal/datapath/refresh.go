@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -93,45 +94,71 @@ func (d *Datapath) writePort(p *port, allGeneric bool) error {
 	return nil
 }
 
-// refreshOwn marks the addresses that stand on an interface of this host.
+// refreshOwn marks the addresses that stand on an interface of this host, and
+// tells the programs which they are and of which side.
 func (d *Datapath) refreshOwn() error {
-	addresses, err := net.InterfaceAddrs()
+	interfaces, err := net.Interfaces()
 	if err != nil {
-		return fmt.Errorf("list the host's addresses: %w", err)
+		return fmt.Errorf("list the host's interfaces: %w", err)
 	}
 	own4 := map[netip.Addr]bool{}
-	own6 := map[bpfIn6]bool{}
-	for _, a := range addresses {
-		prefix, err := netip.ParsePrefix(a.String())
+	own := map[bpfIn6]uint8{}
+	for _, i := range interfaces {
+		addresses, err := i.Addrs()
 		if err != nil {
-			continue
+			continue // it has gone meanwhile
 		}
-		if ip := prefix.Addr().Unmap(); ip.Is4() {
-			own4[ip] = true
-		} else {
-			own6[in6(ip)] = true
+		side := d.sideOf(i.Index)
+		for _, a := range addresses {
+			prefix, err := netip.ParsePrefix(a.String())
+			if err != nil {
+				continue
+			}
+			ip := prefix.Addr().Unmap()
+			own[in6(ip)] = side
+			if ip.Is4() {
+				own4[ip] = true
+				own[in6(broadcast(prefix))] = side
+			}
 		}
 	}
-	return errors.Join(d.markLocal(own4), d.writeOwn6(own6))
+	return errors.Join(d.markLocal(own4), d.writeOwn(own))
 }
 
-func (d *Datapath) writeOwn6(own map[bpfIn6]bool) error {
+// sideOf returns the side of an interface of the gateway, 0 for other ones.
+func (d *Datapath) sideOf(ifindex int) uint8 {
+	for _, p := range d.ports {
+		if p.ifindex == ifindex {
+			return uint8(p.side)
+		}
+	}
+	return 0
+}
+
+// broadcast returns the last address of an IPv4 network.
+func broadcast(network netip.Prefix) netip.Addr {
+	b := network.Masked().Addr().As4()
+	hosts := ^uint32(0) >> network.Bits() // a shift by 32 gives 0
+	binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(b[:])|hosts)
+	return netip.AddrFrom4(b)
+}
+
+func (d *Datapath) writeOwn(own map[bpfIn6]uint8) error {
 	var key bpfIn6
-	var value uint8
+	var side uint8
 	var gone []bpfIn6
-	table := d.objects.OwnAddresses6
-	for entries := table.Iterate(); entries.Next(&key, &value); {
-		if !own[key] {
+	table := d.objects.OwnAddresses
+	for entries := table.Iterate(); entries.Next(&key, &side); {
+		if _, ok := own[key]; !ok {
 			gone = append(gone, key)
 		}
-		delete(own, key)
 	}
 	for _, key := range gone {
 		_ = table.Delete(&key)
 	}
-	for key := range own {
-		if err := table.Put(&key, uint8(1)); err != nil {
-			return fmt.Errorf("note an IPv6 address of the gateway: %w", err)
+	for key, side := range own {
+		if err := table.Put(&key, side); err != nil {
+			return fmt.Errorf("note an address of the gateway: %w", err)
 		}
 	}
 	return nil

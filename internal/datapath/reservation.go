@@ -35,6 +35,7 @@ type Reservation struct {
 	Claims     int // left
 	Used       int // claims used, for a reservation read back
 	ClaimedAt  model.Instant
+	Open       bool // false: withdrawn, kept until its entry is used again
 }
 
 // ErrSpent says that the data plane has no such reservation, or that all its
@@ -114,12 +115,13 @@ func (d *Datapath) call(program *ebpf.Program, request *bpfReservationRequest) e
 	}
 }
 
-// Reservations reads every open reservation back, for adoption and listings.
+// Reservations reads every reservation back whose entry was not used again,
+// for adoption.
 func (d *Datapath) Reservations() ([]Reservation, error) {
-	var open []Reservation
+	var found []Reservation
 	err := forEach(d.objects.ReservationTable, func(_ uint32, r *bpfReservation) {
 		claims := claimsOf(r.Claims)
-		if claims.Open == 0 || r.Id == 0 {
+		if r.Id == 0 {
 			return
 		}
 		reservation := Reservation{
@@ -128,12 +130,13 @@ func (d *Datapath) Reservations() ([]Reservation, error) {
 			Protocol: model.Protocol(r.Protocol), Port: swap(r.Port), HostPort: swap(r.HostPort),
 			Expires: model.Instant(r.Expires), Again: time.Duration(r.Again),
 			Claims: int(claims.Left), Used: int(claims.Used), ClaimedAt: model.Instant(r.ClaimedAt),
+			Open: claims.Open != 0,
 		}
 		if r.SourceMask != 0 {
 			prefix, _ := addressOf(r.SourcePrefix).Prefix(onesOf(r.SourceMask))
 			reservation.Source = prefix
 		}
-		open = append(open, reservation)
+		found = append(found, reservation)
 	})
-	return open, err
+	return found, err
 }

@@ -7,7 +7,7 @@ func (d *Datapath) tables() []*ebpf.Map {
 	m := &d.objects.bpfMaps
 	return []*ebpf.Map{
 		m.AddressTable, m.Budgets, m.ClaimEvents, m.ControlTable, m.DropEvents, m.FreeLists, m.HostTable,
-		m.InterfaceTable, m.LayoutTable, m.Locks, m.MappingIndex, m.MappingTable, m.NextHops, m.OwnAddresses6,
+		m.InterfaceTable, m.LayoutTable, m.Locks, m.MappingIndex, m.MappingTable, m.NextHops, m.OwnAddresses,
 		m.PortBitmaps, m.Programs, m.ReasonCounters, m.ReservationIndex, m.ReservationTable, m.ServiceTable,
 		m.SessionIndex, m.SessionTable, m.SettingsTable, m.Statistics,
 	}

@@ -37,6 +37,7 @@ type Pool struct {
 	due        timers // expiries of offers, ends of holds
 	quarantine timers
 	found      []timer
+	idle       []uint64 // reservations that became idle since the last Press
 	cursor     int32
 	dice       dice
 	counts     Statistics
@@ -47,6 +48,7 @@ type entry struct {
 	Reservation
 	live       bool
 	used       bool // some claim was used
+	idle       bool // every session by it has ended
 	queries    [MaxClaims]uint64
 	lastClaim  model.Instant
 	place      int32
@@ -122,6 +124,7 @@ func (p *Pool) Offer(now model.Instant, r Request) (res Reservation, fresh bool,
 		p.entries[e].Again = max(0, *r.Again)
 	}
 	p.entries[e].queries[0] = r.Query
+	p.entries[e].idle = false
 	p.attach(e, i)
 	p.cursor = i + 1
 	p.counts.Offers++

@@ -24,6 +24,7 @@ func (p *Pool) Claimed(at model.Instant, id uint64, claimsLeft int) (Reservation
 		p.counts.Claimed++
 	}
 	n.lastClaim = max(n.lastClaim, at)
+	n.idle = false
 	n.Claims = max(0, claimsLeft)
 	if n.Claims > 0 {
 		return n.Reservation, true

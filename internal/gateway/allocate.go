@@ -1,0 +1,151 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nameserver"
+	"github.com/realmgate/realmgate/internal/policy"
+	"github.com/realmgate/realmgate/internal/pool"
+)
+
+// Allocate implements nameserver.Allocator: it lends an address and returns
+// once the data plane has the reservation (I6). A question over TCP waits for
+// pool.wait when no address is free.
+func (g *Gateway) Allocate(ctx context.Context, q nameserver.Question) (nameserver.Answer, error) {
+	if q.Transport != nameserver.TCP {
+		answer, _, err := g.tryAllocate(q, false)
+		return answer, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.view.Load().config.Pool.Wait)
+	defer cancel()
+	for waited := false; ; waited = true {
+		answer, freed, err := g.tryAllocate(q, waited)
+		if !errors.Is(err, nameserver.ErrExhausted) {
+			return answer, err
+		}
+		select {
+		case <-freed:
+			g.waits(-1)
+		case <-ctx.Done():
+			g.waits(-1)
+			return answer, err
+		}
+	}
+}
+
+func (g *Gateway) waits(by int) {
+	g.mutex.Lock()
+	g.waiting += by
+	g.mutex.Unlock()
+}
+
+// tryAllocate answers at once. With ErrExhausted over TCP the caller is counted
+// as waiting, and the channel is closed when an address may have become free.
+// admitted: the limits have been asked for this question before.
+func (g *Gateway) tryAllocate(q nameserver.Question, admitted bool) (nameserver.Answer, <-chan struct{}, error) {
+	v := g.view.Load()
+	request, err := requestFor(v, q)
+	if err != nil {
+		return nameserver.Answer{}, nil, err
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	now := datapath.Now()
+	if address, ok := g.repeat(now, request); ok {
+		return nameserver.Answer{Address: address}, nil, nil
+	}
+	if !admitted {
+		if err := g.admission.Admit(now, asker(q.Client.Addr(), request), g.load()); err != nil {
+			return nameserver.Answer{}, nil, fmt.Errorf("%w: %w", nameserver.ErrRefused, err)
+		}
+	}
+	address, err := g.lend(now, request)
+	if errors.Is(err, nameserver.ErrExhausted) && q.Transport == nameserver.TCP {
+		g.waiting++
+		g.kickTimers()
+	}
+	return nameserver.Answer{Address: address}, g.freed, err
+}
+
+func requestFor(v *view, q nameserver.Question) (pool.Request, error) {
+	entry, ok := v.registry.Lookup(q.Name)
+	if !ok { // a reload took it away meanwhile
+		return pool.Request{}, fmt.Errorf("%w: %s is not here any more", nameserver.ErrRefused, q.Name)
+	}
+	request := pool.Request{
+		Name: q.Name, Host: entry.Host.Address, Requester: q.Client.Addr(), Query: q.ID,
+		Verified: q.Transport == nameserver.TCP,
+	}
+	if s := entry.Service; s != nil {
+		request.Protocol, request.Port, request.HostPort, request.Again = s.Protocol, s.Port, s.To, s.Again
+	}
+	return request, nil
+}
+
+// clientBits is the prefix that counts as one client (RFC 7871 §11.1 advises
+// no more than /24).
+const clientBits = 24
+
+func asker(client netip.Addr, r pool.Request) policy.Asker {
+	class := policy.ServiceName
+	if r.Protocol == model.AnyProtocol {
+		class = policy.HostName
+	}
+	prefix, _ := client.Prefix(clientBits)
+	return policy.Asker{Client: prefix, Resolver: client, Host: r.Host, Service: r.Name, Class: class, Verified: r.Verified}
+}
+
+func (g *Gateway) load() policy.Load {
+	s := g.pool.Statistics()
+	return policy.Load{HalfOpen: s.Offered, Addresses: s.Addresses, Free: s.Free + s.Shared}
+}
+
+// repeat answers from a standing offer, with one more claim in the data plane.
+func (g *Gateway) repeat(now model.Instant, r pool.Request) (netip.Addr, bool) {
+	res, ok := g.pool.Repeat(now, r)
+	if !ok {
+		return netip.Addr{}, false
+	}
+	if err := g.data.Extend(res.ID, res.Granted); err != nil {
+		g.settle(now, res.ID) // spent before we heard of it: a new offer is due
+		return netip.Addr{}, false
+	}
+	return res.Address, true
+}
+
+// lend makes a new offer and installs it.
+func (g *Gateway) lend(now model.Instant, r pool.Request) (netip.Addr, error) {
+	res, _, err := g.pool.Offer(now, r)
+	if errors.Is(err, pool.ErrExhausted) {
+		g.pool.Press(now)
+		g.advance(now)
+		res, _, err = g.pool.Offer(now, r)
+	}
+	switch {
+	case errors.Is(err, pool.ErrExhausted):
+		return netip.Addr{}, fmt.Errorf("%w: %w", nameserver.ErrExhausted, err)
+	case errors.Is(err, pool.ErrHalfOpen), errors.Is(err, pool.ErrHalfOpenHost), errors.Is(err, pool.ErrFull):
+		return netip.Addr{}, fmt.Errorf("%w: %w", nameserver.ErrRefused, err)
+	case err != nil:
+		return netip.Addr{}, fmt.Errorf("%w: %w", nameserver.ErrFailed, err)
+	}
+	if err := g.data.Offer(dataReservation(&res)); err != nil {
+		g.pool.Cancel(now, res.ID)
+		g.log.Error("a reservation could not be installed", "name", r.Name, "error", err)
+		return netip.Addr{}, fmt.Errorf("%w: %w", nameserver.ErrFailed, err)
+	}
+	g.kickTimers()
+	return res.Address, nil
+}
+
+func dataReservation(r *pool.Reservation) datapath.Reservation {
+	return datapath.Reservation{
+		ID: r.ID, Generation: r.Generation, Address: r.Address, Protocol: r.Protocol, Port: r.Port, Source: r.Source,
+		Host: r.Host, HostPort: r.HostPort, Name: nameNumber(r.Name), Expires: r.Expires, Again: r.Again, Claims: r.Claims,
+	}
+}

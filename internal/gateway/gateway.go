@@ -1,0 +1,102 @@
+package gateway
+
+import (
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nameserver"
+	"github.com/realmgate/realmgate/internal/policy"
+	"github.com/realmgate/realmgate/internal/pool"
+	"github.com/realmgate/realmgate/internal/registry"
+)
+
+// Gateway is a running daemon.
+type Gateway struct {
+	options  Options
+	log      *slog.Logger
+	started  time.Time
+	outbound []netip.Addr
+	data     *datapath.Datapath
+	public   *nameserver.Public
+	private  *nameserver.Private
+	drops    dropFeed
+	view     atomic.Pointer[view]
+
+	reload sync.Mutex // one at a time
+
+	mutex     sync.Mutex // guards what follows, see the package comment
+	pool      *pool.Pool
+	admission *policy.Admission
+	waiting   int           // questions that wait for an address
+	freed     chan struct{} // closed and replaced when one may have become free
+	kick      chan struct{} // tells the timers that their next event moved
+}
+
+// view is what one configuration says, whole.
+type view struct {
+	config     *config.Config
+	registry   *registry.Registry
+	names      map[uint32]model.Name // by nameNumber
+	generation uint32
+}
+
+func newView(c *config.Config) (*view, error) {
+	r, err := newRegistry(c)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{config: c, registry: r, names: map[uint32]model.Name{}}
+	for _, h := range c.Hosts {
+		v.names[nameNumber(h.Name)] = h.Name
+		for _, s := range h.Services {
+			v.names[nameNumber(s.Name)] = s.Name
+		}
+	}
+	return v, nil
+}
+
+// hostOf names the first host that has one of the addresses, or nobody.
+func (v *view) hostOf(addresses ...netip.Addr) string {
+	for _, address := range addresses {
+		if host, ok := v.registry.ByAddress(address); ok {
+			return host.Name.String()
+		}
+	}
+	return ""
+}
+
+// directory shows the registry to the name servers.
+type directory struct{ registry *registry.Registry }
+
+func (g *Gateway) directory() nameserver.Directory { return directory{g.view.Load().registry} }
+
+// Find implements nameserver.Directory.
+func (d directory) Find(name model.Name) (nameserver.Entry, bool) {
+	entry, ok := d.registry.Lookup(name)
+	if !ok {
+		return nameserver.Entry{}, false
+	}
+	found := nameserver.Entry{Address: entry.Host.Address}
+	if s := entry.Service; s != nil {
+		found.Protocol, found.Port, found.To = s.Protocol, s.Port, s.To
+	}
+	return found, true
+}
+
+// Exists implements nameserver.Directory.
+func (d directory) Exists(name model.Name) bool { return d.registry.Exists(name) }
+
+// Reverse implements nameserver.Directory.
+func (d directory) Reverse(address netip.Addr) (model.Name, bool) {
+	host, ok := d.registry.ByAddress(address)
+	if !ok {
+		return "", false
+	}
+	return host.Name, true
+}

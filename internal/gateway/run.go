@@ -1,0 +1,219 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/nameserver"
+	"github.com/realmgate/realmgate/internal/policy"
+	"github.com/realmgate/realmgate/internal/pool"
+)
+
+// Run starts the gateway, serves until ctx ends, and stops it. SIGHUP reloads.
+// An error says what could not be started; everything begun is then undone.
+func Run(ctx context.Context, options Options) error {
+	c, err := config.Load(options.ConfigFile)
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return datapath.ErrNotRoot
+	}
+	lock, err := lockInstance(options.Instance)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	g := &Gateway{
+		options: options, log: options.Logger, started: time.Now(),
+		freed: make(chan struct{}), kick: make(chan struct{}, 1),
+	}
+	sockets, err := openSockets(c, options.Socket)
+	if err != nil {
+		return err
+	}
+	defer sockets.close()
+	if err := g.start(c); err != nil {
+		return err
+	}
+	return errors.Join(g.serve(ctx, sockets), g.stop())
+}
+
+// start builds everything and attaches the data plane last.
+func (g *Gateway) start(c *config.Config) (err error) {
+	if g.outbound, err = outboundAddresses(c); err != nil {
+		return err
+	}
+	v, err := newView(c)
+	if err != nil {
+		return err
+	}
+	serial := uint32(g.started.Unix())
+	if g.public, err = nameserver.NewPublic(g.publicOptions(c, serial)); err != nil {
+		return err
+	}
+	if g.private, err = nameserver.NewPrivate(g.privateOptions(c, serial)); err != nil {
+		return err
+	}
+	if g.data, err = datapath.Open(datapathOptions(g.options, c, g.outbound)); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.data.Close(g.data.Adopted()))
+		}
+	}()
+	if g.pool, err = pool.New(poolOptions(c, reservations(c))); err != nil {
+		return err
+	}
+	g.admission = policy.New(policyOptions(c))
+	if err := g.adopt(v); err != nil {
+		return err
+	}
+	if err := g.data.SetPool(c.Pool.Addresses); err != nil {
+		return err
+	}
+	if v.generation, err = g.data.SetPolicy(datapathSettings(c), services(c)); err != nil {
+		return err
+	}
+	g.view.Store(v)
+	if err := g.data.Attach(); err != nil {
+		return err
+	}
+	g.announce()
+	return nil
+}
+
+// announce tells the log what runs, and how much memory it took.
+func (g *Gateway) announce() {
+	usage, err := g.data.Usage()
+	if err != nil {
+		g.log.Warn("the data plane's use could not be read", "error", err)
+	}
+	g.log.Info("data plane ready", "capacity", usage.Capacity, "sessions", usage.Sessions, "adopted", g.data.Adopted(),
+		"memory", fmt.Sprintf("%.1f MiB", float64(usage.Bytes)/(1<<20)),
+		"bytes per session", usage.Bytes/max(1, usage.Capacity))
+	for _, i := range g.data.Interfaces() {
+		g.log.Info("attached", "interface", i.Name, "side", i.Side, "mode", i.Mode, "redirect", i.Redirect)
+	}
+}
+
+// sockets are what the daemon listens on.
+type sockets struct {
+	publicUDP, privateUDP net.PacketConn
+	publicTCP, privateTCP net.Listener
+	control               net.Listener
+}
+
+func openSockets(c *config.Config, control string) (s *sockets, err error) {
+	s = &sockets{}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	open := func(address string, packets *net.PacketConn, listener *net.Listener) {
+		if err != nil {
+			return
+		}
+		if *packets, err = net.ListenPacket("udp4", address); err == nil {
+			*listener, err = net.Listen("tcp4", address)
+		}
+		if err != nil {
+			err = fmt.Errorf("listen for DNS on %s (is the address on an interface, and the port free?): %w", address, err)
+		}
+	}
+	open(c.DNS.Public.String(), &s.publicUDP, &s.publicTCP)
+	open(c.DNS.Private.String(), &s.privateUDP, &s.privateTCP)
+	if err == nil {
+		s.control, err = api.Listen(control)
+	}
+	return s, err
+}
+
+func (s *sockets) close() {
+	for _, p := range []net.PacketConn{s.publicUDP, s.privateUDP} {
+		if p != nil {
+			_ = p.Close()
+		}
+	}
+	for _, l := range []net.Listener{s.publicTCP, s.privateTCP, s.control} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+}
+
+// serve runs every part until ctx ends or one fails.
+func (g *Gateway) serve(ctx context.Context, s *sockets) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	claims, err := g.data.Claims()
+	if err != nil {
+		return err
+	}
+	watch, err := newWatch()
+	if err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	part := func(name string, run func() error) {
+		running.Go(func() {
+			if err := run(); err != nil {
+				cancel(fmt.Errorf("%s: %w", name, err))
+			}
+		})
+	}
+	part("public name server", func() error { return g.public.Serve(ctx, s.publicUDP, s.publicTCP) })
+	part("private name server", func() error { return g.private.Serve(ctx, s.privateUDP, s.privateTCP) })
+	part("control socket", func() error { return api.Serve(ctx, s.control, g, g.log) })
+	part("claims", func() error { g.runClaims(claims); return nil })
+	part("timers", func() error { g.runTimers(ctx); return nil })
+	part("upkeep", func() error { g.runUpkeep(ctx, watch); return nil })
+	part("sweep", func() error { g.runSweep(ctx); return nil })
+	part("signals", func() error { g.runSignals(ctx); return nil })
+	g.log.Info("serving", "public", s.publicUDP.LocalAddr(), "private", s.privateUDP.LocalAddr(), "socket", g.options.Socket)
+	<-ctx.Done()
+	_ = claims.Close()
+	watch.close()
+	g.drops.close()
+	running.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+func (g *Gateway) runSignals(ctx context.Context) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+			if _, err := g.Reload(); err != nil {
+				g.log.Error("the reload changed nothing", "error", err)
+			}
+		}
+	}
+}
+
+func (g *Gateway) stop() error {
+	g.log.Info("stopping", "keep the data plane", g.options.KeepDataplane)
+	if err := g.data.Close(g.options.KeepDataplane); err != nil {
+		return fmt.Errorf("stop the data plane: %w", err)
+	}
+	return nil
+}

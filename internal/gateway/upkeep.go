@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/vishvananda/netlink"
+)
+
+const (
+	// refreshEvery is how often the data plane is compared with the kernel even
+	// when netlink is silent: the XDP features of an interface change unnoticed.
+	refreshEvery = time.Second
+	// neighboursEvery is how often neighbours in use are confirmed.
+	neighboursEvery = 5 * time.Second
+	// sweepEvery is how long one sweep of all tables takes at least.
+	sweepEvery = time.Second
+)
+
+// watch hears of changes to links, addresses and routes.
+type watch struct {
+	done      chan struct{}
+	links     chan netlink.LinkUpdate
+	addresses chan netlink.AddrUpdate
+	routes    chan netlink.RouteUpdate
+}
+
+func newWatch() (*watch, error) {
+	w := &watch{
+		done: make(chan struct{}), links: make(chan netlink.LinkUpdate, 64),
+		addresses: make(chan netlink.AddrUpdate, 64), routes: make(chan netlink.RouteUpdate, 64),
+	}
+	if err := netlink.LinkSubscribe(w.links, w.done); err != nil {
+		return nil, fmt.Errorf("listen for changes of interfaces: %w", err)
+	}
+	if err := netlink.AddrSubscribe(w.addresses, w.done); err != nil {
+		return nil, fmt.Errorf("listen for changes of addresses: %w", err)
+	}
+	if err := netlink.RouteSubscribe(w.routes, w.done); err != nil {
+		return nil, fmt.Errorf("listen for changes of routes: %w", err)
+	}
+	return w, nil
+}
+
+func (w *watch) close() { close(w.done) }
+
+// runUpkeep keeps the data plane's picture of the host true.
+func (g *Gateway) runUpkeep(ctx context.Context, w *watch) {
+	refresh := time.NewTicker(refreshEvery)
+	defer refresh.Stop()
+	neighbours := time.NewTicker(neighboursEvery)
+	defer neighbours.Stop()
+	links, addresses, routes := w.links, w.addresses, w.routes
+	for {
+		routed, open := false, true
+		select {
+		case <-ctx.Done():
+			return
+		case <-refresh.C:
+		case _, open = <-links:
+			routed = true
+			if !open {
+				links = nil // the subscription ended; the tickers go on
+			}
+		case _, open = <-addresses:
+			routed = true
+			if !open {
+				addresses = nil
+			}
+		case _, open = <-routes:
+			routed = true
+			if !open {
+				routes = nil
+			}
+		case <-neighbours.C:
+			if err := g.data.ConfirmNeighbours(); err != nil {
+				g.log.Warn("confirming neighbours", "error", err)
+			}
+			continue
+		}
+		if err := g.data.Refresh(); err != nil {
+			g.log.Warn("following the kernel", "error", err)
+		}
+		if routed {
+			g.data.RoutesChanged()
+		}
+	}
+}
+
+// runSweep ages the tables, spread over time so that no CPU is held for long.
+func (g *Gateway) runSweep(ctx context.Context) {
+	timer := time.NewTicker(sweepEvery)
+	defer timer.Stop()
+	pause := func() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Millisecond):
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if _, err := g.data.Sweep(pause); err != nil && ctx.Err() == nil {
+			g.log.Error("the sweep failed", "error", err)
+		}
+	}
+}
