@@ -1,4 +1,17 @@
 // Package api is the control API: HTTP and JSON over a Unix socket that only
 // root can open. It sees the gateway through the Gateway interface and keeps no
 // state; its handlers may run concurrently.
+//
+//	GET  /v1/status    Status
+//	GET  /v1/sessions  a Session per line
+//	GET  /v1/pool      a list of Reservation
+//	GET  /v1/hosts     a list of Host
+//	GET  /v1/drops     a Drop per line, live
+//	POST /v1/reload    Reload
+//
+// The four listings take the query parameters address, port, protocol and host:
+// see Filter. What goes wrong before the answer begins is a status code and
+// {"error": "..."}; what goes wrong in the middle of a stream is that object as
+// its last line. A stream that ends without it, and with the closing chunk of
+// HTTP, is complete.
 package api

@@ -18,7 +18,8 @@ type Gateway interface {
 	Reservations(filter Filter) ([]Reservation, error)
 	Hosts(filter Filter) ([]Host, error)
 	// Drops calls visit for a sample of the packets that are dropped, as it
-	// happens, until ctx ends or visit returns false.
+	// happens, until ctx ends or visit returns false. It calls visit from one
+	// goroutine at a time, and visit never waits.
 	Drops(ctx context.Context, filter Filter, visit func(Drop) bool) error
 	// Reload reads the configuration file again and puts it into force whole.
 	// An error, which reads FILE:LINE: message where it can, changes nothing.
@@ -139,6 +140,7 @@ type Drop struct {
 	Interface string       `json:"interface"`
 	Tuple     model.Tuple  `json:"tuple"`
 	Length    int          `json:"length"`
+	Host      string       `json:"host,omitempty"` // whose private address is in the tuple, where one is
 }
 
 // Reload says what a reload put into force.

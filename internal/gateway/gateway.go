@@ -82,7 +82,7 @@ func (d directory) Find(name model.Name) (nameserver.Entry, bool) {
 	if !ok {
 		return nameserver.Entry{}, false
 	}
-	found := nameserver.Entry{Address: entry.Host.Address}
+	found := nameserver.Entry{Address: entry.Host.Address, Parent: d.registry.Above(name)}
 	if s := entry.Service; s != nil {
 		found.Protocol, found.Port, found.To = s.Protocol, s.Port, s.To
 	}

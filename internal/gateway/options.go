@@ -48,7 +48,7 @@ func reservations(c *config.Config) int {
 	if c.Pool.Quotas.HalfOpen > 0 {
 		return min(max(2*c.Pool.Quotas.HalfOpen, 1024), datapath.MaxReservations)
 	}
-	return min(max(c.Capacity/32, 1024), 65536)
+	return datapath.DefaultReservations(c.Capacity)
 }
 
 func datapathSettings(c *config.Config) datapath.Settings {
@@ -111,7 +111,8 @@ func (g *Gateway) publicOptions(c *config.Config, serial uint32) nameserver.Publ
 	}
 	return nameserver.PublicOptions{
 		Zones: c.Realm.Zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Public.Addr(),
-		Serial: serial, Verify: verify, Directory: g.directory, Allocator: g, Logger: g.log,
+		Serial: serial, Verify: verify, Directory: g.directory, Allocator: g, Now: datapath.Now,
+		Logger: g.log,
 	}
 }
 

@@ -83,6 +83,7 @@ func (g *Gateway) put(v *view) error {
 	}
 	g.view.Store(v)
 	g.withdrawClosed(v)
+	g.wake() // addresses may be new, or free again
 	return nil
 }
 

@@ -29,6 +29,9 @@ func Run(ctx context.Context, options Options) error {
 	if os.Geteuid() != 0 {
 		return datapath.ErrNotRoot
 	}
+	hangups := make(chan os.Signal, 1) // from the start: a hangup during it must not kill us
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	lock, err := lockInstance(options.Instance)
 	if err != nil {
 		return err
@@ -46,7 +49,7 @@ func Run(ctx context.Context, options Options) error {
 	if err := g.start(c); err != nil {
 		return err
 	}
-	return errors.Join(g.serve(ctx, sockets), g.stop())
+	return errors.Join(g.serve(ctx, sockets, hangups), g.stop())
 }
 
 // start builds everything and attaches the data plane last.
@@ -155,7 +158,7 @@ func (s *sockets) close() {
 }
 
 // serve runs every part until ctx ends or one fails.
-func (g *Gateway) serve(ctx context.Context, s *sockets) error {
+func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signal) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	claims, err := g.data.Claims()
@@ -181,7 +184,7 @@ func (g *Gateway) serve(ctx context.Context, s *sockets) error {
 	part("timers", func() error { g.runTimers(ctx); return nil })
 	part("upkeep", func() error { g.runUpkeep(ctx, watch); return nil })
 	part("sweep", func() error { g.runSweep(ctx); return nil })
-	part("signals", func() error { g.runSignals(ctx); return nil })
+	part("hangups", func() error { g.runHangups(ctx, hangups); return nil })
 	g.log.Info("serving", "public", s.publicUDP.LocalAddr(), "private", s.privateUDP.LocalAddr(), "socket", g.options.Socket)
 	<-ctx.Done()
 	_ = claims.Close()
@@ -194,10 +197,7 @@ func (g *Gateway) serve(ctx context.Context, s *sockets) error {
 	return nil
 }
 
-func (g *Gateway) runSignals(ctx context.Context) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
+func (g *Gateway) runHangups(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():

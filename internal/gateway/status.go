@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -70,9 +72,9 @@ var advice = map[model.Reason]string{
 
 func remedies(counters map[model.Reason]uint64, usage datapath.Usage, p pool.Statistics, dns api.DNS) []string {
 	list := []string{}
-	for reason, text := range advice {
+	for _, reason := range slices.Sorted(maps.Keys(advice)) {
 		if n := counters[reason]; n > 0 {
-			list = append(list, fmt.Sprintf("%s (%d): %s", reason, n, text))
+			list = append(list, fmt.Sprintf("%s (%d): %s", reason, n, advice[reason]))
 		}
 	}
 	if usage.Sessions >= usage.Capacity {

@@ -63,7 +63,14 @@ func (g *Gateway) advance(now model.Instant) {
 	}
 	before := g.pool.Statistics().Quarantined
 	g.pool.Advance(now)
-	if g.waiting > 0 && (len(due) > 0 || g.pool.Statistics().Quarantined < before) {
+	if len(due) > 0 || g.pool.Statistics().Quarantined < before {
+		g.wake()
+	}
+}
+
+// wake lets the questions that wait for an address try again.
+func (g *Gateway) wake() {
+	if g.waiting > 0 {
 		close(g.freed)
 		g.freed = make(chan struct{})
 	}
@@ -142,7 +149,9 @@ func (g *Gateway) hear(event datapath.ClaimEvent) {
 		g.outcome(event.At, &before, policy.Claimed)
 	}
 	if after.State == pool.Closed {
+		// Without a hold the address is free at once, and no timer will say so.
 		_, _ = g.data.Withdraw(event.ID)
+		g.wake()
 	}
 	if g.waiting > 0 {
 		g.kickTimers()

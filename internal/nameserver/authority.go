@@ -150,7 +150,8 @@ func (a *authority) entry(q *query, r reply, zone model.Name, entry Entry) decis
 		r.answer = []dns.RR{addressRecord(q.name, recordTTL, entry.Address)}
 		return decision{reply: r}
 	case q.qtype == dns.TypeA:
-		return decision{action: allocate, reply: r}
+		parent := entry.Parent && !entry.isService() && q.canonical != zone
+		return decision{action: allocate, reply: r, target: q.canonical, parent: parent}
 	case q.qtype == dns.TypeSRV && entry.isService():
 		r.answer = []dns.RR{&dns.SRV{Hdr: q.owner(dns.TypeSRV, recordTTL), Port: port, Target: q.name}}
 		return decision{reply: r}

@@ -1,6 +1,10 @@
 package nameserver
 
-import "github.com/miekg/dns"
+import (
+	"github.com/miekg/dns"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
 
 // action is what remains to be done after a decision.
 type action uint8
@@ -16,6 +20,10 @@ const (
 type decision struct {
 	action action
 	reply  reply
+	zone   model.Name // of a question for a name in a zone, else ""
+	target model.Name // the name that an address is for: the one asked, or what it is an alias of
+	alias  bool       // the name asked is an alias
+	parent bool       // an A question for a host name that has names below it
 }
 
 // preliminary settles what does not depend on any zone: malformed messages,

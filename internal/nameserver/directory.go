@@ -27,6 +27,7 @@ type Entry struct {
 	Protocol model.Protocol // of the service
 	Port     uint16         // public port of the service, 0 for a host name
 	To       uint16         // port the service has on the host itself
+	Parent   bool           // the directory has names below this one
 }
 
 func (e Entry) isService() bool { return e.Port != 0 }

@@ -15,17 +15,28 @@
 // their length, and nothing is allocated. VerifyNone permits one exception: an
 // answer of exactly one A record, which is 16 octets longer than its query.
 //
+// # Resolvers that minimise names
+//
+// A resolver that minimises (RFC 9156) asks for a service's host before it asks
+// for the service, and an address lent for that is lost until it expires.
+// Public learns who does so (minimisers) and answers their questions for such
+// hosts with an alias, a CNAME with TTL 0 that takes no address (aliases). Who
+// meant the host asks for the alias and gets an address for the host.
+//
 // # How it is built
 //
 // A message goes through three steps. parse reads the wire and rejects what is
-// malformed. decide (on Public and Private) is pure: query and directory give
-// a decision, which is a reply, silence, an address to allocate or a name to
-// ask upstream. render writes the reply within its limit. Sockets know none of
+// malformed. decide (on Public and Private) is pure: query, directory and, on
+// Public, asker and time give a decision, which is a reply, silence, an address
+// to allocate or a name to ask upstream. On Public, sight may then turn an
+// address into an alias. render writes the reply within its limit. Sockets know none of
 // this: serve.go and stream.go carry octets to a responder and back.
 //
 // # State and concurrency
 //
-// Public owns no state but its settings and counters. Private owns the cache of
+// Public owns its settings, its counters and two bounded tables: the askers that
+// minimise, and the numbers of host names in aliases. Both are kept over a
+// Reconfigure and lost with the process. Private owns the cache of
 // upstream answers and the order of the upstream servers. Settings and
 // directory are read once per message, so Reconfigure may be called at any
 // time; every exported method is safe for concurrent use. Serve may run several

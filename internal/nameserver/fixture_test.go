@@ -43,7 +43,7 @@ func (d testDirectory) Reverse(address netip.Addr) (model.Name, bool) {
 func realm() Directory {
 	address := netip.MustParseAddr("10.0.0.100")
 	return testDirectory{
-		"hosta.foo.example.":      {Address: address},
+		"hosta.foo.example.":      {Address: address, Parent: true},
 		"www.hosta.foo.example.":  {Address: address, Protocol: model.TCP, Port: 80, To: 8080},
 		"dns.deep.a.foo.example.": {Address: netip.MustParseAddr("10.0.0.101"), Protocol: model.UDP, Port: 53, To: 5353},
 		"inner.foo.example.":      {Address: netip.MustParseAddr("198.51.100.9")},
@@ -121,7 +121,11 @@ var asker = netip.MustParseAddrPort("198.51.100.7:4242")
 
 // through gives a message to a responder without sockets and waits for the reply.
 func through(r responder, message []byte, transport Transport) []byte {
-	reply, later := r.respond(context.Background(), message, asker, transport, nil)
+	return throughFrom(r, message, transport, asker)
+}
+
+func throughFrom(r responder, message []byte, transport Transport, from netip.AddrPort) []byte {
+	reply, later := r.respond(context.Background(), message, from, transport, nil)
 	if later != nil {
 		return later(context.Background(), nil)
 	}

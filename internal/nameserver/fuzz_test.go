@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/miekg/dns"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // seeds are messages of every kind the servers tell apart.
@@ -105,12 +107,43 @@ func inZones(m *dns.Msg) bool {
 	return false
 }
 
+// checkAliasing holds what a server that knows its asker as one that minimises
+// may lend: never for a host by its own name, and for an alias only its host.
+func checkAliasing(t *testing.T, reply []byte, lent []Question) {
+	t.Helper()
+	if len(lent) == 0 {
+		return
+	}
+	m := unpacked(t, reply)
+	asked := model.Name(strings.ToLower(m.Question[0].Name))
+	_, known := realm().Find(asked)
+	if len(lent) != 1 || asked == testHost || known && lent[0].Name != asked || !known && lent[0].Name != testHost {
+		t.Fatalf("lent %v for %v", lent, m)
+	}
+	if len(m.Answer) != 1 || m.Answer[0].Header().Name != m.Question[0].Name || m.Answer[0].Header().Ttl != 0 {
+		t.Fatalf("answered %v", m)
+	}
+}
+
 func FuzzPublicMessage(f *testing.F) {
 	for _, message := range seeds(f) {
 		f.Add(message)
 	}
-	verified, allocator := newPublic(f, nil)
-	open, _ := newPublic(f, func(o *PublicOptions) { o.Verify = VerifyNone })
+	now := model.Instant(0)
+	clock := func(o *PublicOptions) { o.Now = func() model.Instant { return now } }
+	verified, allocator := newPublic(f, clock)
+	open, _ := newPublic(f, func(o *PublicOptions) { clock(o); o.Verify = VerifyNone })
+	// A third one knows the asker as one that minimises; its key makes aliases
+	// that the seeds can hold.
+	aliasing, lender := newPublic(f, clock)
+	aliasing.aliases.key = [aliasKey]byte{1}
+	proven(f, aliasing)
+	alias, _ := aliasing.aliases.make(now, testZone, testHost, asker.Addr())
+	for _, name := range []string{string(alias), strings.ToUpper(string(alias)), "a." + string(alias), "vv" + string(alias[2:])} {
+		for _, qtype := range everyType {
+			f.Add(packed(f, request(name, qtype)))
+		}
+	}
 	f.Fuzz(func(t *testing.T, message []byte) {
 		allocator.asked = nil
 		checkReply(t, message, through(verified, message, UDP), len(message))
@@ -118,6 +151,9 @@ func FuzzPublicMessage(f *testing.F) {
 			t.Fatalf("allocated for %x over UDP", message)
 		}
 		checkReply(t, message, through(open, message, UDP), len(message)+16)
+		checkReply(t, message, through(aliasing, message, UDP), len(message))
+		lender.asked = nil
+		checkAliasing(t, through(aliasing, message, TCP), lender.asked)
 		reply := through(verified, message, TCP)
 		checkReply(t, message, reply, ownLimit)
 		checkAgainstLibrary(t, message)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/miekg/dns"
 	"golang.org/x/sync/singleflight"
@@ -68,13 +67,8 @@ func NewPrivate(options PrivateOptions) (*Private, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure private name server: %w", err)
 	}
-	now := options.Now
-	if now == nil {
-		start := time.Now()
-		now = func() model.Instant { return model.Instant(time.Since(start)) }
-	}
 	p := &Private{
-		cache: cache, slots: make(chan struct{}, underWay), now: now, exchange: exchange,
+		cache: cache, slots: make(chan struct{}, underWay), now: clockOr(options.Now), exchange: exchange,
 		limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
 	}
 	return p, p.Reconfigure(options)

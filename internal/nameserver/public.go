@@ -43,18 +43,22 @@ type PublicOptions struct {
 	Verify            Verify
 	Directory         func() Directory // the current snapshot; called once per message
 	Allocator         Allocator
-	Logger            *slog.Logger // nil logs nothing
+	Now               func() model.Instant // times aliases and minimisers; nil counts from the start of the server
+	Logger            *slog.Logger         // nil logs nothing
 	Limits            Limits
 }
 
 // Public is the authoritative server that the public realm asks.
 type Public struct {
-	settings atomic.Pointer[publicSettings]
-	counters counters
-	seed     maphash.Seed
-	streamed atomic.Uint64 // queries over TCP that allocate; makes their IDs differ
-	limits   Limits
-	logger   *slog.Logger
+	settings   atomic.Pointer[publicSettings]
+	minimisers *minimisers
+	aliases    *aliases
+	counters   counters
+	seed       maphash.Seed
+	streamed   atomic.Uint64 // queries over TCP that allocate; makes their IDs differ
+	now        func() model.Instant
+	limits     Limits
+	logger     *slog.Logger
 }
 
 type publicSettings struct {
@@ -62,15 +66,27 @@ type publicSettings struct {
 	directory func() Directory
 	allocator Allocator
 	verify    Verify
+	aliases   *aliases
 }
 
 // NewPublic checks the options and makes a server; Serve starts it.
 func NewPublic(options PublicOptions) (*Public, error) {
-	p := &Public{seed: maphash.MakeSeed(), limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger)}
+	minimisers, err := newMinimisers()
+	if err != nil {
+		return nil, fmt.Errorf("make public name server: %w", err)
+	}
+	aliases, err := newAliases()
+	if err != nil {
+		return nil, fmt.Errorf("make public name server: %w", err)
+	}
+	p := &Public{
+		minimisers: minimisers, aliases: aliases, seed: maphash.MakeSeed(), now: clockOr(options.Now),
+		limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
+	}
 	return p, p.Reconfigure(options)
 }
 
-// Reconfigure replaces everything but Logger and Limits. Messages under way
+// Reconfigure replaces everything but Now, Logger and Limits. Messages under way
 // are finished with the old settings. On an error nothing changes.
 func (p *Public) Reconfigure(options PublicOptions) error {
 	if options.Directory == nil || options.Allocator == nil {
@@ -80,7 +96,7 @@ func (p *Public) Reconfigure(options PublicOptions) error {
 	if err != nil {
 		return fmt.Errorf("configure public name server: %w", err)
 	}
-	p.settings.Store(&publicSettings{authority, options.Directory, options.Allocator, options.Verify})
+	p.settings.Store(&publicSettings{authority, options.Directory, options.Allocator, options.Verify, p.aliases})
 	return nil
 }
 
@@ -93,8 +109,8 @@ func (p *Public) Serve(ctx context.Context, packets net.PacketConn, listener net
 // Statistics returns the counters since the server was made.
 func (p *Public) Statistics() Statistics { return p.counters.read() }
 
-// decide is pure: what q leads to under these settings.
-func (s *publicSettings) decide(q *query, fault problem, transport Transport) decision {
+// decide is pure: what q from asker leads to under these settings.
+func (s *publicSettings) decide(q *query, fault problem, transport Transport, asker netip.Addr, now model.Instant) decision {
 	d, ok := preliminary(q, fault)
 	if !ok {
 		return d
@@ -103,12 +119,22 @@ func (s *publicSettings) decide(q *query, fault problem, transport Transport) de
 	if !ok {
 		return failure(dns.RcodeRefused)
 	}
-	d = s.authority.decide(q, zone, s.directory())
-	if d.action == allocate && transport == UDP && s.verify == VerifyTCP {
+	directory := s.directory()
+	d = s.authority.decide(q, zone, directory)
+	if d.reply.rcode == dns.RcodeNameError {
+		d = s.decideAlias(q, zone, directory, asker, now, d)
+	}
+	d.zone = zone
+	if d.action == allocate && !s.verified(transport) {
 		d.action = send
 		d.reply.truncated = true
 	}
 	return d
+}
+
+// verified reports whether askers over a transport count as verified.
+func (s *publicSettings) verified(transport Transport) bool {
+	return transport == TCP || s.verify == VerifyNone
 }
 
 // limit is how long the reply may be. Over UDP it never exceeds the query, see
@@ -128,7 +154,11 @@ func (p *Public) respond(ctx context.Context, message []byte, from netip.AddrPor
 	var q query
 	settings := p.settings.Load()
 	fault := q.parse(message)
-	d := settings.decide(&q, fault, transport)
+	now := p.now()
+	d := settings.decide(&q, fault, transport, from.Addr(), now)
+	if d.zone != "" {
+		p.sight(settings, &q, &d, from.Addr(), transport, now)
+	}
 	p.counters.countDecision(fault, &d)
 	switch {
 	case d.action == silence:
@@ -136,11 +166,11 @@ func (p *Public) respond(ctx context.Context, message []byte, from netip.AddrPor
 	case d.action == allocate && transport == TCP:
 		kept, d := q.detached(), d
 		return nil, func(ctx context.Context, buf []byte) []byte {
-			p.allocate(ctx, settings, kept, &d.reply, from, TCP)
+			p.allocate(ctx, settings, kept, &d, from, TCP)
 			return kept.render(buf, &d.reply, ownLimit)
 		}
 	case d.action == allocate:
-		p.allocate(ctx, settings, &q, &d.reply, from, UDP)
+		p.allocate(ctx, settings, &q, &d, from, UDP)
 	}
 	out := q.render(buf, &d.reply, settings.limit(&q, len(message), transport, &d.reply))
 	p.counters.countReply(out[len(buf):])
@@ -148,9 +178,10 @@ func (p *Public) respond(ctx context.Context, message []byte, from netip.AddrPor
 }
 
 // allocate completes the reply with an address or with why there is none.
-func (p *Public) allocate(ctx context.Context, settings *publicSettings, q *query, r *reply, from netip.AddrPort, transport Transport) {
+func (p *Public) allocate(ctx context.Context, settings *publicSettings, q *query, d *decision, from netip.AddrPort, transport Transport) {
+	r := &d.reply
 	answer, err := settings.allocator.Allocate(ctx, Question{
-		Name: q.canonical, Client: from, Transport: transport, ID: p.queryID(q, from, transport),
+		Name: d.target, Client: from, Transport: transport, ID: p.queryID(q, from, transport),
 	})
 	if err == nil && !answer.Address.Is4() {
 		err = fmt.Errorf("%w: the address %v is not IPv4", ErrFailed, answer.Address)
@@ -172,7 +203,7 @@ func (p *Public) allocate(ctx context.Context, settings *publicSettings, q *quer
 	default:
 		p.counters.failed.Add(1)
 		r.rcode = dns.RcodeServerFailure
-		p.logger.LogAttrs(ctx, slog.LevelWarn, "no address lent", slog.String("name", string(q.canonical)),
+		p.logger.LogAttrs(ctx, slog.LevelWarn, "no address lent", slog.String("name", string(d.target)),
 			slog.String("client", from.String()), slog.Any("error", err))
 	}
 	r.authoritative = r.rcode == dns.RcodeSuccess
@@ -200,6 +231,15 @@ func loggerOr(logger *slog.Logger) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return logger
+}
+
+// clockOr replaces nil by a clock that starts now.
+func clockOr(now func() model.Instant) func() model.Instant {
+	if now != nil {
+		return now
+	}
+	start := time.Now()
+	return func() model.Instant { return model.Instant(time.Since(start)) }
 }
 
 // Limits bounds what TCP clients can hold. Zero values mean the defaults.

@@ -8,7 +8,10 @@ import (
 )
 
 const (
-	optLength = 11   // octets of an OPT record without options
+	optLength = 11 // octets of an OPT record without options
+	// labelRoom is more than a reply may use: the library wants room for a
+	// name's first label also where it then writes a pointer.
+	labelRoom = 64
 	ownSize   = 1232 // UDP payload size in our OPT: no fragments on any usual path
 )
 
@@ -100,7 +103,8 @@ func (q *query) renderRecords(buf []byte, r *reply, limit int) ([]byte, bool) {
 	if len(buf)-start >= room {
 		return buf, false
 	}
-	whole := slices.Grow(buf, start+room-len(buf))[:start+room]
+	end := start + room + labelRoom
+	whole := slices.Grow(buf, end-len(buf))[:end]
 	message := whole[start:]
 	offset := len(buf) - start
 	names := q.compression()

@@ -19,6 +19,7 @@ type Statistics struct {
 	Truncated   uint64 `json:"truncated"`    // answered TC=1: ask again over TCP
 	NameErrors  uint64 `json:"name_errors"`  // answered NXDOMAIN from the zones
 	Allocated   uint64 `json:"allocated"`    // answered with a pool address
+	Aliased     uint64 `json:"aliased"`      // answered with an alias: the asker minimises names
 	Exhausted   uint64 `json:"exhausted"`    // no pool address was free
 	Limited     uint64 `json:"limited"`      // the policy refused an allocation
 	Failed      uint64 `json:"failed"`       // an allocation failed on our side
@@ -39,7 +40,7 @@ type Statistics struct {
 type counters struct {
 	queriesUDP, queriesTCP, ignored, malformed, refused, notServed atomic.Uint64
 	truncated, nameErrors, allocated, exhausted, limited, failed   atomic.Uint64
-	sendFailed, evicted, overClient                                atomic.Uint64
+	aliased, sendFailed, evicted, overClient                       atomic.Uint64
 	cacheHits, cacheMisses, coalesced, overloaded                  atomic.Uint64
 	upstreamQueries, upstreamFailed                                atomic.Uint64
 	connections                                                    atomic.Int64
@@ -50,7 +51,7 @@ func (c *counters) read() Statistics {
 		QueriesUDP: c.queriesUDP.Load(), QueriesTCP: c.queriesTCP.Load(),
 		Ignored: c.ignored.Load(), Malformed: c.malformed.Load(), Refused: c.refused.Load(), NotServed: c.notServed.Load(),
 		Truncated: c.truncated.Load(), NameErrors: c.nameErrors.Load(),
-		Allocated: c.allocated.Load(), Exhausted: c.exhausted.Load(), Limited: c.limited.Load(), Failed: c.failed.Load(),
+		Allocated: c.allocated.Load(), Aliased: c.aliased.Load(), Exhausted: c.exhausted.Load(), Limited: c.limited.Load(), Failed: c.failed.Load(),
 		SendFailed: c.sendFailed.Load(), Connections: c.connections.Load(),
 		Evicted: c.evicted.Load(), OverClient: c.overClient.Load(),
 		CacheHits: c.cacheHits.Load(), CacheMisses: c.cacheMisses.Load(),

@@ -91,7 +91,7 @@ func (s *streams) converse(ctx context.Context, conn net.Conn, entry *connection
 	}()
 	slots := make(chan struct{}, pipelined)
 	reader := bufio.NewReaderSize(conn, bufferSize)
-	out := make([]byte, 2, 2+ownLimit)
+	out := make([]byte, 2, 2+ownLimit+labelRoom)
 	for {
 		if err := conn.SetReadDeadline(time.Now().Add(s.limits.Idle)); err != nil {
 			return

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/miekg/dns"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 var everyName = []string{
@@ -117,6 +120,18 @@ func TestVerifyNoneAnswersOverUDP(t *testing.T) {
 	address := start(t, server)
 	reply := ask(t, address, "udp", request("wWw.hostA.foo.example.", dns.TypeA))
 	if got := texts(reply.Answer); !slices.Equal(got, []string{"wWw.hostA.foo.example. 0 IN A 198.18.0.33"}) {
+		t.Errorf("got %v", reply)
+	}
+}
+
+// The library wants room for a whole label where it writes a pointer.
+func TestLongLabelGetsItsAddressOverUDP(t *testing.T) {
+	name := strings.Repeat("a", 63) + ".foo.example."
+	server, _ := newPublic(t, func(o *PublicOptions) {
+		o.Verify = VerifyNone
+		o.Directory = func() Directory { return testDirectory{model.Name(name): {Address: lent}} }
+	})
+	if reply := unpacked(t, through(server, packed(t, request(name, dns.TypeA)), UDP)); len(reply.Answer) != 1 {
 		t.Errorf("got %v", reply)
 	}
 }

@@ -139,6 +139,9 @@ func (r *Registry) Zones() []model.Name {
 	return zones
 }
 
+// Above reports whether the registry has names below n.
+func (r *Registry) Above(n model.Name) bool { return r.inner[n] }
+
 // ByAddress returns the host with the private address.
 func (r *Registry) ByAddress(a netip.Addr) (*Host, bool) {
 	h, ok := r.addresses[a]

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+var errBroken = errors.New("the table cannot be read")
+
+// fakeGateway answers from its fields. The zero value has nothing to tell.
+type fakeGateway struct {
+	filter   Filter // of the last listing
+	err      error  // of every method; of Sessions after its sessions
+	sessions []Session
+	pool     []Reservation
+	hosts    []Host
+	status   Status
+	drop     func(ctx context.Context, visit func(Drop) bool) error
+}
+
+func (g *fakeGateway) Status() (Status, error) { return g.status, g.err }
+func (g *fakeGateway) Reload() (Reload, error) { return Reload{Generation: 7, Hosts: 2}, g.err }
+
+func (g *fakeGateway) Reservations(f Filter) ([]Reservation, error) {
+	g.filter = f
+	return g.pool, g.err
+}
+
+func (g *fakeGateway) Hosts(f Filter) ([]Host, error) {
+	g.filter = f
+	return g.hosts, g.err
+}
+
+func (g *fakeGateway) Sessions(f Filter, visit func(Session) bool) error {
+	g.filter = f
+	for _, s := range g.sessions {
+		if !visit(s) {
+			return nil
+		}
+	}
+	return g.err
+}
+
+func (g *fakeGateway) Drops(ctx context.Context, f Filter, visit func(Drop) bool) error {
+	g.filter = f
+	return g.drop(ctx, visit)
+}
+
+// ask sends one request to the API of g.
+func ask(t *testing.T, g Gateway, method, target string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	Handler(g).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, target, http.NoBody))
+	return w
+}
+
+func session(n int) Session {
+	return Session{
+		Protocol: model.TCP, Private: netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), uint16(n)),
+		State: "established", Origin: "inside",
+	}
+}

@@ -1,0 +1,171 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+func TestAnswers(t *testing.T) {
+	g := &fakeGateway{
+		sessions: []Session{session(1), session(2)},
+		pool:     []Reservation{{Name: "www.example."}},
+		hosts:    []Host{{Name: "a.example."}},
+	}
+	for target, want := range map[string]string{
+		"GET /v1/status":   `"interfaces":[]`,
+		"GET /v1/sessions": "\"private\":\"10.0.0.1:2\",",
+		"GET /v1/pool":     `"name":"www.example."`,
+		"GET /v1/hosts":    `"services":[]`,
+		"POST /v1/reload":  `{"generation":7,"hosts":2}`,
+	} {
+		method, path, _ := strings.Cut(target, " ")
+		if w := ask(t, g, method, path); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s, want %s", target, w.Code, w.Body, want)
+		}
+	}
+}
+
+func TestEmptyListsAreLists(t *testing.T) {
+	for path, want := range map[string]string{"/v1/sessions": "", "/v1/pool": "[]\n", "/v1/hosts": "[]\n"} {
+		if w := ask(t, &fakeGateway{}, http.MethodGet, path); w.Code != http.StatusOK || w.Body.String() != want {
+			t.Errorf("%s: %d %q, want %q", path, w.Code, w.Body, want)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for target, want := range map[string]string{
+		"GET /":                                    `404 {"error":"there is no \"/\""}`,
+		"GET /v1/sessions/":                        `404 {"error":"there is no \"/v1/sessions/\""}`,
+		"POST /v1/status":                          `405 {"error":"/v1/status takes GET, not POST"}`,
+		"GET /v1/reload":                           `405 {"error":"/v1/reload takes POST, not GET"}`,
+		"GET /v1/status?port=1":                    `400 {"error":"unknown parameter \"port\": none is taken here"}`,
+		"POST /v1/reload?now":                      `400 {"error":"unknown parameter \"now\": none is taken here"}`,
+		"GET /v1/pool?colour=red":                  `400 {"error":"unknown filter \"colour\": use address, host, port, protocol"}`,
+		"GET /v1/hosts?port=1&port=2":              `400 {"error":"filter \"port\" is given 2 times"}`,
+		"GET /v1/drops?port=65536":                 `400 {"error":"\"65536\" is not a port: use 1 to 65535"}`,
+		"GET /v1/sessions?port=0":                  `400 {"error":"\"0\" is not a port: use 1 to 65535"}`,
+		"GET /v1/sessions?port=-1":                 `400 {"error":"\"-1\" is not a port: use 1 to 65535"}`,
+		"GET /v1/sessions?address=10.0.0.256":      `400 {"error":"\"10.0.0.256\" is not an IP address"}`,
+		"GET /v1/sessions?protocol=sctp":           `400 {"error":"unknown protocol \"sctp\": use tcp, udp, icmp or any"}`,
+		"GET /v1/sessions?host=a..b":               `400 {"error":"name \"a..b\" has a label that is not 1 to 63 octets long"}`,
+		"GET /v1/sessions?%zz":                     `400 {"error":"read the query: invalid URL escape \"%zz\""}`,
+		"GET /v1/sessions?a=1;b=2":                 `400 {"error":"read the query: invalid semicolon separator in query"}`,
+		"DELETE /v1/sessions?address=192.168.0.01": `405 {"error":"/v1/sessions takes GET, not DELETE"}`,
+	} {
+		method, path, _ := strings.Cut(target, " ")
+		w := ask(t, &fakeGateway{}, method, path)
+		if got := fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String())); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", target, got, want)
+		}
+	}
+}
+
+func TestGatewayErrors(t *testing.T) {
+	g := &fakeGateway{err: errors.New("a.yaml:3: no\na.yaml:9: never")}
+	for target, status := range map[string]int{
+		"GET /v1/status": 500, "GET /v1/sessions": 500, "GET /v1/pool": 500, "GET /v1/hosts": 500, "POST /v1/reload": 422,
+	} {
+		method, path, _ := strings.Cut(target, " ")
+		w := ask(t, g, method, path)
+		if w.Code != status || w.Body.String() != `{"error":"a.yaml:3: no\na.yaml:9: never"}`+"\n" {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+}
+
+func TestFilterReachesGateway(t *testing.T) {
+	want := Filter{Address: netip.MustParseAddr("198.18.0.33"), Port: 80, Protocol: model.TCP, Host: "www.a.example."}
+	for _, path := range []string{"/v1/sessions", "/v1/pool", "/v1/hosts", "/v1/drops"} {
+		g := &fakeGateway{drop: func(context.Context, func(Drop) bool) error { return nil }}
+		ask(t, g, http.MethodGet, path+"?address=::ffff:198.18.0.33&port=80&protocol=TCP&host=WWW.a.Example")
+		if g.filter != want {
+			t.Errorf("%s: got %+v", path, g.filter)
+		}
+		again, err := ParseFilter(want.Query())
+		if err != nil || again != want {
+			t.Errorf("Query and ParseFilter: %+v, %v", again, err)
+		}
+	}
+}
+
+// Sessions that fit no buffer are sent while the walk goes on, and an error then
+// is the last line.
+func TestSessionsFailInTheMiddle(t *testing.T) {
+	g := &fakeGateway{err: errBroken}
+	for i := range 1000 {
+		g.sessions = append(g.sessions, session(i+1))
+	}
+	w := ask(t, g, http.MethodGet, "/v1/sessions")
+	lines := strings.Split(strings.TrimSpace(w.Body.String()), "\n")
+	if w.Code != http.StatusOK || len(lines) != 1001 || lines[1000] != `{"error":"the table cannot be read"}` {
+		t.Errorf("%d, %d lines, the last %q", w.Code, len(lines), lines[len(lines)-1])
+	}
+}
+
+func TestSessionThatIsNoJSON(t *testing.T) {
+	bad := session(2)
+	bad.Age = math.NaN()
+	w := ask(t, &fakeGateway{sessions: []Session{session(1), bad, session(3)}}, http.MethodGet, "/v1/sessions")
+	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "NaN") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// A client that takes less than the gateway drops loses drops, and the gateway
+// never waits for it.
+func TestDropsNeverWait(t *testing.T) {
+	const flood = 10 * dropQueue
+	visited := 0
+	g := &fakeGateway{drop: func(_ context.Context, visit func(Drop) bool) error {
+		for range flood {
+			visit(Drop{Reason: "drop_filtered"})
+			visited++
+		}
+		return errBroken
+	}}
+	w := &stuckWriter{header: http.Header{}, free: make(chan struct{})}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/drops", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drop := g.drop
+	g.drop = func(ctx context.Context, visit func(Drop) bool) error {
+		err := drop(ctx, visit)
+		close(w.free) // only now is anything taken
+		return err
+	}
+	Handler(g).ServeHTTP(w, r)
+	lines := strings.Split(strings.TrimSpace(w.text.String()), "\n")
+	if last := lines[len(lines)-1]; last != `{"error":"listen for drops: the table cannot be read"}` {
+		t.Errorf("last line %q", last)
+	}
+	// The writer may hold a buffer's worth besides the queue.
+	if visited != flood || len(lines) < dropQueue || len(lines) > 2*dropQueue {
+		t.Errorf("%d visited, %d lines", visited, len(lines))
+	}
+}
+
+// stuckWriter takes nothing but the headers before free is closed.
+type stuckWriter struct {
+	header http.Header
+	free   chan struct{}
+	text   strings.Builder
+}
+
+func (w *stuckWriter) Header() http.Header { return w.header }
+func (w *stuckWriter) WriteHeader(int)     {}
+func (w *stuckWriter) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		<-w.free
+	}
+	return w.text.Write(p)
+}

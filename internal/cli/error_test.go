@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every mistake gets one line that says what to do.
+func TestMistakes(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none")
+	for line, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"bogus":                {2, `unknown command "bogus" (see: realmgate --help)`},
+		"stauts -o json":       {2, `unknown command "stauts": did you mean status? (see: realmgate --help)`},
+		"--bogus":              {2, `unknown flag: --bogus (see: realmgate --help)`},
+		"status extra":         {2, `realmgate status takes no argument, and got "extra" (see: realmgate status --help)`},
+		"status --port 80":     {2, `unknown flag: --port (see: realmgate status --help)`},
+		"sessions --port 0":    {2, `invalid argument "0" for "--port" flag: "0" is not a port: use 1 to 65535 (see: realmgate sessions --help)`},
+		"pool --protocol sctp": {2, `invalid argument "sctp" for "--protocol" flag: unknown protocol "sctp": use tcp, udp, icmp or any (see: realmgate pool --help)`},
+		"hosts --address 1.2":  {2, `invalid argument "1.2" for "--address" flag: "1.2" is not an IP address (see: realmgate hosts --help)`},
+		"hosts --host a..b":    {2, `invalid argument "a..b" for "--host" flag: name "a..b" has a label that is not 1 to 63 octets long (see: realmgate hosts --help)`},
+		"drops -o xml":         {2, `invalid argument "xml" for "-o, --output" flag: use table or json (see: realmgate drops --help)`},
+		"drops --count -1":     {2, `invalid argument "-1" for "--count" flag: use a whole number, or 0 for no end (see: realmgate drops --help)`},
+		"run":                  {2, `give the configuration file with -c FILE (see: realmgate run --help)`},
+		"check":                {2, `give the configuration file with -c FILE (see: realmgate check --help)`},
+		"check -c":             {2, `flag needs an argument: 'c' in -c (see: realmgate check --help)`},
+		"run -c x --log-level loud": {2,
+			`invalid argument "loud" for "--log-level" flag: use debug, info, warn or error (see: realmgate run --help)`},
+		"help bogus": {2, `there is no command "bogus" (see: realmgate help --help)`},
+		"status --instance ../x": {2,
+			`invalid argument "../x" for "--instance" flag: use 1 to 32 letters, digits, hyphens and underscores (see: realmgate status --help)`},
+		"status --instance " + strings.Repeat("a", 33): {2,
+			`invalid argument "` + strings.Repeat("a", 33) + `" for "--instance" flag: use 1 to 32 letters, digits, hyphens and underscores (see: realmgate status --help)`},
+		"check -c " + missing: {1, `read the configuration: open ` + missing + `: no such file or directory`},
+		"status --instance no_such-1": {1,
+			`no gateway answers on /run/realmgate/no_such-1.sock: start it with: realmgate run -c FILE --instance no_such-1`},
+		"drops --socket " + missing: {1,
+			`no gateway answers on ` + missing + `: start it with: realmgate run -c FILE --socket ` + missing},
+	} {
+		r := execute(t.Context(), strings.Fields(line)...)
+		if r.code != want.code || r.stderr != "realmgate: "+want.text+"\n" || r.stdout != "" {
+			t.Errorf("%s: exit %d, want %d\n got %swant realmgate: %s\n%s", line, r.code, want.code, r.stderr, want.text, r.stdout)
+		}
+	}
+}
+
+func TestErrorsOfTheDaemon(t *testing.T) {
+	d := populated()
+	d.refusal = "a.yaml:3: unknown key\na.yaml:9: no such thing"
+	socket := d.serve(t)
+	for _, command := range []string{"status", "sessions", "pool", "hosts", "drops"} {
+		if r := execute(t.Context(), command, "--socket", socket); r.code != exitError || r.stderr != "realmgate: "+d.refusal+"\n" || r.stdout != "" {
+			t.Errorf("%s: %+v", command, r)
+		}
+	}
+	// Faults of the file stand alone, so that editors find them.
+	r := execute(t.Context(), "reload", "--socket", socket)
+	want := d.refusal + "\nrealmgate: nothing was changed: the gateway goes on with the configuration that it has\n"
+	if r.code != exitError || r.stderr != want {
+		t.Errorf("reload: %+v", r)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	example := filepath.Join("..", "..", "examples", "realmgate.yaml")
+	r := execute(t.Context(), "check", "-c", example)
+	if r.code != exitOK || r.stderr != "" || r.stdout != example+": ok (1 host, 1 service, 16 pool addresses)\n" {
+		t.Errorf("%+v", r)
+	}
+	text, err := os.ReadFile(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	faulty := filepath.Join(t.TempDir(), "faulty.yaml")
+	if err := os.WriteFile(faulty, []byte("colour: red\ncapacity: 3\n"+string(text)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r = execute(t.Context(), "check", "--config", faulty)
+	lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
+	if r.code != exitError || r.stdout != "" || len(lines) < 2 || !strings.HasPrefix(lines[0], faulty+":1: ") {
+		t.Errorf("%+v", r)
+	}
+	for _, line := range lines {
+		if !strings.HasPrefix(line, faulty+":") {
+			t.Errorf("%q is not FILE:LINE: message", line)
+		}
+	}
+}
+
+// fullPipe takes nothing.
+type fullPipe struct{}
+
+func (fullPipe) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestFailureToWrite(t *testing.T) {
+	socket := populated().serve(t)
+	for _, line := range []string{
+		"status", "status -o json", "sessions", "sessions -o json", "pool", "pool -o json", "hosts", "hosts -o json",
+		"drops", "drops -o json", "reload", "version", "check -c ../../examples/realmgate.yaml",
+	} {
+		var stderr strings.Builder
+		code := newApp(fullPipe{}, &stderr).main(t.Context(), append(strings.Fields(line), "--socket", socket))
+		if code != exitError || stderr.String() != "realmgate: write the answer: no space left\n" {
+			t.Errorf("%s: exit %d, %s", line, code, &stderr)
+		}
+	}
+}

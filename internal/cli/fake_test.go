@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// fakeDaemon speaks the control API on a real socket. The package that serves
+// it in earnest is not ours to import; client's tests join the two.
+type fakeDaemon struct {
+	status   client.Status
+	sessions []client.Session
+	pool     []client.Reservation
+	hosts    []client.Host
+	drops    []client.Drop // shown, and then the stream stays open
+	refusal  string        // what every request gets when set
+	breaks   bool          // streams end with an error line
+
+	mutex   sync.Mutex
+	queries []string // "/v1/pool?port=80"
+}
+
+func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d.mutex.Lock()
+	d.queries = append(d.queries, r.URL.RequestURI())
+	d.mutex.Unlock()
+	if d.refusal != "" {
+		status := http.StatusInternalServerError
+		if r.Method == http.MethodPost {
+			status = http.StatusUnprocessableEntity
+		}
+		w.WriteHeader(status)
+		write(w, map[string]string{"error": d.refusal})
+		return
+	}
+	switch r.URL.Path {
+	case "/v1/status":
+		write(w, d.status)
+	case "/v1/pool":
+		write(w, d.pool)
+	case "/v1/hosts":
+		write(w, d.hosts)
+	case "/v1/reload":
+		write(w, client.Reload{Generation: 8, Hosts: 1})
+	case "/v1/sessions":
+		stream(w, d.sessions)
+	case "/v1/drops":
+		stream(w, d.drops)
+		_ = http.NewResponseController(w).Flush()
+		if !d.breaks {
+			<-r.Context().Done()
+		}
+	}
+	if d.breaks {
+		write(w, map[string]string{"error": "the gateway is stopping"})
+	}
+}
+
+func stream[T any](w http.ResponseWriter, values []T) {
+	for _, value := range values {
+		write(w, value)
+	}
+}
+
+func write(w http.ResponseWriter, value any) { _ = json.NewEncoder(w).Encode(value) }
+
+// serve runs the daemon and returns its socket.
+func (d *fakeDaemon) serve(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.sock")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: d}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return path
+}
+
+// result is what a command line came to.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// execute runs one command line. Clock and zone are fixed.
+func execute(ctx context.Context, args ...string) result {
+	var stdout, stderr bytes.Buffer
+	a := newApp(&stdout, &stderr)
+	a.now = func() time.Time { return started.Add(26*time.Hour + 7*time.Minute) }
+	a.zone = time.UTC
+	code := a.main(ctx, args)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+var started = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// populated has something of every kind, in no order.
+func populated() *fakeDaemon {
+	endpoint, address := netip.MustParseAddrPort, netip.MustParseAddr
+	return &fakeDaemon{
+		status: client.Status{
+			Instance: "default", Version: "v0.1.0", PID: 4711, Config: "/etc/realmgate.yaml", Started: started,
+			Adopted: true, Generation: 3,
+			Interfaces: []client.Interface{
+				{Name: "eth0", Side: "public", Mode: "native", Redirect: true},
+				{Name: "eth1", Side: "private", Mode: "generic"},
+			},
+			Sessions: client.Gauge{Used: 1234, Capacity: 1_000_000}, Mappings: client.Gauge{Used: 196_604, Capacity: 196_605},
+			Half: client.Gauge{Used: 3}, Addresses: client.Gauge{Used: 16, Capacity: 16},
+			Bytes: 95_400_000, Lent: 12_345_678, Claimed: 12_000_000, Expired: 345_678,
+			DNS:     client.DNS{Queries: 9, Answered: 4, Refused: 1, Truncated: 2, Exhausted: 1, Forwarded: 5, UpstreamFailed: 3},
+			Reasons: []client.ReasonCount{{Reason: "drop_no_reservation", Packets: 12}, {Reason: "forwarded", Packets: 1_048_576}, {Reason: "answered_arp", Packets: 12}},
+			Remedies: []string{
+				"the pool had no address 1 times: add pool.addresses, or shorten pool.again",
+				"drop_partial_checksum (4): a sender leaves checksums to its interface; on it run: ethtool -K IFACE tx off",
+			},
+		},
+		sessions: []client.Session{
+			{
+				Protocol: model.TCP, Private: endpoint("10.0.0.100:8080"), External: endpoint("198.18.0.33:80"), Remote: endpoint("192.0.2.9:40000"),
+				State: "established", Origin: "pool", Host: "hosta.foo.example.", Name: "www.hosta.foo.example.", Age: 3723.4, Idle: 0.26,
+			},
+			{
+				Protocol: model.ICMP, Private: endpoint("10.0.0.100:77"), External: endpoint("198.18.0.2:1077"), Remote: endpoint("192.0.2.9:0"),
+				State: "open", Origin: "inside", Host: "hosta.foo.example.", Age: 12, Idle: 12,
+			},
+			{
+				Protocol: model.UDP, Private: endpoint("10.0.0.9:5353"), External: endpoint("198.18.0.2:5353"), Remote: endpoint("198.18.0.2:1024"),
+				State: "open", Origin: "mapping", Hairpin: true, Age: 900_000, Idle: 299,
+			},
+		},
+		pool: []client.Reservation{
+			{
+				Address: address("198.18.0.40"), State: "offered", Name: "hosta.foo.example.", Host: "hosta.foo.example.",
+				Private: endpoint("10.0.0.100:0"), Claims: 1, Remaining: 1.94,
+			},
+			{
+				Address: address("198.18.0.33"), Protocol: model.TCP, Port: 80, State: "claimed", Name: "www.hosta.foo.example.",
+				Host: "hosta.foo.example.", Private: endpoint("10.0.0.100:8080"), Requester: "192.0.2.53", Remaining: 0.4,
+			},
+		},
+		hosts: []client.Host{
+			{Name: "hostb.foo.example.", Address: address("10.0.0.101"), Services: []client.Service{}},
+			{Name: "hosta.foo.example.", Address: address("10.0.0.100"), Services: []client.Service{
+				{Name: "www.hosta.foo.example.", Protocol: model.TCP, Port: 80, To: 8080},
+				{Name: "dns.hosta.foo.example.", Protocol: model.UDP, Port: 53, To: 53},
+			}},
+		},
+		drops: []client.Drop{
+			{Time: started, Reason: "drop_no_reservation", Side: "public", Interface: "eth0", Length: 60, Tuple: model.Tuple{
+				Protocol: model.TCP, Source: endpoint("192.0.2.9:40000"), Destination: endpoint("198.18.0.34:22"),
+			}},
+			{Time: started.Add(1500 * time.Millisecond), Reason: "drop_malformed", Side: "private", Interface: "eth\x1b[2J1", Length: 14},
+			{Time: started.Add(2 * time.Second), Reason: "drop_icmp_type", Side: "public", Interface: "eth0", Length: 1500, Tuple: model.Tuple{
+				Protocol: model.ICMP, Source: endpoint("192.0.2.9:0"), Destination: endpoint("198.18.0.2:0"),
+			}},
+		},
+	}
+}
+
+func (d *fakeDaemon) asked(t *testing.T) string {
+	t.Helper()
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if len(d.queries) != 1 {
+		t.Fatalf("%d requests: %s", len(d.queries), fmt.Sprint(d.queries))
+	}
+	return d.queries[0]
+}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/client"
+)
+
+var update = flag.Bool("update", false, "write what the commands print to testdata")
+
+// golden compares with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+func TestOutput(t *testing.T) {
+	empty := &fakeDaemon{status: client.Status{Instance: "lab", Version: "devel", Started: started}}
+	for name, c := range map[string]struct {
+		daemon *fakeDaemon
+		args   string
+	}{
+		"status":         {populated(), "status"},
+		"status-json":    {populated(), "status -o json"},
+		"status-empty":   {empty, "status"},
+		"sessions":       {populated(), "sessions"},
+		"sessions-json":  {populated(), "sessions -o json"},
+		"sessions-empty": {empty, "sessions"},
+		"pool":           {populated(), "pool"},
+		"pool-json":      {populated(), "pool -o json"},
+		"pool-empty":     {empty, "pool"},
+		"hosts":          {populated(), "hosts"},
+		"hosts-json":     {populated(), "hosts --output json"},
+		"hosts-empty":    {empty, "hosts"},
+		"drops":          {populated(), "drops --count 3"},
+		"drops-json":     {populated(), "drops --count 2 -o json"},
+		"reload":         {populated(), "reload"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := execute(t.Context(), append(strings.Fields(c.args), "--socket", c.daemon.serve(t))...)
+			if r.code != exitOK || r.stderr != "" {
+				t.Fatalf("exit %d, %s", r.code, r.stderr)
+			}
+			golden(t, name, r.stdout)
+		})
+	}
+}
+
+func TestEmptyArrays(t *testing.T) {
+	socket := (&fakeDaemon{}).serve(t)
+	for _, command := range []string{"sessions", "pool", "hosts"} {
+		if r := execute(t.Context(), command, "-o", "json", "--socket", socket); r.code != exitOK || r.stdout != "[]\n" {
+			t.Errorf("%s: exit %d, %q %s", command, r.code, r.stdout, r.stderr)
+		}
+	}
+}
+
+// Arrays hold every entry with every field.
+func TestArraysParse(t *testing.T) {
+	d := populated()
+	socket := d.serve(t)
+	check := func(into any, args ...string) {
+		r := execute(t.Context(), append(args, "-o", "json", "--socket", socket)...)
+		decoder := json.NewDecoder(strings.NewReader(r.stdout))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(into); err != nil || r.code != exitOK || decoder.More() {
+			t.Errorf("%s: exit %d, %v in %s%s", args, r.code, err, r.stdout, r.stderr)
+		}
+	}
+	var sessions []client.Session
+	var pool []client.Reservation
+	var hosts []client.Host
+	var drops []client.Drop
+	check(&sessions, "sessions")
+	check(&pool, "pool")
+	check(&hosts, "hosts")
+	check(&drops, "drops", "--count", "3")
+	if len(sessions) != 3 || sessions[0] != d.sessions[0] || len(pool) != 2 || pool[0] != d.pool[1] || len(hosts) != 2 ||
+		len(drops) != 3 || drops[1] != d.drops[1] {
+		t.Errorf("%+v\n%+v\n%+v\n%+v", sessions, pool, hosts, drops)
+	}
+}
+
+func TestFiltersReachTheDaemon(t *testing.T) {
+	for _, command := range []string{"sessions", "pool", "hosts", "drops"} {
+		for args, want := range map[string]string{
+			"":                                   "",
+			"--address 198.18.0.33":              "?address=198.18.0.33",
+			"--port 80":                          "?port=80",
+			"--protocol TCP":                     "?protocol=tcp",
+			"--protocol any":                     "",
+			"--host WWW.hosta.foo.example":       "?host=www.hosta.foo.example.",
+			"--host a.example. --port=1 -o json": "?host=a.example.&port=1",
+			"--address ::ffff:10.0.0.1 --port 65535 --protocol icmp": "?address=10.0.0.1&port=65535&protocol=icmp",
+		} {
+			d := populated()
+			line := append([]string{command, "--socket", d.serve(t)}, strings.Fields(args)...)
+			if command == "drops" {
+				line = append(line, "--count", "1")
+			}
+			if r := execute(t.Context(), line...); r.code != exitOK {
+				t.Errorf("%s: exit %d, %s", line, r.code, r.stderr)
+			}
+			if got := d.asked(t); got != "/v1/"+command+want {
+				t.Errorf("%s %s: asked for %s", command, args, got)
+			}
+		}
+	}
+}
+
+// More sessions than a group are all printed, under a heading for each group.
+func TestSessionGroups(t *testing.T) {
+	d := &fakeDaemon{}
+	for range sessionGroup + 1 {
+		d.sessions = append(d.sessions, populated().sessions[0])
+	}
+	r := execute(t.Context(), "sessions", "--socket", d.serve(t))
+	if lines := strings.Count(r.stdout, "\n"); r.code != exitOK || lines != sessionGroup+1+2 || strings.Count(r.stdout, "PRIVATE") != 2 {
+		t.Errorf("exit %d, %d lines, %s", r.code, lines, r.stderr)
+	}
+}
+
+// An answer that breaks off exits with 1, and leaves its array open; only that
+// of drops, which never has an end of its own, is closed.
+func TestBrokenAnswers(t *testing.T) {
+	d := populated()
+	d.breaks = true
+	socket := d.serve(t)
+	for command, closed := range map[string]bool{"sessions": false, "drops": true} {
+		r := execute(t.Context(), command, "-o", "json", "--socket", socket)
+		if r.code != exitError || r.stderr != "realmgate: the gateway is stopping\n" || json.Valid([]byte(r.stdout)) != closed {
+			t.Errorf("%s: exit %d, %s%s", command, r.code, r.stdout, r.stderr)
+		}
+	}
+}
+
+// cancelAfter stops a context when a text was written.
+type cancelAfter struct {
+	bytes.Buffer
+	text string
+	stop func()
+}
+
+func (w *cancelAfter) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p)
+	if strings.Contains(w.String(), w.text) {
+		w.stop()
+	}
+	return n, err
+}
+
+func TestInterrupt(t *testing.T) {
+	socket := populated().serve(t)
+	for _, format := range []string{"table", "json"} {
+		ctx, stop := context.WithCancel(t.Context())
+		stdout, stderr := &cancelAfter{text: "drop_icmp_type", stop: stop}, &bytes.Buffer{}
+		code := newApp(stdout, stderr).main(ctx, []string{"drops", "-o", format, "--socket", socket})
+		if code != exitOK || stderr.Len() > 0 || format == "json" && !json.Valid(stdout.Bytes()) {
+			t.Errorf("%s: exit %d, %s%s", format, code, stdout, stderr)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	for _, command := range []string{"status", "sessions", "pool", "hosts", "reload"} {
+		if r := execute(ctx, command, "--socket", socket); r.code != exitError || r.stderr != "realmgate: interrupted\n" {
+			t.Errorf("%s: %+v", command, r)
+		}
+	}
+}

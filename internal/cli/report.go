@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/config"
+)
+
+// The exit codes.
+const (
+	exitOK = iota
+	exitError
+	exitUsage
+)
+
+// runError is an error of a command that had begun. All others are of the
+// command line.
+type runError struct{ error }
+
+func (e runError) Unwrap() error { return e.error }
+
+// usageError is a fault of the command line that only the command itself sees.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+// report tells what went wrong and returns the exit code.
+func (a *app) report(command *cobra.Command, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	var usage usageError
+	if begun := (runError{}); !errors.As(err, &begun) || errors.As(err, &usage) {
+		a.complain("%s (see: %s --help)", explain(command, err), command.CommandPath())
+		return exitUsage
+	}
+	var faults config.Errors
+	var refused *client.Error
+	switch {
+	case errors.As(err, &faults):
+		// As they are, so that editors find file and line.
+		_, _ = fmt.Fprintln(a.stderr, faults)
+	case errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity:
+		_, _ = fmt.Fprintln(a.stderr, refused)
+		a.complain("nothing was changed: the gateway goes on with the configuration that it has")
+	case errors.Is(err, context.Canceled):
+		a.complain("interrupted")
+	default:
+		a.complain("%s", err)
+	}
+	return exitError
+}
+
+// complain writes one line to standard error. There is nobody to tell if that
+// fails.
+func (a *app) complain(format string, args ...any) {
+	_, _ = fmt.Fprintln(a.stderr, "realmgate: "+strings.TrimSpace(fmt.Sprintf(format, args...)))
+}
+
+// explain makes cobra's errors one line that says what to do.
+func explain(command *cobra.Command, err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	if !strings.HasPrefix(text, "unknown command ") {
+		return text
+	}
+	_, word, _ := strings.Cut(text, `"`)
+	word, _, _ = strings.Cut(word, `"`)
+	if command.HasParent() {
+		return fmt.Sprintf("%s takes no argument, and got %q", command.CommandPath(), word)
+	}
+	text = fmt.Sprintf("unknown command %q", word)
+	command.SuggestionsMinimumDistance = 2
+	if near := command.SuggestionsFor(word); len(near) > 0 {
+		text += ": did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return text
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/gateway"
+)
+
+func newRun(a *app) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "run -c FILE",
+		Short: "Run the gateway until it is told to stop",
+		Long: `Run the gateway in the foreground. It needs root.
+
+SIGINT (Ctrl-C) and SIGTERM stop it: the data plane is taken down, and what was
+changed on this machine is put back. SIGHUP does what "realmgate reload" does. A
+gateway that was killed leaves its data plane at work; the next one of the same
+instance takes it over with all sessions.
+
+The log goes to standard error.`,
+		Example: `  realmgate run -c /etc/realmgate.yaml
+  realmgate run -c lab.yaml --instance lab --log-level debug`,
+		Args: cobra.NoArgs,
+	}
+	var file configFlag
+	file.add(command)
+	keep := command.Flags().Bool("keep-dataplane", false, "leave the data plane and its sessions at work after a stop, for the next start to take over")
+	level := &wordFlag{value: "info", words: []string{"debug", "info", "warn", "error"}}
+	command.Flags().Var(level, "log-level", "least `LEVEL` to log: debug, info, warn or error")
+	format := &wordFlag{value: "text", words: []string{"text", "json"}}
+	command.Flags().Var(format, "log-format", "`FORMAT` of the log: text or json")
+
+	command.RunE = does(func(ctx context.Context) error {
+		if err := file.want(); err != nil {
+			return err
+		}
+		// Absolute, as whoever reloads may stand in another directory.
+		path, err := filepath.Abs(string(file))
+		if err != nil {
+			return fmt.Errorf("find the configuration %s: %w", file, err)
+		}
+		socket := a.socket
+		if socket == "" {
+			socket = client.SocketPath(string(a.instance))
+		}
+		return a.runGateway(ctx, gateway.Options{
+			ConfigFile: path, Instance: string(a.instance), Socket: socket, KeepDataplane: *keep,
+			Logger: newLogger(a.stderr, level.value, format.value),
+		})
+	})
+	return command
+}
+
+func newLogger(w io.Writer, level, format string) *slog.Logger {
+	options := &slog.HandlerOptions{}
+	least := slog.LevelInfo
+	_ = least.UnmarshalText([]byte(level)) // the flag took only words that it knows
+	options.Level = least
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/realmgate/realmgate/internal/client"
+)
+
+func newStatus(a *app) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "status",
+		Short: "Show how the gateway is",
+		Long: `Show how the gateway is: how full its tables are, how each interface is served,
+how packets ended, and what to do about what is wrong.
+
+docs/reference/counters.md explains the reasons.`,
+		Example: `  realmgate status
+  realmgate status -o json | jq .sessions`,
+		Args: cobra.NoArgs,
+	}
+	output := outputFlag(command)
+	command.RunE = does(func(ctx context.Context) error {
+		s, err := a.client().Status(ctx)
+		if err != nil {
+			return err
+		}
+		slices.Sort(s.Remedies)
+		if output.value == "json" {
+			return writeJSON(a.stdout, s)
+		}
+		_, err = io.WriteString(a.stdout, strings.Join([]string{
+			statusHead(s, a.now()), statusRemedies(s), statusTables(s), statusInterfaces(s), statusNames(s), statusReasons(s),
+		}, ""))
+		return written(err)
+	})
+	return command
+}
+
+func statusHead(s client.Status, now time.Time) string {
+	adopted := ""
+	if s.Adopted {
+		adopted = "; it took over the sessions of an earlier process"
+	}
+	return fmt.Sprintf("Gateway %s, version %s, has run for %s as process %d%s.\nConfiguration %s, generation %d.\n",
+		plain(s.Instance), plain(s.Version), span(now.Sub(s.Started).Seconds()), s.PID, adopted, plain(s.Config), s.Generation)
+}
+
+func statusRemedies(s client.Status) string {
+	if len(s.Remedies) == 0 {
+		return ""
+	}
+	text := "\nTO DO\n"
+	for _, remedy := range s.Remedies {
+		text += "- " + plain(remedy) + "\n"
+	}
+	return text
+}
+
+func statusTables(s client.Status) string {
+	t := newTable("TABLE", ">USED", ">CAPACITY", ">FULL")
+	for _, row := range []struct {
+		name  string
+		gauge client.Gauge
+	}{
+		{"sessions", s.Sessions},
+		{"mappings", s.Mappings},
+		{"standing offers", s.Half},
+		{"pool addresses", s.Addresses},
+	} {
+		capacity, full := "no limit", ""
+		if row.gauge.Capacity > 0 {
+			capacity = count(row.gauge.Capacity)
+			full = percent(row.gauge)
+		}
+		t.add(row.name, count(row.gauge.Used), capacity, full)
+	}
+	return fmt.Sprintf("\n%sThe tables take %s.\n", t, memory(s.Bytes))
+}
+
+// percent says 0 and 100 only of what is empty and full.
+func percent(g client.Gauge) string {
+	full := 100 * float64(g.Used) / float64(g.Capacity)
+	switch {
+	case g.Used > 0 && full < 1:
+		return "< 1 %"
+	case g.Used < g.Capacity && full > 99:
+		return "> 99 %"
+	}
+	return fmt.Sprintf("%.0f %%", full)
+}
+
+func statusInterfaces(s client.Status) string {
+	t := newTable("INTERFACE", "SIDE", "MODE", "SENDS")
+	notes := map[string]string{}
+	for _, i := range s.Interfaces {
+		sends := "by redirect"
+		if !i.Redirect {
+			sends = "through the stack"
+			notes["stack"] = "Through the stack: the interface takes no redirected frames, so the kernel sends\n" +
+				"the translated packets. Everything works, only slower.\n"
+		}
+		if i.Mode == "generic" {
+			notes["generic"] = "Generic: the driver runs no XDP program, so the kernel runs it a little later.\n" +
+				"Everything works, only slower.\n"
+		}
+		t.add(i.Name, i.Side, i.Mode, sends)
+	}
+	return fmt.Sprintf("\n%s%s%s", t, notes["stack"], notes["generic"])
+}
+
+func statusNames(s client.Status) string {
+	t := newTable("NAMES", ">COUNT")
+	for _, row := range []struct {
+		name string
+		n    uint64
+	}{
+		{"addresses lent", s.Lent},
+		{"offers claimed", s.Claimed},
+		{"offers expired unused", s.Expired},
+		{"DNS queries", s.DNS.Queries},
+		{"answered", s.DNS.Answered},
+		{"told to come by TCP", s.DNS.Truncated},
+		{"refused", s.DNS.Refused},
+		{"no address free", s.DNS.Exhausted},
+		{"forwarded upstream", s.DNS.Forwarded},
+		{"upstream failed", s.DNS.UpstreamFailed},
+	} {
+		t.add(row.name, count(row.n))
+	}
+	return fmt.Sprintf("\n%s", t)
+}
+
+func statusReasons(s client.Status) string {
+	slices.SortStableFunc(s.Reasons, func(x, y client.ReasonCount) int {
+		return cmp.Or(cmp.Compare(y.Packets, x.Packets), cmp.Compare(x.Reason, y.Reason))
+	})
+	t := newTable("PACKETS", ">COUNT")
+	for _, r := range s.Reasons {
+		t.add(string(r.Reason), count(r.Packets))
+	}
+	if len(s.Reasons) == 0 {
+		t.add("none yet", "0")
+	}
+	return fmt.Sprintf("\n%s", t)
+}

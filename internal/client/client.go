@@ -1,0 +1,155 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+const (
+	dialTime   = 5 * time.Second
+	answerTime = 60 * time.Second // until an answer begins: a large reload compiles and loads
+)
+
+// DefaultInstance is the instance of whoever names none.
+const DefaultInstance = "default"
+
+// SocketPath returns where the gateway of that instance listens.
+func SocketPath(instance string) string { return "/run/realmgate/" + instance + ".sock" }
+
+// Options says which gateway to talk to.
+type Options struct {
+	Instance string // empty: DefaultInstance
+	Socket   string // empty: SocketPath(Instance)
+}
+
+// Client asks one gateway.
+type Client struct {
+	http   *http.Client
+	socket string
+	start  string // the command that would start this gateway
+}
+
+// New returns a client. Nothing is opened before the first request.
+func New(o Options) *Client {
+	c := &Client{socket: o.Socket, start: "realmgate run -c FILE"}
+	if o.Instance == "" {
+		o.Instance = DefaultInstance
+	}
+	if o.Instance != DefaultInstance {
+		c.start += " --instance " + o.Instance
+	}
+	if c.socket == "" {
+		c.socket = SocketPath(o.Instance)
+	} else if c.socket != SocketPath(o.Instance) {
+		c.start += " --socket " + c.socket
+	}
+	dialer := net.Dialer{Timeout: dialTime}
+	c.http = &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", c.socket)
+		},
+		DisableKeepAlives:     true, // a client that is forgotten leaves nothing open
+		ResponseHeaderTimeout: answerTime,
+	}}
+	return c
+}
+
+// Status returns how the gateway is.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	return fetch[Status](ctx, c, http.MethodGet, "/v1/status", nil)
+}
+
+// Reservations returns the addresses that are lent by name.
+func (c *Client) Reservations(ctx context.Context, f Filter) ([]Reservation, error) {
+	return fetch[[]Reservation](ctx, c, http.MethodGet, "/v1/pool", f.Query())
+}
+
+// Hosts returns the hosts of the private realm.
+func (c *Client) Hosts(ctx context.Context, f Filter) ([]Host, error) {
+	return fetch[[]Host](ctx, c, http.MethodGet, "/v1/hosts", f.Query())
+}
+
+// Reload makes the gateway read its configuration again. An error of type
+// *Error comes from the gateway, which then goes on as before.
+func (c *Client) Reload(ctx context.Context) (Reload, error) {
+	return fetch[Reload](ctx, c, http.MethodPost, "/v1/reload", nil)
+}
+
+// Sessions calls visit for each session, in no order, until visit returns
+// false. A nil error means that all were shown or visit had enough.
+func (c *Client) Sessions(ctx context.Context, f Filter, visit func(Session) bool) error {
+	return follow(ctx, c, "/v1/sessions", f, func() {}, visit)
+}
+
+// Drops calls visit for dropped packets as they happen, until visit returns
+// false. There is no other end without an error; ctx.Err() is one. It calls
+// begun before that, once the gateway has agreed.
+func (c *Client) Drops(ctx context.Context, f Filter, begun func(), visit func(Drop) bool) error {
+	enough := false
+	err := follow(ctx, c, "/v1/drops", f, begun, func(d Drop) bool {
+		enough = !visit(d)
+		return !enough
+	})
+	if err == nil && !enough {
+		return c.broken(io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+// fetch asks for one JSON value.
+func fetch[T any](ctx context.Context, c *Client, method, path string, query url.Values) (T, error) {
+	var value T
+	response, err := c.ask(ctx, method, path, query)
+	if err != nil {
+		return value, err
+	}
+	defer func() { _ = response.Body.Close() }() // only read
+	if err := json.NewDecoder(response.Body).Decode(&value); err != nil {
+		if ctx.Err() != nil {
+			return value, ctx.Err()
+		}
+		return value, c.broken(err)
+	}
+	return value, nil
+}
+
+// ask returns a response with status 200.
+func (c *Client) ask(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
+	where := url.URL{Scheme: "http", Host: "realmgate", Path: path, RawQuery: query.Encode()}
+	request, err := http.NewRequestWithContext(ctx, method, where.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask for %s: %w", path, err)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, c.unreachable(err)
+	}
+	if response.StatusCode == http.StatusOK {
+		return response, nil
+	}
+	defer func() { _ = response.Body.Close() }() // only read
+	var e Error
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxLine)).Decode(&e); err != nil || e.Message == "" {
+		return nil, fmt.Errorf("%s answers with status %d and no reason: is that a gateway of this version?", c.socket, response.StatusCode)
+	}
+	e.Status = response.StatusCode
+	return nil, &e
+}
+
+// broken is what ends an answer in its middle.
+func (c *Client) broken(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || isReset(err) {
+		return fmt.Errorf("the gateway on %s stopped before its answer was complete", c.socket)
+	}
+	return fmt.Errorf("read the answer from %s: %w", c.socket, err)
+}

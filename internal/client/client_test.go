@@ -1,0 +1,232 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// fakeGateway echoes the filter of a listing in what it lists.
+type fakeGateway struct {
+	sessions int
+	err      error
+	started  time.Time
+}
+
+func (g fakeGateway) Status() (Status, error) {
+	return Status{Instance: "lab", Started: g.started, Sessions: Gauge{Used: 1, Capacity: 2}}, g.err
+}
+func (g fakeGateway) Reload() (Reload, error) { return Reload{Generation: 7, Hosts: 2}, g.err }
+
+func (g fakeGateway) Reservations(f Filter) ([]Reservation, error) {
+	return []Reservation{{Address: f.Address, Port: f.Port, Protocol: f.Protocol, Host: f.Host}}, g.err
+}
+
+func (g fakeGateway) Hosts(f Filter) ([]Host, error) {
+	return []Host{{Name: f.Host, Address: f.Address, Services: []Service{{Port: f.Port, Protocol: f.Protocol}}}}, g.err
+}
+
+func (g fakeGateway) Sessions(f Filter, visit func(Session) bool) error {
+	for range g.sessions {
+		if !visit(Session{Protocol: f.Protocol, Private: netip.AddrPortFrom(f.Address, f.Port), Host: f.Host}) {
+			return nil
+		}
+	}
+	return g.err
+}
+
+func (g fakeGateway) Drops(ctx context.Context, f Filter, visit func(Drop) bool) error {
+	for ctx.Err() == nil {
+		if !visit(Drop{Reason: "drop_filtered", Host: f.Host, Tuple: model.Tuple{Protocol: f.Protocol}}) {
+			break
+		}
+	}
+	return g.err
+}
+
+// serve runs the API of g and returns a client for it.
+func serve(t *testing.T, g api.Gateway) *Client {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.sock")
+	l, err := api.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error)
+	go func() { served <- api.Serve(ctx, l, g, slog.New(slog.DiscardHandler)) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return New(Options{Socket: path})
+}
+
+var filter = Filter{Address: netip.MustParseAddr("10.0.0.1"), Port: 80, Protocol: model.TCP, Host: "a.example."}
+
+func TestAnswersComeThrough(t *testing.T) {
+	g := fakeGateway{sessions: 3, started: time.Unix(1_800_000_000, 0).UTC()}
+	c, ctx := serve(t, g), t.Context()
+	status, err := c.Status(ctx)
+	want, _ := g.Status()
+	want.Interfaces, want.Reasons, want.Remedies = []Interface{}, []ReasonCount{}, []string{}
+	if err != nil || !reflect.DeepEqual(status, want) {
+		t.Errorf("status %+v, %v", status, err)
+	}
+	pool, err := c.Reservations(ctx, filter)
+	if want, _ := g.Reservations(filter); err != nil || !reflect.DeepEqual(pool, want) {
+		t.Errorf("pool %+v, %v", pool, err)
+	}
+	hosts, err := c.Hosts(ctx, filter)
+	if want, _ := g.Hosts(filter); err != nil || !reflect.DeepEqual(hosts, want) {
+		t.Errorf("hosts %+v, %v", hosts, err)
+	}
+	done, err := c.Reload(ctx)
+	if err != nil || done != (Reload{Generation: 7, Hosts: 2}) {
+		t.Errorf("reload %+v, %v", done, err)
+	}
+	sessions := 0
+	err = c.Sessions(ctx, filter, func(s Session) bool {
+		sessions++
+		return s.Private == netip.AddrPortFrom(filter.Address, filter.Port) && s.Host == filter.Host && s.Protocol == filter.Protocol
+	})
+	if err != nil || sessions != 3 {
+		t.Errorf("%d sessions, %v", sessions, err)
+	}
+}
+
+// Many buffers full come through, and a visitor may have enough of them.
+func TestManySessions(t *testing.T) {
+	const all = 20_000
+	c := serve(t, fakeGateway{sessions: all})
+	for _, enough := range []int{1, 1000, all, 2 * all} {
+		seen := 0
+		err := c.Sessions(t.Context(), filter, func(Session) bool { seen++; return seen < enough })
+		if err != nil || seen != min(enough, all) {
+			t.Errorf("%d of %d, %v", seen, enough, err)
+		}
+	}
+}
+
+func TestDropsEnd(t *testing.T) {
+	c := serve(t, fakeGateway{})
+	seen, begun := 0, 0
+	err := c.Drops(t.Context(), filter, func() { begun++ }, func(d Drop) bool {
+		seen++
+		return d.Host == filter.Host && seen < 10
+	})
+	if err != nil || seen != 10 || begun != 1 {
+		t.Errorf("%d drops, begun %d times, %v", seen, begun, err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	if err := c.Drops(ctx, filter, func() {}, func(Drop) bool { stop(); return true }); !errors.Is(err, context.Canceled) {
+		t.Errorf("after a cancel: %v", err)
+	}
+}
+
+func TestErrorsOfTheGateway(t *testing.T) {
+	c, ctx := serve(t, fakeGateway{err: errors.New("a.yaml:3: no\na.yaml:9: never"), sessions: 1000}), t.Context()
+	_, status := c.Status(ctx)
+	_, pool := c.Reservations(ctx, filter)
+	_, hosts := c.Hosts(ctx, filter)
+	_, reload := c.Reload(ctx)
+	for what, err := range map[string]error{
+		"status": status, "pool": pool, "hosts": hosts, "reload": reload,
+		"sessions": c.Sessions(ctx, filter, func(Session) bool { return true }),
+	} {
+		var e *Error
+		if !errors.As(err, &e) || e.Message != "a.yaml:3: no\na.yaml:9: never" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	var e *Error
+	if errors.As(reload, &e); e == nil || e.Status != http.StatusUnprocessableEntity {
+		t.Errorf("reload: %+v", e)
+	}
+}
+
+// The errors when nobody answers say which socket, and what to do, in one line.
+func TestNoGateway(t *testing.T) {
+	directory := t.TempDir()
+	dead := filepath.Join(directory, "dead.sock")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	_ = l.Close()
+	missing := filepath.Join(directory, "missing.sock")
+	for _, c := range []struct {
+		options Options
+		want    string
+	}{
+		{Options{Instance: "nobody"}, "no gateway answers on /run/realmgate/nobody.sock: start it with: realmgate run -c FILE --instance nobody"},
+		{Options{Socket: missing}, "no gateway answers on " + missing + ": start it with: realmgate run -c FILE --socket " + missing},
+		{Options{Socket: dead, Instance: "lab"}, "no gateway answers on " + dead + ": start it with: realmgate run -c FILE --instance lab --socket " + dead},
+	} {
+		_, err := New(c.options).Status(t.Context())
+		if !errors.Is(err, ErrNoGateway) || err.Error() != c.want {
+			t.Errorf("%+v:\n got %v\nwant %s", c.options, err, c.want)
+		}
+	}
+	if path := New(Options{}).socket; path != "/run/realmgate/default.sock" {
+		t.Errorf("the default socket is %s", path)
+	}
+}
+
+func TestPermissionDenied(t *testing.T) {
+	c := New(Options{Socket: "/run/realmgate/default.sock"})
+	err := c.unreachable(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", os.ErrPermission)})
+	if !errors.Is(err, ErrPermission) || err.Error() != "open /run/realmgate/default.sock: permission denied: run as root" {
+		t.Error(err)
+	}
+}
+
+// Servers that break off, or are no gateway, give clear errors.
+func TestBrokenServers(t *testing.T) {
+	const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	for name, c := range map[string]struct{ answer, want string }{
+		"hangs up":       {"", "stopped before its answer was complete"},
+		"half a stream":  {head + "16\r\n{\"reason\":\"drop_ttl\"}\n\r\n", "stopped before its answer was complete"},
+		"half a line":    {head + "9\r\n{\"reason\"\r\n", "stopped before its answer was complete"},
+		"ends by itself": {head + "0\r\n\r\n", "stopped before its answer was complete"},
+		"no JSON":        {head + "6\r\nhello\n\r\n0\r\n\r\n", "read the answer from"},
+		"no HTTP":        {"SSH-2.0\r\n\r\n", "malformed HTTP"},
+		"no reason":      {"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 2\r\n\r\nno", "status 502 and no reason"},
+	} {
+		path := filepath.Join(t.TempDir(), "a.sock")
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			defer func() { _ = l.Close() }()
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer func() { _ = conn.Close() }()
+			_, _ = conn.Read(make([]byte, 4096))
+			_, _ = io.WriteString(conn, c.answer)
+		}()
+		err = New(Options{Socket: path}).Drops(t.Context(), Filter{}, func() {}, func(Drop) bool { return true })
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}

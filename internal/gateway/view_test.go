@@ -1,0 +1,128 @@
+package gateway
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nameserver"
+	"github.com/realmgate/realmgate/internal/pool"
+)
+
+const text = `interfaces: {public: [eth0], private: [eth1]}
+realm: {zones: [foo.example.], nameserver: ns.foo.example.}
+dns: {public: 198.18.0.1, private: 10.0.0.1}
+pool: {addresses: [198.18.0.32/28]}
+hosts:
+  - name: hosta.foo.example.
+    address: 10.0.0.100
+    services: [{name: www.hosta.foo.example., protocol: tcp, port: 80, to: 8080}]
+`
+
+func parse(t *testing.T, text string) *config.Config {
+	t.Helper()
+	c, err := config.Parse("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func viewOf(t *testing.T, text string) *view {
+	t.Helper()
+	v, err := newView(parse(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestReloadRefusesWhatOnlyARestartChanges(t *testing.T) {
+	old := parse(t, text)
+	for key, changed := range map[string]string{
+		"interfaces":         strings.Replace(text, "eth1", "eth2", 1),
+		"capacity":           text + "capacity: 5000\n",
+		"outbound.addresses": text + "outbound: {addresses: [198.18.0.2]}\n",
+		"dns.public":         strings.Replace(text, "198.18.0.1,", "198.18.0.3,", 1),
+		"dns.private":        strings.Replace(text, "10.0.0.1}", "10.0.0.2}", 1),
+	} {
+		if err := fixed("test.yaml", old, parse(t, changed)); err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	for _, same := range []string{text, strings.Replace(text, "10.0.0.100", "10.0.0.101", 1), text + "ipv6: forward\n"} {
+		if err := fixed("test.yaml", old, parse(t, same)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestReservationsStandAsLongAsTheirNameMeansTheSame(t *testing.T) {
+	v := viewOf(t, text)
+	request, err := requestFor(v, nameserver.Question{Name: "www.hosta.foo.example.", Client: netip.MustParseAddrPort("192.0.2.1:53")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := pool.Reservation{Name: request.Name, Host: request.Host, Protocol: request.Protocol, Port: request.Port, HostPort: request.HostPort}
+	if !stands(v, &r) {
+		t.Error("it does not stand unchanged")
+	}
+	for what, changed := range map[string]string{
+		"another port":   strings.Replace(text, "port: 80,", "port: 81,", 1),
+		"another inside": strings.Replace(text, "to: 8080", "to: 8081", 1),
+		"another host":   strings.Replace(text, "10.0.0.100", "10.0.0.101", 1),
+		"service gone":   text[:strings.Index(text, "    services")],
+	} {
+		if stands(viewOf(t, changed), &r) {
+			t.Errorf("%s: it still stands", what)
+		}
+	}
+}
+
+// What a record of the data plane becomes in the pool of the next daemon.
+func TestAdoption(t *testing.T) {
+	v := viewOf(t, text)
+	record := datapath.Reservation{
+		ID: 5<<32 | 1, Generation: 5, Address: netip.MustParseAddr("198.18.0.32"), Protocol: model.TCP, Port: 80,
+		Host: netip.MustParseAddr("10.0.0.100"), HostPort: 8080, Name: nameNumber("www.hosta.foo.example."),
+		Expires: 2000, Again: time.Second, Claims: 1, Open: true,
+	}
+	offered := adoptable(v, &record)
+	if offered.State != pool.Offered || offered.Name != "www.hosta.foo.example." || offered.Granted != 1 {
+		t.Errorf("an open offer: %+v", offered)
+	}
+	record.Claims, record.Used, record.ClaimedAt = 0, 1, 1500
+	if held := adoptable(v, &record); held.State != pool.Claimed || held.FreeAt != model.Instant(1500).Add(time.Second) {
+		t.Errorf("a claimed one: %+v", held)
+	}
+	record.Open = false
+	if resting := adoptable(v, &record); resting.State != pool.Expired || resting.FreeAt < model.Instant(2000).Add(time.Second) {
+		t.Errorf("a withdrawn one: %+v", resting)
+	}
+}
+
+func TestStatusNamesTheRemedy(t *testing.T) {
+	list := remedies(map[model.Reason]uint64{"drop_partial_checksum": 3}, datapath.Usage{Sessions: 1, Capacity: 10}, pool.Statistics{}, dnsCounts(nameserver.Statistics{}, nameserver.Statistics{UpstreamFailed: 2}))
+	if len(list) != 2 || !strings.Contains(list[0], "ethtool") || !strings.Contains(list[1], "dns.upstream") {
+		t.Error(list)
+	}
+	if list := remedies(nil, datapath.Usage{Capacity: 1}, pool.Statistics{}, dnsCounts(nameserver.Statistics{}, nameserver.Statistics{})); len(list) != 0 {
+		t.Error(list)
+	}
+}
+
+func TestAdviceIsAboutReasonsThatExist(t *testing.T) {
+	known := map[string]bool{}
+	for _, reason := range datapath.ReasonNames() {
+		known[reason] = true
+	}
+	for reason := range advice {
+		if !known[string(reason)] {
+			t.Errorf("advice about %s, which is no reason", reason)
+		}
+	}
+}

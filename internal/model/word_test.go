@@ -1,0 +1,39 @@
+package model
+
+import "testing"
+
+func TestProtocolsReadBackWhatTheyWrite(t *testing.T) {
+	for _, p := range []Protocol{AnyProtocol, ICMP, TCP, UDP} {
+		text, err := p.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Protocol
+		if err := back.UnmarshalText(text); err != nil || back != p {
+			t.Errorf("%s became %s (%v)", p, back, err)
+		}
+	}
+	if _, err := ParseProtocol("sctp"); err == nil {
+		t.Error("sctp was accepted")
+	}
+	if got := Protocol(132).String(); got != "protocol-132" {
+		t.Errorf("an unknown protocol is called %q", got)
+	}
+}
+
+func TestFilteringsReadBackWhatTheyWrite(t *testing.T) {
+	for _, f := range []Filtering{EndpointIndependent, AddressDependent, AddressAndPortDependent} {
+		if back, err := ParseFiltering(f.String()); err != nil || back != f {
+			t.Errorf("%s became %s (%v)", f, back, err)
+		}
+	}
+	if _, err := ParseFiltering("none"); err == nil {
+		t.Error(`"none" was accepted`)
+	}
+}
+
+func TestReasonsThatDrop(t *testing.T) {
+	if Reason("forwarded").IsDrop() || !Reason("drop_vlan").IsDrop() {
+		t.Error("drops are the reasons that begin with drop_")
+	}
+}

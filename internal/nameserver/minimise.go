@@ -1,0 +1,173 @@
+package nameserver
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+const (
+	minimiserAskers = 4096                   // remembered; the one silent for longest makes room
+	minimiserOpen   = 16384                  // host questions not yet followed; the oldest makes room
+	minimiserProof  = 3                      // followed host questions in a row
+	minimiserSoon   = 100 * time.Millisecond // a resolver that minimises goes on at once
+	minimiserLate   = time.Second            // then nothing followed
+	minimiserMemory = time.Hour              // since the last evidence
+)
+
+// minimisers learns which askers minimise names (RFC 9156): those ask for the
+// host above a service before they ask for the service, and a single such
+// question looks like any other. One rule:
+//
+//   - A host question is followed when the same asker soon asks for a name
+//     below that host. Three in a row prove that the asker minimises.
+//   - A host question that nothing follows in time ends the row, and the proof.
+//     The alias counts as following: who got one and asked for the host itself
+//     comes back with it. So an asker that cannot, for instance because it
+//     asks from several addresses in turn, soon gets addresses again.
+//
+// Host questions are A questions for host names that have names below them.
+// Only verified questions count, so forged ones can neither prove nor disprove.
+// A question over UDP merely stops the clock for the one over TCP that comes
+// two round trips after it.
+//
+// It is safe for concurrent use, and the clock is an argument.
+type minimisers struct {
+	mu     sync.Mutex
+	askers *simplelru.LRU[netip.Addr, *minimiser]
+	open   *simplelru.LRU[hostQuestion, *followUp] // in the order of followUp.asked
+}
+
+type hostQuestion struct {
+	asker netip.Addr
+	host  model.Name
+}
+
+// minimiser is what is known of one asker. It is proven when row is
+// minimiserProof and until has not come.
+type minimiser struct {
+	row   int           // host questions followed, up to minimiserProof
+	until model.Instant // the proof holds
+	open  int           // of its host questions
+}
+
+// followUp is a host question that something may follow.
+type followUp struct {
+	asked model.Instant
+	soon  bool // an unverified question followed soon
+	asker *minimiser
+}
+
+// sighting is a question as far as it matters here.
+type sighting struct {
+	asker      netip.Addr
+	zone, name model.Name
+	alias      model.Name // the host that name is an alias of, or ""
+	host       bool       // a host question
+	verified   bool       // the asker's address is
+}
+
+func newMinimisers() (*minimisers, error) {
+	m := &minimisers{}
+	var err error
+	if m.askers, err = simplelru.NewLRU[netip.Addr, *minimiser](minimiserAskers, nil); err != nil {
+		return nil, fmt.Errorf("make a table of %d askers: %w", minimiserAskers, err)
+	}
+	m.open, err = simplelru.NewLRU(minimiserOpen, func(_ hostQuestion, f *followUp) { f.asker.open-- })
+	if err != nil {
+		return nil, fmt.Errorf("make a table of %d host questions: %w", minimiserOpen, err)
+	}
+	return m, nil
+}
+
+// see learns from a question and reports whether its asker minimises.
+func (m *minimisers) see(now model.Instant, s sighting) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.verified {
+		m.expire(now)
+	}
+	asker, known := m.askers.Peek(s.asker)
+	if known && asker.open > 0 {
+		m.follow(now, s)
+	}
+	if !s.host || !s.verified {
+		return known && asker.proven(now)
+	}
+	if !known {
+		asker = &minimiser{}
+	}
+	m.askers.Add(s.asker, asker)
+	question := hostQuestion{s.asker, s.name}
+	m.open.Remove(question) // asked again: the time runs from now
+	m.open.Add(question, &followUp{asked: now, asker: asker})
+	asker.open++
+	return asker.proven(now)
+}
+
+// expire ends the rows of those whose host questions nothing followed.
+func (m *minimisers) expire(now model.Instant) {
+	for {
+		question, f, ok := m.open.GetOldest()
+		if !ok || now.Sub(f.asked) <= minimiserLate {
+			return
+		}
+		if !f.soon {
+			f.asker.row = 0
+		}
+		m.open.Remove(question)
+	}
+}
+
+// follow looks for open questions for the alias's host and for all names
+// above s.name in its zone.
+func (m *minimisers) follow(now model.Instant, s sighting) {
+	if s.alias != "" {
+		question := hostQuestion{s.asker, s.alias}
+		if f, ok := m.open.Peek(question); ok && !s.verified {
+			f.soon = true
+		} else if ok {
+			m.open.Remove(question)
+		}
+		return
+	}
+	for name := s.name; name != s.zone; {
+		_, rest, ok := strings.Cut(string(name), ".")
+		if name = model.Name(rest); !ok || name == s.zone {
+			return
+		}
+		question := hostQuestion{s.asker, name}
+		f, ok := m.open.Peek(question)
+		if !ok {
+			continue
+		}
+		soon := now.Sub(f.asked) <= minimiserSoon
+		if !s.verified {
+			f.soon = f.soon || soon
+			continue
+		}
+		if soon || f.soon {
+			f.asker.followed(now)
+		}
+		m.open.Remove(question)
+	}
+}
+
+func (a *minimiser) followed(now model.Instant) {
+	if a.row == minimiserProof && !a.proven(now) {
+		a.row = 0 // forgotten
+	}
+	if a.row = min(a.row+1, minimiserProof); a.row == minimiserProof {
+		a.until = now.Add(minimiserMemory)
+	}
+}
+
+func (a *minimiser) proven(now model.Instant) bool {
+	return a.row == minimiserProof && now.Before(a.until)
+}

@@ -1,0 +1,52 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// binary is the realmgate program that TestMain builds.
+var binary string
+
+// tools are the programs that the tests need from Debian.
+var tools = []string{"unbound", "dig", "curl", "nginx", "iperf3", "wrk", "dnsperf", "ethtool", "ip"}
+
+func TestMain(m *testing.M) {
+	if missing := whatIsMissing(); missing != "" {
+		if os.Getenv("CI") != "" {
+			fmt.Fprintln(os.Stderr, "FAIL:", missing)
+			os.Exit(1)
+		}
+		fmt.Println("skipped:", missing)
+		return
+	}
+	directory, err := os.MkdirTemp("", "realmgate-e2e-")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(directory, "realmgate")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "../../cmd/realmgate")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "building realmgate:", err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(directory)
+	os.Exit(code)
+}
+
+func whatIsMissing() string {
+	if os.Geteuid() != 0 {
+		return "whole-gateway tests need root"
+	}
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			return "whole-gateway tests need " + tool + ": run make deps"
+		}
+	}
+	return ""
+}

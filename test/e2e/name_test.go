@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+func TestNameToPage(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 2, RemoteClients: 1, Resolver: true})
+	r.webServers()
+	r.resolver()
+	r.start(r.configuration())
+	addresses, err := dig(r.RemoteClients[0], r.Resolver.IP, "www."+hostName(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Gateway.Pool.Contains(addresses[0]) {
+		t.Fatalf("%s is not in the pool %s", addresses[0], r.Gateway.Pool)
+	}
+	page, err := curl(r.RemoteClients[0], addresses[0], 80)
+	if err != nil || strings.TrimSpace(page) != hostName(0) {
+		t.Fatalf("page %q, %v", page, err)
+	}
+}
+
+// 1,000 fetches, 8 at a time, 16 addresses, 50 hosts: every page is from the
+// host that was asked for.
+func TestThousandFetches(t *testing.T) {
+	const hosts, fetches, workers = 50, 1000, 8
+	r := newRealm(t, lab.Options{Hosts: hosts, RemoteClients: 4, Resolver: true})
+	r.webServers()
+	r.resolver()
+	d := r.start(r.configuration())
+	jobs := make(chan int)
+	var running sync.WaitGroup
+	var mutex sync.Mutex
+	var failures []string
+	for range workers {
+		running.Go(func() {
+			for job := range jobs {
+				if err := fetch(r, job%hosts, job%len(r.RemoteClients)); err != nil {
+					mutex.Lock()
+					failures = append(failures, err.Error())
+					mutex.Unlock()
+				}
+			}
+		})
+	}
+	for job := range fetches {
+		jobs <- job
+	}
+	close(jobs)
+	running.Wait()
+	if len(failures) > 0 {
+		status, _ := d.tell("status")
+		t.Fatalf("%d of %d fetches failed, the first: %s\n%s", len(failures), fetches, failures[0], status)
+	}
+}
+
+func fetch(r *realm, host, client int) error {
+	addresses, err := dig(r.RemoteClients[client], r.Resolver.IP, "www."+hostName(host))
+	if err != nil {
+		return err
+	}
+	page, err := curl(r.RemoteClients[client], addresses[0], 80)
+	if err != nil {
+		return err
+	}
+	if got := strings.TrimSpace(page); got != hostName(host) {
+		return fmt.Errorf("asked for %s at %s and reached %s", hostName(host), addresses[0], got)
+	}
+	return nil
+}
+
+func TestTwoClientsBehindOneResolverBothGetIn(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 2, Resolver: true})
+	r.webServers()
+	r.resolver()
+	r.start(r.configuration())
+	for round := range 20 {
+		errs := make(chan error)
+		for client := range 2 {
+			go func() { errs <- fetch(r, 0, client) }()
+		}
+		for range 2 {
+			if err := <-errs; err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+		}
+	}
+}
+
+func TestSixConnectionsAtOnce(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 1, Resolver: true})
+	r.webServers()
+	r.resolver()
+	r.start(r.configuration())
+	addresses, err := dig(r.RemoteClients[0], r.Resolver.IP, "www."+hostName(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error)
+	for range 6 {
+		go func() {
+			_, err := curl(r.RemoteClients[0], addresses[0], 80)
+			errs <- err
+		}()
+	}
+	for range 6 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
