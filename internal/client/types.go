@@ -2,10 +2,10 @@ package client
 
 import "github.com/realmgate/realmgate/internal/api"
 
-// Filter and the others are what the control API speaks of; see package api.
+// Status and the others are what the control API speaks of; see package api.
 type (
-	Filter      = api.Filter
 	Status      = api.Status
+	Filter      = api.Filter
 	Gauge       = api.Gauge
 	DNS         = api.DNS
 	ReasonCount = api.ReasonCount

@@ -33,10 +33,10 @@ func (g *Gateway) runTimers(ctx context.Context) {
 			g.pool.Press(now)
 		}
 		g.advance(now)
-		next, any := g.pool.NextEvent()
+		next, waits := g.pool.NextEvent()
 		g.mutex.Unlock()
 		pause := time.Hour
-		if any {
+		if waits {
 			pause = max(next.Sub(datapath.Now()), leastPause)
 		}
 		timer.Reset(pause)
