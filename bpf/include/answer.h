@@ -12,6 +12,7 @@
 #define ICMP_PER_TICK	    256 /* errors sent by each CPU: about 1,000 a second (RFC 1812 §4.3.2.8) */
 #define ICMP_EMBEDDED	    8	/* bytes quoted behind the IP header */
 #define ICMP_ERROR_TTL	    64
+#define ICMP_ERROR_TOS	    0xc0 /* internetwork control (RFC 1812 §4.3.2.5) */
 #define ICMP_ERROR_OVERHEAD (sizeof(struct iphdr) + sizeof(struct icmphdr))
 
 struct arp_ipv4 {
@@ -38,8 +39,7 @@ __noinline enum reason arp_answer(struct xdp_md *ctx)
 
 	if ((void *)(arp + 1) > end)
 		return REASON_DROP_MALFORMED;
-	if (arp->hardware != bpf_htons(1) || arp->protocol != bpf_htons(ETH_P_IP) ||
-	    arp->operation != bpf_htons(1))
+	if (arp->hardware != bpf_htons(1) || arp->protocol != bpf_htons(ETH_P_IP) || arp->operation != bpf_htons(1))
 		return REASON_TO_GATEWAY;
 	__builtin_memcpy(&target, arp->target, 4);
 	address = bpf_map_lookup_elem(&address_table, &target);
@@ -85,15 +85,17 @@ __noinline bool icmp_error_write(struct xdp_md *ctx, const struct packet *packet
 		return false;
 	if (bpf_xdp_load_bytes(ctx, 0, &link, sizeof(link)) || bpf_xdp_load_bytes(ctx, ETH_HLEN, quote, length))
 		return false;
+	if (link.h_dest[0] & 1) /* no errors about broadcasts (RFC 1812 §4.3.2.7) */
+		return false;
 	out.icmp.type = error->type;
 	out.icmp.code = error->code;
 	out.icmp.un.frag.mtu = bpf_htons(error->mtu);
-	out.icmp.checksum = ~checksum_fold(
-		bpf_csum_diff(0, 0, (__be32 *)quote, sizeof(quote),
-			      bpf_csum_diff(0, 0, (__be32 *)&out.icmp, sizeof(out.icmp), 0)));
+	out.icmp.checksum = ~checksum_fold(bpf_csum_diff(
+		0, 0, (__be32 *)quote, sizeof(quote), bpf_csum_diff(0, 0, (__be32 *)&out.icmp, sizeof(out.icmp), 0)));
 	out.ip.version = 4;
 	out.ip.ihl = 5;
 	out.ip.tot_len = bpf_htons(ICMP_ERROR_OVERHEAD + length);
+	out.ip.tos = ICMP_ERROR_TOS;
 	out.ip.ttl = ICMP_ERROR_TTL;
 	out.ip.protocol = IPPROTO_ICMP;
 	out.ip.saddr = interface->address;
@@ -118,16 +120,21 @@ __noinline bool icmp_error_write(struct xdp_md *ctx, const struct packet *packet
 
 /*
  * Drops the packet for the reason and tells its sender why. Only senders inside are told, but for what path MTU
- * discovery and traceroute need (RFC 4787 REQ-13, RFC 5508 REQ-8).
+ * discovery and traceroute need (RFC 4787 REQ-13, RFC 5508 REQ-8). The error about a hairpin is addressed to the
+ * sender's outside endpoint and goes back the way of its answers.
  */
-static __always_inline int refuse(struct xdp_md *ctx, const struct packet *packet, enum reason reason,
-				  enum side side, __u8 type, __u8 code, __u16 mtu)
+static __always_inline int refuse(struct xdp_md *ctx, const struct packet *packet, enum reason reason, enum side side,
+				  __u8 type, __u8 code, __u16 mtu)
 {
 	struct icmp_error error = {.type = type, .code = code, .mtu = mtu};
 
 	reason_count(reason);
 	drop_sample(ctx, packet, reason, side);
-	if (icmp_error_write(ctx, packet, &error))
-		return bpf_redirect(ctx->ingress_ifindex, 0);
-	return XDP_DROP;
+	if (!icmp_error_write(ctx, packet, &error))
+		return XDP_DROP;
+	if (packet->hairpin) {
+		bpf_tail_call(ctx, &programs, PROGRAM_HAIRPIN);
+		return XDP_DROP;
+	}
+	return bpf_redirect(ctx->ingress_ifindex, 0);
 }

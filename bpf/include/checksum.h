@@ -33,7 +33,7 @@ static __always_inline __u16 checksum_update(__u16 field, __u16 delta)
 	return ~checksum_fold((__u64)(__u16)~field + delta);
 }
 
-#define CHECKSUM_CHUNK  128
+#define CHECKSUM_CHUNK	128
 #define CHECKSUM_CHUNKS 80 /* 10 KB: more than any frame that XDP shows whole */
 
 struct checksum_walk {

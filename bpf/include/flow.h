@@ -28,7 +28,7 @@ struct flow {
 	__u32 mapping;
 	__u32 generation;
 	__u32 name;
-	__u32 reservation; /* low half of its id; mapping is then its slot */
+	__u32 reservation; /* high half of its id; mapping is then its slot */
 };
 
 static __always_inline void session_fill(struct session *session, const struct flow *flow, __u32 tick)
@@ -88,24 +88,28 @@ static __always_inline bool filter_join(__u32 number, struct session *session)
 	return false;
 }
 
-/* Leaves the filter entry; the owner may now have nobody left. */
-static __always_inline void filter_leave(struct session *session)
+/* Ends the owner of a filter entry on which no session leans any more. */
+static __always_inline void filter_end(__u32 number, struct session *owner, __u32 tick)
 {
-	struct session *owner = session->filter ? session_at(session->filter) : 0;
-
-	if (owner && owner->filter_users)
-		owner->filter_users--;
-}
-
-/* Ends a holding record on which no session leans any more. */
-static __always_inline void filter_end(__u32 number, struct session *session, __u32 tick)
-{
-	struct session_key key = session_filter_key(session);
+	struct session_key key = session_filter_key(owner);
 
 	index_remove(&session_index, session_place(&key), number);
-	session->life.stamp = tick;
-	session->life.phase = PHASE_RESTING;
+	owner->life.stamp = tick;
+	owner->life.phase = PHASE_RESTING;
 	count_statistic(STATISTIC_SESSIONS_FREED);
+}
+
+/* Leaves the filter entry. An owner that has ended before goes with the last who leaned on it. */
+static __always_inline void filter_leave(struct session *session, __u32 tick)
+{
+	__u32 number = session->filter;
+	struct session *owner = number ? session_at(number) : 0;
+
+	if (!owner || !owner->filter_users)
+		return;
+	owner->filter_users--;
+	if (!owner->filter_users && owner->life.phase == PHASE_HOLDING)
+		filter_end(number, owner, tick);
 }
 
 __noinline int session_end(__u32 number, struct session *session, const struct settings *settings, __u32 tick)
@@ -124,14 +128,13 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
 	} else {
 		mapping_release(session->mapping, settings, tick);
 	}
-	filter_leave(session);
+	filter_leave(session, tick);
 	if (session->flags & SESSION_FILTER_OWNER) {
-		if (session->filter_users) {
+		if (session->filter_users)
 			session->life.phase = PHASE_HOLDING;
-			return 0;
-		}
-		key = session_filter_key(session);
-		index_remove(&session_index, session_place(&key), number);
+		else
+			filter_end(number, session, tick);
+		return 1;
 	}
 	session->life.stamp = tick;
 	session->life.phase = PHASE_RESTING;

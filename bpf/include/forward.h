@@ -27,8 +27,8 @@ static __always_inline void flow_touch(struct session *session, __u8 tcp_flags, 
 }
 
 /* Looks the session's next hop up again and remembers it. */
-__noinline enum route session_route(struct xdp_md *ctx, struct session *session, enum direction direction,
-					   __u16 epoch, __u32 *number)
+__noinline enum route session_route(struct xdp_md *ctx, struct session *session, enum direction direction, __u16 epoch,
+				    __u32 *number)
 {
 	struct route_query query = {.ingress = ctx->ingress_ifindex};
 	enum route route;
@@ -120,13 +120,15 @@ static __always_inline int refuse_no_route(struct xdp_md *ctx, const struct pack
 	return verdict(ctx, packet, REASON_DROP_NO_ROUTE, side);
 }
 
-/* The policy changed since the session was judged. */
+/* Judges the session if the policy changed since it was judged last. */
 __noinline enum reason session_judge(struct session *session, __u32 generation)
 {
 	enum reason reason;
 
 	if (!session)
 		return REASON_DROP_INTERNAL;
+	if (session->generation == generation)
+		return REASON_NONE;
 	reason = chain_judge(session->private_address, session->private_port, session->protocol, session->origin);
 	if (reason == REASON_NONE)
 		session->generation = generation;
@@ -144,9 +146,13 @@ static __always_inline int forward(struct xdp_md *ctx, const struct packet *pack
 	if (session->generation != control->generation) {
 		enum reason reason = session_judge(session, control->generation);
 
+		if (reason != REASON_NONE && side == SIDE_PRIVATE)
+			return refuse(ctx, packet, reason, side, ICMP_DEST_UNREACH, ICMP_PKT_FILTERED, 0);
 		if (reason != REASON_NONE)
 			return verdict(ctx, packet, reason, side);
 	}
+	if (packet->ttl <= 1)
+		return refuse(ctx, packet, REASON_DROP_TTL_EXPIRED, side, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
 	if (direction == DIRECTION_OUT && (session->flags & SESSION_HAIRPIN)) {
 		flow_touch(session, packet->tcp_flags, direction, tick);
 		if (!rewrite_packet(ctx, packet, session, direction))
@@ -154,8 +160,6 @@ static __always_inline int forward(struct xdp_md *ctx, const struct packet *pack
 		bpf_tail_call(ctx, &programs, PROGRAM_HAIRPIN);
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 	}
-	if (packet->ttl <= 1)
-		return refuse(ctx, packet, REASON_DROP_TTL_EXPIRED, side, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
 	if (forward_hop(ctx, session, direction, tick, control->route_epoch, &hop) != ROUTE_FOUND)
 		return refuse_no_route(ctx, packet, side);
 	if (hop && packet->ip_length > hop->mtu && packet->dont_fragment)

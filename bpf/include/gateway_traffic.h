@@ -27,23 +27,59 @@ __noinline enum reason ipv6_judge(struct xdp_md *ctx)
 	__builtin_memcpy(&destination, &ip->daddr, sizeof(destination));
 	/* Neighbour discovery and the like: link-local multicast is never forwarded. */
 	if ((destination.word[0] & bpf_htonl(0xff0f0000)) == bpf_htonl(0xff020000) ||
-	    bpf_map_lookup_elem(&own_addresses6, &destination))
+	    own_address(&destination, ctx->ingress_ifindex))
 		return REASON_TO_GATEWAY;
 	return settings && settings->ipv6_forward ? REASON_FORWARDED_IPV6 : REASON_DROP_IPV6;
 }
 
 /*
+ * What becomes of a packet from inside to an address that is neither pool nor outbound: REASON_NONE when it leaves
+ * through NAT.
+ */
+__noinline enum reason untranslated(struct xdp_md *ctx, __u32 source, __u32 destination)
+{
+	struct route_query query = {.source = source, .destination = destination, .ingress = ctx->ingress_ifindex};
+
+	switch (route_lookup(ctx, &query)) {
+	case ROUTE_LOCAL:
+		return REASON_TO_GATEWAY;
+	case ROUTE_FOUND:
+	case ROUTE_NO_NEIGHBOUR:
+		return query.side == SIDE_PRIVATE ? REASON_INSIDE_TO_INSIDE : REASON_NONE;
+	default:
+		return REASON_DROP_NO_ROUTE;
+	}
+}
+
+/* Whether NAT never has anything to do with the packet, on an address that the gateway shares with it. */
+static __always_inline bool not_for_nat(__u32 destination, enum reason reason)
+{
+	struct address *address = bpf_map_lookup_elem(&address_table, &destination);
+
+	return address && address->local && reason != REASON_DROP_FRAGMENT;
+}
+
+/*
  * Packets that parsing could not make a flow of. What NAT does not know (fragments, other protocols) may still be
- * meant for the gateway, at an address that it does not share.
+ * meant for the gateway or for another private network.
  */
 __noinline int unparsed(struct xdp_md *ctx, const struct packet *packet, enum reason reason, enum side side)
 {
-	__u32 destination = packet ? packet->tuple.destination : 0;
+	__u32 source, destination;
+	enum reason other;
 
-	if ((reason == REASON_DROP_FRAGMENT || reason == REASON_DROP_PROTOCOL || reason == REASON_DROP_ICMP_TYPE) &&
-	    packet && !bpf_map_lookup_elem(&address_table, &destination) &&
-	    destination_is_local(ctx, packet->tuple.source, destination))
-		reason = REASON_TO_GATEWAY;
+	if (!packet ||
+	    (reason != REASON_DROP_FRAGMENT && reason != REASON_DROP_PROTOCOL && reason != REASON_DROP_ICMP_TYPE))
+		return verdict(ctx, packet, reason, side);
+	source = packet->tuple.source;
+	destination = packet->tuple.destination;
+	if (not_for_nat(destination, reason))
+		return verdict(ctx, packet, REASON_TO_GATEWAY, side);
+	if (bpf_map_lookup_elem(&address_table, &destination))
+		return verdict(ctx, packet, reason, side);
+	other = untranslated(ctx, source, destination);
+	if (other == REASON_TO_GATEWAY || (other == REASON_INSIDE_TO_INSIDE && side == SIDE_PRIVATE))
+		reason = other;
 	return verdict(ctx, packet, reason, side);
 }
 

@@ -14,6 +14,7 @@ struct quoted {
 	struct tuple tuple;
 	__u16 ip; /* offsets in the frame */
 	__u16 l4;
+	__u8 reply; /* answers an ICMP query */
 };
 
 static __always_inline enum reason quoted_parse(struct xdp_md *ctx, const struct packet *packet, struct quoted *quoted)
@@ -50,15 +51,18 @@ static __always_inline enum reason quoted_parse(struct xdp_md *ctx, const struct
 			quoted->tuple.destination_port = l4.third;
 		else
 			return REASON_DROP_ICMP_TYPE;
+		quoted->reply = (bpf_ntohs(l4.source) >> 8) == ICMP_ECHOREPLY;
 		return REASON_NONE;
 	}
 	return REASON_DROP_PROTOCOL;
 }
 
-/* RFC 5508 REQ-3: the outer checksum must be right. */
-static __always_inline bool icmp_checksum_is_wrong(struct xdp_md *ctx, const struct packet *packet)
+/* RFC 5508 REQ-3: the ICMP checksum and that of the quoted IP header must be right, the quoted L4 one is not judged. */
+static __always_inline bool icmp_checksum_is_wrong(struct xdp_md *ctx, const struct packet *packet,
+						   const struct quoted *quoted)
 {
-	return checksum_bytes(ctx, packet->l4, ETH_HLEN + packet->ip_length - packet->l4, 0) != 0xffff;
+	return checksum_bytes(ctx, packet->l4, ETH_HLEN + packet->ip_length - packet->l4, 0) != 0xffff ||
+	       checksum_bytes(ctx, quoted->ip, quoted->l4 - quoted->ip, 0) != 0xffff;
 }
 
 /* Replaces two bytes of the frame and adds the change to *delta. */
@@ -88,9 +92,8 @@ static __always_inline __u32 quoted_checksum_offset(__u8 protocol)
  * Translates the quoted packet: its source when the error comes from outside (it quotes what left us), its
  * destination when it comes from inside. delta collects the change for the outer ICMP checksum.
  */
-static __always_inline bool quoted_rewrite(struct xdp_md *ctx, const struct packet *packet,
-					   const struct quoted *quoted, const struct session *session, bool source,
-					   __u16 *delta)
+static __always_inline bool quoted_rewrite(struct xdp_md *ctx, const struct packet *packet, const struct quoted *quoted,
+					   const struct session *session, bool source, __u16 *delta)
 {
 	__u32 address = source ? session->private_address : session->external_address;
 	__u16 port = source ? session->private_port : session->external_port;
@@ -98,8 +101,7 @@ static __always_inline bool quoted_rewrite(struct xdp_md *ctx, const struct pack
 	__u16 l4_delta = source ? ~session->l4_delta : session->l4_delta;
 	__u32 checksum_at = quoted->l4 + quoted_checksum_offset(session->protocol);
 	/* The answering side of a query has no port in the packet. */
-	bool has_port = session->protocol != IPPROTO_ICMP ||
-			(source ? quoted->tuple.source_port : quoted->tuple.destination_port);
+	bool has_port = session->protocol != IPPROTO_ICMP || source != quoted->reply;
 	__u16 field;
 
 	/* A right IP header adds up to the same whatever its address, so the outer checksum sees no change. */
@@ -109,20 +111,24 @@ static __always_inline bool quoted_rewrite(struct xdp_md *ctx, const struct pack
 	*delta = checksum_add(*delta, address_delta);
 	if (!quoted_word(ctx, quoted->ip + 10, checksum_update(field, address_delta), delta))
 		return false;
-	if (has_port && !quoted_word(ctx, quoted->l4 + quoted_port_offset(session->protocol, source), port, delta))
+	if (!has_port)
+		return true;
+	if (!quoted_word(ctx, quoted->l4 + quoted_port_offset(session->protocol, source), port, delta))
 		return false;
 	/* Often only eight bytes are quoted, and TCP's checksum is not among them. */
 	if (checksum_at + 2 > ETH_HLEN + packet->ip_length || bpf_xdp_load_bytes(ctx, checksum_at, &field, 2))
 		return true;
 	if (session->protocol == IPPROTO_UDP && !field)
 		return true;
-	return quoted_word(ctx, checksum_at, checksum_update(field, l4_delta), delta);
+	field = checksum_update(field, l4_delta);
+	if (session->protocol == IPPROTO_UDP && !field)
+		field = 0xffff;
+	return quoted_word(ctx, checksum_at, field, delta);
 }
 
 /* Translates an ICMP error whole; false leaves a packet that must be dropped. */
-__noinline bool icmp_error_rewrite(struct xdp_md *ctx, const struct packet *packet,
-					  const struct quoted *quoted, const struct session *session,
-					  enum direction direction)
+__noinline bool icmp_error_rewrite(struct xdp_md *ctx, const struct packet *packet, const struct quoted *quoted,
+				   const struct session *session, enum direction direction)
 {
 	bool in = direction == DIRECTION_IN;
 	__u32 from, to;
@@ -141,8 +147,7 @@ __noinline bool icmp_error_rewrite(struct xdp_md *ctx, const struct packet *pack
 	/* From inside any router may send it: all of them stand behind the session's external address. */
 	from = in ? packet->tuple.destination : packet->tuple.source;
 	to = in ? session->private_address : session->external_address;
-	if (bpf_xdp_store_bytes(ctx, ip_at + (in ? 16 : 12), &to, 4) ||
-	    bpf_xdp_load_bytes(ctx, ip_at + 10, &field, 2))
+	if (bpf_xdp_store_bytes(ctx, ip_at + (in ? 16 : 12), &to, 4) || bpf_xdp_load_bytes(ctx, ip_at + 10, &field, 2))
 		return false;
 	field = checksum_update(field, checksum_delta(from, to));
 	return !bpf_xdp_store_bytes(ctx, ip_at + 10, &field, 2);

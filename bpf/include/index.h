@@ -59,8 +59,7 @@ static __always_inline __u32 bucket_find(struct bucket *bucket, __u32 tag, __u32
 }
 
 /* The record that matches, or 0. */
-static __always_inline __u32 index_find(void *index, struct place place, __u32 bits, index_match match,
-					const void *key)
+static __always_inline __u32 index_find(void *index, struct place place, __u32 bits, index_match match, const void *key)
 {
 	struct bucket *bucket = bpf_map_lookup_elem(index, &place.first);
 	__u32 record;

@@ -12,7 +12,7 @@
 
 #include "maps.h"
 
-#define LOCK_TRIES 1000
+#define LOCK_TRIES (1 << 15) /* about a millisecond: the holder may be interrupted, or its virtual CPU be stolen */
 
 static __always_inline struct stripe *lock_stripe(__u64 hash)
 {

@@ -13,13 +13,13 @@
 
 const volatile struct layout fixed;
 
-#define TABLE(name, map_type, key_type, value_type, entries, flags)                                                 \
-	struct {                                                                                                    \
-		__uint(type, map_type);                                                                             \
-		__type(key, key_type);                                                                              \
-		__type(value, value_type);                                                                          \
-		__uint(max_entries, entries);                                                                       \
-		__uint(map_flags, flags);                                                                           \
+#define TABLE(name, map_type, key_type, value_type, entries, flags) \
+	struct {                                                    \
+		__uint(type, map_type);                             \
+		__type(key, key_type);                              \
+		__type(value, value_type);                          \
+		__uint(max_entries, entries);                       \
+		__uint(map_flags, flags);                           \
 	} name SEC(".maps")
 
 /* Sessions, and the index that finds one by its inside tuple, outside tuple or filter key. */
@@ -53,7 +53,7 @@ TABLE(reservation_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, 0);
 
 /* Where things are. */
 TABLE(address_table, BPF_MAP_TYPE_HASH, __u32, struct address, 4096, 0);
-TABLE(own_addresses6, BPF_MAP_TYPE_HASH, struct in6, __u8, 1024, BPF_F_NO_PREALLOC);
+TABLE(own_addresses, BPF_MAP_TYPE_HASH, struct in6, __u8, 1024, BPF_F_NO_PREALLOC); /* value: side, 0 for neither */
 TABLE(interface_table, BPF_MAP_TYPE_HASH, __u32, struct interface, 256, 0);
 TABLE(service_table, BPF_MAP_TYPE_HASH, struct service, __u32, 1, BPF_F_NO_PREALLOC);
 TABLE(next_hops, BPF_MAP_TYPE_ARRAY, __u32, struct next_hop, NEXT_HOPS, BPF_F_MMAPABLE);
@@ -89,12 +89,12 @@ TABLE(budgets, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct budget, 1, 0);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, 1 << 18);
 } claim_events SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 18);
+	__uint(max_entries, 1 << 16);
 } drop_events SEC(".maps");
 
 /* Programs entered by tail call: one constant slot each. */

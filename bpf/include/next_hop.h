@@ -7,14 +7,15 @@
 #pragma once
 
 #include <linux/bpf.h>
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
 #include "clock.h"
 #include "index.h"
 
-#define AF_INET		    2
-#define NEXT_HOP_FRESH	    4 /* ticks */
-#define NEXT_HOP_PLACES	    8
+#define AF_INET		2
+#define NEXT_HOP_FRESH	4 /* ticks */
+#define NEXT_HOP_PLACES 8
 
 enum route {
 	ROUTE_FOUND,	    /* *number is the next hop */
@@ -49,12 +50,25 @@ static __always_inline __u32 next_hop_record(__u32 gateway, __u32 ifindex)
 	return 0;
 }
 
+/*
+ * Whether packets from the interface may reach the address because it is the gateway's. Addresses of the private
+ * side are not for the public realm.
+ */
+static __always_inline bool own_address(const struct in6 *address, __u32 ingress)
+{
+	struct interface *interface = bpf_map_lookup_elem(&interface_table, &ingress);
+	__u8 *side = bpf_map_lookup_elem(&own_addresses, address);
+
+	return side && interface && (*side != SIDE_PRIVATE || interface->side == SIDE_PRIVATE);
+}
+
 struct route_query {
 	__u32 source;
 	__u32 destination;
 	__u32 ingress;
 	__u32 number; /* of the next hop found */
 	__u32 side;   /* of the interface it leaves by */
+	__u32 own;    /* the destination is an address of the gateway, reached from there or not */
 };
 
 /* Asks the kernel's routing table. */
@@ -73,8 +87,13 @@ __noinline enum route route_lookup(struct xdp_md *ctx, struct route_query *query
 	fib.ifindex = query->ingress;
 	fib.tot_len = 1; /* asks for the MTU */
 	code = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
-	if (code == BPF_FIB_LKUP_RET_NOT_FWDED)
-		return ROUTE_LOCAL;
+	if (code == BPF_FIB_LKUP_RET_NOT_FWDED) {
+		/* The kernel says so of its own addresses, and also where it has no route at all. */
+		struct in6 mapped = {{0, 0, bpf_htonl(0xffff), query->destination}};
+
+		query->own = bpf_map_lookup_elem(&own_addresses, &mapped) != 0;
+		return own_address(&mapped, query->ingress) ? ROUTE_LOCAL : ROUTE_NONE;
+	}
 	if (code != BPF_FIB_LKUP_RET_SUCCESS && code != BPF_FIB_LKUP_RET_NO_NEIGH)
 		return ROUTE_NONE;
 	interface = bpf_map_lookup_elem(&interface_table, &fib.ifindex);

@@ -29,6 +29,7 @@
 
 #define ICMP_NET_UNREACH  0
 #define ICMP_HOST_UNREACH 1
+#define ICMP_PKT_FILTERED 13
 #define ICMP_FRAG_NEEDED  4
 #define ICMP_EXC_TTL	  0
 
@@ -78,7 +79,8 @@ struct packet {
 	__u8 tcp_flags;
 	__u8 ttl;
 	__u8 dont_fragment;
-	__u8 hairpin; /* came from inside, its source is translated already */
+	__u8 hairpin;	 /* came from inside, its source is translated already */
+	__u8 reply;	 /* answers an ICMP query */
 	__u16 l4;	 /* offset in the frame */
 	__u16 ip_length; /* of the whole IP packet */
 };
@@ -120,8 +122,8 @@ __noinline bool checksum_is_wrong(struct xdp_md *ctx, const struct packet *packe
 	return checksum_bytes(ctx, packet->l4, l4_length, pseudo) != 0xffff;
 }
 
-static __always_inline enum reason packet_parse_udp(struct xdp_md *ctx, struct packet *packet, void *l4,
-						    void *end, __u16 l4_length)
+static __always_inline enum reason packet_parse_udp(struct xdp_md *ctx, struct packet *packet, void *l4, void *end,
+						    __u16 l4_length)
 {
 	struct udphdr *udp = l4;
 	__u16 length;
@@ -133,14 +135,13 @@ static __always_inline enum reason packet_parse_udp(struct xdp_md *ctx, struct p
 		return REASON_DROP_MALFORMED;
 	packet->tuple.source_port = udp->source;
 	packet->tuple.destination_port = udp->dest;
-	if (udp->check && checksum_looks_partial(packet, udp->check, length) &&
-	    checksum_is_wrong(ctx, packet, length))
+	if (udp->check && checksum_looks_partial(packet, udp->check, length) && checksum_is_wrong(ctx, packet, length))
 		return REASON_DROP_PARTIAL_CHECKSUM;
 	return REASON_NONE;
 }
 
-static __always_inline enum reason packet_parse_tcp(struct xdp_md *ctx, struct packet *packet, void *l4,
-						    void *end, __u16 l4_length)
+static __always_inline enum reason packet_parse_tcp(struct xdp_md *ctx, struct packet *packet, void *l4, void *end,
+						    __u16 l4_length)
 {
 	struct tcphdr *tcp = l4;
 
@@ -168,6 +169,7 @@ static __always_inline enum reason packet_parse_icmp(struct packet *packet, void
 		return REASON_NONE;
 	case ICMP_ECHOREPLY:
 		packet->tuple.destination_port = icmp->un.echo.id;
+		packet->reply = true;
 		return REASON_NONE;
 	case ICMP_DEST_UNREACH:
 	case ICMP_TIME_EXCEEDED:
@@ -176,6 +178,16 @@ static __always_inline enum reason packet_parse_icmp(struct packet *packet, void
 		return REASON_NONE;
 	}
 	return REASON_DROP_ICMP_TYPE;
+}
+
+/* RFC 1812 §5.2.2: what has a bad header checksum goes nowhere. */
+static __always_inline bool header_checksum_is_wrong(struct xdp_md *ctx, const struct iphdr *ip, __u16 header)
+{
+	const __u32 *word = (const __u32 *)ip;
+
+	if (header > sizeof(*ip))
+		return checksum_bytes(ctx, ETH_HLEN, header, 0) != 0xffff;
+	return checksum_fold((__u64)word[0] + word[1] + word[2] + word[3] + word[4]) != 0xffff;
 }
 
 static __always_inline enum reason packet_parse_ip(struct xdp_md *ctx, struct packet *packet, void *end)
@@ -190,6 +202,8 @@ static __always_inline enum reason packet_parse_ip(struct xdp_md *ctx, struct pa
 	packet->ip_length = bpf_ntohs(ip->tot_len);
 	if (header < sizeof(*ip) || packet->ip_length < header || (void *)ip + packet->ip_length > end)
 		return REASON_DROP_MALFORMED;
+	if (header_checksum_is_wrong(ctx, ip, header))
+		return REASON_DROP_BAD_CHECKSUM;
 	packet->tuple.source = ip->saddr;
 	packet->tuple.destination = ip->daddr;
 	packet->tuple.protocol = ip->protocol;

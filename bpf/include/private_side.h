@@ -16,8 +16,7 @@ static __always_inline enum reason may_open(const struct packet *packet)
 	case IPPROTO_TCP:
 		return tcp_is_pure_syn(packet->tcp_flags) ? REASON_NONE : REASON_DROP_NOT_SYN;
 	case IPPROTO_ICMP:
-		/* The asking side has the identifier for its port, and 0 stands for the answering one. */
-		return packet->tuple.destination_port ? REASON_DROP_NO_SESSION : REASON_NONE;
+		return packet->reply ? REASON_DROP_NO_SESSION : REASON_NONE;
 	}
 	return REASON_NONE;
 }
@@ -27,7 +26,6 @@ __noinline enum reason private_destination(struct xdp_md *ctx, const struct pack
 {
 	__u32 destination;
 	struct address *address;
-	struct route_query query = {.ingress = ctx->ingress_ifindex};
 
 	if (!packet || !hairpin)
 		return REASON_DROP_INTERNAL;
@@ -35,29 +33,19 @@ __noinline enum reason private_destination(struct xdp_md *ctx, const struct pack
 	address = bpf_map_lookup_elem(&address_table, &destination);
 	*hairpin = address != 0;
 	if (address && address->local) {
-		struct endpoint endpoint = mapping_at(mapping_slot(address->number, packet->tuple.protocol,
-								   packet->tuple.destination_port));
+		struct endpoint endpoint = mapping_at(
+			mapping_slot(address->number, packet->tuple.protocol, packet->tuple.destination_port));
 
 		return endpoint.phase == PHASE_LIVE ? REASON_NONE : REASON_TO_GATEWAY;
 	}
 	if (address)
 		return REASON_NONE;
-	query.source = packet->tuple.source;
-	query.destination = destination;
-	switch (route_lookup(ctx, &query)) {
-	case ROUTE_LOCAL:
-		return REASON_TO_GATEWAY;
-	case ROUTE_FOUND:
-	case ROUTE_NO_NEIGHBOUR:
-		return query.side == SIDE_PRIVATE ? REASON_INSIDE_TO_INSIDE : REASON_NONE;
-	default:
-		return REASON_DROP_NO_ROUTE;
-	}
+	return untranslated(ctx, packet->tuple.source, destination);
 }
 
 /* Under the stripe: opens the session unless another CPU did meanwhile. */
 __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct packet *packet, bool hairpin,
-						  const struct control *control, __u32 *number)
+					   const struct control *control, __u32 *number)
 {
 	struct settings *settings;
 	struct mapping_key key = {};
@@ -101,21 +89,25 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	return reason;
 }
 
-__noinline enum reason private_open(struct xdp_md *ctx, const struct packet *packet,
-					   const struct control *control, __u32 *number)
+__noinline enum reason private_open(struct xdp_md *ctx, const struct packet *packet, const struct control *control,
+				    __u32 *number)
 {
 	struct stripe *stripe;
 	bool hairpin = false;
 	enum reason reason;
+	__u32 source;
 
 	if (!packet || !control || !number)
 		return REASON_DROP_INTERNAL;
+	source = packet->tuple.source;
 	reason = private_destination(ctx, packet, &hairpin);
 	if (reason != REASON_NONE)
 		return reason;
 	reason = may_open(packet);
 	if (reason != REASON_NONE)
 		return reason;
+	if (bpf_map_lookup_elem(&address_table, &source))
+		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
 	reason = chain_judge(packet->tuple.source, packet->tuple.source_port, packet->tuple.protocol, ORIGIN_INSIDE);
@@ -164,9 +156,11 @@ __noinline int private_icmp_error(struct xdp_md *ctx, const struct packet *packe
 
 	if (!packet || !control)
 		return XDP_DROP;
-	if (!bpf_map_lookup_elem(&address_table, &packet->tuple.destination) &&
-	    destination_is_local(ctx, packet->tuple.source, packet->tuple.destination))
-		return verdict(ctx, packet, REASON_TO_GATEWAY, SIDE_PRIVATE);
+	if (!bpf_map_lookup_elem(&address_table, &packet->tuple.destination)) {
+		reason = untranslated(ctx, packet->tuple.source, packet->tuple.destination);
+		if (reason != REASON_NONE)
+			return verdict(ctx, packet, reason, SIDE_PRIVATE);
+	}
 	reason = quoted_parse(ctx, packet, &quoted);
 	if (reason != REASON_NONE)
 		return verdict(ctx, packet, reason, SIDE_PRIVATE);
@@ -180,8 +174,11 @@ __noinline int private_icmp_error(struct xdp_md *ctx, const struct packet *packe
 	/* Record 0 is never live. */
 	if (!session || session->life.phase != PHASE_LIVE || quoted.tuple.source != packet->tuple.destination)
 		return verdict(ctx, packet, REASON_DROP_NO_SESSION, SIDE_PRIVATE);
-	if (icmp_checksum_is_wrong(ctx, packet))
+	if (icmp_checksum_is_wrong(ctx, packet, &quoted))
 		return verdict(ctx, packet, REASON_DROP_BAD_CHECKSUM, SIDE_PRIVATE);
+	reason = session_judge(session, control->generation);
+	if (reason != REASON_NONE)
+		return verdict(ctx, packet, reason, SIDE_PRIVATE);
 	if (packet->ttl <= 1)
 		return verdict(ctx, packet, REASON_DROP_TTL_EXPIRED, SIDE_PRIVATE);
 	hairpin = session->flags & SESSION_HAIRPIN;

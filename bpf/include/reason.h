@@ -10,13 +10,13 @@ enum reason {
 	REASON_NONE = 0, /* not decided yet; never counted */
 
 	/* Passed on. */
-	REASON_FORWARDED,              /* translated and redirected to the next hop */
+	REASON_FORWARDED,	       /* translated and redirected to the next hop */
 	REASON_FORWARDED_BY_STACK,     /* translated, then handed to the kernel: egress takes no redirected frames */
 	REASON_FORWARDED_NO_NEIGHBOUR, /* translated, then handed to the kernel, which asks for the neighbour */
-	REASON_TO_GATEWAY,             /* for the gateway itself: left to the kernel */
+	REASON_TO_GATEWAY,	       /* for the gateway itself: left to the kernel */
 	REASON_INSIDE_TO_INSIDE,       /* between two private networks: routed by the kernel, not translated */
-	REASON_ANSWERED_ARP,           /* ARP request for a pool or outbound address */
-	REASON_FORWARDED_IPV6,         /* IPv6 left to the kernel because the configuration says forward */
+	REASON_ANSWERED_ARP,	       /* ARP request for a pool or outbound address */
+	REASON_FORWARDED_IPV6,	       /* IPv6 left to the kernel because the configuration says forward */
 
 	/* Dropped: what the packet is. */
 	REASON_DROP_MALFORMED,

@@ -24,6 +24,12 @@ static __always_inline struct reservation *reservation_at(__u32 slot)
 	return bpf_map_lookup_elem(&reservation_table, &slot);
 }
 
+/* What tells one use of a slot from the next: the high half of the reservation's id. */
+static __always_inline __u32 reservation_use(const struct reservation *r)
+{
+	return *(const volatile __u64 *)&r->id >> 32;
+}
+
 static __always_inline struct claims claims_of(__u64 word)
 {
 	union {
@@ -55,16 +61,15 @@ static __always_inline bool reservation_matches(__u32 slot, const void *wanted)
 
 static __always_inline struct place reservation_place(const struct reservation_key *key)
 {
-	return index_place(hash_words(key->address, (__u32)key->port << 8 | key->protocol),
-			   fixed.reservation_buckets, fixed.reservation_bits);
+	return index_place(hash_words(key->address, (__u32)key->port << 8 | key->protocol), fixed.reservation_buckets,
+			   fixed.reservation_bits);
 }
 
 __noinline __u32 reservation_lookup(const struct reservation_key *key)
 {
 	if (!key)
 		return 0;
-	return index_find(&reservation_index, reservation_place(key), fixed.reservation_bits, reservation_matches,
-			  key);
+	return index_find(&reservation_index, reservation_place(key), fixed.reservation_bits, reservation_matches, key);
 }
 
 /* The one reservation that the packet meets (I1 sees to it that there is no second). */
@@ -89,7 +94,8 @@ static __always_inline bool claimer_is_known(const struct reservation *r, __u32 
 {
 #pragma unroll
 	for (int i = 0; i < RESERVATION_CLAIMERS; i++)
-		if (r->claimer[i].source == source && (__s32)(r->claimer[i].until - (__u32)(now >> CLAIM_TICK_SHIFT)) > 0)
+		if (r->claimer[i].source == source &&
+		    (__s32)(r->claimer[i].until - (__u32)(now >> CLAIM_TICK_SHIFT)) > 0)
 			return true;
 	return false;
 }
@@ -169,20 +175,20 @@ __noinline enum reason reservation_claim(struct reservation *r, const struct pac
 }
 
 /* One session more by the reservation, if the slot still holds it. */
-static __always_inline void reservation_join(__u32 slot, __u32 id)
+static __always_inline void reservation_join(__u32 slot, __u32 use)
 {
 	struct reservation *r = reservation_at(slot);
 
-	if (r && (__u32)r->id == id)
+	if (r && reservation_use(r) == use)
 		__sync_fetch_and_add(&r->sessions, 1);
 }
 
 /* One session less. After the last one others may need the address. */
-__noinline int reservation_leave(__u32 slot, __u32 id)
+__noinline int reservation_leave(__u32 slot, __u32 use)
 {
 	struct reservation *r = reservation_at(slot);
 
-	if (!r || (__u32)r->id != id || !claims_of(r->claims).open)
+	if (!r || reservation_use(r) != use || !claims_of(r->claims).open)
 		return 0;
 	if (__sync_fetch_and_add(&r->sessions, -1) == 1)
 		reservation_report(r, EVENT_CLOSED, claims_of(r->claims), bpf_ktime_get_ns());

@@ -35,8 +35,9 @@ static __always_inline struct session *session_at(__u32 number)
 
 static __always_inline __u64 session_hash(const struct session_key *key)
 {
-	return hash_words((__u64)key->local << 32 | key->remote,
-			  (__u64)key->local_port << 32 | (__u32)key->remote_port << 16 | key->protocol << 8 | key->side);
+	return hash_words((__u64)key->local << 32 | key->remote, (__u64)key->local_port << 32 |
+									 (__u32)key->remote_port << 16 |
+									 key->protocol << 8 | key->side);
 }
 
 static __always_inline struct place session_place(const struct session_key *key)
@@ -84,8 +85,7 @@ static __always_inline struct session_key session_outside_key(const struct sessi
 
 static __always_inline struct session_key session_filter_key(const struct session *s)
 {
-	return (struct session_key){s->private_address, s->remote_address, s->private_port,
-				    0,			s->protocol,	   KEY_FILTER};
+	return (struct session_key){s->private_address, s->remote_address, s->private_port, 0, s->protocol, KEY_FILTER};
 }
 
 /* The stripe under which all sessions and the mapping of a private endpoint are opened and ended. */
@@ -170,8 +170,7 @@ static __always_inline __u32 session_timeout(const struct settings *settings, co
  * Notes a packet of the session: TCP state, and the stamp once a tick. Packets that only close or reset refresh
  * nothing, but the wait behind them counts from the change (RFC 7857 §2 and §7).
  */
-static __always_inline void session_touch(struct session *session, __u8 tcp_flags, enum direction direction,
-					  __u32 tick)
+static __always_inline void session_touch(struct session *session, __u8 tcp_flags, enum direction direction, __u32 tick)
 {
 	if (session->protocol == IPPROTO_TCP) {
 		__u8 state = session->life.tcp;

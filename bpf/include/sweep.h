@@ -28,26 +28,10 @@ static __noinline int sweep_live(__u32 number, struct session *session, struct s
 	if (!stripe || !lock_take(stripe))
 		return 0;
 	/* Again under the stripe: a packet may have come meanwhile. */
-	if (session->life.phase == PHASE_LIVE &&
-	    sweep->tick - session->life.stamp > session_timeout(settings, session))
+	if (session->life.phase == PHASE_LIVE && sweep->tick - session->life.stamp > session_timeout(settings, session))
 		freed = session_end(number, session, settings, sweep->tick);
 	lock_release(stripe);
 	return freed;
-}
-
-__noinline int sweep_holding(__u32 number, struct session *session, __u32 tick)
-{
-	struct stripe *stripe;
-
-	if (!session)
-		return 0;
-	stripe = lock_stripe(endpoint_hash(session->private_address, session->private_port, session->protocol));
-	if (!stripe || !lock_take(stripe))
-		return 0;
-	if (session->life.phase == PHASE_HOLDING && session->filter_users == 0)
-		filter_end(number, session, tick);
-	lock_release(stripe);
-	return 1;
 }
 
 static long sweep_session(__u32 round, struct sweep *sweep)
@@ -63,10 +47,6 @@ static long sweep_session(__u32 round, struct sweep *sweep)
 	case PHASE_LIVE:
 		if ((__s32)age > 0 && age > session_timeout(sweep->settings, session))
 			sweep->freed += sweep_live(number, session, sweep);
-		break;
-	case PHASE_HOLDING:
-		if (session->filter_users == 0)
-			sweep->freed += sweep_holding(number, session, sweep->tick);
 		break;
 	case PHASE_RESTING:
 		if (age > REST)

@@ -51,8 +51,8 @@ static __always_inline __u8 tcp_next(__u8 state, __u8 flags, enum direction dire
 	if (flags & TCP_FLAG_SYN) {
 		if (state == TCP_SYN && !opens)
 			return TCP_SYN_BOTH; /* SYN-ACK, or a simultaneous open */
-		if (opens && tcp_is_closing(state) && !(flags & TCP_FLAG_ACK))
-			return TCP_SYN;
+		if (tcp_is_closing(state) && !(flags & TCP_FLAG_ACK))
+			return opens ? TCP_SYN : TCP_SYN_BOTH; /* the tuple is used again */
 		return state;
 	}
 	if (flags & TCP_FLAG_FIN)

@@ -11,7 +11,7 @@
 #define PORTS		     65536
 #define PROTOCOLS	     3
 #define MAX_OUTBOUND	     64
-#define RESERVATION_CLAIMERS 6
+#define RESERVATION_CLAIMERS 5
 #define FREE_LISTS	     8
 #define FREE_LIST_FRESH	     FREE_LISTS /* the entry that counts records never used */
 #define LOCKS		     1024
@@ -19,17 +19,17 @@
 
 /* Sizes and secrets, fixed when the maps are created and read-only to the programs. */
 struct layout {
-	__u64 seed[2];		       /* hash seeds, random */
-	__u64 shape;		       /* hash over the tables' types and sizes */
-	__u64 namespace;	       /* inode of the network namespace */
-	__u32 capacity;		       /* sessions */
-	__u32 session_buckets;	       /* of session_index */
-	__u32 session_bits;	       /* of a slot that hold the record's number */
+	__u64 seed[2];	       /* hash seeds, random */
+	__u64 shape;	       /* hash over the tables' types and sizes */
+	__u64 namespace;       /* inode of the network namespace */
+	__u32 capacity;	       /* sessions */
+	__u32 session_buckets; /* of session_index */
+	__u32 session_bits;    /* of a slot that hold the record's number */
 	__u32 mapping_buckets;
 	__u32 mapping_bits;
 	__u32 reservation_buckets;
 	__u32 reservation_bits;
-	__u32 outbound;		       /* number of outbound addresses */
+	__u32 outbound; /* number of outbound addresses */
 	__u32 outbound_address[MAX_OUTBOUND];
 };
 
@@ -37,11 +37,11 @@ struct layout {
 struct settings {
 	__u32 tcp_established; /* timeouts in ticks of 2^28 ns, see clock.h */
 	__u32 tcp_transitory;
-	__u32 tcp_claim;       /* handshake of a session from the pool */
+	__u32 tcp_claim; /* handshake of a session from the pool */
 	__u32 udp;
 	__u32 icmp;
 	__u32 port_quarantine;
-	__u8 filtering;        /* enum filtering */
+	__u8 filtering; /* enum filtering */
 	__u8 ipv6_forward;
 	__u8 pad[6];
 };
@@ -83,8 +83,8 @@ enum origin {
 
 enum tcp_state {
 	TCP_NONE,
-	TCP_SYN,	 /* opener's SYN seen */
-	TCP_SYN_BOTH,	 /* the other side answered, or both opened at once */
+	TCP_SYN,      /* opener's SYN seen */
+	TCP_SYN_BOTH, /* the other side answered, or both opened at once */
 	TCP_ESTABLISHED,
 	TCP_FIN_OUT,
 	TCP_FIN_IN,
@@ -119,12 +119,12 @@ struct session {
 	__u16 route_epoch;
 	__u8 flags;
 	__u8 pad;
-	__u32 mapping;	     /* its slot; of the reservation for ORIGIN_POOL */
-	__u32 filter;	     /* session that owns the filter entry, may be itself; free list: next record */
-	__u32 filter_users;  /* sessions that lean on this one's filter entry, itself included; ORIGIN_POOL: low half
-				of the reservation's id */
-	__u32 opened;	     /* tick */
-	__u32 name;	     /* of the service it was asked for by, 0 for none */
+	__u32 mapping;	    /* its slot; of the reservation for ORIGIN_POOL */
+	__u32 filter;	    /* session that owns the filter entry, may be itself; free list: next record */
+	__u32 filter_users; /* sessions that lean on this one's filter entry, itself included; ORIGIN_POOL: high
+				half of the reservation's id */
+	__u32 opened;	    /* tick */
+	__u32 name;	    /* of the service it was asked for by, 0 for none */
 };
 
 /* The internal endpoint behind an external port. */
@@ -171,23 +171,23 @@ struct reservation {
 	__u16 host_port; /* 0: the packet's own */
 	__u8 protocol;	 /* 0: any */
 	__u8 pad[3];
-	__u64 id;
-	__u64 expires;	     /* CLOCK_MONOTONIC, ns */
-	__u64 again;	     /* ns for which a claimer may open more sessions */
-	__u64 claims;	     /* struct claims, compared and swapped whole */
-	__u64 merged_until;  /* until when a merged answer's other receivers may claim, ns; 0: not yet */
-	__u64 claimed_at;    /* of the last claim, ns */
+	__u64 id;	    /* the low half is the slot, the high half tells its uses apart */
+	__u64 expires;	    /* CLOCK_MONOTONIC, ns */
+	__u64 again;	    /* ns for which a claimer may open more sessions */
+	__u64 claims;	    /* struct claims, compared and swapped whole */
+	__u64 merged_until; /* until when a merged answer's other receivers may claim, ns; 0: not yet */
+	__u64 claimed_at;   /* of the last claim, ns */
 	__u32 generation;
-	__u32 name;	     /* number the daemon knows the service by */
-	__u32 sessions;	     /* opened by it and not closing yet */
+	__u32 name;	/* number the daemon knows the service by */
+	__u32 sessions; /* opened by it and not closing yet */
 	__u32 pad2;
 	struct claimer claimer[RESERVATION_CLAIMERS];
 };
 
 struct claims {
-	__u8 open;    /* 0: withdrawn */
-	__u8 merged;  /* claims left for sources that share an answer */
-	__u16 left;   /* claims left */
+	__u8 open;   /* 0: withdrawn */
+	__u8 merged; /* claims left for sources that share an answer */
+	__u16 left;  /* claims left */
 	__u16 used;
 	__u16 pad;
 };
@@ -213,7 +213,7 @@ struct next_hop {
 	__u32 used; /* tick of the last packet, for the daemon that keeps neighbours fresh */
 };
 
-/* An IPv6 address. */
+/* An IPv6 address, or an IPv4 address in the mapped form (RFC 4291 §2.5.5.2). */
 struct in6 {
 	__u32 word[4];
 };

@@ -244,7 +244,7 @@ type bpfReservation struct {
 	Name         uint32
 	Sessions     uint32
 	Pad2         uint32
-	Claimer      [6]struct {
+	Claimer      [5]struct {
 		_      structs.HostLayout
 		Source uint32
 		Until  uint32

@@ -30,7 +30,7 @@ type Options struct {
 	// Capacity is the number of sessions, MinCapacity to MaxCapacity.
 	Capacity int
 	// Reservations is the number of reservations that can stand at a time;
-	// 0 chooses one for 32 sessions, within 1,024 and 65,536.
+	// 0 means DefaultReservations.
 	Reservations int
 	// Outbound are the addresses of outbound NAT, 1 to MaxOutbound.
 	Outbound []netip.Addr
@@ -50,6 +50,9 @@ type Settings struct {
 	ForwardIPv6                   bool
 }
 
+// DefaultReservations is one for 48 sessions, within 1,024 and 65,536.
+func DefaultReservations(capacity int) int { return min(max(capacity/48, 1024), 65536) }
+
 func (o *Options) check() error {
 	if o.Capacity < MinCapacity || o.Capacity > MaxCapacity {
 		return fmt.Errorf("capacity %d is not within %d and %d sessions", o.Capacity, MinCapacity, MaxCapacity)
@@ -63,7 +66,7 @@ func (o *Options) check() error {
 		}
 	}
 	if o.Reservations == 0 {
-		o.Reservations = min(max(o.Capacity/32, 1024), 65536)
+		o.Reservations = DefaultReservations(o.Capacity)
 	}
 	if o.Reservations < 1 || o.Reservations > MaxReservations {
 		return fmt.Errorf("%d reservations: use 1 to %d", o.Reservations, MaxReservations)

@@ -77,7 +77,7 @@ func (d *Datapath) Attach() error {
 	d.discardLinks()
 	for _, p := range d.ports {
 		if err := d.attach(p); err != nil {
-			return errors.Join(err, d.restoreHost(), d.detach())
+			return err // Close puts back what was done, or keeps what was adopted
 		}
 	}
 	return d.refresh()

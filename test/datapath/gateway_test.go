@@ -33,49 +33,74 @@ var (
 type gateway struct {
 	t               testing.TB
 	namespace       *lab.Namespace
+	outside, inside *lab.Namespace // the other ends of eth0 and eth1
 	data            *datapath.Datapath
 	public, private int // interface indexes
 	settings        datapath.Settings
 	services        []datapath.Service
+	ids             uint64 // reservations offered
 }
 
-type option func(*datapath.Options, *datapath.Settings)
+// setup is what a test may want otherwise.
+type setup struct {
+	datapath.Options
+	datapath.Settings
+	link      []lab.VethOption // of eth0 and its peer; EndA is the gateway
+	addresses []string         // more addresses of eth0
+	strangers bool             // no neighbour is known
+}
+
+type option func(*setup)
 
 func capacity(n int) option {
-	return func(o *datapath.Options, _ *datapath.Settings) { o.Capacity = n }
+	return func(s *setup) { s.Capacity = n }
 }
 
 func filtering(f model.Filtering) option {
-	return func(_ *datapath.Options, s *datapath.Settings) { s.Filtering = f }
+	return func(s *setup) { s.Filtering = f }
 }
 
 func outboundAddresses(a ...netip.Addr) option {
-	return func(o *datapath.Options, _ *datapath.Settings) { o.Outbound = a }
+	return func(s *setup) { s.Outbound = a }
 }
 
 func timeouts(change func(*datapath.Settings)) option {
-	return func(_ *datapath.Options, s *datapath.Settings) { change(s) }
+	return func(s *setup) { change(&s.Settings) }
 }
+
+func publicLink(options ...lab.VethOption) option {
+	return func(s *setup) { s.link = options }
+}
+
+// shared puts the outbound address on the public interface.
+func shared(s *setup) { s.addresses = []string{outbound.String() + "/24"} }
+
+// strangers leaves the neighbours' link addresses unknown.
+func strangers(s *setup) { s.strangers = true }
 
 func newGateway(t testing.TB, options ...option) *gateway {
 	t.Helper()
 	l := lab.NewForTest(t, "datapath")
-	g := &gateway{t: t, settings: datapath.Settings{
+	s := setup{Settings: datapath.Settings{
 		Filtering: model.AddressDependent, TCPEstablished: 7440 * time.Second, TCPTransitory: 240 * time.Second,
 		TCPClaim: 5 * time.Second, UDP: 300 * time.Second, ICMP: 60 * time.Second, PortQuarantine: 120 * time.Second,
-	}}
-	o := datapath.Options{
+	}, Options: datapath.Options{
 		Public: []string{"eth0"}, Private: []string{"eth1"}, Capacity: 4096, Outbound: []netip.Addr{outbound},
-	}
+	}}
 	for _, change := range options {
-		change(&o, &g.settings)
+		change(&s)
 	}
+	g := &gateway{t: t, settings: s.Settings, ids: 1}
 	g.namespace = must(l.Namespace("gateway"))(t)
 	outside := must(l.Namespace("outside"))(t)
 	inside := must(l.Namespace("inside"))(t)
-	check(t, l.Veth(g.namespace, "eth0", outside, "eth0"))
+	g.outside, g.inside = outside, inside
+	check(t, l.Veth(g.namespace, "eth0", outside, "eth0", s.link...))
 	check(t, l.Veth(g.namespace, "eth1", inside, "eth0"))
 	check(t, g.namespace.Address("eth0", "198.18.0.1/24"))
+	for _, a := range s.addresses {
+		check(t, g.namespace.Address("eth0", a))
+	}
 	check(t, g.namespace.Address("eth1", "10.0.0.1/16"))
 	check(t, g.namespace.Up("eth0"))
 	check(t, g.namespace.Up("eth1"))
@@ -85,11 +110,13 @@ func newGateway(t testing.TB, options ...option) *gateway {
 	check(t, g.namespace.Route("default", router.String()))
 	g.in(func() error {
 		g.public, g.private = ifindex(t, "eth0"), ifindex(t, "eth1")
-		neighbour(t, g.public, router, packets.RouterMAC)
-		neighbour(t, g.private, hostA, packets.HostMAC)
-		neighbour(t, g.private, hostB, packets.OtherHostMAC)
+		if !s.strangers {
+			neighbour(t, g.public, router, packets.RouterMAC)
+			neighbour(t, g.private, hostA, packets.HostMAC)
+			neighbour(t, g.private, hostB, packets.OtherHostMAC)
+		}
 		var err error
-		if g.data, err = datapath.Open(o); err != nil {
+		if g.data, err = datapath.Open(s.Options); err != nil {
 			return err
 		}
 		if err = g.data.SetPool([]netip.Addr{pool1, pool2}); err != nil {
@@ -118,7 +145,7 @@ type result struct {
 	action datapath.Action
 	packet packets.Packet
 	frame  []byte
-	reason model.Reason
+	reason model.Reason // for a packet that was dropped and answered: why
 }
 
 func (g *gateway) fromInside(p packets.Packet) result  { g.t.Helper(); return g.send(false, p.Bytes()) }
@@ -140,7 +167,7 @@ func (g *gateway) send(public bool, frame []byte) result {
 		return err
 	})
 	for reason, count := range g.counters() {
-		if count != before[reason] {
+		if count != before[reason] && !r.reason.IsDrop() {
 			r.reason = reason
 		}
 	}
@@ -193,4 +220,12 @@ func neighbour(t testing.TB, ifindex int, ip netip.Addr, mac packets.MAC) {
 	check(t, netlink.NeighSet(&netlink.Neigh{
 		LinkIndex: ifindex, IP: net.IP(ip.AsSlice()), HardwareAddr: net.HardwareAddr(mac[:]), State: netlink.NUD_PERMANENT,
 	}))
+}
+
+func setMTU(name string, octets int) error {
+	iface, err := netlink.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	return netlink.LinkSetMTU(iface, octets)
 }

@@ -94,7 +94,7 @@ func TestServesSoonAfterStart(t *testing.T) {
 	r.echoServers()
 	d := r.prepare(r.Gateway, r.ID(), with(r.configuration(), "capacity: 1000000"))
 	for _, what := range []string{"the first start", "the start after a kill"} {
-		command := r.Gateway.Command(context.Background(), binary, "run", "-c", d.config, "--instance", d.instance)
+		command := r.Gateway.Command(context.Background(), program, "run", "-c", d.config, "--instance", d.instance)
 		began := time.Now()
 		if err := command.Start(); err != nil {
 			t.Fatal(err)

@@ -75,7 +75,7 @@ func (d *daemon) write(configuration string) {
 func (d *daemon) run(flags ...string) {
 	d.t.Helper()
 	arguments := append([]string{"run", "-c", d.config, "--instance", d.instance}, flags...)
-	d.launch(d.gateway.Command(context.Background(), binary, arguments...))
+	d.launch(d.gateway.Command(context.Background(), program, arguments...))
 }
 
 func (d *daemon) launch(command *lab.Command) {
@@ -98,7 +98,7 @@ func (d *daemon) launch(command *lab.Command) {
 
 // tell runs a realmgate command against the daemon.
 func (d *daemon) tell(arguments ...string) (string, error) {
-	command := d.gateway.Command(context.Background(), binary, append(arguments, "--instance", d.instance)...)
+	command := d.gateway.Command(context.Background(), program, append(arguments, "--instance", d.instance)...)
 	out, err := command.CombinedOutput()
 	return string(out), err
 }

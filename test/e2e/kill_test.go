@@ -165,7 +165,7 @@ func TestKillUnderIPNetnsExec(t *testing.T) {
 	echoServer(t, r.Servers[0], 7, "server")
 	d := r.prepare(r.Gateway, r.ID(), r.configuration())
 	// Any namespace will do to start ip from.
-	d.launch(r.Router.Command(context.Background(), "ip", "netns", "exec", r.Gateway.Name(), binary,
+	d.launch(r.Router.Command(context.Background(), "ip", "netns", "exec", r.Gateway.Name(), program,
 		"run", "-c", d.config, "--instance", d.instance))
 	server := netip.AddrPortFrom(r.Servers[0].IP, 7)
 	connection, err := r.Hosts()[0].DialContext(context.Background(), "udp4", server.String())

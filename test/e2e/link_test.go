@@ -41,8 +41,8 @@ func (r *realm) bulk(what string, from lab.Node, to netip.Addr, port int) {
 	if err != nil || len(page) != 1000000 {
 		r.t.Errorf("%s: fetched %d octets: %v", what, len(page), err)
 	}
-	page, err = curl(from, to, port, "--data-binary", "@"+binary)
-	if err != nil || !strings.HasPrefix(page, fmt.Sprint(fileSize(r.t, binary))) {
+	page, err = curl(from, to, port, "--data-program", "@"+program)
+	if err != nil || !strings.HasPrefix(page, fmt.Sprint(fileSize(r.t, program))) {
 		r.t.Errorf("%s: sent %q octets: %v", what, page, err)
 	}
 }
@@ -142,6 +142,7 @@ func TestPartialChecksums(t *testing.T) {
 		t.Errorf("counted %d, remedies %q", d.counted("drop_partial_checksum"), d.status().Remedies)
 	}
 	r.command("host1", "ethtool", "-K", "eth0", "tx", "off")
+	r.command("server1", "ethtool", "-K", "eth0", "tx", "off")
 	if who, err := echo(r.Hosts()[0], netip.AddrPort{}, netip.AddrPortFrom(r.Servers[0].IP, 7)); err != nil {
 		t.Errorf("with the remedy: %q, %v", who, err)
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// binary is the realmgate program that TestMain builds.
-var binary string
+// program is the realmgate program that TestMain builds.
+var program string
 
 // tools are the programs that the tests need from Debian.
 var tools = []string{"unbound", "dig", "curl", "nginx", "iperf3", "wrk", "dnsperf", "ethtool", "ip"}
@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	binary = filepath.Join(directory, "realmgate")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "../../cmd/realmgate")
+	program = filepath.Join(directory, "realmgate")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "../../cmd/realmgate")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "building realmgate:", err)

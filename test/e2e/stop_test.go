@@ -144,7 +144,7 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 		"DNS address": {`dns: {public: "192.0.2.1:53", private: "10.0.0.1:53"}`, "192.0.2.1:53"},
 	} {
 		d := r.prepare(r.Gateway, r.ID(), with(r.configuration(), c.line))
-		out, err := r.Gateway.Command(context.Background(), binary, "run", "-c", d.config, "--instance", d.instance).CombinedOutput()
+		out, err := r.Gateway.Command(context.Background(), program, "run", "-c", d.config, "--instance", d.instance).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), c.complaint) {
 			t.Errorf("%s: started, or said nothing of %s: %v\n%s", name, c.complaint, err, out)
 		}
@@ -186,7 +186,7 @@ func TestTwoInstances(t *testing.T) {
 	reach(second)
 
 	// One name, one daemon.
-	out, err := first.Command(context.Background(), binary, "run", "-c", one.config, "--instance", two.instance).CombinedOutput()
+	out, err := first.Command(context.Background(), program, "run", "-c", one.config, "--instance", two.instance).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "instance "+two.instance+" runs already") {
 		t.Errorf("a second daemon of the same instance: %v\n%s", err, out)
 	}

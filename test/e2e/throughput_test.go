@@ -30,6 +30,7 @@ error_log %[1]s/error.log;
 events { worker_connections 512; }
 http {
   access_log off;
+  keepalive_requests 10000000;
   client_body_temp_path %[1]s/body;
   proxy_temp_path %[1]s/proxy;
   fastcgi_temp_path %[1]s/fastcgi;

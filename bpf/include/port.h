@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * External ports: a bitmap for each outbound address and protocol. The inside port is kept where it is free, else a
+ * random one of the same class is taken (RFC 4787 REQ-3, RFC 7857 §9). On an address that the gateway shares, ports
+ * of its own sockets are never taken.
+ */
+#pragma once
+
+#include <linux/bpf.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "maps.h"
+#include "packet.h"
+
+#define PORT_CLASS 1024 /* ports below it stay below it */
+#define PORT_TRIES 16	/* ports that a socket of the gateway may hold before we give up */
+
+/* An internal endpoint. */
+struct mapping_key {
+	__u32 address;
+	__u16 port;
+	__u8 protocol;
+};
+
+static __always_inline __u32 port_protocol(__u8 protocol)
+{
+	return protocol == IPPROTO_UDP ? 0 : protocol == IPPROTO_TCP ? 1 : 2;
+}
+
+/* Port array of an outbound address and protocol. */
+static __always_inline __u32 port_array(__u32 outbound, __u8 protocol)
+{
+	return outbound * PROTOCOLS + port_protocol(protocol);
+}
+
+/* Whether a socket of the gateway itself has the port, on an address that we share with it. */
+__noinline bool port_is_ours(struct xdp_md *ctx, __u32 address, __u16 port, __u8 protocol)
+{
+	struct bpf_sock_tuple tuple = {};
+	struct bpf_sock *sock;
+
+	tuple.ipv4.daddr = address;
+	tuple.ipv4.dport = port;
+	if (protocol == IPPROTO_UDP)
+		sock = bpf_sk_lookup_udp(ctx, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
+	else if (protocol == IPPROTO_TCP)
+		sock = bpf_skc_lookup_tcp(ctx, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
+	else
+		return false;
+	if (!sock)
+		return false;
+	bpf_sk_release(sock);
+	return true;
+}
+
+/*
+ * The lowest clear bit of a word that has one: the number of ones below it. Without branches, which would be as
+ * many paths to verify.
+ */
+static __always_inline __u32 lowest_clear(__u64 word)
+{
+	word &= ~(word + 1);
+	word -= word >> 1 & 0x5555555555555555ULL;
+	word = (word & 0x3333333333333333ULL) + (word >> 2 & 0x3333333333333333ULL);
+	word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+	return word * 0x0101010101010101ULL >> 56;
+}
+
+static __always_inline bool port_claim(struct port_bitmap *bitmap, __u32 port)
+{
+	__u64 bit = 1ULL << (port & 63);
+
+	return !(__sync_fetch_and_or(&bitmap->word[port / 64 & 1023], bit) & bit);
+}
+
+static __always_inline void port_release(struct port_bitmap *bitmap, __u32 port)
+{
+	__sync_fetch_and_and(&bitmap->word[port / 64 & 1023], ~(1ULL << (port & 63)));
+}
+
+struct port_search {
+	struct port_bitmap *bitmap;
+	__u32 first; /* word of the class */
+	__u32 words;
+	__u32 start;
+	__u32 rotate;
+	__s32 port;
+};
+
+static long port_search_word(__u32 round, struct port_search *search)
+{
+	__u32 number = search->first + (search->start + round) % search->words;
+	__u64 word = search->bitmap->word[number & 1023];
+	__u32 bit;
+
+	if (word == ~0ULL)
+		return 0;
+	/* Turn the word by a random amount, so that no port of it comes before the others. */
+	word = word >> search->rotate | word << (64 - search->rotate);
+	bit = (lowest_clear(word) + search->rotate) & 63;
+	if (!port_claim(search->bitmap, number * 64 + bit))
+		return 0;
+	search->port = number * 64 + bit;
+	return 1;
+}
+
+/* A random free port of the class, claimed; -1 when there is none. */
+__noinline __s32 port_random(struct port_bitmap *bitmap, bool low)
+{
+	__u32 random = bpf_get_prandom_u32();
+	struct port_search search = {
+		.bitmap = bitmap,
+		.first = low ? 0 : PORT_CLASS / 64,
+		.words = low ? PORT_CLASS / 64 : (PORTS - PORT_CLASS) / 64,
+		.rotate = 1 + (random >> 16) % 63,
+		.port = -1,
+	};
+
+	if (!bitmap)
+		return -1;
+	search.start = random & 0xffff;
+	bpf_loop(PORTS / 64 + 1, port_search_word, &search, 0);
+	return search.port;
+}
+
+/* An external port for the endpoint, claimed and in host byte order; -1 when there is none. */
+__noinline __s32 port_choose(struct xdp_md *ctx, const struct mapping_key *key, __u32 outbound)
+{
+	struct port_bitmap *bitmap;
+	struct address *address;
+	__u32 array, external;
+	__u16 inside;
+	__s32 port;
+
+	if (!key)
+		return -1;
+	array = port_array(outbound, key->protocol);
+	bitmap = bpf_map_lookup_elem(&port_bitmaps, &array);
+	inside = bpf_ntohs(key->port);
+	if (!bitmap || outbound >= MAX_OUTBOUND)
+		return -1;
+	external = fixed.outbound_address[outbound & (MAX_OUTBOUND - 1)];
+	address = bpf_map_lookup_elem(&address_table, &external);
+	for (int tries = 0; tries < PORT_TRIES; tries++) {
+		port = tries == 0 && port_claim(bitmap, inside) ? inside : port_random(bitmap, inside < PORT_CLASS);
+		if (port < 0)
+			return -1;
+		if (!address || !address->local || !port_is_ours(ctx, external, bpf_htons(port), key->protocol))
+			return port;
+		port_release(bitmap, port);
+	}
+	return -1;
+}

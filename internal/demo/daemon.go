@@ -1,0 +1,144 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+// tailLines is how much of the gateway's log a failure shows.
+const tailLines = 15
+
+// daemon is the gateway's process: one at a time, several over the story.
+type daemon struct {
+	namespace  *lab.Gateway
+	executable string
+	instance   string
+	config     string // path
+	log        string // path
+	client     *client.Client
+	command    *lab.Command
+	ended      chan struct{} // closed when the process has
+	how        error         // it ended; read it after ended
+}
+
+// start starts the gateway and waits until it serves.
+func (d *daemon) start(ctx context.Context) (client.Status, time.Duration, error) {
+	began := time.Now()
+	log, err := os.OpenFile(d.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return client.Status{}, 0, fmt.Errorf("open the gateway's log: %w", err)
+	}
+	defer log.Close()
+	// It is not killed when ctx ends, so that it can put things back.
+	command := d.namespace.Command(context.Background(), d.executable, "run", "-c", d.config, "--instance", d.instance)
+	command.Stdout, command.Stderr = log, log
+	if err := command.Start(); err != nil {
+		return client.Status{}, 0, fmt.Errorf("start the gateway: %w", err)
+	}
+	d.command, d.ended = command, make(chan struct{})
+	go func() {
+		d.how = command.Wait()
+		close(d.ended)
+	}()
+	var status client.Status
+	err = await(ctx, "the gateway serves", func() (bool, string, error) {
+		select {
+		case <-d.ended:
+			return false, "", mismatch{"the gateway serves", "a process that stays", fmt.Sprintf("it ended: %v", d.how)}
+		default:
+		}
+		var err error
+		status, err = d.client.Status(ctx)
+		return err == nil && status.PID == command.Process.Pid, fmt.Sprint(err), nil
+	})
+	return status, time.Since(began), err
+}
+
+// signal sends the process a signal and waits for its end.
+func (d *daemon) signal(with syscall.Signal) error {
+	if err := d.command.Process.Signal(with); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal the gateway: %w", err)
+	}
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case <-d.ended:
+		return nil
+	case <-limit.C:
+		_ = d.command.Process.Kill() // it may have ended at last
+		<-d.ended
+		return mismatch{"the gateway ends after " + with.String(), fmt.Sprintf("within %s", patience), "it had to be killed"}
+	}
+}
+
+// stop asks the process, if there is one, to end cleanly.
+func (d *daemon) stop() error {
+	if d.command == nil {
+		return nil
+	}
+	if err := d.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return d.how
+}
+
+// tail returns the end of the log.
+func (d *daemon) tail() []string {
+	text, err := os.ReadFile(d.log)
+	if err != nil {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[max(0, len(lines)-tailLines):]
+}
+
+// sessions lists what a filter lets through.
+func (d *daemon) sessions(ctx context.Context, filter client.Filter) ([]client.Session, error) {
+	var list []client.Session
+	err := d.client.Sessions(ctx, filter, func(s client.Session) bool {
+		list = append(list, s)
+		return true
+	})
+	return list, err
+}
+
+// runDirectory is where a gateway keeps its lock and its socket; a demo keeps its
+// own files in a folder of its name beside them.
+const runDirectory = "/run/realmgate"
+
+// pinDirectories are where a gateway may pin its data plane: in the mounts of
+// this process, or of the first one, which may be out of our reach.
+var pinDirectories = []string{"/sys/fs/bpf/realmgate", "/proc/1/root/sys/fs/bpf/realmgate"}
+
+// pins returns the folder in which an instance has pinned something, or nothing.
+func pins(instance string) string {
+	for _, directory := range pinDirectories {
+		path := filepath.Join(directory, instance)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// removeFiles removes everything of an instance that lies in a file system. Its
+// programs in the kernel go with their pins.
+func removeFiles(instance string) error {
+	var failed error
+	for pinned := pins(instance); pinned != "" && failed == nil; pinned = pins(instance) {
+		failed = os.RemoveAll(pinned)
+	}
+	for _, name := range []string{"", ".sock", ".lock"} {
+		failed = errors.Join(failed, os.RemoveAll(filepath.Join(runDirectory, instance+name)))
+	}
+	return failed
+}

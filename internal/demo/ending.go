@@ -1,0 +1,148 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+// settings are what a gateway changes on its interfaces, by their path below
+// /proc/sys.
+type settings map[string]string
+
+func readSettings(g *lab.Gateway) (settings, error) {
+	found := settings{}
+	for _, ifname := range append(g.Public[:1:1], g.Private...) {
+		for _, key := range []string{"forwarding", "accept_local", "rp_filter"} {
+			key = "net/ipv4/conf/" + ifname + "/" + key
+			value, err := g.Sysctl(key)
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", key, err)
+			}
+			found[key] = value
+		}
+	}
+	return found, nil
+}
+
+// programs counts the interfaces that have an XDP program, the kind that a
+// gateway puts there.
+func programs(g *lab.Gateway) (int, error) {
+	count := 0
+	err := g.Do(func() error {
+		links, err := netlink.LinkList()
+		if err != nil {
+			return err
+		}
+		for _, link := range links {
+			if xdp := link.Attrs().Xdp; xdp != nil && xdp.Attached {
+				count++
+			}
+		}
+		return nil
+	})
+	return count, err
+}
+
+// Step 7: the gateway puts back what it changed, and the lab goes.
+func (s *story) stopClean(context.Context) error {
+	s.closeVisits()
+	g := s.realm.Gateway
+	during, err := readSettings(g)
+	if err != nil {
+		return err
+	}
+	attached, err := programs(g)
+	if err == nil {
+		err = expect("interfaces with a program while the gateway runs", attached, 2)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.gateway.stop(); err != nil {
+		return err
+	}
+	s.tell.say("The gateway is asked to stop, and ends without an error.")
+	changed, err := s.putBack(during)
+	if err != nil {
+		return err
+	}
+	s.tell.say("The %d kernel settings that it had changed are as before.", changed)
+	if attached, err = programs(g); err == nil {
+		err = expect("interfaces with a program after the stop", attached, 0)
+	}
+	if err == nil {
+		err = expect("what it left in the BPF file system", pins(s.id), "")
+	}
+	if err != nil {
+		return err
+	}
+	s.tell.say("Its programs are gone from the kernel, and so is what they remembered.")
+	s.tell.see("settings_restored", changed)
+	return s.closeLab()
+}
+
+// putBack compares the settings with those before the gateway ran, and counts
+// those that it had changed.
+func (s *story) putBack(during settings) (int, error) {
+	after, err := readSettings(s.realm.Gateway)
+	if err != nil {
+		return 0, err
+	}
+	changed := 0
+	for key, before := range s.before {
+		if err := expect("the setting "+key+" after the stop", after[key], before); err != nil {
+			return 0, err
+		}
+		if during[key] != before {
+			changed++
+		}
+	}
+	return changed, nil
+}
+
+func (s *story) closeLab() error {
+	networks := s.namespaces()
+	if err := s.remove(); err != nil {
+		return err
+	}
+	if err := expect("networks left of the lab", len(s.namespaces()), 0); err != nil {
+		return err
+	}
+	s.tell.say("The %d small networks of this demo are removed.", len(networks))
+	s.tell.see("networks_removed", len(networks))
+	return nil
+}
+
+// namespaces lists the files that name the lab's networks.
+func (s *story) namespaces() []string {
+	paths, _ := filepath.Glob("/run/netns/rg-" + s.id + "-*") // the pattern is a good one
+	return paths
+}
+
+func (s *story) closeVisits() {
+	s.annVisit.close()
+	s.bobVisit.close()
+}
+
+// remove stops everybody and removes everything. It may be called again.
+func (s *story) remove() error {
+	s.closeVisits()
+	if s.realm == nil {
+		return nil
+	}
+	var failed error
+	if s.gateway != nil && s.gateway.command != nil {
+		select {
+		case <-s.gateway.ended:
+		default:
+			failed = s.gateway.stop()
+		}
+	}
+	return errors.Join(failed, s.realm.Close(), removeFiles(s.id))
+}

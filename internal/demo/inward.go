@@ -1,0 +1,157 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Step 2: a name becomes a connection.
+func (s *story) reachByName(ctx context.Context) error {
+	s.tell.note("ann knows only a name. Her resolver is the server that looks names up.",
+		"It asks the gateway, which lends hosta a public address for this visit.", "")
+	got, err := s.ann.ask(ctx, s.resolver.IP, nameOf(s.hosta))
+	if err != nil {
+		return err
+	}
+	want := []string{traceTruncated, traceTCP}
+	if !slices.Equal(got.trace, want) {
+		return mismatch{"how the resolver asked the gateway", strings.Join(want, "; "), strings.Join(got.trace, "; ")}
+	}
+	s.tell.say("ann asks for %s.", plain(nameOf(s.hosta)))
+	s.tell.say("Over UDP her resolver %s is told: come again over TCP.", s.resolver.IP)
+	s.tell.note("That proves who asks: the sender of a UDP packet can be faked.")
+	if err := expect("the address for "+nameOf(s.hosta), got.address, s.lent()); err != nil {
+		return err
+	}
+	s.tell.say("It comes over TCP and gets %s. In all: %s.", got.address, milliseconds(got.took))
+	s.tell.see("address", got.address)
+	s.tell.see("resolver", got.trace)
+	s.tell.see("milliseconds", got.took.Seconds()*1000)
+
+	if s.annVisit, err = s.call(ctx, s.ann, s.hosta); err != nil {
+		return err
+	}
+	session, err := s.translated(ctx, s.annVisit, s.hosta)
+	if err != nil {
+		return err
+	}
+	s.tell.say("The gateway's list of sessions shows who she really talks to:")
+	s.tell.note(describe(s.ann, session, s.hosta))
+	s.tell.see("session", session)
+	return nil
+}
+
+// Step 3: one address, two hosts, at once.
+func (s *story) lendAgain(ctx context.Context) (err error) {
+	if s.annLines, err = s.annVisit.stream(ctx, s.hosta.name); err != nil {
+		return err
+	}
+	if err := s.annLines.more(ctx, 2); err != nil {
+		return err
+	}
+	s.tell.say("ann stays connected: hosta sends her a line every %d ms.", lineEvery.Milliseconds())
+	got, err := s.bob.ask(ctx, s.resolver.IP, nameOf(s.hostb))
+	if err != nil {
+		return err
+	}
+	if err := expect("the address for "+nameOf(s.hostb), got.address, s.lent()); err != nil {
+		return err
+	}
+	s.tell.say("bob asks for %s.", plain(nameOf(s.hostb)))
+	s.tell.say("He gets %s: the same address.", got.address)
+	s.tell.see("address", got.address)
+	if s.bobVisit, err = s.call(ctx, s.bob, s.hostb); err != nil {
+		return err
+	}
+	if s.bobLines, err = s.bobVisit.stream(ctx, s.hostb.name); err != nil {
+		return err
+	}
+	const lines = 10
+	if err := s.bothRead(ctx, lines); err != nil {
+		return err
+	}
+	s.tell.say("Both read on, %d lines each, at the same time.", lines)
+	s.tell.note("ann's are all from hosta, and bob's are all from hostb.")
+	first, err := s.translated(ctx, s.annVisit, s.hosta)
+	if err != nil {
+		return err
+	}
+	second, err := s.translated(ctx, s.bobVisit, s.hostb)
+	if err != nil {
+		return err
+	}
+	s.tell.say("Two sessions, one address:")
+	s.tell.note(describe(s.ann, first, s.hosta), describe(s.bob, second, s.hostb))
+	s.tell.see("sessions", []client.Session{first, second})
+	return nil
+}
+
+// bothRead waits until ann and bob each got n more lines from the right host.
+func (s *story) bothRead(ctx context.Context, n int64) error {
+	ann := make(chan error, 1)
+	go func() { ann <- s.annLines.more(ctx, n) }()
+	return errors.Join(s.bobLines.more(ctx, n), <-ann)
+}
+
+// call connects somebody to a host at the lent address and reads its page.
+func (s *story) call(ctx context.Context, who, host person) (*visit, error) {
+	v, err := who.visit(ctx, netip.AddrPortFrom(s.lent(), webPort))
+	if err != nil {
+		return nil, err
+	}
+	says, from, err := v.page(ctx)
+	if err == nil {
+		err = expect("the page that "+who.name+" gets", says, greeting(host.name))
+	}
+	if err == nil {
+		err = expect("whom "+host.name+" saw", from, v.local().String())
+	}
+	if err != nil {
+		v.close()
+		return nil, err
+	}
+	s.tell.say("%s opens http://%s/ and reads: %q", who.name, s.lent(), says)
+	s.tell.note(fmt.Sprintf("%s saw the call come from %s: %s's own address.", host.name, from, who.name))
+	s.tell.see(who.name+"_reads", says)
+	return v, nil
+}
+
+// translated finds a visit in the gateway's list of sessions.
+func (s *story) translated(ctx context.Context, v *visit, host person) (client.Session, error) {
+	var found client.Session
+	what := fmt.Sprintf("the session of %s is listed", v.local())
+	err := await(ctx, what, func() (bool, string, error) {
+		sessions, err := s.gateway.sessions(ctx, client.Filter{
+			Address: v.local().Addr(), Port: v.local().Port(), Protocol: model.TCP,
+		})
+		if err != nil || len(sessions) != 1 {
+			return false, fmt.Sprintf("%d sessions", len(sessions)), err
+		}
+		found = sessions[0]
+		return true, "", nil
+	})
+	if err != nil {
+		return found, err
+	}
+	return found, errors.Join(
+		expect("its endpoint outside", found.Remote, v.local()),
+		expect("its endpoint at the gateway", found.External, v.remote()),
+		expect("its endpoint inside", found.Private, netip.AddrPortFrom(host.IP, insidePort)),
+		expect("the name that was asked for", found.Name, nameOf(host)),
+	)
+}
+
+// describe writes a session that came from outside.
+func describe(who person, session client.Session, host person) string {
+	return fmt.Sprintf("  %s %s -> %s -> %s %s", who.name, session.Remote, session.External, host.name, session.Private)
+}
+
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }

@@ -1,0 +1,118 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+var validID = regexp.MustCompile(`^demo-[0-9a-f]{8}$`)
+
+// showAround tells how to look at a demo that stays.
+func (s *story) showAround(ctx context.Context) {
+	if _, err := s.gatewayStatus(ctx); err != nil {
+		s.tell.note("", "The gateway does not run; the rest of the demo stays up.")
+	}
+	program := s.options.Executable
+	inside := func(who person) string { return "ip netns exec " + who.Name() + " " }
+	s.tell.print("\n" + s.tell.paint(bold, "Everything stays up. Look around:") + "\n")
+	s.tell.note(
+		program+" --instance "+s.id+" status",
+		program+" --instance "+s.id+" sessions",
+		program+" --instance "+s.id+" drops",
+		fmt.Sprintf("%ssh -c 'curl http://$(dig +short @%s %s)/'", inside(s.ann), s.resolver.IP, plain(nameOf(s.hosta))),
+		inside(s.hosta)+"curl http://"+s.website.IP.String()+"/",
+		"less "+filepath.Join(s.directory, "realmgate.log"),
+	)
+	s.tell.print("\n" + s.tell.paint(bold, "Remove it:") + "\n")
+	s.tell.note(program + " demo --remove " + s.id)
+	s.tell.see("id", s.id)
+	s.tell.see("remove", []string{program, "demo", "--remove", s.id})
+}
+
+func (s *story) gatewayStatus(ctx context.Context) (client.Status, error) {
+	return client.New(client.Options{Instance: s.id}).Status(ctx)
+}
+
+// Remove removes a demo that Keep left up: it stops the gateway cleanly first.
+func Remove(ctx context.Context, id string) error {
+	if os.Geteuid() != 0 {
+		return ErrNotRoot
+	}
+	if !validID.MatchString(id) {
+		return fmt.Errorf("%q is no demo: %s", id, kept())
+	}
+	if _, err := os.Stat(filepath.Join(runDirectory, id)); err != nil {
+		return fmt.Errorf("there is no demo %s: %s", id, kept())
+	}
+	failed := stopKept(ctx, id)
+	if err := lab.Remove("rg-" + id); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return errors.Join(failed, err)
+	}
+	return errors.Join(failed, removeFiles(id))
+}
+
+// stopKept stops the gateway of a demo, which is no child of this process.
+func stopKept(ctx context.Context, id string) error {
+	gateway := client.New(client.Options{Instance: id})
+	status, err := gateway.Status(ctx)
+	if errors.Is(err, client.ErrNoGateway) {
+		return nil
+	}
+	if err == nil {
+		err = syscall.Kill(status.PID, syscall.SIGTERM)
+	}
+	if err != nil {
+		return fmt.Errorf("stop the gateway of %s: %w", id, err)
+	}
+	return await(ctx, "the gateway of "+id+" ends", func() (bool, string, error) {
+		gone := errors.Is(syscall.Kill(status.PID, 0), syscall.ESRCH)
+		return gone, fmt.Sprintf("process %d is there", status.PID), nil
+	})
+}
+
+// kept says which demos there are to be removed.
+func kept() string {
+	ids, err := lab.Kept()
+	if err != nil {
+		return err.Error()
+	}
+	var demos []string
+	for _, id := range ids {
+		if id = strings.TrimPrefix(id, "rg-"); validID.MatchString(id) {
+			demos = append(demos, id)
+		}
+	}
+	if len(demos) == 0 {
+		return "none is left up"
+	}
+	return "left up: " + strings.Join(demos, ", ")
+}
+
+// sweep removes the files of demos that were killed; their labs are swept
+// already. A demo that runs, or was kept, has its gateway's network.
+func sweep() {
+	for _, directory := range append([]string{runDirectory}, pinDirectories...) {
+		entries, err := os.ReadDir(directory)
+		if err != nil {
+			continue
+		}
+		for _, entry := range entries {
+			id, _, _ := strings.Cut(entry.Name(), ".")
+			if !validID.MatchString(id) {
+				continue
+			}
+			if _, err := os.Stat("/run/netns/rg-" + id + "-gateway"); errors.Is(err, os.ErrNotExist) {
+				_ = removeFiles(id) // what stays is tried again by the next demo
+			}
+		}
+	}
+}

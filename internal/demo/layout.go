@@ -1,0 +1,140 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+const (
+	labPrefix   = "demo"
+	zone        = "foo.example."
+	webPort     = 80   // what people connect to
+	insidePort  = 8080 // where the hosts inside serve
+	websiteName = "www.website.example."
+)
+
+// layOut lays the lab, starts everybody, and shows who is where.
+func (s *story) layOut(ctx context.Context) error {
+	realm, err := lab.NewRealm(lab.Options{
+		Prefix: labPrefix, Keep: s.options.Keep, Hosts: 2, RemoteClients: 3, Servers: 1, Resolver: true,
+	})
+	if err != nil {
+		return err
+	}
+	s.realm, s.id = realm, strings.TrimPrefix(realm.ID(), "rg-")
+	sweep()
+	hosts := realm.Hosts()
+	s.hosta, s.hostb = person{"hosta", hosts[0]}, person{"hostb", hosts[1]}
+	s.ann, s.bob, s.stranger = person{"ann", realm.RemoteClients[0]}, person{"bob", realm.RemoteClients[1]}, person{"stranger", realm.RemoteClients[2]}
+	s.website, s.resolver = person{"website", realm.Servers[0]}, person{"resolver", *realm.Resolver}
+	s.directory = filepath.Join(runDirectory, s.id)
+	if err := os.MkdirAll(s.directory, 0o700); err != nil {
+		return fmt.Errorf("make the demo's folder: %w", err)
+	}
+	err = errors.Join(
+		s.castWeb(s.hosta, insidePort), s.castWeb(s.hostb, insidePort), s.castWeb(s.website, webPort),
+		s.castResolver(s.resolver, realm.Gateway.PublicAddress, websiteName, s.website.IP),
+	)
+	if err != nil {
+		return err
+	}
+	s.tell.note(s.picture()...)
+	s.tell.note("hosta and hostb have private addresses: nobody outside can call those.",
+		fmt.Sprintf("The gateway has one single public address to lend them: %s.", s.lent()),
+		"")
+	for _, p := range s.everybody() {
+		s.tell.see(p.name, p.IP)
+	}
+	s.tell.see("lent_address", s.lent())
+	return s.startGateway(ctx)
+}
+
+func (s *story) startGateway(ctx context.Context) error {
+	s.gateway = &daemon{
+		namespace: s.realm.Gateway, executable: s.options.Executable, instance: s.id,
+		config: filepath.Join(s.directory, "realmgate.yaml"), log: filepath.Join(s.directory, "realmgate.log"),
+		client: client.New(client.Options{Instance: s.id}),
+	}
+	if err := os.WriteFile(s.gateway.config, []byte(s.configuration()), 0o600); err != nil {
+		return fmt.Errorf("write the gateway's configuration: %w", err)
+	}
+	var err error
+	if s.before, err = readSettings(s.realm.Gateway); err != nil {
+		return err
+	}
+	status, took, err := s.gateway.start(ctx)
+	if err != nil {
+		return err
+	}
+	if err := expect("its programs are at its two interfaces", len(status.Interfaces), 2); err != nil {
+		return err
+	}
+	s.tell.say("The gateway runs as process %[2]d. It was ready after %.2[1]f s.", took.Seconds(), status.PID)
+	s.tell.see("gateway_ready_seconds", took.Seconds())
+	s.tell.see("gateway_pid", status.PID)
+	return nil
+}
+
+// lent is the one address of the pool.
+func (s *story) lent() netip.Addr { return s.realm.Gateway.Pool.Addr().Next() }
+
+// everybody lists those whom the story names.
+func (s *story) everybody() []person {
+	return []person{s.hosta, s.hostb, s.ann, s.bob, s.stranger, s.resolver, s.website}
+}
+
+// nameOf is the name that people outside use for a host's web server.
+func nameOf(host person) string { return "www." + host.name + "." + zone }
+
+// configuration is a pool of one address, which is free for the next as soon as
+// it was used once.
+func (s *story) configuration() string {
+	g := s.realm.Gateway
+	text := fmt.Sprintf(`interfaces: {public: [%s], private: [%s]}
+realm: {zones: [%s], nameserver: ns.%[3]s}
+dns: {public: "%s:53", private: "%s:53", upstream: ["%s:53"]}
+pool: {addresses: [%s], again: 0s}
+outbound: {addresses: [%s]}
+capacity: 10000
+hosts:
+`, g.Public[0], g.Private[0], zone, g.PublicAddress, g.PrivateAddress, s.resolver.IP, s.lent(), g.Outbound)
+	for _, host := range []person{s.hosta, s.hostb} {
+		text += fmt.Sprintf(`  - name: %s.%s
+    address: %s
+    services:
+      - {name: %s, protocol: tcp, port: %d, to: %d}
+`, host.name, zone, host.IP, nameOf(host), webPort, insidePort)
+	}
+	return text
+}
+
+// picture draws the lab in 72 columns.
+func (s *story) picture() []string {
+	g := s.realm.Gateway
+	row := func(inside, gateway string, outside person) string {
+		return fmt.Sprintf("%-19s%-25s+- %-8s %s", inside, gateway, outside.name, outside.IP)
+	}
+	host := func(p person) string { return fmt.Sprintf("%-5s %-10s -+", p.name, p.IP) }
+	return []string{
+		"",
+		fmt.Sprintf("%-19s%-25s   %s", "INSIDE", "       GATEWAY", "OUTSIDE"),
+		"",
+		row(host(s.hosta), "", s.ann),
+		row("                  +", fmt.Sprintf("- %-8s | %-10s -", g.PrivateAddress, g.PublicAddress), s.bob),
+		row(host(s.hostb), "", s.stranger),
+		row("", fmt.Sprintf("  lends    %s", s.lent()), s.resolver),
+		row("", fmt.Sprintf("  sends as %s", g.Outbound), s.website),
+		"",
+	}
+}
+
+// plain writes a name as people do, without its final dot.
+func plain(name string) string { return strings.TrimSuffix(name, ".") }

@@ -1,0 +1,139 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Step 4: from inside to outside.
+func (s *story) reachOut(ctx context.Context) error {
+	gateway := s.realm.Gateway
+	got, err := s.hosta.ask(ctx, gateway.PrivateAddress, websiteName)
+	if err != nil {
+		return err
+	}
+	if err := expect("the address of "+websiteName, got.address, s.website.IP); err != nil {
+		return err
+	}
+	status, err := s.gateway.client.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if err := expect("names that the gateway had to ask others for", status.DNS.Forwarded, 1); err != nil {
+		return err
+	}
+	s.tell.say("hosta asks the gateway for %s.", plain(websiteName))
+	s.tell.say("The gateway asks the resolver outside, and answers %s.", got.address)
+	v, err := s.hosta.visit(ctx, netip.AddrPortFrom(got.address, webPort))
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	says, from, err := v.page(ctx)
+	if err != nil {
+		return err
+	}
+	if err := expect("the page that hosta gets", says, greeting(s.website.name)); err != nil {
+		return err
+	}
+	s.tell.say("hosta, %s, opens it and reads: %q", v.local(), says)
+	// The outbound address is nobody else's, so every port is free: it is kept.
+	want := netip.AddrPortFrom(gateway.Outbound, v.local().Port()).String()
+	if err := expect("whom the website saw", from, want); err != nil {
+		return err
+	}
+	s.tell.say("The website saw %s, and never %s.", from, s.hosta.IP)
+	s.tell.note("The gateway put its own address in place of the private one.",
+		fmt.Sprintf("What follows the colon, the port, is still hosta's: %d.", v.local().Port()))
+	s.tell.see("private", v.local())
+	s.tell.see("website_saw", from)
+	return nil
+}
+
+// strangerWaits is how long the stranger waits. His system sends a second packet
+// after a second: the first may come before the gateway shows what it drops.
+const strangerWaits = 1200 * time.Millisecond
+
+const dropReason = model.Reason("drop_no_reservation")
+
+// Step 5: an address that was lent to others is of no use to a stranger.
+func (s *story) refuseStranger(ctx context.Context) error {
+	s.tell.note(fmt.Sprintf("The stranger has seen %s in use.", s.lent()),
+		"He calls it without asking for a name.", "")
+	watch, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var drop client.Drop
+	listening, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- s.gateway.client.Drops(watch, client.Filter{Address: s.stranger.IP}, func() { close(listening) },
+			func(d client.Drop) bool {
+				drop = d
+				return false
+			})
+	}()
+	select {
+	case <-listening:
+	case err := <-ended:
+		return fmt.Errorf("watch the drops: %w", err)
+	}
+	if err := s.knock(ctx); err != nil {
+		return err
+	}
+	err := <-ended
+	if errors.Is(err, context.DeadlineExceeded) {
+		return mismatch{"the drop that the gateway shows", string(dropReason), "none"}
+	}
+	if err != nil {
+		return fmt.Errorf("watch the drops: %w", err)
+	}
+	return s.explainDrop(ctx, drop)
+}
+
+// knock tries to connect, which must get no answer at all.
+func (s *story) knock(ctx context.Context) error {
+	wait, cancel := context.WithTimeout(ctx, strangerWaits)
+	defer cancel()
+	target := netip.AddrPortFrom(s.lent(), webPort)
+	began := time.Now()
+	connection, err := s.stranger.DialContext(wait, "tcp", target.String())
+	took := time.Since(began)
+	if err == nil {
+		_ = connection.Close() // he should not have it
+		return mismatch{"what the stranger gets from " + target.String(), "no answer", "a connection"}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return mismatch{"what the stranger gets from " + target.String(), "no answer", err.Error()}
+	}
+	s.tell.say("He gets no answer from %s. After %.1f s he gives up.", target, took.Seconds())
+	return nil
+}
+
+func (s *story) explainDrop(ctx context.Context, drop client.Drop) error {
+	err := errors.Join(
+		expect("why the stranger's packet was dropped", drop.Reason, dropReason),
+		expect("where it came from", drop.Tuple.Source.Addr(), s.stranger.IP),
+		expect("where it went", drop.Tuple.Destination, netip.AddrPortFrom(s.lent(), webPort)),
+	)
+	if err != nil {
+		return err
+	}
+	s.tell.say("The gateway says why: %s", drop.Reason)
+	s.tell.note("  "+drop.Tuple.String(), "In words: no host was asked for, so none can be meant.")
+	if err := s.bothRead(ctx, 2); err != nil {
+		return err
+	}
+	s.tell.say("ann and bob, at that same address and port, read on.")
+	s.tell.see("reason", drop.Reason)
+	s.tell.see("tuple", drop.Tuple)
+	return nil
+}

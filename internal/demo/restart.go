@@ -1,0 +1,158 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/client"
+)
+
+// How far the download is when the gateway is killed, and how far it goes on
+// before the next one is started.
+const (
+	beforeKill  = downloadSize / 5
+	withNobody  = downloadSize / 5
+	sessionsNow = 3 // ann's, bob's, and the download
+)
+
+// Step 6: packets flow without the process that arranged it.
+func (s *story) surviveKill(ctx context.Context) error {
+	s.tell.note("Programs inside the kernel move the packets.",
+		"They do not need the process that put them there.", "")
+	v, d, err := s.beginDownload(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	if err := s.kill(ctx, d); err != nil {
+		return err
+	}
+	if err := s.revive(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-d.finished:
+	default:
+		s.tell.say("The download has gone on all the while: %s so far.", size(d.octets.Load()))
+	}
+	if err := s.completeDownload(ctx, d); err != nil {
+		return err
+	}
+	if err := s.bothRead(ctx, 2); err != nil {
+		return err
+	}
+	s.tell.say("ann and bob are connected still: %d and %d lines read.", s.annLines.lines.Load(), s.bobLines.lines.Load())
+	return s.lendAfterwards(ctx)
+}
+
+func (s *story) beginDownload(ctx context.Context) (*visit, *download, error) {
+	if _, err := s.bob.ask(ctx, s.resolver.IP, nameOf(s.hosta)); err != nil {
+		return nil, nil, err
+	}
+	v, err := s.bob.visit(ctx, netip.AddrPortFrom(s.lent(), webPort))
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := v.download(ctx)
+	if err == nil {
+		err = d.more(ctx, beforeKill)
+	}
+	if err != nil {
+		v.close()
+		return nil, nil, err
+	}
+	s.tell.say("bob downloads a file from hosta: %s of %s so far.", size(d.octets.Load()), size(downloadSize))
+	return v, d, nil
+}
+
+func (s *story) kill(ctx context.Context, d *download) error {
+	pid := s.gateway.command.Process.Pid
+	if err := s.gateway.signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	if err := s.nobodyAnswers(ctx); err != nil {
+		return err
+	}
+	at := d.octets.Load()
+	s.tell.say("Process %d is killed (kill -9). No gateway process runs now.", pid)
+	if err := d.more(ctx, withNobody); err != nil {
+		return err
+	}
+	without := d.octets.Load() - at
+	if err := s.nobodyAnswers(ctx); err != nil {
+		return err
+	}
+	s.tell.say("Still no process, and %s more have arrived.", size(without))
+	s.tell.see("killed_pid", pid)
+	s.tell.see("octets_without_process", without)
+	return nil
+}
+
+func (s *story) nobodyAnswers(ctx context.Context) error {
+	if _, err := s.gateway.client.Status(ctx); !errors.Is(err, client.ErrNoGateway) {
+		return mismatch{"the control socket after the kill", client.ErrNoGateway.Error(), fmt.Sprint(err)}
+	}
+	return nil
+}
+
+func (s *story) revive(ctx context.Context) error {
+	status, took, err := s.gateway.start(ctx)
+	if err != nil {
+		return err
+	}
+	if err := expect("the new process took over what the old one left", status.Adopted, true); err != nil {
+		return err
+	}
+	if status.Sessions.Used < sessionsNow {
+		return mismatch{"how many sessions it took over", fmt.Sprintf("at least %d", sessionsNow), fmt.Sprint(status.Sessions.Used)}
+	}
+	s.tell.say("A new process, %d, is started. It is ready after %.2f s.", status.PID, took.Seconds())
+	s.tell.say("It has taken over %d sessions.", status.Sessions.Used)
+	s.tell.see("adopted_sessions", status.Sessions.Used)
+	s.tell.see("new_pid", status.PID)
+	s.tell.see("ready_seconds", took.Seconds())
+	return nil
+}
+
+func (s *story) completeDownload(ctx context.Context, d *download) error {
+	limit := time.NewTimer(3 * patience)
+	defer limit.Stop()
+	select {
+	case <-d.finished:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-limit.C:
+		return mismatch{"the download", "complete", size(d.octets.Load()) + " after " + (3 * patience).String()}
+	}
+	if d.err != nil {
+		return fmt.Errorf("the download broke off after %s: %w", size(d.octets.Load()), d.err)
+	}
+	err := errors.Join(
+		expect("octets of the download", d.octets.Load(), downloadSize),
+		expect("checksum of the download", d.checksum(), d.promised),
+	)
+	if err != nil {
+		return err
+	}
+	s.tell.say("The download is complete: %s, every byte as it was sent.", size(d.octets.Load()))
+	s.tell.note("  SHA-256 on both sides: " + d.checksum()[:16] + "...")
+	s.tell.see("octets", d.octets.Load())
+	s.tell.see("sha256", d.checksum())
+	return nil
+}
+
+// lendAfterwards shows that the new process does what the old one did.
+func (s *story) lendAfterwards(ctx context.Context) error {
+	got, err := s.ann.ask(ctx, s.resolver.IP, nameOf(s.hostb))
+	if err != nil {
+		return err
+	}
+	s.tell.say("ann asks the new process for %s: %s.", plain(nameOf(s.hostb)), got.address)
+	v, err := s.call(ctx, s.ann, s.hostb)
+	v.close()
+	return err
+}

@@ -1,0 +1,164 @@
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// at once runs f on several threads in the gateway's namespace, each with its
+// number.
+func (g *gateway) atOnce(threads int, f func(thread int) error) {
+	g.t.Helper()
+	var begin, end sync.WaitGroup
+	begin.Add(1)
+	errs := make([]error, threads)
+	for thread := range threads {
+		end.Add(1)
+		go func() {
+			defer end.Done()
+			errs[thread] = g.namespace.Do(func() error {
+				begin.Wait()
+				return f(thread)
+			})
+		}()
+	}
+	begin.Done()
+	end.Wait()
+	for _, err := range errs {
+		check(g.t, err)
+	}
+}
+
+// untilForwarded sends a frame from inside again while it is dropped, as a sender
+// would: an interrupted CPU may hold a lock for long (drop_busy).
+func (g *gateway) untilForwarded(frame []byte) ([]byte, error) {
+	for range 100 {
+		action, out, err := g.data.Inject(false, g.private, frame)
+		if err != nil || action == datapath.Redirect {
+			return out, err
+		}
+	}
+	return nil, errors.New("dropped 100 times")
+}
+
+// Of packets that would open the same session at once, one does.
+func TestConcurrentFirstPackets(t *testing.T) {
+	const threads, flows = 4, 500
+	g := newGateway(t)
+	outs := [threads][flows]netip.AddrPort{}
+	g.atOnce(threads, func(thread int) error {
+		for n := range flows {
+			// All from one inside port: every mapping but one is a conflict.
+			frame, err := g.untilForwarded(inside(udp(endpoint(host(n), 40000), server)).Bytes())
+			if err != nil {
+				return err
+			}
+			p, err := packets.Parse(frame)
+			if err != nil {
+				return err
+			}
+			outs[thread][n] = p.Tuple().Source
+		}
+		return nil
+	})
+	owner := map[netip.AddrPort]int{}
+	for n := range flows {
+		for thread := range threads {
+			if outs[thread][n] != outs[0][n] {
+				t.Fatalf("host %d: %s and %s", n, outs[0][n], outs[thread][n])
+			}
+		}
+		if other, taken := owner[outs[0][n]]; taken {
+			t.Fatalf("hosts %d and %d share %s", n, other, outs[0][n])
+		}
+		owner[outs[0][n]] = n
+	}
+	g.count(flows)
+	usage := must(g.data.Usage())(t)
+	same(g, "sessions", usage.Sessions, flows)
+	same(g, "mappings", usage.Mappings, flows)
+}
+
+// Of many clients at once, as many as there are claims get in.
+func TestConcurrentClaims(t *testing.T) {
+	const threads, each, granted = 4, 100, 7
+	g := newGateway(t)
+	r := g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Claims = granted })
+	in := [threads]int{}
+	g.atOnce(threads, func(thread int) error {
+		for n := range each {
+			from := endpoint(netip.AddrFrom4([4]byte{192, 0, byte(thread), byte(1 + n)}), 50000)
+			action, _, err := g.data.Inject(true, g.public, outside(syn(from)).Bytes())
+			if err != nil {
+				return err
+			}
+			if action != datapath.Drop {
+				in[thread]++
+			}
+		}
+		return nil
+	})
+	same(g, "clients that got in", in[0]+in[1]+in[2]+in[3], granted)
+	g.count(granted)
+	same(g, "what became of the claims", must(g.data.Withdraw(r.ID))(t).Used, granted)
+}
+
+// Withdrawing races with the claim: either it comes first, or it hears of it.
+func TestWithdrawRacesWithClaim(t *testing.T) {
+	g := newGateway(t)
+	for n := range 200 {
+		public := endpoint(pool1, uint16(1000+n))
+		r := g.lend(pool1, public.Port(), service, nil)
+		from := endpoint(remote, uint16(1000+n))
+		var claimed bool
+		var withdrawn datapath.Withdrawn
+		g.atOnce(2, func(thread int) error {
+			if thread == 0 {
+				action, _, err := g.data.Inject(true, g.public, outside(tcp(from, public, packets.SYN)).Bytes())
+				claimed = action == datapath.Redirect
+				return err
+			}
+			var err error
+			withdrawn, err = g.data.Withdraw(r.ID)
+			return err
+		})
+		if claimed != (withdrawn.Used == 1) {
+			t.Fatalf("claimed: %v, but %+v", claimed, withdrawn)
+		}
+	}
+}
+
+// Sessions that end and begin at once leave nothing behind.
+func TestConcurrentSweep(t *testing.T) {
+	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.PortQuarantine = 0 }))
+	g.settings.UDP = 0
+	g.in(func() error { _, err := g.data.SetPolicy(g.settings, g.services); return err })
+	g.atOnce(3, func(thread int) error {
+		for n := range 2000 {
+			if thread == 0 {
+				if _, err := g.data.Sweep(nil); err != nil {
+					return err
+				}
+				if n == 100 {
+					return nil
+				}
+				continue
+			}
+			frame := inside(udp(endpoint(host(n%100), 40000), endpoint(remote, uint16(1+n%7)))).Bytes()
+			if _, _, err := g.data.Inject(false, g.private, frame); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	g.idle(5 * tick)
+	g.idle(10 * tick)
+	usage := must(g.data.Usage())(t)
+	same(g, "what is left", fmt.Sprint(usage.Sessions, usage.Mappings), "0 0")
+}

@@ -1,0 +1,185 @@
+package datapath
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// Endpoints that most tests talk about.
+var (
+	inA     = endpoint(hostA, 40000)
+	inB     = endpoint(hostB, 40001)
+	server  = endpoint(remote, 53)
+	server2 = endpoint(remote2, 53)
+	never   = netip.MustParseAddr("203.0.113.99") // nobody inside talks to it
+)
+
+var realm = netip.MustParsePrefix("10.0.0.0/16")
+
+func udp(from, to netip.AddrPort) packets.Packet { return packets.NewUDP(from, to, "some data") }
+
+func tcp(from, to netip.AddrPort, flags packets.Flags) packets.Packet {
+	return packets.NewTCP(from, to, flags, "")
+}
+
+// addressed puts the link addresses in that the packet would have on the
+// gateway's link on the side of its source.
+func addressed(p packets.Packet) packets.Packet {
+	switch {
+	case p.IPv4.Source == hostB:
+		return p.Between(packets.OtherHostMAC, packets.GatewayPrivateMAC)
+	case realm.Contains(p.IPv4.Source):
+		return inside(p)
+	}
+	return outside(p)
+}
+
+// put sends a packet from the side of its source.
+func (g *gateway) put(p packets.Packet) result {
+	g.t.Helper()
+	return g.send(!realm.Contains(p.IPv4.Source), addressed(p).Bytes())
+}
+
+// leaves wants the packet forwarded to the router, or, where its destination is
+// inside, to the host, as want with one hop less.
+func (g *gateway) leaves(r result, want packets.Packet) {
+	g.t.Helper()
+	if r.action != datapath.Redirect || r.reason != "forwarded" {
+		g.t.Fatalf("%v, %s, want %s forwarded", r.action, r.reason, want)
+	}
+	to := packets.RouterMAC
+	switch want.IPv4.Destination {
+	case hostA:
+		to = packets.HostMAC
+	case hostB:
+		to = packets.OtherHostMAC
+	}
+	want = want.Change(func(p *packets.Packet) { p.IPv4.TTL-- }).Between(r.packet.Ethernet.Source, to)
+	if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
+		g.t.Fatalf("%s came out otherwise:\n%s", want, diff)
+	}
+}
+
+// forwarded wants the packet forwarded, however translated.
+func (g *gateway) forwarded(r result) packets.Packet {
+	g.t.Helper()
+	if r.action != datapath.Redirect || r.reason != "forwarded" {
+		g.t.Fatalf("%v, %s, want it forwarded", r.action, r.reason)
+	}
+	return r.packet
+}
+
+// dropped wants the packet dropped for the reason, and its sender told nothing.
+func (g *gateway) dropped(r result, reason model.Reason) {
+	g.t.Helper()
+	if r.action != datapath.Drop || r.reason != reason {
+		g.t.Fatalf("%v, %s, want %s", r.action, r.reason, reason)
+	}
+}
+
+// passed wants the packet left to the kernel as it was.
+func (g *gateway) passed(r result, reason model.Reason, frame []byte) {
+	g.t.Helper()
+	if r.action != datapath.Pass || r.reason != reason {
+		g.t.Fatalf("%v, %s, want %s", r.action, r.reason, reason)
+	}
+	if diff := packets.Diff(frame, r.frame); diff != "" {
+		g.t.Fatalf("changed on its way to the kernel:\n%s", diff)
+	}
+}
+
+// refused wants the packet dropped for the reason and its sender told why by an
+// ICMP error from the address.
+func (g *gateway) refused(r result, p packets.Packet, reason model.Reason, from netip.Addr, icmpType, code uint8, rest uint32) {
+	g.t.Helper()
+	if r.action != datapath.Redirect || r.reason != reason {
+		g.t.Fatalf("%v, %s, want %s and an ICMP error", r.action, r.reason, reason)
+	}
+	want := packets.NewICMPError(from, p.IPv4.Source, icmpType, code, rest, p, 8).
+		Between(r.packet.Ethernet.Source, addressed(p).Ethernet.Source)
+	want.IPv4.TOS = 0xc0
+	if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
+		g.t.Fatalf("the error is not as wanted:\n%s", diff)
+	}
+}
+
+// mapped sends a packet from inside and returns its outside endpoint.
+func (g *gateway) mapped(p packets.Packet) netip.AddrPort {
+	g.t.Helper()
+	return g.forwarded(g.put(p)).Tuple().Source
+}
+
+// lend offers an address of the pool to the host. change may be nil.
+func (g *gateway) lend(address netip.Addr, port uint16, host netip.AddrPort, change func(*datapath.Reservation)) datapath.Reservation {
+	g.t.Helper()
+	r := datapath.Reservation{ID: g.ids<<32 | g.ids%512, Address: address, Protocol: model.TCP, Port: port, Host: host.Addr(),
+		HostPort: host.Port(), Expires: datapath.Now().Add(time.Minute), Claims: 1}
+	if port == 0 {
+		r.Protocol = model.AnyProtocol
+	}
+	g.ids++
+	if change != nil {
+		change(&r)
+	}
+	check(g.t, g.data.Offer(r))
+	return r
+}
+
+// established opens a session from the pool by a full handshake.
+func (g *gateway) established(client, public, host netip.AddrPort) {
+	g.t.Helper()
+	g.leaves(g.put(tcp(client, public, packets.SYN)), tcp(client, host, packets.SYN))
+	g.leaves(g.put(tcp(host, client, packets.SYN|packets.ACK)), tcp(public, client, packets.SYN|packets.ACK))
+	g.leaves(g.put(tcp(client, public, packets.ACK)), tcp(client, host, packets.ACK))
+}
+
+// connected opens a session from inside by a full handshake and returns its
+// outside endpoint.
+func (g *gateway) connected(host, to netip.AddrPort) netip.AddrPort {
+	g.t.Helper()
+	out := g.mapped(tcp(host, to, packets.SYN))
+	g.leaves(g.put(tcp(to, out, packets.SYN|packets.ACK)), tcp(to, host, packets.SYN|packets.ACK))
+	g.leaves(g.put(tcp(host, to, packets.ACK)), tcp(out, to, packets.ACK))
+	return out
+}
+
+// idle lets time pass without a packet, and ages the tables.
+func (g *gateway) idle(d time.Duration) {
+	g.t.Helper()
+	check(g.t, g.data.Age(d))
+	g.sweep()
+}
+
+// state returns the only session's state.
+func (g *gateway) state() string {
+	g.t.Helper()
+	list := g.sessions()
+	if len(list) != 1 {
+		g.t.Fatalf("%d sessions, want 1: %v", len(list), list)
+	}
+	return list[0].State
+}
+
+// count wants so many sessions.
+func (g *gateway) count(want int) {
+	g.t.Helper()
+	if list := g.sessions(); len(list) != want {
+		g.t.Fatalf("%d sessions, want %d: %v", len(list), want, list)
+	}
+}
+
+// host is the n-th of many hosts inside.
+func host(n int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(1 + n/250), byte(1 + n%250)}) }
+
+// same wants two values equal.
+func same[T comparable](g *gateway, what string, got, want T) {
+	g.t.Helper()
+	if got != want {
+		g.t.Fatalf("%s: %s, want %s", what, fmt.Sprint(got), fmt.Sprint(want))
+	}
+}

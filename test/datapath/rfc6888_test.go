@@ -1,0 +1,158 @@
+package datapath
+
+import (
+	"encoding/json"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+func TestRFC6888_REQ2_PairedByDefault(t *testing.T) {
+	g := newGateway(t, outboundAddresses(outbound, pool1.Next().Next()))
+	for n := range 16 {
+		address := g.mapped(udp(endpoint(host(n), 5000), server)).Addr()
+		same(g, "address for TCP", g.mapped(tcp(endpoint(host(n), 5001), web, packets.SYN)).Addr(), address)
+		same(g, "address for ICMP", g.mapped(echo(host(n), remote, 5002)).Addr(), address)
+	}
+}
+
+func TestRFC6888_REQ3_ScatteredAddresses(t *testing.T) {
+	scattered := []netip.Addr{outbound, netip.MustParseAddr("192.0.2.77"), netip.MustParseAddr("100.64.3.3"), netip.MustParseAddr("198.51.100.255")}
+	g := newGateway(t, outboundAddresses(scattered...))
+	used := map[netip.Addr]bool{}
+	for n := range 64 {
+		from := endpoint(host(n), 5000)
+		out := g.mapped(udp(from, server))
+		used[out.Addr()] = true
+		// There is no neighbour for these hosts: the kernel asks for them.
+		if r := g.put(udp(server, out)); r.reason != "forwarded_no_neighbour" || r.packet.IPv4.Destination != from.Addr() {
+			t.Fatalf("answer to %s: %s to %s", from, r.reason, r.packet.IPv4.Destination)
+		}
+	}
+	for _, a := range scattered {
+		if !used[a] {
+			t.Errorf("%s is not used", a)
+		}
+	}
+}
+
+func TestRFC6888_REQ8_PortQuarantine(t *testing.T) {
+	g := newGateway(t)
+	b := endpoint(hostB, inA.Port())
+	for _, make := range []func(netip.AddrPort) packets.Packet{
+		func(from netip.AddrPort) packets.Packet { return udp(from, server) },
+		func(from netip.AddrPort) packets.Packet { return echo(from.Addr(), remote, from.Port()) },
+	} {
+		out := g.mapped(make(inA))
+		g.idle(301 * time.Second)
+		g.count(0)
+		g.dropped(g.put(answer(make(out))), "drop_no_mapping")
+		if other := g.mapped(make(b)); other == out {
+			t.Fatal("another host got the port at once")
+		}
+		same(g, "the same endpoint's port", g.mapped(make(inA)), out)
+		g.idle(301 * time.Second) // both rest now
+		g.idle(119 * time.Second)
+		if other := g.mapped(make(b)); other == out {
+			t.Fatal("another host got the port before 120 s")
+		}
+		g.idle(301 * time.Second)
+		g.idle(121 * time.Second)
+		same(g, "another host's port after it", g.mapped(make(b)), out)
+	}
+}
+
+func TestRFC6888_REQ8a_TCPAtOnce(t *testing.T) {
+	g := newGateway(t)
+	out := g.mapped(tcp(inA, web, packets.SYN))
+	g.idle(241 * time.Second)
+	g.count(0)
+	same(g, "another host's port", g.mapped(tcp(endpoint(hostB, inA.Port()), web, packets.SYN)), out)
+}
+
+func TestRFC6888_REQ10_Manageable(t *testing.T) {
+	g := newGateway(t)
+	out := g.mapped(udp(inA, server))
+	var listed struct{ Protocol, Private, External, Remote, State string }
+	check(t, json.Unmarshal(must(json.Marshal(g.sessions()[0]))(t), &listed))
+	same(g, "session", listed, struct{ Protocol, Private, External, Remote, State string }{"udp", inA.String(), out.String(), server.String(), "open"})
+	usage := must(g.data.Usage())(t)
+	same(g, "sessions", usage.Sessions, 1)
+	same(g, "mappings", usage.Mappings, 1)
+	same(g, "capacity", usage.Capacity, 4096)
+	same(g, "packets forwarded", g.counters()["forwarded"], 1)
+}
+
+// exhausted returns a gateway whose every session is taken, by inA among
+// others, and a packet that would need one more.
+func exhausted(t *testing.T) (*gateway, packets.Packet) {
+	t.Helper()
+	g := newGateway(t, capacity(datapath.MinCapacity))
+	g.mapped(udp(inA, server))
+	for port := range uint16(datapath.MinCapacity - 1) {
+		g.mapped(udp(endpoint(hostB, 1024+port), server))
+	}
+	return g, udp(endpoint(hostB, 60000), server)
+}
+
+func TestRFC6888_REQ11_Exhausted(t *testing.T) {
+	g, p := exhausted(t)
+	r := g.put(p)
+	g.refused(r, p, "drop_session_table_full", privateAddress, packets.DestinationUnreachable, 1, 0)
+	g.idle(301 * time.Second)
+	g.idle(2 * time.Second) // the records have rested
+	g.leaves(g.put(p), udp(endpoint(outbound, 60000), server))
+}
+
+func TestRFC6888_REQ11a_Dropped(t *testing.T) {
+	g, p := exhausted(t)
+	before := g.counters()
+	for range 3 {
+		g.put(p)
+	}
+	after := g.counters()
+	same(g, "drops", after["drop_session_table_full"]-before["drop_session_table_full"], 3)
+	same(g, "forwarded", after["forwarded"], before["forwarded"])
+	g.lend(pool1, 80, endpoint(hostA, 8080), nil)
+	g.dropped(g.put(tcp(endpoint(remote, 50000), endpoint(pool1, 80), packets.SYN)), "drop_session_table_full")
+	same(g, "mappings left behind", must(g.data.Usage())(t).Sessions, datapath.MinCapacity)
+}
+
+func TestRFC6888_REQ11b_HostUnreachable(t *testing.T) {
+	g := newGateway(t)
+	for n := range 1023 { // every port below 1024
+		g.mapped(udp(endpoint(host(n), 500), server))
+	}
+	p := udp(endpoint(hostA, 500), server)
+	g.refused(g.put(p), p, "drop_no_port", privateAddress, packets.DestinationUnreachable, 1, 0)
+	g.mapped(udp(inA, server)) // the other class has ports
+}
+
+func TestRFC6888_REQ11c_Noticed(t *testing.T) {
+	g, p := exhausted(t)
+	g.data.WatchDrops(true)
+	drops := must(g.data.Drops())(t)
+	defer drops.Close()
+	g.put(p)
+	drop := must(drops.Next())(t)
+	same(g, "reason", drop.Reason, "drop_session_table_full")
+	same(g, "tuple", drop.Tuple, p.Tuple())
+	same(g, "side", drop.Side, "private")
+	usage := must(g.data.Usage())(t)
+	same(g, "sessions in use", usage.Sessions, usage.Capacity)
+}
+
+func TestRFC6888_REQ11d_NothingEvicted(t *testing.T) {
+	g, p := exhausted(t)
+	for range 100 {
+		g.put(p)
+	}
+	g.count(datapath.MinCapacity)
+	g.leaves(g.put(udp(server, endpoint(outbound, inA.Port()))), udp(server, inA))
+	for port := range uint16(datapath.MinCapacity - 1) {
+		g.leaves(g.put(udp(endpoint(hostB, 1024+port), server)), udp(endpoint(outbound, 1024+port), server))
+	}
+}
