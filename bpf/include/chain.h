@@ -7,20 +7,15 @@
 
 #include "maps.h"
 
-static __always_inline bool service_is_open(__u32 host, __u16 port, __u8 protocol)
+__noinline enum reason chain_judge(__u32 private_address, __u16 private_port, __u8 protocol, __u8 origin, __u8 flags)
 {
-	struct service service = {.host = host, .port = port, .protocol = protocol};
+	struct service service = {.host = private_address};
 
-	if (bpf_map_lookup_elem(&service_table, &service))
-		return true;
-	service.port = 0;
-	service.protocol = 0;
-	return bpf_map_lookup_elem(&service_table, &service) != 0;
-}
-
-__noinline enum reason chain_judge(__u32 private_address, __u16 private_port, __u8 protocol, __u8 origin)
-{
-	if (origin == ORIGIN_POOL && !service_is_open(private_address, private_port, protocol))
-		return REASON_DROP_SERVICE_CLOSED;
-	return REASON_NONE;
+	if (origin != ORIGIN_POOL)
+		return REASON_NONE;
+	if (!(flags & SESSION_WHOLE_HOST)) {
+		service.port = private_port;
+		service.protocol = protocol;
+	}
+	return bpf_map_lookup_elem(&service_table, &service) ? REASON_NONE : REASON_DROP_SERVICE_CLOSED;
 }

@@ -129,7 +129,8 @@ __noinline enum reason session_judge(struct session *session, __u32 generation)
 		return REASON_DROP_INTERNAL;
 	if (session->generation == generation)
 		return REASON_NONE;
-	reason = chain_judge(session->private_address, session->private_port, session->protocol, session->origin);
+	reason = chain_judge(session->private_address, session->private_port, session->protocol, session->origin,
+			     session->flags);
 	if (reason == REASON_NONE)
 		session->generation = generation;
 	return reason;

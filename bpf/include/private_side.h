@@ -110,7 +110,7 @@ __noinline enum reason private_open(struct xdp_md *ctx, const struct packet *pac
 		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
-	reason = chain_judge(packet->tuple.source, packet->tuple.source_port, packet->tuple.protocol, ORIGIN_INSIDE);
+	reason = chain_judge(packet->tuple.source, packet->tuple.source_port, packet->tuple.protocol, ORIGIN_INSIDE, 0);
 	if (reason != REASON_NONE)
 		return reason;
 	stripe = lock_stripe(endpoint_hash(packet->tuple.source, packet->tuple.source_port, packet->tuple.protocol));

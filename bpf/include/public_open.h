@@ -176,12 +176,12 @@ __noinline enum reason claim_open(const struct packet *packet, const struct cont
 	flow.external_port = packet->tuple.destination_port;
 	flow.protocol = packet->tuple.protocol;
 	flow.origin = ORIGIN_POOL;
-	flow.flags = packet->hairpin ? SESSION_HAIRPIN : 0;
+	flow.flags = (packet->hairpin ? SESSION_HAIRPIN : 0) | (reservation->port ? 0 : SESSION_WHOLE_HOST);
 	flow.generation = control->generation;
 	flow.name = reservation->name;
 	flow.mapping = slot;
 	flow.reservation = use;
-	reason = chain_judge(flow.private_address, flow.private_port, flow.protocol, ORIGIN_POOL);
+	reason = chain_judge(flow.private_address, flow.private_port, flow.protocol, ORIGIN_POOL, flow.flags);
 	if (reason != REASON_NONE)
 		return reason;
 	stripe = lock_stripe(endpoint_hash(flow.private_address, flow.private_port, flow.protocol));

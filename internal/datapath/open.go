@@ -54,7 +54,7 @@ func Open(options Options) (*Datapath, error) {
 		return nil, err
 	}
 	if options.Instance != "" {
-		if d.directory, err = pinDirectory(options.Instance); err != nil {
+		if d.directory, err = PinDirectory(options.Instance); err != nil {
 			return nil, err
 		}
 		if err := d.prepareAdoption(); err != nil {
@@ -95,8 +95,10 @@ func (d *Datapath) prepareAdoption() error {
 		err = errors.New("network namespace, capacity, outbound addresses or table layout differ")
 	}
 	d.options.Logger.Warn("discarding the data plane that an earlier daemon left", "why", err)
-	if err := d.restoreHost(); err != nil {
-		d.options.Logger.Warn("putting back settings of the host", "error", err)
+	if old.Namespace == d.layout.Namespace { // settings of another are out of reach
+		if err := d.restoreHost(); err != nil {
+			d.options.Logger.Warn("putting back settings of the host", "error", err)
+		}
 	}
 	if err := unpin(d.directory); err != nil {
 		return err

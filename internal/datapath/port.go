@@ -67,12 +67,11 @@ func sideName(side bpfSide) string {
 func (d *Datapath) Attach() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	for side, names := range map[bpfSide][]string{
-		bpfSideSIDE_PUBLIC: d.options.Public, bpfSideSIDE_PRIVATE: d.options.Private,
-	} {
-		for _, name := range names {
-			d.ports = append(d.ports, &port{name: name, side: side})
-		}
+	for _, name := range d.options.Public {
+		d.ports = append(d.ports, &port{name: name, side: bpfSideSIDE_PUBLIC})
+	}
+	for _, name := range d.options.Private {
+		d.ports = append(d.ports, &port{name: name, side: bpfSideSIDE_PRIVATE})
 	}
 	d.discardLinks()
 	for _, p := range d.ports {
@@ -111,13 +110,24 @@ func (d *Datapath) attach(p *port) error {
 	}
 	p.takes = takes
 	if d.adoptLink(p) {
-		return d.prepareHost(p.name, p.ifindex)
+		if err := d.prepareHost(p.name, p.ifindex); err != nil {
+			return err
+		}
+		return d.fallBack(p)
 	}
-	// Our answers are redirected to the interface that the question came by.
 	modes := []Mode{Native, Generic}
 	if !takes {
 		modes = []Mode{Generic}
 	}
+	if err := d.attachFirst(p, modes); err != nil {
+		return err
+	}
+	return d.prepareHost(p.name, p.ifindex)
+}
+
+// attachFirst attaches in the first of the modes that works, and pins the link.
+func (d *Datapath) attachFirst(p *port, modes []Mode) error {
+	var err error
 	for _, mode := range modes {
 		if err = d.attachMode(p, mode); err == nil {
 			break
@@ -127,10 +137,34 @@ func (d *Datapath) attach(p *port) error {
 	if err != nil {
 		return fmt.Errorf("attach to %s (is another XDP program there?): %w", p.name, err)
 	}
+	if d.directory == "" {
+		return nil
+	}
+	if err := p.link.Pin(d.linkPath(p)); err != nil {
+		return fmt.Errorf("pin the program of %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// fallBack attaches again in generic mode where an interface that no longer
+// takes redirected frames has its program in the driver: answers to ARP go back
+// by the interface that the question came by. The kernel does not hold both
+// modes at a time; meanwhile it forwards nothing untranslated.
+func (d *Datapath) fallBack(p *port) error {
+	if p.takes || p.mode != Native || p.link == nil {
+		return nil
+	}
+	d.options.Logger.Info("attaching again in generic mode", "interface", p.name)
+	if err := writeSetting(p.name, "forwarding", 0); err != nil {
+		return err
+	}
 	if d.directory != "" {
-		if err := p.link.Pin(d.linkPath(p)); err != nil {
-			return fmt.Errorf("pin the program of %s: %w", p.name, err)
-		}
+		_ = p.link.Unpin()
+	}
+	_ = p.link.Close()
+	p.link = nil
+	if err := d.attachFirst(p, []Mode{Generic}); err != nil {
+		return err
 	}
 	return d.prepareHost(p.name, p.ifindex)
 }

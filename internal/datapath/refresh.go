@@ -58,7 +58,7 @@ func (d *Datapath) follow(p *port) error {
 		p.takes = takes
 		d.epochNext()
 	}
-	return nil
+	return d.fallBack(p)
 }
 
 // writePort writes the interface's entry. Frames that arrive in generic mode

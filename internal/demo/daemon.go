@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -88,6 +89,10 @@ func (d *daemon) stop() error {
 	if err := d.signal(syscall.SIGTERM); err != nil {
 		return err
 	}
+	var exit *exec.ExitError
+	if errors.As(d.how, &exit) && exit.ExitCode() < 0 {
+		return nil // the signal came before it listened for one, and so before it changed anything
+	}
 	return d.how
 }
 
@@ -115,28 +120,22 @@ func (d *daemon) sessions(ctx context.Context, filter client.Filter) ([]client.S
 // own files in a folder of its name beside them.
 const runDirectory = "/run/realmgate"
 
-// pinDirectories are where a gateway may pin its data plane: in the mounts of
-// this process, or of the first one, which may be out of our reach.
-var pinDirectories = []string{"/sys/fs/bpf/realmgate", "/proc/1/root/sys/fs/bpf/realmgate"}
+// pinDirectory is where a gateway pins its data plane.
+const pinDirectory = "/sys/fs/bpf/realmgate"
 
 // pins returns the folder in which an instance has pinned something, or nothing.
 func pins(instance string) string {
-	for _, directory := range pinDirectories {
-		path := filepath.Join(directory, instance)
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
+	path := filepath.Join(pinDirectory, instance)
+	if _, err := os.Stat(path); err != nil {
+		return ""
 	}
-	return ""
+	return path
 }
 
 // removeFiles removes everything of an instance that lies in a file system. Its
 // programs in the kernel go with their pins.
 func removeFiles(instance string) error {
-	var failed error
-	for pinned := pins(instance); pinned != "" && failed == nil; pinned = pins(instance) {
-		failed = os.RemoveAll(pinned)
-	}
+	failed := os.RemoveAll(filepath.Join(pinDirectory, instance))
 	for _, name := range []string{"", ".sock", ".lock"} {
 		failed = errors.Join(failed, os.RemoveAll(filepath.Join(runDirectory, instance+name)))
 	}

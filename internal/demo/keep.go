@@ -100,7 +100,7 @@ func kept() string {
 // sweep removes the files of demos that were killed; their labs are swept
 // already. A demo that runs, or was kept, has its gateway's network.
 func sweep() {
-	for _, directory := range append([]string{runDirectory}, pinDirectories...) {
+	for _, directory := range []string{runDirectory, pinDirectory} {
 		entries, err := os.ReadDir(directory)
 		if err != nil {
 			continue

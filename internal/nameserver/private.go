@@ -195,6 +195,9 @@ func (p *Private) lookup(ctx context.Context, upstream *upstream, key cacheKey, 
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if err == nil {
+			err = readable(m, question.Name)
+		}
 		found := &upstreamReply{rcode: dns.RcodeServerFailure, stored: p.now(), ttl: failureTTL}
 		if err != nil {
 			p.counters.upstreamFailed.Add(1)
@@ -210,6 +213,19 @@ func (p *Private) lookup(ctx context.Context, upstream *upstream, key cacheKey, 
 	}
 	found, _ := result.Val.(*upstreamReply)
 	return found
+}
+
+// readable reports a reply whose records the library reads but cannot write so
+// that others read them, such as an SOA without data.
+func readable(m *dns.Msg, name string) error {
+	wire, err := m.Pack()
+	if err == nil {
+		err = new(dns.Msg).Unpack(wire)
+	}
+	if err != nil {
+		return fmt.Errorf("the reply for %s is malformed: %w", name, err)
+	}
+	return nil
 }
 
 // pass writes an upstream reply for one asker.

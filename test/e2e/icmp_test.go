@@ -130,7 +130,7 @@ func TestPathMTU(t *testing.T) {
 			d := r.start(r.configuration())
 			send := func(what string, from lab.Node, to netip.Addr, port int) {
 				t.Helper()
-				page, err := curl(from, to, port, "--data-program", "@"+program)
+				page, err := curl(from, to, port, "--data-binary", "@"+program)
 				if err != nil {
 					t.Errorf("%s: %q, %v", what, page, err)
 				}
