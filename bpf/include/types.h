@@ -79,8 +79,8 @@ enum origin {
 };
 
 #define SESSION_HAIRPIN	     0x01 /* the remote end is behind this gateway too */
-#define SESSION_WHOLE_HOST   0x02 /* from the pool, by the host's own name: every port of it */
 #define SESSION_FILTER_OWNER 0x02 /* its filter entry stands for all sessions to the same remote address */
+#define SESSION_WHOLE_HOST   0x04 /* from the pool, by the host's own name: every port of it */
 
 enum tcp_state {
 	TCP_NONE,

@@ -122,7 +122,12 @@ func newGateway(t testing.TB, options ...option) *gateway {
 		if err = g.data.SetPool([]netip.Addr{pool1, pool2}); err != nil {
 			return err
 		}
-		g.services = []datapath.Service{{Host: hostA}, {Host: hostB}}
+		for _, host := range []netip.Addr{hostA, hostB} {
+			g.services = append(g.services, datapath.Service{Host: host})
+			for _, port := range []uint16{8080, 8081} {
+				g.services = append(g.services, datapath.Service{Host: host, Port: port, Protocol: model.TCP})
+			}
+		}
 		if _, err = g.data.SetPolicy(g.settings, g.services); err != nil {
 			return err
 		}

@@ -252,6 +252,8 @@ func TestGenerationJudgesAgain(t *testing.T) {
 	g.leaves(g.put(udp(server, out)), udp(server, inA))
 	g.lend(pool2, 80, service, nil)
 	g.dropped(g.put(tcp(client2, endpoint(pool2, 80), packets.SYN)), "drop_service_closed")
-	policy(datapath.Service{Host: hostA})
+	policy(datapath.Service{Host: hostA}) // the whole host is another service than the one that was lent
+	g.dropped(g.put(tcp(client, lent, packets.ACK)), "drop_service_closed")
+	policy(datapath.Service{Host: hostA, Port: 8080, Protocol: model.TCP})
 	g.leaves(g.put(tcp(client, lent, packets.ACK)), tcp(client, service, packets.ACK))
 }
