@@ -1,0 +1,64 @@
+package datapath
+
+import (
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// BenchmarkBytesPerSession reports the memory of all tables, divided by the
+// capacity. Default: one outbound address. Worst: as many as give every session
+// a mapping of its own when the three protocols share them evenly.
+func BenchmarkBytesPerSession(b *testing.B) {
+	const capacity = 1_000_000
+	for name, addresses := range map[string]int{"default": 1, "worst": (capacity + protocols*ports - 1) / (protocols * ports)} {
+		b.Run(name, func(b *testing.B) {
+			var bytes uint64
+			for range b.N {
+				data, err := Open(Options{Capacity: capacity, Outbound: outboundAddresses(addresses)})
+				if err != nil {
+					b.Skip(err)
+				}
+				if bytes, err = data.Memory(); err != nil {
+					b.Fatal(err)
+				}
+				if err := data.Close(false); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(bytes)/capacity, "bytes/session")
+		})
+	}
+}
+
+// BenchmarkOffer measures how fast the daemon can offer and withdraw: each is a
+// system call.
+func BenchmarkOffer(b *testing.B) {
+	for _, standing := range []int{0, 10_000} {
+		name := map[bool]string{true: "standing=0", false: "standing=10000"}[standing == 0]
+		b.Run(name, func(b *testing.B) {
+			r := newRig(b, Options{Capacity: MinCapacity, Outbound: outboundAddresses(1), Reservations: 16384})
+			offer := func(i int) Reservation {
+				return Reservation{
+					ID: 1<<32 | uint64(i), Address: rigPool, Protocol: model.TCP, Port: uint16(1 + i), Host: rigHost,
+					Expires: Now().Add(3600e9), Claims: 1,
+				}
+			}
+			for i := range standing {
+				if err := r.data.Offer(offer(i)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			next := offer(standing)
+			for b.Loop() {
+				if err := r.data.Offer(next); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := r.data.Withdraw(next.ID); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
+		})
+	}
+}
