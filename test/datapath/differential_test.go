@@ -1,0 +1,285 @@
+package datapath
+
+import (
+	"errors"
+	"flag"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+var (
+	seed  = flag.Uint64("seed", 0, "of the random tests; 0: one from the clock, which a failure prints")
+	steps = flag.Int("steps", 10_000, "of TestDifferential for each filtering")
+)
+
+func randomSource(t testing.TB) *rand.Rand {
+	t.Helper()
+	s := *seed
+	if s == 0 {
+		s = uint64(time.Now().UnixNano())
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("again: go test ./test/datapath -run '%s' -seed %d", t.Name(), s)
+		}
+	})
+	return rand.New(rand.NewPCG(s, 0))
+}
+
+// duel drives the same random steps through the model and the data plane.
+type duel struct {
+	*gateway
+	model *nat
+	r     *rand.Rand
+	next  uint64 // reservations offered so far
+	step  int
+	macs  map[bool]packets.MAC // of the gateway's interface on the public side, on the private
+}
+
+// TestDifferential holds the data plane against a plain model of RFC 4787,
+// 5382, 5508 and the circular pool, packet by packet and field by field.
+func TestDifferential(t *testing.T) {
+	for _, f := range []model.Filtering{model.AddressDependent, model.EndpointIndependent, model.AddressAndPortDependent} {
+		t.Run(f.String(), func(t *testing.T) {
+			r := randomSource(t)
+			d := &duel{gateway: newGateway(t, filtering(f)), model: newNAT(f), r: r}
+			d.model.observe = d.observe
+			d.macs = d.interfaceMACs()
+			d.model.fail = func(format string, args ...any) { t.Helper(); t.Fatalf(format, args...) }
+			for d.step = range *steps {
+				d.once()
+				if d.step%500 == 0 || d.step == *steps-1 {
+					if diff := d.model.compare(d.sessions()); diff != "" {
+						t.Fatalf("step %d: %s", d.step, diff)
+					}
+				}
+			}
+			d.wantReached("forwarded", "drop_no_reservation", "drop_reservation_spent", "drop_no_mapping", "drop_not_syn",
+				"drop_no_session", "drop_session_conflict", "drop_spoofed_source", "drop_ttl_expired", "to_gateway", "inside_to_inside")
+		})
+	}
+}
+
+// wantReached fails unless packets ended with each of the reasons: a test that
+// only ever sees drops shows nothing.
+func (d *duel) wantReached(reasons ...model.Reason) {
+	d.t.Helper()
+	counters := d.counters()
+	for _, reason := range reasons {
+		if counters[reason] == 0 {
+			d.t.Errorf("no packet ended with %s", reason)
+		}
+	}
+	maps.DeleteFunc(counters, func(_ model.Reason, count uint64) bool { return count == 0 })
+	d.t.Logf("%d sessions, %d mappings, reasons %v", len(d.model.sessions), len(d.model.mappings), counters)
+}
+
+func (d *duel) observe(e point) netip.AddrPort {
+	for _, s := range d.sessions() {
+		if s.Protocol == e.protocol && s.Private == e.at && s.Origin != "pool" {
+			return s.External
+		}
+	}
+	d.t.Fatalf("step %d: the data plane has no mapping for %v", d.step, e)
+	return netip.AddrPort{}
+}
+
+func (g *gateway) interfaceMACs() map[bool]packets.MAC {
+	macs := map[bool]packets.MAC{}
+	g.in(func() error {
+		for public, name := range map[bool]string{true: "eth0", false: "eth1"} {
+			link, err := netlink.LinkByName(name)
+			if err != nil {
+				return err
+			}
+			macs[public] = packets.MAC(link.Attrs().HardwareAddr)
+		}
+		return nil
+	})
+	return macs
+}
+
+func choose[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
+
+// Few values, so that flows meet.
+func (d *duel) host() netip.AddrPort {
+	return netip.AddrPortFrom(choose(d.r, hostA, hostB), choose[uint16](d.r, 80, 443, 5000, 5001, 5002, 8080))
+}
+
+func (d *duel) stranger() netip.AddrPort {
+	return netip.AddrPortFrom(choose(d.r, remote, remote2, router), choose[uint16](d.r, 80, 5000, 40000))
+}
+
+// ours is one of our own endpoints: mostly one that a mapping has.
+func (d *duel) ours(protocol model.Protocol) netip.AddrPort {
+	if mapped, ok := d.model.mappings[point{protocol, d.host()}]; ok && d.r.IntN(3) > 0 {
+		return mapped
+	}
+	return netip.AddrPortFrom(choose(d.r, outbound, pool1, pool1, pool2), choose[uint16](d.r, 80, 443, 5000, 8080))
+}
+
+// once makes one step: a packet either way, or an offer or its end.
+func (d *duel) once() {
+	protocol := choose(d.r, model.UDP, model.TCP, model.TCP, model.ICMP)
+	switch d.r.IntN(20) {
+	case 0, 1, 2, 3, 4, 5:
+		d.out(d.packet(protocol, d.host(), d.stranger(), d.r.IntN(2) == 0))
+	case 6, 7, 8:
+		d.out(d.packet(protocol, d.host(), d.ours(protocol), d.r.IntN(2) == 0))
+	case 9, 10, 11, 12, 13, 14:
+		d.in(d.packet(protocol, d.stranger(), d.ours(protocol), d.r.IntN(3) > 0))
+	case 15:
+		d.out(d.packet(protocol, d.host(), netip.AddrPortFrom(choose(d.r, hostA, hostB, privateAddress), 80), true))
+	case 16:
+		d.in(d.packet(protocol, netip.AddrPortFrom(outbound, 5000), d.ours(protocol), true))
+	case 17:
+		d.offer()
+	case 18:
+		d.withdraw()
+	case 19:
+		d.errorAbout(pair{protocol, d.host(), d.stranger()})
+	}
+}
+
+// packet makes a packet between the two; asks: as one that begins a flow.
+func (d *duel) packet(protocol model.Protocol, from, to netip.AddrPort, asks bool) packets.Packet {
+	data := string(make([]byte, d.r.IntN(40)))
+	var p packets.Packet
+	switch protocol {
+	case model.UDP:
+		p = packets.NewUDP(from, to, data)
+		if d.r.IntN(5) == 0 {
+			p.UDP.Checksum = packets.ChecksumZero
+		}
+	case model.TCP:
+		f := packets.SYN
+		if !asks {
+			f = choose(d.r, packets.SYN|packets.ACK, packets.ACK, packets.ACK, packets.FIN|packets.ACK, packets.RST)
+		}
+		p = packets.NewTCP(from, to, f, data)
+		p.TCP.Sequence, p.TCP.Acknowledge = d.r.Uint32(), d.r.Uint32()
+		if d.r.IntN(3) == 0 {
+			p.TCP.Options = []byte{2, 4, 5, 180}
+		}
+	default:
+		if asks {
+			p = packets.NewEcho(from.Addr(), to.Addr(), from.Port(), uint16(d.r.Uint32()))
+		} else {
+			p = packets.NewEchoReply(from.Addr(), to.Addr(), to.Port(), uint16(d.r.Uint32()))
+		}
+	}
+	p.IPv4.ID, p.IPv4.TOS = uint16(d.r.Uint32()), uint8(d.r.Uint32())
+	if d.r.IntN(8) == 0 {
+		p.IPv4.Options = []byte{1, 1, 1, 0}
+	}
+	return p
+}
+
+func (d *duel) out(p packets.Packet) {
+	if d.r.IntN(20) == 0 && !isOurs(p.IPv4.Destination) {
+		p.IPv4.TTL = 1
+	}
+	d.expect(p, d.fromInside(inside(p)), func() fate { return d.model.fromInside(inside(p)) })
+}
+
+func (d *duel) in(p packets.Packet) {
+	d.expect(p, d.fromOutside(outside(p)), func() fate { return d.model.fromOutside(outside(p), false) })
+}
+
+// expect compares what the data plane did with what the model says.
+func (d *duel) expect(p packets.Packet, got result, predict func() fate) {
+	d.t.Helper()
+	want := predict()
+	if got.reason != want.reason {
+		d.t.Fatalf("step %d: %v: %s, want %s", d.step, p, got.reason, want.reason)
+	}
+	if want.packet == nil {
+		return
+	}
+	want.packet.Ethernet.Source = d.macs[want.packet.Ethernet.Destination == packets.RouterMAC]
+	if diff := packets.Diff(want.packet.Bytes(), got.frame); diff != "" || got.action != datapath.Redirect {
+		d.t.Fatalf("step %d: %v: %v\n%s", d.step, p, got.action, diff)
+	}
+}
+
+// offer lends an address as the pool would: service ports of pool1 to any
+// host, pool2 whole to one.
+func (d *duel) offer() {
+	slot := d.r.IntN(4)
+	if d.model.reservations[slot] != nil {
+		return
+	}
+	l := &lent{address: pool1, protocol: choose(d.r, model.TCP, model.UDP), host: choose(d.r, hostA, hostB), left: 1 + d.r.IntN(3)}
+	l.port, l.hostPort = []uint16{80, 443, 8080, 0}[slot], []uint16{0, 5000, 80, 0}[slot]
+	if slot == 3 {
+		l.address, l.protocol, l.hostPort = pool2, 0, 0
+	}
+	if slot == 0 {
+		l.protocol = model.TCP
+	}
+	d.next++
+	offered := datapath.Reservation{
+		ID: d.next<<32 | uint64(slot), Address: l.address, Protocol: l.protocol, Port: l.port, Host: l.host, HostPort: l.hostPort,
+		Expires: datapath.Now().Add(time.Hour), Claims: l.left,
+	}
+	if d.r.IntN(2) == 0 {
+		offered.Again, l.merged, l.claimers = time.Hour, 4, map[netip.Addr]bool{}
+	}
+	check(d.t, d.data.Offer(offered))
+	l.id = offered.ID
+	d.model.reservations[slot] = l
+}
+
+func (d *duel) withdraw() {
+	slot := d.r.IntN(4)
+	l := d.model.reservations[slot]
+	if l == nil {
+		return
+	}
+	became := must(d.data.Withdraw(l.id))(d.t)
+	if became.Left != l.left {
+		d.t.Fatalf("step %d: %d claims left, want %d", d.step, became.Left, l.left)
+	}
+	if _, err := d.data.Withdraw(l.id); !errors.Is(err, datapath.ErrSpent) {
+		d.t.Fatalf("step %d: a reservation withdrawn twice: %v", d.step, err)
+	}
+	delete(d.model.reservations, slot)
+}
+
+// errorAbout sends an ICMP error about a session, from either side.
+func (d *duel) errorAbout(key pair) {
+	s := d.model.sessions[key]
+	if s == nil || s.hairpin || key.protocol == model.ICMP {
+		return
+	}
+	quote := func(from, to netip.AddrPort) packets.Packet {
+		if key.protocol == model.UDP {
+			return packets.NewUDP(from, to, "quoted")
+		}
+		return packets.NewTCP(from, to, packets.ACK, "quoted")
+	}
+	keep := choose(d.r, 8, 12, -1)
+	message := func(from, to netip.Addr, original packets.Packet) packets.Packet {
+		return packets.NewICMPError(from, to, packets.DestinationUnreachable, 3, 0, original, keep)
+	}
+	if d.r.IntN(2) == 0 {
+		p := message(router, s.external.Addr(), quote(s.external, s.remote))
+		d.expect(p, d.fromOutside(outside(p)), func() fate {
+			return forwarded(outside(message(router, s.private.Addr(), quote(s.private, s.remote))), d.model.neighbours[s.private.Addr()])
+		})
+		return
+	}
+	p := message(s.private.Addr(), s.remote.Addr(), quote(s.remote, s.private))
+	d.expect(p, d.fromInside(inside(p)), func() fate {
+		return forwarded(inside(message(s.external.Addr(), s.remote.Addr(), quote(s.remote, s.external))), packets.RouterMAC)
+	})
+}
