@@ -55,3 +55,20 @@ func sameUse(s *bpfSession, later []byte) bool {
 	return l.Life.Version == s.Life.Version && l.Life.Phase == s.Life.Phase && l.PrivateAddress == s.PrivateAddress &&
 		l.PrivatePort == s.PrivatePort && l.RemoteAddress == s.RemoteAddress && l.RemotePort == s.RemotePort
 }
+
+func endpointOf(word uint64) bpfEndpoint { return *(*bpfEndpoint)(unsafe.Pointer(&word)) }
+
+// each reads a table of the kernel that cannot be mapped into memory and calls
+// visit for each of its records, the first included.
+func each[T any](table *ebpf.Map, visit func(number uint32, record *T)) error {
+	var key uint32
+	var record T
+	entries := table.Iterate()
+	for entries.Next(&key, &record) {
+		visit(key, &record)
+	}
+	if err := entries.Err(); err != nil {
+		return fmt.Errorf("read table %s: %w", table, err)
+	}
+	return nil
+}
