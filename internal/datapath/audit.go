@@ -197,10 +197,14 @@ func (a *audit) users(sum int) error {
 }
 
 func (a *audit) reservations() error {
-	open, err := a.d.Reservations()
-	a.c.Reservations = len(open)
-	if len(open) != a.c.ReservationIndex {
-		a.problem("%d reservations are open, but %d slots of their index are in use", len(open), a.c.ReservationIndex)
+	list, err := a.d.Reservations()
+	for _, r := range list {
+		if r.Open {
+			a.c.Reservations++
+		}
+	}
+	if a.c.Reservations != a.c.ReservationIndex {
+		a.problem("%d reservations are open, but %d slots of their index are in use", a.c.Reservations, a.c.ReservationIndex)
 	}
 	return err
 }

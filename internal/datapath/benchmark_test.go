@@ -94,7 +94,11 @@ func (r *rig) open(options Options) error {
 		Filtering: model.AddressDependent, TCPEstablished: 7440 * time.Second, TCPTransitory: 240 * time.Second,
 		TCPClaim: 5 * time.Second, UDP: 300 * time.Second, ICMP: 60 * time.Second, PortQuarantine: 120 * time.Second,
 	}
-	if _, err = r.data.SetPolicy(settings, []Service{{Host: rigHost}}); err != nil {
+	services := make([]Service, offerPorts)
+	for i := range services {
+		services[i] = Service{Host: rigHost, Port: uint16(1 + i), Protocol: model.TCP}
+	}
+	if _, err = r.data.SetPolicy(settings, services); err != nil {
 		return err
 	}
 	if err = r.data.Attach(); err != nil {

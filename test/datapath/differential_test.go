@@ -218,7 +218,7 @@ func (d *duel) offer() {
 	if d.model.reservations[slot] != nil {
 		return
 	}
-	l := &lent{address: pool1, protocol: choose(d.r, model.TCP, model.UDP), host: choose(d.r, hostA, hostB), left: 1 + d.r.IntN(3)}
+	l := &modelReservation{address: pool1, protocol: choose(d.r, model.TCP, model.UDP), host: choose(d.r, hostA, hostB), left: 1 + d.r.IntN(3)}
 	l.port, l.hostPort = []uint16{80, 443, 8080, 0}[slot], []uint16{0, 5000, 80, 0}[slot]
 	if slot == 3 {
 		l.address, l.protocol, l.hostPort = pool2, 0, 0

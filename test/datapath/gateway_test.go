@@ -124,8 +124,9 @@ func newGateway(t testing.TB, options ...option) *gateway {
 		}
 		for _, host := range []netip.Addr{hostA, hostB} {
 			g.services = append(g.services, datapath.Service{Host: host})
-			for _, port := range []uint16{8080, 8081} {
-				g.services = append(g.services, datapath.Service{Host: host, Port: port, Protocol: model.TCP})
+			for _, port := range []uint16{80, 5000, 8080, 8081} {
+				g.services = append(g.services, datapath.Service{Host: host, Port: port, Protocol: model.TCP},
+					datapath.Service{Host: host, Port: port, Protocol: model.UDP})
 			}
 		}
 		if _, err = g.data.SetPolicy(g.settings, g.services); err != nil {

@@ -20,7 +20,7 @@ type nat struct {
 	internal     map[point]netip.AddrPort   // external → internal
 	sessions     map[pair]*modelSession     // by their inside tuples
 	claimed      map[pair]*modelSession     // from the pool, by their outside tuples
-	reservations map[int]*lent
+	reservations map[int]*modelReservation
 	// observe tells which external endpoint the data plane chose for a mapping
 	// whose own port was taken.
 	observe func(point) netip.AddrPort
@@ -44,8 +44,8 @@ type modelSession struct {
 	hairpin                   bool
 }
 
-// lent is a reservation of the circular pool.
-type lent struct {
+// modelReservation is a reservation of the circular pool.
+type modelReservation struct {
 	id             uint64 // the data plane's
 	address        netip.Addr
 	protocol       model.Protocol // 0: any
@@ -65,7 +65,7 @@ func newNAT(f model.Filtering) *nat {
 	return &nat{
 		filtering: f, neighbours: map[netip.Addr]packets.MAC{hostA: packets.HostMAC, hostB: packets.OtherHostMAC},
 		mappings: map[point]netip.AddrPort{}, internal: map[point]netip.AddrPort{},
-		sessions: map[pair]*modelSession{}, claimed: map[pair]*modelSession{}, reservations: map[int]*lent{},
+		sessions: map[pair]*modelSession{}, claimed: map[pair]*modelSession{}, reservations: map[int]*modelReservation{},
 	}
 }
 
@@ -98,8 +98,8 @@ func (s *modelSession) touch(f packets.Flags, out bool) {
 		s.state = "rst"
 	case f&packets.SYN != 0 && s.state == "syn" && !opens:
 		s.state = "syn_both"
-	case f&packets.SYN != 0 && s.closing() && opens && f&packets.ACK == 0:
-		s.state = "syn"
+	case f&packets.SYN != 0 && s.closing() && f&packets.ACK == 0:
+		s.state = map[bool]string{true: "syn", false: "syn_both"}[opens]
 	case f&packets.SYN != 0:
 	case f&packets.FIN != 0 && s.state == fin[!out]:
 		s.state = "fin_both"
@@ -265,7 +265,7 @@ func (n *nat) letIn(p *packets.Packet, key pair, external netip.AddrPort, hairpi
 // claim opens a session by the reservation that the packet meets (I1 sees to
 // it that there is one at most).
 func (n *nat) claim(p *packets.Packet, t model.Tuple, hairpin bool) (*modelSession, model.Reason) {
-	var r *lent
+	var r *modelReservation
 	for _, candidate := range n.reservations {
 		if candidate.address == t.Destination.Addr() && (candidate.protocol == 0 || candidate.protocol == t.Protocol) &&
 			(candidate.port == 0 || candidate.port == t.Destination.Port()) {
@@ -310,7 +310,7 @@ func (n *nat) claim(p *packets.Packet, t model.Tuple, hairpin bool) (*modelSessi
 	return n.open(key, t.Destination, "pool", hairpin), ""
 }
 
-func (r *lent) remember(source netip.Addr) {
+func (r *modelReservation) remember(source netip.Addr) {
 	if r.claimers != nil {
 		r.claimers[source] = true
 	}
