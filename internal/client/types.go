@@ -2,7 +2,7 @@ package client
 
 import "github.com/realmgate/realmgate/internal/api"
 
-// Status and the others are what the control API speaks of; see package api.
+// What the control API speaks of; see package api.
 type (
 	Status      = api.Status
 	Filter      = api.Filter

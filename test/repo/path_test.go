@@ -42,7 +42,7 @@ func TestMachinePathsCanFail(t *testing.T) {
 		"tools/b.sh":      "cd " + slash + "root\n",
 		"internal/c.go":   "\nconst cache = \"" + slash + "home/ann/x\"\n",
 		"bpf/d.o":         "\x7fELF\x00\x00" + slash + "root/src/gateway.bpf.c\x00",
-		"docs/fine.md":    "/sys/fs/bpf ./work/main $HOME/x docs/work/y ~/root http://example.net/home/page the root / of it",
+		"docs/fine.md":    "/sys/fs/bpf ./work/tree $HOME/x docs/work/y ~/root http://example.net/home/page the root / of it",
 		"internal/ok.go":  "filepath.Join(dir, \"work\")",
 		"examples/ok.yml": "path: /var/lib/realmgate",
 	}, "docs/a.md:1", "tools/b.sh:1", "internal/c.go:2", "bpf/d.o:1")
