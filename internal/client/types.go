@@ -2,20 +2,32 @@ package client
 
 import "github.com/realmgate/realmgate/internal/api"
 
-// What the control API speaks of; see package api.
+// These are the control API's; see package api.
 type (
-	Status      = api.Status
-	Filter      = api.Filter
-	Gauge       = api.Gauge
-	DNS         = api.DNS
+	// Status is what the daemon knows of itself.
+	Status = api.Status
+	// Filter says which entries of a listing are wanted.
+	Filter = api.Filter
+	// Gauge is how full something is.
+	Gauge = api.Gauge
+	// DNS counts what a name server did.
+	DNS = api.DNS
+	// ReasonCount is how many packets ended with a reason.
 	ReasonCount = api.ReasonCount
-	Interface   = api.Interface
-	Session     = api.Session
+	// Interface is one of the gateway's.
+	Interface = api.Interface
+	// Session is a flow through the gateway.
+	Session = api.Session
+	// Reservation is an address that is lent.
 	Reservation = api.Reservation
-	Host        = api.Host
-	Service     = api.Service
-	Drop        = api.Drop
-	Reload      = api.Reload
+	// Host is a host inside.
+	Host = api.Host
+	// Service is a port of a host that has a name.
+	Service = api.Service
+	// Drop is a packet that was dropped.
+	Drop = api.Drop
+	// Reload is what a reload put into force.
+	Reload = api.Reload
 )
 
 // Version returns which build this program is; Status.Version is the daemon's.
