@@ -22,8 +22,8 @@ func newDemoOf(a *app, tell func(context.Context, demo.Options) error) *cobra.Co
 		Use:   "demo",
 		Short: "Show how it works, in small networks on this machine",
 		Long: `Lay out a small Internet on this machine, in network namespaces, run a gateway
-in it, and show what people inside and outside see. It takes a quarter of a
-minute, needs root and no other program, and removes everything at the end.
+in it, and show what people inside and outside see. It takes a few seconds,
+needs root and no other program, and removes everything at the end.
 
 Every line is printed when it was observed. The first thing that is not as it
 should be ends the demo with exit code 1. docs/guide/demo.md explains the steps.`,
@@ -45,7 +45,7 @@ should be ends the demo with exit code 1. docs/guide/demo.md explains the steps.
 		if *keep || *asJSON {
 			return usageError("--remove goes with no other flag")
 		}
-		if err := demo.Remove(ctx, *remove); err != nil {
+		if err := demo.Remove(*remove); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(a.stdout, "%s is removed\n", *remove)

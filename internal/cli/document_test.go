@@ -36,7 +36,11 @@ func readPages(text string) pages {
 	return found
 }
 
+// walk leaves out hidden commands, which are for the program itself.
 func walk(command *cobra.Command, visit func(*cobra.Command)) {
+	if command.Hidden {
+		return
+	}
 	visit(command)
 	for _, child := range command.Commands() {
 		walk(child, visit)

@@ -98,7 +98,8 @@ func (s *story) castResolver(who person, gateway netip.Addr, website string, add
 func serveWeb(ctx context.Context, listener net.Listener, name, says string) error {
 	pages := http.NewServeMux()
 	pages.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = fmt.Fprintf(w, "%s\n%s%s\n", says, youCameFrom, r.RemoteAddr)
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = fmt.Fprintf(w, "%s\n%s%s\n", says, youCameFrom, r.RemoteAddr) //nolint:gosec // G705: plain text, of our own words and the socket's address
 	})
 	pages.HandleFunc("/stream", func(w http.ResponseWriter, r *http.Request) {
 		tick := time.NewTicker(lineEvery)

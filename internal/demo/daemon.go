@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -114,30 +113,4 @@ func (d *daemon) sessions(ctx context.Context, filter client.Filter) ([]client.S
 		return true
 	})
 	return list, err
-}
-
-// runDirectory is where a gateway keeps its lock and its socket; a demo keeps its
-// own files in a folder of its name beside them.
-const runDirectory = "/run/realmgate"
-
-// pinDirectory is where a gateway pins its data plane.
-const pinDirectory = "/sys/fs/bpf/realmgate"
-
-// pins returns the folder in which an instance has pinned something, or nothing.
-func pins(instance string) string {
-	path := filepath.Join(pinDirectory, instance)
-	if _, err := os.Stat(path); err != nil {
-		return ""
-	}
-	return path
-}
-
-// removeFiles removes everything of an instance that lies in a file system. Its
-// programs in the kernel go with their pins.
-func removeFiles(instance string) error {
-	failed := os.RemoveAll(filepath.Join(pinDirectory, instance))
-	for _, name := range []string{"", ".sock", ".lock"} {
-		failed = errors.Join(failed, os.RemoveAll(filepath.Join(runDirectory, instance+name)))
-	}
-	return failed
 }

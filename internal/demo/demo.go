@@ -15,6 +15,7 @@ import (
 var (
 	ErrNotRoot = errors.New("the demo needs root, for network namespaces and for programs in the kernel: run it with sudo")
 	ErrFailed  = errors.New("the demo failed")
+	errHidden  = errors.New("--keep does not work inside of ip netns exec or other mounts of its own: nobody could see what it keeps; run it outside")
 )
 
 // Options say how to tell the story.
@@ -29,9 +30,9 @@ type Options struct {
 	greeting func(name string) string
 }
 
-// Run tells the story. An error wraps ErrFailed or is ErrNotRoot; a cancelled
-// ctx ends the story as a failure with ctx's error. Everything is removed before
-// it returns, unless Keep was asked for.
+// Run tells the story. An error wraps ErrFailed, or says why there is none, as
+// ErrNotRoot; a cancelled ctx ends the story as a failure with ctx's error.
+// Everything is removed before it returns, unless Keep was asked for.
 func Run(ctx context.Context, o Options) error {
 	if os.Geteuid() != 0 {
 		return ErrNotRoot
@@ -46,7 +47,15 @@ func Run(ctx context.Context, o Options) error {
 	if o.greeting == nil {
 		o.greeting = greeting
 	}
-	s := &story{options: o, tell: newTeller(o)}
+	f, err := openFiles()
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	if o.Keep && !f.ours {
+		return errHidden
+	}
+	s := &story{options: o, tell: newTeller(o), files: f}
 	failed := s.run(ctx)
 	keep := o.Keep && s.realm != nil && ctx.Err() == nil
 	var left error
@@ -85,6 +94,7 @@ type story struct {
 	realm     *lab.Realm
 	id        string // demo-RANDOM: of the demo, of the gateway's instance
 	directory string
+	files     *files
 	gateway   *daemon
 	before    settings // of the gateway's interfaces, before the gateway ran
 

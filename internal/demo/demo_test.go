@@ -55,7 +55,7 @@ func run(m *testing.M) int {
 func left(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{pinDirectory, runDirectory, "/run/realmgate-lab/rg-", "/run/netns/rg-"} {
+	for _, pattern := range []string{"/" + pinDirectory, runDirectory, "/run/realmgate-lab/rg-", "/run/netns/rg-"} {
 		if !strings.HasSuffix(pattern, "-") {
 			pattern += "/"
 		}
@@ -156,6 +156,23 @@ func (w *trigger) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+func TestARunningDemoIsNotRemoved(t *testing.T) {
+	removed := errors.New("not tried")
+	out := &trigger{text: "3. The same", do: func() {
+		running, _ := filepath.Glob(runDirectory + "/demo-*.sock")
+		for _, path := range running {
+			removed = Remove(strings.TrimSuffix(filepath.Base(path), ".sock"))
+		}
+	}}
+	if err := Run(t.Context(), Options{Out: out, Executable: binary}); err != nil {
+		t.Error(err)
+	}
+	if removed == nil || !strings.Contains(removed.Error(), "its owner still runs") {
+		t.Errorf("it was removed: %v", removed)
+	}
+	nothingLeft(t)
+}
+
 func TestAnInterruptCleansUp(t *testing.T) {
 	for _, moment := range []string{"1. Who", "3. The same", "5. A stranger", "No gateway process"} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -188,7 +205,7 @@ func TestKeepAndRemove(t *testing.T) {
 		t.Fatalf("it does not say how to remove it:\n%s", stdout)
 	}
 	id := found[1]
-	t.Cleanup(func() { _ = Remove(context.Background(), id) })
+	t.Cleanup(func() { _ = Remove(id) })
 	if _, err := client.New(client.Options{Instance: id}).Status(t.Context()); err != nil {
 		t.Errorf("the gateway is not up: %v", err)
 	}
@@ -223,9 +240,9 @@ func TestKeepAndRemove(t *testing.T) {
 	}
 }
 
-// A demo that was killed leaves its files; the next one removes them.
-func TestAKilledDemoIsSweptUp(t *testing.T) {
-	command := exec.CommandContext(t.Context(), binary, "demo")
+// startUntil starts a command, and returns when its output has a text.
+func startUntil(t *testing.T, command *exec.Cmd, text string) {
+	t.Helper()
 	output, err := command.StdoutPipe()
 	if err == nil {
 		err = command.Start()
@@ -234,13 +251,42 @@ func TestAKilledDemoIsSweptUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	buffer := make([]byte, 1<<16)
-	for text := ""; !strings.Contains(text, "3. The same"); {
+	for written := ""; !strings.Contains(written, text); {
 		n, err := output.Read(buffer)
 		if err != nil {
-			t.Fatalf("%v after %s", err, text)
+			t.Fatalf("%v after %s", err, written)
 		}
-		text += string(buffer[:n])
+		written += string(buffer[:n])
 	}
+}
+
+// withOtherMounts makes a command that runs as below ip netns exec: with a /sys of
+// its own, without the BPF file system.
+func withOtherMounts(t *testing.T, arguments string) *exec.Cmd {
+	command := exec.CommandContext(t.Context(), "sh", "-c",
+		`umount -l /sys && mount -t sysfs sysfs /sys && exec "$0" `+arguments, binary)
+	command.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	return command
+}
+
+func TestOtherMounts(t *testing.T) {
+	out, _ := withOtherMounts(t, "demo --keep").CombinedOutput()
+	if want := "realmgate: " + errHidden.Error() + "\n"; string(out) != want {
+		t.Errorf("--keep: %q, want %q", out, want)
+	}
+	command := withOtherMounts(t, "demo")
+	startUntil(t, command, "No gateway process")
+	_ = command.Process.Signal(syscall.SIGINT)
+	if err := command.Wait(); err == nil || command.ProcessState.ExitCode() != 1 {
+		t.Errorf("it ended with %v", err)
+	}
+	nothingLeft(t)
+}
+
+// A demo that was killed leaves its files; the next one removes them.
+func TestAKilledDemoIsSweptUp(t *testing.T) {
+	command := exec.CommandContext(t.Context(), binary, "demo")
+	startUntil(t, command, "3. The same")
 	_ = command.Process.Kill()
 	_ = command.Wait()
 	if len(left(t)) == 0 {

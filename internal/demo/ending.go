@@ -77,12 +77,12 @@ func (s *story) stopClean(context.Context) error {
 		err = expect("interfaces with a program after the stop", attached, 0)
 	}
 	if err == nil {
-		err = expect("what it left in the BPF file system", pins(s.id), "")
+		err = expect("what it left in the BPF file system", s.files.pins(s.id), "")
 	}
 	if err != nil {
 		return err
 	}
-	s.tell.say("Its programs are gone from the kernel, and so is what they remembered.")
+	s.tell.say("Its programs are off both interfaces, and it left no table behind.")
 	s.tell.see("settings_restored", changed)
 	return s.closeLab()
 }
@@ -144,5 +144,5 @@ func (s *story) remove() error {
 			failed = s.gateway.stop()
 		}
 	}
-	return errors.Join(failed, s.realm.Close(), removeFiles(s.id))
+	return errors.Join(failed, s.realm.Close(), s.files.remove(s.id))
 }

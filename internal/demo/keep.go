@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 
 	"github.com/realmgate/realmgate/internal/client"
 	"github.com/realmgate/realmgate/internal/lab"
@@ -42,8 +41,9 @@ func (s *story) gatewayStatus(ctx context.Context) (client.Status, error) {
 	return client.New(client.Options{Instance: s.id}).Status(ctx)
 }
 
-// Remove removes a demo that Keep left up: it stops the gateway cleanly first.
-func Remove(ctx context.Context, id string) error {
+// Remove removes a demo that Keep left up, its processes first. Nothing is put
+// back: whatever the gateway changed goes with its network.
+func Remove(id string) error {
 	if os.Geteuid() != 0 {
 		return ErrNotRoot
 	}
@@ -53,30 +53,16 @@ func Remove(ctx context.Context, id string) error {
 	if _, err := os.Stat(filepath.Join(runDirectory, id)); err != nil {
 		return fmt.Errorf("there is no demo %s: %s", id, kept())
 	}
-	failed := stopKept(ctx, id)
+	// A demo that still runs is left alone, with an error.
 	if err := lab.Remove("rg-" + id); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return errors.Join(failed, err)
+		return err
 	}
-	return errors.Join(failed, removeFiles(id))
-}
-
-// stopKept stops the gateway of a demo, which is no child of this process.
-func stopKept(ctx context.Context, id string) error {
-	gateway := client.New(client.Options{Instance: id})
-	status, err := gateway.Status(ctx)
-	if errors.Is(err, client.ErrNoGateway) {
-		return nil
-	}
-	if err == nil {
-		err = syscall.Kill(status.PID, syscall.SIGTERM)
-	}
+	f, err := openFiles()
 	if err != nil {
-		return fmt.Errorf("stop the gateway of %s: %w", id, err)
+		return err
 	}
-	return await(ctx, "the gateway of "+id+" ends", func() (bool, string, error) {
-		gone := errors.Is(syscall.Kill(status.PID, 0), syscall.ESRCH)
-		return gone, fmt.Sprintf("process %d is there", status.PID), nil
-	})
+	defer f.close()
+	return f.remove(id)
 }
 
 // kept says which demos there are to be removed.
@@ -95,24 +81,4 @@ func kept() string {
 		return "none is left up"
 	}
 	return "left up: " + strings.Join(demos, ", ")
-}
-
-// sweep removes the files of demos that were killed; their labs are swept
-// already. A demo that runs, or was kept, has its gateway's network.
-func sweep() {
-	for _, directory := range []string{runDirectory, pinDirectory} {
-		entries, err := os.ReadDir(directory)
-		if err != nil {
-			continue
-		}
-		for _, entry := range entries {
-			id, _, _ := strings.Cut(entry.Name(), ".")
-			if !validID.MatchString(id) {
-				continue
-			}
-			if _, err := os.Stat("/run/netns/rg-" + id + "-gateway"); errors.Is(err, os.ErrNotExist) {
-				_ = removeFiles(id) // what stays is tried again by the next demo
-			}
-		}
-	}
 }

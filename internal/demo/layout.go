@@ -30,7 +30,7 @@ func (s *story) layOut(ctx context.Context) error {
 		return err
 	}
 	s.realm, s.id = realm, strings.TrimPrefix(realm.ID(), "rg-")
-	sweep()
+	s.files.sweep()
 	hosts := realm.Hosts()
 	s.hosta, s.hostb = person{"hosta", hosts[0]}, person{"hostb", hosts[1]}
 	s.ann, s.bob, s.stranger = person{"ann", realm.RemoteClients[0]}, person{"bob", realm.RemoteClients[1]}, person{"stranger", realm.RemoteClients[2]}

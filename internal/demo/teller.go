@@ -95,6 +95,7 @@ func (t *teller) end(err error, log []string) {
 	}
 	result.Error, result.Log = err.Error(), log
 	if errors.Is(err, context.Canceled) {
+		result.Error = "interrupted"
 		t.print("\nInterrupted: cleaning up.\n")
 		return
 	}

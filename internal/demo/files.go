@@ -1,0 +1,105 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// runDirectory is where a gateway keeps its lock and its socket; a demo keeps its
+// own files in a folder of its name beside them.
+const runDirectory = "/run/realmgate"
+
+// pinDirectory is where a gateway pins its data plane, from the root of a tree.
+const pinDirectory = "sys/fs/bpf/realmgate"
+
+// files are where demos and their gateways leave something in file systems.
+type files struct {
+	tree *os.Root // in which gateways pin
+	ours bool     // it is what we see, too
+}
+
+// openFiles finds the tree as a gateway does: it is what the eldest of our
+// forebears sees. Inside of ip netns exec we see another /sys, and nobody else
+// sees the networks that we make.
+func openFiles() (*files, error) {
+	own, err := os.Readlink("/proc/self/ns/mnt")
+	if err != nil {
+		return nil, fmt.Errorf("find out which mounts we see: %w", err)
+	}
+	path, ours := "/", true
+	for pid := os.Getppid(); pid > 0; pid = parent(pid) {
+		process := filepath.Join("/proc", strconv.Itoa(pid))
+		mounts, err := os.Readlink(filepath.Join(process, "ns/mnt"))
+		if err != nil {
+			continue // not ours to see
+		}
+		path, ours = filepath.Join(process, "root"), mounts == own
+	}
+	if ours {
+		path = "/"
+	}
+	tree, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	return &files{tree, ours}, nil
+}
+
+var parentLine = regexp.MustCompile(`(?m)^PPid:\s+(\d+)$`)
+
+// parent returns the parent of a process, 0 if it has none or is gone.
+func parent(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	found := parentLine.FindSubmatch(text)
+	if found == nil {
+		return 0
+	}
+	above, _ := strconv.Atoi(string(found[1])) // digits
+	return above
+}
+
+func (f *files) close() { _ = f.tree.Close() } // only read
+
+// pins returns the folder in which an instance has pinned something, or nothing.
+func (f *files) pins(instance string) string {
+	path := filepath.Join(pinDirectory, instance)
+	if _, err := f.tree.Stat(path); err != nil {
+		return ""
+	}
+	return "/" + path
+}
+
+// remove removes everything of an instance. Its programs in the kernel go with
+// their pins.
+func (f *files) remove(instance string) error {
+	failed := f.tree.RemoveAll(filepath.Join(pinDirectory, instance))
+	for _, name := range []string{"", ".sock", ".lock"} {
+		failed = errors.Join(failed, os.RemoveAll(filepath.Join(runDirectory, instance+name)))
+	}
+	return failed
+}
+
+// sweep removes the files of demos that were killed; their labs are swept
+// already. A demo that runs, or was kept, has its gateway's network.
+func (f *files) sweep() {
+	names, _ := filepath.Glob(runDirectory + "/demo-*") // the patterns are good ones
+	pinned, _ := fs.Glob(f.tree.FS(), pinDirectory+"/demo-*")
+	for _, name := range append(names, pinned...) {
+		id, _, _ := strings.Cut(filepath.Base(name), ".")
+		if !validID.MatchString(id) {
+			continue
+		}
+		if _, err := os.Stat("/run/netns/rg-" + id + "-gateway"); errors.Is(err, os.ErrNotExist) {
+			_ = f.remove(id) // what stays is tried again by the next demo
+		}
+	}
+}
