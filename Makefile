@@ -70,7 +70,7 @@ demo: ## show a name becoming a connection, in namespaces (root); DEMOFLAGS='--k
 	  echo 'make demo needs root: it makes network namespaces and loads BPF programs. Run: sudo env "PATH=$$PATH" make demo' >&2; \
 	  exit 1; \
 	fi
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build >&2
 	@$(BIN) demo $(DEMOFLAGS)
 
 clean: ## remove what was built

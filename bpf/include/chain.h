@@ -7,15 +7,19 @@
 
 #include "maps.h"
 
-__noinline enum reason chain_judge(__u32 private_address, __u16 private_port, __u8 protocol, __u8 origin, __u8 flags)
+/* A service is open to the generation that put it there and to older ones. how: origin << 8 | flags of the session. */
+__noinline enum reason chain_judge(__u32 private_address, __u16 private_port, __u8 protocol, __u16 how,
+				   __u32 generation)
 {
 	struct service service = {.host = private_address};
+	__u32 *known;
 
-	if (origin != ORIGIN_POOL)
+	if (how >> 8 != ORIGIN_POOL)
 		return REASON_NONE;
-	if (!(flags & SESSION_WHOLE_HOST)) {
+	if (!(how & SESSION_WHOLE_HOST)) {
 		service.port = private_port;
 		service.protocol = protocol;
 	}
-	return bpf_map_lookup_elem(&service_table, &service) ? REASON_NONE : REASON_DROP_SERVICE_CLOSED;
+	known = bpf_map_lookup_elem(&service_table, &service);
+	return known && (__s32)(*known - generation) >= 0 ? REASON_NONE : REASON_DROP_SERVICE_CLOSED;
 }

@@ -13,6 +13,20 @@
 #include "reservation.h"
 #include "session.h"
 
+/* Whether a packet without a session may open one. */
+static __always_inline enum reason may_open(const struct packet *packet)
+{
+	if (packet->link_broadcast)
+		return REASON_DROP_LINK_BROADCAST;
+	switch (packet->tuple.protocol) {
+	case IPPROTO_TCP:
+		return tcp_is_pure_syn(packet->tcp_flags) ? REASON_NONE : REASON_DROP_NOT_SYN;
+	case IPPROTO_ICMP:
+		return packet->reply ? REASON_DROP_NO_SESSION : REASON_NONE;
+	}
+	return REASON_NONE;
+}
+
 /* What a new session is made of. Next hops, stamps and deltas are filled in here. */
 struct flow {
 	__u32 private_address;
@@ -24,7 +38,6 @@ struct flow {
 	__u8 protocol;
 	__u8 origin;
 	__u8 flags;
-	__u8 tcp_flags;
 	__u32 mapping;
 	__u32 generation;
 	__u32 name;
@@ -126,7 +139,7 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
 		key = session_outside_key(session);
 		index_remove(&session_index, session_place(&key), number);
 	} else {
-		mapping_release(session->mapping, settings, tick);
+		mapping_release(session->mapping, settings->port_quarantine, tick);
 	}
 	filter_leave(session, tick);
 	if (session->flags & SESSION_FILTER_OWNER) {
@@ -142,7 +155,10 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
 	return 1;
 }
 
-/* Opens the session; the caller has made sure that neither tuple is in use. */
+/*
+ * Opens the session in a record that the caller has allocated; neither tuple is in use. *number becomes 0 where it
+ * cannot be found.
+ */
 __noinline enum reason session_open(const struct flow *flow, const struct settings *settings, __u32 *number)
 {
 	__u32 tick = clock_tick();
@@ -151,10 +167,9 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 
 	if (!flow || !settings || !number)
 		return REASON_DROP_INTERNAL;
-	*number = session_allocate(bpf_get_smp_processor_id());
 	session = session_at(*number);
-	if (!*number || !session)
-		return REASON_DROP_SESSION_TABLE_FULL;
+	if (!session)
+		return REASON_DROP_INTERNAL;
 	session_fill(session, flow, tick);
 	session->life.phase = PHASE_LIVE;
 	count_statistic(STATISTIC_SESSIONS_OPENED);

@@ -15,12 +15,11 @@
 /* Notes the packet in the session; the reservation hears when a session of its begins to close, or opens again. */
 static __always_inline void flow_touch(struct session *session, __u8 tcp_flags, enum direction direction, __u32 tick)
 {
-	bool closing = tcp_is_closing(session->life.tcp);
+	enum turn turn = session_touch(session, tcp_flags, direction, tick);
 
-	session_touch(session, tcp_flags, direction, tick);
-	if (session->origin != ORIGIN_POOL || closing == tcp_is_closing(session->life.tcp))
+	if (session->origin != ORIGIN_POOL || turn == TURN_NONE)
 		return;
-	if (closing)
+	if (turn == TURN_OPENS)
 		reservation_join(session->mapping, session->filter_users);
 	else
 		reservation_leave(session->mapping, session->filter_users);
@@ -129,8 +128,8 @@ __noinline enum reason session_judge(struct session *session, __u32 generation)
 		return REASON_DROP_INTERNAL;
 	if (session->generation == generation)
 		return REASON_NONE;
-	reason = chain_judge(session->private_address, session->private_port, session->protocol, session->origin,
-			     session->flags);
+	reason = chain_judge(session->private_address, session->private_port, session->protocol,
+			     session->origin << 8 | session->flags, generation);
 	if (reason == REASON_NONE)
 		session->generation = generation;
 	return reason;
@@ -138,14 +137,16 @@ __noinline enum reason session_judge(struct session *session, __u32 generation)
 
 /* A packet of an open session. hairpin: it goes to another host behind this gateway, from DIRECTION_OUT. */
 static __always_inline int forward(struct xdp_md *ctx, const struct packet *packet, struct session *session,
-				   enum direction direction, const struct control *control)
+				   enum direction direction, __u16 epoch)
 {
 	enum side side = direction == DIRECTION_OUT ? SIDE_PRIVATE : SIDE_PUBLIC;
 	__u32 tick = clock_tick();
 	struct next_hop *hop;
 
-	if (session->generation != control->generation) {
-		enum reason reason = session_judge(session, control->generation);
+	if (packet->link_broadcast)
+		return verdict(ctx, packet, REASON_DROP_LINK_BROADCAST, side);
+	if (session->generation != packet->generation) {
+		enum reason reason = session_judge(session, packet->generation);
 
 		if (reason != REASON_NONE && side == SIDE_PRIVATE)
 			return refuse(ctx, packet, reason, side, ICMP_DEST_UNREACH, ICMP_PKT_FILTERED, 0);
@@ -161,7 +162,7 @@ static __always_inline int forward(struct xdp_md *ctx, const struct packet *pack
 		bpf_tail_call(ctx, &programs, PROGRAM_HAIRPIN);
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 	}
-	if (forward_hop(ctx, session, direction, tick, control->route_epoch, &hop) != ROUTE_FOUND)
+	if (forward_hop(ctx, session, direction, tick, epoch, &hop) != ROUTE_FOUND)
 		return refuse_no_route(ctx, packet, side);
 	if (hop && packet->ip_length > hop->mtu && packet->dont_fragment)
 		return refuse(ctx, packet, REASON_DROP_TOO_BIG, side, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, hop->mtu);

@@ -14,6 +14,12 @@ __noinline bool destination_is_local(struct xdp_md *ctx, __u32 source, __u32 des
 	return route_lookup(ctx, &query) == ROUTE_LOCAL;
 }
 
+/* Whether the packet is for the gateway itself. The kernel knows best: address->local is only what the daemon saw. */
+static __always_inline bool is_local(struct xdp_md *ctx, const struct packet *packet, const struct address *address)
+{
+	return address->local && destination_is_local(ctx, packet->tuple.source, packet->tuple.destination);
+}
+
 __noinline enum reason ipv6_judge(struct xdp_md *ctx)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
@@ -52,11 +58,12 @@ __noinline enum reason untranslated(struct xdp_md *ctx, __u32 source, __u32 dest
 }
 
 /* Whether NAT never has anything to do with the packet, on an address that the gateway shares with it. */
-static __always_inline bool not_for_nat(__u32 destination, enum reason reason)
+static __always_inline bool not_for_nat(struct xdp_md *ctx, const struct packet *packet, enum reason reason)
 {
+	__u32 destination = packet->tuple.destination;
 	struct address *address = bpf_map_lookup_elem(&address_table, &destination);
 
-	return address && address->local && reason != REASON_DROP_FRAGMENT;
+	return address && reason != REASON_DROP_FRAGMENT && is_local(ctx, packet, address);
 }
 
 /*
@@ -73,7 +80,7 @@ __noinline int unparsed(struct xdp_md *ctx, const struct packet *packet, enum re
 		return verdict(ctx, packet, reason, side);
 	source = packet->tuple.source;
 	destination = packet->tuple.destination;
-	if (not_for_nat(destination, reason))
+	if (not_for_nat(ctx, packet, reason))
 		return verdict(ctx, packet, REASON_TO_GATEWAY, side);
 	if (bpf_map_lookup_elem(&address_table, &destination))
 		return verdict(ctx, packet, reason, side);

@@ -27,6 +27,8 @@ static __always_inline enum reason quoted_parse(struct xdp_md *ctx, const struct
 	} l4;
 	struct iphdr ip;
 
+	if (packet->link_broadcast)
+		return REASON_DROP_LINK_BROADCAST;
 	quoted->ip = packet->l4 + sizeof(struct icmphdr);
 	if (bpf_xdp_load_bytes(ctx, quoted->ip, &ip, sizeof(ip)) || ip.version != 4 || ip.ihl < 5)
 		return REASON_DROP_MALFORMED;

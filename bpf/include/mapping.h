@@ -2,8 +2,8 @@
 /*
  * Outbound mappings: one external endpoint for an internal one, whatever the remote (RFC 4787 REQ-1), on the
  * address that all of a host's mappings share (REQ-2). The way back is an array index. The inside port is kept
- * where it is free (port.h). A mapping lives as long as a session uses it; UDP and ICMP ports then wait out the quarantine (RFC 6888 REQ-8), unless the same endpoint returns.
- * All changes happen under the endpoint's stripe.
+ * where it is free (port.h). A mapping lives as long as a session uses it; UDP and ICMP ports then wait out the
+ * quarantine (RFC 6888 REQ-8), unless the same endpoint returns. All changes happen under the endpoint's stripe.
  */
 #pragma once
 
@@ -117,27 +117,31 @@ static __noinline bool mapping_join(__u32 slot)
 	return true;
 }
 
-/* The mapping of the endpoint, made if there is none, with one more session on it. */
-__noinline enum reason mapping_acquire(struct xdp_md *ctx, const struct mapping_key *key, __u32 *slot)
+/* The mapping of a packet's source, made if there is none, with one more session on it. */
+__noinline enum reason mapping_acquire(struct xdp_md *ctx, const struct tuple *tuple, __u32 *slot)
 {
+	struct mapping_key key = {};
 	struct endpoint endpoint = {.phase = PHASE_QUARANTINED}; /* nobody's until mapping_join */
 	struct place place;
 	__u32 outbound;
 	__s32 port;
 
-	if (!key || !slot)
+	if (!tuple || !slot)
 		return REASON_DROP_INTERNAL;
-	place = mapping_place(key);
-	*slot = index_find(&mapping_index, place, fixed.mapping_bits, mapping_matches, key);
+	key.address = tuple->source;
+	key.port = tuple->source_port;
+	key.protocol = tuple->protocol;
+	place = mapping_place(&key);
+	*slot = index_find(&mapping_index, place, fixed.mapping_bits, mapping_matches, &key);
 	if (*slot)
 		return mapping_join(*slot) ? REASON_NONE : REASON_DROP_INTERNAL;
-	outbound = mapping_outbound(key->address);
-	port = port_choose(ctx, key, outbound);
+	outbound = mapping_outbound(key.address);
+	port = port_choose(ctx, tuple, outbound);
 	if (port < 0)
 		return REASON_DROP_NO_PORT;
-	*slot = port_array(outbound, key->protocol) * PORTS + port;
-	endpoint.address = key->address;
-	endpoint.port = key->port;
+	*slot = port_array(outbound, key.protocol) * PORTS + port;
+	endpoint.address = key.address;
+	endpoint.port = key.port;
 	mapping_set(*slot, endpoint);
 	count_statistic(STATISTIC_MAPPINGS_OPENED);
 	if (index_insert(&mapping_index, place, *slot) && mapping_join(*slot))
@@ -146,19 +150,19 @@ __noinline enum reason mapping_acquire(struct xdp_md *ctx, const struct mapping_
 	return REASON_DROP_MAPPING_INDEX_FULL;
 }
 
-/* One session less. */
-static __noinline int mapping_release(__u32 slot, const struct settings *settings, __u32 tick)
+/* One session less. After the last one the port of a datagram protocol waits for so many ticks. */
+static __noinline int mapping_release(__u32 slot, __u32 quarantine, __u32 tick)
 {
 	struct endpoint endpoint = mapping_at(slot);
 	__u32 *users = mapping_users(slot);
 
-	if (!users || !settings || endpoint.phase != PHASE_LIVE)
+	if (!users || endpoint.phase != PHASE_LIVE)
 		return 0;
 	*users -= 1;
 	if (*users)
 		return 0;
 	/* TCP is exempt from the quarantine: its sessions end by their state. */
-	if (settings->port_quarantine && slot_protocol(slot) != IPPROTO_TCP) {
+	if (quarantine && slot_protocol(slot) != IPPROTO_TCP) {
 		*users = tick;
 		endpoint.phase = PHASE_QUARANTINED;
 		mapping_set(slot, endpoint);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Where packets go next. A session points to the record of its neighbour; the kernel's routing table is asked
- * when the session has none, when routes changed (route_epoch) and once a second for each neighbour, so that the
- * data plane follows the kernel also while no daemon runs. Records are never given to another neighbour.
+ * when the session has none, when routes changed (route_epoch, which the daemon counts) and once a second for each
+ * neighbour, so that link addresses stay right also while no daemon runs. Records are never given to another
+ * neighbour, nor back.
  */
 #pragma once
 
@@ -32,19 +33,30 @@ static __always_inline struct next_hop *next_hop_at(__u32 number)
 }
 
 /* The record of the neighbour, made if there is none; 0 when its places are taken. */
-static __always_inline __u32 next_hop_record(__u32 gateway, __u32 ifindex)
+static __always_inline __u32 next_hop_record(__u32 gateway, __u32 ifindex, __u16 mtu)
 {
-	__u32 hash = hash_words(gateway, ifindex);
+	union {
+		struct {
+			__u32 gateway;
+			__u16 ifindex;
+			__u16 mtu;
+		};
+		__u64 word;
+	} key = {.gateway = gateway, .ifindex = ifindex, .mtu = mtu};
+	__u32 hash = hash_words(key.word, 0);
+
+	if (ifindex >> 16)
+		return 0;
 
 	for (__u32 i = 0; i < NEXT_HOP_PLACES; i++) {
 		__u32 number = (hash + i) & (NEXT_HOPS - 1);
 		struct next_hop *hop = next_hop_at(number);
-		__u64 key = (__u64)ifindex << 32 | gateway, found;
+		__u64 found;
 
 		if (!hop || number == 0)
 			continue;
-		found = __sync_val_compare_and_swap((__u64 *)hop, 0, key);
-		if (found == 0 || found == key)
+		found = __sync_val_compare_and_swap((__u64 *)hop, 0, key.word);
+		if (found == 0 || found == key.word)
 			return number;
 	}
 	return 0;
@@ -102,13 +114,12 @@ __noinline enum route route_lookup(struct xdp_md *ctx, struct route_query *query
 		return ROUTE_NONE;
 	if (code == BPF_FIB_LKUP_RET_NO_NEIGH)
 		return ROUTE_NO_NEIGHBOUR;
-	query->number = next_hop_record(fib.ipv4_dst, fib.ifindex);
+	query->number = next_hop_record(fib.ipv4_dst, fib.ifindex, fib.mtu_result);
 	hop = next_hop_at(query->number);
 	if (!query->number || !hop)
 		return ROUTE_NO_NEIGHBOUR; /* the kernel forwards what we cannot remember */
 	__builtin_memcpy(hop->destination, fib.dmac, 6);
 	__builtin_memcpy(hop->source, fib.smac, 6);
-	hop->mtu = fib.mtu_result;
 	hop->redirect = interface->redirect;
 	hop->stamp = clock_tick();
 	return ROUTE_FOUND;

@@ -75,14 +75,16 @@ enum packet_kind {
 
 struct packet {
 	struct tuple tuple;
+	__u32 generation; /* of the policy that judges it: read once */
 	__u8 kind;
 	__u8 tcp_flags;
 	__u8 ttl;
 	__u8 dont_fragment;
-	__u8 hairpin;	 /* came from inside, its source is translated already */
-	__u8 reply;	 /* answers an ICMP query */
-	__u16 l4;	 /* offset in the frame */
-	__u16 ip_length; /* of the whole IP packet */
+	__u8 hairpin;	     /* came from inside, its source is translated already */
+	__u8 reply;	     /* answers an ICMP query */
+	__u8 link_broadcast; /* the frame was for many: never forwarded (RFC 1812 §5.3.4) */
+	__u16 l4;	     /* offset in the frame */
+	__u16 ip_length;     /* of the whole IP packet */
 };
 
 static __always_inline bool address_is_bad(__u32 source)
@@ -190,6 +192,37 @@ static __always_inline bool header_checksum_is_wrong(struct xdp_md *ctx, const s
 	return checksum_fold((__u64)word[0] + word[1] + word[2] + word[3] + word[4]) != 0xffff;
 }
 
+#define OPTIONS_MOST	    40
+#define OPTION_END	    0
+#define OPTION_NOP	    1
+#define OPTION_LOOSE_ROUTE  131
+#define OPTION_STRICT_ROUTE 137
+
+/* IPv4 options: who sends by a route of his own choice goes around what decides here (RFC 7126 §4.3 and §4.4). */
+__noinline enum reason options_judge(struct xdp_md *ctx, __u32 length)
+{
+	__u8 option[OPTIONS_MOST] = {};
+	__u32 at = 0;
+
+	if (length == 0 || length > OPTIONS_MOST ||
+	    bpf_xdp_load_bytes(ctx, ETH_HLEN + sizeof(struct iphdr), option, length))
+		return REASON_DROP_MALFORMED;
+	for (int tries = 0; tries < OPTIONS_MOST; tries++) {
+		if (at >= length || at >= OPTIONS_MOST - 1 || option[at] == OPTION_END)
+			break;
+		if (option[at] == OPTION_LOOSE_ROUTE || option[at] == OPTION_STRICT_ROUTE)
+			return REASON_DROP_SOURCE_ROUTE;
+		if (option[at] == OPTION_NOP) {
+			at++;
+			continue;
+		}
+		if (option[at + 1] < 2 || at + option[at + 1] > length)
+			return REASON_DROP_MALFORMED;
+		at += option[at + 1];
+	}
+	return REASON_NONE;
+}
+
 static __always_inline enum reason packet_parse_ip(struct xdp_md *ctx, struct packet *packet, void *end)
 {
 	struct iphdr *ip = (void *)(long)ctx->data + ETH_HLEN;
@@ -212,6 +245,12 @@ static __always_inline enum reason packet_parse_ip(struct xdp_md *ctx, struct pa
 	packet->l4 = ETH_HLEN + header;
 	if (address_is_link_local(ip->daddr))
 		return REASON_TO_GATEWAY;
+	if (header > sizeof(*ip)) {
+		enum reason reason = options_judge(ctx, header - sizeof(*ip));
+
+		if (reason != REASON_NONE)
+			return reason;
+	}
 	if (address_is_bad(ip->saddr))
 		return REASON_DROP_BAD_ADDRESS;
 	if (address_is_bad(ip->daddr))
@@ -239,6 +278,7 @@ static __always_inline enum reason packet_parse(struct xdp_md *ctx, struct packe
 
 	if ((void *)(eth + 1) > end)
 		return REASON_DROP_MALFORMED;
+	packet->link_broadcast = eth->h_dest[0] & 1;
 	switch (eth->h_proto) {
 	case bpf_htons(ETH_P_IP):
 		return packet_parse_ip(ctx, packet, end);

@@ -34,17 +34,21 @@ static __always_inline __u32 port_array(__u32 outbound, __u8 protocol)
 	return outbound * PROTOCOLS + port_protocol(protocol);
 }
 
-/* Whether a socket of the gateway itself has the port, on an address that we share with it. */
-__noinline bool port_is_ours(struct xdp_md *ctx, __u32 address, __u16 port, __u8 protocol)
+/* Whether a socket of the gateway itself would get the packet, on an address that we share with it. */
+__noinline bool port_is_ours(struct xdp_md *ctx, const struct tuple *packet)
 {
 	struct bpf_sock_tuple tuple = {};
 	struct bpf_sock *sock;
 
-	tuple.ipv4.daddr = address;
-	tuple.ipv4.dport = port;
-	if (protocol == IPPROTO_UDP)
+	if (!packet)
+		return false;
+	tuple.ipv4.saddr = packet->source;
+	tuple.ipv4.sport = packet->source_port;
+	tuple.ipv4.daddr = packet->destination;
+	tuple.ipv4.dport = packet->destination_port;
+	if (packet->protocol == IPPROTO_UDP)
 		sock = bpf_sk_lookup_udp(ctx, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
-	else if (protocol == IPPROTO_TCP)
+	else if (packet->protocol == IPPROTO_TCP)
 		sock = bpf_skc_lookup_tcp(ctx, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
 	else
 		return false;
@@ -79,8 +83,32 @@ static __always_inline void port_release(struct port_bitmap *bitmap, __u32 port)
 	__sync_fetch_and_and(&bitmap->word[port / 64 & 1023], ~(1ULL << (port & 63)));
 }
 
+/* Ports that are not for mappings: those the kernel gives to the gateway's own sockets, on an address of both. */
+struct own_ports {
+	__u32 first;
+	__u32 last; /* below first: none */
+};
+
+static __always_inline bool port_is_own(const struct own_ports *own, __u32 port)
+{
+	return port >= own->first && port <= own->last;
+}
+
+/* The bits of word number that are not for mappings. */
+static __always_inline __u64 own_bits(const struct own_ports *own, __u32 number)
+{
+	__u32 low = number * 64, from, to;
+
+	if (own->last < own->first || own->last < low || own->first > low + 63)
+		return 0;
+	from = own->first > low ? own->first - low : 0;
+	to = own->last < low + 63 ? own->last - low : 63;
+	return (~0ULL << (from & 63)) & (~0ULL >> ((63 - to) & 63));
+}
+
 struct port_search {
 	struct port_bitmap *bitmap;
+	struct own_ports own;
 	__u32 first; /* word of the class */
 	__u32 words;
 	__u32 start;
@@ -91,7 +119,7 @@ struct port_search {
 static long port_search_word(__u32 round, struct port_search *search)
 {
 	__u32 number = search->first + (search->start + round) % search->words;
-	__u64 word = search->bitmap->word[number & 1023];
+	__u64 word = search->bitmap->word[number & 1023] | own_bits(&search->own, number);
 	__u32 bit;
 
 	if (word == ~0ULL)
@@ -106,7 +134,7 @@ static long port_search_word(__u32 round, struct port_search *search)
 }
 
 /* A random free port of the class, claimed; -1 when there is none. */
-__noinline __s32 port_random(struct port_bitmap *bitmap, bool low)
+__noinline __s32 port_random(struct port_bitmap *bitmap, bool low, const struct own_ports *own)
 {
 	__u32 random = bpf_get_prandom_u32();
 	struct port_search search = {
@@ -117,36 +145,54 @@ __noinline __s32 port_random(struct port_bitmap *bitmap, bool low)
 		.port = -1,
 	};
 
-	if (!bitmap)
+	if (!bitmap || !own)
 		return -1;
+	search.own = *own;
 	search.start = random & 0xffff;
 	bpf_loop(PORTS / 64 + 1, port_search_word, &search, 0);
 	return search.port;
 }
 
-/* An external port for the endpoint, claimed and in host byte order; -1 when there is none. */
-__noinline __s32 port_choose(struct xdp_md *ctx, const struct mapping_key *key, __u32 outbound)
+/* An external port for the packet's source, claimed and in host byte order; -1 when there is none. */
+__noinline __s32 port_choose(struct xdp_md *ctx, const struct tuple *tuple, __u32 outbound)
 {
+	struct own_ports own = {.first = 1};
 	struct port_bitmap *bitmap;
 	struct address *address;
+	struct control *control = control_get();
 	__u32 array, external;
+	struct tuple answer = {};
+	bool shared, keep;
 	__u16 inside;
 	__s32 port;
 
-	if (!key)
+	if (!tuple || !control)
 		return -1;
-	array = port_array(outbound, key->protocol);
+	array = port_array(outbound, tuple->protocol);
 	bitmap = bpf_map_lookup_elem(&port_bitmaps, &array);
-	inside = bpf_ntohs(key->port);
+	inside = bpf_ntohs(tuple->source_port);
 	if (!bitmap || outbound >= MAX_OUTBOUND)
 		return -1;
 	external = fixed.outbound_address[outbound & (MAX_OUTBOUND - 1)];
 	address = bpf_map_lookup_elem(&address_table, &external);
+	shared = address && address->local && tuple->protocol != IPPROTO_ICMP;
+	if (shared) {
+		own.first = control->own_first;
+		own.last = control->own_last;
+	}
+	keep = !port_is_own(&own, inside);
+	answer.source = tuple->destination;
+	answer.source_port = tuple->destination_port;
+	answer.destination = external;
+	answer.protocol = tuple->protocol;
 	for (int tries = 0; tries < PORT_TRIES; tries++) {
-		port = tries == 0 && port_claim(bitmap, inside) ? inside : port_random(bitmap, inside < PORT_CLASS);
+		port = tries == 0 && keep && port_claim(bitmap, inside)
+			       ? inside
+			       : port_random(bitmap, inside < PORT_CLASS, &own);
 		if (port < 0)
 			return -1;
-		if (!address || !address->local || !port_is_ours(ctx, external, bpf_htons(port), key->protocol))
+		answer.destination_port = bpf_htons(port);
+		if (!shared || !port_is_ours(ctx, &answer))
 			return port;
 		port_release(bitmap, port);
 	}

@@ -9,18 +9,6 @@
 #include "gateway_traffic.h"
 #include "icmp.h"
 
-/* Whether a packet without a session may open one. */
-static __always_inline enum reason may_open(const struct packet *packet)
-{
-	switch (packet->tuple.protocol) {
-	case IPPROTO_TCP:
-		return tcp_is_pure_syn(packet->tcp_flags) ? REASON_NONE : REASON_DROP_NOT_SYN;
-	case IPPROTO_ICMP:
-		return packet->reply ? REASON_DROP_NO_SESSION : REASON_NONE;
-	}
-	return REASON_NONE;
-}
-
 /* REASON_NONE when the destination is reached through NAT; hairpin when it is one of our own addresses. */
 __noinline enum reason private_destination(struct xdp_md *ctx, const struct packet *packet, bool *hairpin)
 {
@@ -32,7 +20,7 @@ __noinline enum reason private_destination(struct xdp_md *ctx, const struct pack
 	destination = packet->tuple.destination;
 	address = bpf_map_lookup_elem(&address_table, &destination);
 	*hairpin = address != 0;
-	if (address && address->local) {
+	if (address && address->kind == ADDRESS_OUTBOUND && is_local(ctx, packet, address)) {
 		struct endpoint endpoint = mapping_at(
 			mapping_slot(address->number, packet->tuple.protocol, packet->tuple.destination_port));
 
@@ -44,18 +32,17 @@ __noinline enum reason private_destination(struct xdp_md *ctx, const struct pack
 }
 
 /* Under the stripe: opens the session unless another CPU did meanwhile. */
-__noinline enum reason private_open_locked(struct xdp_md *ctx, const struct packet *packet, bool hairpin,
-					   const struct control *control, __u32 *number)
+__noinline enum reason private_open_locked(struct xdp_md *ctx, const struct packet *packet, bool hairpin, __u32 *number)
 {
 	struct settings *settings;
-	struct mapping_key key = {};
 	struct session_key inside = {};
 	struct flow flow = {};
 	enum reason reason;
+	__u32 record;
 
-	if (!packet || !control || !number)
+	if (!packet || !number)
 		return REASON_DROP_INTERNAL;
-	settings = settings_get(control->generation);
+	settings = settings_get(packet->generation);
 	if (!settings)
 		return REASON_DROP_INTERNAL;
 	inside.local = packet->tuple.source;
@@ -67,37 +54,40 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	*number = session_find_slow(&inside);
 	if (*number)
 		return REASON_NONE;
-	key.address = packet->tuple.source;
-	key.port = packet->tuple.source_port;
-	key.protocol = packet->tuple.protocol;
-	reason = mapping_acquire(ctx, &key, &flow.mapping);
-	if (reason != REASON_NONE)
+	/* The record first: a packet that finds none takes no port. */
+	record = session_allocate(bpf_get_smp_processor_id());
+	if (!record)
+		return REASON_DROP_SESSION_TABLE_FULL;
+	reason = mapping_acquire(ctx, &packet->tuple, &flow.mapping);
+	if (reason != REASON_NONE) {
+		session_give_back(record);
 		return reason;
-	flow.private_address = key.address;
-	flow.private_port = key.port;
+	}
+	flow.private_address = packet->tuple.source;
+	flow.private_port = packet->tuple.source_port;
 	flow.remote_address = packet->tuple.destination;
 	flow.remote_port = packet->tuple.destination_port;
 	flow.external_address = fixed.outbound_address[flow.mapping / (PROTOCOLS * PORTS) & (MAX_OUTBOUND - 1)];
 	flow.external_port = bpf_htons(flow.mapping & (PORTS - 1));
-	flow.protocol = key.protocol;
+	flow.protocol = packet->tuple.protocol;
 	flow.origin = ORIGIN_INSIDE;
 	flow.flags = hairpin ? SESSION_HAIRPIN : 0;
-	flow.generation = control->generation;
+	flow.generation = packet->generation;
+	*number = record;
 	reason = session_open(&flow, settings, number);
 	if (reason != REASON_NONE)
-		mapping_release(flow.mapping, settings, clock_tick());
+		mapping_release(flow.mapping, 0, clock_tick());
 	return reason;
 }
 
-__noinline enum reason private_open(struct xdp_md *ctx, const struct packet *packet, const struct control *control,
-				    __u32 *number)
+__noinline enum reason private_open(struct xdp_md *ctx, const struct packet *packet, __u32 *number)
 {
 	struct stripe *stripe;
 	bool hairpin = false;
 	enum reason reason;
 	__u32 source;
 
-	if (!packet || !control || !number)
+	if (!packet || !number)
 		return REASON_DROP_INTERNAL;
 	source = packet->tuple.source;
 	reason = private_destination(ctx, packet, &hairpin);
@@ -110,13 +100,14 @@ __noinline enum reason private_open(struct xdp_md *ctx, const struct packet *pac
 		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
-	reason = chain_judge(packet->tuple.source, packet->tuple.source_port, packet->tuple.protocol, ORIGIN_INSIDE, 0);
+	reason = chain_judge(packet->tuple.source, packet->tuple.source_port, packet->tuple.protocol,
+			     ORIGIN_INSIDE << 8, packet->generation);
 	if (reason != REASON_NONE)
 		return reason;
 	stripe = lock_stripe(endpoint_hash(packet->tuple.source, packet->tuple.source_port, packet->tuple.protocol));
 	if (!stripe || !lock_take(stripe))
 		return REASON_DROP_BUSY;
-	reason = private_open_locked(ctx, packet, hairpin, control, number);
+	reason = private_open_locked(ctx, packet, hairpin, number);
 	lock_release(stripe);
 	return reason;
 }
@@ -176,7 +167,7 @@ __noinline int private_icmp_error(struct xdp_md *ctx, const struct packet *packe
 		return verdict(ctx, packet, REASON_DROP_NO_SESSION, SIDE_PRIVATE);
 	if (icmp_checksum_is_wrong(ctx, packet, &quoted))
 		return verdict(ctx, packet, REASON_DROP_BAD_CHECKSUM, SIDE_PRIVATE);
-	reason = session_judge(session, control->generation);
+	reason = session_judge(session, packet->generation);
 	if (reason != REASON_NONE)
 		return verdict(ctx, packet, reason, SIDE_PRIVATE);
 	if (packet->ttl <= 1)
@@ -203,6 +194,7 @@ static __always_inline int private_side(struct xdp_md *ctx)
 
 	if (reason != REASON_NONE || !control)
 		return unparsed(ctx, &packet, reason, SIDE_PRIVATE);
+	packet.generation = *(volatile __u32 *)&control->generation;
 	if (packet.kind == PACKET_ICMP_ERROR) {
 		int action = private_icmp_error(ctx, &packet);
 
@@ -221,12 +213,12 @@ static __always_inline int private_side(struct xdp_md *ctx)
 	key.side = KEY_INSIDE;
 	number = session_find(&key);
 	if (!number) {
-		reason = private_open(ctx, &packet, control, &number);
+		reason = private_open(ctx, &packet, &number);
 		if (reason != REASON_NONE)
 			return private_refuse(ctx, &packet, reason);
 	}
 	session = session_at(number);
 	if (!session)
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
-	return forward(ctx, &packet, session, DIRECTION_OUT, control);
+	return forward(ctx, &packet, session, DIRECTION_OUT, control->route_epoch);
 }

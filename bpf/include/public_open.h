@@ -8,7 +8,6 @@
 #include "flow.h"
 #include "forward.h"
 #include "gateway_traffic.h"
-#include "private_side.h"
 #include "reservation.h"
 
 static __always_inline bool session_is_of(const struct session *session, const struct tuple *tuple)
@@ -35,7 +34,7 @@ __noinline enum reason mapping_admits(const struct session_key *inside, const st
 
 /* Under the stripe of the mapping's endpoint. */
 __noinline enum reason mapping_open_locked(const struct packet *packet, struct session_key *key, __u32 slot,
-					   const struct control *control, __u32 *number)
+					   __u32 *number)
 {
 	struct settings *settings;
 	struct endpoint endpoint = mapping_at(slot);
@@ -43,9 +42,9 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 	enum reason reason;
 	struct session *session;
 
-	if (!packet || !key || !control || !number)
+	if (!packet || !key || !number)
 		return REASON_DROP_INTERNAL;
-	settings = settings_get(control->generation);
+	settings = settings_get(packet->generation);
 	if (!settings)
 		return REASON_DROP_INTERNAL;
 	if (endpoint.phase != PHASE_LIVE || endpoint.address != key->local || endpoint.port != key->local_port)
@@ -68,27 +67,30 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 	flow.origin = ORIGIN_MAPPING;
 	flow.flags = packet->hairpin ? SESSION_HAIRPIN : 0;
 	flow.mapping = slot;
-	flow.generation = control->generation;
+	flow.generation = packet->generation;
+	*number = session_allocate(bpf_get_smp_processor_id());
+	if (!*number)
+		return REASON_DROP_SESSION_TABLE_FULL;
 	reason = session_open(&flow, settings, number);
 	if (reason == REASON_NONE)
 		mapping_join(slot);
 	return reason;
 }
 
-__noinline enum reason mapping_open(const struct packet *packet, struct session_key *key, __u32 slot,
-				    const struct control *control, __u32 *number)
+__noinline enum reason mapping_open(const struct packet *packet, struct session_key *key, __u32 slot, __u32 *number)
 {
 	struct stripe *stripe;
 	enum reason reason;
 
-	if (!packet || !key || !control || !number)
+	if (!packet || !key || !number)
 		return REASON_DROP_INTERNAL;
-	if (packet->tuple.protocol == IPPROTO_TCP && !tcp_is_pure_syn(packet->tcp_flags))
-		return REASON_DROP_NOT_SYN;
+	reason = may_open(packet);
+	if (reason != REASON_NONE)
+		return reason;
 	stripe = lock_stripe(endpoint_hash(key->local, key->local_port, key->protocol));
 	if (!stripe || !lock_take(stripe))
 		return REASON_DROP_BUSY;
-	reason = mapping_open_locked(packet, key, slot, control, number);
+	reason = mapping_open_locked(packet, key, slot, number);
 	lock_release(stripe);
 	return reason;
 }
@@ -104,23 +106,20 @@ __noinline enum reason claim_open_locked(const struct packet *packet, struct flo
 					 struct reservation *reservation, const struct settings *settings,
 					 __u32 *number)
 {
-	struct session_key outside = {}, inside = {};
+	struct session_key key = {};
 	struct session *session;
 	enum reason reason;
 	__u32 found;
 
 	if (!packet || !flow || !reservation || !settings || !number)
 		return REASON_DROP_INTERNAL;
-	outside.local = flow->external_address;
-	outside.local_port = flow->external_port;
-	outside.remote = inside.remote = flow->remote_address;
-	outside.remote_port = inside.remote_port = flow->remote_port;
-	outside.protocol = inside.protocol = flow->protocol;
-	outside.side = KEY_OUTSIDE;
-	inside.local = flow->private_address;
-	inside.local_port = flow->private_port;
-	inside.side = KEY_INSIDE;
-	found = session_find_slow(&outside);
+	key.local = flow->external_address;
+	key.local_port = flow->external_port;
+	key.remote = flow->remote_address;
+	key.remote_port = flow->remote_port;
+	key.protocol = flow->protocol;
+	key.side = KEY_OUTSIDE;
+	found = session_find_slow(&key);
 	if (found) {
 		session = session_at(found);
 		if (!session || session->private_address != flow->private_address ||
@@ -131,23 +130,32 @@ __noinline enum reason claim_open_locked(const struct packet *packet, struct flo
 			return REASON_NONE;
 		}
 	}
-	found = session_find_slow(&inside);
+	key.local = flow->private_address;
+	key.local_port = flow->private_port;
+	key.side = KEY_INSIDE;
+	found = session_find_slow(&key);
 	session = session_at(found);
 	if (found && (!session || !session_gives_way(session, packet)))
 		return REASON_DROP_SESSION_CONFLICT; /* I8 */
+	/* The record first: a packet that finds none spends no claim. */
+	*number = session_allocate(bpf_get_smp_processor_id());
+	if (!*number)
+		return REASON_DROP_SESSION_TABLE_FULL;
 	reason = reservation_claim(reservation, packet);
-	if (reason != REASON_NONE)
-		return reason;
 	/* The slot may have been given to another reservation since flow was filled. */
-	if (reservation_use(reservation) != flow->reservation)
-		return REASON_DROP_NO_RESERVATION;
+	if (reason == REASON_NONE && reservation_use(reservation) != flow->reservation)
+		reason = REASON_DROP_NO_RESERVATION;
+	if (reason != REASON_NONE) {
+		session_give_back(*number);
+		return reason;
+	}
 	if (found && session)
 		session_end(found, session, settings, clock_tick());
 	return session_open(flow, settings, number);
 }
 
 /* The first packet to a pool address: finds its reservation and opens the session that it stands for. */
-__noinline enum reason claim_open(const struct packet *packet, const struct control *control, __u32 *number)
+__noinline enum reason claim_open(const struct packet *packet, __u32 *number)
 {
 	struct reservation *reservation;
 	struct settings *settings;
@@ -157,9 +165,9 @@ __noinline enum reason claim_open(const struct packet *packet, const struct cont
 	__u32 slot;
 	__u32 use;
 
-	if (!packet || !control || !number)
+	if (!packet || !number)
 		return REASON_DROP_INTERNAL;
-	settings = settings_get(control->generation);
+	settings = settings_get(packet->generation);
 	slot = reservation_find(&packet->tuple);
 	reservation = reservation_at(slot);
 	if (!slot || !reservation || !settings)
@@ -177,11 +185,12 @@ __noinline enum reason claim_open(const struct packet *packet, const struct cont
 	flow.protocol = packet->tuple.protocol;
 	flow.origin = ORIGIN_POOL;
 	flow.flags = (packet->hairpin ? SESSION_HAIRPIN : 0) | (reservation->port ? 0 : SESSION_WHOLE_HOST);
-	flow.generation = control->generation;
+	flow.generation = packet->generation;
 	flow.name = reservation->name;
 	flow.mapping = slot;
 	flow.reservation = use;
-	reason = chain_judge(flow.private_address, flow.private_port, flow.protocol, ORIGIN_POOL, flow.flags);
+	reason = chain_judge(flow.private_address, flow.private_port, flow.protocol, ORIGIN_POOL << 8 | flow.flags,
+			     packet->generation);
 	if (reason != REASON_NONE)
 		return reason;
 	stripe = lock_stripe(endpoint_hash(flow.private_address, flow.private_port, flow.protocol));
@@ -193,11 +202,15 @@ __noinline enum reason claim_open(const struct packet *packet, const struct cont
 }
 
 /* Nobody outside has an address of ours: neither one that we answer for nor one of a private network. */
-static __always_inline bool source_is_ours(struct xdp_md *ctx, const struct packet *packet)
+__noinline bool source_is_ours(struct xdp_md *ctx, const struct packet *packet)
 {
-	struct route_query query = {.source = packet->tuple.destination, .ingress = ctx->ingress_ifindex};
-	__u32 source = packet->tuple.source;
+	struct route_query query = {.ingress = ctx->ingress_ifindex};
+	__u32 source;
 
+	if (!packet)
+		return false;
+	source = packet->tuple.source;
+	query.source = packet->tuple.destination;
 	if (bpf_map_lookup_elem(&address_table, &source))
 		return true;
 	query.destination = source;
@@ -205,19 +218,28 @@ static __always_inline bool source_is_ours(struct xdp_md *ctx, const struct pack
 	return query.own || query.side == SIDE_PRIVATE;
 }
 
+/* On an address that the gateway shares, its own sockets come first. */
+static __always_inline bool socket_waits(struct xdp_md *ctx, const struct packet *packet)
+{
+	__u32 destination = packet->tuple.destination;
+	struct address *address = bpf_map_lookup_elem(&address_table, &destination);
+
+	return address && address->local && port_is_ours(ctx, &packet->tuple);
+}
+
 /* No session: whatever may open one. */
 __noinline enum reason public_open(struct xdp_md *ctx, const struct packet *packet, struct session_key *key, __u32 slot,
 				   __u32 *number)
 {
-	struct control *control = control_get();
-
-	if (!packet || !key || !control)
+	if (!packet || !key)
 		return REASON_DROP_INTERNAL;
 	if (!packet->hairpin && source_is_ours(ctx, packet))
 		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
 	if (key->side == KEY_OUTSIDE)
-		return claim_open(packet, control, number);
-	return mapping_open(packet, key, slot, control, number);
+		return claim_open(packet, number);
+	if (!packet->hairpin && socket_waits(ctx, packet))
+		return REASON_TO_GATEWAY;
+	return mapping_open(packet, key, slot, number);
 }

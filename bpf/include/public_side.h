@@ -84,15 +84,15 @@ __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet
 		reason == REASON_NONE && quoted.tuple.source == packet->tuple.destination ? quoted_session(&quoted) : 0;
 	if (!session)
 		return verdict(ctx, packet,
-			       address->local	       ? REASON_TO_GATEWAY
-			       : reason != REASON_NONE ? reason
-						       : REASON_DROP_NO_SESSION,
+			       is_local(ctx, packet, address) ? REASON_TO_GATEWAY
+			       : reason != REASON_NONE	      ? reason
+							      : REASON_DROP_NO_SESSION,
 			       SIDE_PUBLIC);
 	if ((session->flags & SESSION_HAIRPIN) && !packet->hairpin)
 		return verdict(ctx, packet, REASON_DROP_SPOOFED_SOURCE, SIDE_PUBLIC);
 	if (icmp_checksum_is_wrong(ctx, packet, &quoted))
 		return verdict(ctx, packet, REASON_DROP_BAD_CHECKSUM, SIDE_PUBLIC);
-	reason = session_judge(session, control->generation);
+	reason = session_judge(session, packet->generation);
 	if (reason != REASON_NONE)
 		return verdict(ctx, packet, reason, SIDE_PUBLIC);
 	if (packet->ttl <= 1)
@@ -116,6 +116,7 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 
 	if (reason != REASON_NONE || !control)
 		return unparsed(ctx, &packet, reason, SIDE_PUBLIC);
+	packet.generation = *(volatile __u32 *)&control->generation;
 	if (packet.kind == PACKET_ICMP_ERROR)
 		return public_icmp_error(ctx, &packet);
 	if (packet.kind != PACKET_FLOW)
@@ -140,8 +141,9 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 	if (!number) {
 		if (reason == REASON_NONE)
 			reason = public_open(ctx, &packet, &key, slot, &number);
-		/* Where nobody inside has the port, it is the gateway's. */
-		if (reason == REASON_DROP_NO_MAPPING && address->local && !hairpin)
+		/* Where nobody inside is meant, the gateway is. */
+		if ((reason == REASON_DROP_NO_MAPPING || reason == REASON_DROP_NO_RESERVATION) && !hairpin &&
+		    is_local(ctx, &packet, address))
 			reason = REASON_TO_GATEWAY;
 		if (reason != REASON_NONE)
 			return verdict(ctx, &packet, reason, SIDE_PUBLIC);
@@ -151,5 +153,5 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 	}
 	if ((session->flags & SESSION_HAIRPIN) && !hairpin)
 		return verdict(ctx, &packet, REASON_DROP_SPOOFED_SOURCE, SIDE_PUBLIC);
-	return forward(ctx, &packet, session, DIRECTION_IN, control);
+	return forward(ctx, &packet, session, DIRECTION_IN, control->route_epoch);
 }

@@ -155,6 +155,17 @@ static __always_inline void session_recycle(__u32 number, struct session *sessio
 	session->life.phase = PHASE_RESTING; /* the next sweep tries again */
 }
 
+/* Gives back a record that was allocated and never used. */
+__noinline int session_give_back(__u32 number)
+{
+	struct session *session = session_at(number);
+
+	if (!number || !session)
+		return 0;
+	session_recycle(number, session);
+	return 1;
+}
+
 static __always_inline __u32 session_timeout(const struct settings *settings, const struct session *session)
 {
 	switch (session->protocol) {
@@ -166,24 +177,61 @@ static __always_inline __u32 session_timeout(const struct settings *settings, co
 	return settings->icmp;
 }
 
+/* What a packet did to the session. */
+enum turn {
+	TURN_NONE,
+	TURN_CLOSES, /* it begins to close */
+	TURN_OPENS,  /* it was closing, and is open again */
+};
+
+/* The TCP state after the packet, changed by one CPU alone. *changed: this packet did it. */
+static __always_inline enum turn session_turn(struct session *session, __u8 tcp_flags, enum direction direction,
+					      __u32 tick, bool *changed)
+{
+	bool opens = direction == tcp_opener(session->origin);
+	union {
+		__u64 word;
+		struct life life;
+	} old, new;
+
+	for (int tries = 0; tries < 4; tries++) {
+		old.word = *(volatile __u64 *)&session->life;
+		new.word = old.word;
+		new.life.tcp = tcp_next(old.life.tcp, tcp_flags, direction, opens);
+		if (new.life.tcp == old.life.tcp || old.life.phase != PHASE_LIVE)
+			return TURN_NONE;
+		new.life.stamp = tick;
+		if (__sync_val_compare_and_swap((__u64 *)&session->life, old.word, new.word) != old.word)
+			continue;
+		*changed = true;
+		if (tcp_is_closing(old.life.tcp) == tcp_is_closing(new.life.tcp))
+			return TURN_NONE;
+		return tcp_is_closing(new.life.tcp) ? TURN_CLOSES : TURN_OPENS;
+	}
+	return TURN_NONE;
+}
+
 /*
  * Notes a packet of the session: TCP state, and the stamp once a tick. Packets that only close or reset refresh
  * nothing, but the wait behind them counts from the change (RFC 7857 §2 and §7).
  */
-static __always_inline void session_touch(struct session *session, __u8 tcp_flags, enum direction direction, __u32 tick)
+static __always_inline enum turn session_touch(struct session *session, __u8 tcp_flags, enum direction direction,
+					       __u32 tick)
 {
 	if (session->protocol == IPPROTO_TCP) {
 		__u8 state = session->life.tcp;
-		__u8 next = tcp_next(state, tcp_flags, direction, direction == tcp_opener(session->origin));
 
-		if (next != state) {
-			session->life.tcp = next;
-			session->life.stamp = tick;
-			return;
+		if (tcp_next(state, tcp_flags, direction, direction == tcp_opener(session->origin)) != state) {
+			bool changed = false;
+			enum turn turn = session_turn(session, tcp_flags, direction, tick, &changed);
+
+			if (changed)
+				return turn;
 		}
 		if (!tcp_refreshes(state))
-			return;
+			return TURN_NONE;
 	}
 	if (session->life.stamp != tick)
 		session->life.stamp = tick;
+	return TURN_NONE;
 }

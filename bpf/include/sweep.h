@@ -16,6 +16,14 @@ struct sweep {
 	__u32 freed;
 };
 
+/* Since when, in ticks; a packet may have come after the sweep read the clock: that is not long ago. */
+static __always_inline bool sweep_is_past(const struct sweep *sweep, __u32 since, __u32 limit)
+{
+	__s32 age = sweep->tick - since;
+
+	return age > 0 && (__u32)age > limit;
+}
+
 static __noinline int sweep_live(__u32 number, struct session *session, struct sweep *sweep)
 {
 	struct stripe *stripe;
@@ -28,7 +36,8 @@ static __noinline int sweep_live(__u32 number, struct session *session, struct s
 	if (!stripe || !lock_take(stripe))
 		return 0;
 	/* Again under the stripe: a packet may have come meanwhile. */
-	if (session->life.phase == PHASE_LIVE && sweep->tick - session->life.stamp > session_timeout(settings, session))
+	if (session->life.phase == PHASE_LIVE &&
+	    sweep_is_past(sweep, session->life.stamp, session_timeout(settings, session)))
 		freed = session_end(number, session, settings, sweep->tick);
 	lock_release(stripe);
 	return freed;
@@ -38,18 +47,16 @@ static long sweep_session(__u32 round, struct sweep *sweep)
 {
 	__u32 number = sweep->first + round;
 	struct session *session = session_at(number);
-	__u32 age;
 
 	if (!session)
 		return 1;
-	age = sweep->tick - session->life.stamp;
 	switch (session->life.phase) {
 	case PHASE_LIVE:
-		if ((__s32)age > 0 && age > session_timeout(sweep->settings, session))
+		if (sweep_is_past(sweep, session->life.stamp, session_timeout(sweep->settings, session)))
 			sweep->freed += sweep_live(number, session, sweep);
 		break;
 	case PHASE_RESTING:
-		if (age > REST)
+		if (sweep_is_past(sweep, session->life.stamp, REST))
 			session_recycle(number, session);
 		break;
 	}
@@ -60,7 +67,8 @@ static __always_inline bool quarantine_is_over(__u32 slot, struct endpoint endpo
 {
 	__u32 *ended = mapping_users(slot);
 
-	return endpoint.phase == PHASE_QUARANTINED && ended && sweep->tick - *ended > sweep->settings->port_quarantine;
+	return endpoint.phase == PHASE_QUARANTINED && ended &&
+	       sweep_is_past(sweep, *ended, sweep->settings->port_quarantine);
 }
 
 static long sweep_mapping(__u32 round, struct sweep *sweep)

@@ -29,6 +29,12 @@ static __always_inline bool tcp_is_closing(__u8 state)
 	return state == TCP_FIN_BOTH || state == TCP_RST;
 }
 
+/* Whether a packet in this state prolongs the session: not while opening or closing. */
+static __always_inline bool tcp_refreshes(__u8 state)
+{
+	return state == TCP_ESTABLISHED || state == TCP_FIN_IN || state == TCP_FIN_OUT;
+}
+
 static __always_inline __u8 tcp_after_fin(__u8 state, enum direction direction)
 {
 	switch (state) {
@@ -46,8 +52,8 @@ static __always_inline __u8 tcp_after_fin(__u8 state, enum direction direction)
 /* The state after a packet. opens: it travels in the direction the session was opened in. */
 static __always_inline __u8 tcp_next(__u8 state, __u8 flags, enum direction direction, bool opens)
 {
-	if (flags & TCP_FLAG_RST)
-		return TCP_RST;
+	if (flags & TCP_FLAG_RST) /* what was not established is not for traffic behind it to revive */
+		return tcp_refreshes(state) ? TCP_RST : state;
 	if (flags & TCP_FLAG_SYN) {
 		if (state == TCP_SYN && !opens)
 			return TCP_SYN_BOTH; /* SYN-ACK, or a simultaneous open */
@@ -60,12 +66,6 @@ static __always_inline __u8 tcp_next(__u8 state, __u8 flags, enum direction dire
 	if ((flags & TCP_FLAG_ACK) && (state == TCP_SYN_BOTH || state == TCP_RST))
 		return TCP_ESTABLISHED;
 	return state;
-}
-
-/* Whether a packet in this state prolongs the session: not while opening or closing. */
-static __always_inline bool tcp_refreshes(__u8 state)
-{
-	return state == TCP_ESTABLISHED || state == TCP_FIN_IN || state == TCP_FIN_OUT;
 }
 
 static __always_inline __u32 tcp_timeout(const struct settings *settings, __u8 state, __u8 origin)

@@ -50,8 +50,9 @@ struct control {
 	__u32 generation;  /* of the policy in force */
 	__u32 route_epoch; /* next hops of another epoch are looked up again */
 	__u32 watch_drops; /* somebody listens to drop_events */
-	__u32 pad;
-};
+	__u16 own_first;   /* ports that the kernel gives to sockets of the gateway, host byte order */
+	__u16 own_last;
+} __attribute__((aligned(8)));
 
 enum filtering {
 	FILTER_ENDPOINT_INDEPENDENT,
@@ -93,7 +94,7 @@ enum tcp_state {
 	TCP_RST,
 };
 
-/* The word of a session that changes while it lives; compared and swapped whole when it ends. */
+/* The word of a session that changes while it lives; the TCP state by compare-and-swap of the whole. */
 struct life {
 	__u32 stamp; /* tick of the last packet that refreshed it */
 	__u8 phase;
@@ -203,12 +204,12 @@ struct reservation_request {
 
 /* What a route lookup taught us of one neighbour. */
 struct next_hop {
-	__u32 gateway;
-	__u32 ifindex;
-	__u32 stamp; /* tick of the last confirmation */
-	__u16 mtu;
+	__u32 gateway; /* with ifindex and mtu the key, compared and swapped as one word */
+	__u16 ifindex;
+	__u16 mtu;     /* of the route: two destinations behind one neighbour may differ */
+	__u32 stamp;   /* tick of the last confirmation */
 	__u8 redirect; /* the interface takes redirected frames */
-	__u8 pad;
+	__u8 pad[3];
 	__u8 destination[6];
 	__u8 source[6];
 	__u32 used; /* tick of the last packet, for the daemon that keeps neighbours fresh */

@@ -9,8 +9,8 @@ import (
 type addressEntry = bpfAddress
 
 // SetPool makes the addresses those of the circular pool, next to the outbound
-// addresses. Addresses that leave take no new packets; sessions on them go on
-// until they end is not promised.
+// addresses. An address that leaves takes no packets any more, not even those of
+// sessions that stand.
 func (d *Datapath) SetPool(pool []netip.Addr) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -69,11 +69,6 @@ func (d *Datapath) markLocal(own map[netip.Addr]bool) error {
 		entry.Local = local
 		if err := d.writeAddress(a, entry); err != nil {
 			return err
-		}
-		if local == 1 && entry.Kind == uint8(bpfAddressKindADDRESS_OUTBOUND) {
-			if err := d.reservePorts(uint32(entry.Number)); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -63,7 +63,8 @@ type bpfControl struct {
 	Generation uint32
 	RouteEpoch uint32
 	WatchDrops uint32
-	Pad        uint32
+	OwnFirst   uint16
+	OwnLast    uint16
 }
 
 type bpfDropEvent struct {
@@ -147,11 +148,11 @@ type bpfMappingBlock struct {
 type bpfNextHop struct {
 	_           structs.HostLayout
 	Gateway     uint32
-	Ifindex     uint32
-	Stamp       uint32
+	Ifindex     uint16
 	Mtu         uint16
+	Stamp       uint32
 	Redirect    uint8
-	Pad         uint8
+	Pad         [3]uint8
 	Destination [6]uint8
 	Source      [6]uint8
 	Used        uint32
@@ -199,29 +200,31 @@ const (
 	bpfReasonREASON_DROP_ICMP_TYPE          bpfReason = 13
 	bpfReasonREASON_DROP_BAD_ADDRESS        bpfReason = 14
 	bpfReasonREASON_DROP_MULTICAST          bpfReason = 15
-	bpfReasonREASON_DROP_PARTIAL_CHECKSUM   bpfReason = 16
-	bpfReasonREASON_DROP_BAD_CHECKSUM       bpfReason = 17
-	bpfReasonREASON_DROP_IPV6               bpfReason = 18
-	bpfReasonREASON_DROP_TTL_EXPIRED        bpfReason = 19
-	bpfReasonREASON_DROP_TOO_BIG            bpfReason = 20
-	bpfReasonREASON_DROP_NOT_FOR_US         bpfReason = 21
-	bpfReasonREASON_DROP_SPOOFED_SOURCE     bpfReason = 22
-	bpfReasonREASON_DROP_NO_RESERVATION     bpfReason = 23
-	bpfReasonREASON_DROP_RESERVATION_SPENT  bpfReason = 24
-	bpfReasonREASON_DROP_NO_MAPPING         bpfReason = 25
-	bpfReasonREASON_DROP_FILTERED           bpfReason = 26
-	bpfReasonREASON_DROP_NO_SESSION         bpfReason = 27
-	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 28
-	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 29
-	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 30
-	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 31
-	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 32
-	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 33
-	bpfReasonREASON_DROP_NO_PORT            bpfReason = 34
-	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 35
-	bpfReasonREASON_DROP_BUSY               bpfReason = 36
-	bpfReasonREASON_DROP_INTERNAL           bpfReason = 37
-	bpfReasonREASON_MAX                     bpfReason = 38
+	bpfReasonREASON_DROP_LINK_BROADCAST     bpfReason = 16
+	bpfReasonREASON_DROP_SOURCE_ROUTE       bpfReason = 17
+	bpfReasonREASON_DROP_PARTIAL_CHECKSUM   bpfReason = 18
+	bpfReasonREASON_DROP_BAD_CHECKSUM       bpfReason = 19
+	bpfReasonREASON_DROP_IPV6               bpfReason = 20
+	bpfReasonREASON_DROP_TTL_EXPIRED        bpfReason = 21
+	bpfReasonREASON_DROP_TOO_BIG            bpfReason = 22
+	bpfReasonREASON_DROP_NOT_FOR_US         bpfReason = 23
+	bpfReasonREASON_DROP_SPOOFED_SOURCE     bpfReason = 24
+	bpfReasonREASON_DROP_NO_RESERVATION     bpfReason = 25
+	bpfReasonREASON_DROP_RESERVATION_SPENT  bpfReason = 26
+	bpfReasonREASON_DROP_NO_MAPPING         bpfReason = 27
+	bpfReasonREASON_DROP_FILTERED           bpfReason = 28
+	bpfReasonREASON_DROP_NO_SESSION         bpfReason = 29
+	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 30
+	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 31
+	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 32
+	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 33
+	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 34
+	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 35
+	bpfReasonREASON_DROP_NO_PORT            bpfReason = 36
+	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 37
+	bpfReasonREASON_DROP_BUSY               bpfReason = 38
+	bpfReasonREASON_DROP_INTERNAL           bpfReason = 39
+	bpfReasonREASON_MAX                     bpfReason = 40
 )
 
 type bpfReservation struct {

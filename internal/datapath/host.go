@@ -80,6 +80,18 @@ func (d *Datapath) prepareHost(name string, ifindex int) error {
 	return writeHost(name, hostWanted)
 }
 
+// keepHost sets our settings again if somebody changed them: writing
+// net.ipv4.ip_forward, for one, resets the forwarding of every interface.
+func (d *Datapath) keepHost(name string) error {
+	now, err := readHost(name)
+	if err != nil || now == hostWanted {
+		return err
+	}
+	d.options.Logger.Warn("settings of the interface were changed, setting them again", "interface", name,
+		"forwarding", now.Forwarding, "accept_local", now.AcceptLocal, "rp_filter", now.RpFilter)
+	return writeHost(name, hostWanted)
+}
+
 // restoreInterface puts the interface's settings back.
 func restoreInterface(table *ebpf.Map, ifindex uint32) error {
 	var before bpfHostSettings
@@ -100,24 +112,15 @@ func restoreInterface(table *ebpf.Map, ifindex uint32) error {
 
 // restoreHost puts back what any daemon of this instance changed.
 func (d *Datapath) restoreHost() error {
-	table := d.objects.HostTable
-	if table == nil { // before loading: what an earlier daemon pinned
-		pinned, err := ebpf.LoadPinnedMap(filepath.Join(d.directory, "host_table"), nil)
-		if err != nil {
-			return nil //nolint:nilerr // nothing is remembered
-		}
-		defer pinned.Close()
-		table = pinned
-	}
 	var changed []uint32
 	var ifindex uint32
 	var settings bpfHostSettings
-	for entries := table.Iterate(); entries.Next(&ifindex, &settings); {
+	for entries := d.objects.HostTable.Iterate(); entries.Next(&ifindex, &settings); {
 		changed = append(changed, ifindex)
 	}
 	var errs []error
 	for _, ifindex := range changed {
-		errs = append(errs, restoreInterface(table, ifindex))
+		errs = append(errs, restoreInterface(d.objects.HostTable, ifindex))
 	}
 	return errors.Join(errs...)
 }

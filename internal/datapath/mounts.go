@@ -52,7 +52,7 @@ func seenFrom(outer, path string) (string, error) {
 	if outer == "" {
 		return path, nil
 	}
-	fd, err := unix.Open(outer+"/root"+path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(filepath.Join(outer, "root", path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", fmt.Errorf("open %s of the host: %w", path, err)
 	}

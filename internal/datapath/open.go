@@ -95,10 +95,8 @@ func (d *Datapath) prepareAdoption() error {
 		err = errors.New("network namespace, capacity, outbound addresses or table layout differ")
 	}
 	d.options.Logger.Warn("discarding the data plane that an earlier daemon left", "why", err)
-	if old.Namespace == d.layout.Namespace { // settings of another are out of reach
-		if err := d.restoreHost(); err != nil {
-			d.options.Logger.Warn("putting back settings of the host", "error", err)
-		}
+	if err := d.restoreDiscarded(); err != nil {
+		d.options.Logger.Warn("putting back settings of the host", "error", err)
 	}
 	if err := unpin(d.directory); err != nil {
 		return err

@@ -19,7 +19,7 @@ const (
 )
 
 // Options fix the shape of the data plane. What a reload may change comes
-// later, by SetSettings, SetAddresses and SetServices.
+// later, by SetPolicy and SetPool.
 type Options struct {
 	// Instance names the pins under the BPF file system. Empty: nothing is
 	// pinned and the data plane ends with the process (tests, benchmarks).

@@ -121,6 +121,9 @@ func (d *Datapath) changeControl(change func(*bpfControl)) {
 	if d.objects.ControlTable.Lookup(uint32(0), &control) != nil {
 		return
 	}
+	before := control
 	change(&control)
-	_ = d.objects.ControlTable.Put(uint32(0), &control)
+	if control != before {
+		_ = d.objects.ControlTable.Put(uint32(0), &control)
+	}
 }

@@ -245,6 +245,36 @@ func (d *Datapath) discardLinks() {
 	}
 }
 
+// restoreDiscarded puts back the settings of the interfaces to which a data plane
+// that cannot be adopted is attached. What it changed in another network
+// namespace is out of reach.
+func (d *Datapath) restoreDiscarded() error {
+	table, err := ebpf.LoadPinnedMap(filepath.Join(d.directory, "host_table"), nil)
+	if err != nil {
+		return nil //nolint:nilerr // nothing is remembered
+	}
+	defer table.Close()
+	pinned, _ := filepath.Glob(filepath.Join(d.directory, "link_*"))
+	var errs []error
+	for _, path := range pinned {
+		old, err := link.LoadPinnedLink(path, nil)
+		if err != nil {
+			continue
+		}
+		info, err := old.Info()
+		_ = old.Close()
+		if err != nil || info.XDP() == nil {
+			continue
+		}
+		// The number of an interface says little: its program tells whether it is the one.
+		iface, err := netlink.LinkByIndex(int(info.XDP().Ifindex))
+		if err == nil && iface.Attrs().Xdp != nil && iface.Attrs().Xdp.ProgId == uint32(info.Program) {
+			errs = append(errs, restoreInterface(table, info.XDP().Ifindex))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func (d *Datapath) detach() error {
 	var errs []error
 	for _, p := range d.ports {

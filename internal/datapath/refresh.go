@@ -30,7 +30,7 @@ func (d *Datapath) refresh() error {
 	for _, p := range d.ports {
 		errs = append(errs, d.writePort(p, allGeneric))
 	}
-	return errors.Join(append(errs, d.refreshOwn())...)
+	return errors.Join(append(errs, d.refreshOwn(), d.followOwnPorts())...)
 }
 
 // follow notices that the interface was made anew, and whether frames may be
@@ -47,6 +47,10 @@ func (d *Datapath) follow(p *port) error {
 			_ = p.link.Close()
 			p.link = nil
 		}
+		// Nothing may be left of the old one, whose number comes back.
+		_ = d.objects.InterfaceTable.Delete(uint32(p.ifindex))
+		_ = d.objects.HostTable.Delete(uint32(p.ifindex))
+		p.written = bpfInterface{}
 		return d.attach(p)
 	}
 	takes, known, err := takesRedirects(p.ifindex)
@@ -57,6 +61,9 @@ func (d *Datapath) follow(p *port) error {
 		d.options.Logger.Info("interface changed", "interface", p.name, "takes redirected frames", takes)
 		p.takes = takes
 		d.epochNext()
+	}
+	if err := d.keepHost(p.name); err != nil {
+		return err
 	}
 	return d.fallBack(p)
 }

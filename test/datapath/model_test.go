@@ -95,7 +95,9 @@ func (s *modelSession) touch(f packets.Flags, out bool) {
 	fin := map[bool]string{true: "fin_out", false: "fin_in"}
 	switch {
 	case f&packets.RST != 0:
-		s.state = "rst"
+		if s.state == "established" || s.state == fin[true] || s.state == fin[false] {
+			s.state = "rst"
+		}
 	case f&packets.SYN != 0 && s.state == "syn" && !opens:
 		s.state = "syn_both"
 	case f&packets.SYN != 0 && s.closing() && f&packets.ACK == 0:
@@ -245,8 +247,8 @@ func (n *nat) fromOutside(p packets.Packet, hairpin bool) fate {
 
 // letIn opens a session to a mapping from outside, if the filter does.
 func (n *nat) letIn(p *packets.Packet, key pair, external netip.AddrPort, hairpin bool) (*modelSession, model.Reason) {
-	if p.TCP != nil && !pureSYN(p.TCP.Flags) {
-		return nil, "drop_not_syn"
+	if reason := mayOpen(p); reason != "" {
+		return nil, reason
 	}
 	if n.sessions[key] != nil {
 		return nil, "drop_session_conflict"
