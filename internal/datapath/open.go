@@ -54,7 +54,7 @@ func Open(options Options) (*Datapath, error) {
 		return nil, err
 	}
 	if options.Instance != "" {
-		if d.directory, err = PinDirectory(options.Instance); err != nil {
+		if d.directory, err = d.pinDirectory(); err != nil {
 			return nil, err
 		}
 		if err := d.prepareAdoption(); err != nil {

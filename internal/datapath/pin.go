@@ -7,36 +7,44 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/realmgate/realmgate/internal/mounts"
 )
 
 const fileSystem = "/sys/fs/bpf"
 
-// PinDirectory returns the folder of an instance on a BPF file system that
+// pinDirectory returns the folder of the instance on a BPF file system that
 // outlives this process, mounting one when it is missing. The path is good as
 // long as this process lives.
-func PinDirectory(instance string) (string, error) {
-	root, err := fileSystemRoot(outerProcess())
+func (d *Datapath) pinDirectory() (string, error) {
+	outer, certain := mounts.Outer()
+	root, err := mounts.Path(outer, fileSystem)
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(root, "realmgate", instance), nil
+	if !isBPF(root) {
+		if err := mounts.Do(outer, mountBPF); err != nil {
+			return "", fmt.Errorf("mount the BPF file system at %s: %w", fileSystem, err)
+		}
+		if !certain {
+			d.options.Logger.Warn("the data plane may end with this process: who started it is gone or hidden, and "+
+				"the BPF file system had to be mounted; start it by nsenter or systemd, not by ip netns exec", "at", fileSystem)
+		}
+		if root, err = mounts.Path(outer, fileSystem); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(root, "realmgate", d.options.Instance), nil
 }
 
-func fileSystemRoot(outer string) (string, error) {
-	root, err := seenFrom(outer, fileSystem)
-	if err != nil {
-		return "", err
+func mountBPF() error {
+	if err := unix.Mount("bpf", fileSystem, "bpf", 0, "mode=0700"); err != nil {
+		return err
 	}
-	if isBPF(root) {
-		return root, nil
+	if !isBPF(fileSystem) {
+		return errors.New("it is not there even after mounting")
 	}
-	if err := inMounts(outer, func() error { return unix.Mount("bpf", fileSystem, "bpf", 0, "mode=0700") }); err != nil {
-		return "", fmt.Errorf("mount the BPF file system at %s: %w", fileSystem, err)
-	}
-	if root, err = seenFrom(outer, fileSystem); err == nil && !isBPF(root) {
-		err = fmt.Errorf("%s is not a BPF file system even after mounting one there", fileSystem)
-	}
-	return root, err
+	return nil
 }
 
 func isBPF(path string) bool {

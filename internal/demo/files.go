@@ -2,13 +2,12 @@ package demo
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
+
+	"github.com/realmgate/realmgate/internal/mounts"
 )
 
 // runDirectory is where a gateway keeps its lock and its socket; a demo keeps its
@@ -28,43 +27,16 @@ type files struct {
 // forebears sees. Inside of ip netns exec we see another /sys, and nobody else
 // sees the networks that we make.
 func openFiles() (*files, error) {
-	own, err := os.Readlink("/proc/self/ns/mnt")
-	if err != nil {
-		return nil, fmt.Errorf("find out which mounts we see: %w", err)
+	path, _ := mounts.Outer()
+	ours := path == ""
+	if !ours {
+		path = filepath.Join(path, "root")
 	}
-	path, ours := "/", true
-	for pid := os.Getppid(); pid > 0; pid = parent(pid) {
-		process := filepath.Join("/proc", strconv.Itoa(pid))
-		mounts, err := os.Readlink(filepath.Join(process, "ns/mnt"))
-		if err != nil {
-			continue // not ours to see
-		}
-		path, ours = filepath.Join(process, "root"), mounts == own
-	}
-	if ours {
-		path = "/"
-	}
-	tree, err := os.OpenRoot(path)
+	tree, err := os.OpenRoot(filepath.Join("/", path))
 	if err != nil {
 		return nil, err
 	}
 	return &files{tree, ours}, nil
-}
-
-var parentLine = regexp.MustCompile(`(?m)^PPid:\s+(\d+)$`)
-
-// parent returns the parent of a process, 0 if it has none or is gone.
-func parent(pid int) int {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
-	}
-	found := parentLine.FindSubmatch(text)
-	if found == nil {
-		return 0
-	}
-	above, _ := strconv.Atoi(string(found[1])) // digits
-	return above
 }
 
 func (f *files) close() { _ = f.tree.Close() } // only read

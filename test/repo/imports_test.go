@@ -28,7 +28,8 @@ var mayImport = map[string][]string{
 	"model":    {},
 	"config":   {"model"},
 	"store":    {"model"},
-	"datapath": {"model"},
+	"mounts":   {},
+	"datapath": {"model", "mounts"},
 	"lab":      {"model"},
 	"packets":  {"model"},
 	"chain":    {"model"},
@@ -43,7 +44,7 @@ var mayImport = map[string][]string{
 	"api":     {"model"},
 	"client":  {"api", "model"},
 	"cli":     {"bench", "client", "config", "demo", "gateway", "model"},
-	"demo":    {"client", "lab", "model", "packets"},
+	"demo":    {"client", "lab", "model", "mounts", "packets"},
 	// 4. The measuring lab; an adapter imports bench, never the other way.
 	"bench":            {"bench/trafficgen", "client", "lab", "model", "packets"},
 	"bench/trafficgen": {"model", "packets"},

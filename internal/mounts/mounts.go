@@ -1,4 +1,4 @@
-package datapath
+package mounts
 
 import (
 	"bytes"
@@ -11,26 +11,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outerProcess returns the /proc folder of the eldest of our forebears whose
-// mounts we may see, or nothing if they are ours too. `ip netns exec` gives
-// each command a mount namespace, and what is pinned in it dies with it.
-func outerProcess() string {
+// Outer returns the /proc folder of the eldest of our forebears whose mounts we
+// may see, or nothing if they are ours too. It is certain unless some forebear's
+// are hidden from us.
+func Outer() (process string, certain bool) {
 	own, err := os.Readlink("/proc/self/ns/mnt")
 	if err != nil {
-		return ""
+		return "", false
 	}
-	var outer string
+	certain = true
 	for pid := os.Getppid(); pid > 0; pid = parent(pid) {
-		process := filepath.Join("/proc", strconv.Itoa(pid))
-		switch mounts, err := os.Readlink(process + "/ns/mnt"); {
-		case err != nil: // not ours to see
+		forebear := filepath.Join("/proc", strconv.Itoa(pid))
+		mounts, err := os.Readlink(filepath.Join(forebear, "ns/mnt"))
+		certain = err == nil
+		switch {
+		case err != nil:
 		case mounts == own:
-			outer = ""
+			process = ""
 		default:
-			outer = process
+			process = forebear
 		}
 	}
-	return outer
+	return process, certain
 }
 
 // parent returns the parent of a process, 0 if it has none or is gone.
@@ -46,30 +48,30 @@ func parent(pid int) int {
 	return above
 }
 
-// seenFrom returns a path to what the process has at path. It holds also after
+// Path returns a path to what the process has at path. It holds also after
 // the end of that process.
-func seenFrom(outer, path string) (string, error) {
-	if outer == "" {
+func Path(process, path string) (string, error) {
+	if process == "" {
 		return path, nil
 	}
-	fd, err := unix.Open(filepath.Join(outer, "root", path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(filepath.Join(process, "root", path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", fmt.Errorf("open %s of the host: %w", path, err)
 	}
 	return fmt.Sprintf("/proc/self/fd/%d", fd), nil // never closed: pins are made until the end
 }
 
-// inMounts runs f in the mount namespace of the process, on a thread that is
+// Do runs f in the mount namespace of the process, on a thread that is
 // given up afterwards.
-func inMounts(outer string, f func() error) error {
-	if outer == "" {
+func Do(process string, f func() error) error {
+	if process == "" {
 		return f()
 	}
 	result := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
 		result <- func() error {
-			ns, err := os.Open(outer + "/ns/mnt")
+			ns, err := os.Open(process + "/ns/mnt")
 			if err != nil {
 				return err
 			}
@@ -78,7 +80,7 @@ func inMounts(outer string, f func() error) error {
 				return fmt.Errorf("unshare: %w", err)
 			}
 			if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS); err != nil {
-				return fmt.Errorf("enter the mounts of %s: %w", outer, err)
+				return fmt.Errorf("enter the mounts of %s: %w", process, err)
 			}
 			return f()
 		}()
