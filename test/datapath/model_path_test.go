@@ -1,0 +1,231 @@
+package datapath
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// mayOpen says why a packet without a session cannot open one; "" if it can.
+func mayOpen(p *packets.Packet) model.Reason {
+	t := p.Tuple()
+	switch {
+	case p.TCP != nil && !pureSYN(p.TCP.Flags):
+		return "drop_not_syn"
+	case p.ICMP != nil && t.Destination.Port() != 0:
+		return "drop_no_session"
+	}
+	return ""
+}
+
+// fromInside is a packet on its way out.
+func (n *nat) fromInside(p packets.Packet) fate {
+	t := p.Tuple()
+	key := pair{t.Protocol, t.Source, t.Destination}
+	s := n.sessions[key]
+	if s == nil {
+		hairpin := isOurs(t.Destination.Addr())
+		switch {
+		case t.Destination.Addr() == privateAddress || t.Destination.Addr() == publicAddress:
+			return fate{reason: "to_gateway"}
+		case n.neighbours[t.Destination.Addr()] != packets.MAC{}:
+			return fate{reason: "inside_to_inside"}
+		case mayOpen(&p) != "":
+			return fate{reason: mayOpen(&p)}
+		case p.IPv4.TTL <= 1:
+			return fate{reason: "drop_ttl_expired"}
+		}
+		s = n.open(key, n.acquire(point{t.Protocol, t.Source}), "inside", hairpin)
+	}
+	if p.IPv4.TTL <= 1 && !s.hairpin {
+		return fate{reason: "drop_ttl_expired"}
+	}
+	s.touch(flagsOf(&p), true)
+	p = p.Clone()
+	setSource(&p, s.external)
+	if s.hairpin {
+		return n.fromOutside(p, true)
+	}
+	return forwarded(p, packets.RouterMAC)
+}
+
+func forwarded(p packets.Packet, to packets.MAC) fate {
+	p.IPv4.TTL--
+	p.Ethernet.Destination = to
+	return fate{"forwarded", &p}
+}
+
+func (n *nat) open(key pair, external netip.AddrPort, origin string, hairpin bool) *modelSession {
+	s := &modelSession{key.protocol, key.local, external, key.remote, origin, "open", hairpin}
+	if key.protocol == model.TCP {
+		s.state = "syn"
+	}
+	n.sessions[key] = s
+	if origin == "pool" {
+		n.claimed[pair{key.protocol, external, key.remote}] = s
+	}
+	return s
+}
+
+// acquire is the mapping of an internal endpoint: the inside port where it is
+// free, else one of the same class that nobody has (RFC 4787 REQ-3).
+func (n *nat) acquire(e point) netip.AddrPort {
+	if external, ok := n.mappings[e]; ok {
+		return external
+	}
+	external := netip.AddrPortFrom(outbound, e.at.Port())
+	if _, taken := n.internal[point{e.protocol, external}]; taken {
+		external = n.observe(e)
+		_, taken = n.internal[point{e.protocol, external}]
+		if taken || external.Addr() != outbound || (external.Port() < 1024) != (e.at.Port() < 1024) {
+			n.fail("the mapping of %v is %v: taken, or of another address or class", e, external)
+		}
+	}
+	n.mappings[e], n.internal[point{e.protocol, external}] = external, e.at
+	return external
+}
+
+// fromOutside is a packet on its way in; hairpin: it comes from a host inside,
+// already translated (RFC 4787 REQ-9).
+func (n *nat) fromOutside(p packets.Packet, hairpin bool) fate {
+	t := p.Tuple()
+	to := t.Destination.Addr()
+	if !isOurs(to) {
+		if to == publicAddress || to == privateAddress {
+			return fate{reason: "to_gateway"}
+		}
+		return fate{reason: "drop_not_for_us"}
+	}
+	var s *modelSession
+	var inside pair
+	if isPool(to) {
+		s = n.claimed[pair{t.Protocol, t.Destination, t.Source}]
+		if s != nil && s.closing() && pureSYN(flagsOf(&p)) {
+			s = nil
+		}
+	} else {
+		endpoint, ok := n.internal[point{t.Protocol, t.Destination}]
+		if !ok {
+			return fate{reason: "drop_no_mapping"}
+		}
+		inside = pair{t.Protocol, endpoint, t.Source}
+		if s = n.sessions[inside]; s != nil && s.external != t.Destination {
+			s = nil
+		}
+	}
+	if s == nil {
+		reason := model.Reason("drop_spoofed_source")
+		switch {
+		case !hairpin && isOurs(t.Source.Addr()):
+		case isPool(to):
+			s, reason = n.claim(&p, t, hairpin)
+		default:
+			s, reason = n.letIn(&p, inside, t.Destination, hairpin)
+		}
+		if s == nil {
+			return fate{reason: reason}
+		}
+	}
+	switch {
+	case s.hairpin && !hairpin:
+		return fate{reason: "drop_spoofed_source"}
+	case p.IPv4.TTL <= 1:
+		return fate{reason: "drop_ttl_expired"}
+	}
+	s.touch(flagsOf(&p), false)
+	p = p.Clone()
+	setDestination(&p, s.private)
+	return forwarded(p, n.neighbours[s.private.Addr()])
+}
+
+// letIn opens a session to a mapping from outside, if the filter does.
+func (n *nat) letIn(p *packets.Packet, key pair, external netip.AddrPort, hairpin bool) (*modelSession, model.Reason) {
+	if reason := mayOpen(p); reason != "" {
+		return nil, reason
+	}
+	if n.sessions[key] != nil {
+		return nil, "drop_session_conflict"
+	}
+	asked := func(s *modelSession) bool {
+		return s.protocol == key.protocol && s.private == key.local && s.origin != "pool" && s.remote.Addr() == key.remote.Addr()
+	}
+	ok := n.filtering == model.EndpointIndependent ||
+		n.filtering == model.AddressDependent && slices.ContainsFunc(slices.Collect(maps.Values(n.sessions)), asked)
+	if !ok {
+		return nil, "drop_filtered"
+	}
+	return n.open(key, external, "mapping", hairpin), ""
+}
+
+// claim opens a session by the reservation that the packet meets (I1 sees to
+// it that there is one at most).
+func (n *nat) claim(p *packets.Packet, t model.Tuple, hairpin bool) (*modelSession, model.Reason) {
+	var r *modelReservation
+	for _, candidate := range n.reservations {
+		if candidate.address == t.Destination.Addr() && (candidate.protocol == 0 || candidate.protocol == t.Protocol) &&
+			(candidate.port == 0 || candidate.port == t.Destination.Port()) {
+			r = candidate
+		}
+	}
+	if r == nil {
+		return nil, "drop_no_reservation"
+	}
+	if reason := mayOpen(p); reason != "" {
+		return nil, reason
+	}
+	port := r.hostPort
+	if port == 0 {
+		port = t.Destination.Port()
+	}
+	key := pair{t.Protocol, netip.AddrPortFrom(r.host, port), t.Source}
+	before := n.claimed[pair{t.Protocol, t.Destination, t.Source}] // closing, or there would be no claim
+	if before != nil && before.private.Addr() != r.host {
+		return nil, "drop_session_conflict" // I4
+	}
+	same := n.sessions[key]
+	if same != nil && !same.closing() {
+		return nil, "drop_session_conflict" // I8
+	}
+	switch source := t.Source.Addr(); {
+	case r.claimers[source]:
+	case r.left > 0:
+		r.left--
+		r.remember(source)
+	case r.merged > 0:
+		r.merged--
+		r.remember(source)
+	default:
+		return nil, "drop_reservation_spent"
+	}
+	for _, ended := range []*modelSession{before, same} {
+		if ended != nil {
+			n.end(ended)
+		}
+	}
+	return n.open(key, t.Destination, "pool", hairpin), ""
+}
+
+func (r *modelReservation) remember(source netip.Addr) {
+	if r.claimers != nil {
+		r.claimers[source] = true
+	}
+}
+
+func (n *nat) end(s *modelSession) {
+	delete(n.sessions, pair{s.protocol, s.private, s.remote})
+	if s.origin == "pool" {
+		delete(n.claimed, pair{s.protocol, s.external, s.remote})
+		return
+	}
+	for _, other := range n.sessions {
+		if other.origin != "pool" && other.protocol == s.protocol && other.private == s.private {
+			return
+		}
+	}
+	// TCP ports are free at once; only TCP sessions give way.
+	delete(n.internal, point{s.protocol, s.external})
+	delete(n.mappings, point{s.protocol, s.private})
+}
