@@ -84,7 +84,8 @@ func pureSYN(f packets.Flags) bool {
 func (s *modelSession) closing() bool { return s.state == "fin_both" || s.state == "rst" }
 
 // touch is the state machine of RFC 7857 §2: out says that the packet comes
-// from inside.
+// from inside. An RST ends what stood; a handshake has its own timer, and what
+// both sides finished stays so.
 func (s *modelSession) touch(f packets.Flags, out bool) {
 	if s.protocol != model.TCP {
 		return

@@ -75,7 +75,7 @@ var conversations = map[string][]step{
 		{sent, packets.FIN | packets.ACK, "fin_out"}, {sent, packets.FIN | packets.ACK, "fin_out"},
 	},
 	"refused": {
-		{sent, packets.SYN, "syn"}, {received, packets.RST | packets.ACK, "syn"},
+		{sent, packets.SYN, "syn"}, {received, packets.RST | packets.ACK, "syn"}, // ends as what was never answered
 	},
 	"used again after its end": {
 		{sent, packets.SYN, "syn"}, {received, synAck, "syn_both"}, {sent, packets.ACK, "established"},
