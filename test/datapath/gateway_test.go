@@ -32,6 +32,7 @@ var (
 // known neighbours.
 type gateway struct {
 	t               testing.TB
+	lab             *lab.Lab
 	namespace       *lab.Namespace
 	outside, inside *lab.Namespace // the other ends of eth0 and eth1
 	data            *datapath.Datapath
@@ -39,6 +40,7 @@ type gateway struct {
 	settings        datapath.Settings
 	services        []datapath.Service
 	ids             uint64 // reservations offered
+	instance        string // of the pins, if there are any
 }
 
 // setup is what a test may want otherwise.
@@ -90,7 +92,7 @@ func newGateway(t testing.TB, options ...option) *gateway {
 	for _, change := range options {
 		change(&s)
 	}
-	g := &gateway{t: t, settings: s.Settings, ids: 1}
+	g := &gateway{t: t, lab: l, settings: s.Settings, ids: 1, instance: s.Instance}
 	g.namespace = must(l.Namespace("gateway"))(t)
 	outside := must(l.Namespace("outside"))(t)
 	inside := must(l.Namespace("inside"))(t)
