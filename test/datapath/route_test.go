@@ -1,0 +1,41 @@
+package datapath
+
+import (
+	"net"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// A route's MTU is its destinations', not their neighbours', whichever of them
+// was asked for last.
+func TestMTUOfOneDestination(t *testing.T) {
+	const narrow = 600
+	for name, order := range map[string][]packets.Packet{
+		"the narrow one last":  {udp(inA, server), udp(inA, server2)},
+		"the narrow one first": {udp(inA, server2), udp(inA, server)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGateway(t)
+			g.in(func() error {
+				// Locked: the kernel forwards by a route's MTU only then.
+				return netlink.RouteAdd(&netlink.Route{
+					Dst: &net.IPNet{IP: remote2.AsSlice(), Mask: net.CIDRMask(32, 32)}, Gw: router.AsSlice(), MTU: narrow, MTULock: true,
+				})
+			})
+			for _, p := range order {
+				g.mapped(p)
+			}
+			for range 2 {
+				p := big(inA, server, 1400, true)
+				g.leaves(g.put(p), big(endpoint(outbound, inA.Port()), server, 1400, true))
+				p = big(inA, server2, narrow+1, true)
+				g.refused(g.put(p), p, "drop_too_big", privateAddress, packets.DestinationUnreachable, fragmentationNeeded, narrow)
+				p = big(inA, server2, narrow, true)
+				g.leaves(g.put(p), big(endpoint(outbound, inA.Port()), server2, narrow, true))
+			}
+		})
+	}
+}
