@@ -1,0 +1,71 @@
+package datapath
+
+import (
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// census counts the tables, which must agree with each other.
+func (g *gateway) census() datapath.Census {
+	g.t.Helper()
+	return must(g.data.Audit())(g.t)
+}
+
+// A packet may still read a record that has just ended: it rests.
+func TestEndedRecordRests(t *testing.T) {
+	g := newGateway(t)
+	g.mapped(udp(inA, server))
+	g.idle(301 * time.Second)
+	g.sweep()
+	census := g.census()
+	same(g, "resting", census.Resting, 1)
+	same(g, "free", census.Free, 0)
+	g.idle(2 * time.Second)
+	census = g.census()
+	same(g, "resting at last", census.Resting, 0)
+	same(g, "free at last", census.Free, 1)
+}
+
+// Packets stamp with a clock that is read later than the sweep's: what looks
+// younger than now is young, not four billion ticks old.
+func TestSweepSparesTheYounger(t *testing.T) {
+	const ahead = 2 * time.Second
+	t.Run("a session", func(t *testing.T) {
+		g := newGateway(t)
+		g.mapped(udp(inA, server))
+		g.mapped(tcp(inA, web, packets.SYN))
+		g.lend(pool1, 80, service, nil)
+		g.claims(client)
+		check(t, g.data.Age(-ahead))
+		before := g.census()
+		g.sweep()
+		same(g, "census", g.census(), before)
+		g.count(3)
+	})
+	t.Run("a resting record", func(t *testing.T) {
+		g := newGateway(t)
+		g.mapped(tcp(inA, web, packets.SYN))
+		g.idle(241 * time.Second)
+		check(t, g.data.Age(-ahead))
+		before := g.census()
+		same(g, "resting", before.Resting, 1)
+		g.sweep()
+		same(g, "census", g.census(), before)
+	})
+	t.Run("a port's quarantine", func(t *testing.T) {
+		g := newGateway(t)
+		out := g.mapped(udp(inA, server))
+		g.idle(301 * time.Second)
+		check(t, g.data.Age(-ahead))
+		before := g.census()
+		g.sweep()
+		same(g, "ports in use", g.census().Ports, before.Ports)
+		same(g, "mappings", g.census().Mappings, 1)
+		if other := g.mapped(udp(endpoint(hostB, inA.Port()), server)); other == out {
+			t.Fatal("another host got the port in its quarantine")
+		}
+	})
+}
