@@ -109,6 +109,32 @@ func TestConcurrentClaims(t *testing.T) {
 	same(g, "what became of the claims", must(g.data.Withdraw(r.ID))(t).Used, granted)
 }
 
+// Clients of a whole host meet under no common lock: the claims alone count
+// them.
+func TestConcurrentClaimsOfAWholeHost(t *testing.T) {
+	const threads, each, granted = 4, 2000, 800
+	g := newGateway(t)
+	r := g.lend(pool1, 0, endpoint(hostA, 0), func(r *datapath.Reservation) { r.Claims = granted })
+	in := [threads]int{}
+	g.atOnce(threads, func(thread int) error {
+		for n := range each {
+			from := endpoint(netip.AddrFrom4([4]byte{192, byte(n >> 7), byte(thread), byte(1 + n%128)}), 50000)
+			to := endpoint(pool1, uint16(1000+thread*each+n))
+			action, _, err := g.data.Inject(true, g.public, outside(udp(from, to)).Bytes())
+			if err != nil {
+				return err
+			}
+			if action != datapath.Drop {
+				in[thread]++
+			}
+		}
+		return nil
+	})
+	same(g, "clients that got in", in[0]+in[1]+in[2]+in[3], granted)
+	g.count(granted)
+	same(g, "what became of the claims", must(g.data.Withdraw(r.ID))(t).Used, granted)
+}
+
 // Withdrawing races with the claim: either it comes first, or it hears of it.
 func TestWithdrawRacesWithClaim(t *testing.T) {
 	g := newGateway(t)

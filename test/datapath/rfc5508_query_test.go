@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/packets"
 )
 
@@ -21,6 +22,15 @@ func TestRFC5508_REQ1_EchoFromInside(t *testing.T) {
 	g.leaves(g.put(echoReply(remote, outbound, 77)), echoReply(remote, hostA, 77))
 	g.dropped(g.put(echo(remote, outbound, 77)), "drop_no_mapping") // nobody asked for a question
 	g.dropped(g.put(echoReply(hostA, remote, 78)), "drop_no_session")
+}
+
+// Filtering that lets anybody ask a host does not let anybody answer it.
+func TestEchoReplyOfAStranger(t *testing.T) {
+	g := newGateway(t, filtering(model.EndpointIndependent))
+	g.leaves(g.put(echo(hostA, remote, 77)), echo(outbound, remote, 77))
+	g.dropped(g.put(echoReply(remote2, outbound, 77)), "drop_no_session")
+	g.count(1)
+	g.leaves(g.put(echoReply(remote, outbound, 77)), echoReply(remote, hostA, 77))
 }
 
 func TestRFC5508_REQ1a_IdentifierMapping(t *testing.T) {
