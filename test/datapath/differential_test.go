@@ -49,24 +49,38 @@ type duel struct {
 // 5382, 5508 and the circular pool, packet by packet and field by field.
 func TestDifferential(t *testing.T) {
 	for _, f := range []model.Filtering{model.AddressDependent, model.EndpointIndependent, model.AddressAndPortDependent} {
-		t.Run(f.String(), func(t *testing.T) {
-			r := randomSource(t)
-			d := &duel{gateway: newGateway(t, filtering(f)), model: newNAT(f), r: r}
-			d.model.observe = d.observe
-			d.macs = d.interfaceMACs()
-			d.model.fail = func(format string, args ...any) { t.Helper(); t.Fatalf(format, args...) }
-			for d.step = range *steps {
-				d.once()
-				if d.step%500 == 0 || d.step == *steps-1 {
-					if diff := d.model.compare(d.sessions()); diff != "" {
-						t.Fatalf("step %d: %s", d.step, diff)
-					}
-				}
-			}
-			d.wantReached("forwarded", "drop_no_reservation", "drop_reservation_spent", "drop_no_mapping", "drop_not_syn",
-				"drop_no_session", "drop_session_conflict", "drop_spoofed_source", "drop_ttl_expired", "to_gateway", "inside_to_inside")
-		})
+		t.Run(f.String(), func(t *testing.T) { newDuel(t, f).fight("drop_no_mapping") })
 	}
+	t.Run("on a shared address", func(t *testing.T) {
+		d := newDuel(t, model.AddressDependent, shared)
+		d.model.shared = true
+		d.fight()
+	})
+}
+
+func newDuel(t *testing.T, f model.Filtering, options ...option) *duel {
+	t.Helper()
+	d := &duel{gateway: newGateway(t, append(options, filtering(f))...), model: newNAT(f), r: randomSource(t)}
+	d.model.observe = d.observe
+	d.macs = d.interfaceMACs()
+	d.model.fail = func(format string, args ...any) { t.Helper(); t.Fatalf(format, args...) }
+	return d
+}
+
+// fight makes all the steps, and wants packets to end with each of the reasons
+// too.
+func (d *duel) fight(reasons ...model.Reason) {
+	d.t.Helper()
+	for d.step = range *steps {
+		d.once()
+		if d.step%500 == 0 || d.step == *steps-1 {
+			if diff := d.model.compare(d.sessions()); diff != "" {
+				d.t.Fatalf("step %d: %s", d.step, diff)
+			}
+		}
+	}
+	d.wantReached(append(reasons, "forwarded", "drop_no_reservation", "drop_reservation_spent", "drop_not_syn", "drop_no_session",
+		"drop_session_conflict", "drop_spoofed_source", "drop_ttl_expired", "to_gateway", "inside_to_inside")...)
 }
 
 // wantReached fails unless packets ended with each of the reasons: a test that

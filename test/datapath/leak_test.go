@@ -20,8 +20,14 @@ var untouched = map[model.Reason]bool{"to_gateway": true, "inside_to_inside": tr
 // Whatever comes in: no private address leaves, nothing passes to the kernel
 // untranslated but what is for the gateway, and every packet has one reason.
 func TestNothingLeaks(t *testing.T) {
+	t.Run("an address of its own", func(t *testing.T) { nothingLeaks(t) })
+	t.Run("a shared address", func(t *testing.T) { nothingLeaks(t, shared) })
+}
+
+func nothingLeaks(t *testing.T, options ...option) {
+	t.Helper()
 	const frames = 20000
-	g := newGateway(t, filtering(model.EndpointIndependent))
+	g := newGateway(t, append(options, filtering(model.EndpointIndependent))...)
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
 	t.Logf("seed %d", seed)

@@ -33,6 +33,8 @@ func (n *nat) fromInside(p packets.Packet) fate {
 			return fate{reason: "to_gateway"}
 		case n.neighbours[t.Destination.Addr()] != packets.MAC{}:
 			return fate{reason: "inside_to_inside"}
+		case n.isGateways(t):
+			return fate{reason: "to_gateway"}
 		case mayOpen(&p) != "":
 			return fate{reason: mayOpen(&p)}
 		case p.IPv4.TTL <= 1:
@@ -50,6 +52,13 @@ func (n *nat) fromInside(p packets.Packet) fate {
 		return n.fromOutside(p, true)
 	}
 	return forwarded(p, packets.RouterMAC)
+}
+
+// isGateways tells whether a packet to a shared address is for the gateway:
+// nobody inside has the port.
+func (n *nat) isGateways(t model.Tuple) bool {
+	_, taken := n.internal[point{t.Protocol, t.Destination}]
+	return n.shared && t.Destination.Addr() == outbound && !taken
 }
 
 func forwarded(p packets.Packet, to packets.MAC) fate {
@@ -106,6 +115,8 @@ func (n *nat) fromOutside(p packets.Packet, hairpin bool) fate {
 		if s != nil && s.closing() && pureSYN(flagsOf(&p)) {
 			s = nil
 		}
+	} else if n.isGateways(t) && !hairpin {
+		return fate{reason: "to_gateway"}
 	} else {
 		endpoint, ok := n.internal[point{t.Protocol, t.Destination}]
 		if !ok {

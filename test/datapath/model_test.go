@@ -13,6 +13,7 @@ import (
 // holds against the data plane. It knows no time: nothing in it expires.
 type nat struct {
 	filtering    model.Filtering
+	shared       bool                       // the gateway has the outbound address too
 	neighbours   map[netip.Addr]packets.MAC // hosts inside
 	mappings     map[point]netip.AddrPort   // internal → external, RFC 4787 REQ-1
 	internal     map[point]netip.AddrPort   // external → internal

@@ -21,19 +21,28 @@ type storm struct {
 	everyone []netip.Addr           // addresses of random packets
 	answers  map[bool][]model.Tuple // of packets that came out of the side: who would answer them how
 	offered  map[uint64]bool
+	local    []netip.Addr // the gateway's own addresses, those of its networks' ends included
 }
 
 // TestStorm sends 200,000 random and mutated packets, mixed with good ones so
 // that they reach deep: none crashes the data plane or leaves it untranslated,
 // and when all timeouts are over no table holds anything.
 func TestStorm(t *testing.T) {
-	g := newGateway(t, capacity(1<<17), outboundAddresses(outbound))
+	local := []netip.Addr{publicAddress, privateAddress, netip.MustParseAddr("198.18.0.255"), netip.MustParseAddr("198.18.0.0"),
+		netip.MustParseAddr("10.0.255.255"), netip.MustParseAddr("10.0.0.0"), netip.MustParseAddr("255.255.255.255")}
+	t.Run("an address of its own", func(t *testing.T) { rage(t, *storms, local) })
+	t.Run("a shared address", func(t *testing.T) { rage(t, *storms/4, append(local, outbound), shared) })
+}
+
+func rage(t *testing.T, frames int, local []netip.Addr, options ...option) {
+	t.Helper()
+	g := newGateway(t, append(options, capacity(1<<17), outboundAddresses(outbound))...)
 	s := &storm{duel: duel{gateway: g, model: newNAT(model.AddressDependent), r: randomSource(t)},
 		everyone: []netip.Addr{hostA, hostB, outbound, pool1, pool2, remote, remote2, router, publicAddress, privateAddress},
-		answers:  map[bool][]model.Tuple{}, offered: map[uint64]bool{}}
+		answers:  map[bool][]model.Tuple{}, offered: map[uint64]bool{}, local: local}
 	before := must(g.data.Audit())(t)
 	g.in(func() error {
-		for s.step = range *storms {
+		for s.step = range frames {
 			if err := s.send(); err != nil {
 				return fmt.Errorf("step %d: %w", s.step, err)
 			}
@@ -173,7 +182,7 @@ func (s *storm) judge(public bool, in []byte, action datapath.Action, out []byte
 	case datapath.Drop:
 		return ""
 	case datapath.Pass:
-		return judgePass(public, before, after)
+		return s.judgePass(public, before, after)
 	case datapath.Redirect:
 	default:
 		return "an action that no packet should get"
@@ -213,7 +222,7 @@ func (s *storm) translated(public, toPublic bool, p packets.Packet) string {
 		return "a packet leaves that should not have"
 	case !toPublic && !isInside(to):
 		return "an untranslated destination comes in"
-	case !toPublic && !public && !isOurs(from) && p.ICMP == nil:
+	case !toPublic && !public && !isOurs(from):
 		return "an untranslated source comes back in"
 	}
 	t := p.Tuple()
@@ -226,7 +235,7 @@ func (s *storm) translated(public, toPublic bool, p packets.Packet) string {
 
 // judgePass checks a packet that is left to the kernel: one for the gateway
 // itself, or one translated already.
-func judgePass(public bool, before, after packets.Packet) string {
+func (s *storm) judgePass(public bool, before, after packets.Packet) string {
 	if before.ARP != nil || before.Ethernet.Type == packets.TypeARP {
 		return ""
 	}
@@ -240,10 +249,8 @@ func judgePass(public bool, before, after packets.Packet) string {
 		return "something that is not IPv4 passed"
 	}
 	from, to := after.IPv4.Source, after.IPv4.Destination
-	local := []netip.Addr{publicAddress, privateAddress, netip.MustParseAddr("198.18.0.255"), netip.MustParseAddr("198.18.0.0"),
-		netip.MustParseAddr("10.0.255.255"), netip.MustParseAddr("10.0.0.0"), netip.MustParseAddr("255.255.255.255")}
 	switch {
-	case slices.Contains(local, to) || to.IsLinkLocalMulticast():
+	case (slices.Contains(s.local, to) || to.IsLinkLocalMulticast()) && to == before.IPv4.Destination && from == before.IPv4.Source:
 		return ""
 	case public && (!isInside(to) || !isOurs(before.IPv4.Destination)):
 		return "a packet from outside is left to the kernel untranslated"
