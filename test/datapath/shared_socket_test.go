@@ -88,6 +88,22 @@ func TestSocketYoungerThanTheMapping(t *testing.T) {
 	g.dropped(g.put(tcp(server2, own, packets.ACK)), "drop_not_syn")
 }
 
+// The socket's peer may be inside.
+func TestConnectedSocketToAHostInside(t *testing.T) {
+	g := newGateway(t, shared)
+	own, peer := endpoint(outbound, 5353), endpoint(hostB, 53)
+	in := endpoint(hostA, own.Port())
+	same(g, "outside endpoint for UDP", g.mapped(udp(in, server)), own)
+	same(g, "outside endpoint for TCP", g.mapped(tcp(in, web, packets.SYN)), own)
+	defer must(g.namespace.DialFrom(t.Context(), "udp", own, peer.String()))(t).Close()
+	g.connecting(own, peer)
+	for _, p := range []packets.Packet{udp(peer, own), tcp(peer, own, synAck)} {
+		g.passed(g.put(p), "to_gateway", addressed(p).Bytes())
+	}
+	g.count(2)
+	g.dropped(g.put(udp(endpoint(hostB, 54), own)), "drop_filtered") // another socket of the same host
+}
+
 // ephemeral is the range of ports that the kernel gives to the gateway's own
 // sockets.
 func (g *gateway) ephemeral() (first, last uint16) {
