@@ -24,7 +24,8 @@ __noinline enum reason private_destination(struct xdp_md *ctx, const struct pack
 		struct endpoint endpoint = mapping_at(
 			mapping_slot(address->number, packet->tuple.protocol, packet->tuple.destination_port));
 
-		return endpoint.phase == PHASE_LIVE ? REASON_NONE : REASON_TO_GATEWAY;
+		return endpoint.phase == PHASE_LIVE && !port_is_ours(ctx, &packet->tuple) ? REASON_NONE
+											  : REASON_TO_GATEWAY;
 	}
 	if (address)
 		return REASON_NONE;
