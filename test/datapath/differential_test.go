@@ -1,7 +1,6 @@
 package datapath
 
 import (
-	"errors"
 	"flag"
 	"maps"
 	"math/rand/v2"
@@ -130,11 +129,19 @@ func (d *duel) host() netip.AddrPort {
 }
 
 func (d *duel) stranger() netip.AddrPort {
-	return netip.AddrPortFrom(choose(d.r, remote, remote2, router), choose[uint16](d.r, 80, 5000, 40000))
+	port := choose[uint16](d.r, 80, 5000, 40000)
+	if d.r.IntN(4) == 0 { // somebody new, who needs a claim: sessions of the others stand
+		port = uint16(1024 + d.r.IntN(60000))
+	}
+	return netip.AddrPortFrom(choose(d.r, remote, remote2, router), port)
 }
 
-// ours is one of our own endpoints: mostly one that a mapping has.
+// ours is one of our own endpoints: often one that is lent, mostly one that a
+// mapping has.
 func (d *duel) ours(protocol model.Protocol) netip.AddrPort {
+	if r := d.model.reservations[d.r.IntN(4)]; r != nil && r.port != 0 && r.protocol == protocol && d.r.IntN(3) == 0 {
+		return netip.AddrPortFrom(r.address, r.port)
+	}
 	if mapped, ok := d.model.mappings[point{protocol, d.host()}]; ok && d.r.IntN(3) > 0 {
 		return mapped
 	}
@@ -223,77 +230,4 @@ func (d *duel) expect(p packets.Packet, got result, predict func() fate) {
 	if diff := packets.Diff(want.packet.Bytes(), got.frame); diff != "" || got.action != datapath.Redirect {
 		d.t.Fatalf("step %d: %v: %v\n%s", d.step, p, got.action, diff)
 	}
-}
-
-// offer lends an address as the pool would: service ports of pool1 to any
-// host, pool2 whole to one.
-func (d *duel) offer() {
-	slot := d.r.IntN(4)
-	if d.model.reservations[slot] != nil {
-		return
-	}
-	l := &modelReservation{address: pool1, protocol: choose(d.r, model.TCP, model.UDP), host: choose(d.r, hostA, hostB), left: 1 + d.r.IntN(3)}
-	l.port, l.hostPort = []uint16{80, 443, 8080, 0}[slot], []uint16{0, 5000, 80, 0}[slot]
-	if slot == 3 {
-		l.address, l.protocol, l.hostPort = pool2, 0, 0
-	}
-	if slot == 0 {
-		l.protocol = model.TCP
-	}
-	d.next++
-	offered := datapath.Reservation{
-		ID: d.next<<32 | uint64(slot), Address: l.address, Protocol: l.protocol, Port: l.port, Host: l.host, HostPort: l.hostPort,
-		Expires: datapath.Now().Add(time.Hour), Claims: l.left,
-	}
-	if d.r.IntN(2) == 0 {
-		offered.Again, l.merged, l.claimers = time.Hour, 4, map[netip.Addr]bool{}
-	}
-	check(d.t, d.data.Offer(offered))
-	l.id = offered.ID
-	d.model.reservations[slot] = l
-}
-
-func (d *duel) withdraw() {
-	slot := d.r.IntN(4)
-	l := d.model.reservations[slot]
-	if l == nil {
-		return
-	}
-	became := must(d.data.Withdraw(l.id))(d.t)
-	if became.Left != l.left {
-		d.t.Fatalf("step %d: %d claims left, want %d", d.step, became.Left, l.left)
-	}
-	if _, err := d.data.Withdraw(l.id); !errors.Is(err, datapath.ErrSpent) {
-		d.t.Fatalf("step %d: a reservation withdrawn twice: %v", d.step, err)
-	}
-	delete(d.model.reservations, slot)
-}
-
-// errorAbout sends an ICMP error about a session, from either side.
-func (d *duel) errorAbout(key pair) {
-	s := d.model.sessions[key]
-	if s == nil || s.hairpin || key.protocol == model.ICMP {
-		return
-	}
-	quote := func(from, to netip.AddrPort) packets.Packet {
-		if key.protocol == model.UDP {
-			return packets.NewUDP(from, to, "quoted")
-		}
-		return packets.NewTCP(from, to, packets.ACK, "quoted")
-	}
-	keep := choose(d.r, 8, 12, -1)
-	message := func(from, to netip.Addr, original packets.Packet) packets.Packet {
-		return packets.NewICMPError(from, to, packets.DestinationUnreachable, 3, 0, original, keep)
-	}
-	if d.r.IntN(2) == 0 {
-		p := message(router, s.external.Addr(), quote(s.external, s.remote))
-		d.expect(p, d.fromOutside(outside(p)), func() fate {
-			return forwarded(outside(message(router, s.private.Addr(), quote(s.private, s.remote))), d.model.neighbours[s.private.Addr()])
-		})
-		return
-	}
-	p := message(s.private.Addr(), s.remote.Addr(), quote(s.remote, s.private))
-	d.expect(p, d.fromInside(inside(p)), func() fate {
-		return forwarded(inside(message(s.external.Addr(), s.remote.Addr(), quote(s.remote, s.external))), packets.RouterMAC)
-	})
 }
