@@ -23,7 +23,7 @@ type rig struct {
 	*Gateway
 	t         *testing.T
 	namespace *lab.Namespace
-	public    int // index of eth0
+	eth0      int // its index
 	questions uint64
 }
 
@@ -62,7 +62,7 @@ func newRig(t *testing.T, text string) *rig {
 		if err != nil {
 			return err
 		}
-		b.public = iface.Index
+		b.eth0 = iface.Index
 		return b.start(parse(t, text))
 	}))
 	t.Cleanup(func() { _ = b.namespace.Do(func() error { return b.data.Close(false) }) })
@@ -84,7 +84,7 @@ func (b *rig) claim(from netip.AddrPort, to netip.Addr) {
 	frame := packets.NewTCP(from, netip.AddrPortFrom(to, 80), packets.SYN, "").
 		Between(packets.RouterMAC, packets.GatewayPublicMAC).Bytes()
 	err := b.namespace.Do(func() error {
-		_, _, err := b.data.Inject(true, b.public, frame)
+		_, _, err := b.data.Inject(true, b.eth0, frame)
 		return err
 	})
 	if err != nil {

@@ -26,7 +26,9 @@ type Gateway struct {
 	public   *nameserver.Public
 	private  *nameserver.Private
 	drops    dropFeed
+	room     room
 	view     atomic.Pointer[view]
+	own      atomic.Pointer[ownAddresses]
 
 	reload sync.Mutex // one at a time
 

@@ -82,6 +82,9 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *watch) {
 		if err := g.data.Refresh(); err != nil {
 			g.log.Warn("following the kernel", "error", err)
 		}
+		if err := g.lookAtOwn(); err != nil {
+			g.log.Warn("following the kernel", "error", err)
+		}
 		if routed {
 			g.data.RoutesChanged()
 		}
