@@ -63,6 +63,9 @@ func (g *Gateway) tryAllocate(q nameserver.Question, admitted bool) (nameserver.
 	}
 	if !admitted {
 		if err := g.admission.Admit(now, asker(q.Client.Addr(), request), g.load()); err != nil {
+			if errors.Is(err, policy.ErrReputation) || errors.Is(err, policy.ErrReserve) {
+				g.distrusted++
+			}
 			return nameserver.Answer{}, nil, fmt.Errorf("%w: %w", nameserver.ErrRefused, err)
 		}
 	}

@@ -1,11 +1,17 @@
 package gateway
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nameserver"
+	"github.com/realmgate/realmgate/internal/policy"
 	"github.com/realmgate/realmgate/internal/pool"
 )
 
@@ -82,5 +88,48 @@ func TestStandingOfferIsNotLentAgain(t *testing.T) {
 	}
 	if _, ok := b.pool.Get(standing.ID); !ok {
 		t.Error("the pool has forgotten an offer that is open")
+	}
+}
+
+// Without further configuration one client gets at least fifty allocations a
+// second, whatever names it asks for.
+func TestOneClientGetsFiftyNamesASecond(t *testing.T) {
+	const rate, seconds = 60, 2
+	var hosts strings.Builder
+	for n := range rate * seconds {
+		fmt.Fprintf(&hosts, "  - name: h%d.foo.example.\n    address: 10.0.2.%d\n    services: [{name: www.h%d.foo.example., protocol: tcp, port: 80}]\n", n, n+1, n)
+	}
+	r := newRig(t, strings.Replace(text, "198.18.0.32/28", "198.20.0.0/24", 1)+hosts.String())
+	began := time.Now()
+	for n := range rate * seconds {
+		time.Sleep(time.Until(began.Add(time.Duration(n) * time.Second / rate)))
+		if _, err := r.ask(fmt.Sprintf("www.h%d.foo.example.", n)); err != nil {
+			t.Fatalf("question %d: %v", n, err)
+		}
+	}
+	if n := r.pool.Statistics().Offers; n != rate*seconds {
+		t.Errorf("%d offers", n)
+	}
+}
+
+// Refusals by load and reputation are counted apart from those by quotas.
+func TestDistrustIsCounted(t *testing.T) {
+	r := newRig(t, text)
+	for n := range 15 { // whole addresses
+		request := requestTo(n)
+		request.Protocol, request.Port = model.AnyProtocol, 0
+		if _, err := r.lend(datapath.Now(), request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 10 {
+		r.outcome(datapath.Now(), &pool.Reservation{Requester: remote.Addr(), Name: www, Verified: true}, policy.Abandoned)
+	}
+	if _, err := r.ask(www); !errors.Is(err, nameserver.ErrRefused) || r.distrusted != 1 {
+		t.Errorf("%v, %d counted", err, r.distrusted)
+	}
+	status, err := r.Status()
+	if err != nil || status.DNS.Distrusted != 1 || !strings.Contains(strings.Join(status.Remedies, "\n"), "reputation") {
+		t.Errorf("%+v, %q, %v", status.DNS, status.Remedies, err)
 	}
 }

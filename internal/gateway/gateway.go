@@ -27,17 +27,19 @@ type Gateway struct {
 	private  *nameserver.Private
 	drops    dropFeed
 	room     room
+	recent   recent
 	view     atomic.Pointer[view]
 	own      atomic.Pointer[ownAddresses]
 
 	reload sync.Mutex // one at a time
 
-	mutex     sync.Mutex // guards what follows, see the package comment
-	pool      *pool.Pool
-	admission *policy.Admission
-	waiting   int           // questions that wait for an address
-	freed     chan struct{} // closed and replaced when one may have become free
-	kick      chan struct{} // tells the timers that their next event moved
+	mutex      sync.Mutex // guards what follows, see the package comment
+	pool       *pool.Pool
+	admission  *policy.Admission
+	distrusted uint64        // refused by load and reputation
+	waiting    int           // questions that wait for an address
+	freed      chan struct{} // closed and replaced when one may have become free
+	kick       chan struct{} // tells the timers that their next event moved
 }
 
 // view is what one configuration says, whole.

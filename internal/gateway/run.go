@@ -92,7 +92,7 @@ func (g *Gateway) start(c *config.Config) (err error) {
 		return err
 	}
 	g.view.Store(v)
-	if err := g.lookAtOwn(); err != nil {
+	if err := errors.Join(g.lookAtOwn(), g.noteTotals()); err != nil {
 		return err
 	}
 	if err := g.data.Attach(); err != nil {

@@ -51,6 +51,8 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *watch) {
 	defer refresh.Stop()
 	neighbours := time.NewTicker(neighboursEvery)
 	defer neighbours.Stop()
+	remember := time.NewTicker(recentStep)
+	defer remember.Stop()
 	links, addresses, routes := w.links, w.addresses, w.routes
 	for {
 		routed, open := false, true
@@ -73,6 +75,11 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *watch) {
 			if !open {
 				routes = nil
 			}
+		case <-remember.C:
+			if err := g.noteTotals(); err != nil {
+				g.log.Warn("remembering what was counted", "error", err)
+			}
+			continue
 		case <-neighbours.C:
 			if err := g.data.ConfirmNeighbours(); err != nil {
 				g.log.Warn("confirming neighbours", "error", err)

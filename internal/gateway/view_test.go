@@ -106,12 +106,47 @@ func TestAdoption(t *testing.T) {
 }
 
 func TestStatusNamesTheRemedy(t *testing.T) {
-	list := remedies(map[model.Reason]uint64{"drop_partial_checksum": 3}, datapath.Usage{Sessions: 1, Capacity: 10}, pool.Statistics{}, dnsCounts(nameserver.Statistics{}, nameserver.Statistics{UpstreamFailed: 2}))
-	if len(list) != 2 || !strings.Contains(list[0], "ethtool") || !strings.Contains(list[1], "dns.upstream") {
+	usage := datapath.Usage{Sessions: 1, Capacity: 10}
+	list := remedies(totals{reasons: map[model.Reason]uint64{"drop_partial_checksum": 3}, exhausted: 1, distrusted: 1, upstreamFailed: 2},
+		usage, []netip.Addr{remote.Addr()})
+	want := []string{"ethtool", remote.Addr().String(), "pool.again", "reputation", "dns.upstream"}
+	if len(list) != len(want) {
+		t.Fatal(list)
+	}
+	for i, word := range want {
+		if !strings.Contains(list[i], word) {
+			t.Errorf("%q does not mention %s", list[i], word)
+		}
+	}
+	if list := remedies(totals{}, usage, nil); len(list) != 0 {
 		t.Error(list)
 	}
-	if list := remedies(nil, datapath.Usage{Capacity: 1}, pool.Statistics{}, dnsCounts(nameserver.Statistics{}, nameserver.Statistics{})); len(list) != 0 {
-		t.Error(list)
+}
+
+// A remedy is told soon after its cause begins, and no more minutes after it
+// has ended, however much was counted in all.
+func TestRemediesEndWithTheirCause(t *testing.T) {
+	var r recent
+	said := func(now time.Duration, n uint64) int {
+		return len(remedies(r.since(model.Instant(now), totals{reasons: map[model.Reason]uint64{"drop_no_route": n}, exhausted: n, distrusted: n,
+			upstreamFailed: n}), datapath.Usage{Capacity: 1}, nil))
+	}
+	counted := func(now time.Duration) uint64 { // a cause from minute 2 to 4, on what an earlier daemon counted
+		return 1000 + uint64(max(0, min(now, 4*time.Minute)-2*time.Minute)/time.Second)
+	}
+	for now := time.Duration(0); now < time.Hour; now += recentStep {
+		n := counted(now)
+		r.note(model.Instant(now), totals{reasons: map[model.Reason]uint64{"drop_no_route": n}, exhausted: n, distrusted: n, upstreamFailed: n})
+		later := now + recentStep/2
+		got := said(later, counted(later))
+		switch {
+		case later > 2*time.Minute && later < 4*time.Minute+recentSpan-recentStep && got != 4,
+			(later < 2*time.Minute || later > 4*time.Minute+recentSpan) && got != 0:
+			t.Fatalf("after %s: %d remedies", later, got)
+		}
+	}
+	if len(r.kept) > int(recentSpan/recentStep)+2 {
+		t.Errorf("%d moments are kept", len(r.kept))
 	}
 }
 
