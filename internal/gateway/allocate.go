@@ -163,7 +163,7 @@ func (g *Gateway) lend(now model.Instant, r pool.Request) (netip.Addr, error) {
 // entry, the pool knows nothing of that one: it is withdrawn, because the entry
 // would be of no use ever after, and the pool takes the latest entry first.
 func (g *Gateway) install(r *pool.Reservation) error {
-	err := g.data.Offer(dataReservation(r))
+	err := g.data.Offer(g.dataReservation(r))
 	if !errors.Is(err, unix.EEXIST) {
 		return err
 	}
@@ -177,12 +177,12 @@ func (g *Gateway) install(r *pool.Reservation) error {
 			_, _ = g.data.Withdraw(stale.ID)
 		}
 	}
-	return g.data.Offer(dataReservation(r))
+	return g.data.Offer(g.dataReservation(r))
 }
 
-func dataReservation(r *pool.Reservation) datapath.Reservation {
+func (g *Gateway) dataReservation(r *pool.Reservation) datapath.Reservation {
 	return datapath.Reservation{
 		ID: r.ID, Generation: r.Generation, Address: r.Address, Protocol: r.Protocol, Port: r.Port, Source: r.Source,
-		Host: r.Host, HostPort: r.HostPort, Name: nameNumber(r.Name), Expires: r.Expires, Again: r.Again, Claims: r.Claims,
+		Host: r.Host, HostPort: r.HostPort, Name: g.view.Load().numberOf(r.Name), Expires: r.Expires, Again: r.Again, Claims: r.Claims,
 	}
 }

@@ -146,7 +146,8 @@ func outboundAddresses(c *config.Config) ([]netip.Addr, error) {
 	return nil, fmt.Errorf("interface %s has no IPv4 address: give it one, or set outbound.addresses", name)
 }
 
-// nameNumber is how the data plane's records mention a name.
+// nameNumber is a name's number unless another name of the configuration has it,
+// so that most keep theirs from one configuration to the next.
 func nameNumber(name model.Name) uint32 {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(strings.ToLower(string(name))))

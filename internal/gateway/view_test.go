@@ -105,6 +105,59 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
+// Names whose hashes are equal are told apart all the same.
+func TestNamesHaveNumbersOfTheirOwn(t *testing.T) {
+	const a, b = "www.h882163d4.foo.example.", "www.hc6b7575c.foo.example."
+	if nameNumber(a) != nameNumber(b) {
+		t.Fatal("their hashes differ: the test shows nothing")
+	}
+	v := viewOf(t, text+"  - {name: "+a+", address: 10.0.0.101}\n  - {name: "+b+", address: 10.0.0.102}\n")
+	for _, name := range []model.Name{a, b, "hosta.foo.example.", "www.hosta.foo.example."} {
+		if got := v.names[v.numberOf(name)]; got != name {
+			t.Errorf("%s is listed as %q", name, got)
+		}
+	}
+}
+
+// What a restart finds on an address that has left the pool is not forgotten
+// while a late packet may come: no other host gets the place before.
+func TestAdoptionRemembersAddressesThatLeft(t *testing.T) {
+	r := newRig(t, text)
+	gone := netip.MustParseAddr("198.18.0.77")
+	now := datapath.Now()
+	for slot, record := range []datapath.Reservation{
+		{Port: 80, Expires: now.Add(time.Minute), Claims: 1},
+		{Port: 81, Expires: now.Add(time.Minute), Claims: 0, Used: 1, ClaimedAt: now, Again: time.Minute},
+	} {
+		record.ID, record.Generation, record.Open = 5<<32|uint64(slot), 5, true
+		record.Address, record.Protocol, record.Host = gone, model.TCP, netip.MustParseAddr("10.0.0.100")
+		if err := r.data.Offer(record); err != nil {
+			t.Fatal(err)
+		}
+		if r.adoptOne(now, r.view.Load(), &record) {
+			t.Error("it was adopted, though its address is not in the pool")
+		}
+	}
+	if open := r.open(); len(open) > 0 {
+		t.Errorf("still open: %+v", open)
+	}
+	if err := r.reloadWith(strings.Replace(text, "198.18.0.32/28", gone.String(), 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, port := range []uint16{80, 81} {
+		request := requestTo(1)
+		request.Port = port
+		if address, err := r.lend(now, request); err == nil {
+			t.Errorf("%s port %d was lent to another host", address, port)
+		}
+	}
+	request := requestTo(1)
+	request.Port = 82
+	if _, err := r.lend(now, request); err != nil {
+		t.Errorf("port 82: %v", err)
+	}
+}
+
 func TestStatusNamesTheRemedy(t *testing.T) {
 	usage := datapath.Usage{Sessions: 1, Capacity: 10}
 	list := remedies(totals{reasons: map[model.Reason]uint64{"drop_partial_checksum": 3}, exhausted: 1, distrusted: 1, upstreamFailed: 2},
