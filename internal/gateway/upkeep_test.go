@@ -12,10 +12,13 @@ import (
 func TestUpkeepListensAnew(t *testing.T) {
 	r := newRig(t, text)
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
+	done := make(chan struct{})
 	ended := &watch{done: make(chan struct{})}
 	ended.links, ended.addresses, ended.routes = closed(ended.links), closed(ended.addresses), closed(ended.routes)
-	go func() { done <- r.namespace.Do(func() error { r.runUpkeep(ctx, ended); return nil }) }()
+	go func() {
+		defer close(done)
+		_ = r.namespace.Do(func() error { r.runUpkeep(ctx, ended); return nil })
+	}()
 	defer func() { cancel(); <-done }()
 	// Faster than the tickers, so by a notice.
 	time.Sleep(refreshEvery + refreshEvery/4)
