@@ -6,8 +6,10 @@ BIN       := bin/realmgate
 LINTER    := bin/tools/golangci-lint
 TOOL      := $(GO) tool -modfile=tools/go.mod
 # Git may refuse to look at a checkout that belongs to somebody else; the build
-# then goes without the commit stamped in.
+# then goes without the commit stamped in. In a linked worktree Go finds no commit
+# itself, so the linker is told too.
 VCS       := $(if $(shell git rev-parse HEAD 2>/dev/null),auto,false)
+COMMIT    := $(shell git describe --always --abbrev=12 --exclude='*' --dirty 2>/dev/null)
 
 FUZZTIME  ?= 10m
 BENCH     ?= .
@@ -48,7 +50,7 @@ $(LINTER): tools/go.mod tools/go.sum
 	@touch $@
 
 build: ## build bin/realmgate; needs only Go
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -o $(BIN) ./cmd/realmgate
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) $(if $(COMMIT),-ldflags='-X github.com/realmgate/realmgate/internal/api.revision=$(COMMIT)') -o $(BIN) ./cmd/realmgate
 
 test: ## run everything: objects, linters, unit, data plane and whole-gateway tests (root, Debian)
 	tools/test.sh

@@ -68,6 +68,7 @@ type DNS struct {
 	Queries        uint64 `json:"queries"`
 	Answered       uint64 `json:"answered"`
 	Refused        uint64 `json:"refused"`
+	Distrusted     uint64 `json:"distrusted"` // of the refused: the pool was too full for the asker's reputation
 	Truncated      uint64 `json:"truncated"`
 	Exhausted      uint64 `json:"exhausted"`
 	Forwarded      uint64 `json:"forwarded"`

@@ -129,6 +129,7 @@ func statusNames(s client.Status) string {
 		{"answered", s.DNS.Answered},
 		{"told to come by TCP", s.DNS.Truncated},
 		{"refused", s.DNS.Refused},
+		{"of these, by reputation", s.DNS.Distrusted},
 		{"no address free", s.DNS.Exhausted},
 		{"forwarded upstream", s.DNS.Forwarded},
 		{"upstream failed", s.DNS.UpstreamFailed},

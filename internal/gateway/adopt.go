@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"errors"
+
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/pool"
@@ -20,19 +22,36 @@ func (g *Gateway) adopt(v *view) error {
 	now := datapath.Now()
 	adopted := 0
 	for _, r := range left {
-		res := adoptable(v, &r)
-		if !r.Open && res.FreeAt <= now {
-			continue
+		if g.adoptOne(now, v, &r) {
+			adopted++
 		}
-		if err := g.pool.Adopt(now, res); err != nil {
-			g.log.Warn("dropping a reservation of an earlier daemon", "address", r.Address, "host", r.Host, "error", err)
-			_, _ = g.data.Withdraw(r.ID)
-			continue
-		}
-		adopted++
 	}
 	g.log.Info("took over an earlier daemon's data plane", "reservations", adopted)
 	return nil
+}
+
+// adoptOne reports whether the record goes on as it is.
+func (g *Gateway) adoptOne(now model.Instant, v *view, r *datapath.Reservation) bool {
+	res := adoptable(v, r)
+	if !r.Open && res.FreeAt <= now {
+		return false
+	}
+	err := g.pool.Adopt(now, res)
+	if err == nil {
+		return true
+	}
+	g.log.Warn("dropping a reservation of an earlier daemon", "address", r.Address, "host", r.Host, "error", err)
+	_, _ = g.data.Withdraw(r.ID)
+	if errors.Is(err, pool.ErrNotInPool) {
+		// A reload may list the address again while a late packet may come.
+		if res.State == pool.Offered {
+			res.FreeAt = res.Expires.Add(v.config.Pool.Quarantine)
+		}
+		if res.State = pool.Cancelled; res.FreeAt > now {
+			_ = g.pool.Adopt(now, res)
+		}
+	}
+	return false
 }
 
 // adoptable says what a record of the data plane is to the pool.

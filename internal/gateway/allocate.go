@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nameserver"
@@ -61,6 +63,9 @@ func (g *Gateway) tryAllocate(q nameserver.Question, admitted bool) (nameserver.
 	}
 	if !admitted {
 		if err := g.admission.Admit(now, asker(q.Client.Addr(), request), g.load()); err != nil {
+			if errors.Is(err, policy.ErrReputation) || errors.Is(err, policy.ErrReserve) {
+				g.distrusted++
+			}
 			return nameserver.Answer{}, nil, fmt.Errorf("%w: %w", nameserver.ErrRefused, err)
 		}
 	}
@@ -111,20 +116,27 @@ func (g *Gateway) repeat(now model.Instant, r pool.Request) (netip.Addr, bool) {
 	if !ok {
 		return netip.Addr{}, false
 	}
-	if err := g.data.Extend(res.ID, res.Granted); err != nil {
-		g.settle(now, res.ID) // spent before we heard of it: a new offer is due
+	switch err := g.data.Extend(res.ID, res.Granted); {
+	case errors.Is(err, datapath.ErrSpent):
+		// Its last claim was used before we heard of it. The pool must know, or
+		// it would offer the same again: a new offer is due.
+		g.hear(datapath.ClaimEvent{ID: res.ID, At: now})
 		return netip.Addr{}, false
+	case err != nil:
+		// The offer stands, but for one asker fewer than the pool has counted;
+		// Withdraw tells the truth at its end.
+		g.log.Error("an offer could not be extended", "name", r.Name, "error", err)
 	}
 	return res.Address, true
 }
 
 // lend makes a new offer and installs it.
 func (g *Gateway) lend(now model.Instant, r pool.Request) (netip.Addr, error) {
-	res, _, err := g.pool.Offer(now, r)
+	res, fresh, err := g.pool.Offer(now, r)
 	if errors.Is(err, pool.ErrExhausted) {
 		g.pool.Press(now)
 		g.advance(now)
-		res, _, err = g.pool.Offer(now, r)
+		res, fresh, err = g.pool.Offer(now, r)
 	}
 	switch {
 	case errors.Is(err, pool.ErrExhausted):
@@ -133,8 +145,12 @@ func (g *Gateway) lend(now model.Instant, r pool.Request) (netip.Addr, error) {
 		return netip.Addr{}, fmt.Errorf("%w: %w", nameserver.ErrRefused, err)
 	case err != nil:
 		return netip.Addr{}, fmt.Errorf("%w: %w", nameserver.ErrFailed, err)
+	case !fresh:
+		// The data plane has it already; installing it again or giving it up
+		// would part the two.
+		return netip.Addr{}, fmt.Errorf("%w: the offer of %s for %s stands already", nameserver.ErrFailed, res.Address, r.Name)
 	}
-	if err := g.data.Offer(dataReservation(&res)); err != nil {
+	if err := g.install(&res); err != nil {
 		g.pool.Cancel(now, res.ID)
 		g.log.Error("a reservation could not be installed", "name", r.Name, "error", err)
 		return netip.Addr{}, fmt.Errorf("%w: %w", nameserver.ErrFailed, err)
@@ -143,9 +159,30 @@ func (g *Gateway) lend(now model.Instant, r pool.Request) (netip.Addr, error) {
 	return res.Address, nil
 }
 
-func dataReservation(r *pool.Reservation) datapath.Reservation {
+// install puts a new offer into the data plane. Should another be open in its
+// entry, the pool knows nothing of that one: it is withdrawn, because the entry
+// would be of no use ever after, and the pool takes the latest entry first.
+func (g *Gateway) install(r *pool.Reservation) error {
+	err := g.data.Offer(g.dataReservation(r))
+	if !errors.Is(err, unix.EEXIST) {
+		return err
+	}
+	left, readErr := g.data.Reservations()
+	if readErr != nil {
+		return errors.Join(err, readErr)
+	}
+	for _, stale := range left {
+		if stale.Open && uint32(stale.ID) == r.Entry() {
+			g.log.Error("withdrawing a reservation that nobody knows", "address", stale.Address, "host", stale.Host)
+			_, _ = g.data.Withdraw(stale.ID)
+		}
+	}
+	return g.data.Offer(g.dataReservation(r))
+}
+
+func (g *Gateway) dataReservation(r *pool.Reservation) datapath.Reservation {
 	return datapath.Reservation{
 		ID: r.ID, Generation: r.Generation, Address: r.Address, Protocol: r.Protocol, Port: r.Port, Source: r.Source,
-		Host: r.Host, HostPort: r.HostPort, Name: nameNumber(r.Name), Expires: r.Expires, Again: r.Again, Claims: r.Claims,
+		Host: r.Host, HostPort: r.HostPort, Name: g.view.Load().numberOf(r.Name), Expires: r.Expires, Again: r.Again, Claims: r.Claims,
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -26,7 +25,7 @@ const dropBuffer = 1024
 
 var errStopping = errors.New("the daemon is stopping")
 
-func (f *dropFeed) join(data *datapath.Datapath) (chan api.Drop, error) {
+func (f *dropFeed) join(data *datapath.Datapath, failed func(error)) (chan api.Drop, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if f.closed {
@@ -39,7 +38,7 @@ func (f *dropFeed) join(data *datapath.Datapath) (chan api.Drop, error) {
 		}
 		f.events, f.watchers = events, map[chan api.Drop]bool{}
 		data.WatchDrops(true)
-		go f.run(events)
+		go f.run(events, failed)
 	}
 	watcher := make(chan api.Drop, dropBuffer)
 	f.watchers[watcher] = true
@@ -63,16 +62,9 @@ func (f *dropFeed) close() {
 	f.closed = true
 }
 
-func (f *dropFeed) run(events *datapath.Events[datapath.DropEvent]) {
+func (f *dropFeed) run(events *datapath.Events[datapath.DropEvent], failed func(error)) {
 	names := map[int]string{}
-	for {
-		event, err := events.Next()
-		if errors.Is(err, os.ErrClosed) {
-			return
-		}
-		if err != nil {
-			continue
-		}
+	follow(events.Next, failed, func(event datapath.DropEvent) {
 		name, known := names[event.Interface]
 		if !known {
 			if iface, err := net.InterfaceByIndex(event.Interface); err == nil {
@@ -83,7 +75,7 @@ func (f *dropFeed) run(events *datapath.Events[datapath.DropEvent]) {
 		ago := datapath.Now().Sub(event.At)
 		f.hand(api.Drop{Time: time.Now().Add(-ago), Reason: event.Reason, Side: event.Side, Interface: name,
 			Tuple: event.Tuple, Length: event.Length})
-	}
+	})
 }
 
 func (f *dropFeed) hand(drop api.Drop) {
@@ -99,7 +91,7 @@ func (f *dropFeed) hand(drop api.Drop) {
 
 // Drops implements api.Gateway.
 func (g *Gateway) Drops(ctx context.Context, filter api.Filter, visit func(api.Drop) bool) error {
-	drops, err := g.drops.join(g.data)
+	drops, err := g.drops.join(g.data, func(err error) { g.log.Warn("a drop was not read", "error", err) })
 	if err != nil {
 		return err
 	}

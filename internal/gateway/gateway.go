@@ -26,23 +26,28 @@ type Gateway struct {
 	public   *nameserver.Public
 	private  *nameserver.Private
 	drops    dropFeed
+	room     room
+	recent   recent
 	view     atomic.Pointer[view]
+	own      atomic.Pointer[ownAddresses]
 
 	reload sync.Mutex // one at a time
 
-	mutex     sync.Mutex // guards what follows, see the package comment
-	pool      *pool.Pool
-	admission *policy.Admission
-	waiting   int           // questions that wait for an address
-	freed     chan struct{} // closed and replaced when one may have become free
-	kick      chan struct{} // tells the timers that their next event moved
+	mutex      sync.Mutex // guards what follows, see the package comment
+	pool       *pool.Pool
+	admission  *policy.Admission
+	distrusted uint64        // refused by load and reputation
+	waiting    int           // questions that wait for an address
+	freed      chan struct{} // closed and replaced when one may have become free
+	kick       chan struct{} // tells the timers that their next event moved
 }
 
 // view is what one configuration says, whole.
 type view struct {
 	config     *config.Config
 	registry   *registry.Registry
-	names      map[uint32]model.Name // by nameNumber
+	names      map[uint32]model.Name // by number
+	numbers    map[model.Name]uint32
 	generation uint32
 }
 
@@ -51,14 +56,32 @@ func newView(c *config.Config) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{config: c, registry: r, names: map[uint32]model.Name{}}
+	v := &view{config: c, registry: r, names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
 	for _, h := range c.Hosts {
-		v.names[nameNumber(h.Name)] = h.Name
+		v.number(h.Name)
 		for _, s := range h.Services {
-			v.names[nameNumber(s.Name)] = s.Name
+			v.number(s.Name)
 		}
 	}
 	return v, nil
+}
+
+// number gives the name its number, or the next that no other name of the
+// configuration has: two names in some thousands may have the same hash.
+func (v *view) number(name model.Name) {
+	n := nameNumber(name)
+	for v.names[n] != "" {
+		n = max(1, n+1)
+	}
+	v.names[n], v.numbers[name] = name, n
+}
+
+// numberOf is how the data plane's records mention a name.
+func (v *view) numberOf(name model.Name) uint32 {
+	if n, ok := v.numbers[name]; ok {
+		return n
+	}
+	return nameNumber(name)
 }
 
 // hostOf names the first host that has one of the addresses, or nobody.

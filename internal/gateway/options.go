@@ -72,7 +72,7 @@ func services(c *config.Config) []datapath.Service {
 	return list
 }
 
-func poolOptions(c *config.Config, capacity int) pool.Options {
+func (g *Gateway) poolOptions(c *config.Config) pool.Options {
 	order := pool.Random
 	if c.Pool.Order == config.OrderCircular {
 		order = pool.Circular
@@ -80,7 +80,7 @@ func poolOptions(c *config.Config, capacity int) pool.Options {
 	return pool.Options{
 		Addresses: c.Pool.Addresses, Order: order, Offer: c.Pool.Offer, Again: c.Pool.Again,
 		Quarantine: c.Pool.Quarantine, HalfOpen: c.Pool.Quotas.HalfOpen,
-		HalfOpenPerHost: c.Pool.Quotas.HalfOpenPerHost, Capacity: capacity,
+		HalfOpenPerHost: c.Pool.Quotas.HalfOpenPerHost, Capacity: reservations(c), Blocked: g.blocked,
 	}
 }
 
@@ -146,7 +146,8 @@ func outboundAddresses(c *config.Config) ([]netip.Addr, error) {
 	return nil, fmt.Errorf("interface %s has no IPv4 address: give it one, or set outbound.addresses", name)
 }
 
-// nameNumber is how the data plane's records mention a name.
+// nameNumber is a name's number unless another name of the configuration has it,
+// so that most keep theirs from one configuration to the next.
 func nameNumber(name model.Name) uint32 {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(strings.ToLower(string(name))))

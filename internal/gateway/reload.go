@@ -3,12 +3,14 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/pool"
 )
 
@@ -25,15 +27,67 @@ func (g *Gateway) Reload() (api.Reload, error) {
 	if err := fixed(g.options.ConfigFile, old.config, c); err != nil {
 		return api.Reload{}, err
 	}
+	if err := g.room.fits(old.config, c, g.outbound); err != nil {
+		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
+	}
 	v, err := newView(c)
 	if err != nil {
-		return api.Reload{}, err
+		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
 	}
-	if err := g.put(v); err != nil {
-		return api.Reload{}, errors.Join(fmt.Errorf("the reload failed and was rolled back: %w", err), g.put(old))
+	names, err := g.namesOf(c)
+	if err != nil {
+		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
+	}
+	if err := g.put(old, v, names); err != nil {
+		return api.Reload{}, fmt.Errorf("the reload failed and was rolled back: %w", err)
 	}
 	g.log.Info("reloaded", "generation", v.generation, "hosts", len(c.Hosts))
 	return api.Reload{Generation: v.generation, Hosts: len(c.Hosts)}, nil
+}
+
+// room is what the tables of the data plane were made for.
+type room struct{ addresses, services int }
+
+func roomFor(o *datapath.Options) room { return room{o.Addresses, o.Services} }
+
+// fits says whether the tables can take the step from one configuration to the
+// next; the services of both are in the table while the generation changes.
+func (r room) fits(old, c *config.Config, outbound []netip.Addr) error {
+	addresses := map[netip.Addr]bool{}
+	for _, a := range slices.Concat(c.Pool.Addresses, outbound) {
+		addresses[a] = true
+	}
+	open := map[datapath.Service]bool{}
+	for _, s := range slices.Concat(services(old), services(c)) {
+		open[s] = true
+	}
+	var errs []error
+	if len(addresses) > r.addresses {
+		errs = append(errs, fmt.Errorf("pool.addresses: %d pool and outbound addresses, but the table was made for %d: restart the daemon",
+			len(addresses), r.addresses))
+	}
+	if len(open) > r.services {
+		errs = append(errs, fmt.Errorf("hosts: %d services, old and new ones, but the table was made for %d: restart the daemon",
+			len(open), r.services))
+	}
+	return errors.Join(errs...)
+}
+
+// names are what the name servers get.
+type names struct {
+	public  nameserver.PublicOptions
+	private nameserver.PrivateOptions
+}
+
+// namesOf makes the name servers' options and sees to it that they are taken.
+func (g *Gateway) namesOf(c *config.Config) (names, error) {
+	serial := uint32(time.Now().Unix())
+	n := names{g.publicOptions(c, serial), g.privateOptions(c, serial)}
+	_, err := nameserver.NewPublic(n.public)
+	private := n.private
+	private.CacheSize = 0 // for a server that is never asked
+	_, privateErr := nameserver.NewPrivate(private)
+	return n, errors.Join(err, privateErr)
 }
 
 // fixed returns an error for each change that only a restart can make.
@@ -55,36 +109,47 @@ func fixed(file string, old, c *config.Config) error {
 	return errors.Join(errs...)
 }
 
-// put puts the view into force.
-func (g *Gateway) put(v *view) error {
-	serial := uint32(time.Now().Unix())
-	if err := g.public.Reconfigure(g.publicOptions(v.config, serial)); err != nil {
-		return err
-	}
-	if err := g.private.Reconfigure(g.privateOptions(v.config, serial)); err != nil {
-		return err
-	}
+// put puts the view into force. What can fail comes first, and is undone before
+// anybody is lent an address: a refused view leaves no trace. The name servers
+// come last, so that they never deny a name that is in their zones.
+func (g *Gateway) put(old, v *view, n names) error {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
+	if err := g.data.SetPool(v.config.Pool.Addresses); err != nil {
+		return errors.Join(err, g.data.SetPool(old.config.Pool.Addresses))
+	}
+	var err error
+	if v.generation, err = g.data.SetPolicy(datapathSettings(v.config), services(v.config)); err != nil {
+		return g.undo(old, err)
+	}
 	now := datapath.Now()
-	withdrawn, err := g.pool.Reconfigure(now, poolOptions(v.config, reservations(v.config)))
+	withdrawn, err := g.pool.Reconfigure(now, g.poolOptions(v.config))
 	if err != nil {
-		return err
+		return g.undo(old, err)
 	}
 	for _, r := range withdrawn {
 		_, _ = g.data.Withdraw(r.ID)
 	}
 	g.admission.Reconfigure(policyOptions(v.config))
-	if err := g.data.SetPool(v.config.Pool.Addresses); err != nil {
-		return err
-	}
-	if v.generation, err = g.data.SetPolicy(datapathSettings(v.config), services(v.config)); err != nil {
-		return err
-	}
 	g.view.Store(v)
 	g.withdrawClosed(v)
 	g.wake() // addresses may be new, or free again
-	return nil
+	g.warnOfOwn(v.config)
+	// Both took the same options before, in namesOf.
+	return errors.Join(g.public.Reconfigure(n.public), g.private.Reconfigure(n.private))
+}
+
+// undo puts the data plane back to the view in force, and returns why.
+func (g *Gateway) undo(old *view, why error) error {
+	restored := *old // others read the one in force
+	err := g.data.SetPool(old.config.Pool.Addresses)
+	if generation, policyErr := g.data.SetPolicy(datapathSettings(old.config), services(old.config)); policyErr != nil {
+		err = errors.Join(err, policyErr)
+	} else {
+		restored.generation = generation
+		g.view.Store(&restored)
+	}
+	return errors.Join(why, err)
 }
 
 // withdrawClosed takes back the reservations whose service is no more.

@@ -68,7 +68,9 @@ func (g *Gateway) start(c *config.Config) (err error) {
 	if g.private, err = nameserver.NewPrivate(g.privateOptions(c, serial)); err != nil {
 		return err
 	}
-	if g.data, err = datapath.Open(datapathOptions(g.options, c, g.outbound)); err != nil {
+	tables := datapathOptions(g.options, c, g.outbound)
+	g.room = roomFor(&tables)
+	if g.data, err = datapath.Open(tables); err != nil {
 		return err
 	}
 	defer func() {
@@ -76,7 +78,7 @@ func (g *Gateway) start(c *config.Config) (err error) {
 			err = errors.Join(err, g.data.Close(g.data.Adopted()))
 		}
 	}()
-	if g.pool, err = pool.New(poolOptions(c, reservations(c))); err != nil {
+	if g.pool, err = pool.New(g.poolOptions(c)); err != nil {
 		return err
 	}
 	g.admission = policy.New(policyOptions(c))
@@ -90,6 +92,9 @@ func (g *Gateway) start(c *config.Config) (err error) {
 		return err
 	}
 	g.view.Store(v)
+	if err := errors.Join(g.lookAtOwn(), g.noteTotals()); err != nil {
+		return err
+	}
 	if err := g.data.Attach(); err != nil {
 		return err
 	}
@@ -188,7 +193,6 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	g.log.Info("serving", "public", s.publicUDP.LocalAddr(), "private", s.privateUDP.LocalAddr(), "socket", g.options.Socket)
 	<-ctx.Done()
 	_ = claims.Close()
-	watch.close()
 	g.drops.close()
 	running.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {

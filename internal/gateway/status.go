@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"slices"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nameserver"
-	"github.com/realmgate/realmgate/internal/pool"
 )
 
 // Status implements api.Gateway.
@@ -25,7 +25,7 @@ func (g *Gateway) Status() (api.Status, error) {
 		return api.Status{}, err
 	}
 	g.mutex.Lock()
-	p := g.pool.Statistics()
+	p, distrusted := g.pool.Statistics(), g.distrusted
 	g.mutex.Unlock()
 	status := api.Status{
 		Instance: g.options.Instance, Version: api.Version(), PID: os.Getpid(), Config: g.options.ConfigFile,
@@ -35,7 +35,7 @@ func (g *Gateway) Status() (api.Status, error) {
 		Half:      api.Gauge{Used: uint64(p.Offered), Capacity: usage.Reservations},
 		Addresses: api.Gauge{Used: uint64(p.Addresses - p.Free), Capacity: uint64(p.Addresses)},
 		Bytes:     usage.Bytes, Lent: p.Offers, Claimed: p.Claimed, Expired: p.Expired,
-		DNS: dnsCounts(g.public.Statistics(), g.private.Statistics()),
+		DNS: dnsCounts(g.public.Statistics(), g.private.Statistics(), distrusted),
 	}
 	for _, i := range g.data.Interfaces() {
 		status.Interfaces = append(status.Interfaces, api.Interface{Name: i.Name, Side: i.Side, Mode: string(i.Mode), Redirect: i.Redirect})
@@ -45,15 +45,29 @@ func (g *Gateway) Status() (api.Status, error) {
 			status.Reasons = append(status.Reasons, api.ReasonCount{Reason: reason, Packets: n})
 		}
 	}
-	status.Remedies = remedies(counters, usage, p, status.DNS)
+	now := g.recent.since(datapath.Now(), totals{counters, p.Exhausted, distrusted, status.DNS.UpstreamFailed})
+	status.Remedies = remedies(now, usage, g.ownInPool(v.config))
 	return status, nil
 }
 
-func dnsCounts(public, private nameserver.Statistics) api.DNS {
+// noteTotals remembers what has been counted so far.
+func (g *Gateway) noteTotals() error {
+	counters, err := g.data.Counters()
+	if err != nil {
+		return fmt.Errorf("read the counters: %w", err)
+	}
+	g.mutex.Lock()
+	exhausted, distrusted := g.pool.Statistics().Exhausted, g.distrusted
+	g.mutex.Unlock()
+	g.recent.note(datapath.Now(), totals{counters, exhausted, distrusted, g.private.Statistics().UpstreamFailed})
+	return nil
+}
+
+func dnsCounts(public, private nameserver.Statistics, distrusted uint64) api.DNS {
 	return api.DNS{
 		Queries:  public.QueriesUDP + public.QueriesTCP + private.QueriesUDP + private.QueriesTCP,
 		Answered: public.Allocated, Refused: public.Refused + public.Limited + private.Refused,
-		Truncated: public.Truncated, Exhausted: public.Exhausted,
+		Distrusted: distrusted, Truncated: public.Truncated, Exhausted: public.Exhausted,
 		Forwarded: private.CacheMisses, UpstreamFailed: private.UpstreamFailed,
 	}
 }
@@ -70,21 +84,30 @@ var advice = map[model.Reason]string{
 	"drop_internal":           "the data plane met what cannot be; please report it with the output of realmgate drops",
 }
 
-func remedies(counters map[model.Reason]uint64, usage datapath.Usage, p pool.Statistics, dns api.DNS) []string {
+// remedies says what to do about what is wrong now, or was minutes ago.
+func remedies(t totals, usage datapath.Usage, own []netip.Addr) []string {
 	list := []string{}
 	for _, reason := range slices.Sorted(maps.Keys(advice)) {
-		if n := counters[reason]; n > 0 {
-			list = append(list, fmt.Sprintf("%s (%d): %s", reason, n, advice[reason]))
+		if n := t.reasons[reason]; n > 0 {
+			list = append(list, fmt.Sprintf("%s (%d lately): %s", reason, n, advice[reason]))
 		}
 	}
 	if usage.Sessions >= usage.Capacity {
 		list = append(list, "the session table is full: raise capacity and restart")
 	}
-	if p.Exhausted > 0 {
-		list = append(list, fmt.Sprintf("the pool had no address %d times: add pool.addresses, or shorten pool.again", p.Exhausted))
+	if len(own) > 0 {
+		list = append(list, fmt.Sprintf("%s of the pool stands on an interface (%d such) and is not lent: take it off the interface, or out of pool.addresses",
+			own[0], len(own)))
 	}
-	if dns.UpstreamFailed > 0 {
-		list = append(list, fmt.Sprintf("no upstream name server answered %d times: check dns.upstream", dns.UpstreamFailed))
+	if t.exhausted > 0 {
+		list = append(list, fmt.Sprintf("the pool had no address %d times lately: add pool.addresses, or shorten pool.again", t.exhausted))
+	}
+	if t.distrusted > 0 {
+		list = append(list, fmt.Sprintf("the pool was too full for the reputation of who asked %d times lately: "+
+			"add pool.addresses or shorten pool.offer, and find out who asks for names and sends nothing", t.distrusted))
+	}
+	if t.upstreamFailed > 0 {
+		list = append(list, fmt.Sprintf("no upstream name server answered %d times lately: check dns.upstream", t.upstreamFailed))
 	}
 	return list
 }

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"os"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -114,19 +113,13 @@ func (g *Gateway) outcome(at model.Instant, r *pool.Reservation, result policy.R
 
 // runClaims hears from the data plane which offers were claimed.
 func (g *Gateway) runClaims(events *datapath.Events[datapath.ClaimEvent]) {
-	for {
-		event, err := events.Next()
-		if errors.Is(err, os.ErrClosed) {
-			return
-		}
-		if err != nil {
-			g.log.Error("an event of the data plane was lost", "error", err)
-			continue
-		}
+	follow(events.Next, func(err error) {
+		g.log.Error("an event of the data plane was lost", "error", err)
+	}, func(event datapath.ClaimEvent) {
 		g.mutex.Lock()
+		defer g.mutex.Unlock()
 		g.hear(event)
-		g.mutex.Unlock()
-	}
+	})
 }
 
 func (g *Gateway) hear(event datapath.ClaimEvent) {

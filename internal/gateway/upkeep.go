@@ -26,11 +26,16 @@ type watch struct {
 	routes    chan netlink.RouteUpdate
 }
 
-func newWatch() (*watch, error) {
-	w := &watch{
+func newWatch() (w *watch, err error) {
+	w = &watch{
 		done: make(chan struct{}), links: make(chan netlink.LinkUpdate, 64),
 		addresses: make(chan netlink.AddrUpdate, 64), routes: make(chan netlink.RouteUpdate, 64),
 	}
+	defer func() {
+		if err != nil {
+			close(w.done)
+		}
+	}()
 	if err := netlink.LinkSubscribe(w.links, w.done); err != nil {
 		return nil, fmt.Errorf("listen for changes of interfaces: %w", err)
 	}
@@ -43,49 +48,87 @@ func newWatch() (*watch, error) {
 	return w, nil
 }
 
-func (w *watch) close() { close(w.done) }
+// close ends the subscriptions. Their senders may be waiting for a reader.
+func (w *watch) close() {
+	close(w.done)
+	go drain(w.links)
+	go drain(w.addresses)
+	go drain(w.routes)
+}
 
-// runUpkeep keeps the data plane's picture of the host true.
+func drain[T any](updates <-chan T) {
+	for range updates { //nolint:revive // until it is closed
+	}
+}
+
+// runUpkeep keeps the data plane's picture of the host true. It closes w.
 func (g *Gateway) runUpkeep(ctx context.Context, w *watch) {
+	defer func() {
+		if w != nil {
+			w.close()
+		}
+	}()
 	refresh := time.NewTicker(refreshEvery)
 	defer refresh.Stop()
 	neighbours := time.NewTicker(neighboursEvery)
 	defer neighbours.Stop()
-	links, addresses, routes := w.links, w.addresses, w.routes
+	remember := time.NewTicker(recentStep)
+	defer remember.Stop()
 	for {
+		current := w
+		if current == nil {
+			current = &watch{} // the tickers go on
+		}
 		routed, open := false, true
 		select {
 		case <-ctx.Done():
 			return
 		case <-refresh.C:
-		case _, open = <-links:
-			routed = true
-			if !open {
-				links = nil // the subscription ended; the tickers go on
+			if w == nil {
+				w = g.watchAgain()
 			}
-		case _, open = <-addresses:
+		case _, open = <-current.links:
 			routed = true
-			if !open {
-				addresses = nil
-			}
-		case _, open = <-routes:
+		case _, open = <-current.addresses:
 			routed = true
-			if !open {
-				routes = nil
+		case _, open = <-current.routes:
+			routed = true
+		case <-remember.C:
+			if err := g.noteTotals(); err != nil {
+				g.log.Warn("remembering what was counted", "error", err)
 			}
+			continue
 		case <-neighbours.C:
 			if err := g.data.ConfirmNeighbours(); err != nil {
 				g.log.Warn("confirming neighbours", "error", err)
 			}
 			continue
 		}
+		if !open { // listen anew at the next refresh, which looks at everything
+			g.log.Warn("the kernel's notices of changes have ended, listening anew soon")
+			w.close()
+			w = nil
+		}
 		if err := g.data.Refresh(); err != nil {
+			g.log.Warn("following the kernel", "error", err)
+		}
+		if err := g.lookAtOwn(); err != nil {
 			g.log.Warn("following the kernel", "error", err)
 		}
 		if routed {
 			g.data.RoutesChanged()
 		}
 	}
+}
+
+// watchAgain returns nothing when it cannot; the next refresh tries again.
+func (g *Gateway) watchAgain() *watch {
+	w, err := newWatch()
+	if err != nil {
+		g.log.Warn("following the kernel", "error", err)
+		return nil
+	}
+	return w
 }
 
 // runSweep ages the tables, spread over time so that no CPU is held for long.

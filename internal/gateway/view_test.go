@@ -105,13 +105,101 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
+// Names whose hashes are equal are told apart all the same.
+func TestNamesHaveNumbersOfTheirOwn(t *testing.T) {
+	const a, b = "www.h882163d4.foo.example.", "www.hc6b7575c.foo.example."
+	if nameNumber(a) != nameNumber(b) {
+		t.Fatal("their hashes differ: the test shows nothing")
+	}
+	v := viewOf(t, text+"  - {name: "+a+", address: 10.0.0.101}\n  - {name: "+b+", address: 10.0.0.102}\n")
+	for _, name := range []model.Name{a, b, "hosta.foo.example.", "www.hosta.foo.example."} {
+		if got := v.names[v.numberOf(name)]; got != name {
+			t.Errorf("%s is listed as %q", name, got)
+		}
+	}
+}
+
+// What a restart finds on an address that has left the pool is not forgotten
+// while a late packet may come: no other host gets the place before.
+func TestAdoptionRemembersAddressesThatLeft(t *testing.T) {
+	r := newRig(t, text)
+	gone := netip.MustParseAddr("198.18.0.77")
+	now := datapath.Now()
+	for slot, record := range []datapath.Reservation{
+		{Port: 80, Expires: now.Add(time.Minute), Claims: 1},
+		{Port: 81, Expires: now.Add(time.Minute), Claims: 0, Used: 1, ClaimedAt: now, Again: time.Minute},
+	} {
+		record.ID, record.Generation, record.Open = 5<<32|uint64(slot), 5, true
+		record.Address, record.Protocol, record.Host = gone, model.TCP, netip.MustParseAddr("10.0.0.100")
+		if err := r.data.Offer(record); err != nil {
+			t.Fatal(err)
+		}
+		if r.adoptOne(now, r.view.Load(), &record) {
+			t.Error("it was adopted, though its address is not in the pool")
+		}
+	}
+	if open := r.open(); len(open) > 0 {
+		t.Errorf("still open: %+v", open)
+	}
+	if err := r.reloadWith(strings.Replace(text, "198.18.0.32/28", gone.String(), 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, port := range []uint16{80, 81} {
+		request := requestTo(1)
+		request.Port = port
+		if address, err := r.lend(now, request); err == nil {
+			t.Errorf("%s port %d was lent to another host", address, port)
+		}
+	}
+	request := requestTo(1)
+	request.Port = 82
+	if _, err := r.lend(now, request); err != nil {
+		t.Errorf("port 82: %v", err)
+	}
+}
+
 func TestStatusNamesTheRemedy(t *testing.T) {
-	list := remedies(map[model.Reason]uint64{"drop_partial_checksum": 3}, datapath.Usage{Sessions: 1, Capacity: 10}, pool.Statistics{}, dnsCounts(nameserver.Statistics{}, nameserver.Statistics{UpstreamFailed: 2}))
-	if len(list) != 2 || !strings.Contains(list[0], "ethtool") || !strings.Contains(list[1], "dns.upstream") {
+	usage := datapath.Usage{Sessions: 1, Capacity: 10}
+	list := remedies(totals{reasons: map[model.Reason]uint64{"drop_partial_checksum": 3}, exhausted: 1, distrusted: 1, upstreamFailed: 2},
+		usage, []netip.Addr{remote.Addr()})
+	want := []string{"ethtool", remote.Addr().String(), "pool.again", "reputation", "dns.upstream"}
+	if len(list) != len(want) {
+		t.Fatal(list)
+	}
+	for i, word := range want {
+		if !strings.Contains(list[i], word) {
+			t.Errorf("%q does not mention %s", list[i], word)
+		}
+	}
+	if list := remedies(totals{}, usage, nil); len(list) != 0 {
 		t.Error(list)
 	}
-	if list := remedies(nil, datapath.Usage{Capacity: 1}, pool.Statistics{}, dnsCounts(nameserver.Statistics{}, nameserver.Statistics{})); len(list) != 0 {
-		t.Error(list)
+}
+
+// A remedy is told soon after its cause begins, and no more minutes after it
+// has ended, however much was counted in all.
+func TestRemediesEndWithTheirCause(t *testing.T) {
+	var r recent
+	said := func(now time.Duration, n uint64) int {
+		return len(remedies(r.since(model.Instant(now), totals{reasons: map[model.Reason]uint64{"drop_no_route": n}, exhausted: n, distrusted: n,
+			upstreamFailed: n}), datapath.Usage{Capacity: 1}, nil))
+	}
+	counted := func(now time.Duration) uint64 { // a cause from minute 2 to 4, on what an earlier daemon counted
+		return 1000 + uint64(max(0, min(now, 4*time.Minute)-2*time.Minute)/time.Second)
+	}
+	for now := time.Duration(0); now < time.Hour; now += recentStep {
+		n := counted(now)
+		r.note(model.Instant(now), totals{reasons: map[model.Reason]uint64{"drop_no_route": n}, exhausted: n, distrusted: n, upstreamFailed: n})
+		later := now + recentStep/2
+		got := said(later, counted(later))
+		switch {
+		case later > 2*time.Minute && later < 4*time.Minute+recentSpan-recentStep && got != 4,
+			(later < 2*time.Minute || later > 4*time.Minute+recentSpan) && got != 0:
+			t.Fatalf("after %s: %d remedies", later, got)
+		}
+	}
+	if len(r.kept) > int(recentSpan/recentStep)+2 {
+		t.Errorf("%d moments are kept", len(r.kept))
 	}
 }
 

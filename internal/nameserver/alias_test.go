@@ -24,6 +24,25 @@ func newTestAliases(t testing.TB) *aliases {
 	return a
 }
 
+// Labels came from a random source that outsiders can predict: who knew some
+// could make the next. Ours are proofs under a key of each process's own, so no
+// other process makes the same for the same question, or opens it.
+func TestDefect6_LabelsCannotBeForeseen(t *testing.T) {
+	seen, now := map[model.Name]bool{}, model.Instant(5*second)
+	for range 100 {
+		a, forger := newTestAliases(t), newTestAliases(t)
+		alias, _ := a.make(now, testZone, testHost, asker.Addr())
+		forged, _ := forger.make(now, testZone, testHost, asker.Addr())
+		if _, ok := a.open(now, testZone, alias, asker.Addr()); !ok {
+			t.Fatalf("%s does not open where it was made", alias)
+		}
+		if _, ok := a.open(now, testZone, forged, asker.Addr()); ok || seen[alias] || seen[forged] {
+			t.Fatalf("%s was foreseen by %s", alias, forged)
+		}
+		seen[alias], seen[forged] = true, true
+	}
+}
+
 func TestAlias(t *testing.T) {
 	a, now := newTestAliases(t), model.Instant(5*time.Second+time.Second/2)
 	alias, ok := a.make(now, testZone, testHost, asker.Addr())

@@ -2,6 +2,7 @@ package nameserver
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -29,6 +30,7 @@ func (k cacheKey) String() string { return fmt.Sprintf("%s %d %t %t", k.name, k.
 // upstreamReply is an answer from upstream. It is shared and never changed.
 type upstreamReply struct {
 	rcode                     int
+	negative                  bool // NXDOMAIN, or no record of the type that was asked for
 	authenticated             bool // AD, which upstream vouches for
 	answer, authority, extras []dns.RR
 	stored                    model.Instant
@@ -80,7 +82,7 @@ func (c *cache) clear() {
 func newUpstreamReply(m *dns.Msg, now model.Instant) *upstreamReply {
 	u := &upstreamReply{
 		rcode: m.Rcode, authenticated: m.AuthenticatedData,
-		answer: m.Answer, authority: m.Ns, stored: now,
+		answer: m.Answer, authority: m.Ns, stored: now, negative: denies(m),
 	}
 	for _, record := range m.Extra {
 		// These two speak about one hop, not about the name.
@@ -94,11 +96,21 @@ func newUpstreamReply(m *dns.Msg, now model.Instant) *upstreamReply {
 	return u
 }
 
+// denies reports NXDOMAIN and NODATA, also at the end of a chain of CNAMEs.
+func denies(m *dns.Msg) bool {
+	if m.Rcode != dns.RcodeSuccess || len(m.Question) == 0 {
+		return m.Rcode == dns.RcodeNameError
+	}
+	wanted := m.Question[0].Qtype
+	return !slices.ContainsFunc(m.Answer, func(record dns.RR) bool {
+		return wanted == dns.TypeANY || record.Header().Rrtype == wanted
+	})
+}
+
 // lifetime is how long the reply may be cached: the least TTL of its records,
 // or for NXDOMAIN and NODATA what the SOA says (RFC 2308 §5).
 func (u *upstreamReply) lifetime() time.Duration {
-	negative := u.rcode == dns.RcodeNameError || (u.rcode == dns.RcodeSuccess && len(u.answer) == 0)
-	if !negative && u.rcode != dns.RcodeSuccess {
+	if !u.negative && u.rcode != dns.RcodeSuccess {
 		return 0
 	}
 	least := maxTTL
@@ -107,7 +119,7 @@ func (u *upstreamReply) lifetime() time.Duration {
 			least = min(least, lifetimeOf(record.Header().Ttl))
 		}
 	}
-	if !negative {
+	if !u.negative {
 		return least
 	}
 	for _, record := range u.authority {

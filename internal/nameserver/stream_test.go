@@ -58,7 +58,9 @@ func TestSeveralMessagesPerConnection(t *testing.T) {
 }
 
 // A TCP segment need not be a message: several arrive in one, or one in many.
-func TestMessagesAcrossSegments(t *testing.T) {
+// One read was taken for one message: several in a segment were lost, and one
+// in several segments was garbage.
+func TestDefect6_OneReadIsNotOneMessage(t *testing.T) {
 	server, _ := newPublic(t, nil)
 	conn := dialTCP(t, start(t, server))
 	wire := packed(t, request("foo.example.", dns.TypeSOA))

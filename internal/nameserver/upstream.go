@@ -87,7 +87,19 @@ func (u *upstream) once(ctx context.Context, patience time.Duration, server neti
 	m.RecursionDesired = true
 	m.CheckingDisabled = cd
 	m.SetEdns0(ownSize, do)
+	reply, err := u.exchange(ctx, server, m)
+	if err != nil || !unaware(reply) {
+		return reply, err
+	}
+	m.Id, m.Extra = dns.Id(), nil
+	u.counters.upstreamQueries.Add(1)
 	return u.exchange(ctx, server, m)
+}
+
+// unaware reports a reply by which a server says that it knows no EDNS: ask
+// again without (RFC 6891 §6.2.2).
+func unaware(reply *dns.Msg) bool {
+	return (reply.Rcode == dns.RcodeFormatError || reply.Rcode == dns.RcodeNotImplemented) && reply.IsEdns0() == nil
 }
 
 // troubles reports codes by which a server says that it cannot or will not

@@ -134,6 +134,31 @@ func TestUpstreamTroubleIsPassedOnWhenAllHaveIt(t *testing.T) {
 	}
 }
 
+// A server that knows no EDNS gets the question again without it (RFC 6891
+// §6.2.2); one that does has said what is wrong.
+func TestUpstreamWithoutEDNS(t *testing.T) {
+	for _, rcode := range []int{dns.RcodeFormatError, dns.RcodeNotImplemented} {
+		server := upstreamServer(t, func(w dns.ResponseWriter, m *dns.Msg) {
+			if m.IsEdns0() != nil {
+				_ = w.WriteMsg(new(dns.Msg).SetRcode(&dns.Msg{MsgHdr: m.MsgHdr, Question: m.Question}, rcode))
+				return
+			}
+			answerWith(wwwNet)(w, m)
+		})
+		private, address := forwarding(t, server)
+		reply := ask(t, address, "udp", request("www.example.net.", dns.TypeA).SetEdns0(1232, true))
+		if !slices.Equal(texts(reply.Answer), []string{wwwNet}) || private.Statistics().UpstreamQueries != 2 {
+			t.Errorf("%s: %v after %d messages", dns.RcodeToString[rcode], reply, private.Statistics().UpstreamQueries)
+		}
+	}
+	private, address := forwarding(t, upstreamServer(t, func(w dns.ResponseWriter, m *dns.Msg) {
+		_ = w.WriteMsg(new(dns.Msg).SetRcode(m, dns.RcodeFormatError).SetEdns0(1232, false))
+	}))
+	if reply := ask(t, address, "udp", request("www.example.net.", dns.TypeA)); reply.Rcode != dns.RcodeFormatError || private.Statistics().UpstreamQueries != 1 {
+		t.Errorf("%v after %d messages", reply, private.Statistics().UpstreamQueries)
+	}
+}
+
 func TestSilentUpstreamIsAskedAgainWithinTheBudget(t *testing.T) {
 	private := newPrivate(t, nil)
 	var servers []netip.AddrPort

@@ -135,16 +135,22 @@ var bands = []struct{ load, service, host float64 }{
 	{0.5, 0.2, 0.3},
 }
 
-// reserve is the share of the pool kept for verified askers of at least the
-// first reputation.
-const reserve = 0.1
+const (
+	// reserve is the share of the pool, in whole addresses, that is kept for
+	// verified askers of about the first reputation: none of fewer than ten,
+	// of which one would be far more than a tenth.
+	reserve = 0.1
+	// tolerance is what a reputation may be less than the first one to reach the
+	// reserve: who abandoned one offer does so again after a minute.
+	tolerance = 0.02
+)
 
 func (a *Admission) band(now model.Instant, k *Asker, l Load) error {
-	load := l.share(k.Class)
+	used := l.used(k.Class)
+	load := l.share(used)
 	reputation := a.Reputation(now, *k)
-	if load > 1-reserve {
-		// The first reputation itself is admitted; rounding must not refuse it.
-		if !k.Verified && !a.open || reputation < FirstReputation-1e-9 {
+	if kept := int(reserve * float64(l.Addresses)); kept > 0 && l.Addresses-used < kept {
+		if !k.Verified && !a.open || reputation < FirstReputation-tolerance {
 			return fmt.Errorf("admit to %s: %w: load %.2f, reputation %.2f", k.Service, ErrReserve, load, reputation)
 		}
 		return nil
@@ -161,16 +167,21 @@ func (a *Admission) band(now model.Instant, k *Asker, l Load) error {
 	return nil
 }
 
-// share is how full the pool will be with one more address lent, from 0 to 1:
-// a reserve that the asker is about to break is not kept. Service names pack,
-// so for them the pool is no fuller than one standing offer an address.
-func (l Load) share(c Class) float64 {
-	if l.Addresses <= 0 {
-		return 0
-	}
+// used is how many addresses will be in use with one more lent: a reserve that
+// the asker is about to break is not kept. Service names pack, so for them the
+// pool is no fuller than one standing offer an address.
+func (l Load) used(c Class) int {
 	used := l.Addresses - l.Free + 1
 	if c == ServiceName {
 		used = min(used, l.HalfOpen+1)
+	}
+	return used
+}
+
+// share is how much of the pool that is, from 0 to 1.
+func (l Load) share(used int) float64 {
+	if l.Addresses <= 0 {
+		return 0
 	}
 	return min(1, float64(used)/float64(l.Addresses))
 }

@@ -76,7 +76,7 @@ func TestOpen(t *testing.T) {
 	k := asker(1)
 	k.Verified = false
 	for _, open := range []bool{false, true} {
-		if err := New(Options{Open: open}).Admit(0, k, Load{Addresses: 1, Free: 1}); (err == nil) != open {
+		if err := New(Options{Open: open}).Admit(0, k, full); (err == nil) != open {
 			t.Fatalf("open %v: %v", open, err)
 		}
 	}
@@ -156,6 +156,55 @@ func TestReserve(t *testing.T) {
 	// Names that share addresses are not refused because none is free.
 	if err := a.Admit(0, asker(1), Load{HalfOpen: 2, Addresses: 16}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The reserve is whole addresses, and there is none in a small pool: whoever
+// looked a name up and did not use it may have its last address all the same.
+func TestSmallPoolHasNoReserve(t *testing.T) {
+	for addresses := 1; addresses <= 40; addresses++ {
+		a := New(Options{})
+		a.Outcome(0, asker(1), Abandoned)
+		kept := 0
+		for free := 1; free <= addresses; free++ {
+			l := Load{HalfOpen: addresses - free, Addresses: addresses, Free: free}
+			if err := a.Admit(second, asker(1), l); errors.Is(err, ErrReserve) {
+				kept++
+			} else if err != nil {
+				t.Fatalf("%d of %d free: %v", free, addresses, err)
+			}
+		}
+		if kept != addresses/10 {
+			t.Errorf("%d of %d addresses are kept", kept, addresses)
+		}
+	}
+}
+
+// One abandoned offer keeps nobody from the reserve for long.
+func TestReserveForgives(t *testing.T) {
+	a := New(Options{})
+	a.Outcome(0, asker(1), Abandoned)
+	if err := a.Admit(10*second, asker(1), full); !errors.Is(err, ErrReserve) {
+		t.Errorf("after ten seconds: %v", err)
+	}
+	if err := a.Admit(60*second, asker(1), full); err != nil {
+		t.Errorf("after a minute: %v", err)
+	}
+}
+
+// The same over many names of many hosts, half of the offers unused: nothing
+// that is counted by name or host may add up against the client.
+func TestDefaultsLetOneClientHaveManyNames(t *testing.T) {
+	a := New(Options{Client: 100, Resolver: 1000, Host: 1000, Service: 1000})
+	for i := range 60 * 50 {
+		now := model.Instant(i) * second / 50
+		k := asker(1)
+		k.Host = netip.AddrFrom4([4]byte{10, 0, byte(i / 250 % 4), byte(i % 250)})
+		k.Service = model.Name(fmt.Sprintf("s%d.foo.example.", i%1000))
+		if err := a.Admit(now, k, Load{HalfOpen: i % 120, Addresses: 256, Free: 256 - i%120}); err != nil {
+			t.Fatalf("question %d: %v", i, err)
+		}
+		a.Outcome(now, k, Result(i%2))
 	}
 }
 

@@ -15,7 +15,8 @@ var (
 )
 
 // Adopt takes over a reservation of an earlier process from the data plane:
-// Offered, Claimed or, to go on with a quarantine, Expired. It keeps its ID.
+// Offered, Claimed or, to go on with a quarantine, Expired or Cancelled. It keeps
+// its ID. Quarantines are remembered of addresses that are not listed, too.
 // What is already over is due at once. A record that fails stays out, and the
 // pool is as before.
 func (p *Pool) Adopt(now model.Instant, r Reservation) error {
@@ -31,8 +32,12 @@ func (p *Pool) Adopt(now model.Instant, r Reservation) error {
 		return fmt.Errorf("adopt reservation %#x: %w in entry %d", r.ID, ErrConflict, slot)
 	}
 	i, ok := p.places.index[r.Address]
-	if !ok || p.places.table[i].retired {
+	if !r.quarantined() && (!ok || p.places.table[i].retired) {
 		return fmt.Errorf("adopt reservation %#x: %s: %w", r.ID, r.Address, ErrNotInPool)
+	}
+	if !ok {
+		p.places.append(r.Address, true)
+		i = p.places.index[r.Address]
 	}
 	for o := p.places.table[i].first; o >= 0; o = p.entries[o].next {
 		if other := &p.entries[o].Reservation; p.clash(&r, other) {

@@ -41,6 +41,27 @@ func TestAdoptRefuses(t *testing.T) {
 	}
 }
 
+// A quarantine is remembered of an address that is not listed, for the case
+// that it is listed again.
+func TestAdoptRemembersQuarantines(t *testing.T) {
+	o := single()
+	a := mustOffer(t, newPool(t, o), 0, service(1, model.TCP, 80))
+	o.Addresses = testAddresses[1:2]
+	p := newPool(t, o)
+	a.State, a.FreeAt = Cancelled, 3*second
+	if err := p.Adopt(0, a); err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Statistics(); s.Addresses != 1 || s.Free != 1 || s.Quarantined != 1 {
+		t.Fatalf("%+v", s)
+	}
+	if _, err := p.Reconfigure(0, single()); err != nil {
+		t.Fatal(err)
+	}
+	mustExhaust(t, p, 3*second-1, service(2, model.TCP, 80))
+	mustOffer(t, p, 3*second, service(2, model.TCP, 80))
+}
+
 func TestReconfigureRemembersQuarantines(t *testing.T) {
 	o := defaults()
 	o.Addresses = testAddresses[:1]

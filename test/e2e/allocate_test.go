@@ -80,7 +80,7 @@ func newAllocation(b *testing.B) *allocation {
 	}
 	b.Cleanup(func() {
 		a.daemon.stop()
-		_ = os.Remove("/run/realmgate/" + a.daemon.instance + ".lock")
+		a.daemon.removeTraces()
 	})
 	eventually(b, 20*time.Second, "the daemon serves", func() bool {
 		_, err := a.daemon.tell("status")

@@ -54,13 +54,20 @@ func (r *realm) prepare(gateway *lab.Gateway, instance, configuration string) *d
 	d.write(configuration)
 	r.t.Cleanup(func() {
 		d.stop()
-		_ = os.RemoveAll(filepath.Join(pins, d.instance))
-		_ = os.Remove("/run/realmgate/" + d.instance + ".lock")
+		d.removeTraces()
 		if d.t.Failed() {
 			d.t.Logf("the log of %s:\n%s", d.instance, d.logged())
 		}
 	})
 	return d
+}
+
+// removeTraces removes what every daemon leaves, its lock, and what a killed one
+// does.
+func (d *daemon) removeTraces() {
+	_ = os.RemoveAll(filepath.Join(pins, d.instance))
+	_ = os.Remove("/run/realmgate/" + d.instance + ".lock")
+	_ = os.Remove(client.SocketPath(d.instance))
 }
 
 // write changes the daemon's configuration file.

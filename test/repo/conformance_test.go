@@ -17,6 +17,7 @@ var (
 	requirement = regexp.MustCompile(`^RFC (\d+) (REQ-(\d+)[a-z]?|§(\d+)(?:\.\d+)*)(?: .*)?$`)
 	testName    = regexp.MustCompile(`^(?:Test|Fuzz)[A-Za-z0-9_]+$`)
 	testFunc    = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Za-z0-9_]+)\(`)
+	defectTest  = regexp.MustCompile(`\bTestDefect\d+_[A-Za-z0-9_]+`)
 	rfcTest     = regexp.MustCompile(`^TestRFC(\d+)_(?:REQ|S)(\d+)[a-z]?_`)
 )
 
@@ -96,7 +97,26 @@ func checkConformance(r tree) []string {
 			problems = append(problems, fmt.Sprintf("%s: does not name %s, which exists: put it in its row", conformancePage, name))
 		}
 	}
+	problems = append(problems, checkDefects(page, existing)...)
 	return append(problems, absent(table)...)
+}
+
+// checkDefects wants the page to name the tests of defects that exist, and no
+// others.
+func checkDefects(page string, existing []string) []string {
+	var problems []string
+	named := defectTest.FindAllString(page, -1)
+	for _, name := range named {
+		if !slices.Contains(existing, name) {
+			problems = append(problems, fmt.Sprintf("%s: names %s, which does not exist", conformancePage, name))
+		}
+	}
+	for _, name := range existing {
+		if defectTest.MatchString(name) && !slices.Contains(named, name) {
+			problems = append(problems, fmt.Sprintf("%s: does not name %s, which exists: put it among the defects", conformancePage, name))
+		}
+	}
+	return problems
 }
 
 // judge looks at one row: the requirement reads as one, its tests exist and
@@ -158,6 +178,9 @@ func TestConformanceCanFail(t *testing.T) {
 	suite := "package x\nfunc TestRFC4787_REQ9_Hairpin(t *testing.T) {}\nfunc TestOther(t *testing.T) {}\n"
 	good := "| RFC 4787 REQ-9a | loop back | `TestRFC4787_REQ9_Hairpin`, TestOther | |\n"
 	rejects(t, checkConformance, nil, conformancePage+": missing")
+	rejects(t, checkConformance, map[string]string{
+		conformancePage: full.String() + good, "test/x_test.go": suite + "func TestDefect5_Freed(t *testing.T) {}\n",
+	}, "does not name TestDefect5_Freed")
 	for _, c := range []struct {
 		page string
 		want []string
@@ -170,6 +193,7 @@ func TestConformanceCanFail(t *testing.T) {
 		{full.String() + good + "| RFC 4787 loops | loop | TestOther | |\n", []string{"is no requirement"}},
 		{full.String() + good + "| RFC 4787 REQ-9 | TestOther | |\n", []string{"3 cells"}},
 		{full.String() + good + "| RFC 5382 REQ-9 | loop | TestRFC4787_REQ9_Hairpin | |\n", []string{"carries another number"}},
+		{full.String() + good + "| 5 | nothing was freed | TestDefect5_Gone |\n", []string{"TestDefect5_Gone, which does not exist"}},
 		{strings.Replace(full.String(), "§7 ", "§70 ", 1) + good, []string{"no row for RFC 7857 §7"}},
 	} {
 		rejects(t, checkConformance, map[string]string{conformancePage: c.page, "test/x_test.go": suite}, c.want...)

@@ -1,0 +1,62 @@
+package gateway
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// ownAddresses are those on an interface of this machine.
+type ownAddresses map[netip.Addr]bool
+
+// lookAtOwn learns which addresses are the machine's own, and warns of those
+// that are in the pool, each time that they change.
+func (g *Gateway) lookAtOwn() error {
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return fmt.Errorf("list the machine's own addresses: %w", err)
+	}
+	own := ownAddresses{}
+	for _, a := range list {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			own[prefix.Addr().Unmap()] = true
+		}
+	}
+	if before := g.own.Swap(&own); before != nil && maps.Equal(*before, own) {
+		return nil
+	}
+	g.warnOfOwn(g.view.Load().config)
+	return nil
+}
+
+// warnOfOwn says which pool addresses are never lent.
+func (g *Gateway) warnOfOwn(c *config.Config) {
+	for _, a := range g.ownInPool(c) {
+		g.log.Warn("a pool address stands on an interface and is not lent: take it off the interface, or out of pool.addresses", "address", a)
+	}
+}
+
+func (g *Gateway) ownInPool(c *config.Config) []netip.Addr {
+	own := g.own.Load()
+	if own == nil {
+		return nil
+	}
+	var found []netip.Addr
+	for _, a := range c.Pool.Addresses {
+		if (*own)[a] {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// blocked is invariant I3 for the pool: on an address of the machine's own its
+// sockets come first, so any port of it may be a service of the gateway.
+func (g *Gateway) blocked(a netip.Addr, _ model.Protocol, _ uint16) bool {
+	own := g.own.Load()
+	return own != nil && (*own)[a]
+}
