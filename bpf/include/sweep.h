@@ -14,7 +14,15 @@ struct sweep {
 	__u32 first;
 	__u32 tick;
 	__u32 freed;
+	__u32 changes;
 };
+
+/* After enough changes the run ends early, and the daemon goes on from there. */
+static __always_inline long sweep_changed(struct sweep *sweep, int freed)
+{
+	sweep->freed += freed;
+	return ++sweep->changes >= SWEEP_MOST_CHANGES;
+}
 
 /* Since when, in ticks; a packet may have come after the sweep read the clock: that is not long ago. */
 static __always_inline bool sweep_is_past(const struct sweep *sweep, __u32 since, __u32 limit)
@@ -53,11 +61,13 @@ static long sweep_session(__u32 round, struct sweep *sweep)
 	switch (session->life.phase) {
 	case PHASE_LIVE:
 		if (sweep_is_past(sweep, session->life.stamp, session_timeout(sweep->settings, session)))
-			sweep->freed += sweep_live(number, session, sweep);
+			return sweep_changed(sweep, sweep_live(number, session, sweep));
 		break;
 	case PHASE_RESTING:
-		if (sweep_is_past(sweep, session->life.stamp, REST))
+		if (sweep_is_past(sweep, session->life.stamp, REST)) {
 			session_recycle(number, session);
+			return sweep_changed(sweep, 0);
+		}
 		break;
 	}
 	return 0;
@@ -76,6 +86,7 @@ static long sweep_mapping(__u32 round, struct sweep *sweep)
 	__u32 slot = sweep->first + round;
 	struct endpoint endpoint = mapping_at(slot);
 	struct stripe *stripe;
+	int freed = 0;
 
 	if (!quarantine_is_over(slot, endpoint, sweep))
 		return 0;
@@ -85,10 +96,10 @@ static long sweep_mapping(__u32 round, struct sweep *sweep)
 	endpoint = mapping_at(slot);
 	if (quarantine_is_over(slot, endpoint, sweep)) {
 		mapping_free(slot, endpoint);
-		sweep->freed++;
+		freed = 1;
 	}
 	lock_release(stripe);
-	return 0;
+	return sweep_changed(sweep, freed);
 }
 
 /* The frame holds a struct sweep_request. */
@@ -108,12 +119,13 @@ static __always_inline int sweep_run(struct xdp_md *ctx)
 	sweep.tick = clock_tick();
 	count = request->count > SWEEP_MOST ? SWEEP_MOST : request->count;
 	if (request->table == SWEEP_SESSIONS)
-		bpf_loop(count, sweep_session, &sweep, 0);
+		count = bpf_loop(count, sweep_session, &sweep, 0);
 	else
-		bpf_loop(count, sweep_mapping, &sweep, 0);
+		count = bpf_loop(count, sweep_mapping, &sweep, 0);
 	request = (void *)(long)ctx->data;
 	if ((void *)(request + 1) > (void *)(long)ctx->data_end)
 		return XDP_ABORTED;
+	request->count = count;
 	request->freed = sweep.freed;
 	return XDP_PASS;
 }

@@ -269,7 +269,7 @@ struct drop_event {
 /* What sweep takes, in the frame it is run with, and returns there. */
 struct sweep_request {
 	__u32 first; /* record to begin with */
-	__u32 count; /* at most SWEEP_MOST */
+	__u32 count; /* at most SWEEP_MOST; on return, how many it came to */
 	__u32 table; /* enum sweep_table */
 	__u32 freed;
 };
@@ -279,7 +279,8 @@ enum sweep_table {
 	SWEEP_MAPPINGS,
 };
 
-#define SWEEP_MOST 8192
+#define SWEEP_MOST	   8192
+#define SWEEP_MOST_CHANGES 512 /* no packet comes to a CPU while it sweeps: about a millisecond */
 
 /* Settings of the host that the daemon changed on an interface, so that a later daemon can put them back. */
 struct host_settings {

@@ -3,13 +3,14 @@ package datapath
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/cilium/ebpf"
 )
 
-// sweepMost is how many records one run of the sweep may visit (SWEEP_MOST):
-// short enough that no packet waits long behind it.
+// sweepMost is how many records one run of the sweep may visit (SWEEP_MOST); it
+// ends earlier after many changes, so that no packet waits long behind it.
 const sweepMost = 8192
 
 // sweepFrame is the least frame that the kernel runs a program on.
@@ -46,7 +47,7 @@ const freshList = 8
 
 func (d *Datapath) sweep(table bpfSweepTable, first, end uint32, pause func()) (freed int, err error) {
 	frame := make([]byte, sweepFrame)
-	for ; first < end; first += sweepMost {
+	for first < end {
 		request := bpfSweepRequest{First: first, Count: min(sweepMost, end-first), Table: uint32(table)}
 		if _, err := binary.Encode(frame, binary.NativeEndian, request); err != nil {
 			return freed, err
@@ -62,6 +63,10 @@ func (d *Datapath) sweep(table bpfSweepTable, first, end uint32, pause func()) (
 		if err := binary.Read(bytes.NewReader(out), binary.NativeEndian, &request); err != nil {
 			return freed, err
 		}
+		if request.Count == 0 {
+			return freed, errors.New("the sweep came nowhere")
+		}
+		first += request.Count
 		freed += int(request.Freed)
 		if pause != nil {
 			pause()
