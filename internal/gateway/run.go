@@ -134,7 +134,7 @@ func openSockets(c *config.Config, control string) (s *sockets, err error) {
 		if err != nil {
 			return
 		}
-		if *packets, err = net.ListenPacket("udp4", address); err == nil {
+		if *packets, err = listenUDP(address); err == nil {
 			*listener, err = net.Listen("tcp4", address)
 		}
 		if err != nil {
