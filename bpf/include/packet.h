@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 #include "checksum.h"
+#include "options.h"
 #include "reason.h"
 
 /* RFC 792; linux/icmp.h would bring in the C library. */
@@ -190,54 +191,6 @@ static __always_inline bool header_checksum_is_wrong(struct xdp_md *ctx, const s
 	if (header > sizeof(*ip))
 		return checksum_bytes(ctx, ETH_HLEN, header, 0) != 0xffff;
 	return checksum_fold((__u64)word[0] + word[1] + word[2] + word[3] + word[4]) != 0xffff;
-}
-
-#define OPTIONS_MOST	    40
-#define OPTION_END	    0
-#define OPTION_NOP	    1
-#define OPTION_LOOSE_ROUTE  131
-#define OPTION_STRICT_ROUTE 137
-
-struct options {
-	__u32 at;
-	__u32 length;
-	enum reason reason;
-	__u8 octet[OPTIONS_MOST];
-};
-
-static long options_step(__u32 round, struct options *options)
-{
-	__u32 at = options->at;
-	__u8 kind, length;
-
-	if (at >= options->length || at >= OPTIONS_MOST - 1)
-		return 1;
-	kind = options->octet[at];
-	length = options->octet[at + 1];
-	if (kind == OPTION_END)
-		return 1;
-	if (kind == OPTION_NOP) {
-		options->at = at + 1;
-		return 0;
-	}
-	if (kind == OPTION_LOOSE_ROUTE || kind == OPTION_STRICT_ROUTE)
-		options->reason = REASON_DROP_SOURCE_ROUTE;
-	else if (length < 2 || at + length > options->length)
-		options->reason = REASON_DROP_MALFORMED;
-	options->at = at + length;
-	return options->reason != REASON_NONE;
-}
-
-/* IPv4 options: who sends by a route of his own choice goes around what decides here (RFC 7126 §4.3 and §4.4). */
-__noinline enum reason options_judge(struct xdp_md *ctx, __u32 length)
-{
-	struct options options = {.length = length};
-
-	if (length == 0 || length > OPTIONS_MOST ||
-	    bpf_xdp_load_bytes(ctx, ETH_HLEN + sizeof(struct iphdr), options.octet, length))
-		return REASON_DROP_MALFORMED;
-	bpf_loop(OPTIONS_MOST, options_step, &options, 0);
-	return options.reason;
 }
 
 static __always_inline enum reason packet_parse_ip(struct xdp_md *ctx, struct packet *packet, void *end)
