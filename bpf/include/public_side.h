@@ -142,8 +142,9 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 		if (reason == REASON_NONE)
 			reason = public_open(ctx, &packet, &key, slot, &number);
 		/* Where nobody inside is meant, the gateway is. */
-		if ((reason == REASON_DROP_NO_MAPPING || reason == REASON_DROP_NO_RESERVATION) && !hairpin &&
-		    is_local(ctx, &packet, address))
+		if ((reason == REASON_DROP_NO_MAPPING || reason == REASON_DROP_NO_RESERVATION ||
+		     reason == REASON_DROP_NO_SESSION) &&
+		    !hairpin && is_local(ctx, &packet, address))
 			reason = REASON_TO_GATEWAY;
 		if (reason != REASON_NONE)
 			return verdict(ctx, &packet, reason, SIDE_PUBLIC);

@@ -25,6 +25,14 @@ func (d *Datapath) SetPool(pool []netip.Addr) error {
 		return fmt.Errorf("%d pool and outbound addresses, but the table was made for %d: restart the daemon",
 			len(wanted), d.options.Addresses)
 	}
+	for a := range d.known { // first, so that the table need not hold both
+		if _, ok := wanted[a]; !ok {
+			if err := d.objects.AddressTable.Delete(networkOrder(a)); err != nil {
+				return fmt.Errorf("take address %s out of the data plane: %w", a, err)
+			}
+			delete(d.known, a)
+		}
+	}
 	for a, entry := range wanted {
 		if old, ok := d.known[a]; ok {
 			entry.Local = old.Local
@@ -34,14 +42,6 @@ func (d *Datapath) SetPool(pool []netip.Addr) error {
 		}
 		if err := d.writeAddress(a, entry); err != nil {
 			return err
-		}
-	}
-	for a := range d.known {
-		if _, ok := wanted[a]; !ok {
-			if err := d.objects.AddressTable.Delete(networkOrder(a)); err != nil {
-				return fmt.Errorf("take address %s out of the data plane: %w", a, err)
-			}
-			delete(d.known, a)
 		}
 	}
 	return d.refreshOwn()

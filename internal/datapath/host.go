@@ -63,9 +63,18 @@ func writeHost(name string, s bpfHostSettings) error {
 	return nil
 }
 
-// prepareHost remembers the interface's settings, in a table that is pinned
-// with the programs, and sets ours. Call it after the program is attached.
+// prepareHost remembers the interface's settings and sets ours. Call it after
+// the program is attached.
 func (d *Datapath) prepareHost(name string, ifindex int) error {
+	if err := d.rememberHost(name, ifindex); err != nil {
+		return err
+	}
+	return writeHost(name, hostWanted)
+}
+
+// rememberHost keeps the settings that the interface had before the first change,
+// in a table that is pinned with the programs.
+func (d *Datapath) rememberHost(name string, ifindex int) error {
 	var before bpfHostSettings
 	err := d.objects.HostTable.Lookup(uint32(ifindex), &before)
 	if errors.Is(err, ebpf.ErrKeyNotExist) {
@@ -77,7 +86,7 @@ func (d *Datapath) prepareHost(name string, ifindex int) error {
 	if err != nil {
 		return fmt.Errorf("remember the settings of %s: %w", name, err)
 	}
-	return writeHost(name, hostWanted)
+	return nil
 }
 
 // keepHost sets our settings again if somebody changed them: writing

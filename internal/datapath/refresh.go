@@ -41,17 +41,14 @@ func (d *Datapath) follow(p *port) error {
 		return nil //nolint:nilerr // gone for now; the next refresh looks again
 	}
 	if iface.Attrs().Index != p.ifindex {
-		d.options.Logger.Warn("interface was made anew, attaching again", "interface", p.name)
-		if p.link != nil {
-			_ = p.link.Unpin()
-			_ = p.link.Close()
-			p.link = nil
+		d.options.Logger.Warn("another interface has the name now, attaching to it", "interface", p.name)
+		if err := d.leave(p); err != nil {
+			d.options.Logger.Warn("leaving the old interface", "interface", p.name, "error", err)
 		}
-		// Nothing may be left of the old one, whose number comes back.
-		_ = d.objects.InterfaceTable.Delete(uint32(p.ifindex))
-		_ = d.objects.HostTable.Delete(uint32(p.ifindex))
-		p.written = bpfInterface{}
-		return d.attach(p)
+		return d.attachAgain(p)
+	}
+	if p.link == nil { // it failed before
+		return d.attachAgain(p)
 	}
 	takes, known, err := takesRedirects(p.ifindex)
 	if err != nil || !known {
@@ -66,6 +63,35 @@ func (d *Datapath) follow(p *port) error {
 		return err
 	}
 	return d.fallBack(p)
+}
+
+// attachAgain attaches while the gateway works: an interface that has no program
+// forwards nothing.
+func (d *Datapath) attachAgain(p *port) error {
+	err := d.attach(p)
+	if err == nil || p.link != nil {
+		return err
+	}
+	return errors.Join(err, d.rememberHost(p.name, p.ifindex), writeSetting(p.name, "forwarding", 0))
+}
+
+// leave gives an interface up, for which another has taken the name. If it has
+// only changed its own it gets its settings back before it loses its program; of
+// one that is gone nothing may be left, because its number comes back.
+func (d *Datapath) leave(p *port) error {
+	var err error
+	if p.link != nil {
+		if info, failed := p.link.Info(); failed == nil && info.XDP() != nil && int(info.XDP().Ifindex) == p.ifindex {
+			err = restoreInterface(d.objects.HostTable, uint32(p.ifindex))
+		}
+		_ = p.link.Unpin()
+		_ = p.link.Close()
+		p.link = nil
+	}
+	_ = d.objects.InterfaceTable.Delete(uint32(p.ifindex))
+	_ = d.objects.HostTable.Delete(uint32(p.ifindex))
+	p.written = bpfInterface{}
+	return err
 }
 
 // writePort writes the interface's entry. Frames that arrive in generic mode

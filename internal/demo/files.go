@@ -70,7 +70,10 @@ func (f *files) sweep() {
 		if !validID.MatchString(id) {
 			continue
 		}
-		if _, err := os.Stat("/run/netns/rg-" + id + "-gateway"); errors.Is(err, os.ErrNotExist) {
+		network := "run/netns/rg-" + id + "-gateway"
+		_, here := os.Stat("/" + network)
+		_, there := f.tree.Stat(network)
+		if errors.Is(here, os.ErrNotExist) && errors.Is(there, os.ErrNotExist) {
 			_ = f.remove(id) // what stays is tried again by the next demo
 		}
 	}

@@ -54,8 +54,8 @@ func (g *Gateway) ownInPool(c *config.Config) []netip.Addr {
 	return found
 }
 
-// blocked is invariant I3 for the pool: on an address of the machine's own its
-// sockets come first, so any port of it may be a service of the gateway.
+// blocked is invariant I3 for the pool: any port of an address of the machine's
+// own may be a service of it, whose packets a loan would take away.
 func (g *Gateway) blocked(a netip.Addr, _ model.Protocol, _ uint16) bool {
 	own := g.own.Load()
 	return own != nil && (*own)[a]

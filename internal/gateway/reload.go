@@ -110,7 +110,7 @@ func fixed(file string, old, c *config.Config) error {
 }
 
 // put puts the view into force. What can fail comes first, and is undone before
-// anybody is lent an address: a refused view leaves no trace. The name servers
+// anybody is lent an address: a refused view leaves no trace but the number of a generation. The name servers
 // come last, so that they never deny a name that is in their zones.
 func (g *Gateway) put(old, v *view, n names) error {
 	g.mutex.Lock()

@@ -86,6 +86,7 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *watch) {
 		case <-refresh.C:
 			if w == nil {
 				w = g.watchAgain()
+				routed = w != nil // nobody heard of changes meanwhile
 			}
 		case _, open = <-current.links:
 			routed = true
@@ -104,7 +105,7 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *watch) {
 			}
 			continue
 		}
-		if !open { // listen anew at the next refresh, which looks at everything
+		if !open { // listen anew at the next refresh
 			g.log.Warn("the kernel's notices of changes have ended, listening anew soon")
 			w.close()
 			w = nil

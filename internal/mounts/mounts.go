@@ -12,14 +12,13 @@ import (
 )
 
 // Outer returns the /proc folder of the eldest of our forebears whose mounts we
-// may see, or nothing if they are ours too. It is certain unless some forebear's
-// are hidden from us.
+// may see, or nothing if they are ours too. It is certain if that is the eldest
+// of all.
 func Outer() (process string, certain bool) {
 	own, err := os.Readlink("/proc/self/ns/mnt")
 	if err != nil {
 		return "", false
 	}
-	certain = true
 	for pid := os.Getppid(); pid > 0; pid = parent(pid) {
 		forebear := filepath.Join("/proc", strconv.Itoa(pid))
 		mounts, err := os.Readlink(filepath.Join(forebear, "ns/mnt"))

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 
 	"github.com/realmgate/realmgate/internal/packets"
@@ -143,4 +146,59 @@ func TestInterfaceMadeAnewOften(t *testing.T) {
 		}
 	}
 	g.leaves(g.put(udp(inA, server)), udp(endpoint(outbound, inA.Port()), server))
+}
+
+// An interface to which another has given its name keeps nothing of ours.
+func TestInterfaceRenamed(t *testing.T) {
+	g := newGateway(t)
+	g.in(func() error {
+		old, err := netlink.LinkByName("eth1")
+		if err != nil {
+			return err
+		}
+		return errors.Join(netlink.LinkSetDown(old), netlink.LinkSetName(old, "other"))
+	})
+	check(t, g.lab.Veth(g.namespace, "eth1", g.inside, "eth9"))
+	g.in(g.data.Refresh)
+	for name, want := range map[string]string{"other": "0", "eth1": "1"} {
+		same(g, "forwarding of "+name, must(g.namespace.Sysctl("net/ipv4/conf/"+name+"/forwarding"))(t), want)
+	}
+}
+
+// Where no program can be attached nothing is forwarded, however often we look;
+// it is attached as soon as that is possible.
+func TestInterfaceWithoutAProgram(t *testing.T) {
+	g := newGateway(t)
+	forwarding := func(want string) {
+		t.Helper()
+		same(g, "forwarding of eth0", must(g.namespace.Sysctl("net/ipv4/conf/eth0/forwarding"))(t), want)
+	}
+	g.remake(nil)
+	check(t, g.namespace.SetSysctl("net/ipv4/conf/eth0/forwarding", "1"))
+	var foreign link.Link
+	g.in(func() (err error) {
+		foreign, err = link.AttachXDP(link.XDPOptions{Program: g.foreign(), Interface: g.public, Flags: link.XDPGenericMode})
+		return err
+	})
+	for range 2 {
+		if err := g.namespace.Do(g.data.Refresh); err == nil {
+			t.Fatal("it is attached beside another program: this test shows nothing")
+		}
+		forwarding("0")
+	}
+	check(t, foreign.Close())
+	g.in(g.data.Refresh)
+	forwarding("1")
+	g.crosses(udp(inA, server), outbound)
+}
+
+// foreign is an XDP program of somebody else.
+func (g *gateway) foreign() *ebpf.Program {
+	g.t.Helper()
+	program := must(ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, License: "GPL", Instructions: asm.Instructions{
+		asm.Mov.Imm(asm.R0, 2), // XDP_PASS
+		asm.Return(),
+	}}))(g.t)
+	g.t.Cleanup(func() { _ = program.Close() })
+	return program
 }

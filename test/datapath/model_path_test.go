@@ -155,6 +155,9 @@ func (n *nat) fromOutside(p packets.Packet, hairpin bool) fate {
 // letIn opens a session to a mapping from outside, if the filter does.
 func (n *nat) letIn(p *packets.Packet, key pair, external netip.AddrPort, hairpin bool) (*modelSession, model.Reason) {
 	if reason := mayOpen(p); reason != "" {
+		if reason == "drop_no_session" && n.shared && !hairpin {
+			return nil, "to_gateway" // a host inside asked nothing, so the gateway may have
+		}
 		return nil, reason
 	}
 	if n.sessions[key] != nil {
