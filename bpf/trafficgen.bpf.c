@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The measuring lab's generator and sinks (RFC 9693). BPF_PROG_TEST_RUN runs trafficgen_send over live frames,
+ * which leave by one of the tester's two interfaces, pass the device under test, and end in the sink at the other.
+ * null_out and null_in are the null device: they forward and do nothing else.
+ */
+#include <stdbool.h>
+
+#include "trafficgen/measure.h"
+
+/* The other end of the tester's links: how the null device sends. */
+struct null_port {
+	__u32 mac[3];
+};
+TRAFFICGEN_MAP(null_macs, BPF_MAP_TYPE_ARRAY, struct null_port, SIDE_MAX, 0);
+TRAFFICGEN_MAP(null_ports, BPF_MAP_TYPE_DEVMAP, __u32, SIDE_MAX, 0);
+
+/* False while the frame's time has not come. */
+static __always_inline bool is_due(const struct trafficgen_plan *plan, const struct trafficgen_progress *progress)
+{
+	return !plan->interval || bpf_ktime_get_ns() - progress->started >= progress->sent * plan->interval >> 10;
+}
+
+SEC("xdp")
+int trafficgen_send(struct xdp_md *ctx)
+{
+	struct trafficgen_plan *plan = plan_get();
+	struct trafficgen_progress *progress;
+	struct trafficgen_tuple tuple;
+	struct frame frame;
+	__u32 zero = 0, side = SIDE_INITIATOR, sequence, flow;
+	__u64 now = 0;
+
+	progress = bpf_map_lookup_elem(&trafficgen_progresses, &zero);
+	if (!plan || !progress || !frame_at(ctx, &frame))
+		return XDP_ABORTED;
+	if (!progress->started)
+		progress->started = bpf_ktime_get_ns();
+	if (progress->sent >= plan->frames || !is_due(plan, progress))
+		return XDP_DROP;
+	sequence = progress->sent++;
+	if (progress->sent == plan->frames)
+		progress->ended = bpf_ktime_get_ns();
+	if (plan->direction == DIRECTION_BOTH) {
+		side = sequence & 1;
+		sequence >>= 1;
+	} else if (plan->direction == DIRECTION_REVERSE) {
+		side = SIDE_RESPONDER;
+	}
+	flow = flow_of(plan, sequence, side);
+	flow_tuple(plan, flow, &tuple);
+	if ((sequence & ((1ULL << plan->stamp) - 1)) == 0)
+		now = bpf_ktime_get_ns();
+	*frame.trial = plan->trial << 1 | side;
+	frame.payload->flow = flow;
+	frame.payload->sequence = sequence;
+	frame.payload->time_low = now;
+	frame.payload->time_high = now >> 32;
+	if (side == SIDE_INITIATOR) {
+		frame_write(plan, &frame, SIDE_INITIATOR, bpf_htonl(tuple.source), bpf_htonl(tuple.destination),
+			    bpf_htonl((__u32)tuple.source_port << 16 | tuple.destination_port));
+	} else {
+		__u64 *state = bpf_map_lookup_elem(&trafficgen_states, &flow);
+
+		if (!state || (__u16)*state != plan->epoch) {
+			progress->missing++;
+			return XDP_DROP;
+		}
+		frame_write(plan, &frame, SIDE_RESPONDER, bpf_htonl(tuple.destination), *state >> 32,
+			    ((__u32)*state & 0xffff0000) | bpf_htons(tuple.destination_port));
+	}
+	return bpf_redirect_map(&trafficgen_ports, side, XDP_ABORTED);
+}
+
+static __always_inline int sink(struct xdp_md *ctx, __u32 side)
+{
+	struct trafficgen_plan *plan = plan_get();
+	struct trafficgen_counters *counters;
+	struct trafficgen_tuple tuple;
+	struct frame frame;
+
+	counters = bpf_map_lookup_elem(&trafficgen_counts, &side);
+	if (!plan || !counters || !frame_at(ctx, &frame))
+		return XDP_PASS;
+	if (*frame.type != bpf_htons(ETH_P_IP) || *(__u8 *)frame.ip != 0x45 || frame.ip->protocol != IPPROTO_UDP ||
+	    *frame.trial != (plan->trial << 1 | (side == SIDE_INITIATOR)) || frame.payload->flow >= plan->flows) {
+		counters->other++;
+		return XDP_PASS;
+	}
+	counters->received++;
+	measure_sequence(counters, side, frame.payload->sequence);
+	if ((frame.payload->sequence & ((1ULL << plan->verify) - 1)) == 0 && !frame_intact(&frame))
+		counters->corrupt++;
+	flow_tuple(plan, frame.payload->flow, &tuple);
+	if (side == SIDE_RESPONDER)
+		measure_forward(plan, counters, &frame, &tuple);
+	else
+		measure_reverse(counters, &frame, &tuple);
+	measure_latency(frame.payload);
+	return XDP_DROP;
+}
+
+SEC("xdp")
+int trafficgen_initiator(struct xdp_md *ctx)
+{
+	return sink(ctx, SIDE_INITIATOR);
+}
+
+SEC("xdp")
+int trafficgen_responder(struct xdp_md *ctx)
+{
+	return sink(ctx, SIDE_RESPONDER);
+}
+
+static __always_inline int forward(struct xdp_md *ctx, __u32 side)
+{
+	struct null_port *port = bpf_map_lookup_elem(&null_macs, &side);
+	__u32 *mac = (void *)(long)ctx->data;
+
+	if (!port || (void *)(mac + 3) > (void *)(long)ctx->data_end)
+		return XDP_ABORTED;
+	mac[0] = port->mac[0];
+	mac[1] = port->mac[1];
+	mac[2] = port->mac[2];
+	return bpf_redirect_map(&null_ports, side, XDP_ABORTED);
+}
+
+SEC("xdp")
+int null_out(struct xdp_md *ctx)
+{
+	return forward(ctx, SIDE_RESPONDER);
+}
+
+SEC("xdp")
+int null_in(struct xdp_md *ctx)
+{
+	return forward(ctx, SIDE_INITIATOR);
+}
+
+/* Types that Go needs and no map names: a mention keeps them in the object's type information. */
+struct exported {
+	enum trafficgen_side side;
+	enum trafficgen_direction direction;
+	enum trafficgen_order order;
+	enum trafficgen_limit limit;
+};
+const struct exported *exported __attribute__((unused));
+
+char _license[] SEC("license") = "Dual BSD/GPL";

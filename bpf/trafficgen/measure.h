@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the sinks note of a frame: loss and duplicates by a bit for each sequence number, order, delay, and whether
+ * it was translated as it should be.
+ */
+#pragma once
+
+#include "frame.h"
+
+/* The external endpoint of a flow: address, port (both in network byte order), and the epoch in which it was seen. */
+static __always_inline __u64 state_of(__u32 address, __u16 port, __u16 epoch)
+{
+	return (__u64)address << 32 | (__u32)port << 16 | epoch;
+}
+
+static __always_inline void measure_sequence(struct trafficgen_counters *counters, enum trafficgen_side side,
+					     __u32 sequence)
+{
+	__u32 word = side * SEQUENCE_WORDS + (sequence >> 6) % SEQUENCE_WORDS;
+	__u64 bit = 1ULL << (sequence & 63);
+	__u64 *bits = bpf_map_lookup_elem(&trafficgen_sequences, &word);
+
+	if (bits && __sync_fetch_and_or(bits, bit) & bit)
+		counters->duplicate++;
+	if (sequence < counters->highest)
+		counters->reordered++;
+	else
+		counters->highest = sequence;
+}
+
+static __always_inline __u32 latency_bucket(__u64 delay)
+{
+	__u32 power = 0;
+	__u64 rest = delay >> 5;
+
+	if (rest >> 16)
+		power += 16, rest >>= 16;
+	if (rest >> 8)
+		power += 8, rest >>= 8;
+	if (rest >> 4)
+		power += 4, rest >>= 4;
+	if (rest >> 2)
+		power += 2, rest >>= 2;
+	if (rest >> 1)
+		power += 1, rest >>= 1;
+	power += rest; /* 1 unless delay is below 32 */
+	if (power == 0)
+		return delay;
+	return power * 32 + (delay >> (power - 1) & 31);
+}
+
+static __always_inline void measure_latency(const struct payload *payload)
+{
+	__u64 sent = (__u64)payload->time_high << 32 | payload->time_low;
+	__u64 *count;
+	__u32 bucket;
+
+	if (!sent)
+		return;
+	bucket = latency_bucket(bpf_ktime_get_ns() - sent);
+	if (bucket >= LATENCY_BUCKETS)
+		bucket = LATENCY_BUCKETS - 1;
+	count = bpf_map_lookup_elem(&trafficgen_latencies, &bucket);
+	if (count)
+		*count += 1;
+}
+
+/* At the responder: the source must be the device's, and the same as before. */
+static __always_inline void measure_forward(const struct trafficgen_plan *plan, struct trafficgen_counters *counters,
+					    const struct frame *frame, const struct trafficgen_tuple *tuple)
+{
+	__u64 seen = state_of(frame->ip->saddr, frame->udp->source, plan->epoch);
+	__u32 source = bpf_ntohl(frame->ip->saddr);
+	__u32 flow = frame->payload->flow;
+	__u64 *state;
+
+	if (plan->pool_last ? source < plan->pool_first || source > plan->pool_last
+			    : source != tuple->source || bpf_ntohs(frame->udp->source) != tuple->source_port)
+		counters->untranslated++;
+	if (bpf_ntohl(frame->ip->daddr) != tuple->destination || bpf_ntohs(frame->udp->dest) != tuple->destination_port)
+		counters->misdirected++;
+	state = bpf_map_lookup_elem(&trafficgen_states, &flow);
+	if (!state)
+		return;
+	if (*state != seen && (__u16)*state == plan->epoch)
+		counters->moved++;
+	*state = seen;
+}
+
+/* At the initiator: it must be the answer to what was sent, from whom it was sent to. */
+static __always_inline void measure_reverse(struct trafficgen_counters *counters, const struct frame *frame,
+					    const struct trafficgen_tuple *tuple)
+{
+	if (bpf_ntohl(frame->ip->daddr) != tuple->source || bpf_ntohs(frame->udp->dest) != tuple->source_port ||
+	    bpf_ntohl(frame->ip->saddr) != tuple->destination ||
+	    bpf_ntohs(frame->udp->source) != tuple->destination_port)
+		counters->misdirected++;
+}

@@ -1,0 +1,109 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/realmgate/realmgate/internal/bench/trafficgen"
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+// Names of the device's interfaces in its namespace, as in a lab's gateway.
+const (
+	PublicInterface  = "eth0"
+	PrivateInterface = "eth1"
+)
+
+// Addresses of a rig, after RFC 9693 section 4.1: sources are in 10.0.0.0/16,
+// destinations in 198.19.0.0/16, and the device translates to 198.18.0.0/16. The
+// tester's interfaces are next hops, so that the number of sources changes
+// nothing in the device's neighbour tables.
+var (
+	PrivateAddress  = netip.MustParsePrefix("10.255.0.1/30")
+	PrivateNextHop  = netip.MustParseAddr("10.255.0.2")
+	Sources         = netip.MustParsePrefix("10.0.0.0/16")
+	PublicAddress   = netip.MustParsePrefix("198.18.255.1/30")
+	PublicNextHop   = netip.MustParseAddr("198.18.255.2")
+	Destinations    = netip.MustParsePrefix("198.19.0.0/16")
+	FirstTranslated = netip.MustParseAddr("198.18.0.1")
+)
+
+// Rig is a device's place between the tester's two interfaces. Device is the
+// namespace in which it runs.
+type Rig struct {
+	Device *lab.Namespace
+	// Initiator and Responder are the tester's interfaces, as it attaches to
+	// them; Private and Public the device's, as it would forward between them.
+	Initiator, Responder trafficgen.Port
+	Private, Public      trafficgen.Port
+
+	tester *lab.Namespace
+}
+
+// NewRig lays a rig in a lab; name tells it from others there.
+func NewRig(l *lab.Lab, name string) (*Rig, error) {
+	r := &Rig{}
+	var err error
+	if r.tester, err = l.Namespace(name + "-tester"); err != nil {
+		return nil, err
+	}
+	if r.Device, err = l.Namespace(name); err != nil {
+		return nil, err
+	}
+	err = errors.Join(l.Veth(r.Device, PrivateInterface, r.tester, "initiator"), l.Veth(r.Device, PublicInterface, r.tester, "responder"))
+	if err != nil {
+		return nil, err
+	}
+	for _, end := range []struct {
+		namespace *lab.Namespace
+		ifname    string
+	}{{r.Device, PrivateInterface}, {r.Device, PublicInterface}, {r.tester, "initiator"}, {r.tester, "responder"}} {
+		err = errors.Join(err, end.namespace.Up(end.ifname))
+	}
+	if err = errors.Join(err, r.Device.WaitUp(), r.tester.WaitUp(), r.readPorts(), r.configure()); err != nil {
+		return nil, fmt.Errorf("lay the rig of %s: %w", name, err)
+	}
+	return r, nil
+}
+
+func (r *Rig) readPorts() error {
+	return errors.Join(
+		readPorts(&r.Initiator, r.tester, "initiator", &r.Private, r.Device, PrivateInterface),
+		readPorts(&r.Responder, r.tester, "responder", &r.Public, r.Device, PublicInterface))
+}
+
+// readPorts fills in the two ends of a link.
+func readPorts(a *trafficgen.Port, at *lab.Namespace, aName string, b *trafficgen.Port, bt *lab.Namespace, bName string) (err error) {
+	a.Name, b.Name = aName, bName
+	if a.Index, err = at.Index(aName); err != nil {
+		return err
+	}
+	if b.Index, err = bt.Index(bName); err != nil {
+		return err
+	}
+	if a.MAC, err = at.MAC(aName); err != nil {
+		return err
+	}
+	if b.MAC, err = bt.MAC(bName); err != nil {
+		return err
+	}
+	a.Device, b.Device = b.MAC, a.MAC
+	return nil
+}
+
+// configure gives the device its addresses, routes and neighbours.
+func (r *Rig) configure() error {
+	d := r.Device
+	return errors.Join(
+		d.Address(PrivateInterface, PrivateAddress.String()), d.Address(PublicInterface, PublicAddress.String()),
+		d.Neighbour(PrivateInterface, PrivateNextHop, r.Initiator.MAC), d.Neighbour(PublicInterface, PublicNextHop, r.Responder.MAC),
+		d.Route(Sources.String(), PrivateNextHop.String()), d.Route(Destinations.String(), PublicNextHop.String()))
+}
+
+// Attach puts a generator's sinks at the tester's interfaces.
+func (r *Rig) Attach(g *trafficgen.Generator) error {
+	return r.tester.Do(func() error {
+		return errors.Join(g.Attach(trafficgen.Initiator, r.Initiator), g.Attach(trafficgen.Responder, r.Responder))
+	})
+}

@@ -1,0 +1,78 @@
+package trafficgen
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cilium/ebpf"
+)
+
+func possibleCPUs() int { return ebpf.MustPossibleCPU() }
+
+// collect waits until all frames came, or none does any more for as long as
+// stragglers are waited for.
+func (g *Generator) collect(ctx context.Context, wait time.Duration) (Outcome, error) {
+	deadline := time.Now().Add(wait)
+	for {
+		o, err := g.outcome()
+		if err != nil {
+			return Outcome{}, fmt.Errorf("read what the tester saw: %w", err)
+		}
+		if o.Lost() == 0 || time.Now().After(deadline) {
+			o.Latency, err = g.latency()
+			return o, err
+		}
+		select {
+		case <-ctx.Done():
+			return Outcome{}, ctx.Err()
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+func (g *Generator) outcome() (o Outcome, err error) {
+	progress, err := g.progress()
+	if err != nil {
+		return o, err
+	}
+	o.Sent, o.Missing = progress.Sent-progress.Missing, progress.Missing
+	o.Elapsed = time.Duration(progress.Ended - progress.Started)
+	if o.Initiator, err = g.counters(Initiator); err != nil {
+		return o, err
+	}
+	o.Responder, err = g.counters(Responder)
+	return o, err
+}
+
+func (g *Generator) counters(side Side) (all Counters, err error) {
+	var each []bpfTrafficgenCounters
+	if err := g.objects.TrafficgenCounts.Lookup(uint32(side), &each); err != nil {
+		return all, err
+	}
+	for _, c := range each {
+		all.Received += c.Received
+		all.Duplicate += c.Duplicate
+		all.Reordered += c.Reordered
+		all.Untranslated += c.Untranslated
+		all.Misdirected += c.Misdirected
+		all.Moved += c.Moved
+		all.Corrupt += c.Corrupt
+		all.Other += c.Other
+	}
+	return all, nil
+}
+
+func (g *Generator) latency() (Latency, error) {
+	l := Latency{Buckets: make([]uint64, bpfTrafficgenLimitLATENCY_BUCKETS)}
+	var each []uint64
+	for bucket := range l.Buckets {
+		if err := g.objects.TrafficgenLatencies.Lookup(uint32(bucket), &each); err != nil {
+			return l, fmt.Errorf("read the delays: %w", err)
+		}
+		for _, n := range each {
+			l.Buckets[bucket] += n
+		}
+	}
+	return l, nil
+}

@@ -1,0 +1,151 @@
+package trafficgen
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// Direction is the way frames go.
+type Direction int
+
+// Forward is from the initiator to the responder. With Both they take turns.
+const (
+	Forward Direction = iota
+	Reverse
+	Both
+)
+
+// String returns the direction's name.
+func (d Direction) String() string { return [...]string{"forward", "reverse", "both"}[d] }
+
+// Plan is one trial of the generator.
+type Plan struct {
+	Flows     Flows
+	Frames    int       // of both directions together, at most MaxFrames for each
+	Rate      float64   // frames per second, of both directions together; 0 is as fast as can be
+	Direction Direction // backward only flows that the responder has seen in this epoch
+	Random    bool      // flows drawn at random, instead of each once in pseudorandom order
+	Length    int       // octets of a frame, its check sequence with it: 64 to 1518
+	Epoch     uint16    // 1 to 65535: a new one forgets what the responder has seen
+
+	// Pool is where translated sources lie; the zero value says that the device
+	// translates nothing.
+	Pool Addresses
+
+	StampEvery  int // how many frames for one that carries the time, a power of two; 0 is none
+	VerifyEvery int // how many frames for one whose checksums are verified, a power of two; 0 is none
+
+	CPU   int           // that the generator runs on
+	Batch int           // frames that the generator sends at a time, 1 to 256; 0 is 64
+	Wait  time.Duration // for stragglers, after the last frame; RFC 2544 section 26.1 has 2 s
+}
+
+// MaxFrames is how many frames of one direction a trial can tell apart.
+const MaxFrames = int(bpfTrafficgenLimitSEQUENCE_WORDS) * 64
+
+const (
+	leastLength = 64
+	mostLength  = 1518
+	checkLength = 4 // the frame check sequence, which no program sees
+)
+
+// check returns an error for what cannot be sent.
+func (p Plan) check() error {
+	if err := p.Flows.Check(); err != nil {
+		return err
+	}
+	most := MaxFrames
+	if p.Direction == Both {
+		most *= 2
+	}
+	switch {
+	case p.Frames < 1 || p.Frames > most:
+		return fmt.Errorf("%d frames: want 1 to %d", p.Frames, most)
+	case p.Length < leastLength || p.Length > mostLength:
+		return fmt.Errorf("frames of %d octets: want %d to %d", p.Length, leastLength, mostLength)
+	case p.Epoch == 0:
+		return fmt.Errorf("epoch 0: want 1 to 65535")
+	case p.Rate < 0:
+		return fmt.Errorf("%g frames per second: want more than 0", p.Rate)
+	}
+	return nil
+}
+
+func (p Plan) encode(trial uint16, macs [2][3]uint32) bpfTrafficgenPlan {
+	e := bpfTrafficgenPlan{
+		Frames: uint64(p.Frames), Length: uint32(p.Length - checkLength),
+		Trial: trial, Epoch: p.Epoch, Direction: uint8(p.Direction),
+		Stamp: exponent(p.StampEvery), Verify: exponent(p.VerifyEvery), Mac: macs,
+	}
+	if p.Random {
+		e.Order = uint8(bpfTrafficgenOrderORDER_RANDOM)
+	}
+	if p.Rate > 0 {
+		e.Interval = uint64(1024 * 1e9 / p.Rate)
+	}
+	if p.Pool != (Addresses{}) {
+		e.PoolFirst, e.PoolLast = numberOf(p.Pool.First), numberOf(p.Pool.Last())
+	}
+	p.Flows.plan(&e)
+	return e
+}
+
+// exponent returns n for 2^n, and what matches no sequence number but the first
+// for 0.
+func exponent(every int) uint8 {
+	if every == 0 {
+		return 32
+	}
+	n := uint8(0)
+	for ; every > 1; every /= 2 {
+		n++
+	}
+	return n
+}
+
+// Counters is what one sink saw.
+type Counters struct {
+	Received     uint64 `json:"received"`
+	Duplicate    uint64 `json:"duplicate"`
+	Reordered    uint64 `json:"reordered"`
+	Untranslated uint64 `json:"untranslated"` // the source is not one of the device's
+	Misdirected  uint64 `json:"misdirected"`  // at the wrong endpoint
+	Moved        uint64 `json:"moved"`        // from another external endpoint than before
+	Corrupt      uint64 `json:"corrupt"`      // a checksum is wrong
+	Other        uint64 `json:"other"`        // not of this trial
+}
+
+// Wrong returns how many faults there are in the frames that came.
+func (c Counters) Wrong() uint64 {
+	return c.Duplicate + c.Untranslated + c.Misdirected + c.Moved + c.Corrupt
+}
+
+// Outcome is what came of a Plan.
+type Outcome struct {
+	Sent      uint64        `json:"sent"`
+	Missing   uint64        `json:"missing"` // not sent back: the responder never saw their flow
+	Elapsed   time.Duration `json:"elapsed"` // from the first to the last frame sent
+	Initiator Counters      `json:"initiator"`
+	Responder Counters      `json:"responder"`
+	Latency   Latency       `json:"latency"`
+}
+
+// Received returns how many frames came, duplicates not counted.
+func (o Outcome) Received() uint64 {
+	return o.Initiator.Received - o.Initiator.Duplicate + o.Responder.Received - o.Responder.Duplicate
+}
+
+// Lost returns how many did not.
+func (o Outcome) Lost() uint64 { return o.Sent - min(o.Received(), o.Sent) }
+
+// Wrong returns how many faults there are in the frames that came.
+func (o Outcome) Wrong() uint64 { return o.Initiator.Wrong() + o.Responder.Wrong() }
+
+// Rate returns the frames sent per second.
+func (o Outcome) Rate() float64 { return float64(o.Sent) / o.Elapsed.Seconds() }
+
+// State is the external endpoint of a flow.
+type State struct {
+	External netip.AddrPort
+}

@@ -1,0 +1,148 @@
+package trafficgen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	pollEvery = time.Millisecond
+	maxTrial  = 1<<15 - 1
+)
+
+// Run carries out a plan. When ctx ends it stops sending and returns ctx.Err().
+func (g *Generator) Run(ctx context.Context, p Plan) (Outcome, error) {
+	if err := p.check(); err != nil {
+		return Outcome{}, err
+	}
+	if n := p.Flows.Count(); n > g.flows {
+		return Outcome{}, fmt.Errorf("%d flows: the tester was loaded for %d", n, g.flows)
+	}
+	if err := g.begin(p); err != nil {
+		return Outcome{}, fmt.Errorf("prepare a trial: %w", err)
+	}
+	if err := g.send(ctx, p); err != nil {
+		return Outcome{}, fmt.Errorf("run the generator: %w", err)
+	}
+	return g.collect(ctx, p.Wait)
+}
+
+// begin clears what the last trial left, and writes the plan.
+func (g *Generator) begin(p Plan) error {
+	g.trial = g.trial%maxTrial + 1
+	var failed error
+	for side := range uint32(2) {
+		failed = errors.Join(failed, g.objects.TrafficgenCounts.Put(side, make([]bpfTrafficgenCounters, possibleCPUs())))
+	}
+	for bucket := range uint32(bpfTrafficgenLimitLATENCY_BUCKETS) {
+		if p.StampEvery == 0 {
+			break
+		}
+		failed = errors.Join(failed, g.objects.TrafficgenLatencies.Put(bucket, make([]uint64, possibleCPUs())))
+	}
+	return errors.Join(failed, g.clearSequences(p),
+		g.objects.TrafficgenProgresses.Put(uint32(0), bpfTrafficgenProgress{}),
+		g.objects.TrafficgenPlans.Put(uint32(0), p.encode(g.trial, g.macs)))
+}
+
+func (g *Generator) clearSequences(p Plan) error {
+	memory, err := g.objects.TrafficgenSequences.Memory()
+	if err != nil {
+		return err
+	}
+	zeros := make([]byte, (p.Frames+63)/64*8)
+	for side := range 2 {
+		if _, err := memory.WriteAt(zeros, int64(side)*int64(bpfTrafficgenLimitSEQUENCE_WORDS)*8); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send runs the generator on the plan's CPU until all frames are sent. A paced
+// generator is run without end, since waiting takes runs too, and stopped by a
+// signal: every call takes tens of milliseconds to set up.
+func (g *Generator) send(ctx context.Context, p Plan) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	release, err := pin(p.CPU)
+	if err != nil {
+		return err
+	}
+	defer release()
+	var ended atomic.Bool
+	watched := make(chan struct{})
+	thread := unix.Gettid()
+	go func() {
+		defer close(watched)
+		g.watch(ctx, p, thread, &ended)
+	}()
+	repeat := uint32(p.Frames)
+	if p.Rate > 0 {
+		repeat = 1<<32 - 1
+	}
+	frame := make([]byte, p.Length-checkLength)
+	for ctx.Err() == nil {
+		err = runLive(g.objects.TrafficgenSend.FD(), frame, repeat, uint32(p.Batch))
+		progress, failed := g.progress()
+		if failed != nil {
+			err = failed
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) || progress.Sent >= uint64(p.Frames) {
+			break
+		}
+		repeat = max(repeat-uint32(min(progress.Sent, uint64(repeat-1))), 1)
+		if p.Rate > 0 {
+			repeat = 1<<32 - 1
+		}
+	}
+	ended.Store(true)
+	<-watched
+	if errors.Is(err, unix.EINTR) {
+		err = nil
+	}
+	return errors.Join(err, ctx.Err())
+}
+
+// watch interrupts the thread in the generator's run when it is over.
+func (g *Generator) watch(ctx context.Context, p Plan, thread int, ended *atomic.Bool) {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for !ended.Load() {
+		<-ticker.C
+		over := ctx.Err() != nil
+		if p.Rate > 0 && !over {
+			progress, err := g.progress()
+			over = err != nil || progress.Sent >= uint64(p.Frames)
+		}
+		if over {
+			// The Go runtime uses SIGURG for itself and ignores it otherwise.
+			_ = unix.Tgkill(os.Getpid(), thread, unix.SIGURG)
+		}
+	}
+}
+
+func (g *Generator) progress() (p bpfTrafficgenProgress, err error) {
+	err = g.objects.TrafficgenProgresses.Lookup(uint32(0), &p)
+	return p, err
+}
+
+// pin moves the calling thread to a CPU until release is called.
+func pin(cpu int) (release func(), err error) {
+	var before, only unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return nil, os.NewSyscallError("sched_getaffinity", err)
+	}
+	only.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &only); err != nil {
+		return nil, fmt.Errorf("run on CPU %d: %w", cpu, os.NewSyscallError("sched_setaffinity", err))
+	}
+	return func() { _ = unix.SchedSetaffinity(0, &before) }, nil
+}
