@@ -38,6 +38,11 @@ type Rig struct {
 	Initiator, Responder trafficgen.Port
 	Private, Public      trafficgen.Port
 
+	Host       *Host  // for settings of the whole machine
+	Directory  string // for files of this measurement
+	Instance   string // a name for this device's own, unique on the machine
+	Executable string // the realmgate program
+
 	tester *lab.Namespace
 }
 

@@ -17,7 +17,7 @@ import (
 var commands = []func(*app) *cobra.Command{
 	newRun, newCheck, newReload,
 	newStatus, newSessions, newPool, newHosts, newDrops,
-	newDemo, newVersion,
+	newDemo, newBench, newVersion,
 }
 
 // app is what the commands share.

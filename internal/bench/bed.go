@@ -1,0 +1,154 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/realmgate/realmgate/internal/bench/trafficgen"
+)
+
+// Bed is a device at work in its rig, with a tester.
+type Bed struct {
+	Model
+	Device Device
+	Rig    *Rig
+	Setup  Setup
+	Tester *trafficgen.Generator
+	Flows  trafficgen.Flows
+
+	bench *Bench
+	epoch uint16
+	gates map[string]string // what failed in this trial, "" for what held
+}
+
+// bed lays a rig and brings a device up in it.
+func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.Flows) (bed *Bed, err error) {
+	b.beds++
+	name := fmt.Sprintf("%s-%d", m.Name, b.beds)
+	bed = &Bed{Model: m, Device: m.New(), Setup: setup, Flows: flows, bench: b}
+	if bed.Rig, err = NewRig(b.lab, name); err != nil {
+		return nil, err
+	}
+	bed.Rig.Host, bed.Rig.Directory, bed.Rig.Executable = b.Host, b.directory, b.Executable
+	bed.Rig.Instance = strings.TrimPrefix(b.lab.ID(), "rg-") + fmt.Sprintf("-%d", b.beds)
+	if err = bed.Device.Up(ctx, bed.Rig, setup); err != nil {
+		return nil, errors.Join(fmt.Errorf("bring up %s: %w", m.Name, err), bed.Device.Down())
+	}
+	if bed.Tester, err = trafficgen.Load(flows.Count()); err == nil {
+		err = bed.Rig.Attach(bed.Tester)
+	}
+	if err != nil {
+		return nil, errors.Join(err, bed.down())
+	}
+	return bed, nil
+}
+
+func (b *Bed) down() error {
+	err := b.Device.Down()
+	if b.Tester != nil {
+		err = errors.Join(err, b.Tester.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("take down %s: %w", b.Name, err)
+	}
+	return nil
+}
+
+// pool is where the device translates to: the null device does what no setup says.
+func (b *Bed) pool() trafficgen.Addresses {
+	if b.Name == b.bench.Null.Name {
+		return trafficgen.Addresses{}
+	}
+	return b.Setup.NAT
+}
+
+// Gate notes a condition that must hold for the trial to be valid.
+func (b *Bed) Gate(name string, holds bool, format string, args ...any) {
+	if holds {
+		if _, known := b.gates[name]; !known {
+			b.gates[name] = ""
+		}
+		return
+	}
+	b.gates[name] = fmt.Sprintf(format, args...)
+}
+
+// invalid says why the trial is, or nothing.
+func (b *Bed) invalid() string {
+	for name, why := range b.gates {
+		if why != "" {
+			return name + ": " + why
+		}
+	}
+	return ""
+}
+
+// Run sends a plan through the device. What the plan leaves out comes from the
+// options: flows, frame length, pool, CPU, time for stragglers. All frames must
+// come, as they should be, unless mayLose.
+func (b *Bed) Run(ctx context.Context, p trafficgen.Plan, mayLose bool) (trafficgen.Outcome, error) {
+	p.Flows, p.Pool, p.CPU, p.Epoch = b.Flows, b.pool(), b.bench.CPU, b.epoch
+	p.Wait = b.bench.straggle()
+	if p.Length == 0 {
+		p.Length = b.bench.Length
+	}
+	if p.VerifyEvery == 0 {
+		p.VerifyEvery = 64
+	}
+	before := readSteal(p.CPU)
+	o, err := b.Tester.Run(ctx, p)
+	if err != nil {
+		return o, fmt.Errorf("%s: %w", b.Name, err)
+	}
+	share, tolerable := readSteal(p.CPU).since(before)
+	b.Gate("steal", tolerable, "%.0f %% of the CPU's time was stolen", 100*share)
+	b.Gate("translated", o.Wrong() == 0, "of %d frames sent, arrived wrong: initiator %+v, responder %+v", o.Sent, o.Initiator, o.Responder)
+	b.Gate("complete", mayLose || o.Lost() == 0 && o.Missing == 0, "%d of %d frames lost, %d not answered", o.Lost(), o.Sent, o.Missing)
+	return o, nil
+}
+
+// Establish is phase 1 of RFC 9693: every flow once through an empty table.
+func (b *Bed) Establish(ctx context.Context, p trafficgen.Plan) (trafficgen.Outcome, error) {
+	b.epoch = b.epoch%65535 + 1
+	if n, err := b.count(ctx); err != nil {
+		return trafficgen.Outcome{}, err
+	} else if n >= 0 {
+		b.Gate("empty", n == 0, "%d sessions before the first", n)
+	}
+	p.Frames, p.Random, p.Direction = b.Flows.Count(), false, trafficgen.Forward
+	o, err := b.Run(ctx, p, p.Rate > 0)
+	if err != nil {
+		return o, err
+	}
+	if n, err := b.count(ctx); err != nil {
+		return o, err
+	} else if n >= 0 {
+		b.Gate("counted", uint64(n) == o.Received(), "%d frames came, the device counts %d sessions", o.Received(), n)
+	}
+	if b.Setup.Timeout > 0 {
+		b.Gate("timeout", o.Elapsed < b.Setup.Timeout, "it took %s, and sessions live %s", o.Elapsed, b.Setup.Timeout)
+	}
+	return o, nil
+}
+
+// count is -1 for a device that cannot tell.
+func (b *Bed) count(ctx context.Context) (int, error) {
+	n, err := b.Device.Count(ctx)
+	if errors.Is(err, ErrUnsupported) {
+		return -1, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("count the sessions of %s: %w", b.Name, err)
+	}
+	return n, nil
+}
+
+// Reset empties the device's tables.
+func (b *Bed) Reset(ctx context.Context) error {
+	if err := b.Device.Reset(ctx); err != nil {
+		return fmt.Errorf("reset %s: %w", b.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+// runDirectory is for what only lives while a measurement runs.
+const runDirectory = "/run/realmgate"
+
+// Scenario is something that can be measured.
+type Scenario struct {
+	Name    string
+	About   string   // one line
+	Devices []string // unless others are asked for; null is a control and always there
+	Modes   []Mode   // the first is the default
+	NoRoot  bool     // it only computes
+	Run     func(ctx context.Context, b *Bench) error
+}
+
+// Bench is a run of one scenario.
+type Bench struct {
+	Options
+	Report Report
+	Host   *Host
+
+	lab       *lab.Lab
+	directory string
+	lock      *os.File
+	beds      int
+	done      int
+	total     int
+}
+
+// Run runs a scenario and returns its report. An interrupted run (ctx ended)
+// returns what it has, beside the error. Everything is put back in any case.
+func Run(ctx context.Context, s Scenario, o Options) (report Report, err error) {
+	b := &Bench{Options: o}
+	if b.Report, err = begin(s, o); err != nil {
+		return b.Report, err
+	}
+	if !s.NoRoot {
+		defer func() { err = errors.Join(err, b.close()) }()
+		if err := b.open(ctx); err != nil {
+			return b.Report, err
+		}
+	}
+	err = s.Run(ctx, b)
+	b.Report.Seconds = time.Since(b.Report.Started).Seconds()
+	return b.Report, err
+}
+
+func begin(s Scenario, o Options) (Report, error) {
+	r := Report{
+		Schema: Schema, Scenario: s.Name, About: s.About, Command: o.Command,
+		Started: time.Now().UTC(), Options: o.describe(), Notes: []string{},
+		Results: []Result{}, Ratios: []Ratio{},
+	}
+	if err := o.Check(); err != nil {
+		return r, err
+	}
+	var err error
+	if r.Environment, err = ReadEnvironment(); err != nil {
+		return r, err
+	}
+	if !s.NoRoot {
+		r.Notes = append(r.Notes, r.Environment.Compliance(o.Mode))
+	}
+	return r, nil
+}
+
+func (b *Bench) open(ctx context.Context) (err error) {
+	if os.Geteuid() != 0 {
+		return lab.ErrNotRoot
+	}
+	if b.lock, err = lock(ctx, filepath.Join(runDirectory, "bench.lock"), b.tell); err != nil {
+		return err
+	}
+	if b.Host, err = openHost(filepath.Join(runDirectory, "bench-host.json")); err != nil {
+		return err
+	}
+	if b.lab, err = lab.New("bench"); err != nil {
+		return err
+	}
+	b.directory = filepath.Join(runDirectory, b.lab.ID())
+	if err := os.MkdirAll(b.directory, 0o700); err != nil {
+		return fmt.Errorf("make the measurement's folder: %w", err)
+	}
+	return nil
+}
+
+func (b *Bench) close() error {
+	var failed error
+	if b.lab != nil {
+		failed = errors.Join(failed, b.lab.Close())
+	}
+	if b.Host != nil {
+		failed = errors.Join(failed, b.Host.restore())
+	}
+	if b.directory != "" {
+		failed = errors.Join(failed, os.RemoveAll(b.directory))
+	}
+	if b.lock != nil {
+		failed = errors.Join(failed, b.lock.Close())
+	}
+	return failed
+}
+
+// Note adds a line that a reader of the report must know.
+func (b *Bench) Note(format string, args ...any) {
+	b.Report.Notes = append(b.Report.Notes, fmt.Sprintf(format, args...))
+}
+
+// tell says what is being done now.
+func (b *Bench) tell(what string) {
+	if b.Progress != nil {
+		b.Progress(Progress{Done: b.done, Total: b.total, What: what})
+	}
+}
+
+// Expect says how many trials are still to come, for the progress that is shown.
+func (b *Bench) Expect(trials int) { b.total = b.done + trials }

@@ -1,0 +1,226 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+
+	"github.com/realmgate/realmgate/internal/bench/method"
+	"github.com/realmgate/realmgate/internal/bench/trafficgen"
+)
+
+// Comparison is devices side by side.
+type Comparison struct {
+	Setup      Setup
+	Flows      trafficgen.Flows
+	Parameters map[string]float64 // of a sweep
+	// Measure is one trial: it gives the same metrics each time.
+	Measure func(ctx context.Context, bed *Bed) ([]Measure, error)
+}
+
+// Compare brings up all devices, the null device with them, and gives each its
+// turn: one round that does not count, then Repeat rounds that do. Devices that do
+// not do what the setup asks are left out, with a note. In rounds of the
+// self-clocked set-up a metric "rate" also gives "cost", what the device adds.
+func (b *Bench) Compare(ctx context.Context, c Comparison) (err error) {
+	var beds []*Bed
+	defer func() {
+		for _, bed := range beds {
+			err = errors.Join(err, bed.down())
+		}
+	}()
+	for _, m := range append([]Model{b.Null}, b.others()...) {
+		b.tell("bring up " + m.Name)
+		bed, err := b.bed(ctx, m, c.Setup, c.Flows)
+		if errors.Is(err, ErrUnsupported) {
+			b.Note("%s is left out: %v", m.Name, err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		beds = append(beds, bed)
+	}
+	results := newCollector(c.Parameters)
+	for round := range b.Repeat + 1 {
+		for i := range beds {
+			bed := beds[(i+round)%len(beds)]
+			b.tell(fmt.Sprintf("round %d of %d, %s", round, b.Repeat, bed.Name))
+			if err := b.trial(ctx, c, bed, round, results); err != nil {
+				return err
+			}
+		}
+	}
+	b.finish(results, beds)
+	return nil
+}
+
+// mostAttempts is how often a trial is made in a round until it is valid.
+const mostAttempts = 3
+
+// trial gives a device its turn. All attempts of a round are reported; round 0 is
+// for warming up.
+func (b *Bench) trial(ctx context.Context, c Comparison, bed *Bed, round int, results *collector) error {
+	for range mostAttempts {
+		bed.gates = map[string]string{}
+		measures, err := c.Measure(ctx, bed)
+		if err != nil {
+			return err
+		}
+		if round > 0 {
+			results.add(bed, round, measures)
+		}
+		if round == 0 || bed.invalid() == "" {
+			break
+		}
+	}
+	b.done++
+	return nil
+}
+
+// others are the devices without the control.
+func (b *Bench) others() (list []Model) {
+	for _, m := range b.Devices {
+		if m.Name != b.Null.Name {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// collector gathers trials by device and metric, in the order in which they come.
+type collector struct {
+	parameters map[string]float64
+	results    []*Result
+}
+
+func newCollector(parameters map[string]float64) *collector {
+	return &collector{parameters: parameters}
+}
+
+func (c *collector) find(dut, metric string) *Result {
+	for _, r := range c.results {
+		if r.DUT == dut && r.Metric == metric {
+			return r
+		}
+	}
+	return nil
+}
+
+func (c *collector) result(dut string, m Measure) *Result {
+	if r := c.find(dut, m.Metric); r != nil {
+		return r
+	}
+	r := &Result{DUT: dut, Metric: m.Metric, Unit: m.Unit, Parameters: maps.Clone(c.parameters), Gates: map[string]Gate{}}
+	c.results = append(c.results, r)
+	return r
+}
+
+func (c *collector) add(bed *Bed, round int, measures []Measure) {
+	invalid := bed.invalid()
+	for _, m := range measures {
+		r := c.result(bed.Name, m)
+		r.Trials = append(r.Trials, Trial{Round: round, Value: method.Number(m.Value), Invalid: invalid})
+		for name, why := range bed.gates {
+			gate := r.Gates[name]
+			if why == "" {
+				gate.Passed++
+			} else {
+				gate.Failed++
+				gate.Detail = why
+			}
+			r.Gates[name] = gate
+		}
+	}
+}
+
+// finish summarises, adds costs over the null device and ratios to the baseline.
+func (b *Bench) finish(c *collector, beds []*Bed) {
+	if b.Mode == SelfClocked {
+		b.addCosts(c, beds)
+	}
+	for _, r := range c.results {
+		r.Summary = method.Summarise(r.values())
+		b.Report.Results = append(b.Report.Results, *r)
+	}
+	var baseline string
+	for _, bed := range beds {
+		if bed.Name != b.Null.Name {
+			baseline = bed.Name
+			break
+		}
+	}
+	for _, r := range c.results {
+		base := c.find(baseline, r.Metric)
+		if base != nil && r.DUT != b.Null.Name && r != base {
+			b.Report.Ratios = append(b.Report.Ratios, ratio(r, base))
+		}
+	}
+}
+
+// addCosts gives every metric in frames or sessions per second its cost.
+func (b *Bench) addCosts(c *collector, beds []*Bed) {
+	for _, r := range append([]*Result(nil), c.results...) {
+		null := c.find(b.Null.Name, r.Metric)
+		if r.Unit != PerSecond || null == nil || r.DUT == b.Null.Name {
+			continue
+		}
+		cost := c.result(r.DUT, Measure{Metric: costOf(r.Metric), Unit: "ns"})
+		cost.Gates = maps.Clone(r.Gates)
+		for _, t := range r.Trials {
+			n, ok := null.round(t.Round)
+			if !ok {
+				t.Invalid = "the null device's trial in this round is invalid"
+			}
+			t.Value = method.Number(method.Cost(float64(t.Value), n))
+			cost.Trials = append(cost.Trials, t)
+		}
+	}
+}
+
+// PerSecond is the unit of a rate.
+const PerSecond = "1/s"
+
+// costOf names the cost that belongs to a rate: rate → cost, rate_both → cost_both.
+func costOf(metric string) string {
+	const rate = "rate"
+	if len(metric) >= len(rate) && metric[:len(rate)] == rate {
+		return "cost" + metric[len(rate):]
+	}
+	return metric + "_cost"
+}
+
+func (r *Result) values() (valid []float64) {
+	for _, t := range r.Trials {
+		if t.Invalid == "" {
+			valid = append(valid, float64(t.Value))
+		}
+	}
+	return valid
+}
+
+// round returns the valid value of a round.
+func (r *Result) round(round int) (float64, bool) {
+	for _, t := range r.Trials {
+		if t.Round == round && t.Invalid == "" {
+			return float64(t.Value), true
+		}
+	}
+	return 0, false
+}
+
+func ratio(r, base *Result) Ratio {
+	q := Ratio{
+		Metric: r.Metric, Parameters: r.Parameters, DUT: r.DUT, Baseline: base.DUT,
+		Value: r.Median / base.Median, Least: method.Number(math.Inf(1)), Most: method.Number(math.Inf(-1)),
+	}
+	for _, t := range r.Trials {
+		if of, ok := base.round(t.Round); ok && t.Invalid == "" {
+			in := t.Value / method.Number(of)
+			q.Least, q.Most = min(q.Least, in), max(q.Most, in)
+		}
+	}
+	return q
+}

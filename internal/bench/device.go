@@ -1,0 +1,55 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/bench/trafficgen"
+)
+
+// Device is a device under test. Its methods are called in the order Up, then
+// any number of Reset, Count and Memory, then Down; Down also after an Up that
+// failed. A Device serves one Rig.
+type Device interface {
+	// Up makes it forward between the rig's interfaces as the setup says. Where
+	// it cannot do that at all, the error is ErrUnsupported.
+	Up(ctx context.Context, rig *Rig, setup Setup) error
+	// Reset removes all sessions.
+	Reset(ctx context.Context) error
+	// Count returns how many sessions the device itself says that it has.
+	// ErrUnsupported where it has none or does not tell.
+	Count(ctx context.Context) (int, error)
+	// Memory returns how many bytes its sessions and their indexes take now.
+	Memory(ctx context.Context) (int64, error)
+	// Down puts everything back.
+	Down() error
+}
+
+// Model is a kind of device: what is listed and made anew for every rig.
+type Model struct {
+	Name  string
+	About string   // one line
+	Tools []string // programs that it needs
+	New   func() Device
+}
+
+// ErrUnsupported is what a device returns that does not do what was asked.
+var ErrUnsupported = errors.New("the device does not do this")
+
+// Setup is what a device is to do, as far as scenarios need it. The zero value
+// is plain forwarding.
+type Setup struct {
+	// Sessions is how many there will be at most; tables are sized for it.
+	Sessions int
+	// HashSize is the number of buckets of a table whose size can be chosen apart
+	// from that; 0 is what suits Sessions best.
+	HashSize int
+	// Timeout is how long sessions must live without traffic.
+	Timeout time.Duration
+	// Track keeps state without translating.
+	Track bool
+	// NAT is where inside sources are translated to; the zero value translates
+	// nothing.
+	NAT trafficgen.Addresses
+}

@@ -1,0 +1,122 @@
+package dut
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/bench"
+	"github.com/realmgate/realmgate/internal/bench/trafficgen"
+	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+var realmgate = bench.Model{
+	Name:  "realmgate",
+	About: "this program",
+	New:   func() bench.Device { return &realmgateDevice{} },
+}
+
+// realmgateDevice is a daemon in the device's namespace.
+type realmgateDevice struct {
+	rig     *bench.Rig
+	config  string // path
+	client  *client.Client
+	command *lab.Command
+	log     bytes.Buffer
+}
+
+const startWithin = 30 * time.Second
+
+func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setup) error {
+	if setup.NAT == (trafficgen.Addresses{}) {
+		return fmt.Errorf("%w: realmgate always translates", bench.ErrUnsupported)
+	}
+	d.rig, d.client = rig, client.New(client.Options{Instance: rig.Instance})
+	d.config = filepath.Join(rig.Directory, rig.Instance+".yaml")
+	if err := os.WriteFile(d.config, []byte(realmgateConfiguration(setup)), 0o600); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	return d.start(ctx)
+}
+
+// realmgateConfiguration is the least that makes a gateway do what the setup says.
+func realmgateConfiguration(setup bench.Setup) string {
+	const headroom = 1.05 // the tables refuse before the last record is taken
+	return fmt.Sprintf(`interfaces: {public: [%s], private: [%s]}
+realm: {zones: [bench.example.], nameserver: ns.bench.example.}
+dns: {public: %s, private: %s}
+pool: {addresses: [198.18.254.1]}
+outbound: {addresses: [%s]}
+timeouts: {udp: %ds}
+capacity: %d
+`, bench.PublicInterface, bench.PrivateInterface, bench.PublicAddress.Addr(), bench.PrivateAddress.Addr(),
+		span(setup.NAT), max(1, int(setup.Timeout/time.Second)), max(1024, int(headroom*float64(setup.Sessions))))
+}
+
+func (d *realmgateDevice) start(ctx context.Context) error {
+	d.log.Reset()
+	d.command = d.rig.Device.Command(context.Background(), d.rig.Executable, "run", "-c", d.config, "--instance", d.rig.Instance)
+	d.command.Stdout, d.command.Stderr = &d.log, &d.log
+	if err := d.command.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", d.rig.Executable, err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- d.command.Wait() }()
+	limit := time.After(startWithin)
+	for {
+		if status, err := d.client.Status(ctx); err == nil && status.PID == d.command.Process.Pid {
+			return nil
+		}
+		select {
+		case err := <-ended:
+			d.command = nil
+			return fmt.Errorf("the gateway ended: %w: %s", err, bytes.TrimSpace(d.log.Bytes()))
+		case <-limit:
+			return fmt.Errorf("the gateway does not serve after %s", startWithin)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (d *realmgateDevice) stop() error {
+	if d.command == nil {
+		return nil
+	}
+	if err := d.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stop the gateway: %w", err)
+	}
+	err := d.command.Wait()
+	d.command = nil
+	if err != nil {
+		return fmt.Errorf("stop the gateway: %w: %s", err, bytes.TrimSpace(d.log.Bytes()))
+	}
+	return nil
+}
+
+// Reset starts it anew, with empty tables.
+func (d *realmgateDevice) Reset(ctx context.Context) error {
+	if err := d.stop(); err != nil {
+		return err
+	}
+	return d.start(ctx)
+}
+
+func (d *realmgateDevice) Count(ctx context.Context) (int, error) {
+	status, err := d.client.Status(ctx)
+	return int(status.Sessions.Used), err
+}
+
+func (d *realmgateDevice) Memory(ctx context.Context) (int64, error) {
+	status, err := d.client.Status(ctx)
+	return int64(status.Bytes), err
+}
+
+func (d *realmgateDevice) Down() error { return d.stop() }

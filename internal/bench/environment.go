@@ -1,0 +1,100 @@
+package bench
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/realmgate/realmgate/internal/client"
+)
+
+// Environment is where a report was made.
+type Environment struct {
+	Tool        string            `json:"tool"`
+	Kernel      string            `json:"kernel"`
+	CPU         string            `json:"cpu"`
+	CPUs        int               `json:"cpus"`
+	Virtual     bool              `json:"virtual"`
+	MemoryBytes uint64            `json:"memory_bytes"`
+	Mitigations map[string]string `json:"mitigations"`
+	Settings    map[string]string `json:"settings"` // of the machine, when the run began
+}
+
+// settings that bear on the figures.
+var settings = []string{
+	"/proc/sys/net/netfilter/nf_conntrack_max",
+	"/sys/module/nf_conntrack/parameters/hashsize",
+	"/proc/sys/net/core/netdev_budget",
+	"/proc/sys/net/core/bpf_jit_enable",
+	"/proc/sys/net/core/netdev_max_backlog",
+	"/proc/sys/net/core/default_qdisc",
+	"/proc/cmdline",
+}
+
+// ReadEnvironment describes this machine.
+func ReadEnvironment() (Environment, error) {
+	e := Environment{
+		Tool: client.Version(), CPUs: runtime.NumCPU(),
+		Mitigations: map[string]string{}, Settings: map[string]string{},
+	}
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return e, fmt.Errorf("read the kernel's version: %w", err)
+	}
+	e.Kernel = unix.ByteSliceToString(name.Release[:])
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return e, fmt.Errorf("read the size of memory: %w", err)
+	}
+	e.MemoryBytes = info.Totalram * uint64(info.Unit)
+	if err := e.readCPU(); err != nil {
+		return e, err
+	}
+	files, _ := filepath.Glob("/sys/devices/system/cpu/vulnerabilities/*") // the pattern is right
+	for _, file := range files {
+		if value, err := readSetting(file); err == nil && value != "Not affected" {
+			e.Mitigations[filepath.Base(file)] = value
+		}
+	}
+	for _, file := range settings {
+		if value, err := readSetting(file); err == nil {
+			e.Settings[file] = value
+		}
+	}
+	return e, nil
+}
+
+func (e *Environment) readCPU() error {
+	file, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return fmt.Errorf("read the CPU's name: %w", err)
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		key, value, _ := strings.Cut(lines.Text(), ":")
+		switch strings.TrimSpace(key) {
+		case "model name":
+			e.CPU = strings.TrimSpace(value)
+		case "flags":
+			e.Virtual = strings.Contains(value+" ", " hypervisor ")
+		}
+	}
+	return nil
+}
+
+// Compliance says why the figures are not RFC compliant.
+func (e Environment) Compliance(mode Mode) string {
+	reasons := []string{"tester and device share one machine and its memory", "the links are virtual (veth)"}
+	if e.Virtual {
+		reasons = append(reasons, "it is a virtual machine, whose CPUs others use too")
+	}
+	if mode == SelfClocked {
+		reasons = append(reasons, "tester and device take turns on one CPU, so that a rate is the inverse of a cost and not a zero-loss throughput")
+	}
+	return "not RFC compliant: " + strings.Join(reasons, "; ")
+}

@@ -1,0 +1,10 @@
+// Package scenario holds what can be measured: one file for each scenario or
+// family of them. A new scenario is a new file and a line in All.
+package scenario
+
+import "github.com/realmgate/realmgate/internal/bench"
+
+// All lists the scenarios.
+func All() []bench.Scenario {
+	return []bench.Scenario{natEstablish, natThroughput}
+}
