@@ -31,7 +31,7 @@ type realmgateDevice struct {
 	log     bytes.Buffer
 }
 
-const startWithin = 30 * time.Second
+const startWithin, stopWithin = 30 * time.Second, 10 * time.Second
 
 func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setup) error {
 	if setup.NAT == (trafficgen.Addresses{}) {
@@ -94,7 +94,9 @@ func (d *realmgateDevice) stop() error {
 	if err := d.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop the gateway: %w", err)
 	}
+	limit := time.AfterFunc(stopWithin, func() { _ = d.command.Process.Kill() }) // it may have ended at last
 	err := d.command.Wait()
+	limit.Stop()
 	d.command = nil
 	if err != nil {
 		return fmt.Errorf("stop the gateway: %w: %s", err, bytes.TrimSpace(d.log.Bytes()))
