@@ -49,6 +49,7 @@ func (b *Bench) Compare(ctx context.Context, c Comparison) (err error) {
 			bed := beds[(i+round)%len(beds)]
 			b.tell(fmt.Sprintf("round %d of %d, %s", round, b.Repeat, bed.Name))
 			if err := b.trial(ctx, c, bed, round, results); err != nil {
+				b.finish(results, beds) // what was measured until then
 				return err
 			}
 		}

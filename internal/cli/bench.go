@@ -87,7 +87,7 @@ func newBenchRun(a *app) *cobra.Command {
 func (a *app) measure(ctx context.Context, s bench.Scenario, o bench.Options, out string) error {
 	r, err := bench.Run(ctx, s, o)
 	if len(r.Results) > 0 {
-		err = errors.Join(err, written(report.Table(a.stdout, r)))
+		err = errors.Join(err, written(report.Table(a.stdout, r, 0)))
 		if out != "" {
 			err = errors.Join(err, report.Write(out, r))
 		}
