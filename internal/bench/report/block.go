@@ -71,6 +71,16 @@ func blocks(r bench.Report) (list []*block) {
 	return list
 }
 
+// arranged are the results in the order of the blocks.
+func arranged(r bench.Report) (list []bench.Result) {
+	for _, b := range blocks(r) {
+		for _, row := range b.rows {
+			list = append(list, row.Result)
+		}
+	}
+	return list
+}
+
 func find(list []*block, metric string) *block {
 	for _, b := range list {
 		if b.metric == metric {

@@ -30,8 +30,7 @@ func dots(title, label string, rows []row) drawing {
 	left, top := 16+names, marginTop
 	bottom := top + rowHeight*float64(len(rows))
 	d.Height = bottom + 50
-	// The last tick's label is half outside of the frame.
-	x.from, x.to = left, plotWidth-marginRight-20
+	x.from, x.to = left, plotWidth-marginRight
 	d.text("title", 8, 20, title)
 	d.level(x, top, bottom)
 	d.path("axis", "M%.1f %.1fV%.1f", left, top, bottom)

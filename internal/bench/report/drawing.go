@@ -15,7 +15,7 @@ const (
 	letter      = 7.2 // the width of a letter, rounded up
 	lineHeight  = 18.0
 	marginTop   = 34.0
-	marginRight = 24.0
+	marginRight = 36.0
 )
 
 // drawing is one plot: shapes in the order in which they are painted. What it

@@ -116,24 +116,23 @@ type gateRow struct {
 }
 
 // gateRows adds up how often each gate held. Metrics of one trial share its gates,
-// so only the first metric of each device and set of parameters counts.
+// so of a device's metrics the one that had most trials counts.
 func gateRows(r bench.Report) (list []gateRow) {
-	sum := map[string]bench.Gate{}
-	counted := map[string]bool{}
+	type place struct{ gate, dut, parameters string }
+	most := map[place]bench.Gate{}
 	for _, result := range r.Results {
-		of := result.DUT + " " + parameters(result.Parameters)
-		if counted[of] {
-			continue
-		}
-		counted[of] = true
 		for name, gate := range result.Gates {
-			all := sum[name]
-			all.Passed, all.Failed = all.Passed+gate.Passed, all.Failed+gate.Failed
-			if gate.Detail != "" {
-				all.Detail = result.DUT + ": " + gate.Detail
+			at := place{name, result.DUT, parameters(result.Parameters)}
+			if known, ok := most[at]; !ok || gate.Passed+gate.Failed > known.Passed+known.Failed {
+				most[at] = gate
 			}
-			sum[name] = all
 		}
+	}
+	sum := map[string]bench.Gate{}
+	for at, gate := range most {
+		all := sum[at.gate]
+		all.Passed, all.Failed = all.Passed+gate.Passed, all.Failed+gate.Failed
+		sum[at.gate] = all
 	}
 	for _, name := range sortedKeys(sum) {
 		list = append(list, gateRow{name, sum[name]})
