@@ -48,6 +48,9 @@ func unitSteps(unit string) (steps []step, factor float64) {
 	case "s":
 		return seconds, 1
 	}
+	if strings.HasSuffix(unit, "/s") { // sessions/s
+		return []step{{1, unit}, {1e3, "k " + unit}, {1e6, "M " + unit}}, 1
+	}
 	return []step{{1, unit}}, 1
 }
 
