@@ -115,7 +115,7 @@ func (a axis) ticks() (list []tick) {
 		return a.logTicks()
 	}
 	step := a.step()
-	s := tickScale(a.unit, math.Max(math.Abs(a.low), math.Abs(a.high)))
+	s := tickScale(a.unit, math.Max(math.Abs(a.low), math.Abs(a.high)), 1e4)
 	s.decimals = max(0, -int(math.Floor(math.Log10(step/s.divisor)+1e-9)))
 	for i := math.Round(a.low / step); i*step <= a.high+step/2; i++ {
 		text := "0"
@@ -142,7 +142,7 @@ func (a axis) logTicks() (list []tick) {
 			if v < a.low*0.999 || v > a.high*1.001 {
 				continue
 			}
-			s := tickScale(a.unit, v)
+			s := tickScale(a.unit, v, 1e3)
 			list = append(list, tick{v, strings.TrimSpace(parameter(rounded(v/s.divisor)) + " " + s.unit)})
 		}
 	}
@@ -152,14 +152,15 @@ func (a axis) logTicks() (list []tick) {
 // counts are the prefixes of numbers without a unit.
 var counts = []step{{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "G"}}
 
-// tickScale is the scale of a value, with k and M also where there is no unit.
-func tickScale(unit string, v float64) scale {
+// tickScale is the scale of a value, with k and M also where there is no unit and
+// the value is large.
+func tickScale(unit string, v, large float64) scale {
 	s := scaleFor(unit, v)
 	if steps, _ := unitSteps(unit); len(steps) > 1 || unit == "%" {
 		return s
 	}
 	s.unit = ""
-	if v < 1e4 { // 1000 reads better than 1 k
+	if v < large {
 		return s
 	}
 	for _, c := range counts {

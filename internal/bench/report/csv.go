@@ -20,7 +20,7 @@ func CSV(w io.Writer, r bench.Report) error {
 		for _, t := range result.Trials {
 			value := ""
 			if v := float64(t.Value); finite(v) {
-				value = strconv.FormatFloat(v, 'g', -1, 64)
+				value = strconv.FormatFloat(v, 'f', -1, 64)
 			}
 			lines = append(lines, []string{
 				r.Scenario, result.DUT, result.Metric, result.Unit, plainParameters(result.Parameters),

@@ -38,6 +38,11 @@ func sample() bench.Report {
 	add("iptables", "cost", "ns", 3870, 0.3, nil)
 	add("realmgate", "cost", "ns", 603, 0.1, nil)
 	r.Results[1].Trials[4] = bench.Trial{Round: 5, Value: 90_000, Invalid: "steal: 31 % of the CPU's time was stolen"}
+	var valid []float64
+	for _, t := range r.Results[1].Trials[:4] {
+		valid = append(valid, float64(t.Value))
+	}
+	r.Results[1].Summary = method.Summarise(valid)
 	r.Results[1].Gates["steal"] = bench.Gate{Passed: 4, Failed: 1, Detail: "31 % of the CPU's time was stolen"}
 	for _, rules := range []float64{1, 16, 256, 4096, 65536} {
 		p := map[string]float64{"rules": rules}

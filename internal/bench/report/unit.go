@@ -24,7 +24,7 @@ type step struct {
 
 var (
 	perSecond = []step{{1, "/s"}, {1e3, "k/s"}, {1e6, "M/s"}, {1e9, "G/s"}}
-	bytes     = []step{{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}}
+	sizes     = []step{{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}}
 	bits      = []step{{1, "bit/s"}, {1e3, "kbit/s"}, {1e6, "Mbit/s"}, {1e9, "Gbit/s"}}
 	seconds   = []step{{1e-9, "ns"}, {1e-6, "µs"}, {1e-3, "ms"}, {1, "s"}}
 )
@@ -36,7 +36,7 @@ func unitSteps(unit string) (steps []step, factor float64) {
 	case bench.PerSecond, "/s":
 		return perSecond, 1
 	case "bytes", "B", "byte", "octets":
-		return bytes, 1
+		return sizes, 1
 	case "bit/s":
 		return bits, 1
 	case "ns":
