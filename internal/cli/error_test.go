@@ -31,7 +31,13 @@ func TestMistakes(t *testing.T) {
 		"check -c":             {2, `flag needs an argument: 'c' in -c (see: realmgate check --help)`},
 		"run -c x --log-level loud": {2,
 			`invalid argument "loud" for "--log-level" flag: use debug, info, warn or error (see: realmgate run --help)`},
-		"help bogus": {2, `there is no command "bogus" (see: realmgate help --help)`},
+		"bench lst":   {2, `unknown command "lst": did you mean list? (see: realmgate bench --help)`},
+		"bench run":   {2, `give a scenario: see realmgate bench list (see: realmgate bench run --help)`},
+		"bench run x": {2, `there is no scenario "x": see realmgate bench list (see: realmgate bench run --help)`},
+		"bench run nat44-establish --dut x": {2,
+			`there is no device "x": see realmgate bench list (see: realmgate bench run --help)`},
+		"bench run nat44-establish --repeat 0": {2, `0 repetitions: want 1 to 1000 (see: realmgate bench run --help)`},
+		"help bogus":                           {2, `there is no command "bogus" (see: realmgate help --help)`},
 		"status --instance ../x": {2,
 			`invalid argument "../x" for "--instance" flag: use 1 to 32 letters, digits, hyphens and underscores (see: realmgate status --help)`},
 		"status --instance " + strings.Repeat("a", 33): {2,
@@ -101,7 +107,7 @@ func TestFailureToWrite(t *testing.T) {
 	socket := populated().serve(t)
 	for _, line := range []string{
 		"status", "status -o json", "sessions", "sessions -o json", "pool", "pool -o json", "hosts", "hosts -o json",
-		"drops", "drops -o json", "reload", "version", "check -c ../../examples/realmgate.yaml",
+		"drops", "drops -o json", "reload", "version", "bench list", "bench list -o json", "check -c ../../examples/realmgate.yaml",
 	} {
 		var stderr strings.Builder
 		code := newApp(fullPipe{}, &stderr).main(t.Context(), append(strings.Fields(line), "--socket", socket))
