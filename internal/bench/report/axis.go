@@ -179,8 +179,12 @@ func rounded(v float64) float64 {
 
 // title is the label with the unit that the ticks do not carry.
 func (a axis) title() string {
-	if steps, _ := unitSteps(a.unit); a.unit == "" || len(steps) > 1 || a.unit == "%" {
-		return a.label
+	title := a.label
+	if steps, _ := unitSteps(a.unit); a.unit != "" && len(steps) == 1 && a.unit != "%" {
+		title += ", " + a.unit
 	}
-	return a.label + ", " + a.unit
+	if a.log {
+		title += " (logarithmic)"
+	}
+	return title
 }

@@ -45,7 +45,7 @@ func Compare(w io.Writer, a, b bench.Report, width int) error {
 	ratios, held := ratioChanges(a, b)
 	if len(ratios) > 1 {
 		text.WriteString("\nratios\n" + align(ratios, map[int]bool{0: true, 1: true, 2: true, 6: true}))
-		text.WriteString(fmt.Sprintf("%d of %d ratios are within %.0f %% of each other\n", held, len(ratios)-1, 100*near))
+		fmt.Fprintf(&text, "%d of %d ratios are within %.0f %% of each other\n", held, len(ratios)-1, 100*near)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -1,7 +1,7 @@
 package report
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"html/template"
 	"io"
@@ -36,19 +36,15 @@ type shape struct {
 	Turn  bool   // a text that reads upwards
 }
 
-//go:embed plot.css
-var plotStyle string
-
-//go:embed plot.svg.tmpl
-var plotTemplate string
+//go:embed *.css *.tmpl
+var files embed.FS
 
 // svgTemplate writes a drawing; "alone" is a file of its own, with its style.
 var svgTemplate = template.Must(template.New("plot").Funcs(template.FuncMap{
-	"style": func() template.CSS { return template.CSS(plotStyle) },
 	"place": func(v float64) string { return fmt.Sprintf("%.1f", v) },
-}).Parse(plotTemplate))
+}).ParseFS(files, "plot.css", "plot.svg.tmpl"))
 
-// inline is the drawing as a part of a page that has plotStyle.
+// inline is the drawing as a part of a page that has plot.css.
 func (d drawing) inline() (template.HTML, error) {
 	var text strings.Builder
 	err := svgTemplate.ExecuteTemplate(&text, "inline", d)

@@ -1,7 +1,6 @@
 package report
 
 import (
-	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
@@ -11,14 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/bench"
 )
 
-//go:embed page.css
-var pageStyle string
-
-//go:embed page.html.tmpl
-var pageText string
-
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"style":    func() template.CSS { return template.CSS(pageStyle + plotStyle) },
 	"draw":     func(f figure) (template.HTML, error) { return f.inline() },
 	"meaning":  func(metric string) string { return sentence(meaning(metric)) },
 	"gate":     func(name string) string { return gates[name] },
@@ -26,7 +18,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"gigabyte": func(n uint64) string { return fmt.Sprintf("%.1f GB", float64(n)/1e9) },
 	"duration": func(s float64) string { return time.Duration(s * float64(time.Second)).Round(time.Second).String() },
 	"has":      strings.Contains,
-}).Parse(pageText))
+}).ParseFS(files, "page.css", "plot.css", "page.html.tmpl"))
 
 // HTML writes one page that needs nothing else: no script, no font, no picture
 // from elsewhere. Who was not there must understand it.
@@ -35,7 +27,7 @@ func HTML(w io.Writer, r bench.Report) error {
 	for _, b := range blocks(r) {
 		p.Metrics = append(p.Metrics, metricOf(b))
 	}
-	if err := pageTemplate.Execute(w, p); err != nil {
+	if err := pageTemplate.ExecuteTemplate(w, "page.html.tmpl", p); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil

@@ -70,13 +70,13 @@ func documented(page string) (list []string) {
 }
 
 // unlikeLists says what only one of two lists has.
-func unlikeLists(documented, real []string) (list []string) {
+func unlikeLists(documented, actual []string) (list []string) {
 	for _, row := range documented {
-		if !slices.Contains(real, row) {
+		if !slices.Contains(actual, row) {
 			list = append(list, "the report has no "+row)
 		}
 	}
-	for _, row := range real {
+	for _, row := range actual {
 		if !slices.Contains(documented, row) {
 			list = append(list, "the page lacks "+row)
 		}
@@ -111,14 +111,14 @@ func TestSchemaComparisonFails(t *testing.T) {
 		A string           `json:"a"`
 		B map[string]inner `json:"b,omitempty"`
 	}
-	real := fields(reflect.TypeFor[outer](), "")
+	actual := fields(reflect.TypeFor[outer](), "")
 	for page, want := range map[string]int{
 		"| `a` | string | It. |\n| `b` | object | It. |\n| `b{}` | object | It. |\n| `b{}.c` | number | It. |\n":                         0,
 		"| `a` | number | It. |\n| `b` | object | It. |\n| `b{}` | object | It. |\n| `b{}.c` | number | It. |\n":                         2,
 		"| `a` | string | |\n| `b` | object | It. |\n| `b{}` | object | It. |\n| `b{}.c` | number | It. |\n":                             1,
 		"| `a` | string | It. |\n| `b` | object | It. |\n| `b{}` | object | It. |\n| `b{}.c` | number | It. |\n| `d` | number | It. |\n": 1,
 	} {
-		if got := unlikeLists(documented(page), real); len(got) != want {
+		if got := unlikeLists(documented(page), actual); len(got) != want {
 			t.Errorf("%s: %q, want %d", page, got, want)
 		}
 	}
