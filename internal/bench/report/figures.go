@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -71,7 +72,6 @@ func (b *block) scaling() (c curves, ok bool) {
 		return c, false
 	}
 	c = curves{title: b.metric + " over " + over, x: over, y: axisLabel(b.rows[0].Result)}
-	var xs, ys []float64
 	for _, r := range b.rows {
 		x, has := r.Parameters[over]
 		if !has {
@@ -83,11 +83,9 @@ func (b *block) scaling() (c curves, ok bool) {
 			i = len(c.lines)
 			c.lines = append(c.lines, curve{name: name, style: styleOf(r.style, r.control)})
 		}
-		p := point{x, float64(r.Median), float64(r.P1), float64(r.P99)}
-		c.lines[i].points = append(c.lines[i].points, p)
-		xs, ys = append(xs, x), append(ys, p.y)
+		c.lines[i].points = append(c.lines[i].points, point{x, float64(r.Median), float64(r.P1), float64(r.P99)})
 	}
-	c.logX, c.logY = spreads(xs, logSpread) && !even(xs), spreads(ys, logSpread)
+	c.spread()
 	return c, true
 }
 
@@ -140,18 +138,31 @@ func seriesFigures(r bench.Report) (list []figure) {
 		for _, p := range s.Points {
 			line.points = append(line.points, point{p[0], p[1], none, none})
 		}
+		// What a search tried comes in the order in which it was tried.
+		slices.SortStableFunc(line.points, func(p, q point) int { return cmp.Compare(p.x, q.x) })
 		c.lines = append(c.lines, line)
 	}
 	for _, name := range plots {
 		c := drawn[name]
-		var xs []float64
-		for _, line := range c.lines {
-			for _, p := range line.points {
-				xs = append(xs, p.x)
-			}
-		}
-		c.logX = spreads(xs, logSpread) && !even(xs)
+		c.spread()
 		list = append(list, figure{name, c.draw()})
 	}
 	return list
+}
+
+// mostShare is the greatest share, in per cent.
+const mostShare = 100
+
+// spread makes axes logarithmic where the values need it. A share is read on an
+// even axis, however small it begins.
+func (c *curves) spread() {
+	var xs, ys []float64
+	for _, line := range c.lines {
+		for _, p := range line.points {
+			xs, ys = append(xs, p.x), append(ys, p.y)
+		}
+	}
+	_, most := extremes(ys)
+	c.logX = spreads(xs, logSpread) && !even(xs)
+	c.logY = c.logX && spreads(ys, logSpread) && most > mostShare
 }
