@@ -56,10 +56,10 @@ func splitUnit(label string) (name, unit string) {
 	if before, after, ok := strings.Cut(strings.TrimSuffix(label, ")"), " ("); ok && strings.HasSuffix(label, ")") {
 		return before, after
 	}
-	if i := strings.LastIndex(label, ", "); i >= 0 {
+	if i := strings.LastIndex(label, ", "); i >= 0 && !strings.Contains(label[i+2:], " ") {
 		return label[:i], label[i+2:]
 	}
-	return label, ""
+	return label, "" // "packets per second, both ways" is in words
 }
 
 // widenLog makes the ends 1, 2 or 5 times a power of ten.

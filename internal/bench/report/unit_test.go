@@ -56,6 +56,7 @@ func TestTicks(t *testing.T) {
 		{"rules", []float64{1, 65536}, true, []string{"1", "10", "100", "1 k", "10 k", "100 k"}},
 		{"delay (ns)", []float64{2000, 180_000}, true, []string{"2 µs", "5 µs", "10 µs", "20 µs", "50 µs", "100 µs", "200 µs"}},
 		{"share", []float64{0.2, 0.9}, false, []string{"0", "0.2", "0.4", "0.6", "0.8", "1.0"}},
+		{"packets per second, both ways", []float64{400_000}, false, []string{"0", "100 k", "200 k", "300 k", "400 k"}},
 		{"same", []float64{7, 7}, true, []string{"5", "10"}},
 		{"nothing", []float64{math.NaN(), 0}, true, []string{"0", "0.2", "0.4", "0.6", "0.8", "1.0"}},
 		{"zero, 1/s", []float64{0}, false, []string{"0", "0.2 /s", "0.4 /s", "0.6 /s", "0.8 /s", "1.0 /s"}},
