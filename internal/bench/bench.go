@@ -14,6 +14,9 @@ import (
 // runDirectory is for what only lives while a measurement runs.
 const runDirectory = "/run/realmgate"
 
+// ErrNotRoot says in a line what measuring needs.
+var ErrNotRoot = errors.New("measuring needs root, for network namespaces and for programs in the kernel: run it with sudo")
+
 // Scenario is something that can be measured.
 type Scenario struct {
 	Name    string
@@ -89,7 +92,10 @@ func begin(s Scenario, o Options) (Report, error) {
 
 func (b *Bench) open(ctx context.Context) (err error) {
 	if os.Geteuid() != 0 {
-		return lab.ErrNotRoot
+		return ErrNotRoot
+	}
+	if err := wantTools(b.Devices); err != nil {
+		return err
 	}
 	if b.lock, err = lock(ctx, filepath.Join(runDirectory, "bench.lock"), b.tell); err != nil {
 		return err
@@ -98,6 +104,9 @@ func (b *Bench) open(ctx context.Context) (err error) {
 		return err
 	}
 	if b.lab, err = lab.New("bench"); err != nil {
+		return err
+	}
+	if err := removeLeftovers(); err != nil {
 		return err
 	}
 	b.directory = filepath.Join(runDirectory, b.lab.ID())
@@ -116,7 +125,7 @@ func (b *Bench) close() error {
 		failed = errors.Join(failed, b.Host.Restore())
 	}
 	if b.directory != "" {
-		failed = errors.Join(failed, os.RemoveAll(b.directory))
+		failed = errors.Join(failed, removeLeftovers())
 	}
 	if b.lock != nil {
 		failed = errors.Join(failed, b.lock.Close())

@@ -113,7 +113,7 @@ func (f benchFlags) options(name string) (bench.Scenario, bench.Options, error) 
 	var o bench.Options
 	i := slices.IndexFunc(scenario.All(), func(s bench.Scenario) bool { return s.Name == name })
 	if i < 0 {
-		return bench.Scenario{}, o, fmt.Errorf("there is no scenario %q: see realmgate bench list", name)
+		return bench.Scenario{}, o, fmt.Errorf("there is no scenario %q%s", name, didYouMean(name, scenarioNames()))
 	}
 	s := scenario.All()[i]
 	names := f.duts
@@ -131,11 +131,25 @@ func (f benchFlags) options(name string) (bench.Scenario, bench.Options, error) 
 	for _, name := range names {
 		i := slices.IndexFunc(dut.All(), func(m bench.Model) bool { return m.Name == name })
 		if i < 0 {
-			return s, o, fmt.Errorf("there is no device %q: see realmgate bench list", name)
+			return s, o, fmt.Errorf("there is no device %q%s", name, didYouMean(name, deviceNames()))
 		}
 		o.Devices = append(o.Devices, dut.All()[i])
 	}
 	return s, o, o.Check()
+}
+
+func scenarioNames() (names []string) {
+	for _, s := range scenario.All() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func deviceNames() (names []string) {
+	for _, m := range dut.All() {
+		names = append(names, m.Name)
+	}
+	return names
 }
 
 // lastCPU is where interrupts and other processes are least.

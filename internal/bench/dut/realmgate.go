@@ -31,7 +31,7 @@ type realmgateDevice struct {
 	log     bytes.Buffer
 }
 
-const startWithin = 30 * time.Second
+const startWithin, stopWithin = 30 * time.Second, 10 * time.Second
 
 func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setup) error {
 	if setup.NAT == (trafficgen.Addresses{}) {
@@ -46,13 +46,14 @@ func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Se
 }
 
 // realmgateConfiguration is the least that makes a gateway do what the setup says.
+// Ports have no quarantine, which the kernel's NAT does not know either.
 func realmgateConfiguration(setup bench.Setup) string {
 	const headroom = 1.05 // the tables refuse before the last record is taken
 	return fmt.Sprintf(`interfaces: {public: [%s], private: [%s]}
 realm: {zones: [bench.example.], nameserver: ns.bench.example.}
 dns: {public: %s, private: %s}
 pool: {addresses: [198.18.254.1]}
-outbound: {addresses: [%s]}
+outbound: {addresses: [%s], quarantine: 0s}
 timeouts: {udp: %ds}
 capacity: %d
 `, bench.PublicInterface, bench.PrivateInterface, bench.PublicAddress.Addr(), bench.PrivateAddress.Addr(),
@@ -93,7 +94,9 @@ func (d *realmgateDevice) stop() error {
 	if err := d.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop the gateway: %w", err)
 	}
+	limit := time.AfterFunc(stopWithin, func() { _ = d.command.Process.Kill() }) // it may have ended at last
 	err := d.command.Wait()
+	limit.Stop()
 	d.command = nil
 	if err != nil {
 		return fmt.Errorf("stop the gateway: %w: %s", err, bytes.TrimSpace(d.log.Bytes()))
@@ -101,12 +104,11 @@ func (d *realmgateDevice) stop() error {
 	return nil
 }
 
-// Reset starts it anew, with empty tables.
+// Reset ends all sessions, as an operator would. There is no quarantine: nothing of
+// the trial before is left.
 func (d *realmgateDevice) Reset(ctx context.Context) error {
-	if err := d.stop(); err != nil {
-		return err
-	}
-	return d.start(ctx)
+	_, err := d.client.EndSessions(ctx, client.Filter{})
+	return err
 }
 
 func (d *realmgateDevice) Count(ctx context.Context) (int, error) {
