@@ -41,8 +41,9 @@ type Bench struct {
 	total     int
 }
 
-// Run runs a scenario and returns its report. An interrupted run (ctx ended)
-// returns what it has, beside the error. Everything is put back in any case.
+// Run runs a scenario and returns its report. A run that fails or is interrupted
+// (ctx ended) returns what it has, beside the error; Report.Incomplete says why.
+// Everything is put back in any case.
 func Run(ctx context.Context, s Scenario, o Options) (report Report, err error) {
 	b := &Bench{Options: o}
 	if b.Report, err = begin(s, o); err != nil {
@@ -56,6 +57,14 @@ func Run(ctx context.Context, s Scenario, o Options) (report Report, err error) 
 	}
 	err = s.Run(ctx, b)
 	b.Report.Seconds = time.Since(b.Report.Started).Seconds()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		// Whatever it was that failed, it failed because of this.
+		b.Report.Incomplete = "interrupted"
+		err = errors.Join(ctx.Err(), err)
+	case err != nil:
+		b.Report.Incomplete = err.Error()
+	}
 	return b.Report, err
 }
 
@@ -63,7 +72,10 @@ func begin(s Scenario, o Options) (Report, error) {
 	r := Report{
 		Schema: Schema, Scenario: s.Name, About: s.About, Command: o.Command,
 		Started: time.Now().UTC(), Options: o.describe(), Notes: []string{},
-		Results: []Result{}, Ratios: []Ratio{},
+		Devices: []string{}, Control: o.Null.Name, Results: []Result{}, Ratios: []Ratio{},
+	}
+	for _, m := range o.Devices {
+		r.Devices = append(r.Devices, m.Name)
 	}
 	if err := o.Check(); err != nil {
 		return r, err

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -30,26 +29,14 @@ docs/guide/bench.md explains the method and how to read the results.`,
 		Example: `  realmgate bench list
   realmgate bench run nat44-establish --dut realmgate,iptables,nftables --repeat 5 --out results`,
 	}
-	command.AddCommand(newBenchList(a), newBenchRun(a))
-	return command
-}
-
-func newBenchList(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List scenarios and devices, a line each", Args: cobra.NoArgs,
-		RunE: does(func(context.Context) error {
-			t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "SCENARIO\tWHAT IT MEASURES")
-			for _, s := range scenario.All() {
-				fmt.Fprintf(t, "%s\t%s\n", s.Name, s.About)
-			}
-			fmt.Fprintln(t, "\nDEVICE\tWHAT IT IS")
-			for _, m := range dut.All() {
-				fmt.Fprintf(t, "%s\t%s\n", m.Name, m.About)
-			}
-			return written(t.Flush())
-		}),
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usageError(fmt.Sprintf("unknown command %q", args[0]))
+		}
+		return command.Help()
 	}
+	command.AddCommand(newBenchList(a), newBenchRun(a), newBenchCompare(a))
+	return command
 }
 
 // benchFlags is what bench run takes.
@@ -64,8 +51,21 @@ type benchFlags struct {
 func newBenchRun(a *app) *cobra.Command {
 	var f benchFlags
 	command := &cobra.Command{
-		Use: "run SCENARIO", Short: "Run a scenario and print what came out", Args: cobra.ExactArgs(1),
+		Use:   "run SCENARIO",
+		Short: "Measure devices side by side and print what came out",
+		Long: `Run a scenario: put a tester's traffic through each device in turn, over and over,
+and print for each metric the median, the 1st and 99th percentile, and the ratio
+to the first device. Needs root.
+
+Standard output has the result alone; how far the run is goes to standard error.
+Ctrl-C ends it in good order: what was measured until then is printed and written,
+marked as interrupted, and the exit code is 1.`,
+		Example: `  realmgate bench run nat44-establish
+  realmgate bench run nat44-throughput --dut realmgate,nftables --sessions 100000 --out results
+  realmgate bench run nat44-establish -o json | jq .ratios`,
+		Args: takes("a scenario: see realmgate bench list"),
 	}
+	output := outputFlag(command)
 	flags := command.Flags()
 	flags.StringSliceVar(&f.duts, "dut", nil, "devices under test, `NAME,NAME`; the first is the baseline")
 	flags.IntVar(&f.sessions, "sessions", 1_000_000, "how many sessions, `N`")
@@ -78,19 +78,33 @@ func newBenchRun(a *app) *cobra.Command {
 			return usageError(err.Error())
 		}
 		o.Command = "realmgate " + strings.Join(os.Args[1:], " ")
-		o.Progress = func(p bench.Progress) { fmt.Fprintf(a.stderr, "[%d/%d] %s\n", p.Done, p.Total, p.What) }
-		return does(func(ctx context.Context) error { return a.measure(ctx, s, o, f.out) })(command, args)
+		return does(func(ctx context.Context) error { return a.measure(ctx, s, o, f.out, output.value == "json") })(command, args)
 	}
 	return command
 }
 
-func (a *app) measure(ctx context.Context, s bench.Scenario, o bench.Options, out string) error {
+// measure shows what was measured also where the run failed in the middle.
+func (a *app) measure(ctx context.Context, s bench.Scenario, o bench.Options, out string, asJSON bool) error {
+	progress := newProgress(a.stderr, a.now)
+	o.Progress = progress.show
 	r, err := bench.Run(ctx, s, o)
-	if len(r.Results) > 0 {
-		err = errors.Join(err, written(report.Table(a.stdout, r)))
-		if out != "" {
-			err = errors.Join(err, report.Write(out, r))
-		}
+	progress.end()
+	return errors.Join(err, a.showReport(r, out, asJSON))
+}
+
+// showReport prints the report and writes it to a folder. One without results is
+// none: there is only the error to show.
+func (a *app) showReport(r bench.Report, out string, asJSON bool) (err error) {
+	if len(r.Results)+len(r.Series) == 0 {
+		return nil
+	}
+	if asJSON {
+		err = report.JSON(a.stdout, r)
+	} else {
+		err = report.Table(a.stdout, r, terminalWidth(a.stdout))
+	}
+	if err = written(err); out != "" {
+		err = errors.Join(err, report.Write(out, r))
 	}
 	return err
 }

@@ -49,6 +49,10 @@ func TestMistakes(t *testing.T) {
 			`no gateway answers on /run/realmgate/no_such-1.sock: start it with: realmgate run -c FILE --instance no_such-1`},
 		"drops --socket " + missing: {1,
 			`no gateway answers on ` + missing + `: start it with: realmgate run -c FILE --socket ` + missing},
+		"bench lst": {2, `unknown command "lst": did you mean list? (see: realmgate bench --help)`},
+		"bench run": {2, `give a scenario: see realmgate bench list (see: realmgate bench run --help)`},
+		"bench run nat44-establish --repeat 0": {2,
+			`0 repetitions: want 1 to 1000 (see: realmgate bench run --help)`},
 	} {
 		r := execute(t.Context(), strings.Fields(line)...)
 		if r.code != want.code || r.stderr != "realmgate: "+want.text+"\n" || r.stdout != "" {
@@ -109,7 +113,7 @@ func TestFailureToWrite(t *testing.T) {
 	socket := populated().serve(t)
 	for _, line := range []string{
 		"status", "status -o json", "sessions", "sessions -o json", "pool", "pool -o json", "hosts", "hosts -o json",
-		"drops", "drops -o json", "reload", "version", "check -c ../../examples/realmgate.yaml",
+		"drops", "drops -o json", "reload", "version", "bench list", "bench list -o json", "check -c ../../examples/realmgate.yaml",
 	} {
 		var stderr strings.Builder
 		code := newApp(fullPipe{}, &stderr).main(t.Context(), append(strings.Fields(line), "--socket", socket))
