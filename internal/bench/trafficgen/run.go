@@ -15,6 +15,9 @@ import (
 const (
 	pollEvery = time.Millisecond
 	maxTrial  = 1<<15 - 1
+
+	// pacedBatch is as many frames as the kernel hands to a driver at a time.
+	pacedBatch = 16
 )
 
 // Run carries out a plan. When ctx ends it stops sending and returns ctx.Err().
@@ -84,13 +87,16 @@ func (g *Generator) send(ctx context.Context, p Plan) error {
 		defer close(watched)
 		g.watch(ctx, p, thread, &ended)
 	}()
-	repeat := uint32(p.Frames)
+	repeat, batch := uint32(p.Frames), uint32(p.Batch)
 	if p.Rate > 0 {
 		repeat = 1<<32 - 1
+		if batch == 0 {
+			batch = pacedBatch
+		}
 	}
 	frame := make([]byte, p.Length-checkLength)
 	for ctx.Err() == nil {
-		err = runLive(g.objects.TrafficgenSend.FD(), frame, repeat, uint32(p.Batch))
+		err = runLive(g.objects.TrafficgenSend.FD(), frame, repeat, batch)
 		progress, failed := g.progress()
 		if failed != nil {
 			err = failed
