@@ -22,8 +22,9 @@ const (
 )
 
 // ThreadNAPI makes an interface receive in kernel threads of its own, one for
-// each queue, instead of on the CPU that sent, and lets them run on one CPU only.
-// It may be called again: a driver that has made its queues anew has new threads.
+// each queue, instead of on the CPU that sent, and lets them run on one CPU only
+// and there before ordinary processes: while they wait, a queue of 256 packets
+// overflows. It may be called again: a driver that has made its queues anew has new threads.
 // An interface without receive offload or an XDP program has no queues. It takes
 // Linux 6.8.
 func (n *Namespace) ThreadNAPI(ifname string, cpu int) error {
@@ -49,6 +50,9 @@ func (n *Namespace) ThreadNAPI(ifname string, cpu int) error {
 	for _, pid := range pids {
 		if err := unix.SchedSetaffinity(pid, &only); err != nil {
 			return fail(fmt.Errorf("pin thread %d: %w", pid, os.NewSyscallError("sched_setaffinity", err)))
+		}
+		if err := unix.SchedSetAttr(pid, &unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 1}, 0); err != nil {
+			return fail(fmt.Errorf("prefer thread %d: %w", pid, os.NewSyscallError("sched_setattr", err)))
 		}
 	}
 	return nil

@@ -6,5 +6,7 @@ import "github.com/realmgate/realmgate/internal/bench"
 
 // All lists the scenarios.
 func All() []bench.Scenario {
-	return []bench.Scenario{natEstablish, natThroughput}
+	return []bench.Scenario{
+		natEstablish, natThroughput, natLoss, natLatency, natPDV, natTeardown, natCapacity, natMemory,
+	}
 }

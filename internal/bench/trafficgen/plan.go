@@ -146,6 +146,12 @@ func (o Outcome) Received() uint64 {
 // Lost returns how many did not.
 func (o Outcome) Lost() uint64 { return o.Sent - min(o.Received(), o.Sent) }
 
+// LossRatio returns the share of the frames asked for that did not come, also
+// since there was nothing to send them to.
+func (o Outcome) LossRatio() float64 {
+	return float64(o.Lost()+o.Missing) / float64(max(o.Sent+o.Missing, 1))
+}
+
 // Wrong returns how many faults there are in the frames that came.
 func (o Outcome) Wrong() uint64 { return o.Initiator.Wrong() + o.Responder.Wrong() }
 
