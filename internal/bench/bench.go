@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab"
@@ -79,6 +80,9 @@ func begin(s Scenario, o Options) (Report, error) {
 	}
 	if err := o.Check(); err != nil {
 		return r, err
+	}
+	if len(s.Modes) > 0 && !slices.Contains(s.Modes, o.Mode) {
+		return r, fmt.Errorf("%s cannot be measured in the set-up %q: use %q", s.Name, o.Mode, s.Modes)
 	}
 	var err error
 	if r.Environment, err = ReadEnvironment(); err != nil {

@@ -46,6 +46,7 @@ type benchFlags struct {
 	repeat   int
 	length   int
 	out      string
+	benchMethod
 }
 
 func newBenchRun(a *app) *cobra.Command {
@@ -71,9 +72,16 @@ marked as interrupted, and the exit code is 1.`,
 	flags.IntVar(&f.sessions, "sessions", 1_000_000, "how many sessions, `N`")
 	flags.IntVar(&f.repeat, "repeat", 5, "how many rounds count, `N`")
 	flags.IntVar(&f.length, "frame", 64, "`OCTETS` of a frame, its check sequence with it: 64 to 1518")
+	f.benchMethod.add(flags)
 	flags.StringVar(&f.out, "out", "", "`FOLDER` for result.json, result.csv and report.html")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		s, o, err := f.options(args[0])
+		if err == nil {
+			err = f.apply(&o, flags.Changed)
+		}
+		if err == nil {
+			err = o.Check()
+		}
 		if err != nil {
 			return usageError(err.Error())
 		}
@@ -125,8 +133,8 @@ func (f benchFlags) options(name string) (bench.Scenario, bench.Options, error) 
 		return s, o, fmt.Errorf("find this program: %w", err)
 	}
 	o = bench.Options{
-		Sessions: f.sessions, Repeat: f.repeat, Length: f.length, Profile: bench.Quick, Mode: s.Modes[0],
-		CPU: lastCPU(), Executable: executable, Null: dut.All()[0], Direction: 2,
+		Sessions: f.sessions, Repeat: f.repeat, Length: f.length, Mode: s.Modes[0],
+		CPU: lastCPU(), Executable: executable, Null: dut.All()[0],
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(dut.All(), func(m bench.Model) bool { return m.Name == name })
@@ -135,7 +143,7 @@ func (f benchFlags) options(name string) (bench.Scenario, bench.Options, error) 
 		}
 		o.Devices = append(o.Devices, dut.All()[i])
 	}
-	return s, o, o.Check()
+	return s, o, nil
 }
 
 func scenarioNames() (names []string) {

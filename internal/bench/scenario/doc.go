@@ -6,5 +6,8 @@ import "github.com/realmgate/realmgate/internal/bench"
 
 // All lists the scenarios.
 func All() []bench.Scenario {
-	return []bench.Scenario{natEstablish, natThroughput, conntrackLimits}
+	return []bench.Scenario{
+		natEstablish, natThroughput, natLoss, natLatency, natPDV, natTeardown, natCapacity, natMemory,
+		conntrackLimits,
+	}
 }
