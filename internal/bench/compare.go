@@ -31,7 +31,7 @@ func (b *Bench) Compare(ctx context.Context, c Comparison) (err error) {
 			err = errors.Join(err, bed.down())
 		}
 	}()
-	for _, m := range append([]Model{b.Null}, b.others()...) {
+	for _, m := range b.models() {
 		b.tell("bring up " + m.Name)
 		bed, err := b.bed(ctx, m, c.Setup, c.Flows)
 		if errors.Is(err, ErrUnsupported) {
@@ -79,6 +79,15 @@ func (b *Bench) trial(ctx context.Context, c Comparison, bed *Bed, round int, re
 	}
 	b.done++
 	return nil
+}
+
+// models are the devices with the control, which stands nowhere beside an external
+// device.
+func (b *Bench) models() []Model {
+	if b.Null.Name == "" {
+		return b.Devices
+	}
+	return append([]Model{b.Null}, b.others()...)
 }
 
 // others are the devices without the control.

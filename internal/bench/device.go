@@ -32,6 +32,8 @@ type Model struct {
 	About string   // one line
 	Tools []string // programs that it needs
 	New   func() Device
+
+	External bool // a box that nobody here sets up, between Options.External
 }
 
 // ErrUnsupported is what a device returns that does not do what was asked.
