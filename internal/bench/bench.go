@@ -27,7 +27,7 @@ type Scenario struct {
 	NoRoot  bool     // it only computes
 	// External says that a box will do whose table nobody can empty or look into.
 	External bool
-	Run     func(ctx context.Context, b *Bench) error
+	Run      func(ctx context.Context, b *Bench) error
 }
 
 // Bench is a run of one scenario.

@@ -25,6 +25,9 @@ type Comparison struct {
 // not do what the setup asks are left out, with a note. In rounds of the
 // self-clocked set-up a metric "rate" also gives "cost", what the device adds.
 func (b *Bench) Compare(ctx context.Context, c Comparison) (err error) {
+	if err := wantRoom(b.models(), c.Flows.Count()); err != nil {
+		return err
+	}
 	var beds []*Bed
 	defer func() {
 		for _, bed := range beds {

@@ -12,6 +12,7 @@ var nftables = bench.Model{
 	Name:  "nftables",
 	About: "nftables over the kernel's connection tracking",
 	Tools: []string{"nft"},
+	Bytes: netfilterBytes,
 	New:   func() bench.Device { return &nftablesDevice{} },
 }
 

@@ -2,23 +2,25 @@ package method
 
 import "math/bits"
 
-// What sessions take of memory, in bytes. Lencse and Shima (seed 002) measured on
-// Linux 4.9: 385.4 for a connection of netfilter (Table V) and 8 for a bucket of
-// its hash table (Table IV). On Linux 6.18 it is 384: 256 for the connection and
-// 128 for what is attached to it.
+// What sessions take of memory, in bytes. A connection of netfilter is 256 on Linux
+// 6.18, as its allocator counts them here under SNAT, and 128 more when something
+// is attached to it: masquerading, accounting, time stamps, labels, helpers. Lencse
+// and Shima (seed 002) measured 385.4 on Linux 4.9 (Table V), and 8 for a bucket of
+// the hash table (Table IV).
 const (
-	ConnectionBytes        = 384.0
+	ConnectionBytes        = 256
+	AttachedBytes          = 128
 	ConnectionBytesSeed002 = 385.4
-	BucketBytes            = 8.0
+	BucketBytes            = 8
 
 	generatorFlowBytes  = 8        // a state of the responder's table
 	generatorFixedBytes = 17 << 20 // a bit for each frame of either direction, and the rest
 )
 
-// NetfilterBytes is what connections take of memory, with a table of so many
-// buckets.
+// NetfilterBytes is what connections take of memory at most, with a table of so
+// many buckets.
 func NetfilterBytes(connections, buckets int) int64 {
-	return int64(ConnectionBytes*float64(connections) + BucketBytes*float64(buckets))
+	return (ConnectionBytes+AttachedBytes)*int64(connections) + BucketBytes*int64(buckets)
 }
 
 // Buckets is how many buckets suit so many connections, and how many connections
