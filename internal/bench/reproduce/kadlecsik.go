@@ -100,3 +100,14 @@ func judgeRuleLoad(e Evidence) Verdict {
 		Why:       "as one transaction, which iptables has by now",
 	}
 }
+
+func judgeTCP(e Evidence) Verdict {
+	rate := func(dut string) float64 { return e.median("tcp-sessions", dut, "rate", nil) }
+	routed, tracked, translated := rate("route"), rate("conntrack"), rate("iptables")
+	return Verdict{
+		Holds:     holds(translated < 0.95*tracked && tracked < routed),
+		Netfilter: fmt.Sprintf("sessions of ten packets: routed %s, tracked %s, translated %s/s", si(routed), si(tracked), si(translated)),
+		Realmgate: fmt.Sprintf("translated %s/s", si(rate("realmgate"))),
+		Why:       fmt.Sprintf("NAT leaves %.0f %% of what tracking does", 100*translated/tracked),
+	}
+}
