@@ -93,6 +93,7 @@ func (b *Bed) invalid() string {
 // options: flows, frame length, pool, CPU, time for stragglers. All frames must
 // come, as they should be, unless mayLose.
 func (b *Bed) Run(ctx context.Context, p trafficgen.Plan, mayLose bool) (trafficgen.Outcome, error) {
+	b.epoch = max(b.epoch, 1)
 	p.Flows, p.CPU, p.Epoch = b.Flows, b.bench.CPU, b.epoch
 	p.Pool, p.DNAT = b.translation()
 	p.Wait = b.bench.straggle()

@@ -6,5 +6,9 @@ import "github.com/realmgate/realmgate/internal/bench"
 
 // All lists the scenarios.
 func All() []bench.Scenario {
-	return []bench.Scenario{natEstablish, natThroughput}
+	return []bench.Scenario{
+		routing, tracking, filter,
+		natEstablish, natThroughput,
+		hashLoad, targets, rulePosition, ruleCount, ruleLoadTime, ruleArrangement, markDNAT,
+	}
 }
