@@ -14,6 +14,9 @@ import (
 // runDirectory is for what only lives while a measurement runs.
 const runDirectory = "/run/realmgate"
 
+// ErrNotRoot says in a line what measuring needs.
+var ErrNotRoot = errors.New("measuring needs root, for network namespaces and for programs in the kernel: run it with sudo")
+
 // Scenario is something that can be measured.
 type Scenario struct {
 	Name    string
@@ -42,8 +45,9 @@ type Bench struct {
 	total     int
 }
 
-// Run runs a scenario and returns its report. An interrupted run (ctx ended)
-// returns what it has, beside the error. Everything is put back in any case.
+// Run runs a scenario and returns its report. A run that fails or is interrupted
+// (ctx ended) returns what it has, beside the error; Report.Incomplete says why.
+// Everything is put back in any case.
 func Run(ctx context.Context, s Scenario, o Options) (report Report, err error) {
 	b := &Bench{Options: o}
 	if b.Report, err = begin(s, o); err != nil {
@@ -60,6 +64,14 @@ func Run(ctx context.Context, s Scenario, o Options) (report Report, err error) 
 	}
 	err = s.Run(ctx, b)
 	b.Report.Seconds = time.Since(b.Report.Started).Seconds()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		// Whatever it was that failed, it failed because of this.
+		b.Report.Incomplete = "interrupted"
+		err = errors.Join(ctx.Err(), err)
+	case err != nil:
+		b.Report.Incomplete = err.Error()
+	}
 	return b.Report, err
 }
 
@@ -67,7 +79,10 @@ func begin(s Scenario, o Options) (Report, error) {
 	r := Report{
 		Schema: Schema, Scenario: s.Name, About: s.About, Command: o.Command,
 		Started: time.Now().UTC(), Options: o.describe(), Notes: []string{},
-		Results: []Result{}, Ratios: []Ratio{},
+		Devices: []string{}, Control: o.Null.Name, Results: []Result{}, Ratios: []Ratio{},
+	}
+	for _, m := range o.Devices {
+		r.Devices = append(r.Devices, m.Name)
 	}
 	if err := o.Check(); err != nil {
 		return r, err
@@ -87,7 +102,10 @@ func begin(s Scenario, o Options) (Report, error) {
 
 func (b *Bench) open(ctx context.Context) (err error) {
 	if os.Geteuid() != 0 {
-		return lab.ErrNotRoot
+		return ErrNotRoot
+	}
+	if err := wantTools(b.Devices); err != nil {
+		return err
 	}
 	if b.lock, err = lock(ctx, filepath.Join(runDirectory, "bench.lock"), b.tell); err != nil {
 		return err
@@ -96,6 +114,9 @@ func (b *Bench) open(ctx context.Context) (err error) {
 		return err
 	}
 	if b.lab, err = lab.New("bench"); err != nil {
+		return err
+	}
+	if err := removeLeftovers(); err != nil {
 		return err
 	}
 	b.directory = filepath.Join(runDirectory, b.lab.ID())
@@ -111,10 +132,10 @@ func (b *Bench) close() error {
 		failed = errors.Join(failed, b.lab.Close())
 	}
 	if b.Host != nil {
-		failed = errors.Join(failed, b.Host.restore())
+		failed = errors.Join(failed, b.Host.Restore())
 	}
 	if b.directory != "" {
-		failed = errors.Join(failed, os.RemoveAll(b.directory))
+		failed = errors.Join(failed, removeLeftovers())
 	}
 	if b.lock != nil {
 		failed = errors.Join(failed, b.lock.Close())

@@ -32,7 +32,7 @@ type realmgateDevice struct {
 	log     bytes.Buffer
 }
 
-const startWithin = 30 * time.Second
+const startWithin, stopWithin = 30 * time.Second, 10 * time.Second
 
 func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setup) error {
 	if err := realmgateCan(setup); err != nil {
@@ -60,6 +60,7 @@ func realmgateCan(s bench.Setup) error {
 }
 
 // realmgateConfiguration is the least that makes a gateway do what the setup says.
+// Ports have no quarantine, which the kernel's NAT does not know either.
 func realmgateConfiguration(setup bench.Setup) string {
 	const headroom = 1.05 // the tables refuse before the last record is taken
 	text := fmt.Sprintf(`interfaces: {public: [%s], private: [%s]}
@@ -72,7 +73,7 @@ capacity: %d
 	if setup.DNAT != (trafficgen.DNAT{}) {
 		return text + poolConfiguration(setup)
 	}
-	return text + fmt.Sprintf("pool: {addresses: [198.18.254.1]}\noutbound: {addresses: [%s]}\n", span(setup.NAT))
+	return text + fmt.Sprintf("pool: {addresses: [198.18.254.1]}\noutbound: {addresses: [%s], quarantine: 0s}\n", span(setup.NAT))
 }
 
 func (d *realmgateDevice) start(ctx context.Context) error {
@@ -109,7 +110,9 @@ func (d *realmgateDevice) stop() error {
 	if err := d.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop the gateway: %w", err)
 	}
+	limit := time.AfterFunc(stopWithin, func() { _ = d.command.Process.Kill() }) // it may have ended at last
 	err := d.command.Wait()
+	limit.Stop()
 	d.command = nil
 	if err != nil {
 		return fmt.Errorf("stop the gateway: %w: %s", err, bytes.TrimSpace(d.log.Bytes()))
@@ -117,12 +120,18 @@ func (d *realmgateDevice) stop() error {
 	return nil
 }
 
-// Reset starts it anew, with empty tables.
+// Reset ends all sessions, as an operator would. There is no quarantine: nothing of
+// the trial before is left. A pool is lent anew by a gateway started anew, since
+// an address that was claimed is not free at once.
 func (d *realmgateDevice) Reset(ctx context.Context) error {
-	if err := d.stop(); err != nil {
-		return err
+	if d.setup.DNAT != (trafficgen.DNAT{}) {
+		if err := d.stop(); err != nil {
+			return err
+		}
+		return d.start(ctx)
 	}
-	return d.start(ctx)
+	_, err := d.client.EndSessions(ctx, client.Filter{})
+	return err
 }
 
 func (d *realmgateDevice) Count(ctx context.Context) (int, error) {

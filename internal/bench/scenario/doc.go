@@ -9,6 +9,7 @@ func All() []bench.Scenario {
 	return []bench.Scenario{
 		routing, tracking, filter,
 		natEstablish, natThroughput,
+		conntrackLimits,
 		hashLoad, targets, rulePosition, ruleCount, ruleLoadTime, ruleArrangement, markDNAT,
 	}
 }
