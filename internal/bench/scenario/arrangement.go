@@ -30,7 +30,7 @@ func everyArrangement() []method.Arrangement {
 var ruleArrangement = bench.Scenario{
 	Name:    "rule-arrangement",
 	About:   "65,536 rules in linear and nested chains, with the rules looked at by the model (seed 000 Tables 18 and 19)",
-	Devices: []string{"iptables", "nftables", "nftables-set"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 65536, Repeat: 3,
+	Devices: []string{"iptables", "nftables", "nftables-set"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 65536, Repeat: 2,
 	Model: modelArrangement,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		if err := modelArrangement(b); err != nil {
@@ -87,7 +87,7 @@ func modelArrangement(b *bench.Bench) error {
 			DUT: "model", Metric: "hits", Unit: "rules", Parameters: arrangementParameters(a),
 			Summary: method.Summarise([]float64{float64(a.Hits())}), Trials: []bench.Trial{}, Gates: map[string]bench.Gate{},
 		})
-		b.Note("model, %s: %d rules looked at for %d flows", describe(a), a.Hits(), a.Flows())
+		b.Note("model, chains × rules: %s: %d rules looked at for %d flows", describe(a), a.Hits(), a.Flows())
 	}
 	b.Note("nested as equation 3 of seed 000 is printed, every figure is 65,536 less; with one hit a flow for the rule that leads into the tree it is Table 19")
 	return nil
@@ -96,7 +96,7 @@ func modelArrangement(b *bench.Bench) error {
 // describe is an arrangement as the tables of seed 000 write it.
 func describe(a method.Arrangement) string {
 	if !a.Nested() {
-		return fmt.Sprintf("linear, %d chains of %d rules", a.Chains(), a.Rules)
+		return fmt.Sprintf("linear, %d × %d", a.Chains(), a.Rules)
 	}
-	return fmt.Sprintf("nested %s, %d chains of %d rules", strings.Trim(strings.ReplaceAll(fmt.Sprint(a.Selectors), " ", " × "), "[]"), a.Chains(), a.Rules)
+	return fmt.Sprintf("nested %s, %d × %d", strings.Trim(strings.ReplaceAll(fmt.Sprint(a.Selectors), " ", " × "), "[]"), a.Chains(), a.Rules)
 }

@@ -10,7 +10,7 @@ import (
 var markDNAT = bench.Scenario{
 	Name:    "mark-dnat",
 	About:   "new sessions from outside through a pool of 1 to 65,536 public addresses: rules, a map, names (seed 000 Figure 31)",
-	Devices: []string{"iptables", "nftables", "nftables-set", "realmgate"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 20_000, Repeat: 2,
+	Devices: []string{"iptables", "nftables", "nftables-set", "realmgate"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 50_000, Repeat: 2,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		b.Note("the MARKDNAT module of seed 000 is not part of Linux: what takes constant time instead is a map of nftables, and realmgate's reservations; its rules matched marks, these match destinations")
 		b.Note("realmgate lends the addresses by name first, which is not timed: pool-allocate measures that; each is claimed by its first packet, and the same client's further sessions follow within pool.again")
@@ -34,12 +34,11 @@ const mostAsked = 256
 // comparePool sends sessions to addresses in the middle of the pool, so that they
 // pass by half its rules, all from one client.
 func comparePool(ctx context.Context, b *bench.Bench, size int) error {
-	sessions := sessionsFor(b, size/2)
 	pool := trafficgen.Addresses{First: bench.Forwarded, Count: size}
 	asked := min(size, mostAsked)
 	flows := trafficgen.Flows{
 		Sources:          trafficgen.Addresses{First: bench.Destinations.Addr().Next(), Count: 1},
-		SourcePorts:      trafficgen.SourcePorts.Some(max(1, sessions/asked)),
+		SourcePorts:      trafficgen.SourcePorts.Some(max(1, b.Sessions/asked)),
 		Destinations:     trafficgen.Addresses{First: pool.At((size - asked) / 2), Count: asked},
 		DestinationPorts: trafficgen.DestinationPorts.Some(1),
 	}
@@ -48,6 +47,6 @@ func comparePool(ctx context.Context, b *bench.Bench, size int) error {
 			Sessions: flows.Count(), Timeout: natTimeout, Inbound: true,
 			DNAT: trafficgen.DNAT{From: pool, To: bench.Sources.Addr()},
 		},
-		Flows: flows, Parameters: map[string]float64{"pool": float64(size)}, Measure: measureSessions,
+		Flows: flows, Parameters: map[string]float64{"pool": float64(size)}, Measure: measureRules(size / 2),
 	})
 }

@@ -79,5 +79,5 @@ func measureSessions(ctx context.Context, bed *bench.Bed) ([]bench.Measure, erro
 	}, bed.Reset(ctx)
 }
 
-// furtherFrames is enough for a tenth of a second or so.
-func furtherFrames(sessions int) int { return min(4*sessions, 200_000) }
+// furtherFrames is enough for a few hundredths of a second at least.
+func furtherFrames(sessions int) int { return max(20_000, min(4*sessions, 200_000)) }

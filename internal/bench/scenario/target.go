@@ -10,7 +10,7 @@ import (
 var targets = bench.Scenario{
 	Name:    "targets",
 	About:   "what a rule's target costs: ACCEPT, NOTRACK, MARK, DNAT, SNAT and both (seed 000 Figure 27)",
-	Devices: []string{"iptables", "nftables", "realmgate"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 50_000, Repeat: 3,
+	Devices: []string{"iptables", "nftables", "realmgate"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 20_000, Repeat: 2,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		flows, pool := bench.FlowsFor(b.Sessions)
 		dnat := trafficgen.DNAT{
