@@ -24,7 +24,11 @@ type Scenario struct {
 	Devices []string // unless others are asked for; null is a control and always there
 	Modes   []Mode   // the first is the default
 	NoRoot  bool     // it only computes
-	Run     func(ctx context.Context, b *Bench) error
+	// Sessions and Repeat are what suits it; 0 is as for all others.
+	Sessions, Repeat int
+	// Model, if there is one, adds what can be computed without measuring.
+	Model func(b *Bench) error
+	Run   func(ctx context.Context, b *Bench) error
 }
 
 // Bench is a run of one scenario.
@@ -48,6 +52,9 @@ func Run(ctx context.Context, s Scenario, o Options) (report Report, err error) 
 	b := &Bench{Options: o}
 	if b.Report, err = begin(s, o); err != nil {
 		return b.Report, err
+	}
+	if o.ModelOnly {
+		return b.Report, s.Model(b)
 	}
 	if !s.NoRoot {
 		defer func() { err = errors.Join(err, b.close()) }()
@@ -80,11 +87,14 @@ func begin(s Scenario, o Options) (Report, error) {
 	if err := o.Check(); err != nil {
 		return r, err
 	}
+	if o.ModelOnly && s.Model == nil {
+		return r, fmt.Errorf("%s has no model: run it without --model-only", s.Name)
+	}
 	var err error
 	if r.Environment, err = ReadEnvironment(); err != nil {
 		return r, err
 	}
-	if !s.NoRoot {
+	if !s.NoRoot && !o.ModelOnly {
 		r.Notes = append(r.Notes, r.Environment.Compliance(o.Mode))
 	}
 	return r, nil

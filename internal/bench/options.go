@@ -41,6 +41,7 @@ type Options struct {
 	Direction trafficgen.Direction
 	CPU       int // that the tester runs on
 	Smoke     bool
+	ModelOnly bool // compute what can be computed, and measure nothing
 
 	Executable string // the realmgate program
 	Command    string // as it was given

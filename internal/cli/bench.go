@@ -45,6 +45,7 @@ type benchFlags struct {
 	sessions int
 	repeat   int
 	length   int
+	model    bool
 	out      string
 }
 
@@ -68,12 +69,13 @@ marked as interrupted, and the exit code is 1.`,
 	output := outputFlag(command)
 	flags := command.Flags()
 	flags.StringSliceVar(&f.duts, "dut", nil, "devices under test, `NAME,NAME`; the first is the baseline")
-	flags.IntVar(&f.sessions, "sessions", 1_000_000, "how many sessions, `N`")
-	flags.IntVar(&f.repeat, "repeat", 5, "how many rounds count, `N`")
+	flags.IntVar(&f.sessions, "sessions", 1_000_000, "how many sessions, `N`, unless fewer suit the scenario")
+	flags.IntVar(&f.repeat, "repeat", 5, "how many rounds count, `N`, unless fewer suit the scenario")
 	flags.IntVar(&f.length, "frame", 64, "`OCTETS` of a frame, its check sequence with it: 64 to 1518")
+	flags.BoolVar(&f.model, "model-only", false, "compute what the scenario's model says and measure nothing; needs no root")
 	flags.StringVar(&f.out, "out", "", "`FOLDER` for result.json, result.csv and report.html")
 	command.RunE = func(command *cobra.Command, args []string) error {
-		s, o, err := f.options(args[0])
+		s, o, err := f.options(args[0], flags.Changed)
 		if err != nil {
 			return usageError(err.Error())
 		}
@@ -109,7 +111,8 @@ func (a *app) showReport(r bench.Report, out string, asJSON bool) (err error) {
 	return err
 }
 
-func (f benchFlags) options(name string) (bench.Scenario, bench.Options, error) {
+// options completes what was given (and what was not) by what suits the scenario.
+func (f benchFlags) options(name string, given func(flag string) bool) (bench.Scenario, bench.Options, error) {
 	var o bench.Options
 	i := slices.IndexFunc(scenario.All(), func(s bench.Scenario) bool { return s.Name == name })
 	if i < 0 {
@@ -126,7 +129,13 @@ func (f benchFlags) options(name string) (bench.Scenario, bench.Options, error) 
 	}
 	o = bench.Options{
 		Sessions: f.sessions, Repeat: f.repeat, Length: f.length, Profile: bench.Quick, Mode: s.Modes[0],
-		CPU: lastCPU(), Executable: executable, Null: dut.All()[0], Direction: 2,
+		CPU: lastCPU(), Executable: executable, Null: dut.All()[0], Direction: 2, ModelOnly: f.model,
+	}
+	if s.Sessions > 0 && !given("sessions") {
+		o.Sessions = s.Sessions
+	}
+	if s.Repeat > 0 && !given("repeat") {
+		o.Repeat = s.Repeat
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(dut.All(), func(m bench.Model) bool { return m.Name == name })

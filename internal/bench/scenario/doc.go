@@ -6,5 +6,10 @@ import "github.com/realmgate/realmgate/internal/bench"
 
 // All lists the scenarios.
 func All() []bench.Scenario {
-	return []bench.Scenario{natEstablish, natThroughput, conntrackLimits}
+	return []bench.Scenario{
+		routing, tracking, filter,
+		natEstablish, natThroughput,
+		conntrackLimits,
+		hashLoad, targets, rulePosition, ruleCount, ruleLoadTime, ruleArrangement, markDNAT,
+	}
 }
