@@ -3,7 +3,6 @@ package trafficgen
 import (
 	"fmt"
 	"math"
-	"net/netip"
 	"time"
 )
 
@@ -157,8 +156,3 @@ func (o Outcome) Wrong() uint64 { return o.Initiator.Wrong() + o.Responder.Wrong
 
 // Rate returns the frames sent per second.
 func (o Outcome) Rate() float64 { return float64(o.Sent) / o.Elapsed.Seconds() }
-
-// State is the external endpoint of a flow.
-type State struct {
-	External netip.AddrPort
-}
