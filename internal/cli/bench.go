@@ -47,6 +47,7 @@ type benchFlags struct {
 	length   int
 	model    bool
 	out      string
+	benchMethod
 }
 
 func newBenchRun(a *app) *cobra.Command {
@@ -73,9 +74,16 @@ marked as interrupted, and the exit code is 1.`,
 	flags.IntVar(&f.repeat, "repeat", 5, "how many rounds count, `N`, unless fewer suit the scenario")
 	flags.IntVar(&f.length, "frame", 64, "`OCTETS` of a frame, its check sequence with it: 64 to 1518")
 	flags.BoolVar(&f.model, "model-only", false, "compute what the scenario's model says and measure nothing; needs no root")
+	f.benchMethod.add(flags)
 	flags.StringVar(&f.out, "out", "", "`FOLDER` for result.json, result.csv and report.html")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		s, o, err := f.options(args[0], flags.Changed)
+		if err == nil {
+			err = f.apply(&o, flags.Changed)
+		}
+		if err == nil {
+			err = o.Check()
+		}
 		if err != nil {
 			return usageError(err.Error())
 		}
@@ -128,8 +136,8 @@ func (f benchFlags) options(name string, given func(flag string) bool) (bench.Sc
 		return s, o, fmt.Errorf("find this program: %w", err)
 	}
 	o = bench.Options{
-		Sessions: f.sessions, Repeat: f.repeat, Length: f.length, Profile: bench.Quick, Mode: s.Modes[0],
-		CPU: lastCPU(), Executable: executable, Null: dut.All()[0], Direction: 2, ModelOnly: f.model,
+		Sessions: f.sessions, Repeat: f.repeat, Length: f.length, Mode: s.Modes[0],
+		CPU: lastCPU(), Executable: executable, Null: dut.All()[0], ModelOnly: f.model,
 	}
 	if s.Sessions > 0 && !given("sessions") {
 		o.Sessions = s.Sessions
@@ -144,7 +152,7 @@ func (f benchFlags) options(name string, given func(flag string) bool) (bench.Sc
 		}
 		o.Devices = append(o.Devices, dut.All()[i])
 	}
-	return s, o, o.Check()
+	return s, o, nil
 }
 
 func scenarioNames() (names []string) {
