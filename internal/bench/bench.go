@@ -27,7 +27,11 @@ type Scenario struct {
 	NoRoot  bool     // it only computes
 	// External says that a box will do whose table nobody can empty or look into.
 	External bool
-	Run      func(ctx context.Context, b *Bench) error
+	// Sessions and Repeat are what suits it; 0 is as for all others.
+	Sessions, Repeat int
+	// Model, if there is one, adds what can be computed without measuring.
+	Model func(b *Bench) error
+	Run   func(ctx context.Context, b *Bench) error
 }
 
 // Bench is a run of one scenario.
@@ -51,6 +55,9 @@ func Run(ctx context.Context, s Scenario, o Options) (report Report, err error) 
 	b := &Bench{Options: o}
 	if b.Report, err = begin(s, o); err != nil {
 		return b.Report, err
+	}
+	if o.ModelOnly {
+		return b.Report, s.Model(b)
 	}
 	if !s.NoRoot {
 		defer func() { err = errors.Join(err, b.close()) }()
@@ -83,6 +90,9 @@ func begin(s Scenario, o Options) (Report, error) {
 	if err := o.Check(); err != nil {
 		return r, err
 	}
+	if o.ModelOnly && s.Model == nil {
+		return r, fmt.Errorf("%s has no model: run it without --model-only", s.Name)
+	}
 	if len(s.Modes) > 0 && !slices.Contains(s.Modes, o.Mode) {
 		return r, fmt.Errorf("%s cannot be measured in the set-up %q: use %q", s.Name, o.Mode, s.Modes)
 	}
@@ -90,7 +100,7 @@ func begin(s Scenario, o Options) (Report, error) {
 	if r.Environment, err = ReadEnvironment(); err != nil {
 		return r, err
 	}
-	if !s.NoRoot {
+	if !s.NoRoot && !o.ModelOnly {
 		r.Notes = append(r.Notes, r.Environment.Compliance(o))
 	}
 	return r, nil

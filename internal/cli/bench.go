@@ -35,9 +35,13 @@ docs/guide/bench.md explains the method and how to read the results.`,
 		}
 		return command.Help()
 	}
-	command.AddCommand(newBenchList(a), newBenchRun(a), newBenchCompare(a))
+	command.AddCommand(newBenchList(a), newBenchRun(a), newBenchReproduce(a), newBenchCompare(a))
 	return command
 }
+
+// defaultSessions is how many sessions there are where neither the person nor the
+// scenario says otherwise.
+const defaultSessions = 1_000_000
 
 // benchFlags is what bench run takes.
 type benchFlags struct {
@@ -45,6 +49,7 @@ type benchFlags struct {
 	sessions int
 	repeat   int
 	length   int
+	model    bool
 	out      string
 	external []string
 	benchMethod
@@ -70,14 +75,15 @@ marked as interrupted, and the exit code is 1.`,
 	output := outputFlag(command)
 	flags := command.Flags()
 	flags.StringSliceVar(&f.duts, "dut", nil, "devices under test, `NAME,NAME`; the first is the baseline")
-	flags.IntVar(&f.sessions, "sessions", 1_000_000, "how many sessions, `N`")
-	flags.IntVar(&f.repeat, "repeat", 5, "how many rounds count, `N`")
+	flags.IntVar(&f.sessions, "sessions", defaultSessions, "how many sessions, `N`, unless fewer suit the scenario")
+	flags.IntVar(&f.repeat, "repeat", 5, "how many rounds count, `N`, unless fewer suit the scenario")
 	flags.IntVar(&f.length, "frame", 64, "`OCTETS` of a frame, its check sequence with it: 64 to 1518")
+	flags.BoolVar(&f.model, "model-only", false, "compute what the scenario's model says and measure nothing; needs no root")
 	f.benchMethod.add(flags)
 	flags.StringSliceVar(&f.external, "external", nil, "measure the box between two `INTERFACES` of this machine, the one on its private side first")
 	flags.StringVar(&f.out, "out", "", "`FOLDER` for result.json, result.csv and report.html")
 	command.RunE = func(command *cobra.Command, args []string) error {
-		s, o, err := f.options(args[0])
+		s, o, err := f.options(args[0], flags.Changed)
 		if err == nil {
 			err = f.apply(&o, flags.Changed)
 		}
@@ -122,7 +128,8 @@ func (a *app) showReport(r bench.Report, out string, asJSON bool) (err error) {
 	return err
 }
 
-func (f benchFlags) options(name string) (bench.Scenario, bench.Options, error) {
+// options completes what was given (and what was not) by what suits the scenario.
+func (f benchFlags) options(name string, given func(flag string) bool) (bench.Scenario, bench.Options, error) {
 	var o bench.Options
 	i := slices.IndexFunc(scenario.All(), func(s bench.Scenario) bool { return s.Name == name })
 	if i < 0 {
@@ -138,8 +145,14 @@ func (f benchFlags) options(name string) (bench.Scenario, bench.Options, error) 
 		return s, o, fmt.Errorf("find this program: %w", err)
 	}
 	o = bench.Options{
-		Sessions: f.sessions, Repeat: f.repeat, Length: f.length, Mode: s.Modes[0],
-		CPU: lastCPU(), Executable: executable, Null: dut.All()[0],
+		Sessions: f.sessions, Length: f.length, Mode: s.Modes[0],
+		CPU: lastCPU(), Executable: executable, Null: dut.All()[0], ModelOnly: f.model,
+	}
+	if s.Sessions > 0 && !given("sessions") {
+		o.Sessions = s.Sessions
+	}
+	if o.Repeat = s.Repeat; given("repeat") {
+		o.Repeat = f.repeat
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(dut.All(), func(m bench.Model) bool { return m.Name == name })
