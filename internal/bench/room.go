@@ -15,7 +15,7 @@ const leaveFree = 64 << 20
 
 // wantRoom refuses what this machine has no memory for, before anything is made.
 func wantRoom(models []Model, sessions int) error {
-	available, err := availableMemory()
+	available, err := AvailableMemory()
 	if err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func needs(models []Model, sessions int) (bytes int64) {
 
 func gibibytes(n int64) float64 { return float64(n) / (1 << 30) }
 
-// availableMemory is MemAvailable of /proc/meminfo, in bytes.
-func availableMemory() (int64, error) {
+// AvailableMemory is MemAvailable of /proc/meminfo, in bytes.
+func AvailableMemory() (int64, error) {
 	file, err := os.Open("/proc/meminfo")
 	if err != nil {
 		return 0, fmt.Errorf("read how much memory is available: %w", err)

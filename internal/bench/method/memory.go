@@ -36,8 +36,10 @@ const (
 	portsEachAddress     = 3 * 65536
 	portBytes            = 12 + 1.0/8
 	reservationBytes     = 128 + indexSlotBytes
-	realmgateFixedBytes  = 2 << 20 // next hops, addresses, services, events
+	realmgateFixedBytes  = 1400 << 10 // next hops, addresses, services, events
 	sessionsAReservation = 48
+	leastCapacity        = 1024
+	mostCapacity         = 64_000_000
 )
 
 // RealmgateBytes is what the tables of a gateway take of memory, full or empty.
@@ -50,7 +52,7 @@ func RealmgateBytes(capacity, outboundAddresses int) int64 {
 
 // Capacity is what a gateway is told for so many sessions: some more, since a table
 // refuses before its last record is taken and records rest when their session ends.
-func Capacity(sessions int) int { return max(1024, sessions+sessions/20) }
+func Capacity(sessions int) int { return min(max(leastCapacity, sessions+sessions/20), mostCapacity) }
 
 // GeneratorBytes is what the tester itself takes of memory for so many flows.
 func GeneratorBytes(flows int) int64 { return generatorFixedBytes + generatorFlowBytes*int64(flows) }
