@@ -38,7 +38,7 @@ func TestMistakes(t *testing.T) {
 		"bench run nat44-establihs":                  {2, `there is no scenario "nat44-establihs": did you mean nat44-establish? (see: realmgate bench run --help)`},
 		"bench run zzz":                              {2, `there is no scenario "zzz": see realmgate bench list (see: realmgate bench run --help)`},
 		"bench run nat44-establish --dut realmgate,nftable": {2,
-			`there is no device "nftable": did you mean nftables? (see: realmgate bench run --help)`},
+			`there is no device "nftable": did you mean nftables or nftables-set? (see: realmgate bench run --help)`},
 		"tune":                {2, `say how many sessions with --sessions N: 1 to 64000000 (see: realmgate tune --help)`},
 		"tune --sessions 1e9": {2, `invalid argument "1e9" for "--sessions" flag: strconv.ParseInt: parsing "1e9": invalid syntax (see: realmgate tune --help)`},
 		"bench run nat44-establish --external a,b": {2,
