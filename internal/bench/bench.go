@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab"
@@ -89,6 +90,9 @@ func begin(s Scenario, o Options) (Report, error) {
 	}
 	if o.ModelOnly && s.Model == nil {
 		return r, fmt.Errorf("%s has no model: run it without --model-only", s.Name)
+	}
+	if len(s.Modes) > 0 && !slices.Contains(s.Modes, o.Mode) {
+		return r, fmt.Errorf("%s cannot be measured in the set-up %q: use %q", s.Name, o.Mode, s.Modes)
 	}
 	var err error
 	if r.Environment, err = ReadEnvironment(); err != nil {

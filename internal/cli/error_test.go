@@ -38,7 +38,7 @@ func TestMistakes(t *testing.T) {
 		"bench run nat44-establihs":                  {2, `there is no scenario "nat44-establihs": did you mean nat44-establish? (see: realmgate bench run --help)`},
 		"bench run zzz":                              {2, `there is no scenario "zzz": see realmgate bench list (see: realmgate bench run --help)`},
 		"bench run nat44-establish --dut realmgate,nftable": {2,
-			`there is no device "nftable": did you mean nftables? (see: realmgate bench run --help)`},
+			`there is no device "nftable": did you mean nftables or nftables-set? (see: realmgate bench run --help)`},
 		"help bogus": {2, `there is no command "bogus" (see: realmgate help --help)`},
 		"status --instance ../x": {2,
 			`invalid argument "../x" for "--instance" flag: use 1 to 32 letters, digits, hyphens and underscores (see: realmgate status --help)`},

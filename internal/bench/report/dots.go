@@ -66,6 +66,24 @@ func (d *drawing) trials(r row, x axis, y float64) {
 	if m := float64(r.Median); x.shows(m) {
 		d.path(style+" median", "M%.1f %.1fv30", x.at(m), y-15)
 		d.tip("%s: median %s", r.DUT, r.scale.text(m))
+		d.beside(r, x, y, r.scale.text(m))
+	}
+}
+
+// beside writes a text at the right of a row's marks, or at their left where there
+// is no room.
+func (d *drawing) beside(r row, x axis, y float64, text string) {
+	least, most := x.at(float64(r.Median)), x.at(float64(r.Median))
+	for _, t := range r.Trials {
+		if v := float64(t.Value); x.shows(v) {
+			least, most = min(least, x.at(v)), max(most, x.at(v))
+		}
+	}
+	switch {
+	case most+10+wide(text) < plotWidth:
+		d.text("", most+10, y+4, text)
+	case least-10-wide(text) > x.from:
+		d.text("end", least-10, y+4, text)
 	}
 }
 

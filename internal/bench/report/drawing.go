@@ -54,6 +54,16 @@ func (d drawing) inline() (template.HTML, error) {
 // file writes the drawing as a file of its own.
 func (d drawing) file(w io.Writer) error { return svgTemplate.ExecuteTemplate(w, "alone", d) }
 
+// retitle changes the title, also where it is drawn.
+func (d *drawing) retitle(title string) {
+	d.Title = title
+	for i, s := range d.Shapes {
+		if s.Class == "title" {
+			d.Shapes[i].Text = title
+		}
+	}
+}
+
 func (d *drawing) path(class, format string, args ...any) {
 	d.Shapes = append(d.Shapes, shape{Class: class, D: fmt.Sprintf(format, args...)})
 }

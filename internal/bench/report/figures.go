@@ -22,6 +22,7 @@ func SVG(w io.Writer, r bench.Report, name string) error {
 	var names []string
 	for _, f := range figures(r) {
 		if f.name == name {
+			f.retitle(r.Scenario + ", " + f.Title) // there is no page around it
 			return f.file(w)
 		}
 		names = append(names, f.name)

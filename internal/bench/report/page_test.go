@@ -149,6 +149,9 @@ func TestPlotsHaveTheirData(t *testing.T) {
 			t.Errorf("%s: %d times %s, want %d", c.plot, got, c.class, c.want)
 		}
 	}
+	if title := "sample, rate: every trial"; strings.Count(plots["rate"], title) != 3 { // drawn, for a pointer, for a reader aloud
+		t.Errorf("the plot is not called %q: %s", title, plots["rate"])
+	}
 	page := pageOf(t, r)
 	for name := range plots {
 		if !strings.Contains(page, `<title>`+name) {

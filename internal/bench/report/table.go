@@ -29,7 +29,7 @@ func Table(w io.Writer, r bench.Report, width int) error {
 		text.WriteString(line + "\n")
 	}
 	for _, b := range blocks(r) {
-		text.WriteString("\n" + heading(r, b) + "\n" + b.table())
+		text.WriteString("\n" + strings.Join(wrap(heading(r, b), "  ", width), "\n") + "\n" + b.table())
 	}
 	if remarks := remarks(r); len(remarks) > 0 {
 		text.WriteString("\n")

@@ -1,5 +1,7 @@
 package reproduce
 
+import "fmt"
+
 func geofence() Paper {
 	return Paper{
 		Name:     "Lorenzoni, Caprini and Guastella 2022, ipt_geofence – Performance Evaluation",
@@ -32,5 +34,28 @@ func hanna() Paper {
 			{Item: "Table 7.3", Claim: "A chain takes 180 KB of memory and no CPU time that shows.", Then: "766,664 and 766,844 KB", Judge: unknown},
 			{Item: "Table 7.4", Claim: "Chained flows are nearly as fast as routed ones.", Then: "797 and 800 against 801.6 and 804", Judge: unknown},
 		},
+	}
+}
+
+func judgeVerdict(e Evidence) Verdict {
+	one := at{"queues": 1, "by_cpu": 0, "nat": 1}
+	queued, ours := e.median("nfqueue", "nfqueue", "rate", one), e.median("nfqueue", "realmgate", "cost", one)
+	return Verdict{
+		Holds:     holds(queued < 300e3),
+		Netfilter: fmt.Sprintf("%.1f µs each, %s/s", 1e6/queued, si(queued)),
+		Realmgate: fmt.Sprintf("%.2f µs above forwarding", ours/1e3),
+		Why:       fmt.Sprintf("%.0f %% of what iptables makes without the queue", 100*queued/e.median("nfqueue", "iptables", "rate", one)),
+	}
+}
+
+func judgeSweep(e Evidence) Verdict {
+	passed := e.sweep("nfqueue", "nfqueue", "passed", "offered")
+	drops := e.sweep("nfqueue", "nfqueue", "queue_drops", "offered")
+	last := len(passed) - 1
+	return Verdict{
+		Holds:     holds(passed[last].y < 0.95*passed[last].x),
+		Netfilter: fmt.Sprintf("%s offered: %s pass, the queue drops %.1f %%", si(passed[last].x), si(passed[last].y), drops[last].y),
+		Realmgate: fmt.Sprintf("%s of %s pass", si(e.median("nfqueue", "realmgate", "passed", at{"offered": passed[last].x})), si(passed[last].x)),
+		Why:       "the paper's last two rows left out what the queue dropped",
 	}
 }

@@ -3,7 +3,7 @@ package reproduce
 import "fmt"
 
 var (
-	tcp       = Job{Name: "tcp-sessions", Scenario: "tcp-sessions"}
+	tcp       = Job{Name: "tcp-sessions", Scenario: "tcp-sessions", Devices: []string{"realmgate", "iptables", "nftables", "conntrack", "route"}, Sessions: 100_000, Repeat: 5}
 	tracking  = Job{Name: "conntrack", Scenario: "conntrack", Sessions: 1_000_000, Repeat: 5}
 	filtering = Job{Name: "filter", Scenario: "filter", Sessions: 1_000_000, Repeat: 5}
 	ruleCount = Job{Name: "rule-count", Scenario: "rule-count", Repeat: 5}
@@ -98,5 +98,16 @@ func judgeRuleLoad(e Evidence) Verdict {
 		Netfilter: fmt.Sprintf("%.0f at once: iptables %.2g s, ipset %.2g s", last.x, last.y, lastSet.y),
 		Realmgate: "sets come with chains (a later part)",
 		Why:       "as one transaction, which iptables has by now",
+	}
+}
+
+func judgeTCP(e Evidence) Verdict {
+	rate := func(dut string) float64 { return e.median("tcp-sessions", dut, "rate", nil) }
+	routed, tracked, translated := rate("route"), rate("conntrack"), rate("iptables")
+	return Verdict{
+		Holds:     holds(translated < 0.95*tracked && tracked < routed),
+		Netfilter: fmt.Sprintf("sessions of ten packets: routed %s, tracked %s, translated %s/s", si(routed), si(tracked), si(translated)),
+		Realmgate: fmt.Sprintf("translated %s/s", si(rate("realmgate"))),
+		Why:       fmt.Sprintf("NAT leaves %.0f %% of what tracking does", 100*translated/tracked),
 	}
 }

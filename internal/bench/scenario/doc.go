@@ -8,7 +8,7 @@ import "github.com/realmgate/realmgate/internal/bench"
 func All() []bench.Scenario {
 	return []bench.Scenario{
 		routing, tracking, filter,
-		natEstablish, natThroughput,
+		natEstablish, natThroughput, natLoss, natLatency, natPDV, natTeardown, natCapacity, natMemory,
 		conntrackLimits,
 		hashLoad, targets, rulePosition, ruleCount, ruleLoadTime, ruleArrangement, markDNAT,
 	}

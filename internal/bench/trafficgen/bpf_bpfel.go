@@ -44,6 +44,7 @@ type bpfTrafficgenLimit uint32
 const (
 	bpfTrafficgenLimitLATENCY_BUCKETS bpfTrafficgenLimit = 1152
 	bpfTrafficgenLimitSEQUENCE_WORDS  bpfTrafficgenLimit = 1048576
+	bpfTrafficgenLimitBURST_FRAMES    bpfTrafficgenLimit = 64
 )
 
 type bpfTrafficgenOrder uint32
@@ -84,6 +85,8 @@ type bpfTrafficgenProgress struct {
 	Missing uint64
 	Started uint64
 	Ended   uint64
+	Due     uint64
+	Stalled uint64
 }
 
 type bpfTrafficgenRange struct {

@@ -37,7 +37,7 @@ func (g *Generator) outcome() (o Outcome, err error) {
 		return o, err
 	}
 	o.Sent, o.Missing = progress.Sent-progress.Missing, progress.Missing
-	o.Elapsed = time.Duration(progress.Ended - progress.Started)
+	o.Elapsed, o.Stalled = time.Duration(progress.Ended-progress.Started), time.Duration(progress.Stalled)
 	if o.Initiator, err = g.counters(Initiator); err != nil {
 		return o, err
 	}
