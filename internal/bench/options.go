@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"runtime"
 
 	"github.com/realmgate/realmgate/internal/bench/method"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
@@ -75,7 +76,7 @@ func (o Options) Check() error {
 	case o.Rate != 0 && !(o.Rate >= leastRate && o.Rate <= trafficgen.MaxRate):
 		return fmt.Errorf("a rate of %g/s: want %d to %g", o.Rate, leastRate, trafficgen.MaxRate)
 	}
-	return o.checkPaced()
+	return o.checkPaced(runtime.NumCPU())
 }
 
 func (o Options) describe() map[string]string {
