@@ -44,11 +44,16 @@ func (b *Bench) Compare(ctx context.Context, c Comparison) (err error) {
 		beds = append(beds, bed)
 	}
 	results := newCollector(c.Parameters)
-	for round := range b.Repeat + 1 {
+	first := 0
+	if c.Setup.Sessions > mostWarming {
+		first = 1
+	}
+	for round := first; round <= b.Repeat; round++ {
 		for i := range beds {
 			bed := beds[(i+round)%len(beds)]
 			b.tell(fmt.Sprintf("round %d of %d, %s", round, b.Repeat, bed.Name))
 			if err := b.trial(ctx, c, bed, round, results); err != nil {
+				b.finish(results, beds) // what was measured until then
 				return err
 			}
 		}
@@ -56,6 +61,10 @@ func (b *Bench) Compare(ctx context.Context, c Comparison) (err error) {
 	b.finish(results, beds)
 	return nil
 }
+
+// mostWarming is up to how many sessions a round for warming up is made: beyond
+// that it takes minutes, and what is cold at first does not show.
+const mostWarming = 4_000_000
 
 // mostAttempts is how often a trial is made in a round until it is valid.
 const mostAttempts = 3
@@ -172,7 +181,7 @@ func (b *Bench) addCosts(c *collector, beds []*Bed) {
 		for _, t := range r.Trials {
 			n, ok := null.round(t.Round)
 			if !ok {
-				t.Invalid = "the null device's trial in this round is invalid"
+				t.Invalid = "the null device has no valid trial in this round"
 			}
 			t.Value = method.Number(method.Cost(float64(t.Value), n))
 			cost.Trials = append(cost.Trials, t)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/bench/method"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
 )
 
@@ -52,4 +53,24 @@ type Setup struct {
 	// NAT is where inside sources are translated to; the zero value translates
 	// nothing.
 	NAT trafficgen.Addresses
+	// DNAT is where destinations are translated to: a rule for each address, in
+	// order, so that the rule that matches is at the place of the flow's destination.
+	DNAT trafficgen.DNAT
+	// Inbound says that sessions begin in the public realm.
+	Inbound bool
+	// Deny is where nothing may go. No traffic does: each address is a rule that
+	// every first packet passes by. Those that follow are let through before.
+	Deny trafficgen.Addresses
+	// Allow, unless it is empty, is where alone anything may go, statelessly:
+	// destinations from the first of Destinations on, a rule for each.
+	Allow method.Arrangement
+	// Mark marks what comes from inside, and NoTrack exempts it from Track.
+	Mark, NoTrack bool
+}
+
+// Loader is a Device whose rules can be loaded again by themselves.
+type Loader interface {
+	// Load removes all rules, loads them again as one transaction, and returns how
+	// long the loading took.
+	Load(ctx context.Context) (time.Duration, error)
 }

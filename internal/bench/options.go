@@ -44,6 +44,7 @@ type Options struct {
 	Search    method.Goal // of searches in the paced set-up
 	Rate      float64     // frames per second, where a scenario takes one; 0 is what it chooses itself
 	Smoke     bool        // every trial as short as can be
+	ModelOnly bool        // compute what can be computed, and measure nothing
 
 	Executable string // the realmgate program
 	Command    string // as it was given

@@ -27,6 +27,10 @@ var (
 	PublicNextHop   = netip.MustParseAddr("198.18.255.2")
 	Destinations    = netip.MustParsePrefix("198.19.0.0/16")
 	FirstTranslated = netip.MustParseAddr("198.18.0.1")
+	// Forwarded is where sessions go whose destination is translated, and Denied
+	// where nothing goes (both of RFC 6598, as in the realm gateway's measurements).
+	Forwarded = netip.MustParseAddr("100.64.0.1")
+	Denied    = netip.MustParseAddr("100.80.0.1")
 )
 
 // Rig is a device's place between the tester's two interfaces. Device is the
@@ -105,6 +109,9 @@ func (r *Rig) configure() error {
 		d.Neighbour(PrivateInterface, PrivateNextHop, r.Initiator.MAC), d.Neighbour(PublicInterface, PublicNextHop, r.Responder.MAC),
 		d.Route(Sources.String(), PrivateNextHop.String()), d.Route(Destinations.String(), PublicNextHop.String()))
 }
+
+// Turn makes the tester initiate sessions in the public realm.
+func (r *Rig) Turn() { r.Initiator, r.Responder = r.Responder, r.Initiator }
 
 // Attach puts a generator's sinks at the tester's interfaces.
 func (r *Rig) Attach(g *trafficgen.Generator) error {

@@ -67,6 +67,7 @@ type bpfTrafficgenPlan struct {
 	DestinationPort bpfTrafficgenRange
 	PoolFirst       uint32
 	PoolLast        uint32
+	Dnat            uint32
 	Length          uint32
 	Trial           uint16
 	Epoch           uint16
@@ -75,6 +76,7 @@ type bpfTrafficgenPlan struct {
 	Stamp           uint8
 	Verify          uint8
 	Mac             [2][3]uint32
+	_               [4]byte
 }
 
 type bpfTrafficgenProgress struct {
