@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/bench"
@@ -112,29 +111,6 @@ var rulePosition = bench.Scenario{
 			}
 		}
 		curve{"New sessions by the place of their DNAT rule", "rate", "position", "place of the rule", newSessions}.addTo(b)
-		return nil
-	},
-}
-
-var hashLoad = bench.Scenario{
-	Name:    "hash-load",
-	About:   "how full conntrack's hash table is: 0.6 to 19 sessions a bucket (Sharma Table 16, Lencse and Shima Tables I and II)",
-	Devices: []string{"iptables", "realmgate"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 50_000, Repeat: 2,
-	Run: func(ctx context.Context, b *bench.Bench) error {
-		factors := points(b, []float64{1, 16}, []float64{0.6, 1, 4, 16, 19},
-			[]float64{0.596, 1, 1.192, 2, 2.384, 4, 4.768, 8, 9.537, 16, 19.07})
-		b.Note("conntrack has two entries a session, so that a bucket holds twice the load factor; the size of realmgate's tables follows from capacity alone: it is there at the same sessions")
-		expect(b, len(factors))
-		for _, factor := range factors {
-			c := natComparison(b)
-			c.Setup.HashSize = int(math.Round(float64(c.Setup.Sessions) / factor))
-			c.Parameters, c.Measure = map[string]float64{"load": factor}, measureSessions
-			if err := b.Compare(ctx, c); err != nil {
-				return err
-			}
-		}
-		curve{"New sessions by load factor", "rate", "load", "sessions / hashsize", newSessions}.addTo(b)
-		curve{"Packets of established sessions by load factor", "rate_reuse", "load", "sessions / hashsize", packets}.addTo(b)
 		return nil
 	},
 }
