@@ -30,7 +30,13 @@ func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.
 	b.beds++
 	name := fmt.Sprintf("%s-%d", m.Name, b.beds)
 	bed = &Bed{Model: m, Device: m.New(), Setup: setup, Flows: flows, bench: b, hints: map[string]float64{}}
-	if bed.Rig, err = NewRig(b.lab, name); err != nil {
+	if m.External {
+		bed.Flows, bed.Setup.NAT = externalFlows(flows.Count()), trafficgen.Addresses{}
+		bed.Rig, err = b.Options.External.lay(ctx, b.Host)
+	} else {
+		bed.Rig, err = NewRig(b.lab, name)
+	}
+	if err != nil {
 		return nil, err
 	}
 	bed.Rig.Host, bed.Rig.Directory, bed.Rig.Executable = b.Host, b.directory, b.Executable
@@ -41,8 +47,11 @@ func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.
 	if err = bed.Device.Up(ctx, bed.Rig, setup); err != nil {
 		return nil, errors.Join(fmt.Errorf("bring up %s: %w", m.Name, err), bed.Device.Down())
 	}
-	if bed.Tester, err = trafficgen.Load(flows.Count()); err == nil {
+	if bed.Tester, err = trafficgen.Load(bed.Flows.Count()); err == nil {
 		err = bed.Rig.Attach(bed.Tester)
+	}
+	if err == nil && m.External {
+		err = bed.learn(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, bed.down())

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"runtime"
 
 	"github.com/realmgate/realmgate/internal/bench/method"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
@@ -39,6 +40,7 @@ type Options struct {
 	Mode      Mode
 	Length    int // octets of a frame, its check sequence with it
 	Direction trafficgen.Direction
+	External  External    // where an external device stands
 	CPU       int         // that the tester runs on
 	Search    method.Goal // of searches in the paced set-up
 	Rate      float64     // frames per second, where a scenario takes one; 0 is what it chooses itself
@@ -76,7 +78,12 @@ func (o Options) Check() error {
 	case o.Rate != 0 && !(o.Rate >= leastRate && o.Rate <= trafficgen.MaxRate):
 		return fmt.Errorf("a rate of %g/s: want %d to %g", o.Rate, leastRate, trafficgen.MaxRate)
 	}
-	return o.checkPaced()
+	for _, m := range o.Devices {
+		if m.External {
+			return o.External.check()
+		}
+	}
+	return o.checkPaced(runtime.NumCPU())
 }
 
 func (o Options) describe() map[string]string {

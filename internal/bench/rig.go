@@ -34,7 +34,7 @@ var (
 )
 
 // Rig is a device's place between the tester's two interfaces. Device is the
-// namespace in which it runs.
+// namespace in which it runs; nil for an external one, whose rig is not laid here.
 type Rig struct {
 	Device *lab.Namespace
 	// Initiator and Responder are the tester's interfaces, as it attaches to
@@ -115,7 +115,11 @@ func (r *Rig) Turn() { r.Initiator, r.Responder = r.Responder, r.Initiator }
 
 // Attach puts a generator's sinks at the tester's interfaces.
 func (r *Rig) Attach(g *trafficgen.Generator) error {
-	return r.tester.Do(func() error {
+	attach := func() error {
 		return errors.Join(g.Attach(trafficgen.Initiator, r.Initiator), g.Attach(trafficgen.Responder, r.Responder))
-	})
+	}
+	if r.tester == nil {
+		return attach()
+	}
+	return r.tester.Do(attach)
 }
