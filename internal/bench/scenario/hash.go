@@ -3,7 +3,9 @@ package scenario
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/bench"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
@@ -29,8 +31,8 @@ var hashLoad = bench.Scenario{
 			if err := b.Compare(ctx, c); err != nil {
 				return err
 			}
-			for device, n := range refused {
-				b.Note("load %g: %s refused %d of %d sessions: the kernel adds nothing to a bucket of more than 50 to 80 entries (chaintoolong in conntrack -S), and a session has two", factor, device, n, c.Setup.Sessions)
+			for _, device := range slices.Sorted(maps.Keys(refused)) {
+				b.Note("load %g: %s refused %d of %d sessions: the kernel adds nothing to a bucket of more than 50 to 80 entries (chaintoolong in conntrack -S), and a session has two", factor, device, refused[device], c.Setup.Sessions)
 			}
 		}
 		curve{"New sessions by load factor", "rate", "load", "sessions / hashsize", newSessions}.addTo(b)
