@@ -111,26 +111,55 @@ func (b *Bed) Run(ctx context.Context, p trafficgen.Plan, mayLose bool) (traffic
 
 // Establish is phase 1 of RFC 9693: every flow once through an empty table.
 func (b *Bed) Establish(ctx context.Context, p trafficgen.Plan) (trafficgen.Outcome, error) {
-	b.epoch = b.epoch%65535 + 1
-	if n, err := b.count(ctx); err != nil {
+	if err := b.beginEmpty(ctx); err != nil {
 		return trafficgen.Outcome{}, err
-	} else if n >= 0 {
-		b.Gate("empty", n == 0, "%d sessions before the first", n)
 	}
 	p.Frames, p.Random, p.Direction = b.Flows.Count(), false, trafficgen.Forward
 	o, err := b.Run(ctx, p, p.Rate > 0)
 	if err != nil {
 		return o, err
 	}
-	if n, err := b.count(ctx); err != nil {
+	if err := b.counted(ctx, o.Received()); err != nil {
 		return o, err
-	} else if n >= 0 {
-		b.Gate("counted", uint64(n) == o.Received(), "%d frames came, the device counts %d sessions", o.Received(), n)
 	}
 	if b.Setup.Timeout > 0 {
 		b.Gate("timeout", o.Elapsed < b.Setup.Timeout, "it took %s, and sessions live %s", o.Elapsed, b.Setup.Timeout)
 	}
 	return o, nil
+}
+
+// TCPSessions opens and closes every flow once as a TCP session, window of them in
+// step, through an empty table.
+func (b *Bed) TCPSessions(ctx context.Context, window int) (trafficgen.Outcome, error) {
+	if err := b.beginEmpty(ctx); err != nil {
+		return trafficgen.Outcome{}, err
+	}
+	n := b.Flows.Count()
+	o, err := b.Run(ctx, trafficgen.Plan{TCP: true, Window: window, Frames: n * trafficgen.TCPSteps}, false)
+	if err != nil {
+		return o, err
+	}
+	return o, b.counted(ctx, uint64(n))
+}
+
+// beginEmpty forgets what the responder has seen, and wants the device to have no
+// session.
+func (b *Bed) beginEmpty(ctx context.Context) error {
+	b.epoch = b.epoch%65535 + 1
+	n, err := b.count(ctx)
+	if err == nil && n >= 0 {
+		b.Gate("empty", n == 0, "%d sessions before the first", n)
+	}
+	return err
+}
+
+// counted wants the device to have as many sessions as came through it.
+func (b *Bed) counted(ctx context.Context, came uint64) error {
+	n, err := b.count(ctx)
+	if err == nil && n >= 0 {
+		b.Gate("counted", uint64(n) == came, "%d sessions came, the device counts %d", came, n)
+	}
+	return err
 }
 
 // count is -1 for a device that cannot tell.
