@@ -85,6 +85,11 @@ func (b *Bed) invalid() string {
 	return ""
 }
 
+// AsynchronousWindow is how many frames are under way through an asynchronous
+// device where no rate is asked for: enough to keep it busy, and half of what the
+// kernel queues for a program unless it is told otherwise.
+const AsynchronousWindow = 512
+
 // Run sends a plan through the device. What the plan leaves out comes from the
 // options: flows, frame length, pool, CPU, time for stragglers. All frames must
 // come, as they should be, unless mayLose.
@@ -93,6 +98,9 @@ func (b *Bed) Run(ctx context.Context, p trafficgen.Plan, mayLose bool) (traffic
 	p.Wait = b.bench.straggle()
 	if p.Length == 0 {
 		p.Length = b.bench.Length
+	}
+	if b.Asynchronous && p.Window == 0 && p.Rate == 0 {
+		p.Window = AsynchronousWindow
 	}
 	if p.VerifyEvery == 0 {
 		p.VerifyEvery = 64

@@ -31,7 +31,10 @@ type Model struct {
 	Name  string
 	About string   // one line
 	Tools []string // programs that it needs
-	New   func() Device
+	// Asynchronous says that it decides on a thread of its own: the tester's next
+	// frames find it still at work, and must wait.
+	Asynchronous bool
+	New          func() Device
 }
 
 // ErrUnsupported is what a device returns that does not do what was asked.
@@ -52,4 +55,27 @@ type Setup struct {
 	// NAT is where inside sources are translated to; the zero value translates
 	// nothing.
 	NAT trafficgen.Addresses
+	// Queue is for a device that hands first packets to a program.
+	Queue Queue
+}
+
+// Queue says how first packets wait for a program that decides about them.
+type Queue struct {
+	Count  int  // of queues, each with a thread of its own; 0 is 1
+	ByCPU  bool // packets go to the queue of the CPU that received them, else to that of their addresses
+	Length int  // packets that may wait in one; 0 is the kernel's own limit
+}
+
+// Decider is a Device whose program decides about every new session.
+type Decider interface {
+	Decisions() (Decisions, error)
+}
+
+// Decisions is what a Decider's program has done so far.
+type Decisions struct {
+	Made       uint64
+	QueueFull  uint64        // packets that the kernel dropped since their queue was full
+	SocketFull uint64        // and since the program's socket was
+	Overruns   uint64        // times that the program was told of the latter (ENOBUFS)
+	Time       time.Duration // CPU time of the program, with the kernel's work in its calls
 }
