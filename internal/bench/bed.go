@@ -31,7 +31,7 @@ func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.
 	if bed.Rig, err = NewRig(b.lab, name); err != nil {
 		return nil, err
 	}
-	bed.Rig.Host, bed.Rig.Directory, bed.Rig.Executable = b.Host, b.directory, b.Executable
+	bed.Rig.Host, bed.Rig.Directory, bed.Rig.Executable, bed.Rig.CPU = b.Host, b.directory, b.Executable, b.CPU
 	bed.Rig.Instance = strings.TrimPrefix(b.lab.ID(), "rg-") + fmt.Sprintf("-%d", b.beds)
 	if err = bed.Device.Up(ctx, bed.Rig, setup); err != nil {
 		return nil, errors.Join(fmt.Errorf("bring up %s: %w", m.Name, err), bed.Device.Down())

@@ -42,6 +42,7 @@ type Rig struct {
 	Directory  string // for files of this measurement
 	Instance   string // a name for this device's own, unique on the machine
 	Executable string // the realmgate program
+	CPU        int    // that the tester runs on
 
 	tester *lab.Namespace
 }

@@ -49,7 +49,7 @@ func (d *nfqueueDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setu
 	}
 	for number := range max(1, setup.Queue.Count) {
 		err := rig.Device.Do(func() error {
-			client, err := openQueue(uint16(number), length)
+			client, err := openQueue(uint16(number), length, rig.CPU)
 			if err == nil {
 				d.clients = append(d.clients, client)
 			}

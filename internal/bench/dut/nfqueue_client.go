@@ -35,8 +35,8 @@ const (
 )
 
 // openQueue takes a queue of at most length packets, in the namespace of the
-// calling thread.
-func openQueue(number uint16, length int) (*queueClient, error) {
+// calling thread. It leaves a CPU to the tester, where there are others.
+func openQueue(number uint16, length, tester int) (*queueClient, error) {
 	fail := func(err error) (*queueClient, error) {
 		return nil, fmt.Errorf("open packet queue %d: %w", number, err)
 	}
@@ -56,7 +56,7 @@ func openQueue(number uint16, length int) (*queueClient, error) {
 	if err != nil {
 		return fail(errors.Join(err, unix.Close(socket)))
 	}
-	go c.serve()
+	go c.serve(tester)
 	return c, nil
 }
 
@@ -74,11 +74,14 @@ func (c *queueClient) configure(what uint16, value ...byte) error {
 	return parseAnswer(answer[:n])
 }
 
-// serve decides until close.
-func (c *queueClient) serve() {
+// serve decides until close. Its thread ends with it, and with the thread what CPUs
+// it may use.
+func (c *queueClient) serve(tester int) {
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	defer close(c.ended)
+	if c.failed = avoid(tester); c.failed != nil {
+		return
+	}
 	c.thread.Store(int64(unix.Gettid()))
 	verdict, buffer := verdictTemplate(c.number), make([]byte, 4096)
 	for !c.ending.Load() {
@@ -87,6 +90,21 @@ func (c *queueClient) serve() {
 			return
 		}
 	}
+}
+
+// avoid keeps the calling thread from a CPU, unless it is the only one.
+func avoid(cpu int) error {
+	var may unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &may); err != nil {
+		return os.NewSyscallError("sched_getaffinity", err)
+	}
+	if may.Clear(cpu); may.Count() == 0 {
+		return nil
+	}
+	if err := unix.SchedSetaffinity(0, &may); err != nil {
+		return fmt.Errorf("leave CPU %d to the tester: %w", cpu, os.NewSyscallError("sched_setaffinity", err))
+	}
+	return nil
 }
 
 // batch reads what waits, and gives neighbours that are judged alike one verdict.
