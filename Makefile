@@ -20,7 +20,7 @@ DEMOFLAGS ?=
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps generate verify-generate format lint build test test-unit fuzz bench demo clean
+.PHONY: help deps generate verify-generate format lint build test test-unit fuzz bench microbench demo clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,13 +56,16 @@ test: ## run everything: objects, linters, unit, data plane and whole-gateway te
 	tools/test.sh
 
 test-unit: ## run the tests that need no root
-	$(GO) test $$($(GO) list ./... | grep -vE '/(test/(datapath|e2e)|internal/(demo|lab))$$')
+	$(GO) test $$($(GO) list ./... | grep -vE '/(test/(datapath|e2e)|internal/(demo|lab|bench|bench/(dut|scenario|trafficgen)))$$')
 	$(GO) test -C tools ./testsummary
 
 fuzz: ## fuzz every parser for FUZZTIME=10m each; FUZZ=regexp picks some
 	FUZZTIME=$(FUZZTIME) tools/fuzz.sh
 
-bench: ## run the Go benchmarks (root); BENCH=regexp COUNT=10 OLD=file compares with an earlier run
+bench: ## measure Realmgate beside iptables and nftables (root, Debian; SESSIONS=1000000 REPEAT=5)
+	tools/bench.sh
+
+microbench: ## run the Go benchmarks (root); BENCH=regexp COUNT=10 OLD=file compares with an earlier run
 	@mkdir -p bin
 	$(GO) test -run='^$$' -bench='$(BENCH)' -benchtime=$(BENCHTIME) -benchmem -count=$(COUNT) -p=1 -timeout=2h ./... | { grep -v '^?\|no test files' || true; } | tee bin/bench.txt
 	$(TOOL) benchstat $(if $(OLD),$(OLD)) bin/bench.txt

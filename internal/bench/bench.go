@@ -101,7 +101,7 @@ func (b *Bench) close() error {
 		failed = errors.Join(failed, b.lab.Close())
 	}
 	if b.Host != nil {
-		failed = errors.Join(failed, b.Host.restore())
+		failed = errors.Join(failed, b.Host.Restore())
 	}
 	if b.directory != "" {
 		failed = errors.Join(failed, os.RemoveAll(b.directory))

@@ -35,8 +35,11 @@ func openHost(record string) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read what an earlier run changed on this machine: %w", err)
 	}
-	return h, h.restore()
+	return h, h.Restore()
 }
+
+// Get reads a setting, a file below /proc/sys or /sys.
+func (h *Host) Get(path string) (string, error) { return readSetting(path) }
 
 // Set writes a setting, a file below /proc/sys or /sys.
 func (h *Host) Set(path, value string) error {
@@ -70,7 +73,8 @@ func (h *Host) save() error {
 	return nil
 }
 
-func (h *Host) restore() error {
+// Restore puts every setting back.
+func (h *Host) Restore() error {
 	var failed error
 	for _, s := range slices.Backward(h.before) {
 		failed = errors.Join(failed, writeSetting(s.Path, s.Value))

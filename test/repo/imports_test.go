@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 	"gateway": {"api", "chain", "config", "datapath", "model", "nameserver", "policy", "pool", "protect/...", "registry", "store"},
 	"api":     {"model"},
 	"client":  {"api", "model"},
-	"cli":     {"bench", "bench/dut", "bench/method", "bench/report", "bench/scenario", "bench/trafficgen", "client", "config", "demo", "gateway", "model"},
+	"cli":     {"bench", "bench/dut", "bench/method", "bench/report", "bench/reproduce", "bench/scenario", "bench/trafficgen", "client", "config", "demo", "gateway", "model"},
 	"demo":    {"client", "lab", "model", "mounts", "packets"},
 	// 4. The measuring lab; devices, scenarios and reports import bench, never the
 	// other way.
@@ -53,6 +53,7 @@ var mayImport = map[string][]string{
 	"bench/dut":        {"bench", "bench/trafficgen", "client", "lab", "model", "packets"},
 	"bench/scenario":   {"bench", "bench/method", "bench/trafficgen", "client", "lab", "model", "packets"},
 	"bench/report":     {"bench", "bench/method"},
+	"bench/reproduce":  {"bench", "bench/report"},
 }
 
 // Tests inside a package may also build packets, lay a lab and ask the daemon.

@@ -6,5 +6,5 @@ import "github.com/realmgate/realmgate/internal/bench"
 
 // All lists the scenarios.
 func All() []bench.Scenario {
-	return []bench.Scenario{natEstablish, natThroughput, nfqueue, tcpSessions}
+	return []bench.Scenario{natEstablish, natThroughput, conntrackLimits, nfqueue, tcpSessions}
 }

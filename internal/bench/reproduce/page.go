@@ -1,0 +1,58 @@
+package reproduce
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Page writes the page, in Markdown: a row for each table or figure.
+func Page(w io.Writer, papers []Paper, e Evidence) error {
+	var text strings.Builder
+	text.WriteString(`# The papers' measurements, repeated
+
+What the papers found on their hardware, what this machine shows for netfilter and for Realmgate, and whether the *finding*
+holds, not the absolute number. ` + "`realmgate bench reproduce`" + ` writes this page from the reports in [raw](raw/), each with every
+trial, its gates, the settings and the exact command.
+
+`)
+	if env, ok := e.environment(); ok {
+		kind := "hardware"
+		if env.Virtual {
+			kind = "a virtual machine"
+		}
+		fmt.Fprintf(&text, "Measured on %s: %s, %d CPUs, Linux %s. Figures are medians; k and M are thousands and millions.\n", kind, env.CPU, env.CPUs, env.Kernel)
+	}
+	for _, p := range papers {
+		fmt.Fprintf(&text, "\n## %s\nOn %s.\n\n| | Finding | Then | Netfilter here | Realmgate here | Holds |\n| --- | --- | --- | --- | --- | --- |\n", p.Name, p.Hardware)
+		for _, f := range p.Findings {
+			v := f.Judged(e)
+			fmt.Fprintf(&text, "| %s | %s | %s | %s | %s | %s |\n", f.Item, cell(f.Claim), cell(f.Then), cell(v.Netfilter), cell(v.Realmgate), cell(verdict(v, f)))
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func verdict(v Verdict, f Finding) string {
+	text := "**" + string(v.Holds) + "**"
+	if v.Why != "" {
+		text += ": " + v.Why
+	}
+	var links []string
+	for _, job := range f.Needs {
+		links = append(links, fmt.Sprintf("[%s](raw/%s/result.json)", job.Name, job.Name))
+	}
+	if v.Holds != Unknown && len(links) > 0 {
+		text += " (" + strings.Join(links, ", ") + ")"
+	}
+	return text
+}
+
+// cell keeps a text in its cell.
+func cell(text string) string {
+	if text == "" {
+		return "–"
+	}
+	return strings.NewReplacer("|", "\\|", "\n", " ").Replace(text)
+}
