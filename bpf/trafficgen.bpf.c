@@ -100,7 +100,7 @@ int trafficgen_send(struct xdp_md *ctx)
 
 		if (!state)
 			return XDP_DROP;
-		frame_write(plan, &frame, SIDE_RESPONDER, bpf_htonl(tuple.destination), *state >> 32,
+		frame_write(plan, &frame, SIDE_RESPONDER, bpf_htonl(tuple.destination + plan->dnat), *state >> 32,
 			    ((__u32)*state & 0xffff0000) | bpf_htons(tuple.destination_port));
 	}
 	return bpf_redirect_map(&trafficgen_ports, side, XDP_ABORTED);
@@ -135,7 +135,7 @@ int trafficgen_send_tcp(struct xdp_md *ctx)
 
 		if (!state)
 			return XDP_DROP;
-		tcp_write(plan, &frame, step, &turn, bpf_htonl(tuple.destination), *state >> 32,
+		tcp_write(plan, &frame, step, &turn, bpf_htonl(tuple.destination + plan->dnat), *state >> 32,
 			  ((__u32)*state & 0xffff0000) | bpf_htons(tuple.destination_port));
 	}
 	return bpf_redirect_map(&trafficgen_ports, step->side, XDP_ABORTED);

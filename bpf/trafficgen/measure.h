@@ -95,7 +95,7 @@ static __always_inline void measure_forward(const struct trafficgen_plan *plan, 
 	if (plan->pool_last ? source < plan->pool_first || source > plan->pool_last
 			    : source != tuple->source || bpf_ntohs(ports[0]) != tuple->source_port)
 		counters->untranslated++;
-	if (bpf_ntohl(ip->daddr) != tuple->destination || bpf_ntohs(ports[1]) != tuple->destination_port)
+	if (bpf_ntohl(ip->daddr) != tuple->destination + plan->dnat || bpf_ntohs(ports[1]) != tuple->destination_port)
 		counters->misdirected++;
 	state = bpf_map_lookup_elem(&trafficgen_states, &flow);
 	if (!state)

@@ -35,6 +35,7 @@ struct trafficgen_plan {
 	struct trafficgen_range destination_port;
 	__u32 pool_first; /* translated sources lie here; 0 to 0 where nothing is translated */
 	__u32 pool_last;
+	__u32 dnat;   /* what the device adds to destinations, modulo 2^32 */
 	__u32 length; /* of a frame, without its check sequence */
 	__u16 trial;  /* below 2^15; frames of others do not count */
 	__u16 epoch;  /* not 0; states of others do not count */

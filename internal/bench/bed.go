@@ -33,6 +33,9 @@ func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.
 	}
 	bed.Rig.Host, bed.Rig.Directory, bed.Rig.Executable, bed.Rig.CPU = b.Host, b.directory, b.Executable, b.CPU
 	bed.Rig.Instance = strings.TrimPrefix(b.lab.ID(), "rg-") + fmt.Sprintf("-%d", b.beds)
+	if setup.Inbound {
+		bed.Rig.Turn()
+	}
 	if err = bed.Device.Up(ctx, bed.Rig, setup); err != nil {
 		return nil, errors.Join(fmt.Errorf("bring up %s: %w", m.Name, err), bed.Device.Down())
 	}
@@ -56,12 +59,13 @@ func (b *Bed) down() error {
 	return nil
 }
 
-// pool is where the device translates to: the null device does what no setup says.
-func (b *Bed) pool() trafficgen.Addresses {
+// translation is what the device does to sources and destinations: the null device
+// does what no setup says.
+func (b *Bed) translation() (pool trafficgen.Addresses, dnat trafficgen.DNAT) {
 	if b.Name == b.bench.Null.Name {
-		return trafficgen.Addresses{}
+		return pool, dnat
 	}
-	return b.Setup.NAT
+	return b.Setup.NAT, b.Setup.DNAT
 }
 
 // Gate notes a condition that must hold for the trial to be valid.
@@ -94,7 +98,8 @@ const AsynchronousWindow = 512
 // options: flows, frame length, pool, CPU, time for stragglers. All frames must
 // come, as they should be, unless mayLose.
 func (b *Bed) Run(ctx context.Context, p trafficgen.Plan, mayLose bool) (trafficgen.Outcome, error) {
-	p.Flows, p.Pool, p.CPU, p.Epoch = b.Flows, b.pool(), b.bench.CPU, b.epoch
+	p.Flows, p.CPU, p.Epoch = b.Flows, b.bench.CPU, b.epoch
+	p.Pool, p.DNAT = b.translation()
 	p.Wait = b.bench.straggle()
 	if p.Length == 0 {
 		p.Length = b.bench.Length

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/bench/method"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
 )
 
@@ -57,25 +58,24 @@ type Setup struct {
 	NAT trafficgen.Addresses
 	// Queue is for a device that hands first packets to a program.
 	Queue Queue
+	// DNAT is where destinations are translated to: a rule for each address, in
+	// order, so that the rule that matches is at the place of the flow's destination.
+	DNAT trafficgen.DNAT
+	// Inbound says that sessions begin in the public realm.
+	Inbound bool
+	// Deny is where nothing may go. No traffic does: each address is a rule that
+	// every first packet passes by. Those that follow are let through before.
+	Deny trafficgen.Addresses
+	// Allow, unless it is empty, is where alone anything may go, statelessly:
+	// destinations from the first of Destinations on, a rule for each.
+	Allow method.Arrangement
+	// Mark marks what comes from inside, and NoTrack exempts it from Track.
+	Mark, NoTrack bool
 }
 
-// Queue says how first packets wait for a program that decides about them.
-type Queue struct {
-	Count  int  // of queues, each with a thread of its own; 0 is 1
-	ByCPU  bool // packets go to the queue of the CPU that received them, else to that of their addresses
-	Length int  // packets that may wait in one; 0 is the kernel's own limit
-}
-
-// Decider is a Device whose program decides about every new session.
-type Decider interface {
-	Decisions() (Decisions, error)
-}
-
-// Decisions is what a Decider's program has done so far.
-type Decisions struct {
-	Made       uint64
-	QueueFull  uint64        // packets that the kernel dropped since their queue was full
-	SocketFull uint64        // and since the program's socket was
-	Overruns   uint64        // times that the program was told of the latter (ENOBUFS)
-	Time       time.Duration // CPU time of the program, with the kernel's work in its calls
+// Loader is a Device whose rules can be loaded again by themselves.
+type Loader interface {
+	// Load removes all rules, loads them again as one transaction, and returns how
+	// long the loading took.
+	Load(ctx context.Context) (time.Duration, error)
 }

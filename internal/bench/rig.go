@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
@@ -27,6 +28,10 @@ var (
 	PublicNextHop   = netip.MustParseAddr("198.18.255.2")
 	Destinations    = netip.MustParsePrefix("198.19.0.0/16")
 	FirstTranslated = netip.MustParseAddr("198.18.0.1")
+	// Forwarded is where sessions go whose destination is translated, and Denied
+	// where nothing goes (both of RFC 6598, as in the realm gateway's measurements).
+	Forwarded = netip.MustParseAddr("100.64.0.1")
+	Denied    = netip.MustParseAddr("100.80.0.1")
 )
 
 // Rig is a device's place between the tester's two interfaces. Device is the
@@ -44,30 +49,37 @@ type Rig struct {
 	Executable string // the realmgate program
 	CPU        int    // that the tester runs on
 
-	tester *lab.Namespace
+	// Inside and Outside hold the tester's interfaces, in the private and the
+	// public realm.
+	Inside, Outside *lab.Namespace
 }
+
+// Names of the tester's interfaces.
+const (
+	insideInterface  = "initiator"
+	outsideInterface = "responder"
+)
 
 // NewRig lays a rig in a lab; name tells it from others there.
 func NewRig(l *lab.Lab, name string) (*Rig, error) {
 	r := &Rig{}
 	var err error
-	if r.tester, err = l.Namespace(name + "-tester"); err != nil {
-		return nil, err
+	for suffix, namespace := range map[string]**lab.Namespace{"": &r.Device, "-inside": &r.Inside, "-outside": &r.Outside} {
+		if *namespace, err = l.Namespace(name + suffix); err != nil {
+			return nil, err
+		}
 	}
-	if r.Device, err = l.Namespace(name); err != nil {
-		return nil, err
-	}
-	err = errors.Join(l.Veth(r.Device, PrivateInterface, r.tester, "initiator"), l.Veth(r.Device, PublicInterface, r.tester, "responder"))
+	err = errors.Join(l.Veth(r.Device, PrivateInterface, r.Inside, insideInterface), l.Veth(r.Device, PublicInterface, r.Outside, outsideInterface))
 	if err != nil {
 		return nil, err
 	}
 	for _, end := range []struct {
 		namespace *lab.Namespace
 		ifname    string
-	}{{r.Device, PrivateInterface}, {r.Device, PublicInterface}, {r.tester, "initiator"}, {r.tester, "responder"}} {
+	}{{r.Device, PrivateInterface}, {r.Device, PublicInterface}, {r.Inside, insideInterface}, {r.Outside, outsideInterface}} {
 		err = errors.Join(err, end.namespace.Up(end.ifname))
 	}
-	if err = errors.Join(err, r.Device.WaitUp(), r.tester.WaitUp(), r.readPorts(), r.configure()); err != nil {
+	if err = errors.Join(err, r.Device.WaitUp(), r.Inside.WaitUp(), r.Outside.WaitUp(), r.readPorts(), r.configure()); err != nil {
 		return nil, fmt.Errorf("lay the rig of %s: %w", name, err)
 	}
 	return r, nil
@@ -75,8 +87,8 @@ func NewRig(l *lab.Lab, name string) (*Rig, error) {
 
 func (r *Rig) readPorts() error {
 	return errors.Join(
-		readPorts(&r.Initiator, r.tester, "initiator", &r.Private, r.Device, PrivateInterface),
-		readPorts(&r.Responder, r.tester, "responder", &r.Public, r.Device, PublicInterface))
+		readPorts(&r.Initiator, r.Inside, insideInterface, &r.Private, r.Device, PrivateInterface),
+		readPorts(&r.Responder, r.Outside, outsideInterface, &r.Public, r.Device, PublicInterface))
 }
 
 // readPorts fills in the two ends of a link.
@@ -107,9 +119,29 @@ func (r *Rig) configure() error {
 		d.Route(Sources.String(), PrivateNextHop.String()), d.Route(Destinations.String(), PublicNextHop.String()))
 }
 
+// Turn makes the tester initiate sessions in the public realm.
+func (r *Rig) Turn() { r.Initiator, r.Responder = r.Responder, r.Initiator }
+
 // Attach puts a generator's sinks at the tester's interfaces.
 func (r *Rig) Attach(g *trafficgen.Generator) error {
-	return r.tester.Do(func() error {
-		return errors.Join(g.Attach(trafficgen.Initiator, r.Initiator), g.Attach(trafficgen.Responder, r.Responder))
-	})
+	initiator, responder := r.Inside, r.Outside
+	if r.Initiator.Name == outsideInterface {
+		initiator, responder = responder, initiator
+	}
+	return errors.Join(
+		initiator.Do(func() error { return g.Attach(trafficgen.Initiator, r.Initiator) }),
+		responder.Do(func() error { return g.Attach(trafficgen.Responder, r.Responder) }))
+}
+
+// Hosts lets programs inside and outside use sockets: the inside has PrivateNextHop,
+// the outside PublicNextHop, and all else is behind the device.
+func (r *Rig) Hosts() error {
+	return errors.Join(
+		host(r.Inside, insideInterface, netip.PrefixFrom(PrivateNextHop, PrivateAddress.Bits()), PrivateAddress.Addr(), r.Private.MAC),
+		host(r.Outside, outsideInterface, netip.PrefixFrom(PublicNextHop, PublicAddress.Bits()), PublicAddress.Addr(), r.Public.MAC))
+}
+
+// host needs no ARP, which the null device would not answer.
+func host(n *lab.Namespace, ifname string, address netip.Prefix, router netip.Addr, mac net.HardwareAddr) error {
+	return errors.Join(n.Address(ifname, address.String()), n.Neighbour(ifname, router, mac), n.Route("default", router.String()))
 }

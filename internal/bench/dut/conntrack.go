@@ -2,6 +2,7 @@ package dut
 
 import (
 	"context"
+	"errors"
 
 	"github.com/realmgate/realmgate/internal/bench"
 )
@@ -17,7 +18,7 @@ type conntrackDevice struct{ netfilter }
 
 // Up adds one rule that wants the state of connections.
 func (d *conntrackDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setup) error {
-	if err := d.forward(rig, setup); err != nil {
+	if err := errors.Join(forwardsOnly(setup), d.forward(rig, setup)); err != nil {
 		return err
 	}
 	if err := d.track(); err != nil {

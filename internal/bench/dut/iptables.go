@@ -2,10 +2,9 @@ package dut
 
 import (
 	"context"
-	"fmt"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/bench"
-	"github.com/realmgate/realmgate/internal/bench/trafficgen"
 )
 
 var iptables = bench.Model{
@@ -17,24 +16,24 @@ var iptables = bench.Model{
 
 type iptablesDevice struct {
 	netfilter
-	restore string
+	restore string // the program that reads the rules
 }
 
 func (d *iptablesDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setup) error {
-	if err := d.forward(rig, setup); err != nil {
+	if err := d.prepare(rig, setup); err != nil {
 		return err
 	}
-	if err := d.track(); err != nil {
-		return err
-	}
-	return d.run(ctx, iptablesRules(setup), d.restore)
+	return d.load(ctx)
 }
 
-// iptablesRules writes the setup for iptables-restore.
-func iptablesRules(setup bench.Setup) string {
-	nat := ""
-	if setup.NAT != (trafficgen.Addresses{}) {
-		nat = fmt.Sprintf("-A POSTROUTING -o %s -j SNAT --to-source %s\n", bench.PublicInterface, span(setup.NAT))
+func (d *iptablesDevice) load(ctx context.Context) error {
+	return d.run(ctx, iptablesText(iptablesRules(d.setup, false)), d.restore)
+}
+
+// Load times one iptables-restore, which puts in each table as one transaction.
+func (d *iptablesDevice) Load(ctx context.Context) (time.Duration, error) {
+	if err := d.run(ctx, iptablesEmpty(iptablesRules(d.setup, false)), d.restore); err != nil {
+		return 0, err
 	}
-	return "*nat\n" + nat + "COMMIT\n"
+	return timed(func() error { return d.load(ctx) })
 }

@@ -20,12 +20,36 @@ import (
 type netfilter struct {
 	rig   *bench.Rig
 	setup bench.Setup
+	// tracked says that sessions are in conntrack's table.
+	tracked bool
 }
 
 // forward makes the kernel route between the rig's interfaces.
 func (n *netfilter) forward(rig *bench.Rig, setup bench.Setup) error {
 	n.rig, n.setup = rig, setup
 	return rig.Device.SetSysctl("net/ipv4/ip_forward", "1")
+}
+
+// prepare makes the kernel forward, and track connections where the setup needs it.
+func (n *netfilter) prepare(rig *bench.Rig, setup bench.Setup) error {
+	if err := n.forward(rig, setup); err != nil || !tracks(setup) {
+		return err
+	}
+	return n.track()
+}
+
+// tracks says whether the sessions of a setup are in conntrack's table.
+func tracks(s bench.Setup) bool {
+	return s.Track && !s.NoTrack || s.NAT != (trafficgen.Addresses{}) || s.DNAT != (trafficgen.DNAT{})
+}
+
+// forwardsOnly is an error where the setup asks for more than what a control does,
+// which forwards all as it is.
+func forwardsOnly(s bench.Setup) error {
+	if s.NAT != (trafficgen.Addresses{}) || s.DNAT != (trafficgen.DNAT{}) {
+		return fmt.Errorf("%w: it translates nothing", bench.ErrUnsupported)
+	}
+	return nil
 }
 
 // Conntrack's settings for the whole machine.
@@ -37,6 +61,7 @@ const (
 // track sizes the table of connections as Lencse and Shima advise: as many
 // buckets as connections at most. Connections of UDP then live long enough.
 func (n *netfilter) track() error {
+	n.tracked = true
 	most := 1 << bits.Len(uint(max(n.setup.Sessions, 1)-1))
 	buckets := most
 	if n.setup.HashSize > 0 {
@@ -55,8 +80,11 @@ func (n *netfilter) Reset(context.Context) error {
 	return n.rig.Device.Do(func() error { return netlink.ConntrackTableFlush(netlink.ConntrackTable) })
 }
 
-// Count asks conntrack itself.
+// Count asks conntrack itself, where it tracks.
 func (n *netfilter) Count(context.Context) (int, error) {
+	if !n.tracked {
+		return 0, bench.ErrUnsupported
+	}
 	text, err := n.rig.Device.Sysctl("net/netfilter/nf_conntrack_count")
 	if err != nil {
 		return 0, err
@@ -78,6 +106,13 @@ func (n *netfilter) run(ctx context.Context, input, name string, arguments ...st
 		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(arguments, " "), err, strings.TrimSpace(string(out)))
 	}
 	return nil
+}
+
+// timed returns how long f took.
+func timed(f func() error) (time.Duration, error) {
+	begin := time.Now()
+	err := f()
+	return time.Since(begin), err
 }
 
 // span writes addresses as FIRST-LAST, which iptables and nft both read.

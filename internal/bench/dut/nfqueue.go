@@ -37,6 +37,9 @@ const (
 const queueLength = 1024
 
 func (d *nfqueueDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setup) error {
+	if setup.Mark || setup.NoTrack {
+		return fmt.Errorf("%w: it marks all connections itself", bench.ErrUnsupported)
+	}
 	if err := d.forward(rig, setup); err != nil {
 		return err
 	}
@@ -59,11 +62,12 @@ func (d *nfqueueDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setu
 			return err
 		}
 	}
-	return d.run(ctx, nfqueueRules(setup)+iptablesRules(setup), "iptables-legacy-restore")
+	rules := append([]iptablesTable{{"mangle", nfqueueRules(setup)}}, iptablesRules(setup, false)...)
+	return d.run(ctx, iptablesText(rules), "iptables-legacy-restore")
 }
 
 // nfqueueRules asks about what has no mark yet.
-func nfqueueRules(setup bench.Setup) string {
+func nfqueueRules(setup bench.Setup) []string {
 	queue := "--queue-num 0"
 	if n := setup.Queue.Count; n > 1 {
 		queue = fmt.Sprintf("--queue-balance 0:%d", n-1)
@@ -71,14 +75,13 @@ func nfqueueRules(setup bench.Setup) string {
 			queue += " --queue-cpu-fanout"
 		}
 	}
-	return fmt.Sprintf(`*mangle
--A PREROUTING -j CONNMARK --restore-mark
--A PREROUTING -m mark --mark %d -j ACCEPT
--A PREROUTING -m mark --mark %d -j DROP
--A PREROUTING -j NFQUEUE %s
--A POSTROUTING -j CONNMARK --save-mark
-COMMIT
-`, markPass, markDrop, queue)
+	return []string{
+		"-A PREROUTING -j CONNMARK --restore-mark",
+		fmt.Sprintf("-A PREROUTING -m mark --mark %d -j ACCEPT", markPass),
+		fmt.Sprintf("-A PREROUTING -m mark --mark %d -j DROP", markDrop),
+		"-A PREROUTING -j NFQUEUE " + queue,
+		"-A POSTROUTING -j CONNMARK --save-mark",
+	}
 }
 
 // judge is the program's decision: all that is IPv4 passes. What a program does to

@@ -2,36 +2,45 @@ package dut
 
 import (
 	"context"
-	"fmt"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/bench"
-	"github.com/realmgate/realmgate/internal/bench/trafficgen"
 )
 
 var nftables = bench.Model{
 	Name:  "nftables",
-	About: "nftables over the kernel's connection tracking",
+	About: "nftables over the kernel's connection tracking, a rule for each address",
 	Tools: []string{"nft"},
 	New:   func() bench.Device { return &nftablesDevice{} },
 }
 
-type nftablesDevice struct{ netfilter }
-
-func (d *nftablesDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setup) error {
-	if err := d.forward(rig, setup); err != nil {
-		return err
-	}
-	if err := d.track(); err != nil {
-		return err
-	}
-	return d.run(ctx, nftablesRules(setup), "nft", "-f", "-")
+var nftablesSet = bench.Model{
+	Name:  "nftables-set",
+	About: "nftables as it is meant to be: addresses in sets and maps",
+	Tools: []string{"nft"},
+	New:   func() bench.Device { return &nftablesDevice{sets: true} },
 }
 
-// nftablesRules writes the setup for nft.
-func nftablesRules(setup bench.Setup) string {
-	nat := ""
-	if setup.NAT != (trafficgen.Addresses{}) {
-		nat = fmt.Sprintf("oifname %s snat to %s", bench.PublicInterface, span(setup.NAT))
+type nftablesDevice struct {
+	netfilter
+	sets bool
+}
+
+func (d *nftablesDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setup) error {
+	if err := d.prepare(rig, setup); err != nil {
+		return err
 	}
-	return fmt.Sprintf("table ip bench { chain postrouting { type nat hook postrouting priority srcnat; %s; }; }\n", nat)
+	return d.load(ctx)
+}
+
+func (d *nftablesDevice) load(ctx context.Context) error {
+	return d.run(ctx, nftablesRules(d.setup, d.sets), "nft", "-f", "-")
+}
+
+// Load times one nft -f, which is one transaction.
+func (d *nftablesDevice) Load(ctx context.Context) (time.Duration, error) {
+	if err := d.run(ctx, "flush ruleset\n", "nft", "-f", "-"); err != nil {
+		return 0, err
+	}
+	return timed(func() error { return d.load(ctx) })
 }

@@ -2,6 +2,7 @@ package dut
 
 import (
 	"context"
+	"errors"
 
 	"github.com/realmgate/realmgate/internal/bench"
 )
@@ -17,7 +18,7 @@ type routeDevice struct{ netfilter }
 // Up asks for no tracking, so that the kernel does none: nothing in the namespace
 // wants it.
 func (d *routeDevice) Up(_ context.Context, rig *bench.Rig, setup bench.Setup) error {
-	return d.forward(rig, setup)
+	return errors.Join(forwardsOnly(setup), d.forward(rig, setup))
 }
 
 func (d *routeDevice) Reset(context.Context) error           { return nil }

@@ -73,6 +73,7 @@ type bpfTrafficgenPlan struct {
 	DestinationPort bpfTrafficgenRange
 	PoolFirst       uint32
 	PoolLast        uint32
+	Dnat            uint32
 	Length          uint32
 	Trial           uint16
 	Epoch           uint16
@@ -84,7 +85,6 @@ type bpfTrafficgenPlan struct {
 	Window          uint32
 	TcpBlock        uint32
 	TcpShift        uint32
-	_               [4]byte
 }
 
 type bpfTrafficgenProgress struct {

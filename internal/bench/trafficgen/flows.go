@@ -14,7 +14,20 @@ type Addresses struct {
 }
 
 // Last returns the last of them.
-func (a Addresses) Last() netip.Addr { return addressOf(numberOf(a.First) + uint32(a.Count) - 1) }
+func (a Addresses) Last() netip.Addr { return a.At(a.Count - 1) }
+
+// At returns one of them, counted from 0.
+func (a Addresses) At(place int) netip.Addr { return addressOf(numberOf(a.First) + uint32(place)) }
+
+// DNAT is a static translation of destinations: each of From becomes the
+// one at the same place from To on; ports stay.
+type DNAT struct {
+	From Addresses
+	To   netip.Addr
+}
+
+// Target returns what the address at a place of From becomes.
+func (d DNAT) Target(place int) netip.Addr { return Addresses{First: d.To}.At(place) }
 
 // Ports are Count ports spread evenly over those from First to Last.
 type Ports struct {

@@ -41,6 +41,8 @@ type Plan struct {
 	// Pool is where translated sources lie; the zero value says that the device
 	// translates nothing.
 	Pool Addresses
+	// DNAT is what the device does to destinations; the zero value is nothing.
+	DNAT DNAT
 
 	StampEvery  int // how many frames for one that carries the time, a power of two; 0 is none
 	VerifyEvery int // how many frames for one whose checksums are verified, a power of two; 0 is none
@@ -101,6 +103,9 @@ func (p Plan) encode(trial uint16, macs [2][3]uint32) bpfTrafficgenPlan {
 	}
 	if p.Pool != (Addresses{}) {
 		e.PoolFirst, e.PoolLast = numberOf(p.Pool.First), numberOf(p.Pool.Last())
+	}
+	if p.DNAT != (DNAT{}) {
+		e.Dnat = numberOf(p.DNAT.To) - numberOf(p.DNAT.From.First)
 	}
 	p.Flows.plan(&e)
 	return e
