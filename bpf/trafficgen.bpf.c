@@ -21,19 +21,25 @@ static __always_inline bool is_due(const struct trafficgen_plan *plan, const str
 	return !plan->interval || bpf_ktime_get_ns() - progress->started >= progress->sent * plan->interval >> 10;
 }
 
-/* False while as many frames are under way as may be. */
+/*
+ * False while as many frames are under way as may be. TCP sessions take their next step when every packet of the last
+ * one has arrived: some may overtake others.
+ */
 static __always_inline bool has_room(const struct trafficgen_plan *plan, struct trafficgen_progress *progress)
 {
-	__u64 left = progress->sent - progress->missing;
 	__u32 zero = 0;
-	const volatile __u64 *arrived;
+	const volatile __u64 *arrivals;
+	__u64 arrived;
 
-	if (!plan->window || left < progress->credit)
+	if (!plan->window || progress->sent < progress->credit)
 		return true;
-	arrived = bpf_map_lookup_elem(&trafficgen_arrivals, &zero);
-	if (arrived)
-		progress->credit = *arrived + plan->window;
-	return left < progress->credit;
+	arrivals = bpf_map_lookup_elem(&trafficgen_arrivals, &zero);
+	arrived = arrivals ? *arrivals : 0;
+	if (!plan->tcp_block)
+		progress->credit = arrived + progress->missing + plan->window;
+	else if (arrived >= progress->sent - progress->missing)
+		progress->credit = progress->sent + tcp_width(plan, progress->sent);
+	return progress->sent < progress->credit;
 }
 
 /* Counts the next frame. False when it may not be sent now. */

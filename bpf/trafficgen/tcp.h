@@ -50,17 +50,28 @@ static __always_inline const struct tcp_step *tcp_step_at(__u32 step)
 	return &tcp_steps[step];
 }
 
-static __always_inline struct tcp_turn tcp_turn(const struct trafficgen_plan *plan, __u32 number)
+/* The first session of the block that a frame belongs to. */
+static __always_inline __u32 tcp_block_first(const struct trafficgen_plan *plan, __u32 number)
 {
 	__u32 block = plan->tcp_block ?: 1;
-	__u32 first = number / (block * TCP_STEPS) * block;
-	__u32 rest = number % (block * TCP_STEPS);
-	struct tcp_turn turn;
 
-	if (block > plan->flows - first)
-		block = plan->flows - first ?: 1; /* the last block */
-	turn.step = rest / block;
-	turn.flow = flow_permute(plan, first + rest % block);
+	return number / (block * TCP_STEPS) * block;
+}
+
+/* Sessions in that block: the last may have fewer. */
+static __always_inline __u32 tcp_width(const struct trafficgen_plan *plan, __u32 number)
+{
+	__u32 left = plan->flows - tcp_block_first(plan, number);
+
+	return (left < plan->tcp_block ? left : plan->tcp_block) ?: 1;
+}
+
+static __always_inline struct tcp_turn tcp_turn(const struct trafficgen_plan *plan, __u32 number)
+{
+	__u32 first = tcp_block_first(plan, number), width = tcp_width(plan, number);
+	__u32 rest = number - first * TCP_STEPS;
+	struct tcp_turn turn = {.flow = flow_permute(plan, first + rest % width), .step = rest / width};
+
 	return turn;
 }
 

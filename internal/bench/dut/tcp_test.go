@@ -66,3 +66,15 @@ func tally(states []uint8) map[uint8]int {
 	}
 	return of
 }
+
+// A program that decides about first packets holds them back, while those that
+// follow go straight on: no packet may be sent before what it answers has arrived.
+func TestTCPSessionsThroughAnAsynchronousDevice(t *testing.T) {
+	flows, pool := bench.FlowsFor(1000)
+	measure(t, nfqueue, bench.Setup{NAT: pool, Sessions: flows.Count()}, func(ctx context.Context, bed *bench.Bed) error {
+		if _, err := bed.TCPSessions(ctx, 300); err != nil {
+			return err
+		}
+		return bed.Reset(ctx)
+	})
+}
