@@ -20,6 +20,7 @@ type Bed struct {
 
 	bench *Bench
 	epoch uint16
+	hosts bool
 	gates map[string]string // what failed in this trial, "" for what held
 }
 
@@ -185,6 +186,15 @@ func (b *Bed) count(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("count the sessions of %s: %w", b.Name, err)
 	}
 	return n, nil
+}
+
+// Hosts lets programs inside and outside use sockets (see Rig.Hosts).
+func (b *Bed) Hosts() error {
+	if b.hosts {
+		return nil
+	}
+	b.hosts = true
+	return b.Rig.Hosts()
 }
 
 // Reset empties the device's tables.

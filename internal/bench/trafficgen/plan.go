@@ -33,7 +33,8 @@ type Plan struct {
 	// frames stop arriving ends after Wait.
 	Window int
 	// TCP sends, for each flow, one session of TCPSteps packets, both ends of it.
-	// As many sessions as the Window go in step. Direction, Random, StampEvery and
+	// As many sessions as the Window go in step: each takes its next one when all
+	// have done the last. Direction, Random, StampEvery and
 	// VerifyEvery do not apply: every packet is verified. Data segments are of
 	// Length, the other packets as short as can be.
 	TCP bool
