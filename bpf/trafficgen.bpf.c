@@ -15,10 +15,26 @@ struct null_port {
 TRAFFICGEN_MAP(null_macs, BPF_MAP_TYPE_ARRAY, struct null_port, SIDE_MAX, 0);
 TRAFFICGEN_MAP(null_ports, BPF_MAP_TYPE_DEVMAP, __u32, SIDE_MAX, 0);
 
-/* False while the frame's time has not come. */
-static __always_inline bool is_due(const struct trafficgen_plan *plan, const struct trafficgen_progress *progress)
+/*
+ * False while the frame's time has not come. After a stall of the generator's CPU the schedule goes on from now:
+ * the frames that are late, sent in one burst, would measure the length of the device's queue and not its speed.
+ */
+static __always_inline bool is_due(const struct trafficgen_plan *plan, struct trafficgen_progress *progress)
 {
-	return !plan->interval || bpf_ktime_get_ns() - progress->started >= progress->sent * plan->interval >> 10;
+	__u64 elapsed, late;
+
+	if (!plan->interval)
+		return true;
+	elapsed = (bpf_ktime_get_ns() - progress->started) << 10;
+	if (elapsed < progress->due)
+		return false;
+	late = elapsed - progress->due;
+	if (late > plan->interval * BURST_FRAMES) {
+		progress->stalled += late >> 10;
+		progress->due = elapsed;
+	}
+	progress->due += plan->interval;
+	return true;
 }
 
 /*
@@ -48,7 +64,7 @@ static __always_inline bool take_turn(const struct trafficgen_plan *plan, struct
 {
 	if (!progress->started)
 		progress->started = bpf_ktime_get_ns();
-	if (progress->sent >= plan->frames || !is_due(plan, progress) || !has_room(plan, progress))
+	if (progress->sent >= plan->frames || !has_room(plan, progress) || !is_due(plan, progress))
 		return false;
 	*number = progress->sent++;
 	if (progress->sent == plan->frames)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ageing: the daemon runs this program over the tables, a chunk at a time. It ends what is past its time, gives
- * back records that have rested, and ends the quarantine of ports.
+ * Ageing: the daemon runs this program over the tables, a chunk at a time. It ends what is past its time, or what
+ * an operator wants ended, gives back records that have rested, and ends the quarantine of ports.
  */
 #pragma once
 
@@ -15,6 +15,9 @@ struct sweep {
 	__u32 tick;
 	__u32 freed;
 	__u32 changes;
+	__u32 busy;
+	__u32 use;
+	bool end;
 };
 
 /* After enough changes the run ends early, and the daemon goes on from there. */
@@ -32,21 +35,43 @@ static __always_inline bool sweep_is_past(const struct sweep *sweep, __u32 since
 	return age > 0 && (__u32)age > limit;
 }
 
+static __always_inline bool sweep_is_due(const struct sweep *sweep, const struct session *session)
+{
+	if (session->life.phase != PHASE_LIVE)
+		return false;
+	if (sweep->end)
+		return !sweep->use || sweep->use == session->life.version + 1U;
+	return sweep_is_past(sweep, session->life.stamp, session_timeout(sweep->settings, session));
+}
+
+/* When an operator ends sessions, the daemon waits for the programs that run, and sweeps: that is rest enough. */
+static __always_inline void sweep_rested(const struct sweep *sweep, struct session *ended)
+{
+	if (ended && ended->life.phase == PHASE_RESTING)
+		ended->life.stamp = sweep->tick - REST - 1;
+}
+
 static __noinline int sweep_live(__u32 number, struct session *session, struct sweep *sweep)
 {
 	struct stripe *stripe;
 	struct settings *settings = sweep ? sweep->settings : 0;
 	int freed = 0;
 
-	if (!session || !settings)
+	if (!session || !sweep || !settings)
 		return 0;
 	stripe = lock_stripe(endpoint_hash(session->private_address, session->private_port, session->protocol));
-	if (!stripe || !lock_take(stripe))
+	if (!stripe || !lock_take(stripe)) {
+		sweep->busy++;
 		return 0;
+	}
 	/* Again under the stripe: a packet may have come meanwhile. */
-	if (session->life.phase == PHASE_LIVE &&
-	    sweep_is_past(sweep, session->life.stamp, session_timeout(settings, session)))
+	if (sweep_is_due(sweep, session)) {
 		freed = session_end(number, session, settings, sweep->tick);
+		if (sweep->end) {
+			sweep_rested(sweep, session);
+			sweep_rested(sweep, session_at(session->filter));
+		}
+	}
 	lock_release(stripe);
 	return freed;
 }
@@ -60,11 +85,11 @@ static long sweep_session(__u32 round, struct sweep *sweep)
 		return 1;
 	switch (session->life.phase) {
 	case PHASE_LIVE:
-		if (sweep_is_past(sweep, session->life.stamp, session_timeout(sweep->settings, session)))
+		if (sweep_is_due(sweep, session))
 			return sweep_changed(sweep, sweep_live(number, session, sweep));
 		break;
 	case PHASE_RESTING:
-		if (sweep_is_past(sweep, session->life.stamp, REST)) {
+		if (!sweep->end && sweep_is_past(sweep, session->life.stamp, REST)) {
 			session_recycle(number, session);
 			return sweep_changed(sweep, 0);
 		}
@@ -118,14 +143,17 @@ static __always_inline int sweep_run(struct xdp_md *ctx)
 	sweep.first = request->first;
 	sweep.tick = clock_tick();
 	count = request->count > SWEEP_MOST ? SWEEP_MOST : request->count;
-	if (request->table == SWEEP_SESSIONS)
-		count = bpf_loop(count, sweep_session, &sweep, 0);
-	else
+	sweep.end = request->table == SWEEP_END;
+	sweep.use = request->use;
+	if (request->table == SWEEP_MAPPINGS)
 		count = bpf_loop(count, sweep_mapping, &sweep, 0);
+	else
+		count = bpf_loop(count, sweep_session, &sweep, 0);
 	request = (void *)(long)ctx->data;
 	if ((void *)(request + 1) > (void *)(long)ctx->data_end)
 		return XDP_ABORTED;
 	request->count = count;
 	request->freed = sweep.freed;
+	request->busy = sweep.busy;
 	return XDP_PASS;
 }

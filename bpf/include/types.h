@@ -272,11 +272,14 @@ struct sweep_request {
 	__u32 count; /* at most SWEEP_MOST; on return, how many it came to */
 	__u32 table; /* enum sweep_table */
 	__u32 freed;
+	__u32 busy; /* sessions that should have ended, and whose stripe could not be had */
+	__u32 use;  /* for SWEEP_END, a session's version plus 1: it ends in no other use of its record; 0: any */
 };
 
 enum sweep_table {
 	SWEEP_SESSIONS,
 	SWEEP_MAPPINGS,
+	SWEEP_END, /* sessions, however young */
 };
 
 #define SWEEP_MOST	   8192

@@ -54,7 +54,9 @@ struct trafficgen_progress {
 	__u64 missing; /* not sent back: the responder never saw their flow */
 	__u64 started; /* CLOCK_MONOTONIC, ns */
 	__u64 ended;
-	__u64 credit; /* frames that may have been sent before arrivals are counted again */
+	__u64 credit;  /* frames that may have been sent before arrivals are counted again */
+	__u64 due;     /* when the next frame is, after started, in 1/1024 ns */
+	__u64 stalled; /* ns by which the schedule was put off, all in all */
 };
 
 struct trafficgen_counters {
@@ -76,6 +78,7 @@ struct trafficgen_counters {
 enum trafficgen_limit {
 	LATENCY_BUCKETS = 36 * 32,
 	SEQUENCE_WORDS = 1 << 20, /* 64 M frames a direction and trial */
+	BURST_FRAMES = 64,	  /* that may be late and catch up, a quarter of a veth's queue */
 };
 
 #define TRAFFICGEN_MAP(name, map_type, value_type, entries, flags) \

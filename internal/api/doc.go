@@ -2,14 +2,15 @@
 // root can open. It sees the gateway through the Gateway interface and keeps no
 // state; its handlers may run concurrently.
 //
-//	GET  /v1/status    Status
-//	GET  /v1/sessions  a Session per line
-//	GET  /v1/pool      a list of Reservation
-//	GET  /v1/hosts     a list of Host
-//	GET  /v1/drops     a Drop per line, live
-//	POST /v1/reload    Reload
+//	GET  /v1/status        Status
+//	GET  /v1/sessions      a Session per line
+//	GET  /v1/pool          a list of Reservation
+//	GET  /v1/hosts         a list of Host
+//	GET  /v1/drops         a Drop per line, live
+//	POST /v1/reload        Reload
+//	POST /v1/sessions/end  Ended
 //
-// The four listings take the query parameters address, port, protocol and host:
+// The four listings and the end of sessions take the query parameters address, port, protocol and host:
 // see Filter. What goes wrong before the answer begins is a status code and
 // {"error": "..."}; what goes wrong in the middle of a stream is that object as
 // its last line. A stream that ends without it, and with the closing chunk of

@@ -47,6 +47,11 @@ func (g *fakeGateway) Sessions(f Filter, visit func(Session) bool) error {
 	return g.err
 }
 
+func (g *fakeGateway) EndSessions(f Filter) (int, error) {
+	g.filter = f
+	return len(g.sessions), g.err
+}
+
 func (g *fakeGateway) Drops(ctx context.Context, f Filter, visit func(Drop) bool) error {
 	g.filter = f
 	return g.drop(ctx, visit)

@@ -15,6 +15,9 @@ type Gateway interface {
 	// Sessions calls visit for each session that the filter lets through, in
 	// no order, until visit returns false.
 	Sessions(filter Filter, visit func(Session) bool) error
+	// EndSessions ends at once the sessions that the filter lets through, and
+	// returns how many, beside an error too.
+	EndSessions(filter Filter) (int, error)
 	Reservations(filter Filter) ([]Reservation, error)
 	Hosts(filter Filter) ([]Host, error)
 	// Drops calls visit for a sample of the packets that are dropped, as it
@@ -148,4 +151,9 @@ type Drop struct {
 type Reload struct {
 	Generation uint32 `json:"generation"`
 	Hosts      int    `json:"hosts"`
+}
+
+// Ended says how many sessions were ended.
+type Ended struct {
+	Sessions int `json:"sessions"`
 }

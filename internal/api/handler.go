@@ -33,6 +33,8 @@ var routes = map[string]route{
 	"/v1/hosts":    {http.MethodGet, handler.hosts},
 	"/v1/drops":    {http.MethodGet, handler.drops},
 	"/v1/reload":   {http.MethodPost, handler.reload},
+
+	"/v1/sessions/end": {http.MethodPost, handler.endSessions},
 }
 
 // failure is an error with its HTTP status.
@@ -111,6 +113,18 @@ func (h handler) hosts(w http.ResponseWriter, _ *http.Request, query url.Values)
 		answer[i] = host
 	}
 	return reply(w, http.StatusOK, answer)
+}
+
+func (h handler) endSessions(w http.ResponseWriter, _ *http.Request, query url.Values) error {
+	filter, err := wantFilter(query)
+	if err != nil {
+		return err
+	}
+	n, err := h.gateway.EndSessions(filter)
+	if err != nil {
+		return fmt.Errorf("%d sessions were ended, and then: %w", n, err)
+	}
+	return reply(w, http.StatusOK, Ended{n})
 }
 
 // reload blames the configuration for whatever goes wrong.

@@ -25,6 +25,8 @@ func TestAnswers(t *testing.T) {
 		"GET /v1/pool":     `"name":"www.example."`,
 		"GET /v1/hosts":    `"services":[]`,
 		"POST /v1/reload":  `{"generation":7,"hosts":2}`,
+
+		"POST /v1/sessions/end": `{"sessions":2}`,
 	} {
 		method, path, _ := strings.Cut(target, " ")
 		if w := ask(t, g, method, path); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
@@ -46,6 +48,8 @@ func TestRefusals(t *testing.T) {
 		"GET /":                                    `404 {"error":"there is no \"/\""}`,
 		"GET /v1/sessions/":                        `404 {"error":"there is no \"/v1/sessions/\""}`,
 		"POST /v1/status":                          `405 {"error":"/v1/status takes GET, not POST"}`,
+		"GET /v1/sessions/end":                     `405 {"error":"/v1/sessions/end takes POST, not GET"}`,
+		"POST /v1/sessions/end?hosts=a":            `400 {"error":"unknown filter \"hosts\": use address, host, port, protocol"}`,
 		"GET /v1/reload":                           `405 {"error":"/v1/reload takes POST, not GET"}`,
 		"GET /v1/status?port=1":                    `400 {"error":"unknown parameter \"port\": none is taken here"}`,
 		"POST /v1/reload?now":                      `400 {"error":"unknown parameter \"now\": none is taken here"}`,
@@ -82,6 +86,14 @@ func TestGatewayErrors(t *testing.T) {
 	}
 }
 
+// Who ends sessions learns how many ended before it failed.
+func TestEndingFailsInTheMiddle(t *testing.T) {
+	w := ask(t, &fakeGateway{err: errBroken, sessions: []Session{session(1)}}, http.MethodPost, "/v1/sessions/end")
+	if want := `{"error":"1 sessions were ended, and then: the table cannot be read"}`; w.Code != 500 || strings.TrimSpace(w.Body.String()) != want {
+		t.Errorf("%d %s, want %s", w.Code, w.Body, want)
+	}
+}
+
 func TestFilterReachesGateway(t *testing.T) {
 	want := Filter{Address: netip.MustParseAddr("198.18.0.33"), Port: 80, Protocol: model.TCP, Host: "www.a.example."}
 	for _, path := range []string{"/v1/sessions", "/v1/pool", "/v1/hosts", "/v1/drops"} {
@@ -89,6 +101,13 @@ func TestFilterReachesGateway(t *testing.T) {
 		ask(t, g, http.MethodGet, path+"?address=::ffff:198.18.0.33&port=80&protocol=TCP&host=WWW.a.Example")
 		if g.filter != want {
 			t.Errorf("%s: got %+v", path, g.filter)
+		}
+		if path == "/v1/sessions" {
+			g.filter = Filter{}
+			ask(t, g, http.MethodPost, "/v1/sessions/end?address=198.18.0.33&port=80&protocol=tcp&host=www.a.example.")
+			if g.filter != want {
+				t.Errorf("ending: got %+v", g.filter)
+			}
 		}
 		again, err := ParseFilter(want.Query())
 		if err != nil || again != want {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
 )
@@ -20,15 +21,16 @@ type Bed struct {
 
 	bench *Bench
 	epoch uint16
-	hosts bool
-	gates map[string]string // what failed in this trial, "" for what held
+	hosts bool               // they are there
+	gates map[string]string  // what failed in this trial, "" for what held
+	hints map[string]float64 // rates that searches have found
 }
 
 // bed lays a rig and brings a device up in it.
 func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.Flows) (bed *Bed, err error) {
 	b.beds++
 	name := fmt.Sprintf("%s-%d", m.Name, b.beds)
-	bed = &Bed{Model: m, Device: m.New(), Setup: setup, Flows: flows, bench: b}
+	bed = &Bed{Model: m, Device: m.New(), Setup: setup, Flows: flows, bench: b, hints: map[string]float64{}}
 	if bed.Rig, err = NewRig(b.lab, name); err != nil {
 		return nil, err
 	}
@@ -63,11 +65,13 @@ func (b *Bed) down() error {
 // translation is what the device does to sources and destinations: the null device
 // does what no setup says.
 func (b *Bed) translation() (pool trafficgen.Addresses, dnat trafficgen.DNAT) {
-	if b.Name == b.bench.Null.Name {
+	if b.isNull() {
 		return pool, dnat
 	}
 	return b.Setup.NAT, b.Setup.DNAT
 }
+
+func (b *Bed) isNull() bool { return b.Name == b.bench.Null.Name }
 
 // Gate notes a condition that must hold for the trial to be valid.
 func (b *Bed) Gate(name string, holds bool, format string, args ...any) {
@@ -99,6 +103,7 @@ const AsynchronousWindow = 512
 // options: flows, frame length, pool, CPU, time for stragglers. All frames must
 // come, as they should be, unless mayLose.
 func (b *Bed) Run(ctx context.Context, p trafficgen.Plan, mayLose bool) (trafficgen.Outcome, error) {
+	b.epoch = max(b.epoch, 1)
 	p.Flows, p.CPU, p.Epoch = b.Flows, b.bench.CPU, b.epoch
 	p.Pool, p.DNAT = b.translation()
 	p.Wait = b.bench.straggle()
@@ -111,29 +116,51 @@ func (b *Bed) Run(ctx context.Context, p trafficgen.Plan, mayLose bool) (traffic
 	if p.VerifyEvery == 0 {
 		p.VerifyEvery = 64
 	}
-	before := readSteal(p.CPU)
+	if err := b.ready(ctx); err != nil {
+		return trafficgen.Outcome{}, err
+	}
+	stolen := watchSteal(b.bench.cpus())
 	o, err := b.Tester.Run(ctx, p)
 	if err != nil {
 		return o, fmt.Errorf("%s: %w", b.Name, err)
 	}
-	share, tolerable := readSteal(p.CPU).since(before)
-	b.Gate("steal", tolerable, "%.0f %% of the CPU's time was stolen", 100*share)
+	share, tolerable := stolen()
+	b.Gate("steal", tolerable, "%.0f %% of a CPU's time was stolen", 100*share)
+	achieved := float64(o.Sent+o.Missing) / o.Elapsed.Seconds()
+	b.Gate("generator", p.Rate == 0 || achieved >= leastAchieved*p.Rate, "%.0f/s sent, %.0f/s asked", achieved, p.Rate)
 	b.Gate("translated", o.Wrong() == 0, "of %d frames sent, arrived wrong: initiator %+v, responder %+v", o.Sent, o.Initiator, o.Responder)
 	b.Gate("complete", mayLose || o.Lost() == 0 && o.Missing == 0, "%d of %d frames lost, %d not answered", o.Lost(), o.Sent, o.Missing)
 	return o, nil
 }
 
-// Establish is phase 1 of RFC 9693: every flow once through an empty table.
+// ready leaves the device alone for a while and sees to its place.
+func (b *Bed) ready(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(b.bench.settle()):
+	}
+	if b.bench.Mode != Paced {
+		return nil
+	}
+	return b.Rig.place(b.bench.DeviceCPU())
+}
+
+// Establish is phase 1 of RFC 9693: every flow once, or the first p.Frames of
+// them, through an empty table.
 func (b *Bed) Establish(ctx context.Context, p trafficgen.Plan) (trafficgen.Outcome, error) {
 	if err := b.beginEmpty(ctx); err != nil {
 		return trafficgen.Outcome{}, err
 	}
-	p.Frames, p.Random, p.Direction = b.Flows.Count(), false, trafficgen.Forward
+	if p.Frames == 0 {
+		p.Frames = b.Flows.Count()
+	}
+	p.Random, p.Direction = false, trafficgen.Forward
 	o, err := b.Run(ctx, p, p.Rate > 0)
 	if err != nil {
 		return o, err
 	}
-	if err := b.counted(ctx, o.Received()); err != nil {
+	if err := b.counted(ctx, int(o.Received()), int(o.Sent)); err != nil {
 		return o, err
 	}
 	if b.Setup.Timeout > 0 {
@@ -142,38 +169,14 @@ func (b *Bed) Establish(ctx context.Context, p trafficgen.Plan) (trafficgen.Outc
 	return o, nil
 }
 
-// TCPSessions opens and closes every flow once as a TCP session, window of them in
-// step, through an empty table.
-func (b *Bed) TCPSessions(ctx context.Context, window int) (trafficgen.Outcome, error) {
-	if err := b.beginEmpty(ctx); err != nil {
-		return trafficgen.Outcome{}, err
-	}
-	n := b.Flows.Count()
-	o, err := b.Run(ctx, trafficgen.Plan{TCP: true, Window: window, Frames: n * trafficgen.TCPSteps}, false)
-	if err != nil {
-		return o, err
-	}
-	return o, b.counted(ctx, uint64(n))
-}
-
-// beginEmpty forgets what the responder has seen, and wants the device to have no
-// session.
-func (b *Bed) beginEmpty(ctx context.Context) error {
+// Overfill offers the first so many flows to an empty table, which may be too
+// small for them, and returns how many sessions the device then has.
+func (b *Bed) Overfill(ctx context.Context, flows int) (o trafficgen.Outcome, sessions int, err error) {
 	b.epoch = b.epoch%65535 + 1
-	n, err := b.count(ctx)
-	if err == nil && n >= 0 {
-		b.Gate("empty", n == 0, "%d sessions before the first", n)
+	if o, err = b.Run(ctx, trafficgen.Plan{Frames: flows}, true); err == nil {
+		sessions, err = b.Device.Count(ctx)
 	}
-	return err
-}
-
-// counted wants the device to have as many sessions as came through it.
-func (b *Bed) counted(ctx context.Context, came uint64) error {
-	n, err := b.count(ctx)
-	if err == nil && n >= 0 {
-		b.Gate("counted", uint64(n) == came, "%d sessions came, the device counts %d", came, n)
-	}
-	return err
+	return o, sessions, err
 }
 
 // count is -1 for a device that cannot tell.

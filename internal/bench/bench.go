@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab"
@@ -14,6 +15,9 @@ import (
 // runDirectory is for what only lives while a measurement runs.
 const runDirectory = "/run/realmgate"
 
+// ErrNotRoot says in a line what measuring needs.
+var ErrNotRoot = errors.New("measuring needs root, for network namespaces and for programs in the kernel: run it with sudo")
+
 // Scenario is something that can be measured.
 type Scenario struct {
 	Name    string
@@ -21,7 +25,11 @@ type Scenario struct {
 	Devices []string // unless others are asked for; null is a control and always there
 	Modes   []Mode   // the first is the default
 	NoRoot  bool     // it only computes
-	Run     func(ctx context.Context, b *Bench) error
+	// Sessions and Repeat are what suits it; 0 is as for all others.
+	Sessions, Repeat int
+	// Model, if there is one, adds what can be computed without measuring.
+	Model func(b *Bench) error
+	Run   func(ctx context.Context, b *Bench) error
 }
 
 // Bench is a run of one scenario.
@@ -38,12 +46,16 @@ type Bench struct {
 	total     int
 }
 
-// Run runs a scenario and returns its report. An interrupted run (ctx ended)
-// returns what it has, beside the error. Everything is put back in any case.
+// Run runs a scenario and returns its report. A run that fails or is interrupted
+// (ctx ended) returns what it has, beside the error; Report.Incomplete says why.
+// Everything is put back in any case.
 func Run(ctx context.Context, s Scenario, o Options) (report Report, err error) {
 	b := &Bench{Options: o}
 	if b.Report, err = begin(s, o); err != nil {
 		return b.Report, err
+	}
+	if o.ModelOnly {
+		return b.Report, s.Model(b)
 	}
 	if !s.NoRoot {
 		defer func() { err = errors.Join(err, b.close()) }()
@@ -53,6 +65,14 @@ func Run(ctx context.Context, s Scenario, o Options) (report Report, err error) 
 	}
 	err = s.Run(ctx, b)
 	b.Report.Seconds = time.Since(b.Report.Started).Seconds()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		// Whatever it was that failed, it failed because of this.
+		b.Report.Incomplete = "interrupted"
+		err = errors.Join(ctx.Err(), err)
+	case err != nil:
+		b.Report.Incomplete = err.Error()
+	}
 	return b.Report, err
 }
 
@@ -60,16 +80,25 @@ func begin(s Scenario, o Options) (Report, error) {
 	r := Report{
 		Schema: Schema, Scenario: s.Name, About: s.About, Command: o.Command,
 		Started: time.Now().UTC(), Options: o.describe(), Notes: []string{},
-		Results: []Result{}, Ratios: []Ratio{},
+		Devices: []string{}, Control: o.Null.Name, Results: []Result{}, Ratios: []Ratio{},
+	}
+	for _, m := range o.Devices {
+		r.Devices = append(r.Devices, m.Name)
 	}
 	if err := o.Check(); err != nil {
 		return r, err
+	}
+	if o.ModelOnly && s.Model == nil {
+		return r, fmt.Errorf("%s has no model: run it without --model-only", s.Name)
+	}
+	if len(s.Modes) > 0 && !slices.Contains(s.Modes, o.Mode) {
+		return r, fmt.Errorf("%s cannot be measured in the set-up %q: use %q", s.Name, o.Mode, s.Modes)
 	}
 	var err error
 	if r.Environment, err = ReadEnvironment(); err != nil {
 		return r, err
 	}
-	if !s.NoRoot {
+	if !s.NoRoot && !o.ModelOnly {
 		r.Notes = append(r.Notes, r.Environment.Compliance(o.Mode))
 	}
 	return r, nil
@@ -77,7 +106,10 @@ func begin(s Scenario, o Options) (Report, error) {
 
 func (b *Bench) open(ctx context.Context) (err error) {
 	if os.Geteuid() != 0 {
-		return lab.ErrNotRoot
+		return ErrNotRoot
+	}
+	if err := wantTools(b.Devices); err != nil {
+		return err
 	}
 	if b.lock, err = lock(ctx, filepath.Join(runDirectory, "bench.lock"), b.tell); err != nil {
 		return err
@@ -86,6 +118,9 @@ func (b *Bench) open(ctx context.Context) (err error) {
 		return err
 	}
 	if b.lab, err = lab.New("bench"); err != nil {
+		return err
+	}
+	if err := removeLeftovers(); err != nil {
 		return err
 	}
 	b.directory = filepath.Join(runDirectory, b.lab.ID())
@@ -104,7 +139,7 @@ func (b *Bench) close() error {
 		failed = errors.Join(failed, b.Host.Restore())
 	}
 	if b.directory != "" {
-		failed = errors.Join(failed, os.RemoveAll(b.directory))
+		failed = errors.Join(failed, removeLeftovers())
 	}
 	if b.lock != nil {
 		failed = errors.Join(failed, b.lock.Close())

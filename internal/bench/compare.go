@@ -49,6 +49,7 @@ func (b *Bench) Compare(ctx context.Context, c Comparison) (err error) {
 			bed := beds[(i+round)%len(beds)]
 			b.tell(fmt.Sprintf("round %d of %d, %s", round, b.Repeat, bed.Name))
 			if err := b.trial(ctx, c, bed, round, results); err != nil {
+				b.finish(results, beds) // what was measured until then
 				return err
 			}
 		}
@@ -172,7 +173,7 @@ func (b *Bench) addCosts(c *collector, beds []*Bed) {
 		for _, t := range r.Trials {
 			n, ok := null.round(t.Round)
 			if !ok {
-				t.Invalid = "the null device's trial in this round is invalid"
+				t.Invalid = "the null device has no valid trial in this round"
 			}
 			t.Value = method.Number(method.Cost(float64(t.Value), n))
 			cost.Trials = append(cost.Trials, t)

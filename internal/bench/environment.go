@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +34,13 @@ var settings = []string{
 	"/proc/sys/net/core/bpf_jit_enable",
 	"/proc/sys/net/core/netdev_max_backlog",
 	"/proc/sys/net/core/default_qdisc",
-	"/proc/cmdline",
+}
+
+// bootWords begin the kernel's boot parameters that bear on the figures. The others
+// are nobody's business: reports are published.
+var bootWords = []string{
+	"mitigations=", "spectre", "nosmt", "isolcpus=", "nohz", "rcu_nocbs=", "idle=", "intel_idle", "processor.max_cstate=",
+	"cpuidle", "intel_pstate=", "amd_pstate=", "transparent_hugepage=", "hugepages", "threadirqs", "preempt=", "audit=",
 }
 
 // ReadEnvironment describes this machine.
@@ -66,7 +73,16 @@ func ReadEnvironment() (Environment, error) {
 			e.Settings[file] = value
 		}
 	}
+	if line, err := readSetting("/proc/cmdline"); err == nil {
+		e.Settings["boot parameters"] = bootParameters(line)
+	}
 	return e, nil
+}
+
+func bootParameters(line string) string {
+	return strings.Join(slices.DeleteFunc(strings.Fields(line), func(word string) bool {
+		return !slices.ContainsFunc(bootWords, func(begin string) bool { return strings.HasPrefix(word, begin) })
+	}), " ")
 }
 
 func (e *Environment) readCPU() error {

@@ -2,8 +2,8 @@ package bench
 
 import (
 	"fmt"
-	"time"
 
+	"github.com/realmgate/realmgate/internal/bench/method"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
 )
 
@@ -39,8 +39,11 @@ type Options struct {
 	Mode      Mode
 	Length    int // octets of a frame, its check sequence with it
 	Direction trafficgen.Direction
-	CPU       int // that the tester runs on
-	Smoke     bool
+	CPU       int         // that the tester runs on
+	Search    method.Goal // of searches in the paced set-up
+	Rate      float64     // frames per second, where a scenario takes one; 0 is what it chooses itself
+	Smoke     bool        // every trial as short as can be
+	ModelOnly bool        // compute what can be computed, and measure nothing
 
 	Executable string // the realmgate program
 	Command    string // as it was given
@@ -70,23 +73,25 @@ func (o Options) Check() error {
 		return fmt.Errorf("%d repetitions: want 1 to %d", o.Repeat, MostRepeat)
 	case o.Length < 64 || o.Length > 1518:
 		return fmt.Errorf("frames of %d octets: want 64 to 1518", o.Length)
+	case o.Rate != 0 && !(o.Rate >= leastRate && o.Rate <= trafficgen.MaxRate):
+		return fmt.Errorf("a rate of %g/s: want %d to %g", o.Rate, leastRate, trafficgen.MaxRate)
 	}
-	return nil
+	return o.checkPaced()
 }
 
 func (o Options) describe() map[string]string {
-	return map[string]string{
+	described := map[string]string{
 		"profile": string(o.Profile), "set-up": string(o.Mode), "sessions": fmt.Sprint(o.Sessions),
 		"repeat": fmt.Sprint(o.Repeat), "frame": fmt.Sprintf("%d octets", o.Length), "direction": o.Direction.String(),
 		"cpu": fmt.Sprint(o.CPU),
 	}
-}
-
-// straggle is how long a trial waits for frames that have not come (RFC 2544
-// section 26.1 has 2 s).
-func (o Options) straggle() time.Duration {
-	if o.Profile == RFC {
-		return 2 * time.Second
+	if o.Rate > 0 {
+		described["rate"] = fmt.Sprintf("%g/s", o.Rate)
 	}
-	return 300 * time.Millisecond
+	if o.Mode == Paced {
+		described["device's cpu"] = fmt.Sprint(o.DeviceCPU())
+		described["search"] = fmt.Sprintf("at most %g %% of the frames lost in %g %% of up to %d trials at a rate, bounds within %g %%",
+			100*o.Search.Loss, 100*(1-o.Search.Exceed), o.Search.Trials, 100*o.Search.Width)
+	}
+	return described
 }

@@ -17,7 +17,10 @@ type Report struct {
 	About       string            `json:"about"`
 	Command     string            `json:"command"`
 	Started     time.Time         `json:"started"`
-	Seconds     float64           `json:"seconds"` // that it took
+	Seconds     float64           `json:"seconds"`              // that it took
+	Incomplete  string            `json:"incomplete,omitempty"` // why it ended early: interrupted, or the error
+	Devices     []string          `json:"devices"`              // the first is the baseline
+	Control     string            `json:"control,omitempty"`    // the device that shows the tester's own limit
 	Options     map[string]string `json:"options"`
 	Environment Environment       `json:"environment"`
 	Notes       []string          `json:"notes"` // what a reader must know

@@ -50,3 +50,20 @@ func (s steal) since(before steal) (share float64, tolerable bool) {
 	share = float64(stolen) / float64(s.all-before.all)
 	return share, share <= mostStolen || stolen <= mostStolenTicks
 }
+
+// watchSteal returns a function that says what was stolen of the CPU that lost
+// most, from now on.
+func watchSteal(cpus []int) func() (share float64, tolerable bool) {
+	var before []steal
+	for _, cpu := range cpus {
+		before = append(before, readSteal(cpu))
+	}
+	return func() (share float64, tolerable bool) {
+		tolerable = true
+		for i, cpu := range cpus {
+			s, t := readSteal(cpu).since(before[i])
+			share, tolerable = max(share, s), tolerable && t
+		}
+		return share, tolerable
+	}
+}

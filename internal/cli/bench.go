@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -30,26 +29,14 @@ docs/guide/bench.md explains the method and how to read the results.`,
 		Example: `  realmgate bench list
   realmgate bench run nat44-establish --dut realmgate,iptables,nftables --repeat 5 --out results`,
 	}
-	command.AddCommand(newBenchList(a), newBenchRun(a))
-	return command
-}
-
-func newBenchList(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List scenarios and devices, a line each", Args: cobra.NoArgs,
-		RunE: does(func(context.Context) error {
-			t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "SCENARIO\tWHAT IT MEASURES")
-			for _, s := range scenario.All() {
-				fmt.Fprintf(t, "%s\t%s\n", s.Name, s.About)
-			}
-			fmt.Fprintln(t, "\nDEVICE\tWHAT IT IS")
-			for _, m := range dut.All() {
-				fmt.Fprintf(t, "%s\t%s\n", m.Name, m.About)
-			}
-			return written(t.Flush())
-		}),
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usageError(fmt.Sprintf("unknown command %q", args[0]))
+		}
+		return command.Help()
 	}
+	command.AddCommand(newBenchList(a), newBenchRun(a), newBenchCompare(a))
+	return command
 }
 
 // benchFlags is what bench run takes.
@@ -58,48 +45,86 @@ type benchFlags struct {
 	sessions int
 	repeat   int
 	length   int
+	model    bool
 	out      string
+	benchMethod
 }
 
 func newBenchRun(a *app) *cobra.Command {
 	var f benchFlags
 	command := &cobra.Command{
-		Use: "run SCENARIO", Short: "Run a scenario and print what came out", Args: cobra.ExactArgs(1),
+		Use:   "run SCENARIO",
+		Short: "Measure devices side by side and print what came out",
+		Long: `Run a scenario: put a tester's traffic through each device in turn, over and over,
+and print for each metric the median, the 1st and 99th percentile, and the ratio
+to the first device. Needs root.
+
+Standard output has the result alone; how far the run is goes to standard error.
+Ctrl-C ends it in good order: what was measured until then is printed and written,
+marked as interrupted, and the exit code is 1.`,
+		Example: `  realmgate bench run nat44-establish
+  realmgate bench run nat44-throughput --dut realmgate,nftables --sessions 100000 --out results
+  realmgate bench run nat44-establish -o json | jq .ratios`,
+		Args: takes("a scenario: see realmgate bench list"),
 	}
+	output := outputFlag(command)
 	flags := command.Flags()
 	flags.StringSliceVar(&f.duts, "dut", nil, "devices under test, `NAME,NAME`; the first is the baseline")
-	flags.IntVar(&f.sessions, "sessions", 1_000_000, "how many sessions, `N`")
-	flags.IntVar(&f.repeat, "repeat", 5, "how many rounds count, `N`")
+	flags.IntVar(&f.sessions, "sessions", 1_000_000, "how many sessions, `N`, unless fewer suit the scenario")
+	flags.IntVar(&f.repeat, "repeat", 5, "how many rounds count, `N`, unless fewer suit the scenario")
 	flags.IntVar(&f.length, "frame", 64, "`OCTETS` of a frame, its check sequence with it: 64 to 1518")
+	flags.BoolVar(&f.model, "model-only", false, "compute what the scenario's model says and measure nothing; needs no root")
+	f.benchMethod.add(flags)
 	flags.StringVar(&f.out, "out", "", "`FOLDER` for result.json, result.csv and report.html")
 	command.RunE = func(command *cobra.Command, args []string) error {
-		s, o, err := f.options(args[0])
+		s, o, err := f.options(args[0], flags.Changed)
+		if err == nil {
+			err = f.apply(&o, flags.Changed)
+		}
+		if err == nil {
+			err = o.Check()
+		}
 		if err != nil {
 			return usageError(err.Error())
 		}
 		o.Command = "realmgate " + strings.Join(os.Args[1:], " ")
-		o.Progress = func(p bench.Progress) { fmt.Fprintf(a.stderr, "[%d/%d] %s\n", p.Done, p.Total, p.What) }
-		return does(func(ctx context.Context) error { return a.measure(ctx, s, o, f.out) })(command, args)
+		return does(func(ctx context.Context) error { return a.measure(ctx, s, o, f.out, output.value == "json") })(command, args)
 	}
 	return command
 }
 
-func (a *app) measure(ctx context.Context, s bench.Scenario, o bench.Options, out string) error {
+// measure shows what was measured also where the run failed in the middle.
+func (a *app) measure(ctx context.Context, s bench.Scenario, o bench.Options, out string, asJSON bool) error {
+	progress := newProgress(a.stderr, a.now)
+	o.Progress = progress.show
 	r, err := bench.Run(ctx, s, o)
-	if len(r.Results) > 0 {
-		err = errors.Join(err, written(report.Table(a.stdout, r)))
-		if out != "" {
-			err = errors.Join(err, report.Write(out, r))
-		}
+	progress.end()
+	return errors.Join(err, a.showReport(r, out, asJSON))
+}
+
+// showReport prints the report and writes it to a folder. One without results is
+// none: there is only the error to show.
+func (a *app) showReport(r bench.Report, out string, asJSON bool) (err error) {
+	if len(r.Results)+len(r.Series) == 0 {
+		return nil
+	}
+	if asJSON {
+		err = report.JSON(a.stdout, r)
+	} else {
+		err = report.Table(a.stdout, r, terminalWidth(a.stdout))
+	}
+	if err = written(err); out != "" {
+		err = errors.Join(err, report.Write(out, r))
 	}
 	return err
 }
 
-func (f benchFlags) options(name string) (bench.Scenario, bench.Options, error) {
+// options completes what was given (and what was not) by what suits the scenario.
+func (f benchFlags) options(name string, given func(flag string) bool) (bench.Scenario, bench.Options, error) {
 	var o bench.Options
 	i := slices.IndexFunc(scenario.All(), func(s bench.Scenario) bool { return s.Name == name })
 	if i < 0 {
-		return bench.Scenario{}, o, fmt.Errorf("there is no scenario %q: see realmgate bench list", name)
+		return bench.Scenario{}, o, fmt.Errorf("there is no scenario %q%s", name, didYouMean(name, scenarioNames()))
 	}
 	s := scenario.All()[i]
 	names := f.duts
@@ -111,17 +136,37 @@ func (f benchFlags) options(name string) (bench.Scenario, bench.Options, error) 
 		return s, o, fmt.Errorf("find this program: %w", err)
 	}
 	o = bench.Options{
-		Sessions: f.sessions, Repeat: f.repeat, Length: f.length, Profile: bench.Quick, Mode: s.Modes[0],
-		CPU: lastCPU(), Executable: executable, Null: dut.All()[0], Direction: 2,
+		Sessions: f.sessions, Repeat: f.repeat, Length: f.length, Mode: s.Modes[0],
+		CPU: lastCPU(), Executable: executable, Null: dut.All()[0], ModelOnly: f.model,
+	}
+	if s.Sessions > 0 && !given("sessions") {
+		o.Sessions = s.Sessions
+	}
+	if s.Repeat > 0 && !given("repeat") {
+		o.Repeat = s.Repeat
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(dut.All(), func(m bench.Model) bool { return m.Name == name })
 		if i < 0 {
-			return s, o, fmt.Errorf("there is no device %q: see realmgate bench list", name)
+			return s, o, fmt.Errorf("there is no device %q%s", name, didYouMean(name, deviceNames()))
 		}
 		o.Devices = append(o.Devices, dut.All()[i])
 	}
-	return s, o, o.Check()
+	return s, o, nil
+}
+
+func scenarioNames() (names []string) {
+	for _, s := range scenario.All() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func deviceNames() (names []string) {
+	for _, m := range dut.All() {
+		names = append(names, m.Name)
+	}
+	return names
 }
 
 // lastCPU is where interrupts and other processes are least.

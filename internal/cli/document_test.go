@@ -63,7 +63,7 @@ func treePages(root *cobra.Command) pages {
 				row = "`-" + f.Shorthand + "`, " + row
 			}
 			standard := f.DefValue
-			if standard == "" || standard == "false" {
+			if standard == "" || standard == "false" || standard == "[]" {
 				standard = "–"
 			}
 			want[path] = append(want[path], row+" | "+standard)
@@ -150,7 +150,9 @@ func TestHelp(t *testing.T) {
 			line = strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune("|>&", r) })[0]
 			words := strings.Fields(line)
 			found, rest, err := newTree().Find(words[1:])
-			if words[0] != "realmgate" || err != nil || found.CommandPath() != path {
+			// A command that only holds others shows how these are used.
+			ofChild := err == nil && command.HasSubCommands() && strings.HasPrefix(found.CommandPath(), path+" ")
+			if words[0] != "realmgate" || err != nil || found.CommandPath() != path && !ofChild {
 				t.Errorf("%s: the example %q is not of this command: %v", path, line, err)
 				continue
 			}

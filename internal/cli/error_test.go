@@ -31,6 +31,14 @@ func TestMistakes(t *testing.T) {
 		"check -c":             {2, `flag needs an argument: 'c' in -c (see: realmgate check --help)`},
 		"run -c x --log-level loud": {2,
 			`invalid argument "loud" for "--log-level" flag: use debug, info, warn or error (see: realmgate run --help)`},
+		"sessions end": {2, `say which sessions by a filter, or --all (see: realmgate sessions end --help)`},
+		"sessions end --all --protocol any --port 1": {2, `give filters or --all, not both (see: realmgate sessions end --help)`},
+		"sessions end --protocol any":                {2, `say which sessions by a filter, or --all (see: realmgate sessions end --help)`},
+		"sessions end 10.0.0.1":                      {2, `realmgate sessions end takes no argument, and got "10.0.0.1" (see: realmgate sessions end --help)`},
+		"bench run nat44-establihs":                  {2, `there is no scenario "nat44-establihs": did you mean nat44-establish? (see: realmgate bench run --help)`},
+		"bench run zzz":                              {2, `there is no scenario "zzz": see realmgate bench list (see: realmgate bench run --help)`},
+		"bench run nat44-establish --dut realmgate,nftable": {2,
+			`there is no device "nftable": did you mean nftables? (see: realmgate bench run --help)`},
 		"help bogus": {2, `there is no command "bogus" (see: realmgate help --help)`},
 		"status --instance ../x": {2,
 			`invalid argument "../x" for "--instance" flag: use 1 to 32 letters, digits, hyphens and underscores (see: realmgate status --help)`},
@@ -41,6 +49,10 @@ func TestMistakes(t *testing.T) {
 			`no gateway answers on /run/realmgate/no_such-1.sock: start it with: realmgate run -c FILE --instance no_such-1`},
 		"drops --socket " + missing: {1,
 			`no gateway answers on ` + missing + `: start it with: realmgate run -c FILE --socket ` + missing},
+		"bench lst": {2, `unknown command "lst": did you mean list? (see: realmgate bench --help)`},
+		"bench run": {2, `give a scenario: see realmgate bench list (see: realmgate bench run --help)`},
+		"bench run nat44-establish --repeat 0": {2,
+			`0 repetitions: want 1 to 1000 (see: realmgate bench run --help)`},
 	} {
 		r := execute(t.Context(), strings.Fields(line)...)
 		if r.code != want.code || r.stderr != "realmgate: "+want.text+"\n" || r.stdout != "" {
@@ -101,7 +113,7 @@ func TestFailureToWrite(t *testing.T) {
 	socket := populated().serve(t)
 	for _, line := range []string{
 		"status", "status -o json", "sessions", "sessions -o json", "pool", "pool -o json", "hosts", "hosts -o json",
-		"drops", "drops -o json", "reload", "version", "check -c ../../examples/realmgate.yaml",
+		"drops", "drops -o json", "reload", "version", "bench list", "bench list -o json", "check -c ../../examples/realmgate.yaml",
 	} {
 		var stderr strings.Builder
 		code := newApp(fullPipe{}, &stderr).main(t.Context(), append(strings.Fields(line), "--socket", socket))

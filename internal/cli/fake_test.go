@@ -52,6 +52,8 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, d.pool)
 	case "/v1/hosts":
 		write(w, d.hosts)
+	case "/v1/sessions/end":
+		write(w, client.Ended{Sessions: len(d.sessions)})
 	case "/v1/reload":
 		write(w, client.Reload{Generation: 8, Hosts: 1})
 	case "/v1/sessions":

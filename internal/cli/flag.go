@@ -114,3 +114,16 @@ func (f *configFlag) want() error {
 	}
 	return nil
 }
+
+// takes wants arguments, and says what they are where they are not there.
+func takes(what ...string) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(what):
+			return usageError("give " + what[len(args)])
+		case len(args) > len(what):
+			return usageError(fmt.Sprintf("%s takes no argument after that, and got %q", command.CommandPath(), args[len(what)]))
+		}
+		return nil
+	}
+}

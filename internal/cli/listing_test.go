@@ -54,6 +54,9 @@ func TestOutput(t *testing.T) {
 		"drops":          {populated(), "drops --count 3"},
 		"drops-json":     {populated(), "drops --count 2 -o json"},
 		"reload":         {populated(), "reload"},
+
+		"sessions-end":      {populated(), "sessions end --all"},
+		"sessions-end-json": {populated(), "sessions end --port 80 -o json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := execute(t.Context(), append(strings.Fields(c.args), "--socket", c.daemon.serve(t))...)
@@ -62,6 +65,20 @@ func TestOutput(t *testing.T) {
 			}
 			golden(t, name, r.stdout)
 		})
+	}
+}
+
+// What is ended is what would be listed.
+func TestEndFilters(t *testing.T) {
+	for flags, want := range map[string]string{
+		"--all": "/v1/sessions/end",
+		"--address 10.0.0.1 --port 80 --protocol udp --host A.example": "/v1/sessions/end?address=10.0.0.1&host=a.example.&port=80&protocol=udp",
+	} {
+		d := populated()
+		r := execute(t.Context(), append(strings.Fields("sessions end "+flags), "--socket", d.serve(t))...)
+		if got := d.asked(t); r.code != exitOK || got != want {
+			t.Errorf("%s: asked for %s, want %s: %+v", flags, got, want, r)
+		}
 	}
 }
 

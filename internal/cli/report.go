@@ -72,7 +72,7 @@ func explain(command *cobra.Command, err error) string {
 	}
 	_, word, _ := strings.Cut(text, `"`)
 	word, _, _ = strings.Cut(word, `"`)
-	if command.HasParent() {
+	if command.HasParent() && !command.HasSubCommands() {
 		return fmt.Sprintf("%s takes no argument, and got %q", command.CommandPath(), word)
 	}
 	text = fmt.Sprintf("unknown command %q", word)

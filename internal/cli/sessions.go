@@ -39,6 +39,7 @@ array is not sorted.`,
 		}
 		return a.sessionTable(ctx, *filter)
 	})
+	command.AddCommand(newSessionsEnd(a))
 	return command
 }
 

@@ -82,6 +82,13 @@ func (c *Client) Reload(ctx context.Context) (Reload, error) {
 	return fetch[Reload](ctx, c, http.MethodPost, "/v1/reload", nil)
 }
 
+// EndSessions ends at once the sessions that the filter lets through, all of them
+// by the zero filter, and returns how many.
+func (c *Client) EndSessions(ctx context.Context, f Filter) (int, error) {
+	ended, err := fetch[Ended](ctx, c, http.MethodPost, "/v1/sessions/end", f.Query())
+	return ended.Sessions, err
+}
+
 // Sessions calls visit for each session, in no order, until visit returns
 // false. A nil error means that all were shown or visit had enough.
 func (c *Client) Sessions(ctx context.Context, f Filter, visit func(Session) bool) error {

@@ -48,6 +48,13 @@ func (g fakeGateway) Sessions(f Filter, visit func(Session) bool) error {
 	return g.err
 }
 
+func (g fakeGateway) EndSessions(f Filter) (int, error) {
+	if f != filter {
+		return 0, errors.New("another filter")
+	}
+	return g.sessions, g.err
+}
+
 func (g fakeGateway) Drops(ctx context.Context, f Filter, visit func(Drop) bool) error {
 	for ctx.Err() == nil {
 		if !visit(Drop{Reason: "drop_filtered", Host: f.Host, Tuple: model.Tuple{Protocol: f.Protocol}}) {
@@ -99,6 +106,10 @@ func TestAnswersComeThrough(t *testing.T) {
 	done, err := c.Reload(ctx)
 	if err != nil || done != (Reload{Generation: 7, Hosts: 2}) {
 		t.Errorf("reload %+v, %v", done, err)
+	}
+	ended, err := c.EndSessions(ctx, filter)
+	if err != nil || ended != 3 {
+		t.Errorf("%d sessions ended, %v", ended, err)
 	}
 	sessions := 0
 	err = c.Sessions(ctx, filter, func(s Session) bool {

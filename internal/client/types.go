@@ -26,6 +26,8 @@ type (
 	Service = api.Service
 	// Drop is a packet that was dropped.
 	Drop = api.Drop
+	// Ended is how many sessions were ended.
+	Ended = api.Ended
 	// Reload is what a reload put into force.
 	Reload = api.Reload
 )

@@ -347,6 +347,8 @@ type bpfSweepRequest struct {
 	Count uint32
 	Table uint32
 	Freed uint32
+	Busy  uint32
+	Use   uint32
 }
 
 type bpfSweepTable uint32
@@ -354,6 +356,7 @@ type bpfSweepTable uint32
 const (
 	bpfSweepTableSWEEP_SESSIONS bpfSweepTable = 0
 	bpfSweepTableSWEEP_MAPPINGS bpfSweepTable = 1
+	bpfSweepTableSWEEP_END      bpfSweepTable = 2
 )
 
 type bpfTcpState uint32

@@ -21,6 +21,8 @@ type Datapath struct {
 	objects   bpfObjects
 	reasons   []string
 
+	sweeping sync.Mutex // held while the sweep runs
+
 	mutex sync.Mutex // guards what follows
 	ports []*port
 	known map[netip.Addr]addressEntry // pool and outbound addresses by what was written

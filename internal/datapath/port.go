@@ -9,6 +9,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
+
+	"github.com/realmgate/realmgate/internal/netdev"
 )
 
 // Mode is how a program is attached to an interface.
@@ -101,10 +103,11 @@ func (d *Datapath) attach(p *port) error {
 		return fmt.Errorf("find interface %s: %w", p.name, err)
 	}
 	p.ifindex = iface.Attrs().Index
-	takes, known, err := takesRedirects(p.ifindex)
+	features, known, err := netdev.XDPFeatures(p.ifindex)
 	if err != nil {
 		return err
 	}
+	takes := features.TakesRedirects()
 	if !known {
 		takes = iface.Type() != "veth" // before 6.3 the kernel cannot say; veth may lose frames in silence
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/realmgate/realmgate/internal/netdev"
 )
 
 // Refresh brings what the programs know of interfaces and addresses up to the
@@ -50,11 +52,11 @@ func (d *Datapath) follow(p *port) error {
 	if p.link == nil { // it failed before
 		return d.attachAgain(p)
 	}
-	takes, known, err := takesRedirects(p.ifindex)
+	features, known, err := netdev.XDPFeatures(p.ifindex)
 	if err != nil || !known {
 		return err
 	}
-	if takes != p.takes {
+	if takes := features.TakesRedirects(); takes != p.takes {
 		d.options.Logger.Info("interface changed", "interface", p.name, "takes redirected frames", takes)
 		p.takes = takes
 		d.epochNext()

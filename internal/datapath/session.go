@@ -25,6 +25,9 @@ type Session struct {
 	Name       uint32        `json:"-"` // number of the service name it was asked by; 0: none
 	Age        time.Duration `json:"age"`
 	Idle       time.Duration `json:"idle"` // since the last packet that refreshed it
+
+	record  uint32
+	version uint16 // of the record's use
 }
 
 var tcpStates = [...]string{"open", "syn", "syn_both", "established", "fin_out", "fin_in", "fin_both", "rst"}
@@ -48,7 +51,9 @@ func (d *Datapath) Sessions(visit func(Session)) error {
 		if _, err := memory.ReadAt(again, int64(number)*size); err != nil || !sameUse(s, again) {
 			return
 		}
-		visit(sessionOf(s, tick))
+		session := sessionOf(s, tick)
+		session.record = number
+		visit(session)
 	})
 }
 
@@ -60,7 +65,7 @@ func sessionOf(s *bpfSession, tick uint32) Session {
 		Remote:   netip.AddrPortFrom(addressOf(s.RemoteAddress), swap(s.RemotePort)),
 		State:    tcpStates[int(s.Life.Tcp)%len(tcpStates)], Origin: origins[int(s.Origin)%len(origins)],
 		Hairpin: s.Flags&1 != 0, Generation: s.Generation, Name: s.Name,
-		Age: since(tick, s.Opened), Idle: since(tick, s.Life.Stamp),
+		Age: since(tick, s.Opened), Idle: since(tick, s.Life.Stamp), version: s.Life.Version,
 	}
 }
 

@@ -1,7 +1,6 @@
 package datapath
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -45,32 +44,43 @@ func (d *Datapath) everUsed() (uint32, error) {
 // freshList is FREE_LIST_FRESH.
 const freshList = 8
 
+// sweep runs the program over the records from first on, up to end.
 func (d *Datapath) sweep(table bpfSweepTable, first, end uint32, pause func()) (freed int, err error) {
-	frame := make([]byte, sweepFrame)
 	for first < end {
-		request := bpfSweepRequest{First: first, Count: min(sweepMost, end-first), Table: uint32(table)}
-		if _, err := binary.Encode(frame, binary.NativeEndian, request); err != nil {
-			return freed, err
-		}
-		out := make([]byte, sweepFrame)
-		action, err := d.objects.Sweep.Run(&ebpf.RunOptions{Data: frame, DataOut: out})
+		d.sweeping.Lock()
+		done, err := d.sweepOnce(bpfSweepRequest{First: first, Count: min(sweepMost, end-first), Table: uint32(table)})
+		d.sweeping.Unlock()
 		if err != nil {
-			return freed, fmt.Errorf("run the sweep: %w", err)
-		}
-		if action != actionPass {
-			return freed, fmt.Errorf("the sweep ended with action %d", action)
-		}
-		if err := binary.Read(bytes.NewReader(out), binary.NativeEndian, &request); err != nil {
 			return freed, err
 		}
-		if request.Count == 0 {
-			return freed, errors.New("the sweep came nowhere")
-		}
-		first += request.Count
-		freed += int(request.Freed)
+		first += done.Count
+		freed += int(done.Freed)
 		if pause != nil {
 			pause()
 		}
 	}
 	return freed, nil
+}
+
+// sweepOnce runs the program once; the caller holds sweeping. The answer says how
+// many records it came to, at least one.
+func (d *Datapath) sweepOnce(request bpfSweepRequest) (bpfSweepRequest, error) {
+	frame, out := make([]byte, sweepFrame), make([]byte, sweepFrame)
+	if _, err := binary.Encode(frame, binary.NativeEndian, request); err != nil {
+		return request, err
+	}
+	action, err := d.objects.Sweep.Run(&ebpf.RunOptions{Data: frame, DataOut: out})
+	if err != nil {
+		return request, fmt.Errorf("run the sweep: %w", err)
+	}
+	if action != actionPass {
+		return request, fmt.Errorf("the sweep ended with action %d", action)
+	}
+	if _, err := binary.Decode(out, binary.NativeEndian, &request); err != nil {
+		return request, err
+	}
+	if request.Count == 0 {
+		return request, errors.New("the sweep came nowhere")
+	}
+	return request, nil
 }

@@ -17,15 +17,30 @@ func (g *Gateway) Sessions(filter api.Filter, visit func(api.Session) bool) erro
 		if !more {
 			return
 		}
-		session := api.Session{
-			Protocol: s.Protocol, Private: s.Private, External: s.External, Remote: s.Remote, State: s.State,
-			Origin: s.Origin, Host: v.hostOf(s.Private.Addr()), Name: string(v.names[s.Name]), Hairpin: s.Hairpin,
-			Age: s.Age.Seconds(), Idle: s.Idle.Seconds(),
-		}
-		if filter.MatchSession(session) {
+		if session := v.describeSession(s); filter.MatchSession(session) {
 			more = visit(session)
 		}
 	})
+}
+
+// EndSessions implements api.Gateway.
+func (g *Gateway) EndSessions(filter api.Filter) (n int, err error) {
+	if filter == (api.Filter{}) {
+		n, err = g.data.EndAll()
+	} else {
+		v := g.view.Load()
+		n, err = g.data.EndSessions(func(s datapath.Session) bool { return filter.MatchSession(v.describeSession(s)) })
+	}
+	g.log.Info("an operator ended sessions", "sessions", n, "filter", filter.Query().Encode())
+	return n, err
+}
+
+func (v *view) describeSession(s datapath.Session) api.Session {
+	return api.Session{
+		Protocol: s.Protocol, Private: s.Private, External: s.External, Remote: s.Remote, State: s.State,
+		Origin: s.Origin, Host: v.hostOf(s.Private.Addr()), Name: string(v.names[s.Name]), Hairpin: s.Hairpin,
+		Age: s.Age.Seconds(), Idle: s.Idle.Seconds(),
+	}
 }
 
 // Reservations implements api.Gateway: offers, holds and quarantines.

@@ -82,13 +82,17 @@ func (n *Namespace) Frames(ifname string) (*Frames, error) {
 	return frames, nil
 }
 
+// receiveBuffer holds some thousand frames: each counts as the page it lies in.
+const receiveBuffer = 16 << 20
+
 func openFrames(link netlink.Link) (*Frames, error) {
 	// Protocol 0 receives nothing until bind has chosen the interface.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	err = unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1)
+	err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer))
 	if err == nil {
 		const all = unix.ETH_P_ALL<<8&0xff00 | unix.ETH_P_ALL>>8 // network byte order
 		err = unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: link.Attrs().Index})

@@ -29,7 +29,8 @@ var mayImport = map[string][]string{
 	"config":   {"model"},
 	"store":    {"model"},
 	"mounts":   {},
-	"datapath": {"model", "mounts"},
+	"netdev":   {},
+	"datapath": {"model", "mounts", "netdev"},
 	"lab":      {"model"},
 	"packets":  {"model"},
 	"chain":    {"model"},
@@ -47,10 +48,10 @@ var mayImport = map[string][]string{
 	"demo":    {"client", "lab", "model", "mounts", "packets"},
 	// 4. The measuring lab; devices, scenarios and reports import bench, never the
 	// other way.
-	"bench":            {"bench/method", "bench/trafficgen", "client", "lab", "model", "packets"},
+	"bench":            {"bench/method", "bench/trafficgen", "client", "lab", "model", "mounts", "netdev", "packets"},
 	"bench/method":     {},
 	"bench/trafficgen": {"model", "packets"},
-	"bench/dut":        {"bench", "bench/trafficgen", "client", "lab", "model", "packets"},
+	"bench/dut":        {"bench", "bench/method", "bench/trafficgen", "client", "lab", "model", "packets"},
 	"bench/scenario":   {"bench", "bench/method", "bench/trafficgen", "client", "lab", "model", "packets"},
 	"bench/report":     {"bench", "bench/method"},
 	"bench/reproduce":  {"bench", "bench/report"},

@@ -55,7 +55,7 @@ func (t *nftablesText) sets(s bench.Setup) {
 		t.set("set allow { type ipv4_addr", n, func(i int) string { return destinations(i, 1).Addr().String() })
 	}
 	if n := s.DNAT.From.Count; n > 0 {
-		t.set("map dnat { type ipv4_addr : ipv4_addr", n, func(i int) string {
+		t.set("map pool { type ipv4_addr : ipv4_addr", n, func(i int) string {
 			return s.DNAT.From.At(i).String() + " : " + s.DNAT.Target(i).String()
 		})
 	}
@@ -71,7 +71,7 @@ func (t *nftablesText) set(head string, count int, element func(int) string) {
 
 func nftablesDNAT(s bench.Setup, sets bool) (rules []string) {
 	if sets {
-		return []string{"dnat to ip daddr map @dnat"}
+		return []string{"dnat to ip daddr map @pool"}
 	}
 	for i := range s.DNAT.From.Count {
 		rules = append(rules, fmt.Sprintf("ip daddr %s dnat to %s", s.DNAT.From.At(i), s.DNAT.Target(i)))

@@ -25,19 +25,20 @@ var realmgate = bench.Model{
 // realmgateDevice is a daemon in the device's namespace.
 type realmgateDevice struct {
 	rig     *bench.Rig
+	setup   bench.Setup
 	config  string // path
 	client  *client.Client
 	command *lab.Command
 	log     bytes.Buffer
 }
 
-const startWithin = 30 * time.Second
+const startWithin, stopWithin = 30 * time.Second, 10 * time.Second
 
 func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setup) error {
-	if setup.NAT == (trafficgen.Addresses{}) {
-		return fmt.Errorf("%w: realmgate always translates", bench.ErrUnsupported)
+	if err := realmgateCan(setup); err != nil {
+		return err
 	}
-	d.rig, d.client = rig, client.New(client.Options{Instance: rig.Instance})
+	d.setup, d.rig, d.client = setup, rig, client.New(client.Options{Instance: rig.Instance})
 	d.config = filepath.Join(rig.Directory, rig.Instance+".yaml")
 	if err := os.WriteFile(d.config, []byte(realmgateConfiguration(setup)), 0o600); err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
@@ -45,18 +46,34 @@ func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Se
 	return d.start(ctx)
 }
 
+// realmgateCan is an error for setups that no configuration gives.
+func realmgateCan(s bench.Setup) error {
+	switch {
+	case s.NoTrack, s.NAT == (trafficgen.Addresses{}) && s.DNAT == (trafficgen.DNAT{}):
+		return fmt.Errorf("%w: realmgate always translates", bench.ErrUnsupported)
+	case s.Mark, s.Deny.Count > 0, allowed(s) > 0:
+		return fmt.Errorf("%w: realmgate has no such rules", bench.ErrUnsupported)
+	case s.DNAT != (trafficgen.DNAT{}) && (s.NAT != (trafficgen.Addresses{}) || !s.Inbound):
+		return fmt.Errorf("%w: realmgate translates destinations of sessions from outside only, and not their sources", bench.ErrUnsupported)
+	}
+	return nil
+}
+
 // realmgateConfiguration is the least that makes a gateway do what the setup says.
+// Ports have no quarantine, which the kernel's NAT does not know either.
 func realmgateConfiguration(setup bench.Setup) string {
 	const headroom = 1.05 // the tables refuse before the last record is taken
-	return fmt.Sprintf(`interfaces: {public: [%s], private: [%s]}
+	text := fmt.Sprintf(`interfaces: {public: [%s], private: [%s]}
 realm: {zones: [bench.example.], nameserver: ns.bench.example.}
-dns: {public: %s, private: %s}
-pool: {addresses: [198.18.254.1]}
-outbound: {addresses: [%s]}
+dns: {public: %s, private: %s, verify: none}
 timeouts: {udp: %ds}
 capacity: %d
 `, bench.PublicInterface, bench.PrivateInterface, bench.PublicAddress.Addr(), bench.PrivateAddress.Addr(),
-		span(setup.NAT), max(1, int(setup.Timeout/time.Second)), max(1024, int(headroom*float64(setup.Sessions))))
+		max(1, int(setup.Timeout/time.Second)), max(1024, int(headroom*float64(setup.Sessions))))
+	if setup.DNAT != (trafficgen.DNAT{}) {
+		return text + poolConfiguration(setup)
+	}
+	return text + fmt.Sprintf("pool: {addresses: [198.18.254.1]}\noutbound: {addresses: [%s], quarantine: 0s}\n", span(setup.NAT))
 }
 
 func (d *realmgateDevice) start(ctx context.Context) error {
@@ -71,7 +88,7 @@ func (d *realmgateDevice) start(ctx context.Context) error {
 	limit := time.After(startWithin)
 	for {
 		if status, err := d.client.Status(ctx); err == nil && status.PID == d.command.Process.Pid {
-			return nil
+			return d.lend(ctx)
 		}
 		select {
 		case err := <-ended:
@@ -93,7 +110,9 @@ func (d *realmgateDevice) stop() error {
 	if err := d.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop the gateway: %w", err)
 	}
+	limit := time.AfterFunc(stopWithin, func() { _ = d.command.Process.Kill() }) // it may have ended at last
 	err := d.command.Wait()
+	limit.Stop()
 	d.command = nil
 	if err != nil {
 		return fmt.Errorf("stop the gateway: %w: %s", err, bytes.TrimSpace(d.log.Bytes()))
@@ -101,12 +120,18 @@ func (d *realmgateDevice) stop() error {
 	return nil
 }
 
-// Reset starts it anew, with empty tables.
+// Reset ends all sessions, as an operator would. There is no quarantine: nothing of
+// the trial before is left. A pool is lent anew by a gateway started anew, since
+// an address that was claimed is not free at once.
 func (d *realmgateDevice) Reset(ctx context.Context) error {
-	if err := d.stop(); err != nil {
-		return err
+	if d.setup.DNAT != (trafficgen.DNAT{}) {
+		if err := d.stop(); err != nil {
+			return err
+		}
+		return d.start(ctx)
 	}
-	return d.start(ctx)
+	_, err := d.client.EndSessions(ctx, client.Filter{})
+	return err
 }
 
 func (d *realmgateDevice) Count(ctx context.Context) (int, error) {

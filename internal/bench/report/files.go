@@ -2,7 +2,9 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -15,12 +17,44 @@ func Write(folder string, r bench.Report) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("make the folder of the report: %w", err)
 	}
-	text, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return fmt.Errorf("write the report: %w", err)
+	for _, f := range []struct {
+		name  string
+		write func(io.Writer, bench.Report) error
+	}{{"result.json", JSON}, {"result.csv", CSV}, {"report.html", HTML}} {
+		if err := writeFile(filepath.Join(folder, f.name), func(w io.Writer) error { return f.write(w, r) }); err != nil {
+			return fmt.Errorf("write the report: %w", err)
+		}
 	}
-	if err := os.WriteFile(filepath.Join(folder, "result.json"), append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("write the report: %w", err)
+	return nil
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
+}
+
+// JSON writes the report as result.json has it. Points of a curve that are not
+// numbers are left out: JSON has no word for them.
+func JSON(w io.Writer, r bench.Report) error {
+	series := make([]bench.Series, 0, len(r.Series))
+	for _, s := range r.Series {
+		points := make([][2]float64, 0, len(s.Points))
+		for _, p := range s.Points {
+			if finite(p[0]) && finite(p[1]) {
+				points = append(points, p)
+			}
+		}
+		s.Points = points
+		series = append(series, s)
+	}
+	r.Series = series
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(r); err != nil {
+		return fmt.Errorf("write the report as JSON: %w", err)
 	}
 	return nil
 }
@@ -31,11 +65,20 @@ func Read(path string) (r bench.Report, err error) {
 	if err != nil {
 		return r, fmt.Errorf("read a report: %w", err)
 	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("%s is no report of realmgate bench: %w", path, err)
+	if len(text) == 0 {
+		return r, fmt.Errorf("%s is empty: give the result.json of realmgate bench run --out", path)
 	}
-	if r.Schema != bench.Schema {
-		return r, fmt.Errorf("%s has schema %q; this program reads %q", path, r.Schema, bench.Schema)
+	var kind struct {
+		Schema *string `json:"schema"`
+	}
+	if err := json.Unmarshal(text, &kind); err != nil || kind.Schema == nil {
+		return r, fmt.Errorf("%s is no report: give the result.json of realmgate bench run --out", path)
+	}
+	if *kind.Schema != bench.Schema {
+		return r, fmt.Errorf("%s has schema %q, and this program reads %q: measure again, or use the program that wrote it", path, *kind.Schema, bench.Schema)
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, fmt.Errorf("%s is a damaged report: %w", path, err)
 	}
 	return r, nil
 }

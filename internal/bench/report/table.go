@@ -3,99 +3,161 @@ package report
 import (
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/realmgate/realmgate/internal/bench"
-	"github.com/realmgate/realmgate/internal/bench/method"
 )
 
-// Table writes the results as a person reads them: the median, the 1st and 99th
-// percentile, and the ratio to the first device.
-func Table(w io.Writer, r bench.Report) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "device\tmetric\tmedian\tp1\tp99\tunit\tratio\t(from to)\ttrials\t\n")
-	for _, result := range r.Results {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", result.DUT, name(result), figure(result.Median), figure(result.P1), figure(result.P99),
-			result.Unit, ratioOf(r, result), valid(result))
+// Widths of a terminal: what is used where nobody says, and the least that the
+// notes are wrapped to.
+const (
+	usualWidth = 100
+	leastWidth = 40
+)
+
+// Table writes the results as a person reads them, a block for each metric: the
+// median, the 1st and 99th percentile, and the ratio to the first device. Below
+// are the invalid trials and the notes, wrapped to width columns (0: to 100).
+func Table(w io.Writer, r bench.Report, width int) error {
+	if width <= 0 {
+		width = usualWidth
 	}
-	if err := t.Flush(); err != nil {
-		return err
+	width = max(width, leastWidth)
+	var text strings.Builder
+	for _, line := range wrap(r.Scenario+": "+r.About, "", width) {
+		text.WriteString(line + "\n")
 	}
-	for _, line := range append(failures(r), r.Notes...) {
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
+	for _, b := range blocks(r) {
+		text.WriteString("\n" + strings.Join(wrap(heading(r, b), "  ", width), "\n") + "\n" + b.table())
+	}
+	if remarks := remarks(r); len(remarks) > 0 {
+		text.WriteString("\n")
+		for _, remark := range remarks {
+			for _, line := range wrap(remark, "  ", width) {
+				text.WriteString(line + "\n")
+			}
 		}
 	}
-	return nil
+	_, err := io.WriteString(w, text.String())
+	return err
 }
 
-// name is the metric with its parameters.
-func name(r bench.Result) string {
-	name := r.Metric
-	for _, key := range sortedKeys(r.Parameters) {
-		name += fmt.Sprintf(" %s=%g", key, r.Parameters[key])
+// heading says what the block's figures are.
+func heading(r bench.Report, b *block) string {
+	text := b.metric
+	if about := meaning(b.metric); about != "" {
+		text += ", " + about
 	}
-	return name
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	var keys []string
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// figure writes three or four digits that matter.
-func figure(n method.Number) string {
-	v := float64(n)
-	switch size := math.Abs(v); {
-	case math.IsNaN(v):
-		return "-"
-	case size >= 1e7:
-		return fmt.Sprintf("%.2f M", v/1e6)
-	case size >= 1e4:
-		return fmt.Sprintf("%.1f k", v/1e3)
-	case size >= 100:
-		return fmt.Sprintf("%.0f", v)
-	case size >= 1:
-		return fmt.Sprintf("%.2f", v)
-	default:
-		return fmt.Sprintf("%.3g", v)
-	}
-}
-
-// ratioOf has two columns.
-func ratioOf(r bench.Report, result bench.Result) string {
-	for _, q := range r.Ratios {
-		if q.DUT == result.DUT && q.Metric == result.Metric && fmt.Sprint(q.Parameters) == fmt.Sprint(result.Parameters) {
-			return fmt.Sprintf("%.2f\t(%.2f %.2f)", q.Value, q.Least, q.Most)
+	for _, row := range b.rows {
+		if row.ratio != nil {
+			return text + " (ratio to " + row.ratio.Baseline + ")"
 		}
 	}
-	return "\t"
+	return text
 }
 
-func valid(r bench.Result) string {
-	n := 0
-	for _, t := range r.Trials {
-		if t.Invalid == "" {
-			n++
+// table writes the rows, aligned.
+func (b *block) table() string {
+	head := append(upper(b.keys), "DEVICE", "MEDIAN", "P1", "P99", "", "RATIO", "FROM–TO", "VALID", "")
+	rows := [][]string{head}
+	before := ""
+	for _, r := range b.rows {
+		var cells []string
+		here := parameters(r.Parameters)
+		for _, key := range b.keys {
+			cell := ""
+			if v, ok := r.Parameters[key]; ok && here != before {
+				cell = parameter(v)
+			}
+			cells = append(cells, cell)
+		}
+		before = here
+		ratio, span := r.ratioText()
+		remark := ""
+		if r.control {
+			remark = "control"
+		}
+		rows = append(rows, append(cells, r.DUT, r.scale.number(float64(r.Median)), r.scale.number(float64(r.P1)),
+			r.scale.number(float64(r.P99)), r.scale.unit, ratio, span, fmt.Sprintf("%d/%d", r.valid(), len(r.Trials)), remark))
+	}
+	left := map[int]bool{len(b.keys): true, len(b.keys) + 4: true, len(head) - 1: true} // device, unit, remark
+	return align(rows, left)
+}
+
+func upper(words []string) (list []string) {
+	for _, word := range words {
+		list = append(list, strings.ToUpper(word))
+	}
+	return list
+}
+
+// align makes columns as wide as their widest cell. Numbers end at the right, and
+// the columns in left begin at the left.
+func align(rows [][]string, left map[int]bool) string {
+	width := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
-	return fmt.Sprintf("%d of %d", n, len(r.Trials))
+	var text strings.Builder
+	for _, row := range rows {
+		line := ""
+		for i, cell := range row {
+			gap := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
+			if left[i] {
+				line += "  " + cell + gap
+			} else {
+				line += "  " + gap + cell
+			}
+		}
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return text.String()
 }
 
-// failures says which gates failed.
+// wrap breaks a text at spaces; lines after the first are indented.
+func wrap(text, indent string, width int) (lines []string) {
+	var line string
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
+			lines = append(lines, line)
+			line = indent + word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}
+
+// remarks are what a reader must know: that the run is not complete, which trials
+// are invalid, and the report's notes.
+func remarks(r bench.Report) (lines []string) {
+	if r.Incomplete != "" {
+		lines = append(lines, "INCOMPLETE: "+r.Incomplete+". What was measured until then is shown.")
+	}
+	lines = append(lines, failures(r)...)
+	return append(lines, r.Notes...)
+}
+
+// failures says which gates failed. Metrics of the same trials fail alike, and are
+// told once.
 func failures(r bench.Report) (lines []string) {
-	for _, result := range r.Results {
-		for _, key := range sortedKeys(result.Gates) {
-			if gate := result.Gates[key]; gate.Failed > 0 {
-				lines = append(lines, fmt.Sprintf("%s, %s: invalid %d of %d times, %s: %s", result.DUT, result.Metric,
-					gate.Failed, gate.Failed+gate.Passed, key, strings.TrimSpace(gate.Detail)))
+	told := map[string]bool{}
+	for _, b := range blocks(r) {
+		for _, row := range b.rows {
+			for _, key := range sortedKeys(row.Gates) {
+				gate := row.Gates[key]
+				where := strings.TrimSpace(row.DUT + " " + parameters(row.Parameters))
+				line := fmt.Sprintf("%s: %d of %d trials invalid by the gate %q: %s", where, gate.Failed, gate.Failed+gate.Passed, key, gate.Detail)
+				if gate.Failed > 0 && !told[line] {
+					told[line] = true
+					lines = append(lines, line)
+				}
 			}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/realmgate/realmgate/internal/bench"
 )
@@ -52,15 +51,6 @@ type point struct{ x, y float64 }
 // fall returns by which factor the last is lower than the first.
 func fall(points []point) float64 { return points[0].y / points[len(points)-1].y }
 
-// list writes the values of a sweep with SI units.
-func list(points []point, unit string) string {
-	var values []string
-	for _, p := range points {
-		values = append(values, si(p.y))
-	}
-	return strings.Join(values, " / ") + " " + unit
-}
-
 // si writes three digits with k or M.
 func si(v float64) string {
 	switch {
@@ -88,3 +78,19 @@ func (e Evidence) environment() (env bench.Environment, ok bool) {
 	}
 	return env, false
 }
+
+// between is a sweep over the points from one to another.
+func (e Evidence) between(job, dut, metric, parameter string, from, to float64) (some []point) {
+	for _, p := range e.sweep(job, dut, metric, parameter) {
+		if p.x >= from && p.x <= to {
+			some = append(some, p)
+		}
+	}
+	if len(some) < 2 {
+		panic(absent(fmt.Sprintf("the report of %s has no %s of %s for %s from %g to %g", job, metric, dut, parameter, from, to)))
+	}
+	return some
+}
+
+// ends writes the first and the last of a sweep.
+func ends(points []point) string { return si(points[0].y) + " to " + si(points[len(points)-1].y) }

@@ -6,5 +6,11 @@ import "github.com/realmgate/realmgate/internal/bench"
 
 // All lists the scenarios.
 func All() []bench.Scenario {
-	return []bench.Scenario{natEstablish, natThroughput, conntrackLimits, nfqueue, tcpSessions}
+	return []bench.Scenario{
+		routing, tracking, filter,
+		natEstablish, natThroughput, natLoss, natLatency, natPDV, natTeardown, natCapacity, natMemory,
+		conntrackLimits,
+		hashLoad, targets, rulePosition, ruleCount, ruleLoadTime, ruleArrangement, markDNAT,
+		nfqueue, tcpSessions,
+	}
 }

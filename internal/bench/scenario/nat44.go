@@ -14,6 +14,31 @@ const natTimeout = 10_000 * time.Second
 // natDevices are compared unless others are asked for.
 var natDevices = []string{"realmgate", "iptables", "nftables"}
 
+// Set-ups of scenarios.
+var (
+	eitherMode = []bench.Mode{bench.SelfClocked, bench.Paced}
+	fullLoad   = []bench.Mode{bench.SelfClocked}
+	pacedOnly  = []bench.Mode{bench.Paced}
+)
+
+// measure is one trial of a scenario.
+type measure func(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error)
+
+// nat44 is a scenario that compares devices which translate.
+func nat44(name, about string, modes []bench.Mode, m measure) bench.Scenario {
+	return bench.Scenario{
+		Name: name, About: about, Devices: natDevices, Modes: modes,
+		Run: func(ctx context.Context, b *bench.Bench) error { return compareNAT(ctx, b, m) },
+	}
+}
+
+func compareNAT(ctx context.Context, b *bench.Bench, m measure) error {
+	c := natComparison(b)
+	c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) { return m(ctx, b, bed) }
+	b.Expect((b.Repeat + 1) * (len(b.Devices) + 1))
+	return b.Compare(ctx, c)
+}
+
 // natComparison is what the NAT44 scenarios have in common.
 func natComparison(b *bench.Bench) bench.Comparison {
 	flows, pool := bench.FlowsFor(b.Sessions)
@@ -26,64 +51,89 @@ func natComparison(b *bench.Bench) bench.Comparison {
 	}
 }
 
-var natEstablish = bench.Scenario{
-	Name:    "nat44-establish",
-	About:   "new sessions per second through NAT44 (RFC 9693 maximum connection establishment rate)",
-	Devices: natDevices,
-	Modes:   []bench.Mode{bench.SelfClocked},
-	Run: func(ctx context.Context, b *bench.Bench) error {
-		c := natComparison(b)
-		c.Measure = measureEstablish
-		b.Expect((b.Repeat + 1) * (len(b.Devices) + 1))
-		return b.Compare(ctx, c)
-	},
+// perSecond is the main metric of a scenario.
+func perSecond(rate float64) []bench.Measure {
+	return []bench.Measure{{Metric: "rate", Unit: bench.PerSecond, Value: rate}}
 }
 
-// measureEstablish is phase 1, and then one frame back for every session, which
-// validates that the device really has it (RFC 9693 section 4.5.2).
-func measureEstablish(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
+var natEstablish = nat44("nat44-establish", "new sessions per second through NAT44 (RFC 9693 maximum connection establishment rate)",
+	eitherMode, measureEstablish)
+
+// measureEstablish is phase 1, at full load or at the highest rate at which every
+// frame comes, and then one frame back for every session, which validates that the
+// device really has it (RFC 9693 sections 4.5.1 and 4.5.2).
+func measureEstablish(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
+	if b.Mode == bench.Paced {
+		return searchEstablish(ctx, b, bed)
+	}
 	o, err := bed.Establish(ctx, trafficgen.Plan{})
 	if err != nil {
 		return nil, err
 	}
-	_, err = bed.Run(ctx, trafficgen.Plan{Frames: bed.Flows.Count(), Direction: trafficgen.Reverse, VerifyEvery: 1}, false)
+	_, err = bed.Run(ctx, validation(bed), false)
 	if err != nil {
 		return nil, err
 	}
-	return []bench.Measure{{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate()}}, bed.Reset(ctx)
+	return perSecond(o.Rate()), bed.Reset(ctx)
 }
 
-var natThroughput = bench.Scenario{
-	Name:    "nat44-throughput",
-	About:   "frames per second of established sessions through NAT44, both ways or either",
-	Devices: natDevices,
-	Modes:   []bench.Mode{bench.SelfClocked},
-	Run: func(ctx context.Context, b *bench.Bench) error {
-		c := natComparison(b)
-		c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
-			return measureThroughput(ctx, b, bed)
+func searchEstablish(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
+	phase1 := func(rate float64) (trafficgen.Outcome, error) {
+		if err := bed.Reset(ctx); err != nil {
+			return trafficgen.Outcome{}, err
 		}
-		b.Expect((b.Repeat + 1) * (len(b.Devices) + 1))
-		return b.Compare(ctx, c)
-	},
-}
-
-// measureThroughput is phase 2 of RFC 9693: flows drawn at random, none new.
-func measureThroughput(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
-	if _, err := bed.Establish(ctx, trafficgen.Plan{}); err != nil {
-		return nil, err
+		return bed.Establish(ctx, trafficgen.Plan{Rate: rate})
 	}
-	o, err := bed.Run(ctx, trafficgen.Plan{Frames: throughputFrames(b), Direction: b.Direction, Random: true}, false)
+	found, err := bed.SearchRate("new sessions", phase1)
+	if err != nil || found.Lower == 0 {
+		return perSecond(0), err
+	}
+	err = bed.Try(func() error {
+		if _, err := phase1(found.Lower); err != nil {
+			return err
+		}
+		p := validation(bed)
+		p.Rate = found.Lower
+		o, err := bed.Run(ctx, p, true)
+		bed.Gate("validated", float64(o.Lost()) <= b.Search.Loss*float64(o.Sent), "%d of %d sessions did not answer", o.Lost(), o.Sent)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return []bench.Measure{{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate()}}, bed.Reset(ctx)
+	return perSecond(bed.Rate(found)), bed.Reset(ctx)
 }
 
-// throughputFrames is enough for a second or so, and fewer for a smoke run.
-func throughputFrames(b *bench.Bench) int {
-	if b.Sessions < 100_000 {
-		return 4 * b.Sessions
+func validation(bed *bench.Bed) trafficgen.Plan {
+	return trafficgen.Plan{Frames: bed.Flows.Count(), Direction: trafficgen.Reverse, VerifyEvery: 1}
+}
+
+var natThroughput = nat44("nat44-throughput", "frames per second of established sessions through NAT44, both ways or either",
+	eitherMode, measureThroughput)
+
+// measureThroughput is phase 2 of RFC 9693, at full load or at the highest rate
+// without loss.
+func measureThroughput(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
+	if err := bed.Prepare(ctx); err != nil {
+		return nil, err
 	}
-	return 1_000_000
+	if b.Mode == bench.Paced {
+		rate, err := searchThroughput(ctx, bed)
+		if err != nil {
+			return nil, err
+		}
+		return perSecond(rate), bed.Reset(ctx)
+	}
+	o, err := bed.FullLoad(ctx, bed.Load(0))
+	if err != nil {
+		return nil, err
+	}
+	return perSecond(o.Rate()), bed.Reset(ctx)
+}
+
+const throughput = "frames"
+
+func searchThroughput(ctx context.Context, bed *bench.Bed) (float64, error) {
+	found, err := bed.SearchRate(throughput, func(rate float64) (trafficgen.Outcome, error) { return bed.Run(ctx, bed.Load(rate), true) })
+	return bed.Rate(found), err
 }

@@ -51,6 +51,7 @@ type bpfTrafficgenLimit uint32
 const (
 	bpfTrafficgenLimitLATENCY_BUCKETS bpfTrafficgenLimit = 1152
 	bpfTrafficgenLimitSEQUENCE_WORDS  bpfTrafficgenLimit = 1048576
+	bpfTrafficgenLimitBURST_FRAMES    bpfTrafficgenLimit = 64
 )
 
 type bpfTrafficgenOrder uint32
@@ -94,6 +95,8 @@ type bpfTrafficgenProgress struct {
 	Started uint64
 	Ended   uint64
 	Credit  uint64
+	Due     uint64
+	Stalled uint64
 }
 
 type bpfTrafficgenRange struct {

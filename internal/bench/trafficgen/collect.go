@@ -44,7 +44,7 @@ func (g *Generator) outcome() (o Outcome, err error) {
 			return o, err
 		}
 	}
-	o.Elapsed = time.Duration(progress.Ended - progress.Started)
+	o.Elapsed, o.Stalled = time.Duration(progress.Ended-progress.Started), time.Duration(progress.Stalled)
 	if o.Initiator, err = g.counters(Initiator); err != nil {
 		return o, err
 	}

@@ -2,7 +2,7 @@ package trafficgen
 
 import (
 	"fmt"
-	"net/netip"
+	"math"
 	"time"
 )
 
@@ -23,7 +23,7 @@ func (d Direction) String() string { return [...]string{"forward", "reverse", "b
 type Plan struct {
 	Flows     Flows
 	Frames    int       // of both directions together, at most MaxFrames for each
-	Rate      float64   // frames per second, of both directions together; 0 is as fast as can be
+	Rate      float64   // frames per second, of both directions together, 1 to MaxRate; 0 is as fast as can be
 	Direction Direction // backward only flows that the responder has seen in this epoch
 	Random    bool      // flows drawn at random, instead of each once in pseudorandom order
 	Length    int       // octets of a frame, its check sequence with it: 64 to 1518
@@ -49,12 +49,17 @@ type Plan struct {
 	VerifyEvery int // how many frames for one whose checksums are verified, a power of two; 0 is none
 
 	CPU   int           // that the generator runs on
-	Batch int           // frames that the generator sends at a time, 1 to 256; 0 is 64
+	Batch int           // frames that the generator sends at a time, 1 to 256; 0 is 64, or 16 at a rate
 	Wait  time.Duration // for stragglers, after the last frame; RFC 2544 section 26.1 has 2 s
 }
 
 // MaxFrames is how many frames of one direction a trial can tell apart.
 const MaxFrames = int(bpfTrafficgenLimitSEQUENCE_WORDS) * 64
+
+// MaxRate is the highest rate that a trial can ask for. The time between two
+// frames is counted in 1/1024 ns, so that there the rate is exact to 1 in 10,000,
+// and at lower ones the better.
+const MaxRate = 100e6
 
 const (
 	leastLength = 64
@@ -78,8 +83,8 @@ func (p Plan) check() error {
 		return fmt.Errorf("frames of %d octets: want %d to %d", p.Length, leastLength, mostLength)
 	case p.Epoch == 0:
 		return fmt.Errorf("epoch 0: want 1 to 65535")
-	case p.Rate < 0:
-		return fmt.Errorf("%g frames per second: want more than 0", p.Rate)
+	case p.Rate != 0 && !(p.Rate >= 1 && p.Rate <= MaxRate):
+		return fmt.Errorf("%g frames per second: want 1 to %g", p.Rate, MaxRate)
 	case p.Window < 0 || p.Window > MaxFrames:
 		return fmt.Errorf("%d frames under way: want 0 to %d", p.Window, MaxFrames)
 	}
@@ -100,7 +105,7 @@ func (p Plan) encode(trial uint16, macs [2][3]uint32) bpfTrafficgenPlan {
 		e.Order = uint8(bpfTrafficgenOrderORDER_RANDOM)
 	}
 	if p.Rate > 0 {
-		e.Interval = uint64(1024 * 1e9 / p.Rate)
+		e.Interval = uint64(math.Round(1024 * 1e9 / p.Rate))
 	}
 	if p.Pool != (Addresses{}) {
 		e.PoolFirst, e.PoolLast = numberOf(p.Pool.First), numberOf(p.Pool.Last())
@@ -147,6 +152,7 @@ type Outcome struct {
 	Sent      uint64        `json:"sent"`
 	Missing   uint64        `json:"missing"` // not sent back: the responder never saw their flow
 	Elapsed   time.Duration `json:"elapsed"` // from the first to the last frame sent
+	Stalled   time.Duration `json:"stalled"` // by which a rate's schedule was put off, since the generator had to wait for its CPU
 	Initiator Counters      `json:"initiator"`
 	Responder Counters      `json:"responder"`
 	Latency   Latency       `json:"latency"`
@@ -160,13 +166,14 @@ func (o Outcome) Received() uint64 {
 // Lost returns how many did not.
 func (o Outcome) Lost() uint64 { return o.Sent - min(o.Received(), o.Sent) }
 
+// LossRatio returns the share of the frames asked for that did not come, also
+// since there was nothing to send them to.
+func (o Outcome) LossRatio() float64 {
+	return float64(o.Lost()+o.Missing) / float64(max(o.Sent+o.Missing, 1))
+}
+
 // Wrong returns how many faults there are in the frames that came.
 func (o Outcome) Wrong() uint64 { return o.Initiator.Wrong() + o.Responder.Wrong() }
 
 // Rate returns the frames sent per second.
 func (o Outcome) Rate() float64 { return float64(o.Sent) / o.Elapsed.Seconds() }
-
-// State is the external endpoint of a flow.
-type State struct {
-	External netip.AddrPort
-}

@@ -17,6 +17,9 @@ const (
 	maxTrial  = 1<<15 - 1
 	// A generator with a window has stalled when nothing has moved for so long.
 	leastStall = 100 * time.Millisecond
+
+	// pacedBatch is as many frames as the kernel hands to a driver at a time.
+	pacedBatch = 16
 )
 
 // Run carries out a plan. When ctx ends it stops sending and returns ctx.Err().
@@ -78,7 +81,7 @@ func (p Plan) waits() bool { return p.Rate > 0 || p.Window > 0 }
 func (g *Generator) send(ctx context.Context, p Plan) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	release, err := pin(p.CPU)
+	release, err := occupy(p.CPU, p.Rate > 0)
 	if err != nil {
 		return err
 	}
@@ -94,13 +97,16 @@ func (g *Generator) send(ctx context.Context, p Plan) error {
 	if p.TCP {
 		program = g.objects.TrafficgenSendTcp
 	}
-	repeat := uint32(p.Frames)
+	repeat, batch := uint32(p.Frames), uint32(p.Batch)
 	if p.waits() {
 		repeat = 1<<32 - 1
+		if batch == 0 && p.Rate > 0 {
+			batch = pacedBatch
+		}
 	}
 	frame := make([]byte, p.Length-checkLength)
 	for ctx.Err() == nil && !stalled.Load() {
-		err = runLive(program.FD(), frame, repeat, uint32(p.Batch))
+		err = runLive(program.FD(), frame, repeat, batch)
 		progress, failed := g.progress()
 		if failed != nil {
 			err = failed
@@ -152,17 +158,4 @@ func (g *Generator) watch(ctx context.Context, p Plan, thread int, ended, stalle
 func (g *Generator) progress() (p bpfTrafficgenProgress, err error) {
 	err = g.objects.TrafficgenProgresses.Lookup(uint32(0), &p)
 	return p, err
-}
-
-// pin moves the calling thread to a CPU until release is called.
-func pin(cpu int) (release func(), err error) {
-	var before, only unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		return nil, os.NewSyscallError("sched_getaffinity", err)
-	}
-	only.Set(cpu)
-	if err := unix.SchedSetaffinity(0, &only); err != nil {
-		return nil, fmt.Errorf("run on CPU %d: %w", cpu, os.NewSyscallError("sched_setaffinity", err))
-	}
-	return func() { _ = unix.SchedSetaffinity(0, &before) }, nil
 }

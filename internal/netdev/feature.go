@@ -1,4 +1,4 @@
-package datapath
+package netdev
 
 import (
 	"errors"
@@ -15,8 +15,23 @@ const (
 	netdevCommandGet  = 1
 	netdevIfindex     = 1
 	netdevXDPFeatures = 3
-	xdpFeatureNDOXmit = 1 << 2
 )
+
+// Features are what an interface does with XDP (enum netdev_xdp_act).
+type Features uint64
+
+const (
+	basic   Features = 1 << iota // it runs programs in native mode
+	_                            // it lets them redirect
+	ndoXmit                      // it takes redirected frames
+)
+
+// RunsPrograms says whether it runs XDP programs in native mode.
+func (f Features) RunsPrograms() bool { return f&basic != 0 }
+
+// TakesRedirects says whether frames may be redirected to it. Those that are
+// redirected to another interface are lost in silence.
+func (f Features) TakesRedirects() bool { return f&ndoXmit != 0 }
 
 // genericHeader is struct genlmsghdr: command, version and two reserved bytes.
 // The netlink library's own writes whatever stands in memory behind its two
@@ -29,29 +44,29 @@ func (genericHeader) Len() int { return nl.SizeofGenlmsg }
 // Serialize returns the header's bytes.
 func (h genericHeader) Serialize() []byte { return h[:] }
 
-// takesRedirects asks the kernel whether frames may be redirected to the
-// interface. known is false where the kernel cannot say (before 6.3).
-func takesRedirects(ifindex int) (takes, known bool, err error) {
+// XDPFeatures asks the kernel what the interface with that number does. known is
+// false where the kernel cannot say (before 6.3).
+func XDPFeatures(ifindex int) (features Features, known bool, err error) {
 	family, err := netlink.GenlFamilyGet(netdevFamily)
 	if errors.Is(err, unix.ENOENT) {
-		return false, false, nil
+		return 0, false, nil
 	}
 	if err != nil {
-		return false, false, fmt.Errorf("find the kernel's netdev family: %w", err)
+		return 0, false, fmt.Errorf("find the kernel's netdev family: %w", err)
 	}
 	request := nl.NewNetlinkRequest(int(family.ID), 0)
 	request.AddData(genericHeader{netdevCommandGet, 1})
 	request.AddData(nl.NewRtAttr(netdevIfindex, nl.Uint32Attr(uint32(ifindex))))
 	messages, err := request.Execute(unix.NETLINK_GENERIC, 0)
 	if err != nil {
-		return false, false, fmt.Errorf("ask for the XDP features of interface %d: %w", ifindex, err)
+		return 0, false, fmt.Errorf("ask for the XDP features of interface %d: %w", ifindex, err)
 	}
 	for _, message := range messages {
 		for a := range nl.ParseAttributes(message[nl.SizeofGenlmsg:]) {
 			if a.Type&nl.NLA_TYPE_MASK == netdevXDPFeatures && len(a.Value) >= 8 {
-				return nl.NativeEndian().Uint64(a.Value)&xdpFeatureNDOXmit != 0, true, nil
+				return Features(nl.NativeEndian().Uint64(a.Value)), true, nil
 			}
 		}
 	}
-	return false, false, nil
+	return 0, false, nil
 }

@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+// idle is a device that does nothing: here the rounds matter.
+type idle struct{}
+
+func (idle) Up(context.Context, *Rig, Setup) error { return nil }
+func (idle) Reset(context.Context) error           { return nil }
+func (idle) Count(context.Context) (int, error)    { return 0, ErrUnsupported }
+func (idle) Memory(context.Context) (int64, error) { return 0, ErrUnsupported }
+func (idle) Down() error                           { return nil }
+func idleModel(name string) Model                  { return Model{Name: name, New: func() Device { return idle{} }} }
+func optionsFor(repeat int, devices ...Model) Options {
+	return Options{Devices: devices, Null: idleModel("null"), Sessions: 1000, Repeat: repeat, Mode: SelfClocked, Length: 64}
+}
+
+// What was measured before an interruption is in the report.
+func TestCompareInterrupted(t *testing.T) {
+	b := &Bench{Options: optionsFor(5, idleModel("a"), idleModel("b")), lab: lab.NewForTest(t, "interrupt"), directory: t.TempDir()}
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	flows, _ := FlowsFor(b.Sessions)
+	trials := 0
+	err := b.Compare(ctx, Comparison{Flows: flows, Measure: func(ctx context.Context, _ *Bed) ([]Measure, error) {
+		if trials++; trials > 10 { // a round that does not count, two that do, and a trial
+			interrupt()
+			return nil, ctx.Err()
+		}
+		return []Measure{{Metric: "rate", Unit: PerSecond, Value: float64(1000 + trials)}}, nil
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	values := map[string]int{}
+	for _, r := range b.Report.Results {
+		values[r.DUT+" "+r.Metric] = len(r.values())
+	}
+	if values["a rate"] < 2 || values["b rate"] < 2 || values["null rate"] < 2 || values["a cost"] < 2 || len(b.Report.Ratios) != 2 {
+		t.Errorf("%v, %v", values, b.Report.Ratios)
+	}
+}
+
+// A report says that it is not complete, and why.
+func TestRunIncomplete(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	failed := errors.New("the device went away")
+	for _, c := range []struct {
+		run  func(context.Context, *Bench) error
+		err  error
+		want string
+	}{
+		{func(context.Context, *Bench) error { return nil }, nil, ""},
+		{func(context.Context, *Bench) error { return failed }, failed, "the device went away"},
+		// A command that was killed does not say who was behind it.
+		{func(context.Context, *Bench) error { interrupt(); return failed }, context.Canceled, "interrupted"},
+	} {
+		r, err := Run(ctx, Scenario{Name: "x", NoRoot: true, Run: c.run}, optionsFor(1, idleModel("a")))
+		if !errors.Is(err, c.err) || r.Incomplete != c.want {
+			t.Errorf("%v, %q: want %v, %q", err, r.Incomplete, c.err, c.want)
+		}
+		if len(r.Devices) != 1 || r.Devices[0] != "a" || r.Control != "null" {
+			t.Errorf("devices %q, control %q", r.Devices, r.Control)
+		}
+	}
+}
+
+// Reports are published: of the boot parameters only those that bear on figures.
+func TestBootParameters(t *testing.T) {
+	got := bootParameters("console=ttyS0 mitigations=off root=/dev/sda1 isolcpus=1 secret=1 nohz_full=1")
+	if got != "mitigations=off isolcpus=1 nohz_full=1" {
+		t.Errorf("%q", got)
+	}
+}

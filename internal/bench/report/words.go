@@ -1,0 +1,53 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// metrics says in plain words what is measured, by the first word of the metric's
+// name: rate_both is a rate. A metric that is not here speaks for itself.
+var metrics = map[string]string{
+	"rate":       "frames or sessions that passed in a second",
+	"packets":    "packets that passed in a second",
+	"passed":     "sessions that passed in a second",
+	"cost":       "the time that the device adds to each frame or session, above the control",
+	"throughput": "the highest rate without a lost frame",
+	"loss":       "the share of frames that did not arrive",
+	"latency":    "the time that a frame takes from tester to tester",
+	"delay":      "the time that a frame takes from tester to tester",
+	"pdv":        "packet delay variation: the 99.9th percentile of the delay less the least",
+	"teardown":   "how fast all sessions are removed",
+	"capacity":   "sessions that the table holds",
+	"memory":     "memory that sessions and their indexes take",
+	"seconds":    "how long it takes",
+	"hits":       "rules that are looked at, by the model of the paper",
+	"decision":   "what the program that decides needs for a session",
+	"queue":      "sessions that were lost in full queues",
+}
+
+// gates says what each condition of a valid trial means. A gate that is not here
+// speaks for itself in its failures.
+var gates = map[string]string{
+	"steal":      "other machines left the CPU to this one",
+	"translated": "every frame that arrived had the addresses, ports and checksums that it should have",
+	"complete":   "no more frames were lost than may be: none, unless the scenario looks for loss",
+	"empty":      "the device had no session before the first frame",
+	"counted":    "the device itself counts as many sessions as arrived",
+	"timeout":    "the trial took less time than an idle session lives",
+	"generator":  "the tester sent as fast as it was asked to, and is not itself the limit",
+	"validated":  "every session answered afterwards, so the device really had it",
+	"deleted":    "no session was left after all were removed",
+	"found":      "the search found a rate that passes",
+	"prepared":   "the sessions could be made before the measurement",
+	"tagged":     "enough frames carried the time of their sending",
+}
+
+func meaning(metric string) string {
+	word, _, _ := strings.Cut(metric, "_")
+	word, _, _ = strings.Cut(word, "-")
+	return metrics[word]
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

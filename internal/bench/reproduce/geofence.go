@@ -1,0 +1,61 @@
+package reproduce
+
+import "fmt"
+
+func geofence() Paper {
+	return Paper{
+		Name:     "Lorenzoni, Caprini and Guastella 2022, ipt_geofence – Performance Evaluation",
+		Hardware: "Core i7-8750H, 16 GB, 10^5 one-packet connections by tcpreplay",
+		Findings: []Finding{
+			{
+				Item: "Table 1", Needs: []Job{queue},
+				Claim: "A verdict in user space for each new connection bounds them to tens of thousands a second.",
+				Then:  "15.96 µs each, 62.6k/s",
+				Judge: judgeVerdict,
+			},
+			{
+				Item: "the sweep", Needs: []Job{queue},
+				Claim: "Offered more, it takes no more: 60k of 70k and 80k, but 78k of 90k and 81k of 100k.",
+				Then:  "the last two contradict the first",
+				Judge: judgeSweep,
+			},
+		},
+	}
+}
+
+func hanna() Paper {
+	const why = "chains of network functions are a later part"
+	unknown := func(Evidence) Verdict { return Verdict{Holds: Unknown, Why: why} }
+	return Paper{
+		Name:     "Hanna 2017, Lightweight Network Function Chaining Mechanism in Linux Kernel",
+		Hardware: "Xeon X5690, KVM guests of 4 CPUs, Linux 4.4, virtio",
+		Findings: []Finding{
+			{Item: "Figure 7.2", Claim: "Two flows above a threshold are cut off, and each goes to its host.", Then: "50, 150, then 0 Mbit/s", Judge: unknown},
+			{Item: "Table 7.3", Claim: "A chain takes 180 KB of memory and no CPU time that shows.", Then: "766,664 and 766,844 KB", Judge: unknown},
+			{Item: "Table 7.4", Claim: "Chained flows are nearly as fast as routed ones.", Then: "797 and 800 against 801.6 and 804", Judge: unknown},
+		},
+	}
+}
+
+func judgeVerdict(e Evidence) Verdict {
+	one := at{"queues": 1, "by_cpu": 0, "nat": 1}
+	queued, ours := e.median("nfqueue", "nfqueue", "rate", one), e.median("nfqueue", "realmgate", "cost", one)
+	return Verdict{
+		Holds:     holds(queued < 300e3),
+		Netfilter: fmt.Sprintf("%.1f µs each, %s/s", 1e6/queued, si(queued)),
+		Realmgate: fmt.Sprintf("%.2f µs above forwarding", ours/1e3),
+		Why:       fmt.Sprintf("%.0f %% of what iptables makes without the queue", 100*queued/e.median("nfqueue", "iptables", "rate", one)),
+	}
+}
+
+func judgeSweep(e Evidence) Verdict {
+	passed := e.sweep("nfqueue", "nfqueue", "passed", "offered")
+	drops := e.sweep("nfqueue", "nfqueue", "queue_drops", "offered")
+	last := len(passed) - 1
+	return Verdict{
+		Holds:     holds(passed[last].y < 0.95*passed[last].x),
+		Netfilter: fmt.Sprintf("%s offered: %s pass, the queue drops %.1f %%", si(passed[last].x), si(passed[last].y), drops[last].y),
+		Realmgate: fmt.Sprintf("%s of %s pass", si(e.median("nfqueue", "realmgate", "passed", at{"offered": passed[last].x})), si(passed[last].x)),
+		Why:       "the paper's last two rows left out what the queue dropped",
+	}
+}

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/bench"
+)
+
+// unending goes on for minutes unless somebody ends it.
+var unending = []string{"run", "nat44-establish", "--dut", "realmgate,nftables", "--sessions", "1000", "--repeat", "1000"}
+
+// Ctrl-C in the middle: what was measured is shown, and everything is put back.
+func TestBenchInterrupted(t *testing.T) {
+	folder := t.TempDir()
+	m := newMeasuring(t, append(unending, "--out", folder)...)
+	before := settings(t)
+	m.start(t)
+	instance := m.untilMeasures(t)
+	_ = m.Process.Signal(syscall.SIGINT)
+	if code := m.wait(t); code != exitError || !strings.HasSuffix(m.stderr.String(), "realmgate: interrupted\n") {
+		t.Errorf("exit %d: %s", code, &m.stderr)
+	}
+	for _, device := range []string{"realmgate", "nftables"} {
+		if !strings.Contains(m.stdout.String(), device) {
+			t.Errorf("it does not show what was measured of %s:\n%s", device, &m.stdout)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(folder, "result.json")); err != nil {
+		t.Error(err)
+	}
+	if after := settings(t); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	if left := traces(instance); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// What a run that was killed leaves the next one removes and puts back.
+func TestBenchKilled(t *testing.T) {
+	m := newMeasuring(t, unending...)
+	before := settings(t)
+	m.start(t)
+	instance := m.untilMeasures(t)
+	_ = m.Process.Signal(syscall.SIGSTOP) // not in the middle of a look
+	for _, left := range []string{"/sys/fs/bpf/realmgate/" + instance, "/run/realmgate/bench-host.json"} {
+		if _, err := os.Stat(left); err != nil {
+			t.Errorf("it leaves less than this test wants: %v", err)
+		}
+	}
+	_ = m.Process.Kill()
+	m.wait(t)
+	next := newMeasuring(t, "run", "nat44-establish", "--dut", "realmgate", "--sessions", "1000", "--repeat", "1")
+	next.start(t)
+	if code := next.wait(t); code != exitOK {
+		t.Fatalf("the next run: exit %d, %s", code, &next.stderr)
+	}
+	if after := settings(t); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	if left := traces(instance); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// One at a time: who comes second says so, and waits.
+func TestBenchWaitsForAnother(t *testing.T) {
+	m := newMeasuring(t, "run", "nat44-establish", "--dut", "nftables", "--sessions", "1000", "--repeat", "1")
+	release := hold(t)
+	m.start(t)
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(m.stderr.String(), "another measurement runs"); {
+		select {
+		case <-m.done:
+			t.Fatalf("it did not wait: %s", &m.stderr)
+		case <-time.After(10 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not say that it waits: %s", &m.stderr)
+		}
+	}
+	if m.stdout.String() != "" {
+		t.Errorf("it measured at the same time: %s", &m.stdout)
+	}
+	release()
+	if code := m.wait(t); code != exitOK {
+		t.Errorf("exit %d: %s", code, &m.stderr)
+	}
+}
+
+// Whoever waits for another may have enough of it.
+func TestBenchInterruptedWhileItWaits(t *testing.T) {
+	m := newMeasuring(t, unending...)
+	defer hold(t)()
+	m.start(t)
+	for !strings.Contains(m.stderr.String(), "another measurement runs") {
+		select {
+		case <-m.done:
+			t.Fatalf("it did not wait: %s", &m.stderr)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	_ = m.Process.Signal(syscall.SIGINT)
+	if code := m.wait(t); code != exitError || !strings.HasSuffix(m.stderr.String(), "realmgate: interrupted\n") {
+		t.Errorf("exit %d: %s", code, &m.stderr)
+	}
+}
+
+func TestBenchWithoutRoot(t *testing.T) {
+	m := newMeasuring(t, "run", "nat44-establish")
+	m.Dir = "/"
+	if os.Geteuid() == 0 {
+		// The test's own folder is closed to others.
+		folder, err := os.MkdirTemp("", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(folder)
+		m.Path = filepath.Join(folder, "realmgate")
+		if err := errors.Join(os.Chmod(folder, 0o755), os.Link(os.Args[0], m.Path)); err != nil {
+			t.Fatal(err)
+		}
+		m.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	m.mustFail(t, bench.ErrNotRoot.Error())
+}
+
+// A missing program is named with its package, before anything is changed.
+func TestBenchMissingTools(t *testing.T) {
+	m := newMeasuring(t, "run", "nat44-establish", "--dut", "realmgate,iptables,nftables")
+	m.Env = append(m.Env, "PATH=/nonexistent")
+	defer hold(t)() // it must not even wait for it
+	m.mustFail(t, "iptables needs iptables-legacy-restore, which is not installed: apt-get install iptables, or leave it out by --dut\n"+
+		"nftables needs nft, which is not installed: apt-get install nftables, or leave it out by --dut")
+}

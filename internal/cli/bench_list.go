@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/realmgate/realmgate/internal/bench"
+	"github.com/realmgate/realmgate/internal/bench/dut"
+	"github.com/realmgate/realmgate/internal/bench/scenario"
+)
+
+func newBenchList(a *app) *cobra.Command {
+	command := &cobra.Command{
+		Use: "list", Short: "List scenarios and devices, a line each", Args: cobra.NoArgs,
+		Long: "List what can be measured, and the devices that can be measured, a line each.",
+		Example: `  realmgate bench list
+  realmgate bench list -o json | jq -r '.scenarios[].name'`,
+	}
+	output := outputFlag(command)
+	command.RunE = does(func(context.Context) error {
+		list := listed(scenario.All(), dut.All())
+		if output.value == "json" {
+			return writeJSON(a.stdout, list)
+		}
+		return list.write(a)
+	})
+	return command
+}
+
+// benchList is what bench list tells.
+type benchList struct {
+	Scenarios []listedScenario `json:"scenarios"`
+	Devices   []listedDevice   `json:"devices"`
+}
+
+type listedScenario struct {
+	Name    string       `json:"name"`
+	About   string       `json:"about"`
+	Devices []string     `json:"devices"` // unless others are asked for
+	Modes   []bench.Mode `json:"set_ups"` // the first is the default
+	Root    bool         `json:"root"`    // it needs root
+}
+
+type listedDevice struct {
+	Name  string   `json:"name"`
+	About string   `json:"about"`
+	Tools []string `json:"tools"` // programs that it needs
+}
+
+func listed(scenarios []bench.Scenario, devices []bench.Model) benchList {
+	list := benchList{}
+	for _, s := range scenarios {
+		list.Scenarios = append(list.Scenarios, listedScenario{
+			Name: s.Name, About: s.About, Devices: append([]string{}, s.Devices...), Modes: append([]bench.Mode{}, s.Modes...), Root: !s.NoRoot,
+		})
+	}
+	for _, m := range devices {
+		list.Devices = append(list.Devices, listedDevice{Name: m.Name, About: m.About, Tools: append([]string{}, m.Tools...)})
+	}
+	return list
+}
+
+func (l benchList) write(a *app) error {
+	scenarios, devices := newTable("SCENARIO", "WHAT IT MEASURES"), newTable("DEVICE", "WHAT IT IS")
+	for _, s := range l.Scenarios {
+		scenarios.add(s.Name, s.About)
+	}
+	for _, d := range l.Devices {
+		devices.add(d.Name, d.About)
+	}
+	if err := scenarios.write(a.stdout); err != nil {
+		return err
+	}
+	if _, err := a.stdout.Write([]byte("\n")); err != nil {
+		return written(err)
+	}
+	return devices.write(a.stdout)
+}
