@@ -35,9 +35,13 @@ docs/guide/bench.md explains the method and how to read the results.`,
 		}
 		return command.Help()
 	}
-	command.AddCommand(newBenchList(a), newBenchRun(a), newBenchCompare(a))
+	command.AddCommand(newBenchList(a), newBenchRun(a), newBenchReproduce(a), newBenchCompare(a))
 	return command
 }
+
+// defaultSessions is how many sessions there are where neither the person nor the
+// scenario says otherwise.
+const defaultSessions = 1_000_000
 
 // benchFlags is what bench run takes.
 type benchFlags struct {
@@ -70,7 +74,7 @@ marked as interrupted, and the exit code is 1.`,
 	output := outputFlag(command)
 	flags := command.Flags()
 	flags.StringSliceVar(&f.duts, "dut", nil, "devices under test, `NAME,NAME`; the first is the baseline")
-	flags.IntVar(&f.sessions, "sessions", 1_000_000, "how many sessions, `N`, unless fewer suit the scenario")
+	flags.IntVar(&f.sessions, "sessions", defaultSessions, "how many sessions, `N`, unless fewer suit the scenario")
 	flags.IntVar(&f.repeat, "repeat", 5, "how many rounds count, `N`, unless fewer suit the scenario")
 	flags.IntVar(&f.length, "frame", 64, "`OCTETS` of a frame, its check sequence with it: 64 to 1518")
 	flags.BoolVar(&f.model, "model-only", false, "compute what the scenario's model says and measure nothing; needs no root")
@@ -136,14 +140,14 @@ func (f benchFlags) options(name string, given func(flag string) bool) (bench.Sc
 		return s, o, fmt.Errorf("find this program: %w", err)
 	}
 	o = bench.Options{
-		Sessions: f.sessions, Repeat: f.repeat, Length: f.length, Mode: s.Modes[0],
+		Sessions: f.sessions, Length: f.length, Mode: s.Modes[0],
 		CPU: lastCPU(), Executable: executable, Null: dut.All()[0], ModelOnly: f.model,
 	}
 	if s.Sessions > 0 && !given("sessions") {
 		o.Sessions = s.Sessions
 	}
-	if s.Repeat > 0 && !given("repeat") {
-		o.Repeat = s.Repeat
+	if o.Repeat = s.Repeat; given("repeat") {
+		o.Repeat = f.repeat
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(dut.All(), func(m bench.Model) bool { return m.Name == name })

@@ -26,6 +26,11 @@ func (f *benchMethod) add(flags *pflag.FlagSet) {
 	flags.Float64Var(&f.rate, "rate", 0, "frames per second, `N`, for scenarios that would find a rate themselves in the paced set-up")
 }
 
+// defaultMethod is what the flags say when none is given.
+func defaultMethod() *benchMethod {
+	return &benchMethod{profile: string(bench.Quick), direction: trafficgen.Both.String()}
+}
+
 // apply checks the words and puts them into the options. changed says which flags
 // were given.
 func (f *benchMethod) apply(o *bench.Options, changed func(string) bool) error {
@@ -39,7 +44,7 @@ func (f *benchMethod) apply(o *bench.Options, changed func(string) bool) error {
 		return err
 	}
 	o.Profile, o.Rate = bench.Profile(f.profile), f.rate
-	if !changed("repeat") {
+	if o.Repeat == 0 || o.Profile == bench.RFC && !changed("repeat") {
 		o.Repeat = o.Profile.Repeat()
 	}
 	goals := map[string]method.Goal{"": o.Profile.Goal(), "strict": method.Strict(), "tolerant": method.Tolerant()}

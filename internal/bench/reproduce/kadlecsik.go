@@ -3,7 +3,7 @@ package reproduce
 import "fmt"
 
 var (
-	tcp       = Job{Name: "tcp-sessions", Scenario: "tcp-sessions"}
+	tcp       = Job{Name: "tcp-sessions", Scenario: "tcp-sessions", Devices: []string{"realmgate", "iptables", "nftables", "conntrack", "route"}, Sessions: 100_000, Repeat: 5}
 	tracking  = Job{Name: "conntrack", Scenario: "conntrack", Sessions: 1_000_000, Repeat: 5}
 	filtering = Job{Name: "filter", Scenario: "filter", Sessions: 1_000_000, Repeat: 5}
 	ruleCount = Job{Name: "rule-count", Scenario: "rule-count", Repeat: 5}

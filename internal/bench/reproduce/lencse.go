@@ -73,12 +73,12 @@ func lencse() Paper {
 }
 
 func judgeTeardown(e Evidence) Verdict {
-	few, many := e.median("nat44-teardown", "iptables", "rate", nil), e.median("nat44-40m-iptables", "iptables", "rate", nil)
-	ours := e.median("nat44-teardown", "realmgate", "rate", nil)
+	few, many := e.median("nat44-teardown", "iptables", "teardown", nil), e.median("nat44-40m-iptables", "iptables", "teardown", nil)
+	ours := e.median("nat44-teardown", "realmgate", "teardown", nil)
 	return Verdict{
 		Holds:     Partly,
 		Netfilter: fmt.Sprintf("%s/s of 1 M, %s/s of 40 M", si(few), si(many)),
-		Realmgate: fmt.Sprintf("%s/s of 1 M (%.1f times), %s/s of 40 M", si(ours), ours/few, si(e.median("nat44-40m-realmgate", "realmgate", "rate", nil))),
+		Realmgate: fmt.Sprintf("%s/s of 1 M (%.1f times), %s/s of 40 M", si(ours), ours/few, si(e.median("nat44-40m-realmgate", "realmgate", "teardown", nil))),
 		Why:       "the number of buckets was not changed here; flushing through netlink instead of removing the modules",
 	}
 }
@@ -99,8 +99,8 @@ func judgeMany(e Evidence) Verdict {
 	ours := e.median("nat44-40m-realmgate", "realmgate", "memory", nil)
 	return Verdict{
 		Holds: holds(ours > 0),
-		Netfilter: fmt.Sprintf("iptables %s new/s, nftables %s new/s, %.1f GB", si(e.median("nat44-40m-iptables", "iptables", "rate_establish", nil)),
-			si(e.median("nat44-40m-nftables", "nftables", "rate_establish", nil)), e.median("nat44-40m-iptables", "iptables", "memory", nil)/1e9),
-		Realmgate: fmt.Sprintf("%s new/s, %.1f GB", si(e.median("nat44-40m-realmgate", "realmgate", "rate_establish", nil)), ours/1e9),
+		Netfilter: fmt.Sprintf("iptables %s, nftables %s new/s, %.1f GB", si(e.median("nat44-40m-iptables", "iptables", "rate", nil)),
+			si(e.median("nat44-40m-nftables", "nftables", "rate", nil)), 40e6*e.median("nat44-40m-iptables", "iptables", "memory", nil)/1e9),
+		Realmgate: fmt.Sprintf("%s new/s, %.1f GB", si(e.median("nat44-40m-realmgate", "realmgate", "rate", nil)), 40e6*ours/1e9),
 	}
 }

@@ -105,7 +105,7 @@ func judgeLimits(e Evidence) Verdict {
 }
 
 func sessionMemory(e Evidence, why string) Verdict {
-	netfilter, realmgate := e.median("nat44-memory", "iptables", "bytes_per_session", nil), e.median("nat44-memory", "realmgate", "bytes_per_session", nil)
+	netfilter, realmgate := e.median("nat44-memory", "iptables", "memory", nil), e.median("nat44-memory", "realmgate", "memory", nil)
 	return Verdict{
 		Holds:     holds(netfilter > 250 && netfilter < 500),
 		Netfilter: fmt.Sprintf("%.0f bytes", netfilter),

@@ -62,3 +62,12 @@ func judgeNested(e Evidence) Verdict {
 			e.arrangedMetric("model", "hits", 3, 256), e.arrangedMetric("model", "hits", 4, 256)),
 	}
 }
+
+func judgePinning(e Evidence) Verdict {
+	free, pinned := e.median("cpu-pinning", "conntrack", "rate_reuse", at{"pinned": 0}), e.median("cpu-pinning", "conntrack", "rate_reuse", at{"pinned": 1})
+	return Verdict{
+		Holds:     holds(pinned > free),
+		Netfilter: fmt.Sprintf("known: not pinned %s, pinned %s packets/s", si(free), si(pinned)),
+		Realmgate: fmt.Sprintf("%s, %s packets/s", si(e.median("cpu-pinning", "realmgate", "rate_reuse", at{"pinned": 0})), si(e.median("cpu-pinning", "realmgate", "rate_reuse", at{"pinned": 1}))),
+	}
+}

@@ -14,7 +14,8 @@ import (
 var natTeardown = nat44("nat44-teardown", "sessions deleted per second (RFC 9693 connection tear-down rate)", fullLoad, measureTeardown)
 
 // measureTeardown deletes all sessions at once, and subtracts how long the same
-// takes without any (RFC 9693 section 4.7).
+// takes without any (RFC 9693 section 4.7). Of a table that takes minutes to fill it
+// also tells how fast that was, and how much memory it takes then.
 func measureTeardown(ctx context.Context, _ *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
 	if _, err := bed.Device.Count(ctx); errors.Is(err, bench.ErrUnsupported) {
 		return nil, nil // it has no sessions
@@ -22,6 +23,10 @@ func measureTeardown(ctx context.Context, _ *bench.Bench, bed *bench.Bed) ([]ben
 	o, err := bed.Establish(ctx, trafficgen.Plan{})
 	if err != nil {
 		return nil, err
+	}
+	memory, err := bed.Device.Memory(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("memory of %s: %w", bed.Name, err)
 	}
 	full, err := timeReset(ctx, bed)
 	if err != nil {
@@ -41,6 +46,8 @@ func measureTeardown(ctx context.Context, _ *bench.Bench, bed *bench.Bed) ([]ben
 		{Metric: "teardown", Unit: bench.PerSecond, Value: float64(o.Received()) / (full - empty).Seconds()},
 		{Metric: "teardown_time", Unit: "ms", Value: full.Seconds() * 1e3},
 		{Metric: "teardown_time_empty", Unit: "ms", Value: empty.Seconds() * 1e3},
+		{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate()},
+		{Metric: "memory", Unit: "bytes per session", Value: float64(memory) / float64(max(o.Received(), 1))},
 	}, nil
 }
 
