@@ -106,30 +106,31 @@ func (d *nfqueueDevice) Decisions() (all bench.Decisions, err error) {
 		all.Overruns += c.overrun.Load()
 	}
 	err = d.rig.Device.Do(func() error {
-		all.QueueFull, all.SocketFull, err = queueDrops("/proc/thread-self/net/netfilter/nfnetlink_queue")
+		all.Waiting, all.QueueFull, all.SocketFull, err = queueCounters("/proc/thread-self/net/netfilter/nfnetlink_queue")
 		return err
 	})
 	return all, err
 }
 
-// queueDrops reads what the kernel dropped since a queue, or the socket of its
-// program, was full.
-func queueDrops(path string) (queue, socket uint64, err error) {
+// queueCounters reads how many packets wait, and what the kernel dropped since a
+// queue, or the socket of its program, was full.
+func queueCounters(path string) (waiting, queue, socket uint64, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return 0, 0, fmt.Errorf("read the packet queues' counters: %w", err)
+		return 0, 0, 0, fmt.Errorf("read the packet queues' counters: %w", err)
 	}
 	defer file.Close()
 	for lines := bufio.NewScanner(file); lines.Scan(); {
-		var number, program, waiting, mode, octets, full, unsent uint64
-		n, _ := fmt.Sscan(strings.TrimSpace(lines.Text()), &number, &program, &waiting, &mode, &octets, &full, &unsent)
+		var number, program, length, mode, octets, full, unsent uint64
+		n, _ := fmt.Sscan(strings.TrimSpace(lines.Text()), &number, &program, &length, &mode, &octets, &full, &unsent)
 		if n != 7 {
-			return 0, 0, fmt.Errorf("read the packet queues' counters: %q is no line of them", lines.Text())
+			return 0, 0, 0, fmt.Errorf("read the packet queues' counters: %q is no line of them", lines.Text())
 		}
+		waiting += length
 		queue += full
 		socket += unsent
 	}
-	return queue, socket, nil
+	return waiting, queue, socket, nil
 }
 
 // Down ends the programs, and says why one ended by itself.

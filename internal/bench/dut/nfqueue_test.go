@@ -21,7 +21,7 @@ func decided(t *testing.T, bed *bench.Bed, do func() error) (d bench.Decisions, 
 	if err := do(); err != nil {
 		return d, err
 	}
-	after, err := decider.Decisions()
+	after, err := bed.Decided(t.Context(), decider)
 	after.Made -= before.Made
 	after.QueueFull -= before.QueueFull
 	after.SocketFull -= before.SocketFull
@@ -75,19 +75,19 @@ func TestNFQueueCountsWhatATinyQueueDrops(t *testing.T) {
 	})
 }
 
-func TestQueueDropsReadsTheKernelsTable(t *testing.T) {
+func TestQueueCountersReadTheKernelsTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nfnetlink_queue")
-	table := "    0  31621     0 2    64     5     7      123  1\n    1  31622     0 2    64     1     2      123  1\n"
+	table := "    0  31621     4 2    64     5     7      123  1\n    1  31622     0 2    64     1     2      123  1\n"
 	if err := os.WriteFile(path, []byte(table), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if queue, socket, err := queueDrops(path); err != nil || queue != 6 || socket != 9 {
-		t.Errorf("got %d, %d, %v", queue, socket, err)
+	if waiting, queue, socket, err := queueCounters(path); err != nil || waiting != 4 || queue != 6 || socket != 9 {
+		t.Errorf("got %d, %d, %d, %v", waiting, queue, socket, err)
 	}
 	if err := os.WriteFile(path, []byte("no such table\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := queueDrops(path); err == nil {
+	if _, _, _, err := queueCounters(path); err == nil {
 		t.Error("a line that is none was taken")
 	}
 }

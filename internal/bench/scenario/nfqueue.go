@@ -9,64 +9,80 @@ import (
 )
 
 var nfqueue = bench.Scenario{
-	Name:    "nfqueue",
-	About:   "new sessions that a program decides about: cost of each, 1 to 8 queues, offered rates with loss",
-	Devices: []string{"nfqueue", "iptables", "realmgate"},
-	Modes:   []bench.Mode{bench.SelfClocked},
-	Run:     runNFQueue,
+	Name:     "nfqueue",
+	About:    "new sessions that a program decides about: 1 to 8 queues (seed 000 Figure 32), offered rates with loss (seed 003)",
+	Devices:  []string{"nfqueue", "iptables", "realmgate"},
+	Modes:    []bench.Mode{bench.SelfClocked},
+	Sessions: 100_000, // as many as in seed 003
+	Repeat:   3,
+	Run:      runNFQueue,
 }
 
-// queueSessions is as many as ipt_geofence was measured with.
-const queueSessions = 100_000
-
-// queueCounts are the numbers of queues (PRGW thesis, Figure 32, and one).
-var queueCounts = []int{1, 4, 8}
-
-// queueRates are offered, new sessions per second (ipt_geofence, section 4).
-var queueRates = []float64{30_000, 40_000, 50_000, 60_000, 70_000, 80_000, 90_000, 100_000}
+// What is translated, as the parameter nat says it.
+const (
+	nothing = iota
+	sources
+	destinations
+)
 
 func runNFQueue(ctx context.Context, b *bench.Bench) error {
-	b.Sessions = min(b.Sessions, queueSessions)
 	b.Note("a device with a program works beside the tester, which keeps %d sessions waiting for their verdict: its rate is "+
-		"that of the whole pipeline without loss, its cost the time of one new session in it, on all CPUs; decision_time is "+
-		"the CPU time of the program alone, with the kernel's work in its calls (ipt_geofence: 15,965 ns between two packets)",
+		"that of the whole pipeline without loss, its cost the time of one new session in it; decision_time is the CPU time "+
+		"of the program alone, with the kernel's work in its calls (seed 003: 15,965 ns between two packets that leave)",
 		bench.AsynchronousWindow)
-	counts, rates := queueCounts, queueRates
-	if b.Smoke {
-		counts, rates = []int{1, 4}, []float64{50_000}
-	}
+	b.Note("nat 0 translates nothing, 1 sources, 2 destinations; by_cpu 1 chooses the queue by the CPU (queue-cpu-fanout), 0 by the addresses, " +
+		"and the tester sends from one CPU")
+	counts := points(b, []int{1, 4}, []int{1, 4, 8}, []int{1, 4, 8})
+	rates := points(b, []float64{50e3}, []float64{30e3, 60e3, 80e3, 100e3}, []float64{30e3, 40e3, 50e3, 60e3, 70e3, 80e3, 90e3, 100e3})
 	all := b.Devices
 	defer func() { b.Devices = all }()
-	b.Expect((b.Repeat + 1) * (len(all) + 1 + (4*(len(counts)-1)+1)*2 + 2*len(rates)))
-	for _, translate := range []bool{true, false} {
-		for _, count := range counts {
-			for _, byCPU := range []bool{false, true}[:min(2, count)] {
-				if err := b.Compare(ctx, queueComparison(b, count, byCPU, translate)); err != nil {
-					return err
-				}
-				// What has no queues is measured once.
-				b.Devices = slices.DeleteFunc(slices.Clone(all), func(m bench.Model) bool { return !m.Asynchronous })
-				if len(b.Devices) == 0 {
-					return nil
-				}
-			}
-		}
+	b.Expect((b.Repeat + 1) * ((len(all)+1)*(1+len(rates)) + 2*2*(2*len(counts)-1)))
+	if err := b.Compare(ctx, queueComparison(b, 1, false, sources)); err != nil {
+		return err
 	}
 	for _, rate := range rates {
 		if err := b.Compare(ctx, offeredComparison(b, rate)); err != nil {
 			return err
 		}
 	}
+	curve{"New sessions by offered rate", "passed", "offered", "offered, new sessions per second", newSessions}.addTo(b)
+	// Only these have queues.
+	b.Devices = slices.DeleteFunc(slices.Clone(all), func(m bench.Model) bool { return !m.Asynchronous })
+	if len(b.Devices) == 0 {
+		return nil
+	}
+	return compareQueues(ctx, b, counts)
+}
+
+// compareQueues is Figure 32.
+func compareQueues(ctx context.Context, b *bench.Bench, counts []int) error {
+	for _, translated := range []int{nothing, destinations} {
+		for _, count := range counts {
+			for _, byCPU := range []bool{false, true}[:min(2, count)] {
+				if err := b.Compare(ctx, queueComparison(b, count, byCPU, translated)); err != nil {
+					return err
+				}
+			}
+		}
+	}
 	return nil
 }
 
 // queueComparison is one bar of Figure 32.
-func queueComparison(b *bench.Bench, count int, byCPU, translate bool) bench.Comparison {
+func queueComparison(b *bench.Bench, count int, byCPU bool, translated int) bench.Comparison {
 	c := natComparison(b)
 	c.Setup.Queue = bench.Queue{Count: count, ByCPU: byCPU}
-	c.Parameters = map[string]float64{"queues": float64(count), "by_cpu": number(byCPU), "nat": number(translate)}
-	if !translate {
+	c.Parameters = map[string]float64{"queues": float64(count), "by_cpu": 0, "nat": float64(translated)}
+	if byCPU {
+		c.Parameters["by_cpu"] = 1
+	}
+	if translated != sources {
 		c.Setup.NAT, c.Setup.Track = trafficgen.Addresses{}, true
+	}
+	if translated == destinations {
+		to := c.Flows.Destinations
+		c.Flows.Destinations.First = bench.Forwarded
+		c.Setup.DNAT = trafficgen.DNAT{From: c.Flows.Destinations, To: to.First}
 	}
 	c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
 		return measureDecisions(ctx, bed, trafficgen.Plan{})
@@ -74,15 +90,8 @@ func queueComparison(b *bench.Bench, count int, byCPU, translate bool) bench.Com
 	return c
 }
 
-func number(yes bool) float64 {
-	if yes {
-		return 1
-	}
-	return 0
-}
-
-// offeredComparison is one row of ipt_geofence's second table, with what its
-// authors could not see: the packets that the queue dropped.
+// offeredComparison is one row of seed 003's second table, with what its authors
+// could not see: the packets that the queue dropped.
 func offeredComparison(b *bench.Bench, rate float64) bench.Comparison {
 	c := natComparison(b)
 	c.Parameters = map[string]float64{"offered": rate}
@@ -108,7 +117,7 @@ func measureDecisions(ctx context.Context, bed *bench.Bed, p trafficgen.Plan) ([
 		return nil, err
 	}
 	if decides {
-		if after, err = decider.Decisions(); err != nil {
+		if after, err = bed.Decided(ctx, decider); err != nil {
 			return nil, err
 		}
 	}
