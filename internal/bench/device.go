@@ -56,6 +56,8 @@ type Setup struct {
 	// NAT is where inside sources are translated to; the zero value translates
 	// nothing.
 	NAT trafficgen.Addresses
+	// Pool is what a device lends by name.
+	Pool Pool
 	// Queue is for a device that hands first packets to a program.
 	Queue Queue
 	// DNAT is where destinations are translated to: a rule for each address, in

@@ -48,7 +48,7 @@ type Plan struct {
 	StampEvery  int // how many frames for one that carries the time, a power of two; 0 is none
 	VerifyEvery int // how many frames for one whose checksums are verified, a power of two; 0 is none
 
-	CPU   int           // that the generator runs on
+	CPU   int           // that the generator runs on, or AnyCPU
 	Batch int           // frames that the generator sends at a time, 1 to 256; 0 is 64, or 16 at a rate
 	Wait  time.Duration // for stragglers, after the last frame; RFC 2544 section 26.1 has 2 s
 }
