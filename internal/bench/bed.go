@@ -31,7 +31,13 @@ func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.
 	b.beds++
 	name := fmt.Sprintf("%s-%d", m.Name, b.beds)
 	bed = &Bed{Model: m, Device: m.New(), Setup: setup, Flows: flows, bench: b, hints: map[string]float64{}}
-	if bed.Rig, err = NewRig(b.lab, name); err != nil {
+	if m.External {
+		bed.Flows, bed.Setup.NAT = externalFlows(flows.Count()), trafficgen.Addresses{}
+		bed.Rig, err = b.Options.External.lay(ctx, b.Host)
+	} else {
+		bed.Rig, err = NewRig(b.lab, name)
+	}
+	if err != nil {
 		return nil, err
 	}
 	bed.Rig.Host, bed.Rig.Directory, bed.Rig.Executable, bed.Rig.CPU = b.Host, b.directory, b.Executable, b.CPU
@@ -42,8 +48,11 @@ func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.
 	if err = bed.Device.Up(ctx, bed.Rig, setup); err != nil {
 		return nil, errors.Join(fmt.Errorf("bring up %s: %w", m.Name, err), bed.Device.Down())
 	}
-	if bed.Tester, err = trafficgen.Load(flows.Count()); err == nil {
+	if bed.Tester, err = trafficgen.Load(bed.Flows.Count()); err == nil {
 		err = bed.Rig.Attach(bed.Tester)
+	}
+	if err == nil && m.External {
+		err = bed.learn(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, bed.down())
@@ -189,15 +198,6 @@ func (b *Bed) count(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("count the sessions of %s: %w", b.Name, err)
 	}
 	return n, nil
-}
-
-// Hosts lets programs inside and outside use sockets (see Rig.Hosts).
-func (b *Bed) Hosts() error {
-	if b.hosts {
-		return nil
-	}
-	b.hosts = true
-	return b.Rig.Hosts()
 }
 
 // Reset empties the device's tables.

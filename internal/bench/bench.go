@@ -25,6 +25,8 @@ type Scenario struct {
 	Devices []string // unless others are asked for; null is a control and always there
 	Modes   []Mode   // the first is the default
 	NoRoot  bool     // it only computes
+	// External says that a box will do whose table nobody can empty or look into.
+	External bool
 	// Sessions and Repeat are what suits it; 0 is as for all others.
 	Sessions, Repeat int
 	// Model, if there is one, adds what can be computed without measuring.
@@ -99,7 +101,7 @@ func begin(s Scenario, o Options) (Report, error) {
 		return r, err
 	}
 	if !s.NoRoot && !o.ModelOnly {
-		r.Notes = append(r.Notes, r.Environment.Compliance(o.Mode))
+		r.Notes = append(r.Notes, r.Environment.Compliance(o))
 	}
 	return r, nil
 }

@@ -25,13 +25,16 @@ type Comparison struct {
 // not do what the setup asks are left out, with a note. In rounds of the
 // self-clocked set-up a metric "rate" also gives "cost", what the device adds.
 func (b *Bench) Compare(ctx context.Context, c Comparison) (err error) {
+	if err := wantRoom(b.models(), c.Flows.Count()); err != nil {
+		return err
+	}
 	var beds []*Bed
 	defer func() {
 		for _, bed := range beds {
 			err = errors.Join(err, bed.down())
 		}
 	}()
-	for _, m := range append([]Model{b.Null}, b.others()...) {
+	for _, m := range b.models() {
 		b.tell("bring up " + m.Name)
 		bed, err := b.bed(ctx, m, c.Setup, c.Flows)
 		if errors.Is(err, ErrUnsupported) {
@@ -87,6 +90,15 @@ func (b *Bench) trial(ctx context.Context, c Comparison, bed *Bed, round int, re
 	}
 	b.done++
 	return nil
+}
+
+// models are the devices with the control, which stands nowhere beside an external
+// device.
+func (b *Bench) models() []Model {
+	if b.Null.Name == "" {
+		return b.Devices
+	}
+	return append([]Model{b.Null}, b.others()...)
 }
 
 // others are the devices without the control.

@@ -32,10 +32,17 @@ type Model struct {
 	Name  string
 	About string   // one line
 	Tools []string // programs that it needs
+	New   func() Device
+
+	// Bytes is how much memory its sessions and their indexes take; nil is none.
+	// Held says that it takes it all the time that it is up.
+	Bytes func(sessions int) int64
+	Held  bool
+
+	External bool // a box that nobody here sets up, between Options.External
 	// Asynchronous says that it decides on a thread of its own: the tester's next
 	// frames find it still at work, and must wait.
 	Asynchronous bool
-	New          func() Device
 }
 
 // ErrUnsupported is what a device returns that does not do what was asked.

@@ -104,12 +104,15 @@ func (e *Environment) readCPU() error {
 }
 
 // Compliance says why the figures are not RFC compliant.
-func (e Environment) Compliance(mode Mode) string {
+func (e Environment) Compliance(o Options) string {
 	reasons := []string{"tester and device share one machine and its memory", "the links are virtual (veth)"}
+	if o.External != (External{}) {
+		reasons = []string{"the tester's frames take their times in software, in this machine's kernel", "nobody empties the box's table between trials"}
+	}
 	if e.Virtual {
 		reasons = append(reasons, "it is a virtual machine, whose CPUs others use too")
 	}
-	if mode == SelfClocked {
+	if o.Mode == SelfClocked {
 		reasons = append(reasons, "tester and device take turns on one CPU, so that a rate is the inverse of a cost and not a zero-loss throughput")
 	}
 	return "not RFC compliant: " + strings.Join(reasons, "; ")

@@ -17,9 +17,12 @@ type Host struct {
 	before []setting // in the order in which they were changed
 }
 
+// setting is what a file held, or an address that an interface did not have.
 type setting struct {
-	Path  string `json:"path"`
-	Value string `json:"value"`
+	Path  string `json:"path,omitempty"`
+	Value string `json:"value,omitempty"`
+
+	Address *address `json:"address,omitempty"`
 }
 
 // openHost puts back what a run that was killed has left.
@@ -50,8 +53,8 @@ func (h *Host) Set(path, value string) error {
 	if old == value {
 		return nil
 	}
-	if !slices.ContainsFunc(h.before, func(s setting) bool { return s.Path == path }) {
-		h.before = append(h.before, setting{path, old})
+	if !slices.ContainsFunc(h.before, func(s setting) bool { return s.Path == path && s.Address == nil }) {
+		h.before = append(h.before, setting{Path: path, Value: old})
 		if err := h.save(); err != nil {
 			return err
 		}
@@ -73,16 +76,27 @@ func (h *Host) save() error {
 	return nil
 }
 
-// Restore puts every setting back.
+// Restore puts every setting back. Addresses in another network namespace stay
+// remembered: only a run in there can take them away.
 func (h *Host) Restore() error {
 	var failed error
+	var elsewhere []setting
 	for _, s := range slices.Backward(h.before) {
-		failed = errors.Join(failed, writeSetting(s.Path, s.Value))
+		switch {
+		case s.Address == nil:
+			failed = errors.Join(failed, writeSetting(s.Path, s.Value))
+		case !s.Address.here():
+			elsewhere = append(elsewhere, s)
+		default:
+			failed = errors.Join(failed, s.Address.remove())
+		}
 	}
 	if failed != nil {
 		return failed
 	}
-	h.before = nil
+	if h.before = elsewhere; len(elsewhere) > 0 {
+		return h.save()
+	}
 	if err := os.Remove(h.record); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("forget the machine's settings: %w", err)
 	}

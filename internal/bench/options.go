@@ -39,6 +39,7 @@ type Options struct {
 	Mode      Mode
 	Length    int // octets of a frame, its check sequence with it
 	Direction trafficgen.Direction
+	External  External    // where an external device stands
 	CPU       int         // that the tester runs on
 	Search    method.Goal // of searches in the paced set-up
 	Rate      float64     // frames per second, where a scenario takes one; 0 is what it chooses itself
@@ -75,6 +76,11 @@ func (o Options) Check() error {
 		return fmt.Errorf("frames of %d octets: want 64 to 1518", o.Length)
 	case o.Rate != 0 && !(o.Rate >= leastRate && o.Rate <= trafficgen.MaxRate):
 		return fmt.Errorf("a rate of %g/s: want %d to %g", o.Rate, leastRate, trafficgen.MaxRate)
+	}
+	for _, m := range o.Devices {
+		if m.External {
+			return o.External.check()
+		}
 	}
 	return o.checkPaced()
 }

@@ -50,6 +50,9 @@ func (o Options) cpus() []int {
 // place moves the work of the device and of the sinks to a CPU of their own.
 // Devices make their queues anew when they start, so it is done before every run.
 func (r *Rig) place(cpu int) error {
+	if r.Device == nil {
+		return nil
+	}
 	return errors.Join(r.Device.ThreadNAPI(PrivateInterface, cpu), r.Device.ThreadNAPI(PublicInterface, cpu),
 		r.Inside.ThreadNAPI(insideInterface, cpu), r.Outside.ThreadNAPI(outsideInterface, cpu))
 }

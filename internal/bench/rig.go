@@ -3,11 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
 	"github.com/realmgate/realmgate/internal/lab"
@@ -38,7 +34,7 @@ var (
 )
 
 // Rig is a device's place between the tester's two interfaces. Device is the
-// namespace in which it runs.
+// namespace in which it runs; nil for an external one, whose rig is not laid here.
 type Rig struct {
 	Device *lab.Namespace
 	// Initiator and Responder are the tester's interfaces, as it attaches to
@@ -132,30 +128,15 @@ func (r *Rig) Attach(g *trafficgen.Generator) error {
 		initiator, responder = responder, initiator
 	}
 	return errors.Join(
-		initiator.Do(func() error { return g.Attach(trafficgen.Initiator, r.Initiator) }),
-		responder.Do(func() error { return g.Attach(trafficgen.Responder, r.Responder) }))
+		within(initiator, func() error { return g.Attach(trafficgen.Initiator, r.Initiator) }),
+		within(responder, func() error { return g.Attach(trafficgen.Responder, r.Responder) }))
 }
 
-// Hosts lets programs inside and outside use sockets: the inside has PrivateNextHop
-// and all Sources, the outside PublicNextHop and all Destinations, and all else is
-// behind the device.
-func (r *Rig) Hosts() error {
-	return errors.Join(
-		host(r.Inside, insideInterface, netip.PrefixFrom(PrivateNextHop, PrivateAddress.Bits()), PrivateAddress.Addr(), r.Private.MAC, Sources),
-		host(r.Outside, outsideInterface, netip.PrefixFrom(PublicNextHop, PublicAddress.Bits()), PublicAddress.Addr(), r.Public.MAC, Destinations))
-}
-
-// host needs no ARP, which the null device would not answer.
-func host(n *lab.Namespace, ifname string, address netip.Prefix, router netip.Addr, mac net.HardwareAddr, local netip.Prefix) error {
-	return errors.Join(n.Address(ifname, address.String()), n.Neighbour(ifname, router, mac), n.Route("default", router.String()),
-		n.Do(func() error {
-			loopback, err := netlink.LinkByName("lo")
-			if err != nil {
-				return fmt.Errorf("find the loopback: %w", err)
-			}
-			return netlink.RouteAdd(&netlink.Route{
-				Dst: &net.IPNet{IP: local.Addr().AsSlice(), Mask: net.CIDRMask(local.Bits(), 32)}, LinkIndex: loopback.Attrs().Index,
-				Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: netlink.SCOPE_HOST,
-			})
-		}))
+// within runs f in a namespace, or here where there is none: the rig of an external
+// device.
+func within(n *lab.Namespace, f func() error) error {
+	if n == nil {
+		return f()
+	}
+	return n.Do(f)
 }

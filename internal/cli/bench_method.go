@@ -44,7 +44,7 @@ func (f *benchMethod) apply(o *bench.Options, changed func(string) bool) error {
 		return err
 	}
 	o.Profile, o.Rate = bench.Profile(f.profile), f.rate
-	if o.Repeat == 0 || o.Profile == bench.RFC && !changed("repeat") {
+	if !changed("repeat") && (o.Repeat == 0 || o.Profile == bench.RFC) {
 		o.Repeat = o.Profile.Repeat()
 	}
 	goals := map[string]method.Goal{"": o.Profile.Goal(), "strict": method.Strict(), "tolerant": method.Tolerant()}

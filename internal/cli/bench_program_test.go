@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/lab"
 )
 
 // measuring is a "bench" command line that runs in a process of its own.
@@ -21,6 +22,7 @@ type measuring struct {
 	*exec.Cmd
 	stdout, stderr output
 	done           chan struct{} // closed when it has ended
+	inside         *lab.Command  // where it runs in a namespace
 }
 
 // output can be read while a process writes it.
@@ -55,11 +57,15 @@ func newMeasuring(t *testing.T, arguments ...string) *measuring {
 
 func (m *measuring) start(t *testing.T) {
 	t.Helper()
-	if err := m.Start(); err != nil {
+	start, wait := m.Start, m.Wait
+	if m.inside != nil {
+		start, wait = m.inside.Start, m.inside.Wait
+	}
+	if err := start(); err != nil {
 		t.Fatal(err)
 	}
 	m.done = make(chan struct{})
-	go func() { _ = m.Wait(); close(m.done) }()
+	go func() { _ = wait(); close(m.done) }()
 	t.Cleanup(func() { _ = m.Process.Kill(); <-m.done })
 }
 
@@ -74,11 +80,14 @@ func (m *measuring) wait(t *testing.T) int {
 	return m.ProcessState.ExitCode()
 }
 
-// mustFail wants an end with exit code 1 and one line.
+// mustFail wants an end with exit code 1 and one line, before which others may
+// tell of progress.
 func (m *measuring) mustFail(t *testing.T, want string) {
 	t.Helper()
 	m.start(t)
-	if code := m.wait(t); code != exitError || m.stdout.String() != "" || m.stderr.String() != "realmgate: "+want+"\n" {
+	code := m.wait(t)
+	_, complaint, _ := strings.Cut("\n"+m.stderr.String(), "\nrealmgate: ")
+	if code != exitError || m.stdout.String() != "" || complaint != want+"\n" {
 		t.Errorf("exit %d, %s\n got %swant realmgate: %s", code, &m.stdout, &m.stderr, want)
 	}
 }

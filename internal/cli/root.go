@@ -17,7 +17,7 @@ import (
 var commands = []func(*app) *cobra.Command{
 	newRun, newCheck, newReload,
 	newStatus, newSessions, newPool, newHosts, newDrops,
-	newDemo, newBench, newVersion,
+	newDemo, newBench, newTune, newVersion,
 }
 
 // app is what the commands share.

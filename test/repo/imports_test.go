@@ -60,6 +60,9 @@ var mayImport = map[string][]string{
 // Tests inside a package may also build packets, lay a lab and ask the daemon.
 var testsMayImport = []string{"client", "lab", "model", "packets"}
 
+// Scenarios are tried with devices.
+var testsMayAlsoImport = map[string][]string{"bench/scenario": {"bench/dut"}}
+
 // Only these load programs and touch maps (rule 1); test/datapath runs them.
 var mayImportEBPF = []string{"internal/datapath", "internal/chain", "internal/bench/trafficgen", "test/datapath"}
 
@@ -105,7 +108,7 @@ func checkImports(packages []listing) []string {
 		}
 		problems = append(problems, unloading(place, slices.Concat(p.Imports, tests))...)
 		problems = append(problems, strangers(place, list, p.Imports)...)
-		problems = append(problems, strangers(place, slices.Concat(list, testsMayImport, []string{name}), tests)...)
+		problems = append(problems, strangers(place, slices.Concat(list, testsMayImport, testsMayAlsoImport[name], []string{name}), tests)...)
 		if name == "model" {
 			problems = append(problems, foreigners(place, p.Imports)...)
 		}

@@ -11,6 +11,7 @@ var conntrack = bench.Model{
 	Name:  "conntrack",
 	About: "the kernel's forwarding with connection tracking, nothing translated",
 	Tools: []string{"nft"},
+	Bytes: netfilterBytes,
 	New:   func() bench.Device { return &conntrackDevice{} },
 }
 

@@ -14,6 +14,7 @@ var ipset = bench.Model{
 	Name:  "ipset",
 	About: "iptables (legacy) with addresses in sets (hash:ip) instead of a rule for each",
 	Tools: []string{"iptables-legacy-restore", "ipset"},
+	Bytes: netfilterBytes,
 	New:   func() bench.Device { return &ipsetDevice{} },
 }
 

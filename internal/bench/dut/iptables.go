@@ -11,6 +11,7 @@ var iptables = bench.Model{
 	Name:  "iptables",
 	About: "iptables (legacy) over the kernel's connection tracking",
 	Tools: []string{"iptables-legacy-restore"},
+	Bytes: netfilterBytes,
 	New:   func() bench.Device { return &iptablesDevice{restore: "iptables-legacy-restore"} },
 }
 

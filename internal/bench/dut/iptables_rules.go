@@ -69,7 +69,7 @@ func iptablesNAT(s bench.Setup) (lines []string) {
 	return lines
 }
 
-// iptablesFilter has the order of seed 001: established sessions, what is denied,
+// iptablesFilter has the order of Kadlecsik and Pásztor: established sessions, what is denied,
 // new sessions.
 func iptablesFilter(s bench.Setup, sets bool) (lines []string) {
 	if s.Track {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/realmgate/realmgate/internal/bench/method"
 )
 
 // Memory is that of the connections, with their extensions, as the kernel's
@@ -22,6 +24,12 @@ func (n *netfilter) Memory(context.Context) (int64, error) {
 	}
 	buckets, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	return connections + 8*buckets, err
+}
+
+// netfilterBytes is what the model expects of a table that is sized for the
+// sessions.
+func netfilterBytes(sessions int) int64 {
+	return method.NetfilterBytes(sessions, method.Buckets(sessions))
 }
 
 // slabBytes reads how much memory the objects of a cache take from /proc/slabinfo.

@@ -11,6 +11,7 @@ var nftables = bench.Model{
 	Name:  "nftables",
 	About: "nftables over the kernel's connection tracking, a rule for each address",
 	Tools: []string{"nft"},
+	Bytes: netfilterBytes,
 	New:   func() bench.Device { return &nftablesDevice{} },
 }
 
@@ -18,6 +19,7 @@ var nftablesSet = bench.Model{
 	Name:  "nftables-set",
 	About: "nftables as it is meant to be: addresses in sets and maps",
 	Tools: []string{"nft"},
+	Bytes: netfilterBytes,
 	New:   func() bench.Device { return &nftablesDevice{sets: true} },
 }
 

@@ -79,7 +79,7 @@ func nftablesDNAT(s bench.Setup, sets bool) (rules []string) {
 	return rules
 }
 
-// forward has the order of seed 001: established sessions, what is denied, new
+// forward has the order of Kadlecsik and Pásztor: established sessions, what is denied, new
 // sessions. Without anything to filter there is no such chain.
 func (t *nftablesText) forward(s bench.Setup, sets bool) {
 	var rules []string

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/bench"
+	"github.com/realmgate/realmgate/internal/bench/method"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
 	"github.com/realmgate/realmgate/internal/client"
 	"github.com/realmgate/realmgate/internal/lab"
@@ -19,6 +20,8 @@ import (
 var realmgate = bench.Model{
 	Name:  "realmgate",
 	About: "this program",
+	Held:  true,
+	Bytes: func(sessions int) int64 { return method.RealmgateBytes(method.Capacity(sessions), mostTranslated) },
 	New:   func() bench.Device { return &realmgateDevice{} },
 }
 
@@ -31,6 +34,9 @@ type realmgateDevice struct {
 	command *lab.Command
 	log     bytes.Buffer
 }
+
+// mostTranslated is how many addresses setups translate to at most.
+const mostTranslated = 16
 
 const startWithin, stopWithin = 30 * time.Second, 10 * time.Second
 
@@ -62,14 +68,13 @@ func realmgateCan(s bench.Setup) error {
 // realmgateConfiguration is the least that makes a gateway do what the setup says.
 // Ports have no quarantine, which the kernel's NAT does not know either.
 func realmgateConfiguration(setup bench.Setup) string {
-	const headroom = 1.05 // the tables refuse before the last record is taken
 	text := fmt.Sprintf(`interfaces: {public: [%s], private: [%s]}
 realm: {zones: [bench.example.], nameserver: ns.bench.example.}
 dns: {public: %s, private: %s, verify: none}
 timeouts: {udp: %ds}
 capacity: %d
 `, bench.PublicInterface, bench.PrivateInterface, bench.PublicAddress.Addr(), bench.PrivateAddress.Addr(),
-		max(1, int(setup.Timeout/time.Second)), max(1024, int(headroom*float64(setup.Sessions))))
+		max(1, int(setup.Timeout/time.Second)), method.Capacity(setup.Sessions))
 	if setup.Pool != (bench.Pool{}) {
 		return text + lenderConfiguration(setup.Pool)
 	}

@@ -27,7 +27,7 @@ func (a Arrangement) Flows() int { return a.Chains() * a.Rules }
 func (a Arrangement) Nested() bool { return len(a.Selectors) > 1 }
 
 // Hits returns how many rules are looked at when every flow sends one packet
-// (seed 000 section 4.3): its place in each chain on its way, summed over all
+// (Sharma section 4.3): its place in each chain on its way, summed over all
 // flows. The linear model is its equation 1, Σ (R·i + R(R+1)/2) over the chains i.
 // Its equation 3 for the nested one, β·R + F·R(R+1)/2, leaves out the rule that
 // leads into the tree, one hit for each of the F·R flows; with it the model gives

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Tables 18 and 19 of seed 000, to the digit.
+// Tables 18 and 19 of Sharma, to the digit.
 func TestArrangementHits(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

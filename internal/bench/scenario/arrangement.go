@@ -10,7 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
 )
 
-// The arrangements of 65,536 rules in Tables 18 and 19 of seed 000.
+// The arrangements of 65,536 rules in Tables 18 and 19 of Sharma.
 var (
 	linearArrangements = []method.Arrangement{
 		{Selectors: []int{1}, Rules: 65536}, {Selectors: []int{2}, Rules: 32768}, {Selectors: []int{4}, Rules: 16384},
@@ -29,7 +29,7 @@ func everyArrangement() []method.Arrangement {
 
 var ruleArrangement = bench.Scenario{
 	Name:    "rule-arrangement",
-	About:   "65,536 rules in linear and nested chains, with the rules looked at by the model (seed 000 Tables 18 and 19)",
+	About:   "65,536 rules in linear and nested chains, with the rules looked at by the model (Sharma Tables 18 and 19)",
 	Devices: []string{"iptables", "nftables", "nftables-set"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 65536, Repeat: 2,
 	Model: modelArrangement,
 	Run: func(ctx context.Context, b *bench.Bench) error {
@@ -89,11 +89,11 @@ func modelArrangement(b *bench.Bench) error {
 		})
 		b.Note("model, chains × rules: %s: %d rules looked at for %d flows", describe(a), a.Hits(), a.Flows())
 	}
-	b.Note("nested as equation 3 of seed 000 is printed, every figure is 65,536 less; with one hit a flow for the rule that leads into the tree it is Table 19")
+	b.Note("nested as equation 3 of Sharma is printed, every figure is 65,536 less; with one hit a flow for the rule that leads into the tree it is Table 19")
 	return nil
 }
 
-// describe is an arrangement as the tables of seed 000 write it.
+// describe is an arrangement as the tables of Sharma write it.
 func describe(a method.Arrangement) string {
 	if !a.Nested() {
 		return fmt.Sprintf("linear, %d × %d", a.Chains(), a.Rules)

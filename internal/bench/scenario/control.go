@@ -7,15 +7,15 @@ import (
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
 )
 
-// The controls of seed 001 section 4: what plain forwarding, connection tracking
+// The controls of Kadlecsik and Pásztor section 4: what plain forwarding, connection tracking
 // and ten rules cost, by the same traffic. Its test of NAT is nat44-establish and
 // nat44-throughput.
 var (
-	routing = control("routing", "plain forwarding, the control of all others (seed 001 section 4.1)",
+	routing = control("routing", "plain forwarding, the control of all others (Kadlecsik and Pásztor section 4.1)",
 		bench.Setup{}, "route")
-	tracking = control("conntrack", "what connection tracking adds to forwarding (seed 001 section 4.2)",
+	tracking = control("conntrack", "what connection tracking adds to forwarding (Kadlecsik and Pásztor section 4.2)",
 		bench.Setup{Track: true}, "route", "conntrack", "iptables", "nftables")
-	filter = control("filter", "what ten rules that match nothing add to connection tracking (seed 001 section 4.2)",
+	filter = control("filter", "what ten rules that match nothing add to connection tracking (Kadlecsik and Pásztor section 4.2)",
 		bench.Setup{Track: true, Deny: trafficgen.Addresses{First: bench.Denied, Count: 10}}, "route", "conntrack", "iptables", "nftables", "ipset")
 )
 

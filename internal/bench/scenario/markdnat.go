@@ -9,10 +9,10 @@ import (
 
 var markDNAT = bench.Scenario{
 	Name:    "mark-dnat",
-	About:   "new sessions from outside through a pool of 1 to 65,536 public addresses: rules, a map, names (seed 000 Figure 31)",
+	About:   "new sessions from outside through a pool of 1 to 65,536 public addresses: rules, a map, names (Sharma Figure 31)",
 	Devices: []string{"iptables", "nftables", "nftables-set", "realmgate"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 50_000, Repeat: 2,
 	Run: func(ctx context.Context, b *bench.Bench) error {
-		b.Note("the MARKDNAT module of seed 000 is not part of Linux: what takes constant time instead is a map of nftables, and realmgate's reservations; its rules matched marks, these match destinations")
+		b.Note("the MARKDNAT module of Sharma is not part of Linux: what takes constant time instead is a map of nftables, and realmgate's reservations; its rules matched marks, these match destinations")
 		b.Note("realmgate lends the addresses by name first, which is not timed: pool-allocate measures that; each is claimed by its first packet, and the same client's further sessions follow within pool.again")
 		sizes := points(b, []int{1, 16}, []int{1, 2048, 65536}, []int{1, 16, 256, 2048, 16384, 65536})
 		expect(b, len(sizes))

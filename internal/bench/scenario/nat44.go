@@ -108,8 +108,14 @@ func validation(bed *bench.Bed) trafficgen.Plan {
 	return trafficgen.Plan{Frames: bed.Flows.Count(), Direction: trafficgen.Reverse, VerifyEvery: 1}
 }
 
-var natThroughput = nat44("nat44-throughput", "frames per second of established sessions through NAT44, both ways or either",
-	eitherMode, measureThroughput)
+var natThroughput = external(nat44("nat44-throughput", "frames per second of established sessions through NAT44, both ways or either",
+	eitherMode, measureThroughput))
+
+// external marks a scenario that any box can be measured in.
+func external(s bench.Scenario) bench.Scenario {
+	s.External = true
+	return s
+}
 
 // measureThroughput is phase 2 of RFC 9693, at full load or at the highest rate
 // without loss.

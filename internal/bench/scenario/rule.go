@@ -30,7 +30,7 @@ func measureRules(rules int) func(context.Context, *bench.Bed) ([]bench.Measure,
 
 var ruleCount = bench.Scenario{
 	Name:    "rule-count",
-	About:   "new sessions past 1 to 65,536 rules that do not match, linear and in sets (seed 001 section 4.3)",
+	About:   "new sessions past 1 to 65,536 rules that do not match, linear and in sets (Kadlecsik and Pásztor section 4.3)",
 	Devices: []string{"iptables", "nftables", "nftables-set", "ipset"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 20_000, Repeat: 3,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		counts := points(b, []int{1, 64}, []int{1, 16, 256, 4096, 65536},
@@ -55,7 +55,7 @@ var ruleCount = bench.Scenario{
 
 var ruleLoadTime = bench.Scenario{
 	Name:    "rule-load-time",
-	About:   "seconds to load rules or entries of a set, as one transaction (seed 001 section 4.3)",
+	About:   "seconds to load rules or entries of a set, as one transaction (Kadlecsik and Pásztor section 4.3)",
 	Devices: []string{"iptables", "iptables-nft", "nftables", "nftables-set", "ipset"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 1000, Repeat: 3,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		counts := points(b, []int{1, 64}, []int{16, 4096, 65536}, []int{16, 64, 256, 1024, 4096, 16384, 65536})
@@ -94,7 +94,7 @@ func measureLoad(ctx context.Context, bed *bench.Bed) (measures []bench.Measure,
 
 var rulePosition = bench.Scenario{
 	Name:    "rule-position",
-	About:   "new sessions by the place of the DNAT rule that matches, first to last of 65,536 (seed 000 Figures 28 to 30)",
+	About:   "new sessions by the place of the DNAT rule that matches, first to last of 65,536 (Sharma Figures 28 to 30)",
 	Devices: []string{"iptables", "nftables", "nftables-set"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 20_000, Repeat: 2,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		all := points(b, []int{64}, []int{65536}, []int{65536})[0]
@@ -118,7 +118,7 @@ var rulePosition = bench.Scenario{
 
 var hashLoad = bench.Scenario{
 	Name:    "hash-load",
-	About:   "how full conntrack's hash table is: 0.6 to 19 sessions a bucket (seed 000 Table 16, seed 002 Tables I and II)",
+	About:   "how full conntrack's hash table is: 0.6 to 19 sessions a bucket (Sharma Table 16, Lencse and Shima Tables I and II)",
 	Devices: []string{"iptables", "realmgate"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 50_000, Repeat: 2,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		factors := points(b, []float64{1, 16}, []float64{0.6, 1, 4, 16, 19},

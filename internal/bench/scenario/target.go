@@ -9,7 +9,7 @@ import (
 
 var targets = bench.Scenario{
 	Name:    "targets",
-	About:   "what a rule's target costs: ACCEPT, NOTRACK, MARK, DNAT, SNAT and both (seed 000 Figure 27)",
+	About:   "what a rule's target costs: ACCEPT, NOTRACK, MARK, DNAT, SNAT and both (Sharma Figure 27)",
 	Devices: []string{"iptables", "nftables", "realmgate"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 20_000, Repeat: 2,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		flows, pool := bench.FlowsFor(b.Sessions)
@@ -17,7 +17,7 @@ var targets = bench.Scenario{
 			From: trafficgen.Addresses{First: bench.Forwarded, Count: flows.Destinations.Count},
 			To:   flows.Destinations.First,
 		}
-		b.Note("seed 000 has no DROP: a tester that counts what arrives has nothing to count; realmgate has no target of its own but SNAT from inside")
+		b.Note("Sharma has no DROP: a tester that counts what arrives has nothing to count; realmgate has no target of its own but SNAT from inside")
 		list := []target{
 			{"accept", bench.Setup{Track: true}},
 			{"notrack", bench.Setup{NoTrack: true}},

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -34,6 +35,10 @@ func comparePages(ctx context.Context, b *bench.Bench, c bench.Comparison) error
 			b.Note("pages are left out: %s is not installed (Debian: apt install wrk nginx-light)", tool)
 			return nil
 		}
+	}
+	b.Devices = slices.DeleteFunc(slices.Clone(b.Devices), func(m bench.Model) bool { return m.External })
+	if len(b.Devices) == 0 {
+		return nil
 	}
 	seconds := pageSeconds
 	if b.Smoke {

@@ -1,0 +1,45 @@
+package method
+
+import (
+	"math"
+	"testing"
+)
+
+// Table V of Lencse and Shima: 40 M connections, hashsize 2^26, on Linux 4.9.
+func TestNetfilterBytesAgreeWithSeed002(t *testing.T) {
+	a := Advise(40_000_000)
+	if a.Netfilter.HashSize != 1<<26 || a.Netfilter.Most != 1<<26 {
+		t.Errorf("hashsize %d, nf_conntrack_max %d: want 2^26, as they had", a.Netfilter.HashSize, a.Netfilter.Most)
+	}
+	if off := float64(a.Netfilter.Bytes)/float64(a.Netfilter.BytesSeed002) - 1; math.Abs(off) > 0.01 {
+		t.Errorf("%d bytes, theirs %d: %.1f %% apart", a.Netfilter.Bytes, a.Netfilter.BytesSeed002, 100*off)
+	}
+	if want := int64(15_416_000_000 + 536_870_912); a.Netfilter.BytesSeed002 != want {
+		t.Errorf("their figures come to %d, want %d", a.Netfilter.BytesSeed002, want)
+	}
+}
+
+func TestBuckets(t *testing.T) {
+	for connections, want := range map[int]int{0: 1, 1: 1, 2: 2, 3: 4, 1 << 20: 1 << 20, 1<<20 + 1: 1 << 21} {
+		if got := Buckets(connections); got != want {
+			t.Errorf("%d connections: %d buckets, want %d", connections, got, want)
+		}
+	}
+}
+
+func TestCapacityIsWithinItsBounds(t *testing.T) {
+	for sessions, want := range map[int]int{1: 1024, 1_000_000: 1_050_000, 64_000_000: 64_000_000} {
+		if got := Capacity(sessions); got != want {
+			t.Errorf("%d sessions: capacity %d, want %d", sessions, got, want)
+		}
+	}
+}
+
+func TestMostThatFit(t *testing.T) {
+	each := func(n int) int64 { return 100 + 10*int64(n) }
+	for room, want := range map[int64]int{0: 0, 109: 0, 110: 1, 119: 1, 1099: 99, 1100: 100, 1 << 40: 100} {
+		if got := MostThatFit(100, room, each); got != want {
+			t.Errorf("room for %d bytes: %d, want %d", room, got, want)
+		}
+	}
+}
