@@ -30,9 +30,10 @@ const (
 	// allocateRate is offered where the time of a single allocation counts.
 	allocateRate = 1000
 	// lastWithin is how long the last first packets may take.
-	lastWithin = 300 * time.Millisecond
+	lastWithin = 2 * time.Second
 	// mostAllocations bounds a trial: each takes a port of some address for a while.
-	mostAllocations = 50_000
+	mostAllocations  = 50_000
+	smokeAllocations = 200
 )
 
 // allocatePool has more ports than the most offers that stand.
@@ -73,6 +74,10 @@ func allocateComparison(b *bench.Bench, hosts, services, standing int) bench.Com
 			Pool: bench.Pool{Addresses: allocatePool, Hosts: hosts, Services: services, HalfOpen: 2 * (standing + mostAllocations)},
 		},
 	}
+	most := min(b.Sessions, mostAllocations)
+	if b.Smoke {
+		most = min(most, smokeAllocations)
+	}
 	client := &poolClient{pool: c.Setup.Pool, began: time.Now(), arrived: make([]atomic.Int64, mostClaims)}
 	c.Measure = func(ctx context.Context, bed *bench.Bed) (measures []bench.Measure, err error) {
 		lender, lends := bed.Device.(bench.Lender)
@@ -83,7 +88,7 @@ func allocateComparison(b *bench.Bench, hosts, services, standing int) bench.Com
 			return nil, errors.Join(err, client.close())
 		}
 		defer func() { err = errors.Join(err, client.close()) }()
-		return measureAllocations(ctx, bed, lender, client, min(b.Sessions, mostAllocations), standing)
+		return measureAllocations(ctx, bed, lender, client, most, standing)
 	}
 	return c
 }
