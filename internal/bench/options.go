@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"runtime"
 
 	"github.com/realmgate/realmgate/internal/bench/method"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
@@ -82,7 +83,7 @@ func (o Options) Check() error {
 			return o.External.check()
 		}
 	}
-	return o.checkPaced()
+	return o.checkPaced(runtime.NumCPU())
 }
 
 func (o Options) describe() map[string]string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 
 	"github.com/realmgate/realmgate/internal/bench/method"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
@@ -32,8 +31,8 @@ func (o Options) DeviceCPU() int {
 }
 
 // checkPaced returns an error where tester and device cannot have a CPU each.
-func (o Options) checkPaced() error {
-	if o.Mode == Paced && runtime.NumCPU() < 2 {
+func (o Options) checkPaced(cpus int) error {
+	if o.Mode == Paced && cpus < 2 {
 		return fmt.Errorf("this machine has one CPU, and the paced set-up needs one for the tester and one for the device: use --setup self-clocked")
 	}
 	return nil
