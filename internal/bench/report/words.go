@@ -50,7 +50,7 @@ var gates = map[string]string{
 	"pages":      "every page came",
 	"standing":   "as many offers were half-open until the end",
 	"lent":       "every question got an address",
-	"claimed":    "every first packet came to its host",
+	"claimed":    "all but a hundredth of the first packets came to their hosts",
 
 	"decided once":           "the program decided once about every session that came",
 	"dropped by queues only": "what did not come is what the queues counted as dropped",
