@@ -66,12 +66,11 @@ static __always_inline __u64 frame_udp_sum(const struct frame *frame)
 	       word[1] + *frame->trial + payload->flow + payload->sequence + payload->time_low + payload->time_high;
 }
 
-/* Addresses and ports in network byte order. */
-static __always_inline void frame_write(const struct trafficgen_plan *plan, struct frame *frame, __u32 side,
-					__u32 source, __u32 destination, __u32 ports)
+/* Ethernet and IP. Addresses in network byte order; length is the packet's. */
+static __always_inline void frame_write_ip(const struct trafficgen_plan *plan, struct frame *frame, __u32 side,
+					   __u32 source, __u32 destination, __u8 protocol, __u16 length)
 {
 	__u32 *word = (void *)frame->ip;
-	__u16 length = plan->length - sizeof(struct ethhdr);
 
 	side &= 1;
 	frame->mac[0] = plan->mac[side][0];
@@ -80,11 +79,20 @@ static __always_inline void frame_write(const struct trafficgen_plan *plan, stru
 	*frame->type = bpf_htons(ETH_P_IP);
 	word[0] = bpf_htonl(0x45000000 | length);
 	word[1] = bpf_htonl(0x4000); /* may not be fragmented */
-	word[2] = bpf_htonl(FRAME_TTL << 24 | IPPROTO_UDP << 16);
+	word[2] = bpf_htonl(FRAME_TTL << 24 | protocol << 16);
 	frame->ip->saddr = source;
 	frame->ip->daddr = destination;
 	frame->ip->check = ~checksum_fold(frame_ip_sum(frame));
-	word = (void *)frame->udp;
+}
+
+/* Addresses and ports in network byte order. */
+static __always_inline void frame_write(const struct trafficgen_plan *plan, struct frame *frame, __u32 side,
+					__u32 source, __u32 destination, __u32 ports)
+{
+	__u16 length = plan->length - sizeof(struct ethhdr);
+	__u32 *word = (void *)frame->udp;
+
+	frame_write_ip(plan, frame, side, source, destination, IPPROTO_UDP, length);
 	word[0] = ports;
 	word[1] = bpf_htons(length - sizeof(struct iphdr)); /* and no checksum yet */
 	frame->udp->check = (__u16)~checksum_fold(frame_udp_sum(frame)) ?: 0xffff;

@@ -13,15 +13,33 @@ static __always_inline __u64 state_of(__u32 address, __u16 port, __u16 epoch)
 	return (__u64)address << 32 | (__u32)port << 16 | epoch;
 }
 
-static __always_inline void measure_sequence(struct trafficgen_counters *counters, enum trafficgen_side side,
-					     __u32 sequence)
+static __always_inline void measure_arrival(const struct trafficgen_plan *plan, struct trafficgen_counters *counters)
 {
-	__u32 word = side * SEQUENCE_WORDS + (sequence >> 6) % SEQUENCE_WORDS;
-	__u64 bit = 1ULL << (sequence & 63);
+	__u32 zero = 0;
+	__u64 *arrivals;
+
+	counters->received++;
+	if (!plan->window)
+		return;
+	arrivals = bpf_map_lookup_elem(&trafficgen_arrivals, &zero);
+	if (arrivals)
+		__sync_fetch_and_add(arrivals, 1);
+}
+
+static __always_inline void measure_once(struct trafficgen_counters *counters, enum trafficgen_side side, __u32 number)
+{
+	__u32 word = side * SEQUENCE_WORDS + (number >> 6) % SEQUENCE_WORDS;
+	__u64 bit = 1ULL << (number & 63);
 	__u64 *bits = bpf_map_lookup_elem(&trafficgen_sequences, &word);
 
 	if (bits && __sync_fetch_and_or(bits, bit) & bit)
 		counters->duplicate++;
+}
+
+static __always_inline void measure_sequence(struct trafficgen_counters *counters, enum trafficgen_side side,
+					     __u32 sequence)
+{
+	measure_once(counters, side, sequence);
 	if (sequence < counters->highest)
 		counters->reordered++;
 	else
@@ -65,20 +83,19 @@ static __always_inline void measure_latency(const struct payload *payload)
 		*count += 1;
 }
 
-/* At the responder: the source must be the device's, and the same as before. */
+/* At the responder: the source must be the device's, and the same as before. ports are source and destination. */
 static __always_inline void measure_forward(const struct trafficgen_plan *plan, struct trafficgen_counters *counters,
-					    const struct frame *frame, const struct trafficgen_tuple *tuple)
+					    const struct iphdr *ip, const __u16 *ports, __u32 flow,
+					    const struct trafficgen_tuple *tuple)
 {
-	__u64 seen = state_of(frame->ip->saddr, frame->udp->source, plan->epoch);
-	__u32 source = bpf_ntohl(frame->ip->saddr);
-	__u32 flow = frame->payload->flow;
+	__u64 seen = state_of(ip->saddr, ports[0], plan->epoch);
+	__u32 source = bpf_ntohl(ip->saddr);
 	__u64 *state;
 
 	if (plan->pool_last ? source < plan->pool_first || source > plan->pool_last
-			    : source != tuple->source || bpf_ntohs(frame->udp->source) != tuple->source_port)
+			    : source != tuple->source || bpf_ntohs(ports[0]) != tuple->source_port)
 		counters->untranslated++;
-	if (bpf_ntohl(frame->ip->daddr) != tuple->destination + plan->dnat ||
-	    bpf_ntohs(frame->udp->dest) != tuple->destination_port)
+	if (bpf_ntohl(ip->daddr) != tuple->destination + plan->dnat || bpf_ntohs(ports[1]) != tuple->destination_port)
 		counters->misdirected++;
 	state = bpf_map_lookup_elem(&trafficgen_states, &flow);
 	if (!state)
@@ -89,11 +106,10 @@ static __always_inline void measure_forward(const struct trafficgen_plan *plan, 
 }
 
 /* At the initiator: it must be the answer to what was sent, from whom it was sent to. */
-static __always_inline void measure_reverse(struct trafficgen_counters *counters, const struct frame *frame,
-					    const struct trafficgen_tuple *tuple)
+static __always_inline void measure_reverse(struct trafficgen_counters *counters, const struct iphdr *ip,
+					    const __u16 *ports, const struct trafficgen_tuple *tuple)
 {
-	if (bpf_ntohl(frame->ip->daddr) != tuple->source || bpf_ntohs(frame->udp->dest) != tuple->source_port ||
-	    bpf_ntohl(frame->ip->saddr) != tuple->destination ||
-	    bpf_ntohs(frame->udp->source) != tuple->destination_port)
+	if (bpf_ntohl(ip->daddr) != tuple->source || bpf_ntohs(ports[1]) != tuple->source_port ||
+	    bpf_ntohl(ip->saddr) != tuple->destination || bpf_ntohs(ports[0]) != tuple->destination_port)
 		counters->misdirected++;
 }

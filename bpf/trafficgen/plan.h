@@ -44,6 +44,9 @@ struct trafficgen_plan {
 	__u8 stamp;		/* every 2^stamp-th frame carries the time; none above 31 */
 	__u8 verify;		/* every 2^verify-th frame has its checksums verified */
 	__u32 mac[SIDE_MAX][3]; /* destination and source of the frames that a side sends */
+	__u32 window;		/* frames in flight at most; 0 is any number */
+	__u32 tcp_block;	/* TCP sessions that go in step; 0 is UDP */
+	__u32 tcp_shift;	/* see tcp.h */
 };
 
 struct trafficgen_progress {
@@ -51,6 +54,7 @@ struct trafficgen_progress {
 	__u64 missing; /* not sent back: the responder never saw their flow */
 	__u64 started; /* CLOCK_MONOTONIC, ns */
 	__u64 ended;
+	__u64 credit;  /* frames that may have been sent before arrivals are counted again */
 	__u64 due;     /* when the next frame is, after started, in 1/1024 ns */
 	__u64 stalled; /* ns by which the schedule was put off, all in all */
 };
@@ -89,6 +93,8 @@ enum trafficgen_limit {
 TRAFFICGEN_MAP(trafficgen_plans, BPF_MAP_TYPE_ARRAY, struct trafficgen_plan, 1, 0);
 TRAFFICGEN_MAP(trafficgen_progresses, BPF_MAP_TYPE_ARRAY, struct trafficgen_progress, 1, BPF_F_MMAPABLE);
 TRAFFICGEN_MAP(trafficgen_counts, BPF_MAP_TYPE_PERCPU_ARRAY, struct trafficgen_counters, SIDE_MAX, 0);
+/* Frames that came, of both directions and on all CPUs, where the plan has a window. */
+TRAFFICGEN_MAP(trafficgen_arrivals, BPF_MAP_TYPE_ARRAY, __u64, 1, 0);
 TRAFFICGEN_MAP(trafficgen_latencies, BPF_MAP_TYPE_PERCPU_ARRAY, __u64, LATENCY_BUCKETS, 0);
 /* A bit for each sequence number, first those of the forward frames. */
 TRAFFICGEN_MAP(trafficgen_sequences, BPF_MAP_TYPE_ARRAY, __u64, SIDE_MAX *SEQUENCE_WORDS, BPF_F_MMAPABLE);

@@ -151,7 +151,9 @@ func (b *Bench) close() error {
 
 // Note adds a line that a reader of the report must know.
 func (b *Bench) Note(format string, args ...any) {
-	b.Report.Notes = append(b.Report.Notes, fmt.Sprintf(format, args...))
+	if note := fmt.Sprintf(format, args...); !slices.Contains(b.Report.Notes, note) {
+		b.Report.Notes = append(b.Report.Notes, note)
+	}
 }
 
 // tell says what is being done now.

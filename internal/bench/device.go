@@ -40,6 +40,9 @@ type Model struct {
 	Held  bool
 
 	External bool // a box that nobody here sets up, between Options.External
+	// Asynchronous says that it decides on a thread of its own: the tester's next
+	// frames find it still at work, and must wait.
+	Asynchronous bool
 }
 
 // ErrUnsupported is what a device returns that does not do what was asked.
@@ -60,6 +63,10 @@ type Setup struct {
 	// NAT is where inside sources are translated to; the zero value translates
 	// nothing.
 	NAT trafficgen.Addresses
+	// Pool is what a device lends by name.
+	Pool Pool
+	// Queue is for a device that hands first packets to a program.
+	Queue Queue
 	// DNAT is where destinations are translated to: a rule for each address, in
 	// order, so that the rule that matches is at the place of the flow's destination.
 	DNAT trafficgen.DNAT

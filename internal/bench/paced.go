@@ -53,8 +53,12 @@ func (r *Rig) place(cpu int) error {
 		return nil
 	}
 	return errors.Join(r.Device.ThreadNAPI(PrivateInterface, cpu), r.Device.ThreadNAPI(PublicInterface, cpu),
-		r.tester.ThreadNAPI(r.Initiator.Name, cpu), r.tester.ThreadNAPI(r.Responder.Name, cpu))
+		r.Inside.ThreadNAPI(insideInterface, cpu), r.Outside.ThreadNAPI(outsideInterface, cpu))
 }
+
+// Thread lets the device and the sinks receive in threads of the kernel, on a CPU or
+// on lab.AnyCPU.
+func (b *Bed) Thread(cpu int) error { return b.Rig.place(cpu) }
 
 // SearchRate looks for the highest rate at which a trial meets the goal of the
 // options, in a trial that is valid, as far as it can be repeated. name tells

@@ -46,31 +46,39 @@ type Rig struct {
 	Directory  string // for files of this measurement
 	Instance   string // a name for this device's own, unique on the machine
 	Executable string // the realmgate program
+	CPU        int    // that the tester runs on
 
-	tester *lab.Namespace
+	// Inside and Outside hold the tester's interfaces, in the private and the
+	// public realm.
+	Inside, Outside *lab.Namespace
 }
+
+// Names of the tester's interfaces.
+const (
+	insideInterface  = "initiator"
+	outsideInterface = "responder"
+)
 
 // NewRig lays a rig in a lab; name tells it from others there.
 func NewRig(l *lab.Lab, name string) (*Rig, error) {
 	r := &Rig{}
 	var err error
-	if r.tester, err = l.Namespace(name + "-tester"); err != nil {
-		return nil, err
+	for suffix, namespace := range map[string]**lab.Namespace{"": &r.Device, "-inside": &r.Inside, "-outside": &r.Outside} {
+		if *namespace, err = l.Namespace(name + suffix); err != nil {
+			return nil, err
+		}
 	}
-	if r.Device, err = l.Namespace(name); err != nil {
-		return nil, err
-	}
-	err = errors.Join(l.Veth(r.Device, PrivateInterface, r.tester, "initiator"), l.Veth(r.Device, PublicInterface, r.tester, "responder"))
+	err = errors.Join(l.Veth(r.Device, PrivateInterface, r.Inside, insideInterface), l.Veth(r.Device, PublicInterface, r.Outside, outsideInterface))
 	if err != nil {
 		return nil, err
 	}
 	for _, end := range []struct {
 		namespace *lab.Namespace
 		ifname    string
-	}{{r.Device, PrivateInterface}, {r.Device, PublicInterface}, {r.tester, "initiator"}, {r.tester, "responder"}} {
+	}{{r.Device, PrivateInterface}, {r.Device, PublicInterface}, {r.Inside, insideInterface}, {r.Outside, outsideInterface}} {
 		err = errors.Join(err, end.namespace.Up(end.ifname))
 	}
-	if err = errors.Join(err, r.Device.WaitUp(), r.tester.WaitUp(), r.readPorts(), r.configure()); err != nil {
+	if err = errors.Join(err, r.Device.WaitUp(), r.Inside.WaitUp(), r.Outside.WaitUp(), r.readPorts(), r.configure()); err != nil {
 		return nil, fmt.Errorf("lay the rig of %s: %w", name, err)
 	}
 	return r, nil
@@ -78,8 +86,8 @@ func NewRig(l *lab.Lab, name string) (*Rig, error) {
 
 func (r *Rig) readPorts() error {
 	return errors.Join(
-		readPorts(&r.Initiator, r.tester, "initiator", &r.Private, r.Device, PrivateInterface),
-		readPorts(&r.Responder, r.tester, "responder", &r.Public, r.Device, PublicInterface))
+		readPorts(&r.Initiator, r.Inside, insideInterface, &r.Private, r.Device, PrivateInterface),
+		readPorts(&r.Responder, r.Outside, outsideInterface, &r.Public, r.Device, PublicInterface))
 }
 
 // readPorts fills in the two ends of a link.
@@ -115,11 +123,20 @@ func (r *Rig) Turn() { r.Initiator, r.Responder = r.Responder, r.Initiator }
 
 // Attach puts a generator's sinks at the tester's interfaces.
 func (r *Rig) Attach(g *trafficgen.Generator) error {
-	attach := func() error {
-		return errors.Join(g.Attach(trafficgen.Initiator, r.Initiator), g.Attach(trafficgen.Responder, r.Responder))
+	initiator, responder := r.Inside, r.Outside
+	if r.Initiator.Name == outsideInterface {
+		initiator, responder = responder, initiator
 	}
-	if r.tester == nil {
-		return attach()
+	return errors.Join(
+		within(initiator, func() error { return g.Attach(trafficgen.Initiator, r.Initiator) }),
+		within(responder, func() error { return g.Attach(trafficgen.Responder, r.Responder) }))
+}
+
+// within runs f in a namespace, or here where there is none: the rig of an external
+// device.
+func within(n *lab.Namespace, f func() error) error {
+	if n == nil {
+		return f()
 	}
-	return r.tester.Do(attach)
+	return n.Do(f)
 }

@@ -21,6 +21,9 @@ const (
 	napiPID       = 4
 )
 
+// AnyCPU leaves threads where the kernel puts them, and among ordinary processes.
+const AnyCPU = -1
+
 // ThreadNAPI makes an interface receive in kernel threads of its own, one for
 // each queue, instead of on the CPU that sent, and lets them run on one CPU only
 // and there before ordinary processes: while they wait, a queue of 256 packets
@@ -32,7 +35,7 @@ func (n *Namespace) ThreadNAPI(ifname string, cpu int) error {
 		return fmt.Errorf("receive on %s in %s by threads on CPU %d: %w", ifname, n.name, cpu, err)
 	}
 	// A CPU's number beyond these is ignored in silence by Set.
-	if cpu < 0 || cpu >= runtime.NumCPU() {
+	if cpu < AnyCPU || cpu >= runtime.NumCPU() {
 		return fail(fmt.Errorf("this machine has %d CPUs", runtime.NumCPU()))
 	}
 	if err := n.setThreaded(ifname); err != nil {
@@ -44,6 +47,9 @@ func (n *Namespace) ThreadNAPI(ifname string, cpu int) error {
 	}
 	if err != nil {
 		return fail(err)
+	}
+	if cpu == AnyCPU {
+		return nil
 	}
 	var only unix.CPUSet
 	only.Set(cpu)

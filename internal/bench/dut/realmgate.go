@@ -55,7 +55,7 @@ func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Se
 // realmgateCan is an error for setups that no configuration gives.
 func realmgateCan(s bench.Setup) error {
 	switch {
-	case s.NoTrack, s.NAT == (trafficgen.Addresses{}) && s.DNAT == (trafficgen.DNAT{}):
+	case s.NoTrack, s.NAT == (trafficgen.Addresses{}) && s.DNAT == (trafficgen.DNAT{}) && s.Pool == (bench.Pool{}):
 		return fmt.Errorf("%w: realmgate always translates", bench.ErrUnsupported)
 	case s.Mark, s.Deny.Count > 0, allowed(s) > 0:
 		return fmt.Errorf("%w: realmgate has no such rules", bench.ErrUnsupported)
@@ -75,6 +75,9 @@ timeouts: {udp: %ds}
 capacity: %d
 `, bench.PublicInterface, bench.PrivateInterface, bench.PublicAddress.Addr(), bench.PrivateAddress.Addr(),
 		max(1, int(setup.Timeout/time.Second)), method.Capacity(setup.Sessions))
+	if setup.Pool != (bench.Pool{}) {
+		return text + lenderConfiguration(setup.Pool)
+	}
 	if setup.DNAT != (trafficgen.DNAT{}) {
 		return text + poolConfiguration(setup)
 	}

@@ -25,6 +25,10 @@ var metrics = map[string]string{
 	"hits":       "rules that are looked at, by the model of the paper",
 	"decision":   "what the program that decides needs for a session",
 	"queue":      "sessions that were lost in full queues",
+	"pages":      "pages fetched in a second, each over a connection of its own",
+	"threaded":   "frames or sessions that passed in a second, with the device in kernel threads",
+	"p50":        "the time from question to first packet at the host that half of all do not exceed",
+	"p99":        "the time from question to first packet at the host that 99 % do not exceed",
 }
 
 // gates says what each condition of a valid trial means. A gate that is not here
@@ -42,6 +46,14 @@ var gates = map[string]string{
 	"found":      "the search found a rate that passes",
 	"prepared":   "the sessions could be made before the measurement",
 	"tagged":     "enough frames carried the time of their sending",
+	"time":       "closed TCP sessions were still there to be counted",
+	"pages":      "every page came",
+	"standing":   "as many offers were half-open until the end",
+	"lent":       "every question got an address",
+	"claimed":    "all but a hundredth of the first packets came to their hosts",
+
+	"decided once":           "the program decided once about every session that came",
+	"dropped by queues only": "what did not come is what the queues counted as dropped",
 }
 
 func meaning(metric string) string {

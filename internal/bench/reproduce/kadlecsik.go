@@ -102,12 +102,14 @@ func judgeRuleLoad(e Evidence) Verdict {
 }
 
 func judgeTCP(e Evidence) Verdict {
-	rate := func(dut string) float64 { return e.median("tcp-sessions", dut, "rate", nil) }
-	routed, tracked, translated := rate("route"), rate("conntrack"), rate("iptables")
+	rate := func(dut string, layer float64) float64 {
+		return e.median("tcp-sessions", dut, "rate", at{"layer": layer})
+	}
+	routed, tracked, translated := rate("route", 1), rate("conntrack", 2), rate("iptables", 4)
 	return Verdict{
 		Holds:     holds(translated < 0.95*tracked && tracked < routed),
 		Netfilter: fmt.Sprintf("sessions of ten packets: routed %s, tracked %s, translated %s/s", si(routed), si(tracked), si(translated)),
-		Realmgate: fmt.Sprintf("translated %s/s", si(rate("realmgate"))),
+		Realmgate: fmt.Sprintf("translated %s/s", si(rate("realmgate", 4))),
 		Why:       fmt.Sprintf("NAT leaves %.0f %% of what tracking does", 100*translated/tracked),
 	}
 }

@@ -11,5 +11,6 @@ func All() []bench.Scenario {
 		natEstablish, natThroughput, natLoss, natLatency, natPDV, natTeardown, natCapacity, natMemory,
 		conntrackLimits,
 		hashLoad, targets, rulePosition, ruleCount, ruleLoadTime, ruleArrangement, markDNAT,
+		nfqueue, cpuPinning, tcpSessions, poolAllocate,
 	}
 }

@@ -17,12 +17,7 @@ import (
 // Every scenario about rules with few sessions: all that was sent came, translated
 // as it should be, and each device counts the sessions that it was sent.
 func TestSmoke(t *testing.T) {
-	lab.NewForTest(t, "smoke") // skips the test without root
-	program := filepath.Join(t.TempDir(), "realmgate")
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, "github.com/realmgate/realmgate/cmd/realmgate")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the program: %v: %s", err, out)
-	}
+	program := buildProgram(t)
 	for _, test := range []struct {
 		bench.Scenario
 		devices []string // that take part, with "null"
@@ -58,6 +53,18 @@ func TestSmoke(t *testing.T) {
 			}
 		})
 	}
+}
+
+// buildProgram skips the test without root.
+func buildProgram(t *testing.T) (path string) {
+	t.Helper()
+	lab.NewForTest(t, "smoke")
+	path = filepath.Join(t.TempDir(), "realmgate")
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", path, "github.com/realmgate/realmgate/cmd/realmgate")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the program: %v: %s", err, out)
+	}
+	return path
 }
 
 func smokeOptions(s bench.Scenario, program string) bench.Options {

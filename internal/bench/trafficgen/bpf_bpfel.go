@@ -18,6 +18,13 @@ type bpfNullPort struct {
 	Mac [3]uint32
 }
 
+type bpfTcpLimit uint32
+
+const (
+	bpfTcpLimitTCP_STEPS        bpfTcpLimit = 10
+	bpfTcpLimitTCP_LEAST_LENGTH bpfTcpLimit = 60
+)
+
 type bpfTrafficgenCounters struct {
 	_            structs.HostLayout
 	Received     uint64
@@ -76,7 +83,9 @@ type bpfTrafficgenPlan struct {
 	Stamp           uint8
 	Verify          uint8
 	Mac             [2][3]uint32
-	_               [4]byte
+	Window          uint32
+	TcpBlock        uint32
+	TcpShift        uint32
 }
 
 type bpfTrafficgenProgress struct {
@@ -85,6 +94,7 @@ type bpfTrafficgenProgress struct {
 	Missing uint64
 	Started uint64
 	Ended   uint64
+	Credit  uint64
 	Due     uint64
 	Stalled uint64
 }
@@ -110,6 +120,7 @@ const (
 const (
 	bpfMapNullMacs             = "null_macs"
 	bpfMapNullPorts            = "null_ports"
+	bpfMapTrafficgenArrivals   = "trafficgen_arrivals"
 	bpfMapTrafficgenCounts     = "trafficgen_counts"
 	bpfMapTrafficgenLatencies  = "trafficgen_latencies"
 	bpfMapTrafficgenPlans      = "trafficgen_plans"
@@ -122,6 +133,7 @@ const (
 	bpfProgTrafficgenInitiator = "trafficgen_initiator"
 	bpfProgTrafficgenResponder = "trafficgen_responder"
 	bpfProgTrafficgenSend      = "trafficgen_send"
+	bpfProgTrafficgenSendTcp   = "trafficgen_send_tcp"
 	bpfVarExported             = "exported"
 )
 
@@ -172,6 +184,7 @@ type bpfProgramSpecs struct {
 	TrafficgenInitiator *ebpf.ProgramSpec `ebpf:"trafficgen_initiator"`
 	TrafficgenResponder *ebpf.ProgramSpec `ebpf:"trafficgen_responder"`
 	TrafficgenSend      *ebpf.ProgramSpec `ebpf:"trafficgen_send"`
+	TrafficgenSendTcp   *ebpf.ProgramSpec `ebpf:"trafficgen_send_tcp"`
 }
 
 // bpfMapSpecs contains maps before they are loaded into the kernel.
@@ -180,6 +193,7 @@ type bpfProgramSpecs struct {
 type bpfMapSpecs struct {
 	NullMacs             *ebpf.MapSpec `ebpf:"null_macs"`
 	NullPorts            *ebpf.MapSpec `ebpf:"null_ports"`
+	TrafficgenArrivals   *ebpf.MapSpec `ebpf:"trafficgen_arrivals"`
 	TrafficgenCounts     *ebpf.MapSpec `ebpf:"trafficgen_counts"`
 	TrafficgenLatencies  *ebpf.MapSpec `ebpf:"trafficgen_latencies"`
 	TrafficgenPlans      *ebpf.MapSpec `ebpf:"trafficgen_plans"`
@@ -218,6 +232,7 @@ func (o *bpfObjects) Close() error {
 type bpfMaps struct {
 	NullMacs             *ebpf.Map `ebpf:"null_macs"`
 	NullPorts            *ebpf.Map `ebpf:"null_ports"`
+	TrafficgenArrivals   *ebpf.Map `ebpf:"trafficgen_arrivals"`
 	TrafficgenCounts     *ebpf.Map `ebpf:"trafficgen_counts"`
 	TrafficgenLatencies  *ebpf.Map `ebpf:"trafficgen_latencies"`
 	TrafficgenPlans      *ebpf.Map `ebpf:"trafficgen_plans"`
@@ -231,6 +246,7 @@ func (m *bpfMaps) Close() error {
 	return _BpfClose(
 		m.NullMacs,
 		m.NullPorts,
+		m.TrafficgenArrivals,
 		m.TrafficgenCounts,
 		m.TrafficgenLatencies,
 		m.TrafficgenPlans,
@@ -257,6 +273,7 @@ type bpfPrograms struct {
 	TrafficgenInitiator *ebpf.Program `ebpf:"trafficgen_initiator"`
 	TrafficgenResponder *ebpf.Program `ebpf:"trafficgen_responder"`
 	TrafficgenSend      *ebpf.Program `ebpf:"trafficgen_send"`
+	TrafficgenSendTcp   *ebpf.Program `ebpf:"trafficgen_send_tcp"`
 }
 
 func (p *bpfPrograms) Close() error {
@@ -266,6 +283,7 @@ func (p *bpfPrograms) Close() error {
 		p.TrafficgenInitiator,
 		p.TrafficgenResponder,
 		p.TrafficgenSend,
+		p.TrafficgenSendTcp,
 	)
 }
 

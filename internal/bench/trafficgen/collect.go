@@ -3,9 +3,11 @@ package trafficgen
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 )
 
 func possibleCPUs() int { return ebpf.MustPossibleCPU() }
@@ -37,6 +39,11 @@ func (g *Generator) outcome() (o Outcome, err error) {
 		return o, err
 	}
 	o.Sent, o.Missing = progress.Sent-progress.Missing, progress.Missing
+	if progress.Ended == 0 { // it stalled
+		if progress.Ended, err = monotonic(); err != nil {
+			return o, err
+		}
+	}
 	o.Elapsed, o.Stalled = time.Duration(progress.Ended-progress.Started), time.Duration(progress.Stalled)
 	if o.Initiator, err = g.counters(Initiator); err != nil {
 		return o, err
@@ -75,4 +82,13 @@ func (g *Generator) latency() (Latency, error) {
 		}
 	}
 	return l, nil
+}
+
+// monotonic is the clock that the programs read (bpf_ktime_get_ns).
+func monotonic() (uint64, error) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return 0, os.NewSyscallError("clock_gettime", err)
+	}
+	return uint64(now.Nano()), nil
 }

@@ -29,6 +29,16 @@ type Plan struct {
 	Length    int       // octets of a frame, its check sequence with it: 64 to 1518
 	Epoch     uint16    // 1 to 65535: a new one forgets what the responder has seen
 
+	// Window is how many frames may be under way; 0 is any number. A trial whose
+	// frames stop arriving ends after Wait.
+	Window int
+	// TCP sends, for each flow, one session of TCPSteps packets, both ends of it.
+	// As many sessions as the Window go in step: each takes its next one when all
+	// have done the last. Direction, Random, StampEvery and
+	// VerifyEvery do not apply: every packet is verified. Data segments are of
+	// Length, the other packets as short as can be.
+	TCP bool
+
 	// Pool is where translated sources lie; the zero value says that the device
 	// translates nothing.
 	Pool Addresses
@@ -38,7 +48,7 @@ type Plan struct {
 	StampEvery  int // how many frames for one that carries the time, a power of two; 0 is none
 	VerifyEvery int // how many frames for one whose checksums are verified, a power of two; 0 is none
 
-	CPU   int           // that the generator runs on
+	CPU   int           // that the generator runs on, or AnyCPU
 	Batch int           // frames that the generator sends at a time, 1 to 256; 0 is 64, or 16 at a rate
 	Wait  time.Duration // for stragglers, after the last frame; RFC 2544 section 26.1 has 2 s
 }
@@ -75,8 +85,10 @@ func (p Plan) check() error {
 		return fmt.Errorf("epoch 0: want 1 to 65535")
 	case p.Rate != 0 && !(p.Rate >= 1 && p.Rate <= MaxRate):
 		return fmt.Errorf("%g frames per second: want 1 to %g", p.Rate, MaxRate)
+	case p.Window < 0 || p.Window > MaxFrames:
+		return fmt.Errorf("%d frames under way: want 0 to %d", p.Window, MaxFrames)
 	}
-	return nil
+	return p.checkTCP()
 }
 
 func (p Plan) encode(trial uint16, macs [2][3]uint32) bpfTrafficgenPlan {
@@ -84,6 +96,10 @@ func (p Plan) encode(trial uint16, macs [2][3]uint32) bpfTrafficgenPlan {
 		Frames: uint64(p.Frames), Length: uint32(p.Length - checkLength),
 		Trial: trial, Epoch: p.Epoch, Direction: uint8(p.Direction),
 		Stamp: exponent(p.StampEvery), Verify: exponent(p.VerifyEvery), Mac: macs,
+		Window: uint32(p.Window),
+	}
+	if p.TCP {
+		e.TcpBlock, e.TcpShift = uint32(p.Window), p.tcpShift()
 	}
 	if p.Random {
 		e.Order = uint8(bpfTrafficgenOrderORDER_RANDOM)

@@ -15,6 +15,8 @@ import (
 const (
 	pollEvery = time.Millisecond
 	maxTrial  = 1<<15 - 1
+	// A generator with a window has stalled when nothing has moved for so long.
+	leastStall = 100 * time.Millisecond
 
 	// pacedBatch is as many frames as the kernel hands to a driver at a time.
 	pacedBatch = 16
@@ -51,7 +53,7 @@ func (g *Generator) begin(p Plan) error {
 		failed = errors.Join(failed, g.objects.TrafficgenLatencies.Put(bucket, make([]uint64, possibleCPUs())))
 	}
 	return errors.Join(failed, g.clearSequences(p),
-		g.objects.TrafficgenProgresses.Put(uint32(0), bpfTrafficgenProgress{}),
+		g.objects.TrafficgenProgresses.Put(uint32(0), bpfTrafficgenProgress{}), g.objects.TrafficgenArrivals.Put(uint32(0), uint64(0)),
 		g.objects.TrafficgenPlans.Put(uint32(0), p.encode(g.trial, g.macs)))
 }
 
@@ -69,9 +71,13 @@ func (g *Generator) clearSequences(p Plan) error {
 	return nil
 }
 
-// send runs the generator on the plan's CPU until all frames are sent. A paced
-// generator is run without end, since waiting takes runs too, and stopped by a
-// signal: every call takes tens of milliseconds to set up.
+// waits reports whether the generator does nothing in some of its runs.
+func (p Plan) waits() bool { return p.Rate > 0 || p.Window > 0 }
+
+// send runs the generator on the plan's CPU until all frames are sent. One that
+// waits, for their time or for others to arrive, is run without end, since waiting
+// takes runs too, and stopped by a signal: every call takes tens of milliseconds
+// to set up.
 func (g *Generator) send(ctx context.Context, p Plan) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -80,23 +86,27 @@ func (g *Generator) send(ctx context.Context, p Plan) error {
 		return err
 	}
 	defer release()
-	var ended atomic.Bool
+	var ended, stalled atomic.Bool
 	watched := make(chan struct{})
 	thread := unix.Gettid()
 	go func() {
 		defer close(watched)
-		g.watch(ctx, p, thread, &ended)
+		g.watch(ctx, p, thread, &ended, &stalled)
 	}()
+	program := g.objects.TrafficgenSend
+	if p.TCP {
+		program = g.objects.TrafficgenSendTcp
+	}
 	repeat, batch := uint32(p.Frames), uint32(p.Batch)
-	if p.Rate > 0 {
+	if p.waits() {
 		repeat = 1<<32 - 1
-		if batch == 0 {
+		if batch == 0 && p.Rate > 0 {
 			batch = pacedBatch
 		}
 	}
 	frame := make([]byte, p.Length-checkLength)
-	for ctx.Err() == nil {
-		err = runLive(g.objects.TrafficgenSend.FD(), frame, repeat, batch)
+	for ctx.Err() == nil && !stalled.Load() {
+		err = runLive(program.FD(), frame, repeat, batch)
 		progress, failed := g.progress()
 		if failed != nil {
 			err = failed
@@ -105,7 +115,7 @@ func (g *Generator) send(ctx context.Context, p Plan) error {
 			break
 		}
 		repeat = max(repeat-uint32(min(progress.Sent, uint64(repeat-1))), 1)
-		if p.Rate > 0 {
+		if p.waits() {
 			repeat = 1<<32 - 1
 		}
 	}
@@ -117,16 +127,26 @@ func (g *Generator) send(ctx context.Context, p Plan) error {
 	return errors.Join(err, ctx.Err())
 }
 
-// watch interrupts the thread in the generator's run when it is over.
-func (g *Generator) watch(ctx context.Context, p Plan, thread int, ended *atomic.Bool) {
+// watch interrupts the thread in the generator's run when it is over, or when no
+// frame has left for as long as stragglers are waited for.
+func (g *Generator) watch(ctx context.Context, p Plan, thread int, ended, stalled *atomic.Bool) {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
+	var sent uint64
+	moved := time.Now()
 	for !ended.Load() {
 		<-ticker.C
 		over := ctx.Err() != nil
-		if p.Rate > 0 && !over {
+		if p.waits() && !over {
 			progress, err := g.progress()
 			over = err != nil || progress.Sent >= uint64(p.Frames)
+			if progress.Sent != sent {
+				sent, moved = progress.Sent, time.Now()
+			}
+		}
+		if p.Window > 0 && time.Since(moved) > max(p.Wait, leastStall) {
+			stalled.Store(true)
+			over = true
 		}
 		if over {
 			// The Go runtime uses SIGURG for itself and ignores it otherwise.

@@ -8,15 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// AnyCPU leaves a tester where the scheduler puts it.
+const AnyCPU = -1
+
 // occupy moves the calling thread to a CPU until release is called. One that must
 // keep a schedule goes before all ordinary processes: a frame that is a
 // millisecond late is hundreds late. The kernel keeps a part of the time for them.
 func occupy(cpu int, punctual bool) (release func(), err error) {
-	var before, only unix.CPUSet
+	var before unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return nil, os.NewSyscallError("sched_getaffinity", err)
 	}
-	only.Set(cpu)
+	only := before
+	if cpu != AnyCPU {
+		only.Zero()
+		only.Set(cpu)
+	}
 	if err := unix.SchedSetaffinity(0, &only); err != nil {
 		return nil, fmt.Errorf("run on CPU %d: %w", cpu, os.NewSyscallError("sched_setaffinity", err))
 	}

@@ -1,0 +1,50 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Queue says how first packets wait for a program that decides about them.
+type Queue struct {
+	Count  int  // of queues, each with a thread of its own; 0 is 1
+	ByCPU  bool // packets go to the queue of the CPU that received them, else to that of their addresses
+	Length int  // packets that may wait in one; 0 is the kernel's own limit
+}
+
+// Decider is a Device whose program decides about every new session.
+type Decider interface {
+	Decisions() (Decisions, error)
+}
+
+// Decided waits until no packet waits for a verdict, and returns what has been
+// decided until then.
+func (b *Bed) Decided(ctx context.Context, d Decider) (Decisions, error) {
+	ctx, cancel := context.WithTimeout(ctx, decidedWithin)
+	defer cancel()
+	for {
+		now, err := d.Decisions()
+		if err != nil || now.Waiting == 0 {
+			return now, err
+		}
+		select {
+		case <-ctx.Done():
+			return now, fmt.Errorf("%s: %d packets wait for a verdict: %w", b.Name, now.Waiting, ctx.Err())
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// decidedWithin is how long a program may take for what waits.
+const decidedWithin = 10 * time.Second
+
+// Decisions is what a Decider's program has done so far.
+type Decisions struct {
+	Made       uint64
+	QueueFull  uint64        // packets that the kernel dropped since their queue was full
+	SocketFull uint64        // and since the program's socket was
+	Waiting    uint64        // packets that have no verdict yet
+	Overruns   uint64        // times that the program was told of the latter (ENOBUFS)
+	Time       time.Duration // CPU time of the program, with the kernel's work in its calls
+}

@@ -1,0 +1,64 @@
+package scenario
+
+import (
+	"math"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/bench"
+)
+
+// Scenarios with programs or TCP in them, with few sessions: every gate that they
+// have was tried and held.
+func TestSmokeWithPrograms(t *testing.T) {
+	program := buildProgram(t)
+	for _, test := range []struct {
+		bench.Scenario
+		devices []string            // that take part
+		gates   map[string][]string // of a device
+	}{
+		{nfqueue, []string{"null", "nfqueue", "iptables", "realmgate"}, map[string][]string{
+			"nfqueue": {"complete", "counted", "translated", "decided once", "dropped by queues only"}, "iptables": {"complete", "counted", "translated"},
+		}},
+		{cpuPinning, []string{"null", "conntrack", "iptables", "realmgate"}, map[string][]string{
+			"conntrack": {"complete", "counted", "translated"}, "realmgate": {"complete", "counted", "translated"},
+		}},
+		{tcpSessions, []string{"null", "route", "conntrack", "iptables", "nftables", "realmgate"}, map[string][]string{
+			"route": {"complete", "translated"}, "conntrack": {"complete", "counted", "translated"},
+			"iptables": {"complete", "counted", "translated", "pages"}, "realmgate": {"complete", "counted", "translated", "pages"},
+		}},
+		{poolAllocate, []string{"realmgate"}, map[string][]string{"realmgate": {"standing", "lent", "claimed"}}},
+	} {
+		t.Run(test.Name, func(t *testing.T) {
+			r, err := bench.Run(t.Context(), test.Scenario, smokeOptions(test.Scenario, program))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkDevices(t, r, test.devices)
+			held := map[string]map[string]int{}
+			for _, result := range r.Results {
+				if held[result.DUT] == nil {
+					held[result.DUT] = map[string]int{}
+				}
+				if math.IsNaN(float64(result.Median)) {
+					t.Errorf("%s, %s %v: nothing valid in %v", result.DUT, result.Metric, result.Parameters, result.Trials)
+				}
+				for name, gate := range result.Gates {
+					held[result.DUT][name] += gate.Passed
+					if gate.Failed > 0 && !tolerated[name] {
+						t.Errorf("%s, %s %v: %s failed %d times: %s", result.DUT, result.Metric, result.Parameters, name, gate.Failed, gate.Detail)
+					}
+				}
+			}
+			for device, gates := range test.gates {
+				for _, gate := range gates {
+					if held[device][gate] == 0 {
+						t.Errorf("%s: nobody tried %q: %v", device, gate, held[device])
+					}
+				}
+			}
+		})
+	}
+}
+
+// tolerated are gates that a busy machine fails; another trial was made then.
+var tolerated = map[string]bool{"steal": true, "generator": true}
