@@ -52,7 +52,7 @@ func TestThreadNAPISaysWhatIsWrong(t *testing.T) {
 		{"eth0", "not supported", 0},
 		{"eth7", "no such file", 0},
 		{"eth0", "this machine has", runtime.NumCPU()},
-		{"eth0", "this machine has", -1},
+		{"eth0", "this machine has", AnyCPU - 1},
 	} {
 		if err := a.ThreadNAPI(c.ifname, c.cpu); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s on CPU %d: %v, want %q in it", c.ifname, c.cpu, err, c.want)
