@@ -33,7 +33,7 @@ func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.
 	bed = &Bed{Model: m, Device: m.New(), Setup: setup, Flows: flows, bench: b, hints: map[string]float64{}}
 	if m.External {
 		bed.Flows, bed.Setup.NAT = externalFlows(flows.Count()), trafficgen.Addresses{}
-		bed.Rig, err = b.Options.External.lay(ctx, b.Host)
+		bed.Rig, err = b.External.lay(ctx, b.Host)
 	} else {
 		bed.Rig, err = NewRig(b.lab, name)
 	}

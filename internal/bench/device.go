@@ -87,4 +87,7 @@ type Loader interface {
 	// Load removes all rules, loads them again as one transaction, and returns how
 	// long the loading took.
 	Load(ctx context.Context) (time.Duration, error)
+	// Add adds one more rule to deny an address, by a command of its own, and
+	// returns how long that took. The next Load removes it.
+	Add(ctx context.Context) (time.Duration, error)
 }

@@ -141,11 +141,11 @@ func TestSinkCountsWhatADeviceDoesWrong(t *testing.T) {
 			return [][]byte{frame}
 		}, 0, counts{Received: 204, Duplicate: 4}, trafficgen.Addresses{}},
 		{"swaps", func(n int, frame []byte) [][]byte {
-			switch {
-			case n%50 == 7:
+			switch n % 50 {
+			case 7:
 				kept = frame
 				return nil
-			case n%50 == 8:
+			case 8:
 				return [][]byte{frame, kept}
 			}
 			return [][]byte{frame}

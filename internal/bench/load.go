@@ -18,7 +18,7 @@ const (
 	smokeFullFrames = 20_000
 )
 
-// Load returns a plan for a trial of phase 2 (RFC 9693 section 4.5): flows drawn at
+// Load returns a plan for a trial of phase 2 (RFC 9693): flows drawn at
 // random, none new, for as long as the profile says, as far as a trial can tell
 // frames apart. rate is in frames per second; 0 is as fast as can be.
 func (b *Bed) Load(rate float64) trafficgen.Plan {

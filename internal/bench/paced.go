@@ -181,7 +181,7 @@ const mostHalved = 8
 
 // Prepare is phase 1 as preparation: afterwards the device has all sessions. In
 // the paced set-up it goes at a rate that is safely below what the device can do
-// (RFC 9693 section 4.4), which is found by halving.
+// (RFC 9693, test phase 1), which is found by halving.
 func (b *Bed) Prepare(ctx context.Context) error {
 	if b.bench.Mode != Paced {
 		_, err := b.Establish(ctx, trafficgen.Plan{})

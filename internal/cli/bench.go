@@ -79,7 +79,7 @@ marked as interrupted, and the exit code is 1.`,
 	flags.IntVar(&f.repeat, "repeat", 5, "how many rounds count, `N`, unless fewer suit the scenario")
 	flags.IntVar(&f.length, "frame", 64, "`OCTETS` of a frame, its check sequence with it: 64 to 1518")
 	flags.BoolVar(&f.model, "model-only", false, "compute what the scenario's model says and measure nothing; needs no root")
-	f.benchMethod.add(flags)
+	f.add(flags)
 	flags.StringSliceVar(&f.external, "external", nil, "measure the box between two `INTERFACES` of this machine, the one on its private side first")
 	flags.StringVar(&f.out, "out", "", "`FOLDER` for result.json, result.csv and report.html")
 	command.RunE = func(command *cobra.Command, args []string) error {

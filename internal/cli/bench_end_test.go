@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/realmgate/realmgate/internal/bench"
 )
@@ -74,16 +73,7 @@ func TestBenchWaitsForAnother(t *testing.T) {
 	m := newMeasuring(t, "run", "nat44-establish", "--dut", "nftables", "--sessions", "1000", "--repeat", "1")
 	release := hold(t)
 	m.start(t)
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(m.stderr.String(), "another measurement runs"); {
-		select {
-		case <-m.done:
-			t.Fatalf("it did not wait: %s", &m.stderr)
-		case <-time.After(10 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it does not say that it waits: %s", &m.stderr)
-		}
-	}
+	m.untilWaits(t)
 	if m.stdout.String() != "" {
 		t.Errorf("it measured at the same time: %s", &m.stdout)
 	}
@@ -98,13 +88,7 @@ func TestBenchInterruptedWhileItWaits(t *testing.T) {
 	m := newMeasuring(t, unending...)
 	defer hold(t)()
 	m.start(t)
-	for !strings.Contains(m.stderr.String(), "another measurement runs") {
-		select {
-		case <-m.done:
-			t.Fatalf("it did not wait: %s", &m.stderr)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	m.untilWaits(t)
 	_ = m.Process.Signal(syscall.SIGINT)
 	if code := m.wait(t); code != exitError || !strings.HasSuffix(m.stderr.String(), "realmgate: interrupted\n") {
 		t.Errorf("exit %d: %s", code, &m.stderr)

@@ -155,13 +155,7 @@ func TestBenchExternalKilled(t *testing.T) {
 	b.masquerade(t)
 	m := b.measures(t, "nat44-throughput", "--external", "in0,out0", "--sessions", "1000", "--repeat", "1000")
 	m.start(t)
-	for !strings.Contains(b.addresses(t), "198.19.0.2/16") {
-		select {
-		case <-m.done:
-			t.Fatalf("it ended: %s", &m.stderr)
-		default:
-		}
-	}
+	m.until(t, "it has its addresses", func() bool { return strings.Contains(b.addresses(t), "198.19.0.2/16") })
 	_ = m.Process.Signal(syscall.SIGKILL)
 	m.wait(t)
 	if left := b.addresses(t); !strings.Contains(left, "198.19.0.2/16") {

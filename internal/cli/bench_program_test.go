@@ -92,28 +92,45 @@ func (m *measuring) mustFail(t *testing.T, want string) {
 	}
 }
 
+// until waits for a condition while it runs.
+func (m *measuring) until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Minute); !holds(); {
+		select {
+		case <-m.done:
+			t.Fatalf("it ended before %s: %v, %s", what, m.ProcessState, &m.stderr)
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still not: %s: %s", what, &m.stderr)
+		}
+	}
+}
+
+// untilWaits waits until it says that another measurement is at work.
+func (m *measuring) untilWaits(t *testing.T) {
+	t.Helper()
+	m.until(t, "it says that it waits", func() bool { return strings.Contains(m.stderr.String(), "another measurement runs") })
+}
+
 // untilMeasures waits until its gateway has forwarded some thousand frames, in
 // several rounds, and returns the gateway's instance. Other measurements of the
 // machine may come first.
 func (m *measuring) untilMeasures(t *testing.T) (instance string) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); {
+	m.until(t, "its gateway forwards", func() bool {
 		sockets, _ := filepath.Glob("/run/realmgate/bench-*.sock")
 		for _, socket := range sockets {
 			name := strings.TrimSuffix(filepath.Base(socket), ".sock")
 			status, err := client.New(client.Options{Instance: name}).Status(t.Context())
 			if err == nil && parentOf(status.PID) == m.Process.Pid && forwarded(status) >= 8000 {
-				return name
+				instance = name
+				return true
 			}
 		}
-		select {
-		case <-m.done:
-			t.Fatalf("it ended before: %v, %s", m.ProcessState, &m.stderr)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	t.Fatalf("it does not measure: %s", &m.stderr)
-	return ""
+		return false
+	})
+	return instance
 }
 
 func forwarded(s client.Status) uint64 {

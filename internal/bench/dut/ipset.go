@@ -48,7 +48,14 @@ func (d *ipsetDevice) Load(ctx context.Context) (time.Duration, error) {
 	return timed(func() error { return d.load(ctx) })
 }
 
-// ipsetSets writes the sets for ipset restore, sized for what is in them.
+// Add adds an element to the set.
+func (d *ipsetDevice) Add(ctx context.Context) (time.Duration, error) {
+	address := d.setup.Deny.At(d.setup.Deny.Count).String()
+	return timed(func() error { return d.run(ctx, "", "ipset", "add", "deny", address) })
+}
+
+// ipsetSets writes the sets for ipset restore, sized for what is in them, and one
+// more.
 func ipsetSets(s bench.Setup) string {
 	var text strings.Builder
 	for _, set := range []struct {
@@ -62,7 +69,7 @@ func ipsetSets(s bench.Setup) string {
 			continue
 		}
 		size := max(64, set.Count)
-		fmt.Fprintf(&text, "create %s hash:ip hashsize %d maxelem %d\n", set.name, size, size)
+		fmt.Fprintf(&text, "create %s hash:ip hashsize %d maxelem %d\n", set.name, size, size+1)
 		for i := range set.Count {
 			fmt.Fprintf(&text, "add %s %s\n", set.name, set.At(i))
 		}

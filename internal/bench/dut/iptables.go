@@ -2,6 +2,7 @@ package dut
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/bench"
@@ -37,4 +38,10 @@ func (d *iptablesDevice) Load(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	return timed(func() error { return d.load(ctx) })
+}
+
+// Add has iptables -A read the whole table and write it back.
+func (d *iptablesDevice) Add(ctx context.Context) (time.Duration, error) {
+	program, address := strings.TrimSuffix(d.restore, "-restore"), d.setup.Deny.At(d.setup.Deny.Count).String()
+	return timed(func() error { return d.run(ctx, "", program, "-A", "FORWARD", "-d", address, "-j", "DROP") })
 }

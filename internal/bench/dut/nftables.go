@@ -2,6 +2,7 @@ package dut
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/bench"
@@ -45,4 +46,14 @@ func (d *nftablesDevice) Load(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	return timed(func() error { return d.load(ctx) })
+}
+
+// Add adds a rule, or an element of the set.
+func (d *nftablesDevice) Add(ctx context.Context) (time.Duration, error) {
+	address := d.setup.Deny.At(d.setup.Deny.Count)
+	command := fmt.Sprintf("add rule ip bench forward ip daddr %s drop\n", address)
+	if d.sets {
+		command = fmt.Sprintf("add element ip bench deny { %s }\n", address)
+	}
+	return timed(func() error { return d.run(ctx, command, "nft", "-f", "-") })
 }

@@ -80,7 +80,7 @@ var ruleTexts = []struct {
 			"-A FORWARD -d 100.80.0.2 -j DROP -A FORWARD -m conntrack --ctstate NEW -j ACCEPT COMMIT",
 		ipset: "*filter -A FORWARD -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT -A FORWARD -m set --match-set deny dst -j DROP " +
 			"-A FORWARD -m conntrack --ctstate NEW -j ACCEPT COMMIT",
-		sets: "create deny hash:ip hashsize 64 maxelem 64 add deny 100.80.0.1 add deny 100.80.0.2",
+		sets: "create deny hash:ip hashsize 64 maxelem 65 add deny 100.80.0.1 add deny 100.80.0.2",
 		nftables: "table ip bench { chain forward { type filter hook forward priority filter; policy accept; " +
 			"ct state established,related accept ip daddr 100.80.0.1 drop ip daddr 100.80.0.2 drop ct state new accept } }",
 		nftablesSet: "table ip bench { set deny { type ipv4_addr; elements = { 100.80.0.1, 100.80.0.2 }; } " +
@@ -92,7 +92,7 @@ var ruleTexts = []struct {
 		iptables: "*filter :FORWARD DROP [0:0] :tree_0 - [0:0] :tree_1 - [0:0] -A FORWARD -d 198.19.0.0/32 -j tree_0 -A FORWARD -d 198.19.0.1/32 -j tree_1 " +
 			"-A tree_0 -d 198.19.0.0/32 -j ACCEPT -A tree_1 -d 198.19.0.1/32 -j ACCEPT COMMIT",
 		ipset: "*filter :FORWARD DROP [0:0] -A FORWARD -m set --match-set allow dst -j ACCEPT COMMIT",
-		sets:  "create allow hash:ip hashsize 64 maxelem 64 add allow 198.19.0.0 add allow 198.19.0.1",
+		sets:  "create allow hash:ip hashsize 64 maxelem 65 add allow 198.19.0.0 add allow 198.19.0.1",
 		nftables: "table ip bench { chain tree_1 { ip daddr 198.19.0.1/32 accept } chain tree_0 { ip daddr 198.19.0.0/32 accept } " +
 			"chain forward { type filter hook forward priority filter; policy drop; ip daddr 198.19.0.0/32 jump tree_0 ip daddr 198.19.0.1/32 jump tree_1 } }",
 		nftablesSet: "table ip bench { set allow { type ipv4_addr; elements = { 198.19.0.0, 198.19.0.1 }; } " +
@@ -103,7 +103,7 @@ var ruleTexts = []struct {
 		iptables: "*filter :FORWARD DROP [0:0] :tree - [0:0] :tree_0 - [0:0] :tree_0_0 - [0:0] -A FORWARD -j tree -A tree -d 198.19.0.0/31 -j tree_0 " +
 			"-A tree_0 -d 198.19.0.0/31 -j tree_0_0 -A tree_0_0 -d 198.19.0.0/32 -j ACCEPT -A tree_0_0 -d 198.19.0.1/32 -j ACCEPT COMMIT",
 		ipset: "*filter :FORWARD DROP [0:0] -A FORWARD -m set --match-set allow dst -j ACCEPT COMMIT",
-		sets:  "create allow hash:ip hashsize 64 maxelem 64 add allow 198.19.0.0 add allow 198.19.0.1",
+		sets:  "create allow hash:ip hashsize 64 maxelem 65 add allow 198.19.0.0 add allow 198.19.0.1",
 		nftables: "table ip bench { chain tree_0_0 { ip daddr 198.19.0.0/32 accept ip daddr 198.19.0.1/32 accept } " +
 			"chain tree_0 { ip daddr 198.19.0.0/31 jump tree_0_0 } chain tree { ip daddr 198.19.0.0/31 jump tree_0 } " +
 			"chain forward { type filter hook forward priority filter; policy drop; jump tree } }",

@@ -18,7 +18,7 @@ type Goal struct {
 	Width  float64 // by which the bounds may differ in the end, relative to the lower
 }
 
-// Strict is the binary search of RFC 2544 section 26.1 and RFC 9693 section 4.5:
+// Strict is the binary search of RFC 2544 section 26.1 and of RFC 9693:
 // one trial decides, and it may lose nothing.
 func Strict() Goal { return Goal{Trials: 1, Width: 0.01} }
 

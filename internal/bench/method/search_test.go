@@ -141,3 +141,39 @@ func TestSearchStopsAtAnError(t *testing.T) {
 		t.Error("a search without a goal runs")
 	}
 }
+
+// A load is judged by as many trials as it takes, and not by one more.
+func TestTrialsThatDecideALoad(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		trials int
+		exceed float64
+		losses string // + is a low-loss trial
+		passes bool
+	}{
+		{1, 0, "+", true},
+		{1, 0, "-", false},
+		{5, 0.5, "+++", true},
+		{5, 0.5, "---", false},
+		{5, 0.5, "+-+-+", true},
+		{5, 0.5, "-+-+-", false},
+		{4, 0.5, "--++", true}, // two of four may be high-loss
+		{4, 0.5, "---", false},
+		{4, 0.5, "++", true},
+		{3, 0, "-", false},
+		{3, 0, "+++", true},
+	} {
+		s := Search{Goal: Goal{Trials: c.trials, Exceed: c.exceed, Width: 0.1}, Least: 1, Most: 1, Start: 1, Stride: 2}
+		made := 0
+		f, err := s.Run(func(float64) (Observation, error) {
+			made++
+			if made > len(c.losses) {
+				return Observation{}, errors.New("one trial too many")
+			}
+			return Observation{Loss: map[byte]float64{'+': 0, '-': 1}[c.losses[made-1]]}, nil
+		})
+		if err != nil || made != len(c.losses) || (f.Lower > 0) != c.passes {
+			t.Errorf("%d trials, %g may exceed, %s: passes %t after %d: %v", c.trials, c.exceed, c.losses, f.Lower > 0, made, err)
+		}
+	}
+}

@@ -61,7 +61,7 @@ var natEstablish = nat44("nat44-establish", "new sessions per second through NAT
 
 // measureEstablish is phase 1, at full load or at the highest rate at which every
 // frame comes, and then one frame back for every session, which validates that the
-// device really has it (RFC 9693 sections 4.5.1 and 4.5.2).
+// device really has it (RFC 9693, validation of connection establishment).
 func measureEstablish(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
 	if b.Mode == bench.Paced {
 		return searchEstablish(ctx, b, bed)

@@ -14,7 +14,7 @@ import (
 var natTeardown = nat44("nat44-teardown", "sessions deleted per second (RFC 9693 connection tear-down rate)", fullLoad, measureTeardown)
 
 // measureTeardown deletes all sessions at once, and subtracts how long the same
-// takes without any (RFC 9693 section 4.7). Of a table that takes minutes to fill it
+// takes without any (RFC 9693, connection tear-down rate). Of a table that takes minutes to fill it
 // also tells how fast that was, and how much memory it takes then.
 func measureTeardown(ctx context.Context, _ *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
 	if _, err := bed.Device.Count(ctx); errors.Is(err, bench.ErrUnsupported) {
@@ -57,7 +57,7 @@ func timeReset(ctx context.Context, bed *bench.Bed) (time.Duration, error) {
 	return time.Since(begun), err
 }
 
-var natMemory = nat44("nat44-memory", "bytes per session, with the table's fixed part and without (RFC 9693 section 4.8)", fullLoad, measureMemory)
+var natMemory = nat44("nat44-memory", "bytes per session, with the table's fixed part and without", fullLoad, measureMemory)
 
 // measureMemory asks the device for its memory before and after all sessions are
 // established.
@@ -106,8 +106,8 @@ const (
 )
 
 // measureCapacity doubles the number of sessions until the table refuses some, or
-// takes them at less than half the rate, and goes on with a binary search (RFC 9693
-// section 4.8). What is counted is what the device has: some make room for a new
+// takes them at less than half the rate, and goes on with a binary search (RFC 9693,
+// connection tracking table capacity). What is counted is what the device has: some make room for a new
 // session by dropping an old one.
 func measureCapacity(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
 	if _, err := bed.Device.Count(ctx); errors.Is(err, bench.ErrUnsupported) {

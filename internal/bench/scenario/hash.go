@@ -1,0 +1,74 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/bench"
+	"github.com/realmgate/realmgate/internal/bench/trafficgen"
+)
+
+var hashLoad = bench.Scenario{
+	Name:    "hash-load",
+	About:   "how full conntrack's hash table is: 0.6 to 19 sessions a bucket (Sharma Table 16, Lencse and Shima Tables I and II)",
+	Devices: []string{"iptables", "realmgate"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 50_000, Repeat: 2,
+	Run: func(ctx context.Context, b *bench.Bench) error {
+		factors := points(b, []float64{1, 16}, []float64{0.6, 1, 4, 16, 19},
+			[]float64{0.596, 1, 1.192, 2, 2.384, 4, 4.768, 8, 9.537, 16, 19.07})
+		b.Note("the size of realmgate's tables follows from capacity alone: it is there with the same sessions")
+		expect(b, len(factors))
+		for _, factor := range factors {
+			c := natComparison(b)
+			c.Setup.HashSize = int(math.Round(float64(c.Setup.Sessions) / factor))
+			c.Parameters = map[string]float64{"load": factor}
+			refused := map[string]uint64{}
+			c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
+				return measureFull(ctx, bed, refused)
+			}
+			if err := b.Compare(ctx, c); err != nil {
+				return err
+			}
+			for _, device := range slices.Sorted(maps.Keys(refused)) {
+				b.Note("load %g: %s refused %d of %d sessions: the kernel adds nothing to a bucket of more than 50 to 80 entries (chaintoolong in conntrack -S), and a session has two", factor, device, refused[device], c.Setup.Sessions)
+			}
+		}
+		curve{"New sessions by load factor", "rate", "load", "sessions / hashsize", newSessions}.addTo(b)
+		curve{"Packets of established sessions by load factor", "rate_reuse", "load", "sessions / hashsize", packets}.addTo(b)
+		return nil
+	},
+}
+
+// mostRefused is the share of sessions that a full table may refuse in a valid
+// trial.
+const mostRefused = 0.01
+
+// measureFull is measureSessions for tables that are too full for some sessions.
+// The most that a device refused goes into refused.
+func measureFull(ctx context.Context, bed *bench.Bed, refused map[string]uint64) ([]bench.Measure, error) {
+	n := bed.Flows.Count()
+	first, counted, err := bed.Overfill(ctx, n)
+	switch {
+	case errors.Is(err, bench.ErrUnsupported): // the control
+	case err != nil:
+		return nil, err
+	default:
+		bed.Gate("counted", uint64(counted) == first.Received(), "%d frames came, the device counts %d sessions", first.Received(), counted)
+	}
+	bed.Gate("complete", float64(first.Lost()) <= mostRefused*float64(n), "%d of %d sessions refused", first.Lost(), n)
+	if first.Lost() > refused[bed.Name] {
+		refused[bed.Name] = first.Lost()
+	}
+	further, err := bed.Run(ctx, trafficgen.Plan{Frames: furtherFrames(n), Direction: trafficgen.Both, Random: true}, true)
+	if err != nil {
+		return nil, err
+	}
+	missing := further.Lost() + further.Missing
+	bed.Gate("answered", float64(missing) <= mostRefused*float64(further.Sent), "%d of %d further packets lost or not answered", missing, further.Sent)
+	return []bench.Measure{
+		{Metric: "rate", Unit: bench.PerSecond, Value: first.Rate()},
+		{Metric: "rate_reuse", Unit: bench.PerSecond, Value: further.Rate()},
+	}, bed.Reset(ctx)
+}
