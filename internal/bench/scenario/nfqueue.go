@@ -56,7 +56,8 @@ func runNFQueue(ctx context.Context, b *bench.Bench) error {
 
 // compareQueues is Figure 32.
 func compareQueues(ctx context.Context, b *bench.Bench, counts []int) error {
-	for _, translated := range []int{nothing, destinations} {
+	both := []int{nothing, destinations}
+	for _, translated := range points(b, []int{destinations}, both, both) {
 		for _, count := range counts {
 			for _, byCPU := range []bool{false, true}[:min(2, count)] {
 				if err := b.Compare(ctx, queueComparison(b, count, byCPU, translated)); err != nil {
