@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the daemon does with reservations: offer one before it answers a name (I6), add a claim to it, withdraw
- * it and learn what became of it. The daemon calls one at a time, and leaves a withdrawn slot alone for a while.
+ * it and learn what became of it. The daemon calls one at a time.
  */
 #pragma once
 
@@ -28,6 +28,7 @@ static __always_inline int offer_run(struct reservation_request *request)
 	/* Whoever still reads the slot's last reservation sees the id change. */
 	*(volatile __u64 *)&r->id = 0;
 	request->reservation.claims = 0;
+	request->claims.use = request->reservation.id >> 32;
 	__builtin_memcpy(r, &request->reservation, sizeof(*r));
 	*(volatile __u64 *)&r->claims = claims_word(request->claims);
 	key = offer_key(r);

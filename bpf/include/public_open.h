@@ -141,10 +141,7 @@ __noinline enum reason claim_open_locked(const struct packet *packet, struct flo
 	*number = session_allocate(bpf_get_smp_processor_id());
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
-	reason = reservation_claim(reservation, packet);
-	/* The slot may have been given to another reservation since flow was filled. */
-	if (reason == REASON_NONE && reservation_use(reservation) != flow->reservation)
-		reason = REASON_DROP_NO_RESERVATION;
+	reason = reservation_claim(reservation, flow->reservation, packet);
 	if (reason != REASON_NONE) {
 		session_give_back(*number);
 		return reason;

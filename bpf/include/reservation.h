@@ -130,14 +130,14 @@ static __always_inline void reservation_report(const struct reservation *r, __u3
 	bpf_ringbuf_submit(event, 0);
 }
 
-static __always_inline enum reason claim_take(struct reservation *r, __u32 source, __u64 now)
+static __always_inline enum reason claim_take(struct reservation *r, __u32 use, __u32 source, __u64 now)
 {
 	for (int tries = 0; tries < 8; tries++) {
 		__u64 before = *(volatile __u64 *)&r->claims;
 		struct claims claims = claims_of(before);
 		__u64 until = now + r->again;
 
-		if (!claims.open)
+		if (!claims.open || claims.use != (__u16)use)
 			return REASON_DROP_NO_RESERVATION;
 		if (claims.left && now < r->expires) {
 			claims.left--;
@@ -162,16 +162,19 @@ static __always_inline enum reason claim_take(struct reservation *r, __u32 sourc
 	return REASON_DROP_BUSY;
 }
 
-/* Whether the packet may open a session by this reservation; a first packet uses up a claim. */
-__noinline enum reason reservation_claim(struct reservation *r, const struct packet *packet)
+/*
+ * Whether the packet may open a session by this use of the slot; a first packet uses up a claim. Once it is
+ * reported the daemon may give the slot to another, and does at once where pool.again is 0.
+ */
+__noinline enum reason reservation_claim(struct reservation *r, __u32 use, const struct packet *packet)
 {
 	__u64 now = bpf_ktime_get_ns();
 
 	if (!r || !packet)
 		return REASON_DROP_INTERNAL;
 	if (claimer_is_known(r, packet->tuple.source, now))
-		return REASON_NONE;
-	return claim_take(r, packet->tuple.source, now);
+		return reservation_use(r) == use ? REASON_NONE : REASON_DROP_NO_RESERVATION;
+	return claim_take(r, use, packet->tuple.source, now);
 }
 
 /* One session more by the reservation, if the slot still holds it. */

@@ -191,7 +191,7 @@ struct claims {
 	__u8 merged; /* claims left for sources that share an answer */
 	__u16 left;  /* claims left */
 	__u16 used;
-	__u16 pad;
+	__u16 use; /* low half of the reservation's, so that a claim is of the one that was found */
 };
 
 /* What offer_reservation, extend_reservation and withdraw_reservation take and return. */

@@ -55,7 +55,7 @@ type bpfClaims struct {
 	Merged uint8
 	Left   uint16
 	Used   uint16
-	Pad    uint16
+	Use    uint16
 }
 
 type bpfControl struct {
