@@ -31,9 +31,6 @@ const (
 	allocateRate = 1000
 	// lastWithin is how long the last first packets may take.
 	lastWithin = 2 * time.Second
-	// mostUnclaimed is the share of first packets that may be lost in a valid trial,
-	// as some are when askers go as fast as they can. It is reported.
-	mostUnclaimed = 0.01
 	// mostAllocations bounds a trial: each takes a port of some address for a while.
 	mostAllocations  = 50_000
 	smokeAllocations = 200
@@ -116,7 +113,7 @@ func measureAllocations(ctx context.Context, bed *bench.Bed, lender bench.Lender
 	bed.Gate("standing", still >= standing, "%d of %d offers stood at the end", still, standing)
 	bed.Gate("lent", fast.refused+steady.refused == 0, "%d questions got no address", fast.refused+steady.refused)
 	lost := 1 - float64(len(fast.delays))/float64(most)
-	bed.Gate("claimed", lost <= mostUnclaimed, "%d of %d first packets arrived", len(fast.delays), most)
+	bed.Gate("claimed", lost == 0, "%d of %d first packets arrived", len(fast.delays), most)
 	at := func(share float64) float64 { return method.Quantile(steady.delays, share) / 1e3 }
 	return []bench.Measure{
 		{Metric: "rate", Unit: "allocations/s", Value: float64(len(fast.delays)) / fast.took.Seconds()},
