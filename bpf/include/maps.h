@@ -2,6 +2,9 @@
 /*
  * Every table of the data plane. Sizes of 1 are set by the daemon before loading. All tables outlive the daemon
  * (they are pinned), all are bounded; docs/reference/tables.md says what happens when one is full.
+ *
+ * The kernel begins the values of an array at a page only where it can be mapped into memory: without
+ * BPF_F_MMAPABLE each bucket and stripe would lie in two cache lines.
  */
 #pragma once
 
@@ -24,23 +27,23 @@ const volatile struct layout fixed;
 
 /* Sessions, and the index that finds one by its inside tuple, outside tuple or filter key. */
 TABLE(session_table, BPF_MAP_TYPE_ARRAY, __u32, struct session, 1, BPF_F_MMAPABLE);
-TABLE(session_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, 0);
+TABLE(session_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, BPF_F_MMAPABLE);
 
 struct free_list {
 	__u64 head; /* record number, and in the high half a count against ABA */
 	__u8 pad[56];
 };
-TABLE(free_lists, BPF_MAP_TYPE_ARRAY, __u32, struct free_list, FREE_LISTS + 1, 0);
+TABLE(free_lists, BPF_MAP_TYPE_ARRAY, __u32, struct free_list, FREE_LISTS + 1, BPF_F_MMAPABLE);
 
 struct stripe {
 	__u32 held;
 	__u8 pad[60];
 };
-TABLE(locks, BPF_MAP_TYPE_ARRAY, __u32, struct stripe, LOCKS, 0);
+TABLE(locks, BPF_MAP_TYPE_ARRAY, __u32, struct stripe, LOCKS, BPF_F_MMAPABLE);
 
 /* Outbound mappings, the index by internal endpoint, and the ports in use. */
-TABLE(mapping_table, BPF_MAP_TYPE_ARRAY, __u32, struct mapping_block, 1, 0);
-TABLE(mapping_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, 0);
+TABLE(mapping_table, BPF_MAP_TYPE_ARRAY, __u32, struct mapping_block, 1, BPF_F_MMAPABLE);
+TABLE(mapping_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, BPF_F_MMAPABLE);
 
 struct port_bitmap {
 	__u64 word[PORTS / 64];
@@ -49,7 +52,7 @@ TABLE(port_bitmaps, BPF_MAP_TYPE_ARRAY, __u32, struct port_bitmap, 1, 0);
 
 /* Reservations of the circular pool, found by address, protocol and port. */
 TABLE(reservation_table, BPF_MAP_TYPE_ARRAY, __u32, struct reservation, 1, BPF_F_MMAPABLE);
-TABLE(reservation_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, 0);
+TABLE(reservation_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, BPF_F_MMAPABLE);
 
 /* Where things are. */
 TABLE(address_table, BPF_MAP_TYPE_HASH, __u32, struct address, 4096, 0);
