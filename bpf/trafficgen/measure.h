@@ -15,10 +15,14 @@ static __always_inline __u64 state_of(__u32 address, __u16 port, __u16 epoch)
 
 static __always_inline void measure_arrival(const struct trafficgen_plan *plan, struct trafficgen_counters *counters)
 {
+	struct trafficgen_progress *progress;
 	__u32 zero = 0;
 	__u64 *arrivals;
 
 	counters->received++;
+	progress = bpf_map_lookup_elem(&trafficgen_progresses, &zero);
+	if (progress && progress->ended)
+		progress->arrived = bpf_ktime_get_ns();
 	if (!plan->window)
 		return;
 	arrivals = bpf_map_lookup_elem(&trafficgen_arrivals, &zero);

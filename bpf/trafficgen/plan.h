@@ -57,6 +57,7 @@ struct trafficgen_progress {
 	__u64 credit;  /* frames that may have been sent before arrivals are counted again */
 	__u64 due;     /* when the next frame is, after started, in 1/1024 ns */
 	__u64 stalled; /* ns by which the schedule was put off, all in all */
+	__u64 arrived; /* the last frame that came after the last was sent, CLOCK_MONOTONIC, ns */
 };
 
 struct trafficgen_counters {

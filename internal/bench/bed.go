@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,18 +97,30 @@ func (b *Bed) Gate(name string, holds bool, format string, args ...any) {
 
 // invalid says why the trial is, or nothing.
 func (b *Bed) invalid() string {
-	for name, why := range b.gates {
-		if why != "" {
+	for _, name := range slices.Sorted(maps.Keys(b.gates)) {
+		if why := b.gates[name]; why != "" {
 			return name + ": " + why
 		}
 	}
 	return ""
 }
 
+// disturbed reports whether something but the device made the trial invalid.
+func (b *Bed) disturbed() bool {
+	return b.gates["steal"] != "" || b.gates["contention"] != "" || b.gates["generator"] != ""
+}
+
 // AsynchronousWindow is how many frames are under way through an asynchronous
 // device where no rate is asked for: enough to keep it busy, and half of what the
 // kernel queues for a program unless it is told otherwise.
 const AsynchronousWindow = 512
+
+// What the tester may wait for a CPU that others want too: a fiftieth of a trial, or
+// what is seldom avoided.
+const (
+	mostWaitedShare = 50
+	mostWaited      = time.Millisecond
+)
 
 // Run sends a plan through the device. What the plan leaves out comes from the
 // options: flows, frame length, pool, CPU, time for stragglers. All frames must
@@ -135,6 +149,7 @@ func (b *Bed) Run(ctx context.Context, p trafficgen.Plan, mayLose bool) (traffic
 	}
 	share, tolerable := stolen()
 	b.Gate("steal", tolerable, "%.0f %% of a CPU's time was stolen", 100*share)
+	b.Gate("contention", o.Waited <= max(mostWaited, o.Elapsed/mostWaitedShare), "the tester waited %s of %s for its CPU", o.Waited, o.Elapsed)
 	achieved := float64(o.Sent+o.Missing) / o.Elapsed.Seconds()
 	b.Gate("generator", p.Rate == 0 || achieved >= leastAchieved*p.Rate, "%.0f/s sent, %.0f/s asked", achieved, p.Rate)
 	b.Gate("translated", o.Wrong() == 0, "of %d frames sent, arrived wrong: initiator %+v, responder %+v", o.Sent, o.Initiator, o.Responder)

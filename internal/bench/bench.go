@@ -65,6 +65,11 @@ func Run(ctx context.Context, s Scenario, o Options) (report Report, err error) 
 			return b.Report, err
 		}
 	}
+	// It may have waited for another, which had its own settings.
+	b.Report.Started = time.Now().UTC()
+	if b.Report.Environment, err = ReadEnvironment(); err != nil {
+		return b.Report, err
+	}
 	err = s.Run(ctx, b)
 	b.Report.Seconds = time.Since(b.Report.Started).Seconds()
 	switch {

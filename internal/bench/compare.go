@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
+	"math/rand/v2"
 
 	"github.com/realmgate/realmgate/internal/bench/method"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
@@ -46,14 +46,17 @@ func (b *Bench) Compare(ctx context.Context, c Comparison) (err error) {
 		}
 		beds = append(beds, bed)
 	}
+	if err := b.readTuning(c.Parameters); err != nil {
+		return err
+	}
 	results := newCollector(c.Parameters)
 	first := 0
 	if c.Setup.Sessions > mostWarming {
 		first = 1
 	}
 	for round := first; round <= b.Repeat; round++ {
-		for i := range beds {
-			bed := beds[(i+round)%len(beds)]
+		for _, i := range b.order(round, len(beds)) {
+			bed := beds[i]
 			b.tell(fmt.Sprintf("round %d of %d, %s", round, b.Repeat, bed.Name))
 			if err := b.trial(ctx, c, bed, round, results); err != nil {
 				b.finish(results, beds) // what was measured until then
@@ -65,11 +68,20 @@ func (b *Bench) Compare(ctx context.Context, c Comparison) (err error) {
 	return nil
 }
 
+// order is the devices' of a round, drawn anew for each, so that none always
+// follows the same other. It is the same in every run.
+func (b *Bench) order(round, devices int) []int {
+	return rand.New(rand.NewPCG(orderSeed, uint64(round))).Perm(devices)
+}
+
+const orderSeed = 9693
+
 // mostWarming is up to how many sessions a round for warming up is made: beyond
 // that it takes minutes, and what is cold at first does not show.
 const mostWarming = 4_000_000
 
-// mostAttempts is how often a trial is made in a round until it is valid.
+// mostAttempts is how often a trial is made in a round until nothing disturbed it.
+// One in which the device failed is not made again: that would pick the lucky ones.
 const mostAttempts = 3
 
 // trial gives a device its turn. All attempts of a round are reported; round 0 is
@@ -84,7 +96,7 @@ func (b *Bench) trial(ctx context.Context, c Comparison, bed *Bed, round int, re
 		if round > 0 {
 			results.add(bed, round, measures)
 		}
-		if round == 0 || bed.invalid() == "" {
+		if round == 0 || !bed.disturbed() {
 			break
 		}
 	}
@@ -235,13 +247,13 @@ func (r *Result) round(round int) (float64, bool) {
 func ratio(r, base *Result) Ratio {
 	q := Ratio{
 		Metric: r.Metric, Parameters: r.Parameters, DUT: r.DUT, Baseline: base.DUT,
-		Value: r.Median / base.Median, Least: method.Number(math.Inf(1)), Most: method.Number(math.Inf(-1)),
 	}
+	var rounds []float64
 	for _, t := range r.Trials {
 		if of, ok := base.round(t.Round); ok && t.Invalid == "" {
-			in := t.Value / method.Number(of)
-			q.Least, q.Most = min(q.Least, in), max(q.Most, in)
+			rounds = append(rounds, float64(t.Value)/of)
 		}
 	}
+	q.Value, q.Least, q.Most = method.Number(method.Quantile(rounds, 0.5)), method.Number(method.Quantile(rounds, 0)), method.Number(method.Quantile(rounds, 1))
 	return q
 }

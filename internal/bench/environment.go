@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -23,7 +24,7 @@ type Environment struct {
 	Virtual     bool              `json:"virtual"`
 	MemoryBytes uint64            `json:"memory_bytes"`
 	Mitigations map[string]string `json:"mitigations"`
-	Settings    map[string]string `json:"settings"` // of the machine, when the run began
+	Settings    map[string]string `json:"settings"` // of the machine, before any device changed them
 }
 
 // settings that bear on the figures.
@@ -41,6 +42,22 @@ var settings = []string{
 var bootWords = []string{
 	"mitigations=", "spectre", "nosmt", "isolcpus=", "nohz", "rcu_nocbs=", "idle=", "intel_idle", "processor.max_cstate=",
 	"cpuidle", "intel_pstate=", "amd_pstate=", "transparent_hugepage=", "hugepages", "threadirqs", "preempt=", "audit=",
+}
+
+// Tuning is the settings of the machine while the devices of a comparison were up.
+type Tuning struct {
+	Parameters map[string]float64 `json:"parameters,omitempty"` // of a sweep
+	Settings   map[string]string  `json:"settings"`
+}
+
+// readTuning notes the settings in force.
+func (b *Bench) readTuning(parameters map[string]float64) error {
+	e, err := ReadEnvironment()
+	if err != nil {
+		return err
+	}
+	b.Report.Tuning = append(b.Report.Tuning, Tuning{Parameters: maps.Clone(parameters), Settings: e.Settings})
+	return nil
 }
 
 // ReadEnvironment describes this machine.

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/bench/method"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
@@ -66,6 +67,11 @@ const (
 
 // Check returns an error that says which option is wrong.
 func (o Options) Check() error {
+	for i, m := range o.Devices {
+		if slices.ContainsFunc(o.Devices[:i], func(n Model) bool { return n.Name == m.Name }) {
+			return fmt.Errorf("device %s is named twice", m.Name)
+		}
+	}
 	switch {
 	case len(o.Devices) == 0:
 		return fmt.Errorf("name at least one device")

@@ -46,14 +46,22 @@ func (o Options) cpus() []int {
 	return []int{o.CPU}
 }
 
+// The sinks go before the device on their CPU: a device with more to do than it can
+// would never let them run, and what it has done would be lost on it.
+const (
+	devicePriority = 1
+	sinkPriority   = 2
+)
+
 // place moves the work of the device and of the sinks to a CPU of their own.
 // Devices make their queues anew when they start, so it is done before every run.
 func (r *Rig) place(cpu int) error {
 	if r.Device == nil {
 		return nil
 	}
-	return errors.Join(r.Device.ThreadNAPI(PrivateInterface, cpu), r.Device.ThreadNAPI(PublicInterface, cpu),
-		r.Inside.ThreadNAPI(insideInterface, cpu), r.Outside.ThreadNAPI(outsideInterface, cpu))
+	return errors.Join(
+		r.Device.ThreadNAPI(PrivateInterface, cpu, devicePriority), r.Device.ThreadNAPI(PublicInterface, cpu, devicePriority),
+		r.Inside.ThreadNAPI(insideInterface, cpu, sinkPriority), r.Outside.ThreadNAPI(outsideInterface, cpu, sinkPriority))
 }
 
 // Thread lets the device and the sinks receive in threads of the kernel, on a CPU or

@@ -23,6 +23,7 @@ type Report struct {
 	Control     string            `json:"control,omitempty"`    // the device that shows the tester's own limit
 	Options     map[string]string `json:"options"`
 	Environment Environment       `json:"environment"`
+	Tuning      []Tuning          `json:"tuning"`
 	Notes       []string          `json:"notes"` // what a reader must know
 	Results     []Result          `json:"results"`
 	Ratios      []Ratio           `json:"ratios"`
@@ -54,8 +55,8 @@ type Gate struct {
 	Detail string `json:"detail,omitempty"` // of the last failure
 }
 
-// Ratio compares a device with the first, by the medians; Least and Most are the
-// extremes of what single rounds gave.
+// Ratio compares a device with the first, round by round: Value is the median, Least
+// and Most are the extremes.
 type Ratio struct {
 	Metric     string             `json:"metric"`
 	Parameters map[string]float64 `json:"parameters,omitempty"`

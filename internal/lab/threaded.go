@@ -27,10 +27,11 @@ const AnyCPU = -1
 // ThreadNAPI makes an interface receive in kernel threads of its own, one for
 // each queue, instead of on the CPU that sent, and lets them run on one CPU only
 // and there before ordinary processes: while they wait, a queue of 256 packets
-// overflows. It may be called again: a driver that has made its queues anew has new threads.
+// overflows. Among such threads those of higher priority, 1 to 99, go first. It may be
+// called again: a driver that has made its queues anew has new threads.
 // An interface without receive offload or an XDP program has no queues. It takes
 // Linux 6.8.
-func (n *Namespace) ThreadNAPI(ifname string, cpu int) error {
+func (n *Namespace) ThreadNAPI(ifname string, cpu, priority int) error {
 	fail := func(err error) error {
 		return fmt.Errorf("receive on %s in %s by threads on CPU %d: %w", ifname, n.name, cpu, err)
 	}
@@ -57,7 +58,7 @@ func (n *Namespace) ThreadNAPI(ifname string, cpu int) error {
 		if err := unix.SchedSetaffinity(pid, &only); err != nil {
 			return fail(fmt.Errorf("pin thread %d: %w", pid, os.NewSyscallError("sched_setaffinity", err)))
 		}
-		if err := unix.SchedSetAttr(pid, &unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 1}, 0); err != nil {
+		if err := unix.SchedSetAttr(pid, &unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: uint32(priority)}, 0); err != nil {
 			return fail(fmt.Errorf("prefer thread %d: %w", pid, os.NewSyscallError("sched_setattr", err)))
 		}
 	}

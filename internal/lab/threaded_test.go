@@ -15,7 +15,7 @@ func TestThreadNAPI(t *testing.T) {
 	a, b := newPair(t, Queues(2))
 	cpu := runtime.NumCPU() - 1
 	for range 2 { // also when it is so already
-		if err := a.ThreadNAPI("eth0", cpu); err != nil {
+		if err := a.ThreadNAPI("eth0", cpu, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,7 +54,7 @@ func TestThreadNAPISaysWhatIsWrong(t *testing.T) {
 		{"eth0", "this machine has", runtime.NumCPU()},
 		{"eth0", "this machine has", AnyCPU - 1},
 	} {
-		if err := a.ThreadNAPI(c.ifname, c.cpu); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := a.ThreadNAPI(c.ifname, c.cpu, 1); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s on CPU %d: %v, want %q in it", c.ifname, c.cpu, err, c.want)
 		}
 	}

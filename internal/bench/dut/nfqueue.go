@@ -15,6 +15,7 @@ var nfqueue = bench.Model{
 	Name:  "nfqueue",
 	About: "iptables (legacy), and a program that decides about each new connection (NFQUEUE and connmark, as ipt_geofence)",
 	Tools: []string{"iptables-legacy-restore"},
+	Bytes: netfilterBytes,
 	New:   func() bench.Device { return &nfqueueDevice{} },
 
 	Asynchronous: true,

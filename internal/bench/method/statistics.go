@@ -15,7 +15,7 @@ type Summary struct {
 
 // Summarise returns the summary of values; all are NaN without any.
 func Summarise(values []float64) Summary {
-	return Summary{Median: Number(Quantile(values, 0.5)), P1: Number(Quantile(values, 0.01)), P99: Number(Quantile(values, 0.99))}
+	return Summary{Median: Number(Quantile(values, 0.5)), P1: Number(Rank(values, 0.01)), P99: Number(Rank(values, 0.99))}
 }
 
 // Quantile returns the value below which a share of values lies, 0 to 1, between
@@ -31,6 +31,17 @@ func Quantile(values []float64, share float64) float64 {
 		return sorted[len(sorted)-1]
 	}
 	return sorted[below] + (place-float64(below))*(sorted[below+1]-sorted[below])
+}
+
+// Rank returns the least value that a share of values, 0 to 1, does not exceed: of
+// fewer than a hundred the 1st percentile is the least, and the 99th the greatest. It
+// is NaN without values.
+func Rank(values []float64, share float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[min(max(int(math.Ceil(share*float64(len(sorted))))-1, 0), len(sorted)-1)]
 }
 
 // Cost returns what a device adds to a packet, in ns, where everything runs on

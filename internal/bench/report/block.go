@@ -138,7 +138,7 @@ func (r row) valid() (n int) {
 	return n
 }
 
-// ratioText has the ratio of the medians, and the least and the greatest that
+// ratioText has the median ratio, and the least and the greatest that
 // single rounds gave.
 func (r row) ratioText() (value, span string) {
 	if r.ratio == nil {

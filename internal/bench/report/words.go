@@ -35,6 +35,7 @@ var metrics = map[string]string{
 // speaks for itself in its failures.
 var gates = map[string]string{
 	"steal":      "other machines left the CPU to this one",
+	"contention": "other programs left the tester its CPU",
 	"translated": "every frame that arrived had the addresses, ports and checksums that it should have",
 	"complete":   "no more frames were lost than may be: none, unless the scenario looks for loss",
 	"empty":      "the device had no session before the first frame",
@@ -50,7 +51,7 @@ var gates = map[string]string{
 	"pages":      "every page came",
 	"standing":   "as many offers were half-open until the end",
 	"lent":       "every question got an address",
-	"claimed":    "all but a hundredth of the first packets came to their hosts",
+	"claimed":    "every first packet came to its host",
 
 	"decided once":           "the program decided once about every session that came",
 	"dropped by queues only": "what did not come is what the queues counted as dropped",

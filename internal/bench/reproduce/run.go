@@ -54,6 +54,9 @@ func Run(ctx context.Context, papers []Paper, folder string, measure Measure, te
 		if r, err = measure(ctx, job); err == nil {
 			err = report.Write(at, r)
 		}
+		if errors.Is(err, bench.ErrNotRoot) || errors.Is(err, os.ErrPermission) {
+			return err
+		}
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", job.Name, err))
 			continue

@@ -35,24 +35,39 @@ var conntrackLimits = bench.Scenario{
 	},
 }
 
-// largest doubles a setting until the kernel refuses, at 2^31 at the latest, and
-// returns the last value that it took, and why it refused the next.
+// largest looks for the largest value below 2^32 that the kernel takes, to a
+// thousandth, and returns it with why the next was refused.
 func largest(h *bench.Host, path string) (most int, refused, err error) {
-	for size := 1 << 16; size <= 1<<31; size <<= 1 {
-		if refused = h.Set(path, strconv.Itoa(size)); refused != nil {
-			break
+	least, beyond := 0, 1<<32
+	for size := 1 << 16; beyond-least > least/1000+1; {
+		taken, err := take(h, path, size)
+		if taken == 0 {
+			refused, beyond = err, size
+		} else {
+			least, most = size, max(most, taken)
 		}
-		got, err := h.Get(path)
-		if err != nil {
-			return most, nil, err
+		if size *= 2; size >= beyond || beyond < 1<<32 {
+			size = least + (beyond-least)/2
 		}
-		if got != strconv.Itoa(size) {
-			return most, fmt.Errorf("asked for %d, the kernel made it %s", size, got), nil
-		}
-		most = size
 	}
 	if most == 0 {
 		return 0, nil, refused
 	}
 	return most, refused, h.Restore()
+}
+
+// take returns what the kernel made of a value, or 0 with why it refused.
+func take(h *bench.Host, path string, size int) (int, error) {
+	if err := h.Set(path, strconv.Itoa(size)); err != nil {
+		return 0, fmt.Errorf("%d: %w", size, err)
+	}
+	text, err := h.Get(path)
+	if err != nil {
+		return 0, err
+	}
+	taken, err := strconv.Atoi(text)
+	if err == nil && taken < size {
+		return 0, fmt.Errorf("%d: the kernel made it %d", size, taken)
+	}
+	return taken, err
 }

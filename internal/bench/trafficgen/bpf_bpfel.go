@@ -97,6 +97,7 @@ type bpfTrafficgenProgress struct {
 	Credit  uint64
 	Due     uint64
 	Stalled uint64
+	Arrived uint64
 }
 
 type bpfTrafficgenRange struct {

@@ -14,10 +14,10 @@ func possibleCPUs() int { return ebpf.MustPossibleCPU() }
 
 // collect waits until all frames came, or none does any more for as long as
 // stragglers are waited for.
-func (g *Generator) collect(ctx context.Context, wait time.Duration) (Outcome, error) {
+func (g *Generator) collect(ctx context.Context, paced bool, wait time.Duration) (Outcome, error) {
 	deadline := time.Now().Add(wait)
 	for {
-		o, err := g.outcome()
+		o, err := g.outcome(paced)
 		if err != nil {
 			return Outcome{}, fmt.Errorf("read what the tester saw: %w", err)
 		}
@@ -33,7 +33,7 @@ func (g *Generator) collect(ctx context.Context, wait time.Duration) (Outcome, e
 	}
 }
 
-func (g *Generator) outcome() (o Outcome, err error) {
+func (g *Generator) outcome(paced bool) (o Outcome, err error) {
 	progress, err := g.progress()
 	if err != nil {
 		return o, err
@@ -43,6 +43,9 @@ func (g *Generator) outcome() (o Outcome, err error) {
 		if progress.Ended, err = monotonic(); err != nil {
 			return o, err
 		}
+	}
+	if !paced {
+		progress.Ended = max(progress.Ended, progress.Arrived)
 	}
 	o.Elapsed, o.Stalled = time.Duration(progress.Ended-progress.Started), time.Duration(progress.Stalled)
 	if o.Initiator, err = g.counters(Initiator); err != nil {

@@ -151,7 +151,8 @@ func (c Counters) Wrong() uint64 {
 type Outcome struct {
 	Sent      uint64        `json:"sent"`
 	Missing   uint64        `json:"missing"` // not sent back: the responder never saw their flow
-	Elapsed   time.Duration `json:"elapsed"` // from the first to the last frame sent
+	Elapsed   time.Duration `json:"elapsed"` // from the first frame sent to the last one sent or, without a rate, arrived
+	Waited    time.Duration `json:"waited"`  // by the generator, for its CPU
 	Stalled   time.Duration `json:"stalled"` // by which a rate's schedule was put off, since the generator had to wait for its CPU
 	Initiator Counters      `json:"initiator"`
 	Responder Counters      `json:"responder"`

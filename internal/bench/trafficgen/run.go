@@ -33,10 +33,13 @@ func (g *Generator) Run(ctx context.Context, p Plan) (Outcome, error) {
 	if err := g.begin(p); err != nil {
 		return Outcome{}, fmt.Errorf("prepare a trial: %w", err)
 	}
-	if err := g.send(ctx, p); err != nil {
+	waited, err := g.send(ctx, p)
+	if err != nil {
 		return Outcome{}, fmt.Errorf("run the generator: %w", err)
 	}
-	return g.collect(ctx, p.Wait)
+	o, err := g.collect(ctx, p.Rate > 0, p.Wait)
+	o.Waited = waited
+	return o, err
 }
 
 // begin clears what the last trial left, and writes the plan.
@@ -62,7 +65,7 @@ func (g *Generator) clearSequences(p Plan) error {
 	if err != nil {
 		return err
 	}
-	zeros := make([]byte, (p.Frames+63)/64*8)
+	zeros := make([]byte, (min(p.Frames, MaxFrames)+63)/64*8)
 	for side := range 2 {
 		if _, err := memory.WriteAt(zeros, int64(side)*int64(bpfTrafficgenLimitSEQUENCE_WORDS)*8); err != nil {
 			return err
@@ -77,15 +80,19 @@ func (p Plan) waits() bool { return p.Rate > 0 || p.Window > 0 }
 // send runs the generator on the plan's CPU until all frames are sent. One that
 // waits, for their time or for others to arrive, is run without end, since waiting
 // takes runs too, and stopped by a signal: every call takes tens of milliseconds
-// to set up.
-func (g *Generator) send(ctx context.Context, p Plan) error {
+// to set up. It returns how long the thread was ready to run and did not.
+func (g *Generator) send(ctx context.Context, p Plan) (waited time.Duration, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	release, err := occupy(p.CPU, p.Rate > 0)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer release()
+	before, err := waitedForCPU()
+	if err != nil {
+		return 0, err
+	}
 	var ended, stalled atomic.Bool
 	watched := make(chan struct{})
 	thread := unix.Gettid()
@@ -124,7 +131,8 @@ func (g *Generator) send(ctx context.Context, p Plan) error {
 	if errors.Is(err, unix.EINTR) {
 		err = nil
 	}
-	return errors.Join(err, ctx.Err())
+	after, failed := waitedForCPU()
+	return after - before, errors.Join(err, failed, ctx.Err())
 }
 
 // watch interrupts the thread in the generator's run when it is over, or when no

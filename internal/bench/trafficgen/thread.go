@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,4 +43,18 @@ func occupy(cpu int, punctual bool) (release func(), err error) {
 		_ = unix.SchedSetAttr(0, ordinary, 0)
 		_ = unix.SchedSetaffinity(0, &before)
 	}, nil
+}
+
+// waitedForCPU returns how long this thread has been ready to run and did not, since
+// it began.
+func waitedForCPU() (time.Duration, error) {
+	text, err := os.ReadFile("/proc/thread-self/schedstat")
+	if err != nil {
+		return 0, fmt.Errorf("read how long a thread waited for its CPU: %w", err)
+	}
+	var ran, waited int64
+	if _, err := fmt.Sscan(string(text), &ran, &waited); err != nil {
+		return 0, fmt.Errorf("read how long a thread waited for its CPU: %w", err)
+	}
+	return time.Duration(waited), nil
 }
