@@ -104,6 +104,11 @@ marked as interrupted, and the exit code is 1.`,
 
 // measure shows what was measured also where the run failed in the middle.
 func (a *app) measure(ctx context.Context, s bench.Scenario, o bench.Options, out string, asJSON bool) error {
+	if out != "" { // not found out after hours
+		if err := os.MkdirAll(out, 0o755); err != nil { // #nosec G301 -- for others to read
+			return fmt.Errorf("make the folder of the report: %w", err)
+		}
+	}
 	progress := newProgress(a.stderr, a.now)
 	o.Progress = progress.show
 	r, err := bench.Run(ctx, s, o)

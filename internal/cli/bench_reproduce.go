@@ -40,8 +40,20 @@ without anything left to measure only the page is written, which needs no root.`
 	return command
 }
 
-// measureJob runs a job as bench run would with its flags.
+// measureJob runs a job.
 func (a *app) measureJob(ctx context.Context, job reproduce.Job) (bench.Report, error) {
+	s, o, err := jobOptions(job)
+	if err != nil {
+		return bench.Report{}, err
+	}
+	progress := newProgress(a.stderr, a.now)
+	defer progress.end()
+	o.Progress = progress.show
+	return bench.Run(ctx, s, o)
+}
+
+// jobOptions is what bench run would make of a job's flags.
+func jobOptions(job reproduce.Job) (bench.Scenario, bench.Options, error) {
 	f := benchFlags{duts: job.Devices, sessions: job.Sessions, repeat: job.Repeat, length: 64}
 	var given []string
 	words := "realmgate bench run " + job.Scenario
@@ -58,15 +70,12 @@ func (a *app) measureJob(ctx context.Context, job reproduce.Job) (bench.Report, 
 	}
 	changed := func(flag string) bool { return slices.Contains(given, flag) }
 	s, o, err := f.options(job.Scenario, changed)
-	if err != nil {
-		return bench.Report{}, err
+	if err == nil {
+		err = defaultMethod().apply(&o, changed)
 	}
-	if err := defaultMethod().apply(&o, changed); err != nil {
-		return bench.Report{}, err
+	if err == nil {
+		err = o.Check()
 	}
 	o.Command = words
-	progress := newProgress(a.stderr, a.now)
-	defer progress.end()
-	o.Progress = progress.show
-	return bench.Run(ctx, s, o)
+	return s, o, err
 }

@@ -71,12 +71,14 @@ func judgeTracking(e Evidence) Verdict {
 }
 
 func judgeFiltering(e Evidence) Verdict {
-	without, with := e.median("filter", "conntrack", "rate_reuse", nil), e.median("filter", "iptables", "rate_reuse", nil)
+	rate := func(dut, metric string) float64 { return e.median("filter", dut, metric, nil) }
+	fresh, known := rate("iptables", "rate")/rate("conntrack", "rate"), rate("iptables", "rate_reuse")/rate("conntrack", "rate_reuse")
 	return Verdict{
-		Holds:     holds(with > 0.85*without),
-		Netfilter: fmt.Sprintf("known: tracked %s, ten rules too %s packets/s", si(without), si(with)),
+		Holds: holds(fresh > 0.85 && known > 0.85),
+		Netfilter: fmt.Sprintf("tracked, ten rules too: new %s, %s/s; known %s, %s packets/s", si(rate("conntrack", "rate")), si(rate("iptables", "rate")),
+			si(rate("conntrack", "rate_reuse")), si(rate("iptables", "rate_reuse"))),
 		Realmgate: "rules come with chains (a later part)",
-		Why:       fmt.Sprintf("%.0f %% are left", 100*with/without),
+		Why:       fmt.Sprintf("%.0f %% are left for new and %.0f %% for known connections", 100*fresh, 100*known),
 	}
 }
 
@@ -91,13 +93,17 @@ func judgeRuleCount(e Evidence) Verdict {
 }
 
 func judgeRuleLoad(e Evidence) Verdict {
-	list, set := e.sweep("rule-load-time", "iptables", "seconds", "rules"), e.sweep("rule-load-time", "ipset", "seconds", "rules")
-	last, lastSet := list[len(list)-1], set[len(set)-1]
+	last := func(dut, metric string) point {
+		points := e.sweep("rule-load-time", dut, metric, "rules")
+		return points[len(points)-1]
+	}
+	list, set := last("iptables", "seconds_add"), last("ipset", "seconds_add")
 	return Verdict{
-		Holds:     holds(last.y > 2*lastSet.y),
-		Netfilter: fmt.Sprintf("%.0f at once: iptables %.2g s, ipset %.2g s", last.x, last.y, lastSet.y),
+		Holds: holds(list.y > 5*set.y),
+		Netfilter: fmt.Sprintf("one more to %.0f: iptables %.2g s, ipset %.2g s; all at once: %.2g and %.2g s", list.x, list.y, set.y,
+			last("iptables", "seconds").y, last("ipset", "seconds").y),
 		Realmgate: "sets come with chains (a later part)",
-		Why:       "as one transaction, which iptables has by now",
+		Why:       "as one transaction, which iptables has by now, they are alike",
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/bench"
 	"github.com/realmgate/realmgate/internal/bench/report"
@@ -40,11 +42,11 @@ func Run(ctx context.Context, papers []Paper, folder string, measure Measure, te
 	for i, job := range jobs {
 		at := filepath.Join(folder, "raw", job.Name)
 		r, err := report.Read(filepath.Join(at, "result.json"))
-		if err == nil {
+		if err == nil && measured(r) {
 			e[job.Name] = r
 			continue
 		}
-		if !errors.Is(err, os.ErrNotExist) {
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -64,6 +66,12 @@ func Run(ctx context.Context, papers []Paper, folder string, measure Measure, te
 		e[job.Name] = r
 	}
 	return errors.Join(failed, write(filepath.Join(folder, "reproduction.md"), papers, e))
+}
+
+// measured reports whether a report has anything valid: one that was disturbed all
+// the time is made again.
+func measured(r bench.Report) bool {
+	return slices.ContainsFunc(r.Results, func(result bench.Result) bool { return !math.IsNaN(float64(result.Median)) })
 }
 
 func write(path string, papers []Paper, e Evidence) (err error) {

@@ -1,6 +1,9 @@
 package reproduce
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 func judgeMarkDNAT(e Evidence) Verdict {
 	list := e.sweep("mark-dnat", "iptables", "rate", "pool")
@@ -34,7 +37,7 @@ func (e Evidence) arranged(levels, chains float64) float64 {
 
 func (e Evidence) arrangedMetric(dut, metric string, levels, chains float64) float64 {
 	for _, r := range e["rule-arrangement"].Results {
-		if r.DUT == dut && r.Metric == metric && r.Parameters["levels"] == levels && r.Parameters["chains"] == chains {
+		if r.DUT == dut && r.Metric == metric && r.Parameters["levels"] == levels && r.Parameters["chains"] == chains && !math.IsNaN(float64(r.Median)) {
 			return float64(r.Median)
 		}
 	}
