@@ -54,7 +54,7 @@ var mayImport = map[string][]string{
 	"bench/dut":        {"bench", "bench/method", "bench/trafficgen", "client", "lab", "model", "packets"},
 	"bench/scenario":   {"bench", "bench/method", "bench/trafficgen", "client", "lab", "model", "packets"},
 	"bench/report":     {"bench", "bench/method"},
-	"bench/reproduce":  {"bench", "bench/report"},
+	"bench/reproduce":  {"bench", "bench/method", "bench/report"},
 }
 
 // Tests inside a package may also build packets, lay a lab and ask the daemon.
