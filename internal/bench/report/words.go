@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// metrics says in plain words what is measured, by the first word of the metric's
-// name: rate_both is a rate. A metric that is not here speaks for itself.
+// metrics says in plain words what is measured, by the metric's name or, where that
+// is not here, by its first word: rate_reuse is a rate. A metric of which neither is
+// here speaks for itself.
 var metrics = map[string]string{
-	"rate":       "frames or sessions that passed in a second",
+	"rate":       "how many passed in a second: frames, sessions or allocations",
 	"packets":    "packets that passed in a second",
 	"passed":     "sessions that passed in a second",
 	"cost":       "the time that the device adds to each frame or session, above the control",
@@ -22,13 +23,20 @@ var metrics = map[string]string{
 	"capacity":   "sessions that the table holds",
 	"memory":     "memory that sessions and their indexes take",
 	"seconds":    "how long it takes",
-	"hits":       "rules that are looked at, by the model of the paper",
-	"decision":   "what the program that decides needs for a session",
-	"queue":      "sessions that were lost in full queues",
-	"pages":      "pages fetched in a second, each over a connection of its own",
-	"threaded":   "frames or sessions that passed in a second, with the device in kernel threads",
-	"p50":        "the time from question to first packet at the host that half of all do not exceed",
-	"p99":        "the time from question to first packet at the host that 99 % do not exceed",
+	"most":       "the largest value that the kernel takes",
+
+	"teardown_time":       "how long it takes to remove all sessions",
+	"teardown_time_empty": "how long the same takes without any session",
+	"memory_growth":       "memory that the device took for the sessions, beside what it had before",
+	"seconds_add":         "how long it takes to add one rule to all others",
+
+	"hits":     "rules that are looked at, by the model of the paper",
+	"decision": "what the program that decides needs for a session",
+	"queue":    "sessions that were lost in full queues",
+	"pages":    "pages fetched in a second, each over a connection of its own",
+	"threaded": "frames or sessions that passed in a second, with the device in kernel threads",
+	"p50":      "the time from question to first packet at the host that half of all do not exceed",
+	"p99":      "the time from question to first packet at the host that 99 % do not exceed",
 }
 
 // gates says what each condition of a valid trial means. A gate that is not here
@@ -36,7 +44,7 @@ var metrics = map[string]string{
 var gates = map[string]string{
 	"steal":      "other machines left the CPU to this one",
 	"contention": "other programs left the tester its CPU",
-	"translated": "every frame that arrived had the addresses, ports and checksums that it should have",
+	"translated": "every frame that arrived had the addresses and ports that it should have, and one in 64 right checksums",
 	"complete":   "no more frames were lost than may be: none, unless the scenario looks for loss",
 	"empty":      "the device had no session before the first frame",
 	"counted":    "the device itself counts as many sessions as arrived",
@@ -58,6 +66,9 @@ var gates = map[string]string{
 }
 
 func meaning(metric string) string {
+	if text, known := metrics[metric]; known {
+		return text
+	}
 	word, _, _ := strings.Cut(metric, "_")
 	word, _, _ = strings.Cut(word, "-")
 	return metrics[word]
