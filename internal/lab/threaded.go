@@ -6,19 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"syscall"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
-)
 
-// The netdev family of generic netlink (Documentation/netlink/specs/netdev.yaml).
-const (
-	netdevFamily  = "netdev"
-	netdevNAPIGet = 11
-	napiIfindex   = 1
-	napiPID       = 4
+	"github.com/realmgate/realmgate/internal/netdev"
 )
 
 // AnyCPU leaves threads where the kernel puts them, and among ordinary processes.
@@ -82,67 +74,11 @@ func (n *Namespace) setThreaded(ifname string) error {
 	})
 }
 
-// napiThreads returns the process ids of an interface's receiving threads. Their
-// names do not tell the namespace, but the kernel does.
+// napiThreads returns the process ids of an interface's receiving threads.
 func (n *Namespace) napiThreads(ifname string) (pids []int, err error) {
 	err = n.withLink(ifname, func(link netlink.Link) error {
-		family, err := netlink.GenlFamilyGet(netdevFamily)
-		if err != nil {
-			return fmt.Errorf("find the netlink family %s, which Linux 6.8 has: %w", netdevFamily, err)
-		}
-		request := nl.NewNetlinkRequest(int(family.ID), unix.NLM_F_DUMP)
-		// The library's header lacks the two reserved octets, which it sends all
-		// the same and which must be 0.
-		header := struct {
-			nl.Genlmsg
-			_ uint16
-		}{Genlmsg: nl.Genlmsg{Command: netdevNAPIGet, Version: 1}}
-		request.AddData(&header.Genlmsg)
-		request.AddData(nl.NewRtAttr(napiIfindex, nl.Uint32Attr(uint32(link.Attrs().Index))))
-		messages, err := dump(unix.NETLINK_GENERIC, request)
-		if err != nil {
-			return fmt.Errorf("list its queues: %w", err)
-		}
-		for _, message := range messages {
-			attributes, err := nl.ParseRouteAttr(message.Data[nl.SizeofGenlmsg:])
-			if err != nil {
-				return fmt.Errorf("list its queues: %w", err)
-			}
-			for _, attribute := range attributes {
-				if attribute.Attr.Type == napiPID {
-					pids = append(pids, int(nl.NativeEndian().Uint32(attribute.Value)))
-				}
-			}
-		}
-		return nil
+		pids, err = netdev.NAPIThreads(link.Attrs().Index)
+		return err
 	})
 	return pids, err
-}
-
-// dump returns all answers to a request. The library's own call takes only the
-// first where the kernel does not mark them as several, as this family's are not.
-func dump(protocol int, request *nl.NetlinkRequest) (answers []syscall.NetlinkMessage, err error) {
-	socket, err := nl.Subscribe(protocol)
-	if err != nil {
-		return nil, err
-	}
-	defer socket.Close()
-	if err := errors.Join(socket.SetReceiveTimeout(&unix.Timeval{Sec: 5}), socket.Send(request)); err != nil {
-		return nil, err
-	}
-	for {
-		messages, _, err := socket.Receive()
-		if err != nil {
-			return nil, err
-		}
-		for _, message := range messages {
-			switch message.Header.Type {
-			case unix.NLMSG_DONE:
-				return answers, nil
-			case unix.NLMSG_ERROR:
-				return nil, unix.Errno(-int32(nl.NativeEndian().Uint32(message.Data)))
-			}
-			answers = append(answers, message)
-		}
-	}
 }

@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"mounts":   {},
 	"netdev":   {},
 	"datapath": {"model", "mounts", "netdev"},
-	"lab":      {"model"},
+	"lab":      {"model", "netdev"},
 	"packets":  {"model"},
 	"chain":    {"model"},
 	// 2. What decides: never each other, never the data plane.
