@@ -69,7 +69,7 @@ type pageRow struct {
 	Trials                                  []bench.Trial
 }
 
-// steady is how far a round's ratio may lie from that of the medians without a
+// steady is how far a round's ratio may lie from the median of all without a
 // remark.
 const steady = 0.15
 
