@@ -76,11 +76,47 @@ static __always_inline void session_fill(struct session *session, const struct f
 	session->name = flow->name;
 }
 
+/*
+ * Makes the filled record live, and known by its inside tuple: at home it is found without the index. False when
+ * the index is full; it must be unlisted even so.
+ */
+static __always_inline bool session_list(__u32 number, struct session *session)
+{
+	struct session_key key = session_inside_key(session);
+	__u32 home = home_inside(&key);
+	union {
+		struct life life;
+		__u64 word;
+	} life = {.life = session->life};
+
+	if (!home_holds(home, number))
+		home_count(home, 1);
+	life.life.phase = PHASE_LIVE;
+	/* A full barrier: who sees it live sees what it is filled with. */
+	__sync_lock_test_and_set((__u64 *)&session->life, life.word);
+	return home_holds(home, number) || index_insert(&session_index, session_place(&key), number);
+}
+
+/* Nobody finds the session any more: before its mapping goes to somebody else. */
+static __always_inline void session_unlist(__u32 number, struct session *session, __u32 tick)
+{
+	struct session_key key = session_inside_key(session);
+	__u32 home = home_inside(&key);
+
+	session->life.stamp = tick;
+	*(volatile __u8 *)&session->life.phase = PHASE_RESTING;
+	barrier();
+	if (home_holds(home, number))
+		return;
+	index_remove(&session_index, session_place(&key), number);
+	home_count(home, -1);
+}
+
 /* Takes part in the filter entry of (mapping, remote address); false when the index is full. */
 static __always_inline bool filter_join(__u32 number, struct session *session)
 {
 	struct session_key key = session_filter_key(session);
-	__u32 owner = session_find_slow(&key);
+	__u32 owner = session_find(&key);
 	struct session *record;
 
 	if (owner) {
@@ -131,8 +167,7 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
 
 	if (!session || !settings)
 		return 0;
-	key = session_inside_key(session);
-	index_remove(&session_index, session_place(&key), number);
+	session_unlist(number, session, tick);
 	if (session->origin == ORIGIN_POOL) {
 		if (session->protocol != IPPROTO_TCP || !tcp_is_closing(session->life.tcp))
 			reservation_leave(session->mapping, session->filter_users);
@@ -149,8 +184,6 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
 			filter_end(number, session, tick);
 		return 1;
 	}
-	session->life.stamp = tick;
-	session->life.phase = PHASE_RESTING;
 	count_statistic(STATISTIC_SESSIONS_FREED);
 	return 1;
 }
@@ -171,10 +204,8 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 	if (!session)
 		return REASON_DROP_INTERNAL;
 	session_fill(session, flow, tick);
-	session->life.phase = PHASE_LIVE;
 	count_statistic(STATISTIC_SESSIONS_OPENED);
-	key = session_inside_key(session);
-	if (!index_insert(&session_index, session_place(&key), *number))
+	if (!session_list(*number, session))
 		goto full;
 	if (flow->origin == ORIGIN_POOL) {
 		key = session_outside_key(session);
@@ -187,10 +218,7 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 	return REASON_NONE;
 full:
 	/* The mapping is the caller's to release. */
-	key = session_inside_key(session);
-	index_remove(&session_index, session_place(&key), *number);
-	session->life.stamp = tick;
-	session->life.phase = PHASE_RESTING;
+	session_unlist(*number, session, tick);
 	count_statistic(STATISTIC_SESSIONS_FREED);
 	*number = 0;
 	return REASON_DROP_SESSION_INDEX_FULL;

@@ -73,6 +73,18 @@ static __always_inline __u32 index_find(void *index, struct place place, __u32 b
 	return bucket ? bucket_find(bucket, place.tag, bits, match, key) : 0;
 }
 
+/* Reads both buckets before they are needed. */
+static __always_inline void index_touch(void *index, struct place place)
+{
+	struct bucket *first = bpf_map_lookup_elem(index, &place.first);
+	struct bucket *second = bpf_map_lookup_elem(index, &place.second);
+
+	if (first)
+		(void)*(volatile __u32 *)&first->slot[0];
+	if (second)
+		(void)*(volatile __u32 *)&second->slot[0];
+}
+
 static __always_inline int bucket_used(struct bucket *bucket)
 {
 	int used = 0;

@@ -2,7 +2,7 @@
 /*
  * Outbound mappings: one external endpoint for an internal one, whatever the remote (RFC 4787 REQ-1), on the
  * address that all of a host's mappings share (REQ-2). The way back is an array index. The inside port is kept
- * where it is free (port.h). A mapping lives as long as a session uses it; UDP and ICMP ports then wait out the
+ * where it is free (port.h); only a mapping that could not keep it is indexed. A mapping lives as long as a session uses it; UDP and ICMP ports then wait out the
  * quarantine (RFC 6888 REQ-8), unless the same endpoint returns. All changes happen under the endpoint's stripe.
  */
 #pragma once
@@ -26,7 +26,7 @@ static __always_inline __u8 slot_protocol(__u32 slot)
 
 static __always_inline struct mapping_block *mapping_block(__u32 slot)
 {
-	__u32 block = slot / 64;
+	__u32 block = slot / MAPPING_BLOCK;
 
 	return bpf_map_lookup_elem(&mapping_table, &block);
 }
@@ -41,7 +41,7 @@ static __always_inline struct endpoint mapping_at(__u32 slot)
 	} u = {};
 
 	if (block)
-		u.word = *(volatile __u64 *)&block->endpoint[slot & 63];
+		u.word = *(volatile __u64 *)&block->endpoint[slot % MAPPING_BLOCK];
 	return u.endpoint;
 }
 
@@ -54,7 +54,7 @@ static __always_inline void mapping_set(__u32 slot, struct endpoint endpoint)
 	} u = {.endpoint = endpoint};
 
 	if (block)
-		*(volatile __u64 *)&block->endpoint[slot & 63] = u.word;
+		*(volatile __u64 *)&block->endpoint[slot % MAPPING_BLOCK] = u.word;
 }
 
 /* Its sessions, or the tick of the last one's end; 0 only for the verifier's sake. */
@@ -62,7 +62,7 @@ static __always_inline __u32 *mapping_users(__u32 slot)
 {
 	struct mapping_block *block = mapping_block(slot);
 
-	return block ? &block->users[slot & 63] : 0;
+	return block ? &block->users[slot % MAPPING_BLOCK] : 0;
 }
 
 static __always_inline bool mapping_matches(__u32 slot, const void *wanted)
@@ -80,10 +80,28 @@ static __always_inline struct place mapping_place(const struct mapping_key *key)
 			   fixed.mapping_bits);
 }
 
-/* Paired pooling without state: a host's address chooses its outbound address. */
-static __always_inline __u32 mapping_outbound(__u32 private_address)
+/* The slot of a mapping that has kept the inside port: where it is looked for first, without the index. */
+static __always_inline __u32 mapping_kept(const struct mapping_key *key)
 {
-	return (hash_words(private_address, 0) >> 32) * fixed.outbound >> 32;
+	return mapping_slot(outbound_of(key->address), key->protocol, key->port);
+}
+
+/* Reads what mapping_acquire will: early, and all at once, so that there is one wait for memory. */
+static __always_inline void mapping_touch(const struct mapping_key *key)
+{
+	struct place place = mapping_place(key);
+
+	mapping_at(mapping_kept(key));
+	index_touch(&mapping_index, place);
+}
+
+static __always_inline __u32 mapping_find(const struct mapping_key *key)
+{
+	__u32 kept = mapping_kept(key);
+
+	if (mapping_matches(kept, key))
+		return kept;
+	return index_find(&mapping_index, mapping_place(key), fixed.mapping_bits, mapping_matches, key);
 }
 
 static __always_inline void mapping_free(__u32 slot, struct endpoint endpoint)
@@ -92,7 +110,8 @@ static __always_inline void mapping_free(__u32 slot, struct endpoint endpoint)
 	__u32 array = slot / PORTS;
 	struct port_bitmap *bitmap = bpf_map_lookup_elem(&port_bitmaps, &array);
 
-	index_remove(&mapping_index, mapping_place(&key), slot);
+	if (slot != mapping_kept(&key))
+		index_remove(&mapping_index, mapping_place(&key), slot);
 	mapping_set(slot, (struct endpoint){});
 	if (bitmap)
 		port_release(bitmap, slot & (PORTS - 1));
@@ -122,7 +141,6 @@ __noinline enum reason mapping_acquire(struct xdp_md *ctx, const struct tuple *t
 {
 	struct mapping_key key = {};
 	struct endpoint endpoint = {.phase = PHASE_QUARANTINED}; /* nobody's until mapping_join */
-	struct place place;
 	__u32 outbound;
 	__s32 port;
 
@@ -131,11 +149,10 @@ __noinline enum reason mapping_acquire(struct xdp_md *ctx, const struct tuple *t
 	key.address = tuple->source;
 	key.port = tuple->source_port;
 	key.protocol = tuple->protocol;
-	place = mapping_place(&key);
-	*slot = index_find(&mapping_index, place, fixed.mapping_bits, mapping_matches, &key);
+	*slot = mapping_find(&key);
 	if (*slot)
 		return mapping_join(*slot) ? REASON_NONE : REASON_DROP_INTERNAL;
-	outbound = mapping_outbound(key.address);
+	outbound = outbound_of(key.address);
 	port = port_choose(ctx, tuple, outbound);
 	if (port < 0)
 		return REASON_DROP_NO_PORT;
@@ -144,7 +161,8 @@ __noinline enum reason mapping_acquire(struct xdp_md *ctx, const struct tuple *t
 	endpoint.port = key.port;
 	mapping_set(*slot, endpoint);
 	count_statistic(STATISTIC_MAPPINGS_OPENED);
-	if (index_insert(&mapping_index, place, *slot) && mapping_join(*slot))
+	if ((*slot == mapping_kept(&key) || index_insert(&mapping_index, mapping_place(&key), *slot)) &&
+	    mapping_join(*slot))
 		return REASON_NONE;
 	mapping_free(*slot, endpoint);
 	return REASON_DROP_MAPPING_INDEX_FULL;

@@ -29,11 +29,16 @@ const volatile struct layout fixed;
 TABLE(session_table, BPF_MAP_TYPE_ARRAY, __u32, struct session, 1, BPF_F_MMAPABLE);
 TABLE(session_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, BPF_F_MMAPABLE);
 
-struct free_list {
-	__u64 head; /* record number, and in the high half a count against ABA */
-	__u8 pad[56];
+/* The session records in use, and where the search for a free one stands. */
+TABLE(session_bitmap, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1, BPF_F_MMAPABLE);
+
+struct record_search {
+	__u32 word;	/* in which one was found last */
+	__u32 released; /* counts records that became free */
+	__u32 in_vain;	/* released + 1 when the last walk found none */
+	__u8 pad[52];
 };
-TABLE(free_lists, BPF_MAP_TYPE_ARRAY, __u32, struct free_list, FREE_LISTS + 1, BPF_F_MMAPABLE);
+TABLE(record_searches, BPF_MAP_TYPE_ARRAY, __u32, struct record_search, 1, BPF_F_MMAPABLE);
 
 struct stripe {
 	__u32 held;

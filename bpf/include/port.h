@@ -10,6 +10,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bits.h"
 #include "maps.h"
 #include "packet.h"
 
@@ -56,19 +57,6 @@ __noinline bool port_is_ours(struct xdp_md *ctx, const struct tuple *packet)
 		return false;
 	bpf_sk_release(sock);
 	return true;
-}
-
-/*
- * The lowest clear bit of a word that has one: the number of ones below it. Without branches, which would be as
- * many paths to verify.
- */
-static __always_inline __u32 lowest_clear(__u64 word)
-{
-	word &= ~(word + 1);
-	word -= word >> 1 & 0x5555555555555555ULL;
-	word = (word & 0x3333333333333333ULL) + (word >> 2 & 0x3333333333333333ULL);
-	word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
-	return word * 0x0101010101010101ULL >> 56;
 }
 
 static __always_inline bool port_claim(struct port_bitmap *bitmap, __u32 port)

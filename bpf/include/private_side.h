@@ -52,16 +52,16 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	inside.remote_port = packet->tuple.destination_port;
 	inside.protocol = packet->tuple.protocol;
 	inside.side = KEY_INSIDE;
-	*number = session_find_slow(&inside);
+	*number = session_find(&inside);
 	if (*number)
 		return REASON_NONE;
 	/* The record first: a packet that finds none takes no port. */
-	record = session_allocate(bpf_get_smp_processor_id());
+	record = record_allocate(home_inside(&inside));
 	if (!record)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	reason = mapping_acquire(ctx, &packet->tuple, &flow.mapping);
 	if (reason != REASON_NONE) {
-		session_give_back(record);
+		record_release(record);
 		return reason;
 	}
 	flow.private_address = packet->tuple.source;
@@ -81,6 +81,31 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	return reason;
 }
 
+/* All of memory that opening the session will read, in one wait. */
+__noinline int private_touch(const struct packet *packet)
+{
+	struct settings *settings;
+	struct mapping_key endpoint = {};
+	struct session_key filter = {};
+
+	if (!packet)
+		return 0;
+	endpoint.address = packet->tuple.source;
+	endpoint.port = packet->tuple.source_port;
+	endpoint.protocol = packet->tuple.protocol;
+	mapping_touch(&endpoint);
+	settings = settings_get(packet->generation);
+	if (!settings || settings->filtering != FILTER_ADDRESS_DEPENDENT)
+		return 0;
+	filter.local = packet->tuple.source;
+	filter.remote = packet->tuple.destination;
+	filter.local_port = packet->tuple.source_port;
+	filter.protocol = packet->tuple.protocol;
+	filter.side = KEY_FILTER;
+	index_touch(&session_index, session_place(&filter));
+	return 1;
+}
+
 __noinline enum reason private_open(struct xdp_md *ctx, const struct packet *packet, __u32 *number)
 {
 	struct stripe *stripe;
@@ -90,6 +115,7 @@ __noinline enum reason private_open(struct xdp_md *ctx, const struct packet *pac
 
 	if (!packet || !number)
 		return REASON_DROP_INTERNAL;
+	private_touch(packet);
 	source = packet->tuple.source;
 	reason = private_destination(ctx, packet, &hairpin);
 	if (reason != REASON_NONE)
@@ -162,7 +188,7 @@ __noinline int private_icmp_error(struct xdp_md *ctx, const struct packet *packe
 	key.remote_port = quoted.tuple.source_port;
 	key.protocol = quoted.tuple.protocol;
 	key.side = KEY_INSIDE;
-	session = session_at(session_find_slow(&key));
+	session = session_at(session_find(&key));
 	/* Record 0 is never live. */
 	if (!session || session->life.phase != PHASE_LIVE || quoted.tuple.source != packet->tuple.destination)
 		return verdict(ctx, packet, REASON_DROP_NO_SESSION, SIDE_PRIVATE);
@@ -212,7 +238,7 @@ static __always_inline int private_side(struct xdp_md *ctx)
 	key.remote_port = packet.tuple.destination_port;
 	key.protocol = packet.tuple.protocol;
 	key.side = KEY_INSIDE;
-	number = session_find(&key);
+	number = session_find_inside(&key);
 	if (!number) {
 		reason = private_open(ctx, &packet, &number);
 		if (reason != REASON_NONE)

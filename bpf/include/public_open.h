@@ -29,7 +29,7 @@ __noinline enum reason mapping_admits(const struct session_key *inside, const st
 	key = *inside;
 	key.remote_port = 0;
 	key.side = KEY_FILTER;
-	return session_find_slow(&key) ? REASON_NONE : REASON_DROP_FILTERED;
+	return session_find(&key) ? REASON_NONE : REASON_DROP_FILTERED;
 }
 
 /* Under the stripe of the mapping's endpoint. */
@@ -49,7 +49,7 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 		return REASON_DROP_INTERNAL;
 	if (endpoint.phase != PHASE_LIVE || endpoint.address != key->local || endpoint.port != key->local_port)
 		return REASON_DROP_NO_MAPPING;
-	*number = session_find_slow(key);
+	*number = session_find(key);
 	if (*number) {
 		session = session_at(*number);
 		return session && session_is_of(session, &packet->tuple) ? REASON_NONE : REASON_DROP_SESSION_CONFLICT;
@@ -68,7 +68,7 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 	flow.flags = packet->hairpin ? SESSION_HAIRPIN : 0;
 	flow.mapping = slot;
 	flow.generation = packet->generation;
-	*number = session_allocate(bpf_get_smp_processor_id());
+	*number = record_allocate(home_inside(key));
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	reason = session_open(&flow, settings, number);
@@ -119,7 +119,7 @@ __noinline enum reason claim_open_locked(const struct packet *packet, struct flo
 	key.remote_port = flow->remote_port;
 	key.protocol = flow->protocol;
 	key.side = KEY_OUTSIDE;
-	found = session_find_slow(&key);
+	found = session_find(&key);
 	if (found) {
 		session = session_at(found);
 		if (!session || session->private_address != flow->private_address ||
@@ -133,17 +133,17 @@ __noinline enum reason claim_open_locked(const struct packet *packet, struct flo
 	key.local = flow->private_address;
 	key.local_port = flow->private_port;
 	key.side = KEY_INSIDE;
-	found = session_find_slow(&key);
+	found = session_find(&key);
 	session = session_at(found);
 	if (found && (!session || !session_gives_way(session, packet)))
 		return REASON_DROP_SESSION_CONFLICT; /* I8 */
 	/* The record first: a packet that finds none spends no claim. */
-	*number = session_allocate(bpf_get_smp_processor_id());
+	*number = record_allocate(home_inside(&key));
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	reason = reservation_claim(reservation, flow->reservation, packet);
 	if (reason != REASON_NONE) {
-		session_give_back(*number);
+		record_release(*number);
 		return reason;
 	}
 	if (found && session)

@@ -57,7 +57,7 @@ static __noinline struct session *quoted_session(const struct quoted *quoted)
 	address = bpf_map_lookup_elem(&address_table, &tuple.destination);
 	if (!address || public_key(&tuple, address, &key, &slot) != REASON_NONE)
 		return 0;
-	session = session_at(session_find_slow(&key));
+	session = session_at(session_find(&key));
 	return session && session->life.phase == PHASE_LIVE && session_is_of(session, &tuple) ? session : 0;
 }
 
@@ -128,8 +128,11 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 				       ? REASON_TO_GATEWAY
 				       : REASON_DROP_NOT_FOR_US,
 			       SIDE_PUBLIC);
+	/* The mapping is read along: where the session is not found at once, there is no second wait for memory. */
 	reason = public_key(&packet.tuple, address, &key, &slot);
-	number = reason == REASON_NONE ? session_find(&key) : 0;
+	number = address->kind == ADDRESS_OUTBOUND ? session_find_kept(&packet.tuple, address->number) : 0;
+	if (!number && reason == REASON_NONE)
+		number = session_find(&key);
 	session = session_at(number);
 	if (!session)
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PUBLIC);

@@ -1,37 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sessions: finding, opening and ending them. A packet of an open session reads one or two buckets of the index
- * and one record, without a lock. Opening and ending happen under the stripe of the private endpoint. A record
+ * Sessions: finding, opening and ending them. A packet of an open session reads the records at its home, or a
+ * bucket or two of the index and one record, without a lock. Opening and ending happen under the stripe of the private endpoint. A record
  * that ended rests for a sweep before it is used again, so whoever found it just before still reads its own flow.
  */
 #pragma once
 
 #include "clock.h"
-#include "index.h"
+#include "home.h"
 #include "lock.h"
-#include "packet.h"
 #include "tcp.h"
-
-/* By which of its tuples a session is sought. */
-enum key_side {
-	KEY_INSIDE = 1, /* local is the private endpoint */
-	KEY_OUTSIDE,	/* local is the external endpoint; sessions from the pool only */
-	KEY_FILTER,	/* local is the private endpoint, any remote port; owners of a filter entry only */
-};
-
-struct session_key {
-	__u32 local;
-	__u32 remote;
-	__u16 local_port;
-	__u16 remote_port;
-	__u8 protocol;
-	__u8 side;
-};
-
-static __always_inline struct session *session_at(__u32 number)
-{
-	return bpf_map_lookup_elem(&session_table, &number);
-}
 
 static __always_inline __u64 session_hash(const struct session_key *key)
 {
@@ -66,9 +44,36 @@ static __always_inline bool session_matches(__u32 number, const void *wanted)
 	}
 }
 
-static __always_inline __u32 session_find(const struct session_key *key)
+static __always_inline __u32 session_find_indexed(const struct session_key *key)
 {
 	return index_find(&session_index, session_place(key), fixed.session_bits, session_matches, key);
+}
+
+/* The open session of an inside tuple, or 0. */
+static __always_inline __u32 session_find_inside(const struct session_key *key)
+{
+	__u32 number = home_inside(key) * 2;
+	struct session *first = session_at(number), *second = session_at(number + 1);
+
+	if (!first)
+		return 0;
+	if (home_is_inside(first, key))
+		return number;
+	if (second && home_is_inside(second, key))
+		return number + 1;
+	return first->away ? session_find_indexed(key) : 0;
+}
+
+/* The same by the outside tuple, through an outbound address: only one that is at home and kept its inside port. */
+static __always_inline __u32 session_find_kept(const struct tuple *tuple, __u32 outbound)
+{
+	__u32 number =
+		home_of(outbound, tuple->destination_port, tuple->source, tuple->source_port, tuple->protocol) * 2;
+	struct session *first = session_at(number), *second = session_at(number + 1);
+
+	if (first && home_is_outside(first, tuple))
+		return number;
+	return second && home_is_outside(second, tuple) ? number + 1 : 0;
 }
 
 static __always_inline struct session_key session_inside_key(const struct session *s)
@@ -94,76 +99,18 @@ static __always_inline __u64 endpoint_hash(__u32 address, __u16 port, __u8 proto
 	return hash_words(address, (__u32)port << 8 | protocol);
 }
 
-__noinline __u32 session_find_slow(const struct session_key *key)
+__noinline __u32 session_find(const struct session_key *key)
 {
-	return key ? session_find(key) : 0;
+	if (!key)
+		return 0;
+	return key->side == KEY_INSIDE ? session_find_inside(key) : session_find_indexed(key);
 }
 
-/* A record that nobody uses, or 0 when all are in use. */
-__noinline __u32 session_allocate(__u32 processor)
-{
-	for (__u32 i = 0; i < FREE_LISTS; i++) {
-		__u32 number = (processor + i) & (FREE_LISTS - 1);
-		struct free_list *list = bpf_map_lookup_elem(&free_lists, &number);
-
-		if (!list)
-			return 0;
-		for (int tries = 0; tries < 8; tries++) {
-			__u64 head = *(volatile __u64 *)&list->head, next;
-			struct session *session;
-
-			if (!(__u32)head)
-				break;
-			session = session_at(head);
-			if (!session)
-				break;
-			next = ((head >> 32) + 1) << 32 | *(volatile __u32 *)&session->filter;
-			if (__sync_val_compare_and_swap(&list->head, head, next) == head)
-				return head;
-		}
-	}
-	{
-		__u32 number = FREE_LIST_FRESH;
-		struct free_list *fresh = bpf_map_lookup_elem(&free_lists, &number);
-
-		if (fresh && *(volatile __u64 *)&fresh->head < fixed.capacity) {
-			__u64 record = __sync_fetch_and_add(&fresh->head, 1) + 1;
-
-			if (record <= fixed.capacity)
-				return record;
-		}
-	}
-	return 0;
-}
-
-/* Gives a rested record back. */
+/* Gives a record back: one that has rested, or was never used. */
 static __always_inline void session_recycle(__u32 number, struct session *session)
 {
-	__u32 shard = number & (FREE_LISTS - 1);
-	struct free_list *list = bpf_map_lookup_elem(&free_lists, &shard);
-
-	if (!list)
-		return;
-	session->life.phase = PHASE_FREE;
-	for (int tries = 0; tries < 64; tries++) {
-		__u64 head = *(volatile __u64 *)&list->head;
-
-		session->filter = head;
-		if (__sync_val_compare_and_swap(&list->head, head, ((head >> 32) + 1) << 32 | number) == head)
-			return;
-	}
-	session->life.phase = PHASE_RESTING; /* the next sweep tries again */
-}
-
-/* Gives back a record that was allocated and never used. */
-__noinline int session_give_back(__u32 number)
-{
-	struct session *session = session_at(number);
-
-	if (!number || !session)
-		return 0;
-	session_recycle(number, session);
-	return 1;
+	*(volatile __u8 *)&session->life.phase = PHASE_FREE;
+	record_release(number);
 }
 
 static __always_inline __u32 session_timeout(const struct settings *settings, const struct session *session)

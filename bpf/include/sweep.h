@@ -15,8 +15,12 @@ struct sweep {
 	__u32 tick;
 	__u32 freed;
 	__u32 changes;
+	__u32 last;
 	__u32 busy;
 	__u32 use;
+	__u32 visits;
+	__u32 word;
+	__u64 used; /* of the word that the walk is at */
 	bool end;
 };
 
@@ -76,26 +80,59 @@ static __noinline int sweep_live(__u32 number, struct session *session, struct s
 	return freed;
 }
 
-static long sweep_session(__u32 round, struct sweep *sweep)
+static long sweep_session(__u32 bit, struct sweep *sweep)
 {
-	__u32 number = sweep->first + round;
-	struct session *session = session_at(number);
+	__u32 number = sweep->word * 64 + bit;
+	struct session *session;
 
+	if (!(sweep->used >> (bit & 63) & 1))
+		return 0;
+	session = session_at(number);
 	if (!session)
 		return 1;
+	sweep->visits++;
 	switch (session->life.phase) {
 	case PHASE_LIVE:
 		if (sweep_is_due(sweep, session))
-			return sweep_changed(sweep, sweep_live(number, session, sweep));
+			sweep_changed(sweep, sweep_live(number, session, sweep));
 		break;
 	case PHASE_RESTING:
 		if (!sweep->end && sweep_is_past(sweep, session->life.stamp, REST)) {
 			session_recycle(number, session);
-			return sweep_changed(sweep, 0);
+			sweep_changed(sweep, 0);
 		}
 		break;
 	}
 	return 0;
+}
+
+/* The records in use among 64, as far as they are asked for. */
+static long sweep_word(__u32 round, struct sweep *sweep)
+{
+	__u32 word = sweep->first / 64 + round;
+	__u64 *used = bpf_map_lookup_elem(&session_bitmap, &word);
+
+	sweep->word = word;
+	sweep->used = used ? *(volatile __u64 *)used : 0;
+	if (word == sweep->first / 64)
+		sweep->used &= ~0ULL << (sweep->first & 63);
+	if (word == sweep->last / 64)
+		sweep->used &= ~0ULL >> (63 - (sweep->last & 63));
+	if (!sweep->used)
+		return 0;
+	bpf_loop(64, sweep_session, sweep, 0);
+	return sweep->visits >= SWEEP_MOST || sweep->changes >= SWEEP_MOST_CHANGES;
+}
+
+/* Records from first to last, in words of 64; returns how many it came to. */
+static __always_inline __u32 sweep_sessions(struct sweep *sweep)
+{
+	__u32 words = sweep->last / 64 - sweep->first / 64 + 1;
+	__u32 came;
+
+	words = bpf_loop(words > SWEEP_MOST_WORDS ? SWEEP_MOST_WORDS : words, sweep_word, sweep, 0);
+	came = (sweep->first / 64 + words) * 64 - sweep->first;
+	return came > sweep->last - sweep->first ? sweep->last - sweep->first + 1 : came;
 }
 
 static __always_inline bool quarantine_is_over(__u32 slot, struct endpoint endpoint, const struct sweep *sweep)
@@ -142,13 +179,14 @@ static __always_inline int sweep_run(struct xdp_md *ctx)
 		return XDP_ABORTED;
 	sweep.first = request->first;
 	sweep.tick = clock_tick();
-	count = request->count > SWEEP_MOST ? SWEEP_MOST : request->count;
+	count = request->count;
+	sweep.last = sweep.first + count - 1;
 	sweep.end = request->table == SWEEP_END;
 	sweep.use = request->use;
 	if (request->table == SWEEP_MAPPINGS)
-		count = bpf_loop(count, sweep_mapping, &sweep, 0);
-	else
-		count = bpf_loop(count, sweep_session, &sweep, 0);
+		count = bpf_loop(count > SWEEP_MOST ? SWEEP_MOST : count, sweep_mapping, &sweep, 0);
+	else if (count)
+		count = sweep_sessions(&sweep);
 	request = (void *)(long)ctx->data;
 	if ((void *)(request + 1) > (void *)(long)ctx->data_end)
 		return XDP_ABORTED;

@@ -12,8 +12,6 @@
 #define PROTOCOLS	     3
 #define MAX_OUTBOUND	     64
 #define RESERVATION_CLAIMERS 5
-#define FREE_LISTS	     8
-#define FREE_LIST_FRESH	     FREE_LISTS /* the entry that counts records never used */
 #define LOCKS		     1024
 #define NEXT_HOPS	     16384
 
@@ -120,9 +118,9 @@ struct session {
 	__u16 next_hop_in;
 	__u16 route_epoch;
 	__u8 flags;
-	__u8 pad;
+	__u8 away;	    /* of the home that this record begins: its sessions that stand elsewhere, see session.h */
 	__u32 mapping;	    /* its slot; of the reservation for ORIGIN_POOL */
-	__u32 filter;	    /* session that owns the filter entry, may be itself; free list: next record */
+	__u32 filter;	    /* session that owns the filter entry, may be itself */
 	__u32 filter_users; /* sessions that lean on this one's filter entry, itself included; ORIGIN_POOL: high
 				half of the reservation's id */
 	__u32 opened;	    /* tick */
@@ -138,12 +136,14 @@ struct endpoint {
 };
 
 /*
- * Mappings of 64 neighbouring external ports: 12 bytes each. A mapping is known by its slot,
- * (outbound address * PROTOCOLS + protocol) * PORTS + port, and stands in block slot / 64.
+ * Mappings of a few neighbouring external ports, 12 bytes each, in two cache lines side by side. A mapping is known
+ * by its slot, (outbound address * PROTOCOLS + protocol) * PORTS + port, and stands in block slot / MAPPING_BLOCK.
  */
+#define MAPPING_BLOCK 8
+
 struct mapping_block {
-	__u64 endpoint[64]; /* struct endpoint, read and written whole */
-	__u32 users[64];    /* sessions that use it; while quarantined, the tick at which the last one ended */
+	__u64 endpoint[MAPPING_BLOCK]; /* struct endpoint, read and written whole */
+	__u32 users[MAPPING_BLOCK]; /* sessions that use it; while quarantined, the tick at which the last one ended */
 };
 
 /* A pool or outbound address. */
@@ -268,8 +268,8 @@ struct drop_event {
 
 /* What sweep takes, in the frame it is run with, and returns there. */
 struct sweep_request {
-	__u32 first; /* record to begin with */
-	__u32 count; /* at most SWEEP_MOST; on return, how many it came to */
+	__u32 first; /* record to begin with; of sessions, a multiple of 64 */
+	__u32 count; /* on return, how many it came to */
 	__u32 table; /* enum sweep_table */
 	__u32 freed;
 	__u32 busy; /* sessions that should have ended, and whose stripe could not be had */
@@ -282,7 +282,8 @@ enum sweep_table {
 	SWEEP_END, /* sessions, however young */
 };
 
-#define SWEEP_MOST	   8192
+#define SWEEP_MOST	   8192 /* records to look at: what is not in use is passed over */
+#define SWEEP_MOST_WORDS   4096
 #define SWEEP_MOST_CHANGES 512 /* no packet comes to a CPU while it sweeps: about a millisecond */
 
 /* Settings of the host that the daemon changed on an interface, so that a later daemon can put them back. */

@@ -11,13 +11,13 @@ import (
 // come so much earlier. It is for tests of timers, which need not wait then; no
 // packet may pass meanwhile.
 func (d *Datapath) Age(by time.Duration) error {
-	used, err := d.everUsed()
+	used, err := d.usedRecords()
 	if err != nil {
 		return err
 	}
 	back := ticks(by)
 	var session bpfSession
-	for number := uint32(1); number <= used; number++ {
+	for _, number := range used {
 		if err := d.objects.SessionTable.Lookup(number, &session); err != nil {
 			return fmt.Errorf("age session %d: %w", number, err)
 		}

@@ -13,7 +13,7 @@ type Census struct {
 	Sessions int `json:"sessions"` // live
 	Holding  int `json:"holding"`  // ended, but others lean on their filter entry
 	Resting  int `json:"resting"`  // ended, free at the next sweep but one
-	Free     int `json:"free"`     // in the free lists
+	Free     int `json:"free"`     // never used, or used again
 	// SessionIndex, MappingIndex and ReservationIndex are slots in use.
 	SessionIndex     int `json:"session_index"`
 	MappingIndex     int `json:"mapping_index"`
@@ -28,8 +28,8 @@ type Census struct {
 // packets pass it may see a change half made: run it again before alarm.
 func (d *Datapath) Audit() (Census, error) {
 	var c Census
-	a := audit{d: d, c: &c, free: map[uint32]bool{}}
-	steps := []func() error{a.sessions, a.freeLists, a.indexes, a.mappings, a.reservations}
+	a := audit{d: d, c: &c, away: map[uint32]int{}}
+	steps := []func() error{a.sessions, a.homes, a.indexes, a.mappings, a.reservations}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return c, fmt.Errorf("audit the tables: %w", err)
@@ -39,28 +39,29 @@ func (d *Datapath) Audit() (Census, error) {
 }
 
 type audit struct {
-	d         *Datapath
-	c         *Census
-	used      uint32 // highest record ever used
-	slots     int    // of session_index that the records should have
-	freeByTag int    // records in phase free below used
-	free      map[uint32]bool
-	problems  []error
+	d        *Datapath
+	c        *Census
+	slots    int            // of session_index that the records should have
+	away     map[uint32]int // sessions that are not at home, by their home
+	problems []error
 }
 
 func (a *audit) problem(format string, args ...any) {
 	a.problems = append(a.problems, fmt.Errorf(format, args...))
 }
 
-// Flags of a session, bpf/include/types.h.
+// sessionFilterOwner is SESSION_FILTER_OWNER.
 const sessionFilterOwner = 2
 
 func (a *audit) sessions() error {
-	used, err := a.d.everUsed()
+	list, err := a.d.usedRecords()
 	if err != nil {
 		return err
 	}
-	a.used = used
+	used := make(map[uint32]bool, len(list))
+	for _, number := range list {
+		used[number] = true
+	}
 	return forEach(a.d.objects.SessionTable, func(number uint32, s *bpfSession) {
 		owner := 0
 		if s.Flags&sessionFilterOwner != 0 {
@@ -69,9 +70,13 @@ func (a *audit) sessions() error {
 		switch bpfPhase(s.Life.Phase) {
 		case bpfPhasePHASE_LIVE:
 			a.c.Sessions++
-			a.slots += 1 + owner
+			a.slots += owner
 			if s.Origin == uint8(bpfOriginORIGIN_POOL) {
 				a.slots++
+			}
+			if home := a.d.home(s); number/2 != home {
+				a.slots++
+				a.away[home]++
 			}
 		case bpfPhasePHASE_HOLDING:
 			a.c.Holding++
@@ -79,44 +84,35 @@ func (a *audit) sessions() error {
 		case bpfPhasePHASE_RESTING:
 			a.c.Resting++
 		default:
-			if number <= used {
-				a.freeByTag++
+			a.c.Free++
+			if used[number] {
+				a.problem("session record %d is free and marked as used", number)
 			}
 			return
 		}
-		if number > used {
-			a.problem("session record %d is in use, but only %d ever were", number, used)
+		if !used[number] {
+			a.problem("session record %d is in phase %d and not marked as used", number, s.Life.Phase)
 		}
 	})
 }
 
-// freeLists walks the lists: every free record that was ever used is in one.
-func (a *audit) freeLists() error {
-	var s bpfSession
-	for list := range uint32(freshList) {
-		var head bpfFreeList
-		if err := a.d.objects.FreeLists.Lookup(list, &head); err != nil {
-			return fmt.Errorf("read free list %d: %w", list, err)
-		}
-		for number := uint32(head.Head); number != 0; number = s.Filter {
-			if number > a.used || a.free[number] {
-				a.problem("free list %d leads to record %d, which was never used or is in a list already", list, number)
-				break
-			}
-			a.free[number] = true
-			if err := a.d.objects.SessionTable.Lookup(number, &s); err != nil {
-				return fmt.Errorf("read session record %d: %w", number, err)
-			}
-			if bpfPhase(s.Life.Phase) != bpfPhasePHASE_FREE {
-				a.problem("record %d is in free list %d and in phase %d", number, list, s.Life.Phase)
-			}
+// homes compares what each home counts with the sessions that are away from it.
+func (a *audit) homes() error {
+	check := func(number uint32, s *bpfSession) {
+		if away := a.away[number/2]; int(s.Away) != away && s.Away != awayMost {
+			a.problem("home %d counts %d sessions away, there are %d", number/2, s.Away, away)
 		}
 	}
-	a.c.Free = len(a.free)
-	if a.c.Free != a.freeByTag {
-		a.problem("%d session records are free, but %d are in the free lists", a.freeByTag, a.c.Free)
+	var zero bpfSession
+	if err := a.d.objects.SessionTable.Lookup(uint32(0), &zero); err != nil {
+		return fmt.Errorf("read session record 0: %w", err)
 	}
-	return nil
+	check(0, &zero)
+	return forEach(a.d.objects.SessionTable, func(number uint32, s *bpfSession) {
+		if number%2 == 0 {
+			check(number, s)
+		}
+	})
 }
 
 func (a *audit) indexes() error {
@@ -147,7 +143,7 @@ func (a *audit) indexes() error {
 }
 
 func (a *audit) mappings() error {
-	users := 0
+	users, displaced := 0, 0
 	taken := map[uint32]bool{} // slots
 	err := each(a.d.objects.MappingTable, func(number uint32, block *bpfMappingBlock) {
 		for i, word := range block.Endpoint {
@@ -156,6 +152,9 @@ func (a *audit) mappings() error {
 				continue
 			}
 			a.c.Mappings++
+			if a.d.kept(e, number*blockPorts+uint32(i)) != number*blockPorts+uint32(i) {
+				displaced++
+			}
 			taken[number*blockPorts+uint32(i)] = true
 			if bpfPhase(e.Phase) == bpfPhasePHASE_LIVE {
 				users += int(block.Users[i])
@@ -165,8 +164,8 @@ func (a *audit) mappings() error {
 	if err != nil {
 		return err
 	}
-	if a.c.MappingIndex != a.c.Mappings {
-		a.problem("%d mappings stand, but %d slots of their index are in use", a.c.Mappings, a.c.MappingIndex)
+	if a.c.MappingIndex != displaced {
+		a.problem("%d mappings have not kept their ports, but %d slots of the index are in use", displaced, a.c.MappingIndex)
 	}
 	if err := a.users(users); err != nil {
 		return err

@@ -96,12 +96,6 @@ const (
 	bpfEventTypeEVENT_CLOSED  bpfEventType = 2
 )
 
-type bpfFreeList struct {
-	_    structs.HostLayout
-	Head uint64
-	Pad  [56]uint8
-}
-
 type bpfHostSettings struct {
 	_           structs.HostLayout
 	Forwarding  int32
@@ -141,8 +135,8 @@ type bpfLayout struct {
 
 type bpfMappingBlock struct {
 	_        structs.HostLayout
-	Endpoint [64]uint64
-	Users    [64]uint32
+	Endpoint [8]uint64
+	Users    [8]uint32
 }
 
 type bpfNextHop struct {
@@ -227,6 +221,14 @@ const (
 	bpfReasonREASON_MAX                     bpfReason = 40
 )
 
+type bpfRecordSearch struct {
+	_        structs.HostLayout
+	Word     uint32
+	Released uint32
+	InVain   uint32
+	Pad      [52]uint8
+}
+
 type bpfReservation struct {
 	_            structs.HostLayout
 	Address      uint32
@@ -294,7 +296,7 @@ type bpfSession struct {
 	NextHopIn    uint16
 	RouteEpoch   uint16
 	Flags        uint8
-	Pad          uint8
+	Away         uint8
 	Mapping      uint32
 	Filter       uint32
 	FilterUsers  uint32
@@ -381,7 +383,6 @@ const (
 	bpfMapClaimEvents          = "claim_events"
 	bpfMapControlTable         = "control_table"
 	bpfMapDropEvents           = "drop_events"
-	bpfMapFreeLists            = "free_lists"
 	bpfMapHostTable            = "host_table"
 	bpfMapInterfaceTable       = "interface_table"
 	bpfMapLayoutTable          = "layout_table"
@@ -393,9 +394,11 @@ const (
 	bpfMapPortBitmaps          = "port_bitmaps"
 	bpfMapPrograms             = "programs"
 	bpfMapReasonCounters       = "reason_counters"
+	bpfMapRecordSearches       = "record_searches"
 	bpfMapReservationIndex     = "reservation_index"
 	bpfMapReservationTable     = "reservation_table"
 	bpfMapServiceTable         = "service_table"
+	bpfMapSessionBitmap        = "session_bitmap"
 	bpfMapSessionIndex         = "session_index"
 	bpfMapSessionTable         = "session_table"
 	bpfMapSettingsTable        = "settings_table"
@@ -471,7 +474,6 @@ type bpfMapSpecs struct {
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
 	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
-	FreeLists        *ebpf.MapSpec `ebpf:"free_lists"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
 	InterfaceTable   *ebpf.MapSpec `ebpf:"interface_table"`
 	LayoutTable      *ebpf.MapSpec `ebpf:"layout_table"`
@@ -483,9 +485,11 @@ type bpfMapSpecs struct {
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
+	RecordSearches   *ebpf.MapSpec `ebpf:"record_searches"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
 	ReservationTable *ebpf.MapSpec `ebpf:"reservation_table"`
 	ServiceTable     *ebpf.MapSpec `ebpf:"service_table"`
+	SessionBitmap    *ebpf.MapSpec `ebpf:"session_bitmap"`
 	SessionIndex     *ebpf.MapSpec `ebpf:"session_index"`
 	SessionTable     *ebpf.MapSpec `ebpf:"session_table"`
 	SettingsTable    *ebpf.MapSpec `ebpf:"settings_table"`
@@ -525,7 +529,6 @@ type bpfMaps struct {
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
 	DropEvents       *ebpf.Map `ebpf:"drop_events"`
-	FreeLists        *ebpf.Map `ebpf:"free_lists"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
 	InterfaceTable   *ebpf.Map `ebpf:"interface_table"`
 	LayoutTable      *ebpf.Map `ebpf:"layout_table"`
@@ -537,9 +540,11 @@ type bpfMaps struct {
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
+	RecordSearches   *ebpf.Map `ebpf:"record_searches"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
 	ReservationTable *ebpf.Map `ebpf:"reservation_table"`
 	ServiceTable     *ebpf.Map `ebpf:"service_table"`
+	SessionBitmap    *ebpf.Map `ebpf:"session_bitmap"`
 	SessionIndex     *ebpf.Map `ebpf:"session_index"`
 	SessionTable     *ebpf.Map `ebpf:"session_table"`
 	SettingsTable    *ebpf.Map `ebpf:"settings_table"`
@@ -553,7 +558,6 @@ func (m *bpfMaps) Close() error {
 		m.ClaimEvents,
 		m.ControlTable,
 		m.DropEvents,
-		m.FreeLists,
 		m.HostTable,
 		m.InterfaceTable,
 		m.LayoutTable,
@@ -565,9 +569,11 @@ func (m *bpfMaps) Close() error {
 		m.PortBitmaps,
 		m.Programs,
 		m.ReasonCounters,
+		m.RecordSearches,
 		m.ReservationIndex,
 		m.ReservationTable,
 		m.ServiceTable,
+		m.SessionBitmap,
 		m.SessionIndex,
 		m.SessionTable,
 		m.SettingsTable,

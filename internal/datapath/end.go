@@ -21,14 +21,10 @@ const endTries = 100
 // quarantine, and reservations hear of it. A session that is opened meanwhile may
 // stay. On return the records can be used again.
 func (d *Datapath) EndAll() (n int, err error) {
-	used, err := d.everUsed()
-	if err != nil {
-		return 0, err
-	}
 	d.sweeping.Lock()
 	defer d.sweeping.Unlock()
 	var ended atomic.Int64
-	err = inChunks(used, func(first, count uint32) (uint32, error) {
+	err = inChunks(d.layout.Capacity, func(first, count uint32) (uint32, error) {
 		done, err := d.end(bpfSweepRequest{First: first, Count: count})
 		ended.Add(int64(done.Freed))
 		return done.Count, err
@@ -37,14 +33,17 @@ func (d *Datapath) EndAll() (n int, err error) {
 	return n, errors.Join(err, d.reuse(n))
 }
 
+// chunkRecords is how many records a CPU takes at a time.
+const chunkRecords = 8192
+
 // inChunks runs visit over the records 1 to last, on all CPUs at once. It may
 // come to fewer records than it is asked to.
 func inChunks(last uint32, visit func(first, count uint32) (visited uint32, err error)) error {
 	var next atomic.Uint32
 	chunk := func() error {
 		for {
-			end := next.Add(sweepMost)
-			for first := end - sweepMost; first < end; {
+			end := next.Add(chunkRecords)
+			for first := end - chunkRecords; first < end; {
 				if first >= last {
 					return nil
 				}
@@ -112,11 +111,7 @@ func (d *Datapath) reuse(n int) error {
 	if err := waitForPrograms(); err != nil {
 		return err
 	}
-	used, err := d.everUsed()
-	if err != nil {
-		return err
-	}
-	return inChunks(used, func(first, count uint32) (uint32, error) {
+	return inChunks(d.layout.Capacity, func(first, count uint32) (uint32, error) {
 		done, err := d.sweepOnce(bpfSweepRequest{First: first, Count: count, Table: uint32(bpfSweepTableSWEEP_SESSIONS)})
 		return done.Count, err
 	})

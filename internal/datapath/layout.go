@@ -19,7 +19,7 @@ const (
 	indexSlots = 16
 	protocols  = 3
 	ports      = 65536
-	blockPorts = 64 // ports in a mapping_block
+	blockPorts = 8 // ports in a mapping_block
 	// indexLoad is the share of an index's slots in use when the table behind
 	// it is full. Simulated with two choices and the threshold of index.h: no
 	// insert of two million failed at 0.81, 8 at 0.84.
@@ -62,6 +62,7 @@ func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error
 	arrays := layout.Outbound * protocols
 	for name, entries := range map[string]uint32{
 		"session_table":     layout.Capacity + 1,
+		"session_bitmap":    layout.Capacity/64 + 1,
 		"session_index":     layout.SessionBuckets,
 		"mapping_table":     arrays * ports / blockPorts,
 		"mapping_index":     layout.MappingBuckets,

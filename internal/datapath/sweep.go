@@ -8,10 +8,6 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// sweepMost is how many records one run of the sweep may visit (SWEEP_MOST); it
-// ends earlier after many changes, so that no packet waits long behind it.
-const sweepMost = 8192
-
 // sweepFrame is the least frame that the kernel runs a program on.
 const sweepFrame = 64
 
@@ -19,11 +15,7 @@ const sweepFrame = 64
 // over, and makes ended records usable again one sweep later. pause, if not
 // nil, is called between chunks.
 func (d *Datapath) Sweep(pause func()) (freed int, err error) {
-	used, err := d.everUsed()
-	if err != nil {
-		return 0, err
-	}
-	n, err := d.sweep(bpfSweepTableSWEEP_SESSIONS, 1, used+1, pause)
+	n, err := d.sweep(bpfSweepTableSWEEP_SESSIONS, 1, d.layout.Capacity+1, pause)
 	if err != nil {
 		return n, err
 	}
@@ -32,23 +24,11 @@ func (d *Datapath) Sweep(pause func()) (freed int, err error) {
 	return n + m, err
 }
 
-// everUsed is the highest record that was ever used.
-func (d *Datapath) everUsed() (uint32, error) {
-	var fresh bpfFreeList
-	if err := d.objects.FreeLists.Lookup(uint32(freshList), &fresh); err != nil {
-		return 0, fmt.Errorf("read the high-water mark of sessions: %w", err)
-	}
-	return uint32(min(fresh.Head, uint64(d.layout.Capacity))), nil
-}
-
-// freshList is FREE_LIST_FRESH.
-const freshList = 8
-
 // sweep runs the program over the records from first on, up to end.
 func (d *Datapath) sweep(table bpfSweepTable, first, end uint32, pause func()) (freed int, err error) {
 	for first < end {
 		d.sweeping.Lock()
-		done, err := d.sweepOnce(bpfSweepRequest{First: first, Count: min(sweepMost, end-first), Table: uint32(table)})
+		done, err := d.sweepOnce(bpfSweepRequest{First: first, Count: end - first, Table: uint32(table)})
 		d.sweeping.Unlock()
 		if err != nil {
 			return freed, err

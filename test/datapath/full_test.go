@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"encoding/binary"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -46,14 +47,14 @@ func TestFullTableSpendsNoClaim(t *testing.T) {
 	g.dropped(g.put(syn(client2)), "drop_reservation_spent")
 }
 
-// Ports in quarantine keep their places in the index when their sessions are
-// gone: it can be full before the table.
+// Mappings that could not keep the inside port keep their places in the index
+// while their ports are in quarantine: it can be full before the table.
 func TestFullMappingIndex(t *testing.T) {
 	const most = 1500 // places of the index for MinCapacity sessions, and some
 	g := newGateway(t, capacity(datapath.MinCapacity), timeouts(func(s *datapath.Settings) { s.PortQuarantine = time.Hour }))
 	var refused []packets.Packet
-	for n := range uint16(2 * most) {
-		p := udp(endpoint(hostA, 1024+n), server)
+	for n := range uint16(4 * most) {
+		p := udp(endpoint([]netip.Addr{hostA, hostB}[n%2], 1024+n/2), server)
 		switch r := g.put(p); r.reason {
 		case "forwarded":
 		case "drop_mapping_index_full":
@@ -70,7 +71,7 @@ func TestFullMappingIndex(t *testing.T) {
 		t.Fatalf("%d refused, want %d at least", len(refused), most)
 	}
 	census := g.census()
-	same(g, "mappings and refused", census.Mappings+len(refused), 2*most)
+	same(g, "mappings and refused", census.Mappings+len(refused), 4*most)
 	same(g, "ports in use", census.Ports, census.Mappings+3) // port 0 of each protocol
 	g.idle(2 * time.Hour)
 	g.idle(2 * time.Hour)
@@ -105,9 +106,10 @@ func (g *gateway) stuff() (release func()) {
 
 func TestFullSessionIndex(t *testing.T) {
 	g := newGateway(t, pinned, capacity(datapath.MinCapacity), filtering(model.EndpointIndependent))
+	before := g.census()
+	house := g.evict(udp(inB, server), udp(inA, server2))
 	out := g.mapped(udp(inA, server))
 	g.lend(pool1, 80, service, nil)
-	before := g.census()
 	release := g.stuff()
 	p := udp(inB, server)
 	g.refused(g.put(p), p, "drop_session_index_full", privateAddress, packets.DestinationUnreachable, 1, 0)
@@ -115,6 +117,7 @@ func TestFullSessionIndex(t *testing.T) {
 	g.dropped(g.put(syn(client)), "drop_session_index_full")
 	g.leaves(g.put(udp(server, out)), udp(server, inA))
 	release()
+	house()
 	after := g.census() // and no table keeps a trace that another misses
 	same(g, "places of the session index", after.SessionIndex, before.SessionIndex)
 	g.count(1)

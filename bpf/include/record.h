@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which session records are in use: a bit for each. Whoever sets a record's bit has it alone. A session would
+ * stand at its home, a pair of neighbouring records that its tuple names (session.h); where both are taken it
+ * stands anywhere.
+ */
+#pragma once
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <stdbool.h>
+
+#include "bits.h"
+#include "maps.h"
+
+#define RECORD_NONE 0 /* record 0 is nobody's */
+
+static __always_inline struct session *session_at(__u32 number)
+{
+	return bpf_map_lookup_elem(&session_table, &number);
+}
+
+/* Bits of a word that stand for no record: record 0, and those behind the last one. */
+static __always_inline __u64 record_holes(__u32 word)
+{
+	__u32 last = fixed.capacity;
+
+	if (word == last / 64 && (last & 63) != 63)
+		return ~0ULL << ((last & 63) + 1) | !word;
+	return word < last / 64 ? !word : ~0ULL;
+}
+
+static __always_inline bool record_claim(__u32 number)
+{
+	__u32 word = number / 64;
+	__u64 bit = 1ULL << (number & 63);
+	__u64 *used = bpf_map_lookup_elem(&session_bitmap, &word);
+
+	return used && !(record_holes(word) & bit) && !(__sync_fetch_and_or(used, bit) & bit);
+}
+
+static __always_inline void record_release(__u32 number)
+{
+	__u32 word = number / 64, zero = 0;
+	__u64 *used = bpf_map_lookup_elem(&session_bitmap, &word);
+	struct record_search *search = bpf_map_lookup_elem(&record_searches, &zero);
+
+	if (!used || !search)
+		return;
+	__sync_fetch_and_and(used, ~(1ULL << (number & 63)));
+	__sync_fetch_and_add(&search->released, 1);
+}
+
+/* A free record of the word, claimed; RECORD_NONE where there is none. */
+static __always_inline __u32 record_of_word(__u32 word)
+{
+	__u64 *used = bpf_map_lookup_elem(&session_bitmap, &word);
+
+	for (int tries = 0; used && tries < 4; tries++) {
+		__u64 taken = *(volatile __u64 *)used | record_holes(word);
+		__u32 bit = lowest_clear(taken) & 63;
+
+		if (taken == ~0ULL)
+			break;
+		if (!(__sync_fetch_and_or(used, 1ULL << bit) & 1ULL << bit))
+			return word * 64 + bit;
+	}
+	return RECORD_NONE;
+}
+
+struct record_walk {
+	__u32 words;
+	__u32 start;
+	__u32 record;
+};
+
+static long record_walk_word(__u32 round, struct record_walk *walk)
+{
+	__u32 word = walk->start + round;
+
+	walk->record = record_of_word(word < walk->words ? word : word - walk->words);
+	return walk->record != RECORD_NONE;
+}
+
+/*
+ * Any free record, from where one was found last. A walk in vain is not repeated before a record is released: a
+ * full table refuses at once.
+ */
+__noinline __u32 record_anywhere(void)
+{
+	__u32 zero = 0;
+	struct record_search *search = bpf_map_lookup_elem(&record_searches, &zero);
+	struct record_walk walk = {.words = fixed.capacity / 64 + 1};
+	__u32 released;
+
+	if (!search)
+		return RECORD_NONE;
+	released = *(volatile __u32 *)&search->released;
+	if (search->in_vain == released + 1)
+		return RECORD_NONE;
+	walk.start = search->word;
+	if (walk.start >= walk.words)
+		walk.start = 0;
+	bpf_loop(walk.words, record_walk_word, &walk, 0);
+	if (walk.record)
+		search->word = walk.record / 64;
+	else
+		search->in_vain = released + 1;
+	return walk.record;
+}
+
+/* A free record, claimed: of the home if it can be; RECORD_NONE when all are in use. */
+__noinline __u32 record_allocate(__u32 home)
+{
+	__u32 number = home * 2;
+
+	for (int i = 0; i < 2; i++) {
+		struct session *session = session_at(number + i);
+
+		if (session && session->life.phase == PHASE_FREE && record_claim(number + i))
+			return number + i;
+	}
+	number = record_of_word(number / 64);
+	return number ? number : record_anywhere();
+}

@@ -1,0 +1,53 @@
+package datapath
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+// awayMost is AWAY_MOST: such a home no longer counts.
+const awayMost = 255
+
+// home is home_of of bpf/include/home.h for a session's inside tuple.
+func (d *Datapath) home(s *bpfSession) uint32 {
+	outbound := d.hash(uint64(s.PrivateAddress), 0) >> 32 * uint64(d.layout.Outbound) >> 32
+	hash := d.hash(outbound<<32|uint64(s.RemoteAddress), uint64(s.PrivatePort)<<32|uint64(s.RemotePort)<<16|uint64(s.Protocol)<<8)
+	return uint32(hash >> 32 * uint64(d.layout.Capacity/2+1) >> 32)
+}
+
+// kept is mapping_kept of bpf/include/mapping.h for the endpoint behind a slot.
+func (d *Datapath) kept(e bpfEndpoint, slot uint32) uint32 {
+	outbound := d.hash(uint64(e.Address), 0) >> 32 * uint64(d.layout.Outbound) >> 32
+	return (uint32(outbound)*protocols+slot/ports%protocols)*ports + uint32(swap(e.Port))
+}
+
+// hash is hash_words of bpf/include/index.h.
+func (d *Datapath) hash(a, b uint64) uint64 {
+	h := (a ^ d.layout.Seed[0]) * 0x9fb21c651e98df25
+	h ^= h >> 32
+	h = (h + (b ^ d.layout.Seed[1])) * 0xd6e8feb86659fd93
+	h ^= h >> 29
+	h *= 0x9fb21c651e98df25
+	return h ^ h>>32
+}
+
+// usedRecords lists the session records that are not free.
+func (d *Datapath) usedRecords() ([]uint32, error) {
+	table := d.objects.SessionBitmap
+	memory, err := table.Memory()
+	if err != nil {
+		return nil, fmt.Errorf("map the bits of the sessions into memory: %w", err)
+	}
+	words := make([]byte, 8*table.MaxEntries())
+	if _, err := memory.ReadAt(words, 0); err != nil {
+		return nil, fmt.Errorf("read the bits of the sessions: %w", err)
+	}
+	var list []uint32
+	for number := uint32(0); len(words) > 0; number, words = number+64, words[8:] {
+		for word := binary.NativeEndian.Uint64(words); word != 0; word &= word - 1 {
+			list = append(list, number+uint32(bits.TrailingZeros64(word)))
+		}
+	}
+	return list, nil
+}

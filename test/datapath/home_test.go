@@ -1,0 +1,120 @@
+package datapath
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// evict makes others of the homes of the packets' sessions, which no session has
+// yet, so that these will stand elsewhere; house undoes it. The tables must be
+// pinned and empty.
+func (g *gateway) evict(list ...packets.Packet) (house func()) {
+	g.t.Helper()
+	bits := g.table("session_bitmap")
+	taken := make([]uint64, bits.MaxEntries())
+	for _, p := range list {
+		g.mapped(p)
+	}
+	for word := range taken {
+		check(g.t, bits.Lookup(uint32(word), &taken[word]))
+		pairs := (taken[word] | taken[word]>>1) & 0x5555555555555555
+		taken[word] = pairs | pairs<<1
+	}
+	g.idle(301 * time.Second)
+	g.idle(2 * time.Second)
+	g.count(0)
+	change := func(by func(now, taken uint64) uint64) {
+		for word := range taken {
+			var now uint64
+			check(g.t, bits.Lookup(uint32(word), &now))
+			check(g.t, bits.Update(uint32(word), by(now, taken[word]), ebpf.UpdateExist))
+		}
+	}
+	change(func(now, taken uint64) uint64 { return now | taken })
+	return func() { change(func(now, taken uint64) uint64 { return now &^ taken }) }
+}
+
+// A session whose home is taken works from both sides, also after there is room
+// at home again, and when it ends the home forgets it.
+func TestSessionAwayFromHome(t *testing.T) {
+	g := newGateway(t, pinned, filtering(model.EndpointIndependent))
+	before := g.census()
+	house := g.evict(udp(inA, server), udp(inA, server2))
+	out := g.mapped(udp(inA, server))
+	house()
+	same(g, "places of the session index", g.census().SessionIndex, before.SessionIndex+1)
+	g.leaves(g.put(udp(inA, server)), udp(out, server))
+	g.leaves(g.put(udp(server, out)), udp(server, inA))
+	g.leaves(g.put(udp(server2, out)), udp(server2, inA)) // at home
+	g.leaves(g.put(udp(inA, server2)), udp(out, server2))
+	same(g, "places of the session index", g.census().SessionIndex, before.SessionIndex+1)
+	g.idle(301 * time.Second)
+	g.idle(2 * time.Second)
+	after := g.census()
+	same(g, "places of the session index after all", after.SessionIndex, before.SessionIndex)
+	same(g, "free records after all", after.Free, before.Free)
+}
+
+// crowd is an endpoint inside; half of their mappings cannot keep the port.
+func crowd(n int) netip.AddrPort { return endpoint([]netip.Addr{hostA, hostB}[n%2], uint16(2000+n/2)) }
+
+// The table takes as many sessions as it has records, wherever their homes are:
+// the last ones find a record anywhere. Each is found from both sides.
+func TestLastRecords(t *testing.T) {
+	g := newGateway(t, capacity(datapath.MinCapacity))
+	before := g.census()
+	for range 2 {
+		out := make([]packets.Packet, 0, datapath.MinCapacity)
+		for n := range datapath.MinCapacity {
+			in := crowd(n)
+			out = append(out, udp(server, g.mapped(udp(in, server))))
+		}
+		late := udp(endpoint(hostB, 60000), server)
+		g.refused(g.put(late), late, "drop_session_table_full", privateAddress, packets.DestinationUnreachable, 1, 0)
+		census := g.census()
+		same(g, "sessions", census.Sessions, datapath.MinCapacity)
+		same(g, "free records", census.Free, 0)
+		for n, p := range out {
+			in := crowd(n)
+			g.leaves(g.put(p), udp(server, in))
+			g.leaves(g.put(udp(in, server)), udp(p.Tuple().Destination, server))
+		}
+		g.idle(301 * time.Second)
+		g.idle(121 * time.Second)
+		g.idle(2 * time.Second)
+		after := g.census()
+		same(g, "census", after, before)
+	}
+}
+
+// At the last records, too, of packets that would open the same session at once
+// one does, and no two sessions get one record.
+func TestConcurrentLastRecords(t *testing.T) {
+	const threads = 4
+	g := newGateway(t, capacity(datapath.MinCapacity))
+	before := g.census()
+	g.atOnce(threads, func(thread int) error {
+		for n := range datapath.MinCapacity {
+			n = (n + thread*7) % datapath.MinCapacity
+			frame := inside(udp(crowd(n), server)).Bytes()
+			if _, err := g.untilForwarded(frame); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	census := g.census()
+	same(g, "sessions", census.Sessions, datapath.MinCapacity)
+	same(g, "free records", census.Free, 0)
+	g.idle(301 * time.Second)
+	g.idle(121 * time.Second)
+	g.idle(2 * time.Second)
+	same(g, "census", g.census(), before)
+}
