@@ -27,7 +27,7 @@ static __always_inline enum reason may_open(const struct packet *packet)
 	return REASON_NONE;
 }
 
-/* What a new session is made of. Next hops, stamps and deltas are filled in here. */
+/* What a new session is made of. Stamps and deltas are filled in here. */
 struct flow {
 	__u32 private_address;
 	__u32 remote_address;
@@ -38,6 +38,9 @@ struct flow {
 	__u8 protocol;
 	__u8 origin;
 	__u8 flags;
+	__u16 route_epoch; /* of next_hop */
+	__u16 next_hop;	   /* on its way out, if it is known */
+	__u32 home;
 	__u32 mapping;
 	__u32 generation;
 	__u32 name;
@@ -66,7 +69,8 @@ static __always_inline void session_fill(struct session *session, const struct f
 	session->address_delta = address;
 	/* An ICMP checksum covers no addresses. */
 	session->l4_delta = flow->protocol == IPPROTO_ICMP ? port : checksum_add(address, port);
-	session->next_hop_out = 0;
+	session->next_hop_out = flow->next_hop;
+	session->route_epoch = flow->route_epoch;
 	session->next_hop_in = 0;
 	session->flags = flow->flags;
 	session->mapping = flow->mapping;
@@ -80,10 +84,9 @@ static __always_inline void session_fill(struct session *session, const struct f
  * Makes the filled record live, and known by its inside tuple: at home it is found without the index. False when
  * the index is full; it must be unlisted even so.
  */
-static __always_inline bool session_list(__u32 number, struct session *session)
+static __always_inline bool session_list(__u32 number, struct session *session, __u32 home)
 {
 	struct session_key key = session_inside_key(session);
-	__u32 home = home_inside(&key);
 	union {
 		struct life life;
 		__u64 word;
@@ -205,7 +208,7 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 		return REASON_DROP_INTERNAL;
 	session_fill(session, flow, tick);
 	count_statistic(STATISTIC_SESSIONS_OPENED);
-	if (!session_list(*number, session))
+	if (!session_list(*number, session, flow->home))
 		goto full;
 	if (flow->origin == ORIGIN_POOL) {
 		key = session_outside_key(session);

@@ -55,7 +55,9 @@ static __always_inline __u32 next_hop_record(__u32 gateway, __u32 ifindex, __u16
 
 		if (!hop || number == 0)
 			continue;
-		found = __sync_val_compare_and_swap((__u64 *)hop, 0, key.word);
+		found = *(volatile __u64 *)hop;
+		if (!found)
+			found = __sync_val_compare_and_swap((__u64 *)hop, 0, key.word);
 		if (found == 0 || found == key.word)
 			return number;
 	}

@@ -77,6 +77,7 @@ enum packet_kind {
 struct packet {
 	struct tuple tuple;
 	__u32 generation; /* of the policy that judges it: read once */
+	__u32 home;	  /* of its session, for packets from inside */
 	__u8 kind;
 	__u8 tcp_flags;
 	__u8 ttl;

@@ -9,17 +9,43 @@
 #include "gateway_traffic.h"
 #include "icmp.h"
 
-/* REASON_NONE when the destination is reached through NAT; hairpin when it is one of our own addresses. */
-__noinline enum reason private_destination(struct xdp_md *ctx, const struct packet *packet, bool *hairpin)
+/* Where a first packet goes. */
+struct way {
+	bool hairpin;	/* to one of our own addresses */
+	__u16 epoch;	/* of next_hop */
+	__u16 next_hop; /* 0: to be asked for */
+};
+
+/*
+ * Whether the destination is outside. Where no rule looks at sources the kernel is asked once for a new flow, as
+ * for a packet that is translated already; any other answer is asked for again with the packet's own source.
+ */
+static __always_inline bool private_leaves(struct xdp_md *ctx, const struct packet *packet, struct way *way)
+{
+	struct route_query query = {.destination = packet->tuple.destination, .ingress = ctx->ingress_ifindex};
+	struct control *control = control_get();
+
+	if (!control || !control->source_blind)
+		return false;
+	way->epoch = *(volatile __u32 *)&control->route_epoch;
+	query.source = fixed.outbound_address[outbound_of(packet->tuple.source) & (MAX_OUTBOUND - 1)];
+	if (route_lookup(ctx, &query) != ROUTE_FOUND || query.side != SIDE_PUBLIC)
+		return false;
+	way->next_hop = query.number;
+	return true;
+}
+
+/* REASON_NONE when the destination is reached through NAT. */
+__noinline enum reason private_destination(struct xdp_md *ctx, const struct packet *packet, struct way *way)
 {
 	__u32 destination;
 	struct address *address;
 
-	if (!packet || !hairpin)
+	if (!packet || !way)
 		return REASON_DROP_INTERNAL;
 	destination = packet->tuple.destination;
 	address = bpf_map_lookup_elem(&address_table, &destination);
-	*hairpin = address != 0;
+	way->hairpin = address != 0;
 	if (address && address->kind == ADDRESS_OUTBOUND && is_local(ctx, packet, address)) {
 		struct endpoint endpoint = mapping_at(
 			mapping_slot(address->number, packet->tuple.protocol, packet->tuple.destination_port));
@@ -27,13 +53,14 @@ __noinline enum reason private_destination(struct xdp_md *ctx, const struct pack
 		return endpoint.phase == PHASE_LIVE && !port_is_ours(ctx, &packet->tuple) ? REASON_NONE
 											  : REASON_TO_GATEWAY;
 	}
-	if (address)
+	if (address || private_leaves(ctx, packet, way))
 		return REASON_NONE;
 	return untranslated(ctx, packet->tuple.source, destination);
 }
 
 /* Under the stripe: opens the session unless another CPU did meanwhile. */
-__noinline enum reason private_open_locked(struct xdp_md *ctx, const struct packet *packet, bool hairpin, __u32 *number)
+__noinline enum reason private_open_locked(struct xdp_md *ctx, const struct packet *packet, const struct way *way,
+					   __u32 *number)
 {
 	struct settings *settings;
 	struct session_key inside = {};
@@ -41,7 +68,7 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	enum reason reason;
 	__u32 record;
 
-	if (!packet || !number)
+	if (!packet || !way || !number)
 		return REASON_DROP_INTERNAL;
 	settings = settings_get(packet->generation);
 	if (!settings)
@@ -52,11 +79,11 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	inside.remote_port = packet->tuple.destination_port;
 	inside.protocol = packet->tuple.protocol;
 	inside.side = KEY_INSIDE;
-	*number = session_find(&inside);
+	*number = session_find_home(&inside, packet->home);
 	if (*number)
 		return REASON_NONE;
 	/* The record first: a packet that finds none takes no port. */
-	record = record_allocate(home_inside(&inside));
+	record = record_allocate(packet->home);
 	if (!record)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	reason = mapping_acquire(ctx, &packet->tuple, &flow.mapping);
@@ -72,7 +99,10 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	flow.external_port = bpf_htons(flow.mapping & (PORTS - 1));
 	flow.protocol = packet->tuple.protocol;
 	flow.origin = ORIGIN_INSIDE;
-	flow.flags = hairpin ? SESSION_HAIRPIN : 0;
+	flow.flags = way->hairpin ? SESSION_HAIRPIN : 0;
+	flow.home = packet->home;
+	flow.next_hop = way->next_hop;
+	flow.route_epoch = way->epoch;
 	flow.generation = packet->generation;
 	*number = record;
 	reason = session_open(&flow, settings, number);
@@ -93,6 +123,7 @@ __noinline int private_touch(const struct packet *packet)
 	endpoint.address = packet->tuple.source;
 	endpoint.port = packet->tuple.source_port;
 	endpoint.protocol = packet->tuple.protocol;
+	record_touch(packet->home);
 	mapping_touch(&endpoint);
 	settings = settings_get(packet->generation);
 	if (!settings || settings->filtering != FILTER_ADDRESS_DEPENDENT)
@@ -109,7 +140,7 @@ __noinline int private_touch(const struct packet *packet)
 __noinline enum reason private_open(struct xdp_md *ctx, const struct packet *packet, __u32 *number)
 {
 	struct stripe *stripe;
-	bool hairpin = false;
+	struct way way = {};
 	enum reason reason;
 	__u32 source;
 
@@ -117,7 +148,7 @@ __noinline enum reason private_open(struct xdp_md *ctx, const struct packet *pac
 		return REASON_DROP_INTERNAL;
 	private_touch(packet);
 	source = packet->tuple.source;
-	reason = private_destination(ctx, packet, &hairpin);
+	reason = private_destination(ctx, packet, &way);
 	if (reason != REASON_NONE)
 		return reason;
 	reason = may_open(packet);
@@ -134,7 +165,7 @@ __noinline enum reason private_open(struct xdp_md *ctx, const struct packet *pac
 	stripe = lock_stripe(endpoint_hash(packet->tuple.source, packet->tuple.source_port, packet->tuple.protocol));
 	if (!stripe || !lock_take(stripe))
 		return REASON_DROP_BUSY;
-	reason = private_open_locked(ctx, packet, hairpin, number);
+	reason = private_open_locked(ctx, packet, &way, number);
 	lock_release(stripe);
 	return reason;
 }
@@ -238,7 +269,8 @@ static __always_inline int private_side(struct xdp_md *ctx)
 	key.remote_port = packet.tuple.destination_port;
 	key.protocol = packet.tuple.protocol;
 	key.side = KEY_INSIDE;
-	number = session_find_inside(&key);
+	packet.home = home_inside(&key);
+	number = session_find_inside(&key, packet.home);
 	if (!number) {
 		reason = private_open(ctx, &packet, &number);
 		if (reason != REASON_NONE)

@@ -109,6 +109,16 @@ __noinline __u32 record_anywhere(void)
 	return walk.record;
 }
 
+/* Reads the bits of a home before they are needed. */
+static __always_inline void record_touch(__u32 home)
+{
+	__u32 word = home * 2 / 64;
+	__u64 *used = bpf_map_lookup_elem(&session_bitmap, &word);
+
+	if (used)
+		(void)*(volatile __u64 *)used;
+}
+
 /* A free record, claimed: of the home if it can be; RECORD_NONE when all are in use. */
 __noinline __u32 record_allocate(__u32 home)
 {

@@ -50,9 +50,9 @@ static __always_inline __u32 session_find_indexed(const struct session_key *key)
 }
 
 /* The open session of an inside tuple, or 0. */
-static __always_inline __u32 session_find_inside(const struct session_key *key)
+static __always_inline __u32 session_find_inside(const struct session_key *key, __u32 home)
 {
-	__u32 number = home_inside(key) * 2;
+	__u32 number = home * 2;
 	struct session *first = session_at(number), *second = session_at(number + 1);
 
 	if (!first)
@@ -62,6 +62,11 @@ static __always_inline __u32 session_find_inside(const struct session_key *key)
 	if (second && home_is_inside(second, key))
 		return number + 1;
 	return first->away ? session_find_indexed(key) : 0;
+}
+
+__noinline __u32 session_find_home(const struct session_key *key, __u32 home)
+{
+	return key ? session_find_inside(key, home) : 0;
 }
 
 /* The same by the outside tuple, through an outbound address: only one that is at home and kept its inside port. */
@@ -103,7 +108,7 @@ __noinline __u32 session_find(const struct session_key *key)
 {
 	if (!key)
 		return 0;
-	return key->side == KEY_INSIDE ? session_find_inside(key) : session_find_indexed(key);
+	return key->side == KEY_INSIDE ? session_find_inside(key, home_inside(key)) : session_find_indexed(key);
 }
 
 /* Gives a record back: one that has rested, or was never used. */

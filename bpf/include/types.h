@@ -50,6 +50,8 @@ struct control {
 	__u32 watch_drops; /* somebody listens to drop_events */
 	__u16 own_first;   /* ports that the kernel gives to sockets of the gateway, host byte order */
 	__u16 own_last;
+	__u8 source_blind; /* no routing rule looks at a packet's source */
+	__u8 pad[7];
 } __attribute__((aligned(8)));
 
 enum filtering {

@@ -59,12 +59,14 @@ type bpfClaims struct {
 }
 
 type bpfControl struct {
-	_          structs.HostLayout
-	Generation uint32
-	RouteEpoch uint32
-	WatchDrops uint32
-	OwnFirst   uint16
-	OwnLast    uint16
+	_           structs.HostLayout
+	Generation  uint32
+	RouteEpoch  uint32
+	WatchDrops  uint32
+	OwnFirst    uint16
+	OwnLast     uint16
+	SourceBlind uint8
+	Pad         [7]uint8
 }
 
 type bpfDropEvent struct {

@@ -32,7 +32,7 @@ func (d *Datapath) refresh() error {
 	for _, p := range d.ports {
 		errs = append(errs, d.writePort(p, allGeneric))
 	}
-	return errors.Join(append(errs, d.refreshOwn(), d.followOwnPorts())...)
+	return errors.Join(append(errs, d.refreshOwn(), d.followOwnPorts(), d.followRules())...)
 }
 
 // follow notices that the interface was made anew, and whether frames may be

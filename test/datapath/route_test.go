@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"errors"
 	"net"
 	"testing"
 
@@ -38,4 +39,27 @@ func TestMTUOfOneDestination(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A rule of the host that looks at sources decides by the packet's own, before
+// it is translated, whether it leaves; so it is also after the rule is gone.
+func TestRouteBySource(t *testing.T) {
+	const table = 99
+	g := newGateway(t)
+	rule := netlink.NewRule()
+	rule.Src = &net.IPNet{IP: hostA.AsSlice(), Mask: net.CIDRMask(32, 32)}
+	rule.Table = table
+	change := func(by func(*netlink.Rule) error) {
+		g.in(func() error { return errors.Join(by(rule), g.data.Refresh()) })
+		g.data.RoutesChanged()
+	}
+	g.in(func() error {
+		return netlink.RouteAdd(&netlink.Route{Dst: &net.IPNet{IP: remote.AsSlice(), Mask: net.CIDRMask(32, 32)}, Gw: hostB.AsSlice(), Table: table})
+	})
+	p := udp(inA, server)
+	change(netlink.RuleAdd)
+	g.passed(g.put(p), "inside_to_inside", inside(p).Bytes())
+	g.mapped(udp(inB, server))
+	change(netlink.RuleDel)
+	g.leaves(g.put(p), udp(endpoint(outbound, inA.Port()), server))
 }
