@@ -91,13 +91,14 @@ static __always_inline bool session_list(__u32 number, struct session *session, 
 		struct life life;
 		__u64 word;
 	} life = {.life = session->life};
+	bool away = !home_holds(home, key.local, number);
 
-	if (!home_holds(home, number))
+	if (away)
 		home_count(home, 1);
 	life.life.phase = PHASE_LIVE;
 	/* A full barrier: who sees it live sees what it is filled with. */
 	__sync_lock_test_and_set((__u64 *)&session->life, life.word);
-	return home_holds(home, number) || index_insert(&session_index, session_place(&key), number);
+	return !away || index_insert(&session_index, session_place(&key), number);
 }
 
 /* Nobody finds the session any more: before its mapping goes to somebody else. */
@@ -109,7 +110,7 @@ static __always_inline void session_unlist(__u32 number, struct session *session
 	session->life.stamp = tick;
 	*(volatile __u8 *)&session->life.phase = PHASE_RESTING;
 	barrier();
-	if (home_holds(home, number))
+	if (home_holds(home, key.local, number))
 		return;
 	index_remove(&session_index, session_place(&key), number);
 	home_count(home, -1);
@@ -119,7 +120,7 @@ static __always_inline void session_unlist(__u32 number, struct session *session
 static __always_inline bool filter_join(__u32 number, struct session *session)
 {
 	struct session_key key = session_filter_key(session);
-	__u32 owner = session_find(&key);
+	__u32 owner = session_find_indexed(&key);
 	struct session *record;
 
 	if (owner) {

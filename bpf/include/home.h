@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The home of a session: records 2 × home and the one behind it, in two cache lines that the processor fetches
- * together. Inside tuple and outside tuple name the same home where the mapping has kept the inside port, so that
- * a packet of either direction finds its session with one access to memory. A session whose home is taken stands
- * anywhere and is found by the index. Each home counts its sessions that are away: where there are none, the index
- * need not be asked.
+ * Where a session stands: records HOME_RECORDS × home and what follows, in cache lines that the processor fetches
+ * together. Inside tuple and outside tuple name the same home where the mapping has kept the inside port, so that a
+ * packet of either direction finds its session with one wait for memory. Where that home is taken, as hosts that
+ * share port and destination see to, the session has a second one, which the host's address tells from theirs. A
+ * session whose homes are both taken stands anywhere and is found by the index. Each home counts the sessions that
+ * are away from it: where there are none, the index need not be asked.
  */
 #pragma once
 
@@ -39,7 +40,7 @@ static __always_inline __u32 home_of(__u32 outbound, __u16 port, __u32 remote, _
 	__u64 hash = hash_words((__u64)outbound << 32 | remote,
 				(__u64)port << 32 | (__u32)remote_port << 16 | protocol << 8);
 
-	return (hash >> 32) * (fixed.capacity / 2 + 1) >> 32;
+	return (hash >> 32) * (fixed.capacity / HOME_RECORDS + 1) >> 32;
 }
 
 static __always_inline __u32 home_inside(const struct session_key *key)
@@ -47,10 +48,18 @@ static __always_inline __u32 home_inside(const struct session_key *key)
 	return home_of(outbound_of(key->local), key->local_port, key->remote, key->remote_port, key->protocol);
 }
 
-/* Whether the record is one of the home's two. */
-static __always_inline bool home_holds(__u32 home, __u32 number)
+static __always_inline __u32 home_second(__u32 home, __u32 private_address)
 {
-	return number / 2 == home;
+	__u64 hash = (((__u64)home << 32 | private_address) ^ fixed.seed[1]) * 0x9fb21c651e98df25ULL;
+
+	hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93ULL;
+	return (hash >> 32) * (fixed.capacity / HOME_RECORDS + 1) >> 32;
+}
+
+/* Whether the record is one of the home's, the first or the second. */
+static __always_inline bool home_holds(__u32 home, __u32 private_address, __u32 number)
+{
+	return number / HOME_RECORDS == home || number / HOME_RECORDS == home_second(home, private_address);
 }
 
 /* The word of a record in which its home counts; always compared and swapped whole. */
@@ -68,7 +77,7 @@ union home_word {
 /* One session of the home more, or less, that is away. They may come under different stripes. */
 static __always_inline void home_count(__u32 home, int change)
 {
-	struct session *first = session_at(home * 2);
+	struct session *first = session_at(home * HOME_RECORDS);
 
 	if (!first)
 		return;

@@ -83,7 +83,7 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	if (*number)
 		return REASON_NONE;
 	/* The record first: a packet that finds none takes no port. */
-	record = record_allocate(packet->home);
+	record = record_allocate(packet->home, home_second(packet->home, inside.local));
 	if (!record)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	reason = mapping_acquire(ctx, &packet->tuple, &flow.mapping);

@@ -29,7 +29,7 @@ __noinline enum reason mapping_admits(const struct session_key *inside, const st
 	key = *inside;
 	key.remote_port = 0;
 	key.side = KEY_FILTER;
-	return session_find(&key) ? REASON_NONE : REASON_DROP_FILTERED;
+	return session_find_indexed(&key) ? REASON_NONE : REASON_DROP_FILTERED;
 }
 
 /* Under the stripe of the mapping's endpoint. */
@@ -69,7 +69,7 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 	flow.mapping = slot;
 	flow.generation = packet->generation;
 	flow.home = home_inside(key);
-	*number = record_allocate(flow.home);
+	*number = record_allocate(flow.home, home_second(flow.home, key->local));
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	reason = session_open(&flow, settings, number);
@@ -140,7 +140,7 @@ __noinline enum reason claim_open_locked(const struct packet *packet, struct flo
 		return REASON_DROP_SESSION_CONFLICT; /* I8 */
 	/* The record first: a packet that finds none spends no claim. */
 	flow->home = home_inside(&key);
-	*number = record_allocate(flow->home);
+	*number = record_allocate(flow->home, home_second(flow->home, key.local));
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	reason = reservation_claim(reservation, flow->reservation, packet);

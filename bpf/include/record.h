@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Which session records are in use: a bit for each. Whoever sets a record's bit has it alone. A session would
- * stand at its home, a pair of neighbouring records that its tuple names (session.h); where both are taken it
+ * stand at its home, neighbouring records that its tuple names (home.h); where all are taken it
  * stands anywhere.
  */
 #pragma once
@@ -112,24 +112,33 @@ __noinline __u32 record_anywhere(void)
 /* Reads the bits of a home before they are needed. */
 static __always_inline void record_touch(__u32 home)
 {
-	__u32 word = home * 2 / 64;
+	__u32 word = home * HOME_RECORDS / 64;
 	__u64 *used = bpf_map_lookup_elem(&session_bitmap, &word);
 
 	if (used)
 		(void)*(volatile __u64 *)used;
 }
 
-/* A free record, claimed: of the home if it can be; RECORD_NONE when all are in use. */
-__noinline __u32 record_allocate(__u32 home)
+static __always_inline __u32 record_of_home(__u32 home)
 {
-	__u32 number = home * 2;
+	for (int i = 0; i < HOME_RECORDS; i++) {
+		__u32 number = home * HOME_RECORDS + i;
+		struct session *session = session_at(number);
 
-	for (int i = 0; i < 2; i++) {
-		struct session *session = session_at(number + i);
-
-		if (session && session->life.phase == PHASE_FREE && record_claim(number + i))
-			return number + i;
+		if (session && session->life.phase == PHASE_FREE && record_claim(number))
+			return number;
 	}
-	number = record_of_word(number / 64);
+	return RECORD_NONE;
+}
+
+/* A free record, claimed: of a home if it can be; RECORD_NONE when all are in use. */
+__noinline __u32 record_allocate(__u32 home, __u32 second)
+{
+	__u32 number = record_of_home(home);
+
+	if (!number)
+		number = record_of_home(second);
+	if (!number)
+		number = record_of_word(second * HOME_RECORDS / 64);
 	return number ? number : record_anywhere();
 }

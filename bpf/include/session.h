@@ -44,24 +44,40 @@ static __always_inline bool session_matches(__u32 number, const void *wanted)
 	}
 }
 
-static __always_inline __u32 session_find_indexed(const struct session_key *key)
+__noinline __u32 session_find_indexed(const struct session_key *key)
 {
+	if (!key)
+		return 0;
 	return index_find(&session_index, session_place(key), fixed.session_bits, session_matches, key);
+}
+
+static __always_inline __u32 home_find(__u32 home, const struct session_key *key)
+{
+#pragma unroll
+	for (int i = 0; i < HOME_RECORDS; i++) {
+		__u32 number = home * HOME_RECORDS + i;
+		struct session *session = session_at(number);
+
+		if (session && home_is_inside(session, key))
+			return number;
+	}
+	return 0;
 }
 
 /* The open session of an inside tuple, or 0. */
 static __always_inline __u32 session_find_inside(const struct session_key *key, __u32 home)
 {
-	__u32 number = home * 2;
-	struct session *first = session_at(number), *second = session_at(number + 1);
+	__u32 second = home_second(home, key->local), number;
+	struct session *first = session_at(home * HOME_RECORDS), *other = session_at(second * HOME_RECORDS);
 
-	if (!first)
+	if (!first || !other)
 		return 0;
-	if (home_is_inside(first, key))
-		return number;
-	if (second && home_is_inside(second, key))
-		return number + 1;
-	return first->away ? session_find_indexed(key) : 0;
+	/* Asked for with the first, not after it: one wait for memory. */
+	(void)*(volatile __u8 *)&other->life.phase;
+	number = home_find(home, key);
+	if (!number)
+		number = home_find(second, key);
+	return number || !first->away ? number : session_find_indexed(key);
 }
 
 __noinline __u32 session_find_home(const struct session_key *key, __u32 home)
@@ -72,13 +88,17 @@ __noinline __u32 session_find_home(const struct session_key *key, __u32 home)
 /* The same by the outside tuple, through an outbound address: only one that is at home and kept its inside port. */
 static __always_inline __u32 session_find_kept(const struct tuple *tuple, __u32 outbound)
 {
-	__u32 number =
-		home_of(outbound, tuple->destination_port, tuple->source, tuple->source_port, tuple->protocol) * 2;
-	struct session *first = session_at(number), *second = session_at(number + 1);
+	__u32 home = home_of(outbound, tuple->destination_port, tuple->source, tuple->source_port, tuple->protocol);
+	__u32 number = home * HOME_RECORDS;
+	struct session *session;
 
-	if (first && home_is_outside(first, tuple))
-		return number;
-	return second && home_is_outside(second, tuple) ? number + 1 : 0;
+#pragma unroll
+	for (int i = 0; i < HOME_RECORDS; i++) {
+		session = session_at(number + i);
+		if (session && home_is_outside(session, tuple))
+			return number + i;
+	}
+	return 0;
 }
 
 static __always_inline struct session_key session_inside_key(const struct session *s)

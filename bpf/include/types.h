@@ -13,6 +13,7 @@
 #define MAX_OUTBOUND	     64
 #define RESERVATION_CLAIMERS 5
 #define LOCKS		     1024
+#define HOME_RECORDS	     2 /* divides 64 */
 #define NEXT_HOPS	     16384
 
 /* Sizes and secrets, fixed when the maps are created and read-only to the programs. */

@@ -74,7 +74,7 @@ func (a *audit) sessions() error {
 			if s.Origin == uint8(bpfOriginORIGIN_POOL) {
 				a.slots++
 			}
-			if home := a.d.home(s); number/2 != home {
+			if home := a.d.home(s); !a.d.atHome(home, s, number) {
 				a.slots++
 				a.away[home]++
 			}
@@ -99,8 +99,8 @@ func (a *audit) sessions() error {
 // homes compares what each home counts with the sessions that are away from it.
 func (a *audit) homes() error {
 	check := func(number uint32, s *bpfSession) {
-		if away := a.away[number/2]; int(s.Away) != away && s.Away != awayMost {
-			a.problem("home %d counts %d sessions away, there are %d", number/2, s.Away, away)
+		if away := a.away[number/homeRecords]; int(s.Away) != away && s.Away != awayMost {
+			a.problem("home %d counts %d sessions away, there are %d", number/homeRecords, s.Away, away)
 		}
 	}
 	var zero bpfSession
@@ -109,7 +109,7 @@ func (a *audit) homes() error {
 	}
 	check(0, &zero)
 	return forEach(a.d.objects.SessionTable, func(number uint32, s *bpfSession) {
-		if number%2 == 0 {
+		if number%homeRecords == 0 {
 			check(number, s)
 		}
 	})

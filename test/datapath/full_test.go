@@ -107,7 +107,7 @@ func (g *gateway) stuff() (release func()) {
 func TestFullSessionIndex(t *testing.T) {
 	g := newGateway(t, pinned, capacity(datapath.MinCapacity), filtering(model.EndpointIndependent))
 	before := g.census()
-	house := g.evict(udp(inB, server), udp(inA, server2))
+	house := g.evict(2, udp(inB, server), udp(inA, server2))
 	out := g.mapped(udp(inA, server))
 	g.lend(pool1, 80, service, nil)
 	release := g.stuff()

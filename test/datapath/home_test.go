@@ -12,24 +12,17 @@ import (
 	"github.com/realmgate/realmgate/internal/packets"
 )
 
-// evict makes others of the homes of the packets' sessions, which no session has
-// yet, so that these will stand elsewhere; house undoes it. The tables must be
-// pinned and empty.
-func (g *gateway) evict(list ...packets.Packet) (house func()) {
+// homeRecords is HOME_RECORDS of bpf/include/types.h.
+const homeRecords = 2
+
+// evict makes others of the first homes of the packets' sessions, or of both,
+// so that these will stand elsewhere; house undoes it. The tables must be pinned
+// and empty.
+func (g *gateway) evict(homes int, list ...packets.Packet) (house func()) {
 	g.t.Helper()
 	bits := g.table("session_bitmap")
+	records := g.table("session_table").MaxEntries()
 	taken := make([]uint64, bits.MaxEntries())
-	for _, p := range list {
-		g.mapped(p)
-	}
-	for word := range taken {
-		check(g.t, bits.Lookup(uint32(word), &taken[word]))
-		pairs := (taken[word] | taken[word]>>1) & 0x5555555555555555
-		taken[word] = pairs | pairs<<1
-	}
-	g.idle(301 * time.Second)
-	g.idle(2 * time.Second)
-	g.count(0)
 	change := func(by func(now, taken uint64) uint64) {
 		for word := range taken {
 			var now uint64
@@ -37,29 +30,52 @@ func (g *gateway) evict(list ...packets.Packet) (house func()) {
 			check(g.t, bits.Update(uint32(word), by(now, taken[word]), ebpf.UpdateExist))
 		}
 	}
-	change(func(now, taken uint64) uint64 { return now | taken })
+	for range homes {
+		for _, p := range list {
+			g.mapped(p)
+		}
+		for word := range taken {
+			check(g.t, bits.Lookup(uint32(word), &taken[word]))
+			for first := 0; first < 64; first += homeRecords {
+				if home := uint64(1<<homeRecords-1) << first; taken[word]&home != 0 {
+					taken[word] |= home
+				}
+			}
+			if beyond := 64*(word+1) - int(records); beyond > 0 {
+				taken[word] &= ^uint64(0) >> beyond
+			}
+		}
+		g.idle(301 * time.Second)
+		g.idle(2 * time.Second)
+		g.count(0)
+		change(func(now, taken uint64) uint64 { return now | taken })
+	}
 	return func() { change(func(now, taken uint64) uint64 { return now &^ taken }) }
 }
 
 // A session whose home is taken works from both sides, also after there is room
 // at home again, and when it ends the home forgets it.
 func TestSessionAwayFromHome(t *testing.T) {
-	g := newGateway(t, pinned, filtering(model.EndpointIndependent))
-	before := g.census()
-	house := g.evict(udp(inA, server), udp(inA, server2))
-	out := g.mapped(udp(inA, server))
-	house()
-	same(g, "places of the session index", g.census().SessionIndex, before.SessionIndex+1)
-	g.leaves(g.put(udp(inA, server)), udp(out, server))
-	g.leaves(g.put(udp(server, out)), udp(server, inA))
-	g.leaves(g.put(udp(server2, out)), udp(server2, inA)) // at home
-	g.leaves(g.put(udp(inA, server2)), udp(out, server2))
-	same(g, "places of the session index", g.census().SessionIndex, before.SessionIndex+1)
-	g.idle(301 * time.Second)
-	g.idle(2 * time.Second)
-	after := g.census()
-	same(g, "places of the session index after all", after.SessionIndex, before.SessionIndex)
-	same(g, "free records after all", after.Free, before.Free)
+	for name, indexed := range map[string]int{"in its second home": 0, "away from both": 1} {
+		t.Run(name, func(t *testing.T) {
+			g := newGateway(t, pinned, filtering(model.EndpointIndependent))
+			before := g.census()
+			house := g.evict(1+indexed, udp(inA, server), udp(inA, server2))
+			out := g.mapped(udp(inA, server))
+			house()
+			same(g, "places of the session index", g.census().SessionIndex, before.SessionIndex+indexed)
+			g.leaves(g.put(udp(inA, server)), udp(out, server))
+			g.leaves(g.put(udp(server, out)), udp(server, inA))
+			g.leaves(g.put(udp(server2, out)), udp(server2, inA)) // at home
+			g.leaves(g.put(udp(inA, server2)), udp(out, server2))
+			same(g, "places of the session index", g.census().SessionIndex, before.SessionIndex+indexed)
+			g.idle(301 * time.Second)
+			g.idle(2 * time.Second)
+			after := g.census()
+			same(g, "places of the session index after all", after.SessionIndex, before.SessionIndex)
+			same(g, "free records after all", after.Free, before.Free)
+		})
+	}
 }
 
 // crowd is an endpoint inside; half of their mappings cannot keep the port.
