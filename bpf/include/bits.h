@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Words of bits. Pure: no map.
+ */
 #pragma once
 
 #include <linux/types.h>

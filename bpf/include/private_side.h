@@ -133,8 +133,8 @@ __noinline int private_touch(const struct packet *packet)
 	filter.local_port = packet->tuple.source_port;
 	filter.protocol = packet->tuple.protocol;
 	filter.side = KEY_FILTER;
-	index_touch(&session_index, session_place(&filter));
-	return 1;
+	/* The owner of the filter entry, if there is one: its record is on its way while the route is asked for. */
+	return session_find_indexed(&filter) != 0;
 }
 
 __noinline enum reason private_open(struct xdp_md *ctx, const struct packet *packet, __u32 *number)
