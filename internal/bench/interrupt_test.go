@@ -18,7 +18,7 @@ func (idle) Memory(context.Context) (int64, error) { return 0, ErrUnsupported }
 func (idle) Down() error                           { return nil }
 func idleModel(name string) Model                  { return Model{Name: name, New: func() Device { return idle{} }} }
 func optionsFor(repeat int, devices ...Model) Options {
-	return Options{Devices: devices, Null: idleModel("null"), Sessions: 1000, Repeat: repeat, Mode: SelfClocked, Length: 64}
+	return Options{Devices: devices, Null: idleModel("null"), Sessions: 1000, Hosts: 1, Repeat: repeat, Mode: SelfClocked, Length: 64}
 }
 
 // What was measured before an interruption is in the report.
@@ -26,7 +26,7 @@ func TestCompareInterrupted(t *testing.T) {
 	b := &Bench{Options: optionsFor(5, idleModel("a"), idleModel("b")), lab: lab.NewForTest(t, "interrupt"), directory: t.TempDir()}
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	flows, _ := FlowsFor(b.Sessions)
+	flows, _ := FlowsFor(b.Sessions, b.Hosts)
 	trials := 0
 	err := b.Compare(ctx, Comparison{Flows: flows, Measure: func(ctx context.Context, _ *Bed) ([]Measure, error) {
 		if trials++; trials > 10 { // a round that does not count, two that do, and a trial

@@ -35,7 +35,7 @@ func kernelNAT(t *testing.T, r *Rig, pool trafficgen.Addresses) {
 // Everything that the tester says of a trial is also what the kernel's own
 // counters say, which know nothing of the tester.
 func TestTesterAgreesWithTheKernelsCounters(t *testing.T) {
-	flows, pool := FlowsFor(3000)
+	flows, pool := FlowsFor(3000, 1)
 	sessions := flows.Count()
 	r, g := testRig(t, sessions)
 	kernelNAT(t, r, pool)
@@ -142,7 +142,7 @@ func tupleOf(frame []byte) tuple {
 // sides of the device: every flow once, from the ranges, in no order that a device
 // could know, and translated behind it.
 func TestFramesAsTcpdumpSeesThem(t *testing.T) {
-	flows, pool := FlowsFor(2000)
+	flows, pool := FlowsFor(2000, 1)
 	r, g := testRig(t, flows.Count())
 	kernelNAT(t, r, pool)
 	inside, outside := capture(t, r, PrivateInterface, flows.Count()), capture(t, r, PublicInterface, flows.Count())

@@ -36,6 +36,7 @@ type Options struct {
 	Devices   []Model // in the order of their columns; the first is the baseline
 	Null      Model   // the control that runs beside them
 	Sessions  int
+	Hosts     int // inside that send, each from its own address
 	Repeat    int
 	Profile   Profile
 	Mode      Mode
@@ -62,6 +63,7 @@ type Progress struct {
 // Limits of the options.
 const (
 	MostSessions = 64_000_000
+	MostHosts    = 256
 	MostRepeat   = 1000
 )
 
@@ -77,6 +79,8 @@ func (o Options) Check() error {
 		return fmt.Errorf("name at least one device")
 	case o.Sessions < 1 || o.Sessions > MostSessions:
 		return fmt.Errorf("%d sessions: want 1 to %d", o.Sessions, MostSessions)
+	case o.Hosts < 1 || o.Hosts > MostHosts:
+		return fmt.Errorf("%d hosts: want 1 to %d", o.Hosts, MostHosts)
 	case o.Repeat < 1 || o.Repeat > MostRepeat:
 		return fmt.Errorf("%d repetitions: want 1 to %d", o.Repeat, MostRepeat)
 	case o.Length < 64 || o.Length > 1518:
@@ -85,6 +89,9 @@ func (o Options) Check() error {
 		return fmt.Errorf("a rate of %g/s: want %d to %g", o.Rate, leastRate, trafficgen.MaxRate)
 	}
 	for _, m := range o.Devices {
+		if m.External && o.Hosts > 1 {
+			return fmt.Errorf("%d hosts: an external box is measured with 1", o.Hosts)
+		}
 		if m.External {
 			return o.External.check()
 		}
@@ -94,7 +101,7 @@ func (o Options) Check() error {
 
 func (o Options) describe() map[string]string {
 	described := map[string]string{
-		"profile": string(o.Profile), "set-up": string(o.Mode), "sessions": fmt.Sprint(o.Sessions),
+		"profile": string(o.Profile), "set-up": string(o.Mode), "sessions": fmt.Sprint(o.Sessions), "hosts": fmt.Sprint(o.Hosts),
 		"repeat": fmt.Sprint(o.Repeat), "frame": fmt.Sprintf("%d octets", o.Length), "direction": o.Direction.String(),
 		"cpu": fmt.Sprint(o.CPU),
 	}

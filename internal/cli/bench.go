@@ -47,6 +47,7 @@ const defaultSessions = 1_000_000
 type benchFlags struct {
 	duts     []string
 	sessions int
+	hosts    int
 	repeat   int
 	length   int
 	model    bool
@@ -76,6 +77,7 @@ marked as interrupted, and the exit code is 1.`,
 	flags := command.Flags()
 	flags.StringSliceVar(&f.duts, "dut", nil, "devices under test, `NAME,NAME`; the first is the baseline")
 	flags.IntVar(&f.sessions, "sessions", defaultSessions, "how many sessions, `N`, unless fewer suit the scenario")
+	flags.IntVar(&f.hosts, "hosts", 1, "inside hosts that send, `N`, each from its own address: 1 is RFC 9693's single pair of addresses")
 	flags.IntVar(&f.repeat, "repeat", 5, "how many rounds count, `N`, unless fewer suit the scenario")
 	flags.IntVar(&f.length, "frame", 64, "`OCTETS` of a frame, its check sequence with it: 64 to 1518")
 	flags.BoolVar(&f.model, "model-only", false, "compute what the scenario's model says and measure nothing; needs no root")
@@ -150,7 +152,7 @@ func (f benchFlags) options(name string, given func(flag string) bool) (bench.Sc
 		return s, o, fmt.Errorf("find this program: %w", err)
 	}
 	o = bench.Options{
-		Sessions: f.sessions, Length: f.length, Mode: s.Modes[0],
+		Sessions: f.sessions, Hosts: f.hosts, Length: f.length, Mode: s.Modes[0],
 		CPU: lastCPU(), Executable: executable, Null: dut.All()[0], ModelOnly: f.model,
 	}
 	if s.Sessions > 0 && !given("sessions") {

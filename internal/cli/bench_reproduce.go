@@ -54,7 +54,7 @@ func (a *app) measureJob(ctx context.Context, job reproduce.Job) (bench.Report, 
 
 // jobOptions is what bench run would make of a job's flags.
 func jobOptions(job reproduce.Job) (bench.Scenario, bench.Options, error) {
-	f := benchFlags{duts: job.Devices, sessions: job.Sessions, repeat: job.Repeat, length: 64}
+	f := benchFlags{duts: job.Devices, sessions: job.Sessions, hosts: 1, repeat: job.Repeat, length: 64}
 	var given []string
 	words := "realmgate bench run " + job.Scenario
 	if len(job.Devices) > 0 {

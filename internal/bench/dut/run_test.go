@@ -14,7 +14,7 @@ import (
 // fails the test unless all gates hold.
 func measure(t *testing.T, m bench.Model, setup bench.Setup, do func(ctx context.Context, bed *bench.Bed) error) {
 	t.Helper()
-	flows, _ := bench.FlowsFor(1000)
+	flows, _ := bench.FlowsFor(1000, 1)
 	setup.Sessions = flows.Count()
 	report, err := bench.Run(t.Context(), bench.Scenario{
 		Name: "test",
@@ -26,7 +26,7 @@ func measure(t *testing.T, m bench.Model, setup bench.Setup, do func(ctx context
 				return []bench.Measure{{Metric: "done", Unit: "1", Value: 1}}, do(ctx, bed)
 			}})
 		},
-	}, bench.Options{Devices: []bench.Model{m}, Null: null, Sessions: flows.Count(), Repeat: 1, Length: 64, Smoke: true, CPU: 0, Mode: bench.SelfClocked})
+	}, bench.Options{Devices: []bench.Model{m}, Null: null, Sessions: flows.Count(), Hosts: 1, Repeat: 1, Length: 64, Smoke: true, CPU: 0, Mode: bench.SelfClocked})
 	if errors.Is(err, lab.ErrNotRoot) && os.Getenv("CI") == "" {
 		t.Skip(err)
 	}

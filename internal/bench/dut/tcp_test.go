@@ -70,7 +70,7 @@ func tally(states []uint8) map[uint8]int {
 // A program that decides about first packets holds them back, while those that
 // follow go straight on: no packet may be sent before what it answers has arrived.
 func TestTCPSessionsThroughAnAsynchronousDevice(t *testing.T) {
-	flows, pool := bench.FlowsFor(1000)
+	flows, pool := bench.FlowsFor(1000, 1)
 	measure(t, nfqueue, bench.Setup{NAT: pool, Sessions: flows.Count()}, func(ctx context.Context, bed *bench.Bed) error {
 		if _, err := bed.TCPSessions(ctx, 300); err != nil {
 			return err

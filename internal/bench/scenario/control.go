@@ -25,7 +25,7 @@ func control(name, about string, setup bench.Setup, devices ...string) bench.Sce
 	return bench.Scenario{
 		Name: name, About: about, Devices: devices, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 100_000,
 		Run: func(ctx context.Context, b *bench.Bench) error {
-			flows, _ := bench.FlowsFor(b.Sessions)
+			flows, _ := bench.FlowsFor(b.Sessions, b.Hosts)
 			setup.Sessions, setup.Timeout = flows.Count(), natTimeout
 			expect(b, 1)
 			return b.Compare(ctx, bench.Comparison{Setup: setup, Flows: flows, Measure: measureSessions})

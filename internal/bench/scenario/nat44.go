@@ -41,7 +41,7 @@ func compareNAT(ctx context.Context, b *bench.Bench, m measure) error {
 
 // natComparison is what the NAT44 scenarios have in common.
 func natComparison(b *bench.Bench) bench.Comparison {
-	flows, pool := bench.FlowsFor(b.Sessions)
+	flows, pool := bench.FlowsFor(b.Sessions, b.Hosts)
 	if n := flows.Count(); n != b.Sessions {
 		b.Note("%d sessions instead of %d: a product of addresses and ports", n, b.Sessions)
 	}

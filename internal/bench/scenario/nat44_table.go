@@ -91,7 +91,7 @@ var natCapacity = bench.Scenario{
 	Modes:   fullLoad,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		c := natComparison(b)
-		c.Flows, c.Setup.NAT = bench.FlowsFor(min(overfill*b.Sessions, trafficgen.MaxFrames))
+		c.Flows, c.Setup.NAT = bench.FlowsFor(min(overfill*b.Sessions, trafficgen.MaxFrames), b.Hosts)
 		c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
 			return measureCapacity(ctx, b, bed)
 		}

@@ -25,7 +25,7 @@ func smoke(t *testing.T, s bench.Scenario, mode bench.Mode, devices []string, pr
 		t.Skip("the paced set-up needs two CPUs")
 	}
 	o := bench.Options{
-		Sessions: 1000, Repeat: 1, Length: 64, Profile: bench.Quick, Mode: mode, CPU: runtime.NumCPU() - 1, Smoke: true,
+		Sessions: 1000, Hosts: 1, Repeat: 1, Length: 64, Profile: bench.Quick, Mode: mode, CPU: runtime.NumCPU() - 1, Smoke: true,
 		Executable: program, Null: dut.All()[0], Direction: trafficgen.Both,
 		Search: method.Goal{Loss: 0.01, Exceed: 0.5, Trials: 3, Width: 0.5},
 	}

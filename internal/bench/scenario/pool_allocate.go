@@ -66,7 +66,7 @@ func runPoolAllocate(ctx context.Context, b *bench.Bench) error {
 }
 
 func allocateComparison(b *bench.Bench, hosts, services, standing int) bench.Comparison {
-	flows, _ := bench.FlowsFor(1) // the tester's own traffic is not used
+	flows, _ := bench.FlowsFor(1, 1) // the tester's own traffic is not used
 	c := bench.Comparison{
 		Flows: flows,
 		Setup: bench.Setup{

@@ -36,7 +36,7 @@ var ruleCount = bench.Scenario{
 			[]int{1, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536})
 		expect(b, len(counts))
 		for _, count := range counts {
-			flows, _ := bench.FlowsFor(b.Sessions)
+			flows, _ := bench.FlowsFor(b.Sessions, b.Hosts)
 			setup := bench.Setup{
 				Sessions: flows.Count(), Timeout: natTimeout, Track: true,
 				Deny: trafficgen.Addresses{First: bench.Denied, Count: count},
@@ -58,7 +58,7 @@ var ruleLoadTime = bench.Scenario{
 	Devices: []string{"iptables", "iptables-nft", "nftables", "nftables-set", "ipset"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 1000, Repeat: 3,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		counts := points(b, []int{1, 64}, []int{16, 4096, 65536}, []int{16, 64, 256, 1024, 4096, 16384, 65536})
-		flows, _ := bench.FlowsFor(b.Sessions)
+		flows, _ := bench.FlowsFor(b.Sessions, b.Hosts)
 		expect(b, len(counts))
 		for _, count := range counts {
 			setup := bench.Setup{
@@ -106,7 +106,7 @@ var rulePosition = bench.Scenario{
 			[]int{1, 10, 100, 200, 300, 400, 500, 1000, 10_000, 32768, 65536})
 		expect(b, len(positions))
 		for _, position := range positions {
-			flows, _ := bench.FlowsFor(b.Sessions)
+			flows, _ := bench.FlowsFor(b.Sessions, b.Hosts)
 			dnat := trafficgen.DNAT{From: trafficgen.Addresses{First: bench.Forwarded, Count: all}, To: bench.Destinations.Addr()}
 			flows.Destinations = trafficgen.Addresses{First: dnat.From.At(position - 1), Count: 1}
 			setup := bench.Setup{Sessions: flows.Count(), Timeout: natTimeout, DNAT: dnat}

@@ -12,7 +12,7 @@ var targets = bench.Scenario{
 	About:   "what a rule's target costs: ACCEPT, NOTRACK, MARK, DNAT, SNAT and both (Sharma Figure 27)",
 	Devices: []string{"iptables", "nftables", "realmgate"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 20_000, Repeat: 2,
 	Run: func(ctx context.Context, b *bench.Bench) error {
-		flows, pool := bench.FlowsFor(b.Sessions)
+		flows, pool := bench.FlowsFor(b.Sessions, b.Hosts)
 		dnat := trafficgen.DNAT{
 			From: trafficgen.Addresses{First: bench.Forwarded, Count: flows.Destinations.Count},
 			To:   flows.Destinations.First,
