@@ -1,25 +1,30 @@
 package reproduce
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/realmgate/realmgate/internal/bench"
+	"github.com/realmgate/realmgate/internal/bench/method"
 )
 
-// at are the parameters that a result must have.
+// Evidence is the reports that a finding needs, by the name of their job.
+type Evidence map[string]bench.Report
+
+// at are the parameters that a result must have; others it may have too.
 type at map[string]float64
 
-// median returns the median of a device's metric in a job's report.
-func (e Evidence) median(job, dut, metric string, where at) float64 {
-	for _, r := range e[job].Results {
-		if r.DUT == dut && r.Metric == metric && (len(where) == 0 || maps.Equal(r.Parameters, where)) && !math.IsNaN(float64(r.Median)) {
-			return float64(r.Median)
+func (a at) match(parameters map[string]float64) bool {
+	for key, value := range a {
+		if have, ok := parameters[key]; !ok || have != value {
+			return false
 		}
 	}
-	panic(absent(fmt.Sprintf("the report of %s has no valid %s of %s%s", job, metric, dut, where)))
+	return true
 }
 
 // String writes the parameters for an error.
@@ -31,66 +36,198 @@ func (a at) String() string {
 	return text
 }
 
-// sweep returns the medians of a metric over a parameter, in its order.
-func (e Evidence) sweep(job, dut, metric, parameter string) (points []point) {
+// find returns a device's metric in a job's report, if that has a valid one.
+func (e Evidence) find(job, dut, metric string, where at) (bench.Result, bool) {
 	for _, r := range e[job].Results {
-		x, ok := r.Parameters[parameter]
-		if ok && r.DUT == dut && r.Metric == metric && !math.IsNaN(float64(r.Median)) {
-			points = append(points, point{x, float64(r.Median)})
+		if r.DUT == dut && r.Metric == metric && where.match(r.Parameters) && !math.IsNaN(float64(r.Median)) {
+			return r, true
 		}
 	}
-	if len(points) < 2 {
-		panic(absent(fmt.Sprintf("the report of %s has no %s of %s over %s", job, metric, dut, parameter)))
+	return bench.Result{}, false
+}
+
+func (e Evidence) result(job, dut, metric string, where at) bench.Result {
+	r, ok := e.find(job, dut, metric, where)
+	if !ok {
+		panic(absent(fmt.Sprintf("the report of %s has no valid %s of %s%s", job, metric, dut, where)))
 	}
-	slices.SortFunc(points, func(a, b point) int { return int(math.Copysign(1, a.x-b.x)) })
+	return r
+}
+
+// figure returns a device's metric as it was measured.
+func (e Evidence) figure(job, dut, metric string, where at) figure {
+	r := e.result(job, dut, metric, where)
+	return figure{median: float64(r.Median), least: float64(r.P1), most: float64(r.P99), trials: len(rounds(r))}
+}
+
+// median returns the median of that.
+func (e Evidence) median(job, dut, metric string, where at) float64 {
+	return float64(e.result(job, dut, metric, where).Median)
+}
+
+// rounds returns the valid value of each round.
+func rounds(r bench.Result) map[int]float64 {
+	values := map[int]float64{}
+	for _, t := range r.Trials {
+		if t.Invalid == "" {
+			values[t.Round] = float64(t.Value)
+		}
+	}
+	return values
+}
+
+// paired is a ÷ b, round by round: what disturbs a round is in both. ok is false
+// where they have no round in common, or nothing above zero to divide by.
+func paired(a, b bench.Result) (q figure, ok bool) {
+	of, by := rounds(a), rounds(b)
+	var ratios []float64
+	for _, round := range slices.Sorted(maps.Keys(of)) {
+		if divisor, known := by[round]; known && divisor > 0 {
+			ratios = append(ratios, of[round]/divisor)
+		} else if known {
+			return q, false
+		}
+	}
+	s := method.Summarise(ratios)
+	return figure{median: float64(s.Median), least: float64(s.P1), most: float64(s.P99), trials: len(ratios)}, len(ratios) > 0
+}
+
+// relative is a rate by the control's in the same rounds: that of another point of a
+// sweep was measured at another time, when the machine may have been slower. ok is
+// false where the report has no control there.
+func (e Evidence) relative(job string, r bench.Result) (q figure, ok bool) {
+	for _, control := range e[job].Results {
+		if control.DUT == e[job].Control && control.Metric == r.Metric && maps.Equal(control.Parameters, r.Parameters) {
+			return paired(r, control)
+		}
+	}
+	return q, false
+}
+
+// cheaper is how often the cost of device a device b has, in the same rounds. metric
+// is the rate's. ok is false where a report has no costs above zero.
+func (e Evidence) cheaper(job, a, b, metric string, where at) (q figure, ok bool) {
+	cost := "cost" + metric[len("rate"):]
+	ours, have := e.find(job, a, cost, where)
+	theirs, too := e.find(job, b, cost, where)
+	if !have || !too || ours.P1 <= 0 || theirs.P1 <= 0 {
+		return q, false
+	}
+	return paired(theirs, ours)
+}
+
+// faster is how often the speed of device b device a has: by their costs, or by their
+// rates where a report has no costs above zero.
+func (e Evidence) faster(job, a, b, metric string, where at) figure {
+	if q, ok := e.cheaper(job, a, b, metric, where); ok {
+		return q
+	}
+	return e.ratio(job, a, b, metric, where)
+}
+
+// ratio is the metric of one device by that of another in the same rounds.
+func (e Evidence) ratio(job, a, b, metric string, where at) figure {
+	if q, ok := paired(e.result(job, a, metric, where), e.result(job, b, metric, where)); ok {
+		return q
+	}
+	return e.figure(job, a, metric, where).by(e.figure(job, b, metric, where))
+}
+
+// compared returns a metric at several places of a report, fit to be compared: by
+// the control of each, if all have one, and else as they are.
+func (e Evidence) compared(job string, results []bench.Result) (points []figure) {
+	for _, r := range results {
+		q, ok := e.relative(job, r)
+		if !ok {
+			points = nil
+			break
+		}
+		points = append(points, q)
+	}
+	if points == nil {
+		for _, r := range results {
+			points = append(points, e.figure(job, r.DUT, r.Metric, r.Parameters))
+		}
+	}
 	return points
 }
 
-type point struct{ x, y float64 }
-
-// fall returns by which factor the last is lower than the first.
-func fall(points []point) float64 { return points[0].y / points[len(points)-1].y }
-
-// si writes three digits with k or M.
-func si(v float64) string {
-	switch {
-	case math.Abs(v) >= 999.5e3:
-		return fmt.Sprintf("%.3gM", v/1e6)
-	case math.Abs(v) >= 999.5:
-		return fmt.Sprintf("%.3gk", v/1e3)
-	default:
-		return fmt.Sprintf("%.3g", v)
-	}
-}
-
-// holds is Yes or No.
-func holds(yes bool) Holds {
-	if yes {
-		return Yes
-	}
-	return No
-}
-
-// environment is that of any report: all were made on one machine.
-func (e Evidence) environment() (env bench.Environment, ok bool) {
-	for _, name := range slices.Sorted(maps.Keys(e)) {
-		return e[name].Environment, true
-	}
-	return env, false
-}
-
-// between is a sweep over the points from one to another.
-func (e Evidence) between(job, dut, metric, parameter string, from, to float64) (some []point) {
-	for _, p := range e.sweep(job, dut, metric, parameter) {
-		if p.x >= from && p.x <= to {
-			some = append(some, p)
+// swept returns a metric over a parameter, in its order.
+func (e Evidence) swept(job, dut, metric, parameter string) (results []bench.Result) {
+	for _, r := range e[job].Results {
+		if _, ok := r.Parameters[parameter]; ok && r.DUT == dut && r.Metric == metric && !math.IsNaN(float64(r.Median)) {
+			results = append(results, r)
 		}
 	}
-	if len(some) < 2 {
-		panic(absent(fmt.Sprintf("the report of %s has no %s of %s for %s from %g to %g", job, metric, dut, parameter, from, to)))
+	if len(results) < 2 {
+		panic(absent(fmt.Sprintf("the report of %s has no %s of %s over %s", job, metric, dut, parameter)))
 	}
-	return some
+	slices.SortFunc(results, func(a, b bench.Result) int { return cmp.Compare(a.Parameters[parameter], b.Parameters[parameter]) })
+	return results
+}
+
+// sweep is a metric over a parameter, its points fit to be compared.
+func (e Evidence) sweep(job, dut, metric, parameter string) []figure {
+	results := e.swept(job, dut, metric, parameter)
+	points := e.compared(job, results)
+	for i, r := range results {
+		points[i].x = r.Parameters[parameter]
+	}
+	return points
+}
+
+// rates is a metric over a parameter, as it was measured.
+func (e Evidence) rates(job, dut, metric, parameter string) (points []figure) {
+	for _, r := range e.swept(job, dut, metric, parameter) {
+		f := e.figure(job, dut, metric, r.Parameters)
+		f.x = r.Parameters[parameter]
+		points = append(points, f)
+	}
+	return points
+}
+
+// near is the point of a sweep next to a value of its parameter: what a machine can
+// set is not always what was asked for.
+func near(points []figure, x float64) figure {
+	return slices.MinFunc(points, func(a, b figure) int {
+		return cmp.Compare(math.Abs(math.Log(a.x/x)), math.Abs(math.Log(b.x/x)))
+	})
 }
 
 // ends writes the first and the last of a sweep.
-func ends(points []point) string { return si(points[0].y) + " to " + si(points[len(points)-1].y) }
+func ends(points []figure) string {
+	return si(points[0].median) + " to " + si(points[len(points)-1].median)
+}
+
+// buckets is what conntrack's hash table had while a job's devices were up; 0 where
+// the report does not say.
+func (e Evidence) buckets(job string) (most int) {
+	for _, tuning := range e[job].Tuning {
+		if n, err := strconv.Atoi(tuning.Settings["/sys/module/nf_conntrack/parameters/hashsize"]); err == nil {
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
+// resultsAt returns a metric at given places, all of which must be there.
+func (e Evidence) resultsAt(job, dut, metric string, places ...at) (results []bench.Result) {
+	for _, where := range places {
+		results = append(results, e.result(job, dut, metric, where))
+	}
+	return results
+}
+
+// reused is how often the speed of a device's new connections its known ones have,
+// in the same trials.
+func (e Evidence) reused(job, dut, metric string) figure {
+	cost := "cost" + metric[len("rate"):]
+	if fresh, ok := e.find(job, dut, cost, nil); ok {
+		if known, ok := e.find(job, dut, cost+"_reuse", nil); ok && known.P1 > 0 {
+			if q, ok := paired(fresh, known); ok {
+				return q
+			}
+		}
+	}
+	return e.figure(job, dut, metric+"_reuse", nil).by(e.figure(job, dut, metric, nil))
+}

@@ -2,6 +2,8 @@ package reproduce
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/realmgate/realmgate/internal/bench"
 )
@@ -28,7 +30,10 @@ type Job struct {
 	Scenario string
 	Devices  []string // none: the scenario's own
 	Sessions int      // 0: the scenario's own
-	Repeat   int
+	Repeat   int      // 0: the scenario's own
+	// Direction is the way of established sessions' frames, as --direction has it;
+	// empty is both.
+	Direction string
 }
 
 // Holds is whether a finding is seen on this machine too.
@@ -36,10 +41,11 @@ type Holds string
 
 // What can be said of a finding.
 const (
-	Yes     Holds = "yes"
-	No      Holds = "no"
-	Partly  Holds = "partly"
-	Unknown Holds = "not measured"
+	Yes       Holds = "yes"
+	No        Holds = "no"
+	Partly    Holds = "partly"
+	Undecided Holds = "undecided" // what was measured does not tell
+	Unknown   Holds = "not measured"
 )
 
 // Verdict is what this machine shows.
@@ -50,24 +56,41 @@ type Verdict struct {
 	Why       string // a sentence
 }
 
-// Evidence is the reports that a finding needs, by the name of their job.
-type Evidence map[string]bench.Report
-
-// Missing lists which of the jobs have no report.
+// Missing lists which of the jobs have no report, or one without a valid trial.
 func (f Finding) Missing(e Evidence) (names []string) {
 	for _, job := range f.Needs {
-		if _, ok := e[job.Name]; !ok {
-			names = append(names, job.Name)
+		if !measured(e[job.Name]) {
+			names = append(names, job.Name+whyInvalid(e[job.Name]))
 		}
 	}
 	return names
+}
+
+// measured reports whether any device has a valid trial. The control alone is no
+// result, and what a model computed is no trial.
+func measured(r bench.Report) bool {
+	return slices.ContainsFunc(r.Results, func(result bench.Result) bool {
+		return result.DUT != r.Control && len(rounds(result)) > 0
+	})
+}
+
+// whyInvalid says of a report without valid trials what its first one lacks.
+func whyInvalid(r bench.Report) string {
+	for _, result := range r.Results {
+		for _, t := range result.Trials {
+			if t.Invalid != "" && result.DUT != r.Control {
+				return fmt.Sprintf(" (%s, %s)", result.DUT, t.Invalid)
+			}
+		}
+	}
+	return ""
 }
 
 // Judged returns the verdict, which is Unknown while a report is missing or has
 // not what the finding asks for.
 func (f Finding) Judged(e Evidence) (v Verdict) {
 	if missing := f.Missing(e); len(missing) > 0 {
-		return Verdict{Holds: Unknown, Why: fmt.Sprintf("no report of %v yet", missing)}
+		return Verdict{Holds: Unknown, Why: "no valid report of " + strings.Join(missing, ", ")}
 	}
 	defer func() {
 		if lacking, ok := recover().(absent); ok {
@@ -79,3 +102,11 @@ func (f Finding) Judged(e Evidence) (v Verdict) {
 
 // absent is how a look-up in the evidence ends a judgement.
 type absent string
+
+// holds is Yes or No.
+func holds(yes bool) Holds {
+	if yes {
+		return Yes
+	}
+	return No
+}

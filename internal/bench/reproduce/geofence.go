@@ -37,25 +37,31 @@ func hanna() Paper {
 	}
 }
 
+// mostVerdicts is more than tens of thousands.
+const mostVerdicts = 100e3
+
 func judgeVerdict(e Evidence) Verdict {
 	one := at{"queues": 1, "by_cpu": 0, "nat": 1}
-	queued, ours := e.median("nfqueue", "nfqueue", "rate", one), e.median("nfqueue", "realmgate", "cost", one)
+	queued := e.figure("nfqueue", "nfqueue", "rate", one)
 	return Verdict{
-		Holds:     holds(queued < 100e3),
-		Netfilter: fmt.Sprintf("%.1f µs each, %s/s", 1e6/queued, si(queued)),
-		Realmgate: fmt.Sprintf("%.2f µs above forwarding", ours/1e3),
-		Why:       fmt.Sprintf("%.0f %% of what iptables makes without the queue", 100*queued/e.median("nfqueue", "iptables", "rate", one)),
+		Holds:     queued.below(mostVerdicts),
+		Netfilter: fmt.Sprintf("%.1f µs each, %s/s", 1e6/queued.median, queued),
+		Realmgate: fmt.Sprintf("%.2f µs above forwarding", e.median("nfqueue", "realmgate", "cost", one)/1e3),
+		Why:       fmt.Sprintf("%s of what iptables makes without the queue", e.ratio("nfqueue", "nfqueue", "iptables", "rate", one)),
 	}
 }
 
+// mostPassed is the share of what is offered from which on all is called to pass.
+const mostPassed = 0.95
+
+// judgeSweep asks whether the program is at its end at the highest rate offered.
 func judgeSweep(e Evidence) Verdict {
-	passed := e.sweep("nfqueue", "nfqueue", "passed", "offered")
-	drops := e.sweep("nfqueue", "nfqueue", "queue_drops", "offered")
-	last := len(passed) - 1
+	passed, drops := e.rates("nfqueue", "nfqueue", "passed", "offered"), e.rates("nfqueue", "nfqueue", "queue_drops", "offered")
+	last := passed[len(passed)-1]
 	return Verdict{
-		Holds:     holds(passed[last].y < 0.95*passed[last].x),
-		Netfilter: fmt.Sprintf("%s offered: %s pass, the queue drops %.1f %%", si(passed[last].x), si(passed[last].y), drops[last].y),
-		Realmgate: fmt.Sprintf("%s of %s pass", si(e.median("nfqueue", "realmgate", "passed", at{"offered": passed[last].x})), si(passed[last].x)),
-		Why:       "what the queue drops may be what the paper's last two rows leave out",
+		Holds:     last.below(mostPassed * last.x),
+		Netfilter: fmt.Sprintf("%s offered: %s pass, the queue drops %.1f %%", si(last.x), last, drops[len(drops)-1].median),
+		Realmgate: fmt.Sprintf("%s of %s pass", si(e.median("nfqueue", "realmgate", "passed", at{"offered": last.x})), si(last.x)),
+		Why:       fmt.Sprintf("at %s offered %s pass: the paper does not say what its queue dropped", si(passed[0].x), passed[0]),
 	}
 }

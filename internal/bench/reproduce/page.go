@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Page writes the page, in Markdown: a row for each table or figure.
+// Page writes the page, in Markdown: where its figures come from, the summary, and a
+// row for each table or figure.
 func Page(w io.Writer, papers []Paper, e Evidence) error {
 	var text strings.Builder
 	text.WriteString(`# The papers' measurements, repeated
@@ -16,13 +17,17 @@ holds, not the absolute number. ` + "`realmgate bench reproduce`" + ` writes thi
 trial, its gates, the settings and the exact command.
 
 `)
-	if env, ok := e.environment(); ok {
-		kind := "hardware"
-		if env.Virtual {
-			kind = "a virtual machine"
-		}
-		fmt.Fprintf(&text, "Measured on %s: %s, %d CPUs, Linux %s. Figures are medians; k and M are thousands and millions.\n", kind, env.CPU, env.CPUs, env.Kernel)
-	}
+	text.WriteString(provenance(Jobs(papers), e))
+	text.WriteString(`
+Figures are medians with their 1st and 99th percentile, of fewer than a hundred trials the least and the greatest; k and M are
+thousands and millions. *Undecided* is what these ranges leave open. Points of a sweep are measured one after another: they are
+compared by their rates divided by the control's in the same rounds, where the report has them.
+
+## Summary
+Realmgate beside the better of iptables and nftables. Costs are what a device adds to the tester's own time.
+
+`)
+	text.WriteString(summaryTable(e))
 	for _, p := range papers {
 		fmt.Fprintf(&text, "\n## %s\nOn %s.\n\n| | Finding | Then | Netfilter here | Realmgate here | Holds |\n| --- | --- | --- | --- | --- | --- |\n", p.Name, p.Hardware)
 		for _, f := range p.Findings {

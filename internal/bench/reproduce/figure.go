@@ -1,0 +1,139 @@
+package reproduce
+
+import (
+	"fmt"
+	"math"
+)
+
+// figure is a metric, with the range that its trials leave open: p1 to p99.
+type figure struct {
+	x                   float64 // the parameter of a sweep
+	median, least, most float64
+	trials              int // valid ones
+}
+
+// alone is by which factor the range of a single trial is taken to be open to either
+// side: on a shared machine the same trial differs by as much from hour to hour.
+const alone = 1.5
+
+// by is f ÷ g, with the least and the most that both ranges leave open.
+func (f figure) by(g figure) figure {
+	f, g = f.open(), g.open()
+	if g.most <= 0 {
+		panic(absent("a figure to compare with is not above zero"))
+	}
+	q := figure{x: f.x, median: f.median / g.median, least: f.least / g.most, most: math.Inf(1), trials: min(f.trials, g.trials)}
+	if g.least > 0 {
+		q.most = f.most / g.least
+	}
+	return q
+}
+
+// open gives a single trial a range.
+func (f figure) open() figure {
+	if f.trials == 1 && f.least == f.most {
+		f.least, f.most = f.median/alone, f.median*alone
+	}
+	return f
+}
+
+// above is whether all that the range leaves open is above a bound. With bound 1, a
+// ratio of two figures whose ranges overlap is undecided.
+func (f figure) above(bound float64) Holds {
+	switch f = f.open(); {
+	case f.least > bound:
+		return Yes
+	case f.most < bound:
+		return No
+	}
+	return Undecided
+}
+
+// below is the same the other way round.
+func (f figure) below(bound float64) Holds {
+	switch f.above(bound) {
+	case Yes:
+		return No
+	case No:
+		return Yes
+	}
+	return Undecided
+}
+
+// within is whether a ratio is closer to 1 than a factor.
+func (f figure) within(factor float64) Holds {
+	switch f = f.open(); {
+	case f.least > 1/factor && f.most < factor:
+		return Yes
+	case f.least > factor || f.most < 1/factor:
+		return No
+	}
+	return Undecided
+}
+
+// root is a ratio over so many steps, as the ratio of one.
+func (f figure) root(steps float64) figure {
+	f = f.open()
+	for _, v := range []*float64{&f.median, &f.least, &f.most} {
+		*v = math.Pow(*v, 1/steps)
+	}
+	return f
+}
+
+// String writes the median, and the range or that there is none.
+func (f figure) String() string { return f.in("", si) }
+
+// in writes the figure with a unit.
+func (f figure) in(unit string, number func(float64) string) string {
+	if f.trials == 1 {
+		return number(f.median) + unit + " (one trial)"
+	}
+	return fmt.Sprintf("%s%s (%s–%s)", number(f.median), unit, number(f.least), number(f.most))
+}
+
+// fall is by which factor the last is lower than the first.
+func fall(points []figure) figure { return points[0].by(points[len(points)-1]) }
+
+// every is of a claim that one exception refutes.
+func every(parts ...Holds) Holds {
+	all := Yes
+	for _, part := range parts {
+		switch {
+		case part == No:
+			return No
+		case part == Undecided:
+			all = Undecided
+		}
+	}
+	return all
+}
+
+// together is of a claim that says several things: partly, where some hold and
+// others do not.
+func together(parts ...Holds) Holds {
+	count := map[Holds]int{}
+	for _, part := range parts {
+		count[part]++
+	}
+	switch {
+	case count[Yes] == len(parts):
+		return Yes
+	case count[No] > 0 && count[Yes] == 0 && count[Partly] == 0:
+		return No
+	case count[No] > 0 || count[Partly] > 0:
+		return Partly
+	}
+	return Undecided
+}
+
+// si writes three digits with k or M.
+func si(v float64) string {
+	switch {
+	case math.Abs(v) >= 999.5e3:
+		return fmt.Sprintf("%.3gM", v/1e6)
+	case math.Abs(v) >= 999.5:
+		return fmt.Sprintf("%.3gk", v/1e3)
+	default:
+		return fmt.Sprintf("%.3g", v)
+	}
+}
