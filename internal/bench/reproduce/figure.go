@@ -98,10 +98,10 @@ func fall(points []figure) figure { return points[0].by(points[len(points)-1]) }
 func every(parts ...Holds) Holds {
 	all := Yes
 	for _, part := range parts {
-		switch {
-		case part == No:
+		switch part {
+		case No:
 			return No
-		case part == Undecided:
+		case Undecided:
 			all = Undecided
 		}
 	}
