@@ -106,8 +106,8 @@ func provenance(jobs []Job, e Evidence) string {
 		when += " to " + last
 	}
 	text := fmt.Sprintf("Measured %s with Realmgate %s on %s.\n", when, env.Tool, machine(env))
-	if strings.HasSuffix(env.Tool, "-dirty") {
-		text += "The program was built from changed files: its revision does not tell all.\n"
+	if env.Tool == "devel" || strings.HasSuffix(env.Tool, "-dirty") {
+		text += "This does not tell which program it was: it was built from changed files, or without a revision.\n"
 	}
 	if len(warnings) > 0 {
 		text += "\n" + strings.Join(warnings, ">\n")

@@ -176,3 +176,15 @@ func TestInterruptedRunKeepsWhatIsThere(t *testing.T) {
 		t.Error(page)
 	}
 }
+
+// Two programs that were built from changed files may differ and have one name.
+func TestPageTellsOfARevisionThatIsNone(t *testing.T) {
+	t.Parallel()
+	for tool, want := range map[string]bool{"abc123": false, "abc123-dirty": true, "devel": true} {
+		r := reportFor(memory, here)
+		r.Environment.Tool = tool
+		if text := provenance([]Job{memory}, Evidence{memory.Name: r}); strings.Contains(text, "does not tell which program") != want {
+			t.Errorf("%s: %s", tool, text)
+		}
+	}
+}
