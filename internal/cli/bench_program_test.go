@@ -110,7 +110,7 @@ func (m *measuring) until(t *testing.T, what string, holds func() bool) {
 // untilWaits waits until it says that another measurement is at work.
 func (m *measuring) untilWaits(t *testing.T) {
 	t.Helper()
-	m.until(t, "it says that it waits", func() bool { return strings.Contains(m.stderr.String(), "another measurement runs") })
+	m.until(t, "it says that it waits", func() bool { return strings.Contains(m.stderr.String(), "another bench runs") })
 }
 
 // untilMeasures waits until its gateway has forwarded some thousand frames, in
