@@ -26,10 +26,17 @@ type Bed struct {
 	hosts bool               // they are there
 	gates map[string]string  // what failed in this trial, "" for what held
 	hints map[string]float64 // rates that searches have found
+	// threads are the CPUs to which a scenario has moved the device.
+	threads []int
 }
 
 // bed lays a rig and brings a device up in it.
 func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.Flows) (bed *Bed, err error) {
+	if b.Mode == Paced {
+		if err := b.Host.letRealTimeRun(); err != nil {
+			return nil, err
+		}
+	}
 	b.beds++
 	name := fmt.Sprintf("%s-%d", m.Name, b.beds)
 	bed = &Bed{Model: m, Device: m.New(), Setup: setup, Flows: flows, bench: b, hints: map[string]float64{}}
@@ -115,13 +122,6 @@ func (b *Bed) disturbed() bool {
 // kernel queues for a program unless it is told otherwise.
 const AsynchronousWindow = 512
 
-// What the tester may wait for a CPU that others want too: a fiftieth of a trial, or
-// what it may have waited before the trial began.
-const (
-	mostWaitedShare = 50
-	mostWaited      = 5 * time.Millisecond
-)
-
 // Run sends a plan through the device. What the plan leaves out comes from the
 // options: flows, frame length, pool, CPU, time for stragglers. All frames must
 // come, as they should be, unless mayLose.
@@ -142,17 +142,17 @@ func (b *Bed) Run(ctx context.Context, p trafficgen.Plan, mayLose bool) (traffic
 	if err := b.ready(ctx); err != nil {
 		return trafficgen.Outcome{}, err
 	}
-	stolen := watchSteal(b.bench.cpus())
+	stolen := watchSteal(append(b.bench.cpus(), b.threads...))
 	o, err := b.Tester.Run(ctx, p)
 	if err != nil {
 		return o, fmt.Errorf("%s: %w", b.Name, err)
 	}
 	if !b.bench.Smoke { // whose trials are too short to tell
-		share, tolerable := stolen()
-		b.Gate("steal", tolerable, "%.0f %% of a CPU's time was stolen", 100*share)
-		b.Gate("contention", o.Waited <= max(mostWaited, o.Elapsed/mostWaitedShare), "the tester waited %s of %s for its CPU", o.Waited, o.Elapsed)
+		share := stolen()
+		b.Gate("steal", share <= mostStolen, "%.0f %% of a CPU's time was stolen", 100*share)
+		b.Gate("contention", o.Waited <= mayWait(p, o.Elapsed), "the tester waited %s of %s for its CPU", o.Waited, o.Elapsed)
 	}
-	achieved := float64(o.Sent+o.Missing) / o.Elapsed.Seconds()
+	achieved := offered(o)
 	b.Gate("generator", p.Rate == 0 || achieved >= leastAchieved*p.Rate, "%.0f/s sent, %.0f/s asked", achieved, p.Rate)
 	b.Gate("translated", o.Wrong() == 0, "of %d frames sent, arrived wrong: initiator %+v, responder %+v", o.Sent, o.Initiator, o.Responder)
 	b.Gate("complete", mayLose || o.Lost() == 0 && o.Missing == 0, "%d of %d frames lost, %d not answered", o.Lost(), o.Sent, o.Missing)

@@ -35,6 +35,7 @@ var settings = []string{
 	"/proc/sys/net/core/bpf_jit_enable",
 	"/proc/sys/net/core/netdev_max_backlog",
 	"/proc/sys/net/core/default_qdisc",
+	realTimePart,
 }
 
 // bootWords begin the kernel's boot parameters that bear on the figures. The others

@@ -18,9 +18,6 @@ const (
 	firstStride = 2
 )
 
-// leastAchieved is which share of a rate the generator must have kept up.
-const leastAchieved = 0.99
-
 // DeviceCPU returns the CPU on which the device and the sinks work in the paced
 // set-up.
 func (o Options) DeviceCPU() int {
@@ -38,7 +35,7 @@ func (o Options) checkPaced(cpus int) error {
 	return nil
 }
 
-// cpus are those whose time counts.
+// cpus are those whose time counts, or AnyCPU.
 func (o Options) cpus() []int {
 	if o.Mode == Paced {
 		return []int{o.CPU, o.DeviceCPU()}
@@ -66,7 +63,10 @@ func (r *Rig) place(cpu int) error {
 
 // Thread lets the device and the sinks receive in threads of the kernel, on a CPU or
 // on lab.AnyCPU.
-func (b *Bed) Thread(cpu int) error { return b.Rig.place(cpu) }
+func (b *Bed) Thread(cpu int) error {
+	b.threads = []int{cpu}
+	return errors.Join(b.bench.Host.letRealTimeRun(), b.Rig.place(cpu))
+}
 
 // SearchRate looks for the highest rate at which a trial meets the goal of the
 // options, in a trial that is valid, as far as it can be repeated. name tells

@@ -20,6 +20,7 @@ func testBed(t *testing.T, mode Mode) *Bed {
 	null := Model{Name: "null", New: func() Device { return &nullDevice{} }}
 	b := &Bench{
 		Options: Options{Null: null, Mode: mode, Length: 64, CPU: runtime.NumCPU() - 1, Smoke: true, Search: method.Goal{Loss: 0.01, Exceed: 0.5, Trials: 3, Width: 0.2}, Direction: trafficgen.Both},
+		Host:    hostForTest(t),
 		lab:     lab.NewForTest(t, "bench"),
 	}
 	flows := fewFlows(1000)
