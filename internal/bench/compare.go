@@ -172,7 +172,7 @@ func (c *collector) add(bed *Bed, round int, measures []Measure) {
 // finish summarises, adds costs over the null device and ratios to the baseline.
 func (b *Bench) finish(c *collector, beds []*Bed) {
 	if b.Mode == SelfClocked {
-		b.addCosts(c, beds)
+		b.addCosts(c)
 	}
 	for _, r := range c.results {
 		r.Summary = method.Summarise(r.values())
@@ -187,42 +187,10 @@ func (b *Bench) finish(c *collector, beds []*Bed) {
 	}
 	for _, r := range c.results {
 		base := c.find(baseline, r.Metric)
-		if base != nil && r.DUT != b.Null.Name && r != base {
+		if base != nil && r.DUT != b.Null.Name && r != base && r.Unresolved == "" && base.Unresolved == "" {
 			b.Report.Ratios = append(b.Report.Ratios, ratio(r, base))
 		}
 	}
-}
-
-// addCosts gives every metric in frames or sessions per second its cost.
-func (b *Bench) addCosts(c *collector, beds []*Bed) {
-	for _, r := range append([]*Result(nil), c.results...) {
-		null := c.find(b.Null.Name, r.Metric)
-		if r.Unit != PerSecond || null == nil || r.DUT == b.Null.Name {
-			continue
-		}
-		cost := c.result(r.DUT, Measure{Metric: costOf(r.Metric), Unit: "ns"})
-		cost.Gates = maps.Clone(r.Gates)
-		for _, t := range r.Trials {
-			n, ok := null.round(t.Round)
-			if !ok {
-				t.Invalid = "the null device has no valid trial in this round"
-			}
-			t.Value = method.Number(method.Cost(float64(t.Value), n))
-			cost.Trials = append(cost.Trials, t)
-		}
-	}
-}
-
-// PerSecond is the unit of a rate.
-const PerSecond = "1/s"
-
-// costOf names the cost that belongs to a rate: rate → cost, rate_both → cost_both.
-func costOf(metric string) string {
-	const rate = "rate"
-	if len(metric) >= len(rate) && metric[:len(rate)] == rate {
-		return "cost" + metric[len(rate):]
-	}
-	return metric + "_cost"
 }
 
 func (r *Result) values() (valid []float64) {

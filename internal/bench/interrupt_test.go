@@ -28,12 +28,16 @@ func TestCompareInterrupted(t *testing.T) {
 	defer interrupt()
 	flows, _ := FlowsFor(b.Sessions, b.Hosts)
 	trials := 0
-	err := b.Compare(ctx, Comparison{Flows: flows, Measure: func(ctx context.Context, _ *Bed) ([]Measure, error) {
+	err := b.Compare(ctx, Comparison{Flows: flows, Measure: func(ctx context.Context, bed *Bed) ([]Measure, error) {
 		if trials++; trials > 10 { // a round that does not count, two that do, and a trial
 			interrupt()
 			return nil, ctx.Err()
 		}
-		return []Measure{{Metric: "rate", Unit: PerSecond, Value: float64(1000 + trials)}}, nil
+		rate := float64(1000 + trials)
+		if bed.isNull() {
+			rate *= 1000
+		}
+		return []Measure{{Metric: "rate", Unit: PerSecond, Value: rate}}, nil
 	}})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)

@@ -37,8 +37,9 @@ type Result struct {
 	Unit       string             `json:"unit"`
 	Parameters map[string]float64 `json:"parameters,omitempty"` // of a sweep, as rules: 1024
 	method.Summary
-	Trials []Trial         `json:"trials"`
-	Gates  map[string]Gate `json:"gates"`
+	Unresolved string          `json:"unresolved,omitempty"` // why the values are too small to be told from the control's
+	Trials     []Trial         `json:"trials"`
+	Gates      map[string]Gate `json:"gates"`
 }
 
 // Trial is one measured value. An invalid one is in no summary.
