@@ -3,8 +3,16 @@ package bench
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/realmgate/realmgate/internal/bench/trafficgen"
 	"github.com/realmgate/realmgate/internal/lab"
 )
 
@@ -49,6 +57,67 @@ func TestCompareInterrupted(t *testing.T) {
 	if values["a rate"] < 2 || values["b rate"] < 2 || values["null rate"] < 2 || values["a cost"] < 2 || len(b.Report.Ratios) != 2 {
 		t.Errorf("%v, %v", values, b.Report.Ratios)
 	}
+}
+
+// Ctrl-C reaches a tester that goes before all ordinary programs, and everything is
+// put back, in the middle of a trial that would take a quarter of an hour.
+func TestPacedRunInterrupted(t *testing.T) {
+	switch {
+	case os.Geteuid() != 0 && os.Getenv("CI") == "":
+		t.Skip("measuring needs root")
+	case runtime.NumCPU() < 2:
+		t.Skip("the paced set-up needs two CPUs")
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	o := optionsFor(1, idleModel("a"))
+	o.Devices, o.Null.Name, o.Mode, o.CPU = []Model{{Name: "a", New: func() Device { return &nullDevice{} }}}, "", Paced, runtime.NumCPU()-1
+	var id, before, during string
+	watched := make(chan bool, 1)
+	_, err := Run(ctx, Scenario{Name: "x", Modes: []Mode{Paced}, Run: func(ctx context.Context, b *Bench) (err error) {
+		id = b.lab.ID()
+		if before, err = b.Host.Get(realTimePart); err != nil {
+			return err
+		}
+		flows, _ := FlowsFor(b.Sessions)
+		return b.Compare(ctx, Comparison{Flows: flows, Measure: func(ctx context.Context, bed *Bed) ([]Measure, error) {
+			during, _ = b.Host.Get(realTimePart)
+			go func() {
+				watched <- untilPunctual(ctx)
+				interrupt()
+			}()
+			_, err := bed.Run(ctx, trafficgen.Plan{Frames: leastRate * 1000, Rate: leastRate, Random: true}, true)
+			return nil, err
+		}})
+	}}, o)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if !<-watched {
+		t.Error("no thread of the tester went before others")
+	}
+	if after, err := readSetting(realTimePart); err != nil || after != before || during == "" {
+		t.Errorf("%s is %q before, %q in the run, and %q after, %v", realTimePart, before, during, after, err)
+	}
+	for _, pattern := range []string{"/run/netns/" + id + "*", runDirectory + "/" + id + "*", runDirectory + "/bench-host.json", "/sys/fs/bpf/realmgate/" + strings.TrimPrefix(id, "rg-") + "*"} {
+		if left, _ := filepath.Glob(pattern); len(left) > 0 {
+			t.Errorf("left: %q", left)
+		}
+	}
+}
+
+// untilPunctual waits until a thread of this process goes before ordinary ones.
+func untilPunctual(ctx context.Context) bool {
+	for ; ctx.Err() == nil; runtime.Gosched() {
+		threads, _ := os.ReadDir("/proc/self/task")
+		for _, thread := range threads {
+			id, _ := strconv.Atoi(thread.Name())
+			if a, err := unix.SchedGetAttr(id, 0); err == nil && a.Policy == unix.SCHED_FIFO {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // A report says that it is not complete, and why.

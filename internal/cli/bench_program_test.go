@@ -177,7 +177,7 @@ func settings(t *testing.T) string {
 	t.Helper()
 	defer hold(t)()
 	var text strings.Builder
-	for _, path := range []string{"/proc/sys/net/netfilter/nf_conntrack_max", "/sys/module/nf_conntrack/parameters/hashsize"} {
+	for _, path := range []string{"/proc/sys/net/netfilter/nf_conntrack_max", "/sys/module/nf_conntrack/parameters/hashsize", "/proc/sys/kernel/sched_rt_runtime_us"} {
 		value, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
