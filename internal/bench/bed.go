@@ -28,6 +28,7 @@ type Bed struct {
 	hints map[string]float64 // rates that searches have found
 	// threads are the CPUs to which a scenario has moved the device.
 	threads []int
+	losses  losses // in the paced set-up
 }
 
 // bed lays a rig and brings a device up in it.
@@ -143,7 +144,7 @@ func (b *Bed) Run(ctx context.Context, p trafficgen.Plan, mayLose bool) (traffic
 		return trafficgen.Outcome{}, err
 	}
 	stolen := watchSteal(append(b.bench.cpus(), b.threads...))
-	o, err := b.Tester.Run(ctx, p)
+	o, err := b.send(ctx, p)
 	if err != nil {
 		return o, fmt.Errorf("%s: %w", b.Name, err)
 	}
@@ -157,6 +158,24 @@ func (b *Bed) Run(ctx context.Context, p trafficgen.Plan, mayLose bool) (traffic
 	b.Gate("translated", o.Wrong() == 0, "of %d frames sent, arrived wrong: initiator %+v, responder %+v", o.Sent, o.Initiator, o.Responder)
 	b.Gate("complete", mayLose || o.Lost() == 0 && o.Missing == 0, "%d of %d frames lost, %d not answered", o.Lost(), o.Sent, o.Missing)
 	return o, nil
+}
+
+// send counts where frames are lost, where they may be.
+func (b *Bed) send(ctx context.Context, p trafficgen.Plan) (trafficgen.Outcome, error) {
+	if b.bench.Mode != Paced {
+		return b.Tester.Run(ctx, p)
+	}
+	before, err := b.Rig.drops()
+	if err != nil {
+		return trafficgen.Outcome{}, err
+	}
+	o, err := b.Tester.Run(ctx, p)
+	if err != nil || o.Lost() == 0 {
+		return o, err
+	}
+	after, err := b.Rig.drops()
+	b.losses.add(o.Lost(), before, after)
+	return o, err
 }
 
 // ready leaves the device alone for a while and sees to its place.

@@ -178,6 +178,9 @@ func (b *Bench) finish(c *collector, beds []*Bed) {
 		r.Summary = method.Summarise(r.values())
 		b.Report.Results = append(b.Report.Results, *r)
 	}
+	for _, bed := range beds {
+		bed.noteLosses()
+	}
 	var baseline string
 	for _, bed := range beds {
 		if bed.Name != b.Null.Name {
