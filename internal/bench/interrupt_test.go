@@ -79,7 +79,7 @@ func TestPacedRunInterrupted(t *testing.T) {
 		if before, err = b.Host.Get(realTimePart); err != nil {
 			return err
 		}
-		flows, _ := FlowsFor(b.Sessions)
+		flows, _ := FlowsFor(b.Sessions, 1)
 		return b.Compare(ctx, Comparison{Flows: flows, Measure: func(ctx context.Context, bed *Bed) ([]Measure, error) {
 			during, _ = b.Host.Get(realTimePart)
 			go func() {

@@ -23,8 +23,9 @@ what they found, what netfilter and Realmgate show here, and whether the finding
 holds. It takes about an hour and, for 40 million connections, 20 GB of memory.
 
 Each measurement's report is below FOLDER/raw as soon as it is done. What has a
-report there is not measured again: an interrupted run goes on where it was, and
-without anything left to measure only the page is written, which needs no root.`,
+report there of this program on this machine is not measured again: an interrupted
+run goes on where it was, and without anything left to measure only the page is
+written, which needs no root.`,
 		Example: `  realmgate bench reproduce --out docs/results`,
 		Args:    cobra.NoArgs,
 	}
@@ -68,10 +69,14 @@ func jobOptions(job reproduce.Job) (bench.Scenario, bench.Options, error) {
 	if job.Repeat > 0 {
 		given, words = append(given, "repeat"), words+fmt.Sprintf(" --repeat %d", job.Repeat)
 	}
+	method := defaultMethod()
+	if job.Direction != "" {
+		method.direction, words = job.Direction, words+" --direction "+job.Direction
+	}
 	changed := func(flag string) bool { return slices.Contains(given, flag) }
 	s, o, err := f.options(job.Scenario, changed)
 	if err == nil {
-		err = defaultMethod().apply(&o, changed)
+		err = method.apply(&o, changed)
 	}
 	if err == nil {
 		err = o.Check()

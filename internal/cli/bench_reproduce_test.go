@@ -11,6 +11,8 @@ func TestReproductionsCanRun(t *testing.T) {
 	for _, job := range reproduce.Jobs(reproduce.Papers()) {
 		if _, o, err := jobOptions(job); err != nil || job.Sessions > 0 && o.Sessions != job.Sessions || o.Repeat == 0 {
 			t.Errorf("%s: %+v, %v", job.Name, o, err)
+		} else if job.Direction != "" && o.Direction.String() != job.Direction {
+			t.Errorf("%s: the direction is %s", job.Name, o.Direction)
 		}
 	}
 	if _, _, err := jobOptions(reproduce.Job{Name: "x", Scenario: "no-such"}); err == nil {
