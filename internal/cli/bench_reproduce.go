@@ -55,7 +55,7 @@ func (a *app) measureJob(ctx context.Context, job reproduce.Job) (bench.Report, 
 
 // jobOptions is what bench run would make of a job's flags.
 func jobOptions(job reproduce.Job) (bench.Scenario, bench.Options, error) {
-	f := benchFlags{duts: job.Devices, sessions: job.Sessions, hosts: 1, repeat: job.Repeat, length: 64}
+	f := benchFlags{duts: job.Devices, sessions: job.Sessions, hosts: max(job.Hosts, 1), repeat: job.Repeat, length: 64}
 	var given []string
 	words := "realmgate bench run " + job.Scenario
 	if len(job.Devices) > 0 {
@@ -68,6 +68,9 @@ func jobOptions(job reproduce.Job) (bench.Scenario, bench.Options, error) {
 	}
 	if job.Repeat > 0 {
 		given, words = append(given, "repeat"), words+fmt.Sprintf(" --repeat %d", job.Repeat)
+	}
+	if job.Hosts > 0 {
+		words += fmt.Sprintf(" --hosts %d", job.Hosts)
 	}
 	method := defaultMethod()
 	if job.Direction != "" {

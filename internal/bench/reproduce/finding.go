@@ -30,6 +30,7 @@ type Job struct {
 	Scenario string
 	Devices  []string // none: the scenario's own
 	Sessions int      // 0: the scenario's own
+	Hosts    int      // 0: one
 	Repeat   int      // 0: the scenario's own
 	// Direction is the way of established sessions' frames, as --direction has it;
 	// empty is both.

@@ -7,14 +7,16 @@ import (
 
 // Forty million sessions, one device at a time: two would not fit in memory.
 var (
-	manyIptables  = Job{Name: "nat44-40m-iptables", Scenario: "nat44-teardown", Devices: []string{"iptables"}, Sessions: 40_000_000, Repeat: 1}
-	manyNftables  = Job{Name: "nat44-40m-nftables", Scenario: "nat44-teardown", Devices: []string{"nftables"}, Sessions: 40_000_000, Repeat: 1}
-	manyRealmgate = Job{Name: "nat44-40m-realmgate", Scenario: "nat44-teardown", Devices: []string{"realmgate"}, Sessions: 40_000_000, Repeat: 1}
-	establish     = Job{Name: "nat44-establish", Scenario: "nat44-establish", Devices: []string{"realmgate", "iptables", "nftables"}, Sessions: 1_000_000, Repeat: 5}
-	throughput    = Job{Name: "nat44-throughput", Scenario: "nat44-throughput", Devices: []string{"realmgate", "iptables", "nftables"}, Sessions: 1_000_000, Repeat: 5}
-	forward       = Job{Name: "nat44-throughput-forward", Scenario: "nat44-throughput", Devices: []string{"realmgate", "iptables", "nftables"}, Sessions: 1_000_000, Repeat: 5, Direction: "forward"}
-	reverse       = Job{Name: "nat44-throughput-reverse", Scenario: "nat44-throughput", Devices: []string{"realmgate", "iptables", "nftables"}, Sessions: 1_000_000, Repeat: 5, Direction: "reverse"}
-	teardown      = Job{Name: "nat44-teardown", Scenario: "nat44-teardown", Devices: []string{"realmgate", "iptables", "nftables"}, Sessions: 1_000_000, Repeat: 5}
+	manyIptables    = Job{Name: "nat44-40m-iptables", Scenario: "nat44-teardown", Devices: []string{"iptables"}, Sessions: 40_000_000, Repeat: 1}
+	manyNftables    = Job{Name: "nat44-40m-nftables", Scenario: "nat44-teardown", Devices: []string{"nftables"}, Sessions: 40_000_000, Repeat: 1}
+	manyRealmgate   = Job{Name: "nat44-40m-realmgate", Scenario: "nat44-teardown", Devices: []string{"realmgate"}, Sessions: 40_000_000, Repeat: 1}
+	establish       = Job{Name: "nat44-establish", Scenario: "nat44-establish", Devices: []string{"realmgate", "iptables", "nftables"}, Sessions: 1_000_000, Repeat: 5}
+	throughput      = Job{Name: "nat44-throughput", Scenario: "nat44-throughput", Devices: []string{"realmgate", "iptables", "nftables"}, Sessions: 1_000_000, Repeat: 5}
+	forward         = Job{Name: "nat44-throughput-forward", Scenario: "nat44-throughput", Devices: []string{"realmgate", "iptables", "nftables"}, Sessions: 1_000_000, Repeat: 5, Direction: "forward"}
+	reverse         = Job{Name: "nat44-throughput-reverse", Scenario: "nat44-throughput", Devices: []string{"realmgate", "iptables", "nftables"}, Sessions: 1_000_000, Repeat: 5, Direction: "reverse"}
+	hostsEstablish  = Job{Name: "nat44-establish-hosts", Scenario: "nat44-establish", Devices: []string{"realmgate", "iptables", "nftables"}, Sessions: 1_000_000, Hosts: 16, Repeat: 5}
+	hostsThroughput = Job{Name: "nat44-throughput-hosts", Scenario: "nat44-throughput", Devices: []string{"realmgate", "iptables", "nftables"}, Sessions: 1_000_000, Hosts: 16, Repeat: 5}
+	teardown        = Job{Name: "nat44-teardown", Scenario: "nat44-teardown", Devices: []string{"realmgate", "iptables", "nftables"}, Sessions: 1_000_000, Repeat: 5}
 )
 
 func lencse() Paper {

@@ -44,6 +44,7 @@ func (j Job) strayed(r bench.Report) (differences []string) {
 		{"scenario", j.Scenario, r.Scenario},
 		{"devices", strings.Join(j.Devices, ","), strings.Join(r.Devices, ",")},
 		{"sessions", number(j.Sessions), r.Options["sessions"]},
+		{"hosts", number(max(j.Hosts, 1)), r.Options["hosts"]},
 		{"repeat", number(j.Repeat), r.Options["repeat"]},
 		{"direction", direction, r.Options["direction"]},
 	} {

@@ -23,7 +23,7 @@ func reportFor(job Job, env bench.Environment) bench.Report {
 		direction = "both"
 	}
 	r.Schema, r.Scenario, r.Devices, r.Environment = bench.Schema, job.Scenario, job.Devices, env
-	r.Options = map[string]string{"sessions": number(job.Sessions), "repeat": number(job.Repeat), "direction": direction}
+	r.Options = map[string]string{"sessions": number(job.Sessions), "hosts": number(max(job.Hosts, 1)), "repeat": number(job.Repeat), "direction": direction}
 	r.Started = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	return r
 }

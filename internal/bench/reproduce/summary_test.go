@@ -12,7 +12,7 @@ import (
 // summaryEvidence has nftables as the better one in everything but tear-down.
 func summaryEvidence() Evidence {
 	e := manyReport(200e3)
-	for _, job := range []Job{establish, throughput, forward, reverse} {
+	for _, job := range []Job{establish, throughput, forward, reverse, hostsEstablish, hostsThroughput} {
 		results := [][]bench.Result{resultOf("null", "rate", 4e6, narrow, nil)}
 		for dut, cost := range map[string]float64{"realmgate": 200, "iptables": 900, "nftables": 800} {
 			results = append(results, resultOf(dut, "cost", cost, narrow, nil), resultOf(dut, "rate", 1e9/(cost+250), narrow, nil))
