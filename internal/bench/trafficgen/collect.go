@@ -14,15 +14,17 @@ func possibleCPUs() int { return ebpf.MustPossibleCPU() }
 
 // collect waits until all frames came, or none does any more for as long as
 // stragglers are waited for.
-func (g *Generator) collect(ctx context.Context, paced bool, wait time.Duration) (Outcome, error) {
-	deadline := time.Now().Add(wait)
+func (g *Generator) collect(ctx context.Context, p Plan) (Outcome, error) {
+	deadline := time.Now().Add(p.Wait)
 	for {
-		o, err := g.outcome(paced)
+		o, err := g.outcome(p.Rate > 0)
 		if err != nil {
 			return Outcome{}, fmt.Errorf("read what the tester saw: %w", err)
 		}
 		if o.Lost() == 0 || time.Now().After(deadline) {
-			o.Latency, err = g.latency()
+			if p.StampEvery > 0 { // there are those of an earlier plan otherwise
+				o.Latency, err = g.latency()
+			}
 			return o, err
 		}
 		select {

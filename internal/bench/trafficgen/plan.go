@@ -156,7 +156,7 @@ type Outcome struct {
 	Stalled   time.Duration `json:"stalled"` // by which a rate's schedule was put off, since the generator had to wait for its CPU
 	Initiator Counters      `json:"initiator"`
 	Responder Counters      `json:"responder"`
-	Latency   Latency       `json:"latency"`
+	Latency   Latency       `json:"latency"` // empty unless frames were stamped
 }
 
 // Received returns how many frames came, duplicates not counted.

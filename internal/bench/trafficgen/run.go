@@ -37,7 +37,7 @@ func (g *Generator) Run(ctx context.Context, p Plan) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, fmt.Errorf("run the generator: %w", err)
 	}
-	o, err := g.collect(ctx, p.Rate > 0, p.Wait)
+	o, err := g.collect(ctx, p)
 	o.Waited = waited
 	return o, err
 }
