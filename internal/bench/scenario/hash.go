@@ -3,11 +3,15 @@ package scenario
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
+	"os"
 	"slices"
+	"strconv"
 
 	"github.com/realmgate/realmgate/internal/bench"
+	"github.com/realmgate/realmgate/internal/bench/method"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
 )
 
@@ -18,12 +22,18 @@ var hashLoad = bench.Scenario{
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		factors := points(b, []float64{1, 16}, []float64{0.6, 1, 4, 16, 19},
 			[]float64{0.596, 1, 1.192, 2, 2.384, 4, 4.768, 8, 9.537, 16, 19.07})
+		b.Note("the kernel has buckets in steps of a page's worth, %d: load is sessions by the buckets in force, the nearest to what the sources have", bucketStep)
 		b.Note("the size of realmgate's tables follows from capacity alone: it is there with the same sessions")
-		expect(b, len(factors))
-		for _, factor := range factors {
-			c := natComparison(b)
-			c.Setup.HashSize = int(math.Round(float64(c.Setup.Sessions) / factor))
-			c.Parameters = map[string]float64{"load": factor}
+		c := natComparison(b)
+		sizes := hashSizes(c.Setup.Sessions, factors)
+		expect(b, len(sizes))
+		for _, size := range sizes {
+			taken, err := take(b.Host, hashSizePath, size)
+			if err != nil {
+				return fmt.Errorf("set the number of buckets: %w", err)
+			}
+			load := loadFactor(c.Setup.Sessions, taken)
+			c.Setup.HashSize, c.Parameters = taken, map[string]float64{"load": load}
 			refused := map[string]uint64{}
 			c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
 				return measureFull(ctx, bed, refused)
@@ -32,13 +42,30 @@ var hashLoad = bench.Scenario{
 				return err
 			}
 			for _, device := range slices.Sorted(maps.Keys(refused)) {
-				b.Note("load %g: %s refused %d of %d sessions: the kernel adds nothing to a bucket of more than 50 to 80 entries (chaintoolong in conntrack -S), and a session has two", factor, device, refused[device], c.Setup.Sessions)
+				b.Note("load %g: %s refused %d of %d sessions: the kernel adds nothing to a bucket of more than 50 to 80 entries (chaintoolong in conntrack -S), and a session has two", load, device, refused[device], c.Setup.Sessions)
 			}
 		}
-		curve{"New sessions by load factor", "rate", "load", "sessions / hashsize", newSessions}.addTo(b)
-		curve{"Packets of established sessions by load factor", "rate_reuse", "load", "sessions / hashsize", packets}.addTo(b)
 		return nil
 	},
+}
+
+// bucketStep is by how many the kernel rounds up a number of buckets.
+var bucketStep = os.Getpagesize() / method.BucketBytes
+
+// hashSizes are the numbers of buckets nearest to those for the load factors, of
+// which few sessions tell fewer apart.
+func hashSizes(sessions int, factors []float64) (sizes []int) {
+	for _, factor := range factors {
+		steps := math.Round(float64(sessions) / factor / float64(bucketStep))
+		sizes = append(sizes, bucketStep*max(1, int(steps)))
+	}
+	return slices.Compact(sizes)
+}
+
+// loadFactor is that of a table, to three digits.
+func loadFactor(sessions, buckets int) float64 {
+	load, _ := strconv.ParseFloat(strconv.FormatFloat(float64(sessions)/float64(buckets), 'g', 3, 64), 64) // it was a number
+	return load
 }
 
 // mostRefused is the share of sessions that a full table may refuse in a valid

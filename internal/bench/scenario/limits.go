@@ -15,11 +15,12 @@ var conntrackLimits = bench.Scenario{
 	Devices: []string{"conntrack"},
 	Modes:   []bench.Mode{bench.SelfClocked},
 	Run: func(_ context.Context, b *bench.Bench) error {
-		for _, s := range []struct{ metric, path string }{
-			{"most_connections", "/proc/sys/net/netfilter/nf_conntrack_max"},
-			{"most_buckets", "/sys/module/nf_conntrack/parameters/hashsize"},
-		} {
-			most, refused, err := largest(b.Host, s.path)
+		bound := 1 << 32 // a smoke run does not take the memory
+		if b.Smoke {
+			bound = 1 << 18
+		}
+		for _, s := range []struct{ metric, path string }{{"most_connections", mostPath}, {"most_buckets", hashSizePath}} {
+			most, refused, err := largest(b.Host, s.path, bound)
 			if err != nil {
 				return err
 			}
@@ -35,10 +36,16 @@ var conntrackLimits = bench.Scenario{
 	},
 }
 
-// largest looks for the largest value below 2^32 that the kernel takes, to a
+// Conntrack's settings for the whole machine.
+const (
+	hashSizePath = "/sys/module/nf_conntrack/parameters/hashsize"
+	mostPath     = "/proc/sys/net/netfilter/nf_conntrack_max"
+)
+
+// largest looks for the largest value below a bound that the kernel takes, to a
 // thousandth, and returns it with why the next was refused.
-func largest(h *bench.Host, path string) (most int, refused, err error) {
-	least, beyond := 0, 1<<32
+func largest(h *bench.Host, path string, bound int) (most int, refused, err error) {
+	least, beyond := 0, bound
 	for size := 1 << 16; beyond-least > least/1000+1; {
 		taken, err := take(h, path, size)
 		if taken == 0 {
@@ -46,7 +53,7 @@ func largest(h *bench.Host, path string) (most int, refused, err error) {
 		} else {
 			least, most = size, max(most, taken)
 		}
-		if size *= 2; size >= beyond || beyond < 1<<32 {
+		if size *= 2; size >= beyond || beyond < bound {
 			size = least + (beyond-least)/2
 		}
 	}
