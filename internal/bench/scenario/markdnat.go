@@ -14,26 +14,25 @@ var markDNAT = bench.Scenario{
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		b.Note("the MARKDNAT module of Sharma is not part of Linux: what takes constant time instead is a map of nftables, and realmgate's reservations; its rules matched marks, these match destinations")
 		b.Note("realmgate lends the addresses by name first, which is not timed: pool-allocate measures that; each is claimed by its first packet, and the same client's further sessions follow within pool.again")
-		sizes := points(b, []int{1, 16}, []int{1, 2048, 65536}, []int{1, 16, 256, 2048, 16384, 65536})
+		sizes := points(b, []int{1, 16}, []int{1, 256, 2048, 65536}, []int{1, 16, 256, 2048, 16384, 65536})
+		b.Note("sessions go to %d addresses of a pool, or to all of a smaller one: compare pools from %d addresses on, whose sessions differ in nothing else", mostAsked, mostAsked)
 		expect(b, len(sizes))
 		for _, size := range sizes {
-			if err := comparePool(ctx, b, size); err != nil {
+			if err := b.Compare(ctx, poolComparison(b, size)); err != nil {
 				return err
 			}
 		}
-		curve{"New sessions by the size of the pool", "rate", "pool", "addresses in the pool", newSessions}.addTo(b)
-		curve{"Packets of established sessions by the size of the pool", "rate_reuse", "pool", "addresses in the pool", packets}.addTo(b)
 		return nil
 	},
 }
 
-// mostAsked is how many addresses of the pool sessions go to: as many claims in
-// every large pool.
+// mostAsked is how many addresses of the pool sessions go to: as many claims, and as
+// many sessions, in every pool that is not smaller.
 const mostAsked = 256
 
-// comparePool sends sessions to addresses in the middle of the pool, so that they
+// poolComparison sends sessions to addresses in the middle of the pool, so that they
 // pass by half its rules, all from one client.
-func comparePool(ctx context.Context, b *bench.Bench, size int) error {
+func poolComparison(b *bench.Bench, size int) bench.Comparison {
 	pool := trafficgen.Addresses{First: bench.Forwarded, Count: size}
 	asked := min(size, mostAsked)
 	flows := trafficgen.Flows{
@@ -42,11 +41,11 @@ func comparePool(ctx context.Context, b *bench.Bench, size int) error {
 		Destinations:     trafficgen.Addresses{First: pool.At((size - asked) / 2), Count: asked},
 		DestinationPorts: trafficgen.DestinationPorts.Some(1),
 	}
-	return b.Compare(ctx, bench.Comparison{
+	return bench.Comparison{
 		Setup: bench.Setup{
 			Sessions: flows.Count(), Timeout: natTimeout, Inbound: true,
 			DNAT: trafficgen.DNAT{From: pool, To: bench.Sources.Addr()},
 		},
-		Flows: flows, Parameters: map[string]float64{"pool": float64(size)}, Measure: measureRules(size / 2),
-	})
+		Flows: flows, Parameters: map[string]float64{"pool": float64(size)}, Measure: measureRules(b, size/2),
+	}
 }
