@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,12 +41,21 @@ const (
 var allocatePool = trafficgen.Addresses{First: bench.FirstTranslated, Count: 4096}
 
 func runPoolAllocate(ctx context.Context, b *bench.Bench) error {
+	b.Null, b.Report.Control = bench.Model{}, "" // it has nothing to lend
+	b.Devices = slices.DeleteFunc(slices.Clone(b.Devices), func(m bench.Model) bool {
+		_, lends := m.New().(bench.Lender)
+		if !lends {
+			b.Note("%s is left out: it lends no addresses", m.Name)
+		}
+		return !lends
+	})
 	b.Note("a client outside asks by UDP, without verification and without quotas, and sends the first packet from an endpoint that nobody "+
-		"has used; the time is taken when it is at the host. rate is that of %d askers as fast as they can; p50 and p99 are at %d a second. "+
+		"has used; the time is taken when it is at the host. rate is that of %d askers as fast as they can; p50 and p99 are at %d a second, "+
+		"from when a question was due, though all askers were still waiting for an answer then. "+
 		"Client, gateway and hosts share the CPUs", allocateWorkers, allocateRate)
 	standing := points(b, []int{0, 100}, []int{0, 1000, 10_000, 100_000}, []int{0, 1000, 10_000, 100_000})
 	names := points(b, []int{1, 64}, []int{1, 65_536}, []int{1, 64, 4096, 65_536})
-	expect(b, len(standing)+len(names))
+	b.Expect((len(standing) + len(names)) * (b.Repeat + 1) * len(b.Devices))
 	for _, n := range standing {
 		c := allocateComparison(b, allocateHosts, allocateServices, n)
 		c.Parameters = map[string]float64{"half_open": float64(n)}
@@ -61,7 +71,6 @@ func runPoolAllocate(ctx context.Context, b *bench.Bench) error {
 			return err
 		}
 	}
-	curve{"Addresses lent and claimed", "rate", "half_open", "offers half-open", "allocations per second"}.addTo(b)
 	return nil
 }
 
@@ -80,15 +89,11 @@ func allocateComparison(b *bench.Bench, hosts, services, standing int) bench.Com
 	}
 	client := &poolClient{pool: c.Setup.Pool, began: time.Now(), arrived: make([]atomic.Int64, mostClaims)}
 	c.Measure = func(ctx context.Context, bed *bench.Bed) (measures []bench.Measure, err error) {
-		lender, lends := bed.Device.(bench.Lender)
-		if !lends {
-			return nil, nil // the control
-		}
 		if err := errors.Join(bed.Hosts(), client.open(bed.Rig)); err != nil {
 			return nil, errors.Join(err, client.close())
 		}
 		defer func() { err = errors.Join(err, client.close()) }()
-		return measureAllocations(ctx, bed, lender, client, most, standing)
+		return measureAllocations(ctx, bed, bed.Device.(bench.Lender), client, most, standing)
 	}
 	return c
 }
@@ -160,60 +165,74 @@ type allocations struct {
 // allocate makes n allocations by workers that each do one after the other, at a
 // rate in all per second, or as fast as they can at 0.
 func (c *poolClient) allocate(ctx context.Context, n, rate int) (result allocations, err error) {
-	sent, claims := make([]int64, n), make([]uint64, n)
-	var next, refused atomic.Int64
-	var running sync.WaitGroup
-	failed := make([]error, allocateWorkers)
-	began := time.Now()
-	for w := range allocateWorkers {
-		a, err := c.asker(ctx, w)
-		if err != nil {
+	askers := make([]*asker, allocateWorkers)
+	for w := range askers {
+		if askers[w], err = c.asker(ctx, w); err != nil {
 			return result, err
 		}
-		defer func() { _ = a.close() }()
+		defer func() { _ = askers[w].close() }()
+	}
+	claims := make([]uint64, n)
+	var refused atomic.Int64
+	began := time.Now()
+	due, err := turns(ctx, len(askers), n, rate, func(w, i int) error {
+		lent, err := askers[w].ask(i)
+		if errors.Is(err, errNotLent) || errors.Is(err, os.ErrDeadlineExceeded) {
+			refused.Add(1)
+			return nil
+		}
+		if err == nil {
+			claims[i], err = askers[w].claim(i, lent)
+		}
+		return err
+	})
+	result.took, result.refused = time.Since(began), int(refused.Load())
+	if err != nil {
+		return result, err
+	}
+	result.delays, err = c.delays(ctx, due, claims)
+	return result, err
+}
+
+// turns has workers do n things, each worker one after the other, at a rate in all
+// per second, or as fast as they can at 0, and returns when each was due. At a rate
+// that is when its time came, though every worker was busy with an earlier one: what
+// a slow answer holds up has waited, too.
+func turns(ctx context.Context, workers, n, rate int, do func(worker, turn int) error) (due []time.Time, err error) {
+	due = make([]time.Time, n)
+	failed := make([]error, workers)
+	var next atomic.Int64
+	var running sync.WaitGroup
+	began := time.Now()
+	for w := range workers {
 		running.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil && failed[w] == nil; i = int(next.Add(1)) - 1 {
+				due[i] = time.Now()
 				if rate > 0 {
-					time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(rate))))
+					due[i] = began.Add(time.Duration(i) * time.Second / time.Duration(rate))
+					time.Sleep(time.Until(due[i]))
 				}
-				sent[i] = int64(time.Since(c.began))
-				lent, err := a.ask(i)
-				if errors.Is(err, errNotLent) || errors.Is(err, os.ErrDeadlineExceeded) {
-					refused.Add(1)
-					continue
-				}
-				if err == nil {
-					claims[i], err = a.claim(i, lent)
-				}
-				if err != nil {
-					failed[w] = err
-					return
-				}
+				failed[w] = do(w, i)
 			}
 		})
 	}
 	running.Wait()
-	result.took = time.Since(began)
-	if err := errors.Join(append(failed, ctx.Err())...); err != nil {
-		return result, err
-	}
-	result.refused = int(refused.Load())
-	result.delays, err = c.delays(ctx, sent, claims)
-	return result, err
+	return due, errors.Join(append(failed, ctx.Err())...)
 }
 
 // delays waits for the last packets on their way, and returns how long each
-// allocation took whose packet came.
-func (c *poolClient) delays(ctx context.Context, sent []int64, claims []uint64) (delays []float64, err error) {
+// allocation took whose packet came, from when it was due.
+func (c *poolClient) delays(ctx context.Context, due []time.Time, claims []uint64) (delays []float64, err error) {
 	deadline := time.Now().Add(lastWithin)
 	for {
 		delays = delays[:0]
 		for i, claim := range claims {
-			if arrived := c.arrived[claim%mostClaims].Load(); claim > 0 && arrived > sent[i] {
-				delays = append(delays, float64(arrived-sent[i]))
+			begun := int64(due[i].Sub(c.began))
+			if arrived := c.arrived[claim%mostClaims].Load(); claim > 0 && arrived > begun {
+				delays = append(delays, float64(arrived-begun))
 			}
 		}
-		if len(delays) == len(sent) || time.Now().After(deadline) {
+		if len(delays) == len(due) || time.Now().After(deadline) {
 			return delays, ctx.Err()
 		}
 		time.Sleep(time.Millisecond)
