@@ -45,7 +45,6 @@ var ruleArrangement = bench.Scenario{
 				return err
 			}
 		}
-		curve{"Packets by the rules that each looks at", "rate", "hits", "rules looked at for a packet, by the model", "packets per second"}.addTo(b)
 		return nil
 	},
 }

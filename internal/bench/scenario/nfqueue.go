@@ -45,7 +45,6 @@ func runNFQueue(ctx context.Context, b *bench.Bench) error {
 			return err
 		}
 	}
-	curve{"New sessions by offered rate", "passed", "offered", "offered, new sessions per second", newSessions}.addTo(b)
 	// Only these have queues.
 	b.Devices = slices.DeleteFunc(slices.Clone(all), func(m bench.Model) bool { return !m.Asynchronous })
 	if len(b.Devices) == 0 {

@@ -7,27 +7,30 @@ import (
 	"github.com/realmgate/realmgate/internal/bench"
 )
 
+// programRuns are smoke runs of the scenarios with programs or TCP in them.
+var programRuns = []struct {
+	bench.Scenario
+	devices []string            // that take part
+	gates   map[string][]string // of a device
+}{
+	{nfqueue, []string{"null", "nfqueue", "iptables", "realmgate"}, map[string][]string{
+		"nfqueue": {"complete", "counted", "translated", "decided once", "dropped by queues only"}, "iptables": {"complete", "counted", "translated"},
+	}},
+	{cpuPinning, []string{"null", "conntrack", "iptables", "realmgate"}, map[string][]string{
+		"conntrack": {"complete", "counted", "translated"}, "realmgate": {"complete", "counted", "translated"},
+	}},
+	{tcpSessions, []string{"null", "route", "conntrack", "iptables", "nftables", "realmgate"}, map[string][]string{
+		"route": {"complete", "translated"}, "conntrack": {"complete", "counted", "translated"},
+		"iptables": {"complete", "counted", "translated", "pages"}, "realmgate": {"complete", "counted", "translated", "pages"},
+	}},
+	{poolAllocate, []string{"realmgate"}, map[string][]string{"realmgate": {"standing", "lent", "claimed"}}},
+}
+
 // Scenarios with programs or TCP in them, with few sessions: every gate that they
 // have was tried and held.
 func TestSmokeWithPrograms(t *testing.T) {
 	program := buildProgram(t)
-	for _, test := range []struct {
-		bench.Scenario
-		devices []string            // that take part
-		gates   map[string][]string // of a device
-	}{
-		{nfqueue, []string{"null", "nfqueue", "iptables", "realmgate"}, map[string][]string{
-			"nfqueue": {"complete", "counted", "translated", "decided once", "dropped by queues only"}, "iptables": {"complete", "counted", "translated"},
-		}},
-		{cpuPinning, []string{"null", "conntrack", "iptables", "realmgate"}, map[string][]string{
-			"conntrack": {"complete", "counted", "translated"}, "realmgate": {"complete", "counted", "translated"},
-		}},
-		{tcpSessions, []string{"null", "route", "conntrack", "iptables", "nftables", "realmgate"}, map[string][]string{
-			"route": {"complete", "translated"}, "conntrack": {"complete", "counted", "translated"},
-			"iptables": {"complete", "counted", "translated", "pages"}, "realmgate": {"complete", "counted", "translated", "pages"},
-		}},
-		{poolAllocate, []string{"realmgate"}, map[string][]string{"realmgate": {"standing", "lent", "claimed"}}},
-	} {
+	for _, test := range programRuns {
 		t.Run(test.Name, func(t *testing.T) {
 			r, err := bench.Run(t.Context(), test.Scenario, smokeOptions(test.Scenario, program))
 			if err != nil {

@@ -25,38 +25,6 @@ func expect(b *bench.Bench, comparisons int) {
 	b.Expect(comparisons * (b.Repeat + 1) * (len(b.Devices) + 1))
 }
 
-// curve is a plot of a metric over a parameter of the sweep.
-type curve struct {
-	Plot, Metric, Parameter string
-	X, Y                    string // what the axes show
-}
-
-// addTo adds a curve for each device, from what was measured so far.
-func (c curve) addTo(b *bench.Bench) {
-	var series []bench.Series
-	for _, r := range b.Report.Results {
-		x, swept := r.Parameters[c.Parameter]
-		if r.Metric != c.Metric || !swept {
-			continue
-		}
-		i := 0
-		for i < len(series) && series[i].DUT != r.DUT {
-			i++
-		}
-		if i == len(series) {
-			series = append(series, bench.Series{DUT: r.DUT, Plot: c.Plot, X: c.X, Y: c.Y})
-		}
-		series[i].Points = append(series[i].Points, [2]float64{x, float64(r.Median)})
-	}
-	b.Report.Series = append(b.Report.Series, series...)
-}
-
-// Axes of the plots.
-const (
-	newSessions = "new sessions per second"
-	packets     = "packets per second, both ways"
-)
-
 // measureSessions is a trial of what stateful devices do: a first packet of every
 // session, one back, which shows that the device has them all, and then packets of
 // these both ways, in random order.
