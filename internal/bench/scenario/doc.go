@@ -6,11 +6,15 @@ import "github.com/realmgate/realmgate/internal/bench"
 
 // All lists the scenarios.
 func All() []bench.Scenario {
-	return []bench.Scenario{
+	list := []bench.Scenario{
 		routing, tracking, filter,
 		natEstablish, natThroughput, natLoss, natLatency, natPDV, natTeardown, natCapacity, natMemory,
 		conntrackLimits,
 		hashLoad, targets, rulePosition, ruleCount, ruleLoadTime, ruleArrangement, markDNAT,
 		nfqueue, cpuPinning, tcpSessions, poolAllocate,
 	}
+	for i := range list {
+		list[i] = noted(list[i])
+	}
+	return list
 }

@@ -45,6 +45,7 @@ func natComparison(b *bench.Bench) bench.Comparison {
 	if n := flows.Count(); n != b.Sessions {
 		b.Note("%d sessions instead of %d: a product of addresses and ports", n, b.Sessions)
 	}
+	noteSources(b)
 	return bench.Comparison{
 		Setup: bench.Setup{Sessions: flows.Count(), Timeout: natTimeout, NAT: pool},
 		Flows: flows,

@@ -90,6 +90,7 @@ var natCapacity = bench.Scenario{
 	Devices: natDevices,
 	Modes:   fullLoad,
 	Run: func(ctx context.Context, b *bench.Bench) error {
+		b.Note("capacity is the highest number that a binary search found to fit; its bounds lie within %g %% of each other in the end", 100*method.Strict().Width)
 		c := natComparison(b)
 		c.Flows, c.Setup.NAT = bench.FlowsFor(min(overfill*b.Sessions, trafficgen.MaxFrames), b.Hosts)
 		c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {

@@ -17,6 +17,7 @@ var targets = bench.Scenario{
 			From: trafficgen.Addresses{First: bench.Forwarded, Count: flows.Destinations.Count},
 			To:   flows.Destinations.First,
 		}
+		noteSources(b)
 		b.Note("Sharma has no DROP: a tester that counts what arrives has nothing to count; realmgate has no target of its own but SNAT from inside")
 		list := []target{
 			{"accept", bench.Setup{Track: true}},
