@@ -39,6 +39,17 @@ func (e External) check() error {
 	return nil
 }
 
+// Usable returns an error that says why the tester cannot send and receive by these
+// interfaces.
+func (e External) Usable() error {
+	for _, name := range []string{e.Initiator, e.Responder} {
+		if _, err := usable(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // lay gives the interfaces their addresses and finds the box behind them.
 func (e External) lay(ctx context.Context, host *Host) (*Rig, error) {
 	var links [2]netlink.Link

@@ -100,6 +100,9 @@ func (o Options) Check() error {
 }
 
 func (o Options) describe() map[string]string {
+	if o.Mode == "" { // no traffic is sent
+		return map[string]string{}
+	}
 	described := map[string]string{
 		"profile": string(o.Profile), "set-up": string(o.Mode), "sessions": fmt.Sprint(o.Sessions), "hosts": fmt.Sprint(o.Hosts),
 		"repeat": fmt.Sprint(o.Repeat), "frame": fmt.Sprintf("%d octets", o.Length), "direction": o.Direction.String(),

@@ -1,9 +1,10 @@
 package bench
 
 import (
-	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
+	"strings"
 )
 
 // debianPackages name what to install for a program, where it is not the
@@ -17,18 +18,24 @@ var debianPackages = map[string]string{
 	"iptables-nft-restore":    "iptables",
 }
 
-// wantTools wants every program that the devices run.
+// wantTools wants every program that the devices run, and names all that are missing
+// in a line.
 func wantTools(devices []Model) error {
-	var missing error
+	var missing, packages []string
 	for _, m := range devices {
 		for _, tool := range m.Tools {
 			if _, err := exec.LookPath(tool); err != nil {
-				missing = errors.Join(missing, fmt.Errorf("%s needs %s, which is not installed: apt-get install %s, or leave it out by --dut",
-					m.Name, tool, packageOf(tool)))
+				missing = append(missing, fmt.Sprintf("%s needs %s", m.Name, tool))
+				if name := packageOf(tool); !slices.Contains(packages, name) {
+					packages = append(packages, name)
+				}
 			}
 		}
 	}
-	return missing
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("not installed: %s. Run apt-get install %s, or choose other devices with --dut", strings.Join(missing, ", "), strings.Join(packages, " "))
 }
 
 func packageOf(tool string) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -39,9 +40,13 @@ docs/guide/bench.md explains the method and how to read the results.`,
 	return command
 }
 
-// defaultSessions is how many sessions there are where neither the person nor the
-// scenario says otherwise.
-const defaultSessions = 1_000_000
+// How many sessions there are where neither the person nor the scenario says
+// otherwise. A box of somebody's own has a single outside address, and so no ports
+// for a million.
+const (
+	defaultSessions  = 1_000_000
+	externalSessions = 50_000
+)
 
 // benchFlags is what bench run takes.
 type benchFlags struct {
@@ -67,7 +72,10 @@ to the first device. Needs root.
 
 Standard output has the result alone; how far the run is goes to standard error.
 Ctrl-C ends it in good order: what was measured until then is printed and written,
-marked as interrupted, and the exit code is 1.`,
+marked as interrupted, and the exit code is 1. So it is where no trial was valid.
+
+Scenarios have devices, sessions, rounds and set-ups of their own where no flag
+says otherwise: see realmgate bench list.`,
 		Example: `  realmgate bench run nat44-establish
   realmgate bench run nat44-throughput --dut realmgate,nftables --sessions 100000 --out results
   realmgate bench run nat44-establish -o json | jq .ratios`,
@@ -75,10 +83,10 @@ marked as interrupted, and the exit code is 1.`,
 	}
 	output := outputFlag(command)
 	flags := command.Flags()
-	flags.StringSliceVar(&f.duts, "dut", nil, "devices under test, `NAME,NAME`; the first is the baseline")
-	flags.IntVar(&f.sessions, "sessions", defaultSessions, "how many sessions, `N`, unless fewer suit the scenario")
+	flags.StringSliceVar(&f.duts, "dut", nil, "devices under test, `NAME,NAME`; the first is the baseline (default: the scenario's)")
+	flags.IntVar(&f.sessions, "sessions", 0, "how many sessions, `N` (default: the scenario's, 50000 with --external)")
 	flags.IntVar(&f.hosts, "hosts", 1, "inside hosts that send, `N`, each from its own address: 1 is RFC 9693's single pair of addresses")
-	flags.IntVar(&f.repeat, "repeat", 5, "how many rounds count, `N`, unless fewer suit the scenario")
+	flags.IntVar(&f.repeat, "repeat", 0, "how many rounds count, `N` (default: the scenario's, 20 in the profile rfc)")
 	flags.IntVar(&f.length, "frame", 64, "`OCTETS` of a frame, its check sequence with it: 64 to 1518")
 	flags.BoolVar(&f.model, "model-only", false, "compute what the scenario's model says and measure nothing; needs no root")
 	f.add(flags)
@@ -90,7 +98,7 @@ marked as interrupted, and the exit code is 1.`,
 			err = f.apply(&o, flags.Changed)
 		}
 		if err == nil {
-			err = f.placeExternal(s, &o)
+			err = f.placeExternal(s, &o, flags.Changed)
 		}
 		if err == nil {
 			err = o.Check()
@@ -106,6 +114,11 @@ marked as interrupted, and the exit code is 1.`,
 
 // measure shows what was measured also where the run failed in the middle.
 func (a *app) measure(ctx context.Context, s bench.Scenario, o bench.Options, out string, asJSON bool) error {
+	if o.External != (bench.External{}) { // before anything waits, or is built up
+		if err := o.External.Usable(); err != nil {
+			return err
+		}
+	}
 	if out != "" { // not found out after hours
 		if err := os.MkdirAll(out, 0o755); err != nil { // #nosec G301 -- for others to read
 			return fmt.Errorf("make the folder of the report: %w", err)
@@ -115,7 +128,34 @@ func (a *app) measure(ctx context.Context, s bench.Scenario, o bench.Options, ou
 	o.Progress = progress.show
 	r, err := bench.Run(ctx, s, o)
 	progress.end()
-	return errors.Join(err, a.showReport(r, out, asJSON))
+	err = errors.Join(err, a.showReport(r, out, asJSON))
+	if err == nil {
+		err = nothingValid(r)
+	}
+	return err
+}
+
+// nothingValid is the error of a run that ended well and says nothing about any of
+// its devices. The control alone is no result.
+func nothingValid(r bench.Report) error {
+	why := ""
+	for _, result := range r.Results {
+		if _, bound := report.LowerBound(result); bound || !math.IsNaN(float64(result.Median)) && result.DUT != r.Control {
+			return nil
+		}
+		for _, t := range result.Trials {
+			if why == "" && t.Invalid != "" {
+				why = result.DUT + ", " + t.Invalid
+			}
+		}
+	}
+	switch {
+	case len(r.Series) > 0 && len(r.Results) == 0:
+		return nil
+	case why != "":
+		return fmt.Errorf("no trial was valid; the first: %s", why)
+	}
+	return fmt.Errorf("nothing was measured: %s", strings.Join(r.Notes, "; "))
 }
 
 // showReport prints the report and writes it to a folder. One without results is
@@ -152,11 +192,14 @@ func (f benchFlags) options(name string, given func(flag string) bool) (bench.Sc
 		return s, o, fmt.Errorf("find this program: %w", err)
 	}
 	o = bench.Options{
-		Sessions: f.sessions, Hosts: f.hosts, Length: f.length, Mode: s.Modes[0],
+		Sessions: sessionsOf(s), Hosts: f.hosts, Length: f.length,
 		CPU: lastCPU(), Executable: executable, Null: dut.All()[0], ModelOnly: f.model,
 	}
-	if s.Sessions > 0 && !given("sessions") {
-		o.Sessions = s.Sessions
+	if len(s.Modes) > 0 {
+		o.Mode = s.Modes[0]
+	}
+	if given("sessions") {
+		o.Sessions = f.sessions
 	}
 	if o.Repeat = s.Repeat; given("repeat") {
 		o.Repeat = f.repeat
@@ -169,6 +212,14 @@ func (f benchFlags) options(name string, given func(flag string) bool) (bench.Sc
 		o.Devices = append(o.Devices, dut.All()[i])
 	}
 	return s, o, nil
+}
+
+// sessionsOf is how many sessions a scenario has where nobody says otherwise.
+func sessionsOf(s bench.Scenario) int {
+	if s.Sessions > 0 {
+		return s.Sessions
+	}
+	return defaultSessions
 }
 
 func scenarioNames() (names []string) {

@@ -13,7 +13,7 @@ import (
 // placeExternal puts the box between two interfaces into the options. Nothing runs
 // beside it: neither another device, nor the control, which would need its place.
 // Only the paced set-up is possible: the box does not take turns with the tester.
-func (f benchFlags) placeExternal(s bench.Scenario, o *bench.Options) error {
+func (f benchFlags) placeExternal(s bench.Scenario, o *bench.Options, given func(flag string) bool) error {
 	isExternal := func(m bench.Model) bool { return m.External }
 	asked := slices.ContainsFunc(o.Devices, isExternal)
 	switch {
@@ -31,6 +31,9 @@ func (f benchFlags) placeExternal(s bench.Scenario, o *bench.Options) error {
 	}
 	o.External = bench.External{Initiator: f.external[0], Responder: f.external[1]}
 	o.Mode, o.Null = bench.Paced, bench.Model{}
+	if !given("sessions") {
+		o.Sessions = externalSessions
+	}
 	if !asked {
 		o.Devices = slices.DeleteFunc(dut.All(), func(m bench.Model) bool { return !m.External })
 	}

@@ -9,52 +9,70 @@ import (
 	"strings"
 
 	"github.com/realmgate/realmgate/internal/bench"
+	"github.com/realmgate/realmgate/internal/bench/method"
 )
 
-// block is one metric: what the table and the page show together. Rows come by
-// their parameters as the scenario gave them, then by device: the baseline first
-// and the control last.
+// block is one metric, or a family of them: what the table and the page show
+// together. Rows come by their parameters as the scenario gave them, then by device:
+// the baseline first and the control last.
 type block struct {
 	metric, unit string
-	keys         []string // of the parameters, sorted
+	keys         []string      // of the parameters, sorted
+	of           string        // what the rows' members are; empty where they have none
+	words        *bench.Series // the scenario's words for the curve over a parameter
 	rows         []row
 }
 
 // row is one metric of one device at one set of parameters.
 type row struct {
 	bench.Result
+	values  map[string]float64 // the parameters that are shown
+	member  string             // of the block's family
 	ratio   *bench.Ratio
 	control bool
-	style   int // which colour and mark the device has
+	bound   bool // the figures are a lower bound: the tester was the limit
+	style   int  // which colour and mark the device has
 	scale   scale
 }
 
+// group is what rows side by side have in common.
+func (r row) group() string { return strings.TrimSpace(r.member + " " + parameters(r.values)) }
+
 // blocks arranges the results of a report.
 func blocks(r bench.Report) (list []*block) {
-	devices := devicesOf(r)
+	devices, members := devicesOf(r), membersOf(r)
 	var groups []string
 	for _, result := range r.Results {
-		b := find(list, result.Metric)
+		m, belongs := members[result.Metric]
+		if !belongs {
+			m.family = result.Metric
+		}
+		b := find(list, m.family)
 		if b == nil {
-			b = &block{metric: result.Metric, unit: result.Unit}
+			b = &block{metric: m.family, unit: result.Unit}
 			list = append(list, b)
 		}
-		for key := range result.Parameters {
+		row := row{Result: result, ratio: ratioOf(r, result), control: result.DUT == r.Control, style: slices.Index(devices, result.DUT)}
+		if row.values, row.member = shown(result, m); row.member != "" {
+			b.of = m.of
+		}
+		if bound, is := LowerBound(result); is {
+			row.Summary, row.bound = bound, true
+		}
+		for key := range row.values {
 			if !slices.Contains(b.keys, key) {
 				b.keys = append(b.keys, key)
 			}
 		}
-		if group := parameters(result.Parameters); !slices.Contains(groups, group) {
+		if group := row.group(); !slices.Contains(groups, group) {
 			groups = append(groups, group)
 		}
-		b.rows = append(b.rows, row{
-			Result: result, ratio: ratioOf(r, result), control: result.DUT == r.Control, style: slices.Index(devices, result.DUT),
-		})
+		b.rows = append(b.rows, row)
 	}
 	for _, b := range list {
 		slices.Sort(b.keys)
 		slices.SortStableFunc(b.rows, func(x, y row) int {
-			byGroup := slices.Index(groups, parameters(x.Parameters)) - slices.Index(groups, parameters(y.Parameters))
+			byGroup := slices.Index(groups, x.group()) - slices.Index(groups, y.group())
 			if byGroup != 0 {
 				return byGroup
 			}
@@ -67,6 +85,7 @@ func blocks(r bench.Report) (list []*block) {
 		for i, scale := range scalesFor(b.unit, medians) {
 			b.rows[i].scale = scale
 		}
+		b.words = curveOf(r, b)
 	}
 	return list
 }
@@ -75,6 +94,9 @@ func blocks(r bench.Report) (list []*block) {
 func arranged(r bench.Report) (list []bench.Result) {
 	for _, b := range blocks(r) {
 		for _, row := range b.rows {
+			if row.bound { // no summary by the rules of the format
+				row.Summary = method.Summarise(nil)
+			}
 			list = append(list, row.Result)
 		}
 	}
@@ -127,6 +149,33 @@ func parameters(p map[string]float64) string {
 
 // parameter writes a parameter's value in full.
 func parameter(v float64) string { return thousands(strconv.FormatFloat(v, 'f', -1, 64)) }
+
+// curveOf returns a curve of the scenario that shows the medians of the block.
+func curveOf(r bench.Report, b *block) *bench.Series {
+	for i, s := range r.Series {
+		if isOf(s, b) {
+			return &r.Series[i]
+		}
+	}
+	return nil
+}
+
+// isOf says whether a curve shows nothing but medians of the block.
+func isOf(s bench.Series, b *block) bool {
+	measured := 0
+	for _, p := range s.Points {
+		if !finite(p[1]) {
+			continue
+		}
+		measured++
+		if !slices.ContainsFunc(b.rows, func(r row) bool {
+			return r.DUT == s.DUT && float64(r.Median) == p[1] && slices.Contains(slices.Collect(maps.Values(r.Parameters)), p[0])
+		}) {
+			return false
+		}
+	}
+	return measured > 0
+}
 
 // valid counts the trials that count.
 func (r row) valid() (n int) {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-
-	"github.com/realmgate/realmgate/internal/bench"
 )
 
 // logSpread is how far apart values lie that only a logarithmic axis shows all of.
@@ -21,7 +19,7 @@ func dots(title, label string, rows []row) drawing {
 	var values []float64
 	names := 0.0
 	for _, r := range rows {
-		names = max(names, wide(r.DUT))
+		names = max(names, wide(r.label()))
 		for _, t := range r.Trials {
 			values = append(values, float64(t.Value))
 		}
@@ -36,11 +34,14 @@ func dots(title, label string, rows []row) drawing {
 	d.path("axis", "M%.1f %.1fV%.1f", left, top, bottom)
 	for i, r := range rows {
 		y := top + rowHeight*(float64(i)+0.5)
-		d.text("end", left-8, y+4, r.DUT)
+		d.text("end", left-8, y+4, r.label())
 		d.trials(r, x, y)
 	}
 	return d
 }
+
+// label is what stands beside a row's marks.
+func (r row) label() string { return strings.TrimSpace(r.member + " " + r.DUT) }
 
 func (d *drawing) trials(r row, x axis, y float64) {
 	style := styleOf(r.style, r.control)
@@ -55,7 +56,7 @@ func (d *drawing) trials(r row, x axis, y float64) {
 		}
 		// Beside each other in height, so that none hides another.
 		at := y + (float64(i%5)-2)*4.5
-		if t.Invalid == "" {
+		if t.Invalid == "" || r.bound {
 			d.mark(style, x.at(v), at, 3.2)
 			d.tip("%s, round %d: %s", r.DUT, t.Round, r.scale.text(v))
 		} else {
@@ -65,8 +66,8 @@ func (d *drawing) trials(r row, x axis, y float64) {
 	}
 	if m := float64(r.Median); x.shows(m) {
 		d.path(style+" median", "M%.1f %.1fv30", x.at(m), y-15)
-		d.tip("%s: median %s", r.DUT, r.scale.text(m))
-		d.beside(r, x, y, r.scale.text(m))
+		d.tip("%s: median %s", r.DUT, r.text(m))
+		d.beside(r, x, y, r.text(m))
 	}
 }
 
@@ -90,7 +91,7 @@ func (d *drawing) beside(r row, x axis, y float64, text string) {
 func describeDots(rows []row) string {
 	var lines []string
 	for _, r := range rows {
-		lines = append(lines, fmt.Sprintf("%s: median %s, p1 %s, p99 %s, %d of %d trials valid", r.DUT, r.scale.text(float64(r.Median)),
+		lines = append(lines, fmt.Sprintf("%s: median %s, p1 %s, p99 %s, %d of %d trials valid", r.label(), r.text(float64(r.Median)),
 			r.scale.text(float64(r.P1)), r.scale.text(float64(r.P99)), r.valid(), len(r.Trials)))
 	}
 	return strings.Join(lines, "; ")
@@ -108,10 +109,18 @@ func spreads(values []float64, times float64) bool {
 	return least > 0 && most/least >= times
 }
 
-// axisLabel is the label of an axis for a metric.
-func axisLabel(r bench.Result) string {
-	if r.Unit == "" {
-		return r.Metric
+// text writes a value with its unit, and says where it is a lower bound.
+func (r row) text(v float64) string {
+	if r.bound {
+		return "at least " + r.scale.text(v)
 	}
-	return r.Metric + ", " + r.Unit
+	return r.scale.text(v)
+}
+
+// label is that of an axis for a metric.
+func (b *block) label() string {
+	if b.unit == "" {
+		return b.metric
+	}
+	return b.metric + ", " + b.unit
 }

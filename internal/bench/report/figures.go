@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -42,19 +43,26 @@ func (b *block) figure() figure {
 	if c, ok := b.scaling(); ok {
 		return figure{b.metric, c.draw()}
 	}
-	return figure{b.metric, dots(b.metric+": every trial", axisLabel(b.rows[0].Result), b.rows)}
+	rows := b.rows
+	if b.of != "" { // the control, at each member, would only hide what differs
+		rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.control })
+	}
+	if len(rows) == 0 {
+		rows = b.rows
+	}
+	return figure{b.metric, dots(b.metric+": every trial", b.label(), rows)}
 }
 
 // trialFigures are all trials of a metric that was swept: a plot for each set of
 // parameters.
 func (b *block) trialFigures() (list []figure) {
 	for rows := b.rows; len(rows) > 0; {
-		name := parameters(rows[0].Parameters)
-		n := slices.IndexFunc(rows, func(r row) bool { return parameters(r.Parameters) != name })
+		name := rows[0].group()
+		n := slices.IndexFunc(rows, func(r row) bool { return r.group() != name })
 		if n < 0 {
 			n = len(rows)
 		}
-		list = append(list, figure{name, dots(b.metric+", "+name+": every trial", axisLabel(rows[0].Result), rows[:n])})
+		list = append(list, figure{name, dots(b.metric+", "+name+": every trial", b.label(), rows[:n])})
 		rows = rows[n:]
 	}
 	return list
@@ -72,13 +80,19 @@ func (b *block) scaling() (c curves, ok bool) {
 	if over == "" {
 		return c, false
 	}
-	c = curves{title: b.metric + " over " + over, x: over, y: axisLabel(b.rows[0].Result)}
+	c = curves{title: b.metric + " over " + over, x: inWords(over), y: b.label()}
+	if b.words != nil {
+		c.title, c.x, c.y = b.metric+": "+b.words.Plot, b.words.X, b.words.Y
+	}
 	for _, r := range b.rows {
-		x, has := r.Parameters[over]
+		x, has := r.values[over]
 		if !has {
 			continue
 		}
 		name := strings.TrimSpace(r.DUT + " " + b.others(r, over))
+		if r.member != "" {
+			name += " " + r.member
+		}
 		i := slices.IndexFunc(c.lines, func(l curve) bool { return l.name == name })
 		if i < 0 {
 			i = len(c.lines)
@@ -93,7 +107,7 @@ func (b *block) scaling() (c curves, ok bool) {
 // others writes the parameters but one that vary.
 func (b *block) others(r row, but string) string {
 	rest := map[string]float64{}
-	for key, value := range r.Parameters {
+	for key, value := range r.values {
 		if key != but && len(b.valuesOf(key)) > 1 {
 			rest[key] = value
 		}
@@ -103,7 +117,7 @@ func (b *block) others(r row, but string) string {
 
 func (b *block) valuesOf(key string) (values []float64) {
 	for _, r := range b.rows {
-		if v, ok := r.Parameters[key]; ok && !slices.Contains(values, v) {
+		if v, ok := r.values[key]; ok && !slices.Contains(values, v) {
 			values = append(values, v)
 		}
 	}
@@ -149,6 +163,29 @@ func seriesFigures(r bench.Report) (list []figure) {
 		list = append(list, figure{name, c.draw()})
 	}
 	return list
+}
+
+// trace begins the names of plots that show how a search went.
+var trace = regexp.MustCompile("^(search|loss in the search) for ")
+
+// ownCurves are the curves that no metric's plot shows already, those of searches
+// apart.
+func ownCurves(r bench.Report) (curves, traces []figure) {
+	list := blocks(r)
+	shown := func(name string) bool {
+		return !slices.ContainsFunc(r.Series, func(s bench.Series) bool {
+			return s.Plot == name && !slices.ContainsFunc(list, func(b *block) bool { return isOf(s, b) })
+		})
+	}
+	for _, f := range seriesFigures(r) {
+		switch {
+		case trace.MatchString(f.name):
+			traces = append(traces, f)
+		case !shown(f.name):
+			curves = append(curves, f)
+		}
+	}
+	return curves, traces
 }
 
 // mostShare is the greatest share, in per cent.

@@ -23,10 +23,12 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 // HTML writes one page that needs nothing else: no script, no font, no picture
 // from elsewhere. Who was not there must understand it.
 func HTML(w io.Writer, r bench.Report) error {
-	p := page{Report: r, Curves: seriesFigures(r), Gates: gateRows(r), Refused: refused(r)}
+	p := page{Report: r, Gates: gateRows(r), Refused: refused(r)}
 	for _, b := range blocks(r) {
 		p.Metrics = append(p.Metrics, metricOf(b))
+		p.First = p.First || b.long()
 	}
+	p.Curves, p.Traces = ownCurves(r)
 	if err := pageTemplate.ExecuteTemplate(w, "page.html.tmpl", p); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
@@ -46,6 +48,8 @@ type page struct {
 	bench.Report
 	Metrics []pageMetric
 	Curves  []figure
+	Traces  []figure // of searches
+	First   bool     // the curves come before long tables
 	Gates   []gateRow
 	Refused []refusal
 }
@@ -54,6 +58,10 @@ type page struct {
 type pageMetric struct {
 	Name, Baseline string
 	Keys           []string
+	Of             string            // what tells members of a family apart
+	Words          map[string]string // what keys are
+	Folded         bool              // the table is long
+	Bound          bool              // some figure is a lower bound
 	Rows           []pageRow
 	Plot           figure
 	Each           []figure // every trial, where Plot shows medians
@@ -63,8 +71,9 @@ type pageMetric struct {
 // pageRow is a line of a metric's table.
 type pageRow struct {
 	DUT, Unit, Median, P1, P99, Ratio, Span string
-	Values                                  []string // of the parameters
-	Control, Unsteady                       bool
+	Values                                  []string // of the parameters; none where they are those of the row above
+	Begins                                  bool     // another set of parameters
+	Control, Unsteady, Bound                bool
 	Valid, Made                             int
 	Trials                                  []bench.Trial
 }
@@ -74,22 +83,27 @@ type pageRow struct {
 const steady = 0.15
 
 func metricOf(b *block) pageMetric {
-	m := pageMetric{Name: b.metric, Keys: b.keys, Plot: b.figure()}
-	if _, swept := b.scaling(); swept {
+	m := pageMetric{Name: b.metric, Keys: b.keys, Of: b.of, Words: map[string]string{}, Plot: b.figure(), Folded: b.long()}
+	for _, key := range b.keys {
+		if words, known := axes[key]; known && words != key {
+			m.Words[key] = words
+		}
+	}
+	if _, swept := b.scaling(); swept || b.of != "" {
 		m.Each = b.trialFigures()
 	}
-	for _, r := range b.rows {
+	for i, r := range b.rows {
 		row := pageRow{
 			DUT: r.DUT, Unit: r.scale.unit, Median: r.scale.number(float64(r.Median)), P1: r.scale.number(float64(r.P1)),
 			P99: r.scale.number(float64(r.P99)), Control: r.control, Valid: r.valid(), Made: len(r.Trials), Trials: r.Trials,
+			Begins: i > 0 && r.group() != b.rows[i-1].group(), Bound: r.bound,
 		}
+		row.Median = r.sign() + row.Median
+		m.Bound = m.Bound || r.bound
 		row.Ratio, row.Span = r.ratioText()
-		for _, key := range b.keys {
-			cell := ""
-			if v, ok := r.Parameters[key]; ok {
-				cell = parameter(v)
-			}
-			row.Values = append(row.Values, cell)
+		row.Values = b.cells(r)
+		if i > 0 && !row.Begins {
+			row.Values = make([]string, len(row.Values))
 		}
 		if q := r.ratio; q != nil {
 			m.Baseline = q.Baseline

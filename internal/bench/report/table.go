@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -17,8 +18,8 @@ const (
 )
 
 // Table writes the results as a person reads them, a block for each metric: the
-// median, the 1st and 99th percentile, and the ratio to the first device. Below
-// are the invalid trials and the notes, wrapped to width columns (0: to 100).
+// median, the 1st and 99th percentile, and the ratio to the first device. Before
+// long blocks their medians stand alone, as a curve would show them. Below are the invalid trials and the notes, wrapped to width columns (0: to 100).
 func Table(w io.Writer, r bench.Report, width int) error {
 	if width <= 0 {
 		width = usualWidth
@@ -28,8 +29,14 @@ func Table(w io.Writer, r bench.Report, width int) error {
 	for _, line := range wrap(r.Scenario+": "+r.About, "", width) {
 		text.WriteString(line + "\n")
 	}
-	for _, b := range blocks(r) {
-		text.WriteString("\n" + strings.Join(wrap(heading(r, b), "  ", width), "\n") + "\n" + b.table())
+	list := blocks(r)
+	for _, b := range list {
+		if b.long() {
+			text.WriteString("\n" + strings.Join(wrap(b.metric+", medians: the spread is below", "  ", width), "\n") + "\n" + b.overview(r))
+		}
+	}
+	for _, b := range list {
+		text.WriteString("\n" + strings.Join(wrap(heading(b), "  ", width), "\n") + "\n" + b.table())
 	}
 	if remarks := remarks(r); len(remarks) > 0 {
 		text.WriteString("\n")
@@ -43,46 +50,74 @@ func Table(w io.Writer, r bench.Report, width int) error {
 	return err
 }
 
-// heading says what the block's figures are.
-func heading(r bench.Report, b *block) string {
+// heading says what the block's figures are, and its columns.
+func heading(b *block) string {
 	text := b.metric
 	if about := meaning(b.metric); about != "" {
 		text += ", " + about
 	}
 	for _, row := range b.rows {
 		if row.ratio != nil {
-			return text + " (ratio to " + row.ratio.Baseline + ")"
+			text += " (ratio to " + row.ratio.Baseline + ")"
+			break
+		}
+	}
+	for _, key := range b.keys {
+		if words, known := axes[key]; known && words != key {
+			text += "; " + key + ": " + words
 		}
 	}
 	return text
 }
 
-// table writes the rows, aligned.
+// table writes the rows, aligned, without the columns that nothing is in.
 func (b *block) table() string {
-	head := append(upper(b.keys), "DEVICE", "MEDIAN", "P1", "P99", "", "RATIO", "FROM–TO", "VALID", "")
-	rows := [][]string{head}
+	first := len(b.heads())
+	rows := [][]string{append(b.heads(), "DEVICE", "MEDIAN", "P1", "P99", "", "RATIO", "FROM–TO", "VALID", "")}
+	left := map[int]bool{0: b.of != "" || first == 0, first: true, first + 4: true, first + 8: true} // device, unit, remark
 	before := ""
-	for _, r := range b.rows {
-		var cells []string
-		here := parameters(r.Parameters)
-		for _, key := range b.keys {
-			cell := ""
-			if v, ok := r.Parameters[key]; ok && here != before {
-				cell = parameter(v)
-			}
-			cells = append(cells, cell)
+	for i, r := range b.rows {
+		cells := b.cells(r)
+		if here := r.group(); i > 0 && here == before {
+			cells = make([]string, first)
 		}
-		before = here
+		before = r.group()
+		if len(r.Trials) == 0 && finite(float64(r.Median)) { // computed: there is no spread
+			rows[0][first+1] = "VALUE"
+			rows = append(rows, append(cells, r.DUT, r.scale.number(float64(r.Median)), "", "", r.scale.unit, "", "", "", ""))
+			continue
+		}
 		ratio, span := r.ratioText()
-		remark := ""
-		if r.control {
-			remark = "control"
-		}
-		rows = append(rows, append(cells, r.DUT, r.scale.number(float64(r.Median)), r.scale.number(float64(r.P1)),
-			r.scale.number(float64(r.P99)), r.scale.unit, ratio, span, fmt.Sprintf("%d/%d", r.valid(), len(r.Trials)), remark))
+		rows = append(rows, append(cells, r.DUT, r.sign()+r.scale.number(float64(r.Median)), r.scale.number(float64(r.P1)),
+			r.scale.number(float64(r.P99)), r.scale.unit, ratio, span, fmt.Sprintf("%d/%d", r.valid(), len(r.Trials)), r.remark()))
 	}
-	left := map[int]bool{len(b.keys): true, len(b.keys) + 4: true, len(head) - 1: true} // device, unit, remark
-	return align(rows, left)
+	return align(withoutEmpty(rows, left))
+}
+
+// remark stands behind a row.
+func (r row) remark() string {
+	switch {
+	case r.control:
+		return "control"
+	case r.bound:
+		return "at least: the tester was the limit"
+	}
+	return ""
+}
+
+// withoutEmpty takes columns away that have a heading and nothing below it.
+func withoutEmpty(rows [][]string, left map[int]bool) (kept [][]string, begins map[int]bool) {
+	kept, begins = make([][]string, len(rows)), map[int]bool{}
+	for column := range rows[0] {
+		if !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[column] != "" }) {
+			continue
+		}
+		begins[len(kept[0])] = left[column]
+		for i := range rows {
+			kept[i] = append(kept[i], rows[i][column])
+		}
+	}
+	return kept, begins
 }
 
 func upper(words []string) (list []string) {
@@ -152,8 +187,11 @@ func failures(r bench.Report) (lines []string) {
 		for _, row := range b.rows {
 			for _, key := range sortedKeys(row.Gates) {
 				gate := row.Gates[key]
-				where := strings.TrimSpace(row.DUT + " " + parameters(row.Parameters))
+				where := strings.TrimSpace(row.label() + " " + parameters(row.values))
 				line := fmt.Sprintf("%s: %d of %d trials invalid by the gate %q: %s", where, gate.Failed, gate.Failed+gate.Passed, key, gate.Detail)
+				if row.bound {
+					line = fmt.Sprintf("%s: a lower bound: %s", where, gate.Detail)
+				}
 				if gate.Failed > 0 && !told[line] {
 					told[line] = true
 					lines = append(lines, line)

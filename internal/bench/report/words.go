@@ -13,6 +13,8 @@ var metrics = map[string]string{
 	"rate":       "how many passed in a second: frames, sessions or allocations",
 	"packets":    "packets that passed in a second",
 	"passed":     "sessions that passed in a second",
+	"rate_reuse": "packets of sessions that exist that passed in a second, both ways",
+	"cost_reuse": "the time that the device adds to a packet of a session that exists, above the control",
 	"cost":       "the time that the device adds to each frame or session, above the control",
 	"throughput": "the highest rate without a lost frame",
 	"loss":       "the share of frames that did not arrive",
@@ -30,13 +32,36 @@ var metrics = map[string]string{
 	"memory_growth":       "memory that the device took for the sessions, beside what it had before",
 	"seconds_add":         "how long it takes to add one rule to all others",
 
-	"hits":     "rules that are looked at, by the model of the paper",
+	"hits":     "rules that are looked at when every flow sends one packet, by the model of the paper",
 	"decision": "what the program that decides needs for a session",
 	"queue":    "sessions that were lost in full queues",
 	"pages":    "pages fetched in a second, each over a connection of its own",
 	"threaded": "frames or sessions that passed in a second, with the device in kernel threads",
 	"p50":      "the time from question to first packet at the host that half of all do not exceed",
 	"p99":      "the time from question to first packet at the host that 99 % do not exceed",
+}
+
+// axes says in words what a parameter is.
+var axes = map[string]string{
+	"position":  "place of the rule that matches",
+	"pool":      "addresses in the pool",
+	"load":      "sessions for each bucket of the hash table",
+	"load, %":   "share of what the tester can send, %",
+	"half_open": "offers that nobody has claimed yet",
+	"hits":      "rules that are looked at for a packet, the mean by the model",
+	"offered":   "new sessions offered, 1/s",
+	"by_cpu":    "queue chosen by the CPU: 1, by the addresses: 0",
+	"nat":       "nothing translated: 0, sources: 1, destinations: 2",
+	"levels":    "levels of chains, one below the other",
+	"chains":    "chains of the last level",
+	"rules":     "rules",
+}
+
+func inWords(parameter string) string {
+	if words, known := axes[parameter]; known {
+		return words
+	}
+	return parameter
 }
 
 // gates says what each condition of a valid trial means. A gate that is not here

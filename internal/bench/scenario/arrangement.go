@@ -86,16 +86,15 @@ func modelArrangement(b *bench.Bench) error {
 			DUT: "model", Metric: "hits", Unit: "rules", Parameters: arrangementParameters(a),
 			Summary: method.Summarise([]float64{float64(a.Hits())}), Trials: []bench.Trial{}, Gates: map[string]bench.Gate{},
 		})
-		b.Note("model, chains × rules: %s: %d rules looked at for %d flows", describe(a), a.Hits(), a.Flows())
+	}
+	for _, a := range nestedArrangements {
+		b.Note("%d levels: %s", len(a.Selectors), describe(a))
 	}
 	b.Note("nested as equation 3 of Sharma is printed, every figure is 65,536 less; with one hit a flow for the rule that leads into the tree it is Table 19")
 	return nil
 }
 
-// describe is an arrangement as the tables of Sharma write it.
+// describe is a nested arrangement as Table 19 of Sharma writes it.
 func describe(a method.Arrangement) string {
-	if !a.Nested() {
-		return fmt.Sprintf("linear, %d × %d", a.Chains(), a.Rules)
-	}
-	return fmt.Sprintf("nested %s, %d × %d", strings.Trim(strings.ReplaceAll(fmt.Sprint(a.Selectors), " ", " × "), "[]"), a.Chains(), a.Rules)
+	return fmt.Sprintf("%s = %d chains of %d rules", strings.Trim(strings.ReplaceAll(fmt.Sprint(a.Selectors), " ", " × "), "[]"), a.Chains(), a.Rules)
 }

@@ -2,8 +2,13 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path"
 	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/bench"
 	"github.com/realmgate/realmgate/internal/bench/method"
@@ -12,8 +17,7 @@ import (
 var conntrackLimits = bench.Scenario{
 	Name:    "conntrack-limits",
 	About:   "the largest nf_conntrack_max and hashsize that the kernel takes",
-	Devices: []string{"conntrack"},
-	Modes:   []bench.Mode{bench.SelfClocked},
+	Devices: []string{"conntrack"}, // and no set-up: no traffic is sent
 	Run: func(_ context.Context, b *bench.Bench) error {
 		bound := 1 << 32 // a smoke run does not take the memory
 		if b.Smoke {
@@ -29,7 +33,7 @@ var conntrackLimits = bench.Scenario{
 				Trials: []bench.Trial{{Round: 1, Value: method.Number(most)}}, Gates: map[string]bench.Gate{},
 			})
 			if refused != nil {
-				b.Note("%s: %v", s.metric, refused)
+				b.Note("%s: %s", path.Base(s.path), refusal(refused))
 			}
 		}
 		return nil
@@ -61,6 +65,18 @@ func largest(h *bench.Host, path string, bound int) (most int, refused, err erro
 		return 0, nil, refused
 	}
 	return most, refused, h.Restore()
+}
+
+// refusal says in plain words why the kernel did not take a value.
+func refusal(err error) string {
+	text, _, _ := strings.Cut(err.Error(), ":") // the value
+	switch {
+	case errors.Is(err, unix.EINVAL):
+		return text + " is more than the kernel's setting can hold"
+	case errors.Is(err, unix.ENOMEM):
+		return text + " needs more memory at a time than the kernel gives"
+	}
+	return err.Error()
 }
 
 // take returns what the kernel made of a value, or 0 with why it refused.

@@ -1,0 +1,110 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/bench"
+	"github.com/realmgate/realmgate/internal/bench/method"
+)
+
+// trialsOf is a result of trials, all of which are valid or none is.
+func trialsOf(dut, metric, unit, invalid string, values ...float64) bench.Result {
+	r := bench.Result{DUT: dut, Metric: metric, Unit: unit, Summary: method.Summarise(values), Gates: map[string]bench.Gate{}}
+	for i, v := range values {
+		r.Trials = append(r.Trials, bench.Trial{Round: i + 1, Value: method.Number(v), Invalid: invalid})
+	}
+	if gate, why, _ := strings.Cut(invalid, ": "); invalid != "" {
+		r.Summary, r.Gates[gate] = method.Summarise(nil), bench.Gate{Failed: len(values), Detail: why}
+	}
+	return r
+}
+
+// long is a report of metrics that are families, whose tables are long.
+func long() bench.Report {
+	r := bench.Report{Schema: bench.Schema, Scenario: "long", About: "many rows", Devices: []string{"realmgate", "iptables"}, Control: "null"}
+	for i, target := range []string{"accept", "mark", "dnat", "snat", "snat_dnat"} {
+		for j, dut := range []string{"null", "iptables", "realmgate"} {
+			first := float64(1000 * (10*(j+1) - i))
+			r.Results = append(r.Results, trialsOf(dut, "rate_"+target, bench.PerSecond, "", first, 1.1*first),
+				trialsOf(dut, "rate_"+target+"_reuse", bench.PerSecond, "", 2*first, 2.2*first))
+		}
+	}
+	for percent := 100; percent > 0; percent -= 10 {
+		for j, dut := range []string{"realmgate", "iptables"} {
+			r.Results = append(r.Results, trialsOf(dut, fmt.Sprintf("loss_%d", percent), "%", "", float64(percent*j)/4, float64(percent*j)/3))
+		}
+	}
+	r.Results = append(r.Results, trialsOf("external", "packets", bench.PerSecond, "generator: the tester reaches only 2500000/s, and the device passed", 2.4e6, 2.5e6))
+	return r
+}
+
+// What belongs together is one table and one plot, medians come before long tables,
+// and a long table of the page is folded.
+func TestLongTables(t *testing.T) {
+	var table bytes.Buffer
+	if err := Table(&table, long(), 0); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "table-long", table.String())
+	page := pageOf(t, long())
+	for _, want := range []string{
+		"<details><summary>The figures of loss: 20 rows</summary>", "<title>loss over load, %", "share of what the tester can send",
+		"<title>rate_reuse: every trial", "snat_dnat iptables", "≥ 2.45", "external (at least)", "could not send faster",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if strings.Contains(pageOf(t, sample()), "The figures of") {
+		t.Error("a short table is folded")
+	}
+}
+
+// A metric of its own is no family: rate_rules alone, and rate_reuse beside rate.
+func TestFamilies(t *testing.T) {
+	names := func(metrics ...string) (list []string) {
+		var r bench.Report
+		for _, m := range metrics {
+			r.Results = append(r.Results, trialsOf("a", m, bench.PerSecond, "", 1))
+		}
+		for _, b := range blocks(r) {
+			list = append(list, b.metric)
+		}
+		return list
+	}
+	for want, metrics := range map[string][]string{
+		"rate rate_reuse cost": {"rate", "rate_reuse", "cost"},
+		"rate_rules cost":      {"rate_rules", "cost"},
+		"rate rate_reuse":      {"rate_mark", "rate_mark_reuse", "rate_dnat", "rate_dnat_reuse"},
+		"rate rate_a rate_b":   {"rate", "rate_a", "rate_b"},
+		"loss":                 {"loss_100", "loss_90"},
+	} {
+		if got := strings.Join(names(metrics...), " "); got != want {
+			t.Errorf("%q: %s, want %s", metrics, got, want)
+		}
+	}
+}
+
+func TestLowerBound(t *testing.T) {
+	const limit = "generator: the tester reaches only 2/s, and the device passed"
+	good := trialsOf("external", "rate", bench.PerSecond, limit, 1, 2)
+	if bound, is := LowerBound(good); !is || bound.Median != 1.5 || bound.P99 != 2 {
+		t.Errorf("%+v, %v", bound, is)
+	}
+	wrong := trialsOf("external", "rate", bench.PerSecond, limit, 1, 2)
+	wrong.Gates["translated"] = bench.Gate{Failed: 1}
+	mixed := trialsOf("external", "rate", bench.PerSecond, limit, 1, 2)
+	mixed.Trials[0].Invalid = ""
+	for name, r := range map[string]bench.Result{
+		"another gate failed": wrong, "a trial is valid": mixed,
+		"a time": trialsOf("external", "latency_median", "ns", limit, 1), "stolen": trialsOf("external", "rate", bench.PerSecond, "steal: 9 %", 1),
+		"no trials": {Unit: bench.PerSecond},
+	} {
+		if _, is := LowerBound(r); is {
+			t.Errorf("%s, and it is a bound", name)
+		}
+	}
+}
