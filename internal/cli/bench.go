@@ -155,7 +155,8 @@ func nothingValid(r bench.Report) error {
 	case why != "":
 		return fmt.Errorf("no trial was valid; the first: %s", why)
 	}
-	return fmt.Errorf("nothing was measured: %s", strings.Join(r.Notes, "; "))
+	left := slices.DeleteFunc(slices.Clone(r.Notes), func(note string) bool { return !strings.Contains(note, " is left out: ") })
+	return fmt.Errorf("nothing was measured: %s", strings.Join(left, "; "))
 }
 
 // showReport prints the report and writes it to a folder. One without results is

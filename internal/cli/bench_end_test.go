@@ -57,9 +57,7 @@ func TestBenchKilled(t *testing.T) {
 	m.wait(t)
 	next := newMeasuring(t, "run", "nat44-establish", "--dut", "realmgate", "--sessions", "1000", "--repeat", "1")
 	next.start(t)
-	if code := next.wait(t); code != exitOK {
-		t.Fatalf("the next run: exit %d, %s", code, &next.stderr)
-	}
+	next.mustMeasure(t)
 	if after := settings(t); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
@@ -78,9 +76,7 @@ func TestBenchWaitsForAnother(t *testing.T) {
 		t.Errorf("it measured at the same time: %s", &m.stdout)
 	}
 	release()
-	if code := m.wait(t); code != exitOK {
-		t.Errorf("exit %d: %s", code, &m.stderr)
-	}
+	m.mustMeasure(t)
 }
 
 // Whoever waits for another may have enough of it.
@@ -114,11 +110,50 @@ func TestBenchWithoutRoot(t *testing.T) {
 	m.mustFail(t, bench.ErrNotRoot.Error())
 }
 
+// Where no trial is valid there is nothing to rely on: the table and the files are
+// there, and the exit code says so.
+func TestBenchNothingValid(t *testing.T) {
+	folder := t.TempDir()
+	m := newMeasuring(t, "run", "nat44-latency", "--dut", "nftables", "--setup", "paced", "--rate", "1000000000", "--sessions", "1000", "--repeat", "1", "--out", folder)
+	m.start(t)
+	if code := m.wait(t); code != exitError || !strings.Contains(m.stderr.String(), "realmgate: no trial was valid; the first: ") {
+		t.Errorf("exit %d: %s", code, &m.stderr)
+	}
+	for _, name := range []string{"result.json", "result.csv", "report.html"} {
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A wrong command line is one line and an exit code of its own, before root or
+// anything else is asked for.
+func TestBenchUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"run":                             "give a scenario: see realmgate bench list",
+		"run nat44-etablish":              `there is no scenario "nat44-etablish": did you mean nat44-establish?`,
+		"run targets --dut nftable":       `there is no device "nftable": did you mean nftables?`,
+		"run targets --sessions 0":        "0 sessions: want 1 to 64000000",
+		"run targets --repeat x":          `invalid argument "x" for "--repeat" flag`,
+		"run targets --setup both":        `--setup "both": want self-clocked or paced`,
+		"run targets --external in0,out0": "targets cannot be measured on an external box",
+		"run nat44-pdv --external in0":    "--external wants two interfaces, INITIATOR,RESPONDER",
+	} {
+		r := execute(t.Context(), append([]string{"bench"}, strings.Fields(args)...)...)
+		if r.code != exitUsage || !strings.HasPrefix(r.stderr, "realmgate: "+want) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
+			t.Errorf("%s: %+v, want %s", args, r, want)
+		}
+	}
+	if r := execute(t.Context(), "bench", "run", "nat44-pdv", "--external", "no-such0,lo"); r.code != exitError || !strings.HasPrefix(r.stderr, "realmgate: there is no interface no-such0 here") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A missing program is named with its package, before anything is changed.
 func TestBenchMissingTools(t *testing.T) {
 	m := newMeasuring(t, "run", "nat44-establish", "--dut", "realmgate,iptables,nftables")
 	m.Env = append(m.Env, "PATH=/nonexistent")
 	defer hold(t)() // it must not even wait for it
-	m.mustFail(t, "iptables needs iptables-legacy-restore, which is not installed: apt-get install iptables, or leave it out by --dut\n"+
-		"nftables needs nft, which is not installed: apt-get install nftables, or leave it out by --dut")
+	m.mustFail(t, "not installed: iptables needs iptables-legacy-restore, nftables needs nft. "+
+		"Run apt-get install iptables nftables, or choose other devices with --dut")
 }

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,8 +15,9 @@ import (
 
 func newBenchList(a *app) *cobra.Command {
 	command := &cobra.Command{
-		Use: "list", Short: "List scenarios and devices, a line each", Args: cobra.NoArgs,
-		Long: "List what can be measured, and the devices that can be measured, a line each.",
+		Use: "list", Short: "List scenarios and devices, and what is their default", Args: cobra.NoArgs,
+		Long: `List what can be measured, the devices that can be measured, and what each
+scenario takes where no flag of bench run says otherwise.`,
 		Example: `  realmgate bench list
   realmgate bench list -o json | jq -r '.scenarios[].name'`,
 	}
@@ -40,6 +44,9 @@ type listedScenario struct {
 	Devices []string     `json:"devices"` // unless others are asked for
 	Modes   []bench.Mode `json:"set_ups"` // the first is the default
 	Root    bool         `json:"root"`    // it needs root
+
+	Sessions int `json:"sessions,omitempty"` // as well; none where no traffic is sent
+	Rounds   int `json:"rounds,omitempty"`   // in the profile quick
 }
 
 type listedDevice struct {
@@ -51,9 +58,13 @@ type listedDevice struct {
 func listed(scenarios []bench.Scenario, devices []bench.Model) benchList {
 	list := benchList{}
 	for _, s := range scenarios {
-		list.Scenarios = append(list.Scenarios, listedScenario{
+		l := listedScenario{
 			Name: s.Name, About: s.About, Devices: append([]string{}, s.Devices...), Modes: append([]bench.Mode{}, s.Modes...), Root: !s.NoRoot,
-		})
+		}
+		if len(s.Modes) > 0 {
+			l.Sessions, l.Rounds = sessionsOf(s), cmp.Or(s.Repeat, bench.Quick.Repeat())
+		}
+		list.Scenarios = append(list.Scenarios, l)
 	}
 	for _, m := range devices {
 		list.Devices = append(list.Devices, listedDevice{Name: m.Name, About: m.About, Tools: append([]string{}, m.Tools...)})
@@ -62,18 +73,26 @@ func listed(scenarios []bench.Scenario, devices []bench.Model) benchList {
 }
 
 func (l benchList) write(a *app) error {
-	scenarios, devices := newTable("SCENARIO", "WHAT IT MEASURES"), newTable("DEVICE", "WHAT IT IS")
+	scenarios, defaults := newTable("SCENARIO", "WHAT IT MEASURES"), newTable("DEFAULTS OF", ">SESSIONS", ">ROUNDS", "SET-UP", "DEVICES")
+	devices := newTable("DEVICE", "WHAT IT IS")
 	for _, s := range l.Scenarios {
 		scenarios.add(s.Name, s.About)
+		if len(s.Modes) > 0 {
+			defaults.add(s.Name, count(uint64(s.Sessions)), fmt.Sprint(s.Rounds), string(s.Modes[0]), strings.Join(s.Devices, ","))
+		}
 	}
 	for _, d := range l.Devices {
 		devices.add(d.Name, d.About)
 	}
-	if err := scenarios.write(a.stdout); err != nil {
-		return err
+	for i, t := range []*table{scenarios, devices, defaults} {
+		if i > 0 {
+			if _, err := a.stdout.Write([]byte("\n")); err != nil {
+				return written(err)
+			}
+		}
+		if err := t.write(a.stdout); err != nil {
+			return err
+		}
 	}
-	if _, err := a.stdout.Write([]byte("\n")); err != nil {
-		return written(err)
-	}
-	return devices.write(a.stdout)
+	return nil
 }

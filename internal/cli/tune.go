@@ -48,7 +48,7 @@ docs/results has the measurements. Nothing is changed, and no root is needed.`,
 type advice struct {
 	method.Advice
 	Available     int64 `json:"available_bytes"`         // memory of this machine, now
-	MostNetfilter int   `json:"netfilter_sessions_here"` // that would fit into it, up to those asked for
+	MostNetfilter int   `json:"netfilter_sessions_here"` // that would fit into it at the most they take, up to those asked for
 	MostRealmgate int   `json:"realmgate_sessions_here"`
 }
 
@@ -56,8 +56,8 @@ func adviseHere(sessions int) (advice, error) {
 	available, err := bench.AvailableMemory()
 	return advice{
 		Advice: method.Advise(sessions), Available: available,
-		MostNetfilter: method.MostThatFit(sessions, available, func(n int) int64 { return method.Advise(n).Netfilter.Bytes }),
-		MostRealmgate: method.MostThatFit(sessions, available, func(n int) int64 { return method.Advise(n).Realmgate.Bytes }),
+		MostNetfilter: method.MostThatFit(sessions, available, func(n int) int64 { return method.Advise(n).Netfilter.MostBytes }),
+		MostRealmgate: method.MostThatFit(sessions, available, func(n int) int64 { return method.Advise(n).Realmgate.MostBytes }),
 	}, err
 }
 
@@ -66,43 +66,80 @@ func (x advice) write(w io.Writer) error {
 	n, r := x.Netfilter, x.Realmgate
 	fmt.Fprintf(&text, `%s sessions at a time. This machine has %s of memory available.
 
-NETFILTER (iptables, nftables)
-  memory   %s: %s of connections (%d bytes each, %d of them for what may be attached
-           to one), %s of buckets (%d bytes each); %s by the figures of Lencse and Shima
-  here     %s
+MEMORY     %-38s  %s
+netfilter  %-38s  %s
+realmgate  %-38s  %s
 
+Netfilter takes it while the sessions stand, and %s of it, for %s buckets, from the
+start. 128 bytes of a session are for what may be attached to it: masquerading, accounting, time
+stamps, labels, helpers. The lab of this program measures %d bytes on Linux 6.18, where nothing is.
+Lencse and Shima measured 385.4 on Linux 4.9, whole slabs of the allocator: %s in all.
+Realmgate takes it at the start, %s of it for each outbound address.
+%s
+
+NETFILTER (iptables, nftables): %s
+`, count(uint64(x.Sessions)), gibibytes(x.Available),
+		"AT LEAST", "AT MOST",
+		fmt.Sprintf("%s: %d bytes a session", gibibytes(n.LeastBytes), method.ConnectionBytes),
+		fmt.Sprintf("%s: %d bytes a session", gibibytes(n.MostBytes), method.ConnectionBytes+method.AttachedBytes),
+		fmt.Sprintf("%s: 1 outbound address", gibibytes(r.LeastBytes)),
+		fmt.Sprintf("%s: %s", gibibytes(r.MostBytes), outbound(r.Outbound)),
+		gibibytes(n.BucketBytes), count(uint64(n.HashSize)), method.ConnectionBytes, gibibytes(n.BytesSeed002),
+		gibibytes(r.EachOutbound), enough(x.Sessions, r.Outbound), fits(x.Sessions, x.MostNetfilter))
+	if n.HashSize <= method.UsualBuckets {
+		fmt.Fprintf(&text, `
+  # The kernel chooses %d for both on a machine with more than 4 GiB of memory: where it
+  # has more than what stands here, leave hashsize and nf_conntrack_max out.
+`, method.UsualBuckets)
+	}
+	fmt.Fprintf(&text, `
   # /etc/modprobe.d/nf_conntrack.conf (at once: echo %d >/sys/module/nf_conntrack/parameters/hashsize)
   options nf_conntrack hashsize=%d
 
+  # /etc/modules-load.d/nf_conntrack.conf (at once: modprobe nf_conntrack)
+  # The settings below exist only once the module is loaded.
+  nf_conntrack
+
   # /etc/sysctl.d/60-nf_conntrack.conf (at once: sysctl --system)
   net.netfilter.nf_conntrack_max = %d
-`, count(uint64(x.Sessions)), gibibytes(x.Available),
-		gibibytes(n.Bytes), gibibytes(n.ConnectionBytes), method.ConnectionBytes+method.AttachedBytes, method.AttachedBytes,
-		gibibytes(n.BucketBytes), method.BucketBytes, gibibytes(n.BytesSeed002),
-		fits(x.Sessions, x.MostNetfilter), n.HashSize, n.HashSize, n.Most)
+`, n.HashSize, n.HashSize, n.Most)
 	for _, t := range n.Timeouts {
 		fmt.Fprintf(&text, "  # %s (default %d)\n  net.netfilter.%s = %d\n", t.Why, t.Default, t.Name, t.Value)
 	}
 	fmt.Fprintf(&text, `
-REALMGATE
-  memory   %s, taken at the start: %.1f bytes for each of the capacity; %s more for each outbound
-           address after the first (%d of them have a port for each session, fewer do: sessions of
-           one inside port share theirs)
-  here     %s
+REALMGATE: %s
 
   # realmgate.yaml
   capacity: %d
-`, gibibytes(r.Bytes), float64(r.Bytes)/float64(r.Capacity), gibibytes(r.EachOutbound), r.Outbound,
-		fits(x.Sessions, x.MostRealmgate), r.Capacity)
+`, fits(x.Sessions, x.MostRealmgate), r.Capacity)
 	_, err := w.Write(text.Bytes())
 	return written(err)
 }
 
+func outbound(n int) string {
+	if n == 1 {
+		return "1 outbound address"
+	}
+	return fmt.Sprintf("%d outbound addresses", n)
+}
+
+// enough says what so many outbound addresses do for so many sessions.
+func enough(sessions, n int) string {
+	const share = "sessions of one inside port share theirs"
+	switch {
+	case n*method.PortsForAll < sessions:
+		return fmt.Sprintf("It takes %d outbound addresses at most, with fewer ports than sessions: %s.", n, share)
+	case n == 1:
+		return "One outbound address has a port for each session."
+	}
+	return fmt.Sprintf("%d outbound addresses have a port for each session; fewer do, since %s.", n, share)
+}
+
 func fits(sessions, most int) string {
 	if most >= sessions {
-		return "fits"
+		return "fits here"
 	}
-	return fmt.Sprintf("does not fit: %s sessions would", count(uint64(most)))
+	return fmt.Sprintf("does not fit here: %s sessions would", count(uint64(most)))
 }
 
 func gibibytes(n int64) string {

@@ -13,8 +13,10 @@ func TestTune(t *testing.T) {
 		"options nf_conntrack hashsize=1048576\n",
 		"net.netfilter.nf_conntrack_max = 1048576\n",
 		"net.netfilter.nf_conntrack_tcp_timeout_established = 7440\n",
-		"memory   374.2 MiB: 366.2 MiB of connections (384 bytes each",
-		"8.0 MiB of buckets (8 bytes each); 375.5 MiB by the figures of Lencse and Shima",
+		"netfilter  252.1 MiB: 256 bytes a session          374.2 MiB: 384 bytes a session\n",
+		"realmgate  81.5 MiB: 1 outbound address            119.6 MiB: 16 outbound addresses\n",
+		"8.0 MiB of it, for 1,048,576 buckets", "whole slabs of the allocator: 375.5 MiB in all",
+		"16 outbound addresses have a port for each session", "exist only once the module is loaded.\n  nf_conntrack\n",
 		"  capacity: 1050000\n",
 	} {
 		if !strings.Contains(r.stdout, line) {
@@ -31,11 +33,11 @@ func TestTuneJSON(t *testing.T) {
 	var got struct {
 		Netfilter struct {
 			HashSize int   `json:"hashsize"`
-			Bytes    int64 `json:"bytes"`
+			Bytes    int64 `json:"most_bytes"`
 		} `json:"netfilter"`
 		Realmgate struct {
 			Capacity int   `json:"capacity"`
-			Bytes    int64 `json:"bytes"`
+			Bytes    int64 `json:"most_bytes"`
 		} `json:"realmgate"`
 		Available int64 `json:"available_bytes"`
 		Here      int   `json:"realmgate_sessions_here"`
@@ -49,5 +51,18 @@ func TestTuneJSON(t *testing.T) {
 	}
 	if fits := got.Realmgate.Bytes <= got.Available; fits != (got.Here == 40_000_000) {
 		t.Errorf("%d of the sessions fit here: %+v", got.Here, got)
+	}
+}
+
+// Few sessions do not make the kernel's own settings smaller without a word, and
+// many have no port each.
+func TestTuneExtremes(t *testing.T) {
+	for sessions, want := range map[string]string{
+		"1":        "The kernel chooses 262144 for both on a machine with more than 4 GiB of memory",
+		"64000000": "It takes 64 outbound addresses at most, with fewer ports than sessions",
+	} {
+		if r := execute(t.Context(), "tune", "--sessions", sessions); r.code != exitOK || !strings.Contains(r.stdout, want) {
+			t.Errorf("%s sessions: exit %d, it lacks %q:\n%s", sessions, r.code, want, r.stdout)
+		}
 	}
 }

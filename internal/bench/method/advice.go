@@ -10,20 +10,21 @@ type Advice struct {
 // NetfilterAdvice is for iptables, nftables and all else that stands on the
 // kernel's connection tracking.
 type NetfilterAdvice struct {
-	HashSize        int       `json:"hashsize"`
-	Most            int       `json:"nf_conntrack_max"`
-	BucketBytes     int64     `json:"bucket_bytes"`     // of the whole hash table, from the start
-	ConnectionBytes int64     `json:"connection_bytes"` // of all connections, at most, while they stand
-	Bytes           int64     `json:"bytes"`            // both
-	BytesSeed002    int64     `json:"bytes_seed_002"`   // what the figures of Lencse and Shima come to
-	Timeouts        []Timeout `json:"timeouts"`
+	HashSize     int       `json:"hashsize"`
+	Most         int       `json:"nf_conntrack_max"`
+	BucketBytes  int64     `json:"bucket_bytes"`   // of the whole hash table, from the start
+	LeastBytes   int64     `json:"least_bytes"`    // with connections that nothing is attached to, as this lab measures
+	MostBytes    int64     `json:"most_bytes"`     // with something attached to each
+	BytesSeed002 int64     `json:"bytes_seed_002"` // what the figures of Lencse and Shima come to
+	Timeouts     []Timeout `json:"timeouts"`
 }
 
 // RealmgateAdvice is for this program, whose memory is taken at the start and does
 // not grow.
 type RealmgateAdvice struct {
-	Capacity int   `json:"capacity"`
-	Bytes    int64 `json:"bytes"` // with one outbound address
+	Capacity   int   `json:"capacity"`
+	LeastBytes int64 `json:"least_bytes"` // with one outbound address
+	MostBytes  int64 `json:"most_bytes"`  // with Outbound of them
 	// Outbound is how many outbound addresses have a port for each session; fewer
 	// do, since sessions of one inside port share theirs. EachOutbound is what each
 	// after the first takes of memory.
@@ -50,29 +51,37 @@ func Timeouts() []Timeout {
 	}
 }
 
-// Ports and addresses of outbound NAT: ports below 1024 are for inside ports below
-// 1024 alone (RFC 4787 REQ-3).
-const (
-	portsForAll  = 65536 - 1024
-	mostOutbound = 64
-)
+// PortsForAll is how many ports an outbound address has for all: those below 1024
+// are for inside ports below 1024 alone (RFC 4787 REQ-3).
+const PortsForAll = 65536 - 1024
+
+// mostOutbound is how many outbound addresses there may be.
+const mostOutbound = 64
+
+// leastBuckets is what the kernel chooses itself where there is least memory; fewer
+// spare nothing.
+const leastBuckets = 1024
+
+// UsualBuckets is what the kernel chooses on a machine with more than 4 GiB of
+// memory, also for nf_conntrack_max.
+const UsualBuckets = 262_144
 
 // Advise returns the settings for so many sessions, from the measured model.
 func Advise(sessions int) Advice {
-	buckets, capacity := Buckets(sessions), Capacity(sessions)
+	buckets, capacity := max(Buckets(sessions), leastBuckets), Capacity(sessions)
+	outbound := min((sessions+PortsForAll-1)/PortsForAll, mostOutbound)
 	return Advice{
 		Sessions: sessions,
 		Netfilter: NetfilterAdvice{
 			HashSize: buckets, Most: buckets, BucketBytes: BucketBytes * int64(buckets),
-			ConnectionBytes: (ConnectionBytes + AttachedBytes) * int64(sessions),
-			Bytes:           NetfilterBytes(sessions, buckets),
-			BytesSeed002:    int64(ConnectionBytesSeed002*float64(sessions)) + BucketBytes*int64(buckets),
-			Timeouts:        Timeouts(),
+			LeastBytes:   ConnectionBytes*int64(sessions) + BucketBytes*int64(buckets),
+			MostBytes:    NetfilterBytes(sessions, buckets),
+			BytesSeed002: int64(ConnectionBytesSeed002*float64(sessions)) + BucketBytes*int64(buckets),
+			Timeouts:     Timeouts(),
 		},
 		Realmgate: RealmgateAdvice{
-			Capacity: capacity, Bytes: RealmgateBytes(capacity, 1),
-			Outbound:     min((sessions+portsForAll-1)/portsForAll, mostOutbound),
-			EachOutbound: portBytes * portsEachAddress,
+			Capacity: capacity, LeastBytes: RealmgateBytes(capacity, 1), MostBytes: RealmgateBytes(capacity, outbound),
+			Outbound: outbound, EachOutbound: portBytes * portsEachAddress,
 		},
 	}
 }

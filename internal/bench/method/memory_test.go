@@ -11,11 +11,25 @@ func TestNetfilterBytesAgreeWithSeed002(t *testing.T) {
 	if a.Netfilter.HashSize != 1<<26 || a.Netfilter.Most != 1<<26 {
 		t.Errorf("hashsize %d, nf_conntrack_max %d: want 2^26, as they had", a.Netfilter.HashSize, a.Netfilter.Most)
 	}
-	if off := float64(a.Netfilter.Bytes)/float64(a.Netfilter.BytesSeed002) - 1; math.Abs(off) > 0.01 {
-		t.Errorf("%d bytes, theirs %d: %.1f %% apart", a.Netfilter.Bytes, a.Netfilter.BytesSeed002, 100*off)
+	if off := float64(a.Netfilter.MostBytes)/float64(a.Netfilter.BytesSeed002) - 1; math.Abs(off) > 0.01 {
+		t.Errorf("%d bytes, theirs %d: %.1f %% apart", a.Netfilter.MostBytes, a.Netfilter.BytesSeed002, 100*off)
 	}
 	if want := int64(15_416_000_000 + 536_870_912); a.Netfilter.BytesSeed002 != want {
 		t.Errorf("their figures come to %d, want %d", a.Netfilter.BytesSeed002, want)
+	}
+}
+
+// The least of both is compared with the least, and the most with the most.
+func TestAdviceHasBothEnds(t *testing.T) {
+	for sessions, outbound := range map[int]int{1: 1, 64_512: 1, 64_513: 2, 1_000_000: 16, 64_000_000: 64} {
+		a := Advise(sessions)
+		n, r := a.Netfilter, a.Realmgate
+		if n.MostBytes-n.LeastBytes != 128*int64(sessions) || n.LeastBytes != 256*int64(sessions)+8*int64(n.HashSize) || n.HashSize < 1024 {
+			t.Errorf("%d sessions: %+v", sessions, n)
+		}
+		if r.Outbound != outbound || r.LeastBytes != RealmgateBytes(r.Capacity, 1) || r.MostBytes != RealmgateBytes(r.Capacity, outbound) {
+			t.Errorf("%d sessions: %+v, want %d outbound addresses", sessions, r, outbound)
+		}
 	}
 }
 
