@@ -13,9 +13,10 @@ func newBenchCompare(a *app) *cobra.Command {
 		Use:   "compare A/result.json B/result.json",
 		Short: "Compare two reports",
 		Long: `Put two reports of bench run side by side: how each metric changed, and whether
-the ranges from the 1st to the 99th percentile overlap; then the ratios between
-devices, and whether they are within 15 % of each other. It warns where machine or
-options were not the same. The exit code says nothing of the figures.`,
+that is within the spread, which it is where the ranges from the 1st to the 99th
+percentile overlap; then the ratios between devices, and whether they are within
+15 % of each other. It warns where machine or options were not the same. The exit
+code says nothing of the figures.`,
 		Example: "  realmgate bench compare before/result.json after/result.json",
 		Args:    takes("the first result.json", "the second result.json"),
 		RunE: func(command *cobra.Command, args []string) error {

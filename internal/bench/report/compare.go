@@ -16,9 +16,13 @@ import (
 // near is how far the ratios of two runs of one command may differ.
 const near = 0.15
 
+// fewest is how many valid trials show a spread.
+const fewest = 3
+
 // Compare writes two reports side by side: each metric with its change and whether
-// the ranges from p1 to p99 overlap, then the ratios, which hold better than rates
-// from machine to machine. First it warns of what makes them hard to compare.
+// that is within the spread, which it is where the ranges from p1 to p99 overlap; then
+// the ratios, which hold better than rates from machine to machine. First it warns of
+// what makes them hard to compare.
 func Compare(w io.Writer, a, b bench.Report, width int) error {
 	if width <= 0 {
 		width = usualWidth
@@ -38,14 +42,22 @@ func Compare(w io.Writer, a, b bench.Report, width int) error {
 			line("-  " + difference)
 		}
 	}
-	pairs := pair(arranged(a), arranged(b))
+	members := membersOf(a)
+	maps.Copy(members, membersOf(b))
+	pairs := pair(arranged(a), arranged(b), members)
 	for _, metric := range metricsOf(pairs) {
 		text.WriteString("\n" + metric + "\n" + changes(pairs, metric))
 	}
 	ratios, held := ratioChanges(a, b)
 	if len(ratios) > 1 {
-		text.WriteString("\nratios\n" + align(ratios, map[int]bool{0: true, 1: true, 2: true, 6: true}))
-		fmt.Fprintf(&text, "%d of %d ratios are within %.0f %% of each other\n", held, len(ratios)-1, 100*near)
+		text.WriteString("\nratios\n" + align(ratios, map[int]bool{0: true, 1: true, 2: true, 8: true}))
+	}
+	if len(pairs) > 0 {
+		text.WriteString("\n")
+		line(tally(pairs))
+	}
+	if len(ratios) > 1 {
+		line(fmt.Sprintf("%d of %d ratios are within %.0f %% of each other.", held, len(ratios)-1, 100*near))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -98,7 +110,11 @@ func said(value string) string {
 }
 
 // both is a result of each run, or of one.
-type both struct{ a, b *bench.Result }
+type both struct {
+	a, b   *bench.Result
+	family string // the metric, or what it is one of
+	member string // as what, with the parameters
+}
 
 func (p both) some() bench.Result {
 	if p.a != nil {
@@ -109,9 +125,19 @@ func (p both) some() bench.Result {
 
 // pair puts the same metric, device and parameters together, in A's order and then
 // B's.
-func pair(a, b []bench.Result) (list []both) {
+func pair(a, b []bench.Result, members map[string]member) (list []both) {
+	add := func(p both) {
+		r := p.some()
+		m, belongs := members[r.Metric]
+		if !belongs {
+			m.family = r.Metric
+		}
+		values, name := shown(r, m)
+		p.family, p.member = m.family, strings.TrimSpace(name+" "+parameters(values))
+		list = append(list, p)
+	}
 	for i := range a {
-		list = append(list, both{a: &a[i]})
+		add(both{a: &a[i]})
 	}
 	for i := range b {
 		at := slices.IndexFunc(list, func(p both) bool {
@@ -119,7 +145,7 @@ func pair(a, b []bench.Result) (list []both) {
 			return p.b == nil && x.DUT == b[i].DUT && x.Metric == b[i].Metric && maps.Equal(x.Parameters, b[i].Parameters)
 		})
 		if at < 0 {
-			list = append(list, both{b: &b[i]})
+			add(both{b: &b[i]})
 		} else {
 			list[at].b = &b[i]
 		}
@@ -129,7 +155,7 @@ func pair(a, b []bench.Result) (list []both) {
 
 func metricsOf(pairs []both) (list []string) {
 	for _, p := range pairs {
-		if m := p.some().Metric; !slices.Contains(list, m) {
+		if m := p.family; !slices.Contains(list, m) {
 			list = append(list, m)
 		}
 	}
@@ -138,15 +164,15 @@ func metricsOf(pairs []both) (list []string) {
 
 // changes is the table of a metric.
 func changes(pairs []both, metric string) string {
-	rows := [][]string{{"DEVICE", "", "A", "P1–P99", "B", "P1–P99", "", "CHANGE", "RANGES"}}
-	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p both) bool { return p.some().Metric != metric })
+	rows := [][]string{{"DEVICE", "", "A", "P1–P99", "B", "P1–P99", "", "CHANGE", ""}}
+	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p both) bool { return p.family != metric })
 	var medians []float64
 	for _, p := range pairs {
 		medians = append(medians, float64(p.some().Median))
 	}
 	for i, s := range scalesFor(pairs[0].some().Unit, medians) {
 		p := pairs[i]
-		row := []string{p.some().DUT, parameters(p.some().Parameters)}
+		row := []string{p.some().DUT, p.member}
 		for _, r := range []*bench.Result{p.a, p.b} {
 			if r == nil || !finite(float64(r.Median)) {
 				row = append(row, "–", "")
@@ -158,7 +184,7 @@ func changes(pairs []both, metric string) string {
 		if p.a != nil && p.b != nil {
 			by = change(p.a.Median, p.b.Median)
 		}
-		rows = append(rows, append(row, s.unit, by, overlap(p)))
+		rows = append(rows, append(row, s.unit, by, p.verdict()))
 	}
 	return align(rows, map[int]bool{0: true, 1: true, 6: true, 8: true})
 }
@@ -171,23 +197,57 @@ func change(a, b method.Number) string {
 	return ""
 }
 
-func overlap(p both) string {
+// Verdicts on a change.
+const (
+	within = "within the spread"
+	beyond = "beyond the spread"
+)
+
+// verdict says whether a change is more than what trials of one run differ by.
+func (p both) verdict() string {
 	switch {
 	case p.a == nil:
 		return "only in B"
 	case p.b == nil:
 		return "only in A"
-	case !finite(float64(p.a.Median)) || !finite(float64(p.b.Median)):
-		return ""
-	case p.a.P1 <= p.b.P99 && p.b.P1 <= p.a.P99:
-		return "overlap"
 	}
-	return "apart"
+	switch a, b := finite(float64(p.a.Median)), finite(float64(p.b.Median)); {
+	case !a && !b:
+		return "no valid trial"
+	case !a:
+		return "no valid trial in A"
+	case !b:
+		return "no valid trial in B"
+	case p.a.P1 <= p.b.P99 && p.b.P1 <= p.a.P99:
+		return within
+	case few(*p.a) || few(*p.b):
+		return "too few trials to tell"
+	}
+	return beyond
+}
+
+// few says whether a result has too few trials for a spread; one that was computed
+// needs none.
+func few(r bench.Result) bool { return len(r.Trials) > 0 && row{Result: r}.valid() < fewest }
+
+// tally sums the verdicts up.
+func tally(pairs []both) string {
+	inside, outside := 0, 0
+	for _, p := range pairs {
+		switch p.verdict() {
+		case within:
+			inside++
+		case beyond:
+			outside++
+		}
+	}
+	return fmt.Sprintf("Within the spread, where both runs' ranges from p1 to p99 overlap and a change says nothing: %d of %d. Beyond it: %d.",
+		inside, len(pairs), outside)
 }
 
 // ratioChanges compares the ratios that both have, and counts those that are near.
 func ratioChanges(a, b bench.Report) (rows [][]string, held int) {
-	rows = [][]string{{"METRIC", "", "DEVICE", "A", "B", "CHANGE", ""}}
+	rows = [][]string{{"METRIC", "", "DEVICE", "A", "FROM–TO", "B", "FROM–TO", "CHANGE", ""}}
 	for _, x := range a.Ratios {
 		for _, y := range b.Ratios {
 			if x.Metric != y.Metric || x.DUT != y.DUT || x.Baseline != y.Baseline || !maps.Equal(x.Parameters, y.Parameters) {
@@ -201,11 +261,13 @@ func ratioChanges(a, b bench.Report) (rows [][]string, held int) {
 			if apart <= math.Log(1+near) {
 				remark = fmt.Sprintf("within %.0f %%", 100*near)
 				held++
+			} else if x.Least <= y.Most && y.Least <= x.Most {
+				remark += ", " + within
 			}
-			former, _ := (row{ratio: &x}).ratioText()
-			latter, _ := (row{ratio: &y}).ratioText()
+			former, formerSpan := (row{ratio: &x}).ratioText()
+			latter, latterSpan := (row{ratio: &y}).ratioText()
 			rows = append(rows, []string{
-				x.Metric, parameters(x.Parameters), x.DUT + " to " + x.Baseline, former, latter, change(x.Value, y.Value), remark,
+				x.Metric, parameters(x.Parameters), x.DUT + " to " + x.Baseline, former, formerSpan, latter, latterSpan, change(x.Value, y.Value), remark,
 			})
 		}
 	}

@@ -88,6 +88,32 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
+// What is said of a change depends on how many trials show the spread.
+func TestVerdict(t *testing.T) {
+	result := func(values ...float64) *bench.Result {
+		r := trialsOf("a", "rate", bench.PerSecond, "", values...)
+		return &r
+	}
+	computed := func(value float64) *bench.Result {
+		return &bench.Result{Summary: method.Summarise([]float64{value})}
+	}
+	none := trialsOf("a", "rate", bench.PerSecond, "steal: 9 %", 1)
+	for _, c := range []struct {
+		a, b *bench.Result
+		want string
+	}{
+		{result(1, 2, 3), result(3, 4, 5), within}, {result(1, 2, 3), result(4, 5, 6), beyond},
+		{result(1, 2), result(4, 5, 6), "too few trials to tell"}, {result(1, 4), result(3), within},
+		{computed(1), computed(1), within}, {computed(1), computed(2), beyond},
+		{&none, result(1), "no valid trial in A"}, {result(1), &none, "no valid trial in B"}, {&none, &none, "no valid trial"},
+		{nil, result(1), "only in B"}, {result(1), nil, "only in A"},
+	} {
+		if got := (both{a: c.a, b: c.b}).verdict(); got != c.want {
+			t.Errorf("%+v and %+v: %s, want %s", c.a, c.b, got, c.want)
+		}
+	}
+}
+
 func TestLowerBound(t *testing.T) {
 	const limit = "generator: the tester reaches only 2/s, and the device passed"
 	good := trialsOf("external", "rate", bench.PerSecond, limit, 1, 2)
