@@ -104,15 +104,28 @@ func (b *block) scaling() (c curves, ok bool) {
 	return c, true
 }
 
-// others writes the parameters but one that vary.
+// others writes the parameters that vary at one value of another: what follows from
+// it is no line of its own.
 func (b *block) others(r row, but string) string {
 	rest := map[string]float64{}
 	for key, value := range r.values {
-		if key != but && len(b.valuesOf(key)) > 1 {
+		if key != but && b.varies(key, but) {
 			rest[key] = value
 		}
 	}
 	return parameters(rest)
+}
+
+func (b *block) varies(key, at string) bool {
+	first := map[float64]float64{}
+	for _, r := range b.rows {
+		value, known := first[r.values[at]]
+		if known && value != r.values[key] {
+			return true
+		}
+		first[r.values[at]] = r.values[key]
+	}
+	return false
 }
 
 func (b *block) valuesOf(key string) (values []float64) {

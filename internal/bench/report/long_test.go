@@ -63,6 +63,31 @@ func TestLongTables(t *testing.T) {
 	}
 }
 
+// What a model computes has no spread and no trials, and parameters that follow from
+// another do not make lines of their own.
+func TestComputed(t *testing.T) {
+	r := bench.Report{Schema: bench.Schema, Scenario: "model"}
+	for _, n := range []float64{1, 2, 4} {
+		r.Results = append(r.Results, bench.Result{
+			DUT: "model", Metric: "hits", Unit: "rules", Parameters: map[string]float64{"chains": n, "hits": 9 / n, "rules": 8 / n},
+			Summary: method.Summarise([]float64{1000 / n}), Trials: []bench.Trial{}, Gates: map[string]bench.Gate{},
+		})
+	}
+	c, swept := blocks(r)[0].scaling()
+	if !swept || len(c.lines) != 1 || c.lines[0].name != "model" || len(c.lines[0].points) != 3 {
+		t.Errorf("%v, %+v", swept, c)
+	}
+	var table bytes.Buffer
+	if err := Table(&table, r, 0); err != nil {
+		t.Fatal(err)
+	}
+	page := pageOf(t, r)
+	if text := table.String(); strings.Contains(text, "P99") || strings.Contains(text, "0/0") || !strings.Contains(text, "VALUE") ||
+		strings.Contains(page, "0 of 0") || strings.Contains(page, "Every trial of") {
+		t.Errorf("it tells of trials:\n%s", text)
+	}
+}
+
 // A metric of its own is no family: rate_rules alone, and rate_reuse beside rate.
 func TestFamilies(t *testing.T) {
 	names := func(metrics ...string) (list []string) {

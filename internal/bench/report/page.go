@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,7 +90,8 @@ func metricOf(b *block) pageMetric {
 			m.Words[key] = words
 		}
 	}
-	if _, swept := b.scaling(); swept || b.of != "" {
+	measured := slices.ContainsFunc(b.rows, func(r row) bool { return len(r.Trials) > 0 })
+	if _, swept := b.scaling(); measured && (swept || b.of != "") {
 		m.Each = b.trialFigures()
 	}
 	for i, r := range b.rows {
@@ -98,6 +100,9 @@ func metricOf(b *block) pageMetric {
 			P99: r.scale.number(float64(r.P99)), Control: r.control, Valid: r.valid(), Made: len(r.Trials), Trials: r.Trials,
 			Begins: i > 0 && r.group() != b.rows[i-1].group(), Bound: r.bound,
 		}
+		if row.Made == 0 { // computed: there is no spread
+			row.P1, row.P99 = "", ""
+		}
 		row.Median = r.sign() + row.Median
 		m.Bound = m.Bound || r.bound
 		row.Ratio, row.Span = r.ratioText()
@@ -105,6 +110,7 @@ func metricOf(b *block) pageMetric {
 		if i > 0 && !row.Begins {
 			row.Values = make([]string, len(row.Values))
 		}
+		row.Begins = row.Begins && len(b.devices()) > 1
 		if q := r.ratio; q != nil {
 			m.Baseline = q.Baseline
 			row.Unsteady = q.Least < q.Value*(1-steady) || q.Most > q.Value*(1+steady)
