@@ -132,7 +132,7 @@ func TestBenchUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"run":                             "give a scenario: see realmgate bench list",
 		"run nat44-etablish":              `there is no scenario "nat44-etablish": did you mean nat44-establish?`,
-		"run targets --dut nftable":       `there is no device "nftable": did you mean nftables?`,
+		"run targets --dut nftable":       `there is no device "nftable": did you mean nftables`,
 		"run targets --sessions 0":        "0 sessions: want 1 to 64000000",
 		"run targets --repeat x":          `invalid argument "x" for "--repeat" flag`,
 		"run targets --setup both":        `--setup "both": want self-clocked or paced`,
