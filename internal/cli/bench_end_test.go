@@ -110,22 +110,6 @@ func TestBenchWithoutRoot(t *testing.T) {
 	m.mustFail(t, bench.ErrNotRoot.Error())
 }
 
-// Where no trial is valid there is nothing to rely on: the table and the files are
-// there, and the exit code says so.
-func TestBenchNothingValid(t *testing.T) {
-	folder := t.TempDir()
-	m := newMeasuring(t, "run", "nat44-latency", "--dut", "nftables", "--setup", "paced", "--rate", "1000000000", "--sessions", "1000", "--repeat", "1", "--out", folder)
-	m.start(t)
-	if code := m.wait(t); code != exitError || !strings.Contains(m.stderr.String(), "realmgate: no trial was valid; the first: ") {
-		t.Errorf("exit %d: %s", code, &m.stderr)
-	}
-	for _, name := range []string{"result.json", "result.csv", "report.html"} {
-		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // A wrong command line is one line and an exit code of its own, before root or
 // anything else is asked for.
 func TestBenchUsage(t *testing.T) {
