@@ -31,7 +31,7 @@ func TestStealOfTheTrialsCPU(t *testing.T) {
 		cpus []int
 		want float64
 	}{
-		{[]int{0}, 0.01}, {[]int{1}, 0.09}, {[]int{0, 1}, 0.09}, {[]int{10}, 0.5},
+		{[]int{0}, 0}, {[]int{1}, 0.09}, {[]int{0, 1}, 0.09}, {[]int{10}, 0.5},
 		{[]int{trafficgen.AnyCPU}, 0.5}, {[]int{5}, 0},
 	} {
 		if got := mostStolenOf(c.cpus, before, after); math.Abs(got-c.want) > 1e-9 {
