@@ -112,7 +112,7 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 	struct session_key key = {};
 	struct session *session;
 	struct address *address;
-	__u32 number, slot;
+	__u32 number, slot = 0;
 
 	if (reason != REASON_NONE || !control)
 		return unparsed(ctx, &packet, reason, SIDE_PUBLIC);
@@ -128,11 +128,13 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 				       ? REASON_TO_GATEWAY
 				       : REASON_DROP_NOT_FOR_US,
 			       SIDE_PUBLIC);
-	/* The mapping is read along: where the session is not found at once, there is no second wait for memory. */
-	reason = public_key(&packet.tuple, address, &key, &slot);
+	/* An open session at home says all: its mapping is not read. */
 	number = address->kind == ADDRESS_OUTBOUND ? session_find_kept(&packet.tuple, address->number) : 0;
-	if (!number && reason == REASON_NONE)
-		number = session_find(&key);
+	if (!number) {
+		reason = public_key(&packet.tuple, address, &key, &slot);
+		if (reason == REASON_NONE)
+			number = session_find(&key);
+	}
 	session = session_at(number);
 	if (!session)
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PUBLIC);
