@@ -53,7 +53,8 @@ func blocks(r bench.Report) (list []*block) {
 			list = append(list, b)
 		}
 		row := row{Result: result, ratio: ratioOf(r, result), control: result.DUT == r.Control, style: slices.Index(devices, result.DUT)}
-		if row.values, row.member = shown(result, m); row.member != "" {
+		row.values, row.member = result.Parameters, m.name
+		if belongs {
 			b.of = m.of
 		}
 		if bound, is := LowerBound(result); is {

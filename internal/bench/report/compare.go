@@ -132,8 +132,7 @@ func pair(a, b []bench.Result, members map[string]member) (list []both) {
 		if !belongs {
 			m.family = r.Metric
 		}
-		values, name := shown(r, m)
-		p.family, p.member = m.family, strings.TrimSpace(name+" "+parameters(values))
+		p.family, p.member = m.family, strings.TrimSpace(m.name+" "+parameters(r.Parameters))
 		list = append(list, p)
 	}
 	for i := range a {

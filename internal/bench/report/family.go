@@ -3,19 +3,17 @@ package report
 import (
 	"maps"
 	"regexp"
-	"strconv"
 
 	"github.com/realmgate/realmgate/internal/bench"
 )
 
 // families are metrics that belong into one table and one plot, though each has a
-// name of its own: the share of load in loss_90, the rule's target in rate_mark and
-// rate_mark_reuse. What tells them apart is the second part.
+// name of its own: the rule's target in rate_mark and rate_mark_reuse. What tells them
+// apart is the second part.
 var families = []struct {
 	name *regexp.Regexp
 	of   string // what the second part is
 }{
-	{regexp.MustCompile(`^(loss)_(\d+)()$`), "load, %"},
 	{regexp.MustCompile(`^(rate|cost)_(.+?)((?:_reuse)?)$`), "target"},
 }
 
@@ -43,19 +41,4 @@ func membersOf(r bench.Report) map[string]member {
 	}
 	maps.DeleteFunc(found, func(_ string, m member) bool { return size[m.family] < 2 || alone[m.family] })
 	return found
-}
-
-// shown are the parameters of a result with what its metric's name holds: a number
-// is one more of them.
-func shown(result bench.Result, m member) (parameters map[string]float64, name string) {
-	value, err := strconv.ParseFloat(m.name, 64)
-	if err != nil {
-		return result.Parameters, m.name
-	}
-	parameters = maps.Clone(result.Parameters)
-	if parameters == nil {
-		parameters = map[string]float64{}
-	}
-	parameters[m.of] = value
-	return parameters, ""
 }

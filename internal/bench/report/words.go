@@ -46,7 +46,7 @@ var axes = map[string]string{
 	"position":  "place of the rule that matches",
 	"pool":      "addresses in the pool",
 	"load":      "sessions for each bucket of the hash table",
-	"load, %":   "share of what the tester can send, %",
+	"percent":   "share of what the tester can send, %",
 	"half_open": "offers that nobody has claimed yet",
 	"hits":      "rules that are looked at for a packet, the mean by the model",
 	"offered":   "new sessions offered, 1/s",

@@ -37,7 +37,7 @@ func runLoss(ctx context.Context, b *bench.Bench) error {
 	expect(b, len(loads))
 	for _, load := range loads {
 		c := natComparison(b)
-		c.Parameters = map[string]float64{"load": float64(load)}
+		c.Parameters = map[string]float64{"percent": float64(load)}
 		c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
 			return measureLoss(ctx, bed, full*float64(load)/100)
 		}

@@ -20,7 +20,7 @@ func notes(t *testing.T, device string) string {
 		natComparison(b)
 		return nil
 	}})
-	b := &bench.Bench{Options: bench.Options{Sessions: 1000, Devices: []bench.Model{{Name: device}}}}
+	b := &bench.Bench{Options: bench.Options{Sessions: 1000, Hosts: 1, Devices: []bench.Model{{Name: device}}}}
 	if err := s.Run(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}

@@ -94,8 +94,11 @@ func buildProgram(t *testing.T) (path string) {
 
 func smokeOptions(s bench.Scenario, program string) bench.Options {
 	o := bench.Options{
-		Sessions: 1000, Hosts: 1, Repeat: 1, Length: 64, Profile: bench.Quick, Mode: s.Modes[0], Direction: trafficgen.Both,
+		Sessions: 1000, Hosts: 1, Repeat: 1, Length: 64, Profile: bench.Quick, Direction: trafficgen.Both,
 		CPU: runtime.NumCPU() - 1, Smoke: true, Executable: program,
+	}
+	if len(s.Modes) > 0 {
+		o.Mode = s.Modes[0]
 	}
 	for _, m := range dut.All() {
 		if m.Name == "null" {
