@@ -14,9 +14,14 @@ fi
 tools/deps.sh
 make --no-print-directory build
 
+failed=
 for scenario in nat44-establish nat44-throughput nat44-teardown nat44-memory; do
   printf '\n== %s\n' "$scenario"
   bin/realmgate bench run "$scenario" --dut realmgate,iptables,nftables \
-    --sessions "${SESSIONS:-1000000}" --repeat "${REPEAT:-5}" --out "bin/bench/$scenario"
+    --sessions "${SESSIONS:-1000000}" --repeat "${REPEAT:-5}" --out "bin/bench/$scenario" || failed="$failed $scenario"
 done
 printf '\nThe reports are in bin/bench/*/report.html. It took %d s.\n' "$SECONDS"
+if [ -n "$failed" ]; then
+  echo "Without a valid result:$failed" >&2
+  exit 1
+fi

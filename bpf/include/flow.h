@@ -108,6 +108,7 @@ static __always_inline void session_unlist(__u32 number, struct session *session
 	__u32 home = home_inside(&key);
 
 	session->life.stamp = tick;
+	barrier(); /* a sweep that sees it rest sees since when */
 	*(volatile __u8 *)&session->life.phase = PHASE_RESTING;
 	barrier();
 	if (home_holds(home, key.local, number))

@@ -2,8 +2,9 @@
 /*
  * Outbound mappings: one external endpoint for an internal one, whatever the remote (RFC 4787 REQ-1), on the
  * address that all of a host's mappings share (REQ-2). The way back is an array index. The inside port is kept
- * where it is free (port.h); only a mapping that could not keep it is indexed. A mapping lives as long as a session uses it; UDP and ICMP ports then wait out the
- * quarantine (RFC 6888 REQ-8), unless the same endpoint returns. All changes happen under the endpoint's stripe.
+ * where it is free (port.h); only a mapping that could not keep it is indexed. A mapping lives as long as a session
+ * uses it; UDP and ICMP ports then wait out the quarantine (RFC 6888 REQ-8), unless the same endpoint returns. All
+ * changes happen under the endpoint's stripe.
  */
 #pragma once
 

@@ -25,7 +25,7 @@ const volatile struct layout fixed;
 		__uint(map_flags, flags);                           \
 	} name SEC(".maps")
 
-/* Sessions, and the index that finds one by its inside tuple, outside tuple or filter key. */
+/* Sessions, and the index of those that are away from home, by the inside tuple, from the pool, or filter owners. */
 TABLE(session_table, BPF_MAP_TYPE_ARRAY, __u32, struct session, 1, BPF_F_MMAPABLE);
 TABLE(session_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, BPF_F_MMAPABLE);
 

@@ -12,7 +12,7 @@
 #include "public_open.h"
 
 /*
- * The key under which the session of a packet to one of our addresses is indexed; REASON_NONE, or why there can
+ * The key by which the session of a packet to one of our addresses is sought; REASON_NONE, or why there can
  * be none. *slot is the mapping, 0 for a pool address.
  */
 static __always_inline enum reason public_key(const struct tuple *tuple, const struct address *address,
@@ -128,7 +128,7 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 				       ? REASON_TO_GATEWAY
 				       : REASON_DROP_NOT_FOR_US,
 			       SIDE_PUBLIC);
-	/* An open session at home says all: its mapping is not read. */
+	/* An open session at home says all: its mapping is not read. It stays what it is, as an ended one rests first. */
 	number = address->kind == ADDRESS_OUTBOUND ? session_find_kept(&packet.tuple, address->number) : 0;
 	if (!number) {
 		reason = public_key(&packet.tuple, address, &key, &slot);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which session records are in use: a bit for each. Whoever sets a record's bit has it alone. A session would
- * stand at its home, neighbouring records that its tuple names (home.h); where all are taken it
- * stands anywhere.
+ * Which session records are in use: a bit for each. Whoever sets a record's bit has it alone. A session would stand
+ * at its home, neighbouring records that its tuple names (home.h); where all are taken it stands anywhere.
  */
 #pragma once
 
@@ -39,16 +38,22 @@ static __always_inline bool record_claim(__u32 number)
 	return used && !(record_holes(word) & bit) && !(__sync_fetch_and_or(used, bit) & bit);
 }
 
-static __always_inline void record_release(__u32 number)
+/* Gives records of a word back. */
+static __always_inline void record_release_some(__u32 word, __u64 bits)
 {
-	__u32 word = number / 64, zero = 0;
+	__u32 zero = 0;
 	__u64 *used = bpf_map_lookup_elem(&session_bitmap, &word);
 	struct record_search *search = bpf_map_lookup_elem(&record_searches, &zero);
 
 	if (!used || !search)
 		return;
-	__sync_fetch_and_and(used, ~(1ULL << (number & 63)));
+	__sync_fetch_and_and(used, ~bits);
 	__sync_fetch_and_add(&search->released, 1);
+}
+
+static __always_inline void record_release(__u32 number)
+{
+	record_release_some(number / 64, 1ULL << (number & 63));
 }
 
 /* A free record of the word, claimed; RECORD_NONE where there is none. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sessions: finding, opening and ending them. A packet of an open session reads the records at its home, or a
- * bucket or two of the index and one record, without a lock. Opening and ending happen under the stripe of the private endpoint. A record
- * that ended rests for a sweep before it is used again, so whoever found it just before still reads its own flow.
+ * Sessions: finding them, and noting their packets. A packet of an open session reads the records at its home, or a
+ * bucket or two of the index and one record, without a lock. Opening and ending happen under the stripe of the
+ * private endpoint. A record that ended rests before it is used again, so whoever found it just before still reads
+ * its own flow.
  */
 #pragma once
 
@@ -129,13 +130,6 @@ __noinline __u32 session_find(const struct session_key *key)
 	if (!key)
 		return 0;
 	return key->side == KEY_INSIDE ? session_find_inside(key, home_inside(key)) : session_find_indexed(key);
-}
-
-/* Gives a record back: one that has rested, or was never used. */
-static __always_inline void session_recycle(__u32 number, struct session *session)
-{
-	*(volatile __u8 *)&session->life.phase = PHASE_FREE;
-	record_release(number);
 }
 
 static __always_inline __u32 session_timeout(const struct settings *settings, const struct session *session)

@@ -20,7 +20,8 @@ struct sweep {
 	__u32 use;
 	__u32 visits;
 	__u32 word;
-	__u64 used; /* of the word that the walk is at */
+	__u64 used;   /* of the word that the walk is at */
+	__u64 rested; /* of these, the ones that can be used again */
 	bool end;
 };
 
@@ -98,8 +99,8 @@ static long sweep_session(__u32 bit, struct sweep *sweep)
 		break;
 	case PHASE_RESTING:
 		if (!sweep->end && sweep_is_past(sweep, session->life.stamp, REST)) {
-			session_recycle(number, session);
-			sweep_changed(sweep, 0);
+			*(volatile __u8 *)&session->life.phase = PHASE_FREE;
+			sweep->rested |= 1ULL << (bit & 63);
 		}
 		break;
 	}
@@ -120,7 +121,10 @@ static long sweep_word(__u32 round, struct sweep *sweep)
 		sweep->used &= ~0ULL >> (63 - (sweep->last & 63));
 	if (!sweep->used)
 		return 0;
+	sweep->rested = 0;
 	bpf_loop(64, sweep_session, sweep, 0);
+	if (sweep->rested)
+		record_release_some(word, sweep->rested);
 	return sweep->visits >= SWEEP_MOST || sweep->changes >= SWEEP_MOST_CHANGES;
 }
 

@@ -70,7 +70,7 @@ enum phase {
 	PHASE_FREE,
 	PHASE_LIVE,
 	PHASE_HOLDING,	   /* session: ended, but other sessions lean on its filter entry */
-	PHASE_RESTING,	   /* ended; not used again before the next sweep but one */
+	PHASE_RESTING,	   /* ended; not used again for REST ticks */
 	PHASE_QUARANTINED, /* mapping: no session left, the port waits (RFC 6888 REQ-8) */
 };
 
@@ -100,7 +100,7 @@ struct life {
 	__u32 stamp; /* tick of the last packet that refreshed it */
 	__u8 phase;
 	__u8 tcp;
-	__u16 version; /* counts the uses of this record; readers check it after reading */
+	__u16 version; /* counts the uses of this record: SWEEP_END ends only the one that is meant */
 };
 
 /* One 5-tuple pair through the gateway. One cache line: all that a packet of the flow needs. */
@@ -121,7 +121,7 @@ struct session {
 	__u16 next_hop_in;
 	__u16 route_epoch;
 	__u8 flags;
-	__u8 away;	    /* of the home that this record begins: its sessions that stand elsewhere, see session.h */
+	__u8 away;	    /* of the home that this record begins: its sessions that stand elsewhere, see home.h */
 	__u32 mapping;	    /* its slot; of the reservation for ORIGIN_POOL */
 	__u32 filter;	    /* session that owns the filter entry, may be itself */
 	__u32 filter_users; /* sessions that lean on this one's filter entry, itself included; ORIGIN_POOL: high
@@ -271,7 +271,7 @@ struct drop_event {
 
 /* What sweep takes, in the frame it is run with, and returns there. */
 struct sweep_request {
-	__u32 first; /* record to begin with; of sessions, a multiple of 64 */
+	__u32 first; /* record to begin with */
 	__u32 count; /* on return, how many it came to */
 	__u32 table; /* enum sweep_table */
 	__u32 freed;
@@ -287,7 +287,7 @@ enum sweep_table {
 
 #define SWEEP_MOST	   8192 /* records to look at: what is not in use is passed over */
 #define SWEEP_MOST_WORDS   4096
-#define SWEEP_MOST_CHANGES 512 /* no packet comes to a CPU while it sweeps: about a millisecond */
+#define SWEEP_MOST_CHANGES 512 /* sessions to end: no packet comes to a CPU meanwhile, for about a millisecond */
 
 /* Settings of the host that the daemon changed on an interface, so that a later daemon can put them back. */
 struct host_settings {

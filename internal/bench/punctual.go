@@ -20,6 +20,7 @@ func offered(o trafficgen.Outcome) float64 {
 // What the tester may wait for a CPU that others want too: a fiftieth of a trial, or
 // what it may have waited before the trial began. At a rate, which the wait does not
 // change, it is what the kernel keeps for ordinary programs, a twentieth, and a little.
+// With a window the tester waits for the device, whose threads may be on its CPU.
 const (
 	mostWaitedShare      = 50
 	mostWaitedPacedShare = 16
@@ -28,6 +29,9 @@ const (
 
 func mayWait(p trafficgen.Plan, elapsed time.Duration) time.Duration {
 	share := time.Duration(mostWaitedShare)
+	if p.Window > 0 {
+		return elapsed
+	}
 	if p.Rate > 0 {
 		share = mostWaitedPacedShare
 	}

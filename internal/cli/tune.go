@@ -84,7 +84,7 @@ NETFILTER (iptables, nftables): %s
 		fmt.Sprintf("%s: %d bytes a session", gibibytes(n.MostBytes), method.ConnectionBytes+method.AttachedBytes),
 		fmt.Sprintf("%s: 1 outbound address", gibibytes(r.LeastBytes)),
 		fmt.Sprintf("%s: %s", gibibytes(r.MostBytes), outbound(r.Outbound)),
-		gibibytes(n.BucketBytes), count(uint64(n.HashSize)), method.ConnectionBytes, gibibytes(n.BytesSeed002),
+		gibibytes(n.BucketBytes), count(uint64(n.HashSize)), method.ConnectionBytes, gibibytes(n.LencseBytes),
 		gibibytes(r.EachOutbound), enough(x.Sessions, r.Outbound), fits(x.Sessions, x.MostNetfilter))
 	if n.HashSize <= method.UsualBuckets {
 		fmt.Fprintf(&text, `

@@ -12,7 +12,7 @@ import (
 type Census struct {
 	Sessions int `json:"sessions"` // live
 	Holding  int `json:"holding"`  // ended, but others lean on their filter entry
-	Resting  int `json:"resting"`  // ended, free at the next sweep but one
+	Resting  int `json:"resting"`  // ended, free when they have rested
 	Free     int `json:"free"`     // never used, or used again
 	// SessionIndex, MappingIndex and ReservationIndex are slots in use.
 	SessionIndex     int `json:"session_index"`

@@ -12,7 +12,7 @@ import (
 const sweepFrame = 64
 
 // Sweep ages all tables once: it ends sessions and quarantines whose time is
-// over, and makes ended records usable again one sweep later. pause, if not
+// over, and makes ended records that have rested usable again. pause, if not
 // nil, is called between chunks.
 func (d *Datapath) Sweep(pause func()) (freed int, err error) {
 	n, err := d.sweep(bpfSweepTableSWEEP_SESSIONS, 1, d.layout.Capacity+1, pause)

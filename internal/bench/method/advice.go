@@ -10,13 +10,13 @@ type Advice struct {
 // NetfilterAdvice is for iptables, nftables and all else that stands on the
 // kernel's connection tracking.
 type NetfilterAdvice struct {
-	HashSize     int       `json:"hashsize"`
-	Most         int       `json:"nf_conntrack_max"`
-	BucketBytes  int64     `json:"bucket_bytes"`   // of the whole hash table, from the start
-	LeastBytes   int64     `json:"least_bytes"`    // with connections that nothing is attached to, as this lab measures
-	MostBytes    int64     `json:"most_bytes"`     // with something attached to each
-	BytesSeed002 int64     `json:"bytes_seed_002"` // what the figures of Lencse and Shima come to
-	Timeouts     []Timeout `json:"timeouts"`
+	HashSize    int       `json:"hashsize"`
+	Most        int       `json:"nf_conntrack_max"`
+	BucketBytes int64     `json:"bucket_bytes"`       // of the whole hash table, from the start
+	LeastBytes  int64     `json:"least_bytes"`        // with connections that nothing is attached to, as this lab measures
+	MostBytes   int64     `json:"most_bytes"`         // with something attached to each
+	LencseBytes int64     `json:"bytes_lencse_shima"` // what the figures of Lencse and Shima come to
+	Timeouts    []Timeout `json:"timeouts"`
 }
 
 // RealmgateAdvice is for this program, whose memory is taken at the start and does
@@ -74,10 +74,10 @@ func Advise(sessions int) Advice {
 		Sessions: sessions,
 		Netfilter: NetfilterAdvice{
 			HashSize: buckets, Most: buckets, BucketBytes: BucketBytes * int64(buckets),
-			LeastBytes:   ConnectionBytes*int64(sessions) + BucketBytes*int64(buckets),
-			MostBytes:    NetfilterBytes(sessions, buckets),
-			BytesSeed002: int64(ConnectionBytesSeed002*float64(sessions)) + BucketBytes*int64(buckets),
-			Timeouts:     Timeouts(),
+			LeastBytes:  ConnectionBytes*int64(sessions) + BucketBytes*int64(buckets),
+			MostBytes:   NetfilterBytes(sessions, buckets),
+			LencseBytes: int64(LencseConnectionBytes*float64(sessions)) + BucketBytes*int64(buckets),
+			Timeouts:    Timeouts(),
 		},
 		Realmgate: RealmgateAdvice{
 			Capacity: capacity, LeastBytes: RealmgateBytes(capacity, 1), MostBytes: RealmgateBytes(capacity, outbound),

@@ -5,13 +5,13 @@ import "math/bits"
 // What sessions take of memory, in bytes. A connection of netfilter is 256 on Linux
 // 6.18, as its allocator counts them here under SNAT, and 128 more when something
 // is attached to it: masquerading, accounting, time stamps, labels, helpers. Lencse
-// and Shima (seed 002) measured 385.4 on Linux 4.9 (Table V), and 8 for a bucket of
+// and Shima measured 385.4 on Linux 4.9 (Table V), and 8 for a bucket of
 // the hash table (Table IV).
 const (
-	ConnectionBytes        = 256
-	AttachedBytes          = 128
-	ConnectionBytesSeed002 = 385.4
-	BucketBytes            = 8
+	ConnectionBytes       = 256
+	AttachedBytes         = 128
+	LencseConnectionBytes = 385.4
+	BucketBytes           = 8
 
 	generatorFlowBytes  = 8        // a state of the responder's table
 	generatorFixedBytes = 17 << 20 // a bit for each frame of either direction, and the rest
@@ -25,14 +25,14 @@ func NetfilterBytes(connections, buckets int) int64 {
 
 // Buckets is how many buckets suit so many connections, and how many connections
 // netfilter is then told to take at most: the next power of two for both, since
-// Lencse and Shima found hashsize = nf_conntrack_max fastest (seed 002).
+// Lencse and Shima found hashsize = nf_conntrack_max fastest.
 func Buckets(connections int) int { return 1 << bits.Len(uint(max(connections, 1)-1)) }
 
 // Parts of Realmgate's tables, docs/reference/tables.md; its memory is taken at the
 // start.
 const (
 	indexSlotBytes       = 4 / 0.8 // at the load of a full index
-	sessionBytes         = 64 + 2*indexSlotBytes
+	sessionBytes         = 64 + 1.0/8 + 2*indexSlotBytes
 	portsEachAddress     = 3 * 65536
 	portBytes            = 12 + 1.0/8
 	reservationBytes     = 128 + indexSlotBytes

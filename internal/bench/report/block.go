@@ -17,9 +17,8 @@ import (
 // the baseline first and the control last.
 type block struct {
 	metric, unit string
-	keys         []string      // of the parameters, sorted
-	of           string        // what the rows' members are; empty where they have none
-	words        *bench.Series // the scenario's words for the curve over a parameter
+	keys         []string // of the parameters, sorted
+	of           string   // what the rows' members are; empty where they have none
 	rows         []row
 }
 
@@ -86,7 +85,6 @@ func blocks(r bench.Report) (list []*block) {
 		for i, scale := range scalesFor(b.unit, medians) {
 			b.rows[i].scale = scale
 		}
-		b.words = curveOf(r, b)
 	}
 	return list
 }
@@ -150,33 +148,6 @@ func parameters(p map[string]float64) string {
 
 // parameter writes a parameter's value in full.
 func parameter(v float64) string { return thousands(strconv.FormatFloat(v, 'f', -1, 64)) }
-
-// curveOf returns a curve of the scenario that shows the medians of the block.
-func curveOf(r bench.Report, b *block) *bench.Series {
-	for i, s := range r.Series {
-		if isOf(s, b) {
-			return &r.Series[i]
-		}
-	}
-	return nil
-}
-
-// isOf says whether a curve shows nothing but medians of the block.
-func isOf(s bench.Series, b *block) bool {
-	measured := 0
-	for _, p := range s.Points {
-		if !finite(p[1]) {
-			continue
-		}
-		measured++
-		if !slices.ContainsFunc(b.rows, func(r row) bool {
-			return r.DUT == s.DUT && float64(r.Median) == p[1] && slices.Contains(slices.Collect(maps.Values(r.Parameters)), p[0])
-		}) {
-			return false
-		}
-	}
-	return measured > 0
-}
 
 // valid counts the trials that count.
 func (r row) valid() (n int) {

@@ -81,9 +81,6 @@ func (b *block) scaling() (c curves, ok bool) {
 		return c, false
 	}
 	c = curves{title: b.metric + " over " + over, x: inWords(over), y: b.label()}
-	if b.words != nil {
-		c.title, c.x, c.y = b.metric+": "+b.words.Plot, b.words.X, b.words.Y
-	}
 	for _, r := range b.rows {
 		x, has := r.values[over]
 		if !has {
@@ -181,20 +178,12 @@ func seriesFigures(r bench.Report) (list []figure) {
 // trace begins the names of plots that show how a search went.
 var trace = regexp.MustCompile("^(search|loss in the search) for ")
 
-// ownCurves are the curves that no metric's plot shows already, those of searches
-// apart.
+// ownCurves are the curves of the report, those of searches apart.
 func ownCurves(r bench.Report) (curves, traces []figure) {
-	list := blocks(r)
-	shown := func(name string) bool {
-		return !slices.ContainsFunc(r.Series, func(s bench.Series) bool {
-			return s.Plot == name && !slices.ContainsFunc(list, func(b *block) bool { return isOf(s, b) })
-		})
-	}
 	for _, f := range seriesFigures(r) {
-		switch {
-		case trace.MatchString(f.name):
+		if trace.MatchString(f.name) {
 			traces = append(traces, f)
-		case !shown(f.name):
+		} else {
 			curves = append(curves, f)
 		}
 	}

@@ -52,7 +52,7 @@ func TestLongTables(t *testing.T) {
 	golden(t, "table-long", table.String())
 	page := pageOf(t, long())
 	for _, want := range []string{
-		"<details><summary>The figures of loss: 20 rows</summary>", "<title>loss over percent", "share of what the tester can send",
+		"<details><summary>The figures of loss: 20 rows</summary>", "<title>loss over percent", "share of the full load",
 		"<title>rate_reuse: every trial", "snat_dnat iptables", "≥ 2.45", "external (at least)", "could not send faster",
 	} {
 		if !strings.Contains(page, want) {

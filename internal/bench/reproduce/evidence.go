@@ -105,12 +105,12 @@ func (e Evidence) relative(job string, r bench.Result) (q figure, ok bool) {
 }
 
 // cheaper is how often the cost of device a device b has, in the same rounds. metric
-// is the rate's. ok is false where a report has no costs above zero.
+// is the rate's. ok is false where a report has no costs above zero and above the control's spread.
 func (e Evidence) cheaper(job, a, b, metric string, where at) (q figure, ok bool) {
 	cost := "cost" + metric[len("rate"):]
 	ours, have := e.find(job, a, cost, where)
 	theirs, too := e.find(job, b, cost, where)
-	if !have || !too || ours.P1 <= 0 || theirs.P1 <= 0 {
+	if !have || !too || ours.Unresolved+theirs.Unresolved != "" || ours.P1 <= 0 || theirs.P1 <= 0 {
 		return q, false
 	}
 	return paired(theirs, ours)

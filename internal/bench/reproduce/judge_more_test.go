@@ -71,20 +71,13 @@ func arrangementReport(rates map[[2]float64]float64, spread float64) Evidence {
 
 func TestArrangements(t *testing.T) {
 	t.Parallel()
-	flat := func(one, sixteen, many, beyond, spread float64) Evidence {
-		rates := map[[2]float64]float64{{1, 1}: one, {1, 16}: sixteen, {1, 256}: many}
-		if beyond > 0 {
-			rates[[2]float64{1, 512}] = beyond
-		}
-		return arrangementReport(rates, spread)
+	flat := func(one, sixteen, many, spread float64) Evidence {
+		return arrangementReport(map[[2]float64]float64{{1, 1}: one, {1, 16}: sixteen, {1, 256}: many}, spread)
 	}
 	check(t, "Table 18, Figure 33", []judged{
-		{"most in the middle", flat(4e3, 50e3, 400e3, 300e3, narrow), Yes},
-		{"more beyond", flat(4e3, 50e3, 400e3, 600e3, narrow), Partly},
-		{"beyond not measured", flat(4e3, 50e3, 400e3, 0, narrow), Partly},
-		{"the other way round", flat(400e3, 50e3, 4e3, 5e3, narrow), No},
-		{"the other way round, beyond not measured", flat(400e3, 50e3, 4e3, 0, narrow), No},
-		{"uncertain", flat(40e3, 50e3, 60e3, 50e3, wide), Undecided},
+		{"beyond not measured", flat(4e3, 50e3, 400e3, narrow), Partly},
+		{"the other way round", flat(400e3, 50e3, 4e3, narrow), No},
+		{"uncertain", flat(40e3, 50e3, 60e3, wide), Undecided},
 	})
 	nested := func(one, two, three, four, spread float64) Evidence {
 		return arrangementReport(map[[2]float64]float64{{1, 256}: one, {2, 256}: two, {3, 256}: three, {4, 256}: four}, spread)

@@ -164,7 +164,7 @@ func judgeMany(e Evidence) Verdict {
 	size := func(dut string) float64 { return 40e6 * e.median("nat44-40m-"+dut, dut, "memory", nil) / 1e9 }
 	left := rate("iptables").by(e.figure("nat44-teardown", "iptables", "rate", nil))
 	return Verdict{
-		Holds: holds(left.above(collapsed) != No),
+		Holds: left.above(collapsed),
 		Netfilter: fmt.Sprintf("iptables %s, nftables %s new/s, %.1f and %.1f GB", rate("iptables"), rate("nftables"),
 			size("iptables"), size("nftables")),
 		Realmgate: fmt.Sprintf("%s new/s, %.1f GB", rate("realmgate"), size("realmgate")),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,7 +75,7 @@ func run(ctx context.Context, papers []Paper, folder string, here bench.Environm
 			tell(fmt.Sprintf("%s has no valid trial%s", job.Name, whyInvalid(r)))
 		}
 	}
-	return errors.Join(failed, write(filepath.Join(folder, "reproduction.md"), papers, e))
+	return errors.Join(failed, publish(folder, papers, e))
 }
 
 // old reads the reports that are there, and lists the jobs that are to be done.
@@ -114,11 +115,20 @@ func made(ctx context.Context, job Job, folder string, measure Measure) (bench.R
 	return r, report.Write(filepath.Join(folder, "raw", job.Name), r)
 }
 
-func write(path string, papers []Paper, e Evidence) (err error) {
+// publish writes the page, and the plot once there is enough to draw.
+func publish(folder string, papers []Paper, e Evidence) error {
+	err := write(filepath.Join(folder, "reproduction.md"), func(w io.Writer) error { return Page(w, papers, e) })
+	if plottable(e) {
+		err = errors.Join(err, write(filepath.Join(folder, "cost.svg"), func(w io.Writer) error { return Plot(w, e) }))
+	}
+	return err
+}
+
+func write(path string, content func(io.Writer) error) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
-		return fmt.Errorf("write the page: %w", err)
+		return fmt.Errorf("write the reproduction: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return Page(file, papers, e)
+	return content(file)
 }

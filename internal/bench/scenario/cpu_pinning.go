@@ -12,7 +12,7 @@ import (
 
 var cpuPinning = bench.Scenario{
 	Name:     "cpu-pinning",
-	About:    "tester and device on one CPU or two, pinned or wherever the kernel puts them (seed 000 Table 17)",
+	About:    "tester and device on one CPU or two, pinned or wherever the kernel puts them (Sharma Table 17)",
 	Devices:  []string{"conntrack", "iptables", "realmgate"},
 	Modes:    []bench.Mode{bench.SelfClocked},
 	Sessions: 100_000,

@@ -11,7 +11,16 @@ import (
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
 )
 
-var natTeardown = nat44("nat44-teardown", "sessions deleted per second (RFC 9693 connection tear-down rate)", fullLoad, measureTeardown)
+var natTeardown = bench.Scenario{
+	Name:    "nat44-teardown",
+	About:   "sessions deleted per second (RFC 9693 connection tear-down rate)",
+	Devices: natDevices,
+	Modes:   fullLoad,
+	Run: func(ctx context.Context, b *bench.Bench) error {
+		b.Note("each device deletes all of its sessions as it does when it is asked to: realmgate on all CPUs at once, the kernel on one")
+		return compareNAT(ctx, b, measureTeardown)
+	},
+}
 
 // measureTeardown deletes all sessions at once, and subtracts how long the same
 // takes without any (RFC 9693, connection tear-down rate). Of a table that takes minutes to fill it

@@ -10,10 +10,10 @@ import (
 
 var nfqueue = bench.Scenario{
 	Name:     "nfqueue",
-	About:    "new sessions that a program decides about: 1 to 8 queues (seed 000 Figure 32), offered rates with loss (seed 003)",
+	About:    "new sessions that a program decides about: 1 to 8 queues (Sharma Figure 32), offered rates with loss (ipt_geofence)",
 	Devices:  []string{"nfqueue", "iptables", "realmgate"},
 	Modes:    []bench.Mode{bench.SelfClocked},
-	Sessions: 100_000, // as many as in seed 003
+	Sessions: 100_000, // as many as ipt_geofence's authors measured
 	Repeat:   3,
 	Run:      runNFQueue,
 }
@@ -28,7 +28,7 @@ const (
 func runNFQueue(ctx context.Context, b *bench.Bench) error {
 	b.Note("a device with a program works beside the tester, which keeps %d sessions waiting for their verdict: its rate is "+
 		"that of the whole pipeline without loss, its cost the time of one new session in it; decision_time is the CPU time "+
-		"of the program alone, with the kernel's work in its calls (seed 003: 15,965 ns between two packets that leave)",
+		"of the program alone, with the kernel's work in its calls (ipt_geofence: 15,965 ns between two packets that leave)",
 		bench.AsynchronousWindow)
 	b.Note("nat 0 translates nothing, 1 sources, 2 destinations; by_cpu 1 chooses the queue by the CPU (queue-cpu-fanout), 0 by the addresses, " +
 		"and the tester sends from one CPU")
@@ -90,7 +90,7 @@ func queueComparison(b *bench.Bench, count int, byCPU bool, translated int) benc
 	return c
 }
 
-// offeredComparison is one row of seed 003's second table, with what its authors
+// offeredComparison is one row of ipt_geofence's second table, with what its authors
 // could not see: the packets that the queue dropped.
 func offeredComparison(b *bench.Bench, rate float64) bench.Comparison {
 	c := natComparison(b)

@@ -11,7 +11,7 @@ import (
 
 var tcpSessions = bench.Scenario{
 	Name:    "tcp-sessions",
-	About:   "TCP sessions of ten packets through routing, tracking, a filter and NAT; then pages by wrk and nginx (seed 001)",
+	About:   "TCP sessions of ten packets through routing, tracking, a filter and NAT; then pages by wrk and nginx (Kadlecsik and Pásztor)",
 	Devices: []string{"route", "conntrack", "iptables", "nftables", "realmgate"},
 	Modes:   []bench.Mode{bench.SelfClocked},
 	Run:     runTCPSessions,
