@@ -12,7 +12,7 @@ const (
 )
 
 // checkSummary wants the table of figures that the README shows to be the one of
-// the reproduction, line by line.
+// the reproduction, line by line, with its plot.
 func checkSummary(r tree) []string {
 	readme, _ := r.read("README.md")
 	page, _ := r.read(reproduction)
@@ -38,6 +38,9 @@ func checkSummary(r tree) []string {
 	if rows == 0 {
 		problems = append(problems, "README.md: no table under "+summaryHeading)
 	}
+	if !strings.Contains(section, "](docs/results/cost.svg)") {
+		problems = append(problems, "README.md: no plot under "+summaryHeading)
+	}
 	return problems
 }
 
@@ -49,9 +52,9 @@ func TestSummary(t *testing.T) {
 func TestSummaryCanFail(t *testing.T) {
 	t.Parallel()
 	rejects(t, checkSummary, map[string]string{"README.md": "# Other\n"}, "there is no ## What was measured")
-	rejects(t, checkSummary, map[string]string{"README.md": "## What was measured\nNothing.\n"}, "no table")
+	rejects(t, checkSummary, map[string]string{"README.md": "## What was measured\nNothing.\n"}, "no table", "no plot")
 	rejects(t, checkSummary, map[string]string{
-		"README.md":  "## What was measured\n| a | 1 |\n| b | 2 |\n\n## Next\n| c | 3 |\n",
+		"README.md":  "## What was measured\n| a | 1 |\n| b | 2 |\n\n![costs](docs/results/cost.svg)\n\n## Next\n| c | 3 |\n",
 		reproduction: "| a | 1 |\n| b | 3 |\n",
 	}, "| b | 2 |")
 }
