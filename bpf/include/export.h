@@ -15,6 +15,7 @@ struct exported {
 	enum statistic statistic;
 	enum address_kind address_kind;
 	enum sweep_table sweep_table;
+	enum home home;
 	enum event_type event_type;
 	struct claims claims;
 	struct endpoint endpoint;

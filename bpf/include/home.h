@@ -72,8 +72,6 @@ union home_word {
 	__u32 word;
 };
 
-#define AWAY_MOST 255 /* and then for ever */
-
 /* One session of the home more, or less, that is away. They may come under different stripes. */
 static __always_inline void home_count(__u32 home, int change)
 {

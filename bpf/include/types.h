@@ -13,7 +13,6 @@
 #define MAX_OUTBOUND	     64
 #define RESERVATION_CLAIMERS 5
 #define LOCKS		     1024
-#define HOME_RECORDS	     2 /* divides 64 */
 #define NEXT_HOPS	     16384
 
 /* Sizes and secrets, fixed when the maps are created and read-only to the programs. */
@@ -54,6 +53,12 @@ struct control {
 	__u8 source_blind; /* no routing rule looks at a packet's source */
 	__u8 pad[7];
 } __attribute__((aligned(8)));
+
+/* Where sessions stand, home.h. */
+enum home {
+	HOME_RECORDS = 2, /* of a home; divides 64 */
+	AWAY_MOST = 255,  /* sessions that a home counts as away, and then for ever */
+};
 
 enum filtering {
 	FILTER_ENDPOINT_INDEPENDENT,

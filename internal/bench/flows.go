@@ -9,11 +9,13 @@ import (
 // Numbers of source ports. One host has as many as Lencse and Shima gave it; of
 // several hosts four may share one translated address and all find ports.
 const (
-	portsOfOne    = 40_000
-	portsOfSome   = 12_500
-	portsOfMany   = 200_000 // of all hosts together
-	mostAddresses = 16      // that a device translates to
+	portsOfOne  = 40_000
+	portsOfSome = 12_500
+	portsOfMany = 200_000 // of all hosts together
 )
+
+// MostTranslated is how many addresses a device translates to at most.
+const MostTranslated = 16
 
 // FlowsFor returns flows for about so many sessions, and the addresses that a
 // device translates them to: many source ports and few destination ports, as RFC
@@ -31,7 +33,7 @@ func FlowsFor(sessions, hosts int) (flows trafficgen.Flows, pool trafficgen.Addr
 		Destinations:     trafficgen.Addresses{First: after(Destinations.Addr(), 2), Count: 1},
 		DestinationPorts: trafficgen.DestinationPorts.Some(destinationPorts),
 	}
-	return flows, trafficgen.Addresses{First: FirstTranslated, Count: min(hosts, mostAddresses)}
+	return flows, trafficgen.Addresses{First: FirstTranslated, Count: min(hosts, MostTranslated)}
 }
 
 func after(a netip.Addr, n int) netip.Addr {

@@ -98,6 +98,13 @@ const (
 	bpfEventTypeEVENT_CLOSED  bpfEventType = 2
 )
 
+type bpfHome uint32
+
+const (
+	bpfHomeHOME_RECORDS bpfHome = 2
+	bpfHomeAWAY_MOST    bpfHome = 255
+)
+
 type bpfHostSettings struct {
 	_           structs.HostLayout
 	Forwarding  int32

@@ -6,11 +6,10 @@ import (
 	"math/bits"
 )
 
-// awayMost is AWAY_MOST: such a home no longer counts.
-const awayMost = 255
-
-// homeRecords is HOME_RECORDS.
-const homeRecords = 2
+const (
+	homeRecords = uint32(bpfHomeHOME_RECORDS)
+	awayMost    = uint8(bpfHomeAWAY_MOST)
+)
 
 // home is home_of of bpf/include/home.h for a session's inside tuple.
 func (d *Datapath) home(s *bpfSession) uint32 {

@@ -21,8 +21,10 @@ var realmgate = bench.Model{
 	Name:  "realmgate",
 	About: "this program",
 	Held:  true,
-	Bytes: func(sessions int) int64 { return method.RealmgateBytes(method.Capacity(sessions), mostTranslated) },
-	New:   func() bench.Device { return &realmgateDevice{} },
+	Bytes: func(sessions int) int64 {
+		return method.RealmgateBytes(method.Capacity(sessions), bench.MostTranslated)
+	},
+	New: func() bench.Device { return &realmgateDevice{} },
 }
 
 // realmgateDevice is a daemon in the device's namespace.
@@ -34,9 +36,6 @@ type realmgateDevice struct {
 	command *lab.Command
 	log     bytes.Buffer
 }
-
-// mostTranslated is how many addresses setups translate to at most.
-const mostTranslated = 16
 
 const startWithin, stopWithin = 30 * time.Second, 10 * time.Second
 
