@@ -70,7 +70,7 @@ static __always_inline struct tcp_turn tcp_turn(const struct trafficgen_plan *pl
 {
 	__u32 first = tcp_block_first(plan, number), width = tcp_width(plan, number);
 	__u32 rest = number - first * TCP_STEPS;
-	struct tcp_turn turn = {.flow = flow_permute(plan, first + rest % width), .step = rest / width};
+	struct tcp_turn turn = {.flow = first + rest % width, .step = rest / width};
 
 	return turn;
 }
