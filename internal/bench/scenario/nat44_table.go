@@ -113,6 +113,8 @@ var natCapacity = bench.Scenario{
 const (
 	overfill  = 4   // as many sessions are tried as fit the table by its size
 	collapsed = 0.5 // of the rate with fewer sessions: the table is as good as full
+
+	tellingTime = 10 * time.Millisecond // a rate over less may be half for any reason
 )
 
 // measureCapacity doubles the number of sessions until the table refuses some, or
@@ -139,9 +141,11 @@ func measureCapacity(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]ben
 				return err
 			}
 			seen.Loss = 1 - float64(sessions)/float64(max(o.Sent, 1))
-			if seen.Loss == 0 && o.Rate() < collapsed*last {
+			switch {
+			case seen.Loss > 0 || o.Elapsed < tellingTime:
+			case o.Rate() < collapsed*last:
 				seen.Loss = 1
-			} else if seen.Loss == 0 {
+			default:
 				last = o.Rate()
 			}
 			rates.Points = append(rates.Points, [2]float64{float64(o.Sent), o.Rate()})
