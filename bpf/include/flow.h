@@ -40,7 +40,7 @@ struct flow {
 	__u8 flags;
 	__u16 route_epoch; /* of next_hop */
 	__u16 next_hop;	   /* on its way out, if it is known */
-	__u32 home;
+	struct homes homes;
 	__u32 mapping;
 	__u32 generation;
 	__u32 name;
@@ -84,17 +84,17 @@ static __always_inline void session_fill(struct session *session, const struct f
  * Makes the filled record live, and known by its inside tuple: at home it is found without the index. False when
  * the index is full; it must be unlisted even so.
  */
-static __always_inline bool session_list(__u32 number, struct session *session, __u32 home)
+static __always_inline bool session_list(__u32 number, struct session *session, struct homes homes)
 {
 	struct session_key key = session_inside_key(session);
 	union {
 		struct life life;
 		__u64 word;
 	} life = {.life = session->life};
-	bool away = !home_holds(home, key.local, number);
+	bool away = !homes_hold(homes, number);
 
 	if (away)
-		home_count(home, 1);
+		home_count(homes.first, 1);
 	life.life.phase = PHASE_LIVE;
 	/* A full barrier: who sees it live sees what it is filled with. */
 	__sync_lock_test_and_set((__u64 *)&session->life, life.word);
@@ -105,16 +105,16 @@ static __always_inline bool session_list(__u32 number, struct session *session, 
 static __always_inline void session_unlist(__u32 number, struct session *session, __u32 tick)
 {
 	struct session_key key = session_inside_key(session);
-	__u32 home = home_inside(&key);
+	struct homes homes = homes_inside(&key);
 
 	session->life.stamp = tick;
 	barrier(); /* a sweep that sees it rest sees since when */
 	*(volatile __u8 *)&session->life.phase = PHASE_RESTING;
 	barrier();
-	if (home_holds(home, key.local, number))
+	if (homes_hold(homes, number))
 		return;
 	index_remove(&session_index, session_place(&key), number);
-	home_count(home, -1);
+	home_count(homes.first, -1);
 }
 
 /* Takes part in the filter entry of (mapping, remote address); false when the index is full. */
@@ -210,7 +210,7 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 		return REASON_DROP_INTERNAL;
 	session_fill(session, flow, tick);
 	count_statistic(STATISTIC_SESSIONS_OPENED);
-	if (!session_list(*number, session, flow->home))
+	if (!session_list(*number, session, flow->homes))
 		goto full;
 	if (flow->origin == ORIGIN_POOL) {
 		key = session_outside_key(session);

@@ -8,9 +8,9 @@
 
 #include "answer.h"
 #include "chain.h"
-#include "next_hop.h"
 #include "reservation.h"
 #include "rewrite.h"
+#include "route_cache.h"
 
 /* Notes the packet in the session; the reservation hears when a session of its begins to close, or opens again. */
 static __always_inline void flow_touch(struct session *session, __u8 tcp_flags, enum direction direction, __u32 tick)
@@ -37,7 +37,7 @@ __noinline enum route session_route(struct xdp_md *ctx, struct session *session,
 		return ROUTE_NONE;
 	query.source = out ? session->external_address : session->remote_address;
 	query.destination = out ? session->remote_address : session->private_address;
-	route = route_lookup(ctx, &query);
+	route = route_recall(ctx, &query, epoch);
 	if (session->route_epoch != epoch) {
 		session->next_hop_in = 0;
 		session->next_hop_out = 0;

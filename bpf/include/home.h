@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a session stands: records HOME_RECORDS × home and what follows, in cache lines that the processor fetches
- * together. Inside tuple and outside tuple name the same home where the mapping has kept the inside port, so that a
- * packet of either direction finds its session with one wait for memory. Where that home is taken, as hosts that
- * share port and destination see to, the session has a second one, which the host's address tells from theirs. A
- * session whose homes are both taken stands anywhere and is found by the index. Each home counts the sessions that
- * are away from it: where there are none, the index need not be asked.
+ * Where a session stands: in one of two homes, each HOME_RECORDS neighbouring records, in one page of memory. Inside
+ * tuple and outside tuple name the same homes where the mapping has kept the inside port, so that a packet of either
+ * direction finds its session with one wait for memory. A session whose homes are both taken stands anywhere and is
+ * found by the index. Each first home counts the sessions that are away from it: where there are none, the index
+ * need not be asked.
  */
 #pragma once
 
@@ -35,31 +34,36 @@ static __always_inline __u32 outbound_of(__u32 private_address)
 	return (hash_words(private_address, 0) >> 32) * fixed.outbound >> 32;
 }
 
-static __always_inline __u32 home_of(__u32 outbound, __u16 port, __u32 remote, __u16 remote_port, __u8 protocol)
+static __always_inline struct homes homes_of(__u32 outbound, __u16 port, __u32 remote, __u16 remote_port, __u8 protocol)
 {
 	__u64 hash = hash_words((__u64)outbound << 32 | remote,
 				(__u64)port << 32 | (__u32)remote_port << 16 | protocol << 8);
+	__u32 first = (hash >> 32) * (fixed.capacity / HOME_RECORDS + 1) >> 32;
 
-	return (hash >> 32) * (fixed.capacity / HOME_RECORDS + 1) >> 32;
+	return (struct homes){
+		.first = first, .second = first ^ (hash % PAGE_HOMES | 1), /* another of the page */
+	};
 }
 
-static __always_inline __u32 home_inside(const struct session_key *key)
+static __always_inline struct homes homes_inside(const struct session_key *key)
 {
-	return home_of(outbound_of(key->local), key->local_port, key->remote, key->remote_port, key->protocol);
+	return homes_of(outbound_of(key->local), key->local_port, key->remote, key->remote_port, key->protocol);
 }
 
-static __always_inline __u32 home_second(__u32 home, __u32 private_address)
+static __always_inline struct homes homes_outside(const struct tuple *tuple, __u32 outbound)
 {
-	__u64 hash = (((__u64)home << 32 | private_address) ^ fixed.seed[1]) * 0x9fb21c651e98df25ULL;
-
-	hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93ULL;
-	return (hash >> 32) * (fixed.capacity / HOME_RECORDS + 1) >> 32;
+	return homes_of(outbound, tuple->destination_port, tuple->source, tuple->source_port, tuple->protocol);
 }
 
-/* Whether the record is one of the home's, the first or the second. */
-static __always_inline bool home_holds(__u32 home, __u32 private_address, __u32 number)
+/* The records of both homes, from 0 to 2 * HOME_RECORDS - 1. */
+static __always_inline __u32 homes_record(struct homes homes, __u32 place)
 {
-	return number / HOME_RECORDS == home || number / HOME_RECORDS == home_second(home, private_address);
+	return (place < HOME_RECORDS ? homes.first : homes.second) * HOME_RECORDS + place % HOME_RECORDS;
+}
+
+static __always_inline bool homes_hold(struct homes homes, __u32 number)
+{
+	return number / HOME_RECORDS == homes.first || number / HOME_RECORDS == homes.second;
 }
 
 /* The word of a record in which its home counts; always compared and swapped whole. */

@@ -65,6 +65,7 @@ TABLE(own_addresses, BPF_MAP_TYPE_HASH, struct in6, __u8, 1024, BPF_F_NO_PREALLO
 TABLE(interface_table, BPF_MAP_TYPE_HASH, __u32, struct interface, 256, 0);
 TABLE(service_table, BPF_MAP_TYPE_HASH, struct service, __u32, 1, BPF_F_NO_PREALLOC);
 TABLE(next_hops, BPF_MAP_TYPE_ARRAY, __u32, struct next_hop, NEXT_HOPS, BPF_F_MMAPABLE);
+TABLE(route_answers, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct route_answer, ROUTE_ANSWERS, 0);
 
 /* Policy and what the daemon says. */
 TABLE(control_table, BPF_MAP_TYPE_ARRAY, __u32, struct control, 1, BPF_F_MMAPABLE);

@@ -67,6 +67,12 @@ struct tuple {
 	__u8 protocol;
 };
 
+/* Where a session may stand, home.h. */
+struct homes {
+	__u32 first;
+	__u32 second;
+};
+
 enum packet_kind {
 	PACKET_FLOW,	   /* UDP, TCP or an ICMP query */
 	PACKET_ICMP_ERROR, /* carries the packet it is about */
@@ -76,8 +82,8 @@ enum packet_kind {
 
 struct packet {
 	struct tuple tuple;
-	__u32 generation; /* of the policy that judges it: read once */
-	__u32 home;	  /* of its session, for packets from inside */
+	__u32 generation;   /* of the policy that judges it: read once */
+	struct homes homes; /* of its session, for packets from inside */
 	__u8 kind;
 	__u8 tcp_flags;
 	__u8 ttl;

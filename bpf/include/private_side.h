@@ -29,7 +29,7 @@ static __always_inline bool private_leaves(struct xdp_md *ctx, const struct pack
 		return false;
 	way->epoch = *(volatile __u32 *)&control->route_epoch;
 	query.source = fixed.outbound_address[outbound_of(packet->tuple.source) & (MAX_OUTBOUND - 1)];
-	if (route_lookup(ctx, &query) != ROUTE_FOUND || query.side != SIDE_PUBLIC)
+	if (route_recall(ctx, &query, way->epoch) != ROUTE_FOUND || query.side != SIDE_PUBLIC)
 		return false;
 	way->next_hop = query.number;
 	return true;
@@ -79,11 +79,11 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	inside.remote_port = packet->tuple.destination_port;
 	inside.protocol = packet->tuple.protocol;
 	inside.side = KEY_INSIDE;
-	*number = session_find_home(&inside, packet->home);
+	*number = session_find_home(&inside, packet);
 	if (*number)
 		return REASON_NONE;
 	/* The record first: a packet that finds none takes no port. */
-	record = record_allocate(packet->home, home_second(packet->home, inside.local));
+	record = record_allocate(packet->homes.first, packet->homes.second);
 	if (!record)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	reason = mapping_acquire(ctx, &packet->tuple, &flow.mapping);
@@ -100,7 +100,7 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	flow.protocol = packet->tuple.protocol;
 	flow.origin = ORIGIN_INSIDE;
 	flow.flags = way->hairpin ? SESSION_HAIRPIN : 0;
-	flow.home = packet->home;
+	flow.homes = packet->homes;
 	flow.next_hop = way->next_hop;
 	flow.route_epoch = way->epoch;
 	flow.generation = packet->generation;
@@ -123,7 +123,7 @@ __noinline int private_touch(const struct packet *packet)
 	endpoint.address = packet->tuple.source;
 	endpoint.port = packet->tuple.source_port;
 	endpoint.protocol = packet->tuple.protocol;
-	record_touch(packet->home);
+	record_touch(packet->homes.first);
 	mapping_touch(&endpoint);
 	settings = settings_get(packet->generation);
 	if (!settings || settings->filtering != FILTER_ADDRESS_DEPENDENT)
@@ -269,8 +269,8 @@ static __always_inline int private_side(struct xdp_md *ctx)
 	key.remote_port = packet.tuple.destination_port;
 	key.protocol = packet.tuple.protocol;
 	key.side = KEY_INSIDE;
-	packet.home = home_inside(&key);
-	number = session_find_inside(&key, packet.home);
+	packet.homes = homes_inside(&key);
+	number = session_find_inside(&key, packet.homes);
 	if (!number) {
 		reason = private_open(ctx, &packet, &number);
 		if (reason != REASON_NONE)

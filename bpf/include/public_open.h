@@ -68,8 +68,8 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 	flow.flags = packet->hairpin ? SESSION_HAIRPIN : 0;
 	flow.mapping = slot;
 	flow.generation = packet->generation;
-	flow.home = home_inside(key);
-	*number = record_allocate(flow.home, home_second(flow.home, key->local));
+	flow.homes = homes_inside(key);
+	*number = record_allocate(flow.homes.first, flow.homes.second);
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	reason = session_open(&flow, settings, number);
@@ -139,8 +139,8 @@ __noinline enum reason claim_open_locked(const struct packet *packet, struct flo
 	if (found && (!session || !session_gives_way(session, packet)))
 		return REASON_DROP_SESSION_CONFLICT; /* I8 */
 	/* The record first: a packet that finds none spends no claim. */
-	flow->home = home_inside(&key);
-	*number = record_allocate(flow->home, home_second(flow->home, key.local));
+	flow->homes = homes_inside(&key);
+	*number = record_allocate(flow->homes.first, flow->homes.second);
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	reason = reservation_claim(reservation, flow->reservation, packet);

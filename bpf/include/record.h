@@ -114,10 +114,10 @@ __noinline __u32 record_anywhere(void)
 	return walk.record;
 }
 
-/* Reads the bits of a home before they are needed. */
+/* Reads the bits of a home's page before they are needed. */
 static __always_inline void record_touch(__u32 home)
 {
-	__u32 word = home * HOME_RECORDS / 64;
+	__u32 word = home / PAGE_HOMES;
 	__u64 *used = bpf_map_lookup_elem(&session_bitmap, &word);
 
 	if (used)
@@ -136,14 +136,14 @@ static __always_inline __u32 record_of_home(__u32 home)
 	return RECORD_NONE;
 }
 
-/* A free record, claimed: of a home if it can be; RECORD_NONE when all are in use. */
-__noinline __u32 record_allocate(__u32 home, __u32 second)
+/* A free record, claimed: of a home if it can be, else of their page; RECORD_NONE when all are in use. */
+__noinline __u32 record_allocate(__u32 first, __u32 second)
 {
-	__u32 number = record_of_home(home);
+	__u32 number = record_of_home(first);
 
 	if (!number)
 		number = record_of_home(second);
 	if (!number)
-		number = record_of_word(second * HOME_RECORDS / 64);
+		number = record_of_word(first / PAGE_HOMES);
 	return number ? number : record_anywhere();
 }

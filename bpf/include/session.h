@@ -52,52 +52,53 @@ __noinline __u32 session_find_indexed(const struct session_key *key)
 	return index_find(&session_index, session_place(key), fixed.session_bits, session_matches, key);
 }
 
-static __always_inline __u32 home_find(__u32 home, const struct session_key *key)
+/* Asks for all records of both homes together: one wait for memory. */
+static __always_inline void homes_touch(struct homes homes)
 {
 #pragma unroll
-	for (int i = 0; i < HOME_RECORDS; i++) {
-		__u32 number = home * HOME_RECORDS + i;
+	for (int i = 0; i < 2 * HOME_RECORDS; i++) {
+		struct session *session = session_at(homes_record(homes, i));
+
+		if (session)
+			(void)*(volatile __u8 *)&session->life.phase;
+	}
+}
+
+/* The open session of an inside tuple, or 0. */
+static __always_inline __u32 session_find_inside(const struct session_key *key, struct homes homes)
+{
+	struct session *first = session_at(homes.first * HOME_RECORDS);
+
+	homes_touch(homes);
+#pragma unroll
+	for (int i = 0; i < 2 * HOME_RECORDS; i++) {
+		__u32 number = homes_record(homes, i);
 		struct session *session = session_at(number);
 
 		if (session && home_is_inside(session, key))
 			return number;
 	}
-	return 0;
+	return first && first->away ? session_find_indexed(key) : 0;
 }
 
-/* The open session of an inside tuple, or 0. */
-static __always_inline __u32 session_find_inside(const struct session_key *key, __u32 home)
+__noinline __u32 session_find_home(const struct session_key *key, const struct packet *packet)
 {
-	__u32 second = home_second(home, key->local), number;
-	struct session *first = session_at(home * HOME_RECORDS), *other = session_at(second * HOME_RECORDS);
-
-	if (!first || !other)
-		return 0;
-	/* Asked for with the first, not after it: one wait for memory. */
-	(void)*(volatile __u8 *)&other->life.phase;
-	number = home_find(home, key);
-	if (!number)
-		number = home_find(second, key);
-	return number || !first->away ? number : session_find_indexed(key);
-}
-
-__noinline __u32 session_find_home(const struct session_key *key, __u32 home)
-{
-	return key ? session_find_inside(key, home) : 0;
+	return key && packet ? session_find_inside(key, packet->homes) : 0;
 }
 
 /* The same by the outside tuple, through an outbound address: only one that is at home and kept its inside port. */
 static __always_inline __u32 session_find_kept(const struct tuple *tuple, __u32 outbound)
 {
-	__u32 home = home_of(outbound, tuple->destination_port, tuple->source, tuple->source_port, tuple->protocol);
-	__u32 number = home * HOME_RECORDS;
-	struct session *session;
+	struct homes homes = homes_outside(tuple, outbound);
 
+	homes_touch(homes);
 #pragma unroll
-	for (int i = 0; i < HOME_RECORDS; i++) {
-		session = session_at(number + i);
+	for (int i = 0; i < 2 * HOME_RECORDS; i++) {
+		__u32 number = homes_record(homes, i);
+		struct session *session = session_at(number);
+
 		if (session && home_is_outside(session, tuple))
-			return number + i;
+			return number;
 	}
 	return 0;
 }
@@ -129,7 +130,7 @@ __noinline __u32 session_find(const struct session_key *key)
 {
 	if (!key)
 		return 0;
-	return key->side == KEY_INSIDE ? session_find_inside(key, home_inside(key)) : session_find_indexed(key);
+	return key->side == KEY_INSIDE ? session_find_inside(key, homes_inside(key)) : session_find_indexed(key);
 }
 
 static __always_inline __u32 session_timeout(const struct settings *settings, const struct session *session)

@@ -14,6 +14,7 @@
 #define RESERVATION_CLAIMERS 5
 #define LOCKS		     1024
 #define NEXT_HOPS	     16384
+#define ROUTE_ANSWERS	     1024 /* of a CPU */
 
 /* Sizes and secrets, fixed when the maps are created and read-only to the programs. */
 struct layout {
@@ -56,8 +57,9 @@ struct control {
 
 /* Where sessions stand, home.h. */
 enum home {
-	HOME_RECORDS = 2, /* of a home; divides 64 */
-	AWAY_MOST = 255,  /* sessions that a home counts as away, and then for ever */
+	HOME_RECORDS = 2,		/* of a home; a power of two */
+	PAGE_HOMES = 64 / HOME_RECORDS, /* of a page: 4 KiB of records, and a word of bits */
+	AWAY_MOST = 255,		/* sessions that a home counts as away, and then for ever */
 };
 
 enum filtering {
@@ -221,6 +223,18 @@ struct next_hop {
 	__u8 destination[6];
 	__u8 source[6];
 	__u32 used; /* tick of the last packet, for the daemon that keeps neighbours fresh */
+};
+
+/* What the kernel's routing table answered, route_cache.h. */
+struct route_answer {
+	__u32 source;
+	__u32 destination;
+	__u32 ingress;
+	__u32 stamp;  /* tick */
+	__u32 number; /* of the next hop, 0 for no answer */
+	__u16 epoch;
+	__u8 side;
+	__u8 pad;
 };
 
 /* An IPv6 address, or an IPv4 address in the mapped form (RFC 4291 §2.5.5.2). */

@@ -74,9 +74,10 @@ func (a *audit) sessions() error {
 			if s.Origin == uint8(bpfOriginORIGIN_POOL) {
 				a.slots++
 			}
-			if home := a.d.home(s); !a.d.atHome(home, s, number) {
+			first, second := a.d.homes(s)
+			if home := number / homeRecords; home != first && home != second {
 				a.slots++
-				a.away[home]++
+				a.away[first]++
 			}
 		case bpfPhasePHASE_HOLDING:
 			a.c.Holding++

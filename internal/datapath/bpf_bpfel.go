@@ -102,6 +102,7 @@ type bpfHome uint32
 
 const (
 	bpfHomeHOME_RECORDS bpfHome = 2
+	bpfHomePAGE_HOMES   bpfHome = 32
 	bpfHomeAWAY_MOST    bpfHome = 255
 )
 
@@ -273,6 +274,18 @@ type bpfReservationRequest struct {
 	Reservation bpfReservation
 }
 
+type bpfRouteAnswer struct {
+	_           structs.HostLayout
+	Source      uint32
+	Destination uint32
+	Ingress     uint32
+	Stamp       uint32
+	Number      uint32
+	Epoch       uint16
+	Side        uint8
+	Pad         uint8
+}
+
 type bpfService struct {
 	_        structs.HostLayout
 	Host     uint32
@@ -406,6 +419,7 @@ const (
 	bpfMapRecordSearches       = "record_searches"
 	bpfMapReservationIndex     = "reservation_index"
 	bpfMapReservationTable     = "reservation_table"
+	bpfMapRouteAnswers         = "route_answers"
 	bpfMapServiceTable         = "service_table"
 	bpfMapSessionBitmap        = "session_bitmap"
 	bpfMapSessionIndex         = "session_index"
@@ -497,6 +511,7 @@ type bpfMapSpecs struct {
 	RecordSearches   *ebpf.MapSpec `ebpf:"record_searches"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
 	ReservationTable *ebpf.MapSpec `ebpf:"reservation_table"`
+	RouteAnswers     *ebpf.MapSpec `ebpf:"route_answers"`
 	ServiceTable     *ebpf.MapSpec `ebpf:"service_table"`
 	SessionBitmap    *ebpf.MapSpec `ebpf:"session_bitmap"`
 	SessionIndex     *ebpf.MapSpec `ebpf:"session_index"`
@@ -552,6 +567,7 @@ type bpfMaps struct {
 	RecordSearches   *ebpf.Map `ebpf:"record_searches"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
 	ReservationTable *ebpf.Map `ebpf:"reservation_table"`
+	RouteAnswers     *ebpf.Map `ebpf:"route_answers"`
 	ServiceTable     *ebpf.Map `ebpf:"service_table"`
 	SessionBitmap    *ebpf.Map `ebpf:"session_bitmap"`
 	SessionIndex     *ebpf.Map `ebpf:"session_index"`
@@ -581,6 +597,7 @@ func (m *bpfMaps) Close() error {
 		m.RecordSearches,
 		m.ReservationIndex,
 		m.ReservationTable,
+		m.RouteAnswers,
 		m.ServiceTable,
 		m.SessionBitmap,
 		m.SessionIndex,

@@ -8,22 +8,16 @@ import (
 
 const (
 	homeRecords = uint32(bpfHomeHOME_RECORDS)
+	pageHomes   = uint32(bpfHomePAGE_HOMES)
 	awayMost    = uint8(bpfHomeAWAY_MOST)
 )
 
-// home is home_of of bpf/include/home.h for a session's inside tuple.
-func (d *Datapath) home(s *bpfSession) uint32 {
+// homes is homes_inside of bpf/include/home.h: where a session may stand.
+func (d *Datapath) homes(s *bpfSession) (first, second uint32) {
 	outbound := d.hash(uint64(s.PrivateAddress), 0) >> 32 * uint64(d.layout.Outbound) >> 32
 	hash := d.hash(outbound<<32|uint64(s.RemoteAddress), uint64(s.PrivatePort)<<32|uint64(s.RemotePort)<<16|uint64(s.Protocol)<<8)
-	return uint32(hash >> 32 * uint64(d.layout.Capacity/homeRecords+1) >> 32)
-}
-
-// atHome is home_holds of bpf/include/home.h.
-func (d *Datapath) atHome(home uint32, s *bpfSession, number uint32) bool {
-	hash := ((uint64(home)<<32 | uint64(s.PrivateAddress)) ^ d.layout.Seed[1]) * 0x9fb21c651e98df25
-	hash = (hash ^ hash>>32) * 0xd6e8feb86659fd93
-	second := uint32(hash >> 32 * uint64(d.layout.Capacity/homeRecords+1) >> 32)
-	return number/homeRecords == home || number/homeRecords == second
+	first = uint32(hash >> 32 * uint64(d.layout.Capacity/homeRecords+1) >> 32)
+	return first, first ^ (uint32(hash)%pageHomes | 1)
 }
 
 // kept is mapping_kept of bpf/include/mapping.h for the endpoint behind a slot.
