@@ -27,6 +27,8 @@ type Scenario struct {
 	NoRoot  bool     // it only computes
 	// External says that a box will do whose table nobody can empty or look into.
 	External bool
+	// Directed and Rated say that Options.Direction, and Options.Rate, change what is sent.
+	Directed, Rated bool
 	// Sessions and Repeat are what suits it; 0 is as for all others.
 	Sessions, Repeat int
 	// Model, if there is one, adds what can be computed without measuring.
@@ -86,7 +88,7 @@ func Run(ctx context.Context, s Scenario, o Options) (report Report, err error) 
 func begin(s Scenario, o Options) (Report, error) {
 	r := Report{
 		Schema: Schema, Scenario: s.Name, About: s.About, Command: o.Command,
-		Started: time.Now().UTC(), Options: o.describe(), Notes: []string{},
+		Started: time.Now().UTC(), Options: o.describe(s), Notes: []string{},
 		Devices: []string{}, Control: o.Null.Name, Results: []Result{}, Ratios: []Ratio{},
 	}
 	for _, m := range o.Devices {

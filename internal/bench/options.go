@@ -99,14 +99,17 @@ func (o Options) Check() error {
 	return o.checkPaced(runtime.NumCPU())
 }
 
-func (o Options) describe() map[string]string {
+func (o Options) describe(s Scenario) map[string]string {
 	if o.Mode == "" { // no traffic is sent
 		return map[string]string{}
 	}
 	described := map[string]string{
 		"profile": string(o.Profile), "set-up": string(o.Mode), "sessions": fmt.Sprint(o.Sessions), "hosts": fmt.Sprint(o.Hosts),
-		"repeat": fmt.Sprint(o.Repeat), "frame": fmt.Sprintf("%d octets", o.Length), "direction": o.Direction.String(),
+		"repeat": fmt.Sprint(o.Repeat), "frame": fmt.Sprintf("%d octets", o.Length),
 		"cpu": fmt.Sprint(o.CPU),
+	}
+	if s.Directed {
+		described["direction"] = o.Direction.String()
 	}
 	if o.Rate > 0 {
 		described["rate"] = fmt.Sprintf("%g/s", o.Rate)

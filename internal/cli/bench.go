@@ -95,7 +95,7 @@ says otherwise: see realmgate bench list.`,
 	command.RunE = func(command *cobra.Command, args []string) error {
 		s, o, err := f.options(args[0], flags.Changed)
 		if err == nil {
-			err = f.apply(&o, flags.Changed)
+			err = f.apply(s, &o, flags.Changed)
 		}
 		if err == nil {
 			err = f.placeExternal(s, &o, flags.Changed)

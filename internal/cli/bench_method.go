@@ -31,9 +31,14 @@ func defaultMethod() *benchMethod {
 	return &benchMethod{profile: string(bench.Quick), direction: trafficgen.Both.String()}
 }
 
-// apply checks the words and puts them into the options. changed says which flags
-// were given.
-func (f *benchMethod) apply(o *bench.Options, changed func(string) bool) error {
+// apply checks the words and puts them into the options of the scenario. changed
+// says which flags were given.
+func (f *benchMethod) apply(s bench.Scenario, o *bench.Options, changed func(string) bool) error {
+	for flag, heeded := range map[string]bool{"direction": s.Directed, "rate": s.Rated} {
+		if changed(flag) && !heeded {
+			return fmt.Errorf("%s has no use for --%s: leave it out", s.Name, flag)
+		}
+	}
 	if changed("setup") {
 		if err := oneOf("setup", f.setup, string(bench.SelfClocked), string(bench.Paced)); err != nil {
 			return err

@@ -74,12 +74,12 @@ func jobOptions(job reproduce.Job) (bench.Scenario, bench.Options, error) {
 	}
 	method := defaultMethod()
 	if job.Direction != "" {
-		method.direction, words = job.Direction, words+" --direction "+job.Direction
+		given, method.direction, words = append(given, "direction"), job.Direction, words+" --direction "+job.Direction
 	}
 	changed := func(flag string) bool { return slices.Contains(given, flag) }
 	s, o, err := f.options(job.Scenario, changed)
 	if err == nil {
-		err = method.apply(&o, changed)
+		err = method.apply(s, &o, changed)
 	}
 	if err == nil {
 		err = o.Check()

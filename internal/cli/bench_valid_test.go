@@ -54,7 +54,7 @@ func TestBenchDefaults(t *testing.T) {
 		f.benchMethod = *defaultMethod()
 		s, o, err := f.options(name, changed)
 		if err == nil {
-			err = f.apply(&o, changed)
+			err = f.apply(s, &o, changed)
 		}
 		if err == nil {
 			err = f.placeExternal(s, &o, changed)

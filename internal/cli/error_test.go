@@ -62,6 +62,10 @@ func TestMistakes(t *testing.T) {
 			`no gateway answers on ` + missing + `: start it with: realmgate run -c FILE --socket ` + missing},
 		"bench lst": {2, `unknown command "lst": did you mean list? (see: realmgate bench --help)`},
 		"bench run": {2, `give a scenario: see realmgate bench list (see: realmgate bench run --help)`},
+		"bench run nat44-establish --direction forward": {2,
+			`nat44-establish has no use for --direction: leave it out (see: realmgate bench run --help)`},
+		"bench run nat44-throughput --rate 1000": {2,
+			`nat44-throughput has no use for --rate: leave it out (see: realmgate bench run --help)`},
 		"bench run nat44-establish --repeat 0": {2,
 			`0 repetitions: want 1 to 1000 (see: realmgate bench run --help)`},
 	} {

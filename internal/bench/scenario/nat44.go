@@ -109,12 +109,13 @@ func validation(bed *bench.Bed) trafficgen.Plan {
 	return trafficgen.Plan{Frames: bed.Flows.Count(), Direction: trafficgen.Reverse, VerifyEvery: 1}
 }
 
-var natThroughput = external(nat44("nat44-throughput", "frames per second of established sessions through NAT44, both ways or either",
+var natThroughput = established(nat44("nat44-throughput", "frames per second of established sessions through NAT44, both ways or either",
 	eitherMode, measureThroughput))
 
-// external marks a scenario that any box can be measured in.
-func external(s bench.Scenario) bench.Scenario {
-	s.External = true
+// established marks a scenario that only sends frames of established sessions: any
+// box can be measured in it, and either way.
+func established(s bench.Scenario) bench.Scenario {
+	s.External, s.Directed = true, true
 	return s
 }
 

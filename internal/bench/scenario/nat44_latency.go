@@ -21,7 +21,7 @@ var (
 
 func delayScenario(name, about string, m func(trafficgen.Latency) []bench.Measure) bench.Scenario {
 	return bench.Scenario{
-		Name: name, About: about, Devices: natDevices, Modes: eitherMode, External: true,
+		Name: name, About: about, Devices: natDevices, Modes: eitherMode, External: true, Directed: true, Rated: true,
 		Run: func(ctx context.Context, b *bench.Bench) error {
 			if b.Mode == bench.SelfClocked {
 				b.Note("delays are under full load: tester and device take turns, so that a frame also waits for the others of its batch")

@@ -13,7 +13,8 @@ var natLoss = bench.Scenario{
 	Devices:  natDevices,
 	Modes:    pacedOnly,
 	Sessions: 100_000, // made anew for every trial
-	Run:      runLoss,
+	Directed: true, Rated: true,
+	Run: runLoss,
 }
 
 // lossMargin is which share of the null device's highest rate is the full load: at
