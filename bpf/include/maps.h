@@ -11,6 +11,7 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "messages.h"
 #include "reason.h"
 #include "types.h"
 

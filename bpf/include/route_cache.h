@@ -27,15 +27,14 @@ __noinline enum route route_recall(struct xdp_md *ctx, struct route_query *query
 		return ROUTE_FOUND;
 	}
 	route = route_lookup(ctx, query);
-	*answer = (struct route_answer){};
-	if (route != ROUTE_FOUND)
-		return route;
-	answer->source = query->source;
-	answer->destination = query->destination;
-	answer->ingress = query->ingress;
-	answer->stamp = tick;
-	answer->number = query->number;
-	answer->epoch = epoch;
-	answer->side = query->side;
-	return ROUTE_FOUND;
+	*answer = (struct route_answer){
+		.source = query->source,
+		.destination = query->destination,
+		.ingress = query->ingress,
+		.stamp = tick,
+		.number = route == ROUTE_FOUND ? query->number : 0,
+		.epoch = epoch,
+		.side = query->side,
+	};
+	return route;
 }

@@ -28,14 +28,13 @@ const (
 )
 
 func mayWait(p trafficgen.Plan, elapsed time.Duration) time.Duration {
-	share := time.Duration(mostWaitedShare)
-	if p.Window > 0 {
+	switch {
+	case p.Window > 0:
 		return elapsed
+	case p.Rate > 0:
+		return max(mostWaited, elapsed/mostWaitedPacedShare)
 	}
-	if p.Rate > 0 {
-		share = mostWaitedPacedShare
-	}
-	return max(mostWaited, elapsed/share)
+	return max(mostWaited, elapsed/mostWaitedShare)
 }
 
 // Of each period, commonly a second, the kernel keeps a part for ordinary programs,

@@ -1,9 +1,11 @@
 package datapath
 
 import (
+	"context"
 	"errors"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 
@@ -62,4 +64,28 @@ func TestRouteBySource(t *testing.T) {
 	g.mapped(udp(inB, server))
 	change(netlink.RuleDel)
 	g.leaves(g.put(p), udp(endpoint(outbound, inA.Port()), server))
+}
+
+// While no daemon tells of it new sessions, too, hear of a changed route, a second
+// later: what was remembered for their addresses is asked for again.
+func TestRouteChangesUntold(t *testing.T) {
+	g := newGateway(t)
+	g.mapped(udp(inA, server))
+	check(t, g.namespace.RemoveRoute("default", router.String()))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for port := uint16(1000); ; port++ {
+		switch reason := g.put(udp(inA, endpoint(remote, port))).reason; reason {
+		case "drop_no_route":
+			return
+		case "forwarded":
+		default:
+			t.Fatalf("%s, want forwarded until it is drop_no_route", reason)
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatal("new sessions still go where there is no route")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }

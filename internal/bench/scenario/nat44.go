@@ -109,14 +109,13 @@ func validation(bed *bench.Bed) trafficgen.Plan {
 	return trafficgen.Plan{Frames: bed.Flows.Count(), Direction: trafficgen.Reverse, VerifyEvery: 1}
 }
 
-var natThroughput = established(nat44("nat44-throughput", "frames per second of established sessions through NAT44, both ways or either",
-	eitherMode, measureThroughput))
-
-// established marks a scenario that only sends frames of established sessions: any
-// box can be measured in it, and either way.
-func established(s bench.Scenario) bench.Scenario {
-	s.External, s.Directed = true, true
-	return s
+var natThroughput = bench.Scenario{
+	Name:     "nat44-throughput",
+	About:    "frames per second of established sessions through NAT44, both ways or either",
+	Devices:  natDevices,
+	Modes:    eitherMode,
+	External: true, Directed: true,
+	Run: func(ctx context.Context, b *bench.Bench) error { return compareNAT(ctx, b, measureThroughput) },
 }
 
 // measureThroughput is phase 2 of RFC 9693, at full load or at the highest rate

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the daemon asks of the programs, and what it hears from them.
+ */
+#pragma once
+
+#include "types.h"
+
+/* What offer_reservation, extend_reservation and withdraw_reservation take and return. */
+struct reservation_request {
+	__u32 slot; /* of the reservations table, chosen by the daemon, 1… */
+	__s32 error;
+	struct claims claims; /* to grant, or found */
+	struct reservation reservation;
+};
+
+enum event_type {
+	EVENT_CLAIMED = 1,
+	EVENT_CLOSED, /* the last session by a reservation has ended or begun to close */
+};
+
+struct claim_event {
+	__u64 id; /* of the reservation */
+	__u64 at; /* CLOCK_MONOTONIC, ns */
+	__u32 type;
+	__u16 left;
+	__u16 used;
+};
+
+struct drop_event {
+	__u64 at;
+	__u32 ifindex;
+	__u32 reason;
+	__u32 source;
+	__u32 destination;
+	__u16 source_port;
+	__u16 destination_port;
+	__u16 length;
+	__u8 protocol;
+	__u8 side;
+};
+
+/* What sweep takes, in the frame it is run with, and returns there. */
+struct sweep_request {
+	__u32 first; /* record to begin with */
+	__u32 count; /* on return, how many it came to */
+	__u32 table; /* enum sweep_table */
+	__u32 freed;
+	__u32 busy; /* sessions that should have ended, and whose stripe could not be had */
+	__u32 use;  /* for SWEEP_END, a session's version plus 1: it ends in no other use of its record; 0: any */
+};
+
+enum sweep_table {
+	SWEEP_SESSIONS,
+	SWEEP_MAPPINGS,
+	SWEEP_END, /* sessions, however young */
+};
+
+#define SWEEP_MOST	   8192 /* records to look at: what is not in use is passed over */
+#define SWEEP_MOST_WORDS   4096
+#define SWEEP_MOST_CHANGES 512 /* sessions to end: no packet comes to a CPU meanwhile, for about a millisecond */
