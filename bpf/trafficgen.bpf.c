@@ -64,10 +64,10 @@ static __always_inline bool take_turn(const struct trafficgen_plan *plan, struct
 {
 	if (!progress->started)
 		progress->started = bpf_ktime_get_ns();
-	if (progress->sent >= plan->frames || !has_room(plan, progress) || !is_due(plan, progress))
+	if (progress->sent >= progress->goal || !has_room(plan, progress) || !is_due(plan, progress))
 		return false;
 	*number = progress->sent++;
-	if (progress->sent == plan->frames)
+	if (progress->sent == progress->goal)
 		progress->ended = bpf_ktime_get_ns();
 	return true;
 }

@@ -24,7 +24,6 @@ struct trafficgen_range {
 };
 
 struct trafficgen_plan {
-	__u64 frames;	/* to send, of both directions together */
 	__u64 interval; /* between two of them, in 1/1024 ns; 0 is as fast as can be */
 	__u32 flows;
 	__u32 mask;  /* the least 2^n - 1 that is not below flows - 1 */
@@ -49,8 +48,10 @@ struct trafficgen_plan {
 	__u32 tcp_shift;	/* see tcp.h */
 };
 
+/* User space sends the frames of a plan in one part or in several: goal, started and ended are of the part. */
 struct trafficgen_progress {
 	__u64 sent;
+	__u64 goal;    /* what sent is when the part is over, of both directions together */
 	__u64 missing; /* not sent back: the responder never saw their flow */
 	__u64 started; /* CLOCK_MONOTONIC, ns */
 	__u64 ended;

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
+	"math"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/bench/method"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
@@ -16,12 +17,16 @@ type Comparison struct {
 	Setup      Setup
 	Flows      trafficgen.Flows
 	Parameters map[string]float64 // of a sweep
+	// InTurns sends what Establish and FullLoad send in parts, in turns with other
+	// devices.
+	InTurns bool
 	// Measure is one trial: it gives the same metrics each time.
 	Measure func(ctx context.Context, bed *Bed) ([]Measure, error)
 }
 
-// Compare brings up all devices, the null device with them, and gives each its
-// turn: one round that does not count, then Repeat rounds that do. Devices that do
+// Compare brings up all devices, the null device with them, and gives each a trial
+// that does not count, then Repeat that do, or more of one that is in turns with
+// several others: all trials of a round are neighbours in time. Devices that do
 // not do what the setup asks are left out, with a note. In rounds of the
 // self-clocked set-up a metric "rate" also gives "cost", what the device adds.
 func (b *Bench) Compare(ctx context.Context, c Comparison) (err error) {
@@ -50,31 +55,32 @@ func (b *Bench) Compare(ctx context.Context, c Comparison) (err error) {
 		return err
 	}
 	results := newCollector(c.Parameters)
-	first := 0
-	if c.Setup.Sessions > mostWarming {
-		first = 1
-	}
-	for round := first; round <= b.Repeat; round++ {
-		for _, i := range b.order(round, len(beds)) {
-			bed := beds[i]
-			b.tell(fmt.Sprintf("round %d of %d, %s", round, b.Repeat, bed.Name))
-			if err := b.trial(ctx, c, bed, round, results); err != nil {
-				b.finish(results, beds) // what was measured until then
-				return err
-			}
+	err = b.rounds(ctx, c, beds, results)
+	b.finish(results, beds) // what was measured until then
+	return err
+}
+
+func (b *Bench) rounds(ctx context.Context, c Comparison, beds []*Bed, results *collector) error {
+	if c.Setup.Sessions <= mostWarming {
+		if err := b.round(ctx, c, beds, 0, results); err != nil {
+			return err
 		}
 	}
-	b.finish(results, beds)
+	groups := [][]*Bed{beds}
+	if c.InTurns && b.Mode == SelfClocked {
+		groups = neighbours(beds)
+		for _, bed := range slices.Concat(groups...) {
+			bed.turns = true
+		}
+		b.total += b.Repeat * (len(slices.Concat(groups...)) - len(beds))
+	}
+	for round := 1; round <= b.Repeat*len(groups); round++ {
+		if err := b.round(ctx, c, groups[round%len(groups)], round, results); err != nil {
+			return err
+		}
+	}
 	return nil
 }
-
-// order is the devices' of a round, drawn anew for each, so that none always
-// follows the same other. It is the same in every run.
-func (b *Bench) order(round, devices int) []int {
-	return rand.New(rand.NewPCG(orderSeed, uint64(round))).Perm(devices)
-}
-
-const orderSeed = 9693
 
 // mostWarming is up to how many sessions a round for warming up is made: beyond
 // that it takes minutes, and what is cold at first does not show.
@@ -84,9 +90,10 @@ const mostWarming = 4_000_000
 // One in which the device failed is not made again: that would pick the lucky ones.
 const mostAttempts = 3
 
-// trial gives a device its turn. All attempts of a round are reported; round 0 is
+// trial is a device's in a round. All attempts of a round are reported; round 0 is
 // for warming up.
 func (b *Bench) trial(ctx context.Context, c Comparison, bed *Bed, round int, results *collector) error {
+	b.tell(fmt.Sprintf("round %d, %s", round, bed.Name))
 	for range mostAttempts {
 		bed.gates = map[string]string{}
 		measures, err := c.Measure(ctx, bed)
@@ -215,13 +222,25 @@ func (r *Result) round(round int) (float64, bool) {
 	return 0, false
 }
 
+// nearest returns the valid value of a round, or of the nearest that has one: two
+// devices that are not in turns with each other have no round in common.
+func (r *Result) nearest(round int) (value float64, ok bool) {
+	least := math.MaxInt
+	for _, t := range r.Trials {
+		if distance := max(t.Round-round, round-t.Round); t.Invalid == "" && distance < least {
+			value, ok, least = float64(t.Value), true, distance
+		}
+	}
+	return value, ok
+}
+
 func ratio(r, base *Result) Ratio {
 	q := Ratio{
 		Metric: r.Metric, Parameters: r.Parameters, DUT: r.DUT, Baseline: base.DUT,
 	}
 	var rounds []float64
 	for _, t := range r.Trials {
-		if of, ok := base.round(t.Round); ok && t.Invalid == "" {
+		if of, ok := base.nearest(t.Round); ok && t.Invalid == "" {
 			rounds = append(rounds, float64(t.Value)/of)
 		}
 	}

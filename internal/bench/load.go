@@ -47,9 +47,10 @@ func (o Options) fullFrames(rate float64) int {
 	return fullFrames
 }
 
-// FullLoad runs a trial of phase 2 as fast as can be, in which nothing may be lost.
+// FullLoad runs a trial of phase 2 as fast as can be, in turns with other devices,
+// in which nothing may be lost.
 func (b *Bed) FullLoad(ctx context.Context, p trafficgen.Plan) (trafficgen.Outcome, error) {
-	o, err := b.Run(ctx, p, false)
+	o, err := b.Run(ctx, b.inTurns(p), false)
 	if err == nil {
 		b.hints[fullRate] = o.Rate()
 	}

@@ -192,7 +192,7 @@ const mostHalved = 8
 // (RFC 9693, test phase 1), which is found by halving.
 func (b *Bed) Prepare(ctx context.Context) error {
 	if b.bench.Mode != Paced {
-		_, err := b.Establish(ctx, trafficgen.Plan{})
+		_, err := b.establish(ctx, trafficgen.Plan{Frames: b.Flows.Count()})
 		return err
 	}
 	const name = "preparation"

@@ -75,9 +75,25 @@ func mostStolenOf(cpus []int, before, after map[int]steal) (share float64) {
 	return share
 }
 
-// watchSteal returns a function that says what was stolen of the CPU that lost
-// most, from now on.
-func watchSteal(cpus []int) func() (share float64) {
-	before := readSteal()
-	return func() float64 { return mostStolenOf(cpus, before, readSteal()) }
+// stealWatch tells what is stolen in each part of a trial, from begin to end, and in all.
+type stealWatch struct {
+	cpus      []int
+	from, sum map[int]steal
+	parts     []float64 // of the CPU that lost most
 }
+
+func (w *stealWatch) begin() { w.from = readSteal() }
+
+func (w *stealWatch) end() {
+	if w.sum == nil {
+		w.sum = map[int]steal{}
+	}
+	after := readSteal()
+	w.parts = append(w.parts, mostStolenOf(w.cpus, w.from, after))
+	for cpu, now := range after {
+		s, from := w.sum[cpu], w.from[cpu]
+		w.sum[cpu] = steal{s.stolen + now.stolen - from.stolen, s.all + now.all - from.all}
+	}
+}
+
+func (w *stealWatch) share() float64 { return mostStolenOf(w.cpus, nil, w.sum) }

@@ -24,16 +24,19 @@ var (
 // measure is one trial of a scenario.
 type measure func(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error)
 
-// nat44 is a scenario that compares devices which translate.
-func nat44(name, about string, modes []bench.Mode, m measure) bench.Scenario {
-	return bench.Scenario{
-		Name: name, About: about, Devices: natDevices, Modes: modes,
-		Run: func(ctx context.Context, b *bench.Bench) error { return compareNAT(ctx, b, m) },
-	}
+// compareNAT gives each device its trials one after the other.
+func compareNAT(ctx context.Context, b *bench.Bench, m measure) error {
+	return measureNAT(ctx, b, natComparison(b), m)
 }
 
-func compareNAT(ctx context.Context, b *bench.Bench, m measure) error {
+// compareInTurns is for what is told by the time that a trial's frames take.
+func compareInTurns(ctx context.Context, b *bench.Bench, m measure) error {
 	c := natComparison(b)
+	c.InTurns = true
+	return measureNAT(ctx, b, c, m)
+}
+
+func measureNAT(ctx context.Context, b *bench.Bench, c bench.Comparison, m measure) error {
 	c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) { return m(ctx, b, bed) }
 	b.Expect((b.Repeat + 1) * (len(b.Devices) + 1))
 	return b.Compare(ctx, c)
@@ -57,8 +60,13 @@ func perSecond(rate float64) []bench.Measure {
 	return []bench.Measure{{Metric: "rate", Unit: bench.PerSecond, Value: rate}}
 }
 
-var natEstablish = nat44("nat44-establish", "new sessions per second through NAT44 (RFC 9693 maximum connection establishment rate)",
-	eitherMode, measureEstablish)
+var natEstablish = bench.Scenario{
+	Name:    "nat44-establish",
+	About:   "new sessions per second through NAT44 (RFC 9693 maximum connection establishment rate)",
+	Devices: natDevices,
+	Modes:   eitherMode,
+	Run:     func(ctx context.Context, b *bench.Bench) error { return compareInTurns(ctx, b, measureEstablish) },
+}
 
 // measureEstablish is phase 1, at full load or at the highest rate at which every
 // frame comes, and then one frame back for every session, which validates that the
@@ -115,7 +123,7 @@ var natThroughput = bench.Scenario{
 	Devices:  natDevices,
 	Modes:    eitherMode,
 	External: true, Directed: true,
-	Run: func(ctx context.Context, b *bench.Bench) error { return compareNAT(ctx, b, measureThroughput) },
+	Run: func(ctx context.Context, b *bench.Bench) error { return compareInTurns(ctx, b, measureThroughput) },
 }
 
 // measureThroughput is phase 2 of RFC 9693, at full load or at the highest rate

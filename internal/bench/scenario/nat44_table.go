@@ -66,7 +66,13 @@ func timeReset(ctx context.Context, bed *bench.Bed) (time.Duration, error) {
 	return time.Since(begun), err
 }
 
-var natMemory = nat44("nat44-memory", "bytes per session, with the table's fixed part and without", fullLoad, measureMemory)
+var natMemory = bench.Scenario{
+	Name:    "nat44-memory",
+	About:   "bytes per session, with the table's fixed part and without",
+	Devices: natDevices,
+	Modes:   fullLoad,
+	Run:     func(ctx context.Context, b *bench.Bench) error { return compareNAT(ctx, b, measureMemory) },
+}
 
 // measureMemory asks the device for its memory before and after all sessions are
 // established.

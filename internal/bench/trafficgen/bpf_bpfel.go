@@ -63,7 +63,6 @@ const (
 
 type bpfTrafficgenPlan struct {
 	_               structs.HostLayout
-	Frames          uint64
 	Interval        uint64
 	Flows           uint32
 	Mask            uint32
@@ -91,6 +90,7 @@ type bpfTrafficgenPlan struct {
 type bpfTrafficgenProgress struct {
 	_       structs.HostLayout
 	Sent    uint64
+	Goal    uint64
 	Missing uint64
 	Started uint64
 	Ended   uint64

@@ -45,6 +45,12 @@ type Plan struct {
 	// DNAT is what the device does to destinations; the zero value is nothing.
 	DNAT DNAT
 
+	// Part is how many frames are sent before Between is called, which may let others
+	// use the CPU: the time that it takes is no part of the trial. 0 is all frames. A
+	// plan with a Rate or a Window has none.
+	Part    int
+	Between func() error
+
 	StampEvery  int // how many frames for one that carries the time, a power of two; 0 is none
 	VerifyEvery int // how many frames for one whose checksums are verified, a power of two; 0 is none
 
@@ -85,6 +91,8 @@ func (p Plan) check() error {
 		return fmt.Errorf("epoch 0: want 1 to 65535")
 	case p.Rate != 0 && !(p.Rate >= 1 && p.Rate <= MaxRate):
 		return fmt.Errorf("%g frames per second: want 1 to %g", p.Rate, MaxRate)
+	case p.Part != 0 && p.waits():
+		return fmt.Errorf("parts of %d frames at a rate or with a window", p.Part)
 	case p.Window < 0 || p.Window > MaxFrames:
 		return fmt.Errorf("%d frames under way: want 0 to %d", p.Window, MaxFrames)
 	}
@@ -93,8 +101,8 @@ func (p Plan) check() error {
 
 func (p Plan) encode(trial uint16, macs [2][3]uint32) bpfTrafficgenPlan {
 	e := bpfTrafficgenPlan{
-		Frames: uint64(p.Frames), Length: uint32(p.Length - checkLength),
-		Trial: trial, Epoch: p.Epoch, Direction: uint8(p.Direction),
+		Length: uint32(p.Length - checkLength),
+		Trial:  trial, Epoch: p.Epoch, Direction: uint8(p.Direction),
 		Stamp: exponent(p.StampEvery), Verify: exponent(p.VerifyEvery), Mac: macs,
 		Window: uint32(p.Window),
 	}
@@ -157,6 +165,22 @@ type Outcome struct {
 	Initiator Counters      `json:"initiator"`
 	Responder Counters      `json:"responder"`
 	Latency   Latency       `json:"latency"` // empty unless frames were stamped
+	Parts     []Part        `json:"parts"`   // one, unless the plan has several
+}
+
+// Part is what is told of a part of the frames by itself.
+type Part struct {
+	Sent            uint64
+	Elapsed, Waited time.Duration
+	Out             bool // it does not count in the rate
+}
+
+// after returns what came of all parts of a plan until now: o is what was read when the
+// last of them was over, whose times are of that part alone.
+func (o Outcome) after(before Outcome, waited time.Duration) Outcome {
+	o.Parts = append(before.Parts, Part{Sent: o.Sent - before.Sent, Elapsed: o.Elapsed, Waited: waited})
+	o.Elapsed, o.Waited = before.Elapsed+o.Elapsed, before.Waited+waited
+	return o
 }
 
 // Received returns how many frames came, duplicates not counted.
@@ -176,5 +200,14 @@ func (o Outcome) LossRatio() float64 {
 // Wrong returns how many faults there are in the frames that came.
 func (o Outcome) Wrong() uint64 { return o.Initiator.Wrong() + o.Responder.Wrong() }
 
-// Rate returns the frames sent per second.
-func (o Outcome) Rate() float64 { return float64(o.Sent) / o.Elapsed.Seconds() }
+// Rate returns the frames sent per second, in all parts that count.
+func (o Outcome) Rate() float64 {
+	var sent uint64
+	var elapsed time.Duration
+	for _, p := range o.Parts {
+		if !p.Out {
+			sent, elapsed = sent+p.Sent, elapsed+p.Elapsed
+		}
+	}
+	return float64(sent) / elapsed.Seconds()
+}

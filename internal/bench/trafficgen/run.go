@@ -15,8 +15,9 @@ import (
 const (
 	pollEvery = time.Millisecond
 	maxTrial  = 1<<15 - 1
-	// A generator with a window has stalled when nothing has moved for so long.
-	leastStall = 100 * time.Millisecond
+	// A generator with a window has stalled when nothing has moved for so long. It is
+	// more than a busy machine keeps anybody waiting.
+	leastStall = time.Second
 
 	// pacedBatch is as many frames as the kernel hands to a driver at a time.
 	pacedBatch = 16
@@ -33,13 +34,25 @@ func (g *Generator) Run(ctx context.Context, p Plan) (Outcome, error) {
 	if err := g.begin(p); err != nil {
 		return Outcome{}, fmt.Errorf("prepare a trial: %w", err)
 	}
-	waited, err := g.send(ctx, p)
-	if err != nil {
-		return Outcome{}, fmt.Errorf("run the generator: %w", err)
+	part := p.Frames
+	if p.Part > 0 {
+		part = p.Part
 	}
-	o, err := g.collect(ctx, p)
-	o.Waited = waited
-	return o, err
+	var all Outcome
+	for goal := min(part, p.Frames); ; goal = min(goal+part, p.Frames) {
+		w, err := g.send(ctx, p, uint64(goal))
+		if err != nil {
+			return Outcome{}, fmt.Errorf("run the generator: %w", err)
+		}
+		o, err := g.collect(ctx, p)
+		all = o.after(all, w)
+		if err != nil || goal == p.Frames {
+			return all, err
+		}
+		if err := p.Between(); err != nil {
+			return Outcome{}, err
+		}
+	}
 }
 
 // begin clears what the last trial left, and writes the plan.
@@ -77,11 +90,21 @@ func (g *Generator) clearSequences(p Plan) error {
 // waits reports whether the generator does nothing in some of its runs.
 func (p Plan) waits() bool { return p.Rate > 0 || p.Window > 0 }
 
-// send runs the generator on the plan's CPU until all frames are sent. One that
+// aim begins a part, which is over when goal frames of the plan have been sent.
+func (g *Generator) aim(goal uint64) error {
+	p, err := g.progress()
+	if err != nil {
+		return err
+	}
+	p.Goal, p.Started, p.Ended, p.Arrived = goal, 0, 0, 0
+	return g.objects.TrafficgenProgresses.Put(uint32(0), p)
+}
+
+// send runs the generator on the plan's CPU until goal frames are sent. One that
 // waits, for their time or for others to arrive, is run without end, since waiting
 // takes runs too, and stopped by a signal: every call takes tens of milliseconds
 // to set up. It returns how long the thread was ready to run and did not.
-func (g *Generator) send(ctx context.Context, p Plan) (waited time.Duration, err error) {
+func (g *Generator) send(ctx context.Context, p Plan, goal uint64) (waited time.Duration, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	release, err := occupy(p.CPU, p.Rate > 0)
@@ -90,6 +113,9 @@ func (g *Generator) send(ctx context.Context, p Plan) (waited time.Duration, err
 	}
 	defer release()
 	before, err := waitedForCPU()
+	if err == nil {
+		err = g.aim(goal)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -98,33 +124,28 @@ func (g *Generator) send(ctx context.Context, p Plan) (waited time.Duration, err
 	thread := unix.Gettid()
 	go func() {
 		defer close(watched)
-		g.watch(ctx, p, thread, &ended, &stalled)
+		g.watch(ctx, p, goal, thread, &ended, &stalled)
 	}()
 	program := g.objects.TrafficgenSend
 	if p.TCP {
 		program = g.objects.TrafficgenSendTcp
 	}
-	repeat, batch := uint32(p.Frames), uint32(p.Batch)
-	if p.waits() {
-		repeat = 1<<32 - 1
-		if batch == 0 && p.Rate > 0 {
-			batch = pacedBatch
-		}
+	batch := uint32(p.Batch)
+	if batch == 0 && p.Rate > 0 {
+		batch = pacedBatch
 	}
 	frame := make([]byte, p.Length-checkLength)
 	for ctx.Err() == nil && !stalled.Load() {
-		err = runLive(program.FD(), frame, repeat, batch)
 		progress, failed := g.progress()
-		if failed != nil {
-			err = failed
-		}
-		if err != nil && !errors.Is(err, unix.EINTR) || progress.Sent >= uint64(p.Frames) {
+		if failed != nil || err != nil && !errors.Is(err, unix.EINTR) || progress.Sent >= goal {
+			err = errors.Join(err, failed)
 			break
 		}
-		repeat = max(repeat-uint32(min(progress.Sent, uint64(repeat-1))), 1)
+		repeat := uint32(goal - progress.Sent)
 		if p.waits() {
 			repeat = 1<<32 - 1
 		}
+		err = runLive(program.FD(), frame, repeat, batch)
 	}
 	ended.Store(true)
 	<-watched
@@ -137,7 +158,7 @@ func (g *Generator) send(ctx context.Context, p Plan) (waited time.Duration, err
 
 // watch interrupts the thread in the generator's run when it is over, or when no
 // frame has left for as long as stragglers are waited for.
-func (g *Generator) watch(ctx context.Context, p Plan, thread int, ended, stalled *atomic.Bool) {
+func (g *Generator) watch(ctx context.Context, p Plan, goal uint64, thread int, ended, stalled *atomic.Bool) {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	var sent uint64
@@ -147,7 +168,7 @@ func (g *Generator) watch(ctx context.Context, p Plan, thread int, ended, stalle
 		over := ctx.Err() != nil
 		if p.waits() && !over {
 			progress, err := g.progress()
-			over = err != nil || progress.Sent >= uint64(p.Frames)
+			over = err != nil || progress.Sent >= goal
 			if progress.Sent != sent {
 				sent, moved = progress.Sent, time.Now()
 			}
