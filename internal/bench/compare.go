@@ -88,13 +88,16 @@ const mostWarming = 4_000_000
 
 // mostAttempts is how often a trial is made in a round until nothing disturbed it.
 // One in which the device failed is not made again: that would pick the lucky ones.
-const mostAttempts = 3
+const (
+	mostAttempts  = 3
+	trialAttempts = 2 // of a trial that takes seconds
+)
 
 // trial is a device's in a round. All attempts of a round are reported; round 0 is
 // for warming up.
 func (b *Bench) trial(ctx context.Context, c Comparison, bed *Bed, round int, results *collector) error {
 	b.tell(fmt.Sprintf("round %d, %s", round, bed.Name))
-	for range mostAttempts {
+	for range trialAttempts {
 		bed.gates = map[string]string{}
 		measures, err := c.Measure(ctx, bed)
 		if err != nil {
