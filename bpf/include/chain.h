@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What may pass, decided once per flow and generation. There is one built-in chain: it accepts what NAT and pool
- * allow, which for a session from the pool means that its service is still open.
+ * What may pass, decided once per flow and generation: a built-in judgement, which for a session from the pool means
+ * that its service is still open, and then the chain that the classifier finds, if the generation has any. A chain
+ * is asked by tail call: ASK_CHAIN goes up to the program's entry, and the packet starts anew in gateway_again.
  */
 #pragma once
 
+#include "answer.h"
 #include "maps.h"
+#include "packet.h"
+
+/* Beyond the reasons: the packet is not at its end. */
+#define ASK_CHAIN   REASON_MAX
+#define ASK_PACKETS (REASON_MAX + 1) /* the functions for every packet, of the chain that judged its session */
+
+#define TO_CHAIN -2 /* no XDP action: as ASK_CHAIN */
+
+/* The programs that a packet may start anew in. */
+enum entry { ENTRY_PRIVATE, ENTRY_PUBLIC, ENTRY_HAIRPIN };
 
 /* A service is open to the generation that put it there and to older ones. how: origin << 8 | flags of the session. */
-__noinline enum reason chain_judge(__u32 private_address, __u16 private_port, __u8 protocol, __u16 how,
-				   __u32 generation)
+__noinline enum reason service_judge(__u32 private_address, __u16 private_port, __u8 protocol, __u16 how,
+				     __u32 generation)
 {
 	struct service service = {.host = private_address};
 	__u32 *known;
@@ -22,4 +34,110 @@ __noinline enum reason chain_judge(__u32 private_address, __u16 private_port, __
 	}
 	known = bpf_map_lookup_elem(&service_table, &service);
 	return known && (__s32)(*known - generation) >= 0 ? REASON_NONE : REASON_DROP_SERVICE_CLOSED;
+}
+
+/* What a session remembers of its judgement. */
+static __always_inline __u32 chain_judged(const struct packet *packet)
+{
+	__u32 judged = packet->generation << CHAIN_BITS;
+	struct nf_packet *known;
+
+	if (!packet->again)
+		return judged;
+	known = nf_packet();
+	return known && known->chain & CHAIN_PACKETS ? judged | (known->chain & (CHAINS - 1)) : judged;
+}
+
+/*
+ * Tells the functions what to judge: the flow, and which way the packet goes in it. judged is its session's. Returns
+ * ask.
+ */
+static __always_inline enum reason chain_describe(const struct packet *packet, const struct tuple *flow, bool out,
+						  bool answers, __u32 judged, enum reason ask)
+{
+	struct nf_packet *told = nf_packet();
+
+	if (!told)
+		return REASON_DROP_INTERNAL;
+	told->source = flow->source;
+	told->destination = flow->destination;
+	told->source_port = flow->source_port;
+	told->destination_port = flow->destination_port;
+	told->protocol = flow->protocol;
+	told->length = packet->ip_length;
+	told->direction = out ? NF_OUT : NF_IN;
+	told->answers = answers;
+	told->chain = judged & (CHAINS - 1);
+	told->generation = packet->generation;
+	return ask;
+}
+
+/* Whether a chain has to be asked about a flow. */
+static __always_inline bool chain_is_due(const struct packet *packet)
+{
+	struct settings *settings = settings_get(packet->generation);
+
+	return !packet->again && settings && settings->chains;
+}
+
+/* A first packet, from inside or from outside: REASON_NONE, or ASK_CHAIN. */
+static __always_inline enum reason chain_open(const struct packet *packet, const struct tuple *flow, bool out)
+{
+	return chain_is_due(packet) ? chain_describe(packet, flow, out, false, 0, ASK_CHAIN) : REASON_NONE;
+}
+
+/* The same of one from outside, to a private host's endpoint. */
+static __always_inline enum reason chain_open_in(const struct packet *packet, __u32 address, __u16 port)
+{
+	struct tuple flow = packet->tuple;
+
+	flow.destination = address;
+	flow.destination_port = port;
+	return chain_open(packet, &flow, false);
+}
+
+/* Enters what a packet is to be judged by. */
+static __always_inline int chain_enter(struct xdp_md *ctx, const struct packet *packet, enum reason ask,
+				       enum entry entry)
+{
+	struct nf_packet *told = nf_packet();
+
+	if (told) {
+		told->entry = entry;
+		told->function = 0;
+		told->verdict = NF_DROP;
+		if (ask == ASK_PACKETS)
+			bpf_tail_call(ctx, &chains, 2 * (told->chain & (CHAINS - 1)) + 1);
+		else if (packet->generation & 1)
+			bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_ODD);
+		else
+			bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_EVEN);
+	}
+	return verdict(ctx, packet, REASON_DROP_INTERNAL, entry == ENTRY_PRIVATE ? SIDE_PRIVATE : SIDE_PUBLIC);
+}
+
+/* Begins anew with what the chain said; false when it denied the packet. */
+static __always_inline bool chain_again(struct packet *packet, const struct nf_packet *told)
+{
+	struct nf_count *count;
+	__u32 function = told->function;
+	bool denied = told->verdict == NF_DROP;
+
+	packet->again = true;
+	packet->generation = told->generation;
+	count = function ? bpf_map_lookup_elem(&nf_counts, &function) : 0;
+	if (count && denied)
+		count->dropped++;
+	else if (count)
+		count->accepted++;
+	return !denied;
+}
+
+/* A sender inside is told why (RFC 1812 section 5.2.7.1, code 13). */
+static __always_inline int chain_refuse(struct xdp_md *ctx, const struct packet *packet, enum reason reason,
+					enum side side)
+{
+	if (side == SIDE_PRIVATE)
+		return refuse(ctx, packet, reason, side, ICMP_DEST_UNREACH, ICMP_PKT_FILTERED, 0);
+	return verdict(ctx, packet, reason, side);
 }

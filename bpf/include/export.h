@@ -17,6 +17,7 @@ struct exported {
 	enum sweep_table sweep_table;
 	enum home home;
 	enum event_type event_type;
+	enum program program;
 	struct claims claims;
 	struct endpoint endpoint;
 	struct claim_event claim_event;

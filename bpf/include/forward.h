@@ -119,20 +119,44 @@ static __always_inline int refuse_no_route(struct xdp_md *ctx, const struct pack
 	return verdict(ctx, packet, REASON_DROP_NO_ROUTE, side);
 }
 
-/* Judges the session if the policy changed since it was judged last. */
-__noinline enum reason session_judge(struct session *session, __u32 generation)
+static __always_inline bool session_is_judged(const struct session *session, const struct packet *packet)
 {
-	enum reason reason;
+	return (session->judged ^ packet->generation << CHAIN_BITS) < CHAINS;
+}
 
-	if (!session)
+/*
+ * Judges the session if the policy changed since it was judged last, and finds what has to judge each of its packets:
+ * REASON_NONE, why it ends, or what to ask.
+ */
+__noinline enum reason session_judge(struct session *session, const struct packet *packet, enum direction direction)
+{
+	struct tuple flow = {};
+	enum reason reason;
+	bool out;
+
+	if (!session || !packet)
 		return REASON_DROP_INTERNAL;
-	if (session->generation == generation)
+	reason = ASK_PACKETS;
+	if (!session_is_judged(session, packet)) {
+		reason = service_judge(session->private_address, session->private_port, session->protocol,
+				       session->origin << 8 | session->flags, packet->generation);
+		if (reason != REASON_NONE)
+			return reason;
+		if (!chain_is_due(packet)) {
+			session->judged = chain_judged(packet);
+			return REASON_NONE;
+		}
+		reason = ASK_CHAIN;
+	}
+	if (packet->again)
 		return REASON_NONE;
-	reason = chain_judge(session->private_address, session->private_port, session->protocol,
-			     session->origin << 8 | session->flags, generation);
-	if (reason == REASON_NONE)
-		session->generation = generation;
-	return reason;
+	out = session->origin == ORIGIN_INSIDE;
+	flow.source = out ? session->private_address : session->remote_address;
+	flow.destination = out ? session->remote_address : session->private_address;
+	flow.source_port = out ? session->private_port : session->remote_port;
+	flow.destination_port = out ? session->remote_port : session->private_port;
+	flow.protocol = session->protocol;
+	return chain_describe(packet, &flow, out, out == (direction == DIRECTION_IN), session->judged, reason);
 }
 
 /* A packet of an open session. hairpin: it goes to another host behind this gateway, from DIRECTION_OUT. */
@@ -145,13 +169,16 @@ static __always_inline int forward(struct xdp_md *ctx, const struct packet *pack
 
 	if (packet->link_broadcast)
 		return verdict(ctx, packet, REASON_DROP_LINK_BROADCAST, side);
-	if (session->generation != packet->generation) {
-		enum reason reason = session_judge(session, packet->generation);
+	if (session->judged != packet->generation << CHAIN_BITS) {
+		enum reason reason = session_judge(session, packet, direction);
 
-		if (reason != REASON_NONE && side == SIDE_PRIVATE)
-			return refuse(ctx, packet, reason, side, ICMP_DEST_UNREACH, ICMP_PKT_FILTERED, 0);
+		if (reason >= REASON_MAX)
+			return chain_enter(ctx, packet, reason,
+					   side == SIDE_PRIVATE ? ENTRY_PRIVATE
+					   : packet->hairpin	? ENTRY_HAIRPIN
+								: ENTRY_PUBLIC);
 		if (reason != REASON_NONE)
-			return verdict(ctx, packet, reason, side);
+			return chain_refuse(ctx, packet, reason, side);
 	}
 	if (packet->ttl <= 1)
 		return refuse(ctx, packet, REASON_DROP_TTL_EXPIRED, side, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);

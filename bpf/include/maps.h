@@ -12,7 +12,9 @@
 #include <bpf/bpf_helpers.h>
 
 #include "messages.h"
+#include "nf.h"
 #include "reason.h"
+#include "tail.h"
 #include "types.h"
 
 const volatile struct layout fixed;
@@ -106,15 +108,6 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 16);
 } drop_events SEC(".maps");
-
-/* Programs entered by tail call: one constant slot each. */
-enum { PROGRAM_HAIRPIN, PROGRAM_MAX };
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, PROGRAM_MAX);
-	__type(key, __u32);
-	__type(value, __u32);
-} programs SEC(".maps");
 
 static __always_inline void count_statistic(__u32 which)
 {

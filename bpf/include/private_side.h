@@ -103,7 +103,7 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	flow.homes = packet->homes;
 	flow.next_hop = way->next_hop;
 	flow.route_epoch = way->epoch;
-	flow.generation = packet->generation;
+	flow.judged = chain_judged(packet);
 	*number = record;
 	reason = session_open(&flow, settings, number);
 	if (reason != REASON_NONE)
@@ -158,8 +158,7 @@ __noinline enum reason private_open(struct xdp_md *ctx, const struct packet *pac
 		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
-	reason = chain_judge(packet->tuple.source, packet->tuple.source_port, packet->tuple.protocol,
-			     ORIGIN_INSIDE << 8, packet->generation);
+	reason = chain_open(packet, &packet->tuple, true);
 	if (reason != REASON_NONE)
 		return reason;
 	stripe = lock_stripe(endpoint_hash(packet->tuple.source, packet->tuple.source_port, packet->tuple.protocol));
@@ -225,9 +224,13 @@ __noinline int private_icmp_error(struct xdp_md *ctx, const struct packet *packe
 		return verdict(ctx, packet, REASON_DROP_NO_SESSION, SIDE_PRIVATE);
 	if (icmp_checksum_is_wrong(ctx, packet, &quoted))
 		return verdict(ctx, packet, REASON_DROP_BAD_CHECKSUM, SIDE_PRIVATE);
-	reason = session_judge(session, packet->generation);
-	if (reason != REASON_NONE)
-		return verdict(ctx, packet, reason, SIDE_PRIVATE);
+	if (!session_is_judged(session, packet)) {
+		reason = session_judge(session, packet, DIRECTION_OUT);
+		if (reason >= REASON_MAX)
+			return TO_CHAIN;
+		if (reason != REASON_NONE)
+			return verdict(ctx, packet, reason, SIDE_PRIVATE);
+	}
 	if (packet->ttl <= 1)
 		return verdict(ctx, packet, REASON_DROP_TTL_EXPIRED, SIDE_PRIVATE);
 	hairpin = session->flags & SESSION_HAIRPIN;
@@ -241,7 +244,8 @@ __noinline int private_icmp_error(struct xdp_md *ctx, const struct packet *packe
 	return forward_send(ctx, packet, hop, SIDE_PRIVATE);
 }
 
-static __always_inline int private_side(struct xdp_md *ctx)
+/* told: what a chain said, if one was asked. */
+static __always_inline int private_side(struct xdp_md *ctx, const struct nf_packet *told)
 {
 	struct packet packet = {};
 	enum reason reason = packet_parse(ctx, &packet);
@@ -253,9 +257,13 @@ static __always_inline int private_side(struct xdp_md *ctx)
 	if (reason != REASON_NONE || !control)
 		return unparsed(ctx, &packet, reason, SIDE_PRIVATE);
 	packet.generation = *(volatile __u32 *)&control->generation;
+	if (told && !chain_again(&packet, told))
+		return chain_refuse(ctx, &packet, REASON_DROP_DENIED, SIDE_PRIVATE);
 	if (packet.kind == PACKET_ICMP_ERROR) {
 		int action = private_icmp_error(ctx, &packet);
 
+		if (action == TO_CHAIN)
+			return chain_enter(ctx, &packet, ASK_CHAIN, ENTRY_PRIVATE);
 		if (action != TO_HAIRPIN)
 			return action;
 		bpf_tail_call(ctx, &programs, PROGRAM_HAIRPIN);
@@ -273,6 +281,8 @@ static __always_inline int private_side(struct xdp_md *ctx)
 	number = session_find_inside(&key, packet.homes);
 	if (!number) {
 		reason = private_open(ctx, &packet, &number);
+		if (reason == ASK_CHAIN)
+			return chain_enter(ctx, &packet, reason, ENTRY_PRIVATE);
 		if (reason != REASON_NONE)
 			return private_refuse(ctx, &packet, reason);
 	}

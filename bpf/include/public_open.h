@@ -67,7 +67,7 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 	flow.origin = ORIGIN_MAPPING;
 	flow.flags = packet->hairpin ? SESSION_HAIRPIN : 0;
 	flow.mapping = slot;
-	flow.generation = packet->generation;
+	flow.judged = chain_judged(packet);
 	flow.homes = homes_inside(key);
 	*number = record_allocate(flow.homes.first, flow.homes.second);
 	if (!*number)
@@ -86,6 +86,8 @@ __noinline enum reason mapping_open(const struct packet *packet, struct session_
 	if (!packet || !key || !number)
 		return REASON_DROP_INTERNAL;
 	reason = may_open(packet);
+	if (reason == REASON_NONE)
+		reason = chain_open_in(packet, key->local, key->local_port);
 	if (reason != REASON_NONE)
 		return reason;
 	stripe = lock_stripe(endpoint_hash(key->local, key->local_port, key->protocol));
@@ -184,12 +186,14 @@ __noinline enum reason claim_open(const struct packet *packet, __u32 *number)
 	flow.protocol = packet->tuple.protocol;
 	flow.origin = ORIGIN_POOL;
 	flow.flags = (packet->hairpin ? SESSION_HAIRPIN : 0) | (reservation->port ? 0 : SESSION_WHOLE_HOST);
-	flow.generation = packet->generation;
+	flow.judged = chain_judged(packet);
 	flow.name = reservation->name;
 	flow.mapping = slot;
 	flow.reservation = use;
-	reason = chain_judge(flow.private_address, flow.private_port, flow.protocol, ORIGIN_POOL << 8 | flow.flags,
-			     packet->generation);
+	reason = service_judge(flow.private_address, flow.private_port, flow.protocol, ORIGIN_POOL << 8 | flow.flags,
+			       packet->generation);
+	if (reason == REASON_NONE)
+		reason = chain_open_in(packet, flow.private_address, flow.private_port);
 	if (reason != REASON_NONE)
 		return reason;
 	stripe = lock_stripe(endpoint_hash(flow.private_address, flow.private_port, flow.protocol));

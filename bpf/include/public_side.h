@@ -92,9 +92,13 @@ __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet
 		return verdict(ctx, packet, REASON_DROP_SPOOFED_SOURCE, SIDE_PUBLIC);
 	if (icmp_checksum_is_wrong(ctx, packet, &quoted))
 		return verdict(ctx, packet, REASON_DROP_BAD_CHECKSUM, SIDE_PUBLIC);
-	reason = session_judge(session, packet->generation);
-	if (reason != REASON_NONE)
-		return verdict(ctx, packet, reason, SIDE_PUBLIC);
+	if (!session_is_judged(session, packet)) {
+		reason = session_judge(session, packet, DIRECTION_IN);
+		if (reason >= REASON_MAX)
+			return TO_CHAIN;
+		if (reason != REASON_NONE)
+			return verdict(ctx, packet, reason, SIDE_PUBLIC);
+	}
 	if (packet->ttl <= 1)
 		return verdict(ctx, packet, REASON_DROP_TTL_EXPIRED, SIDE_PUBLIC);
 	if (forward_hop(ctx, session, DIRECTION_IN, clock_tick(), control->route_epoch, &hop) != ROUTE_FOUND)
@@ -104,8 +108,10 @@ __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet
 	return forward_send(ctx, packet, hop, SIDE_PUBLIC);
 }
 
-static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
+/* told: what a chain said, if one was asked. */
+static __always_inline int public_side(struct xdp_md *ctx, bool hairpin, const struct nf_packet *told)
 {
+	enum entry entry = hairpin ? ENTRY_HAIRPIN : ENTRY_PUBLIC;
 	struct packet packet = {.hairpin = hairpin};
 	enum reason reason = packet_parse(ctx, &packet);
 	struct control *control = control_get();
@@ -117,8 +123,13 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 	if (reason != REASON_NONE || !control)
 		return unparsed(ctx, &packet, reason, SIDE_PUBLIC);
 	packet.generation = *(volatile __u32 *)&control->generation;
-	if (packet.kind == PACKET_ICMP_ERROR)
-		return public_icmp_error(ctx, &packet);
+	if (told && !chain_again(&packet, told))
+		return chain_refuse(ctx, &packet, REASON_DROP_DENIED, SIDE_PUBLIC);
+	if (packet.kind == PACKET_ICMP_ERROR) {
+		int action = public_icmp_error(ctx, &packet);
+
+		return action == TO_CHAIN ? chain_enter(ctx, &packet, ASK_CHAIN, entry) : action;
+	}
 	if (packet.kind != PACKET_FLOW)
 		return not_ipv4(ctx, &packet, SIDE_PUBLIC);
 	address = bpf_map_lookup_elem(&address_table, &packet.tuple.destination);
@@ -151,6 +162,8 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 		     reason == REASON_DROP_NO_SESSION) &&
 		    !hairpin && is_local(ctx, &packet, address))
 			reason = REASON_TO_GATEWAY;
+		if (reason == ASK_CHAIN)
+			return chain_enter(ctx, &packet, reason, entry);
 		if (reason != REASON_NONE)
 			return verdict(ctx, &packet, reason, SIDE_PUBLIC);
 		session = session_at(number);

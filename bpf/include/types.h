@@ -42,7 +42,8 @@ struct settings {
 	__u32 port_quarantine;
 	__u8 filtering; /* enum filtering */
 	__u8 ipv6_forward;
-	__u8 pad[6];
+	__u8 chains; /* there are some: the classifier of this generation is asked */
+	__u8 pad[5];
 };
 
 struct control {
@@ -120,7 +121,7 @@ struct session {
 	__u16 external_port;
 	__u8 protocol;
 	__u8 origin;
-	__u32 generation;
+	__u32 judged; /* by generation << CHAIN_BITS | chain of functions for every packet, 0 for none */
 	struct life life __attribute__((aligned(8)));
 	__u16 address_delta; /* checksum difference private → external, address alone */
 	__u16 l4_delta;	     /* the same for the L4 checksum */

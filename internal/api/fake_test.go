@@ -20,6 +20,7 @@ type fakeGateway struct {
 	sessions []Session
 	pool     []Reservation
 	hosts    []Host
+	chains   []Chain
 	status   Status
 	drop     func(ctx context.Context, visit func(Drop) bool) error
 }
@@ -36,6 +37,8 @@ func (g *fakeGateway) Hosts(f Filter) ([]Host, error) {
 	g.filter = f
 	return g.hosts, g.err
 }
+
+func (g *fakeGateway) Chains() ([]Chain, error) { return g.chains, g.err }
 
 func (g *fakeGateway) Sessions(f Filter, visit func(Session) bool) error {
 	g.filter = f

@@ -20,6 +20,8 @@ type Gateway interface {
 	EndSessions(filter Filter) (int, error)
 	Reservations(filter Filter) ([]Reservation, error)
 	Hosts(filter Filter) ([]Host, error)
+	// Chains returns the chains in force, in the order in which they are sought.
+	Chains() ([]Chain, error)
 	// Drops calls visit for a sample of the packets that are dropped, as it
 	// happens, until ctx ends or visit returns false. It calls visit from one
 	// goroutine at a time, and visit never waits.
@@ -134,6 +136,23 @@ type Service struct {
 	Protocol model.Protocol `json:"protocol"`
 	Port     uint16         `json:"port"`
 	To       uint16         `json:"to"`
+}
+
+// Chain is a row of network functions for the flows that it matches.
+type Chain struct {
+	Name      string            `json:"name"`
+	Match     map[string]string `json:"match"`     // as in the configuration; what is left out matches all
+	Functions []Function        `json:"functions"` // in the order in which they are asked
+}
+
+// Function is a network function of a chain, and what it did since it is in force.
+type Function struct {
+	Name     string `json:"name"`
+	Use      string `json:"use"`
+	Priority int    `json:"priority"`
+	Seen     uint64 `json:"seen"`     // packets that it was asked about
+	Accepted uint64 `json:"accepted"` // of these: let pass at once
+	Dropped  uint64 `json:"dropped"`
 }
 
 // Drop is a packet that was dropped.

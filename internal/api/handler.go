@@ -31,6 +31,7 @@ var routes = map[string]route{
 	"/v1/sessions": {http.MethodGet, handler.sessions},
 	"/v1/pool":     {http.MethodGet, handler.pool},
 	"/v1/hosts":    {http.MethodGet, handler.hosts},
+	"/v1/chains":   {http.MethodGet, handler.chains},
 	"/v1/drops":    {http.MethodGet, handler.drops},
 	"/v1/reload":   {http.MethodPost, handler.reload},
 
@@ -113,6 +114,17 @@ func (h handler) hosts(w http.ResponseWriter, _ *http.Request, query url.Values)
 		answer[i] = host
 	}
 	return reply(w, http.StatusOK, answer)
+}
+
+func (h handler) chains(w http.ResponseWriter, _ *http.Request, query url.Values) error {
+	if err := wantNone(query); err != nil {
+		return err
+	}
+	chains, err := h.gateway.Chains()
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, list(chains))
 }
 
 func (h handler) endSessions(w http.ResponseWriter, _ *http.Request, query url.Values) error {

@@ -134,7 +134,7 @@ func (m *measuring) untilMeasures(t *testing.T) (instance string) {
 		for _, socket := range sockets {
 			name := strings.TrimSuffix(filepath.Base(socket), ".sock")
 			status, err := client.New(client.Options{Instance: name}).Status(t.Context())
-			if err == nil && parentOf(status.PID) == m.Process.Pid && forwarded(status) >= 8000 {
+			if err == nil && parentOf(status.PID) == m.Process.Pid && forwarded(status) >= 20_000 {
 				instance = name
 				return true
 			}

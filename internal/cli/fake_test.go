@@ -24,6 +24,7 @@ type fakeDaemon struct {
 	sessions []client.Session
 	pool     []client.Reservation
 	hosts    []client.Host
+	chains   []client.Chain
 	drops    []client.Drop // shown, and then the stream stays open
 	refusal  string        // what every request gets when set
 	breaks   bool          // streams end with an error line
@@ -52,6 +53,8 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, d.pool)
 	case "/v1/hosts":
 		write(w, d.hosts)
+	case "/v1/chains":
+		write(w, d.chains)
 	case "/v1/sessions/end":
 		write(w, client.Ended{Sessions: len(d.sessions)})
 	case "/v1/reload":
@@ -114,6 +117,16 @@ var started = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func populated() *fakeDaemon {
 	endpoint, address := netip.MustParseAddrPort, netip.MustParseAddr
 	return &fakeDaemon{
+		chains: []client.Chain{
+			{
+				Name: "web", Match: map[string]string{"service": "www.hosta.foo.example.", "direction": "in"},
+				Functions: []client.Function{
+					{Name: "friends", Use: "filter", Priority: 10, Seen: 12_345_678, Dropped: 345_678},
+					{Name: "filter", Use: "filter", Priority: 20, Seen: 12_000_000},
+				},
+			},
+			{Name: "out", Functions: []client.Function{}},
+		},
 		status: client.Status{
 			Instance: "default", Version: "v0.1.0", PID: 4711, Config: "/etc/realmgate.yaml", Started: started,
 			Adopted: true, Generation: 3,

@@ -55,6 +55,12 @@ func TestOutput(t *testing.T) {
 		"drops-json":     {populated(), "drops --count 2 -o json"},
 		"reload":         {populated(), "reload"},
 
+		"chain-list":       {populated(), "chain list"},
+		"chain-list-empty": {empty, "chain list"},
+		"chain-list-json":  {populated(), "chain list -o json"},
+		"chain-show":       {populated(), "chain show web"},
+		"chain-show-json":  {populated(), "chain show out -o json"},
+
 		"sessions-end":      {populated(), "sessions end --all"},
 		"sessions-end-json": {populated(), "sessions end --port 80 -o json"},
 	} {
@@ -197,8 +203,8 @@ func TestInterrupt(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	for _, command := range []string{"status", "sessions", "pool", "hosts", "reload"} {
-		if r := execute(ctx, command, "--socket", socket); r.code != exitError || r.stderr != "realmgate: interrupted\n" {
+	for _, command := range []string{"status", "sessions", "pool", "hosts", "reload", "chain list", "chain show web"} {
+		if r := execute(ctx, append(strings.Fields(command), "--socket", socket)...); r.code != exitError || r.stderr != "realmgate: interrupted\n" {
 			t.Errorf("%s: %+v", command, r)
 		}
 	}

@@ -76,6 +76,11 @@ func (c *Client) Hosts(ctx context.Context, f Filter) ([]Host, error) {
 	return fetch[[]Host](ctx, c, http.MethodGet, "/v1/hosts", f.Query())
 }
 
+// Chains returns the chains in force.
+func (c *Client) Chains(ctx context.Context) ([]Chain, error) {
+	return fetch[[]Chain](ctx, c, http.MethodGet, "/v1/chains", nil)
+}
+
 // Reload makes the gateway read its configuration again. An error of type
 // *Error comes from the gateway, which then goes on as before.
 func (c *Client) Reload(ctx context.Context) (Reload, error) {

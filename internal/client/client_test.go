@@ -39,6 +39,10 @@ func (g fakeGateway) Hosts(f Filter) ([]Host, error) {
 	return []Host{{Name: f.Host, Address: f.Address, Services: []Service{{Port: f.Port, Protocol: f.Protocol}}}}, g.err
 }
 
+func (g fakeGateway) Chains() ([]Chain, error) {
+	return []Chain{{Name: "web", Match: map[string]string{"direction": "in"}, Functions: []Function{{Name: "filter", Seen: 1 << 60}}}}, g.err
+}
+
 func (g fakeGateway) Sessions(f Filter, visit func(Session) bool) error {
 	for range g.sessions {
 		if !visit(Session{Protocol: f.Protocol, Private: netip.AddrPortFrom(f.Address, f.Port), Host: f.Host}) {
@@ -103,6 +107,10 @@ func TestAnswersComeThrough(t *testing.T) {
 	if want, _ := g.Hosts(filter); err != nil || !reflect.DeepEqual(hosts, want) {
 		t.Errorf("hosts %+v, %v", hosts, err)
 	}
+	chains, err := c.Chains(ctx)
+	if want, _ := g.Chains(); err != nil || !reflect.DeepEqual(chains, want) {
+		t.Errorf("chains %+v, %v", chains, err)
+	}
 	done, err := c.Reload(ctx)
 	if err != nil || done != (Reload{Generation: 7, Hosts: 2}) {
 		t.Errorf("reload %+v, %v", done, err)
@@ -155,9 +163,10 @@ func TestErrorsOfTheGateway(t *testing.T) {
 	_, status := c.Status(ctx)
 	_, pool := c.Reservations(ctx, filter)
 	_, hosts := c.Hosts(ctx, filter)
+	_, chains := c.Chains(ctx)
 	_, reload := c.Reload(ctx)
 	for what, err := range map[string]error{
-		"status": status, "pool": pool, "hosts": hosts, "reload": reload,
+		"status": status, "pool": pool, "hosts": hosts, "chains": chains, "reload": reload,
 		"sessions": c.Sessions(ctx, filter, func(Session) bool { return true }),
 	} {
 		var e *Error

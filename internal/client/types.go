@@ -24,6 +24,10 @@ type (
 	Host = api.Host
 	// Service is a port of a host that has a name.
 	Service = api.Service
+	// Chain is a row of network functions for the flows that it matches.
+	Chain = api.Chain
+	// Function is a network function of a chain.
+	Function = api.Function
 	// Drop is a packet that was dropped.
 	Drop = api.Drop
 	// Ended is how many sessions were ended.

@@ -27,20 +27,22 @@ func TestExampleLoads(t *testing.T) {
 	}
 }
 
-// Every YAML block of the reference is a whole configuration that loads.
-func TestReferenceBlocksLoad(t *testing.T) {
-	text, err := os.ReadFile(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := strings.Split(string(text), "```yaml\n")[1:]
-	if len(blocks) == 0 {
-		t.Fatal("no YAML block found")
-	}
-	for i, block := range blocks {
-		block, _, _ = strings.Cut(block, "```")
-		if _, err := Parse(reference, []byte(block)); err != nil {
-			t.Errorf("block %d: %v", i+1, err)
+// Every YAML block of these pages is a whole configuration that loads.
+func TestDocumentedBlocksLoad(t *testing.T) {
+	for _, page := range []string{reference, "../../docs/guide/chains.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := strings.Split(string(text), "```yaml\n")[1:]
+		if len(blocks) == 0 {
+			t.Fatalf("no YAML block found in %s", page)
+		}
+		for i, block := range blocks {
+			block, _, _ = strings.Cut(block, "```")
+			if _, err := Parse(page, []byte(block)); err != nil {
+				t.Errorf("block %d: %v", i+1, err)
+			}
 		}
 	}
 }

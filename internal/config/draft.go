@@ -19,6 +19,7 @@ type draft struct {
 	upstream                                []at[netip.AddrPort]
 	pool, outbound                          []at[span]
 	hosts                                   []*hostDraft
+	chains                                  []*chainDraft
 	nameserverLine, publicLine, privateLine int
 
 	uses map[netip.Addr]use // what every address is for; at most one thing
@@ -54,6 +55,7 @@ func (d *draft) finish() {
 	d.finishAddresses()
 	d.finishUpstream()
 	d.finishNames()
+	d.finishChains()
 	for i, h := range d.hosts {
 		d.config.Hosts = append(d.config.Hosts, h.finish(d.faults, i))
 	}

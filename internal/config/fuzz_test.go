@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // FuzzParse: no input makes Parse panic; every error has file and line; what is
@@ -101,7 +103,66 @@ func render(c *Config) string {
 		}
 		line("    ]}")
 	}
+	line("chains:")
+	if len(c.Chains) == 0 {
+		line("  []")
+	}
+	for _, ch := range c.Chains {
+		renderChain(line, ch)
+	}
 	return b.String()
+}
+
+func renderChain(line func(string, ...any), ch Chain) {
+	m := ch.Match
+	line("  - name: %q\n    match:\n      direction: %s", ch.Name, m.Direction)
+	switch {
+	case m.Service != "":
+		line("      service: %q", m.Service)
+		if m.From.IsValid() {
+			line("      from: %q", m.From)
+		}
+	default:
+		if m.Host != "" {
+			line("      host: %q", m.Host)
+		}
+		renderCondition(line, "      ", m.Condition)
+	}
+	line("    functions:")
+	if len(ch.Functions) == 0 {
+		line("      []")
+	}
+	for _, f := range ch.Functions {
+		line("      - use: %s\n        name: %q\n        priority: %d", f.Use, f.Name, f.Priority)
+		for name, others := range map[string][]string{"before": f.Before, "after": f.After} {
+			if len(others) > 0 {
+				line("        %s: %s", name, list(others))
+			}
+		}
+		for name, conditions := range map[string][]Condition{"deny": f.Filter.Deny, "allow": f.Filter.Allow} {
+			if len(conditions) > 0 {
+				line("        %s:", name)
+			}
+			for _, c := range conditions {
+				line("          - protocol: %s", c.Protocol)
+				renderCondition(line, "            ", c)
+			}
+		}
+	}
+}
+
+func renderCondition(line func(string, ...any), indent string, c Condition) {
+	for key, p := range map[string]netip.Prefix{"from": c.From, "to": c.To, "remote": c.Remote} {
+		if p.IsValid() {
+			line("%s%s: %q", indent, key, p)
+		}
+	}
+	if c.Ports != (model.Ports{}) {
+		line("%sport: %q", indent, c.Ports)
+	}
+	if indent == "      " {
+		line("%sprotocol: %s", indent, c.Protocol)
+	}
 }
 
 func list[T any](values []T) string {

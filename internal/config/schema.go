@@ -69,6 +69,7 @@ func (d *draft) keys() []key {
 		one("capacity", &c.Capacity, number(1024, 64_000_000)),
 		one("ipv6", &c.IPv6, choice(IPv6Drop, IPv6Forward)),
 		listOf("hosts", &d.hosts, (*hostDraft).keys),
+		listOf("chains", &d.chains, (*chainDraft).keys),
 	}
 }
 

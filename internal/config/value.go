@@ -94,7 +94,10 @@ func choice[T fmt.Stringer](values ...T) kind[T] {
 		words[i] = v.String()
 	}
 	last := len(words) - 1
-	list := strings.Join(words[:last], ", ") + " or " + words[last]
+	list := words[last]
+	if last > 0 {
+		list = strings.Join(words[:last], ", ") + " or " + list
+	}
 	return kind[T]{
 		name: "word", allowed: list, want: list, tags: textTag,
 		show: func(v T) string { return v.String() },

@@ -98,7 +98,7 @@ func (r *rig) open(options Options) error {
 	for i := range services {
 		services[i] = Service{Host: rigHost, Port: uint16(1 + i), Protocol: model.TCP}
 	}
-	if _, err = r.data.SetPolicy(settings, services); err != nil {
+	if _, err = r.data.SetPolicy(settings, services, nil); err != nil {
 		return err
 	}
 	if err = r.data.Attach(); err != nil {

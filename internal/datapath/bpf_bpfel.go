@@ -162,6 +162,30 @@ type bpfNextHop struct {
 	Used        uint32
 }
 
+type bpfNfCount struct {
+	_        structs.HostLayout
+	Seen     uint64
+	Accepted uint64
+	Dropped  uint64
+}
+
+type bpfNfPacket struct {
+	_               structs.HostLayout
+	Source          uint32
+	Destination     uint32
+	SourcePort      uint16
+	DestinationPort uint16
+	Length          uint16
+	Protocol        uint8
+	Direction       uint8
+	Answers         uint8
+	Entry           uint8
+	Chain           uint16
+	Function        uint32
+	Verdict         uint32
+	Generation      uint32
+}
+
 type bpfOrigin uint32
 
 const (
@@ -184,6 +208,16 @@ type bpfPortBitmap struct {
 	_    structs.HostLayout
 	Word [1024]uint64
 }
+
+type bpfProgram uint32
+
+const (
+	bpfProgramPROGRAM_HAIRPIN         bpfProgram = 0
+	bpfProgramPROGRAM_AGAIN           bpfProgram = 1
+	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 2
+	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 3
+	bpfProgramPROGRAM_MAX             bpfProgram = 4
+)
 
 type bpfReason uint32
 
@@ -221,14 +255,15 @@ const (
 	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 30
 	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 31
 	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 32
-	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 33
-	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 34
-	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 35
-	bpfReasonREASON_DROP_NO_PORT            bpfReason = 36
-	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 37
-	bpfReasonREASON_DROP_BUSY               bpfReason = 38
-	bpfReasonREASON_DROP_INTERNAL           bpfReason = 39
-	bpfReasonREASON_MAX                     bpfReason = 40
+	bpfReasonREASON_DROP_DENIED             bpfReason = 33
+	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 34
+	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 35
+	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 36
+	bpfReasonREASON_DROP_NO_PORT            bpfReason = 37
+	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 38
+	bpfReasonREASON_DROP_BUSY               bpfReason = 39
+	bpfReasonREASON_DROP_INTERNAL           bpfReason = 40
+	bpfReasonREASON_MAX                     bpfReason = 41
 )
 
 type bpfRecordSearch struct {
@@ -304,7 +339,7 @@ type bpfSession struct {
 	ExternalPort    uint16
 	Protocol        uint8
 	Origin          uint8
-	Generation      uint32
+	Judged          uint32
 	Life            struct {
 		_       structs.HostLayout
 		Stamp   uint32
@@ -336,7 +371,8 @@ type bpfSettings struct {
 	PortQuarantine uint32
 	Filtering      uint8
 	Ipv6Forward    uint8
-	Pad            [6]uint8
+	Chains         uint8
+	Pad            [5]uint8
 }
 
 type bpfSide uint32
@@ -402,6 +438,7 @@ const (
 const (
 	bpfMapAddressTable         = "address_table"
 	bpfMapBudgets              = "budgets"
+	bpfMapChains               = "chains"
 	bpfMapClaimEvents          = "claim_events"
 	bpfMapControlTable         = "control_table"
 	bpfMapDropEvents           = "drop_events"
@@ -412,6 +449,8 @@ const (
 	bpfMapMappingIndex         = "mapping_index"
 	bpfMapMappingTable         = "mapping_table"
 	bpfMapNextHops             = "next_hops"
+	bpfMapNfCounts             = "nf_counts"
+	bpfMapNfPackets            = "nf_packets"
 	bpfMapOwnAddresses         = "own_addresses"
 	bpfMapPortBitmaps          = "port_bitmaps"
 	bpfMapPrograms             = "programs"
@@ -427,6 +466,7 @@ const (
 	bpfMapSettingsTable        = "settings_table"
 	bpfMapStatistics           = "statistics"
 	bpfProgExtendReservation   = "extend_reservation"
+	bpfProgGatewayAgain        = "gateway_again"
 	bpfProgGatewayHairpin      = "gateway_hairpin"
 	bpfProgGatewayPrivate      = "gateway_private"
 	bpfProgGatewayPublic       = "gateway_public"
@@ -480,6 +520,7 @@ type bpfSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfProgramSpecs struct {
 	ExtendReservation   *ebpf.ProgramSpec `ebpf:"extend_reservation"`
+	GatewayAgain        *ebpf.ProgramSpec `ebpf:"gateway_again"`
 	GatewayHairpin      *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
 	GatewayPrivate      *ebpf.ProgramSpec `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.ProgramSpec `ebpf:"gateway_public"`
@@ -494,6 +535,7 @@ type bpfProgramSpecs struct {
 type bpfMapSpecs struct {
 	AddressTable     *ebpf.MapSpec `ebpf:"address_table"`
 	Budgets          *ebpf.MapSpec `ebpf:"budgets"`
+	Chains           *ebpf.MapSpec `ebpf:"chains"`
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
 	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
@@ -504,6 +546,8 @@ type bpfMapSpecs struct {
 	MappingIndex     *ebpf.MapSpec `ebpf:"mapping_index"`
 	MappingTable     *ebpf.MapSpec `ebpf:"mapping_table"`
 	NextHops         *ebpf.MapSpec `ebpf:"next_hops"`
+	NfCounts         *ebpf.MapSpec `ebpf:"nf_counts"`
+	NfPackets        *ebpf.MapSpec `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.MapSpec `ebpf:"own_addresses"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
@@ -550,6 +594,7 @@ func (o *bpfObjects) Close() error {
 type bpfMaps struct {
 	AddressTable     *ebpf.Map `ebpf:"address_table"`
 	Budgets          *ebpf.Map `ebpf:"budgets"`
+	Chains           *ebpf.Map `ebpf:"chains"`
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
 	DropEvents       *ebpf.Map `ebpf:"drop_events"`
@@ -560,6 +605,8 @@ type bpfMaps struct {
 	MappingIndex     *ebpf.Map `ebpf:"mapping_index"`
 	MappingTable     *ebpf.Map `ebpf:"mapping_table"`
 	NextHops         *ebpf.Map `ebpf:"next_hops"`
+	NfCounts         *ebpf.Map `ebpf:"nf_counts"`
+	NfPackets        *ebpf.Map `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.Map `ebpf:"own_addresses"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
@@ -580,6 +627,7 @@ func (m *bpfMaps) Close() error {
 	return _BpfClose(
 		m.AddressTable,
 		m.Budgets,
+		m.Chains,
 		m.ClaimEvents,
 		m.ControlTable,
 		m.DropEvents,
@@ -590,6 +638,8 @@ func (m *bpfMaps) Close() error {
 		m.MappingIndex,
 		m.MappingTable,
 		m.NextHops,
+		m.NfCounts,
+		m.NfPackets,
 		m.OwnAddresses,
 		m.PortBitmaps,
 		m.Programs,
@@ -620,6 +670,7 @@ type bpfVariables struct {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfPrograms struct {
 	ExtendReservation   *ebpf.Program `ebpf:"extend_reservation"`
+	GatewayAgain        *ebpf.Program `ebpf:"gateway_again"`
 	GatewayHairpin      *ebpf.Program `ebpf:"gateway_hairpin"`
 	GatewayPrivate      *ebpf.Program `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.Program `ebpf:"gateway_public"`
@@ -631,6 +682,7 @@ type bpfPrograms struct {
 func (p *bpfPrograms) Close() error {
 	return _BpfClose(
 		p.ExtendReservation,
+		p.GatewayAgain,
 		p.GatewayHairpin,
 		p.GatewayPrivate,
 		p.GatewayPublic,

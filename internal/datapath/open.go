@@ -20,6 +20,7 @@ type Datapath struct {
 	layout    bpfLayout
 	objects   bpfObjects
 	reasons   []string
+	graceful  *ebpf.Map // see grace
 
 	sweeping sync.Mutex // held while the sweep runs
 
@@ -143,8 +144,15 @@ func (d *Datapath) load(spec *ebpf.CollectionSpec) error {
 
 // initialise fills what the programs expect to find.
 func (d *Datapath) initialise() error {
-	if err := d.objects.Programs.Put(uint32(0), d.objects.GatewayHairpin); err != nil {
-		return fmt.Errorf("set the hairpin program: %w", err)
+	for number, program := range map[bpfProgram]*ebpf.Program{
+		bpfProgramPROGRAM_HAIRPIN: d.objects.GatewayHairpin, bpfProgramPROGRAM_AGAIN: d.objects.GatewayAgain,
+	} {
+		if err := d.objects.Programs.Put(uint32(number), program); err != nil {
+			return fmt.Errorf("set the program that is entered by tail call: %w", err)
+		}
+	}
+	if err := d.newGrace(); err != nil {
+		return err
 	}
 	if d.adopted {
 		return d.readAddresses()
@@ -180,5 +188,5 @@ func (d *Datapath) Close(keep bool) error {
 		}
 	}
 	d.ports = nil
-	return errors.Join(append(errs, d.objects.Close())...)
+	return errors.Join(append(errs, d.graceful.Close(), d.objects.Close())...)
 }

@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -29,8 +30,9 @@ func (s Service) record() bpfService {
 
 // SetPolicy puts a new generation into force, whole: what it adds is there
 // before the switch, what it closes leaves after it. Sessions of the older
-// generation are judged again at their next packet.
-func (d *Datapath) SetPolicy(settings Settings, services []Service) (generation uint32, err error) {
+// generation are judged again at their next packet. build makes the chains of
+// the generation; nil is for none.
+func (d *Datapath) SetPolicy(settings Settings, services []Service, build BuildChains) (generation uint32, err error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	var control bpfControl
@@ -45,6 +47,12 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service) (generation 
 	}
 	if settings.ForwardIPv6 {
 		record.Ipv6Forward = 1
+	}
+	if build != nil {
+		if err := d.putChains(next, build); err != nil {
+			return 0, err
+		}
+		record.Chains = 1
 	}
 	if err := d.objects.SettingsTable.Put(next&1, &record); err != nil {
 		return 0, fmt.Errorf("write the settings of generation %d: %w", next, err)
@@ -62,7 +70,10 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service) (generation 
 	if err := d.objects.ControlTable.Put(uint32(0), &control); err != nil {
 		return 0, fmt.Errorf("switch to generation %d: %w", next, err)
 	}
-	return next, d.closeServices(wanted)
+	if err := errors.Join(d.closeServices(wanted), d.grace()); err != nil {
+		return next, err
+	}
+	return next, d.dropChains(next - 1)
 }
 
 func (d *Datapath) closeServices(wanted map[bpfService]bool) error {

@@ -48,6 +48,7 @@ type view struct {
 	registry   *registry.Registry
 	names      map[uint32]model.Name // by number
 	numbers    map[model.Name]uint32
+	counts     counts
 	generation uint32
 }
 
@@ -57,6 +58,9 @@ func newView(c *config.Config) (*view, error) {
 		return nil, err
 	}
 	v := &view{config: c, registry: r, names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
+	if v.counts, err = newCounts(c.Chains); err != nil {
+		return nil, err
+	}
 	for _, h := range c.Hosts {
 		v.number(h.Name)
 		for _, s := range h.Services {

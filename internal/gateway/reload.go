@@ -118,8 +118,11 @@ func (g *Gateway) put(old, v *view, n names) error {
 	if err := g.data.SetPool(v.config.Pool.Addresses); err != nil {
 		return errors.Join(err, g.data.SetPool(old.config.Pool.Addresses))
 	}
+	if err := g.clearCounts(old.counts, v.counts); err != nil {
+		return g.undo(old, err)
+	}
 	var err error
-	if v.generation, err = g.data.SetPolicy(datapathSettings(v.config), services(v.config)); err != nil {
+	if v.generation, err = g.data.SetPolicy(datapathSettings(v.config), services(v.config), buildChains(v.config, v.counts)); err != nil {
 		return g.undo(old, err)
 	}
 	now := datapath.Now()
@@ -143,7 +146,7 @@ func (g *Gateway) put(old, v *view, n names) error {
 func (g *Gateway) undo(old *view, why error) error {
 	restored := *old // others read the one in force
 	err := g.data.SetPool(old.config.Pool.Addresses)
-	if generation, policyErr := g.data.SetPolicy(datapathSettings(old.config), services(old.config)); policyErr != nil {
+	if generation, policyErr := g.data.SetPolicy(datapathSettings(old.config), services(old.config), buildChains(old.config, old.counts)); policyErr != nil {
 		err = errors.Join(err, policyErr)
 	} else {
 		restored.generation = generation

@@ -88,7 +88,7 @@ func (g *Gateway) start(c *config.Config) (err error) {
 	if err := g.data.SetPool(c.Pool.Addresses); err != nil {
 		return err
 	}
-	if v.generation, err = g.data.SetPolicy(datapathSettings(c), services(c)); err != nil {
+	if v.generation, err = g.data.SetPolicy(datapathSettings(c), services(c), buildChains(c, v.counts)); err != nil {
 		return err
 	}
 	g.view.Store(v)

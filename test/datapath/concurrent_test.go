@@ -164,7 +164,7 @@ func TestWithdrawRacesWithClaim(t *testing.T) {
 func TestConcurrentSweep(t *testing.T) {
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.PortQuarantine = 0 }))
 	g.settings.UDP = 0
-	g.in(func() error { _, err := g.data.SetPolicy(g.settings, g.services); return err })
+	g.in(func() error { _, err := g.data.SetPolicy(g.settings, g.services, nil); return err })
 	g.atOnce(3, func(thread int) error {
 		for n := range 2000 {
 			if thread == 0 {

@@ -131,7 +131,7 @@ func newGateway(t testing.TB, options ...option) *gateway {
 					datapath.Service{Host: host, Port: port, Protocol: model.UDP})
 			}
 		}
-		if _, err = g.data.SetPolicy(g.settings, g.services); err != nil {
+		if _, err = g.data.SetPolicy(g.settings, g.services, nil); err != nil {
 			return err
 		}
 		return g.data.Attach()

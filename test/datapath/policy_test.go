@@ -29,7 +29,7 @@ func TestClosedServiceEndsBusySessions(t *testing.T) {
 			_, _, err := g.data.Inject(true, g.public, frame)
 			return err
 		}, func() error {
-			_, err := g.data.SetPolicy(g.settings, nil)
+			_, err := g.data.SetPolicy(g.settings, nil, nil)
 			return err
 		})
 		g.dropped(g.send(true, frame), "drop_service_closed")
@@ -40,7 +40,7 @@ func TestClosedServiceEndsBusySessions(t *testing.T) {
 // policy puts the services into force, under settings as they are.
 func (g *gateway) policy(services ...datapath.Service) {
 	g.t.Helper()
-	g.in(func() error { _, err := g.data.SetPolicy(g.settings, services); return err })
+	g.in(func() error { _, err := g.data.SetPolicy(g.settings, services, nil); return err })
 }
 
 // during runs change once while another thread repeats f, from f's first end

@@ -237,7 +237,7 @@ func TestGenerationJudgesAgain(t *testing.T) {
 	g.established(client, lent, service)
 	out := g.mapped(udp(inA, server))
 	policy := func(services ...datapath.Service) {
-		g.in(func() error { _, err := g.data.SetPolicy(g.settings, services); return err })
+		g.in(func() error { _, err := g.data.SetPolicy(g.settings, services, nil); return err })
 	}
 	policy(datapath.Service{Host: hostA, Port: 8080, Protocol: model.TCP})
 	g.leaves(g.put(tcp(client, lent, packets.ACK)), tcp(client, service, packets.ACK))

@@ -69,7 +69,7 @@ func TestRFC5508_REQ8_Prohibited(t *testing.T) {
 	client, public, service := endpoint(remote, 50000), endpoint(pool1, 80), endpoint(hostA, 8080)
 	g.lend(pool1, 80, service, nil)
 	g.established(client, public, service)
-	g.in(func() error { _, err := g.data.SetPolicy(g.settings, nil); return err })
+	g.in(func() error { _, err := g.data.SetPolicy(g.settings, nil, nil); return err })
 	p := tcp(service, client, packets.ACK)
 	g.refused(g.put(p), p, "drop_service_closed", privateAddress, packets.DestinationUnreachable, prohibited, 0)
 }
@@ -80,7 +80,7 @@ func TestRFC5508_REQ9_NoErrorsToOutside(t *testing.T) {
 	client, public, service := endpoint(remote, 50000), endpoint(pool1, 80), endpoint(hostA, 8080)
 	g.lend(pool1, 80, service, nil)
 	g.established(client, public, service)
-	g.in(func() error { _, err := g.data.SetPolicy(g.settings, nil); return err })
+	g.in(func() error { _, err := g.data.SetPolicy(g.settings, nil, nil); return err })
 	g.dropped(g.put(tcp(client, public, packets.ACK)), "drop_service_closed")
 	g.dropped(g.put(udp(server2, out)), "drop_filtered")
 	g.dropped(g.put(udp(server, endpoint(outbound, 9))), "drop_no_mapping")

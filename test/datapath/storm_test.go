@@ -58,7 +58,7 @@ func rage(t *testing.T, frames int, local []netip.Addr, options ...option) {
 		must(g.data.Withdraw(id))(t)
 	}
 	g.settings = datapath.Settings{Filtering: model.AddressDependent}
-	must(g.data.SetPolicy(g.settings, g.services))(t)
+	must(g.data.SetPolicy(g.settings, g.services, nil))(t)
 	after := g.drained(before)
 	if after != before {
 		t.Fatalf("left over after all timeouts: %+v, want %+v", after, before)

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Which chain judges a packet: the first whose conditions it meets, and none where it meets none. There is one
+ * classifier for each generation, with tables of its own.
+ */
+#include <stdbool.h>
+
+#include "include/rules.h"
+#include "include/tail.h"
+
+SEC("xdp")
+int classifier(struct xdp_md *ctx)
+{
+	struct nf_packet *packet = nf_packet();
+	struct rules_found found = {};
+
+	if (!packet)
+		return XDP_DROP;
+	packet->verdict = NF_ACCEPT;
+	packet->chain = 0;
+	if (rules_match(packet, &found)) {
+		packet->verdict = NF_DROP;
+		packet->chain = found.value;
+		bpf_tail_call(ctx, &chains, 2 * (found.value & (CHAINS - 1)));
+	}
+	bpf_tail_call(ctx, &programs, PROGRAM_AGAIN);
+	return XDP_DROP;
+}
+
+/* Types that Go needs and no map names: a mention keeps them in the object's type information. */
+struct exported {
+	enum nf_verdict verdict;
+	enum nf_direction direction;
+	enum rules_limit limit;
+	enum program program;
+};
+const struct exported *exported __attribute__((unused));
+
+char _license[] SEC("license") = "Dual BSD/GPL";

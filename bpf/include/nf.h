@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a network function sees of a packet, and what it may say about it. A function is an XDP program of its own:
+ * it reads nf_packet(), and returns a verdict.
+ */
+#pragma once
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <bpf/bpf_helpers.h>
+
+enum nf_verdict {
+	NF_CONTINUE, /* the next function says */
+	NF_ACCEPT,   /* no other function is asked */
+	NF_DROP,
+};
+
+enum nf_direction {
+	NF_OUT = 1, /* of a flow that a private host began */
+	NF_IN = 2,
+};
+
+/* A packet by the flow that it belongs to. Addresses and ports are in network byte order. */
+struct nf_packet {
+	__u32 source;	   /* of the flow's first packet; a private host's is the host's own */
+	__u32 destination; /* the same */
+	__u16 source_port;
+	__u16 destination_port;
+	__u16 length; /* of the whole IP packet */
+	__u8 protocol;
+	__u8 direction; /* enum nf_direction */
+	__u8 answers;	/* it goes from the flow's destination to its source */
+
+	/* What the programs tell each other; functions leave it alone. */
+	__u8 entry; /* the program that asked */
+	__u16 chain;
+	__u32 function; /* the one that decided, 0 where none did */
+	__u32 verdict;
+	__u32 generation;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, struct nf_packet);
+	__uint(max_entries, 1);
+} nf_packets SEC(".maps");
+
+/* What a function of a chain did. Its number stays the same as long as chain and function have their names. */
+struct nf_count {
+	__u64 seen;
+	__u64 accepted; /* it decided */
+	__u64 dropped;
+};
+
+#define NF_COUNTS 512
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, struct nf_count);
+	__uint(max_entries, NF_COUNTS);
+} nf_counts SEC(".maps");
+
+static __always_inline struct nf_packet *nf_packet(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&nf_packets, &zero);
+}

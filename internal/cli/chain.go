@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/realmgate/realmgate/internal/client"
+)
+
+func newChain(a *app) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "chain",
+		Short: "See the chains of network functions",
+		Long: `A chain is a row of network functions. The first chain that matches a flow judges
+its first packet, and each packet that comes next after the policy changed.`,
+		Example: `  realmgate chain list
+  realmgate chain show web`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(newChainList(a), newChainShow(a))
+	return command
+}
+
+func newChainList(a *app) *cobra.Command {
+	command := &cobra.Command{
+		Use:     "list",
+		Short:   "List the chains in the order in which they are sought",
+		Long:    `List the chains in the order in which they are sought, with what they match.`,
+		Example: "  realmgate chain list",
+		Args:    cobra.NoArgs,
+	}
+	output := outputFlag(command)
+	command.RunE = does(func(ctx context.Context) error {
+		chains, err := a.client().Chains(ctx)
+		if err != nil {
+			return err
+		}
+		if output.value == "json" {
+			return writeJSONArray(a.stdout, chains)
+		}
+		t := newTable("CHAIN", "MATCH", "FUNCTIONS")
+		for _, c := range chains {
+			names := make([]string, len(c.Functions))
+			for i, f := range c.Functions {
+				names[i] = f.Name
+			}
+			t.add(c.Name, matched(c.Match), strings.Join(names, " "))
+		}
+		return t.write(a.stdout)
+	})
+	return command
+}
+
+// matched writes a match as "direction in, port 80".
+func matched(match map[string]string) string {
+	var said []string
+	for _, key := range slices.Sorted(maps.Keys(match)) {
+		said = append(said, key+" "+match[key])
+	}
+	if len(said) == 0 {
+		return "all"
+	}
+	return strings.Join(said, ", ")
+}
+
+func newChainShow(a *app) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "show CHAIN",
+		Short: "Show the functions of a chain and what they did",
+		Long: `Show the functions of a chain in the order in which they are asked. SEEN counts the
+packets that a function was asked about, ACCEPTED and DROPPED those that it decided.
+The counts go on when other functions come, leave or move.`,
+		Example: "  realmgate chain show web",
+		Args:    takes("a chain: see realmgate chain list"),
+	}
+	output := outputFlag(command)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		return does(func(ctx context.Context) error {
+			chains, err := a.client().Chains(ctx)
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(chains, func(c client.Chain) bool { return c.Name == args[0] })
+			if i < 0 {
+				return fmt.Errorf("there is no chain %q: see realmgate chain list", args[0])
+			}
+			if output.value == "json" {
+				return writeJSON(a.stdout, chains[i])
+			}
+			t := newTable("FUNCTION", "USE", ">PRIORITY", ">SEEN", ">ACCEPTED", ">DROPPED")
+			for _, f := range chains[i].Functions {
+				t.add(f.Name, f.Use, strconv.Itoa(f.Priority), count(f.Seen), count(f.Accepted), count(f.Dropped))
+			}
+			return t.write(a.stdout)
+		})(command, args)
+	}
+	return command
+}

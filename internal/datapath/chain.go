@@ -1,0 +1,127 @@
+package datapath
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+)
+
+// Numbers of chains: each of two generations that follow each other has half of them.
+const (
+	chainBits    = 11 // bpf/include/tail.h
+	chainNumbers = 1 << chainBits
+	// MostCounts is how many functions are counted, number 0 among them (bpf/include/nf.h).
+	MostCounts = 512
+	// MostChains is how many chains a generation may have.
+	MostChains = chainNumbers/2 - 1
+)
+
+// ChainTables are the tables by which the programs of chains and the gateway work
+// together.
+type ChainTables struct{ Packets, Counts, Programs, Chains *ebpf.Map }
+
+// Chains are the programs of one generation. The classifier leaves the packet to the
+// chain of the number that it finds. They are closed when they are in force.
+type Chains struct {
+	Classifier *ebpf.Program
+	Chains     []*ebpf.Program // numbered from the first number on
+}
+
+func (c Chains) close() {
+	for _, p := range append(c.Chains, c.Classifier) {
+		_ = p.Close() // what is in force keeps it
+	}
+}
+
+// BuildChains makes the chains of a generation, which are numbered from first on.
+type BuildChains func(tables ChainTables, first uint32) (Chains, error)
+
+// putChains puts the chains of the next generation beside those in force.
+func (d *Datapath) putChains(next uint32, build BuildChains) error {
+	first, classifier := chainsOf(next)
+	o := &d.objects
+	made, err := build(ChainTables{Packets: o.NfPackets, Counts: o.NfCounts, Programs: o.Programs, Chains: o.Chains}, first)
+	if err != nil {
+		return err
+	}
+	defer made.close()
+	if len(made.Chains) > MostChains {
+		return fmt.Errorf("%d chains: at most %d", len(made.Chains), MostChains)
+	}
+	for i, program := range made.Chains {
+		if err := o.Chains.Put(2*(first+uint32(i)), program); err != nil {
+			return fmt.Errorf("put chain %d beside those in force: %w", i+1, err)
+		}
+	}
+	if err := o.Programs.Put(classifier, made.Classifier); err != nil {
+		return fmt.Errorf("put the classifier beside the one in force: %w", err)
+	}
+	return nil
+}
+
+// chainsOf returns where the chains of a generation are: their first number, and the
+// place of the classifier among the programs.
+func chainsOf(generation uint32) (first, classifier uint32) {
+	if generation&1 == 1 {
+		return 1 + chainNumbers/2, uint32(bpfProgramPROGRAM_CLASSIFIER_ODD)
+	}
+	return 1, uint32(bpfProgramPROGRAM_CLASSIFIER_EVEN)
+}
+
+// dropChains removes the chains of a generation that no packet is judged by any more.
+func (d *Datapath) dropChains(generation uint32) error {
+	first, classifier := chainsOf(generation)
+	err := d.objects.Programs.Delete(classifier)
+	for i := uint32(0); err == nil && i < MostChains; i++ {
+		err = d.objects.Chains.Delete(2 * (first + i))
+	}
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("remove the chains of generation %d: %w", generation, err)
+	}
+	return nil
+}
+
+// grace waits until no packet is under way that began before: the kernel does so when
+// a map within a map is replaced.
+func (d *Datapath) grace() error {
+	if err := d.graceful.Put(uint32(0), d.objects.ControlTable); err != nil {
+		return fmt.Errorf("wait for the packets under way: %w", err)
+	}
+	return nil
+}
+
+// newGrace makes the map of maps that grace replaces one in.
+func (d *Datapath) newGrace() (err error) {
+	inner := &ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: d.objects.ControlTable.ValueSize(), MaxEntries: 1, Flags: d.objects.ControlTable.Flags()}
+	d.graceful, err = ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.ArrayOfMaps, KeySize: 4, ValueSize: 4, MaxEntries: 1, InnerMap: inner})
+	if err != nil {
+		return fmt.Errorf("make the map that waits for packets: %w", err)
+	}
+	return nil
+}
+
+// Count is what a function has done.
+type Count struct{ Seen, Accepted, Dropped uint64 }
+
+// Count returns what the function of that number has done since ClearCount.
+func (d *Datapath) Count(number uint32) (all Count, err error) {
+	var each []bpfNfCount
+	if err := d.objects.NfCounts.Lookup(number, &each); err != nil {
+		return all, fmt.Errorf("read the counts of function %d: %w", number, err)
+	}
+	for _, c := range each {
+		all.Seen += c.Seen
+		all.Accepted += c.Accepted
+		all.Dropped += c.Dropped
+	}
+	return all, nil
+}
+
+// ClearCount begins the counts of a function anew.
+func (d *Datapath) ClearCount(number uint32) error {
+	if err := d.objects.NfCounts.Put(number, make([]bpfNfCount, ebpf.MustPossibleCPU())); err != nil {
+		return fmt.Errorf("clear the counts of function %d: %w", number, err)
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package gateway
+
+import (
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// counts are the numbers under which the data plane counts what functions do. A
+// function keeps its own as long as chain and function have their names, and most do
+// where others come or go.
+type counts map[string]uint32
+
+func newCounts(chains []config.Chain) (counts, error) {
+	c, taken := counts{}, map[uint32]bool{0: true} // 0 is no function
+	for _, ch := range chains {
+		for _, f := range ch.Functions {
+			if len(c) == datapath.MostCounts-1 {
+				return nil, fmt.Errorf("chains: more than %d functions in all", datapath.MostCounts-1)
+			}
+			name := countName(ch.Name, f.Name)
+			hash := fnv.New32a()
+			_, _ = hash.Write([]byte(name))
+			n := hash.Sum32() % datapath.MostCounts
+			for taken[n] {
+				n = (n + 1) % datapath.MostCounts
+			}
+			c[name], taken[n] = n, true
+		}
+	}
+	return c, nil
+}
+
+func countName(chain, function string) string { return chain + "/" + function }
+
+// buildChains compiles a configuration's chains when the data plane asks for them; nil
+// where there are none.
+func buildChains(c *config.Config, numbers counts) datapath.BuildChains {
+	if len(c.Chains) == 0 {
+		return nil
+	}
+	return func(tables datapath.ChainTables, first uint32) (made datapath.Chains, err error) {
+		shared := chain.Shared(tables)
+		var rules []chain.Rule
+		for i, ch := range c.Chains {
+			for _, r := range rulesOf(ch.Match.Direction, ch.Match.Condition, endsOf(c, ch.Match)) {
+				r.Value = first + uint32(i)
+				rules = append(rules, r)
+			}
+			program, err := chain.Compile(ch.Name, stepsOf(ch, numbers), shared)
+			if err != nil {
+				return made, err
+			}
+			made.Chains = append(made.Chains, program)
+		}
+		if made.Classifier, err = chain.Classifier(rules, shared); err != nil {
+			return made, fmt.Errorf("chains: %w", err)
+		}
+		return made, nil
+	}
+}
+
+func stepsOf(ch config.Chain, numbers counts) (steps []chain.Step) {
+	for _, f := range ch.Functions {
+		step := chain.Step{Number: numbers[countName(ch.Name, f.Name)]}
+		deny, allow := conditionRules(f.Filter.Deny), conditionRules(f.Filter.Allow)
+		step.Function = chain.Filter{Deny: deny, Allow: allow}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+func conditionRules(conditions []config.Condition) (rules []chain.Rule) {
+	for _, c := range conditions {
+		rules = append(rules, rulesOf(model.AnyDirection, c, nil)...)
+	}
+	return rules
+}
+
+// end is where a match's host or service is.
+type end struct {
+	host     netip.Addr
+	protocol model.Protocol
+	port     uint16 // 0: every one
+}
+
+// endsOf finds the host or the service that a match names.
+func endsOf(c *config.Config, m config.Match) *end {
+	for _, h := range c.Hosts {
+		if m.Host == h.Name && m.Host != "" {
+			return &end{host: h.Address}
+		}
+		for _, s := range h.Services {
+			if m.Service == s.Name && m.Service != "" {
+				return &end{h.Address, s.Protocol, s.To}
+			}
+		}
+	}
+	return nil
+}
+
+// rulesOf says a condition as rules. Its remote end, and the private one, are where
+// flows go or where they come from: that takes a rule for each direction.
+func rulesOf(direction model.Direction, c config.Condition, private *end) (rules []chain.Rule) {
+	rule := chain.Rule{Direction: direction, Source: c.From, Destination: c.To, Protocol: c.Protocol, Ports: c.Ports}
+	if !c.Remote.IsValid() && private == nil {
+		return []chain.Rule{rule}
+	}
+	for _, d := range []model.Direction{model.Out, model.In} {
+		if direction != model.AnyDirection && direction != d {
+			continue
+		}
+		r := rule
+		r.Direction = d
+		remote, inside := &r.Destination, &r.Source
+		if d == model.In {
+			remote, inside = inside, remote
+		}
+		if c.Remote.IsValid() {
+			*remote = c.Remote
+		}
+		if private != nil {
+			*inside = netip.PrefixFrom(private.host, private.host.BitLen())
+			if private.port > 0 {
+				r.Protocol, r.Ports = private.protocol, model.Ports{First: private.port, Last: private.port}
+			}
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// Chains implements api.Gateway.
+func (g *Gateway) Chains() ([]api.Chain, error) {
+	v := g.view.Load()
+	list := []api.Chain{}
+	for _, ch := range v.config.Chains {
+		shown := api.Chain{Name: ch.Name, Match: matchOf(ch.Match), Functions: []api.Function{}}
+		for _, f := range ch.Functions {
+			n, err := g.data.Count(v.counts[countName(ch.Name, f.Name)])
+			if err != nil {
+				return nil, err
+			}
+			shown.Functions = append(shown.Functions, api.Function{
+				Name: f.Name, Use: f.Use.String(), Priority: f.Priority, Seen: n.Seen, Accepted: n.Accepted, Dropped: n.Dropped,
+			})
+		}
+		list = append(list, shown)
+	}
+	return list, nil
+}
+
+// matchOf leaves out what matches all.
+func matchOf(m config.Match) map[string]string {
+	said := map[string]string{}
+	add := func(key, value string, given bool) {
+		if given {
+			said[key] = value
+		}
+	}
+	add("direction", m.Direction.String(), m.Direction != model.AnyDirection)
+	add("from", m.From.String(), m.From.IsValid())
+	add("to", m.To.String(), m.To.IsValid())
+	add("remote", m.Remote.String(), m.Remote.IsValid())
+	add("protocol", m.Protocol.String(), m.Protocol != model.AnyProtocol)
+	add("port", m.Ports.String(), m.Ports != model.Ports{})
+	add("host", m.Host.String(), m.Host != "")
+	add("service", m.Service.String(), m.Service != "")
+	return said
+}
+
+// clearCounts begins the counts of functions that are new.
+func (g *Gateway) clearCounts(old, now counts) error {
+	for name, number := range now {
+		if was, known := old[name]; known && was == number {
+			continue
+		}
+		if err := g.data.ClearCount(number); err != nil {
+			return err
+		}
+	}
+	return nil
+}

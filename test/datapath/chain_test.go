@@ -1,0 +1,112 @@
+package datapath
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// chained puts chains into force: rules say which chain is whose, by its place.
+func (g *gateway) chained(rules []chain.Rule, chains ...[]chain.Step) {
+	g.t.Helper()
+	g.in(func() error { return g.chain(rules, chains...) })
+}
+
+// chain is to be called in the gateway's namespace.
+func (g *gateway) chain(rules []chain.Rule, chains ...[]chain.Step) error {
+	_, err := g.data.SetPolicy(g.settings, g.services, func(tables datapath.ChainTables, first uint32) (made datapath.Chains, err error) {
+		shared := chain.Shared(tables)
+		for i, steps := range chains {
+			program, err := chain.Compile(fmt.Sprint(i), steps, shared)
+			if err != nil {
+				return made, err
+			}
+			made.Chains = append(made.Chains, program)
+		}
+		numbered := slices.Clone(rules)
+		for i := range numbered {
+			numbered[i].Value += first
+		}
+		made.Classifier, err = chain.Classifier(numbered, shared)
+		return made, err
+	})
+	return err
+}
+
+func deny(number uint32, rules ...chain.Rule) []chain.Step {
+	return []chain.Step{{Number: number, Function: chain.Filter{Deny: rules}}}
+}
+
+// denied wants a packet from inside dropped by a function, and its sender told.
+func (g *gateway) denied(p packets.Packet) {
+	g.t.Helper()
+	const unreachable, filtered = 3, 13
+	g.refused(g.put(p), p, "drop_denied", privateAddress, unreachable, filtered, 0)
+}
+
+// A filter denies first packets and, once it is there, the next packet of a session
+// that it had no part in; what it says nothing about passes.
+func TestFilterDeniesFlows(t *testing.T) {
+	g := newGateway(t)
+	busy := endpoint(remote, 50000)
+	g.lend(pool1, 80, service, nil)
+	g.established(busy, lent, service)
+	g.mapped(udp(inA, server)) // both are open before
+	g.chained([]chain.Rule{{Direction: model.Out}}, deny(1, chain.Rule{
+		Destination: netip.PrefixFrom(remote, 32), Protocol: model.UDP, Ports: model.Ports{First: 53, Last: 53},
+	}))
+	g.denied(udp(inA, server))
+	g.denied(udp(inB, server))
+	g.mapped(udp(inB, server2))
+	g.mapped(udp(inB, endpoint(remote, 54)))
+	g.leaves(g.put(tcp(busy, lent, packets.ACK)), tcp(busy, service, packets.ACK))
+	g.chained([]chain.Rule{{Direction: model.In, Source: netip.PrefixFrom(remote, 24)}}, deny(2, chain.Rule{}))
+	g.dropped(g.put(tcp(busy, lent, packets.ACK)), "drop_denied")
+	g.denied(tcp(service, busy, packets.ACK))
+	g.mapped(udp(inA, server))
+}
+
+// While chains change, no packet is lost that all of them let through, and none passes
+// that all of them deny: one function of the old chain with another of the new would let
+// it. The sessions are judged again each time.
+func TestChainsChangeUnderTraffic(t *testing.T) {
+	const swaps = 100
+	g := newGateway(t)
+	dns := chain.Rule{Protocol: model.UDP, Ports: model.Ports{First: 53, Last: 53}}
+	out := []chain.Rule{{Direction: model.Out}}
+	chains := [][]chain.Step{
+		{{Number: 1, Function: chain.Filter{Deny: []chain.Rule{dns}}}, {Number: 2, Function: chain.Filter{}}},
+		{{Number: 2, Function: chain.Filter{}}, {Number: 1, Function: chain.Filter{Deny: []chain.Rule{dns}}}},
+	}
+	g.chained(out, chains[0])
+	good, bad := addressed(udp(inA, endpoint(remote, 54))).Bytes(), addressed(udp(inB, server)).Bytes()
+	g.leaves(g.send(false, good), udp(endpoint(outbound, inA.Port()), endpoint(remote, 54)))
+	before := g.counters()
+	sent := uint64(0)
+	g.during(func() error {
+		sent++
+		if action, _, err := g.data.Inject(false, g.private, good); err != nil || action != datapath.Redirect {
+			return fmt.Errorf("a packet that is allowed: %v, %w", action, err)
+		}
+		_, _, err := g.data.Inject(false, g.private, bad) // its sender is told, or not
+		return err
+	}, func() error {
+		for n := range swaps {
+			if err := g.chain(out, chains[(n+1)%2]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	after := g.counters()
+	if passed, denied := after["forwarded"]-before["forwarded"], after["drop_denied"]-before["drop_denied"]; passed != sent || denied != sent {
+		t.Errorf("of %d packets each, %d passed that are allowed, and %d did not that are denied", sent, passed, denied)
+	}
+	t.Logf("%d packets of each kind during %d changes", sent, swaps)
+}
