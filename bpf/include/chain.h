@@ -19,11 +19,14 @@
 /* The programs that a packet may start anew in. */
 enum entry { ENTRY_PRIVATE, ENTRY_PUBLIC, ENTRY_HAIRPIN };
 
-/* A service is open to the generation that put it there and to older ones. how: origin << 8 | flags of the session. */
+/*
+ * A service is open to the generation that put it there and to older ones. how: origin << 8 | flags of the session.
+ */
 __noinline enum reason service_judge(__u32 private_address, __u16 private_port, __u8 protocol, __u16 how,
 				     __u32 generation)
 {
 	struct service service = {.host = private_address};
+	struct settings *settings = settings_get(generation);
 	__u32 *known;
 
 	if (how >> 8 != ORIGIN_POOL)
@@ -33,7 +36,7 @@ __noinline enum reason service_judge(__u32 private_address, __u16 private_port, 
 		service.protocol = protocol;
 	}
 	known = bpf_map_lookup_elem(&service_table, &service);
-	return known && (__s32)(*known - generation) >= 0 ? REASON_NONE : REASON_DROP_SERVICE_CLOSED;
+	return known && settings && (__s32)(*known - settings->since) >= 0 ? REASON_NONE : REASON_DROP_SERVICE_CLOSED;
 }
 
 /* What a session remembers of its judgement. */

@@ -138,6 +138,8 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 		return REASON_DROP_INTERNAL;
 	reason = ASK_PACKETS;
 	if (!session_is_judged(session, packet)) {
+		if (is_banned(session->remote_address))
+			return REASON_DROP_BANNED;
 		reason = service_judge(session->private_address, session->private_port, session->protocol,
 				       session->origin << 8 | session->flags, packet->generation);
 		if (reason != REASON_NONE)

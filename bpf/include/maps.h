@@ -67,6 +67,8 @@ TABLE(address_table, BPF_MAP_TYPE_HASH, __u32, struct address, 4096, 0);
 TABLE(own_addresses, BPF_MAP_TYPE_HASH, struct in6, __u8, 1024, BPF_F_NO_PREALLOC); /* value: side, 0 for neither */
 TABLE(interface_table, BPF_MAP_TYPE_HASH, __u32, struct interface, 256, 0);
 TABLE(service_table, BPF_MAP_TYPE_HASH, struct service, __u32, 1, BPF_F_NO_PREALLOC);
+/* Bans by remote address; the value is until when, CLOCK_BOOTTIME, ns. */
+TABLE(ban_table, BPF_MAP_TYPE_LPM_TRIE, struct banned, __u64, BANS, BPF_F_NO_PREALLOC);
 TABLE(next_hops, BPF_MAP_TYPE_ARRAY, __u32, struct next_hop, NEXT_HOPS, BPF_F_MMAPABLE);
 TABLE(route_answers, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct route_answer, ROUTE_ANSWERS, 0);
 

@@ -158,6 +158,8 @@ __noinline enum reason private_open(struct xdp_md *ctx, const struct packet *pac
 		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
+	if (is_banned(packet->tuple.destination))
+		return REASON_DROP_BANNED;
 	reason = chain_open(packet, &packet->tuple, true);
 	if (reason != REASON_NONE)
 		return reason;
@@ -175,6 +177,8 @@ __noinline int private_refuse(struct xdp_md *ctx, const struct packet *packet, e
 	if (!packet)
 		return XDP_DROP;
 	switch (reason) {
+	case REASON_DROP_BANNED:
+		return chain_refuse(ctx, packet, reason, SIDE_PRIVATE);
 	case REASON_DROP_NO_ROUTE:
 		return refuse_no_route(ctx, packet, SIDE_PRIVATE);
 	case REASON_DROP_TTL_EXPIRED:

@@ -46,6 +46,7 @@ enum reason {
 	REASON_DROP_NOT_SYN,
 	REASON_DROP_SESSION_CONFLICT,
 	REASON_DROP_SERVICE_CLOSED,
+	REASON_DROP_BANNED,
 	REASON_DROP_DENIED, /* by a network function of a chain */
 
 	/* Dropped: something is used up or missing. */

@@ -15,6 +15,7 @@
 #define LOCKS		     1024
 #define NEXT_HOPS	     16384
 #define ROUTE_ANSWERS	     1024 /* of a CPU */
+#define BANS		     (1 << 20)
 
 /* Sizes and secrets, fixed when the maps are created and read-only to the programs. */
 struct layout {
@@ -40,10 +41,11 @@ struct settings {
 	__u32 udp;
 	__u32 icmp;
 	__u32 port_quarantine;
+	__u32 since;	/* the generation that these came with; later ones of the same parity judge by them, too */
 	__u8 filtering; /* enum filtering */
 	__u8 ipv6_forward;
 	__u8 chains; /* there are some: the classifier of this generation is asked */
-	__u8 pad[5];
+	__u8 pad;
 };
 
 struct control {
@@ -53,7 +55,8 @@ struct control {
 	__u16 own_first;   /* ports that the kernel gives to sockets of the gateway, host byte order */
 	__u16 own_last;
 	__u8 source_blind; /* no routing rule looks at a packet's source */
-	__u8 pad[7];
+	__u8 banning;	   /* ban_table is not empty */
+	__u8 pad[6];
 } __attribute__((aligned(8)));
 
 /* Where sessions stand, home.h. */
@@ -253,6 +256,12 @@ struct service {
 	__u16 port;
 	__u8 protocol;
 	__u8 pad;
+};
+
+/* Whose packets are dropped: the key of a trie of prefixes. */
+struct banned {
+	__u32 bits;
+	__u32 address;
 };
 
 /* Settings of the host that the daemon changed on an interface, so that a later daemon can put them back. */

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "ban.h"
 #include "clock.h"
 #include "maps.h"
 #include "packet.h"
@@ -64,6 +65,8 @@ static __always_inline void reason_count(enum reason reason)
 /* For everything but a redirect: leaves the packet to the kernel or drops it. */
 static __always_inline int verdict(struct xdp_md *ctx, const struct packet *packet, enum reason reason, enum side side)
 {
+	if (reason == REASON_TO_GATEWAY && side == SIDE_PUBLIC && source_is_banned(packet))
+		reason = REASON_DROP_BANNED;
 	reason_count(reason);
 	if (reason < REASON_DROP_MALFORMED)
 		return XDP_PASS;

@@ -21,6 +21,7 @@ type fakeGateway struct {
 	pool     []Reservation
 	hosts    []Host
 	chains   []Chain
+	bans     []Ban
 	status   Status
 	drop     func(ctx context.Context, visit func(Drop) bool) error
 }
@@ -39,6 +40,16 @@ func (g *fakeGateway) Hosts(f Filter) ([]Host, error) {
 }
 
 func (g *fakeGateway) Chains() ([]Chain, error) { return g.chains, g.err }
+
+func (g *fakeGateway) Bans() ([]Ban, error) { return g.bans, g.err }
+
+func (g *fakeGateway) AddBans(r BanRequest) (BanChange, error) {
+	return BanChange{len(r.Prefixes)}, g.err
+}
+
+func (g *fakeGateway) RemoveBans(r BanRequest) (BanChange, error) {
+	return BanChange{len(r.Prefixes)}, g.err
+}
 
 func (g *fakeGateway) Sessions(f Filter, visit func(Session) bool) error {
 	g.filter = f

@@ -22,6 +22,12 @@ type Gateway interface {
 	Hosts(filter Filter) ([]Host, error)
 	// Chains returns the chains in force, in the order in which they are sought.
 	Chains() ([]Chain, error)
+	Bans() ([]Ban, error)
+	// AddBans bans prefixes, all of them or, with an error, none. When it returns they
+	// outlive a crash.
+	AddBans(BanRequest) (BanChange, error)
+	// RemoveBans ends bans; prefixes that are not banned do not count.
+	RemoveBans(BanRequest) (BanChange, error)
 	// Drops calls visit for a sample of the packets that are dropped, as it
 	// happens, until ctx ends or visit returns false. It calls visit from one
 	// goroutine at a time, and visit never waits.
@@ -153,6 +159,24 @@ type Function struct {
 	Seen     uint64 `json:"seen"`     // packets that it was asked about
 	Accepted uint64 `json:"accepted"` // of these: let pass at once
 	Dropped  uint64 `json:"dropped"`
+}
+
+// Ban is a remote address or prefix whose packets are dropped.
+type Ban struct {
+	Prefix netip.Prefix `json:"prefix"`
+	Since  time.Time    `json:"since"`
+	Until  time.Time    `json:"until,omitzero"` // left out: for ever
+}
+
+// BanRequest says what to ban, or to ban no more.
+type BanRequest struct {
+	Prefixes []netip.Prefix `json:"prefixes"`
+	Seconds  float64        `json:"seconds,omitempty"` // 0: for ever
+}
+
+// BanChange says how many prefixes are banned now, or no more.
+type BanChange struct {
+	Prefixes int `json:"prefixes"`
 }
 
 // Drop is a packet that was dropped.

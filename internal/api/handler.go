@@ -35,6 +35,10 @@ var routes = map[string]route{
 	"/v1/drops":    {http.MethodGet, handler.drops},
 	"/v1/reload":   {http.MethodPost, handler.reload},
 
+	"/v1/bans":        {http.MethodGet, handler.bans},
+	"/v1/bans/add":    {http.MethodPost, handler.addBans},
+	"/v1/bans/remove": {http.MethodPost, handler.removeBans},
+
 	"/v1/sessions/end": {http.MethodPost, handler.endSessions},
 }
 
@@ -125,6 +129,48 @@ func (h handler) chains(w http.ResponseWriter, _ *http.Request, query url.Values
 		return err
 	}
 	return reply(w, http.StatusOK, list(chains))
+}
+
+func (h handler) bans(w http.ResponseWriter, _ *http.Request, query url.Values) error {
+	if err := wantNone(query); err != nil {
+		return err
+	}
+	bans, err := h.gateway.Bans()
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, list(bans))
+}
+
+func (h handler) addBans(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	return changeBans(w, r, query, h.gateway.AddBans)
+}
+
+func (h handler) removeBans(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	return changeBans(w, r, query, h.gateway.RemoveBans)
+}
+
+// mostBody is the longest body of a request: some million prefixes.
+const mostBody = 32 << 20
+
+func changeBans(w http.ResponseWriter, r *http.Request, query url.Values, change func(BanRequest) (BanChange, error)) error {
+	if err := wantNone(query); err != nil {
+		return err
+	}
+	var request BanRequest
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&request); err != nil {
+		return failure{http.StatusBadRequest, fmt.Errorf("read the request: %w", err)}
+	}
+	if len(request.Prefixes) == 0 || request.Seconds < 0 {
+		return failure{http.StatusBadRequest, errors.New("want at least one prefix, and no time below 0")}
+	}
+	done, err := change(request)
+	if err != nil {
+		return failure{http.StatusUnprocessableEntity, err}
+	}
+	return reply(w, http.StatusOK, done)
 }
 
 func (h handler) endSessions(w http.ResponseWriter, _ *http.Request, query url.Values) error {

@@ -25,6 +25,7 @@ type fakeDaemon struct {
 	pool     []client.Reservation
 	hosts    []client.Host
 	chains   []client.Chain
+	bans     []client.Ban
 	drops    []client.Drop // shown, and then the stream stays open
 	refusal  string        // what every request gets when set
 	breaks   bool          // streams end with an error line
@@ -53,6 +54,12 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, d.pool)
 	case "/v1/hosts":
 		write(w, d.hosts)
+	case "/v1/bans":
+		write(w, d.bans)
+	case "/v1/bans/add", "/v1/bans/remove":
+		var asked client.BanRequest
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		write(w, client.BanChange{Prefixes: len(asked.Prefixes)})
 	case "/v1/chains":
 		write(w, d.chains)
 	case "/v1/sessions/end":
@@ -117,6 +124,10 @@ var started = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func populated() *fakeDaemon {
 	endpoint, address := netip.MustParseAddrPort, netip.MustParseAddr
 	return &fakeDaemon{
+		bans: []client.Ban{
+			{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Since: started},
+			{Prefix: netip.MustParsePrefix("198.51.100.7/32"), Since: started, Until: started.Add(100 * time.Hour)},
+		},
 		chains: []client.Chain{
 			{
 				Name: "web", Match: map[string]string{"service": "www.hosta.foo.example.", "direction": "in"},

@@ -55,6 +55,11 @@ func TestOutput(t *testing.T) {
 		"drops-json":     {populated(), "drops --count 2 -o json"},
 		"reload":         {populated(), "reload"},
 
+		"ban-add":          {populated(), "ban add 203.0.113.7 198.51.100.0/24 --for 1h"},
+		"ban-remove":       {populated(), "ban remove 203.0.113.7"},
+		"ban-list":         {populated(), "ban list"},
+		"ban-list-empty":   {empty, "ban list"},
+		"ban-list-json":    {populated(), "ban list -o json"},
 		"chain-list":       {populated(), "chain list"},
 		"chain-list-empty": {empty, "chain list"},
 		"chain-list-json":  {populated(), "chain list -o json"},

@@ -16,7 +16,7 @@ import (
 // commands makes every command.
 var commands = []func(*app) *cobra.Command{
 	newRun, newCheck, newReload,
-	newStatus, newSessions, newPool, newHosts, newDrops, newChain,
+	newStatus, newSessions, newPool, newHosts, newDrops, newChain, newBan,
 	newDemo, newBench, newTune, newVersion,
 }
 

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,6 +82,34 @@ func (c *Client) Chains(ctx context.Context) ([]Chain, error) {
 	return fetch[[]Chain](ctx, c, http.MethodGet, "/v1/chains", nil)
 }
 
+// Bans returns the bans in force, in no order.
+func (c *Client) Bans(ctx context.Context) ([]Ban, error) {
+	return fetch[[]Ban](ctx, c, http.MethodGet, "/v1/bans", nil)
+}
+
+// AddBans bans prefixes: all of them or, with an error, none.
+func (c *Client) AddBans(ctx context.Context, r BanRequest) (int, error) {
+	return c.changeBans(ctx, "/v1/bans/add", r)
+}
+
+// RemoveBans ends bans, and returns how many of the prefixes were banned.
+func (c *Client) RemoveBans(ctx context.Context, r BanRequest) (int, error) {
+	return c.changeBans(ctx, "/v1/bans/remove", r)
+}
+
+func (c *Client) changeBans(ctx context.Context, path string, r BanRequest) (int, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return 0, fmt.Errorf("write the request: %w", err)
+	}
+	response, err := c.send(ctx, http.MethodPost, path, nil, bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	change, err := decode[BanChange](ctx, c, response)
+	return change.Prefixes, err
+}
+
 // Reload makes the gateway read its configuration again. An error of type
 // *Error comes from the gateway, which then goes on as before.
 func (c *Client) Reload(ctx context.Context) (Reload, error) {
@@ -117,11 +146,16 @@ func (c *Client) Drops(ctx context.Context, f Filter, begun func(), visit func(D
 
 // fetch asks for one JSON value.
 func fetch[T any](ctx context.Context, c *Client, method, path string, query url.Values) (T, error) {
-	var value T
 	response, err := c.ask(ctx, method, path, query)
 	if err != nil {
-		return value, err
+		var none T
+		return none, err
 	}
+	return decode[T](ctx, c, response)
+}
+
+// decode reads an answer of one JSON value.
+func decode[T any](ctx context.Context, c *Client, response *http.Response) (value T, err error) {
 	defer func() { _ = response.Body.Close() }() // only read
 	if err := json.NewDecoder(response.Body).Decode(&value); err != nil {
 		if ctx.Err() != nil {
@@ -132,10 +166,14 @@ func fetch[T any](ctx context.Context, c *Client, method, path string, query url
 	return value, nil
 }
 
-// ask returns a response with status 200.
 func (c *Client) ask(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
+	return c.send(ctx, method, path, query, http.NoBody)
+}
+
+// send returns a response with status 200.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Response, error) {
 	where := url.URL{Scheme: "http", Host: "realmgate", Path: path, RawQuery: query.Encode()}
-	request, err := http.NewRequestWithContext(ctx, method, where.String(), nil)
+	request, err := http.NewRequestWithContext(ctx, method, where.String(), body)
 	if err != nil {
 		return nil, fmt.Errorf("ask for %s: %w", path, err)
 	}

@@ -43,6 +43,21 @@ func (g fakeGateway) Chains() ([]Chain, error) {
 	return []Chain{{Name: "web", Match: map[string]string{"direction": "in"}, Functions: []Function{{Name: "filter", Seen: 1 << 60}}}}, g.err
 }
 
+func (g fakeGateway) Bans() ([]Ban, error) {
+	return []Ban{{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Since: g.started}}, g.err
+}
+
+func (g fakeGateway) AddBans(r BanRequest) (BanChange, error) {
+	if r.Seconds != 60 {
+		return BanChange{}, errors.New("another time")
+	}
+	return BanChange{Prefixes: len(r.Prefixes)}, g.err
+}
+
+func (g fakeGateway) RemoveBans(r BanRequest) (BanChange, error) {
+	return BanChange{Prefixes: len(r.Prefixes)}, g.err
+}
+
 func (g fakeGateway) Sessions(f Filter, visit func(Session) bool) error {
 	for range g.sessions {
 		if !visit(Session{Protocol: f.Protocol, Private: netip.AddrPortFrom(f.Address, f.Port), Host: f.Host}) {
@@ -110,6 +125,16 @@ func TestAnswersComeThrough(t *testing.T) {
 	chains, err := c.Chains(ctx)
 	if want, _ := g.Chains(); err != nil || !reflect.DeepEqual(chains, want) {
 		t.Errorf("chains %+v, %v", chains, err)
+	}
+	bans, err := c.Bans(ctx)
+	if want, _ := g.Bans(); err != nil || !reflect.DeepEqual(bans, want) {
+		t.Errorf("bans %+v, %v", bans, err)
+	}
+	request := BanRequest{Prefixes: []netip.Prefix{netip.MustParsePrefix("203.0.113.7/32"), netip.MustParsePrefix("198.51.100.0/24")}, Seconds: 60}
+	added, err := c.AddBans(ctx, request)
+	removed, err2 := c.RemoveBans(ctx, request)
+	if err != nil || err2 != nil || added != 2 || removed != 2 {
+		t.Errorf("%d and %d bans, %v, %v", added, removed, err, err2)
 	}
 	done, err := c.Reload(ctx)
 	if err != nil || done != (Reload{Generation: 7, Hosts: 2}) {

@@ -24,6 +24,12 @@ type (
 	Host = api.Host
 	// Service is a port of a host that has a name.
 	Service = api.Service
+	// Ban is a remote address or prefix whose packets are dropped.
+	Ban = api.Ban
+	// BanRequest says what to ban, or to ban no more.
+	BanRequest = api.BanRequest
+	// BanChange says how many prefixes that were.
+	BanChange = api.BanChange
 	// Chain is a row of network functions for the flows that it matches.
 	Chain = api.Chain
 	// Function is a network function of a chain.

@@ -17,7 +17,8 @@ type Config struct {
 	Timeouts   Timeouts
 	Capacity   int // sessions, 1024 to 64000000
 	IPv6       IPv6
-	Hosts      []Host  // in the order of the file
+	Hosts      []Host // in the order of the file
+	NeverBan   []netip.Prefix
 	Chains     []Chain // the same; the first that matches a flow judges it
 }
 

@@ -17,6 +17,7 @@ type draft struct {
 	public, private                         []at[string]
 	zones                                   []at[model.Name]
 	upstream                                []at[netip.AddrPort]
+	neverBan                                []at[netip.Prefix]
 	pool, outbound                          []at[span]
 	hosts                                   []*hostDraft
 	chains                                  []*chainDraft
@@ -56,6 +57,9 @@ func (d *draft) finish() {
 	d.finishUpstream()
 	d.finishNames()
 	d.finishChains()
+	for _, p := range d.neverBan {
+		d.config.NeverBan = append(d.config.NeverBan, p.value)
+	}
 	for i, h := range d.hosts {
 		d.config.Hosts = append(d.config.Hosts, h.finish(d.faults, i))
 	}

@@ -103,6 +103,7 @@ func render(c *Config) string {
 		}
 		line("    ]}")
 	}
+	line("never_ban: %s", list(c.NeverBan))
 	line("chains:")
 	if len(c.Chains) == 0 {
 		line("  []")

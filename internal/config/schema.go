@@ -68,6 +68,7 @@ func (d *draft) keys() []key {
 		),
 		one("capacity", &c.Capacity, number(1024, 64_000_000)),
 		one("ipv6", &c.IPv6, choice(IPv6Drop, IPv6Forward)),
+		many("never_ban", &d.neverBan, network(), 0),
 		listOf("hosts", &d.hosts, (*hostDraft).keys),
 		listOf("chains", &d.chains, (*chainDraft).keys),
 	}

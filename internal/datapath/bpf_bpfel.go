@@ -27,6 +27,12 @@ const (
 	bpfAddressKindADDRESS_OUTBOUND bpfAddressKind = 2
 )
 
+type bpfBanned struct {
+	_       structs.HostLayout
+	Bits    uint32
+	Address uint32
+}
+
 type bpfBucket struct {
 	_    structs.HostLayout
 	Slot [16]uint32
@@ -66,7 +72,8 @@ type bpfControl struct {
 	OwnFirst    uint16
 	OwnLast     uint16
 	SourceBlind uint8
-	Pad         [7]uint8
+	Banning     uint8
+	Pad         [6]uint8
 }
 
 type bpfDropEvent struct {
@@ -255,15 +262,16 @@ const (
 	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 30
 	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 31
 	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 32
-	bpfReasonREASON_DROP_DENIED             bpfReason = 33
-	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 34
-	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 35
-	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 36
-	bpfReasonREASON_DROP_NO_PORT            bpfReason = 37
-	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 38
-	bpfReasonREASON_DROP_BUSY               bpfReason = 39
-	bpfReasonREASON_DROP_INTERNAL           bpfReason = 40
-	bpfReasonREASON_MAX                     bpfReason = 41
+	bpfReasonREASON_DROP_BANNED             bpfReason = 33
+	bpfReasonREASON_DROP_DENIED             bpfReason = 34
+	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 35
+	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 36
+	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 37
+	bpfReasonREASON_DROP_NO_PORT            bpfReason = 38
+	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 39
+	bpfReasonREASON_DROP_BUSY               bpfReason = 40
+	bpfReasonREASON_DROP_INTERNAL           bpfReason = 41
+	bpfReasonREASON_MAX                     bpfReason = 42
 )
 
 type bpfRecordSearch struct {
@@ -369,10 +377,11 @@ type bpfSettings struct {
 	Udp            uint32
 	Icmp           uint32
 	PortQuarantine uint32
+	Since          uint32
 	Filtering      uint8
 	Ipv6Forward    uint8
 	Chains         uint8
-	Pad            [5]uint8
+	Pad            uint8
 }
 
 type bpfSide uint32
@@ -437,6 +446,7 @@ const (
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	bpfMapAddressTable         = "address_table"
+	bpfMapBanTable             = "ban_table"
 	bpfMapBudgets              = "budgets"
 	bpfMapChains               = "chains"
 	bpfMapClaimEvents          = "claim_events"
@@ -534,6 +544,7 @@ type bpfProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
 	AddressTable     *ebpf.MapSpec `ebpf:"address_table"`
+	BanTable         *ebpf.MapSpec `ebpf:"ban_table"`
 	Budgets          *ebpf.MapSpec `ebpf:"budgets"`
 	Chains           *ebpf.MapSpec `ebpf:"chains"`
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
@@ -593,6 +604,7 @@ func (o *bpfObjects) Close() error {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
 	AddressTable     *ebpf.Map `ebpf:"address_table"`
+	BanTable         *ebpf.Map `ebpf:"ban_table"`
 	Budgets          *ebpf.Map `ebpf:"budgets"`
 	Chains           *ebpf.Map `ebpf:"chains"`
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
@@ -626,6 +638,7 @@ type bpfMaps struct {
 func (m *bpfMaps) Close() error {
 	return _BpfClose(
 		m.AddressTable,
+		m.BanTable,
 		m.Budgets,
 		m.Chains,
 		m.ClaimEvents,

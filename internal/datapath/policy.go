@@ -43,7 +43,7 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, build BuildC
 	record := bpfSettings{
 		TcpEstablished: ticks(settings.TCPEstablished), TcpTransitory: ticks(settings.TCPTransitory),
 		TcpClaim: ticks(settings.TCPClaim), Udp: ticks(settings.UDP), Icmp: ticks(settings.ICMP),
-		PortQuarantine: ticks(settings.PortQuarantine), Filtering: uint8(settings.Filtering),
+		PortQuarantine: ticks(settings.PortQuarantine), Filtering: uint8(settings.Filtering), Since: next,
 	}
 	if settings.ForwardIPv6 {
 		record.Ipv6Forward = 1

@@ -28,6 +28,7 @@ type Gateway struct {
 	drops    dropFeed
 	room     room
 	recent   recent
+	bans     bans
 	view     atomic.Pointer[view]
 	own      atomic.Pointer[ownAddresses]
 

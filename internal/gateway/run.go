@@ -95,6 +95,9 @@ func (g *Gateway) start(c *config.Config) (err error) {
 	if err := errors.Join(g.lookAtOwn(), g.noteTotals()); err != nil {
 		return err
 	}
+	if err := g.loadBans(); err != nil {
+		return err
+	}
 	if err := g.data.Attach(); err != nil {
 		return err
 	}
@@ -216,7 +219,7 @@ func (g *Gateway) runHangups(ctx context.Context, hangups <-chan os.Signal) {
 
 func (g *Gateway) stop() error {
 	g.log.Info("stopping", "keep the data plane", g.options.KeepDataplane)
-	if err := g.data.Close(g.options.KeepDataplane); err != nil {
+	if err := errors.Join(g.bans.store.Close(), g.data.Close(g.options.KeepDataplane)); err != nil {
 		return fmt.Errorf("stop the data plane: %w", err)
 	}
 	return nil

@@ -113,6 +113,9 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *watch) {
 		if err := g.data.Refresh(); err != nil {
 			g.log.Warn("following the kernel", "error", err)
 		}
+		if err := g.expireBans(); err != nil {
+			g.log.Error("ending bans that are over", "error", err)
+		}
 		if err := g.lookAtOwn(); err != nil {
 			g.log.Warn("following the kernel", "error", err)
 		}

@@ -68,6 +68,7 @@ func (d *daemon) removeTraces() {
 	_ = os.RemoveAll(filepath.Join(pins, d.instance))
 	_ = os.Remove("/run/realmgate/" + d.instance + ".lock")
 	_ = os.Remove(client.SocketPath(d.instance))
+	_ = os.Remove("/var/lib/realmgate/" + d.instance + ".db")
 }
 
 // write changes the daemon's configuration file.

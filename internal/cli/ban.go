@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/realmgate/realmgate/internal/client"
+)
+
+func newBan(a *app) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "ban",
+		Short: "Ban remote addresses",
+		Long: `Drop everything from and to remote addresses, established sessions included from
+their next packet on. Bans outlive restarts and crashes.`,
+		Example: `  realmgate ban add 203.0.113.7 --for 1h
+  realmgate ban list`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(newBanAdd(a), newBanList(a), newBanRemove(a))
+	return command
+}
+
+func newBanAdd(a *app) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "add ADDRESS...",
+		Short: "Ban addresses and prefixes",
+		Long: `Ban remote addresses and prefixes, all of them or, with an error, none. A ban of the
+same prefix is replaced. The gateway's own addresses, its next hops, its upstream
+name servers and what never_ban has cannot be banned.`,
+		Example: `  realmgate ban add 203.0.113.7 --for 1h
+  realmgate ban add 198.51.100.0/24
+  realmgate ban add --file bad.txt`,
+	}
+	file := banFile(command)
+	lasts := command.Flags().Duration("for", 0, "how long, as a `DURATION`: 10m or 24h; without it for ever")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if *lasts < 0 || command.Flags().Changed("for") && *lasts == 0 {
+			return usageError("--for takes a time above 0, as 1h")
+		}
+		return changeBans(command, args, *file, func(ctx context.Context, prefixes []netip.Prefix) error {
+			n, err := a.client().AddBans(ctx, client.BanRequest{Prefixes: prefixes, Seconds: lasts.Seconds()})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.stdout, "%s banned\n", many(n, "prefix", "prefixes"))
+			return written(err)
+		})
+	}
+	return command
+}
+
+func newBanRemove(a *app) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "remove ADDRESS...",
+		Short: "End bans of addresses",
+		Long: `End the bans of just these addresses and prefixes, and print how many of them were
+banned. Those of wider prefixes go on.`,
+		Example: `  realmgate ban remove 203.0.113.7
+  realmgate ban remove --file bad.txt`,
+	}
+	file := banFile(command)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		return changeBans(command, args, *file, func(ctx context.Context, prefixes []netip.Prefix) error {
+			n, err := a.client().RemoveBans(ctx, client.BanRequest{Prefixes: prefixes})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.stdout, "%s banned no more\n", many(n, "prefix", "prefixes"))
+			return written(err)
+		})
+	}
+	return command
+}
+
+func banFile(command *cobra.Command) *string {
+	return command.Flags().String("file", "", "`FILE` with more of them, one a line; - is standard input")
+}
+
+// changeBans reads the prefixes of a command.
+func changeBans(command *cobra.Command, args []string, file string, change func(context.Context, []netip.Prefix) error) error {
+	if len(args) == 0 && file == "" {
+		return usageError("give addresses or prefixes, or --file")
+	}
+	var prefixes []netip.Prefix
+	for _, text := range args {
+		p, err := remotePrefix(text)
+		if err != nil {
+			return usageError(err.Error())
+		}
+		prefixes = append(prefixes, p)
+	}
+	return does(func(ctx context.Context) error {
+		if file != "" {
+			more, err := readPrefixes(file, command.InOrStdin())
+			if err != nil {
+				return err
+			}
+			prefixes = append(prefixes, more...)
+		}
+		return change(ctx, prefixes)
+	})(command, args)
+}
+
+// remotePrefix reads an IPv4 address or prefix.
+func remotePrefix(text string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(text); err == nil && a.Is4() {
+		return netip.PrefixFrom(a, 32), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil || !p.Addr().Is4() {
+		return p, fmt.Errorf("%q is no IPv4 address or prefix", text)
+	}
+	if p != p.Masked() {
+		return p, fmt.Errorf("%s is no prefix boundary, the prefix around it is %s", p.Addr(), p.Masked())
+	}
+	return p, nil
+}
+
+// readPrefixes reads a line each; empty lines and what follows # are left out.
+func readPrefixes(name string, stdin io.Reader) (list []netip.Prefix, err error) {
+	source := stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("read the prefixes: %w", err)
+		}
+		defer func() { _ = file.Close() }() // only read
+		source = file
+	}
+	lines := bufio.NewScanner(source)
+	for n := 1; lines.Scan(); n++ {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		p, err := remotePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+		list = append(list, p)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read the prefixes: %w", err)
+	}
+	if len(list) == 0 {
+		return nil, errors.New(name + " has no prefix")
+	}
+	return list, nil
+}
+
+func newBanList(a *app) *cobra.Command {
+	command := &cobra.Command{
+		Use:     "list",
+		Short:   "List the bans in force",
+		Long:    `List the bans in force, in the order of their addresses. LEFT is until they end.`,
+		Example: "  realmgate ban list",
+		Args:    cobra.NoArgs,
+	}
+	output := outputFlag(command)
+	command.RunE = does(func(ctx context.Context) error {
+		bans, err := a.client().Bans(ctx)
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(bans, func(x, y client.Ban) int { return x.Prefix.Compare(y.Prefix) })
+		if output.value == "json" {
+			return writeJSONArray(a.stdout, bans)
+		}
+		t := newTable("PREFIX", ">SINCE", ">LEFT")
+		for _, b := range bans {
+			left := "for ever"
+			if !b.Until.IsZero() {
+				left = span(max(0, b.Until.Sub(a.now()).Seconds()))
+			}
+			t.add(b.Prefix.String(), span(a.now().Sub(b.Since).Seconds()), left)
+		}
+		return t.write(a.stdout)
+	})
+	return command
+}

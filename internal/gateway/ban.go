@@ -1,0 +1,206 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/protect/ban"
+	"github.com/realmgate/realmgate/internal/store"
+)
+
+// stateDirectory is where a file for each instance keeps what outlives restarts.
+const stateDirectory = "/var/lib/realmgate"
+
+const bansBucket = "bans"
+
+// bans are the bans in force, in the kernel and on the disk.
+type bans struct {
+	mutex sync.Mutex // guards what follows
+	list  ban.List
+	store *store.Store
+}
+
+// keptBan is a ban on the disk; its key is the prefix.
+type keptBan struct {
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+// loadBans puts the bans that were kept into force, before any packet is judged, and
+// ends those in the kernel that are over or that nobody knows of.
+func (g *Gateway) loadBans() (err error) {
+	if g.bans.store, err = store.Open(filepath.Join(stateDirectory, g.options.Instance+".db")); err != nil {
+		return err
+	}
+	var kept []ban.Ban
+	err = g.bans.store.Each(bansBucket, func(key string, value []byte) error {
+		p, err := netip.ParsePrefix(key)
+		var k keptBan
+		if err = errors.Join(err, json.Unmarshal(value, &k)); err != nil {
+			return fmt.Errorf("the ban of %q: %w", key, err)
+		}
+		kept = append(kept, ban.Ban{Prefix: p, Since: k.Since, Until: k.Until})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	g.bans.list.Load(time.Now(), kept)
+	var all []netip.Prefix
+	for _, b := range g.bans.list.All() {
+		all = append(all, b.Prefix)
+	}
+	if err := g.data.PutBans(g.effective(all)); err != nil {
+		return err
+	}
+	inKernel, err := g.data.Banned()
+	if err != nil {
+		return err
+	}
+	return g.data.DeleteBans(slices.DeleteFunc(inKernel, g.bans.list.Has))
+}
+
+// effective is until when the kernel drops packets of prefixes.
+func (g *Gateway) effective(prefixes []netip.Prefix) map[netip.Prefix]time.Time {
+	until := make(map[netip.Prefix]time.Time, len(prefixes))
+	for _, p := range prefixes {
+		until[p], _ = g.bans.list.Effective(p)
+	}
+	return until
+}
+
+// AddBans implements api.Gateway. The disk comes first: what is answered outlives a
+// crash.
+func (g *Gateway) AddBans(r api.BanRequest) (api.BanChange, error) {
+	never, err := g.neverBan()
+	if err != nil {
+		return api.BanChange{}, err
+	}
+	now, until := time.Now(), time.Time{}
+	if r.Seconds > 0 {
+		until = now.Add(time.Duration(r.Seconds * float64(time.Second)))
+	}
+	g.bans.mutex.Lock()
+	defer g.bans.mutex.Unlock()
+	made, err := g.bans.list.Plan(now, until, r.Prefixes, never)
+	if err != nil {
+		return api.BanChange{}, err
+	}
+	put := make(map[string][]byte, len(made))
+	changed := make([]netip.Prefix, 0, len(made))
+	for _, b := range made {
+		text, err := json.Marshal(keptBan{b.Since, b.Until})
+		if err != nil {
+			return api.BanChange{}, fmt.Errorf("write the ban of %s: %w", b.Prefix, err)
+		}
+		put[b.Prefix.String()] = text
+		changed = append(changed, b.Prefix)
+	}
+	if err := g.bans.store.Change(bansBucket, put, nil); err != nil {
+		return api.BanChange{}, err
+	}
+	g.bans.list.Put(made)
+	if err := g.data.PutBans(g.effective(g.bans.list.Under(changed))); err != nil {
+		return api.BanChange{}, err
+	}
+	g.log.Info("banned", "prefixes", len(made), "until", until)
+	return api.BanChange{Prefixes: len(made)}, nil
+}
+
+// RemoveBans implements api.Gateway.
+func (g *Gateway) RemoveBans(r api.BanRequest) (api.BanChange, error) {
+	g.bans.mutex.Lock()
+	defer g.bans.mutex.Unlock()
+	removed := g.bans.list.Remove(r.Prefixes)
+	if err := g.forget(removed); err != nil {
+		return api.BanChange{}, err
+	}
+	g.log.Info("banned no more", "prefixes", len(removed))
+	return api.BanChange{Prefixes: len(removed)}, nil
+}
+
+// forget ends bans that the list has no more; those of narrower prefixes may end
+// earlier now.
+func (g *Gateway) forget(removed []netip.Prefix) error {
+	keys := make([]string, 0, len(removed))
+	for _, p := range removed {
+		keys = append(keys, p.String())
+	}
+	return errors.Join(g.bans.store.Change(bansBucket, nil, keys), g.data.DeleteBans(removed),
+		g.data.PutBans(g.effective(g.bans.list.Under(removed))))
+}
+
+// expireBans removes the bans that are over. The kernel has let their packets pass
+// since then.
+func (g *Gateway) expireBans() error {
+	g.bans.mutex.Lock()
+	defer g.bans.mutex.Unlock()
+	over := g.bans.list.Expire(time.Now())
+	if len(over) == 0 {
+		return nil
+	}
+	return g.forget(over)
+}
+
+// Bans implements api.Gateway.
+func (g *Gateway) Bans() ([]api.Ban, error) {
+	g.bans.mutex.Lock()
+	defer g.bans.mutex.Unlock()
+	list := []api.Ban{}
+	for _, b := range g.bans.list.All() {
+		list = append(list, api.Ban{Prefix: b.Prefix, Since: b.Since, Until: b.Until})
+	}
+	return list, nil
+}
+
+// neverBan returns what says why a prefix must not be banned: without those that it
+// names the gateway would be cut off.
+func (g *Gateway) neverBan() (func(netip.Prefix) error, error) {
+	reasons := map[netip.Prefix]string{}
+	single := func(a netip.Addr, why string) {
+		if a = a.Unmap(); a.Is4() {
+			reasons[netip.PrefixFrom(a, 32)] = why
+		}
+	}
+	c := g.view.Load().config
+	for _, p := range c.NeverBan {
+		reasons[p] = "never_ban has it"
+	}
+	for _, s := range c.DNS.Upstream {
+		single(s.Addr(), "it is an upstream name server")
+	}
+	for _, a := range g.outbound {
+		single(a, "it is an outbound address of the gateway")
+	}
+	if own := g.own.Load(); own != nil {
+		for a := range *own {
+			single(a, "it is the gateway's own address")
+		}
+	}
+	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return nil, fmt.Errorf("list the next hops, which cannot be banned: %w", err)
+	}
+	for _, r := range routes {
+		if a, ok := netip.AddrFromSlice(r.Gw); ok {
+			single(a, "it is a next hop of the gateway")
+		}
+	}
+	return func(p netip.Prefix) error {
+		for kept, why := range reasons {
+			if kept.Overlaps(p) {
+				return fmt.Errorf("%s: %s", kept, why)
+			}
+		}
+		return nil
+	}, nil
+}

@@ -1,0 +1,151 @@
+package ban
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// Most is how many bans there can be at a time.
+const Most = 1 << 20
+
+// Ban is a remote address or prefix whose packets are dropped.
+type Ban struct {
+	Prefix netip.Prefix // IPv4, masked
+	Since  time.Time
+	Until  time.Time // zero: for ever
+}
+
+// Over reports whether the ban has ended.
+func (b Ban) Over(now time.Time) bool { return !b.Until.IsZero() && !b.Until.After(now) }
+
+// List is all bans. The zero value has none.
+type List struct{ bans map[netip.Prefix]Ban }
+
+// Plan returns the bans of prefixes until then, for Put; it changes nothing. never says
+// why a prefix must not be banned.
+func (l *List) Plan(now, until time.Time, prefixes []netip.Prefix, never func(netip.Prefix) error) ([]Ban, error) {
+	made := make([]Ban, 0, len(prefixes))
+	seen := map[netip.Prefix]bool{}
+	count := len(l.bans)
+	for _, p := range prefixes {
+		if !p.IsValid() || !p.Addr().Is4() {
+			return nil, fmt.Errorf("%s is not an IPv4 address or prefix", p)
+		}
+		p = p.Masked()
+		if err := never(p); err != nil {
+			return nil, fmt.Errorf("%s cannot be banned: %w", p, err)
+		}
+		if seen[p] {
+			continue
+		}
+		seen[p] = true
+		made = append(made, Ban{p, now, until})
+		if !l.Has(p) {
+			count++
+		}
+	}
+	if count > Most {
+		return nil, fmt.Errorf("%d bans: at most %d", count, Most)
+	}
+	return made, nil
+}
+
+// Put brings bans into force. Each replaces an earlier one of its prefix.
+func (l *List) Put(bans []Ban) {
+	if l.bans == nil {
+		l.bans = map[netip.Prefix]Ban{}
+	}
+	for _, b := range bans {
+		l.bans[b.Prefix] = b
+	}
+}
+
+// Has reports whether there is a ban of just that prefix.
+func (l *List) Has(p netip.Prefix) bool {
+	_, known := l.bans[p]
+	return known
+}
+
+// Load takes over bans that were kept; those that are over are left out.
+func (l *List) Load(now time.Time, kept []Ban) {
+	for _, b := range kept {
+		if !b.Over(now) {
+			l.Put([]Ban{b})
+		}
+	}
+}
+
+// Remove ends bans, and returns those of the prefixes that were banned.
+func (l *List) Remove(prefixes []netip.Prefix) (removed []netip.Prefix) {
+	for _, p := range prefixes {
+		if p = p.Masked(); l.Has(p) {
+			delete(l.bans, p)
+			removed = append(removed, p)
+		}
+	}
+	return removed
+}
+
+// Expire removes the bans that are over, and returns them.
+func (l *List) Expire(now time.Time) (over []netip.Prefix) {
+	for p, b := range l.bans {
+		if b.Over(now) {
+			over = append(over, p)
+		}
+	}
+	return l.Remove(over)
+}
+
+// All returns every ban, in no order.
+func (l *List) All() []Ban {
+	list := make([]Ban, 0, len(l.bans))
+	for _, b := range l.bans {
+		list = append(list, b)
+	}
+	return list
+}
+
+// Effective returns until when packets of a prefix are dropped by its own ban and by
+// those of wider prefixes: a table that knows only the narrowest must be told that.
+func (l *List) Effective(p netip.Prefix) (until time.Time, banned bool) {
+	for bits := p.Bits(); bits >= 0; bits-- {
+		wider := netip.PrefixFrom(p.Addr(), bits).Masked()
+		b, known := l.bans[wider]
+		if !known {
+			continue
+		}
+		if b.Until.IsZero() {
+			return b.Until, true
+		}
+		if !banned || b.Until.After(until) {
+			until = b.Until
+		}
+		banned = true
+	}
+	return until, banned
+}
+
+// Under returns the bans of prefixes and of all narrower ones.
+func (l *List) Under(prefixes []netip.Prefix) (list []netip.Prefix) {
+	asked, wide := map[netip.Prefix]bool{}, false
+	for _, p := range prefixes {
+		asked[p] = true
+		if wide = wide || !p.IsSingleIP(); l.Has(p) && p.IsSingleIP() {
+			list = append(list, p)
+		}
+	}
+	if !wide {
+		return list
+	}
+	list = list[:0]
+	for q := range l.bans {
+		for bits := q.Bits(); bits >= 0; bits-- {
+			if asked[netip.PrefixFrom(q.Addr(), bits).Masked()] {
+				list = append(list, q)
+				break
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,3 @@
+// Package store keeps what must outlive a restart in one file for each instance. The
+// file is made when there is something to keep.
+package store

@@ -1,0 +1,61 @@
+package datapath
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+func (g *gateway) ban(until time.Time, prefixes ...netip.Prefix) {
+	g.t.Helper()
+	bans := map[netip.Prefix]time.Time{}
+	for _, p := range prefixes {
+		bans[p] = until
+	}
+	g.in(func() error { return g.data.PutBans(bans) })
+}
+
+// A ban ends what is open at the next packet, keeps out who would come and in who would
+// go, and whoever asks the gateway itself; nobody else notices, under the same chains.
+func TestBan(t *testing.T) {
+	g := newGateway(t)
+	g.chained([]chain.Rule{{Direction: model.Out}}, deny(1, chain.Rule{Protocol: model.TCP, Ports: model.Ports{First: 25, Last: 25}}))
+	busy, other := endpoint(remote, 50000), endpoint(remote2, 50000)
+	g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Claims = 4 })
+	g.established(busy, lent, service)
+	g.established(other, lent, service)
+	toUs := udp(endpoint(remote, 1000), endpoint(publicAddress, 53))
+	g.passed(g.put(toUs), "to_gateway", addressed(toUs).Bytes())
+
+	g.ban(datapath.Forever, netip.PrefixFrom(remote, 32))
+	g.dropped(g.put(tcp(busy, lent, packets.ACK)), "drop_banned")
+	g.dropped(g.put(tcp(endpoint(remote, 50001), lent, packets.SYN)), "drop_banned")
+	g.dropped(g.put(toUs), "drop_banned")
+	for _, p := range []packets.Packet{tcp(service, busy, packets.ACK), udp(inA, server)} {
+		g.refused(g.put(p), p, "drop_banned", privateAddress, 3, 13, 0)
+	}
+	g.leaves(g.put(tcp(other, lent, packets.ACK)), tcp(other, service, packets.ACK))
+	g.mapped(udp(inA, server2))
+	g.denied(tcp(inA, endpoint(remote2, 25), packets.SYN))
+
+	g.in(func() error { return g.data.DeleteBans([]netip.Prefix{netip.PrefixFrom(remote, 32)}) })
+	g.leaves(g.put(tcp(busy, lent, packets.ACK)), tcp(busy, service, packets.ACK))
+}
+
+// The kernel ends a ban by itself, and prefixes ban all that they have.
+func TestBanOfAPrefixEnds(t *testing.T) {
+	g := newGateway(t)
+	g.ban(time.Now().Add(time.Hour), netip.PrefixFrom(remote, 24).Masked())
+	g.ban(time.Now().Add(-time.Second), netip.MustParsePrefix("192.0.2.0/24"))
+	p := udp(inA, server)
+	g.refused(g.put(p), p, "drop_banned", privateAddress, 3, 13, 0)
+	g.mapped(udp(inA, endpoint(netip.MustParseAddr("192.0.2.1"), 53)))
+	if list := must(g.data.Banned())(t); len(list) != 2 {
+		t.Errorf("banned: %v", list)
+	}
+}

@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+// A ban ends a conversation, outlives a kill and a stop, and ends when its time is over
+// or somebody says so.
+func TestBanOutlivesItsDaemon(t *testing.T) {
+	const many = 20_000
+	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r.echoServers()
+	d := r.start(r.configuration())
+	talk, other := r.conversation(r.Clients[0], 0), r.conversation(r.Clients[1], 0)
+	var lines strings.Builder
+	for n := range many - 1 {
+		fmt.Fprintf(&lines, "192.0.%d.%d # one of many\n", 2+n/256%200, n%256)
+	}
+	file := filepath.Join(r.directory, "bans.txt")
+	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := d.tell("ban", "add", r.Clients[0].IP.String(), "--file", file, "--for", "1h"); err != nil || out != "20000 prefixes banned\n" {
+		t.Fatalf("ban add: %v: %s", err, out)
+	}
+	mustBe := func(when string) {
+		t.Helper()
+		if !silent(t, talk) {
+			t.Errorf("%s a banned conversation goes on", when)
+		}
+		if who, err := echoOn(other); err != nil || who != hostName(0) {
+			t.Errorf("%s who is not banned reached %q: %v", when, who, err)
+		}
+	}
+	mustBe("at once")
+	d.kill()
+	mustBe("after a kill")
+	d.run()
+	mustBe("under the next daemon")
+	if bans := list[[]client.Ban](d, "ban", "list"); len(bans) != many {
+		t.Errorf("%d bans under the next daemon", len(bans))
+	}
+	d.stop()
+	d.run() // what was pinned is gone
+	if who, err := lent(r.Clients[0], r.Gateway, "echo."+hostName(0)); err == nil {
+		t.Errorf("after a stop and a start who is banned got %s", who)
+	}
+	if bans := list[[]client.Ban](d, "ban", "list"); len(bans) != many {
+		t.Errorf("%d bans after a stop and a start", len(bans))
+	}
+	if out, err := d.tell("ban", "remove", r.Clients[0].IP.String(), "198.51.100.77"); err != nil || out != "1 prefix banned no more\n" {
+		t.Errorf("ban remove: %v: %s", err, out)
+	}
+	r.mustReach(r.Clients[0], 0)
+	if out, err := d.tell("ban", "add", r.Clients[0].IP.String(), "--for", "1s"); err != nil {
+		t.Fatal(out)
+	}
+	eventually(t, 20*time.Second, "a ban of a second ends", func() bool {
+		_, err := lent(r.Clients[0], r.Gateway, "echo."+hostName(0))
+		return err == nil && len(list[[]client.Ban](d, "ban", "list")) == many-1
+	})
+}
+
+// Nobody cuts the gateway off: itself, its next hops, its upstreams, and who is in
+// never_ban.
+func TestWhatCannotBeBanned(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	d := r.start(r.configuration() + "never_ban: [" + r.Clients[1].IP.String() + "]\n")
+	for what, said := range map[string]string{
+		r.Clients[1].IP.String(): "never_ban has it", r.Gateway.PublicAddress.String(): "the gateway's own address",
+		"198.51.100.53": "an upstream name server", "0.0.0.0/0": "cannot be banned",
+	} {
+		out, err := d.tell("ban", "add", "203.0.113.200", what)
+		if err == nil || !strings.Contains(out, said) {
+			t.Errorf("ban add %s: %v: %s", what, err, out)
+		}
+	}
+	if bans := list[[]client.Ban](d, "ban", "list"); len(bans) != 0 {
+		t.Errorf("what was refused left %v", bans)
+	}
+	for _, bad := range [][]string{{"add"}, {"add", "x"}, {"add", "2001:db8::1"}, {"add", "192.0.2.1/24"}, {"add", "192.0.2.1", "--for", "0s"}, {"remove", "--file", "/nonexistent"}} {
+		if out, err := d.tell(append([]string{"ban"}, bad...)...); err == nil || strings.Count(out, "\n") != 1 {
+			t.Errorf("ban %v: %v: %s", bad, err, out)
+		}
+	}
+}
