@@ -133,7 +133,7 @@ static __always_inline int refuse(struct xdp_md *ctx, const struct packet *packe
 	if (!icmp_error_write(ctx, packet, &error))
 		return XDP_DROP;
 	if (packet->hairpin) {
-		bpf_tail_call(ctx, &programs, PROGRAM_HAIRPIN);
+		hairpin_enter(ctx, packet);
 		return XDP_DROP;
 	}
 	return bpf_redirect(ctx->ingress_ifindex, 0);

@@ -19,7 +19,8 @@ __noinline bool is_banned(__u32 remote)
 	return until && *until > bpf_ktime_get_boot_ns();
 }
 
+/* What has no IPv4 source, as ARP, is nobody's. */
 __noinline bool source_is_banned(const struct packet *packet)
 {
-	return packet && is_banned(packet->tuple.source);
+	return packet && packet->tuple.source && is_banned(packet->tuple.source);
 }

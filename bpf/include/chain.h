@@ -80,12 +80,26 @@ static __always_inline bool chain_is_due(const struct packet *packet)
 {
 	struct settings *settings = settings_get(packet->generation);
 
-	return !packet->again && settings && settings->chains;
+	return settings && settings->chains;
+}
+
+/* Whether the verdict is about this flow: what the packet belongs to may have changed since a chain was asked. */
+static __always_inline enum reason chain_was_asked(const struct tuple *flow, bool out)
+{
+	struct nf_packet *told = nf_packet();
+
+	if (!told || told->source != flow->source || told->destination != flow->destination ||
+	    told->source_port != flow->source_port || told->destination_port != flow->destination_port ||
+	    told->protocol != flow->protocol || told->direction != (out ? NF_OUT : NF_IN))
+		return REASON_DROP_BUSY;
+	return REASON_NONE;
 }
 
 /* A first packet, from inside or from outside: REASON_NONE, or ASK_CHAIN. */
 static __always_inline enum reason chain_open(const struct packet *packet, const struct tuple *flow, bool out)
 {
+	if (packet->again)
+		return chain_was_asked(flow, out);
 	return chain_is_due(packet) ? chain_describe(packet, flow, out, false, 0, ASK_CHAIN) : REASON_NONE;
 }
 

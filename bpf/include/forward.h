@@ -144,20 +144,26 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 				       session->origin << 8 | session->flags, packet->generation);
 		if (reason != REASON_NONE)
 			return reason;
-		if (!chain_is_due(packet)) {
+		if (!packet->again && !chain_is_due(packet)) {
 			session->judged = chain_judged(packet);
 			return REASON_NONE;
 		}
 		reason = ASK_CHAIN;
-	}
-	if (packet->again)
+	} else if (packet->again) {
 		return REASON_NONE;
+	}
 	out = session->origin == ORIGIN_INSIDE;
 	flow.source = out ? session->private_address : session->remote_address;
 	flow.destination = out ? session->remote_address : session->private_address;
 	flow.source_port = out ? session->private_port : session->remote_port;
 	flow.destination_port = out ? session->remote_port : session->private_port;
 	flow.protocol = session->protocol;
+	if (packet->again) {
+		reason = chain_was_asked(&flow, out);
+		if (reason == REASON_NONE)
+			session->judged = chain_judged(packet);
+		return reason;
+	}
 	return chain_describe(packet, &flow, out, out == (direction == DIRECTION_IN), session->judged, reason);
 }
 
@@ -188,7 +194,7 @@ static __always_inline int forward(struct xdp_md *ctx, const struct packet *pack
 		flow_touch(session, packet->tcp_flags, direction, tick);
 		if (!rewrite_packet(ctx, packet, session, direction))
 			return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
-		bpf_tail_call(ctx, &programs, PROGRAM_HAIRPIN);
+		hairpin_enter(ctx, packet);
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 	}
 	if (forward_hop(ctx, session, direction, tick, epoch, &hop) != ROUTE_FOUND)

@@ -270,7 +270,7 @@ static __always_inline int private_side(struct xdp_md *ctx, const struct nf_pack
 			return chain_enter(ctx, &packet, ASK_CHAIN, ENTRY_PRIVATE);
 		if (action != TO_HAIRPIN)
 			return action;
-		bpf_tail_call(ctx, &programs, PROGRAM_HAIRPIN);
+		hairpin_enter(ctx, &packet);
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
 	}
 	if (packet.kind != PACKET_FLOW)

@@ -236,10 +236,10 @@ __noinline enum reason public_open(struct xdp_md *ctx, const struct packet *pack
 {
 	if (!packet || !key)
 		return REASON_DROP_INTERNAL;
-	if (!packet->hairpin && source_is_ours(ctx, packet))
-		return REASON_DROP_SPOOFED_SOURCE;
 	if (is_banned(packet->tuple.source))
 		return REASON_DROP_BANNED;
+	if (!packet->hairpin && source_is_ours(ctx, packet))
+		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
 	if (key->side == KEY_OUTSIDE)

@@ -79,6 +79,8 @@ __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet
 				       ? REASON_TO_GATEWAY
 				       : REASON_DROP_NOT_FOR_US,
 			       SIDE_PUBLIC);
+	if (!packet->hairpin && source_is_banned(packet))
+		return verdict(ctx, packet, REASON_DROP_BANNED, SIDE_PUBLIC);
 	reason = quoted_parse(ctx, packet, &quoted);
 	session =
 		reason == REASON_NONE && quoted.tuple.source == packet->tuple.destination ? quoted_session(&quoted) : 0;
@@ -122,7 +124,7 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin, const s
 
 	if (reason != REASON_NONE || !control)
 		return unparsed(ctx, &packet, reason, SIDE_PUBLIC);
-	packet.generation = *(volatile __u32 *)&control->generation;
+	packet.generation = hairpin ? hairpin_generation() : *(volatile __u32 *)&control->generation;
 	if (told && !chain_again(&packet, told))
 		return chain_refuse(ctx, &packet, REASON_DROP_DENIED, SIDE_PUBLIC);
 	if (packet.kind == PACKET_ICMP_ERROR) {

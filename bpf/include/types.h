@@ -14,8 +14,8 @@
 #define RESERVATION_CLAIMERS 5
 #define LOCKS		     1024
 #define NEXT_HOPS	     16384
-#define ROUTE_ANSWERS	     1024 /* of a CPU */
-#define BANS		     (1 << 20)
+#define ROUTE_ANSWERS	     1024		/* of a CPU */
+#define BANS		     ((1 << 20) + 1024) /* some kernels replace no entry of a full trie */
 
 /* Sizes and secrets, fixed when the maps are created and read-only to the programs. */
 struct layout {

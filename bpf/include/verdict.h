@@ -62,6 +62,24 @@ static __always_inline void reason_count(enum reason reason)
 		*count += 1;
 }
 
+/* A translated packet goes on as one from outside, under the generation that has judged it so far. */
+static __always_inline void hairpin_enter(struct xdp_md *ctx, const struct packet *packet)
+{
+	struct nf_packet *told = nf_packet();
+
+	if (!told)
+		return;
+	told->generation = packet->generation;
+	bpf_tail_call(ctx, &programs, PROGRAM_HAIRPIN);
+}
+
+static __always_inline __u32 hairpin_generation(void)
+{
+	struct nf_packet *told = nf_packet();
+
+	return told ? told->generation : 0;
+}
+
 /* For everything but a redirect: leaves the packet to the kernel or drops it. */
 static __always_inline int verdict(struct xdp_md *ctx, const struct packet *packet, enum reason reason, enum side side)
 {

@@ -150,6 +150,9 @@ func (h handler) removeBans(w http.ResponseWriter, r *http.Request, query url.Va
 	return changeBans(w, r, query, h.gateway.RemoveBans)
 }
 
+// mostSeconds is the longest that a ban may have an end: a hundred years.
+const mostSeconds = 100 * 365 * 24 * 3600
+
 // mostBody is the longest body of a request: some million prefixes.
 const mostBody = 32 << 20
 
@@ -163,8 +166,8 @@ func changeBans(w http.ResponseWriter, r *http.Request, query url.Values, change
 	if err := decoder.Decode(&request); err != nil {
 		return failure{http.StatusBadRequest, fmt.Errorf("read the request: %w", err)}
 	}
-	if len(request.Prefixes) == 0 || request.Seconds < 0 {
-		return failure{http.StatusBadRequest, errors.New("want at least one prefix, and no time below 0")}
+	if len(request.Prefixes) == 0 || !(request.Seconds >= 0 && request.Seconds <= mostSeconds) {
+		return failure{http.StatusBadRequest, fmt.Errorf("want at least one prefix, and 0 to %g seconds", float64(mostSeconds))}
 	}
 	done, err := change(request)
 	if err != nil {

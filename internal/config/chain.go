@@ -71,6 +71,7 @@ type functionDraft struct {
 const (
 	mostPriority    = 65535
 	defaultPriority = 100
+	mostFunctions   = 10 // of a chain: a program of the kernel uses 64 tables, and a filter has 6
 )
 
 func (c *chainDraft) keys() []key {
@@ -157,6 +158,9 @@ func (d *draft) finishChains() {
 		}
 		taken[c.chain.Name] = c.nameLine
 		d.finishMatch(c, path+".match")
+		if len(c.functions) > mostFunctions {
+			d.faults.add(c.nameLine, "%s.functions: there are %d, a chain has at most %d", path, len(c.functions), mostFunctions)
+		}
 		c.chain.Functions = orderFunctions(d.faults, c.functions, path, c.nameLine)
 		d.config.Chains = append(d.config.Chains, c.chain)
 	}

@@ -11,14 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// mostLeft is beyond which a ban has no end.
+const mostLeft = 100 * 365 * 24 * time.Hour
+
 // Forever is until when a ban lasts that has no end.
 var Forever time.Time
 
-// PutBans bans remote prefixes, each until then, in the kernel alone. Sessions with
-// them end at their next packet.
+// PutBans bans remote prefixes, each until then, in the kernel alone. What cannot be
+// put is in the error; all others are in force. Sessions with them are judged again at
+// their next packet.
 func (d *Datapath) PutBans(bans map[netip.Prefix]time.Time) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	if len(bans) == 0 {
+		return nil
+	}
+	failed, count := error(nil), 0
 	for p, until := range bans {
 		end, err := bootTime(until)
 		if err == nil {
@@ -26,13 +34,13 @@ func (d *Datapath) PutBans(bans map[netip.Prefix]time.Time) error {
 			err = d.objects.BanTable.Put(&key, end)
 		}
 		if err != nil {
-			return fmt.Errorf("ban %s: %w", p, err)
+			failed, count = fmt.Errorf("ban %s: %w", p, err), count+1
 		}
 	}
-	if len(bans) == 0 {
-		return nil
+	if count > 1 {
+		failed = fmt.Errorf("%w, and %d more", failed, count-1)
 	}
-	return d.judgeAgain()
+	return errors.Join(failed, d.judgeAgain())
 }
 
 // DeleteBans ends bans.
@@ -73,8 +81,13 @@ func (d *Datapath) judgeAgain() error {
 	if err := d.objects.ControlTable.Lookup(uint32(0), &control); err != nil {
 		return fmt.Errorf("read the generation in force: %w", err)
 	}
+	if control.Banning == 0 { // before the generation, so that nobody is judged by half of it
+		control.Banning = 1
+		if err := d.objects.ControlTable.Put(uint32(0), &control); err != nil {
+			return fmt.Errorf("begin to look for bans: %w", err)
+		}
+	}
 	control.Generation += 2
-	control.Banning = 1
 	if err := d.objects.ControlTable.Put(uint32(0), &control); err != nil {
 		return fmt.Errorf("switch to generation %d: %w", control.Generation, err)
 	}
@@ -83,12 +96,13 @@ func (d *Datapath) judgeAgain() error {
 
 // bootTime is the instant as the programs read it (bpf_ktime_get_boot_ns).
 func bootTime(until time.Time) (uint64, error) {
-	if until.Equal(Forever) {
+	left := time.Until(until)
+	if until.Equal(Forever) || left > mostLeft {
 		return math.MaxUint64, nil
 	}
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
 		return 0, fmt.Errorf("read the clock: %w", err)
 	}
-	return uint64(max(0, now.Nano()+time.Until(until).Nanoseconds())), nil
+	return uint64(max(0, now.Nano()+left.Nanoseconds())), nil
 }

@@ -73,6 +73,9 @@ func chainsOf(generation uint32) (first, classifier uint32) {
 func (d *Datapath) dropChains(generation uint32) error {
 	first, classifier := chainsOf(generation)
 	err := d.objects.Programs.Delete(classifier)
+	if errors.Is(err, ebpf.ErrKeyNotExist) {
+		err = nil // it was never put, but chains may have been
+	}
 	for i := uint32(0); err == nil && i < MostChains; i++ {
 		err = d.objects.Chains.Delete(2 * (first + i))
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,7 @@ type bans struct {
 	mutex sync.Mutex // guards what follows
 	list  ban.List
 	store *store.Store
+	late  bool // the kernel lacks some of the list
 }
 
 // keptBan is a ban on the disk; its key is the prefix.
@@ -55,11 +57,16 @@ func (g *Gateway) loadBans() (err error) {
 		return err
 	}
 	g.bans.list.Load(time.Now(), kept)
-	var all []netip.Prefix
-	for _, b := range g.bans.list.All() {
-		all = append(all, b.Prefix)
+	var over []string
+	for _, b := range kept {
+		if !g.bans.list.Has(b.Prefix) {
+			over = append(over, b.Prefix.String())
+		}
 	}
-	if err := g.data.PutBans(g.effective(all)); err != nil {
+	if err := g.bans.store.Change(bansBucket, nil, over); err != nil {
+		return err
+	}
+	if err := g.putAllBans(); err != nil {
 		return err
 	}
 	inKernel, err := g.data.Banned()
@@ -67,6 +74,15 @@ func (g *Gateway) loadBans() (err error) {
 		return err
 	}
 	return g.data.DeleteBans(slices.DeleteFunc(inKernel, g.bans.list.Has))
+}
+
+func (g *Gateway) putAllBans() error {
+	all := g.bans.list.All()
+	prefixes := make([]netip.Prefix, len(all))
+	for i, b := range all {
+		prefixes[i] = b.Prefix
+	}
+	return g.data.PutBans(g.effective(prefixes))
 }
 
 // effective is until when the kernel drops packets of prefixes.
@@ -110,7 +126,8 @@ func (g *Gateway) AddBans(r api.BanRequest) (api.BanChange, error) {
 	}
 	g.bans.list.Put(made)
 	if err := g.data.PutBans(g.effective(g.bans.list.Under(changed))); err != nil {
-		return api.BanChange{}, err
+		g.bans.late = true
+		return api.BanChange{}, fmt.Errorf("the bans are kept, and those that the kernel refused are tried again: %w", err)
 	}
 	g.log.Info("banned", "prefixes", len(made), "until", until)
 	return api.BanChange{Prefixes: len(made)}, nil
@@ -120,35 +137,47 @@ func (g *Gateway) AddBans(r api.BanRequest) (api.BanChange, error) {
 func (g *Gateway) RemoveBans(r api.BanRequest) (api.BanChange, error) {
 	g.bans.mutex.Lock()
 	defer g.bans.mutex.Unlock()
+	keys := make([]string, 0, len(r.Prefixes))
+	for _, p := range r.Prefixes {
+		keys = append(keys, p.Masked().String())
+	}
+	// The disk first, and also what the list has no more: a repeated command mends.
+	if err := g.bans.store.Change(bansBucket, nil, keys); err != nil {
+		return api.BanChange{}, err
+	}
 	removed := g.bans.list.Remove(r.Prefixes)
-	if err := g.forget(removed); err != nil {
+	if err := g.lift(removed); err != nil {
 		return api.BanChange{}, err
 	}
 	g.log.Info("banned no more", "prefixes", len(removed))
 	return api.BanChange{Prefixes: len(removed)}, nil
 }
 
-// forget ends bans that the list has no more; those of narrower prefixes may end
-// earlier now.
-func (g *Gateway) forget(removed []netip.Prefix) error {
-	keys := make([]string, 0, len(removed))
-	for _, p := range removed {
-		keys = append(keys, p.String())
-	}
-	return errors.Join(g.bans.store.Change(bansBucket, nil, keys), g.data.DeleteBans(removed),
-		g.data.PutBans(g.effective(g.bans.list.Under(removed))))
+// lift ends bans in the kernel that the list has no more; those of narrower prefixes
+// may end earlier now.
+func (g *Gateway) lift(removed []netip.Prefix) error {
+	return errors.Join(g.data.DeleteBans(removed), g.data.PutBans(g.effective(g.bans.list.Under(removed))))
 }
 
-// expireBans removes the bans that are over. The kernel has let their packets pass
-// since then.
-func (g *Gateway) expireBans() error {
+// followBans removes the bans that are over, whose packets the kernel has let pass since
+// then, and puts those that it refused.
+func (g *Gateway) followBans() error {
 	g.bans.mutex.Lock()
 	defer g.bans.mutex.Unlock()
+	var late error
+	if g.bans.late {
+		late = g.putAllBans()
+		g.bans.late = late != nil
+	}
 	over := g.bans.list.Expire(time.Now())
 	if len(over) == 0 {
-		return nil
+		return late
 	}
-	return g.forget(over)
+	keys := make([]string, 0, len(over))
+	for _, p := range over {
+		keys = append(keys, p.String())
+	}
+	return errors.Join(late, g.bans.store.Change(bansBucket, nil, keys), g.lift(over))
 }
 
 // Bans implements api.Gateway.
@@ -187,12 +216,18 @@ func (g *Gateway) neverBan() (func(netip.Prefix) error, error) {
 		}
 	}
 	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
-	if err != nil {
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) { // most of them are there even so
 		return nil, fmt.Errorf("list the next hops, which cannot be banned: %w", err)
 	}
 	for _, r := range routes {
-		if a, ok := netip.AddrFromSlice(r.Gw); ok {
-			single(a, "it is a next hop of the gateway")
+		hops := []net.IP{r.Gw}
+		for _, h := range r.MultiPath {
+			hops = append(hops, h.Gw)
+		}
+		for _, hop := range hops {
+			if a, ok := netip.AddrFromSlice(hop); ok {
+				single(a, "it is a next hop of the gateway")
+			}
 		}
 	}
 	return func(p netip.Prefix) error {

@@ -118,11 +118,11 @@ func (g *Gateway) put(old, v *view, n names) error {
 	if err := g.data.SetPool(v.config.Pool.Addresses); err != nil {
 		return errors.Join(err, g.data.SetPool(old.config.Pool.Addresses))
 	}
-	if err := g.clearCounts(old.counts, v.counts); err != nil {
-		return g.undo(old, err)
-	}
 	var err error
 	if v.generation, err = g.data.SetPolicy(datapathSettings(v.config), services(v.config), buildChains(v.config, v.counts)); err != nil {
+		return g.undo(old, err)
+	}
+	if err := g.clearCounts(old.counts, v.counts); err != nil {
 		return g.undo(old, err)
 	}
 	now := datapath.Now()

@@ -75,7 +75,7 @@ func (g *Gateway) start(c *config.Config) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, g.data.Close(g.data.Adopted()))
+			err = errors.Join(err, g.data.Close(g.data.Adopted()), g.bans.store.Close())
 		}
 	}()
 	if g.pool, err = pool.New(g.poolOptions(c)); err != nil {

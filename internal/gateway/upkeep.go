@@ -84,6 +84,9 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *watch) {
 		case <-ctx.Done():
 			return
 		case <-refresh.C:
+			if err := g.followBans(); err != nil {
+				g.log.Error("bringing the kernel's bans up to date", "error", err)
+			}
 			if w == nil {
 				w = g.watchAgain()
 				routed = w != nil // nobody heard of changes meanwhile
@@ -112,9 +115,6 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *watch) {
 		}
 		if err := g.data.Refresh(); err != nil {
 			g.log.Warn("following the kernel", "error", err)
-		}
-		if err := g.expireBans(); err != nil {
-			g.log.Error("ending bans that are over", "error", err)
 		}
 		if err := g.lookAtOwn(); err != nil {
 			g.log.Warn("following the kernel", "error", err)

@@ -87,9 +87,9 @@ func (s *Store) Each(bucket string, visit func(key string, value []byte) error) 
 	return nil
 }
 
-// Close closes the file.
+// Close closes the file. A nil Store has none.
 func (s *Store) Close() error {
-	if s.database == nil {
+	if s == nil || s.database == nil {
 		return nil
 	}
 	return s.database.Close()

@@ -59,3 +59,18 @@ func TestBanOfAPrefixEnds(t *testing.T) {
 		t.Errorf("banned: %v", list)
 	}
 }
+
+// What has no IPv4 source is not banned by a prefix that has 0.0.0.0, and ICMP errors of
+// who is banned reach nobody, whatever they are about.
+func TestBanAndWhatIsNoFlow(t *testing.T) {
+	g := newGateway(t)
+	out := g.mapped(udp(inA, server2))
+	lost := packets.NewUDP(out, server2, "some data")
+	mistake := packets.NewICMPError(remote, outbound, 3, 1, 0, lost, 8)
+	g.forwarded(g.put(mistake))
+	question := packets.NewARPRequest(packets.RouterMAC, router, publicAddress).Bytes()
+	g.passed(g.send(true, question), "to_gateway", question)
+	g.ban(datapath.Forever, netip.MustParsePrefix("0.0.0.0/8"), netip.PrefixFrom(remote, 32))
+	g.passed(g.send(true, question), "to_gateway", question)
+	g.dropped(g.put(mistake), "drop_banned")
+}
