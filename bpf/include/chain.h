@@ -19,9 +19,7 @@
 /* The programs that a packet may start anew in. */
 enum entry { ENTRY_PRIVATE, ENTRY_PUBLIC, ENTRY_HAIRPIN };
 
-/*
- * A service is open to the generation that put it there and to older ones. how: origin << 8 | flags of the session.
- */
+/* A service is open to the generation that put it there and to older ones. how: origin << 8 | flags of the session. */
 __noinline enum reason service_judge(__u32 private_address, __u16 private_port, __u8 protocol, __u16 how,
 				     __u32 generation)
 {
@@ -138,7 +136,7 @@ static __always_inline bool chain_again(struct packet *packet, const struct nf_p
 {
 	struct nf_count *count;
 	__u32 function = told->function;
-	bool denied = told->verdict == NF_DROP;
+	bool denied = told->verdict != NF_ACCEPT;
 
 	packet->again = true;
 	packet->generation = told->generation;

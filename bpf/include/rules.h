@@ -4,7 +4,7 @@
  * (source, destination, service) is cut into ranges at the bounds of the rules' conditions; the range that a packet
  * lies in knows the conditions that hold there. Conditions that hold at once are in different layers. Rules of one shape
  * ask for conditions of the same layers, and are found by one look into a hash table; a range knows the shapes of the
- * rules that it can meet, so that nearly all looks find one. Each program has tables of its own, made by internal/rules.
+ * rules that it can meet, so that nearly all looks find one. Each program has tables of its own, made by internal/chain.
  */
 #pragma once
 

@@ -121,25 +121,11 @@ func (h handler) hosts(w http.ResponseWriter, _ *http.Request, query url.Values)
 }
 
 func (h handler) chains(w http.ResponseWriter, _ *http.Request, query url.Values) error {
-	if err := wantNone(query); err != nil {
-		return err
-	}
-	chains, err := h.gateway.Chains()
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, list(chains))
+	return listAll(w, query, h.gateway.Chains)
 }
 
 func (h handler) bans(w http.ResponseWriter, _ *http.Request, query url.Values) error {
-	if err := wantNone(query); err != nil {
-		return err
-	}
-	bans, err := h.gateway.Bans()
-	if err != nil {
-		return err
-	}
-	return reply(w, http.StatusOK, list(bans))
+	return listAll(w, query, h.gateway.Bans)
 }
 
 func (h handler) addBans(w http.ResponseWriter, r *http.Request, query url.Values) error {
@@ -198,6 +184,18 @@ func (h handler) reload(w http.ResponseWriter, _ *http.Request, query url.Values
 		return failure{http.StatusUnprocessableEntity, err}
 	}
 	return reply(w, http.StatusOK, done)
+}
+
+// listAll answers with a listing that takes no filter.
+func listAll[T any](w http.ResponseWriter, query url.Values, all func() ([]T, error)) error {
+	if err := wantNone(query); err != nil {
+		return err
+	}
+	values, err := all()
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, list(values))
 }
 
 func wantNone(query url.Values) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 func newBan(a *app) *cobra.Command {
@@ -94,7 +95,7 @@ func changeBans(command *cobra.Command, args []string, file string, change func(
 	}
 	var prefixes []netip.Prefix
 	for _, text := range args {
-		p, err := remotePrefix(text)
+		p, err := model.ParsePrefix(text)
 		if err != nil {
 			return usageError(err.Error())
 		}
@@ -110,21 +111,6 @@ func changeBans(command *cobra.Command, args []string, file string, change func(
 		}
 		return change(ctx, prefixes)
 	})(command, args)
-}
-
-// remotePrefix reads an IPv4 address or prefix.
-func remotePrefix(text string) (netip.Prefix, error) {
-	if a, err := netip.ParseAddr(text); err == nil && a.Is4() {
-		return netip.PrefixFrom(a, 32), nil
-	}
-	p, err := netip.ParsePrefix(text)
-	if err != nil || !p.Addr().Is4() {
-		return p, fmt.Errorf("%q is no IPv4 address or prefix", text)
-	}
-	if p != p.Masked() {
-		return p, fmt.Errorf("%s is no prefix boundary, the prefix around it is %s", p.Addr(), p.Masked())
-	}
-	return p, nil
 }
 
 // readPrefixes reads a line each; empty lines and what follows # are left out.
@@ -144,7 +130,7 @@ func readPrefixes(name string, stdin io.Reader) (list []netip.Prefix, err error)
 		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}
-		p, err := remotePrefix(text)
+		p, err := model.ParsePrefix(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
 		}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"strings"
 
@@ -29,21 +28,18 @@ func label() kind[string] {
 func network() kind[netip.Prefix] {
 	return kind[netip.Prefix]{
 		name: "address or prefix", allowed: "IPv4 address or prefix", want: "an IPv4 address or prefix (203.0.113.0/24)", tags: textTag,
-		show: netip.Prefix.String,
-		parse: func(text string) (netip.Prefix, error) {
-			if addr, err := netip.ParseAddr(text); err == nil && addr.Is4() {
-				return netip.PrefixFrom(addr, 32), nil
-			}
-			p, err := netip.ParsePrefix(text)
-			if err != nil || !p.Addr().Is4() {
-				return netip.Prefix{}, errNoHint
-			}
-			if p != p.Masked() {
-				return netip.Prefix{}, fmt.Errorf("%s is no prefix boundary, the prefix around it is %s", p.Addr(), p.Masked())
-			}
-			return p, nil
-		},
+		show:  netip.Prefix.String,
+		parse: parsePrefix,
 	}
+}
+
+// parsePrefix has no hint where naming what is wanted says it all.
+func parsePrefix(text string) (netip.Prefix, error) {
+	p, err := model.ParsePrefix(text)
+	if errors.Is(err, model.ErrNoPrefix) {
+		return p, errNoHint
+	}
+	return p, err
 }
 
 func anyProtocol() kind[model.Protocol] {

@@ -42,12 +42,9 @@ func spans(most int) kind[span] {
 
 func parseSpan(text string) (span, error) {
 	if strings.Contains(text, "/") {
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil || !prefix.Addr().Is4() {
-			return span{}, errNoHint
-		}
-		if prefix != prefix.Masked() {
-			return span{}, fmt.Errorf("%s is no prefix boundary, the prefix around it is %s", prefix.Addr(), prefix.Masked())
+		prefix, err := parsePrefix(text)
+		if err != nil {
+			return span{}, err
 		}
 		hostBits := uint32(1)<<(32-prefix.Bits()) - 1 // all ones for /0: the shift leaves 0
 		return span{prefix.Addr(), fromNumber(toNumber(prefix.Addr()) | hostBits)}, nil

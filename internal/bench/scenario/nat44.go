@@ -24,19 +24,11 @@ var (
 // measure is one trial of a scenario.
 type measure func(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error)
 
-// compareNAT gives each device its trials one after the other.
-func compareNAT(ctx context.Context, b *bench.Bench, m measure) error {
-	return measureNAT(ctx, b, natComparison(b), m)
-}
-
-// compareInTurns is for what is told by the time that a trial's frames take.
-func compareInTurns(ctx context.Context, b *bench.Bench, m measure) error {
+// compareNAT compares devices which translate. inTurns is for what is told by the time
+// that a trial's frames take.
+func compareNAT(ctx context.Context, b *bench.Bench, inTurns bool, m measure) error {
 	c := natComparison(b)
-	c.InTurns = true
-	return measureNAT(ctx, b, c, m)
-}
-
-func measureNAT(ctx context.Context, b *bench.Bench, c bench.Comparison, m measure) error {
+	c.InTurns = inTurns
 	c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) { return m(ctx, b, bed) }
 	b.Expect((b.Repeat + 1) * (len(b.Devices) + 1))
 	return b.Compare(ctx, c)
@@ -65,7 +57,7 @@ var natEstablish = bench.Scenario{
 	About:   "new sessions per second through NAT44 (RFC 9693 maximum connection establishment rate)",
 	Devices: natDevices,
 	Modes:   eitherMode,
-	Run:     func(ctx context.Context, b *bench.Bench) error { return compareInTurns(ctx, b, measureEstablish) },
+	Run:     func(ctx context.Context, b *bench.Bench) error { return compareNAT(ctx, b, true, measureEstablish) },
 }
 
 // measureEstablish is phase 1, at full load or at the highest rate at which every
@@ -123,7 +115,7 @@ var natThroughput = bench.Scenario{
 	Devices:  natDevices,
 	Modes:    eitherMode,
 	External: true, Directed: true,
-	Run: func(ctx context.Context, b *bench.Bench) error { return compareInTurns(ctx, b, measureThroughput) },
+	Run: func(ctx context.Context, b *bench.Bench) error { return compareNAT(ctx, b, true, measureThroughput) },
 }
 
 // measureThroughput is phase 2 of RFC 9693, at full load or at the highest rate

@@ -28,7 +28,7 @@ func delayScenario(name, about string, m func(trafficgen.Latency) []bench.Measur
 			} else if b.Rate == 0 {
 				b.Note("delays are at the throughput of each device (RFC 2544 section 26.2); --rate sets one for all")
 			}
-			return compareNAT(ctx, b, func(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
+			return compareNAT(ctx, b, false, func(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
 				latency, err := measureDelay(ctx, b, bed, name == "nat44-pdv")
 				if err != nil {
 					return nil, err

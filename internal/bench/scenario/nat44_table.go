@@ -18,7 +18,7 @@ var natTeardown = bench.Scenario{
 	Modes:   fullLoad,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		b.Note("each device deletes all of its sessions as it does when it is asked to: realmgate on all CPUs at once, the kernel on one")
-		return compareNAT(ctx, b, measureTeardown)
+		return compareNAT(ctx, b, false, measureTeardown)
 	},
 }
 
@@ -71,7 +71,7 @@ var natMemory = bench.Scenario{
 	About:   "bytes per session, with the table's fixed part and without",
 	Devices: natDevices,
 	Modes:   fullLoad,
-	Run:     func(ctx context.Context, b *bench.Bench) error { return compareNAT(ctx, b, measureMemory) },
+	Run:     func(ctx context.Context, b *bench.Bench) error { return compareNAT(ctx, b, false, measureMemory) },
 }
 
 // measureMemory asks the device for its memory before and after all sessions are

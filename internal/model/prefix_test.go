@@ -1,0 +1,15 @@
+package model
+
+import "testing"
+
+func TestParsePrefix(t *testing.T) {
+	for text, want := range map[string]string{
+		"192.0.2.7": "192.0.2.7/32", "192.0.2.0/24": "192.0.2.0/24", "0.0.0.0/0": "0.0.0.0/0",
+		"192.0.2.7/24": "", "2001:db8::1": "", "2001:db8::/32": "", "192.0.2.0/33": "", "": "", "x": "",
+	} {
+		p, err := ParsePrefix(text)
+		if (err == nil) != (want != "") || err == nil && p.String() != want {
+			t.Errorf("%q: %s, %v; want %q", text, p, err, want)
+		}
+	}
+}
