@@ -17,11 +17,9 @@ int classifier(struct xdp_md *ctx)
 	if (!packet)
 		return XDP_DROP;
 	packet->verdict = NF_ACCEPT;
-	packet->chain = 0;
 	if (rules_match(packet, &found)) {
 		packet->verdict = NF_DROP;
-		packet->chain = found.value;
-		bpf_tail_call(ctx, &chains, 2 * (found.value & (CHAINS - 1)));
+		bpf_tail_call(ctx, &chains, found.value);
 	}
 	bpf_tail_call(ctx, &programs, PROGRAM_AGAIN);
 	return XDP_DROP;

@@ -10,11 +10,8 @@
 #include "maps.h"
 #include "packet.h"
 
-/* Beyond the reasons: the packet is not at its end. */
-#define ASK_CHAIN   REASON_MAX
-#define ASK_PACKETS (REASON_MAX + 1) /* the functions for every packet, of the chain that judged its session */
-
-#define TO_CHAIN -2 /* no XDP action: as ASK_CHAIN */
+#define ASK_CHAIN REASON_MAX /* beyond the reasons: the packet is not at its end */
+#define TO_CHAIN  -2	     /* the same, as an XDP action */
 
 /* The programs that a packet may start anew in. */
 enum entry { ENTRY_PRIVATE, ENTRY_PUBLIC, ENTRY_HAIRPIN };
@@ -37,24 +34,8 @@ __noinline enum reason service_judge(__u32 private_address, __u16 private_port, 
 	return known && settings && (__s32)(*known - settings->since) >= 0 ? REASON_NONE : REASON_DROP_SERVICE_CLOSED;
 }
 
-/* What a session remembers of its judgement. */
-static __always_inline __u32 chain_judged(const struct packet *packet)
-{
-	__u32 judged = packet->generation << CHAIN_BITS;
-	struct nf_packet *known;
-
-	if (!packet->again)
-		return judged;
-	known = nf_packet();
-	return known && known->chain & CHAIN_PACKETS ? judged | (known->chain & (CHAINS - 1)) : judged;
-}
-
-/*
- * Tells the functions what to judge: the flow, and which way the packet goes in it. judged is its session's. Returns
- * ask.
- */
-static __always_inline enum reason chain_describe(const struct packet *packet, const struct tuple *flow, bool out,
-						  bool answers, __u32 judged, enum reason ask)
+/* Tells the functions what to judge. */
+static __always_inline enum reason chain_describe(const struct packet *packet, const struct tuple *flow, bool out)
 {
 	struct nf_packet *told = nf_packet();
 
@@ -65,15 +46,12 @@ static __always_inline enum reason chain_describe(const struct packet *packet, c
 	told->source_port = flow->source_port;
 	told->destination_port = flow->destination_port;
 	told->protocol = flow->protocol;
-	told->length = packet->ip_length;
 	told->direction = out ? NF_OUT : NF_IN;
-	told->answers = answers;
-	told->chain = judged & (CHAINS - 1);
 	told->generation = packet->generation;
-	return ask;
+	return ASK_CHAIN;
 }
 
-/* Whether a chain has to be asked about a flow. */
+/* Whether the generation has chains. */
 static __always_inline bool chain_is_due(const struct packet *packet)
 {
 	struct settings *settings = settings_get(packet->generation);
@@ -93,27 +71,26 @@ static __always_inline enum reason chain_was_asked(const struct tuple *flow, boo
 	return REASON_NONE;
 }
 
-/* A first packet, from inside or from outside: REASON_NONE, or ASK_CHAIN. */
-static __always_inline enum reason chain_open(const struct packet *packet, const struct tuple *flow, bool out)
+/* Judges a flow by the generation's chains: REASON_NONE when it may pass, or ASK_CHAIN. */
+static __always_inline enum reason chain_judge(const struct packet *packet, const struct tuple *flow, bool out)
 {
 	if (packet->again)
 		return chain_was_asked(flow, out);
-	return chain_is_due(packet) ? chain_describe(packet, flow, out, false, 0, ASK_CHAIN) : REASON_NONE;
+	return chain_is_due(packet) ? chain_describe(packet, flow, out) : REASON_NONE;
 }
 
-/* The same of one from outside, to a private host's endpoint. */
-static __always_inline enum reason chain_open_in(const struct packet *packet, __u32 address, __u16 port)
+/* The same of a first packet from outside, to a private host's endpoint. */
+static __always_inline enum reason chain_judge_in(const struct packet *packet, __u32 address, __u16 port)
 {
 	struct tuple flow = packet->tuple;
 
 	flow.destination = address;
 	flow.destination_port = port;
-	return chain_open(packet, &flow, false);
+	return chain_judge(packet, &flow, false);
 }
 
 /* Enters what a packet is to be judged by. */
-static __always_inline int chain_enter(struct xdp_md *ctx, const struct packet *packet, enum reason ask,
-				       enum entry entry)
+static __always_inline int chain_enter(struct xdp_md *ctx, const struct packet *packet, enum entry entry)
 {
 	struct nf_packet *told = nf_packet();
 
@@ -121,9 +98,7 @@ static __always_inline int chain_enter(struct xdp_md *ctx, const struct packet *
 		told->entry = entry;
 		told->function = 0;
 		told->verdict = NF_DROP;
-		if (ask == ASK_PACKETS)
-			bpf_tail_call(ctx, &chains, 2 * (told->chain & (CHAINS - 1)) + 1);
-		else if (packet->generation & 1)
+		if (packet->generation & 1)
 			bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_ODD);
 		else
 			bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_EVEN);

@@ -119,16 +119,8 @@ static __always_inline int refuse_no_route(struct xdp_md *ctx, const struct pack
 	return verdict(ctx, packet, REASON_DROP_NO_ROUTE, side);
 }
 
-static __always_inline bool session_is_judged(const struct session *session, const struct packet *packet)
-{
-	return (session->judged ^ packet->generation << CHAIN_BITS) < CHAINS;
-}
-
-/*
- * Judges the session if the policy changed since it was judged last, and finds what has to judge each of its packets:
- * REASON_NONE, why it ends, or what to ask.
- */
-__noinline enum reason session_judge(struct session *session, const struct packet *packet, enum direction direction)
+/* Judges the session if the policy changed since it was judged last: REASON_NONE, why it ends, or ASK_CHAIN. */
+__noinline enum reason session_judge(struct session *session, const struct packet *packet)
 {
 	struct tuple flow = {};
 	enum reason reason;
@@ -136,35 +128,24 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 
 	if (!session || !packet)
 		return REASON_DROP_INTERNAL;
-	reason = ASK_PACKETS;
-	if (!session_is_judged(session, packet)) {
-		if (is_banned(session->remote_address))
-			return REASON_DROP_BANNED;
-		reason = service_judge(session->private_address, session->private_port, session->protocol,
-				       session->origin << 8 | session->flags, packet->generation);
-		if (reason != REASON_NONE)
-			return reason;
-		if (!packet->again && !chain_is_due(packet)) {
-			session->judged = chain_judged(packet);
-			return REASON_NONE;
-		}
-		reason = ASK_CHAIN;
-	} else if (packet->again) {
+	if (session->generation == packet->generation)
 		return REASON_NONE;
-	}
+	if (is_banned(session->remote_address))
+		return REASON_DROP_BANNED;
+	reason = service_judge(session->private_address, session->private_port, session->protocol,
+			       session->origin << 8 | session->flags, packet->generation);
+	if (reason != REASON_NONE)
+		return reason;
 	out = session->origin == ORIGIN_INSIDE;
 	flow.source = out ? session->private_address : session->remote_address;
 	flow.destination = out ? session->remote_address : session->private_address;
 	flow.source_port = out ? session->private_port : session->remote_port;
 	flow.destination_port = out ? session->remote_port : session->private_port;
 	flow.protocol = session->protocol;
-	if (packet->again) {
-		reason = chain_was_asked(&flow, out);
-		if (reason == REASON_NONE)
-			session->judged = chain_judged(packet);
-		return reason;
-	}
-	return chain_describe(packet, &flow, out, out == (direction == DIRECTION_IN), session->judged, reason);
+	reason = chain_judge(packet, &flow, out);
+	if (reason == REASON_NONE)
+		session->generation = packet->generation;
+	return reason;
 }
 
 /* A packet of an open session. hairpin: it goes to another host behind this gateway, from DIRECTION_OUT. */
@@ -177,11 +158,11 @@ static __always_inline int forward(struct xdp_md *ctx, const struct packet *pack
 
 	if (packet->link_broadcast)
 		return verdict(ctx, packet, REASON_DROP_LINK_BROADCAST, side);
-	if (session->judged != packet->generation << CHAIN_BITS) {
-		enum reason reason = session_judge(session, packet, direction);
+	if (session->generation != packet->generation) {
+		enum reason reason = session_judge(session, packet);
 
-		if (reason >= REASON_MAX)
-			return chain_enter(ctx, packet, reason,
+		if (reason == ASK_CHAIN)
+			return chain_enter(ctx, packet,
 					   side == SIDE_PRIVATE ? ENTRY_PRIVATE
 					   : packet->hairpin	? ENTRY_HAIRPIN
 								: ENTRY_PUBLIC);

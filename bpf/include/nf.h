@@ -26,14 +26,12 @@ struct nf_packet {
 	__u32 destination; /* the same */
 	__u16 source_port;
 	__u16 destination_port;
-	__u16 length; /* of the whole IP packet */
 	__u8 protocol;
 	__u8 direction; /* enum nf_direction */
-	__u8 answers;	/* it goes from the flow's destination to its source */
 
 	/* What the programs tell each other; functions leave it alone. */
 	__u8 entry; /* the program that asked */
-	__u16 chain;
+	__u8 pad;
 	__u32 function; /* the one that decided, 0 where none did */
 	__u32 verdict;
 	__u32 generation;

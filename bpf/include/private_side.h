@@ -103,7 +103,7 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	flow.homes = packet->homes;
 	flow.next_hop = way->next_hop;
 	flow.route_epoch = way->epoch;
-	flow.judged = chain_judged(packet);
+	flow.generation = packet->generation;
 	*number = record;
 	reason = session_open(&flow, settings, number);
 	if (reason != REASON_NONE)
@@ -160,7 +160,7 @@ __noinline enum reason private_open(struct xdp_md *ctx, const struct packet *pac
 		return REASON_DROP_TTL_EXPIRED;
 	if (is_banned(packet->tuple.destination))
 		return REASON_DROP_BANNED;
-	reason = chain_open(packet, &packet->tuple, true);
+	reason = chain_judge(packet, &packet->tuple, true);
 	if (reason != REASON_NONE)
 		return reason;
 	stripe = lock_stripe(endpoint_hash(packet->tuple.source, packet->tuple.source_port, packet->tuple.protocol));
@@ -228,13 +228,11 @@ __noinline int private_icmp_error(struct xdp_md *ctx, const struct packet *packe
 		return verdict(ctx, packet, REASON_DROP_NO_SESSION, SIDE_PRIVATE);
 	if (icmp_checksum_is_wrong(ctx, packet, &quoted))
 		return verdict(ctx, packet, REASON_DROP_BAD_CHECKSUM, SIDE_PRIVATE);
-	if (!session_is_judged(session, packet)) {
-		reason = session_judge(session, packet, DIRECTION_OUT);
-		if (reason >= REASON_MAX)
-			return TO_CHAIN;
-		if (reason != REASON_NONE)
-			return verdict(ctx, packet, reason, SIDE_PRIVATE);
-	}
+	reason = session_judge(session, packet);
+	if (reason == ASK_CHAIN)
+		return TO_CHAIN;
+	if (reason != REASON_NONE)
+		return verdict(ctx, packet, reason, SIDE_PRIVATE);
 	if (packet->ttl <= 1)
 		return verdict(ctx, packet, REASON_DROP_TTL_EXPIRED, SIDE_PRIVATE);
 	hairpin = session->flags & SESSION_HAIRPIN;
@@ -267,7 +265,7 @@ static __always_inline int private_side(struct xdp_md *ctx, const struct nf_pack
 		int action = private_icmp_error(ctx, &packet);
 
 		if (action == TO_CHAIN)
-			return chain_enter(ctx, &packet, ASK_CHAIN, ENTRY_PRIVATE);
+			return chain_enter(ctx, &packet, ENTRY_PRIVATE);
 		if (action != TO_HAIRPIN)
 			return action;
 		hairpin_enter(ctx, &packet);
@@ -286,7 +284,7 @@ static __always_inline int private_side(struct xdp_md *ctx, const struct nf_pack
 	if (!number) {
 		reason = private_open(ctx, &packet, &number);
 		if (reason == ASK_CHAIN)
-			return chain_enter(ctx, &packet, reason, ENTRY_PRIVATE);
+			return chain_enter(ctx, &packet, ENTRY_PRIVATE);
 		if (reason != REASON_NONE)
 			return private_refuse(ctx, &packet, reason);
 	}

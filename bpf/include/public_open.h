@@ -67,7 +67,7 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 	flow.origin = ORIGIN_MAPPING;
 	flow.flags = packet->hairpin ? SESSION_HAIRPIN : 0;
 	flow.mapping = slot;
-	flow.judged = chain_judged(packet);
+	flow.generation = packet->generation;
 	flow.homes = homes_inside(key);
 	*number = record_allocate(flow.homes.first, flow.homes.second);
 	if (!*number)
@@ -87,7 +87,7 @@ __noinline enum reason mapping_open(const struct packet *packet, struct session_
 		return REASON_DROP_INTERNAL;
 	reason = may_open(packet);
 	if (reason == REASON_NONE)
-		reason = chain_open_in(packet, key->local, key->local_port);
+		reason = chain_judge_in(packet, key->local, key->local_port);
 	if (reason != REASON_NONE)
 		return reason;
 	stripe = lock_stripe(endpoint_hash(key->local, key->local_port, key->protocol));
@@ -186,14 +186,14 @@ __noinline enum reason claim_open(const struct packet *packet, __u32 *number)
 	flow.protocol = packet->tuple.protocol;
 	flow.origin = ORIGIN_POOL;
 	flow.flags = (packet->hairpin ? SESSION_HAIRPIN : 0) | (reservation->port ? 0 : SESSION_WHOLE_HOST);
-	flow.judged = chain_judged(packet);
+	flow.generation = packet->generation;
 	flow.name = reservation->name;
 	flow.mapping = slot;
 	flow.reservation = use;
 	reason = service_judge(flow.private_address, flow.private_port, flow.protocol, ORIGIN_POOL << 8 | flow.flags,
 			       packet->generation);
 	if (reason == REASON_NONE)
-		reason = chain_open_in(packet, flow.private_address, flow.private_port);
+		reason = chain_judge_in(packet, flow.private_address, flow.private_port);
 	if (reason != REASON_NONE)
 		return reason;
 	stripe = lock_stripe(endpoint_hash(flow.private_address, flow.private_port, flow.protocol));

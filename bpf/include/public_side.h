@@ -94,13 +94,11 @@ __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet
 		return verdict(ctx, packet, REASON_DROP_SPOOFED_SOURCE, SIDE_PUBLIC);
 	if (icmp_checksum_is_wrong(ctx, packet, &quoted))
 		return verdict(ctx, packet, REASON_DROP_BAD_CHECKSUM, SIDE_PUBLIC);
-	if (!session_is_judged(session, packet)) {
-		reason = session_judge(session, packet, DIRECTION_IN);
-		if (reason >= REASON_MAX)
-			return TO_CHAIN;
-		if (reason != REASON_NONE)
-			return verdict(ctx, packet, reason, SIDE_PUBLIC);
-	}
+	reason = session_judge(session, packet);
+	if (reason == ASK_CHAIN)
+		return TO_CHAIN;
+	if (reason != REASON_NONE)
+		return verdict(ctx, packet, reason, SIDE_PUBLIC);
 	if (packet->ttl <= 1)
 		return verdict(ctx, packet, REASON_DROP_TTL_EXPIRED, SIDE_PUBLIC);
 	if (forward_hop(ctx, session, DIRECTION_IN, clock_tick(), control->route_epoch, &hop) != ROUTE_FOUND)
@@ -130,7 +128,7 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin, const s
 	if (packet.kind == PACKET_ICMP_ERROR) {
 		int action = public_icmp_error(ctx, &packet);
 
-		return action == TO_CHAIN ? chain_enter(ctx, &packet, ASK_CHAIN, entry) : action;
+		return action == TO_CHAIN ? chain_enter(ctx, &packet, entry) : action;
 	}
 	if (packet.kind != PACKET_FLOW)
 		return not_ipv4(ctx, &packet, SIDE_PUBLIC);
@@ -165,7 +163,7 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin, const s
 		    !hairpin && is_local(ctx, &packet, address))
 			reason = REASON_TO_GATEWAY;
 		if (reason == ASK_CHAIN)
-			return chain_enter(ctx, &packet, reason, entry);
+			return chain_enter(ctx, &packet, entry);
 		if (reason != REASON_NONE)
 			return verdict(ctx, &packet, reason, SIDE_PUBLIC);
 		session = session_at(number);

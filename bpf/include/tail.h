@@ -16,9 +16,7 @@ enum program {
 	PROGRAM_MAX,
 };
 
-#define CHAIN_BITS    11
-#define CHAINS	      (1 << CHAIN_BITS) /* number 0 is none */
-#define CHAIN_PACKETS 0x8000		/* of a chain's number: it has functions for every packet */
+#define CHAINS 2048 /* of two generations; number 0 is none */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -27,10 +25,9 @@ struct {
 	__type(value, __u32);
 } programs SEC(".maps");
 
-/* Two programs a chain: for what has to be judged, and for every packet of what was. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 2 * CHAINS);
+	__uint(max_entries, CHAINS);
 	__type(key, __u32);
 	__type(value, __u32);
 } chains SEC(".maps");

@@ -33,12 +33,10 @@ type classifierNfPacket struct {
 	Destination     uint32
 	SourcePort      uint16
 	DestinationPort uint16
-	Length          uint16
 	Protocol        uint8
 	Direction       uint8
-	Answers         uint8
 	Entry           uint8
-	Chain           uint16
+	Pad             uint8
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32

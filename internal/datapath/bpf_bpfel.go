@@ -182,12 +182,10 @@ type bpfNfPacket struct {
 	Destination     uint32
 	SourcePort      uint16
 	DestinationPort uint16
-	Length          uint16
 	Protocol        uint8
 	Direction       uint8
-	Answers         uint8
 	Entry           uint8
-	Chain           uint16
+	Pad             uint8
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32
@@ -347,7 +345,7 @@ type bpfSession struct {
 	ExternalPort    uint16
 	Protocol        uint8
 	Origin          uint8
-	Judged          uint32
+	Generation      uint32
 	Life            struct {
 		_       structs.HostLayout
 		Stamp   uint32

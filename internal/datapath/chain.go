@@ -9,8 +9,7 @@ import (
 
 // Numbers of chains: each of two generations that follow each other has half of them.
 const (
-	chainBits    = 11 // bpf/include/tail.h
-	chainNumbers = 1 << chainBits
+	chainNumbers = 2048 // bpf/include/tail.h
 	// MostCounts is how many functions are counted, number 0 among them (bpf/include/nf.h).
 	MostCounts = 512
 	// MostChains is how many chains a generation may have.
@@ -50,7 +49,7 @@ func (d *Datapath) putChains(next uint32, build BuildChains) error {
 		return fmt.Errorf("%d chains: at most %d", len(made.Chains), MostChains)
 	}
 	for i, program := range made.Chains {
-		if err := o.Chains.Put(2*(first+uint32(i)), program); err != nil {
+		if err := o.Chains.Put(first+uint32(i), program); err != nil {
 			return fmt.Errorf("put chain %d beside those in force: %w", i+1, err)
 		}
 	}
@@ -77,7 +76,7 @@ func (d *Datapath) dropChains(generation uint32) error {
 		err = nil // it was never put, but chains may have been
 	}
 	for i := uint32(0); err == nil && i < MostChains; i++ {
-		err = d.objects.Chains.Delete(2 * (first + i))
+		err = d.objects.Chains.Delete(first + i)
 	}
 	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return fmt.Errorf("remove the chains of generation %d: %w", generation, err)
