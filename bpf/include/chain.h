@@ -34,8 +34,27 @@ __noinline enum reason service_judge(__u32 private_address, __u16 private_port, 
 	return known && settings && (__s32)(*known - settings->since) >= 0 ? REASON_NONE : REASON_DROP_SERVICE_CLOSED;
 }
 
+/*
+ * By whom a session was judged: the low bits of the generation, and the program that judges its every packet, if there
+ * is one. The fast path compares it with the generation alone. What has slept through 2^21 generations would be taken
+ * for judged; no session waits as long.
+ */
+static __always_inline __u32 judged_by(__u32 generation)
+{
+	return generation << CHAIN_BITS;
+}
+
+/* By whom the packet's flow was judged just now. */
+static __always_inline __u32 chain_judged(const struct packet *packet)
+{
+	struct nf_packet *told = packet->again == NF_FLOW ? nf_packet() : 0;
+
+	return judged_by(packet->generation) | (told ? told->packets & (CHAINS - 1) : 0);
+}
+
 /* Tells the functions what to judge. */
-static __always_inline enum reason chain_describe(const struct packet *packet, const struct tuple *flow, bool out)
+static __always_inline enum reason chain_describe(const struct packet *packet, const struct tuple *flow, bool out,
+						  enum nf_stage stage)
 {
 	struct nf_packet *told = nf_packet();
 
@@ -47,7 +66,13 @@ static __always_inline enum reason chain_describe(const struct packet *packet, c
 	told->destination_port = flow->destination_port;
 	told->protocol = flow->protocol;
 	told->direction = out ? NF_OUT : NF_IN;
+	told->answers = false;
+	told->opens = true;
+	told->tcp_flags = packet->tcp_flags;
+	told->length = packet->ip_length;
+	told->stage = stage;
 	told->generation = packet->generation;
+	told->packets = 0;
 	return ASK_CHAIN;
 }
 
@@ -74,9 +99,35 @@ static __always_inline enum reason chain_was_asked(const struct tuple *flow, boo
 /* Judges a flow by the generation's chains: REASON_NONE when it may pass, or ASK_CHAIN. */
 static __always_inline enum reason chain_judge(const struct packet *packet, const struct tuple *flow, bool out)
 {
+	if (packet->again == NF_FLOW)
+		return chain_was_asked(flow, out);
+	return chain_is_due(packet) ? chain_describe(packet, flow, out, NF_FLOW) : REASON_NONE;
+}
+
+/* Judges a packet of an open flow by the functions that see its every packet, program number packets. */
+static __always_inline enum reason chain_judge_packet(const struct packet *packet, const struct tuple *flow, bool out,
+						      __u32 packets)
+{
+	struct nf_packet *told = nf_packet();
+
 	if (packet->again)
 		return chain_was_asked(flow, out);
-	return chain_is_due(packet) ? chain_describe(packet, flow, out) : REASON_NONE;
+	if (!told)
+		return REASON_DROP_INTERNAL;
+	chain_describe(packet, flow, out, NF_PACKET);
+	told->packets = packets;
+	return ASK_CHAIN;
+}
+
+/* The packet that is to be judged is of an open session. */
+static __always_inline void chain_is_open(bool answers)
+{
+	struct nf_packet *told = nf_packet();
+
+	if (!told)
+		return;
+	told->opens = false;
+	told->answers = answers;
 }
 
 /* The same of a first packet from outside, to a private host's endpoint. */
@@ -98,7 +149,9 @@ static __always_inline int chain_enter(struct xdp_md *ctx, const struct packet *
 		told->entry = entry;
 		told->function = 0;
 		told->verdict = NF_DROP;
-		if (packet->generation & 1)
+		if (told->stage == NF_PACKET)
+			bpf_tail_call(ctx, &chains, told->packets);
+		else if (packet->generation & 1)
 			bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_ODD);
 		else
 			bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_EVEN);
@@ -113,7 +166,7 @@ static __always_inline bool chain_again(struct packet *packet, const struct nf_p
 	__u32 function = told->function;
 	bool denied = told->verdict != NF_ACCEPT;
 
-	packet->again = true;
+	packet->again = told->stage;
 	packet->generation = told->generation;
 	count = function ? bpf_map_lookup_elem(&nf_counts, &function) : 0;
 	if (count && denied)
@@ -123,11 +176,11 @@ static __always_inline bool chain_again(struct packet *packet, const struct nf_p
 	return !denied;
 }
 
-/* A sender inside is told why (RFC 1812 section 5.2.7.1, code 13). */
+/* A sender inside is told why (RFC 1812 section 5.2.7.1, code 13), unless his flow goes on without this packet. */
 static __always_inline int chain_refuse(struct xdp_md *ctx, const struct packet *packet, enum reason reason,
 					enum side side)
 {
-	if (side == SIDE_PRIVATE)
+	if (side == SIDE_PRIVATE && packet->again != NF_PACKET)
 		return refuse(ctx, packet, reason, side, ICMP_DEST_UNREACH, ICMP_PKT_FILTERED, 0);
 	return verdict(ctx, packet, reason, side);
 }

@@ -42,7 +42,7 @@ struct flow {
 	__u16 next_hop;	   /* on its way out, if it is known */
 	struct homes homes;
 	__u32 mapping;
-	__u32 generation;
+	__u32 judged;
 	__u32 name;
 	__u32 reservation; /* high half of its id; mapping is then its slot */
 };
@@ -60,7 +60,7 @@ static __always_inline void session_fill(struct session *session, const struct f
 	session->external_port = flow->external_port;
 	session->protocol = flow->protocol;
 	session->origin = flow->origin;
-	session->generation = flow->generation;
+	session->judged = flow->judged;
 	session->life.stamp = tick;
 	session->life.tcp = TCP_NONE;
 	if (flow->protocol == IPPROTO_TCP)

@@ -119,32 +119,45 @@ static __always_inline int refuse_no_route(struct xdp_md *ctx, const struct pack
 	return verdict(ctx, packet, REASON_DROP_NO_ROUTE, side);
 }
 
-/* Judges the session if the policy changed since it was judged last: REASON_NONE, why it ends, or ASK_CHAIN. */
-__noinline enum reason session_judge(struct session *session, const struct packet *packet)
+/*
+ * Judges the session if the policy changed since it was judged last, and else the packet if functions see its every
+ * one: REASON_NONE, why it ends, or ASK_CHAIN.
+ */
+__noinline enum reason session_judge(struct session *session, const struct packet *packet, enum direction direction)
 {
 	struct tuple flow = {};
 	enum reason reason;
+	__u32 judged, packets;
 	bool out;
 
 	if (!session || !packet)
 		return REASON_DROP_INTERNAL;
-	if (session->generation == packet->generation)
+	judged = *(volatile __u32 *)&session->judged;
+	packets = judged ^ judged_by(packet->generation);
+	if (!packets)
 		return REASON_NONE;
-	if (is_banned(session->remote_address))
-		return REASON_DROP_BANNED;
-	reason = service_judge(session->private_address, session->private_port, session->protocol,
-			       session->origin << 8 | session->flags, packet->generation);
-	if (reason != REASON_NONE)
-		return reason;
 	out = session->origin == ORIGIN_INSIDE;
 	flow.source = out ? session->private_address : session->remote_address;
 	flow.destination = out ? session->remote_address : session->private_address;
 	flow.source_port = out ? session->private_port : session->remote_port;
 	flow.destination_port = out ? session->remote_port : session->private_port;
 	flow.protocol = session->protocol;
+	if (packets < CHAINS) {
+		reason = chain_judge_packet(packet, &flow, out, packets);
+		goto asked;
+	}
+	if (is_banned(session->remote_address))
+		return REASON_DROP_BANNED;
+	reason = service_judge(session->private_address, session->private_port, session->protocol,
+			       session->origin << 8 | session->flags, packet->generation);
+	if (reason != REASON_NONE)
+		return reason;
 	reason = chain_judge(packet, &flow, out);
 	if (reason == REASON_NONE)
-		session->generation = packet->generation;
+		session->judged = chain_judged(packet);
+asked:
+	if (reason == ASK_CHAIN)
+		chain_is_open(out != (direction == DIRECTION_OUT));
 	return reason;
 }
 
@@ -158,8 +171,8 @@ static __always_inline int forward(struct xdp_md *ctx, const struct packet *pack
 
 	if (packet->link_broadcast)
 		return verdict(ctx, packet, REASON_DROP_LINK_BROADCAST, side);
-	if (session->generation != packet->generation) {
-		enum reason reason = session_judge(session, packet);
+	if (session->judged != judged_by(packet->generation)) {
+		enum reason reason = session_judge(session, packet, direction);
 
 		if (reason == ASK_CHAIN)
 			return chain_enter(ctx, packet,

@@ -13,11 +13,20 @@ enum nf_verdict {
 	NF_CONTINUE, /* the next function says */
 	NF_ACCEPT,   /* no other function is asked */
 	NF_DROP,
+	NF_TO_USER,   /* as NF_CONTINUE, and whoever captures gets a copy */
+	NF_FAIL,      /* it cannot say: its place in the chain tells whether that is NF_CONTINUE or NF_DROP */
+	NF_JUMP = 16, /* and up: the first, second, ... of the chains that it may go on in */
 };
 
 enum nf_direction {
 	NF_OUT = 1, /* of a flow that a private host began */
 	NF_IN = 2,
+};
+
+/* What the functions that are asked have to say. */
+enum nf_stage {
+	NF_FLOW = 1, /* whether the flow may pass: all of the chain */
+	NF_PACKET,   /* whether a packet of it may: those that see every packet */
 };
 
 /* A packet by the flow that it belongs to. Addresses and ports are in network byte order. */
@@ -28,13 +37,20 @@ struct nf_packet {
 	__u16 destination_port;
 	__u8 protocol;
 	__u8 direction; /* enum nf_direction */
+	__u8 answers;	/* this packet goes the other way */
+	__u8 opens;	/* it has no session yet */
+	__u8 tcp_flags; /* of this packet, 0 where it has none */
+	__u8 dry;	/* nobody sent it: state is not to change */
+	__u16 length;	/* of the IP packet, bytes */
 
 	/* What the programs tell each other; functions leave it alone. */
 	__u8 entry; /* the program that asked */
-	__u8 pad;
+	__u8 stage; /* enum nf_stage */
+	__u8 pad[2];
 	__u32 function; /* the one that decided, 0 where none did */
 	__u32 verdict;
 	__u32 generation;
+	__u32 packets; /* the program that the flow's further packets are to be judged by, 0 for none */
 };
 
 struct {
@@ -49,6 +65,9 @@ struct nf_count {
 	__u64 seen;
 	__u64 accepted; /* it decided */
 	__u64 dropped;
+	__u64 failed;
+	__u64 samples; /* times it was timed */
+	__u64 ns;      /* all of them together */
 };
 
 #define NF_COUNTS 512

@@ -103,7 +103,7 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	flow.homes = packet->homes;
 	flow.next_hop = way->next_hop;
 	flow.route_epoch = way->epoch;
-	flow.generation = packet->generation;
+	flow.judged = chain_judged(packet);
 	*number = record;
 	reason = session_open(&flow, settings, number);
 	if (reason != REASON_NONE)
@@ -228,7 +228,7 @@ __noinline int private_icmp_error(struct xdp_md *ctx, const struct packet *packe
 		return verdict(ctx, packet, REASON_DROP_NO_SESSION, SIDE_PRIVATE);
 	if (icmp_checksum_is_wrong(ctx, packet, &quoted))
 		return verdict(ctx, packet, REASON_DROP_BAD_CHECKSUM, SIDE_PRIVATE);
-	reason = session_judge(session, packet);
+	reason = session_judge(session, packet, DIRECTION_OUT);
 	if (reason == ASK_CHAIN)
 		return TO_CHAIN;
 	if (reason != REASON_NONE)

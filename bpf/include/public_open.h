@@ -67,7 +67,7 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 	flow.origin = ORIGIN_MAPPING;
 	flow.flags = packet->hairpin ? SESSION_HAIRPIN : 0;
 	flow.mapping = slot;
-	flow.generation = packet->generation;
+	flow.judged = chain_judged(packet);
 	flow.homes = homes_inside(key);
 	*number = record_allocate(flow.homes.first, flow.homes.second);
 	if (!*number)
@@ -186,7 +186,7 @@ __noinline enum reason claim_open(const struct packet *packet, __u32 *number)
 	flow.protocol = packet->tuple.protocol;
 	flow.origin = ORIGIN_POOL;
 	flow.flags = (packet->hairpin ? SESSION_HAIRPIN : 0) | (reservation->port ? 0 : SESSION_WHOLE_HOST);
-	flow.generation = packet->generation;
+	flow.judged = chain_judged(packet);
 	flow.name = reservation->name;
 	flow.mapping = slot;
 	flow.reservation = use;

@@ -16,7 +16,8 @@ enum program {
 	PROGRAM_MAX,
 };
 
-#define CHAINS 2048 /* of two generations; number 0 is none */
+#define CHAIN_BITS 11
+#define CHAINS	   (1 << CHAIN_BITS) /* programs of two generations' chains; number 0 is none */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);

@@ -124,7 +124,7 @@ struct session {
 	__u16 external_port;
 	__u8 protocol;
 	__u8 origin;
-	__u32 generation;
+	__u32 judged; /* by whom, chain.h */
 	struct life life __attribute__((aligned(8)));
 	__u16 address_delta; /* checksum difference private → external, address alone */
 	__u16 l4_delta;	     /* the same for the L4 checksum */

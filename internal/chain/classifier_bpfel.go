@@ -18,6 +18,9 @@ type classifierNfCount struct {
 	Seen     uint64
 	Accepted uint64
 	Dropped  uint64
+	Failed   uint64
+	Samples  uint64
+	Ns       uint64
 }
 
 type classifierNfDirection uint32
@@ -35,11 +38,18 @@ type classifierNfPacket struct {
 	DestinationPort uint16
 	Protocol        uint8
 	Direction       uint8
+	Answers         uint8
+	Opens           uint8
+	TcpFlags        uint8
+	Dry             uint8
+	Length          uint16
 	Entry           uint8
-	Pad             uint8
+	Stage           uint8
+	Pad             [2]uint8
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32
+	Packets         uint32
 }
 
 type classifierNfVerdict uint32
@@ -48,6 +58,9 @@ const (
 	classifierNfVerdictNF_CONTINUE classifierNfVerdict = 0
 	classifierNfVerdictNF_ACCEPT   classifierNfVerdict = 1
 	classifierNfVerdictNF_DROP     classifierNfVerdict = 2
+	classifierNfVerdictNF_TO_USER  classifierNfVerdict = 3
+	classifierNfVerdictNF_FAIL     classifierNfVerdict = 4
+	classifierNfVerdictNF_JUMP     classifierNfVerdict = 16
 )
 
 type classifierProgram uint32

@@ -18,6 +18,9 @@ type filterNfCount struct {
 	Seen     uint64
 	Accepted uint64
 	Dropped  uint64
+	Failed   uint64
+	Samples  uint64
+	Ns       uint64
 }
 
 type filterNfPacket struct {
@@ -28,11 +31,18 @@ type filterNfPacket struct {
 	DestinationPort uint16
 	Protocol        uint8
 	Direction       uint8
+	Answers         uint8
+	Opens           uint8
+	TcpFlags        uint8
+	Dry             uint8
+	Length          uint16
 	Entry           uint8
-	Pad             uint8
+	Stage           uint8
+	Pad             [2]uint8
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32
+	Packets         uint32
 }
 
 type filterRulesFound struct {

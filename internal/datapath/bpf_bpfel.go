@@ -174,6 +174,9 @@ type bpfNfCount struct {
 	Seen     uint64
 	Accepted uint64
 	Dropped  uint64
+	Failed   uint64
+	Samples  uint64
+	Ns       uint64
 }
 
 type bpfNfPacket struct {
@@ -184,11 +187,18 @@ type bpfNfPacket struct {
 	DestinationPort uint16
 	Protocol        uint8
 	Direction       uint8
+	Answers         uint8
+	Opens           uint8
+	TcpFlags        uint8
+	Dry             uint8
+	Length          uint16
 	Entry           uint8
-	Pad             uint8
+	Stage           uint8
+	Pad             [2]uint8
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32
+	Packets         uint32
 }
 
 type bpfOrigin uint32
@@ -345,7 +355,7 @@ type bpfSession struct {
 	ExternalPort    uint16
 	Protocol        uint8
 	Origin          uint8
-	Generation      uint32
+	Judged          uint32
 	Life            struct {
 		_       structs.HostLayout
 		Stamp   uint32

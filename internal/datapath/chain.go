@@ -9,7 +9,8 @@ import (
 
 // Numbers of chains: each of two generations that follow each other has half of them.
 const (
-	chainNumbers = 2048 // bpf/include/tail.h
+	chainBits    = 11 // bpf/include/tail.h
+	chainNumbers = 1 << chainBits
 	// MostCounts is how many functions are counted, number 0 among them (bpf/include/nf.h).
 	MostCounts = 512
 	// MostChains is how many chains a generation may have.
