@@ -29,6 +29,7 @@ int classifier(struct xdp_md *ctx)
 struct exported {
 	enum nf_verdict verdict;
 	enum nf_direction direction;
+	struct nf_count count;
 	enum rules_limit limit;
 	enum program program;
 };

@@ -2,19 +2,9 @@ package chain
 
 import (
 	"fmt"
-	"maps"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
-)
-
-const xdpDrop = 1 // enum xdp_action
-
-// Where a chain's program leaves what it said.
-const (
-	packetVerdict  = int16(unsafe.Offsetof(classifierNfPacket{}.Verdict))
-	packetFunction = int16(unsafe.Offsetof(classifierNfPacket{}.Function))
 )
 
 const licence = "Dual BSD/GPL"
@@ -29,65 +19,74 @@ func (s Shared) find(name string) *ebpf.Map {
 
 // Function is a network function of a chain, as it is to be compiled.
 type Function interface {
-	// compile returns what is inlined, and the maps that it has for itself, which the
-	// caller closes when the program is loaded.
-	compile(Shared) (asm.Instructions, map[string]*ebpf.Map, error)
+	// SeesEveryPacket reports whether it judges every packet of a flow, and not only
+	// the first.
+	SeesEveryPacket() bool
+	// compile returns what programs take up. name is the function's own.
+	compile(name string, shared Shared, states *States) (piece, error)
 }
 
-// Step is a function at its place in a chain. Number is its own in the table of counts.
+// piece is a function in the form in which a program takes it up.
+type piece struct {
+	body  asm.Instructions     // ends by a jump to what follows
+	calls asm.Instructions     // functions that it calls: then it needs a program of its own
+	stack int                  // bytes
+	maps  map[string]*ebpf.Map // its own
+}
+
+// Step is a function at its place in a chain.
 type Step struct {
-	Number   uint32
+	Name     string // unique among all
+	Number   uint32 // its own in the table of counts
 	Function Function
+	FailOpen bool  // the next says where it cannot; else the packet is dropped
+	Jumps    []int // places of the chains that it may go on in
 }
 
-// Compile makes the program of a chain.
-func Compile(name string, steps []Step, shared Shared) (program *ebpf.Program, err error) {
-	var parts []part
-	for i, s := range steps {
-		body, own, err := s.Function.compile(shared)
-		defer closeMaps(own)
+// Chain is a row of functions for the flows that Rules match.
+type Chain struct {
+	Name  string
+	Rules []Rule // Value is not looked at
+	Steps []Step
+}
+
+// Programs are those of one generation.
+type Programs struct {
+	Classifier *ebpf.Program
+	Chains     []*ebpf.Program // by their numbers, from the first on
+}
+
+// Close gives up the programs; what is in force stays so.
+func (p *Programs) Close() {
+	for _, program := range append(p.Chains, p.Classifier) {
+		_ = program.Close() // what is in force keeps it
+	}
+}
+
+// Build compiles chains. The numbers of their programs begin at first; states are kept
+// from one generation to the next.
+func Build(chains []Chain, shared Shared, first uint32, states *States) (made Programs, err error) {
+	b := &builder{chains: chains, shared: shared, states: states, first: first, variants: map[string]uint32{}, pieces: map[*Step]piece{}}
+	defer func() {
+		b.close()
 		if err != nil {
-			return nil, fmt.Errorf("chain %s: function %d: %w", name, i+1, err)
+			made.Close()
 		}
-		parts = append(parts, part{s.Number, body})
-	}
-	instructions, err := splice(parts, shared)
-	if err == nil {
-		program, err = ebpf.NewProgram(&ebpf.ProgramSpec{Name: "chain", Type: ebpf.XDP, AttachType: ebpf.AttachXDP, Instructions: instructions, License: licence})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("chain %s: the kernel refuses its program: %w", name, err)
-	}
-	return program, nil
-}
-
-// Classifier makes the program that finds the chain of a packet: the value of the first
-// rule that matches is the chain's number.
-func Classifier(rules []Rule, shared Shared) (program *ebpf.Program, err error) {
-	t, err := compile(rules)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := loadClassifier()
-	if err != nil {
-		return nil, fmt.Errorf("read the classifier: %w", err)
-	}
-	own, err := t.own(spec, shared)
-	if err != nil {
-		return nil, err
-	}
-	defer closeMaps(own)
-	all := maps.Clone(own)
-	for name := range spec.Maps {
-		if m := shared.find(name); m != nil {
-			all[name] = m
+	}()
+	var rules []Rule
+	for i, c := range chains {
+		number, err := b.chain(i, nil)
+		made.Chains = b.programs
+		if err != nil {
+			return made, fmt.Errorf("chain %s: %w", c.Name, err)
+		}
+		for _, r := range c.Rules {
+			r.Value = number
+			rules = append(rules, r)
 		}
 	}
-	var objects struct {
-		Program *ebpf.Program `ebpf:"classifier"`
+	if made.Classifier, err = classifier(rules, shared); err != nil {
+		return made, fmt.Errorf("chains: %w", err)
 	}
-	if err := spec.LoadAndAssign(&objects, &ebpf.CollectionOptions{MapReplacements: all}); err != nil {
-		return nil, fmt.Errorf("load the classifier: %w", err)
-	}
-	return objects.Program, nil
+	return made, nil
 }

@@ -3,5 +3,5 @@
 // chain of a packet in a time that does not grow with the number of rules.
 package chain
 
-//go:generate go tool -modfile=../../tools/go.mod bpf2go -cc clang-19 -strip llvm-strip-19 -target bpfel -go-package chain -output-stem classifier -type rules_range -type rules_shape -type rules_key -type rules_found -type rules_size -type rules_limit -type nf_verdict -type nf_direction -type nf_packet -type program classifier ../../bpf/classifier.bpf.c -- -O2 -g -mcpu=v3 -Wall -Werror -I/usr/include/x86_64-linux-gnu
+//go:generate go tool -modfile=../../tools/go.mod bpf2go -cc clang-19 -strip llvm-strip-19 -target bpfel -go-package chain -output-stem classifier -type rules_range -type rules_shape -type rules_key -type rules_found -type rules_size -type rules_limit -type nf_verdict -type nf_direction -type nf_packet -type nf_count -type program classifier ../../bpf/classifier.bpf.c -- -O2 -g -mcpu=v3 -Wall -Werror -I/usr/include/x86_64-linux-gnu
 //go:generate go tool -modfile=../../tools/go.mod bpf2go -cc clang-19 -strip llvm-strip-19 -target bpfel -go-package chain -output-stem filter filter ../../bpf/nf/filter.bpf.c -- -O2 -g -mcpu=v3 -Wall -Werror -I/usr/include/x86_64-linux-gnu

@@ -1,11 +1,6 @@
 package chain
 
-import (
-	"fmt"
-
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
-)
+import "fmt"
 
 // Filter is the function "filter": it drops what Deny matches and, unless Allow is
 // empty, what no rule of Allow matches.
@@ -26,27 +21,21 @@ func (f Filter) rules() (list []Rule) {
 	return list
 }
 
-func (f Filter) compile(shared Shared) (asm.Instructions, map[string]*ebpf.Map, error) {
+// SeesEveryPacket implements Function.
+func (f Filter) SeesEveryPacket() bool { return false }
+
+func (f Filter) compile(_ string, shared Shared, _ *States) (p piece, err error) {
 	t, err := compile(f.rules())
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	spec, err := loadFilter()
 	if err != nil {
-		return nil, nil, fmt.Errorf("read filter: %w", err)
+		return p, fmt.Errorf("read filter: %w", err)
 	}
-	own, err := t.own(spec, shared)
-	if err != nil {
-		return nil, nil, err
+	if p.maps, err = t.own(spec, shared); err != nil {
+		return p, err
 	}
-	body, err := inline(spec.Programs["nf_filter"].Instructions, func(name string) *ebpf.Map {
-		if m := own[name]; m != nil {
-			return m
-		}
-		return shared.find(name)
-	})
-	if err != nil {
-		return nil, own, fmt.Errorf("filter: %w", err)
-	}
-	return body, own, nil
+	err = p.take(spec.Programs["nf_filter"], shared)
+	return p, err
 }

@@ -41,39 +41,32 @@ func countName(chain, function string) string { return chain + "/" + function }
 
 // buildChains compiles a configuration's chains when the data plane asks for them; nil
 // where there are none.
-func buildChains(c *config.Config, numbers counts) datapath.BuildChains {
+func buildChains(c *config.Config, numbers counts, states *chain.States) datapath.BuildChains {
 	if len(c.Chains) == 0 {
 		return nil
 	}
-	return func(tables datapath.ChainTables, first uint32) (made datapath.Chains, err error) {
-		shared := chain.Shared(tables)
-		var rules []chain.Rule
-		for i, ch := range c.Chains {
-			for _, r := range rulesOf(ch.Match.Direction, ch.Match.Condition, endsOf(c, ch.Match)) {
-				r.Value = first + uint32(i)
-				rules = append(rules, r)
-			}
-			program, err := chain.Compile(ch.Name, stepsOf(ch, numbers), shared)
-			if err != nil {
-				return made, err
-			}
-			made.Chains = append(made.Chains, program)
+	list := make([]chain.Chain, len(c.Chains))
+	for i, ch := range c.Chains {
+		list[i] = chain.Chain{
+			Name: ch.Name, Rules: rulesOf(ch.Match.Direction, ch.Match.Condition, endsOf(c, ch.Match)), Steps: stepsOf(ch, numbers),
 		}
-		if made.Classifier, err = chain.Classifier(rules, shared); err != nil {
-			return made, fmt.Errorf("chains: %w", err)
-		}
-		return made, nil
+	}
+	return func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
+		made, err := chain.Build(list, chain.Shared(tables), first, states)
+		return datapath.Chains(made), err
 	}
 }
 
 func stepsOf(ch config.Chain, numbers counts) (steps []chain.Step) {
 	for _, f := range ch.Functions {
-		step := chain.Step{Number: numbers[countName(ch.Name, f.Name)]}
-		deny, allow := conditionRules(f.Filter.Deny), conditionRules(f.Filter.Allow)
-		step.Function = chain.Filter{Deny: deny, Allow: allow}
-		steps = append(steps, step)
+		name := countName(ch.Name, f.Name)
+		steps = append(steps, chain.Step{Name: name, Number: numbers[name], Function: functionOf(f)})
 	}
 	return steps
+}
+
+func functionOf(f config.Function) chain.Function {
+	return chain.Filter{Deny: conditionRules(f.Filter.Deny), Allow: conditionRules(f.Filter.Allow)}
 }
 
 func conditionRules(conditions []config.Condition) (rules []chain.Rule) {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
@@ -32,7 +33,8 @@ type Gateway struct {
 	view     atomic.Pointer[view]
 	own      atomic.Pointer[ownAddresses]
 
-	reload sync.Mutex // one at a time
+	reload sync.Mutex   // one at a time
+	states chain.States // under reload
 
 	mutex      sync.Mutex // guards what follows, see the package comment
 	pool       *pool.Pool

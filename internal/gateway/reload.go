@@ -119,7 +119,7 @@ func (g *Gateway) put(old, v *view, n names) error {
 		return errors.Join(err, g.data.SetPool(old.config.Pool.Addresses))
 	}
 	var err error
-	if v.generation, err = g.data.SetPolicy(datapathSettings(v.config), services(v.config), buildChains(v.config, v.counts)); err != nil {
+	if v.generation, err = g.data.SetPolicy(datapathSettings(v.config), services(v.config), buildChains(v.config, v.counts, &g.states)); err != nil {
 		return g.undo(old, err)
 	}
 	if err := g.clearCounts(old.counts, v.counts); err != nil {
@@ -133,6 +133,7 @@ func (g *Gateway) put(old, v *view, n names) error {
 	for _, r := range withdrawn {
 		_, _ = g.data.Withdraw(r.ID)
 	}
+	g.states.Keep()
 	g.admission.Reconfigure(policyOptions(v.config))
 	g.view.Store(v)
 	g.withdrawClosed(v)
@@ -144,11 +145,13 @@ func (g *Gateway) put(old, v *view, n names) error {
 
 // undo puts the data plane back to the view in force, and returns why.
 func (g *Gateway) undo(old *view, why error) error {
+	g.states.Forget()
 	restored := *old // others read the one in force
 	err := g.data.SetPool(old.config.Pool.Addresses)
-	if generation, policyErr := g.data.SetPolicy(datapathSettings(old.config), services(old.config), buildChains(old.config, old.counts)); policyErr != nil {
+	if generation, policyErr := g.data.SetPolicy(datapathSettings(old.config), services(old.config), buildChains(old.config, old.counts, &g.states)); policyErr != nil {
 		err = errors.Join(err, policyErr)
 	} else {
+		g.states.Keep()
 		restored.generation = generation
 		g.view.Store(&restored)
 	}

@@ -88,9 +88,10 @@ func (g *Gateway) start(c *config.Config) (err error) {
 	if err := g.data.SetPool(c.Pool.Addresses); err != nil {
 		return err
 	}
-	if v.generation, err = g.data.SetPolicy(datapathSettings(c), services(c), buildChains(c, v.counts)); err != nil {
+	if v.generation, err = g.data.SetPolicy(datapathSettings(c), services(c), buildChains(c, v.counts, &g.states)); err != nil {
 		return err
 	}
+	g.states.Keep()
 	g.view.Store(v)
 	if err := errors.Join(g.lookAtOwn(), g.noteTotals()); err != nil {
 		return err

@@ -3,7 +3,6 @@ package datapath
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/chain"
@@ -20,23 +19,26 @@ func (g *gateway) chained(rules []chain.Rule, chains ...[]chain.Step) {
 
 // chain is to be called in the gateway's namespace.
 func (g *gateway) chain(rules []chain.Rule, chains ...[]chain.Step) error {
-	_, err := g.data.SetPolicy(g.settings, g.services, func(tables datapath.ChainTables, first uint32) (made datapath.Chains, err error) {
-		shared := chain.Shared(tables)
-		for i, steps := range chains {
-			program, err := chain.Compile(fmt.Sprint(i), steps, shared)
-			if err != nil {
-				return made, err
-			}
-			made.Chains = append(made.Chains, program)
+	list := make([]chain.Chain, len(chains))
+	for i, steps := range chains {
+		list[i].Name, list[i].Steps = fmt.Sprint(i), steps
+		for j := range steps {
+			steps[j].Name = fmt.Sprintf("%d/%d", i, steps[j].Number)
 		}
-		numbered := slices.Clone(rules)
-		for i := range numbered {
-			numbered[i].Value += first
-		}
-		made.Classifier, err = chain.Classifier(numbered, shared)
-		return made, err
+	}
+	for _, r := range rules {
+		list[r.Value].Rules = append(list[r.Value].Rules, r)
+	}
+	_, err := g.data.SetPolicy(g.settings, g.services, func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
+		made, err := chain.Build(list, chain.Shared(tables), first, &g.states)
+		return datapath.Chains(made), err
 	})
-	return err
+	if err != nil {
+		g.states.Forget()
+		return err
+	}
+	g.states.Keep()
+	return nil
 }
 
 func deny(number uint32, rules ...chain.Rule) []chain.Step {

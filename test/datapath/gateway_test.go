@@ -8,6 +8,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab"
 	"github.com/realmgate/realmgate/internal/model"
@@ -39,6 +40,7 @@ type gateway struct {
 	public, private int // interface indexes
 	settings        datapath.Settings
 	services        []datapath.Service
+	states          chain.States
 	ids             uint64 // reservations offered
 	instance        string // of the pins, if there are any
 }

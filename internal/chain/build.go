@@ -1,0 +1,149 @@
+package chain
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cilium/ebpf"
+)
+
+// mostMaps is how many maps the functions of a program may have; the kernel allows 64,
+// and a chain's own are among them.
+const mostMaps = 60
+
+// builder compiles the chains of one generation. A chain takes a program for the first
+// packet of a flow, and where functions see every packet one more for each of them: the
+// further packets of a flow are judged by those that were asked about its first.
+type builder struct {
+	chains   []Chain
+	shared   Shared
+	states   *States
+	first    uint32
+	programs []*ebpf.Program
+	variants map[string]uint32 // the number of a row's first program
+	pieces   map[*Step]piece
+}
+
+func (b *builder) close() {
+	for _, p := range b.pieces {
+		closeMaps(p.maps)
+	}
+}
+
+// chain returns the number of a chain's program, entered when functions before have
+// been asked that see every packet: by a jump from theirs.
+func (b *builder) chain(place int, before []*Step) (uint32, error) {
+	name := variant(fmt.Sprint("chain ", place), before)
+	if number, known := b.variants[name]; known {
+		return number, nil
+	}
+	asked := before[:len(before):len(before)]
+	packets, err := b.packets(asked)
+	if err != nil {
+		return 0, err
+	}
+	var row []link
+	for i := range b.chains[place].Steps {
+		step := &b.chains[place].Steps[i]
+		if step.Function.SeesEveryPacket() {
+			asked = append(asked, step)
+			if packets, err = b.packets(asked); err != nil {
+				return 0, err
+			}
+		}
+		l := link{step: step, packets: packets}
+		for _, other := range step.Jumps {
+			number, err := b.chain(other, asked)
+			if err != nil {
+				return 0, err
+			}
+			l.jumps = append(l.jumps, number)
+		}
+		row = append(row, l)
+	}
+	b.variants[name], err = b.row(row, packets)
+	return b.variants[name], err
+}
+
+// packets returns the number of the program that judges the further packets of flows
+// about whose first these functions were asked; 0 where there is none.
+func (b *builder) packets(asked []*Step) (uint32, error) {
+	name := variant("packets", asked)
+	if number, known := b.variants[name]; known || len(asked) == 0 {
+		return number, nil
+	}
+	var row []link
+	for _, step := range asked {
+		row = append(row, link{step: step})
+	}
+	number, err := b.row(row, 0)
+	b.variants[name] = number
+	return number, err
+}
+
+func variant(what string, asked []*Step) string {
+	var name strings.Builder
+	name.WriteString(what)
+	for _, step := range asked {
+		name.WriteString(" " + step.Name)
+	}
+	return name.String()
+}
+
+// row loads the programs that ask the functions of a row, one after the other, and
+// returns the number of the first. packets is the program for further packets where
+// none of them decides.
+func (b *builder) row(row []link, packets uint32) (next uint32, err error) {
+	for i := range row {
+		if row[i].piece, err = b.piece(row[i].step); err != nil {
+			return 0, fmt.Errorf("function %s: %w", row[i].step.Name, err)
+		}
+	}
+	end := len(row)
+	for {
+		begin := b.begin(row, end)
+		if next, err = b.load(row[begin:end], next, packets); err != nil || begin == 0 {
+			return next, err
+		}
+		end = begin
+	}
+}
+
+// begin is where the program begins that asks the last functions of a row.
+func (b *builder) begin(row []link, end int) int {
+	maps := 0
+	for i := end - 1; i >= 0; i-- {
+		maps += len(row[i].piece.maps)
+		if i < end-1 && (maps > mostMaps || row[i].piece.calls != nil || row[i+1].piece.calls != nil) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func (b *builder) piece(step *Step) (piece, error) {
+	if p, known := b.pieces[step]; known {
+		return p, nil
+	}
+	p, err := step.Function.compile(step.Name, b.shared, b.states)
+	b.pieces[step] = p
+	return p, err
+}
+
+func (b *builder) load(links []link, next, packets uint32) (uint32, error) {
+	instructions, err := newSegment(links, b.shared).write(links, next, packets)
+	if err != nil {
+		return 0, err
+	}
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "chain", Type: ebpf.XDP, AttachType: ebpf.AttachXDP, Instructions: instructions, License: licence})
+	var refused *ebpf.VerifierError
+	switch {
+	case errors.As(err, &refused) && len(links) == 1:
+		return 0, fmt.Errorf("the kernel refuses function %s: %w", links[0].step.Name, err)
+	case err != nil:
+		return 0, fmt.Errorf("the kernel refuses its program: %w", err)
+	}
+	b.programs = append(b.programs, program)
+	return b.first + uint32(len(b.programs)) - 1, nil
+}

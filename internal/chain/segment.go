@@ -1,0 +1,181 @@
+package chain
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+)
+
+const (
+	xdpDrop  = 1 // enum xdp_action
+	ownStack = 24
+	// sampleMask: one in so many questions to a function is timed, the first among them.
+	sampleMask = 1<<10 - 1
+)
+
+// Where a chain's program leaves what it said, and what it counts.
+const (
+	packetVerdict  = int16(unsafe.Offsetof(classifierNfPacket{}.Verdict))
+	packetFunction = int16(unsafe.Offsetof(classifierNfPacket{}.Function))
+	packetPackets  = int16(unsafe.Offsetof(classifierNfPacket{}.Packets))
+	countSeen      = int16(unsafe.Offsetof(classifierNfCount{}.Seen))
+	countFailed    = int16(unsafe.Offsetof(classifierNfCount{}.Failed))
+	countSamples   = int16(unsafe.Offsetof(classifierNfCount{}.Samples))
+	countNs        = int16(unsafe.Offsetof(classifierNfCount{}.Ns))
+)
+
+// link is a function at its place in a row of functions that a program asks.
+type link struct {
+	step    *Step
+	piece   piece
+	packets uint32   // the program for the flow's further packets, if this one decides
+	jumps   []uint32 // programs that it may go on in
+}
+
+// segment writes one program: the functions of links, in their order. The first that
+// decides has the last word; where none does the packet goes on in program next, or
+// without one is accepted, and packets is the program for its flow's further ones.
+type segment struct {
+	shared  Shared
+	list    asm.Instructions
+	label   string // of the next instruction
+	context int16  // where the program's context lies, 8 bytes
+	start   int16  // when the function was asked that is timed, 8 bytes
+	key     int16  // the number of the function that is asked, 4 bytes
+	failed  error
+}
+
+func newSegment(links []link, shared Shared) *segment {
+	var deep int
+	for _, l := range links {
+		deep = max(deep, (l.piece.stack+7)&^7)
+	}
+	bottom := int16(-deep)
+	return &segment{shared: shared, context: bottom - 8, start: bottom - 16, key: bottom - 20}
+}
+
+func (s *segment) add(list ...asm.Instruction) {
+	if s.label != "" && len(list) > 0 {
+		list[0] = list[0].WithSymbol(s.label)
+		s.label = ""
+	}
+	s.list = append(s.list, list...)
+}
+
+// at puts a label before the next instruction.
+func (s *segment) at(label string) {
+	if s.label != "" { // two labels of one place
+		s.add(asm.Ja.Label(label))
+	}
+	s.label = label
+}
+
+func (s *segment) mapOf(dst asm.Register, m *ebpf.Map) asm.Instruction {
+	ins := asm.LoadMapPtr(dst, 0)
+	if err := ins.AssociateMap(m); err != nil && s.failed == nil {
+		s.failed = err
+	}
+	return ins
+}
+
+// count leaves the entry of the function's counts in R0, and goes to gone where there
+// is none.
+func (s *segment) count(gone string) {
+	s.add(asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(s.key)), s.mapOf(asm.R1, s.shared.Counts), asm.FnMapLookupElem.Call(),
+		asm.JEq.Imm(asm.R0, 0, gone))
+}
+
+// increase leaves the new value in R1.
+func (s *segment) increase(field int16) {
+	s.add(asm.LoadMem(asm.R1, asm.R0, field, asm.DWord), asm.Add.Imm(asm.R1, 1), asm.StoreMem(asm.R0, field, asm.R1, asm.DWord))
+}
+
+// enter leaves for another program, and comes back where there is none.
+func (s *segment) enter(programs *ebpf.Map, number uint32) {
+	s.add(asm.LoadMem(asm.R1, asm.RFP, s.context, asm.DWord), s.mapOf(asm.R2, programs), asm.Mov.Imm(asm.R3, int32(number)), asm.FnTailCall.Call())
+}
+
+// ask writes what one function takes. What seldom happens stands apart, after all
+// functions: rare writes it.
+func (s *segment) ask(i int, l link) (rare func()) {
+	name := func(what string) string { return fmt.Sprintf("%s-%d", what, i) }
+	s.at(name("ask"))
+	s.add(asm.StoreImm(asm.RFP, s.key, int64(l.step.Number), asm.Word))
+	s.count(name("body"))
+	s.increase(countSeen)
+	s.add(asm.And.Imm(asm.R1, sampleMask), asm.JEq.Imm(asm.R1, 1, name("time")))
+	s.at(name("body"))
+	s.add(asm.LoadMem(asm.R1, asm.RFP, s.context, asm.DWord))
+	s.add(l.piece.body...)
+	s.add(asm.LoadMem(asm.R1, asm.RFP, s.start, asm.DWord), asm.JNE.Imm(asm.R1, 0, name("timed")))
+	s.at(name("said"))
+	s.add(asm.JNE.Imm(asm.R0, int32(classifierNfVerdictNF_CONTINUE), name("other")))
+	return func() {
+		s.at(name("time"))
+		s.add(asm.FnKtimeGetNs.Call(), asm.StoreMem(asm.RFP, s.start, asm.R0, asm.DWord), asm.Ja.Label(name("body")))
+
+		s.at(name("timed"))
+		s.add(asm.Mov.Reg(asm.R6, asm.R0), asm.FnKtimeGetNs.Call(), asm.Mov.Reg(asm.R7, asm.R0),
+			asm.LoadMem(asm.R1, asm.RFP, s.start, asm.DWord), asm.Sub.Reg(asm.R7, asm.R1),
+			asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, s.start, asm.R1, asm.DWord))
+		s.count(name("again"))
+		s.increase(countSamples)
+		s.add(asm.LoadMem(asm.R1, asm.R0, countNs, asm.DWord), asm.Add.Reg(asm.R1, asm.R7), asm.StoreMem(asm.R0, countNs, asm.R1, asm.DWord))
+		s.at(name("again"))
+		s.add(asm.Mov.Reg(asm.R0, asm.R6), asm.Ja.Label(name("said")))
+
+		s.at(name("other"))
+		s.add(asm.Mov.Reg(asm.R6, asm.R0),
+			asm.JEq.Imm(asm.R6, int32(classifierNfVerdictNF_ACCEPT), name("decided")), asm.JEq.Imm(asm.R6, int32(classifierNfVerdictNF_DROP), name("decided")))
+		for n, program := range l.jumps {
+			no := fmt.Sprintf("%s-%d", name("jump"), n)
+			s.add(asm.JNE.Imm(asm.R6, int32(classifierNfVerdictNF_JUMP)+int32(n), no))
+			s.enter(s.shared.Chains, program)
+			s.at(no)
+		}
+		s.count(name("failed"))
+		s.increase(countFailed)
+		s.at(name("failed"))
+		if l.step.FailOpen {
+			s.add(asm.Ja.Label(fmt.Sprintf("ask-%d", i+1)))
+		}
+		s.add(asm.Mov.Imm(asm.R6, int32(classifierNfVerdictNF_DROP)))
+		s.at(name("decided"))
+		s.add(asm.Mov.Imm(asm.R7, int32(l.packets)), asm.Ja.Label("end"))
+	}
+}
+
+// write returns the program.
+func (s *segment) write(links []link, next, packets uint32) (asm.Instructions, error) {
+	s.add(asm.StoreMem(asm.RFP, s.context, asm.R1, asm.DWord), asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, s.start, asm.R1, asm.DWord))
+	var rare []func()
+	for i, l := range links {
+		rare = append(rare, s.ask(i, l))
+	}
+	s.at(fmt.Sprintf("ask-%d", len(links)))
+	s.add(asm.StoreImm(asm.RFP, s.key, 0, asm.Word), asm.Mov.Imm(asm.R7, int32(packets)))
+	if next > 0 {
+		s.enter(s.shared.Chains, next)
+		s.add(asm.Mov.Imm(asm.R6, int32(classifierNfVerdictNF_DROP)))
+	} else {
+		s.add(asm.Mov.Imm(asm.R6, int32(classifierNfVerdictNF_ACCEPT)))
+	}
+	s.at("end")
+	s.add(asm.LoadMem(asm.R8, asm.RFP, s.key, asm.Word), asm.StoreImm(asm.RFP, s.key, 0, asm.Word),
+		asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(s.key)), s.mapOf(asm.R1, s.shared.Packets), asm.FnMapLookupElem.Call(),
+		asm.JEq.Imm(asm.R0, 0, "gone"),
+		asm.StoreMem(asm.R0, packetVerdict, asm.R6, asm.Word), asm.StoreMem(asm.R0, packetFunction, asm.R8, asm.Word),
+		asm.StoreMem(asm.R0, packetPackets, asm.R7, asm.Word))
+	s.enter(s.shared.Programs, uint32(classifierProgramPROGRAM_AGAIN))
+	s.at("gone")
+	s.add(asm.Mov.Imm(asm.R0, xdpDrop), asm.Return())
+	for _, write := range rare {
+		write()
+	}
+	for _, l := range links {
+		s.list = append(s.list, l.piece.calls...)
+	}
+	return s.list, s.failed
+}

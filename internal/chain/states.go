@@ -1,0 +1,54 @@
+package chain
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf"
+)
+
+// States are the tables in which functions remember flows and sources. A function keeps
+// its own from one generation to the next as long as it has its name and size. Not safe
+// for concurrent use.
+type States struct {
+	inForce, next map[string]*ebpf.Map
+}
+
+// table returns the function's table for the generation that is being built.
+func (s *States) table(name string, spec *ebpf.MapSpec) (*ebpf.Map, error) {
+	name = fmt.Sprintf("%s of %d", name, spec.MaxEntries)
+	if m := s.next[name]; m != nil {
+		return m, nil
+	}
+	m := s.inForce[name]
+	if m == nil {
+		var err error
+		if m, err = ebpf.NewMap(spec); err != nil {
+			return nil, fmt.Errorf("make its table of %d entries: %w", spec.MaxEntries, err)
+		}
+	}
+	if s.next == nil {
+		s.next = map[string]*ebpf.Map{}
+	}
+	s.next[name] = m
+	return m, nil
+}
+
+// Keep gives up what the generation that was built last does not use.
+func (s *States) Keep() {
+	discard(s.inForce, s.next)
+	s.inForce, s.next = s.next, nil
+}
+
+// Forget gives up what the generation in force does not use.
+func (s *States) Forget() {
+	discard(s.next, s.inForce)
+	s.next = nil
+}
+
+func discard(these, but map[string]*ebpf.Map) {
+	for name, m := range these {
+		if but[name] != m {
+			_ = m.Close() // programs that use it keep it
+		}
+	}
+}
