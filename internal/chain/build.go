@@ -114,7 +114,7 @@ func (b *builder) row(row []link, packets uint32) (next uint32, err error) {
 func (b *builder) begin(row []link, end int) int {
 	maps := 0
 	for i := end - 1; i >= 0; i-- {
-		maps += len(row[i].piece.maps)
+		maps += len(row[i].piece.maps) + len(row[i].piece.kept)
 		if i < end-1 && (maps > mostMaps || row[i].piece.calls != nil || row[i+1].piece.calls != nil) {
 			return i + 1
 		}

@@ -31,7 +31,8 @@ type piece struct {
 	body  asm.Instructions     // ends by a jump to what follows
 	calls asm.Instructions     // functions that it calls: then it needs a program of its own
 	stack int                  // bytes
-	maps  map[string]*ebpf.Map // its own
+	maps  map[string]*ebpf.Map // its own, of this generation
+	kept  map[string]*ebpf.Map // those that States keep
 }
 
 // Step is a function at its place in a chain.

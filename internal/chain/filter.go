@@ -24,8 +24,14 @@ func (f Filter) rules() (list []Rule) {
 // SeesEveryPacket implements Function.
 func (f Filter) SeesEveryPacket() bool { return false }
 
-func (f Filter) compile(_ string, shared Shared, _ *States) (p piece, err error) {
-	t, err := compile(f.rules())
+func (f Filter) compile(_ string, shared Shared, _ *States) (piece, error) {
+	return matching(f.rules(), shared)
+}
+
+// matching makes the piece of a function that says the value of the first rule that
+// matches, and "continue" where none does.
+func matching(rules []Rule, shared Shared) (p piece, err error) {
+	t, err := compile(rules)
 	if err != nil {
 		return p, err
 	}

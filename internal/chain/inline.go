@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/cilium/ebpf"
@@ -13,10 +14,7 @@ const mostStack = 512 - ownStack
 // take fills in the body of a function that is one program of its object.
 func (p *piece) take(program *ebpf.ProgramSpec, shared Shared) (err error) {
 	p.body, p.stack, err = inline(program.Instructions, func(name string) *ebpf.Map {
-		if m := p.maps[name]; m != nil {
-			return m
-		}
-		return shared.find(name)
+		return cmp.Or(p.maps[name], p.kept[name], shared.find(name))
 	})
 	return err
 }

@@ -140,8 +140,9 @@ func (s *segment) ask(i int, l link) (rare func()) {
 		s.at(name("failed"))
 		if l.step.FailOpen {
 			s.add(asm.Ja.Label(fmt.Sprintf("ask-%d", i+1)))
+		} else {
+			s.add(asm.Mov.Imm(asm.R6, int32(classifierNfVerdictNF_DROP)))
 		}
-		s.add(asm.Mov.Imm(asm.R6, int32(classifierNfVerdictNF_DROP)))
 		s.at(name("decided"))
 		s.add(asm.Mov.Imm(asm.R7, int32(l.packets)), asm.Ja.Label("end"))
 	}

@@ -1,6 +1,8 @@
 package chain
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/cilium/ebpf"
@@ -11,6 +13,18 @@ import (
 // for concurrent use.
 type States struct {
 	inForce, next map[string]*ebpf.Map
+	seed          uint64
+}
+
+// secret is what keys are hashed with, so that nobody outside can choose where they
+// stand.
+func (s *States) secret() uint64 {
+	if s.seed == 0 {
+		var drawn [8]byte
+		_, _ = rand.Read(drawn[:]) // it never fails
+		s.seed = binary.NativeEndian.Uint64(drawn[:])
+	}
+	return s.seed
 }
 
 // table returns the function's table for the generation that is being built.

@@ -1,0 +1,136 @@
+package chain
+
+import (
+	"testing"
+
+	"github.com/cilium/ebpf/asm"
+)
+
+// fixed is a function that always says the same.
+type fixed struct {
+	verdict classifierNfVerdict
+	every   bool
+	calls   bool // it wants a program of its own
+}
+
+func (f fixed) SeesEveryPacket() bool { return f.every }
+
+func (f fixed) compile(string, Shared, *States) (p piece, err error) {
+	p.body = asm.Instructions{asm.Mov.Imm(asm.R0, int32(f.verdict))}
+	if f.calls {
+		call := asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoCall, Constant: -1}
+		p.calls = asm.Instructions{p.body[0].WithSymbol("said"), asm.Return()}
+		p.body = asm.Instructions{call.WithReference("said")}
+	}
+	return p, nil
+}
+
+const (
+	goOn   = classifierNfVerdictNF_CONTINUE
+	accept = classifierNfVerdictNF_ACCEPT
+	drop   = classifierNfVerdictNF_DROP
+	fail   = classifierNfVerdictNF_FAIL
+	jump   = classifierNfVerdictNF_JUMP
+)
+
+// steps numbers functions from first on.
+func steps(first uint32, functions ...fixed) (list []Step) {
+	for i, f := range functions {
+		list = append(list, Step{Number: first + uint32(i), Function: f})
+	}
+	return list
+}
+
+// The first function that decides has the last word, also in a program of its own; the
+// others are not asked.
+func TestFirstDecides(t *testing.T) {
+	b := newBed(t)
+	for _, own := range []bool{false, true} {
+		for name, c := range map[string]struct {
+			steps []Step
+			want  said
+			seen  []uint64
+		}{
+			"nobody":                 {steps(1, fixed{goOn, false, own}, fixed{goOn, false, own}), said{verdict: accept}, []uint64{1, 1}},
+			"accept":                 {steps(1, fixed{accept, false, own}, fixed{drop, false, own}), said{accept, 1, 0}, []uint64{1, 0}},
+			"drop":                   {steps(1, fixed{goOn, false, own}, fixed{drop, false, own}, fixed{accept, false, own}), said{drop, 2, 0}, []uint64{1, 1, 0}},
+			"fails":                  {steps(1, fixed{fail, false, own}, fixed{accept, false, own}), said{drop, 1, 0}, []uint64{1, 0}},
+			"says what nobody knows": {steps(1, fixed{99, false, own}), said{drop, 1, 0}, []uint64{1}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				b.t = t
+				b.put(Chain{Name: "it", Rules: []Rule{{}}, Steps: c.steps})
+				before := make([]uint64, len(c.seen))
+				for i := range before {
+					before[i] = b.count(uint32(i + 1)).Seen
+				}
+				if got := b.classify(classifierNfPacket{}); got != c.want {
+					t.Errorf("%+v, want %+v", got, c.want)
+				}
+				for i, want := range c.seen {
+					if seen := b.count(uint32(i+1)).Seen - before[i]; seen != want {
+						t.Errorf("function %d was asked %d times, want %d", i+1, seen, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A function that fails open is passed over; both are counted.
+func TestFailOpen(t *testing.T) {
+	b := newBed(t)
+	row := steps(1, fixed{fail, false, false}, fixed{accept, false, false})
+	row[0].FailOpen = true
+	b.put(Chain{Name: "it", Rules: []Rule{{}}, Steps: row})
+	if got, want := b.classify(classifierNfPacket{}), (said{accept, 2, 0}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if n := b.count(1); n.Failed != 1 || n.Seen != 1 || n.Samples != 1 || n.Ns == 0 {
+		t.Errorf("counted %+v, want one failure, timed", n)
+	}
+}
+
+// The further packets of a flow are judged by the functions that see every packet and
+// were asked about its first, those before a jump among them.
+func TestFurtherPackets(t *testing.T) {
+	b := newBed(t)
+	sees := fixed{goOn, true, false}
+	chains := []Chain{
+		{Name: "a", Rules: []Rule{{Protocol: 6}}, Steps: steps(1, sees, fixed{jump, false, false}, sees)},
+		{Name: "b", Rules: []Rule{{Protocol: 17}}, Steps: steps(4, fixed{goOn, false, false}, sees, fixed{accept, false, false}, sees)},
+		{Name: "c", Rules: []Rule{{}}, Steps: steps(8, fixed{accept, false, false}, sees)},
+	}
+	chains[0].Steps[1].Jumps = []int{1}
+	b.put(chains...)
+	for _, c := range []struct {
+		protocol uint8
+		decides  uint32
+		further  []uint32 // functions that see the next packet
+	}{{6, 6, []uint32{1, 5}}, {17, 6, []uint32{5}}, {1, 8, nil}} {
+		got := b.classify(classifierNfPacket{Protocol: c.protocol, Direction: 1})
+		if got.verdict != accept || got.function != c.decides {
+			t.Errorf("protocol %d: %+v, want it accepted by %d", c.protocol, got, c.decides)
+		}
+		if got.packets == 0 {
+			if c.further != nil {
+				t.Errorf("protocol %d: nobody sees further packets", c.protocol)
+			}
+			continue
+		}
+		before := map[uint32]uint64{}
+		for n := uint32(1); n < 10; n++ {
+			before[n] = b.count(n).Seen
+		}
+		b.ask(b.made.Chains[got.packets-1], classifierNfPacket{})
+		var saw []uint32
+		for n := uint32(1); n < 10; n++ {
+			if b.count(n).Seen > before[n] {
+				saw = append(saw, n)
+			}
+		}
+		if len(saw) != len(c.further) || len(saw) > 0 && (saw[0] != c.further[0] || saw[len(saw)-1] != c.further[len(saw)-1]) {
+			t.Errorf("protocol %d: %v saw a further packet, want %v", c.protocol, saw, c.further)
+		}
+	}
+}
