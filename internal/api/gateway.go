@@ -159,6 +159,9 @@ type Function struct {
 	Seen     uint64 `json:"seen"`     // packets that it was asked about
 	Accepted uint64 `json:"accepted"` // of these: let pass at once
 	Dropped  uint64 `json:"dropped"`
+	Failed   uint64 `json:"failed"`  // it could not say
+	Samples  uint64 `json:"samples"` // times it was timed: once in 1,024
+	NsEach   uint64 `json:"ns_each"` // what it took on average, ns
 }
 
 // Ban is a remote address or prefix whose packets are dropped.

@@ -132,8 +132,8 @@ func populated() *fakeDaemon {
 			{
 				Name: "web", Match: map[string]string{"service": "www.hosta.foo.example.", "direction": "in"},
 				Functions: []client.Function{
-					{Name: "friends", Use: "filter", Priority: 10, Seen: 12_345_678, Dropped: 345_678},
-					{Name: "filter", Use: "filter", Priority: 20, Seen: 12_000_000},
+					{Name: "friends", Use: "filter", Priority: 10, Seen: 12_345_678, Dropped: 345_678, Samples: 12_056, NsEach: 84},
+					{Name: "filter", Use: "filter", Priority: 20, Seen: 12_000_000, Failed: 3},
 				},
 			},
 			{Name: "out", Functions: []client.Function{}},

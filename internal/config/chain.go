@@ -38,20 +38,20 @@ type Function struct {
 	Name          string // unique in the chain
 	Priority      int    // 0 to 65535: lower ones are asked first
 	Before, After []string
+	Fail          Fail
 	Filter        Filter
+	Meter         Meter
+	Jump          Jump
 }
-
-// Use is which function it is.
-type Use uint8
-
-// UseFilter drops by the flow's addresses, protocol and ports.
-const UseFilter Use = iota
-
-// String returns the word of the configuration.
-func (u Use) String() string { return "filter" }
 
 // Filter drops what Deny matches and, unless Allow is empty, what none of Allow does.
 type Filter struct{ Deny, Allow []Condition }
+
+// Jump goes on in another chain with what When matches, and without it with all.
+type Jump struct {
+	Chain string
+	When  []Condition
+}
 
 type chainDraft struct {
 	chain                           Chain
@@ -66,6 +66,8 @@ type functionDraft struct {
 	function      Function
 	nameLine      int
 	before, after []at[string]
+	line          int          // where it begins
+	given         []at[string] // keys that not every function has
 }
 
 const (
@@ -96,15 +98,21 @@ func (f *functionDraft) keys() []key {
 	if f.function.Priority == 0 {
 		f.function.Priority = defaultPriority
 	}
-	return []key{
-		one("use", &f.function.Use, choice(UseFilter)).must(),
+	keys := []key{
+		oneAt("use", &f.function.Use, &f.line, choice(UseFilter, UseDoSDenial, UseRateLimit, UseJump)).must(),
 		oneAt("name", &f.function.Name, &f.nameLine, label()).otherwise("the word after `use`"),
 		one("priority", &f.function.Priority, number(0, mostPriority)),
 		many("before", &f.before, label(), 1),
 		many("after", &f.after, label(), 1),
+		one("fail", &f.function.Fail, choice(FailClosed, FailOpen)),
+	}
+	keys = append(keys, f.particular(
 		conditions("deny", &f.function.Filter.Deny),
 		conditions("allow", &f.function.Filter.Allow),
-	}
+		one("chain", &f.function.Jump.Chain, label()).otherwise("none"),
+		conditions("when", &f.function.Jump.When),
+	)...)
+	return append(keys, f.meterKeys()...)
 }
 
 // conditions is a key with a list of conditions; one that is only an address or a
@@ -161,9 +169,13 @@ func (d *draft) finishChains() {
 		if len(c.functions) > mostFunctions {
 			d.faults.add(c.nameLine, "%s.functions: there are %d, a chain has at most %d", path, len(c.functions), mostFunctions)
 		}
+		for j, f := range c.functions {
+			f.check(d.faults, fmt.Sprintf("%s.functions[%d]", path, j))
+		}
 		c.chain.Functions = orderFunctions(d.faults, c.functions, path, c.nameLine)
 		d.config.Chains = append(d.config.Chains, c.chain)
 	}
+	d.checkJumps()
 }
 
 func (d *draft) finishMatch(c *chainDraft, path string) {

@@ -140,7 +140,12 @@ func renderChain(line func(string, ...any), ch Chain) {
 				line("        %s: %s", name, list(others))
 			}
 		}
-		for name, conditions := range map[string][]Condition{"deny": f.Filter.Deny, "allow": f.Filter.Allow} {
+		line("        fail: %s", f.Fail)
+		renderMeter(line, f)
+		if f.Use == UseJump {
+			line("        chain: %q", f.Jump.Chain)
+		}
+		for name, conditions := range map[string][]Condition{"deny": f.Filter.Deny, "allow": f.Filter.Allow, "when": f.Jump.When} {
 			if len(conditions) > 0 {
 				line("        %s:", name)
 			}
@@ -185,4 +190,26 @@ func ranges(addresses []netip.Addr) (runs []string) {
 		i = last + 1
 	}
 	return runs
+}
+
+func renderMeter(line func(string, ...any), f Function) {
+	m := f.Meter
+	switch {
+	case f.Use == UseDoSDenial:
+		line("        threshold: %s\n        mode: %s", m.Rate, m.Mode)
+	case f.Use != UseRateLimit:
+		return
+	case m.New:
+		line("        new: %s", m.Rate)
+	case m.Rate.Bytes:
+		line("        bytes: %s", m.Rate)
+	default:
+		line("        packets: %s", m.Rate)
+	}
+	line("        per: %s\n        entries: %d", m.Per, m.Entries)
+	if m.Window > 0 {
+		line("        window: %s", m.Window)
+	} else {
+		line("        burst: %s", m.Burst)
+	}
 }

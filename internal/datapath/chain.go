@@ -105,7 +105,7 @@ func (d *Datapath) newGrace() (err error) {
 }
 
 // Count is what a function has done.
-type Count struct{ Seen, Accepted, Dropped uint64 }
+type Count struct{ Seen, Accepted, Dropped, Failed, Samples, Ns uint64 }
 
 // Count returns what the function of that number has done since ClearCount.
 func (d *Datapath) Count(number uint32) (all Count, err error) {
@@ -117,6 +117,9 @@ func (d *Datapath) Count(number uint32) (all Count, err error) {
 		all.Seen += c.Seen
 		all.Accepted += c.Accepted
 		all.Dropped += c.Dropped
+		all.Failed += c.Failed
+		all.Samples += c.Samples
+		all.Ns += c.Ns
 	}
 	return all, nil
 }

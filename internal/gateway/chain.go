@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/netip"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/chain"
@@ -48,7 +49,7 @@ func buildChains(c *config.Config, numbers counts, states *chain.States) datapat
 	list := make([]chain.Chain, len(c.Chains))
 	for i, ch := range c.Chains {
 		list[i] = chain.Chain{
-			Name: ch.Name, Rules: rulesOf(ch.Match.Direction, ch.Match.Condition, endsOf(c, ch.Match)), Steps: stepsOf(ch, numbers),
+			Name: ch.Name, Rules: rulesOf(ch.Match.Direction, ch.Match.Condition, endsOf(c, ch.Match)), Steps: stepsOf(c, ch, numbers),
 		}
 	}
 	return func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
@@ -57,16 +58,45 @@ func buildChains(c *config.Config, numbers counts, states *chain.States) datapat
 	}
 }
 
-func stepsOf(ch config.Chain, numbers counts) (steps []chain.Step) {
+func stepsOf(c *config.Config, ch config.Chain, numbers counts) (steps []chain.Step) {
 	for _, f := range ch.Functions {
 		name := countName(ch.Name, f.Name)
-		steps = append(steps, chain.Step{Name: name, Number: numbers[name], Function: functionOf(f)})
+		step := chain.Step{Name: name, Number: numbers[name], Function: functionOf(f), FailOpen: f.Fail == config.FailOpen}
+		if f.Use == config.UseJump {
+			step.Jumps = []int{slices.IndexFunc(c.Chains, func(other config.Chain) bool { return other.Name == f.Jump.Chain })}
+		}
+		steps = append(steps, step)
 	}
 	return steps
 }
 
 func functionOf(f config.Function) chain.Function {
-	return chain.Filter{Deny: conditionRules(f.Filter.Deny), Allow: conditionRules(f.Filter.Allow)}
+	switch f.Use {
+	case config.UseDoSDenial:
+		return chain.DoSDenial{Meter: meterOf(f.Meter)}
+	case config.UseRateLimit:
+		return chain.RateLimit{Meter: meterOf(f.Meter)}
+	case config.UseJump:
+		return chain.Jump{When: conditionRules(f.Jump.When)}
+	default:
+		return chain.Filter{Deny: conditionRules(f.Filter.Deny), Allow: conditionRules(f.Filter.Allow)}
+	}
+}
+
+func meterOf(m config.Meter) chain.Meter {
+	made := chain.Meter{
+		Per:  map[config.Per]chain.Per{config.PerFlow: chain.PerFlow, config.PerSource: chain.PerSource, config.PerHost: chain.PerHost, config.PerService: chain.PerService}[m.Per],
+		Rate: m.Rate.Second, Window: m.Window, Burst: m.Burst, Entries: m.Entries,
+	}
+	switch {
+	case m.New:
+		made.Unit = chain.Sessions
+	case m.Mode == config.ModeSYN:
+		made.Unit = chain.SYNs
+	case m.Rate.Bytes:
+		made.Unit = chain.Bytes
+	}
+	return made
 }
 
 func conditionRules(conditions []config.Condition) (rules []chain.Rule) {
@@ -142,6 +172,7 @@ func (g *Gateway) Chains() ([]api.Chain, error) {
 			}
 			shown.Functions = append(shown.Functions, api.Function{
 				Name: f.Name, Use: f.Use.String(), Priority: f.Priority, Seen: n.Seen, Accepted: n.Accepted, Dropped: n.Dropped,
+				Failed: n.Failed, Samples: n.Samples, NsEach: n.Ns / max(1, n.Samples),
 			})
 		}
 		list = append(list, shown)

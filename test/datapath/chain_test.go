@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -111,4 +112,63 @@ func TestChainsChangeUnderTraffic(t *testing.T) {
 		t.Errorf("of %d packets each, %d passed that are allowed, and %d did not that are denied", sent, passed, denied)
 	}
 	t.Logf("%d packets of each kind during %d changes", sent, swaps)
+}
+
+// A function that sees every packet drops one of an open flow without ending it, is not
+// asked about flows of other chains, and its chain is asked anew when the policy changes.
+func TestEveryPacketOfAFlow(t *testing.T) {
+	const most = 3
+	g := newGateway(t)
+	limit := func(number uint32) chain.Step {
+		return chain.Step{Number: number, Function: chain.RateLimit{Meter: chain.Meter{
+			Per: chain.PerSource, Unit: chain.Packets, Rate: 1.0 / 3600, Burst: most*time.Hour + 30*time.Minute, Entries: 1024,
+		}}}
+	}
+	out := func(protocol model.Protocol, value uint32) chain.Rule {
+		return chain.Rule{Direction: model.Out, Protocol: protocol, Value: value}
+	}
+	rules := []chain.Rule{out(model.UDP, 0), out(model.TCP, 1)}
+	g.chained(rules, []chain.Step{limit(1)}, deny(2))
+	for range most {
+		g.mapped(udp(inA, server))
+	}
+	g.dropped(g.put(udp(inA, server)), "drop_denied")
+	g.dropped(g.put(udp(server, endpoint(outbound, inA.Port()))), "drop_denied") // answers count, too
+	g.mapped(udp(inB, server))
+	for range 2 * most {
+		g.mapped(tcp(inB, server, packets.SYN))
+	}
+	if n := g.seen(1); n != most+3 {
+		t.Errorf("%d packets seen, want %d", n, most+3)
+	}
+	if n := g.seen(2); n != 1 {
+		t.Errorf("the function of flows was asked %d times, want once", n)
+	}
+	g.chained(rules, deny(1), []chain.Step{limit(2)})
+	g.mapped(udp(inA, server))
+	for range most {
+		g.mapped(tcp(inB, server, packets.SYN))
+	}
+	g.dropped(g.put(tcp(inB, server, packets.SYN)), "drop_denied")
+}
+
+// The same of a flow from the pool, in both directions, and of a first packet.
+func TestEveryPacketOfAFlowFromOutside(t *testing.T) {
+	g := newGateway(t)
+	client := endpoint(remote, 50000)
+	g.chained([]chain.Rule{{Direction: model.In}}, []chain.Step{{Number: 1, Function: chain.DoSDenial{Meter: chain.Meter{
+		Per: chain.PerSource, Unit: chain.Packets, Rate: 1.0 / 3600, Burst: 2*time.Hour + 30*time.Minute, Entries: 1024,
+	}}}})
+	g.lend(pool1, 80, service, nil)
+	g.established(client, lent, service)
+	g.dropped(g.put(tcp(client, lent, packets.ACK)), "drop_denied")
+	g.leaves(g.put(tcp(service, client, packets.ACK)), tcp(lent, client, packets.ACK))
+	g.lend(pool1, 81, service, nil)
+	g.dropped(g.put(tcp(endpoint(remote, 50001), endpoint(pool1, 81), packets.SYN)), "drop_denied")
+}
+
+// seen returns how often a function was asked.
+func (g *gateway) seen(number uint32) uint64 {
+	g.t.Helper()
+	return must(g.data.Count(number))(g.t).Seen
 }

@@ -1,0 +1,189 @@
+package config
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Meter says how much may come, to dos-denial and rate-limit.
+type Meter struct {
+	Mode    Mode
+	Rate    Rate
+	New     bool          // new sessions are counted
+	Window  time.Duration // 0: a token bucket, which has Burst
+	Burst   time.Duration
+	Per     Per
+	Entries int
+}
+
+// Mode is how dos-denial counts.
+type Mode uint8
+
+// The modes.
+const (
+	ModeWindow Mode = iota // too much in one window: the next is dropped whole
+	ModeBucket
+	ModeSYN // a token bucket of TCP's SYNs
+)
+
+// String returns the word of the configuration.
+func (m Mode) String() string { return word(int(m), "mode", "window", "token-bucket", "syn-rate") }
+
+// Per is whose packets are counted together.
+type Per uint8
+
+// What packets may have in common.
+const (
+	PerFlow Per = iota
+	PerSource
+	PerHost
+	PerService
+)
+
+// String returns the word of the configuration.
+func (p Per) String() string { return word(int(p), "per", "flow", "source", "host", "service") }
+
+// Rate is an amount for each second.
+type Rate struct {
+	text   string
+	Second float64 // bytes, or packets or sessions
+	Bytes  bool
+}
+
+// String returns the rate as the file gives it.
+func (r Rate) String() string { return r.text }
+
+const (
+	defaultWindow  = 10 * time.Second // Hanna's
+	defaultBurst   = time.Second
+	defaultEntries = 65536
+	mostEntries    = 1 << 22
+	largestPacket  = 1500 // bytes that a bucket must hold
+	fastestRate    = 125e9
+	slowestRate    = 1.0 / 3600
+)
+
+func (f *functionDraft) meterKeys() []key {
+	m := &f.function.Meter
+	if m.Entries == 0 {
+		m.Window, m.Burst, m.Entries = defaultWindow, defaultBurst, defaultEntries
+	}
+	return f.particular(
+		one("threshold", &m.Rate, rate(true, true)).otherwise("none"),
+		one("new", &m.Rate, rate(false, true)).otherwise("none"),
+		one("packets", &m.Rate, rate(false, true)).otherwise("none"),
+		one("bytes", &m.Rate, rate(true, false)).otherwise("none"),
+		one("mode", &m.Mode, choice(ModeWindow, ModeBucket, ModeSYN)),
+		one("window", &m.Window, duration(100*time.Millisecond, time.Hour)),
+		one("burst", &m.Burst, duration(time.Millisecond, time.Hour)),
+		one("per", &m.Per, choice(PerFlow, PerSource, PerHost, PerService)).otherwise("flow, and source for rate-limit and syn-rate"),
+		one("entries", &m.Entries, number(1024, mostEntries)),
+	)
+}
+
+func (f *functionDraft) checkDenial(faults *faultLog, path string) {
+	m := &f.function.Meter
+	line, given := f.gave("threshold")
+	if !given {
+		faults.add(line, "%s: the key threshold is missing", path)
+	}
+	if m.Mode == ModeSYN && m.Rate.Bytes {
+		faults.add(line, "%s.threshold: SYNs are counted: want a rate as 100/s", path)
+	}
+	if line, given := f.gave("window"); given && m.Mode != ModeWindow {
+		faults.add(line, "%s.window: %s has none: it has burst", path, m.Mode)
+	}
+	if line, given := f.gave("burst"); given && m.Mode == ModeWindow {
+		faults.add(line, "%s.burst: mode window has none: it has window", path)
+	}
+	line, given = f.gave("per")
+	if !given && m.Mode == ModeSYN {
+		m.Per = PerSource
+	}
+	if m.Per > PerSource {
+		faults.add(line, "%s.per: want flow or source, not %s", path, m.Per)
+	}
+	if m.Mode == ModeWindow {
+		m.Burst = 0
+		return
+	}
+	m.Window = 0
+	f.checkBurst(faults, path)
+}
+
+func (f *functionDraft) checkLimit(faults *faultLog, path string) {
+	m := &f.function.Meter
+	ways, count := []string{"new", "packets", "bytes"}, 0
+	for _, way := range ways {
+		if _, given := f.gave(way); given {
+			m.New = way == "new"
+			count++
+		}
+	}
+	if count != 1 {
+		faults.add(f.line, "%s: give one of %s", path, strings.Join(ways, ", "))
+	}
+	line, given := f.gave("per")
+	if !given {
+		m.Per = PerSource
+	}
+	if m.Per == PerFlow {
+		faults.add(line, "%s.per: want source, host or service, not flow", path)
+	}
+	m.Window = 0
+	f.checkBurst(faults, path)
+}
+
+// checkBurst: what holds less than a packet lets none through.
+func (f *functionDraft) checkBurst(faults *faultLog, path string) {
+	m := &f.function.Meter
+	least := 1.0
+	if m.Rate.Bytes {
+		least = largestPacket
+	}
+	if m.Rate.Second > 0 && m.Rate.Second*m.Burst.Seconds() < least {
+		line, _ := f.gave("burst")
+		faults.add(line, "%s.burst: at %s the bucket holds less than a packet: want at least %s", path, m.Rate,
+			showDuration(time.Duration(least/m.Rate.Second*float64(time.Second)).Round(time.Millisecond)+time.Millisecond))
+	}
+}
+
+// rate is an amount for each second: bits or bytes, or packets and the like.
+func rate(bytes, events bool) kind[Rate] {
+	var forms []string
+	if bytes {
+		forms = append(forms, "100Mbit", "10MB/s")
+	}
+	if events {
+		forms = append(forms, "50/s")
+	}
+	as := "a rate as " + strings.Join(forms, " or ")
+	return kind[Rate]{
+		name: "rate", allowed: "as " + strings.Join(forms, " or "), want: as, tags: textTag, show: Rate.String,
+		parse: func(text string) (Rate, error) {
+			digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/")
+			unit, known := rateUnits[text[len(digits):]]
+			n, err := strconv.ParseFloat(digits, 64)
+			if !known || err != nil || unit.bytes && !bytes || !unit.bytes && !events {
+				return Rate{}, errNoHint
+			}
+			r := Rate{text, n * unit.second, unit.bytes}
+			if !(r.Second >= slowestRate && r.Second <= fastestRate) {
+				return Rate{}, errors.New("from one an hour to 1000Gbit")
+			}
+			return r, nil
+		},
+	}
+}
+
+// rateUnits: bits as tc writes them, in powers of ten.
+var rateUnits = map[string]struct {
+	second float64
+	bytes  bool
+}{
+	"bit": {1.0 / 8, true}, "kbit": {1e3 / 8, true}, "Mbit": {1e6 / 8, true}, "Gbit": {1e9 / 8, true},
+	"B/s": {1, true}, "kB/s": {1e3, true}, "MB/s": {1e6, true}, "GB/s": {1e9, true},
+	"/s": {1, false}, "/m": {1.0 / 60, false}, "/h": {1.0 / 3600, false},
+}

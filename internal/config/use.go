@@ -1,0 +1,125 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Use is which function it is.
+type Use uint8
+
+// The functions.
+const (
+	UseFilter    Use = iota // drops by the flow's addresses, protocol and ports
+	UseDoSDenial            // drops what comes too fast
+	UseRateLimit            // lets through so much
+	UseJump                 // goes on in another chain
+)
+
+// uses are the words of the configuration, and the keys that only some functions have.
+var uses = []struct {
+	word string
+	keys []string
+}{
+	UseFilter:    {"filter", []string{"deny", "allow"}},
+	UseDoSDenial: {"dos-denial", []string{"threshold", "mode", "window", "burst", "per", "entries"}},
+	UseRateLimit: {"rate-limit", []string{"new", "packets", "bytes", "burst", "per", "entries"}},
+	UseJump:      {"jump", []string{"chain", "when"}},
+}
+
+// String returns the word of the configuration.
+func (u Use) String() string { return uses[u].word }
+
+// Fail is what becomes of a packet that a function cannot judge.
+type Fail uint8
+
+// A packet that a function cannot judge is dropped, or left to the next function.
+const (
+	FailClosed Fail = iota
+	FailOpen
+)
+
+// String returns the word of the configuration.
+func (f Fail) String() string { return word(int(f), "fail", "closed", "open") }
+
+// particular marks keys that only some functions have, so that others are told.
+func (f *functionDraft) particular(keys ...key) []key {
+	for i, k := range keys {
+		read := k.read
+		keys[i].read = func(faults *faultLog, node *yaml.Node, path string, line int) {
+			f.given = append(f.given, at[string]{k.name, line})
+			read(faults, node, path, line)
+		}
+	}
+	return keys
+}
+
+// gave reports whether the file gives the key, and on which line.
+func (f *functionDraft) gave(name string) (line int, given bool) {
+	i := slices.IndexFunc(f.given, func(g at[string]) bool { return g.value == name })
+	if i < 0 {
+		return f.line, false
+	}
+	return f.given[i].line, true
+}
+
+// check says which keys the function does not have, and what else its own contradict.
+func (f *functionDraft) check(faults *faultLog, path string) {
+	if f.line == 0 {
+		return // nobody knows which it is
+	}
+	use := uses[f.function.Use]
+	for _, g := range f.given {
+		if !slices.Contains(use.keys, g.value) {
+			faults.add(g.line, "%s: %s has no %s: it has %s", path, use.word, g.value, strings.Join(use.keys, ", "))
+		}
+	}
+	switch f.function.Use {
+	case UseDoSDenial:
+		f.checkDenial(faults, path)
+		return
+	case UseRateLimit:
+		f.checkLimit(faults, path)
+		return
+	case UseJump:
+		if line, given := f.gave("chain"); !given {
+			faults.add(line, "%s: the key chain is missing", path)
+		}
+	}
+	f.function.Meter = Meter{}
+}
+
+// checkJumps says where jumps go nowhere, or round in a circle.
+func (d *draft) checkJumps() {
+	places := map[string]int{}
+	for i, c := range d.chains {
+		places[c.chain.Name] = i
+	}
+	to := make([][]int, len(d.chains))
+	for i, c := range d.chains {
+		for j, f := range c.functions {
+			if f.function.Use != UseJump || f.function.Jump.Chain == "" {
+				continue
+			}
+			line, _ := f.gave("chain")
+			place, known := places[f.function.Jump.Chain]
+			if !known {
+				d.faults.add(line, "chains[%d].functions[%d].chain: there is no chain %s", i, j, f.function.Jump.Chain)
+				continue
+			}
+			to[i] = append(to[i], place)
+			if d.reaches(to, place, i) {
+				d.faults.add(line, "chains[%d].functions[%d].chain: jumps go round in a circle: from %s one comes back to %s",
+					i, j, f.function.Jump.Chain, c.chain.Name)
+				to[i] = to[i][:len(to[i])-1]
+			}
+		}
+	}
+}
+
+// reaches reports whether jumps lead from one chain to another; none go in a circle yet.
+func (d *draft) reaches(to [][]int, from, wanted int) bool {
+	return from == wanted || slices.ContainsFunc(to[from], func(next int) bool { return d.reaches(to, next, wanted) })
+}
