@@ -79,7 +79,7 @@ func Build(chains []Chain, shared Shared, first uint32, states *States) (made Pr
 		number, err := b.chain(i, nil)
 		made.Chains = b.programs
 		if err != nil {
-			return made, fmt.Errorf("chain %s: %w", c.Name, err)
+			return made, fmt.Errorf("chains: %w", err)
 		}
 		for _, r := range c.Rules {
 			r.Value = number

@@ -76,8 +76,8 @@ func newChainShow(a *app) *cobra.Command {
 		Short: "Show the functions of a chain and what they did",
 		Long: `Show the functions of a chain in the order in which they are asked. SEEN counts the
 packets that a function was asked about, ACCEPTED and DROPPED those that it decided,
-FAILED those that it could not judge. NS is what it took on average, of one packet in
-1,024, two readings of the clock with it.
+FAILED those that it could not judge. NS is what it took on average, of one packet
+in 1,024, two readings of the clock with it.
 The counts go on when other functions come, leave or move.`,
 		Example: "  realmgate chain show web",
 		Args:    takes("a chain: see realmgate chain list"),
