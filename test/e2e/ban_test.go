@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,4 +94,57 @@ func TestWhatCannotBeBanned(t *testing.T) {
 			t.Errorf("ban %v: %v: %s", bad, err, out)
 		}
 	}
+}
+
+// A ban ends an established download at once: when the command has returned no packet of
+// it passes any more.
+func TestBanEndsADownload(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	endless(t, r.Hosts()[0], 8080)
+	d := r.start(r.configuration())
+	address := r.mustLend(r.Clients[0], "www."+hostName(0))
+	connection, err := r.Clients[0].DialContext(context.Background(), "tcp4", netip.AddrPortFrom(address, 80).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.Copy(io.Discard, connection)
+	}()
+	eventually(t, 10*time.Second, "the download runs", func() bool { return d.counted("forwarded") > 1000 })
+	if out, err := d.tell("ban", "add", r.Clients[0].IP.String()); err != nil {
+		t.Fatal(out)
+	}
+	passed := d.counted("forwarded")
+	eventually(t, 20*time.Second, "packets of the download are dropped", func() bool { return d.counted("drop_banned") >= 3 })
+	if now := d.counted("forwarded"); now != passed {
+		t.Errorf("%d packets passed after the ban", now-passed)
+	}
+	_ = connection.Close()
+	<-done
+}
+
+// endless sends to everybody who comes, for as long as he takes it.
+func endless(t *testing.T, at lab.Node, port int) {
+	t.Helper()
+	listener, err := at.Listen("tcp4", fmt.Sprintf("%s:%d", at.IP, port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer connection.Close()
+				_ = connection.SetDeadline(time.Now().Add(time.Minute))
+				_, _ = io.Copy(connection, zeros{})
+			}()
+		}
+	}()
 }
