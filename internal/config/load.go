@@ -12,6 +12,15 @@ const maxFile = 16 << 20
 // Load reads and validates the file at path. The error is Errors when the file
 // could be read and is not valid.
 func Load(path string) (*Config, error) {
+	d, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return d.Config, nil
+}
+
+// Read is Load, and keeps the text.
+func Read(path string) (*Document, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
@@ -21,7 +30,7 @@ func Load(path string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
-	return Parse(path, data)
+	return NewDocument(path, data)
 }
 
 // Parse validates data, the content of the file named file. The name is used in
@@ -33,7 +42,7 @@ func Parse(file string, data []byte) (*Config, error) {
 		faults.add(1, "the file is larger than %d bytes", maxFile)
 		return nil, faults.err()
 	}
-	root, ok := parseYAML(faults, data)
+	root, ok := parseYAML(faults, data, emptyProblem)
 	if ok {
 		readSection(faults, root, "", 1, draft.keys())
 		draft.finish()

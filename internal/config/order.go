@@ -14,7 +14,7 @@ func orderFunctions(faults *faultLog, drafts []*functionDraft, path string, line
 	places := map[string]int{}
 	list := make([]Function, len(drafts))
 	for i, f := range drafts {
-		f.function.Name = cmp.Or(f.function.Name, f.function.Use.String())
+		f.function.Name = f.name()
 		if first, twice := places[f.function.Name]; twice {
 			faults.add(f.nameLine, "%s.functions[%d].name: %s is the name of functions[%d] too: give each its own", path, i, f.function.Name, first)
 		}
@@ -38,6 +38,9 @@ func orderFunctions(faults *faultLog, drafts []*functionDraft, path string, line
 	}
 	return ordered(faults, list, earlier, path, line)
 }
+
+// name is what the function is called: where it has no name, the word of its use.
+func (f *functionDraft) name() string { return cmp.Or(f.function.Name, f.function.Use.String()) }
 
 func named(faults *faultLog, places map[string]int, other at[string], path string) (int, bool) {
 	place, known := places[other.value]

@@ -16,8 +16,9 @@ import (
 const emptyProblem = "the file is empty: it needs at least interfaces, realm, dns and pool"
 
 // parseYAML parses data into the root node of its only document, and reports
-// whether there is one. Aliases are not followed, so a small file cannot grow.
-func parseYAML(faults *faultLog, data []byte) (*yaml.Node, bool) {
+// whether there is one; empty is the fault of having none. Aliases are not
+// followed, so a small file cannot grow.
+func parseYAML(faults *faultLog, data []byte, empty string) (*yaml.Node, bool) {
 	first, second, line, err := documents(data)
 	if err != nil {
 		line, problem := locate(err, data, line)
@@ -28,13 +29,13 @@ func parseYAML(faults *faultLog, data []byte) (*yaml.Node, bool) {
 	}
 	if first == nil {
 		if err == nil {
-			faults.add(1, emptyProblem)
+			faults.add(1, "%s", empty)
 		}
 		return nil, false
 	}
 	root := first.Content[0]
 	if root.ShortTag() == "!!null" {
-		faults.add(1, emptyProblem)
+		faults.add(1, "%s", empty)
 		return nil, false
 	}
 	return root, true
