@@ -22,33 +22,62 @@ const (
 type ChainTables struct{ Packets, Counts, Programs, Chains *ebpf.Map }
 
 // Chains are the programs of one generation. The classifier leaves the packet to the
-// chain of the number that it finds. They are closed when they are in force.
+// chain of the number that it finds.
 type Chains struct {
 	Classifier *ebpf.Program
 	Chains     []*ebpf.Program // numbered from the first number on
 }
 
-func (c Chains) close() {
-	for _, p := range append(c.Chains, c.Classifier) {
-		_ = p.Close() // what is in force keeps it
-	}
-}
-
 // BuildChains makes the chains of a generation, which are numbered from first on.
 type BuildChains func(tables ChainTables, first uint32) (Chains, error)
 
-// putChains puts the chains of the next generation beside those in force.
-func (d *Datapath) putChains(next uint32, build BuildChains) error {
-	first, classifier := chainsOf(next)
+// NextChains are chains that were made for the generation that is to come.
+type NextChains struct {
+	made       Chains
+	generation uint32
+}
+
+// MakeChains makes the chains of the next generation for SetPolicy: what takes long
+// happens here, and nothing changes. build may be nil, and then no chains come of it.
+// The caller closes them, whether they came into force or not.
+func (d *Datapath) MakeChains(build BuildChains) (*NextChains, error) {
+	if build == nil {
+		return nil, nil
+	}
+	now, err := d.Generation()
+	if err != nil {
+		return nil, fmt.Errorf("read the generation in force: %w", err)
+	}
+	first, _ := chainsOf(now + 1)
 	o := &d.objects
 	made, err := build(ChainTables{Packets: o.NfPackets, Counts: o.NfCounts, Programs: o.Programs, Chains: o.Chains}, first)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer made.close()
+	return &NextChains{made, now + 1}, nil
+}
+
+// Close lets the programs go. What is in force keeps them.
+func (c *NextChains) Close() {
+	if c == nil {
+		return
+	}
+	for _, p := range append(c.made.Chains, c.made.Classifier) {
+		_ = p.Close()
+	}
+}
+
+// putChains puts the chains of the next generation beside those in force.
+func (d *Datapath) putChains(next uint32, c *NextChains) error {
+	if c.generation != next {
+		return fmt.Errorf("the chains were made for generation %d, and the next is %d", c.generation, next)
+	}
+	made := c.made
 	if len(made.Chains) > MostChains {
 		return fmt.Errorf("%d chains: at most %d", len(made.Chains), MostChains)
 	}
+	first, classifier := chainsOf(next)
+	o := &d.objects
 	for i, program := range made.Chains {
 		if err := o.Chains.Put(first+uint32(i), program); err != nil {
 			return fmt.Errorf("put chain %d beside those in force: %w", i+1, err)

@@ -30,16 +30,26 @@ func (s Service) record() bpfService {
 
 // SetPolicy puts a new generation into force, whole: what it adds is there
 // before the switch, what it closes leaves after it. Sessions of the older
-// generation are judged again at their next packet. build makes the chains of
-// the generation; nil is for none.
-func (d *Datapath) SetPolicy(settings Settings, services []Service, build BuildChains) (generation uint32, err error) {
+// generation are judged again at their next packet. chains are what MakeChains
+// made, nil for none. Where it returns generation 0, nothing has changed.
+func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *NextChains) (generation uint32, err error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	var control bpfControl
 	if err := d.objects.ControlTable.Lookup(uint32(0), &control); err != nil {
 		return 0, fmt.Errorf("read the generation in force: %w", err)
 	}
+	before, err := d.openServices()
+	if err != nil {
+		return 0, err
+	}
 	next := control.Generation + 1
+	wanted := make(map[bpfService]bool, len(services))
+	defer func() {
+		if generation == 0 {
+			err = errors.Join(err, d.takeBack(control.Generation, before, wanted), d.dropChains(next))
+		}
+	}()
 	record := bpfSettings{
 		TcpEstablished: ticks(settings.TCPEstablished), TcpTransitory: ticks(settings.TCPTransitory),
 		TcpClaim: ticks(settings.TCPClaim), Udp: ticks(settings.UDP), Icmp: ticks(settings.ICMP),
@@ -48,8 +58,8 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, build BuildC
 	if settings.ForwardIPv6 {
 		record.Ipv6Forward = 1
 	}
-	if build != nil {
-		if err := d.putChains(next, build); err != nil {
+	if chains != nil {
+		if err := d.putChains(next, chains); err != nil {
 			return 0, err
 		}
 		record.Chains = 1
@@ -57,44 +67,64 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, build BuildC
 	if err := d.objects.SettingsTable.Put(next&1, &record); err != nil {
 		return 0, fmt.Errorf("write the settings of generation %d: %w", next, err)
 	}
-	wanted := make(map[bpfService]bool, len(services))
 	for _, service := range services {
 		key := service.record()
-		wanted[key] = true
 		if err := d.objects.ServiceTable.Put(&key, next); err != nil {
 			return 0, fmt.Errorf("open port %d of %s (more than %d services need a restart): %w",
 				service.Port, service.Host, d.options.Services, err)
 		}
+		wanted[key] = true
 	}
 	control.Generation = next
 	if err := d.objects.ControlTable.Put(uint32(0), &control); err != nil {
 		return 0, fmt.Errorf("switch to generation %d: %w", next, err)
 	}
-	if err := errors.Join(d.closeServices(wanted), d.grace()); err != nil {
+	if err := errors.Join(d.closeServices(before, wanted), d.grace()); err != nil {
 		return next, err
 	}
 	return next, d.dropChains(next - 1)
 }
 
-func (d *Datapath) closeServices(wanted map[bpfService]bool) error {
+// openServices lists the services that are open.
+func (d *Datapath) openServices() (map[bpfService]bool, error) {
+	open := map[bpfService]bool{}
 	var key bpfService
 	var since uint32
-	var gone []bpfService
 	entries := d.objects.ServiceTable.Iterate()
 	for entries.Next(&key, &since) {
-		if !wanted[key] {
-			gone = append(gone, key)
-		}
+		open[key] = true
 	}
 	if err := entries.Err(); err != nil {
-		return fmt.Errorf("list the open services: %w", err)
+		return nil, fmt.Errorf("list the open services: %w", err)
 	}
-	for _, key := range gone {
+	return open, nil
+}
+
+// closeServices closes those that are open and wanted no more.
+func (d *Datapath) closeServices(open, wanted map[bpfService]bool) error {
+	for key := range open {
+		if wanted[key] {
+			continue
+		}
 		if err := d.objects.ServiceTable.Delete(&key); err != nil {
 			return fmt.Errorf("close port %d of %s: %w", swap(key.Port), addressOf(key.Host), err)
 		}
 	}
 	return nil
+}
+
+// takeBack makes the services those of the generation in force again, when the next one
+// has put some of its own and does not come.
+func (d *Datapath) takeBack(generation uint32, before, put map[bpfService]bool) error {
+	for key := range put {
+		if !before[key] {
+			continue
+		}
+		if err := d.objects.ServiceTable.Put(&key, generation); err != nil {
+			return fmt.Errorf("open port %d of %s for the generation in force: %w", swap(key.Port), addressOf(key.Host), err)
+		}
+	}
+	return d.closeServices(put, before)
 }
 
 // Generation returns the generation in force.

@@ -63,7 +63,7 @@ func newRig(t *testing.T, text string) *rig {
 			return err
 		}
 		b.eth0 = iface.Index
-		return b.start(parse(t, text))
+		return b.start(document(t, text))
 	}))
 	t.Cleanup(func() { _ = b.namespace.Do(func() error { return b.data.Close(false) }) })
 	return b

@@ -48,6 +48,8 @@ type Gateway struct {
 // view is what one configuration says, whole.
 type view struct {
 	config     *config.Config
+	document   *config.Document // what config was read from, with what commands changed
+	saved      []config.Chain   // config.Chains as the file has them
 	registry   *registry.Registry
 	names      map[uint32]model.Name // by number
 	numbers    map[model.Name]uint32
@@ -55,12 +57,13 @@ type view struct {
 	generation uint32
 }
 
-func newView(c *config.Config) (*view, error) {
+func newView(d *config.Document) (*view, error) {
+	c := d.Config
 	r, err := newRegistry(c)
 	if err != nil {
 		return nil, err
 	}
-	v := &view{config: c, registry: r, names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
+	v := &view{config: c, document: d, saved: c.Chains, registry: r, names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
 	if v.counts, err = newCounts(c.Chains); err != nil {
 		return nil, err
 	}

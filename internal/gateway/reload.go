@@ -19,30 +19,49 @@ import (
 func (g *Gateway) Reload() (api.Reload, error) {
 	g.reload.Lock()
 	defer g.reload.Unlock()
-	c, err := config.Load(g.options.ConfigFile)
+	d, err := config.Read(g.options.ConfigFile)
 	if err != nil {
 		return api.Reload{}, err
 	}
-	old := g.view.Load()
+	c, old := d.Config, g.view.Load()
 	if err := fixed(g.options.ConfigFile, old.config, c); err != nil {
 		return api.Reload{}, err
 	}
 	if err := g.room.fits(old.config, c, g.outbound); err != nil {
 		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
 	}
-	v, err := newView(c)
+	v, err := newView(d)
+	if err == nil {
+		err = g.switchTo(old, v)
+	}
 	if err != nil {
 		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
-	}
-	names, err := g.namesOf(c)
-	if err != nil {
-		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
-	}
-	if err := g.put(old, v, names); err != nil {
-		return api.Reload{}, fmt.Errorf("the reload failed and was rolled back: %w", err)
 	}
 	g.log.Info("reloaded", "generation", v.generation, "hosts", len(c.Hosts))
 	return api.Reload{Generation: v.generation, Hosts: len(c.Hosts)}, nil
+}
+
+// switchTo puts a view into force. What takes long comes before names and flows have to
+// wait for it.
+func (g *Gateway) switchTo(old, v *view) (err error) {
+	names, err := g.namesOf(v.config)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			g.states.Forget()
+		}
+	}()
+	chains, err := g.data.MakeChains(buildChains(v.config, v.counts, &g.states))
+	if err != nil {
+		return err
+	}
+	defer chains.Close()
+	if err := g.put(old, v, names, chains); err != nil {
+		return fmt.Errorf("the change failed and was rolled back: %w", err)
+	}
+	return nil
 }
 
 // room is what the tables of the data plane were made for.
@@ -110,16 +129,20 @@ func fixed(file string, old, c *config.Config) error {
 }
 
 // put puts the view into force. What can fail comes first, and is undone before
-// anybody is lent an address: a refused view leaves no trace but the number of a generation. The name servers
-// come last, so that they never deny a name that is in their zones.
-func (g *Gateway) put(old, v *view, n names) error {
+// anybody is lent an address: a refused view leaves no trace but, where the data plane
+// had it already, the number of a generation. The name servers come last, so that they
+// never deny a name that is in their zones.
+func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if err := g.data.SetPool(v.config.Pool.Addresses); err != nil {
 		return errors.Join(err, g.data.SetPool(old.config.Pool.Addresses))
 	}
 	var err error
-	if v.generation, err = g.data.SetPolicy(datapathSettings(v.config), services(v.config), buildChains(v.config, v.counts, &g.states)); err != nil {
+	if v.generation, err = g.data.SetPolicy(datapathSettings(v.config), services(v.config), chains); v.generation == 0 {
+		return errors.Join(err, g.data.SetPool(old.config.Pool.Addresses))
+	}
+	if err != nil {
 		return g.undo(old, err)
 	}
 	if err := g.clearCounts(old.counts, v.counts); err != nil {
@@ -143,19 +166,22 @@ func (g *Gateway) put(old, v *view, n names) error {
 	return errors.Join(g.public.Reconfigure(n.public), g.private.Reconfigure(n.private))
 }
 
-// undo puts the data plane back to the view in force, and returns why.
+// undo puts the data plane, which has switched, back to the view in force, and returns
+// why.
 func (g *Gateway) undo(old *view, why error) error {
 	g.states.Forget()
+	poolErr := g.data.SetPool(old.config.Pool.Addresses)
+	chains, err := g.data.MakeChains(buildChains(old.config, old.counts, &g.states))
+	if err != nil {
+		return errors.Join(why, poolErr, err)
+	}
+	defer chains.Close()
 	restored := *old // others read the one in force
-	err := g.data.SetPool(old.config.Pool.Addresses)
-	if generation, policyErr := g.data.SetPolicy(datapathSettings(old.config), services(old.config), buildChains(old.config, old.counts, &g.states)); policyErr != nil {
-		err = errors.Join(err, policyErr)
-	} else {
+	if restored.generation, err = g.data.SetPolicy(datapathSettings(old.config), services(old.config), chains); restored.generation > 0 {
 		g.states.Keep()
-		restored.generation = generation
 		g.view.Store(&restored)
 	}
-	return errors.Join(why, err)
+	return errors.Join(why, poolErr, err)
 }
 
 // withdrawClosed takes back the reservations whose service is no more.

@@ -22,7 +22,7 @@ import (
 // Run starts the gateway, serves until ctx ends, and stops it. SIGHUP reloads.
 // An error says what could not be started; everything begun is then undone.
 func Run(ctx context.Context, options Options) error {
-	c, err := config.Load(options.ConfigFile)
+	d, err := config.Read(options.ConfigFile)
 	if err != nil {
 		return err
 	}
@@ -41,23 +41,24 @@ func Run(ctx context.Context, options Options) error {
 		options: options, log: options.Logger, started: time.Now(),
 		freed: make(chan struct{}), kick: make(chan struct{}, 1),
 	}
-	sockets, err := openSockets(c, options.Socket)
+	sockets, err := openSockets(d.Config, options.Socket)
 	if err != nil {
 		return err
 	}
 	defer sockets.close()
-	if err := g.start(c); err != nil {
+	if err := g.start(d); err != nil {
 		return err
 	}
 	return errors.Join(g.serve(ctx, sockets, hangups), g.stop())
 }
 
 // start builds everything and attaches the data plane last.
-func (g *Gateway) start(c *config.Config) (err error) {
+func (g *Gateway) start(d *config.Document) (err error) {
+	c := d.Config
 	if g.outbound, err = outboundAddresses(c); err != nil {
 		return err
 	}
-	v, err := newView(c)
+	v, err := newView(d)
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,12 @@ func (g *Gateway) start(c *config.Config) (err error) {
 	if err := g.data.SetPool(c.Pool.Addresses); err != nil {
 		return err
 	}
-	if v.generation, err = g.data.SetPolicy(datapathSettings(c), services(c), buildChains(c, v.counts, &g.states)); err != nil {
+	chains, err := g.data.MakeChains(buildChains(c, v.counts, &g.states))
+	if err != nil {
+		return err
+	}
+	defer chains.Close()
+	if v.generation, err = g.data.SetPolicy(datapathSettings(c), services(c), chains); err != nil {
 		return err
 	}
 	g.states.Keep()

@@ -23,18 +23,23 @@ hosts:
     services: [{name: www.hosta.foo.example., protocol: tcp, port: 80, to: 8080}]
 `
 
-func parse(t *testing.T, text string) *config.Config {
+func document(t *testing.T, text string) *config.Document {
 	t.Helper()
-	c, err := config.Parse("test.yaml", []byte(text))
+	d, err := config.NewDocument("test.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return d
+}
+
+func parse(t *testing.T, text string) *config.Config {
+	t.Helper()
+	return document(t, text).Config
 }
 
 func viewOf(t *testing.T, text string) *view {
 	t.Helper()
-	v, err := newView(parse(t, text))
+	v, err := newView(document(t, text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,11 +30,16 @@ func (g *gateway) chain(rules []chain.Rule, chains ...[]chain.Step) error {
 	for _, r := range rules {
 		list[r.Value].Rules = append(list[r.Value].Rules, r)
 	}
-	_, err := g.data.SetPolicy(g.settings, g.services, func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
+	made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
 		made, err := chain.Build(list, chain.Shared(tables), first, &g.states)
 		return datapath.Chains(made), err
 	})
 	if err != nil {
+		g.states.Forget()
+		return err
+	}
+	defer made.Close()
+	if _, err = g.data.SetPolicy(g.settings, g.services, made); err != nil {
 		g.states.Forget()
 		return err
 	}

@@ -37,6 +37,31 @@ func TestClosedServiceEndsBusySessions(t *testing.T) {
 	}
 }
 
+// A policy that does not fit leaves no trace: neither what it opens nor what it closes.
+func TestRefusedPolicyLeavesNoTrace(t *testing.T) {
+	g := newGateway(t)
+	generation := must(g.data.Generation())(t)
+	g.lend(pool1, 80, service, nil)
+	g.established(client, lent, service)
+	opens := endpoint(hostB, 9999)
+	services := []datapath.Service{{Host: hostB, Port: 9999, Protocol: model.TCP}}
+	for n := range uint16(20000) {
+		services = append(services, datapath.Service{Host: hostB, Port: 10000 + n, Protocol: model.TCP})
+	}
+	g.in(func() error {
+		if now, err := g.data.SetPolicy(g.settings, services, nil); err == nil || now != 0 {
+			t.Errorf("generation %d, %v", now, err)
+		}
+		return nil
+	})
+	same(g, "generation", must(g.data.Generation())(t), generation)
+	g.leaves(g.put(tcp(client, lent, packets.ACK)), tcp(client, service, packets.ACK))
+	g.lend(pool2, 80, opens, nil)
+	g.dropped(g.put(tcp(client2, endpoint(pool2, 80), packets.SYN)), "drop_service_closed")
+	g.policy(services[:100]...) // there is room again
+	g.dropped(g.put(tcp(client, lent, packets.ACK)), "drop_service_closed")
+}
+
 // policy puts the services into force, under settings as they are.
 func (g *gateway) policy(services ...datapath.Service) {
 	g.t.Helper()
