@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/gateway"
 )
 
 func newCheck(a *app) *cobra.Command {
@@ -31,6 +32,9 @@ exists, is seen by "run" and "reload".`,
 		c, err := config.Load(string(file))
 		if err != nil {
 			return err
+		}
+		if err := gateway.Check(c); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
 		}
 		services := 0
 		for _, host := range c.Hosts {

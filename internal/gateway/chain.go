@@ -46,16 +46,21 @@ func buildChains(c *config.Config, numbers counts, states *chain.States) datapat
 	if len(c.Chains) == 0 {
 		return nil
 	}
+	list := chainsOf(c, numbers)
+	return func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
+		made, err := chain.Build(list, chain.Shared(tables), first, states)
+		return datapath.Chains(made), err
+	}
+}
+
+func chainsOf(c *config.Config, numbers counts) []chain.Chain {
 	list := make([]chain.Chain, len(c.Chains))
 	for i, ch := range c.Chains {
 		list[i] = chain.Chain{
 			Name: ch.Name, Rules: rulesOf(ch.Match.Direction, ch.Match.Condition, endsOf(c, ch.Match)), Steps: stepsOf(c, ch, numbers),
 		}
 	}
-	return func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
-		made, err := chain.Build(list, chain.Shared(tables), first, states)
-		return datapath.Chains(made), err
-	}
+	return list
 }
 
 func stepsOf(c *config.Config, ch config.Chain, numbers counts) (steps []chain.Step) {

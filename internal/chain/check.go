@@ -1,0 +1,37 @@
+package chain
+
+import "fmt"
+
+// checker is a function that may be too large.
+type checker interface{ check() error }
+
+func (f Filter) check() error {
+	_, err := compile(f.rules())
+	return err
+}
+
+func (j Jump) check() error {
+	_, err := compile(j.When)
+	return err
+}
+
+// Check says whether chains can be compiled, as far as can be told without the kernel.
+func Check(chains []Chain) error {
+	var rules []Rule
+	for _, c := range chains {
+		rules = append(rules, c.Rules...)
+		for _, s := range c.Steps {
+			f, limited := s.Function.(checker)
+			if !limited {
+				continue
+			}
+			if err := f.check(); err != nil {
+				return fmt.Errorf("chains: function %s: %w", s.Name, err)
+			}
+		}
+	}
+	if _, err := compile(rules); err != nil {
+		return fmt.Errorf("chains: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+package gateway
+
+import (
+	"fmt"
+
+	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+)
+
+// Check says whether a configuration can be put into force, as far as can be told
+// without the kernel: the chains' tables have limits that no single key shows.
+func Check(c *config.Config) error {
+	if len(c.Chains) > datapath.MostChains {
+		return fmt.Errorf("chains: %d of them: at most %d", len(c.Chains), datapath.MostChains)
+	}
+	numbers, err := newCounts(c.Chains)
+	if err != nil {
+		return err
+	}
+	return chain.Check(chainsOf(c, numbers))
+}
