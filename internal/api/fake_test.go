@@ -41,6 +41,22 @@ func (g *fakeGateway) Hosts(f Filter) ([]Host, error) {
 
 func (g *fakeGateway) Chains() ([]Chain, error) { return g.chains, g.err }
 
+func (g *fakeGateway) InsertFunction(r ChainRequest) (ChainChange, error) {
+	return ChainChange{8, r.Chain, []string{r.Function}}, g.err
+}
+
+func (g *fakeGateway) RemoveFunction(r ChainRequest) (ChainChange, error) {
+	return ChainChange{8, r.Chain, []string{}}, g.err
+}
+
+func (g *fakeGateway) MoveFunction(r ChainRequest) (ChainChange, error) {
+	return ChainChange{8, r.Chain, []string{r.Function}}, g.err
+}
+
+func (g *fakeGateway) SaveChains() (ChainsSaved, error) {
+	return ChainsSaved{"a.yaml", []string{"web"}}, g.err
+}
+
 func (g *fakeGateway) Bans() ([]Ban, error) { return g.bans, g.err }
 
 func (g *fakeGateway) AddBans(r BanRequest) (BanChange, error) {

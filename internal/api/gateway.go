@@ -22,6 +22,13 @@ type Gateway interface {
 	Hosts(filter Filter) ([]Host, error)
 	// Chains returns the chains in force, in the order in which they are sought.
 	Chains() ([]Chain, error)
+	// InsertFunction, RemoveFunction and MoveFunction change a chain until the next
+	// reload. An error changes nothing.
+	InsertFunction(ChainRequest) (ChainChange, error)
+	RemoveFunction(ChainRequest) (ChainChange, error)
+	MoveFunction(ChainRequest) (ChainChange, error)
+	// SaveChains writes the chains that were changed to the configuration file.
+	SaveChains() (ChainsSaved, error)
 	Bans() ([]Ban, error)
 	// AddBans bans prefixes, all of them or, with an error, none. When it returns they
 	// outlive a crash.
@@ -66,6 +73,15 @@ type Status struct {
 	DNS        DNS           `json:"dns"`
 	Reasons    []ReasonCount `json:"reasons"`  // how packets ended; only those above zero
 	Remedies   []string      `json:"remedies"` // what is wrong and what to do, a line each
+
+	// ChangedChains are those that are not as the configuration file has them.
+	ChangedChains []ChangedChain `json:"changed_chains"`
+}
+
+// ChangedChain is a chain that commands changed.
+type ChangedChain struct {
+	Chain   string   `json:"chain"`
+	Changes []string `json:"changes"` // such as "inserted no-smtp"
 }
 
 // Gauge is a use and its bound; a bound of 0 is none.
@@ -149,6 +165,30 @@ type Chain struct {
 	Name      string            `json:"name"`
 	Match     map[string]string `json:"match"`     // as in the configuration; what is left out matches all
 	Functions []Function        `json:"functions"` // in the order in which they are asked
+	Changes   []string          `json:"changes"`   // by command, that the configuration file does not have
+}
+
+// ChainRequest says what to change in a chain. Where a function is put is said by at
+// most one of Before, After and Priority.
+type ChainRequest struct {
+	Chain    string `json:"chain"`
+	Function string `json:"function"` // its name; of one to insert its entry, in YAML
+	Before   string `json:"before,omitempty"`
+	After    string `json:"after,omitempty"`
+	Priority *int   `json:"priority,omitempty"`
+}
+
+// ChainChange says what a change put into force.
+type ChainChange struct {
+	Generation uint32   `json:"generation"`
+	Chain      string   `json:"chain"`
+	Functions  []string `json:"functions"` // in the order in which they are asked
+}
+
+// ChainsSaved says which chains were written to the configuration file.
+type ChainsSaved struct {
+	Config string   `json:"config"`
+	Chains []string `json:"chains"`
 }
 
 // Function is a network function of a chain, and what it did since it is in force.
@@ -197,6 +237,7 @@ type Drop struct {
 type Reload struct {
 	Generation uint32 `json:"generation"`
 	Hosts      int    `json:"hosts"`
+	Dropped    int    `json:"dropped,omitempty"` // changes of chains by command that are no more
 }
 
 // Ended says how many sessions were ended.

@@ -35,6 +35,11 @@ var routes = map[string]route{
 	"/v1/drops":    {http.MethodGet, handler.drops},
 	"/v1/reload":   {http.MethodPost, handler.reload},
 
+	"/v1/chains/insert": {http.MethodPost, handler.insertFunction},
+	"/v1/chains/remove": {http.MethodPost, handler.removeFunction},
+	"/v1/chains/move":   {http.MethodPost, handler.moveFunction},
+	"/v1/chains/save":   {http.MethodPost, handler.saveChains},
+
 	"/v1/bans":        {http.MethodGet, handler.bans},
 	"/v1/bans/add":    {http.MethodPost, handler.addBans},
 	"/v1/bans/remove": {http.MethodPost, handler.removeBans},
@@ -88,6 +93,7 @@ func (h handler) status(w http.ResponseWriter, _ *http.Request, query url.Values
 		return err
 	}
 	status.Interfaces, status.Reasons, status.Remedies = list(status.Interfaces), list(status.Reasons), list(status.Remedies)
+	status.ChangedChains = list(status.ChangedChains)
 	return reply(w, http.StatusOK, status)
 }
 
@@ -120,48 +126,6 @@ func (h handler) hosts(w http.ResponseWriter, _ *http.Request, query url.Values)
 	return reply(w, http.StatusOK, answer)
 }
 
-func (h handler) chains(w http.ResponseWriter, _ *http.Request, query url.Values) error {
-	return listAll(w, query, h.gateway.Chains)
-}
-
-func (h handler) bans(w http.ResponseWriter, _ *http.Request, query url.Values) error {
-	return listAll(w, query, h.gateway.Bans)
-}
-
-func (h handler) addBans(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return changeBans(w, r, query, h.gateway.AddBans)
-}
-
-func (h handler) removeBans(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return changeBans(w, r, query, h.gateway.RemoveBans)
-}
-
-// mostSeconds is the longest that a ban may have an end: a hundred years.
-const mostSeconds = 100 * 365 * 24 * 3600
-
-// mostBody is the longest body of a request: some million prefixes.
-const mostBody = 32 << 20
-
-func changeBans(w http.ResponseWriter, r *http.Request, query url.Values, change func(BanRequest) (BanChange, error)) error {
-	if err := wantNone(query); err != nil {
-		return err
-	}
-	var request BanRequest
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&request); err != nil {
-		return failure{http.StatusBadRequest, fmt.Errorf("read the request: %w", err)}
-	}
-	if len(request.Prefixes) == 0 || !(request.Seconds >= 0 && request.Seconds <= mostSeconds) {
-		return failure{http.StatusBadRequest, fmt.Errorf("want at least one prefix, and 0 to %g seconds", float64(mostSeconds))}
-	}
-	done, err := change(request)
-	if err != nil {
-		return failure{http.StatusUnprocessableEntity, err}
-	}
-	return reply(w, http.StatusOK, done)
-}
-
 func (h handler) endSessions(w http.ResponseWriter, _ *http.Request, query url.Values) error {
 	filter, err := wantFilter(query)
 	if err != nil {
@@ -176,14 +140,7 @@ func (h handler) endSessions(w http.ResponseWriter, _ *http.Request, query url.V
 
 // reload blames the configuration for whatever goes wrong.
 func (h handler) reload(w http.ResponseWriter, _ *http.Request, query url.Values) error {
-	if err := wantNone(query); err != nil {
-		return err
-	}
-	done, err := h.gateway.Reload()
-	if err != nil {
-		return failure{http.StatusUnprocessableEntity, err}
-	}
-	return reply(w, http.StatusOK, done)
+	return do(w, query, h.gateway.Reload)
 }
 
 // listAll answers with a listing that takes no filter.

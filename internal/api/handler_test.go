@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -73,10 +74,37 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A request that cannot be meant is refused before the gateway sees it.
+func TestChainRequests(t *testing.T) {
+	const a, f = `{"chain":"web","function":"f"`, `{"generation":8,"chain":"web","functions":["f"]}`
+	for target, want := range map[string]string{
+		"insert " + a + `}`:                          "200 " + f,
+		"insert " + a + `,"priority":0}`:             "200 " + f,
+		"insert " + a + `,"priority":0,"after":"b"}`: `400 {"error":"a function has one place: give one of before, after and priority"}`,
+		"insert " + a + `,"prio":0}`:                 `400 {"error":"read the request: json: unknown field \"prio\""}`,
+		"insert ":                                    `400 {"error":"read the request: EOF"}`,
+		"insert?now=1 " + a + `}`:                    `400 {"error":"unknown parameter \"now\": none is taken here"}`,
+		"move " + a + `,"before":"b"}`:               "200 " + f,
+		"move " + a + `}`:                            `400 {"error":"say where to: by before, after or priority"}`,
+		"move " + a + `,"before":"b","after":"b"}`:   `400 {"error":"a function has one place: give one of before, after and priority"}`,
+		"remove " + a + `}`:                          `200 {"generation":8,"chain":"web","functions":[]}`,
+		"remove " + a + `,"after":"b"}`:              `400 {"error":"what is removed has no place: leave before, after and priority out"}`,
+		"save ":                                      `200 {"config":"a.yaml","chains":["web"]}`,
+		"save?now=1 ":                                `400 {"error":"unknown parameter \"now\": none is taken here"}`,
+	} {
+		path, body, _ := strings.Cut(target, " ")
+		w := httptest.NewRecorder()
+		Handler(&fakeGateway{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chains/"+path, strings.NewReader(body)))
+		if got := fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String())); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", target, got, want)
+		}
+	}
+}
+
 func TestGatewayErrors(t *testing.T) {
 	g := &fakeGateway{err: errors.New("a.yaml:3: no\na.yaml:9: never")}
 	for target, status := range map[string]int{
-		"GET /v1/status": 500, "GET /v1/sessions": 500, "GET /v1/pool": 500, "GET /v1/hosts": 500, "POST /v1/reload": 422,
+		"GET /v1/status": 500, "GET /v1/sessions": 500, "GET /v1/pool": 500, "GET /v1/hosts": 500, "POST /v1/reload": 422, "POST /v1/chains/save": 422,
 	} {
 		method, path, _ := strings.Cut(target, " ")
 		w := ask(t, g, method, path)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,23 +17,25 @@ import (
 func newChain(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "chain",
-		Short: "See the chains of network functions",
+		Short: "See and change the chains of network functions",
 		Long: `A chain is a row of network functions. The first chain that matches a flow judges
 its first packet, and each packet that comes next after the policy changed.`,
 		Example: `  realmgate chain list
-  realmgate chain show web`,
+  realmgate chain show web
+  realmgate chain move web friends --before filter`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newChainList(a), newChainShow(a))
+	command.AddCommand(newChainList(a), newChainShow(a), newChainInsert(a), newChainRemove(a), newChainMove(a), newChainSave(a))
 	return command
 }
 
 func newChainList(a *app) *cobra.Command {
 	command := &cobra.Command{
-		Use:     "list",
-		Short:   "List the chains in the order in which they are sought",
-		Long:    `List the chains in the order in which they are sought, with what they match.`,
+		Use:   "list",
+		Short: "List the chains in the order in which they are sought",
+		Long: `List the chains in the order in which they are sought, with what they match. Those
+that commands changed, and the configuration file does not have so, are marked *.`,
 		Example: "  realmgate chain list",
 		Args:    cobra.NoArgs,
 	}
@@ -45,18 +48,26 @@ func newChainList(a *app) *cobra.Command {
 		if output.value == "json" {
 			return writeJSONArray(a.stdout, chains)
 		}
-		t := newTable("CHAIN", "MATCH", "FUNCTIONS")
+		t, note := newTable("CHAIN", "MATCH", "FUNCTIONS"), ""
 		for _, c := range chains {
 			names := make([]string, len(c.Functions))
 			for i, f := range c.Functions {
 				names[i] = f.Name
 			}
-			t.add(c.Name, matched(c.Match), strings.Join(names, " "))
+			name := c.Name
+			if len(c.Changes) > 0 {
+				name += "*"
+				note = changedNote
+			}
+			t.add(name, matched(c.Match), strings.Join(names, " "))
 		}
-		return t.write(a.stdout)
+		_, err = io.WriteString(a.stdout, t.String()+note)
+		return written(err)
 	})
 	return command
 }
+
+const changedNote = "* Changed by command: the next reload forgets it, unless realmgate chain save comes before.\n"
 
 // matched writes a match as "direction in, port 80".
 func matched(match map[string]string) string {
@@ -100,7 +111,12 @@ The counts go on when other functions come, leave or move.`,
 			for _, f := range chains[i].Functions {
 				t.add(f.Name, f.Use, strconv.Itoa(f.Priority), count(f.Seen), count(f.Accepted), count(f.Dropped), count(f.Failed), timed(f))
 			}
-			return t.write(a.stdout)
+			note := ""
+			if changes := chains[i].Changes; len(changes) > 0 {
+				note = fmt.Sprintf("Changed by command, not in the file: %s.\n", plain(strings.Join(changes, ", ")))
+			}
+			_, err = io.WriteString(a.stdout, t.String()+note)
+			return written(err)
 		})(command, args)
 	}
 	return command

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -62,10 +63,27 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, client.BanChange{Prefixes: len(asked.Prefixes)})
 	case "/v1/chains":
 		write(w, d.chains)
+	case "/v1/chains/insert", "/v1/chains/move", "/v1/chains/remove":
+		var asked client.ChainRequest
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		functions := []string{asked.Function, fmt.Sprintf("before %q", asked.Before), fmt.Sprintf("after %q", asked.After)}
+		if asked.Priority != nil {
+			functions = append(functions, fmt.Sprintf("priority %d", *asked.Priority))
+		}
+		if strings.HasSuffix(r.URL.Path, "remove") {
+			functions = []string{}
+		}
+		write(w, client.ChainChange{Generation: 9, Chain: asked.Chain, Functions: functions})
+	case "/v1/chains/save":
+		changed := client.ChainsSaved{Config: d.status.Config, Chains: []string{}}
+		for _, c := range d.status.ChangedChains {
+			changed.Chains = append(changed.Chains, c.Chain)
+		}
+		write(w, changed)
 	case "/v1/sessions/end":
 		write(w, client.Ended{Sessions: len(d.sessions)})
 	case "/v1/reload":
-		write(w, client.Reload{Generation: 8, Hosts: 1})
+		write(w, client.Reload{Generation: 8, Hosts: 1, Dropped: len(d.status.ChangedChains)})
 	case "/v1/sessions":
 		stream(w, d.sessions)
 	case "/v1/drops":
@@ -130,13 +148,13 @@ func populated() *fakeDaemon {
 		},
 		chains: []client.Chain{
 			{
-				Name: "web", Match: map[string]string{"service": "www.hosta.foo.example.", "direction": "in"},
+				Name: "web", Changes: []string{}, Match: map[string]string{"service": "www.hosta.foo.example.", "direction": "in"},
 				Functions: []client.Function{
 					{Name: "friends", Use: "filter", Priority: 10, Seen: 12_345_678, Dropped: 345_678, Samples: 12_056, NsEach: 84},
 					{Name: "filter", Use: "filter", Priority: 20, Seen: 12_000_000, Failed: 3},
 				},
 			},
-			{Name: "out", Functions: []client.Function{}},
+			{Name: "out", Functions: []client.Function{}, Changes: []string{"removed filter", "moved a"}},
 		},
 		status: client.Status{
 			Instance: "default", Version: "v0.1.0", PID: 4711, Config: "/etc/realmgate.yaml", Started: started,
@@ -148,8 +166,9 @@ func populated() *fakeDaemon {
 			Sessions: client.Gauge{Used: 1234, Capacity: 1_000_000}, Mappings: client.Gauge{Used: 196_604, Capacity: 196_605},
 			Half: client.Gauge{Used: 3}, Addresses: client.Gauge{Used: 16, Capacity: 16},
 			Bytes: 95_400_000, Lent: 12_345_678, Claimed: 12_000_000, Expired: 345_678,
-			DNS:     client.DNS{Queries: 9, Answered: 4, Refused: 1, Truncated: 2, Exhausted: 1, Forwarded: 5, UpstreamFailed: 3},
-			Reasons: []client.ReasonCount{{Reason: "drop_no_reservation", Packets: 12}, {Reason: "forwarded", Packets: 1_048_576}, {Reason: "answered_arp", Packets: 12}},
+			DNS:           client.DNS{Queries: 9, Answered: 4, Refused: 1, Truncated: 2, Exhausted: 1, Forwarded: 5, UpstreamFailed: 3},
+			Reasons:       []client.ReasonCount{{Reason: "drop_no_reservation", Packets: 12}, {Reason: "forwarded", Packets: 1_048_576}, {Reason: "answered_arp", Packets: 12}},
+			ChangedChains: []client.ChangedChain{{Chain: "out", Changes: []string{"removed filter", "moved a"}}},
 			Remedies: []string{
 				"the pool had no address 1 times: add pool.addresses, or shorten pool.again",
 				"drop_partial_checksum (4): a sender leaves checksums to its interface; on it run: ethtool -K IFACE tx off",

@@ -54,6 +54,7 @@ func TestOutput(t *testing.T) {
 		"drops":          {populated(), "drops --count 3"},
 		"drops-json":     {populated(), "drops --count 2 -o json"},
 		"reload":         {populated(), "reload"},
+		"reload-empty":   {empty, "reload"},
 
 		"ban-add":          {populated(), "ban add 203.0.113.7 198.51.100.0/24 --for 1h"},
 		"ban-remove":       {populated(), "ban remove 203.0.113.7"},
@@ -65,6 +66,12 @@ func TestOutput(t *testing.T) {
 		"chain-list-json":  {populated(), "chain list -o json"},
 		"chain-show":       {populated(), "chain show web"},
 		"chain-show-json":  {populated(), "chain show out -o json"},
+		"chain-changed":    {populated(), "chain show out"},
+		"chain-insert":     {populated(), "chain insert out {use:filter} --priority 0"},
+		"chain-move":       {populated(), "chain move web friends --after filter"},
+		"chain-remove":     {populated(), "chain remove web friends"},
+		"chain-save":       {populated(), "chain save"},
+		"chain-save-empty": {empty, "chain save"},
 
 		"sessions-end":      {populated(), "sessions end --all"},
 		"sessions-end-json": {populated(), "sessions end --port 80 -o json"},

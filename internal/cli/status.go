@@ -49,8 +49,15 @@ func statusHead(s client.Status, now time.Time) string {
 	if s.Adopted {
 		adopted = "; it took over the sessions of an earlier process"
 	}
-	return fmt.Sprintf("Gateway %s, version %s, has run for %s as process %d%s.\nConfiguration %s, generation %d.\n",
+	text := fmt.Sprintf("Gateway %s, version %s, has run for %s as process %d%s.\nConfiguration %s, generation %d.\n",
 		plain(s.Instance), plain(s.Version), span(now.Sub(s.Started).Seconds()), s.PID, adopted, plain(s.Config), s.Generation)
+	for i, c := range s.ChangedChains {
+		if i == 0 {
+			text += "Changed by command, not in that file (realmgate chain save writes it there):\n"
+		}
+		text += fmt.Sprintf("- chain %s: %s\n", plain(c.Chain), plain(strings.Join(c.Changes, ", ")))
+	}
+	return text
 }
 
 func statusRemedies(s client.Status) string {

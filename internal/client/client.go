@@ -98,16 +98,29 @@ func (c *Client) RemoveBans(ctx context.Context, r BanRequest) (int, error) {
 }
 
 func (c *Client) changeBans(ctx context.Context, path string, r BanRequest) (int, error) {
-	body, err := json.Marshal(r)
-	if err != nil {
-		return 0, fmt.Errorf("write the request: %w", err)
-	}
-	response, err := c.send(ctx, http.MethodPost, path, nil, bytes.NewReader(body))
-	if err != nil {
-		return 0, err
-	}
-	change, err := decode[BanChange](ctx, c, response)
+	change, err := post[BanChange](ctx, c, path, r)
 	return change.Prefixes, err
+}
+
+// InsertFunction puts a function into a chain until the next reload. What is refused
+// changes nothing, as with RemoveFunction and MoveFunction.
+func (c *Client) InsertFunction(ctx context.Context, r ChainRequest) (ChainChange, error) {
+	return post[ChainChange](ctx, c, "/v1/chains/insert", r)
+}
+
+// RemoveFunction takes a function out of a chain.
+func (c *Client) RemoveFunction(ctx context.Context, r ChainRequest) (ChainChange, error) {
+	return post[ChainChange](ctx, c, "/v1/chains/remove", r)
+}
+
+// MoveFunction puts a function of a chain to another place.
+func (c *Client) MoveFunction(ctx context.Context, r ChainRequest) (ChainChange, error) {
+	return post[ChainChange](ctx, c, "/v1/chains/move", r)
+}
+
+// SaveChains makes the gateway write the chains that were changed to its file.
+func (c *Client) SaveChains(ctx context.Context) (ChainsSaved, error) {
+	return fetch[ChainsSaved](ctx, c, http.MethodPost, "/v1/chains/save", nil)
 }
 
 // Reload makes the gateway read its configuration again. An error of type
@@ -152,6 +165,20 @@ func fetch[T any](ctx context.Context, c *Client, method, path string, query url
 		return none, err
 	}
 	return decode[T](ctx, c, response)
+}
+
+// post sends one JSON value and reads another.
+func post[A any](ctx context.Context, c *Client, path string, request any) (A, error) {
+	var none A
+	body, err := json.Marshal(request)
+	if err != nil {
+		return none, fmt.Errorf("write the request: %w", err)
+	}
+	response, err := c.send(ctx, http.MethodPost, path, nil, bytes.NewReader(body))
+	if err != nil {
+		return none, err
+	}
+	return decode[A](ctx, c, response)
 }
 
 // decode reads an answer of one JSON value.

@@ -43,6 +43,22 @@ func (g fakeGateway) Chains() ([]Chain, error) {
 	return []Chain{{Name: "web", Match: map[string]string{"direction": "in"}, Functions: []Function{{Name: "filter", Seen: 1 << 60}}}}, g.err
 }
 
+func (g fakeGateway) InsertFunction(r ChainRequest) (ChainChange, error) {
+	return ChainChange{Generation: 1, Chain: r.Chain, Functions: []string{r.Function, r.Before}}, g.err
+}
+
+func (g fakeGateway) RemoveFunction(r ChainRequest) (ChainChange, error) {
+	return ChainChange{Generation: 2, Chain: r.Chain, Functions: []string{r.Function}}, g.err
+}
+
+func (g fakeGateway) MoveFunction(r ChainRequest) (ChainChange, error) {
+	return ChainChange{Generation: uint32(*r.Priority), Chain: r.Chain, Functions: []string{r.Function}}, g.err
+}
+
+func (g fakeGateway) SaveChains() (ChainsSaved, error) {
+	return ChainsSaved{Config: "a.yaml", Chains: []string{"web"}}, g.err
+}
+
 func (g fakeGateway) Bans() ([]Ban, error) {
 	return []Ban{{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Since: g.started}}, g.err
 }
@@ -111,6 +127,7 @@ func TestAnswersComeThrough(t *testing.T) {
 	status, err := c.Status(ctx)
 	want, _ := g.Status()
 	want.Interfaces, want.Reasons, want.Remedies = []Interface{}, []ReasonCount{}, []string{}
+	want.ChangedChains = []ChangedChain{}
 	if err != nil || !reflect.DeepEqual(status, want) {
 		t.Errorf("status %+v, %v", status, err)
 	}
@@ -151,6 +168,29 @@ func TestAnswersComeThrough(t *testing.T) {
 	})
 	if err != nil || sessions != 3 {
 		t.Errorf("%d sessions, %v", sessions, err)
+	}
+}
+
+// Changes of chains come through with all that they say.
+func TestChainChanges(t *testing.T) {
+	c, ctx, five := serve(t, fakeGateway{}), t.Context(), 5
+	inserted, err := c.InsertFunction(ctx, ChainRequest{Chain: "web", Function: "{use: filter}", Before: "a"})
+	removed, err2 := c.RemoveFunction(ctx, ChainRequest{Chain: "web", Function: "a"})
+	moved, err3 := c.MoveFunction(ctx, ChainRequest{Chain: "web", Function: "b", Priority: &five})
+	saved, err4 := c.SaveChains(ctx)
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	if want := (ChainsSaved{Config: "a.yaml", Chains: []string{"web"}}); !reflect.DeepEqual(saved, want) {
+		t.Errorf("%+v", saved)
+	}
+	for _, c := range []struct{ got, want ChainChange }{
+		{inserted, ChainChange{Generation: 1, Chain: "web", Functions: []string{"{use: filter}", "a"}}}, {removed, ChainChange{Generation: 2, Chain: "web", Functions: []string{"a"}}},
+		{moved, ChainChange{Generation: 5, Chain: "web", Functions: []string{"b"}}},
+	} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			t.Errorf("got %+v, want %+v", c.got, c.want)
+		}
 	}
 }
 

@@ -34,6 +34,14 @@ type (
 	Chain = api.Chain
 	// Function is a network function of a chain.
 	Function = api.Function
+	// ChainRequest says what to change in a chain.
+	ChainRequest = api.ChainRequest
+	// ChainChange is what a change put into force.
+	ChainChange = api.ChainChange
+	// ChainsSaved is which chains were written to the configuration file.
+	ChainsSaved = api.ChainsSaved
+	// ChangedChain is a chain that is not as the configuration file has it.
+	ChangedChain = api.ChangedChain
 	// Drop is a packet that was dropped.
 	Drop = api.Drop
 	// Ended is how many sessions were ended.

@@ -168,8 +168,8 @@ func rulesOf(direction model.Direction, c config.Condition, private *end) (rules
 func (g *Gateway) Chains() ([]api.Chain, error) {
 	v := g.view.Load()
 	list := []api.Chain{}
-	for _, ch := range v.config.Chains {
-		shown := api.Chain{Name: ch.Name, Match: matchOf(ch.Match), Functions: []api.Function{}}
+	for i, ch := range v.config.Chains {
+		shown := api.Chain{Name: ch.Name, Match: matchOf(ch.Match), Functions: []api.Function{}, Changes: v.changes(i)}
 		for _, f := range ch.Functions {
 			n, err := g.data.Count(v.counts[countName(ch.Name, f.Name)])
 			if err != nil {

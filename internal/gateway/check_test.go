@@ -21,7 +21,7 @@ func TestCheckSeesWhatDoesNotFit(t *testing.T) {
 		counted += "]}\n"
 	}
 	for file, want := range map[string]string{
-		text: "", many: "chains: 1024 of them: at most 1023", counted: "more than 511 functions in all",
+		withChains: "", many: "chains: 1024 of them: at most 1023", counted: "more than 511 functions in all",
 		text + "chains: [{name: a}, {name: deep, functions: [{use: filter, deny: [" + nested() + "]}]}]":         "chains: function deep/filter: more than 13 different",
 		text + "chains: [{name: a}, {name: jump, functions: [{use: jump, chain: a, when: [" + nested() + "]}]}]": "chains: function jump/jump: more than 13 different",
 		text + "chains: [{name: a, match: {from: 1.0.0.0/8}}" + matches() + "]":                                  "chains: more than 13 different",

@@ -37,8 +37,9 @@ func (g *Gateway) Reload() (api.Reload, error) {
 	if err != nil {
 		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
 	}
-	g.log.Info("reloaded", "generation", v.generation, "hosts", len(c.Hosts))
-	return api.Reload{Generation: v.generation, Hosts: len(c.Hosts)}, nil
+	dropped := old.unlike(c)
+	g.log.Info("reloaded", "generation", v.generation, "hosts", len(c.Hosts), "changes by command dropped", dropped)
+	return api.Reload{Generation: v.generation, Hosts: len(c.Hosts), Dropped: dropped}, nil
 }
 
 // switchTo puts a view into force. What takes long comes before names and flows have to

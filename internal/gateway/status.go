@@ -45,6 +45,11 @@ func (g *Gateway) Status() (api.Status, error) {
 			status.Reasons = append(status.Reasons, api.ReasonCount{Reason: reason, Packets: n})
 		}
 	}
+	for i, ch := range v.config.Chains {
+		if changes := v.changes(i); len(changes) > 0 {
+			status.ChangedChains = append(status.ChangedChains, api.ChangedChain{Chain: ch.Name, Changes: changes})
+		}
+	}
 	now := g.recent.since(datapath.Now(), totals{counters, p.Exhausted, distrusted, status.DNS.UpstreamFailed})
 	status.Remedies = remedies(now, usage, g.ownInPool(v.config))
 	return status, nil
