@@ -88,6 +88,7 @@ func (d *realmgateDevice) start(ctx context.Context) error {
 	d.command = d.rig.Device.Command(context.Background(), d.rig.Executable, "run", "-c", d.config, "--instance", d.rig.Instance)
 	d.command.Stdout, d.command.Stderr = &d.log, &d.log
 	if err := d.command.Start(); err != nil {
+		d.command = nil
 		return fmt.Errorf("start %s: %w", d.rig.Executable, err)
 	}
 	ended := make(chan error, 1)

@@ -1,0 +1,99 @@
+package dut
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/bench"
+	"github.com/realmgate/realmgate/internal/bench/trafficgen"
+	"github.com/realmgate/realmgate/internal/client"
+)
+
+// While the tester sends as fast as it can, chains change and the configuration is read:
+// every frame arrives, and as it should. A change waits for the packets under way, of
+// which there are always some: with -count=10 there are 500 of them and 50 reloads.
+func TestNothingIsLostToChanges(t *testing.T) {
+	const swaps, reloads = 50, 5
+	setup := bench.Setup{NAT: trafficgen.Addresses{First: bench.PublicAddress.Addr().Next(), Count: 1}}
+	measure(t, built(t), setup, func(ctx context.Context, bed *bench.Bed) error {
+		d := bed.Device.(*builtDevice)
+		const chains = "chains: [{name: bench, functions: [{use: filter, deny: [192.0.2.0/24]}]}]\n"
+		if err := os.WriteFile(d.config, []byte(realmgateConfiguration(d.setup)+chains), 0o600); err != nil {
+			return err
+		}
+		if err := bed.Reset(ctx); err != nil {
+			return err
+		}
+		if _, err := bed.Establish(ctx, trafficgen.Plan{}); err != nil {
+			return err
+		}
+		changed := make(chan error, 1)
+		var changing sync.WaitGroup
+		changing.Go(func() { changed <- change(ctx, d.client, swaps, reloads) })
+		defer changing.Wait()
+		frames := 0
+		for {
+			o, err := bed.Run(ctx, trafficgen.Plan{Frames: 1 << 20, Random: true, Direction: trafficgen.Both}, false)
+			frames += int(o.Sent)
+			if err != nil {
+				return err
+			}
+			select {
+			case err := <-changed:
+				t.Logf("%d frames during %d changes of chains and %d reloads", frames, swaps, reloads)
+				return err
+			default:
+			}
+		}
+	})
+}
+
+// builtDevice runs a program that the test has built.
+type builtDevice struct {
+	realmgateDevice
+	program string
+}
+
+func (d *builtDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setup) error {
+	rig.Executable = d.program
+	return d.realmgateDevice.Up(ctx, rig, setup)
+}
+
+func built(t *testing.T) bench.Model {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "realmgate")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, "../../../cmd/realmgate").CombinedOutput(); err != nil {
+		t.Fatalf("build the program: %v: %s", err, out)
+	}
+	m := realmgate
+	m.New = func() bench.Device { return &builtDevice{program: program} }
+	return m
+}
+
+// change takes a function into a chain and out of it, and reads the file in between.
+func change(ctx context.Context, c *client.Client, swaps, reloads int) error {
+	if _, err := c.Reload(ctx); err != nil {
+		return err
+	}
+	for n := range swaps {
+		var err error
+		if n%2 == 0 {
+			_, err = c.InsertFunction(ctx, client.ChainRequest{Chain: "bench", Function: fmt.Sprintf("{use: filter, name: more, deny: [198.51.100.%d]}", n/2%250)})
+		} else {
+			_, err = c.RemoveFunction(ctx, client.ChainRequest{Chain: "bench", Function: "more"})
+		}
+		if n%(swaps/reloads) == 1 && err == nil {
+			_, err = c.Reload(ctx)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("change %d", n), err)
+		}
+	}
+	return nil
+}
