@@ -47,7 +47,7 @@ static __always_inline __u32 judged_by(__u32 generation)
 /* By whom the packet's flow was judged just now. */
 static __always_inline __u32 chain_judged(const struct packet *packet)
 {
-	struct nf_packet *told = packet->again == NF_FLOW ? nf_packet() : 0;
+	struct nf_packet *told = packet->again == NF_FLOW || packet->again == NF_STATIC ? nf_packet() : 0;
 
 	return judged_by(packet->generation) | (told ? told->packets & (CHAINS - 1) : 0);
 }
@@ -71,6 +71,8 @@ static __always_inline enum reason chain_describe(const struct packet *packet, c
 	told->tcp_flags = packet->tcp_flags;
 	told->length = packet->ip_length;
 	told->stage = stage;
+	told->to_port = 0;
+	told->to_address = 0;
 	told->generation = packet->generation;
 	told->packets = 0;
 	return ASK_CHAIN;
@@ -82,6 +84,14 @@ static __always_inline bool chain_is_due(const struct packet *packet)
 	struct settings *settings = settings_get(packet->generation);
 
 	return settings && settings->chains;
+}
+
+/* Whether the generation has chains that say where flows go. */
+static __always_inline bool chain_is_static(const struct packet *packet)
+{
+	struct settings *settings = settings_get(packet->generation);
+
+	return settings && settings->statics;
 }
 
 /* Whether the verdict is about this flow: what the packet belongs to may have changed since a chain was asked. */
@@ -96,12 +106,37 @@ static __always_inline enum reason chain_was_asked(const struct tuple *flow, boo
 	return REASON_NONE;
 }
 
+/* The private port that a chain said. */
+static __always_inline __u16 chain_port(const struct nf_packet *told)
+{
+	return told->to_port ? told->to_port : told->destination_port;
+}
+
 /* Judges a flow by the generation's chains: REASON_NONE when it may pass, or ASK_CHAIN. */
 static __always_inline enum reason chain_judge(const struct packet *packet, const struct tuple *flow, bool out)
 {
 	if (packet->again == NF_FLOW)
 		return chain_was_asked(flow, out);
 	return chain_is_due(packet) ? chain_describe(packet, flow, out, NF_FLOW) : REASON_NONE;
+}
+
+/* Judges an open flow, as it came, by the chains that say where flows go: it ends when it is sent elsewhere now. */
+static __always_inline enum reason chain_judge_static(const struct packet *packet, const struct tuple *flow,
+						      const struct session *session)
+{
+	struct nf_packet *told = nf_packet();
+	enum reason reason;
+
+	if (!told || !chain_is_static(packet))
+		return REASON_DROP_SERVICE_CLOSED;
+	if (packet->again != NF_STATIC)
+		return chain_describe(packet, flow, false, NF_STATIC);
+	reason = chain_was_asked(flow, false);
+	if (reason != REASON_NONE)
+		return reason;
+	return told->to_address == session->private_address && chain_port(told) == session->private_port
+		       ? REASON_NONE
+		       : REASON_DROP_SERVICE_CLOSED;
 }
 
 /* Judges a packet of an open flow by the functions that see its every packet, program number packets. */
@@ -151,6 +186,10 @@ static __always_inline int chain_enter(struct xdp_md *ctx, const struct packet *
 		told->verdict = NF_DROP;
 		if (told->stage == NF_PACKET)
 			bpf_tail_call(ctx, &chains, told->packets);
+		else if (told->stage == NF_STATIC && (packet->generation & 1))
+			bpf_tail_call(ctx, &programs, PROGRAM_STATIC_ODD);
+		else if (told->stage == NF_STATIC)
+			bpf_tail_call(ctx, &programs, PROGRAM_STATIC_EVEN);
 		else if (packet->generation & 1)
 			bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_ODD);
 		else

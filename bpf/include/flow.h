@@ -47,6 +47,42 @@ struct flow {
 	__u32 reservation; /* high half of its id; mapping is then its slot */
 };
 
+/*
+ * Whether a session of another kind has the external endpoint and the remote one: a port that dnat names may still be a
+ * mapping's, and a mapping's port have been dnat's.
+ */
+__noinline bool session_conflicts(const struct flow *flow)
+{
+	struct control *control = control_get();
+	struct session_key key = {};
+	struct endpoint endpoint;
+	struct address *address;
+	struct session *session;
+	__u32 external;
+
+	if (!flow || !control || !control->statics || flow->origin == ORIGIN_POOL)
+		return false;
+	external = flow->external_address;
+	key.local = external;
+	key.local_port = flow->external_port;
+	key.remote = flow->remote_address;
+	key.remote_port = flow->remote_port;
+	key.protocol = flow->protocol;
+	key.side = KEY_OUTSIDE;
+	if (flow->origin != ORIGIN_STATIC)
+		return session_find_indexed(&key) != 0;
+	address = bpf_map_lookup_elem(&address_table, &external);
+	if (!address || address->kind != ADDRESS_OUTBOUND)
+		return false;
+	endpoint = mapping_at(mapping_slot(address->number, flow->protocol, flow->external_port));
+	key.local = endpoint.address;
+	key.local_port = endpoint.port;
+	key.side = KEY_INSIDE;
+	session = session_at(endpoint.phase == PHASE_LIVE ? session_find(&key) : 0);
+	return session && session->life.phase == PHASE_LIVE && session->external_address == external &&
+	       session->external_port == flow->external_port;
+}
+
 static __always_inline void session_fill(struct session *session, const struct flow *flow, __u32 tick)
 {
 	__u16 address = checksum_delta(flow->private_address, flow->external_address);
@@ -173,9 +209,9 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
 	if (!session || !settings)
 		return 0;
 	session_unlist(number, session, tick);
-	if (session->origin == ORIGIN_POOL) {
-		if (session->protocol != IPPROTO_TCP || !tcp_is_closing(session->life.tcp))
-			reservation_leave(session->mapping, session->filter_users);
+	if (session->origin == ORIGIN_POOL && (session->protocol != IPPROTO_TCP || !tcp_is_closing(session->life.tcp)))
+		reservation_leave(session->mapping, session->filter_users);
+	if (session_has_no_mapping(session->origin)) {
 		key = session_outside_key(session);
 		index_remove(&session_index, session_place(&key), number);
 	} else {
@@ -212,11 +248,12 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 	count_statistic(STATISTIC_SESSIONS_OPENED);
 	if (!session_list(*number, session, flow->homes))
 		goto full;
-	if (flow->origin == ORIGIN_POOL) {
+	if (session_has_no_mapping(flow->origin)) {
 		key = session_outside_key(session);
 		if (!index_insert(&session_index, session_place(&key), *number))
 			goto full;
-		reservation_join(flow->mapping, flow->reservation);
+		if (flow->origin == ORIGIN_POOL)
+			reservation_join(flow->mapping, flow->reservation);
 	} else if (settings->filtering == FILTER_ADDRESS_DEPENDENT && !filter_join(*number, session)) {
 		goto full;
 	}
@@ -227,4 +264,15 @@ full:
 	count_statistic(STATISTIC_SESSIONS_FREED);
 	*number = 0;
 	return REASON_DROP_SESSION_INDEX_FULL;
+}
+
+/* The same unless another session is in its way. */
+static __always_inline enum reason flow_open(const struct flow *flow, const struct settings *settings, __u32 *number)
+{
+	if (session_conflicts(flow)) {
+		record_release(*number);
+		*number = 0;
+		return REASON_DROP_SESSION_CONFLICT;
+	}
+	return session_open(flow, settings, number);
 }

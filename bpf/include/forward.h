@@ -128,7 +128,7 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 	struct tuple flow = {};
 	enum reason reason;
 	__u32 judged, packets;
-	bool out;
+	bool out, sent;
 
 	if (!session || !packet)
 		return REASON_DROP_INTERNAL;
@@ -137,10 +137,11 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 	if (!packets)
 		return REASON_NONE;
 	out = session->origin == ORIGIN_INSIDE;
+	sent = session->origin == ORIGIN_STATIC; /* its flow is judged as it came */
 	flow.source = out ? session->private_address : session->remote_address;
-	flow.destination = out ? session->remote_address : session->private_address;
+	flow.destination = out ? session->remote_address : sent ? session->external_address : session->private_address;
 	flow.source_port = out ? session->private_port : session->remote_port;
-	flow.destination_port = out ? session->remote_port : session->private_port;
+	flow.destination_port = out ? session->remote_port : sent ? session->external_port : session->private_port;
 	flow.protocol = session->protocol;
 	if (packets < CHAINS) {
 		reason = chain_judge_packet(packet, &flow, out, packets);
@@ -152,7 +153,7 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 			       session->origin << 8 | session->flags, packet->generation);
 	if (reason != REASON_NONE)
 		return reason;
-	reason = chain_judge(packet, &flow, out);
+	reason = sent ? chain_judge_static(packet, &flow, session) : chain_judge(packet, &flow, out);
 	if (reason == REASON_NONE)
 		session->judged = chain_judged(packet);
 asked:

@@ -27,6 +27,7 @@ enum nf_direction {
 enum nf_stage {
 	NF_FLOW = 1, /* whether the flow may pass: all of the chain */
 	NF_PACKET,   /* whether a packet of it may: those that see every packet */
+	NF_STATIC,   /* whether it may, and where to (dnat): all of the chain; destination is as it came */
 };
 
 /* A packet by the flow that it belongs to. Addresses and ports are in network byte order. */
@@ -44,10 +45,11 @@ struct nf_packet {
 	__u16 length;	/* of the IP packet, bytes */
 
 	/* What the programs tell each other; functions leave it alone. */
-	__u8 entry; /* the program that asked */
-	__u8 stage; /* enum nf_stage */
-	__u8 pad[2];
-	__u32 function; /* the one that decided, 0 where none did */
+	__u8 entry;	  /* the program that asked */
+	__u8 stage;	  /* enum nf_stage */
+	__u16 to_port;	  /* dnat: with the next the private endpoint; 0 is the flow's own port */
+	__u32 to_address; /* 0: none was said */
+	__u32 function;	  /* the one that decided, 0 where none did */
 	__u32 verdict;
 	__u32 generation;
 	__u32 packets; /* the program that the flow's further packets are to be judged by, 0 for none */

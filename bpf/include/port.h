@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * External ports: a bitmap for each outbound address and protocol. The inside port is kept where it is free, else a
- * random one of the same class is taken (RFC 4787 REQ-3, RFC 7857 §9). On an address that the gateway shares, ports
- * of its own sockets are never taken.
+ * random one of the same class is taken (RFC 4787 REQ-3, RFC 7857 §9). Ports that dnat names are never taken, nor, on
+ * an address that the gateway shares, those of its own sockets.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "packet.h"
 
 #define PORT_CLASS 1024 /* ports below it stay below it */
-#define PORT_TRIES 16	/* ports that a socket of the gateway may hold before we give up */
+#define PORT_TRIES 16	/* ports that a socket of the gateway may hold, or dnat, before we give up */
 
 /* An internal endpoint. */
 struct mapping_key {
@@ -141,6 +141,15 @@ __noinline __s32 port_random(struct port_bitmap *bitmap, bool low, const struct 
 	return search.port;
 }
 
+/* Whether dnat names the port of a mapping's slot. */
+__noinline bool port_is_static(__u32 slot)
+{
+	struct control *control = control_get();
+	struct settings *settings = control ? settings_get(control->generation) : 0;
+
+	return settings && settings->statics && bpf_map_lookup_elem(&static_ports, &slot);
+}
+
 /* An external port for the packet's source, claimed and in host byte order; -1 when there is none. */
 __noinline __s32 port_choose(struct xdp_md *ctx, const struct tuple *tuple, __u32 outbound)
 {
@@ -180,7 +189,7 @@ __noinline __s32 port_choose(struct xdp_md *ctx, const struct tuple *tuple, __u3
 		if (port < 0)
 			return -1;
 		answer.destination_port = bpf_htons(port);
-		if (!shared || !port_is_ours(ctx, &answer))
+		if (!port_is_static(array * PORTS + port) && (!shared || !port_is_ours(ctx, &answer)))
 			return port;
 		port_release(bitmap, port);
 	}

@@ -47,9 +47,11 @@ __noinline enum reason private_destination(struct xdp_md *ctx, const struct pack
 	address = bpf_map_lookup_elem(&address_table, &destination);
 	way->hairpin = address != 0;
 	if (address && address->kind == ADDRESS_OUTBOUND && is_local(ctx, packet, address)) {
-		struct endpoint endpoint = mapping_at(
-			mapping_slot(address->number, packet->tuple.protocol, packet->tuple.destination_port));
+		__u32 slot = mapping_slot(address->number, packet->tuple.protocol, packet->tuple.destination_port);
+		struct endpoint endpoint = mapping_at(slot);
 
+		if (port_is_static(slot))
+			return REASON_NONE;
 		return endpoint.phase == PHASE_LIVE && !port_is_ours(ctx, &packet->tuple) ? REASON_NONE
 											  : REASON_TO_GATEWAY;
 	}
@@ -105,7 +107,7 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	flow.route_epoch = way->epoch;
 	flow.judged = chain_judged(packet);
 	*number = record;
-	reason = session_open(&flow, settings, number);
+	reason = flow_open(&flow, settings, number);
 	if (reason != REASON_NONE)
 		mapping_release(flow.mapping, 0, clock_tick());
 	return reason;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a packet from outside may open: a session through a mapping that lets it in, or one by claiming a
- * reservation of the circular pool.
+ * What a packet from outside may open: a session to where a chain sends it (dnat), through a mapping that lets it in,
+ * or by claiming a reservation of the circular pool.
  */
 #pragma once
 
@@ -72,7 +72,7 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 	*number = record_allocate(flow.homes.first, flow.homes.second);
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
-	reason = session_open(&flow, settings, number);
+	reason = flow_open(&flow, settings, number);
 	if (reason == REASON_NONE)
 		mapping_join(slot);
 	return reason;
@@ -104,17 +104,17 @@ static __always_inline bool session_gives_way(const struct session *session, con
 	return packet->tuple.protocol == IPPROTO_TCP && tcp_is_closing(session->life.tcp);
 }
 
-/* Under the stripe of the host's endpoint. */
-__noinline enum reason claim_open_locked(const struct packet *packet, struct flow *flow,
-					 struct reservation *reservation, const struct settings *settings,
-					 __u32 *number)
+/* Under the stripe of the host's endpoint. reservation: of a session from the pool. */
+__noinline enum reason outside_open_locked(const struct packet *packet, struct flow *flow,
+					   struct reservation *reservation, const struct settings *settings,
+					   __u32 *number)
 {
 	struct session_key key = {};
 	struct session *session;
 	enum reason reason;
 	__u32 found;
 
-	if (!packet || !flow || !reservation || !settings || !number)
+	if (!packet || !flow || !settings || !number)
 		return REASON_DROP_INTERNAL;
 	key.local = flow->external_address;
 	key.local_port = flow->external_port;
@@ -145,14 +145,14 @@ __noinline enum reason claim_open_locked(const struct packet *packet, struct flo
 	*number = record_allocate(flow->homes.first, flow->homes.second);
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
-	reason = reservation_claim(reservation, flow->reservation, packet);
+	reason = flow->origin == ORIGIN_POOL ? reservation_claim(reservation, flow->reservation, packet) : REASON_NONE;
 	if (reason != REASON_NONE) {
 		record_release(*number);
 		return reason;
 	}
 	if (found && session)
 		session_end(found, session, settings, clock_tick());
-	return session_open(flow, settings, number);
+	return flow_open(flow, settings, number);
 }
 
 /* The first packet to a pool address: finds its reservation and opens the session that it stands for. */
@@ -199,7 +199,7 @@ __noinline enum reason claim_open(const struct packet *packet, __u32 *number)
 	stripe = lock_stripe(endpoint_hash(flow.private_address, flow.private_port, flow.protocol));
 	if (!stripe || !lock_take(stripe))
 		return REASON_DROP_BUSY;
-	reason = claim_open_locked(packet, &flow, reservation, settings, number);
+	reason = outside_open_locked(packet, &flow, reservation, settings, number);
 	lock_release(stripe);
 	return reason;
 }
@@ -219,6 +219,50 @@ __noinline bool source_is_ours(struct xdp_md *ctx, const struct packet *packet)
 	query.destination = source;
 	route_lookup(ctx, &query);
 	return query.own || query.side == SIDE_PRIVATE;
+}
+
+/*
+ * The first packet of a flow that a chain sends to a private endpoint, whatever names and NAT would say: opens its
+ * session. REASON_NONE and no number when no chain sends it anywhere.
+ */
+__noinline enum reason static_open(struct xdp_md *ctx, const struct packet *packet, __u32 *number)
+{
+	struct nf_packet *told = nf_packet();
+	struct settings *settings;
+	struct stripe *stripe;
+	struct flow flow = {};
+	enum reason reason;
+
+	if (!packet || !number || !told)
+		return REASON_DROP_INTERNAL;
+	settings = settings_get(packet->generation);
+	if (!settings || packet->again == NF_FLOW || may_open(packet) != REASON_NONE || source_is_banned(packet))
+		return REASON_NONE;
+	if (packet->again != NF_STATIC)
+		return chain_describe(packet, &packet->tuple, false, NF_STATIC);
+	reason = chain_was_asked(&packet->tuple, false);
+	if (reason != REASON_NONE || !told->to_address)
+		return reason;
+	if (!packet->hairpin && source_is_ours(ctx, packet))
+		return REASON_DROP_SPOOFED_SOURCE;
+	if (packet->ttl <= 1)
+		return REASON_DROP_TTL_EXPIRED;
+	flow.private_address = told->to_address;
+	flow.private_port = chain_port(told);
+	flow.remote_address = packet->tuple.source;
+	flow.remote_port = packet->tuple.source_port;
+	flow.external_address = packet->tuple.destination;
+	flow.external_port = packet->tuple.destination_port;
+	flow.protocol = packet->tuple.protocol;
+	flow.origin = ORIGIN_STATIC;
+	flow.flags = packet->hairpin ? SESSION_HAIRPIN : 0;
+	flow.judged = chain_judged(packet);
+	stripe = lock_stripe(endpoint_hash(flow.private_address, flow.private_port, flow.protocol));
+	if (!stripe || !lock_take(stripe))
+		return REASON_DROP_BUSY;
+	reason = outside_open_locked(packet, &flow, 0, settings, number);
+	lock_release(stripe);
+	return reason;
 }
 
 /* On an address that the gateway shares, its own sockets come first. */

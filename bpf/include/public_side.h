@@ -13,7 +13,7 @@
 
 /*
  * The key by which the session of a packet to one of our addresses is sought; REASON_NONE, or why there can
- * be none. *slot is the mapping, 0 for a pool address.
+ * be none. *slot is the mapping, 0 for other addresses.
  */
 static __always_inline enum reason public_key(const struct tuple *tuple, const struct address *address,
 					      struct session_key *key, __u32 *slot)
@@ -24,7 +24,7 @@ static __always_inline enum reason public_key(const struct tuple *tuple, const s
 	key->remote_port = tuple->source_port;
 	key->protocol = tuple->protocol;
 	*slot = 0;
-	if (address->kind == ADDRESS_POOL) {
+	if (address->kind != ADDRESS_OUTBOUND) {
 		key->local = tuple->destination;
 		key->local_port = tuple->destination_port;
 		key->side = KEY_OUTSIDE;
@@ -38,16 +38,50 @@ static __always_inline enum reason public_key(const struct tuple *tuple, const s
 	return endpoint.phase == PHASE_LIVE ? REASON_NONE : REASON_DROP_NO_MAPPING;
 }
 
+/* The session of a packet to an outbound address: number is its mapping's, but it may be one that a chain opened. */
+__noinline __u32 static_find(const struct tuple *tuple, __u32 number)
+{
+	struct session *session = session_at(number);
+	struct session_key key = {};
+
+	if (!tuple)
+		return 0;
+	if (number && session && session_is_of(session, tuple))
+		return number;
+	key.local = tuple->destination;
+	key.local_port = tuple->destination_port;
+	key.remote = tuple->source;
+	key.remote_port = tuple->source_port;
+	key.protocol = tuple->protocol;
+	key.side = KEY_OUTSIDE;
+	return session_find_indexed(&key);
+}
+
+/* The session of a packet to one of our addresses, or 0; *reason: why it can open none by a name or a mapping. */
+static __always_inline __u32 public_find(const struct tuple *tuple, const struct address *address,
+					 const struct control *control, struct session_key *key, __u32 *slot,
+					 enum reason *reason)
+{
+	__u32 number = 0;
+
+	*reason = public_key(tuple, address, key, slot);
+	if (*reason == REASON_NONE)
+		number = session_find(key);
+	return control->statics && address->kind == ADDRESS_OUTBOUND ? static_find(tuple, number) : number;
+}
+
 /* The session that an ICMP error from outside is about: the quoted packet is one that we sent. */
 static __noinline struct session *quoted_session(const struct quoted *quoted)
 {
 	struct tuple tuple = {};
 	struct session_key key = {};
+	struct control *control = control_get();
 	struct session *session;
 	struct address *address;
+	enum reason reason;
 	__u32 slot;
 
-	if (!quoted)
+	if (!quoted || !control)
 		return 0;
 	tuple.source = quoted->tuple.destination;
 	tuple.source_port = quoted->tuple.destination_port;
@@ -55,9 +89,9 @@ static __noinline struct session *quoted_session(const struct quoted *quoted)
 	tuple.destination_port = quoted->tuple.source_port;
 	tuple.protocol = quoted->tuple.protocol;
 	address = bpf_map_lookup_elem(&address_table, &tuple.destination);
-	if (!address || public_key(&tuple, address, &key, &slot) != REASON_NONE)
+	if (!address)
 		return 0;
-	session = session_at(session_find(&key));
+	session = session_at(public_find(&tuple, address, control, &key, &slot, &reason));
 	return session && session->life.phase == PHASE_LIVE && session_is_of(session, &tuple) ? session : 0;
 }
 
@@ -141,21 +175,24 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin, const s
 			       SIDE_PUBLIC);
 	/* An open session at home says all: its mapping is not read. It stays what it is, as an ended one rests first. */
 	number = address->kind == ADDRESS_OUTBOUND ? session_find_kept(&packet.tuple, address->number) : 0;
-	if (!number) {
-		reason = public_key(&packet.tuple, address, &key, &slot);
-		if (reason == REASON_NONE)
-			number = session_find(&key);
-	}
+	if (!number)
+		number = public_find(&packet.tuple, address, control, &key, &slot, &reason);
 	session = session_at(number);
 	if (!session)
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PUBLIC);
-	/* A closing session from the pool is over for who would open it again: only a reservation opens. */
-	if (number &&
-	    (!session_is_of(session, &packet.tuple) ||
-	     (key.side == KEY_OUTSIDE && session_gives_way(session, &packet) && tcp_is_pure_syn(packet.tcp_flags))))
+	/* A closing session without a mapping is over for who would open it again: a reservation or a chain does. */
+	if (number && (!session_is_of(session, &packet.tuple) ||
+		       (session_has_no_mapping(session->origin) && session_gives_way(session, &packet) &&
+			tcp_is_pure_syn(packet.tcp_flags))))
 		number = 0;
+	if (!number && !key.side)
+		reason = public_key(&packet.tuple, address, &key, &slot);
 	if (!number) {
-		if (reason == REASON_NONE)
+		enum reason sent = chain_is_static(&packet) ? static_open(ctx, &packet, &number) : REASON_NONE;
+
+		if (sent != REASON_NONE || number)
+			reason = sent;
+		else if (reason == REASON_NONE)
 			reason = public_open(ctx, &packet, &key, slot, &number);
 		/* Where nobody inside is meant, the gateway is. */
 		if ((reason == REASON_DROP_NO_MAPPING || reason == REASON_DROP_NO_RESERVATION ||

@@ -115,6 +115,12 @@ static __always_inline struct session_key session_outside_key(const struct sessi
 				    s->remote_port,	 s->protocol,	    KEY_OUTSIDE};
 }
 
+/* Found from outside by its outside tuple alone. */
+static __always_inline bool session_has_no_mapping(__u8 origin)
+{
+	return origin == ORIGIN_POOL || origin == ORIGIN_STATIC;
+}
+
 static __always_inline struct session_key session_filter_key(const struct session *s)
 {
 	return (struct session_key){s->private_address, s->remote_address, s->private_port, 0, s->protocol, KEY_FILTER};

@@ -13,6 +13,8 @@ enum program {
 	PROGRAM_AGAIN,
 	PROGRAM_CLASSIFIER_EVEN, /* of the even generations */
 	PROGRAM_CLASSIFIER_ODD,
+	PROGRAM_STATIC_EVEN, /* classifiers of the chains that say where flows go */
+	PROGRAM_STATIC_ODD,
 	PROGRAM_MAX,
 };
 

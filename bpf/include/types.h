@@ -14,6 +14,7 @@
 #define RESERVATION_CLAIMERS 5
 #define LOCKS		     1024
 #define NEXT_HOPS	     16384
+#define STATIC_PORTS	     8192		/* of two generations */
 #define ROUTE_ANSWERS	     1024		/* of a CPU */
 #define BANS		     ((1 << 20) + 1024) /* some kernels replace no entry of a full trie */
 
@@ -44,8 +45,8 @@ struct settings {
 	__u32 since;	/* the generation that these came with; later ones of the same parity judge by them, too */
 	__u8 filtering; /* enum filtering */
 	__u8 ipv6_forward;
-	__u8 chains; /* there are some: the classifier of this generation is asked */
-	__u8 pad;
+	__u8 chains;  /* there are some: the classifier of this generation is asked */
+	__u8 statics; /* some say where flows go (dnat): their classifier is asked before reservations and mappings */
 };
 
 struct control {
@@ -56,7 +57,8 @@ struct control {
 	__u16 own_last;
 	__u8 source_blind; /* no routing rule looks at a packet's source */
 	__u8 banning;	   /* ban_table is not empty */
-	__u8 pad[6];
+	__u8 statics;	   /* outbound addresses have had static ports: sessions of theirs may stand */
+	__u8 pad[5];
 } __attribute__((aligned(8)));
 
 /* Where sessions stand, home.h. */
@@ -89,6 +91,7 @@ enum origin {
 	ORIGIN_INSIDE,	/* opened from inside through a mapping */
 	ORIGIN_MAPPING, /* opened from outside through a mapping that let it in */
 	ORIGIN_POOL,	/* opened from outside by claiming a reservation */
+	ORIGIN_STATIC,	/* opened from outside, a chain said where to (dnat) */
 };
 
 #define SESSION_HAIRPIN	     0x01 /* the remote end is behind this gateway too */
@@ -160,10 +163,11 @@ struct mapping_block {
 	__u32 users[MAPPING_BLOCK]; /* sessions that use it; while quarantined, the tick at which the last one ended */
 };
 
-/* A pool or outbound address. */
+/* An address that we answer for. */
 enum address_kind {
 	ADDRESS_POOL = 1,
 	ADDRESS_OUTBOUND = 2,
+	ADDRESS_STATIC = 3, /* for dnat alone */
 };
 
 struct address {

@@ -48,18 +48,22 @@ type Step struct {
 type Chain struct {
 	Name  string
 	Rules []Rule // Value is not looked at
-	Steps []Step
+	// Static: its functions say where flows go (Dnat). It is asked about those from
+	// outside, as they came, before names and mappings are.
+	Static bool
+	Steps  []Step
 }
 
 // Programs are those of one generation.
 type Programs struct {
 	Classifier *ebpf.Program
+	Static     *ebpf.Program   // the classifier of static chains, nil where there are none
 	Chains     []*ebpf.Program // by their numbers, from the first on
 }
 
 // Close gives up the programs; what is in force stays so.
 func (p *Programs) Close() {
-	for _, program := range append(p.Chains, p.Classifier) {
+	for _, program := range append(p.Chains, p.Classifier, p.Static) {
 		_ = program.Close() // what is in force keeps it
 	}
 }
@@ -74,7 +78,7 @@ func Build(chains []Chain, shared Shared, first uint32, states *States) (made Pr
 			made.Close()
 		}
 	}()
-	var rules []Rule
+	var rules, static []Rule
 	for i, c := range chains {
 		number, err := b.chain(i, nil)
 		made.Chains = b.programs
@@ -83,10 +87,17 @@ func Build(chains []Chain, shared Shared, first uint32, states *States) (made Pr
 		}
 		for _, r := range c.Rules {
 			r.Value = number
-			rules = append(rules, r)
+			if c.Static {
+				static = append(static, r)
+			} else {
+				rules = append(rules, r)
+			}
 		}
 	}
-	if made.Classifier, err = classifier(rules, shared); err != nil {
+	if made.Classifier, err = classifier(rules, shared); err == nil && len(static) > 0 {
+		made.Static, err = classifier(static, shared)
+	}
+	if err != nil {
 		return made, fmt.Errorf("chains: %w", err)
 	}
 	return made, nil

@@ -17,9 +17,13 @@ func (j Jump) check() error {
 
 // Check says whether chains can be compiled, as far as can be told without the kernel.
 func Check(chains []Chain) error {
-	var rules []Rule
+	var rules, static []Rule
 	for _, c := range chains {
-		rules = append(rules, c.Rules...)
+		if c.Static {
+			static = append(static, c.Rules...)
+		} else {
+			rules = append(rules, c.Rules...)
+		}
 		for _, s := range c.Steps {
 			f, limited := s.Function.(checker)
 			if !limited {
@@ -30,8 +34,10 @@ func Check(chains []Chain) error {
 			}
 		}
 	}
-	if _, err := compile(rules); err != nil {
-		return fmt.Errorf("chains: %w", err)
+	for _, classified := range [][]Rule{rules, static} {
+		if _, err := compile(classified); err != nil {
+			return fmt.Errorf("chains: %w", err)
+		}
 	}
 	return nil
 }

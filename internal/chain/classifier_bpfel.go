@@ -45,7 +45,8 @@ type classifierNfPacket struct {
 	Length          uint16
 	Entry           uint8
 	Stage           uint8
-	Pad             [2]uint8
+	ToPort          uint16
+	ToAddress       uint32
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32
@@ -70,7 +71,9 @@ const (
 	classifierProgramPROGRAM_AGAIN           classifierProgram = 1
 	classifierProgramPROGRAM_CLASSIFIER_EVEN classifierProgram = 2
 	classifierProgramPROGRAM_CLASSIFIER_ODD  classifierProgram = 3
-	classifierProgramPROGRAM_MAX             classifierProgram = 4
+	classifierProgramPROGRAM_STATIC_EVEN     classifierProgram = 4
+	classifierProgramPROGRAM_STATIC_ODD      classifierProgram = 5
+	classifierProgramPROGRAM_MAX             classifierProgram = 6
 )
 
 type classifierRulesFound struct {

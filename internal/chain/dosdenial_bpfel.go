@@ -63,7 +63,8 @@ type dosDenialNfPacket struct {
 	Length          uint16
 	Entry           uint8
 	Stage           uint8
-	Pad             [2]uint8
+	ToPort          uint16
+	ToAddress       uint32
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32

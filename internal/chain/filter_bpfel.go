@@ -38,7 +38,8 @@ type filterNfPacket struct {
 	Length          uint16
 	Entry           uint8
 	Stage           uint8
-	Pad             [2]uint8
+	ToPort          uint16
+	ToAddress       uint32
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32

@@ -14,6 +14,9 @@ type Chain struct {
 	Name      string
 	Match     Match
 	Functions []Function // in the order in which they are asked
+	// Static: it has dnat, or jumps to a chain that has. It is asked about flows as they
+	// come from outside, and Match.To are public addresses.
+	Static bool
 }
 
 // Match says which flows a chain is for. Service is a host's; it stands for where
@@ -42,6 +45,7 @@ type Function struct {
 	Filter        Filter
 	Meter         Meter
 	Jump          Jump
+	Dnat          Dnat
 }
 
 // Filter drops what Deny matches and, unless Allow is empty, what none of Allow does.
@@ -111,6 +115,8 @@ func (f *functionDraft) keys() []key {
 		conditions("allow", &f.function.Filter.Allow),
 		one("chain", &f.function.Jump.Chain, label()).otherwise("none"),
 		conditions("when", &f.function.Jump.When),
+		one("to", &f.function.Dnat.To, address()).otherwise("none"),
+		one("port", &f.function.Dnat.Port, port()).otherwise("the flow's own"),
 	)...)
 	return append(keys, f.meterKeys()...)
 }
@@ -176,6 +182,7 @@ func (d *draft) finishChains() {
 		d.config.Chains = append(d.config.Chains, c.chain)
 	}
 	d.checkJumps()
+	d.finishDnat()
 }
 
 func (d *draft) finishMatch(c *chainDraft, path string) {

@@ -16,6 +16,7 @@ const (
 	UseDoSDenial            // drops what comes too fast
 	UseRateLimit            // lets through so much
 	UseJump                 // goes on in another chain
+	UseDnat                 // says to which private endpoint a flow goes
 )
 
 // uses are the words of the configuration, and the keys that only some functions have.
@@ -27,6 +28,7 @@ var uses = []struct {
 	UseDoSDenial: {"dos-denial", []string{"threshold", "mode", "window", "burst", "per", "entries"}},
 	UseRateLimit: {"rate-limit", []string{"new", "packets", "bytes", "burst", "per", "entries"}},
 	UseJump:      {"jump", []string{"chain", "when"}},
+	UseDnat:      {"dnat", []string{"to", "port"}},
 }
 
 // String returns the word of the configuration.
@@ -86,6 +88,10 @@ func (f *functionDraft) check(faults *faultLog, path string) {
 	case UseJump:
 		if line, given := f.gave("chain"); !given {
 			faults.add(line, "%s: the key chain is missing", path)
+		}
+	case UseDnat:
+		if line, given := f.gave("to"); !given {
+			faults.add(line, "%s: the key to is missing", path)
 		}
 	}
 	f.function.Meter = Meter{}

@@ -5,24 +5,27 @@ import (
 	"net/netip"
 )
 
-// addressEntry is a pool or outbound address as written to address_table.
+// addressEntry is an address that is answered for as written to address_table.
 type addressEntry = bpfAddress
 
-// SetPool makes the addresses those of the circular pool, next to the outbound
-// addresses. An address that leaves takes no packets any more, not even those of
-// sessions that stand.
-func (d *Datapath) SetPool(pool []netip.Addr) error {
+// SetAddresses makes pool the addresses of the circular pool, and static those that
+// take packets for chains alone, next to the outbound addresses. An address that leaves
+// takes no packets any more, not even those of sessions that stand.
+func (d *Datapath) SetAddresses(pool, static []netip.Addr) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	wanted := make(map[netip.Addr]addressEntry, len(pool)+len(d.options.Outbound))
+	wanted := make(map[netip.Addr]addressEntry, len(pool)+len(static)+len(d.options.Outbound))
 	for _, a := range pool {
 		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_POOL)}
+	}
+	for _, a := range static {
+		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_STATIC)}
 	}
 	for i, a := range d.options.Outbound {
 		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_OUTBOUND), Number: uint16(i)}
 	}
 	if len(wanted) > d.options.Addresses {
-		return fmt.Errorf("%d pool and outbound addresses, but the table was made for %d: restart the daemon",
+		return fmt.Errorf("%d pool, outbound and static addresses, but the table was made for %d: restart the daemon",
 			len(wanted), d.options.Addresses)
 	}
 	for a := range d.known { // first, so that the table need not hold both

@@ -50,6 +50,12 @@ func (a *audit) problem(format string, args ...any) {
 	a.problems = append(a.problems, fmt.Errorf(format, args...))
 }
 
+// hasMapping tells sessions that lean on a mapping from those that are indexed by their
+// outside tuples.
+func hasMapping(s *bpfSession) bool {
+	return s.Origin != uint8(bpfOriginORIGIN_POOL) && s.Origin != uint8(bpfOriginORIGIN_STATIC)
+}
+
 // sessionFilterOwner is SESSION_FILTER_OWNER.
 const sessionFilterOwner = 2
 
@@ -71,7 +77,7 @@ func (a *audit) sessions() error {
 		case bpfPhasePHASE_LIVE:
 			a.c.Sessions++
 			a.slots += owner
-			if s.Origin == uint8(bpfOriginORIGIN_POOL) {
+			if !hasMapping(s) {
 				a.slots++
 			}
 			first, second := a.d.homes(s)
@@ -186,7 +192,7 @@ func (a *audit) mappings() error {
 func (a *audit) users(sum int) error {
 	outbound := 0
 	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
-		if bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && s.Origin != uint8(bpfOriginORIGIN_POOL) {
+		if bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && hasMapping(s) {
 			outbound++
 		}
 	})

@@ -87,7 +87,7 @@ func (r *rig) open(options Options) error {
 	if r.data, err = Open(options); err != nil {
 		return err
 	}
-	if err = r.data.SetPool([]netip.Addr{rigPool}); err != nil {
+	if err = r.data.SetAddresses([]netip.Addr{rigPool}, nil); err != nil {
 		return err
 	}
 	settings := Settings{

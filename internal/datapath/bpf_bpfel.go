@@ -25,6 +25,7 @@ type bpfAddressKind uint32
 const (
 	bpfAddressKindADDRESS_POOL     bpfAddressKind = 1
 	bpfAddressKindADDRESS_OUTBOUND bpfAddressKind = 2
+	bpfAddressKindADDRESS_STATIC   bpfAddressKind = 3
 )
 
 type bpfBanned struct {
@@ -73,7 +74,8 @@ type bpfControl struct {
 	OwnLast     uint16
 	SourceBlind uint8
 	Banning     uint8
-	Pad         [6]uint8
+	Statics     uint8
+	Pad         [5]uint8
 }
 
 type bpfDropEvent struct {
@@ -194,7 +196,8 @@ type bpfNfPacket struct {
 	Length          uint16
 	Entry           uint8
 	Stage           uint8
-	Pad             [2]uint8
+	ToPort          uint16
+	ToAddress       uint32
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32
@@ -207,6 +210,7 @@ const (
 	bpfOriginORIGIN_INSIDE  bpfOrigin = 0
 	bpfOriginORIGIN_MAPPING bpfOrigin = 1
 	bpfOriginORIGIN_POOL    bpfOrigin = 2
+	bpfOriginORIGIN_STATIC  bpfOrigin = 3
 )
 
 type bpfPhase uint32
@@ -231,7 +235,9 @@ const (
 	bpfProgramPROGRAM_AGAIN           bpfProgram = 1
 	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 2
 	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 3
-	bpfProgramPROGRAM_MAX             bpfProgram = 4
+	bpfProgramPROGRAM_STATIC_EVEN     bpfProgram = 4
+	bpfProgramPROGRAM_STATIC_ODD      bpfProgram = 5
+	bpfProgramPROGRAM_MAX             bpfProgram = 6
 )
 
 type bpfReason uint32
@@ -389,7 +395,7 @@ type bpfSettings struct {
 	Filtering      uint8
 	Ipv6Forward    uint8
 	Chains         uint8
-	Pad            uint8
+	Statics        uint8
 }
 
 type bpfSide uint32
@@ -482,6 +488,7 @@ const (
 	bpfMapSessionIndex         = "session_index"
 	bpfMapSessionTable         = "session_table"
 	bpfMapSettingsTable        = "settings_table"
+	bpfMapStaticPorts          = "static_ports"
 	bpfMapStatistics           = "statistics"
 	bpfProgExtendReservation   = "extend_reservation"
 	bpfProgGatewayAgain        = "gateway_again"
@@ -580,6 +587,7 @@ type bpfMapSpecs struct {
 	SessionIndex     *ebpf.MapSpec `ebpf:"session_index"`
 	SessionTable     *ebpf.MapSpec `ebpf:"session_table"`
 	SettingsTable    *ebpf.MapSpec `ebpf:"settings_table"`
+	StaticPorts      *ebpf.MapSpec `ebpf:"static_ports"`
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
 }
 
@@ -640,6 +648,7 @@ type bpfMaps struct {
 	SessionIndex     *ebpf.Map `ebpf:"session_index"`
 	SessionTable     *ebpf.Map `ebpf:"session_table"`
 	SettingsTable    *ebpf.Map `ebpf:"settings_table"`
+	StaticPorts      *ebpf.Map `ebpf:"static_ports"`
 	Statistics       *ebpf.Map `ebpf:"statistics"`
 }
 
@@ -674,6 +683,7 @@ func (m *bpfMaps) Close() error {
 		m.SessionIndex,
 		m.SessionTable,
 		m.SettingsTable,
+		m.StaticPorts,
 		m.Statistics,
 	)
 }

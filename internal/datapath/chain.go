@@ -21,10 +21,11 @@ const (
 // together.
 type ChainTables struct{ Packets, Counts, Programs, Chains *ebpf.Map }
 
-// Chains are the programs of one generation. The classifier leaves the packet to the
+// Chains are the programs of one generation. A classifier leaves the packet to the
 // chain of the number that it finds.
 type Chains struct {
 	Classifier *ebpf.Program
+	Static     *ebpf.Program   // of the chains that say where flows go; nil where there are none
 	Chains     []*ebpf.Program // numbered from the first number on
 }
 
@@ -48,7 +49,7 @@ func (d *Datapath) MakeChains(build BuildChains) (*NextChains, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the generation in force: %w", err)
 	}
-	first, _ := chainsOf(now + 1)
+	first, _, _ := chainsOf(now + 1)
 	o := &d.objects
 	made, err := build(ChainTables{Packets: o.NfPackets, Counts: o.NfCounts, Programs: o.Programs, Chains: o.Chains}, first)
 	if err != nil {
@@ -62,7 +63,7 @@ func (c *NextChains) Close() {
 	if c == nil {
 		return
 	}
-	for _, p := range append(c.made.Chains, c.made.Classifier) {
+	for _, p := range append(c.made.Chains, c.made.Classifier, c.made.Static) {
 		_ = p.Close()
 	}
 }
@@ -76,7 +77,7 @@ func (d *Datapath) putChains(next uint32, c *NextChains) error {
 	if len(made.Chains) > MostChains {
 		return fmt.Errorf("%d chains: at most %d", len(made.Chains), MostChains)
 	}
-	first, classifier := chainsOf(next)
+	first, classifier, static := chainsOf(next)
 	o := &d.objects
 	for i, program := range made.Chains {
 		if err := o.Chains.Put(first+uint32(i), program); err != nil {
@@ -86,24 +87,33 @@ func (d *Datapath) putChains(next uint32, c *NextChains) error {
 	if err := o.Programs.Put(classifier, made.Classifier); err != nil {
 		return fmt.Errorf("put the classifier beside the one in force: %w", err)
 	}
+	if made.Static == nil {
+		return nil
+	}
+	if err := o.Programs.Put(static, made.Static); err != nil {
+		return fmt.Errorf("put the classifier of dnat beside the one in force: %w", err)
+	}
 	return nil
 }
 
 // chainsOf returns where the chains of a generation are: their first number, and the
-// place of the classifier among the programs.
-func chainsOf(generation uint32) (first, classifier uint32) {
+// places of the classifiers among the programs.
+func chainsOf(generation uint32) (first, classifier, static uint32) {
 	if generation&1 == 1 {
-		return 1 + chainNumbers/2, uint32(bpfProgramPROGRAM_CLASSIFIER_ODD)
+		return 1 + chainNumbers/2, uint32(bpfProgramPROGRAM_CLASSIFIER_ODD), uint32(bpfProgramPROGRAM_STATIC_ODD)
 	}
-	return 1, uint32(bpfProgramPROGRAM_CLASSIFIER_EVEN)
+	return 1, uint32(bpfProgramPROGRAM_CLASSIFIER_EVEN), uint32(bpfProgramPROGRAM_STATIC_EVEN)
 }
 
 // dropChains removes the chains of a generation that no packet is judged by any more.
 func (d *Datapath) dropChains(generation uint32) error {
-	first, classifier := chainsOf(generation)
-	err := d.objects.Programs.Delete(classifier)
-	if errors.Is(err, ebpf.ErrKeyNotExist) {
-		err = nil // it was never put, but chains may have been
+	first, classifier, static := chainsOf(generation)
+	var err error
+	for _, program := range []uint32{classifier, static} {
+		// Where it was never put, chains may have been.
+		if e := d.objects.Programs.Delete(program); e != nil && !errors.Is(e, ebpf.ErrKeyNotExist) {
+			err = e
+		}
 	}
 	for i := uint32(0); err == nil && i < MostChains; i++ {
 		err = d.objects.Chains.Delete(first + i)

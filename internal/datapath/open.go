@@ -26,7 +26,7 @@ type Datapath struct {
 
 	mutex sync.Mutex // guards what follows
 	ports []*port
-	known map[netip.Addr]addressEntry // pool and outbound addresses by what was written
+	known map[netip.Addr]addressEntry // addresses that are answered for by what was written
 }
 
 // Open adopts the data plane that an earlier daemon of the same instance left

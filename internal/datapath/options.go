@@ -19,7 +19,7 @@ const (
 )
 
 // Options fix the shape of the data plane. What a reload may change comes
-// later, by SetPolicy and SetPool.
+// later, by SetPolicy and SetAddresses.
 type Options struct {
 	// Instance names the pins under the BPF file system. Empty: nothing is
 	// pinned and the data plane ends with the process (tests, benchmarks).
@@ -34,8 +34,8 @@ type Options struct {
 	Reservations int
 	// Outbound are the addresses of outbound NAT, 1 to MaxOutbound.
 	Outbound []netip.Addr
-	// Addresses and Services bound pool and outbound addresses, and open
-	// services; 0 means 4,096 of each.
+	// Addresses and Services bound the addresses that are answered for, and
+	// open services; 0 means 4,096 of each.
 	Addresses, Services int
 	// Logger hears of adoption, fall-backs and failures that do not stop.
 	Logger *slog.Logger
@@ -48,6 +48,8 @@ type Settings struct {
 	TCPClaim, UDP, ICMP           time.Duration
 	PortQuarantine                time.Duration
 	ForwardIPv6                   bool
+	// StaticPorts are those of outbound addresses that chains may send on.
+	StaticPorts []StaticPort
 }
 
 // DefaultReservations is one for 48 sessions, within 1,024 and 65,536.

@@ -43,11 +43,15 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 	if err != nil {
 		return 0, err
 	}
+	portsBefore, err := d.staticPorts()
+	if err != nil {
+		return 0, err
+	}
 	next := control.Generation + 1
 	wanted := make(map[bpfService]bool, len(services))
 	defer func() {
 		if generation == 0 {
-			err = errors.Join(err, d.takeBack(control.Generation, before, wanted), d.dropChains(next))
+			err = errors.Join(err, d.takeBack(control.Generation, before, wanted), d.keepStaticPorts(portsBefore), d.dropChains(next))
 		}
 	}()
 	record := bpfSettings{
@@ -63,6 +67,16 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 			return 0, err
 		}
 		record.Chains = 1
+		if chains.made.Static != nil {
+			record.Statics = 1
+		}
+	}
+	ports, err := d.putStaticPorts(settings.StaticPorts)
+	if err != nil {
+		return 0, err
+	}
+	if len(ports) > 0 {
+		control.Statics = 1
 	}
 	if err := d.objects.SettingsTable.Put(next&1, &record); err != nil {
 		return 0, fmt.Errorf("write the settings of generation %d: %w", next, err)
@@ -79,7 +93,7 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 	if err := d.objects.ControlTable.Put(uint32(0), &control); err != nil {
 		return 0, fmt.Errorf("switch to generation %d: %w", next, err)
 	}
-	if err := errors.Join(d.closeServices(before, wanted), d.grace()); err != nil {
+	if err := errors.Join(d.closeServices(before, wanted), d.keepStaticPorts(ports), d.grace()); err != nil {
 		return next, err
 	}
 	return next, d.dropChains(next - 1)

@@ -18,7 +18,8 @@ type Session struct {
 	// State is "open" for UDP and ICMP, else a TCP state: syn, syn_both,
 	// established, fin_out, fin_in, fin_both or rst.
 	State string `json:"state"`
-	// Origin is inside, mapping (let in by an outbound mapping) or pool.
+	// Origin is inside, mapping (let in by an outbound mapping), pool, or static
+	// (sent on by a chain).
 	Origin     string        `json:"origin"`
 	Hairpin    bool          `json:"hairpin"`
 	Generation uint32        `json:"generation"`
@@ -32,7 +33,7 @@ type Session struct {
 
 var tcpStates = [...]string{"open", "syn", "syn_both", "established", "fin_out", "fin_in", "fin_both", "rst"}
 
-var origins = [...]string{"inside", "mapping", "pool"}
+var origins = [...]string{"inside", "mapping", "pool", "static"}
 
 // Sessions calls visit for every session, closing ones included, in no order.
 func (d *Datapath) Sessions(visit func(Session)) error {

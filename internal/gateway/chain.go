@@ -58,6 +58,7 @@ func chainsOf(c *config.Config, numbers counts) []chain.Chain {
 	for i, ch := range c.Chains {
 		list[i] = chain.Chain{
 			Name: ch.Name, Rules: rulesOf(ch.Match.Direction, ch.Match.Condition, endsOf(c, ch.Match)), Steps: stepsOf(c, ch, numbers),
+			Static: ch.Static,
 		}
 	}
 	return list
@@ -83,6 +84,8 @@ func functionOf(f config.Function) chain.Function {
 		return chain.RateLimit{Meter: meterOf(f.Meter)}
 	case config.UseJump:
 		return chain.Jump{When: conditionRules(f.Jump.When)}
+	case config.UseDnat:
+		return chain.Dnat{Address: f.Dnat.To, Port: f.Dnat.Port}
 	default:
 		return chain.Filter{Deny: conditionRules(f.Filter.Deny), Allow: conditionRules(f.Filter.Allow)}
 	}

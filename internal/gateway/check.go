@@ -18,5 +18,10 @@ func Check(c *config.Config) error {
 	if err != nil {
 		return err
 	}
+	if len(c.Outbound.Addresses) > 0 { // else they are known when the gateway starts
+		if _, err := staticOf(c, c.Outbound.Addresses); err != nil {
+			return err
+		}
+	}
 	return chain.Check(chainsOf(c, numbers))
 }

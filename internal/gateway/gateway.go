@@ -54,10 +54,11 @@ type view struct {
 	names      map[uint32]model.Name // by number
 	numbers    map[model.Name]uint32
 	counts     counts
+	static     static
 	generation uint32
 }
 
-func newView(d *config.Document) (*view, error) {
+func newView(d *config.Document, outbound []netip.Addr) (*view, error) {
 	c := d.Config
 	r, err := newRegistry(c)
 	if err != nil {
@@ -65,6 +66,9 @@ func newView(d *config.Document) (*view, error) {
 	}
 	v := &view{config: c, document: d, saved: c.Chains, registry: r, names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
 	if v.counts, err = newCounts(c.Chains); err != nil {
+		return nil, err
+	}
+	if v.static, err = staticOf(c, outbound); err != nil {
 		return nil, err
 	}
 	for _, h := range c.Hosts {

@@ -33,12 +33,13 @@ type Options struct {
 // spare bounds tables that a reload may fill beyond today's need.
 func spare(now int) int { return max(4096, 2*now) }
 
-func datapathOptions(o Options, c *config.Config, outbound []netip.Addr) datapath.Options {
+func datapathOptions(o Options, v *view, outbound []netip.Addr) datapath.Options {
+	c := v.config
 	return datapath.Options{
 		Instance: o.Instance, Public: c.Interfaces.Public, Private: c.Interfaces.Private,
 		Capacity: c.Capacity, Outbound: outbound, Logger: o.Logger,
 		Reservations: reservations(c),
-		Addresses:    spare(len(c.Pool.Addresses) + len(outbound)), Services: spare(len(services(c))),
+		Addresses:    spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses)), Services: spare(len(services(c))),
 	}
 }
 
@@ -51,11 +52,13 @@ func reservations(c *config.Config) int {
 	return datapath.DefaultReservations(c.Capacity)
 }
 
-func datapathSettings(c *config.Config) datapath.Settings {
+func datapathSettings(v *view) datapath.Settings {
+	c := v.config
 	return datapath.Settings{
 		Filtering: c.Outbound.Filtering, TCPEstablished: c.Timeouts.TCPEstablished,
 		TCPTransitory: c.Timeouts.TCPTransitory, TCPClaim: c.Pool.Claim, UDP: c.Timeouts.UDP, ICMP: c.Timeouts.ICMP,
 		PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward,
+		StaticPorts: v.static.ports,
 	}
 }
 

@@ -27,10 +27,10 @@ func (g *Gateway) Reload() (api.Reload, error) {
 	if err := fixed(g.options.ConfigFile, old.config, c); err != nil {
 		return api.Reload{}, err
 	}
-	if err := g.room.fits(old.config, c, g.outbound); err != nil {
-		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
+	v, err := newView(d, g.outbound)
+	if err == nil {
+		err = g.room.fits(old, v, g.outbound)
 	}
-	v, err := newView(d)
 	if err == nil {
 		err = g.switchTo(old, v)
 	}
@@ -72,18 +72,18 @@ func roomFor(o *datapath.Options) room { return room{o.Addresses, o.Services} }
 
 // fits says whether the tables can take the step from one configuration to the
 // next; the services of both are in the table while the generation changes.
-func (r room) fits(old, c *config.Config, outbound []netip.Addr) error {
+func (r room) fits(old, v *view, outbound []netip.Addr) error {
 	addresses := map[netip.Addr]bool{}
-	for _, a := range slices.Concat(c.Pool.Addresses, outbound) {
+	for _, a := range slices.Concat(v.config.Pool.Addresses, outbound, v.static.addresses) {
 		addresses[a] = true
 	}
 	open := map[datapath.Service]bool{}
-	for _, s := range slices.Concat(services(old), services(c)) {
+	for _, s := range slices.Concat(services(old.config), services(v.config)) {
 		open[s] = true
 	}
 	var errs []error
 	if len(addresses) > r.addresses {
-		errs = append(errs, fmt.Errorf("pool.addresses: %d pool and outbound addresses, but the table was made for %d: restart the daemon",
+		errs = append(errs, fmt.Errorf("pool.addresses: %d pool, outbound and static addresses, but the table was made for %d: restart the daemon",
 			len(addresses), r.addresses))
 	}
 	if len(open) > r.services {
@@ -136,12 +136,12 @@ func fixed(file string, old, c *config.Config) error {
 func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if err := g.data.SetPool(v.config.Pool.Addresses); err != nil {
-		return errors.Join(err, g.data.SetPool(old.config.Pool.Addresses))
+	if err := g.data.SetAddresses(v.config.Pool.Addresses, v.static.addresses); err != nil {
+		return errors.Join(err, g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses))
 	}
 	var err error
-	if v.generation, err = g.data.SetPolicy(datapathSettings(v.config), services(v.config), chains); v.generation == 0 {
-		return errors.Join(err, g.data.SetPool(old.config.Pool.Addresses))
+	if v.generation, err = g.data.SetPolicy(datapathSettings(v), services(v.config), chains); v.generation == 0 {
+		return errors.Join(err, g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses))
 	}
 	if err != nil {
 		return g.undo(old, err)
@@ -171,14 +171,14 @@ func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error 
 // why.
 func (g *Gateway) undo(old *view, why error) error {
 	g.states.Forget()
-	poolErr := g.data.SetPool(old.config.Pool.Addresses)
+	poolErr := g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses)
 	chains, err := g.data.MakeChains(buildChains(old.config, old.counts, &g.states))
 	if err != nil {
 		return errors.Join(why, poolErr, err)
 	}
 	defer chains.Close()
 	restored := *old // others read the one in force
-	if restored.generation, err = g.data.SetPolicy(datapathSettings(old.config), services(old.config), chains); restored.generation > 0 {
+	if restored.generation, err = g.data.SetPolicy(datapathSettings(old), services(old.config), chains); restored.generation > 0 {
 		g.states.Keep()
 		g.view.Store(&restored)
 	}

@@ -58,7 +58,7 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	if g.outbound, err = outboundAddresses(c); err != nil {
 		return err
 	}
-	v, err := newView(d)
+	v, err := newView(d, g.outbound)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	if g.private, err = nameserver.NewPrivate(g.privateOptions(c, serial)); err != nil {
 		return err
 	}
-	tables := datapathOptions(g.options, c, g.outbound)
+	tables := datapathOptions(g.options, v, g.outbound)
 	g.room = roomFor(&tables)
 	if g.data, err = datapath.Open(tables); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	if err := g.adopt(v); err != nil {
 		return err
 	}
-	if err := g.data.SetPool(c.Pool.Addresses); err != nil {
+	if err := g.data.SetAddresses(c.Pool.Addresses, v.static.addresses); err != nil {
 		return err
 	}
 	chains, err := g.data.MakeChains(buildChains(c, v.counts, &g.states))
@@ -94,7 +94,7 @@ func (g *Gateway) start(d *config.Document) (err error) {
 		return err
 	}
 	defer chains.Close()
-	if v.generation, err = g.data.SetPolicy(datapathSettings(c), services(c), chains); err != nil {
+	if v.generation, err = g.data.SetPolicy(datapathSettings(v), services(c), chains); err != nil {
 		return err
 	}
 	g.states.Keep()

@@ -123,7 +123,7 @@ func newGateway(t testing.TB, options ...option) *gateway {
 		if g.data, err = datapath.Open(s.Options); err != nil {
 			return err
 		}
-		if err = g.data.SetPool([]netip.Addr{pool1, pool2}); err != nil {
+		if err = g.data.SetAddresses([]netip.Addr{pool1, pool2}, nil); err != nil {
 			return err
 		}
 		for _, host := range []netip.Addr{hostA, hostB} {

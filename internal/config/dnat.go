@@ -1,0 +1,132 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Dnat sends flows from outside to a private endpoint.
+type Dnat struct {
+	To   netip.Addr
+	Port uint16 // 0: the flow's own
+}
+
+// maxStatic bounds the public addresses that a chain with dnat names.
+const maxStatic = 4096
+
+// StaticAddresses are the public addresses that a condition's To names.
+func (c Condition) StaticAddresses() (list []netip.Addr) {
+	for a := c.To.Addr(); c.To.Contains(a); a = a.Next() {
+		list = append(list, a)
+	}
+	return list
+}
+
+// finishDnat checks the chains that say where flows go, and where that is.
+func (d *draft) finishDnat() {
+	static := map[netip.Addr]use{}
+	for i, c := range d.chains {
+		if d.sends(c, map[string]bool{}) {
+			d.config.Chains[i].Static = true
+			d.checkDnatMatch(c, fmt.Sprintf("chains[%d]", i), static)
+		}
+	}
+	for i, c := range d.chains {
+		known := 0
+		for j, f := range c.functions {
+			if f.line == 0 || f.function.Use != UseDnat {
+				continue
+			}
+			path := fmt.Sprintf("chains[%d].functions[%d]", i, j)
+			if known++; known > 1 {
+				d.faults.add(f.line, "%s: the chain has a dnat already", path)
+			}
+			d.checkDnatTarget(f, path, static)
+		}
+	}
+}
+
+// sends reports whether a chain, or one that it jumps to, has dnat.
+func (d *draft) sends(c *chainDraft, seen map[string]bool) bool {
+	if seen[c.chain.Name] {
+		return false // a circle, which is refused
+	}
+	seen[c.chain.Name] = true
+	return slices.ContainsFunc(c.functions, func(f *functionDraft) bool {
+		return f.function.Use == UseDnat || f.function.Use == UseJump && slices.ContainsFunc(d.chains, func(other *chainDraft) bool {
+			return other.chain.Name == f.function.Jump.Chain && d.sends(other, seen)
+		})
+	})
+}
+
+// checkDnatMatch notes the public addresses of the chain.
+func (d *draft) checkDnatMatch(c *chainDraft, path string, static map[netip.Addr]use) {
+	m := c.chain.Match
+	if m.Direction != model.In || !m.To.IsValid() || m.Host != "" || m.Service != "" {
+		d.faults.add(c.nameLine, "%s.match: a chain with dnat needs direction: in, and to: the public addresses that flows come to", path)
+		return
+	}
+	first, last := m.To.Addr(), fromNumber(toNumber(m.To.Addr())|uint32(1<<(32-m.To.Bits())-1))
+	if count := int(toNumber(last)) - int(toNumber(first)) + 1; count > maxStatic {
+		d.faults.add(c.toLine, "%s.match.to: %s has %d addresses, at most %d may be public ones of dnat", path, m.To, count, maxStatic)
+		return
+	}
+	for _, a := range []netip.Addr{first, last} {
+		if err := checkUnicast(a); err != nil {
+			d.faults.add(c.toLine, "%s.match.to: %s", path, err)
+			return
+		}
+	}
+	for _, a := range m.StaticAddresses() {
+		if !d.checkStatic(c, path, a) {
+			return // one error says enough
+		}
+		static[a] = use{path + ".match.to", c.toLine}
+	}
+}
+
+// checkStatic reports whether dnat may have the address, as far as that can be said
+// before outbound.addresses has its default.
+func (d *draft) checkStatic(c *chainDraft, path string, a netip.Addr) bool {
+	m := c.chain.Match
+	before, used := d.uses[a]
+	switch {
+	case !used:
+		return true
+	case before.key == "outbound.addresses":
+		if m.Ports == (model.Ports{}) || m.Protocol != model.TCP && m.Protocol != model.UDP {
+			d.faults.add(c.toLine, "%s.match: %s is %s, which hosts share: name protocol (tcp or udp) and port", path, a, before)
+			return false
+		}
+		return true
+	case before.key == "dns.public" && len(d.outbound) == 0: // the two may be one address then
+		if port := d.config.DNS.Public.Port(); m.Ports.First <= port && port <= m.Ports.Last {
+			d.faults.add(c.toLine, "%s.match.port: %d of %s is where the name server listens, %s", path, port, a, before)
+			return false
+		}
+		return true
+	}
+	d.faults.add(c.toLine, "%s.match.to: %s is already used by %s: dnat has outbound addresses, or its own", path, a, before)
+	return false
+}
+
+// checkDnatTarget sees to it that flows are sent to a host inside.
+func (d *draft) checkDnatTarget(f *functionDraft, path string, static map[netip.Addr]use) {
+	to := f.function.Dnat.To
+	line, _ := f.gave("to")
+	before, used := static[to]
+	if !used {
+		before, used = d.uses[to]
+		used = used && !d.isHost(to)
+	}
+	if used {
+		d.faults.add(line, "%s.to: %s is %s: name a private host", path, to, before)
+	}
+}
+
+func (d *draft) isHost(a netip.Addr) bool {
+	return slices.ContainsFunc(d.hosts, func(h *hostDraft) bool { return h.host.Address == a })
+}

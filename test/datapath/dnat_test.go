@@ -1,0 +1,336 @@
+package datapath
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// static1 is for dnat alone.
+var static1 = netip.MustParseAddr("198.18.0.48")
+
+// forward is a chain that sends flows on.
+type forward struct {
+	from, to   netip.Addr // from: zero for all
+	protocol   model.Protocol
+	port, last uint16
+	dnat       chain.Dnat
+	deny       []chain.Rule // of a filter behind it
+}
+
+func (f forward) chain(number uint32) chain.Chain {
+	rule := chain.Rule{Direction: model.In, Destination: netip.PrefixFrom(f.to, 32), Protocol: f.protocol}
+	if f.from.IsValid() {
+		rule.Source = netip.PrefixFrom(f.from, 32)
+	}
+	if f.port > 0 {
+		rule.Ports = model.Ports{First: f.port, Last: max(f.port, f.last)}
+	}
+	steps := []chain.Step{{Name: fmt.Sprint("dnat ", number), Number: 2 * number, Function: f.dnat}}
+	if f.deny != nil {
+		steps = append(steps, chain.Step{Name: fmt.Sprint("filter ", number), Number: 2*number + 1, Function: chain.Filter{Deny: f.deny}})
+	}
+	return chain.Chain{Name: fmt.Sprint(number), Rules: []chain.Rule{rule}, Steps: steps, Static: true}
+}
+
+// ports are those of the outbound address.
+func (f forward) ports() (list []datapath.StaticPort) {
+	for port := f.port; f.to == outbound && port <= max(f.port, f.last); port++ {
+		list = append(list, datapath.StaticPort{Address: outbound, Protocol: f.protocol, Port: port})
+	}
+	return list
+}
+
+// forwards puts chains into force that send flows on, and others.
+func (g *gateway) forwards(list []forward, others ...chain.Chain) {
+	g.t.Helper()
+	chains, settings := others, g.settings
+	for i, f := range list {
+		chains = append(chains, f.chain(uint32(1+i)))
+		settings.StaticPorts = append(settings.StaticPorts, f.ports()...)
+	}
+	g.in(func() error {
+		if err := g.data.SetAddresses([]netip.Addr{pool1, pool2}, []netip.Addr{static1}); err != nil {
+			return err
+		}
+		_, err := g.data.SetPolicy(settings, g.services, func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
+			made, err := chain.Build(chains, chain.Shared(tables), first, &g.states)
+			return datapath.Chains(made), err
+		})
+		g.states.Keep()
+		return err
+	})
+}
+
+// sound wants the tables to agree with each other.
+func (g *gateway) sound() {
+	g.t.Helper()
+	if census, err := g.data.Audit(); err != nil {
+		g.t.Fatalf("%v\n%+v", err, census)
+	}
+}
+
+func (g *gateway) origins() (list []string) {
+	g.t.Helper()
+	for _, s := range g.sessions() {
+		list = append(list, s.Origin)
+	}
+	slices.Sort(list)
+	return list
+}
+
+var (
+	shop   = endpoint(outbound, 8000) // sent to shopIn
+	shopIn = endpoint(hostA, 80)
+)
+
+func tcpTo(public, private netip.AddrPort) forward {
+	return forward{to: public.Addr(), protocol: model.TCP, port: public.Port(), dnat: chain.Dnat{Address: private.Addr(), Port: private.Port()}}
+}
+
+// A port of an outbound address leads to a host; other ports and protocols of it do not.
+func TestDnatForwardsAPort(t *testing.T) {
+	g := newGateway(t)
+	g.forwards([]forward{tcpTo(shop, shopIn)})
+	g.established(client, shop, shopIn)
+	same(g, "origins", fmt.Sprint(g.origins()), "[static]")
+	same(g, "state", g.state(), "established")
+	g.sound()
+	g.dropped(g.put(tcp(client, endpoint(outbound, 8001), packets.SYN)), "drop_no_mapping")
+	g.dropped(g.put(udp(client, shop)), "drop_no_mapping")
+	g.dropped(g.put(tcp(client2, shop, packets.ACK)), "drop_no_mapping")
+	g.leaves(g.put(ttl1(tcp(client, shop, packets.ACK)).Change(func(p *packets.Packet) { p.IPv4.TTL = 2 })),
+		tcp(client, shopIn, packets.ACK).Change(func(p *packets.Packet) { p.IPv4.TTL = 2 }))
+	g.dropped(g.put(ttl1(tcp(client2, shop, packets.SYN))), "drop_ttl_expired")
+	g.dropped(g.fromOutside(outside(tcp(endpoint(hostB, 1), shop, packets.SYN))), "drop_spoofed_source")
+	g.mapped(tcp(shopIn, client2, packets.SYN)) // another flow of the same host
+	g.sound()
+	g.idle(7441e9)
+	g.idle(121e9)
+	g.count(0)
+	g.sound()
+}
+
+// Ranges keep their ports, and one port of the inside may be many outside.
+func TestDnatOfARange(t *testing.T) {
+	g := newGateway(t)
+	kept := forward{to: outbound, protocol: model.UDP, port: 5000, last: 5100, dnat: chain.Dnat{Address: hostB}}
+	one := forward{to: outbound, protocol: model.UDP, port: 6000, last: 6001, dnat: chain.Dnat{Address: hostB, Port: 7000}}
+	g.forwards([]forward{kept, one})
+	for _, port := range []uint16{5000, 5050, 5100} {
+		g.leaves(g.put(udp(client, endpoint(outbound, port))), udp(client, endpoint(hostB, port)))
+		g.leaves(g.put(udp(endpoint(hostB, port), client)), udp(endpoint(outbound, port), client))
+	}
+	to := endpoint(hostB, 7000)
+	g.leaves(g.put(udp(client, endpoint(outbound, 6000))), udp(client, to))
+	g.dropped(g.put(udp(client, endpoint(outbound, 6001))), "drop_session_conflict") // the host could not tell them apart
+	g.leaves(g.put(udp(client2, endpoint(outbound, 6001))), udp(client2, to))
+	g.leaves(g.put(udp(to, client2)), udp(endpoint(outbound, 6001), client2))
+	g.dropped(g.put(udp(client, endpoint(outbound, 5101))), "drop_no_mapping")
+	g.sound()
+}
+
+// An address that nothing else is for: the gateway answers ARP for it, and every port,
+// and ping, leads to one host. What that host begins itself goes out as anybody's.
+func TestDnatOfAnAddress(t *testing.T) {
+	g := newGateway(t)
+	g.forwards([]forward{{to: static1, dnat: chain.Dnat{Address: hostA}}})
+	ask := packets.NewARPRequest(packets.RouterMAC, router, static1)
+	same(g, "reason", g.send(true, ask.Bytes()).reason, "answered_arp")
+	for _, port := range []uint16{22, 4000} {
+		g.established(client, endpoint(static1, port), endpoint(hostA, port))
+		g.leaves(g.put(udp(client, endpoint(static1, port))), udp(client, endpoint(hostA, port)))
+		g.leaves(g.put(udp(endpoint(hostA, port), client)), udp(endpoint(static1, port), client))
+	}
+	g.leaves(g.put(echo(remote, static1, 7)), echo(remote, hostA, 7))
+	g.leaves(g.put(echoReply(hostA, remote, 7)), echoReply(static1, remote, 7))
+	same(g, "outbound", g.mapped(udp(inA, server)).Addr(), outbound)
+	g.sound()
+	g.forwards(nil)
+	g.dropped(g.put(udp(client2, endpoint(static1, 22))), "drop_no_reservation")
+}
+
+// Who comes from where decides, and a filter behind the dnat sees flows as they came.
+func TestDnatBySource(t *testing.T) {
+	g := newGateway(t)
+	dns := endpoint(outbound, 53)
+	named := func(from, host netip.Addr) forward {
+		return forward{from: from, to: outbound, protocol: model.UDP, port: 53, dnat: chain.Dnat{Address: host}}
+	}
+	first := named(remote, hostA)
+	first.deny = []chain.Rule{{Destination: netip.PrefixFrom(outbound, 32), Source: netip.PrefixFrom(remote, 32), Ports: model.Ports{First: 53, Last: 53}}}
+	g.forwards([]forward{first, named(remote2, hostB)})
+	g.dropped(g.put(udp(client, dns)), "drop_denied")
+	g.leaves(g.put(udp(client2, dns)), udp(client2, endpoint(hostB, 53)))
+	g.forwards([]forward{named(remote, hostA), named(remote2, hostB)})
+	g.leaves(g.put(udp(client, dns)), udp(client, endpoint(hostA, 53)))
+	g.leaves(g.put(udp(client2, dns)), udp(client2, endpoint(hostB, 53)))
+	g.dropped(g.put(udp(endpoint(never, 9), dns)), "drop_no_mapping")
+	g.sound()
+}
+
+// Other chains are asked about what dnat leaves alone, by private addresses; what it
+// sends on is judged as it came.
+func TestDnatAndOtherChains(t *testing.T) {
+	g := newGateway(t)
+	g.forwards([]forward{{from: remote, to: outbound, protocol: model.TCP, port: 8000, dnat: chain.Dnat{Address: hostA, Port: 80}}},
+		chain.Chain{Name: "in", Rules: []chain.Rule{{Direction: model.In}}, Steps: deny(9, chain.Rule{})})
+	g.lend(pool1, 80, service, nil)
+	g.dropped(g.put(tcp(client, lent, packets.SYN)), "drop_denied")
+	g.established(client, shop, shopIn)
+}
+
+// A session ends at its next packet when it would be sent elsewhere now, and goes on
+// when that is taken back.
+func TestDnatChanges(t *testing.T) {
+	g := newGateway(t)
+	old := []forward{tcpTo(shop, shopIn)}
+	for what, now := range map[string][]forward{
+		"removed":       nil,
+		"another port":  {tcpTo(shop, endpoint(hostA, 81))},
+		"another host":  {tcpTo(shop, endpoint(hostB, 80))},
+		"of others now": {{from: never, to: outbound, protocol: model.TCP, port: 8000, dnat: chain.Dnat{Address: hostA, Port: 80}}},
+	} {
+		t.Log(what)
+		g.forwards(old)
+		g.established(client, shop, shopIn)
+		g.forwards(now)
+		g.dropped(g.put(tcp(client, shop, packets.ACK)), "drop_service_closed")
+		back := tcp(shopIn, client, packets.ACK)
+		g.refused(g.put(back), back, "drop_service_closed", privateAddress, 3, 13, 0)
+		g.forwards(old)
+		g.leaves(g.put(tcp(client, shop, packets.ACK)), tcp(client, shopIn, packets.ACK))
+		g.sound()
+		must(g.data.EndAll())(t)
+	}
+	g.count(0)
+	g.sound()
+}
+
+// A closing session is over for who would open it again: the chain is asked.
+func TestDnatOpensAgain(t *testing.T) {
+	g := newGateway(t)
+	for _, private := range []netip.AddrPort{shopIn, endpoint(hostA, shop.Port())} { // away from home, and at home
+		g.forwards([]forward{tcpTo(shop, private)})
+		g.established(client, shop, private)
+		g.forwarded(g.put(tcp(client, shop, packets.RST)))
+		g.leaves(g.put(tcp(client, shop, packets.SYN)), tcp(client, private, packets.SYN))
+		same(g, "state", g.state(), "syn")
+		g.sound()
+		g.forwards(nil)
+		g.dropped(g.put(tcp(client, shop, packets.SYN)), "drop_service_closed")
+		must(g.data.EndAll())(t)
+		g.dropped(g.put(tcp(client, shop, packets.SYN)), "drop_no_mapping")
+	}
+}
+
+// A port that dnat names is given to no mapping; who had it before keeps it, with what
+// it speaks to.
+func TestDnatAndMappings(t *testing.T) {
+	g := newGateway(t)
+	inShop, inOther := endpoint(hostB, shop.Port()), endpoint(hostA, shop.Port())
+	same(g, "port", g.mapped(udp(inShop, server)), shop)
+	g.forwards([]forward{{to: outbound, protocol: model.UDP, port: shop.Port(), dnat: chain.Dnat{Address: hostA, Port: 80}}})
+	g.leaves(g.put(udp(server, shop)), udp(server, inShop))
+	g.leaves(g.put(udp(server2, shop)), udp(server2, shopIn))
+	g.leaves(g.put(udp(shopIn, server2)), udp(shop, server2))
+	g.dropped(g.put(udp(inShop, server2)), "drop_session_conflict")
+	same(g, "origins", fmt.Sprint(g.origins()), "[inside static]")
+	if out := g.mapped(udp(inOther, server2)); out == shop {
+		t.Errorf("%s was given to a mapping", out)
+	}
+	for n := range 200 {
+		if out := g.mapped(tcp(endpoint(host(n), shop.Port()), server2, packets.SYN)); n == 0 && out != shop {
+			t.Errorf("the port of another protocol became %s", out)
+		}
+	}
+	g.sound()
+	g.forwards(nil)
+	g.leaves(g.put(udp(server, shop)), udp(server, inShop))
+	g.dropped(g.put(udp(inShop, server2)), "drop_session_conflict") // the session of the dnat still stands
+	g.idle(301e9)
+	g.idle(121e9)
+	same(g, "port", g.mapped(udp(inOther, server2)), shop)
+	g.sound()
+}
+
+// Nearly all low ports are static: those that are left are found.
+func TestDnatLeavesMappingsTheOthers(t *testing.T) {
+	g := newGateway(t)
+	all := forward{to: outbound, protocol: model.UDP, port: 1, last: 1023, dnat: chain.Dnat{Address: hostA}}
+	g.forwards([]forward{all})
+	p := udp(endpoint(hostB, 500), server)
+	g.refused(g.put(p), p, "drop_no_port", privateAddress, 3, 1, 0)
+	all.last = 300
+	g.forwards([]forward{all})
+	for n := range 100 {
+		if out := g.mapped(udp(endpoint(host(n), 53), server)); out.Port() <= 300 || out.Port() > 1023 {
+			t.Fatalf("a mapping got port %d", out.Port())
+		}
+	}
+	g.sound()
+}
+
+// Hosts inside reach what is sent on by its public address, as from outside.
+func TestDnatHairpin(t *testing.T) {
+	for name, options := range map[string][]option{"an address of its own": nil, "a shared address": {shared}} {
+		t.Run(name, func(t *testing.T) {
+			g := newGateway(t, options...)
+			g.forwards([]forward{tcpTo(shop, shopIn), {to: static1, dnat: chain.Dnat{Address: hostA}}})
+			from := endpoint(hostB, 9000)
+			out := endpoint(outbound, 9000)
+			g.leaves(g.put(tcp(from, shop, packets.SYN)), tcp(out, shopIn, packets.SYN))
+			g.leaves(g.put(tcp(shopIn, out, synAck)), tcp(shop, from, synAck))
+			g.leaves(g.put(udp(from, endpoint(static1, 99))), udp(out, endpoint(hostA, 99)))
+			g.leaves(g.put(udp(endpoint(hostA, 99), out)), udp(endpoint(static1, 99), from))
+			self := endpoint(hostA, 9001)
+			g.leaves(g.put(tcp(self, shop, packets.SYN)), tcp(endpoint(outbound, 9001), shopIn, packets.SYN))
+			g.dropped(g.fromOutside(outside(tcp(out, shop, packets.ACK))), "drop_spoofed_source")
+			g.sound()
+		})
+	}
+}
+
+// On an address that the gateway shares, dnat comes before its sockets, and leaves them
+// what it does not name.
+func TestDnatOnASharedAddress(t *testing.T) {
+	g := newGateway(t, shared)
+	g.forwards([]forward{tcpTo(shop, shopIn), {from: remote, to: outbound, protocol: model.UDP, port: 53, dnat: chain.Dnat{Address: hostB}}})
+	g.established(client, shop, shopIn)
+	g.leaves(g.put(udp(client, endpoint(outbound, 53))), udp(client, endpoint(hostB, 53)))
+	for _, p := range []packets.Packet{
+		udp(client2, endpoint(outbound, 53)), tcp(client, endpoint(outbound, 22), packets.SYN),
+		ttl1(tcp(client, endpoint(outbound, 179), packets.SYN)), tcp(client2, shop, packets.ACK),
+	} {
+		g.passed(g.put(p), "to_gateway", addressed(p).Bytes())
+	}
+}
+
+// Errors about what is sent on reach both ends, about the packets that they sent.
+func TestDnatErrors(t *testing.T) {
+	g := newGateway(t)
+	g.forwards([]forward{{to: outbound, protocol: model.UDP, port: 8000, dnat: chain.Dnat{Address: hostA, Port: 80}}})
+	g.leaves(g.put(udp(client, shop)), udp(client, shopIn))
+	g.leaves(g.put(unreachable(hostA, 3, 0, udp(client, shopIn), 8)), unreachable2(outbound, remote, 3, udp(client, shop), 8))
+	g.leaves(g.put(udp(shopIn, client)), udp(shop, client))
+	g.leaves(g.put(unreachable(hop, 1, 0, udp(shop, client), 8)), packets.NewICMPError(hop, hostA, 3, 1, 0, udp(shopIn, client), 8))
+	g.forwards(nil)
+	g.dropped(g.put(unreachable(hop, 1, 0, udp(shop, client), 8)), "drop_service_closed")
+}
+
+// A ban keeps from what dnat sends on, and ends what stands.
+func TestDnatAndBans(t *testing.T) {
+	g := newGateway(t)
+	g.forwards([]forward{tcpTo(shop, shopIn)})
+	g.established(client, shop, shopIn)
+	g.ban(datapath.Forever, netip.PrefixFrom(remote, 32))
+	g.dropped(g.put(tcp(client, shop, packets.ACK)), "drop_banned")
+	g.dropped(g.put(tcp(endpoint(remote, 1), shop, packets.SYN)), "drop_no_mapping")
+	g.leaves(g.put(tcp(client2, shop, packets.SYN)), tcp(client2, shopIn, packets.SYN))
+}
