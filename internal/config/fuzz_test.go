@@ -145,6 +145,12 @@ func renderChain(line func(string, ...any), ch Chain) {
 		if f.Use == UseJump {
 			line("        chain: %q", f.Jump.Chain)
 		}
+		if f.Use == UseDnat {
+			line("        to: %q", f.Dnat.To)
+		}
+		if f.Dnat.Port > 0 {
+			line("        port: %d", f.Dnat.Port)
+		}
 		for name, conditions := range map[string][]Condition{"deny": f.Filter.Deny, "allow": f.Filter.Allow, "when": f.Jump.When} {
 			if len(conditions) > 0 {
 				line("        %s:", name)
