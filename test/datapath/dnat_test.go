@@ -219,9 +219,11 @@ func TestDnatOpensAgain(t *testing.T) {
 	for _, private := range []netip.AddrPort{shopIn, endpoint(hostA, shop.Port())} { // away from home, and at home
 		g.forwards([]forward{tcpTo(shop, private)})
 		g.established(client, shop, private)
+		before := must(g.data.Count(2))(t)
 		g.forwarded(g.put(tcp(client, shop, packets.RST)))
 		g.leaves(g.put(tcp(client, shop, packets.SYN)), tcp(client, private, packets.SYN))
 		same(g, "state", g.state(), "syn")
+		same(g, "packets that the dnat saw", must(g.data.Count(2))(t).Seen, before.Seen+1)
 		g.sound()
 		g.forwards(nil)
 		g.dropped(g.put(tcp(client, shop, packets.SYN)), "drop_service_closed")

@@ -52,6 +52,7 @@ type setup struct {
 	link      []lab.VethOption // of eth0 and its peer; EndA is the gateway
 	addresses []string         // more addresses of eth0
 	strangers bool             // no neighbour is known
+	forwards  []forward
 }
 
 type option func(*setup)
@@ -138,6 +139,9 @@ func newGateway(t testing.TB, options ...option) *gateway {
 		}
 		return g.data.Attach()
 	})
+	if s.forwards != nil {
+		g.forwards(s.forwards)
+	}
 	t.Cleanup(func() {
 		_ = g.namespace.Do(func() error { return g.data.Close(false) })
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/packets"
@@ -22,6 +23,12 @@ var untouched = map[model.Reason]bool{"to_gateway": true, "inside_to_inside": tr
 func TestNothingLeaks(t *testing.T) {
 	t.Run("an address of its own", func(t *testing.T) { nothingLeaks(t) })
 	t.Run("a shared address", func(t *testing.T) { nothingLeaks(t, shared) })
+	t.Run("dnat", func(t *testing.T) {
+		nothingLeaks(t, func(s *setup) {
+			s.forwards = []forward{{to: static1, dnat: chain.Dnat{Address: hostB}}, tcpTo(endpoint(outbound, 81), endpoint(hostA, 80)),
+				{to: outbound, protocol: model.UDP, port: 80, last: 82, dnat: chain.Dnat{Address: hostA}}}
+		})
+	})
 }
 
 func nothingLeaks(t *testing.T, options ...option) {
@@ -31,8 +38,8 @@ func nothingLeaks(t *testing.T, options ...option) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
 	t.Logf("seed %d", seed)
-	within := []netip.Addr{hostA, hostB, host(1), host(2), remote, remote2, outbound, pool1, privateAddress}
-	without := []netip.Addr{remote, remote2, never, outbound, pool1, pool2, publicAddress, hostA}
+	within := []netip.Addr{hostA, hostB, host(1), host(2), remote, remote2, outbound, pool1, static1, privateAddress}
+	without := []netip.Addr{remote, remote2, never, outbound, pool1, pool2, static1, publicAddress, hostA}
 	g.in(func() error {
 		for n := range frames {
 			public := n%2 == 0
@@ -68,6 +75,7 @@ func nothingLeaks(t *testing.T, options ...option) {
 	usage := must(g.data.Usage())(t)
 	same(g, "sessions left", usage.Sessions, 0)
 	same(g, "mappings left", usage.Mappings, 0)
+	g.sound()
 }
 
 // few makes packets of few flows, so that they meet.
