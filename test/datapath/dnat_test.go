@@ -225,10 +225,16 @@ func TestDnatOpensAgain(t *testing.T) {
 		same(g, "state", g.state(), "syn")
 		same(g, "packets that the dnat saw", must(g.data.Count(2))(t).Seen, before.Seen+1)
 		g.sound()
+		g.leaves(g.put(tcp(private, client, synAck)), tcp(shop, client, synAck))
+		g.leaves(g.put(tcp(client, shop, packets.ACK)), tcp(client, private, packets.ACK))
 		g.forwards(nil)
 		g.dropped(g.put(tcp(client, shop, packets.SYN)), "drop_service_closed")
-		must(g.data.EndAll())(t)
+		g.forwards([]forward{tcpTo(shop, private)})
+		g.forwarded(g.put(tcp(client, shop, packets.RST)))
+		g.forwards(nil)
 		g.dropped(g.put(tcp(client, shop, packets.SYN)), "drop_no_mapping")
+		must(g.data.EndAll())(t)
+		g.sound()
 	}
 }
 
