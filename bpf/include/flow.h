@@ -47,40 +47,21 @@ struct flow {
 	__u32 reservation; /* high half of its id; mapping is then its slot */
 };
 
-/*
- * Whether a session of another kind has the external endpoint and the remote one: a port that dnat names may still be a
- * mapping's, and a mapping's port have been dnat's.
- */
-__noinline bool session_conflicts(const struct flow *flow)
+/* Whether a chain has sent the flow that comes back to the mapping elsewhere: then or now dnat names the port. */
+__noinline bool flow_is_static(const struct flow *flow)
 {
 	struct control *control = control_get();
 	struct session_key key = {};
-	struct endpoint endpoint;
-	struct address *address;
-	struct session *session;
-	__u32 external;
 
-	if (!flow || !control || !control->statics || flow->origin == ORIGIN_POOL)
+	if (!flow || !control || !control->statics)
 		return false;
-	external = flow->external_address;
-	key.local = external;
+	key.local = flow->external_address;
 	key.local_port = flow->external_port;
 	key.remote = flow->remote_address;
 	key.remote_port = flow->remote_port;
 	key.protocol = flow->protocol;
 	key.side = KEY_OUTSIDE;
-	if (flow->origin != ORIGIN_STATIC)
-		return session_find_indexed(&key) != 0;
-	address = bpf_map_lookup_elem(&address_table, &external);
-	if (!address || address->kind != ADDRESS_OUTBOUND)
-		return false;
-	endpoint = mapping_at(mapping_slot(address->number, flow->protocol, flow->external_port));
-	key.local = endpoint.address;
-	key.local_port = endpoint.port;
-	key.side = KEY_INSIDE;
-	session = session_at(endpoint.phase == PHASE_LIVE ? session_find(&key) : 0);
-	return session && session->life.phase == PHASE_LIVE && session->external_address == external &&
-	       session->external_port == flow->external_port;
+	return session_find_indexed(&key) != 0;
 }
 
 static __always_inline void session_fill(struct session *session, const struct flow *flow, __u32 tick)
@@ -266,10 +247,11 @@ full:
 	return REASON_DROP_SESSION_INDEX_FULL;
 }
 
-/* The same unless another session is in its way. */
-static __always_inline enum reason flow_open(const struct flow *flow, const struct settings *settings, __u32 *number)
+/* The same for a session through a mapping. */
+static __always_inline enum reason mapping_session_open(const struct flow *flow, const struct settings *settings,
+							__u32 *number)
 {
-	if (session_conflicts(flow)) {
+	if (flow_is_static(flow)) {
 		record_release(*number);
 		*number = 0;
 		return REASON_DROP_SESSION_CONFLICT;

@@ -107,7 +107,7 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	flow.route_epoch = way->epoch;
 	flow.judged = chain_judged(packet);
 	*number = record;
-	reason = flow_open(&flow, settings, number);
+	reason = mapping_session_open(&flow, settings, number);
 	if (reason != REASON_NONE)
 		mapping_release(flow.mapping, 0, clock_tick());
 	return reason;

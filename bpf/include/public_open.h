@@ -72,7 +72,7 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 	*number = record_allocate(flow.homes.first, flow.homes.second);
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
-	reason = flow_open(&flow, settings, number);
+	reason = mapping_session_open(&flow, settings, number);
 	if (reason == REASON_NONE)
 		mapping_join(slot);
 	return reason;
@@ -152,7 +152,7 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 	}
 	if (found && session)
 		session_end(found, session, settings, clock_tick());
-	return flow_open(flow, settings, number);
+	return session_open(flow, settings, number);
 }
 
 /* The first packet to a pool address: finds its reservation and opens the session that it stands for. */
