@@ -59,10 +59,15 @@ func (g *gateway) forwards(list []forward, others ...chain.Chain) {
 		if err := g.data.SetAddresses([]netip.Addr{pool1, pool2}, []netip.Addr{static1}); err != nil {
 			return err
 		}
-		_, err := g.data.SetPolicy(settings, g.services, func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
+		made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
 			made, err := chain.Build(chains, chain.Shared(tables), first, &g.states)
 			return datapath.Chains(made), err
 		})
+		if err != nil {
+			return err
+		}
+		defer made.Close()
+		_, err = g.data.SetPolicy(settings, g.services, made)
 		g.states.Keep()
 		return err
 	})
