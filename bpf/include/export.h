@@ -23,6 +23,7 @@ struct exported {
 	struct claim_event claim_event;
 	struct drop_event drop_event;
 	struct sweep_request sweep_request;
+	struct capture_record capture_record;
 };
 
 const struct exported *exported __attribute__((unused));

@@ -11,6 +11,7 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "capture.h"
 #include "messages.h"
 #include "nf.h"
 #include "reason.h"

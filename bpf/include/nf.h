@@ -70,6 +70,7 @@ struct nf_count {
 	__u64 failed;
 	__u64 samples; /* times it was timed */
 	__u64 ns;      /* all of them together */
+	__u64 lost;    /* copies for who captures that found no room */
 };
 
 #define NF_COUNTS 512

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"testing"
 
@@ -33,9 +34,15 @@ func newBed(t testing.TB) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
+	capture, err := loadCapture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(spec.Maps, capture.Maps)
 	b := &bed{t: t}
 	for name, m := range map[string]**ebpf.Map{
 		"nf_packets": &b.shared.Packets, "nf_counts": &b.shared.Counts, "programs": &b.shared.Programs, "chains": &b.shared.Chains,
+		"capture_snaps": &b.shared.Snaps, "capture_rings": &b.shared.Rings,
 	} {
 		if *m, err = ebpf.NewMap(spec.Maps[name]); err != nil {
 			t.Fatal(err)
@@ -117,6 +124,7 @@ func (b *bed) count(number uint32) (all classifierNfCount) {
 		all.Failed += c.Failed
 		all.Samples += c.Samples
 		all.Ns += c.Ns
+		all.Lost += c.Lost
 	}
 	return all
 }

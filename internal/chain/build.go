@@ -10,7 +10,7 @@ import (
 
 // mostMaps is how many maps the functions of a program may have; the kernel allows 64,
 // and a chain's own are among them.
-const mostMaps = 60
+const mostMaps = 58
 
 // builder compiles the chains of one generation. A chain takes a program for the first
 // packet of a flow, and where functions see every packet one more for each of them: the
@@ -132,7 +132,14 @@ func (b *builder) piece(step *Step) (piece, error) {
 }
 
 func (b *builder) load(links []link, next, packets uint32) (uint32, error) {
-	instructions, err := newSegment(links, b.shared).write(links, next, packets)
+	var capture piece
+	if tell(links) {
+		var err error
+		if capture, err = capturing(b.shared); err != nil {
+			return 0, err
+		}
+	}
+	instructions, err := newSegment(links, capture, b.shared).write(links, next, packets)
 	if err != nil {
 		return 0, err
 	}

@@ -17,6 +17,7 @@ func (f fixed) SeesEveryPacket() bool { return f.every }
 
 func (f fixed) compile(string, Shared, *States) (p piece, err error) {
 	p.body = asm.Instructions{asm.Mov.Imm(asm.R0, int32(f.verdict))}
+	p.tells = f.verdict == toUser
 	if f.calls {
 		call := asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoCall, Constant: -1}
 		p.calls = asm.Instructions{p.body[0].WithSymbol("said"), asm.Return()}
@@ -29,6 +30,7 @@ const (
 	goOn   = classifierNfVerdictNF_CONTINUE
 	accept = classifierNfVerdictNF_ACCEPT
 	drop   = classifierNfVerdictNF_DROP
+	toUser = classifierNfVerdictNF_TO_USER
 	fail   = classifierNfVerdictNF_FAIL
 	jump   = classifierNfVerdictNF_JUMP
 )

@@ -10,11 +10,14 @@ import (
 const licence = "Dual BSD/GPL"
 
 // Shared are the tables by which the programs of a chain and the gateway work together
-// (bpf/include/nf.h and tail.h).
-type Shared struct{ Packets, Counts, Programs, Chains *ebpf.Map }
+// (bpf/include/nf.h, tail.h and capture.h).
+type Shared struct{ Packets, Counts, Programs, Chains, Snaps, Rings *ebpf.Map }
 
 func (s Shared) find(name string) *ebpf.Map {
-	return map[string]*ebpf.Map{"nf_packets": s.Packets, "nf_counts": s.Counts, "programs": s.Programs, "chains": s.Chains}[name]
+	return map[string]*ebpf.Map{
+		"nf_packets": s.Packets, "nf_counts": s.Counts, "programs": s.Programs, "chains": s.Chains,
+		"capture_snaps": s.Snaps, "capture_rings": s.Rings,
+	}[name]
 }
 
 // Function is a network function of a chain, as it is to be compiled.
@@ -33,6 +36,7 @@ type piece struct {
 	stack int                  // bytes
 	maps  map[string]*ebpf.Map // its own, of this generation
 	kept  map[string]*ebpf.Map // those that States keep
+	tells bool                 // it may say NF_TO_USER
 }
 
 // Step is a function at its place in a chain.

@@ -28,6 +28,7 @@ type dnatNfCount struct {
 	Failed   uint64
 	Samples  uint64
 	Ns       uint64
+	Lost     uint64
 }
 
 type dnatNfPacket struct {

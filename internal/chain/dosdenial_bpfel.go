@@ -46,6 +46,7 @@ type dosDenialNfCount struct {
 	Failed   uint64
 	Samples  uint64
 	Ns       uint64
+	Lost     uint64
 }
 
 type dosDenialNfPacket struct {

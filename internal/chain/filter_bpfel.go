@@ -21,6 +21,7 @@ type filterNfCount struct {
 	Failed   uint64
 	Samples  uint64
 	Ns       uint64
+	Lost     uint64
 }
 
 type filterNfPacket struct {

@@ -70,6 +70,7 @@ type rateLimitNfCount struct {
 	Failed   uint64
 	Samples  uint64
 	Ns       uint64
+	Lost     uint64
 }
 
 type rateLimitNfPacket struct {

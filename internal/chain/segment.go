@@ -39,6 +39,7 @@ type link struct {
 // without one is accepted, and packets is the program for its flow's further ones.
 type segment struct {
 	shared  Shared
+	capture piece // what copies a packet
 	list    asm.Instructions
 	label   string // of the next instruction
 	context int16  // where the program's context lies, 8 bytes
@@ -47,13 +48,13 @@ type segment struct {
 	failed  error
 }
 
-func newSegment(links []link, shared Shared) *segment {
-	var deep int
+func newSegment(links []link, capture piece, shared Shared) *segment {
+	deep := capture.stack
 	for _, l := range links {
-		deep = max(deep, (l.piece.stack+7)&^7)
+		deep = max(deep, l.piece.stack)
 	}
-	bottom := int16(-deep)
-	return &segment{shared: shared, context: bottom - 8, start: bottom - 16, key: bottom - 20}
+	bottom := int16(-((deep + 7) &^ 7))
+	return &segment{shared: shared, capture: capture, context: bottom - 8, start: bottom - 16, key: bottom - 20}
 }
 
 func (s *segment) add(list ...asm.Instruction) {
@@ -129,6 +130,9 @@ func (s *segment) ask(i int, l link) (rare func()) {
 		s.at(name("other"))
 		s.add(asm.Mov.Reg(asm.R6, asm.R0),
 			asm.JEq.Imm(asm.R6, int32(classifierNfVerdictNF_ACCEPT), name("decided")), asm.JEq.Imm(asm.R6, int32(classifierNfVerdictNF_DROP), name("decided")))
+		if l.piece.tells {
+			s.add(asm.Mov.Imm(asm.R7, int32(i)), asm.JEq.Imm(asm.R6, int32(classifierNfVerdictNF_TO_USER), "copy"))
+		}
 		for n, program := range l.jumps {
 			no := fmt.Sprintf("%s-%d", name("jump"), n)
 			s.add(asm.JNE.Imm(asm.R6, int32(classifierNfVerdictNF_JUMP)+int32(n), no))
@@ -174,6 +178,9 @@ func (s *segment) write(links []link, next, packets uint32) (asm.Instructions, e
 	s.add(asm.Mov.Imm(asm.R0, xdpDrop), asm.Return())
 	for _, write := range rare {
 		write()
+	}
+	if tell(links) {
+		s.copy(links)
 	}
 	for _, l := range links {
 		s.list = append(s.list, l.piece.calls...)

@@ -47,6 +47,22 @@ type bpfBudget struct {
 	Pad   uint32
 }
 
+type bpfCaptureRecord struct {
+	_               structs.HostLayout
+	At              uint64
+	Function        uint32
+	Length          uint32
+	Captured        uint32
+	Source          uint32
+	Destination     uint32
+	SourcePort      uint16
+	DestinationPort uint16
+	Protocol        uint8
+	Direction       uint8
+	Answers         uint8
+	Pad             [5]uint8
+}
+
 type bpfClaimEvent struct {
 	_    structs.HostLayout
 	Id   uint64
@@ -179,6 +195,7 @@ type bpfNfCount struct {
 	Failed   uint64
 	Samples  uint64
 	Ns       uint64
+	Lost     uint64
 }
 
 type bpfNfPacket struct {
@@ -462,6 +479,8 @@ const (
 	bpfMapAddressTable         = "address_table"
 	bpfMapBanTable             = "ban_table"
 	bpfMapBudgets              = "budgets"
+	bpfMapCaptureRings         = "capture_rings"
+	bpfMapCaptureSnaps         = "capture_snaps"
 	bpfMapChains               = "chains"
 	bpfMapClaimEvents          = "claim_events"
 	bpfMapControlTable         = "control_table"
@@ -561,6 +580,8 @@ type bpfMapSpecs struct {
 	AddressTable     *ebpf.MapSpec `ebpf:"address_table"`
 	BanTable         *ebpf.MapSpec `ebpf:"ban_table"`
 	Budgets          *ebpf.MapSpec `ebpf:"budgets"`
+	CaptureRings     *ebpf.MapSpec `ebpf:"capture_rings"`
+	CaptureSnaps     *ebpf.MapSpec `ebpf:"capture_snaps"`
 	Chains           *ebpf.MapSpec `ebpf:"chains"`
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
@@ -622,6 +643,8 @@ type bpfMaps struct {
 	AddressTable     *ebpf.Map `ebpf:"address_table"`
 	BanTable         *ebpf.Map `ebpf:"ban_table"`
 	Budgets          *ebpf.Map `ebpf:"budgets"`
+	CaptureRings     *ebpf.Map `ebpf:"capture_rings"`
+	CaptureSnaps     *ebpf.Map `ebpf:"capture_snaps"`
 	Chains           *ebpf.Map `ebpf:"chains"`
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
@@ -657,6 +680,8 @@ func (m *bpfMaps) Close() error {
 		m.AddressTable,
 		m.BanTable,
 		m.Budgets,
+		m.CaptureRings,
+		m.CaptureSnaps,
 		m.Chains,
 		m.ClaimEvents,
 		m.ControlTable,

@@ -19,7 +19,7 @@ const (
 
 // ChainTables are the tables by which the programs of chains and the gateway work
 // together.
-type ChainTables struct{ Packets, Counts, Programs, Chains *ebpf.Map }
+type ChainTables struct{ Packets, Counts, Programs, Chains, Snaps, Rings *ebpf.Map }
 
 // Chains are the programs of one generation. A classifier leaves the packet to the
 // chain of the number that it finds.
@@ -51,7 +51,9 @@ func (d *Datapath) MakeChains(build BuildChains) (*NextChains, error) {
 	}
 	first, _, _ := chainsOf(now + 1)
 	o := &d.objects
-	made, err := build(ChainTables{Packets: o.NfPackets, Counts: o.NfCounts, Programs: o.Programs, Chains: o.Chains}, first)
+	made, err := build(ChainTables{
+		Packets: o.NfPackets, Counts: o.NfCounts, Programs: o.Programs, Chains: o.Chains, Snaps: o.CaptureSnaps, Rings: o.CaptureRings,
+	}, first)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +146,11 @@ func (d *Datapath) newGrace() (err error) {
 }
 
 // Count is what a function has done.
-type Count struct{ Seen, Accepted, Dropped, Failed, Samples, Ns uint64 }
+type Count struct {
+	Seen, Accepted, Dropped, Failed, Samples, Ns uint64
+
+	Lost uint64 // copies for who captures that found no room
+}
 
 // Count returns what the function of that number has done since ClearCount.
 func (d *Datapath) Count(number uint32) (all Count, err error) {
@@ -159,6 +165,7 @@ func (d *Datapath) Count(number uint32) (all Count, err error) {
 		all.Failed += c.Failed
 		all.Samples += c.Samples
 		all.Ns += c.Ns
+		all.Lost += c.Lost
 	}
 	return all, nil
 }

@@ -36,6 +36,7 @@ type DropEvent struct {
 type Events[T any] struct {
 	reader *ringbuf.Reader
 	decode func([]byte) (T, error)
+	owned  *ebpf.Map // ends with the stream; nil where the data plane keeps it
 }
 
 // Claims opens the stream of claims.
@@ -71,7 +72,7 @@ func newEvents[T any](table *ebpf.Map, decode func([]byte) (T, error)) (*Events[
 	if err != nil {
 		return nil, fmt.Errorf("open event stream %s: %w", table, err)
 	}
-	return &Events[T]{reader, decode}, nil
+	return &Events[T]{reader: reader, decode: decode}, nil
 }
 
 // Next waits for an event; os.ErrClosed says that Close was called.
@@ -88,4 +89,4 @@ func (e *Events[T]) Next() (T, error) {
 }
 
 // Close ends a Next that waits.
-func (e *Events[T]) Close() error { return e.reader.Close() }
+func (e *Events[T]) Close() error { return errors.Join(e.reader.Close(), e.owned.Close()) }

@@ -155,7 +155,7 @@ func (d *Datapath) initialise() error {
 		return err
 	}
 	if d.adopted {
-		return d.readAddresses()
+		return errors.Join(d.StopCaptures(), d.readAddresses())
 	}
 	if err := d.objects.LayoutTable.Put(uint32(0), &d.layout); err != nil {
 		return fmt.Errorf("write the layout: %w", err)
