@@ -7,6 +7,7 @@
 //	GET  /v1/pool          a list of Reservation
 //	GET  /v1/hosts         a list of Host
 //	GET  /v1/drops         a Drop per line, live
+//	GET  /v1/capture       a Packet per line, live: CaptureRequest says which
 //	POST /v1/reload        Reload
 //	POST /v1/sessions/end  Ended
 //

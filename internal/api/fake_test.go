@@ -24,6 +24,7 @@ type fakeGateway struct {
 	bans     []Ban
 	status   Status
 	drop     func(ctx context.Context, visit func(Drop) bool) error
+	capture  func(ctx context.Context, request CaptureRequest, begun func(), visit func([]Packet) bool) error
 }
 
 func (g *fakeGateway) Status() (Status, error) { return g.status, g.err }
@@ -85,6 +86,10 @@ func (g *fakeGateway) EndSessions(f Filter) (int, error) {
 func (g *fakeGateway) Drops(ctx context.Context, f Filter, visit func(Drop) bool) error {
 	g.filter = f
 	return g.drop(ctx, visit)
+}
+
+func (g *fakeGateway) Capture(ctx context.Context, request CaptureRequest, begun func(), visit func([]Packet) bool) error {
+	return g.capture(ctx, request, begun, visit)
 }
 
 // ask sends one request to the API of g.

@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/demo"
 )
@@ -40,7 +39,7 @@ should be ends the demo with exit code 1. docs/guide/demo.md explains the steps.
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGPIPE)
 		defer stop()
 		if !command.Flags().Changed("remove") {
-			return tell(ctx, demo.Options{Out: a.stdout, JSON: *asJSON, Keep: *keep, Colour: isTerminal(a.stdout)})
+			return tell(ctx, demo.Options{Out: a.stdout, JSON: *asJSON, Keep: *keep, Colour: wantsColours(a.stdout)})
 		}
 		if *keep || *asJSON {
 			return usageError("--remove goes with no other flag")
@@ -68,13 +67,7 @@ func newAct() *cobra.Command {
 	}
 }
 
-// isTerminal reports whether w is a terminal that wants colours
-// (https://no-color.org).
-func isTerminal(w any) bool {
-	file, ok := w.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	_, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS)
-	return err == nil
+// wantsColours reports whether w is a terminal that does (https://no-color.org).
+func wantsColours(w any) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

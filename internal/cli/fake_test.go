@@ -27,9 +27,10 @@ type fakeDaemon struct {
 	hosts    []client.Host
 	chains   []client.Chain
 	bans     []client.Ban
-	drops    []client.Drop // shown, and then the stream stays open
-	refusal  string        // what every request gets when set
-	breaks   bool          // streams end with an error line
+	drops    []client.Drop   // shown, and then the stream stays open
+	packets  []client.Packet // the same
+	refusal  string          // what every request gets when set
+	breaks   bool            // streams end with an error line
 
 	mutex   sync.Mutex
 	queries []string // "/v1/pool?port=80"
@@ -88,13 +89,21 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		stream(w, d.sessions)
 	case "/v1/drops":
 		stream(w, d.drops)
-		_ = http.NewResponseController(w).Flush()
-		if !d.breaks {
-			<-r.Context().Done()
-		}
+		d.stay(w, r)
+	case "/v1/capture":
+		stream(w, d.packets)
+		d.stay(w, r)
 	}
 	if d.breaks {
 		write(w, map[string]string{"error": "the gateway is stopping"})
+	}
+}
+
+// stay keeps a live stream open.
+func (d *fakeDaemon) stay(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).Flush()
+	if !d.breaks {
+		<-r.Context().Done()
 	}
 }
 
@@ -203,6 +212,14 @@ func populated() *fakeDaemon {
 			{Name: "hosta.foo.example.", Address: address("10.0.0.100"), Services: []client.Service{
 				{Name: "www.hosta.foo.example.", Protocol: model.TCP, Port: 80, To: 8080},
 				{Name: "dns.hosta.foo.example.", Protocol: model.UDP, Port: 53, To: 53},
+			}},
+		},
+		packets: []client.Packet{
+			{Time: started.Add(123_456_789), Function: "mirror", Direction: "in", Length: 64, Data: []byte("\x02\x00\x00\x00\x00\x01abcdef\x08\x00"), Tuple: model.Tuple{
+				Protocol: model.TCP, Source: endpoint("192.0.2.9:40000"), Destination: endpoint("10.0.0.100:8080"),
+			}},
+			{Time: started.Add(2 * time.Second), Function: "mirror", Direction: "in", Length: 3, Data: []byte{1, 2, 3}, Lost: 1200, Tuple: model.Tuple{
+				Protocol: model.TCP, Source: endpoint("10.0.0.100:8080"), Destination: endpoint("192.0.2.9:40000"),
 			}},
 		},
 		drops: []client.Drop{

@@ -101,6 +101,21 @@ func (f *countFlag) Set(s string) error {
 	return nil
 }
 
+// snapFlag is how much of a packet is kept, in bytes.
+type snapFlag int
+
+func (f *snapFlag) String() string { return strconv.Itoa(int(*f)) }
+func (f *snapFlag) Type() string   { return "bytes" }
+
+func (f *snapFlag) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > client.MostSnap {
+		return fmt.Errorf("use 1 to %d bytes", client.MostSnap)
+	}
+	*f = snapFlag(n)
+	return nil
+}
+
 // configFlag adds -c to a command. The command calls want before it begins.
 type configFlag string
 

@@ -127,3 +127,12 @@ func terminalWidth(w any) int {
 	}
 	return int(size.Col)
 }
+
+func isTerminal(w any) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS)
+	return err == nil
+}

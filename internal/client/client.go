@@ -139,16 +139,27 @@ func (c *Client) EndSessions(ctx context.Context, f Filter) (int, error) {
 // Sessions calls visit for each session, in no order, until visit returns
 // false. A nil error means that all were shown or visit had enough.
 func (c *Client) Sessions(ctx context.Context, f Filter, visit func(Session) bool) error {
-	return follow(ctx, c, "/v1/sessions", f, func() {}, visit)
+	return follow(ctx, c, "/v1/sessions", f.Query(), func() {}, visit)
 }
 
 // Drops calls visit for dropped packets as they happen, until visit returns
 // false. There is no other end without an error; ctx.Err() is one. It calls
 // begun before that, once the gateway has agreed.
 func (c *Client) Drops(ctx context.Context, f Filter, begun func(), visit func(Drop) bool) error {
+	return live(ctx, c, "/v1/drops", f.Query(), begun, visit)
+}
+
+// Capture calls visit for packets that functions of a chain told to copy, as Drops
+// does for those that are dropped.
+func (c *Client) Capture(ctx context.Context, r CaptureRequest, begun func(), visit func(Packet) bool) error {
+	return live(ctx, c, "/v1/capture", r.Query(), begun, visit)
+}
+
+// live follows a stream that has no end of its own.
+func live[T any](ctx context.Context, c *Client, path string, query url.Values, begun func(), visit func(T) bool) error {
 	enough := false
-	err := follow(ctx, c, "/v1/drops", f, begun, func(d Drop) bool {
-		enough = !visit(d)
+	err := follow(ctx, c, path, query, begun, func(value T) bool {
+		enough = !visit(value)
 		return !enough
 	})
 	if err == nil && !enough {

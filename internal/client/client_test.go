@@ -99,6 +99,19 @@ func (g fakeGateway) Drops(ctx context.Context, f Filter, visit func(Drop) bool)
 	return g.err
 }
 
+func (g fakeGateway) Capture(ctx context.Context, r CaptureRequest, begun func(), visit func([]Packet) bool) error {
+	if r != request {
+		return api.Absent("another request")
+	}
+	begun()
+	for ctx.Err() == nil {
+		if !visit([]Packet{packet, packet}) {
+			break
+		}
+	}
+	return g.err
+}
+
 // serve runs the API of g and returns a client for it.
 func serve(t *testing.T, g api.Gateway) *Client {
 	t.Helper()
@@ -118,6 +131,11 @@ func serve(t *testing.T, g api.Gateway) *Client {
 	})
 	return New(Options{Socket: path})
 }
+
+var (
+	request = CaptureRequest{Chain: "web", Function: "mirror", Snap: 96}
+	packet  = Packet{Time: time.Unix(1_800_000_000, 123_456_789).UTC(), Function: "mirror", Direction: "out", Length: 70, Data: []byte{0, 255, '\n'}, Lost: 1 << 60}
+)
 
 var filter = Filter{Address: netip.MustParseAddr("10.0.0.1"), Port: 80, Protocol: model.TCP, Host: "a.example."}
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 )
 
 // maxLine bounds one line of a stream and one error, in bytes. A reload can
@@ -17,8 +18,8 @@ const maxLine = 1 << 20
 var errorPrefix = []byte(`{"error":`)
 
 // follow calls visit for each line of a stream.
-func follow[T any](ctx context.Context, c *Client, path string, f Filter, begun func(), visit func(T) bool) error {
-	response, err := c.ask(ctx, http.MethodGet, path, f.Query())
+func follow[T any](ctx context.Context, c *Client, path string, query url.Values, begun func(), visit func(T) bool) error {
+	response, err := c.ask(ctx, http.MethodGet, path, query)
 	if err != nil {
 		return err
 	}

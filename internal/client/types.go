@@ -44,11 +44,18 @@ type (
 	ChangedChain = api.ChangedChain
 	// Drop is a packet that was dropped.
 	Drop = api.Drop
+	// CaptureRequest says what to capture.
+	CaptureRequest = api.CaptureRequest
+	// Packet is a copy of a packet that a function of a chain told to take.
+	Packet = api.Packet
 	// Ended is how many sessions were ended.
 	Ended = api.Ended
 	// Reload is what a reload put into force.
 	Reload = api.Reload
 )
+
+// MostSnap is how much of a packet can be captured, in bytes.
+const MostSnap = api.MostSnap
 
 // Version returns which build this program is; Status.Version is the daemon's.
 func Version() string { return api.Version() }

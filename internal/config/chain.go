@@ -103,7 +103,7 @@ func (f *functionDraft) keys() []key {
 		f.function.Priority = defaultPriority
 	}
 	keys := []key{
-		oneAt("use", &f.function.Use, &f.line, choice(UseFilter, UseDoSDenial, UseRateLimit, UseJump, UseDnat)).must(),
+		oneAt("use", &f.function.Use, &f.line, choice(UseFilter, UseDoSDenial, UseRateLimit, UseJump, UseDnat, UseMirror)).must(),
 		oneAt("name", &f.function.Name, &f.nameLine, label()).otherwise("the word after `use`"),
 		one("priority", &f.function.Priority, number(0, mostPriority)),
 		many("before", &f.before, label(), 1),

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ const (
 	UseRateLimit            // lets through so much
 	UseJump                 // goes on in another chain
 	UseDnat                 // says to which private endpoint a flow goes
+	UseMirror               // copies every packet to who captures
 )
 
 // uses are the words of the configuration, and the keys that only some functions have.
@@ -29,6 +31,7 @@ var uses = []struct {
 	UseRateLimit: {"rate-limit", []string{"new", "packets", "bytes", "burst", "per", "entries"}},
 	UseJump:      {"jump", []string{"chain", "when"}},
 	UseDnat:      {"dnat", []string{"to", "port"}},
+	UseMirror:    {"mirror", nil},
 }
 
 // String returns the word of the configuration.
@@ -75,7 +78,7 @@ func (f *functionDraft) check(faults *faultLog, path string) {
 	use := uses[f.function.Use]
 	for _, g := range f.given {
 		if !slices.Contains(use.keys, g.value) {
-			faults.add(g.line, "%s: %s has no %s: it has %s", path, use.word, g.value, strings.Join(use.keys, ", "))
+			faults.add(g.line, "%s: %s has no %s: it has %s", path, use.word, g.value, cmp.Or(strings.Join(use.keys, ", "), "no key of its own"))
 		}
 	}
 	switch f.function.Use {

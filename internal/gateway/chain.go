@@ -86,6 +86,8 @@ func functionOf(f config.Function) chain.Function {
 		return chain.Jump{When: conditionRules(f.Jump.When)}
 	case config.UseDnat:
 		return chain.Dnat{Address: f.Dnat.To, Port: f.Dnat.Port}
+	case config.UseMirror:
+		return chain.Mirror{}
 	default:
 		return chain.Filter{Deny: conditionRules(f.Filter.Deny), Allow: conditionRules(f.Filter.Allow)}
 	}

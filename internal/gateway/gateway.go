@@ -27,6 +27,7 @@ type Gateway struct {
 	public   *nameserver.Public
 	private  *nameserver.Private
 	drops    dropFeed
+	captures captureFeed
 	room     room
 	recent   recent
 	bans     bans

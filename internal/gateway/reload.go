@@ -163,6 +163,9 @@ func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error 
 	g.withdrawClosed(v)
 	g.wake() // addresses may be new, or free again
 	g.warnOfOwn(v.config)
+	if err := g.captures.reconfigure(g.data, v); err != nil {
+		g.log.Warn("a capture misses packets after this reload", "error", err)
+	}
 	// Both took the same options before, in namesOf.
 	return errors.Join(g.public.Reconfigure(n.public), g.private.Reconfigure(n.private))
 }

@@ -204,6 +204,7 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	<-ctx.Done()
 	_ = claims.Close()
 	g.drops.close()
+	g.captures.close()
 	running.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause

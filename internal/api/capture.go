@@ -1,0 +1,102 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// MostSnap is how much of a packet can be captured, in bytes.
+const MostSnap = 65535
+
+// CaptureRequest says what to capture.
+type CaptureRequest struct {
+	Chain    string
+	Function string // of the chain; empty: each that copies packets
+	Snap     int    // bytes of a packet at most, 1 to MostSnap
+}
+
+// Packet is a copy of a packet that a function of a chain told to take.
+type Packet struct {
+	Time      time.Time   `json:"time"`
+	Function  string      `json:"function"`
+	Direction string      `json:"direction"` // of its flow: in or out
+	Tuple     model.Tuple `json:"tuple"`     // as chains see it: a private host stands by its own address
+	Length    int         `json:"length"`    // of the frame
+	Data      []byte      `json:"data"`      // its beginning, as it came in
+	Lost      uint64      `json:"lost"`      // by this capture, until now
+}
+
+// Absent is why a request can have nothing: what it names is not there.
+type Absent string
+
+func (a Absent) Error() string { return string(a) }
+
+// Query returns what parseCapture reads.
+func (r CaptureRequest) Query() url.Values {
+	query := url.Values{"chain": {r.Chain}, "snap": {strconv.Itoa(r.Snap)}}
+	if r.Function != "" {
+		query.Set("function", r.Function)
+	}
+	return query
+}
+
+// parseCapture wants the parameter chain, and may have function and snap.
+func parseCapture(query url.Values) (r CaptureRequest, err error) {
+	r.Snap = MostSnap
+	for _, key := range slices.Sorted(maps.Keys(query)) {
+		if len(query[key]) != 1 {
+			return r, fmt.Errorf("parameter %q is given %d times", key, len(query[key]))
+		}
+		switch value := query.Get(key); key {
+		case "chain":
+			r.Chain = value
+		case "function":
+			r.Function = value
+		case "snap":
+			if r.Snap, err = strconv.Atoi(value); err != nil || r.Snap < 1 || r.Snap > MostSnap {
+				return r, fmt.Errorf("snap %q: use 1 to %d bytes", value, MostSnap)
+			}
+		default:
+			return r, fmt.Errorf("unknown parameter %q: use chain, function, snap", key)
+		}
+	}
+	if r.Chain == "" {
+		return r, errors.New("the parameter chain is missing")
+	}
+	return r, nil
+}
+
+func (h handler) capture(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	request, err := parseCapture(query)
+	if err != nil {
+		return failure{http.StatusBadRequest, err}
+	}
+	s := newStream(w, r)
+	err = h.gateway.Capture(r.Context(), request, func() { s.flush() }, func(packets []Packet) bool {
+		for _, p := range packets {
+			if !s.add(p) {
+				return false
+			}
+		}
+		return s.flush()
+	})
+	var absent Absent
+	switch {
+	case errors.As(err, &absent):
+		err = failure{http.StatusNotFound, err}
+	case err == nil || errors.Is(err, context.Canceled):
+		err = errStopping // a live stream has no other end
+	default:
+		err = fmt.Errorf("capture: %w", err)
+	}
+	return s.finish(err)
+}

@@ -1,0 +1,126 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+)
+
+// What may wait for one who captures: more packets are lost.
+const (
+	captureBuffer = 16 << 20 // bytes
+	packetBytes   = 256      // what one takes beside its data
+)
+
+// capture is what one who captures wants, and what waits for him.
+type capture struct {
+	request   api.CaptureRequest
+	functions map[uint32]string // that he wants the packets of, by number
+	counted   map[uint32]uint64 // what each had lost when it was looked at last
+	lost      uint64
+	waiting   []api.Packet
+	bytes     int           // of waiting
+	ready     chan struct{} // holds a word when something waits
+}
+
+func newCapture(request api.CaptureRequest) *capture {
+	return &capture{request: request, ready: make(chan struct{}, 1)}
+}
+
+// copies reports whether a function can say that a packet is to be copied.
+func copies(f config.Function) bool { return f.Use == config.UseMirror }
+
+// wants reports whether it is one of the functions that the request is for.
+func wants(r api.CaptureRequest, f config.Function) bool {
+	return copies(f) && (r.Function == "" || r.Function == f.Name)
+}
+
+// canCapture says why a request can have no packets.
+func canCapture(c *config.Config, r api.CaptureRequest) error {
+	i := slices.IndexFunc(c.Chains, func(ch config.Chain) bool { return ch.Name == r.Chain })
+	if i < 0 {
+		return api.Absent(fmt.Sprintf("there is no chain %q: see realmgate chain list", r.Chain))
+	}
+	functions := c.Chains[i].Functions
+	if slices.ContainsFunc(functions, func(f config.Function) bool { return wants(r, f) }) {
+		return nil
+	}
+	var able []string
+	for _, f := range functions {
+		if copies(f) {
+			able = append(able, f.Name)
+		}
+	}
+	if len(able) == 0 {
+		return api.Absent(fmt.Sprintf("no function of chain %s copies packets: add {use: mirror} to it, and reload", r.Chain))
+	}
+	return api.Absent(fmt.Sprintf("chain %s has no function %q that copies packets: it has %s", r.Chain, r.Function, strings.Join(able, ", ")))
+}
+
+// look finds the functions in a view. There may be none until a later one.
+func (c *capture) look(data *datapath.Datapath, v *view) error {
+	err := c.count(data)
+	c.functions, c.counted = map[uint32]string{}, map[uint32]uint64{}
+	for _, ch := range v.config.Chains {
+		for _, f := range ch.Functions {
+			if ch.Name == c.request.Chain && wants(c.request, f) {
+				number := v.counts[countName(ch.Name, f.Name)]
+				n, countErr := data.Count(number)
+				c.functions[number], c.counted[number] = f.Name, n.Lost
+				err = errors.Join(err, countErr)
+			}
+		}
+	}
+	return err
+}
+
+// count adds what the data plane has lost since it was looked at last.
+func (c *capture) count(data *datapath.Datapath) error {
+	for number := range c.functions {
+		n, err := data.Count(number)
+		if err != nil {
+			return err
+		}
+		if n.Lost < c.counted[number] { // its counts began anew
+			c.counted[number] = 0
+		}
+		c.lost += n.Lost - c.counted[number]
+		c.counted[number] = n.Lost
+	}
+	return nil
+}
+
+// put takes a packet of a function, if it is wanted and there is room.
+func (c *capture) put(function uint32, p api.Packet) {
+	name, wanted := c.functions[function]
+	if !wanted {
+		return
+	}
+	p.Function, p.Data = name, p.Data[:min(len(p.Data), c.request.Snap)]
+	if c.bytes+len(p.Data)+packetBytes > captureBuffer {
+		c.lost++
+		return
+	}
+	c.bytes += len(p.Data) + packetBytes
+	c.waiting = append(c.waiting, p)
+	select {
+	case c.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what waits, with what was lost until now.
+func (c *capture) take(data *datapath.Datapath) ([]api.Packet, error) {
+	err := c.count(data)
+	packets := c.waiting
+	c.waiting, c.bytes = nil, 0
+	for i := range packets {
+		packets[i].Lost = c.lost
+	}
+	return packets, err
+}

@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+// mirrored copies what goes to and from the services echo and www of the first host.
+var mirrored = fmt.Sprintf(`chains:
+  - {name: echo, match: {service: echo.%[1]s}, functions: [{use: mirror}]}
+  - {name: web, match: {service: www.%[1]s}, functions: [{use: filter, name: all}, {use: mirror, name: copy}]}
+  - {name: out, match: {direction: out}, functions: [{use: filter}]}
+`, hostName(0))
+
+// said is what a program writes, while it runs.
+type said struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.text.String()
+}
+
+// capturing is a realmgate capture that was started.
+type capturing struct {
+	*lab.Command
+	t              *testing.T
+	stdout, stderr said
+}
+
+// capture starts one, and waits until it captures.
+func (d *daemon) capture(flags ...string) *capturing {
+	d.t.Helper()
+	c := &capturing{Command: d.gateway.Command(context.Background(), program, append([]string{"capture", "--instance", d.instance}, flags...)...), t: d.t}
+	c.Stdout, c.Stderr = &c.stdout, &c.stderr
+	if err := c.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { _ = c.Process.Kill() })
+	eventually(d.t, 10*time.Second, "packets are captured", func() bool {
+		return strings.Contains(c.stderr.String(), "capturing chain ") || strings.HasPrefix(c.stdout.String(), "TIME")
+	})
+	return c
+}
+
+// ends wants the capture to end with the code, and with those words.
+func (c *capturing) ends(code int, words string) {
+	c.t.Helper()
+	_ = c.Wait() // the code says it
+	if got := c.ProcessState.ExitCode(); got != code || !strings.HasSuffix(c.stderr.String(), words) {
+		c.t.Errorf("the capture ended with %d, want %d: %s", got, code, &c.stderr)
+	}
+}
+
+// read is what tcpdump makes of a file, a line for each packet.
+func read(t *testing.T, file string, flags ...string) []string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "tcpdump", append([]string{"-n", "-r", file}, flags...)...)
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("tcpdump: %v: %s", err, &stderr)
+	}
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' })
+}
+
+// Who captures gets the packets of a chain in both directions as they came in, other
+// chains' none; several may, and each what it asked for; a reload loses nothing of it.
+func TestCapture(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r.echoServers()
+	r.webServers()
+	d := r.start(r.configuration() + mirrored)
+	host, client := r.Hosts()[0].IP, r.Clients[0].IP
+	file, short := filepath.Join(r.directory, "echo.pcap"), filepath.Join(r.directory, "web.pcap")
+	whole, lines := d.capture("--chain", "echo", "-w", file), d.capture("--chain", "web", "--function", "copy", "--count", "4")
+	web := d.capture("--chain", "web", "-w", short, "--snap", "60")
+
+	address := r.mustLend(r.Clients[0], "echo."+hostName(0))
+	if _, err := echo(r.Clients[0], netip.AddrPort{}, echoAddress(address)); err != nil {
+		t.Fatal(err)
+	}
+	d.write(strings.Replace(r.configuration()+mirrored, "{use: mirror}", "{use: mirror}, {use: filter, deny: [192.0.2.1]}", 1))
+	if out, err := d.tell("reload"); err != nil {
+		t.Fatal(out)
+	}
+	started := time.Now()
+	again := r.mustLend(r.Clients[0], "echo."+hostName(0))
+	if _, err := echo(r.Clients[0], netip.AddrPort{}, echoAddress(again)); err != nil {
+		t.Fatal(err)
+	}
+	page := r.mustLend(r.Clients[0], "www."+hostName(0))
+	if _, err := curl(r.Clients[0], page, 80); err != nil {
+		t.Fatal(err)
+	}
+
+	lines.ends(0, "4 packets captured, 0 lost\n")
+	if out := lines.stdout.String(); strings.Count(out, "\n") != 5 || !strings.Contains(out, fmt.Sprintf("tcp %s:8080 > %s:", host, client)) {
+		t.Errorf("a line for each packet:\n%s", out)
+	}
+	var packets []string
+	eventually(t, 10*time.Second, "all packets are in the file", func() bool {
+		packets = read(t, file)
+		return len(packets) >= 4
+	})
+	_ = whole.Process.Signal(syscall.SIGINT)
+	whole.ends(0, "4 packets captured, 0 lost\n")
+	for i, want := range []string{
+		fmt.Sprintf(" > %s.7: UDP, length 1", address), fmt.Sprintf("IP %s.7 > %s.", host, client),
+		fmt.Sprintf(" > %s.7: UDP, length 1", again), fmt.Sprintf("IP %s.7 > %s.", host, client),
+	} {
+		if len(packets) != 4 || !strings.Contains(packets[i], want) {
+			t.Errorf("packet %d: want %q of\n%s", i+1, want, strings.Join(packets, "\n"))
+		}
+	}
+	seconds := strings.Fields(read(t, file, "-tt")[3])[0]
+	if at, err := strconv.ParseFloat(seconds, 64); err != nil || at < float64(started.Unix()) || at > float64(time.Now().Unix()+1) {
+		t.Errorf("the last packet is of %s, %v", seconds, err)
+	}
+	eventually(t, 10*time.Second, "the end of the connection is in the file", func() bool {
+		return strings.Count(strings.Join(read(t, short), "\n"), "Flags [F.]") == 2
+	})
+	_ = web.Process.Signal(syscall.SIGTERM)
+	web.ends(0, " packets captured, 0 lost\n")
+	if n := d.functions("web")[1].Seen; int(n) != len(read(t, short)) {
+		t.Errorf("the function was asked about %d packets, and %d are captured", n, len(read(t, short)))
+	}
+	// 26 octets of TCP's header, but the true length.
+	if text, err := os.ReadFile(short); err != nil || len(text) > 24+(16+60)*len(read(t, short)) {
+		t.Errorf("%d octets, %v", len(text), err)
+	}
+}
+
+// What cannot be captured is told, and nothing is written. The daemon's end is the
+// capture's, and nothing is copied after it.
+func TestCaptureIsRefused(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r.echoServers()
+	d := r.start(r.configuration() + mirrored)
+	file := filepath.Join(r.directory, "none.pcap")
+	for flags, want := range map[string]string{
+		"--chain wbe":                `there is no chain "wbe": see realmgate chain list`,
+		"--chain out":                "no function of chain out copies packets: add {use: mirror} to it, and reload",
+		"--chain web --function all": `chain web has no function "all" that copies packets: it has copy`,
+	} {
+		out, err := d.tell(append([]string{"capture", "-w", file}, strings.Fields(flags)...)...)
+		if _, missing := os.Stat(file); err == nil || out != "realmgate: "+want+"\n" || missing == nil {
+			t.Errorf("%s: %v, %s", flags, err, out)
+		}
+	}
+	stopped := d.capture("--chain", "echo", "-w", file)
+	d.stop()
+	stopped.ends(1, "0 packets captured, 0 lost\nrealmgate: the gateway is stopping\n")
+	d.run()
+	killed := d.capture("--chain", "echo", "-w", file)
+	talk := r.conversation(r.Clients[0], 0)
+	d.kill()
+	killed.ends(1, "stopped before its answer was complete\n")
+	if _, err := echoOn(talk); err != nil {
+		t.Error("with nobody to read the copies, a packet was lost: ", err)
+	}
+	d.run()
+	again := d.capture("--chain", "echo", "-w", file)
+	if _, err := echoOn(talk); err != nil {
+		t.Error(err)
+	}
+	eventually(t, 10*time.Second, "the packets are in the file", func() bool { return len(read(t, file)) >= 2 })
+	_ = again.Process.Signal(syscall.SIGINT)
+	again.ends(0, "2 packets captured, 0 lost\n")
+}
