@@ -88,7 +88,7 @@ func read(t *testing.T, file string, flags ...string) []string {
 }
 
 // Who captures gets the packets of a chain in both directions as they came in, other
-// chains' none; several may, and each what it asked for; a reload loses nothing of it.
+// chains' none; several may, and each what it asked for; after a reload they get what it brought.
 func TestCapture(t *testing.T) {
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
@@ -103,7 +103,7 @@ func TestCapture(t *testing.T) {
 	if _, err := echo(r.Clients[0], netip.AddrPort{}, echoAddress(address)); err != nil {
 		t.Fatal(err)
 	}
-	d.write(strings.Replace(r.configuration()+mirrored, "{use: mirror}", "{use: mirror}, {use: filter, deny: [192.0.2.1]}", 1))
+	d.write(strings.Replace(r.configuration()+mirrored, "{use: mirror}", "{use: mirror}, {use: mirror, name: second}", 1))
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
 	}
@@ -124,19 +124,20 @@ func TestCapture(t *testing.T) {
 	var packets []string
 	eventually(t, 10*time.Second, "all packets are in the file", func() bool {
 		packets = read(t, file)
-		return len(packets) >= 4
+		return len(packets) >= 6
 	})
 	_ = whole.Process.Signal(syscall.SIGINT)
-	whole.ends(0, "4 packets captured, 0 lost\n")
+	whole.ends(0, "6 packets captured, 0 lost\n")
 	for i, want := range []string{
 		fmt.Sprintf(" > %s.7: UDP, length 1", address), fmt.Sprintf("IP %s.7 > %s.", host, client),
-		fmt.Sprintf(" > %s.7: UDP, length 1", again), fmt.Sprintf("IP %s.7 > %s.", host, client),
+		fmt.Sprintf(" > %s.7: UDP, length 1", again), fmt.Sprintf(" > %s.7: UDP, length 1", again),
+		fmt.Sprintf("IP %s.7 > %s.", host, client), fmt.Sprintf("IP %s.7 > %s.", host, client),
 	} {
-		if len(packets) != 4 || !strings.Contains(packets[i], want) {
+		if len(packets) != 6 || !strings.Contains(packets[i], want) {
 			t.Errorf("packet %d: want %q of\n%s", i+1, want, strings.Join(packets, "\n"))
 		}
 	}
-	seconds := strings.Fields(read(t, file, "-tt")[3])[0]
+	seconds := strings.Fields(read(t, file, "-tt")[5])[0]
 	if at, err := strconv.ParseFloat(seconds, 64); err != nil || at < float64(started.Unix()) || at > float64(time.Now().Unix()+1) {
 		t.Errorf("the last packet is of %s, %v", seconds, err)
 	}
@@ -190,4 +191,26 @@ func TestCaptureIsRefused(t *testing.T) {
 	eventually(t, 10*time.Second, "the packets are in the file", func() bool { return len(read(t, file)) >= 2 })
 	_ = again.Process.Signal(syscall.SIGINT)
 	again.ends(0, "2 packets captured, 0 lost\n")
+}
+
+// The guide's mirror shows what the filter after it drops.
+func TestGuideMirror(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r.webServers()
+	denied := r.Clients[1].IP
+	d := r.start(r.configuration() + r.guide("mirror.md", "hosta.foo.example.", hostName(0), "203.0.113.0/24", denied.String()))
+	file := filepath.Join(r.directory, "web.pcap")
+	c := d.capture("--chain", "web", "-w", file)
+	if page, err := curl(r.Clients[1], r.mustLend(r.Clients[1], "www."+hostName(0)), 80, "--max-time", "1"); err == nil {
+		t.Errorf("who is denied got %q", page)
+	}
+	if _, err := curl(r.Clients[0], r.mustLend(r.Clients[0], "www."+hostName(0)), 80); err != nil {
+		t.Error(err)
+	}
+	eventually(t, 10*time.Second, "the page is in the file", func() bool { return len(read(t, file, "src", r.Hosts()[0].IP.String())) >= 3 })
+	_ = c.Process.Signal(syscall.SIGINT)
+	c.ends(0, " packets captured, 0 lost\n")
+	if packets := read(t, file, "host", denied.String()); len(packets) == 0 || !strings.Contains(packets[0], "Flags [S]") {
+		t.Errorf("of who is denied: %q", packets)
+	}
 }
