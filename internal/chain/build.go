@@ -12,6 +12,11 @@ import (
 // and a chain's own are among them.
 const mostMaps = 58
 
+// mostInRow is how many programs a packet may go through in a row. The kernel allows 33
+// tail calls in all, and what a host sends to a neighbour's public address may be judged
+// three times, each with two calls more than programs.
+const mostInRow = 8
+
 // builder compiles the chains of one generation. A chain takes a program for the first
 // packet of a flow, and where functions see every packet one more for each of them: the
 // further packets of a flow are judged by those that were asked about its first.
@@ -23,6 +28,7 @@ type builder struct {
 	programs []*ebpf.Program
 	variants map[string]uint32 // the number of a row's first program
 	pieces   map[*Step]piece
+	rows     map[uint32]int // how many programs a packet may yet go through, by number
 }
 
 func (b *builder) close() {
@@ -115,7 +121,7 @@ func (b *builder) begin(row []link, end int) int {
 	maps := 0
 	for i := end - 1; i >= 0; i-- {
 		maps += len(row[i].piece.maps) + len(row[i].piece.kept)
-		if i < end-1 && (maps > mostMaps || row[i].piece.calls != nil || row[i+1].piece.calls != nil) {
+		if i < end-1 && (maps > mostMaps || row[i].piece.alone != nil || row[i+1].piece.alone != nil) {
 			return i + 1
 		}
 	}
@@ -132,6 +138,15 @@ func (b *builder) piece(step *Step) (piece, error) {
 }
 
 func (b *builder) load(links []link, next, packets uint32) (uint32, error) {
+	row := b.rows[next]
+	for _, l := range links {
+		for _, number := range l.jumps {
+			row = max(row, b.rows[number])
+		}
+	}
+	if row == mostInRow {
+		return 0, fmt.Errorf("it takes more than %d programs in a row, with those it jumps to: users' own functions are each one, and so are others between them", mostInRow)
+	}
 	var capture piece
 	if tell(links) {
 		var err error
@@ -143,14 +158,21 @@ func (b *builder) load(links []link, next, packets uint32) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "chain", Type: ebpf.XDP, AttachType: ebpf.AttachXDP, Instructions: instructions, License: licence})
+	spec := &ebpf.ProgramSpec{Name: "chain", Type: ebpf.XDP, AttachType: ebpf.AttachXDP, Instructions: instructions, License: licence}
+	if own := links[0].piece.alone; own != nil {
+		spec.License = own.licence
+	}
+	program, err := ebpf.NewProgram(spec)
 	var refused *ebpf.VerifierError
 	switch {
+	case errors.As(err, &refused) && links[0].piece.alone != nil:
+		return 0, fmt.Errorf("function %s: %w", links[0].step.Name, refusal(refused))
 	case errors.As(err, &refused) && len(links) == 1:
 		return 0, fmt.Errorf("the kernel refuses function %s: %w", links[0].step.Name, err)
 	case err != nil:
 		return 0, fmt.Errorf("the kernel refuses its program: %w", err)
 	}
-	b.programs = append(b.programs, program)
-	return b.first + uint32(len(b.programs)) - 1, nil
+	number := b.first + uint32(len(b.programs))
+	b.programs, b.rows[number] = append(b.programs, program), row+1
+	return number, nil
 }

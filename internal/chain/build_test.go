@@ -1,6 +1,8 @@
 package chain
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf/asm"
@@ -20,7 +22,7 @@ func (f fixed) compile(string, Shared, *States) (p piece, err error) {
 	p.tells = f.verdict == toUser
 	if f.calls {
 		call := asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoCall, Constant: -1}
-		p.calls = asm.Instructions{p.body[0].WithSymbol("said"), asm.Return()}
+		p.alone = &alone{calls: asm.Instructions{p.body[0].WithSymbol("said"), asm.Return()}, licence: licence}
 		p.body = asm.Instructions{call.WithReference("said")}
 	}
 	return p, nil
@@ -133,6 +135,39 @@ func TestFurtherPackets(t *testing.T) {
 		}
 		if len(saw) != len(c.further) || len(saw) > 0 && (saw[0] != c.further[0] || saw[len(saw)-1] != c.further[len(saw)-1]) {
 			t.Errorf("protocol %d: %v saw a further packet, want %v", c.protocol, saw, c.further)
+		}
+	}
+}
+
+// A packet goes through so many programs in a row, and chains that would take more are
+// refused: the kernel would end it in the middle.
+func TestProgramsInARow(t *testing.T) {
+	b := newBed(t)
+	own := fixed{goOn, false, true}
+	row := func(first uint32, count int) (list []Step) {
+		for i := range count {
+			list = append(list, steps(first+uint32(i), own)...)
+		}
+		return list
+	}
+	half := mostInRow / 2
+	for _, c := range []struct {
+		a, b    int
+		refused bool
+	}{{half, half, false}, {half + 1, half, true}, {mostInRow, 1, true}, {1, mostInRow, true}} {
+		a, other := row(1, c.a), row(100, c.b)
+		for i, chain := range [][]Step{a, other} {
+			for j := range chain {
+				chain[j].Name = fmt.Sprint(i, j)
+			}
+		}
+		a[c.a-1].Jumps = []int{1}
+		made, err := Build([]Chain{{Name: "a", Rules: []Rule{{}}, Steps: a}, {Name: "b", Steps: other}}, b.shared, 1, &b.states)
+		if err == nil {
+			made.Close()
+		}
+		if refused := err != nil && strings.Contains(err.Error(), "programs in a row"); refused != c.refused || err != nil && !refused {
+			t.Errorf("%d programs and %d: %v", c.a, c.b, err)
 		}
 	}
 }

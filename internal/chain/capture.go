@@ -23,22 +23,21 @@ func tell(links []link) bool {
 }
 
 // copy writes what copies the packet when a function has said NF_TO_USER, the one whose
-// place R7 has: once for all of the program. Then the next function is asked.
+// place is where the program for further packets will be: once for all of the program.
+// Then the next function is asked.
 func (s *segment) copy(links []link) {
-	s.at("copy")
-	place := s.start // which is not in use between functions; the verifier knows what is in it
-	s.add(asm.StoreMem(asm.RFP, place, asm.R7, asm.DWord),
-		asm.LoadMem(asm.R6, asm.RFP, s.key, asm.Word), asm.StoreImm(asm.RFP, s.key, 0, asm.Word),
-		asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(s.key)), s.mapOf(asm.R1, s.shared.Packets), asm.FnMapLookupElem.Call(),
-		asm.JEq.Imm(asm.R0, 0, "copied"),
-		asm.StoreMem(asm.R0, packetFunction, asm.R6, asm.Word), asm.LoadMem(asm.R1, asm.RFP, s.context, asm.DWord))
+	s.at("to-user")
+	s.add(asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(s.start)), // 0: nothing is timed
+		s.mapOf(asm.R1, s.shared.Packets), asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, "to-user-done"),
+		asm.LoadMem(asm.R1, asm.RFP, s.key, asm.Word), asm.StoreMem(asm.R0, packetFunction, asm.R1, asm.Word),
+		asm.LoadMem(asm.R1, asm.RFP, s.context, asm.DWord))
 	s.add(s.capture.body...)
-	s.at("copied")
-	s.add(asm.LoadMem(asm.R7, asm.RFP, place, asm.DWord), asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, place, asm.R1, asm.DWord))
+	s.at("to-user-done")
+	s.add(asm.LoadMem(asm.R0, asm.RFP, s.packets, asm.Word))
 	for i, l := range links {
 		if l.piece.tells {
-			s.add(asm.JEq.Imm(asm.R7, int32(i), fmt.Sprintf("ask-%d", i+1)))
+			s.add(asm.JEq.Imm(asm.R0, int32(i), fmt.Sprintf("ask-%d", i+1)))
 		}
 	}
-	s.add(asm.Ja.Label("gone")) // one of them was asked
+	s.add(asm.Ja.Label("no-packet")) // one of them was asked
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
 )
 
 const licence = "Dual BSD/GPL"
@@ -32,11 +33,18 @@ type Function interface {
 // piece is a function in the form in which a program takes it up.
 type piece struct {
 	body  asm.Instructions     // ends by a jump to what follows
-	calls asm.Instructions     // functions that it calls: then it needs a program of its own
 	stack int                  // bytes
 	maps  map[string]*ebpf.Map // its own, of this generation
 	kept  map[string]*ebpf.Map // those that States keep
 	tells bool                 // it may say NF_TO_USER
+	alone *alone               // it gets a program of its own
+}
+
+// alone is what a program of its own has of its function.
+type alone struct {
+	calls    asm.Instructions // functions that it calls
+	licence  string
+	function *btf.Func // its type, nil where nothing is known
 }
 
 // Step is a function at its place in a chain.
@@ -75,7 +83,7 @@ func (p *Programs) Close() {
 // Build compiles chains. The numbers of their programs begin at first; states are kept
 // from one generation to the next.
 func Build(chains []Chain, shared Shared, first uint32, states *States) (made Programs, err error) {
-	b := &builder{chains: chains, shared: shared, states: states, first: first, variants: map[string]uint32{}, pieces: map[*Step]piece{}}
+	b := &builder{chains: chains, shared: shared, states: states, first: first, variants: map[string]uint32{}, pieces: map[*Step]piece{}, rows: map[uint32]int{}}
 	defer func() {
 		b.close()
 		if err != nil {

@@ -6,11 +6,12 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
 )
 
 const (
 	xdpDrop  = 1 // enum xdp_action
-	ownStack = 24
+	ownStack = 32
 	// sampleMask: one in so many questions to a function is timed, the first among them.
 	sampleMask = 1<<10 - 1
 )
@@ -45,6 +46,8 @@ type segment struct {
 	context int16  // where the program's context lies, 8 bytes
 	start   int16  // when the function was asked that is timed, 8 bytes
 	key     int16  // the number of the function that is asked, 4 bytes
+	verdict int16  // 4 bytes
+	packets int16  // the program for the flow's further packets, 4 bytes
 	failed  error
 }
 
@@ -54,7 +57,10 @@ func newSegment(links []link, capture piece, shared Shared) *segment {
 		deep = max(deep, l.piece.stack)
 	}
 	bottom := int16(-((deep + 7) &^ 7))
-	return &segment{shared: shared, capture: capture, context: bottom - 8, start: bottom - 16, key: bottom - 20}
+	return &segment{
+		shared: shared, capture: capture,
+		context: bottom - 8, start: bottom - 16, key: bottom - 20, verdict: bottom - 24, packets: bottom - 28,
+	}
 }
 
 func (s *segment) add(list ...asm.Instruction) {
@@ -98,6 +104,11 @@ func (s *segment) enter(programs *ebpf.Map, number uint32) {
 	s.add(asm.LoadMem(asm.R1, asm.RFP, s.context, asm.DWord), s.mapOf(asm.R2, programs), asm.Mov.Imm(asm.R3, int32(number)), asm.FnTailCall.Call())
 }
 
+// clear writes 0 to a place of the stack.
+func (s *segment) clear(place int16) asm.Instruction {
+	return asm.Instruction{OpCode: asm.StoreImmOp(asm.DWord), Dst: asm.RFP, Offset: place}
+}
+
 // ask writes what one function takes. What seldom happens stands apart, after all
 // functions: rare writes it.
 func (s *segment) ask(i int, l link) (rare func()) {
@@ -112,30 +123,30 @@ func (s *segment) ask(i int, l link) (rare func()) {
 	s.add(l.piece.body...)
 	s.add(asm.LoadMem(asm.R1, asm.RFP, s.start, asm.DWord), asm.JNE.Imm(asm.R1, 0, name("timed")))
 	s.at(name("said"))
-	s.add(asm.JNE.Imm(asm.R0, int32(classifierNfVerdictNF_CONTINUE), name("other")))
+	s.add(asm.JNE.Imm32(asm.R0, int32(classifierNfVerdictNF_CONTINUE), name("other")))
 	return func() {
 		s.at(name("time"))
 		s.add(asm.FnKtimeGetNs.Call(), asm.StoreMem(asm.RFP, s.start, asm.R0, asm.DWord), asm.Ja.Label(name("body")))
 
 		s.at(name("timed"))
-		s.add(asm.Mov.Reg(asm.R6, asm.R0), asm.FnKtimeGetNs.Call(), asm.Mov.Reg(asm.R7, asm.R0),
-			asm.LoadMem(asm.R1, asm.RFP, s.start, asm.DWord), asm.Sub.Reg(asm.R7, asm.R1),
-			asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, s.start, asm.R1, asm.DWord))
+		s.add(asm.StoreMem(asm.RFP, s.verdict, asm.R0, asm.Word), asm.FnKtimeGetNs.Call(),
+			asm.LoadMem(asm.R1, asm.RFP, s.start, asm.DWord), asm.Sub.Reg(asm.R0, asm.R1), asm.StoreMem(asm.RFP, s.start, asm.R0, asm.DWord))
 		s.count(name("again"))
 		s.increase(countSamples)
-		s.add(asm.LoadMem(asm.R1, asm.R0, countNs, asm.DWord), asm.Add.Reg(asm.R1, asm.R7), asm.StoreMem(asm.R0, countNs, asm.R1, asm.DWord))
+		s.add(asm.LoadMem(asm.R1, asm.R0, countNs, asm.DWord), asm.LoadMem(asm.R2, asm.RFP, s.start, asm.DWord), asm.Add.Reg(asm.R1, asm.R2),
+			asm.StoreMem(asm.R0, countNs, asm.R1, asm.DWord))
 		s.at(name("again"))
-		s.add(asm.Mov.Reg(asm.R0, asm.R6), asm.Ja.Label(name("said")))
+		s.add(s.clear(s.start), asm.LoadMem(asm.R0, asm.RFP, s.verdict, asm.Word), asm.Ja.Label(name("said")))
 
 		s.at(name("other"))
-		s.add(asm.Mov.Reg(asm.R6, asm.R0),
-			asm.JEq.Imm(asm.R6, int32(classifierNfVerdictNF_ACCEPT), name("decided")), asm.JEq.Imm(asm.R6, int32(classifierNfVerdictNF_DROP), name("decided")))
+		s.add(asm.StoreMem(asm.RFP, s.verdict, asm.R0, asm.Word),
+			asm.JEq.Imm32(asm.R0, int32(classifierNfVerdictNF_ACCEPT), name("decided")), asm.JEq.Imm32(asm.R0, int32(classifierNfVerdictNF_DROP), name("decided")))
 		if l.piece.tells {
-			s.add(asm.Mov.Imm(asm.R7, int32(i)), asm.JEq.Imm(asm.R6, int32(classifierNfVerdictNF_TO_USER), "copy"))
+			s.add(asm.StoreImm(asm.RFP, s.packets, int64(i), asm.Word), asm.JEq.Imm32(asm.R0, int32(classifierNfVerdictNF_TO_USER), "to-user"))
 		}
 		for n, program := range l.jumps {
 			no := fmt.Sprintf("%s-%d", name("jump"), n)
-			s.add(asm.JNE.Imm(asm.R6, int32(classifierNfVerdictNF_JUMP)+int32(n), no))
+			s.add(asm.LoadMem(asm.R0, asm.RFP, s.verdict, asm.Word), asm.JNE.Imm32(asm.R0, int32(classifierNfVerdictNF_JUMP)+int32(n), no))
 			s.enter(s.shared.Chains, program)
 			s.at(no)
 		}
@@ -145,36 +156,36 @@ func (s *segment) ask(i int, l link) (rare func()) {
 		if l.step.FailOpen {
 			s.add(asm.Ja.Label(fmt.Sprintf("ask-%d", i+1)))
 		} else {
-			s.add(asm.Mov.Imm(asm.R6, int32(classifierNfVerdictNF_DROP)))
+			s.add(asm.StoreImm(asm.RFP, s.verdict, int64(classifierNfVerdictNF_DROP), asm.Word))
 		}
 		s.at(name("decided"))
-		s.add(asm.Mov.Imm(asm.R7, int32(l.packets)), asm.Ja.Label("end"))
+		s.add(asm.StoreImm(asm.RFP, s.packets, int64(l.packets), asm.Word), asm.Ja.Label("at-end"))
 	}
 }
 
 // write returns the program.
 func (s *segment) write(links []link, next, packets uint32) (asm.Instructions, error) {
-	s.add(asm.StoreMem(asm.RFP, s.context, asm.R1, asm.DWord), asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, s.start, asm.R1, asm.DWord))
+	s.add(asm.StoreMem(asm.RFP, s.context, asm.R1, asm.DWord), s.clear(s.start))
 	var rare []func()
 	for i, l := range links {
 		rare = append(rare, s.ask(i, l))
 	}
 	s.at(fmt.Sprintf("ask-%d", len(links)))
-	s.add(asm.StoreImm(asm.RFP, s.key, 0, asm.Word), asm.Mov.Imm(asm.R7, int32(packets)))
+	verdict := classifierNfVerdictNF_ACCEPT
 	if next > 0 {
 		s.enter(s.shared.Chains, next)
-		s.add(asm.Mov.Imm(asm.R6, int32(classifierNfVerdictNF_DROP)))
-	} else {
-		s.add(asm.Mov.Imm(asm.R6, int32(classifierNfVerdictNF_ACCEPT)))
+		verdict = classifierNfVerdictNF_DROP
 	}
-	s.at("end")
-	s.add(asm.LoadMem(asm.R8, asm.RFP, s.key, asm.Word), asm.StoreImm(asm.RFP, s.key, 0, asm.Word),
-		asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(s.key)), s.mapOf(asm.R1, s.shared.Packets), asm.FnMapLookupElem.Call(),
-		asm.JEq.Imm(asm.R0, 0, "gone"),
-		asm.StoreMem(asm.R0, packetVerdict, asm.R6, asm.Word), asm.StoreMem(asm.R0, packetFunction, asm.R8, asm.Word),
-		asm.StoreMem(asm.R0, packetPackets, asm.R7, asm.Word))
+	s.add(asm.StoreImm(asm.RFP, s.key, 0, asm.Word), asm.StoreImm(asm.RFP, s.verdict, int64(verdict), asm.Word),
+		asm.StoreImm(asm.RFP, s.packets, int64(packets), asm.Word))
+	s.at("at-end")
+	s.add(asm.StoreImm(asm.RFP, s.start, 0, asm.Word), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(s.start)),
+		s.mapOf(asm.R1, s.shared.Packets), asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, "no-packet"))
+	for _, say := range []struct{ from, to int16 }{{s.verdict, packetVerdict}, {s.key, packetFunction}, {s.packets, packetPackets}} {
+		s.add(asm.LoadMem(asm.R1, asm.RFP, say.from, asm.Word), asm.StoreMem(asm.R0, say.to, asm.R1, asm.Word))
+	}
 	s.enter(s.shared.Programs, uint32(classifierProgramPROGRAM_AGAIN))
-	s.at("gone")
+	s.at("no-packet")
 	s.add(asm.Mov.Imm(asm.R0, xdpDrop), asm.Return())
 	for _, write := range rare {
 		write()
@@ -182,8 +193,17 @@ func (s *segment) write(links []link, next, packets uint32) (asm.Instructions, e
 	if tell(links) {
 		s.copy(links)
 	}
-	for _, l := range links {
-		s.list = append(s.list, l.piece.calls...)
+	if own := links[0].piece.alone; own != nil {
+		s.describe(own, links[0].piece.body[0].Source())
 	}
 	return s.list, s.failed
+}
+
+// describe adds what a program has that is of one function only: the functions that it
+// calls, and its type and a line of its source, which the kernel wants at its beginning.
+func (s *segment) describe(own *alone, line fmt.Stringer) {
+	if own.function != nil {
+		s.list[0] = btf.WithFuncMetadata(s.list[0], own.function).WithSource(line)
+	}
+	s.list = append(s.list, own.calls...)
 }

@@ -1,0 +1,226 @@
+package chain
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// source is a whole object: what stands before the function, and its body.
+func source(before, body string) string {
+	return "#include <nf.h>\n#include <stdbool.h>\n#include <linux/if_ether.h>\n#include <linux/ip.h>\n" + before +
+		"\nSEC(\"xdp\") int function(struct xdp_md *ctx)\n{\n" + body + "\n}\nchar _license[] SEC(\"license\") = \"GPL\";\n"
+}
+
+// compiled is an object as a user makes it.
+func compiled(t testing.TB, text string, flags ...string) []byte {
+	t.Helper()
+	if _, err := exec.LookPath("clang-19"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("clang-19 is missing; CI allows no skips")
+		}
+		t.Skip("needs clang-19: run make deps")
+	}
+	directory := t.TempDir()
+	file, object := filepath.Join(directory, "it.bpf.c"), filepath.Join(directory, "it.bpf.o")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+	arguments := []string{"-O2", "-g", "-target", "bpf", "-Wall", "-I../../bpf/include", "-I/usr/include/" + machine + "-linux-gnu", "-c", file, "-o", object}
+	clang := exec.Command("clang-19", append(arguments, flags...)...)
+	if out, err := clang.CombinedOutput(); err != nil {
+		t.Fatalf("clang-19: %v\n%s\n%s", err, out, text)
+	}
+	code, err := os.ReadFile(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+const packetOfUser = `
+	const struct nf_packet *packet = nf_packet();
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct iphdr *ip = data + sizeof(struct ethhdr);
+
+	if (!packet || (void *)(ip + 1) > end)
+		return NF_FAIL;
+`
+
+const callee = `
+static __noinline int largest(struct xdp_md *ctx, const struct nf_packet *packet)
+{
+	return packet->length > 100 ? NF_DROP : NF_CONTINUE;
+}
+`
+
+const counter = `
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, __u64);
+	__uint(max_entries, 4);
+} seen SEC(".maps");
+static __u64 all;
+const volatile __u32 limit = 100;
+`
+
+// What functions may have: functions of their own, maps, variables, arrays on the stack.
+func TestObjectDecides(t *testing.T) {
+	b := newBed(t)
+	for name, c := range map[string]struct {
+		object Object
+		source string
+	}{
+		"plain":    {Object{}, source("", packetOfUser+"return packet->length > 100 ? NF_DROP : NF_CONTINUE;")},
+		"function": {Object{}, source(callee, packetOfUser+"return largest(ctx, packet);")},
+		"maps": {Object{}, source(counter, packetOfUser+`
+			__u32 key = ip->tos & 3;
+			__u64 *count = bpf_map_lookup_elem(&seen, &key);
+
+			if (count)
+				*count += 1;
+			all += packet->length;
+			return packet->length > limit ? NF_DROP : NF_CONTINUE;`)},
+		"stack": {Object{}, source("", packetOfUser+`
+			volatile char row[256];
+
+			for (int i = 0; i < 256; i++)
+				row[i] = 0;
+			row[ip->tos] = packet->length > 100;
+			return row[ip->tos] ? NF_DROP : NF_CONTINUE;`)},
+		"callback": {Object{}, source(`
+			static int each(__u32 i, __u32 *sum) { *sum += i; return 0; }`, packetOfUser+`
+			__u32 sum = 0;
+
+			bpf_loop(5, each, &sum, 0);
+			return packet->length > sum * 10 ? NF_DROP : NF_CONTINUE;`)},
+		"rewrites": {Object{Rewrites: true}, source("", packetOfUser+`
+			ip->tos = 8;
+			return packet->length > 100 ? NF_DROP : NF_CONTINUE;`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b.t = t
+			c.object.Code = compiled(t, c.source)
+			b.put(Chain{Name: "it", Rules: []Rule{{}}, Steps: []Step{
+				{Number: 1, Function: Object{Code: compiled(t, source("", "return NF_CONTINUE;"))}},
+				{Number: 2, Function: c.object}, {Number: 3, Function: fixed{verdict: accept}},
+			}})
+			before := b.count(2)
+			for length, want := range map[uint16]said{40: {accept, 3, 0}, 101: {drop, 2, 0}} {
+				if got := b.classify(packetOf(1, length)); got != want {
+					t.Errorf("of length %d: %+v, want %+v", length, got, want)
+				}
+			}
+			if after := b.count(2); after.Seen != before.Seen+2 || after.Failed != before.Failed {
+				t.Errorf("counted %+v, before %+v", after, before)
+			}
+		})
+	}
+}
+
+const unchecked = "return ((struct ethhdr *)(long)ctx->data)->h_proto;"
+
+// What is wrong with an object is said without the kernel where that can be.
+func TestObjectIsRefused(t *testing.T) {
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := func(kind, entries, more string) string {
+		return "struct { __uint(type, " + kind + "); __type(key, __u32); __type(value, __u64[128]); __uint(max_entries, " + entries + "); " + more + "} table SEC(\".maps\");"
+	}
+	lookup := "__u32 zero = 0; return bpf_map_lookup_elem(&table, &zero) != 0;"
+	for name, c := range map[string]struct {
+		code []byte
+		want string
+	}{
+		"no ELF":           {[]byte("hello"), "it is not a compiled object (ELF)"},
+		"cut off":          {compiled(t, source("", "return 0;"))[:200], "it is not a compiled object (ELF)"},
+		"huge variables":   {compiled(t, source("char row[1 << 30];", "return row[7];")), "its section .bss takes 1024 MiB: at most 64"},
+		"another machine":  {program, "unexpected machine type"},
+		"other byte order": {compiled(t, source("", "return 0;"), "-target", "bpfeb"), "the other byte order"},
+		"no program":       {compiled(t, "int x;\n"), "it has 0 programs (): a function is one"},
+		"two programs":     {compiled(t, source(`SEC("xdp") int another(struct xdp_md *ctx) { return 0; }`, "return 0;")), "it has 2 programs (another, function): a function is one"},
+		"of another type":  {compiled(t, "#include <nf.h>\nSEC(\"tc\") int it(void *ctx) { return 0; }\n"), `its program it is marked SEC("tc"): mark it SEC("xdp")`},
+		"fragments":        {compiled(t, "#include <nf.h>\nSEC(\"xdp.frags\") int it(void *ctx) { return 0; }\n"), `mark it SEC("xdp")`},
+		"too large a map":  {compiled(t, source(table("BPF_MAP_TYPE_HASH", "65536", ""), lookup)), "its maps take 69 MiB: at most 64"},
+		"a huge map":       {compiled(t, source(table("BPF_MAP_TYPE_PERCPU_HASH", "4294967295", ""), lookup)), "MiB: at most 64"},
+		"no entries":       {compiled(t, source(table("BPF_MAP_TYPE_HASH", "0", ""), lookup)), "its map table has no max_entries"},
+		"a pinned map":     {compiled(t, source(table("BPF_MAP_TYPE_HASH", "1", "__uint(pinning, LIBBPF_PIN_BY_NAME);"), lookup)), "its map table is pinned"},
+		"too much stack": {compiled(t, source("", `volatile char row[500]; for (int i = 0; i < 500; i++) row[i] = 1; return row[7];`)),
+			"bytes of stack: at most"},
+		"another interface": {compiled(t, `
+			#include <linux/bpf.h>
+			#include <bpf/bpf_helpers.h>
+			struct nf_packet { __u32 other; };
+			struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __type(key, __u32); __type(value, struct nf_packet); __uint(max_entries, 1); } nf_packets SEC(".maps");
+			SEC("xdp") int it(void *ctx) { __u32 zero = 0; return bpf_map_lookup_elem(&nf_packets, &zero) != 0; }`),
+			"its nf_packets is not this version's"},
+	} {
+		if err := (Object{Code: c.code}).check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// What only the kernel can tell it says in a line.
+func TestKernelRefusesObject(t *testing.T) {
+	b := newBed(t)
+	for name, c := range map[string]struct{ before, body, want string }{
+		"reads unchecked": {"", unchecked, "function it: the kernel's verifier refuses it: R1 offset is outside of the packet at return"},
+		"two frames": {`static __noinline int deep(__u32 n) { volatile char row[400]; for (int i = 0; i < 400; i++) row[i] = n; return row[n & 127]; }`,
+			`volatile char row[200]; for (int i = 0; i < 200; i++) row[i] = i; return deep(row[7]);`, "combined stack size of 2 calls"},
+		"a field that is not": {`struct sk_buff { int no_such_thing; } __attribute__((preserve_access_index)); static struct sk_buff here;`,
+			"return here.no_such_thing;", "it needs a type or field that this machine's kernel does not have (CO-RE)"},
+	} {
+		o := Object{Code: compiled(t, source(c.before, c.body))}
+		if err := o.check(); err != nil {
+			t.Errorf("%s: refused without the kernel: %v", name, err)
+		}
+		made, err := Build([]Chain{{Name: "c", Steps: []Step{{Name: "it", Number: 1, Function: o}}}}, b.shared, 1, &b.states)
+		if err == nil {
+			made.Close()
+		}
+		b.states.Forget()
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// A function's tables stay while its file does, whatever is around it.
+func TestObjectKeepsItsMaps(t *testing.T) {
+	b := newBed(t)
+	body := packetOfUser + "return all++ > 2 ? NF_DROP : NF_ACCEPT;"
+	first, second := Object{Code: compiled(t, source(counter, body))}, Object{Code: compiled(t, source(counter, strings.Replace(body, "> 2", "> 3", 1)))}
+	put := func(o Object, more ...fixed) {
+		b.t.Helper()
+		b.put(Chain{Name: "it", Rules: []Rule{{}}, Steps: append([]Step{{Number: 1, Function: o}}, steps(2, more...)...)})
+	}
+	for i, c := range []struct {
+		object Object
+		more   []fixed
+		want   classifierNfVerdict
+	}{{first, nil, accept}, {first, []fixed{{drop, false, false}}, accept}, {first, nil, accept}, {first, nil, drop}, {second, nil, accept}, {first, nil, accept}} {
+		put(c.object, c.more...)
+		if got := b.classify(packetOf(1, 40)).verdict; got != c.want {
+			t.Errorf("change %d: %v, want %v", i, got, c.want)
+		}
+	}
+	if len(b.states.inForce) != 1 {
+		t.Errorf("%d tables are kept, want one", len(b.states.inForce))
+	}
+}
+
+// Whatever bytes are given as an object, reading it ends.
+func FuzzObject(f *testing.F) {
+	for _, code := range [][]byte{_FilterBytes, _RateLimitBytes, _ClassifierBytes} {
+		f.Add(code)
+	}
+	f.Fuzz(func(_ *testing.T, code []byte) { _ = Object{Code: code}.check() })
+}
