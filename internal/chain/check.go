@@ -2,7 +2,7 @@ package chain
 
 import "fmt"
 
-// checker is a function that may be too large.
+// checker is a function that may not fit.
 type checker interface{ check() error }
 
 func (f Filter) check() error {

@@ -46,6 +46,7 @@ type Function struct {
 	Meter         Meter
 	Jump          Jump
 	Dnat          Dnat
+	Object        Object
 }
 
 // Filter drops what Deny matches and, unless Allow is empty, what none of Allow does.
@@ -103,8 +104,8 @@ func (f *functionDraft) keys() []key {
 		f.function.Priority = defaultPriority
 	}
 	keys := []key{
-		oneAt("use", &f.function.Use, &f.line, choice(UseFilter, UseDoSDenial, UseRateLimit, UseJump, UseDnat, UseMirror)).must(),
-		oneAt("name", &f.function.Name, &f.nameLine, label()).otherwise("the word after `use`"),
+		oneAt("use", &f.function.Use, &f.line, f.used(choice(UseFilter, UseDoSDenial, UseRateLimit, UseJump, UseDnat, UseMirror))).must(),
+		oneAt("name", &f.function.Name, &f.nameLine, label()).otherwise("the word after `use`, or the file's name"),
 		one("priority", &f.function.Priority, number(0, mostPriority)),
 		many("before", &f.before, label(), 1),
 		many("after", &f.after, label(), 1),
@@ -117,6 +118,7 @@ func (f *functionDraft) keys() []key {
 		conditions("when", &f.function.Jump.When),
 		one("to", &f.function.Dnat.To, address()).otherwise("none"),
 		one("port", &f.function.Dnat.Port, port()).otherwise("the flow's own"),
+		one("may", &f.function.Object.May, choice(MayRead, MayRewrite)),
 	)...)
 	return append(keys, f.meterKeys()...)
 }

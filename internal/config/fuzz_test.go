@@ -31,7 +31,7 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := Parse("fuzz.yaml", data)
+		c, err := Parse("testdata/fuzz.yaml", data)
 		if err == nil {
 			checkRoundTrip(t, c)
 			return
@@ -43,7 +43,7 @@ func FuzzParse(f *testing.F) {
 		lines := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") + 1
 		before := 1
 		for _, e := range found {
-			if e.File != "fuzz.yaml" || e.Line < before || e.Message == "" || strings.ContainsAny(e.Message, "\r\n") {
+			if e.File != "testdata/fuzz.yaml" || e.Line < before || e.Message == "" || strings.ContainsAny(e.Message, "\r\n") {
 				t.Fatalf("error %+v after line %d", e, before)
 			}
 			// Beside \n and \r, YAML 1.1 ends a line at NEL, LS and PS, and
@@ -61,7 +61,7 @@ func FuzzParse(f *testing.F) {
 func checkRoundTrip(t *testing.T, c *Config) {
 	t.Helper()
 	text := render(c)
-	again, err := Parse("again.yaml", []byte(text))
+	again, err := Parse("testdata/again.yaml", []byte(text))
 	if err != nil {
 		t.Fatalf("what was accepted is refused when written out:\n%v\n%s", err, text)
 	}
@@ -134,7 +134,7 @@ func renderChain(line func(string, ...any), ch Chain) {
 		line("      []")
 	}
 	for _, f := range ch.Functions {
-		line("      - use: %s\n        name: %q\n        priority: %d", f.Use, f.Name, f.Priority)
+		line("      - use: %q\n        name: %q\n        priority: %d", f.Used(), f.Name, f.Priority)
 		for name, others := range map[string][]string{"before": f.Before, "after": f.After} {
 			if len(others) > 0 {
 				line("        %s: %s", name, list(others))
@@ -150,6 +150,9 @@ func renderChain(line func(string, ...any), ch Chain) {
 		}
 		if f.Dnat.Port > 0 {
 			line("        port: %d", f.Dnat.Port)
+		}
+		if f.Use == UseObject {
+			line("        may: %s\n        per: %s", f.Object.May, f.Object.Per)
 		}
 		for name, conditions := range map[string][]Condition{"deny": f.Filter.Deny, "allow": f.Filter.Allow, "when": f.Jump.When} {
 			if len(conditions) > 0 {

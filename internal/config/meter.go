@@ -40,10 +40,13 @@ const (
 	PerSource
 	PerHost
 	PerService
+	PerPacket // none: a function of the user's own sees each
 )
 
 // String returns the word of the configuration.
-func (p Per) String() string { return word(int(p), "per", "flow", "source", "host", "service") }
+func (p Per) String() string {
+	return word(int(p), "per", "flow", "source", "host", "service", "packet")
+}
 
 // Rate is an amount for each second.
 type Rate struct {
@@ -78,7 +81,7 @@ func (f *functionDraft) meterKeys() []key {
 		one("mode", &m.Mode, choice(ModeWindow, ModeBucket, ModeSYN)),
 		one("window", &m.Window, duration(100*time.Millisecond, time.Hour)),
 		one("burst", &m.Burst, duration(time.Millisecond, time.Hour)),
-		one("per", &m.Per, choice(PerFlow, PerSource, PerHost, PerService)).otherwise("flow, and source for rate-limit and syn-rate"),
+		one("per", &m.Per, choice(PerFlow, PerSource, PerHost, PerService, PerPacket)).otherwise("flow, and source for rate-limit and syn-rate"),
 		one("entries", &m.Entries, number(1024, mostEntries)),
 	)
 }
@@ -129,8 +132,8 @@ func (f *functionDraft) checkLimit(faults *faultLog, path string) {
 	if !given {
 		m.Per = PerSource
 	}
-	if m.Per == PerFlow {
-		faults.add(line, "%s.per: want source, host or service, not flow", path)
+	if m.Per == PerFlow || m.Per == PerPacket {
+		faults.add(line, "%s.per: want source, host or service, not %s", path, m.Per)
 	}
 	m.Window = 0
 	f.checkBurst(faults, path)

@@ -39,8 +39,11 @@ func orderFunctions(faults *faultLog, drafts []*functionDraft, path string, line
 	return ordered(faults, list, earlier, path, line)
 }
 
-// name is what the function is called: where it has no name, the word of its use.
-func (f *functionDraft) name() string { return cmp.Or(f.function.Name, f.function.Use.String()) }
+// name is what the function is called: where it has no name, the word of its use, or the
+// name of its file.
+func (f *functionDraft) name() string {
+	return cmp.Or(f.function.Name, f.function.Object.name(), f.function.Use.String())
+}
 
 func named(faults *faultLog, places map[string]int, other at[string], path string) (int, bool) {
 	place, known := places[other.value]

@@ -19,6 +19,7 @@ const (
 	UseJump                 // goes on in another chain
 	UseDnat                 // says to which private endpoint a flow goes
 	UseMirror               // copies every packet to who captures
+	UseObject               // a user's own
 )
 
 // uses are the words of the configuration, and the keys that only some functions have.
@@ -32,6 +33,7 @@ var uses = []struct {
 	UseJump:      {"jump", []string{"chain", "when"}},
 	UseDnat:      {"dnat", []string{"to", "port"}},
 	UseMirror:    {"mirror", nil},
+	UseObject:    {"a function of your own", []string{"may", "per"}},
 }
 
 // String returns the word of the configuration.
@@ -96,6 +98,8 @@ func (f *functionDraft) check(faults *faultLog, path string) {
 		if line, given := f.gave("to"); !given {
 			faults.add(line, "%s: the key to is missing", path)
 		}
+	case UseObject:
+		f.checkObject(faults, path)
 	}
 	f.function.Meter = Meter{}
 }

@@ -88,6 +88,8 @@ func functionOf(f config.Function) chain.Function {
 		return chain.Dnat{Address: f.Dnat.To, Port: f.Dnat.Port}
 	case config.UseMirror:
 		return chain.Mirror{}
+	case config.UseObject:
+		return chain.Object{Code: f.Object.Code, Rewrites: f.Object.May == config.MayRewrite, EveryPacket: f.Object.Per == config.PerPacket}
 	default:
 		return chain.Filter{Deny: conditionRules(f.Filter.Deny), Allow: conditionRules(f.Filter.Allow)}
 	}
@@ -181,7 +183,7 @@ func (g *Gateway) Chains() ([]api.Chain, error) {
 				return nil, err
 			}
 			shown.Functions = append(shown.Functions, api.Function{
-				Name: f.Name, Use: f.Use.String(), Priority: f.Priority, Seen: n.Seen, Accepted: n.Accepted, Dropped: n.Dropped,
+				Name: f.Name, Use: f.Used(), Priority: f.Priority, Seen: n.Seen, Accepted: n.Accepted, Dropped: n.Dropped,
 				Failed: n.Failed, Samples: n.Samples, NsEach: n.Ns / max(1, n.Samples),
 			})
 		}

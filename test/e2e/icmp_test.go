@@ -23,7 +23,10 @@ func fileSize(t *testing.T, path string) int64 {
 }
 
 // ping sends one ICMP echo request and waits for its reply.
-func ping(from lab.Node, to netip.Addr) error {
+func ping(from lab.Node, to netip.Addr) error { return pingOf(from, to, 12) }
+
+// pingOf is ping with a message of so many bytes, an even number.
+func pingOf(from lab.Node, to netip.Addr, size int) error {
 	var connection net.PacketConn
 	err := from.Do(func() (err error) {
 		connection, err = net.ListenPacket("ip4:icmp", from.IP.String())
@@ -33,7 +36,8 @@ func ping(from lab.Node, to netip.Addr) error {
 		return err
 	}
 	defer connection.Close()
-	message := []byte{8, 0, 0, 0, 0x12, byte(time.Now().UnixNano()), 0, 1, 'p', 'i', 'n', 'g'}
+	message := make([]byte, size)
+	copy(message, []byte{8, 0, 0, 0, 0x12, byte(time.Now().UnixNano()), 0, 1, 'p', 'i', 'n', 'g'})
 	var sum uint32
 	for i := 0; i < len(message); i += 2 {
 		sum += uint32(message[i])<<8 | uint32(message[i+1])

@@ -1,0 +1,114 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Object is a function of the user's own.
+type Object struct {
+	File string // as the configuration has it
+	Code []byte // what is in it
+	May  May
+	Per  Per // PerFlow or PerPacket
+}
+
+// May is what a function of the user's own may do with packets.
+type May uint8
+
+// A function only reads packets, or changes them too.
+const (
+	MayRead May = iota
+	MayRewrite
+)
+
+// String returns the word of the configuration.
+func (m May) String() string { return word(int(m), "may", "read", "rewrite") }
+
+const (
+	objectSuffix = ".bpf.o"
+	mostObject   = 4 << 20 // bytes
+)
+
+// Used is what stands after `use`: a word, or the path of an object.
+func (f Function) Used() string {
+	if f.Use == UseObject {
+		return f.Object.File
+	}
+	return f.Use.String()
+}
+
+// used is a function: one of the words, or an object.
+func (f *functionDraft) used(words kind[Use]) kind[Use] {
+	k := words
+	k.name, k.allowed, k.want = "word or path", words.allowed+", or ./NAME.bpf.o", words.want+", or the path of your own (./name.bpf.o)"
+	k.parse = func(text string) (Use, error) {
+		switch slash := strings.Contains(text, "/"); {
+		case !strings.HasSuffix(text, ".o") && !slash:
+			return words.parse(text)
+		case !slash:
+			return 0, errors.New("a path has a slash: ./" + text)
+		case !strings.HasSuffix(text, objectSuffix):
+			return 0, errors.New("a compiled function's file ends in " + objectSuffix)
+		}
+		f.function.Object.File = text
+		return UseObject, nil
+	}
+	return k
+}
+
+// name is the object's own where it is given none: that of its file, as a label.
+func (o Object) name() string {
+	if o.File == "" {
+		return ""
+	}
+	name := strings.TrimSuffix(filepath.Base(o.File), objectSuffix)
+	return strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(name))
+}
+
+// checkObject reads an object's file.
+func (f *functionDraft) checkObject(faults *faultLog, path string) {
+	o := &f.function.Object
+	if _, err := label().parse(f.name()); err != nil {
+		faults.add(f.line, "%s: its file's name makes no name: give it one of %s", path, label().allowed)
+	}
+	if o.Per = f.function.Meter.Per; o.Per != PerFlow && o.Per != PerPacket {
+		line, _ := f.gave("per")
+		faults.add(line, "%s.per: want flow or packet, not %s", path, o.Per)
+	}
+	file := o.File
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(filepath.Dir(faults.file), file)
+	}
+	var err error
+	if o.Code, err = readObject(file); err != nil {
+		faults.add(f.line, "%s.use: %v", path, err)
+	}
+}
+
+func readObject(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the function: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the function: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read: nothing can be lost
+	code, err := io.ReadAll(io.LimitReader(file, mostObject+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the function %s: %w", path, err)
+	case len(code) > mostObject:
+		return nil, fmt.Errorf("%s is larger than %d MiB", path, mostObject>>20)
+	}
+	return code, nil
+}
