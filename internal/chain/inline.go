@@ -27,36 +27,38 @@ func (p *piece) take(program *ebpf.ProgramSpec, shared Shared) (err error) {
 			return fmt.Errorf("it calls %s: everything in a function must be inlined", ins.Reference())
 		}
 	}
-	p.body, p.stack, err = inline(program.Instructions, func(ins asm.Instruction) (asm.Instruction, error) { return p.link(ins, shared) })
+	for _, ins := range program.Instructions {
+		p.stack = max(p.stack, deepest(ins))
+	}
+	p.body, err = inline(program.Instructions, p.stack, func(ins asm.Instruction) (asm.Instruction, error) { return p.link(ins, shared) })
 	return err
 }
 
 // inline takes a program's instructions for use within another, each as link makes it:
 // ends become jumps to what follows. stack is how much of it they use.
-func inline(instructions asm.Instructions, link func(asm.Instruction) (asm.Instruction, error)) (list asm.Instructions, stack int, err error) {
+func inline(instructions asm.Instructions, stack int, link func(asm.Instruction) (asm.Instruction, error)) (list asm.Instructions, err error) {
+	if stack > mostStack {
+		return nil, fmt.Errorf("it uses %d bytes of stack: at most %d", stack, mostStack)
+	}
 	var size, at int64 // in raw instructions
 	for _, ins := range instructions {
 		size += int64(ins.Width())
 	}
 	if size > mostInstructions {
-		return nil, 0, fmt.Errorf("it has %d instructions: at most %d", size, mostInstructions)
+		return nil, fmt.Errorf("it has %d instructions: at most %d", size, mostInstructions)
 	}
 	for _, ins := range instructions {
 		at += int64(ins.Width())
 		made, err := link(ins)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		if ins.OpCode.JumpOp() == asm.Exit {
 			made.OpCode, made.Offset = asm.OpCode(asm.JumpClass).SetJumpOp(asm.Ja), int16(size-at)
 		}
-		stack = max(stack, deepest(ins))
 		list = append(list, made)
 	}
-	if stack > mostStack {
-		return nil, 0, fmt.Errorf("it uses %d bytes of stack: at most %d", stack, mostStack)
-	}
-	return list, stack, nil
+	return list, nil
 }
 
 // link is an instruction alone, with the map that it names.
@@ -79,8 +81,8 @@ func (p *piece) link(ins asm.Instruction, shared Shared) (asm.Instruction, error
 // another reach.
 func deepest(ins asm.Instruction) int {
 	switch class := ins.OpCode.Class(); {
-	case class.IsLoad(), class.IsStore(): // by the frame pointer, or a copy
-		return max(0, -int(ins.Offset))
+	case class.IsLoad() && ins.Src == asm.RFP, class.IsStore() && ins.Dst == asm.RFP:
+		return -int(ins.Offset)
 	case class.IsALU() && ins.OpCode.ALUOp() == asm.Add && ins.Constant < 0 && ins.OpCode.Source() == asm.ImmSource:
 		return int(-ins.Constant)
 	}

@@ -30,6 +30,7 @@ func (o Object) SeesEveryPacket() bool { return o.EveryPacket }
 // object is what is in an Object.
 type object struct {
 	main, calls asm.Instructions
+	stack       int // that main uses, bytes
 	licence     string
 	maps        map[string]*ebpf.MapSpec // its own, as far as it uses them
 }
@@ -67,10 +68,18 @@ func (o Object) read() (*object, error) {
 	if got.maps, err = ownMaps(spec, list); err != nil {
 		return nil, err
 	}
-	if _, _, err := inline(got.main, func(ins asm.Instruction) (asm.Instruction, error) { return ins, nil }); err != nil {
+	for _, ins := range list {
+		if max(ins.Dst, ins.Src) > asm.R10 {
+			return nil, fmt.Errorf("it has an instruction that no machine has: %v", ins)
+		}
+	}
+	states := trace(list)
+	if err := permit(list, states, o.Rewrites); err != nil {
 		return nil, err
 	}
-	return got, permit(list, o.Rewrites)
+	got.stack = stackOf(got.main, states)
+	_, err = inline(got.main, got.stack, func(ins asm.Instruction) (asm.Instruction, error) { return ins, nil })
+	return got, err
 }
 
 // checkELF refuses what is no object, and one that says of few bytes that they are many.
@@ -120,7 +129,8 @@ func (o Object) compile(name string, shared Shared, states *States) (p piece, er
 		}
 	}
 	own := &alone{licence: got.licence, function: btf.FuncMetadata(&got.main[0])}
-	if p.body, p.stack, err = inline(got.main, func(ins asm.Instruction) (asm.Instruction, error) { return p.describe(ins, shared) }); err != nil {
+	p.stack = got.stack
+	if p.body, err = inline(got.main, p.stack, func(ins asm.Instruction) (asm.Instruction, error) { return p.describe(ins, shared) }); err != nil {
 		return p, err
 	}
 	for _, ins := range got.calls {

@@ -345,3 +345,19 @@ func (t *tracer) enterCalled() {
 		t.enter(place, [5]value{got, got, got, got, got})
 	}
 }
+
+// stackOf is how much of its stack a function uses, by the addresses that it makes.
+func stackOf(list asm.Instructions, states []state) (bytes int) {
+	for i, ins := range list {
+		for r, v := range states[i].registers {
+			if v.holds&aStack == 0 || v.at == nowhere {
+				continue
+			}
+			bytes = max(bytes, -int(v.at))
+			if class := ins.OpCode.Class(); class.IsLoad() && int(ins.Src) == r || class.IsStore() && int(ins.Dst) == r {
+				bytes = max(bytes, -int(v.at)-int(ins.Offset))
+			}
+		}
+	}
+	return bytes
+}

@@ -1,0 +1,82 @@
+package datapath
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// rewriting is a user's function that does something to every packet.
+func rewriting(t *testing.T, does string) chain.Object {
+	t.Helper()
+	directory := t.TempDir()
+	source, object := filepath.Join(directory, "it.bpf.c"), filepath.Join(directory, "it.bpf.o")
+	check(t, os.WriteFile(source, []byte(`
+		#include <nf.h>
+		#include <linux/if_ether.h>
+		#include <linux/ip.h>
+		#include <linux/udp.h>
+		#include <bpf/bpf_endian.h>
+
+		SEC("xdp") int it(struct xdp_md *ctx)
+		{
+			void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+			struct iphdr *ip = data + sizeof(struct ethhdr);
+			struct udphdr *udp = (void *)(ip + 1);
+
+			if ((void *)(udp + 1) > end)
+				return NF_FAIL;
+			`+does+`
+			return NF_CONTINUE;
+		}
+		char _license[] SEC("license") = "Dual BSD/GPL";`), 0o600))
+	out, err := exec.Command("clang-19", "-O2", "-g", "-target", "bpf", "-I../../bpf/include", "-I/usr/include/x86_64-linux-gnu", "-c", source, "-o", object).CombinedOutput()
+	if err != nil {
+		t.Fatalf("clang-19: %v\n%s", err, out)
+	}
+	return chain.Object{Code: must(os.ReadFile(object))(t), Rewrites: true, EveryPacket: true}
+}
+
+func (g *gateway) rewritten(does string) {
+	g.t.Helper()
+	g.chained([]chain.Rule{{Protocol: model.UDP}}, []chain.Step{{Number: 1, Function: rewriting(g.t.(*testing.T), does)}})
+}
+
+// What a user's function writes into packets leaves with them, translated.
+func TestRewrittenPacketsLeave(t *testing.T) {
+	g := newGateway(t)
+	g.rewritten(`
+			__u32 sum;
+
+			ip->tos = 8;
+			ip->check = 0;
+			sum = bpf_csum_diff(0, 0, (void *)ip, sizeof(*ip), 0);
+			sum = (sum & 0xffff) + (sum >> 16);
+			ip->check = ~((sum & 0xffff) + (sum >> 16));`)
+	marked := func(p packets.Packet) packets.Packet {
+		return p.Change(func(p *packets.Packet) { p.IPv4.TOS = 8 })
+	}
+	for range 2 {
+		out := endpoint(outbound, inA.Port())
+		g.leaves(g.put(udp(inA, server)), marked(udp(out, server)))
+		g.leaves(g.put(udp(server, out)), marked(udp(server, inA)))
+	}
+}
+
+// A packet that is of another flow when its function is done with it goes nowhere, be
+// it the first of its flow or a later one.
+func TestRewrittenFlowIsRefused(t *testing.T) {
+	g := newGateway(t)
+	g.rewritten("if (udp->dest == bpf_htons(53)) { udp->dest = bpf_htons(54); udp->check = 0; }")
+	g.dropped(g.put(udp(inA, server)), "drop_busy")
+	g.chained(nil)
+	g.mapped(udp(inA, server))
+	g.rewritten("if (ip->saddr == bpf_htonl(0x0a000064)) { ip->saddr = bpf_htonl(0x0a000065); ip->check -= bpf_htons(1); udp->check = 0; }")
+	g.dropped(g.put(udp(inA, server)), "drop_busy")
+	g.count(1)
+}
