@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a network function sees of a packet, and what it may say about it. A function is an XDP program of its own:
- * it reads nf_packet(), and returns a verdict.
+ * What a network function sees of a packet, and what it may say about it; for those of users, too, see
+ * docs/guide/own-function.md. A function is an XDP program: it reads nf_packet(), and returns an enum nf_verdict.
  */
 #pragma once
 

@@ -159,13 +159,14 @@ func (b *builder) load(links []link, next, packets uint32) (uint32, error) {
 		return 0, err
 	}
 	spec := &ebpf.ProgramSpec{Name: "chain", Type: ebpf.XDP, AttachType: ebpf.AttachXDP, Instructions: instructions, License: licence}
-	if own := links[0].piece.alone; own != nil {
+	own := aloneOf(links)
+	if own != nil {
 		spec.License = own.licence
 	}
 	program, err := ebpf.NewProgram(spec)
 	var refused *ebpf.VerifierError
 	switch {
-	case errors.As(err, &refused) && links[0].piece.alone != nil:
+	case errors.As(err, &refused) && own != nil:
 		return 0, fmt.Errorf("function %s: %w", links[0].step.Name, refusal(refused))
 	case errors.As(err, &refused) && len(links) == 1:
 		return 0, fmt.Errorf("the kernel refuses function %s: %w", links[0].step.Name, err)

@@ -56,6 +56,7 @@ func TestFirstDecides(t *testing.T) {
 			seen  []uint64
 		}{
 			"nobody":                 {steps(1, fixed{goOn, false, own}, fixed{goOn, false, own}), said{verdict: accept}, []uint64{1, 1}},
+			"no function":            {nil, said{verdict: accept}, nil},
 			"accept":                 {steps(1, fixed{accept, false, own}, fixed{drop, false, own}), said{accept, 1, 0}, []uint64{1, 0}},
 			"drop":                   {steps(1, fixed{goOn, false, own}, fixed{drop, false, own}, fixed{accept, false, own}), said{drop, 2, 0}, []uint64{1, 1, 0}},
 			"fails":                  {steps(1, fixed{fail, false, own}, fixed{accept, false, own}), said{drop, 1, 0}, []uint64{1, 0}},

@@ -193,10 +193,19 @@ func (s *segment) write(links []link, next, packets uint32) (asm.Instructions, e
 	if tell(links) {
 		s.copy(links)
 	}
-	if own := links[0].piece.alone; own != nil {
+	if own := aloneOf(links); own != nil {
 		s.describe(own, links[0].piece.body[0].Source())
 	}
 	return s.list, s.failed
+}
+
+// aloneOf is what the program has that is of one function only, nil where there are
+// others, or none.
+func aloneOf(links []link) *alone {
+	if len(links) != 1 {
+		return nil
+	}
+	return links[0].piece.alone
 }
 
 // describe adds what a program has that is of one function only: the functions that it
