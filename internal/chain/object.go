@@ -68,10 +68,8 @@ func (o Object) read() (*object, error) {
 	if got.maps, err = ownMaps(spec, list); err != nil {
 		return nil, err
 	}
-	for _, ins := range list {
-		if max(ins.Dst, ins.Src) > asm.R10 {
-			return nil, fmt.Errorf("it has an instruction that no machine has: %v", ins)
-		}
+	if err := checkInstructions(list); err != nil {
+		return nil, err
 	}
 	states := trace(list)
 	if err := permit(list, states, o.Rewrites); err != nil {
@@ -107,6 +105,23 @@ func onlyProgram(spec *ebpf.CollectionSpec) (*ebpf.ProgramSpec, error) {
 		return nil, fmt.Errorf(`its program %s is marked SEC("%s"): mark it SEC("xdp")`, names[0], program.SectionName)
 	}
 	return program, nil
+}
+
+// checkInstructions refuses what no compiler makes, and calls of what is not there.
+func checkInstructions(list asm.Instructions) error {
+	functions := map[string]bool{}
+	for _, ins := range list {
+		functions[ins.Symbol()] = ins.Symbol() != ""
+	}
+	for _, ins := range list {
+		if ins.IsFunctionReference() && !functions[ins.Reference()] {
+			return fmt.Errorf("it calls %q, which is not in it", ins.Reference())
+		}
+		if max(ins.Dst, ins.Src) > asm.R10 {
+			return fmt.Errorf("it has an instruction that no machine has: %v", ins)
+		}
+	}
+	return nil
 }
 
 // check reports what is wrong with an object, as far as can be told without the kernel.

@@ -22,6 +22,13 @@ static int each(__u32 i, struct way *way)
 	return 0;
 }
 
+static __noinline int put(struct way *way, struct xdp_md *ctx)
+{
+	way->at = (void *)(long)ctx->data;
+	way->end = (void *)(long)ctx->data_end;
+	return 0;
+}
+
 static __noinline __u8 *first(struct xdp_md *ctx) { return (void *)(long)ctx->data; }
 `
 
@@ -37,8 +44,14 @@ func TestReadingFunctionsOnlyRead(t *testing.T) {
 
 			if ((void *)(way.at + 1) <= way.end)
 				*way.at = 1;`,
-		"in a function":             "deep(data, end);",
-		"by what a function said":   "__u8 *at = first(ctx); if ((void *)(at + 1) <= end) *at = 1;",
+		"in a function":           "deep(data, end);",
+		"by what a function said": "__u8 *at = first(ctx); if ((void *)(at + 1) <= end) *at = 1;",
+		"by an address that a function put there": `
+			struct way way = {};
+
+			put(&way, ctx);
+			if ((void *)(way.at + 1) <= way.end)
+				*way.at = 1;`,
 		"in a function of a helper": "struct way way = {data, end}; bpf_loop(1, each, &way, 0);",
 		"on one of two ways": `
 			__u64 spare = 0;
@@ -98,7 +111,8 @@ func TestForbidden(t *testing.T) {
 			"bpf_tail_call(ctx, &next, 0); return 0;", "its map next is of a type that functions may not have (ProgramArray)"},
 		"a kfunc": {"extern int bpf_xdp_metadata_rx_hash(const struct xdp_md *ctx, __u32 *hash, __u32 *type) __ksym;",
 			"__u32 hash, type; return bpf_xdp_metadata_rx_hash(ctx, &hash, &type);", "it calls bpf_xdp_metadata_rx_hash of the kernel"},
-		"kernel configuration": {"extern int CONFIG_HZ __kconfig;", "return CONFIG_HZ;", "it needs the kernel's configuration"},
+		"a function that is not there": {"extern int nowhere(void);", "return nowhere();", "it calls \"nowhere\", which is not in it"},
+		"kernel configuration":         {"extern int CONFIG_HZ __kconfig;", "return CONFIG_HZ;", "it needs the kernel's configuration"},
 	} {
 		o := Object{Code: compiled(t, source(c.before, c.body)), Rewrites: true}
 		if err := o.check(); err == nil || !strings.Contains(err.Error(), c.want) {
