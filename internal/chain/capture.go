@@ -23,17 +23,17 @@ func tell(links []link) bool {
 }
 
 // copy writes what copies the packet when a function has said NF_TO_USER, the one whose
-// place is where the program for further packets will be: once for all of the program.
-// Then the next function is asked.
+// place is in the slot start, which is not in use between functions: once for all of
+// the program. Then the next function is asked.
 func (s *segment) copy(links []link) {
 	s.at("to-user")
-	s.add(asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(s.start)), // 0: nothing is timed
+	s.add(asm.StoreImm(asm.RFP, s.packets, 0, asm.Word), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(s.packets)),
 		s.mapOf(asm.R1, s.shared.Packets), asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, "to-user-done"),
 		asm.LoadMem(asm.R1, asm.RFP, s.key, asm.Word), asm.StoreMem(asm.R0, packetFunction, asm.R1, asm.Word),
 		asm.LoadMem(asm.R1, asm.RFP, s.context, asm.DWord))
 	s.add(s.capture.body...)
 	s.at("to-user-done")
-	s.add(asm.LoadMem(asm.R0, asm.RFP, s.packets, asm.Word))
+	s.add(asm.LoadMem(asm.R0, asm.RFP, s.start, asm.DWord), s.clear(s.start))
 	for i, l := range links {
 		if l.piece.tells {
 			s.add(asm.JEq.Imm(asm.R0, int32(i), fmt.Sprintf("ask-%d", i+1)))

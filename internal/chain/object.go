@@ -161,7 +161,7 @@ func (o Object) compile(name string, shared Shared, states *States) (p piece, er
 		}
 		own.calls = append(own.calls, made)
 	}
-	p.alone = own
+	p.alone, p.tells = own, true
 	return p, nil
 }
 

@@ -142,7 +142,9 @@ func (s *segment) ask(i int, l link) (rare func()) {
 		s.add(asm.StoreMem(asm.RFP, s.verdict, asm.R0, asm.Word),
 			asm.JEq.Imm32(asm.R0, int32(classifierNfVerdictNF_ACCEPT), name("decided")), asm.JEq.Imm32(asm.R0, int32(classifierNfVerdictNF_DROP), name("decided")))
 		if l.piece.tells {
-			s.add(asm.StoreImm(asm.RFP, s.packets, int64(i), asm.Word), asm.JEq.Imm32(asm.R0, int32(classifierNfVerdictNF_TO_USER), "to-user"))
+			s.add(asm.JNE.Imm32(asm.R0, int32(classifierNfVerdictNF_TO_USER), name("not-to-user")),
+				asm.Mov.Imm(asm.R1, int32(i)), asm.StoreMem(asm.RFP, s.start, asm.R1, asm.DWord), asm.Ja.Label("to-user"))
+			s.at(name("not-to-user"))
 		}
 		for n, program := range l.jumps {
 			no := fmt.Sprintf("%s-%d", name("jump"), n)
