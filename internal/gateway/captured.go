@@ -32,8 +32,9 @@ func newCapture(request api.CaptureRequest) *capture {
 	return &capture{request: request, ready: make(chan struct{}, 1)}
 }
 
-// copies reports whether a function can say that a packet is to be copied.
-func copies(f config.Function) bool { return f.Use == config.UseMirror }
+// copies reports whether a function can say that a packet is to be copied; one of the
+// user's own may.
+func copies(f config.Function) bool { return f.Use == config.UseMirror || f.Use == config.UseObject }
 
 // wants reports whether it is one of the functions that the request is for.
 func wants(r api.CaptureRequest, f config.Function) bool {
