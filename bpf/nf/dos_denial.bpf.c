@@ -10,13 +10,13 @@
 #include "../include/meter.h"
 
 static __always_inline enum nf_verdict meter_window(const struct meter_settings *settings, struct meter *meter,
-						    __u64 units, __u64 now, bool dry)
+						    const struct nf_packet *packet, __u64 units, __u64 now)
 {
 	__u64 began = *(volatile __u64 *)&meter->at;
 
 	if (now - began >= settings->window) {
-		if (dry)
-			return meter->next;
+		if (packet->dry) /* the meter may be another's that is idle */
+			return meter->who == meter_who(settings, packet) ? meter->next : NF_CONTINUE;
 		/* One CPU begins the next window. */
 		if (__sync_val_compare_and_swap(&meter->at, began, now) == began) {
 			meter->verdict = meter->next;
@@ -24,7 +24,7 @@ static __always_inline enum nf_verdict meter_window(const struct meter_settings 
 		}
 		return meter->verdict;
 	}
-	if (!dry) {
+	if (!packet->dry) {
 		__u64 count = __sync_fetch_and_add(&meter->count, units) + units;
 
 		meter->next = count > settings->most ? NF_DROP : NF_CONTINUE;
@@ -51,7 +51,7 @@ int nf_dos_denial(struct xdp_md *ctx)
 	if (!meter)
 		return NF_FAIL;
 	if (settings->window)
-		return meter_window(settings, meter, units, now, packet->dry);
+		return meter_window(settings, meter, packet, units, now);
 	return meter_bucket(settings, meter, units, now, packet->dry);
 }
 

@@ -2,20 +2,17 @@ package chain
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"testing"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
 )
 
-// bed runs chains without a gateway: a program in its place returns what they said.
+// bed runs chains without a gateway.
 type bed struct {
+	*Trial
 	t      testing.TB
-	shared Shared
 	states States
-	made   Programs
 }
 
 // said is what a chain left.
@@ -30,42 +27,12 @@ func newBed(t testing.TB) *bed {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: it loads programs")
 	}
-	spec, err := loadClassifier()
+	trial, err := newTrial()
 	if err != nil {
 		t.Fatal(err)
 	}
-	capture, err := loadCapture()
-	if err != nil {
-		t.Fatal(err)
-	}
-	maps.Copy(spec.Maps, capture.Maps)
-	b := &bed{t: t}
-	for name, m := range map[string]**ebpf.Map{
-		"nf_packets": &b.shared.Packets, "nf_counts": &b.shared.Counts, "programs": &b.shared.Programs, "chains": &b.shared.Chains,
-		"capture_snaps": &b.shared.Snaps, "capture_rings": &b.shared.Rings,
-	} {
-		if *m, err = ebpf.NewMap(spec.Maps[name]); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { (*m).Close() })
-	}
-	packets := asm.LoadMapPtr(asm.R1, b.shared.Packets.FD())
-	again, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, AttachType: ebpf.AttachXDP, License: licence, Instructions: asm.Instructions{
-		asm.StoreImm(asm.RFP, -4, 0, asm.Word), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, -4), packets, asm.FnMapLookupElem.Call(),
-		asm.JEq.Imm(asm.R0, 0, "end"),
-		asm.LoadMem(asm.R1, asm.R0, packetVerdict, asm.Word), asm.LoadMem(asm.R2, asm.R0, packetFunction, asm.Word),
-		asm.LoadMem(asm.R3, asm.R0, packetPackets, asm.Word),
-		asm.LSh.Imm(asm.R2, 8), asm.LSh.Imm(asm.R3, 20), asm.Mov.Reg(asm.R0, asm.R1), asm.Or.Reg(asm.R0, asm.R2), asm.Or.Reg(asm.R0, asm.R3),
-		asm.Return().WithSymbol("end"),
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer again.Close()
-	if err := b.shared.Programs.Put(uint32(classifierProgramPROGRAM_AGAIN), again); err != nil {
-		t.Fatal(err)
-	}
-	return b
+	t.Cleanup(trial.Close)
+	return &bed{Trial: trial, t: t}
 }
 
 // put puts chains in the place of those before.
@@ -77,35 +44,20 @@ func (b *bed) put(chains ...Chain) {
 			step.Name = fmt.Sprintf("%s/%d", chains[i].Name, j)
 		}
 	}
-	b.made.Close()
-	var err error
-	if b.made, err = Build(chains, b.shared, 1, &b.states); err != nil {
+	if err := b.Trial.put(chains, &b.states); err != nil {
 		b.t.Fatal(err)
 	}
-	b.t.Cleanup(b.made.Close)
 	b.states.Keep()
-	for i, program := range b.made.Chains {
-		if err := b.shared.Chains.Put(uint32(i+1), program); err != nil {
-			b.t.Fatal(err)
-		}
-	}
 }
 
 // ask runs a packet through a program: the classifier, or a chain's by its number.
 func (b *bed) ask(program *ebpf.Program, p classifierNfPacket) said {
 	b.t.Helper()
-	each := make([]classifierNfPacket, ebpf.MustPossibleCPU())
-	for i := range each {
-		each[i] = p
-	}
-	if err := b.shared.Packets.Put(uint32(0), each); err != nil {
-		b.t.Fatal(err)
-	}
-	value, err := program.Run(&ebpf.RunOptions{Data: make([]byte, 64)})
+	after, err := b.run(program, make([]byte, 64), p)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return said{classifierNfVerdict(value & 0xff), value >> 8 & 0xfff, value >> 20}
+	return said{classifierNfVerdict(after.Verdict), after.Function, after.Packets}
 }
 
 func (b *bed) classify(p classifierNfPacket) said {

@@ -59,6 +59,9 @@ func (s *States) Forget() {
 	s.next = nil
 }
 
+// look returns states that know the tables in force and change nothing of them.
+func (s *States) look() *States { return &States{inForce: s.inForce, seed: s.seed} }
+
 func discard(these, but map[string]*ebpf.Map) {
 	for name, m := range these {
 		if but[name] != m {

@@ -1,0 +1,157 @@
+package chain
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"net/netip"
+	"slices"
+)
+
+// Probe is the first packet of a flow, which nobody sent.
+type Probe struct {
+	Flow
+	SourcePort uint16
+	Length     int // of the IP packet
+	TCPFlags   uint8
+	Frame      []byte
+}
+
+// Says is what a function says of a packet.
+type Says uint8
+
+// The words of bpf/include/nf.h, and two ways in which a function may fail.
+const (
+	Continues   Says = iota
+	Accepts          // it decides
+	Drops            // it decides
+	Jumps            // on in another chain
+	FailsOpen        // the next function is asked
+	FailsClosed      // it cannot say, and the packet is dropped
+)
+
+// Opinion is what a function was heard to say.
+type Opinion struct {
+	Chain, Step int // places
+	Says        Says
+	To          int // the chain that it jumps to
+}
+
+// Judgement is what chains say of a packet, function by function in the order in which
+// they were asked.
+type Judgement struct {
+	Chain    int // the first that matches, -1 for none
+	Opinions []Opinion
+	Passes   bool
+}
+
+// Judge asks the chains about the first packet of a flow.
+func (t *Trial) Judge(p Probe) (j Judgement, err error) {
+	if _, err := t.counted(); err != nil {
+		return j, err
+	}
+	after, err := t.run(t.made.Classifier, p.Frame, p.describe())
+	if err != nil {
+		return j, err
+	}
+	counts, err := t.counted()
+	if err != nil {
+		return j, err
+	}
+	j.Chain = t.entered(counts, p.Flow)
+	j.Passes = classifierNfVerdict(after.Verdict) == classifierNfVerdictNF_ACCEPT
+	for c := j.Chain; c >= 0; {
+		c = t.hear(c, counts, after, &j)
+	}
+	return j, nil
+}
+
+// hear notes what the functions of a chain said, and returns the chain that one of them
+// jumped to, -1 for none.
+func (t *Trial) hear(place int, counts []classifierNfCount, after classifierNfPacket, j *Judgement) int {
+	steps := t.chains[place].Steps
+	for i, step := range steps {
+		if counts[step.Number].Seen == 0 {
+			return -1
+		}
+		o := Opinion{Chain: place, Step: i, To: -1}
+		to := t.jumped(steps, i, counts)
+		switch failed := counts[step.Number].Failed > 0; {
+		case after.Function == step.Number && failed:
+			o.Says = FailsClosed
+		case after.Function == step.Number && !j.Passes:
+			o.Says = Drops
+		case after.Function == step.Number:
+			o.Says = Accepts
+		case failed:
+			o.Says = FailsOpen
+		case to >= 0:
+			o.Says, o.To = Jumps, to
+		}
+		j.Opinions = append(j.Opinions, o)
+		if o.Says == Jumps {
+			return o.To
+		}
+	}
+	return -1
+}
+
+// jumped is the chain that a function which did not decide went on in, -1 for none: its
+// own chain's next one was not asked.
+func (t *Trial) jumped(steps []Step, i int, counts []classifierNfCount) int {
+	last := i+1 == len(steps)
+	if !last && counts[steps[i+1].Number].Seen > 0 {
+		return -1
+	}
+	empty := -1
+	for _, c := range steps[i].Jumps {
+		if t.asked(c, counts) {
+			return c
+		}
+		if !last && len(t.chains[c].Steps) == 0 {
+			empty = c
+		}
+	}
+	return empty
+}
+
+// asked reports whether a chain's first function was.
+func (t *Trial) asked(place int, counts []classifierNfCount) bool {
+	steps := t.chains[place].Steps
+	return len(steps) > 0 && counts[steps[0].Number].Seen > 0
+}
+
+// entered is the chain that the classifier found, -1 for none: of those that were asked
+// the one that none of them can jump to. One without functions leaves no trace.
+func (t *Trial) entered(counts []classifierNfCount, f Flow) int {
+	jumpedTo := map[int]bool{}
+	for i, c := range t.chains {
+		if !t.asked(i, counts) {
+			continue
+		}
+		for _, step := range c.Steps {
+			for _, other := range step.Jumps {
+				jumpedTo[other] = true
+			}
+		}
+	}
+	for i := range t.chains {
+		if t.asked(i, counts) && !jumpedTo[i] {
+			return i
+		}
+	}
+	return slices.IndexFunc(t.chains, func(c Chain) bool {
+		return len(c.Steps) == 0 && slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Matches(f) })
+	})
+}
+
+func (p Probe) describe() classifierNfPacket {
+	address := func(a netip.Addr) uint32 {
+		b := a.As4()
+		return binary.NativeEndian.Uint32(b[:])
+	}
+	return classifierNfPacket{
+		Source: address(p.Source), Destination: address(p.Destination),
+		SourcePort: bits.ReverseBytes16(p.SourcePort), DestinationPort: bits.ReverseBytes16(p.Port),
+		Protocol: uint8(p.Protocol), Direction: uint8(p.Direction), Opens: 1, TcpFlags: p.TCPFlags, Dry: 1, Length: uint16(p.Length),
+	}
+}

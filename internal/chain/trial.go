@@ -1,0 +1,133 @@
+package chain
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/cilium/ebpf"
+)
+
+// Trial is chains beside those in force, with tables of their own: what they are asked
+// about is nobody's packet, and leaves no trace in the tables in force.
+type Trial struct {
+	shared Shared
+	made   Programs
+	chains []Chain
+}
+
+// NewTrial builds chains as Build does. Functions look at what states remember for the
+// generation in force.
+func NewTrial(chains []Chain, states *States) (*Trial, error) {
+	t, err := newTrial()
+	if err != nil {
+		return nil, err
+	}
+	looking := states.look()
+	defer looking.Forget()
+	if err := t.put(chains, looking); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// newTrial makes the tables. There is no gateway in them that programs could go back to:
+// what they say stays in nf_packets.
+func newTrial() (*Trial, error) {
+	spec, err := loadClassifier()
+	if err != nil {
+		return nil, fmt.Errorf("read the classifier: %w", err)
+	}
+	capture, err := loadCapture()
+	if err != nil {
+		return nil, fmt.Errorf("read what captures: %w", err)
+	}
+	maps.Copy(spec.Maps, capture.Maps)
+	t := &Trial{}
+	for name, m := range map[string]**ebpf.Map{
+		"nf_packets": &t.shared.Packets, "nf_counts": &t.shared.Counts, "programs": &t.shared.Programs, "chains": &t.shared.Chains,
+		"capture_snaps": &t.shared.Snaps, "capture_rings": &t.shared.Rings,
+	} {
+		if *m, err = ebpf.NewMap(spec.Maps[name]); err != nil {
+			t.Close()
+			return nil, fmt.Errorf("make %s for a trial: %w", name, err)
+		}
+	}
+	return t, nil
+}
+
+// put puts chains in the place of those before.
+func (t *Trial) put(chains []Chain, states *States) error {
+	made, err := Build(chains, t.shared, 1, states)
+	if err != nil {
+		return err
+	}
+	t.made.Close()
+	t.made, t.chains = made, chains
+	for i, program := range made.Chains {
+		if err := t.shared.Chains.Put(uint32(i+1), program); err != nil {
+			return fmt.Errorf("put program %d of a trial: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// Close gives up programs and tables.
+func (t *Trial) Close() {
+	t.made.Close()
+	for _, m := range []*ebpf.Map{t.shared.Packets, t.shared.Counts, t.shared.Programs, t.shared.Chains, t.shared.Snaps, t.shared.Rings} {
+		_ = m.Close() // nobody else uses it
+	}
+}
+
+// untouched is the verdict of a CPU that no program ran on.
+const untouched = 1<<32 - 1
+
+// run runs a packet through a program, and returns what became of it.
+func (t *Trial) run(program *ebpf.Program, frame []byte, p classifierNfPacket) (classifierNfPacket, error) {
+	p.Verdict = untouched
+	each := make([]classifierNfPacket, ebpf.MustPossibleCPU())
+	for i := range each {
+		each[i] = p
+	}
+	if err := t.shared.Packets.Put(uint32(0), each); err != nil {
+		return p, fmt.Errorf("describe the packet of a trial: %w", err)
+	}
+	if _, err := program.Run(&ebpf.RunOptions{Data: frame}); err != nil {
+		return p, fmt.Errorf("run a packet through the chains: %w", err)
+	}
+	if err := t.shared.Packets.Lookup(uint32(0), &each); err != nil {
+		return p, fmt.Errorf("read what the chains said: %w", err)
+	}
+	for _, p := range each {
+		if p.Verdict != untouched {
+			return p, nil
+		}
+	}
+	return p, errors.New("run a packet through the chains: none of them said anything")
+}
+
+// counted returns what the functions did, by number, and begins anew.
+func (t *Trial) counted() ([]classifierNfCount, error) {
+	cpus, all := ebpf.MustPossibleCPU(), int(t.shared.Counts.MaxEntries())
+	keys, each, zero := make([]uint32, all), make([]classifierNfCount, all*cpus), make([]classifierNfCount, all*cpus)
+	var cursor ebpf.MapBatchCursor
+	if _, err := t.shared.Counts.BatchLookup(&cursor, keys, each, nil); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return nil, fmt.Errorf("read what the functions did: %w", err)
+	}
+	if _, err := t.shared.Counts.BatchUpdate(keys, zero, nil); err != nil {
+		return nil, fmt.Errorf("forget what the functions did: %w", err)
+	}
+	counts := make([]classifierNfCount, all)
+	for i, key := range keys {
+		for _, c := range each[i*cpus : (i+1)*cpus] {
+			sum := &counts[key]
+			sum.Seen += c.Seen
+			sum.Failed += c.Failed
+			sum.Samples += c.Samples
+			sum.Ns += c.Ns
+		}
+	}
+	return counts, nil
+}
