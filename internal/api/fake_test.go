@@ -16,7 +16,8 @@ var errBroken = errors.New("the table cannot be read")
 // fakeGateway answers from its fields. The zero value has nothing to tell.
 type fakeGateway struct {
 	filter   Filter // of the last listing
-	err      error  // of every method; of Sessions after its sessions
+	explain  ExplainRequest
+	err      error // of every method; of Sessions after its sessions
 	sessions []Session
 	pool     []Reservation
 	hosts    []Host
@@ -66,6 +67,11 @@ func (g *fakeGateway) AddBans(r BanRequest) (BanChange, error) {
 
 func (g *fakeGateway) RemoveBans(r BanRequest) (BanChange, error) {
 	return BanChange{len(r.Prefixes)}, g.err
+}
+
+func (g *fakeGateway) Explain(r ExplainRequest) (Explanation, error) {
+	g.explain = r
+	return Explanation{From: r.Address, Ending: Ending{Passes: true}}, g.err
 }
 
 func (g *fakeGateway) Sessions(f Filter, visit func(Session) bool) error {

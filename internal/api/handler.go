@@ -34,6 +34,7 @@ var routes = map[string]route{
 	"/v1/chains":   {http.MethodGet, handler.chains},
 	"/v1/drops":    {http.MethodGet, handler.drops},
 	"/v1/capture":  {http.MethodGet, handler.capture},
+	"/v1/explain":  {http.MethodGet, handler.explain},
 	"/v1/reload":   {http.MethodPost, handler.reload},
 
 	"/v1/chains/insert": {http.MethodPost, handler.insertFunction},

@@ -35,7 +35,15 @@ func TestMistakes(t *testing.T) {
 		"check -c":             {2, `flag needs an argument: 'c' in -c (see: realmgate check --help)`},
 		"run -c x --log-level loud": {2,
 			`invalid argument "loud" for "--log-level" flag: use debug, info, warn or error (see: realmgate run --help)`},
-		"sessions end": {2, `say which sessions by a filter, or --all (see: realmgate sessions end --help)`},
+		"explain":                                    {2, `give an address: who would begin the flow (see: realmgate explain --help)`},
+		"explain 1.2":                                {2, `"1.2" is not an IP address (see: realmgate explain --help)`},
+		"explain 2001:db8::1":                        {2, `2001:db8::1 is IPv6, which nothing translates or judges: give an IPv4 address (see: realmgate explain --help)`},
+		"explain 1.1.1.1 2.2.2.2":                    {2, `realmgate explain takes no argument after that, and got "2.2.2.2" (see: realmgate explain --help)`},
+		"explain 1.1.1.1 --port 80":                  {2, `say where to: protocol and port are of what the flow goes to (see: realmgate explain --help)`},
+		"explain 1.1.1.1 --to 2.2.2.2":               {2, `say which protocol: tcp, udp or icmp (see: realmgate explain --help)`},
+		"explain 1.1.1.1 --to a --port 0":            {2, `invalid argument "0" for "--port" flag: "0" is not a port: use 1 to 65535 (see: realmgate explain --help)`},
+		"explain 1.1.1.1 --direction across":         {2, `invalid argument "across" for "--direction" flag: unknown direction "across": use in or out (see: realmgate explain --help)`},
+		"sessions end":                               {2, `say which sessions by a filter, or --all (see: realmgate sessions end --help)`},
 		"sessions end --all --protocol any --port 1": {2, `give filters or --all, not both (see: realmgate sessions end --help)`},
 		"sessions end --protocol any":                {2, `say which sessions by a filter, or --all (see: realmgate sessions end --help)`},
 		"sessions end 10.0.0.1":                      {2, `realmgate sessions end takes no argument, and got "10.0.0.1" (see: realmgate sessions end --help)`},
@@ -141,7 +149,7 @@ func TestFailureToWrite(t *testing.T) {
 	socket := populated().serve(t)
 	for _, line := range []string{
 		"status", "status -o json", "sessions", "sessions -o json", "pool", "pool -o json", "hosts", "hosts -o json",
-		"drops", "drops -o json", "reload", "version", "bench list", "bench list -o json", "check -c ../../examples/realmgate.yaml",
+		"explain 1.1.1.1", "explain 1.1.1.1 -o json", "drops", "drops -o json", "reload", "version", "bench list", "bench list -o json", "check -c ../../examples/realmgate.yaml",
 	} {
 		var stderr strings.Builder
 		code := newApp(fullPipe{}, &stderr).main(t.Context(), append(strings.Fields(line), "--socket", socket))

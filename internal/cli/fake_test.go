@@ -21,16 +21,17 @@ import (
 // fakeDaemon speaks the control API on a real socket. The package that serves
 // it in earnest is not ours to import; client's tests join the two.
 type fakeDaemon struct {
-	status   client.Status
-	sessions []client.Session
-	pool     []client.Reservation
-	hosts    []client.Host
-	chains   []client.Chain
-	bans     []client.Ban
-	drops    []client.Drop   // shown, and then the stream stays open
-	packets  []client.Packet // the same
-	refusal  string          // what every request gets when set
-	breaks   bool            // streams end with an error line
+	status    client.Status
+	sessions  []client.Session
+	pool      []client.Reservation
+	hosts     []client.Host
+	chains    []client.Chain
+	bans      []client.Ban
+	explained client.Explanation
+	drops     []client.Drop   // shown, and then the stream stays open
+	packets   []client.Packet // the same
+	refusal   string          // what every request gets when set
+	breaks    bool            // streams end with an error line
 
 	mutex   sync.Mutex
 	queries []string // "/v1/pool?port=80"
@@ -62,6 +63,8 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var asked client.BanRequest
 		_ = json.NewDecoder(r.Body).Decode(&asked)
 		write(w, client.BanChange{Prefixes: len(asked.Prefixes)})
+	case "/v1/explain":
+		write(w, d.explained)
 	case "/v1/chains":
 		write(w, d.chains)
 	case "/v1/chains/insert", "/v1/chains/move", "/v1/chains/remove":
@@ -154,6 +157,16 @@ func populated() *fakeDaemon {
 		bans: []client.Ban{
 			{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Since: started},
 			{Prefix: netip.MustParsePrefix("198.51.100.7/32"), Since: started, Until: started.Add(100 * time.Hour)},
+		},
+		explained: client.Explanation{
+			From: address("203.0.113.7"), To: "www.hosta.foo.example.", Protocol: model.TCP, Port: 80, Direction: "in", Generation: 3,
+			Steps: []client.ExplainStep{
+				{Step: "name", Says: "lend", Why: "www.hosta.foo.example. is tcp 10.0.0.100:8080"},
+				{Step: "ban", Says: "continue", Why: "203.0.113.7 is not banned"},
+				{Step: "chain", Says: "web", Why: "the first that matches"},
+				{Step: "web/filter", Says: "drop", Why: "filter"},
+			},
+			Ending: client.Ending{Reason: "drop_denied", Function: "web/filter"},
 		},
 		chains: []client.Chain{
 			{

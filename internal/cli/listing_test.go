@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 var update = flag.Bool("update", false, "write what the commands print to testdata")
@@ -35,6 +37,17 @@ func golden(t *testing.T, name, got string) {
 
 func TestOutput(t *testing.T) {
 	empty := &fakeDaemon{status: client.Status{Instance: "lab", Version: "devel", Started: started}}
+	services := &fakeDaemon{explained: client.Explanation{
+		From: netip.MustParseAddr("203.0.113.7"), Direction: "in", Ending: client.Ending{Passes: true},
+		Steps: []client.ExplainStep{{Step: "ban", Says: "continue", Why: "203.0.113.7 is not banned"}},
+		Services: []client.ExplainService{
+			{Name: "dns.hosta.foo.example.", Protocol: model.UDP, Port: 53, Ending: client.Ending{Reason: "drop_denied", Function: "all/limit"}},
+			{Name: "www.hosta.foo.example.", Protocol: model.TCP, Port: 80, Ending: client.Ending{Passes: true}},
+		},
+	}}
+	passes := &fakeDaemon{explained: client.Explanation{
+		From: netip.MustParseAddr("10.0.0.100"), To: "192.0.2.9", Protocol: model.ICMP, Direction: "out", Ending: client.Ending{Passes: true, Function: "out/friends"},
+	}}
 	for name, c := range map[string]struct {
 		daemon *fakeDaemon
 		args   string
@@ -73,6 +86,11 @@ func TestOutput(t *testing.T) {
 		"chain-save":       {populated(), "chain save"},
 		"chain-save-empty": {empty, "chain save"},
 
+		"explain":          {populated(), "explain 203.0.113.7 --to www.hosta.foo.example"},
+		"explain-json":     {populated(), "explain 203.0.113.7 --to www.hosta.foo.example -o json"},
+		"explain-services": {services, "explain 203.0.113.7"},
+		"explain-pass":     {passes, "explain 10.0.0.100 --to 192.0.2.9 --protocol icmp --direction out"},
+
 		"sessions-end":      {populated(), "sessions end --all"},
 		"sessions-end-json": {populated(), "sessions end --port 80 -o json"},
 	} {
@@ -83,6 +101,20 @@ func TestOutput(t *testing.T) {
 			}
 			golden(t, name, r.stdout)
 		})
+	}
+}
+
+// What the flags say is what is asked.
+func TestExplainFlags(t *testing.T) {
+	for flags, want := range map[string]string{
+		"203.0.113.7": "/v1/explain?address=203.0.113.7",
+		"10.0.0.1 --to 192.0.2.9 --port 25 --protocol tcp --direction out": "/v1/explain?address=10.0.0.1&direction=out&port=25&protocol=tcp&to=192.0.2.9",
+	} {
+		d := populated()
+		r := execute(t.Context(), append(strings.Fields("explain "+flags), "--socket", d.serve(t))...)
+		if got := d.asked(t); r.code != exitOK || got != want {
+			t.Errorf("%s: asked for %s, want %s: %+v", flags, got, want, r)
+		}
 	}
 }
 

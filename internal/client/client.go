@@ -123,6 +123,11 @@ func (c *Client) SaveChains(ctx context.Context) (ChainsSaved, error) {
 	return fetch[ChainsSaved](ctx, c, http.MethodPost, "/v1/chains/save", nil)
 }
 
+// Explain says what would decide about a new flow.
+func (c *Client) Explain(ctx context.Context, r ExplainRequest) (Explanation, error) {
+	return fetch[Explanation](ctx, c, http.MethodGet, "/v1/explain", r.Query())
+}
+
 // Reload makes the gateway read its configuration again. An error of type
 // *Error comes from the gateway, which then goes on as before.
 func (c *Client) Reload(ctx context.Context) (Reload, error) {

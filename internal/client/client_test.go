@@ -74,6 +74,10 @@ func (g fakeGateway) RemoveBans(r BanRequest) (BanChange, error) {
 	return BanChange{Prefixes: len(r.Prefixes)}, g.err
 }
 
+func (g fakeGateway) Explain(r ExplainRequest) (Explanation, error) {
+	return Explanation{From: r.Address, To: r.ToName.String(), Steps: []ExplainStep{}, Ending: Ending{Reason: "drop_denied", Function: "a/b"}}, g.err
+}
+
 func (g fakeGateway) Sessions(f Filter, visit func(Session) bool) error {
 	for range g.sessions {
 		if !visit(Session{Protocol: f.Protocol, Private: netip.AddrPortFrom(f.Address, f.Port), Host: f.Host}) {
@@ -164,6 +168,11 @@ func TestAnswersComeThrough(t *testing.T) {
 	bans, err := c.Bans(ctx)
 	if want, _ := g.Bans(); err != nil || !reflect.DeepEqual(bans, want) {
 		t.Errorf("bans %+v, %v", bans, err)
+	}
+	flow := ExplainRequest{Address: filter.Address, ToName: "a.example."}
+	explained, err := c.Explain(ctx, flow)
+	if want, _ := g.Explain(flow); err != nil || !reflect.DeepEqual(explained, want) {
+		t.Errorf("explained %+v, %v", explained, err)
 	}
 	request := BanRequest{Prefixes: []netip.Prefix{netip.MustParsePrefix("203.0.113.7/32"), netip.MustParsePrefix("198.51.100.0/24")}, Seconds: 60}
 	added, err := c.AddBans(ctx, request)

@@ -42,6 +42,16 @@ type (
 	ChainsSaved = api.ChainsSaved
 	// ChangedChain is a chain that is not as the configuration file has it.
 	ChangedChain = api.ChangedChain
+	// ExplainRequest says which flow to explain.
+	ExplainRequest = api.ExplainRequest
+	// Explanation is what would decide about a new flow.
+	Explanation = api.Explanation
+	// ExplainStep is one of what is asked about a flow.
+	ExplainStep = api.ExplainStep
+	// ExplainService is a service, and what would become of a flow to it.
+	ExplainService = api.ExplainService
+	// Ending is how a new flow would end.
+	Ending = api.Ending
 	// Drop is a packet that was dropped.
 	Drop = api.Drop
 	// CaptureRequest says what to capture.

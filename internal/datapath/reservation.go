@@ -120,23 +120,25 @@ func (d *Datapath) call(program *ebpf.Program, request *bpfReservationRequest) e
 func (d *Datapath) Reservations() ([]Reservation, error) {
 	var found []Reservation
 	err := forEach(d.objects.ReservationTable, func(_ uint32, r *bpfReservation) {
-		claims := claimsOf(r.Claims)
-		if r.Id == 0 {
-			return
+		if r.Id != 0 {
+			found = append(found, reservationOf(r))
 		}
-		reservation := Reservation{
-			ID: r.Id, Generation: r.Generation, Name: r.Name,
-			Address: addressOf(r.Address), Host: addressOf(r.Host),
-			Protocol: model.Protocol(r.Protocol), Port: swap(r.Port), HostPort: swap(r.HostPort),
-			Expires: model.Instant(r.Expires), Again: time.Duration(r.Again),
-			Claims: int(claims.Left), Used: int(claims.Used), ClaimedAt: model.Instant(r.ClaimedAt),
-			Open: claims.Open != 0,
-		}
-		if r.SourceMask != 0 {
-			prefix, _ := addressOf(r.SourcePrefix).Prefix(onesOf(r.SourceMask))
-			reservation.Source = prefix
-		}
-		found = append(found, reservation)
 	})
 	return found, err
+}
+
+func reservationOf(r *bpfReservation) Reservation {
+	claims := claimsOf(r.Claims)
+	reservation := Reservation{
+		ID: r.Id, Generation: r.Generation, Name: r.Name,
+		Address: addressOf(r.Address), Host: addressOf(r.Host),
+		Protocol: model.Protocol(r.Protocol), Port: swap(r.Port), HostPort: swap(r.HostPort),
+		Expires: model.Instant(r.Expires), Again: time.Duration(r.Again),
+		Claims: int(claims.Left), Used: int(claims.Used), ClaimedAt: model.Instant(r.ClaimedAt),
+		Open: claims.Open != 0,
+	}
+	if r.SourceMask != 0 {
+		reservation.Source, _ = addressOf(r.SourcePrefix).Prefix(onesOf(r.SourceMask))
+	}
+	return reservation
 }

@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 	"protect/...": {"model"},
 	"nameserver":  {"model"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"gateway": {"api", "chain", "config", "datapath", "model", "nameserver", "policy", "pool", "protect/...", "registry", "store"},
+	"gateway": {"api", "chain", "config", "datapath", "model", "nameserver", "packets", "policy", "pool", "protect/...", "registry", "store"},
 	"api":     {"model"},
 	"client":  {"api", "model"},
 	"cli":     {"bench", "bench/dut", "bench/method", "bench/report", "bench/reproduce", "bench/scenario", "bench/trafficgen", "client", "config", "demo", "gateway", "model"},

@@ -126,6 +126,17 @@ func (l *List) Effective(p netip.Prefix) (until time.Time, banned bool) {
 	return until, banned
 }
 
+// Of returns the ban of an address that lasts longest.
+func (l *List) Of(a netip.Addr) (longest Ban, banned bool) {
+	for bits := a.BitLen(); bits >= 0; bits-- {
+		b, known := l.bans[netip.PrefixFrom(a, bits).Masked()]
+		if known && (!banned || !longest.Until.IsZero() && (b.Until.IsZero() || b.Until.After(longest.Until))) {
+			longest, banned = b, true
+		}
+	}
+	return longest, banned
+}
+
 // Under returns the bans of prefixes and of all narrower ones.
 func (l *List) Under(prefixes []netip.Prefix) (list []netip.Prefix) {
 	asked, wide := map[netip.Prefix]bool{}, false

@@ -1,0 +1,187 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// ExplainRequest says which flow to explain. Without ToName and ToAddress it is every
+// service that a flow from outside may ask for.
+type ExplainRequest struct {
+	Address   netip.Addr // who begins the flow
+	ToName    model.Name
+	ToAddress netip.Addr
+	Protocol  model.Protocol // model.AnyProtocol: the service's
+	Port      uint16         // 0: the service's
+	Direction model.Direction
+}
+
+// Explanation is what would decide about a new flow, and what about it.
+type Explanation struct {
+	From       netip.Addr     `json:"from"`
+	To         string         `json:"to,omitempty"` // as it was asked
+	Protocol   model.Protocol `json:"protocol,omitzero"`
+	Port       uint16         `json:"port,omitempty"`
+	Direction  string         `json:"direction"` // in or out
+	Generation uint32         `json:"generation"`
+	Steps      []ExplainStep  `json:"steps"` // in their order, until one decides
+	Ending
+	// Services are those that it may ask for, where none was named.
+	Services []ExplainService `json:"services,omitempty"`
+}
+
+// Ending is how a new flow would end.
+type Ending struct {
+	Passes   bool         `json:"passes"`
+	Reason   model.Reason `json:"reason,omitempty"`   // why it is dropped, or not judged
+	Function string       `json:"function,omitempty"` // that decides, as chain/function
+}
+
+// ExplainStep is one of what is asked about a flow.
+type ExplainStep struct {
+	Step string `json:"step"`
+	Says string `json:"says"`
+	Why  string `json:"why"`
+}
+
+// ExplainService is a service, and what would become of a flow to it.
+type ExplainService struct {
+	Name     string         `json:"name"`
+	Protocol model.Protocol `json:"protocol"`
+	Port     uint16         `json:"port"`
+	Ending
+}
+
+// explainKeys reads each query parameter.
+var explainKeys = map[string]func(*ExplainRequest, string) error{
+	"address": func(r *ExplainRequest, s string) (err error) {
+		r.Address, err = ipv4(s)
+		return err
+	},
+	"to": func(r *ExplainRequest, s string) (err error) {
+		if _, err := netip.ParseAddr(s); err == nil {
+			r.ToAddress, err = ipv4(s)
+			return err
+		}
+		r.ToName, err = model.ParseName(s)
+		return err
+	},
+	"port": func(r *ExplainRequest, s string) error {
+		var f Filter
+		err := f.Set("port", s)
+		r.Port = f.Port
+		return err
+	},
+	"protocol": func(r *ExplainRequest, s string) (err error) {
+		r.Protocol, err = model.ParseProtocol(s)
+		if err == nil && r.Protocol == model.AnyProtocol {
+			err = errors.New("a flow has one protocol: use tcp, udp or icmp")
+		}
+		return err
+	},
+	"direction": func(r *ExplainRequest, s string) error {
+		for _, d := range []model.Direction{model.In, model.Out} {
+			if s == d.String() {
+				r.Direction = d
+				return nil
+			}
+		}
+		return fmt.Errorf("unknown direction %q: use in or out", s)
+	},
+}
+
+func ipv4(s string) (netip.Addr, error) {
+	address, err := netip.ParseAddr(s)
+	if err != nil {
+		return address, fmt.Errorf("%q is not an IP address", s)
+	}
+	if address = address.Unmap(); !address.Is4() {
+		return netip.Addr{}, fmt.Errorf("%s is IPv6, which nothing translates or judges: give an IPv4 address", s)
+	}
+	return address, nil
+}
+
+// Set reads one part of the request: key is address, to, port, protocol or direction.
+func (r *ExplainRequest) Set(key, value string) error {
+	read, ok := explainKeys[key]
+	if !ok {
+		return fmt.Errorf("unknown parameter %q: use %s", key, strings.Join(slices.Sorted(maps.Keys(explainKeys)), ", "))
+	}
+	return read(r, value)
+}
+
+// Check says what is wrong with a request, as far as no configuration needs to be known.
+func (r *ExplainRequest) Check() error {
+	named, addressed := r.ToName != "", r.ToAddress.IsValid()
+	switch {
+	case !r.Address.IsValid():
+		return errors.New("say which address")
+	case !named && !addressed && (r.Port != 0 || r.Protocol != model.AnyProtocol):
+		return errors.New("say where to: protocol and port are of what the flow goes to")
+	case r.Protocol == model.ICMP && r.Port != 0:
+		return errors.New("icmp has no ports")
+	case addressed && r.Protocol == model.AnyProtocol:
+		return errors.New("say which protocol: tcp, udp or icmp")
+	case addressed && r.Protocol != model.ICMP && r.Port == 0:
+		return fmt.Errorf("say which port of %s", r.Protocol)
+	}
+	return nil
+}
+
+// ParseExplain reads the query of a request. An unknown or a repeated parameter is an
+// error.
+func ParseExplain(query url.Values) (r ExplainRequest, err error) {
+	for _, key := range slices.Sorted(maps.Keys(query)) {
+		if len(query[key]) != 1 {
+			return r, fmt.Errorf("parameter %q is given %d times", key, len(query[key]))
+		}
+		if err := r.Set(key, query.Get(key)); err != nil {
+			return r, err
+		}
+	}
+	return r, r.Check()
+}
+
+// Query returns what ParseExplain reads.
+func (r *ExplainRequest) Query() url.Values {
+	query := url.Values{"address": {r.Address.String()}}
+	if r.ToName != "" {
+		query.Set("to", r.ToName.String())
+	}
+	if r.ToAddress.IsValid() {
+		query.Set("to", r.ToAddress.String())
+	}
+	if r.Port != 0 {
+		query.Set("port", strconv.Itoa(int(r.Port)))
+	}
+	if r.Protocol != model.AnyProtocol {
+		query.Set("protocol", r.Protocol.String())
+	}
+	if r.Direction != model.AnyDirection {
+		query.Set("direction", r.Direction.String())
+	}
+	return query
+}
+
+// explain blames the request for whatever goes wrong.
+func (h handler) explain(w http.ResponseWriter, _ *http.Request, query url.Values) error {
+	request, err := ParseExplain(query)
+	if err != nil {
+		return failure{http.StatusBadRequest, err}
+	}
+	explanation, err := h.gateway.Explain(request)
+	if err != nil {
+		return failure{http.StatusUnprocessableEntity, err}
+	}
+	explanation.Steps = list(explanation.Steps)
+	return reply(w, http.StatusOK, explanation)
+}

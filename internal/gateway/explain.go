@@ -1,0 +1,230 @@
+package gateway
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/registry"
+)
+
+// explainer finds out what would decide about a flow, in the data plane's order.
+type explainer struct {
+	*Gateway
+	view  *view
+	trial *chain.Trial // nil where there are no chains
+	steps []api.ExplainStep
+}
+
+// flow is a flow as its first packet comes.
+type flow struct {
+	direction           model.Direction
+	protocol            model.Protocol
+	source, destination netip.Addr      // which is not known of a flow that goes to a name
+	port                uint16          // of the destination
+	name                *registry.Entry // from outside: by it the flow gets a pool address
+	hairpin             bool            // it came from inside, its source is translated already
+}
+
+// goOn is of a flow that nothing has decided about.
+var goOn = api.Ending{Passes: true}
+
+func dropped(why model.Reason) api.Ending { return api.Ending{Reason: why} }
+
+// notJudged is of what is left to the kernel as it is.
+func notJudged(why model.Reason) api.Ending { return api.Ending{Passes: true, Reason: why} }
+
+// ends reports whether a flow has come to its end.
+func ends(e api.Ending) bool { return e != goOn }
+
+func (e *explainer) step(step, says, format string, args ...any) {
+	e.steps = append(e.steps, api.ExplainStep{Step: step, Says: says, Why: fmt.Sprintf(format, args...)})
+}
+
+// Explain implements api.Gateway. The chains in force are built once more, with tables
+// of their own, and stay in force meanwhile.
+func (g *Gateway) Explain(r api.ExplainRequest) (x api.Explanation, err error) {
+	g.reload.Lock()
+	defer g.reload.Unlock()
+	e := &explainer{Gateway: g, view: g.view.Load()}
+	x = api.Explanation{From: r.Address, To: r.ToName.String(), Generation: e.view.generation}
+	if r.ToAddress.IsValid() {
+		x.To = r.ToAddress.String()
+	}
+	f, err := e.flow(r)
+	if err != nil {
+		return x, err
+	}
+	if len(e.view.config.Chains) > 0 {
+		if e.trial, err = chain.NewTrial(chainsOf(e.view.config, e.view.counts), &g.states); err != nil {
+			return x, err
+		}
+		defer e.trial.Close()
+	}
+	x.Direction, x.Protocol, x.Port = f.direction.String(), f.protocol, f.port
+	x.Ending, err = e.parse(f)
+	switch {
+	case ends(x.Ending) || err != nil:
+	case f.direction == model.Out:
+		x.Ending, err = e.out(f)
+	case f.name == nil && !f.destination.IsValid():
+		x.Ending, x.Services, err = e.services(f)
+	default:
+		x.Ending, err = e.in(f)
+	}
+	x.Steps = e.steps
+	return x, err
+}
+
+// flow is the flow that a request means.
+func (e *explainer) flow(r api.ExplainRequest) (f flow, err error) {
+	f = flow{direction: r.Direction, protocol: r.Protocol, source: r.Address, destination: r.ToAddress, port: r.Port}
+	if f.direction == model.AnyDirection {
+		f.direction = model.In
+		if _, known := e.view.registry.ByAddress(r.Address); known || e.way(r.Address) == inside {
+			f.direction = model.Out
+		}
+	}
+	switch {
+	case r.ToName != "":
+		err = f.toName(e.view, r)
+	case !r.ToAddress.IsValid() && f.direction == model.Out:
+		err = fmt.Errorf("a flow from %s would go out: say where to", r.Address)
+	}
+	return f, err
+}
+
+// toName makes the flow go to what a name stands for.
+func (f *flow) toName(v *view, r api.ExplainRequest) error {
+	entry, known := v.registry.Lookup(r.ToName)
+	if !known {
+		return fmt.Errorf("there is no name %s: see realmgate hosts", r.ToName)
+	}
+	if s := entry.Service; s != nil {
+		if r.Protocol != model.AnyProtocol && r.Protocol != s.Protocol || r.Port != 0 && r.Port != s.Port {
+			return fmt.Errorf("%s is %s port %d: leave protocol and port out", r.ToName, s.Protocol, s.Port)
+		}
+		f.protocol, f.port = s.Protocol, s.Port
+	}
+	switch {
+	case f.protocol == model.AnyProtocol:
+		return fmt.Errorf("%s is a host: say which protocol: tcp, udp or icmp", r.ToName)
+	case f.protocol != model.ICMP && f.port == 0:
+		return fmt.Errorf("%s is a host: say which port of %s", r.ToName, f.protocol)
+	case f.direction == model.Out: // inside, names are private addresses
+		f.destination = entry.Host.Address
+	default:
+		f.name = &entry
+	}
+	return nil
+}
+
+// services looks at all that a source outside may ask for by the names of services.
+func (e *explainer) services(f flow) (api.Ending, []api.ExplainService, error) {
+	if end, err := e.fromOutside(f); ends(end) || err != nil {
+		return end, nil, err
+	}
+	list := []api.ExplainService{}
+	all := dropped("")
+	for _, h := range e.view.registry.Hosts() {
+		for _, s := range h.Services {
+			f.name, f.protocol, f.port = &registry.Entry{Name: s.Name, Host: h, Service: &s}, s.Protocol, s.Port
+			j, err := e.judge(f, h.Address, s.To)
+			if err != nil {
+				return all, nil, err
+			}
+			end := e.ending(j)
+			all.Passes = all.Passes || end.Passes
+			list = append(list, api.ExplainService{Name: s.Name.String(), Protocol: s.Protocol, Port: s.Port, Ending: end})
+		}
+	}
+	return all, list, nil
+}
+
+// out goes a flow's way from inside.
+func (e *explainer) out(f flow) (api.Ending, error) {
+	if end, err := e.destinationOut(f); ends(end) || err != nil {
+		return end, err
+	}
+	if err := e.session(f, netip.AddrPort{}); err != nil {
+		return goOn, err
+	}
+	if e.kindOf(f.source) != notOurs {
+		e.step("address", "drop", "%s is an address of the gateway's, which no host has", f.source)
+		return dropped("drop_spoofed_source"), nil
+	}
+	if end, err := e.ban(f.destination); ends(end) || err != nil {
+		return end, err
+	}
+	j, err := e.judge(f, f.destination, f.port)
+	if err != nil {
+		return goOn, err
+	}
+	e.chains(j)
+	external := e.data.OutboundOf(f.source)
+	end := e.ending(j)
+	switch {
+	case !end.Passes:
+		return end, nil
+	case e.kindOf(f.destination) == notOurs:
+		e.step("nat", "translate", "it leaves as %s", external)
+		return end, nil
+	}
+	e.step("hairpin", "continue", "it comes in again, from %s", external)
+	f.direction, f.source, f.hairpin = model.In, external, true
+	return e.in(f)
+}
+
+// in goes a flow's way from outside.
+func (e *explainer) in(f flow) (api.Ending, error) {
+	private, end, err := e.meets(f)
+	if ends(end) || err != nil {
+		return end, err
+	}
+	if err := e.session(f, private); err != nil {
+		return goOn, err
+	}
+	if !f.hairpin {
+		if end, err := e.fromOutside(f); ends(end) || err != nil {
+			return end, err
+		}
+	}
+	private, end, err = e.opens(f, private)
+	if ends(end) || err != nil {
+		return end, err
+	}
+	j, err := e.judge(f, private.Addr(), private.Port())
+	if err != nil {
+		return goOn, err
+	}
+	e.chains(j)
+	if end = e.ending(j); !end.Passes {
+		return end, nil
+	}
+	if last, err := e.admits(f, private); ends(last) || err != nil {
+		return last, err
+	}
+	return end, nil
+}
+
+// kind is what an address is to the data plane.
+type kind uint8
+
+const (
+	notOurs kind = iota
+	ofPool
+	ofOutbound
+)
+
+func (e *explainer) kindOf(a netip.Addr) kind {
+	switch {
+	case slices.Contains(e.outbound, a):
+		return ofOutbound
+	case slices.Contains(e.view.config.Pool.Addresses, a):
+		return ofPool
+	}
+	return notOurs
+}

@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"net/netip"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// somePort is where flows begin of which nobody said it, and the identifier of an echo.
+const somePort = 40000
+
+// judge runs the flow's first packet through the chains. Of a flow from outside they see
+// the private endpoint that it goes to.
+func (e *explainer) judge(f flow, destination netip.Addr, port uint16) (*chain.Judgement, error) {
+	if e.trial == nil {
+		return nil, nil
+	}
+	packet := f.packet(e.view)
+	p := chain.Probe{
+		Flow:       chain.Flow{Direction: f.direction, Source: f.source, Destination: destination, Protocol: f.protocol, Port: port},
+		SourcePort: somePort, Length: len(packet.Network()), Frame: packet.Bytes(),
+	}
+	if f.protocol == model.TCP {
+		p.TCPFlags = uint8(packets.SYN)
+	}
+	j, err := e.trial.Judge(p)
+	return &j, err
+}
+
+// packet is the first one as it comes: to a name, it may be to any address of the pool.
+func (f flow) packet(v *view) packets.Packet {
+	destination := f.destination
+	if !destination.IsValid() {
+		destination = v.config.Pool.Addresses[0]
+	}
+	source, to := netip.AddrPortFrom(f.source, somePort), netip.AddrPortFrom(destination, f.port)
+	switch f.protocol {
+	case model.TCP:
+		return packets.NewTCP(source, to, packets.SYN, "")
+	case model.UDP:
+		return packets.NewUDP(source, to, "")
+	default:
+		return packets.NewEcho(f.source, destination, somePort, 1)
+	}
+}
+
+// ending is what the chains decided.
+func (e *explainer) ending(j *chain.Judgement) api.Ending {
+	if j == nil || len(j.Opinions) == 0 {
+		return goOn
+	}
+	last := j.Opinions[len(j.Opinions)-1]
+	switch last.Says {
+	case chain.Drops, chain.FailsClosed:
+		return api.Ending{Reason: "drop_denied", Function: e.functionName(last)}
+	case chain.Accepts:
+		return api.Ending{Passes: true, Function: e.functionName(last)}
+	}
+	return goOn
+}
+
+func (e *explainer) functionName(o chain.Opinion) string {
+	c := e.view.config.Chains[o.Chain]
+	return countName(c.Name, c.Functions[o.Step].Name)
+}
+
+// chains tells what the chains said, function by function.
+func (e *explainer) chains(j *chain.Judgement) {
+	chains := e.view.config.Chains
+	switch {
+	case j == nil:
+		e.step("chain", "none", "there are none: what names and NAT let through passes")
+		return
+	case j.Chain < 0:
+		e.step("chain", "none", "no chain is for this flow")
+		return
+	}
+	e.step("chain", chains[j.Chain].Name, "the first that matches")
+	for _, o := range j.Opinions {
+		use := chains[o.Chain].Functions[o.Step].Use.String()
+		says, why := "continue", ""
+		switch o.Says {
+		case chain.Accepts:
+			says, why = "accept", ": no other is asked"
+		case chain.Drops:
+			says = "drop"
+		case chain.Jumps:
+			says, why = "jump", ": on in chain "+chains[o.To].Name
+		case chain.FailsOpen:
+			says, why = "fail", ": it cannot say, and fails open"
+		case chain.FailsClosed:
+			says, why = "fail", ": it cannot say, and fails closed"
+		}
+		e.step(e.functionName(o), says, "%s", use+why)
+	}
+}

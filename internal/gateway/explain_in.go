@@ -1,0 +1,162 @@
+package gateway
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// meets says whom a flow from outside is for, as far as its destination tells: the
+// private endpoint, unless a reservation has to say.
+func (e *explainer) meets(f flow) (private netip.AddrPort, end api.Ending, err error) {
+	switch kind := e.kindOf(f.destination); {
+	case f.name != nil:
+		return e.named(f), goOn, nil
+	case kind == ofPool:
+		return private, goOn, nil
+	case kind == ofOutbound:
+		return e.mapped(f)
+	case e.way(f.destination) == here:
+		end, err = e.toGateway(f)
+		return private, end, err
+	}
+	e.step("address", "drop", "%s is neither of the pool nor outbound: hosts are reached by name", f.destination)
+	return private, dropped("drop_not_for_us"), nil
+}
+
+// toGateway leaves a flow to the kernel, unless it comes from outside and is banned.
+func (e *explainer) toGateway(f flow) (api.Ending, error) {
+	if f.direction == model.In {
+		if end, err := e.ban(f.source); ends(end) || err != nil {
+			return end, err
+		}
+	}
+	e.step("address", "gateway", "%s is for the gateway itself", f.destination)
+	return notJudged("to_gateway"), nil
+}
+
+// named is the private endpoint that a name stands for.
+func (e *explainer) named(f flow) netip.AddrPort {
+	port := f.port
+	if s := f.name.Service; s != nil {
+		port = s.To
+	}
+	private := netip.AddrPortFrom(f.name.Host.Address, port)
+	e.step("name", "lend", "%s is %s", f.name.Name, endpointText(f.protocol, private))
+	e.mutex.Lock()
+	free := e.load()
+	e.mutex.Unlock()
+	if free.Free > 0 {
+		e.step("pool", "lend", "%d of %d addresses may take it; quotas are not looked at", free.Free, free.Addresses)
+	} else {
+		e.step("pool", "wait", "none of %d addresses is free: who asks now waits for one", free.Addresses)
+	}
+	return private
+}
+
+func endpointText(p model.Protocol, a netip.AddrPort) string {
+	if p == model.ICMP {
+		return "icmp of " + a.Addr().String()
+	}
+	return p.String() + " " + a.String()
+}
+
+// mapped is the private endpoint that has a port of an outbound address.
+func (e *explainer) mapped(f flow) (private netip.AddrPort, end api.Ending, err error) {
+	private, known, err := e.data.MappedTo(f.protocol, netip.AddrPortFrom(f.destination, f.port))
+	switch {
+	case err != nil:
+		return private, goOn, err
+	case known:
+		e.step("mapping", "continue", "it is of %s", endpointText(f.protocol, private))
+		return private, goOn, nil
+	case !f.hairpin && e.isOwn(f.destination):
+		end, err = e.toGateway(f)
+		return private, end, err
+	}
+	e.step("mapping", "drop", "no private host has that port")
+	return private, dropped("drop_no_mapping"), nil
+}
+
+func (e *explainer) isOwn(a netip.Addr) bool {
+	own := e.own.Load()
+	return own != nil && (*own)[a]
+}
+
+// opens is the private endpoint of a session that the flow may open.
+func (e *explainer) opens(f flow, private netip.AddrPort) (netip.AddrPort, api.Ending, error) {
+	if f.name != nil || e.kindOf(f.destination) != ofPool {
+		return private, goOn, nil
+	}
+	r, found, _, err := e.reservation(f)
+	switch {
+	case err != nil:
+		return private, goOn, err
+	case !found && !f.hairpin && e.isOwn(f.destination):
+		end, err := e.toGateway(f)
+		return private, end, err
+	case !found:
+		e.step("reservation", "drop", "the address is lent to nobody for that: ask for a name first")
+		return private, dropped("drop_no_reservation"), nil
+	}
+	private = netip.AddrPortFrom(r.Host, r.HostPort)
+	if r.HostPort == 0 {
+		private = netip.AddrPortFrom(r.Host, f.port)
+	}
+	e.step("reservation", "continue", "it is lent to %s, as %s", endpointText(f.protocol, private), e.view.names[r.Name])
+	service := datapath.Service{Host: r.Host, Port: private.Port(), Protocol: f.protocol}
+	if r.Port == 0 {
+		service = datapath.Service{Host: r.Host}
+	}
+	if !slices.Contains(services(e.view.config), service) {
+		e.step("service", "drop", "it is closed")
+		return private, dropped("drop_service_closed"), nil
+	}
+	return private, goOn, nil
+}
+
+func (e *explainer) reservation(f flow) (r datapath.Reservation, found, claims bool, err error) {
+	return e.data.ReservationFor(model.Tuple{
+		Protocol: f.protocol, Source: netip.AddrPortFrom(f.source, somePort), Destination: netip.AddrPortFrom(f.destination, f.port),
+	})
+}
+
+// admits is what comes after the chains: the claim of a reservation, or the filtering of
+// a mapping.
+func (e *explainer) admits(f flow, private netip.AddrPort) (api.Ending, error) {
+	switch {
+	case f.name != nil:
+		return goOn, nil
+	case e.kindOf(f.destination) == ofPool:
+		_, _, claims, err := e.reservation(f)
+		if err != nil || claims {
+			return goOn, err
+		}
+		e.step("reservation", "drop", "its claims are used up, or its time is over")
+		return dropped("drop_reservation_spent"), nil
+	}
+	return e.filtering(f, private)
+}
+
+// filtering is mapping_admits of bpf/include/public_open.h.
+func (e *explainer) filtering(f flow, private netip.AddrPort) (api.Ending, error) {
+	filtering := e.view.config.Outbound.Filtering
+	admits := filtering == model.EndpointIndependent
+	if filtering == model.AddressDependent {
+		err := e.data.Sessions(func(s datapath.Session) {
+			admits = admits || s.Protocol == f.protocol && s.Private == private && s.Remote.Addr() == f.source && s.Origin != "pool"
+		})
+		if err != nil {
+			return goOn, err
+		}
+	}
+	if admits {
+		e.step("filtering", "continue", "%s lets it in", filtering)
+		return goOn, nil
+	}
+	e.step("filtering", "drop", "%s: the host has sent nothing there", filtering)
+	return dropped("drop_filtered"), nil
+}

@@ -1,0 +1,269 @@
+package gateway
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/protect/ban"
+)
+
+const explained = `  - {name: hostb.foo.example., address: 10.0.0.101}
+outbound: {addresses: [198.18.0.2]}
+capacity: 5000
+chains:
+  - name: web
+    match: {service: www.hosta.foo.example.}
+    functions:
+      - {use: filter, name: friends, allow: [203.0.113.0/24]}
+      - {use: jump, name: careful, chain: limits, when: [{from: 203.0.113.64/26}]}
+      - {use: filter, name: foes, deny: [203.0.113.9]}
+  - name: limits
+    match: {direction: in, from: 192.0.2.0/24}
+    functions:
+      - {use: rate-limit, name: first, new: 2/m, burst: 1m, per: source}
+  - name: out
+    match: {direction: out}
+    functions:
+      - {use: filter, name: no-smtp, deny: [{protocol: tcp, port: 25}]}
+`
+
+// newExplained is a rig with chains and one service more.
+func newExplained(t *testing.T) *rig {
+	t.Helper()
+	more := strings.NewReplacer("to: 8080}", "to: 8080}, {name: dns.hosta.foo.example., protocol: udp, port: 53}", "/28]", "/28], offer: 1m")
+	return newRig(t, more.Replace(text)+explained)
+}
+
+// state is all that a look may not change.
+func (b *rig) state() []any {
+	b.t.Helper()
+	var sessions []string
+	err := b.data.Sessions(func(s datapath.Session) { sessions = append(sessions, fmt.Sprint(s.String(), s.Generation)) })
+	counters, err2 := b.data.Counters()
+	usage, err3 := b.data.Usage()
+	chains, err4 := b.Chains()
+	generation, err5 := b.data.Generation()
+	reservations, err6 := b.data.Reservations()
+	for _, err := range []error{err, err2, err3, err4, err5, err6} {
+		if err != nil {
+			b.t.Error(err)
+		}
+	}
+	return []any{sessions, counters, usage, chains, generation, reservations, b.pool.Statistics()}
+}
+
+// explain asks, and sees to it that nothing has changed.
+func (b *rig) explain(r api.ExplainRequest) (x api.Explanation, err error) {
+	b.t.Helper()
+	before := b.state()
+	err = b.namespace.Do(func() (err error) {
+		x, err = b.Explain(r)
+		return err
+	})
+	if after := b.state(); !reflect.DeepEqual(before, after) {
+		b.t.Errorf("explaining %+v changed\n%+v\nto\n%+v", r, before, after)
+	}
+	return x, err
+}
+
+// send sends a packet for real, and returns the reason it ended with.
+func (b *rig) send(public bool, p packets.Packet) (end model.Reason) {
+	b.t.Helper()
+	before, err := b.data.Counters()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	err = b.namespace.Do(func() error {
+		name := "eth1"
+		if public {
+			name = "eth0"
+		}
+		iface, err := net.InterfaceByName(name)
+		if err != nil {
+			return err
+		}
+		_, _, err = b.data.Inject(public, iface.Index, p.Between(packets.RouterMAC, packets.GatewayPublicMAC).Bytes())
+		return err
+	})
+	after, err2 := b.data.Counters()
+	if err != nil || err2 != nil {
+		b.t.Fatal(err, err2)
+	}
+	for reason := range after {
+		if after[reason] != before[reason] {
+			end = reason
+		}
+	}
+	return end
+}
+
+// said writes an explanation in one line: each step and what it says, and the end.
+func said(x api.Explanation) string {
+	var words []string
+	for _, s := range x.Steps {
+		words = append(words, s.Step+" "+s.Says)
+	}
+	end := "drop"
+	if x.Passes {
+		end = "pass"
+	}
+	return strings.Join(append(words, strings.TrimSpace(fmt.Sprint(end, " ", x.Reason, " ", x.Function))), ", ")
+}
+
+// What is explained is what then happens to a packet, for every way a flow may go, and
+// nothing has changed before.
+func TestExplainAgreesWithTheDataPlane(t *testing.T) {
+	r := newExplained(t)
+	if err := r.namespace.Route("default", "198.18.0.254"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.namespace.Do(r.data.Refresh); err != nil {
+		t.Fatal(err)
+	}
+	banned := netip.MustParsePrefix("203.0.113.128/25")
+	r.bans.list.Put([]ban.Ban{{Prefix: banned, Since: time.Unix(0, 0), Until: time.Now().Add(time.Hour)}})
+	if err := r.data.PutBans(map[netip.Prefix]time.Time{banned: time.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	address := netip.MustParseAddr
+	lent, hosta, hostb, outbound := netip.Addr{}, address("10.0.0.100"), address("10.0.0.101"), address("198.18.0.2")
+	at := netip.AddrPortFrom
+	if end := r.send(false, packets.NewUDP(at(hostb, 7000), at(address("203.0.113.5"), 53), "")); end.IsDrop() {
+		t.Fatal(end)
+	}
+	for _, c := range []struct {
+		from, to netip.Addr // to nowhere: to what www is lent just then
+		protocol model.Protocol
+		port     uint16
+		out      bool
+		want     string
+	}{
+		{address("203.0.113.200"), lent, model.TCP, 80, false, "ban drop, drop drop_banned"},
+		{address("203.0.113.9"), lent, model.TCP, 80, false,
+			"ban continue, reservation continue, chain web, web/friends continue, web/careful continue, web/foes drop, drop drop_denied web/foes"},
+		{address("192.0.2.9"), lent, model.TCP, 80, false,
+			"ban continue, reservation continue, chain web, web/friends drop, drop drop_denied web/friends"},
+		{address("203.0.113.70"), lent, model.TCP, 80, false,
+			"ban continue, reservation continue, chain web, web/friends continue, web/careful jump, limits/first continue, pass"},
+		{address("203.0.113.71"), lent, model.TCP, 80, false,
+			"ban continue, reservation continue, chain web, web/friends continue, web/careful jump, limits/first continue, pass"},
+		{address("203.0.113.72"), lent, model.TCP, 81, false, "ban continue, reservation drop, drop drop_no_reservation"},
+		{hosta, lent, model.TCP, 80, false, "ban continue, address drop, drop drop_spoofed_source"},
+		{address("127.0.0.1"), lent, model.TCP, 80, false, "address drop, drop drop_bad_address"},
+		{address("203.0.113.5"), outbound, model.UDP, 7000, false,
+			"mapping continue, session open, ban continue, chain none, filtering continue, pass"},
+		{address("203.0.113.6"), outbound, model.UDP, 7000, false,
+			"mapping continue, ban continue, chain none, filtering drop, drop drop_filtered"},
+		{address("203.0.113.6"), outbound, model.UDP, 7001, false, "mapping drop, drop drop_no_mapping"},
+		{address("203.0.113.6"), address("198.18.0.99"), model.UDP, 53, false, "address drop, drop drop_not_for_us"},
+		{address("203.0.113.6"), address("198.18.0.1"), model.UDP, 53, false, "ban continue, address gateway, pass to_gateway"},
+		{address("203.0.113.200"), address("198.18.0.1"), model.UDP, 53, false, "ban drop, drop drop_banned"},
+
+		{hosta, address("203.0.113.5"), model.TCP, 25, true, "ban continue, chain out, out/no-smtp drop, drop drop_denied out/no-smtp"},
+		{hosta, address("203.0.113.5"), model.TCP, 26, true, "ban continue, chain out, out/no-smtp continue, nat translate, pass"},
+		{hosta, address("203.0.113.5"), model.ICMP, 0, true, "ban continue, chain out, out/no-smtp continue, nat translate, pass"},
+		{hosta, address("203.0.113.200"), model.TCP, 26, true, "ban drop, drop drop_banned"},
+		{hosta, hostb, model.TCP, 25, true, "route inside, pass inside_to_inside"},
+		{hosta, address("10.0.0.1"), model.UDP, 53, true, "address gateway, pass to_gateway"},
+		{hosta, address("224.0.1.1"), model.UDP, 53, true, "address drop, drop drop_multicast"},
+		{outbound, address("203.0.113.5"), model.UDP, 53, true, "address drop, drop drop_spoofed_source"},
+		{hosta, outbound, model.UDP, 7000, true,
+			"ban continue, chain out, out/no-smtp continue, hairpin continue, mapping continue, chain none, filtering drop, drop drop_filtered"},
+		{hosta, lent, model.TCP, 80, true,
+			"ban continue, chain out, out/no-smtp continue, hairpin continue, reservation continue, chain web, web/friends drop, drop drop_denied web/friends"},
+	} {
+		direction := model.In
+		if c.out {
+			direction = model.Out
+		}
+		if c.to == lent {
+			c.to = r.mustAsk(www)
+		}
+		f := flow{protocol: c.protocol, source: c.from, destination: c.to, port: c.port}
+		x, err := r.explain(api.ExplainRequest{Address: c.from, ToAddress: c.to, Protocol: c.protocol, Port: c.port, Direction: direction})
+		if err != nil || said(x) != c.want {
+			t.Errorf("%s to %s: %v\n got %s\nwant %s", c.from, c.to, err, said(x), c.want)
+		}
+		end := r.send(!c.out, f.packet(r.view.Load()))
+		if end.IsDrop() == x.Passes || !x.Passes && end != x.Reason || x.Passes && x.Reason != "" && end != x.Reason {
+			t.Errorf("%s to %s: explained %s, and then it ended with %s", c.from, c.to, said(x), end)
+		}
+	}
+}
+
+// A limit that is used up is told of, as often as one asks; what is left of it is not
+// touched.
+func TestExplainUsesNothingUp(t *testing.T) {
+	r := newExplained(t)
+	source := netip.MustParseAddr("203.0.113.70")
+	request := api.ExplainRequest{Address: source, ToName: www}
+	for i, want := range []string{"continue, pass", "continue, pass", "drop, drop drop_denied limits/first"} {
+		for range 2 {
+			x, err := r.explain(request)
+			if err != nil || !strings.HasSuffix(said(x), "limits/first "+want) {
+				t.Errorf("after %d flows: %s, %v", i, said(x), err)
+			}
+		}
+		packet := packets.NewTCP(netip.AddrPortFrom(source, uint16(5000+i)), netip.AddrPortFrom(r.mustAsk(www), 80), packets.SYN, "")
+		if end := r.send(true, packet); end.IsDrop() != (i == 2) {
+			t.Errorf("flow %d ended with %s", i, end)
+		}
+	}
+	x, err := r.explain(request)
+	if err != nil || !strings.Contains(said(x), "session open") || !strings.Contains(fmt.Sprint(x.Steps), "2; the latest syn") {
+		t.Errorf("two sessions are open: %+v, %v", x, err)
+	}
+}
+
+// Without a name, every service is tried.
+func TestExplainServices(t *testing.T) {
+	r := newExplained(t)
+	for source, want := range map[string]string{
+		"203.0.113.1": "ban continue, pass | www.hosta.foo.example.:80 true, dns.hosta.foo.example.:53 true",
+		"192.0.2.1":   "ban continue, pass | www.hosta.foo.example.:80 false web/friends, dns.hosta.foo.example.:53 true",
+		"10.0.0.7":    "ban continue, address drop, drop drop_spoofed_source | ",
+	} {
+		x, err := r.explain(api.ExplainRequest{Address: netip.MustParseAddr(source), Direction: model.In})
+		var list []string
+		for _, s := range x.Services {
+			list = append(list, strings.TrimSpace(fmt.Sprintf("%s:%d %t %s", s.Name, s.Port, s.Passes, s.Function)))
+		}
+		if got := said(x) + " | " + strings.Join(list, ", "); err != nil || got != want {
+			t.Errorf("%s: %v\n got %s\nwant %s", source, err, got, want)
+		}
+	}
+}
+
+func TestExplainRefuses(t *testing.T) {
+	r := newExplained(t)
+	outside, host := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("10.0.0.100")
+	for _, c := range []struct {
+		request api.ExplainRequest
+		want    string
+	}{
+		{api.ExplainRequest{Address: outside, ToName: "nobody.foo.example."}, "there is no name nobody.foo.example.: see realmgate hosts"},
+		{api.ExplainRequest{Address: outside, ToName: www, Port: 81}, "www.hosta.foo.example. is tcp port 80: leave protocol and port out"},
+		{api.ExplainRequest{Address: outside, ToName: www, Protocol: model.ICMP}, "www.hosta.foo.example. is tcp port 80: leave protocol and port out"},
+		{api.ExplainRequest{Address: outside, ToName: "hostb.foo.example."}, "hostb.foo.example. is a host: say which protocol: tcp, udp or icmp"},
+		{api.ExplainRequest{Address: outside, ToName: "hostb.foo.example.", Protocol: model.UDP}, "hostb.foo.example. is a host: say which port of udp"},
+		{api.ExplainRequest{Address: host}, "a flow from 10.0.0.100 would go out: say where to"},
+		{api.ExplainRequest{Address: netip.MustParseAddr("10.0.0.77")}, "a flow from 10.0.0.77 would go out: say where to"},
+	} {
+		if x, err := r.explain(c.request); err == nil || err.Error() != c.want {
+			t.Errorf("%+v: %v, want %s; %+v", c.request, err, c.want, x)
+		}
+	}
+	x, err := r.explain(api.ExplainRequest{Address: outside, ToName: "hostb.foo.example.", Protocol: model.ICMP})
+	if err != nil || said(x) != "name lend, pool lend, ban continue, chain none, pass" {
+		t.Errorf("%s, %v", said(x), err)
+	}
+}
