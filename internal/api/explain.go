@@ -180,7 +180,7 @@ func (h handler) explain(w http.ResponseWriter, _ *http.Request, query url.Value
 	}
 	explanation, err := h.gateway.Explain(request)
 	if err != nil {
-		return failure{http.StatusUnprocessableEntity, err}
+		return failure{http.StatusBadRequest, err}
 	}
 	explanation.Steps = list(explanation.Steps)
 	return reply(w, http.StatusOK, explanation)

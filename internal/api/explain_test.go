@@ -57,7 +57,7 @@ func TestExplainRefusals(t *testing.T) {
 		}
 	}
 	g := &fakeGateway{err: errors.New("there is no name b")}
-	if w := ask(t, g, http.MethodGet, "/v1/explain?address=1.1.1.1&to=b"); w.Code != http.StatusUnprocessableEntity {
+	if w := ask(t, g, http.MethodGet, "/v1/explain?address=1.1.1.1&to=b"); w.Code != http.StatusBadRequest {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

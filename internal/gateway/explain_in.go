@@ -47,12 +47,16 @@ func (e *explainer) named(f flow) netip.AddrPort {
 	private := netip.AddrPortFrom(f.name.Host.Address, port)
 	e.step("name", "lend", "%s is %s", f.name.Name, endpointText(f.protocol, private))
 	e.mutex.Lock()
-	free := e.load()
+	pool := e.pool.Statistics()
 	e.mutex.Unlock()
-	if free.Free > 0 {
-		e.step("pool", "lend", "%d of %d addresses may take it; quotas are not looked at", free.Free, free.Addresses)
+	free := pool.Free
+	if f.name.Service != nil { // services share addresses
+		free += pool.Shared
+	}
+	if free > 0 {
+		e.step("pool", "lend", "%d of %d addresses may take it; quotas are not looked at", free, pool.Addresses)
 	} else {
-		e.step("pool", "wait", "none of %d addresses is free: who asks now waits for one", free.Addresses)
+		e.step("pool", "wait", "none of %d addresses is free: who asks now waits for one", pool.Addresses)
 	}
 	return private
 }

@@ -46,6 +46,12 @@ func TestEffectiveIsTheLatestOfAllThatCover(t *testing.T) {
 	if until, banned := l.Effective(one); !banned || !until.IsZero() {
 		t.Errorf("below a wider ban for ever: %v, %v", until, banned)
 	}
+	if b, banned := l.Of(one.Addr()); !banned || b.Prefix != netip.MustParsePrefix("203.0.0.0/8") {
+		t.Errorf("of all bans %v lasts longest", b)
+	}
+	if _, banned := l.Of(other.Addr()); banned {
+		t.Error("somebody else is banned")
+	}
 	if _, banned := l.Effective(other); banned {
 		t.Error("somebody else is banned")
 	}
