@@ -58,8 +58,6 @@ struct port_bitmap {
 	__u64 word[PORTS / 64];
 };
 TABLE(port_bitmaps, BPF_MAP_TYPE_ARRAY, __u32, struct port_bitmap, 1, 0);
-/* Ports of outbound addresses that dnat names, by the slots that their mappings would have. */
-TABLE(static_ports, BPF_MAP_TYPE_HASH, __u32, __u8, STATIC_PORTS, BPF_F_NO_PREALLOC);
 
 /* Reservations of the circular pool, found by address, protocol and port. */
 TABLE(reservation_table, BPF_MAP_TYPE_ARRAY, __u32, struct reservation, 1, BPF_F_MMAPABLE);

@@ -141,13 +141,14 @@ __noinline __s32 port_random(struct port_bitmap *bitmap, bool low, const struct 
 	return search.port;
 }
 
-/* Whether dnat names the port of a mapping's slot. */
-__noinline bool port_is_static(__u32 slot)
+/* Whether dnat names the port of an outbound address. */
+__noinline bool port_is_static(__u32 address, __u16 port, __u8 protocol)
 {
 	struct control *control = control_get();
 	struct settings *settings = control ? settings_get(control->generation) : 0;
+	struct service service = {.host = address, .port = port, .protocol = protocol};
 
-	return settings && settings->statics && bpf_map_lookup_elem(&static_ports, &slot);
+	return settings && settings->statics && bpf_map_lookup_elem(&service_table, &service);
 }
 
 /* An external port for the packet's source, claimed and in host byte order; -1 when there is none. */
@@ -189,7 +190,8 @@ __noinline __s32 port_choose(struct xdp_md *ctx, const struct tuple *tuple, __u3
 		if (port < 0)
 			return -1;
 		answer.destination_port = bpf_htons(port);
-		if (!port_is_static(array * PORTS + port) && (!shared || !port_is_ours(ctx, &answer)))
+		if (!port_is_static(external, answer.destination_port, tuple->protocol) &&
+		    (!shared || !port_is_ours(ctx, &answer)))
 			return port;
 		port_release(bitmap, port);
 	}

@@ -47,10 +47,10 @@ __noinline enum reason private_destination(struct xdp_md *ctx, const struct pack
 	address = bpf_map_lookup_elem(&address_table, &destination);
 	way->hairpin = address != 0;
 	if (address && address->kind == ADDRESS_OUTBOUND && is_local(ctx, packet, address)) {
-		__u32 slot = mapping_slot(address->number, packet->tuple.protocol, packet->tuple.destination_port);
-		struct endpoint endpoint = mapping_at(slot);
+		struct endpoint endpoint = mapping_at(
+			mapping_slot(address->number, packet->tuple.protocol, packet->tuple.destination_port));
 
-		if (port_is_static(slot))
+		if (port_is_static(destination, packet->tuple.destination_port, packet->tuple.protocol))
 			return REASON_NONE;
 		return endpoint.phase == PHASE_LIVE && !port_is_ours(ctx, &packet->tuple) ? REASON_NONE
 											  : REASON_TO_GATEWAY;

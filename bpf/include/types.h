@@ -14,7 +14,6 @@
 #define RESERVATION_CLAIMERS 5
 #define LOCKS		     1024
 #define NEXT_HOPS	     16384
-#define STATIC_PORTS	     8192		/* of two generations */
 #define ROUTE_ANSWERS	     1024		/* of a CPU */
 #define BANS		     ((1 << 20) + 1024) /* some kernels replace no entry of a full trie */
 
@@ -254,7 +253,10 @@ struct interface {
 	__u8 mac[6];
 };
 
-/* A host's service that a session from the pool needs to be open: port 0 and protocol 0 for a whole host. */
+/*
+ * A host's service that a session from the pool needs to be open: port 0 and protocol 0 for a whole host. Or a port of an
+ * outbound address that dnat names: no mapping gets it.
+ */
 struct service {
 	__u32 host;
 	__u16 port;

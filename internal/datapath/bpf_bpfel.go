@@ -507,7 +507,6 @@ const (
 	bpfMapSessionIndex         = "session_index"
 	bpfMapSessionTable         = "session_table"
 	bpfMapSettingsTable        = "settings_table"
-	bpfMapStaticPorts          = "static_ports"
 	bpfMapStatistics           = "statistics"
 	bpfProgExtendReservation   = "extend_reservation"
 	bpfProgGatewayAgain        = "gateway_again"
@@ -608,7 +607,6 @@ type bpfMapSpecs struct {
 	SessionIndex     *ebpf.MapSpec `ebpf:"session_index"`
 	SessionTable     *ebpf.MapSpec `ebpf:"session_table"`
 	SettingsTable    *ebpf.MapSpec `ebpf:"settings_table"`
-	StaticPorts      *ebpf.MapSpec `ebpf:"static_ports"`
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
 }
 
@@ -671,7 +669,6 @@ type bpfMaps struct {
 	SessionIndex     *ebpf.Map `ebpf:"session_index"`
 	SessionTable     *ebpf.Map `ebpf:"session_table"`
 	SettingsTable    *ebpf.Map `ebpf:"settings_table"`
-	StaticPorts      *ebpf.Map `ebpf:"static_ports"`
 	Statistics       *ebpf.Map `ebpf:"statistics"`
 }
 
@@ -708,7 +705,6 @@ func (m *bpfMaps) Close() error {
 		m.SessionIndex,
 		m.SessionTable,
 		m.SettingsTable,
-		m.StaticPorts,
 		m.Statistics,
 	)
 }

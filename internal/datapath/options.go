@@ -35,7 +35,7 @@ type Options struct {
 	// Outbound are the addresses of outbound NAT, 1 to MaxOutbound.
 	Outbound []netip.Addr
 	// Addresses and Services bound the addresses that are answered for, and
-	// open services; 0 means 4,096 of each.
+	// what SetPolicy opens; 0 means 4,096 of each.
 	Addresses, Services int
 	// Logger hears of adoption, fall-backs and failures that do not stop.
 	Logger *slog.Logger
@@ -48,8 +48,6 @@ type Settings struct {
 	TCPClaim, UDP, ICMP           time.Duration
 	PortQuarantine                time.Duration
 	ForwardIPv6                   bool
-	// StaticPorts are those of outbound addresses that chains may send on.
-	StaticPorts []StaticPort
 }
 
 // DefaultReservations is one for 48 sessions, within 1,024 and 65,536.

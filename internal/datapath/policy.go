@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/model"
@@ -17,7 +18,8 @@ func ticks(d time.Duration) uint32 {
 }
 
 // Service is what a session from the pool needs to be open: a port of a host,
-// or with port 0 and model.AnyProtocol the whole host.
+// or with port 0 and model.AnyProtocol the whole host. With an outbound address for
+// a host it is a port that chains send on, and that no mapping is given.
 type Service struct {
 	Host     netip.Addr
 	Port     uint16 // the host's own
@@ -43,15 +45,11 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 	if err != nil {
 		return 0, err
 	}
-	portsBefore, err := d.staticPorts()
-	if err != nil {
-		return 0, err
-	}
 	next := control.Generation + 1
 	wanted := make(map[bpfService]bool, len(services))
 	defer func() {
 		if generation == 0 {
-			err = errors.Join(err, d.takeBack(control.Generation, before, wanted), d.keepStaticPorts(portsBefore), d.dropChains(next))
+			err = errors.Join(err, d.takeBack(control.Generation, before, wanted), d.dropChains(next))
 		}
 	}()
 	record := bpfSettings{
@@ -71,13 +69,6 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 			record.Statics = 1
 		}
 	}
-	ports, err := d.putStaticPorts(settings.StaticPorts)
-	if err != nil {
-		return 0, err
-	}
-	if len(ports) > 0 {
-		control.Statics = 1
-	}
 	if err := d.objects.SettingsTable.Put(next&1, &record); err != nil {
 		return 0, fmt.Errorf("write the settings of generation %d: %w", next, err)
 	}
@@ -88,12 +79,15 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 				service.Port, service.Host, d.options.Services, err)
 		}
 		wanted[key] = true
+		if slices.Contains(d.options.Outbound, service.Host) {
+			control.Statics = 1
+		}
 	}
 	control.Generation = next
 	if err := d.objects.ControlTable.Put(uint32(0), &control); err != nil {
 		return 0, fmt.Errorf("switch to generation %d: %w", next, err)
 	}
-	if err := errors.Join(d.closeServices(before, wanted), d.keepStaticPorts(ports), d.grace()); err != nil {
+	if err := errors.Join(d.closeServices(before, wanted), d.grace()); err != nil {
 		return next, err
 	}
 	return next, d.dropChains(next - 1)

@@ -10,16 +10,19 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
+// mostStaticPorts bounds the ports of outbound addresses that dnat has.
+const mostStaticPorts = 4096
+
 // static is what dnat takes: addresses of its own, and ports of outbound addresses.
 type static struct {
 	addresses []netip.Addr
-	ports     []datapath.StaticPort
+	ports     []datapath.Service
 }
 
 // staticOf tells what the configuration's chains take from the outbound addresses,
 // which the configuration may leave to the gateway.
 func staticOf(c *config.Config, outbound []netip.Addr) (s static, err error) {
-	ports := map[datapath.StaticPort]bool{}
+	ports := map[datapath.Service]bool{}
 	for _, ch := range c.Chains {
 		if !ch.Static {
 			continue
@@ -35,7 +38,7 @@ func staticOf(c *config.Config, outbound []netip.Addr) (s static, err error) {
 				return s, fmt.Errorf("chain %s: %s is an outbound address, which hosts share: name protocol (tcp or udp) and port", ch.Name, a)
 			default:
 				for port := int(ch.Match.Ports.First); port <= int(ch.Match.Ports.Last); port++ {
-					ports[datapath.StaticPort{Address: a, Protocol: ch.Match.Protocol, Port: uint16(port)}] = true
+					ports[datapath.Service{Host: a, Protocol: ch.Match.Protocol, Port: uint16(port)}] = true
 				}
 			}
 		}
@@ -45,8 +48,8 @@ func staticOf(c *config.Config, outbound []netip.Addr) (s static, err error) {
 			}
 		}
 	}
-	if len(ports) > datapath.MostStaticPorts {
-		return s, fmt.Errorf("chains: %d ports of outbound addresses for dnat, at most %d", len(ports), datapath.MostStaticPorts)
+	if len(ports) > mostStaticPorts {
+		return s, fmt.Errorf("chains: %d ports of outbound addresses for dnat, at most %d", len(ports), mostStaticPorts)
 	}
 	for p := range ports {
 		s.ports = append(s.ports, p)

@@ -39,7 +39,7 @@ func datapathOptions(o Options, v *view, outbound []netip.Addr) datapath.Options
 		Instance: o.Instance, Public: c.Interfaces.Public, Private: c.Interfaces.Private,
 		Capacity: c.Capacity, Outbound: outbound, Logger: o.Logger,
 		Reservations: reservations(c),
-		Addresses:    spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses)), Services: spare(len(services(c))),
+		Addresses:    spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses)), Services: spare(len(v.services())),
 	}
 }
 
@@ -52,15 +52,16 @@ func reservations(c *config.Config) int {
 	return datapath.DefaultReservations(c.Capacity)
 }
 
-func datapathSettings(v *view) datapath.Settings {
-	c := v.config
+func datapathSettings(c *config.Config) datapath.Settings {
 	return datapath.Settings{
 		Filtering: c.Outbound.Filtering, TCPEstablished: c.Timeouts.TCPEstablished,
 		TCPTransitory: c.Timeouts.TCPTransitory, TCPClaim: c.Pool.Claim, UDP: c.Timeouts.UDP, ICMP: c.Timeouts.ICMP,
 		PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward,
-		StaticPorts: v.static.ports,
 	}
 }
+
+// services are all that the data plane is to open.
+func (v *view) services() []datapath.Service { return append(services(v.config), v.static.ports...) }
 
 // services are what sessions from the pool may reach: hosts whole, by their own
 // names, which covers their services.

@@ -78,7 +78,7 @@ func (r room) fits(old, v *view, outbound []netip.Addr) error {
 		addresses[a] = true
 	}
 	open := map[datapath.Service]bool{}
-	for _, s := range slices.Concat(services(old.config), services(v.config)) {
+	for _, s := range slices.Concat(old.services(), v.services()) {
 		open[s] = true
 	}
 	var errs []error
@@ -87,7 +87,7 @@ func (r room) fits(old, v *view, outbound []netip.Addr) error {
 			len(addresses), r.addresses))
 	}
 	if len(open) > r.services {
-		errs = append(errs, fmt.Errorf("hosts: %d services, old and new ones, but the table was made for %d: restart the daemon",
+		errs = append(errs, fmt.Errorf("hosts: %d services and ports of dnat, old and new ones, but the table was made for %d: restart the daemon",
 			len(open), r.services))
 	}
 	return errors.Join(errs...)
@@ -140,7 +140,7 @@ func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error 
 		return errors.Join(err, g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses))
 	}
 	var err error
-	if v.generation, err = g.data.SetPolicy(datapathSettings(v), services(v.config), chains); v.generation == 0 {
+	if v.generation, err = g.data.SetPolicy(datapathSettings(v.config), v.services(), chains); v.generation == 0 {
 		return errors.Join(err, g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses))
 	}
 	if err != nil {
@@ -181,7 +181,7 @@ func (g *Gateway) undo(old *view, why error) error {
 	}
 	defer chains.Close()
 	restored := *old // others read the one in force
-	if restored.generation, err = g.data.SetPolicy(datapathSettings(old), services(old.config), chains); restored.generation > 0 {
+	if restored.generation, err = g.data.SetPolicy(datapathSettings(old.config), old.services(), chains); restored.generation > 0 {
 		g.states.Keep()
 		g.view.Store(&restored)
 	}

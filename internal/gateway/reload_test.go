@@ -36,7 +36,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 		late                  bool // found out only by the data plane
 	}{
 		{"pool", big, "pool.addresses: 16385 pool, outbound and static addresses", false},
-		{"services", crowded, "services, old and new ones", false},
+		{"services", crowded, "services and ports of dnat, old and new ones", false},
 		{"pool, late", big, "rolled back", true},
 		{"services, late", crowded, "rolled back", true},
 	} {

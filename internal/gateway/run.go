@@ -94,7 +94,7 @@ func (g *Gateway) start(d *config.Document) (err error) {
 		return err
 	}
 	defer chains.Close()
-	if v.generation, err = g.data.SetPolicy(datapathSettings(v), services(c), chains); err != nil {
+	if v.generation, err = g.data.SetPolicy(datapathSettings(c), v.services(), chains); err != nil {
 		return err
 	}
 	g.states.Keep()

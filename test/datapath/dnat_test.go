@@ -40,9 +40,9 @@ func (f forward) chain(number uint32) chain.Chain {
 }
 
 // ports are those of the outbound address.
-func (f forward) ports() (list []datapath.StaticPort) {
+func (f forward) ports() (list []datapath.Service) {
 	for port := f.port; f.to == outbound && port <= max(f.port, f.last); port++ {
-		list = append(list, datapath.StaticPort{Address: outbound, Protocol: f.protocol, Port: port})
+		list = append(list, datapath.Service{Host: outbound, Protocol: f.protocol, Port: port})
 	}
 	return list
 }
@@ -50,10 +50,10 @@ func (f forward) ports() (list []datapath.StaticPort) {
 // forwards puts chains into force that send flows on, and others.
 func (g *gateway) forwards(list []forward, others ...chain.Chain) {
 	g.t.Helper()
-	chains, settings := others, g.settings
+	chains, services := others, slices.Clone(g.services)
 	for i, f := range list {
 		chains = append(chains, f.chain(uint32(1+i)))
-		settings.StaticPorts = append(settings.StaticPorts, f.ports()...)
+		services = append(services, f.ports()...)
 	}
 	g.in(func() error {
 		if err := g.data.SetAddresses([]netip.Addr{pool1, pool2}, []netip.Addr{static1}); err != nil {
@@ -67,7 +67,7 @@ func (g *gateway) forwards(list []forward, others ...chain.Chain) {
 			return err
 		}
 		defer made.Close()
-		_, err = g.data.SetPolicy(settings, g.services, made)
+		_, err = g.data.SetPolicy(g.settings, services, made)
 		g.states.Keep()
 		return err
 	})
