@@ -104,6 +104,21 @@ func TestGuideRateLimit(t *testing.T) {
 	}
 }
 
+// The guide's dnat sends a port of the outbound address to one host, and an address of
+// its own to another.
+func TestGuideDnat(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
+	r.webServers()
+	whole := r.Gateway.Pool.Addr().Prev()
+	r.start(r.configuration() + r.guide("dnat.md", "198.18.0.3", whole.String(), "198.18.0.2", r.Gateway.Outbound.String(),
+		"10.0.0.100", r.Hosts()[0].IP.String(), "10.0.0.101", r.Hosts()[1].IP.String()))
+	for host, to := range []netip.AddrPort{netip.AddrPortFrom(r.Gateway.Outbound, 8000), netip.AddrPortFrom(whole, 8080)} {
+		if page, err := curl(r.Clients[0], to.Addr(), int(to.Port())); err != nil || page != hostName(host)+"\n" {
+			t.Errorf("%s is %q: %v", to, page, err)
+		}
+	}
+}
+
 // The guide's jump takes one host's flows to a stricter chain.
 func TestGuideJump(t *testing.T) {
 	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
