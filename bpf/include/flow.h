@@ -47,7 +47,7 @@ struct flow {
 	__u32 reservation; /* high half of its id; mapping is then its slot */
 };
 
-/* Whether a chain has sent the flow that comes back to the mapping elsewhere: then or now dnat names the port. */
+/* Whether what comes back to the mapping is of a session that a chain opened: dnat names the port, or has named it. */
 __noinline bool flow_is_static(const struct flow *flow)
 {
 	struct control *control = control_get();

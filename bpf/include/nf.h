@@ -44,12 +44,14 @@ struct nf_packet {
 	__u8 dry;	/* nobody sent it: state is not to change */
 	__u16 length;	/* of the IP packet, bytes */
 
+	/* Where the flow goes: what dnat says beside its verdict. */
+	__u32 to_address; /* a private host's; 0: none was said */
+	__u16 to_port;	  /* 0: the flow's own */
+
 	/* What the programs tell each other; functions leave it alone. */
-	__u8 entry;	  /* the program that asked */
-	__u8 stage;	  /* enum nf_stage */
-	__u16 to_port;	  /* dnat: with the next the private endpoint; 0 is the flow's own port */
-	__u32 to_address; /* 0: none was said */
-	__u32 function;	  /* the one that decided, 0 where none did */
+	__u8 entry;	/* the program that asked */
+	__u8 stage;	/* enum nf_stage */
+	__u32 function; /* the one that decided, 0 where none did */
 	__u32 verdict;
 	__u32 generation;
 	__u32 packets; /* the program that the flow's further packets are to be judged by, 0 for none */

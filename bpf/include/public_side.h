@@ -188,8 +188,10 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin, const s
 	if (!number && !key.side)
 		reason = public_key(&packet.tuple, address, &key, &slot);
 	if (!number) {
-		enum reason sent = chain_is_static(&packet) ? static_open(ctx, &packet, &number) : REASON_NONE;
+		enum reason sent = REASON_NONE;
 
+		if (address->kind != ADDRESS_POOL && chain_is_static(&packet))
+			sent = static_open(ctx, &packet, &number);
 		if (sent != REASON_NONE || number)
 			reason = sent;
 		else if (reason == REASON_NONE)

@@ -86,10 +86,10 @@ type rateLimitNfPacket struct {
 	TcpFlags        uint8
 	Dry             uint8
 	Length          uint16
+	ToAddress       uint32
+	ToPort          uint16
 	Entry           uint8
 	Stage           uint8
-	ToPort          uint16
-	ToAddress       uint32
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32

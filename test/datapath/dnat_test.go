@@ -211,6 +211,8 @@ func TestDnatChanges(t *testing.T) {
 		g.refused(g.put(back), back, "drop_service_closed", privateAddress, 3, 13, 0)
 		g.forwards(old)
 		g.leaves(g.put(tcp(client, shop, packets.ACK)), tcp(client, shopIn, packets.ACK))
+		g.forwards(old)
+		g.leaves(g.put(tcp(shopIn, client, packets.ACK)), tcp(shop, client, packets.ACK))
 		g.sound()
 		must(g.data.EndAll())(t)
 	}
@@ -328,13 +330,23 @@ func TestDnatOnASharedAddress(t *testing.T) {
 // Errors about what is sent on reach both ends, about the packets that they sent.
 func TestDnatErrors(t *testing.T) {
 	g := newGateway(t)
-	g.forwards([]forward{{to: outbound, protocol: model.UDP, port: 8000, dnat: chain.Dnat{Address: hostA, Port: 80}}})
+	list := []forward{{to: outbound, protocol: model.UDP, port: 8000, dnat: chain.Dnat{Address: hostA, Port: 80}}}
+	g.forwards(list)
 	g.leaves(g.put(udp(client, shop)), udp(client, shopIn))
 	g.leaves(g.put(unreachable(hostA, 3, 0, udp(client, shopIn), 8)), unreachable2(outbound, remote, 3, udp(client, shop), 8))
 	g.leaves(g.put(udp(shopIn, client)), udp(shop, client))
 	g.leaves(g.put(unreachable(hop, 1, 0, udp(shop, client), 8)), packets.NewICMPError(hop, hostA, 3, 1, 0, udp(shopIn, client), 8))
-	g.forwards(nil)
-	g.dropped(g.put(unreachable(hop, 1, 0, udp(shop, client), 8)), "drop_service_closed")
+	for _, now := range [][]forward{list, nil} { // judged again
+		g.forwards(now)
+		fromOutside, fromInside := g.put(unreachable(hop, 1, 0, udp(shop, client), 8)), g.put(unreachable(hostA, 3, 0, udp(client, shopIn), 8))
+		if now == nil {
+			g.dropped(fromOutside, "drop_service_closed")
+			g.dropped(fromInside, "drop_service_closed")
+			continue
+		}
+		g.leaves(fromOutside, packets.NewICMPError(hop, hostA, 3, 1, 0, udp(shopIn, client), 8))
+		g.leaves(fromInside, unreachable2(outbound, remote, 3, udp(client, shop), 8))
+	}
 }
 
 // A ban keeps from what dnat sends on, and ends what stands.
