@@ -74,6 +74,7 @@ type Status struct {
 	Half       Gauge         `json:"half_open"`      // offers standing in the circular pool
 	Addresses  Gauge         `json:"pool_addresses"` // in use by offers and holds
 	Bytes      uint64        `json:"bytes"`          // memory of the data plane's tables
+	ChainBytes uint64        `json:"chain_bytes"`    // memory of the programs of chains and the tables that are theirs alone
 	Lent       uint64        `json:"lent"`           // addresses lent, ever
 	Claimed    uint64        `json:"claimed"`        // offers that were claimed, ever
 	Expired    uint64        `json:"expired"`        // offers that expired unused, ever

@@ -89,7 +89,7 @@ func statusTables(s client.Status) string {
 		}
 		t.add(row.name, count(row.gauge.Used), capacity, full)
 	}
-	return fmt.Sprintf("\n%sThe tables take %s.\n", t, memory(s.Bytes))
+	return fmt.Sprintf("\n%sThe tables take %s, and the chains %s more.\n", t, memory(s.Bytes), memory(s.ChainBytes))
 }
 
 // percent says 0 and 100 only of what is empty and full.

@@ -30,6 +30,14 @@ type daemon struct {
 	how        error         // it ended; read it after ended
 }
 
+// configure writes the configuration, for the next start or reload.
+func (d *daemon) configure(text string) error {
+	if err := os.WriteFile(d.config, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write the gateway's configuration: %w", err)
+	}
+	return nil
+}
+
 // start starts the gateway and waits until it serves.
 func (d *daemon) start(ctx context.Context) (client.Status, time.Duration, error) {
 	began := time.Now()

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/realmgate/realmgate/internal/lab"
 )
 
 // ErrNotRoot says in a line what the demo needs. ErrFailed says that something
@@ -47,88 +45,30 @@ func Run(ctx context.Context, o Options) error {
 	if o.greeting == nil {
 		o.greeting = greeting
 	}
-	f, err := openFiles()
-	if err != nil {
-		return err
-	}
-	defer f.close()
-	if o.Keep && !f.ours {
-		return errHidden
-	}
-	s := &story{options: o, tell: newTeller(o), files: f}
-	failed := s.run(ctx)
-	keep := o.Keep && s.realm != nil && ctx.Err() == nil
-	var left error
-	if !keep {
-		left = s.remove()
-	}
-	failed = s.tell.conclude(failed, left)
-	if keep {
-		s.showAround(ctx)
-	}
-	return s.tell.finish(failed)
+	s := &story{stage: stage{options: o, tell: newTeller(o, "machines without a public address, reached by name")}}
+	return s.perform(ctx, s.steps(), s.closeVisits, s.showAround)
 }
 
 func greeting(name string) string { return "Hello, this is " + name + "." }
 
-// step is a chapter: what it shows, and how.
-type step struct {
-	what string
-	show func(*story, context.Context) error
-}
-
-var steps = []step{
-	{"Who is where", (*story).layOut},
-	{"ann, outside, reaches hosta by name", (*story).reachByName},
-	{"The same address is lent again, at the same time", (*story).lendAgain},
-	{"hosta, inside, reaches a website", (*story).reachOut},
-	{"A stranger who did not ask is not let in", (*story).refuseStranger},
-	{"The gateway's process is killed during a download", (*story).surviveKill},
-	{"A clean stop leaves nothing behind", (*story).stopClean},
+func (s *story) steps() []step {
+	return []step{
+		{"Who is where", s.layOut},
+		{"ann, outside, reaches hosta by name", s.reachByName},
+		{"The same address is lent again, at the same time", s.lendAgain},
+		{"hosta, inside, reaches a website", s.reachOut},
+		{"A stranger who did not ask is not let in", s.refuseStranger},
+		{"The gateway's process is killed during a download", s.surviveKill},
+		{"A clean stop leaves nothing behind", s.stopClean},
+	}
 }
 
 // story is what the steps share.
 type story struct {
-	options   Options
-	tell      *teller
-	realm     *lab.Realm
-	id        string // demo-RANDOM: of the demo, of the gateway's instance
-	directory string
-	files     *files
-	gateway   *daemon
-	before    settings // of the gateway's interfaces, before the gateway ran
+	stage
+	before settings // of the gateway's interfaces, before the gateway ran
 
 	hosta, hostb, ann, bob, stranger, resolver, website person
 	annVisit, bobVisit                                  *visit
 	annLines, bobLines                                  *stream
-}
-
-func (s *story) run(ctx context.Context) error {
-	s.tell.head()
-	todo := steps
-	if s.options.Keep {
-		todo = steps[:len(steps)-1]
-	}
-	for _, step := range todo {
-		s.tell.begin(step.what)
-		err := step.show(s, ctx)
-		if err == nil {
-			err = ctx.Err()
-		}
-		if s.tell.end(err, s.logTail(err)); err != nil {
-			if ctx.Err() != nil {
-				err = ctx.Err() // whatever else it broke
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-// logTail is what the gateway said last, when something failed.
-func (s *story) logTail(err error) []string {
-	if err == nil || errors.Is(err, context.Canceled) || s.gateway == nil {
-		return nil
-	}
-	return s.gateway.tail()
 }

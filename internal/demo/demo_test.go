@@ -17,8 +17,8 @@ import (
 	"github.com/realmgate/realmgate/internal/client"
 )
 
-// binary is the realmgate program that TestMain builds.
-var binary string
+// program is the realmgate program that TestMain builds.
+var program string
 
 func TestMain(m *testing.M) {
 	if os.Geteuid() != 0 {
@@ -41,8 +41,8 @@ func run(m *testing.M) int {
 	if err := os.Chmod(directory, 0o755); err != nil { // one test is not root
 		panic(err)
 	}
-	binary = filepath.Join(directory, "realmgate")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "../../cmd/realmgate")
+	program = filepath.Join(directory, "realmgate")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "../../cmd/realmgate")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "building realmgate:", err)
@@ -78,7 +78,7 @@ func nothingLeft(t *testing.T) {
 // tell runs the program and returns what it wrote.
 func tell(t *testing.T, arguments ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), binary, arguments...)
+	command := exec.CommandContext(t.Context(), program, arguments...)
 	var out, complaint bytes.Buffer
 	command.Stdout, command.Stderr = &out, &complaint
 	err := command.Run()
@@ -98,6 +98,7 @@ func TestEveryStepIsSeen(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &results); err != nil {
 		t.Fatalf("no JSON: %v\n%s", err, stdout)
 	}
+	steps := new(story).steps()
 	if len(results) != len(steps) {
 		t.Fatalf("%d steps, want %d", len(results), len(steps))
 	}
@@ -115,7 +116,7 @@ func TestEveryStepIsSeen(t *testing.T) {
 func TestAWrongPageFailsTheDemo(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		var out bytes.Buffer
-		err := Run(t.Context(), Options{Out: &out, JSON: asJSON, Executable: binary, greeting: func(name string) string {
+		err := Run(t.Context(), Options{Out: &out, JSON: asJSON, Executable: program, greeting: func(name string) string {
 			return strings.ReplaceAll(greeting(name), "hosta", "somebody else")
 		}})
 		if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "step 2") || strings.Contains(err.Error(), "\n") {
@@ -164,7 +165,7 @@ func TestARunningDemoIsNotRemoved(t *testing.T) {
 			removed = Remove(strings.TrimSuffix(filepath.Base(path), ".sock"))
 		}
 	}}
-	if err := Run(t.Context(), Options{Out: out, Executable: binary}); err != nil {
+	if err := Run(t.Context(), Options{Out: out, Executable: program}); err != nil {
 		t.Error(err)
 	}
 	if removed == nil || !strings.Contains(removed.Error(), "its owner still runs") {
@@ -177,7 +178,7 @@ func TestAnInterruptCleansUp(t *testing.T) {
 	for _, moment := range []string{"1. Who", "3. The same", "5. A stranger", "No gateway process"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		out := &trigger{text: moment, do: cancel}
-		err := Run(ctx, Options{Out: out, Executable: binary})
+		err := Run(ctx, Options{Out: out, Executable: program})
 		cancel()
 		if !errors.Is(err, context.Canceled) || !strings.HasSuffix(out.written.String(), "Interrupted: cleaning up.\n") {
 			t.Errorf("at %q: %v\n%s", moment, err, out.written.String())
@@ -264,7 +265,7 @@ func startUntil(t *testing.T, command *exec.Cmd, text string) {
 // its own, without the BPF file system.
 func withOtherMounts(t *testing.T, arguments string) *exec.Cmd {
 	command := exec.CommandContext(t.Context(), "sh", "-c",
-		`umount -l /sys && mount -t sysfs sysfs /sys && exec "$0" `+arguments, binary)
+		`umount -l /sys && mount -t sysfs sysfs /sys && exec "$0" `+arguments, program)
 	command.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	return command
 }
@@ -285,7 +286,7 @@ func TestOtherMounts(t *testing.T) {
 
 // A demo that was killed leaves its files; the next one removes them.
 func TestAKilledDemoIsSweptUp(t *testing.T) {
-	command := exec.CommandContext(t.Context(), binary, "demo")
+	command := exec.CommandContext(t.Context(), program, "demo")
 	startUntil(t, command, "3. The same")
 	_ = command.Process.Kill()
 	_ = command.Wait()
@@ -299,7 +300,7 @@ func TestAKilledDemoIsSweptUp(t *testing.T) {
 }
 
 func TestWithoutRoot(t *testing.T) {
-	command := exec.CommandContext(t.Context(), binary, "demo")
+	command := exec.CommandContext(t.Context(), program, "demo")
 	command.Dir = "/"
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := command.CombinedOutput()

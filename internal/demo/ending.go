@@ -2,9 +2,7 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/vishvananda/netlink"
 
@@ -106,43 +104,7 @@ func (s *story) putBack(during settings) (int, error) {
 	return changed, nil
 }
 
-func (s *story) closeLab() error {
-	networks := s.namespaces()
-	if err := s.remove(); err != nil {
-		return err
-	}
-	if err := expect("networks left of the lab", len(s.namespaces()), 0); err != nil {
-		return err
-	}
-	s.tell.say("The %d small networks of this demo are removed.", len(networks))
-	s.tell.see("networks_removed", len(networks))
-	return nil
-}
-
-// namespaces lists the files that name the lab's networks.
-func (s *story) namespaces() []string {
-	paths, _ := filepath.Glob("/run/netns/rg-" + s.id + "-*") // the pattern is a good one
-	return paths
-}
-
 func (s *story) closeVisits() {
 	s.annVisit.close()
 	s.bobVisit.close()
-}
-
-// remove stops everybody and removes everything. It may be called again.
-func (s *story) remove() error {
-	s.closeVisits()
-	if s.realm == nil {
-		return nil
-	}
-	var failed error
-	if s.gateway != nil && s.gateway.command != nil {
-		select {
-		case <-s.gateway.ended:
-		default:
-			failed = s.gateway.stop()
-		}
-	}
-	return errors.Join(failed, s.realm.Close(), s.files.remove(s.id))
 }

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/realmgate/realmgate/internal/client"
 	"github.com/realmgate/realmgate/internal/lab"
 )
 
@@ -23,23 +20,15 @@ const (
 
 // layOut lays the lab, starts everybody, and shows who is where.
 func (s *story) layOut(ctx context.Context) error {
-	realm, err := lab.NewRealm(lab.Options{
-		Prefix: labPrefix, Keep: s.options.Keep, Hosts: 2, RemoteClients: 3, Servers: 1, Resolver: true,
-	})
-	if err != nil {
+	if err := s.lay(lab.Options{Hosts: 2, RemoteClients: 3, Servers: 1, Resolver: true}); err != nil {
 		return err
 	}
-	s.realm, s.id = realm, strings.TrimPrefix(realm.ID(), "rg-")
-	s.files.sweep()
+	realm := s.realm
 	hosts := realm.Hosts()
 	s.hosta, s.hostb = person{"hosta", hosts[0]}, person{"hostb", hosts[1]}
 	s.ann, s.bob, s.stranger = person{"ann", realm.RemoteClients[0]}, person{"bob", realm.RemoteClients[1]}, person{"stranger", realm.RemoteClients[2]}
 	s.website, s.resolver = person{"website", realm.Servers[0]}, person{"resolver", *realm.Resolver}
-	s.directory = filepath.Join(runDirectory, s.id)
-	if err := os.MkdirAll(s.directory, 0o700); err != nil {
-		return fmt.Errorf("make the demo's folder: %w", err)
-	}
-	err = errors.Join(
+	err := errors.Join(
 		s.castWeb(s.hosta, insidePort), s.castWeb(s.hostb, insidePort), s.castWeb(s.website, webPort),
 		s.castResolver(s.resolver, realm.Gateway.PublicAddress, websiteName, s.website.IP),
 	)
@@ -54,33 +43,10 @@ func (s *story) layOut(ctx context.Context) error {
 		s.tell.see(p.name, p.IP)
 	}
 	s.tell.see("lent_address", s.lent())
-	return s.startGateway(ctx)
-}
-
-func (s *story) startGateway(ctx context.Context) error {
-	s.gateway = &daemon{
-		namespace: s.realm.Gateway, executable: s.options.Executable, instance: s.id,
-		config: filepath.Join(s.directory, "realmgate.yaml"), log: filepath.Join(s.directory, "realmgate.log"),
-		client: client.New(client.Options{Instance: s.id}),
-	}
-	if err := os.WriteFile(s.gateway.config, []byte(s.configuration()), 0o600); err != nil {
-		return fmt.Errorf("write the gateway's configuration: %w", err)
-	}
-	var err error
 	if s.before, err = readSettings(s.realm.Gateway); err != nil {
 		return err
 	}
-	status, took, err := s.gateway.start(ctx)
-	if err != nil {
-		return err
-	}
-	if err := expect("its programs are at its two interfaces", len(status.Interfaces), 2); err != nil {
-		return err
-	}
-	s.tell.say("The gateway runs as process %[2]d. It was ready after %.2[1]f s.", took.Seconds(), status.PID)
-	s.tell.see("gateway_ready_seconds", took.Seconds())
-	s.tell.see("gateway_pid", status.PID)
-	return nil
+	return s.startGateway(ctx, s.configuration())
 }
 
 // lent is the one address of the pool.

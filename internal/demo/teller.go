@@ -24,6 +24,7 @@ type Result struct {
 // teller writes the story, as text at once or as JSON at the end.
 type teller struct {
 	out          io.Writer
+	about        string
 	json, colour bool
 	began        time.Time
 	stepBegan    time.Time
@@ -31,8 +32,9 @@ type teller struct {
 	failed       error // of the first write
 }
 
-func newTeller(o Options) *teller {
-	return &teller{out: o.Out, json: o.JSON, colour: o.Colour, began: time.Now()}
+// newTeller takes in a few words what it is that is told.
+func newTeller(o Options, about string) *teller {
+	return &teller{out: o.Out, about: about, json: o.JSON, colour: o.Colour, began: time.Now()}
 }
 
 // The colours, as terminals know them.
@@ -59,7 +61,7 @@ func (t *teller) print(text string) {
 }
 
 func (t *teller) head() {
-	t.print(t.paint(bold, "Realmgate: machines without a public address, reached by name") + "\n\n" +
+	t.print(t.paint(bold, "Realmgate: "+t.about) + "\n\n" +
 		"All of this happens now, in small networks inside this machine.\n" +
 		"Each line with a time, in seconds, tells what was seen at that moment.\n")
 }

@@ -24,6 +24,10 @@ func (g *Gateway) Status() (api.Status, error) {
 	if err != nil {
 		return api.Status{}, err
 	}
+	chains, err := g.data.ChainMemory()
+	if err != nil {
+		return api.Status{}, err
+	}
 	g.mutex.Lock()
 	p, distrusted := g.pool.Statistics(), g.distrusted
 	g.mutex.Unlock()
@@ -34,7 +38,7 @@ func (g *Gateway) Status() (api.Status, error) {
 		Mappings:  api.Gauge{Used: usage.Mappings, Capacity: uint64(len(g.outbound)) * 3 * 65535},
 		Half:      api.Gauge{Used: uint64(p.Offered), Capacity: usage.Reservations},
 		Addresses: api.Gauge{Used: uint64(p.Addresses - p.Free), Capacity: uint64(p.Addresses)},
-		Bytes:     usage.Bytes, Lent: p.Offers, Claimed: p.Claimed, Expired: p.Expired,
+		Bytes:     usage.Bytes, ChainBytes: chains, Lent: p.Offers, Claimed: p.Claimed, Expired: p.Expired,
 		DNS: dnsCounts(g.public.Statistics(), g.private.Statistics(), distrusted),
 	}
 	for _, i := range g.data.Interfaces() {
