@@ -43,6 +43,9 @@ written, which needs no root.`,
 
 // measureJob runs a job.
 func (a *app) measureJob(ctx context.Context, job reproduce.Job) (bench.Report, error) {
+	if job.Scenario == reproduce.ChainScenario {
+		return a.measureChain(ctx)
+	}
 	s, o, err := jobOptions(job)
 	if err != nil {
 		return bench.Report{}, err

@@ -89,7 +89,11 @@ func statusTables(s client.Status) string {
 		}
 		t.add(row.name, count(row.gauge.Used), capacity, full)
 	}
-	return fmt.Sprintf("\n%sThe tables take %s, and the chains %s more.\n", t, memory(s.Bytes), memory(s.ChainBytes))
+	chains := ""
+	if s.ChainBytes > 0 {
+		chains = fmt.Sprintf(", and the chains %s more", memory(s.ChainBytes))
+	}
+	return fmt.Sprintf("\n%sThe tables take %s%s.\n", t, memory(s.Bytes), chains)
 }
 
 // percent says 0 and 100 only of what is empty and full.

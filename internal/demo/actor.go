@@ -18,6 +18,7 @@ import (
 // The part that a process of realmgate plays in the demo; see Act.
 const (
 	partWeb      = "web"
+	partEcho     = "echo"
 	partResolver = "resolver"
 )
 
@@ -36,6 +37,7 @@ const (
 // in a namespace, with the sockets to serve on as descriptors 3 and 4.
 //
 //	web NAME GREETING
+//	echo NAME
 //	resolver GATEWAY NAME ADDRESS
 func Act(ctx context.Context, part []string) error {
 	switch {
@@ -45,6 +47,12 @@ func Act(ctx context.Context, part []string) error {
 			return fmt.Errorf("take over the socket of %s: %w", part[1], err)
 		}
 		return serveWeb(ctx, listener, part[1], part[2])
+	case len(part) == 2 && part[0] == partEcho:
+		packets, err := net.FilePacketConn(os.NewFile(3, "echo"))
+		if err != nil {
+			return fmt.Errorf("take over the socket of %s: %w", part[1], err)
+		}
+		return serveEcho(ctx, packets)
 	case len(part) == 4 && part[0] == partResolver:
 		r, err := newResolver(part[1], part[2], part[3])
 		if err != nil {
@@ -85,6 +93,16 @@ func (s *story) castWeb(who person, port uint16) error {
 	return s.cast(who, listener.(*net.TCPListener), partWeb, who.name, s.options.greeting(who.name))
 }
 
+// castEcho makes somebody answer every packet with the same.
+func (s *story) castEcho(who person, port uint16) error {
+	packets, err := who.ListenPacket("udp4", netip.AddrPortFrom(who.IP, port).String())
+	if err != nil {
+		return err
+	}
+	defer packets.Close()
+	return s.cast(who, packets.(*net.UDPConn), partEcho, who.name)
+}
+
 func (s *story) castResolver(who person, gateway netip.Addr, website string, address netip.Addr) error {
 	packets, err := who.ListenPacket("udp4", netip.AddrPortFrom(who.IP, 53).String())
 	if err != nil {
@@ -92,6 +110,19 @@ func (s *story) castResolver(who person, gateway netip.Addr, website string, add
 	}
 	defer packets.Close()
 	return s.cast(who, packets.(*net.UDPConn), partResolver, gateway.String(), website, address.String())
+}
+
+func serveEcho(ctx context.Context, packets net.PacketConn) error {
+	stop := context.AfterFunc(ctx, func() { _ = packets.Close() })
+	defer stop()
+	buffer := make([]byte, 2048)
+	for {
+		n, from, err := packets.ReadFrom(buffer)
+		if err != nil {
+			return err
+		}
+		_, _ = packets.WriteTo(buffer[:n], from) // who gets no answer asks again
+	}
 }
 
 // serveWeb serves a page, lines without end, and a large file.

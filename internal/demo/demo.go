@@ -58,6 +58,8 @@ func (s *story) steps() []step {
 		{"The same address is lent again, at the same time", s.lendAgain},
 		{"hosta, inside, reaches a website", s.reachOut},
 		{"A stranger who did not ask is not let in", s.refuseStranger},
+		{"A flood is cut off, and nobody else", s.denyFlood},
+		{"A ban ends a download, and keeps who is banned out", s.ban},
 		{"The gateway's process is killed during a download", s.surviveKill},
 		{"A clean stop leaves nothing behind", s.stopClean},
 	}

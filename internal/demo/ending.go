@@ -47,7 +47,7 @@ func programs(g *lab.Gateway) (int, error) {
 	return count, err
 }
 
-// Step 7: the gateway puts back what it changed, and the lab goes.
+// Step 9: the gateway puts back what it changed, and the lab goes.
 func (s *story) stopClean(context.Context) error {
 	s.closeVisits()
 	g := s.realm.Gateway

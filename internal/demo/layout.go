@@ -15,6 +15,7 @@ const (
 	zone        = "foo.example."
 	webPort     = 80   // what people connect to
 	insidePort  = 8080 // where the hosts inside serve
+	echoPort    = 7
 	websiteName = "www.website.example."
 )
 
@@ -29,7 +30,7 @@ func (s *story) layOut(ctx context.Context) error {
 	s.ann, s.bob, s.stranger = person{"ann", realm.RemoteClients[0]}, person{"bob", realm.RemoteClients[1]}, person{"stranger", realm.RemoteClients[2]}
 	s.website, s.resolver = person{"website", realm.Servers[0]}, person{"resolver", *realm.Resolver}
 	err := errors.Join(
-		s.castWeb(s.hosta, insidePort), s.castWeb(s.hostb, insidePort), s.castWeb(s.website, webPort),
+		s.castEcho(s.hosta, echoPort), s.castWeb(s.hosta, insidePort), s.castWeb(s.hostb, insidePort), s.castWeb(s.website, webPort),
 		s.castResolver(s.resolver, realm.Gateway.PublicAddress, websiteName, s.website.IP),
 	)
 	if err != nil {
@@ -60,6 +61,8 @@ func (s *story) everybody() []person {
 // nameOf is the name that people outside use for a host's web server.
 func nameOf(host person) string { return "www." + host.name + "." + zone }
 
+func echoName(host person) string { return "echo." + host.name + "." + zone }
+
 // configuration is a pool of one address, which is free for the next as soon as
 // it was used once.
 func (s *story) configuration() string {
@@ -72,14 +75,19 @@ outbound: {addresses: [%s]}
 capacity: 10000
 hosts:
 `, g.Public[0], g.Private[0], zone, g.PublicAddress, g.PrivateAddress, s.resolver.IP, s.lent(), g.Outbound)
-	for _, host := range []person{s.hosta, s.hostb} {
+	for _, host := range []person{s.hostb, s.hosta} {
 		text += fmt.Sprintf(`  - name: %s.%s
     address: %s
     services:
       - {name: %s, protocol: tcp, port: %d, to: %d}
 `, host.name, zone, host.IP, nameOf(host), webPort, insidePort)
 	}
-	return text
+	return text + fmt.Sprintf(`      - {name: %[1]s, protocol: udp, port: %[2]d}
+chains:
+  - name: echo
+    match: {service: %[1]s}
+    functions: [{use: dos-denial, mode: token-bucket, threshold: %[3]d/s, per: source}]
+`, echoName(s.hosta), echoPort, mostEchoes)
 }
 
 // picture draws the lab in 72 columns.

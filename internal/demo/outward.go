@@ -67,12 +67,21 @@ const dropReason = model.Reason("drop_no_reservation")
 func (s *story) refuseStranger(ctx context.Context) error {
 	s.tell.note(fmt.Sprintf("The stranger has seen %s in use.", s.lent()),
 		"He calls it without asking for a name.", "")
+	drop, err := s.dropOf(ctx, s.stranger, func() error { return s.knock(ctx, s.stranger) })
+	if err != nil {
+		return err
+	}
+	return s.explainDrop(ctx, drop)
+}
+
+// dropOf returns the first packet from or to somebody that the gateway shows as dropped
+// while something is done.
+func (s *story) dropOf(ctx context.Context, who person, do func() error) (drop client.Drop, err error) {
 	watch, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var drop client.Drop
 	listening, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- s.gateway.client.Drops(watch, client.Filter{Address: s.stranger.IP}, func() { close(listening) },
+		ended <- s.gateway.client.Drops(watch, client.Filter{Address: who.IP}, func() { close(listening) },
 			func(d client.Drop) bool {
 				drop = d
 				return false
@@ -81,38 +90,38 @@ func (s *story) refuseStranger(ctx context.Context) error {
 	select {
 	case <-listening:
 	case err := <-ended:
-		return fmt.Errorf("watch the drops: %w", err)
+		return drop, fmt.Errorf("watch the drops: %w", err)
 	}
-	if err := s.knock(ctx); err != nil {
-		return err
+	if err := do(); err != nil {
+		return drop, err
 	}
-	err := <-ended
+	err = <-ended
 	if errors.Is(err, context.DeadlineExceeded) {
-		return mismatch{"the drop that the gateway shows", string(dropReason), "none"}
+		return drop, mismatch{"what the gateway shows of " + who.name + "'s packets", "a drop", "none"}
 	}
 	if err != nil {
-		return fmt.Errorf("watch the drops: %w", err)
+		return drop, fmt.Errorf("watch the drops: %w", err)
 	}
-	return s.explainDrop(ctx, drop)
+	return drop, nil
 }
 
 // knock tries to connect, which must get no answer at all.
-func (s *story) knock(ctx context.Context) error {
+func (s *story) knock(ctx context.Context, who person) error {
 	wait, cancel := context.WithTimeout(ctx, strangerWaits)
 	defer cancel()
 	target := netip.AddrPortFrom(s.lent(), webPort)
 	began := time.Now()
-	connection, err := s.stranger.DialContext(wait, "tcp", target.String())
+	connection, err := who.DialContext(wait, "tcp", target.String())
 	took := time.Since(began)
 	if err == nil {
 		_ = connection.Close() // he should not have it
-		return mismatch{"what the stranger gets from " + target.String(), "no answer", "a connection"}
+		return mismatch{"what " + who.name + " gets from " + target.String(), "no answer", "a connection"}
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
-		return mismatch{"what the stranger gets from " + target.String(), "no answer", err.Error()}
+		return mismatch{"what " + who.name + " gets from " + target.String(), "no answer", err.Error()}
 	}
 	s.tell.say("He gets no answer from %s. After %.1f s he gives up.", target, took.Seconds())
 	return nil

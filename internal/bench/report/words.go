@@ -31,6 +31,15 @@ var metrics = map[string]string{
 	"memory_growth":       "memory that the device took for the sessions, beside what it had before",
 	"seconds_add":         "how long it takes to add one rule to all others",
 
+	"flow1":      "what arrived of the flow to port 53",
+	"flow2":      "what arrived of the flow to port 123",
+	"load1":      "what arrived of the flow to port 53, as fast as could be",
+	"load2":      "what arrived of the flow to port 123, as fast as could be",
+	"cpu":        "CPU time in use on the machine, of all CPUs",
+	"cpu_packet": "CPU time of the machine for each packet that arrived",
+
+	"memory_chains": "memory of the chains' programs and of the tables that only they use",
+
 	"hits":     "rules that are looked at when every flow sends one packet, by the model of the paper",
 	"decision": "what the program that decides needs for a session",
 	"queue":    "sessions that were lost in full queues",
@@ -48,6 +57,8 @@ var axes = map[string]string{
 	"percent":   "share of the full load, %",
 	"half_open": "offers that nobody has claimed yet",
 	"hits":      "rules that are looked at for a packet, the mean by the model",
+	"phase":     "third of the experiment",
+	"sent":      "rate at which was sent, bit/s",
 	"offered":   "new sessions offered, 1/s",
 	"by_cpu":    "queue chosen by the CPU: 1, by the addresses: 0",
 	"nat":       "nothing translated: 0, sources: 1, destinations: 2",

@@ -23,20 +23,6 @@ func geofence() Paper {
 	}
 }
 
-func hanna() Paper {
-	const why = "chains of network functions are a later part"
-	unknown := func(Evidence) Verdict { return Verdict{Holds: Unknown, Why: why} }
-	return Paper{
-		Name:     "Hanna 2017, Lightweight Network Function Chaining Mechanism in Linux Kernel",
-		Hardware: "Xeon X5690, KVM guests of 4 CPUs, Linux 4.4, virtio",
-		Findings: []Finding{
-			{Item: "Figure 7.2", Claim: "Two flows above a threshold are cut off, and each goes to its host.", Then: "50, 150, then 0 Mbit/s", Judge: unknown},
-			{Item: "Table 7.3", Claim: "A chain takes 180 KB of memory and no CPU time that shows.", Then: "766,664 and 766,844 KB", Judge: unknown},
-			{Item: "Table 7.4", Claim: "Chained flows are nearly as fast as routed ones.", Then: "797 and 800 against 801.6 and 804", Judge: unknown},
-		},
-	}
-}
-
 // mostVerdicts is more than tens of thousands.
 const mostVerdicts = 100e3
 

@@ -121,6 +121,9 @@ func publish(folder string, papers []Paper, e Evidence) error {
 	if plottable(e) {
 		err = errors.Join(err, write(filepath.Join(folder, "cost.svg"), func(w io.Writer) error { return Plot(w, e) }))
 	}
+	if chains := e[chaining.Name]; len(chains.Series) > 0 {
+		err = errors.Join(err, write(filepath.Join(folder, "chaining.svg"), func(w io.Writer) error { return PlotChain(w, chains) }))
+	}
 	return err
 }
 
