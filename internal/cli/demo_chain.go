@@ -99,7 +99,9 @@ func chainReport(m demo.Measured) bench.Report {
 	}
 	for i, f := range m.Flows {
 		for n, p := range f.Phases {
-			add("realmgate", fmt.Sprintf("flow%d", i+1), "bit/s", map[string]float64{"phase": float64(n + 1), "sent": p.Rate}, p.Rate*float64(p.Arrived)/float64(p.Sent))
+			phase := map[string]float64{"phase": float64(n + 1), "asked": p.Rate}
+			add("realmgate", fmt.Sprintf("sent%d", i+1), "bit/s", phase, p.SentRate)
+			add("realmgate", fmt.Sprintf("flow%d", i+1), "bit/s", phase, p.ArrivedRate)
 		}
 		s := bench.Series{DUT: "realmgate", Plot: fmt.Sprintf("flow %d, to port %d", i+1, f.Port), X: "time, s", Y: "throughput, bit/s"}
 		for n, rate := range f.Rates {

@@ -27,7 +27,10 @@ type Phase struct {
 	Rate    float64 `json:"rate"` // that was asked for
 	Sent    int     `json:"sent"`
 	Arrived int     `json:"arrived"`
-	Border  int     `json:"border"`
+	// SentRate and ArrivedRate are the same in bits of IP packets a second.
+	SentRate    float64 `json:"sent_rate"`
+	ArrivedRate float64 `json:"arrived_rate"`
+	Border      int     `json:"border"`
 	// Lost did not arrive though they should have; Leaked did though they should not.
 	Lost   int `json:"lost"`
 	Leaked int `json:"leaked"`
@@ -115,7 +118,7 @@ func (e *experiment) sendAll(ctx context.Context, flows []flow, phases []phase) 
 	defer cancel()
 	failed := make(chan error, len(flows))
 	for i := range flows {
-		go func() { failed <- flows[i].send(ctx, phases) }()
+		go func() { failed <- first(func() error { return flows[i].send(ctx, phases) }) }()
 	}
 	watched := make(chan struct{})
 	go func() {
@@ -180,6 +183,11 @@ func (e *experiment) seen(f *flow) (seen Flow, err error) {
 			p.Border += b.count
 		}
 	}
+	for i := range seen.Phases {
+		p := &seen.Phases[i]
+		p.SentRate = float64(p.Sent) * packetBits / e.window.Seconds()
+		p.ArrivedRate = float64(p.Arrived) * packetBits / e.window.Seconds()
+	}
 	for place := range int(time.Duration(len(e.rates)) * e.window / e.every()) {
 		seen.Rates = append(seen.Rates, f.sink.rate(place))
 	}
@@ -233,11 +241,11 @@ const mostBorder = 0.2
 func (e *experiment) passed() string {
 	var rates []string
 	for n := range len(e.rates) - 1 {
-		sum := 0
+		sum := 0.0
 		for _, f := range e.measured.Flows {
-			sum += f.Phases[n].Arrived
+			sum += f.Phases[n].ArrivedRate
 		}
-		rates = append(rates, fmt.Sprintf("%.0f", float64(sum)/float64(len(e.measured.Flows))*packetBits/e.window.Seconds()/1e6))
+		rates = append(rates, fmt.Sprintf("%.0f", sum/float64(len(e.measured.Flows))/1e6))
 	}
 	return strings.Join(rates, " and ")
 }

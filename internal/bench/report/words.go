@@ -33,6 +33,8 @@ var metrics = map[string]string{
 
 	"flow1":      "what arrived of the flow to port 53",
 	"flow2":      "what arrived of the flow to port 123",
+	"sent1":      "what was sent of the flow to port 53",
+	"sent2":      "what was sent of the flow to port 123",
 	"load1":      "what arrived of the flow to port 53, as fast as could be",
 	"load2":      "what arrived of the flow to port 123, as fast as could be",
 	"cpu":        "CPU time in use on the machine, of all CPUs",
@@ -58,7 +60,7 @@ var axes = map[string]string{
 	"half_open": "offers that nobody has claimed yet",
 	"hits":      "rules that are looked at for a packet, the mean by the model",
 	"phase":     "third of the experiment",
-	"sent":      "rate at which was sent, bit/s",
+	"asked":     "rate that was asked for, bit/s",
 	"offered":   "new sessions offered, 1/s",
 	"by_cpu":    "queue chosen by the CPU: 1, by the addresses: 0",
 	"nat":       "nothing translated: 0, sources: 1, destinations: 2",

@@ -50,10 +50,10 @@ const (
 
 func judgeDenial(e Evidence) Verdict {
 	v := Verdict{Holds: Yes}
-	for _, flow := range []string{"flow1", "flow2"} {
-		text := flow[:4] + " " + flow[4:] + ":"
-		for _, r := range e.swept(chaining.Name, "realmgate", flow, "phase") {
-			share := float64(r.Median) / r.Parameters["sent"]
+	for _, flow := range []string{"1", "2"} {
+		text := "flow " + flow + ":"
+		for _, r := range e.swept(chaining.Name, "realmgate", "flow"+flow, "phase") {
+			share := float64(r.Median) / e.median(chaining.Name, "realmgate", "sent"+flow, r.Parameters)
 			if last := r.Parameters["phase"] == 3; last && share > nothing || !last && share < asSent {
 				v.Holds = No
 			}
@@ -64,7 +64,7 @@ func judgeDenial(e Evidence) Verdict {
 		}
 		v.Realmgate += text
 	}
-	v.Realmgate += " Mbit/s of 50, 150 and 100"
+	v.Realmgate += " Mbit/s; 50, 150 and 100 were to be sent"
 	v.Why = "[over time](chaining.svg); what passes in the last phase came before the window of the phase before was over"
 	return v
 }
