@@ -33,7 +33,7 @@ func runNFQueue(ctx context.Context, b *bench.Bench) error {
 	b.Note("nat 0 translates nothing, 1 sources, 2 destinations; by_cpu 1 chooses the queue by the CPU (queue-cpu-fanout), 0 by the addresses, " +
 		"and the tester sends from one CPU")
 	counts := points(b, []int{1, 4}, []int{1, 4, 8}, []int{1, 4, 8})
-	rates := points(b, []float64{50e3}, []float64{30e3, 60e3, 80e3, 100e3}, []float64{30e3, 40e3, 50e3, 60e3, 70e3, 80e3, 90e3, 100e3})
+	rates := points(b, []float64{5e3}, []float64{30e3, 60e3, 80e3, 100e3}, []float64{30e3, 40e3, 50e3, 60e3, 70e3, 80e3, 90e3, 100e3})
 	all := b.Devices
 	defer func() { b.Devices = all }()
 	b.Expect((b.Repeat + 1) * ((len(all)+1)*(1+len(rates)) + 2*2*(2*len(counts)-1)))
