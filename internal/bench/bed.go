@@ -231,6 +231,20 @@ func (b *Bed) establish(ctx context.Context, p trafficgen.Plan) (trafficgen.Outc
 	return o, nil
 }
 
+// Denied offers every flow once, in turns with other devices, to a device that lets
+// none pass and keeps no session of any. The control lets all pass.
+func (b *Bed) Denied(ctx context.Context) (trafficgen.Outcome, error) {
+	if err := b.beginEmpty(ctx); err != nil {
+		return trafficgen.Outcome{}, err
+	}
+	o, err := b.Run(ctx, b.inTurns(trafficgen.Plan{Frames: b.Flows.Count()}), true)
+	if err != nil || b.isNull() {
+		return o, err
+	}
+	b.Gate("denied", o.Received() == 0, "%d of %d came through", o.Received(), o.Sent)
+	return o, b.counted(ctx, 0, 0)
+}
+
 // Overfill offers the first so many flows to an empty table, which may be too
 // small for them, and returns how many sessions the device then has.
 func (b *Bed) Overfill(ctx context.Context, flows int) (o trafficgen.Outcome, sessions int, err error) {

@@ -20,6 +20,9 @@ type Comparison struct {
 	// InTurns sends what Establish and FullLoad send in parts, in turns with other
 	// devices.
 	InTurns bool
+	// Without names, of a device that decides about sessions, the one that is the same
+	// without deciding: a metric "rate" of sessions then gives "verdict", too.
+	Without map[string]string
 	// Measure is one trial: it gives the same metrics each time.
 	Measure func(ctx context.Context, bed *Bed) ([]Measure, error)
 }
@@ -56,7 +59,7 @@ func (b *Bench) Compare(ctx context.Context, c Comparison) (err error) {
 	}
 	results := newCollector(c.Parameters)
 	err = b.rounds(ctx, c, beds, results)
-	b.finish(results, beds) // what was measured until then
+	b.finish(c, results, beds) // what was measured until then
 	return err
 }
 
@@ -179,10 +182,12 @@ func (c *collector) add(bed *Bed, round int, measures []Measure) {
 	}
 }
 
-// finish summarises, adds costs over the null device and ratios to the baseline.
-func (b *Bench) finish(c *collector, beds []*Bed) {
+// finish summarises, adds costs over the null device, verdicts, and ratios to the
+// baseline.
+func (b *Bench) finish(of Comparison, c *collector, beds []*Bed) {
 	if b.Mode == SelfClocked {
 		b.addCosts(c)
+		b.addVerdicts(c, of.Without)
 	}
 	for _, r := range c.results {
 		r.Summary = method.Summarise(r.values())

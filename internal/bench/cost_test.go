@@ -50,7 +50,7 @@ func TestFinishLeavesUnresolvedCostsOutOfRatios(t *testing.T) {
 				results.add(bed, round, []Measure{{Metric: "rate", Unit: PerSecond, Value: rate}})
 			}
 		}
-		b.finish(results, beds)
+		b.finish(Comparison{}, results, beds)
 		var unresolved, ratios []string
 		for _, r := range b.Report.Results {
 			if r.Unresolved != "" {

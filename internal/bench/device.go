@@ -72,9 +72,12 @@ type Setup struct {
 	DNAT trafficgen.DNAT
 	// Inbound says that sessions begin in the public realm.
 	Inbound bool
-	// Deny is where nothing may go. No traffic does: each address is a rule that
-	// every first packet passes by. Those that follow are let through before.
+	// Deny is where nothing may go: each address is a rule that every first packet
+	// passes by, unless a scenario sends to it. Those that follow are let through before.
 	Deny trafficgen.Addresses
+	// Bans is how many addresses, none of them the tester's, a device has banned that
+	// knows bans.
+	Bans int
 	// Allow, unless it is empty, is where alone anything may go, statelessly:
 	// destinations from the first of Destinations on, a rule for each.
 	Allow method.Arrangement

@@ -15,8 +15,11 @@ import (
 // that they start leave by their instances' names.
 var (
 	leftoverFolder   = regexp.MustCompile(`^rg-bench-[0-9a-f]{8}$`)
-	leftoverInstance = regexp.MustCompile(`^(bench-[0-9a-f]{8})-[0-9]+(\.sock|\.lock)?$`)
+	leftoverInstance = regexp.MustCompile(`^(bench-[0-9a-f]{8})-[0-9]+(\.sock|\.lock|\.db)?$`)
 )
+
+// stateDirectory is where gateways keep what outlives them: their bans.
+const stateDirectory = "/var/lib/realmgate"
 
 // removeLeftovers removes the files and pins of measurements that have ended or
 // were killed. The caller holds the lock of measurements: none is at work, and the
@@ -25,7 +28,7 @@ func removeLeftovers() error {
 	process, _ := mounts.Outer() // gateways pin where it lasts
 	pins, err := mounts.Path(process, "/sys/fs/bpf")
 	if err == nil {
-		err = removeLeftoversOf(runDirectory, filepath.Join(pins, "realmgate"))
+		err = removeLeftoversOf(runDirectory, filepath.Join(pins, "realmgate"), stateDirectory)
 	}
 	if err != nil {
 		return fmt.Errorf("remove what an earlier measurement left: %w", err)
@@ -35,7 +38,7 @@ func removeLeftovers() error {
 
 // removeLeftoversOf removes what is of those measurements whose folder is there, and
 // then the folder. A person's own instance may be called bench-20260101-1: it has none.
-func removeLeftoversOf(run, pins string) error {
+func removeLeftoversOf(run, pins, state string) error {
 	folders, err := os.ReadDir(run)
 	if err != nil {
 		return err
@@ -50,7 +53,7 @@ func removeLeftoversOf(run, pins string) error {
 		match := leftoverInstance.FindStringSubmatch(name)
 		return match != nil && measured[match[1]]
 	}
-	if err := errors.Join(removeMatching(run, ours), removeMatching(pins, ours)); err != nil {
+	if err := errors.Join(removeMatching(run, ours), removeMatching(pins, ours), removeMatching(state, ours)); err != nil {
 		return err // the folders stay, for the next measurement to go by
 	}
 	for id := range measured {

@@ -56,7 +56,7 @@ func realmgateCan(s bench.Setup) error {
 	switch {
 	case s.NoTrack, s.NAT == (trafficgen.Addresses{}) && s.DNAT == (trafficgen.DNAT{}) && s.Pool == (bench.Pool{}):
 		return fmt.Errorf("%w: realmgate always translates", bench.ErrUnsupported)
-	case s.Mark, s.Deny.Count > 0, allowed(s) > 0:
+	case s.Mark, allowed(s) > 0:
 		return fmt.Errorf("%w: realmgate has no such rules", bench.ErrUnsupported)
 	case s.DNAT != (trafficgen.DNAT{}) && (s.NAT != (trafficgen.Addresses{}) || !s.Inbound):
 		return fmt.Errorf("%w: realmgate translates destinations of sessions from outside only, and not their sources", bench.ErrUnsupported)
@@ -73,7 +73,7 @@ dns: {public: %s, private: %s, verify: none}
 timeouts: {udp: %ds}
 capacity: %d
 `, bench.PublicInterface, bench.PrivateInterface, bench.PublicAddress.Addr(), bench.PrivateAddress.Addr(),
-		max(1, int(setup.Timeout/time.Second)), method.Capacity(setup.Sessions))
+		max(1, int(setup.Timeout/time.Second)), method.Capacity(setup.Sessions)) + chainConfiguration(setup)
 	if setup.Pool != (bench.Pool{}) {
 		return text + lenderConfiguration(setup.Pool)
 	}
@@ -96,7 +96,7 @@ func (d *realmgateDevice) start(ctx context.Context) error {
 	limit := time.After(startWithin)
 	for {
 		if status, err := d.client.Status(ctx); err == nil && status.PID == d.command.Process.Pid {
-			return d.lend(ctx)
+			return errors.Join(d.lend(ctx), d.ban(ctx))
 		}
 		select {
 		case err := <-ended:

@@ -191,6 +191,7 @@ func TestUnsupportedSetups(t *testing.T) {
 		{"realmgate, allow", realmgateCan(nested([]int{1}, 2)), true},
 		{"realmgate, mark and snat", realmgateCan(bench.Setup{NAT: snat.NAT, Mark: true}), true},
 		{"realmgate, snat", realmgateCan(snat), false},
+		{"realmgate, snat and deny", realmgateCan(bench.Setup{NAT: snat.NAT, Deny: deny.Deny}), false},
 		{"realmgate, dnat from inside", realmgateCan(dnat), true},
 		{"realmgate, dnat from outside", realmgateCan(inbound), false},
 		{"realmgate, both", realmgateCan(both), true},

@@ -43,6 +43,7 @@ var metrics = map[string]string{
 	"memory_chains": "memory of the chains' programs and of the tables that only they use",
 
 	"hits":     "rules that are looked at when every flow sends one packet, by the model of the paper",
+	"verdict":  "the time that deciding about a new session takes, beyond the same device without",
 	"decision": "what the program that decides needs for a session",
 	"queue":    "sessions that were lost in full queues",
 	"pages":    "pages fetched in a second, each over a connection of its own",
@@ -99,6 +100,7 @@ var gates = map[string]string{
 	"standing":   "as many offers were half-open until the end",
 	"lent":       "every question got an address",
 	"claimed":    "every first packet came to its host",
+	"denied":     "no session came through that is denied",
 
 	"decided once":           "the program decided once about every session that came",
 	"dropped by queues only": "what did not come is what the queues counted as dropped",

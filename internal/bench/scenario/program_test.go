@@ -16,6 +16,10 @@ var programRuns = []struct {
 	{nfqueue, []string{"null", "nfqueue", "iptables", "realmgate"}, map[string][]string{
 		"nfqueue": {"complete", "counted", "translated", "decided once", "dropped by queues only"}, "iptables": {"complete", "counted", "translated"},
 	}},
+	{firstPacketVerdict, []string{"null", "realmgate", "realmgate-open", "iptables", "iptables-open", "nfqueue"}, map[string][]string{
+		"realmgate": {"complete", "counted", "translated", "denied"}, "realmgate-open": {"complete", "counted", "translated"},
+		"iptables": {"complete", "counted", "translated", "denied"}, "nfqueue": {"complete", "counted", "translated", "decided once"},
+	}},
 	{cpuPinning, []string{"null", "conntrack", "iptables", "realmgate"}, map[string][]string{
 		"conntrack": {"complete", "counted", "translated"}, "realmgate": {"complete", "counted", "translated"},
 	}},
