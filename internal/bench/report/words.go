@@ -44,6 +44,8 @@ var metrics = map[string]string{
 
 	"hits":     "rules that are looked at when every flow sends one packet, by the model of the paper",
 	"verdict":  "the time that deciding about a new session takes, beyond the same device without",
+	"chain":    "the time of a chain of functions",
+	"hop":      "the time that a function of a chain takes by being in it",
 	"decision": "what the program that decides needs for a session",
 	"queue":    "sessions that were lost in full queues",
 	"pages":    "pages fetched in a second, each over a connection of its own",
@@ -68,6 +70,7 @@ var axes = map[string]string{
 	"levels":    "levels of chains, one below the other",
 	"chains":    "chains of the last level",
 	"rules":     "rules",
+	"functions": "functions in the chain",
 }
 
 func inWords(parameter string) string {
@@ -100,6 +103,7 @@ var gates = map[string]string{
 	"standing":   "as many offers were half-open until the end",
 	"lent":       "every question got an address",
 	"claimed":    "every first packet came to its host",
+	"asked":      "each function was asked as often as its chain was entered",
 	"denied":     "no session came through that is denied",
 
 	"decided once":           "the program decided once about every session that came",

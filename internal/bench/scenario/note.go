@@ -16,6 +16,9 @@ var deviceNotes = map[string]string{
 
 // noted is a scenario whose reports have the notes of its devices.
 func noted(s bench.Scenario) bench.Scenario {
+	if len(s.Modes) == 0 { // none is set up
+		return s
+	}
 	run := s.Run
 	s.Run = func(ctx context.Context, b *bench.Bench) error {
 		for _, m := range b.Devices {

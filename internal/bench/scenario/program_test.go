@@ -20,6 +20,7 @@ var programRuns = []struct {
 		"realmgate": {"complete", "counted", "translated", "denied"}, "realmgate-open": {"complete", "counted", "translated"},
 		"iptables": {"complete", "counted", "translated", "denied"}, "nfqueue": {"complete", "counted", "translated", "decided once"},
 	}},
+	{chainHops, []string{"realmgate"}, map[string][]string{"realmgate": {"asked"}}},
 	{cpuPinning, []string{"null", "conntrack", "iptables", "realmgate"}, map[string][]string{
 		"conntrack": {"complete", "counted", "translated"}, "realmgate": {"complete", "counted", "translated"},
 	}},
