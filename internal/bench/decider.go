@@ -47,4 +47,13 @@ type Decisions struct {
 	Waiting    uint64        // packets that have no verdict yet
 	Overruns   uint64        // times that the program was told of the latter (ENOBUFS)
 	Time       time.Duration // CPU time of the program, with the kernel's work in its calls
+	Waited     time.Duration // of the program, for its CPU
+}
+
+// Since returns what was done since before.
+func (d Decisions) Since(before Decisions) Decisions {
+	return Decisions{
+		Made: d.Made - before.Made, QueueFull: d.QueueFull - before.QueueFull, SocketFull: d.SocketFull - before.SocketFull, Waiting: d.Waiting,
+		Overruns: d.Overruns - before.Overruns, Time: d.Time - before.Time, Waited: d.Waited - before.Waited,
+	}
 }

@@ -102,7 +102,12 @@ func (d *nfqueueDevice) Decisions() (all bench.Decisions, err error) {
 		if err != nil {
 			return all, err
 		}
+		waited, err := c.waited()
+		if err != nil {
+			return all, err
+		}
 		all.Time += spent
+		all.Waited += waited
 		all.Made += c.decided.Load()
 		all.Overruns += c.overrun.Load()
 	}

@@ -164,6 +164,19 @@ func (c *queueClient) time() (time.Duration, error) {
 	return time.Duration(spent.Nano()), nil
 }
 
+// waited returns how long its thread has been ready to run and did not.
+func (c *queueClient) waited() (time.Duration, error) {
+	var ran, waited int64
+	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/schedstat", c.thread.Load()))
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &ran, &waited)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read how long a thread waited for its CPU: %w", err)
+	}
+	return time.Duration(waited), nil
+}
+
 // close waits for the end of serve. It returns why it ended before, if it did.
 func (c *queueClient) close() error {
 	c.ending.Store(true)

@@ -104,22 +104,9 @@ func offeredComparison(b *bench.Bench, rate float64) bench.Comparison {
 // measureDecisions establishes all sessions, and asks a device with a program what
 // it did. With a rate, sessions may be lost.
 func measureDecisions(ctx context.Context, bed *bench.Bed, p trafficgen.Plan) ([]bench.Measure, error) {
-	decider, decides := bed.Device.(bench.Decider)
-	var before, after bench.Decisions
-	var err error
-	if decides {
-		if before, err = decider.Decisions(); err != nil {
-			return nil, err
-		}
-	}
-	o, err := bed.Establish(ctx, p)
+	o, made, decides, err := decide(ctx, bed, p)
 	if err != nil {
 		return nil, err
-	}
-	if decides {
-		if after, err = bed.Decided(ctx, decider); err != nil {
-			return nil, err
-		}
 	}
 	measures := []bench.Measure{{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate()}}
 	if p.Rate > 0 {
@@ -129,20 +116,38 @@ func measureDecisions(ctx context.Context, bed *bench.Bed, p trafficgen.Plan) ([
 		}
 	}
 	if decides {
-		measures = append(measures, decisions(bed, o, before, after)...)
+		measures = append(measures, decisionTime(made),
+			bench.Measure{Metric: "queue_drops", Unit: "%", Value: 100 * float64(made.QueueFull+made.SocketFull) / float64(o.Sent)})
 	}
 	return measures, bed.Reset(ctx)
 }
 
-// decisions wants every session that came to be decided about once, and every one
-// that did not to have been dropped by a queue.
-func decisions(bed *bench.Bed, o trafficgen.Outcome, before, after bench.Decisions) []bench.Measure {
-	made := after.Made - before.Made
-	queue, socket := after.QueueFull-before.QueueFull, after.SocketFull-before.SocketFull
-	bed.Gate("decided once", made == o.Received(), "%d sessions came, the program decided about %d", o.Received(), made)
-	bed.Gate("dropped by queues only", queue+socket == o.Lost(), "%d sessions lost, %d dropped by full queues, %d by full sockets", o.Lost(), queue, socket)
-	return []bench.Measure{
-		{Metric: "decision_time", Unit: "ns", Value: float64((after.Time - before.Time).Nanoseconds()) / float64(max(made, 1))},
-		{Metric: "queue_drops", Unit: "%", Value: 100 * float64(queue+socket) / float64(o.Sent)},
+// decide wants every session that came to be decided about once, and every one that did
+// not to have been dropped by a queue, where the device has a program that decides.
+func decide(ctx context.Context, bed *bench.Bed, p trafficgen.Plan) (o trafficgen.Outcome, made bench.Decisions, decides bool, err error) {
+	decider, decides := bed.Device.(bench.Decider)
+	if !decides {
+		o, err = bed.Establish(ctx, p)
+		return o, made, decides, err
 	}
+	before, err := decider.Decisions()
+	if err != nil {
+		return o, made, decides, err
+	}
+	if o, err = bed.Establish(ctx, p); err != nil {
+		return o, made, decides, err
+	}
+	after, err := bed.Decided(ctx, decider)
+	if err != nil {
+		return o, made, decides, err
+	}
+	made = after.Since(before)
+	bed.Gate("decided once", made.Made == o.Received(), "%d sessions came, the program decided about %d", o.Received(), made.Made)
+	bed.Gate("dropped by queues only", made.QueueFull+made.SocketFull == o.Lost(),
+		"%d sessions lost, %d dropped by full queues, %d by full sockets", o.Lost(), made.QueueFull, made.SocketFull)
+	return o, made, decides, nil
+}
+
+func decisionTime(made bench.Decisions) bench.Measure {
+	return bench.Measure{Metric: "decision_time", Unit: "ns", Value: float64(made.Time.Nanoseconds()) / float64(max(made.Made, 1))}
 }

@@ -3,7 +3,6 @@ package scenario
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/realmgate/realmgate/internal/bench"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
@@ -24,6 +23,9 @@ const (
 	smokeBans   = 100
 	// aloneFrames are enough where each waits for the one before.
 	aloneFrames = 20_000
+	// mostWaitedShare is which part of a trial the program, or a tester that a window
+	// keeps waiting, may wait for a CPU: to be woken up takes some of it.
+	mostWaitedShare = 8
 	// undecided ends the name of a device that decides about nothing.
 	undecided = "-open"
 )
@@ -88,25 +90,36 @@ func verdictComparison(b *bench.Bench) bench.Comparison {
 		}
 	}
 	c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
-		load, err := measureVerdict(ctx, bed, trafficgen.Plan{}, "")
+		load, err := measureVerdict(ctx, b, bed, trafficgen.Plan{}, "")
 		if err != nil {
 			return nil, err
 		}
-		alone, err := measureVerdict(ctx, bed, trafficgen.Plan{Frames: min(aloneFrames, bed.Flows.Count()), Window: 1, Batch: 1}, "_alone")
+		alone, err := measureVerdict(ctx, b, bed, trafficgen.Plan{Frames: min(aloneFrames, bed.Flows.Count()), Window: 1, Batch: 1}, "_alone")
 		return append(load, alone...), err
 	}
 	return c
 }
 
-// measureVerdict names the metrics by how the sessions come. That nothing was lost in
-// queues is a gate.
-func measureVerdict(ctx context.Context, bed *bench.Bed, p trafficgen.Plan, how string) ([]bench.Measure, error) {
-	measures, err := measureDecisions(ctx, bed, p)
-	measures = slices.DeleteFunc(measures, func(m bench.Measure) bool { return strings.HasPrefix(m.Metric, "queue") })
+// measureVerdict names the metrics by how the sessions come.
+func measureVerdict(ctx context.Context, b *bench.Bench, bed *bench.Bed, p trafficgen.Plan, how string) ([]bench.Measure, error) {
+	o, made, decides, err := decide(ctx, bed, p)
+	if err != nil {
+		return nil, err
+	}
+	measures := []bench.Measure{{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate()}}
+	if decides {
+		measures = append(measures, decisionTime(made))
+	}
+	if decides && !b.Smoke {
+		bed.Gate("contention", made.Waited <= o.Elapsed/mostWaitedShare, "the program that decides waited %s of %s for its CPU", made.Waited, o.Elapsed)
+	}
+	if p.Window > 0 && !b.Smoke {
+		bed.Gate("contention", o.Waited <= o.Elapsed/mostWaitedShare, "the tester waited %s of %s for its CPU", o.Waited, o.Elapsed)
+	}
 	for i := range measures {
 		measures[i].Metric += how
 	}
-	return measures, err
+	return measures, bed.Reset(ctx)
 }
 
 func deniedComparison(b *bench.Bench) bench.Comparison {
