@@ -11,25 +11,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// empty is a function that says nothing: it costs what being in a chain does.
-type empty struct{}
+// HopKind is how functions of a chain are reached.
+type HopKind string
 
-func (empty) compile(Shared) (asm.Instructions, map[string]*ebpf.Map, error) {
-	return asm.Instructions{asm.Mov.Imm(asm.R0, int32(classifierNfVerdictNF_CONTINUE))}, nil, nil
+// Built-in functions are inlined; each of a user's own is a program, entered by tail call.
+const (
+	Inlined HopKind = "inlined"
+	Own     HopKind = "own"
+)
+
+// empty is a function that says nothing: it costs what being in a chain does.
+type empty HopKind
+
+// SeesEveryPacket implements Function.
+func (empty) SeesEveryPacket() bool { return false }
+
+func (e empty) compile(string, Shared, *States) (piece, error) {
+	p := piece{body: asm.Instructions{asm.Mov.Imm(asm.R0, int32(classifierNfVerdictNF_CONTINUE))}}
+	if HopKind(e) == Own {
+		p.calls = asm.Instructions{}
+	}
+	return p, nil
 }
 
 // Hops runs chains of empty functions, with tables of their own and nothing around
 // them: how much longer one takes than another is what its functions add. It is not
 // safe for concurrent use.
 type Hops struct {
-	shared Shared
-	tables []*ebpf.Map
-	chains map[int]*ebpf.Program // by their length
+	shared  Shared
+	tables  []*ebpf.Map
+	made    []Programs
+	entries map[int]*ebpf.Program // of chains, by their length
 }
 
 // NewHops compiles a chain of each length.
-func NewHops(lengths []int) (h *Hops, err error) {
-	h = &Hops{chains: map[int]*ebpf.Program{}}
+func NewHops(kind HopKind, lengths []int) (h *Hops, err error) {
+	h = &Hops{entries: map[int]*ebpf.Program{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -38,14 +55,24 @@ func NewHops(lengths []int) (h *Hops, err error) {
 	if err := h.makeTables(); err != nil {
 		return nil, err
 	}
+	first := uint32(1)
 	for _, length := range lengths {
 		var steps []Step
 		for i := range length {
-			steps = append(steps, Step{Number: uint32(i + 1), Function: empty{}})
+			steps = append(steps, Step{Name: fmt.Sprint(i + 1), Number: uint32(i + 1), Function: empty(kind)})
 		}
-		if h.chains[length], err = Compile(fmt.Sprintf("of %d", length), steps, h.shared); err != nil {
+		made, err := Build([]Chain{{Name: fmt.Sprint("of ", length), Steps: steps}}, h.shared, first, &States{})
+		if err != nil {
 			return nil, err
 		}
+		h.made = append(h.made, made)
+		for i, program := range made.Chains {
+			if err := h.shared.Chains.Put(first+uint32(i), program); err != nil {
+				return nil, fmt.Errorf("put a program in its place: %w", err)
+			}
+		}
+		first += uint32(len(made.Chains))
+		h.entries[length] = made.Chains[len(made.Chains)-1] // the last is made first
 	}
 	return h, nil
 }
@@ -79,7 +106,7 @@ func (h *Hops) Run(length, times int) (ns float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, _, failed := h.chains[length].Benchmark(make([]byte, leastFrame), times, begin); failed != nil {
+	if _, _, failed := h.entries[length].Benchmark(make([]byte, leastFrame), times, begin); failed != nil {
 		return 0, fmt.Errorf("run a chain of %d: %w", length, failed)
 	}
 	if err == nil {
@@ -112,8 +139,8 @@ func (h *Hops) Asked(length int) (times uint64, err error) {
 
 // Close gives the programs and tables up.
 func (h *Hops) Close() (err error) {
-	for _, program := range h.chains {
-		err = errors.Join(err, program.Close())
+	for _, made := range h.made {
+		made.Close()
 	}
 	for _, m := range h.tables {
 		err = errors.Join(err, m.Close())

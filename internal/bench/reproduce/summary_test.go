@@ -26,7 +26,8 @@ func summaryEvidence() Evidence {
 		sweepOf("realmgate", "cost_reuse", "pool", narrow, map[float64]float64{256: 300, 65536: 303}))
 	e[deciding.Name] = reportOf(resultOf("realmgate", "verdict", 100, narrow, nil), resultOf("nfqueue", "verdict", 4000, narrow, nil),
 		resultOf("realmgate", "verdict_alone", 100, narrow, nil), resultOf("nfqueue", "verdict_alone", 6000, narrow, nil))
-	e[hops.Name] = reportOf(sweepOf("realmgate", "hop_inlined", "functions", narrow, map[float64]float64{1: 3, 8: 1.5}))
+	e[hops.Name] = reportOf(sweepOf("realmgate", "hop_inlined", "functions", narrow, map[float64]float64{1: 3, 8: 1.5}),
+		sweepOf("realmgate", "hop_own", "functions", narrow, map[float64]float64{1: 3, 8: 6}))
 	return e
 }
 
@@ -57,7 +58,8 @@ func TestSummary(t *testing.T) {
 	for what, met := range map[string]Holds{
 		"New session, cost": No, "Tear-down": Undecided, "Memory of a session": Yes, "Memory of 40 million sessions": Yes,
 		"A verdict about a new session, by a filter and 20,000 bans (200,000 sessions)": Partly, "A function of a chain of 8 that does nothing, inlined": Yes,
-		"The tester alone (null), both ways": Yes, "Whole path, established packets both ways": No,
+		"The same where each is a program, as a user's own are": No,
+		"The tester alone (null), both ways":                    Yes, "Whole path, established packets both ways": No,
 		"An established packet with 65,536 names in the pool beside 256 (50,000 sessions)": Yes,
 	} {
 		if rows[what].Met != met {

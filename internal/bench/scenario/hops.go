@@ -30,28 +30,21 @@ const (
 // hopLengths begin with the chain that the others are compared with.
 var hopLengths = []int{0, 1, 2, 4, 8}
 
-// hopKinds are the ways into a function, as the metrics name them.
-var hopKinds = []struct {
-	name    string
-	compile func(lengths []int) (*chain.Hops, error)
-}{
-	{"inlined", chain.NewHops},
-}
-
 func runHops(ctx context.Context, b *bench.Bench) error {
 	b.Note("functions that only say continue, and are counted as any; the kernel's test run enters each chain %d times in a row, on one CPU and with everything "+
 		"in its caches. chain is the time of all, and hop that of a function: the chain's less that of one without functions, by their number", hopTimes)
-	b.Expect((b.Repeat + 1) * len(hopKinds))
-	for _, kind := range hopKinds {
-		if err := compareHops(ctx, b, kind.name, kind.compile); err != nil {
+	kinds := []chain.HopKind{chain.Inlined, chain.Own}
+	b.Expect((b.Repeat + 1) * len(kinds))
+	for _, kind := range kinds {
+		if err := compareHops(ctx, b, kind); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func compareHops(ctx context.Context, b *bench.Bench, kind string, compile func(lengths []int) (*chain.Hops, error)) (err error) {
-	hops, err := compile(hopLengths)
+func compareHops(ctx context.Context, b *bench.Bench, kind chain.HopKind) (err error) {
+	hops, err := chain.NewHops(kind, hopLengths)
 	if err != nil {
 		return fmt.Errorf("compile chains: %w", err)
 	}
@@ -65,7 +58,7 @@ func compareHops(ctx context.Context, b *bench.Bench, kind string, compile func(
 	})
 }
 
-func measureHops(b *bench.Bench, bed *bench.Bed, kind string, hops *chain.Hops) ([][]bench.Measure, error) {
+func measureHops(b *bench.Bench, bed *bench.Bed, kind chain.HopKind, hops *chain.Hops) ([][]bench.Measure, error) {
 	times := points(b, []int{smokeHopTimes}, []int{hopTimes}, []int{hopTimes})[0]
 	whole, each := make([][]float64, len(hopLengths)), make([][]float64, len(hopLengths))
 	for range hopSlices {
@@ -84,9 +77,9 @@ func measureHops(b *bench.Bench, bed *bench.Bed, kind string, hops *chain.Hops) 
 	}
 	measures := make([][]bench.Measure, len(hopLengths))
 	for i, length := range hopLengths {
-		measures[i] = []bench.Measure{{Metric: "chain_" + kind, Unit: "ns", Value: method.Quantile(whole[i], 0.5)}}
+		measures[i] = []bench.Measure{{Metric: "chain_" + string(kind), Unit: "ns", Value: method.Quantile(whole[i], 0.5)}}
 		if length > 0 {
-			measures[i] = append(measures[i], bench.Measure{Metric: "hop_" + kind, Unit: "ns", Value: method.Quantile(each[i], 0.5)})
+			measures[i] = append(measures[i], bench.Measure{Metric: "hop_" + string(kind), Unit: "ns", Value: method.Quantile(each[i], 0.5)})
 		}
 	}
 	return measures, nil
