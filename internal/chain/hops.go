@@ -1,7 +1,6 @@
 package chain
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -29,7 +28,7 @@ func (empty) SeesEveryPacket() bool { return false }
 func (e empty) compile(string, Shared, *States) (piece, error) {
 	p := piece{body: asm.Instructions{asm.Mov.Imm(asm.R0, int32(classifierNfVerdictNF_CONTINUE))}}
 	if HopKind(e) == Own {
-		p.calls = asm.Instructions{}
+		p.alone = &alone{licence: licence}
 	}
 	return p, nil
 }
@@ -38,36 +37,36 @@ func (e empty) compile(string, Shared, *States) (piece, error) {
 // them: how much longer one takes than another is what its functions add. It is not
 // safe for concurrent use.
 type Hops struct {
-	shared  Shared
-	tables  []*ebpf.Map
+	trial   *Trial
 	made    []Programs
 	entries map[int]*ebpf.Program // of chains, by their length
 }
 
 // NewHops compiles a chain of each length.
 func NewHops(kind HopKind, lengths []int) (h *Hops, err error) {
-	h = &Hops{entries: map[int]*ebpf.Program{}}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, h.Close())
-		}
-	}()
-	if err := h.makeTables(); err != nil {
+	trial, err := newTrial()
+	if err != nil {
 		return nil, err
 	}
+	h = &Hops{trial: trial, entries: map[int]*ebpf.Program{}}
+	defer func() {
+		if err != nil {
+			h.Close()
+		}
+	}()
 	first := uint32(1)
 	for _, length := range lengths {
 		var steps []Step
 		for i := range length {
 			steps = append(steps, Step{Name: fmt.Sprint(i + 1), Number: uint32(i + 1), Function: empty(kind)})
 		}
-		made, err := Build([]Chain{{Name: fmt.Sprint("of ", length), Steps: steps}}, h.shared, first, &States{})
+		made, err := Build([]Chain{{Name: fmt.Sprint("of ", length), Steps: steps}}, h.trial.shared, first, &States{})
 		if err != nil {
 			return nil, err
 		}
 		h.made = append(h.made, made)
 		for i, program := range made.Chains {
-			if err := h.shared.Chains.Put(first+uint32(i), program); err != nil {
+			if err := h.trial.shared.Chains.Put(first+uint32(i), program); err != nil {
 				return nil, fmt.Errorf("put a program in its place: %w", err)
 			}
 		}
@@ -75,23 +74,6 @@ func NewHops(kind HopKind, lengths []int) (h *Hops, err error) {
 		h.entries[length] = made.Chains[len(made.Chains)-1] // the last is made first
 	}
 	return h, nil
-}
-
-// makeTables makes what chains and gateway have in common, without a gateway in it:
-// where a chain would return to that it ends.
-func (h *Hops) makeTables() error {
-	spec, err := loadClassifier()
-	if err != nil {
-		return fmt.Errorf("read the classifier: %w", err)
-	}
-	s := &h.shared
-	for name, m := range map[string]**ebpf.Map{"nf_packets": &s.Packets, "nf_counts": &s.Counts, "programs": &s.Programs, "chains": &s.Chains} {
-		if *m, err = ebpf.NewMap(spec.Maps[name]); err != nil {
-			return fmt.Errorf("make %s: %w", name, err)
-		}
-		h.tables = append(h.tables, *m)
-	}
-	return nil
 }
 
 // Run enters the chain of a length so many times in a row, and returns what one time
@@ -128,7 +110,7 @@ func ownTime() (time.Duration, error) {
 // Asked is how often the last function of chains of a length was asked.
 func (h *Hops) Asked(length int) (times uint64, err error) {
 	var counts []classifierNfCount // of each CPU
-	if err := h.shared.Counts.Lookup(uint32(length), &counts); err != nil {
+	if err := h.trial.shared.Counts.Lookup(uint32(length), &counts); err != nil {
 		return 0, fmt.Errorf("read what a chain of %d counted: %w", length, err)
 	}
 	for _, c := range counts {
@@ -138,12 +120,9 @@ func (h *Hops) Asked(length int) (times uint64, err error) {
 }
 
 // Close gives the programs and tables up.
-func (h *Hops) Close() (err error) {
+func (h *Hops) Close() {
 	for _, made := range h.made {
 		made.Close()
 	}
-	for _, m := range h.tables {
-		err = errors.Join(err, m.Close())
-	}
-	return err
+	h.trial.Close()
 }

@@ -39,5 +39,3 @@ func hopBelow(metric string, most float64) func(Evidence) shown {
 		return shown{hop.in(" ns", hundredths), hop.below(most)}
 	}
 }
-
-func hundredths(v float64) string { return fmt.Sprintf("%.2f", v) }

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/realmgate/realmgate/internal/bench"
@@ -43,12 +42,12 @@ func runHops(ctx context.Context, b *bench.Bench) error {
 	return nil
 }
 
-func compareHops(ctx context.Context, b *bench.Bench, kind chain.HopKind) (err error) {
+func compareHops(ctx context.Context, b *bench.Bench, kind chain.HopKind) error {
 	hops, err := chain.NewHops(kind, hopLengths)
 	if err != nil {
 		return fmt.Errorf("compile chains: %w", err)
 	}
-	defer func() { err = errors.Join(err, hops.Close()) }()
+	defer hops.Close()
 	parameters := make([]map[string]float64, len(hopLengths))
 	for i, length := range hopLengths {
 		parameters[i] = map[string]float64{"functions": float64(length)}
