@@ -31,6 +31,12 @@ struct exported {
 	enum nf_direction direction;
 	struct nf_count count;
 	enum rules_limit limit;
+	struct rules_head head;
+	struct rules_shape_cell shapes;
+	struct rules_range_cell ranges;
+	struct rules_turn_cell turns;
+	struct rules_more_cell more;
+	struct rules_rule_cell rules;
 	enum program program;
 };
 const struct exported *exported __attribute__((unused));

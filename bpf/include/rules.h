@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The first of many rules that a packet matches, in a time that does not grow with their number. Each dimension
- * (source, destination, service) is cut into ranges at the bounds of the rules' conditions; the range that a packet
- * lies in knows the conditions that hold there. Conditions that hold at once are in different layers. Rules of one shape
- * ask for conditions of the same layers, and are found by one look into a hash table; a range knows the shapes of the
- * rules that it can meet, so that nearly all looks find one. Each program has tables of its own, made by internal/chain.
+ * (source, destination, service) is cut into ranges at the bounds of the rules' conditions; a table by the top bits of a
+ * value has the few ranges of each prefix. A range knows its class: the conditions that hold there. Conditions that hold
+ * at once are in different layers. Rules of one shape ask for conditions of the same layers, and are found by one look
+ * into a hash table; a class knows the shapes of the rules that it can meet, so that nearly all looks find one. Each
+ * program has tables of its own, made by internal/chain. Where an address lies nobody can foretell, so that to find its
+ * range takes as few cache lines and as few branches as can be.
  */
 #pragma once
 
@@ -14,16 +16,48 @@
 #include "nf.h"
 
 enum rules_limit {
-	RULES_LAYERS = 13, /* conditions of one dimension that may hold at once, beside the one that always does */
+	RULES_LAYERS = 14, /* conditions of one dimension that may overlap, beside the one that always holds */
 	RULES_SHAPES = 64, /* bits of a word */
-	RULES_STEPS = 22,  /* halvings: 4 M ranges */
+	RULES_BITS = 18,   /* the most by which ranges are looked up */
+	RULES_STEPS = 21,  /* halvings: 8 M ranges */
+	RULES_TURNS = 15,  /* bits of a value that a cell of turns tells apart */
+	RULES_PLACES = 2,  /* cells that a rule may be in */
 };
 
-/* From first up to the next range: a cache line. */
-struct rules_range {
-	__u64 shapes; /* of rules that this range can meet */
-	__u32 first;
-	__u32 condition[RULES_LAYERS]; /* 0: none in this layer */
+/*
+ * All is in one array of cells, each a cache line: the head, the shapes, of each dimension its ranges and its classes,
+ * and the rules. A class is a word of the shapes of rules that it can meet, and the
+ * condition in each layer, 0 for none; a cell has as many classes as fit.
+ */
+struct rules_cell {
+	__u64 word[8];
+};
+
+struct rules_dimension {
+	__u32 ranges; /* the cells where these begin */
+	__u32 classes;
+	__u8 shift;	  /* of a value: which cell has its ranges */
+	__u8 class_shift; /* of a class's number: its first byte */
+	__u16 pad;
+};
+
+struct rules_found {
+	__u32 rule; /* its place, from 0; RULES_NONE for none */
+	__u32 value;
+};
+
+#define RULES_NONE (~0U)
+
+struct rules_head {
+	struct rules_dimension source;
+	struct rules_dimension destination;
+	struct rules_dimension service;
+	__u32 shapes; /* how many; in the order of their first rules */
+	__u32 rules;  /* the cell where these begin */
+	__u32 mask;   /* their cells less one: a power of two */
+	/* What is found before any rule. The verifier must not know it, or it looks at all that follows twice. */
+	struct rules_found none;
+	__u32 pad[2];
 };
 
 /* The layer of the condition in each dimension, from 1; 0 is the condition that always holds. */
@@ -35,67 +69,196 @@ struct rules_shape {
 	__u32 first; /* the first rule of this shape */
 };
 
+struct rules_shape_cell {
+	struct rules_shape shape[8];
+};
+
+/* Each range is from first up to the next one; the first range of a prefix may begin before it. */
+struct rules_range_cell {
+	__u32 first[8];
+	__u32 class[8];
+};
+
+/* A prefix with many ranges of two classes in turns, as a set makes them. */
+struct rules_turn_cell {
+	__u64 bounds[7]; /* four each: where a range begins within the prefix, 1 << RULES_TURNS for none */
+	__u32 class[2];	 /* with RULES_MARK in the second */
+};
+
+/* Where a prefix has more ranges than a cell takes, they are in others, in rising order. */
+struct rules_more_cell {
+	__u32 cells;
+	__u32 count;
+	__u32 pad[13];
+	__u32 more; /* RULES_MORE, which is no class */
+};
+
+#define RULES_MARK (1U << 31)
+#define RULES_MORE (~0U)
+
 struct rules_key {
 	__u32 source;
 	__u32 destination;
 	__u32 service;
 };
 
-struct rules_found {
-	__u32 rule; /* its place, from 0 */
-	__u32 value;
+struct rules_rule {
+	struct rules_key key; /* RULES_NONE is no condition */
+	struct rules_found found;
 };
 
-/* How many ranges each dimension has; the shapes are in the order of their first rules. */
-struct rules_size {
-	__u32 sources;
-	__u32 destinations;
-	__u32 services;
-	__u32 shapes;
+struct rules_rule_cell {
+	struct rules_rule rule[3];
+	__u32 away; /* rules that belong here are in their other place */
 };
 
-#define RULES_TABLE(name, map_type, key_type, value_type, flags) \
-	struct {                                                 \
-		__uint(type, map_type);                          \
-		__type(key, key_type);                           \
-		__type(value, value_type);                       \
-		__uint(max_entries, 1);                          \
-		__uint(map_flags, flags);                        \
-	} name SEC(".maps")
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, struct rules_cell);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_RDONLY_PROG);
+} rules_cells SEC(".maps");
 
-RULES_TABLE(rules_sizes, BPF_MAP_TYPE_ARRAY, __u32, struct rules_size, BPF_F_RDONLY_PROG);
-RULES_TABLE(rules_shapes, BPF_MAP_TYPE_ARRAY, __u32, struct rules_shape, BPF_F_RDONLY_PROG);
-RULES_TABLE(rules_sources, BPF_MAP_TYPE_ARRAY, __u32, struct rules_range, BPF_F_RDONLY_PROG);
-RULES_TABLE(rules_destinations, BPF_MAP_TYPE_ARRAY, __u32, struct rules_range, BPF_F_RDONLY_PROG);
-RULES_TABLE(rules_services, BPF_MAP_TYPE_ARRAY, __u32, struct rules_range, BPF_F_RDONLY_PROG);
-RULES_TABLE(rules_table, BPF_MAP_TYPE_HASH, struct rules_key, struct rules_found, BPF_F_RDONLY_PROG);
-
-/* The range of a value; the first begins at 0. */
-static __always_inline const struct rules_range *rules_range(void *ranges, __u32 count, __u32 value)
+static __always_inline const void *rules_cell(__u32 number)
 {
-	__u32 low = 0, high = count; /* it is at or after low, and before high */
-	int i;
-
-	for (i = 0; i < RULES_STEPS && high - low > 1; i++) {
-		__u32 middle = low + (high - low) / 2;
-		const struct rules_range *range = bpf_map_lookup_elem(ranges, &middle);
-
-		if (!range)
-			return 0;
-		if (range->first <= value)
-			low = middle;
-		else
-			high = middle;
-	}
-	return bpf_map_lookup_elem(ranges, &low);
+	return bpf_map_lookup_elem(&rules_cells, &number);
 }
 
-static __always_inline __u32 rules_condition(const struct rules_range *range, __u8 layer)
+/* All bits where the number is below zero, else none: no branch, which could not be foretold. */
+static __always_inline __u64 rules_below(__s64 number)
 {
-	__u64 place = layer - 1ULL;
+	asm volatile("" : "+r"(number));
+	return number >> 63;
+}
 
-	asm volatile("" : "+r"(place)); /* what is checked is what is used */
-	return place < RULES_LAYERS ? range->condition[place] : 0;
+static __always_inline __u32 rules_reached(__u32 first, __u32 value)
+{
+	return rules_below((__s64)first - value - 1);
+}
+
+/* The class of a value among ranges. */
+static __always_inline __u32 rules_of_ranges(const struct rules_range_cell *ranges, __u32 value)
+{
+	__u32 place;
+
+	place = 4 & rules_reached(ranges->first[4], value);
+	place += 2 & rules_reached(ranges->first[place + 2], value);
+	place += 1 & rules_reached(ranges->first[place + 1], value);
+	return ranges->class[place];
+}
+
+/* The class of a value, without the bits of its prefix, among turns. A lane of 16 bits for each bound: the top one stays where it is reached. */
+static __always_inline __u32 rules_of_turns(const struct rules_turn_cell *turns, __u32 value)
+{
+	const __u64 lanes = 0x0001000100010001ULL;
+	__u64 within = (value | 1U << RULES_TURNS) * lanes, reached = 0;
+	int i;
+
+	for (i = 0; i < 7; i++)
+		reached += ((within - turns->bounds[i]) >> RULES_TURNS) & lanes;
+	return turns->class[(reached * lanes >> 48) & 1] & ~RULES_MARK;
+}
+
+/* Where a class is: at that byte of the cell. */
+struct rules_held {
+	const void *cell;
+	__u32 at;
+};
+
+/* The class of a value. */
+static __always_inline bool rules_hold(const struct rules_dimension *dimension, __u32 value, struct rules_held *held)
+{
+	const struct rules_range_cell *ranges;
+	__u32 class;
+	int i;
+
+	ranges = rules_cell(dimension->ranges + (__u32)((__u64)value >> (dimension->shift & 63)));
+	if (!ranges)
+		return false;
+	if (!(ranges->class[7] & RULES_MARK)) {
+		class = rules_of_ranges(ranges, value);
+	} else if (ranges->class[7] != RULES_MORE) {
+		class = rules_of_turns((const void *)ranges, value & ((1ULL << (dimension->shift & 63)) - 1));
+	} else {
+		const struct rules_more_cell *more = (const void *)ranges;
+		__u32 low = more->cells, count = more->count;
+
+		for (i = 0; i < RULES_STEPS && count > 1; i++) {
+			ranges = rules_cell(low + count / 2);
+			if (!ranges)
+				return false;
+			low += count / 2 & rules_reached(ranges->first[0], value);
+			count -= count / 2;
+		}
+		ranges = rules_cell(low);
+		if (!ranges)
+			return false;
+		class = rules_of_ranges(ranges, value);
+	}
+	held->at = class << (dimension->class_shift & 31);
+	held->cell = rules_cell(dimension->classes + (held->at >> 6));
+	return held->cell;
+}
+
+/* What a class has from that byte on. The mask tells the verifier that a class is within its cell. */
+#define RULES_AT(type, held, from) (*(const type *)((held)->cell + (((held)->at + (from)) & (64 - sizeof(type)))))
+
+static __always_inline __u32 rules_condition(const struct rules_held *held, __u8 layer)
+{
+	return RULES_AT(__u32, held, sizeof(__u64) + 4 * (layer - 1)) & rules_below(-(__s64)layer);
+}
+
+/* The low half is a rule's first place, and the high half its other. */
+static __always_inline __u64 rules_hash(const struct rules_key *key)
+{
+	const __u64 odd = 0x9e3779b97f4a7c15ULL; /* 2^64 over the golden ratio */
+	__u64 hash = ((__u64)key->source << 32 | key->destination) * odd;
+
+	hash = (hash >> 32 ^ hash ^ key->service) * odd;
+	return hash >> 32 ^ hash;
+}
+
+/* All bits where it is the rule of a key, else none. */
+static __always_inline __u32 rules_is(const struct rules_rule *rule, const struct rules_key *key)
+{
+	__u32 differ = (rule->key.source ^ key->source) | (rule->key.destination ^ key->destination) |
+		       (rule->key.service ^ key->service);
+
+	return rules_below((__s64)differ - 1);
+}
+
+static __always_inline bool rules_has(const struct rules_rule_cell *cell, const struct rules_key *key)
+{
+	return rules_is(&cell->rule[0], key) | rules_is(&cell->rule[1], key) | rules_is(&cell->rule[2], key);
+}
+
+/* Takes the rule of a key where it comes before the best one; false where there is no such cell. */
+static __always_inline bool rules_find(const struct rules_head *head, const struct rules_key *key,
+				       struct rules_found *best)
+{
+	__u64 hash = rules_hash(key);
+	const struct rules_rule_cell *cell = rules_cell(head->rules + ((__u32)hash & head->mask));
+	__u32 is[3], rule, value, better;
+
+	if (!cell)
+		return false;
+	if (cell->away && !rules_has(cell, key)) {
+		cell = rules_cell(head->rules + ((__u32)(hash >> 32) & head->mask));
+		if (!cell)
+			return false;
+	}
+	is[0] = rules_is(&cell->rule[0], key);
+	is[1] = rules_is(&cell->rule[1], key);
+	is[2] = rules_is(&cell->rule[2], key);
+	rule = (cell->rule[0].found.rule & is[0]) | (cell->rule[1].found.rule & is[1]) |
+	       (cell->rule[2].found.rule & is[2]);
+	value = (cell->rule[0].found.value & is[0]) | (cell->rule[1].found.value & is[1]) |
+		(cell->rule[2].found.value & is[2]);
+	better = rules_below((__s64)rule - best->rule) & (is[0] | is[1] | is[2]);
+	best->rule = (rule & better) | (best->rule & ~better);
+	best->value = (value & better) | (best->value & ~better);
+	return true;
 }
 
 /* Direction, protocol and port as one number. The port of what has none is 0. */
@@ -111,39 +274,35 @@ static __always_inline __u32 rules_service(const struct nf_packet *packet)
 /* False when no rule matches. */
 static __always_inline bool rules_match(const struct nf_packet *packet, struct rules_found *best)
 {
-	const struct rules_range *source, *destination, *service;
-	const struct rules_size *size;
-	__u32 zero = 0;
+	struct rules_held source, destination, service;
+	const struct rules_head *head = rules_cell(0);
 	__u64 shapes;
 	int i;
 
-	size = bpf_map_lookup_elem(&rules_sizes, &zero);
-	if (!size)
+	if (!head || !rules_hold(&head->source, bpf_ntohl(packet->source), &source) ||
+	    !rules_hold(&head->destination, bpf_ntohl(packet->destination), &destination) ||
+	    !rules_hold(&head->service, rules_service(packet), &service))
 		return false;
-	source = rules_range(&rules_sources, size->sources, bpf_ntohl(packet->source));
-	destination = rules_range(&rules_destinations, size->destinations, bpf_ntohl(packet->destination));
-	service = rules_range(&rules_services, size->services, rules_service(packet));
-	if (!source || !destination || !service)
-		return false;
-	best->rule = ~0U;
-	shapes = source->shapes & destination->shapes & service->shapes;
-	for (i = 0; i < RULES_SHAPES && i < size->shapes; i++) {
+	*best = head->none;
+	shapes = RULES_AT(__u64, &source, 0) & RULES_AT(__u64, &destination, 0) & RULES_AT(__u64, &service, 0);
+	for (i = 0; i < RULES_SHAPES && i < head->shapes; i++) {
+		const struct rules_shape_cell *cell;
 		const struct rules_shape *shape;
-		const struct rules_found *found;
 		struct rules_key key;
-		__u32 number = i;
 
 		if (!(shapes >> i & 1))
 			continue;
-		shape = bpf_map_lookup_elem(&rules_shapes, &number);
-		if (!shape || shape->first > best->rule)
+		cell = rules_cell(1 + i / 8);
+		if (!cell)
+			break;
+		shape = &cell->shape[i & 7];
+		if (shape->first > best->rule)
 			break; /* no later one is of an earlier rule */
-		key.source = rules_condition(source, shape->source);
-		key.destination = rules_condition(destination, shape->destination);
-		key.service = rules_condition(service, shape->service);
-		found = bpf_map_lookup_elem(&rules_table, &key);
-		if (found && found->rule < best->rule)
-			*best = *found;
+		key.source = rules_condition(&source, shape->source);
+		key.destination = rules_condition(&destination, shape->destination);
+		key.service = rules_condition(&service, shape->service);
+		if (!rules_find(head, &key, best))
+			break;
 	}
-	return best->rule != ~0U;
+	return best->rule != RULES_NONE;
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf/asm"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // fixed is a function that always says the same.
@@ -170,5 +172,19 @@ func TestProgramsInARow(t *testing.T) {
 		if refused := err != nil && strings.Contains(err.Error(), "programs in a row"); refused != c.refused || err != nil && !refused {
 			t.Errorf("%d programs and %d: %v", c.a, c.b, err)
 		}
+	}
+}
+
+// The kernel takes a chain of as many filters as one may have, and asks them all.
+func TestLongestChain(t *testing.T) {
+	b := newBed(t)
+	steps := make([]Step, 10)
+	for i := range steps {
+		steps[i] = Step{Number: uint32(i + 1), Function: Filter{Deny: []Rule{{Ports: model.Ports{First: 1, Last: 1}}}}}
+	}
+	steps[9].Function = Filter{Deny: []Rule{{}}}
+	b.put(Chain{Name: "long", Rules: []Rule{{}}, Steps: steps})
+	if got := b.classify(classifierNfPacket{Protocol: uint8(model.TCP), Direction: uint8(model.In)}); got.verdict != classifierNfVerdictNF_DROP || got.function != 10 {
+		t.Errorf("%+v", got)
 	}
 }

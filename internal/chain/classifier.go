@@ -10,7 +10,7 @@ import (
 // classifier makes the program that finds the chain of a packet: the value of the first
 // rule that matches is the number of its program.
 func classifier(rules []Rule, shared Shared) (program *ebpf.Program, err error) {
-	t, err := compile(rules)
+	list, err := compile(rules)
 	if err != nil {
 		return nil, err
 	}
@@ -18,7 +18,7 @@ func classifier(rules []Rule, shared Shared) (program *ebpf.Program, err error) 
 	if err != nil {
 		return nil, fmt.Errorf("read the classifier: %w", err)
 	}
-	own, err := t.own(spec, shared)
+	own, err := list.own(spec, shared)
 	if err != nil {
 		return nil, err
 	}

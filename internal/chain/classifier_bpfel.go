@@ -77,10 +77,36 @@ const (
 	classifierProgramPROGRAM_MAX             classifierProgram = 6
 )
 
+type classifierRulesCell struct {
+	_    structs.HostLayout
+	Word [8]uint64
+}
+
+type classifierRulesDimension struct {
+	_          structs.HostLayout
+	Ranges     uint32
+	Classes    uint32
+	Shift      uint8
+	ClassShift uint8
+	Pad        uint16
+}
+
 type classifierRulesFound struct {
 	_     structs.HostLayout
 	Rule  uint32
 	Value uint32
+}
+
+type classifierRulesHead struct {
+	_           structs.HostLayout
+	Source      classifierRulesDimension
+	Destination classifierRulesDimension
+	Service     classifierRulesDimension
+	Shapes      uint32
+	Rules       uint32
+	Mask        uint32
+	None        classifierRulesFound
+	Pad         [2]uint32
 }
 
 type classifierRulesKey struct {
@@ -93,16 +119,38 @@ type classifierRulesKey struct {
 type classifierRulesLimit uint32
 
 const (
-	classifierRulesLimitRULES_LAYERS classifierRulesLimit = 13
+	classifierRulesLimitRULES_LAYERS classifierRulesLimit = 14
 	classifierRulesLimitRULES_SHAPES classifierRulesLimit = 64
-	classifierRulesLimitRULES_STEPS  classifierRulesLimit = 22
+	classifierRulesLimitRULES_BITS   classifierRulesLimit = 18
+	classifierRulesLimitRULES_STEPS  classifierRulesLimit = 21
+	classifierRulesLimitRULES_TURNS  classifierRulesLimit = 15
+	classifierRulesLimitRULES_PLACES classifierRulesLimit = 2
 )
 
-type classifierRulesRange struct {
-	_         structs.HostLayout
-	Shapes    uint64
-	First     uint32
-	Condition [13]uint32
+type classifierRulesMoreCell struct {
+	_     structs.HostLayout
+	Cells uint32
+	Count uint32
+	Pad   [13]uint32
+	More  uint32
+}
+
+type classifierRulesRangeCell struct {
+	_     structs.HostLayout
+	First [8]uint32
+	Class [8]uint32
+}
+
+type classifierRulesRule struct {
+	_     structs.HostLayout
+	Key   classifierRulesKey
+	Found classifierRulesFound
+}
+
+type classifierRulesRuleCell struct {
+	_    structs.HostLayout
+	Rule [3]classifierRulesRule
+	Away uint32
 }
 
 type classifierRulesShape struct {
@@ -114,30 +162,28 @@ type classifierRulesShape struct {
 	First       uint32
 }
 
-type classifierRulesSize struct {
-	_            structs.HostLayout
-	Sources      uint32
-	Destinations uint32
-	Services     uint32
-	Shapes       uint32
+type classifierRulesShapeCell struct {
+	_     structs.HostLayout
+	Shape [8]classifierRulesShape
+}
+
+type classifierRulesTurnCell struct {
+	_      structs.HostLayout
+	Bounds [7]uint64
+	Class  [2]uint32
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	classifierMapChains            = "chains"
-	classifierMapNfCounts          = "nf_counts"
-	classifierMapNfPackets         = "nf_packets"
-	classifierMapPrograms          = "programs"
-	classifierMapRulesDestinations = "rules_destinations"
-	classifierMapRulesServices     = "rules_services"
-	classifierMapRulesShapes       = "rules_shapes"
-	classifierMapRulesSizes        = "rules_sizes"
-	classifierMapRulesSources      = "rules_sources"
-	classifierMapRulesTable        = "rules_table"
-	classifierProgClassifier       = "classifier"
-	classifierVarExported          = "exported"
+	classifierMapChains      = "chains"
+	classifierMapNfCounts    = "nf_counts"
+	classifierMapNfPackets   = "nf_packets"
+	classifierMapPrograms    = "programs"
+	classifierMapRulesCells  = "rules_cells"
+	classifierProgClassifier = "classifier"
+	classifierVarExported    = "exported"
 )
 
 // loadClassifier returns the embedded CollectionSpec for classifier.
@@ -189,16 +235,11 @@ type classifierProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type classifierMapSpecs struct {
-	Chains            *ebpf.MapSpec `ebpf:"chains"`
-	NfCounts          *ebpf.MapSpec `ebpf:"nf_counts"`
-	NfPackets         *ebpf.MapSpec `ebpf:"nf_packets"`
-	Programs          *ebpf.MapSpec `ebpf:"programs"`
-	RulesDestinations *ebpf.MapSpec `ebpf:"rules_destinations"`
-	RulesServices     *ebpf.MapSpec `ebpf:"rules_services"`
-	RulesShapes       *ebpf.MapSpec `ebpf:"rules_shapes"`
-	RulesSizes        *ebpf.MapSpec `ebpf:"rules_sizes"`
-	RulesSources      *ebpf.MapSpec `ebpf:"rules_sources"`
-	RulesTable        *ebpf.MapSpec `ebpf:"rules_table"`
+	Chains     *ebpf.MapSpec `ebpf:"chains"`
+	NfCounts   *ebpf.MapSpec `ebpf:"nf_counts"`
+	NfPackets  *ebpf.MapSpec `ebpf:"nf_packets"`
+	Programs   *ebpf.MapSpec `ebpf:"programs"`
+	RulesCells *ebpf.MapSpec `ebpf:"rules_cells"`
 }
 
 // classifierVariableSpecs contains global variables before they are loaded into the kernel.
@@ -228,16 +269,11 @@ func (o *classifierObjects) Close() error {
 //
 // It can be passed to loadClassifierObjects or ebpf.CollectionSpec.LoadAndAssign.
 type classifierMaps struct {
-	Chains            *ebpf.Map `ebpf:"chains"`
-	NfCounts          *ebpf.Map `ebpf:"nf_counts"`
-	NfPackets         *ebpf.Map `ebpf:"nf_packets"`
-	Programs          *ebpf.Map `ebpf:"programs"`
-	RulesDestinations *ebpf.Map `ebpf:"rules_destinations"`
-	RulesServices     *ebpf.Map `ebpf:"rules_services"`
-	RulesShapes       *ebpf.Map `ebpf:"rules_shapes"`
-	RulesSizes        *ebpf.Map `ebpf:"rules_sizes"`
-	RulesSources      *ebpf.Map `ebpf:"rules_sources"`
-	RulesTable        *ebpf.Map `ebpf:"rules_table"`
+	Chains     *ebpf.Map `ebpf:"chains"`
+	NfCounts   *ebpf.Map `ebpf:"nf_counts"`
+	NfPackets  *ebpf.Map `ebpf:"nf_packets"`
+	Programs   *ebpf.Map `ebpf:"programs"`
+	RulesCells *ebpf.Map `ebpf:"rules_cells"`
 }
 
 func (m *classifierMaps) Close() error {
@@ -246,12 +282,7 @@ func (m *classifierMaps) Close() error {
 		m.NfCounts,
 		m.NfPackets,
 		m.Programs,
-		m.RulesDestinations,
-		m.RulesServices,
-		m.RulesShapes,
-		m.RulesSizes,
-		m.RulesSources,
-		m.RulesTable,
+		m.RulesCells,
 	)
 }
 

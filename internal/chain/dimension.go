@@ -1,12 +1,8 @@
 package chain
 
 import (
-	"cmp"
-	"encoding/binary"
-	"fmt"
 	"math"
 	"net/netip"
-	"slices"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -17,10 +13,19 @@ const (
 )
 
 // condition is what a rule asks of one dimension: a number from first to last, in
-// some of the dimension's lanes.
+// some of the dimension's lanes, or one of a set, which is in the only lane.
 type condition struct {
 	first, last uint32
 	lanes       uint16
+	set         *model.AddressSet
+}
+
+// runs are the numbers for which it holds, in rising order.
+func (c condition) runs() []model.AddressRange {
+	if c.set != nil {
+		return c.set.Ranges()
+	}
+	return []model.AddressRange{{First: c.first, Last: c.last}}
 }
 
 // dimension are the different conditions that rules have in one dimension. Each has a
@@ -51,44 +56,6 @@ func (d *dimension) number(c condition, always bool) uint32 {
 	return n
 }
 
-// spread puts conditions that can hold at once into different layers, as few as can
-// be where there is one lane.
-func (d *dimension) spread(what string) error {
-	d.layer, d.shapes = make([]uint8, len(d.list)), make([]uint64, len(d.list))
-	order := make([]int, len(d.list))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(d.list[a].first, d.list[b].first) })
-	var taken [layers][16]int64 // up to there, of each lane
-	for l := range taken {
-		for lane := range taken[l] {
-			taken[l][lane] = -1
-		}
-	}
-	for _, i := range order {
-		c := d.list[i]
-		l := slices.IndexFunc(taken[:], func(ends [16]int64) bool {
-			for lane := range d.lanes {
-				if c.lanes>>lane&1 == 1 && ends[lane] >= int64(c.first) {
-					return false
-				}
-			}
-			return true
-		})
-		if l < 0 {
-			return fmt.Errorf("more than %d different conditions of the %s hold at once", layers, what)
-		}
-		for lane := range d.lanes {
-			if c.lanes>>lane&1 == 1 {
-				taken[l][lane] = int64(c.last)
-			}
-		}
-		d.layer[i] = uint8(l + 1)
-	}
-	return nil
-}
-
 func (d *dimension) layerOf(number uint32) uint8 {
 	if number == 0 {
 		return 0
@@ -105,56 +72,16 @@ func (d *dimension) stands(number uint32, shape int) {
 	d.shapes[number-1] |= 1 << shape
 }
 
-// ranges cuts the dimension at the bounds of its conditions.
-func (d *dimension) ranges() []classifierRulesRange {
-	type bound struct {
-		at     uint64
-		layer  uint8
-		number uint32 // 0: the condition in this layer ends
+// address is a condition of addresses.
+func address(p netip.Prefix, set *model.AddressSet) (c condition, always bool) {
+	if set != nil {
+		return condition{lanes: 1, set: set}, false
 	}
-	var bounds []bound
-	for i, c := range d.list {
-		for lane, base := range d.lanes {
-			if c.lanes>>lane&1 == 1 {
-				bounds = append(bounds, bound{uint64(base) + uint64(c.first), d.layer[i], uint32(i + 1)},
-					bound{uint64(base) + uint64(c.last) + 1, d.layer[i], 0})
-			}
-		}
-	}
-	slices.SortFunc(bounds, func(a, b bound) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.number, b.number)) })
-	now := classifierRulesRange{Shapes: d.always}
-	list := []classifierRulesRange{now}
-	for i, b := range bounds {
-		now.Condition[b.layer-1] = b.number
-		if i+1 < len(bounds) && bounds[i+1].at == b.at || b.at > math.MaxUint32 {
-			continue
-		}
-		now.First, now.Shapes = uint32(b.at), d.always
-		for _, number := range now.Condition {
-			if number > 0 {
-				now.Shapes |= d.shapes[number-1]
-			}
-		}
-		if b.at == 0 {
-			list = list[:0]
-		}
-		list = append(list, now)
-	}
-	return list
-}
-
-// prefix is a condition of addresses.
-func prefix(p netip.Prefix) (c condition, always bool) {
 	if !p.IsValid() || p.Bits() == 0 {
 		return c, true
 	}
-	first := number(p.Masked().Addr())
-	return condition{first, first | uint32(math.MaxUint32>>p.Bits()), 1}, false
-}
-
-func number(a netip.Addr) uint32 {
-	b := a.As4()
-	return binary.BigEndian.Uint32(b[:])
+	r := model.RangeOf(p)
+	return condition{first: r.First, last: r.Last, lanes: 1}, false
 }
 
 // The lanes of services: ports, for each direction and protocol (rules_service).

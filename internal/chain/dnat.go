@@ -26,7 +26,7 @@ func (d Dnat) compile(_ string, shared Shared, _ *States) (p piece, err error) {
 	}
 	address := d.Address.As4()
 	target := dnatDnatTarget{Address: binary.NativeEndian.Uint32(address[:]), Port: bits.ReverseBytes16(d.Port)}
-	targets, err := arrayOf([]dnatDnatTarget{target}).create(spec.Maps[dnatMapDnatTargets])
+	targets, err := arrayOf(spec.Maps[dnatMapDnatTargets], []dnatDnatTarget{target})
 	if err != nil {
 		return p, fmt.Errorf("make %s: %w", dnatMapDnatTargets, err)
 	}

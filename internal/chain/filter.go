@@ -31,7 +31,7 @@ func (f Filter) compile(_ string, shared Shared, _ *States) (piece, error) {
 // matching makes the piece of a function that says the value of the first rule that
 // matches, and "continue" where none does.
 func matching(rules []Rule, shared Shared) (p piece, err error) {
-	t, err := compile(rules)
+	list, err := compile(rules)
 	if err != nil {
 		return p, err
 	}
@@ -39,7 +39,7 @@ func matching(rules []Rule, shared Shared) (p piece, err error) {
 	if err != nil {
 		return p, fmt.Errorf("read filter: %w", err)
 	}
-	if p.maps, err = t.own(spec, shared); err != nil {
+	if p.maps, err = list.own(spec, shared); err != nil {
 		return p, err
 	}
 	err = p.take(spec.Programs["nf_filter"], shared)

@@ -47,56 +47,19 @@ type filterNfPacket struct {
 	Packets         uint32
 }
 
-type filterRulesFound struct {
-	_     structs.HostLayout
-	Rule  uint32
-	Value uint32
-}
-
-type filterRulesKey struct {
-	_           structs.HostLayout
-	Source      uint32
-	Destination uint32
-	Service     uint32
-}
-
-type filterRulesRange struct {
-	_         structs.HostLayout
-	Shapes    uint64
-	First     uint32
-	Condition [13]uint32
-}
-
-type filterRulesShape struct {
-	_           structs.HostLayout
-	Source      uint8
-	Destination uint8
-	Service     uint8
-	Pad         uint8
-	First       uint32
-}
-
-type filterRulesSize struct {
-	_            structs.HostLayout
-	Sources      uint32
-	Destinations uint32
-	Services     uint32
-	Shapes       uint32
+type filterRulesCell struct {
+	_    structs.HostLayout
+	Word [8]uint64
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	filterMapNfCounts          = "nf_counts"
-	filterMapNfPackets         = "nf_packets"
-	filterMapRulesDestinations = "rules_destinations"
-	filterMapRulesServices     = "rules_services"
-	filterMapRulesShapes       = "rules_shapes"
-	filterMapRulesSizes        = "rules_sizes"
-	filterMapRulesSources      = "rules_sources"
-	filterMapRulesTable        = "rules_table"
-	filterProgNfFilter         = "nf_filter"
+	filterMapNfCounts   = "nf_counts"
+	filterMapNfPackets  = "nf_packets"
+	filterMapRulesCells = "rules_cells"
+	filterProgNfFilter  = "nf_filter"
 )
 
 // loadFilter returns the embedded CollectionSpec for filter.
@@ -148,14 +111,9 @@ type filterProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type filterMapSpecs struct {
-	NfCounts          *ebpf.MapSpec `ebpf:"nf_counts"`
-	NfPackets         *ebpf.MapSpec `ebpf:"nf_packets"`
-	RulesDestinations *ebpf.MapSpec `ebpf:"rules_destinations"`
-	RulesServices     *ebpf.MapSpec `ebpf:"rules_services"`
-	RulesShapes       *ebpf.MapSpec `ebpf:"rules_shapes"`
-	RulesSizes        *ebpf.MapSpec `ebpf:"rules_sizes"`
-	RulesSources      *ebpf.MapSpec `ebpf:"rules_sources"`
-	RulesTable        *ebpf.MapSpec `ebpf:"rules_table"`
+	NfCounts   *ebpf.MapSpec `ebpf:"nf_counts"`
+	NfPackets  *ebpf.MapSpec `ebpf:"nf_packets"`
+	RulesCells *ebpf.MapSpec `ebpf:"rules_cells"`
 }
 
 // filterVariableSpecs contains global variables before they are loaded into the kernel.
@@ -184,26 +142,16 @@ func (o *filterObjects) Close() error {
 //
 // It can be passed to loadFilterObjects or ebpf.CollectionSpec.LoadAndAssign.
 type filterMaps struct {
-	NfCounts          *ebpf.Map `ebpf:"nf_counts"`
-	NfPackets         *ebpf.Map `ebpf:"nf_packets"`
-	RulesDestinations *ebpf.Map `ebpf:"rules_destinations"`
-	RulesServices     *ebpf.Map `ebpf:"rules_services"`
-	RulesShapes       *ebpf.Map `ebpf:"rules_shapes"`
-	RulesSizes        *ebpf.Map `ebpf:"rules_sizes"`
-	RulesSources      *ebpf.Map `ebpf:"rules_sources"`
-	RulesTable        *ebpf.Map `ebpf:"rules_table"`
+	NfCounts   *ebpf.Map `ebpf:"nf_counts"`
+	NfPackets  *ebpf.Map `ebpf:"nf_packets"`
+	RulesCells *ebpf.Map `ebpf:"rules_cells"`
 }
 
 func (m *filterMaps) Close() error {
 	return _FilterClose(
 		m.NfCounts,
 		m.NfPackets,
-		m.RulesDestinations,
-		m.RulesServices,
-		m.RulesShapes,
-		m.RulesSizes,
-		m.RulesSources,
-		m.RulesTable,
+		m.RulesCells,
 	)
 }
 

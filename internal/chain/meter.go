@@ -68,7 +68,7 @@ func (m Meter) piece(name string, program string, load func() (*ebpf.CollectionS
 		return p, err
 	}
 	p.kept = map[string]*ebpf.Map{"meters": meters}
-	metering, err := arrayOf([]rateLimitMeterSettings{m.settings(states.secret())}).create(spec.Maps["metering"])
+	metering, err := arrayOf(spec.Maps["metering"], []rateLimitMeterSettings{m.settings(states.secret())})
 	if err != nil {
 		return p, fmt.Errorf("make its settings: %w", err)
 	}

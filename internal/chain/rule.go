@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -10,11 +11,12 @@ import (
 // Rule says which flows a value is for; zero fields match all. Destination is a
 // private host's own address in flows from outside.
 type Rule struct {
-	Direction           model.Direction
-	Source, Destination netip.Prefix // IPv4
-	Protocol            model.Protocol
-	Ports               model.Ports // of the destination
-	Value               uint32
+	Direction                 model.Direction
+	Source, Destination       netip.Prefix      // IPv4
+	SourceSet, DestinationSet *model.AddressSet // instead of a prefix
+	Protocol                  model.Protocol
+	Ports                     model.Ports // of the destination
+	Value                     uint32
 }
 
 // Flow is what rules are asked about.
@@ -27,13 +29,15 @@ type Flow struct {
 
 // Matches reports whether the rule is for the flow.
 func (r Rule) Matches(f Flow) bool {
-	within := func(p netip.Prefix, a netip.Addr) bool { return !p.IsValid() || p.Contains(a) }
+	within := func(p netip.Prefix, s *model.AddressSet, a netip.Addr) bool {
+		return (!p.IsValid() || p.Contains(a)) && (s == nil || s.Contains(a))
+	}
 	switch {
 	case r.Direction != model.AnyDirection && r.Direction != f.Direction:
 	case r.Protocol != model.AnyProtocol && r.Protocol != f.Protocol:
 	case r.Ports != (model.Ports{}) && (f.Protocol == model.ICMP || f.Port < r.Ports.First || f.Port > r.Ports.Last):
 	default:
-		return within(r.Source, f.Source) && within(r.Destination, f.Destination)
+		return within(r.Source, r.SourceSet, f.Source) && within(r.Destination, r.DestinationSet, f.Destination)
 	}
 	return false
 }
@@ -45,6 +49,8 @@ func (r Rule) check() error {
 		}
 	}
 	switch {
+	case r.Source.IsValid() && r.SourceSet != nil, r.Destination.IsValid() && r.DestinationSet != nil:
+		return errors.New("a prefix and a set of one end")
 	case r.Direction > model.In:
 		return fmt.Errorf("direction %d: want 0 to %d", r.Direction, model.In)
 	case r.Ports.Last < r.Ports.First:

@@ -8,16 +8,8 @@ import (
 // MostRules is how many rules a classifier or a filter may have.
 const MostRules = 1 << 16
 
-// tables are rules in the form in which programs look them up (bpf/include/rules.h).
-type tables struct {
-	size                            classifierRulesSize
-	shapes                          []classifierRulesShape
-	sources, destinations, services []classifierRulesRange
-	rules                           map[classifierRulesKey]classifierRulesFound
-}
-
 // compile makes the tables of rules of which the first that matches counts.
-func compile(rules []Rule) (*tables, error) {
+func compile(rules []Rule) (cells, error) {
 	if len(rules) > MostRules {
 		return nil, fmt.Errorf("%d rules: at most %d", len(rules), MostRules)
 	}
@@ -28,7 +20,7 @@ func compile(rules []Rule) (*tables, error) {
 			return nil, fmt.Errorf("rule %d: %w", i+1, err)
 		}
 		keys[i] = classifierRulesKey{
-			Source: sources.number(prefix(r.Source)), Destination: destinations.number(prefix(r.Destination)),
+			Source: sources.number(address(r.Source, r.SourceSet)), Destination: destinations.number(address(r.Destination, r.DestinationSet)),
 			Service: services.number(service(r)),
 		}
 	}
@@ -37,39 +29,66 @@ func compile(rules []Rule) (*tables, error) {
 			return nil, err
 		}
 	}
-	t := &tables{rules: make(map[classifierRulesKey]classifierRulesFound, len(rules))}
+	known := make(map[classifierRulesKey]bool, len(rules))
+	var first []classifierRulesRule // of each key
+	var list []classifierRulesShape
 	for i, key := range keys {
-		if _, earlier := t.rules[key]; earlier {
+		if known[key] {
 			continue
 		}
-		shape := t.shape(classifierRulesShape{
+		known[key] = true
+		s := classifierRulesShape{
 			Source: sources.layerOf(key.Source), Destination: destinations.layerOf(key.Destination), Service: services.layerOf(key.Service),
-		}, i)
+			First: uint32(i),
+		}
+		shape := slices.IndexFunc(list, func(have classifierRulesShape) bool {
+			return have.Source == s.Source && have.Destination == s.Destination && have.Service == s.Service
+		})
+		if shape < 0 {
+			shape = len(list)
+			list = append(list, s)
+		}
 		if shape == shapes {
 			return nil, fmt.Errorf("the rules combine conditions in more than %d ways: rule %d is the first too many", shapes, i+1)
 		}
 		sources.stands(key.Source, shape)
 		destinations.stands(key.Destination, shape)
 		services.stands(key.Service, shape)
-		t.rules[key] = classifierRulesFound{Rule: uint32(i), Value: rules[i].Value}
+		first = append(first, classifierRulesRule{Key: key, Found: classifierRulesFound{Rule: uint32(i), Value: rules[i].Value}})
 	}
-	t.sources, t.destinations, t.services = sources.ranges(), destinations.ranges(), services.ranges()
-	t.size = classifierRulesSize{
-		Sources: uint32(len(t.sources)), Destinations: uint32(len(t.destinations)), Services: uint32(len(t.services)),
-		Shapes: uint32(len(t.shapes)),
-	}
-	return t, nil
+	return fill(list, first, sources, destinations, services)
 }
 
-// shape returns the place of a shape, which rule first is of.
-func (t *tables) shape(s classifierRulesShape, first int) int {
-	place := slices.IndexFunc(t.shapes, func(known classifierRulesShape) bool {
-		return known.Source == s.Source && known.Destination == s.Destination && known.Service == s.Service
-	})
-	if place < 0 {
-		s.First = uint32(first)
-		t.shapes = append(t.shapes, s)
-		place = len(t.shapes) - 1
+// fill makes the cells of rules of these shapes.
+func fill(shapes []classifierRulesShape, rules []classifierRulesRule, sources, destinations, services *dimension) (cells, error) {
+	head := classifierRulesHead{Shapes: uint32(len(shapes)), None: classifierRulesFound{Rule: none}}
+	list := make(cells, 1) // for the head
+	for some := range slices.Chunk(shapes, len(classifierRulesShapeCell{}.Shape)) {
+		var c classifierRulesShapeCell
+		copy(c.Shape[:], some)
+		list = append(list, cellOf(c))
 	}
-	return place
+	made, err := sources.cut("source")
+	if err != nil {
+		return nil, err
+	}
+	head.Source = list.addRanges(made.ranges)
+	head.Destination = head.Source
+	list.addClasses(sources, made.classes, &head.Source)
+	// Conditions on the remote end are on both, and so are their ranges the same.
+	if !slices.Equal(sources.list, destinations.list) {
+		if made, err = destinations.cut("destination"); err != nil {
+			return nil, err
+		}
+		head.Destination = list.addRanges(made.ranges)
+	}
+	list.addClasses(destinations, made.classes, &head.Destination)
+	if made, err = services.cut("service"); err != nil {
+		return nil, err
+	}
+	head.Service = list.addRanges(made.ranges)
+	list.addClasses(services, made.classes, &head.Service)
+	list.addRules(rules, &head)
+	list[0] = cellOf(head)
+	return list, nil
 }

@@ -198,7 +198,7 @@ func TestRefusedChainChangeChangesNothing(t *testing.T) {
 		{r.InsertFunction, api.ChainRequest{Chain: "no", Function: "{use: filter}"}, `there is no chain "no"`},
 		{r.InsertFunction, api.ChainRequest{Chain: "out", Function: "{use: filtre}"}, `FUNCTION:1: use: want filter`},
 		{r.InsertFunction, api.ChainRequest{Chain: "web", Function: "{use: filter}"}, `filter is the name of functions[0] too`},
-		{r.InsertFunction, api.ChainRequest{Chain: "out", Function: "{use: filter, deny: [" + nested() + "]}"}, `chains: function out/filter: more than 13 different conditions`},
+		{r.InsertFunction, api.ChainRequest{Chain: "out", Function: "{use: filter, deny: [" + nested() + "]}"}, `chains: function out/filter: more than 14 different conditions`},
 		{r.RemoveFunction, api.ChainRequest{Chain: "out", Function: "filter"}, `chain out: it has no function "filter"`},
 		{r.MoveFunction, api.ChainRequest{Chain: "web", Function: "filter", After: "none"}, `chain web: it has no function "none"`},
 	} {

@@ -23,9 +23,9 @@ func TestCheckSeesWhatDoesNotFit(t *testing.T) {
 	for file, want := range map[string]string{
 		withChains: "", many: "chains: 1024 of them: at most 1023", counted: "more than 511 functions in all",
 		text + "outbound: {addresses: [198.18.0.2]}\nchains: [{name: a, match: {direction: in, to: 198.18.0.2, protocol: udp, port: 1-4097}, functions: [{use: dnat, to: 10.0.0.9}]}]": "4097 ports of outbound",
-		text + "chains: [{name: a}, {name: deep, functions: [{use: filter, deny: [" + nested() + "]}]}]":                                                                               "chains: function deep/filter: more than 13 different",
-		text + "chains: [{name: a}, {name: jump, functions: [{use: jump, chain: a, when: [" + nested() + "]}]}]":                                                                       "chains: function jump/jump: more than 13 different",
-		text + "chains: [{name: a, match: {from: 1.0.0.0/8}}" + matches() + "]":                                                                                                        "chains: more than 13 different",
+		text + "chains: [{name: a}, {name: deep, functions: [{use: filter, deny: [" + nested() + "]}]}]":                                                                               "chains: function deep/filter: more than 14 different",
+		text + "chains: [{name: a}, {name: jump, functions: [{use: jump, chain: a, when: [" + nested() + "]}]}]":                                                                       "chains: function jump/jump: more than 14 different",
+		text + "chains: [{name: a, match: {from: 1.0.0.0/8}}" + matches() + "]":                                                                                                        "chains: more than 14 different",
 	} {
 		err := Check(parse(t, file))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -82,7 +82,7 @@ func TestChainThatDoesNotFitIsRefused(t *testing.T) {
 	}
 	d.write(r.configuration() + fmt.Sprintf("chains: [{name: deep, functions: [{use: filter, deny: [%s]}]}]\n", strings.Join(prefixes, ", ")))
 	out, err := d.tell("reload")
-	if err == nil || !strings.Contains(out, "chains: function deep/filter: more than 13 different conditions of the") {
+	if err == nil || !strings.Contains(out, "chains: function deep/filter: more than 14 different conditions of the") {
 		t.Errorf("reload ended with %v: %s", err, out)
 	}
 	if before := d.functions("echo"); len(before) != 1 {
