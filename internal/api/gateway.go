@@ -170,10 +170,10 @@ type Service struct {
 
 // Chain is a row of network functions for the flows that it matches.
 type Chain struct {
-	Name      string            `json:"name"`
-	Match     map[string]string `json:"match"`     // as in the configuration; what is left out matches all
-	Functions []Function        `json:"functions"` // in the order in which they are asked
-	Changes   []string          `json:"changes"`   // by command, that the configuration file does not have
+	Name      string              `json:"name"`
+	Match     []map[string]string `json:"match"`     // any of them, as in the configuration; what is left out matches all
+	Functions []Function          `json:"functions"` // in the order in which they are asked
+	Changes   []string            `json:"changes"`   // by command, that the configuration file does not have
 }
 
 // ChainRequest says what to change in a chain. Where a function is put is said by at

@@ -69,8 +69,20 @@ that commands changed, and the configuration file does not have so, are marked *
 
 const changedNote = "* Changed by command: the next reload forgets it, unless realmgate chain save comes before.\n"
 
-// matched writes a match as "direction in, port 80".
-func matched(match map[string]string) string {
+// matched writes matches as "direction in, port 80; or direction out".
+func matched(matches []map[string]string) string {
+	const most = 3
+	var all []string
+	for _, match := range matches[:min(most, len(matches))] {
+		all = append(all, matchedBy(match))
+	}
+	if more := len(matches) - most; more > 0 {
+		all = append(all, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(all, "; or ")
+}
+
+func matchedBy(match map[string]string) string {
 	var said []string
 	for _, key := range slices.Sorted(maps.Keys(match)) {
 		said = append(said, key+" "+match[key])

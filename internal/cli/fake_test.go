@@ -170,13 +170,13 @@ func populated() *fakeDaemon {
 		},
 		chains: []client.Chain{
 			{
-				Name: "web", Changes: []string{}, Match: map[string]string{"service": "www.hosta.foo.example.", "direction": "in"},
+				Name: "web", Changes: []string{}, Match: []map[string]string{{"service": "www.hosta.foo.example.", "direction": "in"}, {"set": "bad"}},
 				Functions: []client.Function{
 					{Name: "friends", Use: "filter", Priority: 10, Seen: 12_345_678, Dropped: 345_678, Samples: 12_056, NsEach: 84},
 					{Name: "filter", Use: "filter", Priority: 20, Seen: 12_000_000, Failed: 3},
 				},
 			},
-			{Name: "out", Functions: []client.Function{}, Changes: []string{"removed filter", "moved a"}},
+			{Name: "out", Match: []map[string]string{{}}, Functions: []client.Function{}, Changes: []string{"removed filter", "moved a"}},
 		},
 		status: client.Status{
 			Instance: "default", Version: "v0.1.0", PID: 4711, Config: "/etc/realmgate.yaml", Started: started,

@@ -40,7 +40,7 @@ func (g fakeGateway) Hosts(f Filter) ([]Host, error) {
 }
 
 func (g fakeGateway) Chains() ([]Chain, error) {
-	return []Chain{{Name: "web", Match: map[string]string{"direction": "in"}, Functions: []Function{{Name: "filter", Seen: 1 << 60}}}}, g.err
+	return []Chain{{Name: "web", Match: []map[string]string{{"direction": "in"}}, Functions: []Function{{Name: "filter", Seen: 1 << 60}}}}, g.err
 }
 
 func (g fakeGateway) InsertFunction(r ChainRequest) (ChainChange, error) {

@@ -12,25 +12,18 @@ import (
 // Chain is a row of network functions for the flows that it matches.
 type Chain struct {
 	Name      string
-	Match     Match
+	Matches   []Match    // it is for what any of them matches
 	Functions []Function // in the order in which they are asked
 	// Static: it has dnat, or jumps to a chain that has. It is asked about flows as they
 	// come from outside, and Match.To are public addresses.
 	Static bool
 }
 
-// Match says which flows a chain is for. Service is a host's; it stands for where
-// flows from outside go, and leaves no other condition on that.
-type Match struct {
-	Direction model.Direction
-	Condition
-	Host, Service model.Name // at most one
-}
-
 // Condition is what flows have in common; zero fields match all.
 type Condition struct {
 	From, To netip.Prefix // of the first packet; private hosts by their own addresses
 	Remote   netip.Prefix // of the end that is not a private host
+	Set      string       // of addresses of that end
 	Protocol model.Protocol
 	Ports    model.Ports // of the destination
 }
@@ -59,12 +52,10 @@ type Jump struct {
 }
 
 type chainDraft struct {
-	chain                           Chain
-	nameLine                        int
-	fromLine, toLine, protocolLine  int
-	portLine, hostLine, serviceLine int
-	remoteLine, directionLine       int
-	functions                       []*functionDraft
+	chain     Chain
+	nameLine  int
+	matches   []*matchDraft
+	functions []*functionDraft
 }
 
 type functionDraft struct {
@@ -73,28 +64,19 @@ type functionDraft struct {
 	before, after []at[string]
 	line          int          // where it begins
 	given         []at[string] // keys that not every function has
+	sets          []setUse
 }
 
 const (
 	mostPriority    = 65535
 	defaultPriority = 100
-	mostFunctions   = 10 // of a chain: a program of the kernel uses 64 tables, and a filter has 6
+	mostFunctions   = 10 // of a chain
 )
 
 func (c *chainDraft) keys() []key {
-	m := &c.chain.Match
 	return []key{
 		oneAt("name", &c.chain.Name, &c.nameLine, label()).must(),
-		section("match",
-			oneAt("direction", &m.Direction, &c.directionLine, choice(model.In, model.Out, model.AnyDirection)),
-			oneAt("from", &m.From, &c.fromLine, network()).otherwise("any"),
-			oneAt("to", &m.To, &c.toLine, network()).otherwise("any"),
-			oneAt("remote", &m.Remote, &c.remoteLine, network()).otherwise("any"),
-			oneAt("protocol", &m.Protocol, &c.protocolLine, anyProtocol()),
-			oneAt("port", &m.Ports, &c.portLine, portRange()),
-			oneAt("host", &m.Host, &c.hostLine, domain()).otherwise("any"),
-			oneAt("service", &m.Service, &c.serviceLine, domain()).otherwise("any"),
-		),
+		matches("match", &c.matches),
 		listOf("functions", &c.functions, (*functionDraft).keys),
 	}
 }
@@ -112,10 +94,10 @@ func (f *functionDraft) keys() []key {
 		one("fail", &f.function.Fail, choice(FailClosed, FailOpen)),
 	}
 	keys = append(keys, f.particular(
-		conditions("deny", &f.function.Filter.Deny),
-		conditions("allow", &f.function.Filter.Allow),
+		conditions("deny", &f.function.Filter.Deny, &f.sets),
+		conditions("allow", &f.function.Filter.Allow, &f.sets),
 		one("chain", &f.function.Jump.Chain, label()).otherwise("none"),
-		conditions("when", &f.function.Jump.When),
+		conditions("when", &f.function.Jump.When, &f.sets),
 		one("to", &f.function.Dnat.To, address()).otherwise("none"),
 		one("port", &f.function.Dnat.Port, port()).otherwise("the flow's own"),
 		one("may", &f.function.Object.May, choice(MayRead, MayRewrite)),
@@ -124,18 +106,18 @@ func (f *functionDraft) keys() []key {
 }
 
 // conditions is a key with a list of conditions; one that is only an address or a
-// prefix is of the remote end.
-func conditions(name string, target *[]Condition) key {
-	keys := func(c *Condition) []key {
+// prefix is of the remote end. The sets that they name go into sets.
+func conditions(name string, target *[]Condition, sets *[]setUse) key {
+	keys := func(c *Condition, setLine *int) []key {
 		return []key{
 			one("from", &c.From, network()).otherwise("any"), one("to", &c.To, network()).otherwise("any"),
-			one("remote", &c.Remote, network()).otherwise("any"),
+			one("remote", &c.Remote, network()).otherwise("any"), oneAt("set", &c.Set, setLine, label()).otherwise("any"),
 			one("protocol", &c.Protocol, anyProtocol()), one("port", &c.Ports, portRange()),
 		}
 	}
 	const want = "a list: each entry an address, a prefix or a mapping"
 	return key{
-		name: name, kind: "list of sections", standard: "none", keys: keys(new(Condition)),
+		name: name, kind: "list of sections", standard: "none", keys: keys(new(Condition), new(int)),
 		read: func(faults *faultLog, node *yaml.Node, path string, _ int) {
 			for i, item := range elements(faults, node, path, want, 1) {
 				var c Condition
@@ -146,8 +128,12 @@ func conditions(name string, target *[]Condition) key {
 						continue
 					}
 				} else {
-					readSection(faults, item, full, item.Line, keys(&c))
+					setLine := 0
+					readSection(faults, item, full, item.Line, keys(&c, &setLine))
 					c.check(faults, full, item.Line)
+					if setLine > 0 {
+						*sets = append(*sets, setUse{full + ".set", c.Set, setLine})
+					}
 				}
 				*target = append(*target, c)
 			}
@@ -162,18 +148,26 @@ func (c Condition) check(faults *faultLog, path string, line int) {
 	if c.Remote.IsValid() && (c.From.IsValid() || c.To.IsValid()) {
 		faults.add(line, "%s: remote is one of from and to: give it, or those", path)
 	}
+	if c.Set != "" && (c.From.IsValid() || c.To.IsValid() || c.Remote.IsValid()) {
+		faults.add(line, "%s: a set is of the remote end: give it, or from, to and remote", path)
+	}
 }
 
 // finishChains checks what chains say about each other and about hosts.
 func (d *draft) finishChains() {
-	taken := map[string]int{}
+	taken, known := map[string]int{}, d.named()
 	for i, c := range d.chains {
 		path := fmt.Sprintf("chains[%d]", i)
 		if first, twice := taken[c.chain.Name]; twice && c.nameLine > 0 {
 			d.faults.add(c.nameLine, "%s.name: %s is already used at line %d", path, c.chain.Name, first)
 		}
 		taken[c.chain.Name] = c.nameLine
-		d.finishMatch(c, path+".match")
+		for _, m := range c.matches {
+			c.chain.Matches = append(c.chain.Matches, m.finish(d.faults, known, c.nameLine))
+		}
+		if len(c.matches) == 0 {
+			c.chain.Matches = []Match{{}}
+		}
 		if len(c.functions) > mostFunctions {
 			d.faults.add(c.nameLine, "%s.functions: there are %d, a chain has at most %d", path, len(c.functions), mostFunctions)
 		}
@@ -187,49 +181,15 @@ func (d *draft) finishChains() {
 	d.finishDnat()
 }
 
-func (d *draft) finishMatch(c *chainDraft, path string) {
-	m := &c.chain.Match
-	line := max(c.portLine, c.remoteLine, c.nameLine, 1)
-	m.check(d.faults, path, line)
-	if c.hostLine > 0 && c.serviceLine > 0 {
-		d.faults.add(c.hostLine, "%s: a service has a host: give host or service", path)
-	}
-	if c.serviceLine > 0 {
-		for name, given := range map[string]int{"to": c.toLine, "remote": c.remoteLine, "protocol": c.protocolLine, "port": c.portLine} {
-			if given > 0 {
-				d.faults.add(given, "%s.%s: the service says it already", path, name)
-			}
-		}
-		if c.directionLine > 0 && m.Direction != model.In {
-			d.faults.add(c.directionLine, "%s.direction: flows to a service come in", path)
-		}
-		m.Direction = model.In
-	}
-	if c.hostLine > 0 && (m.Direction != model.Out && c.toLine > 0 || m.Direction != model.In && c.fromLine > 0) {
-		d.faults.add(c.hostLine, "%s.host: it is the end that from or to names already", path)
-	}
-	for _, named := range []struct {
-		key  string
-		name model.Name
-		line int
-	}{{"host", m.Host, c.hostLine}, {"service", m.Service, c.serviceLine}} {
-		if named.line > 0 && !d.names(named.name, named.key == "service") {
-			d.faults.add(named.line, "%s.%s: there is no %s %s under hosts", path, named.key, named.key, named.name)
+// sets are all places that name a set.
+func (c *chainDraft) sets() (list []setUse) {
+	for _, m := range c.matches {
+		if m.setLine > 0 {
+			list = append(list, setUse{m.path + ".set", m.match.Set, m.setLine})
 		}
 	}
-}
-
-// names reports whether there is such a host, or service.
-func (d *draft) names(name model.Name, service bool) bool {
-	for _, h := range d.hosts {
-		if !service && h.host.Name == name {
-			return true
-		}
-		for _, s := range h.services {
-			if service && s.service.Name == name {
-				return true
-			}
-		}
+	for _, f := range c.functions {
+		list = append(list, f.sets...)
 	}
-	return false
+	return list
 }

@@ -19,6 +19,7 @@ type Config struct {
 	IPv6       IPv6
 	Hosts      []Host // in the order of the file
 	NeverBan   []netip.Prefix
+	Sets       []Set
 	Chains     []Chain // the same; the first that matches a flow judges it
 }
 

@@ -31,7 +31,7 @@ func (d *draft) finishDnat() {
 	for i, c := range d.chains {
 		if d.sends(c, map[string]bool{}) {
 			d.config.Chains[i].Static = true
-			d.checkDnatMatch(c, fmt.Sprintf("chains[%d]", i), static)
+			d.checkDnatMatches(c, fmt.Sprintf("chains[%d]", i), static)
 		}
 	}
 	for i, c := range d.chains {
@@ -62,54 +62,68 @@ func (d *draft) sends(c *chainDraft, seen map[string]bool) bool {
 	})
 }
 
-// checkDnatMatch notes the public addresses of the chain.
-func (d *draft) checkDnatMatch(c *chainDraft, path string, static map[netip.Addr]use) {
-	m := c.chain.Match
+// checkDnatMatches notes the public addresses of the chain.
+func (d *draft) checkDnatMatches(c *chainDraft, path string, static map[netip.Addr]use) {
+	if len(c.matches) == 0 {
+		d.checkDnatMatch(&matchDraft{path: path + ".match"}, c.nameLine, static, 0)
+	}
+	count := 0
+	for _, m := range c.matches {
+		count = d.checkDnatMatch(m, c.nameLine, static, count)
+	}
+}
+
+// checkDnatMatch adds the public addresses of a match to those that the chain has
+// before it, and returns how many that makes. line is the chain's.
+func (d *draft) checkDnatMatch(c *matchDraft, line int, static map[netip.Addr]use, count int) int {
+	m, path := c.match, c.path
 	if m.Direction != model.In || !m.To.IsValid() || m.Host != "" || m.Service != "" {
-		d.faults.add(c.nameLine, "%s.match: a chain with dnat needs direction: in, and to: the public addresses that flows come to", path)
-		return
+		d.faults.add(line, "%s: a chain with dnat needs direction: in, and to: the public addresses that flows come to", path)
+		return count
 	}
 	first, last := m.To.Addr(), fromNumber(toNumber(m.To.Addr())|uint32(1<<(32-m.To.Bits())-1))
-	if count := int(toNumber(last)) - int(toNumber(first)) + 1; count > maxStatic {
-		d.faults.add(c.toLine, "%s.match.to: %s has %d addresses, at most %d may be public ones of dnat", path, m.To, count, maxStatic)
-		return
+	count += int(toNumber(last)) - int(toNumber(first)) + 1
+	if count > maxStatic {
+		d.faults.add(c.toLine, "%s.to: up to %s the chain has %d addresses, at most %d may be public ones of dnat", path, m.To, count, maxStatic)
+		return count
 	}
 	for _, a := range []netip.Addr{first, last} {
 		if err := checkUnicast(a); err != nil {
-			d.faults.add(c.toLine, "%s.match.to: %s", path, err)
-			return
+			d.faults.add(c.toLine, "%s.to: %s", path, err)
+			return count
 		}
 	}
 	for _, a := range m.StaticAddresses() {
-		if !d.checkStatic(c, path, a) {
-			return // one error says enough
+		if !d.checkStatic(c, a) {
+			break // one error says enough
 		}
-		static[a] = use{path + ".match.to", c.toLine}
+		static[a] = use{path + ".to", c.toLine}
 	}
+	return count
 }
 
 // checkStatic reports whether dnat may have the address, as far as that can be said
 // before outbound.addresses has its default.
-func (d *draft) checkStatic(c *chainDraft, path string, a netip.Addr) bool {
-	m := c.chain.Match
+func (d *draft) checkStatic(c *matchDraft, a netip.Addr) bool {
+	m, path := c.match, c.path
 	before, used := d.uses[a]
 	switch {
 	case !used:
 		return true
 	case before.key == "outbound.addresses":
 		if m.Ports == (model.Ports{}) || m.Protocol != model.TCP && m.Protocol != model.UDP {
-			d.faults.add(c.toLine, "%s.match: %s is %s, which hosts share: name protocol (tcp or udp) and port", path, a, before)
+			d.faults.add(c.toLine, "%s: %s is %s, which hosts share: name protocol (tcp or udp) and port", path, a, before)
 			return false
 		}
 		return true
 	case before.key == "dns.public" && len(d.outbound) == 0: // the two may be one address then
 		if port := d.config.DNS.Public.Port(); m.Ports.First <= port && port <= m.Ports.Last {
-			d.faults.add(c.toLine, "%s.match.port: %d of %s is where the name server listens, %s", path, port, a, before)
+			d.faults.add(c.toLine, "%s.port: %d of %s is where the name server listens, %s", path, port, a, before)
 			return false
 		}
 		return true
 	}
-	d.faults.add(c.toLine, "%s.match.to: %s is already used by %s: dnat has outbound addresses, or its own", path, a, before)
+	d.faults.add(c.toLine, "%s.to: %s is already used by %s: dnat has outbound addresses, or its own", path, a, before)
 	return false
 }
 

@@ -20,6 +20,7 @@ type draft struct {
 	neverBan                                []at[netip.Prefix]
 	pool, outbound                          []at[span]
 	hosts                                   []*hostDraft
+	sets                                    []*setDraft
 	chains                                  []*chainDraft
 	nameserverLine, publicLine, privateLine int
 
@@ -56,6 +57,7 @@ func (d *draft) finish() {
 	d.finishAddresses()
 	d.finishUpstream()
 	d.finishNames()
+	d.finishSets()
 	d.finishChains()
 	for _, p := range d.neverBan {
 		d.config.NeverBan = append(d.config.NeverBan, p.value)

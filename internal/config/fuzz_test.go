@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/bits"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -104,6 +105,17 @@ func render(c *Config) string {
 		line("    ]}")
 	}
 	line("never_ban: %s", list(c.NeverBan))
+	line("sets:")
+	if len(c.Sets) == 0 {
+		line("  []")
+	}
+	for _, s := range c.Sets {
+		if s.File != "" {
+			line("  - {name: %q, file: %q}", s.Name, s.File)
+			continue
+		}
+		line("  - {name: %q, addresses: %s}", s.Name, list(prefixes(s.Addresses)))
+	}
 	line("chains:")
 	if len(c.Chains) == 0 {
 		line("  []")
@@ -115,19 +127,19 @@ func render(c *Config) string {
 }
 
 func renderChain(line func(string, ...any), ch Chain) {
-	m := ch.Match
-	line("  - name: %q\n    match:\n      direction: %s", ch.Name, m.Direction)
-	switch {
-	case m.Service != "":
-		line("      service: %q", m.Service)
-		if m.From.IsValid() {
-			line("      from: %q", m.From)
+	line("  - name: %q\n    match:", ch.Name)
+	for _, m := range ch.Matches {
+		line("      - direction: %s", m.Direction)
+		switch {
+		case m.Service != "":
+			line("        service: %q", m.Service)
+		default:
+			line("        protocol: %s", m.Protocol)
+			if m.Host != "" {
+				line("        host: %q", m.Host)
+			}
 		}
-	default:
-		if m.Host != "" {
-			line("      host: %q", m.Host)
-		}
-		renderCondition(line, "      ", m.Condition)
+		renderCondition(line, "        ", m.Condition)
 	}
 	line("    functions:")
 	if len(ch.Functions) == 0 {
@@ -172,12 +184,24 @@ func renderCondition(line func(string, ...any), indent string, c Condition) {
 			line("%s%s: %q", indent, key, p)
 		}
 	}
+	if c.Set != "" {
+		line("%sset: %q", indent, c.Set)
+	}
 	if c.Ports != (model.Ports{}) {
 		line("%sport: %q", indent, c.Ports)
 	}
-	if indent == "      " {
-		line("%sprotocol: %s", indent, c.Protocol)
+}
+
+// prefixes are the fewest that have the addresses of a set.
+func prefixes(s *model.AddressSet) (all []netip.Prefix) {
+	for _, r := range s.Ranges() {
+		for at := uint64(r.First); at <= uint64(r.Last); {
+			free := min(bits.TrailingZeros32(uint32(at)), bits.Len64(uint64(r.Last)+1-at)-1)
+			all = append(all, netip.PrefixFrom(fromNumber(uint32(at)), 32-free))
+			at += 1 << free
+		}
 	}
+	return all
 }
 
 func list[T any](values []T) string {

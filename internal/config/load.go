@@ -34,7 +34,7 @@ func Read(path string) (*Document, error) {
 }
 
 // Parse validates data, the content of the file named file. The name is used in
-// errors only. Every error is of type Errors.
+// errors, and files of sets are beside it. Every error is of type Errors.
 func Parse(file string, data []byte) (*Config, error) {
 	faults := &faultLog{file: file}
 	draft := newDraft(faults)

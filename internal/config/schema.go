@@ -70,6 +70,7 @@ func (d *draft) keys() []key {
 		one("ipv6", &c.IPv6, choice(IPv6Drop, IPv6Forward)),
 		many("never_ban", &d.neverBan, network(), 0),
 		listOf("hosts", &d.hosts, (*hostDraft).keys),
+		listOf("sets", &d.sets, (*setDraft).keys),
 		listOf("chains", &d.chains, (*chainDraft).keys),
 	}
 }

@@ -54,20 +54,17 @@ func buildChains(c *config.Config, numbers counts, states *chain.States) datapat
 }
 
 func chainsOf(c *config.Config, numbers counts) []chain.Chain {
-	list := make([]chain.Chain, len(c.Chains))
+	list, n := make([]chain.Chain, len(c.Chains)), namedIn(c)
 	for i, ch := range c.Chains {
-		list[i] = chain.Chain{
-			Name: ch.Name, Rules: rulesOf(ch.Match.Direction, ch.Match.Condition, endsOf(c, ch.Match)), Steps: stepsOf(c, ch, numbers),
-			Static: ch.Static,
-		}
+		list[i] = chain.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(c, ch, numbers), Static: ch.Static}
 	}
 	return list
 }
 
-func stepsOf(c *config.Config, ch config.Chain, numbers counts) (steps []chain.Step) {
+func (n named) stepsOf(c *config.Config, ch config.Chain, numbers counts) (steps []chain.Step) {
 	for _, f := range ch.Functions {
 		name := countName(ch.Name, f.Name)
-		step := chain.Step{Name: name, Number: numbers[name], Function: functionOf(f), FailOpen: f.Fail == config.FailOpen}
+		step := chain.Step{Name: name, Number: numbers[name], Function: n.functionOf(f), FailOpen: f.Fail == config.FailOpen}
 		if f.Use == config.UseJump {
 			step.Jumps = []int{slices.IndexFunc(c.Chains, func(other config.Chain) bool { return other.Name == f.Jump.Chain })}
 		}
@@ -76,14 +73,14 @@ func stepsOf(c *config.Config, ch config.Chain, numbers counts) (steps []chain.S
 	return steps
 }
 
-func functionOf(f config.Function) chain.Function {
+func (n named) functionOf(f config.Function) chain.Function {
 	switch f.Use {
 	case config.UseDoSDenial:
 		return chain.DoSDenial{Meter: meterOf(f.Meter)}
 	case config.UseRateLimit:
 		return chain.RateLimit{Meter: meterOf(f.Meter)}
 	case config.UseJump:
-		return chain.Jump{When: conditionRules(f.Jump.When)}
+		return chain.Jump{When: n.conditionRules(f.Jump.When)}
 	case config.UseDnat:
 		return chain.Dnat{Address: f.Dnat.To, Port: f.Dnat.Port}
 	case config.UseMirror:
@@ -91,7 +88,7 @@ func functionOf(f config.Function) chain.Function {
 	case config.UseObject:
 		return chain.Object{Code: f.Object.Code, Rewrites: f.Object.May == config.MayRewrite, EveryPacket: f.Object.Per == config.PerPacket}
 	default:
-		return chain.Filter{Deny: conditionRules(f.Filter.Deny), Allow: conditionRules(f.Filter.Allow)}
+		return chain.Filter{Deny: n.conditionRules(f.Filter.Deny), Allow: n.conditionRules(f.Filter.Allow)}
 	}
 }
 
@@ -111,40 +108,27 @@ func meterOf(m config.Meter) chain.Meter {
 	return made
 }
 
-func conditionRules(conditions []config.Condition) (rules []chain.Rule) {
-	for _, c := range conditions {
-		rules = append(rules, rulesOf(model.AnyDirection, c, nil)...)
+// matchRules are the rules by which a chain is found.
+func (n named) matchRules(matches []config.Match) (rules []chain.Rule) {
+	for _, m := range matches {
+		rules = append(rules, n.rulesOf(m.Direction, m.Condition, n.end(m))...)
 	}
 	return rules
 }
 
-// end is where a match's host or service is.
-type end struct {
-	host     netip.Addr
-	protocol model.Protocol
-	port     uint16 // 0: every one
-}
-
-// endsOf finds the host or the service that a match names.
-func endsOf(c *config.Config, m config.Match) *end {
-	for _, h := range c.Hosts {
-		if m.Host == h.Name && m.Host != "" {
-			return &end{host: h.Address}
-		}
-		for _, s := range h.Services {
-			if m.Service == s.Name && m.Service != "" {
-				return &end{h.Address, s.Protocol, s.To}
-			}
-		}
+func (n named) conditionRules(conditions []config.Condition) (rules []chain.Rule) {
+	for _, c := range conditions {
+		rules = append(rules, n.rulesOf(model.AnyDirection, c, nil)...)
 	}
-	return nil
+	return rules
 }
 
 // rulesOf says a condition as rules. Its remote end, and the private one, are where
 // flows go or where they come from: that takes a rule for each direction.
-func rulesOf(direction model.Direction, c config.Condition, private *end) (rules []chain.Rule) {
+func (n named) rulesOf(direction model.Direction, c config.Condition, private *end) (rules []chain.Rule) {
 	rule := chain.Rule{Direction: direction, Source: c.From, Destination: c.To, Protocol: c.Protocol, Ports: c.Ports}
-	if !c.Remote.IsValid() && private == nil {
+	set := n.sets[c.Set]
+	if !c.Remote.IsValid() && set == nil && private == nil {
 		return []chain.Rule{rule}
 	}
 	for _, d := range []model.Direction{model.Out, model.In} {
@@ -156,6 +140,9 @@ func rulesOf(direction model.Direction, c config.Condition, private *end) (rules
 		remote, inside := &r.Destination, &r.Source
 		if d == model.In {
 			remote, inside = inside, remote
+			r.SourceSet = set
+		} else {
+			r.DestinationSet = set
 		}
 		if c.Remote.IsValid() {
 			*remote = c.Remote
@@ -176,7 +163,7 @@ func (g *Gateway) Chains() ([]api.Chain, error) {
 	v := g.view.Load()
 	list := []api.Chain{}
 	for i, ch := range v.config.Chains {
-		shown := api.Chain{Name: ch.Name, Match: matchOf(ch.Match), Functions: []api.Function{}, Changes: v.changes(i)}
+		shown := api.Chain{Name: ch.Name, Match: matchesOf(ch.Matches), Functions: []api.Function{}, Changes: v.changes(i)}
 		for _, f := range ch.Functions {
 			n, err := g.data.Count(v.counts[countName(ch.Name, f.Name)])
 			if err != nil {
@@ -192,6 +179,13 @@ func (g *Gateway) Chains() ([]api.Chain, error) {
 	return list, nil
 }
 
+func matchesOf(matches []config.Match) (said []map[string]string) {
+	for _, m := range matches {
+		said = append(said, matchOf(m))
+	}
+	return said
+}
+
 // matchOf leaves out what matches all.
 func matchOf(m config.Match) map[string]string {
 	said := map[string]string{}
@@ -204,6 +198,7 @@ func matchOf(m config.Match) map[string]string {
 	add("from", m.From.String(), m.From.IsValid())
 	add("to", m.To.String(), m.To.IsValid())
 	add("remote", m.Remote.String(), m.Remote.IsValid())
+	add("set", m.Set, m.Set != "")
 	add("protocol", m.Protocol.String(), m.Protocol != model.AnyProtocol)
 	add("port", m.Ports.String(), m.Ports != model.Ports{})
 	add("host", m.Host.String(), m.Host != "")

@@ -27,19 +27,9 @@ func staticOf(c *config.Config, outbound []netip.Addr) (s static, err error) {
 		if !ch.Static {
 			continue
 		}
-		for _, a := range ch.Match.StaticAddresses() {
-			switch {
-			case !slices.Contains(outbound, a):
-				if a == c.DNS.Public.Addr() {
-					return s, fmt.Errorf("chain %s: %s is dns.public and no outbound address: dnat has outbound addresses, or its own", ch.Name, a)
-				}
-				s.addresses = append(s.addresses, a)
-			case ch.Match.Ports == model.Ports{} || ch.Match.Protocol != model.TCP && ch.Match.Protocol != model.UDP:
-				return s, fmt.Errorf("chain %s: %s is an outbound address, which hosts share: name protocol (tcp or udp) and port", ch.Name, a)
-			default:
-				for port := int(ch.Match.Ports.First); port <= int(ch.Match.Ports.Last); port++ {
-					ports[datapath.Service{Host: a, Protocol: ch.Match.Protocol, Port: uint16(port)}] = true
-				}
+		for _, m := range ch.Matches {
+			if err := s.add(c, ch.Name, m, outbound, ports); err != nil {
+				return s, err
 			}
 		}
 		for _, f := range ch.Functions {
@@ -55,4 +45,24 @@ func staticOf(c *config.Config, outbound []netip.Addr) (s static, err error) {
 		s.ports = append(s.ports, p)
 	}
 	return s, nil
+}
+
+// add takes what a match of a chain names.
+func (s *static) add(c *config.Config, chain string, m config.Match, outbound []netip.Addr, ports map[datapath.Service]bool) error {
+	for _, a := range m.StaticAddresses() {
+		switch {
+		case !slices.Contains(outbound, a):
+			if a == c.DNS.Public.Addr() {
+				return fmt.Errorf("chain %s: %s is dns.public and no outbound address: dnat has outbound addresses, or its own", chain, a)
+			}
+			s.addresses = append(s.addresses, a)
+		case m.Ports == model.Ports{} || m.Protocol != model.TCP && m.Protocol != model.UDP:
+			return fmt.Errorf("chain %s: %s is an outbound address, which hosts share: name protocol (tcp or udp) and port", chain, a)
+		default:
+			for port := int(m.Ports.First); port <= int(m.Ports.Last); port++ {
+				ports[datapath.Service{Host: a, Protocol: m.Protocol, Port: uint16(port)}] = true
+			}
+		}
+	}
+	return nil
 }

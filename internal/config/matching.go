@@ -1,0 +1,108 @@
+package config
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Match says which flows a chain is for. Service is a host's; it stands for where
+// flows from outside go, and leaves no other condition on that.
+type Match struct {
+	Direction model.Direction
+	Condition
+	Host, Service model.Name // at most one
+}
+
+type matchDraft struct {
+	match                           Match
+	path                            string
+	fromLine, toLine, protocolLine  int
+	portLine, hostLine, serviceLine int
+	remoteLine, directionLine       int
+	setLine                         int
+}
+
+func (d *matchDraft) keys() []key {
+	m := &d.match
+	return []key{
+		oneAt("direction", &m.Direction, &d.directionLine, choice(model.In, model.Out, model.AnyDirection)),
+		oneAt("from", &m.From, &d.fromLine, network()).otherwise("any"),
+		oneAt("to", &m.To, &d.toLine, network()).otherwise("any"),
+		oneAt("remote", &m.Remote, &d.remoteLine, network()).otherwise("any"),
+		oneAt("set", &m.Set, &d.setLine, label()).otherwise("any"),
+		oneAt("protocol", &m.Protocol, &d.protocolLine, anyProtocol()),
+		oneAt("port", &m.Ports, &d.portLine, portRange()),
+		oneAt("host", &m.Host, &d.hostLine, domain()).otherwise("any"),
+		oneAt("service", &m.Service, &d.serviceLine, domain()).otherwise("any"),
+	}
+}
+
+// matches is a key with a match, or with a list of them.
+func matches(name string, target *[]*matchDraft) key {
+	return key{
+		name: name, kind: "section or list of sections", keys: new(matchDraft).keys(),
+		read: func(faults *faultLog, node *yaml.Node, path string, line int) {
+			read := func(node *yaml.Node, path string, line int) {
+				m := &matchDraft{path: path}
+				*target = append(*target, m)
+				readSection(faults, node, path, line, m.keys())
+			}
+			if node.Kind != yaml.SequenceNode {
+				read(node, path, line)
+				return
+			}
+			for i, item := range elements(faults, node, path, "a mapping, or a list of mappings", 1) {
+				read(item, fmt.Sprintf("%s[%d]", path, i), item.Line)
+			}
+		},
+	}
+}
+
+// finish checks what a match of a chain, whose name is at that line, says about hosts.
+func (d *matchDraft) finish(faults *faultLog, known map[model.Name]bool, nameLine int) Match {
+	m, path := &d.match, d.path
+	m.check(faults, path, max(d.portLine, d.remoteLine, d.setLine, nameLine, 1))
+	if d.hostLine > 0 && d.serviceLine > 0 {
+		faults.add(d.hostLine, "%s: a service has a host: give host or service", path)
+	}
+	if d.serviceLine > 0 {
+		for name, given := range map[string]int{"to": d.toLine, "remote": d.remoteLine, "protocol": d.protocolLine, "port": d.portLine} {
+			if given > 0 {
+				faults.add(given, "%s.%s: the service says it already", path, name)
+			}
+		}
+		if d.directionLine > 0 && m.Direction != model.In {
+			faults.add(d.directionLine, "%s.direction: flows to a service come in", path)
+		}
+		m.Direction = model.In
+	}
+	if d.hostLine > 0 && (m.Direction != model.Out && d.toLine > 0 || m.Direction != model.In && d.fromLine > 0) {
+		faults.add(d.hostLine, "%s.host: it is the end that from or to names already", path)
+	}
+	for _, named := range []struct {
+		key  string
+		name model.Name
+		line int
+	}{{"host", m.Host, d.hostLine}, {"service", m.Service, d.serviceLine}} {
+		service, there := known[named.name]
+		if named.line > 0 && (!there || service != (named.key == "service")) {
+			faults.add(named.line, "%s.%s: there is no %s %s under hosts", path, named.key, named.key, named.name)
+		}
+	}
+	return *m
+}
+
+// named are the names of hosts, and of services, which are true.
+func (d *draft) named() map[model.Name]bool {
+	known := map[model.Name]bool{}
+	for _, h := range d.hosts {
+		known[h.host.Name] = false
+		for _, s := range h.services {
+			known[s.service.Name] = true
+		}
+	}
+	return known
+}

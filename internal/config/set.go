@@ -1,0 +1,192 @@
+package config
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+const (
+	mostSets    = 256
+	mostInSet   = 1_000_000 // entries
+	maxSetFile  = 64 << 20  // bytes
+	longestLine = 4096      // of it
+)
+
+// Set is a set of addresses that conditions name.
+type Set struct {
+	Name      string
+	File      string // as the configuration has it; empty: the addresses are there
+	Addresses *model.AddressSet
+}
+
+type setDraft struct {
+	set                               Set
+	addresses                         []at[netip.Prefix]
+	nameLine, fileLine, addressesLine int
+}
+
+// setUse is a place that names a set.
+type setUse struct {
+	path, name string
+	line       int
+}
+
+func (s *setDraft) keys() []key {
+	return []key{
+		oneAt("name", &s.set.Name, &s.nameLine, label()).must(),
+		noting(&s.fileLine, one("file", &s.set.File, fileName()).otherwise("none")),
+		noting(&s.addressesLine, many("addresses", &s.addresses, network(), 1)),
+	}
+}
+
+// noting stores the line of a key that is given, also where its value is wrong.
+func noting(target *int, k key) key {
+	read := k.read
+	k.read = func(faults *faultLog, node *yaml.Node, path string, line int) {
+		*target = line
+		read(faults, node, path, line)
+	}
+	return k
+}
+
+// fileName is the name of a file, beside the configuration file unless it begins with "/".
+func fileName() kind[string] {
+	return kind[string]{
+		name: "file", allowed: "path, from the folder of this file on", want: "the path of a file", tags: textTag,
+		show: func(s string) string { return s },
+		parse: func(text string) (string, error) {
+			if text == "" || bytes.IndexByte([]byte(text), 0) >= 0 {
+				return "", errNoHint
+			}
+			return text, nil
+		},
+	}
+}
+
+// finishSets reads the files of sets, and sees to it that each set that is named is there.
+func (d *draft) finishSets() {
+	taken := map[string]int{}
+	for i, s := range d.sets {
+		path := fmt.Sprintf("sets[%d]", i)
+		if first, twice := taken[s.set.Name]; twice && s.nameLine > 0 {
+			d.faults.add(s.nameLine, "%s.name: %s is already used at line %d", path, s.set.Name, first)
+		}
+		taken[s.set.Name] = s.nameLine
+		if i == mostSets {
+			d.faults.add(s.nameLine, "sets: there are %d, at most %d are allowed", len(d.sets), mostSets)
+			break
+		}
+		d.config.Sets = append(d.config.Sets, s.finish(d.faults, path))
+	}
+	for _, c := range d.chains {
+		for _, u := range c.sets() {
+			if _, known := taken[u.name]; !known {
+				d.faults.add(u.line, "%s: there is no set %s under sets", u.path, u.name)
+			}
+		}
+	}
+}
+
+func (s *setDraft) finish(faults *faultLog, path string) Set {
+	var ranges []model.AddressRange
+	switch {
+	case s.fileLine == 0 && s.addressesLine == 0:
+		faults.add(s.nameLine, "%s: give file or addresses", path)
+	case s.fileLine > 0 && s.addressesLine > 0:
+		faults.add(s.fileLine, "%s: give file or addresses, not both", path)
+	case s.set.File != "":
+		file := s.set.File
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(filepath.Dir(faults.file), file)
+		}
+		var err error
+		if ranges, err = readSet(file); err != nil {
+			faults.add(s.fileLine, "%s.file: %v", path, err)
+		}
+	}
+	if len(s.addresses) > mostInSet {
+		faults.add(s.addressesLine, "%s.addresses: there are %d, a set has at most %d", path, len(s.addresses), mostInSet)
+	}
+	for _, p := range s.addresses {
+		ranges = append(ranges, model.RangeOf(p.value))
+	}
+	s.set.Addresses = model.NewAddressSet(ranges)
+	return s.set
+}
+
+// readSet reads the file of a set.
+func readSet(path string) ([]model.AddressRange, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the set: %w", err)
+	case !info.Mode().IsRegular(): // opening a pipe would wait
+		return nil, fmt.Errorf("%s is not a file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the set: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read: nothing can be lost
+	ranges, line, err := parseSet(io.LimitReader(file, maxSetFile+1))
+	switch {
+	case err == nil:
+		return ranges, nil
+	case line == 0:
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return nil, fmt.Errorf("%s:%d: %w", path, line, err)
+}
+
+// parseSet reads an address or a prefix from each line; what follows a # is a comment.
+// With an error it returns the line that is wrong, 0 where that is none.
+func parseSet(r io.Reader) (ranges []model.AddressRange, line int, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, longestLine), longestLine)
+	size := 0
+	for lines.Scan() {
+		line++
+		if size += len(lines.Bytes()) + 1; size > maxSetFile {
+			return nil, 0, fmt.Errorf("the file is larger than %d bytes", maxSetFile)
+		}
+		text, _, _ := bytes.Cut(lines.Bytes(), []byte("#"))
+		if text = bytes.TrimSpace(text); len(text) == 0 {
+			continue
+		}
+		if len(ranges) == mostInSet {
+			return nil, line, fmt.Errorf("a set has at most %d entries", mostInSet)
+		}
+		p, err := model.ParsePrefix(string(text))
+		if err != nil {
+			return nil, line, setEntryError(string(text), err)
+		}
+		ranges = append(ranges, model.RangeOf(p))
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return nil, line + 1, fmt.Errorf("the line is longer than %d bytes", longestLine)
+	}
+	return ranges, 0, lines.Err()
+}
+
+func setEntryError(text string, err error) error {
+	if !errors.Is(err, model.ErrNoPrefix) {
+		return err
+	}
+	if p, err := netip.ParsePrefix(text); err == nil && p.Addr().Is6() {
+		return fmt.Errorf("%s is IPv6: a set has IPv4 addresses and prefixes", p)
+	}
+	if a, err := netip.ParseAddr(text); err == nil && a.Is6() {
+		return fmt.Errorf("%s is IPv6: a set has IPv4 addresses and prefixes", a)
+	}
+	return fmt.Errorf("want an IPv4 address or prefix (203.0.113.0/24), not %s", quote(text))
+}

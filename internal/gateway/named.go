@@ -1,0 +1,43 @@
+package gateway
+
+import (
+	"net/netip"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// named is what conditions of chains mean by names.
+type named struct {
+	ends map[model.Name]*end
+	sets map[string]*model.AddressSet
+}
+
+// end is where a host or a service is.
+type end struct {
+	host     netip.Addr
+	protocol model.Protocol
+	port     uint16 // 0: every one
+}
+
+func namedIn(c *config.Config) named {
+	n := named{map[model.Name]*end{}, map[string]*model.AddressSet{}}
+	for _, h := range c.Hosts {
+		n.ends[h.Name] = &end{host: h.Address}
+		for _, s := range h.Services {
+			n.ends[s.Name] = &end{h.Address, s.Protocol, s.To}
+		}
+	}
+	for _, s := range c.Sets {
+		n.sets[s.Name] = s.Addresses
+	}
+	return n
+}
+
+// end finds the host or the service that a match names; nil where it names none.
+func (n named) end(m config.Match) *end {
+	if m.Service != "" {
+		return n.ends[m.Service]
+	}
+	return n.ends[m.Host]
+}
