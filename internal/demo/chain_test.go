@@ -32,12 +32,16 @@ func TestChainCutsOffWhatIsAboveTheThreshold(t *testing.T) {
 		t.Fatalf("measured %+v", m)
 	}
 	for i, f := range m.Flows {
-		sent := 0
+		sent, arrived := 0, 0
 		for n, p := range f.Phases {
-			sent += p.Sent
-			if p.Lost+p.Leaked > 0 || n < 2 && p.Arrived < p.Sent-p.Border || n == 2 && p.Arrived > p.Border {
+			sent, arrived = sent+p.Sent, arrived+p.Arrived
+			// A busy machine loses a packet before it comes to the gateway.
+			if most := p.Sent / 100; p.Leaked > 0 || p.Lost > most || n < 2 && p.Arrived < p.Sent-p.Border-most || n == 2 && p.Arrived > p.Border {
 				t.Errorf("flow %d, phase %d: %+v", i+1, n+1, p)
 			}
+		}
+		if last := f.Phases[2]; int(f.Denied) > sent-arrived || int(f.Denied) < last.Sent-last.Border-last.Sent/100 {
+			t.Errorf("flow %d: of %d packets %d arrived, and %d were denied", i+1, sent, arrived, f.Denied)
 		}
 		if want := shortly(); sent < (&experiment{plan: *want}).packets() || len(f.Rates) != 30 {
 			t.Errorf("flow %d: %d packets sent, rates %v", i+1, sent, f.Rates)

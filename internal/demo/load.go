@@ -113,7 +113,7 @@ func (e *experiment) flood(ctx context.Context, w way) (arrived [2]int, took tim
 	limit, cancel := context.WithTimeout(ctx, e.round)
 	defer cancel()
 	for i := range flows {
-		go func() { failed <- flows[i].send(limit, phases) }()
+		go func() { failed <- first(func() error { return flows[i].send(limit, phases) }) }()
 	}
 	err = errors.Join(<-failed, <-failed)
 	took = time.Since(began)

@@ -42,7 +42,7 @@ func newSink(at person, port uint16, key uint64, most int, epoch time.Time, ever
 		return nil, errors.Join(fmt.Errorf("enlarge the buffer of port %d of %s: %w", port, at.name, err), conn.Close())
 	}
 	s := &sink{conn: conn, key: key, epoch: epoch, every: every, came: make([]bool, most), finished: make(chan struct{})}
-	go s.receive()
+	go func() { _ = first(s.receive) }()
 	return s, nil
 }
 
@@ -59,13 +59,13 @@ func enlarge(conn syscall.Conn) error {
 }
 
 // receive counts until the socket is closed.
-func (s *sink) receive() {
+func (s *sink) receive() error {
 	defer close(s.finished)
 	buffer := make([]byte, 2048)
 	for {
 		n, _, err := s.conn.ReadFromUDPAddrPort(buffer)
 		if err != nil {
-			return
+			return err
 		}
 		s.note(buffer[:n], time.Since(s.epoch))
 	}

@@ -82,7 +82,7 @@ func judgeUse(e Evidence) Verdict {
 		Realmgate: fmt.Sprintf("both chains: %.0f KB of programs and tables; %.0f KB in use idle, %.0f at work; CPUs %.0f and %.0f %%, %.1f µs a packet",
 			median("realmgate", "memory_chains")/1024, median("realmgate", "memory_idle")/1024, median("realmgate", "memory")/1024,
 			median("realmgate", "cpu_idle"), median("realmgate", "cpu"), median("realmgate", "cpu_packet")/1e3),
-		Why: fmt.Sprintf("sender and hosts are on the same machine and take what CPUs there are; a packet through the chains takes %s of the CPU time of a routed one, both ends with it",
+		Why: fmt.Sprintf("the machine had other work, as idle shows, and sender and hosts are on it and take what CPUs there are; a packet through the chains takes %s of the CPU time of a routed one, both ends with it",
 			extra.in("", hundredths)),
 	}
 }
@@ -95,7 +95,7 @@ func judgeChained(e Evidence) Verdict {
 	}
 	return Verdict{
 		Holds: every(first.above(1/nearly), second.above(1/nearly)), Netfilter: "routing: " + rates("route"), Realmgate: rates("realmgate"),
-		Why: fmt.Sprintf("%s and %s of the routed rates; senders, gateways and hosts share the CPUs and bound both", first.in("", hundredths), second.in("", hundredths)),
+		Why: fmt.Sprintf("%s and %s of the routed rates, with senders and hosts on the same CPUs; a redirect from veth to veth takes each packet out of the kernel's buffer and makes another behind it, which frames of a network card do not need", first.in("", hundredths), second.in("", hundredths)),
 	}
 }
 
