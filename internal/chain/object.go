@@ -130,7 +130,8 @@ func (o Object) check() error {
 	return err
 }
 
-// compile keeps the object's maps for as long as it stays the same.
+// compile keeps the object's maps for as long as it stays the same. Nothing tells that it
+// leaves them alone in a trial.
 func (o Object) compile(name string, shared Shared, states *States) (p piece, err error) {
 	got, err := o.read()
 	if err != nil {
@@ -139,7 +140,7 @@ func (o Object) compile(name string, shared Shared, states *States) (p piece, er
 	p.kept = map[string]*ebpf.Map{}
 	for _, known := range slices.Sorted(maps.Keys(got.maps)) {
 		table := fmt.Sprintf("%s, %s of object %x", name, known, sha256.Sum256(o.Code))
-		if p.kept[known], err = states.table(table, got.maps[known]); err != nil {
+		if p.kept[known], err = states.written(table, got.maps[known]); err != nil {
 			return p, fmt.Errorf("map %s: %w", known, err)
 		}
 	}

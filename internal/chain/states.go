@@ -14,6 +14,7 @@ import (
 type States struct {
 	inForce, next map[string]*ebpf.Map
 	seed          uint64
+	looking       bool
 }
 
 // secret is what keys are hashed with, so that nobody outside can choose where they
@@ -29,11 +30,25 @@ func (s *States) secret() uint64 {
 
 // table returns the function's table for the generation that is being built.
 func (s *States) table(name string, spec *ebpf.MapSpec) (*ebpf.Map, error) {
+	return s.from(s.inForce, name, spec)
+}
+
+// written is table of a function that may write to it whenever it is asked, also about
+// packets that nobody sent: who only looks gets an empty one.
+func (s *States) written(name string, spec *ebpf.MapSpec) (*ebpf.Map, error) {
+	if s.looking {
+		return s.from(nil, name, spec)
+	}
+	return s.table(name, spec)
+}
+
+// from returns the function's table, which is one of before if that has it.
+func (s *States) from(before map[string]*ebpf.Map, name string, spec *ebpf.MapSpec) (*ebpf.Map, error) {
 	name = fmt.Sprintf("%s of %d", name, spec.MaxEntries)
 	if m := s.next[name]; m != nil {
 		return m, nil
 	}
-	m := s.inForce[name]
+	m := before[name]
 	if m == nil {
 		var err error
 		if m, err = ebpf.NewMap(spec); err != nil {
@@ -60,7 +75,7 @@ func (s *States) Forget() {
 }
 
 // look returns states that know the tables in force and change nothing of them.
-func (s *States) look() *States { return &States{inForce: s.inForce, seed: s.seed} }
+func (s *States) look() *States { return &States{inForce: s.inForce, seed: s.seed, looking: true} }
 
 func discard(these, but map[string]*ebpf.Map) {
 	for name, m := range these {

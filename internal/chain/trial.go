@@ -17,7 +17,7 @@ type Trial struct {
 }
 
 // NewTrial builds chains as Build does. Functions look at what states remember for the
-// generation in force.
+// generation in force; objects, which may write at any time, get empty maps.
 func NewTrial(chains []Chain, states *States) (*Trial, error) {
 	t, err := newTrial()
 	if err != nil {

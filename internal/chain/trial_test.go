@@ -131,6 +131,39 @@ func TestTrialChangesNothing(t *testing.T) {
 	}
 }
 
+// An object counts what it wants to, and a trial's begins with nothing.
+func TestTrialLeavesObjectsMaps(t *testing.T) {
+	b := newBed(t)
+	it := Object{Code: compiled(t, source(counter, packetOfUser+"return all++ > 2 ? NF_DROP : NF_ACCEPT;"))}
+	chains := []Chain{{Name: "it", Rules: []Rule{{}}, Steps: []Step{{Number: 1, Function: it}}}}
+	b.put(chains...)
+	ask := func(want classifierNfVerdict) {
+		t.Helper()
+		if got := b.classify(packetOf(1, 40)).verdict; got != want {
+			t.Errorf("in force: %v, want %v", got, want)
+		}
+	}
+	ask(accept)
+	ask(accept)
+	for range 2 {
+		trial, err := NewTrial(chains, &b.states)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []bool{true, true, true, false} {
+			if j, err := trial.Judge(probe(model.TCP, "203.0.113.1")); err != nil || j.Passes != want {
+				t.Errorf("packet %d of the trial: %+v, want it to pass: %t; %v", i, j, want, err)
+			}
+		}
+		trial.Close()
+	}
+	ask(accept)
+	ask(drop)
+	if len(b.states.inForce) != 1 || b.states.next != nil {
+		t.Errorf("the trial left %d tables, and %d for the next generation", len(b.states.inForce), len(b.states.next))
+	}
+}
+
 // sent is the packet as if somebody had sent it.
 func (p Probe) sent() classifierNfPacket {
 	described := p.describe()
