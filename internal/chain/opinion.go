@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"net/netip"
 	"slices"
+
+	"github.com/cilium/ebpf"
 )
 
 // Probe is the first packet of a flow, which nobody sent.
@@ -44,25 +46,49 @@ type Judgement struct {
 	Passes   bool
 }
 
-// Judge asks the chains about the first packet of a flow.
-func (t *Trial) Judge(p Probe) (j Judgement, err error) {
-	if _, err := t.counted(); err != nil {
-		return j, err
+// Judge asks the chains about the first packet of a flow, but not the static ones.
+func (t *Trial) Judge(p Probe) (Judgement, error) {
+	j, _, err := t.judge(t.made.Classifier, false, p)
+	return j, err
+}
+
+// JudgeStatic asks the static chains about the first packet of a flow as it comes. to is
+// the private endpoint that they send it to, invalid where they say none.
+func (t *Trial) JudgeStatic(p Probe) (j Judgement, to netip.AddrPort, err error) {
+	if t.made.Static == nil {
+		return Judgement{Chain: -1, Passes: true}, to, nil
 	}
-	after, err := t.run(t.made.Classifier, p.Frame, p.describe())
-	if err != nil {
-		return j, err
+	j, after, err := t.judge(t.made.Static, true, p)
+	if err != nil || !j.Passes || after.ToAddress == 0 {
+		return j, to, err
+	}
+	var address [4]byte
+	binary.NativeEndian.PutUint32(address[:], after.ToAddress)
+	port := p.Port
+	if after.ToPort != 0 {
+		port = bits.ReverseBytes16(after.ToPort)
+	}
+	return j, netip.AddrPortFrom(netip.AddrFrom4(address), port), nil
+}
+
+// judge asks the chains of a classifier, and returns what they left as well.
+func (t *Trial) judge(classifier *ebpf.Program, static bool, p Probe) (j Judgement, after classifierNfPacket, err error) {
+	if _, err := t.counted(); err != nil {
+		return j, after, err
+	}
+	if after, err = t.run(classifier, p.Frame, p.describe()); err != nil {
+		return j, after, err
 	}
 	counts, err := t.counted()
 	if err != nil {
-		return j, err
+		return j, after, err
 	}
-	j.Chain = t.entered(counts, p.Flow)
+	j.Chain = t.entered(counts, p.Flow, static)
 	j.Passes = classifierNfVerdict(after.Verdict) == classifierNfVerdictNF_ACCEPT
 	for c := j.Chain; c >= 0; {
 		c = t.hear(c, counts, after, &j)
 	}
-	return j, nil
+	return j, after, nil
 }
 
 // hear notes what the functions of a chain said, and returns the chain that one of them
@@ -122,7 +148,7 @@ func (t *Trial) asked(place int, counts []classifierNfCount) bool {
 
 // entered is the chain that the classifier found, -1 for none: of those that were asked
 // the one that none of them can jump to. One without functions leaves no trace.
-func (t *Trial) entered(counts []classifierNfCount, f Flow) int {
+func (t *Trial) entered(counts []classifierNfCount, f Flow, static bool) int {
 	jumpedTo := map[int]bool{}
 	for i, c := range t.chains {
 		if !t.asked(i, counts) {
@@ -140,7 +166,7 @@ func (t *Trial) entered(counts []classifierNfCount, f Flow) int {
 		}
 	}
 	return slices.IndexFunc(t.chains, func(c Chain) bool {
-		return len(c.Steps) == 0 && slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Matches(f) })
+		return len(c.Steps) == 0 && c.Static == static && slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Matches(f) })
 	})
 }
 

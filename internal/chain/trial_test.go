@@ -164,6 +164,50 @@ func TestTrialLeavesObjectsMaps(t *testing.T) {
 	}
 }
 
+// Chains with dnat are asked for themselves, and say where to.
+func TestJudgeStatic(t *testing.T) {
+	b := newBed(t)
+	to := func(a string, port uint16) Dnat { return Dnat{Address: netip.MustParseAddr(a), Port: port} }
+	static := func(name, from string, s ...Step) Chain {
+		return Chain{Name: name, Static: true, Rules: []Rule{{Source: netip.MustParsePrefix(from)}}, Steps: s}
+	}
+	chains := []Chain{
+		static("port", "203.0.113.0/28", Step{Number: 1, Function: to("10.0.0.1", 8080)}),
+		static("address", "203.0.113.16/28", Step{Number: 2, Function: to("10.0.0.2", 0)}),
+		static("denied", "203.0.113.32/28", Step{Number: 3, Function: to("10.0.0.3", 0)}, Step{Number: 4, Function: fixed{drop, false, false}}),
+		static("nowhere", "203.0.113.48/28", steps(5, fixed{accept, false, false})...),
+		{Name: "empty", Rules: []Rule{{Source: netip.MustParsePrefix("198.51.100.0/24")}}},
+		static("empty", "198.51.100.0/24"),
+		{Name: "other", Rules: []Rule{{}}, Steps: steps(6, fixed{drop, false, false})},
+	}
+	b.put(chains...)
+	trial, err := NewTrial(chains, &b.states)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer trial.Close()
+	for source, want := range map[string]struct {
+		chain  int
+		passes bool
+		to     string
+	}{
+		"203.0.113.1": {0, true, "10.0.0.1:8080"}, "203.0.113.17": {1, true, "10.0.0.2:80"}, "203.0.113.33": {2, false, "invalid AddrPort"},
+		"203.0.113.49": {3, true, "invalid AddrPort"}, "198.51.100.1": {5, true, "invalid AddrPort"}, "192.0.2.1": {-1, true, "invalid AddrPort"},
+	} {
+		j, to, err := trial.JudgeStatic(probe(model.TCP, source))
+		if err != nil || j.Chain != want.chain || j.Passes != want.passes || to.String() != want.to {
+			t.Errorf("%s: %+v to %s, want %+v; %v", source, j, to, want, err)
+		}
+		other := 6
+		if source == "198.51.100.1" {
+			other = 4
+		}
+		if j, err := trial.Judge(probe(model.TCP, source)); err != nil || j.Chain != other || j.Passes != (other == 4) {
+			t.Errorf("%s by the other chains: %+v, %v", source, j, err)
+		}
+	}
+}
+
 // sent is the packet as if somebody had sent it.
 func (p Probe) sent() classifierNfPacket {
 	described := p.describe()
