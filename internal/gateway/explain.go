@@ -180,6 +180,9 @@ func (e *explainer) out(f flow) (api.Ending, error) {
 
 // in goes a flow's way from outside.
 func (e *explainer) in(f flow) (api.Ending, error) {
+	if decided, end, err := e.sentOn(f); decided || err != nil {
+		return end, err
+	}
 	private, end, err := e.meets(f)
 	if ends(end) || err != nil {
 		return end, err
@@ -217,6 +220,7 @@ const (
 	notOurs kind = iota
 	ofPool
 	ofOutbound
+	ofStatic
 )
 
 func (e *explainer) kindOf(a netip.Addr) kind {
@@ -225,6 +229,8 @@ func (e *explainer) kindOf(a netip.Addr) kind {
 		return ofOutbound
 	case slices.Contains(e.view.config.Pool.Addresses, a):
 		return ofPool
+	case slices.Contains(e.view.static.addresses, a):
+		return ofStatic
 	}
 	return notOurs
 }

@@ -18,7 +18,13 @@ func (e *explainer) judge(f flow, destination netip.Addr, port uint16) (*chain.J
 	if e.trial == nil {
 		return nil, nil
 	}
-	packet := f.packet(e.view)
+	j, err := e.trial.Judge(f.probe(e.view, destination, port))
+	return &j, err
+}
+
+// probe is the flow's first packet, and where chains are told that it goes.
+func (f flow) probe(v *view, destination netip.Addr, port uint16) chain.Probe {
+	packet := f.packet(v)
 	p := chain.Probe{
 		Flow:       chain.Flow{Direction: f.direction, Source: f.source, Destination: destination, Protocol: f.protocol, Port: port},
 		SourcePort: somePort, Length: len(packet.Network()), Frame: packet.Bytes(),
@@ -26,8 +32,7 @@ func (e *explainer) judge(f flow, destination netip.Addr, port uint16) (*chain.J
 	if f.protocol == model.TCP {
 		p.TCPFlags = uint8(packets.SYN)
 	}
-	j, err := e.trial.Judge(p)
-	return &j, err
+	return p
 }
 
 // packet is the first one as it comes: to a name, it may be to any address of the pool.

@@ -15,7 +15,7 @@ func (e *explainer) meets(f flow) (private netip.AddrPort, end api.Ending, err e
 	switch kind := e.kindOf(f.destination); {
 	case f.name != nil:
 		return e.named(f), goOn, nil
-	case kind == ofPool:
+	case kind == ofPool, kind == ofStatic:
 		return private, goOn, nil
 	case kind == ofOutbound:
 		return e.mapped(f)
@@ -34,8 +34,12 @@ func (e *explainer) toGateway(f flow) (api.Ending, error) {
 			return end, err
 		}
 	}
+	return e.gateway(f), nil
+}
+
+func (e *explainer) gateway(f flow) api.Ending {
 	e.step("address", "gateway", "%s is for the gateway itself", f.destination)
-	return notJudged("to_gateway"), nil
+	return notJudged("to_gateway")
 }
 
 // named is the private endpoint that a name stands for.
@@ -92,7 +96,8 @@ func (e *explainer) isOwn(a netip.Addr) bool {
 
 // opens is the private endpoint of a session that the flow may open.
 func (e *explainer) opens(f flow, private netip.AddrPort) (netip.AddrPort, api.Ending, error) {
-	if f.name != nil || e.kindOf(f.destination) != ofPool {
+	kind := e.kindOf(f.destination)
+	if f.name != nil || kind == ofOutbound {
 		return private, goOn, nil
 	}
 	r, found, _, err := e.reservation(f)
@@ -100,8 +105,10 @@ func (e *explainer) opens(f flow, private netip.AddrPort) (netip.AddrPort, api.E
 	case err != nil:
 		return private, goOn, err
 	case !found && !f.hairpin && e.isOwn(f.destination):
-		end, err := e.toGateway(f)
-		return private, end, err
+		return private, e.gateway(f), nil
+	case !found && kind == ofStatic:
+		e.step("dnat", "drop", "no chain sends it on, and nothing else is at %s", f.destination)
+		return private, dropped("drop_no_reservation"), nil
 	case !found:
 		e.step("reservation", "drop", "the address is lent to nobody for that: ask for a name first")
 		return private, dropped("drop_no_reservation"), nil
@@ -134,7 +141,7 @@ func (e *explainer) admits(f flow, private netip.AddrPort) (api.Ending, error) {
 	switch {
 	case f.name != nil:
 		return goOn, nil
-	case e.kindOf(f.destination) == ofPool:
+	case e.kindOf(f.destination) != ofOutbound:
 		_, _, claims, err := e.reservation(f)
 		if err != nil || claims {
 			return goOn, err
@@ -151,7 +158,8 @@ func (e *explainer) filtering(f flow, private netip.AddrPort) (api.Ending, error
 	admits := filtering == model.EndpointIndependent
 	if filtering == model.AddressDependent {
 		err := e.data.Sessions(func(s datapath.Session) {
-			admits = admits || s.Protocol == f.protocol && s.Private == private && s.Remote.Addr() == f.source && s.Origin != "pool"
+			admits = admits || s.Protocol == f.protocol && s.Private == private && s.Remote.Addr() == f.source &&
+				s.Origin != "pool" && s.Origin != "static" // which have no mapping
 		})
 		if err != nil {
 			return goOn, err

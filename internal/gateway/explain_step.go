@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -51,11 +52,17 @@ func (e *explainer) fromOutside(f flow) (api.Ending, error) {
 	if end, err := e.ban(f.source); ends(end) || err != nil {
 		return end, err
 	}
+	return e.spoofed(f), nil
+}
+
+// spoofed says what becomes of a flow from outside by where it comes from (source_is_ours
+// of bpf/include/public_open.h).
+func (e *explainer) spoofed(f flow) api.Ending {
 	if way := e.way(f.source); e.kindOf(f.source) != notOurs || way == inside || way == here {
 		e.step("address", "drop", "nobody outside has %s, which is %s", f.source, ours(way))
-		return dropped("drop_spoofed_source"), nil
+		return dropped("drop_spoofed_source")
 	}
-	return goOn, nil
+	return goOn
 }
 
 func ours(w way) string {
@@ -113,9 +120,12 @@ func (e *explainer) parse(f flow) (api.Ending, error) {
 // destinationOut says what becomes of a flow from inside by where it goes.
 func (e *explainer) destinationOut(f flow) (api.Ending, error) {
 	switch e.kindOf(f.destination) {
-	case ofPool:
+	case ofPool, ofStatic:
 		return goOn, nil
 	case ofOutbound:
+		if slices.Contains(e.view.static.ports, datapath.Service{Host: f.destination, Port: f.port, Protocol: f.protocol}) {
+			return goOn, nil
+		}
 		_, known, err := e.data.MappedTo(f.protocol, netip.AddrPortFrom(f.destination, f.port))
 		if known || err != nil || !e.isOwn(f.destination) {
 			return goOn, err

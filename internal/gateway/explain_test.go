@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -34,6 +35,14 @@ chains:
     match: {direction: out}
     functions:
       - {use: filter, name: no-smtp, deny: [{protocol: tcp, port: 25}]}
+  - name: forward
+    match: {direction: in, to: 198.18.0.2, protocol: tcp, port: 8000}
+    functions:
+      - {use: jump, name: away, chain: limits, when: [{from: 192.0.2.0/24}]}
+      - {use: filter, name: known, deny: [203.0.113.9]}
+      - {use: dnat, to: 10.0.0.101, port: 80}
+  - {name: whole, match: {direction: in, from: 203.0.113.0/24, to: 198.18.0.3}, functions: [{use: dnat, to: 10.0.0.101}]}
+  - {name: lost, match: {direction: in, to: 198.18.0.4}, functions: [{use: dnat, to: 172.16.0.1}]}
 `
 
 // newExplained is a rig with chains and one service more.
@@ -140,6 +149,11 @@ func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 	if end := r.send(false, packets.NewUDP(at(hostb, 7000), at(address("203.0.113.5"), 53), "")); end.IsDrop() {
 		t.Fatal(end)
 	}
+	// A session by dnat to the same endpoint is none of its mapping's.
+	one := address("198.18.0.3")
+	if end := r.send(true, packets.NewUDP(at(address("203.0.113.7"), 5000), at(one, 7000), "")); end.IsDrop() {
+		t.Fatal(end)
+	}
 	for _, c := range []struct {
 		from, to netip.Addr // to nowhere: to what www is lent just then
 		protocol model.Protocol
@@ -163,10 +177,31 @@ func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 			"mapping continue, session open, ban continue, chain none, filtering continue, pass"},
 		{address("203.0.113.6"), outbound, model.UDP, 7000, false,
 			"mapping continue, ban continue, chain none, filtering drop, drop drop_filtered"},
+		{address("203.0.113.7"), outbound, model.UDP, 7000, false,
+			"mapping continue, ban continue, chain none, filtering drop, drop drop_filtered"},
 		{address("203.0.113.6"), outbound, model.UDP, 7001, false, "mapping drop, drop drop_no_mapping"},
 		{address("203.0.113.6"), address("198.18.0.99"), model.UDP, 53, false, "address drop, drop drop_not_for_us"},
 		{address("203.0.113.6"), address("198.18.0.1"), model.UDP, 53, false, "ban continue, address gateway, pass to_gateway"},
 		{address("203.0.113.200"), address("198.18.0.1"), model.UDP, 53, false, "ban drop, drop drop_banned"},
+
+		{address("203.0.113.5"), outbound, model.TCP, 8000, false,
+			"ban continue, chain forward, forward/away continue, forward/known continue, forward/dnat continue, dnat translate, pass"},
+		{address("203.0.113.5"), outbound, model.TCP, 8000, false,
+			"session open, ban continue, chain forward, forward/away continue, forward/known continue, forward/dnat continue, dnat translate, pass"},
+		{address("203.0.113.9"), outbound, model.TCP, 8000, false,
+			"ban continue, chain forward, forward/away continue, forward/known drop, drop drop_denied forward/known"},
+		{address("192.0.2.9"), outbound, model.TCP, 8000, false,
+			"chain forward, forward/away jump, limits/first continue, dnat continue, mapping drop, drop drop_no_mapping"},
+		{address("203.0.113.5"), outbound, model.UDP, 8000, false, "mapping drop, drop drop_no_mapping"},
+		{address("203.0.113.200"), outbound, model.TCP, 8000, false, "mapping drop, drop drop_no_mapping"},
+		{hosta, outbound, model.TCP, 8000, false,
+			"ban continue, chain forward, forward/away continue, forward/known continue, forward/dnat continue, address drop, drop drop_spoofed_source"},
+		{address("203.0.113.5"), one, model.UDP, 53, false, "ban continue, chain whole, whole/dnat continue, dnat translate, pass"},
+		{address("203.0.113.5"), one, model.ICMP, 0, false, "ban continue, chain whole, whole/dnat continue, dnat translate, pass"},
+		{address("203.0.113.200"), one, model.UDP, 53, false, "ban drop, drop drop_banned"},
+		{address("192.0.2.9"), one, model.UDP, 53, false, "ban continue, dnat drop, drop drop_no_reservation"},
+		{address("203.0.113.5"), address("198.18.0.4"), model.UDP, 53, false,
+			"ban continue, chain lost, lost/dnat continue, dnat translate, route drop, drop drop_no_route"},
 
 		{hosta, address("203.0.113.5"), model.TCP, 25, true, "ban continue, chain out, out/no-smtp drop, drop drop_denied out/no-smtp"},
 		{hosta, address("203.0.113.5"), model.TCP, 26, true, "ban continue, chain out, out/no-smtp continue, nat translate, pass"},
@@ -178,6 +213,11 @@ func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 		{outbound, address("203.0.113.5"), model.UDP, 53, true, "address drop, drop drop_spoofed_source"},
 		{hosta, outbound, model.UDP, 7000, true,
 			"ban continue, chain out, out/no-smtp continue, hairpin continue, mapping continue, chain none, filtering drop, drop drop_filtered"},
+		{hosta, outbound, model.TCP, 8000, true,
+			"ban continue, chain out, out/no-smtp continue, hairpin continue, " +
+				"chain forward, forward/away continue, forward/known continue, forward/dnat continue, dnat translate, pass"},
+		{hosta, one, model.UDP, 53, true, "ban continue, chain out, out/no-smtp continue, hairpin continue, dnat drop, drop drop_no_reservation"},
+		{one, address("203.0.113.5"), model.UDP, 53, true, "address drop, drop drop_spoofed_source"},
 		{hosta, lent, model.TCP, 80, true,
 			"ban continue, chain out, out/no-smtp continue, hairpin continue, reservation continue, chain web, web/friends drop, drop drop_denied web/friends"},
 	} {
@@ -188,15 +228,58 @@ func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 		if c.to == lent {
 			c.to = r.mustAsk(www)
 		}
-		f := flow{protocol: c.protocol, source: c.from, destination: c.to, port: c.port}
-		x, err := r.explain(api.ExplainRequest{Address: c.from, ToAddress: c.to, Protocol: c.protocol, Port: c.port, Direction: direction})
-		if err != nil || said(x) != c.want {
-			t.Errorf("%s to %s: %v\n got %s\nwant %s", c.from, c.to, err, said(x), c.want)
-		}
-		end := r.send(!c.out, f.packet(r.view.Load()))
-		if end.IsDrop() == x.Passes || !x.Passes && end != x.Reason || x.Passes && x.Reason != "" && end != x.Reason {
-			t.Errorf("%s to %s: explained %s, and then it ended with %s", c.from, c.to, said(x), end)
-		}
+		r.agrees(flow{direction: direction, protocol: c.protocol, source: c.from, destination: c.to, port: c.port}, c.want)
+	}
+}
+
+// agrees wants an explanation, and then the flow to end as it says.
+func (b *rig) agrees(f flow, want string) {
+	b.t.Helper()
+	x, err := b.explain(api.ExplainRequest{Address: f.source, ToAddress: f.destination, Protocol: f.protocol, Port: f.port, Direction: f.direction})
+	if err != nil || said(x) != want {
+		b.t.Errorf("%s to %s: %v\n got %s\nwant %s", f.source, f.destination, err, said(x), want)
+	}
+	end := b.send(f.direction == model.In, f.packet(b.view.Load()))
+	if end.IsDrop() == x.Passes || !x.Passes && end != x.Reason || x.Passes && x.Reason != "" && end != x.Reason {
+		b.t.Errorf("%s to %s: explained %s, and then it ended with %s", f.source, f.destination, said(x), end)
+	}
+}
+
+// On addresses that the gateway has itself dnat comes before its sockets, and what it
+// does not send on is the gateway's.
+func TestExplainDnatOnOwnAddresses(t *testing.T) {
+	r := newRig(t, text+`chains:
+  - {name: forward, match: {direction: in, to: 198.18.0.1, protocol: tcp, port: 8000}, functions: [{use: dnat, to: 10.0.0.101}]}
+  - {name: whole, match: {direction: in, to: 198.18.0.3, protocol: tcp}, functions: [{use: dnat, to: 10.0.0.102}]}
+`)
+	if err := r.namespace.Address("eth0", "198.18.0.3/32"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.namespace.Route("default", "198.18.0.254"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.namespace.Do(func() error { return errors.Join(r.lookAtOwn(), r.data.Refresh()) }); err != nil {
+		t.Fatal(err)
+	}
+	foreign, hosta := netip.MustParseAddr("203.0.113.5"), netip.MustParseAddr("10.0.0.100")
+	first, second := netip.MustParseAddr("198.18.0.1"), netip.MustParseAddr("198.18.0.3")
+	hairpin := "ban continue, chain none, hairpin continue, "
+	for _, c := range []struct {
+		direction model.Direction
+		from, to  netip.Addr
+		protocol  model.Protocol
+		want      string
+	}{
+		{model.In, foreign, first, model.TCP, "ban continue, chain forward, forward/dnat continue, dnat translate, pass"},
+		{model.In, foreign, first, model.UDP, "ban continue, address gateway, pass to_gateway"},
+		{model.In, foreign, second, model.TCP, "ban continue, chain whole, whole/dnat continue, dnat translate, pass"},
+		{model.In, foreign, second, model.UDP, "ban continue, address gateway, pass to_gateway"},
+		{model.Out, hosta, first, model.TCP, hairpin + "chain forward, forward/dnat continue, dnat translate, pass"},
+		{model.Out, hosta, first, model.UDP, "address gateway, pass to_gateway"},
+		{model.Out, hosta, second, model.TCP, hairpin + "chain whole, whole/dnat continue, dnat translate, pass"},
+		{model.Out, hosta, second, model.UDP, hairpin + "dnat drop, drop drop_no_reservation"},
+	} {
+		r.agrees(flow{direction: c.direction, protocol: c.protocol, source: c.from, destination: c.to, port: 8000}, c.want)
 	}
 }
 

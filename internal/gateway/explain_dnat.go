@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"net/netip"
+
+	"github.com/realmgate/realmgate/internal/api"
+)
+
+// sentOn asks the chains with dnat, which see a flow from outside as it comes, and
+// reports whether they decide about it (static_open of bpf/include/public_open.h). They
+// are not asked about who is banned.
+func (e *explainer) sentOn(f flow) (decided bool, end api.Ending, err error) {
+	kind := e.kindOf(f.destination)
+	if e.trial == nil || kind != ofOutbound && kind != ofStatic {
+		return false, goOn, nil
+	}
+	if banned, err := e.data.IsBanned(f.source); banned || err != nil {
+		return false, goOn, err
+	}
+	j, to, err := e.trial.JudgeStatic(f.probe(e.view, f.destination, f.port))
+	if err != nil || j.Chain < 0 {
+		return false, goOn, err
+	}
+	end = e.ending(&j)
+	if end.Passes && !to.IsValid() {
+		e.chains(&j)
+		e.step("dnat", "continue", "no function says where it goes: names and NAT do")
+		return false, goOn, nil
+	}
+	if err := e.session(f, netip.AddrPort{}); err != nil {
+		return true, end, err
+	}
+	if !f.hairpin {
+		if banned, err := e.ban(f.source); ends(banned) || err != nil {
+			return true, banned, err
+		}
+	}
+	e.chains(&j)
+	if !end.Passes {
+		return true, end, nil
+	}
+	if !f.hairpin {
+		if spoofed := e.spoofed(f); ends(spoofed) {
+			return true, spoofed, nil
+		}
+	}
+	e.step("dnat", "translate", "it goes to %s", endpointText(f.protocol, to))
+	if e.way(to.Addr()) != inside { // the configuration need not know the host
+		e.step("route", "drop", "%s is behind no private interface", to.Addr())
+		return true, dropped("drop_no_route"), nil
+	}
+	return true, end, nil
+}
