@@ -147,6 +147,8 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 		reason = chain_judge_packet(packet, &flow, out, packets);
 		goto asked;
 	}
+	if (packet->again == NF_PACKET) /* by a generation that was in force when it came */
+		return chain_was_asked(&flow, out);
 	if (is_banned(session->remote_address))
 		return REASON_DROP_BANNED;
 	reason = service_judge(session->private_address, session->private_port, session->protocol,

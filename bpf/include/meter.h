@@ -73,6 +73,7 @@ static __always_inline __u64 meter_who(const struct meter_settings *settings, co
 	__u64 source = (__u64)packet->source << 16 | packet->source_port;
 	__u64 destination = (__u64)packet->destination << 16 | packet->destination_port;
 	__u64 hash = settings->seed;
+	bool icmp = packet->protocol == IPPROTO_ICMP; /* whose identifier is no port of a service */
 
 	switch (settings->per) {
 	case METER_FLOW:
@@ -85,7 +86,7 @@ static __always_inline __u64 meter_who(const struct meter_settings *settings, co
 		hash = meter_mix(hash, in ? packet->destination : packet->source);
 		break;
 	default:
-		hash = meter_mix(hash, destination << 8 | packet->protocol);
+		hash = meter_mix(hash, (icmp ? (__u64)packet->destination << 16 : destination) << 8 | packet->protocol);
 	}
 	return hash | 1;
 }
@@ -114,13 +115,16 @@ static __always_inline struct meter *meter_find(const struct meter_settings *set
 #pragma unroll
 	for (i = 0; i < METER_WAYS; i++) {
 		struct meter *meter = &bucket->way[i];
-		__u64 old = *(volatile __u64 *)&meter->who;
+		__u64 old = *(volatile __u64 *)&meter->who, taken;
 
 		if (old && !meter_is_idle(settings, meter, now))
 			continue;
 		if (packet->dry)
 			return meter; /* idle: it will do */
-		if (__sync_val_compare_and_swap(&meter->who, old, who) != old)
+		taken = __sync_val_compare_and_swap(&meter->who, old, who);
+		if (taken == who)
+			return meter; /* another packet of the same was faster */
+		if (taken != old)
 			continue;
 		*(volatile __u64 *)&meter->at = 0;
 		meter->count = 0;

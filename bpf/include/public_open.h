@@ -86,6 +86,9 @@ __noinline enum reason mapping_open(const struct packet *packet, struct session_
 	if (!packet || !key || !number)
 		return REASON_DROP_INTERNAL;
 	reason = may_open(packet);
+	/* What filtering refuses is not shown to functions, which would count it. */
+	if (reason == REASON_NONE && chain_is_due(packet) && !session_find(key))
+		reason = mapping_admits(key, settings_get(packet->generation));
 	if (reason == REASON_NONE)
 		reason = chain_judge_in(packet, key->local, key->local_port);
 	if (reason != REASON_NONE)

@@ -14,7 +14,8 @@ static __always_inline enum nf_verdict meter_window(const struct meter_settings 
 {
 	__u64 began = *(volatile __u64 *)&meter->at;
 
-	if (now - began >= settings->window) {
+	/* Signed: another CPU may have begun it since the clock was read here. */
+	if ((__s64)(now - began) >= (__s64)settings->window) {
 		if (packet->dry) /* the meter may be another's that is idle */
 			return meter->who == meter_who(settings, packet) ? meter->next : NF_CONTINUE;
 		/* One CPU begins the next window. */

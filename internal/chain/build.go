@@ -17,6 +17,9 @@ const mostMaps = 58
 // three times, each with two calls more than programs.
 const mostInRow = 8
 
+// mostPrograms is how many there is room for (bpf/include/tail.h).
+const mostPrograms = 1<<10 - 1
+
 // builder compiles the chains of one generation. A chain takes a program for the first
 // packet of a flow, and where functions see every packet one more for each of them: the
 // further packets of a flow are judged by those that were asked about its first.
@@ -138,6 +141,9 @@ func (b *builder) piece(step *Step) (piece, error) {
 }
 
 func (b *builder) load(links []link, next, packets uint32) (uint32, error) {
+	if len(b.programs) == mostPrograms {
+		return 0, fmt.Errorf("chains take more than %d programs: each function that sees every packet takes some more, and so does each way to jump past one", mostPrograms)
+	}
 	row := b.rows[next]
 	for _, l := range links {
 		for _, number := range l.jumps {

@@ -188,3 +188,30 @@ func TestLongestChain(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Jumps past functions that see every packet need ever more programs: beyond what there
+// is room for they are refused.
+func TestTooManyPrograms(t *testing.T) {
+	b := newBed(t)
+	var chains []Chain
+	for i := range mostInRow {
+		var row []Step
+		for j := range 8 {
+			row = append(row, steps(uint32(1+16*i+2*j), fixed{goOn, true, false}, fixed{jump, false, false})...)
+		}
+		for j := range row {
+			row[j].Name = fmt.Sprint(i, j)
+			if j%2 == 1 && i+1 < mostInRow {
+				row[j].Jumps = []int{i + 1}
+			}
+		}
+		chains = append(chains, Chain{Name: fmt.Sprint(i), Rules: []Rule{{}}, Steps: row})
+	}
+	made, err := Build(chains, b.shared, 1, &b.states)
+	if err == nil {
+		made.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "chains take more than 1023 programs") {
+		t.Errorf("%v, want it refused", err)
+	}
+}

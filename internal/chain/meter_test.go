@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-const udpOf, tcpOf = 17, 6
+const udpOf, tcpOf, icmpOf = 17, 6, 1
 
 // packetOf is a packet of a flow from outside.
 func packetOf(source uint32, length uint16) classifierNfPacket {
@@ -149,6 +149,9 @@ func TestWhatMetersCount(t *testing.T) {
 		return p
 	}
 	same := packet(func(*classifierNfPacket) {})
+	ping := func(id uint16) classifierNfPacket {
+		return packet(func(p *classifierNfPacket) { p.Protocol, p.DestinationPort = icmpOf, id })
+	}
 	for name, c := range map[string]struct {
 		per    Per
 		unit   Unit
@@ -165,6 +168,7 @@ func TestWhatMetersCount(t *testing.T) {
 		"another host":                  {PerHost, Packets, packet(func(p *classifierNfPacket) { p.Destination = 9 }), false},
 		"the service":                   {PerService, Packets, packet(func(p *classifierNfPacket) { p.Source, p.SourcePort = 9, 9 }), true},
 		"another service":               {PerService, Packets, packet(func(p *classifierNfPacket) { p.DestinationPort = 9 }), false},
+		"another ping to the host":      {PerService, Packets, ping(2), true},
 		"a SYN":                         {PerSource, SYNs, same, true},
 		"a SYN ACK is no SYN":           {PerSource, SYNs, packet(func(p *classifierNfPacket) { p.TcpFlags = 0x12 }), false},
 		"a new session":                 {PerSource, Sessions, same, true},
@@ -174,7 +178,11 @@ func TestWhatMetersCount(t *testing.T) {
 	} {
 		program, _ := b.metered(RateLimit{Meter{Per: c.per, Unit: c.unit, Rate: 1.0 / 3600, Burst: 90 * time.Minute, Entries: 64}})
 		same.Direction = in
-		first := b.ask(program, same).verdict
+		sent := same
+		if c.second.Protocol == icmpOf {
+			sent = ping(1)
+		}
+		first := b.ask(program, sent).verdict
 		want := accept
 		if c.counts {
 			want = drop
@@ -229,5 +237,28 @@ func TestMetersAreBounded(t *testing.T) {
 	b.pass(table, 2*time.Hour)
 	if got := b.ask(program, packetOf(5, 100)).verdict; got != accept {
 		t.Errorf("others are idle: %v, want it accepted", got)
+	}
+}
+
+// A packet whose clock was read just before another CPU began a window does not end it.
+func TestWindowBegunElsewhere(t *testing.T) {
+	b := newBed(t)
+	program, table := b.metered(DoSDenial{Meter{Per: PerFlow, Unit: Packets, Rate: 1, Window: windowLength, Entries: 4}})
+	b.ask(program, packetOf(7, 100))
+	var bucket rateLimitMeterBucket
+	if err := table.Lookup(uint32(0), &bucket); err != nil {
+		t.Fatal(err)
+	}
+	for i := range bucket.Way {
+		if bucket.Way[i].Who != 0 {
+			bucket.Way[i].At += uint64(time.Hour)
+			bucket.Way[i].Verdict = uint32(drop)
+		}
+	}
+	if err := table.Put(uint32(0), &bucket); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.ask(program, packetOf(7, 100)).verdict; got != drop {
+		t.Errorf("%v, want %v: the window that is dropped has just begun", got, drop)
 	}
 }

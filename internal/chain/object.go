@@ -46,7 +46,7 @@ func (o Object) read() (*object, error) {
 	}
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(o.Code))
 	if err != nil {
-		return nil, fmt.Errorf("read it: %w", err)
+		return nil, fmt.Errorf("read it (is it built with clang -g?): %w", err)
 	}
 	one := []byte{1, 0}
 	if spec.ByteOrder.Uint16(one) != binary.NativeEndian.Uint16(one) {
@@ -113,9 +113,12 @@ func checkInstructions(list asm.Instructions) error {
 	for _, ins := range list {
 		functions[ins.Symbol()] = ins.Symbol() != ""
 	}
-	for _, ins := range list {
+	for i, ins := range list {
 		if ins.IsFunctionReference() && !functions[ins.Reference()] {
 			return fmt.Errorf("it calls %q, which is not in it", ins.Reference())
+		}
+		if btf.CORERelocationMetadata(&ins) != nil { // what it does would be known only when it is loaded
+			return fmt.Errorf("it depends on the layout of a type of the kernel (CO-RE): a function sees the packet and nf_packet alone%s", where(list, i))
 		}
 		if max(ins.Dst, ins.Src) > asm.R10 {
 			return fmt.Errorf("it has an instruction that no machine has: %v", ins)
@@ -167,7 +170,7 @@ func (o Object) compile(name string, shared Shared, states *States) (p piece, er
 }
 
 // describe is link, with what the compiler says of the instruction: the line of its
-// source, what of the kernel it depends on, and which function it means.
+// source, and which function it means.
 func (p *piece) describe(ins asm.Instruction, shared Shared) (asm.Instruction, error) {
 	if ins.IsLoadFromMap() && !isShared(ins.Reference()) && p.kept[ins.Reference()] == nil {
 		return ins, fmt.Errorf("it has no map %q", ins.Reference())
@@ -177,9 +180,6 @@ func (p *piece) describe(ins asm.Instruction, shared Shared) (asm.Instruction, e
 		return made, err
 	}
 	made = made.WithSource(ins.Source())
-	if relocation := btf.CORERelocationMetadata(&ins); relocation != nil {
-		made = btf.WithCORERelocationMetadata(made, relocation)
-	}
 	if ins.IsFunctionReference() {
 		made = made.WithReference(ins.Reference())
 	}

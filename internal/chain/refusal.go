@@ -1,8 +1,8 @@
 package chain
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -11,11 +11,8 @@ import (
 // refusal says in a line why the kernel refuses a user's function: the last that the
 // verifier says, and the line of the source that it was at.
 func refusal(refused *ebpf.VerifierError) error {
-	if strings.Contains(refused.Cause.Error(), "bad CO-RE relocation") {
-		return errors.New("it needs a type or field that this machine's kernel does not have (CO-RE)")
-	}
 	log := refused.Log
-	if n := len(log); n > 0 && strings.HasPrefix(log[n-1], "processed ") {
+	for n := len(log); n > 0 && slices.ContainsFunc([]string{"processed ", "old state:", "cur state:"}, func(s string) bool { return strings.HasPrefix(log[n-1], s) }); n-- {
 		log = log[:n-1]
 	}
 	if len(log) == 0 {

@@ -43,6 +43,15 @@ at the end. What is not as it should be ends it with exit code 1.`,
 	command.RunE = does(func(ctx context.Context) error {
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGPIPE)
 		defer stop()
+		if *svg != "" { // before a minute has gone by
+			file, err := os.OpenFile(*svg, os.O_CREATE|os.O_WRONLY, 0o644)
+			if err != nil {
+				return fmt.Errorf("draw the throughput: %w", err)
+			}
+			if err := file.Close(); err != nil {
+				return fmt.Errorf("draw the throughput: %w", err)
+			}
+		}
 		m, err := run(ctx, demo.ChainOptions{Out: a.stdout, JSON: *asJSON, Colour: isTerminal(a.stdout)})
 		if *svg == "" || len(m.Flows) == 0 {
 			return err

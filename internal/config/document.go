@@ -108,11 +108,11 @@ func (d *Document) edit(chain string, change func(functions *yaml.Node) error) (
 	if !onlyFunctions(d.text, text, chain) {
 		return nil, fmt.Errorf("chain %s: %w", chain, errUnusual)
 	}
-	next, err := NewDocument(d.file, text)
+	c, err := parse(d.file, text, d.Config.Sets)
 	if err != nil {
 		return nil, fmt.Errorf("chain %s: %w", chain, withoutPlaces(err))
 	}
-	return next, nil
+	return &Document{Config: c, file: d.file, text: text}, nil
 }
 
 // withoutPlaces leaves out the lines of faults in a text that nobody has seen.

@@ -293,3 +293,28 @@ func FuzzEdit(f *testing.F) {
 		}
 	})
 }
+
+// An edit does not read the files of sets again: what they have is what is in force, and
+// a function can be taken out while one is gone.
+func TestEditsKeepSets(t *testing.T) {
+	folder := t.TempDir()
+	set := filepath.Join(folder, "bad.txt")
+	if err := os.WriteFile(set, []byte("192.0.2.0/24\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := above + "sets: [{name: bad, file: bad.txt}]\nchains: [{name: out, functions: [{use: filter, deny: [{set: bad}]}, {use: mirror}]}]\n"
+	d, err := NewDocument(filepath.Join(folder, "it.yaml"), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(set); err != nil {
+		t.Fatal(err)
+	}
+	next, err := d.Remove("out", "mirror")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(next.Config.Sets, d.Config.Sets) || len(next.Config.Chains[0].Functions) != 1 {
+		t.Errorf("sets %v and chains %+v, want the set as it was and one function", next.Config.Sets, next.Config.Chains)
+	}
+}

@@ -13,6 +13,7 @@ import (
 type draft struct {
 	faults *faultLog
 	config Config
+	known  []Set // whose files are not to be read
 
 	public, private                         []at[string]
 	zones                                   []at[model.Name]

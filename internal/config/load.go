@@ -35,9 +35,13 @@ func Read(path string) (*Document, error) {
 
 // Parse validates data, the content of the file named file. The name is used in
 // errors, and files of sets are beside it. Every error is of type Errors.
-func Parse(file string, data []byte) (*Config, error) {
+func Parse(file string, data []byte) (*Config, error) { return parse(file, data, nil) }
+
+// parse does not read those files of sets again that known have.
+func parse(file string, data []byte, known []Set) (*Config, error) {
 	faults := &faultLog{file: file}
 	draft := newDraft(faults)
+	draft.known = known
 	if len(data) > maxFile {
 		faults.add(1, "the file is larger than %d bytes", maxFile)
 		return nil, faults.err()

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -86,7 +87,7 @@ func (d *draft) finishSets() {
 			d.faults.add(s.nameLine, "sets: there are %d, at most %d are allowed", len(d.sets), mostSets)
 			break
 		}
-		d.config.Sets = append(d.config.Sets, s.finish(d.faults, path))
+		d.config.Sets = append(d.config.Sets, d.finishSet(s, path))
 	}
 	for _, c := range d.chains {
 		for _, u := range c.sets() {
@@ -97,7 +98,12 @@ func (d *draft) finishSets() {
 	}
 }
 
-func (s *setDraft) finish(faults *faultLog, path string) Set {
+func (d *draft) finishSet(s *setDraft, path string) Set {
+	if i := slices.IndexFunc(d.known, func(k Set) bool { return k.File == s.set.File && k.File != "" }); i >= 0 && s.addressesLine == 0 {
+		s.set.Addresses = d.known[i].Addresses
+		return s.set
+	}
+	faults := d.faults
 	var ranges []model.AddressRange
 	switch {
 	case s.fileLine == 0 && s.addressesLine == 0:

@@ -37,13 +37,13 @@ func (d *Datapath) Captures() (*Events[Capture], error) {
 		return nil, fmt.Errorf("make room for what is captured: %w", err)
 	}
 	events, err := newEvents(ring, captureOf)
-	if err == nil {
-		err = d.objects.CaptureRings.Put(uint32(0), ring)
-	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("begin to capture: %w", err), ring.Close())
 	}
 	events.owned = ring
+	if err := d.objects.CaptureRings.Put(uint32(0), ring); err != nil {
+		return nil, errors.Join(fmt.Errorf("begin to capture: %w", err), events.Close())
+	}
 	return events, nil
 }
 

@@ -26,6 +26,7 @@ func (d *Datapath) ChainMemory() (uint64, error) {
 	}
 	first, classifier, static := chainsOf(control.Generation)
 	err := errors.Join(m.program(d.objects.Programs, classifier), m.program(d.objects.Programs, static))
+	m.end = false // chains with dnat, which static is for, there may be none
 	for number := first; err == nil && number < first+MostChains && !m.end; number++ {
 		err = m.program(d.objects.Chains, number)
 	}

@@ -210,6 +210,17 @@ func (g *Gateway) neverBan() (func(netip.Prefix) error, error) {
 	for _, a := range g.outbound {
 		single(a, "it is an outbound address of the gateway")
 	}
+	for _, a := range c.Pool.Addresses {
+		single(a, "it is an address of the pool")
+	}
+	if s, err := staticOf(c, g.outbound); err == nil {
+		for _, a := range s.addresses {
+			single(a, "dnat answers for it")
+		}
+	}
+	for _, h := range c.Hosts {
+		single(h.Address, "it is a private host's: a ban is of the remote end")
+	}
 	if own := g.own.Load(); own != nil {
 		for a := range *own {
 			single(a, "it is the gateway's own address")

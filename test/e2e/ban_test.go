@@ -80,6 +80,7 @@ func TestWhatCannotBeBanned(t *testing.T) {
 	for what, said := range map[string]string{
 		r.Clients[1].IP.String(): "never_ban has it", r.Gateway.PublicAddress.String(): "the gateway's own address",
 		"198.51.100.53": "an upstream name server", "0.0.0.0/0": "cannot be banned",
+		r.mustLend(r.Clients[0], "echo."+hostName(0)).String(): "an address of the pool", r.Hosts()[0].IP.String(): "a private host's",
 	} {
 		out, err := d.tell("ban", "add", "203.0.113.200", what)
 		if err == nil || !strings.Contains(out, said) {

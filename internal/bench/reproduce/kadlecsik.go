@@ -74,7 +74,7 @@ func judgeFiltering(e Evidence) Verdict {
 		Holds: every(fresh.above(0.85), known.above(0.85)),
 		Netfilter: fmt.Sprintf("tracked, ten rules too: new %s, %s/s; known %s, %s packets/s", rate("conntrack", "rate"), rate("iptables", "rate"),
 			rate("conntrack", "rate_reuse"), rate("iptables", "rate_reuse")),
-		Realmgate: "rules come with chains (a later part)",
+		Realmgate: "not measured: rules are chains' business",
 		Why:       fmt.Sprintf("%s of tracking's speed is left for new and %s for known connections", fresh, known),
 	}
 }
@@ -86,7 +86,7 @@ func judgeRuleCount(e Evidence) Verdict {
 	return Verdict{
 		Holds:     together(listFall.above(steep), setFall.within(flat)),
 		Netfilter: fmt.Sprintf("1 to %.0f rules: iptables %s, ipset %s new/s", list[last].x, ends(list), ends(set)),
-		Realmgate: "sets come with chains (a later part)",
+		Realmgate: "not measured: sets are chains' business",
 		Why: fmt.Sprintf("iptables falls %s-fold, ipset %s-fold; a rule takes iptables %.2g ns, an entry ipset %.2g ns", listFall, setFall,
 			slope(list[0], list[last]), slope(set[0], set[last])),
 	}
@@ -105,7 +105,7 @@ func judgeRuleLoad(e Evidence) Verdict {
 		Holds: list.by(set).above(steep),
 		Netfilter: fmt.Sprintf("one more to %.0f: iptables %.2g s, ipset %.2g s; all at once: %.2g and %.2g s", list.x, list.median, set.median,
 			last("iptables", "seconds").median, last("ipset", "seconds").median),
-		Realmgate: "sets come with chains (a later part)",
+		Realmgate: "not measured: sets are chains' business",
 		Why: fmt.Sprintf("iptables takes %s times as long; each 1,000 rules that are there add %.2g ms to it", list.by(set),
 			1e6*(list.median-first.median)/(list.x-first.x)),
 	}
