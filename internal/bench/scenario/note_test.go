@@ -16,7 +16,7 @@ func notes(t *testing.T, device string) string {
 	if !slices.ContainsFunc(dut.All(), func(m bench.Model) bool { return m.Name == device }) {
 		t.Fatalf("there is no device %s", device)
 	}
-	s := noted(bench.Scenario{Run: func(_ context.Context, b *bench.Bench) error {
+	s := noted(bench.Scenario{Modes: []bench.Mode{bench.SelfClocked}, Run: func(_ context.Context, b *bench.Bench) error {
 		natComparison(b)
 		return nil
 	}})
