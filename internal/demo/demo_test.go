@@ -55,7 +55,7 @@ func run(m *testing.M) int {
 func left(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"/" + pinDirectory, runDirectory, "/run/realmgate-lab/rg-", "/run/netns/rg-"} {
+	for _, pattern := range []string{"/" + pinDirectory, runDirectory, stateDirectory, "/run/realmgate-lab/rg-", "/run/netns/rg-"} {
 		if !strings.HasSuffix(pattern, "-") {
 			pattern += "/"
 		}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/realmgate/realmgate/internal/mounts"
@@ -13,6 +14,9 @@ import (
 // runDirectory is where a gateway keeps its lock and its socket; a demo keeps its
 // own files in a folder of its name beside them.
 const runDirectory = "/run/realmgate"
+
+// stateDirectory is where a gateway keeps its bans.
+const stateDirectory = "/var/lib/realmgate"
 
 // pinDirectory is where a gateway pins its data plane, from the root of a tree.
 const pinDirectory = "sys/fs/bpf/realmgate"
@@ -57,15 +61,16 @@ func (f *files) remove(instance string) error {
 	for _, name := range []string{"", ".sock", ".lock"} {
 		failed = errors.Join(failed, os.RemoveAll(filepath.Join(runDirectory, instance+name)))
 	}
-	return failed
+	return errors.Join(failed, os.RemoveAll(filepath.Join(stateDirectory, instance+".db")))
 }
 
 // sweep removes the files of demos that were killed; their labs are swept
 // already. A demo that runs, or was kept, has its gateway's network.
 func (f *files) sweep() {
 	names, _ := filepath.Glob(runDirectory + "/demo-*") // the patterns are good ones
+	kept, _ := filepath.Glob(stateDirectory + "/demo-*")
 	pinned, _ := fs.Glob(f.tree.FS(), pinDirectory+"/demo-*")
-	for _, name := range append(names, pinned...) {
+	for _, name := range slices.Concat(names, kept, pinned) {
 		id, _, _ := strings.Cut(filepath.Base(name), ".")
 		if !validID.MatchString(id) {
 			continue
