@@ -44,10 +44,16 @@ static __always_inline __u32 judged_by(__u32 generation)
 	return generation << CHAIN_BITS;
 }
 
+/* Whether its flow was judged just now: what came before the chains was seen to then, and is not once more. */
+static __always_inline bool chain_has_judged(const struct packet *packet)
+{
+	return packet->again == NF_FLOW || packet->again == NF_STATIC;
+}
+
 /* By whom the packet's flow was judged just now. */
 static __always_inline __u32 chain_judged(const struct packet *packet)
 {
-	struct nf_packet *told = packet->again == NF_FLOW || packet->again == NF_STATIC ? nf_packet() : 0;
+	struct nf_packet *told = chain_has_judged(packet) ? nf_packet() : 0;
 
 	return judged_by(packet->generation) | (told ? told->packets & (CHAINS - 1) : 0);
 }
@@ -120,6 +126,16 @@ static __always_inline enum reason chain_judge(const struct packet *packet, cons
 	return chain_is_due(packet) ? chain_describe(packet, flow, out, NF_FLOW) : REASON_NONE;
 }
 
+/* The same of a first packet from outside, to a private host's endpoint. */
+static __always_inline enum reason chain_judge_in(const struct packet *packet, __u32 address, __u16 port)
+{
+	struct tuple flow = packet->tuple;
+
+	flow.destination = address;
+	flow.destination_port = port;
+	return chain_judge(packet, &flow, false);
+}
+
 /* Judges an open flow, as it came, by the chains that say where flows go: it ends when it is sent elsewhere now. */
 static __always_inline enum reason chain_judge_static(const struct packet *packet, const struct tuple *flow,
 						      const struct session *session)
@@ -163,16 +179,6 @@ static __always_inline void chain_is_open(bool answers)
 		return;
 	told->opens = false;
 	told->answers = answers;
-}
-
-/* The same of a first packet from outside, to a private host's endpoint. */
-static __always_inline enum reason chain_judge_in(const struct packet *packet, __u32 address, __u16 port)
-{
-	struct tuple flow = packet->tuple;
-
-	flow.destination = address;
-	flow.destination_port = port;
-	return chain_judge(packet, &flow, false);
 }
 
 /* Enters what a packet is to be judged by. */

@@ -160,7 +160,7 @@ __noinline enum reason private_open(struct xdp_md *ctx, const struct packet *pac
 		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
-	if (is_banned(packet->tuple.destination))
+	if (!chain_has_judged(packet) && is_banned(packet->tuple.destination))
 		return REASON_DROP_BANNED;
 	reason = chain_judge(packet, &packet->tuple, true);
 	if (reason != REASON_NONE)

@@ -239,7 +239,8 @@ __noinline enum reason static_open(struct xdp_md *ctx, const struct packet *pack
 	if (!packet || !number || !told)
 		return REASON_DROP_INTERNAL;
 	settings = settings_get(packet->generation);
-	if (!settings || packet->again == NF_FLOW || may_open(packet) != REASON_NONE || source_is_banned(packet))
+	if (!settings || packet->again == NF_FLOW || may_open(packet) != REASON_NONE ||
+	    (packet->again != NF_STATIC && source_is_banned(packet)))
 		return REASON_NONE;
 	if (packet->again != NF_STATIC)
 		return chain_describe(packet, &packet->tuple, false, NF_STATIC);
@@ -283,9 +284,9 @@ __noinline enum reason public_open(struct xdp_md *ctx, const struct packet *pack
 {
 	if (!packet || !key)
 		return REASON_DROP_INTERNAL;
-	if (is_banned(packet->tuple.source))
+	if (!chain_has_judged(packet) && is_banned(packet->tuple.source))
 		return REASON_DROP_BANNED;
-	if (!packet->hairpin && source_is_ours(ctx, packet))
+	if (!packet->hairpin && packet->again != NF_FLOW && source_is_ours(ctx, packet))
 		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
