@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -80,35 +79,24 @@ func (f *functionDraft) checkObject(faults *faultLog, path string) {
 		line, _ := f.gave("per")
 		faults.add(line, "%s.per: want flow or packet, not %s", path, o.Per)
 	}
-	file := o.File
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(filepath.Dir(faults.file), file)
-	}
 	var err error
-	if o.Code, err = readObject(file); err != nil {
+	if o.Code, err = readObject(faults.file, o.File); err != nil {
 		faults.add(f.line, "%s.use: %v", path, err)
 	}
 }
 
-func readObject(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+func readObject(configuration, path string) ([]byte, error) {
+	file, err := openBeside(configuration, path, "function")
 	if err != nil {
-		return nil, fmt.Errorf("read the function: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", path)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the function: %w", err)
+		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read: nothing can be lost
 	code, err := io.ReadAll(io.LimitReader(file, mostObject+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the function %s: %w", path, err)
+		return nil, fmt.Errorf("read the function %s: %w", file.Name(), err)
 	case len(code) > mostObject:
-		return nil, fmt.Errorf("%s is larger than %d MiB", path, mostObject>>20)
+		return nil, fmt.Errorf("%s is larger than %d MiB", file.Name(), mostObject>>20)
 	}
 	return code, nil
 }

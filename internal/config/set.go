@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -111,12 +109,8 @@ func (d *draft) finishSet(s *setDraft, path string) Set {
 	case s.fileLine > 0 && s.addressesLine > 0:
 		faults.add(s.fileLine, "%s: give file or addresses, not both", path)
 	case s.set.File != "":
-		file := s.set.File
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(filepath.Dir(faults.file), file)
-		}
 		var err error
-		if ranges, err = readSet(file); err != nil {
+		if ranges, err = readSet(faults.file, s.set.File); err != nil {
 			faults.add(s.fileLine, "%s.file: %v", path, err)
 		}
 	}
@@ -131,17 +125,10 @@ func (d *draft) finishSet(s *setDraft, path string) Set {
 }
 
 // readSet reads the file of a set.
-func readSet(path string) ([]model.AddressRange, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read the set: %w", err)
-	case !info.Mode().IsRegular(): // opening a pipe would wait
-		return nil, fmt.Errorf("%s is not a file", path)
-	}
-	file, err := os.Open(path)
+func readSet(configuration, path string) ([]model.AddressRange, error) {
+	file, err := openBeside(configuration, path, "set")
 	if err != nil {
-		return nil, fmt.Errorf("read the set: %w", err)
+		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read: nothing can be lost
 	ranges, line, err := parseSet(io.LimitReader(file, maxSetFile+1))
@@ -149,9 +136,9 @@ func readSet(path string) ([]model.AddressRange, error) {
 	case err == nil:
 		return ranges, nil
 	case line == 0:
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", file.Name(), err)
 	}
-	return nil, fmt.Errorf("%s:%d: %w", path, line, err)
+	return nil, fmt.Errorf("%s:%d: %w", file.Name(), line, err)
 }
 
 // parseSet reads an address or a prefix from each line; what follows a # is a comment.

@@ -44,7 +44,7 @@ func TestLargestSet(t *testing.T) {
 	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readSet(file); err == nil || err.Error() != file+":1000002: a set has at most 1000000 entries" {
+	if _, err := readSet("", file); err == nil || err.Error() != file+":1000002: a set has at most 1000000 entries" {
 		t.Errorf("one too many: %v", err)
 	}
 }
@@ -55,7 +55,7 @@ func TestHugeSetFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.Repeat(line, maxSetFile/len(line)+1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readSet(file); err == nil || !strings.Contains(err.Error(), "larger than 67108864 bytes") {
+	if _, err := readSet("", file); err == nil || !strings.Contains(err.Error(), "larger than 67108864 bytes") {
 		t.Errorf("a file of comments: %v", err)
 	}
 	if _, _, err := parseSet(strings.NewReader("\n" + strings.Repeat("#", longestLine))); err == nil || !strings.Contains(err.Error(), "longer than") {

@@ -123,7 +123,7 @@ func (d *draft) checkJumps() {
 				continue
 			}
 			to[i] = append(to[i], place)
-			if d.reaches(to, place, i) {
+			if reaches(to, place, i, map[int]bool{}) {
 				d.faults.add(line, "chains[%d].functions[%d].chain: jumps go round in a circle: from %s one comes back to %s",
 					i, j, f.function.Jump.Chain, c.chain.Name)
 				to[i] = to[i][:len(to[i])-1]
@@ -132,7 +132,12 @@ func (d *draft) checkJumps() {
 	}
 }
 
-// reaches reports whether jumps lead from one chain to another; none go in a circle yet.
-func (d *draft) reaches(to [][]int, from, wanted int) bool {
-	return from == wanted || slices.ContainsFunc(to[from], func(next int) bool { return d.reaches(to, next, wanted) })
+// reaches reports whether jumps lead from one chain to another. Those that have been
+// left before are not followed again: there may be ever more ways to them.
+func reaches(to [][]int, from, wanted int, left map[int]bool) bool {
+	if from == wanted {
+		return true
+	}
+	left[from] = true
+	return slices.ContainsFunc(to[from], func(next int) bool { return !left[next] && reaches(to, next, wanted, left) })
 }

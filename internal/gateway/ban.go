@@ -200,7 +200,8 @@ func (g *Gateway) neverBan() (func(netip.Prefix) error, error) {
 			reasons[netip.PrefixFrom(a, 32)] = why
 		}
 	}
-	c := g.view.Load().config
+	v := g.view.Load()
+	c := v.config
 	for _, p := range c.NeverBan {
 		reasons[p] = "never_ban has it"
 	}
@@ -213,10 +214,8 @@ func (g *Gateway) neverBan() (func(netip.Prefix) error, error) {
 	for _, a := range c.Pool.Addresses {
 		single(a, "it is an address of the pool")
 	}
-	if s, err := staticOf(c, g.outbound); err == nil {
-		for _, a := range s.addresses {
-			single(a, "dnat answers for it")
-		}
+	for _, a := range v.static.addresses {
+		single(a, "dnat answers for it")
 	}
 	for _, h := range c.Hosts {
 		single(h.Address, "it is a private host's: a ban is of the remote end")
