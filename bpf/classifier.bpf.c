@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Which chain judges a packet: the first whose conditions it meets, and none where it meets none. There is one
- * classifier for each generation, with tables of its own.
+ * classifier for each generation, with tables of its own. XDP_ABORTED: the chain is not there.
  */
 #include <stdbool.h>
 
@@ -15,14 +15,13 @@ int classifier(struct xdp_md *ctx)
 	struct rules_found found = {};
 
 	if (!packet)
-		return XDP_DROP;
-	packet->verdict = NF_ACCEPT;
+		return XDP_ABORTED;
 	if (rules_match(packet, &found)) {
-		packet->verdict = NF_DROP;
 		bpf_tail_call(ctx, &chains, found.value);
+		return XDP_ABORTED;
 	}
-	bpf_tail_call(ctx, &programs, PROGRAM_AGAIN);
-	return XDP_DROP;
+	packet->verdict = NF_ACCEPT;
+	return XDP_PASS;
 }
 
 /* Types that Go needs and no map names: a mention keeps them in the object's type information. */

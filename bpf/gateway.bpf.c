@@ -12,33 +12,20 @@
 SEC("xdp")
 int gateway_private(struct xdp_md *ctx)
 {
-	return private_side(ctx, 0);
+	return private_side(ctx);
 }
 
 SEC("xdp")
 int gateway_public(struct xdp_md *ctx)
 {
-	return public_side(ctx, false, 0);
+	return public_side(ctx, false);
 }
 
 /* Entered from gateway_private by tail call. */
 SEC("xdp")
 int gateway_hairpin(struct xdp_md *ctx)
 {
-	return public_side(ctx, true, 0);
-}
-
-/* Entered by tail call when a chain has judged a packet. */
-SEC("xdp")
-int gateway_again(struct xdp_md *ctx)
-{
-	const struct nf_packet *told = nf_packet();
-
-	if (!told)
-		return XDP_DROP;
-	if (told->entry == ENTRY_PRIVATE)
-		return private_side(ctx, told);
-	return public_side(ctx, told->entry == ENTRY_HAIRPIN, told);
+	return public_side(ctx, true);
 }
 
 /* XDP, so that it runs with softirqs off like the packets whose stripes it takes. */

@@ -15,7 +15,10 @@ __noinline bool is_banned(__u32 remote)
 
 	if (!control || !control->banning)
 		return false;
-	until = bpf_map_lookup_elem(&ban_table, &key);
+	until = bpf_map_lookup_elem(&banned_addresses, &remote);
+	if (until && *until > bpf_ktime_get_boot_ns())
+		return true;
+	until = control->banning & BANNING_PREFIXES ? bpf_map_lookup_elem(&banned_prefixes, &key) : 0;
 	return until && *until > bpf_ktime_get_boot_ns();
 }
 

@@ -2,7 +2,7 @@
 /*
  * What may pass, decided once per flow and generation: a built-in judgement, which for a session from the pool means
  * that its service is still open, and then the chain that the classifier finds, if the generation has any. A chain
- * is asked by tail call: ASK_CHAIN goes up to the program's entry, and the packet starts anew in gateway_again.
+ * is asked from the program's entry, to which ASK_CHAIN goes up: a tail call may have at most 256 bytes of stack above it.
  */
 #pragma once
 
@@ -12,9 +12,6 @@
 
 #define ASK_CHAIN REASON_MAX /* beyond the reasons: the packet is not at its end */
 #define TO_CHAIN  -2	     /* the same, as an XDP action */
-
-/* The programs that a packet may start anew in. */
-enum entry { ENTRY_PRIVATE, ENTRY_PUBLIC, ENTRY_HAIRPIN };
 
 /* A service is open to the generation that put it there and to older ones. how: origin << 8 | flags of the session. */
 __noinline enum reason service_judge(__u32 private_address, __u16 private_port, __u8 protocol, __u16 how,
@@ -44,7 +41,7 @@ static __always_inline __u32 judged_by(__u32 generation)
 	return generation << CHAIN_BITS;
 }
 
-/* Whether its flow was judged just now: what came before the chains was seen to then, and is not once more. */
+/* Whether its flow was judged just now: what comes before the chains was seen to then, and is not once more. */
 static __always_inline bool chain_has_judged(const struct packet *packet)
 {
 	return packet->again == NF_FLOW || packet->again == NF_STATIC;
@@ -162,7 +159,7 @@ static __always_inline enum reason chain_judge_packet(const struct packet *packe
 	struct nf_packet *told = nf_packet();
 
 	if (packet->again)
-		return chain_was_asked(flow, out);
+		return REASON_NONE;
 	if (!told)
 		return REASON_DROP_INTERNAL;
 	chain_describe(packet, flow, out, NF_PACKET);
@@ -181,51 +178,86 @@ static __always_inline void chain_is_open(bool answers)
 	told->answers = answers;
 }
 
-/* Enters what a packet is to be judged by. */
-static __always_inline int chain_enter(struct xdp_md *ctx, const struct packet *packet, enum entry entry)
+/* Runs the chain: its programs end by returning here. XDP_ABORTED: there is none. */
+__noinline int chain_run(struct xdp_md *ctx)
 {
 	struct nf_packet *told = nf_packet();
+	int action = XDP_ABORTED;
 
-	if (told) {
-		told->entry = entry;
-		told->function = 0;
-		told->verdict = NF_DROP;
-		if (told->stage == NF_PACKET)
-			bpf_tail_call(ctx, &chains, told->packets);
-		else if (told->stage == NF_STATIC && (packet->generation & 1))
-			bpf_tail_call(ctx, &programs, PROGRAM_STATIC_ODD);
-		else if (told->stage == NF_STATIC)
-			bpf_tail_call(ctx, &programs, PROGRAM_STATIC_EVEN);
-		else if (packet->generation & 1)
-			bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_ODD);
-		else
-			bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_EVEN);
-	}
-	return verdict(ctx, packet, REASON_DROP_INTERNAL, entry == ENTRY_PRIVATE ? SIDE_PRIVATE : SIDE_PUBLIC);
+	if (!told)
+		return action;
+	if (told->stage == NF_PACKET)
+		bpf_tail_call(ctx, &chains, told->packets);
+	else if (told->stage == NF_STATIC && (told->generation & 1))
+		bpf_tail_call(ctx, &programs, PROGRAM_STATIC_ODD);
+	else if (told->stage == NF_STATIC)
+		bpf_tail_call(ctx, &programs, PROGRAM_STATIC_EVEN);
+	else if (told->generation & 1)
+		bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_ODD);
+	else
+		bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_EVEN);
+	asm volatile("" : "+r"(action)); /* or the compiler takes it for what a chain returns, too */
+	return action;
 }
 
-/* Begins anew with what the chain said; false when it denied the packet. */
-static __always_inline bool chain_again(struct packet *packet, const struct nf_packet *told)
+/* A packet that a function may have changed is to keep its flow. */
+__noinline enum reason chain_changed(struct xdp_md *ctx, struct packet *packet)
 {
-	struct nf_count *count;
-	__u32 function = told->function;
-	bool denied = told->verdict != NF_ACCEPT;
+	struct packet now = {};
+	enum reason reason = packet_parse(ctx, &now);
 
+	if (!packet)
+		return REASON_DROP_INTERNAL;
+	if (reason != REASON_NONE)
+		return reason;
+	if (now.kind != packet->kind || now.tuple.source != packet->tuple.source ||
+	    now.tuple.destination != packet->tuple.destination || now.tuple.source_port != packet->tuple.source_port ||
+	    now.tuple.destination_port != packet->tuple.destination_port ||
+	    now.tuple.protocol != packet->tuple.protocol)
+		return REASON_DROP_MALFORMED;
+	packet->tcp_flags = now.tcp_flags;
+	packet->ttl = now.ttl;
+	packet->dont_fragment = now.dont_fragment;
+	packet->l4 = now.l4;
+	packet->ip_length = now.ip_length;
+	return REASON_NONE;
+}
+
+/* What the chain says about what was described: REASON_NONE, or why the packet ends. */
+__noinline enum reason chain_ask(struct xdp_md *ctx, struct packet *packet)
+{
+	struct nf_packet *told = nf_packet();
+	struct nf_count *count;
+	__u32 function;
+
+	if (!packet || !told)
+		return REASON_DROP_INTERNAL;
+	told->function = 0;
+	told->verdict = NF_DROP;
+	told->changed = false;
+	if (chain_run(ctx) == XDP_ABORTED)
+		return REASON_DROP_INTERNAL;
 	packet->again = told->stage;
-	packet->generation = told->generation;
+	function = told->function;
 	count = function ? bpf_map_lookup_elem(&nf_counts, &function) : 0;
-	if (count && denied)
-		count->dropped++;
-	else if (count)
+	if (told->verdict != NF_ACCEPT) {
+		if (count)
+			count->dropped++;
+		return REASON_DROP_DENIED;
+	}
+	if (count)
 		count->accepted++;
-	return !denied;
+	return told->changed ? chain_changed(ctx, packet) : REASON_NONE;
 }
 
 /* A sender inside is told why (RFC 1812 section 5.2.7.1, code 13), unless his flow goes on without this packet. */
 static __always_inline int chain_refuse(struct xdp_md *ctx, const struct packet *packet, enum reason reason,
 					enum side side)
 {
-	if (side == SIDE_PRIVATE && packet->again != NF_PACKET)
+	bool judged =
+		reason == REASON_DROP_BANNED || reason == REASON_DROP_SERVICE_CLOSED || reason == REASON_DROP_DENIED;
+
+	if (side == SIDE_PRIVATE && judged && packet->again != NF_PACKET)
 		return refuse(ctx, packet, reason, side, ICMP_DEST_UNREACH, ICMP_PKT_FILTERED, 0);
 	return verdict(ctx, packet, reason, side);
 }

@@ -18,6 +18,7 @@ struct exported {
 	enum home home;
 	enum event_type event_type;
 	enum program program;
+	enum banning banning;
 	struct claims claims;
 	struct endpoint endpoint;
 	struct claim_event claim_event;

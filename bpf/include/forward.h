@@ -148,7 +148,7 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 		goto asked;
 	}
 	if (packet->again == NF_PACKET) /* by a generation that was in force when it came */
-		return chain_was_asked(&flow, out);
+		return REASON_NONE;
 	if (is_banned(session->remote_address))
 		return REASON_DROP_BANNED;
 	reason = service_judge(session->private_address, session->private_port, session->protocol,
@@ -165,7 +165,7 @@ asked:
 }
 
 /* A packet of an open session. hairpin: it goes to another host behind this gateway, from DIRECTION_OUT. */
-static __always_inline int forward(struct xdp_md *ctx, const struct packet *packet, struct session *session,
+static __always_inline int forward(struct xdp_md *ctx, struct packet *packet, struct session *session,
 				   enum direction direction, __u16 epoch)
 {
 	enum side side = direction == DIRECTION_OUT ? SIDE_PRIVATE : SIDE_PUBLIC;
@@ -177,11 +177,11 @@ static __always_inline int forward(struct xdp_md *ctx, const struct packet *pack
 	if (session->judged != judged_by(packet->generation)) {
 		enum reason reason = session_judge(session, packet, direction);
 
-		if (reason == ASK_CHAIN)
-			return chain_enter(ctx, packet,
-					   side == SIDE_PRIVATE ? ENTRY_PRIVATE
-					   : packet->hairpin	? ENTRY_HAIRPIN
-								: ENTRY_PUBLIC);
+		if (reason == ASK_CHAIN) {
+			reason = chain_ask(ctx, packet);
+			if (reason == REASON_NONE)
+				reason = session_judge(session, packet, direction);
+		}
 		if (reason != REASON_NONE)
 			return chain_refuse(ctx, packet, reason, side);
 	}

@@ -63,13 +63,20 @@ TABLE(port_bitmaps, BPF_MAP_TYPE_ARRAY, __u32, struct port_bitmap, 1, 0);
 TABLE(reservation_table, BPF_MAP_TYPE_ARRAY, __u32, struct reservation, 1, BPF_F_MMAPABLE);
 TABLE(reservation_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, BPF_F_MMAPABLE);
 
+/* The gateway's own that are entered by tail call. */
+TABLE(programs, BPF_MAP_TYPE_PROG_ARRAY, __u32, __u32, PROGRAM_MAX, 0);
+
 /* Where things are. */
 TABLE(address_table, BPF_MAP_TYPE_HASH, __u32, struct address, 4096, 0);
 TABLE(own_addresses, BPF_MAP_TYPE_HASH, struct in6, __u8, 1024, BPF_F_NO_PREALLOC); /* value: side, 0 for neither */
 TABLE(interface_table, BPF_MAP_TYPE_HASH, __u32, struct interface, 256, 0);
 TABLE(service_table, BPF_MAP_TYPE_HASH, struct service, __u32, 1, BPF_F_NO_PREALLOC);
-/* Bans by remote address; the value is until when, CLOCK_BOOTTIME, ns. */
-TABLE(ban_table, BPF_MAP_TYPE_LPM_TRIE, struct banned, __u64, BANS, BPF_F_NO_PREALLOC);
+/*
+ * Bans by remote address; the value is until when, CLOCK_BOOTTIME, ns. A hash finds those of one address by one wait
+ * for memory, a trie by one for each branch: what is in the trie are prefixes, and addresses that the hash has no room for.
+ */
+TABLE(banned_addresses, BPF_MAP_TYPE_HASH, __u32, __u64, BANNED_ADDRESSES, BPF_F_NO_PREALLOC);
+TABLE(banned_prefixes, BPF_MAP_TYPE_LPM_TRIE, struct banned, __u64, BANS, BPF_F_NO_PREALLOC);
 TABLE(next_hops, BPF_MAP_TYPE_ARRAY, __u32, struct next_hop, NEXT_HOPS, BPF_F_MMAPABLE);
 TABLE(route_answers, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct route_answer, ROUTE_ANSWERS, 0);
 

@@ -49,7 +49,7 @@ struct nf_packet {
 	__u16 to_port;	  /* 0: the flow's own */
 
 	/* What the programs tell each other; functions leave it alone. */
-	__u8 entry;	/* the program that asked */
+	__u8 changed;	/* a function that may rewrite was asked */
 	__u8 stage;	/* enum nf_stage */
 	__u32 function; /* the one that decided, 0 where none did */
 	__u32 verdict;

@@ -139,18 +139,17 @@ __noinline int private_touch(const struct packet *packet)
 	return session_find_indexed(&filter) != 0;
 }
 
-__noinline enum reason private_open(struct xdp_md *ctx, const struct packet *packet, __u32 *number)
+/* What a packet without a session meets before it may open one: REASON_NONE, ASK_CHAIN, or why it does not. */
+__noinline enum reason private_first(struct xdp_md *ctx, const struct packet *packet, struct way *way)
 {
-	struct stripe *stripe;
-	struct way way = {};
 	enum reason reason;
 	__u32 source;
 
-	if (!packet || !number)
+	if (!packet || !way)
 		return REASON_DROP_INTERNAL;
 	private_touch(packet);
 	source = packet->tuple.source;
-	reason = private_destination(ctx, packet, &way);
+	reason = private_destination(ctx, packet, way);
 	if (reason != REASON_NONE)
 		return reason;
 	reason = may_open(packet);
@@ -160,15 +159,23 @@ __noinline enum reason private_open(struct xdp_md *ctx, const struct packet *pac
 		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
-	if (!chain_has_judged(packet) && is_banned(packet->tuple.destination))
+	if (is_banned(packet->tuple.destination))
 		return REASON_DROP_BANNED;
-	reason = chain_judge(packet, &packet->tuple, true);
-	if (reason != REASON_NONE)
-		return reason;
+	return chain_judge(packet, &packet->tuple, true);
+}
+
+__noinline enum reason private_open(struct xdp_md *ctx, const struct packet *packet, const struct way *way,
+				    __u32 *number)
+{
+	struct stripe *stripe;
+	enum reason reason;
+
+	if (!packet || !way || !number)
+		return REASON_DROP_INTERNAL;
 	stripe = lock_stripe(endpoint_hash(packet->tuple.source, packet->tuple.source_port, packet->tuple.protocol));
 	if (!stripe || !lock_take(stripe))
 		return REASON_DROP_BUSY;
-	reason = private_open_locked(ctx, packet, &way, number);
+	reason = private_open_locked(ctx, packet, way, number);
 	lock_release(stripe);
 	return reason;
 }
@@ -180,6 +187,7 @@ __noinline int private_refuse(struct xdp_md *ctx, const struct packet *packet, e
 		return XDP_DROP;
 	switch (reason) {
 	case REASON_DROP_BANNED:
+	case REASON_DROP_DENIED:
 		return chain_refuse(ctx, packet, reason, SIDE_PRIVATE);
 	case REASON_DROP_NO_ROUTE:
 		return refuse_no_route(ctx, packet, SIDE_PRIVATE);
@@ -248,12 +256,25 @@ __noinline int private_icmp_error(struct xdp_md *ctx, const struct packet *packe
 	return forward_send(ctx, packet, hop, SIDE_PRIVATE);
 }
 
-/* told: what a chain said, if one was asked. */
-static __always_inline int private_side(struct xdp_md *ctx, const struct nf_packet *told)
+/* The open session of the packet, or 0; its homes. */
+static __always_inline __u32 private_find(struct packet *packet)
+{
+	struct session_key key = {};
+
+	key.local = packet->tuple.source;
+	key.remote = packet->tuple.destination;
+	key.local_port = packet->tuple.source_port;
+	key.remote_port = packet->tuple.destination_port;
+	key.protocol = packet->tuple.protocol;
+	key.side = KEY_INSIDE;
+	packet->homes = homes_inside(&key);
+	return session_find_inside(&key, packet->homes);
+}
+
+static __always_inline int private_side(struct xdp_md *ctx)
 {
 	struct packet packet = {};
 	enum reason reason = packet_parse(ctx, &packet);
-	struct session_key key = {};
 	struct control *control = control_get();
 	struct session *session;
 	__u32 number;
@@ -261,13 +282,15 @@ static __always_inline int private_side(struct xdp_md *ctx, const struct nf_pack
 	if (reason != REASON_NONE || !control)
 		return unparsed(ctx, &packet, reason, SIDE_PRIVATE);
 	packet.generation = *(volatile __u32 *)&control->generation;
-	if (told && !chain_again(&packet, told))
-		return chain_refuse(ctx, &packet, REASON_DROP_DENIED, SIDE_PRIVATE);
 	if (packet.kind == PACKET_ICMP_ERROR) {
 		int action = private_icmp_error(ctx, &packet);
 
-		if (action == TO_CHAIN)
-			return chain_enter(ctx, &packet, ENTRY_PRIVATE);
+		if (action == TO_CHAIN) {
+			reason = chain_ask(ctx, &packet);
+			if (reason != REASON_NONE)
+				return chain_refuse(ctx, &packet, reason, SIDE_PRIVATE);
+			action = private_icmp_error(ctx, &packet);
+		}
 		if (action != TO_HAIRPIN)
 			return action;
 		hairpin_enter(ctx, &packet);
@@ -275,18 +298,15 @@ static __always_inline int private_side(struct xdp_md *ctx, const struct nf_pack
 	}
 	if (packet.kind != PACKET_FLOW)
 		return not_ipv4(ctx, &packet, SIDE_PRIVATE);
-	key.local = packet.tuple.source;
-	key.remote = packet.tuple.destination;
-	key.local_port = packet.tuple.source_port;
-	key.remote_port = packet.tuple.destination_port;
-	key.protocol = packet.tuple.protocol;
-	key.side = KEY_INSIDE;
-	packet.homes = homes_inside(&key);
-	number = session_find_inside(&key, packet.homes);
+	number = private_find(&packet);
 	if (!number) {
-		reason = private_open(ctx, &packet, &number);
+		struct way way = {};
+
+		reason = private_first(ctx, &packet, &way);
 		if (reason == ASK_CHAIN)
-			return chain_enter(ctx, &packet, ENTRY_PRIVATE);
+			reason = chain_ask(ctx, &packet);
+		if (reason == REASON_NONE)
+			reason = private_open(ctx, &packet, &way, &number);
 		if (reason != REASON_NONE)
 			return private_refuse(ctx, &packet, reason);
 	}

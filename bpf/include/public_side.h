@@ -95,6 +95,30 @@ static __noinline struct session *quoted_session(const struct quoted *quoted)
 	return session && session->life.phase == PHASE_LIVE && session_is_of(session, &tuple) ? session : 0;
 }
 
+/*
+ * A packet without a session: what it opens, as chains say. sent: chains may send it somewhere, whatever else there
+ * is for it. reason: why there is nothing else.
+ */
+static __always_inline enum reason public_first(struct xdp_md *ctx, struct packet *packet, struct session_key *key,
+						__u32 slot, bool sent, enum reason reason, __u32 *number)
+{
+	enum reason first;
+
+	/* The chains that send are asked, then those of where the packet goes. */
+	for (int asked = 0; asked < 3; asked++) {
+		first = sent ? static_open(ctx, packet, number) : REASON_NONE;
+		if (first == REASON_NONE && !*number)
+			first = reason == REASON_NONE ? public_open(ctx, packet, key, slot, number) : reason;
+		if (first == ASK_CHAIN)
+			first = chain_ask(ctx, packet);
+		else
+			break;
+		if (first != REASON_NONE)
+			break;
+	}
+	return first;
+}
+
 __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet)
 {
 	struct control *control = control_get();
@@ -142,10 +166,8 @@ __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet
 	return forward_send(ctx, packet, hop, SIDE_PUBLIC);
 }
 
-/* told: what a chain said, if one was asked. */
-static __always_inline int public_side(struct xdp_md *ctx, bool hairpin, const struct nf_packet *told)
+static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 {
-	enum entry entry = hairpin ? ENTRY_HAIRPIN : ENTRY_PUBLIC;
 	struct packet packet = {.hairpin = hairpin};
 	enum reason reason = packet_parse(ctx, &packet);
 	struct control *control = control_get();
@@ -157,12 +179,14 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin, const s
 	if (reason != REASON_NONE || !control)
 		return unparsed(ctx, &packet, reason, SIDE_PUBLIC);
 	packet.generation = hairpin ? hairpin_generation() : *(volatile __u32 *)&control->generation;
-	if (told && !chain_again(&packet, told))
-		return chain_refuse(ctx, &packet, REASON_DROP_DENIED, SIDE_PUBLIC);
 	if (packet.kind == PACKET_ICMP_ERROR) {
 		int action = public_icmp_error(ctx, &packet);
 
-		return action == TO_CHAIN ? chain_enter(ctx, &packet, entry) : action;
+		if (action != TO_CHAIN)
+			return action;
+		reason = chain_ask(ctx, &packet);
+		return reason == REASON_NONE ? public_icmp_error(ctx, &packet)
+					     : verdict(ctx, &packet, reason, SIDE_PUBLIC);
 	}
 	if (packet.kind != PACKET_FLOW)
 		return not_ipv4(ctx, &packet, SIDE_PUBLIC);
@@ -188,21 +212,14 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin, const s
 	if (!number && !key.side)
 		reason = public_key(&packet.tuple, address, &key, &slot);
 	if (!number) {
-		enum reason sent = REASON_NONE;
+		bool sent = address->kind != ADDRESS_POOL && chain_is_static(&packet);
 
-		if (address->kind != ADDRESS_POOL && chain_is_static(&packet))
-			sent = static_open(ctx, &packet, &number);
-		if (sent != REASON_NONE || number)
-			reason = sent;
-		else if (reason == REASON_NONE)
-			reason = public_open(ctx, &packet, &key, slot, &number);
+		reason = public_first(ctx, &packet, &key, slot, sent, reason, &number);
 		/* Where nobody inside is meant, the gateway is. */
 		if ((reason == REASON_DROP_NO_MAPPING || reason == REASON_DROP_NO_RESERVATION ||
 		     reason == REASON_DROP_NO_SESSION) &&
 		    !hairpin && is_local(ctx, &packet, address))
 			reason = REASON_TO_GATEWAY;
-		if (reason == ASK_CHAIN)
-			return chain_enter(ctx, &packet, entry);
 		if (reason != REASON_NONE)
 			return verdict(ctx, &packet, reason, SIDE_PUBLIC);
 		session = session_at(number);

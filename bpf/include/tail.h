@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Programs that are entered by tail call. A packet that a chain has to judge leaves the gateway's program for the
- * classifier of its generation, which enters the chain; both end in gateway_again, which starts anew with the verdict.
+ * classifier of its generation, which enters the chain; both end where the gateway's program has asked.
  */
 #pragma once
 
@@ -10,7 +10,6 @@
 
 enum program {
 	PROGRAM_HAIRPIN,
-	PROGRAM_AGAIN,
 	PROGRAM_CLASSIFIER_EVEN, /* of the even generations */
 	PROGRAM_CLASSIFIER_ODD,
 	PROGRAM_STATIC_EVEN, /* classifiers of the chains that say where flows go */
@@ -20,13 +19,6 @@ enum program {
 
 #define CHAIN_BITS 11
 #define CHAINS	   (1 << CHAIN_BITS) /* programs of two generations' chains; number 0 is none */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, PROGRAM_MAX);
-	__type(key, __u32);
-	__type(value, __u32);
-} programs SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);

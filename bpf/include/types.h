@@ -16,6 +16,7 @@
 #define NEXT_HOPS	     16384
 #define ROUTE_ANSWERS	     1024		/* of a CPU */
 #define BANS		     ((1 << 20) + 1024) /* some kernels replace no entry of a full trie */
+#define BANNED_ADDRESSES     (1 << 16)
 
 /* Sizes and secrets, fixed when the maps are created and read-only to the programs. */
 struct layout {
@@ -55,7 +56,7 @@ struct control {
 	__u16 own_first;   /* ports that the kernel gives to sockets of the gateway, host byte order */
 	__u16 own_last;
 	__u8 source_blind; /* no routing rule looks at a packet's source */
-	__u8 banning;	   /* ban_table is not empty */
+	__u8 banning;	   /* enum banning: which bans there have been */
 	__u8 statics;	   /* outbound addresses have had static ports: sessions of theirs may stand */
 	__u8 pad[5];
 } __attribute__((aligned(8)));
@@ -264,7 +265,12 @@ struct service {
 	__u8 pad;
 };
 
-/* Whose packets are dropped: the key of a trie of prefixes. */
+enum banning {
+	BANNING_ADDRESSES = 1,
+	BANNING_PREFIXES = 2,
+};
+
+/* The key of a trie of prefixes. */
 struct banned {
 	__u32 bits;
 	__u32 address;

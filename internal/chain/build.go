@@ -14,7 +14,7 @@ const mostMaps = 58
 
 // mostInRow is how many programs a packet may go through in a row. The kernel allows 33
 // tail calls in all, and what a host sends to a neighbour's public address may be judged
-// three times, each with two calls more than programs.
+// three times, each with one call more than programs, and is called to its other side.
 const mostInRow = 8
 
 // mostPrograms is how many there is room for (bpf/include/tail.h).

@@ -12,11 +12,11 @@ const licence = "Dual BSD/GPL"
 
 // Shared are the tables by which the programs of a chain and the gateway work together
 // (bpf/include/nf.h, tail.h and capture.h).
-type Shared struct{ Packets, Counts, Programs, Chains, Snaps, Rings *ebpf.Map }
+type Shared struct{ Packets, Counts, Chains, Snaps, Rings *ebpf.Map }
 
 func (s Shared) find(name string) *ebpf.Map {
 	return map[string]*ebpf.Map{
-		"nf_packets": s.Packets, "nf_counts": s.Counts, "programs": s.Programs, "chains": s.Chains,
+		"nf_packets": s.Packets, "nf_counts": s.Counts, "chains": s.Chains,
 		"capture_snaps": s.Snaps, "capture_rings": s.Rings,
 	}[name]
 }
@@ -32,12 +32,13 @@ type Function interface {
 
 // piece is a function in the form in which a program takes it up.
 type piece struct {
-	body  asm.Instructions     // ends by a jump to what follows
-	stack int                  // bytes
-	maps  map[string]*ebpf.Map // its own, of this generation
-	kept  map[string]*ebpf.Map // those that States keep
-	tells bool                 // it may say NF_TO_USER
-	alone *alone               // it gets a program of its own
+	body    asm.Instructions     // ends by a jump to what follows
+	stack   int                  // bytes
+	maps    map[string]*ebpf.Map // its own, of this generation
+	kept    map[string]*ebpf.Map // those that States keep
+	tells   bool                 // it may say NF_TO_USER
+	changes bool                 // it may rewrite the packet
+	alone   *alone               // it gets a program of its own
 }
 
 // alone is what a program of its own has of its function.

@@ -46,7 +46,7 @@ type classifierNfPacket struct {
 	Length          uint16
 	ToAddress       uint32
 	ToPort          uint16
-	Entry           uint8
+	Changed         uint8
 	Stage           uint8
 	Function        uint32
 	Verdict         uint32
@@ -69,12 +69,11 @@ type classifierProgram uint32
 
 const (
 	classifierProgramPROGRAM_HAIRPIN         classifierProgram = 0
-	classifierProgramPROGRAM_AGAIN           classifierProgram = 1
-	classifierProgramPROGRAM_CLASSIFIER_EVEN classifierProgram = 2
-	classifierProgramPROGRAM_CLASSIFIER_ODD  classifierProgram = 3
-	classifierProgramPROGRAM_STATIC_EVEN     classifierProgram = 4
-	classifierProgramPROGRAM_STATIC_ODD      classifierProgram = 5
-	classifierProgramPROGRAM_MAX             classifierProgram = 6
+	classifierProgramPROGRAM_CLASSIFIER_EVEN classifierProgram = 1
+	classifierProgramPROGRAM_CLASSIFIER_ODD  classifierProgram = 2
+	classifierProgramPROGRAM_STATIC_EVEN     classifierProgram = 3
+	classifierProgramPROGRAM_STATIC_ODD      classifierProgram = 4
+	classifierProgramPROGRAM_MAX             classifierProgram = 5
 )
 
 type classifierRulesCell struct {
@@ -180,7 +179,6 @@ const (
 	classifierMapChains      = "chains"
 	classifierMapNfCounts    = "nf_counts"
 	classifierMapNfPackets   = "nf_packets"
-	classifierMapPrograms    = "programs"
 	classifierMapRulesCells  = "rules_cells"
 	classifierProgClassifier = "classifier"
 	classifierVarExported    = "exported"
@@ -238,7 +236,6 @@ type classifierMapSpecs struct {
 	Chains     *ebpf.MapSpec `ebpf:"chains"`
 	NfCounts   *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets  *ebpf.MapSpec `ebpf:"nf_packets"`
-	Programs   *ebpf.MapSpec `ebpf:"programs"`
 	RulesCells *ebpf.MapSpec `ebpf:"rules_cells"`
 }
 
@@ -272,7 +269,6 @@ type classifierMaps struct {
 	Chains     *ebpf.Map `ebpf:"chains"`
 	NfCounts   *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets  *ebpf.Map `ebpf:"nf_packets"`
-	Programs   *ebpf.Map `ebpf:"programs"`
 	RulesCells *ebpf.Map `ebpf:"rules_cells"`
 }
 
@@ -281,7 +277,6 @@ func (m *classifierMaps) Close() error {
 		m.Chains,
 		m.NfCounts,
 		m.NfPackets,
-		m.Programs,
 		m.RulesCells,
 	)
 }

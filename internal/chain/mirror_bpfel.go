@@ -39,7 +39,7 @@ type mirrorNfPacket struct {
 	Length          uint16
 	ToAddress       uint32
 	ToPort          uint16
-	Entry           uint8
+	Changed         uint8
 	Stage           uint8
 	Function        uint32
 	Verdict         uint32

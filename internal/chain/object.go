@@ -165,7 +165,7 @@ func (o Object) compile(name string, shared Shared, states *States) (p piece, er
 		}
 		own.calls = append(own.calls, made)
 	}
-	p.alone, p.tells = own, true
+	p.alone, p.tells, p.changes = own, true, o.Rewrites
 	return p, nil
 }
 

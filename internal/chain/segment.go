@@ -2,6 +2,7 @@ package chain
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -10,8 +11,10 @@ import (
 )
 
 const (
-	xdpDrop  = 1 // enum xdp_action
-	ownStack = 32
+	// What a chain's program returns (enum xdp_action): it said something, or could not.
+	xdpAborted = 0
+	xdpPass    = 2
+	ownStack   = 32
 	// sampleMask: one in so many questions to a function is timed, the first among them.
 	sampleMask = 1<<10 - 1
 )
@@ -21,6 +24,7 @@ const (
 	packetVerdict  = int16(unsafe.Offsetof(classifierNfPacket{}.Verdict))
 	packetFunction = int16(unsafe.Offsetof(classifierNfPacket{}.Function))
 	packetPackets  = int16(unsafe.Offsetof(classifierNfPacket{}.Packets))
+	packetChanged  = int16(unsafe.Offsetof(classifierNfPacket{}.Changed))
 	countSeen      = int16(unsafe.Offsetof(classifierNfCount{}.Seen))
 	countFailed    = int16(unsafe.Offsetof(classifierNfCount{}.Failed))
 	countSamples   = int16(unsafe.Offsetof(classifierNfCount{}.Samples))
@@ -92,6 +96,13 @@ func (s *segment) mapOf(dst asm.Register, m *ebpf.Map) asm.Instruction {
 func (s *segment) count(gone string) {
 	s.add(asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(s.key)), s.mapOf(asm.R1, s.shared.Counts), asm.FnMapLookupElem.Call(),
 		asm.JEq.Imm(asm.R0, 0, gone))
+}
+
+// packet leaves what the functions are told of the packet in R0, and goes to none where
+// there is nothing.
+func (s *segment) packet(none string) {
+	s.add(s.clear(s.start), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(s.start)), s.mapOf(asm.R1, s.shared.Packets),
+		asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, none))
 }
 
 // increase leaves the new value in R1.
@@ -168,6 +179,10 @@ func (s *segment) ask(i int, l link) (rare func()) {
 // write returns the program.
 func (s *segment) write(links []link, next, packets uint32) (asm.Instructions, error) {
 	s.add(asm.StoreMem(asm.RFP, s.context, asm.R1, asm.DWord), s.clear(s.start))
+	if slices.ContainsFunc(links, func(l link) bool { return l.piece.changes }) {
+		s.packet("no-packet")
+		s.add(asm.StoreImm(asm.R0, packetChanged, 1, asm.Byte))
+	}
 	var rare []func()
 	for i, l := range links {
 		rare = append(rare, s.ask(i, l))
@@ -181,14 +196,13 @@ func (s *segment) write(links []link, next, packets uint32) (asm.Instructions, e
 	s.add(asm.StoreImm(asm.RFP, s.key, 0, asm.Word), asm.StoreImm(asm.RFP, s.verdict, int64(verdict), asm.Word),
 		asm.StoreImm(asm.RFP, s.packets, int64(packets), asm.Word))
 	s.at("at-end")
-	s.add(asm.StoreImm(asm.RFP, s.start, 0, asm.Word), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(s.start)),
-		s.mapOf(asm.R1, s.shared.Packets), asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, "no-packet"))
+	s.packet("no-packet")
 	for _, say := range []struct{ from, to int16 }{{s.verdict, packetVerdict}, {s.key, packetFunction}, {s.packets, packetPackets}} {
 		s.add(asm.LoadMem(asm.R1, asm.RFP, say.from, asm.Word), asm.StoreMem(asm.R0, say.to, asm.R1, asm.Word))
 	}
-	s.enter(s.shared.Programs, uint32(classifierProgramPROGRAM_AGAIN))
+	s.add(asm.Mov.Imm(asm.R0, xdpPass), asm.Return())
 	s.at("no-packet")
-	s.add(asm.Mov.Imm(asm.R0, xdpDrop), asm.Return())
+	s.add(asm.Mov.Imm(asm.R0, xdpAborted), asm.Return())
 	for _, write := range rare {
 		write()
 	}

@@ -46,7 +46,7 @@ func newTrial() (*Trial, error) {
 	maps.Copy(spec.Maps, capture.Maps)
 	t := &Trial{}
 	for name, m := range map[string]**ebpf.Map{
-		"nf_packets": &t.shared.Packets, "nf_counts": &t.shared.Counts, "programs": &t.shared.Programs, "chains": &t.shared.Chains,
+		"nf_packets": &t.shared.Packets, "nf_counts": &t.shared.Counts, "chains": &t.shared.Chains,
 		"capture_snaps": &t.shared.Snaps, "capture_rings": &t.shared.Rings,
 	} {
 		if *m, err = ebpf.NewMap(spec.Maps[name]); err != nil {
@@ -76,7 +76,7 @@ func (t *Trial) put(chains []Chain, states *States) error {
 // Close gives up programs and tables.
 func (t *Trial) Close() {
 	t.made.Close()
-	for _, m := range []*ebpf.Map{t.shared.Packets, t.shared.Counts, t.shared.Programs, t.shared.Chains, t.shared.Snaps, t.shared.Rings} {
+	for _, m := range []*ebpf.Map{t.shared.Packets, t.shared.Counts, t.shared.Chains, t.shared.Snaps, t.shared.Rings} {
 		_ = m.Close() // nobody else uses it
 	}
 }

@@ -26,12 +26,13 @@ func (d *Datapath) PutBans(bans map[netip.Prefix]time.Time) error {
 	if len(bans) == 0 {
 		return nil
 	}
-	failed, count := error(nil), 0
+	failed, count, kinds := error(nil), 0, bpfBanning(0)
 	for p, until := range bans {
 		end, err := bootTime(until)
 		if err == nil {
-			key := bannedKey(p)
-			err = d.objects.BanTable.Put(&key, end)
+			var kind bpfBanning
+			kind, err = d.putBan(p, end)
+			kinds |= kind
 		}
 		if err != nil {
 			failed, count = fmt.Errorf("ban %s: %w", p, err), count+1
@@ -40,7 +41,7 @@ func (d *Datapath) PutBans(bans map[netip.Prefix]time.Time) error {
 	if count > 1 {
 		failed = fmt.Errorf("%w, and %d more", failed, count-1)
 	}
-	return errors.Join(failed, d.judgeAgain())
+	return errors.Join(failed, d.judgeAgain(kinds))
 }
 
 // DeleteBans ends bans.
@@ -49,7 +50,11 @@ func (d *Datapath) DeleteBans(prefixes []netip.Prefix) error {
 	defer d.mutex.Unlock()
 	for _, p := range prefixes {
 		key := bannedKey(p)
-		if err := d.objects.BanTable.Delete(&key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		err := d.objects.BannedPrefixes.Delete(&key)
+		if p.IsSingleIP() && errors.Is(err, ebpf.ErrKeyNotExist) {
+			err = d.objects.BannedAddresses.Delete(key.Address)
+		}
+		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 			return fmt.Errorf("end the ban of %s: %w", p, err)
 		}
 	}
@@ -58,16 +63,38 @@ func (d *Datapath) DeleteBans(prefixes []netip.Prefix) error {
 
 // Banned lists what is banned in the kernel.
 func (d *Datapath) Banned() (list []netip.Prefix, err error) {
+	var address uint32
 	var key bpfBanned
 	var until uint64
-	entries := d.objects.BanTable.Iterate()
-	for entries.Next(&key, &until) {
+	addresses, prefixes := d.objects.BannedAddresses.Iterate(), d.objects.BannedPrefixes.Iterate()
+	for addresses.Next(&address, &until) {
+		list = append(list, netip.PrefixFrom(addressOf(address), 32))
+	}
+	for prefixes.Next(&key, &until) {
 		list = append(list, netip.PrefixFrom(addressOf(key.Address), int(key.Bits)))
 	}
-	if err := entries.Err(); err != nil {
+	if err := errors.Join(addresses.Err(), prefixes.Err()); err != nil {
 		return nil, fmt.Errorf("list the bans: %w", err)
 	}
 	return list, nil
+}
+
+// putBan puts a ban where there is room for it, and there alone.
+func (d *Datapath) putBan(p netip.Prefix, end uint64) (kind bpfBanning, err error) {
+	key := bannedKey(p)
+	if p.IsSingleIP() {
+		err = d.objects.BannedAddresses.Put(key.Address, end)
+		if err == nil {
+			err = d.objects.BannedPrefixes.Delete(&key)
+		}
+		if err == nil || errors.Is(err, ebpf.ErrKeyNotExist) {
+			return bpfBanningBANNING_ADDRESSES, nil
+		}
+		if !errors.Is(err, unix.E2BIG) {
+			return 0, err
+		}
+	}
+	return bpfBanningBANNING_PREFIXES, d.objects.BannedPrefixes.Put(&key, end)
 }
 
 func bannedKey(p netip.Prefix) bpfBanned {
@@ -75,14 +102,15 @@ func bannedKey(p netip.Prefix) bpfBanned {
 }
 
 // judgeAgain makes every session be judged at its next packet, by the same policy: the
-// next generation of the same parity has the same settings and chains.
-func (d *Datapath) judgeAgain() error {
+// next generation of the same parity has the same settings and chains. Bans of these
+// kinds are looked for from now on.
+func (d *Datapath) judgeAgain(kinds bpfBanning) error {
 	var control bpfControl
 	if err := d.objects.ControlTable.Lookup(uint32(0), &control); err != nil {
 		return fmt.Errorf("read the generation in force: %w", err)
 	}
-	if control.Banning == 0 { // before the generation, so that nobody is judged by half of it
-		control.Banning = 1
+	if banning := control.Banning | uint8(kinds); banning != control.Banning { // before the generation, so that nobody is judged by half of it
+		control.Banning = banning
 		if err := d.objects.ControlTable.Put(uint32(0), &control); err != nil {
 			return fmt.Errorf("begin to look for bans: %w", err)
 		}

@@ -38,6 +38,11 @@ var (
 	rigPool   = netip.MustParseAddr("198.18.0.200")
 )
 
+var rigSettings = Settings{
+	Filtering: model.AddressDependent, TCPEstablished: 7440 * time.Second, TCPTransitory: 240 * time.Second,
+	TCPClaim: 5 * time.Second, UDP: 300 * time.Second, ICMP: 60 * time.Second, PortQuarantine: 120 * time.Second,
+}
+
 // outboundAddresses returns count addresses, none of them on an interface.
 func outboundAddresses(count int) []netip.Addr {
 	list := make([]netip.Addr, count)
@@ -90,15 +95,11 @@ func (r *rig) open(options Options) error {
 	if err = r.data.SetAddresses([]netip.Addr{rigPool}, nil); err != nil {
 		return err
 	}
-	settings := Settings{
-		Filtering: model.AddressDependent, TCPEstablished: 7440 * time.Second, TCPTransitory: 240 * time.Second,
-		TCPClaim: 5 * time.Second, UDP: 300 * time.Second, ICMP: 60 * time.Second, PortQuarantine: 120 * time.Second,
-	}
 	services := make([]Service, offerPorts)
 	for i := range services {
 		services[i] = Service{Host: rigHost, Port: uint16(1 + i), Protocol: model.TCP}
 	}
-	if _, err = r.data.SetPolicy(settings, services, nil); err != nil {
+	if _, err = r.data.SetPolicy(rigSettings, services, nil); err != nil {
 		return err
 	}
 	if err = r.data.Attach(); err != nil {

@@ -34,6 +34,13 @@ type bpfBanned struct {
 	Address uint32
 }
 
+type bpfBanning uint32
+
+const (
+	bpfBanningBANNING_ADDRESSES bpfBanning = 1
+	bpfBanningBANNING_PREFIXES  bpfBanning = 2
+)
+
 type bpfBucket struct {
 	_    structs.HostLayout
 	Slot [16]uint32
@@ -213,7 +220,7 @@ type bpfNfPacket struct {
 	Length          uint16
 	ToAddress       uint32
 	ToPort          uint16
-	Entry           uint8
+	Changed         uint8
 	Stage           uint8
 	Function        uint32
 	Verdict         uint32
@@ -249,12 +256,11 @@ type bpfProgram uint32
 
 const (
 	bpfProgramPROGRAM_HAIRPIN         bpfProgram = 0
-	bpfProgramPROGRAM_AGAIN           bpfProgram = 1
-	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 2
-	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 3
-	bpfProgramPROGRAM_STATIC_EVEN     bpfProgram = 4
-	bpfProgramPROGRAM_STATIC_ODD      bpfProgram = 5
-	bpfProgramPROGRAM_MAX             bpfProgram = 6
+	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 1
+	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 2
+	bpfProgramPROGRAM_STATIC_EVEN     bpfProgram = 3
+	bpfProgramPROGRAM_STATIC_ODD      bpfProgram = 4
+	bpfProgramPROGRAM_MAX             bpfProgram = 5
 )
 
 type bpfReason uint32
@@ -477,7 +483,8 @@ const (
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	bpfMapAddressTable         = "address_table"
-	bpfMapBanTable             = "ban_table"
+	bpfMapBannedAddresses      = "banned_addresses"
+	bpfMapBannedPrefixes       = "banned_prefixes"
 	bpfMapBudgets              = "budgets"
 	bpfMapCaptureRings         = "capture_rings"
 	bpfMapCaptureSnaps         = "capture_snaps"
@@ -509,7 +516,6 @@ const (
 	bpfMapSettingsTable        = "settings_table"
 	bpfMapStatistics           = "statistics"
 	bpfProgExtendReservation   = "extend_reservation"
-	bpfProgGatewayAgain        = "gateway_again"
 	bpfProgGatewayHairpin      = "gateway_hairpin"
 	bpfProgGatewayPrivate      = "gateway_private"
 	bpfProgGatewayPublic       = "gateway_public"
@@ -563,7 +569,6 @@ type bpfSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfProgramSpecs struct {
 	ExtendReservation   *ebpf.ProgramSpec `ebpf:"extend_reservation"`
-	GatewayAgain        *ebpf.ProgramSpec `ebpf:"gateway_again"`
 	GatewayHairpin      *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
 	GatewayPrivate      *ebpf.ProgramSpec `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.ProgramSpec `ebpf:"gateway_public"`
@@ -577,7 +582,8 @@ type bpfProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
 	AddressTable     *ebpf.MapSpec `ebpf:"address_table"`
-	BanTable         *ebpf.MapSpec `ebpf:"ban_table"`
+	BannedAddresses  *ebpf.MapSpec `ebpf:"banned_addresses"`
+	BannedPrefixes   *ebpf.MapSpec `ebpf:"banned_prefixes"`
 	Budgets          *ebpf.MapSpec `ebpf:"budgets"`
 	CaptureRings     *ebpf.MapSpec `ebpf:"capture_rings"`
 	CaptureSnaps     *ebpf.MapSpec `ebpf:"capture_snaps"`
@@ -639,7 +645,8 @@ func (o *bpfObjects) Close() error {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
 	AddressTable     *ebpf.Map `ebpf:"address_table"`
-	BanTable         *ebpf.Map `ebpf:"ban_table"`
+	BannedAddresses  *ebpf.Map `ebpf:"banned_addresses"`
+	BannedPrefixes   *ebpf.Map `ebpf:"banned_prefixes"`
 	Budgets          *ebpf.Map `ebpf:"budgets"`
 	CaptureRings     *ebpf.Map `ebpf:"capture_rings"`
 	CaptureSnaps     *ebpf.Map `ebpf:"capture_snaps"`
@@ -675,7 +682,8 @@ type bpfMaps struct {
 func (m *bpfMaps) Close() error {
 	return _BpfClose(
 		m.AddressTable,
-		m.BanTable,
+		m.BannedAddresses,
+		m.BannedPrefixes,
 		m.Budgets,
 		m.CaptureRings,
 		m.CaptureSnaps,
@@ -722,7 +730,6 @@ type bpfVariables struct {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfPrograms struct {
 	ExtendReservation   *ebpf.Program `ebpf:"extend_reservation"`
-	GatewayAgain        *ebpf.Program `ebpf:"gateway_again"`
 	GatewayHairpin      *ebpf.Program `ebpf:"gateway_hairpin"`
 	GatewayPrivate      *ebpf.Program `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.Program `ebpf:"gateway_public"`
@@ -734,7 +741,6 @@ type bpfPrograms struct {
 func (p *bpfPrograms) Close() error {
 	return _BpfClose(
 		p.ExtendReservation,
-		p.GatewayAgain,
 		p.GatewayHairpin,
 		p.GatewayPrivate,
 		p.GatewayPublic,

@@ -19,7 +19,7 @@ const (
 
 // ChainTables are the tables by which the programs of chains and the gateway work
 // together.
-type ChainTables struct{ Packets, Counts, Programs, Chains, Snaps, Rings *ebpf.Map }
+type ChainTables struct{ Packets, Counts, Chains, Snaps, Rings *ebpf.Map }
 
 // Chains are the programs of one generation. A classifier leaves the packet to the
 // chain of the number that it finds.
@@ -52,7 +52,7 @@ func (d *Datapath) MakeChains(build BuildChains) (*NextChains, error) {
 	first, _, _ := chainsOf(now + 1)
 	o := &d.objects
 	made, err := build(ChainTables{
-		Packets: o.NfPackets, Counts: o.NfCounts, Programs: o.Programs, Chains: o.Chains, Snaps: o.CaptureSnaps, Rings: o.CaptureRings,
+		Packets: o.NfPackets, Counts: o.NfCounts, Chains: o.Chains, Snaps: o.CaptureSnaps, Rings: o.CaptureRings,
 	}, first)
 	if err != nil {
 		return nil, err

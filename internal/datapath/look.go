@@ -16,19 +16,22 @@ import (
 
 // IsBanned reports whether packets from and to a remote address are dropped.
 func (d *Datapath) IsBanned(remote netip.Addr) (bool, error) {
-	key := bannedKey(netip.PrefixFrom(remote, remote.BitLen()))
-	var until uint64
-	switch err := d.objects.BanTable.Lookup(&key, &until); {
-	case errors.Is(err, ebpf.ErrKeyNotExist):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("look for a ban of %s: %w", remote, err)
-	}
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
 		return false, fmt.Errorf("read the clock: %w", err)
 	}
-	return until > uint64(now.Nano()), nil
+	within := bannedKey(netip.PrefixFrom(remote, remote.BitLen()))
+	var alone, prefix uint64
+	for _, look := range []struct {
+		table *ebpf.Map
+		key   any
+		until *uint64
+	}{{d.objects.BannedAddresses, &within.Address, &alone}, {d.objects.BannedPrefixes, &within, &prefix}} {
+		if err := look.table.Lookup(look.key, look.until); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return false, fmt.Errorf("look for a ban of %s: %w", remote, err)
+		}
+	}
+	return max(alone, prefix) > uint64(now.Nano()), nil
 }
 
 // OutboundOf returns the outbound address that all flows of a private host leave by.

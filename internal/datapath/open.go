@@ -144,12 +144,8 @@ func (d *Datapath) load(spec *ebpf.CollectionSpec) error {
 
 // initialise fills what the programs expect to find.
 func (d *Datapath) initialise() error {
-	for number, program := range map[bpfProgram]*ebpf.Program{
-		bpfProgramPROGRAM_HAIRPIN: d.objects.GatewayHairpin, bpfProgramPROGRAM_AGAIN: d.objects.GatewayAgain,
-	} {
-		if err := d.objects.Programs.Put(uint32(number), program); err != nil {
-			return fmt.Errorf("set the program that is entered by tail call: %w", err)
-		}
+	if err := d.objects.Programs.Put(uint32(bpfProgramPROGRAM_HAIRPIN), d.objects.GatewayHairpin); err != nil {
+		return fmt.Errorf("set the program that is entered by tail call: %w", err)
 	}
 	if err := d.newGrace(); err != nil {
 		return err

@@ -60,6 +60,42 @@ func TestBanOfAPrefixEnds(t *testing.T) {
 	}
 }
 
+// More addresses than the table of single ones holds are banned all the same, and each
+// ban ends when it is to, wherever it stands.
+func TestBansOfManyAddresses(t *testing.T) {
+	const many = 1<<16 + 500
+	g := newGateway(t)
+	at := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{45, byte(i >> 16), byte(i >> 8), byte(i)}) }
+	list := make([]netip.Prefix, many)
+	for i := range list {
+		list[i] = netip.PrefixFrom(at(i), 32)
+	}
+	g.ban(datapath.Forever, list...)
+	ask := func(i int) bool { // whether what leaves for it is dropped
+		return g.put(udp(inA, endpoint(at(i), 53))).reason == "drop_banned"
+	}
+	for _, i := range []int{0, many / 2, many - 1} {
+		if !ask(i) {
+			t.Errorf("address %d is not banned", i)
+		}
+	}
+	in := must(g.data.Banned())(t)
+	if len(in) != many {
+		t.Errorf("%d bans, want %d", len(in), many)
+	}
+	last := in[many-1].Addr().As4() // prefixes come last: it stands among them
+	other := int(last[1])<<16 | int(last[2])<<8 | int(last[3])
+	g.in(func() error { return g.data.DeleteBans(in[:1000]) }) // room among the addresses
+	g.ban(time.Now().Add(-time.Second), list[other])
+	if ask(other) {
+		t.Error("a ban that is over was left where it stood before")
+	}
+	g.in(func() error { return g.data.DeleteBans(list) })
+	if left := must(g.data.Banned())(t); len(left) != 0 {
+		t.Errorf("%d bans are left", len(left))
+	}
+}
+
 // What has no IPv4 source is not banned by a prefix that has 0.0.0.0, and ICMP errors of
 // who is banned reach nobody, whatever they are about.
 func TestBanAndWhatIsNoFlow(t *testing.T) {

@@ -73,10 +73,10 @@ func TestRewrittenPacketsLeave(t *testing.T) {
 func TestRewrittenFlowIsRefused(t *testing.T) {
 	g := newGateway(t)
 	g.rewritten("if (udp->dest == bpf_htons(53)) { udp->dest = bpf_htons(54); udp->check = 0; }")
-	g.dropped(g.put(udp(inA, server)), "drop_busy")
+	g.dropped(g.put(udp(inA, server)), "drop_malformed")
 	g.chained(nil)
 	g.mapped(udp(inA, server))
 	g.rewritten("if (ip->saddr == bpf_htonl(0x0a000064)) { ip->saddr = bpf_htonl(0x0a000065); ip->check -= bpf_htons(1); udp->check = 0; }")
-	g.dropped(g.put(udp(inA, server)), "drop_busy")
+	g.dropped(g.put(udp(inA, server)), "drop_malformed")
 	g.count(1)
 }

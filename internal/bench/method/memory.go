@@ -36,7 +36,7 @@ const (
 	portsEachAddress     = 3 * 65536
 	portBytes            = 12 + 1.0/8
 	reservationBytes     = 128 + indexSlotBytes
-	realmgateFixedBytes  = 1400 << 10 // next hops, addresses, services, events
+	realmgateFixedBytes  = 2560 << 10 // next hops, addresses, services, events, bans
 	sessionsAReservation = 48
 	leastCapacity        = 1024
 	mostCapacity         = 64_000_000
