@@ -21,7 +21,7 @@ const (
 	// verdictBans is how many addresses are banned beside the one that is filtered.
 	verdictBans = 20_000
 	smokeBans   = 100
-	// aloneFrames are enough where each waits for the one before.
+	// aloneFrames are enough where each waits for a program to decide about the one before.
 	aloneFrames = 20_000
 	// mostWaitedShare is which part of a trial the program, or a tester that a window
 	// keeps waiting, may wait for a CPU: to be woken up takes some of it.
@@ -94,7 +94,11 @@ func verdictComparison(b *bench.Bench) bench.Comparison {
 		if err != nil {
 			return nil, err
 		}
-		alone, err := measureVerdict(ctx, b, bed, trafficgen.Plan{Frames: min(aloneFrames, bed.Flows.Count()), Window: 1, Batch: 1}, "_alone")
+		plan := trafficgen.Plan{Frames: bed.Flows.Count(), Window: 1, Batch: 1}
+		if bed.Model.Asynchronous {
+			plan.Frames = min(plan.Frames, aloneFrames)
+		}
+		alone, err := measureVerdict(ctx, b, bed, plan, "_alone")
 		return append(load, alone...), err
 	}
 	return c
