@@ -47,7 +47,7 @@ type Plan struct {
 
 	// Part is how many frames are sent before Between is called, which may let others
 	// use the CPU: the time that it takes is no part of the trial. 0 is all frames. A
-	// plan with a Rate or a Window has none.
+	// plan with a Rate, or of TCP sessions, has none.
 	Part    int
 	Between func() error
 
@@ -91,8 +91,8 @@ func (p Plan) check() error {
 		return fmt.Errorf("epoch 0: want 1 to 65535")
 	case p.Rate != 0 && !(p.Rate >= 1 && p.Rate <= MaxRate):
 		return fmt.Errorf("%g frames per second: want 1 to %g", p.Rate, MaxRate)
-	case p.Part != 0 && p.waits():
-		return fmt.Errorf("parts of %d frames at a rate or with a window", p.Part)
+	case p.Part != 0 && (p.Rate > 0 || p.TCP):
+		return fmt.Errorf("parts of %d frames at a rate or of TCP sessions", p.Part)
 	case p.Window < 0 || p.Window > MaxFrames:
 		return fmt.Errorf("%d frames under way: want 0 to %d", p.Window, MaxFrames)
 	}
