@@ -36,7 +36,7 @@ struct exported {
 	struct rules_turn_cell turns;
 	struct rules_more_cell more;
 	struct rules_rule_cell rules;
-	enum program program;
+	enum entry entry;
 };
 const struct exported *exported __attribute__((unused));
 

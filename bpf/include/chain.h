@@ -57,7 +57,7 @@ static __always_inline __u32 chain_judged(const struct packet *packet)
 
 /* Tells the functions what to judge. */
 static __always_inline enum reason chain_describe(const struct packet *packet, const struct tuple *flow, bool out,
-						  enum nf_stage stage)
+						  enum nf_stage stage, __u32 asked)
 {
 	struct nf_packet *told = nf_packet();
 
@@ -77,16 +77,19 @@ static __always_inline enum reason chain_describe(const struct packet *packet, c
 	told->to_port = 0;
 	told->to_address = 0;
 	told->generation = packet->generation;
+	told->asked = asked;
 	told->packets = 0;
 	return ASK_CHAIN;
 }
 
-/* Whether the generation has chains. */
-static __always_inline bool chain_is_due(const struct packet *packet)
+/* What judges flows of the direction in this generation. */
+static __always_inline __u32 chain_entry(const struct packet *packet, bool out)
 {
 	struct settings *settings = settings_get(packet->generation);
 
-	return settings && settings->chains;
+	if (!settings)
+		return ENTRY_NONE;
+	return out ? settings->entry[1] : settings->entry[0];
 }
 
 /* Whether the generation has chains that say where flows go. */
@@ -118,9 +121,14 @@ static __always_inline __u16 chain_port(const struct nf_packet *told)
 /* Judges a flow by the generation's chains: REASON_NONE when it may pass, or ASK_CHAIN. */
 static __always_inline enum reason chain_judge(const struct packet *packet, const struct tuple *flow, bool out)
 {
+	__u32 entry;
+
 	if (packet->again == NF_FLOW)
 		return chain_was_asked(flow, out);
-	return chain_is_due(packet) ? chain_describe(packet, flow, out, NF_FLOW) : REASON_NONE;
+	entry = chain_entry(packet, out);
+	if (entry == ENTRY_NONE)
+		return REASON_NONE;
+	return chain_describe(packet, flow, out, NF_FLOW, entry == ENTRY_CLASSIFIER ? 0 : entry);
 }
 
 /* The same of a first packet from outside, to a private host's endpoint. */
@@ -143,7 +151,7 @@ static __always_inline enum reason chain_judge_static(const struct packet *packe
 	if (!told || !chain_is_static(packet))
 		return REASON_DROP_SERVICE_CLOSED;
 	if (packet->again != NF_STATIC)
-		return chain_describe(packet, flow, false, NF_STATIC);
+		return chain_describe(packet, flow, false, NF_STATIC, 0);
 	reason = chain_was_asked(flow, false);
 	if (reason != REASON_NONE)
 		return reason;
@@ -156,15 +164,7 @@ static __always_inline enum reason chain_judge_static(const struct packet *packe
 static __always_inline enum reason chain_judge_packet(const struct packet *packet, const struct tuple *flow, bool out,
 						      __u32 packets)
 {
-	struct nf_packet *told = nf_packet();
-
-	if (packet->again)
-		return REASON_NONE;
-	if (!told)
-		return REASON_DROP_INTERNAL;
-	chain_describe(packet, flow, out, NF_PACKET);
-	told->packets = packets;
-	return ASK_CHAIN;
+	return packet->again ? REASON_NONE : chain_describe(packet, flow, out, NF_PACKET, packets);
 }
 
 /* The packet that is to be judged is of an open session. */
@@ -186,8 +186,8 @@ __noinline int chain_run(struct xdp_md *ctx)
 
 	if (!told)
 		return action;
-	if (told->stage == NF_PACKET)
-		bpf_tail_call(ctx, &chains, told->packets);
+	if (told->asked)
+		bpf_tail_call(ctx, &chains, told->asked);
 	else if (told->stage == NF_STATIC && (told->generation & 1))
 		bpf_tail_call(ctx, &programs, PROGRAM_STATIC_ODD);
 	else if (told->stage == NF_STATIC)

@@ -87,7 +87,7 @@ __noinline enum reason mapping_open(const struct packet *packet, struct session_
 		return REASON_DROP_INTERNAL;
 	reason = may_open(packet);
 	/* What filtering refuses is not shown to functions, which would count it. */
-	if (reason == REASON_NONE && chain_is_due(packet) && !session_find(key))
+	if (reason == REASON_NONE && chain_entry(packet, false) && !session_find(key))
 		reason = mapping_admits(key, settings_get(packet->generation));
 	if (reason == REASON_NONE)
 		reason = chain_judge_in(packet, key->local, key->local_port);
@@ -243,7 +243,7 @@ __noinline enum reason static_open(struct xdp_md *ctx, const struct packet *pack
 	    (packet->again != NF_STATIC && source_is_banned(packet)))
 		return REASON_NONE;
 	if (packet->again != NF_STATIC)
-		return chain_describe(packet, &packet->tuple, false, NF_STATIC);
+		return chain_describe(packet, &packet->tuple, false, NF_STATIC, 0);
 	reason = chain_was_asked(&packet->tuple, false);
 	if (reason != REASON_NONE || !told->to_address)
 		return reason;

@@ -20,6 +20,12 @@ enum program {
 #define CHAIN_BITS 11
 #define CHAINS	   (1 << CHAIN_BITS) /* programs of two generations' chains; number 0 is none */
 
+/* What judges flows of a direction, beside the programs of chains. */
+enum entry {
+	ENTRY_NONE,
+	ENTRY_CLASSIFIER = CHAINS,
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, CHAINS);

@@ -45,8 +45,9 @@ struct settings {
 	__u32 since;	/* the generation that these came with; later ones of the same parity judge by them, too */
 	__u8 filtering; /* enum filtering */
 	__u8 ipv6_forward;
-	__u8 chains;  /* there are some: the classifier of this generation is asked */
-	__u8 statics; /* some say where flows go (dnat): their classifier is asked before reservations and mappings */
+	__u8 statics; /* some chains say where flows go (dnat): their classifier is asked before reservations and mappings */
+	__u8 pad;
+	__u16 entry[2]; /* what judges flows from outside, and inside: an enum entry, or their only chain's program */
 };
 
 struct control {

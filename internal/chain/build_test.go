@@ -2,6 +2,7 @@ package chain
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -213,5 +214,31 @@ func TestTooManyPrograms(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "chains take more than 1023 programs") {
 		t.Errorf("%v, want it refused", err)
+	}
+}
+
+// Where a direction's flows have one chain whatever else they are, or none, the
+// classifier is not asked about them.
+func TestEntryOfADirection(t *testing.T) {
+	out, in := Rule{Direction: model.Out, Value: 1}, Rule{Direction: model.In, Value: 2}
+	web := Rule{Direction: model.In, Protocol: model.TCP, Ports: model.Ports{First: 80, Last: 80}, Value: 3}
+	from := Rule{Source: netip.MustParsePrefix("10.0.0.0/8"), Value: 4}
+	all := Rule{Value: 5}
+	for name, c := range map[string]struct {
+		rules   []Rule
+		in, out uint32
+	}{
+		"none":                  {nil, 0, 0},
+		"one direction":         {[]Rule{out}, 0, 1},
+		"both":                  {[]Rule{out, in}, 2, 1},
+		"a condition first":     {[]Rule{out, web, in}, ByClassifier, 1},
+		"a condition too late":  {[]Rule{in, web, out}, 2, 1},
+		"a condition of either": {[]Rule{from, all}, ByClassifier, ByClassifier},
+		"all":                   {[]Rule{all, from}, 5, 5},
+		"the rest":              {[]Rule{web, all}, ByClassifier, 5},
+	} {
+		if gotIn, gotOut := entry(c.rules, model.In), entry(c.rules, model.Out); gotIn != c.in || gotOut != c.out {
+			t.Errorf("%s: in %d, out %d, want %d and %d", name, gotIn, gotOut, c.in, c.out)
+		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 const licence = "Dual BSD/GPL"
@@ -72,6 +74,7 @@ type Programs struct {
 	Classifier *ebpf.Program
 	Static     *ebpf.Program   // the classifier of static chains, nil where there are none
 	Chains     []*ebpf.Program // by their numbers, from the first on
+	In, Out    uint32          // what judges flows of a direction: the number of their only chain, ByClassifier, or 0 for nothing
 }
 
 // Close gives up the programs; what is in force stays so.
@@ -113,5 +116,25 @@ func Build(chains []Chain, shared Shared, first uint32, states *States) (made Pr
 	if err != nil {
 		return made, fmt.Errorf("chains: %w", err)
 	}
+	made.In, made.Out = entry(rules, model.In), entry(rules, model.Out)
 	return made, nil
+}
+
+// ByClassifier is the number of no program: which chain it is depends on more than the
+// direction.
+const ByClassifier = uint32(classifierEntryENTRY_CLASSIFIER)
+
+// entry is what flows of a direction are judged by. Where one chain takes all of them the
+// classifier need not be asked.
+func entry(rules []Rule, d model.Direction) uint32 {
+	for _, r := range rules {
+		switch {
+		case r.Direction != model.AnyDirection && r.Direction != d:
+		case r == Rule{Direction: r.Direction, Value: r.Value}:
+			return r.Value
+		default:
+			return ByClassifier
+		}
+	}
+	return 0
 }

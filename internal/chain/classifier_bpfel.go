@@ -13,6 +13,13 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type classifierEntry uint32
+
+const (
+	classifierEntryENTRY_NONE       classifierEntry = 0
+	classifierEntryENTRY_CLASSIFIER classifierEntry = 2048
+)
+
 type classifierNfCount struct {
 	_        structs.HostLayout
 	Seen     uint64
@@ -51,6 +58,7 @@ type classifierNfPacket struct {
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32
+	Asked           uint32
 	Packets         uint32
 }
 
@@ -63,17 +71,6 @@ const (
 	classifierNfVerdictNF_TO_USER  classifierNfVerdict = 3
 	classifierNfVerdictNF_FAIL     classifierNfVerdict = 4
 	classifierNfVerdictNF_JUMP     classifierNfVerdict = 16
-)
-
-type classifierProgram uint32
-
-const (
-	classifierProgramPROGRAM_HAIRPIN         classifierProgram = 0
-	classifierProgramPROGRAM_CLASSIFIER_EVEN classifierProgram = 1
-	classifierProgramPROGRAM_CLASSIFIER_ODD  classifierProgram = 2
-	classifierProgramPROGRAM_STATIC_EVEN     classifierProgram = 3
-	classifierProgramPROGRAM_STATIC_ODD      classifierProgram = 4
-	classifierProgramPROGRAM_MAX             classifierProgram = 5
 )
 
 type classifierRulesCell struct {

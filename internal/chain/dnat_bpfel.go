@@ -51,6 +51,7 @@ type dnatNfPacket struct {
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32
+	Asked           uint32
 	Packets         uint32
 }
 

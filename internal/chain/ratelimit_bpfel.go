@@ -93,6 +93,7 @@ type rateLimitNfPacket struct {
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32
+	Asked           uint32
 	Packets         uint32
 }
 

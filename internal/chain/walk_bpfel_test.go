@@ -44,6 +44,7 @@ type walkNfPacket struct {
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32
+	Asked           uint32
 	Packets         uint32
 }
 

@@ -225,6 +225,7 @@ type bpfNfPacket struct {
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32
+	Asked           uint32
 	Packets         uint32
 }
 
@@ -417,8 +418,9 @@ type bpfSettings struct {
 	Since          uint32
 	Filtering      uint8
 	Ipv6Forward    uint8
-	Chains         uint8
 	Statics        uint8
+	Pad            uint8
+	Entry          [2]uint16
 }
 
 type bpfSide uint32

@@ -27,6 +27,9 @@ type Chains struct {
 	Classifier *ebpf.Program
 	Static     *ebpf.Program   // of the chains that say where flows go; nil where there are none
 	Chains     []*ebpf.Program // numbered from the first number on
+	// What judges flows that begin outside, and inside: the number of the only chain
+	// that they can have, that of the classifier (bpf/include/tail.h), or 0 for nothing.
+	In, Out uint32
 }
 
 // BuildChains makes the chains of a generation, which are numbered from first on.

@@ -64,7 +64,7 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 		if err := d.putChains(next, chains); err != nil {
 			return 0, err
 		}
-		record.Chains = 1
+		record.Entry = [2]uint16{uint16(chains.made.In), uint16(chains.made.Out)}
 		if chains.made.Static != nil {
 			record.Statics = 1
 		}

@@ -95,7 +95,7 @@ func verdictComparison(b *bench.Bench) bench.Comparison {
 			return nil, err
 		}
 		plan := trafficgen.Plan{Frames: bed.Flows.Count(), Window: 1, Batch: 1}
-		if bed.Model.Asynchronous {
+		if bed.Asynchronous {
 			plan.Frames = min(plan.Frames, aloneFrames)
 		}
 		alone, err := measureVerdict(ctx, b, bed, plan, "_alone")
