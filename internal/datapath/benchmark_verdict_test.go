@@ -60,6 +60,29 @@ func BenchmarkVerdict(b *testing.B) {
 	}
 }
 
+// BenchmarkEveryPacket measures what packets of open sessions take beyond others where a
+// function of their chain sees every one: a mirror, while nobody captures.
+func BenchmarkEveryPacket(b *testing.B) {
+	const sessions = 10_000
+	plain, seen := newRig(b, Options{Capacity: sessions * 2, Outbound: outboundAddresses(1)}), newRig(b, Options{Capacity: sessions * 2, Outbound: outboundAddresses(1)})
+	seen.judge([]chain.Step{{Name: "all/mirror", Number: 1, Function: chain.Mirror{}}})
+	times := make([]timings, 2)
+	for _, r := range []*rig{plain, seen} {
+		r.fill(sessions, model.UDP)
+		r.aim(r.outgoing())
+		r.run(r.data.objects.GatewayPrivate, false, sessions, Redirect) // each session learns its next hop
+	}
+	var beyond []float64
+	for i := range rounds {
+		for k, r := range []*rig{plain, seen} {
+			r.measure(&times[k], r.data.objects.GatewayPrivate, false, 0, chunk)
+		}
+		beyond = append(beyond, times[1].whole[i]-times[0].whole[i])
+	}
+	b.ReportMetric(median(times[0].whole)-median(times[0].parse), "ns/op")
+	b.ReportMetric(median(beyond), "beyond-ns")
+}
+
 func (r *rig) ban(count int) {
 	r.tb.Helper()
 	list := map[netip.Prefix]time.Time{}
