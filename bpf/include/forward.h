@@ -120,10 +120,11 @@ static __always_inline int refuse_no_route(struct xdp_md *ctx, const struct pack
 }
 
 /*
- * Judges the session if the policy changed since it was judged last, and else the packet if functions see its every
- * one: REASON_NONE, why it ends, or ASK_CHAIN.
+ * Judges the session if the policy changed since it was judged last, or if the packet opens it anew, and else the
+ * packet if functions see its every one: REASON_NONE, why it ends, or ASK_CHAIN.
  */
-__noinline enum reason session_judge(struct session *session, const struct packet *packet, enum direction direction)
+__noinline enum reason session_judge(struct session *session, const struct packet *packet, enum direction direction,
+				     bool anew)
 {
 	struct tuple flow = {};
 	enum reason reason;
@@ -134,7 +135,7 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 		return REASON_DROP_INTERNAL;
 	judged = *(volatile __u32 *)&session->judged;
 	packets = judged ^ judged_by(packet->generation);
-	if (!packets)
+	if (!packets && !anew)
 		return REASON_NONE;
 	out = session->origin == ORIGIN_INSIDE;
 	sent = session->origin == ORIGIN_STATIC; /* its flow is judged as it came */
@@ -143,7 +144,7 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 	flow.source_port = out ? session->private_port : session->remote_port;
 	flow.destination_port = out ? session->remote_port : sent ? session->external_port : session->private_port;
 	flow.protocol = session->protocol;
-	if (packets < CHAINS) {
+	if (packets < CHAINS && !anew) {
 		reason = chain_judge_packet(packet, &flow, out, packets);
 		goto asked;
 	}
@@ -159,9 +160,15 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 	if (reason == REASON_NONE)
 		session->judged = chain_judged(packet);
 asked:
-	if (reason == ASK_CHAIN)
+	if (reason == ASK_CHAIN && !anew)
 		chain_is_open(out != (direction == DIRECTION_OUT));
 	return reason;
+}
+
+/* Whether a connection is to take the tuple of one that is over: to chains it is a new flow. */
+static __always_inline bool session_begins_anew(const struct session *session, const struct packet *packet)
+{
+	return tcp_is_pure_syn(packet->tcp_flags) && tcp_is_closing(session->life.tcp);
 }
 
 /* A packet of an open session. hairpin: it goes to another host behind this gateway, from DIRECTION_OUT. */
@@ -169,18 +176,19 @@ static __always_inline int forward(struct xdp_md *ctx, struct packet *packet, st
 				   enum direction direction, __u16 epoch)
 {
 	enum side side = direction == DIRECTION_OUT ? SIDE_PRIVATE : SIDE_PUBLIC;
+	bool anew = session_begins_anew(session, packet);
 	__u32 tick = clock_tick();
 	struct next_hop *hop;
 
 	if (packet->link_broadcast)
 		return verdict(ctx, packet, REASON_DROP_LINK_BROADCAST, side);
-	if (session->judged != judged_by(packet->generation)) {
-		enum reason reason = session_judge(session, packet, direction);
+	if (session->judged != judged_by(packet->generation) || anew) {
+		enum reason reason = session_judge(session, packet, direction, anew);
 
 		if (reason == ASK_CHAIN) {
 			reason = chain_ask(ctx, packet);
 			if (reason == REASON_NONE)
-				reason = session_judge(session, packet, direction);
+				reason = session_judge(session, packet, direction, anew);
 		}
 		if (reason != REASON_NONE)
 			return chain_refuse(ctx, packet, reason, side);

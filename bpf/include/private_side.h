@@ -238,7 +238,7 @@ __noinline int private_icmp_error(struct xdp_md *ctx, const struct packet *packe
 		return verdict(ctx, packet, REASON_DROP_NO_SESSION, SIDE_PRIVATE);
 	if (icmp_checksum_is_wrong(ctx, packet, &quoted))
 		return verdict(ctx, packet, REASON_DROP_BAD_CHECKSUM, SIDE_PRIVATE);
-	reason = session_judge(session, packet, DIRECTION_OUT);
+	reason = session_judge(session, packet, DIRECTION_OUT, false);
 	if (reason == ASK_CHAIN)
 		return TO_CHAIN;
 	if (reason != REASON_NONE)

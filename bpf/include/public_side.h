@@ -152,7 +152,7 @@ __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet
 		return verdict(ctx, packet, REASON_DROP_SPOOFED_SOURCE, SIDE_PUBLIC);
 	if (icmp_checksum_is_wrong(ctx, packet, &quoted))
 		return verdict(ctx, packet, REASON_DROP_BAD_CHECKSUM, SIDE_PUBLIC);
-	reason = session_judge(session, packet, DIRECTION_IN);
+	reason = session_judge(session, packet, DIRECTION_IN, false);
 	if (reason == ASK_CHAIN)
 		return TO_CHAIN;
 	if (reason != REASON_NONE)

@@ -157,6 +157,28 @@ func TestEveryPacketOfAFlow(t *testing.T) {
 	g.dropped(g.put(tcp(inB, server, packets.SYN)), "drop_denied")
 }
 
+// A connection on the tuple of one that is over is a new flow to its chain: what lets so
+// many through counts it.
+func TestConnectionOnAnOldTupleIsJudged(t *testing.T) {
+	const most = 2
+	g := newGateway(t)
+	g.chained([]chain.Rule{{Direction: model.Out}}, []chain.Step{{Number: 1, Function: chain.RateLimit{Meter: chain.Meter{
+		Per: chain.PerSource, Unit: chain.Sessions, Rate: 1.0 / 3600, Burst: most*time.Hour + 30*time.Minute, Entries: 1024,
+	}}}})
+	out := endpoint(outbound, inA.Port())
+	for range most {
+		g.leaves(g.put(tcp(inA, server, packets.SYN)), tcp(out, server, packets.SYN))
+		g.leaves(g.put(tcp(inA, server, packets.SYN)), tcp(out, server, packets.SYN)) // once more
+		g.leaves(g.put(tcp(server, out, synAck)), tcp(server, inA, synAck))
+		g.leaves(g.put(tcp(inA, server, packets.ACK)), tcp(out, server, packets.ACK))
+		g.forwarded(g.put(tcp(inA, server, packets.RST)))
+	}
+	g.denied(tcp(inA, server, packets.SYN))
+	same(g, "state", g.state(), "rst")
+	same(g, "packets that the function saw", g.seen(1), uint64(most+1))
+	g.count(1)
+}
+
 // The same of a flow from the pool, in both directions, and of a first packet.
 func TestEveryPacketOfAFlowFromOutside(t *testing.T) {
 	g := newGateway(t)
