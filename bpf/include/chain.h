@@ -164,7 +164,7 @@ static __always_inline enum reason chain_judge_static(const struct packet *packe
 static __always_inline enum reason chain_judge_packet(const struct packet *packet, const struct tuple *flow, bool out,
 						      __u32 packets)
 {
-	return packet->again ? REASON_NONE : chain_describe(packet, flow, out, NF_PACKET, packets);
+	return packet->again ? chain_was_asked(flow, out) : chain_describe(packet, flow, out, NF_PACKET, packets);
 }
 
 /* The packet that is to be judged is of an open session. */

@@ -47,6 +47,24 @@ struct flow {
 	__u32 reservation; /* high half of its id; mapping is then its slot */
 };
 
+/* The one that a packet opens: too large for the stack of kernels before 6.9, which give each call 32 bytes or more. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, struct flow);
+	__uint(max_entries, 1);
+} new_flows SEC(".maps");
+
+static __always_inline struct flow *flow_new(void)
+{
+	__u32 zero = 0;
+	struct flow *flow = bpf_map_lookup_elem(&new_flows, &zero);
+
+	if (flow)
+		__builtin_memset(flow, 0, sizeof(*flow));
+	return flow;
+}
+
 /* Whether what comes back to the mapping is of a session that a chain opened: dnat names the port, or has named it. */
 __noinline bool flow_is_static(const struct flow *flow)
 {

@@ -149,7 +149,7 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 		goto asked;
 	}
 	if (packet->again == NF_PACKET) /* by a generation that was in force when it came */
-		return REASON_NONE;
+		return chain_was_asked(&flow, out);
 	if (is_banned(session->remote_address))
 		return REASON_DROP_BANNED;
 	reason = service_judge(session->private_address, session->private_port, session->protocol,
@@ -189,6 +189,8 @@ static __always_inline int forward(struct xdp_md *ctx, struct packet *packet, st
 			reason = chain_ask(ctx, packet);
 			if (reason == REASON_NONE)
 				reason = session_judge(session, packet, direction, anew);
+			if (reason == ASK_CHAIN)
+				reason = REASON_DROP_INTERNAL;
 		}
 		if (reason != REASON_NONE)
 			return chain_refuse(ctx, packet, reason, side);

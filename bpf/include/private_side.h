@@ -66,11 +66,11 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 {
 	struct settings *settings;
 	struct session_key inside = {};
-	struct flow flow = {};
+	struct flow *flow = flow_new();
 	enum reason reason;
 	__u32 record;
 
-	if (!packet || !way || !number)
+	if (!packet || !way || !number || !flow)
 		return REASON_DROP_INTERNAL;
 	settings = settings_get(packet->generation);
 	if (!settings)
@@ -88,28 +88,28 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	record = record_allocate(packet->homes.first, packet->homes.second);
 	if (!record)
 		return REASON_DROP_SESSION_TABLE_FULL;
-	reason = mapping_acquire(ctx, &packet->tuple, &flow.mapping);
+	reason = mapping_acquire(ctx, &packet->tuple, &flow->mapping);
 	if (reason != REASON_NONE) {
 		record_release(record);
 		return reason;
 	}
-	flow.private_address = packet->tuple.source;
-	flow.private_port = packet->tuple.source_port;
-	flow.remote_address = packet->tuple.destination;
-	flow.remote_port = packet->tuple.destination_port;
-	flow.external_address = fixed.outbound_address[flow.mapping / (PROTOCOLS * PORTS) & (MAX_OUTBOUND - 1)];
-	flow.external_port = bpf_htons(flow.mapping & (PORTS - 1));
-	flow.protocol = packet->tuple.protocol;
-	flow.origin = ORIGIN_INSIDE;
-	flow.flags = way->hairpin ? SESSION_HAIRPIN : 0;
-	flow.homes = packet->homes;
-	flow.next_hop = way->next_hop;
-	flow.route_epoch = way->epoch;
-	flow.judged = chain_judged(packet);
+	flow->private_address = packet->tuple.source;
+	flow->private_port = packet->tuple.source_port;
+	flow->remote_address = packet->tuple.destination;
+	flow->remote_port = packet->tuple.destination_port;
+	flow->external_address = fixed.outbound_address[flow->mapping / (PROTOCOLS * PORTS) & (MAX_OUTBOUND - 1)];
+	flow->external_port = bpf_htons(flow->mapping & (PORTS - 1));
+	flow->protocol = packet->tuple.protocol;
+	flow->origin = ORIGIN_INSIDE;
+	flow->flags = way->hairpin ? SESSION_HAIRPIN : 0;
+	flow->homes = packet->homes;
+	flow->next_hop = way->next_hop;
+	flow->route_epoch = way->epoch;
+	flow->judged = chain_judged(packet);
 	*number = record;
-	reason = mapping_session_open(&flow, settings, number);
+	reason = mapping_session_open(flow, settings, number);
 	if (reason != REASON_NONE)
-		mapping_release(flow.mapping, 0, clock_tick());
+		mapping_release(flow->mapping, 0, clock_tick());
 	return reason;
 }
 
@@ -291,6 +291,8 @@ static __always_inline int private_side(struct xdp_md *ctx)
 				return chain_refuse(ctx, &packet, reason, SIDE_PRIVATE);
 			action = private_icmp_error(ctx, &packet);
 		}
+		if (action == TO_CHAIN)
+			return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
 		if (action != TO_HAIRPIN)
 			return action;
 		hairpin_enter(ctx, &packet);

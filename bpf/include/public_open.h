@@ -38,11 +38,11 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 {
 	struct settings *settings;
 	struct endpoint endpoint = mapping_at(slot);
-	struct flow flow = {};
+	struct flow *flow = flow_new();
 	enum reason reason;
 	struct session *session;
 
-	if (!packet || !key || !number)
+	if (!packet || !key || !number || !flow)
 		return REASON_DROP_INTERNAL;
 	settings = settings_get(packet->generation);
 	if (!settings)
@@ -57,22 +57,22 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 	reason = mapping_admits(key, settings);
 	if (reason != REASON_NONE)
 		return reason;
-	flow.private_address = key->local;
-	flow.private_port = key->local_port;
-	flow.remote_address = packet->tuple.source;
-	flow.remote_port = packet->tuple.source_port;
-	flow.external_address = packet->tuple.destination;
-	flow.external_port = packet->tuple.destination_port;
-	flow.protocol = packet->tuple.protocol;
-	flow.origin = ORIGIN_MAPPING;
-	flow.flags = packet->hairpin ? SESSION_HAIRPIN : 0;
-	flow.mapping = slot;
-	flow.judged = chain_judged(packet);
-	flow.homes = homes_inside(key);
-	*number = record_allocate(flow.homes.first, flow.homes.second);
+	flow->private_address = key->local;
+	flow->private_port = key->local_port;
+	flow->remote_address = packet->tuple.source;
+	flow->remote_port = packet->tuple.source_port;
+	flow->external_address = packet->tuple.destination;
+	flow->external_port = packet->tuple.destination_port;
+	flow->protocol = packet->tuple.protocol;
+	flow->origin = ORIGIN_MAPPING;
+	flow->flags = packet->hairpin ? SESSION_HAIRPIN : 0;
+	flow->mapping = slot;
+	flow->judged = chain_judged(packet);
+	flow->homes = homes_inside(key);
+	*number = record_allocate(flow->homes.first, flow->homes.second);
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
-	reason = mapping_session_open(&flow, settings, number);
+	reason = mapping_session_open(flow, settings, number);
 	if (reason == REASON_NONE)
 		mapping_join(slot);
 	return reason;
@@ -164,12 +164,12 @@ __noinline enum reason claim_open(const struct packet *packet, __u32 *number)
 	struct reservation *reservation;
 	struct settings *settings;
 	struct stripe *stripe;
-	struct flow flow = {};
+	struct flow *flow = flow_new();
 	enum reason reason;
 	__u32 slot;
 	__u32 use;
 
-	if (!packet || !number)
+	if (!packet || !number || !flow)
 		return REASON_DROP_INTERNAL;
 	settings = settings_get(packet->generation);
 	slot = reservation_find(&packet->tuple);
@@ -180,29 +180,29 @@ __noinline enum reason claim_open(const struct packet *packet, __u32 *number)
 	reason = may_open(packet);
 	if (reason != REASON_NONE)
 		return reason;
-	flow.private_address = reservation->host;
-	flow.private_port = reservation->host_port ? reservation->host_port : packet->tuple.destination_port;
-	flow.remote_address = packet->tuple.source;
-	flow.remote_port = packet->tuple.source_port;
-	flow.external_address = packet->tuple.destination;
-	flow.external_port = packet->tuple.destination_port;
-	flow.protocol = packet->tuple.protocol;
-	flow.origin = ORIGIN_POOL;
-	flow.flags = (packet->hairpin ? SESSION_HAIRPIN : 0) | (reservation->port ? 0 : SESSION_WHOLE_HOST);
-	flow.judged = chain_judged(packet);
-	flow.name = reservation->name;
-	flow.mapping = slot;
-	flow.reservation = use;
-	reason = service_judge(flow.private_address, flow.private_port, flow.protocol, ORIGIN_POOL << 8 | flow.flags,
-			       packet->generation);
+	flow->private_address = reservation->host;
+	flow->private_port = reservation->host_port ? reservation->host_port : packet->tuple.destination_port;
+	flow->remote_address = packet->tuple.source;
+	flow->remote_port = packet->tuple.source_port;
+	flow->external_address = packet->tuple.destination;
+	flow->external_port = packet->tuple.destination_port;
+	flow->protocol = packet->tuple.protocol;
+	flow->origin = ORIGIN_POOL;
+	flow->flags = (packet->hairpin ? SESSION_HAIRPIN : 0) | (reservation->port ? 0 : SESSION_WHOLE_HOST);
+	flow->judged = chain_judged(packet);
+	flow->name = reservation->name;
+	flow->mapping = slot;
+	flow->reservation = use;
+	reason = service_judge(flow->private_address, flow->private_port, flow->protocol,
+			       ORIGIN_POOL << 8 | flow->flags, packet->generation);
 	if (reason == REASON_NONE)
-		reason = chain_judge_in(packet, flow.private_address, flow.private_port);
+		reason = chain_judge_in(packet, flow->private_address, flow->private_port);
 	if (reason != REASON_NONE)
 		return reason;
-	stripe = lock_stripe(endpoint_hash(flow.private_address, flow.private_port, flow.protocol));
+	stripe = lock_stripe(endpoint_hash(flow->private_address, flow->private_port, flow->protocol));
 	if (!stripe || !lock_take(stripe))
 		return REASON_DROP_BUSY;
-	reason = outside_open_locked(packet, &flow, reservation, settings, number);
+	reason = outside_open_locked(packet, flow, reservation, settings, number);
 	lock_release(stripe);
 	return reason;
 }
@@ -233,10 +233,10 @@ __noinline enum reason static_open(struct xdp_md *ctx, const struct packet *pack
 	struct nf_packet *told = nf_packet();
 	struct settings *settings;
 	struct stripe *stripe;
-	struct flow flow = {};
+	struct flow *flow = flow_new();
 	enum reason reason;
 
-	if (!packet || !number || !told)
+	if (!packet || !number || !told || !flow)
 		return REASON_DROP_INTERNAL;
 	settings = settings_get(packet->generation);
 	if (!settings || packet->again == NF_FLOW || may_open(packet) != REASON_NONE ||
@@ -245,26 +245,28 @@ __noinline enum reason static_open(struct xdp_md *ctx, const struct packet *pack
 	if (packet->again != NF_STATIC)
 		return chain_describe(packet, &packet->tuple, false, NF_STATIC, 0);
 	reason = chain_was_asked(&packet->tuple, false);
+	if (!told->to_address)
+		told->packets = 0; /* nor are those functions asked about what it is else */
 	if (reason != REASON_NONE || !told->to_address)
 		return reason;
 	if (!packet->hairpin && source_is_ours(ctx, packet))
 		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
-	flow.private_address = told->to_address;
-	flow.private_port = chain_port(told);
-	flow.remote_address = packet->tuple.source;
-	flow.remote_port = packet->tuple.source_port;
-	flow.external_address = packet->tuple.destination;
-	flow.external_port = packet->tuple.destination_port;
-	flow.protocol = packet->tuple.protocol;
-	flow.origin = ORIGIN_STATIC;
-	flow.flags = packet->hairpin ? SESSION_HAIRPIN : 0;
-	flow.judged = chain_judged(packet);
-	stripe = lock_stripe(endpoint_hash(flow.private_address, flow.private_port, flow.protocol));
+	flow->private_address = told->to_address;
+	flow->private_port = chain_port(told);
+	flow->remote_address = packet->tuple.source;
+	flow->remote_port = packet->tuple.source_port;
+	flow->external_address = packet->tuple.destination;
+	flow->external_port = packet->tuple.destination_port;
+	flow->protocol = packet->tuple.protocol;
+	flow->origin = ORIGIN_STATIC;
+	flow->flags = packet->hairpin ? SESSION_HAIRPIN : 0;
+	flow->judged = chain_judged(packet);
+	stripe = lock_stripe(endpoint_hash(flow->private_address, flow->private_port, flow->protocol));
 	if (!stripe || !lock_take(stripe))
 		return REASON_DROP_BUSY;
-	reason = outside_open_locked(packet, &flow, 0, settings, number);
+	reason = outside_open_locked(packet, flow, 0, settings, number);
 	lock_release(stripe);
 	return reason;
 }

@@ -185,8 +185,10 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 		if (action != TO_CHAIN)
 			return action;
 		reason = chain_ask(ctx, &packet);
-		return reason == REASON_NONE ? public_icmp_error(ctx, &packet)
-					     : verdict(ctx, &packet, reason, SIDE_PUBLIC);
+		action = reason == REASON_NONE ? public_icmp_error(ctx, &packet) : TO_CHAIN;
+		if (action != TO_CHAIN)
+			return action;
+		return verdict(ctx, &packet, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason, SIDE_PUBLIC);
 	}
 	if (packet.kind != PACKET_FLOW)
 		return not_ipv4(ctx, &packet, SIDE_PUBLIC);

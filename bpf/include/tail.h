@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Programs that are entered by tail call. A packet that a chain has to judge leaves the gateway's program for the
- * classifier of its generation, which enters the chain; both end where the gateway's program has asked.
+ * Programs that are entered by tail call. What is to be judged is shown to the classifier of its generation, which
+ * enters the chain, or to the only chain of its direction; both end where the gateway's program has asked.
  */
 #pragma once
 

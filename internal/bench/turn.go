@@ -19,8 +19,8 @@ const (
 	leastPart    = 10_000
 )
 
-// inTurns divides a plan, where other devices have their turns between its parts and
-// nothing else says when its frames are sent.
+// inTurns divides a plan, where other devices have their turns between its parts and no
+// clock says when its frames are sent.
 func (b *Bed) inTurns(p trafficgen.Plan) trafficgen.Plan {
 	if b.turns && p.Rate == 0 && !p.TCP && !b.Asynchronous {
 		p.Part = max((p.Frames+partsOfTrial-1)/partsOfTrial, leastPart)

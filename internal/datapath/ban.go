@@ -87,11 +87,11 @@ func (d *Datapath) putBan(p netip.Prefix, end uint64) (kind bpfBanning, err erro
 		if err == nil {
 			err = d.objects.BannedPrefixes.Delete(&key)
 		}
-		if err == nil || errors.Is(err, ebpf.ErrKeyNotExist) {
-			return bpfBanningBANNING_ADDRESSES, nil
+		if errors.Is(err, ebpf.ErrKeyNotExist) {
+			err = nil
 		}
 		if !errors.Is(err, unix.E2BIG) {
-			return 0, err
+			return bpfBanningBANNING_ADDRESSES, err
 		}
 	}
 	return bpfBanningBANNING_PREFIXES, d.objects.BannedPrefixes.Put(&key, end)

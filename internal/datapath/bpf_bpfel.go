@@ -130,6 +130,32 @@ const (
 	bpfEventTypeEVENT_CLOSED  bpfEventType = 2
 )
 
+type bpfFlow struct {
+	_               structs.HostLayout
+	PrivateAddress  uint32
+	RemoteAddress   uint32
+	ExternalAddress uint32
+	PrivatePort     uint16
+	RemotePort      uint16
+	ExternalPort    uint16
+	Protocol        uint8
+	Origin          uint8
+	Flags           uint8
+	_               [1]byte
+	RouteEpoch      uint16
+	NextHop         uint16
+	_               [2]byte
+	Homes           struct {
+		_      structs.HostLayout
+		First  uint32
+		Second uint32
+	}
+	Mapping     uint32
+	Judged      uint32
+	Name        uint32
+	Reservation uint32
+}
+
 type bpfHome uint32
 
 const (
@@ -500,6 +526,7 @@ const (
 	bpfMapLocks                = "locks"
 	bpfMapMappingIndex         = "mapping_index"
 	bpfMapMappingTable         = "mapping_table"
+	bpfMapNewFlows             = "new_flows"
 	bpfMapNextHops             = "next_hops"
 	bpfMapNfCounts             = "nf_counts"
 	bpfMapNfPackets            = "nf_packets"
@@ -599,6 +626,7 @@ type bpfMapSpecs struct {
 	Locks            *ebpf.MapSpec `ebpf:"locks"`
 	MappingIndex     *ebpf.MapSpec `ebpf:"mapping_index"`
 	MappingTable     *ebpf.MapSpec `ebpf:"mapping_table"`
+	NewFlows         *ebpf.MapSpec `ebpf:"new_flows"`
 	NextHops         *ebpf.MapSpec `ebpf:"next_hops"`
 	NfCounts         *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets        *ebpf.MapSpec `ebpf:"nf_packets"`
@@ -662,6 +690,7 @@ type bpfMaps struct {
 	Locks            *ebpf.Map `ebpf:"locks"`
 	MappingIndex     *ebpf.Map `ebpf:"mapping_index"`
 	MappingTable     *ebpf.Map `ebpf:"mapping_table"`
+	NewFlows         *ebpf.Map `ebpf:"new_flows"`
 	NextHops         *ebpf.Map `ebpf:"next_hops"`
 	NfCounts         *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets        *ebpf.Map `ebpf:"nf_packets"`
@@ -699,6 +728,7 @@ func (m *bpfMaps) Close() error {
 		m.Locks,
 		m.MappingIndex,
 		m.MappingTable,
+		m.NewFlows,
 		m.NextHops,
 		m.NfCounts,
 		m.NfPackets,

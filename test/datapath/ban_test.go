@@ -60,6 +60,30 @@ func TestBanOfAPrefixEnds(t *testing.T) {
 	}
 }
 
+// A ban that comes while a reload makes its chains does not stop the reload.
+func TestBanDuringAReload(t *testing.T) {
+	g := newGateway(t)
+	g.in(func() error {
+		made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
+			chains := []chain.Chain{{Name: "none", Rules: []chain.Rule{{}}, Steps: deny(1, chain.Rule{})}}
+			made, err := chain.Build(chains, chain.Shared(tables), first, &g.states)
+			return datapath.Chains(made), err
+		})
+		if err != nil {
+			return err
+		}
+		defer made.Close()
+		if err = g.data.PutBans(map[netip.Prefix]time.Time{netip.PrefixFrom(remote, 32): datapath.Forever}); err != nil {
+			return err
+		}
+		_, err = g.data.SetPolicy(g.settings, g.services, made)
+		return err
+	})
+	p := udp(inA, server)
+	g.refused(g.put(p), p, "drop_banned", privateAddress, 3, 13, 0)
+	g.denied(udp(inA, server2))
+}
+
 // More addresses than the table of single ones holds are banned all the same, and each
 // ban ends when it is to, wherever it stands.
 func TestBansOfManyAddresses(t *testing.T) {

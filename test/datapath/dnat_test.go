@@ -245,6 +245,23 @@ func TestDnatOpensAgain(t *testing.T) {
 	}
 }
 
+// Where a chain that might send a flow on does not, its functions for every packet are
+// not asked about the session that the packet opens otherwise.
+func TestDnatThatSendsNowhere(t *testing.T) {
+	g := newGateway(t)
+	g.settings.Filtering = model.EndpointIndependent
+	out := g.mapped(udp(inA, server))
+	g.forwards(nil, chain.Chain{
+		Name: "seen", Static: true, Steps: []chain.Step{{Number: 9, Function: chain.Mirror{}}},
+		Rules: []chain.Rule{{Direction: model.In, Destination: netip.PrefixFrom(outbound, 32), Protocol: model.UDP}},
+	})
+	for range 3 {
+		g.leaves(g.put(udp(server2, out)), udp(server2, inA))
+	}
+	same(g, "packets that the function saw", g.seen(9), uint64(1))
+	g.sound()
+}
+
 // A port that dnat names is given to no mapping; who had it before keeps it, with what
 // it speaks to.
 func TestDnatAndMappings(t *testing.T) {

@@ -46,7 +46,7 @@ func (g *Generator) Run(ctx context.Context, p Plan) (Outcome, error) {
 		}
 		o, err := g.collect(ctx, p)
 		all = o.after(all, w)
-		if err != nil || goal == p.Frames {
+		if stalled := all.Sent+all.Missing < uint64(goal); err != nil || stalled || goal == p.Frames {
 			return all, err
 		}
 		if err := p.Between(); err != nil {
