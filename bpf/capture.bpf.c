@@ -67,7 +67,7 @@ int capture(struct xdp_md *ctx)
 		return 0;
 	}
 	bpf_ringbuf_discard_dynptr(&place, 0);
-	count = bpf_map_lookup_elem(&nf_counts, &function);
+	count = nf_count(function);
 	if (count)
 		count->lost++;
 	return 0;

@@ -56,4 +56,14 @@ int withdraw_reservation(struct reservation_request *request)
 	return 0;
 }
 
+/* Begins the counts of a function anew, and leaves its neighbours alone. */
+SEC("syscall")
+int clear_count(struct count_request *request)
+{
+	__u32 function = request->function;
+
+	bpf_loop(request->cpus, count_clear, &function, 0);
+	return 0;
+}
+
 char _license[] SEC("license") = "Dual BSD/GPL";

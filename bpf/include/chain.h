@@ -239,7 +239,7 @@ __noinline enum reason chain_ask(struct xdp_md *ctx, struct packet *packet)
 		return REASON_DROP_INTERNAL;
 	packet->again = told->stage;
 	function = told->function;
-	count = function ? bpf_map_lookup_elem(&nf_counts, &function) : 0;
+	count = function ? nf_count(function) : 0;
 	if (told->verdict != NF_ACCEPT) {
 		if (count)
 			count->dropped++;
@@ -248,6 +248,17 @@ __noinline enum reason chain_ask(struct xdp_md *ctx, struct packet *packet)
 	if (count)
 		count->accepted++;
 	return told->changed ? chain_changed(ctx, packet) : REASON_NONE;
+}
+
+static long count_clear(__u32 cpu, const __u32 *function)
+{
+	__u32 zero = 0;
+	struct nf_counters *all = bpf_map_lookup_percpu_elem(&nf_counts, &zero, cpu);
+
+	if (!all)
+		return 1;
+	__builtin_memset(&all->of[*function & (NF_COUNTS - 1)], 0, sizeof(struct nf_count));
+	return 0;
 }
 
 /* A sender inside is told why (RFC 1812 section 5.2.7.1, code 13), unless his flow goes on without this packet. */

@@ -14,6 +14,12 @@ struct reservation_request {
 	struct reservation reservation;
 };
 
+/* Whose counts clear_count is to begin anew. */
+struct count_request {
+	__u32 function;
+	__u32 cpus; /* possible ones */
+};
+
 enum event_type {
 	EVENT_CLAIMED = 1,
 	EVENT_CLOSED, /* the last session by a reservation has ended or begun to close */

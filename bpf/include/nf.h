@@ -78,11 +78,16 @@ struct nf_count {
 
 #define NF_COUNTS 512
 
+/* By the numbers of functions; 0 is none. All are one value, so that a chain looks for them once. */
+struct nf_counters {
+	struct nf_count of[NF_COUNTS];
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
-	__type(value, struct nf_count);
-	__uint(max_entries, NF_COUNTS);
+	__type(value, struct nf_counters);
+	__uint(max_entries, 1);
 } nf_counts SEC(".maps");
 
 static __always_inline struct nf_packet *nf_packet(void)
@@ -90,4 +95,12 @@ static __always_inline struct nf_packet *nf_packet(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&nf_packets, &zero);
+}
+
+static __always_inline struct nf_count *nf_count(__u32 function)
+{
+	__u32 zero = 0;
+	struct nf_counters *all = bpf_map_lookup_elem(&nf_counts, &zero);
+
+	return all ? &all->of[function & (NF_COUNTS - 1)] : 0;
 }

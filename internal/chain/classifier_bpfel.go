@@ -31,6 +31,11 @@ type classifierNfCount struct {
 	Lost     uint64
 }
 
+type classifierNfCounters struct {
+	_  structs.HostLayout
+	Of [512]classifierNfCount
+}
+
 type classifierNfDirection uint32
 
 const (

@@ -20,15 +20,18 @@ type dnatDnatTarget struct {
 	Pad     uint16
 }
 
-type dnatNfCount struct {
-	_        structs.HostLayout
-	Seen     uint64
-	Accepted uint64
-	Dropped  uint64
-	Failed   uint64
-	Samples  uint64
-	Ns       uint64
-	Lost     uint64
+type dnatNfCounters struct {
+	_  structs.HostLayout
+	Of [512]struct {
+		_        structs.HostLayout
+		Seen     uint64
+		Accepted uint64
+		Dropped  uint64
+		Failed   uint64
+		Samples  uint64
+		Ns       uint64
+		Lost     uint64
+	}
 }
 
 type dnatNfPacket struct {

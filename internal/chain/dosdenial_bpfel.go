@@ -38,15 +38,18 @@ type dosDenialMeterSettings struct {
 	Pad     [2]uint8
 }
 
-type dosDenialNfCount struct {
-	_        structs.HostLayout
-	Seen     uint64
-	Accepted uint64
-	Dropped  uint64
-	Failed   uint64
-	Samples  uint64
-	Ns       uint64
-	Lost     uint64
+type dosDenialNfCounters struct {
+	_  structs.HostLayout
+	Of [512]struct {
+		_        structs.HostLayout
+		Seen     uint64
+		Accepted uint64
+		Dropped  uint64
+		Failed   uint64
+		Samples  uint64
+		Ns       uint64
+		Lost     uint64
+	}
 }
 
 type dosDenialNfPacket struct {

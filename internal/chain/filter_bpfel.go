@@ -13,15 +13,18 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type filterNfCount struct {
-	_        structs.HostLayout
-	Seen     uint64
-	Accepted uint64
-	Dropped  uint64
-	Failed   uint64
-	Samples  uint64
-	Ns       uint64
-	Lost     uint64
+type filterNfCounters struct {
+	_  structs.HostLayout
+	Of [512]struct {
+		_        structs.HostLayout
+		Seen     uint64
+		Accepted uint64
+		Dropped  uint64
+		Failed   uint64
+		Samples  uint64
+		Ns       uint64
+		Lost     uint64
+	}
 }
 
 type filterNfPacket struct {

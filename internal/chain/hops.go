@@ -109,12 +109,12 @@ func ownTime() (time.Duration, error) {
 
 // Asked is how often the last function of chains of a length was asked.
 func (h *Hops) Asked(length int) (times uint64, err error) {
-	var counts []classifierNfCount // of each CPU
-	if err := h.trial.shared.Counts.Lookup(uint32(length), &counts); err != nil {
+	var counts []classifierNfCounters // of each CPU
+	if err := h.trial.shared.Counts.Lookup(uint32(0), &counts); err != nil {
 		return 0, fmt.Errorf("read what a chain of %d counted: %w", length, err)
 	}
-	for _, c := range counts {
-		times += c.Seen
+	for i := range counts {
+		times += counts[i].Of[length].Seen
 	}
 	return times, nil
 }

@@ -62,15 +62,18 @@ const (
 	rateLimitMeterUnitMETER_SESSIONS rateLimitMeterUnit = 3
 )
 
-type rateLimitNfCount struct {
-	_        structs.HostLayout
-	Seen     uint64
-	Accepted uint64
-	Dropped  uint64
-	Failed   uint64
-	Samples  uint64
-	Ns       uint64
-	Lost     uint64
+type rateLimitNfCounters struct {
+	_  structs.HostLayout
+	Of [512]struct {
+		_        structs.HostLayout
+		Seen     uint64
+		Accepted uint64
+		Dropped  uint64
+		Failed   uint64
+		Samples  uint64
+		Ns       uint64
+		Lost     uint64
+	}
 }
 
 type rateLimitNfPacket struct {

@@ -29,6 +29,7 @@ const (
 	countFailed    = int16(unsafe.Offsetof(classifierNfCount{}.Failed))
 	countSamples   = int16(unsafe.Offsetof(classifierNfCount{}.Samples))
 	countNs        = int16(unsafe.Offsetof(classifierNfCount{}.Ns))
+	sizeOfCount    = int16(unsafe.Sizeof(classifierNfCount{}))
 )
 
 // link is a function at its place in a row of functions that a program asks.
@@ -48,9 +49,9 @@ type segment struct {
 	list    asm.Instructions
 	label   string // of the next instruction
 	context int16  // where the program's context lies, 8 bytes
-	start   int16  // when the function was asked that is timed, 8 bytes
-	key     int16  // the number of the function that is asked, 4 bytes
-	verdict int16  // 4 bytes
+	counts  int16  // where all functions are counted, 8 bytes
+	start   int16  // when the function was asked that is timed, 8 bytes; at the end the verdict
+	decider int16  // the number of the function that decided, 4 bytes
 	packets int16  // the program for the flow's further packets, 4 bytes
 	failed  error
 }
@@ -63,7 +64,7 @@ func newSegment(links []link, capture piece, shared Shared) *segment {
 	bottom := int16(-((deep + 7) &^ 7))
 	return &segment{
 		shared: shared, capture: capture,
-		context: bottom - 8, start: bottom - 16, key: bottom - 20, verdict: bottom - 24, packets: bottom - 28,
+		context: bottom - 8, counts: bottom - 16, start: bottom - 24, decider: bottom - 28, packets: bottom - 32,
 	}
 }
 
@@ -91,23 +92,23 @@ func (s *segment) mapOf(dst asm.Register, m *ebpf.Map) asm.Instruction {
 	return ins
 }
 
-// count leaves the entry of the function's counts in R0, and goes to gone where there
-// is none.
-func (s *segment) count(gone string) {
-	s.add(asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(s.key)), s.mapOf(asm.R1, s.shared.Counts), asm.FnMapLookupElem.Call(),
-		asm.JEq.Imm(asm.R0, 0, gone))
+// packet leaves what the functions are told of the packet in R0, and goes to none where
+// there is nothing. slot is of 8 bytes, not in use.
+func (s *segment) packet(slot int16, none string) {
+	s.find(s.shared.Packets, slot, none)
 }
 
-// packet leaves what the functions are told of the packet in R0, and goes to none where
-// there is nothing.
-func (s *segment) packet(none string) {
-	s.add(s.clear(s.start), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(s.start)), s.mapOf(asm.R1, s.shared.Packets),
+// find leaves the only value of a table in R0.
+func (s *segment) find(table *ebpf.Map, slot int16, none string) {
+	s.add(s.clear(slot), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(slot)), s.mapOf(asm.R1, table),
 		asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, none))
 }
 
-// increase leaves the new value in R1.
-func (s *segment) increase(field int16) {
-	s.add(asm.LoadMem(asm.R1, asm.R0, field, asm.DWord), asm.Add.Imm(asm.R1, 1), asm.StoreMem(asm.R0, field, asm.R1, asm.DWord))
+// increase counts for a function, and leaves the new value in R2.
+func (s *segment) increase(number uint32, field int16) {
+	at := int16(number)*sizeOfCount + field
+	s.add(asm.LoadMem(asm.R1, asm.RFP, s.counts, asm.DWord), asm.LoadMem(asm.R2, asm.R1, at, asm.DWord), asm.Add.Imm(asm.R2, 1),
+		asm.StoreMem(asm.R1, at, asm.R2, asm.DWord))
 }
 
 // enter leaves for another program, and comes back where there is none.
@@ -124,11 +125,10 @@ func (s *segment) clear(place int16) asm.Instruction {
 // functions: rare writes it.
 func (s *segment) ask(i int, l link) (rare func()) {
 	name := func(what string) string { return fmt.Sprintf("%s-%d", what, i) }
+	number := l.step.Number
 	s.at(name("ask"))
-	s.add(asm.StoreImm(asm.RFP, s.key, int64(l.step.Number), asm.Word))
-	s.count(name("body"))
-	s.increase(countSeen)
-	s.add(asm.And.Imm(asm.R1, sampleMask), asm.JEq.Imm(asm.R1, 1, name("time")))
+	s.increase(number, countSeen)
+	s.add(asm.And.Imm(asm.R2, sampleMask), asm.JEq.Imm(asm.R2, 1, name("time")))
 	s.at(name("body"))
 	s.add(asm.LoadMem(asm.R1, asm.RFP, s.context, asm.DWord))
 	s.add(l.piece.body...)
@@ -140,17 +140,15 @@ func (s *segment) ask(i int, l link) (rare func()) {
 		s.add(asm.FnKtimeGetNs.Call(), asm.StoreMem(asm.RFP, s.start, asm.R0, asm.DWord), asm.Ja.Label(name("body")))
 
 		s.at(name("timed"))
-		s.add(asm.StoreMem(asm.RFP, s.verdict, asm.R0, asm.Word), asm.FnKtimeGetNs.Call(),
-			asm.LoadMem(asm.R1, asm.RFP, s.start, asm.DWord), asm.Sub.Reg(asm.R0, asm.R1), asm.StoreMem(asm.RFP, s.start, asm.R0, asm.DWord))
-		s.count(name("again"))
-		s.increase(countSamples)
-		s.add(asm.LoadMem(asm.R1, asm.R0, countNs, asm.DWord), asm.LoadMem(asm.R2, asm.RFP, s.start, asm.DWord), asm.Add.Reg(asm.R1, asm.R2),
-			asm.StoreMem(asm.R0, countNs, asm.R1, asm.DWord))
-		s.at(name("again"))
-		s.add(s.clear(s.start), asm.LoadMem(asm.R0, asm.RFP, s.verdict, asm.Word), asm.Ja.Label(name("said")))
+		ns := int16(number)*sizeOfCount + countNs
+		s.add(asm.StoreMem(asm.RFP, s.packets, asm.R0, asm.Word), asm.FnKtimeGetNs.Call(),
+			asm.LoadMem(asm.R1, asm.RFP, s.start, asm.DWord), asm.Sub.Reg(asm.R0, asm.R1), s.clear(s.start))
+		s.increase(number, countSamples)
+		s.add(asm.LoadMem(asm.R2, asm.R1, ns, asm.DWord), asm.Add.Reg(asm.R2, asm.R0), asm.StoreMem(asm.R1, ns, asm.R2, asm.DWord),
+			asm.LoadMem(asm.R0, asm.RFP, s.packets, asm.Word), asm.Ja.Label(name("said")))
 
 		s.at(name("other"))
-		s.add(asm.StoreMem(asm.RFP, s.verdict, asm.R0, asm.Word),
+		s.add(asm.StoreMem(asm.RFP, s.start, asm.R0, asm.Word), asm.StoreImm(asm.RFP, s.decider, int64(number), asm.Word),
 			asm.JEq.Imm32(asm.R0, int32(classifierNfVerdictNF_ACCEPT), name("decided")), asm.JEq.Imm32(asm.R0, int32(classifierNfVerdictNF_DROP), name("decided")))
 		if l.piece.tells {
 			s.add(asm.JNE.Imm32(asm.R0, int32(classifierNfVerdictNF_TO_USER), name("not-to-user")),
@@ -159,17 +157,15 @@ func (s *segment) ask(i int, l link) (rare func()) {
 		}
 		for n, program := range l.jumps {
 			no := fmt.Sprintf("%s-%d", name("jump"), n)
-			s.add(asm.LoadMem(asm.R0, asm.RFP, s.verdict, asm.Word), asm.JNE.Imm32(asm.R0, int32(classifierNfVerdictNF_JUMP)+int32(n), no))
+			s.add(asm.LoadMem(asm.R0, asm.RFP, s.start, asm.Word), asm.JNE.Imm32(asm.R0, int32(classifierNfVerdictNF_JUMP)+int32(n), no))
 			s.enter(s.shared.Chains, program)
 			s.at(no)
 		}
-		s.count(name("failed"))
-		s.increase(countFailed)
-		s.at(name("failed"))
+		s.increase(number, countFailed)
 		if l.step.FailOpen {
-			s.add(asm.Ja.Label(fmt.Sprintf("ask-%d", i+1)))
+			s.add(s.clear(s.start), asm.Ja.Label(fmt.Sprintf("ask-%d", i+1)))
 		} else {
-			s.add(asm.StoreImm(asm.RFP, s.verdict, int64(classifierNfVerdictNF_DROP), asm.Word))
+			s.add(asm.StoreImm(asm.RFP, s.start, int64(classifierNfVerdictNF_DROP), asm.Word))
 		}
 		s.at(name("decided"))
 		s.add(asm.StoreImm(asm.RFP, s.packets, int64(l.packets), asm.Word), asm.Ja.Label("at-end"))
@@ -179,8 +175,12 @@ func (s *segment) ask(i int, l link) (rare func()) {
 // write returns the program.
 func (s *segment) write(links []link, next, packets uint32) (asm.Instructions, error) {
 	s.add(asm.StoreMem(asm.RFP, s.context, asm.R1, asm.DWord), s.clear(s.start))
+	if len(links) > 0 {
+		s.find(s.shared.Counts, s.start, "no-packet")
+		s.add(asm.StoreMem(asm.RFP, s.counts, asm.R0, asm.DWord))
+	}
 	if slices.ContainsFunc(links, func(l link) bool { return l.piece.changes }) {
-		s.packet("no-packet")
+		s.packet(s.start, "no-packet")
 		s.add(asm.StoreImm(asm.R0, packetChanged, 1, asm.Byte))
 	}
 	var rare []func()
@@ -193,11 +193,11 @@ func (s *segment) write(links []link, next, packets uint32) (asm.Instructions, e
 		s.enter(s.shared.Chains, next)
 		verdict = classifierNfVerdictNF_DROP
 	}
-	s.add(asm.StoreImm(asm.RFP, s.key, 0, asm.Word), asm.StoreImm(asm.RFP, s.verdict, int64(verdict), asm.Word),
+	s.add(asm.StoreImm(asm.RFP, s.decider, 0, asm.Word), asm.StoreImm(asm.RFP, s.start, int64(verdict), asm.Word),
 		asm.StoreImm(asm.RFP, s.packets, int64(packets), asm.Word))
 	s.at("at-end")
-	s.packet("no-packet")
-	for _, say := range []struct{ from, to int16 }{{s.verdict, packetVerdict}, {s.key, packetFunction}, {s.packets, packetPackets}} {
+	s.packet(s.context, "no-packet")
+	for _, say := range []struct{ from, to int16 }{{s.start, packetVerdict}, {s.decider, packetFunction}, {s.packets, packetPackets}} {
 		s.add(asm.LoadMem(asm.R1, asm.RFP, say.from, asm.Word), asm.StoreMem(asm.R0, say.to, asm.R1, asm.Word))
 	}
 	s.add(asm.Mov.Imm(asm.R0, xdpPass), asm.Return())

@@ -110,19 +110,17 @@ func (t *Trial) run(program *ebpf.Program, frame []byte, p classifierNfPacket) (
 
 // counted returns what the functions did, by number, and begins anew.
 func (t *Trial) counted() ([]classifierNfCount, error) {
-	cpus, all := ebpf.MustPossibleCPU(), int(t.shared.Counts.MaxEntries())
-	keys, each, zero := make([]uint32, all), make([]classifierNfCount, all*cpus), make([]classifierNfCount, all*cpus)
-	var cursor ebpf.MapBatchCursor
-	if _, err := t.shared.Counts.BatchLookup(&cursor, keys, each, nil); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+	var each []classifierNfCounters // of each CPU
+	if err := t.shared.Counts.Lookup(uint32(0), &each); err != nil {
 		return nil, fmt.Errorf("read what the functions did: %w", err)
 	}
-	if _, err := t.shared.Counts.BatchUpdate(keys, zero, nil); err != nil {
+	if err := t.shared.Counts.Put(uint32(0), make([]classifierNfCounters, len(each))); err != nil {
 		return nil, fmt.Errorf("forget what the functions did: %w", err)
 	}
-	counts := make([]classifierNfCount, all)
-	for i, key := range keys {
-		for _, c := range each[i*cpus : (i+1)*cpus] {
-			sum := &counts[key]
+	counts := make([]classifierNfCount, len(classifierNfCounters{}.Of))
+	for i := range each {
+		for number, c := range each[i].Of {
+			sum := &counts[number]
 			sum.Seen += c.Seen
 			sum.Failed += c.Failed
 			sum.Samples += c.Samples

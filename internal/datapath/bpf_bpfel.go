@@ -101,6 +101,12 @@ type bpfControl struct {
 	Pad         [5]uint8
 }
 
+type bpfCountRequest struct {
+	_        structs.HostLayout
+	Function uint32
+	Cpus     uint32
+}
+
 type bpfDropEvent struct {
 	_               structs.HostLayout
 	At              uint64
@@ -229,6 +235,11 @@ type bpfNfCount struct {
 	Samples  uint64
 	Ns       uint64
 	Lost     uint64
+}
+
+type bpfNfCounters struct {
+	_  structs.HostLayout
+	Of [512]bpfNfCount
 }
 
 type bpfNfPacket struct {
@@ -544,6 +555,7 @@ const (
 	bpfMapSessionTable         = "session_table"
 	bpfMapSettingsTable        = "settings_table"
 	bpfMapStatistics           = "statistics"
+	bpfProgClearCount          = "clear_count"
 	bpfProgExtendReservation   = "extend_reservation"
 	bpfProgGatewayHairpin      = "gateway_hairpin"
 	bpfProgGatewayPrivate      = "gateway_private"
@@ -597,6 +609,7 @@ type bpfSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfProgramSpecs struct {
+	ClearCount          *ebpf.ProgramSpec `ebpf:"clear_count"`
 	ExtendReservation   *ebpf.ProgramSpec `ebpf:"extend_reservation"`
 	GatewayHairpin      *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
 	GatewayPrivate      *ebpf.ProgramSpec `ebpf:"gateway_private"`
@@ -761,6 +774,7 @@ type bpfVariables struct {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfPrograms struct {
+	ClearCount          *ebpf.Program `ebpf:"clear_count"`
 	ExtendReservation   *ebpf.Program `ebpf:"extend_reservation"`
 	GatewayHairpin      *ebpf.Program `ebpf:"gateway_hairpin"`
 	GatewayPrivate      *ebpf.Program `ebpf:"gateway_private"`
@@ -772,6 +786,7 @@ type bpfPrograms struct {
 
 func (p *bpfPrograms) Close() error {
 	return _BpfClose(
+		p.ClearCount,
 		p.ExtendReservation,
 		p.GatewayHairpin,
 		p.GatewayPrivate,

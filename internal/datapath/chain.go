@@ -155,27 +155,32 @@ type Count struct {
 	Lost uint64 // copies for who captures that found no room
 }
 
-// Count returns what the function of that number has done since ClearCount.
-func (d *Datapath) Count(number uint32) (all Count, err error) {
-	var each []bpfNfCount
-	if err := d.objects.NfCounts.Lookup(number, &each); err != nil {
-		return all, fmt.Errorf("read the counts of function %d: %w", number, err)
+// Counts returns what each function has done since ClearCount, by number.
+func (d *Datapath) Counts() ([]Count, error) {
+	var each []bpfNfCounters // of each CPU
+	if err := d.objects.NfCounts.Lookup(uint32(0), &each); err != nil {
+		return nil, fmt.Errorf("read the counts of functions: %w", err)
 	}
-	for _, c := range each {
-		all.Seen += c.Seen
-		all.Accepted += c.Accepted
-		all.Dropped += c.Dropped
-		all.Failed += c.Failed
-		all.Samples += c.Samples
-		all.Ns += c.Ns
-		all.Lost += c.Lost
+	list := make([]Count, MostCounts)
+	for i := range each {
+		for number, c := range each[i].Of {
+			all := &list[number]
+			all.Seen += c.Seen
+			all.Accepted += c.Accepted
+			all.Dropped += c.Dropped
+			all.Failed += c.Failed
+			all.Samples += c.Samples
+			all.Ns += c.Ns
+			all.Lost += c.Lost
+		}
 	}
-	return all, nil
+	return list, nil
 }
 
 // ClearCount begins the counts of a function anew.
 func (d *Datapath) ClearCount(number uint32) error {
-	if err := d.objects.NfCounts.Put(number, make([]bpfNfCount, ebpf.MustPossibleCPU())); err != nil {
+	request := bpfCountRequest{Function: number, Cpus: uint32(ebpf.MustPossibleCPU())}
+	if _, err := d.objects.ClearCount.Run(&ebpf.RunOptions{Context: &request}); err != nil {
 		return fmt.Errorf("clear the counts of function %d: %w", number, err)
 	}
 	return nil

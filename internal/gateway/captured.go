@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,35 +64,33 @@ func canCapture(c *config.Config, r api.CaptureRequest) error {
 
 // look finds the functions in a view. There may be none until a later one.
 func (c *capture) look(data *datapath.Datapath, v *view) error {
-	err := c.count(data)
+	counts, err := data.Counts()
+	if err != nil {
+		return err
+	}
+	c.count(counts)
 	c.functions, c.counted = map[uint32]string{}, map[uint32]uint64{}
 	for _, ch := range v.config.Chains {
 		for _, f := range ch.Functions {
 			if ch.Name == c.request.Chain && wants(c.request, f) {
 				number := v.counts[countName(ch.Name, f.Name)]
-				n, countErr := data.Count(number)
-				c.functions[number], c.counted[number] = f.Name, n.Lost
-				err = errors.Join(err, countErr)
+				c.functions[number], c.counted[number] = f.Name, counts[number].Lost
 			}
 		}
 	}
-	return err
+	return nil
 }
 
 // count adds what the data plane has lost since it was looked at last.
-func (c *capture) count(data *datapath.Datapath) error {
+func (c *capture) count(counts []datapath.Count) {
 	for number := range c.functions {
-		n, err := data.Count(number)
-		if err != nil {
-			return err
-		}
+		n := counts[number]
 		if n.Lost < c.counted[number] { // its counts began anew
 			c.counted[number] = 0
 		}
 		c.lost += n.Lost - c.counted[number]
 		c.counted[number] = n.Lost
 	}
-	return nil
 }
 
 // put takes a packet of a function, if it is wanted and there is room.
@@ -117,7 +114,13 @@ func (c *capture) put(function uint32, p api.Packet) {
 
 // take returns what waits, with what was lost until now.
 func (c *capture) take(data *datapath.Datapath) ([]api.Packet, error) {
-	err := c.count(data)
+	var err error
+	if len(c.functions) > 0 {
+		var counts []datapath.Count
+		if counts, err = data.Counts(); err == nil {
+			c.count(counts)
+		}
+	}
 	packets := c.waiting
 	c.waiting, c.bytes = nil, 0
 	for i := range packets {

@@ -161,14 +161,15 @@ func (n named) rulesOf(direction model.Direction, c config.Condition, private *e
 // Chains implements api.Gateway.
 func (g *Gateway) Chains() ([]api.Chain, error) {
 	v := g.view.Load()
+	counts, err := g.data.Counts()
+	if err != nil {
+		return nil, err
+	}
 	list := []api.Chain{}
 	for i, ch := range v.config.Chains {
 		shown := api.Chain{Name: ch.Name, Match: matchesOf(ch.Matches), Functions: []api.Function{}, Changes: v.changes(i)}
 		for _, f := range ch.Functions {
-			n, err := g.data.Count(v.counts[countName(ch.Name, f.Name)])
-			if err != nil {
-				return nil, err
-			}
+			n := counts[v.counts[countName(ch.Name, f.Name)]]
 			shown.Functions = append(shown.Functions, api.Function{
 				Name: f.Name, Use: f.Used(), Priority: f.Priority, Seen: n.Seen, Accepted: n.Accepted, Dropped: n.Dropped,
 				Failed: n.Failed, Samples: n.Samples, NsEach: n.Ns / max(1, n.Samples),

@@ -71,7 +71,7 @@ func TestMirror(t *testing.T) {
 	in.Answers, in.Tuple.Source, in.Tuple.Destination = false, busy, service
 	g.captured(events, in, tcp(busy, lent, packets.ACK), all)
 	for number := uint32(7); number <= 9; number++ {
-		if n := must(g.data.Count(number))(t); n.Failed > 0 || n.Lost > 0 || n.Seen == 0 {
+		if n := g.did(number); n.Failed > 0 || n.Lost > 0 || n.Seen == 0 {
 			t.Errorf("function %d: %+v", number, n)
 		}
 	}
@@ -110,7 +110,7 @@ func TestCaptureIsBounded(t *testing.T) {
 		}
 		return nil
 	})
-	lost := must(g.data.Count(3))(t).Lost
+	lost := g.did(3).Lost
 	if lost == 0 || lost >= sent {
 		t.Fatalf("%d of %d were lost", lost, sent)
 	}

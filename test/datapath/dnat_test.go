@@ -226,11 +226,11 @@ func TestDnatOpensAgain(t *testing.T) {
 	for _, private := range []netip.AddrPort{shopIn, endpoint(hostA, shop.Port())} { // away from home, and at home
 		g.forwards([]forward{tcpTo(shop, private)})
 		g.established(client, shop, private)
-		before := must(g.data.Count(2))(t)
+		before := g.did(2)
 		g.forwarded(g.put(tcp(client, shop, packets.RST)))
 		g.leaves(g.put(tcp(client, shop, packets.SYN)), tcp(client, private, packets.SYN))
 		same(g, "state", g.state(), "syn")
-		same(g, "packets that the dnat saw", must(g.data.Count(2))(t).Seen, before.Seen+1)
+		same(g, "packets that the dnat saw", g.did(2).Seen, before.Seen+1)
 		g.sound()
 		g.leaves(g.put(tcp(private, client, synAck)), tcp(shop, client, synAck))
 		g.leaves(g.put(tcp(client, shop, packets.ACK)), tcp(client, private, packets.ACK))
