@@ -1,6 +1,8 @@
 package datapath
 
 import (
+	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,4 +81,29 @@ func TestRewrittenFlowIsRefused(t *testing.T) {
 	g.rewritten("if (ip->saddr == bpf_htonl(0x0a000064)) { ip->saddr = bpf_htonl(0x0a000065); ip->check -= bpf_htons(1); udp->check = 0; }")
 	g.dropped(g.put(udp(inA, server)), "drop_malformed")
 	g.count(1)
+}
+
+// An ICMP error that is about another flow when its function is done with it reaches
+// nobody, though that flow is open, too.
+func TestRewrittenErrorIsRefused(t *testing.T) {
+	g := newGateway(t)
+	outA, outB := g.mapped(udp(inA, server)), g.mapped(udp(inB, server))
+	failed := func(out netip.AddrPort) packets.Packet { return unreachable(server.Addr(), 3, 0, udp(out, server), 8) }
+	g.rewritten(fmt.Sprintf(`
+			if (ip->protocol == 1) { /* ICMP */
+				__u16 *check = (void *)(ip + 1) + 2, *port = (void *)(ip + 1) + 8 + 20;
+				__u32 sum;
+
+				if ((void *)(port + 1) > end)
+					return NF_FAIL;
+				if (*port == bpf_htons(%d)) {
+					sum = (__u16)~*check + (__u16)~*port + bpf_htons(%d);
+					sum = (sum & 0xffff) + (sum >> 16);
+					*check = ~((sum & 0xffff) + (sum >> 16));
+					*port = bpf_htons(%d);
+				}
+			}`, outA.Port(), outB.Port(), outB.Port()))
+	g.forwarded(g.put(udp(server, outA)))
+	g.forwarded(g.put(failed(outB)))
+	g.dropped(g.put(failed(outA)), "drop_busy")
 }
