@@ -174,14 +174,14 @@ func (s *segment) ask(i int, l link) (rare func()) {
 
 // write returns the program.
 func (s *segment) write(links []link, next, packets uint32) (asm.Instructions, error) {
-	s.add(asm.StoreMem(asm.RFP, s.context, asm.R1, asm.DWord), s.clear(s.start))
-	if len(links) > 0 {
-		s.find(s.shared.Counts, s.start, "no-packet")
-		s.add(asm.StoreMem(asm.RFP, s.counts, asm.R0, asm.DWord))
-	}
+	s.add(asm.StoreMem(asm.RFP, s.context, asm.R1, asm.DWord))
 	if slices.ContainsFunc(links, func(l link) bool { return l.piece.changes }) {
 		s.packet(s.start, "no-packet")
 		s.add(asm.StoreImm(asm.R0, packetChanged, 1, asm.Byte))
+	}
+	if len(links) > 0 {
+		s.find(s.shared.Counts, s.start, "no-packet")
+		s.add(asm.StoreMem(asm.RFP, s.counts, asm.R0, asm.DWord))
 	}
 	var rare []func()
 	for i, l := range links {
