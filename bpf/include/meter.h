@@ -32,7 +32,11 @@ struct meter_settings {
 
 struct meter {
 	__u64 who; /* 0: free */
-	__u64 at;  /* window: when it began; token bucket: when it will be full again. CLOCK_MONOTONIC, ns */
+	/*
+	 * Window: when it began; token bucket: when it will be full again. CLOCK_MONOTONIC, ns, compared signed: a
+	 * window may have begun before the machine was started.
+	 */
+	__u64 at;
 	__u64 count;
 	__u32 verdict;
 	__u32 next; /* verdict of the next window */
@@ -94,7 +98,7 @@ static __always_inline __u64 meter_who(const struct meter_settings *settings, co
 /* Whether a meter is as good as none: its window is long over, or its bucket is full. */
 static __always_inline bool meter_is_idle(const struct meter_settings *settings, const struct meter *meter, __u64 now)
 {
-	return now >= *(volatile __u64 *)&meter->at + 2 * settings->window;
+	return (__s64)(now - *(volatile __u64 *)&meter->at) >= (__s64)(2 * settings->window);
 }
 
 /* The meter of the packet's flow, source, host or service; 0 when there is no place for it. */
@@ -126,7 +130,7 @@ static __always_inline struct meter *meter_find(const struct meter_settings *set
 			return meter; /* another packet of the same was faster */
 		if (taken != old)
 			continue;
-		*(volatile __u64 *)&meter->at = 0;
+		*(volatile __u64 *)&meter->at = now - settings->window;
 		meter->count = 0;
 		meter->verdict = NF_CONTINUE;
 		meter->next = NF_CONTINUE;
@@ -163,7 +167,7 @@ static __always_inline enum nf_verdict meter_bucket(const struct meter_settings 
 
 	for (i = 0; i < 8; i++) {
 		__u64 old = *(volatile __u64 *)&meter->at;
-		__u64 full = (old > now ? old : now) + price;
+		__u64 full = ((__s64)(old - now) > 0 ? old : now) + price;
 
 		if (full - now > settings->burst)
 			return NF_DROP;

@@ -41,7 +41,7 @@ func (b *bed) pass(table *ebpf.Map, d time.Duration) {
 			b.t.Fatal(err)
 		}
 		for i := range bucket.Way {
-			bucket.Way[i].At -= min(bucket.Way[i].At, uint64(d))
+			bucket.Way[i].At -= uint64(d)
 		}
 		if err := table.Put(n, &bucket); err != nil {
 			b.t.Fatal(err)
