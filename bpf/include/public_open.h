@@ -233,10 +233,10 @@ __noinline enum reason static_open(struct xdp_md *ctx, const struct packet *pack
 	struct nf_packet *told = nf_packet();
 	struct settings *settings;
 	struct stripe *stripe;
-	struct flow *flow = flow_new();
+	struct flow *flow;
 	enum reason reason;
 
-	if (!packet || !number || !told || !flow)
+	if (!packet || !number || !told)
 		return REASON_DROP_INTERNAL;
 	settings = settings_get(packet->generation);
 	if (!settings || packet->again == NF_FLOW || may_open(packet) != REASON_NONE ||
@@ -253,6 +253,9 @@ __noinline enum reason static_open(struct xdp_md *ctx, const struct packet *pack
 		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
+	flow = flow_new();
+	if (!flow)
+		return REASON_DROP_INTERNAL;
 	flow->private_address = told->to_address;
 	flow->private_port = chain_port(told);
 	flow->remote_address = packet->tuple.source;

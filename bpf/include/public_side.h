@@ -109,14 +109,13 @@ static __always_inline enum reason public_first(struct xdp_md *ctx, struct packe
 		first = sent ? static_open(ctx, packet, number) : REASON_NONE;
 		if (first == REASON_NONE && !*number)
 			first = reason == REASON_NONE ? public_open(ctx, packet, key, slot, number) : reason;
-		if (first == ASK_CHAIN)
-			first = chain_ask(ctx, packet);
-		else
-			break;
+		if (first != ASK_CHAIN)
+			return first;
+		first = chain_ask(ctx, packet);
 		if (first != REASON_NONE)
-			break;
+			return first;
 	}
-	return first;
+	return REASON_DROP_INTERNAL;
 }
 
 __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet)
@@ -182,13 +181,13 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 	if (packet.kind == PACKET_ICMP_ERROR) {
 		int action = public_icmp_error(ctx, &packet);
 
-		if (action != TO_CHAIN)
-			return action;
-		reason = chain_ask(ctx, &packet);
-		action = reason == REASON_NONE ? public_icmp_error(ctx, &packet) : TO_CHAIN;
-		if (action != TO_CHAIN)
-			return action;
-		return verdict(ctx, &packet, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason, SIDE_PUBLIC);
+		if (action == TO_CHAIN) {
+			reason = chain_ask(ctx, &packet);
+			if (reason != REASON_NONE)
+				return verdict(ctx, &packet, reason, SIDE_PUBLIC);
+			action = public_icmp_error(ctx, &packet);
+		}
+		return action == TO_CHAIN ? verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PUBLIC) : action;
 	}
 	if (packet.kind != PACKET_FLOW)
 		return not_ipv4(ctx, &packet, SIDE_PUBLIC);

@@ -27,9 +27,9 @@ func tell(links []link) bool {
 // the program. Then the next function is asked.
 func (s *segment) copy(links []link) {
 	s.at("to-user")
-	s.add(asm.StoreImm(asm.RFP, s.packets, 0, asm.Word), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(s.packets)),
-		s.mapOf(asm.R1, s.shared.Packets), asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, "to-user-done"),
-		asm.LoadMem(asm.R1, asm.RFP, s.decider, asm.Word), asm.StoreMem(asm.R0, packetFunction, asm.R1, asm.Word),
+	s.add(asm.StoreImm(asm.RFP, s.packets, 0, asm.Word))
+	s.find(s.shared.Packets, s.packets, "to-user-done")
+	s.add(asm.LoadMem(asm.R1, asm.RFP, s.decider, asm.Word), asm.StoreMem(asm.R0, packetFunction, asm.R1, asm.Word),
 		asm.LoadMem(asm.R1, asm.RFP, s.context, asm.DWord))
 	s.add(s.capture.body...)
 	s.at("to-user-done")

@@ -92,16 +92,11 @@ func (s *segment) mapOf(dst asm.Register, m *ebpf.Map) asm.Instruction {
 	return ins
 }
 
-// packet leaves what the functions are told of the packet in R0, and goes to none where
-// there is nothing. slot is of 8 bytes, not in use.
-func (s *segment) packet(slot int16, none string) {
-	s.find(s.shared.Packets, slot, none)
-}
-
-// find leaves the only value of a table in R0.
-func (s *segment) find(table *ebpf.Map, slot int16, none string) {
-	s.add(s.clear(slot), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(slot)), s.mapOf(asm.R1, table),
-		asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, none))
+// find leaves the only value of a table in R0, and goes to none where there is nothing.
+// zero is a slot of the stack that has 0.
+func (s *segment) find(table *ebpf.Map, zero int16, none string) {
+	s.add(asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(zero)), s.mapOf(asm.R1, table), asm.FnMapLookupElem.Call(),
+		asm.JEq.Imm(asm.R0, 0, none))
 }
 
 // increase counts for a function, and leaves the new value in R2.
@@ -174,9 +169,9 @@ func (s *segment) ask(i int, l link) (rare func()) {
 
 // write returns the program.
 func (s *segment) write(links []link, next, packets uint32) (asm.Instructions, error) {
-	s.add(asm.StoreMem(asm.RFP, s.context, asm.R1, asm.DWord))
+	s.add(asm.StoreMem(asm.RFP, s.context, asm.R1, asm.DWord), s.clear(s.start))
 	if slices.ContainsFunc(links, func(l link) bool { return l.piece.changes }) {
-		s.packet(s.start, "no-packet")
+		s.find(s.shared.Packets, s.start, "no-packet")
 		s.add(asm.StoreImm(asm.R0, packetChanged, 1, asm.Byte))
 	}
 	if len(links) > 0 {
@@ -196,7 +191,8 @@ func (s *segment) write(links []link, next, packets uint32) (asm.Instructions, e
 	s.add(asm.StoreImm(asm.RFP, s.decider, 0, asm.Word), asm.StoreImm(asm.RFP, s.start, int64(verdict), asm.Word),
 		asm.StoreImm(asm.RFP, s.packets, int64(packets), asm.Word))
 	s.at("at-end")
-	s.packet(s.context, "no-packet")
+	s.add(s.clear(s.context))
+	s.find(s.shared.Packets, s.context, "no-packet")
 	for _, say := range []struct{ from, to int16 }{{s.start, packetVerdict}, {s.decider, packetFunction}, {s.packets, packetPackets}} {
 		s.add(asm.LoadMem(asm.R1, asm.RFP, say.from, asm.Word), asm.StoreMem(asm.R0, say.to, asm.R1, asm.Word))
 	}
