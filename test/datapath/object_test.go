@@ -107,3 +107,32 @@ func TestRewrittenErrorIsRefused(t *testing.T) {
 	g.forwarded(g.put(failed(outB)))
 	g.dropped(g.put(failed(outA)), "drop_busy")
 }
+
+// Where every chain is as long as can be, what a host sends to a neighbour's public
+// address goes through all of both, as a first packet and when it is judged anew.
+func TestLongestRowThroughAHairpin(t *testing.T) {
+	const most = 8 // programs in a row
+	g := newGateway(t)
+	own := rewriting(t, "")
+	own.Rewrites, own.EveryPacket = false, false
+	number := uint32(10)
+	row := func(length int) (steps []chain.Step) {
+		for range length {
+			steps = append(steps, chain.Step{Name: fmt.Sprint(number), Number: number, Function: own})
+			number++
+		}
+		return steps
+	}
+	in := tcpTo(shop, shopIn).chain(1)
+	in.Steps = append(row(most-1), in.Steps...)
+	out := chain.Chain{Name: "out", Rules: []chain.Rule{{Direction: model.Out, Protocol: model.TCP}}, Steps: row(most)}
+	from := endpoint(hostB, 9000)
+	for round := range uint64(2) {
+		g.forwards(nil, in, out)
+		g.leaves(g.put(tcp(from, shop, packets.SYN)), tcp(endpoint(outbound, 9000), shopIn, packets.SYN))
+		for n := uint32(10); n < number; n++ {
+			same(g, fmt.Sprintf("packets that function %d saw", n), g.seen(n), round+1)
+		}
+	}
+	g.sound()
+}
