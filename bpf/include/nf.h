@@ -56,6 +56,7 @@ struct nf_packet {
 	__u32 generation;
 	__u32 asked;   /* the program that is asked, 0 for the classifier */
 	__u32 packets; /* the program that the flow's further packets are to be judged by, 0 for none */
+	__u32 remote;  /* enum remote_mark: what the function "allowlist" found */
 };
 
 struct {

@@ -44,7 +44,12 @@ func (b *bed) put(chains ...Chain) {
 			step.Name = fmt.Sprintf("%s/%d", chains[i].Name, j)
 		}
 	}
-	if err := b.Trial.put(chains, &b.states); err != nil {
+	b.putPolicy(Policy{Chains: chains})
+}
+
+func (b *bed) putPolicy(policy Policy) {
+	b.t.Helper()
+	if err := b.Trial.put(policy, &b.states); err != nil {
 		b.t.Fatal(err)
 	}
 	b.states.Keep()

@@ -24,7 +24,7 @@ const mostPrograms = 1<<10 - 1
 // packet of a flow, and where functions see every packet one more for each of them: the
 // further packets of a flow are judged by those that were asked about its first.
 type builder struct {
-	chains   []Chain
+	Policy
 	shared   Shared
 	states   *States
 	first    uint32
@@ -40,6 +40,27 @@ func (b *builder) close() {
 	}
 }
 
+// entry returns the number of the program that judges flows of a chain: the protection,
+// and then the chain itself.
+func (b *builder) entry(place int) (uint32, error) {
+	if len(b.Protection) == 0 {
+		return b.chain(place, nil)
+	}
+	row, packets, err := b.links(place, nil)
+	if err != nil {
+		return 0, err
+	}
+	return b.row(append(b.protected(), row...), packets)
+}
+
+// protected asks the protection.
+func (b *builder) protected() (row []link) {
+	for i := range b.Protection {
+		row = append(row, link{step: &b.Protection[i]})
+	}
+	return row
+}
+
 // chain returns the number of a chain's program, entered when functions before have
 // been asked that see every packet: by a jump from theirs.
 func (b *builder) chain(place int, before []*Step) (uint32, error) {
@@ -47,32 +68,40 @@ func (b *builder) chain(place int, before []*Step) (uint32, error) {
 	if number, known := b.variants[name]; known {
 		return number, nil
 	}
-	asked := before[:len(before):len(before)]
-	packets, err := b.packets(asked)
+	row, packets, err := b.links(place, before)
 	if err != nil {
 		return 0, err
 	}
-	var row []link
-	for i := range b.chains[place].Steps {
-		step := &b.chains[place].Steps[i]
+	b.variants[name], err = b.row(row, packets)
+	return b.variants[name], err
+}
+
+// links are a chain's functions at their places, and packets the program for a flow's
+// further packets where none of them decides.
+func (b *builder) links(place int, before []*Step) (row []link, packets uint32, err error) {
+	asked := before[:len(before):len(before)]
+	if packets, err = b.packets(asked); err != nil {
+		return nil, 0, err
+	}
+	for i := range b.Chains[place].Steps {
+		step := &b.Chains[place].Steps[i]
 		if step.Function.SeesEveryPacket() {
 			asked = append(asked, step)
 			if packets, err = b.packets(asked); err != nil {
-				return 0, err
+				return nil, 0, err
 			}
 		}
 		l := link{step: step, packets: packets}
 		for _, other := range step.Jumps {
 			number, err := b.chain(other, asked)
 			if err != nil {
-				return 0, err
+				return nil, 0, err
 			}
 			l.jumps = append(l.jumps, number)
 		}
 		row = append(row, l)
 	}
-	b.variants[name], err = b.row(row, packets)
-	return b.variants[name], err
+	return row, packets, nil
 }
 
 // packets returns the number of the program that judges the further packets of flows

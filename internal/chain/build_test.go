@@ -166,7 +166,7 @@ func TestProgramsInARow(t *testing.T) {
 			}
 		}
 		a[c.a-1].Jumps = []int{1}
-		made, err := Build([]Chain{{Name: "a", Rules: []Rule{{}}, Steps: a}, {Name: "b", Steps: other}}, b.shared, 1, &b.states)
+		made, err := Build(Policy{Chains: []Chain{{Name: "a", Rules: []Rule{{}}, Steps: a}, {Name: "b", Steps: other}}}, b.shared, 1, &b.states)
 		if err == nil {
 			made.Close()
 		}
@@ -208,7 +208,7 @@ func TestTooManyPrograms(t *testing.T) {
 		}
 		chains = append(chains, Chain{Name: fmt.Sprint(i), Rules: []Rule{{}}, Steps: row})
 	}
-	made, err := Build(chains, b.shared, 1, &b.states)
+	made, err := Build(Policy{Chains: chains}, b.shared, 1, &b.states)
 	if err == nil {
 		made.Close()
 	}

@@ -49,6 +49,7 @@ type captureNfPacket struct {
 	Generation      uint32
 	Asked           uint32
 	Packets         uint32
+	Remote          uint32
 }
 
 // Names of all BPF objects in the ELF.

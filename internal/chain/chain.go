@@ -84,10 +84,16 @@ func (p *Programs) Close() {
 	}
 }
 
-// Build compiles chains. The numbers of their programs begin at first; states are kept
+// Policy is what judges flows.
+type Policy struct {
+	Protection []Step // is asked about every flow before the chain that is for it, and where none is
+	Chains     []Chain
+}
+
+// Build compiles a policy. The numbers of its programs begin at first; states are kept
 // from one generation to the next.
-func Build(chains []Chain, shared Shared, first uint32, states *States) (made Programs, err error) {
-	b := &builder{chains: chains, shared: shared, states: states, first: first, variants: map[string]uint32{}, pieces: map[*Step]piece{}, rows: map[uint32]int{}}
+func Build(policy Policy, shared Shared, first uint32, states *States) (made Programs, err error) {
+	b := &builder{Policy: policy, shared: shared, states: states, first: first, variants: map[string]uint32{}, pieces: map[*Step]piece{}, rows: map[uint32]int{}}
 	defer func() {
 		b.close()
 		if err != nil {
@@ -95,8 +101,8 @@ func Build(chains []Chain, shared Shared, first uint32, states *States) (made Pr
 		}
 	}()
 	var rules, static []Rule
-	for i, c := range chains {
-		number, err := b.chain(i, nil)
+	for i, c := range policy.Chains {
+		number, err := b.entry(i)
 		made.Chains = b.programs
 		if err != nil {
 			return made, fmt.Errorf("chains: %w", err)
@@ -109,6 +115,14 @@ func Build(chains []Chain, shared Shared, first uint32, states *States) (made Pr
 				rules = append(rules, r)
 			}
 		}
+	}
+	if len(policy.Protection) > 0 {
+		number, err := b.row(b.protected(), 0)
+		made.Chains = b.programs
+		if err != nil {
+			return made, fmt.Errorf("protection: %w", err)
+		}
+		rules = append(rules, Rule{Value: number})
 	}
 	if made.Classifier, err = classifier(rules, shared); err == nil && len(static) > 0 {
 		made.Static, err = classifier(static, shared)

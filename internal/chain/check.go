@@ -15,10 +15,10 @@ func (j Jump) check() error {
 	return err
 }
 
-// Check says whether chains can be compiled, as far as can be told without the kernel.
-func Check(chains []Chain) error {
+// Check says whether a policy can be compiled, as far as can be told without the kernel.
+func Check(policy Policy) error {
 	var rules, static []Rule
-	for _, c := range chains {
+	for _, c := range policy.Chains {
 		if c.Static {
 			static = append(static, c.Rules...)
 		} else {

@@ -65,6 +65,7 @@ type classifierNfPacket struct {
 	Generation      uint32
 	Asked           uint32
 	Packets         uint32
+	Remote          uint32
 }
 
 type classifierNfVerdict uint32

@@ -56,6 +56,7 @@ type dnatNfPacket struct {
 	Generation      uint32
 	Asked           uint32
 	Packets         uint32
+	Remote          uint32
 }
 
 // Names of all BPF objects in the ELF.

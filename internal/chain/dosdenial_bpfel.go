@@ -74,6 +74,7 @@ type dosDenialNfPacket struct {
 	Generation      uint32
 	Asked           uint32
 	Packets         uint32
+	Remote          uint32
 }
 
 // Names of all BPF objects in the ELF.

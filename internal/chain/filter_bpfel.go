@@ -49,6 +49,7 @@ type filterNfPacket struct {
 	Generation      uint32
 	Asked           uint32
 	Packets         uint32
+	Remote          uint32
 }
 
 type filterRulesCell struct {

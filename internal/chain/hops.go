@@ -60,7 +60,7 @@ func NewHops(kind HopKind, lengths []int) (h *Hops, err error) {
 		for i := range length {
 			steps = append(steps, Step{Name: fmt.Sprint(i + 1), Number: uint32(i + 1), Function: empty(kind)})
 		}
-		made, err := Build([]Chain{{Name: fmt.Sprint("of ", length), Steps: steps}}, h.trial.shared, first, &States{})
+		made, err := Build(Policy{Chains: []Chain{{Name: fmt.Sprint("of ", length), Steps: steps}}}, h.trial.shared, first, &States{})
 		if err != nil {
 			return nil, err
 		}

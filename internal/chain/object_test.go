@@ -187,7 +187,7 @@ func TestKernelRefusesObject(t *testing.T) {
 		if err := o.check(); err != nil {
 			t.Errorf("%s: refused without the kernel: %v", name, err)
 		}
-		made, err := Build([]Chain{{Name: "c", Steps: []Step{{Name: "it", Number: 1, Function: o}}}}, b.shared, 1, &b.states)
+		made, err := Build(Policy{Chains: []Chain{{Name: "c", Steps: []Step{{Name: "it", Number: 1, Function: o}}}}}, b.shared, 1, &b.states)
 		if err == nil {
 			made.Close()
 		}

@@ -33,7 +33,7 @@ const (
 
 // Opinion is what a function was heard to say.
 type Opinion struct {
-	Chain, Step int // places
+	Chain, Step int // places; a chain of -1 is the protection
 	Says        Says
 	To          int // the chain that it jumps to
 }
@@ -83,18 +83,18 @@ func (t *Trial) judge(classifier *ebpf.Program, static bool, p Probe) (j Judgeme
 	if err != nil {
 		return j, after, err
 	}
-	j.Chain = t.entered(counts, p.Flow, static)
+	j.Chain = t.entered(counts, p.Flow, static, t.decided(after))
 	j.Passes = classifierNfVerdict(after.Verdict) == classifierNfVerdictNF_ACCEPT
+	t.hear(-1, t.policy.Protection, counts, after, &j)
 	for c := j.Chain; c >= 0; {
-		c = t.hear(c, counts, after, &j)
+		c = t.hear(c, t.policy.Chains[c].Steps, counts, after, &j)
 	}
 	return j, after, nil
 }
 
 // hear notes what the functions of a chain said, and returns the chain that one of them
 // jumped to, -1 for none.
-func (t *Trial) hear(place int, counts []classifierNfCount, after classifierNfPacket, j *Judgement) int {
-	steps := t.chains[place].Steps
+func (t *Trial) hear(place int, steps []Step, counts []classifierNfCount, after classifierNfPacket, j *Judgement) int {
 	for i, step := range steps {
 		if counts[step.Number].Seen == 0 {
 			return -1
@@ -133,24 +133,30 @@ func (t *Trial) jumped(steps []Step, i int, counts []classifierNfCount) int {
 		if t.asked(c, counts) {
 			return c
 		}
-		if !last && len(t.chains[c].Steps) == 0 {
+		if !last && len(t.policy.Chains[c].Steps) == 0 {
 			empty = c
 		}
 	}
 	return empty
 }
 
+// decided reports whether a function of the protection did.
+func (t *Trial) decided(after classifierNfPacket) bool {
+	return slices.ContainsFunc(t.policy.Protection, func(s Step) bool { return s.Number == after.Function })
+}
+
 // asked reports whether a chain's first function was.
 func (t *Trial) asked(place int, counts []classifierNfCount) bool {
-	steps := t.chains[place].Steps
+	steps := t.policy.Chains[place].Steps
 	return len(steps) > 0 && counts[steps[0].Number].Seen > 0
 }
 
 // entered is the chain that the classifier found, -1 for none: of those that were asked
-// the one that none of them can jump to. One without functions leaves no trace.
-func (t *Trial) entered(counts []classifierNfCount, f Flow, static bool) int {
+// the one that none of them can jump to. One without functions leaves no trace, nor does
+// one that the protection kept from being asked.
+func (t *Trial) entered(counts []classifierNfCount, f Flow, static, protected bool) int {
 	jumpedTo := map[int]bool{}
-	for i, c := range t.chains {
+	for i, c := range t.policy.Chains {
 		if !t.asked(i, counts) {
 			continue
 		}
@@ -160,13 +166,13 @@ func (t *Trial) entered(counts []classifierNfCount, f Flow, static bool) int {
 			}
 		}
 	}
-	for i := range t.chains {
+	for i := range t.policy.Chains {
 		if t.asked(i, counts) && !jumpedTo[i] {
 			return i
 		}
 	}
-	return slices.IndexFunc(t.chains, func(c Chain) bool {
-		return len(c.Steps) == 0 && c.Static == static && slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Matches(f) })
+	return slices.IndexFunc(t.policy.Chains, func(c Chain) bool {
+		return (len(c.Steps) == 0 || protected) && c.Static == static && slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Matches(f) })
 	})
 }
 

@@ -98,6 +98,7 @@ type rateLimitNfPacket struct {
 	Generation      uint32
 	Asked           uint32
 	Packets         uint32
+	Remote          uint32
 }
 
 // Names of all BPF objects in the ELF.

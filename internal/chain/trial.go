@@ -13,19 +13,19 @@ import (
 type Trial struct {
 	shared Shared
 	made   Programs
-	chains []Chain
+	policy Policy
 }
 
-// NewTrial builds chains as Build does. Functions look at what states remember for the
+// NewTrial builds a policy as Build does. Functions look at what states remember for the
 // generation in force; objects, which may write at any time, get empty maps.
-func NewTrial(chains []Chain, states *States) (*Trial, error) {
+func NewTrial(policy Policy, states *States) (*Trial, error) {
 	t, err := newTrial()
 	if err != nil {
 		return nil, err
 	}
 	looking := states.look()
 	defer looking.Forget()
-	if err := t.put(chains, looking); err != nil {
+	if err := t.put(policy, looking); err != nil {
 		t.Close()
 		return nil, err
 	}
@@ -57,14 +57,14 @@ func newTrial() (*Trial, error) {
 	return t, nil
 }
 
-// put puts chains in the place of those before.
-func (t *Trial) put(chains []Chain, states *States) error {
-	made, err := Build(chains, t.shared, 1, states)
+// put puts a policy in the place of the one before.
+func (t *Trial) put(policy Policy, states *States) error {
+	made, err := Build(policy, t.shared, 1, states)
 	if err != nil {
 		return err
 	}
 	t.made.Close()
-	t.made, t.chains = made, chains
+	t.made, t.policy = made, policy
 	for i, program := range made.Chains {
 		if err := t.shared.Chains.Put(uint32(i+1), program); err != nil {
 			return fmt.Errorf("put program %d of a trial: %w", i+1, err)

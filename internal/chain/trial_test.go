@@ -41,7 +41,7 @@ func TestJudgement(t *testing.T) {
 		{Name: "denies", Rules: []Rule{{Source: netip.MustParsePrefix("203.0.113.0/24")}}, Steps: steps(40, fixed{goOn, false, false}, fixed{drop, false, false})},
 	}
 	b.put(chains...)
-	trial, err := NewTrial(chains, &b.states)
+	trial, err := NewTrial(Policy{Chains: chains}, &b.states)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +96,11 @@ func TestTrialChangesNothing(t *testing.T) {
 		"a window":   DoSDenial{Meter{Per: PerSource, Unit: Packets, Rate: 1.0 / hours, Window: time.Hour, Entries: 4}},
 	} {
 		program, table := b.metered(f)
-		chains := slices.Clone(b.chains)
+		chains := slices.Clone(b.policy.Chains)
 		judge := func(source string, want bool) {
 			t.Helper()
 			before := contentsOf(t, table)
-			trial, err := NewTrial(chains, &b.states)
+			trial, err := NewTrial(Policy{Chains: chains}, &b.states)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +146,7 @@ func TestTrialLeavesObjectsMaps(t *testing.T) {
 	ask(accept)
 	ask(accept)
 	for range 2 {
-		trial, err := NewTrial(chains, &b.states)
+		trial, err := NewTrial(Policy{Chains: chains}, &b.states)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestJudgeStatic(t *testing.T) {
 		{Name: "other", Rules: []Rule{{}}, Steps: steps(6, fixed{drop, false, false})},
 	}
 	b.put(chains...)
-	trial, err := NewTrial(chains, &b.states)
+	trial, err := NewTrial(Policy{Chains: chains}, &b.states)
 	if err != nil {
 		t.Fatal(err)
 	}

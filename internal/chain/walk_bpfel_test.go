@@ -49,6 +49,7 @@ type walkNfPacket struct {
 	Generation      uint32
 	Asked           uint32
 	Packets         uint32
+	Remote          uint32
 }
 
 type walkRulesCell struct {

@@ -162,6 +162,9 @@ func (d *draft) finishChains() {
 			d.faults.add(c.nameLine, "%s.name: %s is already used at line %d", path, c.chain.Name, first)
 		}
 		taken[c.chain.Name] = c.nameLine
+		if c.chain.Name == ProtectionName {
+			d.faults.add(c.nameLine, "%s.name: %s is what is asked before all chains: take another name", path, ProtectionName)
+		}
 		for _, m := range c.matches {
 			c.chain.Matches = append(c.chain.Matches, m.finish(d.faults, known, c.nameLine))
 		}

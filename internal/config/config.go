@@ -20,7 +20,8 @@ type Config struct {
 	Hosts      []Host // in the order of the file
 	NeverBan   []netip.Prefix
 	Sets       []Set
-	Chains     []Chain // the same; the first that matches a flow judges it
+	Protection Protection
+	Chains     []Chain // as Hosts; the first that matches a flow judges it
 }
 
 // Interfaces names the network interfaces of each side. Both lists hold at

@@ -22,6 +22,7 @@ type draft struct {
 	pool, outbound                          []at[span]
 	hosts                                   []*hostDraft
 	sets                                    []*setDraft
+	protection                              protectionDraft
 	chains                                  []*chainDraft
 	nameserverLine, publicLine, privateLine int
 
@@ -58,6 +59,7 @@ func (d *draft) finish() {
 	d.finishAddresses()
 	d.finishUpstream()
 	d.finishNames()
+	d.config.Protection = d.protection.protection
 	d.finishSets()
 	d.finishChains()
 	for _, p := range d.neverBan {

@@ -116,6 +116,11 @@ func render(c *Config) string {
 		}
 		line("  - {name: %q, addresses: %s}", s.Name, list(prefixes(s.Addresses)))
 	}
+	if c.Protection.Given() {
+		line("protection:")
+	}
+	renderListed(line, "allowlist", c.Protection.Allowlist)
+	renderListed(line, "blocklist", c.Protection.Blocklist)
 	line("chains:")
 	if len(c.Chains) == 0 {
 		line("  []")
@@ -124,6 +129,20 @@ func render(c *Config) string {
 		renderChain(line, ch)
 	}
 	return b.String()
+}
+
+func renderListed(line func(string, ...any), name string, listed []Listed) {
+	if len(listed) == 0 {
+		return
+	}
+	line("  %s:", name)
+	for _, l := range listed {
+		if l.Set != "" {
+			line("    - {direction: %s, set: %q}", l.Direction, l.Set)
+		} else {
+			line("    - {direction: %s, remote: %q}", l.Direction, l.Remote)
+		}
+	}
 }
 
 func renderChain(line func(string, ...any), ch Chain) {

@@ -87,11 +87,13 @@ func (d *draft) finishSets() {
 		}
 		d.config.Sets = append(d.config.Sets, d.finishSet(s, path))
 	}
+	uses := d.protection.sets
 	for _, c := range d.chains {
-		for _, u := range c.sets() {
-			if _, known := taken[u.name]; !known {
-				d.faults.add(u.line, "%s: there is no set %s under sets", u.path, u.name)
-			}
+		uses = append(uses, c.sets()...)
+	}
+	for _, u := range uses {
+		if _, known := taken[u.name]; !known {
+			d.faults.add(u.line, "%s: there is no set %s under sets", u.path, u.name)
 		}
 	}
 }

@@ -264,6 +264,7 @@ type bpfNfPacket struct {
 	Generation      uint32
 	Asked           uint32
 	Packets         uint32
+	Remote          uint32
 }
 
 type bpfOrigin uint32

@@ -240,7 +240,11 @@ func (g *Gateway) neverBan() (func(netip.Prefix) error, error) {
 			}
 		}
 	}
+	n := namedIn(c)
 	return func(p netip.Prefix) error {
+		if err := n.allowed(c, p); err != nil {
+			return err
+		}
 		for kept, why := range reasons {
 			if kept.Overlaps(p) {
 				return fmt.Errorf("%s: %s", kept, why)

@@ -18,47 +18,54 @@ import (
 // where others come or go.
 type counts map[string]uint32
 
-func newCounts(chains []config.Chain) (counts, error) {
-	c, taken := counts{}, map[uint32]bool{0: true} // 0 is no function
-	for _, ch := range chains {
+func newCounts(of *config.Config) (counts, error) {
+	names := protectionNames(of)
+	for _, ch := range of.Chains {
 		for _, f := range ch.Functions {
-			if len(c) == datapath.MostCounts-1 {
-				return nil, fmt.Errorf("chains: more than %d functions in all", datapath.MostCounts-1)
-			}
-			name := countName(ch.Name, f.Name)
-			hash := fnv.New32a()
-			_, _ = hash.Write([]byte(name))
-			n := hash.Sum32() % datapath.MostCounts
-			for taken[n] {
-				n = (n + 1) % datapath.MostCounts
-			}
-			c[name], taken[n] = n, true
+			names = append(names, countName(ch.Name, f.Name))
 		}
+	}
+	if len(names) >= datapath.MostCounts {
+		return nil, fmt.Errorf("chains: more than %d functions in all", datapath.MostCounts-1)
+	}
+	c, taken := counts{}, map[uint32]bool{0: true} // 0 is no function
+	for _, name := range names {
+		hash := fnv.New32a()
+		_, _ = hash.Write([]byte(name))
+		n := hash.Sum32() % datapath.MostCounts
+		for taken[n] {
+			n = (n + 1) % datapath.MostCounts
+		}
+		c[name], taken[n] = n, true
 	}
 	return c, nil
 }
 
 func countName(chain, function string) string { return chain + "/" + function }
 
-// buildChains compiles a configuration's chains when the data plane asks for them; nil
-// where there are none.
+// judges reports whether a configuration has anything that judges flows.
+func judges(c *config.Config) bool { return len(c.Chains) > 0 || c.Protection.Given() }
+
+// buildChains compiles a configuration's policy when the data plane asks for it; nil
+// where there is none.
 func buildChains(c *config.Config, numbers counts, states *chain.States) datapath.BuildChains {
-	if len(c.Chains) == 0 {
+	if !judges(c) {
 		return nil
 	}
-	list := chainsOf(c, numbers)
+	policy := policyOf(c, numbers)
 	return func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
-		made, err := chain.Build(list, chain.Shared(tables), first, states)
+		made, err := chain.Build(policy, chain.Shared(tables), first, states)
 		return datapath.Chains(made), err
 	}
 }
 
-func chainsOf(c *config.Config, numbers counts) []chain.Chain {
-	list, n := make([]chain.Chain, len(c.Chains)), namedIn(c)
+func policyOf(c *config.Config, numbers counts) chain.Policy {
+	n := namedIn(c)
+	policy := chain.Policy{Protection: n.protection(c, numbers), Chains: make([]chain.Chain, len(c.Chains))}
 	for i, ch := range c.Chains {
-		list[i] = chain.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(c, ch, numbers), Static: ch.Static}
+		policy.Chains[i] = chain.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(c, ch, numbers), Static: ch.Static}
 	}
-	return list
+	return policy
 }
 
 func (n named) stepsOf(c *config.Config, ch config.Chain, numbers counts) (steps []chain.Step) {
@@ -166,14 +173,24 @@ func (g *Gateway) Chains() ([]api.Chain, error) {
 		return nil, err
 	}
 	list := []api.Chain{}
+	did := func(chain, function, use string, priority int) api.Function {
+		n := counts[v.counts[countName(chain, function)]]
+		return api.Function{
+			Name: function, Use: use, Priority: priority, Seen: n.Seen, Accepted: n.Accepted, Dropped: n.Dropped,
+			Failed: n.Failed, Samples: n.Samples, NsEach: n.Ns / max(1, n.Samples),
+		}
+	}
+	if v.config.Protection.Given() {
+		shown := api.Chain{Name: config.ProtectionName, Match: []map[string]string{{}}}
+		for _, f := range protectionFunctions {
+			shown.Functions = append(shown.Functions, did(config.ProtectionName, f, f, 0))
+		}
+		list = append(list, shown)
+	}
 	for i, ch := range v.config.Chains {
 		shown := api.Chain{Name: ch.Name, Match: matchesOf(ch.Matches), Functions: []api.Function{}, Changes: v.changes(i)}
 		for _, f := range ch.Functions {
-			n := counts[v.counts[countName(ch.Name, f.Name)]]
-			shown.Functions = append(shown.Functions, api.Function{
-				Name: f.Name, Use: f.Used(), Priority: f.Priority, Seen: n.Seen, Accepted: n.Accepted, Dropped: n.Dropped,
-				Failed: n.Failed, Samples: n.Samples, NsEach: n.Ns / max(1, n.Samples),
-			})
+			shown.Functions = append(shown.Functions, did(ch.Name, f.Name, f.Used(), f.Priority))
 		}
 		list = append(list, shown)
 	}

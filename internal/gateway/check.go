@@ -14,7 +14,7 @@ func Check(c *config.Config) error {
 	if len(c.Chains) > datapath.MostChains {
 		return fmt.Errorf("chains: %d of them: at most %d", len(c.Chains), datapath.MostChains)
 	}
-	numbers, err := newCounts(c.Chains)
+	numbers, err := newCounts(c)
 	if err != nil {
 		return err
 	}
@@ -23,5 +23,5 @@ func Check(c *config.Config) error {
 			return err
 		}
 	}
-	return chain.Check(chainsOf(c, numbers))
+	return chain.Check(policyOf(c, numbers))
 }

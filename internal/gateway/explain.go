@@ -15,7 +15,7 @@ import (
 type explainer struct {
 	*Gateway
 	view  *view
-	trial *chain.Trial // nil where there are no chains
+	trial *chain.Trial // nil where nothing judges flows
 	steps []api.ExplainStep
 }
 
@@ -58,8 +58,8 @@ func (g *Gateway) Explain(r api.ExplainRequest) (x api.Explanation, err error) {
 	if err != nil {
 		return x, err
 	}
-	if len(e.view.config.Chains) > 0 {
-		if e.trial, err = chain.NewTrial(chainsOf(e.view.config, e.view.counts), &g.states); err != nil {
+	if judges(e.view.config) {
+		if e.trial, err = chain.NewTrial(policyOf(e.view.config, e.view.counts), &g.states); err != nil {
 			return x, err
 		}
 		defer e.trial.Close()
@@ -163,7 +163,7 @@ func (e *explainer) out(f flow) (api.Ending, error) {
 	if err != nil {
 		return goOn, err
 	}
-	e.chains(j)
+	e.chains(f, j)
 	external := e.data.OutboundOf(f.source)
 	end := e.ending(j)
 	switch {
@@ -203,7 +203,7 @@ func (e *explainer) in(f flow) (api.Ending, error) {
 	if err != nil {
 		return goOn, err
 	}
-	e.chains(j)
+	e.chains(f, j)
 	if end = e.ending(j); !end.Passes {
 		return end, nil
 	}

@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/packets"
 )
@@ -68,23 +71,60 @@ func (e *explainer) ending(j *chain.Judgement) api.Ending {
 }
 
 func (e *explainer) functionName(o chain.Opinion) string {
+	if o.Chain < 0 {
+		return countName(config.ProtectionName, protectionFunctions[o.Step])
+	}
 	c := e.view.config.Chains[o.Chain]
 	return countName(c.Name, c.Functions[o.Step].Name)
 }
 
-// chains tells what the chains said, function by function.
-func (e *explainer) chains(j *chain.Judgement) {
+// listed tells what a function of the protection said, and which entry has the address.
+func (e *explainer) listed(f flow, o chain.Opinion) (says, why string) {
+	remote := f.source
+	if f.direction == model.Out {
+		remote = f.destination
+	}
+	list := e.view.config.Protection.Allowlist
+	if o.Step > 0 {
+		list = e.view.config.Protection.Blocklist
+	}
+	why = "it has not " + remote.String()
+	if entry := namedIn(e.view.config).onList(list, f.direction, netip.PrefixFrom(remote, remote.BitLen())); entry != "" {
+		why = fmt.Sprintf("%s is of %s", remote, entry)
+	}
+	switch o.Says {
+	case chain.Drops:
+		return "drop", why
+	case chain.FailsClosed:
+		return "fail", "it cannot say, and fails closed"
+	}
+	return "continue", why
+}
+
+// chains tells what the protection and the chains said, function by function.
+func (e *explainer) chains(f flow, j *chain.Judgement) {
+	if j == nil {
+		e.step("chain", "none", "there are none: what names and NAT let through passes")
+		return
+	}
+	first := slices.IndexFunc(j.Opinions, func(o chain.Opinion) bool { return o.Chain >= 0 })
+	if first < 0 {
+		first = len(j.Opinions)
+	}
+	for _, o := range j.Opinions[:first] {
+		says, why := e.listed(f, o)
+		e.step(e.functionName(o), says, "%s", why)
+	}
 	chains := e.view.config.Chains
 	switch {
-	case j == nil:
-		e.step("chain", "none", "there are none: what names and NAT let through passes")
+	case !j.Passes && first == len(j.Opinions) && first > 0:
 		return
 	case j.Chain < 0:
 		e.step("chain", "none", "no chain is for this flow")
 		return
 	}
 	e.step("chain", chains[j.Chain].Name, "the first that matches")
-	for _, o := range j.Opinions {
+	for _, o := range j.Opinions[first:] {
 		use := chains[o.Chain].Functions[o.Step].Use.String()
 		says, why := "continue", ""
 		switch o.Says {

@@ -23,7 +23,7 @@ func (e *explainer) sentOn(f flow) (decided bool, end api.Ending, err error) {
 	}
 	end = e.ending(&j)
 	if end.Passes && !to.IsValid() {
-		e.chains(&j)
+		e.chains(f, &j)
 		e.step("dnat", "continue", "no function says where it goes: names and NAT do")
 		return false, goOn, nil
 	}
@@ -35,7 +35,7 @@ func (e *explainer) sentOn(f flow) (decided bool, end api.Ending, err error) {
 			return true, banned, err
 		}
 	}
-	e.chains(&j)
+	e.chains(f, &j)
 	if !end.Passes {
 		return true, end, nil
 	}

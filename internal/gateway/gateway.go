@@ -66,7 +66,7 @@ func newView(d *config.Document, outbound []netip.Addr) (*view, error) {
 		return nil, err
 	}
 	v := &view{config: c, document: d, saved: c.Chains, registry: r, names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
-	if v.counts, err = newCounts(c.Chains); err != nil {
+	if v.counts, err = newCounts(c); err != nil {
 		return nil, err
 	}
 	if v.static, err = staticOf(c, outbound); err != nil {

@@ -31,7 +31,7 @@ func (g *gateway) chain(rules []chain.Rule, chains ...[]chain.Step) error {
 		list[r.Value].Rules = append(list[r.Value].Rules, r)
 	}
 	made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
-		made, err := chain.Build(list, chain.Shared(tables), first, &g.states)
+		made, err := chain.Build(chain.Policy{Chains: list}, chain.Shared(tables), first, &g.states)
 		return datapath.Chains(made), err
 	})
 	if err != nil {

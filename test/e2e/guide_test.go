@@ -16,23 +16,29 @@ import (
 // lab instead of the page's.
 func (r *realm) guide(page string, replaced ...string) string {
 	r.t.Helper()
+	return r.guideFrom("chains", page, replaced...)
+}
+
+// guideFrom is what a page's first example has from a key on.
+func (r *realm) guideFrom(key, page string, replaced ...string) string {
+	r.t.Helper()
 	text, err := os.ReadFile("../../docs/guide/" + page)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	_, block, _ := strings.Cut(string(text), "```yaml\n")
 	block, _, _ = strings.Cut(block, "```")
-	_, chains, found := strings.Cut(block, "\nchains:\n")
+	_, rest, found := strings.Cut(block, "\n"+key+":\n")
 	if !found {
-		r.t.Fatalf("the first example of %s has no chains", page)
+		r.t.Fatalf("the first example of %s has no %s", page, key)
 	}
 	for i := 0; i < len(replaced); i += 2 {
-		if !strings.Contains(chains, replaced[i]) {
+		if !strings.Contains(rest, replaced[i]) {
 			r.t.Fatalf("the example of %s has no %s", page, replaced[i])
 		}
-		chains = strings.ReplaceAll(chains, replaced[i], replaced[i+1])
+		rest = strings.ReplaceAll(rest, replaced[i], replaced[i+1])
 	}
-	return "chains:\n" + chains
+	return key + ":\n" + rest
 }
 
 // The guide's filter denies whom it names.

@@ -1,0 +1,113 @@
+package chain
+
+import (
+	"fmt"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Remote is what is known of remote addresses: of those that flows from outside come
+// from, and of those that flows from inside go to.
+type Remote struct{ In, Out Addresses }
+
+// Addresses are sets of IPv4 addresses; nil is the empty one.
+type Addresses struct {
+	Allowed *model.AddressSet // the functions of the protection leave them alone
+	Blocked *model.AddressSet // "blocklist" drops them
+	Fenced  *model.AddressSet // "geofence" drops them
+}
+
+// Allowlist is the function "allowlist": it finds what is known of the flow's remote
+// address for the others, and drops nothing. It is the first where one of them is.
+type Allowlist struct{ Remote Remote }
+
+// Blocklist is the function "blocklist".
+type Blocklist struct{}
+
+// Geofence is the function "geofence".
+type Geofence struct{}
+
+// SeesEveryPacket implements Function.
+func (Allowlist) SeesEveryPacket() bool { return false }
+
+// SeesEveryPacket implements Function.
+func (Blocklist) SeesEveryPacket() bool { return false }
+
+// SeesEveryPacket implements Function.
+func (Geofence) SeesEveryPacket() bool { return false }
+
+func (a Allowlist) compile(_ string, shared Shared, _ *States) (p piece, err error) {
+	list, err := a.Remote.compile()
+	if err != nil {
+		return p, err
+	}
+	return protection("nf_allowlist", list, shared)
+}
+
+func (Blocklist) compile(_ string, shared Shared, _ *States) (piece, error) {
+	return protection("nf_blocklist", nil, shared)
+}
+
+func (Geofence) compile(_ string, shared Shared, _ *States) (piece, error) {
+	return protection("nf_geofence", nil, shared)
+}
+
+// protection makes the piece of one of the functions; only the first has a table.
+func protection(name string, list cells, shared Shared) (p piece, err error) {
+	spec, err := loadProtection()
+	if err != nil {
+		return p, fmt.Errorf("read the protection: %w", err)
+	}
+	if list != nil {
+		if p.maps, err = list.own(spec, shared); err != nil {
+			return p, err
+		}
+	}
+	err = p.take(spec.Programs[name], shared)
+	return p, err
+}
+
+// compile makes the table of all addresses: a head with ranges in its first dimension,
+// and classes that are words of marks.
+func (r Remote) compile() (cells, error) {
+	marked := newDimension(0)
+	var marks []uint64 // of each condition
+	for shift, of := range []Addresses{r.In, r.Out} {
+		for _, m := range []struct {
+			set  *model.AddressSet
+			mark protectionRemoteMark
+		}{{of.Allowed, protectionRemoteMarkREMOTE_ALLOWED}, {of.Blocked, protectionRemoteMarkREMOTE_BLOCKED}, {of.Fenced, protectionRemoteMarkREMOTE_FENCED}} {
+			if m.set == nil {
+				continue
+			}
+			number := int(marked.number(condition{lanes: 1, set: m.set}, false))
+			if number > len(marks) { // a set may be known for two things
+				marks = append(marks, 0)
+				marked.layer = append(marked.layer, uint8(number))
+			}
+			marks[number-1] |= uint64(m.mark) << (shift * int(protectionRemoteMarkREMOTE_MARKS))
+		}
+	}
+	made, err := marked.cut("remote address")
+	if err != nil {
+		return nil, err
+	}
+	list := make(cells, 1) // for the head
+	head := classifierRulesHead{Source: list.addRanges(made.ranges)}
+	head.Source.Classes, head.Source.ClassShift = uint32(len(list)), 3
+	var c classifierRulesCell
+	for i, now := range made.classes {
+		at := i % len(c.Word)
+		for _, number := range now {
+			if number > 0 {
+				c.Word[at] |= marks[number-1]
+			}
+		}
+		if at == len(c.Word)-1 || i == len(made.classes)-1 {
+			list = append(list, c)
+			c = classifierRulesCell{}
+		}
+	}
+	list[0] = cellOf(head)
+	return list, nil
+}

@@ -1,0 +1,171 @@
+package chain
+
+import (
+	"encoding/binary"
+	"math"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+func setOf(prefixes ...string) *model.AddressSet {
+	var ranges []model.AddressRange
+	for _, p := range prefixes {
+		ranges = append(ranges, model.RangeOf(netip.MustParsePrefix(p)))
+	}
+	return model.NewAddressSet(ranges)
+}
+
+// protectionOf has all functions, with the numbers 1 to 3.
+func protectionOf(r Remote) []Step {
+	return []Step{
+		{Name: "allowlist", Number: 1, Function: Allowlist{r}},
+		{Name: "blocklist", Number: 2, Function: Blocklist{}},
+		{Name: "geofence", Number: 3, Function: Geofence{}},
+	}
+}
+
+// Whatever chain a flow is for, and where there is none, the allowlist is stronger than
+// the blocklist, and that is asked before the geofence; each direction has its own.
+func TestProtectionComesFirst(t *testing.T) {
+	b := newBed(t)
+	const deny = 9
+	b.putPolicy(Policy{
+		Protection: protectionOf(Remote{
+			In: Addresses{
+				Allowed: setOf("198.51.100.1/32", "198.51.100.9/32"), Blocked: setOf("198.51.100.0/30"),
+				Fenced: setOf("198.51.100.0/24"),
+			},
+			Out: Addresses{Blocked: setOf("198.51.100.8/32")},
+		}),
+		Chains: []Chain{
+			{Name: "tcp", Rules: []Rule{{Protocol: model.TCP, Ports: model.Ports{First: 80, Last: 80}}}, Steps: []Step{{Name: "deny", Number: deny, Function: Filter{Deny: []Rule{{}}}}}},
+			{Name: "icmp", Rules: []Rule{{Protocol: model.ICMP}}},
+		},
+	})
+	for _, c := range []struct {
+		protocol model.Protocol
+		out      bool
+		remote   string
+		decider  uint32 // 0: it passes
+	}{
+		{model.UDP, false, "203.0.113.1", 0},
+		{model.UDP, false, "198.51.100.1", 0}, // on all three
+		{model.UDP, false, "198.51.100.2", 2},
+		{model.UDP, false, "198.51.100.9", 0},
+		{model.UDP, false, "198.51.100.8", 3},
+		{model.UDP, true, "198.51.100.8", 2},
+		{model.UDP, true, "198.51.100.2", 0},
+		{model.TCP, false, "203.0.113.1", deny},
+		{model.TCP, false, "198.51.100.1", deny}, // the allowlist leaves the chain to say
+		{model.TCP, false, "198.51.100.2", 2},
+		{model.ICMP, false, "203.0.113.1", 0},
+		{model.ICMP, false, "198.51.100.200", 3},
+	} {
+		p := probe(c.protocol, c.remote)
+		if c.out {
+			p.Direction, p.Source, p.Destination = model.Out, p.Destination, p.Source
+		}
+		got := b.classify(p.sent())
+		want := said{verdict: accept}
+		if c.decider > 0 {
+			want = said{verdict: drop, function: c.decider}
+		}
+		if got != want {
+			t.Errorf("%v: %+v, want %+v", c, got, want)
+		}
+	}
+}
+
+// A jump goes on in another chain without the protection, which was asked.
+func TestProtectionIsAskedOnce(t *testing.T) {
+	b := newBed(t)
+	b.putPolicy(Policy{
+		Protection: protectionOf(Remote{}),
+		Chains: []Chain{
+			{Name: "a", Rules: []Rule{{}}, Steps: []Step{{Name: "a/jump", Number: 8, Function: Jump{}, Jumps: []int{1}}}},
+			{Name: "b", Rules: []Rule{{}}, Steps: []Step{{Name: "b/deny", Number: 9, Function: Filter{Deny: []Rule{{}}}}}},
+		},
+	})
+	if got := b.classify(probe(model.UDP, "203.0.113.1").sent()); got.function != 9 {
+		t.Errorf("%+v, want it dropped by function 9", got)
+	}
+	for number, want := range map[uint32]uint64{1: 1, 2: 1, 3: 1, 8: 1, 9: 1} {
+		if n := b.count(number).Seen; n != want {
+			t.Errorf("function %d was asked %d times, want %d", number, n, want)
+		}
+	}
+}
+
+// A judgement has what the protection said first, and then the chain's functions, which
+// are not asked where it dropped.
+func TestJudgementOfTheProtection(t *testing.T) {
+	b := newBed(t)
+	b.putPolicy(Policy{
+		Protection: protectionOf(Remote{In: Addresses{Blocked: setOf("198.51.100.0/24")}}),
+		Chains:     []Chain{{Name: "a", Rules: []Rule{{Protocol: model.UDP}}, Steps: []Step{{Name: "a/deny", Number: 8, Function: Filter{}}}}},
+	})
+	of := func(chain int, says ...Says) (list []Opinion) {
+		for i, s := range says {
+			list = append(list, Opinion{Chain: chain, Step: i, Says: s, To: -1})
+		}
+		return list
+	}
+	for _, c := range []struct {
+		protocol model.Protocol
+		source   string
+		want     Judgement
+	}{
+		{model.UDP, "198.51.100.7", Judgement{Chain: 0, Opinions: of(-1, Continues, Drops)}},
+		{model.TCP, "198.51.100.7", Judgement{Chain: -1, Opinions: of(-1, Continues, Drops)}},
+		{model.UDP, "203.0.113.7", Judgement{Chain: 0, Passes: true, Opinions: append(of(-1, Continues, Continues, Continues), of(0, Continues)...)}},
+		{model.TCP, "203.0.113.7", Judgement{Chain: -1, Passes: true, Opinions: of(-1, Continues, Continues, Continues)}},
+	} {
+		got, err := b.Judge(probe(c.protocol, c.source))
+		if err != nil || got.Chain != c.want.Chain || got.Passes != c.want.Passes || !slices.Equal(got.Opinions, c.want.Opinions) {
+			t.Errorf("%v from %s: %+v; %v, want %+v", c.protocol, c.source, got, err, c.want)
+		}
+	}
+}
+
+// What the kernel knows of an address is what the sets say, at their edges, too.
+func TestProtectionIsWhatTheSetsSay(t *testing.T) {
+	b := newBed(t)
+	edge := rapid.SampledFrom([]uint32{0, 1, 2, 0xffff, 0x10000, 0x10001, 1 << 24, 1<<31 - 1, 1 << 31, math.MaxUint32 - 1, math.MaxUint32})
+	ranges := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.AddressRange {
+		from, to := edge.Draw(t, "a"), edge.Draw(t, "b")
+		return model.AddressRange{First: min(from, to), Last: max(from, to)}
+	}), 0, 5)
+	set := rapid.Custom(func(t *rapid.T) *model.AddressSet { return model.NewAddressSet(ranges.Draw(t, "ranges")) })
+	addresses := rapid.Custom(func(t *rapid.T) Addresses {
+		return Addresses{set.Draw(t, "allowed"), set.Draw(t, "blocked"), set.Draw(t, "fenced")}
+	})
+	rapid.Check(t, func(rt *rapid.T) {
+		r := Remote{addresses.Draw(rt, "in"), addresses.Draw(rt, "out")}
+		b.putPolicy(Policy{Protection: protectionOf(r)})
+		for range 20 {
+			var four [4]byte
+			binary.BigEndian.PutUint32(four[:], edge.Draw(rt, "address"))
+			a := netip.AddrFrom4(four)
+			p, of := probe(model.UDP, a.String()), r.In
+			if rapid.Bool().Draw(rt, "out") {
+				p.Direction, p.Source, p.Destination, of = model.Out, p.Destination, a, r.Out
+			}
+			want := uint32(0)
+			switch {
+			case of.Allowed.Contains(a):
+			case of.Blocked.Contains(a):
+				want = 2
+			case of.Fenced.Contains(a):
+				want = 3
+			}
+			if got := b.classify(p.sent()); got.function != want {
+				rt.Fatalf("%s: function %d decided, want %d", a, got.function, want)
+			}
+		}
+	})
+}

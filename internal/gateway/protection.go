@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// protectionFunctions are the functions of the protection in their order, which are
+// there where any of it is given.
+var protectionFunctions = []string{"allowlist", "blocklist"}
+
+// protectionNames are the names that they are counted by.
+func protectionNames(c *config.Config) (names []string) {
+	if !c.Protection.Given() {
+		return nil
+	}
+	for _, f := range protectionFunctions {
+		names = append(names, countName(config.ProtectionName, f))
+	}
+	return names
+}
+
+func (n named) protection(c *config.Config, numbers counts) (steps []chain.Step) {
+	functions := []chain.Function{chain.Allowlist{Remote: chain.Remote{In: n.listed(c, model.In), Out: n.listed(c, model.Out)}}, chain.Blocklist{}}
+	for i, name := range protectionNames(c) {
+		steps = append(steps, chain.Step{Name: name, Number: numbers[name], Function: functions[i]})
+	}
+	return steps
+}
+
+// listed are the addresses that are on the lists for flows of a direction.
+func (n named) listed(c *config.Config, d model.Direction) chain.Addresses {
+	return chain.Addresses{Allowed: n.union(c.Protection.Allowlist, d), Blocked: n.union(c.Protection.Blocklist, d)}
+}
+
+// union is one set of all addresses of a list; nil where it has none.
+func (n named) union(list []config.Listed, d model.Direction) *model.AddressSet {
+	var sets []*model.AddressSet
+	for _, l := range list {
+		if l.Direction == model.AnyDirection || l.Direction == d {
+			sets = append(sets, n.addresses(l))
+		}
+	}
+	switch len(sets) {
+	case 0:
+		return nil
+	case 1: // of both directions it is one set
+		return sets[0]
+	}
+	var ranges []model.AddressRange
+	for _, s := range sets {
+		ranges = append(ranges, s.Ranges()...)
+	}
+	return model.NewAddressSet(ranges)
+}
+
+func (n named) addresses(l config.Listed) *model.AddressSet {
+	if l.Set != "" {
+		return n.sets[l.Set]
+	}
+	return model.NewAddressSet([]model.AddressRange{model.RangeOf(l.Remote)})
+}
+
+// onList returns the first entry of a list that has an address of the prefix, for flows
+// of a direction, and "" where none has.
+func (n named) onList(list []config.Listed, d model.Direction, p netip.Prefix) string {
+	i := slices.IndexFunc(list, func(l config.Listed) bool {
+		return (l.Direction == model.AnyDirection || d == model.AnyDirection || l.Direction == d) && n.addresses(l).Meets(model.RangeOf(p))
+	})
+	switch {
+	case i < 0:
+		return ""
+	case list[i].Set != "":
+		return "set " + list[i].Set
+	}
+	return list[i].Remote.String()
+}
+
+// allowed says why a prefix must not be banned: the allowlist is asked before bans.
+func (n named) allowed(c *config.Config, p netip.Prefix) error {
+	if entry := n.onList(c.Protection.Allowlist, model.AnyDirection, p); entry != "" {
+		return fmt.Errorf("the allowlist has it: %s", entry)
+	}
+	return nil
+}
