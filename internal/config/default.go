@@ -29,7 +29,8 @@ func defaults() Config {
 			UDP:            300 * time.Second,  // RFC 4787 REQ-5: recommended
 			ICMP:           60 * time.Second,   // RFC 5508 REQ-2: at least 60 s
 		},
-		Capacity: 1_000_000,
-		IPv6:     IPv6Drop,
+		Capacity:   1_000_000,
+		IPv6:       IPv6Drop,
+		Protection: Protection{GeoTable: "/var/lib/realmgate/geo.table"},
 	}
 }

@@ -50,7 +50,9 @@ type serviceDraft struct {
 }
 
 func newDraft(faults *faultLog) *draft {
-	return &draft{faults: faults, config: defaults(), uses: make(map[netip.Addr]use)}
+	d := &draft{faults: faults, config: defaults(), uses: make(map[netip.Addr]use)}
+	d.protection.protection = d.config.Protection
+	return d
 }
 
 // finish checks how the values relate to each other and completes the config.
@@ -59,6 +61,8 @@ func (d *draft) finish() {
 	d.finishAddresses()
 	d.finishUpstream()
 	d.finishNames()
+	d.protection.finishGeofences(d.faults)
+	d.protection.finishGeoTable(d.faults)
 	d.config.Protection = d.protection.protection
 	d.finishSets()
 	d.finishChains()

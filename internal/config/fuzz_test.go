@@ -121,6 +121,7 @@ func render(c *Config) string {
 	}
 	renderListed(line, "allowlist", c.Protection.Allowlist)
 	renderListed(line, "blocklist", c.Protection.Blocklist)
+	renderGeofences(line, c.Protection)
 	line("chains:")
 	if len(c.Chains) == 0 {
 		line("  []")
@@ -129,6 +130,21 @@ func render(c *Config) string {
 		renderChain(line, ch)
 	}
 	return b.String()
+}
+
+func renderGeofences(line func(string, ...any), p Protection) {
+	if len(p.Geofences) == 0 {
+		return
+	}
+	line("  geo_table: %q\n  geofence:", p.GeoTable)
+	for _, g := range p.Geofences {
+		line("    - direction: %s\n      unknown: %s\n      default: %s", g.Direction, g.Unknown, g.Default)
+		for key, places := range map[string][]Where{"allow": g.Allow, "deny": g.Deny} {
+			if len(places) > 0 {
+				line("      %s: %s", key, list(places))
+			}
+		}
+	}
 }
 
 func renderListed(line func(string, ...any), name string, listed []Listed) {

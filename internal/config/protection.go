@@ -17,10 +17,12 @@ const ProtectionName = "protection"
 type Protection struct {
 	Allowlist []Listed // left alone by the rest of it, and never banned
 	Blocklist []Listed // dropped
+	Geofences []Geofence
+	GeoTable  string // the file that says where addresses are
 }
 
 // Given reports whether there is anything to ask.
-func (p Protection) Given() bool { return len(p.Allowlist)+len(p.Blocklist) > 0 }
+func (p Protection) Given() bool { return len(p.Allowlist)+len(p.Blocklist)+len(p.Geofences) > 0 }
 
 // Listed are addresses that flows from outside come from (model.In), that flows from
 // inside go to (model.Out), or both: a prefix, or a set.
@@ -33,12 +35,15 @@ type Listed struct {
 type protectionDraft struct {
 	protection Protection
 	sets       []setUse
+	geofences  []*geofenceDraft
 }
 
 func (d *protectionDraft) keys() []key {
 	return []key{
 		listed("allowlist", &d.protection.Allowlist, &d.sets),
 		listed("blocklist", &d.protection.Blocklist, &d.sets),
+		one("geo_table", &d.protection.GeoTable, fileName()),
+		listOf("geofence", &d.geofences, (*geofenceDraft).keys),
 	}
 }
 

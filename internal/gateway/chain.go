@@ -19,7 +19,10 @@ import (
 type counts map[string]uint32
 
 func newCounts(of *config.Config) (counts, error) {
-	names := protectionNames(of)
+	var names []string
+	for _, f := range protectionFunctions(of) {
+		names = append(names, countName(config.ProtectionName, f))
+	}
 	for _, ch := range of.Chains {
 		for _, f := range ch.Functions {
 			names = append(names, countName(ch.Name, f.Name))
@@ -46,22 +49,22 @@ func countName(chain, function string) string { return chain + "/" + function }
 // judges reports whether a configuration has anything that judges flows.
 func judges(c *config.Config) bool { return len(c.Chains) > 0 || c.Protection.Given() }
 
-// buildChains compiles a configuration's policy when the data plane asks for it; nil
+// buildChains compiles a view's policy when the data plane asks for it; nil
 // where there is none.
-func buildChains(c *config.Config, numbers counts, states *chain.States) datapath.BuildChains {
-	if !judges(c) {
+func buildChains(v *view, states *chain.States) datapath.BuildChains {
+	if !judges(v.config) {
 		return nil
 	}
-	policy := policyOf(c, numbers)
+	policy := policyOf(v.config, v.counts, v.places)
 	return func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
 		made, err := chain.Build(policy, chain.Shared(tables), first, states)
 		return datapath.Chains(made), err
 	}
 }
 
-func policyOf(c *config.Config, numbers counts) chain.Policy {
+func policyOf(c *config.Config, numbers counts, p places) chain.Policy {
 	n := namedIn(c)
-	policy := chain.Policy{Protection: n.protection(c, numbers), Chains: make([]chain.Chain, len(c.Chains))}
+	policy := chain.Policy{Protection: n.protection(c, numbers, p), Chains: make([]chain.Chain, len(c.Chains))}
 	for i, ch := range c.Chains {
 		policy.Chains[i] = chain.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(c, ch, numbers), Static: ch.Static}
 	}
@@ -182,7 +185,7 @@ func (g *Gateway) Chains() ([]api.Chain, error) {
 	}
 	if v.config.Protection.Given() {
 		shown := api.Chain{Name: config.ProtectionName, Match: []map[string]string{{}}}
-		for _, f := range protectionFunctions {
+		for _, f := range protectionFunctions(v.config) {
 			shown.Functions = append(shown.Functions, did(config.ProtectionName, f, f, 0))
 		}
 		list = append(list, shown)

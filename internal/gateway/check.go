@@ -23,5 +23,9 @@ func Check(c *config.Config) error {
 			return err
 		}
 	}
-	return chain.Check(policyOf(c, numbers))
+	p, err := placesOf(c)
+	if err != nil {
+		return err
+	}
+	return chain.Check(policyOf(c, numbers, p))
 }

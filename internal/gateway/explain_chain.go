@@ -72,7 +72,7 @@ func (e *explainer) ending(j *chain.Judgement) api.Ending {
 
 func (e *explainer) functionName(o chain.Opinion) string {
 	if o.Chain < 0 {
-		return countName(config.ProtectionName, protectionFunctions[o.Step])
+		return countName(config.ProtectionName, protectionFunctions(e.view.config)[o.Step])
 	}
 	c := e.view.config.Chains[o.Chain]
 	return countName(c.Name, c.Functions[o.Step].Name)
@@ -84,13 +84,20 @@ func (e *explainer) listed(f flow, o chain.Opinion) (says, why string) {
 	if f.direction == model.Out {
 		remote = f.destination
 	}
-	list := e.view.config.Protection.Allowlist
-	if o.Step > 0 {
-		list = e.view.config.Protection.Blocklist
+	p := e.view.config.Protection
+	entry := func(list []config.Listed) string {
+		if entry := namedIn(e.view.config).onList(list, f.direction, netip.PrefixFrom(remote, remote.BitLen())); entry != "" {
+			return fmt.Sprintf("%s is of %s", remote, entry)
+		}
+		return "it has not " + remote.String()
 	}
-	why = "it has not " + remote.String()
-	if entry := namedIn(e.view.config).onList(list, f.direction, netip.PrefixFrom(remote, remote.BitLen())); entry != "" {
-		why = fmt.Sprintf("%s is of %s", remote, entry)
+	switch protectionFunctions(e.view.config)[o.Step] {
+	case allowlist:
+		why = entry(p.Allowlist)
+	case blocklist:
+		why = entry(p.Blocklist)
+	default:
+		why = e.view.places.said(f.direction, remote)
 	}
 	switch o.Says {
 	case chain.Drops:

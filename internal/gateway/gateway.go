@@ -55,6 +55,7 @@ type view struct {
 	names      map[uint32]model.Name // by number
 	numbers    map[model.Name]uint32
 	counts     counts
+	places     places
 	static     static
 	generation uint32
 }
@@ -67,6 +68,9 @@ func newView(d *config.Document, outbound []netip.Addr) (*view, error) {
 	}
 	v := &view{config: c, document: d, saved: c.Chains, registry: r, names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
 	if v.counts, err = newCounts(c); err != nil {
+		return nil, err
+	}
+	if v.places, err = placesOf(c); err != nil {
 		return nil, err
 	}
 	if v.static, err = staticOf(c, outbound); err != nil {

@@ -10,25 +10,36 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// protectionFunctions are the functions of the protection in their order, which are
-// there where any of it is given.
-var protectionFunctions = []string{"allowlist", "blocklist"}
+// The functions of the protection.
+const (
+	allowlist = "allowlist"
+	blocklist = "blocklist"
+	geofence  = "geofence"
+)
 
-// protectionNames are the names that they are counted by.
-func protectionNames(c *config.Config) (names []string) {
+// protectionFunctions are those that a configuration has, in their order. The first is
+// there for all others.
+func protectionFunctions(c *config.Config) (names []string) {
 	if !c.Protection.Given() {
 		return nil
 	}
-	for _, f := range protectionFunctions {
-		names = append(names, countName(config.ProtectionName, f))
+	names = []string{allowlist}
+	if len(c.Protection.Blocklist) > 0 {
+		names = append(names, blocklist)
+	}
+	if len(c.Protection.Geofences) > 0 {
+		names = append(names, geofence)
 	}
 	return names
 }
 
-func (n named) protection(c *config.Config, numbers counts) (steps []chain.Step) {
-	functions := []chain.Function{chain.Allowlist{Remote: chain.Remote{In: n.listed(c, model.In), Out: n.listed(c, model.Out)}}, chain.Blocklist{}}
-	for i, name := range protectionNames(c) {
-		steps = append(steps, chain.Step{Name: name, Number: numbers[name], Function: functions[i]})
+func (n named) protection(c *config.Config, numbers counts, p places) (steps []chain.Step) {
+	remote := chain.Remote{In: n.listed(c, model.In), Out: n.listed(c, model.Out)}
+	remote.In.Fenced, remote.Out.Fenced = p.fences[model.In].denied, p.fences[model.Out].denied
+	functions := map[string]chain.Function{allowlist: chain.Allowlist{Remote: remote}, blocklist: chain.Blocklist{}, geofence: chain.Geofence{}}
+	for _, f := range protectionFunctions(c) {
+		name := countName(config.ProtectionName, f)
+		steps = append(steps, chain.Step{Name: name, Number: numbers[name], Function: functions[f]})
 	}
 	return steps
 }

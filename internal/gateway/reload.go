@@ -54,7 +54,7 @@ func (g *Gateway) switchTo(old, v *view) (err error) {
 			g.states.Forget()
 		}
 	}()
-	chains, err := g.data.MakeChains(buildChains(v.config, v.counts, &g.states))
+	chains, err := g.data.MakeChains(buildChains(v, &g.states))
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error 
 func (g *Gateway) undo(old *view, why error) error {
 	g.states.Forget()
 	poolErr := g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses)
-	chains, err := g.data.MakeChains(buildChains(old.config, old.counts, &g.states))
+	chains, err := g.data.MakeChains(buildChains(old, &g.states))
 	if err != nil {
 		return errors.Join(why, poolErr, err)
 	}

@@ -89,7 +89,7 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	if err := g.data.SetAddresses(c.Pool.Addresses, v.static.addresses); err != nil {
 		return err
 	}
-	chains, err := g.data.MakeChains(buildChains(c, v.counts, &g.states))
+	chains, err := g.data.MakeChains(buildChains(v, &g.states))
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func TestGuideProtection(t *testing.T) {
 		t.Errorf("a host inside reached %s", who)
 	}
 	protection := list[[]client.Chain](d, "chain", "list")[0]
-	if f := protection.Functions; protection.Name != "protection" || len(f) != 2 || f[1].Name != "blocklist" || f[1].Dropped < 3 {
+	if f := protection.Functions; protection.Name != "protection" || len(f) != 2 || f[1].Name != "blocklist" || f[1].Dropped != 3 {
 		t.Errorf("what the protection did: %+v", protection)
 	}
 	out, err := d.tell("explain", blocked.IP.String(), "--to", "echo."+hostName(0))

@@ -40,11 +40,12 @@ var mayImport = map[string][]string{
 	"policy":      {"model"},
 	"protect/...": {"model"},
 	"nameserver":  {"model"},
+	"geodata":     {"protect/geo", "protect/geo/unpack"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
 	"gateway": {"api", "chain", "config", "datapath", "model", "nameserver", "packets", "policy", "pool", "protect/...", "registry", "store"},
 	"api":     {"model"},
 	"client":  {"api", "model"},
-	"cli":     {"bench", "bench/dut", "bench/method", "bench/report", "bench/reproduce", "bench/scenario", "bench/trafficgen", "client", "config", "demo", "gateway", "model"},
+	"cli":     {"bench", "bench/dut", "bench/method", "bench/report", "bench/reproduce", "bench/scenario", "bench/trafficgen", "client", "config", "demo", "gateway", "geodata", "model", "protect/geo"},
 	"demo":    {"client", "lab", "model", "mounts", "packets"},
 	// 4. The measuring lab; devices, scenarios and reports import bench, never the
 	// other way.

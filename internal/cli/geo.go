@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/realmgate/realmgate/internal/geodata"
+	"github.com/realmgate/realmgate/internal/protect/geo"
+)
+
+// defaultGeoTable is that of the configuration's protection.geo_table.
+const defaultGeoTable = "/var/lib/realmgate/geo.table"
+
+func newGeo(a *app) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "geo",
+		Short: "Make and ask the table of where addresses are",
+		Long: `Make and ask the table of where addresses are, by which geofences judge. Neither
+needs a running gateway.`,
+		Example: `  realmgate geo update && realmgate reload
+  realmgate geo lookup 192.0.2.1`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(newGeoUpdate(a), newGeoLookup(a))
+	return command
+}
+
+func newGeoUpdate(a *app) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "update",
+		Short: "Make the table anew",
+		Long: `Make the table of where addresses are anew. Without flags apt-get fetches the data
+of Debian's package tor-geoipdb (countries, CC BY-SA 4.0) and, where it is
+installed, npm that of the package @ip-location-db/asn (autonomous systems, CC BY
+4.0). Nothing is installed. The table that is there stays until the new one is
+whole; the gateway takes it at its next reload.`,
+		Example: `  realmgate geo update
+  realmgate geo update --country tor-geoipdb.deb --asn asn.tgz
+  realmgate geo update --country GeoLite2-Country.mmdb --asn GeoLite2-ASN.mmdb`,
+		Args: cobra.NoArgs,
+	}
+	var o geodata.Options
+	command.Flags().StringVar(&o.Country, "country", "", "a `FILE` instead of the package of countries: its .deb, or an .mmdb")
+	command.Flags().StringVar(&o.ASN, "asn", "", "a `FILE` instead of the package of ASNs: its .tgz, or an .mmdb")
+	command.Flags().StringVar(&o.Table, "table", defaultGeoTable, "the `FILE` to write")
+	command.RunE = does(func(ctx context.Context) error {
+		note := func(text string) { _, _ = fmt.Fprintln(a.stderr, "realmgate: "+text) } // no reason to stop
+		table, err := geodata.Make(ctx, o, note)
+		if err != nil {
+			return err
+		}
+		return a.writeSources(o.Table, table)
+	})
+	return command
+}
+
+func (a *app) writeSources(path string, table *geo.Table) error {
+	t := newTable("SOURCE", "DATE", ">RANGES", "LICENCE")
+	for _, s := range table.Sources() {
+		date, licence := "-", s.Licence
+		if !s.Date.IsZero() {
+			date = s.Date.UTC().Format(time.DateOnly)
+		}
+		if licence == "" {
+			licence = "-"
+		}
+		t.add(s.Name, date, count(uint64(s.Rows)), licence)
+	}
+	_, err := io.WriteString(a.stdout, t.String()+fmt.Sprintf("written to %s: realmgate reload puts it into force\n", path))
+	return written(err)
+}
+
+// whereabouts is what geo lookup says of an address.
+type whereabouts struct {
+	Address   netip.Addr `json:"address"`
+	Country   string     `json:"country"`
+	Continent string     `json:"continent"`
+	ASN       uint32     `json:"asn"`
+	Special   bool       `json:"special"`
+}
+
+func newGeoLookup(a *app) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "lookup ADDRESS",
+		Short: "Say where an address is",
+		Long: `Say in which country an address is, on which continent, and which autonomous system
+announces it, as the table has it. Private, multicast and other special addresses
+are nowhere.`,
+		Example: "  realmgate geo lookup 192.0.2.1",
+		Args:    takes("an address, IPv4 or IPv6"),
+	}
+	output := outputFlag(command)
+	path := command.Flags().String("table", defaultGeoTable, "the `FILE` of the table")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		address, err := netip.ParseAddr(args[0])
+		if err != nil {
+			return usageError(fmt.Sprintf("want an address, IPv4 or IPv6, not %q", args[0]))
+		}
+		return does(func(context.Context) error {
+			place, err := lookUp(*path, address)
+			if err != nil {
+				return err
+			}
+			w := whereabouts{address, place.Country, place.Continent, place.ASN, place.Special}
+			if output.value == "json" {
+				return writeJSON(a.stdout, w)
+			}
+			t := newTable("ADDRESS", "COUNTRY", "CONTINENT", "ASN")
+			switch {
+			case w.Special:
+				t.add(w.Address.String(), "special", "-", "-")
+			default:
+				t.add(w.Address.String(), known(w.Country), known(w.Continent), known(asnText(w.ASN)))
+			}
+			_, err = io.WriteString(a.stdout, t.String())
+			return written(err)
+		})(command, args)
+	}
+	return command
+}
+
+func lookUp(path string, a netip.Addr) (geo.Place, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return geo.Place{}, fmt.Errorf("%w: realmgate geo update makes the table", err)
+	}
+	defer func() { _ = file.Close() }() // only read: nothing can be lost
+	table, err := geo.Load(file)
+	if err != nil {
+		return geo.Place{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return table.Lookup(a), nil
+}
+
+func known(text string) string {
+	if text == "" {
+		return "unknown"
+	}
+	return text
+}
+
+func asnText(n uint32) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatUint(uint64(n), 10)
+}

@@ -1,0 +1,143 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Geofence judges addresses by where they are. The narrowest prefix around an address
+// decides, else its ASN, else its country, else its continent.
+type Geofence struct {
+	Direction model.Direction
+	Allow     []Where
+	Deny      []Where
+	Unknown   Permission // of an address whose country nobody knows
+	Default   Permission // of one that nothing names
+}
+
+// Where is a region, or a prefix.
+type Where struct {
+	Region model.Region
+	Prefix netip.Prefix
+}
+
+// String writes the place as the file has it.
+func (w Where) String() string {
+	if w.Prefix.IsValid() {
+		return w.Prefix.String()
+	}
+	return w.Region.String()
+}
+
+// Permission is what becomes of flows.
+type Permission uint8
+
+// Flows pass, or are dropped.
+const (
+	Allowed Permission = iota
+	Denied
+)
+
+// String returns the word of the configuration.
+func (p Permission) String() string { return word(int(p), "permission", "allow", "deny") }
+
+type geofenceDraft struct {
+	geofence        Geofence
+	allow, deny     []at[Where]
+	line, otherwise int // where it begins, and where the default is
+}
+
+func (d *geofenceDraft) keys() []key {
+	g := &d.geofence
+	return []key{
+		one("direction", &g.Direction, choice(model.In, model.Out, model.AnyDirection)),
+		many("allow", &d.allow, where(), 1),
+		many("deny", &d.deny, where(), 1),
+		oneAt("unknown", &g.Unknown, &d.line, choice(Allowed, Denied)).must(),
+		oneAt("default", &g.Default, &d.otherwise, choice(Allowed, Denied)).otherwise("deny where `allow` is given, else allow"),
+	}
+}
+
+// where is a region or a prefix.
+func where() kind[Where] {
+	return kind[Where]{
+		name: "place", allowed: "as country:FI, continent:EU, asn:64500 or 203.0.113.0/24",
+		want: "country:FI, continent:EU, asn:64500, or an IPv4 address or prefix", tags: textTag,
+		show: Where.String,
+		parse: func(text string) (w Where, err error) {
+			if w.Prefix, err = model.ParsePrefix(text); !errors.Is(err, model.ErrNoPrefix) {
+				return w, err
+			}
+			if w.Region, err = model.ParseRegion(text); errors.Is(err, model.ErrNoRegion) {
+				return w, errNoHint
+			}
+			return w, err
+		},
+	}
+}
+
+// finishGeofences checks that each direction has one geofence at most, and that no place
+// is both allowed and denied.
+func (d *protectionDraft) finishGeofences(faults *faultLog) {
+	taken := map[model.Direction]int{}
+	for i, g := range d.geofences {
+		if g.line == 0 {
+			continue // unknown is missing, which has been said
+		}
+		path := fmt.Sprintf("%s.geofence[%d]", ProtectionName, i)
+		for _, direction := range []model.Direction{model.In, model.Out} {
+			if g.geofence.Direction != model.AnyDirection && g.geofence.Direction != direction {
+				continue
+			}
+			if first, twice := taken[direction]; twice {
+				faults.add(g.line, "%s: geofence[%d] is for flows of direction %s already", path, first, direction)
+			}
+			taken[direction] = i
+		}
+		if len(g.allow)+len(g.deny) == 0 {
+			faults.add(g.line, "%s: give allow or deny, or both", path)
+		}
+		allowed := map[Where]bool{}
+		for _, w := range g.allow {
+			allowed[w.value] = true
+			g.geofence.Allow = append(g.geofence.Allow, w.value)
+		}
+		for _, w := range g.deny {
+			if allowed[w.value] {
+				faults.add(w.line, "%s: %s is allowed, too", path, w.value)
+			}
+			g.geofence.Deny = append(g.geofence.Deny, w.value)
+		}
+		if g.otherwise == 0 && len(g.allow) > 0 {
+			g.geofence.Default = Denied
+		}
+		d.protection.Geofences = append(d.protection.Geofences, g.geofence)
+	}
+}
+
+// finishGeoTable finds the table beside the configuration file.
+func (d *protectionDraft) finishGeoTable(faults *faultLog) {
+	table := d.protection.GeoTable
+	if filepath.IsAbs(table) {
+		return
+	}
+	table, err := filepath.Abs(filepath.Join(filepath.Dir(faults.file), table))
+	if err != nil {
+		faults.add(1, "%s.geo_table: %v", ProtectionName, err)
+	}
+	d.protection.GeoTable = table
+}
+
+// Geofence is the one of a direction, nil where there is none.
+func (p Protection) Geofence(direction model.Direction) *Geofence {
+	for i, g := range p.Geofences {
+		if g.Direction == model.AnyDirection || g.Direction == direction {
+			return &p.Geofences[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/protect/geo"
+)
+
+// places is where addresses are, and what the geofences say of that. It is empty where
+// there is none.
+type places struct {
+	table  *geo.Table
+	fences map[model.Direction]fence
+}
+
+// fence is the geofence of a direction.
+type fence struct {
+	policy *geo.Policy
+	denied *model.AddressSet
+}
+
+func placesOf(c *config.Config) (p places, err error) {
+	if len(c.Protection.Geofences) == 0 {
+		return p, nil
+	}
+	if p.table, err = readPlaces(c.Protection.GeoTable); err != nil {
+		return p, err
+	}
+	p.fences = map[model.Direction]fence{}
+	for _, d := range []model.Direction{model.In, model.Out} {
+		g := c.Protection.Geofence(d)
+		if g == nil {
+			continue
+		}
+		policy, err := geo.NewPolicy(geofenceRules(g))
+		if err != nil {
+			return p, fmt.Errorf("protection.geofence: %w", err)
+		}
+		p.fences[d] = fence{policy, model.NewAddressSet(p.table.Resolve(policy).V4)}
+	}
+	return p, nil
+}
+
+func readPlaces(path string) (*geo.Table, error) {
+	file, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("protection.geofence: there is no table of places %s: run realmgate geo update", path)
+	case err != nil:
+		return nil, fmt.Errorf("read the table of places: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read: nothing can be lost
+	table, err := geo.Load(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the table of places %s: %w", path, err)
+	}
+	return table, nil
+}
+
+func geofenceRules(g *config.Geofence) geo.Rules {
+	action := map[config.Permission]geo.Action{config.Allowed: geo.Allow, config.Denied: geo.Deny}
+	rules := geo.Rules{Unknown: action[g.Unknown], Default: action[g.Default]}
+	split := func(list []config.Where) (regions []model.Region, prefixes []netip.Prefix) {
+		for _, w := range list {
+			if w.Prefix.IsValid() {
+				prefixes = append(prefixes, w.Prefix)
+			} else {
+				regions = append(regions, w.Region)
+			}
+		}
+		return regions, prefixes
+	}
+	rules.Allow, rules.AllowPrefixes = split(g.Allow)
+	rules.Deny, rules.DenyPrefixes = split(g.Deny)
+	return rules
+}
+
+// said tells where an address is and what decides about it there.
+func (p places) said(d model.Direction, a netip.Addr) string {
+	place := p.table.Lookup(a)
+	fence, known := p.fences[d]
+	if !known {
+		return fmt.Sprintf("%s is %s: there is no geofence for this direction", a, placeText(place))
+	}
+	_, reason := fence.policy.Decide(place, a)
+	return fmt.Sprintf("%s is %s: by %s", a, placeText(place), reason)
+}
+
+func placeText(p geo.Place) string {
+	switch {
+	case p.Special:
+		return "for a special purpose"
+	case p.Unknown() && p.ASN == 0:
+		return "nobody knows where"
+	case p.Unknown():
+		return fmt.Sprintf("of AS%d, nobody knows where", p.ASN)
+	case p.ASN == 0:
+		return fmt.Sprintf("in %s, %s", p.Country, p.Continent)
+	}
+	return fmt.Sprintf("in %s, %s, of AS%d", p.Country, p.Continent, p.ASN)
+}

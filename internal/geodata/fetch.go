@@ -1,0 +1,53 @@
+package geodata
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const longestFetch = 5 * time.Minute
+
+// fetchDebian fetches the package of countries, by the sources and keys that this machine
+// trusts, and returns its file. Nothing is installed.
+func fetchDebian(ctx context.Context, directory string) (string, error) {
+	const pkg = "tor-geoipdb"
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return "", errors.New("there is no apt-get, which fetches " + pkg + ": give its .deb, or an .mmdb, by --country")
+	}
+	return fetch(ctx, directory, "*.deb", "apt-get", "download", pkg)
+}
+
+var errNoNPM = errors.New("there is no npm, which fetches @ip-location-db/asn: give its .tgz, or an .mmdb, by --asn")
+
+// fetchNPM fetches the package of autonomous systems, and returns its file.
+func fetchNPM(ctx context.Context, directory string) (string, error) {
+	if _, err := exec.LookPath("npm"); err != nil {
+		return "", errNoNPM
+	}
+	return fetch(ctx, directory, "*.tgz", "npm", "pack", "--ignore-scripts", "@ip-location-db/asn")
+}
+
+// fetch runs a command that leaves one file in the folder.
+func fetch(ctx context.Context, directory, pattern, program string, arguments ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, longestFetch)
+	defer cancel()
+	command := exec.CommandContext(ctx, program, arguments...) //nolint:gosec // our own words
+	var said bytes.Buffer
+	command.Dir, command.Stderr = directory, &said
+	what := program + " " + strings.Join(arguments, " ")
+	if err := command.Run(); err != nil {
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		return "", fmt.Errorf("%s: %w: %s", what, errors.Join(err, context.Cause(ctx)), lines[len(lines)-1])
+	}
+	files, err := filepath.Glob(filepath.Join(directory, pattern))
+	if err != nil || len(files) != 1 {
+		return "", fmt.Errorf("%s left %d files %s, want one", what, len(files), pattern)
+	}
+	return files[0], nil
+}
