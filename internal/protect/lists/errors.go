@@ -1,0 +1,27 @@
+package lists
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Why a list is refused. The copy before it stays in force.
+var (
+	ErrNoList    = errors.New("this is no list of addresses")
+	ErrEmpty     = errors.New("the list has no entry")
+	ErrTooLarge  = errors.New("the list is too large")
+	ErrTooFaulty = errors.New("too many lines of the list are wrong")
+	ErrTooWide   = errors.New("the list covers too much of the Internet")
+	ErrShrunk    = errors.New("the list has shrunk")
+)
+
+// LineError is a line that cannot be read.
+type LineError struct {
+	Line int // from 1
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap returns what is wrong with the line.
+func (e *LineError) Unwrap() error { return e.Err }
