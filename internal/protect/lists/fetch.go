@@ -75,7 +75,6 @@ func NewFetcher(agent string, limits Limits) *Fetcher {
 		// Less than the whole time, so that an address that is dead leaves some for the next.
 		DialContext:            (&net.Dialer{Timeout: limits.Stall}).DialContext,
 		ForceAttemptHTTP2:      true, // a dialer of one's own would turn it off
-		DisableCompression:     true, // ours counts the bytes before and behind it
 		DisableKeepAlives:      true, // the next question is in an hour
 		MaxResponseHeaderBytes: 64 << 10,
 	}}
@@ -122,6 +121,7 @@ func (f *Fetcher) ask(ctx context.Context, address string, have Validators, aliv
 		return Answer{}, err
 	}
 	request.Header.Set("User-Agent", f.agent)
+	// Said here, it is ours to decompress, and to count the bytes before and behind.
 	request.Header.Set("Accept-Encoding", "gzip")
 	if have.ETag != "" {
 		request.Header.Set("If-None-Match", have.ETag)

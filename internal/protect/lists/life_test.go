@@ -79,7 +79,7 @@ func TestLifeOfAList(t *testing.T) {
 		{name: "500", does: status(500), says: "500 Internal Server Error"},
 		{name: "204", does: status(204), says: "204 No Content"},
 		{name: "another compression", does: says("x", "Content-Encoding", "br"), says: `compresses with "br"`},
-		{name: "gzip bomb", does: says(zipped(text(65536)+text(65536)), "Content-Encoding", "gzip"), err: ErrTooLarge},
+		{name: "gzip bomb", does: says(zipped(strings.Repeat("203.0.113.7\n", 100_000)), "Content-Encoding", "gzip"), err: ErrTooLarge},
 		{name: "gzip bomb in a gzip file", does: says(zipped(zipped(strings.Repeat("\n", 4<<20)))), err: ErrTooLarge},
 		{name: "gzip in gzip in gzip", does: says(zipped(zipped(zipped(text(110))))), err: ErrNoList, says: "compressed"},
 		{name: "truncated gzip", does: says(zipped(text(110))[:90]), err: ErrTruncated},
@@ -132,6 +132,9 @@ func TestLifeOfAList(t *testing.T) {
 			if (s.Error != "") != wantError || s.Next != f.Next() {
 				t.Errorf("status %+v", s)
 			}
+			if errors.Is(step.err, ErrShrunk) && (s.Failures > 0 || s.Next.Sub(now) != hour) {
+				t.Errorf("a copy that is refused is asked for again too soon: %+v", s)
+			}
 			if wait := s.Next.Sub(now); wait <= 0 || wait > hour {
 				t.Errorf("the next attempt in %v", wait)
 			}
@@ -160,6 +163,16 @@ func TestLifeOfAList(t *testing.T) {
 		cancel()
 		if changed, err := f.Refresh(ctx, time.Now); changed || !errors.Is(err, context.Canceled) || f.Status(now).Error != "" {
 			t.Errorf("%v, %v, %+v", changed, err, f.Status(now))
+		}
+	})
+	t.Run("a start, and nothing new", func(t *testing.T) {
+		p.does(says(text(2)))
+		again := newFeed(t, p.URL+"/list.txt", store)
+		if err := again.Restore(now); err != nil {
+			t.Fatal(err)
+		}
+		if changed, err := again.Refresh(t.Context(), func() time.Time { return now }); changed || err != nil {
+			t.Errorf("%v, %v", changed, err)
 		}
 	})
 	t.Run("a start without network", func(t *testing.T) {
@@ -193,5 +206,32 @@ func checkDisk(t *testing.T, f *Feed) {
 	}
 	if got, want := fmt.Sprint(again.List().V4.Ranges()), fmt.Sprint(f.List().V4.Ranges()); got != want {
 		t.Fatalf("on the disk %s, in force %s", got, want)
+	}
+}
+
+// The control socket asks for the status while a server keeps a refresh waiting, and the
+// data plane is built of the list meanwhile.
+func TestAFeedAnswersWhileItWaitsForTheServer(t *testing.T) {
+	p := newPublisher(t)
+	f := newFeed(t, p.URL, newStore(t))
+	asked, release := make(chan bool), make(chan bool)
+	p.does(func(w http.ResponseWriter, r *http.Request) {
+		asked <- true
+		<-release
+		says(text(30))(w, r)
+	})
+	done := make(chan error)
+	go func() {
+		_, err := f.Refresh(context.Background(), now)
+		done <- err
+	}()
+	<-asked
+	if s := f.Status(clockStart); s.Entries != 0 || f.List() != nil || !f.Next().IsZero() {
+		t.Errorf("%+v", s)
+	}
+	f.Force(clockStart)
+	close(release)
+	if err := <-done; err != nil || f.List() == nil {
+		t.Errorf("%v, %v in force", err, f.List())
 	}
 }

@@ -38,7 +38,7 @@ func TestFormatsAreRead(t *testing.T) {
 		{"ranges", "203.0.113.7-203.0.113.9\n2001:db8::1 - 2001:db8::ffff\n", 2, "203.0.113.7 203.0.113.8 203.0.113.9 2001:db8::5", "203.0.113.6 203.0.113.10 2001:db8::"},
 		{"comments", "# a\n; b\n// c\n203.0.113.7 # d\n203.0.113.8;SBL1\n203.0.113.9 // e\n 203.0.113.10#f", 4, "203.0.113.7 203.0.113.8 203.0.113.9 203.0.113.10", ""},
 		{"CSV with a header", "# c\n\"first_seen\",\"dst_ip\",\"port\"\n\"2026-01-02 03:04:05\",\"203.0.113.7\",\"443\"\n\"x, y\",\"198.51.100.0/24\",\"1 # 2\"\n", 2, "203.0.113.7 198.51.100.9", "198.51.101.0"},
-		{"CSV without one", "203.0.113.7,443,http://bad.example/a\n203.0.113.9,80,\n", 2, "203.0.113.7 203.0.113.9", "203.0.113.8"},
+		{"CSV without one", "http://bad.example/a,203.0.113.7,443\n,203.0.113.9,80\n\"1 # 2; 3\",203.0.113.11,\"a\"\n", 3, "203.0.113.7 203.0.113.9 203.0.113.11", "203.0.113.8"},
 		{"values apart by tabs", "203.0.113.7\t10\n2001:db8::1\t3\n", 2, "203.0.113.7 2001:db8::1", ""},
 		{"a range in a column", "FI,203.0.113.7-203.0.113.8\n", 1, "203.0.113.7 203.0.113.8", "203.0.113.9"},
 		{"IPv4 within IPv6", "::ffff:203.0.113.7\n::ffff:198.51.100.0/120\n", 2, "203.0.113.7 ::ffff:203.0.113.7 198.51.100.255", "198.51.101.0"},
@@ -73,12 +73,15 @@ func TestWhatIsWrongInAFileIsToldWithItsLine(t *testing.T) {
 		{"half a range", "203.0.113.9-\n", "not nothing"},
 		{"two on a line", "203.0.113.9 203.0.113.10\n", "line 1: "},
 		{"a mistyped address that is no header", "203.0.113.x,a\n203.0.113.9,b\n", "line 1: no column has an address"},
+		{"a mistyped prefix that is no header", "b203.0.113.0/24,a\n203.0.113.9,b\n", "line 1: no column has an address"},
+		{"a mistyped IPv6 address that is no header", "g001:db8::1,a\n203.0.113.9,b\n", "line 1: no column has an address"},
 		{"a second header", "ip,name\nip,name\n", "line 2: no column has an address"},
 		{"two columns of addresses", "ip,to\n203.0.113.7,203.0.113.9\n", "line 2: two columns have addresses"},
 		{"another column", "a,203.0.113.7\n203.0.113.8,b\n", `line 2: want an address, a prefix or a range, not "b"`},
 		{"a column too few", "a,203.0.113.7\nb\n", "line 2: the line has no column 2"},
 		{"a quote that is open", "a,\"203.0.113.7\"\nb,\"203.0.113.8\n", "line 2: the line has no column 2"},
 		{"a long line", "203.0.113.7\n" + strings.Repeat(" ", 100_000) + "\n203.0.113.8\n", "line 2: the line is longer than 4096 bytes"},
+		{"a line just too long", "203.0.113.7" + strings.Repeat(" ", 4096-11) + "\n203.0.113.8" + strings.Repeat(" ", 4097-11) + "\n", "line 2: the line is longer than 4096 bytes"},
 		{"a long line at the end", strings.Repeat("x", 100_000), "line 1: the line is longer than 4096 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -116,6 +119,14 @@ func TestTheColumnCanBeGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(t, l, "203.0.113.9", "203.0.113.7")
+}
+
+// One of the two would be left out, and nobody would notice.
+func TestNoColumnIsGuessed(t *testing.T) {
+	text := "203.0.113.7,203.0.113.9\n" + strings.Repeat("203.0.113.11,x\n", 100)
+	if l, err := Parse(strings.NewReader(text), Rules{Downloaded: true}); l != nil || !errors.Is(err, errTwoColumns) {
+		t.Errorf("%v", err)
+	}
 }
 
 // feed is a text of so many good lines and so many wrong ones, mixed.
@@ -167,6 +178,7 @@ func TestADownloadedListCannotBlackOutTheWorld(t *testing.T) {
 		{"all of IPv4 within IPv6", "::ffff:0.0.0.0/96\n", true},
 		{"wider than a /8", "32.0.0.0/7\n", true},
 		{"a range wider than a /8", "32.0.0.0-33.0.0.0\n", true},
+		{"wider than a /8, in a long list", "32.0.0.0/7\n" + feed(100, 0), true},
 		{"a /8", "32.0.0.0/8\n", false},
 		{"multicast and reserved space, as lists of bogons have", "0.0.0.0/8\n224.0.0.0/3\n", false},
 		{"what reaches into multicast space", "222.0.0.0-239.255.255.255\n", true},
@@ -187,9 +199,9 @@ func TestADownloadedListCannotBlackOutTheWorld(t *testing.T) {
 }
 
 func TestSizesAreBounded(t *testing.T) {
-	text := "203.0.113.7\n203.0.113.9\n"
+	text := feed(100, 0)
 	for _, downloaded := range []bool{false, true} {
-		fits := Rules{Downloaded: downloaded, Bytes: int64(len(text)), Entries: 2}
+		fits := Rules{Downloaded: downloaded, Bytes: int64(len(text)), Entries: 100}
 		if _, err := Parse(strings.NewReader(text), fits); err != nil {
 			t.Errorf("just fits: %v", err)
 		}

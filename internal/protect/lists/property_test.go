@@ -13,7 +13,7 @@ import (
 
 // drawAddress draws from few addresses, so that entries meet.
 func drawAddress(t *rapid.T) netip.Addr {
-	b := byte(rapid.IntRange(0, 20).Draw(t, "host"))
+	b := byte(rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(250, 255)).Draw(t, "host"))
 	net := byte(rapid.SampledFrom([]int{0, 1, 255}).Draw(t, "net"))
 	if rapid.Bool().Draw(t, "six") {
 		return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 14: net, 15: b})
@@ -94,6 +94,28 @@ func checkShape(t interface{ Fatalf(string, ...any) }, l *List) {
 	}
 	if n := len(l.V4.Ranges()) + len(l.V6.Ranges()); n > l.Entries {
 		t.Fatalf("%d ranges of %d entries", n, l.Entries)
+	}
+}
+
+func TestRangesThatTouchAreOne(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want int
+	}{
+		{"2001:db8::-2001:db8::ff\n2001:db8::100\n", 1},
+		{"2001:db8::-2001:db8::ff\n2001:db8::101\n", 2},
+		{"2001:db8::/33\n2001:db8:8000::/33\n", 1},
+		{"2001:db8::/32\n2001:db8:5::/48\n2001:db8::7\n", 1},
+		{"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff\n::\n", 2},
+		{"203.0.113.0/25\n203.0.113.128/25\n", 1},
+	} {
+		l, err := Parse(strings.NewReader(c.text), Rules{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(l.V4.Ranges()) + len(l.V6.Ranges()); got != c.want {
+			t.Errorf("%q: %d ranges, want %d", c.text, got, c.want)
+		}
 	}
 }
 
