@@ -83,7 +83,7 @@ func errNoEntry(text []byte) error {
 		return errors.New("want an address, a prefix or a range, not nothing")
 	}
 	if len(text) > most {
-		return fmt.Errorf("want an address, a prefix or a range, not %q...", text[:most])
+		return fmt.Errorf("want an address, a prefix or a range, not what begins with %q", text[:most])
 	}
 	return fmt.Errorf("want an address, a prefix or a range, not %q", text)
 }

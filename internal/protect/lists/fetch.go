@@ -163,7 +163,7 @@ func checkRedirect(next *http.Request, so []*http.Request) error {
 	case len(so) > mostRedirects:
 		return fmt.Errorf("%w: more than %d one after the other", ErrRedirect, mostRedirects)
 	case next.URL.Scheme != "http" && next.URL.Scheme != "https":
-		return fmt.Errorf("%w: to %s:", ErrRedirect, next.URL.Scheme)
+		return fmt.Errorf("%w: to an address with %s", ErrRedirect, next.URL.Scheme)
 	case last.Scheme == "https" && next.URL.Scheme == "http":
 		return fmt.Errorf("%w: from https to http", ErrRedirect)
 	}

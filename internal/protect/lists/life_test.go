@@ -85,7 +85,7 @@ func TestLifeOfAList(t *testing.T) {
 		{name: "truncated gzip", does: says(zipped(text(110))[:90]), err: ErrTruncated},
 		{name: "damaged gzip", does: says(zipped(text(110)) + "no such member of gzip"), says: "decompress the list: gzip: invalid header"},
 		{name: "redirect loop", does: redirects("/list.txt"), err: ErrRedirect, says: "more than 5"},
-		{name: "redirect to a file", does: redirects("file:///etc/passwd"), err: ErrRedirect, says: "to file:"},
+		{name: "redirect to a file", does: redirects("file:///etc/passwd"), err: ErrRedirect, says: "to an address with file"},
 		{name: "empty", does: says(""), err: ErrEmpty},
 		{name: "comments only", does: says("# nothing today\n"), err: ErrEmpty},
 		{name: "wrong lines", does: says(feed(100, 6)), err: ErrTooFaulty, says: "6 of 106"},

@@ -62,6 +62,7 @@ func TestFormatsAreRead(t *testing.T) {
 func TestWhatIsWrongInAFileIsToldWithItsLine(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"no address", "203.0.113.7\n\nbad.example\n", `line 3: want an address, a prefix or a range, not "bad.example"`},
+		{"a long word", strings.Repeat("a", 61), `not what begins with "` + strings.Repeat("a", 60) + `"`},
 		{"a number too high", "203.0.113.256\n", "line 1: "},
 		{"an octal number", "203.0.113.010\n", "line 1: "},
 		{"bits beyond the prefix", "203.0.113.7/24\n", "line 1: 203.0.113.7 is no prefix boundary, the prefix around it is 203.0.113.0/24"},

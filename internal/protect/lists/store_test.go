@@ -82,6 +82,7 @@ func TestADamagedCopyIsToldAndIgnored(t *testing.T) {
 		}
 	}
 	try(t, append(bytes.Clone(whole), '\n'))
+	try(t, bytes.Replace(whole, []byte("-1 "), []byte("-2 "), 1)) // another form, by a later daemon
 
 	f := newFeed(t, source, s)
 	if err := f.Restore(clockStart); err != nil {
