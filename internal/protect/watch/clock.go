@@ -1,0 +1,12 @@
+package watch
+
+import "time"
+
+// Clock is what a watch knows of time. It asks After only when it has nothing to read.
+type Clock struct {
+	Now   func() time.Time
+	After func(time.Duration) <-chan time.Time
+}
+
+// SystemClock is the machine's.
+func SystemClock() Clock { return Clock{time.Now, time.After} }

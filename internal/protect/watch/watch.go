@@ -1,0 +1,172 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode"
+)
+
+// Status is what a watch did since it runs, and how it is.
+type Status struct {
+	Lines     uint64 `json:"lines"`      // looked at
+	Skipped   uint64 `json:"skipped"`    // lines longer than LongestLine, not looked at
+	Hits      uint64 `json:"hits"`       // lines that a pattern describes, with an address
+	NoAddress uint64 `json:"no_address"` // the same, but with something else in its place
+	Offences  uint64 `json:"offences"`   // reported
+	Forgotten uint64 `json:"forgotten"`  // addresses no longer counted, in favour of newer ones
+	Ends      uint64 `json:"ends"`       // of the command
+	Error     string `json:"error"`      // what is wrong now
+	Stderr    string `json:"stderr"`     // last line of the command's, in printable characters
+}
+
+// Watch is a log and what offends in it.
+type Watch struct {
+	options  Options
+	matchers []*matcher
+
+	lines, skipped, hits, noAddress, offences, forgotten, ends atomic.Uint64
+
+	mutex         sync.Mutex
+	fault, stderr string
+}
+
+// Compile makes a watch, or says what its options should be instead.
+func Compile(o Options) (*Watch, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	w := &Watch{options: o}
+	for _, pattern := range o.Patterns {
+		expressions, err := expand(pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range expressions {
+			m, err := compile(e)
+			if err != nil {
+				return nil, fmt.Errorf("pattern %q: %w", pattern, err)
+			}
+			w.matchers = append(w.matchers, m)
+		}
+	}
+	return w, nil
+}
+
+// Run follows the log until ctx ends, and calls report with each offence; nothing is read
+// until it returns. It begins at the end of a file, and what an earlier run counted is not
+// known.
+func (w *Watch) Run(ctx context.Context, clock Clock, report func(Offence)) {
+	c := newCounter(w.options.Hits, w.options.Within, mostAddresses)
+	each := func(line []byte) {
+		w.lines.Add(1)
+		a, matched := w.match(line)
+		switch {
+		case !matched:
+			return
+		case !a.IsValid():
+			w.noAddress.Add(1)
+			return
+		}
+		w.hits.Add(1)
+		o, offends := c.hit(clock.Now(), a)
+		w.forgotten.Store(c.forgotten)
+		if offends {
+			w.offences.Add(1)
+			o.Watch = w.options.Name
+			report(o)
+		}
+	}
+	if w.options.File != "" {
+		w.follow(ctx, clock, each)
+		return
+	}
+	w.supervise(ctx, clock, each)
+}
+
+// match returns the address of a line that a pattern describes.
+func (w *Watch) match(line []byte) (a netip.Addr, matched bool) {
+	for _, m := range w.matchers {
+		found, ok := m.find(line)
+		if ok && found.IsValid() {
+			return found, true
+		}
+		matched = matched || ok
+	}
+	return a, matched
+}
+
+func (w *Watch) follow(ctx context.Context, clock Clock, each func([]byte)) {
+	f := newFollower(w.options.File, each)
+	defer f.close()
+	for {
+		err := f.poll(ctx)
+		w.skipped.Store(f.lines.skipped)
+		w.setFault(err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-clock.After(pollEvery):
+		}
+	}
+}
+
+func (w *Watch) supervise(ctx context.Context, clock Clock, each func([]byte)) {
+	s := &supervisor{argv: w.options.Command, clock: clock}
+	faulty := false
+	s.each = func(line []byte) {
+		if faulty { // it is well again
+			faulty = false
+			w.setFault(nil)
+		}
+		each(line)
+		w.skipped.Store(s.lines.skipped)
+	}
+	s.ended = func(err error) {
+		faulty = true
+		w.ends.Add(1)
+		w.skipped.Store(s.lines.skipped)
+		w.setFault(err)
+	}
+	s.stderr = func(line []byte) {
+		text := printable(line)
+		w.mutex.Lock()
+		w.stderr = text
+		w.mutex.Unlock()
+	}
+	s.run(ctx)
+}
+
+func (w *Watch) setFault(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	w.mutex.Lock()
+	w.fault = text
+	w.mutex.Unlock()
+}
+
+// Status returns what was done and what is wrong.
+func (w *Watch) Status() Status {
+	w.mutex.Lock()
+	fault, stderr := w.fault, w.stderr
+	w.mutex.Unlock()
+	return Status{
+		Lines: w.lines.Load(), Skipped: w.skipped.Load(), Hits: w.hits.Load(), NoAddress: w.noAddress.Load(),
+		Offences: w.offences.Load(), Forgotten: w.forgotten.Load(), Ends: w.ends.Load(), Error: fault, Stderr: stderr,
+	}
+}
+
+// printable makes a line fit for a terminal: at most 256 bytes of it.
+func printable(line []byte) string {
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return '?'
+		}
+		return c
+	}, string(line[:min(len(line), 256)]))
+}
