@@ -1,0 +1,138 @@
+package watch
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var start = time.Unix(1_800_000_000, 0)
+
+// naive keeps every hit for ever.
+type naive struct {
+	hits   int
+	within time.Duration
+	all    map[netip.Addr][]time.Time
+}
+
+func (n *naive) hit(now time.Time, a netip.Addr) (first time.Time, offends bool) {
+	n.all[a] = append(n.all[a], now)
+	inside := slices.DeleteFunc(slices.Clone(n.all[a]), func(t time.Time) bool { return now.Sub(t) > n.within })
+	if len(inside) < n.hits {
+		return first, false
+	}
+	delete(n.all, a)
+	return inside[0], true
+}
+
+func TestTheWindowSlidesAsANaiveOneDoes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		hits, within := rapid.IntRange(1, 5).Draw(t, "hits"), time.Duration(rapid.IntRange(1, 20).Draw(t, "within"))
+		c, n := newCounter(hits, within, mostAddresses), naive{hits, within, map[netip.Addr][]time.Time{}}
+		now := start
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 8).Draw(t, "later")))
+			a := numbered(rapid.IntRange(0, 2).Draw(t, "address"))
+			o, offends := c.hit(now, a)
+			first, want := n.hit(now, a)
+			if offends != want {
+				t.Fatalf("offends: %v, want %v", offends, want)
+			}
+			if offends && (o.Address != a || o.Count != hits || !o.First.Equal(first) || !o.Last.Equal(now)) {
+				t.Fatalf("%+v, want %d hits from %v to %v", o, hits, first, now)
+			}
+			checkCounter(t, c)
+		}
+		if c.forgotten != 0 {
+			t.Fatalf("%d forgotten", c.forgotten)
+		}
+	})
+}
+
+// checkCounter compares what the counter keeps in several ways.
+func checkCounter(t interface{ Fatalf(string, ...any) }, c *counter) {
+	listed, times := 0, 0
+	for a := c.oldest; a != nil; a = a.newer {
+		listed++
+		times += len(a.times)
+		if c.addresses[a.Addr] != a || len(a.times) == 0 || len(a.times) >= c.hits || a.newer != nil && a.newer.older != a {
+			t.Fatalf("%v is not kept well: %v", a.Addr, a.times)
+		}
+	}
+	if listed != len(c.addresses) || times != c.times || listed > c.most || times > mostTimes {
+		t.Fatalf("%d addresses in order, %d by address, at most %d; %d hits, %d counted", listed, len(c.addresses), c.most, times, c.times)
+	}
+}
+
+func numbered(i int) netip.Addr { return netip.AddrFrom4([4]byte{198, 51, byte(i >> 8), byte(i)}) }
+
+func TestTheEndsOfTheWindowAreInIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		apart time.Duration
+		want  bool
+	}{{0, true}, {time.Minute, true}, {time.Minute + 1, false}, {-time.Hour, true}} {
+		count := newCounter(2, time.Minute, 10)
+		count.hit(start, numbered(1))
+		if _, offends := count.hit(start.Add(c.apart), numbered(1)); offends != c.want {
+			t.Errorf("two hits %v apart offend within a minute: %v", c.apart, offends)
+		}
+	}
+}
+
+func TestAfterAnOffenceTheCountBeginsAnew(t *testing.T) {
+	t.Parallel()
+	c, got := newCounter(3, time.Minute, 10), ""
+	for i := range 7 {
+		_, offends := c.hit(start.Add(time.Duration(i)), numbered(1))
+		got += fmt.Sprint(offends, " ")
+	}
+	if want := "false false true false false true false "; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestThoseIdleLongestAreForgotten(t *testing.T) {
+	t.Parallel()
+	c := newCounter(3, time.Minute, 3)
+	for _, i := range []int{1, 2, 3, 1, 4} { // 4 takes the place of 2
+		c.hit(start, numbered(i))
+	}
+	if c.forgotten != 1 || c.addresses[numbered(2)] != nil || len(c.addresses) != 3 {
+		t.Errorf("%d forgotten, %v left", c.forgotten, c.addresses)
+	}
+	if _, offends := c.hit(start, numbered(1)); !offends {
+		t.Error("the hits of one that is left are lost")
+	}
+	checkCounter(t, c)
+}
+
+func TestWhatNoLongerCountsTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	c := newCounter(2, time.Minute, 3)
+	for i := range 100 {
+		c.hit(start.Add(time.Duration(i)*time.Minute), numbered(i))
+	}
+	if c.forgotten != 0 || len(c.addresses) != 2 {
+		t.Errorf("%d forgotten, %d left", c.forgotten, len(c.addresses))
+	}
+}
+
+func TestTheHitsOfAllAddressesAreBounded(t *testing.T) {
+	t.Parallel()
+	c := newCounter(MostHits, time.Minute, mostAddresses)
+	for i := range 2 * mostTimes / MostHits {
+		for range MostHits - 1 {
+			c.hit(start, numbered(i))
+		}
+	}
+	if c.forgotten == 0 || c.times > mostTimes {
+		t.Errorf("%d forgotten, %d hits kept", c.forgotten, c.times)
+	}
+	checkCounter(t, c)
+}
