@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -76,8 +77,7 @@ func (s *supervisor) once(ctx context.Context) error {
 	go func() { defer close(read); s.read(out, &s.lines, s.each, s.chunk) }()
 	go func() {
 		defer close(complained)
-		var lines lines
-		s.read(complaints, &lines, s.stderr, make([]byte, 4096))
+		s.read(complaints, &lines{skipped: new(atomic.Uint64)}, s.stderr, make([]byte, 4096))
 	}()
 	select {
 	case <-exited:

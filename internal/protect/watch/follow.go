@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -34,8 +35,8 @@ type follower struct {
 	chunk  []byte
 }
 
-func newFollower(path string, each func([]byte)) *follower {
-	return &follower{path: path, each: each, chunk: make([]byte, chunkSize)}
+func newFollower(path string, each func([]byte), skipped *atomic.Uint64) *follower {
+	return &follower{path: path, lines: lines{skipped: skipped}, each: each, chunk: make([]byte, chunkSize)}
 }
 
 // poll reads what there is. An error says what keeps it from that; the next poll tries

@@ -1,15 +1,18 @@
 package watch
 
-import "bytes"
+import (
+	"bytes"
+	"sync/atomic"
+)
 
 // LongestLine is how many bytes a line may have without its end. Longer ones are skipped.
 const LongestLine = 8192
 
 // lines cuts what is read into lines. Bytes may be of any value: only \n ends a line.
 type lines struct {
-	part     []byte // begin of a line whose end was not yet read
-	skipping bool   // until the end of the line
-	skipped  uint64 // lines too long
+	part     []byte         // begin of a line whose end was not yet read
+	skipping bool           // until the end of the line
+	skipped  *atomic.Uint64 // lines too long
 }
 
 // feed calls each with every line that ends in a chunk. A line is valid until each returns.
@@ -24,7 +27,7 @@ func (l *lines) feed(chunk []byte, each func(line []byte)) {
 		case l.skipping:
 			l.skipping = false
 		case len(l.part)+end > LongestLine:
-			l.skipped++
+			l.skipped.Add(1)
 		case len(l.part) > 0:
 			l.part = append(l.part, chunk[:end]...)
 			each(l.part)
@@ -40,7 +43,7 @@ func (l *lines) keep(begin []byte) {
 	switch {
 	case l.skipping:
 	case len(l.part)+len(begin) > LongestLine:
-		l.skipped++
+		l.skipped.Add(1)
 		l.skipFirst()
 	default:
 		l.part = append(l.part, begin...)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -26,7 +27,8 @@ func TestLinesAreThoseOfTheWholeText(t *testing.T) {
 				want = append(want, string(line))
 			}
 		}
-		var l lines
+		var skipped atomic.Uint64
+		l := lines{skipped: &skipped}
 		var got []string
 		for rest := text; len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "chunk")
@@ -36,15 +38,16 @@ func TestLinesAreThoseOfTheWholeText(t *testing.T) {
 				t.Fatalf("%d bytes kept", cap(l.part))
 			}
 		}
-		if !slices.Equal(got, want) || l.skipped != long {
-			t.Fatalf("%d lines, %d skipped; want %d and %d", len(got), l.skipped, len(want), long)
+		if !slices.Equal(got, want) || skipped.Load() != long {
+			t.Fatalf("%d lines, %d skipped; want %d and %d", len(got), skipped.Load(), len(want), long)
 		}
 	})
 }
 
 func TestTheRestOfALineIsNoLine(t *testing.T) {
 	t.Parallel()
-	var l lines
+	var skipped atomic.Uint64
+	l := lines{skipped: &skipped}
 	var got []string
 	l.skipFirst()
 	for _, chunk := range []string{"rest ", "of it\nli", "ne\nbegin"} {
@@ -52,7 +55,7 @@ func TestTheRestOfALineIsNoLine(t *testing.T) {
 	}
 	l.restart()
 	l.feed([]byte("other\n"), func(line []byte) { got = append(got, string(line)) })
-	if want := []string{"line", "other"}; !slices.Equal(got, want) || l.skipped != 0 {
-		t.Errorf("%q, %d skipped; want %q", got, l.skipped, want)
+	if want := []string{"line", "other"}; !slices.Equal(got, want) || skipped.Load() != 0 {
+		t.Errorf("%q, %d skipped; want %q", got, skipped.Load(), want)
 	}
 }

@@ -100,11 +100,10 @@ func (w *Watch) match(line []byte) (a netip.Addr, matched bool) {
 }
 
 func (w *Watch) follow(ctx context.Context, clock Clock, each func([]byte)) {
-	f := newFollower(w.options.File, each)
+	f := newFollower(w.options.File, each, &w.skipped)
 	defer f.close()
 	for {
 		err := f.poll(ctx)
-		w.skipped.Store(f.lines.skipped)
 		w.setFault(err)
 		select {
 		case <-ctx.Done():
@@ -115,7 +114,7 @@ func (w *Watch) follow(ctx context.Context, clock Clock, each func([]byte)) {
 }
 
 func (w *Watch) supervise(ctx context.Context, clock Clock, each func([]byte)) {
-	s := &supervisor{argv: w.options.Command, clock: clock}
+	s := &supervisor{argv: w.options.Command, clock: clock, lines: lines{skipped: &w.skipped}}
 	faulty := false
 	s.each = func(line []byte) {
 		if faulty { // it is well again
@@ -123,12 +122,10 @@ func (w *Watch) supervise(ctx context.Context, clock Clock, each func([]byte)) {
 			w.setFault(nil)
 		}
 		each(line)
-		w.skipped.Store(s.lines.skipped)
 	}
 	s.ended = func(err error) {
 		faulty = true
 		w.ends.Add(1)
-		w.skipped.Store(s.lines.skipped)
 		w.setFault(err)
 	}
 	s.stderr = func(line []byte) {

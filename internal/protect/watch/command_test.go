@@ -1,0 +1,324 @@
+package watch
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// This program is also the command that tests watch: its first argument says so.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "as-command" {
+		os.Exit(asCommand(os.Args[2], os.Args[3:]))
+	}
+	os.Exit(m.Run())
+}
+
+func asCommand(does string, args []string) int {
+	switch does {
+	case "print":
+		for _, a := range args {
+			fmt.Println(a)
+		}
+	case "surroundings":
+		folder, _ := os.Getwd()
+		fmt.Println(folder)
+		for _, e := range os.Environ() {
+			fmt.Println(e)
+		}
+		_, err := os.Stdin.Read(make([]byte, 1))
+		fmt.Println(err)
+	case "fail":
+		fmt.Fprint(os.Stderr, "first\nlast \x1b[31mwords\n")
+		return 3
+	case "flood":
+		for {
+			fmt.Println(strings.Repeat("x", 100_000))
+		}
+	case "hold": // the output, until the other end of its connection is closed
+		fmt.Println("holds")
+		hold(args[0], does)
+	case "family", "leave", "daemon": // with a child that holds the output too
+		child := exec.Command(os.Args[0], "as-command", "hold", args[0])
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: does == "daemon"}
+		if child.Start() != nil {
+			return 1
+		}
+		hold(args[0], does)
+		return 4
+	case "silent": // closes its output and goes on
+		_, _ = os.Stdout.Close(), os.Stderr.Close()
+		hold(args[0], does)
+	}
+	return 0
+}
+
+// hold says who connects, and returns when the other end is closed.
+func hold(socket, name string) {
+	if c, err := net.Dial("unix", socket); err == nil {
+		_, _ = fmt.Fprintln(c, name)
+		_, _ = c.Read(make([]byte, 1))
+	}
+}
+
+// running is a watch of this program, doing what it is told.
+type running struct {
+	*Watch
+	*hand
+	lines  chan string
+	cancel func()
+	done   chan struct{}
+}
+
+func run(t *testing.T, args ...string) *running {
+	t.Helper()
+	w := &Watch{options: Options{Command: append([]string{os.Args[0], "as-command"}, args...)}}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{Watch: w, hand: newHand(), lines: make(chan string, 100), cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		w.supervise(ctx, r.clock(ctx), func(line []byte) { r.lines <- string(line) })
+	}()
+	t.Cleanup(func() { cancel(); <-r.done })
+	return r
+}
+
+// all returns the lines up to the end of the command.
+func (r *running) all() (list []string) {
+	<-r.asked
+	for len(r.lines) > 0 {
+		list = append(list, <-r.lines)
+	}
+	return list
+}
+
+// No shell sees the arguments: each arrives as it is.
+func TestArgumentsArriveAsTheyAre(t *testing.T) {
+	t.Parallel()
+	made := filepath.Join(t.TempDir(), "made")
+	args := []string{"a  b", "$(touch " + made + ")", "`touch " + made + "`; touch " + made, "*", "", "$HOME", "'"}
+	if got := run(t, append([]string{"print"}, args...)...).all(); !slices.Equal(got, args) {
+		t.Errorf("%q, want %q", got, args)
+	}
+	if _, err := os.Stat(made); err == nil {
+		t.Error("a shell ran")
+	}
+}
+
+// What the log says is never executed: it is an address, or nothing.
+func TestLinesAreOnlyRead(t *testing.T) {
+	t.Parallel()
+	made := filepath.Join(t.TempDir(), "made")
+	w, err := Compile(Options{
+		Name: "w", Patterns: []string{`^from <ADDRESS>`}, Hits: 1, Within: time.Minute,
+		Command: []string{os.Args[0], "as-command", "print", "from 203.0.113.7;touch " + made, "from $(touch " + made + ")", "from 203.0.113.8`touch " + made + "`"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	h, done, got := newHand(), make(chan struct{}), ""
+	go func() {
+		defer close(done)
+		w.Run(ctx, h.clock(ctx), func(o Offence) { got += o.Address.String() + " " })
+	}()
+	<-h.asked
+	cancel()
+	<-done
+	if got != "203.0.113.7 203.0.113.8 " {
+		t.Errorf("offences of %q", got)
+	}
+	if _, err := os.Stat(made); err == nil {
+		t.Error("a shell ran")
+	}
+}
+
+func TestTheCommandsSurroundingsAreNotTheDaemons(t *testing.T) {
+	t.Setenv("TOKEN", "secret")
+	got := run(t, "surroundings").all()
+	want := []string{"/", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "EOF"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestACommandThatEndsIsStartedAgainAfterLongerAndLongerTimes(t *testing.T) {
+	t.Parallel()
+	r := run(t, "fail")
+	var got []time.Duration
+	for range 8 {
+		d := <-r.asked
+		got = append(got, d/time.Second)
+		r.pass(d)
+	}
+	if want := []time.Duration{1, 2, 4, 8, 16, 32, 60, 60}; !slices.Equal(got, want) {
+		t.Errorf("starts after %d s, want %d s", got, want)
+	}
+	<-r.asked
+	s := r.Status()
+	if s.Ends != 9 || s.Error != "the command ended: exit status 3" || s.Stderr != "last ?[31mwords" {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestACommandThatLastedIsStartedAgainSoon(t *testing.T) {
+	t.Parallel()
+	path, accept := socket(t)
+	r := run(t, "hold", path)
+	for i, lasts := range []time.Duration{0, 0, time.Hour} {
+		c := accept()["hold"]
+		r.moving.Lock()
+		r.now = r.now.Add(lasts)
+		r.moving.Unlock()
+		_ = c.Close()
+		if got, want := <-r.asked, []time.Duration{1, 2, 1}[i]*time.Second; got != want {
+			t.Errorf("a run of %v is followed by one after %v, want %v", lasts, got, want)
+		}
+		r.fire <- time.Time{}
+	}
+}
+
+func TestAnErrorIsOverWithTheNextLine(t *testing.T) {
+	t.Parallel()
+	path, accept := socket(t)
+	r := run(t, "hold", path)
+	<-r.lines
+	_ = accept()["hold"].Close()
+	<-r.asked
+	if s := r.Status(); s.Error != "the command ended: exit status 0" {
+		t.Errorf("%+v", s)
+	}
+	r.fire <- time.Time{}
+	<-r.lines
+	if s := r.Status(); s.Error != "" || s.Ends != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestACommandThatDoesNotStartSaysWhy(t *testing.T) {
+	t.Parallel()
+	w, err := Compile(Options{Name: "w", Command: []string{"/nowhere/program"}, Patterns: []string{"sshd"}, Hits: 1, Within: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	h, done := newHand(), make(chan struct{})
+	go func() { defer close(done); w.Run(ctx, h.clock(ctx), nil) }()
+	<-h.asked
+	cancel()
+	<-done
+	if s := w.Status(); !strings.Contains(s.Error, "does not start: ") || !strings.Contains(s.Error, "/nowhere/program") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// socket is where commands connect to; a connection ends when they do. accept returns the
+// next by name.
+func socket(t *testing.T) (path string, accept func() map[string]net.Conn) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	met := map[string]net.Conn{}
+	return path, func() map[string]net.Conn {
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		name, err := bufio.NewReader(c).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		met[strings.TrimSpace(name)] = c
+		return met
+	}
+}
+
+// gone returns when the process at the other end has ended.
+func gone(t *testing.T, c net.Conn) {
+	t.Helper()
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("a process is left: %v", err)
+	}
+}
+
+func TestTheProcessGroupEndsWithTheWatch(t *testing.T) {
+	t.Parallel()
+	path, accept := socket(t)
+	r := run(t, "family", path)
+	accept()
+	for _, c := range accept() {
+		defer gone(t, c)
+	}
+	r.cancel()
+	<-r.done
+}
+
+// Also while what is left keeps the output open.
+func TestWhatACommandLeavesBehindEndsWithIt(t *testing.T) {
+	t.Parallel()
+	path, accept := socket(t)
+	r := run(t, "leave", path)
+	accept()
+	met := accept()
+	_ = met["leave"].Close()
+	if got := r.all(); !slices.Equal(got, []string{"holds"}) || r.Status().Error != "the command ended: exit status 4" {
+		t.Errorf("%q, %+v", got, r.Status())
+	}
+	gone(t, met["hold"])
+}
+
+// A process that leaves the group and keeps the pipe open holds nobody up.
+func TestAnEscapedProcessDoesNotHoldTheWatchUp(t *testing.T) {
+	t.Parallel()
+	path, accept := socket(t)
+	r := run(t, "daemon", path)
+	accept()
+	met := accept()
+	r.cancel()
+	<-r.done
+	gone(t, met["daemon"])
+	_ = met["hold"].Close() // and ends it
+}
+
+func TestACommandThatClosesItsOutputHasEnded(t *testing.T) {
+	t.Parallel()
+	path, accept := socket(t)
+	r := run(t, "silent", path)
+	met := accept()
+	<-r.asked
+	gone(t, met["silent"])
+	if s := r.Status(); s.Error != "the command ended: signal: killed" {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestACommandThatFloodsIsBounded(t *testing.T) {
+	t.Parallel()
+	r := run(t, "flood")
+	for r.Status().Skipped < 50 {
+		if r.Status().Lines > 0 {
+			t.Fatal("a long line was looked at")
+		}
+	}
+	r.cancel()
+	<-r.done
+}
