@@ -2,6 +2,7 @@ package watch
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -23,6 +24,7 @@ type counter struct {
 	hits   int
 	within time.Duration
 	most   int // addresses
+	total  int // hits of all addresses that are remembered
 
 	base           time.Time // of all times below
 	now            time.Duration
@@ -40,7 +42,7 @@ type address struct {
 }
 
 func newCounter(hits int, within time.Duration, most int) *counter {
-	return &counter{hits: hits, within: within, most: most, addresses: map[netip.Addr]*address{}}
+	return &counter{hits: hits, within: within, most: most, total: mostTimes, addresses: map[netip.Addr]*address{}}
 }
 
 // hit counts one. With the last that an offence needs it returns that, and the address
@@ -63,14 +65,13 @@ func (c *counter) hit(now time.Time, of netip.Addr) (offence Offence, offends bo
 	for old < len(a.times) && c.now-a.times[old] > c.within {
 		old++
 	}
-	a.times = append(a.times[:0], a.times[old:]...)
-	a.times = append(a.times, c.now)
+	a.times = append(slices.Delete(a.times, 0, old), c.now)
 	c.times += 1 - old
 	if len(a.times) >= c.hits {
 		c.remove(a)
 		return Offence{Address: of, Count: len(a.times), First: c.base.Add(a.times[0]), Last: c.base.Add(c.now)}, true
 	}
-	for len(c.addresses) > c.most || c.times > mostTimes {
+	for len(c.addresses) > c.most || c.times > c.total {
 		c.remove(c.oldest)
 		c.forgotten++
 	}

@@ -64,7 +64,7 @@ func checkCounter(t interface{ Fatalf(string, ...any) }, c *counter) {
 			t.Fatalf("%v is not kept well: %v", a.Addr, a.times)
 		}
 	}
-	if listed != len(c.addresses) || times != c.times || listed > c.most || times > mostTimes {
+	if listed != len(c.addresses) || times != c.times || listed > c.most || times > c.total {
 		t.Fatalf("%d addresses in order, %d by address, at most %d; %d hits, %d counted", listed, len(c.addresses), c.most, times, c.times)
 	}
 }
@@ -125,14 +125,15 @@ func TestWhatNoLongerCountsTakesNoPlace(t *testing.T) {
 
 func TestTheHitsOfAllAddressesAreBounded(t *testing.T) {
 	t.Parallel()
-	c := newCounter(MostHits, time.Minute, mostAddresses)
-	for i := range 2 * mostTimes / MostHits {
-		for range MostHits - 1 {
+	c := newCounter(5, time.Minute, mostAddresses)
+	c.total = 10
+	for i := range 4 {
+		for range 4 {
 			c.hit(start, numbered(i))
+			checkCounter(t, c)
 		}
 	}
-	if c.forgotten == 0 || c.times > mostTimes {
-		t.Errorf("%d forgotten, %d hits kept", c.forgotten, c.times)
+	if c.forgotten != 2 || c.addresses[numbered(2)] == nil || c.addresses[numbered(3)] == nil {
+		t.Errorf("%d forgotten, %v left", c.forgotten, c.addresses)
 	}
-	checkCounter(t, c)
 }
