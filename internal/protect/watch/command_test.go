@@ -317,7 +317,7 @@ func TestACommandThatClosesItsOutputHasEnded(t *testing.T) {
 func TestACommandThatFloodsIsBounded(t *testing.T) {
 	t.Parallel()
 	r := run(t, "flood")
-	if got := <-r.lines; got != "short" || r.Status().Skipped != 2 {
+	if got := <-r.lines; got != "short" || r.Status().Skipped < 2 {
 		t.Errorf("%.20q, %+v", got, r.Status())
 	}
 	r.cancel()

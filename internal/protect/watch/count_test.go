@@ -85,6 +85,18 @@ func TestTheEndsOfTheWindowAreInIt(t *testing.T) {
 	}
 }
 
+// A hit of before is one of now, so that it counts as long as others.
+func TestAClockThatIsSetBackStandsStill(t *testing.T) {
+	t.Parallel()
+	c := newCounter(3, time.Minute, 10)
+	c.hit(start, numbered(1))
+	c.hit(start.Add(-time.Hour), numbered(1))
+	if o, offends := c.hit(start.Add(time.Minute), numbered(1)); !offends || !o.First.Equal(start) {
+		t.Errorf("%+v, %v", o, offends)
+	}
+	checkCounter(t, c)
+}
+
 func TestAfterAnOffenceTheCountBeginsAnew(t *testing.T) {
 	t.Parallel()
 	c, got := newCounter(3, time.Minute, 10), ""

@@ -130,10 +130,8 @@ func (s *forgery) expand(i int) bool {
 			s.steps++
 			begun := p.begun
 			switch {
-			case begun == 0 && a.begins && b.begins:
-				continue // in one place
 			case begun == 0 && b.begins:
-				continue // the same with a and b exchanged is there too
+				continue // in one place; or what is there with a and b exchanged too
 			case begun == 0 && a.begins, begun == 1 && b.begins:
 				begun++
 			}

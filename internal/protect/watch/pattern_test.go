@@ -47,6 +47,8 @@ func TestPatternsThatCouldBeForgedAreRefused(t *testing.T) {
 		{`^app: (user )?(\w+ )*<ADDRESS> `, "two places"},
 		// Is "x:1" an address after "x", or after "x:"?
 		{`^app: x:?<ADDRESS>$`, "two places"},
+		// The sign for kelvin is a k that is neither k nor K.
+		{`^app: [^kK ]*(?i:k)<ADDRESS>$`, "two places"},
 		{`^app: (?i)user .*K<ADDRESS>$`, "two places"},
 	} {
 		if _, err := compile(c.pattern); err == nil || !strings.Contains(err.Error(), c.want) {
