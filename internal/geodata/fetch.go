@@ -42,12 +42,21 @@ func fetch(ctx context.Context, directory, pattern, program string, arguments ..
 	command.Dir, command.Stderr = directory, &said
 	what := program + " " + strings.Join(arguments, " ")
 	if err := command.Run(); err != nil {
-		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
-		return "", fmt.Errorf("%s: %w: %s", what, errors.Join(err, context.Cause(ctx)), lines[len(lines)-1])
+		return "", fmt.Errorf("%s: %w: %s", what, errors.Join(err, context.Cause(ctx)), complaint(said.String()))
 	}
 	files, err := filepath.Glob(filepath.Join(directory, pattern))
 	if err != nil || len(files) != 1 {
 		return "", fmt.Errorf("%s left %d files %s, want one", what, len(files), pattern)
 	}
 	return files[0], nil
+}
+
+// complaint is the first line of what a package manager said that is no warning.
+func complaint(said string) string {
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "W:") && !strings.HasPrefix(line, "npm warn") {
+			return line
+		}
+	}
+	return "it said nothing"
 }

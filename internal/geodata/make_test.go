@@ -157,10 +157,10 @@ func TestMakeWithoutPackageManagers(t *testing.T) {
 	}
 }
 
-// What a package manager complains about is told, by its last line.
+// What a package manager complains about is told, by its first line that is no warning.
 func TestFetchTellsWhatWentWrong(t *testing.T) {
 	directory := t.TempDir()
-	if _, err := fetch(t.Context(), directory, "*.deb", "sh", "-c", "echo first >&2; echo it is gone >&2; exit 3"); err == nil || !strings.Contains(err.Error(), "exit status 3: it is gone") {
+	if _, err := fetch(t.Context(), directory, "*.deb", "sh", "-c", "echo W: old >&2; echo it is gone >&2; echo more >&2; exit 3"); err == nil || !strings.Contains(err.Error(), "exit status 3: it is gone") {
 		t.Errorf("a failure: %v", err)
 	}
 	if _, err := fetch(t.Context(), directory, "*.deb", "sh", "-c", "exit 0"); err == nil || !strings.Contains(err.Error(), "0 files") {
