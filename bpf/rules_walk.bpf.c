@@ -5,7 +5,7 @@
  */
 #include <stdbool.h>
 
-#include "include/rules.h"
+#include "include/remote.h"
 
 struct walk_flow {
 	__u32 source; /* as in struct nf_packet */
@@ -66,6 +66,18 @@ int rules_walk(struct xdp_md *ctx)
 	if (!next_flow(&packet))
 		return -1;
 	return rules_match(&packet, &found) ? found.rule + 1 : 0;
+}
+
+/* What is known of its remote address. */
+SEC("xdp")
+int remote_walk(struct xdp_md *ctx)
+{
+	struct nf_packet packet = {};
+	__u32 marks;
+
+	if (!next_flow(&packet) || !remote_find(&packet, &marks))
+		return -1;
+	return marks;
 }
 
 SEC("xdp")

@@ -6,10 +6,7 @@
  */
 #include <stdbool.h>
 
-#include "../include/rules.h"
-
-/* What holds of an address. A class of the table is what holds of flows from outside, and of those from inside. */
-enum remote_mark { REMOTE_ALLOWED = 1, REMOTE_BLOCKED = 2, REMOTE_FENCED = 4, REMOTE_MARKS = 8 /* bits a direction */ };
+#include "../include/remote.h"
 
 static __always_inline enum nf_verdict remote_drop(enum remote_mark mark)
 {
@@ -24,18 +21,10 @@ SEC("xdp")
 int nf_allowlist(struct xdp_md *ctx)
 {
 	struct nf_packet *packet = nf_packet();
-	const struct rules_head *head = rules_cell(0);
-	struct rules_held held;
-	__u32 marks;
 
-	if (!packet || !head)
+	if (!packet)
 		return NF_DROP;
-	if (!rules_hold(&head->source, bpf_ntohl(packet->direction == NF_IN ? packet->source : packet->destination),
-			&held))
-		return NF_FAIL;
-	marks = RULES_AT(__u64, &held, 0);
-	packet->remote = packet->direction == NF_IN ? marks : marks >> REMOTE_MARKS;
-	return NF_CONTINUE;
+	return remote_find(packet, &packet->remote) ? NF_CONTINUE : NF_FAIL;
 }
 
 SEC("xdp")

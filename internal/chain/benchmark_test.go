@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -109,7 +110,45 @@ func BenchmarkRules(b *testing.B) {
 				}
 				stop := changing(flows.changing)
 				defer stop()
-				compare(b, newWalk(b, few, list), newWalk(b, many, list))
+				compare(b, newWalk(b, few, list).time, newWalk(b, many, list).time)
+			})
+		}
+	}
+}
+
+// BenchmarkProtection measures what it takes to find what is known of a flow's remote
+// address: with one prefix blocked, and with a geofence of 280,000 ranges, as one of some
+// countries has, alone and beside a million addresses that are blocked. Addresses are 64, so that the first cache
+// has all that is needed, 4,096, or a million different ones, so that none has it.
+func BenchmarkProtection(b *testing.B) {
+	blocked, fenced := make([]model.AddressRange, 0, 1_000_000), make([]model.AddressRange, 280_000)
+	for _, p := range scattered(1_000_000) {
+		blocked = append(blocked, model.RangeOf(p))
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range fenced {
+		first := random.Uint32() &^ 0xff
+		fenced[i] = model.AddressRange{First: first, Last: first | 0xff<<random.IntN(8)}
+	}
+	compile := func(of Addresses) cells {
+		made, err := Remote{In: of}.compile()
+		if err != nil {
+			b.Fatal(err)
+		}
+		return made
+	}
+	few := compile(Addresses{Blocked: setOf("0.0.0.0/1")})
+	fence := model.NewAddressSet(fenced)
+	for name, many := range map[string]cells{
+		"geofence": compile(Addresses{Fenced: fence}), "geofence-and-blocklist": compile(Addresses{Blocked: model.NewAddressSet(blocked), Fenced: fence}),
+	} {
+		for _, count := range []int{64, 4096, 1 << 20} {
+			b.Run(fmt.Sprintf("%s/addresses-%d", name, count), func(b *testing.B) {
+				list := make([]Flow, count)
+				for i := range list {
+					list[i] = Flow{Direction: model.In, Source: addressOf(random.Uint32()), Destination: netip.MustParseAddr("10.0.0.100"), Protocol: model.TCP, Port: 80}
+				}
+				compare(b, newWalk(b, few, list).marks, newWalk(b, many, list).marks)
 			})
 		}
 	}
@@ -139,13 +178,13 @@ func changing(change func()) (stop func()) {
 }
 
 // compare reports the medians of both, and of their ratio in each turn.
-func compare(b *testing.B, few, many *walk) {
+func compare(b *testing.B, few, many func(flows int) float64) {
 	const flows = 1 << 19
-	few.time(flows)
-	many.time(flows)
+	few(flows)
+	many(flows)
 	var ones, others, ratios []float64
 	for b.Loop() {
-		one, other := few.time(flows), many.time(flows)
+		one, other := few(flows), many(flows)
 		ones, others, ratios = append(ones, one), append(others, other), append(ratios, other/one)
 	}
 	median := func(list []float64) float64 {

@@ -77,13 +77,14 @@ type walkWalkState struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	walkMapNfCounts   = "nf_counts"
-	walkMapNfPackets  = "nf_packets"
-	walkMapRulesCells = "rules_cells"
-	walkMapWalkFlows  = "walk_flows"
-	walkMapWalkStates = "walk_states"
-	walkProgRulesIdle = "rules_idle"
-	walkProgRulesWalk = "rules_walk"
+	walkMapNfCounts    = "nf_counts"
+	walkMapNfPackets   = "nf_packets"
+	walkMapRulesCells  = "rules_cells"
+	walkMapWalkFlows   = "walk_flows"
+	walkMapWalkStates  = "walk_states"
+	walkProgRemoteWalk = "remote_walk"
+	walkProgRulesIdle  = "rules_idle"
+	walkProgRulesWalk  = "rules_walk"
 )
 
 // loadWalk returns the embedded CollectionSpec for walk.
@@ -128,8 +129,9 @@ type walkSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type walkProgramSpecs struct {
-	RulesIdle *ebpf.ProgramSpec `ebpf:"rules_idle"`
-	RulesWalk *ebpf.ProgramSpec `ebpf:"rules_walk"`
+	RemoteWalk *ebpf.ProgramSpec `ebpf:"remote_walk"`
+	RulesIdle  *ebpf.ProgramSpec `ebpf:"rules_idle"`
+	RulesWalk  *ebpf.ProgramSpec `ebpf:"rules_walk"`
 }
 
 // walkMapSpecs contains maps before they are loaded into the kernel.
@@ -196,12 +198,14 @@ type walkVariables struct {
 //
 // It can be passed to loadWalkObjects or ebpf.CollectionSpec.LoadAndAssign.
 type walkPrograms struct {
-	RulesIdle *ebpf.Program `ebpf:"rules_idle"`
-	RulesWalk *ebpf.Program `ebpf:"rules_walk"`
+	RemoteWalk *ebpf.Program `ebpf:"remote_walk"`
+	RulesIdle  *ebpf.Program `ebpf:"rules_idle"`
+	RulesWalk  *ebpf.Program `ebpf:"rules_walk"`
 }
 
 func (p *walkPrograms) Close() error {
 	return _WalkClose(
+		p.RemoteWalk,
 		p.RulesIdle,
 		p.RulesWalk,
 	)

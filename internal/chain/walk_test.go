@@ -74,6 +74,18 @@ func (w *walk) ask() int {
 // time is how long the rules take for a flow, on the mean of so many, in nanoseconds.
 func (w *walk) time(flows int) float64 {
 	w.tb.Helper()
+	return w.timeOf(w.objects.RulesWalk, flows)
+}
+
+// marks is the same of what is known of remote addresses.
+func (w *walk) marks(flows int) float64 {
+	w.tb.Helper()
+	return w.timeOf(w.objects.RemoteWalk, flows)
+}
+
+// timeOf is the same of one of the programs.
+func (w *walk) timeOf(program *ebpf.Program, flows int) float64 {
+	w.tb.Helper()
 	run := func(p *ebpf.Program) float64 {
 		_, taken, err := p.Benchmark(make([]byte, 64), flows, nil)
 		if err != nil {
@@ -81,5 +93,5 @@ func (w *walk) time(flows int) float64 {
 		}
 		return float64(taken.Nanoseconds())
 	}
-	return run(w.objects.RulesWalk) - run(w.objects.RulesIdle)
+	return run(program) - run(w.objects.RulesIdle)
 }
