@@ -15,8 +15,16 @@ func (j Jump) check() error {
 	return err
 }
 
+func (a Allowlist) check() error {
+	_, err := a.Remote.compile()
+	return err
+}
+
 // Check says whether a policy can be compiled, as far as can be told without the kernel.
 func Check(policy Policy) error {
+	if err := checkSteps(policy.Protection); err != nil {
+		return fmt.Errorf("protection: %w", err)
+	}
 	var rules, static []Rule
 	for _, c := range policy.Chains {
 		if c.Static {
@@ -24,19 +32,26 @@ func Check(policy Policy) error {
 		} else {
 			rules = append(rules, c.Rules...)
 		}
-		for _, s := range c.Steps {
-			f, limited := s.Function.(checker)
-			if !limited {
-				continue
-			}
-			if err := f.check(); err != nil {
-				return fmt.Errorf("chains: function %s: %w", s.Name, err)
-			}
+		if err := checkSteps(c.Steps); err != nil {
+			return fmt.Errorf("chains: %w", err)
 		}
 	}
 	for _, classified := range [][]Rule{rules, static} {
 		if _, err := compile(classified); err != nil {
 			return fmt.Errorf("chains: %w", err)
+		}
+	}
+	return nil
+}
+
+func checkSteps(steps []Step) error {
+	for _, s := range steps {
+		f, limited := s.Function.(checker)
+		if !limited {
+			continue
+		}
+		if err := f.check(); err != nil {
+			return fmt.Errorf("function %s: %w", s.Name, err)
 		}
 	}
 	return nil

@@ -88,7 +88,7 @@ func (r Remote) compile() (cells, error) {
 			marks[number-1] |= uint64(m.mark) << (shift * int(protectionRemoteMarkREMOTE_MARKS))
 		}
 	}
-	made, err := marked.cut("remote address")
+	made, err := marked.cut("remote address, of allowlist, blocklist and geofence together,")
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -33,7 +34,7 @@ func protectionOf(r Remote) []Step {
 // the blocklist, and that is asked before the geofence; each direction has its own.
 func TestProtectionComesFirst(t *testing.T) {
 	b := newBed(t)
-	const deny = 9
+	const deny, dnat = 9, 10
 	b.putPolicy(Policy{
 		Protection: protectionOf(Remote{
 			In: Addresses{
@@ -45,6 +46,7 @@ func TestProtectionComesFirst(t *testing.T) {
 		Chains: []Chain{
 			{Name: "tcp", Rules: []Rule{{Protocol: model.TCP, Ports: model.Ports{First: 80, Last: 80}}}, Steps: []Step{{Name: "deny", Number: deny, Function: Filter{Deny: []Rule{{}}}}}},
 			{Name: "icmp", Rules: []Rule{{Protocol: model.ICMP}}},
+			{Name: "static", Static: true, Rules: []Rule{{}}, Steps: []Step{{Name: "dnat", Number: dnat, Function: Dnat{Address: netip.MustParseAddr("10.0.0.1")}}}},
 		},
 	})
 	for _, c := range []struct {
@@ -78,6 +80,41 @@ func TestProtectionComesFirst(t *testing.T) {
 		if got != want {
 			t.Errorf("%v: %+v, want %+v", c, got, want)
 		}
+		if static := b.ask(b.made.Static, p.sent()); (static.verdict == drop) != (c.decider == 2 || c.decider == 3) {
+			t.Errorf("%v: the chain that says where flows go: %+v", c, static)
+		}
+	}
+}
+
+// A chain's functions that see every packet are asked about the further ones, without the
+// protection before them.
+func TestProtectionLeavesEveryPacketToTheChain(t *testing.T) {
+	b := newBed(t)
+	b.putPolicy(Policy{
+		Protection: protectionOf(Remote{}),
+		Chains:     []Chain{{Name: "a", Rules: []Rule{{}}, Steps: []Step{{Name: "mirror", Number: 9, Function: Mirror{}}}}},
+	})
+	first := b.classify(probe(model.UDP, "203.0.113.1").sent())
+	if first.verdict != accept || first.packets == 0 {
+		t.Fatalf("the first packet: %+v", first)
+	}
+	if next := b.ask(b.made.Chains[first.packets-1], probe(model.UDP, "203.0.113.1").sent()); next.verdict != accept {
+		t.Errorf("the next packet: %+v", next)
+	}
+	if mirrored, protected := b.count(9).Seen, b.count(1).Seen; mirrored != 2 || protected != 1 {
+		t.Errorf("the mirror saw %d packets and the protection %d", mirrored, protected)
+	}
+}
+
+// More ranges than the kernel's table takes are told before anything is loaded.
+func TestProtectionThatIsTooLarge(t *testing.T) {
+	ranges := make([]model.AddressRange, mostRanges/2+1)
+	for i := range ranges {
+		ranges[i] = model.AddressRange{First: uint32(2 * i), Last: uint32(2 * i)}
+	}
+	policy := Policy{Protection: protectionOf(Remote{In: Addresses{Blocked: model.NewAddressSet(ranges)}})}
+	if err := Check(policy); err == nil || !strings.Contains(err.Error(), "allowlist, blocklist and geofence together") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -53,6 +53,12 @@ func (t *Table) Lookup(a netip.Addr) Place {
 	return Place{}
 }
 
+// Knows reports whether the table has the country of any IPv4 address, and its ASN. Rules
+// about what it has not would say nothing.
+func (t *Table) Knows() (countries, asns bool) {
+	return slices.ContainsFunc(t.v4.country.values, code.known), slices.ContainsFunc(t.v4.asn.values, func(n uint32) bool { return n != 0 })
+}
+
 // Sources returns what the table was made of.
 func (t *Table) Sources() []Source { return slices.Clone(t.sources) }
 

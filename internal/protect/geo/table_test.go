@@ -2,6 +2,7 @@ package geo
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 )
 
@@ -122,5 +123,32 @@ func TestRangesAreAllAddressesOnce(t *testing.T) {
 	}
 	for range table.Ranges4() {
 		break
+	}
+}
+
+// A table says what it knows, by what its sources said.
+func TestTableKnowsWhatItsSourcesSay(t *testing.T) {
+	for _, c := range []struct {
+		countries, asns string
+	}{{"134744072,134744072,FI\n", ""}, {"", "8.8.8.8,8.8.8.8,15169,x\n"}, {"134744072,134744072,FI\n", "8.8.8.8,8.8.8.8,15169,x\n"}, {"134744072,134744072,??\n", ""}} {
+		var b Builder
+		if c.countries != "" {
+			if err := b.ReadTor(strings.NewReader(c.countries), Source{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.asns != "" {
+			if err := b.ReadASN(strings.NewReader(c.asns), Source{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		table, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		countries, asns := table.Knows()
+		if countries != strings.Contains(c.countries, "FI") || asns != (c.asns != "") {
+			t.Errorf("%+v: countries %t, ASNs %t", c, countries, asns)
+		}
 	}
 }
