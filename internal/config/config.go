@@ -20,6 +20,7 @@ type Config struct {
 	Hosts      []Host // in the order of the file
 	NeverBan   []netip.Prefix
 	Sets       []Set
+	Watches    []Watch
 	Protection Protection
 	Chains     []Chain // as Hosts; the first that matches a flow judges it
 }

@@ -22,6 +22,7 @@ type draft struct {
 	pool, outbound                          []at[span]
 	hosts                                   []*hostDraft
 	sets                                    []*setDraft
+	watches                                 []*watchDraft
 	protection                              protectionDraft
 	chains                                  []*chainDraft
 	nameserverLine, publicLine, privateLine int
@@ -65,6 +66,7 @@ func (d *draft) finish() {
 	d.protection.finishGeoTable(d.faults)
 	d.config.Protection = d.protection.protection
 	d.finishSets()
+	d.finishWatches()
 	d.finishChains()
 	for _, p := range d.neverBan {
 		d.config.NeverBan = append(d.config.NeverBan, p.value)

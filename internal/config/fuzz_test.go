@@ -116,6 +116,7 @@ func render(c *Config) string {
 		}
 		line("  - {name: %q, addresses: %s}", s.Name, list(prefixes(s.Addresses)))
 	}
+	renderWatches(line, c.Watches)
 	if c.Protection.Given() {
 		line("protection:")
 	}
@@ -144,6 +145,20 @@ func renderGeofences(line func(string, ...any), p Protection) {
 				line("      %s: %s", key, list(places))
 			}
 		}
+	}
+}
+
+func renderWatches(line func(string, ...any), watches []Watch) {
+	if len(watches) == 0 {
+		return
+	}
+	line("watches:")
+	for _, w := range watches {
+		source := fmt.Sprintf("command: %s", list(w.Command))
+		if w.File != "" {
+			source = fmt.Sprintf("file: %q", w.File)
+		}
+		line("  - {name: %q, %s, patterns: %s, hits: %d, within: %s, ban: %s}", w.Name, source, list(w.Patterns), w.Hits, w.Within, w.Ban)
 	}
 }
 

@@ -71,6 +71,7 @@ func (d *draft) keys() []key {
 		many("never_ban", &d.neverBan, network(), 0),
 		listOf("hosts", &d.hosts, (*hostDraft).keys),
 		listOf("sets", &d.sets, (*setDraft).keys),
+		listOf("watches", &d.watches, (*watchDraft).keys),
 		section(ProtectionName, d.protection.keys()...),
 		listOf("chains", &d.chains, (*chainDraft).keys),
 	}
