@@ -18,16 +18,16 @@ const (
 	sweepEvery = time.Second
 )
 
-// watch hears of changes to links, addresses and routes.
-type watch struct {
+// hostWatch hears of changes to links, addresses and routes.
+type hostWatch struct {
 	done      chan struct{}
 	links     chan netlink.LinkUpdate
 	addresses chan netlink.AddrUpdate
 	routes    chan netlink.RouteUpdate
 }
 
-func newWatch() (w *watch, err error) {
-	w = &watch{
+func newWatch() (w *hostWatch, err error) {
+	w = &hostWatch{
 		done: make(chan struct{}), links: make(chan netlink.LinkUpdate, 64),
 		addresses: make(chan netlink.AddrUpdate, 64), routes: make(chan netlink.RouteUpdate, 64),
 	}
@@ -49,7 +49,7 @@ func newWatch() (w *watch, err error) {
 }
 
 // close ends the subscriptions. Their senders may be waiting for a reader.
-func (w *watch) close() {
+func (w *hostWatch) close() {
 	close(w.done)
 	go drain(w.links)
 	go drain(w.addresses)
@@ -62,7 +62,7 @@ func drain[T any](updates <-chan T) {
 }
 
 // runUpkeep keeps the data plane's picture of the host true. It closes w.
-func (g *Gateway) runUpkeep(ctx context.Context, w *watch) {
+func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 	defer func() {
 		if w != nil {
 			w.close()
@@ -77,7 +77,7 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *watch) {
 	for {
 		current := w
 		if current == nil {
-			current = &watch{} // the tickers go on
+			current = &hostWatch{} // the tickers go on
 		}
 		routed, open := false, true
 		select {
@@ -126,7 +126,7 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *watch) {
 }
 
 // watchAgain returns nothing when it cannot; the next refresh tries again.
-func (g *Gateway) watchAgain() *watch {
+func (g *Gateway) watchAgain() *hostWatch {
 	w, err := newWatch()
 	if err != nil {
 		g.log.Warn("following the kernel", "error", err)

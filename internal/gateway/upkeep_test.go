@@ -13,7 +13,7 @@ func TestUpkeepListensAnew(t *testing.T) {
 	r := newRig(t, text)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	ended := &watch{done: make(chan struct{})}
+	ended := &hostWatch{done: make(chan struct{})}
 	ended.links, ended.addresses, ended.routes = closed(ended.links), closed(ended.addresses), closed(ended.routes)
 	go func() {
 		defer close(done)
