@@ -23,6 +23,7 @@ type fakeGateway struct {
 	hosts    []Host
 	chains   []Chain
 	bans     []Ban
+	watches  []Watch
 	status   Status
 	drop     func(ctx context.Context, visit func(Drop) bool) error
 	capture  func(ctx context.Context, request CaptureRequest, begun func(), visit func([]Packet) bool) error
@@ -60,6 +61,8 @@ func (g *fakeGateway) SaveChains() (ChainsSaved, error) {
 }
 
 func (g *fakeGateway) Bans() ([]Ban, error) { return g.bans, g.err }
+
+func (g *fakeGateway) Watches() ([]Watch, error) { return g.watches, g.err }
 
 func (g *fakeGateway) AddBans(r BanRequest) (BanChange, error) {
 	return BanChange{len(r.Prefixes)}, g.err

@@ -35,6 +35,8 @@ type Gateway interface {
 	AddBans(BanRequest) (BanChange, error)
 	// RemoveBans ends bans; prefixes that are not banned do not count.
 	RemoveBans(BanRequest) (BanChange, error)
+	// Watches returns the logs that are watched, in the order of the configuration.
+	Watches() ([]Watch, error)
 	// Explain says what would decide about a new flow, and changes nothing.
 	Explain(ExplainRequest) (Explanation, error)
 	// Drops calls visit for a sample of the packets that are dropped, as it

@@ -46,6 +46,8 @@ var routes = map[string]route{
 	"/v1/bans/add":    {http.MethodPost, handler.addBans},
 	"/v1/bans/remove": {http.MethodPost, handler.removeBans},
 
+	"/v1/watches": {http.MethodGet, handler.watches},
+
 	"/v1/sessions/end": {http.MethodPost, handler.endSessions},
 }
 

@@ -27,6 +27,7 @@ type fakeDaemon struct {
 	hosts     []client.Host
 	chains    []client.Chain
 	bans      []client.Ban
+	watches   []client.Watch
 	explained client.Explanation
 	drops     []client.Drop   // shown, and then the stream stays open
 	packets   []client.Packet // the same
@@ -59,6 +60,8 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, d.hosts)
 	case "/v1/bans":
 		write(w, d.bans)
+	case "/v1/watches":
+		write(w, d.watches)
 	case "/v1/bans/add", "/v1/bans/remove":
 		var asked client.BanRequest
 		_ = json.NewDecoder(r.Body).Decode(&asked)
@@ -157,6 +160,10 @@ func populated() *fakeDaemon {
 		bans: []client.Ban{
 			{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Since: started},
 			{Prefix: netip.MustParsePrefix("198.51.100.7/32"), Since: started, Until: started.Add(100 * time.Hour)},
+		},
+		watches: []client.Watch{
+			{Name: "ssh", File: "/var/log/auth.log", Lines: 1_234_567, Hits: 4711, NoAddress: 2, Offences: 12},
+			{Name: "mail", Command: []string{"/usr/bin/journalctl", "-fu", "postfix"}, Ends: 3, Error: "ended: exit status 1", Stderr: "No journal files were found."},
 		},
 		explained: client.Explanation{
 			From: address("203.0.113.7"), To: "www.hosta.foo.example.", Protocol: model.TCP, Port: 80, Direction: "in", Generation: 3,

@@ -102,6 +102,11 @@ func (c *Client) changeBans(ctx context.Context, path string, r BanRequest) (int
 	return change.Prefixes, err
 }
 
+// Watches returns the logs that are watched, in the order of the configuration.
+func (c *Client) Watches(ctx context.Context) ([]Watch, error) {
+	return fetch[[]Watch](ctx, c, http.MethodGet, "/v1/watches", nil)
+}
+
 // InsertFunction puts a function into a chain until the next reload. What is refused
 // changes nothing, as with RemoveFunction and MoveFunction.
 func (c *Client) InsertFunction(ctx context.Context, r ChainRequest) (ChainChange, error) {

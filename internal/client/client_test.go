@@ -63,6 +63,10 @@ func (g fakeGateway) Bans() ([]Ban, error) {
 	return []Ban{{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Since: g.started}}, g.err
 }
 
+func (g fakeGateway) Watches() ([]Watch, error) {
+	return []Watch{{Name: "ssh", Command: []string{"/bin/a", "-b"}, Lines: 7, Error: "c"}}, g.err
+}
+
 func (g fakeGateway) AddBans(r BanRequest) (BanChange, error) {
 	if r.Seconds != 60 {
 		return BanChange{}, errors.New("another time")
@@ -168,6 +172,10 @@ func TestAnswersComeThrough(t *testing.T) {
 	bans, err := c.Bans(ctx)
 	if want, _ := g.Bans(); err != nil || !reflect.DeepEqual(bans, want) {
 		t.Errorf("bans %+v, %v", bans, err)
+	}
+	watches, err := c.Watches(ctx)
+	if want, _ := g.Watches(); err != nil || !reflect.DeepEqual(watches, want) {
+		t.Errorf("watches %+v, %v", watches, err)
 	}
 	flow := ExplainRequest{Address: filter.Address, ToName: "a.example."}
 	explained, err := c.Explain(ctx, flow)

@@ -30,6 +30,8 @@ type (
 	BanRequest = api.BanRequest
 	// BanChange says how many prefixes that were.
 	BanChange = api.BanChange
+	// Watch is a log that is watched.
+	Watch = api.Watch
 	// Chain is a row of network functions for the flows that it matches.
 	Chain = api.Chain
 	// Function is a network function of a chain.

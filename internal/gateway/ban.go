@@ -94,43 +94,62 @@ func (g *Gateway) effective(prefixes []netip.Prefix) map[netip.Prefix]time.Time 
 	return until
 }
 
-// AddBans implements api.Gateway. The disk comes first: what is answered outlives a
-// crash.
+// AddBans implements api.Gateway.
 func (g *Gateway) AddBans(r api.BanRequest) (api.BanChange, error) {
+	order := banOrder{prefixes: r.Prefixes, reason: "manual"}
+	if r.Seconds > 0 {
+		order.until = time.Now().Add(time.Duration(r.Seconds * float64(time.Second)))
+	}
+	n, err := g.ban(order)
+	return api.BanChange{Prefixes: n}, err
+}
+
+// banOrder says whom to ban.
+type banOrder struct {
+	prefixes []netip.Prefix
+	until    time.Time // zero: for ever
+	reason   string
+	longer   bool // a ban of the same prefix that lasts longer stays
+}
+
+// ban bans prefixes, all of them or, with an error, none, and returns how many. The disk
+// comes first: what is answered outlives a crash.
+func (g *Gateway) ban(o banOrder) (int, error) {
 	never, err := g.neverBan()
 	if err != nil {
-		return api.BanChange{}, err
-	}
-	now, until := time.Now(), time.Time{}
-	if r.Seconds > 0 {
-		until = now.Add(time.Duration(r.Seconds * float64(time.Second)))
+		return 0, err
 	}
 	g.bans.mutex.Lock()
 	defer g.bans.mutex.Unlock()
-	made, err := g.bans.list.Plan(now, until, r.Prefixes, never)
+	made, err := g.bans.list.Plan(time.Now(), o.until, o.prefixes, never)
 	if err != nil {
-		return api.BanChange{}, err
+		return 0, err
+	}
+	if o.longer {
+		made = slices.DeleteFunc(made, g.bans.list.Outlasts)
 	}
 	put := make(map[string][]byte, len(made))
 	changed := make([]netip.Prefix, 0, len(made))
 	for _, b := range made {
 		text, err := json.Marshal(keptBan{b.Since, b.Until})
 		if err != nil {
-			return api.BanChange{}, fmt.Errorf("write the ban of %s: %w", b.Prefix, err)
+			return 0, fmt.Errorf("write the ban of %s: %w", b.Prefix, err)
 		}
 		put[b.Prefix.String()] = text
 		changed = append(changed, b.Prefix)
 	}
 	if err := g.bans.store.Change(bansBucket, put, nil); err != nil {
-		return api.BanChange{}, err
+		return 0, err
 	}
 	g.bans.list.Put(made)
 	if err := g.data.PutBans(g.effective(g.bans.list.Under(changed))); err != nil {
 		g.bans.late = true
-		return api.BanChange{}, fmt.Errorf("the bans are kept, and those that the kernel refused are tried again: %w", err)
+		return 0, fmt.Errorf("the bans are kept, and those that the kernel refused are tried again: %w", err)
 	}
-	g.log.Info("banned", "prefixes", len(made), "until", until)
-	return api.BanChange{Prefixes: len(made)}, nil
+	if len(made) > 0 {
+		g.log.Info("banned", "first", made[0].Prefix, "prefixes", len(made), "until", o.until, "reason", o.reason)
+	}
+	return len(made), nil
 }
 
 // RemoveBans implements api.Gateway.

@@ -23,6 +23,9 @@ func Check(c *config.Config) error {
 			return err
 		}
 	}
+	if _, err := watchesOf(c); err != nil {
+		return err
+	}
 	p, err := placesOf(c)
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ type Gateway struct {
 	room     room
 	recent   recent
 	bans     bans
+	watches  watches
 	view     atomic.Pointer[view]
 	own      atomic.Pointer[ownAddresses]
 
@@ -57,6 +58,7 @@ type view struct {
 	counts     counts
 	places     places
 	static     static
+	watches    []compiledWatch
 	generation uint32
 }
 
@@ -74,6 +76,9 @@ func newView(d *config.Document, outbound []netip.Addr) (*view, error) {
 		return nil, err
 	}
 	if v.static, err = staticOf(c, outbound); err != nil {
+		return nil, err
+	}
+	if v.watches, err = watchesOf(c); err != nil {
 		return nil, err
 	}
 	for _, h := range c.Hosts {

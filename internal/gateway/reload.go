@@ -37,6 +37,7 @@ func (g *Gateway) Reload() (api.Reload, error) {
 	if err != nil {
 		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
 	}
+	g.watches.follow(v.watches)
 	dropped := old.unlike(c)
 	g.log.Info("reloaded", "generation", v.generation, "hosts", len(c.Hosts), "changes by command dropped", dropped)
 	return api.Reload{Generation: v.generation, Hosts: len(c.Hosts), Dropped: dropped}, nil

@@ -192,6 +192,7 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 			}
 		})
 	}
+	g.watches.begin(func(w compiledWatch) *runningWatch { return g.launch(ctx, w) }, g.view.Load().watches)
 	part("public name server", func() error { return g.public.Serve(ctx, s.publicUDP, s.publicTCP) })
 	part("private name server", func() error { return g.private.Serve(ctx, s.privateUDP, s.privateTCP) })
 	part("control socket", func() error { return api.Serve(ctx, s.control, g, g.log) })
@@ -206,6 +207,7 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	g.drops.close()
 	g.captures.close()
 	running.Wait()
+	g.watches.follow(nil)
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
 	}

@@ -67,6 +67,12 @@ func (l *List) Has(p netip.Prefix) bool {
 	return known
 }
 
+// Outlasts reports whether there is a ban of the same prefix that ends no earlier.
+func (l *List) Outlasts(b Ban) bool {
+	before, known := l.bans[b.Prefix]
+	return known && (before.Until.IsZero() || !b.Until.IsZero() && !before.Until.Before(b.Until))
+}
+
 // Load takes over bans that were kept; those that are over are left out.
 func (l *List) Load(now time.Time, kept []Ban) {
 	for _, b := range kept {

@@ -1,0 +1,144 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/protect/watch"
+)
+
+// mostSpared is of how many addresses a watch knows that it has told why they were not
+// banned. Beyond that it begins anew.
+const mostSpared = 4096
+
+// compiledWatch is a watch that can run, once.
+type compiledWatch struct {
+	config.Watch
+	log *watch.Watch
+}
+
+func watchesOf(c *config.Config) ([]compiledWatch, error) {
+	list := make([]compiledWatch, 0, len(c.Watches))
+	for _, w := range c.Watches {
+		compiled, err := watch.Compile(watch.Options{
+			Name: w.Name, File: w.File, Command: w.Command, Patterns: w.Patterns, Hits: w.Hits, Within: w.Within,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("watches: %s: %w", w.Name, err)
+		}
+		list = append(list, compiledWatch{w, compiled})
+	}
+	return list, nil
+}
+
+// watches are the watches that run.
+type watches struct {
+	mutex   sync.Mutex                        // guards running; the rest changes under Gateway.reload
+	launch  func(compiledWatch) *runningWatch // nil: the daemon does not serve yet
+	running []*runningWatch
+}
+
+// runningWatch is a watch that runs until it is stopped.
+type runningWatch struct {
+	compiledWatch
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// launch runs a watch until ctx ends, or it is stopped.
+func (g *Gateway) launch(ctx context.Context, w compiledWatch) *runningWatch {
+	ctx, stop := context.WithCancel(ctx)
+	r := &runningWatch{w, stop, make(chan struct{})}
+	go func() {
+		defer close(r.ended)
+		g.runWatch(ctx, w)
+	}()
+	return r
+}
+
+// begin runs the first watches.
+func (s *watches) begin(launch func(compiledWatch) *runningWatch, wanted []compiledWatch) {
+	s.launch = launch
+	s.follow(wanted)
+}
+
+// follow runs just the watches that are wanted. One that runs already goes on with what it
+// has counted. Those that are no more have stopped when it returns: they ban nobody later.
+func (s *watches) follow(wanted []compiledWatch) {
+	if s.launch == nil {
+		return
+	}
+	old := map[string]*runningWatch{}
+	for _, r := range s.running {
+		old[r.Name] = r
+	}
+	next := make([]*runningWatch, len(wanted))
+	for i, w := range wanted {
+		if r := old[w.Name]; r != nil && r.Equal(w.Watch) {
+			next[i] = r
+			delete(old, w.Name)
+		}
+	}
+	for _, r := range old {
+		r.stop()
+	}
+	for _, r := range old {
+		<-r.ended
+	}
+	for i, w := range wanted {
+		if next[i] == nil {
+			next[i] = s.launch(w)
+		}
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.running = next
+}
+
+// runWatch bans who offends until ctx ends.
+func (g *Gateway) runWatch(ctx context.Context, w compiledWatch) {
+	spared := map[netip.Addr]bool{}
+	w.log.Run(ctx, watch.SystemClock(), func(o watch.Offence) {
+		err := g.banOffender(o, w.Ban)
+		switch {
+		case err == nil:
+			delete(spared, o.Address)
+		case !spared[o.Address]:
+			if len(spared) == mostSpared {
+				clear(spared)
+			}
+			spared[o.Address] = true
+			g.log.Warn("an offender is not banned, and not mentioned again", "watch", w.Name, "address", o.Address, "hits", o.Count, "error", err)
+		}
+	})
+}
+
+// banOffender bans an address for as long as its watch says, or longer where it is banned
+// for longer already.
+func (g *Gateway) banOffender(o watch.Offence, lasts time.Duration) error {
+	_, err := g.ban(banOrder{
+		prefixes: []netip.Prefix{netip.PrefixFrom(o.Address, o.Address.BitLen())}, until: time.Now().Add(lasts), longer: true,
+		reason: fmt.Sprintf("watch %s: %d hits in %s", o.Watch, o.Count, o.Last.Sub(o.First).Round(time.Second)),
+	})
+	return err
+}
+
+// Watches implements api.Gateway.
+func (g *Gateway) Watches() ([]api.Watch, error) {
+	g.watches.mutex.Lock()
+	defer g.watches.mutex.Unlock()
+	list := []api.Watch{}
+	for _, r := range g.watches.running {
+		s := r.log.Status()
+		list = append(list, api.Watch{
+			Name: r.Name, File: r.File, Command: r.Command, Lines: s.Lines, Skipped: s.Skipped, Hits: s.Hits, NoAddress: s.NoAddress,
+			Offences: s.Offences, Forgotten: s.Forgotten, Ends: s.Ends, Error: s.Error, Stderr: s.Stderr,
+		})
+	}
+	return list, nil
+}
