@@ -219,6 +219,7 @@ type Ban struct {
 	Prefix netip.Prefix `json:"prefix"`
 	Since  time.Time    `json:"since"`
 	Until  time.Time    `json:"until,omitzero"` // left out: for ever
+	Reason string       `json:"reason"`         // "manual", or as "watch ssh: 5 hits"; empty: from before reasons were kept
 }
 
 // BanRequest says what to ban, or to ban no more.

@@ -147,9 +147,10 @@ func readPrefixes(name string, stdin io.Reader) (list []netip.Prefix, err error)
 
 func newBanList(a *app) *cobra.Command {
 	command := &cobra.Command{
-		Use:     "list",
-		Short:   "List the bans in force",
-		Long:    `List the bans in force, in the order of their addresses. LEFT is until they end.`,
+		Use:   "list",
+		Short: "List the bans in force",
+		Long: `List the bans in force, in the order of their addresses. LEFT is until they end,
+REASON who made them: somebody by hand, or a watch.`,
 		Example: "  realmgate ban list",
 		Args:    cobra.NoArgs,
 	}
@@ -163,13 +164,13 @@ func newBanList(a *app) *cobra.Command {
 		if output.value == "json" {
 			return writeJSONArray(a.stdout, bans)
 		}
-		t := newTable("PREFIX", ">SINCE", ">LEFT")
+		t := newTable("PREFIX", ">SINCE", ">LEFT", "REASON")
 		for _, b := range bans {
 			left := "for ever"
 			if !b.Until.IsZero() {
 				left = span(max(0, b.Until.Sub(a.now()).Seconds()))
 			}
-			t.add(b.Prefix.String(), span(a.now().Sub(b.Since).Seconds()), left)
+			t.add(b.Prefix.String(), span(a.now().Sub(b.Since).Seconds()), left, b.Reason)
 		}
 		return t.write(a.stdout)
 	})

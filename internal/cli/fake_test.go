@@ -159,7 +159,7 @@ func populated() *fakeDaemon {
 	return &fakeDaemon{
 		bans: []client.Ban{
 			{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Since: started},
-			{Prefix: netip.MustParsePrefix("198.51.100.7/32"), Since: started, Until: started.Add(100 * time.Hour)},
+			{Prefix: netip.MustParsePrefix("198.51.100.7/32"), Since: started, Until: started.Add(100 * time.Hour), Reason: "watch ssh: 5 hits"},
 		},
 		watches: []client.Watch{
 			{Name: "ssh", File: "/var/log/auth.log", Lines: 1_234_567, Hits: 4711, NoAddress: 2, Offences: 12},

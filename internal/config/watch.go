@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -30,12 +29,6 @@ type Watch struct {
 	Hits     int      // 1 to 1000
 	Within   time.Duration
 	Ban      time.Duration
-}
-
-// Equal reports whether both say the same.
-func (w Watch) Equal(other Watch) bool {
-	return w.Name == other.Name && w.File == other.File && slices.Equal(w.Command, other.Command) &&
-		slices.Equal(w.Patterns, other.Patterns) && w.Hits == other.Hits && w.Within == other.Within && w.Ban == other.Ban
 }
 
 type watchDraft struct {

@@ -35,6 +35,8 @@ type bans struct {
 type keptBan struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until,omitzero"`
+	// Reason is missing where an earlier version kept the ban.
+	Reason string `json:"reason,omitempty"`
 }
 
 // loadBans puts the bans that were kept into force, before any packet is judged, and
@@ -50,7 +52,7 @@ func (g *Gateway) loadBans() (err error) {
 		if err = errors.Join(err, json.Unmarshal(value, &k)); err != nil {
 			return fmt.Errorf("the ban of %q: %w", key, err)
 		}
-		kept = append(kept, ban.Ban{Prefix: p, Since: k.Since, Until: k.Until})
+		kept = append(kept, ban.Ban{Prefix: p, Since: k.Since, Until: k.Until, Reason: k.Reason})
 		return nil
 	})
 	if err != nil {
@@ -121,7 +123,7 @@ func (g *Gateway) ban(o banOrder) (int, error) {
 	}
 	g.bans.mutex.Lock()
 	defer g.bans.mutex.Unlock()
-	made, err := g.bans.list.Plan(time.Now(), o.until, o.prefixes, never)
+	made, err := g.bans.list.Plan(time.Now(), o.until, o.reason, o.prefixes, never)
 	if err != nil {
 		return 0, err
 	}
@@ -131,7 +133,7 @@ func (g *Gateway) ban(o banOrder) (int, error) {
 	put := make(map[string][]byte, len(made))
 	changed := make([]netip.Prefix, 0, len(made))
 	for _, b := range made {
-		text, err := json.Marshal(keptBan{b.Since, b.Until})
+		text, err := json.Marshal(keptBan{b.Since, b.Until, b.Reason})
 		if err != nil {
 			return 0, fmt.Errorf("write the ban of %s: %w", b.Prefix, err)
 		}
@@ -205,7 +207,7 @@ func (g *Gateway) Bans() ([]api.Ban, error) {
 	defer g.bans.mutex.Unlock()
 	list := []api.Ban{}
 	for _, b := range g.bans.list.All() {
-		list = append(list, api.Ban{Prefix: b.Prefix, Since: b.Since, Until: b.Until})
+		list = append(list, api.Ban{Prefix: b.Prefix, Since: b.Since, Until: b.Until, Reason: b.Reason})
 	}
 	return list, nil
 }

@@ -91,6 +91,9 @@ func (e *explainer) ban(remote netip.Addr) (api.Ending, error) {
 		} else {
 			why += "until " + b.Until.UTC().Format(time.DateTime) + " UTC"
 		}
+		if b.Reason != "" {
+			why += ": " + b.Reason
+		}
 	}
 	e.step("ban", "drop", "%s", why)
 	return dropped("drop_banned"), nil

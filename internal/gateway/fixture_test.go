@@ -65,7 +65,10 @@ func newRig(t *testing.T, text string) *rig {
 		b.eth0 = iface.Index
 		return b.start(document(t, text))
 	}))
-	t.Cleanup(func() { _ = b.namespace.Do(func() error { return b.data.Close(false) }) })
+	t.Cleanup(func() {
+		_ = b.bans.store.Close() // the next rig's is the same file
+		_ = b.namespace.Do(func() error { return b.data.Close(false) })
+	})
 	return b
 }
 

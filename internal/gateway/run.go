@@ -207,7 +207,9 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	g.drops.close()
 	g.captures.close()
 	running.Wait()
-	g.watches.follow(nil)
+	g.reload.Lock() // the control socket does not wait for long for what was asked
+	g.watches.end()
+	g.reload.Unlock()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
 	}

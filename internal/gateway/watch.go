@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"sync"
 	"time"
 
@@ -39,7 +40,7 @@ func watchesOf(c *config.Config) ([]compiledWatch, error) {
 // watches are the watches that run.
 type watches struct {
 	mutex   sync.Mutex                        // guards running; the rest changes under Gateway.reload
-	launch  func(compiledWatch) *runningWatch // nil: the daemon does not serve yet
+	launch  func(compiledWatch) *runningWatch // nil: the daemon does not serve
 	running []*runningWatch
 }
 
@@ -67,6 +68,12 @@ func (s *watches) begin(launch func(compiledWatch) *runningWatch, wanted []compi
 	s.follow(wanted)
 }
 
+// end stops all of them, for good.
+func (s *watches) end() {
+	s.follow(nil)
+	s.launch = nil
+}
+
 // follow runs just the watches that are wanted. One that runs already goes on with what it
 // has counted. Those that are no more have stopped when it returns: they ban nobody later.
 func (s *watches) follow(wanted []compiledWatch) {
@@ -79,7 +86,7 @@ func (s *watches) follow(wanted []compiledWatch) {
 	}
 	next := make([]*runningWatch, len(wanted))
 	for i, w := range wanted {
-		if r := old[w.Name]; r != nil && r.Equal(w.Watch) {
+		if r := old[w.Name]; r != nil && reflect.DeepEqual(r.Watch, w.Watch) {
 			next[i] = r
 			delete(old, w.Name)
 		}
@@ -123,9 +130,21 @@ func (g *Gateway) runWatch(ctx context.Context, w compiledWatch) {
 func (g *Gateway) banOffender(o watch.Offence, lasts time.Duration) error {
 	_, err := g.ban(banOrder{
 		prefixes: []netip.Prefix{netip.PrefixFrom(o.Address, o.Address.BitLen())}, until: time.Now().Add(lasts), longer: true,
-		reason: fmt.Sprintf("watch %s: %d hits in %s", o.Watch, o.Count, o.Last.Sub(o.First).Round(time.Second)),
+		reason: fmt.Sprintf("watch %s: %d hits", o.Watch, o.Count),
 	})
 	return err
+}
+
+// remedies says which watches cannot read their logs.
+func (s *watches) remedies() (list []string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, r := range s.running {
+		if fault := r.log.Status().Error; fault != "" {
+			list = append(list, fmt.Sprintf("watch %s bans nobody now: %s: see realmgate watches", r.Name, fault))
+		}
+	}
+	return list
 }
 
 // Watches implements api.Gateway.

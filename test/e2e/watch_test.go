@@ -110,8 +110,8 @@ func TestGuideWatch(t *testing.T) {
 		t.Errorf("who is only named reached %q: %v", who, err)
 	}
 	bans := list[[]client.Ban](d, "ban", "list")
-	if len(bans) != 1 || bans[0].Until.Sub(bans[0].Since) > time.Hour+time.Second {
-		t.Errorf("banned are %v", bans)
+	if len(bans) != 1 || bans[0].Until.Sub(bans[0].Since) > time.Hour+time.Second || bans[0].Reason != "watch ssh: 5 hits" {
+		t.Errorf("banned are %+v", bans)
 	}
 	for _, spared := range []string{friend.IP.String() + "/32 cannot be banned: " + friend.IP.String() + "/32: never_ban has it", "2001:db8::7/128 is not an IPv4"} {
 		if n := strings.Count(d.logged(), spared); n != 1 {
@@ -159,6 +159,9 @@ func TestWatchGoesOn(t *testing.T) {
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
 	}
+	eventually(t, 20*time.Second, "status tells of a log that is not there", func() bool {
+		return strings.Contains(d.remedy("watch more bans nobody"), path+".none")
+	})
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
 	}
@@ -171,8 +174,8 @@ func TestWatchGoesOn(t *testing.T) {
 		j.write(guessed("root", second))
 	}
 	j.hits(6)
-	if b, banned := j.banned(second); !banned || !b.Until.IsZero() {
-		t.Errorf("a ban for ever became %v", b)
+	if b, banned := j.banned(second); !banned || !b.Until.IsZero() || b.Reason != "manual" {
+		t.Errorf("a ban for ever became %+v", b)
 	}
 	d.write(r.configuration() + "watches:\n" + watch("ssh", path, ", hits: 1"))
 	if out, err := d.tell("reload"); err != nil {

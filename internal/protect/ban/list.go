@@ -14,6 +14,7 @@ type Ban struct {
 	Prefix netip.Prefix // IPv4, masked
 	Since  time.Time
 	Until  time.Time // zero: for ever
+	Reason string    // for people; empty: from before reasons were kept
 }
 
 // Over reports whether the ban has ended.
@@ -24,7 +25,7 @@ type List struct{ bans map[netip.Prefix]Ban }
 
 // Plan returns the bans of prefixes until then, for Put; it changes nothing. never says
 // why a prefix must not be banned.
-func (l *List) Plan(now, until time.Time, prefixes []netip.Prefix, never func(netip.Prefix) error) ([]Ban, error) {
+func (l *List) Plan(now, until time.Time, reason string, prefixes []netip.Prefix, never func(netip.Prefix) error) ([]Ban, error) {
 	made := make([]Ban, 0, len(prefixes))
 	seen := map[netip.Prefix]bool{}
 	count := len(l.bans)
@@ -40,7 +41,7 @@ func (l *List) Plan(now, until time.Time, prefixes []netip.Prefix, never func(ne
 			continue
 		}
 		seen[p] = true
-		made = append(made, Ban{p, now, until})
+		made = append(made, Ban{p, now, until, reason})
 		if !l.Has(p) {
 			count++
 		}

@@ -24,7 +24,7 @@ func (l *List) add(t *testing.T, lasts time.Duration, prefixes ...netip.Prefix) 
 	if lasts > 0 {
 		until = start.Add(lasts)
 	}
-	made, err := l.Plan(start, until, prefixes, anybody)
+	made, err := l.Plan(start, until, "a test", prefixes, anybody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestUnder(t *testing.T) {
 func TestPlanRefuses(t *testing.T) {
 	var l List
 	kept := errors.New("it is ours")
-	_, err := l.Plan(start, start, []netip.Prefix{one, other}, func(p netip.Prefix) error {
+	_, err := l.Plan(start, start, "a test", []netip.Prefix{one, other}, func(p netip.Prefix) error {
 		if p == other {
 			return kept
 		}
@@ -93,11 +93,11 @@ func TestPlanRefuses(t *testing.T) {
 		t.Errorf("%v, %v", err, l.All())
 	}
 	for _, p := range []netip.Prefix{{}, netip.MustParsePrefix("2001:db8::/32")} {
-		if _, err := l.Plan(start, start, []netip.Prefix{p}, anybody); err == nil {
+		if _, err := l.Plan(start, start, "a test", []netip.Prefix{p}, anybody); err == nil {
 			t.Errorf("%v was accepted", p)
 		}
 	}
-	made, err := l.Plan(start, start, []netip.Prefix{one, netip.MustParsePrefix("203.0.113.7/24"), wide}, anybody)
+	made, err := l.Plan(start, start, "a test", []netip.Prefix{one, netip.MustParsePrefix("203.0.113.7/24"), wide}, anybody)
 	if err != nil || len(made) != 2 {
 		t.Errorf("one prefix twice: %v, %v", made, err)
 	}
@@ -108,5 +108,26 @@ func TestLoadLeavesOutWhatIsOver(t *testing.T) {
 	l.Load(start, []Ban{{Prefix: one, Until: start}, {Prefix: wide, Until: start.Add(1)}, {Prefix: other}})
 	if l.Has(one) || !l.Has(wide) || !l.Has(other) {
 		t.Errorf("%v", l.All())
+	}
+}
+
+// Of two bans of a prefix the longer can be told, and bans of others are no matter.
+func TestOutlasts(t *testing.T) {
+	at := func(d time.Duration) time.Time { return start.Add(d) }
+	for _, c := range []struct {
+		before, next time.Time
+		want         bool
+	}{
+		{at(time.Hour), at(time.Minute), true}, {at(time.Hour), at(time.Hour), true}, {at(time.Minute), at(time.Hour), false},
+		{time.Time{}, at(time.Hour), true}, {at(time.Hour), time.Time{}, false}, {time.Time{}, time.Time{}, true},
+	} {
+		var l List
+		l.Put([]Ban{{Prefix: one, Until: c.before}, {Prefix: wide}})
+		if got := l.Outlasts(Ban{Prefix: one, Until: c.next}); got != c.want {
+			t.Errorf("a ban until %v and one until %v: %v", c.before, c.next, got)
+		}
+		if l.Outlasts(Ban{Prefix: other, Until: c.next}) {
+			t.Error("who is not banned has a ban that lasts longer")
+		}
 	}
 }

@@ -1,0 +1,143 @@
+package gateway
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/protect/watch"
+)
+
+// What the configuration lets through is a watch, up to each bound; what a pattern may be
+// is found out before anything changes.
+func TestWatchesAreCompiledBeforeAnythingChanges(t *testing.T) {
+	for watched, want := range map[string]string{
+		"{name: a, file: /x, patterns: [sshd], hits: 1, within: 1s, ban: 1s}":          "",
+		"{name: a, command: [/x, 1], patterns: [sshd], hits: 1000, within: 168h}":      "",
+		"{name: a, file: /x, patterns: [" + strings.Repeat("sshd, ", 15) + "postfix]}": "",
+		"{name: ssh, file: /x, patterns: [sshx]}":                                      "watches: ssh: pattern",
+		"{name: ssh, file: /x, patterns: ['from <ADDRESS>']}":                          "watches: ssh: pattern",
+		"{name: ssh, file: /x, patterns: [sshd, '^(<ADDRESS>']}":                       "watches: ssh: pattern",
+	} {
+		d := document(t, text+"watches: ["+watched+"]\n")
+		_, viewErr := newView(d, nil)
+		for by, err := range map[string]error{"check": Check(d.Config), "reload": viewErr} {
+			if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+				t.Errorf("%s of %s: %v, want %q", by, watched, err, want)
+			}
+		}
+	}
+}
+
+// Whatever configurations follow each other, just the watches of the last one run, each
+// once, and only those that changed were stopped.
+func TestFollowRunsJustWhatIsWanted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		runs := map[string]int{} // of watches that run, by name and hits
+		launched := 0
+		var s watches
+		s.begin(func(w compiledWatch) *runningWatch {
+			id := fmt.Sprint(w.Name, w.Hits)
+			launched++
+			runs[id]++
+			for other, n := range runs {
+				if other != id && n > 0 && strings.HasPrefix(other, w.Name) {
+					t.Fatalf("%s begins while %s runs", id, other)
+				}
+			}
+			r := &runningWatch{compiledWatch: w, ended: make(chan struct{})}
+			r.stop = func() { runs[id]--; close(r.ended) }
+			return r
+		}, nil)
+		var before []string
+		for range rapid.IntRange(1, 5).Draw(t, "reloads") {
+			var wanted []compiledWatch
+			var ids []string
+			for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.ID[string]).Draw(t, "names") {
+				hits := rapid.IntRange(1, 2).Draw(t, "hits")
+				wanted = append(wanted, compiledWatch{Watch: config.Watch{Name: name, Hits: hits}})
+				ids = append(ids, fmt.Sprint(name, hits))
+			}
+			launched = 0
+			s.follow(wanted)
+			fresh := 0
+			for _, id := range ids {
+				if runs[id] != 1 {
+					t.Fatalf("%s runs %d times", id, runs[id])
+				}
+				if !slices.Contains(before, id) {
+					fresh++
+				}
+			}
+			total := 0
+			for _, n := range runs {
+				total += n
+			}
+			if total != len(ids) || launched != fresh || len(s.running) != len(ids) {
+				t.Fatalf("%d watches run, %d of them since this reload: want %d and %d", total, launched, len(ids), fresh)
+			}
+			before = ids
+		}
+	})
+}
+
+// An offender is banned for its time, or longer where a ban lasts longer; and why is known
+// after a restart too, but for bans that were kept before reasons were.
+func TestOffenderIsBanned(t *testing.T) {
+	r := newRig(t, text)
+	address := netip.MustParseAddr
+	offend := func(a netip.Addr, lasts time.Duration) error {
+		return r.namespace.Do(func() error {
+			return r.banOffender(watch.Offence{Watch: "ssh", Address: a, Count: 5}, lasts)
+		})
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	short, long, old := address("203.0.113.7"), address("203.0.113.8"), address("203.0.113.9")
+	t.Cleanup(func() { // no other rig's flows are to be dropped
+		var request api.BanRequest
+		for _, a := range []netip.Addr{short, long, old} {
+			request.Prefixes = append(request.Prefixes, netip.PrefixFrom(a, 32))
+		}
+		if _, err := r.RemoveBans(request); err != nil {
+			t.Error(err)
+		}
+	})
+	must(offend(short, time.Minute))
+	must(offend(short, time.Hour))
+	must(offend(long, 48*time.Hour))
+	must(offend(long, time.Hour))
+	for _, spared := range []string{"10.0.0.100", "198.18.0.1", "2001:db8::7"} {
+		if offend(address(spared), time.Hour) == nil {
+			t.Errorf("%s was banned", spared)
+		}
+	}
+	must(r.bans.store.Change(bansBucket, map[string][]byte{old.String() + "/32": []byte(`{"since":"2026-01-02T15:04:05Z"}`)}, nil))
+	must(r.bans.store.Close())
+	must(r.loadBans())
+	bans, err := r.Bans()
+	must(err)
+	lasts := map[netip.Addr]string{}
+	for _, b := range bans {
+		left := "for ever"
+		if !b.Until.IsZero() {
+			left = time.Until(b.Until).Round(time.Hour).String()
+		}
+		lasts[b.Prefix.Addr()] = left + " " + b.Reason
+	}
+	want := map[netip.Addr]string{short: "1h0m0s watch ssh: 5 hits", long: "48h0m0s watch ssh: 5 hits", old: "for ever "}
+	if fmt.Sprint(lasts) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", lasts, want)
+	}
+}
