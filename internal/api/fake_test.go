@@ -24,6 +24,7 @@ type fakeGateway struct {
 	chains   []Chain
 	bans     []Ban
 	watches  []Watch
+	lists    []List
 	status   Status
 	drop     func(ctx context.Context, visit func(Drop) bool) error
 	capture  func(ctx context.Context, request CaptureRequest, begun func(), visit func([]Packet) bool) error
@@ -70,6 +71,12 @@ func (g *fakeGateway) AddBans(r BanRequest) (BanChange, error) {
 
 func (g *fakeGateway) RemoveBans(r BanRequest) (BanChange, error) {
 	return BanChange{len(r.Prefixes)}, g.err
+}
+
+func (g *fakeGateway) Lists() ([]List, error) { return g.lists, g.err }
+
+func (g *fakeGateway) RefreshLists(r ListRequest) (ListChange, error) {
+	return ListChange{len(r.Lists)}, g.err
 }
 
 func (g *fakeGateway) Explain(r ExplainRequest) (Explanation, error) {

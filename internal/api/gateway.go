@@ -37,6 +37,11 @@ type Gateway interface {
 	RemoveBans(BanRequest) (BanChange, error)
 	// Watches returns the logs that are watched, in the order of the configuration.
 	Watches() ([]Watch, error)
+	// Lists returns the lists of addresses that are fetched, in the order of the file.
+	Lists() ([]List, error)
+	// RefreshLists makes lists be fetched now, all of those named or, with an error,
+	// none. It does not wait for them.
+	RefreshLists(ListRequest) (ListChange, error)
 	// Explain says what would decide about a new flow, and changes nothing.
 	Explain(ExplainRequest) (Explanation, error)
 	// Drops calls visit for a sample of the packets that are dropped, as it

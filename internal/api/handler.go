@@ -46,7 +46,9 @@ var routes = map[string]route{
 	"/v1/bans/add":    {http.MethodPost, handler.addBans},
 	"/v1/bans/remove": {http.MethodPost, handler.removeBans},
 
-	"/v1/watches": {http.MethodGet, handler.watches},
+	"/v1/watches":       {http.MethodGet, handler.watches},
+	"/v1/lists":         {http.MethodGet, handler.lists},
+	"/v1/lists/refresh": {http.MethodPost, handler.refreshLists},
 
 	"/v1/sessions/end": {http.MethodPost, handler.endSessions},
 }

@@ -28,6 +28,7 @@ type fakeDaemon struct {
 	chains    []client.Chain
 	bans      []client.Ban
 	watches   []client.Watch
+	lists     []client.List
 	explained client.Explanation
 	drops     []client.Drop   // shown, and then the stream stays open
 	packets   []client.Packet // the same
@@ -66,6 +67,15 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var asked client.BanRequest
 		_ = json.NewDecoder(r.Body).Decode(&asked)
 		write(w, client.BanChange{Prefixes: len(asked.Prefixes)})
+	case "/v1/lists":
+		write(w, d.lists)
+	case "/v1/lists/refresh":
+		var asked client.ListRequest
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		if asked.Force {
+			asked.Lists = append(asked.Lists, "by force")
+		}
+		write(w, client.ListChange{Lists: len(asked.Lists)})
 	case "/v1/explain":
 		write(w, d.explained)
 	case "/v1/chains":
@@ -164,6 +174,13 @@ func populated() *fakeDaemon {
 		watches: []client.Watch{
 			{Name: "ssh", File: "/var/log/auth.log", Lines: 1_234_567, Hits: 4711, NoAddress: 2, Offences: 12},
 			{Name: "mail", Command: []string{"/usr/bin/journalctl", "-fu", "postfix"}, Ends: 3, Error: "ended: exit status 1", Stderr: "No journal files were found."},
+		},
+		lists: []client.List{
+			{
+				Name: "drop", Source: "https://user:xxxxx@lists.example/drop.txt", Entries: 1532, LeftOut: 2,
+				Fetched: started, Checked: started.Add(26 * time.Hour), Next: started.Add(27 * time.Hour),
+			},
+			{Name: "partners", Source: "http://lists.example/", Failures: 3, Error: "the server answered 404 \x1b[2JNot Found"},
 		},
 		explained: client.Explanation{
 			From: address("203.0.113.7"), To: "www.hosta.foo.example.", Protocol: model.TCP, Port: 80, Direction: "in", Generation: 3,

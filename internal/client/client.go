@@ -107,6 +107,17 @@ func (c *Client) Watches(ctx context.Context) ([]Watch, error) {
 	return fetch[[]Watch](ctx, c, http.MethodGet, "/v1/watches", nil)
 }
 
+// Lists returns the lists of addresses that are fetched, in the order of the file.
+func (c *Client) Lists(ctx context.Context) ([]List, error) {
+	return fetch[[]List](ctx, c, http.MethodGet, "/v1/lists", nil)
+}
+
+// RefreshLists makes the gateway fetch lists now, and returns how many.
+func (c *Client) RefreshLists(ctx context.Context, r ListRequest) (int, error) {
+	change, err := post[ListChange](ctx, c, "/v1/lists/refresh", r)
+	return change.Lists, err
+}
+
 // InsertFunction puts a function into a chain until the next reload. What is refused
 // changes nothing, as with RemoveFunction and MoveFunction.
 func (c *Client) InsertFunction(ctx context.Context, r ChainRequest) (ChainChange, error) {

@@ -74,6 +74,14 @@ func (g fakeGateway) AddBans(r BanRequest) (BanChange, error) {
 	return BanChange{Prefixes: len(r.Prefixes)}, g.err
 }
 
+func (g fakeGateway) Lists() ([]List, error) {
+	return []List{{Name: "drop", Source: "https://lists.example/drop.txt", Entries: 3, Fetched: g.started}}, g.err
+}
+
+func (g fakeGateway) RefreshLists(r ListRequest) (ListChange, error) {
+	return ListChange{Lists: len(r.Lists)}, g.err
+}
+
 func (g fakeGateway) RemoveBans(r BanRequest) (BanChange, error) {
 	return BanChange{Prefixes: len(r.Prefixes)}, g.err
 }
@@ -176,6 +184,13 @@ func TestAnswersComeThrough(t *testing.T) {
 	watches, err := c.Watches(ctx)
 	if want, _ := g.Watches(); err != nil || !reflect.DeepEqual(watches, want) {
 		t.Errorf("watches %+v, %v", watches, err)
+	}
+	lists, err := c.Lists(ctx)
+	if want, _ := g.Lists(); err != nil || !reflect.DeepEqual(lists, want) {
+		t.Errorf("lists %+v, %v", lists, err)
+	}
+	if n, err := c.RefreshLists(ctx, ListRequest{Lists: []string{"drop", "other"}}); err != nil || n != 2 {
+		t.Errorf("%d lists to fetch, %v", n, err)
 	}
 	flow := ExplainRequest{Address: filter.Address, ToName: "a.example."}
 	explained, err := c.Explain(ctx, flow)

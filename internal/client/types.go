@@ -32,6 +32,12 @@ type (
 	BanChange = api.BanChange
 	// Watch is a log that is watched.
 	Watch = api.Watch
+	// List is a list of addresses that somebody else publishes.
+	List = api.List
+	// ListRequest says which lists to fetch now.
+	ListRequest = api.ListRequest
+	// ListChange says how many lists that are.
+	ListChange = api.ListChange
 	// Chain is a row of network functions for the flows that it matches.
 	Chain = api.Chain
 	// Function is a network function of a chain.

@@ -21,6 +21,7 @@ type Config struct {
 	NeverBan   []netip.Prefix
 	Sets       []Set
 	Watches    []Watch
+	Lists      []List
 	Protection Protection
 	Chains     []Chain // as Hosts; the first that matches a flow judges it
 }

@@ -23,6 +23,7 @@ type draft struct {
 	hosts                                   []*hostDraft
 	sets                                    []*setDraft
 	watches                                 []*watchDraft
+	lists                                   []*listDraft
 	protection                              protectionDraft
 	chains                                  []*chainDraft
 	nameserverLine, publicLine, privateLine int
@@ -67,6 +68,7 @@ func (d *draft) finish() {
 	d.config.Protection = d.protection.protection
 	d.finishSets()
 	d.finishWatches()
+	d.finishLists()
 	d.finishChains()
 	for _, p := range d.neverBan {
 		d.config.NeverBan = append(d.config.NeverBan, p.value)

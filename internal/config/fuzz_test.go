@@ -117,6 +117,7 @@ func render(c *Config) string {
 		line("  - {name: %q, addresses: %s}", s.Name, list(prefixes(s.Addresses)))
 	}
 	renderWatches(line, c.Watches)
+	renderLists(line, c.Lists)
 	if c.Protection.Given() {
 		line("protection:")
 	}
@@ -162,15 +163,31 @@ func renderWatches(line func(string, ...any), watches []Watch) {
 	}
 }
 
+func renderLists(line func(string, ...any), lists []List) {
+	line("lists:")
+	if len(lists) == 0 {
+		line("  []")
+	}
+	for _, l := range lists {
+		line("  - name: %q\n    url: %q\n    refresh: %s", l.Name, l.URL, l.Refresh)
+		if l.Column > 0 {
+			line("    column: %d", l.Column)
+		}
+	}
+}
+
 func renderListed(line func(string, ...any), name string, listed []Listed) {
 	if len(listed) == 0 {
 		return
 	}
 	line("  %s:", name)
 	for _, l := range listed {
-		if l.Set != "" {
+		switch {
+		case l.Set != "":
 			line("    - {direction: %s, set: %q}", l.Direction, l.Set)
-		} else {
+		case l.List != "":
+			line("    - {direction: %s, list: %q}", l.Direction, l.List)
+		default:
 			line("    - {direction: %s, remote: %q}", l.Direction, l.Remote)
 		}
 	}

@@ -25,41 +25,44 @@ type Protection struct {
 func (p Protection) Given() bool { return len(p.Allowlist)+len(p.Blocklist)+len(p.Geofences) > 0 }
 
 // Listed are addresses that flows from outside come from (model.In), that flows from
-// inside go to (model.Out), or both: a prefix, or a set.
+// inside go to (model.Out), or both: a prefix, a set, or a list.
 type Listed struct {
 	Direction model.Direction
 	Remote    netip.Prefix
 	Set       string
+	List      string
 }
 
 type protectionDraft struct {
 	protection Protection
 	sets       []setUse
+	lists      []setUse
 	geofences  []*geofenceDraft
 }
 
 func (d *protectionDraft) keys() []key {
 	return []key{
-		listed("allowlist", &d.protection.Allowlist, &d.sets),
-		listed("blocklist", &d.protection.Blocklist, &d.sets),
+		d.listed("allowlist", &d.protection.Allowlist),
+		d.listed("blocklist", &d.protection.Blocklist),
 		one("geo_table", &d.protection.GeoTable, fileName()),
 		listOf("geofence", &d.geofences, (*geofenceDraft).keys),
 	}
 }
 
-// listed is a key with a list of addresses and sets; one that is only an address or a
-// prefix is for both directions. The sets that they name go into sets.
-func listed(name string, target *[]Listed, sets *[]setUse) key {
-	keys := func(l *Listed, setLine *int) []key {
+// listed is a key with a list of addresses, sets and lists; one that is only an address
+// or a prefix is for both directions.
+func (d *protectionDraft) listed(name string, target *[]Listed) key {
+	keys := func(l *Listed, setLine, listLine *int) []key {
 		return []key{
 			one("direction", &l.Direction, choice(model.In, model.Out, model.AnyDirection)),
 			one("remote", &l.Remote, network()).otherwise("none"),
 			oneAt("set", &l.Set, setLine, label()).otherwise("none"),
+			oneAt("list", &l.List, listLine, label()).otherwise("none"),
 		}
 	}
 	const want = "a list: each entry an address, a prefix or a mapping"
 	return key{
-		name: name, kind: "list of sections", standard: "none", keys: keys(new(Listed), new(int)),
+		name: name, kind: "list of sections", standard: "none", keys: keys(new(Listed), new(int), new(int)),
 		read: func(faults *faultLog, node *yaml.Node, path string, _ int) {
 			for i, item := range elements(faults, node, path, want, 1) {
 				l, full := Listed{}, fmt.Sprintf("%s[%d]", path, i)
@@ -69,17 +72,31 @@ func listed(name string, target *[]Listed, sets *[]setUse) key {
 						continue
 					}
 				} else {
-					setLine := 0
-					readSection(faults, item, full, item.Line, keys(&l, &setLine))
-					if (setLine > 0) == l.Remote.IsValid() {
-						faults.add(item.Line, "%s: give remote or set", full)
-					}
-					if setLine > 0 {
-						*sets = append(*sets, setUse{full + ".set", l.Set, setLine})
-					}
+					setLine, listLine := 0, 0
+					readSection(faults, item, full, item.Line, keys(&l, &setLine, &listLine))
+					d.noteListed(faults, item.Line, full, l, setLine, listLine)
 				}
 				*target = append(*target, l)
 			}
 		},
+	}
+}
+
+// noteListed checks that an entry says one thing, and notes which set or list it names.
+func (d *protectionDraft) noteListed(faults *faultLog, line int, path string, l Listed, setLine, listLine int) {
+	given := 0
+	for _, is := range []bool{l.Remote.IsValid(), setLine > 0, listLine > 0} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		faults.add(line, "%s: give remote, set or list", path)
+	}
+	if setLine > 0 {
+		d.sets = append(d.sets, setUse{path + ".set", l.Set, setLine})
+	}
+	if listLine > 0 {
+		d.lists = append(d.lists, setUse{path + ".list", l.List, listLine})
 	}
 }

@@ -72,6 +72,7 @@ func (d *draft) keys() []key {
 		listOf("hosts", &d.hosts, (*hostDraft).keys),
 		listOf("sets", &d.sets, (*setDraft).keys),
 		listOf("watches", &d.watches, (*watchDraft).keys),
+		listOf("lists", &d.lists, (*listDraft).keys),
 		section(ProtectionName, d.protection.keys()...),
 		listOf("chains", &d.chains, (*chainDraft).keys),
 	}

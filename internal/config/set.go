@@ -34,7 +34,7 @@ type setDraft struct {
 	nameLine, fileLine, addressesLine int
 }
 
-// setUse is a place that names a set.
+// setUse is a place that names a set or a list.
 type setUse struct {
 	path, name string
 	line       int

@@ -261,7 +261,7 @@ func (g *Gateway) neverBan() (func(netip.Prefix) error, error) {
 			}
 		}
 	}
-	n := namedIn(c)
+	n := namedIn(c, v.lists)
 	return func(p netip.Prefix) error {
 		if err := n.allowed(c, p); err != nil {
 			return err

@@ -55,15 +55,15 @@ func buildChains(v *view, states *chain.States) datapath.BuildChains {
 	if !judges(v.config) {
 		return nil
 	}
-	policy := policyOf(v.config, v.counts, v.places)
+	policy := policyOf(v.config, v.counts, v.places, v.lists)
 	return func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
 		made, err := chain.Build(policy, chain.Shared(tables), first, states)
 		return datapath.Chains(made), err
 	}
 }
 
-func policyOf(c *config.Config, numbers counts, p places) chain.Policy {
-	n := namedIn(c)
+func policyOf(c *config.Config, numbers counts, p places, lists contents) chain.Policy {
+	n := namedIn(c, lists)
 	policy := chain.Policy{Protection: n.protection(c, numbers, p), Chains: make([]chain.Chain, len(c.Chains))}
 	for i, ch := range c.Chains {
 		policy.Chains[i] = chain.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(c, ch, numbers), Static: ch.Static}

@@ -30,5 +30,5 @@ func Check(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	return chain.Check(policyOf(c, numbers, p))
+	return chain.Check(policyOf(c, numbers, p, nil))
 }

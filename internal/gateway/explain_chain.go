@@ -86,7 +86,7 @@ func (e *explainer) listed(f flow, o chain.Opinion) (says, why string) {
 	}
 	p := e.view.config.Protection
 	entry := func(list []config.Listed) string {
-		if entry := namedIn(e.view.config).onList(list, f.direction, netip.PrefixFrom(remote, remote.BitLen())); entry != "" {
+		if entry := namedIn(e.view.config, e.view.lists).onList(list, f.direction, netip.PrefixFrom(remote, remote.BitLen())); entry != "" {
 			return fmt.Sprintf("%s is of %s", remote, entry)
 		}
 		return "it has not " + remote.String()

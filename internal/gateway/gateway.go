@@ -32,6 +32,7 @@ type Gateway struct {
 	recent   recent
 	bans     bans
 	watches  watches
+	feeds    feeds
 	view     atomic.Pointer[view]
 	own      atomic.Pointer[ownAddresses]
 
@@ -59,16 +60,17 @@ type view struct {
 	places     places
 	static     static
 	watches    []compiledWatch
+	lists      contents
 	generation uint32
 }
 
-func newView(d *config.Document, outbound []netip.Addr) (*view, error) {
+func newView(d *config.Document, outbound []netip.Addr, lists contents) (*view, error) {
 	c := d.Config
 	r, err := newRegistry(c)
 	if err != nil {
 		return nil, err
 	}
-	v := &view{config: c, document: d, saved: c.Chains, registry: r, names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
+	v := &view{config: c, document: d, saved: c.Chains, registry: r, lists: lists, names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
 	if v.counts, err = newCounts(c); err != nil {
 		return nil, err
 	}

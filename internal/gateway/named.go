@@ -7,10 +7,11 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// named is what conditions of chains mean by names.
+// named is what conditions of chains and entries of the protection mean by names.
 type named struct {
-	ends map[model.Name]*end
-	sets map[string]*model.AddressSet
+	ends  map[model.Name]*end
+	sets  map[string]*model.AddressSet
+	lists contents
 }
 
 // end is where a host or a service is.
@@ -20,8 +21,8 @@ type end struct {
 	port     uint16 // 0: every one
 }
 
-func namedIn(c *config.Config) named {
-	n := named{map[model.Name]*end{}, map[string]*model.AddressSet{}}
+func namedIn(c *config.Config, lists contents) named {
+	n := named{map[model.Name]*end{}, map[string]*model.AddressSet{}, lists}
 	for _, h := range c.Hosts {
 		n.ends[h.Name] = &end{host: h.Address}
 		for _, s := range h.Services {

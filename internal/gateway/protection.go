@@ -71,8 +71,11 @@ func (n named) union(list []config.Listed, d model.Direction) *model.AddressSet 
 }
 
 func (n named) addresses(l config.Listed) *model.AddressSet {
-	if l.Set != "" {
+	switch {
+	case l.Set != "":
 		return n.sets[l.Set]
+	case l.List != "":
+		return n.lists.of(l.List)
 	}
 	return model.NewAddressSet([]model.AddressRange{model.RangeOf(l.Remote)})
 }
@@ -88,6 +91,8 @@ func (n named) onList(list []config.Listed, d model.Direction, p netip.Prefix) s
 		return ""
 	case list[i].Set != "":
 		return "set " + list[i].Set
+	case list[i].List != "":
+		return "list " + list[i].List
 	}
 	return list[i].Remote.String()
 }

@@ -27,7 +27,11 @@ func (g *Gateway) Reload() (api.Reload, error) {
 	if err := fixed(g.options.ConfigFile, old.config, c); err != nil {
 		return api.Reload{}, err
 	}
-	v, err := newView(d, g.outbound)
+	feeds, err := g.prepareFeeds(c)
+	if err != nil {
+		return api.Reload{}, err
+	}
+	v, err := newView(d, g.outbound, contentsOf(feeds, old.lists))
 	if err == nil {
 		err = g.room.fits(old, v, g.outbound)
 	}
@@ -38,6 +42,7 @@ func (g *Gateway) Reload() (api.Reload, error) {
 		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
 	}
 	g.watches.follow(v.watches)
+	g.replaceFeeds(feeds)
 	dropped := old.unlike(c)
 	g.log.Info("reloaded", "generation", v.generation, "hosts", len(c.Hosts), "changes by command dropped", dropped)
 	return api.Reload{Generation: v.generation, Hosts: len(c.Hosts), Dropped: dropped}, nil

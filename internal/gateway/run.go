@@ -58,7 +58,11 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	if g.outbound, err = outboundAddresses(c); err != nil {
 		return err
 	}
-	v, err := newView(d, g.outbound)
+	feeds, err := g.prepareFeeds(c)
+	if err != nil {
+		return err
+	}
+	v, err := newView(d, g.outbound, contentsOf(feeds, nil))
 	if err != nil {
 		return err
 	}
@@ -99,6 +103,7 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	}
 	g.states.Keep()
 	g.view.Store(v)
+	g.replaceFeeds(feeds)
 	if err := errors.Join(g.lookAtOwn(), g.noteTotals()); err != nil {
 		return err
 	}
@@ -200,6 +205,7 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	part("timers", func() error { g.runTimers(ctx); return nil })
 	part("upkeep", func() error { g.runUpkeep(ctx, watch); return nil })
 	part("sweep", func() error { g.runSweep(ctx); return nil })
+	part("lists", func() error { g.runLists(ctx); return nil })
 	part("hangups", func() error { g.runHangups(ctx, hangups); return nil })
 	g.log.Info("serving", "public", s.publicUDP.LocalAddr(), "private", s.privateUDP.LocalAddr(), "socket", g.options.Socket)
 	<-ctx.Done()

@@ -39,7 +39,7 @@ func parse(t *testing.T, text string) *config.Config {
 
 func viewOf(t *testing.T, text string) *view {
 	t.Helper()
-	v, err := newView(document(t, text), nil)
+	v, err := newView(document(t, text), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,6 +69,7 @@ func (d *daemon) removeTraces() {
 	_ = os.Remove("/run/realmgate/" + d.instance + ".lock")
 	_ = os.Remove(client.SocketPath(d.instance))
 	_ = os.Remove("/var/lib/realmgate/" + d.instance + ".db")
+	_ = os.RemoveAll("/var/lib/realmgate/" + d.instance + ".lists")
 }
 
 // write changes the daemon's configuration file.

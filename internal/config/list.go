@@ -1,0 +1,80 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+)
+
+const (
+	mostLists    = 64
+	mostColumns  = 1000
+	longestURL   = 2048 // bytes
+	leastRefresh = time.Minute
+	mostRefresh  = 30 * 24 * time.Hour
+)
+
+// List is a list of addresses that somebody else publishes.
+type List struct {
+	Name    string
+	URL     string        // with http or https and a host
+	Refresh time.Duration // 1m to 720h: how often it is fetched
+	Column  int           // of a table that has the addresses, from 1; 0: found
+}
+
+type listDraft struct {
+	list     List
+	nameLine int
+}
+
+func (l *listDraft) keys() []key {
+	l.list.Refresh = 6 * time.Hour
+	return []key{
+		oneAt("name", &l.list.Name, &l.nameLine, label()).must(),
+		one("url", &l.list.URL, webAddress()).must(),
+		one("refresh", &l.list.Refresh, duration(leastRefresh, mostRefresh)),
+		one("column", &l.list.Column, number(1, mostColumns)).otherwise("the one that has them"),
+	}
+}
+
+// webAddress is a URL of http or https.
+func webAddress() kind[string] {
+	return kind[string]{
+		name: "URL", allowed: "http:// or https://, and a host", want: "a URL (https://lists.example/drop.txt)", tags: textTag,
+		show: func(s string) string { return s },
+		parse: func(text string) (string, error) {
+			u, err := url.Parse(text)
+			switch {
+			case len(text) > longestURL:
+				return "", fmt.Errorf("it is longer than %d bytes", longestURL)
+			case err != nil || u.Scheme != "http" && u.Scheme != "https":
+				return "", errNoHint
+			case u.Hostname() == "":
+				return "", errors.New("it has no host")
+			}
+			return text, nil
+		},
+	}
+}
+
+// finishLists checks that lists differ by name, and that each that is named is there.
+func (d *draft) finishLists() {
+	taken := map[string]int{}
+	for i, l := range d.lists {
+		if i == mostLists {
+			d.faults.add(l.nameLine, "lists: there are %d, at most %d are allowed", len(d.lists), mostLists)
+			break
+		}
+		if first, twice := taken[l.list.Name]; twice && l.nameLine > 0 {
+			d.faults.add(l.nameLine, "lists[%d].name: %s is already used at line %d", i, l.list.Name, first)
+		}
+		taken[l.list.Name] = l.nameLine
+		d.config.Lists = append(d.config.Lists, l.list)
+	}
+	for _, u := range d.protection.lists {
+		if _, known := taken[u.name]; !known {
+			d.faults.add(u.line, "%s: there is no list %s under lists", u.path, u.name)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+)
+
+// followList refreshes a list whenever it is due or asked for.
+func (g *Gateway) followList(ctx context.Context, f *feed) {
+	for {
+		due := time.NewTimer(time.Until(f.Next()))
+		select {
+		case <-ctx.Done():
+			due.Stop()
+			return
+		case <-due.C:
+		case <-f.now:
+			due.Stop()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case g.feeds.slots <- struct{}{}:
+		}
+		g.refreshList(ctx, f)
+		<-g.feeds.slots
+	}
+}
+
+func (g *Gateway) refreshList(ctx context.Context, f *feed) {
+	f.busy.Lock()
+	_, err := f.Refresh(ctx, time.Now)
+	f.busy.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		g.log.Warn("a list could not be refreshed; its last good copy stays", "list", f.config.Name, "error", err, "next", f.Next())
+	}
+	err = g.takeLists(ctx)
+	if err != nil {
+		g.log.Error("a list is not in force", "list", f.config.Name, "error", err)
+	}
+	g.feeds.mutex.Lock()
+	f.refused = err
+	g.feeds.mutex.Unlock()
+}
+
+// takeLists puts what the lists have now into force, as a reload would; what has failed
+// is tried again after the next refresh.
+func (g *Gateway) takeLists(ctx context.Context) error {
+	g.reload.Lock()
+	defer g.reload.Unlock()
+	if ctx.Err() != nil {
+		return nil // a reload has ended the list, or we stop
+	}
+	old := g.view.Load()
+	g.feeds.mutex.Lock()
+	now := contentsOf(g.feeds.all, old.lists)
+	g.feeds.mutex.Unlock()
+	if maps.Equal(now, old.lists) {
+		return nil
+	}
+	next := *old // others read the one in force
+	next.lists = now
+	if err := g.switchTo(old, &next); err != nil {
+		return err
+	}
+	var changed []string
+	for name, set := range now {
+		if set != old.lists[name] {
+			changed = append(changed, name)
+		}
+	}
+	slices.Sort(changed)
+	g.log.Info("lists changed", "lists", changed, "generation", next.generation)
+	return nil
+}
+
+// Lists implements api.Gateway.
+func (g *Gateway) Lists() ([]api.List, error) {
+	g.feeds.mutex.Lock()
+	defer g.feeds.mutex.Unlock()
+	now, list := time.Now(), []api.List{}
+	for _, f := range g.feeds.all {
+		s := f.Status(now)
+		shown := api.List{
+			Name: s.Name, Source: s.Source, Entries: s.Entries, LeftOut: s.Faults,
+			Fetched: s.Fetched, Checked: s.Checked, Failures: s.Failures, Error: s.Error, Next: s.Next,
+		}
+		if f.refused != nil {
+			shown.Error = "not in force: " + f.refused.Error()
+		}
+		list = append(list, shown)
+	}
+	return list, nil
+}
+
+// RefreshLists implements api.Gateway.
+func (g *Gateway) RefreshLists(r api.ListRequest) (api.ListChange, error) {
+	g.feeds.mutex.Lock()
+	defer g.feeds.mutex.Unlock()
+	var errs []error
+	for _, name := range r.Lists {
+		if !slices.ContainsFunc(g.feeds.all, func(f *feed) bool { return f.config.Name == name }) {
+			errs = append(errs, fmt.Errorf("there is no list %s: realmgate lists shows those that there are", name))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return api.ListChange{}, err
+	}
+	asked := 0
+	for _, f := range g.feeds.all {
+		if len(r.Lists) > 0 && !slices.Contains(r.Lists, f.config.Name) {
+			continue
+		}
+		if r.Force {
+			f.Force(time.Now())
+		}
+		select {
+		case f.now <- struct{}{}:
+		default: // it was asked for already
+		}
+		asked++
+	}
+	return api.ListChange{Lists: asked}, nil
+}
