@@ -37,7 +37,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestEmptyListsAreLists(t *testing.T) {
-	for path, want := range map[string]string{"/v1/sessions": "", "/v1/pool": "[]\n", "/v1/hosts": "[]\n", "/v1/watches": "[]\n"} {
+	for path, want := range map[string]string{"/v1/sessions": "", "/v1/pool": "[]\n", "/v1/hosts": "[]\n", "/v1/watches": "[]\n", "/v1/lists": "[]\n"} {
 		if w := ask(t, &fakeGateway{}, http.MethodGet, path); w.Code != http.StatusOK || w.Body.String() != want {
 			t.Errorf("%s: %d %q, want %q", path, w.Code, w.Body, want)
 		}
@@ -51,6 +51,9 @@ func TestRefusals(t *testing.T) {
 		"POST /v1/status":                          `405 {"error":"/v1/status takes GET, not POST"}`,
 		"GET /v1/sessions/end":                     `405 {"error":"/v1/sessions/end takes POST, not GET"}`,
 		"POST /v1/sessions/end?hosts=a":            `400 {"error":"unknown filter \"hosts\": use address, host, port, protocol"}`,
+		"GET /v1/lists?port=1":                     `400 {"error":"unknown parameter \"port\": none is taken here"}`,
+		"GET /v1/lists/refresh":                    `405 {"error":"/v1/lists/refresh takes POST, not GET"}`,
+		"POST /v1/lists/refresh":                   `400 {"error":"read the request: EOF"}`,
 		"GET /v1/reload":                           `405 {"error":"/v1/reload takes POST, not GET"}`,
 		"GET /v1/status?port=1":                    `400 {"error":"unknown parameter \"port\": none is taken here"}`,
 		"POST /v1/reload?now":                      `400 {"error":"unknown parameter \"now\": none is taken here"}`,

@@ -9,12 +9,17 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/config"
-	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/protect/lists"
 )
 
-// fetchedAtOnce bounds what lists take of memory and of the network at one time.
-const fetchedAtOnce = 4
+const (
+	// fetchedAtOnce bounds what lists take of memory and of the network at one time.
+	fetchedAtOnce = 4
+	// mostListed bounds the runs of addresses that all lists have together. It leaves half
+	// of the data plane's table to what the file has, so that no publisher can keep the
+	// gateway from starting.
+	mostListed = 2_000_000
+)
 
 // feeds are the lists of the configuration in force.
 type feeds struct {
@@ -30,37 +35,42 @@ type feeds struct {
 // feed is a list that is fetched, or is to be.
 type feed struct {
 	*lists.Feed
-	config  config.List
-	now     chan struct{} // asks for a refresh that is not due
-	busy    sync.Mutex    // held over a refresh, which may write to the disk
-	stop    func()        // nil: it is not fetched. Under feeds.mutex
-	refused error         // why its contents are not in force. Under feeds.mutex
+	config config.List
+	now    chan struct{} // asks for a refresh that is not due
+	busy   sync.Mutex    // held over a refresh, which may write to the disk
+	over   bool          // it writes no more. Under busy
+	stop   func()        // nil: it is not fetched. Under feeds.mutex
 }
 
-// contents are the addresses of lists, by name. A list that was never had has none.
-type contents map[string]*model.AddressSet
-
-// of are the addresses of a list. There are none where nothing was ever fetched, as in a
-// check of a file.
-func (c contents) of(name string) *model.AddressSet {
-	if set := c[name]; set != nil {
-		return set
+// refresh fetches the list and decides about it, unless it is over.
+func (f *feed) refresh(ctx context.Context) error {
+	f.busy.Lock()
+	defer f.busy.Unlock()
+	if f.over {
+		return nil
 	}
-	return &model.AddressSet{}
+	_, err := f.Refresh(ctx, time.Now)
+	return err
 }
 
-// prepareFeeds returns the feeds of a configuration: those that run already, where they are
-// the same, and new ones with their last good copies from the disk. It changes nothing.
+// rest waits for a refresh that goes on, and lets no other begin.
+func (f *feed) rest() {
+	f.busy.Lock()
+	defer f.busy.Unlock()
+	f.over = true
+}
+
+// prepareFeeds returns the feeds of a configuration: those that run already, where they
+// are the same, and new ones with their last good copies from the disk.
 func (g *Gateway) prepareFeeds(c *config.Config) (next []*feed, err error) {
 	s := &g.feeds
 	if len(c.Lists) == 0 {
 		return nil, nil
 	}
 	if s.store == nil {
-		if s.store, err = lists.OpenStore(filepath.Join(stateDirectory, g.options.Instance+".lists")); err != nil {
+		if err := s.open(filepath.Join(stateDirectory, g.options.Instance+".lists")); err != nil {
 			return nil, err
 		}
-		s.fetcher, s.slots = lists.NewFetcher("realmgate", lists.Limits{}), make(chan struct{}, fetchedAtOnce)
 	}
 	for _, l := range c.Lists {
 		if i := slices.IndexFunc(s.all, func(f *feed) bool { return f.config == l }); i >= 0 {
@@ -79,22 +89,10 @@ func (g *Gateway) prepareFeeds(c *config.Config) (next []*feed, err error) {
 	return next, nil
 }
 
-// contentsOf are what feeds have. A set that is as before is the same one, so that a
-// new date in a list does not make all sessions be judged again.
-func contentsOf(list []*feed, before contents) contents {
-	now := contents{}
-	for _, f := range list {
-		l := f.List()
-		if l == nil {
-			continue
-		}
-		set := l.V4 // the data plane has IPv4 only
-		if was := before[f.config.Name]; was != nil && slices.Equal(was.Ranges(), set.Ranges()) {
-			set = was
-		}
-		now[f.config.Name] = set
-	}
-	return now
+func (s *feeds) open(folder string) (err error) {
+	s.fetcher, s.slots = lists.NewFetcher("realmgate", lists.Limits{}), make(chan struct{}, fetchedAtOnce)
+	s.store, err = lists.OpenStore(folder)
+	return err
 }
 
 // replaceFeeds lets the feeds of a configuration that is in force now run. The others are
@@ -110,8 +108,7 @@ func (g *Gateway) replaceFeeds(next []*feed) {
 	}
 	s.mutex.Unlock()
 	for _, f := range over {
-		f.busy.Lock() // from now on its refreshes end at once
-		f.busy.Unlock()
+		f.rest()
 	}
 	if s.store != nil {
 		names := make([]string, len(next))

@@ -34,22 +34,16 @@ func (g *Gateway) followList(ctx context.Context, f *feed) {
 }
 
 func (g *Gateway) refreshList(ctx context.Context, f *feed) {
-	f.busy.Lock()
-	_, err := f.Refresh(ctx, time.Now)
-	f.busy.Unlock()
+	err := f.refresh(ctx)
 	if ctx.Err() != nil {
 		return
 	}
 	if err != nil {
 		g.log.Warn("a list could not be refreshed; its last good copy stays", "list", f.config.Name, "error", err, "next", f.Next())
 	}
-	err = g.takeLists(ctx)
-	if err != nil {
-		g.log.Error("a list is not in force", "list", f.config.Name, "error", err)
+	if err := g.takeLists(ctx); err != nil {
+		g.log.Error("what lists have now is not in force", "error", err)
 	}
-	g.feeds.mutex.Lock()
-	f.refused = err
-	g.feeds.mutex.Unlock()
 }
 
 // takeLists puts what the lists have now into force, as a reload would; what has failed
@@ -61,16 +55,14 @@ func (g *Gateway) takeLists(ctx context.Context) error {
 		return nil // a reload has ended the list, or we stop
 	}
 	old := g.view.Load()
-	g.feeds.mutex.Lock()
-	now := contentsOf(g.feeds.all, old.lists)
-	g.feeds.mutex.Unlock()
+	now, left := contentsOf(g.feeds.all, old.lists, mostListed)
 	if maps.Equal(now, old.lists) {
-		return nil
+		return left
 	}
 	next := *old // others read the one in force
 	next.lists = now
 	if err := g.switchTo(old, &next); err != nil {
-		return err
+		return errors.Join(left, err)
 	}
 	var changed []string
 	for name, set := range now {
@@ -80,22 +72,31 @@ func (g *Gateway) takeLists(ctx context.Context) error {
 	}
 	slices.Sort(changed)
 	g.log.Info("lists changed", "lists", changed, "generation", next.generation)
-	return nil
+	return left
+}
+
+// contentsOf is the function of this name where what finds no room is for the log.
+func (g *Gateway) contentsOf(list []*feed, before contents) contents {
+	now, err := contentsOf(list, before, mostListed)
+	if err != nil {
+		g.log.Error("what lists have is not in force", "error", err)
+	}
+	return now
 }
 
 // Lists implements api.Gateway.
 func (g *Gateway) Lists() ([]api.List, error) {
 	g.feeds.mutex.Lock()
 	defer g.feeds.mutex.Unlock()
-	now, list := time.Now(), []api.List{}
+	now, inForce, list := time.Now(), g.view.Load().lists, []api.List{}
 	for _, f := range g.feeds.all {
 		s := f.Status(now)
 		shown := api.List{
 			Name: s.Name, Source: s.Source, Entries: s.Entries, LeftOut: s.Faults,
 			Fetched: s.Fetched, Checked: s.Checked, Failures: s.Failures, Error: s.Error, Next: s.Next,
 		}
-		if f.refused != nil {
-			shown.Error = "not in force: " + f.refused.Error()
+		if l := f.List(); l != nil && !slices.Equal(l.V4.Ranges(), inForce.of(s.Name).Ranges()) {
+			shown.Error = "this copy is not in force: the daemon's log says why"
 		}
 		list = append(list, shown)
 	}

@@ -1,0 +1,51 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// contents are the addresses of lists, by name. A list without any is not there.
+type contents map[string]*model.AddressSet
+
+// of are the addresses of a list. There are none where nothing was ever fetched, as in a
+// check of a file.
+func (c contents) of(name string) *model.AddressSet {
+	if set := c[name]; set != nil {
+		return set
+	}
+	return &model.AddressSet{}
+}
+
+// contentsOf are what feeds have, of at most most runs of addresses. A list that finds no
+// room keeps what it had before, or is empty; the error says which. A set that is as
+// before is the same one, so that a new date in a list does not make all sessions be
+// judged again.
+func contentsOf(list []*feed, before contents, most int) (contents, error) {
+	now := contents{}
+	var errs []error
+	for _, f := range list {
+		l, name := f.List(), f.config.Name
+		if l == nil {
+			continue
+		}
+		set := l.V4 // the data plane has IPv4 only
+		was := before.of(name)
+		if slices.Equal(was.Ranges(), set.Ranges()) {
+			set = was
+		}
+		if len(set.Ranges()) > most {
+			errs = append(errs, fmt.Errorf("list %s: the copy has %d runs of addresses, and the lists before it leave room for %d: it is not in force",
+				name, len(set.Ranges()), most))
+			set = was
+		}
+		if n := len(set.Ranges()); n > 0 && n <= most {
+			most -= n
+			now[name] = set
+		}
+	}
+	return now, errors.Join(errs...)
+}

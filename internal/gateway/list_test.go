@@ -1,0 +1,240 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// library is a gateway with nothing but lists, and a server of them.
+type library struct {
+	*Gateway
+	t      *testing.T
+	url    string
+	folder string
+	page   atomic.Pointer[string] // what every list is
+}
+
+func newLibrary(t *testing.T) *library {
+	t.Helper()
+	l := &library{Gateway: &Gateway{log: slog.New(slog.DiscardHandler)}, t: t, folder: t.TempDir()}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(*l.page.Load())) }))
+	t.Cleanup(server.Close)
+	l.url = server.URL
+	if err := l.feeds.open(l.folder); err != nil {
+		t.Fatal(err)
+	}
+	l.view.Store(&view{})
+	return l
+}
+
+// prepare makes the feeds of lists by these names, refreshed every hour.
+func (l *library) prepare(names ...string) []*feed {
+	l.t.Helper()
+	c := &config.Config{}
+	for _, name := range names {
+		c.Lists = append(c.Lists, config.List{Name: name, URL: l.url, Refresh: time.Hour})
+	}
+	next, err := l.prepareFeeds(c)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return next
+}
+
+// get refreshes a feed with a page.
+func (l *library) get(f *feed, page string) {
+	l.t.Helper()
+	l.page.Store(&page)
+	if err := f.refresh(l.t.Context()); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *library) copies() (names []string) {
+	l.t.Helper()
+	files, err := os.ReadDir(l.folder)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+// sizes are how many runs of addresses each list has in force.
+func sizes(c contents) map[string]int {
+	n := map[string]int{}
+	for name, set := range c {
+		n[name] = len(set.Ranges())
+	}
+	return n
+}
+
+func TestOnlyOtherAddressesAreOtherContents(t *testing.T) {
+	l := newLibrary(t)
+	f := l.prepare("drop")
+	if c, err := contentsOf(f, nil, 10); len(c) > 0 || len(c.of("drop").Ranges()) > 0 || err != nil {
+		t.Errorf("what was never had has %v, %v", c, err)
+	}
+	l.get(f[0], "# Monday\n192.0.2.1\n")
+	monday, _ := contentsOf(f, nil, 10)
+	l.get(f[0], "# Tuesday\n192.0.2.1/32\n2001:db8::1\n")
+	tuesday, _ := contentsOf(f, monday, 10)
+	if monday["drop"] == nil || tuesday["drop"] != monday["drop"] {
+		t.Error("the same IPv4 addresses are another set")
+	}
+	l.get(f[0], "192.0.2.2\n")
+	if now, _ := contentsOf(f, tuesday, 10); now["drop"] == tuesday["drop"] || now["drop"].Contains(netip.MustParseAddr("192.0.2.1")) {
+		t.Error("other addresses are the same set")
+	}
+}
+
+func TestListsWithoutRoomStayAsTheyWere(t *testing.T) {
+	l := newLibrary(t)
+	f := l.prepare("a", "b", "c")
+	runs := func(n int) string {
+		var page strings.Builder
+		for i := range n {
+			fmt.Fprintf(&page, "192.0.2.%d\n", 2*i)
+		}
+		return page.String()
+	}
+	var now contents
+	for _, step := range []struct {
+		a, b, c int
+		want    map[string]int
+		says    string
+	}{
+		{3, 3, 3, map[string]int{"a": 3, "b": 3, "c": 3}, ""},
+		{3, 4, 4, map[string]int{"a": 3, "b": 4, "c": 3}, "list c: the copy has 4"},
+		{3, 5, 4, map[string]int{"a": 3, "b": 5}, "list c: the copy has 4"},
+		{10, 1, 1, map[string]int{"a": 10}, "list b: the copy has 1"},
+		{11, 1, 1, map[string]int{"a": 10}, "list a: the copy has 11"},
+		{2, 1, 1, map[string]int{"a": 2, "b": 1, "c": 1}, ""},
+	} {
+		l.get(f[0], runs(step.a))
+		l.get(f[1], runs(step.b))
+		l.get(f[2], runs(step.c))
+		var err error
+		now, err = contentsOf(f, now, 10)
+		if got := sizes(now); !reflect.DeepEqual(got, step.want) || (err == nil) != (step.says == "") || err != nil && !strings.Contains(err.Error(), step.says) {
+			t.Errorf("%d, %d, %d: %v, %v; want %v, %s", step.a, step.b, step.c, got, err, step.want, step.says)
+		}
+	}
+}
+
+func TestListsThatStayAreNotMadeAgain(t *testing.T) {
+	l := newLibrary(t)
+	first := l.prepare("stays", "changes", "goes")
+	l.replaceFeeds(first)
+	for _, f := range first {
+		l.get(f, "192.0.2.1\n")
+	}
+	c := &config.Config{Lists: []config.List{
+		{Name: "new", URL: l.url, Refresh: time.Hour},
+		{Name: "changes", URL: l.url, Refresh: 2 * time.Hour},
+		first[0].config,
+	}}
+	next, err := l.prepareFeeds(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next[2] != first[0] || next[1] == first[1] || next[1].List() == nil || next[0].List() != nil {
+		t.Errorf("%v became %v", first, next)
+	}
+	l.replaceFeeds(next)
+	if got := l.copies(); !reflect.DeepEqual(got, []string{"changes.list", "stays.list"}) {
+		t.Errorf("on the disk are %v", got)
+	}
+	if all, err := l.Lists(); err != nil || len(all) != 3 || all[0].Name != "new" || !all[0].Fetched.IsZero() || all[2].Entries != 1 {
+		t.Errorf("listed are %+v, %v", all, err)
+	}
+}
+
+// A list that a reload takes away in the middle of its refresh leaves no copy behind, and
+// the reload does not wait for its server.
+func TestListThatIsOverWritesNothing(t *testing.T) {
+	l := newLibrary(t)
+	came, left := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("192.0.2.1\n"))
+		_ = http.NewResponseController(w).Flush()
+		close(came)
+		<-r.Context().Done()
+		close(left)
+	}))
+	t.Cleanup(server.Close)
+	l.url = server.URL
+	l.replaceFeeds(l.prepare("slow"))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		l.runLists(ctx)
+	}()
+	<-came
+	l.replaceFeeds(nil)
+	<-left
+	if got := l.copies(); len(got) > 0 {
+		t.Errorf("on the disk are %v", got)
+	}
+	stop()
+	<-ended
+}
+
+func TestRefreshOfListsIsAskedForOnce(t *testing.T) {
+	l := newLibrary(t)
+	l.replaceFeeds(l.prepare("a", "b"))
+	for _, c := range []struct {
+		ask  api.ListRequest
+		want int
+	}{{api.ListRequest{Lists: []string{"b"}}, 1}, {api.ListRequest{Lists: []string{"b", "b"}}, 1}, {api.ListRequest{Force: true}, 2}} {
+		if done, err := l.RefreshLists(c.ask); err != nil || done.Lists != c.want {
+			t.Errorf("%+v: %+v, %v", c.ask, done, err)
+		}
+	}
+	if _, err := l.RefreshLists(api.ListRequest{Lists: []string{"a", "x"}}); err == nil || !strings.Contains(err.Error(), "no list x") {
+		t.Errorf("of one that there is not: %v", err)
+	}
+	for _, f := range l.feeds.all {
+		if len(f.now) != 1 {
+			t.Errorf("list %s is asked for %d times", f.config.Name, len(f.now))
+		}
+	}
+}
+
+func TestProtectionNamesLists(t *testing.T) {
+	c := parse(t, text+`
+lists: [{name: drop, url: "https://lists.example/drop.txt"}, {name: never, url: "https://lists.example/never.txt"}]
+protection: {allowlist: [{list: never}], blocklist: [192.0.2.9, {list: drop, direction: in}]}
+`)
+	set := model.NewAddressSet([]model.AddressRange{model.RangeOf(netip.MustParsePrefix("203.0.113.0/24"))})
+	n := namedIn(c, contents{"drop": set})
+	listed := netip.MustParsePrefix("203.0.113.7/32")
+	for d, want := range map[model.Direction]string{model.In: "list drop", model.Out: "", model.AnyDirection: "list drop"} {
+		if got := n.onList(c.Protection.Blocklist, d, listed); got != want {
+			t.Errorf("flows %s are on %q, want %q", d, got, want)
+		}
+	}
+	if in, out := n.listed(c, model.In), n.listed(c, model.Out); !in.Blocked.Contains(listed.Addr()) || out.Blocked.Contains(listed.Addr()) || len(in.Allowed.Ranges()) > 0 {
+		t.Errorf("listed are %+v and %+v", in, out)
+	}
+	if err := Check(c); err != nil {
+		t.Errorf("a check without any list: %v", err)
+	}
+}
