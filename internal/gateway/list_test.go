@@ -17,6 +17,7 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/protect/lists"
 )
 
 // library is a gateway with nothing but lists, and a server of them.
@@ -180,7 +181,9 @@ func TestListThatIsOverWritesNothing(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	l.url = server.URL
-	l.replaceFeeds(l.prepare("slow"))
+	l.feeds.fetcher = lists.NewFetcher("test", lists.Limits{Timeout: time.Hour, Stall: time.Hour})
+	slow := l.prepare("slow")
+	l.replaceFeeds(slow)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -190,6 +193,9 @@ func TestListThatIsOverWritesNothing(t *testing.T) {
 	<-came
 	l.replaceFeeds(nil)
 	<-left
+	if err := slow[0].refresh(t.Context()); err != nil || slow[0].List() != nil {
+		t.Errorf("it was fetched again: %v", err)
+	}
 	if got := l.copies(); len(got) > 0 {
 		t.Errorf("on the disk are %v", got)
 	}
