@@ -193,30 +193,51 @@ func TestWatchOfACommand(t *testing.T) {
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	path := filepath.Join(r.directory, "auth.log")
 	pid := filepath.Join(r.directory, "pid")
-	d := r.start(r.configuration() + fmt.Sprintf(
-		"watches: [{name: ssh, command: [/bin/sh, -c, 'echo $$ >%s; touch %s; exec tail -F %s', -n, 0], patterns: [sshd], hits: 2}]\n", pid, path, path))
+	watched := fmt.Sprintf(
+		"watches: [{name: ssh, command: [/bin/sh, -c, 'echo $$ >%s; touch %s; exec tail -F %s', -n, 0], patterns: [sshd], hits: 2}]\n", pid, path, path)
+	d := r.start(r.configuration() + watched)
 	j := journal{d, path}.watched()
 	j.write(guessed("root; touch "+path+".touched", r.Clients[0].IP), guessed("$(touch "+path+".touched)", r.Clients[0].IP))
 	j.mustBecomeBanned(r.Clients[0].IP)
 	if _, err := os.Stat(path + ".touched"); err == nil {
 		t.Error("part of a line was executed")
 	}
-	text, err := os.ReadFile(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	process, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(process, 0); err != nil {
-		t.Fatalf("the command does not run: %v", err)
+	first := runs(t, pid)
+	if first == 0 {
+		t.Fatal("the command does not run")
 	}
 	d.write(r.configuration())
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
 	}
-	if err := syscall.Kill(process, 0); err == nil {
+	if err := syscall.Kill(first, 0); err == nil {
 		t.Error("the command of a watch that is no more runs on")
 	}
+	d.write(r.configuration() + watched)
+	if out, err := d.tell("reload"); err != nil {
+		t.Fatal(out)
+	}
+	second := 0
+	eventually(t, 20*time.Second, "the command runs again", func() bool {
+		second = runs(t, pid)
+		return second != 0
+	})
+	d.stop()
+	if err := syscall.Kill(second, 0); err == nil {
+		t.Error("the command runs on after its daemon")
+	}
+}
+
+// runs returns the process that a file names, 0 where it does not run.
+func runs(t *testing.T, file string) int {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || syscall.Kill(process, 0) != nil {
+		return 0
+	}
+	return process
 }
