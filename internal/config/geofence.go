@@ -131,13 +131,3 @@ func (d *protectionDraft) finishGeoTable(faults *faultLog) {
 	}
 	d.protection.GeoTable = table
 }
-
-// Geofence is the one of a direction, nil where there is none.
-func (p Protection) Geofence(direction model.Direction) *Geofence {
-	for i, g := range p.Geofences {
-		if g.Direction == model.AnyDirection || g.Direction == direction {
-			return &p.Geofences[i]
-		}
-	}
-	return nil
-}

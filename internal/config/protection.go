@@ -33,6 +33,8 @@ type Listed struct {
 	List      string
 }
 
+const mostListed = 1024 // of a list
+
 type protectionDraft struct {
 	protection Protection
 	sets       []setUse
@@ -64,7 +66,12 @@ func (d *protectionDraft) listed(name string, target *[]Listed) key {
 	return key{
 		name: name, kind: "list of sections", standard: "none", keys: keys(new(Listed), new(int), new(int)),
 		read: func(faults *faultLog, node *yaml.Node, path string, _ int) {
-			for i, item := range elements(faults, node, path, want, 1) {
+			items := elements(faults, node, path, want, 1)
+			if len(items) > mostListed {
+				faults.add(node.Line, "%s: there are %d entries, at most %d are allowed: put addresses into a set", path, len(items), mostListed)
+				return
+			}
+			for i, item := range items {
 				l, full := Listed{}, fmt.Sprintf("%s[%d]", path, i)
 				if item.Kind == yaml.ScalarNode {
 					value, ok := readValue(faults, item, full, network())

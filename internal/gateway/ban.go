@@ -261,9 +261,9 @@ func (g *Gateway) neverBan() (func(netip.Prefix) error, error) {
 			}
 		}
 	}
-	n := namedIn(c, v.lists)
+	allowed := namedIn(c, v.lists).allowed(c)
 	return func(p netip.Prefix) error {
-		if err := n.allowed(c, p); err != nil {
+		if err := allowed(p); err != nil {
 			return err
 		}
 		for kept, why := range reasons {

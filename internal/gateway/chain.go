@@ -55,18 +55,18 @@ func buildChains(v *view, states *chain.States) datapath.BuildChains {
 	if !judges(v.config) {
 		return nil
 	}
-	policy := policyOf(v.config, v.counts, v.places, v.lists)
+	policy := policyOf(v)
 	return func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
 		made, err := chain.Build(policy, chain.Shared(tables), first, states)
 		return datapath.Chains(made), err
 	}
 }
 
-func policyOf(c *config.Config, numbers counts, p places, lists contents) chain.Policy {
-	n := namedIn(c, lists)
-	policy := chain.Policy{Protection: n.protection(c, numbers, p), Chains: make([]chain.Chain, len(c.Chains))}
-	for i, ch := range c.Chains {
-		policy.Chains[i] = chain.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(c, ch, numbers), Static: ch.Static}
+func policyOf(v *view) chain.Policy {
+	n := namedIn(v.config, v.lists)
+	policy := chain.Policy{Protection: n.protection(v), Chains: make([]chain.Chain, len(v.config.Chains))}
+	for i, ch := range v.config.Chains {
+		policy.Chains[i] = chain.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(v.config, ch, v.counts), Static: ch.Static}
 	}
 	return policy
 }

@@ -47,7 +47,7 @@ func (g *Gateway) changeChain(r api.ChainRequest, edit func(*config.Document) (*
 	if err != nil {
 		return api.ChainChange{}, err
 	}
-	v.saved = old.saved
+	v.saved, v.places = old.saved, old.places
 	if err := g.switchTo(old, v); err != nil {
 		return api.ChainChange{}, err
 	}

@@ -59,7 +59,7 @@ func (g *Gateway) Explain(r api.ExplainRequest) (x api.Explanation, err error) {
 		return x, err
 	}
 	if judges(e.view.config) {
-		if e.trial, err = chain.NewTrial(policyOf(e.view.config, e.view.counts, e.view.places, e.view.lists), &g.states); err != nil {
+		if e.trial, err = chain.NewTrial(policyOf(e.view), &g.states); err != nil {
 			return x, err
 		}
 		defer e.trial.Close()

@@ -93,7 +93,9 @@ func (e *explainer) listed(f flow, o chain.Opinion) (says, why string) {
 	}
 	switch protectionFunctions(e.view.config)[o.Step] {
 	case allowlist:
-		why = entry(p.Allowlist)
+		if why = entry(p.Allowlist); e.kindOf(remote) != notOurs {
+			why = fmt.Sprintf("%s is the gateway's own", remote)
+		}
 	case blocklist:
 		why = entry(p.Blocklist)
 	default:

@@ -57,7 +57,8 @@ type view struct {
 	names      map[uint32]model.Name // by number
 	numbers    map[model.Name]uint32
 	counts     counts
-	places     places
+	places     places // as they were read: by a start or a reload
+	outbound   []netip.Addr
 	static     static
 	watches    []compiledWatch
 	lists      contents
@@ -70,11 +71,8 @@ func newView(d *config.Document, outbound []netip.Addr, lists contents) (*view, 
 	if err != nil {
 		return nil, err
 	}
-	v := &view{config: c, document: d, saved: c.Chains, registry: r, lists: lists, names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
+	v := &view{config: c, document: d, saved: c.Chains, registry: r, lists: lists, outbound: outbound, names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
 	if v.counts, err = newCounts(c); err != nil {
-		return nil, err
-	}
-	if v.places, err = placesOf(c); err != nil {
 		return nil, err
 	}
 	if v.static, err = staticOf(c, outbound); err != nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
@@ -33,18 +34,38 @@ func placesOf(c *config.Config) (p places, err error) {
 		return p, err
 	}
 	p.fences = map[model.Direction]fence{}
-	for _, d := range []model.Direction{model.In, model.Out} {
-		g := c.Protection.Geofence(d)
-		if g == nil {
-			continue
+	for i := range c.Protection.Geofences {
+		g := &c.Protection.Geofences[i]
+		if err := knows(p.table, g); err != nil {
+			return p, fmt.Errorf("protection.geofence: %s %w", c.Protection.GeoTable, err)
 		}
 		policy, err := geo.NewPolicy(geofenceRules(g))
 		if err != nil {
 			return p, fmt.Errorf("protection.geofence: %w", err)
 		}
-		p.fences[d] = fence{policy, model.NewAddressSet(p.table.Resolve(policy).V4)}
+		made := fence{policy, model.NewAddressSet(p.table.Resolve(policy).V4)}
+		for _, d := range []model.Direction{model.In, model.Out} {
+			if g.Direction == model.AnyDirection || g.Direction == d {
+				p.fences[d] = made
+			}
+		}
 	}
 	return p, nil
+}
+
+// knows wants the table to have what a geofence judges by.
+func knows(table *geo.Table, g *config.Geofence) error {
+	countries, asns := table.Knows()
+	for _, w := range slices.Concat(g.Allow, g.Deny) {
+		switch {
+		case w.Prefix.IsValid():
+		case w.Region.ASN() != 0 && !asns:
+			return fmt.Errorf("has no ASNs, so that %s says nothing: make it with realmgate geo update --asn FILE", w)
+		case w.Region.ASN() == 0 && !countries:
+			return fmt.Errorf("has no countries, so that %s says nothing: make it with realmgate geo update", w)
+		}
+	}
+	return nil
 }
 
 func readPlaces(path string) (*geo.Table, error) {
@@ -97,9 +118,9 @@ func placeText(p geo.Place) string {
 	case p.Special:
 		return "for a special purpose"
 	case p.Unknown() && p.ASN == 0:
-		return "nobody knows where"
+		return "where nobody knows"
 	case p.Unknown():
-		return fmt.Sprintf("of AS%d, nobody knows where", p.ASN)
+		return fmt.Sprintf("of AS%d, where nobody knows", p.ASN)
 	case p.ASN == 0:
 		return fmt.Sprintf("in %s, %s", p.Country, p.Continent)
 	}

@@ -33,39 +33,49 @@ func protectionFunctions(c *config.Config) (names []string) {
 	return names
 }
 
-func (n named) protection(c *config.Config, numbers counts, p places) (steps []chain.Step) {
-	remote := chain.Remote{In: n.listed(c, model.In), Out: n.listed(c, model.Out)}
-	remote.In.Fenced, remote.Out.Fenced = p.fences[model.In].denied, p.fences[model.Out].denied
-	functions := map[string]chain.Function{allowlist: chain.Allowlist{Remote: remote}, blocklist: chain.Blocklist{}, geofence: chain.Geofence{}}
-	for _, f := range protectionFunctions(c) {
+func (n named) protection(v *view) (steps []chain.Step) {
+	functions := protectionFunctions(v.config)
+	if len(functions) == 0 {
+		return nil
+	}
+	var remote chain.Remote
+	remote.In.Allowed, remote.Out.Allowed = n.unions(v.config.Protection.Allowlist, ownRanges(v))
+	remote.In.Blocked, remote.Out.Blocked = n.unions(v.config.Protection.Blocklist, nil)
+	remote.In.Fenced, remote.Out.Fenced = v.places.fences[model.In].denied, v.places.fences[model.Out].denied
+	made := map[string]chain.Function{allowlist: chain.Allowlist{Remote: remote}, blocklist: chain.Blocklist{}, geofence: chain.Geofence{}}
+	for _, f := range functions {
 		name := countName(config.ProtectionName, f)
-		steps = append(steps, chain.Step{Name: name, Number: numbers[name], Function: functions[f]})
+		steps = append(steps, chain.Step{Name: name, Number: v.counts[name], Function: made[f]})
 	}
 	return steps
 }
 
-// listed are the addresses that are on the lists for flows of a direction.
-func (n named) listed(c *config.Config, d model.Direction) chain.Addresses {
-	return chain.Addresses{Allowed: n.union(c.Protection.Allowlist, d), Blocked: n.union(c.Protection.Blocklist, d)}
+// ownRanges are the gateway's own addresses, which are remote ends where a private host
+// reaches another by its public address.
+func ownRanges(v *view) (ranges []model.AddressRange) {
+	for _, a := range slices.Concat(v.config.Pool.Addresses, v.outbound, v.static.addresses) {
+		ranges = append(ranges, model.RangeOf(netip.PrefixFrom(a, a.BitLen())))
+	}
+	return ranges
 }
 
-// union is one set of all addresses of a list; nil where it has none.
-func (n named) union(list []config.Listed, d model.Direction) *model.AddressSet {
-	var sets []*model.AddressSet
+// unions are the addresses of a list, and others, for flows from outside and from inside.
+// It is one set where the directions have the same.
+func (n named) unions(list []config.Listed, others []model.AddressRange) (in, out *model.AddressSet) {
+	in = n.union(list, others, func(l config.Listed) bool { return l.Direction != model.Out })
+	if slices.ContainsFunc(list, func(l config.Listed) bool { return l.Direction != model.AnyDirection }) {
+		return in, n.union(list, others, func(l config.Listed) bool { return l.Direction != model.In })
+	}
+	return in, in
+}
+
+// union is one set of the addresses of a list's entries that are wanted, and of others.
+func (n named) union(list []config.Listed, others []model.AddressRange, wanted func(config.Listed) bool) *model.AddressSet {
+	ranges := slices.Clone(others)
 	for _, l := range list {
-		if l.Direction == model.AnyDirection || l.Direction == d {
-			sets = append(sets, n.addresses(l))
+		if wanted(l) {
+			ranges = append(ranges, n.addresses(l).Ranges()...)
 		}
-	}
-	switch len(sets) {
-	case 0:
-		return nil
-	case 1: // of both directions it is one set
-		return sets[0]
-	}
-	var ranges []model.AddressRange
-	for _, s := range sets {
-		ranges = append(ranges, s.Ranges()...)
 	}
 	return model.NewAddressSet(ranges)
 }
@@ -97,10 +107,15 @@ func (n named) onList(list []config.Listed, d model.Direction, p netip.Prefix) s
 	return list[i].Remote.String()
 }
 
-// allowed says why a prefix must not be banned: the allowlist is asked before bans.
-func (n named) allowed(c *config.Config, p netip.Prefix) error {
-	if entry := n.onList(c.Protection.Allowlist, model.AnyDirection, p); entry != "" {
-		return fmt.Errorf("the allowlist has it: %s", entry)
+// allowed returns what says why a prefix must not be banned: the allowlist is asked
+// before bans.
+func (n named) allowed(c *config.Config) func(netip.Prefix) error {
+	list := c.Protection.Allowlist
+	all := n.union(list, nil, func(config.Listed) bool { return true })
+	return func(p netip.Prefix) error {
+		if !all.Meets(model.RangeOf(p)) {
+			return nil
+		}
+		return fmt.Errorf("the allowlist has it: %s", n.onList(list, model.AnyDirection, p))
 	}
-	return nil
 }

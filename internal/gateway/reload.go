@@ -33,6 +33,9 @@ func (g *Gateway) Reload() (api.Reload, error) {
 	}
 	v, err := newView(d, g.outbound, g.contentsOf(feeds, old.lists))
 	if err == nil {
+		v.places, err = placesOf(c)
+	}
+	if err == nil {
 		err = g.room.fits(old, v, g.outbound)
 	}
 	if err == nil {

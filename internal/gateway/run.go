@@ -66,6 +66,9 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	if err != nil {
 		return err
 	}
+	if v.places, err = placesOf(c); err != nil {
+		return err
+	}
 	serial := uint32(g.started.Unix())
 	if g.public, err = nameserver.NewPublic(g.publicOptions(c, serial)); err != nil {
 		return err

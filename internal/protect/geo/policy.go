@@ -29,17 +29,6 @@ func (a Action) String() string {
 	return fmt.Sprintf("action-%d", uint8(a))
 }
 
-// ParseAction reads "allow" or "deny".
-func ParseAction(text string) (Action, error) {
-	switch text {
-	case "allow":
-		return Allow, nil
-	case "deny":
-		return Deny, nil
-	}
-	return 0, fmt.Errorf("want allow or deny, not %s", quote([]byte(text)))
-}
-
 // Most of each kind of a policy's rules, allow and deny together.
 const (
 	MostRegions  = 1 << 16

@@ -135,17 +135,6 @@ func TestNewPolicyRefuses(t *testing.T) {
 	}
 }
 
-func TestActions(t *testing.T) {
-	for _, a := range []Action{Allow, Deny} {
-		if got, err := ParseAction(a.String()); got != a || err != nil {
-			t.Errorf("%s: %s, %v", a, got, err)
-		}
-	}
-	if _, err := ParseAction("drop"); err == nil {
-		t.Error("drop was accepted")
-	}
-}
-
 // drawTable draws a table of which much is near the prefixes that policies and addresses are drawn of.
 func drawTable(t *rapid.T) *Table {
 	var b Table
