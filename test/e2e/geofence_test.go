@@ -36,7 +36,8 @@ func (r *realm) moved(n lab.Node, to string) lab.Node {
 	return n
 }
 
-// places writes a table in which each address is in a country of its own.
+// places writes a table in which each address is in a country of its own, and an
+// autonomous system that none of them is of.
 func places(t *testing.T, path string, countries map[string]string) {
 	t.Helper()
 	var b geo.Builder
@@ -46,6 +47,9 @@ func places(t *testing.T, path string, countries map[string]string) {
 		rows = append(rows, fmt.Sprintf("%d,%d,%s\n", n, n, countries[a]))
 	}
 	if err := b.ReadTor(strings.NewReader(strings.Join(rows, "")), geo.Source{Name: "the test's"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.ReadASN(strings.NewReader("77.0.0.200,77.0.0.200,64500,nobody's here\n"), geo.Source{Name: "the test's"}); err != nil {
 		t.Fatal(err)
 	}
 	table, err := b.Build()
@@ -99,7 +103,7 @@ func TestGuideGeofence(t *testing.T) {
 			t.Errorf("a host inside reached %s at %s: %v, want it to: %t", who, to.IP, err, want)
 		}
 	}
-	for address, want := range map[string]string{"77.0.0.2": "in BY, EU: by country:BY", "77.0.0.4": "nobody knows where: by unknown", "77.0.0.1": "in FI, EU: by country:FI"} {
+	for address, want := range map[string]string{"77.0.0.2": "in BY, EU: by country:BY", "77.0.0.4": "where nobody knows: by unknown", "77.0.0.1": "in FI, EU: by country:FI"} {
 		if out, err := d.tell("explain", address, "--to", "echo."+hostName(0)); err != nil || !strings.Contains(out, want) {
 			t.Errorf("explain %s: %v: %s", address, err, out)
 		}
