@@ -199,6 +199,7 @@ func TestEditsAreRefused(t *testing.T) {
 	}
 	for want, edit := range map[string]func(*Document) error{
 		`there is no chain "no": see realmgate chain list`:                               insert("no", "use: filter", Place{}),
+		"protection has no functions to change by command":                               insert("protection", "use: filter", Place{}),
 		`FUNCTION:1: use: want filter, `:                                                 insert("out", "{use: filtre}", Place{}),
 		`FUNCTION:2: unknown key "nam": did you mean name?`:                              insert("out", "use: filter\nnam: x", Place{}),
 		`FUNCTION:1: the key use is missing`:                                             insert("out", "{name: x}", Place{}),

@@ -55,6 +55,9 @@ func chainNode(text []byte, chain string) (root, item *yaml.Node, err error) {
 			}
 		}
 	}
+	if chain == ProtectionName {
+		return nil, nil, fmt.Errorf("%s has no functions to change by command: change the file and reload", ProtectionName)
+	}
 	return nil, nil, fmt.Errorf("there is no chain %q: see realmgate chain list", chain)
 }
 

@@ -43,6 +43,9 @@ func wants(r api.CaptureRequest, f config.Function) bool {
 // canCapture says why a request can have no packets.
 func canCapture(c *config.Config, r api.CaptureRequest) error {
 	i := slices.IndexFunc(c.Chains, func(ch config.Chain) bool { return ch.Name == r.Chain })
+	if r.Chain == config.ProtectionName {
+		return api.Absent("the protection copies no packets: add {use: mirror} to a chain")
+	}
 	if i < 0 {
 		return api.Absent(fmt.Sprintf("there is no chain %q: see realmgate chain list", r.Chain))
 	}

@@ -177,6 +177,7 @@ func TestCaptureIsRefused(t *testing.T) {
 	file := filepath.Join(r.directory, "none.pcap")
 	for flags, want := range map[string]string{
 		"--chain wbe":                `there is no chain "wbe": see realmgate chain list`,
+		"--chain protection":         "the protection copies no packets: add {use: mirror} to a chain",
 		"--chain out":                "no function of chain out copies packets: add {use: mirror} to it, and reload",
 		"--chain web --function all": `chain web has no function "all" that copies packets: it has copy`,
 	} {
