@@ -2,68 +2,30 @@ package geo
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"strconv"
 )
 
 const asnRow = "FIRST,LAST,ASN,NAME"
 
-// asnFile is a file of ASNs as it is read: IPv4 or IPv6, as its first range.
-type asnFile struct {
-	*rows
-	v4  draft[v4, uint32]
-	v6  draft[v6, uint32]
-	six bool
-}
-
 // ReadASN reads a file of autonomous systems, as asn-ipv4.csv and asn-ipv6.csv of the
 // package @ip-location-db/asn: FIRST,LAST,ASN,NAME in rising order. A name may stand in
 // double quotes, doubled within it, but not on two lines. Names are not kept.
 func (b *Builder) ReadASN(r io.Reader, from Source) error {
-	f := &asnFile{rows: newRows(r, from.Name)}
-	for {
-		text, err := f.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if err := f.read(text); err != nil {
-			return err
-		}
-	}
-	from, err := f.done(from)
-	if err != nil {
+	f := newTextFile[uint32](r, from)
+	if err := f.each(func(text []byte) error { return readASN(f, text) }); err != nil {
 		return err
 	}
 	from.Licence = licenceASN
-	says := asn4
-	if f.six {
-		says = asn6
-	}
-	if err := b.free(from, says); err != nil {
-		return err
-	}
-	if f.six {
-		b.table.v6.asn = f.v6.done()
-	} else {
-		b.table.v4.asn = f.v4.done()
-	}
-	b.add(from, says)
-	return nil
+	return f.put(b, from, asn4, asn6, &b.table.v4.asn, &b.table.v6.asn)
 }
 
-func (f *asnFile) read(text []byte) error {
+func readASN(f *textFile[uint32], text []byte) error {
 	part := bytes.SplitN(text, []byte(","), 4)
 	if len(part) != 4 {
 		return f.noRange(text, asnRow)
 	}
-	if f.data == 0 {
-		f.six = bytes.IndexByte(part[0], ':') >= 0
-	}
-	if err := f.count(); err != nil {
+	if err := f.begin(part[0]); err != nil {
 		return err
 	}
 	asn, err := strconv.ParseUint(string(part[2]), 10, 32)

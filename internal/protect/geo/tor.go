@@ -2,7 +2,6 @@ package geo
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -13,57 +12,26 @@ import (
 
 const torRow = "FIRST,LAST,COUNTRY"
 
-// torFile is a file of countries as it is read: IPv4 or IPv6, as its first range.
-type torFile struct {
-	*rows
-	v4  draft[v4, code]
-	v6  draft[v6, code]
-	six bool
-}
-
 // ReadTor reads a file of countries in Tor's format, as geoip and geoip6 of Debian's
 // package tor-geoipdb: FIRST,LAST,COUNTRY in rising order, where IPv4 addresses are decimal
 // numbers, and comments from "#" to the end of a line of their own. The date is the file's
 // own where from has none.
 func (b *Builder) ReadTor(r io.Reader, from Source) error {
-	f := &torFile{rows: newRows(r, from.Name)}
-	for {
-		text, err := f.next()
-		if errors.Is(err, io.EOF) {
-			break
+	f := newTextFile[code](r, from)
+	err := f.each(func(text []byte) error {
+		if !bytes.HasPrefix(text, []byte("#")) {
+			return readTor(f, text)
 		}
-		if err != nil {
-			return err
+		if made, is := bytes.CutPrefix(text, []byte("# Generated: ")); is && from.Date.IsZero() {
+			from.Date = dateOf(string(made))
 		}
-		if bytes.HasPrefix(text, []byte("#")) {
-			if made, is := bytes.CutPrefix(text, []byte("# Generated: ")); is && from.Date.IsZero() {
-				from.Date = dateOf(string(made))
-			}
-			continue
-		}
-		if err := f.read(text); err != nil {
-			return err
-		}
-	}
-	from, err := f.done(from)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
 	from.Licence = licenceTor
-	says := country4
-	if f.six {
-		says = country6
-	}
-	if err := b.free(from, says); err != nil {
-		return err
-	}
-	if f.six {
-		b.table.v6.country = f.v6.done()
-	} else {
-		b.table.v4.country = f.v4.done()
-	}
-	b.add(from, says)
-	return nil
+	return f.put(b, from, country4, country6, &b.table.v4.country, &b.table.v6.country)
 }
 
 // dateOf returns the zero time where the text is no date: a comment may say what it likes.
@@ -75,17 +43,14 @@ func dateOf(text string) time.Time {
 	return made.UTC()
 }
 
-// read takes in a line with a range.
-func (f *torFile) read(text []byte) error {
+// readTor takes in a line with a range.
+func readTor(f *textFile[code], text []byte) error {
 	first, rest, ok := bytes.Cut(text, []byte(","))
 	last, country, ok2 := bytes.Cut(rest, []byte(","))
 	if !ok || !ok2 {
 		return f.noRange(text, torRow)
 	}
-	if f.data == 0 {
-		f.six = bytes.IndexByte(first, ':') >= 0
-	}
-	if err := f.count(); err != nil {
+	if err := f.begin(first); err != nil {
 		return err
 	}
 	c, assigned, err := readCountry(country)
