@@ -11,12 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/geodata"
 	"github.com/realmgate/realmgate/internal/protect/geo"
 )
-
-// defaultGeoTable is that of the configuration's protection.geo_table.
-const defaultGeoTable = "/var/lib/realmgate/geo.table"
 
 func newGeo(a *app) *cobra.Command {
 	command := &cobra.Command{
@@ -50,7 +48,7 @@ whole; the gateway takes it at its next reload.`,
 	var o geodata.Options
 	command.Flags().StringVar(&o.Country, "country", "", "a `FILE` instead of the package of countries: its .deb, or an .mmdb")
 	command.Flags().StringVar(&o.ASN, "asn", "", "a `FILE` instead of the package of ASNs: its .tgz, or an .mmdb")
-	command.Flags().StringVar(&o.Table, "table", defaultGeoTable, "the `FILE` to write")
+	command.Flags().StringVar(&o.Table, "table", config.DefaultGeoTable, "the `FILE` to write")
 	command.RunE = does(func(ctx context.Context) error {
 		note := func(text string) { _, _ = fmt.Fprintln(a.stderr, "realmgate: "+text) } // no reason to stop
 		table, err := geodata.Make(ctx, o, note)
@@ -98,7 +96,7 @@ are nowhere.`,
 		Args:    takes("an address, IPv4 or IPv6"),
 	}
 	output := outputFlag(command)
-	path := command.Flags().String("table", defaultGeoTable, "the `FILE` of the table")
+	path := command.Flags().String("table", config.DefaultGeoTable, "the `FILE` of the table")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		address, err := netip.ParseAddr(args[0])
 		if err != nil {

@@ -155,13 +155,10 @@ func (c Condition) check(faults *faultLog, path string, line int) {
 
 // finishChains checks what chains say about each other and about hosts.
 func (d *draft) finishChains() {
-	taken, known := map[string]int{}, d.named()
+	taken, known := takenNames{}, d.named()
 	for i, c := range d.chains {
 		path := fmt.Sprintf("chains[%d]", i)
-		if first, twice := taken[c.chain.Name]; twice && c.nameLine > 0 {
-			d.faults.add(c.nameLine, "%s.name: %s is already used at line %d", path, c.chain.Name, first)
-		}
-		taken[c.chain.Name] = c.nameLine
+		taken.take(d.faults, path, c.chain.Name, c.nameLine)
 		if c.chain.Name == ProtectionName {
 			d.faults.add(c.nameLine, "%s.name: %s is what is asked before all chains: take another name", path, ProtectionName)
 		}

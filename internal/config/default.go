@@ -6,6 +6,9 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
+// DefaultGeoTable is the file that says where addresses are.
+const DefaultGeoTable = "/var/lib/realmgate/geo.table"
+
 // defaults returns what holds where the file is silent.
 func defaults() Config {
 	return Config{
@@ -31,6 +34,6 @@ func defaults() Config {
 		},
 		Capacity:   1_000_000,
 		IPv6:       IPv6Drop,
-		Protection: Protection{GeoTable: "/var/lib/realmgate/geo.table"},
+		Protection: Protection{GeoTable: DefaultGeoTable},
 	}
 }

@@ -60,16 +60,13 @@ func webAddress() kind[string] {
 
 // finishLists checks that lists differ by name, and that each that is named is there.
 func (d *draft) finishLists() {
-	taken := map[string]int{}
+	taken := takenNames{}
 	for i, l := range d.lists {
 		if i == mostLists {
 			d.faults.add(l.nameLine, "lists: there are %d, at most %d are allowed", len(d.lists), mostLists)
 			break
 		}
-		if first, twice := taken[l.list.Name]; twice && l.nameLine > 0 {
-			d.faults.add(l.nameLine, "lists[%d].name: %s is already used at line %d", i, l.list.Name, first)
-		}
-		taken[l.list.Name] = l.nameLine
+		taken.take(d.faults, fmt.Sprintf("lists[%d]", i), l.list.Name, l.nameLine)
 		d.config.Lists = append(d.config.Lists, l.list)
 	}
 	for _, u := range d.protection.lists {

@@ -74,13 +74,10 @@ func fileName() kind[string] {
 
 // finishSets reads the files of sets, and sees to it that each set that is named is there.
 func (d *draft) finishSets() {
-	taken := map[string]int{}
+	taken := takenNames{}
 	for i, s := range d.sets {
 		path := fmt.Sprintf("sets[%d]", i)
-		if first, twice := taken[s.set.Name]; twice && s.nameLine > 0 {
-			d.faults.add(s.nameLine, "%s.name: %s is already used at line %d", path, s.set.Name, first)
-		}
-		taken[s.set.Name] = s.nameLine
+		taken.take(d.faults, path, s.set.Name, s.nameLine)
 		if i == mostSets {
 			d.faults.add(s.nameLine, "sets: there are %d, at most %d are allowed", len(d.sets), mostSets)
 			break

@@ -95,13 +95,10 @@ func lineOfText(name, allowed, want string) kind[string] {
 
 // finishWatches checks what single keys do not show.
 func (d *draft) finishWatches() {
-	taken := map[string]int{}
+	taken := takenNames{}
 	for i, w := range d.watches {
 		path := fmt.Sprintf("watches[%d]", i)
-		if first, twice := taken[w.watch.Name]; twice && w.nameLine > 0 {
-			d.faults.add(w.nameLine, "%s.name: %s is already used at line %d", path, w.watch.Name, first)
-		}
-		taken[w.watch.Name] = w.nameLine
+		taken.take(d.faults, path, w.watch.Name, w.nameLine)
 		if i == mostWatches {
 			d.faults.add(w.nameLine, "watches: there are %d, at most %d are allowed", len(d.watches), mostWatches)
 			break

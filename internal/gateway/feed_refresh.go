@@ -75,8 +75,8 @@ func (g *Gateway) takeLists(ctx context.Context) error {
 	return left
 }
 
-// contentsOf is the function of this name where what finds no room is for the log.
-func (g *Gateway) contentsOf(list []*feed, before contents) contents {
+// loggedContents are what feeds have; what finds no room is for the log.
+func (g *Gateway) loggedContents(list []*feed, before contents) contents {
 	now, err := contentsOf(list, before, mostListed)
 	if err != nil {
 		g.log.Error("what lists have is not in force", "error", err)

@@ -31,7 +31,7 @@ func (g *Gateway) Reload() (api.Reload, error) {
 	if err != nil {
 		return api.Reload{}, err
 	}
-	v, err := newView(d, g.outbound, g.contentsOf(feeds, old.lists))
+	v, err := newView(d, g.outbound, g.loggedContents(feeds, old.lists))
 	if err == nil {
 		v.places, err = placesOf(c)
 	}

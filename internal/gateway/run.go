@@ -62,7 +62,7 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	if err != nil {
 		return err
 	}
-	v, err := newView(d, g.outbound, g.contentsOf(feeds, nil))
+	v, err := newView(d, g.outbound, g.loggedContents(feeds, nil))
 	if err != nil {
 		return err
 	}
