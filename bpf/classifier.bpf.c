@@ -37,6 +37,8 @@ struct exported {
 	struct rules_more_cell more;
 	struct rules_rule_cell rules;
 	enum entry entry;
+	enum nf_stage stage;
+	enum nf_trap trap;
 };
 const struct exported *exported __attribute__((unused));
 

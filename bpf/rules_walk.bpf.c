@@ -73,7 +73,7 @@ SEC("xdp")
 int remote_walk(struct xdp_md *ctx)
 {
 	struct nf_packet packet = {};
-	__u32 marks;
+	__u8 marks;
 
 	if (!next_flow(&packet) || !remote_find(&packet, &marks))
 		return -1;

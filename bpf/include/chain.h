@@ -79,7 +79,18 @@ static __always_inline enum reason chain_describe(const struct packet *packet, c
 	told->generation = packet->generation;
 	told->asked = asked;
 	told->packets = 0;
+	told->ports = 0;
+	told->trap = NF_TRAP_NONE;
 	return ASK_CHAIN;
+}
+
+/* What was described goes to a port that a host inside has opened: it is no trap, whatever its number. */
+static __always_inline void chain_is_mapped(void)
+{
+	struct nf_packet *told = nf_packet();
+
+	if (told)
+		told->trap = NF_TRAP_NEVER;
 }
 
 /* What judges flows of the direction in this generation. */

@@ -160,6 +160,8 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 	if (reason == REASON_NONE)
 		session->judged = chain_judged(packet);
 asked:
+	if (reason == ASK_CHAIN && session->origin == ORIGIN_MAPPING)
+		chain_is_mapped();
 	if (reason == ASK_CHAIN && !anew)
 		chain_is_open(out != (direction == DIRECTION_OUT));
 	return reason;

@@ -105,6 +105,8 @@ struct budget {
 	__u32 tick;
 	__u32 drops; /* samples sent in this tick */
 	__u32 icmp;  /* ICMP errors sent in this tick */
+	__u32 traps; /* SYNs to the honeypot answered in this tick */
+	__u32 lies;  /* ACKs to it that proved nothing */
 	__u32 pad;
 };
 TABLE(budgets, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct budget, 1, 0);
@@ -118,6 +120,11 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 16);
 } drop_events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 16);
+} trap_events SEC(".maps");
 
 static __always_inline void count_statistic(__u32 which)
 {

@@ -33,6 +33,14 @@ struct claim_event {
 	__u16 used;
 };
 
+/* A handshake with the honeypot was completed: its source is nobody else's address. */
+struct trap_event {
+	__u64 at; /* CLOCK_MONOTONIC, ns */
+	__u32 source;
+	__u16 port; /* of ours */
+	__u16 pad;
+};
+
 struct drop_event {
 	__u64 at;
 	__u32 ifindex;

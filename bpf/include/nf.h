@@ -28,6 +28,14 @@ enum nf_stage {
 	NF_FLOW = 1, /* whether the flow may pass: all of the chain */
 	NF_PACKET,   /* whether a packet of it may: those that see every packet */
 	NF_STATIC,   /* whether it may, and where to (dnat): all of the chain; destination is as it came */
+	NF_STRAY,    /* whether a packet may that is for the gateway itself, or for nobody: the protection alone */
+};
+
+/* What the honeypot has to do with a packet. */
+enum nf_trap {
+	NF_TRAP_NONE,
+	NF_TRAP_NEVER, /* a host inside has opened the port */
+	NF_TRAP_SPRUNG,
 };
 
 /* A packet by the flow that it belongs to. Addresses and ports are in network byte order. */
@@ -56,7 +64,10 @@ struct nf_packet {
 	__u32 generation;
 	__u32 asked;   /* the program that is asked, 0 for the classifier */
 	__u32 packets; /* the program that the flow's further packets are to be judged by, 0 for none */
-	__u32 remote;  /* enum remote_mark: what the function "allowlist" found */
+	__u8 remote;   /* enum remote_mark: what the function "allowlist" found */
+	__u8 ports;    /* enum port_mark: what the function "ports" found */
+	__u8 trap;     /* enum nf_trap */
+	__u8 pad;
 };
 
 struct {

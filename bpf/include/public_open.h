@@ -91,6 +91,8 @@ __noinline enum reason mapping_open(const struct packet *packet, struct session_
 		reason = mapping_admits(key, settings_get(packet->generation));
 	if (reason == REASON_NONE)
 		reason = chain_judge_in(packet, key->local, key->local_port);
+	if (reason == ASK_CHAIN)
+		chain_is_mapped();
 	if (reason != REASON_NONE)
 		return reason;
 	stripe = lock_stripe(endpoint_hash(key->local, key->local_port, key->protocol));

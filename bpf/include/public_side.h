@@ -10,6 +10,7 @@
 #include "gateway_traffic.h"
 #include "icmp.h"
 #include "public_open.h"
+#include "stray.h"
 
 /*
  * The key by which the session of a packet to one of our addresses is sought; REASON_NONE, or why there can
@@ -165,6 +166,43 @@ __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet
 	return forward_send(ctx, packet, hop, SIDE_PUBLIC);
 }
 
+static __always_inline int public_stray(struct xdp_md *ctx, struct packet *packet, bool local, enum reason reason)
+{
+	enum reason said = stray_judge(ctx, packet, local);
+
+	if (stray_is_trapped(said))
+		return trap_spring(ctx, packet);
+	return verdict(ctx, packet, said == REASON_NONE ? reason : said, SIDE_PUBLIC);
+}
+
+/* A packet to an address that the data plane has nothing to do with. */
+static __always_inline int public_untranslated(struct xdp_md *ctx, struct packet *packet, bool hairpin)
+{
+	if (!destination_is_local(ctx, packet->tuple.source, packet->tuple.destination))
+		return verdict(ctx, packet, REASON_DROP_NOT_FOR_US, SIDE_PUBLIC);
+	if (hairpin)
+		return verdict(ctx, packet, REASON_TO_GATEWAY, SIDE_PUBLIC);
+	return public_stray(ctx, packet, true, REASON_TO_GATEWAY);
+}
+
+/* The end of a packet that opens nothing, for that reason. Where nobody inside is meant, the gateway may be. */
+static __always_inline int public_end(struct xdp_md *ctx, struct packet *packet, const struct address *address,
+				      enum reason reason)
+{
+	bool nobody = reason == REASON_DROP_NO_MAPPING || reason == REASON_DROP_NO_RESERVATION ||
+		      reason == REASON_DROP_NO_SESSION;
+
+	if (packet->hairpin)
+		return verdict(ctx, packet, reason, SIDE_PUBLIC);
+	if (stray_is_trapped(reason))
+		return trap_spring(ctx, packet);
+	if (nobody && is_local(ctx, packet, address))
+		reason = REASON_TO_GATEWAY;
+	if (nobody || reason == REASON_TO_GATEWAY || reason == REASON_DROP_NOT_SYN)
+		return public_stray(ctx, packet, reason == REASON_TO_GATEWAY, reason);
+	return verdict(ctx, packet, reason, SIDE_PUBLIC);
+}
+
 static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 {
 	struct packet packet = {.hairpin = hairpin};
@@ -193,11 +231,7 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 		return not_ipv4(ctx, &packet, SIDE_PUBLIC);
 	address = bpf_map_lookup_elem(&address_table, &packet.tuple.destination);
 	if (!address)
-		return verdict(ctx, &packet,
-			       destination_is_local(ctx, packet.tuple.source, packet.tuple.destination)
-				       ? REASON_TO_GATEWAY
-				       : REASON_DROP_NOT_FOR_US,
-			       SIDE_PUBLIC);
+		return public_untranslated(ctx, &packet, hairpin);
 	/* An open session at home says all: its mapping is not read. It stays what it is, as an ended one rests first. */
 	number = address->kind == ADDRESS_OUTBOUND ? session_find_kept(&packet.tuple, address->number) : 0;
 	if (!number)
@@ -216,13 +250,8 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 		bool sent = address->kind != ADDRESS_POOL && chain_is_static(&packet);
 
 		reason = public_first(ctx, &packet, &key, slot, sent, reason, &number);
-		/* Where nobody inside is meant, the gateway is. */
-		if ((reason == REASON_DROP_NO_MAPPING || reason == REASON_DROP_NO_RESERVATION ||
-		     reason == REASON_DROP_NO_SESSION) &&
-		    !hairpin && is_local(ctx, &packet, address))
-			reason = REASON_TO_GATEWAY;
 		if (reason != REASON_NONE)
-			return verdict(ctx, &packet, reason, SIDE_PUBLIC);
+			return public_end(ctx, &packet, address, reason);
 		session = session_at(number);
 		if (!session)
 			return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PUBLIC);

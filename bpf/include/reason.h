@@ -17,6 +17,7 @@ enum reason {
 	REASON_INSIDE_TO_INSIDE,       /* between two private networks: routed by the kernel, not translated */
 	REASON_ANSWERED_ARP,	       /* ARP request for a pool or outbound address */
 	REASON_FORWARDED_IPV6,	       /* IPv6 left to the kernel because the configuration says forward */
+	REASON_ANSWERED_TRAP, /* SYN to a port of the honeypot: answered, so that its sender proves who it is */
 
 	/* Dropped: what the packet is. */
 	REASON_DROP_MALFORMED,
@@ -47,7 +48,8 @@ enum reason {
 	REASON_DROP_SESSION_CONFLICT,
 	REASON_DROP_SERVICE_CLOSED,
 	REASON_DROP_BANNED,
-	REASON_DROP_DENIED, /* by a network function of a chain */
+	REASON_DROP_DENIED,  /* by a network function of a chain */
+	REASON_DROP_TRAPPED, /* by the honeypot */
 
 	/* Dropped: something is used up or missing. */
 	REASON_DROP_SESSION_TABLE_FULL,

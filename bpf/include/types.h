@@ -48,6 +48,9 @@ struct settings {
 	__u8 statics; /* some chains say where flows go (dnat): their classifier is asked before reservations and mappings */
 	__u8 pad;
 	__u16 entry[2]; /* what judges flows from outside, and inside: an enum entry, or their only chain's program */
+	__u16 stray;	/* the program of the protection alone, 0 where there is none */
+	__u8 traps;	/* it has a honeypot: what is for nobody is shown to it, too */
+	__u8 pad2;
 };
 
 struct control {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The functions "allowlist", "blocklist" and "geofence", which are asked before the chain of a flow and in this order.
- * What they know of all addresses is one table: the first looks for the flow's remote address, the others only at what
- * it found. What is on the allowlist they leave alone.
+ * The functions "allowlist", "blocklist", "ports", "honeypot" and "geofence", which are asked before the chain of a
+ * flow and in this order. What they know of all addresses is one table, and of all ports another: the first looks for
+ * the flow's remote address, "ports" for its port, and the others only at what those found. What is on the allowlist
+ * they leave alone.
  */
+#include <linux/in.h>
 #include <stdbool.h>
 
+#include "../include/port_marks.h"
 #include "../include/remote.h"
 
 static __always_inline enum nf_verdict remote_drop(enum remote_mark mark)
@@ -33,13 +36,56 @@ int nf_blocklist(struct xdp_md *ctx)
 	return remote_drop(REMOTE_BLOCKED);
 }
 
+/* The gateway's end of a packet that answers is where it came to, though its flow is one of the gateway's own. */
+SEC("xdp")
+int nf_ports(struct xdp_md *ctx)
+{
+	struct nf_packet *packet = nf_packet();
+
+	if (!packet)
+		return NF_DROP;
+	packet->ports = port_marks_of(packet->protocol, packet->destination_port);
+	if (packet->stage == NF_STRAY && packet->answers)
+		packet->ports = (packet->ports & ~PORT_TRAP) |
+				(port_marks_of(packet->protocol, packet->source_port) & PORT_TRAP);
+	return NF_CONTINUE;
+}
+
+SEC("xdp")
+int nf_honeypot(struct xdp_md *ctx)
+{
+	struct nf_packet *packet = nf_packet();
+
+	if (!packet)
+		return NF_DROP;
+	if ((packet->remote & REMOTE_ALLOWED) || !(packet->ports & PORT_TRAP) || packet->trap == NF_TRAP_NEVER)
+		return NF_CONTINUE;
+	if (packet->stage == NF_STRAY && packet->answers) {
+		packet->trap = NF_TRAP_SPRUNG; /* the gateway looks whether it ends a handshake */
+		return NF_CONTINUE;
+	}
+	if (packet->direction != NF_IN)
+		return NF_CONTINUE;
+	packet->trap = NF_TRAP_SPRUNG;
+	return NF_DROP;
+}
+
 SEC("xdp")
 int nf_geofence(struct xdp_md *ctx)
 {
+	struct nf_packet *packet = nf_packet();
+
+	if (packet && (packet->ports & (PORT_IGNORED | PORT_UNMONITORED)))
+		return NF_CONTINUE;
 	return remote_drop(REMOTE_FENCED);
 }
 
 /* For Go. */
-const enum remote_mark *exported __attribute__((unused));
+struct exported {
+	enum remote_mark remote;
+	enum port_mark port;
+	struct port_cell ports;
+};
+const struct exported *exported __attribute__((unused));
 
 char _license[] SEC("license") = "Dual BSD/GPL";

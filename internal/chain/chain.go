@@ -2,6 +2,7 @@ package chain
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -75,6 +76,8 @@ type Programs struct {
 	Static     *ebpf.Program   // the classifier of static chains, nil where there are none
 	Chains     []*ebpf.Program // by their numbers, from the first on
 	In, Out    uint32          // what judges flows of a direction: the number of their only chain, ByClassifier, or 0 for nothing
+	Stray      uint32          // the number of the protection alone, which judges packets that no chain is for; 0 for none
+	Traps      bool            // there is a honeypot
 }
 
 // Close gives up the programs; what is in force stays so.
@@ -122,6 +125,8 @@ func Build(policy Policy, shared Shared, first uint32, states *States) (made Pro
 		if err != nil {
 			return made, fmt.Errorf("protection: %w", err)
 		}
+		made.Stray = number
+		made.Traps = slices.ContainsFunc(policy.Protection, func(s Step) bool { return s.Function == Honeypot{} })
 		rules = append(rules, Rule{Value: number})
 	}
 	if made.Classifier, err = classifier(rules, shared); err == nil && len(static) > 0 {

@@ -65,8 +65,28 @@ type classifierNfPacket struct {
 	Generation      uint32
 	Asked           uint32
 	Packets         uint32
-	Remote          uint32
+	Remote          uint8
+	Ports           uint8
+	Trap            uint8
+	Pad             uint8
 }
+
+type classifierNfStage uint32
+
+const (
+	classifierNfStageNF_FLOW   classifierNfStage = 1
+	classifierNfStageNF_PACKET classifierNfStage = 2
+	classifierNfStageNF_STATIC classifierNfStage = 3
+	classifierNfStageNF_STRAY  classifierNfStage = 4
+)
+
+type classifierNfTrap uint32
+
+const (
+	classifierNfTrapNF_TRAP_NONE   classifierNfTrap = 0
+	classifierNfTrapNF_TRAP_NEVER  classifierNfTrap = 1
+	classifierNfTrapNF_TRAP_SPRUNG classifierNfTrap = 2
+)
 
 type classifierNfVerdict uint32
 

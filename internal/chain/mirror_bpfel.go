@@ -49,7 +49,10 @@ type mirrorNfPacket struct {
 	Generation      uint32
 	Asked           uint32
 	Packets         uint32
-	Remote          uint32
+	Remote          uint8
+	Ports           uint8
+	Trap            uint8
+	Pad             uint8
 }
 
 // Names of all BPF objects in the ELF.

@@ -16,6 +16,7 @@ type Probe struct {
 	Length     int // of the IP packet
 	TCPFlags   uint8
 	Frame      []byte
+	Mapped     bool // a host inside has opened the port that it comes to
 }
 
 // Says is what a function says of a packet.
@@ -69,6 +70,16 @@ func (t *Trial) JudgeStatic(p Probe) (j Judgement, to netip.AddrPort, err error)
 		port = bits.ReverseBytes16(after.ToPort)
 	}
 	return j, netip.AddrPortFrom(netip.AddrFrom4(address), port), nil
+}
+
+// JudgeStray asks the protection alone about a packet that no chain is for.
+func (t *Trial) JudgeStray(p Probe) (Judgement, error) {
+	if t.made.Stray == 0 {
+		return Judgement{Chain: -1, Passes: true}, nil
+	}
+	j, _, err := t.judge(t.made.Chains[t.made.Stray-1], false, p)
+	j.Chain = -1
+	return j, err
 }
 
 // judge asks the chains of a classifier, and returns what they left as well.
@@ -181,9 +192,13 @@ func (p Probe) describe() classifierNfPacket {
 		b := a.As4()
 		return binary.NativeEndian.Uint32(b[:])
 	}
+	trap := classifierNfTrapNF_TRAP_NONE
+	if p.Mapped {
+		trap = classifierNfTrapNF_TRAP_NEVER
+	}
 	return classifierNfPacket{
 		Source: address(p.Source), Destination: address(p.Destination),
 		SourcePort: bits.ReverseBytes16(p.SourcePort), DestinationPort: bits.ReverseBytes16(p.Port),
-		Protocol: uint8(p.Protocol), Direction: uint8(p.Direction), Opens: 1, TcpFlags: p.TCPFlags, Dry: 1, Length: uint16(p.Length),
+		Protocol: uint8(p.Protocol), Direction: uint8(p.Direction), Opens: 1, TcpFlags: p.TCPFlags, Dry: 1, Length: uint16(p.Length), Trap: uint8(trap),
 	}
 }

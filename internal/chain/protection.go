@@ -3,6 +3,8 @@ package chain
 import (
 	"fmt"
 
+	"github.com/cilium/ebpf"
+
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -41,27 +43,30 @@ func (a Allowlist) compile(_ string, shared Shared, _ *States) (p piece, err err
 	if err != nil {
 		return p, err
 	}
-	return protection("nf_allowlist", list, shared)
+	return protection(protectionProgNfAllowlist, protectionMapRulesCells, list, shared)
 }
 
 func (Blocklist) compile(_ string, shared Shared, _ *States) (piece, error) {
-	return protection("nf_blocklist", nil, shared)
+	return protection[struct{}](protectionProgNfBlocklist, "", nil, shared)
 }
 
 func (Geofence) compile(_ string, shared Shared, _ *States) (piece, error) {
-	return protection("nf_geofence", nil, shared)
+	return protection[struct{}](protectionProgNfGeofence, "", nil, shared)
 }
 
-// protection makes the piece of one of the functions; only the first has a table.
-func protection(name string, list cells, shared Shared) (p piece, err error) {
+// protection makes the piece of one of the functions; table is the name of the one that
+// it has for itself, empty for none.
+func protection[T any](name, table string, values []T, shared Shared) (p piece, err error) {
 	spec, err := loadProtection()
 	if err != nil {
 		return p, fmt.Errorf("read the protection: %w", err)
 	}
-	if list != nil {
-		if p.maps, err = list.own(spec, shared); err != nil {
-			return p, err
+	if table != "" {
+		made, err := arrayOf(spec.Maps[table], values)
+		if err != nil {
+			return p, fmt.Errorf("make %s: %w", table, err)
 		}
+		p.maps = map[string]*ebpf.Map{table: made}
 	}
 	err = p.take(spec.Programs[name], shared)
 	return p, err

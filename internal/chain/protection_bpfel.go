@@ -49,8 +49,24 @@ type protectionNfPacket struct {
 	Generation      uint32
 	Asked           uint32
 	Packets         uint32
-	Remote          uint32
+	Remote          uint8
+	Ports           uint8
+	Trap            uint8
+	Pad             uint8
 }
+
+type protectionPortCell struct {
+	_    structs.HostLayout
+	Mark [64]uint8
+}
+
+type protectionPortMark uint32
+
+const (
+	protectionPortMarkPORT_IGNORED     protectionPortMark = 1
+	protectionPortMarkPORT_TRAP        protectionPortMark = 2
+	protectionPortMarkPORT_UNMONITORED protectionPortMark = 4
+)
 
 type protectionRemoteMark uint32
 
@@ -72,10 +88,13 @@ type protectionRulesCell struct {
 const (
 	protectionMapNfCounts     = "nf_counts"
 	protectionMapNfPackets    = "nf_packets"
+	protectionMapPortMarks    = "port_marks"
 	protectionMapRulesCells   = "rules_cells"
 	protectionProgNfAllowlist = "nf_allowlist"
 	protectionProgNfBlocklist = "nf_blocklist"
 	protectionProgNfGeofence  = "nf_geofence"
+	protectionProgNfHoneypot  = "nf_honeypot"
+	protectionProgNfPorts     = "nf_ports"
 	protectionVarExported     = "exported"
 )
 
@@ -124,6 +143,8 @@ type protectionProgramSpecs struct {
 	NfAllowlist *ebpf.ProgramSpec `ebpf:"nf_allowlist"`
 	NfBlocklist *ebpf.ProgramSpec `ebpf:"nf_blocklist"`
 	NfGeofence  *ebpf.ProgramSpec `ebpf:"nf_geofence"`
+	NfHoneypot  *ebpf.ProgramSpec `ebpf:"nf_honeypot"`
+	NfPorts     *ebpf.ProgramSpec `ebpf:"nf_ports"`
 }
 
 // protectionMapSpecs contains maps before they are loaded into the kernel.
@@ -132,6 +153,7 @@ type protectionProgramSpecs struct {
 type protectionMapSpecs struct {
 	NfCounts   *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets  *ebpf.MapSpec `ebpf:"nf_packets"`
+	PortMarks  *ebpf.MapSpec `ebpf:"port_marks"`
 	RulesCells *ebpf.MapSpec `ebpf:"rules_cells"`
 }
 
@@ -164,6 +186,7 @@ func (o *protectionObjects) Close() error {
 type protectionMaps struct {
 	NfCounts   *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets  *ebpf.Map `ebpf:"nf_packets"`
+	PortMarks  *ebpf.Map `ebpf:"port_marks"`
 	RulesCells *ebpf.Map `ebpf:"rules_cells"`
 }
 
@@ -171,6 +194,7 @@ func (m *protectionMaps) Close() error {
 	return _ProtectionClose(
 		m.NfCounts,
 		m.NfPackets,
+		m.PortMarks,
 		m.RulesCells,
 	)
 }
@@ -189,6 +213,8 @@ type protectionPrograms struct {
 	NfAllowlist *ebpf.Program `ebpf:"nf_allowlist"`
 	NfBlocklist *ebpf.Program `ebpf:"nf_blocklist"`
 	NfGeofence  *ebpf.Program `ebpf:"nf_geofence"`
+	NfHoneypot  *ebpf.Program `ebpf:"nf_honeypot"`
+	NfPorts     *ebpf.Program `ebpf:"nf_ports"`
 }
 
 func (p *protectionPrograms) Close() error {
@@ -196,6 +222,8 @@ func (p *protectionPrograms) Close() error {
 		p.NfAllowlist,
 		p.NfBlocklist,
 		p.NfGeofence,
+		p.NfHoneypot,
+		p.NfPorts,
 	)
 }
 

@@ -49,7 +49,10 @@ type walkNfPacket struct {
 	Generation      uint32
 	Asked           uint32
 	Packets         uint32
-	Remote          uint32
+	Remote          uint8
+	Ports           uint8
+	Trap            uint8
+	Pad             uint8
 }
 
 type walkRulesCell struct {

@@ -94,7 +94,7 @@ func TestFullFile(t *testing.T) {
 			Order:     OrderCircular, Offer: half, Claim: 90 * time.Second, Wait: 1500 * time.Millisecond,
 			Quotas: Quotas{Client: 1, Resolver: 2, Host: 3, Service: 4, Total: 5, HalfOpen: 6, HalfOpenPerHost: 7},
 		},
-		Protection: Protection{GeoTable: "/var/lib/realmgate/geo.table"},
+		Protection: Protection{GeoTable: "/var/lib/realmgate/geo.table", Honeypot: Honeypot{Ban: time.Hour}},
 		Outbound: Outbound{
 			Addresses: addresses("198.18.0.2", "198.18.0.8", "198.18.0.9", "198.18.0.10", "198.18.0.11"),
 			Filtering: model.EndpointIndependent,

@@ -34,6 +34,6 @@ func defaults() Config {
 		},
 		Capacity:   1_000_000,
 		IPv6:       IPv6Drop,
-		Protection: Protection{GeoTable: DefaultGeoTable},
+		Protection: Protection{GeoTable: DefaultGeoTable, Honeypot: Honeypot{Ban: time.Hour}},
 	}
 }

@@ -54,6 +54,7 @@ type serviceDraft struct {
 func newDraft(faults *faultLog) *draft {
 	d := &draft{faults: faults, config: defaults(), uses: make(map[netip.Addr]use)}
 	d.protection.protection = d.config.Protection
+	d.protection.honeypot.ban = d.config.Protection.Honeypot.Ban
 	return d
 }
 
@@ -65,6 +66,7 @@ func (d *draft) finish() {
 	d.finishNames()
 	d.protection.finishGeofences(d.faults)
 	d.protection.finishGeoTable(d.faults)
+	d.finishHoneypot()
 	d.config.Protection = d.protection.protection
 	d.finishSets()
 	d.finishWatches()

@@ -123,6 +123,11 @@ func render(c *Config) string {
 	}
 	renderListed(line, "allowlist", c.Protection.Allowlist)
 	renderListed(line, "blocklist", c.Protection.Blocklist)
+	renderPorts(line, "ignored_ports", c.Protection.Ignored, "")
+	if h := c.Protection.Honeypot; !h.Ports.Empty() {
+		renderPorts(line, "honeypot", h.Ports, h.Ban.String())
+	}
+	renderPorts(line, "monitored_ports", c.Protection.Monitored, "")
 	renderGeofences(line, c.Protection)
 	line("chains:")
 	if len(c.Chains) == 0 {
@@ -132,6 +137,21 @@ func render(c *Config) string {
 		renderChain(line, ch)
 	}
 	return b.String()
+}
+
+func renderPorts(line func(string, ...any), key string, s model.PortSet, ban string) {
+	if s.Empty() {
+		return
+	}
+	line("  %s:", key)
+	for protocol, ports := range map[string][]model.Ports{"tcp": s.TCP, "udp": s.UDP} {
+		if len(ports) > 0 {
+			line("    %s: %s", protocol, list(ports))
+		}
+	}
+	if ban != "" {
+		line("    ban: %s", ban)
+	}
 }
 
 func renderGeofences(line func(string, ...any), p Protection) {

@@ -15,14 +15,19 @@ const ProtectionName = "protection"
 // Protection is asked about every flow before the chain that is for it, in the order of
 // its fields.
 type Protection struct {
-	Allowlist []Listed // left alone by the rest of it, and never banned
-	Blocklist []Listed // dropped
+	Allowlist []Listed      // left alone by the rest of it, and never banned
+	Blocklist []Listed      // dropped
+	Ignored   model.PortSet // honeypot and geofences are not asked about flows to these
+	Honeypot  Honeypot
+	Monitored model.PortSet // the geofences are asked about these ports alone; empty: about all
 	Geofences []Geofence
 	GeoTable  string // the file that says where addresses are
 }
 
 // Given reports whether there is anything to ask.
-func (p Protection) Given() bool { return len(p.Allowlist)+len(p.Blocklist)+len(p.Geofences) > 0 }
+func (p Protection) Given() bool {
+	return len(p.Allowlist)+len(p.Blocklist)+len(p.Geofences) > 0 || !p.Honeypot.Ports.Empty()
+}
 
 // Listed are addresses that flows from outside come from (model.In), that flows from
 // inside go to (model.Out), or both: a prefix, a set, or a list.
@@ -36,16 +41,20 @@ type Listed struct {
 const mostListed = 1024 // of a list
 
 type protectionDraft struct {
-	protection Protection
-	sets       []setUse
-	lists      []setUse
-	geofences  []*geofenceDraft
+	protection         Protection
+	sets, lists        []setUse
+	ignored, monitored portsDraft
+	honeypot           honeypotDraft
+	geofences          []*geofenceDraft
 }
 
 func (d *protectionDraft) keys() []key {
 	return []key{
 		d.listed("allowlist", &d.protection.Allowlist),
 		d.listed("blocklist", &d.protection.Blocklist),
+		section("ignored_ports", d.ignored.keys()...),
+		noting(&d.honeypot.line, section("honeypot", d.honeypot.keys()...)),
+		section("monitored_ports", d.monitored.keys()...),
 		one("geo_table", &d.protection.GeoTable, fileName()),
 		listOf("geofence", &d.geofences, (*geofenceDraft).keys),
 	}

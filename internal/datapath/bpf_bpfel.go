@@ -51,6 +51,8 @@ type bpfBudget struct {
 	Tick  uint32
 	Drops uint32
 	Icmp  uint32
+	Traps uint32
+	Lies  uint32
 	Pad   uint32
 }
 
@@ -264,7 +266,10 @@ type bpfNfPacket struct {
 	Generation      uint32
 	Asked           uint32
 	Packets         uint32
-	Remote          uint32
+	Remote          uint8
+	Ports           uint8
+	Trap            uint8
+	Pad             uint8
 }
 
 type bpfOrigin uint32
@@ -313,41 +318,43 @@ const (
 	bpfReasonREASON_INSIDE_TO_INSIDE        bpfReason = 5
 	bpfReasonREASON_ANSWERED_ARP            bpfReason = 6
 	bpfReasonREASON_FORWARDED_IPV6          bpfReason = 7
-	bpfReasonREASON_DROP_MALFORMED          bpfReason = 8
-	bpfReasonREASON_DROP_FRAGMENT           bpfReason = 9
-	bpfReasonREASON_DROP_VLAN               bpfReason = 10
-	bpfReasonREASON_DROP_ETHERTYPE          bpfReason = 11
-	bpfReasonREASON_DROP_PROTOCOL           bpfReason = 12
-	bpfReasonREASON_DROP_ICMP_TYPE          bpfReason = 13
-	bpfReasonREASON_DROP_BAD_ADDRESS        bpfReason = 14
-	bpfReasonREASON_DROP_MULTICAST          bpfReason = 15
-	bpfReasonREASON_DROP_LINK_BROADCAST     bpfReason = 16
-	bpfReasonREASON_DROP_SOURCE_ROUTE       bpfReason = 17
-	bpfReasonREASON_DROP_PARTIAL_CHECKSUM   bpfReason = 18
-	bpfReasonREASON_DROP_BAD_CHECKSUM       bpfReason = 19
-	bpfReasonREASON_DROP_IPV6               bpfReason = 20
-	bpfReasonREASON_DROP_TTL_EXPIRED        bpfReason = 21
-	bpfReasonREASON_DROP_TOO_BIG            bpfReason = 22
-	bpfReasonREASON_DROP_NOT_FOR_US         bpfReason = 23
-	bpfReasonREASON_DROP_SPOOFED_SOURCE     bpfReason = 24
-	bpfReasonREASON_DROP_NO_RESERVATION     bpfReason = 25
-	bpfReasonREASON_DROP_RESERVATION_SPENT  bpfReason = 26
-	bpfReasonREASON_DROP_NO_MAPPING         bpfReason = 27
-	bpfReasonREASON_DROP_FILTERED           bpfReason = 28
-	bpfReasonREASON_DROP_NO_SESSION         bpfReason = 29
-	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 30
-	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 31
-	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 32
-	bpfReasonREASON_DROP_BANNED             bpfReason = 33
-	bpfReasonREASON_DROP_DENIED             bpfReason = 34
-	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 35
-	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 36
-	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 37
-	bpfReasonREASON_DROP_NO_PORT            bpfReason = 38
-	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 39
-	bpfReasonREASON_DROP_BUSY               bpfReason = 40
-	bpfReasonREASON_DROP_INTERNAL           bpfReason = 41
-	bpfReasonREASON_MAX                     bpfReason = 42
+	bpfReasonREASON_ANSWERED_TRAP           bpfReason = 8
+	bpfReasonREASON_DROP_MALFORMED          bpfReason = 9
+	bpfReasonREASON_DROP_FRAGMENT           bpfReason = 10
+	bpfReasonREASON_DROP_VLAN               bpfReason = 11
+	bpfReasonREASON_DROP_ETHERTYPE          bpfReason = 12
+	bpfReasonREASON_DROP_PROTOCOL           bpfReason = 13
+	bpfReasonREASON_DROP_ICMP_TYPE          bpfReason = 14
+	bpfReasonREASON_DROP_BAD_ADDRESS        bpfReason = 15
+	bpfReasonREASON_DROP_MULTICAST          bpfReason = 16
+	bpfReasonREASON_DROP_LINK_BROADCAST     bpfReason = 17
+	bpfReasonREASON_DROP_SOURCE_ROUTE       bpfReason = 18
+	bpfReasonREASON_DROP_PARTIAL_CHECKSUM   bpfReason = 19
+	bpfReasonREASON_DROP_BAD_CHECKSUM       bpfReason = 20
+	bpfReasonREASON_DROP_IPV6               bpfReason = 21
+	bpfReasonREASON_DROP_TTL_EXPIRED        bpfReason = 22
+	bpfReasonREASON_DROP_TOO_BIG            bpfReason = 23
+	bpfReasonREASON_DROP_NOT_FOR_US         bpfReason = 24
+	bpfReasonREASON_DROP_SPOOFED_SOURCE     bpfReason = 25
+	bpfReasonREASON_DROP_NO_RESERVATION     bpfReason = 26
+	bpfReasonREASON_DROP_RESERVATION_SPENT  bpfReason = 27
+	bpfReasonREASON_DROP_NO_MAPPING         bpfReason = 28
+	bpfReasonREASON_DROP_FILTERED           bpfReason = 29
+	bpfReasonREASON_DROP_NO_SESSION         bpfReason = 30
+	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 31
+	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 32
+	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 33
+	bpfReasonREASON_DROP_BANNED             bpfReason = 34
+	bpfReasonREASON_DROP_DENIED             bpfReason = 35
+	bpfReasonREASON_DROP_TRAPPED            bpfReason = 36
+	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 37
+	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 38
+	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 39
+	bpfReasonREASON_DROP_NO_PORT            bpfReason = 40
+	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 41
+	bpfReasonREASON_DROP_BUSY               bpfReason = 42
+	bpfReasonREASON_DROP_INTERNAL           bpfReason = 43
+	bpfReasonREASON_MAX                     bpfReason = 44
 )
 
 type bpfRecordSearch struct {
@@ -459,6 +466,9 @@ type bpfSettings struct {
 	Statics        uint8
 	Pad            uint8
 	Entry          [2]uint16
+	Stray          uint16
+	Traps          uint8
+	Pad2           uint8
 }
 
 type bpfSide uint32
@@ -518,6 +528,14 @@ const (
 	bpfTcpStateTCP_RST         bpfTcpState = 7
 )
 
+type bpfTrapEvent struct {
+	_      structs.HostLayout
+	At     uint64
+	Source uint32
+	Port   uint16
+	Pad    uint16
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -556,6 +574,7 @@ const (
 	bpfMapSessionTable         = "session_table"
 	bpfMapSettingsTable        = "settings_table"
 	bpfMapStatistics           = "statistics"
+	bpfMapTrapEvents           = "trap_events"
 	bpfProgClearCount          = "clear_count"
 	bpfProgExtendReservation   = "extend_reservation"
 	bpfProgGatewayHairpin      = "gateway_hairpin"
@@ -658,6 +677,7 @@ type bpfMapSpecs struct {
 	SessionTable     *ebpf.MapSpec `ebpf:"session_table"`
 	SettingsTable    *ebpf.MapSpec `ebpf:"settings_table"`
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
+	TrapEvents       *ebpf.MapSpec `ebpf:"trap_events"`
 }
 
 // bpfVariableSpecs contains global variables before they are loaded into the kernel.
@@ -722,6 +742,7 @@ type bpfMaps struct {
 	SessionTable     *ebpf.Map `ebpf:"session_table"`
 	SettingsTable    *ebpf.Map `ebpf:"settings_table"`
 	Statistics       *ebpf.Map `ebpf:"statistics"`
+	TrapEvents       *ebpf.Map `ebpf:"trap_events"`
 }
 
 func (m *bpfMaps) Close() error {
@@ -760,6 +781,7 @@ func (m *bpfMaps) Close() error {
 		m.SessionTable,
 		m.SettingsTable,
 		m.Statistics,
+		m.TrapEvents,
 	)
 }
 

@@ -30,6 +30,10 @@ type Chains struct {
 	// What judges flows that begin outside, and inside: the number of the only chain
 	// that they can have, that of the classifier (bpf/include/tail.h), or 0 for nothing.
 	In, Out uint32
+	// What judges packets from outside that are for the gateway itself, or for nobody:
+	// the number of a program, 0 for none. Traps: it has a honeypot.
+	Stray uint32
+	Traps bool
 }
 
 // BuildChains makes the chains of a generation, which are numbered from first on.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
@@ -30,6 +31,14 @@ type DropEvent struct {
 	Interface int           `json:"ifindex"`
 	Tuple     model.Tuple   `json:"tuple"` // as it stood in the packet
 	Length    int           `json:"length"`
+}
+
+// TrapEvent tells that a source completed a handshake with the honeypot: the address is its
+// own. Events can be lost when the reader is too slow; who comes again is told of again.
+type TrapEvent struct {
+	At     model.Instant
+	Source netip.Addr
+	Port   uint16 // TCP, of ours
 }
 
 // Events reads one of the event streams until it is closed.
@@ -67,6 +76,15 @@ func (d *Datapath) Drops() (*Events[DropEvent], error) {
 	})
 }
 
+// Traps opens the stream of those who fell into the honeypot.
+func (d *Datapath) Traps() (*Events[TrapEvent], error) {
+	return newEvents(d.objects.TrapEvents, func(raw []byte) (TrapEvent, error) {
+		var e bpfTrapEvent
+		_, err := binary.Decode(raw, binary.NativeEndian, &e)
+		return TrapEvent{At: model.Instant(e.At), Source: addressOf(e.Source), Port: swap(e.Port)}, err
+	})
+}
+
 func newEvents[T any](table *ebpf.Map, decode func([]byte) (T, error)) (*Events[T], error) {
 	reader, err := ringbuf.NewReader(table)
 	if err != nil {
@@ -87,6 +105,10 @@ func (e *Events[T]) Next() (T, error) {
 	}
 	return e.decode(record.RawSample)
 }
+
+// SetDeadline has a Next that waits fail with os.ErrDeadlineExceeded from then on; the zero
+// value: never.
+func (e *Events[T]) SetDeadline(t time.Time) { e.reader.SetDeadline(t) }
 
 // Close ends a Next that waits.
 func (e *Events[T]) Close() error { return errors.Join(e.reader.Close(), e.owned.Close()) }

@@ -65,6 +65,10 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 			return 0, err
 		}
 		record.Entry = [2]uint16{uint16(chains.made.In), uint16(chains.made.Out)}
+		record.Stray = uint16(chains.made.Stray)
+		if chains.made.Traps {
+			record.Traps = 1
+		}
 		if chains.made.Static != nil {
 			record.Statics = 1
 		}

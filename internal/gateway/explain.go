@@ -127,6 +127,9 @@ func (e *explainer) services(f flow) (api.Ending, []api.ExplainService, error) {
 	if end, err := e.fromOutside(f); ends(end) || err != nil {
 		return end, nil, err
 	}
+	if err := e.remote(f); err != nil {
+		return goOn, nil, err
+	}
 	list := []api.ExplainService{}
 	all := dropped("")
 	for _, h := range e.view.registry.Hosts() {
@@ -136,7 +139,7 @@ func (e *explainer) services(f flow) (api.Ending, []api.ExplainService, error) {
 			if err != nil {
 				return all, nil, err
 			}
-			end := e.ending(j)
+			end := e.ending(f, j)
 			all.Passes = all.Passes || end.Passes
 			list = append(list, api.ExplainService{Name: s.Name.String(), Protocol: s.Protocol, Port: s.Port, Ending: end})
 		}
@@ -165,7 +168,7 @@ func (e *explainer) out(f flow) (api.Ending, error) {
 	}
 	e.chains(f, j)
 	external := e.data.OutboundOf(f.source)
-	end := e.ending(j)
+	end := e.ending(f, j)
 	switch {
 	case !end.Passes:
 		return end, nil
@@ -204,7 +207,7 @@ func (e *explainer) in(f flow) (api.Ending, error) {
 		return goOn, err
 	}
 	e.chains(f, j)
-	if end = e.ending(j); !end.Passes {
+	if end = e.ending(f, j); !end.Passes {
 		return end, nil
 	}
 	if last, err := e.admits(f, private); ends(last) || err != nil {

@@ -35,6 +35,7 @@ func (f flow) probe(v *view, destination netip.Addr, port uint16) chain.Probe {
 	if f.protocol == model.TCP {
 		p.TCPFlags = uint8(packets.SYN)
 	}
+	p.Mapped = f.direction == model.In && slices.Contains(v.outbound, f.destination) && destination != f.destination
 	return p
 }
 
@@ -55,15 +56,21 @@ func (f flow) packet(v *view) packets.Packet {
 	}
 }
 
-// ending is what the chains decided.
-func (e *explainer) ending(j *chain.Judgement) api.Ending {
+// ending is what the chains decided about a flow.
+func (e *explainer) ending(f flow, j *chain.Judgement) api.Ending {
 	if j == nil || len(j.Opinions) == 0 {
 		return goOn
 	}
 	last := j.Opinions[len(j.Opinions)-1]
 	switch last.Says {
 	case chain.Drops, chain.FailsClosed:
-		return api.Ending{Reason: "drop_denied", Function: e.functionName(last)}
+		reason := model.Reason("drop_denied")
+		if name := e.functionName(last); name == countName(config.ProtectionName, honeypot) {
+			if reason = "drop_trapped"; f.protocol == model.TCP {
+				reason = "answered_trap"
+			}
+		}
+		return api.Ending{Reason: reason, Function: e.functionName(last)}
 	case chain.Accepts:
 		return api.Ending{Passes: true, Function: e.functionName(last)}
 	}
@@ -98,6 +105,17 @@ func (e *explainer) listed(f flow, o chain.Opinion) (says, why string) {
 		}
 	case blocklist:
 		why = entry(p.Blocklist)
+	case ports:
+		why = portText(p, f)
+	case honeypot:
+		switch {
+		case o.Says != chain.Drops:
+			why = "it is no port of the honeypot"
+		case f.protocol == model.TCP:
+			why = fmt.Sprintf("the SYN is answered, and who completes the handshake is banned for %s", p.Honeypot.Ban)
+		default:
+			why = "nobody is banned for it, for its source may be anybody's address"
+		}
 	default:
 		why = e.view.places.said(f.direction, remote)
 	}
@@ -110,6 +128,22 @@ func (e *explainer) listed(f flow, o chain.Opinion) (says, why string) {
 	return "continue", why
 }
 
+// portText tells what is known of the port that a flow goes to.
+func portText(p config.Protection, f flow) string {
+	port := fmt.Sprintf("%s port %d", f.protocol, f.port)
+	switch {
+	case f.protocol == model.ICMP:
+		return "icmp has no port"
+	case p.Ignored.Has(f.protocol, f.port):
+		return port + " is ignored: honeypot and geofence are not asked"
+	case p.Honeypot.Ports.Has(f.protocol, f.port):
+		return port + " is the honeypot's for flows from outside"
+	case !p.Monitored.Empty() && !p.Monitored.Has(f.protocol, f.port):
+		return port + " is not monitored: the geofence is not asked"
+	}
+	return port + " is as any other"
+}
+
 // chains tells what the protection and the chains said, function by function.
 func (e *explainer) chains(f flow, j *chain.Judgement) {
 	if j == nil {
@@ -120,10 +154,7 @@ func (e *explainer) chains(f flow, j *chain.Judgement) {
 	if first < 0 {
 		first = len(j.Opinions)
 	}
-	for _, o := range j.Opinions[:first] {
-		says, why := e.listed(f, o)
-		e.step(e.functionName(o), says, "%s", why)
-	}
+	e.protection(f, j.Opinions[:first])
 	chains := e.view.config.Chains
 	switch {
 	case !j.Passes && first == len(j.Opinions) && first > 0:

@@ -21,7 +21,7 @@ func (e *explainer) sentOn(f flow) (decided bool, end api.Ending, err error) {
 	if err != nil || j.Chain < 0 {
 		return false, goOn, err
 	}
-	end = e.ending(&j)
+	end = e.ending(f, &j)
 	if end.Passes && !to.IsValid() {
 		e.chains(f, &j)
 		e.step("dnat", "continue", "no function says where it goes: names and NAT do")

@@ -27,8 +27,22 @@ func (e *explainer) meets(f flow) (private netip.AddrPort, end api.Ending, err e
 	return private, dropped("drop_not_for_us"), nil
 }
 
-// toGateway leaves a flow to the kernel, unless it comes from outside and is banned.
+// toGateway leaves a flow to the kernel, unless it comes from outside and is banned, or
+// the protection drops it.
 func (e *explainer) toGateway(f flow) (api.Ending, error) {
+	if f.direction == model.In {
+		if end, err := e.ban(f.source); ends(end) || err != nil {
+			return end, err
+		}
+		if end, err := e.stray(f, true); ends(end) || err != nil {
+			return end, err
+		}
+	}
+	return e.gateway(f), nil
+}
+
+// toLink leaves what is for all on a link to the kernel; the protection is not asked.
+func (e *explainer) toLink(f flow) (api.Ending, error) {
 	if f.direction == model.In {
 		if end, err := e.ban(f.source); ends(end) || err != nil {
 			return end, err
@@ -85,6 +99,9 @@ func (e *explainer) mapped(f flow) (private netip.AddrPort, end api.Ending, err 
 		end, err = e.toGateway(f)
 		return private, end, err
 	}
+	if end, err = e.unmapped(f); ends(end) || err != nil {
+		return private, end, err
+	}
 	e.step("mapping", "drop", "no private host has that port")
 	return private, dropped("drop_no_mapping"), nil
 }
@@ -101,10 +118,16 @@ func (e *explainer) opens(f flow, private netip.AddrPort) (netip.AddrPort, api.E
 		return private, goOn, nil
 	}
 	r, found, _, err := e.reservation(f)
+	own := !f.hairpin && e.isOwn(f.destination)
+	if err == nil && !found {
+		if end, err := e.stray(f, own); ends(end) || err != nil {
+			return private, end, err
+		}
+	}
 	switch {
 	case err != nil:
 		return private, goOn, err
-	case !found && !f.hairpin && e.isOwn(f.destination):
+	case !found && own:
 		return private, e.gateway(f), nil
 	case !found && kind == ofStatic:
 		e.step("dnat", "drop", "no chain sends it on, and nothing else is at %s", f.destination)

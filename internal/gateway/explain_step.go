@@ -109,7 +109,7 @@ func (e *explainer) parse(f flow) (api.Ending, error) {
 	case !to.IsValid():
 		return goOn, nil
 	case to.IsLinkLocalMulticast(), to == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return e.toGateway(f)
+		return e.toLink(f)
 	case to.IsMulticast():
 		e.step("address", "drop", "%s is multicast", to)
 		return dropped("drop_multicast"), nil

@@ -35,7 +35,7 @@ func newRig(t *testing.T, text string) *rig {
 	l := lab.NewForTest(t, "gateway")
 	b := &rig{t: t, Gateway: &Gateway{
 		options: Options{ConfigFile: filepath.Join(t.TempDir(), "realmgate.yaml"), Logger: slog.New(slog.DiscardHandler)},
-		freed:   make(chan struct{}), kick: make(chan struct{}, 1),
+		freed:   make(chan struct{}), kick: make(chan struct{}, 1), trapped: newTrapped(),
 	}}
 	b.log = b.options.Logger
 	var outside *lab.Namespace

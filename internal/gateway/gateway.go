@@ -32,6 +32,7 @@ type Gateway struct {
 	recent   recent
 	bans     bans
 	watches  watches
+	trapped  *trapped
 	feeds    feeds
 	view     atomic.Pointer[view]
 	own      atomic.Pointer[ownAddresses]

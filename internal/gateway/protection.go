@@ -14,21 +14,31 @@ import (
 const (
 	allowlist = "allowlist"
 	blocklist = "blocklist"
+	ports     = "ports"
+	honeypot  = "honeypot"
 	geofence  = "geofence"
 )
 
 // protectionFunctions are those that a configuration has, in their order. The first is
 // there for all others.
 func protectionFunctions(c *config.Config) (names []string) {
-	if !c.Protection.Given() {
+	p := &c.Protection
+	if !p.Given() {
 		return nil
 	}
 	names = []string{allowlist}
-	if len(c.Protection.Blocklist) > 0 {
-		names = append(names, blocklist)
-	}
-	if len(c.Protection.Geofences) > 0 {
-		names = append(names, geofence)
+	for _, f := range []struct {
+		name string
+		used bool
+	}{
+		{blocklist, len(p.Blocklist) > 0},
+		{ports, !p.Ignored.Empty() || !p.Monitored.Empty() || !p.Honeypot.Ports.Empty()},
+		{honeypot, !p.Honeypot.Ports.Empty()},
+		{geofence, len(p.Geofences) > 0},
+	} {
+		if f.used {
+			names = append(names, f.name)
+		}
 	}
 	return names
 }
@@ -42,7 +52,11 @@ func (n named) protection(v *view) (steps []chain.Step) {
 	remote.In.Allowed, remote.Out.Allowed = n.unions(v.config.Protection.Allowlist, ownRanges(v))
 	remote.In.Blocked, remote.Out.Blocked = n.unions(v.config.Protection.Blocklist, nil)
 	remote.In.Fenced, remote.Out.Fenced = v.places.fences[model.In].denied, v.places.fences[model.Out].denied
-	made := map[string]chain.Function{allowlist: chain.Allowlist{Remote: remote}, blocklist: chain.Blocklist{}, geofence: chain.Geofence{}}
+	p := &v.config.Protection
+	made := map[string]chain.Function{
+		allowlist: chain.Allowlist{Remote: remote}, blocklist: chain.Blocklist{}, honeypot: chain.Honeypot{}, geofence: chain.Geofence{},
+		ports: chain.Ports{Ignored: p.Ignored, Trapped: p.Honeypot.Ports, Monitored: p.Monitored},
+	}
 	for _, f := range functions {
 		name := countName(config.ProtectionName, f)
 		steps = append(steps, chain.Step{Name: name, Number: v.counts[name], Function: made[f]})

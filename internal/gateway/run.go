@@ -39,7 +39,7 @@ func Run(ctx context.Context, options Options) error {
 	defer lock.Close()
 	g := &Gateway{
 		options: options, log: options.Logger, started: time.Now(),
-		freed: make(chan struct{}), kick: make(chan struct{}, 1),
+		freed: make(chan struct{}), kick: make(chan struct{}, 1), trapped: newTrapped(),
 	}
 	sockets, err := openSockets(d.Config, options.Socket)
 	if err != nil {
@@ -188,6 +188,10 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	if err != nil {
 		return err
 	}
+	traps, err := g.data.Traps()
+	if err != nil {
+		return err
+	}
 	watch, err := newWatch()
 	if err != nil {
 		return err
@@ -205,6 +209,8 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	part("private name server", func() error { return g.private.Serve(ctx, s.privateUDP, s.privateTCP) })
 	part("control socket", func() error { return api.Serve(ctx, s.control, g, g.log) })
 	part("claims", func() error { g.runClaims(claims); return nil })
+	part("traps", func() error { g.runTraps(traps); return nil })
+	part("bans of the honeypot", func() error { g.runBanTrapped(ctx); return nil })
 	part("timers", func() error { g.runTimers(ctx); return nil })
 	part("upkeep", func() error { g.runUpkeep(ctx, watch); return nil })
 	part("sweep", func() error { g.runSweep(ctx); return nil })
@@ -213,6 +219,7 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	g.log.Info("serving", "public", s.publicUDP.LocalAddr(), "private", s.privateUDP.LocalAddr(), "socket", g.options.Socket)
 	<-ctx.Done()
 	_ = claims.Close()
+	_ = traps.Close()
 	g.drops.close()
 	g.captures.close()
 	running.Wait()

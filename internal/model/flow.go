@@ -21,18 +21,3 @@ func (d Direction) String() string {
 	}
 	return fmt.Sprintf("direction-%d", uint8(d))
 }
-
-// Ports are TCP or UDP ports from First to Last. The zero value is every port, and
-// flows that have none.
-type Ports struct{ First, Last uint16 }
-
-// String writes "any", "80" or "1024-65535".
-func (p Ports) String() string {
-	switch {
-	case p == Ports{}:
-		return "any"
-	case p.First == p.Last:
-		return fmt.Sprint(p.First)
-	}
-	return fmt.Sprintf("%d-%d", p.First, p.Last)
-}

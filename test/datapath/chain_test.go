@@ -30,8 +30,13 @@ func (g *gateway) chain(rules []chain.Rule, chains ...[]chain.Step) error {
 	for _, r := range rules {
 		list[r.Value].Rules = append(list[r.Value].Rules, r)
 	}
+	return g.enforce(chain.Policy{Chains: list})
+}
+
+// enforce puts a policy into force; it is to be called in the gateway's namespace.
+func (g *gateway) enforce(policy chain.Policy) error {
 	made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
-		made, err := chain.Build(chain.Policy{Chains: list}, chain.Shared(tables), first, &g.states)
+		made, err := chain.Build(policy, chain.Shared(tables), first, &g.states)
 		return datapath.Chains(made), err
 	})
 	if err != nil {

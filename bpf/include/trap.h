@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The honeypot's end of a TCP handshake. A SYN is answered by a SYN and ACK whose sequence number is the kernel's SYN
+ * cookie (RFC 4987 section 3.6), so that nothing is remembered of who only knocks: the ACK that brings it back proves
+ * that its sender has the address. It says nothing else, takes no data and offers no options.
+ */
+#pragma once
+
+#include "packet.h"
+#include "tcp.h"
+#include "verdict.h"
+
+#define TRAPS_PER_TICK 256 /* SYNs answered by each CPU: about 1,000 a second */
+#define LIES_PER_TICK  256 /* wrong ACKs, beyond which none is believed: a cookie is not to be guessed in any time */
+#define TRAP_TTL       64
+
+struct trap_headers {
+	struct iphdr ip;
+	struct tcphdr tcp;
+};
+
+/* The headers of the packet without options. */
+static __always_inline bool trap_read(struct xdp_md *ctx, const struct packet *packet, struct trap_headers *headers)
+{
+	if (bpf_xdp_load_bytes(ctx, ETH_HLEN, &headers->ip, sizeof(headers->ip)) ||
+	    bpf_xdp_load_bytes(ctx, packet->l4, &headers->tcp, sizeof(headers->tcp)))
+		return false;
+	headers->ip.ihl = sizeof(headers->ip) / 4;
+	headers->tcp.doff = sizeof(headers->tcp) / 4;
+	return true;
+}
+
+/* The answer to a SYN whose headers are in *headers, with that number. */
+static __always_inline void trap_fill(struct trap_headers *headers, __u32 cookie)
+{
+	struct {
+		__be32 source, destination;
+		__u8 zero, protocol;
+		__be16 length;
+	} pseudo = {.protocol = IPPROTO_TCP, .length = bpf_htons(sizeof(headers->tcp))};
+	struct trap_headers out = {};
+
+	out.ip.version = 4;
+	out.ip.ihl = sizeof(out.ip) / 4;
+	out.ip.tot_len = bpf_htons(sizeof(out));
+	out.ip.frag_off = bpf_htons(IP_DONT_FRAGMENT);
+	out.ip.ttl = TRAP_TTL;
+	out.ip.protocol = IPPROTO_TCP;
+	out.ip.saddr = headers->ip.daddr;
+	out.ip.daddr = headers->ip.saddr;
+	out.ip.check = ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&out.ip, sizeof(out.ip), 0));
+	out.tcp.source = headers->tcp.dest;
+	out.tcp.dest = headers->tcp.source;
+	out.tcp.seq = bpf_htonl(cookie);
+	out.tcp.ack_seq = bpf_htonl(bpf_ntohl(headers->tcp.seq) + 1);
+	out.tcp.doff = sizeof(out.tcp) / 4;
+	out.tcp.syn = 1;
+	out.tcp.ack = 1;
+	pseudo.source = out.ip.saddr;
+	pseudo.destination = out.ip.daddr;
+	out.tcp.check = ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&out.tcp, sizeof(out.tcp),
+						     bpf_csum_diff(0, 0, (__be32 *)&pseudo, sizeof(pseudo), 0)));
+	*headers = out;
+}
+
+/* Turns a SYN into the answer to it; false where none is due or possible. */
+__noinline bool trap_answer(struct xdp_md *ctx, const struct packet *packet)
+{
+	__u32 ifindex = ctx->ingress_ifindex;
+	struct interface *interface = bpf_map_lookup_elem(&interface_table, &ifindex);
+	struct budget *budget = budget_get();
+	struct trap_headers headers;
+	struct ethhdr *eth;
+	__s64 cookie;
+
+	if (!packet || !interface || !budget || budget->traps >= TRAPS_PER_TICK || packet->hairpin ||
+	    packet->link_broadcast || packet->tuple.protocol != IPPROTO_TCP || !tcp_is_pure_syn(packet->tcp_flags) ||
+	    !trap_read(ctx, packet, &headers))
+		return false;
+	cookie = bpf_tcp_raw_gen_syncookie_ipv4(&headers.ip, &headers.tcp, sizeof(headers.tcp));
+	if (cookie < 0)
+		return false;
+	trap_fill(&headers, cookie);
+	if (bpf_xdp_adjust_tail(ctx, (int)(ETH_HLEN + sizeof(headers)) - (int)bpf_xdp_get_buff_len(ctx)))
+		return false;
+	eth = (void *)(long)ctx->data;
+	if ((void *)(eth + 1) + sizeof(headers) > (void *)(long)ctx->data_end)
+		return false;
+	__builtin_memcpy(eth->h_dest, eth->h_source, 6);
+	__builtin_memcpy(eth->h_source, interface->mac, 6);
+	__builtin_memcpy(eth + 1, &headers, sizeof(headers));
+	budget->traps++;
+	return true;
+}
+
+/* Whether the packet ends a handshake that trap_answer began. */
+__noinline bool trap_is_proven(struct xdp_md *ctx, const struct packet *packet)
+{
+	struct budget *budget = budget_get();
+	struct trap_headers headers;
+
+	if (!packet || !budget || budget->lies >= LIES_PER_TICK || packet->tuple.protocol != IPPROTO_TCP ||
+	    (packet->tcp_flags & (TCP_FLAG_SYN | TCP_FLAG_ACK | TCP_FLAG_RST)) != TCP_FLAG_ACK ||
+	    !trap_read(ctx, packet, &headers))
+		return false;
+	if (bpf_tcp_raw_check_syncookie_ipv4(&headers.ip, &headers.tcp) == 0)
+		return true;
+	budget->lies++;
+	return false;
+}
+
+/* The daemon bans who proved that he was here. */
+static __always_inline void trap_tell(const struct packet *packet)
+{
+	struct trap_event *event = bpf_ringbuf_reserve(&trap_events, sizeof(*event), 0);
+
+	if (!event) {
+		count_statistic(STATISTIC_EVENTS_LOST);
+		return;
+	}
+	event->at = bpf_ktime_get_ns();
+	event->source = packet->tuple.source;
+	event->port = packet->tuple.destination_port;
+	event->pad = 0;
+	bpf_ringbuf_submit(event, 0);
+}
+
+/* What becomes of a packet that the honeypot dropped. */
+__noinline int trap_spring(struct xdp_md *ctx, const struct packet *packet)
+{
+	if (!packet)
+		return XDP_DROP;
+	if (!trap_answer(ctx, packet))
+		return verdict(ctx, packet, REASON_DROP_TRAPPED, SIDE_PUBLIC);
+	reason_count(REASON_ANSWERED_TRAP);
+	return bpf_redirect(ctx->ingress_ifindex, 0);
+}

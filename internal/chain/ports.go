@@ -1,0 +1,57 @@
+package chain
+
+import "github.com/realmgate/realmgate/internal/model"
+
+// Ports is the function "ports": it finds what is known of the port that a flow goes to,
+// for the functions that follow.
+type Ports struct {
+	Ignored   model.PortSet // honeypot and geofence are not asked
+	Trapped   model.PortSet // the honeypot drops what comes from outside
+	Monitored model.PortSet // the geofence is asked about these alone; empty: about all
+}
+
+// Honeypot is the function "honeypot".
+type Honeypot struct{}
+
+// SeesEveryPacket implements Function.
+func (Ports) SeesEveryPacket() bool { return false }
+
+// SeesEveryPacket implements Function.
+func (Honeypot) SeesEveryPacket() bool { return false }
+
+func (p Ports) compile(_ string, shared Shared, _ *States) (piece, error) {
+	return protection(protectionProgNfPorts, protectionMapPortMarks, p.marks(), shared)
+}
+
+func (Honeypot) compile(_ string, shared Shared, _ *States) (piece, error) {
+	return protection[struct{}](protectionProgNfHoneypot, "", nil, shared)
+}
+
+// marks is the table of all ports: those of TCP, and then those of UDP.
+func (p Ports) marks() []protectionPortCell {
+	var cells []protectionPortCell
+	for _, protocol := range []model.Protocol{model.TCP, model.UDP} {
+		var marks [1 << 16]uint8
+		add := func(set model.PortSet, change func(*uint8)) {
+			for _, r := range set.Of(protocol) {
+				for port := int(r.First); port <= int(r.Last); port++ {
+					change(&marks[port])
+				}
+			}
+		}
+		if !p.Monitored.Empty() {
+			for port := range marks {
+				marks[port] = uint8(protectionPortMarkPORT_UNMONITORED)
+			}
+		}
+		add(p.Monitored, func(m *uint8) { *m = 0 })
+		add(p.Ignored, func(m *uint8) { *m |= uint8(protectionPortMarkPORT_IGNORED) })
+		add(p.Trapped, func(m *uint8) { *m |= uint8(protectionPortMarkPORT_TRAP) })
+		for port := 0; port < len(marks); port += len(protectionPortCell{}.Mark) {
+			var c protectionPortCell
+			copy(c.Mark[:], marks[port:])
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}

@@ -1,0 +1,90 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Honeypot is ports at which nobody outside has anything to do, and for how long is banned
+// who completes a TCP handshake there.
+type Honeypot struct {
+	Ports model.PortSet // empty: there is none
+	Ban   time.Duration // 1s to 8760h
+}
+
+// portsDraft are ports by protocol.
+type portsDraft struct{ tcp, udp []at[model.Ports] }
+
+func (d *portsDraft) keys() []key {
+	return []key{many("tcp", &d.tcp, portRange(), 1), many("udp", &d.udp, portRange(), 1)}
+}
+
+func (d *portsDraft) set() (s model.PortSet) {
+	for _, p := range d.tcp {
+		s.TCP = append(s.TCP, p.value)
+	}
+	for _, p := range d.udp {
+		s.UDP = append(s.UDP, p.value)
+	}
+	return s
+}
+
+// each calls f for every range.
+func (d *portsDraft) each(f func(model.Protocol, at[model.Ports])) {
+	for _, p := range d.tcp {
+		f(model.TCP, p)
+	}
+	for _, p := range d.udp {
+		f(model.UDP, p)
+	}
+}
+
+type honeypotDraft struct {
+	ports portsDraft
+	ban   time.Duration
+	line  int
+}
+
+func (d *honeypotDraft) keys() []key {
+	return append(d.ports.keys(), one("ban", &d.ban, duration(second, longestBan)))
+}
+
+// finishHoneypot checks that no port of the honeypot is used for anything else.
+func (d *draft) finishHoneypot() {
+	p := &d.protection
+	p.protection.Ignored, p.protection.Monitored = p.ignored.set(), p.monitored.set()
+	p.protection.Honeypot = Honeypot{p.honeypot.ports.set(), p.honeypot.ban}
+	if p.honeypot.line > 0 && p.protection.Honeypot.Ports.Empty() {
+		d.faults.add(p.honeypot.line, "%s.honeypot: give the ports: tcp, udp or both", ProtectionName)
+	}
+	p.honeypot.ports.each(func(protocol model.Protocol, trap at[model.Ports]) {
+		clash := func(other model.Ports, whose string, args ...any) {
+			if other.First <= trap.value.Last && trap.value.First <= other.Last {
+				d.faults.add(trap.line, "%s.honeypot.%s: %s: %s", ProtectionName, protocol, trap.value, fmt.Sprintf(whose, args...))
+			}
+		}
+		p.ignored.each(func(other model.Protocol, ignored at[model.Ports]) {
+			if other == protocol {
+				clash(ignored.value, "ignored_ports.%s has %s at line %d", protocol, ignored.value, ignored.line)
+			}
+		})
+		for _, h := range d.hosts {
+			for _, s := range h.services {
+				if s.service.Protocol == protocol {
+					clash(model.Ports{First: s.service.Port, Last: s.service.Port}, "the service %s is at port %d, line %d", s.service.Name, s.service.Port, s.portLine)
+				}
+			}
+		}
+		dns := d.config.DNS.Public.Port()
+		clash(model.Ports{First: dns, Last: dns}, "the name server is at port %d", dns)
+		for _, c := range d.chains {
+			for _, m := range c.matches {
+				if m.portLine > 0 && m.match.Protocol == protocol && d.sends(c, map[string]bool{}) {
+					clash(m.match.Ports, "chain %s sends port %s on, line %d", c.chain.Name, m.match.Ports, m.portLine)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package gateway
+
+import (
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// stray asks the protection about a flow from outside that is for the gateway itself, or
+// for nobody, of which only the honeypot is to know (bpf/include/stray.h).
+func (e *explainer) stray(f flow, forUs bool) (api.Ending, error) {
+	if e.trial == nil || f.hairpin || !forUs && e.view.config.Protection.Honeypot.Ports.Empty() {
+		return goOn, nil
+	}
+	j, err := e.trial.JudgeStray(f.probe(e.view, f.destination, f.port))
+	if err != nil {
+		return goOn, err
+	}
+	e.protection(f, j.Opinions)
+	if j.Passes {
+		return goOn, nil
+	}
+	return e.ending(f, &j), nil
+}
+
+// unmapped is of a flow to a port of an outbound address that no private host has.
+func (e *explainer) unmapped(f flow) (api.Ending, error) {
+	if f.hairpin || e.view.config.Protection.Honeypot.Ports.Empty() {
+		return goOn, nil
+	}
+	if end, err := e.ban(f.source); ends(end) || err != nil {
+		return end, err
+	}
+	return e.stray(f, false)
+}
+
+// remote tells what the protection says of a source outside, whatever port it may ask for.
+func (e *explainer) remote(f flow) error {
+	if e.trial == nil {
+		return nil
+	}
+	f.protocol = model.ICMP
+	j, err := e.trial.JudgeStray(f.probe(e.view, f.destination, 0))
+	if err != nil {
+		return err
+	}
+	var known []chain.Opinion
+	for _, o := range j.Opinions {
+		if name := protectionFunctions(e.view.config)[o.Step]; name != ports && name != honeypot {
+			known = append(known, o)
+		}
+	}
+	e.protection(f, known)
+	return nil
+}
+
+// protection tells what functions of the protection said.
+func (e *explainer) protection(f flow, opinions []chain.Opinion) {
+	for _, o := range opinions {
+		says, why := e.listed(f, o)
+		e.step(e.functionName(o), says, "%s", why)
+	}
+}

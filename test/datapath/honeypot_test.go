@@ -1,0 +1,197 @@
+package datapath
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+const telnet = 23
+
+// protected puts a protection into force, with the honeypot at telnet and 2300 to 2400 of
+// TCP and at 1900 of UDP.
+func (g *gateway) protected(remote chain.Addresses) {
+	g.t.Helper()
+	g.in(func() error {
+		return g.enforce(chain.Policy{Protection: []chain.Step{
+			{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: chain.Remote{In: remote, Out: remote}}},
+			{Name: "blocklist", Number: 2, Function: chain.Blocklist{}},
+			{Name: "ports", Number: 3, Function: chain.Ports{Trapped: model.PortSet{
+				TCP: []model.Ports{{First: telnet, Last: telnet}, {First: 1024, Last: 65535}}, UDP: []model.Ports{{First: 1900, Last: 1900}},
+			}}},
+			{Name: "honeypot", Number: 4, Function: chain.Honeypot{}},
+			{Name: "geofence", Number: 5, Function: chain.Geofence{}},
+		}})
+	})
+}
+
+func setOf(prefixes ...string) *model.AddressSet {
+	var ranges []model.AddressRange
+	for _, p := range prefixes {
+		ranges = append(ranges, model.RangeOf(netip.MustParsePrefix(p)))
+	}
+	return model.NewAddressSet(ranges)
+}
+
+// trapped wants who is told of by the stream of those who fell into the honeypot.
+func (g *gateway) trapped(want ...datapath.TrapEvent) {
+	g.t.Helper()
+	var events *datapath.Events[datapath.TrapEvent]
+	g.in(func() (err error) { events, err = g.data.Traps(); return err })
+	defer func() { _ = events.Close() }()
+	events.SetDeadline(time.Now())
+	for i := 0; ; i++ {
+		e, err := events.Next()
+		switch {
+		case err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
+			g.t.Fatal(err)
+		case err != nil && i == len(want):
+			return
+		case err != nil || i == len(want):
+			g.t.Fatalf("%d were told of, and then %v, %v; want %v", i, e, err, want)
+		}
+		if e.At = 0; e != want[i] {
+			g.t.Fatalf("%v was told of, want %v", e, want[i])
+		}
+	}
+}
+
+// knock sends a SYN that the honeypot answers, and returns its number.
+func (g *gateway) knock(from, to netip.AddrPort) uint32 {
+	g.t.Helper()
+	syn := tcp(from, to, packets.SYN).Change(func(p *packets.Packet) { p.TCP.Sequence = 0xfffffffe; p.TCP.Options = []byte{2, 4, 5, 180} })
+	r := g.put(syn)
+	if r.action != datapath.Redirect || r.reason != "answered_trap" || r.packet.TCP == nil {
+		g.t.Fatalf("%v, %s, %s: want it answered", r.action, r.reason, r.packet)
+	}
+	want := tcp(to, from, packets.SYN|packets.ACK).Change(func(p *packets.Packet) {
+		p.TCP.Sequence, p.TCP.Acknowledge, p.TCP.Window = r.packet.TCP.Sequence, 0xffffffff, 0
+		p.IPv4.DF, p.IPv4.ID, p.IPv4.TTL = true, 0, 64
+	}).Between(r.packet.Ethernet.Source, packets.RouterMAC)
+	if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
+		g.t.Fatalf("the answer is not as wanted:\n%s", diff)
+	}
+	return r.packet.TCP.Sequence
+}
+
+func acknowledge(from, to netip.AddrPort, cookie uint32) packets.Packet {
+	return tcp(from, to, packets.ACK).Change(func(p *packets.Packet) { p.TCP.Sequence, p.TCP.Acknowledge = 0xffffffff, cookie+1 })
+}
+
+// Who completes a handshake with the honeypot is told of, wherever nobody else is meant:
+// at an address of the pool, at an outbound one, and at the gateway itself. The packets are
+// dropped.
+func TestHoneypotTellsWhoCompletesAHandshake(t *testing.T) {
+	for name, to := range map[string]netip.Addr{"pool": pool1, "outbound": outbound, "gateway": publicAddress} {
+		t.Run(name, func(t *testing.T) {
+			g := newGateway(t)
+			g.protected(chain.Addresses{})
+			from, to := endpoint(remote, 40000), netip.AddrPortFrom(to, telnet)
+			cookie := g.knock(from, to)
+			g.trapped()
+			g.dropped(g.put(acknowledge(from, to, cookie)), "drop_trapped")
+			g.trapped(datapath.TrapEvent{Source: remote, Port: telnet})
+			g.count(0)
+		})
+	}
+}
+
+// TestSpoofedPacketBansNobody: without the number that only the owner of an address gets
+// to see, no packet has that address told of.
+func TestSpoofedPacketBansNobody(t *testing.T) {
+	g := newGateway(t)
+	g.protected(chain.Addresses{})
+	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
+	cookie := g.knock(from, to)
+	for _, p := range []packets.Packet{
+		acknowledge(from, to, cookie+16), // below that it may stand for another segment size
+		acknowledge(endpoint(remote2, 40000), to, cookie),
+		acknowledge(endpoint(remote, 40001), to, cookie),
+		acknowledge(from, netip.AddrPortFrom(pool2, telnet), cookie),
+		acknowledge(from, to, cookie).Change(func(p *packets.Packet) { p.TCP.Sequence++ }),
+		acknowledge(from, to, cookie).Change(func(p *packets.Packet) { p.TCP.Flags |= packets.RST }),
+		acknowledge(from, netip.AddrPortFrom(pool1, 25), cookie), // no port of the honeypot
+		tcp(from, to, packets.SYN|packets.ACK),
+		tcp(from, to, packets.RST),
+	} {
+		if r := g.put(p); r.reason != "drop_no_reservation" {
+			t.Errorf("%s: %s", p, r.reason)
+		}
+	}
+	g.dropped(g.put(udp(from, netip.AddrPortFrom(pool1, 1900))), "drop_trapped")
+	g.trapped()
+}
+
+// A name's service is no trap, though who comes for the honeypot is kept from what is lent
+// to others; nor is a port that a host inside has opened.
+func TestHoneypotLeavesAloneWhatIsUsed(t *testing.T) {
+	g := newGateway(t, filtering(model.EndpointIndependent))
+	g.protected(chain.Addresses{})
+	g.lend(pool1, 80, endpoint(hostA, 80), nil)
+	g.leaves(g.put(tcp(endpoint(remote, 40000), netip.AddrPortFrom(pool1, 80), packets.SYN)), tcp(endpoint(remote, 40000), endpoint(hostA, 80), packets.SYN))
+	g.lend(pool2, 0, endpoint(hostB, 0), nil)
+	g.knock(endpoint(remote2, 40000), netip.AddrPortFrom(pool2, telnet))
+	g.leaves(g.put(tcp(endpoint(remote, 40000), netip.AddrPortFrom(pool2, 80), packets.SYN)), tcp(endpoint(remote, 40000), endpoint(hostB, 80), packets.SYN))
+	out := g.connected(inA, server)
+	g.leaves(g.put(tcp(endpoint(remote2, 4000), out, packets.SYN)), tcp(endpoint(remote2, 4000), inA, packets.SYN))
+	g.protected(chain.Addresses{}) // all are judged again
+	g.leaves(g.put(tcp(endpoint(remote2, 4000), out, packets.SYN)), tcp(endpoint(remote2, 4000), inA, packets.SYN))
+	g.leaves(g.put(tcp(server, out, packets.ACK)), tcp(server, inA, packets.ACK))
+	g.trapped()
+}
+
+// The order is: allowlist, ban, blocklist, honeypot. Of these only the honeypot answers.
+func TestHoneypotHasItsPlace(t *testing.T) {
+	g := newGateway(t)
+	g.protected(chain.Addresses{
+		Allowed: setOf("203.0.113.10/32"), Blocked: setOf("203.0.113.10/31"), Fenced: setOf("203.0.113.0/24"),
+	})
+	toUs := netip.AddrPortFrom(publicAddress, telnet)
+	allowed := tcp(endpoint(remote, 40000), toUs, packets.SYN)
+	g.passed(g.put(allowed), "to_gateway", addressed(allowed).Bytes())
+	g.dropped(g.put(tcp(endpoint(remote2, 40000), toUs, packets.SYN)), "drop_denied")
+	g.knock(endpoint(never, 40000), toUs) // the geofence denies him, and is asked later
+	g.ban(datapath.Forever, netip.PrefixFrom(never, 32))
+	g.dropped(g.put(tcp(endpoint(never, 40000), toUs, packets.SYN)), "drop_banned")
+}
+
+// The protection guards the gateway itself: what opens a flow to it is judged as one from
+// outside, and answers to what it asked itself as one to there.
+func TestProtectionOfTheGatewayItself(t *testing.T) {
+	g := newGateway(t)
+	g.in(func() error {
+		return g.enforce(chain.Policy{Protection: []chain.Step{
+			{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: chain.Remote{
+				In: chain.Addresses{Fenced: setOf("203.0.113.10/32")}, Out: chain.Addresses{Blocked: setOf("203.0.113.11/32")},
+			}}},
+			{Name: "blocklist", Number: 2, Function: chain.Blocklist{}},
+			{Name: "geofence", Number: 3, Function: chain.Geofence{}},
+		}})
+	})
+	own := endpoint(publicAddress, 50000) // the kernel gives it to sockets
+	for _, c := range []struct {
+		packet packets.Packet
+		reason model.Reason
+	}{
+		{tcp(endpoint(remote, 40000), endpoint(publicAddress, 22), packets.SYN), "drop_denied"},
+		{tcp(endpoint(remote, 22), own, packets.SYN|packets.ACK), "to_gateway"},
+		{udp(endpoint(remote, 40000), endpoint(publicAddress, 53)), "drop_denied"},
+		{udp(endpoint(remote, 53), own), "to_gateway"},
+		{packets.NewEcho(remote, publicAddress, 1, 1), "drop_denied"},
+		{packets.NewEchoReply(remote, publicAddress, 1, 1), "to_gateway"},
+		{tcp(endpoint(remote2, 40000), endpoint(publicAddress, 22), packets.SYN), "to_gateway"},
+		{tcp(endpoint(remote2, 22), own, packets.SYN|packets.ACK), "drop_denied"},
+		{udp(endpoint(remote2, 53), own), "drop_denied"},
+	} {
+		if r := g.put(c.packet); r.reason != c.reason {
+			t.Errorf("%s: %s, want %s", c.packet, r.reason, c.reason)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package e2e
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+// connects tries a TCP connection and ends it.
+func connects(from lab.Node, to netip.AddrPort) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	c, err := from.DialContext(ctx, "tcp4", to.String())
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// The guide's honeypot bans who connects to it, at an address of the pool as at the
+// gateway, and ends what he has open. Who may not be banned is not.
+func TestGuideHoneypot(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 1, Clients: 4})
+	r.echoServers()
+	scanner, other, friend, quiet := r.Clients[0], r.Clients[1], r.Clients[2], r.Clients[3]
+	d := r.start(r.configuration() + "never_ban: [" + friend.IP.String() + "]\n" + r.guideFrom("protection", "honeypot.md"))
+	talk, talk2 := r.conversation(scanner, 0), r.conversation(quiet, 0)
+	pool := r.mustLend(quiet, "echo."+hostName(0))
+	for _, c := range []struct {
+		from lab.Node
+		to   netip.AddrPort
+	}{{scanner, netip.AddrPortFrom(pool, 5905)}, {other, netip.AddrPortFrom(r.Gateway.PublicAddress, 23)}, {friend, netip.AddrPortFrom(r.Gateway.PublicAddress, 2323)}} {
+		if err := connects(c.from, c.to); err != nil {
+			t.Errorf("the honeypot does not answer at %s: %v", c.to, err)
+		}
+	}
+	if err := connects(quiet, netip.AddrPortFrom(pool, 24)); err == nil {
+		t.Error("somebody answers where the honeypot is not")
+	}
+	for a, reason := range map[netip.Addr]string{scanner.IP: "honeypot: tcp port 5905", other.IP: "honeypot: tcp port 23"} {
+		j := journal{daemon: d}
+		j.mustBecomeBanned(a)
+		if b, _ := j.banned(a); b.Reason != reason {
+			t.Errorf("%s is banned for %q", a, b.Reason)
+		}
+	}
+	if !silent(t, talk) {
+		t.Error("what the banned had open goes on")
+	}
+	if err := connects(other, netip.AddrPortFrom(r.Gateway.PublicAddress, 23)); err == nil {
+		t.Error("who is banned is answered")
+	}
+	if bans := list[[]client.Ban](d, "ban", "list"); len(bans) != 2 {
+		t.Errorf("banned are %+v", bans)
+	}
+	if silent(t, talk2) {
+		t.Error("what others have open does not go on")
+	}
+	r.mustReach(friend, 0)
+}
