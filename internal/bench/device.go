@@ -78,6 +78,9 @@ type Setup struct {
 	// Bans is how many addresses, none of them the tester's, a device has banned that
 	// knows bans.
 	Bans int
+	// Blocked is how many addresses, none of them the tester's, a device has on its
+	// blocklist that has a protection, with a geofence and a honeypot beside it.
+	Blocked int
 	// Allow, unless it is empty, is where alone anything may go, statelessly:
 	// destinations from the first of Destinations on, a rule for each.
 	Allow method.Arrangement

@@ -52,7 +52,7 @@ var mayImport = map[string][]string{
 	"bench":            {"bench/method", "bench/trafficgen", "client", "lab", "model", "mounts", "netdev", "packets"},
 	"bench/method":     {},
 	"bench/trafficgen": {"model", "packets"},
-	"bench/dut":        {"bench", "bench/method", "bench/trafficgen", "client", "lab", "model", "packets"},
+	"bench/dut":        {"bench", "bench/method", "bench/trafficgen", "client", "lab", "model", "packets", "protect/geo"},
 	"bench/scenario":   {"bench", "bench/method", "bench/trafficgen", "chain", "client", "lab", "model", "packets"},
 	"bench/report":     {"bench", "bench/method"},
 	"bench/reproduce":  {"bench", "bench/method", "bench/report"},

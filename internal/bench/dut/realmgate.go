@@ -45,7 +45,11 @@ func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Se
 	}
 	d.setup, d.rig, d.client = setup, rig, client.New(client.Options{Instance: rig.Instance})
 	d.config = filepath.Join(rig.Directory, rig.Instance+".yaml")
-	if err := os.WriteFile(d.config, []byte(realmgateConfiguration(setup)), 0o600); err != nil {
+	protection, err := d.protection()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(d.config, []byte(realmgateConfiguration(setup)+protection), 0o600); err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
 	return d.start(ctx)

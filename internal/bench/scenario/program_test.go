@@ -20,6 +20,10 @@ var programRuns = []struct {
 		"realmgate": {"complete", "counted", "translated", "denied"}, "realmgate-open": {"complete", "counted", "translated"},
 		"iptables": {"complete", "counted", "translated", "denied"}, "nfqueue": {"complete", "counted", "translated", "decided once"},
 	}},
+	{protection, []string{"null", "realmgate", "realmgate-open", "iptables", "iptables-open", "nfqueue"}, map[string][]string{
+		"realmgate": {"complete", "counted", "translated"}, "realmgate-open": {"complete", "counted", "translated"},
+		"iptables": {"complete", "counted", "translated"}, "nfqueue": {"complete", "counted", "translated", "decided once", "dropped by queues only"},
+	}},
 	{chainHops, []string{"realmgate"}, map[string][]string{"realmgate": {"asked"}}},
 	{cpuPinning, []string{"null", "conntrack", "iptables", "realmgate"}, map[string][]string{
 		"conntrack": {"complete", "counted", "translated"}, "realmgate": {"complete", "counted", "translated"},

@@ -39,18 +39,14 @@ func runVerdict(ctx context.Context, b *bench.Bench) error {
 		"of sessions that come one at a time, each when the one before has passed", bench.AsynchronousWindow)
 	b.Note("rate_denied is of sessions that the filter, or the rule, denies: the control lets them pass. Realmgate tells the host inside, up to a rate; " +
 		"a device with a program is left out, since the tester waits for what passes")
-	all := b.Devices
-	defer func() { b.Devices = all }()
-	b.Devices = append(slices.Clone(all), open(all)...)
-	b.Expect((b.Repeat + 1) * (len(b.Devices) + len(all) + 2))
-	if err := b.Compare(ctx, verdictComparison(b)); err != nil {
+	c := natComparison(b)
+	c.Setup.Deny, c.Setup.Bans = trafficgen.Addresses{First: bench.Denied, Count: 1}, bans(b)
+	b.Expect((b.Repeat + 1) * (3*len(b.Devices) + 2))
+	if err := compareVerdicts(ctx, b, c); err != nil {
 		return err
 	}
-	b.Devices = slices.DeleteFunc(slices.Clone(all), func(m bench.Model) bool { return m.Asynchronous })
-	if len(b.Devices) == 0 {
-		return nil
-	}
-	return b.Compare(ctx, deniedComparison(b))
+	c.Setup.Deny = c.Flows.Destinations
+	return compareDenied(ctx, b, c)
 }
 
 func bans(b *bench.Bench) int {
@@ -75,14 +71,16 @@ func open(models []bench.Model) (list []bench.Model) {
 type openDevice struct{ bench.Device }
 
 func (d openDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setup) error {
-	setup.Deny, setup.Bans = trafficgen.Addresses{}, 0
+	setup.Deny, setup.Bans, setup.Blocked = trafficgen.Addresses{}, 0, 0
 	return d.Device.Up(ctx, rig, setup)
 }
 
-func verdictComparison(b *bench.Bench) bench.Comparison {
-	c := natComparison(b)
+// compareVerdicts compares the devices with themselves when they decide about nothing.
+func compareVerdicts(ctx context.Context, b *bench.Bench, c bench.Comparison) error {
+	all := b.Devices
+	defer func() { b.Devices = all }()
+	b.Devices = append(slices.Clone(all), open(all)...)
 	c.InTurns = true
-	c.Setup.Deny, c.Setup.Bans = trafficgen.Addresses{First: bench.Denied, Count: 1}, bans(b)
 	c.Without = map[string]string{"nfqueue": "iptables"}
 	for _, m := range b.Devices {
 		if !m.Asynchronous {
@@ -101,7 +99,7 @@ func verdictComparison(b *bench.Bench) bench.Comparison {
 		alone, err := measureVerdict(ctx, b, bed, plan, "_alone")
 		return append(load, alone...), err
 	}
-	return c
+	return b.Compare(ctx, c)
 }
 
 // measureVerdict names the metrics by how the sessions come.
@@ -126,10 +124,16 @@ func measureVerdict(ctx context.Context, b *bench.Bench, bed *bench.Bed, p traff
 	return measures, bed.Reset(ctx)
 }
 
-func deniedComparison(b *bench.Bench) bench.Comparison {
-	c := natComparison(b)
+// compareDenied is of a setup that lets no session pass. Devices with a program take no
+// part.
+func compareDenied(ctx context.Context, b *bench.Bench, c bench.Comparison) error {
+	all := b.Devices
+	defer func() { b.Devices = all }()
+	b.Devices = slices.DeleteFunc(slices.Clone(all), func(m bench.Model) bool { return m.Asynchronous })
+	if len(b.Devices) == 0 {
+		return nil
+	}
 	c.InTurns = true
-	c.Setup.Deny, c.Setup.Bans = c.Flows.Destinations, bans(b)
 	c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
 		o, err := bed.Denied(ctx)
 		if err != nil {
@@ -137,5 +141,5 @@ func deniedComparison(b *bench.Bench) bench.Comparison {
 		}
 		return []bench.Measure{{Metric: "rate_denied", Unit: bench.PerSecond, Value: o.Rate()}}, bed.Reset(ctx)
 	}
-	return c
+	return b.Compare(ctx, c)
 }
