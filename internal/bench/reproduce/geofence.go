@@ -8,13 +8,13 @@ func geofence() Paper {
 		Hardware: "Core i7-8750H, 16 GB, 10^5 one-packet connections by tcpreplay",
 		Findings: []Finding{
 			{
-				Item: "Table 1", Needs: []Job{queue},
+				Item: "Table 1", Needs: []Job{queue, protecting},
 				Claim: "A verdict in user space for each new connection bounds them to tens of thousands a second.",
 				Then:  "15.96 µs each, 62.6k/s",
 				Judge: judgeVerdict,
 			},
 			{
-				Item: "the sweep", Needs: []Job{queue},
+				Item: "the sweep", Needs: []Job{queue, protecting},
 				Claim: "Offered more, it takes no more: 60k of 70k and 80k, but 78k of 90k and 81k of 100k.",
 				Then:  "the last two contradict the first",
 				Judge: judgeSweep,
@@ -32,8 +32,10 @@ func judgeVerdict(e Evidence) Verdict {
 	return Verdict{
 		Holds:     queued.below(mostVerdicts),
 		Netfilter: fmt.Sprintf("%.1f µs each, %s/s", 1e6/queued.median, queued),
-		Realmgate: fmt.Sprintf("%.2f µs above forwarding", e.median("nfqueue", "realmgate", "cost", one)/1e3),
-		Why:       fmt.Sprintf("%s of what iptables makes without the queue", e.ratio("nfqueue", "nfqueue", "iptables", "rate", one)),
+		Realmgate: fmt.Sprintf("%.2f µs, of which geofence, blocklist and honeypot take %.2f",
+			e.median("nfqueue", "realmgate", "cost", one)/1e3+e.median(protecting.Name, "realmgate", "verdict", nil)/1e3,
+			e.median(protecting.Name, "realmgate", "verdict", nil)/1e3),
+		Why: fmt.Sprintf("%s of what iptables makes without the queue", e.ratio("nfqueue", "nfqueue", "iptables", "rate", one)),
 	}
 }
 
@@ -47,7 +49,8 @@ func judgeSweep(e Evidence) Verdict {
 	return Verdict{
 		Holds:     last.below(mostPassed * last.x),
 		Netfilter: fmt.Sprintf("%s offered: %s pass, the queue drops %.1f %%", si(last.x), last, drops[len(drops)-1].median),
-		Realmgate: fmt.Sprintf("%s of %s pass", si(e.median("nfqueue", "realmgate", "passed", at{"offered": last.x})), si(last.x)),
-		Why:       fmt.Sprintf("at %s offered %s pass: the paper does not say what its queue dropped", si(passed[0].x), passed[0]),
+		Realmgate: fmt.Sprintf("%s of %s pass, %.3f %% are lost", si(e.median(protecting.Name, "realmgate", "passed", at{"offered": last.x})), si(last.x),
+			e.median(protecting.Name, "realmgate", "loss", at{"offered": last.x})),
+		Why: fmt.Sprintf("at %s offered %s pass: the paper does not say what its queue dropped", si(passed[0].x), passed[0]),
 	}
 }

@@ -172,7 +172,7 @@ func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	made := func(rate, passed, spread float64) Evidence {
 		one := at{"queues": 1, "by_cpu": 0, "nat": 1}
-		return Evidence{"nfqueue": reportOf(resultOf("nfqueue", "rate", rate, spread, one), resultOf("iptables", "rate", 400e3, spread, one),
+		return Evidence{protecting.Name: protectionReport(), "nfqueue": reportOf(resultOf("nfqueue", "rate", rate, spread, one), resultOf("iptables", "rate", 400e3, spread, one),
 			resultOf("realmgate", "cost", 900, spread, one), sweepOf("nfqueue", "passed", "offered", spread, map[float64]float64{30e3: 30e3, 100e3: passed}),
 			sweepOf("nfqueue", "queue_drops", "offered", spread, map[float64]float64{30e3: 0, 100e3: 10}),
 			sweepOf("realmgate", "passed", "offered", spread, map[float64]float64{30e3: 30e3, 100e3: 100e3}))}

@@ -7,7 +7,7 @@ import (
 
 // summaryJobs is what the summary compares.
 var summaryJobs = []Job{
-	establish, throughput, forward, reverse, hostsEstablish, hostsThroughput, teardown, memory, manyIptables, manyNftables, manyRealmgate, markDNAT, deciding, hops,
+	establish, throughput, forward, reverse, hostsEstablish, hostsThroughput, teardown, memory, manyIptables, manyNftables, manyRealmgate, markDNAT, deciding, hops, protecting,
 }
 
 // Row is a line of the summary.
@@ -56,6 +56,7 @@ func Summary(e Evidence) (rows []Row) {
 		{"Memory of 40 million sessions", fmt.Sprintf("at most %.0f GB", mostManyBytes/1e9), manyMemories},
 		{"An established packet with 65,536 names in the pool beside 256 (50,000 sessions)", "within 10 %", names},
 		{"A verdict about a new session, by a filter and 20,000 bans (200,000 sessions)", fmt.Sprintf("%d times cheaper than nfqueue's", timesDecided), verdicts},
+		{"A connection of one packet, by geofence, a blocklist of 100,000 and honeypot", fmt.Sprintf("at most %d ns, and none lost", mostProtected), protections},
 		{"A function of a chain of 8 that does nothing, inlined", fmt.Sprintf("at most %d ns", mostInlined), hopBelow("hop_inlined", mostInlined)},
 		{"The same where each is a program, as a user's own are", fmt.Sprintf("at most %d ns", mostOwn), hopBelow("hop_own", mostOwn)},
 		{"The tester alone (null), both ways", si(leastNull) + "/s", null},
