@@ -1,6 +1,7 @@
 package dut
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/bench"
 	"github.com/realmgate/realmgate/internal/bench/trafficgen"
@@ -27,30 +29,68 @@ func TestNothingIsLostToChanges(t *testing.T) {
 		if err := os.WriteFile(d.config, []byte(realmgateConfiguration(d.setup)+chains), 0o600); err != nil {
 			return err
 		}
-		if err := bed.Reset(ctx); err != nil {
+		frames, err := sendWhile(ctx, bed, func() error { return change(ctx, d.client, swaps, reloads) })
+		t.Logf("%d frames during %d changes of chains and %d reloads", frames, swaps, reloads)
+		return err
+	})
+}
+
+// sendWhile establishes all sessions anew, and sends by them as fast as the tester can while
+// something is done. Every frame has to arrive.
+func sendWhile(ctx context.Context, bed *bench.Bed, do func() error) (frames int, err error) {
+	if err := bed.Reset(ctx); err != nil {
+		return 0, err
+	}
+	if _, err := bed.Establish(ctx, trafficgen.Plan{}); err != nil {
+		return 0, err
+	}
+	done := make(chan error, 1)
+	var doing sync.WaitGroup
+	doing.Go(func() { done <- do() })
+	defer doing.Wait()
+	for {
+		o, err := bed.Run(ctx, trafficgen.Plan{Frames: 1 << 20, Random: true, Direction: trafficgen.Both}, false)
+		frames += int(o.Sent)
+		if err != nil {
+			return frames, err
+		}
+		select {
+		case err := <-done:
+			return frames, err
+		default:
+		}
+	}
+}
+
+// A million blocked addresses and a table of places as large as real ones are loaded
+// again and again, the half of them others each time: no frame is lost, and each is judged.
+func TestNothingIsLostToAMillionBlocked(t *testing.T) {
+	const reloads = 4
+	setup := bench.Setup{NAT: trafficgen.Addresses{First: bench.PublicAddress.Addr().Next(), Count: 1}, Blocked: 1_000_000}
+	measure(t, built(t), setup, func(ctx context.Context, bed *bench.Bed) error {
+		d := bed.Device.(*builtDevice)
+		list := filepath.Join(d.rig.Directory, d.rig.Instance+".blocked")
+		all, err := os.ReadFile(list)
+		if err != nil {
 			return err
 		}
-		if _, err := bed.Establish(ctx, trafficgen.Plan{}); err != nil {
-			return err
-		}
-		changed := make(chan error, 1)
-		var changing sync.WaitGroup
-		changing.Go(func() { changed <- change(ctx, d.client, swaps, reloads) })
-		defer changing.Wait()
-		frames := 0
-		for {
-			o, err := bed.Run(ctx, trafficgen.Plan{Frames: 1 << 20, Random: true, Direction: trafficgen.Both}, false)
-			frames += int(o.Sent)
-			if err != nil {
-				return err
+		half := all[:len(all)/2+bytes.IndexByte(all[len(all)/2:], '\n')+1]
+		var took []time.Duration
+		frames, err := sendWhile(ctx, bed, func() error {
+			for n := range reloads {
+				if err := os.WriteFile(list, [][]byte{half, all}[n%2], 0o600); err != nil {
+					return err
+				}
+				began := time.Now()
+				if _, err := d.client.Reload(ctx); err != nil {
+					return err
+				}
+				took = append(took, time.Since(began).Round(time.Millisecond))
 			}
-			select {
-			case err := <-changed:
-				t.Logf("%d frames during %d changes of chains and %d reloads", frames, swaps, reloads)
-				return err
-			default:
-			}
-		}
+			return nil
+		})
+		t.Logf("%d frames during reloads that took %v", frames, took)
+		return err
 	})
 }
 
