@@ -58,7 +58,8 @@ int nf_honeypot(struct xdp_md *ctx)
 
 	if (!packet)
 		return NF_DROP;
-	if ((packet->remote & REMOTE_ALLOWED) || !(packet->ports & PORT_TRAP) || packet->trap == NF_TRAP_NEVER)
+	if ((packet->remote & REMOTE_ALLOWED) || (packet->ports & (PORT_TRAP | PORT_IGNORED)) != PORT_TRAP ||
+	    packet->trap == NF_TRAP_NEVER)
 		return NF_CONTINUE;
 	if (packet->stage == NF_STRAY && packet->answers) {
 		packet->trap = NF_TRAP_SPRUNG; /* the gateway looks whether it ends a handshake */
