@@ -5,7 +5,7 @@
  */
 #include <stdbool.h>
 
-#include "include/remote.h"
+#include "include/remote6.h"
 
 struct walk_flow {
 	__u32 source; /* as in struct nf_packet */
@@ -76,6 +76,19 @@ int remote_walk(struct xdp_md *ctx)
 	__u8 marks;
 
 	if (!next_flow(&packet) || !remote_find(&packet, &marks))
+		return -1;
+	return marks;
+}
+
+/* The same of an IPv6 address, of which a flow's IPv4 addresses are the first half. */
+SEC("xdp")
+int remote6_walk(struct xdp_md *ctx)
+{
+	struct nf_packet packet = {};
+	__u32 marks;
+
+	if (!next_flow(&packet) ||
+	    !remote6_find((__u64)bpf_ntohl(packet.source) << 32 | bpf_ntohl(packet.destination), 0, &marks))
 		return -1;
 	return marks;
 }

@@ -6,6 +6,7 @@
 
 #include "answer.h"
 #include "next_hop.h"
+#include "protect6.h"
 
 __noinline bool destination_is_local(struct xdp_md *ctx, __u32 source, __u32 destination)
 {
@@ -20,22 +21,30 @@ static __always_inline bool is_local(struct xdp_md *ctx, const struct packet *pa
 	return address->local && destination_is_local(ctx, packet->tuple.source, packet->tuple.destination);
 }
 
-__noinline enum reason ipv6_judge(struct xdp_md *ctx)
+__noinline enum reason ipv6_judge(struct xdp_md *ctx, enum side side)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct ipv6hdr *ip = (void *)(eth + 1);
 	struct control *control = control_get();
-	struct settings *settings = control ? settings_get(control->generation) : 0;
+	__u32 generation = control ? *(volatile __u32 *)&control->generation : 0;
+	struct settings *settings = control ? settings_get(generation) : 0;
 	struct in6 destination;
+	enum reason reason, passes = REASON_FORWARDED_IPV6;
 
 	if ((void *)(ip + 1) > (void *)(long)ctx->data_end || ip->version != 6)
 		return REASON_DROP_MALFORMED;
 	__builtin_memcpy(&destination, &ip->daddr, sizeof(destination));
 	/* Neighbour discovery and the like: link-local multicast is never forwarded. */
-	if ((destination.word[0] & bpf_htonl(0xff0f0000)) == bpf_htonl(0xff020000) ||
-	    own_address(&destination, ctx->ingress_ifindex))
+	if ((destination.word[0] & bpf_htonl(0xff0f0000)) == bpf_htonl(0xff020000))
 		return REASON_TO_GATEWAY;
-	return settings && settings->ipv6_forward ? REASON_FORWARDED_IPV6 : REASON_DROP_IPV6;
+	if (own_address(&destination, ctx->ingress_ifindex))
+		passes = REASON_TO_GATEWAY;
+	else if (!settings || !settings->ipv6_forward)
+		return REASON_DROP_IPV6;
+	if (!settings || !settings->protects6 || (passes == REASON_TO_GATEWAY && side == SIDE_PRIVATE))
+		return passes;
+	reason = protect6(ctx, generation, side);
+	return reason == REASON_NONE ? passes : reason;
 }
 
 /*
@@ -97,7 +106,7 @@ __noinline int not_ipv4(struct xdp_md *ctx, const struct packet *packet, enum si
 	if (!packet)
 		return XDP_DROP;
 	if (packet->kind == PACKET_IPV6)
-		return verdict(ctx, packet, ipv6_judge(ctx), side);
+		return verdict(ctx, packet, ipv6_judge(ctx, side), side);
 	reason = side == SIDE_PUBLIC ? arp_answer(ctx) : REASON_TO_GATEWAY;
 	if (reason != REASON_NONE)
 		return verdict(ctx, packet, reason, side);

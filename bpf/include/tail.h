@@ -14,6 +14,8 @@ enum program {
 	PROGRAM_CLASSIFIER_ODD,
 	PROGRAM_STATIC_EVEN, /* classifiers of the chains that say where flows go */
 	PROGRAM_STATIC_ODD,
+	PROGRAM_PROTECTION6_EVEN, /* of what IPv6 passes */
+	PROGRAM_PROTECTION6_ODD,
 	PROGRAM_MAX,
 };
 

@@ -64,12 +64,12 @@ type ExplainService struct {
 // explainKeys reads each query parameter.
 var explainKeys = map[string]func(*ExplainRequest, string) error{
 	"address": func(r *ExplainRequest, s string) (err error) {
-		r.Address, err = ipv4(s)
+		r.Address, err = address(s)
 		return err
 	},
 	"to": func(r *ExplainRequest, s string) (err error) {
 		if _, err := netip.ParseAddr(s); err == nil {
-			r.ToAddress, err = ipv4(s)
+			r.ToAddress, err = address(s)
 			return err
 		}
 		r.ToName, err = model.ParseName(s)
@@ -99,15 +99,13 @@ var explainKeys = map[string]func(*ExplainRequest, string) error{
 	},
 }
 
-func ipv4(s string) (netip.Addr, error) {
-	address, err := netip.ParseAddr(s)
+// address reads an address; on which link one is makes no difference.
+func address(s string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(s)
 	if err != nil {
-		return address, fmt.Errorf("%q is not an IP address", s)
+		return a, fmt.Errorf("%q is not an IP address", s)
 	}
-	if address = address.Unmap(); !address.Is4() {
-		return netip.Addr{}, fmt.Errorf("%s is IPv6, which nothing translates or judges: give an IPv4 address", s)
-	}
-	return address, nil
+	return a.Unmap().WithZone(""), nil
 }
 
 // Set reads one part of the request: key is address, to, port, protocol or direction.
@@ -125,6 +123,12 @@ func (r *ExplainRequest) Check() error {
 	switch {
 	case !r.Address.IsValid():
 		return errors.New("say which address")
+	case addressed && r.Address.Is4() != r.ToAddress.Is4():
+		return fmt.Errorf("%s and %s are of two families", r.Address, r.ToAddress)
+	case r.Address.Is6() && (named || r.Port != 0 || r.Protocol != model.AnyProtocol):
+		return errors.New("of IPv6 the addresses alone decide: leave name, protocol and port out")
+	case r.Address.Is6():
+		return nil
 	case !named && !addressed && (r.Port != 0 || r.Protocol != model.AnyProtocol):
 		return errors.New("say where to: protocol and port are of what the flow goes to")
 	case r.Protocol == model.ICMP && r.Port != 0:

@@ -22,6 +22,8 @@ func TestExplainRequests(t *testing.T) {
 		"address=10.0.0.1&to=203.0.113.7&protocol=icmp&direction=out": {
 			Address: address("10.0.0.1"), ToAddress: address("203.0.113.7"), Protocol: model.ICMP, Direction: model.Out,
 		},
+		"address=2001:db8::1": {Address: address("2001:db8::1")},
+		"address=fe80::1%25eth0&to=2001:db8::2&direction=out": {Address: address("fe80::1"), ToAddress: address("2001:db8::2"), Direction: model.Out},
 	} {
 		g := &fakeGateway{}
 		w := ask(t, g, http.MethodGet, "/v1/explain?"+query)
@@ -38,10 +40,11 @@ func TestExplainRefusals(t *testing.T) {
 	for query, want := range map[string]string{
 		"":                                "say which address",
 		"address=203.0.113.999":           `"203.0.113.999" is not an IP address`,
-		"address=2001:db8::1":             "2001:db8::1 is IPv6, which nothing translates or judges: give an IPv4 address",
 		"address=1.1.1.1&address=1.1.1.1": `parameter "address" is given 2 times`,
 		"address=1.1.1.1&from=1.1.1.2":    `unknown parameter "from": use address, direction, port, protocol, to`,
-		"address=1.1.1.1&to=2001:db8::1&protocol=tcp&port=1": "2001:db8::1 is IPv6, which nothing translates or judges: give an IPv4 address",
+		"address=1.1.1.1&to=2001:db8::1&protocol=tcp&port=1": "1.1.1.1 and 2001:db8::1 are of two families",
+		"address=2001:db8::1&to=a.example":                   "of IPv6 the addresses alone decide: leave name, protocol and port out",
+		"address=2001:db8::1&to=2001:db8::2&port=1":          "of IPv6 the addresses alone decide: leave name, protocol and port out",
 		"address=1.1.1.1&to=a..b":                            `name "a..b" has a label that is not 1 to 63 octets long`,
 		"address=1.1.1.1&to=1.1.1.2":                         "say which protocol: tcp, udp or icmp",
 		"address=1.1.1.1&to=1.1.1.2&protocol=udp":            "say which port of udp",

@@ -74,6 +74,7 @@ type Chain struct {
 type Programs struct {
 	Classifier *ebpf.Program
 	Static     *ebpf.Program   // the classifier of static chains, nil where there are none
+	Protection *ebpf.Program   // of IPv6 packets; nil where it has no IPv6 addresses
 	Chains     []*ebpf.Program // by their numbers, from the first on
 	In, Out    uint32          // what judges flows of a direction: the number of their only chain, ByClassifier, or 0 for nothing
 	Stray      uint32          // the number of the protection alone, which judges packets that no chain is for; 0 for none
@@ -82,7 +83,7 @@ type Programs struct {
 
 // Close gives up the programs; what is in force stays so.
 func (p *Programs) Close() {
-	for _, program := range append(p.Chains, p.Classifier, p.Static) {
+	for _, program := range append(p.Chains, p.Classifier, p.Static, p.Protection) {
 		_ = program.Close() // what is in force keeps it
 	}
 }
@@ -128,6 +129,9 @@ func Build(policy Policy, shared Shared, first uint32, states *States) (made Pro
 		made.Stray = number
 		made.Traps = slices.ContainsFunc(policy.Protection, func(s Step) bool { return s.Function == Honeypot{} })
 		rules = append(rules, Rule{Value: number})
+		if made.Protection, err = protection6(policy.Protection, shared); err != nil {
+			return made, fmt.Errorf("protection: %w", err)
+		}
 	}
 	if made.Classifier, err = classifier(rules, shared); err == nil && len(static) > 0 {
 		made.Static, err = classifier(static, shared)

@@ -16,7 +16,10 @@ func (j Jump) check() error {
 }
 
 func (a Allowlist) check() error {
-	_, err := a.Remote.compile()
+	if _, err := a.Remote.compile(); err != nil {
+		return err
+	}
+	_, err := a.Remote.compile6()
 	return err
 }
 

@@ -12,7 +12,7 @@ import (
 // from, and of those that flows from inside go to.
 type Remote struct{ In, Out Addresses }
 
-// Addresses are sets of IPv4 addresses; nil is the empty one.
+// Addresses are sets of addresses; nil is the empty one.
 type Addresses struct {
 	Allowed *model.AddressSet // the functions of the protection leave them alone
 	Blocked *model.AddressSet // "blocklist" drops them

@@ -13,7 +13,7 @@ import (
 type Rule struct {
 	Direction                 model.Direction
 	Source, Destination       netip.Prefix      // IPv4
-	SourceSet, DestinationSet *model.AddressSet // instead of a prefix
+	SourceSet, DestinationSet *model.AddressSet // instead of a prefix; its IPv4 addresses
 	Protocol                  model.Protocol
 	Ports                     model.Ports // of the destination
 	Value                     uint32

@@ -55,6 +55,19 @@ type walkNfPacket struct {
 	Pad             uint8
 }
 
+type walkRemote6Prefix struct {
+	_     structs.HostLayout
+	First uint32
+	Count uint32
+}
+
+type walkRemote6Range struct {
+	_     structs.HostLayout
+	High  uint64
+	Low   uint64
+	Marks uint64
+}
+
 type walkRulesCell struct {
 	_    structs.HostLayout
 	Word [8]uint64
@@ -80,14 +93,17 @@ type walkWalkState struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	walkMapNfCounts    = "nf_counts"
-	walkMapNfPackets   = "nf_packets"
-	walkMapRulesCells  = "rules_cells"
-	walkMapWalkFlows   = "walk_flows"
-	walkMapWalkStates  = "walk_states"
-	walkProgRemoteWalk = "remote_walk"
-	walkProgRulesIdle  = "rules_idle"
-	walkProgRulesWalk  = "rules_walk"
+	walkMapNfCounts        = "nf_counts"
+	walkMapNfPackets       = "nf_packets"
+	walkMapRemote6Prefixes = "remote6_prefixes"
+	walkMapRemote6Ranges   = "remote6_ranges"
+	walkMapRulesCells      = "rules_cells"
+	walkMapWalkFlows       = "walk_flows"
+	walkMapWalkStates      = "walk_states"
+	walkProgRemote6Walk    = "remote6_walk"
+	walkProgRemoteWalk     = "remote_walk"
+	walkProgRulesIdle      = "rules_idle"
+	walkProgRulesWalk      = "rules_walk"
 )
 
 // loadWalk returns the embedded CollectionSpec for walk.
@@ -132,20 +148,23 @@ type walkSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type walkProgramSpecs struct {
-	RemoteWalk *ebpf.ProgramSpec `ebpf:"remote_walk"`
-	RulesIdle  *ebpf.ProgramSpec `ebpf:"rules_idle"`
-	RulesWalk  *ebpf.ProgramSpec `ebpf:"rules_walk"`
+	Remote6Walk *ebpf.ProgramSpec `ebpf:"remote6_walk"`
+	RemoteWalk  *ebpf.ProgramSpec `ebpf:"remote_walk"`
+	RulesIdle   *ebpf.ProgramSpec `ebpf:"rules_idle"`
+	RulesWalk   *ebpf.ProgramSpec `ebpf:"rules_walk"`
 }
 
 // walkMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type walkMapSpecs struct {
-	NfCounts   *ebpf.MapSpec `ebpf:"nf_counts"`
-	NfPackets  *ebpf.MapSpec `ebpf:"nf_packets"`
-	RulesCells *ebpf.MapSpec `ebpf:"rules_cells"`
-	WalkFlows  *ebpf.MapSpec `ebpf:"walk_flows"`
-	WalkStates *ebpf.MapSpec `ebpf:"walk_states"`
+	NfCounts        *ebpf.MapSpec `ebpf:"nf_counts"`
+	NfPackets       *ebpf.MapSpec `ebpf:"nf_packets"`
+	Remote6Prefixes *ebpf.MapSpec `ebpf:"remote6_prefixes"`
+	Remote6Ranges   *ebpf.MapSpec `ebpf:"remote6_ranges"`
+	RulesCells      *ebpf.MapSpec `ebpf:"rules_cells"`
+	WalkFlows       *ebpf.MapSpec `ebpf:"walk_flows"`
+	WalkStates      *ebpf.MapSpec `ebpf:"walk_states"`
 }
 
 // walkVariableSpecs contains global variables before they are loaded into the kernel.
@@ -174,17 +193,21 @@ func (o *walkObjects) Close() error {
 //
 // It can be passed to loadWalkObjects or ebpf.CollectionSpec.LoadAndAssign.
 type walkMaps struct {
-	NfCounts   *ebpf.Map `ebpf:"nf_counts"`
-	NfPackets  *ebpf.Map `ebpf:"nf_packets"`
-	RulesCells *ebpf.Map `ebpf:"rules_cells"`
-	WalkFlows  *ebpf.Map `ebpf:"walk_flows"`
-	WalkStates *ebpf.Map `ebpf:"walk_states"`
+	NfCounts        *ebpf.Map `ebpf:"nf_counts"`
+	NfPackets       *ebpf.Map `ebpf:"nf_packets"`
+	Remote6Prefixes *ebpf.Map `ebpf:"remote6_prefixes"`
+	Remote6Ranges   *ebpf.Map `ebpf:"remote6_ranges"`
+	RulesCells      *ebpf.Map `ebpf:"rules_cells"`
+	WalkFlows       *ebpf.Map `ebpf:"walk_flows"`
+	WalkStates      *ebpf.Map `ebpf:"walk_states"`
 }
 
 func (m *walkMaps) Close() error {
 	return _WalkClose(
 		m.NfCounts,
 		m.NfPackets,
+		m.Remote6Prefixes,
+		m.Remote6Ranges,
 		m.RulesCells,
 		m.WalkFlows,
 		m.WalkStates,
@@ -201,13 +224,15 @@ type walkVariables struct {
 //
 // It can be passed to loadWalkObjects or ebpf.CollectionSpec.LoadAndAssign.
 type walkPrograms struct {
-	RemoteWalk *ebpf.Program `ebpf:"remote_walk"`
-	RulesIdle  *ebpf.Program `ebpf:"rules_idle"`
-	RulesWalk  *ebpf.Program `ebpf:"rules_walk"`
+	Remote6Walk *ebpf.Program `ebpf:"remote6_walk"`
+	RemoteWalk  *ebpf.Program `ebpf:"remote_walk"`
+	RulesIdle   *ebpf.Program `ebpf:"rules_idle"`
+	RulesWalk   *ebpf.Program `ebpf:"rules_walk"`
 }
 
 func (p *walkPrograms) Close() error {
 	return _WalkClose(
+		p.Remote6Walk,
 		p.RemoteWalk,
 		p.RulesIdle,
 		p.RulesWalk,

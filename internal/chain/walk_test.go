@@ -20,6 +20,18 @@ type walk struct {
 
 func newWalk(tb testing.TB, rules cells, flows []Flow) *walk {
 	tb.Helper()
+	return newWalkOf(tb, flows, func(spec *ebpf.CollectionSpec) (map[string]*ebpf.Map, error) { return rules.own(spec, Shared{}) })
+}
+
+// newWalk6 has a table of IPv6 addresses, and no rules.
+func newWalk6(tb testing.TB, list table6, flows []Flow) *walk {
+	tb.Helper()
+	return newWalkOf(tb, flows, list.own)
+}
+
+// newWalkOf has the tables that own makes.
+func newWalkOf(tb testing.TB, flows []Flow, own func(*ebpf.CollectionSpec) (map[string]*ebpf.Map, error)) *walk {
+	tb.Helper()
 	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
 		tb.Skip("it loads a program: run as root")
 	}
@@ -35,17 +47,17 @@ func newWalk(tb testing.TB, rules cells, flows []Flow) *walk {
 			DestinationPort: f.Port<<8 | f.Port>>8, Protocol: uint8(f.Protocol), Direction: uint8(f.Direction),
 		}
 	}
-	own, err := rules.own(spec, Shared{})
+	tables, err := own(spec)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer closeMaps(own)
-	_ = own["walk_flows"].Close()
-	if own["walk_flows"], err = arrayOf(spec.Maps["walk_flows"], list); err != nil {
+	defer closeMaps(tables)
+	_ = tables["walk_flows"].Close()
+	if tables["walk_flows"], err = arrayOf(spec.Maps["walk_flows"], list); err != nil {
 		tb.Fatal(err)
 	}
 	w := &walk{tb: tb, flows: len(flows)}
-	if err := spec.LoadAndAssign(&w.objects, &ebpf.CollectionOptions{MapReplacements: own}); err != nil {
+	if err := spec.LoadAndAssign(&w.objects, &ebpf.CollectionOptions{MapReplacements: tables}); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = w.objects.Close() })
@@ -81,6 +93,12 @@ func (w *walk) time(flows int) float64 {
 func (w *walk) marks(flows int) float64 {
 	w.tb.Helper()
 	return w.timeOf(w.objects.RemoteWalk, flows)
+}
+
+// marks6 is the same of IPv6 addresses.
+func (w *walk) marks6(flows int) float64 {
+	w.tb.Helper()
+	return w.timeOf(w.objects.Remote6Walk, flows)
 }
 
 // timeOf is the same of one of the programs.

@@ -288,6 +288,19 @@ func prefixes(s *model.AddressSet) (all []netip.Prefix) {
 			at += 1 << free
 		}
 	}
+	for _, r := range s.Ranges6() {
+		for at := netip.AddrFrom16(r.First); at.IsValid(); {
+			p := netip.PrefixFrom(at, 0)
+			last := func() netip.Addr { return netip.AddrFrom16(model.RangeOf6(p).Last) }
+			for p != p.Masked() || netip.AddrFrom16(r.Last).Less(last()) {
+				p = netip.PrefixFrom(at, p.Bits()+1)
+			}
+			all = append(all, p)
+			if at = last().Next(); netip.AddrFrom16(r.Last).Less(at) {
+				break
+			}
+		}
+	}
 	return all
 }
 

@@ -65,11 +65,11 @@ func (d *geofenceDraft) keys() []key {
 // where is a region or a prefix.
 func where() kind[Where] {
 	return kind[Where]{
-		name: "place", allowed: "as country:FI, continent:EU, asn:64500 or 203.0.113.0/24",
-		want: "country:FI, continent:EU, asn:64500, or an IPv4 address or prefix", tags: textTag,
+		name: "place", allowed: "as country:FI, continent:EU, asn:64500, 203.0.113.0/24 or 2001:db8::/32",
+		want: "country:FI, continent:EU, asn:64500, or an address or a prefix", tags: textTag,
 		show: Where.String,
 		parse: func(text string) (w Where, err error) {
-			if w.Prefix, err = model.ParsePrefix(text); !errors.Is(err, model.ErrNoPrefix) {
+			if w.Prefix, err = model.ParsePrefix46(text); !errors.Is(err, model.ErrNoPrefix46) {
 				return w, err
 			}
 			if w.Region, err = model.ParseRegion(text); errors.Is(err, model.ErrNoRegion) {

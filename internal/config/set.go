@@ -44,7 +44,7 @@ func (s *setDraft) keys() []key {
 	return []key{
 		oneAt("name", &s.set.Name, &s.nameLine, label()).must(),
 		noting(&s.fileLine, one("file", &s.set.File, fileName()).otherwise("none")),
-		noting(&s.addressesLine, many("addresses", &s.addresses, network(), 1)),
+		noting(&s.addressesLine, many("addresses", &s.addresses, network46(), 1)),
 	}
 }
 
@@ -101,7 +101,7 @@ func (d *draft) finishSet(s *setDraft, path string) Set {
 		return s.set
 	}
 	faults := d.faults
-	var ranges []model.AddressRange
+	var ranges model.Ranges
 	switch {
 	case s.fileLine == 0 && s.addressesLine == 0:
 		faults.add(s.nameLine, "%s: give file or addresses", path)
@@ -117,17 +117,17 @@ func (d *draft) finishSet(s *setDraft, path string) Set {
 		faults.add(s.addressesLine, "%s.addresses: there are %d, a set has at most %d", path, len(s.addresses), mostInSet)
 	}
 	for _, p := range s.addresses {
-		ranges = append(ranges, model.RangeOf(p.value))
+		ranges.Add(p.value)
 	}
-	s.set.Addresses = model.NewAddressSet(ranges)
+	s.set.Addresses = ranges.Set()
 	return s.set
 }
 
 // readSet reads the file of a set.
-func readSet(configuration, path string) ([]model.AddressRange, error) {
+func readSet(configuration, path string) (ranges model.Ranges, err error) {
 	file, err := openBeside(configuration, path, "set")
 	if err != nil {
-		return nil, err
+		return ranges, err
 	}
 	defer func() { _ = file.Close() }() // only read: nothing can be lost
 	ranges, line, err := parseSet(io.LimitReader(file, maxSetFile+1))
@@ -135,50 +135,44 @@ func readSet(configuration, path string) ([]model.AddressRange, error) {
 	case err == nil:
 		return ranges, nil
 	case line == 0:
-		return nil, fmt.Errorf("%s: %w", file.Name(), err)
+		return ranges, fmt.Errorf("%s: %w", file.Name(), err)
 	}
-	return nil, fmt.Errorf("%s:%d: %w", file.Name(), line, err)
+	return ranges, fmt.Errorf("%s:%d: %w", file.Name(), line, err)
 }
 
 // parseSet reads an address or a prefix from each line; what follows a # is a comment.
 // With an error it returns the line that is wrong, 0 where that is none.
-func parseSet(r io.Reader) (ranges []model.AddressRange, line int, err error) {
+func parseSet(r io.Reader) (ranges model.Ranges, line int, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, longestLine), longestLine)
-	size := 0
+	size, entries := 0, 0
 	for lines.Scan() {
 		line++
 		if size += len(lines.Bytes()) + 1; size > maxSetFile {
-			return nil, 0, fmt.Errorf("the file is larger than %d bytes", maxSetFile)
+			return ranges, 0, fmt.Errorf("the file is larger than %d bytes", maxSetFile)
 		}
 		text, _, _ := bytes.Cut(lines.Bytes(), []byte("#"))
 		if text = bytes.TrimSpace(text); len(text) == 0 {
 			continue
 		}
-		if len(ranges) == mostInSet {
-			return nil, line, fmt.Errorf("a set has at most %d entries", mostInSet)
+		if entries++; entries > mostInSet {
+			return ranges, line, fmt.Errorf("a set has at most %d entries", mostInSet)
 		}
-		p, err := model.ParsePrefix(string(text))
+		p, err := model.ParsePrefix46(string(text))
 		if err != nil {
-			return nil, line, setEntryError(string(text), err)
+			return ranges, line, setEntryError(string(text), err)
 		}
-		ranges = append(ranges, model.RangeOf(p))
+		ranges.Add(p)
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return nil, line + 1, fmt.Errorf("the line is longer than %d bytes", longestLine)
+		return ranges, line + 1, fmt.Errorf("the line is longer than %d bytes", longestLine)
 	}
 	return ranges, 0, lines.Err()
 }
 
 func setEntryError(text string, err error) error {
-	if !errors.Is(err, model.ErrNoPrefix) {
+	if !errors.Is(err, model.ErrNoPrefix46) {
 		return err
 	}
-	if p, err := netip.ParsePrefix(text); err == nil && p.Addr().Is6() {
-		return fmt.Errorf("%s is IPv6: a set has IPv4 addresses and prefixes", p)
-	}
-	if a, err := netip.ParseAddr(text); err == nil && a.Is6() {
-		return fmt.Errorf("%s is IPv6: a set has IPv4 addresses and prefixes", a)
-	}
-	return fmt.Errorf("want an IPv4 address or prefix (203.0.113.0/24), not %s", quote(text))
+	return fmt.Errorf("want an address or a prefix (203.0.113.0/24, 2001:db8::/32), not %s", quote(text))
 }

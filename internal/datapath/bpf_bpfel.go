@@ -304,7 +304,9 @@ const (
 	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 2
 	bpfProgramPROGRAM_STATIC_EVEN     bpfProgram = 3
 	bpfProgramPROGRAM_STATIC_ODD      bpfProgram = 4
-	bpfProgramPROGRAM_MAX             bpfProgram = 5
+	bpfProgramPROGRAM_PROTECTION6EVEN bpfProgram = 5
+	bpfProgramPROGRAM_PROTECTION6ODD  bpfProgram = 6
+	bpfProgramPROGRAM_MAX             bpfProgram = 7
 )
 
 type bpfReason uint32
@@ -464,7 +466,7 @@ type bpfSettings struct {
 	Filtering      uint8
 	Ipv6Forward    uint8
 	Statics        uint8
-	Pad            uint8
+	Protects6      uint8
 	Entry          [2]uint16
 	Stray          uint16
 	Traps          uint8

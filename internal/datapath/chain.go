@@ -26,6 +26,7 @@ type ChainTables struct{ Packets, Counts, Chains, Snaps, Rings *ebpf.Map }
 type Chains struct {
 	Classifier *ebpf.Program
 	Static     *ebpf.Program   // of the chains that say where flows go; nil where there are none
+	Protection *ebpf.Program   // of IPv6; nil where the policy has none
 	Chains     []*ebpf.Program // numbered from the first number on
 	// What judges flows that begin outside, and inside: the number of the only chain
 	// that they can have, that of the classifier (bpf/include/tail.h), or 0 for nothing.
@@ -56,7 +57,7 @@ func (d *Datapath) MakeChains(build BuildChains) (*NextChains, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the generation in force: %w", err)
 	}
-	first, _, _ := chainsOf(now + 1)
+	first, _ := chainsOf(now + 1)
 	o := &d.objects
 	made, err := build(ChainTables{
 		Packets: o.NfPackets, Counts: o.NfCounts, Chains: o.Chains, Snaps: o.CaptureSnaps, Rings: o.CaptureRings,
@@ -72,7 +73,7 @@ func (c *NextChains) Close() {
 	if c == nil {
 		return
 	}
-	for _, p := range append(c.made.Chains, c.made.Classifier, c.made.Static) {
+	for _, p := range append(c.made.Chains, c.made.Classifier, c.made.Static, c.made.Protection) {
 		_ = p.Close()
 	}
 }
@@ -86,41 +87,40 @@ func (d *Datapath) putChains(next uint32, c *NextChains) error {
 	if len(made.Chains) > MostChains {
 		return fmt.Errorf("%d chains: at most %d", len(made.Chains), MostChains)
 	}
-	first, classifier, static := chainsOf(next)
+	first, places := chainsOf(next)
 	o := &d.objects
 	for i, program := range made.Chains {
 		if err := o.Chains.Put(first+uint32(i), program); err != nil {
 			return fmt.Errorf("put chain %d beside those in force: %w", i+1, err)
 		}
 	}
-	if err := o.Programs.Put(classifier, made.Classifier); err != nil {
-		return fmt.Errorf("put the classifier beside the one in force: %w", err)
-	}
-	if made.Static == nil {
-		return nil
-	}
-	if err := o.Programs.Put(static, made.Static); err != nil {
-		return fmt.Errorf("put the classifier of dnat beside the one in force: %w", err)
+	for i, program := range []*ebpf.Program{made.Classifier, made.Static, made.Protection} {
+		if program == nil {
+			continue
+		}
+		if err := o.Programs.Put(uint32(places[i]), program); err != nil {
+			return fmt.Errorf("put %s beside the one in force: %w", []string{"the classifier", "the classifier of dnat", "the protection of IPv6"}[i], err)
+		}
 	}
 	return nil
 }
 
 // chainsOf returns where the chains of a generation are: their first number, and the
-// places of the classifiers among the programs.
-func chainsOf(generation uint32) (first, classifier, static uint32) {
+// places of the classifier, that of dnat, and the protection of IPv6 among the programs.
+func chainsOf(generation uint32) (first uint32, places [3]bpfProgram) {
 	if generation&1 == 1 {
-		return 1 + chainNumbers/2, uint32(bpfProgramPROGRAM_CLASSIFIER_ODD), uint32(bpfProgramPROGRAM_STATIC_ODD)
+		return 1 + chainNumbers/2, [...]bpfProgram{bpfProgramPROGRAM_CLASSIFIER_ODD, bpfProgramPROGRAM_STATIC_ODD, bpfProgramPROGRAM_PROTECTION6ODD}
 	}
-	return 1, uint32(bpfProgramPROGRAM_CLASSIFIER_EVEN), uint32(bpfProgramPROGRAM_STATIC_EVEN)
+	return 1, [...]bpfProgram{bpfProgramPROGRAM_CLASSIFIER_EVEN, bpfProgramPROGRAM_STATIC_EVEN, bpfProgramPROGRAM_PROTECTION6EVEN}
 }
 
 // dropChains removes the chains of a generation that no packet is judged by any more.
 func (d *Datapath) dropChains(generation uint32) error {
-	first, classifier, static := chainsOf(generation)
+	first, places := chainsOf(generation)
 	var err error
-	for _, program := range []uint32{classifier, static} {
+	for _, program := range places {
 		// Where it was never put, chains may have been.
-		if e := d.objects.Programs.Delete(program); e != nil && !errors.Is(e, ebpf.ErrKeyNotExist) {
+		if e := d.objects.Programs.Delete(uint32(program)); e != nil && !errors.Is(e, ebpf.ErrKeyNotExist) {
 			err = e
 		}
 	}

@@ -24,9 +24,12 @@ func (d *Datapath) ChainMemory() (uint64, error) {
 			m.seen[id] = true
 		}
 	}
-	first, classifier, static := chainsOf(control.Generation)
-	err := errors.Join(m.program(d.objects.Programs, classifier), m.program(d.objects.Programs, static))
-	m.end = false // chains with dnat, which static is for, there may be none
+	first, places := chainsOf(control.Generation)
+	var err error
+	for _, place := range places {
+		err = errors.Join(err, m.program(d.objects.Programs, uint32(place)))
+	}
+	m.end = false // not all generations have all of those
 	for number := first; err == nil && number < first+MostChains && !m.end; number++ {
 		err = m.program(d.objects.Chains, number)
 	}

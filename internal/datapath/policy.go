@@ -72,6 +72,9 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 		if chains.made.Static != nil {
 			record.Statics = 1
 		}
+		if chains.made.Protection != nil {
+			record.Protects6 = 1
+		}
 	}
 	if err := d.objects.SettingsTable.Put(next&1, &record); err != nil {
 		return 0, fmt.Errorf("write the settings of generation %d: %w", next, err)

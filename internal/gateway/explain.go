@@ -58,6 +58,11 @@ func (g *Gateway) Explain(r api.ExplainRequest) (x api.Explanation, err error) {
 	if err != nil {
 		return x, err
 	}
+	if f.source.Is6() {
+		x.Direction, x.Ending = f.direction.String(), e.six(f)
+		x.Steps = e.steps
+		return x, nil
+	}
 	if judges(e.view.config) {
 		if e.trial, err = chain.NewTrial(policyOf(e.view), &g.states); err != nil {
 			return x, err

@@ -3,7 +3,6 @@ package gateway
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -32,17 +31,17 @@ func contentsOf(list []*feed, before contents, most int) (contents, error) {
 		if l == nil {
 			continue
 		}
-		set := l.V4 // the data plane has IPv4 only
+		set := l.Addresses
 		was := before.of(name)
-		if slices.Equal(was.Ranges(), set.Ranges()) {
+		if was.Equal(set) {
 			set = was
 		}
-		if len(set.Ranges()) > most {
+		if set.Len() > most {
 			errs = append(errs, fmt.Errorf("list %s: the copy has %d runs of addresses, and the lists before it leave room for %d: it is not in force",
-				name, len(set.Ranges()), most))
+				name, set.Len(), most))
 			set = was
 		}
-		if n := len(set.Ranges()); n > 0 && n <= most {
+		if n := set.Len(); n > 0 && n <= most {
 			most -= n
 			now[name] = set
 		}

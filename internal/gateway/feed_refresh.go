@@ -95,7 +95,7 @@ func (g *Gateway) Lists() ([]api.List, error) {
 			Name: s.Name, Source: s.Source, Entries: s.Entries, LeftOut: s.Faults,
 			Fetched: s.Fetched, Checked: s.Checked, Failures: s.Failures, Error: s.Error, Next: s.Next,
 		}
-		if l := f.List(); l != nil && !slices.Equal(l.V4.Ranges(), inForce.of(s.Name).Ranges()) {
+		if l := f.List(); l != nil && !l.Addresses.Equal(inForce.of(s.Name)) {
 			shown.Error = "this copy is not in force: the daemon's log says why"
 		}
 		list = append(list, shown)

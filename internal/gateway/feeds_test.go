@@ -92,12 +92,17 @@ func TestOnlyOtherAddressesAreOtherContents(t *testing.T) {
 	if c, err := contentsOf(f, nil, 10); len(c) > 0 || len(c.of("drop").Ranges()) > 0 || err != nil {
 		t.Errorf("what was never had has %v, %v", c, err)
 	}
-	l.get(f[0], "# Monday\n192.0.2.1\n")
+	l.get(f[0], "# Monday\n192.0.2.1\n2001:db8::1\n")
 	monday, _ := contentsOf(f, nil, 10)
 	l.get(f[0], "# Tuesday\n192.0.2.1/32\n2001:db8::1\n")
 	tuesday, _ := contentsOf(f, monday, 10)
 	if monday["drop"] == nil || tuesday["drop"] != monday["drop"] {
-		t.Error("the same IPv4 addresses are another set")
+		t.Error("the same addresses are another set")
+	}
+	l.get(f[0], "192.0.2.1\n2001:db8::2\n")
+	wednesday, _ := contentsOf(f, tuesday, 10)
+	if wednesday["drop"] == tuesday["drop"] || !wednesday["drop"].Contains(netip.MustParseAddr("2001:db8::2")) {
+		t.Error("other IPv6 addresses are the same set")
 	}
 	l.get(f[0], "192.0.2.2\n")
 	if now, _ := contentsOf(f, tuesday, 10); now["drop"] == tuesday["drop"] || now["drop"].Contains(netip.MustParseAddr("192.0.2.1")) {
@@ -237,10 +242,10 @@ protection: {allowlist: [{list: never}], blocklist: [192.0.2.9, {list: drop, dir
 			t.Errorf("flows %s are on %q, want %q", d, got, want)
 		}
 	}
-	if in, out := n.unions(c.Protection.Blocklist, nil); !in.Contains(listed.Addr()) || out.Contains(listed.Addr()) {
+	if in, out := n.unions(c.Protection.Blocklist, model.Ranges{}); !in.Contains(listed.Addr()) || out.Contains(listed.Addr()) {
 		t.Errorf("blocked are %+v and %+v", in, out)
 	}
-	if in, _ := n.unions(c.Protection.Allowlist, nil); len(in.Ranges()) > 0 {
+	if in, _ := n.unions(c.Protection.Allowlist, model.Ranges{}); len(in.Ranges()) > 0 {
 		t.Errorf("allowed are %+v", in)
 	}
 	if err := Check(c); err != nil {

@@ -43,7 +43,7 @@ func placesOf(c *config.Config) (p places, err error) {
 		if err != nil {
 			return p, fmt.Errorf("protection.geofence: %w", err)
 		}
-		made := fence{policy, model.NewAddressSet(p.table.Resolve(policy).V4)}
+		made := fence{policy, deniedBy(p.table, policy)}
 		for _, d := range []model.Direction{model.In, model.Out} {
 			if g.Direction == model.AnyDirection || g.Direction == d {
 				p.fences[d] = made
@@ -51,6 +51,16 @@ func placesOf(c *config.Config) (p places, err error) {
 		}
 	}
 	return p, nil
+}
+
+// deniedBy are the addresses that a policy denies.
+func deniedBy(table *geo.Table, policy *geo.Policy) *model.AddressSet {
+	denied := table.Resolve(policy)
+	ranges := model.Ranges{V4: denied.V4}
+	for _, r := range denied.V6 {
+		ranges.V6 = append(ranges.V6, model.AddressRange6{First: r.First.As16(), Last: r.Last.As16()})
+	}
+	return ranges.Set()
 }
 
 // knows wants the table to have what a geofence judges by.

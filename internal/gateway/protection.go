@@ -50,7 +50,7 @@ func (n named) protection(v *view) (steps []chain.Step) {
 	}
 	var remote chain.Remote
 	remote.In.Allowed, remote.Out.Allowed = n.unions(v.config.Protection.Allowlist, ownRanges(v))
-	remote.In.Blocked, remote.Out.Blocked = n.unions(v.config.Protection.Blocklist, nil)
+	remote.In.Blocked, remote.Out.Blocked = n.unions(v.config.Protection.Blocklist, model.Ranges{})
 	remote.In.Fenced, remote.Out.Fenced = v.places.fences[model.In].denied, v.places.fences[model.Out].denied
 	p := &v.config.Protection
 	made := map[string]chain.Function{
@@ -66,16 +66,16 @@ func (n named) protection(v *view) (steps []chain.Step) {
 
 // ownRanges are the gateway's own addresses, which are remote ends where a private host
 // reaches another by its public address.
-func ownRanges(v *view) (ranges []model.AddressRange) {
+func ownRanges(v *view) (ranges model.Ranges) {
 	for _, a := range slices.Concat(v.config.Pool.Addresses, v.outbound, v.static.addresses) {
-		ranges = append(ranges, model.RangeOf(netip.PrefixFrom(a, a.BitLen())))
+		ranges.Add(netip.PrefixFrom(a, a.BitLen()))
 	}
 	return ranges
 }
 
 // unions are the addresses of a list, and others, for flows from outside and from inside.
 // It is one set where the directions have the same.
-func (n named) unions(list []config.Listed, others []model.AddressRange) (in, out *model.AddressSet) {
+func (n named) unions(list []config.Listed, others model.Ranges) (in, out *model.AddressSet) {
 	in = n.union(list, others, func(l config.Listed) bool { return l.Direction != model.Out })
 	if slices.ContainsFunc(list, func(l config.Listed) bool { return l.Direction != model.AnyDirection }) {
 		return in, n.union(list, others, func(l config.Listed) bool { return l.Direction != model.In })
@@ -84,14 +84,14 @@ func (n named) unions(list []config.Listed, others []model.AddressRange) (in, ou
 }
 
 // union is one set of the addresses of a list's entries that are wanted, and of others.
-func (n named) union(list []config.Listed, others []model.AddressRange, wanted func(config.Listed) bool) *model.AddressSet {
-	ranges := slices.Clone(others)
+func (n named) union(list []config.Listed, others model.Ranges, wanted func(config.Listed) bool) *model.AddressSet {
+	ranges := model.Ranges{V4: slices.Clone(others.V4), V6: slices.Clone(others.V6)}
 	for _, l := range list {
 		if wanted(l) {
-			ranges = append(ranges, n.addresses(l).Ranges()...)
+			ranges.AddSet(n.addresses(l))
 		}
 	}
-	return model.NewAddressSet(ranges)
+	return ranges.Set()
 }
 
 func (n named) addresses(l config.Listed) *model.AddressSet {
@@ -101,14 +101,16 @@ func (n named) addresses(l config.Listed) *model.AddressSet {
 	case l.List != "":
 		return n.lists.of(l.List)
 	}
-	return model.NewAddressSet([]model.AddressRange{model.RangeOf(l.Remote)})
+	var ranges model.Ranges
+	ranges.Add(l.Remote)
+	return ranges.Set()
 }
 
 // onList returns the first entry of a list that has an address of the prefix, for flows
 // of a direction, and "" where none has.
 func (n named) onList(list []config.Listed, d model.Direction, p netip.Prefix) string {
 	i := slices.IndexFunc(list, func(l config.Listed) bool {
-		return (l.Direction == model.AnyDirection || d == model.AnyDirection || l.Direction == d) && n.addresses(l).Meets(model.RangeOf(p))
+		return (l.Direction == model.AnyDirection || d == model.AnyDirection || l.Direction == d) && n.addresses(l).MeetsPrefix(p)
 	})
 	switch {
 	case i < 0:
@@ -125,9 +127,9 @@ func (n named) onList(list []config.Listed, d model.Direction, p netip.Prefix) s
 // before bans.
 func (n named) allowed(c *config.Config) func(netip.Prefix) error {
 	list := c.Protection.Allowlist
-	all := n.union(list, nil, func(config.Listed) bool { return true })
+	all := n.union(list, model.Ranges{}, func(config.Listed) bool { return true })
 	return func(p netip.Prefix) error {
-		if !all.Meets(model.RangeOf(p)) {
+		if !all.MeetsPrefix(p) {
 			return nil
 		}
 		return fmt.Errorf("the allowlist has it: %s", n.onList(list, model.AnyDirection, p))

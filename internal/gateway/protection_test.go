@@ -11,11 +11,15 @@ import (
 	"github.com/realmgate/realmgate/internal/protect/geo"
 )
 
-// geoTable writes a table of one country, one ASN, or both, and returns its file.
-func geoTable(t *testing.T, countries, asns string) string {
+// geoTable writes a table of one country, one ASN, or both, and returns its file; six are
+// countries of IPv6.
+func geoTable(t *testing.T, countries, asns string, six ...string) string {
 	t.Helper()
 	var b geo.Builder
-	if countries != "" {
+	for _, countries := range append(six, countries) {
+		if countries == "" {
+			continue
+		}
 		if err := b.ReadTor(strings.NewReader(countries), geo.Source{Name: "countries"}); err != nil {
 			t.Fatal(err)
 		}

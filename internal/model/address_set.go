@@ -23,10 +23,40 @@ func AddressNumber(a netip.Addr) uint32 {
 	return binary.BigEndian.Uint32(b[:])
 }
 
-// AddressSet is a set of IPv4 addresses. It does not change.
-type AddressSet struct{ ranges []AddressRange }
+// Ranges are runs of addresses of both families, in any order.
+type Ranges struct {
+	V4 []AddressRange
+	V6 []AddressRange6
+}
 
-// NewAddressSet makes the set of all addresses of the ranges, whose order it changes.
+// Add adds the addresses of a prefix.
+func (r *Ranges) Add(p netip.Prefix) {
+	if p.Addr().Is4() {
+		r.V4 = append(r.V4, RangeOf(p))
+	} else {
+		r.V6 = append(r.V6, RangeOf6(p))
+	}
+}
+
+// AddSet adds the addresses of a set.
+func (r *Ranges) AddSet(s *AddressSet) {
+	r.V4, r.V6 = append(r.V4, s.ranges...), append(r.V6, s.ranges6...)
+}
+
+// Set makes the set of all addresses of the ranges, whose order it changes.
+func (r *Ranges) Set() *AddressSet {
+	s := NewAddressSet(r.V4)
+	s.ranges6 = merged6(r.V6)
+	return s
+}
+
+// AddressSet is a set of IPv4 and IPv6 addresses. It does not change.
+type AddressSet struct {
+	ranges  []AddressRange
+	ranges6 []AddressRange6
+}
+
+// NewAddressSet makes the set of all addresses of IPv4 ranges, whose order it changes.
 func NewAddressSet(ranges []AddressRange) *AddressSet {
 	slices.SortFunc(ranges, func(a, b AddressRange) int { return cmp.Compare(a.First, b.First) })
 	merged := ranges[:0]
@@ -37,12 +67,20 @@ func NewAddressSet(ranges []AddressRange) *AddressSet {
 		}
 		merged = append(merged, r)
 	}
-	return &AddressSet{slices.Clip(merged)}
+	return &AddressSet{ranges: slices.Clip(merged)}
 }
 
-// Ranges returns the runs of the set in rising order. Between two of them are
-// addresses that are not in it.
+// Ranges returns the runs of IPv4 addresses of the set in rising order. Between two of
+// them are addresses that are not in it.
 func (s *AddressSet) Ranges() []AddressRange { return s.ranges }
+
+// Len returns how many runs of addresses the set has, of both families.
+func (s *AddressSet) Len() int { return len(s.ranges) + len(s.ranges6) }
+
+// Equal reports whether both sets have the same addresses.
+func (s *AddressSet) Equal(other *AddressSet) bool {
+	return slices.Equal(s.ranges, other.ranges) && slices.Equal(s.ranges6, other.ranges6)
+}
 
 // Meets reports whether any address of the range is in the set.
 func (s *AddressSet) Meets(r AddressRange) bool {
@@ -50,8 +88,16 @@ func (s *AddressSet) Meets(r AddressRange) bool {
 	return i < len(s.ranges) && s.ranges[i].First <= r.Last
 }
 
-// Contains reports whether an IPv4 address is in the set.
+// MeetsPrefix reports whether any address of the prefix is in the set.
+func (s *AddressSet) MeetsPrefix(p netip.Prefix) bool {
+	if p.Addr().Is4() {
+		return s.Meets(RangeOf(p))
+	}
+	return s.meets6(RangeOf6(p))
+}
+
+// Contains reports whether an address is in the set. The zone of an IPv6 address does not
+// matter.
 func (s *AddressSet) Contains(a netip.Addr) bool {
-	n := AddressNumber(a)
-	return s.Meets(AddressRange{n, n})
+	return s.MeetsPrefix(netip.PrefixFrom(a.WithZone(""), a.BitLen()))
 }

@@ -6,8 +6,11 @@ import (
 	"net/netip"
 )
 
-// ErrNoPrefix is of a text that ParsePrefix cannot read at all.
-var ErrNoPrefix = errors.New("no IPv4 address or prefix")
+// What is said of a text that ParsePrefix, or ParsePrefix46, cannot read at all.
+var (
+	ErrNoPrefix   = errors.New("no IPv4 address or prefix")
+	ErrNoPrefix46 = errors.New("no address or prefix")
+)
 
 // ParsePrefix reads an IPv4 address, which is a prefix of its own, or an IPv4 prefix
 // without bits beyond its length.
@@ -20,6 +23,27 @@ func ParsePrefix(text string) (netip.Prefix, error) {
 		return netip.Prefix{}, fmt.Errorf("%q is %w", text, ErrNoPrefix)
 	}
 	if p != p.Masked() {
+		return netip.Prefix{}, fmt.Errorf("%s is no prefix boundary, the prefix around it is %s", p.Addr(), p.Masked())
+	}
+	return p, nil
+}
+
+// ParsePrefix46 is as ParsePrefix, for both families. IPv4 is not written as IPv6, and an
+// address has no zone.
+func ParsePrefix46(text string) (netip.Prefix, error) {
+	if p, err := ParsePrefix(text); !errors.Is(err, ErrNoPrefix) {
+		return p, err
+	}
+	var p netip.Prefix
+	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+		p = netip.PrefixFrom(a, a.BitLen())
+	} else if p, err = netip.ParsePrefix(text); err != nil {
+		return netip.Prefix{}, fmt.Errorf("%q is %w", text, ErrNoPrefix46)
+	}
+	switch {
+	case p.Addr().Is4In6():
+		return netip.Prefix{}, fmt.Errorf("%s is IPv4 within IPv6: write it as %s", p.Addr(), p.Addr().Unmap())
+	case p != p.Masked():
 		return netip.Prefix{}, fmt.Errorf("%s is no prefix boundary, the prefix around it is %s", p.Addr(), p.Masked())
 	}
 	return p, nil

@@ -41,8 +41,8 @@ chains:
 	if who, err := echoOn(talk); err != nil || who != hostName(0) {
 		t.Errorf("who is not in the set reached %q: %v", who, err)
 	}
-	list(first, "2001:db8::1")
-	if out, err := d.tell("reload"); err == nil || !strings.Contains(out, "bad.txt:3: 2001:db8::1 is IPv6") {
+	list(first, "::ffff:192.0.2.1")
+	if out, err := d.tell("reload"); err == nil || !strings.Contains(out, "bad.txt:3: ::ffff:192.0.2.1 is IPv4 within IPv6") {
 		t.Errorf("a bad line: %v: %s", err, out)
 	}
 	if who, err := echoOn(talk); err != nil || who != hostName(0) {

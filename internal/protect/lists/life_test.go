@@ -204,7 +204,7 @@ func checkDisk(t *testing.T, f *Feed) {
 		}
 		return
 	}
-	if got, want := fmt.Sprint(again.List().V4.Ranges()), fmt.Sprint(f.List().V4.Ranges()); got != want {
+	if got, want := fmt.Sprint(again.List().Addresses), fmt.Sprint(f.List().Addresses); got != want {
 		t.Fatalf("on the disk %s, in force %s", got, want)
 	}
 }

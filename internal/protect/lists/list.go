@@ -8,8 +8,7 @@ import (
 
 // List is a set of IPv4 and IPv6 addresses that was read from a text.
 type List struct {
-	V4 *model.AddressSet
-	V6 *Set6
+	Addresses *model.AddressSet
 
 	Entries int        // lines with an address, a prefix or a range; two may say the same
 	Faults  int        // lines that were left out; 0 in a file that the user wrote
@@ -19,8 +18,5 @@ type List struct {
 // Contains reports whether an address is in the list. An IPv6 address that maps an IPv4
 // one is the IPv4 one.
 func (l *List) Contains(a netip.Addr) bool {
-	if a = a.Unmap(); a.Is4() {
-		return l.V4.Contains(a)
-	}
-	return a.Is6() && l.V6.Contains(a)
+	return a.IsValid() && l.Addresses.Contains(a.Unmap())
 }

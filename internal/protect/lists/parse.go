@@ -44,8 +44,7 @@ func (r Rules) withDefaults() Rules {
 type parser struct {
 	rules  Rules
 	layout layout
-	v4     []model.AddressRange
-	v6     []Range6
+	ranges model.Ranges
 	list   List
 }
 
@@ -108,11 +107,11 @@ func (p *parser) line(line []byte) error {
 	wide := false
 	if s.first.Is4() {
 		r := model.AddressRange{First: model.AddressNumber(s.first), Last: model.AddressNumber(s.last)}
-		p.v4 = append(p.v4, r)
+		p.ranges.V4 = append(p.ranges.V4, r)
 		wide = unicast4(r) > widest4
 	} else {
-		r := Range6{s.first.As16(), s.last.As16()}
-		p.v6 = append(p.v6, r)
+		r := model.AddressRange6{First: s.first.As16(), Last: s.last.As16()}
+		p.ranges.V6 = append(p.ranges.V6, r)
 		wide = unicast6(r) > widest6
 	}
 	if wide && p.rules.Downloaded {
@@ -132,7 +131,7 @@ func (p *parser) finish() (*List, error) {
 			return nil, ErrEmpty
 		}
 	}
-	l.V4, l.V6 = model.NewAddressSet(p.v4), newSet6(p.v6)
+	l.Addresses = p.ranges.Set()
 	if p.rules.Downloaded {
 		if err := l.checkCover(); err != nil {
 			return nil, err

@@ -82,17 +82,17 @@ func TestAListHasJustWhatItsLinesSay(t *testing.T) {
 
 // checkShape checks that the ranges of a list rise, and do not touch.
 func checkShape(t interface{ Fatalf(string, ...any) }, l *List) {
-	for i, r := range l.V4.Ranges() {
-		if r.First > r.Last || i > 0 && uint64(l.V4.Ranges()[i-1].Last)+1 >= uint64(r.First) {
+	for i, r := range l.Addresses.Ranges() {
+		if r.First > r.Last || i > 0 && uint64(l.Addresses.Ranges()[i-1].Last)+1 >= uint64(r.First) {
 			t.Fatalf("IPv4 range %d: %v", i, r)
 		}
 	}
-	for i, r := range l.V6.Ranges() {
-		if bytes.Compare(r.First[:], r.Last[:]) > 0 || i > 0 && touches(l.V6.Ranges()[i-1].Last, r.First) {
+	for i, r := range l.Addresses.Ranges6() {
+		if bytes.Compare(r.First[:], r.Last[:]) > 0 || i > 0 && !netip.AddrFrom16(l.Addresses.Ranges6()[i-1].Last).Next().Less(netip.AddrFrom16(r.First)) {
 			t.Fatalf("IPv6 range %d: %v", i, r)
 		}
 	}
-	if n := len(l.V4.Ranges()) + len(l.V6.Ranges()); n > l.Entries {
+	if n := l.Addresses.Len(); n > l.Entries {
 		t.Fatalf("%d ranges of %d entries", n, l.Entries)
 	}
 }
@@ -113,7 +113,7 @@ func TestRangesThatTouchAreOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(l.V4.Ranges()) + len(l.V6.Ranges()); got != c.want {
+		if got := l.Addresses.Len(); got != c.want {
 			t.Errorf("%q: %d ranges, want %d", c.text, got, c.want)
 		}
 	}

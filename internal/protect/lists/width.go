@@ -33,7 +33,7 @@ func unicast4(r model.AddressRange) uint64 {
 }
 
 // unicast6 returns from how many /64 that hosts can have a range has addresses.
-func unicast6(r Range6) uint64 {
+func unicast6(r model.AddressRange6) uint64 {
 	first, last := max(subnet(r.First), first6), min(subnet(r.Last), end6)
 	if last < first {
 		return 0
@@ -47,10 +47,10 @@ func subnet(a [16]byte) uint64 { return binary.BigEndian.Uint64(a[:8]) }
 // checkCover refuses a list that has too much with all its entries together.
 func (l *List) checkCover() error {
 	var sum4, sum6 uint64
-	for _, r := range l.V4.Ranges() {
+	for _, r := range l.Addresses.Ranges() {
 		sum4 += unicast4(r)
 	}
-	for _, r := range l.V6.Ranges() {
+	for _, r := range l.Addresses.Ranges6() {
 		sum6 += unicast6(r)
 	}
 	if sum4 > most4 || sum6 > most6 {

@@ -1,0 +1,102 @@
+package chain
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// protection6 makes the program that judges IPv6 packets by the functions of the
+// protection; nil where these have no IPv6 addresses.
+func protection6(steps []Step, shared Shared) (program *ebpf.Program, err error) {
+	spec, err := loadProtection6()
+	if err != nil {
+		return nil, fmt.Errorf("read the protection of IPv6: %w", err)
+	}
+	var list table6
+	for _, s := range steps {
+		name := ""
+		switch f := s.Function.(type) {
+		case Allowlist:
+			name = "allowlist6"
+			list, err = f.Remote.compile6()
+		case Blocklist:
+			name = "blocklist6"
+		case Geofence:
+			name = "geofence6"
+		}
+		if err == nil && name != "" {
+			err = spec.Variables[name].Set(s.Number)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("function %s: %w", s.Name, err)
+		}
+	}
+	if len(list) < 2 && (len(list) == 0 || list[0].Marks == 0) {
+		return nil, nil
+	}
+	own, err := list.own(spec)
+	if err != nil {
+		return nil, err
+	}
+	defer closeMaps(own)
+	all := maps.Clone(own)
+	for name := range spec.Maps {
+		if m := shared.find(name); m != nil {
+			all[name] = m
+		}
+	}
+	var objects struct {
+		Program *ebpf.Program `ebpf:"protection6"`
+	}
+	if err := spec.LoadAndAssign(&objects, &ebpf.CollectionOptions{MapReplacements: all}); err != nil {
+		return nil, fmt.Errorf("load the protection of IPv6: %w", err)
+	}
+	return objects.Program, nil
+}
+
+// own makes the maps that have the table.
+func (list table6) own(spec *ebpf.CollectionSpec) (made map[string]*ebpf.Map, err error) {
+	made = map[string]*ebpf.Map{}
+	if made["remote6_ranges"], err = arrayOf(spec.Maps["remote6_ranges"], list); err == nil {
+		made["remote6_prefixes"], err = arrayOf(spec.Maps["remote6_prefixes"], list.prefixes())
+	}
+	if err != nil {
+		closeMaps(made)
+		return nil, fmt.Errorf("make the table of the protection of IPv6: %w", err)
+	}
+	return made, nil
+}
+
+// marked6 is a set, and what is known of its addresses.
+type marked6 struct {
+	set   *model.AddressSet
+	marks uint64
+}
+
+// marked6 are the sets of IPv6 addresses, each one once.
+func (r Remote) marked6() (list []marked6) {
+	for shift, of := range []Addresses{r.In, r.Out} {
+	sets:
+		for _, m := range []struct {
+			set  *model.AddressSet
+			mark protection6RemoteMark
+		}{{of.Allowed, protection6RemoteMarkREMOTE_ALLOWED}, {of.Blocked, protection6RemoteMarkREMOTE_BLOCKED}, {of.Fenced, protection6RemoteMarkREMOTE_FENCED}} {
+			if m.set == nil || len(m.set.Ranges6()) == 0 {
+				continue
+			}
+			marks := uint64(m.mark) << (shift * int(protection6RemoteMarkREMOTE_MARKS))
+			for i := range list {
+				if list[i].set == m.set {
+					list[i].marks |= marks
+					continue sets
+				}
+			}
+			list = append(list, marked6{m.set, marks})
+		}
+	}
+	return list
+}
