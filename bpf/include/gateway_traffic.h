@@ -33,6 +33,8 @@ __noinline enum reason ipv6_judge(struct xdp_md *ctx, enum side side)
 
 	if ((void *)(ip + 1) > (void *)(long)ctx->data_end || ip->version != 6)
 		return REASON_DROP_MALFORMED;
+	if (ipv6_is_banned(ctx))
+		return REASON_DROP_BANNED;
 	__builtin_memcpy(&destination, &ip->daddr, sizeof(destination));
 	/* Neighbour discovery and the like: link-local multicast is never forwarded. */
 	if ((destination.word[0] & bpf_htonl(0xff0f0000)) == bpf_htonl(0xff020000))

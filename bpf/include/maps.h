@@ -74,9 +74,11 @@ TABLE(service_table, BPF_MAP_TYPE_HASH, struct service, __u32, 1, BPF_F_NO_PREAL
 /*
  * Bans by remote address; the value is until when, CLOCK_BOOTTIME, ns. A hash finds those of one address by one wait
  * for memory, a trie by one for each branch: what is in the trie are prefixes, and addresses that the hash has no room for.
+ * There is 0, too, for a prefix that the bans of wider ones leave out.
  */
 TABLE(banned_addresses, BPF_MAP_TYPE_HASH, __u32, __u64, BANNED_ADDRESSES, BPF_F_NO_PREALLOC);
 TABLE(banned_prefixes, BPF_MAP_TYPE_LPM_TRIE, struct banned, __u64, BANS, BPF_F_NO_PREALLOC);
+TABLE(banned_prefixes6, BPF_MAP_TYPE_LPM_TRIE, struct banned6, __u64, BANS, BPF_F_NO_PREALLOC);
 TABLE(next_hops, BPF_MAP_TYPE_ARRAY, __u32, struct next_hop, NEXT_HOPS, BPF_F_MMAPABLE);
 TABLE(route_answers, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct route_answer, ROUTE_ANSWERS, 0);
 
@@ -123,7 +125,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 16);
+	__uint(max_entries, 1 << 12);
 } trap_events SEC(".maps");
 
 static __always_inline void count_statistic(__u32 which)

@@ -15,7 +15,7 @@
 #define LOCKS		     1024
 #define NEXT_HOPS	     16384
 #define ROUTE_ANSWERS	     1024		/* of a CPU */
-#define BANS		     ((1 << 20) + 1024) /* some kernels replace no entry of a full trie */
+#define BANS		     ((1 << 21) + 1024) /* and what they spare; some kernels replace no entry of a full trie */
 #define BANNED_ADDRESSES     (1 << 16)
 
 /* Sizes and secrets, fixed when the maps are created and read-only to the programs. */
@@ -272,12 +272,18 @@ struct service {
 enum banning {
 	BANNING_ADDRESSES = 1,
 	BANNING_PREFIXES = 2,
+	BANNING_IPV6 = 4,
 };
 
-/* The key of a trie of prefixes. */
+/* Keys of tries of prefixes. */
 struct banned {
 	__u32 bits;
 	__u32 address;
+};
+
+struct banned6 {
+	__u32 bits;
+	struct in6 address;
 };
 
 /* Settings of the host that the daemon changed on an interface, so that a later daemon can put them back. */

@@ -224,7 +224,11 @@ type Ban struct {
 	Prefix netip.Prefix `json:"prefix"`
 	Since  time.Time    `json:"since"`
 	Until  time.Time    `json:"until,omitzero"` // left out: for ever
-	Reason string       `json:"reason"`         // "manual", or as "watch ssh: 5 hits"; empty: from before reasons were kept
+	Reason string       `json:"reason"`         // "manual", or as "watch ssh: 5 hits, offence 1"; empty: from before reasons were kept
+	// Offence is how often the address has offended; 0: the ban is by hand, or of a subnet.
+	Offence int `json:"offence,omitempty"`
+	// Spared says what keeps the ban out of force, or, after "in part: ", some of it.
+	Spared string `json:"spared,omitempty"`
 }
 
 // BanRequest says what to ban, or to ban no more.

@@ -40,7 +40,7 @@ func newBanAdd(a *app) *cobra.Command {
 same prefix is replaced. The gateway's own addresses, its next hops, its upstream
 name servers and what never_ban has cannot be banned.`,
 		Example: `  realmgate ban add 203.0.113.7 --for 1h
-  realmgate ban add 198.51.100.0/24
+  realmgate ban add 198.51.100.0/24 2001:db8::/64
   realmgate ban add --file bad.txt`,
 	}
 	file := banFile(command)
@@ -66,7 +66,8 @@ func newBanRemove(a *app) *cobra.Command {
 		Use:   "remove ADDRESS...",
 		Short: "End bans of addresses",
 		Long: `End the bans of just these addresses and prefixes, and print how many of them were
-banned. Those of wider prefixes go on.`,
+banned. Those of wider prefixes go on. Their offences are forgotten: the next ban
+is a short one again.`,
 		Example: `  realmgate ban remove 203.0.113.7
   realmgate ban remove --file bad.txt`,
 	}
@@ -95,7 +96,7 @@ func changeBans(command *cobra.Command, args []string, file string, change func(
 	}
 	var prefixes []netip.Prefix
 	for _, text := range args {
-		p, err := model.ParsePrefix(text)
+		p, err := model.ParseNetwork(text)
 		if err != nil {
 			return usageError(err.Error())
 		}
@@ -130,7 +131,7 @@ func readPrefixes(name string, stdin io.Reader) (list []netip.Prefix, err error)
 		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}
-		p, err := model.ParsePrefix(text)
+		p, err := model.ParseNetwork(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
 		}
@@ -145,12 +146,24 @@ func readPrefixes(name string, stdin io.Reader) (list []netip.Prefix, err error)
 	return list, nil
 }
 
+func banReason(b client.Ban) string {
+	switch {
+	case b.Spared == "":
+		return b.Reason
+	case b.Reason == "":
+		return "spared: " + b.Spared
+	}
+	return b.Reason + "; spared: " + b.Spared
+}
+
 func newBanList(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List the bans in force",
 		Long: `List the bans in force, in the order of their addresses. LEFT is until they end,
-REASON who made them: somebody by hand, or a watch.`,
+REASON who made them: somebody by hand, or a watch, and how often the address has
+offended. A ban that is spared drops nobody for as long as the reason for that
+lasts, as that its address is on the allowlist.`,
 		Example: "  realmgate ban list",
 		Args:    cobra.NoArgs,
 	}
@@ -170,7 +183,7 @@ REASON who made them: somebody by hand, or a watch.`,
 			if !b.Until.IsZero() {
 				left = span(max(0, b.Until.Sub(a.now()).Seconds()))
 			}
-			t.add(b.Prefix.String(), span(a.now().Sub(b.Since).Seconds()), left, b.Reason)
+			t.add(b.Prefix.String(), span(a.now().Sub(b.Since).Seconds()), left, banReason(b))
 		}
 		return t.write(a.stdout)
 	})

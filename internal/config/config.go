@@ -17,8 +17,9 @@ type Config struct {
 	Timeouts   Timeouts
 	Capacity   int // sessions, 1024 to 64000000
 	IPv6       IPv6
-	Hosts      []Host // in the order of the file
-	NeverBan   []netip.Prefix
+	Hosts      []Host         // in the order of the file
+	NeverBan   []netip.Prefix // IPv4 and IPv6
+	Bans       Bans
 	Sets       []Set
 	Watches    []Watch
 	Lists      []List

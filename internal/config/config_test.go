@@ -95,6 +95,7 @@ func TestFullFile(t *testing.T) {
 			Quotas: Quotas{Client: 1, Resolver: 2, Host: 3, Service: 4, Total: 5, HalfOpen: 6, HalfOpenPerHost: 7},
 		},
 		Protection: Protection{GeoTable: "/var/lib/realmgate/geo.table", Honeypot: Honeypot{Ban: time.Hour}},
+		Bans:       Bans{Factor: 2, Cap: 168 * time.Hour, Memory: 24 * time.Hour},
 		Outbound: Outbound{
 			Addresses: addresses("198.18.0.2", "198.18.0.8", "198.18.0.9", "198.18.0.10", "198.18.0.11"),
 			Filtering: model.EndpointIndependent,

@@ -34,6 +34,7 @@ func defaults() Config {
 		},
 		Capacity:   1_000_000,
 		IPv6:       IPv6Drop,
+		Bans:       Bans{Factor: 2, Cap: usualCap, Memory: 24 * time.Hour},
 		Protection: Protection{GeoTable: DefaultGeoTable, Honeypot: Honeypot{Ban: time.Hour}},
 	}
 }

@@ -22,6 +22,7 @@ type draft struct {
 	pool, outbound                          []at[span]
 	hosts                                   []*hostDraft
 	sets                                    []*setDraft
+	bans                                    bansDraft
 	watches                                 []*watchDraft
 	lists                                   []*listDraft
 	protection                              protectionDraft
@@ -70,6 +71,7 @@ func (d *draft) finish() {
 	d.config.Protection = d.protection.protection
 	d.finishSets()
 	d.finishWatches()
+	d.finishBans()
 	d.finishLists()
 	d.finishChains()
 	for _, p := range d.neverBan {

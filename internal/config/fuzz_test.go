@@ -105,6 +105,7 @@ func render(c *Config) string {
 		line("    ]}")
 	}
 	line("never_ban: %s", list(c.NeverBan))
+	renderBans(line, c.Bans)
 	line("sets:")
 	if len(c.Sets) == 0 {
 		line("  []")
@@ -152,6 +153,14 @@ func renderPorts(line func(string, ...any), key string, s model.PortSet, ban str
 	if ban != "" {
 		line("    ban: %s", ban)
 	}
+}
+
+func renderBans(line func(string, ...any), b Bans) {
+	line("bans:\n  {factor: %s, cap: %s, memory: %s, subnet: %d, regions: [", showRatio(b.Factor), b.Cap, b.Memory, b.Subnet)
+	for _, r := range b.Regions {
+		line("    {region: %q, factor: %s},", r.Region, showRatio(r.Factor))
+	}
+	line("  ]}")
 }
 
 func renderGeofences(line func(string, ...any), p Protection) {

@@ -69,7 +69,7 @@ func where() kind[Where] {
 		want: "country:FI, continent:EU, asn:64500, or an address or a prefix", tags: textTag,
 		show: Where.String,
 		parse: func(text string) (w Where, err error) {
-			if w.Prefix, err = model.ParsePrefix46(text); !errors.Is(err, model.ErrNoPrefix46) {
+			if w.Prefix, err = model.ParseNetwork(text); !errors.Is(err, model.ErrNoNetwork) {
 				return w, err
 			}
 			if w.Region, err = model.ParseRegion(text); errors.Is(err, model.ErrNoRegion) {

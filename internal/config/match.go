@@ -33,14 +33,14 @@ func network() kind[netip.Prefix] {
 	}
 }
 
-// network46 is as network, of both families.
-func network46() kind[netip.Prefix] {
+// anyNetwork is as network, of both families.
+func anyNetwork() kind[netip.Prefix] {
 	return kind[netip.Prefix]{
 		name: "address or prefix", allowed: "address or prefix, IPv4 or IPv6", want: "an address or a prefix (203.0.113.0/24, 2001:db8::/32)", tags: textTag,
 		show: netip.Prefix.String,
 		parse: func(text string) (netip.Prefix, error) {
-			p, err := model.ParsePrefix46(text)
-			if errors.Is(err, model.ErrNoPrefix46) {
+			p, err := model.ParseNetwork(text)
+			if errors.Is(err, model.ErrNoNetwork) {
 				return p, errNoHint
 			}
 			return p, err

@@ -66,7 +66,7 @@ func (d *protectionDraft) listed(name string, target *[]Listed) key {
 	keys := func(l *Listed, setLine, listLine *int) []key {
 		return []key{
 			one("direction", &l.Direction, choice(model.In, model.Out, model.AnyDirection)),
-			one("remote", &l.Remote, network46()).otherwise("none"),
+			one("remote", &l.Remote, anyNetwork()).otherwise("none"),
 			oneAt("set", &l.Set, setLine, label()).otherwise("none"),
 			oneAt("list", &l.List, listLine, label()).otherwise("none"),
 		}
@@ -83,7 +83,7 @@ func (d *protectionDraft) listed(name string, target *[]Listed) key {
 			for i, item := range items {
 				l, full := Listed{}, fmt.Sprintf("%s[%d]", path, i)
 				if item.Kind == yaml.ScalarNode {
-					value, ok := readValue(faults, item, full, network46())
+					value, ok := readValue(faults, item, full, anyNetwork())
 					if l.Remote = value; !ok {
 						continue
 					}

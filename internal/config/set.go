@@ -44,7 +44,7 @@ func (s *setDraft) keys() []key {
 	return []key{
 		oneAt("name", &s.set.Name, &s.nameLine, label()).must(),
 		noting(&s.fileLine, one("file", &s.set.File, fileName()).otherwise("none")),
-		noting(&s.addressesLine, many("addresses", &s.addresses, network46(), 1)),
+		noting(&s.addressesLine, many("addresses", &s.addresses, anyNetwork(), 1)),
 	}
 }
 
@@ -158,7 +158,7 @@ func parseSet(r io.Reader) (ranges model.Ranges, line int, err error) {
 		if entries++; entries > mostInSet {
 			return ranges, line, fmt.Errorf("a set has at most %d entries", mostInSet)
 		}
-		p, err := model.ParsePrefix46(string(text))
+		p, err := model.ParseNetwork(string(text))
 		if err != nil {
 			return ranges, line, setEntryError(string(text), err)
 		}
@@ -171,7 +171,7 @@ func parseSet(r io.Reader) (ranges model.Ranges, line int, err error) {
 }
 
 func setEntryError(text string, err error) error {
-	if !errors.Is(err, model.ErrNoPrefix46) {
+	if !errors.Is(err, model.ErrNoNetwork) {
 		return err
 	}
 	return fmt.Errorf("want an address or a prefix (203.0.113.0/24, 2001:db8::/32), not %s", quote(text))

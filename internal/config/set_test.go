@@ -89,8 +89,8 @@ func FuzzSet(f *testing.F) {
 		rest := ranges
 		for _, l := range lines {
 			text, _, _ := strings.Cut(string(l), "#")
-			p, err := model.ParsePrefix46(strings.TrimSpace(text))
-			if errors.Is(err, model.ErrNoPrefix46) && strings.TrimSpace(text) == "" {
+			p, err := model.ParseNetwork(strings.TrimSpace(text))
+			if errors.Is(err, model.ErrNoNetwork) && strings.TrimSpace(text) == "" {
 				continue
 			}
 			switch {

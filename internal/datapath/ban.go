@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -44,36 +45,80 @@ func (d *Datapath) PutBans(bans map[netip.Prefix]time.Time) error {
 	return errors.Join(failed, d.judgeAgain(kinds))
 }
 
+// SpareUnderBans makes bans of wider prefixes leave out remote prefixes, in the kernel
+// alone, until DeleteBans or PutBans of them. A ban of one of them ends.
+func (d *Datapath) SpareUnderBans(prefixes []netip.Prefix) error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	for _, p := range prefixes {
+		// A ban that is over, but where the narrowest prefix decides.
+		_, err := d.putInTrie(p, 0)
+		if p.IsSingleIP() && p.Addr().Is4() && err == nil {
+			err = missingIsFine(d.objects.BannedAddresses.Delete(networkOrder(p.Addr())))
+		}
+		if err != nil {
+			return fmt.Errorf("spare %s under bans: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// JudgeAgain makes every session be judged at its next packet.
+func (d *Datapath) JudgeAgain() error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	return d.judgeAgain(0)
+}
+
 // DeleteBans ends bans.
 func (d *Datapath) DeleteBans(prefixes []netip.Prefix) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	for _, p := range prefixes {
-		key := bannedKey(p)
-		err := d.objects.BannedPrefixes.Delete(&key)
-		if p.IsSingleIP() && errors.Is(err, ebpf.ErrKeyNotExist) {
-			err = d.objects.BannedAddresses.Delete(key.Address)
-		}
-		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		if err := d.deleteBan(p); err != nil {
 			return fmt.Errorf("end the ban of %s: %w", p, err)
 		}
 	}
 	return nil
 }
 
-// Banned lists what is banned in the kernel.
+func (d *Datapath) deleteBan(p netip.Prefix) error {
+	if !p.Addr().Is4() {
+		key := bannedKey6(p)
+		return missingIsFine(d.objects.BannedPrefixes6.Delete(&key))
+	}
+	key := bannedKey(p)
+	err := d.objects.BannedPrefixes.Delete(&key)
+	if p.IsSingleIP() && errors.Is(err, ebpf.ErrKeyNotExist) {
+		err = d.objects.BannedAddresses.Delete(key.Address)
+	}
+	return missingIsFine(err)
+}
+
+func missingIsFine(err error) error {
+	if errors.Is(err, ebpf.ErrKeyNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Banned lists what is banned in the kernel, or spared under bans.
 func (d *Datapath) Banned() (list []netip.Prefix, err error) {
 	var address uint32
 	var key bpfBanned
+	var key6 bpfBanned6
 	var until uint64
-	addresses, prefixes := d.objects.BannedAddresses.Iterate(), d.objects.BannedPrefixes.Iterate()
+	addresses, prefixes, prefixes6 := d.objects.BannedAddresses.Iterate(), d.objects.BannedPrefixes.Iterate(), d.objects.BannedPrefixes6.Iterate()
 	for addresses.Next(&address, &until) {
 		list = append(list, netip.PrefixFrom(addressOf(address), 32))
 	}
 	for prefixes.Next(&key, &until) {
 		list = append(list, netip.PrefixFrom(addressOf(key.Address), int(key.Bits)))
 	}
-	if err := errors.Join(addresses.Err(), prefixes.Err()); err != nil {
+	for prefixes6.Next(&key6, &until) {
+		list = append(list, netip.PrefixFrom(addressOf6(key6.Address), int(key6.Bits)))
+	}
+	if err := errors.Join(addresses.Err(), prefixes.Err(), prefixes6.Err()); err != nil {
 		return nil, fmt.Errorf("list the bans: %w", err)
 	}
 	return list, nil
@@ -81,24 +126,47 @@ func (d *Datapath) Banned() (list []netip.Prefix, err error) {
 
 // putBan puts a ban where there is room for it, and there alone.
 func (d *Datapath) putBan(p netip.Prefix, end uint64) (kind bpfBanning, err error) {
-	key := bannedKey(p)
-	if p.IsSingleIP() {
+	if p.IsSingleIP() && p.Addr().Is4() {
+		key := bannedKey(p)
 		err = d.objects.BannedAddresses.Put(key.Address, end)
 		if err == nil {
-			err = d.objects.BannedPrefixes.Delete(&key)
-		}
-		if errors.Is(err, ebpf.ErrKeyNotExist) {
-			err = nil
+			err = missingIsFine(d.objects.BannedPrefixes.Delete(&key))
 		}
 		if !errors.Is(err, unix.E2BIG) {
 			return bpfBanningBANNING_ADDRESSES, err
 		}
 	}
+	return d.putInTrie(p, end)
+}
+
+func (d *Datapath) putInTrie(p netip.Prefix, end uint64) (kind bpfBanning, err error) {
+	if !p.Addr().Is4() {
+		key := bannedKey6(p)
+		return bpfBanningBANNING_IPV6, d.objects.BannedPrefixes6.Put(&key, end)
+	}
+	key := bannedKey(p)
 	return bpfBanningBANNING_PREFIXES, d.objects.BannedPrefixes.Put(&key, end)
 }
 
 func bannedKey(p netip.Prefix) bpfBanned {
 	return bpfBanned{Bits: uint32(p.Bits()), Address: networkOrder(p.Masked().Addr())}
+}
+
+func bannedKey6(p netip.Prefix) (key bpfBanned6) {
+	key.Bits = uint32(p.Bits())
+	bytes := p.Masked().Addr().As16()
+	for i := range key.Address.Word {
+		key.Address.Word[i] = binary.NativeEndian.Uint32(bytes[4*i:])
+	}
+	return key
+}
+
+func addressOf6(a bpfIn6) netip.Addr {
+	var bytes [16]byte
+	for i, word := range a.Word {
+		binary.NativeEndian.PutUint32(bytes[4*i:], word)
+	}
+	return netip.AddrFrom16(bytes)
 }
 
 // judgeAgain makes every session be judged at its next packet, by the same policy: the

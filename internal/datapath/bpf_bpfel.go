@@ -34,11 +34,18 @@ type bpfBanned struct {
 	Address uint32
 }
 
+type bpfBanned6 struct {
+	_       structs.HostLayout
+	Bits    uint32
+	Address bpfIn6
+}
+
 type bpfBanning uint32
 
 const (
 	bpfBanningBANNING_ADDRESSES bpfBanning = 1
 	bpfBanningBANNING_PREFIXES  bpfBanning = 2
+	bpfBanningBANNING_IPV6      bpfBanning = 4
 )
 
 type bpfBucket struct {
@@ -545,6 +552,7 @@ const (
 	bpfMapAddressTable         = "address_table"
 	bpfMapBannedAddresses      = "banned_addresses"
 	bpfMapBannedPrefixes       = "banned_prefixes"
+	bpfMapBannedPrefixes6      = "banned_prefixes6"
 	bpfMapBudgets              = "budgets"
 	bpfMapCaptureRings         = "capture_rings"
 	bpfMapCaptureSnaps         = "capture_snaps"
@@ -648,6 +656,7 @@ type bpfMapSpecs struct {
 	AddressTable     *ebpf.MapSpec `ebpf:"address_table"`
 	BannedAddresses  *ebpf.MapSpec `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.MapSpec `ebpf:"banned_prefixes"`
+	BannedPrefixes6  *ebpf.MapSpec `ebpf:"banned_prefixes6"`
 	Budgets          *ebpf.MapSpec `ebpf:"budgets"`
 	CaptureRings     *ebpf.MapSpec `ebpf:"capture_rings"`
 	CaptureSnaps     *ebpf.MapSpec `ebpf:"capture_snaps"`
@@ -713,6 +722,7 @@ type bpfMaps struct {
 	AddressTable     *ebpf.Map `ebpf:"address_table"`
 	BannedAddresses  *ebpf.Map `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.Map `ebpf:"banned_prefixes"`
+	BannedPrefixes6  *ebpf.Map `ebpf:"banned_prefixes6"`
 	Budgets          *ebpf.Map `ebpf:"budgets"`
 	CaptureRings     *ebpf.Map `ebpf:"capture_rings"`
 	CaptureSnaps     *ebpf.Map `ebpf:"capture_snaps"`
@@ -752,6 +762,7 @@ func (m *bpfMaps) Close() error {
 		m.AddressTable,
 		m.BannedAddresses,
 		m.BannedPrefixes,
+		m.BannedPrefixes6,
 		m.Budgets,
 		m.CaptureRings,
 		m.CaptureSnaps,

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/model"
@@ -20,16 +19,18 @@ func (d *Datapath) IsBanned(remote netip.Addr) (bool, error) {
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
 		return false, fmt.Errorf("read the clock: %w", err)
 	}
-	within := bannedKey(netip.PrefixFrom(remote, remote.BitLen()))
+	within := netip.PrefixFrom(remote, remote.BitLen())
 	var alone, prefix uint64
-	for _, look := range []struct {
-		table *ebpf.Map
-		key   any
-		until *uint64
-	}{{d.objects.BannedAddresses, &within.Address, &alone}, {d.objects.BannedPrefixes, &within, &prefix}} {
-		if err := look.table.Lookup(look.key, look.until); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			return false, fmt.Errorf("look for a ban of %s: %w", remote, err)
-		}
+	var err error
+	if remote.Is4() {
+		key := bannedKey(within)
+		err = errors.Join(missingIsFine(d.objects.BannedAddresses.Lookup(&key.Address, &alone)), missingIsFine(d.objects.BannedPrefixes.Lookup(&key, &prefix)))
+	} else {
+		key := bannedKey6(within)
+		err = missingIsFine(d.objects.BannedPrefixes6.Lookup(&key, &prefix))
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for a ban of %s: %w", remote, err)
 	}
 	return max(alone, prefix) > uint64(now.Nano()), nil
 }

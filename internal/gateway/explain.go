@@ -59,9 +59,10 @@ func (g *Gateway) Explain(r api.ExplainRequest) (x api.Explanation, err error) {
 		return x, err
 	}
 	if f.source.Is6() {
-		x.Direction, x.Ending = f.direction.String(), e.six(f)
+		x.Direction = f.direction.String()
+		x.Ending, err = e.six(f)
 		x.Steps = e.steps
-		return x, nil
+		return x, err
 	}
 	if judges(e.view.config) {
 		if e.trial, err = chain.NewTrial(policyOf(e.view), &g.states); err != nil {

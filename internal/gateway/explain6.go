@@ -10,13 +10,22 @@ import (
 )
 
 // six says what becomes of the IPv6 packet that opens a flow. The kernel has it, unless
-// the protection drops it, of which the addresses alone decide
+// a ban or the protection drops it, of which the addresses alone decide
 // (bpf/protection6.bpf.c).
-func (e *explainer) six(f flow) api.Ending {
+func (e *explainer) six(f flow) (api.Ending, error) {
 	remote := f.source
 	if f.direction == model.Out {
 		remote = f.destination
 	}
+	if !remote.IsLinkLocalUnicast() {
+		if end, err := e.ban(remote); ends(end) || err != nil {
+			return end, err
+		}
+	}
+	return e.unbanned6(f, remote), nil
+}
+
+func (e *explainer) unbanned6(f flow, remote netip.Addr) api.Ending {
 	to := f.destination
 	switch {
 	case to.IsValid() && (to.IsLinkLocalMulticast() || f.direction == model.Out && e.way(to) == here):

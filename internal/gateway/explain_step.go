@@ -12,6 +12,7 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/protect/ban"
 )
 
 // way is where the kernel would send a packet.
@@ -74,17 +75,18 @@ func ours(w way) string {
 
 func (e *explainer) ban(remote netip.Addr) (api.Ending, error) {
 	banned, err := e.data.IsBanned(remote)
-	switch {
-	case err != nil:
+	if err != nil {
 		return goOn, err
-	case !banned:
-		e.step("ban", "continue", "%s is not banned", remote)
-		return goOn, nil
 	}
 	e.bans.mutex.Lock()
 	defer e.bans.mutex.Unlock()
+	b, known := e.bans.list.Of(remote)
+	if !banned {
+		e.step("ban", "continue", "%s", e.notBanned(remote, b, known))
+		return goOn, nil
+	}
 	why := "the kernel has it"
-	if b, known := e.bans.list.Of(remote); known {
+	if known {
 		why = fmt.Sprintf("%s since %s, ", b.Prefix, b.Since.UTC().Format(time.DateTime))
 		if b.Until.IsZero() {
 			why += "for ever"
@@ -97,6 +99,17 @@ func (e *explainer) ban(remote netip.Addr) (api.Ending, error) {
 	}
 	e.step("ban", "drop", "%s", why)
 	return dropped("drop_banned"), nil
+}
+
+// notBanned says that an address is banned by nothing, or spared by what bans it. Under
+// bans.mutex.
+func (e *explainer) notBanned(remote netip.Addr, b ban.Ban, known bool) string {
+	if known && e.bans.guard != nil {
+		if why := e.bans.guard.why(netip.PrefixFrom(remote, remote.BitLen())); why != nil {
+			return fmt.Sprintf("%s is banned, and %s is spared: %v", b.Prefix, remote, why)
+		}
+	}
+	return fmt.Sprintf("%s is not banned", remote)
 }
 
 // parse says what becomes of a flow by its addresses alone (packet_parse_ip of

@@ -27,11 +27,18 @@ type fence struct {
 }
 
 func placesOf(c *config.Config) (p places, err error) {
-	if len(c.Protection.Geofences) == 0 {
+	if len(c.Protection.Geofences)+len(c.Bans.Regions) == 0 {
 		return p, nil
 	}
 	if p.table, err = readPlaces(c.Protection.GeoTable); err != nil {
-		return p, err
+		key := "protection.geofence"
+		if len(c.Protection.Geofences) == 0 {
+			key = "bans.regions"
+		}
+		return p, fmt.Errorf("%s: %w", key, err)
+	}
+	if err := knowsBanRegions(p.table, c.Bans.Regions); err != nil {
+		return p, fmt.Errorf("bans.regions: %s %w", c.Protection.GeoTable, err)
 	}
 	p.fences = map[model.Direction]fence{}
 	for i := range c.Protection.Geofences {
@@ -65,15 +72,24 @@ func deniedBy(table *geo.Table, policy *geo.Policy) *model.AddressSet {
 
 // knows wants the table to have what a geofence judges by.
 func knows(table *geo.Table, g *config.Geofence) error {
-	countries, asns := table.Knows()
 	for _, w := range slices.Concat(g.Allow, g.Deny) {
-		switch {
-		case w.Prefix.IsValid():
-		case w.Region.ASN() != 0 && !asns:
-			return fmt.Errorf("has no ASNs, so that %s says nothing: make it with realmgate geo update --asn FILE", w)
-		case w.Region.ASN() == 0 && !countries:
-			return fmt.Errorf("has no countries, so that %s says nothing: make it with realmgate geo update", w)
+		if w.Prefix.IsValid() {
+			continue
 		}
+		if err := knowsRegion(table, w.Region); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func knowsRegion(table *geo.Table, r model.Region) error {
+	countries, asns := table.Knows()
+	switch {
+	case r.ASN() != 0 && !asns:
+		return fmt.Errorf("has no ASNs, so that %s says nothing: make it with realmgate geo update --asn FILE", r)
+	case r.ASN() == 0 && !countries:
+		return fmt.Errorf("has no countries, so that %s says nothing: make it with realmgate geo update", r)
 	}
 	return nil
 }
@@ -82,7 +98,7 @@ func readPlaces(path string) (*geo.Table, error) {
 	file, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("protection.geofence: there is no table of places %s: run realmgate geo update", path)
+		return nil, fmt.Errorf("there is no table of places %s: run realmgate geo update", path)
 	case err != nil:
 		return nil, fmt.Errorf("read the table of places: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
-	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
 )
@@ -73,14 +72,4 @@ func (g *Gateway) runBanTrapped(ctx context.Context) {
 			}
 		}
 	}
-}
-
-func (g *Gateway) offend(addresses []netip.Addr, base time.Duration, reason string) (n int, err error) {
-	for _, a := range addresses {
-		_, err := g.ban(banOrder{prefixes: []netip.Prefix{netip.PrefixFrom(a, a.BitLen())}, until: time.Now().Add(base), longer: true, reason: reason})
-		if err != nil {
-			g.log.Warn("spared", "error", err)
-		}
-	}
-	return len(addresses), nil
 }

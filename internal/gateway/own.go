@@ -30,6 +30,7 @@ func (g *Gateway) lookAtOwn() error {
 		return nil
 	}
 	g.warnOfOwn(g.view.Load().config)
+	g.spareAgain()
 	return nil
 }
 

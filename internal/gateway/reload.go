@@ -71,6 +71,7 @@ func (g *Gateway) switchTo(old, v *view) (err error) {
 	if err := g.put(old, v, names, chains); err != nil {
 		return fmt.Errorf("the change failed and was rolled back: %w", err)
 	}
+	g.spareAgain()
 	return nil
 }
 

@@ -6,16 +6,11 @@ import (
 	"net/netip"
 	"reflect"
 	"sync"
-	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/protect/watch"
 )
-
-// mostSpared is of how many addresses a watch knows that it has told why they were not
-// banned. Beyond that it begins anew.
-const mostSpared = 4096
 
 // compiledWatch is a watch that can run, once.
 type compiledWatch struct {
@@ -109,30 +104,11 @@ func (s *watches) follow(wanted []compiledWatch) {
 
 // runWatch bans who offends until ctx ends.
 func (g *Gateway) runWatch(ctx context.Context, w compiledWatch) {
-	spared := map[netip.Addr]bool{}
 	w.log.Run(ctx, watch.SystemClock(), func(o watch.Offence) {
-		err := g.banOffender(o, w.Ban)
-		switch {
-		case err == nil:
-			delete(spared, o.Address)
-		case !spared[o.Address]:
-			if len(spared) == mostSpared {
-				clear(spared)
-			}
-			spared[o.Address] = true
-			g.log.Warn("an offender is not banned, and not mentioned again", "watch", w.Name, "address", o.Address, "hits", o.Count, "error", err)
+		if _, err := g.offend([]netip.Addr{o.Address}, w.Ban, fmt.Sprintf("watch %s: %d hits", o.Watch, o.Count)); err != nil {
+			g.log.Warn("an offender is not banned now", "watch", w.Name, "address", o.Address, "hits", o.Count, "error", err)
 		}
 	})
-}
-
-// banOffender bans an address for as long as its watch says, or longer where it is banned
-// for longer already.
-func (g *Gateway) banOffender(o watch.Offence, lasts time.Duration) error {
-	_, err := g.ban(banOrder{
-		prefixes: []netip.Prefix{netip.PrefixFrom(o.Address, o.Address.BitLen())}, until: time.Now().Add(lasts), longer: true,
-		reason: fmt.Sprintf("watch %s: %d hits", o.Watch, o.Count),
-	})
-	return err
 }
 
 // remedies says which watches cannot read their logs.

@@ -2,17 +2,13 @@ package gateway
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
-	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
-	"github.com/realmgate/realmgate/internal/protect/watch"
 )
 
 // What the configuration lets through is a watch, up to each bound; what a pattern may be
@@ -86,58 +82,4 @@ func TestFollowRunsJustWhatIsWanted(t *testing.T) {
 			before = ids
 		}
 	})
-}
-
-// An offender is banned for its time, or longer where a ban lasts longer; and why is known
-// after a restart too, but for bans that were kept before reasons were.
-func TestOffenderIsBanned(t *testing.T) {
-	r := newRig(t, text)
-	address := netip.MustParseAddr
-	offend := func(a netip.Addr, lasts time.Duration) error {
-		return r.namespace.Do(func() error {
-			return r.banOffender(watch.Offence{Watch: "ssh", Address: a, Count: 5}, lasts)
-		})
-	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	short, long, old := address("203.0.113.7"), address("203.0.113.8"), address("203.0.113.9")
-	t.Cleanup(func() { // no other rig's flows are to be dropped
-		var request api.BanRequest
-		for _, a := range []netip.Addr{short, long, old} {
-			request.Prefixes = append(request.Prefixes, netip.PrefixFrom(a, 32))
-		}
-		if _, err := r.RemoveBans(request); err != nil {
-			t.Error(err)
-		}
-	})
-	must(offend(short, time.Minute))
-	must(offend(short, time.Hour))
-	must(offend(long, 48*time.Hour))
-	must(offend(long, time.Hour))
-	for _, spared := range []string{"10.0.0.100", "198.18.0.1", "2001:db8::7"} {
-		if offend(address(spared), time.Hour) == nil {
-			t.Errorf("%s was banned", spared)
-		}
-	}
-	must(r.bans.store.Change(bansBucket, map[string][]byte{old.String() + "/32": []byte(`{"since":"2026-01-02T15:04:05Z"}`)}, nil))
-	must(r.bans.store.Close())
-	must(r.loadBans())
-	bans, err := r.Bans()
-	must(err)
-	lasts := map[netip.Addr]string{}
-	for _, b := range bans {
-		left := "for ever"
-		if !b.Until.IsZero() {
-			left = time.Until(b.Until).Round(time.Hour).String()
-		}
-		lasts[b.Prefix.Addr()] = left + " " + b.Reason
-	}
-	want := map[netip.Addr]string{short: "1h0m0s watch ssh: 5 hits", long: "48h0m0s watch ssh: 5 hits", old: "for ever "}
-	if fmt.Sprint(lasts) != fmt.Sprint(want) {
-		t.Errorf("%v, want %v", lasts, want)
-	}
 }

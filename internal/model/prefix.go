@@ -6,10 +6,10 @@ import (
 	"net/netip"
 )
 
-// What is said of a text that ParsePrefix, or ParsePrefix46, cannot read at all.
+// What is said of a text that ParsePrefix, or ParseNetwork, cannot read at all.
 var (
-	ErrNoPrefix   = errors.New("no IPv4 address or prefix")
-	ErrNoPrefix46 = errors.New("no address or prefix")
+	ErrNoPrefix  = errors.New("no IPv4 address or prefix")
+	ErrNoNetwork = errors.New("no IPv4 or IPv6 address or prefix")
 )
 
 // ParsePrefix reads an IPv4 address, which is a prefix of its own, or an IPv4 prefix
@@ -28,9 +28,9 @@ func ParsePrefix(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// ParsePrefix46 is as ParsePrefix, for both families. IPv4 is not written as IPv6, and an
+// ParseNetwork is as ParsePrefix, for both families. IPv4 is not written as IPv6, and an
 // address has no zone.
-func ParsePrefix46(text string) (netip.Prefix, error) {
+func ParseNetwork(text string) (netip.Prefix, error) {
 	if p, err := ParsePrefix(text); !errors.Is(err, ErrNoPrefix) {
 		return p, err
 	}
@@ -38,7 +38,7 @@ func ParsePrefix46(text string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
 		p = netip.PrefixFrom(a, a.BitLen())
 	} else if p, err = netip.ParsePrefix(text); err != nil {
-		return netip.Prefix{}, fmt.Errorf("%q is %w", text, ErrNoPrefix46)
+		return netip.Prefix{}, fmt.Errorf("%q is %w", text, ErrNoNetwork)
 	}
 	switch {
 	case p.Addr().Is4In6():

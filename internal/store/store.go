@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -39,11 +40,23 @@ func (s *Store) open() (err error) {
 	return nil
 }
 
+// Edit is what changes in a bucket.
+type Edit struct {
+	Bucket string
+	Put    map[string][]byte
+	Remove []string
+}
+
 // Change puts and removes entries of a bucket at once: after a nil error they are on
 // the disk, after another nothing has changed.
 func (s *Store) Change(bucket string, put map[string][]byte, remove []string) error {
+	return s.ChangeAll(Edit{bucket, put, remove})
+}
+
+// ChangeAll is Change of several buckets, all of them at once.
+func (s *Store) ChangeAll(edits ...Edit) error {
 	if s.database == nil {
-		if len(put) == 0 {
+		if !slices.ContainsFunc(edits, func(e Edit) bool { return len(e.Put) > 0 }) {
 			return nil
 		}
 		if err := s.open(); err != nil {
@@ -51,22 +64,31 @@ func (s *Store) Change(bucket string, put map[string][]byte, remove []string) er
 		}
 	}
 	err := s.database.Update(func(tx *bolt.Tx) error {
-		b, err := tx.CreateBucketIfNotExists([]byte(bucket))
-		if err != nil {
-			return err
+		for _, e := range edits {
+			if err := e.apply(tx); err != nil {
+				return fmt.Errorf("keep %s: %w", e.Bucket, err)
+			}
 		}
-		for key, value := range put {
-			err = errors.Join(err, b.Put([]byte(key), value))
-		}
-		for _, key := range remove {
-			err = errors.Join(err, b.Delete([]byte(key)))
-		}
-		return err
+		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("keep %s in %s: %w", bucket, s.path, err)
+		return fmt.Errorf("write %s: %w", s.path, err)
 	}
 	return nil
+}
+
+func (e Edit) apply(tx *bolt.Tx) error {
+	b, err := tx.CreateBucketIfNotExists([]byte(e.Bucket))
+	if err != nil {
+		return err
+	}
+	for key, value := range e.Put {
+		err = errors.Join(err, b.Put([]byte(key), value))
+	}
+	for _, key := range e.Remove {
+		err = errors.Join(err, b.Delete([]byte(key)))
+	}
+	return err
 }
 
 // Each calls visit for every entry of a bucket, until it returns an error.

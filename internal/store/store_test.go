@@ -50,6 +50,26 @@ func TestStoreKeeps(t *testing.T) {
 	}
 }
 
+// What changes together is there together, or not at all.
+func TestStoreChangesSeveralBuckets(t *testing.T) {
+	s, err := Open(filepath.Join(t.TempDir(), "a.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	good := Edit{Bucket: "bucket", Put: map[string][]byte{"a": []byte("1")}}
+	if err := s.ChangeAll(Edit{Bucket: "other", Remove: []string{"none"}}, good); err != nil {
+		t.Fatal(err)
+	}
+	good.Put["b"] = []byte("2")
+	if err := s.ChangeAll(good, Edit{Bucket: "other", Put: map[string][]byte{"": nil}}); err == nil {
+		t.Error("a key without a letter was taken")
+	}
+	if got, want := contents(t, s), map[string]string{"a": "1"}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 func TestFileThatIsNoStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	if err := os.WriteFile(path, []byte("this is no database, and longer than a page of nothing"), 0o600); err != nil {

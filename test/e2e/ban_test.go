@@ -79,7 +79,7 @@ func TestWhatCannotBeBanned(t *testing.T) {
 	d := r.start(r.configuration() + "never_ban: [" + r.Clients[1].IP.String() + "]\n")
 	for what, said := range map[string]string{
 		r.Clients[1].IP.String(): "never_ban has it", r.Gateway.PublicAddress.String(): "the gateway's own address",
-		"198.51.100.53": "an upstream name server", "0.0.0.0/0": "cannot be banned",
+		"198.51.100.53": "an upstream name server", "0.0.0.0/0": "cannot be banned", "fe80::1": "link-local", "::/0": "cannot be banned",
 		r.mustLend(r.Clients[0], "echo."+hostName(0)).String(): "an address of the pool", r.Hosts()[0].IP.String(): "a private host's",
 	} {
 		out, err := d.tell("ban", "add", "203.0.113.200", what)
@@ -90,7 +90,7 @@ func TestWhatCannotBeBanned(t *testing.T) {
 	if bans := list[[]client.Ban](d, "ban", "list"); len(bans) != 0 {
 		t.Errorf("what was refused left %v", bans)
 	}
-	for _, bad := range [][]string{{"add"}, {"add", "x"}, {"add", "2001:db8::1"}, {"add", "192.0.2.1/24"}, {"add", "192.0.2.1", "--for", "0s"}, {"remove", "--file", "/nonexistent"}} {
+	for _, bad := range [][]string{{"add"}, {"add", "x"}, {"add", "2001:db8::1/64"}, {"add", "192.0.2.1/24"}, {"add", "192.0.2.1", "--for", "0s"}, {"remove", "--file", "/nonexistent"}} {
 		if out, err := d.tell(append([]string{"ban"}, bad...)...); err == nil || strings.Count(out, "\n") != 1 {
 			t.Errorf("ban %v: %v: %s", bad, err, out)
 		}

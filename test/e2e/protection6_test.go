@@ -115,7 +115,7 @@ func TestProtectionOfIPv6(t *testing.T) {
 
 	places(t, filepath.Join(filepath.Dir(d.config), "geo.table"), map[string]string{"77.0.0.1": "FI"})
 	d.write(with(r.configuration(), "ipv6: forward") + `
-sets: [{name: enemies, addresses: [198.51.100.0/24, ` + blocked.IP.String() + `]}]
+sets: [{name: enemies, addresses: [203.0.113.0/24, ` + blocked.IP.String() + `]}]
 lists: [{name: drop, url: "` + p.url + `/drop.txt"}]
 protection:
   allowlist: [` + spared.IP.String() + `]

@@ -11,10 +11,11 @@ const Most = 1 << 20
 
 // Ban is a remote address or prefix whose packets are dropped.
 type Ban struct {
-	Prefix netip.Prefix // IPv4, masked
-	Since  time.Time
-	Until  time.Time // zero: for ever
-	Reason string    // for people; empty: from before reasons were kept
+	Prefix  netip.Prefix // masked
+	Since   time.Time
+	Until   time.Time // zero: for ever
+	Reason  string    // for people; empty: from before reasons were kept
+	Offence int       // how often its offender has offended; 0: it is no single offender's
 }
 
 // Over reports whether the ban has ended.
@@ -28,10 +29,9 @@ type List struct{ bans map[netip.Prefix]Ban }
 func (l *List) Plan(now, until time.Time, reason string, prefixes []netip.Prefix, never func(netip.Prefix) error) ([]Ban, error) {
 	made := make([]Ban, 0, len(prefixes))
 	seen := map[netip.Prefix]bool{}
-	count := len(l.bans)
 	for _, p := range prefixes {
-		if !p.IsValid() || !p.Addr().Is4() {
-			return nil, fmt.Errorf("%s is not an IPv4 address or prefix", p)
+		if !p.IsValid() || p.Addr().Is4In6() {
+			return nil, fmt.Errorf("%s is not an IPv4 or IPv6 address or prefix", p)
 		}
 		p = p.Masked()
 		if err := never(p); err != nil {
@@ -41,15 +41,23 @@ func (l *List) Plan(now, until time.Time, reason string, prefixes []netip.Prefix
 			continue
 		}
 		seen[p] = true
-		made = append(made, Ban{p, now, until, reason})
-		if !l.Has(p) {
+		made = append(made, Ban{Prefix: p, Since: now, Until: until, Reason: reason})
+	}
+	return made, nil
+}
+
+// Fits returns an error where there would be too many bans with these.
+func (l *List) Fits(made []Ban) error {
+	count := len(l.bans)
+	for _, b := range made {
+		if !l.Has(b.Prefix) {
 			count++
 		}
 	}
 	if count > Most {
-		return nil, fmt.Errorf("%d bans: at most %d", count, Most)
+		return fmt.Errorf("%d bans: at most %d: end some by realmgate ban remove", count, Most)
 	}
-	return made, nil
+	return nil
 }
 
 // Put brings bans into force. Each replaces an earlier one of its prefix.

@@ -1,0 +1,155 @@
+package gateway
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/protect/ban"
+	"github.com/realmgate/realmgate/internal/protect/geo"
+)
+
+const (
+	// tellAgain is how often the log says of an address that it is not banned.
+	tellAgain = time.Hour
+	// mostTold is of how many addresses it is known that the log has said so. Beyond that
+	// it begins anew.
+	mostTold = 4096
+)
+
+// offend bans addresses that offend now, and returns how many bans that makes. The first
+// ban of each lasts for base, further ones longer. Who is banned for longer already stays
+// so; who may not be banned is skipped, and the log says so once in a while. With an error
+// nobody was banned, or the kernel takes the bans later.
+func (g *Gateway) offend(addresses []netip.Addr, base time.Duration, reason string) (int, error) {
+	g.bans.mutex.Lock()
+	defer g.bans.mutex.Unlock()
+	guard, err := g.guardBans()
+	if err != nil {
+		return 0, err
+	}
+	v, now := g.view.Load(), time.Now()
+	rules := v.config.Bans
+	growth := ban.Growth{Factor: rules.Factor, Cap: rules.Cap, Memory: rules.Memory}
+	var made []ban.Ban
+	records := map[netip.Prefix]ban.Record{}
+	for _, a := range addresses {
+		unit, err := offender(a, guard)
+		if err != nil {
+			g.tellSpared(now, a, reason, err)
+			continue
+		}
+		if _, twice := records[unit]; twice {
+			continue
+		}
+		multiplier := v.places.banFactor(rules.Regions, a)
+		r := g.bans.offences.Next(now, unit, rules.Memory, func(n int) time.Duration { return growth.Lasts(base, multiplier, n) })
+		records[unit] = r
+		b := ban.Ban{Prefix: unit, Since: now, Until: r.Until, Reason: offenceText(reason, unit, a, r.Count), Offence: r.Count}
+		if !g.bans.list.Outlasts(b) && !g.subnetOutlasts(b) {
+			made = append(made, b)
+		}
+	}
+	made, instead := g.widen(made, rules.Subnet, guard)
+	if err := g.commit(now, made, instead, records); err != nil {
+		return 0, err
+	}
+	return len(made), nil
+}
+
+func offenceText(reason string, unit netip.Prefix, a netip.Addr, n int) string {
+	if unit.IsSingleIP() {
+		return fmt.Sprintf("%s, offence %d", reason, n)
+	}
+	return fmt.Sprintf("%s, offence %d, by %s", reason, n, a)
+}
+
+// offender is what an address is banned as: of IPv6 its /64, unless somebody is there who
+// must not be banned.
+func offender(a netip.Addr, guard *guard) (netip.Prefix, error) {
+	if !a.IsValid() {
+		return netip.Prefix{}, fmt.Errorf("there is no address")
+	}
+	unit := ban.UnitOf(a)
+	err := guard.why(unit)
+	if err != nil && !unit.IsSingleIP() {
+		a = a.WithZone("")
+		unit = netip.PrefixFrom(a, a.BitLen())
+		err = guard.why(unit)
+	}
+	if err != nil {
+		return unit, fmt.Errorf("%s cannot be banned: %w", unit, err)
+	}
+	return unit, nil
+}
+
+func (g *Gateway) subnetOutlasts(b ban.Ban) bool {
+	subnet, has := ban.SubnetOf(b.Prefix)
+	b.Prefix = subnet
+	return has && g.bans.list.Outlasts(b)
+}
+
+// widen puts bans of whole subnets in the place of those of their addresses, where enough
+// of them are banned, and nobody is there who must not be.
+func (g *Gateway) widen(made []ban.Ban, most int, guard *guard) (list []ban.Ban, instead []netip.Prefix) {
+	asked := map[netip.Prefix]bool{}
+	for _, b := range slices.Clone(made) {
+		subnet, has := ban.SubnetOf(b.Prefix)
+		if !has || asked[subnet] {
+			continue
+		}
+		asked[subnet] = true
+		whole, replaced, widened := g.bans.list.Widen(subnet, made, most)
+		if !widened || g.bans.list.Outlasts(whole) || guard.why(subnet) != nil {
+			continue
+		}
+		whole.Reason += ", the last: " + b.Reason
+		made = append(slices.DeleteFunc(made, func(b ban.Ban) bool { return subnet.Contains(b.Prefix.Addr()) && b.Offence > 0 }), whole)
+		instead = append(instead, replaced...)
+	}
+	return made, instead
+}
+
+// tellSpared says that an offender is not banned, unless it has been said lately.
+func (g *Gateway) tellSpared(now time.Time, a netip.Addr, reason string, why error) {
+	if last, told := g.bans.told[a]; told && now.Sub(last) < tellAgain {
+		return
+	}
+	if g.bans.told == nil || len(g.bans.told) == mostTold {
+		g.bans.told = map[netip.Addr]time.Time{}
+	}
+	g.bans.told[a] = now
+	g.log.Warn("an offender is not banned", "address", a, "offence", reason, "error", why, "mentioned again in", tellAgain)
+}
+
+// banFactor is by how much bans of an address are longer by where it is: its ASN counts
+// before its country, and that before its continent.
+func (p places) banFactor(regions []config.BanRegion, a netip.Addr) float64 {
+	if len(regions) == 0 {
+		return 1
+	}
+	place := p.table.Lookup(a.Unmap().WithZone(""))
+	for _, is := range []func(model.Region) bool{
+		func(r model.Region) bool { return r.ASN() != 0 && r.ASN() == place.ASN },
+		func(r model.Region) bool { return r.Country() != "" && r.Country() == place.Country },
+		func(r model.Region) bool { return r.Continent() != "" && r.Continent() == place.Continent },
+	} {
+		if i := slices.IndexFunc(regions, func(r config.BanRegion) bool { return is(r.Region) }); i >= 0 {
+			return regions[i].Factor
+		}
+	}
+	return 1
+}
+
+// knowsBanRegions wants the table to have what bans are made longer by.
+func knowsBanRegions(table *geo.Table, regions []config.BanRegion) error {
+	for _, r := range regions {
+		if err := knowsRegion(table, r.Region); err != nil {
+			return err
+		}
+	}
+	return nil
+}
