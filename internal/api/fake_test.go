@@ -24,6 +24,7 @@ type fakeGateway struct {
 	chains   []Chain
 	bans     []Ban
 	watches  []Watch
+	events   []Sink
 	lists    []List
 	status   Status
 	drop     func(ctx context.Context, visit func(Drop) bool) error
@@ -62,6 +63,8 @@ func (g *fakeGateway) SaveChains() (ChainsSaved, error) {
 }
 
 func (g *fakeGateway) Bans() ([]Ban, error) { return g.bans, g.err }
+
+func (g *fakeGateway) Events() ([]Sink, error) { return g.events, g.err }
 
 func (g *fakeGateway) Watches() ([]Watch, error) { return g.watches, g.err }
 

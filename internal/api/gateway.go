@@ -37,6 +37,8 @@ type Gateway interface {
 	RemoveBans(BanRequest) (BanChange, error)
 	// Watches returns the logs that are watched, in the order of the configuration.
 	Watches() ([]Watch, error)
+	// Events returns the sinks of events, in the order of the configuration.
+	Events() ([]Sink, error)
 	// Lists returns the lists of addresses that are fetched, in the order of the file.
 	Lists() ([]List, error)
 	// RefreshLists makes lists be fetched now, all of those named or, with an error,

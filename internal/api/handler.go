@@ -47,6 +47,7 @@ var routes = map[string]route{
 	"/v1/bans/remove": {http.MethodPost, handler.removeBans},
 
 	"/v1/watches":       {http.MethodGet, handler.watches},
+	"/v1/events":        {http.MethodGet, handler.events},
 	"/v1/lists":         {http.MethodGet, handler.lists},
 	"/v1/lists/refresh": {http.MethodPost, handler.refreshLists},
 

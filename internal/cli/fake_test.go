@@ -28,6 +28,7 @@ type fakeDaemon struct {
 	chains    []client.Chain
 	bans      []client.Ban
 	watches   []client.Watch
+	sinks     []client.Sink
 	lists     []client.List
 	explained client.Explanation
 	drops     []client.Drop   // shown, and then the stream stays open
@@ -61,6 +62,8 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, d.hosts)
 	case "/v1/bans":
 		write(w, d.bans)
+	case "/v1/events":
+		write(w, d.sinks)
 	case "/v1/watches":
 		write(w, d.watches)
 	case "/v1/bans/add", "/v1/bans/remove":
@@ -175,6 +178,11 @@ func populated() *fakeDaemon {
 		watches: []client.Watch{
 			{Name: "ssh", File: "/var/log/auth.log", Lines: 1_234_567, Hits: 4711, NoAddress: 2, Offences: 12},
 			{Name: "mail", Command: []string{"/usr/bin/journalctl", "-fu", "postfix"}, Ends: 3, Error: "ended: exit status 1", Stderr: "No journal files were found."},
+		},
+		sinks: []client.Sink{
+			{Name: "log", File: "/var/log/realmgate/events.jsonl", Delivered: 1_234_567, Queued: 3},
+			{Name: "siem", Command: []string{"/usr/bin/logger", "-t", "realmgate"}, Kinds: []model.EventKind{model.EventBan}, Delivered: 4, Lost: 4711, Queued: 1024, Failures: 2, Error: "the command has read nothing for 10s"},
+			{Name: "hook", Webhook: "https://hooks.example", Delivered: 12},
 		},
 		lists: []client.List{
 			{

@@ -107,6 +107,11 @@ func (c *Client) Watches(ctx context.Context) ([]Watch, error) {
 	return fetch[[]Watch](ctx, c, http.MethodGet, "/v1/watches", nil)
 }
 
+// Events returns the sinks of events, in the order of the configuration.
+func (c *Client) Events(ctx context.Context) ([]Sink, error) {
+	return fetch[[]Sink](ctx, c, http.MethodGet, "/v1/events", nil)
+}
+
 // Lists returns the lists of addresses that are fetched, in the order of the file.
 func (c *Client) Lists(ctx context.Context) ([]List, error) {
 	return fetch[[]List](ctx, c, http.MethodGet, "/v1/lists", nil)

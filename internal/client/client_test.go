@@ -67,6 +67,10 @@ func (g fakeGateway) Watches() ([]Watch, error) {
 	return []Watch{{Name: "ssh", Command: []string{"/bin/a", "-b"}, Lines: 7, Error: "c"}}, g.err
 }
 
+func (g fakeGateway) Events() ([]Sink, error) {
+	return []Sink{{Name: "siem", Command: []string{"/bin/a", "-b"}, Delivered: 7, Lost: 3, Error: "c"}}, g.err
+}
+
 func (g fakeGateway) AddBans(r BanRequest) (BanChange, error) {
 	if r.Seconds != 60 {
 		return BanChange{}, errors.New("another time")
@@ -184,6 +188,10 @@ func TestAnswersComeThrough(t *testing.T) {
 	watches, err := c.Watches(ctx)
 	if want, _ := g.Watches(); err != nil || !reflect.DeepEqual(watches, want) {
 		t.Errorf("watches %+v, %v", watches, err)
+	}
+	sinks, err := c.Events(ctx)
+	if want, _ := g.Events(); err != nil || !reflect.DeepEqual(sinks, want) {
+		t.Errorf("sinks %+v, %v", sinks, err)
 	}
 	lists, err := c.Lists(ctx)
 	if want, _ := g.Lists(); err != nil || !reflect.DeepEqual(lists, want) {

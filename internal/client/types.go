@@ -32,6 +32,8 @@ type (
 	BanChange = api.BanChange
 	// Watch is a log that is watched.
 	Watch = api.Watch
+	// Sink is where events go.
+	Sink = api.Sink
 	// List is a list of addresses that somebody else publishes.
 	List = api.List
 	// ListRequest says which lists to fetch now.

@@ -23,6 +23,7 @@ type Config struct {
 	Sets       []Set
 	Watches    []Watch
 	Lists      []List
+	Events     []Sink // where events go
 	Protection Protection
 	Chains     []Chain // as Hosts; the first that matches a flow judges it
 }

@@ -25,6 +25,7 @@ type draft struct {
 	bans                                    bansDraft
 	watches                                 []*watchDraft
 	lists                                   []*listDraft
+	sinks                                   []*sinkDraft
 	protection                              protectionDraft
 	chains                                  []*chainDraft
 	nameserverLine, publicLine, privateLine int
@@ -73,6 +74,7 @@ func (d *draft) finish() {
 	d.finishWatches()
 	d.finishBans()
 	d.finishLists()
+	d.finishSinks()
 	d.finishChains()
 	for _, p := range d.neverBan {
 		d.config.NeverBan = append(d.config.NeverBan, p.value)

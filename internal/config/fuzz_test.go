@@ -119,6 +119,7 @@ func render(c *Config) string {
 	}
 	renderWatches(line, c.Watches)
 	renderLists(line, c.Lists)
+	renderSinks(line, c.Events)
 	if c.Protection.Given() {
 		line("protection:")
 	}

@@ -74,6 +74,7 @@ func (d *draft) keys() []key {
 		listOf("sets", &d.sets, (*setDraft).keys),
 		listOf("watches", &d.watches, (*watchDraft).keys),
 		listOf("lists", &d.lists, (*listDraft).keys),
+		listOf("events", &d.sinks, (*sinkDraft).keys),
 		section(ProtectionName, d.protection.keys()...),
 		listOf("chains", &d.chains, (*chainDraft).keys),
 	}

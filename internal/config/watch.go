@@ -10,13 +10,12 @@ import (
 
 // Bounds of watches.
 const (
-	mostWatches   = 64
-	mostPatterns  = 16
-	mostArguments = 64
-	longestText   = 4096 // bytes of a pattern, an argument or a path
-	mostHits      = 1000
-	longestCount  = 7 * 24 * time.Hour
-	longestBan    = 365 * 24 * time.Hour
+	mostWatches  = 64
+	mostPatterns = 16
+	longestText  = 4096 // bytes of a pattern, an argument or a path
+	mostHits     = 1000
+	longestCount = 7 * 24 * time.Hour
+	longestBan   = 365 * 24 * time.Hour
 )
 
 // Watch is a log, and what in it has an address banned. What a pattern may be is the
@@ -63,13 +62,6 @@ func absolutePath() kind[string] {
 	return k
 }
 
-// argument is a part of a command's argument vector.
-func argument() kind[string] {
-	k := lineOfText("text", "argument vector, absolute path first", "an argument")
-	k.tags = []string{"!!str", "!!int"} // -n 0 is meant as it is written
-	return k
-}
-
 func logPattern() kind[string] {
 	return lineOfText("pattern", "ready-made, or with `<ADDRESS>`", "a pattern")
 }
@@ -108,9 +100,7 @@ func (d *draft) finishWatches() {
 }
 
 func (w *watchDraft) finish(faults *faultLog, path string) Watch {
-	for _, part := range w.command {
-		w.watch.Command = append(w.watch.Command, part.value)
-	}
+	w.watch.Command = finishCommand(faults, path, w.command, w.commandLine)
 	for _, pattern := range w.patterns {
 		w.watch.Patterns = append(w.watch.Patterns, pattern.value)
 	}
@@ -119,11 +109,6 @@ func (w *watchDraft) finish(faults *faultLog, path string) Watch {
 		faults.add(w.nameLine, "%s: give file or command", path)
 	case w.fileLine > 0 && w.commandLine > 0:
 		faults.add(w.commandLine, "%s: give file or command, not both", path)
-	case len(w.command) > mostArguments:
-		faults.add(w.commandLine, "%s.command: there are %d arguments, at most %d are allowed", path, len(w.command), mostArguments)
-	case len(w.command) > 0 && !filepath.IsAbs(w.watch.Command[0]):
-		faults.add(w.command[0].line, "%s.command: give the absolute path of the program, and each argument apart, not %s: no shell splits them",
-			path, quote(w.watch.Command[0]))
 	}
 	if len(w.patterns) > mostPatterns {
 		faults.add(w.patternsLine, "%s.patterns: there are %d, at most %d are allowed", path, len(w.patterns), mostPatterns)

@@ -19,6 +19,14 @@ import (
 // once the data plane has the reservation (I6). A question over TCP waits for
 // pool.wait when no address is free.
 func (g *Gateway) Allocate(ctx context.Context, q nameserver.Question) (nameserver.Answer, error) {
+	answer, err := g.allocate(ctx, q)
+	if errors.Is(err, nameserver.ErrExhausted) {
+		g.emitRefusal()
+	}
+	return answer, err
+}
+
+func (g *Gateway) allocate(ctx context.Context, q nameserver.Question) (nameserver.Answer, error) {
 	if q.Transport != nameserver.TCP {
 		answer, _, err := g.tryAllocate(q, false)
 		return answer, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/protect/ban"
 	"github.com/realmgate/realmgate/internal/store"
 )
@@ -69,6 +70,7 @@ func (g *Gateway) commit(now time.Time, made []ban.Ban, instead []netip.Prefix, 
 	}
 	g.bans.list.Remove(instead)
 	g.bans.list.Put(made)
+	g.emitBans(made)
 	changed := make([]netip.Prefix, 0, len(made))
 	for _, b := range made {
 		changed = append(changed, b.Prefix)
@@ -92,6 +94,7 @@ func (g *Gateway) RemoveBans(r api.BanRequest) (api.BanChange, error) {
 	}
 	g.bans.offences.Forgive(r.Prefixes)
 	removed := g.bans.list.Remove(r.Prefixes)
+	g.emitUnbans(removed, events.Removed)
 	if err := g.lift(removed); err != nil {
 		return api.BanChange{}, err
 	}
@@ -113,6 +116,7 @@ func (g *Gateway) followBans() error {
 	if len(over) == 0 {
 		return late
 	}
+	g.emitUnbans(over, events.Expired)
 	return errors.Join(late, g.bans.store.Change(bansBucket, nil, keysOf(over)), g.lift(over))
 }
 

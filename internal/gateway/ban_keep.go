@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/protect/ban"
 	"github.com/realmgate/realmgate/internal/store"
 )
@@ -51,12 +52,13 @@ func (g *Gateway) loadBans() (err error) {
 		return err
 	}
 	g.bans.list.Load(now, kept)
-	over := store.Edit{Bucket: bansBucket}
+	var ended []netip.Prefix
 	for _, b := range kept {
 		if !g.bans.list.Has(b.Prefix) {
-			over.Remove = append(over.Remove, b.Prefix.String())
+			ended = append(ended, b.Prefix)
 		}
 	}
+	over := store.Edit{Bucket: bansBucket, Remove: keysOf(ended)}
 	records := map[netip.Prefix]ban.Record{}
 	err = eachKept(g.bans.store, offencesBucket, func(p netip.Prefix, k keptRecord) { records[p] = ban.Record{Count: k.Count, Until: k.Until} })
 	if err != nil {
@@ -66,6 +68,7 @@ func (g *Gateway) loadBans() (err error) {
 	if err := g.bans.store.ChangeAll(over, store.Edit{Bucket: offencesBucket, Remove: keysOf(forgotten)}); err != nil {
 		return err
 	}
+	g.emitUnbans(ended, events.Expired)
 	if g.bans.guard, err = g.newGuard(nil); err != nil {
 		return err
 	}

@@ -44,6 +44,13 @@ func (g *Gateway) refreshList(ctx context.Context, f *feed) {
 	if err := g.takeLists(ctx); err != nil {
 		g.log.Error("what lists have now is not in force", "error", err)
 	}
+	if ctx.Err() != nil {
+		return
+	}
+	if err == nil && !f.inForce(g.view.Load().lists) {
+		err = errNotInForce
+	}
+	g.emitList(f, err)
 }
 
 // takeLists puts what the lists have now into force, as a reload would; what has failed
@@ -84,6 +91,14 @@ func (g *Gateway) loggedContents(list []*feed, before contents) contents {
 	return now
 }
 
+var errNotInForce = errors.New("this copy is not in force: the daemon's log says why")
+
+// inForce reports whether the list's last good copy, if there is one, is.
+func (f *feed) inForce(c contents) bool {
+	l := f.List()
+	return l == nil || l.Addresses.Equal(c.of(f.config.Name))
+}
+
 // Lists implements api.Gateway.
 func (g *Gateway) Lists() ([]api.List, error) {
 	g.feeds.mutex.Lock()
@@ -95,8 +110,8 @@ func (g *Gateway) Lists() ([]api.List, error) {
 			Name: s.Name, Source: s.Source, Entries: s.Entries, LeftOut: s.Faults,
 			Fetched: s.Fetched, Checked: s.Checked, Failures: s.Failures, Error: s.Error, Next: s.Next,
 		}
-		if l := f.List(); l != nil && !l.Addresses.Equal(inForce.of(s.Name)) {
-			shown.Error = "this copy is not in force: the daemon's log says why"
+		if !f.inForce(inForce) {
+			shown.Error = errNotInForce.Error()
 		}
 		list = append(list, shown)
 	}

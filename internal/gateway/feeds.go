@@ -35,11 +35,12 @@ type feeds struct {
 // feed is a list that is fetched, or is to be.
 type feed struct {
 	*lists.Feed
-	config config.List
-	now    chan struct{} // asks for a refresh that is not due
-	busy   sync.Mutex    // held over a refresh, which may write to the disk
-	over   bool          // it writes no more. Under busy
-	stop   func()        // nil: it is not fetched. Under feeds.mutex
+	config  config.List
+	now     chan struct{} // asks for a refresh that is not due
+	busy    sync.Mutex    // held over a refresh, which may write to the disk
+	over    bool          // it writes no more. Under busy
+	failing bool          // as it was told last. Of who fetches it
+	stop    func()        // nil: it is not fetched. Under feeds.mutex
 }
 
 // refresh fetches the list and decides about it, unless it is over.

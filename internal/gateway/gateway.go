@@ -10,6 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/policy"
@@ -34,6 +35,7 @@ type Gateway struct {
 	watches  watches
 	trapped  *trapped
 	feeds    feeds
+	events   events.Hub
 	view     atomic.Pointer[view]
 	own      atomic.Pointer[ownAddresses]
 
@@ -46,6 +48,7 @@ type Gateway struct {
 	distrusted uint64        // refused by load and reputation
 	waiting    int           // questions that wait for an address
 	freed      chan struct{} // closed and replaced when one may have become free
+	pressure   pressure
 	kick       chan struct{} // tells the timers that their next event moved
 }
 

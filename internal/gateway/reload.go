@@ -10,15 +10,17 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/pool"
 )
 
 // Reload implements api.Gateway: the file is read and checked whole before
 // anything changes, and what was in force is put back if a step fails.
-func (g *Gateway) Reload() (api.Reload, error) {
+func (g *Gateway) Reload() (done api.Reload, err error) {
 	g.reload.Lock()
 	defer g.reload.Unlock()
+	defer func() { g.events.Emit(events.Reload{Generation: done.Generation, Error: events.Text(err)}) }()
 	d, err := config.Read(g.options.ConfigFile)
 	if err != nil {
 		return api.Reload{}, err
@@ -44,6 +46,7 @@ func (g *Gateway) Reload() (api.Reload, error) {
 	if err != nil {
 		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
 	}
+	g.events.Follow(sinksOf(c))
 	g.watches.follow(v.watches)
 	g.replaceFeeds(feeds)
 	dropped := old.unlike(c)

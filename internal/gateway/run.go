@@ -14,6 +14,7 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/policy"
 	"github.com/realmgate/realmgate/internal/pool"
@@ -40,16 +41,18 @@ func Run(ctx context.Context, options Options) error {
 	g := &Gateway{
 		options: options, log: options.Logger, started: time.Now(),
 		freed: make(chan struct{}), kick: make(chan struct{}, 1), trapped: newTrapped(),
+		events: events.Hub{Instance: options.Instance, Log: options.Logger},
 	}
 	sockets, err := openSockets(d.Config, options.Socket)
 	if err != nil {
 		return err
 	}
 	defer sockets.close()
-	if err := g.start(d); err != nil {
-		return err
+	if err = g.start(d); err == nil {
+		err = errors.Join(g.serve(ctx, sockets, hangups), g.stop())
 	}
-	return errors.Join(g.serve(ctx, sockets, hangups), g.stop())
+	g.events.Close(events.Stop{Error: events.Text(err)})
+	return err
 }
 
 // start builds everything and attaches the data plane last.
@@ -107,6 +110,7 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	g.states.Keep()
 	g.view.Store(v)
 	g.replaceFeeds(feeds)
+	g.begun(v)
 	if err := errors.Join(g.lookAtOwn(), g.noteTotals()); err != nil {
 		return err
 	}

@@ -87,6 +87,8 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 			if err := g.followBans(); err != nil {
 				g.log.Error("bringing the kernel's bans up to date", "error", err)
 			}
+			g.emitWatches()
+			g.emitRecovery()
 			if w == nil {
 				w = g.watchAgain()
 				routed = w != nil // nobody heard of changes meanwhile

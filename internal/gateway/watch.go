@@ -34,7 +34,7 @@ func watchesOf(c *config.Config) ([]compiledWatch, error) {
 
 // watches are the watches that run.
 type watches struct {
-	mutex   sync.Mutex                        // guards running; the rest changes under Gateway.reload
+	mutex   sync.Mutex                        // guards running and what is told of them; the rest changes under Gateway.reload
 	launch  func(compiledWatch) *runningWatch // nil: the daemon does not serve
 	running []*runningWatch
 }
@@ -42,14 +42,15 @@ type watches struct {
 // runningWatch is a watch that runs until it is stopped.
 type runningWatch struct {
 	compiledWatch
-	stop  context.CancelFunc
-	ended chan struct{}
+	stop    context.CancelFunc
+	ended   chan struct{}
+	failing bool // as it was told last. Under watches.mutex
 }
 
 // launch runs a watch until ctx ends, or it is stopped.
 func (g *Gateway) launch(ctx context.Context, w compiledWatch) *runningWatch {
 	ctx, stop := context.WithCancel(ctx)
-	r := &runningWatch{w, stop, make(chan struct{})}
+	r := &runningWatch{compiledWatch: w, stop: stop, ended: make(chan struct{})}
 	go func() {
 		defer close(r.ended)
 		g.runWatch(ctx, w)

@@ -162,7 +162,7 @@ protection:
 		"would be dropped (drop_denied by protection/geofence)":  {fenced.IP.String(), "--to", host.IP.String()},
 		"would pass (forwarded_ipv6)":                            {spared.IP.String()},
 		fenced.IP.String() + " would pass (forwarded_ipv6)":      {host.IP.String(), "--to", fenced.IP.String()},
-		"would pass (to_gateway)":                                {blocked.IP.String(), "--to", "2001:db8:1::1"},
+		"would pass (to_gateway)":                                {listed.IP.String(), "--to", "2001:db8:1::1", "--direction", "out"},
 	} {
 		d.explains(want, flow...)
 	}

@@ -1,0 +1,70 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// mostSinks is how many sinks of events there may be.
+const mostSinks = 16
+
+// Sink is where events go: exactly one of File, Command and Webhook is given.
+type Sink struct {
+	Name    string            // unique
+	File    string            // absolute path
+	Command []string          // argument vector, whose first part is an absolute path
+	Webhook string            // with http or https and a host
+	Kinds   []model.EventKind // each once; empty: all
+}
+
+type sinkDraft struct {
+	sink                                         Sink
+	command                                      []at[string]
+	kinds                                        []at[model.EventKind]
+	nameLine, fileLine, commandLine, webhookLine int
+}
+
+func (s *sinkDraft) keys() []key {
+	return []key{
+		oneAt("name", &s.sink.Name, &s.nameLine, label()).must(),
+		noting(&s.fileLine, one("file", &s.sink.File, absolutePath()).otherwise("none")),
+		noting(&s.commandLine, many("command", &s.command, argument(), 1)),
+		noting(&s.webhookLine, one("webhook", &s.sink.Webhook, webAddress()).otherwise("none")),
+		many("kinds", &s.kinds, choice(model.EventKinds()...), 1).otherwise("all"),
+	}
+}
+
+// finishSinks checks what single keys do not show.
+func (d *draft) finishSinks() {
+	taken := takenNames{}
+	for i, s := range d.sinks {
+		path := fmt.Sprintf("events[%d]", i)
+		taken.take(d.faults, path, s.sink.Name, s.nameLine)
+		if i == mostSinks {
+			d.faults.add(s.nameLine, "events: there are %d, at most %d are allowed", len(d.sinks), mostSinks)
+			break
+		}
+		d.config.Events = append(d.config.Events, s.finish(d.faults, path))
+	}
+}
+
+func (s *sinkDraft) finish(faults *faultLog, path string) Sink {
+	given := 0
+	for _, line := range []int{s.fileLine, s.commandLine, s.webhookLine} {
+		given += min(line, 1)
+	}
+	if given != 1 {
+		faults.add(s.nameLine, "%s: give one of file, command and webhook, not %d of them", path, given)
+	}
+	s.sink.Command = finishCommand(faults, path, s.command, s.commandLine)
+	seen := map[model.EventKind]bool{}
+	for _, k := range s.kinds {
+		if seen[k.value] {
+			faults.add(k.line, "%s.kinds: %s is there twice", path, k.value)
+		}
+		seen[k.value] = true
+		s.sink.Kinds = append(s.sink.Kinds, k.value)
+	}
+	return s.sink
+}

@@ -1,0 +1,139 @@
+package events
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+const (
+	// MostNamed is how many prefixes an event names of those that it is about.
+	MostNamed = 16
+	// longestText is how much of an error's text an event has, in bytes.
+	longestText = 1024
+)
+
+// Event is what happened, without when: one of the types below.
+type Event interface{ Kind() model.EventKind }
+
+// Start is that the daemon begins, with its configuration in force.
+type Start struct {
+	Version    string `json:"version"`
+	PID        int    `json:"pid"`
+	Config     string `json:"config"` // its file
+	Generation uint32 `json:"generation"`
+	Adopted    bool   `json:"adopted"` // took over an earlier daemon's data plane
+}
+
+// Stop is the last event of a daemon that ends.
+type Stop struct {
+	Error string `json:"error,omitempty"` // why it ended by itself
+}
+
+// Reload is a configuration that was put into force, or refused.
+type Reload struct {
+	Generation uint32 `json:"generation,omitempty"` // that is in force now; left out where refused
+	Error      string `json:"error,omitempty"`      // why it was refused and changed nothing
+}
+
+// Ban is prefixes that were banned at once.
+type Ban struct {
+	Prefixes []netip.Prefix `json:"prefixes"`       // at most MostNamed
+	Count    int            `json:"count"`          // of all
+	Until    time.Time      `json:"until,omitzero"` // when the last ban of them ends; left out: never
+	Reason   string         `json:"reason"`
+}
+
+// Unban is prefixes whose bans ended at once.
+type Unban struct {
+	Prefixes []netip.Prefix `json:"prefixes"` // at most MostNamed
+	Count    int            `json:"count"`    // of all
+	Reason   string         `json:"reason"`   // Expired or Removed
+}
+
+// Why bans end.
+const (
+	Expired = "expired"
+	Removed = "removed"
+)
+
+// ListFailed is a list that cannot be refreshed from now on.
+type ListFailed struct {
+	List  string `json:"list"`
+	Error string `json:"error"`
+}
+
+// ListRecovered is a list that can be refreshed again.
+type ListRecovered struct {
+	List string `json:"list"`
+}
+
+// PoolExhausted is a pool that had no address for a name, for the first time for a while.
+type PoolExhausted struct {
+	Addresses int `json:"addresses"` // of the pool
+}
+
+// PoolRecovered is a pool that has had an address for every name for a while.
+type PoolRecovered struct {
+	Refused uint64 `json:"refused"` // questions, since it was exhausted
+}
+
+// WatchFailed is a watch that cannot read its log from now on.
+type WatchFailed struct {
+	Watch string `json:"watch"`
+	Error string `json:"error"`
+}
+
+// WatchRecovered is a watch that reads its log again.
+type WatchRecovered struct {
+	Watch string `json:"watch"`
+}
+
+// Kind implements Event.
+func (Start) Kind() model.EventKind { return model.EventStart }
+
+// Kind implements Event.
+func (Stop) Kind() model.EventKind { return model.EventStop }
+
+// Kind implements Event.
+func (Reload) Kind() model.EventKind { return model.EventReload }
+
+// Kind implements Event.
+func (Ban) Kind() model.EventKind { return model.EventBan }
+
+// Kind implements Event.
+func (Unban) Kind() model.EventKind { return model.EventUnban }
+
+// Kind implements Event.
+func (ListFailed) Kind() model.EventKind { return model.EventListFailed }
+
+// Kind implements Event.
+func (ListRecovered) Kind() model.EventKind { return model.EventListRecovered }
+
+// Kind implements Event.
+func (PoolExhausted) Kind() model.EventKind { return model.EventPoolExhausted }
+
+// Kind implements Event.
+func (PoolRecovered) Kind() model.EventKind { return model.EventPoolRecovered }
+
+// Kind implements Event.
+func (WatchFailed) Kind() model.EventKind { return model.EventWatchFailed }
+
+// Kind implements Event.
+func (WatchRecovered) Kind() model.EventKind { return model.EventWatchRecovered }
+
+// Text is an error as events have it: not longer than 1024 bytes and a few words. It is
+// empty without an error.
+func Text(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := strings.ToValidUTF8(err.Error(), "?")
+	if left := len(text) - longestText; left > 0 {
+		text = fmt.Sprintf("%s … and %d bytes more", strings.ToValidUTF8(text[:longestText], ""), left)
+	}
+	return text
+}

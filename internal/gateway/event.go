@@ -1,0 +1,114 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/events"
+	"github.com/realmgate/realmgate/internal/protect/ban"
+)
+
+func sinksOf(c *config.Config) []events.Options {
+	list := make([]events.Options, len(c.Events))
+	for i, s := range c.Events {
+		list[i] = events.Options{Name: s.Name, File: s.File, Command: s.Command, Webhook: s.Webhook, Kinds: s.Kinds}
+	}
+	return list
+}
+
+// begun tells that the view is in force.
+func (g *Gateway) begun(v *view) {
+	g.events.Follow(sinksOf(v.config))
+	g.events.Emit(events.Start{
+		Version: api.Version(), PID: os.Getpid(), Config: g.options.ConfigFile, Generation: v.generation, Adopted: g.data.Adopted(),
+	})
+}
+
+// banned tells of bans that were made at once. However many they are, it is one event:
+// many at once come from one order, and must not push everything else out of the queues.
+func banned(made []ban.Ban) events.Ban {
+	e := events.Ban{Count: len(made), Prefixes: []netip.Prefix{}}
+	for i, b := range made {
+		if i < events.MostNamed {
+			e.Prefixes = append(e.Prefixes, b.Prefix)
+		}
+		if i == 0 || !e.Until.IsZero() && (b.Until.IsZero() || b.Until.After(e.Until)) {
+			e.Until = b.Until
+		}
+		e.Reason = b.Reason
+	}
+	e.Until = e.Until.UTC().Truncate(time.Millisecond)
+	return e
+}
+
+// emitBans tells of bans that were made at once, if any were.
+func (g *Gateway) emitBans(made []ban.Ban) {
+	if len(made) > 0 {
+		g.events.Emit(banned(made))
+	}
+}
+
+// emitUnbans tells of bans that ended at once, if any did.
+func (g *Gateway) emitUnbans(prefixes []netip.Prefix, reason string) {
+	if n := len(prefixes); n > 0 {
+		g.events.Emit(events.Unban{Prefixes: slices.Clone(prefixes[:min(n, events.MostNamed)]), Count: n, Reason: reason})
+	}
+}
+
+// emitList tells when a list begins to fail and when that is over. Only who refreshes the
+// list calls it.
+func (g *Gateway) emitList(f *feed, err error) {
+	failing := err != nil
+	switch {
+	case failing && !f.failing:
+		g.events.Emit(events.ListFailed{List: f.config.Name, Error: events.Text(err)})
+	case !failing && f.failing:
+		g.events.Emit(events.ListRecovered{List: f.config.Name})
+	}
+	f.failing = failing
+}
+
+// emitWatches tells which watches fail since the last look, and which no longer do.
+func (g *Gateway) emitWatches() {
+	g.watches.mutex.Lock()
+	defer g.watches.mutex.Unlock()
+	for _, r := range g.watches.running {
+		fault := r.log.Status().Error
+		failing := fault != ""
+		switch {
+		case failing && !r.failing:
+			g.events.Emit(events.WatchFailed{Watch: r.Name, Error: events.Text(errors.New(fault))})
+		case !failing && r.failing:
+			g.events.Emit(events.WatchRecovered{Watch: r.Name})
+		}
+		r.failing = failing
+	}
+}
+
+// Events implements api.Gateway.
+func (g *Gateway) Events() ([]api.Sink, error) {
+	list := []api.Sink{}
+	for _, s := range g.events.Status() {
+		list = append(list, api.Sink{
+			Name: s.Name, File: s.File, Command: s.Command, Webhook: s.Host(), Kinds: s.Kinds,
+			Delivered: s.Delivered, Lost: s.Lost, Queued: s.Queued, Failures: s.Failures, Error: s.Error,
+		})
+	}
+	return list, nil
+}
+
+// eventRemedies says which sinks do not take events.
+func (g *Gateway) eventRemedies() (list []string) {
+	for _, s := range g.events.Status() {
+		if s.Error != "" {
+			list = append(list, fmt.Sprintf("events wait for sink %s: %s: see realmgate events", s.Name, s.Error))
+		}
+	}
+	return list
+}
