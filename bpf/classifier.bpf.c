@@ -39,6 +39,7 @@ struct exported {
 	enum entry entry;
 	enum nf_stage stage;
 	enum nf_trap trap;
+	enum judged judged;
 };
 const struct exported *exported __attribute__((unused));
 

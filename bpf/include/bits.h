@@ -18,3 +18,12 @@ static inline __attribute__((always_inline)) __u32 lowest_clear(__u64 word)
 	word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
 	return word * 0x0101010101010101ULL >> 56;
 }
+
+/* Mixes a word into a hash: a multiplication for each half, with a fold between. */
+static inline __attribute__((always_inline)) __u64 mix_word(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0xbf58476d1ce4e5b9ULL;
+	hash ^= hash >> 27;
+	hash *= 0x94d049bb133111ebULL;
+	return hash ^ hash >> 31;
+}

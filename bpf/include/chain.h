@@ -32,13 +32,13 @@ __noinline enum reason service_judge(__u32 private_address, __u16 private_port, 
 }
 
 /*
- * By whom a session was judged: the low bits of the generation, and the program that judges its every packet, if there
- * is one. The fast path compares it with the generation alone. What has slept through 2^21 generations would be taken
- * for judged; no session waits as long.
+ * By whom a session was judged: the low bits of the generation, whether first bytes of its flow are still waited for,
+ * and the program that judges its every packet, if there is one. The fast path compares it with the generation alone.
+ * What has slept through 2^20 generations would be taken for judged; no session waits as long.
  */
 static __always_inline __u32 judged_by(__u32 generation)
 {
-	return generation << CHAIN_BITS;
+	return generation << JUDGED_BITS;
 }
 
 /* Whether its flow was judged just now: what comes before the chains was seen to then, and is not once more. */
@@ -52,7 +52,7 @@ static __always_inline __u32 chain_judged(const struct packet *packet)
 {
 	struct nf_packet *told = chain_has_judged(packet) ? nf_packet() : 0;
 
-	return judged_by(packet->generation) | (told ? told->packets & (CHAINS - 1) : 0);
+	return judged_by(packet->generation) | (told ? told->packets & JUDGED_MASK : 0);
 }
 
 /* Tells the functions what to judge. */
@@ -81,6 +81,9 @@ static __always_inline enum reason chain_describe(const struct packet *packet, c
 	told->packets = 0;
 	told->ports = 0;
 	told->trap = NF_TRAP_NONE;
+	told->at_address = 0;
+	told->at_port = 0;
+	told->spoke = NF_SILENT;
 	return ASK_CHAIN;
 }
 
@@ -161,8 +164,12 @@ static __always_inline enum reason chain_judge_static(const struct packet *packe
 
 	if (!told || !chain_is_static(packet))
 		return REASON_DROP_SERVICE_CLOSED;
-	if (packet->again != NF_STATIC)
-		return chain_describe(packet, flow, false, NF_STATIC, 0);
+	if (packet->again != NF_STATIC) {
+		reason = chain_describe(packet, flow, false, NF_STATIC, 0);
+		told->at_address = session->private_address;
+		told->at_port = session->private_port;
+		return reason;
+	}
 	reason = chain_was_asked(flow, false);
 	if (reason != REASON_NONE)
 		return reason;
@@ -171,15 +178,26 @@ static __always_inline enum reason chain_judge_static(const struct packet *packe
 		       : REASON_DROP_SERVICE_CLOSED;
 }
 
-/* Judges a packet of an open flow by the functions that see its every packet, program number packets. */
+/*
+ * Judges a packet of an open flow by the functions that see its every packet, program number packets. Which program
+ * its next one is for may be another: the functions that waited for first bytes have seen them.
+ */
 static __always_inline enum reason chain_judge_packet(const struct packet *packet, const struct tuple *flow, bool out,
-						      __u32 packets)
+						      struct session *session, __u32 packets)
 {
-	return packet->again ? chain_was_asked(flow, out) : chain_describe(packet, flow, out, NF_PACKET, packets);
+	struct nf_packet *told = nf_packet();
+	enum reason reason;
+
+	if (!packet->again)
+		return chain_describe(packet, flow, out, NF_PACKET, packets & (CHAINS - 1));
+	reason = chain_was_asked(flow, out);
+	if (reason == REASON_NONE && told && told->packets)
+		session->judged = judged_by(packet->generation) | (told->packets & JUDGED_MASK);
+	return reason;
 }
 
-/* The packet that is to be judged is of an open session. */
-static __always_inline void chain_is_open(bool answers)
+/* The packet that is to be judged is of an open session, which judged says by whom it was judged before. */
+static __always_inline void chain_is_open(bool answers, __u32 judged)
 {
 	struct nf_packet *told = nf_packet();
 
@@ -187,6 +205,8 @@ static __always_inline void chain_is_open(bool answers)
 		return;
 	told->opens = false;
 	told->answers = answers;
+	/* What a flow began with while no function waited for it is past. */
+	told->spoke = judged & JUDGED_WAITS ? NF_SILENT : NF_HAS_SPOKEN;
 }
 
 /* Runs the chain: its programs end by returning here. XDP_ABORTED: there is none. */

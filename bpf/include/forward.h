@@ -144,8 +144,8 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 	flow.source_port = out ? session->private_port : session->remote_port;
 	flow.destination_port = out ? session->remote_port : sent ? session->external_port : session->private_port;
 	flow.protocol = session->protocol;
-	if (packets < CHAINS && !anew) {
-		reason = chain_judge_packet(packet, &flow, out, packets);
+	if (packets <= JUDGED_MASK && !anew) {
+		reason = chain_judge_packet(packet, &flow, out, session, packets);
 		goto asked;
 	}
 	if (packet->again == NF_PACKET) /* by a generation that was in force when it came */
@@ -163,7 +163,7 @@ asked:
 	if (reason == ASK_CHAIN && session->origin == ORIGIN_MAPPING)
 		chain_is_mapped();
 	if (reason == ASK_CHAIN && !anew)
-		chain_is_open(out != (direction == DIRECTION_OUT));
+		chain_is_open(out != (direction == DIRECTION_OUT), judged);
 	return reason;
 }
 

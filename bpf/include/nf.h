@@ -38,6 +38,13 @@ enum nf_trap {
 	NF_TRAP_SPRUNG,
 };
 
+/* Whether the flow's first bytes have come: what only functions want to know that judge these. */
+enum nf_spoke {
+	NF_SILENT,
+	NF_SPEAKS,     /* with this packet */
+	NF_HAS_SPOKEN, /* before, or nobody waited for it: it is not judged any more */
+};
+
 /* A packet by the flow that it belongs to. Addresses and ports are in network byte order. */
 struct nf_packet {
 	__u32 source;	   /* of the flow's first packet; a private host's is the host's own */
@@ -62,12 +69,15 @@ struct nf_packet {
 	__u32 function; /* the one that decided, 0 where none did */
 	__u32 verdict;
 	__u32 generation;
-	__u32 asked;   /* the program that is asked, 0 for the classifier */
-	__u32 packets; /* the program that the flow's further packets are to be judged by, 0 for none */
-	__u8 remote;   /* enum remote_mark: what the function "allowlist" found */
-	__u8 ports;    /* enum port_mark: what the function "ports" found */
-	__u8 trap;     /* enum nf_trap */
-	__u8 pad;
+	__u32 asked;	  /* the program that is asked, 0 for the classifier */
+	__u32 packets;	  /* the program that the flow's further packets are to be judged by, 0 for none */
+	__u8 remote;	  /* enum remote_mark: what the function "allowlist" found */
+	__u8 ports;	  /* enum port_mark: what the function "ports" found */
+	__u8 trap;	  /* enum nf_trap */
+	__u8 spoke;	  /* enum nf_spoke */
+	__u32 at_address; /* where an open flow goes by now, by a chain's word (multipath); 0: it goes nowhere yet */
+	__u16 at_port;
+	__u16 pad;
 };
 
 struct {

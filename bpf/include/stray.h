@@ -47,7 +47,7 @@ __noinline enum reason stray_describe(const struct packet *packet, bool local)
 	flow.source_port = packet->tuple.destination_port;
 	flow.destination_port = packet->tuple.source_port;
 	reason = chain_describe(packet, &flow, true, NF_STRAY, settings->stray);
-	chain_is_open(true);
+	chain_is_open(true, 0);
 	return reason;
 }
 

@@ -219,6 +219,18 @@ type Function struct {
 	Failed   uint64 `json:"failed"`  // it could not say
 	Samples  uint64 `json:"samples"` // times it was timed: once in 1,024
 	NsEach   uint64 `json:"ns_each"` // what it took on average, ns
+	// Backends are those of multipath.
+	Backends []Backend `json:"backends,omitempty"`
+}
+
+// Backend is a private endpoint that multipath sends flows to.
+type Backend struct {
+	To     netip.Addr `json:"to"`
+	Port   uint16     `json:"port"` // 0: the flow's own
+	Weight int        `json:"weight"`
+	State  string     `json:"state"`           // up, down or unchecked
+	Since  time.Time  `json:"since,omitzero"`  // left out: nobody has asked it yet
+	Error  string     `json:"error,omitempty"` // of the last check
 }
 
 // Ban is a remote address or prefix whose packets are dropped.

@@ -3,6 +3,7 @@ package chain
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -76,26 +77,26 @@ func (b *builder) chain(place int, before []*Step) (uint32, error) {
 	return b.variants[name], err
 }
 
-// links are a chain's functions at their places, and packets the program for a flow's
+// links are a chain's functions at their places, and packets what judges a flow's
 // further packets where none of them decides.
-func (b *builder) links(place int, before []*Step) (row []link, packets uint32, err error) {
+func (b *builder) links(place int, before []*Step) (row []link, packets further, err error) {
 	asked := before[:len(before):len(before)]
 	if packets, err = b.packets(asked); err != nil {
-		return nil, 0, err
+		return nil, packets, err
 	}
 	for i := range b.Chains[place].Steps {
 		step := &b.Chains[place].Steps[i]
 		if step.Function.SeesEveryPacket() {
 			asked = append(asked, step)
 			if packets, err = b.packets(asked); err != nil {
-				return nil, 0, err
+				return nil, packets, err
 			}
 		}
 		l := link{step: step, packets: packets}
 		for _, other := range step.Jumps {
 			number, err := b.chain(other, asked)
 			if err != nil {
-				return nil, 0, err
+				return nil, packets, err
 			}
 			l.jumps = append(l.jumps, number)
 		}
@@ -104,18 +105,31 @@ func (b *builder) links(place int, before []*Step) (row []link, packets uint32, 
 	return row, packets, nil
 }
 
-// packets returns the number of the program that judges the further packets of flows
-// about whose first these functions were asked; 0 where there is none.
-func (b *builder) packets(asked []*Step) (uint32, error) {
+// packets returns what judges the further packets of flows about whose first these
+// functions were asked.
+func (b *builder) packets(asked []*Step) (further, error) {
+	spoken := slices.DeleteFunc(slices.Clone(asked), func(s *Step) bool { return waits(s.Function) })
+	after, err := b.every(spoken, further{})
+	if err != nil || len(spoken) == len(asked) {
+		return further{after, after}, err
+	}
+	// Until then the same program, which is told by 0; then the other, or none.
+	waiting, err := b.every(asked, further{0, uint32(classifierJudgedJUDGED_SPOKE) | after})
+	return further{uint32(classifierJudgedJUDGED_WAITS) | waiting, after}, err
+}
+
+// every returns the number of the program that asks functions about every packet, 0
+// without any. next is what judges the packets after that.
+func (b *builder) every(asked []*Step, next further) (uint32, error) {
 	name := variant("packets", asked)
 	if number, known := b.variants[name]; known || len(asked) == 0 {
 		return number, nil
 	}
 	var row []link
 	for _, step := range asked {
-		row = append(row, link{step: step})
+		row = append(row, link{step: step, packets: next})
 	}
-	number, err := b.row(row, 0)
+	number, err := b.row(row, next)
 	b.variants[name] = number
 	return number, err
 }
@@ -130,9 +144,9 @@ func variant(what string, asked []*Step) string {
 }
 
 // row loads the programs that ask the functions of a row, one after the other, and
-// returns the number of the first. packets is the program for further packets where
-// none of them decides.
-func (b *builder) row(row []link, packets uint32) (next uint32, err error) {
+// returns the number of the first. packets is what judges further packets where none of
+// them decides.
+func (b *builder) row(row []link, packets further) (next uint32, err error) {
 	for i := range row {
 		if row[i].piece, err = b.piece(row[i].step); err != nil {
 			return 0, fmt.Errorf("function %s: %w", row[i].step.Name, err)
@@ -169,7 +183,7 @@ func (b *builder) piece(step *Step) (piece, error) {
 	return p, err
 }
 
-func (b *builder) load(links []link, next, packets uint32) (uint32, error) {
+func (b *builder) load(links []link, next uint32, packets further) (uint32, error) {
 	if len(b.programs) == mostPrograms {
 		return 0, fmt.Errorf("chains take more than %d programs: each function that sees every packet takes some more, and so does each way to jump past one", mostPrograms)
 	}

@@ -121,7 +121,7 @@ func Build(policy Policy, shared Shared, first uint32, states *States) (made Pro
 		}
 	}
 	if len(policy.Protection) > 0 {
-		number, err := b.row(b.protected(), 0)
+		number, err := b.row(b.protected(), further{})
 		made.Chains = b.programs
 		if err != nil {
 			return made, fmt.Errorf("protection: %w", err)

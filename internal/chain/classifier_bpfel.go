@@ -20,6 +20,13 @@ const (
 	classifierEntryENTRY_CLASSIFIER classifierEntry = 2048
 )
 
+type classifierJudged uint32
+
+const (
+	classifierJudgedJUDGED_WAITS classifierJudged = 2048
+	classifierJudgedJUDGED_SPOKE classifierJudged = 4096
+)
+
 type classifierNfCount struct {
 	_        structs.HostLayout
 	Seen     uint64
@@ -68,7 +75,10 @@ type classifierNfPacket struct {
 	Remote          uint8
 	Ports           uint8
 	Trap            uint8
-	Pad             uint8
+	Spoke           uint8
+	AtAddress       uint32
+	AtPort          uint16
+	Pad             uint16
 }
 
 type classifierNfStage uint32

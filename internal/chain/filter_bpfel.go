@@ -52,7 +52,10 @@ type filterNfPacket struct {
 	Remote          uint8
 	Ports           uint8
 	Trap            uint8
-	Pad             uint8
+	Spoke           uint8
+	AtAddress       uint32
+	AtPort          uint16
+	Pad             uint16
 }
 
 type filterRulesCell struct {

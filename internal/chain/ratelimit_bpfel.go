@@ -101,7 +101,10 @@ type rateLimitNfPacket struct {
 	Remote          uint8
 	Ports           uint8
 	Trap            uint8
-	Pad             uint8
+	Spoke           uint8
+	AtAddress       uint32
+	AtPort          uint16
+	Pad             uint16
 }
 
 // Names of all BPF objects in the ELF.

@@ -15,6 +15,8 @@ const (
 	xdpAborted = 0
 	xdpPass    = 2
 	ownStack   = 32
+	// spokenShift is where the second half of a further is in its word.
+	spokenShift = 16
 	// sampleMask: one in so many questions to a function is timed, the first among them.
 	sampleMask = 1<<10 - 1
 )
@@ -24,6 +26,7 @@ const (
 	packetVerdict  = int16(unsafe.Offsetof(classifierNfPacket{}.Verdict))
 	packetFunction = int16(unsafe.Offsetof(classifierNfPacket{}.Function))
 	packetPackets  = int16(unsafe.Offsetof(classifierNfPacket{}.Packets))
+	packetSpoke    = int16(unsafe.Offsetof(classifierNfPacket{}.Spoke))
 	packetChanged  = int16(unsafe.Offsetof(classifierNfPacket{}.Changed))
 	countSeen      = int16(unsafe.Offsetof(classifierNfCount{}.Seen))
 	countFailed    = int16(unsafe.Offsetof(classifierNfCount{}.Failed))
@@ -36,8 +39,20 @@ const (
 type link struct {
 	step    *Step
 	piece   piece
-	packets uint32   // the program for the flow's further packets, if this one decides
+	packets further  // what judges the flow's further packets, if this one decides
 	jumps   []uint32 // programs that it may go on in
+}
+
+// further is what judges the further packets of a flow (told->packets, bpf/include/chain.h):
+// while functions wait for its first bytes, and when these have been judged.
+type further struct{ waiting, spoken uint32 }
+
+// word is what a program keeps of it: both halves in a program where they may differ.
+func (f further) word(differ bool) int64 {
+	if !differ {
+		return int64(f.waiting)
+	}
+	return int64(f.spoken)<<spokenShift | int64(f.waiting)
 }
 
 // segment writes one program: the functions of links, in their order. The first that
@@ -52,7 +67,8 @@ type segment struct {
 	counts  int16  // where all functions are counted, 8 bytes
 	start   int16  // when the function was asked that is timed, 8 bytes; at the end the verdict
 	decider int16  // the number of the function that decided, 4 bytes
-	packets int16  // the program for the flow's further packets, 4 bytes
+	packets int16  // what judges the flow's further packets, 4 bytes
+	differ  bool   // and that may depend on whether first bytes have been judged
 	failed  error
 }
 
@@ -163,12 +179,13 @@ func (s *segment) ask(i int, l link) (rare func()) {
 			s.add(asm.StoreImm(asm.RFP, s.start, int64(classifierNfVerdictNF_DROP), asm.Word))
 		}
 		s.at(name("decided"))
-		s.add(asm.StoreImm(asm.RFP, s.packets, int64(l.packets), asm.Word), asm.Ja.Label("at-end"))
+		s.add(asm.StoreImm(asm.RFP, s.packets, l.packets.word(s.differ), asm.Word), asm.Ja.Label("at-end"))
 	}
 }
 
 // write returns the program.
-func (s *segment) write(links []link, next, packets uint32) (asm.Instructions, error) {
+func (s *segment) write(links []link, next uint32, packets further) (asm.Instructions, error) {
+	s.differ = packets.waiting != packets.spoken || slices.ContainsFunc(links, func(l link) bool { return l.packets.waiting != l.packets.spoken })
 	s.add(asm.StoreMem(asm.RFP, s.context, asm.R1, asm.DWord), s.clear(s.start))
 	if slices.ContainsFunc(links, func(l link) bool { return l.piece.changes }) {
 		s.find(s.shared.Packets, s.start, "no-packet")
@@ -189,13 +206,20 @@ func (s *segment) write(links []link, next, packets uint32) (asm.Instructions, e
 		verdict = classifierNfVerdictNF_DROP
 	}
 	s.add(asm.StoreImm(asm.RFP, s.decider, 0, asm.Word), asm.StoreImm(asm.RFP, s.start, int64(verdict), asm.Word),
-		asm.StoreImm(asm.RFP, s.packets, int64(packets), asm.Word))
+		asm.StoreImm(asm.RFP, s.packets, packets.word(s.differ), asm.Word))
 	s.at("at-end")
 	s.add(s.clear(s.context))
 	s.find(s.shared.Packets, s.context, "no-packet")
-	for _, say := range []struct{ from, to int16 }{{s.start, packetVerdict}, {s.decider, packetFunction}, {s.packets, packetPackets}} {
+	for _, say := range []struct{ from, to int16 }{{s.start, packetVerdict}, {s.decider, packetFunction}} {
 		s.add(asm.LoadMem(asm.R1, asm.RFP, say.from, asm.Word), asm.StoreMem(asm.R0, say.to, asm.R1, asm.Word))
 	}
+	s.add(asm.LoadMem(asm.R1, asm.RFP, s.packets, asm.Word))
+	if s.differ {
+		s.add(asm.LoadMem(asm.R2, asm.R0, packetSpoke, asm.Byte), asm.JEq.Imm(asm.R2, 0, "waiting"), asm.RSh.Imm(asm.R1, spokenShift))
+		s.at("waiting")
+		s.add(asm.And.Imm(asm.R1, 1<<spokenShift-1))
+	}
+	s.add(asm.StoreMem(asm.R0, packetPackets, asm.R1, asm.Word))
 	s.add(asm.Mov.Imm(asm.R0, xdpPass), asm.Return())
 	s.at("no-packet")
 	s.add(asm.Mov.Imm(asm.R0, xdpAborted), asm.Return())

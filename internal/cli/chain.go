@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -100,7 +102,7 @@ func newChainShow(a *app) *cobra.Command {
 		Long: `Show the functions of a chain in the order in which they are asked. SEEN counts the
 packets that a function was asked about, ACCEPTED and DROPPED those that it decided,
 FAILED those that it could not judge. NS is what it took on average, of one packet
-in 1,024, two readings of the clock with it.
+in 1,024, two readings of the clock with it. Below stand the backends of multipath.
 The counts go on when other functions come, leave or move.`,
 		Example: "  realmgate chain show web",
 		Args:    takes("a chain: see realmgate chain list"),
@@ -127,11 +129,32 @@ The counts go on when other functions come, leave or move.`,
 			if changes := chains[i].Changes; len(changes) > 0 {
 				note = fmt.Sprintf("Changed by command, not in the file: %s.\n", plain(strings.Join(changes, ", ")))
 			}
-			_, err = io.WriteString(a.stdout, t.String()+note)
+			_, err = io.WriteString(a.stdout, t.String()+backends(chains[i].Functions, a.now())+note)
 			return written(err)
 		})(command, args)
 	}
 	return command
+}
+
+// backends is a table of those of all functions, empty where they have none.
+func backends(functions []client.Function, now time.Time) string {
+	t := newTable("FUNCTION", "BACKEND", ">WEIGHT", "STATE", ">FOR", "ERROR")
+	for _, f := range functions {
+		for _, b := range f.Backends {
+			endpoint, lasts := b.To.String(), ""
+			if b.Port > 0 {
+				endpoint = netip.AddrPortFrom(b.To, b.Port).String()
+			}
+			if !b.Since.IsZero() {
+				lasts = span(now.Sub(b.Since).Seconds())
+			}
+			t.add(f.Name, endpoint, strconv.Itoa(b.Weight), plain(b.State), lasts, plain(b.Error))
+		}
+	}
+	if len(t.rows) == 0 {
+		return ""
+	}
+	return t.String()
 }
 
 func timed(f client.Function) string {

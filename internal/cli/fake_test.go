@@ -210,6 +210,14 @@ func populated() *fakeDaemon {
 				},
 			},
 			{Name: "out", Match: []map[string]string{{}}, Functions: []client.Function{}, Changes: []string{"removed filter", "moved a"}},
+			{
+				Name: "shop", Changes: []string{}, Match: []map[string]string{{"to": "198.18.0.2/32", "port": "80"}},
+				Functions: []client.Function{{Name: "multipath", Use: "multipath", Priority: 100, Seen: 4, Backends: []client.Backend{
+					{To: address("10.0.0.100"), Port: 8080, Weight: 2, State: "up", Since: started},
+					{To: address("10.0.0.101"), Port: 8080, Weight: 1, State: "down", Since: started.Add(26 * time.Hour), Error: "connect: refused"},
+					{To: address("10.0.0.102"), Weight: 1, State: "unchecked"},
+				}}},
+			},
 		},
 		status: client.Status{
 			Instance: "default", Version: "v0.1.0", PID: 4711, Config: "/etc/realmgate.yaml", Started: started,

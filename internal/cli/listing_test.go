@@ -89,6 +89,7 @@ func TestOutput(t *testing.T) {
 		"chain-list-empty": {empty, "chain list"},
 		"chain-list-json":  {populated(), "chain list -o json"},
 		"chain-show":       {populated(), "chain show web"},
+		"chain-backends":   {populated(), "chain show shop"},
 		"chain-show-json":  {populated(), "chain show out -o json"},
 		"chain-changed":    {populated(), "chain show out"},
 		"chain-insert":     {populated(), "chain insert out {use:filter} --priority 0"},

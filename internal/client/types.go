@@ -44,6 +44,8 @@ type (
 	Chain = api.Chain
 	// Function is a network function of a chain.
 	Function = api.Function
+	// Backend is a private endpoint that multipath sends flows to.
+	Backend = api.Backend
 	// ChainRequest says what to change in a chain.
 	ChainRequest = api.ChainRequest
 	// ChainChange is what a change put into force.

@@ -39,6 +39,8 @@ type Function struct {
 	Meter         Meter
 	Jump          Jump
 	Dnat          Dnat
+	Multipath     Multipath
+	FirstBytes    FirstBytes
 	Object        Object
 }
 
@@ -65,6 +67,7 @@ type functionDraft struct {
 	line          int          // where it begins
 	given         []at[string] // keys that not every function has
 	sets          []setUse
+	backends      []*backendDraft
 }
 
 const (
@@ -86,7 +89,7 @@ func (f *functionDraft) keys() []key {
 		f.function.Priority = defaultPriority
 	}
 	keys := []key{
-		oneAt("use", &f.function.Use, &f.line, f.used(choice(UseFilter, UseDoSDenial, UseRateLimit, UseJump, UseDnat, UseMirror))).must(),
+		oneAt("use", &f.function.Use, &f.line, f.used(choice(UseFilter, UseDoSDenial, UseRateLimit, UseJump, UseDnat, UseMultipath, UseFirstBytes, UseMirror))).must(),
 		oneAt("name", &f.function.Name, &f.nameLine, label()).otherwise("the word after `use`, or the file's name"),
 		one("priority", &f.function.Priority, number(0, mostPriority)),
 		many("before", &f.before, label(), 1),
@@ -100,6 +103,10 @@ func (f *functionDraft) keys() []key {
 		conditions("when", &f.function.Jump.When, &f.sets),
 		one("to", &f.function.Dnat.To, address()).otherwise("none"),
 		one("port", &f.function.Dnat.Port, port()).otherwise("the flow's own"),
+		listOf("backends", &f.backends, (*backendDraft).keys),
+		section("check", f.function.Multipath.Check.keys()...),
+		signatures("deny_bytes", &f.function.FirstBytes.Deny),
+		signatures("allow_bytes", &f.function.FirstBytes.Allow),
 		one("may", &f.function.Object.May, choice(MayRead, MayRewrite)),
 	)...)
 	return append(keys, f.meterKeys()...)

@@ -37,26 +37,42 @@ func (d *draft) finishDnat() {
 	for i, c := range d.chains {
 		known := 0
 		for j, f := range c.functions {
-			if f.line == 0 || f.function.Use != UseDnat {
+			if f.line == 0 || !f.function.Sends() {
 				continue
 			}
 			path := fmt.Sprintf("chains[%d].functions[%d]", i, j)
 			if known++; known > 1 {
-				d.faults.add(f.line, "%s: the chain has a dnat already", path)
+				d.faults.add(f.line, "%s: the chain says already where flows go: one dnat or multipath is enough", path)
 			}
 			d.checkDnatTarget(f, path, static)
 		}
 	}
 }
 
-// sends reports whether a chain, or one that it jumps to, has dnat.
+// Sends reports whether the function says where flows go.
+func (f Function) Sends() bool { return f.Use == UseDnat || f.Use == UseMultipath }
+
+// Targets are the private hosts that the function sends flows to.
+func (f Function) Targets() (list []netip.Addr) {
+	switch f.Use {
+	case UseDnat:
+		return []netip.Addr{f.Dnat.To}
+	case UseMultipath:
+		for _, b := range f.Multipath.Backends {
+			list = append(list, b.To)
+		}
+	}
+	return list
+}
+
+// sends reports whether a chain, or one that it jumps to, says where flows go.
 func (d *draft) sends(c *chainDraft, seen map[string]bool) bool {
 	if seen[c.chain.Name] {
 		return false // a circle, which is refused
 	}
 	seen[c.chain.Name] = true
 	return slices.ContainsFunc(c.functions, func(f *functionDraft) bool {
-		return f.function.Use == UseDnat || f.function.Use == UseJump && slices.ContainsFunc(d.chains, func(other *chainDraft) bool {
+		return f.function.Sends() || f.function.Use == UseJump && slices.ContainsFunc(d.chains, func(other *chainDraft) bool {
 			return other.chain.Name == f.function.Jump.Chain && d.sends(other, seen)
 		})
 	})
@@ -78,7 +94,7 @@ func (d *draft) checkDnatMatches(c *chainDraft, path string, static map[netip.Ad
 func (d *draft) checkDnatMatch(c *matchDraft, line int, static map[netip.Addr]use, count int) int {
 	m, path := c.match, c.path
 	if m.Direction != model.In || !m.To.IsValid() || m.Host != "" || m.Service != "" {
-		d.faults.add(line, "%s: a chain with dnat needs direction: in, and to: the public addresses that flows come to", path)
+		d.faults.add(line, "%s: a chain with dnat or multipath needs direction: in, and to: the public addresses that flows come to", path)
 		return count
 	}
 	first, last := m.To.Addr(), fromNumber(toNumber(m.To.Addr())|uint32(1<<(32-m.To.Bits())-1))
@@ -127,17 +143,23 @@ func (d *draft) checkStatic(c *matchDraft, a netip.Addr) bool {
 	return false
 }
 
-// checkDnatTarget sees to it that flows are sent to a host inside.
+// checkDnatTarget sees to it that flows are sent to hosts inside.
 func (d *draft) checkDnatTarget(f *functionDraft, path string, static map[netip.Addr]use) {
-	to := f.function.Dnat.To
 	line, _ := f.gave("to")
-	before, used := static[to]
-	if !used {
-		before, used = d.uses[to]
-		used = used && !d.isHost(to)
-	}
-	if used {
-		d.faults.add(line, "%s.to: %s is %s: name a private host", path, to, before)
+	for i, to := range f.function.Targets() {
+		where := path + ".to"
+		if f.function.Use == UseMultipath {
+			where = fmt.Sprintf("%s.backends[%d].to", path, i)
+			line = f.backends[i].line
+		}
+		before, used := static[to]
+		if !used {
+			before, used = d.uses[to]
+			used = used && !d.isHost(to)
+		}
+		if used {
+			d.faults.add(line, "%s: %s is %s: name a private host", where, to, before)
+		}
 	}
 }
 

@@ -257,6 +257,11 @@ func renderChain(line func(string, ...any), ch Chain) {
 		if f.Use == UseDnat {
 			line("        to: %q", f.Dnat.To)
 		}
+		if f.Use == UseMultipath {
+			renderMultipath(line, f.Multipath)
+		}
+		renderSignatures(line, "deny_bytes", f.FirstBytes.Deny)
+		renderSignatures(line, "allow_bytes", f.FirstBytes.Allow)
 		if f.Dnat.Port > 0 {
 			line("        port: %d", f.Dnat.Port)
 		}
@@ -272,6 +277,40 @@ func renderChain(line func(string, ...any), ch Chain) {
 				renderCondition(line, "            ", c)
 			}
 		}
+	}
+}
+
+func renderSignatures(line func(string, ...any), name string, list []Signature) {
+	if len(list) > 0 {
+		line("        %s:", name)
+	}
+	for _, s := range list {
+		if s.Hex != "" {
+			line("          - hex: %q", s.Hex)
+		} else {
+			line("          - prefix: %q", s.Text)
+		}
+	}
+}
+
+func renderMultipath(line func(string, ...any), m Multipath) {
+	line("        backends:")
+	for _, b := range m.Backends {
+		line("          - to: %q\n            weight: %d", b.To, b.Weight)
+		if b.Port > 0 {
+			line("            port: %d", b.Port)
+		}
+	}
+	if !m.Checked {
+		return
+	}
+	c := m.Check
+	line("        check:\n          every: %s\n          timeout: %s\n          fall: %d\n          rise: %d", c.Every, c.Timeout, c.Fall, c.Rise)
+	if c.HTTP != "" {
+		line("          http: %q", c.HTTP)
+	}
+	if c.Port > 0 {
+		line("          port: %d", c.Port)
 	}
 }
 

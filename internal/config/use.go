@@ -13,13 +13,15 @@ type Use uint8
 
 // The functions.
 const (
-	UseFilter    Use = iota // drops by the flow's addresses, protocol and ports
-	UseDoSDenial            // drops what comes too fast
-	UseRateLimit            // lets through so much
-	UseJump                 // goes on in another chain
-	UseDnat                 // says to which private endpoint a flow goes
-	UseMirror               // copies every packet to who captures
-	UseObject               // a user's own
+	UseFilter     Use = iota // drops by the flow's addresses, protocol and ports
+	UseDoSDenial             // drops what comes too fast
+	UseRateLimit             // lets through so much
+	UseJump                  // goes on in another chain
+	UseDnat                  // says to which private endpoint a flow goes
+	UseMultipath             // says to which of several private endpoints a flow goes
+	UseFirstBytes            // drops by what a flow begins with
+	UseMirror                // copies every packet to who captures
+	UseObject                // a user's own
 )
 
 // uses are the words of the configuration, and the keys that only some functions have.
@@ -27,13 +29,15 @@ var uses = []struct {
 	word string
 	keys []string
 }{
-	UseFilter:    {"filter", []string{"deny", "allow"}},
-	UseDoSDenial: {"dos-denial", []string{"threshold", "mode", "window", "burst", "per", "entries"}},
-	UseRateLimit: {"rate-limit", []string{"new", "packets", "bytes", "burst", "per", "entries"}},
-	UseJump:      {"jump", []string{"chain", "when"}},
-	UseDnat:      {"dnat", []string{"to", "port"}},
-	UseMirror:    {"mirror", nil},
-	UseObject:    {"a function of your own", []string{"may", "per"}},
+	UseFilter:     {"filter", []string{"deny", "allow"}},
+	UseDoSDenial:  {"dos-denial", []string{"threshold", "mode", "window", "burst", "per", "entries"}},
+	UseRateLimit:  {"rate-limit", []string{"new", "packets", "bytes", "burst", "per", "entries"}},
+	UseJump:       {"jump", []string{"chain", "when"}},
+	UseDnat:       {"dnat", []string{"to", "port"}},
+	UseMultipath:  {"multipath", []string{"backends", "check"}},
+	UseFirstBytes: {"first-bytes", []string{"deny_bytes", "allow_bytes"}},
+	UseMirror:     {"mirror", nil},
+	UseObject:     {"a function of your own", []string{"may", "per"}},
 }
 
 // String returns the word of the configuration.
@@ -83,6 +87,9 @@ func (f *functionDraft) check(faults *faultLog, path string) {
 			faults.add(g.line, "%s: %s has no %s: it has %s", path, use.word, g.value, cmp.Or(strings.Join(use.keys, ", "), "no key of its own"))
 		}
 	}
+	if f.function.Use != UseMultipath {
+		f.function.Multipath = Multipath{}
+	}
 	switch f.function.Use {
 	case UseDoSDenial:
 		f.checkDenial(faults, path)
@@ -98,6 +105,10 @@ func (f *functionDraft) check(faults *faultLog, path string) {
 		if line, given := f.gave("to"); !given {
 			faults.add(line, "%s: the key to is missing", path)
 		}
+	case UseMultipath:
+		f.checkMultipath(faults, path)
+	case UseFirstBytes:
+		f.checkFirstBytes(faults, path)
 	case UseObject:
 		f.checkObject(faults, path)
 	}

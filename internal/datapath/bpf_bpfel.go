@@ -276,7 +276,10 @@ type bpfNfPacket struct {
 	Remote          uint8
 	Ports           uint8
 	Trap            uint8
-	Pad             uint8
+	Spoke           uint8
+	AtAddress       uint32
+	AtPort          uint16
+	Pad             uint16
 }
 
 type bpfOrigin uint32

@@ -10,6 +10,7 @@ import (
 // Numbers of chains: each of two generations that follow each other has half of them.
 const (
 	chainBits    = 11 // bpf/include/tail.h
+	judgedBits   = chainBits + 1
 	chainNumbers = 1 << chainBits
 	// MostCounts is how many functions are counted, number 0 among them (bpf/include/nf.h).
 	MostCounts = 512

@@ -86,5 +86,5 @@ func claimable(r *bpfReservation, source netip.Addr, now model.Instant) bool {
 // JudgedNow reports whether the generation in force has judged the session.
 func (d *Datapath) JudgedNow(s Session) (bool, error) {
 	generation, err := d.Generation()
-	return s.Generation == generation<<chainBits>>chainBits, err
+	return s.Generation == generation<<judgedBits>>judgedBits, err
 }

@@ -65,7 +65,7 @@ func sessionOf(s *bpfSession, tick uint32) Session {
 		External: netip.AddrPortFrom(addressOf(s.ExternalAddress), swap(s.ExternalPort)),
 		Remote:   netip.AddrPortFrom(addressOf(s.RemoteAddress), swap(s.RemotePort)),
 		State:    tcpStates[int(s.Life.Tcp)%len(tcpStates)], Origin: origins[int(s.Origin)%len(origins)],
-		Hairpin: s.Flags&1 != 0, Generation: s.Judged >> chainBits, Name: s.Name,
+		Hairpin: s.Flags&1 != 0, Generation: s.Judged >> judgedBits, Name: s.Name,
 		Age: since(tick, s.Opened), Idle: since(tick, s.Life.Stamp), version: s.Life.Version,
 	}
 }

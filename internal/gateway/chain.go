@@ -66,24 +66,25 @@ func policyOf(v *view) chain.Policy {
 	n := namedIn(v.config, v.lists)
 	policy := chain.Policy{Protection: n.protection(v), Chains: make([]chain.Chain, len(v.config.Chains))}
 	for i, ch := range v.config.Chains {
-		policy.Chains[i] = chain.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(v.config, ch, v.counts), Static: ch.Static}
+		policy.Chains[i] = chain.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(v, ch), Static: ch.Static}
 	}
 	return policy
 }
 
-func (n named) stepsOf(c *config.Config, ch config.Chain, numbers counts) (steps []chain.Step) {
+func (n named) stepsOf(v *view, ch config.Chain) (steps []chain.Step) {
 	for _, f := range ch.Functions {
 		name := countName(ch.Name, f.Name)
-		step := chain.Step{Name: name, Number: numbers[name], Function: n.functionOf(f), FailOpen: f.Fail == config.FailOpen}
+		step := chain.Step{Name: name, Number: v.counts[name], Function: n.functionOf(f, v.balances[name]), FailOpen: f.Fail == config.FailOpen}
 		if f.Use == config.UseJump {
-			step.Jumps = []int{slices.IndexFunc(c.Chains, func(other config.Chain) bool { return other.Name == f.Jump.Chain })}
+			step.Jumps = []int{slices.IndexFunc(v.config.Chains, func(other config.Chain) bool { return other.Name == f.Jump.Chain })}
 		}
 		steps = append(steps, step)
 	}
 	return steps
 }
 
-func (n named) functionOf(f config.Function) chain.Function {
+// functionOf is a function as it is to be compiled; b is that of a "multipath".
+func (n named) functionOf(f config.Function, b *balance) chain.Function {
 	switch f.Use {
 	case config.UseDoSDenial:
 		return chain.DoSDenial{Meter: meterOf(f.Meter)}
@@ -93,6 +94,10 @@ func (n named) functionOf(f config.Function) chain.Function {
 		return chain.Jump{When: n.conditionRules(f.Jump.When)}
 	case config.UseDnat:
 		return chain.Dnat{Address: f.Dnat.To, Port: f.Dnat.Port}
+	case config.UseMultipath:
+		return chain.Multipath{Paths: b.paths}
+	case config.UseFirstBytes:
+		return chain.FirstBytes{Deny: signaturesOf(f.FirstBytes.Deny), Allow: signaturesOf(f.FirstBytes.Allow)}
 	case config.UseMirror:
 		return chain.Mirror{}
 	case config.UseObject:
@@ -100,6 +105,16 @@ func (n named) functionOf(f config.Function) chain.Function {
 	default:
 		return chain.Filter{Deny: n.conditionRules(f.Filter.Deny), Allow: n.conditionRules(f.Filter.Allow)}
 	}
+}
+
+func signaturesOf(list []config.Signature) []chain.Signature {
+	made := make([]chain.Signature, len(list))
+	for i, s := range list {
+		for _, b := range s.Bytes() {
+			made[i] = append(made[i], chain.Byte(b))
+		}
+	}
+	return made
 }
 
 func meterOf(m config.Meter) chain.Meter {
@@ -177,10 +192,11 @@ func (g *Gateway) Chains() ([]api.Chain, error) {
 	}
 	list := []api.Chain{}
 	did := func(chain, function, use string, priority int) api.Function {
-		n := counts[v.counts[countName(chain, function)]]
+		name := countName(chain, function)
+		n := counts[v.counts[name]]
 		return api.Function{
 			Name: function, Use: use, Priority: priority, Seen: n.Seen, Accepted: n.Accepted, Dropped: n.Dropped,
-			Failed: n.Failed, Samples: n.Samples, NsEach: n.Ns / max(1, n.Samples),
+			Failed: n.Failed, Samples: n.Samples, NsEach: n.Ns / max(1, n.Samples), Backends: v.balances.backends(name),
 		}
 	}
 	if v.config.Protection.Given() {

@@ -30,5 +30,5 @@ func Check(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	return chain.Check(policyOf(&view{config: c, counts: numbers, places: p, outbound: c.Outbound.Addresses}))
+	return chain.Check(policyOf(&view{config: c, counts: numbers, places: p, outbound: c.Outbound.Addresses, balances: balancesOf(c, nil)}))
 }

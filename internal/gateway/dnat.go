@@ -33,8 +33,10 @@ func staticOf(c *config.Config, outbound []netip.Addr) (s static, err error) {
 			}
 		}
 		for _, f := range ch.Functions {
-			if f.Use == config.UseDnat && slices.Contains(outbound, f.Dnat.To) {
-				return s, fmt.Errorf("chain %s: dnat to %s, an outbound address: name a private host", ch.Name, f.Dnat.To)
+			for _, to := range f.Targets() {
+				if slices.Contains(outbound, to) {
+					return s, fmt.Errorf("chain %s: %s to %s, an outbound address: name a private host", ch.Name, f.Use, to)
+				}
 			}
 		}
 	}

@@ -167,6 +167,9 @@ func (e *explainer) chains(f flow, j *chain.Judgement) {
 	for _, o := range j.Opinions[first:] {
 		use := chains[o.Chain].Functions[o.Step].Use.String()
 		says, why := "continue", ""
+		if chains[o.Chain].Functions[o.Step].Use == config.UseFirstBytes {
+			why = ": it judges the flow by its first bytes when these come"
+		}
 		switch o.Says {
 		case chain.Accepts:
 			says, why = "accept", ": no other is asked"

@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/chain"
 )
 
 // sentOn asks the chains with dnat, which see a flow from outside as it comes, and
@@ -44,10 +46,26 @@ func (e *explainer) sentOn(f flow) (decided bool, end api.Ending, err error) {
 			return true, spoofed, nil
 		}
 	}
-	e.step("dnat", "translate", "it goes to %s", endpointText(f.protocol, to))
+	e.step("dnat", "translate", "it goes to %s%s", endpointText(f.protocol, to), e.oneOf(&j))
 	if e.way(to.Addr()) != inside { // the configuration need not know the host
 		e.step("route", "drop", "%s is behind no private interface", to.Addr())
 		return true, dropped("drop_no_route"), nil
 	}
 	return true, end, nil
+}
+
+// oneOf says what else may become of a flow that multipath has sent on: the port that it
+// comes from is made up.
+func (e *explainer) oneOf(j *chain.Judgement) string {
+	for _, o := range j.Opinions {
+		if o.Chain < 0 {
+			continue
+		}
+		b := e.view.balances[e.functionName(o)]
+		if b == nil {
+			continue
+		}
+		return fmt.Sprintf(" when it comes from port %d; %d of %d backends are up", somePort, b.up(), len(b.config.Backends))
+	}
+	return ""
 }

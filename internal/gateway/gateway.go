@@ -39,8 +39,9 @@ type Gateway struct {
 	view     atomic.Pointer[view]
 	own      atomic.Pointer[ownAddresses]
 
-	reload sync.Mutex   // one at a time
-	states chain.States // under reload
+	reload sync.Mutex     // one at a time
+	states chain.States   // under reload
+	attend func(balances) // under reload: has backends asked, nil while the daemon does not serve
 
 	mutex      sync.Mutex // guards what follows, see the package comment
 	pool       *pool.Pool
@@ -65,6 +66,7 @@ type view struct {
 	outbound   []netip.Addr
 	static     static
 	watches    []compiledWatch
+	balances   balances
 	lists      contents
 	generation uint32
 }

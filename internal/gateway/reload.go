@@ -66,6 +66,17 @@ func (g *Gateway) switchTo(old, v *view) (err error) {
 			g.states.Forget()
 		}
 	}()
+	v.balances = balancesOf(v.config, old.balances)
+	defer func() {
+		if g.view.Load() != v {
+			v.balances.close(old.balances)
+			return
+		}
+		old.balances.close(v.balances)
+		if g.attend != nil {
+			g.attend(v.balances)
+		}
+	}()
 	chains, err := g.data.MakeChains(buildChains(v, &g.states))
 	if err != nil {
 		return err

@@ -72,6 +72,7 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	if v.places, err = placesOf(c); err != nil {
 		return err
 	}
+	v.balances = balancesOf(c, nil)
 	serial := uint32(g.started.Unix())
 	if g.public, err = nameserver.NewPublic(g.publicOptions(c, serial)); err != nil {
 		return err
@@ -209,6 +210,10 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 		})
 	}
 	g.watches.begin(func(w compiledWatch) *runningWatch { return g.launch(ctx, w) }, g.view.Load().watches)
+	g.reload.Lock()
+	g.attend = func(s balances) { s.begin(ctx, g) }
+	g.attend(g.view.Load().balances)
+	g.reload.Unlock()
 	part("public name server", func() error { return g.public.Serve(ctx, s.publicUDP, s.publicTCP) })
 	part("private name server", func() error { return g.private.Serve(ctx, s.privateUDP, s.privateTCP) })
 	part("control socket", func() error { return api.Serve(ctx, s.control, g, g.log) })
@@ -229,6 +234,8 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	running.Wait()
 	g.reload.Lock() // the control socket does not wait for long for what was asked
 	g.watches.end()
+	g.view.Load().balances.close(nil)
+	g.attend = nil
 	g.reload.Unlock()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause

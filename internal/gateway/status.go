@@ -58,6 +58,7 @@ func (g *Gateway) Status() (api.Status, error) {
 	status.Remedies = remedies(now, usage, g.ownInPool(v.config))
 	status.Remedies = append(status.Remedies, g.watches.remedies()...)
 	status.Remedies = append(status.Remedies, g.eventRemedies()...)
+	status.Remedies = append(status.Remedies, v.balances.remedies()...)
 	return status, nil
 }
 

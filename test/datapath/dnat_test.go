@@ -21,7 +21,8 @@ type forward struct {
 	protocol   model.Protocol
 	port, last uint16
 	dnat       chain.Dnat
-	deny       []chain.Rule // of a filter behind it
+	function   chain.Function // instead of dnat, where it is not nil
+	deny       []chain.Rule   // of a filter behind it
 }
 
 func (f forward) chain(number uint32) chain.Chain {
@@ -32,7 +33,11 @@ func (f forward) chain(number uint32) chain.Chain {
 	if f.port > 0 {
 		rule.Ports = model.Ports{First: f.port, Last: max(f.port, f.last)}
 	}
-	steps := []chain.Step{{Name: fmt.Sprint("dnat ", number), Number: 2 * number, Function: f.dnat}}
+	sends := f.function
+	if sends == nil {
+		sends = f.dnat
+	}
+	steps := []chain.Step{{Name: fmt.Sprint("dnat ", number), Number: 2 * number, Function: sends}}
 	if f.deny != nil {
 		steps = append(steps, chain.Step{Name: fmt.Sprint("filter ", number), Number: 2*number + 1, Function: chain.Filter{Deny: f.deny}})
 	}

@@ -42,9 +42,10 @@ var mayImport = map[string][]string{
 	"protect/...": {"model", "process"},
 	"events":      {"model", "process"},
 	"nameserver":  {"model"},
+	"health":      {},
 	"geodata":     {"protect/geo", "protect/geo/unpack"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"gateway": {"api", "chain", "config", "datapath", "events", "model", "nameserver", "packets", "policy", "pool", "protect/...", "registry", "store"},
+	"gateway": {"api", "chain", "config", "datapath", "events", "health", "model", "nameserver", "packets", "policy", "pool", "protect/...", "registry", "store"},
 	"api":     {"model"},
 	"client":  {"api", "model"},
 	"cli":     {"bench", "bench/dut", "bench/method", "bench/report", "bench/reproduce", "bench/scenario", "bench/trafficgen", "client", "config", "demo", "gateway", "geodata", "model", "protect/geo"},
