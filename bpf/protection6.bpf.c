@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the functions "allowlist", "blocklist" and "geofence" say of an IPv6 packet that is to pass. IPv6 has no sessions
+ * What the functions of the protection (nf/protection.bpf.c) say of an IPv6 packet that is to pass. IPv6 has no sessions
  * here, so that each packet is judged, and its flow's direction is told from the packet. The program is entered by tail
  * call; there is one for each generation, with tables of its own. XDP_ABORTED: it cannot say.
  */
+#include <linux/in.h>
 #include <stdbool.h>
 
 #include "include/header6.h"
+#include "include/port_marks.h"
 #include "include/remote6.h"
 
 /* Under which the functions count, 0 for one that is not there. */
 const volatile __u32 allowlist6;
 const volatile __u32 blocklist6;
+const volatile __u32 ports6;
+const volatile __u32 honeypot6;
 const volatile __u32 geofence6;
+
+#define TCP_SYN 0x02
 
 static __always_inline bool is_link_local6(const struct in6_addr *address)
 {
@@ -35,18 +41,68 @@ static __always_inline bool is_dropped6(__u32 marks)
 	return !(marks & REMOTE_ALLOWED) && marks & (REMOTE_BLOCKED | REMOTE_FENCED);
 }
 
-/* Counts a function that is asked; true where it drops. */
-static __always_inline bool drops6(struct nf_packet *told, __u32 function, __u32 marks, enum remote_mark mark)
+/* Counts a function that is asked; false where there is none. */
+static __always_inline bool asks6(__u32 function)
 {
 	struct nf_count *count = function ? nf_count(function) : 0;
 
-	if (!count)
-		return false;
-	count->seen++;
-	if ((marks & (mark | REMOTE_ALLOWED)) != mark)
+	if (count)
+		count->seen++;
+	return count;
+}
+
+static __always_inline bool drops6(struct nf_packet *told, __u32 function, __u32 marks, enum remote_mark mark)
+{
+	if (!asks6(function) || (marks & (mark | REMOTE_ALLOWED)) != mark)
 		return false;
 	told->function = function;
 	return true;
+}
+
+/* What is known of the port that the flow goes to; where nobody can tell which that is, what holds of both. */
+static __always_inline __u8 flow6_ports(const struct header6 *header, enum opening6 opening)
+{
+	__u8 source = port_marks_of(header->protocol, header->source);
+	__u8 destination = port_marks_of(header->protocol, header->destination);
+
+	if (opening == OPENING6_SENDER)
+		return destination;
+	if (opening == OPENING6_OTHER)
+		return source;
+	return ((source | destination) & PORT_IGNORED) | (source & destination & PORT_UNMONITORED);
+}
+
+/* What comes to a port of the honeypot is dropped where it may begin a flow; whether other TCP ends a handshake is looked at. */
+static __always_inline bool traps6(struct nf_packet *told, const struct header6 *header)
+{
+	__u8 marks = port_marks_of(header->protocol, header->destination);
+
+	if (!asks6(honeypot6) || (marks & (PORT_TRAP | PORT_IGNORED)) != PORT_TRAP)
+		return false;
+	told->trap = NF_TRAP_SPRUNG;
+	told->answers = header->protocol == IPPROTO_TCP && !(header->flags & TCP_SYN);
+	if (told->answers)
+		return false;
+	told->function = honeypot6;
+	return true;
+}
+
+/* Whether a function drops a packet, of which the marks of its remote end are known. */
+static __always_inline bool judges6(struct nf_packet *told, __u32 marks, const struct header6 *header,
+				    enum opening6 opening)
+{
+	__u8 ports = 0;
+
+	asks6(allowlist6);
+	if (drops6(told, blocklist6, marks, REMOTE_BLOCKED))
+		return true;
+	if (asks6(ports6))
+		ports = flow6_ports(header, opening);
+	if (told->direction == NF_IN && !(marks & REMOTE_ALLOWED) && traps6(told, header))
+		return true;
+	if (ports & (PORT_IGNORED | PORT_UNMONITORED))
+		return false;
+	return drops6(told, geofence6, marks, REMOTE_FENCED);
 }
 
 SEC("xdp")
@@ -56,7 +112,7 @@ int protection6(struct xdp_md *ctx)
 	struct ipv6hdr *ip = (void *)(eth + 1);
 	struct nf_packet *told = nf_packet();
 	const struct in6_addr *remote;
-	struct nf_count *count;
+	struct header6 header = {};
 	enum opening6 opening;
 	__u32 marks, others;
 	bool inward;
@@ -67,7 +123,7 @@ int protection6(struct xdp_md *ctx)
 	remote = inward ? &ip->saddr : &ip->daddr;
 	if (is_link_local6(&ip->saddr) || is_link_local6(&ip->daddr) || is_multicast6(remote))
 		return XDP_PASS;
-	opening = header6_opening(ctx, ip, inward);
+	opening = header6_opening(ctx, ip, inward, &header);
 	if (opening == OPENING6_NONE)
 		return XDP_PASS;
 	if (!remote6_find(word6(remote, 0), word6(remote, 1), &marks))
@@ -76,12 +132,7 @@ int protection6(struct xdp_md *ctx)
 	marks = inward ? marks : marks >> REMOTE_MARKS;
 	if (opening == OPENING6_OTHER || (opening == OPENING6_EITHER && !is_dropped6(others)))
 		marks = others;
-	count = nf_count(allowlist6);
-	if (count)
-		count->seen++;
-	return drops6(told, blocklist6, marks, REMOTE_BLOCKED) || drops6(told, geofence6, marks, REMOTE_FENCED)
-		       ? XDP_DROP
-		       : XDP_PASS;
+	return judges6(told, marks, &header, opening) ? XDP_DROP : XDP_PASS;
 }
 
 /* Types that Go needs and no map names. */

@@ -107,8 +107,13 @@ __noinline int not_ipv4(struct xdp_md *ctx, const struct packet *packet, enum si
 
 	if (!packet)
 		return XDP_DROP;
-	if (packet->kind == PACKET_IPV6)
-		return verdict(ctx, packet, ipv6_judge(ctx, side), side);
+	if (packet->kind == PACKET_IPV6) {
+		reason = ipv6_judge(ctx, side);
+		if (reason != REASON_DROP_TRAPPED || !trap6_answer(ctx))
+			return verdict(ctx, packet, reason, side);
+		reason_count(REASON_ANSWERED_TRAP);
+		return bpf_redirect(ctx->ingress_ifindex, 0);
+	}
 	reason = side == SIDE_PUBLIC ? arp_answer(ctx) : REASON_TO_GATEWAY;
 	if (reason != REASON_NONE)
 		return verdict(ctx, packet, reason, side);

@@ -27,6 +27,14 @@ enum opening6 {
 	OPENING6_EITHER, /* nobody can tell */
 };
 
+/* What tells whose flow a packet is of. */
+struct header6 {
+	__u8 protocol;
+	__u8 flags;   /* of TCP */
+	__u16 source; /* ports of TCP and UDP, in network byte order; 0 where they are not known */
+	__u16 destination;
+};
+
 /* So many bytes of the frame from there on, 0 where they are not there or too far away. */
 static __always_inline const __u8 *header6_at(struct xdp_md *ctx, __u32 offset, __u32 length)
 {
@@ -73,7 +81,8 @@ static __always_inline enum opening6 udp6_opening(__u16 source, __u16 destinatio
 	return OPENING6_OTHER;
 }
 
-static __always_inline enum opening6 header6_opening(struct xdp_md *ctx, const struct ipv6hdr *ip, bool inward)
+static __always_inline enum opening6 header6_opening(struct xdp_md *ctx, const struct ipv6hdr *ip, bool inward,
+						     struct header6 *found)
 {
 	__u32 offset = ETH_HLEN + sizeof(*ip), i;
 	__u8 protocol = ip->nexthdr;
@@ -96,18 +105,23 @@ static __always_inline enum opening6 header6_opening(struct xdp_md *ctx, const s
 			offset += (header[1] + 1) * 8;
 		protocol = header[0];
 	}
-	if (protocol == IPPROTO_TCP) {
-		header = header6_at(ctx, offset, 14); /* as far as the flags */
-		return header ? tcp6_opening(header[13], *(__u16 *)header, *(__u16 *)(header + 2)) : OPENING6_SENDER;
-	}
-	if (protocol != IPPROTO_UDP && protocol != IPPROTO_ICMPV6)
+	if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP && protocol != IPPROTO_ICMPV6)
 		return OPENING6_SENDER;
-	header = header6_at(ctx, offset, 4);
+	header = header6_at(ctx, offset, protocol == IPPROTO_TCP ? 14 : 4); /* of TCP as far as the flags */
 	if (!header)
 		return OPENING6_SENDER;
-	if (protocol == IPPROTO_UDP)
-		return udp6_opening(*(__u16 *)header, *(__u16 *)(header + 2), inward);
-	if (icmp6_is_network(ip, header[0]))
+	if (protocol == IPPROTO_ICMPV6 && icmp6_is_network(ip, header[0]))
 		return OPENING6_NONE;
-	return header[0] == ICMP6_ECHO_REPLY ? OPENING6_OTHER : OPENING6_SENDER;
+	if (protocol == IPPROTO_ICMPV6)
+		return header[0] == ICMP6_ECHO_REPLY ? OPENING6_OTHER : OPENING6_SENDER;
+	found->protocol = protocol;
+	found->source = *(__u16 *)header;
+	found->destination = *(__u16 *)(header + 2);
+	if (protocol == IPPROTO_UDP)
+		return udp6_opening(found->source, found->destination, inward);
+	header = header6_at(ctx, offset, 14);
+	if (!header)
+		return OPENING6_SENDER;
+	found->flags = header[13];
+	return tcp6_opening(found->flags, found->source, found->destination);
 }

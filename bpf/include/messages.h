@@ -36,9 +36,9 @@ struct claim_event {
 /* A handshake with the honeypot was completed: its source is nobody else's address. */
 struct trap_event {
 	__u64 at; /* CLOCK_MONOTONIC, ns */
-	__u32 source;
+	struct in6 source;
 	__u16 port; /* of ours */
-	__u16 pad;
+	__u8 pad[6];
 };
 
 struct drop_event {

@@ -8,6 +8,7 @@
 #include "maps.h"
 #include "next_hop.h"
 #include "reason.h"
+#include "trap6.h"
 
 #define AF_INET6 10
 
@@ -54,7 +55,11 @@ static __always_inline enum reason protect6(struct xdp_md *ctx, __u32 generation
 		return REASON_DROP_INTERNAL;
 	told->direction = side == SIDE_PUBLIC ? NF_IN : NF_OUT;
 	told->function = 0;
+	told->answers = false;
+	told->trap = NF_TRAP_NONE;
 	action = protect6_run(ctx, generation);
+	if (told->trap == NF_TRAP_SPRUNG && told->answers && trap6_is_proven(ctx))
+		return REASON_DROP_TRAPPED;
 	if (action == XDP_PASS)
 		return REASON_NONE;
 	if (action != XDP_DROP)
@@ -64,5 +69,5 @@ static __always_inline enum reason protect6(struct xdp_md *ctx, __u32 generation
 	count = nf_count(told->function);
 	if (count)
 		count->dropped++;
-	return REASON_DROP_DENIED;
+	return told->trap == NF_TRAP_SPRUNG && !told->answers ? REASON_DROP_TRAPPED : REASON_DROP_DENIED;
 }

@@ -56,6 +56,7 @@ static __always_inline enum reason stray_judge(struct xdp_md *ctx, struct packet
 {
 	enum reason reason = stray_describe(packet, local);
 	struct nf_packet *told = nf_packet();
+	struct in6 source = {};
 
 	if (reason != ASK_CHAIN || !told)
 		return reason;
@@ -65,7 +66,9 @@ static __always_inline enum reason stray_judge(struct xdp_md *ctx, struct packet
 	told->trap = NF_TRAP_NONE;
 	if (!trap_is_proven(ctx, packet))
 		return reason;
-	trap_tell(packet);
+	source.word[2] = bpf_htonl(0xffff); /* IPv4 */
+	source.word[3] = packet->tuple.source;
+	trap_tell(&source, packet->tuple.destination_port);
 	return REASON_DROP_TRAPPED;
 }
 

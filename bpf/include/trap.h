@@ -30,6 +30,18 @@ static __always_inline bool trap_read(struct xdp_md *ctx, const struct packet *p
 	return true;
 }
 
+/* What answers a SYN, but for its checksum. */
+static __always_inline void trap_fill_tcp(struct tcphdr *out, const struct tcphdr *syn, __u32 cookie)
+{
+	out->source = syn->dest;
+	out->dest = syn->source;
+	out->seq = bpf_htonl(cookie);
+	out->ack_seq = bpf_htonl(bpf_ntohl(syn->seq) + 1);
+	out->doff = sizeof(*out) / 4;
+	out->syn = 1;
+	out->ack = 1;
+}
+
 /* The answer to a SYN whose headers are in *headers, with that number. */
 static __always_inline void trap_fill(struct trap_headers *headers, __u32 cookie)
 {
@@ -49,13 +61,7 @@ static __always_inline void trap_fill(struct trap_headers *headers, __u32 cookie
 	out.ip.saddr = headers->ip.daddr;
 	out.ip.daddr = headers->ip.saddr;
 	out.ip.check = ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&out.ip, sizeof(out.ip), 0));
-	out.tcp.source = headers->tcp.dest;
-	out.tcp.dest = headers->tcp.source;
-	out.tcp.seq = bpf_htonl(cookie);
-	out.tcp.ack_seq = bpf_htonl(bpf_ntohl(headers->tcp.seq) + 1);
-	out.tcp.doff = sizeof(out.tcp) / 4;
-	out.tcp.syn = 1;
-	out.tcp.ack = 1;
+	trap_fill_tcp(&out.tcp, &headers->tcp, cookie);
 	pseudo.source = out.ip.saddr;
 	pseudo.destination = out.ip.daddr;
 	out.tcp.check = ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&out.tcp, sizeof(out.tcp),
@@ -110,7 +116,7 @@ __noinline bool trap_is_proven(struct xdp_md *ctx, const struct packet *packet)
 }
 
 /* The daemon bans who proved that he was here. */
-static __always_inline void trap_tell(const struct packet *packet)
+static __always_inline void trap_tell(const struct in6 *source, __u16 port)
 {
 	struct trap_event *event = bpf_ringbuf_reserve(&trap_events, sizeof(*event), 0);
 
@@ -119,9 +125,9 @@ static __always_inline void trap_tell(const struct packet *packet)
 		return;
 	}
 	event->at = bpf_ktime_get_ns();
-	event->source = packet->tuple.source;
-	event->port = packet->tuple.destination_port;
-	event->pad = 0;
+	event->source = *source;
+	event->port = port;
+	__builtin_memset(event->pad, 0, sizeof(event->pad));
 	bpf_ringbuf_submit(event, 0);
 }
 

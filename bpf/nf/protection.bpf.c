@@ -85,7 +85,6 @@ int nf_geofence(struct xdp_md *ctx)
 struct exported {
 	enum remote_mark remote;
 	enum port_mark port;
-	struct port_cell ports;
 };
 const struct exported *exported __attribute__((unused));
 

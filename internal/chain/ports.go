@@ -1,6 +1,10 @@
 package chain
 
-import "github.com/realmgate/realmgate/internal/model"
+import (
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
 
 // Ports is the function "ports": it finds what is known of the port that a flow goes to,
 // for the functions that follow.
@@ -27,9 +31,11 @@ func (Honeypot) compile(_ string, shared Shared, _ *States) (piece, error) {
 	return protection[struct{}](protectionProgNfHoneypot, "", nil, shared)
 }
 
+// portCell is what is known of some ports, a byte each (bpf/include/port_marks.h).
+type portCell [64]uint8
+
 // marks is the table of all ports: those of TCP, and then those of UDP.
-func (p Ports) marks() []protectionPortCell {
-	var cells []protectionPortCell
+func (p Ports) marks() (cells []portCell) {
 	for _, protocol := range []model.Protocol{model.TCP, model.UDP} {
 		var marks [1 << 16]uint8
 		add := func(set model.PortSet, change func(*uint8)) {
@@ -47,10 +53,8 @@ func (p Ports) marks() []protectionPortCell {
 		add(p.Monitored, func(m *uint8) { *m = 0 })
 		add(p.Ignored, func(m *uint8) { *m |= uint8(protectionPortMarkPORT_IGNORED) })
 		add(p.Trapped, func(m *uint8) { *m |= uint8(protectionPortMarkPORT_TRAP) })
-		for port := 0; port < len(marks); port += len(protectionPortCell{}.Mark) {
-			var c protectionPortCell
-			copy(c.Mark[:], marks[port:])
-			cells = append(cells, c)
+		for some := range slices.Chunk(marks[:], len(portCell{})) {
+			cells = append(cells, portCell(some))
 		}
 	}
 	return cells

@@ -17,6 +17,7 @@ func protection6(steps []Step, shared Shared) (program *ebpf.Program, err error)
 		return nil, fmt.Errorf("read the protection of IPv6: %w", err)
 	}
 	var list table6
+	ports := make([]portCell, 1) // where none is asked for
 	for _, s := range steps {
 		name := ""
 		switch f := s.Function.(type) {
@@ -25,6 +26,11 @@ func protection6(steps []Step, shared Shared) (program *ebpf.Program, err error)
 			list, err = f.Remote.compile6()
 		case Blocklist:
 			name = "blocklist6"
+		case Ports:
+			name = "ports6"
+			ports = f.marks()
+		case Honeypot:
+			name = "honeypot6"
 		case Geofence:
 			name = "geofence6"
 		}
@@ -35,7 +41,7 @@ func protection6(steps []Step, shared Shared) (program *ebpf.Program, err error)
 			return nil, fmt.Errorf("function %s: %w", s.Name, err)
 		}
 	}
-	if len(list) < 2 && (len(list) == 0 || list[0].Marks == 0) {
+	if len(list) < 2 && (len(list) == 0 || list[0].Marks == 0) && len(ports) == 1 {
 		return nil, nil
 	}
 	own, err := list.own(spec)
@@ -43,6 +49,9 @@ func protection6(steps []Step, shared Shared) (program *ebpf.Program, err error)
 		return nil, err
 	}
 	defer closeMaps(own)
+	if own["port_marks"], err = arrayOf(spec.Maps["port_marks"], ports); err != nil {
+		return nil, fmt.Errorf("make the ports of the protection of IPv6: %w", err)
+	}
 	all := maps.Clone(own)
 	for name := range spec.Maps {
 		if m := shared.find(name); m != nil {

@@ -58,6 +58,11 @@ type protection6NfPacket struct {
 	Pad             uint16
 }
 
+type protection6PortCell struct {
+	_    structs.HostLayout
+	Mark [64]uint8
+}
+
 type protection6Remote6Limit uint32
 
 const (
@@ -98,6 +103,7 @@ type protection6RulesCell struct {
 const (
 	protection6MapNfCounts        = "nf_counts"
 	protection6MapNfPackets       = "nf_packets"
+	protection6MapPortMarks       = "port_marks"
 	protection6MapRemote6Prefixes = "remote6_prefixes"
 	protection6MapRemote6Ranges   = "remote6_ranges"
 	protection6MapRulesCells      = "rules_cells"
@@ -106,6 +112,8 @@ const (
 	protection6VarBlocklist6      = "blocklist6"
 	protection6VarExported        = "exported"
 	protection6VarGeofence6       = "geofence6"
+	protection6VarHoneypot6       = "honeypot6"
+	protection6VarPorts6          = "ports6"
 )
 
 // loadProtection6 returns the embedded CollectionSpec for protection6.
@@ -159,6 +167,7 @@ type protection6ProgramSpecs struct {
 type protection6MapSpecs struct {
 	NfCounts        *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets       *ebpf.MapSpec `ebpf:"nf_packets"`
+	PortMarks       *ebpf.MapSpec `ebpf:"port_marks"`
 	Remote6Prefixes *ebpf.MapSpec `ebpf:"remote6_prefixes"`
 	Remote6Ranges   *ebpf.MapSpec `ebpf:"remote6_ranges"`
 	RulesCells      *ebpf.MapSpec `ebpf:"rules_cells"`
@@ -172,6 +181,8 @@ type protection6VariableSpecs struct {
 	Blocklist6 *ebpf.VariableSpec `ebpf:"blocklist6"`
 	Exported   *ebpf.VariableSpec `ebpf:"exported"`
 	Geofence6  *ebpf.VariableSpec `ebpf:"geofence6"`
+	Honeypot6  *ebpf.VariableSpec `ebpf:"honeypot6"`
+	Ports6     *ebpf.VariableSpec `ebpf:"ports6"`
 }
 
 // protection6Objects contains all objects after they have been loaded into the kernel.
@@ -196,6 +207,7 @@ func (o *protection6Objects) Close() error {
 type protection6Maps struct {
 	NfCounts        *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets       *ebpf.Map `ebpf:"nf_packets"`
+	PortMarks       *ebpf.Map `ebpf:"port_marks"`
 	Remote6Prefixes *ebpf.Map `ebpf:"remote6_prefixes"`
 	Remote6Ranges   *ebpf.Map `ebpf:"remote6_ranges"`
 	RulesCells      *ebpf.Map `ebpf:"rules_cells"`
@@ -205,6 +217,7 @@ func (m *protection6Maps) Close() error {
 	return _Protection6Close(
 		m.NfCounts,
 		m.NfPackets,
+		m.PortMarks,
 		m.Remote6Prefixes,
 		m.Remote6Ranges,
 		m.RulesCells,
@@ -219,6 +232,8 @@ type protection6Variables struct {
 	Blocklist6 *ebpf.Variable `ebpf:"blocklist6"`
 	Exported   *ebpf.Variable `ebpf:"exported"`
 	Geofence6  *ebpf.Variable `ebpf:"geofence6"`
+	Honeypot6  *ebpf.Variable `ebpf:"honeypot6"`
+	Ports6     *ebpf.Variable `ebpf:"ports6"`
 }
 
 // protection6Programs contains all programs after they have been loaded into the kernel.

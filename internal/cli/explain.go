@@ -22,12 +22,12 @@ sent is really run through the chains; no counter, limit or session changes.
 
 From a private host's address a flow goes out, to --to ADDRESS; from any other it
 comes in, to --to NAME, which is a service or a host, or to an address of the
-gateway's. Without --to every service is tried that may be asked for. Of IPv6 the
-protection alone is asked, about addresses. The exit code is 0 whatever would become
-of the flow.`,
+gateway's. Without --to every service is tried that may be asked for. Of IPv6 bans
+and the protection alone are asked, about the port too where it is given. The exit
+code is 0 whatever would become of the flow.`,
 		Example: `  realmgate explain 203.0.113.7
   realmgate explain 203.0.113.7 --to www.hosta.foo.example
-  realmgate explain 2001:db8::7
+  realmgate explain 2001:db8::7 --protocol tcp --port 23
   realmgate explain 10.0.0.100 --to 192.0.2.25 --protocol tcp --port 25`,
 		Args: takes("an address: who would begin the flow"),
 	}

@@ -543,9 +543,9 @@ const (
 type bpfTrapEvent struct {
 	_      structs.HostLayout
 	At     uint64
-	Source uint32
+	Source bpfIn6
 	Port   uint16
-	Pad    uint16
+	Pad    [6]uint8
 }
 
 // Names of all BPF objects in the ELF.

@@ -81,7 +81,7 @@ func (d *Datapath) Traps() (*Events[TrapEvent], error) {
 	return newEvents(d.objects.TrapEvents, func(raw []byte) (TrapEvent, error) {
 		var e bpfTrapEvent
 		_, err := binary.Decode(raw, binary.NativeEndian, &e)
-		return TrapEvent{At: model.Instant(e.At), Source: addressOf(e.Source), Port: swap(e.Port)}, err
+		return TrapEvent{At: model.Instant(e.At), Source: addressOf6(e.Source).Unmap(), Port: swap(e.Port)}, err
 	})
 }
 

@@ -59,7 +59,7 @@ func (g *Gateway) Explain(r api.ExplainRequest) (x api.Explanation, err error) {
 		return x, err
 	}
 	if f.source.Is6() {
-		x.Direction = f.direction.String()
+		x.Direction, x.Protocol, x.Port = f.direction.String(), f.protocol, f.port
 		x.Ending, err = e.six(f)
 		x.Steps = e.steps
 		return x, err

@@ -48,32 +48,40 @@ func (e *explainer) protected6(f flow, remote netip.Addr, passes model.Reason) a
 		return notJudged(passes)
 	}
 	for i, function := range protectionFunctions(e.view.config) {
+		if (function == ports || function == honeypot) && f.protocol == model.AnyProtocol {
+			continue // of an address alone they say nothing
+		}
 		o := chain.Opinion{Chain: -1, Step: i, Says: chain.Continues}
-		if e.drops6(function, f.direction, remote) {
+		if e.drops6(function, f, remote) {
 			o.Says = chain.Drops
 		}
 		says, why := e.listed(f, o)
 		e.step(e.functionName(o), says, "%s", why)
 		if o.Says == chain.Drops {
-			return api.Ending{Reason: "drop_denied", Function: e.functionName(o)}
+			return e.ending(f, &chain.Judgement{Opinions: []chain.Opinion{o}})
 		}
 	}
 	return notJudged(passes)
 }
 
-// drops6 reports whether a function of the protection drops flows of a direction, by
-// their remote end.
-func (e *explainer) drops6(function string, d model.Direction, remote netip.Addr) bool {
+// drops6 reports whether a function of the protection drops a flow, by its remote end and
+// its port.
+func (e *explainer) drops6(function string, f flow, remote netip.Addr) bool {
 	n, p := namedIn(e.view.config, e.view.lists), e.view.config.Protection
 	has := func(list []config.Listed) bool {
-		return n.onList(list, d, netip.PrefixFrom(remote, remote.BitLen())) != ""
+		return n.onList(list, f.direction, netip.PrefixFrom(remote, remote.BitLen())) != ""
 	}
+	ignored := p.Ignored.Has(f.protocol, f.port)
 	switch {
-	case function == allowlist || has(p.Allowlist):
+	case function == allowlist || function == ports || has(p.Allowlist):
 		return false
 	case function == blocklist:
 		return has(p.Blocklist)
+	case function == honeypot:
+		return f.direction == model.In && !ignored && p.Honeypot.Ports.Has(f.protocol, f.port)
+	case ignored || !p.Monitored.Empty() && f.protocol != model.ICMP && f.protocol != model.AnyProtocol && !p.Monitored.Has(f.protocol, f.port):
+		return false
 	}
-	fence, known := e.view.places.fences[d]
+	fence, known := e.view.places.fences[f.direction]
 	return known && fence.denied.Contains(remote)
 }

@@ -195,3 +195,66 @@ func TestProtectionOfTheGatewayItself(t *testing.T) {
 		}
 	}
 }
+
+// Over IPv6 it is the same: for the gateway itself and, where the kernel forwards, for all
+// behind it. Ports that are ignored are left alone by honeypot and geofence.
+func TestHoneypotOverIPv6(t *testing.T) {
+	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ForwardIPv6 = true }))
+	check(t, g.namespace.EnableIPv6(true))
+	check(t, g.namespace.Address("eth0", "2001:db8::1/64"))
+	g.in(g.data.Refresh)
+	us, scanner, friend := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8:f::21"), spared
+	g.in(func() error {
+		of := chain.Addresses{Allowed: set6(friend), Fenced: set6(deniedIn)}
+		return g.enforce(chain.Policy{Protection: []chain.Step{
+			{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: chain.Remote{In: of, Out: of}}},
+			{Name: "ports", Number: 2, Function: chain.Ports{
+				Ignored: model.PortSet{TCP: []model.Ports{{First: 443, Last: 443}}},
+				Trapped: model.PortSet{TCP: []model.Ports{{First: telnet, Last: telnet}}, UDP: []model.Ports{{First: 1900, Last: 1900}}},
+			}},
+			{Name: "honeypot", Number: 3, Function: chain.Honeypot{}},
+			{Name: "geofence", Number: 4, Function: chain.Geofence{}},
+		}})
+	})
+	at := netip.AddrPortFrom
+	for _, to := range []netip.Addr{us, sixInside} {
+		from := at(scanner, 40000)
+		r := g.fromOutside(outside(tcp(from, at(to, telnet), packets.SYN)))
+		if r.action != datapath.Redirect || r.reason != "answered_trap" || r.packet.TCP == nil {
+			t.Fatalf("to %s: %v, %s, %s: want it answered", to, r.action, r.reason, r.packet)
+		}
+		want := tcp(at(to, telnet), from, packets.SYN|packets.ACK).Change(func(p *packets.Packet) {
+			p.TCP.Sequence, p.TCP.Acknowledge, p.TCP.Window, p.IPv6.HopLimit = r.packet.TCP.Sequence, 1+tcp(from, from, 0).TCP.Sequence, 0, 64
+		}).Between(r.packet.Ethernet.Source, packets.RouterMAC)
+		if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
+			t.Fatalf("the answer is not as wanted:\n%s", diff)
+		}
+		proof := tcp(from, at(to, telnet), packets.ACK).Change(func(p *packets.Packet) {
+			p.TCP.Sequence, p.TCP.Acknowledge = r.packet.TCP.Acknowledge, r.packet.TCP.Sequence+1
+		})
+		other := at(netip.MustParseAddr("2001:db8:f::9"), 40000)
+		for _, p := range []packets.Packet{
+			proof.Change(func(p *packets.Packet) { p.TCP.Acknowledge += 16 }), proof.Change(func(p *packets.Packet) { p.IPv6.Source = other.Addr() }),
+			proof.Change(func(p *packets.Packet) { p.TCP.Flags |= packets.RST }),
+		} {
+			if r := g.fromOutside(outside(p)); r.reason.IsDrop() {
+				t.Errorf("%s: %s", p, r.reason)
+			}
+		}
+		g.trapped()
+		g.dropped(g.fromOutside(outside(proof)), "drop_trapped")
+		g.trapped(datapath.TrapEvent{Source: scanner, Port: telnet})
+		g.dropped(g.fromOutside(outside(udp(from, at(to, 1900)))), "drop_trapped")
+		g.dropped(g.fromOutside(outside(tcp(at(deniedIn, 40000), at(to, 80), packets.SYN))), "drop_denied")
+		for _, p := range []packets.Packet{tcp(at(deniedIn, 40000), at(to, 443), packets.SYN), tcp(at(friend, 40000), at(to, telnet), packets.SYN)} {
+			if r := g.fromOutside(outside(p)); r.reason.IsDrop() {
+				t.Errorf("%s: %s", p, r.reason)
+			}
+		}
+	}
+	inside := packets.NewTCP(at(sixInside, 40000), at(scanner, telnet), packets.SYN, "")
+	if r := g.fromInside(inside.Between(packets.HostMAC, packets.GatewayPrivateMAC)); r.reason != "forwarded_ipv6" {
+		t.Errorf("a host inside that goes to such a port outside: %s", r.reason)
+	}
+	g.trapped()
+}

@@ -120,6 +120,7 @@ lists: [{name: drop, url: "` + p.url + `/drop.txt"}]
 protection:
   allowlist: [` + spared.IP.String() + `]
   blocklist: [{set: enemies}, {list: drop, direction: in}]
+  honeypot: {tcp: [23]}
   geo_table: geo.table
   geofence: [{direction: in, unknown: allow, deny: [` + fenced.IP.String() + `, ` + spared.IP.String() + `]}]
 `)
@@ -158,19 +159,28 @@ protection:
 		}
 	}
 	for want, flow := range map[string][]string{
-		"would be dropped (drop_denied by protection/blocklist)": {blocked.IP.String()},
-		"would be dropped (drop_denied by protection/geofence)":  {fenced.IP.String(), "--to", host.IP.String()},
-		"would pass (forwarded_ipv6)":                            {spared.IP.String()},
-		fenced.IP.String() + " would pass (forwarded_ipv6)":      {host.IP.String(), "--to", fenced.IP.String()},
-		"would pass (to_gateway)":                                {listed.IP.String(), "--to", "2001:db8:1::1", "--direction", "out"},
+		"would be dropped (drop_denied by protection/blocklist)":          {blocked.IP.String()},
+		"would be dropped (drop_denied by protection/geofence)":           {fenced.IP.String(), "--to", host.IP.String()},
+		"would pass (forwarded_ipv6)":                                     {spared.IP.String()},
+		"port 23 would be dropped (answered_trap by protection/honeypot)": {friend.IP.String(), "--protocol", "tcp", "--port", "23"},
+		fenced.IP.String() + " would pass (forwarded_ipv6)":               {host.IP.String(), "--to", fenced.IP.String()},
+		"would pass (to_gateway)":                                         {listed.IP.String(), "--to", "2001:db8:1::1", "--direction", "out"},
 	} {
 		d.explains(want, flow...)
 	}
 	if out, err := d.tell("explain", listed.IP.String()); err != nil || !strings.Contains(out, listed.IP.String()+" is of list drop") {
 		t.Errorf("explain: %v: %s", err, out)
 	}
+	if talk, err := greeted(friend, netip.AddrPortFrom(host.IP, 23)); err == nil {
+		_ = talk.Close()
+		t.Error("the honeypot speaks")
+	}
+	eventually(t, 10*time.Second, "who connects to the honeypot is banned", func() bool {
+		bans := list[[]client.Ban](d, "ban", "list")
+		return len(bans) == 1 && bans[0].Prefix.Contains(friend.IP)
+	})
 	f := list[[]client.Chain](d, "chain", "list")[0].Functions
-	if len(f) != 3 || f[0].Seen == 0 || f[1].Dropped == 0 || f[2].Dropped == 0 {
+	if len(f) != 5 || f[0].Seen == 0 || f[1].Dropped == 0 || f[3].Seen == 0 || f[4].Dropped == 0 {
 		t.Errorf("what the protection did: %+v", f)
 	}
 }

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The honeypot's end of a TCP handshake over IPv6, as trap.h has it over IPv4. Packets with extension headers are not
+ * answered, nor believed.
+ */
+#pragma once
+
+#include "trap.h"
+
+struct trap6_headers {
+	struct ipv6hdr ip;
+	struct tcphdr tcp;
+};
+
+/* The headers of a packet, whose TCP header is left without options. False where it is no TCP. */
+static __always_inline bool trap6_read(struct xdp_md *ctx, struct trap6_headers *headers)
+{
+	if (bpf_xdp_load_bytes(ctx, ETH_HLEN, headers, sizeof(*headers)) || headers->ip.nexthdr != IPPROTO_TCP)
+		return false;
+	headers->tcp.doff = sizeof(headers->tcp) / 4;
+	return true;
+}
+
+/* The answer to a SYN whose headers are in *headers, with that number. */
+static __always_inline void trap6_fill(struct trap6_headers *headers, __u32 cookie)
+{
+	struct {
+		struct in6_addr source, destination;
+		__be32 length;
+		__be32 protocol;
+	} pseudo = {.length = bpf_htonl(sizeof(headers->tcp)),
+		    .protocol = bpf_htonl(IPPROTO_TCP)}; /* RFC 8200 section 8.1 */
+	struct trap6_headers out = {};
+
+	out.ip.version = 6;
+	out.ip.payload_len = bpf_htons(sizeof(out.tcp));
+	out.ip.nexthdr = IPPROTO_TCP;
+	out.ip.hop_limit = TRAP_TTL;
+	out.ip.saddr = headers->ip.daddr;
+	out.ip.daddr = headers->ip.saddr;
+	trap_fill_tcp(&out.tcp, &headers->tcp, cookie);
+	pseudo.source = out.ip.saddr;
+	pseudo.destination = out.ip.daddr;
+	out.tcp.check = ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&out.tcp, sizeof(out.tcp),
+						     bpf_csum_diff(0, 0, (__be32 *)&pseudo, sizeof(pseudo), 0)));
+	*headers = out;
+}
+
+/* Turns a SYN into the answer to it; false where none is due or possible. */
+__noinline bool trap6_answer(struct xdp_md *ctx)
+{
+	__u32 ifindex = ctx->ingress_ifindex;
+	struct interface *interface = bpf_map_lookup_elem(&interface_table, &ifindex);
+	struct budget *budget = budget_get();
+	struct trap6_headers headers;
+	struct ethhdr *eth;
+	__s64 cookie;
+
+	if (!interface || !budget || budget->traps >= TRAPS_PER_TICK || !trap6_read(ctx, &headers) ||
+	    !tcp_is_pure_syn(((__u8 *)&headers.tcp)[13]))
+		return false;
+	cookie = bpf_tcp_raw_gen_syncookie_ipv6(&headers.ip, &headers.tcp, sizeof(headers.tcp));
+	if (cookie < 0)
+		return false;
+	trap6_fill(&headers, cookie);
+	if (bpf_xdp_adjust_tail(ctx, (int)(ETH_HLEN + sizeof(headers)) - (int)bpf_xdp_get_buff_len(ctx)))
+		return false;
+	eth = (void *)(long)ctx->data;
+	if ((void *)(eth + 1) + sizeof(headers) > (void *)(long)ctx->data_end || (eth->h_dest[0] & 1))
+		return false;
+	__builtin_memcpy(eth->h_dest, eth->h_source, 6);
+	__builtin_memcpy(eth->h_source, interface->mac, 6);
+	__builtin_memcpy(eth + 1, &headers, sizeof(headers));
+	budget->traps++;
+	return true;
+}
+
+/* Tells of the packet if it ends a handshake that trap6_answer began. */
+__noinline bool trap6_is_proven(struct xdp_md *ctx)
+{
+	struct budget *budget = budget_get();
+	struct trap6_headers headers;
+	struct in6 source;
+	__u8 flags;
+
+	if (!budget || budget->lies >= LIES_PER_TICK || !trap6_read(ctx, &headers))
+		return false;
+	flags = ((__u8 *)&headers.tcp)[13];
+	if ((flags & (TCP_FLAG_SYN | TCP_FLAG_ACK | TCP_FLAG_RST)) != TCP_FLAG_ACK)
+		return false;
+	if (bpf_tcp_raw_check_syncookie_ipv6(&headers.ip, &headers.tcp)) {
+		budget->lies++;
+		return false;
+	}
+	__builtin_memcpy(&source, &headers.ip.saddr, sizeof(source));
+	trap_tell(&source, headers.tcp.dest);
+	return true;
+}
