@@ -68,7 +68,7 @@ func Act(ctx context.Context, part []string) error {
 }
 
 // cast starts a part in somebody's namespace.
-func (s *story) cast(who person, socket interface{ File() (*os.File, error) }, part ...string) error {
+func (s *stage) cast(who person, socket interface{ File() (*os.File, error) }, part ...string) error {
 	file, err := socket.File()
 	if err != nil {
 		return fmt.Errorf("hand the socket to %s: %w", who.name, err)
@@ -84,7 +84,7 @@ func (s *story) cast(who person, socket interface{ File() (*os.File, error) }, p
 
 // castWeb makes somebody serve a page. Connections wait in the socket until the
 // process is ready.
-func (s *story) castWeb(who person, port uint16) error {
+func (s *stage) castWeb(who person, port uint16) error {
 	listener, err := who.Listen("tcp4", netip.AddrPortFrom(who.IP, port).String())
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ func (s *story) ban(ctx context.Context) error {
 	}
 	s.tell.say("bob's address is banned. The next packet from or to it: %s", drop.Reason)
 	s.tell.note("He tries to come again.")
-	drop, err = s.dropOf(ctx, s.bob, func() error { return s.knock(ctx, s.bob) })
+	drop, err = s.dropOf(ctx, s.bob, func() error { return s.knock(ctx, s.bob, s.lentWeb()) })
 	if err == nil {
 		err = expect("why a packet of bob's was dropped", drop.Reason, bannedReason)
 	}

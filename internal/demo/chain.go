@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab"
@@ -66,22 +65,16 @@ type experiment struct {
 
 // RunChain shows a chain at work as Run tells the story, and returns what was measured.
 func RunChain(ctx context.Context, o ChainOptions) (Measured, error) {
-	if os.Geteuid() != 0 {
-		return Measured{}, ErrNotRoot
-	}
-	if o.Executable == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return Measured{}, fmt.Errorf("find the realmgate program: %w", err)
-		}
-		o.Executable = self
+	var err error
+	if o.Executable, err = ready(o.Executable); err != nil {
+		return Measured{}, err
 	}
 	if o.plan == nil {
 		o.plan = &hanna
 	}
 	options := Options{Out: o.Out, JSON: o.JSON, Colour: o.Colour, Executable: o.Executable}
 	e := &experiment{plan: *o.plan, stage: stage{options: options, tell: newTeller(options, "a chain of network functions in the kernel")}}
-	err := e.perform(ctx, e.steps(), func() {}, nil)
+	err = e.perform(ctx, e.steps(), func() {}, nil)
 	return e.measured, err
 }
 

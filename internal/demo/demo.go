@@ -32,21 +32,30 @@ type Options struct {
 // ErrNotRoot; a cancelled ctx ends the story as a failure with ctx's error.
 // Everything is removed before it returns, unless Keep was asked for.
 func Run(ctx context.Context, o Options) error {
-	if os.Geteuid() != 0 {
-		return ErrNotRoot
-	}
-	if o.Executable == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return fmt.Errorf("find the realmgate program: %w", err)
-		}
-		o.Executable = self
+	var err error
+	if o.Executable, err = ready(o.Executable); err != nil {
+		return err
 	}
 	if o.greeting == nil {
 		o.greeting = greeting
 	}
 	s := &story{stage: stage{options: o, tell: newTeller(o, "machines without a public address, reached by name")}}
 	return s.perform(ctx, s.steps(), s.closeVisits, s.showAround)
+}
+
+// ready returns the realmgate program, this one where none is named, if a demo may run.
+func ready(executable string) (string, error) {
+	if os.Geteuid() != 0 {
+		return "", ErrNotRoot
+	}
+	if executable != "" {
+		return executable, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find the realmgate program: %w", err)
+	}
+	return self, nil
 }
 
 func greeting(name string) string { return "Hello, this is " + name + "." }

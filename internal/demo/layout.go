@@ -53,6 +53,9 @@ func (s *story) layOut(ctx context.Context) error {
 // lent is the one address of the pool.
 func (s *story) lent() netip.Addr { return s.realm.Gateway.Pool.Addr().Next() }
 
+// lentWeb is where people outside call the hosts' web servers.
+func (s *story) lentWeb() netip.AddrPort { return netip.AddrPortFrom(s.lent(), webPort) }
+
 // everybody lists those whom the story names.
 func (s *story) everybody() []person {
 	return []person{s.hosta, s.hostb, s.ann, s.bob, s.stranger, s.resolver, s.website}

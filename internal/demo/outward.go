@@ -67,7 +67,7 @@ const dropReason = model.Reason("drop_no_reservation")
 func (s *story) refuseStranger(ctx context.Context) error {
 	s.tell.note(fmt.Sprintf("The stranger has seen %s in use.", s.lent()),
 		"He calls it without asking for a name.", "")
-	drop, err := s.dropOf(ctx, s.stranger, func() error { return s.knock(ctx, s.stranger) })
+	drop, err := s.dropOf(ctx, s.stranger, func() error { return s.knock(ctx, s.stranger, s.lentWeb()) })
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (s *story) refuseStranger(ctx context.Context) error {
 
 // dropOf returns the first packet from or to somebody that the gateway shows as dropped
 // while something is done.
-func (s *story) dropOf(ctx context.Context, who person, do func() error) (drop client.Drop, err error) {
+func (s *stage) dropOf(ctx context.Context, who person, do func() error) (drop client.Drop, err error) {
 	watch, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	listening, ended := make(chan struct{}), make(chan error, 1)
@@ -106,10 +106,9 @@ func (s *story) dropOf(ctx context.Context, who person, do func() error) (drop c
 }
 
 // knock tries to connect, which must get no answer at all.
-func (s *story) knock(ctx context.Context, who person) error {
+func (s *stage) knock(ctx context.Context, who person, target netip.AddrPort) error {
 	wait, cancel := context.WithTimeout(ctx, strangerWaits)
 	defer cancel()
-	target := netip.AddrPortFrom(s.lent(), webPort)
 	began := time.Now()
 	connection, err := who.DialContext(wait, "tcp", target.String())
 	took := time.Since(began)
