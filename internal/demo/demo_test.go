@@ -300,12 +300,14 @@ func TestAKilledDemoIsSweptUp(t *testing.T) {
 }
 
 func TestWithoutRoot(t *testing.T) {
-	command := exec.CommandContext(t.Context(), program, "demo")
-	command.Dir = "/"
-	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	out, err := command.CombinedOutput()
-	want := "realmgate: " + ErrNotRoot.Error() + "\n"
-	if err == nil || command.ProcessState.ExitCode() != 1 || string(out) != want {
-		t.Errorf("%v: %q, want %q", err, out, want)
+	for _, arguments := range [][]string{{"demo"}, {"demo", "chain"}, {"demo", "protect"}} {
+		command := exec.CommandContext(t.Context(), program, arguments...)
+		command.Dir = "/"
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out, err := command.CombinedOutput()
+		want := "realmgate: " + ErrNotRoot.Error() + "\n"
+		if err == nil || command.ProcessState.ExitCode() != 1 || string(out) != want {
+			t.Errorf("%v: %v: %q, want %q", arguments, err, out, want)
+		}
 	}
 }

@@ -1,7 +1,8 @@
-// Package demo tells the story of `realmgate demo`: it lays a realm in network
-// namespaces, runs a gateway there, and shows what people inside and outside
-// see. It prints a line when it has observed what the line says; the first thing
-// that is not as it should be ends the story with an error.
+// Package demo tells the stories of `realmgate demo`, `demo chain` and `demo
+// protect`: it lays a realm in network namespaces, runs a gateway there, and
+// shows what people inside and outside see. It prints a line when it has observed
+// what the line says; the first thing that is not as it should be ends the story
+// with an error.
 //
 // The gateway, the web servers and the public resolver are processes of the
 // realmgate program itself, inside the namespaces: the machine needs no other

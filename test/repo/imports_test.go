@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 	"api":     {"model"},
 	"client":  {"api", "model"},
 	"cli":     {"bench", "bench/dut", "bench/method", "bench/report", "bench/reproduce", "bench/scenario", "bench/trafficgen", "client", "config", "demo", "gateway", "geodata", "model", "protect/geo"},
-	"demo":    {"client", "lab", "model", "mounts", "packets"},
+	"demo":    {"client", "lab", "model", "mounts", "packets", "protect/geo"},
 	// 4. The measuring lab; devices, scenarios and reports import bench, never the
 	// other way.
 	"bench":            {"bench/method", "bench/trafficgen", "client", "lab", "model", "mounts", "netdev", "packets"},

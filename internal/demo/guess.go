@@ -1,0 +1,88 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/client"
+)
+
+// hits are those that a watch lets pass before it bans.
+const hits = 5
+
+// Step 4: who guesses passwords is banned by what sshd writes, and nobody whom he names.
+func (s *siege) guess(ctx context.Context) error {
+	log := filepath.Join(s.directory, "auth.log")
+	s.tell.note(fmt.Sprintf("A watch is added: with %d hits in sshd's log an address is banned.", hits),
+		"No sshd runs here: the demo writes the lines that it would.", "")
+	err := s.add(ctx, fmt.Sprintf("watches: [{name: ssh, file: %s, patterns: [sshd], hits: %d, within: 10m, ban: 1h}]\n", log, hits))
+	if err != nil {
+		return err
+	}
+	if err := s.watched(ctx, log); err != nil {
+		return err
+	}
+	// As the name of a user he gives what looks like ann's address.
+	line := fmt.Sprintf("Invalid user x from %s port 22 from %s port 40022", annLives.address, guesserLives.address)
+	for range hits - 1 {
+		if err := sshdWrites(log, line); err != nil {
+			return err
+		}
+	}
+	err = s.watch(ctx, fmt.Sprintf("the watch has %d hits", hits-1), func(w client.Watch) (bool, error) { return w.Hits == hits-1, nil })
+	if err == nil {
+		_, err = s.bannedAre(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	s.tell.say("The guesser fails %d times: the log has so many lines of his.", hits-1)
+	s.tell.note("  "+line, "In place of a user's name he gives ann's address. Nobody is banned.")
+	since := time.Now()
+	if err := sshdWrites(log, line); err != nil {
+		return err
+	}
+	ban, took, err := s.banned(ctx, s.guesser.person, since)
+	if err != nil {
+		return err
+	}
+	s.tell.say("With the next, %.1f s later, he is banned: %s", took.Seconds(), ban.Reason)
+	s.tell.see("line", line)
+	s.tell.see("ban", ban)
+	s.tell.see("seconds", took.Seconds())
+	return s.shutOut(ctx, &s.guesser, bannedReason)
+}
+
+// watched writes harmless lines until one is read: a log is followed from where its end is
+// at the first look.
+func (s *siege) watched(ctx context.Context, log string) error {
+	return s.watch(ctx, "the log is watched", func(w client.Watch) (bool, error) {
+		return w.Lines > 0, sshdWrites(log, "Server listening on 0.0.0.0 port 22.")
+	})
+}
+
+// watch waits until the watch is as it should be.
+func (s *siege) watch(ctx context.Context, what string, is func(client.Watch) (bool, error)) error {
+	return await(ctx, what, func() (bool, string, error) {
+		watches, err := s.gateway.client.Watches(ctx)
+		if err != nil || len(watches) != 1 {
+			return false, fmt.Sprintf("%d watches", len(watches)), err
+		}
+		done, err := is(watches[0])
+		return done, fmt.Sprintf("%d lines, %d hits %s", watches[0].Lines, watches[0].Hits, watches[0].Error), err
+	})
+}
+
+// sshdWrites writes a line to a log as syslog does for sshd.
+func sshdWrites(log, line string) error {
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("write a log: %w", err)
+	}
+	_, err = fmt.Fprintf(file, "%s gw sshd[4711]: %s\n", time.Now().Format(time.Stamp), line)
+	return errors.Join(err, file.Close())
+}
