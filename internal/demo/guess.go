@@ -11,7 +11,7 @@ import (
 	"github.com/realmgate/realmgate/internal/client"
 )
 
-// hits are those that a watch lets pass before it bans.
+// hits is with how many of them a watch bans an address.
 const hits = 5
 
 // Step 4: who guesses passwords is banned by what sshd writes, and nobody whom he names.

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/realmgate/realmgate/internal/packets"
 )
 
@@ -51,7 +53,7 @@ func (s *siege) forge(ctx context.Context, to netip.AddrPort) error {
 	if err != nil {
 		return err
 	}
-	if err := s.sendForged(to); err != nil {
+	if err := s.sendForged(ctx, to); err != nil {
 		return err
 	}
 	err = await(ctx, "the honeypot takes the forged packets", func() (bool, string, error) {
@@ -59,10 +61,10 @@ func (s *siege) forge(ctx context.Context, to netip.AddrPort) error {
 		return now.Dropped-before.Dropped >= forged/2, fmt.Sprintf("%d of %d", now.Dropped-before.Dropped, forged), err
 	})
 	if err == nil {
-		_, err = s.bannedAre(ctx)
+		err = s.ann.lines.more(ctx, 5) // a ban would have come by then
 	}
 	if err == nil {
-		err = s.ann.lines.more(ctx, 5)
+		_, err = s.bannedAre(ctx)
 	}
 	if err != nil {
 		return err
@@ -73,7 +75,8 @@ func (s *siege) forge(ctx context.Context, to netip.AddrPort) error {
 	return nil
 }
 
-func (s *siege) sendForged(to netip.AddrPort) error {
+// sendForged sends them no faster than a cable's queue takes them.
+func (s *siege) sendForged(ctx context.Context, to netip.AddrPort) error {
 	own, err := s.scanner.MAC("eth0")
 	if err != nil {
 		return err
@@ -86,10 +89,15 @@ func (s *siege) sendForged(to netip.AddrPort) error {
 	if err != nil {
 		return err
 	}
-	for n := range forged {
+	for n := 0; n < forged && err == nil; {
 		p := packets.NewTCP(netip.AddrPortFrom(annLives.address, uint16(10000+n)), to, packets.SYN, "")
-		if err = frames.Send(p.Between(packets.MAC(own), packets.MAC(router)).Bytes()); err != nil {
-			break
+		err = frames.Send(p.Between(packets.MAC(own), packets.MAC(router)).Bytes())
+		full := errors.Is(err, unix.ENOBUFS) // it is sent again
+		if !full {
+			n++
+		}
+		if full || n%perPace == 0 && err == nil {
+			err = rest(ctx, pace)
 		}
 	}
 	return errors.Join(err, frames.Close())
