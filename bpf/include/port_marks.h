@@ -8,12 +8,7 @@
 #include <bpf/bpf_endian.h>
 
 #include "nf.h"
-
-enum port_mark {
-	PORT_IGNORED = 1,     /* honeypot and geofence are not asked */
-	PORT_TRAP = 2,	      /* the honeypot's */
-	PORT_UNMONITORED = 4, /* the geofence is not asked */
-};
+#include "port_mark.h"
 
 #define PORT_CELL  64 /* marks in a value: a cache line */
 #define PORT_CELLS (2 * 65536 / PORT_CELL)

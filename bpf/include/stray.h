@@ -1,53 +1,71 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Strays: packets from outside that are for the gateway itself, or for nobody. No chain is for them, but the
- * protection is asked: about a flow from outside where the packet opens one, and else about the flow from the gateway
- * that it answers. There are no sessions for these, so that the packet has to tell.
+ * protection is asked: about the flow from outside that the packet is of, or about the flow from the gateway that it
+ * answers. There are no sessions for these, so that the packet has to tell.
  */
 #pragma once
 
 #include "chain.h"
 #include "gateway_traffic.h"
+#include "port_mark.h"
 #include "trap.h"
 
-/* UDP to a port that the kernel gives to the gateway's own sockets is an answer, as far as can be told. */
-static __always_inline bool stray_opens(const struct packet *packet, bool local)
+/*
+ * Whether the packet is of a flow that began outside. What comes to a port that the kernel gives to the gateway's own
+ * sockets is an answer, but for a SYN.
+ */
+static __always_inline bool stray_comes_in(const struct packet *packet, bool local)
 {
 	struct control *control = control_get();
 	__u16 port = bpf_ntohs(packet->tuple.destination_port);
 
-	switch (packet->tuple.protocol) {
-	case IPPROTO_TCP:
-		return tcp_is_pure_syn(packet->tcp_flags);
-	case IPPROTO_ICMP:
+	if (packet->tuple.protocol == IPPROTO_ICMP)
 		return !packet->reply;
-	}
+	if (packet->tuple.protocol == IPPROTO_TCP && tcp_is_pure_syn(packet->tcp_flags))
+		return true;
 	return !local || !control || port < control->own_first || port > control->own_last;
+}
+
+/* Resolvers ask the name server for others, wherever those are: who may not come is told when he does. */
+static __always_inline __u8 stray_ports(const struct packet *packet, const struct settings *settings)
+{
+	const struct tuple *tuple = &packet->tuple;
+
+	return tuple->destination == settings->name_server && tuple->destination_port == settings->name_port &&
+			       tuple->protocol != IPPROTO_ICMP
+		       ? PORT_IGNORED
+		       : 0;
 }
 
 /* REASON_NONE where nothing is to be asked, or ASK_CHAIN. What is for nobody is shown to no more than the honeypot. */
 __noinline enum reason stray_describe(const struct packet *packet, bool local)
 {
+	struct nf_packet *told = nf_packet();
 	struct settings *settings;
 	struct tuple flow = {};
 	enum reason reason;
+	bool inward;
 
-	if (!packet)
+	if (!packet || !told)
 		return REASON_DROP_INTERNAL;
 	settings = settings_get(packet->generation);
 	if (!settings || !settings->stray || packet->link_broadcast || !(local || settings->traps))
 		return REASON_NONE;
 	if (source_is_banned(packet))
 		return REASON_DROP_BANNED;
+	inward = stray_comes_in(packet, local);
 	flow = packet->tuple;
-	if (stray_opens(packet, local))
-		return chain_describe(packet, &flow, false, NF_STRAY, settings->stray);
-	flow.source = packet->tuple.destination;
-	flow.destination = packet->tuple.source;
-	flow.source_port = packet->tuple.destination_port;
-	flow.destination_port = packet->tuple.source_port;
-	reason = chain_describe(packet, &flow, true, NF_STRAY, settings->stray);
-	chain_is_open(true, 0);
+	if (!inward) {
+		flow.source = packet->tuple.destination;
+		flow.destination = packet->tuple.source;
+		flow.source_port = packet->tuple.destination_port;
+		flow.destination_port = packet->tuple.source_port;
+	}
+	reason = chain_describe(packet, &flow, !inward, NF_STRAY, settings->stray);
+	if (!inward)
+		chain_is_open(true, 0);
+	told->ports = stray_ports(packet, settings);
 	return reason;
 }
 
@@ -61,7 +79,7 @@ static __always_inline enum reason stray_judge(struct xdp_md *ctx, struct packet
 	if (reason != ASK_CHAIN || !told)
 		return reason;
 	reason = chain_ask(ctx, packet);
-	if (told->trap != NF_TRAP_SPRUNG || !told->answers)
+	if (told->trap != NF_TRAP_SPRUNG || packet->tuple.protocol != IPPROTO_TCP || (packet->tcp_flags & TCP_FLAG_SYN))
 		return reason;
 	told->trap = NF_TRAP_NONE;
 	if (!trap_is_proven(ctx, packet))

@@ -51,6 +51,9 @@ struct settings {
 	__u16 stray;	/* the program of the protection alone, 0 where there is none */
 	__u8 traps;	/* it has a honeypot: what is for nobody is shown to it, too */
 	__u8 pad2;
+	__u32 name_server; /* where it is asked from outside */
+	__u16 name_port;
+	__u16 pad3;
 };
 
 struct control {

@@ -11,6 +11,8 @@
 #include "../include/port_marks.h"
 #include "../include/remote.h"
 
+#define TCP_SYN 0x02
+
 static __always_inline enum nf_verdict remote_drop(enum remote_mark mark)
 {
 	struct nf_packet *packet = nf_packet();
@@ -41,13 +43,14 @@ SEC("xdp")
 int nf_ports(struct xdp_md *ctx)
 {
 	struct nf_packet *packet = nf_packet();
+	__u8 marks;
 
 	if (!packet)
 		return NF_DROP;
-	packet->ports = port_marks_of(packet->protocol, packet->destination_port);
+	marks = port_marks_of(packet->protocol, packet->destination_port);
 	if (packet->stage == NF_STRAY && packet->answers)
-		packet->ports = (packet->ports & ~PORT_TRAP) |
-				(port_marks_of(packet->protocol, packet->source_port) & PORT_TRAP);
+		marks = (marks & ~PORT_TRAP) | (port_marks_of(packet->protocol, packet->source_port) & PORT_TRAP);
+	packet->ports |= marks;
 	return NF_CONTINUE;
 }
 
@@ -61,7 +64,7 @@ int nf_honeypot(struct xdp_md *ctx)
 	if ((packet->remote & REMOTE_ALLOWED) || (packet->ports & (PORT_TRAP | PORT_IGNORED)) != PORT_TRAP ||
 	    packet->trap == NF_TRAP_NEVER)
 		return NF_CONTINUE;
-	if (packet->stage == NF_STRAY && packet->answers) {
+	if (packet->stage == NF_STRAY && packet->protocol == IPPROTO_TCP && !(packet->tcp_flags & TCP_SYN)) {
 		packet->trap = NF_TRAP_SPRUNG; /* the gateway looks whether it ends a handshake */
 		return NF_CONTINUE;
 	}

@@ -17,6 +17,7 @@ type Probe struct {
 	TCPFlags   uint8
 	Frame      []byte
 	Mapped     bool // a host inside has opened the port that it comes to
+	Ignored    bool // as if its port was
 }
 
 // Says is what a function says of a packet.
@@ -196,9 +197,13 @@ func (p Probe) describe() classifierNfPacket {
 	if p.Mapped {
 		trap = classifierNfTrapNF_TRAP_NEVER
 	}
+	ports := uint8(0)
+	if p.Ignored {
+		ports = uint8(protectionPortMarkPORT_IGNORED)
+	}
 	return classifierNfPacket{
 		Source: address(p.Source), Destination: address(p.Destination),
 		SourcePort: bits.ReverseBytes16(p.SourcePort), DestinationPort: bits.ReverseBytes16(p.Port),
-		Protocol: uint8(p.Protocol), Direction: uint8(p.Direction), Opens: 1, TcpFlags: p.TCPFlags, Dry: 1, Length: uint16(p.Length), Trap: uint8(trap),
+		Protocol: uint8(p.Protocol), Direction: uint8(p.Direction), Opens: 1, TcpFlags: p.TCPFlags, Dry: 1, Length: uint16(p.Length), Trap: uint8(trap), Ports: ports,
 	}
 }

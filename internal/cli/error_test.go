@@ -37,7 +37,7 @@ func TestMistakes(t *testing.T) {
 			`invalid argument "loud" for "--log-level" flag: use debug, info, warn or error (see: realmgate run --help)`},
 		"explain":                                    {2, `give an address: who would begin the flow (see: realmgate explain --help)`},
 		"explain 1.2":                                {2, `"1.2" is not an IP address (see: realmgate explain --help)`},
-		"explain 2001:db8::1 --to a.example":         {2, `of IPv6 the addresses alone decide: leave name, protocol and port out (see: realmgate explain --help)`},
+		"explain 2001:db8::1 --to a.example":         {2, `names stand for IPv4: give an IPv6 address, or none (see: realmgate explain --help)`},
 		"explain 1.1.1.1 2.2.2.2":                    {2, `realmgate explain takes no argument after that, and got "2.2.2.2" (see: realmgate explain --help)`},
 		"explain 1.1.1.1 --port 80":                  {2, `say where to: protocol and port are of what the flow goes to (see: realmgate explain --help)`},
 		"explain 1.1.1.1 --to 2.2.2.2":               {2, `say which protocol: tcp, udp or icmp (see: realmgate explain --help)`},

@@ -481,6 +481,9 @@ type bpfSettings struct {
 	Stray          uint16
 	Traps          uint8
 	Pad2           uint8
+	NameServer     uint32
+	NamePort       uint16
+	Pad3           uint16
 }
 
 type bpfSide uint32

@@ -48,6 +48,9 @@ type Settings struct {
 	TCPClaim, UDP, ICMP           time.Duration
 	PortQuarantine                time.Duration
 	ForwardIPv6                   bool
+	// NameServer is where the gateway is asked for names from outside: whoever asks there
+	// does so for others, so that honeypot and geofence let him. IPv4; may be invalid.
+	NameServer netip.AddrPort
 }
 
 // DefaultReservations is one for 48 sessions, within 1,024 and 65,536.

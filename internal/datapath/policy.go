@@ -57,6 +57,9 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 		TcpClaim: ticks(settings.TCPClaim), Udp: ticks(settings.UDP), Icmp: ticks(settings.ICMP),
 		PortQuarantine: ticks(settings.PortQuarantine), Filtering: uint8(settings.Filtering), Since: next,
 	}
+	if settings.NameServer.IsValid() {
+		record.NameServer, record.NamePort = networkOrder(settings.NameServer.Addr()), swap(settings.NameServer.Port())
+	}
 	if settings.ForwardIPv6 {
 		record.Ipv6Forward = 1
 	}

@@ -107,6 +107,9 @@ func (e *explainer) listed(f flow, o chain.Opinion) (says, why string) {
 		why = entry(p.Blocklist)
 	case ports:
 		why = portText(p, f)
+		if f.asksForNames(e.view) {
+			why = "who asks the name server asks for others: honeypot and geofence are not asked"
+		}
 	case honeypot:
 		switch {
 		case o.Says != chain.Drops:
@@ -117,7 +120,9 @@ func (e *explainer) listed(f flow, o chain.Opinion) (says, why string) {
 			why = "nobody is banned for it, for its source may be anybody's address"
 		}
 	default:
-		why = e.view.places.said(f.direction, remote)
+		if why = e.view.places.said(f.direction, remote); f.asksForNames(e.view) {
+			why = "who asks the name server asks for others, wherever he is"
+		}
 	}
 	switch o.Says {
 	case chain.Drops:

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"net/netip"
+
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/model"
@@ -12,7 +14,9 @@ func (e *explainer) stray(f flow, forUs bool) (api.Ending, error) {
 	if e.trial == nil || f.hairpin || !forUs && e.view.config.Protection.Honeypot.Ports.Empty() {
 		return goOn, nil
 	}
-	j, err := e.trial.JudgeStray(f.probe(e.view, f.destination, f.port))
+	probe := f.probe(e.view, f.destination, f.port)
+	probe.Ignored = f.asksForNames(e.view)
+	j, err := e.trial.JudgeStray(probe)
 	if err != nil {
 		return goOn, err
 	}
@@ -21,6 +25,11 @@ func (e *explainer) stray(f flow, forUs bool) (api.Ending, error) {
 		return goOn, nil
 	}
 	return e.ending(f, &j), nil
+}
+
+// asksForNames reports whether a flow is for the gateway's name server outside.
+func (f flow) asksForNames(v *view) bool {
+	return f.protocol != model.ICMP && netip.AddrPortFrom(f.destination, f.port) == v.config.DNS.Public
 }
 
 // unmapped is of a flow to a port of an outbound address that no private host has.

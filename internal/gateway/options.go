@@ -56,7 +56,7 @@ func datapathSettings(c *config.Config) datapath.Settings {
 	return datapath.Settings{
 		Filtering: c.Outbound.Filtering, TCPEstablished: c.Timeouts.TCPEstablished,
 		TCPTransitory: c.Timeouts.TCPTransitory, TCPClaim: c.Pool.Claim, UDP: c.Timeouts.UDP, ICMP: c.Timeouts.ICMP,
-		PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward,
+		PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward, NameServer: c.DNS.Public,
 	}
 }
 

@@ -118,13 +118,13 @@ func TestSpoofedPacketBansNobody(t *testing.T) {
 		acknowledge(from, to, cookie).Change(func(p *packets.Packet) { p.TCP.Sequence++ }),
 		acknowledge(from, to, cookie).Change(func(p *packets.Packet) { p.TCP.Flags |= packets.RST }),
 		acknowledge(from, netip.AddrPortFrom(pool1, 25), cookie), // no port of the honeypot
-		tcp(from, to, packets.SYN|packets.ACK),
 		tcp(from, to, packets.RST),
 	} {
 		if r := g.put(p); r.reason != "drop_no_reservation" {
 			t.Errorf("%s: %s", p, r.reason)
 		}
 	}
+	g.dropped(g.put(tcp(from, to, packets.SYN|packets.ACK)), "drop_trapped")
 	g.dropped(g.put(udp(from, netip.AddrPortFrom(pool1, 1900))), "drop_trapped")
 	g.trapped()
 }
@@ -165,11 +165,12 @@ func TestHoneypotHasItsPlace(t *testing.T) {
 // The protection guards the gateway itself: what opens a flow to it is judged as one from
 // outside, and answers to what it asked itself as one to there.
 func TestProtectionOfTheGatewayItself(t *testing.T) {
-	g := newGateway(t)
+	names := endpoint(publicAddress, 5353)
+	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.NameServer = names }))
 	g.in(func() error {
 		return g.enforce(chain.Policy{Protection: []chain.Step{
 			{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: chain.Remote{
-				In: chain.Addresses{Fenced: setOf("203.0.113.10/32")}, Out: chain.Addresses{Blocked: setOf("203.0.113.11/32")},
+				In: chain.Addresses{Fenced: setOf("203.0.113.10/32"), Blocked: setOf("203.0.113.99/32")}, Out: chain.Addresses{Blocked: setOf("203.0.113.11/32")},
 			}}},
 			{Name: "blocklist", Number: 2, Function: chain.Blocklist{}},
 			{Name: "geofence", Number: 3, Function: chain.Geofence{}},
@@ -181,14 +182,20 @@ func TestProtectionOfTheGatewayItself(t *testing.T) {
 		reason model.Reason
 	}{
 		{tcp(endpoint(remote, 40000), endpoint(publicAddress, 22), packets.SYN), "drop_denied"},
+		{tcp(endpoint(remote, 40000), endpoint(publicAddress, 22), packets.ACK), "drop_denied"}, // what was open ends
 		{tcp(endpoint(remote, 22), own, packets.SYN|packets.ACK), "to_gateway"},
 		{udp(endpoint(remote, 40000), endpoint(publicAddress, 53)), "drop_denied"},
 		{udp(endpoint(remote, 53), own), "to_gateway"},
 		{packets.NewEcho(remote, publicAddress, 1, 1), "drop_denied"},
 		{packets.NewEchoReply(remote, publicAddress, 1, 1), "to_gateway"},
 		{tcp(endpoint(remote2, 40000), endpoint(publicAddress, 22), packets.SYN), "to_gateway"},
+		{tcp(endpoint(remote2, 40000), endpoint(publicAddress, 22), packets.ACK), "to_gateway"},
 		{tcp(endpoint(remote2, 22), own, packets.SYN|packets.ACK), "drop_denied"},
 		{udp(endpoint(remote2, 53), own), "drop_denied"},
+		// Who asks the name server does so for others.
+		{udp(endpoint(remote, 40000), names), "to_gateway"},
+		{tcp(endpoint(remote, 40000), names, packets.SYN), "to_gateway"},
+		{udp(endpoint(never, 40000), names), "drop_denied"},
 	} {
 		if r := g.put(c.packet); r.reason != c.reason {
 			t.Errorf("%s: %s, want %s", c.packet, r.reason, c.reason)

@@ -116,7 +116,7 @@ func TestGuideLists(t *testing.T) {
 	eventually(t, 10*time.Second, "the new copy is in force", func() bool { return d.onList(blocked.IP, "drop") })
 	mustHold := func(when string) {
 		t.Helper()
-		address := r.mustLend(blocked, "echo."+hostName(0))
+		address := r.mustLend(other, "echo."+hostName(0))
 		if who, err := echo(blocked, netip.AddrPort{}, echoAddress(address)); err == nil {
 			t.Errorf("%s who is blocked reached %s", when, who)
 		}
