@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path"
 	"time"
 )
 
@@ -18,7 +19,7 @@ const (
 // List is a list of addresses that somebody else publishes.
 type List struct {
 	Name    string
-	URL     string        // with http or https and a host
+	URL     string        // with http or https and a host, or file and an absolute path
 	Refresh time.Duration // 1m to 720h: how often it is fetched
 	Column  int           // of a table that has the addresses, from 1; 0: found
 }
@@ -32,7 +33,7 @@ func (l *listDraft) keys() []key {
 	l.list.Refresh = 6 * time.Hour
 	return []key{
 		oneAt("name", &l.list.Name, &l.nameLine, label()).must(),
-		one("url", &l.list.URL, webAddress()).must(),
+		one("url", &l.list.URL, listAddress()).must(),
 		one("refresh", &l.list.Refresh, duration(leastRefresh, mostRefresh)),
 		one("column", &l.list.Column, number(1, mostColumns)).otherwise("the one that has them"),
 	}
@@ -56,6 +57,25 @@ func webAddress() kind[string] {
 			return text, nil
 		},
 	}
+}
+
+// listAddress is a URL of http or https, or of a file.
+func listAddress() kind[string] {
+	k := webAddress()
+	k.allowed = "http:// or https:// and a host, or file:// and an absolute path"
+	k.want = "a URL (https://lists.example/drop.txt, file:///etc/drop.txt)"
+	web := k.parse
+	k.parse = func(text string) (string, error) {
+		u, err := url.Parse(text)
+		switch {
+		case err != nil || u.Scheme != "file" || len(text) > longestURL:
+			return web(text)
+		case u.Host != "" || !path.IsAbs(u.Path):
+			return "", errors.New("a file has no host, and its path begins with a third /")
+		}
+		return text, nil
+	}
+	return k
 }
 
 // finishLists checks that lists differ by name, and that each that is named is there.

@@ -71,7 +71,12 @@ func (f *Fetcher) body(response *http.Response, alive *watchdog) ([]byte, error)
 	if response.ContentLength > f.limits.Bytes {
 		return nil, fmt.Errorf("%w: %d bytes, of at most %d", ErrTooLarge, response.ContentLength, f.limits.Bytes)
 	}
-	body, err := f.all(watched{response.Body, alive})
+	return f.plain(watched{response.Body, alive})
+}
+
+// plain reads to the end, and decompresses what is compressed.
+func (f *Fetcher) plain(r io.Reader) ([]byte, error) {
+	body, err := f.all(r)
 	for layer := 0; err == nil && bytes.HasPrefix(body, gzipMagic) && layer < mostLayers; layer++ {
 		body, err = f.unzip(body)
 	}

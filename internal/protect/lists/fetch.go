@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"time"
 )
 
@@ -58,7 +59,7 @@ type Answer struct {
 	Validators Validators // of the body; where unchanged, those to ask with from now on
 }
 
-// Fetcher gets lists by HTTP. It goes through no proxy and keeps neither cookies nor
+// Fetcher gets lists by HTTP, or from files. It goes through no proxy and keeps neither cookies nor
 // connections. Its methods may be called concurrently.
 type Fetcher struct {
 	limits    Limits
@@ -86,19 +87,29 @@ func CheckURL(address string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%q is no URL", address)
+	case u.Scheme == fileScheme && (u.Host != "" || !path.IsAbs(u.Path)):
+		return fmt.Errorf("%s: want file:// and an absolute path", u.Redacted())
+	case u.Scheme == fileScheme:
+		return nil
 	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("%s: want http:// or https://", u.Redacted())
+		return fmt.Errorf("%s: want http://, https:// or file://", u.Redacted())
 	case u.Hostname() == "":
 		return fmt.Errorf("%s has no host", u.Redacted())
 	}
 	return nil
 }
 
+// fileScheme is of lists that are files of this machine (RFC 8089).
+const fileScheme = "file"
+
 // Fetch gets a list, or learns that it has not changed since the copy with these
 // validators.
 func (f *Fetcher) Fetch(ctx context.Context, address string, have Validators) (Answer, error) {
 	if err := CheckURL(address); err != nil {
 		return Answer{}, err
+	}
+	if u, err := url.Parse(address); err == nil && u.Scheme == fileScheme {
+		return f.file(u.Path, have)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, f.limits.Timeout, fmt.Errorf("%w: more than %v", ErrTimeout, f.limits.Timeout))
 	defer cancel()

@@ -208,8 +208,9 @@ func TestCheckURL(t *testing.T) {
 	for address, want := range map[string]string{
 		"http://lists.example/a":     "",
 		"https://u:p@[2001:db8::1]/": "",
-		"file:///etc/passwd":         "want http:// or https://",
-		"/etc/passwd":                "want http:// or https://",
+		"file:///etc/drop.txt":       "",
+		"file://etc/drop.txt":        "want file:// and an absolute path",
+		"/etc/passwd":                "want http://, https:// or file://",
 		"ftp://u:secret@lists.test/": "ftp://u:xxxxx@lists.test/: want",
 		"http:///a":                  "has no host",
 		"http://:80/a":               "has no host",
