@@ -12,7 +12,7 @@ import (
 var program string
 
 // tools are the programs that the tests need from Debian.
-var tools = []string{"unbound", "dig", "curl", "nginx", "iperf3", "wrk", "dnsperf", "ethtool", "ip"}
+var tools = []string{"unbound", "dig", "curl", "nginx", "iperf3", "wrk", "dnsperf", "ethtool", "ip", "ipset", "iptables-restore"}
 
 func TestMain(m *testing.M) {
 	if missing := whatIsMissing(); missing != "" {
