@@ -17,7 +17,7 @@ pool: {addresses: [198.18.0.32/28]}
 // Every YAML block of the pages for those who come from elsewhere loads when it is added to
 // a configuration that has what it has to.
 func TestAddedBlocksLoad(t *testing.T) {
-	for _, page := range []string{"from-ipset.md"} {
+	for _, page := range []string{"from-fail2ban.md", "from-ipt-geofence.md", "from-ipset.md"} {
 		text, err := os.ReadFile("../../docs/guide/" + page)
 		if err != nil {
 			t.Fatal(err)

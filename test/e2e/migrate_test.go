@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,11 +18,11 @@ import (
 type moving struct {
 	*daemon
 	text string
-	at   lab.Node
+	at   *lab.Namespace
 }
 
 // movesFrom reads a page. Its commands find a realmgate that talks to the daemon.
-func (d *daemon) movesFrom(page string, at lab.Node) moving {
+func (d *daemon) movesFrom(page string, at *lab.Namespace) moving {
 	d.t.Helper()
 	text, err := os.ReadFile("../../docs/guide/" + page)
 	if err != nil {
@@ -98,7 +99,7 @@ func TestGuideFromIpset(t *testing.T) {
 	r.echoServers()
 	d := r.start(r.configuration())
 	bad, friend, scanner, old := r.Clients[0], r.Clients[1].IP.String(), r.Clients[2], r.Clients[3]
-	m := d.movesFrom("from-ipset.md", old)
+	m := d.movesFrom("from-ipset.md", old.Namespace)
 	talk := r.conversation(bad, 0)
 	sets := m.block("", 0, "203.0.113.9", friend, "198.51.100.0/24", bad.IP.String()) + "add blacklist " + friend + "\n" +
 		"add scanners " + scanner.IP.String() + " timeout 600\n"
@@ -129,5 +130,70 @@ func TestGuideFromIpset(t *testing.T) {
 	}
 	if out := m.does(m.block("sh", 2)); out != "1 prefix banned\n" {
 		t.Errorf("all for equally long: %s", out)
+	}
+}
+
+// The page's jails ban who fails so often, but for whom ignoreip had, and what
+// fail2ban-client prints becomes bans by the page's command.
+func TestGuideFromFail2ban(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	d := r.start(r.configuration())
+	bad, friend := r.Clients[0].IP, r.Clients[1].IP
+	m := d.movesFrom("from-fail2ban.md", r.Clients[0].Namespace)
+	j := journal{d, filepath.Join(m.folder(), "app.log")}
+	j.write()
+	m.takes(r, m.block("yaml", 0, "203.0.113.9", friend.String(), "/var/log/app.log", j.path))
+	failed := func(from netip.Addr) string {
+		return fmt.Sprintf("2026-01-02 15:04:05 login of bob from %s failed\n", from)
+	}
+	eventually(t, 20*time.Second, "the log is watched", func() bool {
+		j.write("2026-01-02 15:04:05 nothing\n")
+		return list[[]client.Watch](d, "watches")[1].Lines > 0
+	})
+	j.write(strings.Repeat(failed(friend)+failed(bad), 10))
+	eventually(t, 20*time.Second, "who failed is banned", func() bool { return len(list[[]client.Ban](d, "ban", "list")) > 0 })
+	bans := list[[]client.Ban](d, "ban", "list")
+	if len(bans) != 1 || bans[0].Prefix.Addr() != bad || bans[0].Reason != "watch app: 10 hits, offence 1" {
+		t.Errorf("bans: %+v", bans)
+	}
+	m.program("fail2ban-client", `[ "$*" = "get sshd banip" ] && echo "192.0.2.7 2001:db8::9 203.0.113.0/24"`) // as 1.0.2 does
+	if out := m.does(m.block("sh", 0)); out != "3 prefixes banned\n" {
+		t.Errorf("taken over: %s", out)
+	}
+	if out, err := d.tell("ban", "add", friend.String(), "--for", "10s"); err == nil || !strings.Contains(out, "never_ban has it") {
+		t.Errorf("who was ignored: %v: %s", err, out)
+	}
+}
+
+// The page's configuration lets in whom ipt_geofence's did, by country and by continent, and
+// nobody of another; what its watch prints is banned, and so are the addresses of its file.
+func TestGuideFromIptGeofence(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 4})
+	r.echoServers()
+	italy, canada, belarus, nowhere := r.moved(r.RemoteClients[0], "77.0.0.1"), r.moved(r.RemoteClients[1], "77.0.0.2"),
+		r.moved(r.RemoteClients[2], "77.0.0.3"), r.moved(r.RemoteClients[3], "77.0.0.4")
+	d := r.start(r.configuration())
+	m := d.movesFrom("from-ipt-geofence.md", r.Gateway.Namespace)
+	table := filepath.Join(m.folder(), "geo.table")
+	places(t, table, map[string]string{"77.0.0.1": "IT", "77.0.0.2": "CA", "77.0.0.3": "BY"})
+	m.program("attackers", "echo 203.0.113.77; exec sleep 1000\n")
+	m.takes(r, m.block("yaml", 0, "  geofence:", "  geo_table: "+table+"\n  geofence:",
+		"/usr/local/bin/attackers", filepath.Join(m.folder(), "attackers")))
+	for _, in := range []lab.Node{italy, canada, nowhere} {
+		r.mustReach(in, 0)
+	}
+	address := r.mustLend(belarus, "echo."+hostName(0))
+	if who, err := echo(belarus, netip.AddrPort{}, echoAddress(address)); err == nil {
+		t.Errorf("who is where nothing is allowed reached %s", who)
+	}
+	eventually(t, 20*time.Second, "what the watch printed is banned", func() bool {
+		bans := list[[]client.Ban](d, "ban", "list")
+		return len(bans) == 1 && bans[0].Prefix.String() == "203.0.113.77/32" && time.Until(bans[0].Until) < 5*time.Minute
+	})
+	if err := os.WriteFile(filepath.Join(m.folder(), "banned"), []byte("192.0.2.7\t1\n2001:db8::9\t3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := m.does(strings.ReplaceAll(m.block("sh", 1), "FILE", "banned")); out != "2 prefixes banned\n" {
+		t.Errorf("taken over: %s", out)
 	}
 }
