@@ -111,7 +111,15 @@ func TestGuideFromIpset(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(m.folder(), "exceptions.txt")); err != nil || string(got) != "10.0.0.0/8\n" {
 		t.Errorf("of a set with an exception: %q, %v", got, err)
 	}
+	m.does("ipset create blacklist6 hash:net family inet6; ipset add blacklist6 2001:db8:7::/48\n" +
+		strings.NewReplacer("save blacklist", "save blacklist6", "> ", ">> ").Replace(m.block("sh", 0)))
+	if got, err := os.ReadFile(filepath.Join(m.folder(), "blacklist.txt")); err != nil || strings.Count(string(got), "\n") != 3 || !strings.HasSuffix(string(got), "2001:db8:7::/48\n") {
+		t.Errorf("of two sets: %q, %v", got, err)
+	}
 	m.takes(r, m.block("yaml", 0, "203.0.113.9", friend))
+	if out, err := d.tell("explain", bad.IP.String()); err != nil || !strings.Contains(out, bad.IP.String()+" is of set blacklist") {
+		t.Errorf("explain: %v: %s", err, out)
+	}
 	if !silent(t, talk) {
 		t.Error("what was open to who is in the set goes on")
 	}
