@@ -48,7 +48,8 @@ func (e *explainer) remote(f flow) error {
 	if e.trial == nil {
 		return nil
 	}
-	f.protocol = model.ICMP
+	// Lists and geofence ask about the source alone: it comes to any address.
+	f.protocol, f.destination = model.ICMP, e.view.config.Pool.Addresses[0]
 	j, err := e.trial.JudgeStray(f.probe(e.view, f.destination, 0))
 	if err != nil {
 		return err
