@@ -73,11 +73,11 @@ static __always_inline __u8 flow6_ports(const struct header6 *header, enum openi
 }
 
 /* What comes to a port of the honeypot is dropped where it may begin a flow; whether other TCP ends a handshake is looked at. */
-static __always_inline bool traps6(struct nf_packet *told, const struct header6 *header)
+static __always_inline bool traps6(struct nf_packet *told, const struct header6 *header, enum opening6 opening)
 {
 	__u8 marks = port_marks_of(header->protocol, header->destination);
 
-	if (!asks6(honeypot6) || (marks & (PORT_TRAP | PORT_IGNORED)) != PORT_TRAP)
+	if (!asks6(honeypot6) || (marks & (PORT_TRAP | PORT_IGNORED)) != PORT_TRAP || opening == OPENING6_OTHER)
 		return false;
 	told->trap = NF_TRAP_SPRUNG;
 	told->answers = header->protocol == IPPROTO_TCP && !(header->flags & TCP_SYN);
@@ -98,7 +98,7 @@ static __always_inline bool judges6(struct nf_packet *told, __u32 marks, const s
 		return true;
 	if (asks6(ports6))
 		ports = flow6_ports(header, opening);
-	if (told->direction == NF_IN && !(marks & REMOTE_ALLOWED) && traps6(told, header))
+	if (told->direction == NF_IN && !(marks & REMOTE_ALLOWED) && traps6(told, header, opening))
 		return true;
 	if (ports & (PORT_IGNORED | PORT_UNMONITORED))
 		return false;

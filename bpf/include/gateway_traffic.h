@@ -78,27 +78,26 @@ static __always_inline bool not_for_nat(struct xdp_md *ctx, const struct packet 
 }
 
 /*
- * Packets that parsing could not make a flow of. What NAT does not know (fragments, other protocols) may still be
- * meant for the gateway or for another private network.
+ * What becomes of packets that parsing could not make a flow of. What NAT does not know (fragments, other protocols) may
+ * still be meant for the gateway or for another private network.
  */
-__noinline int unparsed(struct xdp_md *ctx, const struct packet *packet, enum reason reason, enum side side)
+__noinline enum reason unparsed(struct xdp_md *ctx, const struct packet *packet, enum reason reason, enum side side)
 {
 	__u32 source, destination;
 	enum reason other;
 
 	if (!packet ||
 	    (reason != REASON_DROP_FRAGMENT && reason != REASON_DROP_PROTOCOL && reason != REASON_DROP_ICMP_TYPE))
-		return verdict(ctx, packet, reason, side);
+		return reason;
 	source = packet->tuple.source;
 	destination = packet->tuple.destination;
 	if (not_for_nat(ctx, packet, reason))
-		return verdict(ctx, packet, REASON_TO_GATEWAY, side);
+		return REASON_TO_GATEWAY;
 	if (bpf_map_lookup_elem(&address_table, &destination))
-		return verdict(ctx, packet, reason, side);
+		return reason;
 	other = untranslated(ctx, source, destination);
-	if (other == REASON_TO_GATEWAY || (other == REASON_INSIDE_TO_INSIDE && side == SIDE_PRIVATE))
-		reason = other;
-	return verdict(ctx, packet, reason, side);
+	return other == REASON_TO_GATEWAY || (other == REASON_INSIDE_TO_INSIDE && side == SIDE_PRIVATE) ? other
+													: reason;
 }
 
 __noinline int not_ipv4(struct xdp_md *ctx, const struct packet *packet, enum side side)

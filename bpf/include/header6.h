@@ -120,7 +120,7 @@ static __always_inline enum opening6 header6_opening(struct xdp_md *ctx, const s
 	if (protocol == IPPROTO_UDP)
 		return udp6_opening(found->source, found->destination, inward);
 	header = header6_at(ctx, offset, 14);
-	if (!header)
+	if (!header) /* it is there: for the verifier */
 		return OPENING6_SENDER;
 	found->flags = header[13];
 	return tcp6_opening(found->flags, found->source, found->destination);

@@ -280,7 +280,7 @@ static __always_inline int private_side(struct xdp_md *ctx)
 	__u32 number;
 
 	if (reason != REASON_NONE || !control)
-		return unparsed(ctx, &packet, reason, SIDE_PRIVATE);
+		return verdict(ctx, &packet, unparsed(ctx, &packet, reason, SIDE_PRIVATE), SIDE_PRIVATE);
 	packet.generation = *(volatile __u32 *)&control->generation;
 	if (packet.kind == PACKET_ICMP_ERROR) {
 		int action = private_icmp_error(ctx, &packet);

@@ -166,13 +166,33 @@ __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet
 	return forward_send(ctx, packet, hop, SIDE_PUBLIC);
 }
 
-static __always_inline int public_stray(struct xdp_md *ctx, struct packet *packet, bool local, enum reason reason)
+static __always_inline int public_stray(struct xdp_md *ctx, struct packet *packet, bool local, bool inward,
+					enum reason reason)
 {
-	enum reason said = stray_judge(ctx, packet, local);
+	enum reason said = stray_judge(ctx, packet, local, inward);
 
 	if (stray_is_trapped(said))
 		return trap_spring(ctx, packet);
 	return verdict(ctx, packet, said == REASON_NONE ? reason : said, SIDE_PUBLIC);
+}
+
+/*
+ * What parsing could not make a flow of. Of a fragment nobody can tell whose flow it is of: it passes where one of the
+ * directions lets it.
+ */
+static __always_inline int public_unparsed(struct xdp_md *ctx, struct packet *packet, enum reason reason)
+{
+	bool fragment = reason == REASON_DROP_FRAGMENT;
+
+	reason = unparsed(ctx, packet, reason, SIDE_PUBLIC);
+	if (reason != REASON_TO_GATEWAY || packet->hairpin)
+		return verdict(ctx, packet, reason, SIDE_PUBLIC);
+	if (fragment) {
+		packet->tuple.protocol = 0; /* no port is known of it */
+		if (stray_judge(ctx, packet, true, false) == REASON_NONE)
+			return verdict(ctx, packet, reason, SIDE_PUBLIC);
+	}
+	return public_stray(ctx, packet, true, true, reason);
 }
 
 /* A packet to an address that the data plane has nothing to do with. */
@@ -182,7 +202,7 @@ static __always_inline int public_untranslated(struct xdp_md *ctx, struct packet
 		return verdict(ctx, packet, REASON_DROP_NOT_FOR_US, SIDE_PUBLIC);
 	if (hairpin)
 		return verdict(ctx, packet, REASON_TO_GATEWAY, SIDE_PUBLIC);
-	return public_stray(ctx, packet, true, REASON_TO_GATEWAY);
+	return public_stray(ctx, packet, true, stray_comes_in(packet, true), REASON_TO_GATEWAY);
 }
 
 /* The end of a packet that opens nothing, for that reason. Where nobody inside is meant, the gateway may be. */
@@ -199,7 +219,8 @@ static __always_inline int public_end(struct xdp_md *ctx, struct packet *packet,
 	if (nobody && is_local(ctx, packet, address))
 		reason = REASON_TO_GATEWAY;
 	if (nobody || reason == REASON_TO_GATEWAY || reason == REASON_DROP_NOT_SYN)
-		return public_stray(ctx, packet, reason == REASON_TO_GATEWAY, reason);
+		return public_stray(ctx, packet, reason == REASON_TO_GATEWAY,
+				    stray_comes_in(packet, reason == REASON_TO_GATEWAY), reason);
 	return verdict(ctx, packet, reason, SIDE_PUBLIC);
 }
 
@@ -213,9 +234,11 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 	struct address *address;
 	__u32 number, slot = 0;
 
-	if (reason != REASON_NONE || !control)
-		return unparsed(ctx, &packet, reason, SIDE_PUBLIC);
+	if (!control)
+		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PUBLIC);
 	packet.generation = hairpin ? hairpin_generation() : *(volatile __u32 *)&control->generation;
+	if (reason != REASON_NONE)
+		return public_unparsed(ctx, &packet, reason);
 	if (packet.kind == PACKET_ICMP_ERROR) {
 		int action = public_icmp_error(ctx, &packet);
 

@@ -8,7 +8,9 @@
 
 #include "chain.h"
 #include "gateway_traffic.h"
+#include "port.h"
 #include "port_mark.h"
+#include "public_open.h"
 #include "trap.h"
 
 /*
@@ -27,6 +29,13 @@ static __always_inline bool stray_comes_in(const struct packet *packet, bool loc
 	return !local || !control || port < control->own_first || port > control->own_last;
 }
 
+/* What a DHCP server answers (RFC 2131 section 4.1): without it the gateway would lose its address. */
+static __always_inline bool is_lease(const struct packet *packet)
+{
+	return packet->tuple.protocol == IPPROTO_UDP && packet->tuple.source_port == bpf_htons(67) &&
+	       packet->tuple.destination_port == bpf_htons(68);
+}
+
 /* Resolvers ask the name server for others, wherever those are: who may not come is told when he does. */
 static __always_inline __u8 stray_ports(const struct packet *packet, const struct settings *settings)
 {
@@ -39,22 +48,22 @@ static __always_inline __u8 stray_ports(const struct packet *packet, const struc
 }
 
 /* REASON_NONE where nothing is to be asked, or ASK_CHAIN. What is for nobody is shown to no more than the honeypot. */
-__noinline enum reason stray_describe(const struct packet *packet, bool local)
+__noinline enum reason stray_describe(struct xdp_md *ctx, const struct packet *packet, bool local, bool inward)
 {
 	struct nf_packet *told = nf_packet();
 	struct settings *settings;
 	struct tuple flow = {};
 	enum reason reason;
-	bool inward;
 
 	if (!packet || !told)
 		return REASON_DROP_INTERNAL;
 	settings = settings_get(packet->generation);
-	if (!settings || !settings->stray || packet->link_broadcast || !(local || settings->traps))
+	if (!settings || !settings->stray || packet->link_broadcast || !(local || settings->traps) || is_lease(packet))
 		return REASON_NONE;
 	if (source_is_banned(packet))
 		return REASON_DROP_BANNED;
-	inward = stray_comes_in(packet, local);
+	if (source_is_ours(ctx, packet))
+		return REASON_DROP_SPOOFED_SOURCE;
 	flow = packet->tuple;
 	if (!inward) {
 		flow.source = packet->tuple.destination;
@@ -70,16 +79,17 @@ __noinline enum reason stray_describe(const struct packet *packet, bool local)
 }
 
 /* What the protection says: REASON_NONE, or why the packet ends. */
-static __always_inline enum reason stray_judge(struct xdp_md *ctx, struct packet *packet, bool local)
+static __always_inline enum reason stray_judge(struct xdp_md *ctx, struct packet *packet, bool local, bool inward)
 {
-	enum reason reason = stray_describe(packet, local);
+	enum reason reason = stray_describe(ctx, packet, local, inward);
 	struct nf_packet *told = nf_packet();
 	struct in6 source = {};
 
 	if (reason != ASK_CHAIN || !told)
 		return reason;
 	reason = chain_ask(ctx, packet);
-	if (told->trap != NF_TRAP_SPRUNG || packet->tuple.protocol != IPPROTO_TCP || (packet->tcp_flags & TCP_FLAG_SYN))
+	if (told->trap != NF_TRAP_SPRUNG || packet->tuple.protocol != IPPROTO_TCP ||
+	    (packet->tcp_flags & TCP_FLAG_SYN) || (!inward && port_is_ours(ctx, &packet->tuple)))
 		return reason;
 	told->trap = NF_TRAP_NONE;
 	if (!trap_is_proven(ctx, packet))

@@ -10,8 +10,8 @@
 #include "tcp.h"
 #include "verdict.h"
 
-#define TRAPS_PER_TICK 256 /* SYNs answered by each CPU: about 1,000 a second */
-#define LIES_PER_TICK  256 /* wrong ACKs, beyond which none is believed: a cookie is not to be guessed in any time */
+#define TRAPS_PER_TICK 256  /* SYNs answered by each CPU: about 1,000 a second */
+#define LIES_PER_TICK  4096 /* wrong ACKs, beyond which none is believed: about 15,000 a second, of 2^29 to guess one */
 #define TRAP_TTL       64
 
 struct trap_headers {

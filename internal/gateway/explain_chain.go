@@ -92,25 +92,29 @@ func (e *explainer) listed(f flow, o chain.Opinion) (says, why string) {
 		remote = f.destination
 	}
 	p := e.view.config.Protection
-	entry := func(list []config.Listed) string {
-		if entry := namedIn(e.view.config, e.view.lists).onList(list, f.direction, netip.PrefixFrom(remote, remote.BitLen())); entry != "" {
-			return fmt.Sprintf("%s is of %s", remote, entry)
+	n := namedIn(e.view.config, e.view.lists)
+	spared := n.sparedBy(e.view.config, f.direction, remote)
+	function := protectionFunctions(e.view.config)[o.Step]
+	switch {
+	case e.kindOf(remote) != notOurs:
+		why = fmt.Sprintf("%s is the gateway's own", remote)
+	case spared != "" && function == allowlist:
+		why = fmt.Sprintf("%s is of %s", remote, spared)
+	case spared != "":
+		why = fmt.Sprintf("%s is spared", remote)
+	case function == allowlist:
+		why = "it has not " + remote.String()
+	case function == blocklist:
+		why = "it has not " + remote.String()
+		if entry := n.onList(p.Blocklist, f.direction, netip.PrefixFrom(remote, remote.BitLen())); entry != "" {
+			why = fmt.Sprintf("%s is of %s", remote, entry)
 		}
-		return "it has not " + remote.String()
-	}
-	switch protectionFunctions(e.view.config)[o.Step] {
-	case allowlist:
-		if why = entry(p.Allowlist); e.kindOf(remote) != notOurs {
-			why = fmt.Sprintf("%s is the gateway's own", remote)
-		}
-	case blocklist:
-		why = entry(p.Blocklist)
-	case ports:
+	case function == ports:
 		why = portText(p, f)
 		if f.asksForNames(e.view) {
 			why = "who asks the name server asks for others: honeypot and geofence are not asked"
 		}
-	case honeypot:
+	case function == honeypot:
 		switch {
 		case o.Says != chain.Drops:
 			why = "it is no port of the honeypot"

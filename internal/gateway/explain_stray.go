@@ -11,8 +11,11 @@ import (
 // stray asks the protection about a flow from outside that is for the gateway itself, or
 // for nobody, of which only the honeypot is to know (bpf/include/stray.h).
 func (e *explainer) stray(f flow, forUs bool) (api.Ending, error) {
-	if e.trial == nil || f.hairpin || !forUs && e.view.config.Protection.Honeypot.Ports.Empty() {
+	if !e.view.config.Protection.Given() || f.hairpin || !forUs && e.view.config.Protection.Honeypot.Ports.Empty() {
 		return goOn, nil
+	}
+	if spoofed := e.spoofed(f); ends(spoofed) {
+		return spoofed, nil
 	}
 	probe := f.probe(e.view, f.destination, f.port)
 	probe.Ignored = f.asksForNames(e.view)

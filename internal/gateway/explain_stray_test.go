@@ -54,6 +54,8 @@ protection:
 		{"203.0.113.5", outbound, model.TCP, 443, "ban continue, " + asked + "continue, mapping drop, drop drop_no_mapping"},
 		{"203.0.113.5", sent, model.TCP, 23, "ban continue, " + sprung},
 		{"203.0.113.5", sent, model.TCP, 22, "ban continue, " + asked + "continue, chain whole, whole/dnat continue, dnat translate, pass"},
+		{"10.0.0.7", us, model.TCP, 22, "ban continue, address drop, drop drop_spoofed_source"},
+		{"10.0.0.7", outbound, model.TCP, 23, "ban continue, address drop, drop drop_spoofed_source"},
 		// A host inside has opened it.
 		{"203.0.113.6", outbound, model.UDP, 7000, "mapping continue, ban continue, " + asked + "continue, chain none, filtering continue, pass"},
 	} {

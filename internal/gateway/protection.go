@@ -49,7 +49,7 @@ func (n named) protection(v *view) (steps []chain.Step) {
 		return nil
 	}
 	var remote chain.Remote
-	remote.In.Allowed, remote.Out.Allowed = n.unions(v.config.Protection.Allowlist, ownRanges(v))
+	remote.In.Allowed, remote.Out.Allowed = n.unions(v.config.Protection.Allowlist, sparedRanges(v.config, ownRanges(v)))
 	remote.In.Blocked, remote.Out.Blocked = n.unions(v.config.Protection.Blocklist, model.Ranges{})
 	remote.In.Fenced, remote.Out.Fenced = v.places.fences[model.In].denied, v.places.fences[model.Out].denied
 	p := &v.config.Protection
@@ -71,6 +71,31 @@ func ownRanges(v *view) (ranges model.Ranges) {
 		ranges.Add(netip.PrefixFrom(a, a.BitLen()))
 	}
 	return ranges
+}
+
+// sparedRanges are ranges, and those that are asked nothing whatever the lists have: without
+// them the gateway, or who looks after it, would be cut off.
+func sparedRanges(c *config.Config, ranges model.Ranges) model.Ranges {
+	for _, p := range c.NeverBan {
+		ranges.Add(p)
+	}
+	for _, s := range c.DNS.Upstream {
+		ranges.Add(netip.PrefixFrom(s.Addr(), s.Addr().BitLen()))
+	}
+	return ranges
+}
+
+// sparedBy says why an address is asked nothing, "" where it is.
+func (n named) sparedBy(c *config.Config, d model.Direction, a netip.Addr) string {
+	p := netip.PrefixFrom(a, a.BitLen())
+	if entry := n.onList(c.Protection.Allowlist, d, p); entry != "" {
+		return entry
+	}
+	spared := sparedRanges(c, model.Ranges{})
+	if spared.Set().Contains(a) {
+		return "never_ban, or an upstream name server"
+	}
+	return ""
 }
 
 // unions are the addresses of a list, and others, for flows from outside and from inside.
