@@ -239,16 +239,17 @@ func TestEventsHoldUpNobody(t *testing.T) {
 	}
 }
 
-// The guide's script sends a mail for each event, and executes nothing of it.
-func TestGuideEventsByMail(t *testing.T) {
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+// mailed is the guide's sink that sends a mail for each event, here to a file, and the
+// file.
+func (r *realm) mailed() (sinks, mailbox string) {
+	r.t.Helper()
 	page, err := os.ReadFile("../../docs/guide/events.md")
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	_, script, _ := strings.Cut(string(page), "```sh\n")
 	script, rest, _ := strings.Cut(script, "```")
-	_, sinks, _ := strings.Cut(rest, "```yaml\n")
+	_, sinks, _ = strings.Cut(rest, "```yaml\n")
 	sinks, _, _ = strings.Cut(sinks, "```")
 	mailbox, path := filepath.Join(r.directory, "mailbox"), filepath.Join(r.directory, "mail-events")
 	for _, c := range []struct {
@@ -258,13 +259,20 @@ func TestGuideEventsByMail(t *testing.T) {
 		{&script, "/usr/sbin/sendmail root", "/usr/bin/tee -a " + mailbox}, {&sinks, "/usr/local/bin/mail-events", path},
 	} {
 		if !strings.Contains(*c.text, c.old) {
-			t.Fatalf("the guide has no %s", c.old)
+			r.t.Fatalf("the guide has no %s", c.old)
 		}
 		*c.text = strings.ReplaceAll(*c.text, c.old, c.new)
 	}
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
+	return sinks, mailbox
+}
+
+// The guide's script sends a mail for each event.
+func TestGuideEventsByMail(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	sinks, mailbox := r.mailed()
 	d := r.start(r.configuration() + sinks)
 	d.stop()
 	text, err := os.ReadFile(mailbox)

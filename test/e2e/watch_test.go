@@ -255,3 +255,15 @@ func runs(t *testing.T, file string) int {
 	}
 	return process
 }
+
+// watch shows one of them.
+func (d *daemon) watch(name string) (w client.Watch) {
+	d.t.Helper()
+	for _, w = range list[[]client.Watch](d, "watches") {
+		if w.Name == name {
+			return w
+		}
+	}
+	d.t.Fatalf("there is no watch %s", name)
+	return w
+}
