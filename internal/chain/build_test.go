@@ -85,17 +85,20 @@ func TestFirstDecides(t *testing.T) {
 	}
 }
 
-// A function that fails open is passed over; both are counted.
-func TestFailOpen(t *testing.T) {
-	b := newBed(t)
-	row := steps(1, fixed{fail, false, false}, fixed{accept, false, false})
-	row[0].FailOpen = true
-	b.put(Chain{Name: "it", Rules: []Rule{{}}, Steps: row})
-	if got, want := b.classify(classifierNfPacket{}), (said{accept, 2, 0}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	if n := b.count(1); n.Failed != 1 || n.Seen != 1 || n.Samples != 1 || n.Ns == 0 {
-		t.Errorf("counted %+v, want one failure, timed", n)
+// TestProtectionRule11_FailOpenOrClosed: a function that cannot judge drops, and one that is
+// to fail open is passed over; both are counted.
+func TestProtectionRule11_FailOpenOrClosed(t *testing.T) {
+	for open, want := range map[bool]said{false: {drop, 1, 0}, true: {accept, 2, 0}} {
+		b := newBed(t)
+		row := steps(1, fixed{fail, false, false}, fixed{accept, false, false})
+		row[0].FailOpen = open
+		b.put(Chain{Name: "it", Rules: []Rule{{}}, Steps: row})
+		if got := b.classify(classifierNfPacket{}); got != want {
+			t.Errorf("open %t: %+v, want %+v", open, got, want)
+		}
+		if n := b.count(1); n.Failed != 1 || n.Seen != 1 || n.Samples != 1 || n.Ns == 0 {
+			t.Errorf("open %t: counted %+v, want one failure, timed", open, n)
+		}
 	}
 }
 

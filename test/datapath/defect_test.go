@@ -1,0 +1,112 @@
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// TestGeofenceDefect9_FullQueueIsCounted: where nobody reads who fell into the honeypot,
+// packets are judged as before, and each that found no room is counted.
+func TestGeofenceDefect9_FullQueueIsCounted(t *testing.T) {
+	const tries = 400
+	g := newGateway(t)
+	g.protected(chain.Addresses{})
+	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
+	proof := acknowledge(from, to, g.knock(from, to))
+	for range tries {
+		g.dropped(g.put(proof), "drop_trapped")
+	}
+	lost := must(g.data.Usage())(t).EventsLost
+	told := uint64(0)
+	var events *datapath.Events[datapath.TrapEvent]
+	g.in(func() (err error) { events, err = g.data.Traps(); return err })
+	defer func() { _ = events.Close() }()
+	events.SetDeadline(time.Now())
+	for {
+		if _, err := events.Next(); errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		told++
+	}
+	if lost == 0 || told == 0 || told+lost != tries {
+		t.Errorf("of %d events %d were told and %d lost", tries, told, lost)
+	}
+}
+
+// TestProtectionRule7_UnprovenIsOnlyDropped: of a flood of SYNs with any sources a bounded
+// number is answered, all others are dropped, and nobody is told of for it.
+func TestProtectionRule7_UnprovenIsOnlyDropped(t *testing.T) {
+	const most, tick = 256, 1 << 28 * time.Nanosecond // of each CPU: TRAPS_PER_TICK, TICK_SHIFT
+	g := newGateway(t)
+	g.protected(chain.Addresses{})
+	to := netip.AddrPortFrom(publicAddress, telnet)
+	began := time.Now()
+	for n := 0; g.counters()["drop_trapped"] < 100; n++ {
+		if n == 100 {
+			t.Fatalf("all were answered: %v", g.counters())
+		}
+		g.in(func() (err error) {
+			for n := range 2000 {
+				from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, 113, byte(1 + n%250)}), uint16(1024+n))
+				_, _, err2 := g.data.Inject(true, g.public, addressed(tcp(from, to, packets.SYN)).Bytes())
+				err = errors.Join(err, err2)
+			}
+			return err
+		})
+	}
+	answered := int(g.counters()["answered_trap"])
+	if bound := most * runtime.NumCPU() * (int(time.Since(began)/tick) + 2); answered > bound {
+		t.Errorf("%d SYNs were answered, at most %d should be", answered, bound)
+	}
+	g.trapped()
+}
+
+// TestProtectionRule12_NoPacketMeetsTwoGenerations: while protections change, none of what
+// all of them allow is lost, and nothing passes that all of them deny, each by another list.
+func TestProtectionRule12_NoPacketMeetsTwoGenerations(t *testing.T) {
+	const swaps = 60
+	g := newGateway(t)
+	good, bad := udp(endpoint(remote2, 40000), endpoint(publicAddress, 53)), udp(endpoint(remote, 40000), endpoint(publicAddress, 53))
+	policies := []chain.Addresses{
+		{Blocked: setOf("203.0.113.10/32")}, {Fenced: setOf("203.0.113.10/31"), Allowed: setOf("203.0.113.11/32")},
+	}
+	put := func(of chain.Addresses) error {
+		return g.enforce(chain.Policy{Protection: []chain.Step{
+			{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: chain.Remote{In: of, Out: of}}},
+			{Name: "blocklist", Number: 2, Function: chain.Blocklist{}}, {Name: "geofence", Number: 3, Function: chain.Geofence{}},
+		}})
+	}
+	g.in(func() error { return put(policies[0]) })
+	frames := map[datapath.Action][]byte{datapath.Pass: addressed(good).Bytes(), datapath.Drop: addressed(bad).Bytes()}
+	g.during(func() error {
+		for want, f := range frames {
+			if action, _, err := g.data.Inject(true, g.public, f); err != nil || action != want {
+				return fmt.Errorf("%v, want %v: %w", action, want, err)
+			}
+		}
+		return nil
+	}, func() error {
+		for n := range swaps {
+			if err := put(policies[(n+1)%2]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	counters := g.counters()
+	if n := counters[model.Reason("drop_internal")]; n > 0 || counters["drop_denied"] == 0 || counters["to_gateway"] == 0 {
+		t.Errorf("%d packets met no policy; counted are %v", n, counters)
+	}
+}
