@@ -25,7 +25,7 @@ func (j journal) ends(a netip.Addr) {
 
 // Who offends again is banned for longer, also when the daemon was killed between, until
 // somebody forgives.
-func TestBansGrowThoughTheDaemonIsKilled(t *testing.T) {
+func TestGeofenceDefect8_OffencesAreRemembered(t *testing.T) {
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	path := filepath.Join(r.directory, "auth.log")
 	d := r.start(r.configuration() + "bans: {factor: 60, cap: 2h}\nwatches:\n" + watch("ssh", path, ", hits: 1, ban: 1s"))
@@ -57,7 +57,7 @@ func TestBansGrowThoughTheDaemonIsKilled(t *testing.T) {
 
 // Who comes onto the allowlist or into never_ban is dropped by no ban that was there
 // before, also of a wider prefix, and by those again when he is off it.
-func TestAllowlistComesBeforeBans(t *testing.T) {
+func TestGeofenceDefect4_AllowlistComesBeforeBans(t *testing.T) {
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3})
 	r.echoServers()
 	d := r.start(r.configuration())

@@ -17,6 +17,7 @@ var (
 	requirement = regexp.MustCompile(`^RFC (\d+) (REQ-(\d+)[a-z]?|§(\d+)(?:\.\d+)*)(?: .*)?$`)
 	testName    = regexp.MustCompile(`^(?:Test|Fuzz)[A-Za-z0-9_]+$`)
 	testFunc    = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Za-z0-9_]+)\(`)
+	anyTest     = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z][A-Za-z0-9_]+`)
 	defectTest  = regexp.MustCompile(`\bTestDefect\d+_[A-Za-z0-9_]+`)
 	rfcTest     = regexp.MustCompile(`^TestRFC(\d+)_(?:REQ|S)(\d+)[a-z]?_`)
 )
@@ -32,6 +33,16 @@ var numbered = []struct {
 	{"5508", "REQ-", 1, 11},
 	{"6888", "REQ-", 1, 15},
 	{"7857", "§", 2, 12},
+}
+
+// protection is what the protection is held to: how rows begin, how their tests do, and how
+// many there are.
+var protection = []struct {
+	row, prefix string
+	last        int
+}{
+	{"geofence", "TestGeofenceDefect", 10},
+	{"protection", "TestProtectionRule", 12},
 }
 
 // row is one line of the conformance page's tables.
@@ -98,6 +109,7 @@ func checkConformance(r tree) []string {
 		}
 	}
 	problems = append(problems, checkDefects(page, existing)...)
+	problems = append(problems, checkProtection(page, existing)...)
 	return append(problems, absent(table)...)
 }
 
@@ -114,6 +126,41 @@ func checkDefects(page string, existing []string) []string {
 	for _, name := range existing {
 		if defectTest.MatchString(name) && !slices.Contains(named, name) {
 			problems = append(problems, fmt.Sprintf("%s: does not name %s, which exists: put it among the defects", conformancePage, name))
+		}
+	}
+	return problems
+}
+
+// checkProtection wants a row for each defect and each rule of the protection, with a test
+// of that number, and only tests that exist.
+func checkProtection(page string, existing []string) []string {
+	var problems []string
+	say := func(format string, args ...any) {
+		problems = append(problems, conformancePage+": "+fmt.Sprintf(format, args...))
+	}
+	for _, kind := range protection {
+		for n := 1; n <= kind.last; n++ {
+			_, line, found := strings.Cut(page, fmt.Sprintf("\n| %s %d |", kind.row, n))
+			line, _, _ = strings.Cut(line, "\n")
+			named := anyTest.FindAllString(line, -1)
+			prefix := fmt.Sprintf("%s%d_", kind.prefix, n)
+			if !found {
+				say("no row for %s %d", kind.row, n)
+				continue
+			}
+			if !slices.ContainsFunc(named, func(name string) bool { return strings.HasPrefix(name, prefix) }) {
+				say("%s %d names no test %s…", kind.row, n, prefix)
+			}
+			for _, name := range named {
+				if !slices.Contains(existing, name) {
+					say("%s %d names %s, which does not exist", kind.row, n, name)
+				}
+			}
+			for _, name := range existing {
+				if strings.HasPrefix(name, prefix) && !slices.Contains(named, name) {
+					say("%s %d does not name %s, which exists: put it in its row", kind.row, n, name)
+				}
+			}
 		}
 	}
 	return problems
@@ -175,11 +222,18 @@ func TestConformanceCanFail(t *testing.T) {
 			fmt.Fprintf(&full, "| RFC %s %s%d | words | not yet | because of reasons |\n", rfc.rfc, rfc.kind, n)
 		}
 	}
+	guarded := "package x\n"
+	for _, kind := range protection {
+		for n := 1; n <= kind.last; n++ {
+			fmt.Fprintf(&full, "\n| %s %d | words | %s%d_Holds |\n", kind.row, n, kind.prefix, n)
+			guarded += fmt.Sprintf("func %s%d_Holds(t *testing.T) {}\n", kind.prefix, n)
+		}
+	}
 	suite := "package x\nfunc TestRFC4787_REQ9_Hairpin(t *testing.T) {}\nfunc TestOther(t *testing.T) {}\n"
 	good := "| RFC 4787 REQ-9a | loop back | `TestRFC4787_REQ9_Hairpin`, TestOther | |\n"
 	rejects(t, checkConformance, nil, conformancePage+": missing")
 	rejects(t, checkConformance, map[string]string{
-		conformancePage: full.String() + good, "test/x_test.go": suite + "func TestDefect5_Freed(t *testing.T) {}\n",
+		"test/y_test.go": guarded, conformancePage: full.String() + good, "test/x_test.go": suite + "func TestDefect5_Freed(t *testing.T) {}\n",
 	}, "does not name TestDefect5_Freed")
 	for _, c := range []struct {
 		page string
@@ -194,8 +248,11 @@ func TestConformanceCanFail(t *testing.T) {
 		{full.String() + good + "| RFC 4787 REQ-9 | TestOther | |\n", []string{"3 cells"}},
 		{full.String() + good + "| RFC 5382 REQ-9 | loop | TestRFC4787_REQ9_Hairpin | |\n", []string{"carries another number"}},
 		{full.String() + good + "| 5 | nothing was freed | TestDefect5_Gone |\n", []string{"TestDefect5_Gone, which does not exist"}},
+		{strings.Replace(full.String(), "geofence 10", "geofence 11", 1) + good, []string{"no row for geofence 10"}},
+		{strings.Replace(full.String(), "| TestProtectionRule3_Holds |", "| TestProtectionRule3_Holds, TestGone |", 1) + good, []string{"protection 3 names TestGone, which does not exist"}},
+		{strings.Replace(full.String(), "TestProtectionRule3_Holds", "TestOther", 1) + good, []string{"protection 3 names no test TestProtectionRule3_", "protection 3 does not name TestProtectionRule3_Holds"}},
 		{strings.Replace(full.String(), "§7 ", "§70 ", 1) + good, []string{"no row for RFC 7857 §7"}},
 	} {
-		rejects(t, checkConformance, map[string]string{conformancePage: c.page, "test/x_test.go": suite}, c.want...)
+		rejects(t, checkConformance, map[string]string{conformancePage: c.page, "test/x_test.go": suite, "test/y_test.go": guarded}, c.want...)
 	}
 }

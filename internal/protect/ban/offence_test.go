@@ -18,7 +18,7 @@ func drawGrowth(t *rapid.T) Growth {
 
 // No ban lasts longer than the cap, whatever overflows, and none shorter than the one
 // before.
-func TestBansGrowUpToTheCap(t *testing.T) {
+func TestProtectionRule8_BansGrowUpToTheCap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := drawGrowth(t)
 		base := time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "base"))

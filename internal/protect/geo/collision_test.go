@@ -36,7 +36,7 @@ func TestThereAreSixCollisions(t *testing.T) {
 
 // ipt_geofence kept countries and continents in one list, so that SA was both Saudi Arabia
 // and South America.
-func TestCollidingCodesAreApart(t *testing.T) {
+func TestProtectionRule2_CollidingCodesAreApart(t *testing.T) {
 	for _, c := range collisions {
 		t.Run(c.code, func(t *testing.T) {
 			if _, err := model.ParseRegion(c.code); err == nil || !strings.Contains(err.Error(), "both country:"+c.code+" and continent:"+c.code) {

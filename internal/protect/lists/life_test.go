@@ -34,10 +34,10 @@ func newFeed(t *testing.T, source string, store *Store) *Feed {
 	return f
 }
 
-// TestLifeOfAList is what a daemon does with a feed, for as long as it lives: it waits
+// TestProtectionRule10_LifeOfAList is what a daemon does with a feed, for as long as it lives: it waits
 // until Next, refreshes, and brings List into force where that has changed. Whatever the
 // server does, a good copy is in force and on the disk.
-func TestLifeOfAList(t *testing.T) {
+func TestProtectionRule10_LifeOfAList(t *testing.T) {
 	p := newPublisher(t)
 	store, err := OpenStore(t.TempDir())
 	if err != nil {

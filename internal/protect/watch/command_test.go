@@ -24,7 +24,7 @@ func TestArgumentsArriveAsTheyAre(t *testing.T) {
 }
 
 // What the log says is never executed: it is an address, or nothing.
-func TestLinesAreOnlyRead(t *testing.T) {
+func TestProtectionRule9_LinesAreOnlyRead(t *testing.T) {
 	t.Parallel()
 	made := filepath.Join(t.TempDir(), "made")
 	w, err := Compile(Options{
