@@ -35,7 +35,6 @@ type asked struct {
 	public    bool
 	remote    netip.Addr
 	honeypot  bool // which is for what comes from outside, and nobody else has asked for
-	noPorts   bool // IPv6: ports and honeypot are not asked
 	lends     bool // another address each time, to whose session (I8) that of the one before is in the way
 	requested func(r *rig) api.ExplainRequest
 }
@@ -95,16 +94,15 @@ func TestProtectionRule3_OrderForEveryDirection(t *testing.T) {
 		}
 	}
 	trap := func(w *asked) { w.honeypot = true }
-	six := func(w *asked) { w.noPorts = true }
 	for _, w := range []asked{
 		named(to(true, v4, netip.Addr{}), "to an address that is lent", lends),
 		named(to(true, v4, netip.MustParseAddr("198.18.0.2")), "to a port that a host has opened", func(*asked) {}),
 		named(to(true, v4, netip.MustParseAddr("198.18.0.3")), "by dnat", trap),
 		named(to(true, v4, netip.MustParseAddr("198.18.0.1")), "to the gateway", trap),
 		named(to(false, v4, host), "from inside", func(*asked) {}),
-		named(to(true, v6, host6), "IPv6 to a host", six),
-		named(to(false, v6, host6), "IPv6 from inside", six),
-		named(to(true, v6, netip.MustParseAddr("2001:db8:1::1")), "IPv6 to the gateway", six),
+		named(to(true, v6, host6), "IPv6 to a host", trap),
+		named(to(false, v6, host6), "IPv6 from inside", func(*asked) {}),
+		named(to(true, v6, netip.MustParseAddr("2001:db8:1::1")), "IPv6 to the gateway", trap),
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			r := newRig(t, w.text(table, nothing))
@@ -153,14 +151,14 @@ func (w asked) decides(r *rig, table string) {
 	}{
 		{reasons: []reason{neverBan, allowing, blocking, trapping, fencing}, want: "insane", insane: true},
 		{reasons: []reason{neverBan, allowing, blocking, trapping, fencing}, want: "passes"},
-		{reasons: []reason{neverBan, blocking, trapping, fencing}, want: denied + blocklist},
+		{reasons: []reason{neverBan, blocking, trapping, fencing}, want: "passes"},
 		{reasons: []reason{allowing, blocking, trapping, fencing}, want: "passes"},
 		{reasons: []reason{blocking, trapping, fencing}, want: "drop_banned"},
 		{reasons: []reason{blocking, trapping, fencing}, want: denied + blocklist, unban: true},
-		{reasons: []reason{ignoring, fencing}, want: "passes", not: w.noPorts},
+		{reasons: []reason{ignoring, fencing}, want: "passes"},
 		{reasons: []reason{trapping, fencing}, want: trapped, not: !w.honeypot},
 		{reasons: []reason{trapping, elsewhere, fencing}, want: trapped, not: !w.honeypot},
-		{reasons: []reason{elsewhere, fencing}, want: "passes", not: w.noPorts},
+		{reasons: []reason{elsewhere, fencing}, want: "passes"},
 		{reasons: []reason{fencing}, want: denied + geofence},
 		{reasons: []reason{unknown}, want: "passes"}, // its country is known
 		{reasons: []reason{otherwise}, want: denied + geofence},
