@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,13 +45,11 @@ name servers and what never_ban has cannot be banned.`,
   realmgate ban add --file bad.txt`,
 	}
 	file := banFile(command)
-	lasts := command.Flags().Duration("for", 0, "how long, as a `DURATION`: 10m or 24h; without it for ever")
+	var lasts lasting
+	command.Flags().Var(&lasts, "for", "how long, as a `DURATION`: 10m or 24h; without it for ever")
 	command.RunE = func(command *cobra.Command, args []string) error {
-		if *lasts < 0 || command.Flags().Changed("for") && *lasts == 0 {
-			return usageError("--for takes a time above 0, as 1h")
-		}
 		return changeBans(command, args, *file, func(ctx context.Context, prefixes []netip.Prefix) error {
-			n, err := a.client().AddBans(ctx, client.BanRequest{Prefixes: prefixes, Seconds: lasts.Seconds()})
+			n, err := a.client().AddBans(ctx, client.BanRequest{Prefixes: prefixes, Seconds: time.Duration(lasts).Seconds()})
 			if err != nil {
 				return err
 			}
@@ -59,6 +58,30 @@ name servers and what never_ban has cannot be banned.`,
 		})
 	}
 	return command
+}
+
+// lasting is a time above 0.
+type lasting time.Duration
+
+// String implements pflag.Value.
+func (l *lasting) String() string {
+	if *l == 0 {
+		return ""
+	}
+	return time.Duration(*l).String()
+}
+
+// Type implements pflag.Value.
+func (l *lasting) Type() string { return "duration" }
+
+// Set implements pflag.Value.
+func (l *lasting) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return errors.New("use a time above 0 with its unit, as 90m, 24h or 168h")
+	}
+	*l = lasting(d)
+	return nil
 }
 
 func newBanRemove(a *app) *cobra.Command {

@@ -48,6 +48,10 @@ func (a *app) report(command *cobra.Command, err error) int {
 		// As they are, so that editors find file and line.
 		_, _ = fmt.Fprintln(a.stderr, faults)
 	case errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity:
+		if command.Name() != "reload" { // what was asked for is refused, and no file is at fault
+			a.complain("%s", refused)
+			break
+		}
 		_, _ = fmt.Fprintln(a.stderr, refused)
 		a.complain("nothing was changed: the gateway goes on with the configuration that it has")
 	case errors.Is(err, context.Canceled):

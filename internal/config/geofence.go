@@ -49,14 +49,15 @@ type geofenceDraft struct {
 	geofence        Geofence
 	allow, deny     []at[Where]
 	line, otherwise int // where it begins, and where the default is
+	given           int // where allow or deny is
 }
 
 func (d *geofenceDraft) keys() []key {
 	g := &d.geofence
 	return []key{
 		one("direction", &g.Direction, choice(model.In, model.Out, model.AnyDirection)),
-		many("allow", &d.allow, where(), 1),
-		many("deny", &d.deny, where(), 1),
+		noting(&d.given, many("allow", &d.allow, where(), 1)),
+		noting(&d.given, many("deny", &d.deny, where(), 1)),
 		oneAt("unknown", &g.Unknown, &d.line, choice(Allowed, Denied)).must(),
 		oneAt("default", &g.Default, &d.otherwise, choice(Allowed, Denied)).otherwise("deny where `allow` is given, else allow"),
 	}
@@ -98,7 +99,7 @@ func (d *protectionDraft) finishGeofences(faults *faultLog) {
 			}
 			taken[direction] = i
 		}
-		if len(g.allow)+len(g.deny) == 0 {
+		if g.given == 0 {
 			faults.add(g.line, "%s: give allow or deny, or both", path)
 		}
 		allowed := map[Where]bool{}

@@ -15,10 +15,13 @@ type Honeypot struct {
 }
 
 // portsDraft are ports by protocol.
-type portsDraft struct{ tcp, udp []at[model.Ports] }
+type portsDraft struct {
+	tcp, udp []at[model.Ports]
+	given    int // the line of one of them
+}
 
 func (d *portsDraft) keys() []key {
-	return []key{many("tcp", &d.tcp, portRange(), 1), many("udp", &d.udp, portRange(), 1)}
+	return []key{noting(&d.given, many("tcp", &d.tcp, portRange(), 1)), noting(&d.given, many("udp", &d.udp, portRange(), 1))}
 }
 
 func (d *portsDraft) set() (s model.PortSet) {
@@ -56,7 +59,7 @@ func (d *draft) finishHoneypot() {
 	p := &d.protection
 	p.protection.Ignored, p.protection.Monitored = p.ignored.set(), p.monitored.set()
 	p.protection.Honeypot = Honeypot{p.honeypot.ports.set(), p.honeypot.ban}
-	if p.honeypot.line > 0 && p.protection.Honeypot.Ports.Empty() {
+	if p.honeypot.line > 0 && p.honeypot.ports.given == 0 {
 		d.faults.add(p.honeypot.line, "%s.honeypot: give the ports: tcp, udp or both", ProtectionName)
 	}
 	p.honeypot.ports.each(func(protocol model.Protocol, trap at[model.Ports]) {

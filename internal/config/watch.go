@@ -109,6 +109,8 @@ func (w *watchDraft) finish(faults *faultLog, path string) Watch {
 		faults.add(w.nameLine, "%s: give file or command", path)
 	case w.fileLine > 0 && w.commandLine > 0:
 		faults.add(w.commandLine, "%s: give file or command, not both", path)
+	case strings.ContainsAny(w.watch.File, "*?"):
+		faults.add(w.fileLine, "%s.file: %s: give one file, and each a watch of its own: * and ? stand for themselves", path, quote(w.watch.File))
 	}
 	if len(w.patterns) > mostPatterns {
 		faults.add(w.patternsLine, "%s.patterns: there are %d, at most %d are allowed", path, len(w.patterns), mostPatterns)

@@ -94,11 +94,19 @@ func knowsRegion(table *geo.Table, r model.Region) error {
 	return nil
 }
 
+// tableFlag is the flag of realmgate geo update for a table that is not where it usually is.
+func tableFlag(path string) string {
+	if path == config.DefaultGeoTable {
+		return ""
+	}
+	return " --table " + path
+}
+
 func readPlaces(path string) (*geo.Table, error) {
 	file, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no table of places %s: run realmgate geo update", path)
+		return nil, fmt.Errorf("there is no table of places %s: run realmgate geo update%s", path, tableFlag(path))
 	case err != nil:
 		return nil, fmt.Errorf("read the table of places: %w", err)
 	}

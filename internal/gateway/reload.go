@@ -20,7 +20,12 @@ import (
 func (g *Gateway) Reload() (done api.Reload, err error) {
 	g.reload.Lock()
 	defer g.reload.Unlock()
-	defer func() { g.events.Emit(events.Reload{Generation: done.Generation, Error: events.Text(err)}) }()
+	defer func() {
+		g.events.Emit(events.Reload{Generation: done.Generation, Error: events.Text(err)})
+		if err != nil {
+			g.log.Error("the reload changed nothing", "error", err)
+		}
+	}()
 	d, err := config.Read(g.options.ConfigFile)
 	if err != nil {
 		return api.Reload{}, err
