@@ -36,7 +36,8 @@ func NewPaths(backends []Backend) *Paths {
 }
 
 // Set says whether a backend, by its place, is up. New flows go by that from the next
-// packet on; those that are open stay.
+// packet on; those that are open stay. After an error they go by it from the next Set on
+// that succeeds.
 func (p *Paths) Set(place int, up bool) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -27,13 +27,14 @@ type balance struct {
 
 	mutex  sync.Mutex
 	states []health.State // of the backends
+	due    []bool         // backends whose state is not in force everywhere
 
 	stop  context.CancelFunc // nil while nobody asks the backends
 	ended sync.WaitGroup
 }
 
 func newBalance(name string, m config.Multipath) *balance {
-	b := &balance{name: name, config: m, paths: chain.NewPaths(backendsOf(m)), states: make([]health.State, len(m.Backends))}
+	b := &balance{name: name, config: m, paths: chain.NewPaths(backendsOf(m)), states: make([]health.State, len(m.Backends)), due: make([]bool, len(m.Backends))}
 	for i := range b.states {
 		b.states[i] = health.New()
 	}
@@ -135,29 +136,34 @@ func (g *Gateway) watchBackend(ctx context.Context, b *balance, place int) {
 }
 
 // heard notes what a backend answered, and lets new flows go by it where that changes
-// who is up.
+// who is up. With an error that is tried again at its next answer.
 func (g *Gateway) heard(b *balance, place int, fault error) error {
 	b.mutex.Lock()
 	before := b.states[place]
 	now := before.After(health.Options{Rise: b.config.Check.Rise, Fall: b.config.Check.Fall}, time.Now(), fault)
 	b.states[place] = now
+	b.due[place] = b.due[place] || now.Up != before.Up
+	due := b.due[place]
 	b.mutex.Unlock()
-	if now.Up == before.Up {
-		return nil
-	}
 	backend := b.config.Backends[place]
-	if now.Up {
+	switch {
+	case now.Up == before.Up:
+	case now.Up:
 		g.log.Info("a backend is up", "function", b.name, "backend", backend.To, "port", backend.Port)
-	} else {
+	default:
 		g.log.Warn("a backend is down", "function", b.name, "backend", backend.To, "port", backend.Port, "error", now.Fault)
 	}
-	if err := b.paths.Set(place, now.Up); err != nil {
-		return err
-	}
-	if now.Up {
+	if !due {
 		return nil
 	}
-	return g.endAt(backend)
+	err := b.paths.Set(place, now.Up)
+	if err == nil && !now.Up {
+		err = g.endAt(backend)
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.due[place] = err != nil
+	return err
 }
 
 // endAt ends the flows without a connection to a backend that is down: their next packets
