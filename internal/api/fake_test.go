@@ -69,11 +69,11 @@ func (g *fakeGateway) Events() ([]Sink, error) { return g.events, g.err }
 func (g *fakeGateway) Watches() ([]Watch, error) { return g.watches, g.err }
 
 func (g *fakeGateway) AddBans(r BanRequest) (BanChange, error) {
-	return BanChange{len(r.Prefixes)}, g.err
+	return BanChange{Prefixes: len(r.Prefixes)}, g.err
 }
 
 func (g *fakeGateway) RemoveBans(r BanRequest) (BanChange, error) {
-	return BanChange{len(r.Prefixes)}, g.err
+	return BanChange{Prefixes: len(r.Prefixes)}, g.err
 }
 
 func (g *fakeGateway) Lists() ([]List, error) { return g.lists, g.err }

@@ -251,9 +251,13 @@ type BanRequest struct {
 	Seconds  float64        `json:"seconds,omitempty"` // 0: for ever
 }
 
+// MostWider is how many prefixes a BanChange names.
+const MostWider = 4
+
 // BanChange says how many prefixes are banned now, or no more.
 type BanChange struct {
-	Prefixes int `json:"prefixes"`
+	Prefixes int            `json:"prefixes"`
+	Wider    []netip.Prefix `json:"wider,omitempty"` // whose bans go on, and have some that were to be banned no more: at most MostWider
 }
 
 // Drop is a packet that was dropped.

@@ -89,23 +89,35 @@ func newBanRemove(a *app) *cobra.Command {
 		Use:   "remove ADDRESS...",
 		Short: "End bans of addresses",
 		Long: `End the bans of just these addresses and prefixes, and print how many of them were
-banned. Those of wider prefixes go on. Their offences are forgotten: the next ban
-is a short one again.`,
+banned. Those of wider prefixes go on, and are named. The offences of all in them
+are forgotten: the next ban is a short one again.`,
 		Example: `  realmgate ban remove 203.0.113.7
   realmgate ban remove --file bad.txt`,
 	}
 	file := banFile(command)
 	command.RunE = func(command *cobra.Command, args []string) error {
 		return changeBans(command, args, *file, func(ctx context.Context, prefixes []netip.Prefix) error {
-			n, err := a.client().RemoveBans(ctx, client.BanRequest{Prefixes: prefixes})
+			done, err := a.client().RemoveBans(ctx, client.BanRequest{Prefixes: prefixes})
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "%s banned no more\n", many(n, "prefix", "prefixes"))
+			_, err = fmt.Fprintf(a.stdout, "%s banned no more%s\n", many(done.Prefixes, "prefix", "prefixes"), goOn(done.Wider))
 			return written(err)
 		})
 	}
 	return command
+}
+
+// goOn says which bans of wider prefixes somebody still has to end.
+func goOn(wider []netip.Prefix) string {
+	if len(wider) == 0 {
+		return ""
+	}
+	var list strings.Builder
+	for _, p := range wider {
+		list.WriteString(" " + p.String())
+	}
+	return "; a wider ban goes on: realmgate ban remove" + list.String()
 }
 
 func banFile(command *cobra.Command) *string {

@@ -66,9 +66,17 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, d.sinks)
 	case "/v1/watches":
 		write(w, d.watches)
-	case "/v1/bans/add", "/v1/bans/remove":
+	case "/v1/bans/add":
 		var asked client.BanRequest
 		_ = json.NewDecoder(r.Body).Decode(&asked)
+		write(w, client.BanChange{Prefixes: len(asked.Prefixes)})
+	case "/v1/bans/remove":
+		var asked client.BanRequest
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		if p := asked.Prefixes[0]; !p.Addr().Is4() {
+			write(w, client.BanChange{Wider: []netip.Prefix{netip.PrefixFrom(p.Addr(), 64).Masked()}})
+			return
+		}
 		write(w, client.BanChange{Prefixes: len(asked.Prefixes)})
 	case "/v1/lists":
 		write(w, d.lists)

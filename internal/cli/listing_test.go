@@ -71,6 +71,7 @@ func TestOutput(t *testing.T) {
 
 		"ban-add":          {populated(), "ban add 203.0.113.7 198.51.100.0/24 --for 1h"},
 		"ban-remove":       {populated(), "ban remove 203.0.113.7"},
+		"ban-remove-wider": {populated(), "ban remove 2001:db8:9::5"},
 		"ban-list":         {populated(), "ban list"},
 		"ban-list-empty":   {empty, "ban list"},
 		"ban-list-json":    {populated(), "ban list -o json"},

@@ -89,17 +89,14 @@ func (c *Client) Bans(ctx context.Context) ([]Ban, error) {
 
 // AddBans bans prefixes: all of them or, with an error, none.
 func (c *Client) AddBans(ctx context.Context, r BanRequest) (int, error) {
-	return c.changeBans(ctx, "/v1/bans/add", r)
-}
-
-// RemoveBans ends bans, and returns how many of the prefixes were banned.
-func (c *Client) RemoveBans(ctx context.Context, r BanRequest) (int, error) {
-	return c.changeBans(ctx, "/v1/bans/remove", r)
-}
-
-func (c *Client) changeBans(ctx context.Context, path string, r BanRequest) (int, error) {
-	change, err := post[BanChange](ctx, c, path, r)
+	change, err := post[BanChange](ctx, c, "/v1/bans/add", r)
 	return change.Prefixes, err
+}
+
+// RemoveBans ends bans, and returns how many of the prefixes were banned, and what bans of
+// wider ones go on.
+func (c *Client) RemoveBans(ctx context.Context, r BanRequest) (BanChange, error) {
+	return post[BanChange](ctx, c, "/v1/bans/remove", r)
 }
 
 // Watches returns the logs that are watched, in the order of the configuration.

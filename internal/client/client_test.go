@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,7 +88,7 @@ func (g fakeGateway) RefreshLists(r ListRequest) (ListChange, error) {
 }
 
 func (g fakeGateway) RemoveBans(r BanRequest) (BanChange, error) {
-	return BanChange{Prefixes: len(r.Prefixes)}, g.err
+	return BanChange{Prefixes: len(r.Prefixes), Wider: r.Prefixes[1:]}, g.err
 }
 
 func (g fakeGateway) Explain(r ExplainRequest) (Explanation, error) {
@@ -208,8 +209,8 @@ func TestAnswersComeThrough(t *testing.T) {
 	request := BanRequest{Prefixes: []netip.Prefix{netip.MustParsePrefix("203.0.113.7/32"), netip.MustParsePrefix("198.51.100.0/24")}, Seconds: 60}
 	added, err := c.AddBans(ctx, request)
 	removed, err2 := c.RemoveBans(ctx, request)
-	if err != nil || err2 != nil || added != 2 || removed != 2 {
-		t.Errorf("%d and %d bans, %v, %v", added, removed, err, err2)
+	if err != nil || err2 != nil || added != 2 || removed.Prefixes != 2 || !slices.Equal(removed.Wider, request.Prefixes[1:]) {
+		t.Errorf("%d and %v bans, %v, %v", added, removed, err, err2)
 	}
 	done, err := c.Reload(ctx)
 	if err != nil || done != (Reload{Generation: 7, Hosts: 2}) {

@@ -78,7 +78,7 @@ func (s *siege) forgive(ctx context.Context) error {
 	who := []netip.Prefix{netip.PrefixFrom(s.guesser.IP, s.guesser.IP.BitLen())}
 	removed, err := s.gateway.client.RemoveBans(ctx, client.BanRequest{Prefixes: who})
 	if err == nil {
-		err = expect("bans that were removed", removed, 1)
+		err = expect("bans that were removed", removed.Prefixes, 1)
 	}
 	if err != nil {
 		return err

@@ -51,13 +51,14 @@ type Ban struct {
 type Unban struct {
 	Prefixes []netip.Prefix `json:"prefixes"` // at most MostNamed
 	Count    int            `json:"count"`    // of all
-	Reason   string         `json:"reason"`   // Expired or Removed
+	Reason   string         `json:"reason"`   // Expired, Removed or GaveWay
 }
 
 // Why bans end.
 const (
 	Expired = "expired"
 	Removed = "removed"
+	GaveWay = "gave_way" // to others: there were too many
 )
 
 // ListFailed is a list that cannot be refreshed from now on.

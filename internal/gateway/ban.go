@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,11 +51,12 @@ func (g *Gateway) AddBans(r api.BanRequest) (api.BanChange, error) {
 // commit puts bans into force, in place of others, and keeps what offenders did. The disk
 // comes first: what is answered outlives a crash. Under bans.mutex.
 func (g *Gateway) commit(now time.Time, made []ban.Ban, instead []netip.Prefix, records map[netip.Prefix]ban.Record) error {
-	if err := g.bans.list.Fits(made); err != nil {
+	gone, err := g.bans.list.Room(made, instead)
+	if err != nil {
 		return err
 	}
 	forgotten := g.bans.offences.Put(now, g.view.Load().config.Bans.Memory, records)
-	bansEdit, err := bansEdit(made, instead)
+	bansEdit, err := bansEdit(made, slices.Concat(instead, gone))
 	if err != nil {
 		return err
 	}
@@ -68,14 +70,17 @@ func (g *Gateway) commit(now time.Time, made []ban.Ban, instead []netip.Prefix, 
 	if len(made) == 0 {
 		return nil
 	}
-	g.bans.list.Remove(instead)
+	g.bans.list.Remove(slices.Concat(instead, gone))
 	g.bans.list.Put(made)
 	g.emitBans(made)
 	changed := make([]netip.Prefix, 0, len(made))
 	for _, b := range made {
 		changed = append(changed, b.Prefix)
 	}
-	if err := errors.Join(g.data.PutBans(g.effective(g.bans.list.Under(changed))), g.data.DeleteBans(instead)); err != nil {
+	// Those that give way go first, as the kernel may be full, and those in whose place
+	// others are only after these.
+	err = errors.Join(g.giveWay(gone), g.data.PutBans(g.effective(g.bans.list.Under(changed))), g.data.DeleteBans(instead))
+	if err != nil {
 		g.bans.late = true
 		return fmt.Errorf("the bans are kept, and those that the kernel refused are tried again: %w", err)
 	}
@@ -83,23 +88,53 @@ func (g *Gateway) commit(now time.Time, made []ban.Ban, instead []netip.Prefix, 
 	return nil
 }
 
-// RemoveBans implements api.Gateway: the offences of the prefixes are forgotten.
+// giveWay ends bans of offenders that the list has no room for.
+func (g *Gateway) giveWay(gone []netip.Prefix) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	g.log.Warn("there are too many bans: those of offenders that end soonest gave way", "first", gone[0], "prefixes", len(gone), "most", ban.MostAutomatic)
+	g.emitUnbans(gone, events.GaveWay)
+	return g.lift(gone)
+}
+
+// RemoveBans implements api.Gateway: the offences of all in the prefixes are forgotten.
 func (g *Gateway) RemoveBans(r api.BanRequest) (api.BanChange, error) {
 	g.bans.mutex.Lock()
 	defer g.bans.mutex.Unlock()
-	// The disk first, and also what the list has no more: a repeated command mends.
-	keys := keysOf(r.Prefixes)
-	if err := g.bans.store.ChangeAll(store.Edit{Bucket: bansBucket, Remove: keys}, store.Edit{Bucket: offencesBucket, Remove: keys}); err != nil {
+	asked := make([]netip.Prefix, 0, len(r.Prefixes))
+	for _, p := range r.Prefixes {
+		if p.IsValid() {
+			asked = append(asked, p.Masked())
+		}
+	}
+	// The disk first, and there and in the kernel also what the list has no more: a repeated
+	// command mends.
+	forgiven := g.bans.offences.Within(asked)
+	err := g.bans.store.ChangeAll(store.Edit{Bucket: bansBucket, Remove: keysOf(asked)},
+		store.Edit{Bucket: offencesBucket, Remove: keysOf(slices.Concat(asked, forgiven))})
+	if err != nil {
 		return api.BanChange{}, err
 	}
-	g.bans.offences.Forgive(r.Prefixes)
-	removed := g.bans.list.Remove(r.Prefixes)
+	g.bans.offences.Forgive(forgiven)
+	removed := g.bans.list.Remove(asked)
 	g.emitUnbans(removed, events.Removed)
-	if err := g.lift(removed); err != nil {
-		return api.BanChange{}, err
+	if err := g.lift(asked); err != nil {
+		return api.BanChange{}, fmt.Errorf("the bans are removed, and what the kernel refused is tried again: %w", err)
 	}
-	g.log.Info("banned no more", "prefixes", len(removed))
-	return api.BanChange{Prefixes: len(removed)}, nil
+	g.log.Info("banned no more", "prefixes", len(removed), "offenders forgiven", len(forgiven))
+	return api.BanChange{Prefixes: len(removed), Wider: g.wider(asked)}, nil
+}
+
+// wider are the bans that some prefixes still have a part in, each once.
+func (g *Gateway) wider(prefixes []netip.Prefix) (list []netip.Prefix) {
+	for _, p := range prefixes {
+		b, banned := g.bans.list.Covering(p)
+		if banned && len(list) < api.MostWider && !slices.Contains(list, b.Prefix) {
+			list = append(list, b.Prefix)
+		}
+	}
+	return list
 }
 
 // followBans removes the bans that are over, whose packets the kernel has let pass since

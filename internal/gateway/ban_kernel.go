@@ -106,12 +106,15 @@ func (g *Gateway) effective(prefixes []netip.Prefix) map[netip.Prefix]time.Time 
 }
 
 // lift ends bans in the kernel that the list has no more; those of narrower prefixes
-// may end earlier now, and nobody need be spared under those that are gone.
+// may end earlier now, and nobody need be spared under those that are gone. What the kernel
+// refuses followBans tries again.
 func (g *Gateway) lift(removed []netip.Prefix) error {
 	var err error
 	if g.bans.cut.Touches(removed) {
 		err = g.recut()
 	}
 	gone := slices.DeleteFunc(slices.Clone(removed), g.isInKernel)
-	return errors.Join(err, g.data.DeleteBans(gone), g.data.PutBans(g.effective(g.bans.list.Under(removed))))
+	err = errors.Join(err, g.data.DeleteBans(gone), g.data.PutBans(g.effective(g.bans.list.Under(removed))))
+	g.bans.late = g.bans.late || err != nil
+	return err
 }

@@ -3,26 +3,29 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/protect/ban"
 )
 
 // mostTrapped is how many of those who fell into the honeypot may wait for their ban. Who
 // finds no room is banned when he comes again.
 const mostTrapped = 1 << 14
 
-// trapped are those who fell into the honeypot and wait for their ban, with the port where
-// they did.
+// trapped are those who fell into the honeypot and wait for their ban, each offender once,
+// with what he did last.
 type trapped struct {
 	mutex   sync.Mutex // guards waiting
-	waiting map[netip.Addr]uint16
+	waiting map[netip.Prefix]offence
 	kick    chan struct{}
 }
 
 func newTrapped() *trapped {
-	return &trapped{waiting: map[netip.Addr]uint16{}, kick: make(chan struct{}, 1)}
+	return &trapped{waiting: map[netip.Prefix]offence{}, kick: make(chan struct{}, 1)}
 }
 
 // put takes one more.
@@ -30,7 +33,7 @@ func (t *trapped) put(e datapath.TrapEvent) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if len(t.waiting) < mostTrapped {
-		t.waiting[e.Source] = e.Port
+		t.waiting[ban.UnitOf(e.Source)] = offence{e.Source, fmt.Sprintf("honeypot: tcp port %d", e.Port)}
 	}
 	select {
 	case t.kick <- struct{}{}:
@@ -38,16 +41,13 @@ func (t *trapped) put(e datapath.TrapEvent) {
 	}
 }
 
-// take returns all who wait, by port.
-func (t *trapped) take() map[uint16][]netip.Addr {
+// take returns all who wait.
+func (t *trapped) take() []offence {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	byPort := map[uint16][]netip.Addr{}
-	for a, port := range t.waiting {
-		byPort[port] = append(byPort[port], a)
-	}
+	all := slices.Collect(maps.Values(t.waiting))
 	clear(t.waiting)
-	return byPort
+	return all
 }
 
 // runTraps hears from the data plane who fell into the honeypot.
@@ -66,10 +66,18 @@ func (g *Gateway) runBanTrapped(ctx context.Context) {
 			return
 		case <-g.trapped.kick:
 		}
-		for port, sources := range g.trapped.take() {
-			if _, err := g.offend(sources, g.view.Load().config.Protection.Honeypot.Ban, fmt.Sprintf("honeypot: tcp port %d", port)); err != nil {
-				g.log.Error("those who fell into the honeypot are not banned", "port", port, "addresses", len(sources), "error", err)
-			}
-		}
+		g.banTrapped()
+	}
+}
+
+// banTrapped bans those who wait, unless a reload took the honeypot away meanwhile: nothing
+// says then for how long.
+func (g *Gateway) banTrapped() {
+	all, honeypot := g.trapped.take(), g.view.Load().config.Protection.Honeypot
+	if honeypot.Ports.Empty() {
+		return
+	}
+	if _, err := g.offend(all, honeypot.Ban); err != nil {
+		g.log.Error("those who fell into the honeypot are not banned", "addresses", len(all), "error", err)
 	}
 }

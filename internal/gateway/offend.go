@@ -20,11 +20,17 @@ const (
 	mostTold = 4096
 )
 
+// offence is what an address did.
+type offence struct {
+	address netip.Addr
+	reason  string // for people
+}
+
 // offend bans addresses that offend now, and returns how many bans that makes. The first
 // ban of each lasts for base, further ones longer. Who is banned for longer already stays
 // so; who may not be banned is skipped, and the log says so once in a while. With an error
 // nobody was banned, or the kernel takes the bans later.
-func (g *Gateway) offend(addresses []netip.Addr, base time.Duration, reason string) (int, error) {
+func (g *Gateway) offend(offences []offence, base time.Duration) (int, error) {
 	g.bans.mutex.Lock()
 	defer g.bans.mutex.Unlock()
 	guard, err := g.guardBans()
@@ -36,19 +42,19 @@ func (g *Gateway) offend(addresses []netip.Addr, base time.Duration, reason stri
 	growth := ban.Growth{Factor: rules.Factor, Cap: rules.Cap, Memory: rules.Memory}
 	var made []ban.Ban
 	records := map[netip.Prefix]ban.Record{}
-	for _, a := range addresses {
-		unit, err := offender(a, guard)
+	for _, o := range offences {
+		unit, err := offender(o.address, guard)
 		if err != nil {
-			g.tellSpared(now, a, reason, err)
+			g.tellSpared(now, o, err)
 			continue
 		}
 		if _, twice := records[unit]; twice {
 			continue
 		}
-		multiplier := v.places.banFactor(rules.Regions, a)
+		multiplier := v.places.banFactor(rules.Regions, o.address)
 		r := g.bans.offences.Next(now, unit, rules.Memory, func(n int) time.Duration { return growth.Lasts(base, multiplier, n) })
 		records[unit] = r
-		b := ban.Ban{Prefix: unit, Since: now, Until: r.Until, Reason: offenceText(reason, unit, a, r.Count), Offence: r.Count}
+		b := ban.Ban{Prefix: unit, Since: now, Until: r.Until, Reason: o.text(unit, r.Count), Offence: r.Count}
 		if !g.bans.list.Outlasts(b) && !g.subnetOutlasts(b) {
 			made = append(made, b)
 		}
@@ -60,11 +66,12 @@ func (g *Gateway) offend(addresses []netip.Addr, base time.Duration, reason stri
 	return len(made), nil
 }
 
-func offenceText(reason string, unit netip.Prefix, a netip.Addr, n int) string {
+// text is the reason of the ban that is made for an nth offence.
+func (o offence) text(unit netip.Prefix, n int) string {
 	if unit.IsSingleIP() {
-		return fmt.Sprintf("%s, offence %d", reason, n)
+		return fmt.Sprintf("%s, offence %d", o.reason, n)
 	}
-	return fmt.Sprintf("%s, offence %d, by %s", reason, n, a)
+	return fmt.Sprintf("%s, offence %d, by %s", o.reason, n, o.address)
 }
 
 // offender is what an address is banned as: of IPv6 its /64, unless somebody is there who
@@ -114,15 +121,15 @@ func (g *Gateway) widen(made []ban.Ban, most int, guard *guard) (list []ban.Ban,
 }
 
 // tellSpared says that an offender is not banned, unless it has been said lately.
-func (g *Gateway) tellSpared(now time.Time, a netip.Addr, reason string, why error) {
-	if last, told := g.bans.told[a]; told && now.Sub(last) < tellAgain {
+func (g *Gateway) tellSpared(now time.Time, o offence, why error) {
+	if last, told := g.bans.told[o.address]; told && now.Sub(last) < tellAgain {
 		return
 	}
 	if g.bans.told == nil || len(g.bans.told) == mostTold {
 		g.bans.told = map[netip.Addr]time.Time{}
 	}
-	g.bans.told[a] = now
-	g.log.Warn("an offender is not banned", "address", a, "offence", reason, "error", why, "mentioned again in", tellAgain)
+	g.bans.told[o.address] = now
+	g.log.Warn("an offender is not banned", "address", o.address, "offence", o.reason, "error", why, "mentioned again in", tellAgain)
 }
 
 // banFactor is by how much bans of an address are longer by where it is: its ASN counts

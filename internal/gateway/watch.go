@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"reflect"
 	"sync"
 
@@ -106,7 +105,7 @@ func (s *watches) follow(wanted []compiledWatch) {
 // runWatch bans who offends until ctx ends.
 func (g *Gateway) runWatch(ctx context.Context, w compiledWatch) {
 	w.log.Run(ctx, watch.SystemClock(), func(o watch.Offence) {
-		if _, err := g.offend([]netip.Addr{o.Address}, w.Ban, fmt.Sprintf("watch %s: %d hits", o.Watch, o.Count)); err != nil {
+		if _, err := g.offend([]offence{{o.Address, fmt.Sprintf("watch %s: %d hits", o.Watch, o.Count)}}, w.Ban); err != nil {
 			g.log.Warn("an offender is not banned now", "watch", w.Name, "address", o.Address, "hits", o.Count, "error", err)
 		}
 	})

@@ -22,7 +22,11 @@ type Ban struct {
 func (b Ban) Over(now time.Time) bool { return !b.Until.IsZero() && !b.Until.After(now) }
 
 // List is all bans. The zero value has none.
-type List struct{ bans map[netip.Prefix]Ban }
+type List struct {
+	bans      map[netip.Prefix]Ban
+	automatic int // how many of them are of offenders
+	index     index
+}
 
 // Plan returns the bans of prefixes until then, for Put; it changes nothing. never says
 // why a prefix must not be banned.
@@ -46,27 +50,30 @@ func (l *List) Plan(now, until time.Time, reason string, prefixes []netip.Prefix
 	return made, nil
 }
 
-// Fits returns an error where there would be too many bans with these.
-func (l *List) Fits(made []Ban) error {
-	count := len(l.bans)
-	for _, b := range made {
-		if !l.Has(b.Prefix) {
-			count++
-		}
-	}
-	if count > Most {
-		return fmt.Errorf("%d bans: at most %d: end some by realmgate ban remove", count, Most)
-	}
-	return nil
-}
-
 // Put brings bans into force. Each replaces an earlier one of its prefix.
 func (l *List) Put(bans []Ban) {
 	if l.bans == nil {
 		l.bans = map[netip.Prefix]Ban{}
 	}
 	for _, b := range bans {
+		l.delete(b.Prefix)
 		l.bans[b.Prefix] = b
+		l.index.add(b.Prefix)
+		if b.Offence > 0 {
+			l.automatic++
+		}
+	}
+}
+
+func (l *List) delete(p netip.Prefix) {
+	b, known := l.bans[p]
+	if !known {
+		return
+	}
+	delete(l.bans, p)
+	l.index.remove(p)
+	if b.Offence > 0 {
+		l.automatic--
 	}
 }
 
@@ -95,7 +102,7 @@ func (l *List) Load(now time.Time, kept []Ban) {
 func (l *List) Remove(prefixes []netip.Prefix) (removed []netip.Prefix) {
 	for _, p := range prefixes {
 		if p = p.Masked(); l.Has(p) {
-			delete(l.bans, p)
+			l.delete(p)
 			removed = append(removed, p)
 		}
 	}
@@ -143,35 +150,16 @@ func (l *List) Effective(p netip.Prefix) (until time.Time, banned bool) {
 
 // Of returns the ban of an address that lasts longest.
 func (l *List) Of(a netip.Addr) (longest Ban, banned bool) {
-	for bits := a.BitLen(); bits >= 0; bits-- {
-		b, known := l.bans[netip.PrefixFrom(a, bits).Masked()]
+	return l.Covering(netip.PrefixFrom(a, a.BitLen()))
+}
+
+// Covering returns the ban of a prefix, or of a wider one, that lasts longest.
+func (l *List) Covering(p netip.Prefix) (longest Ban, banned bool) {
+	for bits := p.Bits(); bits >= 0; bits-- {
+		b, known := l.bans[netip.PrefixFrom(p.Addr(), bits).Masked()]
 		if known && (!banned || !longest.Until.IsZero() && (b.Until.IsZero() || b.Until.After(longest.Until))) {
 			longest, banned = b, true
 		}
 	}
 	return longest, banned
-}
-
-// Under returns the bans of prefixes and of all narrower ones.
-func (l *List) Under(prefixes []netip.Prefix) (list []netip.Prefix) {
-	asked, wide := map[netip.Prefix]bool{}, false
-	for _, p := range prefixes {
-		asked[p] = true
-		if wide = wide || !p.IsSingleIP(); l.Has(p) && p.IsSingleIP() {
-			list = append(list, p)
-		}
-	}
-	if !wide {
-		return list
-	}
-	list = list[:0]
-	for q := range l.bans {
-		for bits := q.Bits(); bits >= 0; bits-- {
-			if asked[netip.PrefixFrom(q.Addr(), bits).Masked()] {
-				list = append(list, q)
-				break
-			}
-		}
-	}
-	return list
 }

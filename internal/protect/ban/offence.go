@@ -93,10 +93,21 @@ func (o *Offences) Put(now time.Time, memory time.Duration, records map[netip.Pr
 	return forgotten
 }
 
+// Within are the offenders in prefixes.
+func (o *Offences) Within(prefixes []netip.Prefix) (list []netip.Prefix) {
+	within := newSet(prefixes)
+	for p := range o.records {
+		if within.covers(p) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
 // Forgive forgets offenders.
 func (o *Offences) Forgive(offenders []netip.Prefix) {
 	for _, p := range offenders {
-		delete(o.records, p.Masked())
+		delete(o.records, p)
 	}
 }
 
@@ -110,10 +121,4 @@ func (o *Offences) Load(now time.Time, memory time.Duration, kept map[netip.Pref
 		}
 	}
 	return append(over, o.Put(now, memory, kept)...)
-}
-
-// Of returns the record of an offender.
-func (o *Offences) Of(offender netip.Prefix) (r Record, known bool) {
-	r, known = o.records[offender]
-	return r, known
 }

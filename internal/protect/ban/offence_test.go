@@ -3,6 +3,7 @@ package ban
 import (
 	"math"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,8 +65,11 @@ func TestOffencesAreForgotten(t *testing.T) {
 	})
 	var o Offences
 	o.Put(start, time.Hour, map[netip.Prefix]Record{one: {3, start}, other: {1, start}})
+	if within := o.Within([]netip.Prefix{wide}); !slices.Equal(within, []netip.Prefix{one}) {
+		t.Errorf("in %s are %v", wide, within)
+	}
 	o.Forgive([]netip.Prefix{one})
-	if _, known := o.Of(one); known || o.Next(start, one, time.Hour, func(int) time.Duration { return 1 }).Count != 1 {
+	if _, known := o.records[one]; known || o.Next(start, one, time.Hour, func(int) time.Duration { return 1 }).Count != 1 {
 		t.Error("who was forgiven is remembered")
 	}
 	if r := o.Next(start, other, time.Hour, func(int) time.Duration { return 1 }); r.Count != 2 {
@@ -114,7 +118,7 @@ func TestOffendersAreBounded(t *testing.T) {
 		}
 	}
 	for _, p := range []netip.Prefix{often, newest} {
-		if _, known := o.Of(p); !known {
+		if _, known := o.records[p]; !known {
 			t.Errorf("%s was forgotten", p)
 		}
 	}
@@ -124,7 +128,7 @@ func TestOffendersAreBounded(t *testing.T) {
 func TestLoadOfOffences(t *testing.T) {
 	var o Offences
 	over := o.Load(start.Add(2*time.Hour), time.Hour, map[netip.Prefix]Record{one: {2, start}, other: {3, start}, wide: {0, start.Add(5 * time.Hour)}})
-	if _, known := o.Of(other); !known || len(over) != 2 {
+	if _, known := o.records[other]; !known || len(over) != 2 {
 		t.Errorf("%v are over, %v are left", over, o.records)
 	}
 	if over := o.Load(start, time.Hour, offenders(MostOffenders+5, 45)); len(over) < 5 || len(o.records) > MostOffenders {
