@@ -142,6 +142,10 @@ func TestWatchBansIPv6(t *testing.T) {
 	if reaches(time.Second) {
 		t.Error("under the next daemon who is banned reaches the gateway")
 	}
+	const wider = "0 prefixes banned no more; a wider ban goes on: realmgate ban remove 2001:db8:6::/64\n"
+	if out, err := d.tell("ban", "remove", "2001:db8:6::77"); err != nil || out != wider {
+		t.Errorf("ban remove of an address of it: %v: %s", err, out)
+	}
 	if out, err := d.tell("ban", "remove", "2001:db8:6::/64"); err != nil || out != "1 prefix banned no more\n" {
 		t.Errorf("ban remove: %v: %s", err, out)
 	}
