@@ -51,7 +51,7 @@ type Ban struct {
 type Unban struct {
 	Prefixes []netip.Prefix `json:"prefixes"` // at most MostNamed
 	Count    int            `json:"count"`    // of all
-	Reason   string         `json:"reason"`   // Expired, Removed or GaveWay
+	Reason   string         `json:"reason"`   // Expired, Removed, GaveWay or Widened
 }
 
 // Why bans end.
@@ -59,6 +59,7 @@ const (
 	Expired = "expired"
 	Removed = "removed"
 	GaveWay = "gave_way" // to others: there were too many
+	Widened = "widened"  // its subnet is banned in its place
 )
 
 // ListFailed is a list that cannot be refreshed from now on.

@@ -73,6 +73,7 @@ func (g *Gateway) commit(now time.Time, made []ban.Ban, instead []netip.Prefix, 
 	g.bans.list.Remove(slices.Concat(instead, gone))
 	g.bans.list.Put(made)
 	g.emitBans(made)
+	g.emitUnbans(instead, events.Widened)
 	changed := make([]netip.Prefix, 0, len(made))
 	for _, b := range made {
 		changed = append(changed, b.Prefix)
@@ -84,8 +85,15 @@ func (g *Gateway) commit(now time.Time, made []ban.Ban, instead []netip.Prefix, 
 		g.bans.late = true
 		return fmt.Errorf("the bans are kept, and those that the kernel refused are tried again: %w", err)
 	}
-	g.log.Info("banned", "first", made[0].Prefix, "prefixes", len(made), "until", made[0].Until, "reason", made[0].Reason)
+	g.log.Info("banned", "first", made[0].Prefix, "prefixes", len(made), "until", untilText(made[0].Until), "reason", made[0].Reason)
 	return nil
+}
+
+func untilText(t time.Time) string {
+	if t.IsZero() {
+		return "for ever"
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // giveWay ends bans of offenders that the list has no room for.
