@@ -203,6 +203,12 @@ __noinline int private_refuse(struct xdp_md *ctx, const struct packet *packet, e
 	}
 }
 
+/* What parsing could not make a flow of. On its own, for the stack of the entry. */
+__noinline int private_unparsed(struct xdp_md *ctx, const struct packet *packet, enum reason reason)
+{
+	return packet ? verdict(ctx, packet, unparsed(ctx, packet, reason, SIDE_PRIVATE), SIDE_PRIVATE) : XDP_DROP;
+}
+
 #define TO_HAIRPIN -1 /* no XDP action: the packet, translated, enters gateway_hairpin */
 
 /* An ICMP error from inside about a packet that came in: its destination is the private endpoint. */
@@ -280,7 +286,7 @@ static __always_inline int private_side(struct xdp_md *ctx)
 	__u32 number;
 
 	if (reason != REASON_NONE || !control)
-		return verdict(ctx, &packet, unparsed(ctx, &packet, reason, SIDE_PRIVATE), SIDE_PRIVATE);
+		return private_unparsed(ctx, &packet, reason);
 	packet.generation = *(volatile __u32 *)&control->generation;
 	if (packet.kind == PACKET_ICMP_ERROR) {
 		int action = private_icmp_error(ctx, &packet);

@@ -46,7 +46,7 @@ func TestAnAttackThatGoesOnFailsTheDemo(t *testing.T) {
 		says     string
 	}{
 		{"country:AQ", "country:SE", 2, "expected: no answer"},
-		{"realm:", "never_ban: [77.0.0.3]\nrealm:", 3, "scanner is banned\n"},
+		{"realm:", "never_ban: [77.0.0.3]\nrealm:", 3, "the honeypot does not answer"},
 		{"hits: 5", "hits: 3", 4, "who is banned\n"},
 	} {
 		var out bytes.Buffer
