@@ -48,7 +48,7 @@ func (a *app) report(command *cobra.Command, err error) int {
 		// As they are, so that editors find file and line.
 		_, _ = fmt.Fprintln(a.stderr, faults)
 	case errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity:
-		if command.Name() != "reload" { // what was asked for is refused, and no file is at fault
+		if command.Name() != "reload" && command.Parent().Name() != "chain" { // no configuration is at fault
 			a.complain("%s", refused)
 			break
 		}
