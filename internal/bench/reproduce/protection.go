@@ -2,7 +2,7 @@ package reproduce
 
 import "fmt"
 
-var protecting = Job{Name: "protection", Scenario: "protection", Repeat: 10}
+var protecting = Job{Name: "protection", Scenario: "protection"}
 
 // mostProtected is the aim of what the protection takes of a new connection, in ns.
 const mostProtected = 200
