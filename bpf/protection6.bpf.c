@@ -20,11 +20,6 @@ const volatile __u32 geofence6;
 
 #define TCP_SYN 0x02
 
-static __always_inline bool is_link_local6(const struct in6_addr *address)
-{
-	return (address->in6_u.u6_addr32[0] & bpf_htonl(0xffc00000)) == bpf_htonl(0xfe800000);
-}
-
 static __always_inline bool is_multicast6(const struct in6_addr *address)
 {
 	return address->in6_u.u6_addr8[0] == 0xff;
@@ -121,7 +116,8 @@ int protection6(struct xdp_md *ctx)
 		return XDP_ABORTED;
 	inward = told->direction == NF_IN;
 	remote = inward ? &ip->saddr : &ip->daddr;
-	if (is_link_local6(&ip->saddr) || is_link_local6(&ip->daddr) || is_multicast6(remote))
+	if (is_link_local6(ip->saddr.in6_u.u6_addr32[0]) || is_link_local6(ip->daddr.in6_u.u6_addr32[0]) ||
+	    is_multicast6(remote))
 		return XDP_PASS;
 	opening = header6_opening(ctx, ip, inward, &header);
 	if (opening == OPENING6_NONE)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "link6.h"
 #include "maps.h"
 #include "packet.h"
 
@@ -28,16 +29,12 @@ __noinline bool source_is_banned(const struct packet *packet)
 	return packet && packet->tuple.source && is_banned(packet->tuple.source);
 }
 
-/*
- * Neighbour discovery on a link, which is never banned: a router let none of it pass (RFC 4861 §3.1, types 133 to 137), so
- * that nobody farther off can send it.
- */
 static __always_inline bool is_neighbour_discovery(struct xdp_md *ctx, const struct ipv6hdr *ip)
 {
 	__u8 *type = (void *)(ip + 1);
 
-	return ip->nexthdr == IPPROTO_ICMPV6 && ip->hop_limit == 255 &&
-	       (void *)(type + 1) <= (void *)(long)ctx->data_end && *type >= 133 && *type <= 137;
+	return ip->nexthdr == IPPROTO_ICMPV6 && (void *)(type + 1) <= (void *)(long)ctx->data_end &&
+	       is_discovery6(ip, *type);
 }
 
 /* Whether the remote end of an IPv6 packet is banned: where it comes from, or from inside where it goes. */
@@ -59,7 +56,7 @@ __noinline bool ipv6_is_banned(struct xdp_md *ctx)
 		__builtin_memcpy(&key.address, &ip->daddr, sizeof(key.address));
 	else
 		__builtin_memcpy(&key.address, &ip->saddr, sizeof(key.address));
-	if ((key.address.word[0] & bpf_htonl(0xffc00000)) == bpf_htonl(0xfe800000)) /* link-local */
+	if (is_link_local6(key.address.word[0]))
 		return false;
 	until = bpf_map_lookup_elem(&banned_prefixes6, &key);
 	return until && *until > bpf_ktime_get_boot_ns();

@@ -108,7 +108,7 @@ __noinline int not_ipv4(struct xdp_md *ctx, const struct packet *packet, enum si
 		return XDP_DROP;
 	if (packet->kind == PACKET_IPV6) {
 		reason = ipv6_judge(ctx, side);
-		if (reason != REASON_DROP_TRAPPED || !trap6_answer(ctx))
+		if (reason != REASON_DROP_TRAPPED || packet->link_broadcast || !trap6_answer(ctx))
 			return verdict(ctx, packet, reason, side);
 		reason_count(REASON_ANSWERED_TRAP);
 		return bpf_redirect(ctx->ingress_ifindex, 0);

@@ -11,6 +11,7 @@
 #include <linux/ipv6.h>
 #include <bpf/bpf_helpers.h>
 
+#include "link6.h"
 #include "opening.h"
 
 #define ICMP6_ECHO_REPLY 129 /* RFC 4443 */
@@ -50,7 +51,7 @@ static __always_inline const __u8 *header6_at(struct xdp_md *ctx, __u32 offset, 
 /* RFC 4443: types below 128 are errors. RFC 4861: neighbour discovery that was forwarded on its way says nothing. */
 static __always_inline bool icmp6_is_network(const struct ipv6hdr *ip, __u8 type)
 {
-	return type < 128 || (type >= 133 && type <= 137 && ip->hop_limit == 255);
+	return type < 128 || is_discovery6(ip, type);
 }
 
 static __always_inline bool is_served(__u16 port)

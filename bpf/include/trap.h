@@ -69,6 +69,23 @@ static __always_inline void trap_fill(struct trap_headers *headers, __u32 cookie
 	*headers = out;
 }
 
+/* Makes the frame one of just these headers, back to where it came from. */
+static __always_inline bool trap_write(struct xdp_md *ctx, const struct interface *interface, const void *headers,
+				       const __u32 length)
+{
+	struct ethhdr *eth;
+
+	if (bpf_xdp_adjust_tail(ctx, (int)(ETH_HLEN + length) - (int)bpf_xdp_get_buff_len(ctx)))
+		return false;
+	eth = (void *)(long)ctx->data;
+	if ((void *)(eth + 1) + length > (void *)(long)ctx->data_end)
+		return false;
+	__builtin_memcpy(eth->h_dest, eth->h_source, 6);
+	__builtin_memcpy(eth->h_source, interface->mac, 6);
+	__builtin_memcpy(eth + 1, headers, length);
+	return true;
+}
+
 /* Turns a SYN into the answer to it; false where none is due or possible. */
 __noinline bool trap_answer(struct xdp_md *ctx, const struct packet *packet)
 {
@@ -76,7 +93,6 @@ __noinline bool trap_answer(struct xdp_md *ctx, const struct packet *packet)
 	struct interface *interface = bpf_map_lookup_elem(&interface_table, &ifindex);
 	struct budget *budget = budget_get();
 	struct trap_headers headers;
-	struct ethhdr *eth;
 	__s64 cookie;
 
 	if (!packet || !interface || !budget || budget->traps >= TRAPS_PER_TICK || packet->hairpin ||
@@ -87,14 +103,8 @@ __noinline bool trap_answer(struct xdp_md *ctx, const struct packet *packet)
 	if (cookie < 0)
 		return false;
 	trap_fill(&headers, cookie);
-	if (bpf_xdp_adjust_tail(ctx, (int)(ETH_HLEN + sizeof(headers)) - (int)bpf_xdp_get_buff_len(ctx)))
+	if (!trap_write(ctx, interface, &headers, sizeof(headers)))
 		return false;
-	eth = (void *)(long)ctx->data;
-	if ((void *)(eth + 1) + sizeof(headers) > (void *)(long)ctx->data_end)
-		return false;
-	__builtin_memcpy(eth->h_dest, eth->h_source, 6);
-	__builtin_memcpy(eth->h_source, interface->mac, 6);
-	__builtin_memcpy(eth + 1, &headers, sizeof(headers));
 	budget->traps++;
 	return true;
 }

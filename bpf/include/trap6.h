@@ -53,7 +53,6 @@ __noinline bool trap6_answer(struct xdp_md *ctx)
 	struct interface *interface = bpf_map_lookup_elem(&interface_table, &ifindex);
 	struct budget *budget = budget_get();
 	struct trap6_headers headers;
-	struct ethhdr *eth;
 	__s64 cookie;
 
 	if (!interface || !budget || budget->traps >= TRAPS_PER_TICK || !trap6_read(ctx, &headers) ||
@@ -63,14 +62,8 @@ __noinline bool trap6_answer(struct xdp_md *ctx)
 	if (cookie < 0)
 		return false;
 	trap6_fill(&headers, cookie);
-	if (bpf_xdp_adjust_tail(ctx, (int)(ETH_HLEN + sizeof(headers)) - (int)bpf_xdp_get_buff_len(ctx)))
+	if (!trap_write(ctx, interface, &headers, sizeof(headers)))
 		return false;
-	eth = (void *)(long)ctx->data;
-	if ((void *)(eth + 1) + sizeof(headers) > (void *)(long)ctx->data_end || (eth->h_dest[0] & 1))
-		return false;
-	__builtin_memcpy(eth->h_dest, eth->h_source, 6);
-	__builtin_memcpy(eth->h_source, interface->mac, 6);
-	__builtin_memcpy(eth + 1, &headers, sizeof(headers));
 	budget->traps++;
 	return true;
 }
