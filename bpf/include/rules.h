@@ -19,7 +19,7 @@ enum rules_limit {
 	RULES_LAYERS = 14, /* conditions of one dimension that may overlap, beside the one that always holds */
 	RULES_SHAPES = 64, /* bits of a word */
 	RULES_BITS = 18,   /* the most by which ranges are looked up */
-	RULES_STEPS = 21,  /* halvings: 8 M ranges */
+	RULES_STEPS = 6,   /* cells of cells, one below the other: 15^6 cells of ranges */
 	RULES_TURNS = 15,  /* bits of a value that a cell of turns tells apart */
 	RULES_PLACES = 2,  /* cells that a rule may be in */
 };
@@ -85,12 +85,11 @@ struct rules_turn_cell {
 	__u32 class[2];	 /* with RULES_MARK in the second */
 };
 
-/* Where a prefix has more ranges than a cell takes, they are in others, in rising order. */
+/* Where a prefix has more ranges than a cell takes: others that have them, or cells like this one, in rising order. */
 struct rules_more_cell {
-	__u32 cells;
-	__u32 count;
-	__u32 pad[13];
-	__u32 more; /* RULES_MORE, which is no class */
+	__u32 cells;	/* the first of up to 15 */
+	__u32 last[14]; /* the last value of each but the last; beyond them, RULES_NONE */
+	__u32 more;	/* RULES_MORE, which is no class */
 };
 
 #define RULES_MARK (1U << 31)
@@ -117,7 +116,7 @@ struct {
 	__type(key, __u32);
 	__type(value, struct rules_cell);
 	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_RDONLY_PROG);
+	__uint(map_flags, BPF_F_RDONLY_PROG | BPF_F_MMAPABLE); /* values begin at a page: none is in two cache lines */
 } rules_cells SEC(".maps");
 
 static __always_inline const void *rules_cell(__u32 number)
@@ -132,20 +131,35 @@ static __always_inline __u64 rules_below(__s64 number)
 	return number >> 63;
 }
 
-static __always_inline __u32 rules_reached(__u32 first, __u32 value)
+/* 1 where the first number is below the other, else 0. Counts of these need not wait for each other, as halvings do. */
+static __always_inline __u32 rules_is_below(__u32 number, __u32 other)
 {
-	return rules_below((__s64)first - value - 1);
+	__u64 difference = (__u64)number - other;
+
+	asm volatile("" : "+r"(difference));
+	return difference >> 63;
 }
 
 /* The class of a value among ranges. */
 static __always_inline __u32 rules_of_ranges(const struct rules_range_cell *ranges, __u32 value)
 {
-	__u32 place;
+	__u32 place = 0;
+	int i;
 
-	place = 4 & rules_reached(ranges->first[4], value);
-	place += 2 & rules_reached(ranges->first[place + 2], value);
-	place += 1 & rules_reached(ranges->first[place + 1], value);
-	return ranges->class[place];
+	for (i = 1; i < 8; i++)
+		place += rules_is_below(value, ranges->first[i]);
+	return ranges->class[7 - (place & 7)];
+}
+
+/* The cell that has a value's range, or more of its kind. */
+static __always_inline __u32 rules_of_more(const struct rules_more_cell *more, __u32 value)
+{
+	__u32 cell = more->cells;
+	int i;
+
+	for (i = 0; i < 14; i++)
+		cell += rules_is_below(more->last[i], value);
+	return cell;
 }
 
 /* The class of a value, without the bits of its prefix, among turns. A lane of 16 bits for each bound: the top one stays where it is reached. */
@@ -176,26 +190,15 @@ static __always_inline bool rules_hold(const struct rules_dimension *dimension, 
 	ranges = rules_cell(dimension->ranges + (__u32)((__u64)value >> (dimension->shift & 63)));
 	if (!ranges)
 		return false;
-	if (!(ranges->class[7] & RULES_MARK)) {
-		class = rules_of_ranges(ranges, value);
-	} else if (ranges->class[7] != RULES_MORE) {
-		class = rules_of_turns((const void *)ranges, value & ((1ULL << (dimension->shift & 63)) - 1));
-	} else {
-		const struct rules_more_cell *more = (const void *)ranges;
-		__u32 low = more->cells, count = more->count;
-
-		for (i = 0; i < RULES_STEPS && count > 1; i++) {
-			ranges = rules_cell(low + count / 2);
-			if (!ranges)
-				return false;
-			low += count / 2 & rules_reached(ranges->first[0], value);
-			count -= count / 2;
-		}
-		ranges = rules_cell(low);
+	for (i = 0; i < RULES_STEPS && ranges->class[7] == RULES_MORE; i++) {
+		ranges = rules_cell(rules_of_more((const void *)ranges, value));
 		if (!ranges)
 			return false;
-		class = rules_of_ranges(ranges, value);
 	}
+	if (ranges->class[7] & RULES_MARK)
+		class = rules_of_turns((const void *)ranges, value & ((1ULL << (dimension->shift & 63)) - 1));
+	else
+		class = rules_of_ranges(ranges, value);
 	held->at = class << (dimension->class_shift & 31);
 	held->cell = rules_cell(dimension->classes + (held->at >> 6));
 	return held->cell;

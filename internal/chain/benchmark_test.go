@@ -2,6 +2,7 @@ package chain
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -138,17 +139,29 @@ func BenchmarkProtection(b *testing.B) {
 		return made
 	}
 	few := compile(Addresses{Blocked: setOf("0.0.0.0/1")})
-	fence := model.NewAddressSet(fenced)
-	for name, many := range map[string]cells{
-		"geofence": compile(Addresses{Fenced: fence}), "geofence-and-blocklist": compile(Addresses{Blocked: model.NewAddressSet(blocked), Fenced: fence}),
+	fence, dense := model.NewAddressSet(fenced), slices.Clone(fenced)
+	const denseAt, denseRanges = 198<<24 | 18<<16, 10_724 // tor-geoipdb of 2026-06
+	for n := uint32(0); n < 1<<16; n += 1 << 16 / (denseRanges / 2) {
+		dense = append(dense, model.AddressRange{First: denseAt + n, Last: denseAt + n})
+	}
+	for _, of := range []struct {
+		name  string
+		table cells
+		first uint32
+		mask  uint32 // of the bits that addresses differ in
+	}{
+		{"geofence", compile(Addresses{Fenced: fence}), 0, math.MaxUint32},
+		{"geofence-and-blocklist", compile(Addresses{Blocked: model.NewAddressSet(blocked), Fenced: fence}), 0, math.MaxUint32},
+		{"dense", compile(Addresses{Fenced: model.NewAddressSet(dense)}), denseAt, 1<<16 - 1},
 	} {
 		for _, count := range []int{64, 4096, 1 << 20} {
-			b.Run(fmt.Sprintf("%s/addresses-%d", name, count), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/addresses-%d", of.name, count), func(b *testing.B) {
 				list := make([]Flow, count)
 				for i := range list {
-					list[i] = Flow{Direction: model.In, Source: addressOf(random.Uint32()), Destination: netip.MustParseAddr("10.0.0.100"), Protocol: model.TCP, Port: 80}
+					from := addressOf(of.first | random.Uint32()&of.mask)
+					list[i] = Flow{Direction: model.In, Source: from, Destination: netip.MustParseAddr("10.0.0.100"), Protocol: model.TCP, Port: 80}
 				}
-				compare(b, newWalk(b, few, list).marks, newWalk(b, many, list).marks)
+				compare(b, newWalk(b, few, list).marks, newWalk(b, of.table, list).marks)
 			})
 		}
 	}

@@ -10,7 +10,8 @@ const (
 	mostTurns  = 4*len(classifierRulesTurnCell{}.Bounds) + 1
 	turnBits   = int(classifierRulesLimitRULES_TURNS)
 	mostBits   = int(classifierRulesLimitRULES_BITS)
-	mostRanges = perCell << (classifierRulesLimitRULES_STEPS - 1)
+	perMore    = len(classifierRulesMoreCell{}.Last) + 1
+	mostRanges = 8 << 20    // less than RULES_STEPS of cells above each other lead to
 	mark       = 1 << 31    // RULES_MARK
 	more       = ^uint32(0) // RULES_MORE
 )
@@ -46,7 +47,7 @@ func bitsFor(ranges []span) int {
 	for bits := least; bits <= mostBits && 1<<bits < 2*len(ranges); bits++ {
 		beyond := 0
 		eachPrefix(ranges, bits, func(_ uint32, within []span) {
-			if len(within) > perCell && !inTurns(within, bits) {
+			if len(within) > perCell && turns(within, bits) < len(within) {
 				beyond += len(within)
 			}
 		})
@@ -79,27 +80,61 @@ func (list *cells) cellFor(ranges []span, first uint32, bits int) classifierRule
 	switch {
 	case len(ranges) <= perCell:
 		return rangeCell(ranges)
-	case inTurns(ranges, bits):
+	case turns(ranges, bits) == len(ranges):
 		return turnCell(ranges, first)
 	}
-	c := classifierRulesMoreCell{Cells: uint32(len(*list)), Count: uint32((len(ranges) + perCell - 1) / perCell), More: more}
-	for some := range slices.Chunk(ranges, perCell) {
-		*list = append(*list, rangeCell(some))
+	var below []child
+	for len(ranges) > 0 {
+		some := ranges[:min(perCell, len(ranges))]
+		made := rangeCell(some)
+		if n := turns(ranges, bits); n > len(some) {
+			some = ranges[:n]
+			made = turnCell(some, first)
+		}
+		below = append(below, list.addChild(some[0].first, made))
+		ranges = ranges[len(some):]
+	}
+	for len(below) > perMore {
+		var above []child
+		for some := range slices.Chunk(below, perMore) {
+			above = append(above, list.addChild(some[0].first, moreCell(some)))
+		}
+		below = above
+	}
+	return moreCell(below)
+}
+
+// child is a cell below another, and where its ranges begin.
+type child struct{ first, cell uint32 }
+
+func (list *cells) addChild(first uint32, c classifierRulesCell) child {
+	*list = append(*list, c)
+	return child{first, uint32(len(*list) - 1)}
+}
+
+// moreCell is above others that lie one behind the other.
+func moreCell(below []child) classifierRulesCell {
+	c := classifierRulesMoreCell{Cells: below[0].cell, More: more}
+	for i := range c.Last {
+		c.Last[i] = none
+		if i+1 < len(below) {
+			c.Last[i] = below[i+1].first - 1
+		}
 	}
 	return cellOf(c)
 }
 
-// inTurns reports whether a prefix of so many bits fits in a cell of turns.
-func inTurns(ranges []span, bits int) bool {
-	if bits < 32-turnBits || len(ranges) > mostTurns {
-		return false
+// turns is how many of the first ranges fit in a cell of turns.
+func turns(ranges []span, bits int) int {
+	if bits < 32-turnBits {
+		return 0
 	}
 	for i, r := range ranges {
-		if r.class != ranges[i%2].class {
-			return false
+		if i == mostTurns || r.class != ranges[i%2].class {
+			return i
 		}
 	}
-	return true
+	return len(ranges)
 }
 
 func turnCell(ranges []span, first uint32) classifierRulesCell {

@@ -154,7 +154,7 @@ const (
 	classifierRulesLimitRULES_LAYERS classifierRulesLimit = 14
 	classifierRulesLimitRULES_SHAPES classifierRulesLimit = 64
 	classifierRulesLimitRULES_BITS   classifierRulesLimit = 18
-	classifierRulesLimitRULES_STEPS  classifierRulesLimit = 21
+	classifierRulesLimitRULES_STEPS  classifierRulesLimit = 6
 	classifierRulesLimitRULES_TURNS  classifierRulesLimit = 15
 	classifierRulesLimitRULES_PLACES classifierRulesLimit = 2
 )
@@ -162,8 +162,7 @@ const (
 type classifierRulesMoreCell struct {
 	_     structs.HostLayout
 	Cells uint32
-	Count uint32
-	Pad   [13]uint32
+	Last  [14]uint32
 	More  uint32
 }
 

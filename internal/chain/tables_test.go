@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"testing"
@@ -18,13 +19,16 @@ func cellAs[T any](c classifierRulesCell) T { return *(*T)(unsafe.Pointer(&c)) }
 func (list cells) class(d classifierRulesDimension, value uint32) uint32 {
 	ranges := func(n uint32) classifierRulesRangeCell { return cellAs[classifierRulesRangeCell](list[n]) }
 	low := d.Ranges + uint32(uint64(value)>>d.Shift)
-	switch last := ranges(low).Class[7]; {
-	case last == more:
+	for ranges(low).Class[7] == more {
 		c := cellAs[classifierRulesMoreCell](list[low])
-		for low = c.Cells; low+1 < c.Cells+c.Count && ranges(low + 1).First[0] <= value; {
-			low++
+		low = c.Cells
+		for _, last := range c.Last {
+			if last < value {
+				low++
+			}
 		}
-	case last&mark != 0:
+	}
+	if ranges(low).Class[7]&mark != 0 {
 		c, turns := cellAs[classifierRulesTurnCell](list[low]), 0
 		for i := range mostTurns - 1 {
 			if c.Bounds[i/4]>>(i%4*16)&0xffff <= uint64(value)&(1<<d.Shift-1) {
@@ -205,8 +209,19 @@ func TestProgramsFindTheFirstRuleThatMatches(t *testing.T) {
 	}
 }
 
+// kindOf is what a cell of ranges is.
+func kindOf(c classifierRulesCell) string {
+	switch last := cellAs[classifierRulesRangeCell](c).Class[perCell-1]; {
+	case last == more:
+		return "more"
+	case last&mark != 0:
+		return "turns"
+	}
+	return "ranges"
+}
+
 // A set of a million has cells of every kind: with scattered addresses, with many close
-// together, and with prefixes.
+// together, and with prefixes; beside another, which some of these are in.
 func TestProgramsFindAddressesOfALargeSet(t *testing.T) {
 	ranges := []model.AddressRange{}
 	for i := range uint32(1_000_000) {
@@ -220,18 +235,25 @@ func TestProgramsFindAddressesOfALargeSet(t *testing.T) {
 		ranges = append(ranges, model.AddressRange{First: n, Last: n | i%4/2*63})
 	}
 	set := model.NewAddressSet(ranges)
-	list := mustCompile(t, []Rule{{Direction: model.Out, DestinationSet: set}, {Direction: model.In, SourceSet: set}})
-	kinds := map[string]int{}
-	for _, c := range list {
-		switch last := cellAs[classifierRulesRangeCell](c).Class[perCell-1]; {
-		case last == more:
-			kinds["more"]++
-		case last&mark != 0:
-			kinds["turns"]++
-		}
+	others := make([]model.AddressRange, 200)
+	for i := range others {
+		others[i] = model.AddressRange{First: 10<<24 | uint32(i)*5003, Last: 10<<24 | uint32(i)*5003 + 700}
 	}
-	if kinds["more"] == 0 || kinds["turns"] == 0 {
-		t.Fatalf("cells: %v", kinds)
+	other := model.NewAddressSet(others)
+	list := mustCompile(t, []Rule{{Direction: model.In, SourceSet: other}, {Direction: model.In, SourceSet: set}})
+	head := cellAs[classifierRulesHead](list[0])
+	kinds := map[string]bool{}
+	for i, c := range list[head.Source.Ranges:head.Source.Classes] {
+		kind := kindOf(c)
+		if i >= 1<<(32-head.Source.Shift) {
+			kind += " below more"
+		}
+		kinds[kind] = true
+	}
+	for _, want := range []string{"ranges", "turns", "more", "ranges below more", "turns below more", "more below more"} {
+		if !kinds[want] {
+			t.Fatalf("of cells there are only %v", slices.Collect(maps.Keys(kinds)))
+		}
 	}
 	var flows []Flow
 	for i := 0; i < len(set.Ranges()); i += len(set.Ranges()) / 5000 {
@@ -243,13 +265,16 @@ func TestProgramsFindAddressesOfALargeSet(t *testing.T) {
 	w := newWalk(t, list, flows)
 	for _, f := range flows {
 		want := 0
-		if set.Contains(f.Source) {
+		switch {
+		case other.Contains(f.Source):
+			want = 1
+		case set.Contains(f.Source):
 			want = 2
 		}
 		if got := w.ask(); got != want {
 			t.Fatalf("%+v: rule %d, want %d", f, got, want)
 		}
-		if got, found := list.find(f); found != (want == 2) {
+		if got, found := list.find(f); found != (want > 0) || found && int(got.Rule) != want-1 {
 			t.Fatalf("%+v: in the tables rule %+v, %v; want %d", f, got, found, want)
 		}
 	}
