@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"strconv"
 	"time"
 )
 
@@ -53,6 +54,11 @@ func webAddress() kind[string] {
 				return "", errNoHint
 			case u.Hostname() == "":
 				return "", errors.New("it has no host")
+			}
+			if port := u.Port(); port != "" {
+				if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+					return "", fmt.Errorf("port %s is not one of 1 to 65535", port)
+				}
 			}
 			return text, nil
 		},
