@@ -79,6 +79,7 @@ static __always_inline enum reason chain_describe(const struct packet *packet, c
 	told->generation = packet->generation;
 	told->asked = asked;
 	told->packets = 0;
+	told->public_port = flow->destination_port;
 	told->ports = 0;
 	told->trap = NF_TRAP_NONE;
 	told->at_address = 0;
@@ -94,6 +95,15 @@ static __always_inline void chain_is_mapped(void)
 
 	if (told)
 		told->trap = NF_TRAP_NEVER;
+}
+
+/* What was described came to that port of the pool. */
+static __always_inline void chain_came_to(__u16 port)
+{
+	struct nf_packet *told = nf_packet();
+
+	if (told)
+		told->public_port = port;
 }
 
 /* What judges flows of the direction in this generation. */

@@ -162,6 +162,8 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 asked:
 	if (reason == ASK_CHAIN && session->origin == ORIGIN_MAPPING)
 		chain_is_mapped();
+	if (reason == ASK_CHAIN && session->origin == ORIGIN_POOL)
+		chain_came_to(session->external_port);
 	if (reason == ASK_CHAIN && !anew)
 		chain_is_open(out != (direction == DIRECTION_OUT), judged);
 	return reason;

@@ -96,8 +96,10 @@ static __always_inline enum opening6 header6_opening(struct xdp_md *ctx, const s
 		header = header6_at(ctx, offset, 8);
 		if (!header)
 			return OPENING6_SENDER;
-		if (protocol == IPPROTO_FRAGMENT && (header[2] || header[3] & 0xf8))
+		if (protocol == IPPROTO_FRAGMENT && (header[2] || header[3] & 0xf8)) {
+			found->protocol = IPPROTO_FRAGMENT;
 			return OPENING6_EITHER; /* of no use without the first one, which says more */
+		}
 		if (protocol == IPPROTO_FRAGMENT)
 			offset += 8;
 		else if (protocol == IPPROTO_AH)

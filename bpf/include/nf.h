@@ -77,7 +77,7 @@ struct nf_packet {
 	__u8 spoke;	  /* enum nf_spoke */
 	__u32 at_address; /* where an open flow goes by now, by a chain's word (multipath); 0: it goes nowhere yet */
 	__u16 at_port;
-	__u16 pad;
+	__u16 public_port; /* that the flow came to: of a name's service it may be another than destination_port */
 };
 
 struct {

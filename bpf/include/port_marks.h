@@ -5,6 +5,7 @@
 #pragma once
 
 #include <linux/in.h>
+#include <linux/in6.h>
 #include <bpf/bpf_endian.h>
 
 #include "nf.h"
@@ -25,13 +26,13 @@ struct {
 	__uint(map_flags, BPF_F_RDONLY_PROG | BPF_F_MMAPABLE); /* values begin at a page */
 } port_marks SEC(".maps");
 
-/* port is in network byte order. ICMP has none. */
+/* port is in network byte order. ICMP has none; that of a later fragment nobody knows, for which port 0 of TCP stands. */
 static __always_inline __u8 port_marks_of(__u8 protocol, __u16 port)
 {
 	__u32 number = bpf_ntohs(port), key;
 	const struct port_cell *cell;
 
-	if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
+	if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP && protocol != IPPROTO_FRAGMENT)
 		return 0;
 	key = number / PORT_CELL + (protocol == IPPROTO_UDP ? PORT_CELLS / 2 : 0);
 	cell = bpf_map_lookup_elem(&port_marks, &key);

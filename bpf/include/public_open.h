@@ -199,6 +199,8 @@ __noinline enum reason claim_open(const struct packet *packet, __u32 *number)
 			       ORIGIN_POOL << 8 | flow->flags, packet->generation);
 	if (reason == REASON_NONE)
 		reason = chain_judge_in(packet, flow->private_address, flow->private_port);
+	if (reason == ASK_CHAIN)
+		chain_came_to(flow->external_port);
 	if (reason != REASON_NONE)
 		return reason;
 	stripe = lock_stripe(endpoint_hash(flow->private_address, flow->private_port, flow->protocol));

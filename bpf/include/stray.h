@@ -58,7 +58,8 @@ __noinline enum reason stray_describe(struct xdp_md *ctx, const struct packet *p
 	if (!packet || !told)
 		return REASON_DROP_INTERNAL;
 	settings = settings_get(packet->generation);
-	if (!settings || !settings->stray || packet->link_broadcast || !(local || settings->traps) || is_lease(packet))
+	if (!settings || !settings->stray || address_is_link_local(packet->tuple.destination) ||
+	    !(local || settings->traps) || is_lease(packet))
 		return REASON_NONE;
 	if (source_is_banned(packet))
 		return REASON_DROP_BANNED;
@@ -93,7 +94,7 @@ static __always_inline enum reason stray_judge(struct xdp_md *ctx, struct packet
 		return reason;
 	told->trap = NF_TRAP_NONE;
 	if (!trap_is_proven(ctx, packet))
-		return reason;
+		return inward && local ? REASON_DROP_TRAPPED : reason;
 	source.word[2] = bpf_htonl(0xffff); /* IPv4 */
 	source.word[3] = packet->tuple.source;
 	trap_tell(&source, packet->tuple.destination_port);

@@ -47,7 +47,7 @@ int nf_ports(struct xdp_md *ctx)
 
 	if (!packet)
 		return NF_DROP;
-	marks = port_marks_of(packet->protocol, packet->destination_port);
+	marks = port_marks_of(packet->protocol, packet->public_port);
 	if (packet->stage == NF_STRAY && packet->answers)
 		marks = (marks & ~PORT_TRAP) | (port_marks_of(packet->protocol, packet->source_port) & PORT_TRAP);
 	packet->ports |= marks;

@@ -55,7 +55,7 @@ type captureNfPacket struct {
 	Spoke           uint8
 	AtAddress       uint32
 	AtPort          uint16
-	Pad             uint16
+	PublicPort      uint16
 }
 
 // Names of all BPF objects in the ELF.

@@ -78,7 +78,7 @@ type classifierNfPacket struct {
 	Spoke           uint8
 	AtAddress       uint32
 	AtPort          uint16
-	Pad             uint16
+	PublicPort      uint16
 }
 
 type classifierNfStage uint32

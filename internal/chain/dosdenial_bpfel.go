@@ -80,7 +80,7 @@ type dosDenialNfPacket struct {
 	Spoke           uint8
 	AtAddress       uint32
 	AtPort          uint16
-	Pad             uint16
+	PublicPort      uint16
 }
 
 // Names of all BPF objects in the ELF.

@@ -13,7 +13,8 @@ import (
 type Probe struct {
 	Flow
 	SourcePort uint16
-	Length     int // of the IP packet
+	PublicPort uint16 // that it comes to: of a name's service Port may be another
+	Length     int    // of the IP packet
 	TCPFlags   uint8
 	Frame      []byte
 	Mapped     bool // a host inside has opened the port that it comes to
@@ -203,7 +204,7 @@ func (p Probe) describe() classifierNfPacket {
 	}
 	return classifierNfPacket{
 		Source: address(p.Source), Destination: address(p.Destination),
-		SourcePort: bits.ReverseBytes16(p.SourcePort), DestinationPort: bits.ReverseBytes16(p.Port),
+		SourcePort: bits.ReverseBytes16(p.SourcePort), DestinationPort: bits.ReverseBytes16(p.Port), PublicPort: bits.ReverseBytes16(p.PublicPort),
 		Protocol: uint8(p.Protocol), Direction: uint8(p.Direction), Opens: 1, TcpFlags: p.TCPFlags, Dry: 1, Length: uint16(p.Length), Trap: uint8(trap), Ports: ports,
 	}
 }

@@ -34,7 +34,9 @@ func (Honeypot) compile(_ string, shared Shared, _ *States) (piece, error) {
 // portCell is what is known of some ports, a byte each (bpf/include/port_marks.h).
 type portCell [64]uint8
 
-// marks is the table of all ports: those of TCP, and then those of UDP.
+// marks is the table of all ports: those of TCP, and then those of UDP. Port 0 of TCP
+// stands for that of a later fragment, which nobody knows: where ports make a difference,
+// the first fragment decides.
 func (p Ports) marks() (cells []portCell) {
 	for _, protocol := range []model.Protocol{model.TCP, model.UDP} {
 		var marks [1 << 16]uint8
@@ -53,6 +55,10 @@ func (p Ports) marks() (cells []portCell) {
 		add(p.Monitored, func(m *uint8) { *m = 0 })
 		add(p.Ignored, func(m *uint8) { *m |= uint8(protectionPortMarkPORT_IGNORED) })
 		add(p.Trapped, func(m *uint8) { *m |= uint8(protectionPortMarkPORT_TRAP) })
+		marks[0] = 0
+		if !p.Ignored.Empty() || !p.Monitored.Empty() {
+			marks[0] = uint8(protectionPortMarkPORT_IGNORED)
+		}
 		for some := range slices.Chunk(marks[:], len(portCell{})) {
 			cells = append(cells, portCell(some))
 		}

@@ -34,11 +34,12 @@ func TestPortsHaveTheirPlaces(t *testing.T) {
 		for range 20 {
 			out, protocol := rapid.Bool().Draw(r, "out"), rapid.SampledFrom([]model.Protocol{model.TCP, model.UDP, model.ICMP}).Draw(r, "protocol")
 			asked := probe(protocol, "203.0.113.1")
-			if asked.Port = rapid.Uint16Range(1, 500).Draw(r, "port"); out {
+			asked.Port = rapid.Uint16Range(1, 500).Draw(r, "private port")
+			if asked.PublicPort = rapid.Uint16Range(1, 500).Draw(r, "port"); out {
 				asked.Direction, asked.Source, asked.Destination = model.Out, asked.Destination, asked.Source
 			}
 			want := said{verdict: drop}
-			switch has := func(s model.PortSet) bool { return s.Has(protocol, asked.Port) }; {
+			switch has := func(s model.PortSet) bool { return s.Has(protocol, asked.PublicPort) }; {
 			case has(p.Ignored):
 				want.verdict = accept
 			case has(p.Trapped) && !out:
@@ -49,7 +50,7 @@ func TestPortsHaveTheirPlaces(t *testing.T) {
 				want.function = geofence
 			}
 			if got := b.classify(asked.sent()); got != want {
-				r.Fatalf("%s port %d, out %t: %+v, want %+v", protocol, asked.Port, out, got, want)
+				r.Fatalf("%s port %d, out %t: %+v, want %+v", protocol, asked.PublicPort, out, got, want)
 			}
 		}
 	})

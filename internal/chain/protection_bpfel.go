@@ -55,7 +55,7 @@ type protectionNfPacket struct {
 	Spoke           uint8
 	AtAddress       uint32
 	AtPort          uint16
-	Pad             uint16
+	PublicPort      uint16
 }
 
 type protectionPortCell struct {

@@ -17,7 +17,7 @@ func probe(protocol model.Protocol, source string) Probe {
 		Flow: Flow{
 			Direction: model.In, Source: netip.MustParseAddr(source), Destination: netip.MustParseAddr("10.0.0.1"), Protocol: protocol, Port: 80,
 		},
-		SourcePort: 40000, Length: 100, Frame: make([]byte, 64),
+		SourcePort: 40000, PublicPort: 80, Length: 100, Frame: make([]byte, 64),
 	}
 }
 

@@ -55,7 +55,7 @@ type walkNfPacket struct {
 	Spoke           uint8
 	AtAddress       uint32
 	AtPort          uint16
-	Pad             uint16
+	PublicPort      uint16
 }
 
 type walkRemote6Prefix struct {

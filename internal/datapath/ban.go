@@ -171,7 +171,7 @@ func addressOf6(a bpfIn6) netip.Addr {
 
 // judgeAgain makes every session be judged at its next packet, by the same policy: the
 // next generation of the same parity has the same settings and chains. Bans of these
-// kinds are looked for from now on.
+// kinds are looked for from now on; where all are of IPv6 nothing is judged again.
 func (d *Datapath) judgeAgain(kinds bpfBanning) error {
 	var control bpfControl
 	if err := d.objects.ControlTable.Lookup(uint32(0), &control); err != nil {
@@ -182,6 +182,9 @@ func (d *Datapath) judgeAgain(kinds bpfBanning) error {
 		if err := d.objects.ControlTable.Put(uint32(0), &control); err != nil {
 			return fmt.Errorf("begin to look for bans: %w", err)
 		}
+	}
+	if kinds == bpfBanningBANNING_IPV6 { // which has no sessions
+		return nil
 	}
 	control.Generation += 2
 	if err := d.objects.ControlTable.Put(uint32(0), &control); err != nil {

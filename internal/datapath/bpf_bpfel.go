@@ -279,7 +279,7 @@ type bpfNfPacket struct {
 	Spoke           uint8
 	AtAddress       uint32
 	AtPort          uint16
-	Pad             uint16
+	PublicPort      uint16
 }
 
 type bpfOrigin uint32

@@ -30,12 +30,15 @@ func (f flow) probe(v *view, destination netip.Addr, port uint16) chain.Probe {
 	packet := f.packet(v)
 	p := chain.Probe{
 		Flow:       chain.Flow{Direction: f.direction, Source: f.source, Destination: destination, Protocol: f.protocol, Port: port},
-		SourcePort: somePort, Length: len(packet.Network()), Frame: packet.Bytes(),
+		SourcePort: somePort, PublicPort: f.port, Length: len(packet.Network()), Frame: packet.Bytes(),
 	}
 	if f.protocol == model.TCP {
 		p.TCPFlags = uint8(packets.SYN)
 	}
 	p.Mapped = f.direction == model.In && slices.Contains(v.outbound, f.destination) && destination != f.destination
+	if p.Mapped { // the port outside is nobody's choice
+		p.PublicPort = port
+	}
 	return p
 }
 

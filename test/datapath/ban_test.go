@@ -134,3 +134,19 @@ func TestBanAndWhatIsNoFlow(t *testing.T) {
 	g.passed(g.send(true, question), "to_gateway", question)
 	g.dropped(g.put(mistake), "drop_banned")
 }
+
+// A ban has flows judged again, but not one of IPv6, which has no sessions.
+func TestBansOfIPv6LeaveSessionsAlone(t *testing.T) {
+	g := newGateway(t)
+	g.in(func() error {
+		return g.enforce(chain.Policy{Chains: []chain.Chain{{Name: "all", Rules: []chain.Rule{{}}, Steps: []chain.Step{{Name: "all/filter", Number: 1, Function: chain.Filter{}}}}}})
+	})
+	out := g.connected(inA, server)
+	before := g.seen(1)
+	g.ban(datapath.Forever, netip.MustParsePrefix("2001:db8:9::/64"))
+	g.leaves(g.put(tcp(server, out, packets.ACK)), tcp(server, inA, packets.ACK))
+	same(g, "flows judged again after a ban of IPv6", g.seen(1), before)
+	g.ban(datapath.Forever, netip.MustParsePrefix("198.51.100.77/32"))
+	g.leaves(g.put(tcp(server, out, packets.ACK)), tcp(server, inA, packets.ACK))
+	same(g, "flows judged again after a ban of IPv4", g.seen(1), before+1)
+}

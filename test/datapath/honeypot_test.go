@@ -139,11 +139,50 @@ func TestHoneypotLeavesAloneWhatIsUsed(t *testing.T) {
 	g.lend(pool2, 0, endpoint(hostB, 0), nil)
 	g.knock(endpoint(remote2, 40000), netip.AddrPortFrom(pool2, telnet))
 	g.leaves(g.put(tcp(endpoint(remote, 40000), netip.AddrPortFrom(pool2, 80), packets.SYN)), tcp(endpoint(remote, 40000), endpoint(hostB, 80), packets.SYN))
+	g.lend(pool1, 81, endpoint(hostA, 8080), nil) // who comes sees 81 alone
+	g.leaves(g.put(tcp(endpoint(remote, 40001), netip.AddrPortFrom(pool1, 81), packets.SYN)), tcp(endpoint(remote, 40001), endpoint(hostA, 8080), packets.SYN))
 	out := g.connected(inA, server)
 	g.leaves(g.put(tcp(endpoint(remote2, 4000), out, packets.SYN)), tcp(endpoint(remote2, 4000), inA, packets.SYN))
 	g.protected(chain.Addresses{}) // all are judged again
 	g.leaves(g.put(tcp(endpoint(remote2, 4000), out, packets.SYN)), tcp(endpoint(remote2, 4000), inA, packets.SYN))
 	g.leaves(g.put(tcp(server, out, packets.ACK)), tcp(server, inA, packets.ACK))
+	g.leaves(g.put(tcp(endpoint(remote, 40001), netip.AddrPortFrom(pool1, 81), packets.ACK)), tcp(endpoint(remote, 40001), endpoint(hostA, 8080), packets.ACK))
+	g.trapped()
+}
+
+// A service of a name is judged by the port that it has outside, at its first packet and
+// when a flow is judged again.
+func TestGeofenceMonitorsPortsAsTheyAreOutside(t *testing.T) {
+	g := newGateway(t)
+	protect := func(fenced *model.AddressSet) {
+		g.in(func() error {
+			return g.enforce(chain.Policy{Protection: []chain.Step{
+				{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: chain.Remote{In: chain.Addresses{Fenced: fenced}}}},
+				{Name: "ports", Number: 2, Function: chain.Ports{Monitored: model.PortSet{TCP: []model.Ports{{First: 80, Last: 443}}}}},
+				{Name: "geofence", Number: 3, Function: chain.Geofence{}},
+			}})
+		})
+	}
+	monitored, other := netip.AddrPortFrom(pool1, 443), netip.AddrPortFrom(pool1, 8443)
+	protect(setOf("203.0.113.10/32"))
+	g.lend(pool1, 443, endpoint(hostA, 8080), nil)
+	g.lend(pool1, 8443, endpoint(hostB, 80), nil)
+	g.dropped(g.put(tcp(endpoint(remote, 40000), monitored, packets.SYN)), "drop_denied")
+	g.leaves(g.put(tcp(endpoint(remote, 40000), other, packets.SYN)), tcp(endpoint(remote, 40000), endpoint(hostB, 80), packets.SYN))
+	g.leaves(g.put(tcp(endpoint(remote2, 40000), monitored, packets.SYN)), tcp(endpoint(remote2, 40000), endpoint(hostA, 8080), packets.SYN))
+	protect(setOf("203.0.113.10/31"))
+	g.dropped(g.put(tcp(endpoint(remote2, 40000), monitored, packets.ACK)), "drop_denied")
+	g.leaves(g.put(tcp(endpoint(remote, 40000), other, packets.ACK)), tcp(endpoint(remote, 40000), endpoint(hostB, 80), packets.ACK))
+}
+
+// A port of the gateway that becomes a trap is one for connections, too, that were open.
+func TestHoneypotEndsWhatWasOpenAtTheGateway(t *testing.T) {
+	g := newGateway(t)
+	g.protected(chain.Addresses{})
+	g.dropped(g.put(tcp(endpoint(remote, 40000), endpoint(publicAddress, telnet), packets.ACK)), "drop_trapped")
+	if r := g.put(tcp(endpoint(remote, telnet), endpoint(publicAddress, 50000), packets.ACK)); r.reason != "to_gateway" {
+		t.Errorf("an answer to the gateway, from such a port: %s", r.reason)
+	}
 	g.trapped()
 }
 

@@ -11,15 +11,15 @@ import (
 )
 
 // Who is blocked reaches the gateway itself with nothing: neither in fragments nor by other
-// protocols. Of a fragment nobody can tell whose flow it is of.
+// protocols. Of a later fragment nobody can tell whose flow it is of.
 func TestBlockedReachTheGatewayWithNothing(t *testing.T) {
 	g := newGateway(t)
 	g.protected(chain.Addresses{Blocked: setOf("203.0.113.10/32")})
 	syn := tcp(endpoint(remote, 40000), endpoint(publicAddress, 22), packets.SYN)
 	g.dropped(g.put(syn), "drop_denied")
 	for name, change := range map[string]func(*packets.Packet){
-		"first fragment": func(p *packets.Packet) { p.IPv4.MF = true },
-		"last fragment":  func(p *packets.Packet) { p.IPv4.FragmentOffset = 1 },
+		"first fragment": firstFragment,
+		"last fragment":  lastFragment,
 		"SCTP":           func(p *packets.Packet) { p.IPv4.Protocol = 132 },
 		"ESP":            func(p *packets.Packet) { p.IPv4.Protocol = 50 },
 	} {
@@ -34,8 +34,60 @@ func TestBlockedReachTheGatewayWithNothing(t *testing.T) {
 			{Name: "blocklist", Number: 2, Function: chain.Blocklist{}},
 		}})
 	})
-	if r := g.put(syn.Change(func(p *packets.Packet) { p.IPv4.FragmentOffset = 1 })); r.reason != "to_gateway" {
-		t.Errorf("a fragment that may be of an answer: %s", r.reason)
+	own := endpoint(publicAddress, 50000) // the kernel gives it to sockets
+	for _, c := range []struct {
+		packet packets.Packet
+		change func(*packets.Packet)
+		reason model.Reason
+	}{
+		{syn, lastFragment, "to_gateway"},
+		{syn, firstFragment, "drop_denied"},
+		{udp(endpoint(remote, 53), own), firstFragment, "to_gateway"},
+		{udp(endpoint(remote, 40000), endpoint(publicAddress, 53)), firstFragment, "drop_denied"},
+		{packets.NewEcho(remote, publicAddress, 1, 1), firstFragment, "drop_denied"},
+		{packets.NewEchoReply(remote, publicAddress, 1, 1), firstFragment, "to_gateway"},
+	} {
+		if r := g.put(c.packet.Change(c.change)); r.reason != c.reason {
+			t.Errorf("%s: %s, want %s", c.packet, r.reason, c.reason)
+		}
+	}
+	toAll := addressed(udp(endpoint(remote, 40000), endpoint(publicAddress, 53))).Change(func(p *packets.Packet) { p.Ethernet.Destination = packets.BroadcastMAC })
+	g.dropped(g.send(true, toAll.Bytes()), "drop_denied")
+}
+
+func firstFragment(p *packets.Packet) { p.IPv4.MF = true }
+func lastFragment(p *packets.Packet)  { p.IPv4.FragmentOffset = 1 }
+
+// What ports say of a flow, the first of its fragments tells; the others are of no use
+// without it.
+func TestFragmentsGoWhereTheirPortsMay(t *testing.T) {
+	g := newGateway(t)
+	g.in(func() error {
+		return g.enforce(chain.Policy{Protection: []chain.Step{
+			{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: chain.Remote{In: chain.Addresses{Fenced: setOf("203.0.113.10/32")}, Out: chain.Addresses{Fenced: setOf("203.0.113.10/32")}}}},
+			{Name: "ports", Number: 2, Function: chain.Ports{
+				Ignored: model.PortSet{UDP: []model.Ports{{First: 500, Last: 500}}}, Trapped: model.PortSet{UDP: []model.Ports{{First: 1900, Last: 1900}}},
+			}},
+			{Name: "honeypot", Number: 3, Function: chain.Honeypot{}},
+			{Name: "geofence", Number: 4, Function: chain.Geofence{}},
+		}})
+	})
+	to := func(source netip.Addr, port uint16) packets.Packet {
+		return udp(endpoint(source, 40000), endpoint(publicAddress, port))
+	}
+	for _, c := range []struct {
+		packet packets.Packet
+		change func(*packets.Packet)
+		reason model.Reason
+	}{
+		{to(remote, 500), firstFragment, "to_gateway"},
+		{to(remote, 500), lastFragment, "to_gateway"},
+		{to(remote, 501), firstFragment, "drop_denied"},
+		{to(remote2, 1900), firstFragment, "drop_trapped"},
+	} {
+		if r := g.put(c.packet.Change(c.change)); r.reason != c.reason {
+			t.Errorf("%s: %s, want %s", c.packet, r.reason, c.reason)
+		}
 	}
 }
 
