@@ -47,7 +47,7 @@ func (g *Gateway) changeChain(r api.ChainRequest, edit func(*config.Document) (*
 	if err != nil {
 		return api.ChainChange{}, err
 	}
-	v.saved, v.places = old.saved, old.places
+	v.saved, v.places, v.hops = old.saved, old.places, old.hops
 	if err := g.switchTo(old, v); err != nil {
 		return api.ChainChange{}, err
 	}

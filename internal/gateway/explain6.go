@@ -73,7 +73,7 @@ func (e *explainer) drops6(function string, f flow, remote netip.Addr) bool {
 	}
 	ignored := p.Ignored.Has(f.protocol, f.port)
 	switch {
-	case function == allowlist || function == ports || n.sparedBy(e.view.config, f.direction, remote) != "":
+	case function == allowlist || function == ports || n.sparedBy(e.view, f.direction, remote) != "":
 		return false
 	case function == blocklist:
 		return has(p.Blocklist)

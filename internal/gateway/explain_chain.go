@@ -96,7 +96,7 @@ func (e *explainer) listed(f flow, o chain.Opinion) (says, why string) {
 	}
 	p := e.view.config.Protection
 	n := namedIn(e.view.config, e.view.lists)
-	spared := n.sparedBy(e.view.config, f.direction, remote)
+	spared := n.sparedBy(e.view, f.direction, remote)
 	function := protectionFunctions(e.view.config)[o.Step]
 	switch {
 	case e.kindOf(remote) != notOurs:

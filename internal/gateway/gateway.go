@@ -38,6 +38,7 @@ type Gateway struct {
 	events   events.Hub
 	view     atomic.Pointer[view]
 	own      atomic.Pointer[ownAddresses]
+	hops     hops
 
 	reload sync.Mutex     // one at a time
 	states chain.States   // under reload
@@ -64,6 +65,7 @@ type view struct {
 	counts     counts
 	places     places // as they were read: by a start or a reload
 	outbound   []netip.Addr
+	hops       []netip.Addr // as they were then, too
 	static     static
 	watches    []compiledWatch
 	balances   balances

@@ -1,12 +1,8 @@
 package gateway
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-
-	"github.com/vishvananda/netlink"
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
@@ -100,33 +96,11 @@ func (n *guard) findReasons(g *Gateway, v *view) error {
 			single(a, "it is the gateway's own address")
 		}
 	}
-	hops, err := nextHops()
+	hops, err := g.hops.now()
 	for _, a := range hops {
 		single(a, "it is a next hop of the gateway")
 	}
 	return err
-}
-
-// nextHops are those of the main routing tables.
-func nextHops() (list []netip.Addr, err error) {
-	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		routes, err := netlink.RouteList(nil, family)
-		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) { // most of them are there even so
-			return nil, fmt.Errorf("list the next hops, which cannot be banned: %w", err)
-		}
-		for _, r := range routes {
-			hops := []net.IP{r.Gw}
-			for _, h := range r.MultiPath {
-				hops = append(hops, h.Gw)
-			}
-			for _, hop := range hops {
-				if a, ok := netip.AddrFromSlice(hop); ok {
-					list = append(list, a)
-				}
-			}
-		}
-	}
-	return list, nil
 }
 
 // why says why a prefix must not be banned.

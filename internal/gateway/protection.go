@@ -49,7 +49,7 @@ func (n named) protection(v *view) (steps []chain.Step) {
 		return nil
 	}
 	var remote chain.Remote
-	remote.In.Allowed, remote.Out.Allowed = n.unions(v.config.Protection.Allowlist, sparedRanges(v.config, ownRanges(v)))
+	remote.In.Allowed, remote.Out.Allowed = n.unions(v.config.Protection.Allowlist, sparedRanges(v, ownRanges(v)))
 	remote.In.Blocked, remote.Out.Blocked = n.unions(v.config.Protection.Blocklist, model.Ranges{})
 	remote.In.Fenced, remote.Out.Fenced = v.places.fences[model.In].denied, v.places.fences[model.Out].denied
 	p := &v.config.Protection
@@ -75,25 +75,28 @@ func ownRanges(v *view) (ranges model.Ranges) {
 
 // sparedRanges are ranges, and those that are asked nothing whatever the lists have: without
 // them the gateway, or who looks after it, would be cut off.
-func sparedRanges(c *config.Config, ranges model.Ranges) model.Ranges {
-	for _, p := range c.NeverBan {
+func sparedRanges(v *view, ranges model.Ranges) model.Ranges {
+	for _, p := range v.config.NeverBan {
 		ranges.Add(p)
 	}
-	for _, s := range c.DNS.Upstream {
+	for _, a := range v.hops {
+		ranges.Add(netip.PrefixFrom(a, a.BitLen()))
+	}
+	for _, s := range v.config.DNS.Upstream {
 		ranges.Add(netip.PrefixFrom(s.Addr(), s.Addr().BitLen()))
 	}
 	return ranges
 }
 
 // sparedBy says why an address is asked nothing, "" where it is.
-func (n named) sparedBy(c *config.Config, d model.Direction, a netip.Addr) string {
+func (n named) sparedBy(v *view, d model.Direction, a netip.Addr) string {
 	p := netip.PrefixFrom(a, a.BitLen())
-	if entry := n.onList(c.Protection.Allowlist, d, p); entry != "" {
+	if entry := n.onList(v.config.Protection.Allowlist, d, p); entry != "" {
 		return entry
 	}
-	spared := sparedRanges(c, model.Ranges{})
+	spared := sparedRanges(v, model.Ranges{})
 	if spared.Set().Contains(a) {
-		return "never_ban, or an upstream name server"
+		return "never_ban, a next hop, or an upstream name server"
 	}
 	return ""
 }

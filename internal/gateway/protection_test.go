@@ -74,8 +74,8 @@ func TestGeofenceWantsWhatItJudgesBy(t *testing.T) {
 	}
 }
 
-// The gateway's own addresses are spared, for by them its hosts reach each other; what
-// both directions have in common is there once.
+// The gateway's own addresses are spared, for by them its hosts reach each other, and so
+// are its next hops; what both directions have in common is there once.
 func TestProtectionSparesOurOwn(t *testing.T) {
 	table := geoTable(t, finland, "")
 	d := document(t, strings.Replace(text, "198.18.0.32/28", "77.0.0.32/28", 1)+"outbound: {addresses: [77.0.0.2]}\n"+`
@@ -93,8 +93,9 @@ protection:
 	if v.places, err = placesOf(d.Config); err != nil {
 		t.Fatal(err)
 	}
+	v.hops = []netip.Addr{netip.MustParseAddr("77.0.0.9")}
 	remote := policyOf(v).Protection[0].Function.(chain.Allowlist).Remote
-	for address, want := range map[string]bool{"77.0.0.2": true, "77.0.0.32": true, "77.0.0.47": true, "203.0.113.9": true, "77.0.0.3": false, "77.0.0.48": false} {
+	for address, want := range map[string]bool{"77.0.0.2": true, "77.0.0.32": true, "77.0.0.47": true, "77.0.0.9": true, "203.0.113.9": true, "77.0.0.3": false, "77.0.0.48": false} {
 		if got := remote.In.Allowed.Contains(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s is spared: %t, want %t", address, got, want)
 		}

@@ -43,6 +43,9 @@ func (g *Gateway) Reload() (done api.Reload, err error) {
 		v.places, err = placesOf(c)
 	}
 	if err == nil {
+		v.hops, err = g.hops.now()
+	}
+	if err == nil {
 		err = g.room.fits(old, v, g.outbound)
 	}
 	if err == nil {

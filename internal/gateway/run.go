@@ -72,6 +72,9 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	if v.places, err = placesOf(c); err != nil {
 		return err
 	}
+	if v.hops, err = g.hops.now(); err != nil {
+		return err
+	}
 	v.balances = balancesOf(c, nil)
 	serial := uint32(g.started.Unix())
 	if g.public, err = nameserver.NewPublic(g.publicOptions(c, serial)); err != nil {

@@ -74,6 +74,7 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 	defer neighbours.Stop()
 	remember := time.NewTicker(recentStep)
 	defer remember.Stop()
+	hopsLooked := true
 	for {
 		current := w
 		if current == nil {
@@ -123,6 +124,9 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 		}
 		if routed {
 			g.data.RoutesChanged()
+		}
+		if routed || !hopsLooked {
+			hopsLooked = g.lookAtHops()
 		}
 	}
 }

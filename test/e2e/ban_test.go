@@ -97,6 +97,25 @@ func TestWhatCannotBeBanned(t *testing.T) {
 	}
 }
 
+// Who becomes a next hop of the gateway is dropped by no ban that was there before.
+func TestBanSparesANewNextHop(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	d := r.start(r.configuration())
+	if out, err := d.tell("ban", "add", r.Clients[0].IP.String()); err != nil {
+		t.Fatal(out)
+	}
+	if who, err := lent(r.Clients[0], r.Gateway, "echo."+hostName(0)); err == nil {
+		t.Fatalf("who is banned got %s", who)
+	}
+	if err := r.Gateway.Namespace.Route("203.0.113.0/24", r.Clients[0].IP.String()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 20*time.Second, "the new next hop is not dropped", func() bool {
+		_, err := lent(r.Clients[0], r.Gateway, "echo."+hostName(0))
+		return err == nil
+	})
+}
+
 // A ban ends an established download at once: when the command has returned no packet of
 // it passes any more.
 func TestBanEndsADownload(t *testing.T) {
