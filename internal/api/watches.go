@@ -14,8 +14,8 @@ type Watch struct {
 	Skipped   uint64   `json:"skipped"`    // too long to be looked at
 	Hits      uint64   `json:"hits"`       // lines that a pattern describes, with an address
 	NoAddress uint64   `json:"no_address"` // the same, but with something else in its place
-	Offences  uint64   `json:"offences"`   // times that an address had enough hits
-	Forgotten uint64   `json:"forgotten"`  // addresses no longer counted, in favour of newer ones
+	Offences  uint64   `json:"offences"`   // times that an address, or a /64, had enough hits
+	Forgotten uint64   `json:"forgotten"`  // of those, no longer counted, in favour of newer ones
 	Ends      uint64   `json:"ends"`       // of the command
 	Error     string   `json:"error"`      // what is wrong now; empty: nothing
 	Stderr    string   `json:"stderr"`     // last line of the command's standard error

@@ -103,8 +103,8 @@ func TestGuideWatch(t *testing.T) {
 	if !silent(t, talk) {
 		t.Error("what was open to who is banned goes on")
 	}
-	for range 10 {
-		j.write(guessed(forged, guesser.IP), guessed("root", friend.IP), guessed("root", netip.MustParseAddr("2001:db8::7")))
+	for n := range 10 { // the last with another address of his /64 each time
+		j.write(guessed(forged, guesser.IP), guessed("root", friend.IP), guessed("root", netip.MustParseAddr(fmt.Sprintf("2001:db8::%d", n))))
 	}
 	j.hits(35)
 	if who, err := echoOn(other); err != nil || who != hostName(0) {

@@ -7,45 +7,59 @@ import (
 )
 
 const (
-	mostAddresses = 1 << 14 // counted at a time
-	mostTimes     = 1 << 20 // of hits that are remembered, of all addresses
+	mostOffenders = 1 << 14 // counted at a time
+	mostTimes     = 1 << 20 // of hits that are remembered, of all offenders
+	// unitBits are what tells one offender of IPv6 from another, as his ban does: who is on
+	// a link has any address of its /64 (RFC 4291 §2.5.1), and may take one for each hit.
+	unitBits = 64
 )
 
-// Offence is an address that had the hits of an offence within its time.
+// Offence is who had the hits of an offence within its time.
 type Offence struct {
-	Watch       string
-	Address     netip.Addr // IPv4, or IPv6 that stands for no IPv4 address; without a zone
-	Count       int        // hits
-	First, Last time.Time  // of them
+	Watch string
+	// Address is that of the last hit: IPv4, or IPv6 that stands for no IPv4 address; without
+	// a zone. Of IPv6 the hits are those of all addresses of its /64.
+	Address     netip.Addr
+	Count       int       // hits
+	First, Last time.Time // of them
+}
+
+// unitOf is what hits are counted by: an IPv4 address, or the /64 of an IPv6 address.
+func unitOf(a netip.Addr) netip.Prefix {
+	bits := a.BitLen()
+	if !a.Is4() {
+		bits = unitBits
+	}
+	return netip.PrefixFrom(a, bits).Masked()
 }
 
 // counter counts hits in a window that slides. It has no clock.
 type counter struct {
 	hits   int
 	within time.Duration
-	most   int // addresses
-	total  int // hits of all addresses that are remembered
+	most   int // offenders
+	total  int // hits of all offenders that are remembered
 
 	base           time.Time // of all times below
 	now            time.Duration
-	addresses      map[netip.Addr]*address
-	newest, oldest *address // by their last hit
+	offenders      map[netip.Prefix]*offender
+	newest, oldest *offender // by their last hit
 	times          int
-	forgotten      uint64 // addresses whose hits could still have counted
+	forgotten      uint64 // offenders whose hits could still have counted
 }
 
-// address is one of a list in the order of last hits.
-type address struct {
-	netip.Addr
+// offender is one of a list in the order of last hits.
+type offender struct {
+	unit         netip.Prefix
 	times        []time.Duration // of hits, rising; fewer than an offence has
-	newer, older *address
+	newer, older *offender
 }
 
 func newCounter(hits int, within time.Duration, most int) *counter {
-	return &counter{hits: hits, within: within, most: most, total: mostTimes, addresses: map[netip.Addr]*address{}}
+	return &counter{hits: hits, within: within, most: most, total: mostTimes, offenders: map[netip.Prefix]*offender{}}
 }
 
-// hit counts one. With the last that an offence needs it returns that, and the address
+// hit counts one. With the last that an offence needs it returns that, and the offender
 // begins anew.
 func (c *counter) hit(now time.Time, of netip.Addr) (offence Offence, offends bool) {
 	if c.base.IsZero() {
@@ -53,64 +67,65 @@ func (c *counter) hit(now time.Time, of netip.Addr) (offence Offence, offends bo
 	}
 	c.now = max(c.now, now.Sub(c.base)) // a clock that is set back stands still
 	c.expire()
-	a := c.addresses[of]
-	if a == nil {
-		a = &address{Addr: of}
-		c.addresses[of] = a
+	unit := unitOf(of)
+	o := c.offenders[unit]
+	if o == nil {
+		o = &offender{unit: unit}
+		c.offenders[unit] = o
 	} else {
-		c.unlink(a)
+		c.unlink(o)
 	}
-	c.link(a)
+	c.link(o)
 	old := 0
-	for old < len(a.times) && c.now-a.times[old] > c.within {
+	for old < len(o.times) && c.now-o.times[old] > c.within {
 		old++
 	}
-	a.times = append(slices.Delete(a.times, 0, old), c.now)
+	o.times = append(slices.Delete(o.times, 0, old), c.now)
 	c.times += 1 - old
-	if len(a.times) >= c.hits {
-		c.remove(a)
-		return Offence{Address: of, Count: len(a.times), First: c.base.Add(a.times[0]), Last: c.base.Add(c.now)}, true
+	if len(o.times) >= c.hits {
+		c.remove(o)
+		return Offence{Address: of, Count: len(o.times), First: c.base.Add(o.times[0]), Last: c.base.Add(c.now)}, true
 	}
-	for len(c.addresses) > c.most || c.times > c.total {
+	for len(c.offenders) > c.most || c.times > c.total {
 		c.remove(c.oldest)
 		c.forgotten++
 	}
 	return Offence{}, false
 }
 
-// expire removes the addresses whose hits no longer count.
+// expire removes the offenders whose hits no longer count.
 func (c *counter) expire() {
 	for c.oldest != nil && c.now-c.oldest.times[len(c.oldest.times)-1] > c.within {
 		c.remove(c.oldest)
 	}
 }
 
-func (c *counter) remove(a *address) {
-	c.unlink(a)
-	delete(c.addresses, a.Addr)
-	c.times -= len(a.times)
+func (c *counter) remove(o *offender) {
+	c.unlink(o)
+	delete(c.offenders, o.unit)
+	c.times -= len(o.times)
 }
 
-// link makes an address the newest.
-func (c *counter) link(a *address) {
-	a.older, a.newer = c.newest, nil
+// link makes an offender the newest.
+func (c *counter) link(o *offender) {
+	o.older, o.newer = c.newest, nil
 	if c.newest != nil {
-		c.newest.newer = a
+		c.newest.newer = o
 	} else {
-		c.oldest = a
+		c.oldest = o
 	}
-	c.newest = a
+	c.newest = o
 }
 
-func (c *counter) unlink(a *address) {
-	if a.newer != nil {
-		a.newer.older = a.older
+func (c *counter) unlink(o *offender) {
+	if o.newer != nil {
+		o.newer.older = o.older
 	} else {
-		c.newest = a.older
+		c.newest = o.older
 	}
-	if a.older != nil {
-		a.older.newer = a.newer
+	if o.older != nil {
+		o.older.newer = o.newer
 	} else {
-		c.oldest = a.newer
+		c.oldest = o.newer
 	}
 }

@@ -33,7 +33,7 @@ func TestTheWindowSlidesAsANaiveOneDoes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		hits, within := rapid.IntRange(1, 5).Draw(t, "hits"), time.Duration(rapid.IntRange(1, 20).Draw(t, "within"))
-		c, n := newCounter(hits, within, mostAddresses), naive{hits, within, map[netip.Addr][]time.Time{}}
+		c, n := newCounter(hits, within, mostOffenders), naive{hits, within, map[netip.Addr][]time.Time{}}
 		now := start
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 8).Draw(t, "later")))
@@ -60,12 +60,12 @@ func checkCounter(t interface{ Fatalf(string, ...any) }, c *counter) {
 	for a := c.oldest; a != nil; a = a.newer {
 		listed++
 		times += len(a.times)
-		if c.addresses[a.Addr] != a || len(a.times) == 0 || len(a.times) >= c.hits || a.newer != nil && a.newer.older != a {
-			t.Fatalf("%v is not kept well: %v", a.Addr, a.times)
+		if c.offenders[a.unit] != a || len(a.times) == 0 || len(a.times) >= c.hits || a.newer != nil && a.newer.older != a {
+			t.Fatalf("%v is not kept well: %v", a.unit, a.times)
 		}
 	}
-	if listed != len(c.addresses) || times != c.times || listed > c.most || times > c.total {
-		t.Fatalf("%d addresses in order, %d by address, at most %d; %d hits, %d counted", listed, len(c.addresses), c.most, times, c.times)
+	if listed != len(c.offenders) || times != c.times || listed > c.most || times > c.total {
+		t.Fatalf("%d offenders in order, %d by unit, at most %d; %d hits, %d counted", listed, len(c.offenders), c.most, times, c.times)
 	}
 }
 
@@ -115,8 +115,8 @@ func TestThoseIdleLongestAreForgotten(t *testing.T) {
 	for _, i := range []int{1, 2, 3, 1, 4} { // 4 takes the place of 2
 		c.hit(start, numbered(i))
 	}
-	if c.forgotten != 1 || c.addresses[numbered(2)] != nil || len(c.addresses) != 3 {
-		t.Errorf("%d forgotten, %v left", c.forgotten, c.addresses)
+	if c.forgotten != 1 || c.offenders[unitOf(numbered(2))] != nil || len(c.offenders) != 3 {
+		t.Errorf("%d forgotten, %v left", c.forgotten, c.offenders)
 	}
 	if _, offends := c.hit(start, numbered(1)); !offends {
 		t.Error("the hits of one that is left are lost")
@@ -130,14 +130,14 @@ func TestWhatNoLongerCountsTakesNoPlace(t *testing.T) {
 	for i := range 100 {
 		c.hit(start.Add(time.Duration(i)*time.Minute), numbered(i))
 	}
-	if c.forgotten != 0 || len(c.addresses) != 2 {
-		t.Errorf("%d forgotten, %d left", c.forgotten, len(c.addresses))
+	if c.forgotten != 0 || len(c.offenders) != 2 {
+		t.Errorf("%d forgotten, %d left", c.forgotten, len(c.offenders))
 	}
 }
 
-func TestTheHitsOfAllAddressesAreBounded(t *testing.T) {
+func TestTheHitsOfAllOffendersAreBounded(t *testing.T) {
 	t.Parallel()
-	c := newCounter(5, time.Minute, mostAddresses)
+	c := newCounter(5, time.Minute, mostOffenders)
 	c.total = 10
 	for i := range 4 {
 		for range 4 {
@@ -145,7 +145,40 @@ func TestTheHitsOfAllAddressesAreBounded(t *testing.T) {
 			checkCounter(t, c)
 		}
 	}
-	if c.forgotten != 2 || c.addresses[numbered(2)] == nil || c.addresses[numbered(3)] == nil {
-		t.Errorf("%d forgotten, %v left", c.forgotten, c.addresses)
+	if c.forgotten != 2 || c.offenders[unitOf(numbered(2))] == nil || c.offenders[unitOf(numbered(3))] == nil {
+		t.Errorf("%d forgotten, %v left", c.forgotten, c.offenders)
+	}
+}
+
+// Who owns a /64 can take another address of it for each attempt.
+func TestHitsOfIPv6AreCountedByTheLink(t *testing.T) {
+	t.Parallel()
+	c := newCounter(5, time.Minute, 3)
+	for i := 1; i <= 5; i++ {
+		other := netip.MustParseAddr(fmt.Sprintf("2001:db8:0:%x::7", i))
+		a := netip.MustParseAddr(fmt.Sprintf("2001:db8::%x:0:0:%x", i, i))
+		if i < 3 {
+			if o, offends := c.hit(start, other); offends {
+				t.Errorf("one hit of another link is %+v", o)
+			}
+		}
+		o, offends := c.hit(start, a)
+		if offends != (i == 5) || offends && (o.Address != a || o.Count != 5) {
+			t.Errorf("hit %d, of %s: %v, %+v", i, a, offends, o)
+		}
+		checkCounter(t, c)
+	}
+	if c.forgotten != 0 || len(c.offenders) != 2 {
+		t.Errorf("%d forgotten, %v left", c.forgotten, c.offenders)
+	}
+}
+
+func TestHitsOfIPv4AreCountedByTheAddress(t *testing.T) {
+	t.Parallel()
+	c := newCounter(2, time.Minute, 1000)
+	for i := range 300 {
+		if o, offends := c.hit(start, numbered(i)); offends {
+			t.Fatalf("one hit is %+v", o)
+		}
 	}
 }

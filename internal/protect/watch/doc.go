@@ -1,5 +1,5 @@
-// Package watch follows the log of another program and tells who offends: addresses that
-// occur in lines of a pattern N times within T.
+// Package watch follows the log of another program and tells who offends: addresses, and
+// /64s of IPv6, that occur in lines of a pattern N times within T.
 //
 // A log is a file, which may be rotated, or what a command writes. A command is an argument
 // vector and is executed as such: no shell sees it, nor any part of a line.

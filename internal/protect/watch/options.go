@@ -26,8 +26,8 @@ type Options struct {
 	// Patterns are names of ready-made patterns (see ReadyMade) and regular expressions (RE2)
 	// with one Placeholder. A line that several describe is one hit.
 	Patterns []string
-	// An address offends with so many Hits (1 to MostHits) of which the first and the last
-	// are no more than Within apart (1 ns to LongestTime).
+	// An address, or a /64 of IPv6, offends with so many Hits (1 to MostHits) of which the
+	// first and the last are no more than Within apart (1 ns to LongestTime).
 	Hits   int
 	Within time.Duration
 }

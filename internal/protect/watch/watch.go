@@ -17,7 +17,7 @@ type Status struct {
 	Hits      uint64 `json:"hits"`       // lines that a pattern describes, with an address
 	NoAddress uint64 `json:"no_address"` // the same, but with something else in its place
 	Offences  uint64 `json:"offences"`   // reported
-	Forgotten uint64 `json:"forgotten"`  // addresses no longer counted, in favour of newer ones
+	Forgotten uint64 `json:"forgotten"`  // offenders no longer counted, in favour of newer ones
 	Ends      uint64 `json:"ends"`       // of the command
 	Error     string `json:"error"`      // what is wrong now
 	Stderr    string `json:"stderr"`     // last line of the command's, in printable characters
@@ -60,7 +60,7 @@ func Compile(o Options) (*Watch, error) {
 // until it returns. It begins at the end of a file, and what an earlier run counted is not
 // known.
 func (w *Watch) Run(ctx context.Context, clock Clock, report func(Offence)) {
-	c := newCounter(w.options.Hits, w.options.Within, mostAddresses)
+	c := newCounter(w.options.Hits, w.options.Within, mostOffenders)
 	each := func(line []byte) {
 		w.lines.Add(1)
 		a, matched := w.match(line)
