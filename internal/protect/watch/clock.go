@@ -2,7 +2,8 @@ package watch
 
 import "time"
 
-// Clock is what a watch knows of time. It asks After only when it has nothing to read.
+// Clock is what a watch knows of time. It asks After only when it has nothing to read, and
+// when a command begins.
 type Clock struct {
 	Now   func() time.Time
 	After func(time.Duration) <-chan time.Time

@@ -9,8 +9,13 @@ import (
 	"github.com/realmgate/realmgate/internal/process"
 )
 
-// grace is for the last output of a command that ended.
-const grace = time.Second
+const (
+	// grace is for the last output of a command that ended.
+	grace = time.Second
+	// steadyTime is how long a command that writes nothing has to run to be taken for well:
+	// a quiet log may have no line for days.
+	steadyTime = 5 * time.Second
+)
 
 // supervisor runs a command again and again.
 type supervisor struct {
@@ -18,6 +23,7 @@ type supervisor struct {
 	clock  Clock
 	lines  lines
 	each   func(line []byte)
+	steady func()      // a run has lasted for steadyTime. Not while ended is called
 	ended  func(error) // a run ended, never without an error
 	stderr func(line []byte)
 	chunk  []byte
@@ -70,11 +76,7 @@ func (s *supervisor) once(ctx context.Context) error {
 		defer close(complained)
 		s.read(complaints, &lines{skipped: new(atomic.Uint64)}, s.stderr, make([]byte, 4096))
 	}()
-	select {
-	case <-group.Exited():
-	case <-read: // it closed its output
-	case <-ctx.Done():
-	}
+	s.await(ctx, group, read)
 	if ctx.Err() == nil {
 		select { // either follows the other at once where all is well
 		case <-group.Exited():
@@ -92,6 +94,23 @@ func (s *supervisor) once(ctx context.Context) error {
 	<-read
 	<-complained
 	return ending
+}
+
+// await returns when the command has ended or closed its output, or ctx ends.
+func (s *supervisor) await(ctx context.Context, group *process.Group, read <-chan struct{}) {
+	steady := s.clock.After(steadyTime)
+	for {
+		select {
+		case <-group.Exited():
+			return
+		case <-read:
+			return
+		case <-ctx.Done():
+			return
+		case <-steady:
+			s.steady()
+		}
+	}
 }
 
 // read ends with the pipe, or its deadline.

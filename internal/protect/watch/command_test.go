@@ -108,7 +108,29 @@ func TestAnErrorIsOverWithTheNextLine(t *testing.T) {
 	}
 	r.fire <- time.Time{}
 	<-r.lines
-	if s := r.Status(); s.Error != "" || s.Ends != 1 {
+	if s := r.Status(); s.Error != "" || !s.Reads || s.Ends != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A log may have no line for days.
+func TestAnErrorIsOverWithARunThatLasts(t *testing.T) {
+	t.Parallel()
+	path, accept := socket(t)
+	r := run(t, "quiet", path)
+	_ = accept()["quiet"].Close()
+	<-r.asked
+	if s := r.Status(); s.Error != "the command ended: exit status 0" || s.Reads {
+		t.Errorf("%+v", s)
+	}
+	r.fire <- time.Time{}
+	accept()
+	if s := r.Status(); s.Error == "" || s.Reads {
+		t.Errorf("as soon as it is started again: %+v", s)
+	}
+	r.steady <- time.Time{}
+	r.steady <- time.Time{} // is taken when the first was seen to
+	if s := r.Status(); s.Error != "" || !s.Reads || s.Lines != 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -16,15 +16,16 @@ import (
 
 // hand is a clock that a test moves. A watch that asks for After has read all there was.
 type hand struct {
-	asked chan time.Duration
-	fire  chan time.Time
+	asked  chan time.Duration
+	fire   chan time.Time
+	steady chan time.Time // fires when a command has run for steadyTime; nobody is asked
 
 	moving sync.Mutex
 	now    time.Time
 }
 
 func newHand() *hand {
-	return &hand{asked: make(chan time.Duration), fire: make(chan time.Time), now: start}
+	return &hand{asked: make(chan time.Duration), fire: make(chan time.Time), steady: make(chan time.Time), now: start}
 }
 
 func (h *hand) clock(ctx context.Context) Clock {
@@ -35,6 +36,9 @@ func (h *hand) clock(ctx context.Context) Clock {
 			return h.now
 		},
 		After: func(d time.Duration) <-chan time.Time {
+			if d == steadyTime {
+				return h.steady
+			}
 			select {
 			case h.asked <- d:
 			case <-ctx.Done():
@@ -270,7 +274,7 @@ func TestAWatchedFileEndsInOffences(t *testing.T) {
 	if want := "ssh 198.51.100.8 2 2s-4s\nssh 2001:db8::7 2 3s-6s\n"; text != want {
 		t.Errorf("%swant\n%s", text, want)
 	}
-	if got, want := w.Status(), (Status{Lines: 14, Skipped: 1, Hits: 6, NoAddress: 1, Offences: 2}); got != want {
+	if got, want := w.Status(), (Status{Lines: 14, Skipped: 1, Hits: 6, NoAddress: 1, Offences: 2, Reads: true}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -50,6 +50,8 @@ func asCommand(does string, args []string) int {
 	case "hold": // the output, until the other end of its connection is closed
 		fmt.Println("holds")
 		hold(args[0], does)
+	case "quiet": // as hold, without a line
+		hold(args[0], does)
 	case "family", "leave", "daemon": // with a child that holds the output too
 		child := exec.Command(os.Args[0], "as-command", "hold", args[0])
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr

@@ -20,6 +20,7 @@ type Status struct {
 	Forgotten uint64 `json:"forgotten"`  // offenders no longer counted, in favour of newer ones
 	Ends      uint64 `json:"ends"`       // of the command
 	Error     string `json:"error"`      // what is wrong now
+	Reads     bool   `json:"reads"`      // the log is read. Without an error, too, it is not known at first
 	Stderr    string `json:"stderr"`     // last line of the command's, in printable characters
 }
 
@@ -32,6 +33,7 @@ type Watch struct {
 
 	mutex         sync.Mutex
 	fault, stderr string
+	reads         atomic.Bool // changes with fault
 }
 
 // Compile makes a watch, or says what its options should be instead.
@@ -115,16 +117,14 @@ func (w *Watch) follow(ctx context.Context, clock Clock, each func([]byte)) {
 
 func (w *Watch) supervise(ctx context.Context, clock Clock, each func([]byte)) {
 	s := &supervisor{argv: w.options.Command, clock: clock, lines: lines{skipped: &w.skipped}}
-	faulty := false
 	s.each = func(line []byte) {
-		if faulty { // it is well again
-			faulty = false
+		if !w.reads.Load() {
 			w.setFault(nil)
 		}
 		each(line)
 	}
+	s.steady = func() { w.setFault(nil) }
 	s.ended = func(err error) {
-		faulty = true
 		w.ends.Add(1)
 		w.setFault(err)
 	}
@@ -137,6 +137,7 @@ func (w *Watch) supervise(ctx context.Context, clock Clock, each func([]byte)) {
 	s.run(ctx)
 }
 
+// setFault says what is wrong, or with nil that the log is read.
 func (w *Watch) setFault(err error) {
 	text := ""
 	if err != nil {
@@ -144,17 +145,18 @@ func (w *Watch) setFault(err error) {
 	}
 	w.mutex.Lock()
 	w.fault = text
+	w.reads.Store(err == nil)
 	w.mutex.Unlock()
 }
 
 // Status returns what was done and what is wrong.
 func (w *Watch) Status() Status {
 	w.mutex.Lock()
-	fault, stderr := w.fault, w.stderr
+	fault, stderr, reads := w.fault, w.stderr, w.reads.Load()
 	w.mutex.Unlock()
 	return Status{
 		Lines: w.lines.Load(), Skipped: w.skipped.Load(), Hits: w.hits.Load(), NoAddress: w.noAddress.Load(),
-		Offences: w.offences.Load(), Forgotten: w.forgotten.Load(), Ends: w.ends.Load(), Error: fault, Stderr: stderr,
+		Offences: w.offences.Load(), Forgotten: w.forgotten.Load(), Ends: w.ends.Load(), Error: fault, Reads: reads, Stderr: stderr,
 	}
 }
 
