@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -61,9 +62,14 @@ func (g *Gateway) emitUnbans(prefixes []netip.Prefix, reason string) {
 	}
 }
 
-// emitList tells when a list begins to fail and when that is over. Only who refreshes the
-// list calls it.
-func (g *Gateway) emitList(f *feed, err error) {
+// emitList tells when a list begins to fail and when that is over, unless a reload has
+// stopped the list by ctx: then it is told by the list that took its place.
+func (g *Gateway) emitList(ctx context.Context, f *feed, err error) {
+	g.feeds.mutex.Lock()
+	defer g.feeds.mutex.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
 	failing := err != nil
 	switch {
 	case failing && !f.failing:
@@ -74,20 +80,35 @@ func (g *Gateway) emitList(f *feed, err error) {
 	f.failing = failing
 }
 
-// emitWatches tells which watches fail since the last look, and which no longer do.
+// emitListsGone tells that lists do not fail any more as there are none of their names.
+func (g *Gateway) emitListsGone(names []string) {
+	for _, name := range names {
+		g.events.Emit(events.ListRecovered{List: name})
+	}
+}
+
+// emitWatchesGone is the same of watches.
+func (g *Gateway) emitWatchesGone(names []string) {
+	for _, name := range names {
+		g.events.Emit(events.WatchRecovered{Watch: name})
+	}
+}
+
+// emitWatches tells which watches fail since the last look, and which no longer do. Of one
+// that was just launched neither may be known.
 func (g *Gateway) emitWatches() {
 	g.watches.mutex.Lock()
 	defer g.watches.mutex.Unlock()
 	for _, r := range g.watches.running {
-		fault := r.log.Status().Error
-		failing := fault != ""
+		s := r.log.Status()
 		switch {
-		case failing && !r.failing:
-			g.events.Emit(events.WatchFailed{Watch: r.Name, Error: events.Text(errors.New(fault))})
-		case !failing && r.failing:
+		case s.Error != "" && !r.failing:
+			g.events.Emit(events.WatchFailed{Watch: r.Name, Error: events.Text(errors.New(s.Error))})
+			r.failing = true
+		case s.Reads && r.failing:
 			g.events.Emit(events.WatchRecovered{Watch: r.Name})
+			r.failing = false
 		}
-		r.failing = failing
 	}
 }
 

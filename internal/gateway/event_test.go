@@ -80,11 +80,11 @@ func recorder(t *testing.T, g *Gateway) (told func() []string) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(text)) {
-			var e struct{ Kind, List, Error string }
+			var e struct{ Kind, List, Watch, Error string }
 			if err := json.Unmarshal([]byte(line), &e); err != nil {
 				t.Fatalf("%v: %s", err, line)
 			}
-			list = append(list, strings.Join(strings.Fields(e.Kind+" "+e.List+" "+e.Error), " "))
+			list = append(list, strings.Join(strings.Fields(e.Kind+" "+e.List+e.Watch+" "+e.Error), " "))
 		}
 		return list
 	}
@@ -99,7 +99,7 @@ func TestListsTellWhatChanges(t *testing.T) {
 		f   *feed
 		err error
 	}{{a, nil}, {a, bad}, {b, nil}, {a, errors.New("worse")}, {b, bad}, {a, nil}, {a, nil}, {a, bad}} {
-		g.emitList(step.f, step.err)
+		g.emitList(t.Context(), step.f, step.err)
 	}
 	want := []string{"list_failed a bad", "list_failed b bad", "list_recovered a", "list_failed a bad", "stop"}
 	if got := told(); !reflect.DeepEqual(got, want) {

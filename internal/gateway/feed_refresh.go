@@ -44,13 +44,10 @@ func (g *Gateway) refreshList(ctx context.Context, f *feed) {
 	if err := g.takeLists(ctx); err != nil {
 		g.log.Error("what lists have now is not in force", "error", err)
 	}
-	if ctx.Err() != nil {
-		return
-	}
 	if err == nil && !f.inForce(g.view.Load().lists) {
 		err = errNotInForce
 	}
-	g.emitList(f, err)
+	g.emitList(ctx, f, err)
 }
 
 // takeLists puts what the lists have now into force, as a reload would; what has failed

@@ -39,7 +39,7 @@ type feed struct {
 	now     chan struct{} // asks for a refresh that is not due
 	busy    sync.Mutex    // held over a refresh, which may write to the disk
 	over    bool          // it writes no more. Under busy
-	failing bool          // as it was told last. Of who fetches it
+	failing bool          // as it was told last. Under feeds.mutex
 	stop    func()        // nil: it is not fetched. Under feeds.mutex
 }
 
@@ -107,7 +107,9 @@ func (g *Gateway) replaceFeeds(next []*feed) {
 			f.stop()
 		}
 	}
+	gone := handFailures(over, next)
 	s.mutex.Unlock()
+	g.emitListsGone(gone)
 	for _, f := range over {
 		f.rest()
 	}
@@ -128,6 +130,25 @@ func (g *Gateway) replaceFeeds(next []*feed) {
 			s.launch(f)
 		}
 	}
+}
+
+// handFailures tells lists that come in the place of others, by name, that these fail: what
+// was told is over when the new ones are had, which is tried at once. It returns the names
+// that have failed and are no more. Under feeds.mutex.
+func handFailures(over, next []*feed) (gone []string) {
+	for _, f := range over {
+		if !f.failing {
+			continue
+		}
+		i := slices.IndexFunc(next, func(n *feed) bool { return n.config.Name == f.config.Name })
+		if i < 0 {
+			gone = append(gone, f.config.Name)
+			continue
+		}
+		next[i].failing = true
+		next[i].now <- struct{}{} // it is new, so that there is room
+	}
+	return gone
 }
 
 // runLists fetches the lists until ctx ends.

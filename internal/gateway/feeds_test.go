@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -206,6 +207,38 @@ func TestListThatIsOverWritesNothing(t *testing.T) {
 	}
 	stop()
 	<-ended
+}
+
+// What was told of a list that failed is over when one of its name is had, or when there is
+// none any more, and not before. What the old one was about to tell is no news then.
+func TestReloadEndsWhatWasToldOfLists(t *testing.T) {
+	l := newLibrary(t)
+	told := recorder(t, l.Gateway)
+	first := l.prepare("corrected", "removed", "well")
+	l.replaceFeeds(first)
+	bad, ctx := errors.New("bad"), t.Context()
+	for _, f := range first[:2] {
+		l.emitList(ctx, f, bad)
+	}
+	c := &config.Config{Lists: []config.List{{Name: "corrected", URL: l.url, Refresh: 2 * time.Hour}, {Name: "well", URL: l.url, Refresh: 2 * time.Hour}}}
+	next, err := l.prepareFeeds(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.replaceFeeds(next)
+	over, stop := context.WithCancel(ctx)
+	stop()
+	l.emitList(over, first[0], nil)
+	if len(next[0].now) != 1 || len(next[1].now) != 0 {
+		t.Error("just the list that failed is to be fetched at once")
+	}
+	l.emitList(ctx, next[1], nil)
+	l.emitList(ctx, next[0], bad)
+	l.emitList(ctx, next[0], nil)
+	want := []string{"list_failed corrected bad", "list_failed removed bad", "list_recovered removed", "list_recovered corrected", "stop"}
+	if got := told(); !reflect.DeepEqual(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
 }
 
 func TestRefreshOfListsIsAskedForOnce(t *testing.T) {

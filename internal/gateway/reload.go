@@ -55,7 +55,7 @@ func (g *Gateway) Reload() (done api.Reload, err error) {
 		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
 	}
 	g.events.Follow(sinksOf(c))
-	g.watches.follow(v.watches)
+	g.emitWatchesGone(g.watches.follow(v.watches))
 	g.replaceFeeds(feeds)
 	dropped := old.unlike(c)
 	g.log.Info("reloaded", "generation", v.generation, "hosts", len(c.Hosts), "changes by command dropped", dropped)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/realmgate/realmgate/internal/api"
@@ -60,20 +61,22 @@ func (g *Gateway) launch(ctx context.Context, w compiledWatch) *runningWatch {
 // begin runs the first watches.
 func (s *watches) begin(launch func(compiledWatch) *runningWatch, wanted []compiledWatch) {
 	s.launch = launch
-	s.follow(wanted)
+	_ = s.follow(wanted) // nothing was told before
 }
 
 // end stops all of them, for good.
 func (s *watches) end() {
-	s.follow(nil)
+	_ = s.follow(nil) // they are not taken away: the next daemon tells of them
 	s.launch = nil
 }
 
 // follow runs just the watches that are wanted. One that runs already goes on with what it
 // has counted. Those that are no more have stopped when it returns: they ban nobody later.
-func (s *watches) follow(wanted []compiledWatch) {
+// A new one in the place of one that fails, by name, fails until it reads its log. The names
+// that have failed and are no more are returned.
+func (s *watches) follow(wanted []compiledWatch) (gone []string) {
 	if s.launch == nil {
-		return
+		return nil
 	}
 	old := map[string]*runningWatch{}
 	for _, r := range s.running {
@@ -100,6 +103,18 @@ func (s *watches) follow(wanted []compiledWatch) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.running = next
+	for name, r := range old {
+		if !r.failing {
+			continue
+		}
+		if i := slices.IndexFunc(next, func(n *runningWatch) bool { return n.Name == name }); i >= 0 {
+			next[i].failing = true
+		} else {
+			gone = append(gone, name)
+		}
+	}
+	slices.Sort(gone)
+	return gone
 }
 
 // runWatch bans who offends until ctx ends.

@@ -1,14 +1,19 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/protect/watch"
 )
 
 // What the configuration lets through is a watch, up to each bound; what a pattern may be
@@ -82,4 +87,57 @@ func TestFollowRunsJustWhatIsWanted(t *testing.T) {
 			before = ids
 		}
 	})
+}
+
+// What was told of a watch that failed is over when one of its name reads its log, or when
+// there is none any more, and not before.
+func TestReloadEndsWhatWasToldOfWatches(t *testing.T) {
+	var g Gateway
+	told := recorder(t, &g)
+	log := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(log, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wanted := func(files ...string) (list []compiledWatch) {
+		c := &config.Config{}
+		for i, file := range files {
+			c.Watches = append(c.Watches, config.Watch{Name: []string{"a", "b"}[i], File: file, Patterns: []string{"sshd"}, Hits: 1, Within: time.Second})
+		}
+		list, err := watchesOf(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	launch := func(w compiledWatch) *runningWatch {
+		ended := make(chan struct{})
+		return &runningWatch{compiledWatch: w, ended: ended, stop: func() { close(ended) }}
+	}
+	look := func() { // each of them once at its log
+		for _, r := range g.watches.running {
+			ctx, stop := context.WithCancel(t.Context())
+			r.log.Run(ctx, watch.Clock{Now: time.Now, After: func(time.Duration) <-chan time.Time { stop(); return nil }}, nil)
+		}
+		g.emitWatches()
+	}
+	g.watches.begin(launch, wanted(log+".none", log+".none"))
+	look()
+	g.emitWatchesGone(g.watches.follow(wanted(log)))
+	g.emitWatches() // it has not looked yet
+	if r := g.watches.running[0]; !r.failing {
+		t.Error("what comes in the place of a watch that failed is well at once")
+	}
+	look()
+	g.emitWatchesGone(g.watches.follow(wanted(log + ".none")))
+	look()
+	g.watches.end()
+	var got []string
+	for _, e := range told() {
+		e, _, _ = strings.Cut(e, " open")
+		got = append(got, e)
+	}
+	want := []string{"watch_failed a", "watch_failed b", "watch_recovered b", "watch_recovered a", "watch_failed a", "stop"}
+	if !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
 }
