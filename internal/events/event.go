@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// MostNamed is how many prefixes an event names of those that it is about.
-	MostNamed = 16
+	// MostNamed is how many prefixes an event is about at most. Its line stays below 8 KiB,
+	// which is what rsyslog takes of a message.
+	MostNamed = 128
 	// longestText is how much of an error's text an event has, in bytes.
 	longestText = 1024
 )
@@ -42,7 +43,7 @@ type Reload struct {
 // Ban is prefixes that were banned at once.
 type Ban struct {
 	Prefixes []netip.Prefix `json:"prefixes"`       // at most MostNamed
-	Count    int            `json:"count"`          // of all
+	Count    int            `json:"count"`          // of them
 	Until    time.Time      `json:"until,omitzero"` // when the last ban of them ends; left out: never
 	Reason   string         `json:"reason"`
 }
@@ -50,7 +51,7 @@ type Ban struct {
 // Unban is prefixes whose bans ended at once.
 type Unban struct {
 	Prefixes []netip.Prefix `json:"prefixes"` // at most MostNamed
-	Count    int            `json:"count"`    // of all
+	Count    int            `json:"count"`    // of them
 	Reason   string         `json:"reason"`   // Expired, Removed, GaveWay or Widened
 }
 

@@ -44,6 +44,18 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// rsyslog takes 8 KiB of a message. No reason of a ban is as long as this one.
+func TestTheLongestBanIsALineForSyslog(t *testing.T) {
+	e := Ban{Count: MostNamed, Until: time.Now().UTC(), Reason: strings.Repeat("x", 1024)}
+	for range MostNamed {
+		e.Prefixes = append(e.Prefixes, netip.MustParsePrefix("2001:1db8:1111:1111:1111:1111:1111:1111/128"))
+	}
+	r := record{time.Now(), strings.Repeat("i", 64), 1 << 60, e}
+	if line, err := r.line(1 << 60); err != nil || len(line) >= 8<<10 {
+		t.Errorf("%d bytes, %v", len(line), err)
+	}
+}
+
 func TestTextIsBounded(t *testing.T) {
 	long := strings.Repeat("ä", 1000)
 	if got := Text(errors.New(long)); got != long[:1024]+" … and 976 bytes more" {

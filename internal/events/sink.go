@@ -8,9 +8,12 @@ import (
 )
 
 const (
-	batch     = 100 // events that an outlet gets at once, at most
-	firstWait = time.Second
-	longWait  = time.Minute // at most, and how long all has to be well to begin with firstWait again
+	batch = 100 // events that an outlet gets at once, at most
+	// batchBytes is how long these are together, unless one alone is longer: web servers
+	// refuse requests beyond some size, for ever.
+	batchBytes = 64 << 10
+	firstWait  = time.Second
+	longWait   = time.Minute // at most, and how long all has to be well to begin with firstWait again
 )
 
 // outlet takes lines somewhere. Its methods are called by one goroutine.
@@ -106,11 +109,14 @@ func (s *sink) step(ctx context.Context, out outlet) (more bool, err error) {
 	s.mutex.Lock()
 	entries := s.queue.first(batch)
 	s.mutex.Unlock()
-	lines := make([][]byte, 0, len(entries))
+	lines, size := make([][]byte, 0, len(entries)), 0
 	for _, e := range entries {
 		line, err := e.record.line(e.lost)
 		if err != nil {
 			return false, err
+		}
+		if size += len(line); size > batchBytes && len(lines) > 0 {
+			break
 		}
 		lines = append(lines, line)
 	}

@@ -220,3 +220,36 @@ func TestTheLastEventFindsRoom(t *testing.T) {
 		t.Errorf("%d lines, the last %s", len(out.lines), last)
 	}
 }
+
+// weighing is an outlet that takes all, and knows how long it was each time.
+type weighing struct{ bytes, lines []int }
+
+func (w *weighing) deliver(_ context.Context, lines [][]byte, _ func(error)) (int, error) {
+	if len(lines) > 0 {
+		w.bytes, w.lines = append(w.bytes, len(bytes.Join(lines, nil))), append(w.lines, len(lines))
+	}
+	return len(lines), nil
+}
+func (*weighing) ended() <-chan struct{}      { return nil }
+func (*weighing) close(context.Context) error { return nil }
+
+// Long events come in smaller numbers, and one that is too long alone comes alone.
+func TestWhatIsDeliveredAtOnceIsBounded(t *testing.T) {
+	t.Parallel()
+	s, out := newSink(Options{Name: "a"}, quiet), &weighing{}
+	for _, length := range []int{batchBytes, 1000, 1000, batchBytes / 2, batchBytes / 2, batchBytes} {
+		s.put(&record{event: Stop{Error: strings.Repeat("x", length)}}, false)
+	}
+	for range 2 * batch {
+		s.put(&record{event: Stop{}}, false)
+	}
+	for more := true; more; {
+		var err error
+		if more, err = s.step(t.Context(), out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []int{1, 3, 1, 1, batch, batch}; !slices.Equal(out.lines, want) || out.bytes[1] > batchBytes || s.queue.delivered != 206 {
+		t.Errorf("at once came %v lines, want %v, of %v bytes", out.lines, want, out.bytes)
+	}
+}

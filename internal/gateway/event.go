@@ -31,14 +31,11 @@ func (g *Gateway) begun(v *view) {
 	})
 }
 
-// banned tells of bans that were made at once. However many they are, it is one event:
-// many at once come from one order, and must not push everything else out of the queues.
+// banned tells of at most MostNamed bans that were made at once.
 func banned(made []ban.Ban) events.Ban {
-	e := events.Ban{Count: len(made), Prefixes: []netip.Prefix{}}
+	e := events.Ban{Count: len(made), Prefixes: make([]netip.Prefix, len(made))}
 	for i, b := range made {
-		if i < events.MostNamed {
-			e.Prefixes = append(e.Prefixes, b.Prefix)
-		}
+		e.Prefixes[i] = b.Prefix
 		if i == 0 || !e.Until.IsZero() && (b.Until.IsZero() || b.Until.After(e.Until)) {
 			e.Until = b.Until
 		}
@@ -48,17 +45,18 @@ func banned(made []ban.Ban) events.Ban {
 	return e
 }
 
-// emitBans tells of bans that were made at once, if any were.
+// emitBans tells of bans that were made at once, each in one of as many events as it takes:
+// a sink may do the same somewhere else.
 func (g *Gateway) emitBans(made []ban.Ban) {
-	if len(made) > 0 {
-		g.events.Emit(banned(made))
+	for some := range slices.Chunk(made, events.MostNamed) {
+		g.events.Emit(banned(some))
 	}
 }
 
-// emitUnbans tells of bans that ended at once, if any did.
+// emitUnbans tells of bans that ended at once, in the same way.
 func (g *Gateway) emitUnbans(prefixes []netip.Prefix, reason string) {
-	if n := len(prefixes); n > 0 {
-		g.events.Emit(events.Unban{Prefixes: slices.Clone(prefixes[:min(n, events.MostNamed)]), Count: n, Reason: reason})
+	for some := range slices.Chunk(prefixes, events.MostNamed) {
+		g.events.Emit(events.Unban{Prefixes: slices.Clone(some), Count: len(some), Reason: reason})
 	}
 }
 

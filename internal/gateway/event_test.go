@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,25 +20,38 @@ import (
 	"github.com/realmgate/realmgate/internal/protect/ban"
 )
 
-// However many are banned at once, it is one event, which names the first of them and
-// says when the last ban ends.
-func TestBansAtOnceAreOneEvent(t *testing.T) {
+// However many are banned at once, each is named by one event, which says when the last ban
+// of those that it names ends. So is it with the ends of bans.
+func TestEachBanIsNamedByAnEvent(t *testing.T) {
+	var g Gateway
+	told := record(t, &g)
 	at := time.Unix(1_800_000_000, 5_999_999)
 	var made []ban.Ban
-	for a := netip.MustParseAddr("100.64.0.0"); len(made) < 100_000; a = a.Next() {
-		made = append(made, ban.Ban{Prefix: netip.PrefixFrom(a, 32), Until: at.Add(time.Duration(len(made)%1000) * time.Second), Reason: "manual"})
-	}
-	e := banned(made)
-	if len(e.Prefixes) != events.MostNamed || e.Prefixes[0] != made[0].Prefix || e.Count != len(made) || e.Reason != "manual" ||
-		!e.Until.Equal(at.Add(999*time.Second).Truncate(time.Millisecond)) {
-		t.Errorf("%+v", e)
+	var all []netip.Prefix
+	for a := netip.MustParseAddr("100.64.0.0"); len(made) < 2*events.MostNamed+1; a = a.Next() {
+		p := netip.PrefixFrom(a, 32)
+		made, all = append(made, ban.Ban{Prefix: p, Until: at.Add(time.Duration(len(made)) * time.Second), Reason: "manual"}), append(all, p)
 	}
 	made[7].Until = time.Time{}
-	if e := banned(made); !e.Until.IsZero() {
-		t.Errorf("with one for ever until %s", e.Until)
+	g.emitBans(nil)
+	g.emitBans(made)
+	g.emitUnbans(nil, events.Expired)
+	g.emitUnbans(all, events.Expired)
+	var got []netip.Prefix
+	until := []time.Time{{}, at.Add((2*events.MostNamed - 1) * time.Second), at.Add(2 * events.MostNamed * time.Second)}
+	list := told()
+	for i, e := range list[:len(list)-1] {
+		kind, reason := "ban", "manual"
+		if i >= len(until) {
+			kind, reason, until = "unban", events.Expired, append(until, time.Time{})
+		}
+		if e.Kind != kind || e.Reason != reason || e.Count != len(e.Prefixes) || e.Count > events.MostNamed || !e.Until.Equal(until[i].Truncate(time.Millisecond)) {
+			t.Errorf("event %d is %+v, want a %s until %s", i, e, kind, until[i])
+		}
+		got = append(got, e.Prefixes...)
 	}
-	if e := banned(made[:1]); !reflect.DeepEqual(e.Prefixes, []netip.Prefix{made[0].Prefix}) || e.Count != 1 {
-		t.Errorf("%+v", e)
+	if len(list) != 7 || !slices.Equal(got, slices.Concat(all, all)) {
+		t.Errorf("%d events name %d prefixes of %d", len(list), len(got), 2*len(all))
 	}
 }
 
@@ -67,23 +81,41 @@ func TestPoolIsExhaustedUntilNobodyWasRefusedForAWhile(t *testing.T) {
 	}
 }
 
-// recorder lets a gateway tell events, and returns how to end that and what was told, as
-// "kind name".
-func recorder(t *testing.T, g *Gateway) (told func() []string) {
+// toldEvent has the fields of several kinds.
+type toldEvent struct {
+	Kind, List, Watch, Error, Reason string
+	Prefixes                         []netip.Prefix
+	Count                            int
+	Until                            time.Time
+}
+
+// record lets a gateway tell events, and returns how to end that and what was told.
+func record(t *testing.T, g *Gateway) (told func() []toldEvent) {
 	path := filepath.Join(t.TempDir(), "events.jsonl")
 	g.events.Log = slog.New(slog.DiscardHandler)
 	g.events.Follow([]events.Options{{Name: "a", File: path}})
-	return func() (list []string) {
+	return func() (list []toldEvent) {
 		g.events.Close(events.Stop{})
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(text)) {
-			var e struct{ Kind, List, Watch, Error string }
+			var e toldEvent
 			if err := json.Unmarshal([]byte(line), &e); err != nil {
 				t.Fatalf("%v: %s", err, line)
 			}
+			list = append(list, e)
+		}
+		return list
+	}
+}
+
+// recorder is the same, with each as "kind name error".
+func recorder(t *testing.T, g *Gateway) (told func() []string) {
+	recorded := record(t, g)
+	return func() (list []string) {
+		for _, e := range recorded() {
 			list = append(list, strings.Join(strings.Fields(e.Kind+" "+e.List+e.Watch+" "+e.Error), " "))
 		}
 		return list
