@@ -22,13 +22,14 @@ const smtpd = syslog + `postfix[^ \[/]*/(?:[a-z]+/)?(?:smtpd|postscreen)\[\d+\]:
 var readyMade = map[string][]string{
 	// A user name is any text, blanks included, and stands before the address; after the
 	// address nothing is a stranger's, so these go to the end of the line. The lines of
-	// methods whose end tells what the client sent (hostbased, publickey) are not here.
-	// rsyslog may put repeated lines into one.
+	// methods whose end tells what the client sent (hostbased, publickey) are not here. Nor is
+	// it an offence that a connection ends before its user is authenticated: each guess at a
+	// password has a line of its own before that, and who has no key that fits, or does not
+	// know his password, is honest. rsyslog may put repeated lines into one.
 	"sshd": {
 		sshd + `(?:message repeated \d+ times: \[ )?Failed (?:password|keyboard-interactive(?:/[a-z]+)?) for .*` +
 			` from <ADDRESS> port \d+ ssh2\]?$`,
 		sshd + `Invalid user .* from <ADDRESS> port \d+$`,
-		sshd + `(?:Connection (?:closed|reset) by|Disconnected from) authenticating user .* <ADDRESS> port \d+ \[preauth\]$`,
 		sshd + `error: maximum authentication attempts exceeded for .* from <ADDRESS> port \d+ ssh2 \[preauth\]$`,
 	},
 	// The format "combined", or any that begins as it does. nginx writes \x22 for a quote
