@@ -39,7 +39,8 @@ func newGeoUpdate(a *app) *cobra.Command {
 of Debian's package tor-geoipdb (countries, CC BY-SA 4.0) and, where it is
 installed, npm that of the package @ip-location-db/asn (autonomous systems, CC BY
 4.0). Nothing is installed. The table that is there stays until the new one is
-whole; the gateway takes it at its next reload.`,
+whole, and where the new one would have no ASNs, or no IPv6, and it has; the
+gateway takes the new one at its next reload.`,
 		Example: `  realmgate geo update
   realmgate geo update --country tor-geoipdb.deb --asn asn.tgz
   realmgate geo update --country GeoLite2-Country.mmdb --asn GeoLite2-ASN.mmdb`,
@@ -47,7 +48,7 @@ whole; the gateway takes it at its next reload.`,
 	}
 	var o geodata.Options
 	command.Flags().StringVar(&o.Country, "country", "", "a `FILE` instead of the package of countries: its .deb, or an .mmdb")
-	command.Flags().StringVar(&o.ASN, "asn", "", "a `FILE` instead of the package of ASNs: its .tgz, or an .mmdb")
+	command.Flags().StringVar(&o.ASN, "asn", "", "a `FILE` instead of the package of ASNs: its .tgz, or an .mmdb; or "+geodata.None+", to do without")
 	command.Flags().StringVar(&o.Table, "table", config.DefaultGeoTable, "the `FILE` to write")
 	command.RunE = does(func(ctx context.Context) error {
 		note := func(text string) { _, _ = fmt.Fprintln(a.stderr, "realmgate: "+text) } // no reason to stop

@@ -23,14 +23,20 @@ func fetchDebian(ctx context.Context, directory string) (string, error) {
 	return fetch(ctx, directory, "*.deb", "apt-get", "download", pkg)
 }
 
-var errNoNPM = errors.New("there is no npm, which fetches @ip-location-db/asn: give its .tgz, or an .mmdb, by --asn")
+const withoutNPM = "give its .tgz, or an .mmdb, by --asn, or do without ASNs by --asn " + None
+
+var errNoNPM = errors.New("PATH has no npm, which fetches @ip-location-db/asn: install it, " + withoutNPM)
 
 // fetchNPM fetches the package of autonomous systems, and returns its file.
 func fetchNPM(ctx context.Context, directory string) (string, error) {
 	if _, err := exec.LookPath("npm"); err != nil {
 		return "", errNoNPM
 	}
-	return fetch(ctx, directory, "*.tgz", "npm", "pack", "--ignore-scripts", "@ip-location-db/asn")
+	path, err := fetch(ctx, directory, "*.tgz", "npm", "pack", "--ignore-scripts", "@ip-location-db/asn")
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, withoutNPM)
+	}
+	return path, nil
 }
 
 // fetch runs a command that leaves one file in the folder.

@@ -17,45 +17,63 @@ import (
 // Options say what the table is made of.
 type Options struct {
 	Country string // a .deb of tor-geoipdb, or an .mmdb; "": apt-get fetches the package
-	ASN     string // a .tgz of @ip-location-db/asn, or an .mmdb; "": npm fetches the package, where there is npm
+	ASN     string // a .tgz of @ip-location-db/asn, an .mmdb, or None; "": npm fetches the package, where there is npm
 	Table   string // the file to write
 }
 
+// None stands in Options.ASN for no source of ASNs beside the one of countries.
+const None = "none"
+
 // Make makes the table and writes it. The file that is there stays as it is until the new
-// one is whole. note is told what is left out, and why.
+// one is whole, and also where it says something that the new one would not: a
+// configuration may need that. note is told what is left out, and why.
 func Make(ctx context.Context, o Options, note func(string)) (*geo.Table, error) {
 	directory, err := os.MkdirTemp("", "realmgate-geo-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for packages: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(directory) }() // all that it has can be had again
+	table, without, err := build(ctx, directory, o)
+	if err != nil {
+		return nil, err
+	}
+	now := knownTo(table)
+	if err := lost(o, knownBy(o.Table), now, without); err != nil {
+		return nil, err
+	}
+	if without != nil && !now.asns4 && !now.asns6 {
+		note("without ASNs: " + without.Error())
+	}
+	return table, write(table, o.Table)
+}
+
+// build makes a table of its sources, fetched into the folder where they are not given.
+// without says why there is no source of ASNs where one was wanted.
+func build(ctx context.Context, directory string, o Options) (table *geo.Table, without, err error) {
 	var b geo.Builder
 	if o.Country == "" {
 		if o.Country, err = fetchDebian(ctx, directory); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if err := read(&b, o.Country); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.ASN == "" {
 		o.ASN, err = fetchNPM(ctx, directory)
 	}
 	switch {
 	case errors.Is(err, errNoNPM):
-		note("without ASNs: " + err.Error())
+		without = err
 	case err != nil:
-		return nil, err
-	case o.ASN != o.Country: // one file may say both
+		return nil, nil, err
+	case o.ASN != None && o.ASN != o.Country: // one file may say both
 		if err := read(&b, o.ASN); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	table, err := b.Build()
-	if err != nil {
-		return nil, err
-	}
-	return table, write(table, o.Table)
+	table, err = b.Build()
+	return table, without, err
 }
 
 // read reads a package or a file, by the ending of its name.

@@ -33,8 +33,13 @@ func write1(t *testing.T, path, text string) {
 	}
 }
 
-// deb is a package as Debian's tools make it.
+// deb is a package as Debian's tools make it, of these countries of IPv4.
 func deb(t *testing.T, geoip string) string {
+	t.Helper()
+	return debOf(t, geoip, v6)
+}
+
+func debOf(t *testing.T, geoip, geoip6 string) string {
 	t.Helper()
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
 		t.Skip("needs dpkg-deb, of Debian's package dpkg")
@@ -42,7 +47,7 @@ func deb(t *testing.T, geoip string) string {
 	root := t.TempDir()
 	write1(t, filepath.Join(root, "it/DEBIAN/control"), "Package: tor-geoipdb\nVersion: 1\nArchitecture: all\nMaintainer: nobody <nobody@example>\nDescription: a test's\n")
 	write1(t, filepath.Join(root, "it/usr/share/tor/geoip"), geoip)
-	write1(t, filepath.Join(root, "it/usr/share/tor/geoip6"), v6)
+	write1(t, filepath.Join(root, "it/usr/share/tor/geoip6"), geoip6)
 	path := filepath.Join(root, "tor-geoipdb_1_all.deb")
 	if out, err := exec.Command("dpkg-deb", "--build", filepath.Join(root, "it"), path).CombinedOutput(); err != nil { //nolint:gosec // our own words
 		t.Fatalf("dpkg-deb: %v: %s", err, out)

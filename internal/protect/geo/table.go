@@ -55,8 +55,13 @@ func (t *Table) Lookup(a netip.Addr) Place {
 
 // Knows reports whether the table has the country of any IPv4 address, and its ASN. Rules
 // about what it has not would say nothing.
-func (t *Table) Knows() (countries, asns bool) {
-	return slices.ContainsFunc(t.v4.country.values, code.known), slices.ContainsFunc(t.v4.asn.values, func(n uint32) bool { return n != 0 })
+func (t *Table) Knows() (countries, asns bool) { return t.v4.knows() }
+
+// Knows6 is as Knows, of IPv6 addresses.
+func (t *Table) Knows6() (countries, asns bool) { return t.v6.knows() }
+
+func (f *family[A]) knows() (countries, asns bool) {
+	return slices.ContainsFunc(f.country.values, code.known), slices.ContainsFunc(f.asn.values, func(n uint32) bool { return n != 0 })
 }
 
 // Sources returns what the table was made of.

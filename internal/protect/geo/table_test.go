@@ -150,5 +150,8 @@ func TestTableKnowsWhatItsSourcesSay(t *testing.T) {
 		if countries != strings.Contains(c.countries, "FI") || asns != (c.asns != "") {
 			t.Errorf("%+v: countries %t, ASNs %t", c, countries, asns)
 		}
+		if countries, asns := table.Knows6(); countries || asns {
+			t.Errorf("%+v: of IPv6 countries %t, ASNs %t", c, countries, asns)
+		}
 	}
 }
