@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/protect/lists"
 )
 
 // followList refreshes a list whenever it is due or asked for.
@@ -39,7 +40,7 @@ func (g *Gateway) refreshList(ctx context.Context, f *feed) {
 		return
 	}
 	if err != nil {
-		g.log.Warn("a list could not be refreshed; its last good copy stays", "list", f.config.Name, "error", err, "next", f.Next())
+		g.log.Warn(listTrouble(err), "list", f.config.Name, "error", err, "next", f.Next())
 	}
 	if err := g.takeLists(ctx); err != nil {
 		g.log.Error("what lists have now is not in force", "error", err)
@@ -48,6 +49,14 @@ func (g *Gateway) refreshList(ctx context.Context, f *feed) {
 		err = errNotInForce
 	}
 	g.emitList(ctx, f, err)
+}
+
+// listTrouble says what an error of a refresh means.
+func listTrouble(err error) string {
+	if errors.Is(err, lists.ErrUnsaved) {
+		return "a list was refreshed, but its copy is not on the disk: a start would begin with what was there before"
+	}
+	return "a list could not be refreshed; its last good copy stays"
 }
 
 // takeLists puts what the lists have now into force, as a reload would; what has failed

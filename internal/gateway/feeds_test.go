@@ -145,6 +145,24 @@ func TestListsWithoutRoomStayAsTheyWere(t *testing.T) {
 	}
 }
 
+// What an operator reads tells a list that the disk did not take from one that did not come.
+func TestListThatIsNotOnTheDiskIsToldApart(t *testing.T) {
+	l := newLibrary(t)
+	f := l.prepare("drop")[0]
+	if err := os.RemoveAll(l.folder); err != nil {
+		t.Fatal(err)
+	}
+	page := "192.0.2.1\n"
+	l.page.Store(&page)
+	if err := f.refresh(t.Context()); err == nil || f.List() == nil || !strings.Contains(listTrouble(err), "was refreshed, but its copy is not on the disk") {
+		t.Errorf("a list that was not written: %v, %v", err, f.List())
+	}
+	page = "<html>"
+	if err := f.refresh(t.Context()); err == nil || !strings.Contains(listTrouble(err), "its last good copy stays") {
+		t.Errorf("a list that did not come: %v", err)
+	}
+}
+
 func TestListsThatStayAreNotMadeAgain(t *testing.T) {
 	l := newLibrary(t)
 	first := l.prepare("stays", "changes", "goes")

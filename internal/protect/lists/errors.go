@@ -15,6 +15,10 @@ var (
 	ErrShrunk    = errors.New("the list has shrunk")
 )
 
+// ErrUnsaved is of a list that is in force and could not be written to the disk, so that a
+// start would begin with an earlier copy.
+var ErrUnsaved = errors.New("the copy in force is not on the disk")
+
 // LineError is a line that cannot be read.
 type LineError struct {
 	Line int // from 1

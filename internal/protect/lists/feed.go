@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -19,9 +20,12 @@ type Feed struct {
 	store        *Store
 
 	refreshing sync.Mutex // one refresh at a time
-	mu         sync.Mutex // guards what follows, never held over I/O
-	state      *State
-	sum        [sha256.Size]byte // of the text in force
+	unsaved    *Copy      // in force and not on the disk, or nil. Under refreshing
+
+	mu      sync.Mutex // guards what follows, never held over I/O
+	state   *State
+	sum     [sha256.Size]byte // of the text in force
+	saveErr error             // why unsaved is, or nil
 }
 
 // NewFeed makes the feed of a URL that is fetched at once and then every interval.
@@ -63,8 +67,8 @@ func (f *Feed) Restore(now time.Time) error {
 }
 
 // Refresh fetches the list and decides about it. changed: List returns another one than
-// before, which is then to be brought into force also where there is an error, of the
-// disk. After any other error the copy before stays.
+// before, which is then to be brought into force. ErrUnsaved is of the disk only: what
+// List returns is the newest copy. After any other error the copy before stays.
 func (f *Feed) Refresh(ctx context.Context, clock func() time.Time) (changed bool, err error) {
 	f.refreshing.Lock()
 	defer f.refreshing.Unlock()
@@ -79,11 +83,11 @@ func (f *Feed) Refresh(ctx context.Context, clock func() time.Time) (changed boo
 	if err == nil {
 		changed, err = f.take(answer, clock())
 	}
-	if err != nil && !changed {
+	if err != nil {
 		f.fail(err, clock())
 		return false, fmt.Errorf("list %s: %w", f.name, err)
 	}
-	return changed, err
+	return changed, f.save()
 }
 
 // take decides about an answer.
@@ -102,14 +106,31 @@ func (f *Feed) take(answer Answer, now time.Time) (changed bool, err error) {
 		return false, err
 	}
 	f.mu.Lock()
-	if err = f.state.Take(l, answer.Validators, now); err == nil {
-		f.sum = sum
-	}
-	f.mu.Unlock()
-	if err != nil {
+	defer f.mu.Unlock()
+	if err := f.state.Take(l, answer.Validators, now); err != nil {
 		return false, err
 	}
-	return true, f.store.Save(f.name, Copy{f.source, now, answer.Validators, answer.Body})
+	f.sum = sum
+	f.unsaved = &Copy{f.source, now, answer.Validators, answer.Body}
+	return true, nil
+}
+
+// save brings the copy in force to the disk, if it is not there. What could not be written
+// is kept for the next time: the server does not send it again.
+func (f *Feed) save() error {
+	if f.unsaved == nil {
+		return nil
+	}
+	err := f.store.Save(f.name, *f.unsaved)
+	if err == nil {
+		f.unsaved = nil
+	} else {
+		err = fmt.Errorf("%w: %w", ErrUnsaved, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.saveErr = err
+	return err
 }
 
 // fail notes an error, where Take has not.
@@ -149,6 +170,9 @@ func (f *Feed) Status(now time.Time) Status {
 	defer f.mu.Unlock()
 	s := f.state.Status(now)
 	s.Name, s.Source = f.name, f.source
+	if f.saveErr != nil {
+		s.Error = strings.TrimPrefix(s.Error+"; "+f.saveErr.Error(), "; ")
+	}
 	if u, err := url.Parse(f.source); err == nil {
 		s.Source = u.Redacted()
 	}

@@ -11,7 +11,7 @@ type Status struct {
 	Checked      time.Time     // when it was last known to be the newest
 	Age          time.Duration // since then
 	Failures     int           // attempts without an answer that can be used, in a row
-	Error        string        // of the last attempt; empty: it went well
+	Error        string        // of the last attempt, and of the disk; empty: all is well
 	Next         time.Time     // zero: at once
 }
 
