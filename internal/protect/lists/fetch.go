@@ -117,13 +117,22 @@ func (f *Fetcher) Fetch(ctx context.Context, address string, have Validators) (A
 	defer alive.stop()
 	answer, err := f.ask(ctx, address, have, alive)
 	if err != nil {
-		// Where our own clock ended it, the error of the connection says less.
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		return Answer{}, err
+		return Answer{}, plainly(ctx, err)
 	}
 	return answer, nil
+}
+
+// plainly leaves the address out of an error, which goes to logs and events: its query may
+// be a secret. Where our own clock ended it, the error of the connection says less.
+func plainly(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
 }
 
 func (f *Fetcher) ask(ctx context.Context, address string, have Validators, alive *watchdog) (Answer, error) {
@@ -167,8 +176,10 @@ func (f *Fetcher) ask(ctx context.Context, address string, have Validators, aliv
 // mostRedirects is how often an address may lead on to another.
 const mostRedirects = 5
 
-// checkRedirect lets a server lead on to another, but never to less trust.
+// checkRedirect lets a server lead on to another, but never to less trust, and does not tell
+// that one by which address: its query may be a secret.
 func checkRedirect(next *http.Request, so []*http.Request) error {
+	next.Header.Del("Referer")
 	last := so[len(so)-1].URL
 	switch {
 	case len(so) > mostRedirects:

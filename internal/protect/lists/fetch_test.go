@@ -233,19 +233,3 @@ func ended(t *testing.T) context.Context {
 	cancel()
 	return ctx
 }
-
-// A password in an address is not for the log.
-func TestAPasswordIsNotTold(t *testing.T) {
-	p := newPublisher(t)
-	p.does(redirects("/"))
-	source := strings.Replace(p.URL, "http://", "http://user:secret@", 1)
-	store, err := OpenStore(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := newFeed(t, source, store)
-	_, err = f.Refresh(t.Context(), now)
-	if s := f.Status(clockStart); err == nil || strings.Contains(err.Error()+s.Source+s.Error, "secret") || !strings.Contains(s.Source, "user") {
-		t.Errorf("%v, %+v", err, s)
-	}
-}
