@@ -5,39 +5,96 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // lockTime is how long another program may hold the file.
 const lockTime = 5 * time.Second
 
+var (
+	// ErrDamaged is that the file is no store, or not all of one.
+	ErrDamaged = errors.New("it is damaged")
+	// ErrInUse is that another program has the file open.
+	ErrInUse = errors.New("another program uses it")
+)
+
 // Store is a file of buckets of keys and values. Its methods may be called
 // concurrently.
 type Store struct {
 	path     string
+	openFile func(string, int, os.FileMode) (*os.File, error)
 	database *bolt.DB // nil until there is something to keep
 }
 
-// Open opens the file if there is one.
-func Open(path string) (*Store, error) {
-	s := &Store{path: path}
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+// Open opens the file if there is one. Where it cannot be written it can be read even so.
+// An error is ErrDamaged, ErrInUse, or of the file system.
+func Open(path string) (*Store, error) { return openWith(path, os.OpenFile) }
+
+func openWith(path string, openFile func(string, int, os.FileMode) (*os.File, error)) (*Store, error) {
+	s := &Store{path: path, openFile: openFile}
+	if s.isMissing() {
 		return s, nil
 	}
-	return s, s.open()
+	err := s.open(false)
+	if errors.Is(err, syscall.EROFS) {
+		err = s.open(true)
+	}
+	return s, err
 }
 
-func (s *Store) open() (err error) {
-	if err = os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+// isMissing reports whether there is no file, or an empty one.
+func (s *Store) isMissing() bool {
+	info, err := os.Stat(s.path)
+	return errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0
+}
+
+// make makes the file, where there is none. Of one that the disk has no room for nothing stays.
+func (s *Store) make() error {
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return fmt.Errorf("make the folder of the store: %w", err)
 	}
-	if s.database, err = bolt.Open(s.path, 0o600, &bolt.Options{Timeout: lockTime}); err != nil {
-		return fmt.Errorf("open %s (does another daemon use it?): %w", s.path, err)
+	fresh := s.isMissing()
+	err := s.open(false)
+	if err != nil && fresh && !errors.Is(err, ErrInUse) {
+		_ = os.Remove(s.path)
 	}
-	return nil
+	return err
+}
+
+func (s *Store) open(readOnly bool) error {
+	err := guarded(func() (err error) {
+		s.database, err = bolt.Open(s.path, 0o600, &bolt.Options{Timeout: lockTime, ReadOnly: readOnly, OpenFile: s.openFile})
+		return err
+	})
+	var system syscall.Errno
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bolterrors.ErrTimeout):
+		err = ErrInUse
+	case !errors.As(err, &system) && !errors.Is(err, ErrDamaged):
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	s.database = nil
+	return fmt.Errorf("open %s: %w", s.path, err)
+}
+
+// guarded makes an error of a panic: the library checks little of what it reads, and has a
+// part of the file in memory that may not be there.
+func guarded(do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if what := recover(); what != nil {
+			err = fmt.Errorf("%w: %v", ErrDamaged, what)
+		}
+	}()
+	return do()
 }
 
 // Edit is what changes in a bucket.
@@ -55,24 +112,47 @@ func (s *Store) Change(bucket string, put map[string][]byte, remove []string) er
 
 // ChangeAll is Change of several buckets, all of them at once.
 func (s *Store) ChangeAll(edits ...Edit) error {
+	if !slices.ContainsFunc(edits, func(e Edit) bool { return len(e.Put) > 0 || len(e.Remove) > 0 && s.database != nil }) {
+		return nil
+	}
 	if s.database == nil {
-		if !slices.ContainsFunc(edits, func(e Edit) bool { return len(e.Put) > 0 }) {
-			return nil
-		}
-		if err := s.open(); err != nil {
+		if err := s.make(); err != nil {
 			return err
 		}
 	}
-	err := s.database.Update(func(tx *bolt.Tx) error {
-		for _, e := range edits {
-			if err := e.apply(tx); err != nil {
-				return fmt.Errorf("keep %s: %w", e.Bucket, err)
+	if err := s.beWritable(); err != nil {
+		return err
+	}
+	err := guarded(func() error {
+		return s.database.Update(func(tx *bolt.Tx) error {
+			for _, e := range edits {
+				if err := e.apply(tx); err != nil {
+					return fmt.Errorf("keep %s: %w", e.Bucket, err)
+				}
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("write %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// beWritable opens the file anew where it could only be read until now.
+func (s *Store) beWritable() error {
+	if !s.database.IsReadOnly() {
+		return nil
+	}
+	file, err := s.openFile(s.path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", s.path, err)
+	}
+	if err := errors.Join(file.Close(), s.database.Close()); err != nil {
+		return fmt.Errorf("close %s: %w", s.path, err)
+	}
+	if err := s.open(false); err != nil {
+		return errors.Join(err, s.open(true))
 	}
 	return nil
 }
@@ -96,12 +176,14 @@ func (s *Store) Each(bucket string, visit func(key string, value []byte) error) 
 	if s.database == nil {
 		return nil
 	}
-	err := s.database.View(func(tx *bolt.Tx) error {
-		b := tx.Bucket([]byte(bucket))
-		if b == nil {
-			return nil
-		}
-		return b.ForEach(func(k, v []byte) error { return visit(string(k), v) })
+	err := guarded(func() error {
+		return s.database.View(func(tx *bolt.Tx) error {
+			b := tx.Bucket([]byte(bucket))
+			if b == nil {
+				return nil
+			}
+			return b.ForEach(func(k, v []byte) error { return visit(string(k), v) })
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("read %s of %s: %w", bucket, s.path, err)

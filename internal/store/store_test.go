@@ -1,9 +1,14 @@
 package store
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -70,12 +75,127 @@ func TestStoreChangesSeveralBuckets(t *testing.T) {
 	}
 }
 
+// A file that is no store, or not all of one, is told apart from one that is in use, and
+// never a panic.
 func TestFileThatIsNoStore(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.db")
-	if err := os.WriteFile(path, []byte("this is no database, and longer than a page of nothing"), 0o600); err != nil {
+	whole := fullStore(t, filepath.Join(t.TempDir(), "a.db"))
+	for name, text := range map[string][]byte{
+		"no store": []byte("this is no database, and longer than a page of nothing"), "less than a page": whole[:100],
+		"a page": whole[:4096], "three pages": whole[:3*4096], "half": whole[:len(whole)/2], "zeros": make([]byte, len(whole)),
+		"its first pages": append(bytes.Clone(whole[:2*4096]), make([]byte, len(whole)-2*4096)...),
+	} {
+		path := filepath.Join(t.TempDir(), "a.db")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(path)
+		if err == nil {
+			err = errors.Join(s.Each("bucket", func(string, []byte) error { return nil }), s.Close())
+		}
+		if !errors.Is(err, ErrDamaged) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// fullStore makes a file of several pages, and returns its contents.
+func fullStore(t *testing.T, path string) []byte {
+	t.Helper()
+	s, err := Open(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path); err == nil {
-		t.Error("it was opened")
+	put := map[string][]byte{}
+	for i := range 1000 {
+		put[fmt.Sprint(i)] = []byte("some hundred bytes would do as well as these do")
+	}
+	if err := errors.Join(s.Change("bucket", put, nil), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestFileThatIsInUse(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.db")
+	fullStore(t, path)
+	first, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if _, err := Open(path); !errors.Is(err, ErrInUse) || errors.Is(err, ErrDamaged) {
+		t.Errorf("the second has %v", err)
+	}
+}
+
+// A file that cannot be written can be read, refuses changes, and takes them once it can.
+func TestReadOnlyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	fullStore(t, path)
+	readOnly := true
+	s, err := openWith(path, func(path string, flag int, mode os.FileMode) (*os.File, error) {
+		if readOnly && flag != os.O_RDONLY {
+			return nil, &os.PathError{Op: "open", Path: path, Err: syscall.EROFS}
+		}
+		return os.OpenFile(path, flag, mode)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for range 2 {
+		if err := s.Change("bucket", nil, []string{"1"}); !errors.Is(err, syscall.EROFS) {
+			t.Errorf("it was changed: %v", err)
+		}
+		if n := len(contents(t, s)); n != 1000 {
+			t.Errorf("it has %d entries", n)
+		}
+	}
+	readOnly = false
+	if err := s.Change("bucket", nil, []string{"1"}); err != nil || len(contents(t, s)) != 999 {
+		t.Errorf("it has %d entries: %v", len(contents(t, s)), err)
+	}
+}
+
+// A file that the disk had no room for does not stay in part, and is made once there is
+// room; one that was there stays whatever fails.
+func TestDiskThatIsFull(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	full := true
+	s, err := openWith(path, func(path string, flag int, mode os.FileMode) (*os.File, error) {
+		if full {
+			if err := os.WriteFile(path, make([]byte, 512), mode); err != nil {
+				return nil, err
+			}
+			return nil, &os.PathError{Op: "write", Path: path, Err: syscall.ENOSPC}
+		}
+		return os.OpenFile(path, flag, mode)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := map[string][]byte{"a": []byte("1")}
+	if err := s.Change("bucket", put, nil); !errors.Is(err, syscall.ENOSPC) || errors.Is(err, ErrDamaged) {
+		t.Errorf("it was changed: %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a part of it stays: %v", err)
+	}
+	full = false
+	if err := errors.Join(s.Change("bucket", put, nil), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s.database = nil
+	s.openFile = func(string, int, os.FileMode) (*os.File, error) { return nil, syscall.EIO }
+	if err := s.Change("bucket", put, nil); !errors.Is(err, syscall.EIO) {
+		t.Errorf("it was changed: %v", err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("it is gone: %v", err)
 	}
 }
