@@ -153,6 +153,16 @@ func TestTrappedWithoutAHoneypotAreNotBanned(t *testing.T) {
 	}
 }
 
+// Those who wait at a stop are banned before the file is closed.
+func TestTrappedAtAStopAreBanned(t *testing.T) {
+	o := newOffended(t, "protection: {honeypot: {tcp: [23, 24], ban: 1h}}\n")
+	o.trapped.close() // as runTraps does, which has put one more
+	o.trapped.waiting[netip.MustParsePrefix("203.0.113.1/32")] = offence{netip.MustParseAddr("203.0.113.1"), "honeypot: tcp port 23"}
+	o.must(o.namespace.Do(func() error { o.runBanTrapped(); return nil }))
+	o.restart()
+	o.want("banned are", "203.0.113.1/32 1h0m0s honeypot: tcp port 23, offence 1")
+}
+
 // Where offenders fill the list, the next is banned even so, and so is who is banned by
 // hand; the kernel lets those pass again who gave way.
 func TestBansThatGiveWayEnd(t *testing.T) {

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -41,6 +40,9 @@ func (t *trapped) put(e datapath.TrapEvent) {
 	}
 }
 
+// close is for after the last put.
+func (t *trapped) close() { close(t.kick) }
+
 // take returns all who wait.
 func (t *trapped) take() []offence {
 	t.mutex.Lock()
@@ -50,31 +52,28 @@ func (t *trapped) take() []offence {
 	return all
 }
 
-// runTraps hears from the data plane who fell into the honeypot.
+// runTraps hears from the data plane who fell into the honeypot, until events is closed.
 func (g *Gateway) runTraps(events *datapath.Events[datapath.TrapEvent]) {
+	defer g.trapped.close()
 	follow(events.Next, func(err error) {
 		g.log.Error("an event of the honeypot was lost", "error", err)
 	}, g.trapped.put)
 }
 
-// runBanTrapped bans those who fell into the honeypot until ctx ends: all at once who came
-// while the disk was busy with others.
-func (g *Gateway) runBanTrapped(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-g.trapped.kick:
-		}
+// runBanTrapped bans those who fell into the honeypot until runTraps has ended: all at once
+// who came while the bans were busy with others. At a stop those who wait are banned, too.
+func (g *Gateway) runBanTrapped() {
+	for range g.trapped.kick {
 		g.banTrapped()
 	}
+	g.banTrapped()
 }
 
 // banTrapped bans those who wait, unless a reload took the honeypot away meanwhile: nothing
 // says then for how long.
 func (g *Gateway) banTrapped() {
 	all, honeypot := g.trapped.take(), g.view.Load().config.Protection.Honeypot
-	if honeypot.Ports.Empty() {
+	if len(all) == 0 || honeypot.Ports.Empty() {
 		return
 	}
 	if _, err := g.offend(all, honeypot.Ban); err != nil {

@@ -222,7 +222,7 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	part("control socket", func() error { return api.Serve(ctx, s.control, g, g.log) })
 	part("claims", func() error { g.runClaims(claims); return nil })
 	part("traps", func() error { g.runTraps(traps); return nil })
-	part("bans of the honeypot", func() error { g.runBanTrapped(ctx); return nil })
+	part("bans of the honeypot", func() error { g.runBanTrapped(); return nil })
 	part("timers", func() error { g.runTimers(ctx); return nil })
 	part("upkeep", func() error { g.runUpkeep(ctx, watch); return nil })
 	part("sweep", func() error { g.runSweep(ctx); return nil })
