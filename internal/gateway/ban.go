@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
@@ -22,8 +23,12 @@ type bans struct {
 	guard    *guard  // nil: before the bans are loaded
 	cut      ban.Cut // what of the list the guard spares
 	store    *store.Store
+	unsaved  unsaved
+	clock    ban.Clock
 	late     bool // the kernel has not just what is in force
 	told     map[netip.Addr]time.Time
+
+	fault atomic.Pointer[diskFault] // for who must not wait for the disk; nil: it has all
 }
 
 // AddBans implements api.Gateway: all of the prefixes are banned or, with an error, none.
@@ -34,39 +39,44 @@ func (g *Gateway) AddBans(r api.BanRequest) (api.BanChange, error) {
 	if err != nil {
 		return api.BanChange{}, err
 	}
-	now, until := time.Now(), time.Time{}
+	now, until := g.bansNow(), time.Time{}
 	if r.Seconds > 0 {
 		until = now.Add(time.Duration(r.Seconds * float64(time.Second)))
 	}
-	made, err := g.bans.list.Plan(now, until, "manual", r.Prefixes, guard.why)
+	made, err := g.bans.list.Plan(now, until, ban.Manual, r.Prefixes, guard.why)
+	if err != nil {
+		return api.BanChange{}, err
+	}
+	gone, err := g.bans.list.Room(made, nil)
+	if err != nil {
+		return api.BanChange{}, err
+	}
+	// The disk comes first: what is answered outlives a crash.
+	edit, err := bansEdit(made, gone)
 	if err == nil {
-		err = g.commit(now, made, nil, nil)
+		err = g.bans.store.ChangeAll(edit)
 	}
 	if err != nil {
+		return api.BanChange{}, err
+	}
+	g.bans.unsaved.bans.Saved(slices.Concat(prefixesOf(made), gone))
+	if err := g.enforce(made, nil, gone); err != nil {
 		return api.BanChange{}, err
 	}
 	return api.BanChange{Prefixes: len(made)}, nil
 }
 
-// commit puts bans into force, in place of others, and keeps what offenders did. The disk
-// comes first: what is answered outlives a crash. Under bans.mutex.
-func (g *Gateway) commit(now time.Time, made []ban.Ban, instead []netip.Prefix, records map[netip.Prefix]ban.Record) error {
-	gone, err := g.bans.list.Room(made, instead)
-	if err != nil {
-		return err
+func prefixesOf(bans []ban.Ban) []netip.Prefix {
+	list := make([]netip.Prefix, len(bans))
+	for i, b := range bans {
+		list[i] = b.Prefix
 	}
-	forgotten := g.bans.offences.Put(now, g.view.Load().config.Bans.Memory, records)
-	bansEdit, err := bansEdit(made, slices.Concat(instead, gone))
-	if err != nil {
-		return err
-	}
-	offencesEdit, err := offencesEdit(records, forgotten)
-	if err != nil {
-		return err
-	}
-	if err := g.bans.store.ChangeAll(bansEdit, offencesEdit); err != nil {
-		return err
-	}
+	return list
+}
+
+// enforce puts bans into force, in place of others and of those that give way. Under
+// bans.mutex.
+func (g *Gateway) enforce(made []ban.Ban, instead, gone []netip.Prefix) error {
 	if len(made) == 0 {
 		return nil
 	}
@@ -74,13 +84,9 @@ func (g *Gateway) commit(now time.Time, made []ban.Ban, instead []netip.Prefix, 
 	g.bans.list.Put(made)
 	g.emitBans(made)
 	g.emitUnbans(instead, events.Widened)
-	changed := make([]netip.Prefix, 0, len(made))
-	for _, b := range made {
-		changed = append(changed, b.Prefix)
-	}
 	// Those that give way go first, as the kernel may be full, and those in whose place
 	// others are only after these.
-	err = errors.Join(g.giveWay(gone), g.data.PutBans(g.effective(g.bans.list.Under(changed))), g.data.DeleteBans(instead))
+	err := errors.Join(g.giveWay(gone), g.data.PutBans(g.effective(g.bans.list.Under(prefixesOf(made)))), g.data.DeleteBans(instead))
 	if err != nil {
 		g.bans.late = true
 		return fmt.Errorf("the bans are kept, and those that the kernel refused are tried again: %w", err)
@@ -117,13 +123,22 @@ func (g *Gateway) RemoveBans(r api.BanRequest) (api.BanChange, error) {
 		}
 	}
 	// The disk first, and there and in the kernel also what the list has no more: a repeated
-	// command mends.
+	// command mends. Bans that the disk has nothing of end also where it takes nothing.
 	forgiven := g.bans.offences.Within(asked)
-	err := g.bans.store.ChangeAll(store.Edit{Bucket: bansBucket, Remove: keysOf(asked)},
-		store.Edit{Bucket: offencesBucket, Remove: keysOf(slices.Concat(asked, forgiven))})
-	if err != nil {
+	offenders := slices.Concat(asked, forgiven)
+	onDisk := slices.DeleteFunc(slices.Clone(asked), g.bans.unsaved.bans.Only)
+	known := slices.DeleteFunc(slices.Clone(offenders), g.bans.unsaved.offences.Only)
+	err := g.bans.store.ChangeAll(store.Edit{Bucket: bansBucket, Remove: keysOf(onDisk)}, store.Edit{Bucket: offencesBucket, Remove: keysOf(known)})
+	if err != nil && len(onDisk) > 0 {
 		return api.BanChange{}, err
 	}
+	g.bans.unsaved.bans.Saved(asked)
+	if err == nil {
+		g.bans.unsaved.offences.Saved(offenders)
+	} else {
+		g.bans.unsaved.offences.Remove(forgiven)
+	}
+	g.tellDisk(err)
 	g.bans.offences.Forgive(forgiven)
 	removed := g.bans.list.Remove(asked)
 	g.emitUnbans(removed, events.Removed)
@@ -146,21 +161,23 @@ func (g *Gateway) wider(prefixes []netip.Prefix) (list []netip.Prefix) {
 }
 
 // followBans removes the bans that are over, whose packets the kernel has let pass since
-// then, and puts those that it refused.
+// then, and puts those that it refused, and those that the disk did.
 func (g *Gateway) followBans() error {
 	g.bans.mutex.Lock()
 	defer g.bans.mutex.Unlock()
+	now := g.bansNow()
 	var late error
 	if g.bans.late {
 		late = g.syncBans()
 		g.bans.late = late != nil
 	}
-	over := g.bans.list.Expire(time.Now())
-	if len(over) == 0 {
-		return late
+	if over := g.bans.list.Expire(now); len(over) > 0 {
+		g.emitUnbans(over, events.Expired)
+		g.bans.unsaved.bans.Remove(over)
+		late = errors.Join(late, g.lift(over))
 	}
-	g.emitUnbans(over, events.Expired)
-	return errors.Join(late, g.bans.store.Change(bansBucket, nil, keysOf(over)), g.lift(over))
+	g.saveBans()
+	return late
 }
 
 // Bans implements api.Gateway.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"path/filepath"
 	"time"
@@ -35,39 +36,24 @@ type keptBan struct {
 type keptRecord struct {
 	Count int       `json:"count"`
 	Until time.Time `json:"until"`
+	// Since is missing where an earlier version kept the record.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // loadBans puts the bans that were kept into force, before any packet is judged, and
 // ends those in the kernel that are over or that nobody knows of.
-func (g *Gateway) loadBans() (err error) {
-	if g.bans.store, err = store.Open(filepath.Join(stateDirectory, g.options.Instance+".db")); err != nil {
+func (g *Gateway) loadBans() error {
+	path := filepath.Join(stateDirectory, g.options.Instance+".db")
+	ended, err := g.readBans(path)
+	switch {
+	case errors.Is(err, store.ErrDamaged):
+		return fmt.Errorf("move %s away to start without its bans and offences: %w", path, err)
+	case errors.Is(err, store.ErrInUse):
+		return fmt.Errorf("end the other daemon of the instance, or start this one with another --instance: %w", err)
+	case err != nil:
 		return err
 	}
-	now := time.Now()
-	var kept []ban.Ban
-	err = eachKept(g.bans.store, bansBucket, func(p netip.Prefix, k keptBan) {
-		kept = append(kept, ban.Ban{Prefix: p, Since: k.Since, Until: k.Until, Reason: k.Reason, Offence: k.Offence})
-	})
-	if err != nil {
-		return err
-	}
-	g.bans.list.Load(now, kept)
-	var ended []netip.Prefix
-	for _, b := range kept {
-		if !g.bans.list.Has(b.Prefix) {
-			ended = append(ended, b.Prefix)
-		}
-	}
-	over := store.Edit{Bucket: bansBucket, Remove: keysOf(ended)}
-	records := map[netip.Prefix]ban.Record{}
-	err = eachKept(g.bans.store, offencesBucket, func(p netip.Prefix, k keptRecord) { records[p] = ban.Record{Count: k.Count, Until: k.Until} })
-	if err != nil {
-		return err
-	}
-	forgotten := g.bans.offences.Load(now, g.view.Load().config.Bans.Memory, records)
-	if err := g.bans.store.ChangeAll(over, store.Edit{Bucket: offencesBucket, Remove: keysOf(forgotten)}); err != nil {
-		return err
-	}
+	g.saveBans() // without those that are over
 	g.emitUnbans(ended, events.Expired)
 	if g.bans.guard, err = g.newGuard(nil); err != nil {
 		return err
@@ -75,17 +61,65 @@ func (g *Gateway) loadBans() (err error) {
 	return g.syncBans()
 }
 
-// eachKept calls take for every entry of a bucket.
-func eachKept[T any](s *store.Store, bucket string, take func(netip.Prefix, T)) error {
-	return s.Each(bucket, func(key string, value []byte) error {
+// readBans fills the list and the offences from the file, and returns the bans that are
+// over. Where the clock was wrong they are mended.
+func (g *Gateway) readBans(path string) (ended []netip.Prefix, err error) {
+	if g.bans.store, err = store.Open(path); err != nil {
+		return nil, err
+	}
+	now, rules := g.bansNow(), g.view.Load().config.Bans
+	var kept []ban.Ban
+	err = eachKept(g.bans.store, g.log, bansBucket, func(p netip.Prefix, k keptBan) {
+		kept = append(kept, ban.Ban{Prefix: p, Since: k.Since, Until: k.Until, Reason: k.Reason, Offence: k.Offence})
+	})
+	if err != nil {
+		return nil, err
+	}
+	records := map[netip.Prefix]ban.Record{}
+	err = eachKept(g.bans.store, g.log, offencesBucket, func(p netip.Prefix, k keptRecord) { records[p] = ban.Record(k) })
+	if err != nil {
+		return nil, err
+	}
+	g.bans.list.Load(now, kept)
+	for _, b := range kept {
+		if !g.bans.list.Has(b.Prefix) {
+			ended = append(ended, b.Prefix)
+		}
+	}
+	g.bans.unsaved.bans.Remove(ended)
+	g.bans.unsaved.offences.Remove(g.bans.offences.Load(now, rules.Memory, records))
+	bans, offenders := g.bans.list.Mend(now, rules.Cap), g.bans.offences.Mend(now, rules.Cap)
+	if len(bans)+len(offenders) > 0 {
+		g.log.Warn("the clock was wrong, or bans.cap is lower now: bans were moved or made shorter", "bans", len(bans), "offenders", len(offenders))
+		g.noteChanged(bans, offenders)
+	}
+	return ended, nil
+}
+
+// eachKept calls take for every entry of a bucket. Those that cannot be read stay as they
+// are, and the log says how many they are.
+func eachKept[T any](s *store.Store, log *slog.Logger, bucket string, take func(netip.Prefix, T)) error {
+	var first error
+	bad := 0
+	err := s.Each(bucket, func(key string, value []byte) error {
 		p, err := netip.ParsePrefix(key)
 		var kept T
+		if err == nil && p != p.Masked() {
+			err = fmt.Errorf("not a prefix but an address in one")
+		}
 		if err = errors.Join(err, json.Unmarshal(value, &kept)); err != nil {
-			return fmt.Errorf("%s of %q: %w", bucket, key, err)
+			if bad++; first == nil {
+				first = fmt.Errorf("%q: %w", key, err)
+			}
+			return nil
 		}
 		take(p, kept)
 		return nil
 	})
+	if bad > 0 {
+		log.Error("some of what was kept cannot be read, and is left out", "of", bucket, "entries", bad, "first", first)
+	}
+	return err
 }
 
 func keysOf(prefixes []netip.Prefix) []string {

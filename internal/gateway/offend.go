@@ -28,8 +28,9 @@ type offence struct {
 
 // offend bans addresses that offend now, and returns how many bans that makes. The first
 // ban of each lasts for base, further ones longer. Who is banned for longer already stays
-// so; who may not be banned is skipped, and the log says so once in a while. With an error
-// nobody was banned, or the kernel takes the bans later.
+// so; who may not be banned is skipped, and the log says so once in a while. The bans hold
+// also where the disk does not take them. With an error nobody was banned, or the kernel
+// takes the bans later.
 func (g *Gateway) offend(offences []offence, base time.Duration) (int, error) {
 	g.bans.mutex.Lock()
 	defer g.bans.mutex.Unlock()
@@ -37,7 +38,7 @@ func (g *Gateway) offend(offences []offence, base time.Duration) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	v, now := g.view.Load(), time.Now()
+	v, now := g.view.Load(), g.bansNow()
 	rules := v.config.Bans
 	growth := ban.Growth{Factor: rules.Factor, Cap: rules.Cap, Memory: rules.Memory}
 	var made []ban.Ban
@@ -60,7 +61,16 @@ func (g *Gateway) offend(offences []offence, base time.Duration) (int, error) {
 		}
 	}
 	made, instead := g.widen(made, rules.Subnet, guard)
-	if err := g.commit(now, made, instead, records); err != nil {
+	gone, err := g.bans.list.Room(made, instead)
+	if err != nil {
+		return 0, err
+	}
+	g.noteMade(made, records)
+	g.bans.unsaved.bans.Remove(slices.Concat(instead, gone))
+	g.bans.unsaved.offences.Remove(g.bans.offences.Put(now, rules.Memory, records))
+	err = g.enforce(made, instead, gone)
+	g.saveBans() // last: no attack goes on until a slow disk has it
+	if err != nil {
 		return 0, err
 	}
 	return len(made), nil

@@ -59,7 +59,7 @@ func (o *offended) offend(lasts time.Duration, addresses ...string) (n int) {
 func (o *offended) records() map[netip.Prefix]keptRecord {
 	o.t.Helper()
 	all := map[netip.Prefix]keptRecord{}
-	o.must(eachKept(o.bans.store, offencesBucket, func(p netip.Prefix, k keptRecord) { all[p] = k }))
+	o.must(eachKept(o.bans.store, o.rig.log, offencesBucket, func(p netip.Prefix, k keptRecord) { all[p] = k }))
 	return all
 }
 

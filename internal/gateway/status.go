@@ -57,6 +57,7 @@ func (g *Gateway) Status() (api.Status, error) {
 	now := g.recent.since(datapath.Now(), totals{counters, p.Exhausted, distrusted, status.DNS.UpstreamFailed})
 	status.Remedies = remedies(now, usage, g.ownInPool(v.config))
 	status.Remedies = append(status.Remedies, trapRemedies(v.config.Protection.Honeypot.Ports)...)
+	status.Remedies = append(status.Remedies, g.bans.remedies()...)
 	status.Remedies = append(status.Remedies, g.watches.remedies()...)
 	status.Remedies = append(status.Remedies, g.eventRemedies()...)
 	status.Remedies = append(status.Remedies, v.balances.remedies()...)

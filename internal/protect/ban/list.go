@@ -9,6 +9,9 @@ import (
 // Most is how many bans there can be at a time.
 const Most = 1 << 20
 
+// Manual is the reason of bans by hand.
+const Manual = "manual"
+
 // Ban is a remote address or prefix whose packets are dropped.
 type Ban struct {
 	Prefix  netip.Prefix // masked
@@ -20,6 +23,10 @@ type Ban struct {
 
 // Over reports whether the ban has ended.
 func (b Ban) Over(now time.Time) bool { return !b.Until.IsZero() && !b.Until.After(now) }
+
+// byHand reports whether somebody ordered the ban. Before reasons were kept, all were of
+// that kind.
+func (b Ban) byHand() bool { return b.Offence == 0 && (b.Reason == Manual || b.Reason == "") }
 
 // List is all bans. The zero value has none.
 type List struct {
@@ -75,6 +82,12 @@ func (l *List) delete(p netip.Prefix) {
 	if b.Offence > 0 {
 		l.automatic--
 	}
+}
+
+// Get returns the ban of just that prefix.
+func (l *List) Get(p netip.Prefix) (b Ban, known bool) {
+	b, known = l.bans[p]
+	return b, known
 }
 
 // Has reports whether there is a ban of just that prefix.

@@ -29,6 +29,7 @@ func UnitOf(a netip.Addr) netip.Prefix {
 type Record struct {
 	Count int       // of offences that were not forgotten by then; 1 or more
 	Until time.Time // when the ban of the last one ends, from which on they are forgotten
+	Since time.Time // when the last one was told; zero: from before that was kept
 }
 
 // left is how many offences are not forgotten. Who is banned cannot offend, so that the
@@ -56,7 +57,7 @@ func (o *Offences) Next(now time.Time, offender netip.Prefix, memory time.Durati
 	if n == last.Count && last.Until.After(until) {
 		until = last.Until
 	}
-	return Record{n, until}
+	return Record{Count: n, Until: until, Since: now}
 }
 
 // Put keeps records, each in place of its offender's before, and returns the offenders
@@ -91,6 +92,12 @@ func (o *Offences) Put(now time.Time, memory time.Duration, records map[netip.Pr
 		forgotten = append(forgotten, r.offender)
 	}
 	return forgotten
+}
+
+// Get returns the record of an offender.
+func (o *Offences) Get(offender netip.Prefix) (r Record, known bool) {
+	r, known = o.records[offender]
+	return r, known
 }
 
 // Within are the offenders in prefixes.

@@ -64,7 +64,7 @@ func TestOffencesAreForgotten(t *testing.T) {
 		}
 	})
 	var o Offences
-	o.Put(start, time.Hour, map[netip.Prefix]Record{one: {3, start}, other: {1, start}})
+	o.Put(start, time.Hour, map[netip.Prefix]Record{one: {Count: 3, Until: start}, other: {Count: 1, Until: start}})
 	if within := o.Within([]netip.Prefix{wide}); !slices.Equal(within, []netip.Prefix{one}) {
 		t.Errorf("in %s are %v", wide, within)
 	}
@@ -80,7 +80,7 @@ func TestOffencesAreForgotten(t *testing.T) {
 // A clock that was set back has nothing forgotten, and nobody banned for longer.
 func TestOffenceBeforeTheLastOne(t *testing.T) {
 	var o Offences
-	o.Put(start, time.Hour, map[netip.Prefix]Record{one: {3, start}})
+	o.Put(start, time.Hour, map[netip.Prefix]Record{one: {Count: 3, Until: start}})
 	r := o.Next(start.Add(-100*time.Hour), one, time.Hour, func(int) time.Duration { return time.Minute })
 	if r.Count != 3 || !r.Until.Equal(start) {
 		t.Errorf("%+v", r)
@@ -91,7 +91,7 @@ func offenders(n int, from byte) map[netip.Prefix]Record {
 	made := make(map[netip.Prefix]Record, n)
 	for i := range n {
 		a := netip.AddrFrom4([4]byte{from, byte(i >> 16), byte(i >> 8), byte(i)})
-		made[UnitOf(a)] = Record{1, start.Add(time.Duration(i) * time.Second)}
+		made[UnitOf(a)] = Record{Count: 1, Until: start.Add(time.Duration(i) * time.Second)}
 	}
 	return made
 }
@@ -101,14 +101,14 @@ func offenders(n int, from byte) map[netip.Prefix]Record {
 func TestOffendersAreBounded(t *testing.T) {
 	var o Offences
 	often := netip.MustParsePrefix("192.0.2.1/32")
-	if gone := o.Put(start, time.Hour, map[netip.Prefix]Record{often: {9, start.Add(-time.Hour)}}); len(gone) != 0 {
+	if gone := o.Put(start, time.Hour, map[netip.Prefix]Record{often: {Count: 9, Until: start.Add(-time.Hour)}}); len(gone) != 0 {
 		t.Fatal(gone)
 	}
 	if gone := o.Put(start, time.Hour, offenders(MostOffenders-1, 45)); len(gone) != 0 {
 		t.Fatalf("%d were forgotten before there were too many", len(gone))
 	}
 	newest := netip.MustParsePrefix("192.0.2.2/32")
-	gone := o.Put(start, time.Hour, map[netip.Prefix]Record{newest: {1, start.Add(1000 * time.Hour)}})
+	gone := o.Put(start, time.Hour, map[netip.Prefix]Record{newest: {Count: 1, Until: start.Add(1000 * time.Hour)}})
 	if want := MostOffenders/16 + 1; len(gone) != want || len(o.records) != MostOffenders+1-want {
 		t.Errorf("%d were forgotten, and %d are left: want %d forgotten", len(gone), len(o.records), want)
 	}
@@ -127,7 +127,7 @@ func TestOffendersAreBounded(t *testing.T) {
 // What is loaded is bounded as well, and without what is forgotten by now.
 func TestLoadOfOffences(t *testing.T) {
 	var o Offences
-	over := o.Load(start.Add(2*time.Hour), time.Hour, map[netip.Prefix]Record{one: {2, start}, other: {3, start}, wide: {0, start.Add(5 * time.Hour)}})
+	over := o.Load(start.Add(2*time.Hour), time.Hour, map[netip.Prefix]Record{one: {Count: 2, Until: start}, other: {Count: 3, Until: start}, wide: {Count: 0, Until: start.Add(5 * time.Hour)}})
 	if _, known := o.records[other]; !known || len(over) != 2 {
 		t.Errorf("%v are over, %v are left", over, o.records)
 	}

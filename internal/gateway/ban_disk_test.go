@@ -1,0 +1,151 @@
+package gateway
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/protect/ban"
+	"github.com/realmgate/realmgate/internal/store"
+)
+
+// path is that of the file of bans.
+func (o *offended) path() string { return filepath.Join(stateDirectory, o.options.Instance+".db") }
+
+// fullDisk has the disk take nothing while do runs.
+func (o *offended) fullDisk(do func()) {
+	o.t.Helper()
+	o.must(o.bans.store.Close())
+	do()
+	var err error
+	o.bans.store, err = store.Open(o.path())
+	o.must(err)
+}
+
+// add bans prefixes by hand, for a minute.
+func (o *offended) add(prefix string) error {
+	r := api.BanRequest{Prefixes: []netip.Prefix{netip.MustParsePrefix(prefix)}, Seconds: 60}
+	return o.namespace.Do(func() error { _, err := o.AddBans(r); return err })
+}
+
+// remedies are what the status says of the disk.
+func (o *offended) remedies() (list []string) {
+	o.t.Helper()
+	status, err := o.Status()
+	o.must(err)
+	for _, r := range status.Remedies {
+		if strings.Contains(r, stateDirectory) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// While the disk takes nothing attackers are banned even so, bans by hand are refused, and
+// all that is in force is on the disk once it works again.
+func TestFullDiskStopsNoBan(t *testing.T) {
+	o := newOffended(t, "")
+	o.offend(time.Hour, "203.0.113.1")
+	o.must(o.add("203.0.113.2/32"))
+	o.fullDisk(func() {
+		for _, a := range []string{"203.0.113.3", "203.0.113.4", "203.0.113.5", "203.0.113.6"} {
+			if n := o.offend(time.Hour, a); n != 1 {
+				t.Errorf("%s: %d bans", a, n)
+			}
+		}
+		if got := o.dropped("203.0.113.3", "203.0.113.4", "203.0.113.5", "203.0.113.6"); len(got) != 4 {
+			t.Errorf("dropped are just %v", got)
+		}
+		o.must(o.namespace.Do(o.followBans))
+		if got := o.remedies(); len(got) != 1 || !strings.HasPrefix(got[0], "8 changes of bans are in force but not on the disk") {
+			t.Errorf("the status says %q", got)
+		}
+		if err := o.add("203.0.113.7/32"); err == nil {
+			t.Error("a ban by hand was made that is not on the disk")
+		}
+		if _, err := o.remove("203.0.113.1/32"); err == nil {
+			t.Error("a ban ended that is on the disk")
+		}
+		// What the disk has nothing of ends, by hand and by itself.
+		if done, err := o.remove("203.0.113.3/32"); err != nil || done.Prefixes != 1 {
+			t.Errorf("removed: %+v, %v", done, err)
+		}
+		o.bans.list.Put([]ban.Ban{{Prefix: netip.MustParsePrefix("203.0.113.4/32"), Until: time.Now(), Offence: 1}})
+		o.must(o.namespace.Do(o.followBans))
+		if got := o.dropped("203.0.113.3", "203.0.113.4"); len(got) != 0 {
+			t.Errorf("dropped are %v", got)
+		}
+	})
+	o.must(o.namespace.Do(o.followBans))
+	if got := o.remedies(); len(got) > 0 || o.bans.unsaved.count() > 0 {
+		t.Errorf("the status says %q, and %d are not written", got, o.bans.unsaved.count())
+	}
+	for said, want := range map[string]int{"the disk does not take": 1, "has all bans again": 1} {
+		if n := strings.Count(o.log.String(), said); n != want {
+			t.Errorf("the log says %d times %q: %s", n, said, o.log.String())
+		}
+	}
+	o.restart()
+	o.want("on the disk are", "203.0.113.1/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.113.2/32 0s manual",
+		"203.0.113.5/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.113.6/32 1h0m0s watch ssh: 5 hits, offence 1")
+	if _, known := o.records()[netip.MustParsePrefix("203.0.113.3/32")]; known {
+		t.Error("who was forgiven is remembered")
+	}
+}
+
+// Bans that are over and cannot be taken off the disk stop no start, and are taken off
+// later; entries that nobody can read do neither, and stay.
+func TestStartWithADiskThatTakesNothing(t *testing.T) {
+	o := newOffended(t, "")
+	o.offend(time.Hour, "203.0.113.1")
+	o.must(o.bans.store.Change(bansBucket, map[string][]byte{
+		"203.0.113.2/32": []byte(`{"since":"2020-01-02T15:04:05Z","until":"2020-01-02T16:04:05Z","reason":"manual"}`),
+		"203.0.113.3/32": []byte(`{"since":`), "nobody": []byte(`{}`), "203.0.113.9/24": []byte(`{}`),
+	}, nil))
+	o.must(o.bans.store.Close())
+	o.bans = bans{} //nolint:govet // nobody else uses it
+	ended, err := o.readBans(o.path())
+	if o.must(err); len(ended) != 1 {
+		t.Errorf("over are %v", ended)
+	}
+	o.fullDisk(o.saveBans)
+	if got := o.remedies(); len(got) != 1 {
+		t.Errorf("the status says %q", got)
+	}
+	o.restart()
+	o.want("banned are", "203.0.113.1/32 1h0m0s watch ssh: 5 hits, offence 1")
+	if n := strings.Count(o.log.String(), "of=bans entries=3"); n != 2 {
+		t.Errorf("the log says %s", o.log.String())
+	}
+	if left := o.all(bansBucket).Remove; len(left) != 4 {
+		t.Errorf("on the disk are %q", left)
+	}
+}
+
+// A file that is damaged is told from one that another daemon uses, with what to do.
+func TestStartWithADamagedFile(t *testing.T) {
+	o := newOffended(t, "")
+	o.offend(time.Hour, "203.0.113.1")
+	o.must(o.bans.store.Close())
+	whole, err := os.ReadFile(o.path())
+	o.must(err)
+	o.must(os.WriteFile(o.path(), whole[:5000], 0o600))
+	o.bans = bans{} //nolint:govet // nobody else uses it
+	err = o.namespace.Do(o.loadBans)
+	if err == nil || !strings.HasPrefix(err.Error(), "move "+o.path()+" away to start without its bans") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the start says %v", err)
+	}
+	o.must(os.Rename(o.path(), o.path()+".damaged"))
+	o.must(os.WriteFile(o.path(), whole, 0o600))
+	o.must(os.Remove(o.path() + ".damaged"))
+	o.bans = bans{} //nolint:govet // nobody else uses it
+	o.must(o.namespace.Do(o.loadBans))
+	other := &Gateway{options: o.options, log: o.rig.log}
+	if err := other.loadBans(); err == nil || !strings.HasPrefix(err.Error(), "end the other daemon") {
+		t.Errorf("a second one says %v", err)
+	}
+}
