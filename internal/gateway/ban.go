@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -29,6 +30,7 @@ type bans struct {
 	told     map[netip.Addr]time.Time
 
 	fault atomic.Pointer[diskFault] // for who must not wait for the disk; nil: it has all
+	spare chan struct{}             // tells runBans that others must not be banned now
 }
 
 // AddBans implements api.Gateway: all of the prefixes are banned or, with an error, none.
@@ -158,6 +160,24 @@ func (g *Gateway) wider(prefixes []netip.Prefix) (list []netip.Prefix) {
 		}
 	}
 	return list
+}
+
+// runBans keeps the bans true until ctx ends. It may wait for the disk, and for who does.
+func (g *Gateway) runBans(ctx context.Context) {
+	refresh := time.NewTicker(refreshEvery)
+	defer refresh.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.bans.spare:
+			g.spareAgain()
+		case <-refresh.C:
+			if err := g.followBans(); err != nil {
+				g.log.Error("bringing the kernel's bans up to date", "error", err)
+			}
+		}
+	}
 }
 
 // followBans removes the bans that are over, whose packets the kernel has let pass since

@@ -37,6 +37,14 @@ func (g *Gateway) spareAgain() {
 	}
 }
 
+// spareSoon is spareAgain by runBans: who calls it does not wait for the disk.
+func (b *bans) spareSoon() {
+	select {
+	case b.spare <- struct{}{}:
+	default:
+	}
+}
+
 // syncBans makes the kernel have just what is in force of the bans.
 func (g *Gateway) syncBans() error {
 	g.setCut(g.bans.list.Cut(g.bans.guard.spared))

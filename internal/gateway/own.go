@@ -30,7 +30,7 @@ func (g *Gateway) lookAtOwn() error {
 		return nil
 	}
 	g.warnOfOwn(g.view.Load().config)
-	g.spareAgain()
+	g.bans.spareSoon()
 	return nil
 }
 

@@ -41,6 +41,7 @@ func Run(ctx context.Context, options Options) error {
 	g := &Gateway{
 		options: options, log: options.Logger, started: time.Now(),
 		freed: make(chan struct{}), kick: make(chan struct{}, 1), trapped: newTrapped(),
+		bans:   bans{spare: make(chan struct{}, 1)},
 		events: events.Hub{Instance: options.Instance, Log: options.Logger},
 	}
 	sockets, err := openSockets(d.Config, options.Socket)
@@ -223,6 +224,7 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	part("claims", func() error { g.runClaims(claims); return nil })
 	part("traps", func() error { g.runTraps(traps); return nil })
 	part("bans of the honeypot", func() error { g.runBanTrapped(); return nil })
+	part("bans", func() error { g.runBans(ctx); return nil })
 	part("timers", func() error { g.runTimers(ctx); return nil })
 	part("upkeep", func() error { g.runUpkeep(ctx, watch); return nil })
 	part("sweep", func() error { g.runSweep(ctx); return nil })

@@ -61,7 +61,8 @@ func drain[T any](updates <-chan T) {
 	}
 }
 
-// runUpkeep keeps the data plane's picture of the host true. It closes w.
+// runUpkeep keeps the data plane's picture of the host true. It never waits for the disk,
+// nor for bans, which do. It closes w.
 func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 	defer func() {
 		if w != nil {
@@ -85,9 +86,6 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 		case <-ctx.Done():
 			return
 		case <-refresh.C:
-			if err := g.followBans(); err != nil {
-				g.log.Error("bringing the kernel's bans up to date", "error", err)
-			}
 			g.emitWatches()
 			g.emitRecovery()
 			if w == nil {
