@@ -157,7 +157,8 @@ func TestListThatIsNotOnTheDiskIsToldApart(t *testing.T) {
 	if err := f.refresh(t.Context()); err == nil || f.List() == nil || !strings.Contains(listTrouble(err), "was refreshed, but its copy is not on the disk") {
 		t.Errorf("a list that was not written: %v, %v", err, f.List())
 	}
-	page = "<html>"
+	another := "<html>"
+	l.page.Store(&another)
 	if err := f.refresh(t.Context()); err == nil || !strings.Contains(listTrouble(err), "its last good copy stays") {
 		t.Errorf("a list that did not come: %v", err)
 	}

@@ -82,7 +82,7 @@ func (g *Gateway) lookAtHops() bool {
 		g.log.Warn("following the routes", "error", err)
 	}
 	if err == nil && !slices.Equal(before, list) {
-		g.spareAgain()
+		g.bans.spareSoon()
 	}
 	return true
 }
