@@ -107,7 +107,7 @@ func TestBanSparesANewNextHop(t *testing.T) {
 	if who, err := lent(r.Clients[0], r.Gateway, "echo."+hostName(0)); err == nil {
 		t.Fatalf("who is banned got %s", who)
 	}
-	if err := r.Gateway.Namespace.Route("203.0.113.0/24", r.Clients[0].IP.String()); err != nil {
+	if err := r.Gateway.Route("203.0.113.0/24", r.Clients[0].IP.String()); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, 20*time.Second, "the new next hop is not dropped", func() bool {
