@@ -177,11 +177,13 @@ static __always_inline int public_stray(struct xdp_md *ctx, struct packet *packe
 }
 
 /* What the first fragment of a packet tells of its flow. False of later ones, and of one that is too short. */
-static __always_inline bool fragment_describe(struct xdp_md *ctx, struct packet *packet)
+__noinline bool fragment_describe(struct xdp_md *ctx, struct packet *packet)
 {
 	__u8 header[14]; /* of TCP as far as the flags */
 	__u16 offset;
 
+	if (!packet)
+		return false;
 	if (bpf_xdp_load_bytes(ctx, ETH_HLEN + __builtin_offsetof(struct iphdr, frag_off), &offset, sizeof(offset)) ||
 	    offset & bpf_htons(IP_OFFSET))
 		return false;
