@@ -3,12 +3,12 @@ package events
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/httperror"
 )
 
 // answerTime is how long a request may take, from the name's look-up to the answer's header.
@@ -53,7 +53,7 @@ func (w *webhook) deliver(ctx context.Context, lines [][]byte, _ func(error)) (i
 	request.Header.Set("User-Agent", "realmgate")
 	response, err := w.client.Do(request)
 	if err != nil {
-		return 0, plainly(ctx, err)
+		return 0, httperror.Plain(ctx, err)
 	}
 	_ = response.Body.Close() // of which nothing is wanted
 	status := response.StatusCode
@@ -65,18 +65,6 @@ func (w *webhook) deliver(ctx context.Context, lines [][]byte, _ func(error)) (i
 	default:
 		return 0, fmt.Errorf("the server answered %d %s", status, http.StatusText(status))
 	}
-}
-
-// plainly leaves the address out of an error: it may be the only secret of a webhook.
-func plainly(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		return wrapped.Err
-	}
-	return err
 }
 
 // ended implements outlet.

@@ -8,8 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/httperror"
 )
 
 // Probe is how an endpoint is asked.
@@ -63,12 +64,8 @@ func (p Probe) get(ctx context.Context) error {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	answer, err := client.Do(request)
-	var asked *url.Error // it says again what was asked for
-	if errors.As(err, &asked) {
-		err = asked.Err
-	}
 	if err != nil {
-		return fmt.Errorf("ask for %s: %w", p.Path, err)
+		return fmt.Errorf("ask for %s: %w", p.Path, httperror.WithoutAddress(err))
 	}
 	// A little, so that the peer sees an end and no reset.
 	_, _ = io.CopyN(io.Discard, answer.Body, mostHeader)

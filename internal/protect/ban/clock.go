@@ -58,7 +58,7 @@ func begunBy(now, since, until time.Time) (time.Time, time.Time) {
 // changed: none begins after now, and none that was not made by hand lasts for longer than
 // most from now on.
 func (l *List) Mend(now time.Time, most time.Duration) (changed []netip.Prefix) {
-	return l.change(func(b Ban) Ban {
+	return change(l.bans, func(b Ban) Ban {
 		b.Since, b.Until = begunBy(now, b.Since, b.Until)
 		if end := now.Add(most); !b.byHand() && b.Until.After(end) {
 			b.Until = end
@@ -70,25 +70,15 @@ func (l *List) Mend(now time.Time, most time.Duration) (changed []netip.Prefix) 
 // Shift moves the bans that began from then on, by a clock that was set by so much since,
 // and returns them.
 func (l *List) Shift(from time.Time, by time.Duration) (changed []netip.Prefix) {
-	return l.change(func(b Ban) Ban {
+	return change(l.bans, func(b Ban) Ban {
 		b.Since, b.Until = moved(from, by, b.Since, b.Until)
 		return b
 	})
 }
 
-func (l *List) change(next func(Ban) Ban) (changed []netip.Prefix) {
-	for p, b := range l.bans {
-		if n := next(b); n != b {
-			l.bans[p] = n
-			changed = append(changed, p)
-		}
-	}
-	return changed
-}
-
 // Mend is that of a List.
 func (o *Offences) Mend(now time.Time, most time.Duration) (changed []netip.Prefix) {
-	return o.change(func(r Record) Record {
+	return change(o.records, func(r Record) Record {
 		r.Since, r.Until = begunBy(now, r.Since, r.Until)
 		if end := now.Add(most); r.Until.After(end) {
 			r.Until = end
@@ -99,16 +89,18 @@ func (o *Offences) Mend(now time.Time, most time.Duration) (changed []netip.Pref
 
 // Shift is that of a List.
 func (o *Offences) Shift(from time.Time, by time.Duration) (changed []netip.Prefix) {
-	return o.change(func(r Record) Record {
+	return change(o.records, func(r Record) Record {
 		r.Since, r.Until = moved(from, by, r.Since, r.Until)
 		return r
 	})
 }
 
-func (o *Offences) change(next func(Record) Record) (changed []netip.Prefix) {
-	for p, r := range o.records {
-		if n := next(r); n != r {
-			o.records[p] = n
+// change puts what next makes of each entry in its place, and returns those that are
+// others now.
+func change[T comparable](entries map[netip.Prefix]T, next func(T) T) (changed []netip.Prefix) {
+	for p, entry := range entries {
+		if n := next(entry); n != entry {
+			entries[p] = n
 			changed = append(changed, p)
 		}
 	}

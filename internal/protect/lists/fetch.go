@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"path"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/httperror"
 )
 
 // Why an answer is no copy of a list.
@@ -117,22 +119,9 @@ func (f *Fetcher) Fetch(ctx context.Context, address string, have Validators) (A
 	defer alive.stop()
 	answer, err := f.ask(ctx, address, have, alive)
 	if err != nil {
-		return Answer{}, plainly(ctx, err)
+		return Answer{}, httperror.Plain(ctx, err)
 	}
 	return answer, nil
-}
-
-// plainly leaves the address out of an error, which goes to logs and events: its query may
-// be a secret. Where our own clock ended it, the error of the connection says less.
-func plainly(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		return wrapped.Err
-	}
-	return err
 }
 
 func (f *Fetcher) ask(ctx context.Context, address string, have Validators, alive *watchdog) (Answer, error) {
