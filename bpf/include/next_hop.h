@@ -114,7 +114,7 @@ __noinline enum route route_lookup(struct xdp_md *ctx, struct route_query *query
 	query->side = interface ? interface->side : 0;
 	if (!interface)
 		return ROUTE_NONE;
-	if (code == BPF_FIB_LKUP_RET_NO_NEIGH)
+	if (code == BPF_FIB_LKUP_RET_NO_NEIGH || fib.family != AF_INET) /* records are of IPv4 next hops (RFC 5549) */
 		return ROUTE_NO_NEIGHBOUR;
 	query->number = next_hop_record(fib.ipv4_dst, fib.ifindex, fib.mtu_result);
 	hop = next_hop_at(query->number);

@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"fmt"
+	"net/netip"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -40,11 +41,19 @@ func (d *Datapath) ConfirmNeighbours() error {
 			if !ok || n.State != netlink.NUD_STALE || !used[place{ifindex, networkOrder(address)}] {
 				continue
 			}
-			err := netlink.NeighSet(&netlink.Neigh{LinkIndex: ifindex, IP: n.IP, Family: unix.AF_INET, Flags: netlink.NTF_USE})
-			if err != nil {
-				return fmt.Errorf("ask for neighbour %s on interface %d: %w", n.IP, ifindex, err)
+			if err := AskNeighbour(ifindex, address); err != nil {
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+// AskNeighbour has the kernel ask for a neighbour's link address, unless it is sure of it.
+func AskNeighbour(ifindex int, address netip.Addr) error {
+	err := netlink.NeighSet(&netlink.Neigh{LinkIndex: ifindex, IP: address.AsSlice(), Family: unix.AF_INET, Flags: netlink.NTF_USE})
+	if err != nil {
+		return fmt.Errorf("ask for neighbour %s on interface %d: %w", address, ifindex, err)
 	}
 	return nil
 }

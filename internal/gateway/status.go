@@ -61,6 +61,7 @@ func (g *Gateway) Status() (api.Status, error) {
 	status.Remedies = append(status.Remedies, g.watches.remedies()...)
 	status.Remedies = append(status.Remedies, g.eventRemedies()...)
 	status.Remedies = append(status.Remedies, v.balances.remedies()...)
+	status.Remedies = append(status.Remedies, g.hopRemedies()...)
 	return status, nil
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -104,7 +105,7 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 			}
 			continue
 		case <-neighbours.C:
-			if err := g.data.ConfirmNeighbours(); err != nil {
+			if err := errors.Join(g.data.ConfirmNeighbours(), g.askSharing()); err != nil {
 				g.log.Warn("confirming neighbours", "error", err)
 			}
 			continue
