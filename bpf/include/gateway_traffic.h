@@ -102,16 +102,16 @@ __noinline enum reason unparsed(struct xdp_md *ctx, const struct packet *packet,
 
 __noinline int not_ipv4(struct xdp_md *ctx, const struct packet *packet, enum side side)
 {
+	struct trap_way way = {};
 	enum reason reason;
 
 	if (!packet)
 		return XDP_DROP;
 	if (packet->kind == PACKET_IPV6) {
 		reason = ipv6_judge(ctx, side);
-		if (reason != REASON_DROP_TRAPPED || packet->link_broadcast || !trap6_answer(ctx))
+		if (reason != REASON_DROP_TRAPPED || packet->link_broadcast || !trap6_answer(ctx, &way))
 			return verdict(ctx, packet, reason, side);
-		reason_count(REASON_ANSWERED_TRAP);
-		return bpf_redirect(ctx->ingress_ifindex, 0);
+		return trap_send(&way);
 	}
 	reason = side == SIDE_PUBLIC ? arp_answer(ctx) : REASON_TO_GATEWAY;
 	if (reason != REASON_NONE)

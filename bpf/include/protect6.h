@@ -10,8 +10,6 @@
 #include "reason.h"
 #include "trap6.h"
 
-#define AF_INET6 10
-
 /* The program of the generation returns here. XDP_ABORTED: it is not there, or cannot say. */
 __noinline int protect6_run(struct xdp_md *ctx, __u32 generation)
 {

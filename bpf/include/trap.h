@@ -8,6 +8,7 @@
 
 #include "packet.h"
 #include "tcp.h"
+#include "trap_way.h"
 #include "verdict.h"
 
 #define TRAPS_PER_TICK 256  /* SYNs answered by each CPU: about 1,000 a second */
@@ -69,8 +70,8 @@ static __always_inline void trap_fill(struct trap_headers *headers, __u32 cookie
 	*headers = out;
 }
 
-/* Makes the frame one of just these headers, back to where it came from. */
-static __always_inline bool trap_write(struct xdp_md *ctx, const struct interface *interface, const void *headers,
+/* Makes the frame one of just these headers. */
+static __always_inline bool trap_write(struct xdp_md *ctx, const struct trap_way *way, const void *headers,
 				       const __u32 length)
 {
 	struct ethhdr *eth;
@@ -80,30 +81,35 @@ static __always_inline bool trap_write(struct xdp_md *ctx, const struct interfac
 	eth = (void *)(long)ctx->data;
 	if ((void *)(eth + 1) + length > (void *)(long)ctx->data_end)
 		return false;
-	__builtin_memcpy(eth->h_dest, eth->h_source, 6);
-	__builtin_memcpy(eth->h_source, interface->mac, 6);
+	__builtin_memcpy(eth->h_dest, way->destination, 6);
+	__builtin_memcpy(eth->h_source, way->source, 6);
 	__builtin_memcpy(eth + 1, headers, length);
 	return true;
 }
 
-/* Turns a SYN into the answer to it; false where none is due or possible. */
-__noinline bool trap_answer(struct xdp_md *ctx, const struct packet *packet)
+/* Whether the packet is a SYN, and an answer within the rate. */
+__noinline bool trap_is_due(const struct packet *packet)
 {
-	__u32 ifindex = ctx->ingress_ifindex;
-	struct interface *interface = bpf_map_lookup_elem(&interface_table, &ifindex);
+	struct budget *budget = budget_get();
+
+	return packet && budget && budget->traps < TRAPS_PER_TICK && !packet->hairpin && !packet->link_broadcast &&
+	       packet->tuple.protocol == IPPROTO_TCP && tcp_is_pure_syn(packet->tcp_flags);
+}
+
+/* Turns a SYN into the answer to it; false where it cannot. */
+__noinline bool trap_answer(struct xdp_md *ctx, const struct packet *packet, const struct trap_way *way)
+{
 	struct budget *budget = budget_get();
 	struct trap_headers headers;
 	__s64 cookie;
 
-	if (!packet || !interface || !budget || budget->traps >= TRAPS_PER_TICK || packet->hairpin ||
-	    packet->link_broadcast || packet->tuple.protocol != IPPROTO_TCP || !tcp_is_pure_syn(packet->tcp_flags) ||
-	    !trap_read(ctx, packet, &headers))
+	if (!packet || !way || !budget || !trap_read(ctx, packet, &headers))
 		return false;
 	cookie = bpf_tcp_raw_gen_syncookie_ipv4(&headers.ip, &headers.tcp, sizeof(headers.tcp));
 	if (cookie < 0)
 		return false;
 	trap_fill(&headers, cookie);
-	if (!trap_write(ctx, interface, &headers, sizeof(headers)))
+	if (!trap_write(ctx, way, &headers, sizeof(headers)))
 		return false;
 	budget->traps++;
 	return true;
@@ -141,13 +147,21 @@ static __always_inline void trap_tell(const struct in6 *source, __u16 port)
 	bpf_ringbuf_submit(event, 0);
 }
 
+/* Sends an answer. */
+static __always_inline int trap_send(const struct trap_way *way)
+{
+	reason_count(REASON_ANSWERED_TRAP);
+	return way->ifindex ? bpf_redirect(way->ifindex, 0) : XDP_PASS;
+}
+
 /* What becomes of a packet that the honeypot dropped. */
 __noinline int trap_spring(struct xdp_md *ctx, const struct packet *packet)
 {
+	struct trap_way way = {};
+
 	if (!packet)
 		return XDP_DROP;
-	if (!trap_answer(ctx, packet))
+	if (!trap_is_due(packet) || !trap_route(ctx, &way) || !trap_answer(ctx, packet, &way))
 		return verdict(ctx, packet, REASON_DROP_TRAPPED, SIDE_PUBLIC);
-	reason_count(REASON_ANSWERED_TRAP);
-	return bpf_redirect(ctx->ingress_ifindex, 0);
+	return trap_send(&way);
 }

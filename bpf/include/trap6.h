@@ -47,22 +47,20 @@ static __always_inline void trap6_fill(struct trap6_headers *headers, __u32 cook
 }
 
 /* Turns a SYN into the answer to it; false where none is due or possible. */
-__noinline bool trap6_answer(struct xdp_md *ctx)
+__noinline bool trap6_answer(struct xdp_md *ctx, struct trap_way *way)
 {
-	__u32 ifindex = ctx->ingress_ifindex;
-	struct interface *interface = bpf_map_lookup_elem(&interface_table, &ifindex);
 	struct budget *budget = budget_get();
 	struct trap6_headers headers;
 	__s64 cookie;
 
-	if (!interface || !budget || budget->traps >= TRAPS_PER_TICK || !trap6_read(ctx, &headers) ||
-	    !tcp_is_pure_syn(((__u8 *)&headers.tcp)[13]))
+	if (!way || !budget || budget->traps >= TRAPS_PER_TICK || !trap6_read(ctx, &headers) ||
+	    !tcp_is_pure_syn(((__u8 *)&headers.tcp)[13]) || !trap_route(ctx, way))
 		return false;
 	cookie = bpf_tcp_raw_gen_syncookie_ipv6(&headers.ip, &headers.tcp, sizeof(headers.tcp));
 	if (cookie < 0)
 		return false;
 	trap6_fill(&headers, cookie);
-	if (!trap_write(ctx, interface, &headers, sizeof(headers)))
+	if (!trap_write(ctx, way, &headers, sizeof(headers)))
 		return false;
 	budget->traps++;
 	return true;

@@ -9,6 +9,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/packets"
 )
@@ -63,22 +64,30 @@ func (g *gateway) trapped(want ...datapath.TrapEvent) {
 	}
 }
 
-// knock sends a SYN that the honeypot answers, and returns its number.
-func (g *gateway) knock(from, to netip.AddrPort) uint32 {
+func knocking(from, to netip.AddrPort) packets.Packet {
+	return tcp(from, to, packets.SYN).Change(func(p *packets.Packet) { p.TCP.Sequence = 0xfffffffe; p.TCP.Options = []byte{2, 4, 5, 180} })
+}
+
+// answered wants the answer to what knocked, and returns its number.
+func (g *gateway) answered(r result, action datapath.Action, from, to netip.AddrPort, at packets.MAC) uint32 {
 	g.t.Helper()
-	syn := tcp(from, to, packets.SYN).Change(func(p *packets.Packet) { p.TCP.Sequence = 0xfffffffe; p.TCP.Options = []byte{2, 4, 5, 180} })
-	r := g.put(syn)
-	if r.action != datapath.Redirect || r.reason != "answered_trap" || r.packet.TCP == nil {
+	if r.action != action || r.reason != "answered_trap" || r.packet.TCP == nil {
 		g.t.Fatalf("%v, %s, %s: want it answered", r.action, r.reason, r.packet)
 	}
 	want := tcp(to, from, packets.SYN|packets.ACK).Change(func(p *packets.Packet) {
 		p.TCP.Sequence, p.TCP.Acknowledge, p.TCP.Window = r.packet.TCP.Sequence, 0xffffffff, 0
 		p.IPv4.DF, p.IPv4.ID, p.IPv4.TTL = true, 0, 64
-	}).Between(r.packet.Ethernet.Source, packets.RouterMAC)
+	}).Between(r.packet.Ethernet.Source, at)
 	if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
 		g.t.Fatalf("the answer is not as wanted:\n%s", diff)
 	}
 	return r.packet.TCP.Sequence
+}
+
+// knock sends a SYN that the honeypot answers, and returns the answer's number.
+func (g *gateway) knock(from, to netip.AddrPort) uint32 {
+	g.t.Helper()
+	return g.answered(g.put(knocking(from, to)), datapath.Redirect, from, to, packets.RouterMAC)
 }
 
 func acknowledge(from, to netip.AddrPort, cookie uint32) packets.Packet {
@@ -127,6 +136,34 @@ func TestSpoofedPacketBansNobody(t *testing.T) {
 	g.dropped(g.put(tcp(from, to, packets.SYN|packets.ACK)), "drop_trapped")
 	g.dropped(g.put(udp(from, netip.AddrPortFrom(pool1, 1900))), "drop_trapped")
 	g.trapped()
+}
+
+// TestSpoofedByANeighbour: who shares the link and takes the address of somebody else sees
+// no answer, as it goes where the routes say. The kernel asks for a neighbour whom it does
+// not know, and who cannot be reached is not answered.
+func TestSpoofedByANeighbour(t *testing.T) {
+	g := newGateway(t)
+	g.protected(chain.Addresses{})
+	to := netip.AddrPortFrom(pool1, telnet)
+	forged := func(from netip.AddrPort) result {
+		return g.fromOutside(knocking(from, to).Between(packets.ClientMAC, packets.GatewayPublicMAC))
+	}
+	victim, stranger := endpoint(remote, 40000), netip.MustParseAddrPort("198.18.0.77:40000")
+	g.answered(forged(victim), datapath.Redirect, victim, to, packets.RouterMAC)
+	g.answered(forged(stranger), datapath.Pass, stranger, to, packets.GatewayPublicMAC)
+	g.in(func() error { neighbour(t, g.public, stranger.Addr(), packets.ClientMAC); return nil })
+	g.answered(forged(stranger), datapath.Redirect, stranger, to, packets.ClientMAC)
+	check(t, g.namespace.RemoveRoute("default", router.String()))
+	g.dropped(forged(victim), "drop_trapped")
+	g.trapped()
+}
+
+// What comes in by an interface that takes no redirected frames is answered through the kernel.
+func TestHoneypotAnswersWithoutRedirect(t *testing.T) {
+	g := newGateway(t, publicLink(lab.GRO(lab.BothEnds, false)))
+	g.protected(chain.Addresses{})
+	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
+	g.answered(g.put(knocking(from, to)), datapath.Pass, from, to, packets.GatewayPublicMAC)
 }
 
 // A name's service is no trap, though who comes for the honeypot is kept from what is lent
@@ -248,7 +285,9 @@ func TestHoneypotOverIPv6(t *testing.T) {
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ForwardIPv6 = true }))
 	check(t, g.namespace.EnableIPv6(true))
 	check(t, g.namespace.Address("eth0", "2001:db8::1/64"))
-	g.in(g.data.Refresh)
+	way := netip.MustParseAddr("2001:db8::ff")
+	check(t, g.namespace.Route("default", way.String()))
+	g.in(func() error { neighbour(t, g.public, way, packets.RouterMAC); return g.data.Refresh() })
 	us, scanner, friend := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8:f::21"), spared
 	g.in(func() error {
 		of := chain.Addresses{Allowed: set6(friend), Fenced: set6(deniedIn)}
@@ -264,14 +303,18 @@ func TestHoneypotOverIPv6(t *testing.T) {
 	})
 	at := netip.AddrPortFrom
 	for _, to := range []netip.Addr{us, sixInside} {
-		from := at(scanner, 40000)
-		r := g.fromOutside(outside(tcp(from, at(to, telnet), packets.SYN)))
+		from, back := at(scanner, 40000), packets.ClientMAC
+		if to == sixInside { // the kernel tells routes once it forwards
+			check(t, g.namespace.SetSysctl("net/ipv6/conf/all/forwarding", "1"))
+			back = packets.RouterMAC
+		}
+		r := g.fromOutside(tcp(from, at(to, telnet), packets.SYN).Between(packets.ClientMAC, packets.GatewayPublicMAC))
 		if r.action != datapath.Redirect || r.reason != "answered_trap" || r.packet.TCP == nil {
 			t.Fatalf("to %s: %v, %s, %s: want it answered", to, r.action, r.reason, r.packet)
 		}
 		want := tcp(at(to, telnet), from, packets.SYN|packets.ACK).Change(func(p *packets.Packet) {
 			p.TCP.Sequence, p.TCP.Acknowledge, p.TCP.Window, p.IPv6.HopLimit = r.packet.TCP.Sequence, 1+tcp(from, from, 0).TCP.Sequence, 0, 64
-		}).Between(r.packet.Ethernet.Source, packets.RouterMAC)
+		}).Between(r.packet.Ethernet.Source, back)
 		if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
 			t.Fatalf("the answer is not as wanted:\n%s", diff)
 		}
