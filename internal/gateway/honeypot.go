@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/protect/ban"
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // mostTrapped is how many of those who fell into the honeypot may wait for their ban. Who
@@ -32,7 +32,7 @@ func (t *trapped) put(e datapath.TrapEvent) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if len(t.waiting) < mostTrapped {
-		t.waiting[ban.UnitOf(e.Source)] = offence{e.Source, fmt.Sprintf("honeypot: tcp port %d", e.Port)}
+		t.waiting[model.OffenderOf(e.Source)] = offence{e.Source, fmt.Sprintf("honeypot: tcp port %d", e.Port)}
 	}
 	select {
 	case t.kick <- struct{}{}:

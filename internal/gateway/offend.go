@@ -90,7 +90,7 @@ func offender(a netip.Addr, guard *guard) (netip.Prefix, error) {
 	if !a.IsValid() {
 		return netip.Prefix{}, fmt.Errorf("there is no address")
 	}
-	unit := ban.UnitOf(a)
+	unit := model.OffenderOf(a)
 	err := guard.why(unit)
 	if err != nil && !unit.IsSingleIP() {
 		a = a.WithZone("")

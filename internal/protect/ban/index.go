@@ -3,6 +3,8 @@ package ban
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // index tells what bans of narrower prefixes there are, without a look at all: a ban of a
@@ -22,14 +24,14 @@ func family(p netip.Prefix) int {
 	return 1
 }
 
-func isNarrow6(p netip.Prefix) bool { return !p.Addr().Is4() && p.Bits() > UnitBits }
+func isNarrow6(p netip.Prefix) bool { return !p.Addr().Is4() && p.Bits() > model.OffenderBits }
 
 func (x *index) add(p netip.Prefix) {
 	x.counts[family(p)][p.Bits()]++
 	if !isNarrow6(p) {
 		return
 	}
-	unit := UnitOf(p.Addr())
+	unit := model.OffenderOf(p.Addr())
 	if x.narrow6 == nil {
 		x.narrow6 = map[netip.Prefix]map[netip.Prefix]bool{}
 	}
@@ -44,7 +46,7 @@ func (x *index) remove(p netip.Prefix) {
 	if !isNarrow6(p) {
 		return
 	}
-	unit := UnitOf(p.Addr())
+	unit := model.OffenderOf(p.Addr())
 	if delete(x.narrow6[unit], p); len(x.narrow6[unit]) == 0 {
 		delete(x.narrow6, unit)
 	}
@@ -82,8 +84,8 @@ func (l *List) Under(prefixes []netip.Prefix) (list []netip.Prefix) {
 		find(p)
 		switch n := l.index.below(p, room); {
 		case n == 0:
-		case !p.Addr().Is4() && p.Bits() >= UnitBits:
-			for q := range l.index.narrow6[UnitOf(p.Addr())] {
+		case !p.Addr().Is4() && p.Bits() >= model.OffenderBits:
+			for q := range l.index.narrow6[model.OffenderOf(p.Addr())] {
 				if p.Contains(q.Addr()) && q.Bits() > p.Bits() {
 					find(q)
 				}

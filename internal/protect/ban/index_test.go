@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // drawNear draws a prefix of one of a few addresses that have much in common.
@@ -51,7 +53,7 @@ func linkOf(i int) netip.Prefix {
 	var b [16]byte
 	b[0] = 0x20
 	binary.BigEndian.PutUint32(b[4:], uint32(i))
-	return netip.PrefixFrom(netip.AddrFrom16(b), UnitBits)
+	return netip.PrefixFrom(netip.AddrFrom16(b), model.OffenderBits)
 }
 
 // A ban of a /64 or of a /24 asks for what is in it and does not look at all bans: one

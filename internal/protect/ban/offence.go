@@ -11,20 +11,6 @@ import (
 // the sixteenth with the fewest offences, and of these the oldest, is forgotten.
 const MostOffenders = 1 << 18
 
-// UnitBits are the leading bits of an IPv6 address that tell one offender from another: a
-// link has a prefix of 64 bits (RFC 4291 §2.5.1), and who is on it any address of it.
-const UnitBits = 64
-
-// UnitOf is what an offender is banned as, and known by: an IPv4 address, or the /64 of an
-// IPv6 address.
-func UnitOf(a netip.Addr) netip.Prefix {
-	a = a.Unmap()
-	if a.Is4() {
-		return netip.PrefixFrom(a, a.BitLen())
-	}
-	return netip.PrefixFrom(a.WithZone(""), UnitBits).Masked()
-}
-
 // Record is what an offender did.
 type Record struct {
 	Count int       // of offences that were not forgotten by then; 1 or more

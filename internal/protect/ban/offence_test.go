@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 func drawGrowth(t *rapid.T) Growth {
@@ -91,7 +93,7 @@ func offenders(n int, from byte) map[netip.Prefix]Record {
 	made := make(map[netip.Prefix]Record, n)
 	for i := range n {
 		a := netip.AddrFrom4([4]byte{from, byte(i >> 16), byte(i >> 8), byte(i)})
-		made[UnitOf(a)] = Record{Count: 1, Until: start.Add(time.Duration(i) * time.Second)}
+		made[model.OffenderOf(a)] = Record{Count: 1, Until: start.Add(time.Duration(i) * time.Second)}
 	}
 	return made
 }
@@ -136,23 +138,12 @@ func TestLoadOfOffences(t *testing.T) {
 	}
 }
 
-// An IPv6 offender is his link, an IPv4 one himself, also in the mapped form.
-func TestUnitOf(t *testing.T) {
-	for text, want := range map[string]string{
-		"203.0.113.7": "203.0.113.7/32", "::ffff:203.0.113.7": "203.0.113.7/32", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64",
-	} {
-		if got := UnitOf(netip.MustParseAddr(text)).String(); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
-	}
-}
-
 // A subnet is banned by as many of its offenders as it takes, no longer than the longest
 // of their bans, and not by bans by hand or of others.
 func TestWiden(t *testing.T) {
 	var l List
 	offence := func(last byte, hours int) Ban {
-		p := UnitOf(netip.AddrFrom4([4]byte{203, 0, 113, last}))
+		p := model.OffenderOf(netip.AddrFrom4([4]byte{203, 0, 113, last}))
 		return Ban{Prefix: p, Since: start, Until: start.Add(time.Duration(hours) * time.Hour), Offence: 1}
 	}
 	l.Put([]Ban{offence(0, 3), {Prefix: one}, {Prefix: other, Offence: 1}})

@@ -4,14 +4,13 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 const (
 	mostOffenders = 1 << 14 // counted at a time
 	mostTimes     = 1 << 20 // of hits that are remembered, of all offenders
-	// unitBits are what tells one offender of IPv6 from another, as his ban does: who is on
-	// a link has any address of its /64 (RFC 4291 §2.5.1), and may take one for each hit.
-	unitBits = 64
 )
 
 // Offence is who had the hits of an offence within its time.
@@ -22,15 +21,6 @@ type Offence struct {
 	Address     netip.Addr
 	Count       int       // hits
 	First, Last time.Time // of them
-}
-
-// unitOf is what hits are counted by: an IPv4 address, or the /64 of an IPv6 address.
-func unitOf(a netip.Addr) netip.Prefix {
-	bits := a.BitLen()
-	if !a.Is4() {
-		bits = unitBits
-	}
-	return netip.PrefixFrom(a, bits).Masked()
 }
 
 // counter counts hits in a window that slides. It has no clock.
@@ -67,7 +57,7 @@ func (c *counter) hit(now time.Time, of netip.Addr) (offence Offence, offends bo
 	}
 	c.now = max(c.now, now.Sub(c.base)) // a clock that is set back stands still
 	c.expire()
-	unit := unitOf(of)
+	unit := model.OffenderOf(of)
 	o := c.offenders[unit]
 	if o == nil {
 		o = &offender{unit: unit}

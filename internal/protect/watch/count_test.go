@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 var start = time.Unix(1_800_000_000, 0)
@@ -115,7 +117,7 @@ func TestThoseIdleLongestAreForgotten(t *testing.T) {
 	for _, i := range []int{1, 2, 3, 1, 4} { // 4 takes the place of 2
 		c.hit(start, numbered(i))
 	}
-	if c.forgotten != 1 || c.offenders[unitOf(numbered(2))] != nil || len(c.offenders) != 3 {
+	if c.forgotten != 1 || c.offenders[model.OffenderOf(numbered(2))] != nil || len(c.offenders) != 3 {
 		t.Errorf("%d forgotten, %v left", c.forgotten, c.offenders)
 	}
 	if _, offends := c.hit(start, numbered(1)); !offends {
@@ -145,7 +147,7 @@ func TestTheHitsOfAllOffendersAreBounded(t *testing.T) {
 			checkCounter(t, c)
 		}
 	}
-	if c.forgotten != 2 || c.offenders[unitOf(numbered(2))] == nil || c.offenders[unitOf(numbered(3))] == nil {
+	if c.forgotten != 2 || c.offenders[model.OffenderOf(numbered(2))] == nil || c.offenders[model.OffenderOf(numbered(3))] == nil {
 		t.Errorf("%d forgotten, %v left", c.forgotten, c.offenders)
 	}
 }
