@@ -18,8 +18,6 @@ const volatile __u32 ports6;
 const volatile __u32 honeypot6;
 const volatile __u32 geofence6;
 
-#define TCP_SYN 0x02
-
 static __always_inline bool is_multicast6(const struct in6_addr *address)
 {
 	return address->in6_u.u6_addr8[0] == 0xff;
@@ -67,7 +65,7 @@ static __always_inline __u8 flow6_ports(const struct header6 *header, enum openi
 	return ((source | destination) & PORT_IGNORED) | (source & destination & PORT_UNMONITORED);
 }
 
-/* What comes to a port of the honeypot is dropped where it may begin a flow; whether other TCP ends a handshake is looked at. */
+/* What comes to a port of the honeypot is dropped, but for TCP that may answer a flow of whoever has the port. */
 static __always_inline bool traps6(struct nf_packet *told, const struct header6 *header, enum opening6 opening)
 {
 	__u8 marks = port_marks_of(header->protocol, header->destination);
@@ -75,7 +73,7 @@ static __always_inline bool traps6(struct nf_packet *told, const struct header6 
 	if (!asks6(honeypot6) || (marks & (PORT_TRAP | PORT_IGNORED)) != PORT_TRAP || opening == OPENING6_OTHER)
 		return false;
 	told->trap = NF_TRAP_SPRUNG;
-	told->answers = header->protocol == IPPROTO_TCP && !(header->flags & TCP_SYN);
+	told->answers = header->protocol == IPPROTO_TCP && opening == OPENING6_EITHER;
 	if (told->answers)
 		return false;
 	told->function = honeypot6;

@@ -56,7 +56,7 @@ static __always_inline enum reason protect6(struct xdp_md *ctx, __u32 generation
 	told->answers = false;
 	told->trap = NF_TRAP_NONE;
 	action = protect6_run(ctx, generation);
-	if (told->trap == NF_TRAP_SPRUNG && told->answers && trap6_is_proven(ctx))
+	if (told->trap == NF_TRAP_SPRUNG && trap6_is_proven(ctx))
 		return REASON_DROP_TRAPPED;
 	if (action == XDP_PASS)
 		return REASON_NONE;
