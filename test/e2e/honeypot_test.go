@@ -31,6 +31,7 @@ func TestGuideHoneypot(t *testing.T) {
 	d := r.start(r.configuration() + "never_ban: [" + friend.IP.String() + "]\n" + r.guideFrom("protection", "honeypot.md"))
 	talk, talk2 := r.conversation(scanner, 0), r.conversation(quiet, 0)
 	pool := r.mustLend(quiet, "echo."+hostName(0))
+	r.command("gateway", "ip", "neigh", "flush", "all") // the kernel asks for who is to be answered
 	for _, c := range []struct {
 		from lab.Node
 		to   netip.AddrPort
