@@ -114,15 +114,16 @@ __noinline enum route route_lookup(struct xdp_md *ctx, struct route_query *query
 	query->side = interface ? interface->side : 0;
 	if (!interface)
 		return ROUTE_NONE;
-	if (code == BPF_FIB_LKUP_RET_NO_NEIGH || fib.family != AF_INET) /* records are of IPv4 next hops (RFC 5549) */
+	if (code == BPF_FIB_LKUP_RET_NO_NEIGH)
 		return ROUTE_NO_NEIGHBOUR;
-	query->number = next_hop_record(fib.ipv4_dst, fib.ifindex, fib.mtu_result);
+	/* All of IPv6 on a link have one record (RFC 5549): the kernel sends what goes there. */
+	query->number = next_hop_record(fib.family == AF_INET ? fib.ipv4_dst : 0, fib.ifindex, fib.mtu_result);
 	hop = next_hop_at(query->number);
 	if (!query->number || !hop)
 		return ROUTE_NO_NEIGHBOUR; /* the kernel forwards what we cannot remember */
 	__builtin_memcpy(hop->destination, fib.dmac, 6);
 	__builtin_memcpy(hop->source, fib.smac, 6);
-	hop->redirect = interface->redirect;
+	hop->redirect = interface->redirect && fib.family == AF_INET;
 	hop->stamp = clock_tick();
 	return ROUTE_FOUND;
 }

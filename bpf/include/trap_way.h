@@ -8,13 +8,23 @@
 #include "maps.h"
 #include "next_hop.h"
 
-#define AF_INET6 10
+#define AF_INET6	   10
+#define TRAPS_TO_STRANGERS 16 /* of a tick: the kernel remembers each neighbour that it asks for */
 
 struct trap_way {
 	__u8 destination[6];
 	__u8 source[6];
 	__u32 ifindex; /* 0: the kernel sends it */
 };
+
+/* By the rules for what is forwarded, or else by those for what the gateway itself sends. */
+static __always_inline long trap_ask(struct xdp_md *ctx, struct bpf_fib_lookup *fib)
+{
+	long code = bpf_fib_lookup(ctx, fib, sizeof(*fib), 0);
+
+	return code == BPF_FIB_LKUP_RET_NOT_FWDED ? bpf_fib_lookup(ctx, fib, sizeof(*fib), BPF_FIB_LOOKUP_OUTPUT)
+						  : code;
+}
 
 /* The way back to the sender of the packet; false where that is not outside. */
 __noinline bool trap_route(struct xdp_md *ctx, struct trap_way *way)
@@ -23,10 +33,11 @@ __noinline bool trap_route(struct xdp_md *ctx, struct trap_way *way)
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct iphdr *ip4 = (void *)(eth + 1);
 	struct ipv6hdr *ip6 = (void *)(eth + 1);
+	struct budget *budget = budget_get();
 	struct interface *interface;
 	long code;
 
-	if (!way || (void *)(ip4 + 1) > (void *)(long)ctx->data_end)
+	if (!way || !budget || (void *)(ip4 + 1) > (void *)(long)ctx->data_end)
 		return false;
 	if (ip4->version == 4) {
 		fib.ipv4_src = ip4->daddr;
@@ -38,14 +49,15 @@ __noinline bool trap_route(struct xdp_md *ctx, struct trap_way *way)
 		__builtin_memcpy(fib.ipv6_src, &ip6->daddr, sizeof(fib.ipv6_src));
 		__builtin_memcpy(fib.ipv6_dst, &ip6->saddr, sizeof(fib.ipv6_dst));
 	}
-	code = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
-	if (code == BPF_FIB_LKUP_RET_FWD_DISABLED) { /* as IPv6 may be: the kernel tells nothing then */
+	code = trap_ask(ctx, &fib);
+	if (code == BPF_FIB_LKUP_RET_FWD_DISABLED && fib.family == AF_INET6) { /* the kernel tells nothing then */
 		__builtin_memcpy(way->destination, eth->h_source, 6);
 		__builtin_memcpy(way->source, eth->h_dest, 6);
 		way->ifindex = ctx->ingress_ifindex;
 		return true;
 	}
-	if (code != BPF_FIB_LKUP_RET_SUCCESS && code != BPF_FIB_LKUP_RET_NO_NEIGH)
+	if (code != BPF_FIB_LKUP_RET_SUCCESS &&
+	    (code != BPF_FIB_LKUP_RET_NO_NEIGH || budget->traps >= TRAPS_TO_STRANGERS))
 		return false;
 	interface = bpf_map_lookup_elem(&interface_table, &fib.ifindex);
 	if (!interface || interface->side != SIDE_PUBLIC)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/bits"
-	"net"
 	"net/netip"
 	"slices"
 
@@ -113,8 +112,3 @@ func addressOf(word uint32) netip.Addr {
 
 // swap turns a port between network and host byte order.
 func swap(port uint16) uint16 { return bits.ReverseBytes16(port) }
-
-func addressFromIP(ip net.IP) (netip.Addr, bool) {
-	a, ok := netip.AddrFromSlice(ip)
-	return a.Unmap(), ok && a.Unmap().Is4()
-}

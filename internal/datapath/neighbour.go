@@ -1,59 +1,85 @@
 package datapath
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 )
 
 // neighbourIdle is how long an unused next hop is still kept fresh, in ticks.
 const neighbourIdle = 40
 
-// ConfirmNeighbours asks the kernel to confirm the stale neighbours that
-// packets are redirected to: it sees none of that traffic and would never
-// notice that a link address changed.
-func (d *Datapath) ConfirmNeighbours() error {
-	type place struct {
-		ifindex int
-		address uint32
-	}
+// Neighbour is who has an address on a link.
+type Neighbour struct {
+	Link    int // its index
+	Address netip.Addr
+}
+
+// ConfirmNeighbours asks the kernel to confirm the stale neighbours that packets are
+// redirected to, and of wanted also those that failed or that it does not know: it sees
+// none of that traffic, and would notice neither that a link address changed nor that
+// who failed is back.
+func (d *Datapath) ConfirmNeighbours(wanted []Neighbour) error {
+	asked := map[Neighbour]bool{} // true: also where it failed
 	tick := uint32(Now() >> tickShift)
-	used := map[place]bool{}
-	interfaces := map[int]bool{}
 	err := forEach(d.objects.NextHops, func(_ uint32, hop *bpfNextHop) {
-		if hop.Ifindex != 0 && tick-hop.Used < neighbourIdle {
-			used[place{int(hop.Ifindex), hop.Gateway}] = true
-			interfaces[int(hop.Ifindex)] = true
+		if hop.Ifindex != 0 && hop.Gateway != 0 && tick-hop.Used < neighbourIdle {
+			asked[Neighbour{int(hop.Ifindex), addressOf(hop.Gateway)}] = false
 		}
 	})
 	if err != nil {
 		return err
 	}
-	for ifindex := range interfaces {
-		neighbours, err := netlink.NeighList(ifindex, unix.AF_INET)
+	for _, n := range wanted {
+		asked[n] = true
+	}
+	links := map[int]bool{}
+	for n := range asked {
+		links[n.Link] = true
+	}
+	for link := range links {
+		known, err := netlink.NeighList(link, netlink.FAMILY_ALL)
 		if err != nil {
-			return fmt.Errorf("list the neighbours on interface %d: %w", ifindex, err)
+			return fmt.Errorf("list the neighbours on interface %d: %w", link, err)
 		}
-		for _, n := range neighbours {
-			address, ok := addressFromIP(n.IP)
-			if !ok || n.State != netlink.NUD_STALE || !used[place{ifindex, networkOrder(address)}] {
-				continue
-			}
-			if err := AskNeighbour(ifindex, address); err != nil {
-				return err
+		for i := range known {
+			a, _ := netip.AddrFromSlice(known[i].IP)
+			n := Neighbour{link, a.Unmap()}
+			if failed, ours := asked[n]; ours && !isDoubted(&known[i], failed) {
+				delete(asked, n)
+			} else if ours {
+				asked[n] = true
 			}
 		}
 	}
-	return nil
+	var failed error
+	for n, ask := range asked {
+		if ask {
+			failed = errors.Join(failed, n.ask())
+		}
+	}
+	return failed
 }
 
-// AskNeighbour has the kernel ask for a neighbour's link address, unless it is sure of it.
-func AskNeighbour(ifindex int, address netip.Addr) error {
-	err := netlink.NeighSet(&netlink.Neigh{LinkIndex: ifindex, IP: address.AsSlice(), Family: unix.AF_INET, Flags: netlink.NTF_USE})
+// isDoubted is whether the kernel may be asked to look for a neighbour. What somebody else
+// keeps up, and what is set for good, would be so no more.
+func isDoubted(n *netlink.Neigh, failed bool) bool {
+	if n.Flags&netlink.NTF_EXT_LEARNED != 0 || n.FlagsExt&netlink.NTF_EXT_MANAGED != 0 {
+		return false
+	}
+	return n.State == netlink.NUD_STALE || failed && (n.State == netlink.NUD_FAILED || n.State == netlink.NUD_NONE)
+}
+
+func (n Neighbour) ask() error {
+	family := netlink.FAMILY_V4
+	if n.Address.Is6() {
+		family = netlink.FAMILY_V6
+	}
+	err := netlink.NeighSet(&netlink.Neigh{LinkIndex: n.Link, IP: n.Address.AsSlice(), Family: family, Flags: netlink.NTF_USE})
 	if err != nil {
-		return fmt.Errorf("ask for neighbour %s on interface %d: %w", address, ifindex, err)
+		return fmt.Errorf("ask for neighbour %s on interface %d: %w", n.Address, n.Link, err)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/datapath"
 )
@@ -21,60 +22,68 @@ import (
 // tables of the whole Internet take seconds.
 const hopsPause = 20
 
-// hops are the next hops of the main routing tables, whom nothing of the protection may
-// cut off.
+// hops are the next hops of all routing tables, whom nothing of the protection may cut off.
 type hops struct {
-	mutex   sync.Mutex
-	list    []netip.Addr // in rising order
-	sharing []nextHop    // those of IPv4 that share a route
-	due     time.Time    // before which they are not looked for again
-}
-
-type nextHop struct {
-	link    int
-	address netip.Addr
+	looking sync.Mutex           // held while they are looked for
+	mutex   sync.Mutex           // of the rest
+	list    []netip.Addr         // in rising order
+	sharing []datapath.Neighbour // those that share a route
+	due     time.Time            // before which they are not looked for again
 }
 
 // now returns them, of the last look where it is too early for another.
 func (h *hops) now() ([]netip.Addr, error) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
+	h.looking.Lock()
+	defer h.looking.Unlock()
 	begun := time.Now()
-	if begun.Before(h.due) {
-		return h.list, nil
+	if list, early := h.last(begun); early {
+		return list, nil
 	}
 	list, sharing, err := nextHops()
 	if err != nil {
 		return nil, err
 	}
 	taken := time.Since(begun)
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
 	h.list, h.sharing, h.due = list, sharing, begun.Add((hopsPause+1)*taken)
 	return list, nil
 }
 
+// last returns those of the last look, and whether it is too early for another.
+func (h *hops) last(now time.Time) (list []netip.Addr, early bool) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.list, now.Before(h.due)
+}
+
 // shared returns those that share routes, as of the last look.
-func (h *hops) shared() []nextHop {
+func (h *hops) shared() []datapath.Neighbour {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return h.sharing
 }
 
-// nextHops are those of the main routing tables, each once.
-func nextHops() (list []netip.Addr, sharing []nextHop, err error) {
-	all, shared := map[netip.Addr]bool{}, map[nextHop]bool{}
-	add := func(hop net.IP) netip.Addr {
-		a, ok := netip.AddrFromSlice(hop)
-		if ok {
-			all[a.Unmap()] = true
+// nextHops are those of all routing tables, each once.
+func nextHops() (list []netip.Addr, sharing []datapath.Neighbour, err error) {
+	all, shared := map[netip.Addr]bool{}, map[datapath.Neighbour]bool{}
+	add := func(gateway net.IP, via netlink.Destination) (netip.Addr, bool) {
+		if v, ok := via.(*netlink.Via); ok && v != nil { // IPv6 for a route of IPv4
+			gateway = v.Addr
 		}
-		return a.Unmap()
+		a, ok := netip.AddrFromSlice(gateway)
+		a = a.Unmap()
+		if ok {
+			all[a] = true
+		}
+		return a, ok
 	}
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		err := netlink.RouteListFilteredIter(family, &netlink.Route{}, 0, func(r netlink.Route) bool {
-			add(r.Gw)
+		err := netlink.RouteListFilteredIter(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE, func(r netlink.Route) bool {
+			add(r.Gw, r.Via)
 			for _, h := range r.MultiPath {
-				if a := add(h.Gw); a.Is4() {
-					shared[nextHop{h.LinkIndex, a}] = true
+				if a, ok := add(h.Gw, h.Via); ok && family == netlink.FAMILY_V4 {
+					shared[datapath.Neighbour{Link: h.LinkIndex, Address: a}] = true
 				}
 			}
 			return true
@@ -86,33 +95,19 @@ func nextHops() (list []netip.Addr, sharing []nextHop, err error) {
 	return slices.SortedFunc(maps.Keys(all), netip.Addr.Compare), slices.Collect(maps.Keys(shared)), nil
 }
 
-// askSharing has the kernel ask for the next hops that share routes: it sends nothing to
-// one that failed, so it would not notice that it is back.
-func (g *Gateway) askSharing() error {
-	var failed error
-	for _, h := range g.hops.shared() {
-		if err := datapath.AskNeighbour(h.link, h.address); err != nil {
-			failed = errors.Join(failed, err)
-		}
-	}
-	return failed
-}
-
 // hopRemedies says that the kernel looks at no neighbour before it chooses a next hop.
 func (g *Gateway) hopRemedies() []string {
 	const setting = "net.ipv4.fib_multipath_use_neigh"
 	value, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(setting, ".", "/"))
 	if n := len(g.hops.shared()); n > 0 && err == nil && strings.TrimSpace(string(value)) == "0" {
-		return []string{fmt.Sprintf("%d next hops share routes, and one that fails gets its flows all the same: sysctl -w %s=1", n, setting)}
+		return []string{fmt.Sprintf("%d next hops share routes: sysctl -w %s=1, or one that fails gets its flows all the same (but for nexthop objects)", n, setting)}
 	}
 	return nil
 }
 
 // lookAtHops has old bans drop no new next hop. False where it is too early to look.
 func (g *Gateway) lookAtHops() bool {
-	g.hops.mutex.Lock()
-	before, early := g.hops.list, time.Now().Before(g.hops.due)
-	g.hops.mutex.Unlock()
+	before, early := g.hops.last(time.Now())
 	if early {
 		return false
 	}

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -105,7 +104,7 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 			}
 			continue
 		case <-neighbours.C:
-			if err := errors.Join(g.data.ConfirmNeighbours(), g.askSharing()); err != nil {
+			if err := g.data.ConfirmNeighbours(g.hops.shared()); err != nil {
 				g.log.Warn("confirming neighbours", "error", err)
 			}
 			continue

@@ -2,10 +2,13 @@ package datapath
 
 import (
 	"errors"
+	"net"
 	"net/netip"
 	"os"
 	"testing"
 	"time"
+
+	"github.com/vishvananda/netlink"
 
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -156,6 +159,24 @@ func TestSpoofedByANeighbour(t *testing.T) {
 	check(t, g.namespace.RemoveRoute("default", router.String()))
 	g.dropped(forged(victim), "drop_trapped")
 	g.trapped()
+}
+
+// Where rules of the host tell what is forwarded from what the gateway itself sends, answers
+// go by the latter.
+func TestHoneypotAnswersByRulesForTheGateway(t *testing.T) {
+	const table = 99
+	g := newGateway(t)
+	g.protected(chain.Addresses{})
+	check(t, g.namespace.RemoveRoute("default", router.String()))
+	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
+	g.dropped(g.put(knocking(from, to)), "drop_trapped")
+	g.in(func() error {
+		all := &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}
+		rule := netlink.NewRule()
+		rule.IifName, rule.Table = "lo", table
+		return errors.Join(netlink.RuleAdd(rule), netlink.RouteAdd(&netlink.Route{Dst: all, Gw: router.AsSlice(), Table: table}))
+	})
+	g.knock(from, to)
 }
 
 // What comes in by an interface that takes no redirected frames is answered through the kernel.
@@ -343,6 +364,13 @@ func TestHoneypotOverIPv6(t *testing.T) {
 			}
 		}
 	}
+	// On the link, and unknown; and one who ought to be inside.
+	stranger, ours := netip.MustParseAddr("2001:db8::77"), sixInside.Next()
+	check(t, g.namespace.Address("eth1", "2001:db8:1::1/64"))
+	if r := g.fromOutside(outside(tcp(at(stranger, 40000), at(us, telnet), packets.SYN))); r.action != datapath.Pass || r.reason != "answered_trap" {
+		t.Errorf("a stranger on the link: %v, %s, want the answer left to the kernel", r.action, r.reason)
+	}
+	g.dropped(g.fromOutside(outside(tcp(at(ours, 40000), at(us, telnet), packets.SYN))), "drop_trapped")
 	inside := packets.NewTCP(at(sixInside, 40000), at(scanner, telnet), packets.SYN, "")
 	if r := g.fromInside(inside.Between(packets.HostMAC, packets.GatewayPrivateMAC)); r.reason != "forwarded_ipv6" {
 		t.Errorf("a host inside that goes to such a port outside: %s", r.reason)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/packets"
 )
@@ -40,6 +42,27 @@ func TestMTUOfOneDestination(t *testing.T) {
 				g.leaves(g.put(p), big(endpoint(outbound, inA.Port()), server2, narrow, true))
 			}
 		})
+	}
+}
+
+// What goes to a next hop of IPv6 (RFC 5549) the kernel sends; what is too big for it is told.
+func TestNextHopOfIPv6(t *testing.T) {
+	const narrow = 1400
+	g := newGateway(t)
+	check(t, g.namespace.EnableIPv6(true))
+	hop := netip.MustParseAddr("fe80::1")
+	g.in(func() error {
+		neighbour(t, g.public, hop, packets.RouterMAC)
+		return errors.Join(setMTU("eth0", narrow), netlink.RouteAdd(&netlink.Route{
+			LinkIndex: g.public, Dst: &net.IPNet{IP: remote2.AsSlice(), Mask: net.CIDRMask(32, 32)},
+			Via: &netlink.Via{AddrFamily: unix.AF_INET6, Addr: hop.AsSlice()},
+		}))
+	})
+	out := endpoint(outbound, inA.Port())
+	for range 2 {
+		g.handed(g.put(udp(inA, server2)), "forwarded_by_stack", udp(out, server2))
+		p := big(inA, server2, narrow+1, true)
+		g.refused(g.put(p), p, "drop_too_big", privateAddress, packets.DestinationUnreachable, fragmentationNeeded, narrow)
 	}
 }
 
