@@ -17,15 +17,6 @@ struct trap_way {
 	__u32 ifindex; /* 0: the kernel sends it */
 };
 
-/* By the rules for what is forwarded, or else by those for what the gateway itself sends. */
-static __always_inline long trap_ask(struct xdp_md *ctx, struct bpf_fib_lookup *fib)
-{
-	long code = bpf_fib_lookup(ctx, fib, sizeof(*fib), 0);
-
-	return code == BPF_FIB_LKUP_RET_NOT_FWDED ? bpf_fib_lookup(ctx, fib, sizeof(*fib), BPF_FIB_LOOKUP_OUTPUT)
-						  : code;
-}
-
 /* The way back to the sender of the packet; false where that is not outside. */
 __noinline bool trap_route(struct xdp_md *ctx, struct trap_way *way)
 {
@@ -35,6 +26,7 @@ __noinline bool trap_route(struct xdp_md *ctx, struct trap_way *way)
 	struct ipv6hdr *ip6 = (void *)(eth + 1);
 	struct budget *budget = budget_get();
 	struct interface *interface;
+	bool own = false;
 	long code;
 
 	if (!way || !budget || (void *)(ip4 + 1) > (void *)(long)ctx->data_end)
@@ -49,7 +41,11 @@ __noinline bool trap_route(struct xdp_md *ctx, struct trap_way *way)
 		__builtin_memcpy(fib.ipv6_src, &ip6->daddr, sizeof(fib.ipv6_src));
 		__builtin_memcpy(fib.ipv6_dst, &ip6->saddr, sizeof(fib.ipv6_dst));
 	}
-	code = trap_ask(ctx, &fib);
+	code = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+	if (code == BPF_FIB_LKUP_RET_NOT_FWDED) { /* by the host's rules for what it sends itself, by this interface */
+		own = true;
+		code = bpf_fib_lookup(ctx, &fib, sizeof(fib), BPF_FIB_LOOKUP_OUTPUT);
+	}
 	if (code == BPF_FIB_LKUP_RET_FWD_DISABLED && fib.family == AF_INET6) { /* the kernel tells nothing then */
 		__builtin_memcpy(way->destination, eth->h_source, 6);
 		__builtin_memcpy(way->source, eth->h_dest, 6);
@@ -68,6 +64,8 @@ __noinline bool trap_route(struct xdp_md *ctx, struct trap_way *way)
 		way->ifindex = fib.ifindex;
 		return true;
 	}
+	if (own) /* the kernel would forward it, and knows no way */
+		return false;
 	/* To the gateway, so that the kernel forwards it: it asks for the link address. */
 	__builtin_memcpy(way->destination, eth->h_dest, 6);
 	__builtin_memcpy(way->source, eth->h_source, 6);

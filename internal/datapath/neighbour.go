@@ -1,9 +1,12 @@
 package datapath
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 )
@@ -55,18 +58,22 @@ func (d *Datapath) ConfirmNeighbours(wanted []Neighbour) error {
 		}
 	}
 	var failed error
-	for n, ask := range asked {
-		if ask {
+	for _, n := range slices.SortedFunc(maps.Keys(asked), Neighbour.compare) {
+		if asked[n] {
 			failed = errors.Join(failed, n.ask())
 		}
 	}
 	return failed
 }
 
+func (n Neighbour) compare(m Neighbour) int {
+	return cmp.Or(cmp.Compare(n.Link, m.Link), n.Address.Compare(m.Address))
+}
+
 // isDoubted is whether the kernel may be asked to look for a neighbour. What somebody else
 // keeps up, and what is set for good, would be so no more.
 func isDoubted(n *netlink.Neigh, failed bool) bool {
-	if n.Flags&netlink.NTF_EXT_LEARNED != 0 || n.FlagsExt&netlink.NTF_EXT_MANAGED != 0 {
+	if n.Flags&netlink.NTF_EXT_LEARNED != 0 || n.FlagsExt != 0 { // managed, or validated by others
 		return false
 	}
 	return n.State == netlink.NUD_STALE || failed && (n.State == netlink.NUD_FAILED || n.State == netlink.NUD_NONE)

@@ -100,7 +100,7 @@ func (g *Gateway) hopRemedies() []string {
 	const setting = "net.ipv4.fib_multipath_use_neigh"
 	value, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(setting, ".", "/"))
 	if n := len(g.hops.shared()); n > 0 && err == nil && strings.TrimSpace(string(value)) == "0" {
-		return []string{fmt.Sprintf("%d next hops share routes: sysctl -w %s=1, or one that fails gets its flows all the same (but for nexthop objects)", n, setting)}
+		return []string{fmt.Sprintf("%d next hops share routes: sysctl -w %s=1, or one that fails gets its flows all the same (nexthop objects do not need it)", n, setting)}
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 	defer neighbours.Stop()
 	remember := time.NewTicker(recentStep)
 	defer remember.Stop()
-	hopsLooked := true
+	hopsLooked, failing := true, ""
 	for {
 		current := w
 		if current == nil {
@@ -104,9 +104,7 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 			}
 			continue
 		case <-neighbours.C:
-			if err := g.data.ConfirmNeighbours(g.hops.shared()); err != nil {
-				g.log.Warn("confirming neighbours", "error", err)
-			}
+			failing = g.confirmNeighbours(failing)
 			continue
 		}
 		if !open { // listen anew at the next refresh
@@ -127,6 +125,18 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 			hopsLooked = g.lookAtHops()
 		}
 	}
+}
+
+// confirmNeighbours returns what fails, and says it if it is not what failed before: a link
+// may be without IPv6 for long.
+func (g *Gateway) confirmNeighbours(before string) (failing string) {
+	if err := g.data.ConfirmNeighbours(g.hops.shared()); err != nil {
+		failing = err.Error()
+	}
+	if failing != "" && failing != before {
+		g.log.Warn("confirming neighbours", "error", failing)
+	}
+	return failing
 }
 
 // watchAgain returns nothing when it cannot; the next refresh tries again.

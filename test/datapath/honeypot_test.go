@@ -177,6 +177,11 @@ func TestHoneypotAnswersByRulesForTheGateway(t *testing.T) {
 		return errors.Join(netlink.RuleAdd(rule), netlink.RouteAdd(&netlink.Route{Dst: all, Gw: router.AsSlice(), Table: table}))
 	})
 	g.knock(from, to)
+	// The kernel would forward what is left to it.
+	g.in(func() error {
+		return netlink.NeighDel(&netlink.Neigh{LinkIndex: g.public, IP: router.AsSlice()})
+	})
+	g.dropped(g.put(knocking(from, to)), "drop_trapped")
 }
 
 // What comes in by an interface that takes no redirected frames is answered through the kernel.
