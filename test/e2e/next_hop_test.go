@@ -87,7 +87,7 @@ func share(t *testing.T, s *shared) {
 	const times = 200 // by chance the lighter has under 10 or above 100 once in a million
 	got := s.ask(times)
 	if heavy, light := got["hop1\n"], got["hop2\n"]; heavy+light != times || light < 10 || light > 100 {
-		t.Errorf("of %d flows: %v", times, got)
+		t.Fatalf("of %d flows: %v", times, got)
 	}
 	for s.ask(1)["hop2\n"] == 0 {
 	}
