@@ -31,7 +31,6 @@ enum opening6 {
 /* What tells whose flow a packet is of. */
 struct header6 {
 	__u8 protocol;
-	__u8 flags;   /* of TCP */
 	__u16 source; /* ports of TCP and UDP, in network byte order; 0 where they are not known */
 	__u16 destination;
 };
@@ -125,6 +124,5 @@ static __always_inline enum opening6 header6_opening(struct xdp_md *ctx, const s
 	header = header6_at(ctx, offset, 14);
 	if (!header) /* it is there: for the verifier */
 		return OPENING6_SENDER;
-	found->flags = header[13];
-	return tcp6_opening(found->flags, found->source, found->destination);
+	return tcp6_opening(header[13], found->source, found->destination);
 }

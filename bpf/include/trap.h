@@ -11,9 +11,8 @@
 #include "trap_way.h"
 #include "verdict.h"
 
-#define TRAPS_PER_TICK 256  /* SYNs answered by each CPU: about 1,000 a second */
-#define LIES_PER_TICK  4096 /* wrong ACKs, beyond which none is believed: about 15,000 a second, of 2^29 to guess one */
-#define TRAP_TTL       64
+#define LIES_PER_TICK 4096 /* wrong ACKs, beyond which none is believed: about 15,000 a second, of 2^29 to guess one */
+#define TRAP_TTL      64
 
 struct trap_headers {
 	struct iphdr ip;
@@ -87,13 +86,10 @@ static __always_inline bool trap_write(struct xdp_md *ctx, const struct trap_way
 	return true;
 }
 
-/* Whether the packet is a SYN, and an answer within the rate. */
-__noinline bool trap_is_due(const struct packet *packet)
+static __always_inline bool trap_is_knock(const struct packet *packet)
 {
-	struct budget *budget = budget_get();
-
-	return packet && budget && budget->traps < TRAPS_PER_TICK && !packet->hairpin && !packet->link_broadcast &&
-	       packet->tuple.protocol == IPPROTO_TCP && tcp_is_pure_syn(packet->tcp_flags);
+	return !packet->hairpin && !packet->link_broadcast && packet->tuple.protocol == IPPROTO_TCP &&
+	       tcp_is_pure_syn(packet->tcp_flags);
 }
 
 /* Turns a SYN into the answer to it; false where it cannot. */
@@ -161,7 +157,7 @@ __noinline int trap_spring(struct xdp_md *ctx, const struct packet *packet)
 
 	if (!packet)
 		return XDP_DROP;
-	if (!trap_is_due(packet) || !trap_route(ctx, &way) || !trap_answer(ctx, packet, &way))
+	if (!trap_is_knock(packet) || !trap_route(ctx, &way) || !trap_answer(ctx, packet, &way))
 		return verdict(ctx, packet, REASON_DROP_TRAPPED, SIDE_PUBLIC);
 	return trap_send(&way);
 }

@@ -53,8 +53,8 @@ __noinline bool trap6_answer(struct xdp_md *ctx, struct trap_way *way)
 	struct trap6_headers headers;
 	__s64 cookie;
 
-	if (!way || !budget || budget->traps >= TRAPS_PER_TICK || !trap6_read(ctx, &headers) ||
-	    !tcp_is_pure_syn(((__u8 *)&headers.tcp)[13]) || !trap_route(ctx, way))
+	if (!way || !budget || !trap6_read(ctx, &headers) || !tcp_is_pure_syn(((__u8 *)&headers.tcp)[13]) ||
+	    !trap_route(ctx, way))
 		return false;
 	cookie = bpf_tcp_raw_gen_syncookie_ipv6(&headers.ip, &headers.tcp, sizeof(headers.tcp));
 	if (cookie < 0)

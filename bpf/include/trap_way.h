@@ -9,7 +9,8 @@
 #include "next_hop.h"
 
 #define AF_INET6	   10
-#define TRAPS_TO_STRANGERS 16 /* of a tick: the kernel remembers each neighbour that it asks for */
+#define TRAPS_PER_TICK	   256 /* SYNs answered by each CPU: about 1,000 a second */
+#define TRAPS_TO_STRANGERS 16  /* of these: the kernel remembers each neighbour that it asks for */
 
 struct trap_way {
 	__u8 destination[6];
@@ -17,7 +18,7 @@ struct trap_way {
 	__u32 ifindex; /* 0: the kernel sends it */
 };
 
-/* The way back to the sender of the packet; false where that is not outside. */
+/* The way back to the sender of the packet; false where that is not outside, or enough were answered. */
 __noinline bool trap_route(struct xdp_md *ctx, struct trap_way *way)
 {
 	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx->ingress_ifindex};
@@ -29,7 +30,7 @@ __noinline bool trap_route(struct xdp_md *ctx, struct trap_way *way)
 	bool own = false;
 	long code;
 
-	if (!way || !budget || (void *)(ip4 + 1) > (void *)(long)ctx->data_end)
+	if (!way || !budget || budget->traps >= TRAPS_PER_TICK || (void *)(ip4 + 1) > (void *)(long)ctx->data_end)
 		return false;
 	if (ip4->version == 4) {
 		fib.ipv4_src = ip4->daddr;
