@@ -1,0 +1,150 @@
+package diagnose
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// Doubts are about the configuration alone.
+func (s *Setup) Doubts() []string {
+	if !s.ForwardIPv6 {
+		return nil
+	}
+	return []string{"ipv6: forward keeps no sessions: whoever knows the global IPv6 address of a host reaches its every port from outside: " +
+		"have the hosts' own firewalls close them, deny with protection what must not come in, or set ipv6: drop"}
+}
+
+// Compare says where setup and facts do not fit.
+func (s *Setup) Compare(f *Facts) []string {
+	return slices.Concat(s.links(f), s.addresses(f), s.ownAddresses(f), s.hosts(f))
+}
+
+// links warns of interfaces that are not as they have to be.
+func (s *Setup) links(f *Facts) (list []string) {
+	for _, i := range f.Interfaces {
+		switch {
+		case !i.Ethernet:
+			list = append(list, fmt.Sprintf("interface %s is not Ethernet: all packets from it are dropped (drop_ethertype): only Ethernet interfaces are served", i.Name))
+		case !i.Up:
+			list = append(list, fmt.Sprintf("interface %s is down: ip link set %s up", i.Name, i.Name))
+		}
+	}
+	return list
+}
+
+// addresses warns of those that are lent or translated to, and are somebody else's.
+func (s *Setup) addresses(f *Facts) (list []string) {
+	for _, use := range []struct {
+		key       string
+		addresses []netip.Addr
+	}{{"pool.addresses", s.Pool}, {"outbound.addresses", s.Outbound}} {
+		found := map[string][]netip.Addr{} // by what is wrong, then in the order of the configuration
+		var kinds []string
+		note := func(kind string, a netip.Addr) {
+			if found[kind] == nil {
+				kinds = append(kinds, kind)
+			}
+			found[kind] = append(found[kind], a)
+		}
+		for _, a := range use.addresses {
+			if f.Own[a] {
+				continue // said elsewhere
+			}
+			if what := f.belongs(a); what != "" {
+				note(what, a)
+			}
+		}
+		for _, what := range kinds {
+			a := found[what]
+			list = append(list, fmt.Sprintf("%s of %s%s %s: take it out of %s", a[0], use.key, others(len(a)), what, use.key))
+		}
+	}
+	return list
+}
+
+// belongs says whose an address is, "" for ours.
+func (f *Facts) belongs(a netip.Addr) string {
+	if f.Hops[a] {
+		return "is the next hop of a route, a router's"
+	}
+	for _, i := range f.Interfaces {
+		for _, network := range i.Prefixes {
+			if network = network.Masked(); network.Bits() >= 31 { // RFC 3021
+				continue
+			}
+			switch a {
+			case network.Addr():
+				return fmt.Sprintf("is the network %s on %s itself", network, i.Name)
+			case last(network):
+				return fmt.Sprintf("is the broadcast address of %s on %s", network, i.Name)
+			}
+		}
+	}
+	if n, ok := f.InUse[a]; ok {
+		return fmt.Sprintf("is in use by a neighbour on %s (%s answers ARP for it), who gets its packets", n.Interface, n.MAC)
+	}
+	return ""
+}
+
+// ownAddresses warns of what should stand on an interface and does not.
+func (s *Setup) ownAddresses(f *Facts) (list []string) {
+	if s.Nameserver.IsValid() && !s.Nameserver.IsUnspecified() && !f.Own[s.Nameserver] {
+		list = append(list, fmt.Sprintf("dns.public: %s is on no interface, so nobody outside can ask for names: put it on %s", s.Nameserver, s.Public[0]))
+	}
+	if s.Shared && len(s.Outbound) > 0 && !f.Own[s.Outbound[0]] {
+		list = append(list, fmt.Sprintf("hosts are still translated to %s, which has left %s: put it back, or restart", s.Outbound[0], s.Public[0]))
+	}
+	return list
+}
+
+// hosts warns of those that no packet gets to.
+func (s *Setup) hosts(f *Facts) []string {
+	var lost []Host
+	for _, h := range s.Hosts {
+		if _, ok := f.network(s.Private, h.Address); ok {
+			continue
+		}
+		if way, asked := f.Ways[h.Address]; asked && !slices.Contains(s.Private, way) {
+			lost = append(lost, h)
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	way := "nowhere"
+	if by := f.Ways[lost[0].Address]; by != "" {
+		way = "by " + by
+	}
+	return []string{fmt.Sprintf("host %s%s: %s is in no network of a private interface, nor has it a route by one (packets go %s): correct the address, or add a network or route",
+		lost[0].Name, others(len(lost)), lost[0].Address, way)}
+}
+
+// Mode is how an interface runs its program.
+type Mode struct {
+	Interface string
+	Absent    bool
+	Why       string // it is slower than it could be; "" where it is not
+}
+
+// Modes warns of interfaces that have vanished, and of those that could do better.
+func (f *Facts) Modes(list []Mode) (warnings []string) {
+	for _, m := range list {
+		switch {
+		case m.Absent:
+			warnings = append(warnings, fmt.Sprintf("interface %s has vanished: nothing passes there until it is back", m.Interface))
+		case m.Why != "":
+			warnings = append(warnings, fmt.Sprintf("interface %s runs in generic mode, which is slower: %s%s", m.Interface, m.Why, f.remedy(m.Interface)))
+		}
+	}
+	return warnings
+}
+
+func (f *Facts) remedy(name string) string {
+	for _, i := range f.Interfaces {
+		if i.Name == name && i.Kind == "veth" {
+			return ": run ethtool -K IFACE gro on at its far side"
+		}
+	}
+	return ""
+}
