@@ -3,6 +3,7 @@
  * Entry points of the data plane: one XDP program per side, and what the daemon runs. All the work is in
  * include/, one concern a header.
  */
+#include "include/bind.h"
 #include "include/export.h"
 #include "include/offer.h"
 #include "include/private_side.h"
@@ -33,6 +34,34 @@ SEC("xdp")
 int sweep(struct xdp_md *ctx)
 {
 	return sweep_run(ctx);
+}
+
+SEC("syscall")
+int bind_service(struct binding_request *request)
+{
+	request->error = bind_run(request);
+	return 0;
+}
+
+SEC("syscall")
+int unbind_service(struct binding_request *request)
+{
+	request->error = unbind_run(request);
+	return 0;
+}
+
+SEC("syscall")
+int bind_port(struct binding_request *request)
+{
+	request->error = bind_port_run(request);
+	return 0;
+}
+
+SEC("syscall")
+int unbind_port(struct binding_request *request)
+{
+	request->error = unbind_port_run(request);
+	return 0;
 }
 
 SEC("syscall")

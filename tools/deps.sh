@@ -9,7 +9,10 @@ packages=(
   # Linting.
   git shellcheck
   # Namespaces, peers and tools that the tests run.
-  conntrack curl dnsperf dnsutils ethtool iperf3 iproute2 ipset iptables nftables nginx-light procps tcpdump unbound wrk
+  conntrack curl dnsperf dnsutils ethtool iperf3 iproute2 ipset iptables knot knot-dnsutils lftp nftables nginx-light nmap nsd
+  procps swaks tcpdump unbound vsftpd wrk
+  # Clients that hold on to addresses, and the resolvers before them.
+  chromium default-jdk-headless dnsmasq-base firefox-esr libnss3-tools libsystemd-shared
 )
 
 missing=()
@@ -17,7 +20,12 @@ for package in "${packages[@]}"; do
   status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
   [ "$status" = installed ] || missing+=("$package")
 done
-if [ ${#missing[@]} -eq 0 ]; then
+# Installed as a package, systemd-resolved takes over the machine's own names
+# (/etc/resolv.conf). Where it is not there already, the program alone is unpacked.
+resolved=/usr/local/lib/realmgate-test/systemd-resolved
+[ -x /lib/systemd/systemd-resolved ] || [ -x $resolved ] || unpack=1
+
+if [ ${#missing[@]} -eq 0 ] && [ -z "${unpack:-}" ]; then
   echo "deps: everything is installed"
   exit 0
 fi
@@ -41,11 +49,28 @@ if [ ! -e "$policy" ]; then
   chmod 755 "$policy"
 fi
 
-echo "deps: installing ${missing[*]}"
+echo "deps: installing ${missing[*]}${unpack:+ systemd-resolved (the program alone)}"
 export DEBIAN_FRONTEND=noninteractive
 apt=(apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
 log=$(mktemp)
-if ! { "${apt[@]}" update && "${apt[@]}" install --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
+unpack_resolved() {
+  local folder
+  folder=$(mktemp -d) || return
+  chmod 755 "$folder" # apt's own user downloads
+  (cd "$folder" && "${apt[@]}" download systemd-resolved && dpkg-deb -x systemd-resolved_*.deb x &&
+    install -D -m 755 x/lib/systemd/systemd-resolved "$resolved")
+  local result=$?
+  rm -rf "$folder"
+  return $result
+}
+install_all() {
+  "${apt[@]}" update || return
+  if [ ${#missing[@]} -gt 0 ]; then
+    "${apt[@]}" install --no-install-recommends "${missing[@]}" || return
+  fi
+  if [ -n "${unpack:-}" ]; then unpack_resolved; fi
+}
+if ! install_all >"$log" 2>&1 </dev/null; then
   cat "$log" >&2
   echo "deps: apt-get failed; its output is above" >&2
   rm -f "$log"
@@ -57,9 +82,12 @@ rm -f "$log"
 if [ -d /run/systemd/system ]; then
   for package in "${missing[@]}"; do
     case $package in
+      knot) systemctl --quiet disable knot.service || true ;;
       nginx-light) systemctl --quiet disable nginx.service || true ;;
       unbound) systemctl --quiet disable unbound.service || true ;;
+      nsd) systemctl --quiet disable nsd.service || true ;;
       nftables) systemctl --quiet disable nftables.service || true ;;
+      vsftpd) systemctl --quiet disable vsftpd.service || true ;;
     esac
   done
 fi

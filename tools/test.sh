@@ -33,7 +33,7 @@ others() { grep -vE "^$module/($1)$" <<<"$all" || true; }
 # What loads programs or makes namespaces runs one package at a time, never from
 # the cache. The rest is plain Go.
 dataplane='internal/(chain|datapath|lab)|test/datapath'
-whole='internal/(cli|demo|gateway|bench|bench/(dut|scenario|trafficgen))|test/e2e'
+whole='internal/(cli|demo|gateway|bench|bench/(dut|scenario|trafficgen))|test/(browser|e2e)'
 concurrent='internal/(api|client|nameserver)'
 
 stage() { # NAME PACKAGES FLAGS...: a run of go test whose events go to standard output
@@ -49,8 +49,8 @@ stages() {
   stage unit "$(others "$dataplane|$whole")" -timeout=10m
   # The race detector needs a C compiler; deps brought one.
   CC=clang-19 CGO_ENABLED=1 stage race "$(packages "$concurrent")" -race -short -timeout=10m
-  stage datapath "$(packages "$dataplane")" -count=1 -p=1 -timeout=15m
-  stage e2e "$(packages "$whole")" -count=1 -p=1 -timeout=20m
+  stage datapath "$(packages "$dataplane")" -count=1 -p=1 -timeout=30m
+  stage e2e "$(packages "$whole")" -count=1 -p=1 -timeout=30m
   (cd tools && go test -json ./testsummary) || echo tools >>"$work/failed"
 }
 

@@ -59,7 +59,8 @@ __noinline enum reason arp_answer(struct xdp_md *ctx)
 struct icmp_error {
 	__u8 type;
 	__u8 code;
-	__u16 mtu; /* of the next hop, host byte order; 0 for other errors */
+	__u16 mtu;  /* of the next hop, host byte order; 0 for other errors */
+	__u32 from; /* whose it is; 0: the interface's, within ICMP_PER_TICK */
 };
 
 /* Turns the frame into an ICMP error to its sender; false when none is due or possible. */
@@ -77,8 +78,9 @@ __noinline bool icmp_error_write(struct xdp_md *ctx, const struct packet *packet
 	__u32 length;
 	void *data, *end;
 
-	if (!packet || !error || !interface || !interface->address || !budget || budget->icmp >= ICMP_PER_TICK ||
-	    packet->kind == PACKET_ICMP_ERROR)
+	if (!packet || !error || !interface || !budget || packet->kind == PACKET_ICMP_ERROR)
+		return false;
+	if (!error->from && (!interface->address || budget->icmp++ >= ICMP_PER_TICK))
 		return false;
 	length = packet->l4 - ETH_HLEN + ICMP_EMBEDDED;
 	if (length < sizeof(struct iphdr) + ICMP_EMBEDDED || length > sizeof(quote))
@@ -98,7 +100,7 @@ __noinline bool icmp_error_write(struct xdp_md *ctx, const struct packet *packet
 	out.ip.tos = ICMP_ERROR_TOS;
 	out.ip.ttl = ICMP_ERROR_TTL;
 	out.ip.protocol = IPPROTO_ICMP;
-	out.ip.saddr = interface->address;
+	out.ip.saddr = error->from ? error->from : interface->address;
 	out.ip.daddr = packet->tuple.source;
 	out.ip.check = ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&out.ip, sizeof(out.ip), 0));
 	if (bpf_xdp_adjust_head(ctx, -(int)ICMP_ERROR_OVERHEAD))
@@ -113,7 +115,6 @@ __noinline bool icmp_error_write(struct xdp_md *ctx, const struct packet *packet
 	__builtin_memcpy(((struct ethhdr *)data)->h_source, interface->mac, 6);
 	((struct ethhdr *)data)->h_proto = bpf_htons(ETH_P_IP);
 	__builtin_memcpy(data + ETH_HLEN, &out, sizeof(out));
-	budget->icmp++;
 	count_statistic(STATISTIC_ICMP_ERRORS_SENT);
 	return true;
 }

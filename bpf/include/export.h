@@ -16,10 +16,12 @@ struct exported {
 	enum address_kind address_kind;
 	enum sweep_table sweep_table;
 	enum home home;
-	enum event_type event_type;
+	enum claims_state claims_state;
 	enum program program;
 	enum banning banning;
 	struct claims claims;
+	struct known_life known_life;
+	struct binding_request binding_request;
 	struct endpoint endpoint;
 	struct claim_event claim_event;
 	struct drop_event drop_event;

@@ -10,8 +10,7 @@
 #pragma once
 
 #include "mapping.h"
-#include "reservation.h"
-#include "session.h"
+#include "standing.h"
 
 /* Whether a packet without a session may open one. */
 static __always_inline enum reason may_open(const struct packet *packet)
@@ -38,13 +37,15 @@ struct flow {
 	__u8 protocol;
 	__u8 origin;
 	__u8 flags;
+	__u8 opened;	   /* its session was opened, not found open */
 	__u16 route_epoch; /* of next_hop */
 	__u16 next_hop;	   /* on its way out, if it is known */
 	struct homes homes;
 	__u32 mapping;
 	__u32 judged;
 	__u32 name;
-	__u32 reservation; /* high half of its id; mapping is then its slot */
+	__u32 binding; /* its slot, for ORIGIN_POOL */
+	__u32 number;  /* and its number */
 };
 
 /* The one that a packet opens: too large for the stack of kernels before 6.9, which give each call 32 bytes or more. */
@@ -108,9 +109,11 @@ static __always_inline void session_fill(struct session *session, const struct f
 	session->route_epoch = flow->route_epoch;
 	session->next_hop_in = 0;
 	session->flags = flow->flags;
-	session->mapping = flow->mapping;
-	session->filter = 0;
-	session->filter_users = flow->reservation;
+	__builtin_memset(&session->holds, 0, sizeof(session->holds));
+	if (flow->origin == ORIGIN_POOL)
+		session->holds.pool.binding = flow->binding;
+	else
+		session->holds.mapping.slot = flow->mapping;
 	session->opened = tick;
 	session->name = flow->name;
 }
@@ -163,17 +166,17 @@ static __always_inline bool filter_join(__u32 number, struct session *session)
 		record = session_at(owner);
 		if (!record)
 			return false;
-		record->filter_users++;
-		session->filter = owner;
+		record->holds.mapping.filter_users++;
+		session->holds.mapping.filter = owner;
 		return true;
 	}
 	session->flags |= SESSION_FILTER_OWNER;
-	session->filter = number;
-	session->filter_users = 1;
+	session->holds.mapping.filter = number;
+	session->holds.mapping.filter_users = 1;
 	if (index_insert(&session_index, session_place(&key), number))
 		return true;
 	session->flags &= ~SESSION_FILTER_OWNER;
-	session->filter = 0;
+	session->holds.mapping.filter = 0;
 	return false;
 }
 
@@ -191,14 +194,26 @@ static __always_inline void filter_end(__u32 number, struct session *owner, __u3
 /* Leaves the filter entry. An owner that has ended before goes with the last who leaned on it. */
 static __always_inline void filter_leave(struct session *session, __u32 tick)
 {
-	__u32 number = session->filter;
+	__u32 number = session->holds.mapping.filter;
 	struct session *owner = number ? session_at(number) : 0;
 
-	if (!owner || !owner->filter_users)
+	if (!owner || !owner->holds.mapping.filter_users)
 		return;
-	owner->filter_users--;
-	if (!owner->filter_users && owner->life.phase == PHASE_HOLDING)
+	owner->holds.mapping.filter_users--;
+	if (!owner->holds.mapping.filter_users && owner->life.phase == PHASE_HOLDING)
 		filter_end(number, owner, tick);
+}
+
+/* The record of a session from the pool names its binding no longer. */
+static __always_inline void pool_leave(struct session *session)
+{
+	struct binding *binding = binding_at(session->holds.pool.binding);
+
+	if (!binding)
+		return;
+	if (session_stands(session))
+		standing_leave(session, binding);
+	binding_let_go(binding);
 }
 
 __noinline int session_end(__u32 number, struct session *session, const struct settings *settings, __u32 tick)
@@ -208,21 +223,21 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
 	if (!session || !settings)
 		return 0;
 	session_unlist(number, session, tick);
-	if (session->origin == ORIGIN_POOL && (session->protocol != IPPROTO_TCP || !tcp_is_closing(session->life.tcp)))
-		reservation_leave(session->mapping, session->filter_users);
 	if (session_has_no_mapping(session->origin)) {
 		key = session_outside_key(session);
 		index_remove(&session_index, session_place(&key), number);
+		if (session->origin == ORIGIN_POOL)
+			pool_leave(session);
 	} else {
-		mapping_release(session->mapping, settings->port_quarantine, tick);
-	}
-	filter_leave(session, tick);
-	if (session->flags & SESSION_FILTER_OWNER) {
-		if (session->filter_users)
-			session->life.phase = PHASE_HOLDING;
-		else
-			filter_end(number, session, tick);
-		return 1;
+		mapping_release(session->holds.mapping.slot, settings->port_quarantine, tick);
+		filter_leave(session, tick);
+		if (session->flags & SESSION_FILTER_OWNER) {
+			if (session->holds.mapping.filter_users)
+				session->life.phase = PHASE_HOLDING;
+			else
+				filter_end(number, session, tick);
+			return 1;
+		}
 	}
 	count_statistic(STATISTIC_SESSIONS_FREED);
 	return 1;
@@ -251,8 +266,6 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 		key = session_outside_key(session);
 		if (!index_insert(&session_index, session_place(&key), *number))
 			goto full;
-		if (flow->origin == ORIGIN_POOL)
-			reservation_join(flow->mapping, flow->reservation);
 	} else if (settings->filtering == FILTER_ADDRESS_DEPENDENT && !filter_join(*number, session)) {
 		goto full;
 	}

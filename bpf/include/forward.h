@@ -6,23 +6,42 @@
  */
 #pragma once
 
-#include "answer.h"
 #include "chain.h"
-#include "reservation.h"
+#include "refuse.h"
 #include "rewrite.h"
 #include "route_cache.h"
+#include "tentative.h"
 
-/* Notes the packet in the session; the reservation hears when a session of its begins to close, or opens again. */
-static __always_inline void flow_touch(struct session *session, __u8 tcp_flags, enum direction direction, __u32 tick)
+/* What a packet of another protocol than TCP tells of the client of a session from the pool. */
+static __always_inline void flow_meet(struct session *session, __u32 generation, enum direction direction)
 {
-	enum turn turn = session_touch(session, tcp_flags, direction, tick);
+	if (direction == DIRECTION_OUT) {
+		if (!(session->flags & SESSION_ANSWERED))
+			session_mark(session, SESSION_ANSWERED);
+	} else if ((session->flags & (SESSION_ANSWERED | SESSION_SETTLED)) == SESSION_ANSWERED) {
+		proof_answered(session, generation);
+	}
+}
 
-	if (session->origin != ORIGIN_POOL || turn == TURN_NONE)
+/* Notes the packet in the session; of one from the pool, whether it stands. A tentative one has noted it itself. */
+static __always_inline void flow_touch(struct session *session, const struct packet *packet, enum direction direction,
+				       __u32 tick)
+{
+	enum turn turn;
+
+	if (session->origin != ORIGIN_POOL) {
+		session_touch(session, packet->tcp_flags, direction, tick);
 		return;
-	if (turn == TURN_OPENS)
-		reservation_join(session->mapping, session->filter_users);
-	else
-		reservation_leave(session->mapping, session->filter_users);
+	}
+	if (session->flags & SESSION_TENTATIVE)
+		return;
+	turn = session_touch(session, packet->tcp_flags, direction, tick);
+	if (session->protocol != IPPROTO_TCP)
+		flow_meet(session, packet->generation, direction);
+	else if (turn == TURN_CLOSES)
+		standing_close(session);
+	else if (turn == TURN_OPENS)
+		standing_return(session);
 }
 
 /* Looks the session's next hop up again and remembers it. */
@@ -199,10 +218,18 @@ static __always_inline int forward(struct xdp_md *ctx, struct packet *packet, st
 		if (reason != REASON_NONE)
 			return chain_refuse(ctx, packet, reason, side);
 	}
+	if (__builtin_expect(session->flags & SESSION_TENTATIVE, 0)) {
+		enum reason reason = tentative_pass(ctx, packet, session, direction);
+
+		if (reason == REASON_DROP_CLAIM_LOST && refusals_are_on(packet))
+			return refuse_stranger(ctx, packet, reason, side);
+		if (reason != REASON_NONE)
+			return verdict(ctx, packet, reason, side);
+	}
 	if (packet->ttl <= 1)
 		return refuse(ctx, packet, REASON_DROP_TTL_EXPIRED, side, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
 	if (direction == DIRECTION_OUT && (session->flags & SESSION_HAIRPIN)) {
-		flow_touch(session, packet->tcp_flags, direction, tick);
+		flow_touch(session, packet, direction, tick);
 		if (!rewrite_packet(ctx, packet, session, direction))
 			return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 		hairpin_enter(ctx, packet);
@@ -212,7 +239,7 @@ static __always_inline int forward(struct xdp_md *ctx, struct packet *packet, st
 		return refuse_no_route(ctx, packet, side);
 	if (hop && packet->ip_length > hop->mtu && packet->dont_fragment)
 		return refuse(ctx, packet, REASON_DROP_TOO_BIG, side, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, hop->mtu);
-	flow_touch(session, packet->tcp_flags, direction, tick);
+	flow_touch(session, packet, direction, tick);
 	if (!rewrite_packet(ctx, packet, session, direction))
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 	return forward_send(ctx, packet, hop, side);

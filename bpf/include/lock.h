@@ -21,6 +21,16 @@ static __always_inline struct stripe *lock_stripe(__u64 hash)
 	return bpf_map_lookup_elem(&locks, &number);
 }
 
+/*
+ * The stripe of a client of a binding, under which it becomes known: taken behind that of an endpoint, never before it.
+ */
+static __always_inline struct stripe *lock_client(__u64 hash)
+{
+	__u32 number = LOCKS + (hash & (CLIENT_LOCKS - 1));
+
+	return bpf_map_lookup_elem(&locks, &number);
+}
+
 static long lock_try(__u32 round, __u32 **held)
 {
 	return __sync_val_compare_and_swap(*held, 0, 1) == 0;

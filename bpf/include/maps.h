@@ -48,7 +48,7 @@ struct stripe {
 	__u32 held;
 	__u8 pad[60];
 };
-TABLE(locks, BPF_MAP_TYPE_ARRAY, __u32, struct stripe, LOCKS, BPF_F_MMAPABLE);
+TABLE(locks, BPF_MAP_TYPE_ARRAY, __u32, struct stripe, LOCKS + CLIENT_LOCKS, BPF_F_MMAPABLE);
 
 /* Outbound mappings, the index by internal endpoint, and the ports in use. */
 TABLE(mapping_table, BPF_MAP_TYPE_ARRAY, __u32, struct mapping_block, 1, BPF_F_MMAPABLE);
@@ -59,9 +59,21 @@ struct port_bitmap {
 };
 TABLE(port_bitmaps, BPF_MAP_TYPE_ARRAY, __u32, struct port_bitmap, 1, 0);
 
-/* Reservations of the circular pool, found by address, protocol and port. */
+/* The circular pool: bindings by slot, their ports by address, protocol and port. */
+TABLE(binding_table, BPF_MAP_TYPE_ARRAY, __u32, struct binding, 1, BPF_F_MMAPABLE);
+TABLE(bound_port_table, BPF_MAP_TYPE_ARRAY, __u32, struct bound_port, 1, BPF_F_MMAPABLE);
+TABLE(bound_port_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, BPF_F_MMAPABLE);
+
+/* Reservations, found by binding and asker, or first in, first out in the queue of each binding. */
 TABLE(reservation_table, BPF_MAP_TYPE_ARRAY, __u32, struct reservation, 1, BPF_F_MMAPABLE);
 TABLE(reservation_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, BPF_F_MMAPABLE);
+TABLE(reservation_queue, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, BPF_F_MMAPABLE);
+
+/* A ring for each binding of its tentative sessions, struct tentative. */
+TABLE(tentative_table, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1, BPF_F_MMAPABLE);
+
+/* Known clients of bindings: buckets of four, two to choose from. */
+TABLE(known_table, BPF_MAP_TYPE_ARRAY, __u32, struct known, 1, BPF_F_MMAPABLE);
 
 /* The gateway's own that are entered by tail call. */
 TABLE(programs, BPF_MAP_TYPE_PROG_ARRAY, __u32, __u32, PROGRAM_MAX, 0);
@@ -99,6 +111,9 @@ enum statistic {
 	STATISTIC_CLAIMS,
 	STATISTIC_EVENTS_LOST,
 	STATISTIC_ICMP_ERRORS_SENT,
+	STATISTIC_REFUSALS_SENT,   /* RST and port unreachable, refuse.h */
+	STATISTIC_TENTATIVE_ENDED, /* tentative sessions that gave way to younger ones */
+	STATISTIC_KNOWN_FULL,	   /* clients that were not made known, as there was no place */
 	STATISTIC_MAX,
 };
 TABLE(statistics, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, __u64, STATISTIC_MAX, 0);
@@ -113,9 +128,12 @@ struct budget {
 };
 TABLE(budgets, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct budget, 1, 0);
 
+/* How much was refused lately (refuse.h): struct refusals, by a hash of who was, and first in all. */
+TABLE(refusal_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1 + REFUSAL_SOURCES, BPF_F_MMAPABLE);
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 18);
+	__uint(max_entries, 1 << 17);
 } claim_events SEC(".maps");
 
 struct {

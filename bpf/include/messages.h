@@ -14,21 +14,24 @@ struct reservation_request {
 	struct reservation reservation;
 };
 
+/* What bind and unbind take and return; for a port, the port alone counts. */
+struct binding_request {
+	__u32 slot; /* of binding_table, or of bound_port_table, chosen by the daemon, 1… */
+	__s32 error;
+	struct binding binding;
+	struct bound_port port;
+};
+
 /* Whose counts clear_count is to begin anew. */
 struct count_request {
 	__u32 function;
 	__u32 cpus; /* possible ones */
 };
 
-enum event_type {
-	EVENT_CLAIMED = 1,
-	EVENT_CLOSED, /* the last session by a reservation has ended or begun to close */
-};
-
 struct claim_event {
 	__u64 id; /* of the reservation */
 	__u64 at; /* CLOCK_MONOTONIC, ns */
-	__u32 type;
+	__u32 client;
 	__u16 left;
 	__u16 used;
 };

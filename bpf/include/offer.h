@@ -5,37 +5,59 @@
  */
 #pragma once
 
-#include "reservation.h"
+#include "errno.h"
+#include "queue.h"
 
-#define ENOENT 2
-#define EEXIST 17
-#define ENOSPC 28
-
-static __always_inline struct reservation_key offer_key(const struct reservation *r)
+/* Behind the others of the binding. Where the queue is full the oldest goes without. */
+static __always_inline void offer_queue(struct binding *binding, const struct reservation *r, __u32 slot)
 {
-	return (struct reservation_key){.address = r->address, .port = r->port, .protocol = r->protocol};
+	__u32 head = binding->queue_head, place = queue_place(r->binding, head);
+	__u32 *entry = bpf_map_lookup_elem(&reservation_queue, &place);
+
+	if (!entry)
+		return;
+	*(volatile __u32 *)entry = slot;
+	barrier();
+	*(volatile __u32 *)&binding->queue_head = head + 1;
+}
+
+/* Field by field: the kernel lets nobody read a request through another pointer into it. */
+static __always_inline void offer_fill(struct reservation *r, const struct reservation_request *request)
+{
+	r->id = request->reservation.id;
+	r->expires = request->reservation.expires;
+	r->merged_until = 0;
+	r->claimed_at = 0;
+	r->binding = request->reservation.binding;
+	r->number = request->reservation.number;
+	r->asker = request->reservation.asker;
+	r->source = request->reservation.source;
+	r->name = request->reservation.name;
+	r->window = request->reservation.window;
+	r->source_bits = request->reservation.source_bits;
 }
 
 static __always_inline int offer_run(struct reservation_request *request)
 {
 	struct reservation *r = reservation_at(request->slot);
-	struct reservation_key key;
+	struct binding *binding = binding_at(request->reservation.binding);
+	struct place place;
 
-	if (!request->slot || !r)
+	if (!request->slot || !r || !binding || !binding_is(binding, request->reservation.number))
 		return -ENOENT;
-	if (claims_of(r->claims).open)
+	if (claims_of(r->claims).state != CLAIMS_CLOSED)
 		return -EEXIST;
-	/* Whoever still reads the slot's last reservation sees the id change. */
-	*(volatile __u64 *)&r->id = 0;
-	request->reservation.claims = 0;
 	request->claims.use = request->reservation.id >> 32;
-	__builtin_memcpy(r, &request->reservation, sizeof(*r));
+	offer_fill(r, request);
+	barrier();
 	*(volatile __u64 *)&r->claims = claims_word(request->claims);
-	key = offer_key(r);
-	if (!index_insert(&reservation_index, reservation_place(&key), request->slot)) {
-		r->claims = 0;
-		return -ENOSPC;
-	}
+	/*
+	 * An asker with more of them than its buckets hold is found in the queue alone: it is a resolver, and its own
+	 * address no client's.
+	 */
+	place = reservation_place(r->number, r->asker);
+	index_insert(&reservation_index, place, request->slot);
+	offer_queue(binding, r, request->slot);
 	return 0;
 }
 
@@ -51,7 +73,7 @@ static __always_inline int extend_run(struct reservation_request *request)
 		__u64 before = *(volatile __u64 *)&r->claims;
 		struct claims claims = claims_of(before);
 
-		if (!claims.open || !claims.left)
+		if (claims.state == CLAIMS_CLOSED || !claims.left)
 			return -ENOENT;
 		if (claims.left + claims.used >= granted)
 			return 0;
@@ -66,7 +88,6 @@ static __always_inline int extend_run(struct reservation_request *request)
 static __always_inline int withdraw_run(struct reservation_request *request)
 {
 	struct reservation *r = reservation_at(request->slot);
-	struct reservation_key key;
 
 	if (!request->slot || !r || r->id != request->reservation.id)
 		return -ENOENT;
@@ -74,16 +95,14 @@ static __always_inline int withdraw_run(struct reservation_request *request)
 		__u64 before = *(volatile __u64 *)&r->claims;
 		struct claims closed = claims_of(before);
 
-		if (!closed.open)
+		if (closed.state == CLAIMS_CLOSED)
 			return -ENOENT;
-		closed.open = 0;
+		closed.state = CLAIMS_CLOSED;
 		if (__sync_val_compare_and_swap(&r->claims, before, claims_word(closed)) != before)
 			continue;
-		key = offer_key(r);
-		index_remove(&reservation_index, reservation_place(&key), request->slot);
+		index_remove(&reservation_index, reservation_place(r->number, r->asker), request->slot);
 		request->claims = claims_of(before);
 		request->reservation.claimed_at = r->claimed_at;
-		request->reservation.merged_until = r->merged_until;
 		return 0;
 	}
 	return -ENOENT;

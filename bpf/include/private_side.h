@@ -60,6 +60,17 @@ __noinline enum reason private_destination(struct xdp_md *ctx, const struct pack
 	return untranslated(ctx, packet->tuple.source, destination);
 }
 
+/* Under the stripe: ends a session that is as good as none; false where it is one. */
+__noinline bool private_clear(__u32 number, const struct settings *settings)
+{
+	struct session *session = session_at(number);
+
+	if (!session || !settings || !session_is_over(session))
+		return false;
+	session_end(number, session, settings, clock_tick());
+	return true;
+}
+
 /* Under the stripe: opens the session unless another CPU did meanwhile. */
 __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct packet *packet, const struct way *way,
 					   __u32 *number)
@@ -82,7 +93,7 @@ __noinline enum reason private_open_locked(struct xdp_md *ctx, const struct pack
 	inside.protocol = packet->tuple.protocol;
 	inside.side = KEY_INSIDE;
 	*number = session_find_home(&inside, packet);
-	if (*number)
+	if (*number && !private_clear(*number, settings))
 		return REASON_NONE;
 	/* The record first: a packet that finds none takes no port. */
 	record = record_allocate(packet->homes.first, packet->homes.second);
@@ -191,6 +202,11 @@ __noinline int private_refuse(struct xdp_md *ctx, const struct packet *packet, e
 		return chain_refuse(ctx, packet, reason, SIDE_PRIVATE);
 	case REASON_DROP_NO_ROUTE:
 		return refuse_no_route(ctx, packet, SIDE_PRIVATE);
+	case REASON_DROP_NOT_SYN:
+		/* A host that answers a client who is gone, or lost: it forgets him. */
+		if ((packet->tcp_flags & (TCP_FLAG_SYN | TCP_FLAG_ACK)) == (TCP_FLAG_SYN | TCP_FLAG_ACK))
+			return refuse_stranger(ctx, packet, reason, SIDE_PRIVATE);
+		return verdict(ctx, packet, reason, SIDE_PRIVATE);
 	case REASON_DROP_TTL_EXPIRED:
 		return refuse(ctx, packet, reason, SIDE_PRIVATE, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
 	case REASON_DROP_NO_PORT:
@@ -307,7 +323,10 @@ static __always_inline int private_side(struct xdp_md *ctx)
 	if (packet.kind != PACKET_FLOW)
 		return not_ipv4(ctx, &packet, SIDE_PRIVATE);
 	number = private_find(&packet);
-	if (!number) {
+	session = session_at(number);
+	if (!session)
+		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
+	if (!number || session_is_over(session)) {
 		struct way way = {};
 
 		reason = private_first(ctx, &packet, &way);
@@ -317,9 +336,9 @@ static __always_inline int private_side(struct xdp_md *ctx)
 			reason = private_open(ctx, &packet, &way, &number);
 		if (reason != REASON_NONE)
 			return private_refuse(ctx, &packet, reason);
+		session = session_at(number);
+		if (!session)
+			return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
 	}
-	session = session_at(number);
-	if (!session)
-		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
 	return forward(ctx, &packet, session, DIRECTION_OUT, control->route_epoch);
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a packet from outside may open: a session to where a chain sends it (dnat), through a mapping that lets it in,
- * or by claiming a reservation of the circular pool.
+ * or at an address of the circular pool.
  */
 #pragma once
 
-#include "flow.h"
 #include "forward.h"
 #include "gateway_traffic.h"
-#include "reservation.h"
+#include "pool_open.h"
 
 static __always_inline bool session_is_of(const struct session *session, const struct tuple *tuple)
 {
@@ -103,114 +102,6 @@ __noinline enum reason mapping_open(const struct packet *packet, struct session_
 	return reason;
 }
 
-/* A session stands where the new one would: is it ending, so that a pure SYN may take its place (I8)? */
-static __always_inline bool session_gives_way(const struct session *session, const struct packet *packet)
-{
-	return packet->tuple.protocol == IPPROTO_TCP && tcp_is_closing(session->life.tcp);
-}
-
-/* Under the stripe of the host's endpoint. reservation: of a session from the pool. */
-__noinline enum reason outside_open_locked(const struct packet *packet, struct flow *flow,
-					   struct reservation *reservation, const struct settings *settings,
-					   __u32 *number)
-{
-	struct session_key key = {};
-	struct session *session;
-	enum reason reason;
-	__u32 found;
-
-	if (!packet || !flow || !settings || !number)
-		return REASON_DROP_INTERNAL;
-	key.local = flow->external_address;
-	key.local_port = flow->external_port;
-	key.remote = flow->remote_address;
-	key.remote_port = flow->remote_port;
-	key.protocol = flow->protocol;
-	key.side = KEY_OUTSIDE;
-	found = session_find(&key);
-	if (found) {
-		session = session_at(found);
-		if (!session || session->private_address != flow->private_address ||
-		    session->private_port != flow->private_port)
-			return REASON_DROP_SESSION_CONFLICT; /* I4: never retarget */
-		if (!session_gives_way(session, packet)) {
-			*number = found; /* a duplicate of the first packet: it follows the flow */
-			return REASON_NONE;
-		}
-	}
-	key.local = flow->private_address;
-	key.local_port = flow->private_port;
-	key.side = KEY_INSIDE;
-	found = session_find(&key);
-	session = session_at(found);
-	if (found && (!session || !session_gives_way(session, packet)))
-		return REASON_DROP_SESSION_CONFLICT; /* I8 */
-	/* The record first: a packet that finds none spends no claim. */
-	flow->homes = homes_inside(&key);
-	*number = record_allocate(flow->homes.first, flow->homes.second);
-	if (!*number)
-		return REASON_DROP_SESSION_TABLE_FULL;
-	reason = flow->origin == ORIGIN_POOL ? reservation_claim(reservation, flow->reservation, packet) : REASON_NONE;
-	if (reason != REASON_NONE) {
-		record_release(*number);
-		return reason;
-	}
-	if (found && session)
-		session_end(found, session, settings, clock_tick());
-	return session_open(flow, settings, number);
-}
-
-/* The first packet to a pool address: finds its reservation and opens the session that it stands for. */
-__noinline enum reason claim_open(const struct packet *packet, __u32 *number)
-{
-	struct reservation *reservation;
-	struct settings *settings;
-	struct stripe *stripe;
-	struct flow *flow = flow_new();
-	enum reason reason;
-	__u32 slot;
-	__u32 use;
-
-	if (!packet || !number || !flow)
-		return REASON_DROP_INTERNAL;
-	settings = settings_get(packet->generation);
-	slot = reservation_find(&packet->tuple);
-	reservation = reservation_at(slot);
-	if (!slot || !reservation || !settings)
-		return REASON_DROP_NO_RESERVATION;
-	use = reservation_use(reservation);
-	reason = may_open(packet);
-	if (reason != REASON_NONE)
-		return reason;
-	flow->private_address = reservation->host;
-	flow->private_port = reservation->host_port ? reservation->host_port : packet->tuple.destination_port;
-	flow->remote_address = packet->tuple.source;
-	flow->remote_port = packet->tuple.source_port;
-	flow->external_address = packet->tuple.destination;
-	flow->external_port = packet->tuple.destination_port;
-	flow->protocol = packet->tuple.protocol;
-	flow->origin = ORIGIN_POOL;
-	flow->flags = (packet->hairpin ? SESSION_HAIRPIN : 0) | (reservation->port ? 0 : SESSION_WHOLE_HOST);
-	flow->judged = chain_judged(packet);
-	flow->name = reservation->name;
-	flow->mapping = slot;
-	flow->reservation = use;
-	reason = service_judge(flow->private_address, flow->private_port, flow->protocol,
-			       ORIGIN_POOL << 8 | flow->flags, packet->generation);
-	if (reason == REASON_NONE)
-		reason = chain_judge_in(packet, flow->private_address, flow->private_port);
-	if (reason == ASK_CHAIN)
-		chain_came_to(flow->external_port);
-	if (reason != REASON_NONE)
-		return reason;
-	stripe = lock_stripe(endpoint_hash(flow->private_address, flow->private_port, flow->protocol));
-	if (!stripe || !lock_take(stripe))
-		return REASON_DROP_BUSY;
-	reason = outside_open_locked(packet, flow, reservation, settings, number);
-	lock_release(stripe);
-	return reason;
-}
-
 /* Nobody outside has an address of ours: neither one that we answer for nor one of a private network. */
 __noinline bool source_is_ours(struct xdp_md *ctx, const struct packet *packet)
 {
@@ -236,7 +127,6 @@ __noinline enum reason static_open(struct xdp_md *ctx, const struct packet *pack
 {
 	struct nf_packet *told = nf_packet();
 	struct settings *settings;
-	struct stripe *stripe;
 	struct flow *flow;
 	enum reason reason;
 
@@ -270,12 +160,7 @@ __noinline enum reason static_open(struct xdp_md *ctx, const struct packet *pack
 	flow->origin = ORIGIN_STATIC;
 	flow->flags = packet->hairpin ? SESSION_HAIRPIN : 0;
 	flow->judged = chain_judged(packet);
-	stripe = lock_stripe(endpoint_hash(flow->private_address, flow->private_port, flow->protocol));
-	if (!stripe || !lock_take(stripe))
-		return REASON_DROP_BUSY;
-	reason = outside_open_locked(packet, flow, 0, settings, number);
-	lock_release(stripe);
-	return reason;
+	return outside_open(packet, flow, number);
 }
 
 /* On an address that the gateway shares, its own sockets come first. */
@@ -300,7 +185,7 @@ __noinline enum reason public_open(struct xdp_md *ctx, const struct packet *pack
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
 	if (key->side == KEY_OUTSIDE)
-		return claim_open(packet, number);
+		return pool_open(packet, number);
 	if (!packet->hairpin && socket_waits(ctx, packet))
 		return REASON_TO_GATEWAY;
 	return mapping_open(packet, key, slot, number);

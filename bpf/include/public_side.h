@@ -7,6 +7,7 @@
 
 #include "flow.h"
 #include "forward.h"
+#include "fragment.h"
 #include "gateway_traffic.h"
 #include "icmp.h"
 #include "public_open.h"
@@ -93,7 +94,10 @@ static __noinline struct session *quoted_session(const struct quoted *quoted)
 	if (!address)
 		return 0;
 	session = session_at(public_find(&tuple, address, control, &key, &slot, &reason));
-	return session && session->life.phase == PHASE_LIVE && session_is_of(session, &tuple) ? session : 0;
+	return session && session->life.phase == PHASE_LIVE && session_is_of(session, &tuple) &&
+			       !session_is_over(session)
+		       ? session
+		       : 0;
 }
 
 /*
@@ -166,6 +170,17 @@ __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet
 	return forward_send(ctx, packet, hop, SIDE_PUBLIC);
 }
 
+/* Whether the sender of a packet to a pool address is told that it may open nothing. */
+static __always_inline bool public_refuses(const struct packet *packet, enum reason reason)
+{
+	__u32 destination = packet->tuple.destination;
+	struct address *address = bpf_map_lookup_elem(&address_table, &destination);
+
+	return address && address->kind == ADDRESS_POOL && refusals_are_on(packet) &&
+	       (reason == REASON_DROP_NO_BINDING || reason == REASON_DROP_NO_RESERVATION ||
+		reason == REASON_DROP_NOT_SYN);
+}
+
 static __always_inline int public_stray(struct xdp_md *ctx, struct packet *packet, bool local, bool inward,
 					enum reason reason)
 {
@@ -173,57 +188,9 @@ static __always_inline int public_stray(struct xdp_md *ctx, struct packet *packe
 
 	if (stray_is_trapped(said))
 		return trap_spring(ctx, packet);
+	if (said == REASON_NONE && !local && public_refuses(packet, reason))
+		return refuse_stranger(ctx, packet, reason, SIDE_PUBLIC);
 	return verdict(ctx, packet, said == REASON_NONE ? reason : said, SIDE_PUBLIC);
-}
-
-/* What the first fragment of a packet tells of its flow. False of later ones, and of one that is too short. */
-__noinline bool fragment_describe(struct xdp_md *ctx, struct packet *packet)
-{
-	__u8 header[14]; /* of TCP as far as the flags */
-	__u16 offset;
-
-	if (!packet)
-		return false;
-	if (bpf_xdp_load_bytes(ctx, ETH_HLEN + __builtin_offsetof(struct iphdr, frag_off), &offset, sizeof(offset)) ||
-	    offset & bpf_htons(IP_OFFSET))
-		return false;
-	switch (packet->tuple.protocol) {
-	case IPPROTO_TCP:
-		if (bpf_xdp_load_bytes(ctx, packet->l4, header, sizeof(header)))
-			return false;
-		packet->tcp_flags = header[13];
-		break;
-	case IPPROTO_UDP:
-	case IPPROTO_ICMP:
-		if (bpf_xdp_load_bytes(ctx, packet->l4, header, 4))
-			return false;
-		break;
-	default:
-		return true;
-	}
-	packet->reply = packet->tuple.protocol == IPPROTO_ICMP && header[0] == ICMP_ECHOREPLY;
-	if (packet->tuple.protocol != IPPROTO_ICMP) {
-		packet->tuple.source_port = header[0] | header[1] << 8;
-		packet->tuple.destination_port = header[2] | header[3] << 8;
-	}
-	return true;
-}
-
-/*
- * A fragment for the gateway. Of those without ports nobody can tell whose flow they are of: they pass where one of the
- * directions lets them.
- */
-static __always_inline enum reason public_fragment(struct xdp_md *ctx, struct packet *packet)
-{
-	enum reason said;
-
-	if (fragment_describe(ctx, packet)) {
-		said = stray_judge(ctx, packet, true, stray_comes_in(packet, true));
-		return stray_is_trapped(said) ? REASON_DROP_TRAPPED : said;
-	}
-	packet->tuple.protocol = IPPROTO_FRAGMENT;
-	said = stray_judge(ctx, packet, true, false);
-	return said == REASON_NONE ? said : stray_judge(ctx, packet, true, true);
 }
 
 /* What parsing could not make a flow of. */
@@ -256,9 +223,11 @@ static __always_inline int public_untranslated(struct xdp_md *ctx, struct packet
 static __always_inline int public_end(struct xdp_md *ctx, struct packet *packet, const struct address *address,
 				      enum reason reason)
 {
-	bool nobody = reason == REASON_DROP_NO_MAPPING || reason == REASON_DROP_NO_RESERVATION ||
-		      reason == REASON_DROP_NO_SESSION;
+	bool nobody = reason == REASON_DROP_NO_MAPPING || reason == REASON_DROP_NO_BINDING ||
+		      reason == REASON_DROP_NO_RESERVATION || reason == REASON_DROP_NO_SESSION;
 
+	if (packet->hairpin && public_refuses(packet, reason))
+		return refuse_stranger(ctx, packet, reason, SIDE_PUBLIC);
 	if (packet->hairpin)
 		return verdict(ctx, packet, reason, SIDE_PUBLIC);
 	if (stray_is_trapped(reason))
@@ -269,6 +238,14 @@ static __always_inline int public_end(struct xdp_md *ctx, struct packet *packet,
 		return public_stray(ctx, packet, reason == REASON_TO_GATEWAY,
 				    stray_comes_in(packet, reason == REASON_TO_GATEWAY), reason);
 	return verdict(ctx, packet, reason, SIDE_PUBLIC);
+}
+
+/* From the pool, and its binding is none any more. */
+static __always_inline bool session_is_left_over(const struct session *session)
+{
+	struct binding *binding = session->origin == ORIGIN_POOL ? binding_at(session->holds.pool.binding) : 0;
+
+	return binding && !*(volatile __u32 *)&binding->open;
 }
 
 static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
@@ -309,10 +286,13 @@ static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
 	session = session_at(number);
 	if (!session)
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PUBLIC);
-	/* A closing session without a mapping is over for who would open it again: a reservation or a chain does. */
-	if (number && (!session_is_of(session, &packet.tuple) ||
-		       (session_has_no_mapping(session->origin) && session_gives_way(session, &packet) &&
-			tcp_is_pure_syn(packet.tcp_flags))))
+	/*
+	 * A closing session without a mapping is over for who would open it again: a binding or a chain does. So is one that
+	 * its binding has left behind: who says SYN was given the address for whoever has it now (I9).
+	 */
+	if (number && (!session_is_of(session, &packet.tuple) || session_is_over(session) ||
+		       (tcp_is_pure_syn(packet.tcp_flags) && session_has_no_mapping(session->origin) &&
+			(session_gives_way(session, &packet) || session_is_left_over(session)))))
 		number = 0;
 	if (!number && !key.side)
 		reason = public_key(&packet.tuple, address, &key, &slot);

@@ -39,8 +39,10 @@ enum reason {
 	/* Dropped: nothing lets it pass. */
 	REASON_DROP_NOT_FOR_US,
 	REASON_DROP_SPOOFED_SOURCE,
-	REASON_DROP_NO_RESERVATION,
-	REASON_DROP_RESERVATION_SPENT,
+	REASON_DROP_NO_BINDING,	    /* the pool address has nothing at this port */
+	REASON_DROP_NO_RESERVATION, /* nothing there is for this client to claim */
+	REASON_DROP_CLAIM_UNPROVED, /* it does not acknowledge what the host has sent */
+	REASON_DROP_CLAIM_LOST,	    /* proved, but another has taken the last claim */
 	REASON_DROP_NO_MAPPING,
 	REASON_DROP_FILTERED,
 	REASON_DROP_NO_SESSION,
@@ -56,6 +58,7 @@ enum reason {
 	REASON_DROP_SESSION_INDEX_FULL,
 	REASON_DROP_MAPPING_INDEX_FULL,
 	REASON_DROP_NO_PORT,
+	REASON_DROP_CLIENT_LIMIT, /* as many sessions of the client stand with the binding as may */
 	REASON_DROP_NO_ROUTE,
 	REASON_DROP_BUSY,
 	REASON_DROP_INTERNAL,

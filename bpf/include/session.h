@@ -139,11 +139,37 @@ __noinline __u32 session_find(const struct session_key *key)
 	return key->side == KEY_INSIDE ? session_find_inside(key, homes_inside(key)) : session_find_indexed(key);
 }
 
+#define TENTATIVE_TICKS 12 /* 3 s, and what the ticks round away */
+
+/* Tentative, and its client has proved nothing in time: it is as if it were not there. */
+static __always_inline bool session_is_over(const struct session *session)
+{
+	return __builtin_expect(session->flags & SESSION_TENTATIVE, 0) &&
+	       (__s32)(clock_tick() - session->life.stamp) > TENTATIVE_TICKS;
+}
+
+/* Sets flags, or takes them away, while others change what shares their word. */
+static __always_inline void session_mark(struct session *session, __u8 flags)
+{
+	union home_word mark = {.flags = flags};
+
+	__sync_fetch_and_or((__u32 *)&session->route_epoch, mark.word);
+}
+
+static __always_inline void session_unmark(struct session *session, __u8 flags)
+{
+	union home_word mark = {.flags = flags};
+
+	__sync_fetch_and_and((__u32 *)&session->route_epoch, ~mark.word);
+}
+
 static __always_inline __u32 session_timeout(const struct settings *settings, const struct session *session)
 {
+	if (session->flags & SESSION_TENTATIVE)
+		return TENTATIVE_TICKS;
 	switch (session->protocol) {
 	case IPPROTO_TCP:
-		return tcp_timeout(settings, session->life.tcp, session->origin);
+		return tcp_timeout(settings, session->life.tcp);
 	case IPPROTO_UDP:
 		return settings->udp;
 	}

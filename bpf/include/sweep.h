@@ -74,7 +74,8 @@ static __noinline int sweep_live(__u32 number, struct session *session, struct s
 		freed = session_end(number, session, settings, sweep->tick);
 		if (sweep->end) {
 			sweep_rested(sweep, session);
-			sweep_rested(sweep, session_at(session->filter));
+			if (!session_has_no_mapping(session->origin))
+				sweep_rested(sweep, session_at(session->holds.mapping.filter));
 		}
 	}
 	lock_release(stripe);

@@ -68,11 +68,7 @@ static __always_inline __u8 tcp_next(__u8 state, __u8 flags, enum direction dire
 	return state;
 }
 
-static __always_inline __u32 tcp_timeout(const struct settings *settings, __u8 state, __u8 origin)
+static __always_inline __u32 tcp_timeout(const struct settings *settings, __u8 state)
 {
-	if (tcp_refreshes(state))
-		return settings->tcp_established;
-	if (origin == ORIGIN_POOL && (state == TCP_SYN || state == TCP_SYN_BOTH))
-		return settings->tcp_claim;
-	return settings->tcp_transitory;
+	return tcp_refreshes(state) ? settings->tcp_established : settings->tcp_transitory;
 }

@@ -35,10 +35,10 @@ static __always_inline void trap6_fill(struct trap6_headers *headers, __u32 cook
 	out.ip.version = 6;
 	out.ip.payload_len = bpf_htons(sizeof(out.tcp));
 	out.ip.nexthdr = IPPROTO_TCP;
-	out.ip.hop_limit = TRAP_TTL;
+	out.ip.hop_limit = SEGMENT_TTL;
 	out.ip.saddr = headers->ip.daddr;
 	out.ip.daddr = headers->ip.saddr;
-	trap_fill_tcp(&out.tcp, &headers->tcp, cookie);
+	segment_fill_tcp(&out.tcp, &headers->tcp, cookie, bpf_ntohl(headers->tcp.seq) + 1, TCP_FLAG_SYN | TCP_FLAG_ACK);
 	pseudo.source = out.ip.saddr;
 	pseudo.destination = out.ip.daddr;
 	out.tcp.check = ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&out.tcp, sizeof(out.tcp),
@@ -60,7 +60,7 @@ __noinline bool trap6_answer(struct xdp_md *ctx, struct trap_way *way)
 	if (cookie < 0)
 		return false;
 	trap6_fill(&headers, cookie);
-	if (!trap_write(ctx, way, &headers, sizeof(headers)))
+	if (!segment_write(ctx, way->destination, way->source, &headers, sizeof(headers)))
 		return false;
 	budget->traps++;
 	return true;

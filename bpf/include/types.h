@@ -7,16 +7,19 @@
 
 #include <linux/types.h>
 
-#define INDEX_SLOTS	     16
-#define PORTS		     65536
-#define PROTOCOLS	     3
-#define MAX_OUTBOUND	     64
-#define RESERVATION_CLAIMERS 5
-#define LOCKS		     1024
-#define NEXT_HOPS	     16384
-#define ROUTE_ANSWERS	     1024		/* of a CPU */
-#define BANS		     ((1 << 21) + 1024) /* and what they spare; some kernels replace no entry of a full trie */
-#define BANNED_ADDRESSES     (1 << 16)
+#include "pool_types.h"
+
+#define INDEX_SLOTS	 16
+#define PORTS		 65536
+#define PROTOCOLS	 3
+#define MAX_OUTBOUND	 64
+#define LOCKS		 1024
+#define CLIENT_LOCKS	 256
+#define REFUSAL_SOURCES	 1024
+#define NEXT_HOPS	 16384
+#define ROUTE_ANSWERS	 1024		    /* of a CPU */
+#define BANS		 ((1 << 21) + 1024) /* and what they spare; some kernels replace no entry of a full trie */
+#define BANNED_ADDRESSES (1 << 16)
 
 /* Sizes and secrets, fixed when the maps are created and read-only to the programs. */
 struct layout {
@@ -30,7 +33,13 @@ struct layout {
 	__u32 mapping_bits;
 	__u32 reservation_buckets;
 	__u32 reservation_bits;
-	__u32 outbound; /* number of outbound addresses */
+	__u32 bindings;	     /* slots, from 1 on */
+	__u32 ring;	     /* tentative sessions of a binding; a power of two */
+	__u32 queue;	     /* reservations in the queue of a binding; a power of two */
+	__u32 bound_buckets; /* of bound_index */
+	__u32 bound_bits;
+	__u32 known_buckets; /* of KNOWN_WAYS entries */
+	__u32 outbound;	     /* number of outbound addresses */
 	__u32 outbound_address[MAX_OUTBOUND];
 };
 
@@ -38,7 +47,6 @@ struct layout {
 struct settings {
 	__u32 tcp_established; /* timeouts in ticks of 2^28 ns, see clock.h */
 	__u32 tcp_transitory;
-	__u32 tcp_claim; /* handshake of a session from the pool */
 	__u32 udp;
 	__u32 icmp;
 	__u32 port_quarantine;
@@ -53,7 +61,9 @@ struct settings {
 	__u8 pad2;
 	__u32 name_server; /* where it is asked from outside */
 	__u16 name_port;
-	__u16 pad3;
+	__u16 client_sessions; /* of one client that may stand with one binding */
+	__u8 refuse;	       /* tell strangers at pool addresses that they may open nothing */
+	__u8 pad3[3];
 };
 
 struct control {
@@ -97,13 +107,17 @@ enum phase {
 enum origin {
 	ORIGIN_INSIDE,	/* opened from inside through a mapping */
 	ORIGIN_MAPPING, /* opened from outside through a mapping that let it in */
-	ORIGIN_POOL,	/* opened from outside by claiming a reservation */
+	ORIGIN_POOL,	/* opened from outside by a claim of a binding */
 	ORIGIN_STATIC,	/* opened from outside, a chain said where to (dnat) */
 };
 
 #define SESSION_HAIRPIN	     0x01 /* the remote end is behind this gateway too */
 #define SESSION_FILTER_OWNER 0x02 /* its filter entry stands for all sessions to the same remote address */
-#define SESSION_WHOLE_HOST   0x04 /* from the pool, by the host's own name: every port of it */
+#define SESSION_WHOLE_HOST   0x04 /* from the pool: every port of the host is open */
+#define SESSION_TENTATIVE    0x08 /* from the pool: its client has proved nothing yet */
+#define SESSION_ANSWERED     0x10 /* from the pool, no TCP: the host has answered */
+#define SESSION_SETTLED	     0x20 /* from the pool: whether its client is known was decided */
+#define SESSION_KNOWN	     0x40 /* from the pool: it counts among its known client's */
 
 enum tcp_state {
 	TCP_NONE,
@@ -124,6 +138,20 @@ struct life {
 	__u16 version; /* counts the uses of this record: SWEEP_END ends only the one that is meant */
 };
 
+/* What a session holds, by its origin. */
+union holds {
+	struct {
+		__u32 binding;	/* its slot, which nobody else gets while the session's record names it */
+		__u32 expected; /* the host's first number and 1: the least that proves its client (tentative.h) */
+		__u32 sent;	/* the number behind what the host has sent: the most that proves it */
+	} pool;			/* ORIGIN_POOL */
+	struct {
+		__u32 slot;	    /* of its mapping */
+		__u32 filter;	    /* session that owns the filter entry, may be itself */
+		__u32 filter_users; /* sessions that lean on this one's filter entry, itself included */
+	} mapping;		    /* ORIGIN_INSIDE, ORIGIN_MAPPING */
+};
+
 /* One 5-tuple pair through the gateway. One cache line: all that a packet of the flow needs. */
 struct session {
 	__u32 private_address;
@@ -142,13 +170,10 @@ struct session {
 	__u16 next_hop_in;
 	__u16 route_epoch;
 	__u8 flags;
-	__u8 away;	    /* of the home that this record begins: its sessions that stand elsewhere, see home.h */
-	__u32 mapping;	    /* its slot; of the reservation for ORIGIN_POOL */
-	__u32 filter;	    /* session that owns the filter entry, may be itself */
-	__u32 filter_users; /* sessions that lean on this one's filter entry, itself included; ORIGIN_POOL: high
-				half of the reservation's id */
-	__u32 opened;	    /* tick */
-	__u32 name;	    /* of the service it was asked for by, 0 for none */
+	__u8 away; /* of the home that this record begins: its sessions that stand elsewhere, see home.h */
+	union holds holds;
+	__u32 opened; /* tick */
+	__u32 name;   /* of the service it was asked for by, 0 for none */
 };
 
 /* The internal endpoint behind an external port. */
@@ -181,42 +206,6 @@ struct address {
 	__u8 kind;
 	__u8 local;   /* it is on an interface of the gateway, whose own sockets come first */
 	__u16 number; /* outbound: place in layout.outbound_address */
-};
-
-struct claimer {
-	__u32 source;
-	__u32 until; /* in ns >> 20 */
-};
-
-/* An address lent to a host until the first packet or the expiry. */
-struct reservation {
-	__u32 address;
-	__u32 source_prefix;
-	__u32 source_mask;
-	__u32 host;
-	__u16 port;	 /* 0: any */
-	__u16 host_port; /* 0: the packet's own */
-	__u8 protocol;	 /* 0: any */
-	__u8 pad[3];
-	__u64 id;	    /* the low half is the slot, the high half tells its uses apart */
-	__u64 expires;	    /* CLOCK_MONOTONIC, ns */
-	__u64 again;	    /* ns for which a claimer may open more sessions */
-	__u64 claims;	    /* struct claims, compared and swapped whole */
-	__u64 merged_until; /* until when a merged answer's other receivers may claim, ns; 0: not yet */
-	__u64 claimed_at;   /* of the last claim, ns */
-	__u32 generation;
-	__u32 name;	/* number the daemon knows the service by */
-	__u32 sessions; /* opened by it and not closing yet */
-	__u32 pad2;
-	struct claimer claimer[RESERVATION_CLAIMERS];
-};
-
-struct claims {
-	__u8 open;   /* 0: withdrawn */
-	__u8 merged; /* claims left for sources that share an answer */
-	__u16 left;  /* claims left */
-	__u16 used;
-	__u16 use; /* low half of the reservation's, so that a claim is of the one that was found */
 };
 
 /* What a route lookup taught us of one neighbour. */
@@ -262,7 +251,7 @@ struct interface {
 };
 
 /*
- * A host's service that a session from the pool needs to be open: port 0 and protocol 0 for a whole host. Or a port of an
+ * A host's service that a session from the pool needs to be open: port 0 for ICMP, and protocol 0 for a whole host. Or a port of an
  * outbound address that dnat names: no mapping gets it.
  */
 struct service {

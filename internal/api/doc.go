@@ -4,7 +4,7 @@
 //
 //	GET  /v1/status        Status
 //	GET  /v1/sessions      a Session per line
-//	GET  /v1/pool          a list of Reservation
+//	GET  /v1/pool          a list of Binding
 //	GET  /v1/hosts         a list of Host
 //	GET  /v1/drops         a Drop per line, live
 //	GET  /v1/capture       a Packet per line, live: CaptureRequest says which

@@ -19,7 +19,7 @@ type fakeGateway struct {
 	explain  ExplainRequest
 	err      error // of every method; of Sessions after its sessions
 	sessions []Session
-	pool     []Reservation
+	pool     []Binding
 	hosts    []Host
 	chains   []Chain
 	bans     []Ban
@@ -34,7 +34,7 @@ type fakeGateway struct {
 func (g *fakeGateway) Status() (Status, error) { return g.status, g.err }
 func (g *fakeGateway) Reload() (Reload, error) { return Reload{Generation: 7, Hosts: 2}, g.err }
 
-func (g *fakeGateway) Reservations(f Filter) ([]Reservation, error) {
+func (g *fakeGateway) Pool(f Filter) ([]Binding, error) {
 	g.filter = f
 	return g.pool, g.err
 }

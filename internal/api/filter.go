@@ -35,7 +35,7 @@ var filterKeys = map[string]func(*Filter, string) error{
 		return err
 	},
 	"host": func(f *Filter, s string) error {
-		name, err := model.ParseName(s)
+		name, err := model.ParsePattern(s)
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,8 @@ type Gateway interface {
 	// EndSessions ends at once the sessions that the filter lets through, and
 	// returns how many, beside an error too.
 	EndSessions(filter Filter) (int, error)
-	Reservations(filter Filter) ([]Reservation, error)
+	// Pool returns the bindings, by address.
+	Pool(filter Filter) ([]Binding, error)
 	Hosts(filter Filter) ([]Host, error)
 	// Chains returns the chains in force, in the order in which they are sought.
 	Chains() ([]Chain, error)
@@ -70,26 +71,35 @@ type Filter struct {
 
 // Status is how the gateway is.
 type Status struct {
-	Instance   string        `json:"instance"`
-	Version    string        `json:"version"`
-	PID        int           `json:"pid"`
-	Config     string        `json:"config"`
-	Started    time.Time     `json:"started"`
-	Adopted    bool          `json:"adopted"` // took over an earlier daemon's data plane
-	Generation uint32        `json:"generation"`
-	Interfaces []Interface   `json:"interfaces"`
-	Sessions   Gauge         `json:"sessions"`
-	Mappings   Gauge         `json:"mappings"`
-	Half       Gauge         `json:"half_open"`      // offers standing in the circular pool
-	Addresses  Gauge         `json:"pool_addresses"` // in use by offers and holds
-	Bytes      uint64        `json:"bytes"`          // memory of the data plane's tables
-	ChainBytes uint64        `json:"chain_bytes"`    // memory of the programs of chains and the tables that are theirs alone
-	Lent       uint64        `json:"lent"`           // addresses lent, ever
-	Claimed    uint64        `json:"claimed"`        // offers that were claimed, ever
-	Expired    uint64        `json:"expired"`        // offers that expired unused, ever
-	DNS        DNS           `json:"dns"`
-	Reasons    []ReasonCount `json:"reasons"`  // how packets ended; only those above zero
-	Remedies   []string      `json:"remedies"` // what is wrong and what to do, a line each
+	Instance   string      `json:"instance"`
+	Version    string      `json:"version"`
+	PID        int         `json:"pid"`
+	Config     string      `json:"config"`
+	Started    time.Time   `json:"started"`
+	Adopted    bool        `json:"adopted"` // took over an earlier daemon's data plane
+	Generation uint32      `json:"generation"`
+	Interfaces []Interface `json:"interfaces"`
+	Sessions   Gauge       `json:"sessions"`
+	Mappings   Gauge       `json:"mappings"`
+	Half       Gauge       `json:"half_open"`      // offers standing in the circular pool
+	Addresses  Gauge       `json:"pool_addresses"` // that have a service, or rest
+	Places     Gauge       `json:"pool_services"`  // that have an address, of all
+	Bytes      uint64      `json:"bytes"`          // memory of the data plane's tables
+	ChainBytes uint64      `json:"chain_bytes"`    // memory of the programs of chains and the tables that are theirs alone
+	Lent       uint64      `json:"lent"`           // answers with an address, ever
+	Claimed    uint64      `json:"claimed"`        // of these: a client came
+	Expired    uint64      `json:"expired"`        // of these: none came in time
+	Moved      uint64      `json:"moved"`          // services that lost their address to another, ever
+	Refusals   uint64      `json:"refusals"`       // RST and port unreachable sent, ever
+
+	// TentativeEnded counts connections that had proved nothing yet and gave way to younger ones, KnownFull clients for
+	// which the table of known clients had no room, ever.
+	TentativeEnded uint64 `json:"tentative_ended"`
+	KnownFull      uint64 `json:"known_full"`
+
+	DNS      DNS           `json:"dns"`
+	Reasons  []ReasonCount `json:"reasons"`  // how packets ended; only those above zero
+	Remedies []string      `json:"remedies"` // what is wrong and what to do, a line each
 
 	// ChangedChains are those that are not as the configuration file has them.
 	ChangedChains []ChangedChain `json:"changed_chains"`
@@ -129,7 +139,8 @@ type ReasonCount struct {
 type Interface struct {
 	Name     string `json:"name"`
 	Side     string `json:"side"`     // public or private
-	Mode     string `json:"mode"`     // native or generic
+	Mode     string `json:"mode"`     // native, generic, or absent when it has vanished
+	Why      string `json:"why"`      // the mode is generic; else empty
 	Redirect bool   `json:"redirect"` // frames reach it by redirect; else through the kernel's stack
 }
 
@@ -148,33 +159,32 @@ type Session struct {
 	Idle     float64        `json:"idle"` // seconds
 }
 
-// Reservation is an address lent by name.
-type Reservation struct {
-	Address   netip.Addr     `json:"address"`
-	Protocol  model.Protocol `json:"protocol"`
-	Port      uint16         `json:"port"` // 0: any
-	State     string         `json:"state"`
-	Name      string         `json:"name"`
-	Host      string         `json:"host"`
-	Private   netip.AddrPort `json:"private"`
-	Requester string         `json:"requester"` // resolver or client that asked; empty after a restart
-	Claims    int            `json:"claims"`    // left
-	Remaining float64        `json:"remaining"` // seconds until it expires or its address is free again
+// Binding is a service at an address of the pool.
+type Binding struct {
+	Address  netip.Addr   `json:"address"`
+	Service  string       `json:"service"` // the first of its names
+	Host     string       `json:"host"`
+	Private  netip.Addr   `json:"private"`
+	Ports    []model.Port `json:"ports"`    // as "tcp/80:8080"
+	State    string       `json:"state"`    // bound, or resting: nobody else may have the ports yet
+	Sessions int          `json:"sessions"` // that stand
+	Offers   int          `json:"offers"`   // answers that wait for a client
+	Claims   int          `json:"claims"`   // clients that may still come by those
+	Rests    float64      `json:"rests"`    // seconds until another host may have the place, should nobody use it meanwhile
 }
 
-// Host is a host of the private realm.
+// Host is a host of the private realm, and what of it is open from outside.
 type Host struct {
-	Name     string     `json:"name"`
-	Address  netip.Addr `json:"address"`
-	Services []Service  `json:"services"`
+	Name     string       `json:"name"`
+	Address  netip.Addr   `json:"address"`
+	Open     []model.Port `json:"open"`     // what its own name opens; nothing: it is closed
+	Services []Service    `json:"services"` // all that is open, by whatever name
 }
 
-// Service is a service of a host.
+// Service is what its names open, each of them all of the ports.
 type Service struct {
-	Name     string         `json:"name"`
-	Protocol model.Protocol `json:"protocol"`
-	Port     uint16         `json:"port"`
-	To       uint16         `json:"to"`
+	Names []string     `json:"names"` // the first tells it from others
+	Ports []model.Port `json:"ports"` // as tcp/80, tcp/80:8080 (8080 on the host), icmp or all
 }
 
 // Chain is a row of network functions for the flows that it matches.

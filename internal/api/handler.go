@@ -109,11 +109,11 @@ func (h handler) pool(w http.ResponseWriter, _ *http.Request, query url.Values) 
 	if err != nil {
 		return err
 	}
-	reservations, err := h.gateway.Reservations(filter)
+	bindings, err := h.gateway.Pool(filter)
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, list(reservations))
+	return reply(w, http.StatusOK, list(bindings))
 }
 
 func (h handler) hosts(w http.ResponseWriter, _ *http.Request, query url.Values) error {
@@ -127,7 +127,7 @@ func (h handler) hosts(w http.ResponseWriter, _ *http.Request, query url.Values)
 	}
 	answer := make([]Host, len(hosts)) // the gateway's own must not change
 	for i, host := range hosts {
-		host.Services = list(host.Services)
+		host.Open, host.Services = list(host.Open), list(host.Services)
 		answer[i] = host
 	}
 	return reply(w, http.StatusOK, answer)

@@ -17,14 +17,14 @@ import (
 func TestAnswers(t *testing.T) {
 	g := &fakeGateway{
 		sessions: []Session{session(1), session(2)},
-		pool:     []Reservation{{Name: "www.example."}},
+		pool:     []Binding{{Service: "www.example."}},
 		hosts:    []Host{{Name: "a.example."}},
 	}
 	for target, want := range map[string]string{
 		"GET /v1/status":   `"interfaces":[]`,
 		"GET /v1/sessions": "\"private\":\"10.0.0.1:2\",",
-		"GET /v1/pool":     `"name":"www.example."`,
-		"GET /v1/hosts":    `"services":[]`,
+		"GET /v1/pool":     `"service":"www.example."`,
+		"GET /v1/hosts":    `"open":[],"services":[]`,
 		"POST /v1/reload":  `{"generation":7,"hosts":2}`,
 
 		"POST /v1/sessions/end": `{"sessions":2}`,

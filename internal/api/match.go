@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -16,18 +17,27 @@ func (f Filter) MatchSession(s Session) bool {
 		f.endpoints(s.Private, s.External, s.Remote)
 }
 
-// MatchReservation is MatchSession for reservations. One for any protocol or
-// any port matches every protocol or port, as it covers them.
-func (f Filter) MatchReservation(r Reservation) bool {
-	return (r.Protocol == model.AnyProtocol || f.protocol(r.Protocol)) &&
-		f.name(r.Host, r.Name) &&
-		(f.Port == 0 || r.Port == 0 || f.Port == r.Port || f.Port == r.Private.Port()) &&
-		f.address(r.Address, r.Private.Addr())
+// MatchBinding reports whether b is let through: by its addresses, its host or the name of its service, and by one port
+// that has both the number, outside or inside, and the protocol. What opens everything has every port.
+func (f Filter) MatchBinding(b Binding) bool {
+	return f.name(b.Host, b.Service) && f.address(b.Address, b.Private) && f.ports(b.Ports)
+}
+
+func (f Filter) ports(ports []model.Port) bool {
+	if f.Port == 0 && f.Protocol == model.AnyProtocol {
+		return true
+	}
+	for _, p := range ports {
+		if p.Protocol == model.AnyProtocol || f.protocol(p.Protocol) && (f.Port == 0 || f.Port == p.Port || f.Port == p.To) {
+			return true
+		}
+	}
+	return false
 }
 
 // MatchHost reports whether h is let through: by its address, its name or a
-// service's, and by one service that has both the port, outside or inside, and
-// the protocol.
+// service's, and by one port, outside or inside, and protocol of a service that
+// has the name. What is everything has every port.
 func (f Filter) MatchHost(h Host) bool {
 	if !f.address(h.Address) {
 		return false
@@ -36,11 +46,15 @@ func (f Filter) MatchHost(h Host) bool {
 		return true
 	}
 	for _, s := range h.Services {
-		if f.protocol(s.Protocol) && f.name(h.Name, s.Name) && (f.Port == 0 || f.Port == s.Port || f.Port == s.To) {
+		if f.name(append([]string{h.Name}, s.Names...)...) && slices.ContainsFunc(s.Ports, f.opens) {
 			return true
 		}
 	}
 	return false
+}
+
+func (f Filter) opens(p model.Port) bool {
+	return p == model.Port{} || f.protocol(p.Protocol) && (f.Port == 0 || f.Port == p.Port || f.Port == p.To)
 }
 
 // MatchDrop is MatchSession for dropped packets, by what their headers say.

@@ -88,6 +88,12 @@ type Setup struct {
 	Mark, NoTrack bool
 }
 
+// Ender is a Device that lets further sessions of a client in for having had some: those
+// that made it known are ended before anything is measured.
+type Ender interface {
+	EndSessions(ctx context.Context) error
+}
+
 // Loader is a Device whose rules can be loaded again by themselves.
 type Loader interface {
 	// Load removes all rules, loads them again as one transaction, and returns how

@@ -18,23 +18,31 @@ func newCheck(a *app) *cobra.Command {
 running gateway.
 
 All faults are printed at once to standard error, each as FILE:LINE: message, and
-the exit code is 1. What only this machine can tell, such as whether an interface
-exists, is seen by "run" and "reload".`,
+the exit code is 1. Warnings are printed there, too, each as FILE: warning: message;
+the exit code stays 0. What takes the gateway to tell, such as whether a host is in
+one of its networks, is said on a machine that has all configured interfaces. Root
+there also asks neighbours by ARP whether they have one of the addresses.`,
 		Example: `  realmgate check -c /etc/realmgate.yaml && realmgate reload`,
 		Args:    cobra.NoArgs,
 	}
 	var file configFlag
 	file.add(command)
-	command.RunE = does(func(context.Context) error {
+	command.RunE = does(func(ctx context.Context) error {
 		if err := file.want(); err != nil {
 			return err
 		}
-		c, err := config.Load(string(file))
+		d, err := config.Read(string(file))
 		if err != nil {
 			return err
 		}
-		if err := gateway.Check(c); err != nil {
+		c := d.Config
+		if err := gateway.Check(d); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
+		}
+		for _, w := range gateway.Warnings(ctx, c) {
+			if _, err := fmt.Fprintf(a.stderr, "%s: warning: %s\n", file, plain(w)); err != nil {
+				return written(err)
+			}
 		}
 		services := 0
 		for _, host := range c.Hosts {

@@ -23,7 +23,7 @@ import (
 type fakeDaemon struct {
 	status    client.Status
 	sessions  []client.Session
-	pool      []client.Reservation
+	pool      []client.Binding
 	hosts     []client.Host
 	chains    []client.Chain
 	bans      []client.Ban
@@ -232,16 +232,17 @@ func populated() *fakeDaemon {
 			Adopted: true, Generation: 3,
 			Interfaces: []client.Interface{
 				{Name: "eth0", Side: "public", Mode: "native", Redirect: true},
-				{Name: "eth1", Side: "private", Mode: "generic"},
+				{Name: "eth1", Side: "private", Mode: "generic", Why: "its driver runs no XDP programs"},
+				{Name: "eth2", Side: "private", Mode: "absent"},
 			},
 			Sessions: client.Gauge{Used: 1234, Capacity: 1_000_000}, Mappings: client.Gauge{Used: 196_604, Capacity: 196_605},
-			Half: client.Gauge{Used: 3}, Addresses: client.Gauge{Used: 16, Capacity: 16},
+			Half: client.Gauge{Used: 3}, Addresses: client.Gauge{Used: 16, Capacity: 16}, Places: client.Gauge{Used: 16, Capacity: 20},
 			Bytes: 95_400_000, ChainBytes: 2_200_000, Lent: 12_345_678, Claimed: 12_000_000, Expired: 345_678,
 			DNS:           client.DNS{Queries: 9, Answered: 4, Refused: 1, Truncated: 2, Exhausted: 1, Forwarded: 5, UpstreamFailed: 3},
 			Reasons:       []client.ReasonCount{{Reason: "drop_no_reservation", Packets: 12}, {Reason: "forwarded", Packets: 1_048_576}, {Reason: "answered_arp", Packets: 12}},
 			ChangedChains: []client.ChangedChain{{Chain: "out", Changes: []string{"removed filter", "moved a"}}},
 			Remedies: []string{
-				"the pool had no address 1 times: add pool.addresses, or shorten pool.again",
+				"the pool had no address 1 times: add pool.addresses, or shorten pool.rest",
 				"drop_partial_checksum (4): a sender leaves checksums to its interface; on it run: ethtool -K IFACE tx off",
 			},
 		},
@@ -259,21 +260,31 @@ func populated() *fakeDaemon {
 				State: "open", Origin: "mapping", Hairpin: true, Age: 900_000, Idle: 299,
 			},
 		},
-		pool: []client.Reservation{
+		pool: []client.Binding{
 			{
-				Address: address("198.18.0.40"), State: "offered", Name: "hosta.foo.example.", Host: "hosta.foo.example.",
-				Private: endpoint("10.0.0.100:0"), Claims: 1, Remaining: 1.94,
+				Address: address("198.18.0.33"), Service: "www.hosta.foo.example.", Host: "hosta.foo.example.", Private: address("10.0.0.100"),
+				Ports: []model.Port{{Protocol: model.TCP, Port: 80, To: 8080}, {Protocol: model.TCP, Port: 443, To: 443}}, State: "bound",
+				Sessions: 12, Offers: 1, Claims: 1, Rests: 129.6,
 			},
 			{
-				Address: address("198.18.0.33"), Protocol: model.TCP, Port: 80, State: "claimed", Name: "www.hosta.foo.example.",
-				Host: "hosta.foo.example.", Private: endpoint("10.0.0.100:8080"), Requester: "192.0.2.53", Remaining: 0.4,
+				Address: address("198.18.0.40"), Service: "hosta.foo.example.", Host: "hosta.foo.example.", Private: address("10.0.0.100"),
+				Ports: []model.Port{{}}, State: "resting", Rests: 0.4,
 			},
 		},
 		hosts: []client.Host{
-			{Name: "hostb.foo.example.", Address: address("10.0.0.101"), Services: []client.Service{}},
-			{Name: "hosta.foo.example.", Address: address("10.0.0.100"), Services: []client.Service{
-				{Name: "www.hosta.foo.example.", Protocol: model.TCP, Port: 80, To: 8080},
-				{Name: "dns.hosta.foo.example.", Protocol: model.UDP, Port: 53, To: 53},
+			{Name: "hostb.foo.example.", Address: address("10.0.0.101"), Open: []model.Port{}, Services: []client.Service{}},
+			{Name: "hostc.foo.example.", Address: address("10.0.0.102"), Open: []model.Port{{}}, Services: []client.Service{
+				{Names: []string{"hostc.foo.example."}, Ports: []model.Port{{}}},
+			}},
+			{Name: "hosta.foo.example.", Address: address("10.0.0.100"), Open: []model.Port{}, Services: []client.Service{
+				{Names: []string{"www.hosta.foo.example.", "*.shop.foo.example."}, Ports: []model.Port{
+					{Protocol: model.TCP, Port: 80, To: 8080}, {Protocol: model.TCP, Port: 443, To: 443}, {Protocol: model.TCP, Port: 50000, To: 50000},
+					{Protocol: model.TCP, Port: 50001, To: 50001}, {Protocol: model.TCP, Port: 50002, To: 50002},
+				}},
+				{Names: []string{"dns.hosta.foo.example."}, Ports: []model.Port{{Protocol: model.UDP, Port: 53, To: 53}}},
+			}},
+			{Name: "hostd.foo.example.", Address: address("10.0.0.103"), Open: []model.Port{{Protocol: model.ICMP}, {Protocol: model.TCP, Port: 22, To: 22}}, Services: []client.Service{
+				{Names: []string{"hostd.foo.example.", "git.foo.example."}, Ports: []model.Port{{Protocol: model.ICMP}, {Protocol: model.TCP, Port: 22, To: 22}}},
 			}},
 		},
 		packets: []client.Packet{

@@ -4,18 +4,22 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 func newHosts(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "hosts",
 		Short: "List the hosts that can be reached by name",
-		Long: `List the hosts of the private realm with their services: the port outside, and the
-port of the host that it leads to. A filter picks whole hosts.`,
+		Long: `List the hosts of the private realm, and all that is open of them from outside:
+which names open which ports. tcp/80→8080 is port 80 outside, which leads to 8080
+of the host. A host's own name is closed unless it is opened. A filter picks whole
+hosts.`,
 		Example: `  realmgate hosts
   realmgate hosts --protocol tcp --port 80`,
 		Args: cobra.NoArgs,
@@ -30,17 +34,21 @@ port of the host that it leads to. A filter picks whole hosts.`,
 		if output.value == "json" {
 			return writeJSONArray(a.stdout, hosts)
 		}
-		t := newTable("HOST", "ADDRESS", "SERVICE", "PROTOCOL", ">PORT", ">TO")
+		t := newTable("HOST", "ADDRESS", "NAMES", "OPENS")
 		for _, h := range hosts {
-			name, address := h.Name, h.Address.String()
-			if len(h.Services) == 0 {
-				t.add(name, address, "", "", "", "")
+			if len(h.Open) == 0 {
+				t.add(h.Name, h.Address.String(), h.Name, "closed")
 			}
 			for _, s := range h.Services {
-				t.add(name, address, s.Name, s.Protocol.String(), port(s.Port), port(s.To))
+				t.add(h.Name, h.Address.String(), strings.Join(s.Names, ", "), opens(s.Ports))
 			}
 		}
 		return t.write(a.stdout)
 	})
 	return command
+}
+
+// opens writes ports as people read them: tcp/80→8080 for 80 outside that leads to 8080 of the host.
+func opens(ports []model.Port) string {
+	return strings.ReplaceAll(strings.Join(model.PortTexts(ports), ", "), ":", "→")
 }

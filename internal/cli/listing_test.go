@@ -167,14 +167,14 @@ func TestArraysParse(t *testing.T) {
 		}
 	}
 	var sessions []client.Session
-	var pool []client.Reservation
+	var pool []client.Binding
 	var hosts []client.Host
 	var drops []client.Drop
 	check(&sessions, "sessions")
 	check(&pool, "pool")
 	check(&hosts, "hosts")
 	check(&drops, "drops", "--count", "3")
-	if len(sessions) != 3 || sessions[0] != d.sessions[0] || len(pool) != 2 || pool[0] != d.pool[1] || len(hosts) != 2 ||
+	if len(sessions) != 3 || sessions[0] != d.sessions[0] || len(pool) != 2 || pool[0].Service != d.pool[0].Service || len(hosts) != 4 ||
 		len(drops) != 3 || drops[1] != d.drops[1] {
 		t.Errorf("%+v\n%+v\n%+v\n%+v", sessions, pool, hosts, drops)
 	}

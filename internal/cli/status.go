@@ -79,8 +79,9 @@ func statusTables(s client.Status) string {
 	}{
 		{"sessions", s.Sessions},
 		{"mappings", s.Mappings},
-		{"standing offers", s.Half},
+		{"reservations", s.Half},
 		{"pool addresses", s.Addresses},
+		{"pool services", s.Places},
 	} {
 		capacity, full := "no limit", ""
 		if row.gauge.Capacity > 0 {
@@ -113,18 +114,21 @@ func statusInterfaces(s client.Status) string {
 	notes := map[string]string{}
 	for _, i := range s.Interfaces {
 		sends := "by redirect"
-		if !i.Redirect {
+		if i.Mode == "absent" {
+			sends = "nothing"
+		} else if !i.Redirect {
 			sends = "through the stack"
 			notes["stack"] = "Through the stack: the interface takes no redirected frames, so the kernel sends\n" +
 				"the translated packets. Everything works, only slower.\n"
 		}
 		if i.Mode == "generic" {
-			notes["generic"] = "Generic: the driver runs no XDP program, so the kernel runs it a little later.\n" +
+			notes["generic"] = "Generic: the kernel runs the program a little later than the driver would.\n" +
 				"Everything works, only slower.\n"
+			notes["why"] += fmt.Sprintf("%s is generic: %s.\n", i.Name, plain(i.Why))
 		}
 		t.add(i.Name, i.Side, i.Mode, sends)
 	}
-	return fmt.Sprintf("\n%s%s%s", t, notes["stack"], notes["generic"])
+	return fmt.Sprintf("\n%s%s%s%s", t, notes["stack"], notes["generic"], notes["why"])
 }
 
 func statusNames(s client.Status) string {
@@ -133,15 +137,18 @@ func statusNames(s client.Status) string {
 		name string
 		n    uint64
 	}{
-		{"addresses lent", s.Lent},
-		{"offers claimed", s.Claimed},
-		{"offers expired unused", s.Expired},
+		{"answers with a pool address", s.Lent},
+		{"reservations claimed", s.Claimed},
+		{"reservations expired unused", s.Expired},
+		{"services that lost their address", s.Moved},
+		{"refusals sent (RST, port unreachable)", s.Refusals},
+		{"unproved connections that gave way", s.TentativeEnded},
 		{"DNS queries", s.DNS.Queries},
 		{"answered", s.DNS.Answered},
-		{"told to come by TCP", s.DNS.Truncated},
+		{"truncated (TC=1)", s.DNS.Truncated},
 		{"refused", s.DNS.Refused},
-		{"of these, by reputation", s.DNS.Distrusted},
-		{"no address free", s.DNS.Exhausted},
+		{"refused by reputation or share", s.DNS.Distrusted},
+		{"no address free (SERVFAIL)", s.DNS.Exhausted},
 		{"forwarded upstream", s.DNS.Forwarded},
 		{"upstream failed", s.DNS.UpstreamFailed},
 	} {

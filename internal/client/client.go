@@ -67,9 +67,9 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return fetch[Status](ctx, c, http.MethodGet, "/v1/status", nil)
 }
 
-// Reservations returns the addresses that are lent by name.
-func (c *Client) Reservations(ctx context.Context, f Filter) ([]Reservation, error) {
-	return fetch[[]Reservation](ctx, c, http.MethodGet, "/v1/pool", f.Query())
+// Pool returns which service has which address.
+func (c *Client) Pool(ctx context.Context, f Filter) ([]Binding, error) {
+	return fetch[[]Binding](ctx, c, http.MethodGet, "/v1/pool", f.Query())
 }
 
 // Hosts returns the hosts of the private realm.

@@ -32,12 +32,14 @@ func (g fakeGateway) Status() (Status, error) {
 }
 func (g fakeGateway) Reload() (Reload, error) { return Reload{Generation: 7, Hosts: 2}, g.err }
 
-func (g fakeGateway) Reservations(f Filter) ([]Reservation, error) {
-	return []Reservation{{Address: f.Address, Port: f.Port, Protocol: f.Protocol, Host: f.Host}}, g.err
+func (g fakeGateway) Pool(f Filter) ([]Binding, error) {
+	return []Binding{{Address: f.Address, Host: f.Host}}, g.err
 }
 
 func (g fakeGateway) Hosts(f Filter) ([]Host, error) {
-	return []Host{{Name: f.Host, Address: f.Address, Services: []Service{{Port: f.Port, Protocol: f.Protocol}}}}, g.err
+	return []Host{{Name: f.Host, Address: f.Address, Open: []model.Port{{}}, Services: []Service{{
+		Names: []string{f.Host}, Ports: []model.Port{{Protocol: f.Protocol, Port: f.Port, To: 8080}},
+	}}}}, g.err
 }
 
 func (g fakeGateway) Chains() ([]Chain, error) {
@@ -170,8 +172,8 @@ func TestAnswersComeThrough(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(status, want) {
 		t.Errorf("status %+v, %v", status, err)
 	}
-	pool, err := c.Reservations(ctx, filter)
-	if want, _ := g.Reservations(filter); err != nil || !reflect.DeepEqual(pool, want) {
+	pool, err := c.Pool(ctx, filter)
+	if want, _ := g.Pool(filter); err != nil || !reflect.DeepEqual(pool, want) {
 		t.Errorf("pool %+v, %v", pool, err)
 	}
 	hosts, err := c.Hosts(ctx, filter)
@@ -285,7 +287,7 @@ func TestDropsEnd(t *testing.T) {
 func TestErrorsOfTheGateway(t *testing.T) {
 	c, ctx := serve(t, fakeGateway{err: errors.New("a.yaml:3: no\na.yaml:9: never"), sessions: 1000}), t.Context()
 	_, status := c.Status(ctx)
-	_, pool := c.Reservations(ctx, filter)
+	_, pool := c.Pool(ctx, filter)
 	_, hosts := c.Hosts(ctx, filter)
 	_, chains := c.Chains(ctx)
 	_, reload := c.Reload(ctx)

@@ -18,11 +18,11 @@ type (
 	Interface = api.Interface
 	// Session is a flow through the gateway.
 	Session = api.Session
-	// Reservation is an address that is lent.
-	Reservation = api.Reservation
+	// Binding is a service at an address of the pool.
+	Binding = api.Binding
 	// Host is a host inside.
 	Host = api.Host
-	// Service is a port of a host that has a name.
+	// Service is names of a host, and the ports that they open.
 	Service = api.Service
 	// Ban is a remote address or prefix whose packets are dropped.
 	Ban = api.Ban

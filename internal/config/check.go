@@ -71,13 +71,12 @@ func (d *draft) finishUpstream() {
 // finishNames checks that zones differ and that every other name has one use.
 func (d *draft) finishNames() {
 	zones := make(map[model.Name]int)
-	for _, zone := range d.zones {
-		if line, twice := zones[zone.value]; twice {
-			d.faults.add(zone.line, "realm.zones: %s is already listed at line %d", zone.value, line)
+	for _, z := range d.zones {
+		if line, twice := zones[z.zone.Name]; twice {
+			d.faults.add(z.nameLine, "realm.zones: %s is already listed at line %d", z.zone.Name, line)
 			continue
 		}
-		zones[zone.value] = zone.line
-		d.config.Realm.Zones = append(d.config.Realm.Zones, zone.value)
+		zones[z.zone.Name] = z.nameLine
 	}
 	taken := make(map[model.Name]use)
 	if d.nameserverLine > 0 {
@@ -93,14 +92,20 @@ func (d *draft) finishNames() {
 		}
 		taken[name] = as
 		if len(zones) > 0 && !inZone(name, zones) {
-			d.faults.add(as.line, "%s: %s is in none of realm.zones (%s)", as.key, name, listNames(d.config.Realm.Zones))
+			d.faults.add(as.line, "%s: %s is in none of realm.zones (%s)", as.key, name, listNames(d.config.Realm.ZoneNames()))
 		}
 	}
 	for i, h := range d.hosts {
 		path := fmt.Sprintf("hosts[%d]", i)
 		take(h.host.Name, use{path + ".name", h.nameLine})
 		for j, s := range h.services {
-			take(s.service.Name, use{fmt.Sprintf("%s.services[%d].name", path, j), s.nameLine})
+			key := "name"
+			if s.namesLine > 0 {
+				key = "names"
+			}
+			for _, name := range s.names() {
+				take(name.value, use{fmt.Sprintf("%s.services[%d].%s", path, j, key), name.line})
+			}
 		}
 	}
 }
@@ -130,36 +135,4 @@ func listNames(names []model.Name) string {
 		text += ", …"
 	}
 	return text
-}
-
-// finish completes the host that is element i of the list.
-func (h *hostDraft) finish(faults *faultLog, i int) Host {
-	type outside struct {
-		protocol model.Protocol
-		port     uint16
-	}
-	seen := make(map[outside]Service)
-	lines := make(map[outside]int)
-	for j, s := range h.services {
-		if s.toLine == 0 {
-			s.service.To = s.service.Port
-		}
-		if s.againLine > 0 {
-			s.service.Again = &s.again
-		}
-		h.host.Services = append(h.host.Services, s.service)
-		if s.portLine == 0 || s.protocolLine == 0 {
-			continue
-		}
-		// Names may share a port (web servers tell them apart by Host), but
-		// then the packets that arrive there have to go to one place.
-		at := outside{s.service.Protocol, s.service.Port}
-		if before, twice := seen[at]; twice && before.To != s.service.To {
-			faults.add(s.portLine, "hosts[%d].services[%d].port: %s port %d goes to %d here and to %d at line %d: on one host it goes to one port",
-				i, j, at.protocol, at.port, s.service.To, before.To, lines[at])
-			continue
-		}
-		seen[at], lines[at] = s.service, s.portLine
-	}
-	return h.host
 }

@@ -34,37 +34,36 @@ type Interfaces struct {
 	Public, Private []string
 }
 
-// Realm is what the gateway is authoritative for.
-type Realm struct {
-	Zones      []model.Name // at least one, no duplicates; one may lie in another
-	Nameserver model.Name   // in a zone, or outside all of them
-}
-
 // DNS says where the name servers listen and whom they ask.
 type DNS struct {
 	Public, Private netip.AddrPort   // IPv4, of different addresses
 	Upstream        []netip.AddrPort // IPv4; empty: other names are refused
 	Verify          Verify
-	Cache           int // answers kept by the inside resolver, 0 to 1000000
+	Cache           int            // answers kept by the inside resolver, 0 to 1000000
+	ClientSubnet    []netip.Prefix // IPv4: resolvers whose EDNS client subnet is believed
+	Keys            []Key          // no name twice
 }
 
 // Pool configures the circular pool.
 type Pool struct {
-	Addresses  []netip.Addr // 1 to 65536, expanded, in the order of the file
-	Order      Order
-	Offer      time.Duration // 500ms to 60s
-	Again      time.Duration // 0s to 60s
-	Quarantine time.Duration // 0s to 60s
-	Claim      time.Duration // 1s to 240s
-	Wait       time.Duration // 0s to 5s
-	Quotas     Quotas
+	Addresses []netip.Addr // 1 to 65536, expanded, in the order of the file
+	Order     Order
+	Offer     time.Duration // 500ms to 60s
+	Rest      time.Duration // 1s to 24h
+	Refuse    bool
+	Wait      time.Duration // 0s to 5s
+	Bands     []Band        // by load, the least first
+	Reserve   float64       // 0 to 0.5: the share of the addresses that is kept for newcomers
+	Quotas    Quotas
 }
 
 // Quotas bounds allocations: Client to Total count allocations per second,
-// HalfOpen and HalfOpenPerHost count standing offers. 0 means no limit.
+// HalfOpen and HalfOpenPerHost count standing offers, and 0 means no limit. ClientSessions
+// counts the open sessions that one client has with one binding.
 type Quotas struct {
 	Client, Resolver, Host, Service, Total int
 	HalfOpen, HalfOpenPerHost              int
+	ClientSessions                         int // 1 to 65535
 }
 
 // Outbound configures translation for hosts that open sessions themselves.
@@ -77,20 +76,4 @@ type Outbound struct {
 // Timeouts says how long a session may idle, each 1s to 2592000s.
 type Timeouts struct {
 	TCPEstablished, TCPTransitory, UDP, ICMP time.Duration
-}
-
-// Host is a machine of the private realm that can be reached by name.
-type Host struct {
-	Name     model.Name // in a zone, unique among hosts and services
-	Address  netip.Addr // IPv4, unique
-	Services []Service
-}
-
-// Service is a name that stands for one protocol and port of its host. Two
-// services may share protocol and port only when they also share To.
-type Service struct {
-	Name     model.Name
-	Protocol model.Protocol // TCP or UDP
-	Port, To uint16         // outside and inside port, 1 to 65535
-	Again    *time.Duration // 0s to 60s; nil: Pool.Again
 }

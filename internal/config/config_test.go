@@ -31,7 +31,7 @@ func TestBadFiles(t *testing.T) {
 			if !ok {
 				t.Fatalf("the first line %q does not say what is wanted", first)
 			}
-			c, err := Load(file)
+			c, err := load(file)
 			if err == nil {
 				t.Fatalf("accepted: %+v", c)
 			}
@@ -64,7 +64,7 @@ func TestGoodFiles(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".good.yml"), func(t *testing.T) {
-			c, err := Load(file)
+			c, err := load(file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,25 +74,29 @@ func TestGoodFiles(t *testing.T) {
 }
 
 func TestFullFile(t *testing.T) {
-	got, err := Load("testdata/full.good.yml")
+	got, err := load("testdata/full.good.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	half, none := 500*time.Millisecond, time.Duration(0)
 	want := &Config{
 		Interfaces: Interfaces{Public: []string{"eth0", "eth2.100"}, Private: []string{"eth1", "br-lan"}},
-		Realm:      Realm{Zones: []model.Name{"foo.example.", "sub.foo.example.", "bar.example."}, Nameserver: "foo.example."},
+		Realm: Realm{Zones: []Zone{{Name: "foo.example."}, {
+			Name: "sub.foo.example.", File: "sub.zone", Text: "@ TXT \"fixed\"\n",
+			Secondaries: []Secondary{{netip.MustParseAddrPort("192.0.2.53:5300"), "copy."}}, ACME: []model.Name{"acme.", "copy."},
+		}, {Name: "bar.example."}}, Nameserver: "foo.example."},
 		DNS: DNS{
 			Public: netip.MustParseAddrPort("198.18.0.1:5300"), Private: netip.MustParseAddrPort("10.0.0.1:5301"),
 			Upstream: []netip.AddrPort{
 				netip.MustParseAddrPort("198.51.100.53:53"), netip.MustParseAddrPort("127.0.0.1:5353"), netip.MustParseAddrPort("10.0.0.1:54"),
 			},
-			Verify: VerifyNone,
+			Verify: VerifyNone, ClientSubnet: []netip.Prefix{netip.MustParsePrefix("192.0.2.53/32"), netip.MustParsePrefix("203.0.113.0/24")},
+			Keys: []Key{{"copy.", "hmac-sha512", "c2VjcmV0IG9mIHR3ZW50eSBvY3RldHM="}, {"acme.", "hmac-sha256", "YW5vdGhlciBvbmUgb2YgdHdlbnR5Li4="}},
 		},
 		Pool: Pool{
 			Addresses: addresses("198.18.0.48", "198.18.0.32", "198.18.0.33", "198.18.0.40", "198.18.0.41", "198.18.0.42"),
-			Order:     OrderCircular, Offer: half, Claim: 90 * time.Second, Wait: 1500 * time.Millisecond,
-			Quotas: Quotas{Client: 1, Resolver: 2, Host: 3, Service: 4, Total: 5, HalfOpen: 6, HalfOpenPerHost: 7},
+			Order:     OrderCircular, Offer: 500 * time.Millisecond, Rest: 90 * time.Minute, Wait: 1500 * time.Millisecond,
+			Bands: []Band{{0.25, 0, 0.1}, {0.9, 0.5, 1}}, Reserve: 0.25,
+			Quotas: Quotas{Client: 1, Resolver: 2, Host: 3, Service: 4, Total: 5, HalfOpen: 6, HalfOpenPerHost: 7, ClientSessions: 8},
 		},
 		Protection: Protection{GeoTable: "/var/lib/realmgate/geo.table", Honeypot: Honeypot{Ban: time.Hour}},
 		Bans:       Bans{Factor: 2, Cap: 168 * time.Hour, Memory: 24 * time.Hour},
@@ -103,12 +107,19 @@ func TestFullFile(t *testing.T) {
 		Timeouts: Timeouts{TCPEstablished: 120 * time.Hour, TCPTransitory: time.Second, UDP: 3 * time.Minute, ICMP: 30 * time.Second},
 		Capacity: 1024, IPv6: IPv6Forward,
 		Hosts: []Host{
-			{Name: "hosta.foo.example.", Address: netip.MustParseAddr("10.0.0.100"), Services: []Service{
-				{Name: "www.hosta.foo.example.", Protocol: model.TCP, Port: 80, To: 8080, Again: &half},
-				{Name: "blog.hosta.foo.example.", Protocol: model.TCP, Port: 80, To: 8080},
-				{Name: "_dns.sub.foo.example.", Protocol: model.UDP, Port: 80, To: 80, Again: &none},
+			{Name: "hosta.foo.example.", Address: netip.MustParseAddr("10.0.0.100"), Open: ports("tcp/22", "icmp"), Services: []Service{
+				{[]model.Name{"www.hosta.foo.example."}, ports("tcp/80:8080"), nil},
+				{[]model.Name{"blog.hosta.foo.example."}, ports("tcp/80:8080"), nil},
+				{[]model.Name{"_dns.sub.foo.example."}, ports("udp/80"), nil},
+				{
+					[]model.Name{"shop.foo.example.", "sub.foo.example.", "*.shop.foo.example."},
+					ports("tcp/80:8081", "udp/443:8443", "tcp/50000", "tcp/50001", "tcp/50002", "icmp"), &HTTPS{Port: 80, ALPN: []string{"h2", "h3"}},
+				},
+				{[]model.Name{"*.a.foo.example."}, ports("tcp/25"), nil},
+				{[]model.Name{"b.foo.example."}, ports("udp/25:26"), nil},
 			}},
-			{Name: "bar.example.", Address: netip.MustParseAddr("10.0.0.101")},
+			{Name: "bar.example.", Address: netip.MustParseAddr("10.0.0.101"), Open: ports("all")},
+			{Name: "hostc.foo.example.", Address: netip.MustParseAddr("10.0.0.102"), Open: ports("all")},
 		},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -117,13 +128,13 @@ func TestFullFile(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	got, err := Load("testdata/least.good.yml")
+	got, err := load("testdata/least.good.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := defaults()
 	want.Interfaces = Interfaces{Public: []string{"eth0"}, Private: []string{"eth1"}}
-	want.Realm = Realm{Zones: []model.Name{"foo.example."}, Nameserver: "ns.elsewhere.example."}
+	want.Realm = Realm{Zones: []Zone{{Name: "foo.example."}}, Nameserver: "ns.elsewhere.example."}
 	want.DNS.Public, want.DNS.Private = netip.MustParseAddrPort("198.18.0.1:53"), netip.MustParseAddrPort("10.0.0.1:53")
 	want.Pool.Addresses = addresses("198.18.0.32")
 	if !reflect.DeepEqual(got, &want) {
@@ -132,7 +143,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestLargestPoolIsExpandedInOrder(t *testing.T) {
-	c, err := Load("testdata/largest.good.yml")
+	c, err := load("testdata/largest.good.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +155,8 @@ func TestLargestPoolIsExpandedInOrder(t *testing.T) {
 
 func TestFileThatCannotBeRead(t *testing.T) {
 	for _, path := range []string{filepath.Join(t.TempDir(), "absent.yaml"), t.TempDir()} {
-		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("Load(%s): %v", path, err)
+		if _, err := load(path); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("load(%s): %v", path, err)
 		}
 	}
 }
@@ -182,4 +193,23 @@ func addresses(list ...string) (parsed []netip.Addr) {
 		parsed = append(parsed, netip.MustParseAddr(text))
 	}
 	return parsed
+}
+
+func ports(list ...string) (parsed []model.Port) {
+	for _, text := range list {
+		port, err := model.ParsePort(text)
+		if err != nil {
+			panic(err)
+		}
+		parsed = append(parsed, port)
+	}
+	return parsed
+}
+
+func load(path string) (*Config, error) {
+	d, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return d.Config, nil
 }

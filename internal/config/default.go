@@ -14,13 +14,14 @@ func defaults() Config {
 	return Config{
 		DNS: DNS{Verify: VerifyTCP, Cache: 10_000},
 		Pool: Pool{
-			Order:      OrderRandom,
-			Offer:      2 * time.Second,
-			Again:      time.Second,
-			Quarantine: time.Second,
-			Claim:      5 * time.Second,
-			Wait:       500 * time.Millisecond,
-			Quotas:     Quotas{Client: 100, Resolver: 1000, Host: 1000, Service: 1000},
+			Order: OrderRandom,
+			Offer: 2 * time.Second,
+			// Longer than clients keep an address, whatever its TTL: Firefox for 660 s, behind a resolver that adds a minute.
+			Rest:   730 * time.Second,
+			Refuse: true,
+			Wait:   500 * time.Millisecond,
+			Bands:  []Band{{0.5, 0.2, 0.3}, {0.75, 0.3, 0.4}}, Reserve: 0.1,
+			Quotas: Quotas{Client: 100, Resolver: 1000, Host: 1000, Service: 1000, ClientSessions: 256},
 		},
 		Outbound: Outbound{
 			Filtering:  model.AddressDependent,

@@ -17,6 +17,9 @@ type Document struct {
 	text   []byte
 }
 
+// File is where the document was read from.
+func (d *Document) File() string { return d.file }
+
 // NewDocument is Parse, and keeps the text.
 func NewDocument(file string, text []byte) (*Document, error) {
 	c, err := Parse(file, text)

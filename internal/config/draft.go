@@ -3,9 +3,6 @@ package config
 import (
 	"fmt"
 	"net/netip"
-	"time"
-
-	"github.com/realmgate/realmgate/internal/model"
 )
 
 // draft is a configuration on its way: single values go straight into config,
@@ -16,11 +13,13 @@ type draft struct {
 	known  []Set // whose files are not to be read
 
 	public, private                         []at[string]
-	zones                                   []at[model.Name]
+	zones                                   []*zoneDraft
+	keyDrafts                               []*keyDraft
 	upstream                                []at[netip.AddrPort]
-	neverBan                                []at[netip.Prefix]
+	neverBan, clientSubnet                  []at[netip.Prefix]
 	pool, outbound                          []at[span]
 	hosts                                   []*hostDraft
+	bands                                   []*bandDraft
 	sets                                    []*setDraft
 	bans                                    bansDraft
 	watches                                 []*watchDraft
@@ -41,18 +40,6 @@ type use struct {
 
 func (u use) String() string { return fmt.Sprintf("%s at line %d", u.key, u.line) }
 
-type hostDraft struct {
-	host                  Host
-	services              []*serviceDraft
-	nameLine, addressLine int
-}
-
-type serviceDraft struct {
-	service                                             Service
-	again                                               time.Duration
-	nameLine, protocolLine, portLine, toLine, againLine int
-}
-
 func newDraft(faults *faultLog) *draft {
 	d := &draft{faults: faults, config: defaults(), uses: make(map[netip.Addr]use)}
 	d.protection.protection = d.config.Protection
@@ -65,6 +52,8 @@ func (d *draft) finish() {
 	d.finishInterfaces()
 	d.finishAddresses()
 	d.finishUpstream()
+	d.finishBands()
+	d.finishZones()
 	d.finishNames()
 	d.protection.finishGeofences(d.faults)
 	d.protection.finishGeoTable(d.faults)
@@ -76,9 +65,8 @@ func (d *draft) finish() {
 	d.finishLists()
 	d.finishSinks()
 	d.finishChains()
-	for _, p := range d.neverBan {
-		d.config.NeverBan = append(d.config.NeverBan, p.value)
-	}
+	d.config.NeverBan = valuesOf(d.neverBan)
+	d.config.DNS.ClientSubnet = valuesOf(d.clientSubnet)
 	for i, h := range d.hosts {
 		d.config.Hosts = append(d.config.Hosts, h.finish(d.faults, i))
 	}

@@ -76,16 +76,21 @@ func render(c *Config) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("interfaces: {public: %s, private: %s}", list(c.Interfaces.Public), list(c.Interfaces.Private))
-	line("realm: {zones: %s, nameserver: %q}", list(c.Realm.Zones), c.Realm.Nameserver)
-	line("dns: {public: %q, private: %q, upstream: %s, verify: %s, cache: %d}",
-		c.DNS.Public, c.DNS.Private, list(c.DNS.Upstream), c.DNS.Verify, c.DNS.Cache)
+	renderRealm(line, c.Realm)
+	line("dns: {public: %q, private: %q, upstream: %s, verify: %s, cache: %d, client_subnet: %s, keys: [",
+		c.DNS.Public, c.DNS.Private, list(c.DNS.Upstream), c.DNS.Verify, c.DNS.Cache, list(c.DNS.ClientSubnet))
+	renderKeys(line, c.DNS.Keys)
 	p, q := c.Pool, c.Pool.Quotas
 	line("pool:")
 	line("  addresses: %s", list(ranges(p.Addresses)))
 	line("  order: %s", p.Order)
-	line("  offer: %s\n  again: %s\n  quarantine: %s\n  claim: %s\n  wait: %s", p.Offer, p.Again, p.Quarantine, p.Claim, p.Wait)
-	line("  quotas: {client: %d, resolver: %d, host: %d, service: %d, total: %d, half_open: %d, half_open_per_host: %d}",
-		q.Client, q.Resolver, q.Host, q.Service, q.Total, q.HalfOpen, q.HalfOpenPerHost)
+	line("  offer: %s\n  rest: %s\n  refuse: %t\n  wait: %s", p.Offer, p.Rest, p.Refuse, p.Wait)
+	line("  reserve: %s\n  bands: [", showRatio(p.Reserve))
+	for _, b := range p.Bands {
+		line("    {load: %s, service: %s, host: %s},", showRatio(b.Load), showRatio(b.Service), showRatio(b.Host))
+	}
+	line("  ]\n  quotas: {client: %d, resolver: %d, host: %d, service: %d, total: %d, half_open: %d, half_open_per_host: %d, client_sessions: %d}",
+		q.Client, q.Resolver, q.Host, q.Service, q.Total, q.HalfOpen, q.HalfOpenPerHost, q.ClientSessions)
 	line("outbound: {addresses: %s, filtering: %s, quarantine: %s}", list(c.Outbound.Addresses), c.Outbound.Filtering, c.Outbound.Quarantine)
 	t := c.Timeouts
 	line("timeouts: {tcp_established: %s, tcp_transitory: %s, udp: %s, icmp: %s}", t.TCPEstablished, t.TCPTransitory, t.UDP, t.ICMP)
@@ -94,15 +99,15 @@ func render(c *Config) string {
 		line("  []")
 	}
 	for _, h := range c.Hosts {
-		line("  - {name: %q, address: %q, services: [", h.Name, h.Address)
-		for _, s := range h.Services {
-			again := ""
-			if s.Again != nil {
-				again = fmt.Sprintf(", again: %s", s.Again)
-			}
-			line("      {name: %q, protocol: %s, port: %d, to: %d%s},", s.Name, s.Protocol, s.Port, s.To, again)
+		line("  - name: %q\n    address: %q", h.Name, h.Address)
+		if len(h.Open) > 0 {
+			line("    open: %s", list(h.Open))
 		}
-		line("    ]}")
+		line("    services: [")
+		for _, s := range h.Services {
+			line("      {names: %s, ports: %s%s},", list(s.Names), list(model.PortTexts(s.Ports)), https(s))
+		}
+		line("    ]")
 	}
 	line("never_ban: %s", list(c.NeverBan))
 	renderBans(line, c.Bans)
@@ -293,27 +298,6 @@ func renderSignatures(line func(string, ...any), name string, list []Signature) 
 	}
 }
 
-func renderMultipath(line func(string, ...any), m Multipath) {
-	line("        backends:")
-	for _, b := range m.Backends {
-		line("          - to: %q\n            weight: %d", b.To, b.Weight)
-		if b.Port > 0 {
-			line("            port: %d", b.Port)
-		}
-	}
-	if !m.Checked {
-		return
-	}
-	c := m.Check
-	line("        check:\n          every: %s\n          timeout: %s\n          fall: %d\n          rise: %d", c.Every, c.Timeout, c.Fall, c.Rise)
-	if c.HTTP != "" {
-		line("          http: %q", c.HTTP)
-	}
-	if c.Port > 0 {
-		line("          port: %d", c.Port)
-	}
-}
-
 func renderCondition(line func(string, ...any), indent string, c Condition) {
 	for key, p := range map[string]netip.Prefix{"from": c.From, "to": c.To, "remote": c.Remote} {
 		if p.IsValid() {
@@ -372,26 +356,4 @@ func ranges(addresses []netip.Addr) (runs []string) {
 		i = last + 1
 	}
 	return runs
-}
-
-func renderMeter(line func(string, ...any), f Function) {
-	m := f.Meter
-	switch {
-	case f.Use == UseDoSDenial:
-		line("        threshold: %s\n        mode: %s", m.Rate, m.Mode)
-	case f.Use != UseRateLimit:
-		return
-	case m.New:
-		line("        new: %s", m.Rate)
-	case m.Rate.Bytes:
-		line("        bytes: %s", m.Rate)
-	default:
-		line("        packets: %s", m.Rate)
-	}
-	line("        per: %s\n        entries: %d", m.Per, m.Entries)
-	if m.Window > 0 {
-		line("        window: %s", m.Window)
-	} else {
-		line("        burst: %s", m.Burst)
-	}
 }

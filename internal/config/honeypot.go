@@ -74,10 +74,16 @@ func (d *draft) finishHoneypot() {
 			}
 		})
 		for _, h := range d.hosts {
-			for _, s := range h.services {
-				if s.service.Protocol == protocol {
-					clash(model.Ports{First: s.service.Port, Last: s.service.Port}, "the service %s is at port %d, line %d", s.service.Name, s.service.Port, s.portLine)
+			opened := func(whose string, ports []at[model.Port]) {
+				for _, p := range ports {
+					if p.value.Protocol == protocol {
+						clash(model.Ports{First: p.value.Port, Last: p.value.Port}, "%s %s is at port %d, line %d", whose, h.host.Name, p.value.Port, p.line)
+					}
 				}
+			}
+			opened("the name", h.open.ports)
+			for _, s := range h.services {
+				opened("a service of", s.opened())
 			}
 		}
 		dns := d.config.DNS.Public.Port()

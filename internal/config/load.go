@@ -9,17 +9,8 @@ import (
 // maxFile bounds a configuration file, in bytes: some 100,000 hosts.
 const maxFile = 16 << 20
 
-// Load reads and validates the file at path. The error is Errors when the file
-// could be read and is not valid.
-func Load(path string) (*Config, error) {
-	d, err := Read(path)
-	if err != nil {
-		return nil, err
-	}
-	return d.Config, nil
-}
-
-// Read is Load, and keeps the text.
+// Read reads and validates the file at path, and keeps its text. The error is Errors when the file could be read and is
+// not valid.
 func Read(path string) (*Document, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -36,7 +36,7 @@ func (d *matchDraft) keys() []key {
 		oneAt("protocol", &m.Protocol, &d.protocolLine, anyProtocol()),
 		oneAt("port", &m.Ports, &d.portLine, portRange()),
 		oneAt("host", &m.Host, &d.hostLine, domain()).otherwise("any"),
-		oneAt("service", &m.Service, &d.serviceLine, domain()).otherwise("any"),
+		oneAt("service", &m.Service, &d.serviceLine, pattern()).otherwise("any"),
 	}
 }
 
@@ -101,7 +101,9 @@ func (d *draft) named() map[model.Name]bool {
 	for _, h := range d.hosts {
 		known[h.host.Name] = false
 		for _, s := range h.services {
-			known[s.service.Name] = true
+			for _, name := range s.names() {
+				known[name.value] = true
+			}
 		}
 	}
 	return known

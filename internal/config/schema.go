@@ -34,7 +34,7 @@ func (d *draft) keys() []key {
 			many("private", &d.private, device(), 1).must(),
 		).must(),
 		section("realm",
-			many("zones", &d.zones, domain(), 1).must(),
+			zonesKey(&d.zones).must(),
 			oneAt("nameserver", &c.Realm.Nameserver, &d.nameserverLine, domain()).must(),
 		).must(),
 		section("dns",
@@ -43,16 +43,22 @@ func (d *draft) keys() []key {
 			many("upstream", &d.upstream, addressPort(true), 0),
 			one("verify", &c.DNS.Verify, choice(VerifyTCP, VerifyNone)),
 			one("cache", &c.DNS.Cache, number(0, 1_000_000)),
+			many("client_subnet", &d.clientSubnet, network(), 0),
+			listOf("keys", &d.keyDrafts, (*keyDraft).keys),
 		).must(),
 		section("pool",
 			many("addresses", &d.pool, spans(maxPool), 1).must(),
 			one("order", &c.Pool.Order, choice(OrderRandom, OrderCircular)),
 			one("offer", &c.Pool.Offer, duration(500*millisecond, minute)),
-			one("again", &c.Pool.Again, duration(0, minute)),
-			one("quarantine", &c.Pool.Quarantine, duration(0, minute)),
-			one("claim", &c.Pool.Claim, duration(second, 4*minute)),
+			one("rest", &c.Pool.Rest, duration(second, 24*time.Hour)),
+			one("refuse", &c.Pool.Refuse, boolean()),
 			one("wait", &c.Pool.Wait, duration(0, 5*second)),
+			listOf("bands", &d.bands, (*bandDraft).keys).otherwise("0.5: 0.2 and 0.3; 0.75: 0.3 and 0.4"),
+			one("reserve", &c.Pool.Reserve, ratio(0, 0.5)),
 			quotaKeys(&c.Pool.Quotas),
+			gone("again", "clients that were let in stay known, and pool.rest says how long an address stays its service's"),
+			gone("quarantine", "pool.rest says how long an address stays its service's after its last use"),
+			gone("claim", "it goes without one, a handshake has 3s; pool.rest says how long an address stays its service's"),
 		).must(),
 		section("outbound",
 			many("addresses", &d.outbound, spans(maxOutbound), 0).otherwise("the first public interface's address"),
@@ -90,25 +96,8 @@ func quotaKeys(q *Quotas) key {
 		one("total", &q.Total, quota),
 		one("half_open", &q.HalfOpen, quota),
 		one("half_open_per_host", &q.HalfOpenPerHost, quota),
+		one("client_sessions", &q.ClientSessions, number(1, 65535)),
 	)
-}
-
-func (h *hostDraft) keys() []key {
-	return []key{
-		oneAt("name", &h.host.Name, &h.nameLine, domain()).must(),
-		oneAt("address", &h.host.Address, &h.addressLine, address()).must(),
-		listOf("services", &h.services, (*serviceDraft).keys),
-	}
-}
-
-func (s *serviceDraft) keys() []key {
-	return []key{
-		oneAt("name", &s.service.Name, &s.nameLine, domain()).must(),
-		oneAt("protocol", &s.service.Protocol, &s.protocolLine, choice(model.TCP, model.UDP)).must(),
-		oneAt("port", &s.service.Port, &s.portLine, port()).must(),
-		oneAt("to", &s.service.To, &s.toLine, port()).otherwise("the port"),
-		oneAt("again", &s.again, &s.againLine, duration(0, minute)).otherwise("pool.again"),
-	}
 }
 
 // listOf is a key with a list of sections, each read into a T of its own.
@@ -120,6 +109,9 @@ func listOf[T any](name string, target *[]*T, keys func(*T) []key) key {
 			for i, item := range elements(faults, node, path, "a list, each entry a mapping", 0) {
 				element := new(T)
 				*target = append(*target, element)
+				if e, notes := any(element).(interface{ begins(line int) }); notes && item.Kind == yaml.MappingNode {
+					e.begins(item.Line)
+				}
 				readSection(faults, item, fmt.Sprintf("%s[%d]", path, i), item.Line, keys(element))
 			}
 		},

@@ -18,6 +18,7 @@ type key struct {
 	standard string // default, as the reference shows it
 	allowed  string // range, as the reference shows it
 	keys     []key  // of a section, or of each element of a list of sections
+	gone     bool   // of earlier versions, and an error now
 
 	// read checks the node and stores its value. line is the key's own.
 	read func(faults *faultLog, node *yaml.Node, path string, line int)
@@ -33,6 +34,16 @@ func (k key) must() key {
 func (k key) otherwise(standard string) key {
 	k.standard = standard
 	return k
+}
+
+// gone is a key of earlier versions; instead says what takes its place.
+func gone(name, instead string) key {
+	return key{
+		name: name, gone: true,
+		read: func(faults *faultLog, _ *yaml.Node, path string, line int) {
+			faults.add(line, "%s: there is no such key any more: %s", path, instead)
+		},
+	}
 }
 
 // readSection reads a mapping whose legal keys are given. line is where a
@@ -129,10 +140,13 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
+// names are those of the keys that may be given.
 func names(keys []key) []string {
-	list := make([]string, len(keys))
-	for i, k := range keys {
-		list[i] = k.name
+	list := make([]string, 0, len(keys))
+	for _, k := range keys {
+		if !k.gone {
+			list = append(list, k.name)
+		}
 	}
 	return list
 }
@@ -142,9 +156,9 @@ func names(keys []key) []string {
 func suggest(unknown string, keys []key) string {
 	const longest = 40 // no legal key comes near a longer one
 	var near []string
-	for _, k := range keys {
-		if len(unknown) <= longest && (distance(strings.ToLower(unknown), k.name) <= 1+len(k.name)/4 || strings.HasPrefix(k.name, unknown) && unknown != "") {
-			near = append(near, k.name)
+	for _, name := range names(keys) {
+		if len(unknown) <= longest && (distance(strings.ToLower(unknown), name) <= 1+len(name)/4 || strings.HasPrefix(name, unknown) && unknown != "") {
+			near = append(near, name)
 		}
 	}
 	if len(near) == 0 {

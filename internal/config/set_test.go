@@ -13,7 +13,7 @@ import (
 )
 
 func TestSetsAreRead(t *testing.T) {
-	c, err := Load("testdata/sets.good.yml")
+	c, err := load("testdata/sets.good.yml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,6 +74,18 @@ func number(least, most int) kind[int] {
 	}
 }
 
+// boolean is yes or no.
+func boolean() kind[bool] {
+	return kind[bool]{
+		name: "boolean", allowed: "true or false", want: "true or false", tags: []string{"!!bool"},
+		show: strconv.FormatBool,
+		parse: func(text string) (bool, error) {
+			value, err := strconv.ParseBool(strings.ToLower(text)) // as the tag has it: also True and TRUE
+			return value, err
+		},
+	}
+}
+
 // port is a TCP or UDP port that can be reached.
 func port() kind[uint16] {
 	n := number(1, 65535)
@@ -124,6 +136,20 @@ func domain() kind[model.Name] {
 			return model.ParseName(text)
 		},
 	}
+}
+
+// pattern is a domain name, or a wildcard for the names below one.
+func pattern() kind[model.Name] {
+	k := domain()
+	plain := k.parse
+	k.allowed = "domain name, or *. before one"
+	k.parse = func(text string) (model.Name, error) {
+		if !strings.HasPrefix(text, "*.") || len(text) > 254 {
+			return plain(text)
+		}
+		return model.ParsePattern(text)
+	}
+	return k
 }
 
 // device is the name of a network interface, as the kernel allows it.

@@ -132,6 +132,8 @@ func locate(err error, data []byte, read int) (line int, problem string) {
 	switch _, scanErr := fmt.Sscanf(problem, "unknown anchor '%s", &alias); {
 	case scanErr == nil:
 		return aliasLine(data, strings.TrimSuffix(alias, "'"), read), aliasProblem
+	case has("alphabetic or numeric character"):
+		return min(line, read), problem + `: what begins with * stands in quotes, as "*.foo.example."`
 	case slices.ContainsFunc(blockProblems, has):
 		return breakLine(data, problem, read), problem + ": check the indentation"
 	case slices.ContainsFunc(unplaced, has):

@@ -1,14 +1,15 @@
 package datapath
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/cilium/ebpf"
 )
 
-// Age makes sessions and quarantined ports look as if their last packets had
-// come so much earlier. It is for tests of timers, which need not wait then; no
+// Age makes sessions, bindings, known clients and quarantined ports look as if their last
+// packets had come so much earlier. It is for tests of timers, which need not wait then; no
 // packet may pass meanwhile.
 func (d *Datapath) Age(by time.Duration) error {
 	used, err := d.usedRecords()
@@ -27,7 +28,27 @@ func (d *Datapath) Age(by time.Duration) error {
 			return fmt.Errorf("age session %d: %w", number, err)
 		}
 	}
-	return d.ageMappings(back)
+	return errors.Join(d.ageMappings(back), d.agePool(back))
+}
+
+// agePool ages what bindings and known clients remember.
+func (d *Datapath) agePool(back uint32) error {
+	var errs []error
+	err := forEach(d.objects.BindingTable, func(slot uint32, b *bpfBinding) {
+		if b.Stamp != 0 {
+			b.Stamp -= back
+			errs = append(errs, d.objects.BindingTable.Update(slot, b, ebpf.UpdateExist))
+		}
+	})
+	errs = append(errs, err)
+	err = forAll(d.objects.KnownTable, func(place uint32, k *bpfKnown) {
+		if k.Key != 0 {
+			life := knownLifeOf(k.Life)
+			k.Life += uint64(life.Stamp-back) - uint64(life.Stamp) // in the low half
+			errs = append(errs, d.objects.KnownTable.Update(place, k, ebpf.UpdateExist))
+		}
+	})
+	return errors.Join(append(errs, err)...)
 }
 
 // endpointPhase is where struct endpoint keeps its phase in the word that holds

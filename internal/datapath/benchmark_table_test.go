@@ -1,9 +1,8 @@
 package datapath
 
 import (
+	"net/netip"
 	"testing"
-
-	"github.com/realmgate/realmgate/internal/model"
 )
 
 // BenchmarkBytesPerSession reports the memory of all tables, divided by the
@@ -40,11 +39,10 @@ func BenchmarkOffer(b *testing.B) {
 		name := map[bool]string{true: "standing=0", false: "standing=10000"}[standing == 0]
 		b.Run(name, func(b *testing.B) {
 			r := newRig(b, Options{Capacity: MinCapacity, Outbound: outboundAddresses(1), Reservations: 16384})
+			bound := r.bind()
 			offer := func(i int) Reservation {
-				return Reservation{
-					ID: 1<<32 | uint64(i), Address: rigPool, Protocol: model.TCP, Port: uint16(1 + i), Host: rigHost,
-					Expires: Now().Add(3600e9), Claims: 1,
-				}
+				asker := netip.AddrFrom4([4]byte{65, 0, byte(i >> 8), byte(i)})
+				return Reservation{ID: 1<<32 | uint64(i), Binding: bound.ID, Asker: asker, Expires: Now().Add(3600e9), Claims: 1}
 			}
 			for i := range standing {
 				if err := r.data.Offer(offer(i)); err != nil {

@@ -40,7 +40,8 @@ var (
 
 var rigSettings = Settings{
 	Filtering: model.AddressDependent, TCPEstablished: 7440 * time.Second, TCPTransitory: 240 * time.Second,
-	TCPClaim: 5 * time.Second, UDP: 300 * time.Second, ICMP: 60 * time.Second, PortQuarantine: 120 * time.Second,
+	UDP: 300 * time.Second, ICMP: 60 * time.Second, PortQuarantine: 120 * time.Second,
+	Refuse: true, ClientSessions: 256,
 }
 
 // outboundAddresses returns count addresses, none of them on an interface.
@@ -97,7 +98,7 @@ func (r *rig) open(options Options) error {
 	}
 	services := make([]Service, offerPorts)
 	for i := range services {
-		services[i] = Service{Host: rigHost, Port: uint16(1 + i), Protocol: model.TCP}
+		services[i] = Service{Host: rigHost, Port: uint16(1 + i), Protocol: model.UDP}
 	}
 	if _, err = r.data.SetPolicy(rigSettings, services, nil); err != nil {
 		return err

@@ -48,6 +48,41 @@ const (
 	bpfBanningBANNING_IPV6      bpfBanning = 4
 )
 
+type bpfBinding struct {
+	_             structs.HostLayout
+	Address       uint32
+	Host          uint32
+	Number        uint32
+	Name          uint32
+	Stamp         uint32
+	Open          uint32
+	Sessions      uint32
+	Records       uint32
+	TentativeNext uint32
+	QueueHead     uint32
+	QueueTail     uint32
+	Pad           [5]uint32
+}
+
+type bpfBindingRequest struct {
+	_       structs.HostLayout
+	Slot    uint32
+	Error   int32
+	Binding bpfBinding
+	Port    bpfBoundPort
+}
+
+type bpfBoundPort struct {
+	_        structs.HostLayout
+	Address  uint32
+	Number   uint32
+	Binding  uint16
+	Port     uint16
+	HostPort uint16
+	Protocol uint8
+	Pad      uint8
+}
+
 type bpfBucket struct {
 	_    structs.HostLayout
 	Slot [16]uint32
@@ -80,22 +115,30 @@ type bpfCaptureRecord struct {
 }
 
 type bpfClaimEvent struct {
-	_    structs.HostLayout
-	Id   uint64
-	At   uint64
-	Type uint32
-	Left uint16
-	Used uint16
+	_      structs.HostLayout
+	Id     uint64
+	At     uint64
+	Client uint32
+	Left   uint16
+	Used   uint16
 }
 
 type bpfClaims struct {
 	_      structs.HostLayout
-	Open   uint8
+	State  uint8
 	Merged uint8
 	Left   uint16
 	Used   uint16
 	Use    uint16
 }
+
+type bpfClaimsState uint32
+
+const (
+	bpfClaimsStateCLAIMS_CLOSED bpfClaimsState = 0
+	bpfClaimsStateCLAIMS_OPEN   bpfClaimsState = 1
+	bpfClaimsStateCLAIMS_SHARED bpfClaimsState = 2
+)
 
 type bpfControl struct {
 	_           structs.HostLayout
@@ -138,13 +181,6 @@ type bpfEndpoint struct {
 	Pad     uint8
 }
 
-type bpfEventType uint32
-
-const (
-	bpfEventTypeEVENT_CLAIMED bpfEventType = 1
-	bpfEventTypeEVENT_CLOSED  bpfEventType = 2
-)
-
 type bpfFlow struct {
 	_               structs.HostLayout
 	PrivateAddress  uint32
@@ -156,7 +192,7 @@ type bpfFlow struct {
 	Protocol        uint8
 	Origin          uint8
 	Flags           uint8
-	_               [1]byte
+	Opened          uint8
 	RouteEpoch      uint16
 	NextHop         uint16
 	_               [2]byte
@@ -165,10 +201,21 @@ type bpfFlow struct {
 		First  uint32
 		Second uint32
 	}
-	Mapping     uint32
-	Judged      uint32
-	Name        uint32
-	Reservation uint32
+	Mapping uint32
+	Judged  uint32
+	Name    uint32
+	Binding uint32
+	Number  uint32
+}
+
+type bpfHolds struct {
+	_    structs.HostLayout
+	Pool struct {
+		_        structs.HostLayout
+		Binding  uint32
+		Expected uint32
+		Sent     uint32
+	}
 }
 
 type bpfHome uint32
@@ -200,6 +247,19 @@ type bpfInterface struct {
 	Mac      [6]uint8
 }
 
+type bpfKnown struct {
+	_    structs.HostLayout
+	Key  uint64
+	Life uint64
+}
+
+type bpfKnownLife struct {
+	_        structs.HostLayout
+	Stamp    uint32
+	Sessions uint16
+	Taken    uint16
+}
+
 type bpfLayout struct {
 	_                  structs.HostLayout
 	Seed               [2]uint64
@@ -212,6 +272,12 @@ type bpfLayout struct {
 	MappingBits        uint32
 	ReservationBuckets uint32
 	ReservationBits    uint32
+	Bindings           uint32
+	Ring               uint32
+	Queue              uint32
+	BoundBuckets       uint32
+	BoundBits          uint32
+	KnownBuckets       uint32
 	Outbound           uint32
 	OutboundAddress    [64]uint32
 }
@@ -348,25 +414,28 @@ const (
 	bpfReasonREASON_DROP_TOO_BIG            bpfReason = 23
 	bpfReasonREASON_DROP_NOT_FOR_US         bpfReason = 24
 	bpfReasonREASON_DROP_SPOOFED_SOURCE     bpfReason = 25
-	bpfReasonREASON_DROP_NO_RESERVATION     bpfReason = 26
-	bpfReasonREASON_DROP_RESERVATION_SPENT  bpfReason = 27
-	bpfReasonREASON_DROP_NO_MAPPING         bpfReason = 28
-	bpfReasonREASON_DROP_FILTERED           bpfReason = 29
-	bpfReasonREASON_DROP_NO_SESSION         bpfReason = 30
-	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 31
-	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 32
-	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 33
-	bpfReasonREASON_DROP_BANNED             bpfReason = 34
-	bpfReasonREASON_DROP_DENIED             bpfReason = 35
-	bpfReasonREASON_DROP_TRAPPED            bpfReason = 36
-	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 37
-	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 38
-	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 39
-	bpfReasonREASON_DROP_NO_PORT            bpfReason = 40
-	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 41
-	bpfReasonREASON_DROP_BUSY               bpfReason = 42
-	bpfReasonREASON_DROP_INTERNAL           bpfReason = 43
-	bpfReasonREASON_MAX                     bpfReason = 44
+	bpfReasonREASON_DROP_NO_BINDING         bpfReason = 26
+	bpfReasonREASON_DROP_NO_RESERVATION     bpfReason = 27
+	bpfReasonREASON_DROP_CLAIM_UNPROVED     bpfReason = 28
+	bpfReasonREASON_DROP_CLAIM_LOST         bpfReason = 29
+	bpfReasonREASON_DROP_NO_MAPPING         bpfReason = 30
+	bpfReasonREASON_DROP_FILTERED           bpfReason = 31
+	bpfReasonREASON_DROP_NO_SESSION         bpfReason = 32
+	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 33
+	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 34
+	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 35
+	bpfReasonREASON_DROP_BANNED             bpfReason = 36
+	bpfReasonREASON_DROP_DENIED             bpfReason = 37
+	bpfReasonREASON_DROP_TRAPPED            bpfReason = 38
+	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 39
+	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 40
+	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 41
+	bpfReasonREASON_DROP_NO_PORT            bpfReason = 42
+	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 43
+	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 44
+	bpfReasonREASON_DROP_BUSY               bpfReason = 45
+	bpfReasonREASON_DROP_INTERNAL           bpfReason = 46
+	bpfReasonREASON_MAX                     bpfReason = 47
 )
 
 type bpfRecordSearch struct {
@@ -378,30 +447,20 @@ type bpfRecordSearch struct {
 }
 
 type bpfReservation struct {
-	_            structs.HostLayout
-	Address      uint32
-	SourcePrefix uint32
-	SourceMask   uint32
-	Host         uint32
-	Port         uint16
-	HostPort     uint16
-	Protocol     uint8
-	Pad          [3]uint8
-	Id           uint64
-	Expires      uint64
-	Again        uint64
-	Claims       uint64
-	MergedUntil  uint64
-	ClaimedAt    uint64
-	Generation   uint32
-	Name         uint32
-	Sessions     uint32
-	Pad2         uint32
-	Claimer      [5]struct {
-		_      structs.HostLayout
-		Source uint32
-		Until  uint32
-	}
+	_           structs.HostLayout
+	Id          uint64
+	Claims      uint64
+	Expires     uint64
+	MergedUntil uint64
+	ClaimedAt   uint64
+	Binding     uint32
+	Number      uint32
+	Asker       uint32
+	Source      uint32
+	Name        uint32
+	Window      uint16
+	SourceBits  uint8
+	Pad         uint8
 }
 
 type bpfReservationRequest struct {
@@ -457,9 +516,7 @@ type bpfSession struct {
 	RouteEpoch   uint16
 	Flags        uint8
 	Away         uint8
-	Mapping      uint32
-	Filter       uint32
-	FilterUsers  uint32
+	Holds        bpfHolds
 	Opened       uint32
 	Name         uint32
 }
@@ -468,7 +525,6 @@ type bpfSettings struct {
 	_              structs.HostLayout
 	TcpEstablished uint32
 	TcpTransitory  uint32
-	TcpClaim       uint32
 	Udp            uint32
 	Icmp           uint32
 	PortQuarantine uint32
@@ -483,7 +539,9 @@ type bpfSettings struct {
 	Pad2           uint8
 	NameServer     uint32
 	NamePort       uint16
-	Pad3           uint16
+	ClientSessions uint16
+	Refuse         uint8
+	Pad3           [3]uint8
 }
 
 type bpfSide uint32
@@ -503,7 +561,10 @@ const (
 	bpfStatisticSTATISTIC_CLAIMS           bpfStatistic = 4
 	bpfStatisticSTATISTIC_EVENTS_LOST      bpfStatistic = 5
 	bpfStatisticSTATISTIC_ICMP_ERRORS_SENT bpfStatistic = 6
-	bpfStatisticSTATISTIC_MAX              bpfStatistic = 7
+	bpfStatisticSTATISTIC_REFUSALS_SENT    bpfStatistic = 7
+	bpfStatisticSTATISTIC_TENTATIVE_ENDED  bpfStatistic = 8
+	bpfStatisticSTATISTIC_KNOWN_FULL       bpfStatistic = 9
+	bpfStatisticSTATISTIC_MAX              bpfStatistic = 10
 )
 
 type bpfStripe struct {
@@ -559,6 +620,9 @@ const (
 	bpfMapBannedAddresses      = "banned_addresses"
 	bpfMapBannedPrefixes       = "banned_prefixes"
 	bpfMapBannedPrefixes6      = "banned_prefixes6"
+	bpfMapBindingTable         = "binding_table"
+	bpfMapBoundPortIndex       = "bound_port_index"
+	bpfMapBoundPortTable       = "bound_port_table"
 	bpfMapBudgets              = "budgets"
 	bpfMapCaptureRings         = "capture_rings"
 	bpfMapCaptureSnaps         = "capture_snaps"
@@ -568,6 +632,7 @@ const (
 	bpfMapDropEvents           = "drop_events"
 	bpfMapHostTable            = "host_table"
 	bpfMapInterfaceTable       = "interface_table"
+	bpfMapKnownTable           = "known_table"
 	bpfMapLayoutTable          = "layout_table"
 	bpfMapLocks                = "locks"
 	bpfMapMappingIndex         = "mapping_index"
@@ -581,7 +646,9 @@ const (
 	bpfMapPrograms             = "programs"
 	bpfMapReasonCounters       = "reason_counters"
 	bpfMapRecordSearches       = "record_searches"
+	bpfMapRefusalBudgets       = "refusal_budgets"
 	bpfMapReservationIndex     = "reservation_index"
+	bpfMapReservationQueue     = "reservation_queue"
 	bpfMapReservationTable     = "reservation_table"
 	bpfMapRouteAnswers         = "route_answers"
 	bpfMapServiceTable         = "service_table"
@@ -590,7 +657,10 @@ const (
 	bpfMapSessionTable         = "session_table"
 	bpfMapSettingsTable        = "settings_table"
 	bpfMapStatistics           = "statistics"
+	bpfMapTentativeTable       = "tentative_table"
 	bpfMapTrapEvents           = "trap_events"
+	bpfProgBindPort            = "bind_port"
+	bpfProgBindService         = "bind_service"
 	bpfProgClearCount          = "clear_count"
 	bpfProgExtendReservation   = "extend_reservation"
 	bpfProgGatewayHairpin      = "gateway_hairpin"
@@ -598,6 +668,8 @@ const (
 	bpfProgGatewayPublic       = "gateway_public"
 	bpfProgOfferReservation    = "offer_reservation"
 	bpfProgSweep               = "sweep"
+	bpfProgUnbindPort          = "unbind_port"
+	bpfProgUnbindService       = "unbind_service"
 	bpfProgWithdrawReservation = "withdraw_reservation"
 	bpfVarExported             = "exported"
 	bpfVarFixed                = "fixed"
@@ -645,6 +717,8 @@ type bpfSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfProgramSpecs struct {
+	BindPort            *ebpf.ProgramSpec `ebpf:"bind_port"`
+	BindService         *ebpf.ProgramSpec `ebpf:"bind_service"`
 	ClearCount          *ebpf.ProgramSpec `ebpf:"clear_count"`
 	ExtendReservation   *ebpf.ProgramSpec `ebpf:"extend_reservation"`
 	GatewayHairpin      *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
@@ -652,6 +726,8 @@ type bpfProgramSpecs struct {
 	GatewayPublic       *ebpf.ProgramSpec `ebpf:"gateway_public"`
 	OfferReservation    *ebpf.ProgramSpec `ebpf:"offer_reservation"`
 	Sweep               *ebpf.ProgramSpec `ebpf:"sweep"`
+	UnbindPort          *ebpf.ProgramSpec `ebpf:"unbind_port"`
+	UnbindService       *ebpf.ProgramSpec `ebpf:"unbind_service"`
 	WithdrawReservation *ebpf.ProgramSpec `ebpf:"withdraw_reservation"`
 }
 
@@ -663,6 +739,9 @@ type bpfMapSpecs struct {
 	BannedAddresses  *ebpf.MapSpec `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.MapSpec `ebpf:"banned_prefixes"`
 	BannedPrefixes6  *ebpf.MapSpec `ebpf:"banned_prefixes6"`
+	BindingTable     *ebpf.MapSpec `ebpf:"binding_table"`
+	BoundPortIndex   *ebpf.MapSpec `ebpf:"bound_port_index"`
+	BoundPortTable   *ebpf.MapSpec `ebpf:"bound_port_table"`
 	Budgets          *ebpf.MapSpec `ebpf:"budgets"`
 	CaptureRings     *ebpf.MapSpec `ebpf:"capture_rings"`
 	CaptureSnaps     *ebpf.MapSpec `ebpf:"capture_snaps"`
@@ -672,6 +751,7 @@ type bpfMapSpecs struct {
 	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
 	InterfaceTable   *ebpf.MapSpec `ebpf:"interface_table"`
+	KnownTable       *ebpf.MapSpec `ebpf:"known_table"`
 	LayoutTable      *ebpf.MapSpec `ebpf:"layout_table"`
 	Locks            *ebpf.MapSpec `ebpf:"locks"`
 	MappingIndex     *ebpf.MapSpec `ebpf:"mapping_index"`
@@ -685,7 +765,9 @@ type bpfMapSpecs struct {
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
 	RecordSearches   *ebpf.MapSpec `ebpf:"record_searches"`
+	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
+	ReservationQueue *ebpf.MapSpec `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.MapSpec `ebpf:"reservation_table"`
 	RouteAnswers     *ebpf.MapSpec `ebpf:"route_answers"`
 	ServiceTable     *ebpf.MapSpec `ebpf:"service_table"`
@@ -694,6 +776,7 @@ type bpfMapSpecs struct {
 	SessionTable     *ebpf.MapSpec `ebpf:"session_table"`
 	SettingsTable    *ebpf.MapSpec `ebpf:"settings_table"`
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
+	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
 	TrapEvents       *ebpf.MapSpec `ebpf:"trap_events"`
 }
 
@@ -729,6 +812,9 @@ type bpfMaps struct {
 	BannedAddresses  *ebpf.Map `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.Map `ebpf:"banned_prefixes"`
 	BannedPrefixes6  *ebpf.Map `ebpf:"banned_prefixes6"`
+	BindingTable     *ebpf.Map `ebpf:"binding_table"`
+	BoundPortIndex   *ebpf.Map `ebpf:"bound_port_index"`
+	BoundPortTable   *ebpf.Map `ebpf:"bound_port_table"`
 	Budgets          *ebpf.Map `ebpf:"budgets"`
 	CaptureRings     *ebpf.Map `ebpf:"capture_rings"`
 	CaptureSnaps     *ebpf.Map `ebpf:"capture_snaps"`
@@ -738,6 +824,7 @@ type bpfMaps struct {
 	DropEvents       *ebpf.Map `ebpf:"drop_events"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
 	InterfaceTable   *ebpf.Map `ebpf:"interface_table"`
+	KnownTable       *ebpf.Map `ebpf:"known_table"`
 	LayoutTable      *ebpf.Map `ebpf:"layout_table"`
 	Locks            *ebpf.Map `ebpf:"locks"`
 	MappingIndex     *ebpf.Map `ebpf:"mapping_index"`
@@ -751,7 +838,9 @@ type bpfMaps struct {
 	Programs         *ebpf.Map `ebpf:"programs"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
 	RecordSearches   *ebpf.Map `ebpf:"record_searches"`
+	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
+	ReservationQueue *ebpf.Map `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.Map `ebpf:"reservation_table"`
 	RouteAnswers     *ebpf.Map `ebpf:"route_answers"`
 	ServiceTable     *ebpf.Map `ebpf:"service_table"`
@@ -760,6 +849,7 @@ type bpfMaps struct {
 	SessionTable     *ebpf.Map `ebpf:"session_table"`
 	SettingsTable    *ebpf.Map `ebpf:"settings_table"`
 	Statistics       *ebpf.Map `ebpf:"statistics"`
+	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
 	TrapEvents       *ebpf.Map `ebpf:"trap_events"`
 }
 
@@ -769,6 +859,9 @@ func (m *bpfMaps) Close() error {
 		m.BannedAddresses,
 		m.BannedPrefixes,
 		m.BannedPrefixes6,
+		m.BindingTable,
+		m.BoundPortIndex,
+		m.BoundPortTable,
 		m.Budgets,
 		m.CaptureRings,
 		m.CaptureSnaps,
@@ -778,6 +871,7 @@ func (m *bpfMaps) Close() error {
 		m.DropEvents,
 		m.HostTable,
 		m.InterfaceTable,
+		m.KnownTable,
 		m.LayoutTable,
 		m.Locks,
 		m.MappingIndex,
@@ -791,7 +885,9 @@ func (m *bpfMaps) Close() error {
 		m.Programs,
 		m.ReasonCounters,
 		m.RecordSearches,
+		m.RefusalBudgets,
 		m.ReservationIndex,
+		m.ReservationQueue,
 		m.ReservationTable,
 		m.RouteAnswers,
 		m.ServiceTable,
@@ -800,6 +896,7 @@ func (m *bpfMaps) Close() error {
 		m.SessionTable,
 		m.SettingsTable,
 		m.Statistics,
+		m.TentativeTable,
 		m.TrapEvents,
 	)
 }
@@ -816,6 +913,8 @@ type bpfVariables struct {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfPrograms struct {
+	BindPort            *ebpf.Program `ebpf:"bind_port"`
+	BindService         *ebpf.Program `ebpf:"bind_service"`
 	ClearCount          *ebpf.Program `ebpf:"clear_count"`
 	ExtendReservation   *ebpf.Program `ebpf:"extend_reservation"`
 	GatewayHairpin      *ebpf.Program `ebpf:"gateway_hairpin"`
@@ -823,11 +922,15 @@ type bpfPrograms struct {
 	GatewayPublic       *ebpf.Program `ebpf:"gateway_public"`
 	OfferReservation    *ebpf.Program `ebpf:"offer_reservation"`
 	Sweep               *ebpf.Program `ebpf:"sweep"`
+	UnbindPort          *ebpf.Program `ebpf:"unbind_port"`
+	UnbindService       *ebpf.Program `ebpf:"unbind_service"`
 	WithdrawReservation *ebpf.Program `ebpf:"withdraw_reservation"`
 }
 
 func (p *bpfPrograms) Close() error {
 	return _BpfClose(
+		p.BindPort,
+		p.BindService,
 		p.ClearCount,
 		p.ExtendReservation,
 		p.GatewayHairpin,
@@ -835,6 +938,8 @@ func (p *bpfPrograms) Close() error {
 		p.GatewayPublic,
 		p.OfferReservation,
 		p.Sweep,
+		p.UnbindPort,
+		p.UnbindService,
 		p.WithdrawReservation,
 	)
 }

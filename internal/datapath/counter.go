@@ -71,13 +71,22 @@ func sumOf(table *ebpf.Map, key uint32) (uint64, error) {
 
 // Usage says how full the tables are.
 type Usage struct {
-	Sessions     uint64 `json:"sessions"`
-	Capacity     uint64 `json:"capacity"`
-	Mappings     uint64 `json:"mappings"`
-	Claims       uint64 `json:"claims"`      // ever
-	EventsLost   uint64 `json:"events_lost"` // ever
-	ICMPErrors   uint64 `json:"icmp_errors"` // sent, ever
-	Reservations uint64 `json:"reservations_capacity"`
+	Sessions   uint64 `json:"sessions"`
+	Capacity   uint64 `json:"capacity"`
+	Mappings   uint64 `json:"mappings"`
+	Claims     uint64 `json:"claims"`      // ever
+	EventsLost uint64 `json:"events_lost"` // ever
+	ICMPErrors uint64 `json:"icmp_errors"` // sent, ever
+	Refusals   uint64 `json:"refusals"`    // RST and port unreachable sent, ever
+	// TentativeEnded are sessions whose clients had proved nothing yet, and that gave way to
+	// younger ones of the same binding; KnownFull are clients that were not made known, as
+	// there was no place. Ever.
+	TentativeEnded uint64 `json:"tentative_ended"`
+	KnownFull      uint64 `json:"known_full"`
+	Reservations   uint64 `json:"reservations_capacity"`
+	Bindings       uint64 `json:"bindings_capacity"`
+	BoundPorts     uint64 `json:"bound_ports_capacity"`
+	Known          uint64 `json:"known_capacity"`
 	// Bytes is the memory of all tables, as the kernel accounts for it.
 	Bytes uint64 `json:"bytes"`
 }
@@ -98,7 +107,10 @@ func (d *Datapath) Usage() (Usage, error) {
 		Capacity: uint64(d.layout.Capacity),
 		Mappings: sums[bpfStatisticSTATISTIC_MAPPINGS_OPENED] - sums[bpfStatisticSTATISTIC_MAPPINGS_FREED],
 		Claims:   sums[bpfStatisticSTATISTIC_CLAIMS], EventsLost: sums[bpfStatisticSTATISTIC_EVENTS_LOST],
-		ICMPErrors: sums[bpfStatisticSTATISTIC_ICMP_ERRORS_SENT], Reservations: uint64(d.options.Reservations),
+		ICMPErrors: sums[bpfStatisticSTATISTIC_ICMP_ERRORS_SENT], Refusals: sums[bpfStatisticSTATISTIC_REFUSALS_SENT],
+		TentativeEnded: sums[bpfStatisticSTATISTIC_TENTATIVE_ENDED], KnownFull: sums[bpfStatisticSTATISTIC_KNOWN_FULL],
+		Reservations: uint64(d.options.Reservations), Bindings: uint64(d.options.Bindings), BoundPorts: uint64(d.options.BoundPorts),
+		Known: uint64(d.layout.KnownBuckets * knownWays),
 		Bytes: bytes,
 	}, err
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// ClaimEvent tells of a reservation. Events can be lost when the reader is too
-// slow: Usage counts them, and Withdraw always tells the truth.
+// ClaimEvent tells that a client has claimed. Events can be lost when the reader is too slow:
+// Usage counts them, and Withdraw always tells the truth.
 type ClaimEvent struct {
-	ID     uint64
+	ID     uint64 // of the reservation
 	At     model.Instant
-	Closed bool // not a claim: the last session by it has ended or begun to close
-	Left   int  // claims left
+	Left   int // claims left
+	Used   int
+	Client netip.Addr
 }
 
 // DropEvent is a sample of the packets that were dropped.
@@ -53,7 +54,7 @@ func (d *Datapath) Claims() (*Events[ClaimEvent], error) {
 	return newEvents(d.objects.ClaimEvents, func(raw []byte) (ClaimEvent, error) {
 		var e bpfClaimEvent
 		_, err := binary.Decode(raw, binary.NativeEndian, &e)
-		return ClaimEvent{ID: e.Id, At: model.Instant(e.At), Closed: e.Type == uint32(bpfEventTypeEVENT_CLOSED), Left: int(e.Left)}, err
+		return ClaimEvent{ID: e.Id, At: model.Instant(e.At), Left: int(e.Left), Used: int(e.Used), Client: addressOf(e.Client)}, err
 	})
 }
 

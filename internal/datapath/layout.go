@@ -19,6 +19,7 @@ const (
 	protocols  = 3
 	ports      = 65536
 	blockPorts = 8 // ports in a mapping_block
+	knownWays  = 4 // entries in a bucket of known_table
 	// indexLoad is the share of an index's slots in use when the table behind
 	// it is full. Simulated with two choices and the threshold of index.h: no
 	// insert of two million failed at 0.81, 8 at 0.84.
@@ -27,6 +28,12 @@ const (
 
 func buckets(entries int) uint32 {
 	return uint32(float64(entries)/(indexSlots*indexLoad)) + 1
+}
+
+// powerWithin is the greatest power of two that is not above n, within two others.
+func powerWithin(n, least, most int) uint32 {
+	n = min(max(n, least), most)
+	return 1 << (bits.Len(uint(n)) - 1)
 }
 
 // newLayout computes sizes and draws the secrets for the options.
@@ -42,6 +49,12 @@ func newLayout(o *Options) bpfLayout {
 		MappingBits:        uint32(bits.Len(uint(slots))),
 		ReservationBuckets: buckets(o.Reservations),
 		ReservationBits:    uint32(bits.Len(uint(o.Reservations))),
+		Bindings:           uint32(o.Bindings),
+		Ring:               powerWithin(o.Capacity/16/o.Bindings, 8, 256),
+		Queue:              powerWithin(2*o.Reservations/o.Bindings-1, 16, 4096),
+		BoundBuckets:       buckets(o.BoundPorts),
+		BoundBits:          uint32(bits.Len(uint(o.BoundPorts))),
+		KnownBuckets:       uint32(max(1, o.Known/knownWays)),
 		Outbound:           uint32(len(o.Outbound)),
 	}
 	for i, a := range o.Outbound {
@@ -68,6 +81,12 @@ func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error
 		"port_bitmaps":      arrays,
 		"reservation_table": uint32(o.Reservations) + 1,
 		"reservation_index": layout.ReservationBuckets,
+		"reservation_queue": (layout.Bindings + 1) * layout.Queue,
+		"binding_table":     layout.Bindings + 1,
+		"bound_port_table":  uint32(o.BoundPorts) + 1,
+		"bound_port_index":  layout.BoundBuckets,
+		"tentative_table":   (layout.Bindings + 1) * layout.Ring,
+		"known_table":       layout.KnownBuckets * knownWays,
 		"address_table":     uint32(o.Addresses),
 		"service_table":     uint32(o.Services),
 	} {
@@ -80,7 +99,7 @@ func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error
 // two data planes with the same shape can take over each other's tables.
 func shapeOf(spec *ebpf.CollectionSpec) uint64 {
 	hash := fnv.New64a()
-	fmt.Fprintln(hash, "homes", 3, homeRecords) // what no size tells
+	fmt.Fprintln(hash, "homes", 4, homeRecords) // what no size tells
 	names := make([]string, 0, len(spec.Maps))
 	for name := range spec.Maps {
 		names = append(names, name)

@@ -56,31 +56,73 @@ func (d *Datapath) MappedTo(protocol model.Protocol, external netip.AddrPort) (i
 	return netip.AddrPortFrom(addressOf(e.Address), swap(e.Port)), bpfPhase(e.Phase) == bpfPhasePHASE_LIVE, nil
 }
 
-// ReservationFor returns the reservation that a first packet meets, and whether it may
-// claim it now.
-func (d *Datapath) ReservationFor(t model.Tuple) (met Reservation, found, claims bool, err error) {
-	now := Now()
-	err = forEach(d.objects.ReservationTable, func(_ uint32, record *bpfReservation) {
-		r := reservationOf(record)
-		if !r.Open || r.Address != t.Destination.Addr() || r.Port != 0 && r.Port != t.Destination.Port() ||
-			r.Protocol != model.AnyProtocol && r.Protocol != t.Protocol || r.Source.IsValid() && !r.Source.Contains(t.Source.Addr()) {
+// BoundTo returns the open binding that a packet from outside meets, and the host's port
+// that it goes to.
+func (d *Datapath) BoundTo(t model.Tuple) (b Binding, hostPort uint16, found bool, err error) {
+	var met bpfBoundPort
+	err = forEach(d.objects.BoundPortTable, func(_ uint32, p *bpfBoundPort) {
+		if p.Number == 0 || addressOf(p.Address) != t.Destination.Addr() {
 			return
 		}
-		met, found, claims = r, true, claimable(record, t.Source.Addr(), now)
+		exact := p.Protocol == uint8(t.Protocol) && (t.Protocol == model.ICMP || swap(p.Port) == t.Destination.Port())
+		if exact || p.Protocol == uint8(model.AnyProtocol) && met.Number == 0 {
+			met = *p
+		}
 	})
-	return met, found, claims, err
+	if err != nil || met.Number == 0 {
+		return b, 0, false, err
+	}
+	var record bpfBinding
+	if err := d.objects.BindingTable.Lookup(uint32(met.Binding), &record); err != nil {
+		return b, 0, false, fmt.Errorf("read the binding of %s: %w", t.Destination, err)
+	}
+	hostPort = swap(met.HostPort)
+	if hostPort == 0 {
+		hostPort = t.Destination.Port()
+	}
+	return d.bindingOf(uint32(met.Binding), &record), hostPort, record.Number == met.Number && record.Open != 0, nil
 }
 
-// claimable is reservation_claim of bpf/include/reservation.h.
-func claimable(r *bpfReservation, source netip.Addr, now model.Instant) bool {
-	const shift = 20 // CLAIM_TICK_SHIFT
-	for _, c := range r.Claimer {
-		if c.Source == networkOrder(source) && int32(c.Until-uint32(uint64(now)>>shift)) > 0 {
-			return true
+// KnownTo reports whether a client is known to a binding, and how many of its sessions stand.
+func (d *Datapath) KnownTo(binding uint64, client netip.Addr) (sessions int, known bool, err error) {
+	const lasts = 1118 // KNOWN_TICKS of bpf/include/known.h
+	wanted, tick := knownKey(client, numberOf(binding)), uint32(Now()>>tickShift)
+	err = forAll(d.objects.KnownTable, func(_ uint32, k *bpfKnown) {
+		life := knownLifeOf(k.Life)
+		if k.Key == wanted && life.Taken == 0 && (life.Sessions > 0 || int32(tick-life.Stamp) <= lasts) {
+			sessions, known = int(life.Sessions), true
 		}
+	})
+	return sessions, known, err
+}
+
+// ClaimFor returns the reservation that a first packet of the client would claim of a binding
+// now, as claim_find of bpf/include/queue.h does, but for the order within a queue that is long.
+func (d *Datapath) ClaimFor(binding uint64, client netip.Addr) (r Reservation, found bool, err error) {
+	now := Now()
+	err = forEach(d.objects.ReservationTable, func(_ uint32, record *bpfReservation) {
+		candidate := reservationOf(record)
+		if !claimable(record, now) || candidate.Binding != binding || candidate.Source.IsValid() && !candidate.Source.Contains(client) {
+			return
+		}
+		own := candidate.Asker == client
+		if !found || own && r.Asker != client || own == (r.Asker == client) && candidate.ID>>32 < r.ID>>32 {
+			r, found = candidate, true
+		}
+	})
+	return r, found, err
+}
+
+// claimable is claims_allow of bpf/include/reservation.h.
+func claimable(r *bpfReservation, now model.Instant) bool {
+	claims := claimsOf(r.Claims)
+	switch bpfClaimsState(claims.State) {
+	case bpfClaimsStateCLAIMS_OPEN:
+		return claims.Left > 0 && uint64(now) < r.Expires
+	case bpfClaimsStateCLAIMS_SHARED:
+		return claims.Left > 0 && uint64(now) < r.Expires || claims.Merged > 0 && uint64(now) < r.MergedUntil
 	}
-	left := claimsOf(r.Claims)
-	return left.Left > 0 && uint64(now) < r.Expires || left.Merged > 0 && uint64(now) < r.MergedUntil
+	return false
 }
 
 // JudgedNow reports whether the generation in force has judged the session.

@@ -2,7 +2,7 @@ package datapath
 
 import (
 	"fmt"
-	"math/bits"
+	"net/netip"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -13,18 +13,32 @@ func sizeOf[T any](T) int {
 	return int(unsafe.Sizeof(zero))
 }
 
-func claimsOf(word uint64) bpfClaims { return *(*bpfClaims)(unsafe.Pointer(&word)) }
+func knownLifeOf(word uint64) bpfKnownLife { return *(*bpfKnownLife)(unsafe.Pointer(&word)) }
 
-func onesOf(mask uint32) int { return bits.OnesCount32(mask) }
+func knownKey(client netip.Addr, number uint32) uint64 {
+	key := struct{ client, number uint32 }{networkOrder(client), number}
+	return *(*uint64)(unsafe.Pointer(&key))
+}
+
+func claimsOf(word uint64) bpfClaims { return *(*bpfClaims)(unsafe.Pointer(&word)) }
 
 // chunkBytes is how much of a table is copied at a time.
 const chunkBytes = 1 << 16
 
 // forEach reads a table of the kernel that can be mapped into memory and calls
-// visit for each of its records but record 0, which no table uses. The record
-// is a copy; it may be torn by a packet that changed it meanwhile, which is why
+// visit for each of its records but record 0, which no table uses that is found by an index.
+// The record is a copy; it may be torn by a packet that changed it meanwhile, which is why
 // sessions carry a version.
 func forEach[T any](table *ebpf.Map, visit func(number uint32, record *T)) error {
+	return forAll(table, func(number uint32, record *T) {
+		if number > 0 {
+			visit(number, record)
+		}
+	})
+}
+
+// forAll is forEach with record 0.
+func forAll[T any](table *ebpf.Map, visit func(number uint32, record *T)) error {
 	memory, err := table.Memory()
 	if err != nil {
 		return fmt.Errorf("map table %s into memory: %w", table, err)
@@ -40,9 +54,7 @@ func forEach[T any](table *ebpf.Map, visit func(number uint32, record *T)) error
 			return fmt.Errorf("read table %s: %w", table, err)
 		}
 		for i := range count {
-			if first+i > 0 {
-				visit(uint32(first+i), &chunk[i])
-			}
+			visit(uint32(first+i), &chunk[i])
 		}
 	}
 	return nil

@@ -23,6 +23,7 @@ type Datapath struct {
 	graceful  *ebpf.Map // see grace
 
 	sweeping sync.Mutex // held while the sweep runs
+	bound    boundPorts
 
 	mutex sync.Mutex // guards what follows
 	ports []*port
@@ -148,6 +149,9 @@ func (d *Datapath) initialise() error {
 		return fmt.Errorf("set the program that is entered by tail call: %w", err)
 	}
 	if err := d.newGrace(); err != nil {
+		return err
+	}
+	if err := d.readBoundPorts(); err != nil {
 		return err
 	}
 	if d.adopted {

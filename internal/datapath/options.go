@@ -16,6 +16,9 @@ const (
 	MaxCapacity     = 64_000_000
 	MaxOutbound     = 64
 	MaxReservations = 1 << 20
+	MaxBindings     = 1<<16 - 1
+	MaxBoundPorts   = 1 << 22
+	MaxKnown        = 1 << 24
 )
 
 // Options fix the shape of the data plane. What a reload may change comes
@@ -32,6 +35,9 @@ type Options struct {
 	// Reservations is the number of reservations that can stand at a time;
 	// 0 means DefaultReservations.
 	Reservations int
+	// Bindings, BoundPorts and Known bound what stands in the pool: services at an address,
+	// their ports, and known clients. 0 means the defaults.
+	Bindings, BoundPorts, Known int
 	// Outbound are the addresses of outbound NAT, 1 to MaxOutbound.
 	Outbound []netip.Addr
 	// Addresses and Services bound the addresses that are answered for, and
@@ -45,9 +51,13 @@ type Options struct {
 type Settings struct {
 	Filtering                     model.Filtering
 	TCPEstablished, TCPTransitory time.Duration
-	TCPClaim, UDP, ICMP           time.Duration
+	UDP, ICMP                     time.Duration
 	PortQuarantine                time.Duration
-	ForwardIPv6                   bool
+	// Refuse answers what may open nothing at a pool address, by RST or port unreachable.
+	Refuse bool
+	// ClientSessions is how many sessions of one client may stand with one binding; 0: 65,535.
+	ClientSessions int
+	ForwardIPv6    bool
 	// NameServer is where the gateway is asked for names from outside: whoever asks there
 	// does so for others, so that honeypot and geofence let him. IPv4; may be invalid.
 	NameServer netip.AddrPort
@@ -55,6 +65,27 @@ type Settings struct {
 
 // DefaultReservations is one for 48 sessions, within 1,024 and 65,536.
 func DefaultReservations(capacity int) int { return min(max(capacity/48, 1024), 65536) }
+
+// DefaultBindings is one for 4,096 sessions, within 64 and 4,096: each has a ring of tentative
+// sessions, of 256 as far as a sixteenth of the table goes.
+func DefaultBindings(capacity int) int { return min(max(capacity/4096, 64), 4096) }
+
+// DefaultBoundPorts is one for 128 sessions, within 4,096 and 65,536.
+func DefaultBoundPorts(capacity int) int { return min(max(capacity/128, 4096), 65536) }
+
+// DefaultKnown is a known client for 32 sessions, at least 1,024.
+func DefaultKnown(capacity int) int { return min(max(capacity/32, 1024), 1<<20) }
+
+// orDefault sets what was left to the data plane, and checks that it is within 1 and most.
+func orDefault(value *int, fallback, most int, what string) error {
+	if *value == 0 {
+		*value = fallback
+	}
+	if *value < 1 || *value > most {
+		return fmt.Errorf("%d %s: use 1 to %d", *value, what, most)
+	}
+	return nil
+}
 
 func (o *Options) check() error {
 	if o.Capacity < MinCapacity || o.Capacity > MaxCapacity {
@@ -68,11 +99,13 @@ func (o *Options) check() error {
 			return fmt.Errorf("outbound address %s is not IPv4", a)
 		}
 	}
-	if o.Reservations == 0 {
-		o.Reservations = DefaultReservations(o.Capacity)
-	}
-	if o.Reservations < 1 || o.Reservations > MaxReservations {
-		return fmt.Errorf("%d reservations: use 1 to %d", o.Reservations, MaxReservations)
+	if err := errors.Join(
+		orDefault(&o.Reservations, DefaultReservations(o.Capacity), MaxReservations, "reservations"),
+		orDefault(&o.Bindings, DefaultBindings(o.Capacity), MaxBindings, "bindings"),
+		orDefault(&o.BoundPorts, DefaultBoundPorts(o.Capacity), MaxBoundPorts, "bound ports"),
+		orDefault(&o.Known, DefaultKnown(o.Capacity), MaxKnown, "known clients"),
+	); err != nil {
+		return err
 	}
 	o.Addresses = max(o.Addresses, 4096)
 	o.Services = max(o.Services, 4096)

@@ -3,6 +3,7 @@ package datapath
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"time"
@@ -18,7 +19,7 @@ func ticks(d time.Duration) uint32 {
 }
 
 // Service is what a session from the pool needs to be open: a port of a host,
-// or with port 0 and model.AnyProtocol the whole host. With an outbound address for
+// with port 0 and model.ICMP its pings, and with port 0 and model.AnyProtocol the whole host. With an outbound address for
 // a host it is a port that chains send on, and that no mapping is given.
 type Service struct {
 	Host     netip.Addr
@@ -54,8 +55,15 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 	}()
 	record := bpfSettings{
 		TcpEstablished: ticks(settings.TCPEstablished), TcpTransitory: ticks(settings.TCPTransitory),
-		TcpClaim: ticks(settings.TCPClaim), Udp: ticks(settings.UDP), Icmp: ticks(settings.ICMP),
+		Udp: ticks(settings.UDP), Icmp: ticks(settings.ICMP),
 		PortQuarantine: ticks(settings.PortQuarantine), Filtering: uint8(settings.Filtering), Since: next,
+		ClientSessions: math.MaxUint16,
+	}
+	if settings.ClientSessions > 0 {
+		record.ClientSessions = uint16(min(settings.ClientSessions, math.MaxUint16))
+	}
+	if settings.Refuse {
+		record.Refuse = 1
 	}
 	if settings.NameServer.IsValid() {
 		record.NameServer, record.NamePort = networkOrder(settings.NameServer.Addr()), swap(settings.NameServer.Port())

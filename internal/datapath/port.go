@@ -16,10 +16,11 @@ import (
 // Mode is how a program is attached to an interface.
 type Mode string
 
-// The two modes of XDP.
+// The two modes of XDP, and none.
 const (
 	Native  Mode = "native"  // in the driver
 	Generic Mode = "generic" // after the kernel has made a socket buffer: slower, works everywhere
+	Absent  Mode = "absent"  // the interface has vanished; it is attached to when it is back
 )
 
 // port is an interface of the gateway.
@@ -28,6 +29,9 @@ type port struct {
 	side    bpfSide
 	ifindex int
 	mode    Mode
+	why     string // the mode is generic
+	tried   bool   // native mode, as the interface is now
+	mtu     int
 	takes   bool // frames may be redirected to it
 	link    link.Link
 	written bpfInterface // what stands in interface_table
@@ -39,6 +43,7 @@ type Interface struct {
 	Side    string `json:"side"`
 	Ifindex int    `json:"ifindex"`
 	Mode    Mode   `json:"mode"`
+	Why     string `json:"why"` // the mode is generic
 	// Redirect tells whether frames reach it by redirect; otherwise they go
 	// through the kernel's stack.
 	Redirect bool `json:"redirect"`
@@ -50,7 +55,7 @@ func (d *Datapath) Interfaces() []Interface {
 	defer d.mutex.Unlock()
 	list := make([]Interface, 0, len(d.ports))
 	for _, p := range d.ports {
-		list = append(list, Interface{Name: p.name, Side: sideName(p.side), Ifindex: p.ifindex, Mode: p.mode,
+		list = append(list, Interface{Name: p.name, Side: sideName(p.side), Ifindex: p.ifindex, Mode: p.mode, Why: p.why,
 			Redirect: p.written.Redirect != 0})
 	}
 	return list
@@ -102,7 +107,7 @@ func (d *Datapath) attach(p *port) error {
 	if err != nil {
 		return fmt.Errorf("find interface %s: %w", p.name, err)
 	}
-	p.ifindex = iface.Attrs().Index
+	p.ifindex, p.mtu = iface.Attrs().Index, iface.Attrs().MTU
 	features, known, err := netdev.XDPFeatures(p.ifindex)
 	if err != nil {
 		return err
@@ -111,12 +116,12 @@ func (d *Datapath) attach(p *port) error {
 	if !known {
 		takes = iface.Type() != "veth" // before 6.3 the kernel cannot say; veth may lose frames in silence
 	}
-	p.takes = takes
+	p.takes, p.why = takes, whyGeneric(features, known)
 	if d.adoptLink(p) {
 		if err := d.prepareHost(p.name, p.ifindex); err != nil {
 			return err
 		}
-		return d.fallBack(p)
+		return d.followMode(p)
 	}
 	modes := []Mode{Native, Generic}
 	if !takes {
@@ -132,10 +137,11 @@ func (d *Datapath) attach(p *port) error {
 func (d *Datapath) attachFirst(p *port, modes []Mode) error {
 	var err error
 	for _, mode := range modes {
+		p.tried = p.tried || mode == Native
 		if err = d.attachMode(p, mode); err == nil {
 			break
 		}
-		d.options.Logger.Debug("attaching", "interface", p.name, "mode", mode, "error", err)
+		p.why = fmt.Sprintf("%s mode failed: %v", mode, err)
 	}
 	if err != nil {
 		return fmt.Errorf("attach to %s (is another XDP program there?): %w", p.name, err)
@@ -149,29 +155,6 @@ func (d *Datapath) attachFirst(p *port, modes []Mode) error {
 	return nil
 }
 
-// fallBack attaches again in generic mode where an interface that no longer
-// takes redirected frames has its program in the driver: answers to ARP go back
-// by the interface that the question came by. The kernel does not hold both
-// modes at a time; meanwhile it forwards nothing untranslated.
-func (d *Datapath) fallBack(p *port) error {
-	if p.takes || p.mode != Native || p.link == nil {
-		return nil
-	}
-	d.options.Logger.Info("attaching again in generic mode", "interface", p.name)
-	if err := writeSetting(p.name, "forwarding", 0); err != nil {
-		return err
-	}
-	if d.directory != "" {
-		_ = p.link.Unpin()
-	}
-	_ = p.link.Close()
-	p.link = nil
-	if err := d.attachFirst(p, []Mode{Generic}); err != nil {
-		return err
-	}
-	return d.prepareHost(p.name, p.ifindex)
-}
-
 func (d *Datapath) attachMode(p *port, mode Mode) error {
 	flags := link.XDPDriverMode
 	if mode == Generic {
@@ -182,6 +165,9 @@ func (d *Datapath) attachMode(p *port, mode Mode) error {
 		return err
 	}
 	p.link, p.mode = attached, mode
+	if mode == Native {
+		p.why = ""
+	}
 	return nil
 }
 
@@ -199,6 +185,11 @@ func (d *Datapath) adoptLink(p *port) bool {
 	if err == nil && info.XDP() != nil && int(info.XDP().Ifindex) == p.ifindex && p.modeOf() != "" {
 		if err = old.Update(d.program(p.side)); err == nil {
 			p.link, p.mode = old, p.modeOf()
+			if p.mode == Native {
+				p.why = ""
+			} else if p.takes { // to try native mode would stop its packets for a moment
+				p.tried, p.why = true, "an earlier daemon attached it so"
+			}
 			return true
 		}
 	}

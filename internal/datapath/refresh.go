@@ -27,7 +27,7 @@ func (d *Datapath) refresh() error {
 	allGeneric := true
 	for _, p := range d.ports {
 		errs = append(errs, d.follow(p))
-		allGeneric = allGeneric && p.mode == Generic
+		allGeneric = allGeneric && p.mode != Native
 	}
 	for _, p := range d.ports {
 		errs = append(errs, d.writePort(p, allGeneric))
@@ -39,11 +39,14 @@ func (d *Datapath) refresh() error {
 // redirected to it now.
 func (d *Datapath) follow(p *port) error {
 	iface, err := netlink.LinkByName(p.name)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return d.lose(p)
+	}
 	if err != nil {
-		return nil //nolint:nilerr // gone for now; the next refresh looks again
+		return nil //nolint:nilerr // the next refresh looks again
 	}
 	if iface.Attrs().Index != p.ifindex {
-		d.options.Logger.Warn("another interface has the name now, attaching to it", "interface", p.name)
+		d.options.Logger.Warn("an interface is there anew, attaching to it", "interface", p.name)
 		if err := d.leave(p); err != nil {
 			d.options.Logger.Warn("leaving the old interface", "interface", p.name, "error", err)
 		}
@@ -57,14 +60,29 @@ func (d *Datapath) follow(p *port) error {
 		return err
 	}
 	if takes := features.TakesRedirects(); takes != p.takes {
-		d.options.Logger.Info("interface changed", "interface", p.name, "takes redirected frames", takes)
-		p.takes = takes
+		d.options.Logger.Info("interface changed", "interface", p.name, "takes_redirects", takes)
+		p.takes, p.tried, p.why = takes, false, whyGeneric(features, known)
 		d.epochNext()
+	}
+	if mtu := iface.Attrs().MTU; mtu != p.mtu { // drivers run programs up to some
+		p.mtu, p.tried = mtu, false
 	}
 	if err := d.keepHost(p.name); err != nil {
 		return err
 	}
-	return d.fallBack(p)
+	return d.followMode(p)
+}
+
+// lose notes that an interface has vanished. One that has only another name keeps its
+// program until there is another of the old name.
+func (d *Datapath) lose(p *port) error {
+	if _, err := netlink.LinkByIndex(p.ifindex); err == nil || p.mode == Absent {
+		return nil
+	}
+	d.options.Logger.Warn("an interface has vanished", "interface", p.name)
+	err := d.leave(p)
+	p.ifindex, p.mode, p.why, p.takes = 0, Absent, "", false
+	return err
 }
 
 // attachAgain attaches while the gateway works: an interface that has no program
@@ -92,7 +110,7 @@ func (d *Datapath) leave(p *port) error {
 	}
 	_ = d.objects.InterfaceTable.Delete(uint32(p.ifindex))
 	_ = d.objects.HostTable.Delete(uint32(p.ifindex))
-	p.written = bpfInterface{}
+	p.written, p.tried = bpfInterface{}, false
 	return err
 }
 

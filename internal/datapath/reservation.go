@@ -3,6 +3,7 @@ package datapath
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"time"
 
@@ -12,65 +13,54 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// mergedClaims is how many more sources may claim during the again-hold of an
-// offer whose claims are used up. A resolver merges equal questions that are in
-// flight (unbound does), so one question can stand for several clients.
-const mergedClaims = 4
-
-// Reservation is an offer as the data plane keeps it.
+// Reservation is one answer to one asker: so many clients may claim that the binding be
+// theirs to use.
 type Reservation struct {
 	// ID is unique; its low 32 bits are the table entry, below
 	// Options.Reservations.
-	ID         uint64
-	Generation uint32
-	Address    netip.Addr
-	Protocol   model.Protocol // model.AnyProtocol: any
-	Port       uint16         // 0: any
-	Source     netip.Prefix   // the zero prefix: anyone
-	Host       netip.Addr
-	HostPort   uint16 // 0: the packet's own
-	Name       uint32 // number of the service name, for listings
-	Expires    model.Instant
-	Again      time.Duration
-	Claims     int // left
-	Used       int // claims used, for a reservation read back
-	ClaimedAt  model.Instant
-	Open       bool // false: withdrawn, kept until its entry is used again
+	ID      uint64
+	Binding uint64     // ID of the binding
+	Asker   netip.Addr // who was answered
+	// Source is where clients must be; the zero prefix: anywhere.
+	Source  netip.Prefix
+	Name    uint32 // number of the name asked, for listings; 0: the binding's
+	Expires model.Instant
+	Claims  int // left
+	Used    int // claims used, for a reservation read back
+	// Merged and Window are a resolver's: when another than the asker has claimed, so many
+	// more may within the window, at most 255 and 65 s.
+	Merged    int
+	Window    time.Duration
+	ClaimedAt model.Instant
+	Open      bool // false: withdrawn, kept until its entry is used again
 }
 
-// ErrSpent says that the data plane has no such reservation, or that all its
+// ErrSpent says that the data plane has no such reservation or binding, or that all its
 // claims are used.
-var ErrSpent = errors.New("reservation is spent or gone")
+var ErrSpent = errors.New("reservation is spent, or it or its binding is gone")
 
 func slotOf(id uint64) uint32 { return uint32(id) + 1 }
 
-// Offer installs the reservation: from its return on, the first packet that
-// matches claims it.
+// Offer installs the reservation, which Bind must come before: from its return on, the first
+// client that proves itself claims it. One that expired is still to be kept for 4 s: a client
+// whose SYN came in time may prove itself until then.
 func (d *Datapath) Offer(r Reservation) error {
 	request := bpfReservationRequest{Slot: slotOf(r.ID)}
-	request.Claims.Open = 1
+	request.Claims.State = uint8(bpfClaimsStateCLAIMS_OPEN)
 	request.Claims.Left = uint16(r.Claims)
-	if r.Again > 0 {
-		request.Claims.Merged = mergedClaims
-	}
+	request.Claims.Merged = uint8(min(r.Merged, math.MaxUint8))
 	record := &request.Reservation
-	record.Id, record.Generation, record.Name = r.ID, r.Generation, r.Name
-	record.Address, record.Host = networkOrder(r.Address), networkOrder(r.Host)
-	record.Protocol, record.Port, record.HostPort = uint8(r.Protocol), swap(r.Port), swap(r.HostPort)
-	record.Expires, record.Again = uint64(r.Expires), uint64(r.Again)
+	record.Id, record.Name, record.Expires = r.ID, r.Name, uint64(r.Expires)
+	record.Binding, record.Number = slotOf(r.Binding), numberOf(r.Binding)
+	record.Asker = networkOrder(r.Asker)
+	record.Window = uint16(min(r.Window.Milliseconds(), math.MaxUint16))
 	if r.Source.IsValid() {
-		record.SourcePrefix = networkOrder(r.Source.Masked().Addr())
-		record.SourceMask = networkOrder(prefixMask(r.Source.Bits()))
+		record.Source, record.SourceBits = networkOrder(r.Source.Masked().Addr()), uint8(r.Source.Bits())
 	}
-	if err := d.call(d.objects.OfferReservation, &request); err != nil {
-		return fmt.Errorf("offer %s to %s in the data plane: %w", r.Address, r.Host, err)
+	if err := d.run(d.objects.OfferReservation, &request, &request.Error); err != nil {
+		return fmt.Errorf("offer binding %#x to %s in the data plane: %w", r.Binding, r.Asker, err)
 	}
 	return nil
-}
-
-func prefixMask(length int) netip.Addr {
-	mask := ^uint32(0) << (32 - length)
-	return netip.AddrFrom4([4]byte{byte(mask >> 24), byte(mask >> 16), byte(mask >> 8), byte(mask)})
 }
 
 // Extend raises the claims ever granted to the reservation. ErrSpent: all were
@@ -79,7 +69,7 @@ func (d *Datapath) Extend(id uint64, granted int) error {
 	request := bpfReservationRequest{Slot: slotOf(id)}
 	request.Reservation.Id = id
 	request.Claims.Left = uint16(granted)
-	return d.call(d.objects.ExtendReservation, &request)
+	return d.run(d.objects.ExtendReservation, &request, &request.Error)
 }
 
 // Withdrawn is what became of a reservation.
@@ -93,25 +83,26 @@ type Withdrawn struct {
 func (d *Datapath) Withdraw(id uint64) (Withdrawn, error) {
 	request := bpfReservationRequest{Slot: slotOf(id)}
 	request.Reservation.Id = id
-	if err := d.call(d.objects.WithdrawReservation, &request); err != nil {
+	if err := d.run(d.objects.WithdrawReservation, &request, &request.Error); err != nil {
 		return Withdrawn{}, err
 	}
 	return Withdrawn{Left: int(request.Claims.Left), Used: int(request.Claims.Used),
 		ClaimedAt: model.Instant(request.Reservation.ClaimedAt)}, nil
 }
 
-// call runs one of the programs that change reservations.
-func (d *Datapath) call(program *ebpf.Program, request *bpfReservationRequest) error {
+// run runs one of the programs that change bindings and reservations, whose request says in
+// failed how it went.
+func (d *Datapath) run(program *ebpf.Program, request any, failed *int32) error {
 	if _, err := program.Run(&ebpf.RunOptions{Context: request, ContextOut: request}); err != nil {
 		return fmt.Errorf("run %s: %w", program, err)
 	}
-	switch request.Error {
+	switch *failed {
 	case 0:
 		return nil
 	case -int32(unix.ENOENT):
 		return ErrSpent
 	default:
-		return unix.Errno(-request.Error)
+		return unix.Errno(-*failed)
 	}
 }
 
@@ -130,15 +121,13 @@ func (d *Datapath) Reservations() ([]Reservation, error) {
 func reservationOf(r *bpfReservation) Reservation {
 	claims := claimsOf(r.Claims)
 	reservation := Reservation{
-		ID: r.Id, Generation: r.Generation, Name: r.Name,
-		Address: addressOf(r.Address), Host: addressOf(r.Host),
-		Protocol: model.Protocol(r.Protocol), Port: swap(r.Port), HostPort: swap(r.HostPort),
-		Expires: model.Instant(r.Expires), Again: time.Duration(r.Again),
-		Claims: int(claims.Left), Used: int(claims.Used), ClaimedAt: model.Instant(r.ClaimedAt),
-		Open: claims.Open != 0,
+		ID: r.Id, Binding: bindingID(r.Binding, r.Number), Name: r.Name, Asker: addressOf(r.Asker), Expires: model.Instant(r.Expires),
+		Claims: int(claims.Left), Used: int(claims.Used), Merged: int(claims.Merged),
+		Window: time.Duration(r.Window) * time.Millisecond, ClaimedAt: model.Instant(r.ClaimedAt),
+		Open: bpfClaimsState(claims.State) != bpfClaimsStateCLAIMS_CLOSED,
 	}
-	if r.SourceMask != 0 {
-		reservation.Source, _ = addressOf(r.SourcePrefix).Prefix(onesOf(r.SourceMask))
+	if r.SourceBits != 0 {
+		reservation.Source = netip.PrefixFrom(addressOf(r.Source), int(r.SourceBits))
 	}
 	return reservation
 }

@@ -20,12 +20,16 @@ type Session struct {
 	State string `json:"state"`
 	// Origin is inside, mapping (let in by an outbound mapping), pool, or static
 	// (sent on by a chain).
-	Origin     string        `json:"origin"`
-	Hairpin    bool          `json:"hairpin"`
-	Generation uint32        `json:"generation"`
-	Name       uint32        `json:"-"` // number of the service name it was asked by; 0: none
-	Age        time.Duration `json:"age"`
-	Idle       time.Duration `json:"idle"` // since the last packet that refreshed it
+	Origin     string `json:"origin"`
+	Hairpin    bool   `json:"hairpin"`
+	Generation uint32 `json:"generation"`
+	Name       uint32 `json:"-"` // number of the service name it was asked by; 0: none
+	// Binding is the ID of its binding, for a session from the pool. Tentative: its client has
+	// proved nothing yet.
+	Binding   uint64        `json:"-"`
+	Tentative bool          `json:"tentative,omitempty"`
+	Age       time.Duration `json:"age"`
+	Idle      time.Duration `json:"idle"` // since the last packet that refreshed it
 
 	record  uint32
 	version uint16 // of the record's use
@@ -44,6 +48,10 @@ func (d *Datapath) Sessions(visit func(Session)) error {
 	}
 	size := int64(sizeOf(bpfSession{}))
 	again := make([]byte, size)
+	numbers, err := d.bindingNumbers()
+	if err != nil {
+		return err
+	}
 	return forEach(d.objects.SessionTable, func(number uint32, s *bpfSession) {
 		if bpfPhase(s.Life.Phase) != bpfPhasePHASE_LIVE {
 			return
@@ -54,9 +62,20 @@ func (d *Datapath) Sessions(visit func(Session)) error {
 		}
 		session := sessionOf(s, tick)
 		session.record = number
+		if slot := s.Holds.Pool.Binding; bpfOrigin(s.Origin) == bpfOriginORIGIN_POOL && int(slot) < len(numbers) {
+			session.Binding = bindingID(slot, numbers[slot])
+			session.Tentative = s.Flags&sessionTentative != 0
+		}
 		visit(session)
 	})
 }
+
+// Flags of a session (bpf/include/types.h).
+const (
+	sessionFilterOwner = 0x02
+	sessionTentative   = 0x08
+	sessionKnown       = 0x40
+)
 
 func sessionOf(s *bpfSession, tick uint32) Session {
 	return Session{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 )
 
 // ErrNotRoot says in a line what the demo needs. ErrFailed says that something
@@ -82,4 +83,5 @@ type story struct {
 	hosta, hostb, ann, bob, stranger, resolver, website person
 	annVisit, bobVisit                                  *visit
 	annLines, bobLines                                  *stream
+	bobCame                                             time.Time
 }

@@ -16,7 +16,7 @@ import (
 // Step 2: a name becomes a connection.
 func (s *story) reachByName(ctx context.Context) error {
 	s.tell.note("ann knows only a name. Her resolver is the server that looks names up.",
-		"It asks the gateway, which lends hosta a public address for this visit.", "")
+		"It asks the gateway, which lends hosta a public address.", "")
 	got, err := s.ann.ask(ctx, s.resolver.IP, nameOf(s.hosta))
 	if err != nil {
 		return err
@@ -66,11 +66,15 @@ func (s *story) lendAgain(ctx context.Context) (err error) {
 		return err
 	}
 	s.tell.say("bob asks for %s.", plain(nameOf(s.hostb)))
-	s.tell.say("He gets %s: the same address.", got.address)
+	s.tell.say("After %.1f s he gets %s: the same address.", got.took.Seconds(), got.address)
+	s.tell.note("There is no other: his question waited until it had rested. Who was",
+		"told it for hosta and comes only now is refused: he never gets hostb.")
 	s.tell.see("address", got.address)
+	s.tell.see("waited_seconds", got.took.Seconds())
 	if s.bobVisit, err = s.call(ctx, s.bob, s.hostb); err != nil {
 		return err
 	}
+	s.bobCame = time.Now()
 	if s.bobLines, err = s.bobVisit.stream(ctx, s.hostb.name); err != nil {
 		return err
 	}

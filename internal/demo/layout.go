@@ -13,6 +13,7 @@ import (
 const (
 	labPrefix   = "demo"
 	zone        = "foo.example."
+	otherZone   = "bar.example."
 	webPort     = 80   // what people connect to
 	insidePort  = 8080 // where the hosts inside serve
 	echoPort    = 7
@@ -61,29 +62,38 @@ func (s *story) everybody() []person {
 	return []person{s.hosta, s.hostb, s.ann, s.bob, s.stranger, s.resolver, s.website}
 }
 
+// zoneOf is the zone that a host's names are in. Of one zone no two hosts have a web server at
+// one address while somebody is connected there.
+func zoneOf(host person) string {
+	if host.name == "hostb" {
+		return otherZone
+	}
+	return zone
+}
+
 // nameOf is the name that people outside use for a host's web server.
-func nameOf(host person) string { return "www." + host.name + "." + zone }
+func nameOf(host person) string { return "www." + host.name + "." + zoneOf(host) }
 
-func echoName(host person) string { return "echo." + host.name + "." + zone }
+func echoName(host person) string { return "echo." + host.name + "." + zoneOf(host) }
 
-// configuration is a pool of one address, which is free for the next as soon as
-// it was used once.
+// configuration is a pool of one address, which rests for as short as can be. Who asks for
+// another host waits until it has rested.
 func (s *story) configuration() string {
 	g := s.realm.Gateway
 	text := fmt.Sprintf(`interfaces: {public: [%s], private: [%s]}
-realm: {zones: [%s], nameserver: ns.%[3]s}
-dns: {public: "%s:53", private: "%s:53", upstream: ["%s:53"]}
-pool: {addresses: [%s], again: 0s}
+realm: {zones: [%s, %s], nameserver: ns.%[3]s}
+dns: {public: "%[5]s:53", private: "%s:53", upstream: ["%s:53"]}
+pool: {addresses: [%s], offer: 1s, rest: 1s, wait: 5s}
 outbound: {addresses: [%s]}
 capacity: 10000
 hosts:
-`, g.Public[0], g.Private[0], zone, g.PublicAddress, g.PrivateAddress, s.resolver.IP, s.lent(), g.Outbound)
+`, g.Public[0], g.Private[0], zone, otherZone, g.PublicAddress, g.PrivateAddress, s.resolver.IP, s.lent(), g.Outbound)
 	for _, host := range []person{s.hostb, s.hosta} {
 		text += fmt.Sprintf(`  - name: %s.%s
     address: %s
     services:
       - {name: %s, protocol: tcp, port: %d, to: %d}
-`, host.name, zone, host.IP, nameOf(host), webPort, insidePort)
+`, host.name, zoneOf(host), host.IP, nameOf(host), webPort, insidePort)
 	}
 	return text + fmt.Sprintf(`      - {name: %[1]s, protocol: udp, port: %[2]d}
 chains:

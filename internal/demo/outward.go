@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
@@ -57,9 +58,13 @@ func (s *story) reachOut(ctx context.Context) error {
 	return nil
 }
 
-// strangerWaits is how long the stranger waits. His system sends a second packet
+// strangerWaits is how long one waits who gets no answer. His system sends a second packet
 // after a second: the first may come before the gateway shows what it drops.
 const strangerWaits = 1200 * time.Millisecond
+
+// atOnce is within what time who is refused knows it: a system whose packets are lost would
+// send the next after a second.
+const atOnce = 900 * time.Millisecond
 
 const dropReason = model.Reason("drop_no_reservation")
 
@@ -67,16 +72,64 @@ const dropReason = model.Reason("drop_no_reservation")
 func (s *story) refuseStranger(ctx context.Context) error {
 	s.tell.note(fmt.Sprintf("The stranger has seen %s in use.", s.lent()),
 		"He calls it without asking for a name.", "")
-	drop, err := s.dropOf(ctx, s.stranger, func() error { return s.knock(ctx, s.stranger, s.lentWeb()) })
+	if err := s.nobodyExpected(ctx); err != nil {
+		return err
+	}
+	drop, err := s.dropOf(ctx, s.stranger, func() error {
+		took, err := s.turnedAway(ctx, s.stranger, s.lentWeb())
+		if err == nil {
+			s.tell.say("Within %s he is refused by %s.", milliseconds(took), s.lentWeb())
+			s.tell.see("milliseconds", took.Seconds()*1000)
+		}
+		return err
+	}, func() error { // the first packet may come before the gateway shows what it drops
+		_, err := s.turnedAway(ctx, s.stranger, s.lentWeb())
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	return s.explainDrop(ctx, drop)
 }
 
+// othersCome is for how long others than the first may come by a resolver's answer: it asks
+// once for all its clients.
+const othersCome = 1100 * time.Millisecond
+
+// nobodyExpected waits until no answer waits for a client.
+func (s *story) nobodyExpected(ctx context.Context) error {
+	return await(ctx, "no answer waits for a client", func() (bool, string, error) {
+		offers := 0
+		bindings, err := s.gateway.client.Pool(ctx, client.Filter{})
+		for _, b := range bindings {
+			offers += b.Offers
+		}
+		return err == nil && offers == 0 && time.Since(s.bobCame) > othersCome, fmt.Sprintf("%d answers", offers), err
+	})
+}
+
+// turnedAway tries to connect, which must be refused at once.
+func (s *story) turnedAway(ctx context.Context, who person, target netip.AddrPort) (took time.Duration, err error) {
+	wait, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	began := time.Now()
+	connection, err := who.DialContext(wait, "tcp", target.String())
+	took = time.Since(began)
+	switch {
+	case err == nil:
+		_ = connection.Close() // he should not have it
+		return took, mismatch{"what " + who.name + " gets from " + target.String(), "a refusal", "a connection"}
+	case !errors.Is(err, syscall.ECONNREFUSED):
+		return took, mismatch{"what " + who.name + " gets from " + target.String(), "a refusal", err.Error()}
+	case took > atOnce:
+		return took, mismatch{"when " + who.name + " was refused", "at once", took.String()}
+	}
+	return took, nil
+}
+
 // dropOf returns the first packet from or to somebody that the gateway shows as dropped
-// while something is done.
-func (s *stage) dropOf(ctx context.Context, who person, do func() error) (drop client.Drop, err error) {
+// while something is done, and done again if it shows none.
+func (s *stage) dropOf(ctx context.Context, who person, do func() error, again ...func() error) (drop client.Drop, err error) {
 	watch, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	listening, ended := make(chan struct{}), make(chan error, 1)
@@ -95,7 +148,7 @@ func (s *stage) dropOf(ctx context.Context, who person, do func() error) (drop c
 	if err := do(); err != nil {
 		return drop, err
 	}
-	err = <-ended
+	err = untilEnded(ended, again)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return drop, mismatch{"what the gateway shows of " + who.name + "'s packets", "a drop", "none"}
 	}
@@ -103,6 +156,24 @@ func (s *stage) dropOf(ctx context.Context, who person, do func() error) (drop c
 		return drop, fmt.Errorf("watch the drops: %w", err)
 	}
 	return drop, nil
+}
+
+// untilEnded waits for the end, and does something now and then meanwhile.
+func untilEnded(ended <-chan error, again []func() error) error {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-tick.C:
+		}
+		for _, do := range again {
+			if err := do(); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // knock tries to connect, which must get no answer at all.

@@ -9,7 +9,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// resolver is the resolver of the people outside. It knows where foo.example is
+// resolver is the resolver of the people outside. It knows where the two zones are
 // served and the website's address, keeps nothing, and tells in an additional
 // TXT record what it did.
 type resolver struct {
@@ -52,7 +52,7 @@ func (r *resolver) answer(ctx context.Context, query *dns.Msg) *dns.Msg {
 	}
 	q := query.Question[0]
 	switch {
-	case dns.IsSubDomain(zone, dns.CanonicalName(q.Name)):
+	case dns.IsSubDomain(zone, dns.CanonicalName(q.Name)), dns.IsSubDomain(otherZone, dns.CanonicalName(q.Name)):
 		return r.forward(ctx, query)
 	case dns.CanonicalName(q.Name) == r.website:
 		reply := new(dns.Msg).SetReply(query)
@@ -74,7 +74,7 @@ func (r *resolver) forward(ctx context.Context, query *dns.Msg) *dns.Msg {
 	question.SetQuestion(query.Question[0].Name, query.Question[0].Qtype).RecursionDesired = false
 	where := netip.AddrPortFrom(r.gateway, 53).String()
 	trace := traceUDP
-	asker := dns.Client{Net: "udp", Timeout: patience / 4}
+	asker := dns.Client{Net: "udp", Timeout: patience * 3 / 4}
 	got, _, err := asker.ExchangeContext(ctx, question, where)
 	did := []string{}
 	if err == nil && got.Truncated {

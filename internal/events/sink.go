@@ -171,6 +171,6 @@ func (s *sink) finish(ctx context.Context, out outlet) {
 	s.queue.abandon()
 	s.mutex.Unlock()
 	if left > 0 || err != nil {
-		s.log.Warn("a sink has ended badly", "sink", s.Name, "events not delivered", left, "error", err)
+		s.log.Warn("a sink has ended badly", "sink", s.Name, "undelivered", left, "error", err)
 	}
 }

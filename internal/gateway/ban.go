@@ -147,7 +147,7 @@ func (g *Gateway) RemoveBans(r api.BanRequest) (api.BanChange, error) {
 	if err := g.lift(asked); err != nil {
 		return api.BanChange{}, fmt.Errorf("the bans are removed, and what the kernel refused is tried again: %w", err)
 	}
-	g.log.Info("banned no more", "prefixes", len(removed), "offenders forgiven", len(forgiven))
+	g.log.Info("banned no more", "prefixes", len(removed), "offenders_forgiven", len(forgiven))
 	return api.BanChange{Prefixes: len(removed), Wider: g.wider(asked)}, nil
 }
 

@@ -3,7 +3,6 @@ package gateway
 import (
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,16 +13,17 @@ import (
 )
 
 // path is that of the file of bans.
-func (o *offended) path() string { return filepath.Join(stateDirectory, o.options.Instance+".db") }
+func (o *offended) path() string { return statePath(o.options.Instance) }
 
 // fullDisk has the disk take nothing while do runs.
 func (o *offended) fullDisk(do func()) {
 	o.t.Helper()
-	o.must(o.bans.store.Close())
+	o.must(o.store.Close())
 	do()
 	var err error
-	o.bans.store, err = store.Open(o.path())
+	o.store, err = store.Open(o.path())
 	o.must(err)
+	o.bans.store = o.store
 }
 
 // add bans prefixes by hand, for a minute.
@@ -102,13 +102,12 @@ func TestFullDiskStopsNoBan(t *testing.T) {
 func TestStartWithADiskThatTakesNothing(t *testing.T) {
 	o := newOffended(t, "")
 	o.offend(time.Hour, "203.0.113.1")
-	o.must(o.bans.store.Change(bansBucket, map[string][]byte{
+	o.must(o.store.Change(bansBucket, map[string][]byte{
 		"203.0.113.2/32": []byte(`{"since":"2020-01-02T15:04:05Z","until":"2020-01-02T16:04:05Z","reason":"manual"}`),
 		"203.0.113.3/32": []byte(`{"since":`), "nobody": []byte(`{}`), "203.0.113.9/24": []byte(`{}`),
 	}, nil))
-	o.must(o.bans.store.Close())
-	o.bans = bans{} //nolint:govet // nobody else uses it
-	ended, err := o.readBans(o.path())
+	o.reopen()
+	ended, err := o.readBans()
 	if o.must(err); len(ended) != 1 {
 		t.Errorf("over are %v", ended)
 	}
@@ -130,22 +129,19 @@ func TestStartWithADiskThatTakesNothing(t *testing.T) {
 func TestStartWithADamagedFile(t *testing.T) {
 	o := newOffended(t, "")
 	o.offend(time.Hour, "203.0.113.1")
-	o.must(o.bans.store.Close())
+	o.must(o.store.Close())
 	whole, err := os.ReadFile(o.path())
 	o.must(err)
 	o.must(os.WriteFile(o.path(), whole[:5000], 0o600))
-	o.bans = bans{} //nolint:govet // nobody else uses it
-	err = o.namespace.Do(o.loadBans)
+	_, err = openStore(o.options.Instance)
 	if err == nil || !strings.HasPrefix(err.Error(), "move "+o.path()+" away to start without its bans") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("the start says %v", err)
 	}
 	o.must(os.Rename(o.path(), o.path()+".damaged"))
 	o.must(os.WriteFile(o.path(), whole, 0o600))
 	o.must(os.Remove(o.path() + ".damaged"))
-	o.bans = bans{} //nolint:govet // nobody else uses it
-	o.must(o.namespace.Do(o.loadBans))
-	other := &Gateway{options: o.options, log: o.rig.log}
-	if err := other.loadBans(); err == nil || !strings.HasPrefix(err.Error(), "end the other daemon") {
+	o.restart()
+	if _, err := openStore(o.options.Instance); err == nil || !strings.HasPrefix(err.Error(), "end the other daemon") {
 		t.Errorf("a second one says %v", err)
 	}
 }

@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"path/filepath"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/protect/ban"
 	"github.com/realmgate/realmgate/internal/store"
 )
-
-// stateDirectory is where a file for each instance keeps what outlives restarts.
-const stateDirectory = "/var/lib/realmgate"
 
 // Buckets of the file. Their keys are prefixes.
 const (
@@ -43,15 +39,9 @@ type keptRecord struct {
 // loadBans puts the bans that were kept into force, before any packet is judged, and
 // ends those in the kernel that are over or that nobody knows of.
 func (g *Gateway) loadBans() error {
-	path := filepath.Join(stateDirectory, g.options.Instance+".db")
-	ended, err := g.readBans(path)
-	switch {
-	case errors.Is(err, store.ErrDamaged):
-		return fmt.Errorf("move %s away to start without its bans and offences: %w", path, err)
-	case errors.Is(err, store.ErrInUse):
-		return fmt.Errorf("end the other daemon of the instance, or start this one with another --instance: %w", err)
-	case err != nil:
-		return err
+	ended, err := g.readBans()
+	if err != nil {
+		return fileFault(g.options.Instance, err)
 	}
 	g.saveBans() // without those that are over
 	g.emitUnbans(ended, events.Expired)
@@ -63,10 +53,8 @@ func (g *Gateway) loadBans() error {
 
 // readBans fills the list and the offences from the file, and returns the bans that are
 // over. Where the clock was wrong they are mended.
-func (g *Gateway) readBans(path string) (ended []netip.Prefix, err error) {
-	if g.bans.store, err = store.Open(path); err != nil {
-		return nil, err
-	}
+func (g *Gateway) readBans() (ended []netip.Prefix, err error) {
+	g.bans.store = g.store
 	now, rules := g.bansNow(), g.view.Load().config.Bans
 	var kept []ban.Ban
 	err = eachKept(g.bans.store, g.log, bansBucket, func(p netip.Prefix, k keptBan) {

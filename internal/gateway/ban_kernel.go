@@ -84,7 +84,7 @@ func (g *Gateway) recut() error {
 	if len(begin)+len(end)+len(open)+len(closed) == 0 {
 		return nil
 	}
-	g.log.Info("bans are spared or in force again", "bans spared", len(next.Whole), "bans spared in part", len(next.Part), "by prefixes", len(next.Holes))
+	g.log.Info("bans are spared or in force again", "spared", len(next.Whole), "spared_in_part", len(next.Part), "by_prefixes", len(next.Holes))
 	gone := slices.DeleteFunc(slices.Concat(end, closed), g.isInKernel)
 	begin = slices.DeleteFunc(append(begin, closed...), func(p netip.Prefix) bool { return !g.bans.list.Has(p) })
 	err := errors.Join(g.data.SpareUnderBans(open), g.data.DeleteBans(gone), g.data.PutBans(g.effective(begin)), g.data.JudgeAgain())

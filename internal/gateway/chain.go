@@ -136,7 +136,13 @@ func meterOf(m config.Meter) chain.Meter {
 // matchRules are the rules by which a chain is found.
 func (n named) matchRules(matches []config.Match) (rules []chain.Rule) {
 	for _, m := range matches {
-		rules = append(rules, n.rulesOf(m.Direction, m.Condition, n.end(m))...)
+		ends := n.endsOf(m)
+		if len(ends) == 0 {
+			rules = append(rules, n.rulesOf(m.Direction, m.Condition, nil)...)
+		}
+		for i := range ends {
+			rules = append(rules, n.rulesOf(m.Direction, m.Condition, &ends[i])...)
+		}
 	}
 	return rules
 }
@@ -174,8 +180,11 @@ func (n named) rulesOf(direction model.Direction, c config.Condition, private *e
 		}
 		if private != nil {
 			*inside = netip.PrefixFrom(private.host, private.host.BitLen())
+			if private.protocol != model.AnyProtocol {
+				r.Protocol = private.protocol
+			}
 			if private.port > 0 {
-				r.Protocol, r.Ports = private.protocol, model.Ports{First: private.port, Last: private.port}
+				r.Ports = model.Ports{First: private.port, Last: private.port}
 			}
 		}
 		rules = append(rules, r)

@@ -10,12 +10,16 @@ import (
 
 // Check says whether a configuration can be put into force, as far as can be told
 // without the kernel: the chains' tables have limits that no single key shows.
-func Check(c *config.Config) error {
+func Check(d *config.Document) error {
+	c := d.Config
 	if len(c.Chains) > datapath.MostChains {
 		return fmt.Errorf("chains: %d of them: at most %d", len(c.Chains), datapath.MostChains)
 	}
 	numbers, err := newCounts(c)
 	if err != nil {
+		return err
+	}
+	if err := checkNames(d); err != nil {
 		return err
 	}
 	if len(c.Outbound.Addresses) > 0 { // else they are known when the gateway starts

@@ -27,7 +27,7 @@ func TestCheckSeesWhatDoesNotFit(t *testing.T) {
 		text + "chains: [{name: a}, {name: jump, functions: [{use: jump, chain: a, when: [" + nested() + "]}]}]":                                                                       "chains: function jump/jump: more than 14 different",
 		text + "chains: [{name: a, match: {from: 1.0.0.0/8}}" + matches() + "]":                                                                                                        "chains: more than 14 different",
 	} {
-		err := Check(parse(t, file))
+		err := Check(document(t, file))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/events"
-	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/protect/ban"
 )
@@ -52,32 +51,6 @@ func TestEachBanIsNamedByAnEvent(t *testing.T) {
 	}
 	if len(list) != 7 || !slices.Equal(got, slices.Concat(all, all)) {
 		t.Errorf("%d events name %d prefixes of %d", len(list), len(got), 2*len(all))
-	}
-}
-
-func TestPoolIsExhaustedUntilNobodyWasRefusedForAWhile(t *testing.T) {
-	var p pressure
-	now := model.Instant(0)
-	for range 3 {
-		if !p.refuse(now) {
-			t.Fatal("the first refusal is no news")
-		}
-		for range 5 {
-			now = now.Add(calm - 1)
-			if refused, ends := p.recovered(now); ends {
-				t.Fatalf("recovered after %d", refused)
-			}
-			if p.refuse(now) {
-				t.Fatal("another refusal is news")
-			}
-		}
-		now = now.Add(calm)
-		if refused, ends := p.recovered(now); !ends || refused != 6 {
-			t.Errorf("recovered: %t, after %d", ends, refused)
-		}
-		if _, ends := p.recovered(now.Add(time.Hour)); ends {
-			t.Error("recovered twice")
-		}
 	}
 }
 
@@ -139,21 +112,28 @@ func TestListsTellWhatChanges(t *testing.T) {
 	}
 }
 
-// Questions without an address are one event, and another when that is over.
+// Questions without an address are one event, and one repeated within a second is one question; who has its address
+// gets it meanwhile.
 func TestExhaustionIsToldOnce(t *testing.T) {
-	b := newRig(t, strings.Replace(text, "[198.18.0.32/28]", "[198.18.0.32], offer: 60s, wait: 0s", 1)+
-		"  - {name: hostb.foo.example., address: 10.0.0.101}\n")
+	b := newRig(t, strings.NewReplacer("[198.18.0.32/28]", "[198.18.0.32], wait: 0s", "    services", "    open: all\n    services").Replace(text)+
+		"  - {name: hostb.foo.example., address: 10.0.0.101, open: all}\n")
 	told := recorder(t, b.Gateway)
-	b.mustAsk("hostb.foo.example.")
+	b.mustAsk("hosta.foo.example.")
 	for range 3 {
-		if _, err := b.ask("hosta.foo.example."); !errors.Is(err, nameserver.ErrExhausted) {
+		if _, err := b.ask("hostb.foo.example."); !errors.Is(err, nameserver.ErrExhausted) {
 			t.Fatal(err)
 		}
-		b.emitRecovery()
 	}
-	b.pressure.last = b.pressure.last.Add(-calm)
-	b.emitRecovery()
-	if got := told(); !reflect.DeepEqual(got, []string{"pool_exhausted", "pool_recovered", "stop"}) {
+	b.mustAsk("hosta.foo.example.")
+	other := netip.MustParseAddrPort("192.0.2.53:4000")
+	if _, err := b.askFrom(other, "hostb.foo.example."); !errors.Is(err, nameserver.ErrExhausted) {
+		t.Fatal(err)
+	}
+	status, err := b.Status()
+	if err != nil || status.DNS.Exhausted != 2 || !strings.Contains(strings.Join(status.Remedies, "\n"), "pool.rest") {
+		t.Errorf("%+v, %q, %v", status.DNS, status.Remedies, err)
+	}
+	if got := told(); !reflect.DeepEqual(got, []string{"pool_exhausted", "stop"}) {
 		t.Errorf("told %q", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/chain"
@@ -109,24 +110,55 @@ func (f *flow) toName(v *view, r api.ExplainRequest) error {
 	if !known {
 		return fmt.Errorf("there is no name %s: see realmgate hosts", r.ToName)
 	}
-	if s := entry.Service; s != nil {
-		if r.Protocol != model.AnyProtocol && r.Protocol != s.Protocol || r.Port != 0 && r.Port != s.Port {
-			return fmt.Errorf("%s is %s port %d: leave protocol and port out", r.ToName, s.Protocol, s.Port)
-		}
-		f.protocol, f.port = s.Protocol, s.Port
-	}
+	inside := f.direction == model.Out // where names are private addresses
 	switch {
+	case entry.Service != nil:
+		port, err := chosen(r, entry.Service.Ports)
+		if err != nil {
+			return err
+		}
+		f.protocol, f.port = port.Protocol, port.Port
+		if inside {
+			f.port = port.To
+		}
+	case !inside:
+		return fmt.Errorf("%s opens nothing from outside: see realmgate hosts", r.ToName)
 	case f.protocol == model.AnyProtocol:
 		return fmt.Errorf("%s is a host: say which protocol: tcp, udp or icmp", r.ToName)
 	case f.protocol != model.ICMP && f.port == 0:
 		return fmt.Errorf("%s is a host: say which port of %s", r.ToName, f.protocol)
-	case f.direction == model.Out: // inside, names are private addresses
+	}
+	if inside {
 		f.destination = entry.Host.Address
-	default:
+	} else {
 		f.name = &entry
 	}
 	return nil
 }
+
+// chosen is the port of a service that a request means: the one that it names, or the only one.
+func chosen(r api.ExplainRequest, ports []model.Port) (model.Port, error) {
+	var found []model.Port
+	for _, p := range ports {
+		switch {
+		case p.Protocol == model.AnyProtocol && (r.Protocol == model.ICMP || r.Protocol != model.AnyProtocol && r.Port != 0):
+			return model.Port{Protocol: r.Protocol, Port: r.Port, To: r.Port}, nil
+		case p.Protocol == model.AnyProtocol:
+			return p, fmt.Errorf("%s opens everything: say which protocol, and of tcp and udp which port", r.ToName)
+		case (r.Protocol == model.AnyProtocol || r.Protocol == p.Protocol) && (r.Port == 0 || r.Port == p.Port):
+			found = append(found, p)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0:
+		return model.Port{}, fmt.Errorf("%s does not open that: it opens %s", r.ToName, portTexts(ports))
+	}
+	return model.Port{}, fmt.Errorf("%s opens %s: say which protocol and port", r.ToName, portTexts(ports))
+}
+
+func portTexts(ports []model.Port) string { return strings.Join(model.PortTexts(ports), ", ") }
 
 // services looks at all that a source outside may ask for by the names of services.
 func (e *explainer) services(f flow) (api.Ending, []api.ExplainService, error) {
@@ -140,14 +172,19 @@ func (e *explainer) services(f flow) (api.Ending, []api.ExplainService, error) {
 	all := dropped("")
 	for _, h := range e.view.registry.Hosts() {
 		for _, s := range h.Services {
-			f.name, f.protocol, f.port = &registry.Entry{Name: s.Name, Host: h, Service: &s}, s.Protocol, s.Port
-			j, err := e.judge(f, h.Address, s.To)
-			if err != nil {
-				return all, nil, err
+			for _, p := range s.Ports {
+				if s.All {
+					continue // no port says what to ask about
+				}
+				f.name, f.protocol, f.port = &registry.Entry{Name: s.Name, Host: h, Service: s}, p.Protocol, p.Port
+				j, err := e.judge(f, h.Address, p.To)
+				if err != nil {
+					return all, nil, err
+				}
+				end := e.ending(f, j)
+				all.Passes = all.Passes || end.Passes
+				list = append(list, api.ExplainService{Name: s.Name.String(), Protocol: p.Protocol, Port: p.Port, Ending: end})
 			}
-			end := e.ending(f, j)
-			all.Passes = all.Passes || end.Passes
-			list = append(list, api.ExplainService{Name: s.Name.String(), Protocol: s.Protocol, Port: s.Port, Ending: end})
 		}
 	}
 	return all, list, nil

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"net/netip"
-	"slices"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -58,23 +57,22 @@ func (e *explainer) gateway(f flow) api.Ending {
 
 // named is the private endpoint that a name stands for.
 func (e *explainer) named(f flow) netip.AddrPort {
-	port := f.port
-	if s := f.name.Service; s != nil {
-		port = s.To
+	port, service := f.port, f.name.Service
+	for _, p := range service.Ports {
+		if p.Protocol == f.protocol && p.Port == f.port {
+			port = p.To
+		}
 	}
 	private := netip.AddrPortFrom(f.name.Host.Address, port)
 	e.step("name", "lend", "%s is %s", f.name.Name, endpointText(f.protocol, private))
-	e.mutex.Lock()
-	pool := e.pool.Statistics()
-	e.mutex.Unlock()
-	free := pool.Free
-	if f.name.Service != nil { // services share addresses
-		free += pool.Shared
-	}
-	if free > 0 {
-		e.step("pool", "lend", "%d of %d addresses may take it; quotas are not looked at", free, pool.Addresses)
-	} else {
-		e.step("pool", "wait", "none of %d addresses is free: who asks now waits for one", pool.Addresses)
+	pool, _ := e.pool.Statistics()
+	switch address, stands := e.pool.Place(service.Name); {
+	case stands:
+		e.step("pool", "lend", "it has %s; quotas are not looked at", address)
+	case pool.Free > 0:
+		e.step("pool", "lend", "%d of %d addresses are free; quotas are not looked at", pool.Free, pool.Addresses)
+	default:
+		e.step("pool", "wait", "none of %d addresses is free: it gets one that has rested, or none", pool.Addresses)
 	}
 	return private
 }
@@ -117,7 +115,7 @@ func (e *explainer) opens(f flow, private netip.AddrPort) (netip.AddrPort, api.E
 	if f.name != nil || kind == ofOutbound {
 		return private, goOn, nil
 	}
-	r, found, _, err := e.reservation(f)
+	b, port, found, err := e.binding(f)
 	own := !f.hairpin && e.isOwn(f.destination)
 	if err == nil && !found {
 		if end, err := e.stray(f, own); ends(end) || err != nil {
@@ -131,48 +129,76 @@ func (e *explainer) opens(f flow, private netip.AddrPort) (netip.AddrPort, api.E
 		return private, e.gateway(f), nil
 	case !found && kind == ofStatic:
 		e.step("dnat", "drop", "no chain sends it on, and nothing else is at %s", f.destination)
-		return private, dropped("drop_no_reservation"), nil
+		return private, dropped("drop_no_binding"), nil
 	case !found:
-		e.step("reservation", "drop", "the address is lent to nobody for that: ask for a name first")
-		return private, dropped("drop_no_reservation"), nil
+		e.step("binding", "drop", "no service has that port of the address now: ask for a name first")
+		return private, dropped("drop_no_binding"), nil
 	}
-	private = netip.AddrPortFrom(r.Host, r.HostPort)
-	if r.HostPort == 0 {
-		private = netip.AddrPortFrom(r.Host, f.port)
-	}
-	e.step("reservation", "continue", "it is lent to %s, as %s", endpointText(f.protocol, private), e.view.names[r.Name])
-	service := datapath.Service{Host: r.Host, Port: private.Port(), Protocol: f.protocol}
-	if r.Port == 0 {
-		service = datapath.Service{Host: r.Host}
-	}
-	if !slices.Contains(services(e.view.config), service) {
+	private = netip.AddrPortFrom(b.Host, port)
+	e.step("binding", "continue", "it is %s, as %s", endpointText(f.protocol, private), e.view.names[b.Name])
+	if !e.view.opens(b.Host, f.protocol, port) {
 		e.step("service", "drop", "it is closed")
 		return private, dropped("drop_service_closed"), nil
 	}
 	return private, goOn, nil
 }
 
-func (e *explainer) reservation(f flow) (r datapath.Reservation, found, claims bool, err error) {
-	return e.data.ReservationFor(model.Tuple{
+// binding is the one that the flow meets at a pool address, and the port of its host.
+func (e *explainer) binding(f flow) (datapath.Binding, uint16, bool, error) {
+	return e.data.BoundTo(model.Tuple{
 		Protocol: f.protocol, Source: netip.AddrPortFrom(f.source, somePort), Destination: netip.AddrPortFrom(f.destination, f.port),
 	})
 }
 
-// admits is what comes after the chains: the claim of a reservation, or the filtering of
-// a mapping.
+// opens reports whether some service opens a port of a host.
+func (v *view) opens(host netip.Addr, protocol model.Protocol, port uint16) bool {
+	for _, s := range v.services() {
+		if s.Host == host && (s.Protocol == model.AnyProtocol || s.Protocol == protocol && (s.Port == port || protocol == model.ICMP)) {
+			return true
+		}
+	}
+	return false
+}
+
+// admits is what comes after the chains: whether the client may use a binding, or the filtering of a mapping.
 func (e *explainer) admits(f flow, private netip.AddrPort) (api.Ending, error) {
 	switch {
 	case f.name != nil:
 		return goOn, nil
 	case e.kindOf(f.destination) != ofOutbound:
-		_, _, claims, err := e.reservation(f)
-		if err != nil || claims {
-			return goOn, err
-		}
-		e.step("reservation", "drop", "its claims are used up, or its time is over")
-		return dropped("drop_reservation_spent"), nil
+		return e.claims(f)
 	}
 	return e.filtering(f, private)
+}
+
+// claims says whether the client is known to the binding, or may claim it.
+func (e *explainer) claims(f flow) (api.Ending, error) {
+	b, _, found, err := e.binding(f)
+	if err != nil || !found {
+		return goOn, err
+	}
+	sessions, known, err := e.data.KnownTo(b.ID, f.source)
+	if err != nil {
+		return goOn, err
+	}
+	if most := e.view.config.Pool.Quotas.ClientSessions; known && sessions >= most {
+		e.step("claim", "drop", "%s has %d sessions with it, the most that a client may", f.source, sessions)
+		return dropped("drop_client_limit"), nil
+	}
+	if known {
+		e.step("claim", "continue", "%s is known there, with %d sessions", f.source, sessions)
+		return goOn, nil
+	}
+	r, found, err := e.data.ClaimFor(b.ID, f.source)
+	if err != nil {
+		return goOn, err
+	}
+	if !found {
+		e.step("claim", "drop", "no answer is left that %s could come by", f.source)
+		return dropped("drop_no_reservation"), nil
+	}
+	e.step("claim", "continue", "%s was answered, and so many may come by that: %d", r.Asker, r.Claims)
+	return goOn, nil
 }
 
 // filtering is mapping_admits of bpf/include/public_open.h.

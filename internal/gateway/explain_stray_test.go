@@ -21,12 +21,7 @@ protection:
   ignored_ports: {tcp: [443]}
   honeypot: {tcp: [23, 2000-3000], udp: [1900, 7000]}
 `)
-	if err := r.namespace.Route("default", "198.18.0.254"); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.namespace.Do(r.data.Refresh); err != nil {
-		t.Fatal(err)
-	}
+	r.routed()
 	address := netip.MustParseAddr
 	hostb, outbound, us, sent, pool := address("10.0.0.101"), address("198.18.0.2"), address("198.18.0.1"), address("198.18.0.3"), address("198.18.0.40")
 	if end := r.send(false, packets.NewUDP(netip.AddrPortFrom(hostb, 7000), netip.MustParseAddrPort("203.0.113.5:53"), "")); end.IsDrop() {
@@ -49,7 +44,7 @@ protection:
 		{"203.0.113.1", us, model.TCP, 23, "ban continue, " + asked + "continue, address gateway, pass to_gateway"},
 		{"203.0.113.2", us, model.TCP, 23, "ban continue, protection/allowlist continue, protection/blocklist drop, drop drop_denied protection/blocklist"},
 		{"203.0.113.5", pool, model.TCP, 23, "ban continue, " + sprung},
-		{"203.0.113.5", pool, model.TCP, 22, "ban continue, " + asked + "continue, reservation drop, drop drop_no_reservation"},
+		{"203.0.113.5", pool, model.TCP, 22, "ban continue, " + asked + "continue, binding drop, drop drop_no_binding"},
 		{"203.0.113.5", outbound, model.TCP, 2500, "ban continue, " + sprung},
 		{"203.0.113.5", outbound, model.TCP, 443, "ban continue, " + asked + "continue, mapping drop, drop drop_no_mapping"},
 		{"203.0.113.5", sent, model.TCP, 23, "ban continue, " + sprung},

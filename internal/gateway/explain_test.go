@@ -17,7 +17,7 @@ import (
 	"github.com/realmgate/realmgate/internal/protect/ban"
 )
 
-const explained = `  - {name: hostb.foo.example., address: 10.0.0.101}
+const explained = `  - {name: hostb.foo.example., address: 10.0.0.101, open: all}
 outbound: {addresses: [198.18.0.2]}
 capacity: 5000
 chains:
@@ -67,7 +67,8 @@ func (b *rig) state() []any {
 			b.t.Error(err)
 		}
 	}
-	return []any{sessions, counters, usage, chains, generation, reservations, b.pool.Statistics()}
+	asked, counted := b.pool.Statistics()
+	return []any{sessions, counters, usage, chains, generation, reservations, b.pool.Places(), asked, counted}
 }
 
 // explain asks, and sees to it that nothing has changed.
@@ -132,12 +133,7 @@ func said(x api.Explanation) string {
 // nothing has changed before.
 func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 	r := newExplained(t)
-	if err := r.namespace.Route("default", "198.18.0.254"); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.namespace.Do(r.data.Refresh); err != nil {
-		t.Fatal(err)
-	}
+	r.routed()
 	banned := netip.MustParsePrefix("203.0.113.128/25")
 	r.bans.list.Put([]ban.Ban{{Prefix: banned, Since: time.Unix(0, 0), Until: time.Now().Add(time.Hour)}})
 	if err := r.data.PutBans(map[netip.Prefix]time.Time{banned: time.Now().Add(time.Hour)}); err != nil {
@@ -163,14 +159,14 @@ func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 	}{
 		{address("203.0.113.200"), lent, model.TCP, 80, false, "ban drop, drop drop_banned"},
 		{address("203.0.113.9"), lent, model.TCP, 80, false,
-			"ban continue, reservation continue, chain web, web/friends continue, web/careful continue, web/foes drop, drop drop_denied web/foes"},
+			"ban continue, binding continue, chain web, web/friends continue, web/careful continue, web/foes drop, drop drop_denied web/foes"},
 		{address("192.0.2.9"), lent, model.TCP, 80, false,
-			"ban continue, reservation continue, chain web, web/friends drop, drop drop_denied web/friends"},
+			"ban continue, binding continue, chain web, web/friends drop, drop drop_denied web/friends"},
 		{address("203.0.113.70"), lent, model.TCP, 80, false,
-			"ban continue, reservation continue, chain web, web/friends continue, web/careful jump, limits/first continue, pass"},
+			"ban continue, binding continue, chain web, web/friends continue, web/careful jump, limits/first continue, claim continue, pass"},
 		{address("203.0.113.71"), lent, model.TCP, 80, false,
-			"ban continue, reservation continue, chain web, web/friends continue, web/careful jump, limits/first continue, pass"},
-		{address("203.0.113.72"), lent, model.TCP, 81, false, "ban continue, reservation drop, drop drop_no_reservation"},
+			"ban continue, binding continue, chain web, web/friends continue, web/careful jump, limits/first continue, claim continue, pass"},
+		{address("203.0.113.72"), lent, model.TCP, 81, false, "ban continue, binding drop, drop drop_no_binding"},
 		{hosta, lent, model.TCP, 80, false, "ban continue, address drop, drop drop_spoofed_source"},
 		{address("127.0.0.1"), lent, model.TCP, 80, false, "address drop, drop drop_bad_address"},
 		{address("203.0.113.5"), outbound, model.UDP, 7000, false,
@@ -199,7 +195,7 @@ func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 		{address("203.0.113.5"), one, model.UDP, 53, false, "ban continue, chain whole, whole/dnat continue, dnat translate, pass"},
 		{address("203.0.113.5"), one, model.ICMP, 0, false, "ban continue, chain whole, whole/dnat continue, dnat translate, pass"},
 		{address("203.0.113.200"), one, model.UDP, 53, false, "ban drop, drop drop_banned"},
-		{address("192.0.2.9"), one, model.UDP, 53, false, "ban continue, dnat drop, drop drop_no_reservation"},
+		{address("192.0.2.9"), one, model.UDP, 53, false, "ban continue, dnat drop, drop drop_no_binding"},
 		{address("203.0.113.5"), address("198.18.0.4"), model.UDP, 53, false,
 			"ban continue, chain lost, lost/dnat continue, dnat translate, route drop, drop drop_no_route"},
 
@@ -216,10 +212,10 @@ func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 		{hosta, outbound, model.TCP, 8000, true,
 			"ban continue, chain out, out/no-smtp continue, hairpin continue, " +
 				"chain forward, forward/away continue, forward/known continue, forward/dnat continue, dnat translate, pass"},
-		{hosta, one, model.UDP, 53, true, "ban continue, chain out, out/no-smtp continue, hairpin continue, dnat drop, drop drop_no_reservation"},
+		{hosta, one, model.UDP, 53, true, "ban continue, chain out, out/no-smtp continue, hairpin continue, dnat drop, drop drop_no_binding"},
 		{one, address("203.0.113.5"), model.UDP, 53, true, "address drop, drop drop_spoofed_source"},
 		{hosta, lent, model.TCP, 80, true,
-			"ban continue, chain out, out/no-smtp continue, hairpin continue, reservation continue, chain web, web/friends drop, drop drop_denied web/friends"},
+			"ban continue, chain out, out/no-smtp continue, hairpin continue, binding continue, chain web, web/friends drop, drop drop_denied web/friends"},
 	} {
 		direction := model.In
 		if c.out {
@@ -277,76 +273,8 @@ func TestExplainDnatOnOwnAddresses(t *testing.T) {
 		{model.Out, hosta, first, model.TCP, hairpin + "chain forward, forward/dnat continue, dnat translate, pass"},
 		{model.Out, hosta, first, model.UDP, "address gateway, pass to_gateway"},
 		{model.Out, hosta, second, model.TCP, hairpin + "chain whole, whole/dnat continue, dnat translate, pass"},
-		{model.Out, hosta, second, model.UDP, hairpin + "dnat drop, drop drop_no_reservation"},
+		{model.Out, hosta, second, model.UDP, hairpin + "dnat drop, drop drop_no_binding"},
 	} {
 		r.agrees(flow{direction: c.direction, protocol: c.protocol, source: c.from, destination: c.to, port: 8000}, c.want)
-	}
-}
-
-// A limit that is used up is told of, as often as one asks; what is left of it is not
-// touched.
-func TestExplainUsesNothingUp(t *testing.T) {
-	r := newExplained(t)
-	source := netip.MustParseAddr("203.0.113.70")
-	request := api.ExplainRequest{Address: source, ToName: www}
-	for i, want := range []string{"continue, pass", "continue, pass", "drop, drop drop_denied limits/first"} {
-		for range 2 {
-			x, err := r.explain(request)
-			if err != nil || !strings.HasSuffix(said(x), "limits/first "+want) {
-				t.Errorf("after %d flows: %s, %v", i, said(x), err)
-			}
-		}
-		packet := packets.NewTCP(netip.AddrPortFrom(source, uint16(5000+i)), netip.AddrPortFrom(r.mustAsk(www), 80), packets.SYN, "")
-		if end := r.send(true, packet); end.IsDrop() != (i == 2) {
-			t.Errorf("flow %d ended with %s", i, end)
-		}
-	}
-	x, err := r.explain(request)
-	if err != nil || !strings.Contains(said(x), "session open") || !strings.Contains(fmt.Sprint(x.Steps), "2; the latest syn") {
-		t.Errorf("two sessions are open: %+v, %v", x, err)
-	}
-}
-
-// Without a name, every service is tried.
-func TestExplainServices(t *testing.T) {
-	r := newExplained(t)
-	for source, want := range map[string]string{
-		"203.0.113.1": "ban continue, pass | www.hosta.foo.example.:80 true, dns.hosta.foo.example.:53 true",
-		"192.0.2.1":   "ban continue, pass | www.hosta.foo.example.:80 false web/friends, dns.hosta.foo.example.:53 true",
-		"10.0.0.7":    "ban continue, address drop, drop drop_spoofed_source | ",
-	} {
-		x, err := r.explain(api.ExplainRequest{Address: netip.MustParseAddr(source), Direction: model.In})
-		var list []string
-		for _, s := range x.Services {
-			list = append(list, strings.TrimSpace(fmt.Sprintf("%s:%d %t %s", s.Name, s.Port, s.Passes, s.Function)))
-		}
-		if got := said(x) + " | " + strings.Join(list, ", "); err != nil || got != want {
-			t.Errorf("%s: %v\n got %s\nwant %s", source, err, got, want)
-		}
-	}
-}
-
-func TestExplainRefuses(t *testing.T) {
-	r := newExplained(t)
-	outside, host := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("10.0.0.100")
-	for _, c := range []struct {
-		request api.ExplainRequest
-		want    string
-	}{
-		{api.ExplainRequest{Address: outside, ToName: "nobody.foo.example."}, "there is no name nobody.foo.example.: see realmgate hosts"},
-		{api.ExplainRequest{Address: outside, ToName: www, Port: 81}, "www.hosta.foo.example. is tcp port 80: leave protocol and port out"},
-		{api.ExplainRequest{Address: outside, ToName: www, Protocol: model.ICMP}, "www.hosta.foo.example. is tcp port 80: leave protocol and port out"},
-		{api.ExplainRequest{Address: outside, ToName: "hostb.foo.example."}, "hostb.foo.example. is a host: say which protocol: tcp, udp or icmp"},
-		{api.ExplainRequest{Address: outside, ToName: "hostb.foo.example.", Protocol: model.UDP}, "hostb.foo.example. is a host: say which port of udp"},
-		{api.ExplainRequest{Address: host}, "a flow from 10.0.0.100 would go out: say where to"},
-		{api.ExplainRequest{Address: netip.MustParseAddr("10.0.0.77")}, "a flow from 10.0.0.77 would go out: say where to"},
-	} {
-		if x, err := r.explain(c.request); err == nil || err.Error() != c.want {
-			t.Errorf("%+v: %v, want %s; %+v", c.request, err, c.want, x)
-		}
-	}
-	x, err := r.explain(api.ExplainRequest{Address: outside, ToName: "hostb.foo.example.", Protocol: model.ICMP})
-	if err != nil || said(x) != "name lend, pool lend, ban continue, chain none, pass" {
-		t.Errorf("%s, %v", said(x), err)
 	}
 }

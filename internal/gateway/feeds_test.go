@@ -282,10 +282,11 @@ func TestRefreshOfListsIsAskedForOnce(t *testing.T) {
 }
 
 func TestProtectionNamesLists(t *testing.T) {
-	c := parse(t, text+`
+	d := document(t, text+`
 lists: [{name: drop, url: "https://lists.example/drop.txt"}, {name: never, url: "https://lists.example/never.txt"}]
 protection: {allowlist: [{list: never}], blocklist: [192.0.2.9, {list: drop, direction: in}]}
 `)
+	c := d.Config
 	set := model.NewAddressSet([]model.AddressRange{model.RangeOf(netip.MustParsePrefix("203.0.113.0/24"))})
 	n := namedIn(c, contents{"drop": set})
 	listed := netip.MustParsePrefix("203.0.113.7/32")
@@ -300,7 +301,7 @@ protection: {allowlist: [{list: never}], blocklist: [192.0.2.9, {list: drop, dir
 	if in, _ := n.unions(c.Protection.Allowlist, model.Ranges{}); len(in.Ranges()) > 0 {
 		t.Errorf("allowed are %+v", in)
 	}
-	if err := Check(c); err != nil {
+	if err := Check(d); err != nil {
 		t.Errorf("a check without any list: %v", err)
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/nameserver"
-	"github.com/realmgate/realmgate/internal/policy"
-	"github.com/realmgate/realmgate/internal/pool"
 	"github.com/realmgate/realmgate/internal/registry"
+	"github.com/realmgate/realmgate/internal/store"
 )
 
 // Gateway is a running daemon.
@@ -25,6 +25,10 @@ type Gateway struct {
 	started  time.Time
 	outbound []netip.Addr
 	data     *datapath.Datapath
+	store    *store.Store // what outlives a restart
+	pool     *allocation.Allocator
+	journal  *nameserver.Journal
+	cookies  nameserver.CookieSecret
 	public   *nameserver.Public
 	private  *nameserver.Private
 	drops    dropFeed
@@ -39,19 +43,11 @@ type Gateway struct {
 	view     atomic.Pointer[view]
 	own      atomic.Pointer[ownAddresses]
 	hops     hops
+	doubts   diagnosis
 
 	reload sync.Mutex     // one at a time
 	states chain.States   // under reload
 	attend func(balances) // under reload: has backends asked, nil while the daemon does not serve
-
-	mutex      sync.Mutex // guards what follows, see the package comment
-	pool       *pool.Pool
-	admission  *policy.Admission
-	distrusted uint64        // refused by load and reputation
-	waiting    int           // questions that wait for an address
-	freed      chan struct{} // closed and replaced when one may have become free
-	pressure   pressure
-	kick       chan struct{} // tells the timers that their next event moved
 }
 
 // view is what one configuration says, whole.
@@ -60,6 +56,9 @@ type view struct {
 	document   *config.Document // what config was read from, with what commands changed
 	saved      []config.Chain   // config.Chains as the file has them
 	registry   *registry.Registry
+	zones      []nameserver.Zone
+	keys       []nameserver.Key
+	https      map[model.Name]*nameserver.HTTPS
 	names      map[uint32]model.Name // by number
 	numbers    map[model.Name]uint32
 	counts     counts
@@ -75,11 +74,15 @@ type view struct {
 
 func newView(d *config.Document, outbound []netip.Addr, lists contents) (*view, error) {
 	c := d.Config
-	r, err := newRegistry(c)
+	zones, r, err := namesIn(d)
 	if err != nil {
 		return nil, err
 	}
-	v := &view{config: c, document: d, saved: c.Chains, registry: r, lists: lists, outbound: outbound, names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
+	keys, err := signingKeys(c)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{config: c, document: d, saved: c.Chains, registry: r, zones: zones, keys: keys, https: httpsOf(c), lists: lists, outbound: outbound, names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
 	if v.counts, err = newCounts(c); err != nil {
 		return nil, err
 	}
@@ -92,7 +95,9 @@ func newView(d *config.Document, outbound []netip.Addr, lists contents) (*view, 
 	for _, h := range c.Hosts {
 		v.number(h.Name)
 		for _, s := range h.Services {
-			v.number(s.Name)
+			for _, name := range s.Names {
+				v.number(name)
+			}
 		}
 	}
 	return v, nil
@@ -124,34 +129,4 @@ func (v *view) hostOf(addresses ...netip.Addr) string {
 		}
 	}
 	return ""
-}
-
-// directory shows the registry to the name servers.
-type directory struct{ registry *registry.Registry }
-
-func (g *Gateway) directory() nameserver.Directory { return directory{g.view.Load().registry} }
-
-// Find implements nameserver.Directory.
-func (d directory) Find(name model.Name) (nameserver.Entry, bool) {
-	entry, ok := d.registry.Lookup(name)
-	if !ok {
-		return nameserver.Entry{}, false
-	}
-	found := nameserver.Entry{Address: entry.Host.Address, Parent: d.registry.Above(name)}
-	if s := entry.Service; s != nil {
-		found.Protocol, found.Port, found.To = s.Protocol, s.Port, s.To
-	}
-	return found, true
-}
-
-// Exists implements nameserver.Directory.
-func (d directory) Exists(name model.Name) bool { return d.registry.Exists(name) }
-
-// Reverse implements nameserver.Directory.
-func (d directory) Reverse(address netip.Addr) (model.Name, bool) {
-	host, ok := d.registry.ByAddress(address)
-	if !ok {
-		return "", false
-	}
-	return host.Name, true
 }

@@ -122,7 +122,7 @@ func TestBansGrowByRegion(t *testing.T) {
 		{at(countries, all), "bans.regions: " + countries + " has no ASNs, so that asn:64500 says nothing"},
 		{at(both+"x", all), "bans.regions: there is no table of places"},
 	} {
-		if err := Check(document(t, text+c.more).Config); (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+		if err := Check(document(t, text+c.more)); (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.more, err, c.want)
 		}
 	}

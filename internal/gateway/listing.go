@@ -1,11 +1,9 @@
 package gateway
 
 import (
-	"net/netip"
-
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/pool"
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/registry"
 )
 
@@ -43,27 +41,17 @@ func (v *view) describeSession(s datapath.Session) api.Session {
 	}
 }
 
-// Reservations implements api.Gateway: offers, holds and quarantines.
-func (g *Gateway) Reservations(filter api.Filter) ([]api.Reservation, error) {
-	v := g.view.Load()
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
+// Pool implements api.Gateway: which service has which address.
+func (g *Gateway) Pool(filter api.Filter) ([]api.Binding, error) {
 	now := datapath.Now()
-	list := []api.Reservation{}
-	for r := range g.pool.All() {
-		entry := api.Reservation{
-			Address: r.Address, Protocol: r.Protocol, Port: r.Port, State: r.State.String(), Name: r.Name.String(),
-			Host: v.hostOf(r.Host), Private: netip.AddrPortFrom(r.Host, r.HostPort), Claims: r.Claims,
+	list := []api.Binding{}
+	for _, p := range g.pool.Places() {
+		entry := api.Binding{
+			Address: p.Address, Service: p.Service.Name.String(), Host: p.Service.Owner.String(), Private: p.Service.Host,
+			Ports: p.Service.Ports, State: p.State.String(), Sessions: p.Sessions, Offers: p.Offers, Claims: p.Claims,
+			Rests: max(0, p.Rested.Sub(now).Seconds()),
 		}
-		until := r.FreeAt
-		if r.State == pool.Offered {
-			until = r.Expires
-		}
-		entry.Remaining = max(0, until.Sub(now).Seconds())
-		if r.Requester.IsValid() {
-			entry.Requester = r.Requester.String()
-		}
-		if filter.MatchReservation(entry) {
+		if filter.MatchBinding(entry) {
 			list = append(list, entry)
 		}
 	}
@@ -82,9 +70,16 @@ func (g *Gateway) Hosts(filter api.Filter) ([]api.Host, error) {
 }
 
 func describe(h *registry.Host) api.Host {
-	host := api.Host{Name: h.Name.String(), Address: h.Address, Services: []api.Service{}}
+	host := api.Host{Name: h.Name.String(), Address: h.Address, Open: []model.Port{}, Services: []api.Service{}}
+	if h.Own != nil {
+		host.Open = h.Own.Ports
+	}
 	for _, s := range h.Services {
-		host.Services = append(host.Services, api.Service{Name: s.Name.String(), Protocol: s.Protocol, Port: s.Port, To: s.To})
+		service := api.Service{Ports: s.Ports}
+		for _, name := range s.Names {
+			service.Names = append(service.Names, name.String())
+		}
+		host.Services = append(host.Services, service)
 	}
 	return host
 }

@@ -9,12 +9,12 @@ import (
 
 // named is what conditions of chains and entries of the protection mean by names.
 type named struct {
-	ends  map[model.Name]*end
+	ends  map[model.Name][]end
 	sets  map[string]*model.AddressSet
 	lists contents
 }
 
-// end is where a host or a service is.
+// end is where a host or a port of a service is.
 type end struct {
 	host     netip.Addr
 	protocol model.Protocol
@@ -22,11 +22,17 @@ type end struct {
 }
 
 func namedIn(c *config.Config, lists contents) named {
-	n := named{map[model.Name]*end{}, map[string]*model.AddressSet{}, lists}
+	n := named{map[model.Name][]end{}, map[string]*model.AddressSet{}, lists}
 	for _, h := range c.Hosts {
-		n.ends[h.Name] = &end{host: h.Address}
+		n.ends[h.Name] = []end{{host: h.Address}}
 		for _, s := range h.Services {
-			n.ends[s.Name] = &end{h.Address, s.Protocol, s.To}
+			ends := make([]end, len(s.Ports))
+			for i, p := range s.Ports {
+				ends[i] = end{h.Address, p.Protocol, p.To}
+			}
+			for _, name := range s.Names {
+				n.ends[name] = ends
+			}
 		}
 	}
 	for _, s := range c.Sets {
@@ -35,8 +41,8 @@ func namedIn(c *config.Config, lists contents) named {
 	return n
 }
 
-// end finds the host or the service that a match names; nil where it names none.
-func (n named) end(m config.Match) *end {
+// endsOf are those of the host or the service that a match names; none where it names none.
+func (n named) endsOf(m config.Match) []end {
 	if m.Service != "" {
 		return n.ends[m.Service]
 	}

@@ -139,7 +139,7 @@ func (g *Gateway) tellSpared(now time.Time, o offence, why error) {
 		g.bans.told = map[netip.Addr]time.Time{}
 	}
 	g.bans.told[o.address] = now
-	g.log.Warn("an offender is not banned", "address", o.address, "offence", o.reason, "error", why, "mentioned again in", tellAgain)
+	g.log.Warn("an offender is not banned", "address", o.address, "offence", o.reason, "error", why, "again_in", tellAgain)
 }
 
 // banFactor is by how much bans of an address are longer by where it is: its ASN counts

@@ -25,24 +25,14 @@ func newOffended(t *testing.T, more string) *offended {
 	t.Helper()
 	o := &offended{rig: newRig(t, text+more)}
 	o.rig.log = slog.New(slog.NewTextHandler(&o.log, nil))
-	t.Cleanup(func() { // no other rig's flows are to be dropped
-		o.must(o.bans.store.ChangeAll(o.all(bansBucket), o.all(offencesBucket)))
-	})
 	return o
 }
 
 // all removes everything of a bucket.
 func (o *offended) all(bucket string) store.Edit {
 	e := store.Edit{Bucket: bucket}
-	o.must(o.bans.store.Each(bucket, func(key string, _ []byte) error { e.Remove = append(e.Remove, key); return nil }))
+	o.must(o.store.Each(bucket, func(key string, _ []byte) error { e.Remove = append(e.Remove, key); return nil }))
 	return e
-}
-
-func (o *offended) must(err error) {
-	o.t.Helper()
-	if err != nil {
-		o.t.Fatal(err)
-	}
 }
 
 func (o *offended) offend(lasts time.Duration, addresses ...string) (n int) {
@@ -59,16 +49,25 @@ func (o *offended) offend(lasts time.Duration, addresses ...string) (n int) {
 func (o *offended) records() map[netip.Prefix]keptRecord {
 	o.t.Helper()
 	all := map[netip.Prefix]keptRecord{}
-	o.must(eachKept(o.bans.store, o.rig.log, offencesBucket, func(p netip.Prefix, k keptRecord) { all[p] = k }))
+	o.must(eachKept(o.store, o.rig.log, offencesBucket, func(p netip.Prefix, k keptRecord) { all[p] = k }))
 	return all
 }
 
 // restart forgets everything that is not on the disk.
 func (o *offended) restart() {
 	o.t.Helper()
-	o.must(o.bans.store.Close())
-	o.bans = bans{} //nolint:govet // nobody else uses it
+	o.reopen()
 	o.must(o.namespace.Do(o.loadBans))
+}
+
+// reopen closes the file, opens it as a start does, and forgets the bans.
+func (o *offended) reopen() {
+	o.t.Helper()
+	o.must(o.store.Close())
+	var err error
+	o.store, err = openStore(o.options.Instance)
+	o.must(err)
+	o.bans = bans{} //nolint:govet // nobody else uses it
 }
 
 // listed are the bans, with the hours that are left.
@@ -102,7 +101,7 @@ func TestOffenderIsBanned(t *testing.T) {
 	o.offend(time.Hour, "203.0.113.7")
 	o.offend(48*time.Hour, "203.0.113.8")
 	o.offend(time.Hour, "203.0.113.8")
-	o.must(o.bans.store.Change(bansBucket, map[string][]byte{"203.0.113.9/32": []byte(`{"since":"2026-01-02T15:04:05Z"}`)}, nil))
+	o.must(o.store.Change(bansBucket, map[string][]byte{"203.0.113.9/32": []byte(`{"since":"2026-01-02T15:04:05Z"}`)}, nil))
 	o.restart()
 	o.want("banned are", "203.0.113.7/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.113.8/32 48h0m0s watch ssh: 5 hits, offence 1", "203.0.113.9/32 for ever ")
 }

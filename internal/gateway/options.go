@@ -7,10 +7,12 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/policy"
 	"github.com/realmgate/realmgate/internal/pool"
@@ -38,13 +40,22 @@ func datapathOptions(o Options, v *view, outbound []netip.Addr) datapath.Options
 	return datapath.Options{
 		Instance: o.Instance, Public: c.Interfaces.Public, Private: c.Interfaces.Private,
 		Capacity: c.Capacity, Outbound: outbound, Logger: o.Logger,
-		Reservations: reservations(c),
-		Addresses:    spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses)), Services: spare(len(v.services())),
+		Reservations: reservations(c), Bindings: bindings(c, len(v.registry.Services())), BoundPorts: spare(v.ports()),
+		Addresses: spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses)), Services: spare(len(v.services())),
 	}
 }
 
-// reservations is the size of the pool's table: half-open offers may fill it to
-// the quota, holds and quarantines stand beside them.
+// recordLasts is about how long the record of an ended session lies in the tables.
+const recordLasts = 5 * time.Minute
+
+// bindings is how many services can stand at an address, or have stood there while records of their sessions are left:
+// with a short rest those are many. Each has its share of the tentative sessions, so that fewer are more for each.
+func bindings(c *config.Config, services int) int {
+	moves := len(c.Pool.Addresses) * int(recordLasts/c.Pool.Rest)
+	return min(max(256, 4*services, services+moves), datapath.MaxBindings)
+}
+
+// reservations is the size of the pool's table: offers may fill it to the quota, and those that are over stay a moment.
 func reservations(c *config.Config) int {
 	if c.Pool.Quotas.HalfOpen > 0 {
 		return min(max(2*c.Pool.Quotas.HalfOpen, 1024), datapath.MaxReservations)
@@ -55,75 +66,92 @@ func reservations(c *config.Config) int {
 func datapathSettings(c *config.Config) datapath.Settings {
 	return datapath.Settings{
 		Filtering: c.Outbound.Filtering, TCPEstablished: c.Timeouts.TCPEstablished,
-		TCPTransitory: c.Timeouts.TCPTransitory, TCPClaim: c.Pool.Claim, UDP: c.Timeouts.UDP, ICMP: c.Timeouts.ICMP,
+		TCPTransitory: c.Timeouts.TCPTransitory, UDP: c.Timeouts.UDP, ICMP: c.Timeouts.ICMP,
 		PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward, NameServer: c.DNS.Public,
+		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
 	}
 }
 
 // services are all that the data plane is to open.
-func (v *view) services() []datapath.Service { return append(services(v.config), v.static.ports...) }
+func (v *view) services() []datapath.Service { return append(services(v.registry), v.static.ports...) }
 
-// services are what sessions from the pool may reach: hosts whole, by their own
-// names, which covers their services.
-func services(c *config.Config) []datapath.Service {
-	list := make([]datapath.Service, 0, len(c.Hosts))
-	for _, h := range c.Hosts {
-		list = append(list, datapath.Service{Host: h.Address})
-		for _, s := range h.Services {
-			list = append(list, datapath.Service{Host: h.Address, Port: s.To, Protocol: s.Protocol})
+// services are what sessions from the pool may reach.
+func services(r *registry.Registry) (list []datapath.Service) {
+	for _, s := range r.Services() {
+		for _, p := range s.Ports {
+			list = append(list, datapath.Service{Host: s.Host, Port: p.To, Protocol: p.Protocol})
 		}
 	}
 	return list
 }
 
-func (g *Gateway) poolOptions(c *config.Config) pool.Options {
+// ports counts the ways into all services.
+func (v *view) ports() (n int) {
+	for _, s := range v.registry.Services() {
+		n += len(s.Ports)
+	}
+	return n
+}
+
+func (g *Gateway) allocationConfig(v *view) allocation.Config {
+	c := v.config
 	order := pool.Random
 	if c.Pool.Order == config.OrderCircular {
 		order = pool.Circular
 	}
-	return pool.Options{
-		Addresses: c.Pool.Addresses, Order: order, Offer: c.Pool.Offer, Again: c.Pool.Again,
-		Quarantine: c.Pool.Quarantine, HalfOpen: c.Pool.Quotas.HalfOpen,
-		HalfOpenPerHost: c.Pool.Quotas.HalfOpenPerHost, Capacity: reservations(c), Blocked: g.blocked,
+	q := c.Pool.Quotas
+	return allocation.Config{
+		Names: lendable{v},
+		Pool: pool.Options{
+			Addresses: c.Pool.Addresses, Order: order, Offer: c.Pool.Offer, Rest: c.Pool.Rest, HalfOpen: q.HalfOpen,
+			HalfOpenPerHost: q.HalfOpenPerHost, Capacity: reservations(c), Bindings: g.room.bindings, Blocked: g.blocked,
+		},
+		Policy: policy.Options{
+			Client: q.Client, Resolver: q.Resolver, Host: q.Host, Service: q.Service, Total: q.Total,
+			Bands: bands(c.Pool.Bands), Reserve: c.Pool.Reserve, Open: c.DNS.Verify == config.VerifyNone,
+		},
+		Wait: c.Pool.Wait,
 	}
 }
 
-func policyOptions(c *config.Config) policy.Options {
-	q := c.Pool.Quotas
-	return policy.Options{Client: q.Client, Resolver: q.Resolver, Host: q.Host, Service: q.Service, Total: q.Total,
-		Open: c.DNS.Verify == config.VerifyNone}
+func bands(list []config.Band) []policy.Band {
+	made := make([]policy.Band, len(list))
+	for i, b := range list {
+		made[i] = policy.Band(b)
+	}
+	return made
 }
 
-func newRegistry(c *config.Config) (*registry.Registry, error) {
-	hosts := make([]registry.Host, 0, len(c.Hosts))
+func newRegistry(c *config.Config, owners []model.Name) (*registry.Registry, error) {
+	hosts := make([]registry.HostSpec, 0, len(c.Hosts))
 	for _, h := range c.Hosts {
-		host := registry.Host{Name: h.Name, Address: h.Address}
+		host := registry.HostSpec{Name: h.Name, Address: h.Address, Open: h.Open}
 		for _, s := range h.Services {
-			host.Services = append(host.Services, registry.Service{
-				Name: s.Name, Protocol: s.Protocol, Port: s.Port, To: s.To, Again: s.Again,
-			})
+			host.Services = append(host.Services, registry.ServiceSpec{Names: s.Names, Ports: s.Ports})
 		}
 		hosts = append(hosts, host)
 	}
-	return registry.New(c.Realm.Zones, hosts)
+	return registry.New(c.Realm.ZoneNames(), hosts, append(owners, c.Realm.Nameserver)...)
 }
 
-func (g *Gateway) publicOptions(c *config.Config, serial uint32) nameserver.PublicOptions {
+func (g *Gateway) publicOptions(v *view, serial uint32) nameserver.PublicOptions {
+	c := v.config
 	verify := nameserver.VerifyTCP
 	if c.DNS.Verify == config.VerifyNone {
 		verify = nameserver.VerifyNone
 	}
 	return nameserver.PublicOptions{
-		Zones: c.Realm.Zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Public.Addr(),
-		Serial: serial, Verify: verify, Directory: g.directory, Allocator: g, Now: datapath.Now,
-		Logger: g.log,
+		Zones: v.zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Public.Addr(), Serial: serial,
+		Journal: g.journal, Keys: v.keys, Source: c.DNS.Public.Addr(), Verify: verify, ClientSubnet: c.DNS.ClientSubnet,
+		CookieSecrets: []nameserver.CookieSecret{g.cookies}, Directory: g.directory, Allocator: g.pool, Now: datapath.Now, Logger: g.log,
 	}
 }
 
-func (g *Gateway) privateOptions(c *config.Config, serial uint32) nameserver.PrivateOptions {
+func (g *Gateway) privateOptions(v *view, serial uint32) nameserver.PrivateOptions {
+	c := v.config
 	return nameserver.PrivateOptions{
-		Zones: c.Realm.Zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Private.Addr(),
-		Serial: serial, Directory: g.directory, Upstream: c.DNS.Upstream, CacheSize: c.DNS.Cache,
+		Zones: v.zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Private.Addr(), Serial: serial,
+		Journal: g.journal, Directory: g.directory, Upstream: c.DNS.Upstream, CacheSize: c.DNS.Cache,
 		Now: datapath.Now, Logger: g.log,
 	}
 }

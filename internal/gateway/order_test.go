@@ -35,13 +35,13 @@ type asked struct {
 	public    bool
 	remote    netip.Addr
 	honeypot  bool // which is for what comes from outside, and nobody else has asked for
-	lends     bool // another address each time, to whose session (I8) that of the one before is in the way
+	lends     bool // its session opens when the client has proved itself
 	requested func(r *rig) api.ExplainRequest
 }
 
-// orderText has what all ways need; the table of places knows 77.0.0.0/8 and 2a00:1::/32
+// orderText has what all ways need, and offers that outlast a test; the table of places knows 77.0.0.0/8 and 2a00:1::/32
 // to be in Finland.
-const orderText = text + `  - {name: hostb.foo.example., address: 10.0.0.101}
+var orderText = strings.Replace(text, "pool: {", "pool: {offer: 1m, ", 1) + `  - {name: hostb.foo.example., address: 10.0.0.101, open: all}
 outbound: {addresses: [198.18.0.2], filtering: endpoint-independent}
 ipv6: forward
 chains:
@@ -216,6 +216,13 @@ func (w asked) ends(r *rig, want string, insane bool, reasons []reason) {
 	}
 	end := r.send(w.public, f.packet(r.view.Load()))
 	passes := !end.IsDrop() && end != "answered_trap"
+	if passes && w.lends {
+		client := netip.AddrPortFrom(f.source, somePort)
+		r.answers(netip.MustParseAddrPort("10.0.0.101:23"), client)
+		if proved := r.proves(client, netip.AddrPortFrom(f.destination, f.port)); proved.IsDrop() {
+			r.t.Errorf("with %q the client's proof ended with %s", reasons, proved)
+		}
+	}
 	if reason, _, _ := strings.Cut(want, " "); passes != (want == "passes") || !passes && string(end) != reason {
 		r.t.Errorf("with %q the flow ended with %s, want %s", reasons, end, want)
 	}

@@ -13,12 +13,23 @@ import (
 // ownAddresses are those on an interface of this machine.
 type ownAddresses map[netip.Addr]bool
 
-// lookAtOwn learns which addresses are the machine's own, and warns of those
-// that are in the pool, each time that they change.
+// lookAtOwn learns which addresses are the machine's own. Each time that they change it warns of those that are in the
+// pool, and has the pool give them up.
 func (g *Gateway) lookAtOwn() error {
+	changed, err := g.readOwn()
+	if err != nil || !changed {
+		return err
+	}
+	g.warnOfOwn(g.view.Load().config)
+	g.bans.spareSoon()
+	return g.pool.Reconsider()
+}
+
+// readOwn reads them, and reports whether they are others than before.
+func (g *Gateway) readOwn() (changed bool, err error) {
 	list, err := net.InterfaceAddrs()
 	if err != nil {
-		return fmt.Errorf("list the machine's own addresses: %w", err)
+		return false, fmt.Errorf("list the machine's own addresses: %w", err)
 	}
 	own := ownAddresses{}
 	for _, a := range list {
@@ -26,12 +37,8 @@ func (g *Gateway) lookAtOwn() error {
 			own[prefix.Addr().Unmap()] = true
 		}
 	}
-	if before := g.own.Swap(&own); before != nil && maps.Equal(*before, own) {
-		return nil
-	}
-	g.warnOfOwn(g.view.Load().config)
-	g.bans.spareSoon()
-	return nil
+	before := g.own.Swap(&own)
+	return before == nil || !maps.Equal(*before, own), nil
 }
 
 // warnOfOwn says which pool addresses are never lent.

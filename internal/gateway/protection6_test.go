@@ -51,7 +51,7 @@ protection:
 			}
 		}
 	}
-	if err := Check(d.Config); err != nil {
+	if err := Check(d); err != nil {
 		t.Errorf("the check: %v", err)
 	}
 	if err := namedIn(v.config, v.lists).allowed(v.config)(netip.MustParsePrefix("2001:db8:5::/64")); err == nil || !strings.HasSuffix(err.Error(), "the allowlist has it: 2001:db8:5::1/128") {

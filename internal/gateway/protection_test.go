@@ -68,7 +68,7 @@ func TestGeofenceWantsWhatItJudgesBy(t *testing.T) {
 		{both + "x", "country:FI", "run realmgate geo update"},
 	} {
 		d := document(t, text+"protection: {geo_table: "+c.table+", geofence: [{deny: ["+c.places+"], unknown: allow}]}\n")
-		if err := Check(d.Config); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+		if err := Check(d); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.places, err, c.want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 type totals struct {
 	reasons                               map[model.Reason]uint64
 	exhausted, distrusted, upstreamFailed uint64
+	knownFull                             uint64
 }
 
 // since is what came after earlier totals.
@@ -23,6 +24,7 @@ func (t totals) since(before totals) totals {
 	return totals{
 		reasons: reasons, exhausted: t.exhausted - before.exhausted,
 		distrusted: t.distrusted - before.distrusted, upstreamFailed: t.upstreamFailed - before.upstreamFailed,
+		knownFull: t.knownFull - min(before.knownFull, t.knownFull),
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/nameserver"
-	"github.com/realmgate/realmgate/internal/pool"
 )
 
 // Reload implements api.Gateway: the file is read and checked whole before
@@ -49,6 +48,9 @@ func (g *Gateway) Reload() (done api.Reload, err error) {
 		err = g.room.fits(old, v, g.outbound)
 	}
 	if err == nil {
+		err = g.rested(v)
+	}
+	if err == nil {
 		err = g.switchTo(old, v)
 	}
 	if err != nil {
@@ -65,7 +67,7 @@ func (g *Gateway) Reload() (done api.Reload, err error) {
 // switchTo puts a view into force. What takes long comes before names and flows have to
 // wait for it.
 func (g *Gateway) switchTo(old, v *view) (err error) {
-	names, err := g.namesOf(v.config)
+	names, err := g.namesOf(v)
 	if err != nil {
 		return err
 	}
@@ -98,9 +100,11 @@ func (g *Gateway) switchTo(old, v *view) (err error) {
 }
 
 // room is what the tables of the data plane were made for.
-type room struct{ addresses, services int }
+type room struct{ addresses, services, bindings, ports int }
 
-func roomFor(o *datapath.Options) room { return room{o.Addresses, o.Services} }
+func roomFor(o *datapath.Options) room {
+	return room{o.Addresses, o.Services, o.Bindings, o.BoundPorts}
+}
 
 // fits says whether the tables can take the step from one configuration to the
 // next; the services of both are in the table while the generation changes.
@@ -122,6 +126,13 @@ func (r room) fits(old, v *view, outbound []netip.Addr) error {
 		errs = append(errs, fmt.Errorf("hosts: %d services and ports of dnat, old and new ones, but the table was made for %d: restart the daemon",
 			len(open), r.services))
 	}
+	// Those of both may stand or rest at a time.
+	if n := len(old.registry.Services()) + len(v.registry.Services()); n > r.bindings {
+		errs = append(errs, fmt.Errorf("hosts: %d services, old and new ones, but the table of bindings was made for %d: restart the daemon", n, r.bindings))
+	}
+	if n := old.ports() + v.ports(); n > r.ports {
+		errs = append(errs, fmt.Errorf("hosts: %d ports, old and new ones, but the table of bound ports was made for %d: restart the daemon", n, r.ports))
+	}
 	return errors.Join(errs...)
 }
 
@@ -132,12 +143,13 @@ type names struct {
 }
 
 // namesOf makes the name servers' options and sees to it that they are taken.
-func (g *Gateway) namesOf(c *config.Config) (names, error) {
+func (g *Gateway) namesOf(v *view) (names, error) {
 	serial := uint32(time.Now().Unix())
-	n := names{g.publicOptions(c, serial), g.privateOptions(c, serial)}
-	_, err := nameserver.NewPublic(n.public)
-	private := n.private
-	private.CacheSize = 0 // for a server that is never asked
+	n := names{g.publicOptions(v, serial), g.privateOptions(v, serial)}
+	public, private := n.public, n.private
+	public.Journal, private.Journal = nil, nil // servers that are never asked tell nobody of changes
+	_, err := nameserver.NewPublic(public)
+	private.CacheSize = 0
 	_, privateErr := nameserver.NewPrivate(private)
 	return n, errors.Join(err, privateErr)
 }
@@ -166,8 +178,6 @@ func fixed(file string, old, c *config.Config) error {
 // had it already, the number of a generation. The name servers come last, so that they
 // never deny a name that is in their zones.
 func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
 	if err := g.data.SetAddresses(v.config.Pool.Addresses, v.static.addresses); err != nil {
 		return errors.Join(err, g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses))
 	}
@@ -181,19 +191,11 @@ func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error 
 	if err := g.clearCounts(old.counts, v.counts); err != nil {
 		return g.undo(old, err)
 	}
-	now := datapath.Now()
-	withdrawn, err := g.pool.Reconfigure(now, g.poolOptions(v.config))
-	if err != nil {
+	if err := g.pool.Configure(g.allocationConfig(v)); err != nil {
 		return g.undo(old, err)
 	}
-	for _, r := range withdrawn {
-		_, _ = g.data.Withdraw(r.ID)
-	}
 	g.states.Keep()
-	g.admission.Reconfigure(policyOptions(v.config))
 	g.view.Store(v)
-	g.withdrawClosed(v)
-	g.wake() // addresses may be new, or free again
 	g.warnOfOwn(v.config)
 	if err := g.captures.reconfigure(g.data, v); err != nil {
 		g.log.Warn("a capture misses packets after this reload", "error", err)
@@ -218,31 +220,4 @@ func (g *Gateway) undo(old *view, why error) error {
 		g.view.Store(&restored)
 	}
 	return errors.Join(why, poolErr, err)
-}
-
-// withdrawClosed takes back the reservations whose service is no more.
-func (g *Gateway) withdrawClosed(v *view) {
-	now := datapath.Now()
-	var closed []uint64
-	for r := range g.pool.All() {
-		if (r.State == pool.Offered || r.State == pool.Claimed) && !stands(v, &r) {
-			closed = append(closed, r.ID)
-		}
-	}
-	for _, id := range closed {
-		_, _ = g.data.Withdraw(id)
-		g.pool.Withdraw(now, id)
-	}
-}
-
-// stands reports whether the reservation's name still means the same.
-func stands(v *view, r *pool.Reservation) bool {
-	entry, ok := v.registry.Lookup(r.Name)
-	if !ok || entry.Host.Address != r.Host {
-		return false
-	}
-	if entry.Service == nil {
-		return r.Port == 0
-	}
-	return entry.Service.Protocol == r.Protocol && entry.Service.Port == r.Port && entry.Service.To == r.HostPort
 }

@@ -2,9 +2,9 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -12,17 +12,16 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/pool"
+	"github.com/realmgate/realmgate/internal/nameserver"
 )
 
-// manyServices lists n of them, for a host of their own.
-func manyServices(n int) string {
+// manyServices lists n of them, with some ports each, for a host of their own.
+func manyServices(n, ports int) string {
 	var list strings.Builder
 	list.WriteString("  - name: hostb.foo.example.\n    address: 10.0.0.101\n    services:\n")
 	for i := range n {
-		fmt.Fprintf(&list, "      - {name: s%d.hostb.foo.example., protocol: udp, port: %d}\n", i, 1000+i)
+		first := 1000 + i*ports
+		fmt.Fprintf(&list, "      - {name: s%d.hostb.foo.example., ports: [udp/%d-%d]}\n", i, first, first+ports-1)
 	}
 	return list.String()
 }
@@ -30,13 +29,15 @@ func manyServices(n int) string {
 // A reload that is refused, early or late, changes nothing.
 func TestRefusedReloadChangesNothing(t *testing.T) {
 	big := strings.Replace(text, "198.18.0.32/28", "198.20.0.0/18", 1)
-	crowded := strings.Replace(text, "198.18.0.32/28", "198.21.0.0/28", 1) + manyServices(5000)
+	crowded := strings.Replace(text, "198.18.0.32/28", "198.21.0.0/28", 1) + manyServices(10, 500)
 	for _, c := range []struct {
 		name, file, complaint string
 		late                  bool // found out only by the data plane
 	}{
 		{"pool", big, "pool.addresses: 16385 pool, outbound and static addresses", false},
 		{"services", crowded, "services and ports of dnat, old and new ones", false},
+		{"ports", crowded, "5002 ports, old and new ones, but the table of bound ports", false},
+		{"bindings", text + manyServices(300, 1), "302 services, old and new ones, but the table of bindings", false},
 		{"pool, late", big, "rolled back", true},
 		{"services, late", crowded, "rolled back", true},
 	} {
@@ -44,18 +45,18 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 			r := newRig(t, text)
 			address := r.mustAsk(www)
 			if c.late {
-				r.room = room{1 << 20, 1 << 20}
+				r.room = room{1 << 20, 1 << 20, 1 << 20, 1 << 20}
 			}
 			if err := r.reloadWith(c.file); err == nil || !strings.Contains(err.Error(), c.complaint) {
 				t.Fatalf("the reload ended with %v", err)
 			}
 			if again := r.mustAsk(www); again != address {
-				t.Errorf("the standing offer was %s, now %s is lent", address, again)
+				t.Errorf("the name had %s, now it has %s", address, again)
 			}
 			if got, err := r.data.Withdraw(r.standing().ID); err != nil || got.Left != 2 {
 				t.Errorf("the data plane has %+v of the standing offer: %v", got, err)
 			}
-			if s := r.pool.Statistics(); s.Addresses != 16 || s.Cancelled != 0 {
+			if s, _ := r.pool.Statistics(); s.Addresses != 16 || s.Cancelled != 0 || s.Services != 1 || s.Withdrawn != 0 {
 				t.Errorf("%+v", s)
 			}
 			generation, err := r.data.Generation()
@@ -68,34 +69,39 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 			if _, found := r.directory().Find("s1.hostb.foo.example."); found {
 				t.Error("a name of the refused file is known")
 			}
-			for n := range 8 {
-				if got, err := r.lend(datapath.Now(), requestTo(n)); err != nil || !netip.MustParsePrefix("198.18.0.32/28").Contains(got) {
-					t.Errorf("%s was lent, %v", got, err)
-				}
-			}
 		})
 	}
 }
 
-// A pool address that the machine has itself is never lent (I3), from the
-// moment that it has it.
+// A pool address that the machine has itself is never lent (I3), from the moment that it has it: who had it gets
+// another, or none, and is not told of it by what was answered before.
 func TestOwnAddressesAreNotLent(t *testing.T) {
-	r := newRig(t, strings.Replace(text, "198.18.0.32/28", "198.18.0.40-198.18.0.41", 1))
-	first, second := netip.MustParseAddr("198.18.0.40"), netip.MustParseAddr("198.18.0.41")
-	if err := r.namespace.Address("eth0", first.String()+"/24"); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.namespace.Do(r.lookAtOwn); err != nil {
-		t.Fatal(err)
-	}
-	for n := range 2 {
-		address, err := r.lend(datapath.Now(), requestTo(n))
-		if n == 0 && address != second || n == 1 && err == nil {
-			t.Errorf("offer %d: %s, %v; %s is on eth0", n, address, err, first)
-		}
-	}
-	if list := r.ownInPool(r.view.Load().config); len(list) != 1 || list[0] != first {
+	const other = "www.hostb.foo.example."
+	r := newRig(t, strings.Replace(text, "[198.18.0.32/28]", "[198.18.0.40-198.18.0.41], wait: 0s", 1)+otherHost("b", 101))
+	r.routed()
+	lost := r.mustAsk(www)
+	kept := r.mustAsk(other)
+	r.must(r.namespace.Address("eth0", lost.String()+"/24"))
+	r.must(r.namespace.Do(r.lookAtOwn))
+	if list := r.ownInPool(r.view.Load().config); len(list) != 1 || list[0] != lost {
 		t.Errorf("the warning names %v", list)
+	}
+	if address, err := r.ask(www); !errors.Is(err, nameserver.ErrExhausted) {
+		t.Errorf("%s, %v, though %s is on eth0", address, err, lost)
+	}
+	if address := r.mustAsk(other); address != kept {
+		t.Errorf("the other has %s, before %s", address, kept)
+	}
+	if _, found, err := r.boundTo(lost, 80); err != nil || found {
+		t.Errorf("a service has port 80 of %s still: %v", lost, err)
+	}
+	// A start knows it before it gives anything away.
+	r.restart(false, "")
+	if address := r.mustAsk(other); address != kept {
+		t.Errorf("after a restart the other has %s, before %s", address, kept)
+	}
+	if address, err := r.ask(www); !errors.Is(err, nameserver.ErrExhausted) {
+		t.Errorf("after a restart %s, %v, though %s is on eth0", address, err, lost)
 	}
 }
 
@@ -114,8 +120,8 @@ func TestReloadNeverDeniesANewName(t *testing.T) {
 	defer cancel()
 	seen := map[int]int{}
 	done := make(chan error)
-	more := strings.Replace(text, "zones: [foo.example.]", "zones: [foo.example., bar.example.]", 1) + manyServices(4000) +
-		"  - {name: hostc.bar.example., address: 10.0.0.102}\n"
+	more := strings.Replace(text, "zones: [foo.example.]", "zones: [foo.example., bar.example.]", 1) + manyServices(200, 20) +
+		"  - {name: hostc.bar.example., address: 10.0.0.102, open: all}\n"
 	go func() { done <- r.reloadWith(more) }()
 	question := new(dns.Msg).SetQuestion("hostc.bar.example.", dns.TypeA)
 	for end := (<-chan time.Time)(nil); ; {
@@ -140,10 +146,4 @@ func TestReloadNeverDeniesANewName(t *testing.T) {
 	if seen[dns.RcodeNameError] > 0 || seen[dns.RcodeRefused] == 0 || seen[dns.RcodeSuccess] == 0 {
 		t.Errorf("answers by code: %v", seen)
 	}
-}
-
-// requestTo asks for TCP port 80 of a host that no other number has.
-func requestTo(n int) pool.Request {
-	host := netip.AddrFrom4([4]byte{10, 0, 1, byte(n)})
-	return pool.Request{Name: model.Name(fmt.Sprintf("host%d.", n)), Host: host, Protocol: model.TCP, Port: 80, Requester: remote.Addr()}
 }

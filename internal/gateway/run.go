@@ -15,9 +15,8 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events"
+	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/nameserver"
-	"github.com/realmgate/realmgate/internal/policy"
-	"github.com/realmgate/realmgate/internal/pool"
 )
 
 // Run starts the gateway, serves until ctx ends, and stops it. SIGHUP reloads.
@@ -40,9 +39,9 @@ func Run(ctx context.Context, options Options) error {
 	defer lock.Close()
 	g := &Gateway{
 		options: options, log: options.Logger, started: time.Now(),
-		freed: make(chan struct{}), kick: make(chan struct{}, 1), trapped: newTrapped(),
-		bans:   bans{spare: make(chan struct{}, 1)},
-		events: events.Hub{Instance: options.Instance, Log: options.Logger},
+		trapped: newTrapped(),
+		bans:    bans{spare: make(chan struct{}, 1)},
+		events:  events.Hub{Instance: options.Instance, Log: options.Logger},
 	}
 	sockets, err := openSockets(d.Config, options.Socket)
 	if err != nil {
@@ -77,13 +76,6 @@ func (g *Gateway) start(d *config.Document) (err error) {
 		return err
 	}
 	v.balances = balancesOf(c, nil)
-	serial := uint32(g.started.Unix())
-	if g.public, err = nameserver.NewPublic(g.publicOptions(c, serial)); err != nil {
-		return err
-	}
-	if g.private, err = nameserver.NewPrivate(g.privateOptions(c, serial)); err != nil {
-		return err
-	}
 	tables := datapathOptions(g.options, v, g.outbound)
 	g.room = roomFor(&tables)
 	if g.data, err = datapath.Open(tables); err != nil {
@@ -91,14 +83,31 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, g.data.Close(g.data.Adopted()), g.bans.store.Close())
+			err = errors.Join(err, g.data.Close(g.data.Adopted()), g.store.Close())
 		}
 	}()
-	if g.pool, err = pool.New(g.poolOptions(c)); err != nil {
+	if g.store, err = openStore(g.options.Instance); err != nil {
 		return err
 	}
-	g.admission = policy.New(policyOptions(c))
-	if err := g.adopt(v); err != nil {
+	if _, err = g.readOwn(); err != nil { // the pool asks for them
+		return err
+	}
+	if g.pool, err = allocation.New(g.allocationOptions(), g.allocationConfig(v), g.data.Adopted()); err != nil {
+		return err
+	}
+	if err := g.rested(v); err != nil {
+		return err
+	}
+	g.cookies = g.cookieSecret()
+	if g.journal, err = nameserver.NewJournal(zoneStore{g.store}); err != nil {
+		return err
+	}
+	g.view.Store(v) // whose names the servers ask for
+	serial := uint32(g.started.Unix())
+	if g.public, err = nameserver.NewPublic(g.publicOptions(v, serial)); err != nil {
+		return err
+	}
+	if g.private, err = nameserver.NewPrivate(g.privateOptions(v, serial)); err != nil {
 		return err
 	}
 	if err := g.data.SetAddresses(c.Pool.Addresses, v.static.addresses); err != nil {
@@ -113,10 +122,10 @@ func (g *Gateway) start(d *config.Document) (err error) {
 		return err
 	}
 	g.states.Keep()
-	g.view.Store(v)
 	g.replaceFeeds(feeds)
 	g.begun(v)
-	if err := errors.Join(g.lookAtOwn(), g.noteTotals()); err != nil {
+	g.warnOfOwn(c)
+	if err := g.noteTotals(); err != nil {
 		return err
 	}
 	if err := g.loadBans(); err != nil {
@@ -137,9 +146,9 @@ func (g *Gateway) announce() {
 	}
 	g.log.Info("data plane ready", "capacity", usage.Capacity, "sessions", usage.Sessions, "adopted", g.data.Adopted(),
 		"memory", fmt.Sprintf("%.1f MiB", float64(usage.Bytes)/(1<<20)),
-		"bytes per session", usage.Bytes/max(1, usage.Capacity))
+		"bytes_per_session", usage.Bytes/max(1, usage.Capacity))
 	for _, i := range g.data.Interfaces() {
-		g.log.Info("attached", "interface", i.Name, "side", i.Side, "mode", i.Mode, "redirect", i.Redirect)
+		g.log.Info("attached", "interface", i.Name, "side", i.Side, "mode", i.Mode, "why", i.Why, "redirect", i.Redirect)
 	}
 }
 
@@ -225,12 +234,14 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	part("traps", func() error { g.runTraps(traps); return nil })
 	part("bans of the honeypot", func() error { g.runBanTrapped(); return nil })
 	part("bans", func() error { g.runBans(ctx); return nil })
-	part("timers", func() error { g.runTimers(ctx); return nil })
+	part("pool", func() error { g.pool.Run(ctx); return nil })
 	part("upkeep", func() error { g.runUpkeep(ctx, watch); return nil })
+	part("diagnosis", func() error { g.runDiagnosis(ctx); return nil })
 	part("sweep", func() error { g.runSweep(ctx); return nil })
 	part("lists", func() error { g.runLists(ctx); return nil })
 	part("hangups", func() error { g.runHangups(ctx, hangups); return nil })
 	g.log.Info("serving", "public", s.publicUDP.LocalAddr(), "private", s.privateUDP.LocalAddr(), "socket", g.options.Socket)
+	g.announceNames(g.view.Load().config)
 	<-ctx.Done()
 	_ = claims.Close()
 	_ = traps.Close()
@@ -260,8 +271,8 @@ func (g *Gateway) runHangups(ctx context.Context, hangups <-chan os.Signal) {
 }
 
 func (g *Gateway) stop() error {
-	g.log.Info("stopping", "keep the data plane", g.options.KeepDataplane)
-	if err := errors.Join(g.bans.store.Close(), g.data.Close(g.options.KeepDataplane)); err != nil {
+	g.log.Info("stopping", "keep_dataplane", g.options.KeepDataplane)
+	if err := errors.Join(g.store.Close(), g.data.Close(g.options.KeepDataplane)); err != nil {
 		return fmt.Errorf("stop the data plane: %w", err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/nameserver"
 )
 
@@ -28,9 +29,7 @@ func (g *Gateway) Status() (api.Status, error) {
 	if err != nil {
 		return api.Status{}, err
 	}
-	g.mutex.Lock()
-	p, distrusted := g.pool.Statistics(), g.distrusted
-	g.mutex.Unlock()
+	p, asked := g.pool.Statistics()
 	status := api.Status{
 		Instance: g.options.Instance, Version: api.Version(), PID: os.Getpid(), Config: g.options.ConfigFile,
 		Started: g.started, Adopted: g.data.Adopted(), Generation: v.generation,
@@ -38,11 +37,13 @@ func (g *Gateway) Status() (api.Status, error) {
 		Mappings:  api.Gauge{Used: usage.Mappings, Capacity: uint64(len(g.outbound)) * 3 * 65535},
 		Half:      api.Gauge{Used: uint64(p.Offered), Capacity: usage.Reservations},
 		Addresses: api.Gauge{Used: uint64(p.Addresses - p.Free), Capacity: uint64(p.Addresses)},
-		Bytes:     usage.Bytes, ChainBytes: chains, Lent: p.Offers, Claimed: p.Claimed, Expired: p.Expired,
-		DNS: dnsCounts(g.public.Statistics(), g.private.Statistics(), distrusted),
+		Refusals:  usage.Refusals, TentativeEnded: usage.TentativeEnded, KnownFull: usage.KnownFull,
+		Places: api.Gauge{Used: uint64(p.Bindings), Capacity: uint64(p.Services)},
+		Bytes:  usage.Bytes, ChainBytes: chains, Lent: p.Offers + p.Repeats, Claimed: p.Claimed, Expired: p.Expired, Moved: p.Moved,
+		DNS: dnsCounts(g.public.Statistics(), g.private.Statistics(), asked),
 	}
 	for _, i := range g.data.Interfaces() {
-		status.Interfaces = append(status.Interfaces, api.Interface{Name: i.Name, Side: i.Side, Mode: string(i.Mode), Redirect: i.Redirect})
+		status.Interfaces = append(status.Interfaces, api.Interface{Name: i.Name, Side: i.Side, Mode: string(i.Mode), Why: i.Why, Redirect: i.Redirect})
 	}
 	for _, reason := range g.data.Reasons() {
 		if n := counters[reason]; n > 0 {
@@ -54,14 +55,16 @@ func (g *Gateway) Status() (api.Status, error) {
 			status.ChangedChains = append(status.ChangedChains, api.ChangedChain{Chain: ch.Name, Changes: changes})
 		}
 	}
-	now := g.recent.since(datapath.Now(), totals{counters, p.Exhausted, distrusted, status.DNS.UpstreamFailed})
+	now := g.recent.since(datapath.Now(), totals{counters, asked.Exhausted, asked.Distrusted + asked.Shared, status.DNS.UpstreamFailed, usage.KnownFull})
 	status.Remedies = remedies(now, usage, g.ownInPool(v.config))
 	status.Remedies = append(status.Remedies, trapRemedies(v.config.Protection.Honeypot.Ports)...)
 	status.Remedies = append(status.Remedies, g.bans.remedies()...)
+	status.Remedies = append(status.Remedies, g.pool.Remedies()...)
 	status.Remedies = append(status.Remedies, g.watches.remedies()...)
 	status.Remedies = append(status.Remedies, g.eventRemedies()...)
 	status.Remedies = append(status.Remedies, v.balances.remedies()...)
 	status.Remedies = append(status.Remedies, g.hopRemedies()...)
+	status.Remedies = append(status.Remedies, g.doubts.remedies(g.data.Interfaces())...)
 	return status, nil
 }
 
@@ -71,18 +74,20 @@ func (g *Gateway) noteTotals() error {
 	if err != nil {
 		return fmt.Errorf("read the counters: %w", err)
 	}
-	g.mutex.Lock()
-	exhausted, distrusted := g.pool.Statistics().Exhausted, g.distrusted
-	g.mutex.Unlock()
-	g.recent.note(datapath.Now(), totals{counters, exhausted, distrusted, g.private.Statistics().UpstreamFailed})
+	usage, err := g.data.Usage()
+	if err != nil {
+		return err
+	}
+	_, asked := g.pool.Statistics()
+	g.recent.note(datapath.Now(), totals{counters, asked.Exhausted, asked.Distrusted + asked.Shared, g.private.Statistics().UpstreamFailed, usage.KnownFull})
 	return nil
 }
 
-func dnsCounts(public, private nameserver.Statistics, distrusted uint64) api.DNS {
+func dnsCounts(public, private nameserver.Statistics, asked allocation.Counts) api.DNS {
 	return api.DNS{
 		Queries:  public.QueriesUDP + public.QueriesTCP + private.QueriesUDP + private.QueriesTCP,
 		Answered: public.Allocated, Refused: public.Refused + public.Limited + private.Refused,
-		Distrusted: distrusted, Truncated: public.Truncated, Exhausted: public.Exhausted,
+		Distrusted: asked.Distrusted + asked.Shared, Truncated: public.Truncated, Exhausted: asked.Exhausted,
 		Forwarded: private.CacheMisses, UpstreamFailed: private.UpstreamFailed,
 	}
 }
@@ -115,11 +120,15 @@ func remedies(t totals, usage datapath.Usage, own []netip.Addr) []string {
 			own[0], len(own)))
 	}
 	if t.exhausted > 0 {
-		list = append(list, fmt.Sprintf("the pool had no address %d times lately: add pool.addresses, or shorten pool.again", t.exhausted))
+		list = append(list, fmt.Sprintf("the pool had no address %d times lately: add pool.addresses, or shorten pool.rest; realmgate pool says which names hold what", t.exhausted))
 	}
 	if t.distrusted > 0 {
 		list = append(list, fmt.Sprintf("the pool was too full for the reputation of who asked %d times lately: "+
-			"add pool.addresses or shorten pool.offer, and find out who asks for names and sends nothing", t.distrusted))
+			"add pool.addresses, and find out who asks for names and sends nothing", t.distrusted))
+	}
+	if t.knownFull > 0 {
+		list = append(list, fmt.Sprintf("the table of known clients was full %d times lately, and those have to ask the name for each connection: "+
+			"raise capacity and restart", t.knownFull))
 	}
 	if t.upstreamFailed > 0 {
 		list = append(list, fmt.Sprintf("no upstream name server answered %d times lately: check dns.upstream", t.upstreamFailed))

@@ -87,7 +87,6 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 			return
 		case <-refresh.C:
 			g.emitWatches()
-			g.emitRecovery()
 			if w == nil {
 				w = g.watchAgain()
 				routed = w != nil // nobody heard of changes meanwhile

@@ -9,8 +9,6 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/nameserver"
-	"github.com/realmgate/realmgate/internal/pool"
 )
 
 const text = `interfaces: {public: [eth0], private: [eth1]}
@@ -66,50 +64,6 @@ func TestReloadRefusesWhatOnlyARestartChanges(t *testing.T) {
 	}
 }
 
-func TestReservationsStandAsLongAsTheirNameMeansTheSame(t *testing.T) {
-	v := viewOf(t, text)
-	request, err := requestFor(v, nameserver.Question{Name: "www.hosta.foo.example.", Client: netip.MustParseAddrPort("192.0.2.1:53")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := pool.Reservation{Name: request.Name, Host: request.Host, Protocol: request.Protocol, Port: request.Port, HostPort: request.HostPort}
-	if !stands(v, &r) {
-		t.Error("it does not stand unchanged")
-	}
-	for what, changed := range map[string]string{
-		"another port":   strings.Replace(text, "port: 80,", "port: 81,", 1),
-		"another inside": strings.Replace(text, "to: 8080", "to: 8081", 1),
-		"another host":   strings.Replace(text, "10.0.0.100", "10.0.0.101", 1),
-		"service gone":   text[:strings.Index(text, "    services")],
-	} {
-		if stands(viewOf(t, changed), &r) {
-			t.Errorf("%s: it still stands", what)
-		}
-	}
-}
-
-// What a record of the data plane becomes in the pool of the next daemon.
-func TestAdoption(t *testing.T) {
-	v := viewOf(t, text)
-	record := datapath.Reservation{
-		ID: 5<<32 | 1, Generation: 5, Address: netip.MustParseAddr("198.18.0.32"), Protocol: model.TCP, Port: 80,
-		Host: netip.MustParseAddr("10.0.0.100"), HostPort: 8080, Name: nameNumber("www.hosta.foo.example."),
-		Expires: 2000, Again: time.Second, Claims: 1, Open: true,
-	}
-	offered := adoptable(v, &record)
-	if offered.State != pool.Offered || offered.Name != "www.hosta.foo.example." || offered.Granted != 1 {
-		t.Errorf("an open offer: %+v", offered)
-	}
-	record.Claims, record.Used, record.ClaimedAt = 0, 1, 1500
-	if held := adoptable(v, &record); held.State != pool.Claimed || held.FreeAt != model.Instant(1500).Add(time.Second) {
-		t.Errorf("a claimed one: %+v", held)
-	}
-	record.Open = false
-	if resting := adoptable(v, &record); resting.State != pool.Expired || resting.FreeAt < model.Instant(2000).Add(time.Second) {
-		t.Errorf("a withdrawn one: %+v", resting)
-	}
-}
-
 // Names whose hashes are equal are told apart all the same.
 func TestNamesHaveNumbersOfTheirOwn(t *testing.T) {
 	const a, b = "www.h882163d4.foo.example.", "www.hc6b7575c.foo.example."
@@ -124,50 +78,11 @@ func TestNamesHaveNumbersOfTheirOwn(t *testing.T) {
 	}
 }
 
-// What a restart finds on an address that has left the pool is not forgotten
-// while a late packet may come: no other host gets the place before.
-func TestAdoptionRemembersAddressesThatLeft(t *testing.T) {
-	r := newRig(t, text)
-	gone := netip.MustParseAddr("198.18.0.77")
-	now := datapath.Now()
-	for slot, record := range []datapath.Reservation{
-		{Port: 80, Expires: now.Add(time.Minute), Claims: 1},
-		{Port: 81, Expires: now.Add(time.Minute), Claims: 0, Used: 1, ClaimedAt: now, Again: time.Minute},
-	} {
-		record.ID, record.Generation, record.Open = 5<<32|uint64(slot), 5, true
-		record.Address, record.Protocol, record.Host = gone, model.TCP, netip.MustParseAddr("10.0.0.100")
-		if err := r.data.Offer(record); err != nil {
-			t.Fatal(err)
-		}
-		if r.adoptOne(now, r.view.Load(), &record) {
-			t.Error("it was adopted, though its address is not in the pool")
-		}
-	}
-	if open := r.open(); len(open) > 0 {
-		t.Errorf("still open: %+v", open)
-	}
-	if err := r.reloadWith(strings.Replace(text, "198.18.0.32/28", gone.String(), 1)); err != nil {
-		t.Fatal(err)
-	}
-	for _, port := range []uint16{80, 81} {
-		request := requestTo(1)
-		request.Port = port
-		if address, err := r.lend(now, request); err == nil {
-			t.Errorf("%s port %d was lent to another host", address, port)
-		}
-	}
-	request := requestTo(1)
-	request.Port = 82
-	if _, err := r.lend(now, request); err != nil {
-		t.Errorf("port 82: %v", err)
-	}
-}
-
 func TestStatusNamesTheRemedy(t *testing.T) {
 	usage := datapath.Usage{Sessions: 1, Capacity: 10}
 	list := remedies(totals{reasons: map[model.Reason]uint64{"drop_partial_checksum": 3}, exhausted: 1, distrusted: 1, upstreamFailed: 2},
 		usage, []netip.Addr{remote.Addr()})
-	want := []string{"ethtool", remote.Addr().String(), "pool.again", "reputation", "dns.upstream"}
+	want := []string{"ethtool", remote.Addr().String(), "pool.rest", "reputation", "dns.upstream"}
 	if len(list) != len(want) {
 		t.Fatal(list)
 	}

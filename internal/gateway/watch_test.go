@@ -29,7 +29,7 @@ func TestWatchesAreCompiledBeforeAnythingChanges(t *testing.T) {
 	} {
 		d := document(t, text+"watches: ["+watched+"]\n")
 		_, viewErr := newView(d, nil, nil)
-		for by, err := range map[string]error{"check": Check(d.Config), "reload": viewErr} {
+		for by, err := range map[string]error{"check": Check(d), "reload": viewErr} {
 			if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 				t.Errorf("%s of %s: %v, want %q", by, watched, err, want)
 			}

@@ -122,29 +122,29 @@ func (a *aliases) name(number uint32) (model.Name, bool) {
 	return host, ok
 }
 
-// decideAlias answers for an alias of a host that is still there, and else as
-// otherwise says.
-func (s *publicSettings) decideAlias(q *query, zone model.Name, directory Directory, asker netip.Addr, now model.Instant, otherwise decision) decision {
-	host, ok := s.aliases.open(now, zone, q.canonical, asker)
+// decideAlias answers for an alias of a name that is still lent. ok is false for
+// everything else. It comes before the directory, whose wildcards fit an alias too.
+func (s *publicSettings) decideAlias(q *query, zone *served, directory Directory, asker netip.Addr, now model.Instant) (d decision, ok bool) {
+	host, ok := s.aliases.open(now, zone.name, q.canonical, asker)
 	if !ok {
-		return otherwise
+		return decision{}, false
 	}
-	if entry, ok := directory.Find(host); !ok || entry.isService() {
-		return otherwise
+	if entry, ok := directory.Find(host); !ok || !entry.lent() {
+		return decision{}, false
 	}
-	d := decision{action: allocate, reply: reply{authoritative: true}}
+	d = decision{action: allocate, reply: reply{authoritative: true}}
 	if q.qtype != dns.TypeA {
-		d = s.authority.negative(d.reply, zone, dns.RcodeSuccess, 0)
+		d = zone.negative(d.reply, dns.RcodeSuccess, 0)
 	}
-	d.target, d.alias = host, true
-	return d
+	d.target, d.owner, d.alias = host, q.name, true
+	return d, true
 }
 
 // sight learns from the question and turns a minimiser's question for a host
 // into an alias: if it was meant, the asker follows, and if it was only on the
 // way to a name below, no address is taken.
-func (p *Public) sight(settings *publicSettings, q *query, d *decision, asker netip.Addr, transport Transport, now model.Instant) {
-	s := sighting{asker: asker, zone: d.zone, name: q.canonical, host: d.parent, verified: settings.verified(transport)}
+func (p *Public) sight(settings *publicSettings, q *query, d *decision, asker netip.Addr, proved bool, now model.Instant) {
+	s := sighting{asker: asker, zone: d.zone, name: q.canonical, host: d.parent, verified: settings.verified(proved)}
 	if d.alias {
 		s.alias = d.target
 	}
@@ -157,5 +157,5 @@ func (p *Public) sight(settings *publicSettings, q *query, d *decision, asker ne
 	}
 	p.counters.aliased.Add(1)
 	d.action = send
-	d.reply.answer = []dns.RR{&dns.CNAME{Hdr: q.owner(dns.TypeCNAME, 0), Target: string(alias)}}
+	d.reply.answer = []dns.RR{&dns.CNAME{Hdr: header(q.name, dns.TypeCNAME, 0), Target: string(alias)}}
 }

@@ -233,8 +233,8 @@ func TestAliasAfterAReload(t *testing.T) {
 		t.Errorf("the same names: %v", reply)
 	}
 	for about, entry := range map[string]testDirectory{
-		"the host is gone":          {"www.hosta.foo.example.": {Port: 80}},
-		"the host is now a service": {testHost: {Port: 80}},
+		"the host is gone":       {"www.hosta.foo.example.": {Ports: everything}},
+		"the host opens nothing": {testHost: {}},
 	} {
 		options := publicOptions(allocator)
 		options.Directory = func() Directory { return entry }

@@ -45,7 +45,7 @@ func BenchmarkRespond(b *testing.B) {
 			for b.Loop() {
 				_, later := server.respond(b.Context(), message, asker, bench.transport, buf)
 				if later != nil {
-					later(b.Context(), buf)
+					later(b.Context(), buf, nil)
 				}
 			}
 		})

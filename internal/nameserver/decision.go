@@ -21,9 +21,11 @@ type decision struct {
 	action action
 	reply  reply
 	zone   model.Name // of a question for a name in a zone, else ""
-	target model.Name // the name that an address is for: the one asked, or what it is an alias of
+	target model.Name // the name that an address is for, or that is asked upstream
+	owner  string     // of the record with the address: the name asked, or what its CNAME leads to
+	static bool       // the answer comes from a zone file and is about no lent name
 	alias  bool       // the name asked is an alias
-	parent bool       // an A question for a host name that has names below it
+	parent bool       // an A question for a name that has other services' names below it
 }
 
 // preliminary settles what does not depend on any zone: malformed messages,
@@ -35,16 +37,20 @@ func preliminary(q *query, fault problem) (d decision, ok bool) {
 	case malformed:
 		return failure(dns.RcodeFormatError), false
 	case notImplemented:
-		return failure(dns.RcodeNotImplemented), false
+		return refusal(dns.RcodeNotImplemented, reasonUnsupported), false
 	case none:
 	}
 	switch {
 	case q.edns.version != 0:
 		return failure(dns.RcodeBadVers), false // RFC 6891 §6.1.3
 	case q.qclass != dns.ClassINET || isTransferOrMeta(q.qtype):
-		return failure(dns.RcodeRefused), false
+		return refusal(dns.RcodeRefused, reasonUnsupported), false
 	}
 	return decision{}, true
 }
 
 func failure(rcode int) decision { return decision{reply: reply{rcode: rcode}} }
+
+func refusal(rcode int, why reason) decision {
+	return decision{reply: reply{rcode: rcode, reason: why}}
+}

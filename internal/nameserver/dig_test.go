@@ -78,6 +78,22 @@ func TestDigOutside(t *testing.T) {
 	}
 }
 
+func TestDigStatic(t *testing.T) {
+	server, _ := newPublic(t, func(o *PublicOptions) { o.Zones, o.Directory = fooZones(t), mixed })
+	address := start(t, server)
+	for arguments, want := range map[string]string{
+		"+notcp foo.example MX":           "foo.example. 300 IN MX 10 mail.foo.example.",
+		"+notcp +norec x.lab.foo.example": "AUTHORITY: 2, ADDITIONAL: 2",
+		"www.foo.example":                 "www.foo.example. 300 IN CNAME shop.foo.example.\nshop.foo.example. 0 IN A 198.18.0.33",
+		"+tcp foo.example A":              "(good)", // dig learns a cookie, and says so
+		"+notcp nobody.foo.example":       "status: NXDOMAIN",
+	} {
+		if got := dig(t, address, strings.Fields(arguments)...); !strings.Contains(got, want) || strings.Contains(got, "Malformed") {
+			t.Errorf("dig %s: no %q in\n%s", arguments, want, got)
+		}
+	}
+}
+
 func TestDigInside(t *testing.T) {
 	_, address := forwarding(t, upstreamServer(t, answerWith(wwwNet)))
 	for arguments, want := range map[string]string{

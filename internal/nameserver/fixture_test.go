@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,13 +14,24 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// testDirectory is a realm of one host with one service below an empty
-// non-terminal, as the registry would present it.
+// testDirectory is a realm as the registry would present it. Names that begin
+// with "*." are wildcards; a host's own name does not begin with "www.".
 type testDirectory map[model.Name]Entry
 
 func (d testDirectory) Find(name model.Name) (Entry, bool) {
 	entry, ok := d[name]
-	return entry, ok
+	if ok || d.Exists(name) || strings.HasPrefix(string(name), "_") {
+		return entry, ok
+	}
+	for encloser := name; encloser != ""; {
+		_, rest, _ := strings.Cut(string(encloser), ".")
+		if encloser = model.Name(rest); d.Exists(encloser) {
+			entry, ok = d["*."+encloser]
+			entry.Encloser = encloser
+			return entry, ok
+		}
+	}
+	return Entry{}, false
 }
 
 func (d testDirectory) Exists(name model.Name) bool {
@@ -33,21 +45,46 @@ func (d testDirectory) Exists(name model.Name) bool {
 
 func (d testDirectory) Reverse(address netip.Addr) (model.Name, bool) {
 	for name, entry := range d {
-		if entry.Address == address && !entry.isService() {
+		if entry.Address == address && !strings.HasPrefix(string(name), "www.") {
 			return name, true
 		}
 	}
 	return "", false
 }
 
+func (d testDirectory) Lent(zone model.Name) []model.Name {
+	var names []model.Name
+	for name, entry := range d {
+		if entry.lent() && name.In(zone) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+var everything = []model.Port{{}}
+
+func ports(texts ...string) []model.Port {
+	var list []model.Port
+	for _, text := range texts {
+		port, err := model.ParsePort(text)
+		if err != nil {
+			panic(err)
+		}
+		list = append(list, port)
+	}
+	return list
+}
+
 func realm() Directory {
 	address := netip.MustParseAddr("10.0.0.100")
 	return testDirectory{
-		"hosta.foo.example.":      {Address: address, Parent: true},
-		"www.hosta.foo.example.":  {Address: address, Protocol: model.TCP, Port: 80, To: 8080},
-		"dns.deep.a.foo.example.": {Address: netip.MustParseAddr("10.0.0.101"), Protocol: model.UDP, Port: 53, To: 5353},
-		"inner.foo.example.":      {Address: netip.MustParseAddr("198.51.100.9")},
-		"x.child.foo.example.":    {Address: netip.MustParseAddr("10.0.0.102")},
+		"hosta.foo.example.":      {Address: address, Ports: everything, Parent: true},
+		"www.hosta.foo.example.":  {Address: address, Ports: ports("tcp/80:8080")},
+		"dns.deep.a.foo.example.": {Address: netip.MustParseAddr("10.0.0.101"), Ports: ports("udp/53:5353")},
+		"inner.foo.example.":      {Address: netip.MustParseAddr("198.51.100.9"), Ports: everything},
+		"x.child.foo.example.":    {Address: netip.MustParseAddr("10.0.0.102"), Ports: everything},
 	}
 }
 
@@ -78,7 +115,7 @@ func (a *testAllocator) questions() []Question {
 	return append([]Question(nil), a.asked...)
 }
 
-var testZones = []model.Name{"foo.example.", "child.foo.example."}
+var testZones = newZones("foo.example.", "child.foo.example.")
 
 func publicOptions(allocator Allocator) PublicOptions {
 	return PublicOptions{
@@ -127,7 +164,7 @@ func through(r responder, message []byte, transport Transport) []byte {
 func throughFrom(r responder, message []byte, transport Transport, from netip.AddrPort) []byte {
 	reply, later := r.respond(context.Background(), message, from, transport, nil)
 	if later != nil {
-		return later(context.Background(), nil)
+		return later(context.Background(), nil, nil)
 	}
 	return reply
 }
@@ -212,4 +249,13 @@ func ask(t testing.TB, address, network string, m *dns.Msg) *dns.Msg {
 		t.Fatalf("ask %s over %s: %v", m.Question[0].String(), network, err)
 	}
 	return reply
+}
+
+// newZones makes zones that hold nothing but what the Directory knows.
+func newZones(names ...model.Name) []Zone {
+	zones := make([]Zone, 0, len(names))
+	for _, name := range names {
+		zones = append(zones, Zone{Name: name})
+	}
+	return zones
 }

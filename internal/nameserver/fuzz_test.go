@@ -93,6 +93,12 @@ func checkAgainstLibrary(t *testing.T, message []byte) {
 	if q.qtype != dns.TypeIXFR && (opt != nil) != q.edns.present {
 		t.Fatalf("OPT %v read as %+v", opt, q.edns)
 	}
+	if subnet := subnetOf(m); q.edns.subnet.present && !q.edns.subnet.malformed && subnet != nil {
+		prefix, _ := q.edns.subnet.prefix()
+		if prefix.Bits() != int(subnet.SourceNetmask) || prefix.Addr().String() != subnet.Address.String() {
+			t.Fatalf("subnet %v read as %s", subnet, prefix)
+		}
+	}
 	if q.edns.present && (opt.UDPSize() != q.edns.size || opt.Version() != q.edns.version || opt.Do() != q.edns.do) {
 		t.Fatalf("OPT %v read as %+v", opt, q.edns)
 	}
@@ -100,7 +106,7 @@ func checkAgainstLibrary(t *testing.T, message []byte) {
 
 func inZones(m *dns.Msg) bool {
 	for _, zone := range testZones {
-		if dns.IsSubDomain(string(zone), m.Question[0].Name) {
+		if dns.IsSubDomain(string(zone.Name), m.Question[0].Name) {
 			return true
 		}
 	}
@@ -132,6 +138,13 @@ func FuzzPublicMessage(f *testing.F) {
 	now := model.Instant(0)
 	clock := func(o *PublicOptions) { o.Now = func() model.Instant { return now } }
 	verified, allocator := newPublic(f, clock)
+	static, _ := newPublic(f, func(o *PublicOptions) { clock(o); o.Zones, o.Directory = fooZones(f), mixed })
+	for _, name := range []string{"www.foo.example.", "a.lab.foo.example.", "x.wild.foo.example.", `a\.b.dyn.foo.example.`, "loop.foo.example."} {
+		for _, qtype := range append(everyType, dns.TypeMX) {
+			f.Add(packed(f, withCookie(name, qtype, testClientCookie)))
+			f.Add(packed(f, withSubnet(name, qtype, 1, 24, "203.0.113.0")))
+		}
+	}
 	open, _ := newPublic(f, func(o *PublicOptions) { clock(o); o.Verify = VerifyNone })
 	// A third one knows the asker as one that minimises; its key makes aliases
 	// that the seeds can hold.
@@ -151,11 +164,13 @@ func FuzzPublicMessage(f *testing.F) {
 			t.Fatalf("allocated for %x over UDP", message)
 		}
 		checkReply(t, message, through(open, message, UDP), len(message)+16)
+		checkReply(t, message, through(static, message, UDP), max(len(message), ownSize))
+		checkReply(t, message, through(static, message, TCP), streamLimit)
 		checkReply(t, message, through(aliasing, message, UDP), len(message))
 		lender.asked = nil
 		checkAliasing(t, through(aliasing, message, TCP), lender.asked)
 		reply := through(verified, message, TCP)
-		checkReply(t, message, reply, ownLimit)
+		checkReply(t, message, reply, streamLimit)
 		checkAgainstLibrary(t, message)
 		if reply == nil {
 			return

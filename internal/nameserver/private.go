@@ -22,10 +22,11 @@ const underWay = 4096
 
 // PrivateOptions configures a Private server.
 type PrivateOptions struct {
-	Zones             []model.Name // at least one
+	Zones             []Zone // at least one
 	Nameserver        model.Name
 	NameserverAddress netip.Addr // its A record, needed if Nameserver is in a zone
 	Serial            uint32
+	Journal           *Journal             // shared with Public; nil: none. Fixed once the server is made
 	Directory         func() Directory     // the current snapshot; called once per message
 	Upstream          []netip.AddrPort     // for all other names; none: they are REFUSED
 	CacheSize         int                  // answers kept, 0 for none; fixed once the server is made
@@ -44,6 +45,7 @@ type Private struct {
 	counters counters
 	now      func() model.Instant
 	exchange exchanger
+	journal  *Journal
 	limits   Limits
 	logger   *slog.Logger
 }
@@ -67,20 +69,24 @@ func NewPrivate(options PrivateOptions) (*Private, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure private name server: %w", err)
 	}
+	journal, err := journalOr(options.Journal)
+	if err != nil {
+		return nil, fmt.Errorf("configure private name server: %w", err)
+	}
 	p := &Private{
-		cache: cache, slots: make(chan struct{}, underWay), now: clockOr(options.Now), exchange: exchange,
+		journal: journal, cache: cache, slots: make(chan struct{}, underWay), now: clockOr(options.Now), exchange: exchange,
 		limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
 	}
 	return p, p.Reconfigure(options)
 }
 
-// Reconfigure replaces everything but CacheSize, Now, Logger and Limits. The
+// Reconfigure replaces everything but CacheSize, Journal, Now, Logger and Limits. The
 // cache stays unless the upstream servers change. On an error nothing changes.
 func (p *Private) Reconfigure(options PrivateOptions) error {
 	if options.Directory == nil {
 		return errors.New("private name server needs a directory")
 	}
-	authority, err := newAuthority(options.Zones, options.Nameserver, options.NameserverAddress, options.Serial)
+	authority, err := newAuthority(options.Zones, options.Nameserver, options.NameserverAddress, options.Serial, p.journal)
 	if err != nil {
 		return fmt.Errorf("configure private name server: %w", err)
 	}
@@ -116,22 +122,23 @@ func (s *privateSettings) decide(q *query, fault problem) decision {
 	}
 	directory := s.directory()
 	if zone, ok := s.authority.zone(q); ok {
-		return s.authority.decide(q, zone, directory)
+		d = s.authority.decide(q, zone, directory)
+	} else if d, ok = s.authority.reverse(q, directory); !ok {
+		d = decision{action: forward, target: model.Name(q.asked())}
 	}
-	if d, ok := s.authority.reverse(q, directory); ok {
-		return d
+	// Without RD the asker wants what we know ourselves.
+	if d.action == forward && (s.upstream == nil || q.flags&flagRD == 0) {
+		if d.action = send; len(d.reply.answer) == 0 {
+			return refusal(dns.RcodeRefused, reasonOutside)
+		}
 	}
-	// Without RD the asker wants what we know ourselves, which is nothing.
-	if s.upstream == nil || q.flags&flagRD == 0 {
-		return failure(dns.RcodeRefused)
-	}
-	return decision{action: forward}
+	return d
 }
 
 // limit is how long a reply to q may be.
 func limit(q *query, transport Transport) int {
 	if transport == TCP {
-		return dns.MaxMsgSize - 1
+		return streamLimit
 	}
 	return min(q.udpSize(), ownSize)
 }
@@ -147,25 +154,23 @@ func (p *Private) respond(_ context.Context, message []byte, _ netip.AddrPort, t
 	case silence:
 		return nil, nil
 	case forward:
-		return p.forward(settings, &q, transport, buf)
+		return p.forward(settings, &q, &d, transport, buf)
 	}
 	d.reply.recursion = settings.upstream != nil
-	out := q.render(buf, &d.reply, min(limit(&q, transport), ownLimit))
+	out := q.render(buf, &d.reply, limit(&q, transport))
 	p.counters.countReply(out[len(buf):])
 	return out, nil
 }
 
 // forward answers from the cache, or leaves a continuation that asks upstream.
-func (p *Private) forward(settings *privateSettings, q *query, transport Transport, buf []byte) ([]byte, continuation) {
-	name, _, err := dns.UnpackDomainName(q.message, headerLength)
-	if err != nil {
-		return q.render(buf, &reply{rcode: dns.RcodeFormatError}, limit(q, transport)), nil
-	}
-	question := dns.Question{Name: name, Qtype: q.qtype, Qclass: q.qclass}
-	key := cacheKey{name: strings.ToLower(name), qtype: q.qtype, do: q.edns.do, cd: q.flags&flagCD != 0}
+// The name may be another than was asked for: where a CNAME of ours leads.
+func (p *Private) forward(settings *privateSettings, q *query, d *decision, transport Transport, buf []byte) ([]byte, continuation) {
+	question := dns.Question{Name: string(d.target), Qtype: q.qtype, Qclass: q.qclass}
+	before := d.reply.answer
+	key := cacheKey{name: strings.ToLower(question.Name), qtype: q.qtype, do: q.edns.do, cd: q.flags&flagCD != 0}
 	if known, ok := p.cache.get(p.now(), key); ok {
 		p.counters.cacheHits.Add(1)
-		return p.pass(known, q, question, transport, buf), nil
+		return p.pass(known, q, before, transport, buf), nil
 	}
 	select {
 	case p.slots <- struct{}{}:
@@ -175,13 +180,13 @@ func (p *Private) forward(settings *privateSettings, q *query, transport Transpo
 	}
 	p.counters.cacheMisses.Add(1)
 	kept := q.detached()
-	return nil, func(ctx context.Context, buf []byte) []byte {
+	return nil, func(ctx context.Context, buf []byte, _ sender) []byte {
 		defer func() { <-p.slots }()
 		found := p.lookup(ctx, settings.upstream, key, question)
 		if found == nil {
 			return nil // the server is stopping
 		}
-		return p.pass(found, kept, question, transport, buf)
+		return p.pass(found, kept, before, transport, buf)
 	}
 }
 
@@ -228,10 +233,11 @@ func readable(m *dns.Msg, name string) error {
 	return nil
 }
 
-// pass writes an upstream reply for one asker.
-func (p *Private) pass(found *upstreamReply, q *query, question dns.Question, transport Transport, buf []byte) []byte {
+// pass writes an upstream reply for one asker, after the CNAMEs of ours that led to it.
+func (p *Private) pass(found *upstreamReply, q *query, before []dns.RR, transport Transport, buf []byte) []byte {
 	most := limit(q, transport)
-	m := found.message(q, question, p.now())
+	m := found.message(q, dns.Question{Name: q.asked(), Qtype: q.qtype, Qclass: q.qclass}, p.now())
+	m.Answer = append(before[:len(before):len(before)], m.Answer...)
 	m.Truncate(most)
 	wire, err := m.Pack()
 	out := append(buf, wire...)

@@ -8,51 +8,36 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
+	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/miekg/dns"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// Verify says how an asker must prove its address before it gets one lent.
-type Verify uint8
-
-// How askers are verified.
-const (
-	VerifyTCP  Verify = iota // only queries over TCP allocate
-	VerifyNone               // any query allocates
-)
-
 const (
 	// addressLength is what one A record adds to a query: a pointer to the
 	// name, type, class, TTL, length and the address.
 	addressLength = 16
-	// ownLimit bounds our own replies over TCP; the longest possible, an SOA
-	// with three names of 255 octets, is far shorter.
+	// ownLimit is the room that replies get at first. All but large sets of a
+	// zone file fit.
 	ownLimit = 2048
+	// streamLimit bounds replies over TCP: their length has two octets.
+	streamLimit = dns.MaxMsgSize - 1
 )
-
-// PublicOptions configures a Public server.
-type PublicOptions struct {
-	Zones             []model.Name // at least one
-	Nameserver        model.Name   // the name in NS and SOA records
-	NameserverAddress netip.Addr   // its A record, needed if Nameserver is in a zone
-	Serial            uint32       // of the zones' SOA records; should grow with every reload
-	Verify            Verify
-	Directory         func() Directory // the current snapshot; called once per message
-	Allocator         Allocator
-	Now               func() model.Instant // times aliases and minimisers; nil counts from the start of the server
-	Logger            *slog.Logger         // nil logs nothing
-	Limits            Limits
-}
 
 // Public is the authoritative server that the public realm asks.
 type Public struct {
 	settings   atomic.Pointer[publicSettings]
 	minimisers *minimisers
 	aliases    *aliases
+	rate       *rate
+	cookies    *cookies
+	journal    *Journal
+	published  published
+	notifier   notifier
 	counters   counters
 	seed       maphash.Seed
 	streamed   atomic.Uint64 // queries over TCP that allocate; makes their IDs differ
@@ -67,6 +52,11 @@ type publicSettings struct {
 	allocator Allocator
 	verify    Verify
 	aliases   *aliases
+
+	clientSubnet []netip.Prefix
+	keys         keys
+	serial       uint32
+	source       netip.Addr
 }
 
 // NewPublic checks the options and makes a server; Serve starts it.
@@ -79,30 +69,57 @@ func NewPublic(options PublicOptions) (*Public, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make public name server: %w", err)
 	}
+	cookies, err := newCookies(options.CookieSecrets, options.Wall)
+	if err != nil {
+		return nil, fmt.Errorf("make public name server: %w", err)
+	}
+	journal, err := journalOr(options.Journal)
+	if err != nil {
+		return nil, fmt.Errorf("make public name server: %w", err)
+	}
 	p := &Public{
-		minimisers: minimisers, aliases: aliases, seed: maphash.MakeSeed(), now: clockOr(options.Now),
+		journal: journal, minimisers: minimisers, aliases: aliases, rate: newRate(options.StaticRate), cookies: cookies, notifier: newNotifier(), seed: maphash.MakeSeed(), now: clockOr(options.Now),
 		limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
 	}
 	return p, p.Reconfigure(options)
 }
 
-// Reconfigure replaces everything but Now, Logger and Limits. Messages under way
-// are finished with the old settings. On an error nothing changes.
+// Reconfigure replaces everything but Journal, StaticRate, CookieSecrets, Now,
+// Wall, Logger and Limits, and publishes. Messages under way are finished with
+// the old settings. On an error nothing changes.
 func (p *Public) Reconfigure(options PublicOptions) error {
 	if options.Directory == nil || options.Allocator == nil {
 		return errors.New("public name server needs a directory and an allocator")
 	}
-	authority, err := newAuthority(options.Zones, options.Nameserver, options.NameserverAddress, options.Serial)
+	authority, err := newAuthority(options.Zones, options.Nameserver, options.NameserverAddress, options.Serial, p.journal)
 	if err != nil {
 		return fmt.Errorf("configure public name server: %w", err)
 	}
-	p.settings.Store(&publicSettings{authority, options.Directory, options.Allocator, options.Verify, p.aliases})
+	keys, err := newKeys(options.Keys)
+	if err != nil {
+		return fmt.Errorf("configure public name server: %w", err)
+	}
+	if err := keys.serve(options.Zones); err != nil {
+		return fmt.Errorf("configure public name server: %w", err)
+	}
+	p.settings.Store(&publicSettings{
+		keys: keys, serial: options.Serial, source: options.Source,
+		authority: authority, directory: options.Directory, allocator: options.Allocator,
+		verify: options.Verify, aliases: p.aliases, clientSubnet: slices.Clone(options.ClientSubnet),
+	})
+	p.Publish()
 	return nil
 }
 
 // Serve answers on the sockets until ctx ends, then returns nil. Either socket
-// may be nil; packets must be a *net.UDPConn. Serve closes both.
+// may be nil; packets must be a *net.UDPConn. Serve closes both. Meanwhile
+// secondaries are told of changes.
 func (p *Public) Serve(ctx context.Context, packets net.PacketConn, listener net.Listener) error {
+	notifying, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { p.notifier.run(notifying, p) })
+	defer running.Wait()
+	defer stop()
 	return serve(ctx, p, packets, listener, &p.counters, p.limits, p.logger)
 }
 
@@ -110,38 +127,49 @@ func (p *Public) Serve(ctx context.Context, packets net.PacketConn, listener net
 func (p *Public) Statistics() Statistics { return p.counters.read() }
 
 // decide is pure: what q from asker leads to under these settings.
-func (s *publicSettings) decide(q *query, fault problem, transport Transport, asker netip.Addr, now model.Instant) decision {
+// proved says that the asker receives what is sent to its address.
+func (s *publicSettings) decide(q *query, fault problem, proved bool, asker netip.Addr, now model.Instant) decision {
 	d, ok := preliminary(q, fault)
 	if !ok {
 		return d
 	}
+	believed := q.edns.subnet.present && s.believes(asker)
+	if believed && q.edns.subnet.malformed {
+		return failure(dns.RcodeFormatError) // RFC 7871 §7.1.2
+	}
+	if q.edns.cookie.malformed {
+		return failure(dns.RcodeFormatError) // RFC 7873 §5.2.2
+	}
 	zone, ok := s.authority.zone(q)
 	if !ok {
-		return failure(dns.RcodeRefused)
+		return refusal(dns.RcodeRefused, reasonOutside)
 	}
 	directory := s.directory()
-	d = s.authority.decide(q, zone, directory)
-	if d.reply.rcode == dns.RcodeNameError {
-		d = s.decideAlias(q, zone, directory, asker, now, d)
+	if d, ok = s.decideAlias(q, zone, directory, asker, now); !ok {
+		d = s.authority.decide(q, zone, directory)
 	}
-	d.zone = zone
-	if d.action == allocate && !s.verified(transport) {
+	d.zone = zone.name
+	d.reply.subnet = believed
+	if d.action == allocate && !s.verified(proved) {
 		d.action = send
 		d.reply.truncated = true
 	}
 	return d
 }
 
-// verified reports whether askers over a transport count as verified.
-func (s *publicSettings) verified(transport Transport) bool {
-	return transport == TCP || s.verify == VerifyNone
-}
+// verified reports whether askers whose addresses are proved or not count as verified.
+func (s *publicSettings) verified(proved bool) bool { return proved || s.verify == VerifyNone }
 
-// limit is how long the reply may be. Over UDP it never exceeds the query, see
-// the package's documentation.
-func (s *publicSettings) limit(q *query, length int, transport Transport, r *reply) int {
-	if transport == TCP {
-		return ownLimit
+// limit is how long the reply may be. Over UDP it never exceeds the query, unless
+// the asker's address is proved or the answer is static; see the package's
+// documentation.
+func (s *publicSettings) limit(q *query, length int, transport Transport, proved bool, d *decision) int {
+	r := &d.reply
+	switch {
+	case transport == TCP:
+		return streamLimit
+	case proved || d.static:
+		return min(ownSize, q.udpSize())
 	}
 	if s.verify == VerifyNone && len(r.answer) == 1 && r.answer[0].Header().Rrtype == dns.TypeA {
 		length += addressLength
@@ -154,10 +182,29 @@ func (p *Public) respond(ctx context.Context, message []byte, from netip.AddrPor
 	var q query
 	settings := p.settings.Load()
 	fault := q.parse(message)
-	now := p.now()
-	d := settings.decide(&q, fault, transport, from.Addr(), now)
+	if settings.isSpecial(&q, fault) {
+		if reply, later, handled := p.special(ctx, settings, &q, message, from, transport, buf); handled {
+			return reply, later
+		}
+	}
+	return p.plain(ctx, settings, &q, fault, message, from, transport, false, buf)
+}
+
+// plain answers without a look at signatures. signed says that a good one will
+// be added to the reply: who has it may be told everything over UDP, but as its
+// address is not part of it, gets no address lent for it.
+func (p *Public) plain(ctx context.Context, settings *publicSettings, q *query, fault problem, message []byte, from netip.AddrPort, transport Transport, signed bool, buf []byte) ([]byte, continuation) {
+	now, proved := p.now(), transport == TCP
+	var server [serverCookie]byte
+	if q.edns.cookie.present && !q.edns.cookie.malformed {
+		var good bool
+		good, server = p.cookies.check(&q.edns.cookie, from.Addr())
+		proved = proved || good
+	}
+	d := settings.decide(q, fault, proved, from.Addr(), now)
+	d.reply.cookie, d.reply.server = server[0] != 0, server
 	if d.zone != "" {
-		p.sight(settings, &q, &d, from.Addr(), transport, now)
+		p.sight(settings, q, &d, from.Addr(), proved, now)
 	}
 	p.counters.countDecision(fault, &d)
 	switch {
@@ -165,99 +212,24 @@ func (p *Public) respond(ctx context.Context, message []byte, from netip.AddrPor
 		return nil, nil
 	case d.action == allocate && transport == TCP:
 		kept, d := q.detached(), d
-		return nil, func(ctx context.Context, buf []byte) []byte {
-			p.allocate(ctx, settings, kept, &d, from, TCP)
-			return kept.render(buf, &d.reply, ownLimit)
+		return nil, func(ctx context.Context, buf []byte, _ sender) []byte {
+			p.allocate(ctx, settings, kept, &d, from, TCP, true)
+			return kept.render(buf, &d.reply, streamLimit)
 		}
 	case d.action == allocate:
-		p.allocate(ctx, settings, &q, &d, from, UDP)
+		p.allocate(ctx, settings, q, &d, from, UDP, proved)
 	}
-	out := q.render(buf, &d.reply, settings.limit(&q, len(message), transport, &d.reply))
+	d.static = d.static || signed
+	limit := settings.limit(q, len(message), transport, proved, &d)
+	if signed {
+		limit -= signatureRoom
+	}
+	out := q.render(buf, &d.reply, limit)
+	if excess := len(out) - len(buf) - len(message); d.static && !proved && !signed && !p.rate.take(now, from.Addr(), excess) {
+		p.counters.slowed.Add(1)
+		d.reply.truncated = true
+		out = q.render(buf, &d.reply, len(message))
+	}
 	p.counters.countReply(out[len(buf):])
 	return out, nil
-}
-
-// allocate completes the reply with an address or with why there is none.
-func (p *Public) allocate(ctx context.Context, settings *publicSettings, q *query, d *decision, from netip.AddrPort, transport Transport) {
-	r := &d.reply
-	answer, err := settings.allocator.Allocate(ctx, Question{
-		Name: d.target, Client: from, Transport: transport, ID: p.queryID(q, from, transport),
-	})
-	if err == nil && !answer.Address.Is4() {
-		err = fmt.Errorf("%w: the address %v is not IPv4", ErrFailed, answer.Address)
-	}
-	switch {
-	case err == nil:
-		p.counters.allocated.Add(1)
-		r.answer = []dns.RR{addressRecord(q.name, 0, answer.Address)}
-	case errors.Is(err, ErrExhausted):
-		p.counters.exhausted.Add(1)
-		// Over UDP the asker comes again over TCP, where the allocator waits.
-		r.truncated = transport == UDP
-		if transport == TCP {
-			r.rcode = dns.RcodeServerFailure
-		}
-	case errors.Is(err, ErrRefused):
-		p.counters.limited.Add(1)
-		r.rcode = dns.RcodeRefused
-	default:
-		p.counters.failed.Add(1)
-		r.rcode = dns.RcodeServerFailure
-		p.logger.LogAttrs(ctx, slog.LevelWarn, "no address lent", slog.String("name", string(d.target)),
-			slog.String("client", from.String()), slog.Any("error", err))
-	}
-	r.authoritative = r.rcode == dns.RcodeSuccess
-}
-
-// queryID tells distinct queries apart. A UDP query sent again has the same
-// source, DNS id and name; a stream delivers each query once.
-func (p *Public) queryID(q *query, from netip.AddrPort, transport Transport) uint64 {
-	type identity struct {
-		from   netip.AddrPort
-		name   model.Name
-		id     [2]byte
-		stream uint64
-	}
-	key := identity{from: from, name: q.canonical, id: [2]byte(q.message[:2])}
-	if transport == TCP {
-		key.stream = p.streamed.Add(1)
-	}
-	return maphash.Comparable(p.seed, key)
-}
-
-// loggerOr replaces nil by a logger that discards.
-func loggerOr(logger *slog.Logger) *slog.Logger {
-	if logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return logger
-}
-
-// clockOr replaces nil by a clock that starts now.
-func clockOr(now func() model.Instant) func() model.Instant {
-	if now != nil {
-		return now
-	}
-	start := time.Now()
-	return func() model.Instant { return model.Instant(time.Since(start)) }
-}
-
-// Limits bounds what TCP clients can hold. Zero values mean the defaults.
-type Limits struct {
-	Connections int           // at a time, default 4096; the longest idle one makes room for a new one
-	PerClient   int           // connections of one address, default 512; more are closed at once
-	Idle        time.Duration // a connection without a whole message for so long is closed, default 10 s (RFC 7766 §6.2.3)
-}
-
-func (l Limits) withDefaults() Limits {
-	if l.Connections <= 0 {
-		l.Connections = 4096
-	}
-	if l.PerClient <= 0 {
-		l.PerClient = 512
-	}
-	if l.Idle <= 0 {
-		l.Idle = 10 * time.Second
-	}
-	return l
 }

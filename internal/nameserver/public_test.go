@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/miekg/dns"
-
-	"github.com/realmgate/realmgate/internal/model"
 )
 
 const soaText = "foo.example. %d IN SOA ns.foo.example. hostmaster.foo.example. 7 3600 600 86400 60"
@@ -203,7 +201,7 @@ func TestQueryIDs(t *testing.T) {
 		t.Errorf("distinct queries share an ID: %v", q)
 	}
 	want := Question{Name: "hosta.foo.example.", Client: asker, Transport: UDP, ID: q[0].ID}
-	if q[0] != want {
+	if q[0] != want || !q[3].Verified {
 		t.Errorf("asked the allocator %+v", q[0])
 	}
 }
@@ -211,12 +209,12 @@ func TestQueryIDs(t *testing.T) {
 func TestReconfigureKeepsTheOldOnError(t *testing.T) {
 	server, allocator := newPublic(t, nil)
 	bad := publicOptions(allocator)
-	bad.Zones = []model.Name{"Foo.Example"}
+	bad.Zones = newZones("Foo.Example")
 	if err := server.Reconfigure(bad); err == nil {
 		t.Error("a zone that is not canonical was accepted")
 	}
 	good := publicOptions(allocator)
-	good.Zones = []model.Name{"bar.example."}
+	good.Zones = newZones("bar.example.")
 	query := packed(t, request("foo.example.", dns.TypeSOA))
 	if got := unpacked(t, through(server, query, TCP)); got.Rcode != dns.RcodeSuccess {
 		t.Errorf("after a refused change: %v", got)

@@ -33,10 +33,10 @@ type query struct {
 	name        string // as asked, with final dot; "" if not plain
 	canonical   model.Name
 	lower       [maxNameLength]byte // the name's wire form in lower case
-	nameLength  int                 // octets used in lower
 	qtype       uint16
 	qclass      uint16
 	edns        edns
+	signed      bool // has a TSIG record (RFC 8945)
 }
 
 // edns is the OPT record of a request (RFC 6891 §6.1).
@@ -45,6 +45,8 @@ type edns struct {
 	size    uint16 // the asker's UDP payload size
 	version uint8
 	do      bool // DNSSEC OK, copied into the reply (RFC 3225 §3)
+	subnet  subnetOption
+	cookie  cookieOption
 }
 
 // problem is why a message is not a query to be answered normally.
@@ -91,6 +93,27 @@ func (q *query) parse(message []byte) problem {
 	return none
 }
 
+// asked is the question's name in the letters that it came in. Names with other
+// characters than ours are read by the library.
+func (q *query) asked() string {
+	if q.name != "" {
+		return q.name
+	}
+	name, _, err := dns.UnpackDomainName(q.message, headerLength)
+	if err != nil {
+		return "." // readQuestion took it, so it is none that can be
+	}
+	return name
+}
+
+// text is the question's name in canonical form.
+func (q *query) text() string {
+	if q.canonical != "" {
+		return string(q.canonical)
+	}
+	return dns.CanonicalName(q.asked())
+}
+
 func (q *query) opcode() int { return int(q.flags>>11) & 0xF }
 
 // readQuestion fills name, type and class and returns the offset after them, or
@@ -114,7 +137,7 @@ func (q *query) readQuestion() int {
 			if 'A' <= c && c <= 'Z' {
 				c += 'a' - 'A'
 			}
-			plain = plain && (('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '-' || c == '_')
+			plain = plain && (('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '-' || c == '_' || c == '*')
 			q.lower[i] = c
 		}
 		end = next
@@ -125,7 +148,6 @@ func (q *query) readQuestion() int {
 	if end+4 > len(wire) {
 		return 0
 	}
-	q.nameLength = end
 	q.qtype = binary.BigEndian.Uint16(wire[end:])
 	q.qclass = binary.BigEndian.Uint16(wire[end+2:])
 	if plain && end > 1 {
@@ -166,8 +188,11 @@ func (q *query) readAdditional() bool {
 		if end > len(q.message) {
 			return false
 		}
-		if binary.BigEndian.Uint16(fixed) == dns.TypeOPT {
-			if owner != 1 || q.edns.present || !wholeOptions(q.message[rest+10:end]) {
+		switch binary.BigEndian.Uint16(fixed) {
+		case dns.TypeTSIG:
+			q.signed = true
+		case dns.TypeOPT:
+			if owner != 1 || q.edns.present {
 				return false // not the root, or a second OPT (RFC 6891 §6.1.1)
 			}
 			q.edns = edns{
@@ -175,6 +200,9 @@ func (q *query) readAdditional() bool {
 				size:    binary.BigEndian.Uint16(fixed[2:]),
 				version: fixed[5],
 				do:      fixed[6]&0x80 != 0,
+			}
+			if !q.edns.readOptions(q.message[rest+10 : end]) {
+				return false
 			}
 		}
 		offset = end
@@ -200,12 +228,19 @@ func skipName(message []byte, offset int) (length, end int, ok bool) {
 	return 0, 0, false
 }
 
-// wholeOptions reports whether EDNS options fill their space exactly.
-func wholeOptions(options []byte) bool {
+// readOptions keeps the options that we know (RFC 6891 §6.1.2), and reports
+// whether all of them fill their space exactly.
+func (e *edns) readOptions(options []byte) bool {
 	for len(options) >= 4 {
 		length := 4 + int(binary.BigEndian.Uint16(options[2:]))
 		if length > len(options) {
 			return false
+		}
+		switch data := options[4:length]; binary.BigEndian.Uint16(options) {
+		case dns.EDNS0SUBNET:
+			e.subnet.read(data)
+		case dns.EDNS0COOKIE:
+			e.cookie.read(data)
 		}
 		options = options[length:]
 	}

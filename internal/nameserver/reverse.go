@@ -36,18 +36,18 @@ func (a *authority) reverse(q *query, directory Directory) (d decision, ok bool)
 	}
 	switch {
 	case isHost && q.qtype == dns.TypePTR:
-		r.answer = []dns.RR{&dns.PTR{Hdr: q.owner(dns.TypePTR, recordTTL), Ptr: string(host)}}
+		r.answer = []dns.RR{&dns.PTR{Hdr: header(q.asked(), dns.TypePTR, recordTTL), Ptr: string(host)}}
 		return decision{reply: r}, true
 	case isHost && zone == "":
 		zone = q.canonical // a host with an address that is not private: a zone of its own
 	case zone == "":
 		return decision{}, false
 	case octets == 4 && !isHost:
-		return a.negative(r, zone, dns.RcodeNameError, negativeTTL), true
+		return a.local(zone).negative(r, dns.RcodeNameError, negativeTTL), true
 	}
 	// The host's other types, and the names above, of which each may have
 	// hosts below it (RFC 8020 §2).
-	return a.negative(r, zone, dns.RcodeSuccess, negativeTTL), true
+	return a.local(zone).negative(r, dns.RcodeSuccess, negativeTTL), true
 }
 
 // reverseAddress reads 100.0.0.10.in-addr.arpa as 10.0.0.100 with 4 octets, and
@@ -87,3 +87,6 @@ func localZone(name model.Name, address netip.Addr, octets int) model.Name {
 	}
 	return ""
 }
+
+// local is a zone of reverse names.
+func (a *authority) local(name model.Name) *served { return bare(name, a.nameserver, a.serial) }

@@ -26,8 +26,13 @@ type responder interface {
 	respond(ctx context.Context, message []byte, from netip.AddrPort, transport Transport, buf []byte) ([]byte, continuation)
 }
 
-// continuation waits for a reply and appends it to buf; nil means silence.
-type continuation func(ctx context.Context, buf []byte) []byte
+// continuation waits for a reply and appends it to buf; nil means silence. What
+// has several messages gives all but the last to more, each in such a buffer;
+// that happens on streams only.
+type continuation func(ctx context.Context, buf []byte, more sender) []byte
+
+// sender sends one message of several and reports whether the next may come.
+type sender func(message []byte) bool
 
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
@@ -98,7 +103,7 @@ func readPackets(ctx context.Context, r responder, socket *net.UDPConn, c *count
 			running.Go(func() {
 				buf := buffers.Get().(*[bufferSize]byte)
 				defer buffers.Put(buf)
-				sendPacket(socket, later(ctx, buf[:0]), from, c)
+				sendPacket(socket, later(ctx, buf[:0], nil), from, c)
 			})
 			continue
 		}

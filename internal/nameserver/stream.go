@@ -116,7 +116,7 @@ func (s *streams) converse(ctx context.Context, conn net.Conn, entry *connection
 		waiting.Go(func() {
 			buf := buffers.Get().(*[bufferSize]byte)
 			defer buffers.Put(buf)
-			w.write(later(ctx, buf[:2]))
+			w.write(later(ctx, buf[:2], w.write))
 			<-slots
 		})
 	}
@@ -155,9 +155,9 @@ type replyWriter struct {
 
 // write sends a reply whose first two octets are room for its length. A
 // connection that does not take it is closed, which ends its reader too.
-func (w *replyWriter) write(reply []byte) {
+func (w *replyWriter) write(reply []byte) (sent bool) {
 	if len(reply) <= 2 {
-		return
+		return false
 	}
 	binary.BigEndian.PutUint16(reply, uint16(len(reply)-2))
 	w.mu.Lock()
@@ -170,4 +170,5 @@ func (w *replyWriter) write(reply []byte) {
 		w.counters.sendFailed.Add(1)
 		_ = w.conn.Close()
 	}
+	return err == nil
 }

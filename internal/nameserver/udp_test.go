@@ -131,7 +131,7 @@ func TestLongLabelGetsItsAddressOverUDP(t *testing.T) {
 	name := strings.Repeat("a", 63) + ".foo.example."
 	server, _ := newPublic(t, func(o *PublicOptions) {
 		o.Verify = VerifyNone
-		o.Directory = func() Directory { return testDirectory{model.Name(name): {Address: lent}} }
+		o.Directory = func() Directory { return testDirectory{model.Name(name): {Address: lent, Ports: everything}} }
 	})
 	if reply := unpacked(t, through(server, packed(t, request(name, dns.TypeA)), UDP)); len(reply.Answer) != 1 {
 		t.Errorf("got %v", reply)

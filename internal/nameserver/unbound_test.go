@@ -24,8 +24,8 @@ func manyHosts() testDirectory {
 	d := testDirectory{}
 	for i := range byte(20) {
 		address := netip.AddrFrom4([4]byte{10, 0, 1, i})
-		d[hostName(i)] = Entry{Address: address, Parent: true}
-		d["www."+hostName(i)] = Entry{Address: address, Protocol: model.TCP, Port: 80, To: 80}
+		d[hostName(i)] = Entry{Address: address, Ports: everything, Parent: true}
+		d["www."+hostName(i)] = Entry{Address: address, Ports: ports("tcp/80")}
 	}
 	return d
 }

@@ -42,12 +42,24 @@ type Asker struct {
 
 // Load is how full the pool is.
 type Load struct {
-	HalfOpen, Addresses, Free int
+	Addresses int
+	Free      int // that a service without a place may have
+}
+
+// Band says which reputation a service needs for a place when the pool is that full, all from 0 to 1.
+type Band struct {
+	Load    float64
+	Service float64 // of names that share an address
+	Host    float64 // of a name that takes a whole one
 }
 
 // Options are the limits, in allocations a second; 0 is none.
 type Options struct {
 	Client, Resolver, Host, Service, Total int
+	Bands                                  []Band // by load, the least first
+	// Reserve is the share of the pool, in whole addresses, that is kept for verified askers of about the first
+	// reputation.
+	Reserve float64
 	// Open lets unverified askers use the whole pool, for a gateway that
 	// verifies nobody: a reserve for verified ones would be lost to all.
 	Open bool
@@ -61,8 +73,11 @@ type Admission struct {
 	service  *limit[model.Name]
 	rate     int
 	open     bool
+	bands    []Band
+	reserve  float64
 	total    bucket
 	records  *table[netip.Addr, record]
+	subnets  *table[netip.Prefix, record]
 }
 
 // New makes an Admission that has seen nobody. Negative limits are none.
@@ -74,7 +89,10 @@ func New(o Options) *Admission {
 		service:  newLimit[model.Name](o.Service),
 		rate:     o.Total,
 		open:     o.Open,
+		bands:    o.Bands,
+		reserve:  o.Reserve,
 		records:  newTable[netip.Addr, record](TableSize),
+		subnets:  newTable[netip.Prefix, record](TableSize),
 	}
 }
 
@@ -82,18 +100,21 @@ func New(o Options) *Admission {
 func (a *Admission) Reconfigure(o Options) {
 	a.client.rate, a.resolver.rate = o.Client, o.Resolver
 	a.host.rate, a.service.rate, a.rate = o.Host, o.Service, o.Total
-	a.open = o.Open
+	a.open, a.bands, a.reserve = o.Open, o.Bands, o.Reserve
 }
 
 // Admit returns nil and takes the tokens if the asker may have an address, or
-// says why not: first by the limits, then by load and reputation. A question
-// that a standing offer answers need not be admitted.
-func (a *Admission) Admit(now model.Instant, asker Asker, load Load) error {
+// says why not: first by the limits, then by load and reputation, unless the
+// service has its place already: its answer takes nothing. A question that a
+// standing offer answers need not be admitted.
+func (a *Admission) Admit(now model.Instant, asker Asker, load Load, standing bool) error {
 	if err := a.limits(now, &asker); err != nil {
 		return err
 	}
-	if err := a.band(now, &asker, load); err != nil {
-		return err
+	if !standing {
+		if err := a.band(now, &asker, load); err != nil {
+			return err
+		}
 	}
 	if asker.Client.IsValid() {
 		a.client.take(now, asker.Client)
@@ -129,54 +150,35 @@ func (a *Admission) limits(now model.Instant, k *Asker) error {
 	return nil
 }
 
-// bands say which reputation a load needs, the fullest first.
-var bands = []struct{ load, service, host float64 }{
-	{0.75, 0.3, 0.4},
-	{0.5, 0.2, 0.3},
-}
-
-const (
-	// reserve is the share of the pool, in whole addresses, that is kept for
-	// verified askers of about the first reputation: none of fewer than ten,
-	// of which one would be far more than a tenth.
-	reserve = 0.1
-	// tolerance is what a reputation may be less than the first one to reach the
-	// reserve: who abandoned one offer does so again after a minute.
-	tolerance = 0.02
-)
+// tolerance is what a reputation may be less than the first one to reach the
+// reserve: who abandoned one offer does so again after a minute.
+const tolerance = 0.02
 
 func (a *Admission) band(now model.Instant, k *Asker, l Load) error {
-	used := l.used(k.Class)
+	used := l.used()
 	load := l.share(used)
 	reputation := a.Reputation(now, *k)
-	if kept := int(reserve * float64(l.Addresses)); kept > 0 && l.Addresses-used < kept {
+	if kept := int(a.reserve * float64(l.Addresses)); kept > 0 && l.Addresses-used < kept {
 		if !k.Verified && !a.open || reputation < FirstReputation-tolerance {
 			return fmt.Errorf("admit to %s: %w: load %.2f, reputation %.2f", k.Service, ErrReserve, load, reputation)
 		}
 		return nil
 	}
-	for _, b := range bands {
-		least := b.service
+	for _, b := range a.bands {
+		least := b.Service
 		if k.Class == HostName {
-			least = b.host
+			least = b.Host
 		}
-		if load >= b.load && reputation < least {
+		if load >= b.Load && reputation < least {
 			return fmt.Errorf("admit to %s: %w: load %.2f, reputation %.2f", k.Service, ErrReputation, load, reputation)
 		}
 	}
 	return nil
 }
 
-// used is how many addresses will be in use with one more lent: a reserve that
-// the asker is about to break is not kept. Service names pack, so for them the
-// pool is no fuller than one standing offer an address.
-func (l Load) used(c Class) int {
-	used := l.Addresses - l.Free + 1
-	if c == ServiceName {
-		used = min(used, l.HalfOpen+1)
-	}
-	return used
-}
+// used is how many addresses will be in use with one more: a reserve that the
+// asker is about to break is not kept.
+func (l Load) used() int { return l.Addresses - l.Free + 1 }
 
 // share is how much of the pool that is, from 0 to 1.
 func (l Load) share(used int) float64 {

@@ -8,13 +8,21 @@
 //
 // # Load, class, reputation
 //
-// The fuller the pool, the better the reputation that an allocation needs, a
+// A question whose service has its place takes nothing from anybody: only the
+// limits are asked. For others, the fuller the pool, the better the reputation
+// that a place needs, a
 // host name's more than a service name's, since it takes a whole address. A
 // reputation is the share of claimed offers among those judged, from 0 to 1;
 // a resolver never seen has FirstReputation. Only verified parties earn or lose
-// one: anybody can write another's address into a UDP query. Outcomes lose half
+// one, for their address and for its /24, of which the less counts: anybody can
+// write another's address into a UDP query. Outcomes lose half
 // their weight every Period. The last tenth of the pool is kept for verified
 // resolvers that were never seen or have shown no worse than those.
+//
+// # Holdings
+//
+// An answer that no client uses keeps its binding from other names while it
+// rests. Holdings bounds what each asker, and each /24, keeps in that way.
 //
 // # State and concurrency
 //

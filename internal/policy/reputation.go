@@ -55,7 +55,14 @@ func (a *Admission) Outcome(at model.Instant, asker Asker, result Result) {
 	if !ok || !asker.Verified || result > Abandoned {
 		return
 	}
-	r, fresh := a.records.use(party)
+	judge(a.records, party, at, result)
+	if asker.Client.IsValid() {
+		judge(a.subnets, asker.Client, at, result)
+	}
+}
+
+func judge[K comparable](records *table[K, record], party K, at model.Instant, result Result) {
+	r, fresh := records.use(party)
 	if fresh {
 		r.since = at
 	}
@@ -67,13 +74,18 @@ func (a *Admission) Outcome(at model.Instant, asker Asker, result Result) {
 	}
 }
 
-// Reputation returns the asker's, from 0 to 1.
+// Reputation returns the asker's, from 0 to 1: its own or that of its client prefix, whichever is
+// less, as who has one address of a prefix often has more.
 func (a *Admission) Reputation(now model.Instant, asker Asker) float64 {
 	party, ok := asker.party()
 	if !ok || !asker.Verified {
 		return FirstReputation
 	}
-	r := a.records.get(party)
+	return min(scoreOf(a.records, party, now), scoreOf(a.subnets, asker.Client, now))
+}
+
+func scoreOf[K comparable](records *table[K, record], party K, now model.Instant) float64 {
+	r := records.get(party)
 	if r == nil {
 		return FirstReputation
 	}

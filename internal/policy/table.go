@@ -9,6 +9,7 @@ type table[K comparable, V any] struct {
 	nodes []node[K, V]
 	// newest and oldest end the list in the order of use; -1 ends it.
 	newest, oldest int32
+	spare          []int32 // nodes that were removed
 	size           int
 }
 
@@ -38,6 +39,9 @@ func (t *table[K, V]) use(k K) (v *V, fresh bool) {
 	switch {
 	case ok:
 		t.unlink(i)
+	case len(t.spare) > 0:
+		i = t.spare[len(t.spare)-1]
+		t.spare = t.spare[:len(t.spare)-1]
 	case len(t.nodes) < t.size:
 		i = int32(len(t.nodes)) // bounded by size
 		t.nodes = append(t.nodes, node[K, V]{})
@@ -59,6 +63,19 @@ func (t *table[K, V]) use(k K) (v *V, fresh bool) {
 	}
 	t.newest = i
 	return &n.value, !ok
+}
+
+// remove forgets the key, and reports whether it was there.
+func (t *table[K, V]) remove(k K) bool {
+	i, ok := t.index[k]
+	if !ok {
+		return false
+	}
+	t.unlink(i)
+	delete(t.index, k)
+	t.nodes[i] = node[K, V]{}
+	t.spare = append(t.spare, i)
+	return true
 }
 
 func (t *table[K, V]) unlink(i int32) {

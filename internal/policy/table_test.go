@@ -22,3 +22,21 @@ func TestTableForgetsTheOneIdleLongest(t *testing.T) {
 		t.Errorf("b came back with %d, fresh %v, among %d", *v, fresh, len(table.index))
 	}
 }
+
+func TestTableRemoves(t *testing.T) {
+	table := newTable[int, int](4)
+	for k := range 4 {
+		table.use(k)
+	}
+	for _, k := range []int{3, 0, 2} { // the newest, the oldest, one between
+		if !table.remove(k) || table.remove(k) || table.get(k) != nil {
+			t.Errorf("%d was not removed once", k)
+		}
+	}
+	for k := 10; k < 14; k++ {
+		table.use(k)
+	}
+	if len(table.nodes) != 4 || len(table.index) != 4 || table.get(1) != nil || table.nodes[table.oldest].key != 10 {
+		t.Errorf("%d nodes, %d keys, oldest %d", len(table.nodes), len(table.index), table.nodes[table.oldest].key)
+	}
+}

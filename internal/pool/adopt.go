@@ -3,73 +3,148 @@ package pool
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
 
 // What adoption can fail with; the record must then leave the data plane.
 var (
-	ErrNotInPool = errors.New("address is not in the pool")
-	ErrConflict  = errors.New("conflicts with another reservation")
+	ErrNotInPool = errors.New("not in the pool")
+	ErrConflict  = errors.New("conflicts with another record")
 	ErrRecord    = errors.New("impossible record")
 )
 
-// Adopt takes over a reservation of an earlier process from the data plane:
-// Offered, Claimed or, to go on with a quarantine, Expired or Cancelled. It keeps
-// its ID. Quarantines are remembered of addresses that are not listed, too.
-// What is already over is due at once. A record that fails stays out, and the
-// pool is as before.
-func (p *Pool) Adopt(now model.Instant, r Reservation) error {
+// Adopt takes over a binding of an earlier process, Bound or Resting, with its ID: call it before SetServices, which then
+// withdraws what no longer stands. Who does not know when it was used last says now. Resting ones are remembered of
+// addresses that are not listed, too; one whose rest is over is forgotten. A record that fails stays out, and the pool is
+// as before.
+func (p *Pool) Adopt(now model.Instant, b Binding) error {
 	p.Advance(now)
-	slot := uint32(r.ID)
+	b.Service = b.Service.normal()
+	b.Used = min(b.Used, now) // of another clock: it rests from now on
+	b.Answered = b.Used       // for all that is known
+	slot := uint32(b.ID)
 	switch {
-	case int64(slot) >= int64(p.options.Capacity) || r.Generation == 0 || uint64(r.Generation) != r.ID>>32:
-		return fmt.Errorf("adopt reservation %#x: %w: the ID fits neither generation nor table", r.ID, ErrRecord)
-	case r.State < Offered || r.State > Cancelled || !r.Host.IsValid() || r.Again < 0 ||
-		r.State == Offered && (r.Claims < 0 || r.Claims > MaxClaims):
-		return fmt.Errorf("adopt reservation %#x: %w", r.ID, ErrRecord)
-	case int64(slot) < int64(len(p.entries)) && p.entries[slot].live:
-		return fmt.Errorf("adopt reservation %#x: %w in entry %d", r.ID, ErrConflict, slot)
+	case int64(slot) >= int64(p.options.Bindings) || b.ID>>32 == 0:
+		return fmt.Errorf("adopt binding %#x: %w: the ID fits no slot", b.ID, ErrRecord)
+	case b.State != Bound && b.State != Resting || !b.Service.valid() || !b.Address.IsValid():
+		return fmt.Errorf("adopt binding %#x: %w", b.ID, ErrRecord)
+	case int64(slot) < int64(len(p.table)) && p.table[slot].live:
+		return fmt.Errorf("adopt binding %#x: %w in slot %d", b.ID, ErrConflict, slot)
 	}
-	i, ok := p.places.index[r.Address]
-	if !r.quarantined() && (!ok || p.places.table[i].retired) {
-		return fmt.Errorf("adopt reservation %#x: %s: %w", r.ID, r.Address, ErrNotInPool)
+	var err error
+	if b.State == Bound {
+		err = p.adoptBound(now, &b)
+	} else if p.forgotten(now, &b) {
+		return nil
+	} else {
+		err = p.adoptResting(&b)
 	}
-	if !ok {
-		p.places.append(r.Address, true)
-		i = p.places.index[r.Address]
+	if err != nil {
+		return fmt.Errorf("adopt binding %#x of %s on %s: %w", b.ID, b.Service.Name, b.Address, err)
 	}
-	for o := p.places.table[i].first; o >= 0; o = p.entries[o].next {
-		if other := &p.entries[o].Reservation; p.clash(&r, other) {
-			return fmt.Errorf("adopt reservation %#x: %w, %#x on %s", r.ID, ErrConflict, other.ID, r.Address)
-		}
+	for len(p.table) <= int(slot) {
+		p.spare = append(p.spare, int32(len(p.table))) // bounded by MaxBindings
+		p.table = append(p.table, record{})
 	}
-	p.reach(int32(slot)) // below MaxCapacity
-	e := &p.entries[slot]
-	e.Reservation = r
-	e.Granted = min(max(r.Granted, r.Claims, 1), MaxClaims)
-	e.used = r.State == Offered && r.Claims < e.Granted
-	if e.used {
-		// When the claim was is not known: not before creation, not after now.
-		e.lastClaim = now
-	}
-	p.attach(int32(slot), i) // below MaxCapacity
+	p.put(int32(slot), p.places.reach(b.Address), b) // below MaxBindings
 	return nil
 }
 
-// clash reports whether two reservations, quarantines included, may not be on
-// one address.
-func (p *Pool) clash(a, b *Reservation) bool {
-	if a.quarantined() || b.quarantined() {
-		return a.Host != b.Host && a.Conflicts(b)
+// adoptBound makes room for a bound record: what clashes with it may only be a rest that was over when its place moved,
+// though sessions stood.
+func (p *Pool) adoptBound(now model.Instant, b *Binding) error {
+	i, ok := p.places.index[b.Address]
+	if !ok || p.places.table[i].retired {
+		return ErrNotInPool
 	}
-	return a.Conflicts(b)
+	if _, twice := p.bound[b.Service.Name]; twice {
+		return fmt.Errorf("%w: the service is bound", ErrConflict)
+	}
+	if p.services != nil { // too late for SetServices to see to it
+		s, ok := p.services[b.Service.Name]
+		if !ok || !s.sameHost(&b.Service) || !slices.Equal(s.Ports, b.Service.Ports) {
+			return fmt.Errorf("%w: the service is another", ErrConflict)
+		}
+	}
+	p.round++
+	for _, other := range p.clashes(i, &b.Service, -1, false) {
+		p.hear(other)
+		if r := &p.table[other]; r.State == Bound || !p.over(now, r.Used) {
+			return fmt.Errorf("%w: %s has its ports", ErrConflict, r.Service.Name)
+		}
+	}
+	p.evict(i, &b.Service)
+	return nil
 }
 
-// reach extends the table up to entry e.
-func (p *Pool) reach(e int32) {
-	for int(e) >= len(p.entries) {
-		p.vacant = append(p.vacant, int32(len(p.entries))) // below MaxCapacity
+// forgotten reports a rest that is over.
+func (p *Pool) forgotten(now model.Instant, b *Binding) bool {
+	sessions := 0
+	if p.options.Use != nil {
+		var used model.Instant
+		used, sessions = p.options.Use(b.ID)
+		b.Used = max(b.Used, used)
+	}
+	return sessions == 0 && p.over(now, b.Used)
+}
+
+// adoptResting refuses a rest on what another owner has by now. Rests of several owners may lie on one port: that keeps
+// more away than need be, and nobody whom it should let in.
+func (p *Pool) adoptResting(b *Binding) error {
+	i, ok := p.places.index[b.Address]
+	if !ok {
+		return nil
+	}
+	for _, other := range p.clashes(i, &b.Service, -1, false) {
+		if r := &p.table[other]; r.State == Bound && r.Service.Owner != b.Service.Owner {
+			return fmt.Errorf("%w: %s has its ports", ErrConflict, r.Service.Name)
+		}
+	}
+	return nil
+}
+
+// AdoptReservation takes over an Offered reservation of an earlier process, after its binding. What is over is due at once.
+func (p *Pool) AdoptReservation(now model.Instant, r Reservation) error {
+	e := uint32(r.ID)
+	slot, ok := p.lookup(r.Binding)
+	switch {
+	case int64(e) >= int64(p.options.Capacity) || r.ID>>32 == 0:
+		return fmt.Errorf("adopt reservation %#x: %w: the ID fits no entry", r.ID, ErrRecord)
+	case r.State != Offered || r.Claims < 0:
+		return fmt.Errorf("adopt reservation %#x: %w", r.ID, ErrRecord)
+	case int64(e) < int64(len(p.entries)) && p.entries[e].live:
+		return fmt.Errorf("adopt reservation %#x: %w in entry %d", r.ID, ErrConflict, e)
+	case !ok || p.table[slot].State != Bound:
+		return fmt.Errorf("adopt reservation %#x: binding %#x: %w", r.ID, r.Binding, ErrNotInPool)
+	}
+	for len(p.entries) <= int(e) {
+		p.vacancies = append(p.vacancies, int32(len(p.entries))) // bounded by MaxCapacity
 		p.entries = append(p.entries, entry{})
 	}
+	r.Granted = min(max(r.Granted, 1), MaxClaims)
+	p.enter(int32(e), r, slot)                // below MaxCapacity
+	p.entries[e].used = r.Claims != r.Granted // fewer: claimed; more: a resolver's
+	p.touch(slot, min(r.Created, now))
+	return nil
+}
+
+// Rest keeps everybody from an address of which nothing is known until then.
+func (p *Pool) Rest(now model.Instant, address netip.Addr, until model.Instant) {
+	if until <= now {
+		return
+	}
+	i := p.places.reach(address)
+	p.places.setRest(i, max(until, p.places.table[i].rest))
+}
+
+// Rests returns until when Rest keeps everybody from an address, 0 if it does not.
+func (p *Pool) Rests(address netip.Addr) model.Instant {
+	i, ok := p.places.index[address]
+	if !ok {
+		return 0
+	}
+	return p.places.table[i].rest
 }

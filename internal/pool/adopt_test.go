@@ -9,97 +9,216 @@ import (
 )
 
 func TestAdoptRefuses(t *testing.T) {
-	p := newPool(t, single())
-	a := mustOffer(t, p, 0, service(1, model.TCP, 80))
-	change := func(f func(*Reservation)) Reservation {
-		r := a
-		r.ID++
-		f(&r)
-		return r
+	a := Binding{ID: 1<<32 | 7, Address: testAddresses[0], Service: service("a.", "a.", "tcp/80"), Used: second, State: Bound}
+	change := func(f func(*Binding)) Binding {
+		b := a
+		b.ID++
+		b.Service.Name = "z."
+		f(&b)
+		return b
 	}
-	for _, c := range []struct {
+	o, d := single(), newData()
+	d.attach(&o)
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Adopt(2*second, a); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		b    Binding
+		want error
+	}{
+		"again":        {a, ErrConflict},
+		"same slot":    {change(func(b *Binding) { b.ID = 2<<32 | 7; b.Service.Ports = ports("tcp/22") }), ErrConflict},
+		"same service": {change(func(b *Binding) { b.Service.Name = "a."; b.Service.Ports = ports("tcp/22") }), ErrConflict},
+		"same port":    {change(func(*Binding) {}), ErrConflict},
+		"web port":     {change(func(b *Binding) { b.Service = service("b.", "b.", "udp/443") }), ErrConflict},
+		"everything":   {change(func(b *Binding) { b.Service.Ports = ports("all") }), ErrConflict},
+		"rests":        {change(func(b *Binding) { b.Service = service("b.", "b.", "tcp/80"); b.State = Resting }), ErrConflict},
+		"not listed":   {change(func(b *Binding) { b.Address = testAddresses[1] }), ErrNotInPool},
+		"slot":         {change(func(b *Binding) { b.ID |= 1 << 12 }), ErrRecord},
+		"number":       {change(func(b *Binding) { b.ID &= 1<<32 - 1 }), ErrRecord},
+		"gone":         {change(func(b *Binding) { b.State = Gone }), ErrRecord},
+		"no host":      {change(func(b *Binding) { b.Service.Host = netip.Addr{} }), ErrRecord},
+		"no address":   {change(func(b *Binding) { b.Address = netip.Addr{} }), ErrRecord},
+		"no ports":     {change(func(b *Binding) { b.Service.Ports = nil }), ErrRecord},
+	} {
+		if err := p.Adopt(2*second, c.b); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+	if s := p.Statistics(); s.Bindings != 1 || s.Rests != 0 {
+		t.Fatalf("%+v", s)
+	}
+	// Who rests on what is his own by now may.
+	own := change(func(b *Binding) { b.Service.Name, b.State = "old.", Resting })
+	if err := p.Adopt(2*second, own); err != nil {
+		t.Fatal(err)
+	}
+	resting := change(func(b *Binding) { b.ID += 4; b.Service = service("s.", "s.", "tcp/22"); b.State = Resting })
+	bound := change(func(b *Binding) { b.ID += 5; b.Service = service("t.", "t.", "tcp/22") })
+	if err := p.Adopt(2*second, resting); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Adopt(131*second-1, bound); !errors.Is(err, ErrConflict) {
+		t.Fatal("bound where another owner rests:", err)
+	}
+	// Too late for what no name stands for any more.
+	p.SetServices(2*second, []Service{a.Service, service("m.", "m.", "tcp/25")})
+	late := change(func(b *Binding) { b.ID += 9; b.Service = service("m.", "m.", "tcp/26") })
+	if err := p.Adopt(2*second, late); !errors.Is(err, ErrConflict) {
+		t.Fatal(err)
+	}
+	late.Service.Ports = ports("tcp/25")
+	if err := p.Adopt(2*second, late); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A rest is remembered of an address that is not listed, for the case that it is listed again, and forgotten when over.
+func TestAdoptRemembersRests(t *testing.T) {
+	o, d := single(), newData()
+	d.attach(&o)
+	o.Addresses = testAddresses[1:2]
+	p := newPool(t, o, service("b.", "b.", "tcp/80"))
+	a := Binding{ID: 1<<32 | 7, Address: testAddresses[0], Service: service("a.", "a.", "tcp/80"), Used: second, State: Resting}
+	if err := p.Adopt(131*second, a); err != nil || p.Statistics().Rests != 0 {
+		t.Fatal("a rest that is over is remembered", err)
+	}
+	if err := p.Adopt(2*second, a); err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Statistics(); s.Addresses != 1 || s.Free != 1 || s.Rests != 1 {
+		t.Fatalf("%+v", s)
+	}
+	o.Addresses = testAddresses[:1]
+	if _, err := p.Reconfigure(3*second, o); err != nil {
+		t.Fatal(err)
+	}
+	mustExhaust(t, p, 131*second-1, "b.")
+	mustBind(t, p, 131*second, "b.")
+}
+
+// A record whose last use lies in the future is of a clock that has begun anew since.
+func TestAdoptAfterTheClockBeganAnew(t *testing.T) {
+	p, err := New(single())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := Binding{ID: 1<<32 | 7, Address: testAddresses[0], Service: service("a.", "a.", "tcp/80"), Used: 99999 * second, State: Resting}
+	if err := p.Adopt(2*second, a); err != nil {
+		t.Fatal(err)
+	}
+	p.SetServices(2*second, []Service{service("b.", "b.", "tcp/80")})
+	mustExhaust(t, p, 132*second-1, "b.")
+	mustBind(t, p, 132*second, "b.")
+}
+
+// A place that moved under standing sessions is found again with both: who had it gives way to who has it.
+func TestAdoptAfterAMoveUnderSessions(t *testing.T) {
+	o, d := single(), newData()
+	d.attach(&o)
+	old := Binding{ID: 1<<32 | 1, Address: testAddresses[0], Service: service("a.", "a.", "tcp/25"), Used: second, State: Resting}
+	now := Binding{ID: 1<<32 | 2, Address: testAddresses[0], Service: service("b.", "b.", "tcp/25"), Used: 200 * second, State: Bound}
+	d.session(second, old.ID, 1)
+	for _, list := range [][]Binding{{old, now}, {now, old}} {
+		p, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range list {
+			if err := p.Adopt(201*second, b); err != nil && !errors.Is(err, ErrConflict) {
+				t.Fatal(err)
+			}
+		}
+		if s := p.Statistics(); s.Bindings != 1 || s.Rests != 0 {
+			t.Fatalf("%+v", s)
+		}
+		// The old one's slot waits for its session.
+		p.SetServices(201*second, []Service{now.Service, service("c.", "c.", "tcp/22")})
+		for range 3 {
+			c, _ := mustBind(t, p, 201*second, "c.")
+			if c.Slot() == old.Slot() {
+				t.Fatal("a slot with a session is used")
+			}
+			p.Unbind(c.ID)
+		}
+	}
+}
+
+func TestAdoptReservationRefuses(t *testing.T) {
+	p := newPool(t, single(), service("a.", "a.", "tcp/80"))
+	b, _ := mustBind(t, p, second, "a.")
+	r := mustOffer(t, p, second, ask("a.", 1, 1))
+	change := func(f func(*Reservation)) Reservation {
+		n := r
+		n.ID++
+		f(&n)
+		return n
+	}
+	for name, c := range map[string]struct {
 		r    Reservation
 		want error
 	}{
-		{a, ErrConflict},
-		{change(func(*Reservation) {}), ErrConflict},
-		{change(func(r *Reservation) { r.Protocol = 0 }), ErrConflict},
-		{change(func(r *Reservation) { r.Host, r.State, r.FreeAt = host(2), Expired, second }), ErrConflict},
-		{change(func(r *Reservation) { r.Address = testAddresses[1] }), ErrNotInPool},
-		{change(func(r *Reservation) { r.Generation++ }), ErrRecord},
-		{change(func(r *Reservation) { r.ID |= DefaultCapacity }), ErrRecord},
-		{change(func(r *Reservation) { r.State = Closed }), ErrRecord},
-		{change(func(r *Reservation) { r.Host = netip.Addr{} }), ErrRecord},
-		{change(func(r *Reservation) { r.Claims = 9 }), ErrRecord},
+		"again":           {r, ErrConflict},
+		"entry":           {change(func(r *Reservation) { r.ID |= 1 << 17 }), ErrRecord},
+		"number":          {change(func(r *Reservation) { r.ID &= 1<<32 - 1 }), ErrRecord},
+		"closed":          {change(func(r *Reservation) { r.State = Closed }), ErrRecord},
+		"negative claims": {change(func(r *Reservation) { r.Claims = -1 }), ErrRecord},
+		"binding":         {change(func(r *Reservation) { r.Binding++ }), ErrNotInPool},
 	} {
-		if err := p.Adopt(0, c.r); !errors.Is(err, c.want) {
-			t.Errorf("%+v: got %v, want %v", c.r, err, c.want)
+		if err := p.AdoptReservation(second, c.r); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
 		}
 	}
-	if s := p.Statistics(); s.Offered != 1 {
+	// A resolver's clients have had a part of theirs: nobody is to blame at the end.
+	n := change(func(r *Reservation) { r.Claims = 12 })
+	if err := p.AdoptReservation(second, n); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := p.Expired(3*second, n.ID); !ok || got.State != Closed || got.Binding != b.ID {
+		t.Fatalf("%+v %v", got, ok)
+	}
+}
+
+// Of two answers to one asker the later one is repeated, in whatever order they are adopted.
+func TestAdoptedReservationsAreRepeatedLatestFirst(t *testing.T) {
+	p := newPool(t, single(), service("a.", "a.", "tcp/80"))
+	mustBind(t, p, second, "a.")
+	early := mustOffer(t, p, second, ask("a.", 1, 1))
+	p.Cancel(early.ID)
+	late := mustOffer(t, p, 2*second, ask("a.", 1, 1))
+	if err := p.AdoptReservation(2*second, early); !errors.Is(err, ErrConflict) {
+		t.Fatal(err) // its entry has another by now
+	}
+	early.ID++
+	if err := p.AdoptReservation(2*second, early); err != nil {
+		t.Fatal(err)
+	}
+	if r, ok := p.Repeat(2*second, ask("a.", 1, 2)); !ok || r.ID != late.ID {
+		t.Fatalf("%+v %v", r, ok)
+	}
+}
+
+// With nothing known of an address, nobody gets it before whoever had it has rested.
+func TestAddressOfWhichNothingIsKnownRests(t *testing.T) {
+	p := newPool(t, single(), service("a.", "a.", "tcp/80"))
+	p.Rest(second, testAddresses[0], 131*second)
+	p.Rest(second, testAddresses[0], 50*second) // the later one holds
+	if s := p.Statistics(); s.Resting != 1 || s.Free != 0 {
 		t.Fatalf("%+v", s)
 	}
-}
-
-// A quarantine is remembered of an address that is not listed, for the case
-// that it is listed again.
-func TestAdoptRemembersQuarantines(t *testing.T) {
-	o := single()
-	a := mustOffer(t, newPool(t, o), 0, service(1, model.TCP, 80))
-	o.Addresses = testAddresses[1:2]
-	p := newPool(t, o)
-	a.State, a.FreeAt = Cancelled, 3*second
-	if err := p.Adopt(0, a); err != nil {
-		t.Fatal(err)
+	if placed := p.Place(130 * second); len(placed) != 0 {
+		t.Fatal(addressesOf(placed))
 	}
-	if s := p.Statistics(); s.Addresses != 1 || s.Free != 1 || s.Quarantined != 1 {
+	mustExhaust(t, p, 131*second-1, "a.")
+	if got, _ := mustBind(t, p, 131*second, "a."); got.State != Bound || got.Used != model.Instant(0) {
+		t.Fatalf("%+v", got)
+	}
+	p.Rest(132*second, testAddresses[0], 131*second) // over already
+	if s := p.Statistics(); s.Bound != 1 || s.Resting != 0 {
 		t.Fatalf("%+v", s)
-	}
-	if _, err := p.Reconfigure(0, single()); err != nil {
-		t.Fatal(err)
-	}
-	mustExhaust(t, p, 3*second-1, service(2, model.TCP, 80))
-	mustOffer(t, p, 3*second, service(2, model.TCP, 80))
-}
-
-func TestReconfigureRemembersQuarantines(t *testing.T) {
-	o := defaults()
-	o.Addresses = testAddresses[:1]
-	p := newPool(t, o)
-	a := mustOffer(t, p, 0, service(1, model.TCP, 80))
-	o.Addresses = testAddresses[1:2]
-	withdrawn, err := p.Reconfigure(0, o)
-	if err != nil || len(withdrawn) != 1 || withdrawn[0].ID != a.ID {
-		t.Fatalf("%v %v", withdrawn, err)
-	}
-	o.Addresses = testAddresses[:1]
-	if _, err := p.Reconfigure(0, o); err != nil {
-		t.Fatal(err)
-	}
-	// A late packet to host 1 is possible until its offer and a quarantine end.
-	mustExhaust(t, p, 3*second-1, service(2, model.TCP, 80))
-	mustOffer(t, p, 3*second, service(2, model.TCP, 80))
-}
-
-func TestOptionsRefuses(t *testing.T) {
-	for name, change := range map[string]func(*Options){
-		"no address":   func(o *Options) { o.Addresses = nil },
-		"too many":     func(o *Options) { o.Addresses = make([]netip.Addr, MaxAddresses+1) },
-		"twice":        func(o *Options) { o.Addresses = []netip.Addr{host(1), host(1)} },
-		"none":         func(o *Options) { o.Addresses = []netip.Addr{{}} },
-		"short offer":  func(o *Options) { o.Offer = MinimumLeft - 1 },
-		"negative":     func(o *Options) { o.Again = -1 },
-		"quota":        func(o *Options) { o.HalfOpen = -1 },
-		"capacity":     func(o *Options) { o.Capacity = MaxCapacity + 1 },
-		"unknown word": func(o *Options) { o.Order = 9 },
-	} {
-		o := defaults()
-		change(&o)
-		if _, err := New(o); err == nil {
-			t.Errorf("%s is accepted", name)
-		}
-		if _, err := newPool(t, defaults()).Reconfigure(0, o); err == nil {
-			t.Errorf("%s is accepted by Reconfigure", name)
-		}
 	}
 }

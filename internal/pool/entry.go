@@ -1,110 +1,114 @@
 package pool
 
-// attach puts a filled entry on place i and into the indexes of its state.
-func (p *Pool) attach(e, i int32) {
-	n := &p.entries[e]
-	n.live, n.place = true, i
-	p.link(e, i)
-	if n.quarantined() {
-		p.counts.Quarantined++
-		p.startRest(e)
-		return
+import (
+	"cmp"
+	"iter"
+	"net/netip"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// entry is a place in the table of reservations.
+type entry struct {
+	Reservation
+	live    bool
+	used    bool       // some claim was used
+	host    netip.Addr // whose quota it counts for
+	queries [MaxClaims]uint64
+}
+
+// vacancy returns an entry that holds nothing.
+func (p *Pool) vacancy() int32 {
+	for n := len(p.vacancies); n > 0; n = len(p.vacancies) {
+		e := p.vacancies[n-1]
+		p.vacancies = p.vacancies[:n-1]
+		if !p.entries[e].live { // adoption may have taken it meanwhile
+			return e
+		}
 	}
-	if n.State == Claimed {
-		p.counts.Held++
-		p.due.set(e, n.FreeAt)
-		return
-	}
+	p.entries = append(p.entries, entry{})
+	return int32(len(p.entries) - 1) // bounded by MaxCapacity
+}
+
+// enter fills an entry with a reservation of a slot's binding.
+func (p *Pool) enter(e int32, r Reservation, slot int32) {
+	b := &p.table[slot]
+	p.entries[e] = entry{Reservation: r, live: true, host: b.Service.Host}
+	b.offered++
 	p.counts.Offered++
-	p.halfOpen[n.Host]++
-	p.due.set(e, n.Expires)
-	if n.Name == "" {
-		return
-	}
-	k := askedKey{n.Name, n.Requester, n.Source}
-	if o, ok := p.asked[k]; !ok || p.entries[o].Expires <= n.Expires {
+	p.halfOpen[b.Service.Host]++
+	p.due.set(e, r.Expires)
+	k := askedKey{r.Name, r.Requester, r.Source}
+	if o, ok := p.asked[k]; !ok || p.entries[o].Expires <= r.Expires {
 		p.asked[k] = e
 	}
 }
 
-// link counts the entry in on its place.
-func (p *Pool) link(e, i int32) {
-	n := &p.entries[e]
-	p.places.hold(i, n.Protocol, n.Port, !n.quarantined())
-	first := &p.places.table[i].first
-	n.prev, n.next = -1, *first
-	if *first >= 0 {
-		p.entries[*first].prev = e
-	}
-	*first = e
-}
-
-// leaveOffered takes the entry out of the indexes that only offers are in.
-func (p *Pool) leaveOffered(e int32) {
+// end takes a reservation out of the pool and returns what it was, in its last state.
+func (p *Pool) end(e int32, last State) Reservation {
 	n := &p.entries[e]
 	p.counts.Offered--
-	if p.halfOpen[n.Host]--; p.halfOpen[n.Host] == 0 {
-		delete(p.halfOpen, n.Host)
+	if p.halfOpen[n.host]--; p.halfOpen[n.host] == 0 {
+		delete(p.halfOpen, n.host)
 	}
+	p.forget(e)
+	p.due.remove(e)
+	if slot, ok := p.lookup(n.Binding); ok {
+		p.table[slot].offered--
+	}
+	res := n.Reservation
+	res.State = last
+	*n = entry{}
+	p.vacancies = append(p.vacancies, e)
+	return res
+}
+
+func (p *Pool) forget(e int32) {
+	n := &p.entries[e]
 	if k := (askedKey{n.Name, n.Requester, n.Source}); p.asked[k] == e {
 		// A missing key reads as entry 0, and deleting nothing is harmless.
 		delete(p.asked, k)
 	}
-	p.due.remove(e)
 }
 
-// startRest begins the quarantine of an entry whose state and FreeAt are set.
-func (p *Pool) startRest(e int32) {
-	n := &p.entries[e]
-	p.quarantine.set(e, n.FreeAt)
-	k := restKey{n.Host, keyOf(n.Protocol, n.Port)}
-	head, ok := p.resting[k]
-	if !ok {
-		n.nextRest, n.prevRest = e, e
-		p.resting[k] = e
-		return
-	}
-	tail := p.entries[head].prevRest
-	n.prevRest, n.nextRest = tail, head
-	p.entries[tail].nextRest, p.entries[head].prevRest = e, e
-}
-
-func (p *Pool) endRest(e int32) {
-	n := &p.entries[e]
-	p.quarantine.remove(e)
-	k := restKey{n.Host, keyOf(n.Protocol, n.Port)}
-	if n.nextRest == e {
-		delete(p.resting, k)
-		return
-	}
-	p.entries[n.prevRest].nextRest = n.nextRest
-	p.entries[n.nextRest].prevRest = n.prevRest
-	if p.resting[k] == e {
-		p.resting[k] = n.nextRest
-	}
-}
-
-// vacate removes an entry that is in no index of its state any more.
-func (p *Pool) vacate(e int32) {
-	n := &p.entries[e]
-	if n.prev >= 0 {
-		p.entries[n.prev].next = n.next
-	} else {
-		p.places.table[n.place].first = n.next
-	}
-	if n.next >= 0 {
-		p.entries[n.next].prev = n.prev
-	}
-	p.places.drop(n.place, n.Protocol, n.Port, !n.quarantined())
-	p.entries[e] = entry{}
-	p.vacant = append(p.vacant, e)
-}
-
-// lookup finds the entry of a reservation that is in the pool.
-func (p *Pool) lookup(id uint64) (int32, bool) {
+// lookupEntry finds a reservation by its ID.
+func (p *Pool) lookupEntry(id uint64) (int32, bool) {
 	e := uint32(id)
 	if int64(e) >= int64(len(p.entries)) || !p.entries[e].live || p.entries[e].ID != id {
 		return 0, false
 	}
 	return int32(e), true // below len(p.entries)
+}
+
+// Due returns the reservations whose expiry has passed, the earliest first. The caller takes each one's record out of the
+// data plane and reports what it found there: Claimed, then Expired. Until it does, Due repeats the ID.
+func (p *Pool) Due(now model.Instant) []uint64 {
+	p.dueNow = p.due.until(now, p.dueNow[:0])
+	slices.SortFunc(p.dueNow, func(a, b timer) int { return cmp.Compare(a.at, b.at) })
+	ids := make([]uint64, len(p.dueNow))
+	for i, t := range p.dueNow {
+		ids[i] = p.entries[t.entry].ID
+	}
+	return ids
+}
+
+// Get returns a reservation that is in the pool.
+func (p *Pool) Get(id uint64) (Reservation, bool) {
+	e, ok := p.lookupEntry(id)
+	if !ok {
+		return Reservation{}, false
+	}
+	return p.entries[e].Reservation, true
+}
+
+// All yields every reservation in the pool, in no order. The pool must not be changed meanwhile.
+func (p *Pool) All() iter.Seq[Reservation] {
+	return func(yield func(Reservation) bool) {
+		for i := range p.entries {
+			if p.entries[i].live && !yield(p.entries[i].Reservation) {
+				return
+			}
+		}
+	}
 }

@@ -20,34 +20,33 @@ const (
 
 // Limits of a pool's size.
 const (
-	MaxAddresses    = 65536
-	DefaultCapacity = 1 << 17
-	MaxCapacity     = 1 << 24
+	MaxAddresses = 65536
+	MaxCapacity  = 1 << 24
+	MaxBindings  = 1 << 20
 )
 
-// Options configure a Pool. They are read once; later changes to the slice do
-// not matter.
+// Options configure a Pool. They are read once; later changes to the slice do not matter.
 type Options struct {
 	Addresses []netip.Addr // 1..MaxAddresses, no address twice, in circular order
 	Order     Order
-	// Offer is the time from the answer to the expiry, at least MinimumLeft.
+	// Offer is the time from an answer to its expiry, at least MinimumLeft.
 	Offer time.Duration
-	// Again is how long a claimed (address, protocol, port) stays with its
-	// host for more connections; 0 is strict.
-	Again time.Duration
-	// Quarantine is how long after an unused expiry no other host may have an
-	// overlapping (protocol, port) of the address.
-	Quarantine time.Duration
-	// HalfOpen and HalfOpenPerHost bound standing offers; 0 is no bound but
-	// Capacity.
+	// Rest is how long after its last use a binding's ports are given to no other owner.
+	Rest time.Duration
+	// HalfOpen and HalfOpenPerHost bound standing reservations; 0 is no bound but Capacity.
 	HalfOpen, HalfOpenPerHost int
-	// Capacity bounds the reservations in the pool, holds and quarantines
-	// included; 0 is DefaultCapacity. Reconfigure cannot change it.
-	Capacity int
-	// Blocked reports that the place is somebody else's (I3): a service of the
-	// gateway, a static mapping. AnyProtocol and port 0 stand for any. Nil
-	// blocks nothing. It must not call the pool.
+	// Capacity bounds the reservations in the pool, Bindings the bindings, resting ones included. Reconfigure cannot
+	// change them. There should be twice as many Bindings as services: a reload may make each of them rest.
+	Capacity, Bindings int
+	// Blocked reports that a port of an address is somebody else's (I3): a service of the gateway, a static mapping.
+	// AnyProtocol and port 0 stand for everything. Nil blocks nothing. It must not call the pool.
 	Blocked func(netip.Addr, model.Protocol, uint16) bool
+	// Use tells what the data plane knows of a binding: when a session of it was opened or ended last, 0 for never, and
+	// how many stand. Nil knows of none. It must not call the pool.
+	Use func(id uint64) (used model.Instant, sessions int)
+	// Vacant reports whether a slot may be used again: no session of a binding that had it stands. Nil: every slot may.
+	// It must not call the pool.
+	Vacant func(slot uint32) bool
 }
 
 func (o *Options) validate() error {
@@ -58,12 +57,14 @@ func (o *Options) validate() error {
 		return fmt.Errorf("pool has %d addresses: list at most %d", len(o.Addresses), MaxAddresses)
 	case o.Offer < MinimumLeft:
 		return fmt.Errorf("pool offer is %s: use at least %s", o.Offer, MinimumLeft)
-	case o.Again < 0 || o.Quarantine < 0:
-		return errors.New("pool again or quarantine is negative: use 0 or more")
+	case o.Rest <= 0:
+		return fmt.Errorf("pool rest is %s: use more than 0", o.Rest)
 	case o.HalfOpen < 0 || o.HalfOpenPerHost < 0:
 		return errors.New("pool half-open quota is negative: use 0 for none")
-	case o.Capacity < 0 || o.Capacity > MaxCapacity:
-		return fmt.Errorf("pool capacity is %d: use 1 to %d, or 0 for %d", o.Capacity, MaxCapacity, DefaultCapacity)
+	case o.Capacity < 1 || o.Capacity > MaxCapacity:
+		return fmt.Errorf("pool capacity is %d: use 1 to %d", o.Capacity, MaxCapacity)
+	case o.Bindings < 1 || o.Bindings > MaxBindings:
+		return fmt.Errorf("pool has room for %d bindings: use 1 to %d", o.Bindings, MaxBindings)
 	case o.Order != Random && o.Order != Circular:
 		return fmt.Errorf("pool order is %d: use random or circular", o.Order)
 	}

@@ -2,129 +2,230 @@ package pool
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// oracle is the specification in the plainest form: a list that every question
-// walks. It knows nothing of places, slots or levels.
+// oracle is the specification in the plainest form: lists that every question walks. It knows nothing of slots, rankings
+// or bitsets.
 type oracle struct {
-	options Options
-	lent    map[uint64]*Reservation
-	queries map[uint64]map[uint64]bool
-	used    map[uint64]model.Instant // last claim
+	addresses []netip.Addr
+	rest      time.Duration
+	blocked   func(netip.Addr, model.Protocol, uint16) bool
+	bindings  map[uint64]*Binding // Bound and Resting; Used is the truth
+	offered   map[uint64]uint64   // binding of every standing reservation
+	sessions  map[uint64]int
+	idle      map[netip.Addr]model.Instant // last use of an address by bindings that have gone
+	resting   map[netip.Addr]model.Instant // rests of whole addresses
+	last      map[lent]lastUse             // the ledger of I9
 }
 
-func (o *oracle) covers(r *Reservation, proto model.Protocol, port uint16, from netip.Addr) bool {
-	return (r.Protocol == model.AnyProtocol || r.Protocol == proto) && (r.Port == 0 || r.Port == port) &&
-		(!r.Source.IsValid() || r.Source.Contains(from))
+// lent is a port of an address, lastUse who had it last, and when he used it.
+type lent struct {
+	address  netip.Addr
+	protocol model.Protocol
+	port     uint16
 }
 
-// mayTake is the rule for one address: why a request may not have it, or "".
-func (o *oracle) mayTake(a netip.Addr, q Request) string {
-	if o.options.Blocked != nil && o.options.Blocked(a, q.Protocol, q.Port) {
-		return "blocked"
+type lastUse struct {
+	owner model.Name
+	at    model.Instant
+}
+
+func web(p model.Protocol, port uint16) bool {
+	return p == model.TCP && (port == 80 || port == 443) || p == model.UDP && port == 443
+}
+
+// together reports that two ports of an address have to have one owner.
+func together(p1 model.Protocol, d1 uint16, p2 model.Protocol, d2 uint16) bool {
+	return p1 == model.AnyProtocol || p2 == model.AnyProtocol || p1 == p2 && d1 == d2 || web(p1, d1) && web(p2, d2)
+}
+
+// touch is a use of a binding: its owner's clients may come to any of its ports until the rest is over.
+func (o *oracle) touch(now model.Instant, id uint64) {
+	b, ok := o.bindings[id]
+	if !ok {
+		return
 	}
-	for _, r := range o.lent {
-		if r.Address != a {
-			continue
-		}
-		pd := (r.Protocol == 0 || q.Protocol == 0 || r.Protocol == q.Protocol) &&
-			(r.Port == 0 || q.Port == 0 || r.Port == q.Port)
-		sources := !r.Source.IsValid() || !q.Source.IsValid() || r.Source.Overlaps(q.Source)
-		resting := r.State == Expired || r.State == Cancelled
-		whole := r.Protocol == 0 && r.Port == 0 || q.Protocol == 0 && q.Port == 0
-		switch {
-		case resting && r.Host != q.Host && pd && sources:
-			return "quarantined"
-		case !resting && pd && (sources || whole):
-			return "conflict"
-		}
+	b.Used = max(b.Used, now)
+	for _, p := range b.Service.Ports {
+		o.last[lent{b.Address, p.Protocol, p.Port}] = lastUse{b.Service.Owner, now}
 	}
-	return ""
 }
 
-func (o *oracle) onAddress(a netip.Addr) (n int) {
-	for _, r := range o.lent {
-		if r.Address == a {
-			n++
-		}
-	}
-	return n
-}
-
-// standing finds the offers that a repeated question may get.
-func (o *oracle) standing(now model.Instant, q Request) (found []uint64) {
-	for id, r := range o.lent {
-		if r.State == Offered && r.Name == q.Name && r.Requester == q.Requester && r.Host == q.Host &&
-			r.Source == q.Source && r.Expires.Sub(now) >= MinimumLeft {
-			found = append(found, id)
-		}
-	}
-	return found
-}
-
-// check asks, for packets of every kind, who may get them: at most one
-// reservation (I2), and at most one host even counting those that a late first
-// packet could have been meant for.
-func (o *oracle) check() error {
-	for _, a := range testAddresses {
-		for _, proto := range []model.Protocol{model.TCP, model.UDP, model.ICMP} {
-			for _, port := range []uint16{80, 443, 9999} {
-				for _, from := range []string{"192.0.2.1", "192.0.2.200", "203.0.113.1"} {
-					live, hosts := 0, map[netip.Addr]bool{}
-					for _, r := range o.lent {
-						if r.Address != a || !o.covers(r, proto, port, netip.MustParseAddr(from)) {
-							continue
-						}
-						hosts[r.Host] = true
-						if r.State == Offered || r.State == Claimed {
-							live++
-						}
-					}
-					if live > 1 || len(hosts) > 1 {
-						return fmt.Errorf("%s %d to %s from %s matches %d reservations and may be for %d hosts",
-							proto, port, a, from, live, len(hosts))
-					}
-				}
+// give is I9: nobody else has used what a service is given within the rest.
+func (o *oracle) give(now model.Instant, a netip.Addr, s *Service) error {
+	for _, p := range s.Ports {
+		for at, was := range o.last {
+			if at.address == a && was.owner != s.Owner && was.at.Add(o.rest) > now &&
+				together(p.Protocol, p.Port, at.protocol, at.port) {
+				return fmt.Errorf("I9: %s of %s is given to %s at %d, but %s used %s/%d at %d", p, a, s.Owner, now,
+					was.owner, at.protocol, at.port, was.at)
 			}
 		}
 	}
 	return nil
 }
 
-var testAddresses = []netip.Addr{
-	netip.MustParseAddr("198.18.0.32"), netip.MustParseAddr("198.18.0.33"),
-	netip.MustParseAddr("198.18.0.34"), netip.MustParseAddr("198.18.0.35"),
-}
-
-func host(n int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)}) }
-
-func client(n int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, byte(n >> 8), byte(n)}) }
-
-func defaults() Options {
-	return Options{Addresses: testAddresses, Offer: 2 * time.Second, Again: time.Second, Quarantine: time.Second}
-}
-
-// service asks for host n's (proto, port); hostName for the host itself.
-func service(n int, proto model.Protocol, port uint16) Request {
-	return Request{
-		Name: model.Name(fmt.Sprintf("%s-%d.host%d.foo.example.", proto, port, n)), Host: host(n), HostPort: port,
-		Protocol: proto, Port: port, Requester: client(1), Query: 1, Verified: true,
-	}
-}
-
-func hostName(n int) Request { return service(n, model.AnyProtocol, 0) }
-
-func repeatable(p *Pool, seed uint64) {
-	p.generation = 0xffffffff // wraps at once
-	source := rand.New(rand.NewPCG(seed, 0))
-	p.dice.fill = func(b []byte) {
-		for i := range b {
-			b[i] = byte(source.Uint32())
+// newRest forgets what was over before the rest changed.
+func (o *oracle) newRest(now model.Instant, rest time.Duration) {
+	for at, was := range o.last {
+		if was.at.Add(o.rest) <= now {
+			delete(o.last, at)
 		}
 	}
+	o.rest = rest
+}
+
+func (o *oracle) over(now model.Instant, b *Binding) bool {
+	return b.Used == 0 || b.Used.Add(o.rest) <= now
+}
+
+// settle ends the rests that are over.
+func (o *oracle) settle(now model.Instant) {
+	for id, b := range o.bindings {
+		if b.State == Resting && o.over(now, b) && o.sessions[id] == 0 {
+			o.gone(id)
+		}
+	}
+	for a, until := range o.resting {
+		if until <= now {
+			delete(o.resting, a)
+		}
+	}
+}
+
+func (o *oracle) gone(id uint64) {
+	b := o.bindings[id]
+	o.idle[b.Address] = max(o.idle[b.Address], b.Used)
+	delete(o.bindings, id)
+}
+
+// withdraw makes a binding rest, or forgets one that nobody was told of.
+func (o *oracle) withdraw(id uint64) {
+	if b := o.bindings[id]; b.Used == 0 {
+		o.gone(id)
+	} else {
+		b.State = Resting
+	}
+}
+
+// clashing are the bindings on an address that a service cannot share it with.
+func (o *oracle) clashing(a netip.Addr, s *Service) (list []*Binding) {
+	for _, b := range o.bindings {
+		if b.Address == a && slices.ContainsFunc(b.Service.Ports, func(had model.Port) bool { return o.clash(b, had, s) }) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+func (o *oracle) clash(b *Binding, had model.Port, s *Service) bool {
+	for _, p := range s.Ports {
+		same := p.Overlaps(had)
+		switch {
+		case b.Service.Owner != s.Owner:
+			if together(p.Protocol, p.Port, had.Protocol, had.Port) {
+				return true
+			}
+		case same && b.State == Bound:
+			return true
+		case p.Key() == had.Key() && p.To != had.To && b.Service.Name != s.Name:
+			return true
+		}
+	}
+	return false
+}
+
+func (o *oracle) open(a netip.Addr, s *Service) bool {
+	_, rests := o.resting[a]
+	return !rests && !slices.ContainsFunc(s.Ports, func(p model.Port) bool { return o.blocked(a, p.Protocol, p.Port) })
+}
+
+// choices are the addresses of which one must be taken, and the step of the order at which they come; 0 is none.
+func (o *oracle) choices(now model.Instant, s *Service) (step int, list []netip.Addr) {
+	var by [7][]netip.Addr
+	best := map[int]model.Instant{}
+	longest := func(step int, a netip.Addr, used model.Instant) {
+		if b, ok := best[step]; !ok || used < b {
+			by[step], best[step] = nil, used
+		}
+		if used == best[step] {
+			by[step] = append(by[step], a)
+		}
+	}
+	for _, a := range o.addresses {
+		if !o.open(a, s) {
+			continue
+		}
+		ours, empty := false, true
+		for _, b := range o.bindings {
+			if b.Address == a {
+				empty, ours = false, ours || b.Service.Owner == s.Owner
+			}
+		}
+		clashing := o.clashing(a, s)
+		used, gentle, moves := model.Instant(0), true, true
+		for _, b := range clashing {
+			used = max(used, b.Used)
+			standing := false
+			for _, id := range o.offered {
+				standing = standing || id == b.ID
+			}
+			if !o.over(now, b) || standing {
+				moves = false
+			}
+			if o.sessions[b.ID] > 0 {
+				gentle = false
+				if slices.ContainsFunc(b.Service.Ports, func(p model.Port) bool {
+					return p.Protocol != model.TCP || b.Service.Zone == s.Zone && web(p.Protocol, p.Port)
+				}) {
+					moves = false
+				}
+			}
+		}
+		switch {
+		case empty && o.idle[a] == 0:
+			by[2] = append(by[2], a)
+		case empty:
+			longest(3, a, o.idle[a])
+		case len(clashing) == 0 && ours:
+			by[1] = append(by[1], a)
+		case len(clashing) == 0:
+			by[4] = append(by[4], a)
+		case moves && gentle:
+			longest(5, a, used)
+		case moves:
+			longest(6, a, used)
+		}
+	}
+	for step := 1; step < len(by); step++ {
+		if len(by[step]) > 0 {
+			return step, by[step]
+		}
+	}
+	return 0, nil
+}
+
+// check asks of every port who may get its packets: at most one binding (I1, I2), and nobody where another rests.
+func (o *oracle) check() error {
+	for id1, b1 := range o.bindings {
+		for id2, b2 := range o.bindings {
+			if id1 >= id2 || b1.Address != b2.Address || b1.State == Resting && b2.State == Resting {
+				continue
+			}
+			for _, p1 := range b1.Service.Ports {
+				for _, p2 := range b2.Service.Ports {
+					bothBound := b1.State == Bound && b2.State == Bound && p1.Overlaps(p2)
+					if bothBound || b1.Service.Owner != b2.Service.Owner && together(p1.Protocol, p1.Port, p2.Protocol, p2.Port) {
+						return fmt.Errorf("%s is %s's and %s's: %+v and %+v", b1.Address, p1, p2, *b1, *b2)
+					}
+				}
+			}
+		}
+	}
+	return nil
 }

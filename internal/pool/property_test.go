@@ -12,274 +12,250 @@ import (
 	"pgregory.net/rapid"
 )
 
-// machine drives a Pool and the oracle through one random life.
+// machine drives a Pool, a data plane and the oracle through one random life.
 type machine struct {
-	pool   *Pool
-	oracle oracle
-	now    model.Instant
-	target map[uint64]Reservation // what every ID was first lent for
+	pool     *Pool
+	options  Options
+	data     *data
+	oracle   oracle
+	now      model.Instant
+	services []Service
+	first    map[uint64]Binding // as every ID was first seen
+	lent     map[uint64]Reservation
+	given    map[uint64]bool // every reservation's ID ever
+	queries  map[uint64]map[uint64]bool
 }
 
-// TestProperties holds I1, I2, I3, I4 and I8 as far as the pool decides them,
-// and "never two hosts at once", over random interleavings of everything that
-// can happen to a pool.
+// TestProperties holds I1, I2, I3, I4, I5 and I9 and the order of places over random interleavings of everything that can
+// happen to a pool.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := defaults()
 		o.Addresses = testAddresses[:rapid.IntRange(1, 4).Draw(t, "addresses")]
 		o.Order = rapid.SampledFrom([]Order{Random, Circular}).Draw(t, "order")
-		o.Quarantine = rapid.SampledFrom([]time.Duration{0, time.Second, 3 * time.Second}).Draw(t, "quarantine")
-		o.HalfOpen = rapid.SampledFrom([]int{0, 0, 0, 4}).Draw(t, "half-open")
+		o.Rest = rapid.SampledFrom(rests).Draw(t, "rest")
+		o.Bindings = rapid.SampledFrom([]int{8, 64}).Draw(t, "bindings")
+		o.HalfOpen = rapid.SampledFrom([]int{0, 0, 0, 3}).Draw(t, "half-open")
 		o.HalfOpenPerHost = rapid.SampledFrom([]int{0, 0, 0, 2}).Draw(t, "half-open per host")
 		o.Blocked = func(a netip.Addr, p model.Protocol, port uint16) bool {
-			return a == testAddresses[0] && overlap(p, port, model.TCP, 443)
+			return a == testAddresses[0] && (p == model.AnyProtocol || p == model.TCP && port == 25)
 		}
-		p, err := New(o)
+		m := &machine{
+			data: newData(), now: second, options: o,
+			first: map[uint64]Binding{}, lent: map[uint64]Reservation{}, given: map[uint64]bool{},
+			queries: map[uint64]map[uint64]bool{},
+		}
+		m.data.attach(&m.options)
+		m.oracle = oracle{
+			addresses: o.Addresses, rest: o.Rest, blocked: o.Blocked, bindings: map[uint64]*Binding{},
+			offered: map[uint64]uint64{}, sessions: m.data.sessions,
+			idle: map[netip.Addr]model.Instant{}, resting: map[netip.Addr]model.Instant{}, last: map[lent]lastUse{},
+		}
+		p, err := New(m.options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		repeatable(p, rapid.Uint64().Draw(t, "seed"))
-		m := &machine{
-			pool: p, now: 1, target: map[uint64]Reservation{},
-			oracle: oracle{
-				options: o, lent: map[uint64]*Reservation{},
-				queries: map[uint64]map[uint64]bool{}, used: map[uint64]model.Instant{},
-			},
-		}
+		m.pool = p
+		m.reload(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"offer": m.offer, "offer too": m.offer, "offer more": m.offer,
-			"claim": m.claim, "due": m.due, "cancel": m.cancel,
-			"time": m.time, "restart": m.restart, "reconfigure": m.reconfigure, "": m.check,
+			"visit": m.visit, "visit too": m.visit, "visit more": m.visit,
+			"place": m.place, "session": m.session, "sessions": m.session, "claim": m.claim, "due": m.due,
+			"take back": m.takeBack, "time": m.time, "much time": m.time,
+			"restart": m.restart, "reload": m.reload, "reconfigure": m.reconfigure, "": m.check,
 		})
 	})
 }
 
-func (m *machine) request(t *rapid.T) Request {
-	form := rapid.SampledFrom([]Request{
-		service(0, model.TCP, 80), service(0, model.TCP, 80), service(0, model.TCP, 443), service(0, model.UDP, 80),
-		service(0, model.TCP, 0), service(0, model.AnyProtocol, 80), hostName(0),
-	}).Draw(t, "form")
-	q := service(rapid.IntRange(1, 3).Draw(t, "host"), form.Protocol, form.Port)
-	q.Requester = client(rapid.IntRange(1, 2).Draw(t, "requester"))
-	q.Query = rapid.Uint64Range(1, 12).Draw(t, "query")
-	if s := rapid.SampledFrom([]string{"", "", "", "192.0.2.0/25", "192.0.2.128/25", "192.0.2.0/24"}).Draw(t, "source"); s != "" {
-		q.Source = netip.MustParsePrefix(s)
+var rests = []time.Duration{time.Second, 5 * time.Second, 20 * time.Second}
+
+func (m *machine) visit(t *rapid.T) {
+	s := rapid.SampledFrom(universe).Draw(t, "service")
+	known := slices.ContainsFunc(m.services, func(k Service) bool { return k.Name == s.Name })
+	_, bound := m.standing(s.Name)
+	if known && !bound {
+		m.oracle.settle(m.now)
 	}
-	if rapid.IntRange(0, 3).Draw(t, "strict") == 0 {
-		q.Again = new(time.Duration)
+	var step int
+	var choices []netip.Addr
+	if known {
+		s = m.services[slices.IndexFunc(m.services, func(k Service) bool { return k.Name == s.Name })]
+		step, choices = m.oracle.choices(m.now, &s)
 	}
-	return q
+	b, moved, fresh, err := m.pool.Bind(m.now, s.Name)
+	for _, gone := range moved {
+		if gone.State != Gone || m.oracle.bindings[gone.ID] == nil {
+			t.Fatalf("moved %+v", gone)
+		}
+	}
+	switch {
+	case err == nil && fresh == bound:
+		t.Fatalf("fresh %v, bound before %v", fresh, bound)
+	case err == nil && fresh:
+		if !slices.Contains(choices, b.Address) {
+			t.Fatalf("step %d: bound on %s, not one of %v", step, b.Address, choices)
+		}
+		for _, old := range m.oracle.clashing(b.Address, &s) {
+			if listed := slices.ContainsFunc(moved, func(g Binding) bool { return g.ID == old.ID }); listed != (old.State == Bound) {
+				t.Fatalf("moved %v, but %+v had to go", addressesOf(moved), *old)
+			}
+			m.oracle.gone(old.ID)
+		}
+		m.give(t, b)
+		if rapid.IntRange(0, 9).Draw(t, "fails") == 0 {
+			m.unbind(t, b.ID)
+			return
+		}
+	case errors.Is(err, ErrExhausted) && known && !bound && step == 0:
+		return
+	case errors.Is(err, ErrRequest) && !known && !bound:
+		return
+	case errors.Is(err, ErrFull) && m.full():
+		return
+	case err != nil:
+		t.Fatalf("%v, though step %d has %v", err, step, choices)
+	}
+	m.offer(t, b)
 }
 
-func (m *machine) offer(t *rapid.T) {
-	q, o := m.request(t), &m.oracle
-	o.settle(m.now)
-	standing := o.standing(m.now, q)
-	res, fresh, err := m.pool.Offer(m.now, q)
-	switch {
-	case err == nil && !fresh:
-		if !slices.Contains(standing, res.ID) {
-			t.Fatalf("answered again from %#x, which is none of %v", res.ID, standing)
+// full reports that no slot is vacant.
+func (m *machine) full() bool {
+	taken := map[uint32]bool{}
+	for id := range m.oracle.bindings {
+		taken[uint32(id)] = true
+	}
+	for id, n := range m.data.sessions {
+		if n > 0 {
+			taken[uint32(id)] = true
 		}
-		if !o.queries[res.ID][q.Query] && o.lent[res.ID].Granted < MaxClaims {
-			o.queries[res.ID][q.Query] = true
-			o.lent[res.ID].Granted++
-			o.lent[res.ID].Claims++
+	}
+	return len(taken) >= m.options.Bindings
+}
+
+func (m *machine) standing(name model.Name) (*Binding, bool) {
+	for _, b := range m.oracle.bindings {
+		if b.Service.Name == name && b.State == Bound {
+			return b, true
 		}
-	case len(standing) > 0:
-		// I8: one requester never has two answers for one name at once.
-		t.Fatalf("fresh %v, err %v, though %v stand", fresh, err, standing)
-	case err == nil:
-		m.fresh(t, q, res)
-	case errors.Is(err, ErrExhausted):
-		// Its own host's quarantines may let it in, but need not.
-		stranger := q
-		stranger.Host = host(99)
-		for _, a := range o.options.Addresses {
-			if o.mayTake(a, stranger) == "" {
-				t.Fatalf("exhausted, though %s can take it", a)
-			}
+	}
+	return nil, false
+}
+
+// give takes note of a fresh binding.
+func (m *machine) give(t *rapid.T, b Binding) {
+	if _, again := m.first[b.ID]; again {
+		t.Fatalf("ID %#x is used twice", b.ID)
+	}
+	if !m.options.Vacant(b.Slot()) || int(b.Slot()) >= m.options.Bindings {
+		t.Fatalf("slot %d is not vacant", b.Slot())
+	}
+	for _, p := range b.Service.Ports {
+		if m.options.Blocked(b.Address, p.Protocol, p.Port) {
+			t.Fatalf("I3: %s of %s is blocked", p, b.Address)
 		}
-	case errors.Is(err, ErrHalfOpen) && o.options.HalfOpen > 0 && o.count(Offered, netip.Addr{}) >= o.options.HalfOpen:
-	case errors.Is(err, ErrHalfOpenHost) && o.options.HalfOpenPerHost > 0 && o.count(Offered, q.Host) >= o.options.HalfOpenPerHost:
-	default:
+	}
+	if err := m.oracle.give(m.now, b.Address, &b.Service); err != nil {
 		t.Fatal(err)
 	}
+	if b.State != Bound || b.Used != 0 {
+		t.Fatalf("fresh %+v", b)
+	}
+	m.first[b.ID] = b
+	m.oracle.bindings[b.ID] = &b
 }
 
-func (m *machine) fresh(t *rapid.T, q Request, res Reservation) {
-	o := &m.oracle
-	if _, again := m.target[res.ID]; again {
-		t.Fatalf("ID %#x is used twice", res.ID)
+func (m *machine) place(t *rapid.T) {
+	m.oracle.settle(m.now)
+	for _, b := range m.pool.Place(m.now) {
+		if step, choices := m.oracle.choices(m.now, &b.Service); step > 4 || !slices.Contains(choices, b.Address) {
+			t.Fatalf("step %d: placed on %s, not one of %v", step, b.Address, choices)
+		}
+		m.give(t, b)
 	}
-	if res.Host != q.Host || res.Expires.Sub(m.now) != o.options.Offer || res.Claims != 1 {
-		t.Fatalf("got %+v for %+v", res, q)
-	}
-	if why := o.mayTake(res.Address, q); why != "" {
-		t.Fatalf("%s for %v: %s", res.Address, q, why)
-	}
-	if q.Protocol != 0 && q.Port != 0 && !q.Source.IsValid() {
-		m.packedMost(t, q, res)
-	}
-	o.lent[res.ID], o.queries[res.ID] = &res, map[uint64]bool{q.Query: true}
-	m.target[res.ID] = res
-}
-
-// packedMost checks that a service name went where most is, leaving aside
-// places that only their own quarantine opens.
-func (m *machine) packedMost(t *rapid.T, q Request, res Reservation) {
-	stranger := q
-	stranger.Host = host(99)
-	got := m.oracle.onAddress(res.Address)
-	for _, a := range m.oracle.options.Addresses {
-		if n := m.oracle.onAddress(a); n > got && m.oracle.mayTake(a, stranger) == "" {
-			t.Fatalf("lent %s with %d, though %s with %d can take it", res.Address, got, a, n)
+	for _, s := range m.services {
+		if _, bound := m.standing(s.Name); bound || m.full() {
+			continue
+		}
+		if step, choices := m.oracle.choices(m.now, &s); step >= 1 && step <= 4 {
+			t.Fatalf("%s was not placed, though step %d has %v", s.Name, step, choices)
 		}
 	}
 }
 
-func (m *machine) any(t *rapid.T, want ...State) (uint64, bool) {
-	var ids []uint64
-	for id, r := range m.oracle.lent {
-		if slices.Contains(want, r.State) {
-			ids = append(ids, id)
+func (m *machine) unbind(t *rapid.T, id uint64) {
+	if got, ok := m.pool.Unbind(id); !ok || (got.State == Gone) != (m.oracle.bindings[id].Used == 0) {
+		t.Fatalf("unbind: %+v %v", got, ok)
+	}
+	m.oracle.withdraw(id)
+}
+
+func (m *machine) offer(t *rapid.T, b Binding) {
+	q := ask(string(b.Service.Name), rapid.IntRange(1, 2).Draw(t, "requester"), rapid.Uint64Range(1, 30).Draw(t, "query"))
+	if rapid.Bool().Draw(t, "subnet") {
+		q.Source = netip.MustParsePrefix("192.0.2.0/24")
+	}
+	var standing []uint64
+	perHost := 0
+	for id, r := range m.lent {
+		if r.Binding == b.ID && r.Requester == q.Requester && r.Source == q.Source && r.Expires.Sub(m.now) >= MinimumLeft {
+			standing = append(standing, id)
+		}
+		if m.first[r.Binding].Service.Host == b.Service.Host {
+			perHost++
 		}
 	}
+	res, fresh, err := m.pool.Offer(m.now, q)
+	switch {
+	case errors.Is(err, ErrHalfOpen) && m.options.HalfOpen > 0 && len(m.lent) >= m.options.HalfOpen && len(standing) == 0,
+		errors.Is(err, ErrHalfOpenHost) && m.options.HalfOpenPerHost > 0 && perHost >= m.options.HalfOpenPerHost && len(standing) == 0:
+		return
+	case err != nil:
+		t.Fatal(err)
+	case fresh && (len(standing) > 0 || m.given[res.ID] || res.Binding != b.ID || res.Claims != 1 || res.Expires.Sub(m.now) != m.options.Offer):
+		t.Fatalf("I5: fresh %+v, though %v stand", res, standing)
+	case fresh:
+		m.queries[res.ID] = map[uint64]bool{}
+		m.given[res.ID] = true
+	case !slices.Contains(standing, res.ID):
+		t.Fatalf("answered again from %#x, which is none of %v", res.ID, standing)
+	default:
+		want := m.lent[res.ID]
+		if !m.queries[res.ID][q.Query] && want.Granted < MaxClaims {
+			want.Granted++
+			want.Claims++
+		}
+		if want != res {
+			t.Fatalf("got %+v, want %+v", res, want)
+		}
+	}
+	m.queries[res.ID][q.Query] = true
+	m.lent[res.ID] = res
+	m.oracle.offered[res.ID] = res.Binding
+	m.oracle.touch(m.now, b.ID)
+}
+
+// session opens or ends one of a binding in the data plane; the pool is not told. Sessions of a binding that has gone may
+// only end, and that is no use any more.
+func (m *machine) session(t *rapid.T) {
+	ids := slices.Sorted(maps.Keys(m.first))
 	if len(ids) == 0 {
-		return 0, false
+		t.Skip("no binding yet")
 	}
-	slices.Sort(ids)
-	return rapid.SampledFrom(ids).Draw(t, "id"), true
-}
-
-func (m *machine) claim(t *rapid.T) {
-	id, ok := m.any(t, Offered, Claimed, Expired)
-	if !ok {
-		t.Skip("nothing lent")
+	id := rapid.SampledFrom(ids).Draw(t, "binding")
+	b := m.oracle.bindings[id]
+	by := rapid.SampledFrom([]int{1, -1}).Draw(t, "by")
+	if by < 0 && m.data.sessions[id] == 0 || by > 0 && (b == nil || b.State != Bound || b.Used == 0) {
+		t.Skip("impossible")
 	}
-	r, o := m.oracle.lent[id], &m.oracle
-	got, known := m.pool.Claimed(m.now, id, r.Claims-1)
-	if known != (r.State == Offered) {
-		t.Fatalf("claim of %v accepted: %v", r.State, known)
-	}
-	if !known {
-		return
-	}
-	o.used[id] = m.now
-	if r.Claims--; r.Claims == 0 {
-		o.end(id, m.now)
-	}
-	m.same(t, id, got)
-}
-
-func (m *machine) due(t *rapid.T) {
-	ids := m.pool.Due(m.now)
-	for id, r := range m.oracle.lent {
-		over := r.State == Offered && r.Expires <= m.now || r.State == Claimed && r.FreeAt <= m.now
-		if over != slices.Contains(ids, id) {
-			t.Fatalf("due says %v of %+v", !over, r)
-		}
-	}
-	for _, id := range ids {
-		got, known := m.pool.Expired(m.now, id)
-		if !known {
-			t.Fatalf("due %#x is unknown", id)
-		}
-		m.oracle.expire(id, m.now)
-		m.same(t, id, got)
-	}
-}
-
-func (m *machine) cancel(t *rapid.T) {
-	id, ok := m.any(t, Offered, Claimed)
-	if !ok {
-		t.Skip("nothing lent")
-	}
-	r := m.oracle.lent[id]
-	_, used := m.oracle.used[id]
-	if rapid.Bool().Draw(t, "unanswered") {
-		got, known := m.pool.Cancel(m.now, id)
-		if known != (r.State == Offered) {
-			t.Fatalf("cancel of %v accepted: %v", r.State, known)
-		}
-		if known && r.Granted == 1 && !used {
-			delete(m.oracle.lent, id)
-			return
-		} else if !known {
-			return
-		}
-		m.oracle.withdraw(id, m.now)
-		m.same(t, id, got)
-		return
-	}
-	got, _ := m.pool.Withdraw(m.now, id)
-	m.oracle.withdraw(id, m.now)
-	m.same(t, id, got)
+	m.data.session(m.now, id, by)
+	m.oracle.touch(m.now, id)
 }
 
 func (m *machine) time(t *rapid.T) {
-	step := rapid.SampledFrom([]time.Duration{1, 400 * time.Millisecond, time.Second, 1900 * time.Millisecond}).Draw(t, "step")
+	step := rapid.SampledFrom([]time.Duration{1, 400 * time.Millisecond, time.Second, 4 * time.Second, 19 * time.Second}).Draw(t, "step")
 	m.now = m.now.Add(step)
 	if rapid.Bool().Draw(t, "advance") {
 		m.pool.Advance(m.now)
 		m.oracle.settle(m.now)
-	}
-}
-
-// restart adopts everything into a new pool, in any order, as after a crash.
-func (m *machine) restart(t *rapid.T) {
-	ids := slices.Sorted(maps.Keys(m.oracle.lent))
-	if len(ids) > 0 {
-		ids = rapid.Permutation(ids).Draw(t, "adoption")
-	}
-	p, err := New(m.oracle.options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.dice.fill, p.generation = m.pool.dice.fill, m.pool.generation
-	m.oracle.settle(m.now)
-	for _, id := range ids {
-		r, ok := m.pool.Get(id)
-		if !ok {
-			t.Fatalf("%#x is lost", id)
-		}
-		err := p.Adopt(m.now, r)
-		if gone := m.oracle.lent[id] == nil; (err != nil) && !gone && slices.Contains(m.oracle.options.Addresses, r.Address) {
-			t.Fatal(err)
-		} else if err != nil || gone {
-			delete(m.oracle.lent, id)
-			continue
-		}
-		m.oracle.queries[id] = map[uint64]bool{}
-		for q := range p.entries[r.Entry()].queries[:m.oracle.lent[id].Granted] {
-			m.oracle.queries[id][p.entries[r.Entry()].queries[q]] = true
-		}
-		if _, used := m.oracle.used[id]; used || r.Claims < r.Granted {
-			m.oracle.used[id] = m.now
-		}
-	}
-	p.Advance(m.now)
-	m.pool = p
-}
-
-func (m *machine) reconfigure(t *rapid.T) {
-	o := m.oracle.options
-	n := rapid.IntRange(1, 4).Draw(t, "listed")
-	o.Addresses = rapid.Permutation(testAddresses).Draw(t, "addresses")[:n]
-	withdrawn, err := m.pool.Reconfigure(m.now, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.oracle.settle(m.now)
-	m.oracle.options = o
-	for id, r := range m.oracle.lent {
-		if slices.Contains(o.Addresses, r.Address) || r.State != Offered && r.State != Claimed {
-			continue
-		}
-		i := slices.IndexFunc(withdrawn, func(w Reservation) bool { return w.ID == id })
-		if i < 0 {
-			t.Fatalf("%#x on %s was not withdrawn", id, r.Address)
-		}
-		m.oracle.withdraw(id, m.now)
 	}
 }

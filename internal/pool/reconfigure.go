@@ -1,52 +1,54 @@
 package pool
 
 import (
-	"net/netip"
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// Reconfigure changes everything but the capacity. It returns the offers and
-// holds on addresses that are no longer listed, withdrawn: take their records
-// out of the data plane. Others stay as they are, and new timers are for new
-// reservations. Invalid options change nothing.
-func (p *Pool) Reconfigure(now model.Instant, o Options) (withdrawn []Reservation, err error) {
+// Reconfigure changes everything but the table sizes. It returns the bindings withdrawn: those on addresses that are no
+// longer listed, and those whose ports are Blocked now. Such an address is remembered until its rests are over, in case it
+// is listed again; before it is used for anything else, wait until Bindings has nothing on it. New timers are for new
+// reservations; a new Rest holds for everything that has not yet rested. Invalid options change nothing.
+func (p *Pool) Reconfigure(now model.Instant, o Options) (withdrawn []Binding, err error) {
+	o.Capacity, o.Bindings = p.options.Capacity, p.options.Bindings
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	p.Advance(now)
-	o.Capacity = p.options.Capacity
-	listed := make(map[netip.Addr]bool, len(o.Addresses))
-	for _, a := range o.Addresses {
-		listed[a] = true
-	}
-	for e := range p.entries {
-		n := &p.entries[e]
-		if n.live && !listed[n.Address] && !n.quarantined() {
-			withdrawn = append(withdrawn, p.withdraw(int32(e), now)) // bounded by MaxCapacity
-		}
-	}
-	// An address whose quarantines are not over is remembered: it may be
-	// listed again before they are.
-	next := int32(0)
-	if p.cursor > 0 {
-		last := p.places.table[p.cursor-1].address
-		next = int32(slices.Index(o.Addresses, last) + 1) // bounded by MaxAddresses
-	}
-	p.options, p.places, p.cursor = o, newPlaces(o.Addresses), next
-	for e := range p.entries {
-		n := &p.entries[e]
-		if !n.live {
+	next := newPlaces(o.Addresses)
+	for i := range p.places.table {
+		pl := &p.places.table[i]
+		if _, listed := next.index[pl.address]; !listed && pl.rest == 0 && pl.count == 0 {
 			continue
 		}
-		i, ok := p.places.index[n.Address]
-		if !ok {
-			p.places.append(n.Address, true)
-			i = p.places.index[n.Address]
+		j := next.reach(pl.address)
+		next.leave(j)
+		next.table[j].used = pl.used
+		next.enter(j)
+		if pl.rest != 0 {
+			next.setRest(j, pl.rest)
 		}
-		n.place = i
-		p.link(int32(e), i) // bounded by MaxCapacity
+	}
+	cursor := int32(0)
+	if p.cursor > 0 {
+		last := p.places.table[p.cursor-1].address
+		cursor = int32(slices.Index(o.Addresses, last) + 1) // bounded by MaxAddresses
+	}
+	p.options, p.places, p.cursor = o, next, cursor
+	for slot := range p.table {
+		if r := &p.table[slot]; r.live {
+			r.place = next.index[r.Address]
+			p.link(int32(slot)) // bounded by MaxBindings
+			if r.State == Resting {
+				p.rests.set(int32(slot), r.Used.Add(o.Rest))
+			}
+		}
+	}
+	for slot := range p.table {
+		if r := &p.table[slot]; r.live && r.State == Bound && (next.table[r.place].retired || p.blocked(r.place, &r.Service)) {
+			withdrawn = append(withdrawn, p.withdraw(int32(slot))) // bounded by MaxBindings
+		}
 	}
 	return withdrawn, nil
 }

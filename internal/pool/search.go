@@ -2,176 +2,200 @@ package pool
 
 import (
 	"math/bits"
-	"net/netip"
-
-	"github.com/realmgate/realmgate/internal/model"
 )
 
-// examineLimit bounds the places that one request looks at one by one;
-// restLimit the quarantines of its own host that it tries.
-const (
-	examineLimit = 4096
-	restLimit    = 32
-)
+// lookLimit bounds the places that one search looks at one by one.
+const lookLimit = 512
 
-// find picks the place for a request, or -1. A service name goes to the most
-// packed place that I1 allows, a host name only to a free one. When nothing
-// else is left, places free themselves for those whom a quarantine does not
-// concern: disjoint sources, and the host that it protects.
-func (p *Pool) find(r *Request) int32 {
-	i := int32(-1)
-	switch {
-	case exclusive(r.Protocol, r.Port):
-	case half(r.Protocol, r.Port):
-		i = p.examine(r, false)
-	default:
-		i = p.packed(r)
+// gentle finds a place that takes nothing from anybody, or -1.
+func (p *Pool) gentle(s *Service) int32 {
+	i := p.gather(s)
+	if i < 0 {
+		i = p.unused(s)
 	}
 	if i < 0 {
-		i = p.unused(r)
-	}
-	if i < 0 && r.Source.IsValid() {
-		i = p.examine(r, true)
-	}
-	if i < 0 {
-		i = p.ownRest(r)
+		i = p.shared(s)
 	}
 	return i
 }
 
-func (p *Pool) blocked(i int32, r *Request) bool {
-	return p.options.Blocked != nil && p.options.Blocked(p.places.table[i].address, r.Protocol, r.Port)
+// open reports whether a place may get the service as far as its address is concerned.
+func (p *Pool) open(i int32, s *Service) bool {
+	pl := &p.places.table[i]
+	if pl.retired || pl.rest != 0 {
+		return false
+	}
+	return !p.blocked(i, s)
 }
 
-// packed finds the most packed place on which nothing overlaps a fully
-// specified (protocol, port). It takes every other source for overlapping.
-func (p *Pool) packed(r *Request) int32 {
-	ps := p.places
-	var blockers [4]bitset
-	n, inUse := 0, len(ps.slots)-ps.spare.size
-	block := func(k key) bool {
-		h := ps.keys[k]
-		if h == nil || h.size == 0 {
-			return false
+func (p *Pool) blocked(i int32, s *Service) bool {
+	if p.options.Blocked == nil {
+		return false
+	}
+	for _, port := range s.Ports {
+		if p.options.Blocked(p.places.table[i].address, port.Protocol, port.Port) {
+			return true
 		}
-		blockers[n], n = h.slots, n+1
-		return h.size == inUse
 	}
-	if block(keyOf(r.Protocol, r.Port)) || block(keyOf(model.AnyProtocol, 0)) {
-		return -1
-	}
-	if ps.halves > 0 && (block(keyOf(r.Protocol, 0)) || block(keyOf(model.AnyProtocol, r.Port))) {
-		return -1
-	}
-	for l := topLevel; l > 0; l-- {
-		s := &ps.levels[l]
-		if s.size == 0 {
-			continue
+	return false
+}
+
+func (p *Pool) fits(i int32, s *Service) bool {
+	return p.open(i, s) && len(p.clashes(i, s, -1, true)) == 0
+}
+
+// clashes returns the slots, except one, that the service cannot share the place with; first: one of them is enough. The
+// result lasts until the next call.
+func (p *Pool) clashes(i int32, s *Service, except int32, first bool) []int32 {
+	found := p.found[:0]
+	defer func() { p.found = found }()
+	p.mark++
+	add := func(slot int32) {
+		if r := &p.table[slot]; slot != except && r.marked != p.mark {
+			r.marked = p.mark
+			found = append(found, slot)
 		}
-		for v, summary := range s.words {
-			for ; summary != 0; summary &= summary - 1 {
-				w := v<<6 + bits.TrailingZeros64(summary)
-				open := s.members[w]
-				for _, b := range blockers[:n] {
-					open &^= b.word(w)
-				}
-				for ; open != 0; open &= open - 1 {
-					if i := ps.slots[w<<6+bits.TrailingZeros64(open)]; !p.blocked(i, r) {
-						return i
-					}
-				}
+	}
+	look := func(k key, with func(slot int32) bool) {
+		h, held := p.places.ports[portAt{i, k}]
+		if !held {
+			return
+		}
+		if h.bound >= 0 && with(h.bound) {
+			add(h.bound)
+		}
+		for _, slot := range h.resting {
+			if with(slot) {
+				add(slot)
 			}
+		}
+	}
+	stranger := func(slot int32) bool { return p.table[slot].Service.Owner != s.Owner }
+	notOurs := func(slot int32) bool { return p.table[slot].State == Bound || stranger(slot) }
+	if s.All() {
+		for slot := p.places.table[i].first; slot >= 0; slot = p.table[slot].next {
+			if notOurs(slot) {
+				add(slot)
+			}
+		}
+		return found
+	}
+	look(0, notOurs)
+	if s.web() {
+		for _, k := range webKeys {
+			look(k, stranger)
+		}
+	}
+	for _, port := range s.Ports {
+		if first && len(found) > 0 {
+			break
+		}
+		look(keyOf(port), func(slot int32) bool {
+			if notOurs(slot) {
+				return true
+			}
+			// The same service may change where its port goes; another of the owner's waits for the rest.
+			r := &p.table[slot]
+			to, _ := r.Service.to(keyOf(port))
+			return r.Service.Name != s.Name && to != port.To
+		})
+	}
+	return found
+}
+
+// gather finds a place where the service's owner is already.
+func (p *Pool) gather(s *Service) int32 {
+	list := p.places.owners[s.Owner]
+	for _, o := range list[:min(len(list), lookLimit)] {
+		if p.fits(o.place, s) {
+			return o.place
 		}
 	}
 	return -1
 }
 
-// unused picks a free place, at random or next in the circular order.
-func (p *Pool) unused(r *Request) int32 {
+// unused finds a free place: one never used at random, or next in the circular order, else the one unused for longest.
+func (p *Pool) unused(s *Service) int32 {
 	ps := p.places
-	if len(ps.free) == 0 {
-		return -1
-	}
-	if p.options.Order == Circular {
-		i := ps.freeSet.next(p.cursor)
-		for range len(ps.free) {
+	if n := len(ps.fresh); n > 0 && p.options.Order == Random {
+		start := p.dice.below(n)
+		for o := range n {
+			if i := ps.fresh[(start+o)%n]; !p.blocked(i, s) {
+				return i
+			}
+		}
+	} else if n > 0 {
+		i := ps.freshSet.next(p.cursor)
+		for range n {
 			if i < 0 {
-				i = ps.freeSet.next(0)
+				i = ps.freshSet.next(0)
 			}
-			if !p.blocked(i, r) {
+			if !p.blocked(i, s) {
+				p.cursor = i + 1
 				return i
 			}
-			i = ps.freeSet.next(i + 1)
+			i = ps.freshSet.next(i + 1)
 		}
+	}
+	best := timer{entry: -1}
+	if t, ok := ps.idle.first(); ok && p.blocked(t.entry, s) {
+		for _, t := range ps.idle.heap {
+			if (best.entry < 0 || t.at < best.at) && !p.blocked(t.entry, s) {
+				best = t
+			}
+		}
+	} else if ok {
+		best = t
+	}
+	return best.entry
+}
+
+// shared finds a place among the listed ones on which nothing clashes. Ports that many places hold rule those out 64 at a
+// time; what is left is looked at one by one, from somewhere.
+func (p *Pool) shared(s *Service) int32 {
+	if s.All() {
+		return -1 // it needs a free one
+	}
+	ps := p.places
+	var blockers [8]bitset // more ports than that only rule out less
+	n := 0
+	full := func(k key) bool {
+		on := ps.keys[k]
+		if on == nil {
+			return false
+		}
+		if on.many != nil && n < len(blockers) {
+			blockers[n], n = on.many, n+1
+		}
+		return on.size == ps.listed
+	}
+	if full(0) || s.web() && full(webKey) {
 		return -1
 	}
-	start := p.dice.below(len(ps.free))
-	for n := range len(ps.free) {
-		if i := ps.free[(start+n)%len(ps.free)]; !p.blocked(i, r) {
-			return i
-		}
-	}
-	return -1
-}
-
-// examine looks at places in use one by one, the most packed first. Under
-// pressure a quarantine does not stop sources that are disjoint from its own.
-func (p *Pool) examine(r *Request, pressure bool) int32 {
-	left := examineLimit
-	for l := topLevel; l > 0; l-- {
-		s := &p.places.levels[l]
-		for slot := s.next(0); slot >= 0; slot = s.next(slot + 1) {
-			if i := p.places.slots[slot]; p.fits(i, r, pressure) && !p.blocked(i, r) {
-				return i
-			}
-			if left--; left == 0 {
-				return -1
-			}
-		}
-	}
-	return -1
-}
-
-// fits decides by every entry on the place whether the request may join them.
-func (p *Pool) fits(i int32, r *Request, pressure bool) bool {
-	for e := p.places.table[i].first; e >= 0; e = p.entries[e].next {
-		o := &p.entries[e].Reservation
-		if !overlap(r.Protocol, r.Port, o.Protocol, o.Port) {
-			continue
-		}
-		disjoint := !intersect(r.Source, o.Source)
-		if o.quarantined() {
-			if o.Host == r.Host || pressure && disjoint {
-				continue
-			}
-			return false
-		}
-		if !disjoint || o.Exclusive() || exclusive(r.Protocol, r.Port) {
-			return false
-		}
-	}
-	return true
-}
-
-// restKey finds the quarantines that a host may use again.
-type restKey struct {
-	host netip.Addr
-	key  key
-}
-
-// ownRest looks for a quarantine of the request's own host and (protocol,
-// port). Those it tries go to the end of the line.
-func (p *Pool) ownRest(r *Request) int32 {
-	k := restKey{r.Host, keyOf(r.Protocol, r.Port)}
-	for range restLimit {
-		e, ok := p.resting[k]
-		if !ok {
+	for _, port := range s.Ports {
+		if !keyOf(port).web() && full(keyOf(port)) {
 			return -1
 		}
-		p.resting[k] = p.entries[e].nextRest
-		i := p.entries[e].place
-		if !p.places.table[i].retired && p.fits(i, r, false) && !p.blocked(i, r) {
-			return i
+	}
+	words := (ps.listed + 63) / 64
+	start := p.dice.below(words)
+	looked := 0
+	for w := range words {
+		w = (start + w) % words
+		open := ^uint64(0)
+		if last := ps.listed - w*64; last < 64 {
+			open = 1<<last - 1
+		}
+		for _, b := range blockers[:n] {
+			open &^= b.word(w)
+		}
+		for ; open != 0; open &= open - 1 {
+			if i := int32(w<<6 + bits.TrailingZeros64(open)); p.fits(i, s) { // bounded by MaxAddresses
+				return i
+			}
+			if looked++; looked == lookLimit {
+				return -1
+			}
 		}
 	}
 	return -1

@@ -1,11 +1,46 @@
 package pool
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/model"
 	"pgregory.net/rapid"
 )
+
+// A key's places are the same whether they are a list or a bitset.
+func TestKeyPlaces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ps := &places{keys: map[key]*keyPlaces{}}
+		want := map[int32]bool{}
+		for range rapid.IntRange(0, 400).Draw(t, "steps") {
+			i := rapid.Int32Range(0, 150).Draw(t, "place")
+			held := !want[i]
+			// In long runs up or down both turns are taken.
+			if up := rapid.IntRange(0, 3).Draw(t, "against") > 0; up == (len(want) > 100) && held {
+				continue
+			}
+			ps.note(1, i, held)
+			if held {
+				want[i] = true
+			} else {
+				delete(want, i)
+			}
+		}
+		on := ps.keys[1]
+		if on == nil {
+			on = &keyPlaces{}
+		}
+		if on.size != len(want) || on.many == nil && len(on.few) != on.size {
+			t.Fatalf("size %d, %d listed, want %d", on.size, len(on.few), len(want))
+		}
+		for i := range want {
+			if !on.many.has(i) && !slices.Contains(on.few, i) {
+				t.Fatalf("%d is missing", i)
+			}
+		}
+	})
+}
 
 func TestSetAndTimers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

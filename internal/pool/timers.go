@@ -40,6 +40,14 @@ func (t *timers) remove(entry int32) {
 	}
 }
 
+// get returns the entry's time.
+func (t *timers) get(entry int32) (model.Instant, bool) {
+	if int(entry) >= len(t.position) || t.position[entry] < 0 {
+		return 0, false
+	}
+	return t.heap[t.position[entry]].at, true
+}
+
 // settle puts x at node i, then moves it up or down to where it belongs.
 func (t *timers) settle(i int32, x timer) {
 	for i > 0 {

@@ -1,5 +1,7 @@
 // Package registry says who can be reached by which name: hosts, their services
-// and the zones they live in.
+// and the zones they live in. It is the one place that knows what is open from
+// outside: a name opens the ports of its service, and a host's own name without
+// one opens nothing.
 //
 // A Registry is an immutable snapshot: New copies and checks everything, and a
 // reload makes a new one. Any number of goroutines may read it at once, and

@@ -5,33 +5,52 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// Host is a private host.
-type Host struct {
+// HostSpec is a host as somebody gives it.
+type HostSpec struct {
 	Name     model.Name
 	Address  netip.Addr
-	Services []Service
+	Open     []model.Port // what its own name opens from outside: nothing, ports, or everything alone
+	Services []ServiceSpec
 }
 
-// Service is a name that stands for a host's protocol and port.
-type Service struct {
-	Name     model.Name
-	Protocol model.Protocol
-	Port     uint16 // as the outside sees it
-	To       uint16 // on the host
-	// Again overrides the pool's time for more connections; nil keeps it.
-	Again *time.Duration
+// ServiceSpec is some names of a host and what they open from outside, each at least one.
+type ServiceSpec struct {
+	Names []model.Name // wildcards among them
+	Ports []model.Port // or everything alone
 }
 
-// Entry is what a name stands for. Service is nil for a host name.
-type Entry struct {
+// Host is a private host.
+type Host struct {
 	Name    model.Name
-	Host    *Host
-	Service *Service
+	Address netip.Addr
+	// Own is what its own name opens from outside, one of Services; nil: nothing, it is closed.
+	Own *Service
+	// Services are all that is open of it from outside, in the order of their first names.
+	Services []*Service
+}
+
+// Service is what its names stand for outside: one answer, and one place in the pool, for all of its ports.
+type Service struct {
+	Name  model.Name   // the first of Names, which identifies it
+	Names []model.Name // in the order of the configuration: a host's own comes first
+	Owner model.Name   // the host's name
+	Zone  model.Name   // the one that Name is in
+	Host  netip.Addr
+	Ports []model.Port // by protocol and port; of one that is everything {AnyProtocol}
+	All   bool         // everything: it takes an address of its own
+}
+
+// Entry is what a name stands for.
+type Entry struct {
+	// Name is as the configuration has it: for a name that a wildcard answers for, the wildcard.
+	Name     model.Name
+	Encloser model.Name // the name right below which that wildcard is; empty: the name stands by itself
+	Host     *Host
+	Service  *Service // what the name opens from outside; nil: it is a host's own, and closed
 }
 
 // Registry is the snapshot. The zero value knows no name.
@@ -43,90 +62,111 @@ type Registry struct {
 	// inner are the names that exist only because others are below them
 	// (empty non-terminals, RFC 8020), and the zones' own.
 	inner map[model.Name]bool
+	// others exist because somebody else answers for them.
+	others map[model.Name]bool
+	above  map[model.Name]bool // see Above
 }
 
-// New makes a snapshot. Names must be in a zone and unique among hosts and
-// services together, and so must hosts' addresses.
-func New(zones []model.Name, hosts []Host) (*Registry, error) {
+// New makes a snapshot. Names must be in a zone and unique among hosts and services together, and so must hosts'
+// addresses. others are names that exist beside those, as the name server's: no wildcard answers for them.
+func New(zones []model.Name, hosts []HostSpec, others ...model.Name) (*Registry, error) {
 	r := &Registry{
 		zones: map[model.Name]bool{}, entries: map[model.Name]Entry{},
-		addresses: map[netip.Addr]*Host{}, inner: map[model.Name]bool{},
+		addresses: map[netip.Addr]*Host{}, inner: map[model.Name]bool{}, others: map[model.Name]bool{}, above: map[model.Name]bool{},
 	}
 	for _, z := range zones {
 		r.zones[z], r.inner[z] = true, true
 	}
-	for _, given := range hosts {
-		h := given
-		h.Services = slices.Clone(given.Services)
-		if !h.Address.IsValid() {
-			return nil, fmt.Errorf("host %s has no address", h.Name)
-		}
-		if other, taken := r.addresses[h.Address]; taken {
-			return nil, fmt.Errorf("host %s has the address %s of host %s: give it its own", h.Name, h.Address, other.Name)
-		}
-		r.hosts = append(r.hosts, &h)
-		r.addresses[h.Address] = &h
-		if err := r.add(Entry{Name: h.Name, Host: &h}); err != nil {
+	for _, name := range others {
+		r.others[name] = true
+		r.noteAbove(name)
+	}
+	for _, spec := range hosts {
+		if err := r.addHost(spec); err != nil {
 			return nil, err
 		}
-		for i := range h.Services {
-			s := &h.Services[i]
-			if s.Again != nil {
-				again := *s.Again
-				s.Again = &again
-			}
-			if err := r.add(Entry{Name: s.Name, Host: &h, Service: s}); err != nil {
-				return nil, err
+	}
+	for name, e := range r.entries {
+		for up := parent(name); up != ""; up = parent(up) {
+			if other, ok := r.entries[up]; ok && other.Service != e.Service {
+				r.above[up] = true
 			}
 		}
 	}
 	return r, nil
 }
 
+func (r *Registry) addHost(spec HostSpec) error {
+	h := &Host{Name: spec.Name, Address: spec.Address}
+	if !h.Address.IsValid() {
+		return fmt.Errorf("host %s has no address", h.Name)
+	}
+	if other, taken := r.addresses[h.Address]; taken {
+		return fmt.Errorf("host %s has the address %s of host %s: give it its own", h.Name, h.Address, other.Name)
+	}
+	r.hosts = append(r.hosts, h)
+	r.addresses[h.Address] = h
+	services := spec.Services
+	if len(spec.Open) > 0 {
+		services = append([]ServiceSpec{{Names: []model.Name{h.Name}, Ports: spec.Open}}, services...)
+	} else if err := r.add(Entry{Name: h.Name, Host: h}); err != nil {
+		return err
+	}
+	merged, err := Merge(services)
+	if err != nil {
+		return fmt.Errorf("host %s: %w", h.Name, err)
+	}
+	for _, s := range merged {
+		if err := r.addService(h, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Registry) addService(h *Host, spec ServiceSpec) error {
+	s := &Service{
+		Name: spec.Names[0], Names: spec.Names, Owner: h.Name, Host: h.Address,
+		Ports: spec.Ports, All: spec.Ports[0] == model.Port{},
+	}
+	s.Zone, _ = r.Zone(s.Name) // add refuses a name without
+	h.Services = append(h.Services, s)
+	for _, name := range s.Names {
+		if name == h.Name {
+			h.Own = s
+		}
+		if err := r.add(Entry{Name: name, Host: h, Service: s}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (r *Registry) add(e Entry) error {
-	zone, ok := r.Zone(e.Name)
-	if !ok {
+	if _, ok := r.Zone(e.Name); !ok {
 		return fmt.Errorf("name %s is in no zone: use one of %v", e.Name, r.Zones())
 	}
 	if other, taken := r.entries[e.Name]; taken {
 		return fmt.Errorf("name %s of host %s is taken by host %s: names must be unique", e.Name, e.Host.Name, other.Host.Name)
 	}
 	r.entries[e.Name] = e
-	for name := e.Name; name != zone; {
+	r.noteAbove(e.Name)
+	return nil
+}
+
+// noteAbove makes the names exist that are between a name and its zone.
+func (r *Registry) noteAbove(name model.Name) {
+	zone, ok := r.Zone(name)
+	for ok && name != zone {
 		name = parent(name)
 		r.inner[name] = true
 	}
-	return nil
 }
 
 // parent returns the name without its first label; the root's is empty.
 func parent(n model.Name) model.Name {
 	_, rest, _ := strings.Cut(string(n), ".")
 	return model.Name(rest)
-}
-
-// Lookup returns what the name stands for.
-func (r *Registry) Lookup(n model.Name) (Entry, bool) {
-	e, ok := r.entries[n]
-	return e, ok
-}
-
-// Exists reports whether the name is to be answered with NODATA rather than
-// NXDOMAIN where it has no record: it stands for something, is a zone, or has
-// names below it (RFC 8020 §2).
-func (r *Registry) Exists(n model.Name) bool {
-	_, ok := r.entries[n]
-	return ok || r.inner[n]
-}
-
-// Zone returns the most specific zone that the name is in, label by label.
-func (r *Registry) Zone(n model.Name) (model.Name, bool) {
-	for ; n != ""; n = parent(n) {
-		if r.zones[n] {
-			return n, true
-		}
-	}
-	return "", false
 }
 
 // Zones returns the zones in alphabetical order.
@@ -139,9 +179,6 @@ func (r *Registry) Zones() []model.Name {
 	return zones
 }
 
-// Above reports whether the registry has names below n.
-func (r *Registry) Above(n model.Name) bool { return r.inner[n] }
-
 // ByAddress returns the host with the private address.
 func (r *Registry) ByAddress(a netip.Addr) (*Host, bool) {
 	h, ok := r.addresses[a]
@@ -150,3 +187,11 @@ func (r *Registry) ByAddress(a netip.Addr) (*Host, bool) {
 
 // Hosts returns the hosts in the order that New got them.
 func (r *Registry) Hosts() []*Host { return slices.Clone(r.hosts) }
+
+// Services returns all services, host by host: what the pool is to have a place for.
+func (r *Registry) Services() (all []*Service) {
+	for _, h := range r.hosts {
+		all = append(all, h.Services...)
+	}
+	return all
+}

@@ -2,33 +2,48 @@ package registry
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
 
 var zones = []model.Name{"foo.example.", "sub.foo.example."}
 
-func hosts() []Host {
-	again := time.Second
-	return []Host{
-		{
-			Name: "hosta.foo.example.", Address: netip.MustParseAddr("10.0.0.100"),
-			Services: []Service{
-				{Name: "www.hosta.foo.example.", Protocol: model.TCP, Port: 80, To: 8080, Again: &again},
-				{Name: "a.b.c.foo.example.", Protocol: model.UDP, Port: 53, To: 53},
-			},
-		},
-		{Name: "x.y.sub.foo.example.", Address: netip.MustParseAddr("10.0.0.101")},
+// ports reads ports of a test, as "tcp/80 icmp"; nothing where there are none.
+func ports(text string) (list []model.Port) {
+	for _, field := range strings.Fields(text) {
+		more, err := model.ParsePorts(field)
+		if err != nil {
+			panic(err)
+		}
+		list = append(list, more...)
+	}
+	return list
+}
+
+func service(opens string, names ...model.Name) ServiceSpec { return ServiceSpec{names, ports(opens)} }
+
+func host(name model.Name, address string, open []model.Port, services ...ServiceSpec) HostSpec {
+	return HostSpec{name, netip.MustParseAddr(address), open, services}
+}
+
+func hosts() []HostSpec {
+	return []HostSpec{
+		host("hosta.foo.example.", "10.0.0.100", ports("tcp/22 icmp"),
+			service("tcp/80:8080", "www.hosta.foo.example."),
+			service("udp/53", "a.b.c.foo.example."),
+			service("tcp/443 tcp/80:8080", "shop.sub.foo.example.", "foo.example.")),
+		host("x.y.sub.foo.example.", "10.0.0.101", nil),
+		host("hostc.foo.example.", "10.0.0.102", ports("all"), service("tcp/22", "c.foo.example.")),
 	}
 }
 
 func build(t *testing.T) *Registry {
 	t.Helper()
-	r, err := New(zones, hosts())
+	r, err := New(zones, hosts(), "ns.in.sub.foo.example.", "ns.elsewhere.example.")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,24 +53,28 @@ func build(t *testing.T) *Registry {
 func TestLookup(t *testing.T) {
 	r := build(t)
 	for _, c := range []struct {
-		name, host model.Name
-		port       uint16 // 0 is a host name
-		exists     bool
+		name, host, service model.Name
+		exists              bool
 	}{
-		{"hosta.foo.example.", "hosta.foo.example.", 0, true},
-		{"www.hosta.foo.example.", "hosta.foo.example.", 80, true},
-		{"a.b.c.foo.example.", "hosta.foo.example.", 53, true},
-		{"x.y.sub.foo.example.", "x.y.sub.foo.example.", 0, true},
-		{"b.c.foo.example.", "", 0, true}, // empty non-terminals
-		{"c.foo.example.", "", 0, true},
-		{"y.sub.foo.example.", "", 0, true},
-		{"foo.example.", "", 0, true},
-		{"sub.foo.example.", "", 0, true},
-		{"example.", "", 0, false},
-		{"other.foo.example.", "", 0, false},
-		{"d.b.c.foo.example.", "", 0, false},
-		{"wwwhosta.foo.example.", "", 0, false},
-		{"", "", 0, false},
+		{"hosta.foo.example.", "hosta.foo.example.", "hosta.foo.example.", true},
+		{"www.hosta.foo.example.", "hosta.foo.example.", "www.hosta.foo.example.", true},
+		{"a.b.c.foo.example.", "hosta.foo.example.", "a.b.c.foo.example.", true},
+		{"shop.sub.foo.example.", "hosta.foo.example.", "www.hosta.foo.example.", true}, // one with www
+		{"foo.example.", "hosta.foo.example.", "www.hosta.foo.example.", true},          // an apex
+		{"x.y.sub.foo.example.", "x.y.sub.foo.example.", "", true},                      // closed
+		{"hostc.foo.example.", "hostc.foo.example.", "hostc.foo.example.", true},
+		{"b.c.foo.example.", "", "", true}, // empty non-terminals
+		{"c.foo.example.", "hostc.foo.example.", "c.foo.example.", true},
+		{"y.sub.foo.example.", "", "", true},
+		{"sub.foo.example.", "", "", true},
+		{"ns.in.sub.foo.example.", "", "", true},
+		{"in.sub.foo.example.", "", "", true},
+		{"elsewhere.example.", "", "", false},
+		{"example.", "", "", false},
+		{"other.foo.example.", "", "", false},
+		{"d.b.c.foo.example.", "", "", false},
+		{"wwwhosta.foo.example.", "", "", false},
+		{"", "", "", false},
 	} {
 		e, ok := r.Lookup(c.name)
 		if ok != (c.host != "") || r.Exists(c.name) != c.exists {
@@ -64,9 +83,60 @@ func TestLookup(t *testing.T) {
 		if !ok {
 			continue
 		}
-		if e.Name != c.name || e.Host.Name != c.host || (e.Service != nil) != (c.port != 0) || e.Service != nil && e.Service.Port != c.port {
-			t.Errorf("%s: %+v", c.name, e)
+		if e.Name != c.name || e.Host.Name != c.host || (e.Service != nil) != (c.service != "") || e.Service != nil && e.Service.Name != c.service {
+			t.Errorf("%s: %+v %+v", c.name, e.Host, e.Service)
 		}
+	}
+}
+
+// What is open of each host, whole.
+func TestServices(t *testing.T) {
+	r := build(t)
+	a, c := netip.MustParseAddr("10.0.0.100"), netip.MustParseAddr("10.0.0.102")
+	want := []*Service{
+		{
+			Name: "hosta.foo.example.", Names: []model.Name{"hosta.foo.example."}, Owner: "hosta.foo.example.", Zone: "foo.example.",
+			Host: a, Ports: ports("icmp tcp/22"),
+		},
+		{
+			Name: "www.hosta.foo.example.", Names: []model.Name{"www.hosta.foo.example.", "shop.sub.foo.example.", "foo.example."},
+			Owner: "hosta.foo.example.", Zone: "foo.example.", Host: a, Ports: ports("tcp/80:8080 tcp/443"),
+		},
+		{
+			Name: "a.b.c.foo.example.", Names: []model.Name{"a.b.c.foo.example."}, Owner: "hosta.foo.example.", Zone: "foo.example.",
+			Host: a, Ports: ports("udp/53"),
+		},
+		{
+			Name: "hostc.foo.example.", Names: []model.Name{"hostc.foo.example."}, Owner: "hostc.foo.example.", Zone: "foo.example.",
+			Host: c, Ports: ports("all"), All: true,
+		},
+		{
+			Name: "c.foo.example.", Names: []model.Name{"c.foo.example."}, Owner: "hostc.foo.example.", Zone: "foo.example.",
+			Host: c, Ports: ports("tcp/22"),
+		},
+	}
+	if got := r.Services(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	for i, own := range []*Service{r.Services()[0], nil, r.Services()[3]} {
+		if h := r.Hosts()[i]; h.Own != own {
+			t.Errorf("%s opens %+v", h.Name, h.Own)
+		}
+	}
+}
+
+// The own name of a host may be one with its services, and is then the first.
+func TestOwnNameMerges(t *testing.T) {
+	r, err := New(zones, []HostSpec{
+		host("a.sub.foo.example.", "10.0.0.1", ports("tcp/443"), service("udp/53", "dns.foo.example."), service("tcp/80 tcp/443", "www.foo.example.")),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := r.Hosts()[0].Own
+	if e, _ := r.Lookup("www.foo.example."); e.Service != own || own.Name != "a.sub.foo.example." || own.Zone != "sub.foo.example." ||
+		!slices.Equal(own.Ports, ports("tcp/80 tcp/443")) || len(r.Services()) != 2 {
+		t.Errorf("%+v", own)
 	}
 }
 
@@ -79,10 +149,12 @@ func TestZoneByLabel(t *testing.T) {
 		"a.foo.example.":           "foo.example.",
 		"a.sub.foo.example.":       "sub.foo.example.",
 		"sub.foo.example.":         "sub.foo.example.",
+		"*.sub.foo.example.":       "sub.foo.example.",
 		"evilsub.foo.example.":     "foo.example.",
 		"evilfoo.example.":         "",
 		"foo.example.evil.":        "",
 		"example.":                 "",
+		"*.example.":               "",
 		"":                         "",
 		"www.foo.example.com.":     "",
 		"deep.deep.a.foo.example.": "foo.example.",
@@ -104,7 +176,7 @@ func TestByAddressAndHosts(t *testing.T) {
 	if h, ok := r.ByAddress(netip.MustParseAddr("10.0.0.1")); ok {
 		t.Errorf("%+v", h)
 	}
-	if hs := r.Hosts(); len(hs) != 2 || hs[0].Name != "hosta.foo.example." {
+	if hs := r.Hosts(); len(hs) != 3 || hs[0].Name != "hosta.foo.example." {
 		t.Errorf("%+v", hs)
 	}
 }
@@ -116,12 +188,10 @@ func TestSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given[0].Services[0].Port = 1
-	*given[0].Services[0].Again = 0
-	given[0].Name = "x."
-	e, _ := r.Lookup("www.hosta.foo.example.")
-	if e.Service.Port != 80 || *e.Service.Again != time.Second || e.Host.Name != "hosta.foo.example." {
-		t.Fatalf("%+v %+v", e.Host, e.Service)
+	given[0].Open[0], given[0].Services[0].Ports[0].To, given[0].Services[0].Names[0] = model.Port{}, 1, "x."
+	given[2].Open[0], given[0].Name = model.Port{Protocol: model.ICMP}, "x."
+	if want := build(t); !reflect.DeepEqual(r.Services(), want.Services()) || r.Hosts()[0].Name != "hosta.foo.example." {
+		t.Fatalf("%+v", r.Services())
 	}
 	r.Hosts()[0] = nil
 	if r.Hosts()[0] == nil {
@@ -132,15 +202,19 @@ func TestSnapshot(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	for _, c := range []struct {
 		want   string
-		change func([]Host)
+		change func([]HostSpec)
 	}{
-		{"in no zone", func(h []Host) { h[1].Name = "evilfoo.example." }},
-		{"in no zone", func(h []Host) { h[0].Services[0].Name = "www.example." }},
-		{"is taken", func(h []Host) { h[1].Name = h[0].Name }},
-		{"is taken", func(h []Host) { h[1].Name = h[0].Services[0].Name }},
-		{"is taken", func(h []Host) { h[0].Services[1].Name = h[0].Services[0].Name }},
-		{"has the address", func(h []Host) { h[1].Address = h[0].Address }},
-		{"no address", func(h []Host) { h[1].Address = netip.Addr{} }},
+		{"in no zone", func(h []HostSpec) { h[1].Name = "evilfoo.example." }},
+		{"in no zone", func(h []HostSpec) { h[0].Services[0].Names[0] = "www.example." }},
+		{"in no zone", func(h []HostSpec) { h[0].Services[2].Names[1] = "*.example." }},
+		{"is taken", func(h []HostSpec) { h[1].Name = h[0].Name }},
+		{"is taken", func(h []HostSpec) { h[1].Name = h[0].Services[0].Names[0] }},
+		{"is taken", func(h []HostSpec) { h[0].Services[1].Names[0] = h[0].Services[0].Names[0] }},
+		{"is taken", func(h []HostSpec) { h[0].Services[2].Names[1] = h[0].Services[2].Names[0] }},
+		{"has the address", func(h []HostSpec) { h[1].Address = h[0].Address }},
+		{"no address", func(h []HostSpec) { h[1].Address = netip.Addr{} }},
+		{"host hosta.foo.example.: services [www.hosta", func(h []HostSpec) { h[0].Services[1].Ports = ports("tcp/443 tcp/80") }},
+		{"everything and more", func(h []HostSpec) { h[2].Open = ports("all tcp/80") }},
 	} {
 		hs := hosts()
 		c.change(hs)

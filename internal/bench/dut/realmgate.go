@@ -142,6 +142,11 @@ func (d *realmgateDevice) Reset(ctx context.Context) error {
 		}
 		return d.start(ctx)
 	}
+	return d.EndSessions(ctx)
+}
+
+// EndSessions implements bench.Ender.
+func (d *realmgateDevice) EndSessions(ctx context.Context) error {
 	_, err := d.client.EndSessions(ctx, client.Filter{})
 	return err
 }

@@ -8,15 +8,13 @@ import (
 	"github.com/realmgate/realmgate/internal/bench"
 )
 
-// lenderConfiguration lends to strangers who ask by UDP, without a limit, and takes
-// no address out of use after a claim.
+// lenderConfiguration lends to strangers who ask by UDP, without a limit.
 func lenderConfiguration(p bench.Pool) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `pool:
  addresses: [%s]
  offer: %s
- again: 0s
- quarantine: 0s
+ rest: 1s
  quotas: {client: 0, resolver: 0, host: 0, service: 0, total: 0, half_open: %d, half_open_per_host: 0}
 hosts:
 `, span(p.Addresses), poolOffer, p.HalfOpen)

@@ -12,15 +12,12 @@ import (
 	"github.com/realmgate/realmgate/internal/bench"
 )
 
-// The longest that the gateway waits for the first packet to an address that it
-// lent, and then lets the same client open further connections to it.
-const (
-	poolOffer = 60 * time.Second
-	poolAgain = 60 * time.Second
-)
+// poolOffer is the longest that the gateway waits for the first packet to an
+// address that it lent.
+const poolOffer = 60 * time.Second
 
 // poolConfiguration is for sessions from outside: a host for each address of the
-// pool. Every name is asked for once, in order, so that the nth address is lent to
+// pool, open whole, and as many sessions of one client as there can be. Every name is asked for once, in order, so that the nth address is lent to
 // the nth host, as a static rule would have it.
 func poolConfiguration(s bench.Setup) string {
 	var text strings.Builder
@@ -28,12 +25,11 @@ func poolConfiguration(s bench.Setup) string {
  addresses: [%s]
  order: circular
  offer: %s
- again: %s
- quotas: {client: 0, resolver: 0, host: 0, service: 0, total: 0, half_open: %d}
+ quotas: {client: 0, resolver: 0, host: 0, service: 0, total: 0, half_open: %d, client_sessions: 65535}
 hosts:
-`, span(s.DNAT.From), poolOffer, poolAgain, s.DNAT.From.Count)
+`, span(s.DNAT.From), poolOffer, s.DNAT.From.Count)
 	for i := range s.DNAT.From.Count {
-		fmt.Fprintf(&text, "- {name: %s, address: %s}\n", hostName(i), s.DNAT.Target(i))
+		fmt.Fprintf(&text, "- {name: %s, address: %s, open: all}\n", hostName(i), s.DNAT.Target(i))
 	}
 	return text.String()
 }

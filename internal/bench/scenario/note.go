@@ -10,7 +10,7 @@ import (
 // deviceNotes are what a reader must know of how a device is set up here, by its
 // name.
 var deviceNotes = map[string]string{
-	"realmgate": "realmgate runs with outbound.quarantine 0s, and where it lends to strangers with pool.quarantine 0s, instead of its own 120s and 1s: " +
+	"realmgate": "realmgate runs with outbound.quarantine 0s, and where it lends to strangers with pool.rest 1s, instead of 120s and 730s: " +
 		"the kernel's NAT, too, gives a port anew as soon as its session has ended, and trials follow each other at once",
 }
 

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Tentative sessions: TCP from the pool whose client has proved nothing yet. Its SYN goes to the host and takes no claim;
+ * who acknowledges a number that the host has sent has seen its answer, and claims (proof.h). One lives for
+ * TENTATIVE_TICKS behind its last SYN, or SYN and ACK. The youngest of each binding have places in its ring, so that a
+ * flood of one binding takes no more than that of the table: the oldest gives way.
+ */
+#pragma once
+
+#include "proof.h"
+
+/* A place of the ring. */
+struct tentative {
+	__u32 session;
+	__u32 version; /* of the record's use */
+};
+
+/* Ends a session whose place was taken, if nothing has come of it meanwhile. */
+__noinline int tentative_end(__u32 number, __u32 version, __u32 generation)
+{
+	struct settings *settings = settings_get(generation);
+	struct session *session = session_at(number);
+	struct stripe *stripe;
+
+	if (!session || !settings || !(session->flags & SESSION_TENTATIVE) || session->life.version != version)
+		return 0;
+	stripe = lock_stripe(endpoint_hash(session->private_address, session->private_port, session->protocol));
+	if (!stripe || !lock_take(stripe))
+		return 0; /* it has its 3 s */
+	if (session->life.phase == PHASE_LIVE && session->life.version == version &&
+	    (session->flags & SESSION_TENTATIVE)) {
+		session_end(number, session, settings, clock_tick());
+		count_statistic(STATISTIC_TENTATIVE_ENDED);
+	}
+	lock_release(stripe);
+	return 1;
+}
+
+/* Gives a new session its place; under no lock, as the one that had it may be of another endpoint. */
+__noinline int tentative_put(__u32 slot, __u32 number, __u32 generation)
+{
+	struct binding *binding = binding_at(slot);
+	struct session *session = session_at(number);
+	union {
+		struct tentative tentative;
+		__u64 word;
+	} old, new = {};
+	__u32 place;
+	__u64 *entry;
+
+	if (!binding || !session)
+		return 0;
+	place = __sync_fetch_and_add(&binding->tentative_next, 1) & (fixed.ring - 1);
+	place += slot * fixed.ring;
+	entry = bpf_map_lookup_elem(&tentative_table, &place);
+	if (!entry)
+		return 0;
+	new.tentative.session = number;
+	new.tentative.version = session->life.version;
+	old.word = __sync_lock_test_and_set(entry, new.word);
+	return old.tentative.session ? tentative_end(old.tentative.session, old.tentative.version, generation) : 0;
+}
+
+/* A segment's numbers, in host byte order. */
+struct numbers {
+	__u32 sequence;
+	__u32 acknowledges;
+	__u32 end; /* behind its data, and its SYN and FIN */
+};
+
+static __always_inline bool numbers_read(struct xdp_md *ctx, const struct packet *packet, struct numbers *numbers)
+{
+	__u32 word[3]; /* sequence, acknowledgement, and the data's offset in the high four bits */
+
+	if (bpf_xdp_load_bytes(ctx, packet->l4 + 4, word, sizeof(word)))
+		return false;
+	numbers->sequence = bpf_ntohl(word[0]);
+	numbers->acknowledges = bpf_ntohl(word[1]);
+	numbers->end = numbers->sequence + packet->ip_length - (packet->l4 - ETH_HLEN) -
+		       (bpf_ntohl(word[2]) >> 28) * 4 + !!(packet->tcp_flags & TCP_FLAG_SYN) +
+		       !!(packet->tcp_flags & TCP_FLAG_FIN);
+	return true;
+}
+
+/* From the host: what its client may acknowledge. A host that says SYN with another number begins anew. */
+static __always_inline void tentative_out(struct session *session, const struct numbers *numbers, __u8 flags,
+					  __u32 tick)
+{
+	bool changed = false;
+
+	if (flags & TCP_FLAG_RST)
+		return;
+	if ((flags & TCP_FLAG_SYN) &&
+	    (session->life.tcp == TCP_SYN || session->holds.pool.expected != numbers->sequence + 1)) {
+		session->holds.pool.expected = numbers->sequence + 1;
+		session->holds.pool.sent = numbers->end;
+	} else if (session->life.tcp != TCP_SYN && (__s32)(numbers->end - session->holds.pool.sent) > 0) {
+		session->holds.pool.sent = numbers->end;
+	}
+	if (!(flags & TCP_FLAG_SYN))
+		return;
+	barrier(); /* who sees the state sees the numbers */
+	session_turn(session, flags, DIRECTION_OUT, tick, &changed);
+	session->life.stamp = tick;
+}
+
+/* Whether the segment from outside acknowledges what the host has sent. */
+static __always_inline bool tentative_proves(const struct session *session, const struct numbers *numbers, __u8 flags)
+{
+	__u32 expected = session->holds.pool.expected;
+
+	return (flags & TCP_FLAG_ACK) && session->life.tcp != TCP_SYN &&
+	       numbers->acknowledges - expected <= session->holds.pool.sent - expected;
+}
+
+/*
+ * A packet of a tentative session: REASON_NONE when it may pass. Of what comes from outside SYNs do, RSTs, for the host
+ * to judge, and what proves.
+ */
+__noinline enum reason tentative_pass(struct xdp_md *ctx, const struct packet *packet, struct session *session,
+				      enum direction direction)
+{
+	struct numbers numbers;
+	__u32 tick = clock_tick();
+
+	if (!packet || !session)
+		return REASON_DROP_INTERNAL;
+	if (packet->ttl <= 1) /* it goes no further, and says nothing */
+		return REASON_NONE;
+	if (!numbers_read(ctx, packet, &numbers))
+		return REASON_DROP_MALFORMED;
+	if (direction == DIRECTION_OUT) {
+		tentative_out(session, &numbers, packet->tcp_flags, tick);
+		return REASON_NONE;
+	}
+	if (packet->tcp_flags & TCP_FLAG_RST)
+		return REASON_NONE;
+	if (tcp_is_pure_syn(packet->tcp_flags)) {
+		session->life.stamp = tick;
+		return REASON_NONE;
+	}
+	if (!tentative_proves(session, &numbers, packet->tcp_flags))
+		return REASON_DROP_CLAIM_UNPROVED;
+	return proof_tcp(session, packet->generation);
+}

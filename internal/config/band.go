@@ -1,0 +1,33 @@
+package config
+
+// Band says which reputation a service needs for an address when the pool is that full. Each is from 0 to 1.
+type Band struct {
+	Load, Service, Host float64
+}
+
+type bandDraft struct {
+	band     Band
+	loadLine int
+}
+
+func (b *bandDraft) keys() []key {
+	return []key{
+		oneAt("load", &b.band.Load, &b.loadLine, ratio(0, 1)).must(),
+		one("service", &b.band.Service, ratio(0, 1)).must(),
+		one("host", &b.band.Host, ratio(0, 1)).must(),
+	}
+}
+
+// finishBands takes the bands of the file, if it has some, which must be in the order of their loads.
+func (d *draft) finishBands() {
+	if len(d.bands) == 0 {
+		return
+	}
+	d.config.Pool.Bands = nil
+	for i, b := range d.bands {
+		if i > 0 && b.band.Load <= d.bands[i-1].band.Load {
+			d.faults.add(b.loadLine, "pool.bands[%d].load: %s is not above the %s before it", i, showRatio(b.band.Load), showRatio(d.bands[i-1].band.Load))
+		}
+		d.config.Pool.Bands = append(d.config.Pool.Bands, b.band)
+	}
+}

@@ -1,0 +1,168 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Host is a machine of the private realm that can be reached by name.
+type Host struct {
+	Name     model.Name   // in a zone; no two names of hosts and services are the same
+	Address  netip.Addr   // IPv4, unique
+	Open     []model.Port // what its own name opens: nothing, everything ({AnyProtocol} alone), or 1 to 1024 ports
+	Services []Service
+}
+
+// Service is what names of a host, beside its own, stand for.
+type Service struct {
+	Names []model.Name // one or more, in zones; wildcards among them
+	Ports []model.Port // 1 to 1024, each protocol and port once; never everything
+	HTTPS *HTTPS       // nil: no HTTPS record is published
+}
+
+// HTTPS says where a browser finds "https://name/" (RFC 9460).
+type HTTPS struct {
+	Port uint16 // outside, TCP or UDP, one of the service's
+	ALPN []string
+}
+
+type hostDraft struct {
+	host                  Host
+	open                  portList
+	services              []*serviceDraft
+	nameLine, addressLine int
+}
+
+// serviceDraft is a service in either form: one name or several, one port or several.
+type serviceDraft struct {
+	line                           int // where the mapping begins
+	name                           model.Name
+	nameAt                         int // of a good name
+	more                           []at[model.Name]
+	nameLine, namesLine            int
+	protocol                       model.Protocol
+	port, to                       uint16
+	protocolLine, portLine, toLine int
+	ports                          portList
+	protocolGood, portGood, toGood int
+	https                          HTTPS
+	httpsLine                      int
+	alpn                           []at[string]
+}
+
+func (h *hostDraft) keys() []key {
+	return []key{
+		oneAt("name", &h.host.Name, &h.nameLine, domain()).must(),
+		oneAt("address", &h.host.Address, &h.addressLine, address()).must(),
+		openKey(&h.open),
+		listOf("services", &h.services, (*serviceDraft).keys),
+	}
+}
+
+func (s *serviceDraft) keys() []key {
+	return []key{
+		noting(&s.nameLine, oneAt("name", &s.name, &s.nameAt, pattern()).otherwise("none")),
+		noting(&s.namesLine, many("names", &s.more, pattern(), 1)),
+		noting(&s.protocolLine, oneAt("protocol", &s.protocol, &s.protocolGood, choice(model.TCP, model.UDP)).otherwise("none")),
+		noting(&s.portLine, oneAt("port", &s.port, &s.portGood, port()).otherwise("none")),
+		noting(&s.toLine, oneAt("to", &s.to, &s.toGood, port()).otherwise("the port")),
+		portsKey(&s.ports),
+		s.httpsKey(),
+		gone("again", "clients that were let in stay known, and pool.rest says how long an address stays its service's"),
+	}
+}
+
+// begins notes where the service is, for what it lacks.
+func (s *serviceDraft) begins(line int) { s.line = line }
+
+// names are the service's, in the order of the file.
+func (s *serviceDraft) names() (names []at[model.Name]) {
+	if s.nameAt > 0 {
+		names = append(names, at[model.Name]{s.name, s.nameAt})
+	}
+	return append(names, s.more...)
+}
+
+// opened are the service's ports, in either form.
+func (s *serviceDraft) opened() []at[model.Port] {
+	if s.protocolGood == 0 || s.portGood == 0 {
+		return s.ports.ports
+	}
+	to := s.port
+	if s.toGood > 0 {
+		to = s.to
+	}
+	return append([]at[model.Port]{{model.Port{Protocol: s.protocol, Port: s.port, To: to}, s.portGood}}, s.ports.ports...)
+}
+
+// check says what the service lacks, and what it says twice.
+func (s *serviceDraft) check(faults *faultLog, path string) {
+	if s.line == 0 {
+		return // it is no mapping, which has been told
+	}
+	switch {
+	case s.nameLine == 0 && s.namesLine == 0:
+		faults.add(s.line, "%s: give name or names", path)
+	case s.nameLine > 0 && s.namesLine > 0:
+		faults.add(s.namesLine, "%s: give name or names, not both", path)
+	}
+	single := max(s.protocolLine, s.portLine, s.toLine)
+	switch {
+	case s.ports.line == 0 && single == 0:
+		faults.add(s.line, "%s: give ports, or protocol and port", path)
+	case s.ports.line > 0 && single > 0:
+		faults.add(s.ports.line, "%s: give ports, or protocol, port and to, not both", path)
+	case s.ports.line == 0 && s.protocolLine == 0:
+		faults.add(s.line, "%s: the key protocol is missing", path)
+	case s.ports.line == 0 && s.portLine == 0:
+		faults.add(s.line, "%s: the key port is missing", path)
+	}
+}
+
+// finish completes the host that is element i of the list.
+func (h *hostDraft) finish(faults *faultLog, i int) Host {
+	path := fmt.Sprintf("hosts[%d]", i)
+	lists, paths := [][]at[model.Port]{h.open.ports}, []string{path + ".open"}
+	h.host.Open = valuesOf(h.open.ports)
+	for j, s := range h.services {
+		path := fmt.Sprintf("%s.services[%d]", path, j)
+		s.check(faults, path)
+		lists, paths = append(lists, s.opened()), append(paths, path)
+		h.host.Services = append(h.host.Services, Service{Names: valuesOf(s.names()), Ports: valuesOf(s.opened()), HTTPS: s.finishHTTPS(faults, path)})
+	}
+	checkJoined(faults, lists, paths)
+	return h.host
+}
+
+// checkJoined refuses services that are one, since they share a port, and contradict each other about another.
+// Those that share none may: they get an address each.
+func checkJoined(faults *faultLog, lists [][]at[model.Port], paths []string) {
+	ports := make([][]model.Port, len(lists))
+	for i, list := range lists {
+		ports[i] = valuesOf(list)
+	}
+	for _, group := range model.Joined(ports) {
+		seen := map[uint32]at[model.Port]{}
+		for _, i := range group {
+			for _, p := range lists[i] {
+				before, taken := seen[p.value.Key()]
+				if !taken {
+					seen[p.value.Key()] = p
+				} else if before.value != p.value {
+					faults.add(p.line, "%s: %s port %d goes to %d here and to %d at line %d, yet the two share a port, directly or through other services, which makes them one",
+						paths[i], p.value.Protocol, p.value.Port, p.value.To, before.value.To, before.line)
+					break // one error for each of them says enough
+				}
+			}
+		}
+	}
+}
+
+func valuesOf[T any](list []at[T]) (values []T) {
+	for _, entry := range list {
+		values = append(values, entry.value)
+	}
+	return values
+}

@@ -1,0 +1,136 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/diagnose"
+)
+
+// diagnoseEvery is how often the machine is compared with the configuration.
+const diagnoseEvery = 2 * time.Second
+
+// diagnosis is where machine and configuration did not fit when they were compared last.
+type diagnosis struct {
+	facts    atomic.Pointer[diagnose.Facts]
+	warnings atomic.Pointer[[]string]
+}
+
+// remedies says it, and how the interfaces are now.
+func (d *diagnosis) remedies(interfaces []datapath.Interface) (list []string) {
+	if warnings := d.warnings.Load(); warnings != nil {
+		list = append(list, *warnings...)
+	}
+	facts := d.facts.Load()
+	if facts == nil {
+		facts = &diagnose.Facts{}
+	}
+	modes := make([]diagnose.Mode, 0, len(interfaces))
+	for _, i := range interfaces {
+		m := diagnose.Mode{Interface: i.Name, Absent: i.Mode == datapath.Absent}
+		if i.Why != datapath.NoNativeMode { // else nobody can do anything about it
+			m.Why = i.Why
+		}
+		modes = append(modes, m)
+	}
+	return append(list, facts.Modes(modes)...)
+}
+
+// runDiagnosis compares the machine with the configuration until ctx ends.
+func (g *Gateway) runDiagnosis(ctx context.Context) {
+	var neighbours diagnose.Neighbours
+	defer neighbours.Close()
+	timer := time.NewTicker(diagnoseEvery)
+	defer timer.Stop()
+	var seen *config.Config
+	var setup diagnose.Setup
+	var said []string
+	for {
+		v := g.view.Load()
+		anew := v.config != seen
+		if anew {
+			setup, seen = setupOf(v.config, v.outbound), v.config
+			g.warn(nil, setup.Doubts())
+		}
+		warnings, err := g.diagnose(&setup, &neighbours, anew)
+		if err == nil {
+			g.doubts.warnings.Store(&warnings)
+		} else {
+			warnings = []string{err.Error()}
+		}
+		said = g.warn(said, warnings)
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+func (g *Gateway) diagnose(setup *diagnose.Setup, neighbours *diagnose.Neighbours, anew bool) ([]string, error) {
+	hops, _ := g.hops.last(time.Now()) // the upkeep follows them, and has to see each change
+	facts, err := diagnose.Collect(setup, hops)
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	facts.InUse, failed = neighbours.Follow(setup, facts, anew, time.Now())
+	g.doubts.facts.Store(facts)
+	warnings := setup.Compare(facts)
+	if failed != nil {
+		warnings = append(warnings, failed.Error())
+	}
+	return warnings, nil
+}
+
+// warn logs what was not said before, and returns what is said by now.
+func (g *Gateway) warn(said, warnings []string) []string {
+	for _, w := range warnings {
+		if !slices.Contains(said, w) {
+			g.log.Warn("the configuration needs a look", "warning", w)
+		}
+	}
+	return warnings
+}
+
+// Warnings says what a newcomer should know of the configuration, and, where this machine
+// has all its interfaces, where the two do not fit. With the right to send ARP it asks
+// neighbours for some seconds at most.
+func Warnings(ctx context.Context, c *config.Config) []string {
+	outbound, _ := outboundAddresses(c)
+	setup := setupOf(c, outbound)
+	warnings := setup.Doubts()
+	hops, _, err := nextHops()
+	if err != nil {
+		return warnings
+	}
+	facts, err := diagnose.Collect(&setup, hops)
+	if err != nil || !setup.IsHere(facts) {
+		return warnings
+	}
+	facts.InUse, err = diagnose.AskOnce(ctx, &setup, facts)
+	warnings = append(warnings, setup.Compare(facts)...)
+	if err != nil && !errors.Is(err, fs.ErrPermission) {
+		warnings = append(warnings, err.Error())
+	}
+	return warnings
+}
+
+func setupOf(c *config.Config, outbound []netip.Addr) diagnose.Setup {
+	s := diagnose.Setup{
+		Public: c.Interfaces.Public, Private: c.Interfaces.Private, Nameserver: c.DNS.Public.Addr(),
+		Pool: c.Pool.Addresses, Outbound: outbound, Shared: len(c.Outbound.Addresses) == 0,
+		ForwardIPv6: c.IPv6 == config.IPv6Forward,
+	}
+	for _, h := range c.Hosts {
+		s.Hosts = append(s.Hosts, diagnose.Host{Name: h.Name.String(), Address: h.Address})
+	}
+	return s
+}

@@ -1,0 +1,40 @@
+package gateway
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Who may use a binding ends as explained: by an answer, as one who is known, or not at all.
+func TestExplainClaims(t *testing.T) {
+	r := newRig(t, strings.NewReplacer("pool: {", "pool: {offer: 1m, quotas: {client_sessions: 2}, ", "to: 8080}",
+		"to: 8080}, {name: dns.hosta.foo.example., protocol: udp, port: 53}").Replace(text))
+	r.routed()
+	lent := r.mustAsk(www)
+	agrees := func(from netip.Addr, protocol model.Protocol, port uint16, want string) {
+		t.Helper()
+		r.agrees(flow{direction: model.In, protocol: protocol, source: from, destination: lent, port: port}, want)
+	}
+	agrees(visitor(1, 0).Addr(), model.TCP, 80, "ban continue, binding continue, chain none, claim continue, pass")
+	r.admits(remote, lent, 80)
+	agrees(visitor(2, 0).Addr(), model.TCP, 80, "ban continue, binding continue, chain none, claim drop, drop drop_no_reservation")
+	agrees(visitor(2, 0).Addr(), model.TCP, 81, "ban continue, binding drop, drop drop_no_binding")
+	agrees(visitor(2, 0).Addr(), model.UDP, 80, "ban continue, binding drop, drop drop_no_binding")
+	second := netip.AddrPortFrom(remote.Addr(), 4001)
+	r.admits(second, lent, 80)
+	agrees(remote.Addr(), model.TCP, 80, "session open, ban continue, binding continue, chain none, claim drop, drop drop_client_limit")
+	_, err := r.data.EndSessions(func(s datapath.Session) bool { return s.Remote == second })
+	r.must(err)
+	agrees(remote.Addr(), model.TCP, 80, "session open, ban continue, binding continue, chain none, claim continue, pass")
+
+	// By the name of another service of the host, which is at the same address.
+	if address := r.mustAsk("dns.hosta.foo.example."); address != lent {
+		t.Fatalf("the host's services have %s and %s", lent, address)
+	}
+	agrees(visitor(3, 0).Addr(), model.UDP, 53, "ban continue, binding continue, chain none, claim continue, pass")
+	agrees(visitor(4, 0).Addr(), model.TCP, 80, "ban continue, binding continue, chain none, claim drop, drop drop_no_reservation")
+}

@@ -1,0 +1,76 @@
+package allocation
+
+import (
+	"log/slog"
+	"net/netip"
+	"sync"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/policy"
+	"github.com/realmgate/realmgate/internal/pool"
+)
+
+// Plane is the data plane as far as names need it. *datapath.Datapath is one.
+type Plane interface {
+	Bind(datapath.Binding) error
+	Rebind(datapath.Binding) error
+	Unbind(id uint64) error
+	BindingUse(id uint64) (used model.Instant, sessions int)
+	SlotVacant(slot uint32) bool
+	Bindings() ([]datapath.Binding, error)
+	Offer(datapath.Reservation) error
+	Extend(id uint64, granted int) error
+	Withdraw(id uint64) (datapath.Withdrawn, error)
+	Reservations() ([]datapath.Reservation, error)
+	Sessions(visit func(datapath.Session)) error
+	EndSessions(match func(datapath.Session) bool) (int, error)
+}
+
+// Events hears what happens to the pool.
+type Events interface {
+	PoolExhausted(addresses int)
+	PoolRecovered(refused uint64)
+}
+
+// Options configure an Allocator.
+type Options struct {
+	Plane  Plane
+	Store  Store
+	Events Events
+	Log    *slog.Logger
+	Now    func() model.Instant // on the data plane's clock
+}
+
+// Allocator is a nameserver.Allocator. Call New.
+type Allocator struct {
+	options Options
+	log     *slog.Logger
+	keeper  *keeper
+	kick    chan struct{} // tells the timers that their next event moved
+
+	mutex     sync.Mutex // guards what follows
+	config    Config
+	pool      *pool.Pool
+	admission *policy.Admission
+	holdings  *policy.Holdings
+	services  map[model.Name]pool.Service
+	tickets   map[netip.Addr]uint64 // by which the keeper was told last whose an address is
+	line      []*waiting            // questions over TCP without an answer yet, in the order they came
+	woken     model.Instant         // when it was last
+	pressure  pressure
+	refused   recent // questions without an address
+	counts    Counts
+	looked    model.Instant // at how many addresses something keeps
+	busy      int
+	adopted   map[uint32]bool     // slots of bindings that an earlier process left in the data plane
+	restored  uint32              // the next slot for one that is taken up from the file
+	unclear   map[netip.Addr]bool // addresses that rest since the start, whoever had them: the file keeps what it has
+}
+
+// Counts are what an Allocator did.
+type Counts struct {
+	Distrusted uint64 // refused by load and reputation
+	Shared     uint64 // refused because the asker keeps its share unused
+	Exhausted  uint64 // questions without an address; the same one within a second counts once
+}

@@ -1,0 +1,191 @@
+package allocation
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/policy"
+	"github.com/realmgate/realmgate/internal/pool"
+)
+
+const (
+	// leastPause keeps the timers from running for every single reservation.
+	leastPause = 2 * time.Millisecond
+	// late is how long after a reservation's end it is left in the data plane, if pool.rest is not shorter: a client
+	// whose SYN came in time may prove itself until its handshake has had its 3 s.
+	late = 4 * time.Second
+)
+
+func (a *Allocator) kickTimers() {
+	select {
+	case a.kick <- struct{}{}:
+	default:
+	}
+}
+
+// Run does what is due when it is due, and writes what the disk is to know, until ctx ends.
+func (a *Allocator) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	running.Go(func() { a.keeper.run(ctx) })
+	running.Go(func() { a.runRelief(ctx) })
+	a.runTimers(ctx)
+	running.Wait()
+	a.keeper.flush()
+}
+
+func (a *Allocator) runTimers(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		timer.Reset(a.advance())
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.kick:
+			// A burst of offers kicks once.
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(leastPause):
+			}
+		case <-timer.C:
+		}
+	}
+}
+
+// retryWaiting is how often questions that wait are tried again: when a binding has rested, the data plane alone knows. Not
+// more often, as each of them searches the pool under the lock.
+const retryWaiting = 20 * time.Millisecond
+
+// advance ends what is over, wakes whoever waits for an address, and returns how long nothing is to be done.
+func (a *Allocator) advance() time.Duration {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	now, late := a.options.Now(), min(late, a.config.Pool.Rest)
+	for _, id := range a.pool.Due(now.Add(-late)) {
+		a.settle(now, id)
+	}
+	a.pool.Advance(now)
+	if now.Sub(a.woken) >= retryWaiting {
+		a.wake()
+	}
+	a.tellRecovery(now)
+	pause := time.Hour
+	if next, waits := a.pool.NextEvent(); waits {
+		pause = max(next.Add(late).Sub(now), leastPause)
+	}
+	if len(a.line) > 0 {
+		pause = min(pause, max(a.woken.Add(retryWaiting).Sub(now), leastPause))
+	}
+	if a.pressure.exhausted {
+		pause = min(pause, calm)
+	}
+	return pause
+}
+
+// wake tries the questions that wait again, who came first before others.
+func (a *Allocator) wake() {
+	if len(a.line) == 0 {
+		return
+	}
+	a.woken = a.options.Now()
+	left := a.line[:0]
+	for _, w := range a.line {
+		found, err := a.try(w.question, true)
+		if mayPass(err) {
+			left = append(left, w)
+			continue
+		}
+		w.done <- outcome{found, err}
+	}
+	clear(a.line[len(left):])
+	a.line = left
+}
+
+// settle ends an offer whose time is over. What became of one that no event told of, the data plane says itself.
+func (a *Allocator) settle(now model.Instant, id uint64) {
+	res, ok := a.pool.Get(id)
+	if !ok {
+		return
+	}
+	found, err := a.options.Plane.Withdraw(id)
+	if err != nil && !errors.Is(err, datapath.ErrSpent) {
+		a.log.Error("a reservation could not be withdrawn", "name", res.Name, "error", err)
+	}
+	if found.Used > 0 {
+		if res.Claims == res.Granted {
+			a.claimed(found.ClaimedAt, &res)
+		}
+		a.pool.Claimed(found.ClaimedAt, id, 0)
+		return
+	}
+	if after, ok := a.pool.Expired(now, id); !ok || after.State != pool.Expired {
+		return
+	}
+	if used, _ := a.options.Plane.BindingUse(res.Binding); used > res.Created {
+		return // a known client may have come by it, who claims nothing; and the place is kept by those who use it
+	}
+	a.outcome(res.Expires, &res, policy.Abandoned)
+	if res.Verified && res.Requester.IsValid() {
+		a.holdings.Hold(holder(requestOf(&res)), res.Binding, a.heldUntil(res.Created))
+	}
+}
+
+// heldUntil is until when an answer that nobody uses counts against its asker: while it keeps the place, and at least as
+// long as a second one in its wake would.
+func (a *Allocator) heldUntil(answered model.Instant) model.Instant {
+	rest := a.config.Pool.Rest
+	return answered.Add(max(rest, 2*(a.config.Pool.Offer+min(late, rest))))
+}
+
+func requestOf(r *pool.Reservation) pool.Request {
+	return pool.Request{Requester: r.Requester, Source: r.Source, Name: r.Name, Verified: r.Verified}
+}
+
+// claimed notes that a client of the asker came.
+func (a *Allocator) claimed(at model.Instant, r *pool.Reservation) {
+	a.outcome(at, r, policy.Claimed)
+	if r.Requester.IsValid() {
+		a.holdings.Release(holder(requestOf(r)), r.Binding)
+	}
+}
+
+func (a *Allocator) outcome(at model.Instant, r *pool.Reservation, result policy.Result) {
+	if !r.Requester.IsValid() {
+		return // adopted: who asked is forgotten
+	}
+	request := requestOf(r)
+	if b, ok := a.pool.Binding(r.Binding); ok {
+		request.Service = b.Service.Name
+	}
+	a.admission.Outcome(at, a.asker(request), result)
+}
+
+// Hear takes what the data plane tells of a claim.
+func (a *Allocator) Hear(event datapath.ClaimEvent) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.hear(event)
+}
+
+func (a *Allocator) hear(event datapath.ClaimEvent) {
+	before, ok := a.pool.Get(event.ID)
+	if !ok {
+		return
+	}
+	if before.Claims == before.Granted {
+		a.claimed(event.At, &before)
+	}
+	a.spend(event.At, event.ID, event.Left)
+}
+
+// spend notes how many claims an offer has left; one without is over.
+func (a *Allocator) spend(at model.Instant, id uint64, left int) {
+	if after, ok := a.pool.Claimed(at, id, left); ok && after.State == pool.Closed {
+		_, _ = a.options.Plane.Withdraw(id)
+	}
+}

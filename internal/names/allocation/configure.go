@@ -1,0 +1,152 @@
+package allocation
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/policy"
+	"github.com/realmgate/realmgate/internal/pool"
+)
+
+// Names is what names stand for: an immutable snapshot.
+type Names interface {
+	// Find returns the configured name that answers for the one asked, a wildcard perhaps, and its service's name;
+	// false where nothing is open.
+	Find(asked model.Name) (name, service model.Name, ok bool)
+	// Services are all of them, in the order of the configuration.
+	Services() []pool.Service
+	// Number is how the data plane's records mention a name, and Name the way back, "" for none.
+	Number(name model.Name) uint32
+	Name(number uint32) model.Name
+}
+
+// Config is what a reload may change.
+type Config struct {
+	Names  Names
+	Pool   pool.Options // without Use and Vacant
+	Policy policy.Options
+	Wait   time.Duration // of a question over TCP, for an address
+}
+
+// Configure puts another configuration into force. On an error nothing changes.
+func (a *Allocator) Configure(c Config) error {
+	a.mutex.Lock()
+	before := slices.Collect(maps.Values(a.services))
+	err := a.configure(c)
+	inherited := a.inherited(before)
+	a.mutex.Unlock()
+	if err == nil {
+		a.endInherited(inherited)
+	}
+	return err
+}
+
+func (a *Allocator) configure(c Config) error {
+	now := a.options.Now()
+	withdrawn, err := a.pool.Reconfigure(now, a.poolOptions(c))
+	if err != nil {
+		return fmt.Errorf("configure the pool: %w", err)
+	}
+	a.take(c)
+	for i := range withdrawn {
+		a.unbind(&withdrawn[i])
+	}
+	a.match(now, true)
+	a.place(now)
+	a.wake() // addresses may be new, or free again
+	return nil
+}
+
+// Reconsider has the pool ask once more which addresses are somebody else's (pool.Options.Blocked).
+func (a *Allocator) Reconsider() error {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.configure(a.config)
+}
+
+func (a *Allocator) poolOptions(c Config) pool.Options {
+	o := c.Pool
+	o.Use, o.Vacant = a.options.Plane.BindingUse, a.options.Plane.SlotVacant
+	return o
+}
+
+// take remembers the configuration, which the pool has already.
+func (a *Allocator) take(c Config) {
+	a.config = c
+	a.admission.Reconfigure(c.Policy)
+	a.services = map[model.Name]pool.Service{}
+	for _, s := range c.Names.Services() {
+		a.services[s.Name] = s
+	}
+}
+
+// inherited finds the private addresses that were one host's and are another's now.
+func (a *Allocator) inherited(before []pool.Service) map[netip.Addr]bool {
+	owners := map[netip.Addr]model.Name{}
+	for _, s := range a.services {
+		owners[s.Host] = s.Owner
+	}
+	found := map[netip.Addr]bool{}
+	for _, s := range before {
+		if owner, ok := owners[s.Host]; ok && owner != s.Owner {
+			found[s.Host] = true
+		}
+	}
+	return found
+}
+
+// endInherited ends the sessions that clients of the pool have with such addresses: they are with another host than they
+// were opened for (I9).
+func (a *Allocator) endInherited(inherited map[netip.Addr]bool) {
+	if len(inherited) == 0 {
+		return
+	}
+	ended, err := a.options.Plane.EndSessions(func(s datapath.Session) bool {
+		return s.Origin == "pool" && inherited[s.Private.Addr()]
+	})
+	if err != nil {
+		a.log.Error("sessions with private addresses that are other hosts' now could not be ended: end them by realmgate sessions", "error", err)
+	}
+	a.log.Info("private addresses are of other hosts now: clients' sessions with them were ended", "addresses",
+		slices.SortedFunc(maps.Keys(inherited), netip.Addr.Compare), "sessions", ended)
+}
+
+// match makes pool and data plane have the services that are configured. installed: the data plane has what stands.
+func (a *Allocator) match(now model.Instant, installed bool) {
+	withdrawn, changed := a.pool.SetServices(now, a.config.Names.Services())
+	for i := range withdrawn {
+		if installed {
+			a.unbind(&withdrawn[i])
+		}
+		a.keep(withdrawn[i].Address)
+	}
+	for i := range changed {
+		if installed {
+			a.rebind(now, &changed[i])
+		}
+		a.keep(changed[i].Address)
+	}
+}
+
+func (a *Allocator) rebind(now model.Instant, b *pool.Binding) {
+	err := a.options.Plane.Rebind(a.record(b))
+	if err == nil {
+		return
+	}
+	a.log.Error("a binding's ports could not be changed", "service", b.Service.Name, "address", b.Address, "error", err)
+	if given, ok := a.pool.Unbind(b.ID); ok {
+		a.unbind(&given)
+	}
+}
+
+// place gives services that have no place one, as far as that takes nothing from anybody.
+func (a *Allocator) place(now model.Instant) {
+	for _, b := range a.pool.Place(now) {
+		_ = a.install(now, &b) // which logs what is wrong; the next question tries again
+	}
+}

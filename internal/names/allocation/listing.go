@@ -1,0 +1,101 @@
+package allocation
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/pool"
+)
+
+// Place is a binding as people see it.
+type Place struct {
+	pool.Binding
+	Sessions int           // that stand
+	Rested   model.Instant // when another owner may have it, as far as is known now; 0: nobody has used it
+	Offers   int           // answers that wait for a client
+	Claims   int           // clients that may still come by those
+}
+
+// Places lists what the pool's addresses are used for, by address and service. What the data plane knows is asked of it.
+func (a *Allocator) Places() []Place {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	index := map[uint64]*Place{}
+	list := []*Place{}
+	for b := range a.pool.Bindings() {
+		used, sessions := a.options.Plane.BindingUse(b.ID)
+		b.Used = max(b.Used, used)
+		p := &Place{Binding: b, Sessions: sessions}
+		if b.Used > 0 {
+			p.Rested = b.Used.Add(a.config.Pool.Rest)
+		}
+		index[b.ID] = p
+		list = append(list, p)
+	}
+	for r := range a.pool.All() {
+		if p := index[r.Binding]; p != nil && r.Expires > a.options.Now() {
+			p.Offers++
+			p.Claims += r.Claims
+		}
+	}
+	slices.SortFunc(list, func(x, y *Place) int {
+		return cmp.Or(x.Address.Compare(y.Address), cmp.Compare(x.Service.Name, y.Service.Name))
+	})
+	places := make([]Place, len(list))
+	for i, p := range list {
+		places[i] = *p
+	}
+	return places
+}
+
+// Statistics are the pool's, and what the Allocator counted.
+func (a *Allocator) Statistics() (pool.Statistics, Counts) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.pool.Statistics(), a.counts
+}
+
+// Place returns the address that a service has, if it has one.
+func (a *Allocator) Place(service model.Name) (netip.Addr, bool) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	b, ok := a.pool.Standing(service)
+	return b.Address, ok
+}
+
+// StillResting returns the first of some addresses that was of the pool, and for how long it may be nothing else yet: a
+// client may come back to what it was.
+func (a *Allocator) StillResting(addresses []netip.Addr) (netip.Addr, time.Duration, bool) {
+	now := a.options.Now()
+	for _, address := range addresses {
+		if left := a.restOf(address).Sub(now); left > 0 {
+			return address, left, true
+		}
+	}
+	for _, p := range a.Places() {
+		if left := p.Rested.Sub(now); left > 0 && slices.Contains(addresses, p.Address) {
+			return p.Address, left, true
+		}
+	}
+	return netip.Addr{}, 0, false
+}
+
+// restOf is until when an address rests of which too little is known.
+func (a *Allocator) restOf(address netip.Addr) model.Instant {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.pool.Rests(address)
+}
+
+// Remedies says what to do about what is wrong.
+func (a *Allocator) Remedies() []string {
+	behind, err := a.keeper.failing()
+	if err == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("the disk lacks whose %d pool addresses are, and after a reboot they would be whose they were before: make room in /var/lib/realmgate, or make it writable: %v", behind, err)}
+}

@@ -1,0 +1,217 @@
+package allocation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nameserver"
+	"github.com/realmgate/realmgate/internal/policy"
+	"github.com/realmgate/realmgate/internal/pool"
+)
+
+// Allocate implements nameserver.Allocator: it returns once the data plane has what it answers (I6) and the disk
+// knows whose the address is. A question over TCP waits for pool.wait when no address is free.
+func (a *Allocator) Allocate(ctx context.Context, q nameserver.Question) (nameserver.Answer, error) {
+	found, err := a.answer(ctx, q)
+	switch {
+	case errors.Is(err, nameserver.ErrExhausted):
+		a.noteExhausted(q)
+	case errors.Is(err, policy.ErrShare):
+		a.noteShared()
+	case err == nil && found.ticket > 0:
+		a.keeper.await(ctx, found.ticket)
+	}
+	return nameserver.Answer{Address: found.address}, err
+}
+
+// lent is an address, and the ticket by which the disk knows whose it is.
+type lent struct {
+	address netip.Addr
+	ticket  uint64
+}
+
+// outcome is what became of a question.
+type outcome struct {
+	lent
+	err error
+}
+
+// waiting is a question over TCP that may be answered in a moment.
+type waiting struct {
+	question nameserver.Question
+	done     chan outcome // has room for one
+}
+
+func (a *Allocator) answer(ctx context.Context, q nameserver.Question) (lent, error) {
+	a.mutex.Lock()
+	found, err := a.try(q, false)
+	if !mayPass(err) || q.Transport != nameserver.TCP {
+		a.mutex.Unlock()
+		return found, err
+	}
+	w := &waiting{q, make(chan outcome, 1)}
+	a.line = append(a.line, w)
+	patience := time.NewTimer(a.config.Wait)
+	a.mutex.Unlock()
+	defer patience.Stop()
+	a.kickTimers()
+	select {
+	case o := <-w.done:
+		return o.lent, o.err
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+	a.leave(w)
+	select {
+	case o := <-w.done: // just then
+		return o.lent, o.err
+	default:
+		return found, err
+	}
+}
+
+// leave ends a question's wait. When it returns nobody tries it again.
+func (a *Allocator) leave(w *waiting) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if i := slices.Index(a.line, w); i >= 0 {
+		a.line = slices.Delete(a.line, i, i+1)
+	}
+}
+
+// mayPass reports an error that may be over in a moment: an address has rested, or clients have come by what the asker
+// was answered before. One resolver asks for all its clients, so that many of its answers are on their way at a time.
+func mayPass(err error) bool {
+	return errors.Is(err, nameserver.ErrExhausted) || errors.Is(err, policy.ErrShare)
+}
+
+func (a *Allocator) noteShared() {
+	a.mutex.Lock()
+	a.counts.Shared++
+	a.mutex.Unlock()
+}
+
+// try answers at once. admitted: the limits have been asked for this question before.
+func (a *Allocator) try(q nameserver.Question, admitted bool) (lent, error) {
+	now := a.options.Now()
+	r, err := a.request(q)
+	if err != nil {
+		return lent{}, err
+	}
+	found, spent, ok := a.repeat(now, r)
+	if ok {
+		return found, nil
+	}
+	b, stands := a.pool.Standing(r.Service)
+	if !admitted {
+		err = a.admit(now, r, stands)
+	}
+	if err == nil {
+		err = a.share(now, r, b, stands)
+	}
+	if err == nil && !stands {
+		b, err = a.bind(now, r)
+	}
+	if err == nil {
+		err = a.offer(now, b, r)
+	}
+	if err != nil {
+		return lent{}, err
+	}
+	// Not before: the resolver's other clients, whose handshakes have begun, claim by one or the other.
+	a.spend(now, spent, 0)
+	return lent{b.Address, a.tickets[b.Address]}, nil
+}
+
+func (a *Allocator) request(q nameserver.Question) (pool.Request, error) {
+	name, service, ok := a.config.Names.Find(q.Name)
+	if !ok { // a reload took it away meanwhile
+		return pool.Request{}, fmt.Errorf("%w: %s is not here any more", nameserver.ErrRefused, q.Name)
+	}
+	return pool.Request{
+		Service: service, Name: name, Requester: q.Client.Addr(), Source: q.Subnet, Query: q.ID, Verified: q.Verified,
+	}, nil
+}
+
+// admit asks the rates and, where the question would have a service take a place, load and reputation.
+func (a *Allocator) admit(now model.Instant, r pool.Request, stands bool) error {
+	k := a.asker(r)
+	load := policy.Load{}
+	if !stands {
+		load = a.load(now)
+	}
+	if err := a.admission.Admit(now, k, load, stands); err != nil {
+		if errors.Is(err, policy.ErrReputation) || errors.Is(err, policy.ErrReserve) {
+			a.counts.Distrusted++
+		}
+		return fmt.Errorf("%w: %w", nameserver.ErrRefused, err)
+	}
+	return nil
+}
+
+// share asks how many places the asker keeps by answers that nobody used. A service that has its place takes nothing,
+// unless others are without one: an answer keeps it from those.
+func (a *Allocator) share(now model.Instant, r pool.Request, b pool.Binding, stands bool) error {
+	k := a.asker(r)
+	if !k.Verified || stands && !a.pressed() {
+		return nil
+	}
+	share := policy.Share(a.pool.Statistics().Addresses, a.admission.Reputation(now, k))
+	if err := a.holdings.Allows(now, holder(r), b.ID, share); err != nil {
+		return fmt.Errorf("%w: %w", nameserver.ErrRefused, err)
+	}
+	return nil
+}
+
+// pressed reports whether some service has no place.
+func (a *Allocator) pressed() bool {
+	s := a.pool.Statistics()
+	return s.Services > s.Bindings
+}
+
+// clientBits is the prefix that counts as one client (RFC 7871 §11.1 advises no more than /24).
+const clientBits = 24
+
+func (a *Allocator) asker(r pool.Request) policy.Asker {
+	service := a.services[r.Service]
+	class := policy.ServiceName
+	if service.All() {
+		class = policy.HostName
+	}
+	who := holder(r)
+	prefix, _ := who.Prefix(clientBits)
+	return policy.Asker{Client: prefix, Resolver: r.Requester, Host: service.Host, Service: r.Service, Class: class, Verified: r.Verified}
+}
+
+// holder is whom an answer is for: the asker or, where a listed resolver names him, the client behind it.
+func holder(r pool.Request) netip.Addr {
+	if r.Source.IsValid() {
+		return r.Source.Addr()
+	}
+	return r.Requester
+}
+
+// loadFor is how long a look at the load of the pool counts.
+const loadFor = 100 * time.Millisecond
+
+// load is how much of the pool cannot be had now: addresses that something bound or resting keeps. What the data plane
+// has heard meanwhile of sessions is not asked for.
+func (a *Allocator) load(now model.Instant) policy.Load {
+	addresses := a.pool.Statistics().Addresses
+	if a.looked == 0 || now.Sub(a.looked) > loadFor {
+		a.looked, a.busy = now, 0
+		kept := map[netip.Addr]bool{}
+		for b := range a.pool.Bindings() {
+			if b.State == pool.Resting || b.Used > 0 && b.Used.Add(a.config.Pool.Rest) > now {
+				kept[b.Address] = true
+			}
+		}
+		a.busy = len(kept)
+	}
+	return policy.Load{Addresses: addresses, Free: max(0, addresses-a.busy)}
+}

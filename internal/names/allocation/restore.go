@@ -1,0 +1,234 @@
+package allocation
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/policy"
+	"github.com/realmgate/realmgate/internal/pool"
+)
+
+// New makes an Allocator whose data plane is not attached yet. With adopted that of an earlier process goes on:
+// its bindings and offers stand. Otherwise the disk says who had which address: each service gets its own again, and
+// what is of no service any more rests.
+func New(o Options, c Config, adopted bool) (*Allocator, error) {
+	a := &Allocator{
+		options: o, log: o.Log, kick: make(chan struct{}, 1),
+		admission: policy.New(c.Policy), holdings: policy.NewHoldings(), tickets: map[netip.Addr]uint64{},
+		unclear: map[netip.Addr]bool{}, adopted: map[uint32]bool{},
+	}
+	a.keeper = newKeeper(o.Store, a.tellDisk)
+	var err error
+	if a.pool, err = pool.New(a.poolOptions(c)); err != nil {
+		return nil, err
+	}
+	a.take(c)
+	kept, unread := readKept(o.Store, c.Pool.Addresses)
+	if unread != nil {
+		a.log.Error("some of what was kept of the pool cannot be read: those addresses rest first", "error", unread)
+	}
+	now := o.Now()
+	if !adopted {
+		a.restore(now, kept)
+	} else if err := a.adopt(now, kept); err != nil {
+		return nil, err
+	}
+	inherited := a.inherited(a.boundServices())
+	a.match(now, adopted)
+	if !adopted {
+		a.installAll(now)
+	} else {
+		a.endInherited(inherited)
+	}
+	a.place(now)
+	for address := range kept {
+		if !a.unclear[address] { // else the disk has to go on saying what it says
+			a.keep(address)
+		}
+	}
+	a.keeper.flush()
+	return a, nil
+}
+
+// rest keeps everybody from an address of which too little is known.
+func (a *Allocator) rest(now model.Instant, address netip.Addr) {
+	a.pool.Rest(now, address, now.Add(a.config.Pool.Rest))
+	a.unclear[address] = true
+}
+
+func (a *Allocator) tellDisk(err error) {
+	if err != nil {
+		a.log.Error("the disk does not take who has which pool address: it is in force, and written as soon as it does", "error", err)
+		return
+	}
+	a.log.Info("the disk has again who has which pool address")
+}
+
+// adopt takes over what an earlier process left in the data plane. What the pool cannot take leaves it.
+func (a *Allocator) adopt(now model.Instant, kept map[netip.Addr][]keptBinding) error {
+	bindings, err := a.options.Plane.Bindings()
+	if err != nil {
+		return err
+	}
+	adopted := 0
+	for i := range bindings {
+		if bindings[i].Open && a.adoptBinding(now, &bindings[i], kept[bindings[i].Address]) {
+			adopted++
+		}
+	}
+	for i := range bindings {
+		if !bindings[i].Open {
+			a.adoptClosed(now, &bindings[i], kept[bindings[i].Address])
+		}
+	}
+	for address, list := range kept {
+		if len(list) == 0 {
+			a.rest(now, address)
+		}
+		for _, k := range list {
+			if k.Resting {
+				a.restoreOne(now, address, k)
+			}
+		}
+	}
+	left, err := a.options.Plane.Reservations()
+	if err != nil {
+		return err
+	}
+	offers := 0
+	for i := range left {
+		if left[i].Open && a.adoptReservation(now, &left[i]) {
+			offers++
+		}
+	}
+	a.log.Info("took over an earlier daemon's pool", "bindings", adopted, "offers", offers)
+	return nil
+}
+
+// adoptClosed lets rest what was closed just before the end, so that the file does not know it.
+func (a *Allocator) adoptClosed(now model.Instant, r *datapath.Binding, kept []keptBinding) {
+	for _, k := range kept {
+		if _, stands := a.pool.Standing(k.Service); stands || k.Resting || k.Host != r.Host {
+			continue
+		}
+		// An error: another record of it rests already, or its place had rested and is somebody else's by now.
+		_ = a.adoptAs(now, pool.Binding{ID: r.ID, Address: r.Address, Service: k.service(), Used: now, State: pool.Resting})
+	}
+}
+
+// adoptBinding takes over a binding as if it had been used just now: when it was answered last nobody knows any more.
+func (a *Allocator) adoptBinding(now model.Instant, r *datapath.Binding, kept []keptBinding) bool {
+	b := pool.Binding{ID: r.ID, Address: r.Address, Service: a.boundAs(r, kept), Used: now, State: pool.Bound}
+	err := a.adoptAs(now, b)
+	if err == nil {
+		return true
+	}
+	a.log.Warn("withdrawing a binding of an earlier daemon", "address", r.Address, "host", r.Host, "error", err)
+	_ = a.options.Plane.Unbind(r.ID)
+	if b.State = pool.Resting; a.adoptAs(now, b) != nil {
+		a.rest(now, r.Address)
+	}
+	return false
+}
+
+// adoptAs has the pool take over a binding with its slot.
+func (a *Allocator) adoptAs(now model.Instant, b pool.Binding) error {
+	err := a.pool.Adopt(now, b)
+	if err == nil {
+		a.adopted[uint32(b.ID)] = true //nolint:gosec // its low half
+	}
+	return err
+}
+
+// boundAs is the service that a binding of the data plane was made for: as the file has it, or the configuration, or
+// somebody unknown, whose binding rests.
+func (a *Allocator) boundAs(r *datapath.Binding, kept []keptBinding) pool.Service {
+	name := a.config.Names.Name(r.Name)
+	for _, k := range kept {
+		if !k.Resting && k.Host == r.Host && samePorts(k.Ports, r.Ports) {
+			return k.service()
+		}
+	}
+	s, ok := a.services[name]
+	if !ok || s.Host != r.Host {
+		unknown := model.Name(r.Host.String() + ".")
+		s = pool.Service{Name: unknown, Owner: unknown, Zone: unknown, Host: r.Host}
+	}
+	s.Ports = r.Ports
+	return s
+}
+
+func samePorts(a, b []model.Port) bool {
+	return slices.Equal(model.SortPorts(slices.Clone(a)), model.SortPorts(slices.Clone(b)))
+}
+
+func (a *Allocator) adoptReservation(now model.Instant, r *datapath.Reservation) bool {
+	err := a.pool.AdoptReservation(now, pool.Reservation{
+		ID: r.ID, Binding: r.Binding, Name: a.config.Names.Name(r.Name), Requester: r.Asker, Source: r.Source,
+		Created: r.Expires, Expires: r.Expires, Claims: r.Claims, Granted: r.Claims + r.Used, State: pool.Offered,
+	})
+	if err != nil {
+		_, _ = a.options.Plane.Withdraw(r.ID)
+	}
+	return err == nil
+}
+
+// restore takes up what the disk knows.
+func (a *Allocator) restore(now model.Instant, kept map[netip.Addr][]keptBinding) {
+	for address, list := range kept {
+		if len(list) == 0 {
+			a.rest(now, address)
+		}
+		for _, k := range list {
+			a.restoreOne(now, address, k)
+		}
+	}
+}
+
+// restoreOne takes up one binding as if it had been used just now: when it was nobody knows. Where it cannot stand any
+// more it rests.
+func (a *Allocator) restoreOne(now model.Instant, address netip.Addr, k keptBinding) {
+	b := pool.Binding{Address: address, Service: k.service(), Used: now, State: pool.Bound}
+	if k.Resting {
+		b.State = pool.Resting
+	}
+	for a.adopted[a.restored] {
+		a.restored++
+	}
+	number := uint64(rand.Uint32()|1) << 32 //nolint:gosec // no secret; it only has to differ from others
+	b.ID = number | uint64(a.restored)
+	a.restored++
+	err := a.pool.Adopt(now, b)
+	if err != nil && b.State == pool.Bound {
+		b.State = pool.Resting
+		err = a.pool.Adopt(now, b)
+	}
+	if err != nil {
+		a.log.Warn("an address rests, as its last binding cannot be taken up", "address", address, "service", k.Service, "error", err)
+		a.rest(now, address)
+	}
+}
+
+// boundServices are the services of the bindings that were taken up, as they were bound.
+func (a *Allocator) boundServices() (services []pool.Service) {
+	for b := range a.pool.Bindings() {
+		services = append(services, b.Service)
+	}
+	return services
+}
+
+// installAll puts the bindings that were taken up into an empty data plane.
+func (a *Allocator) installAll(now model.Instant) {
+	var standing []pool.Binding
+	for b := range a.pool.Bindings() {
+		if b.State == pool.Bound {
+			standing = append(standing, b)
+		}
+	}
+	for i := range standing {
+		_ = a.install(now, &standing[i])
+	}
+}

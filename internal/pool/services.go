@@ -1,0 +1,121 @@
+package pool
+
+import (
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// SetServices tells what names stand for now, instead of what was told before. Bindings of services that are gone, whose
+// owner, zone or host changed, or whose ports no longer fit where they are, are withdrawn: take them out of the data plane
+// first. Of the others, those with other ports are changed: give the data plane their ports in the order returned; a
+// binding may be in it twice, first without what it loses. What a binding no longer opens rests. Invalid services are left
+// out.
+func (p *Pool) SetServices(now model.Instant, services []Service) (withdrawn, changed []Binding) {
+	p.round++
+	p.services, p.order = make(map[model.Name]*Service, len(services)), p.order[:0]
+	for _, s := range services {
+		n := s.normal()
+		if _, twice := p.services[n.Name]; twice || !n.valid() {
+			continue
+		}
+		p.services[n.Name] = &n
+		p.order = append(p.order, &n)
+	}
+	for slot := range p.table {
+		r := &p.table[slot]
+		if r.live && r.State == Bound && !p.goesOn(&r.Service) {
+			withdrawn = append(withdrawn, p.withdraw(int32(slot))) // bounded by MaxBindings
+		}
+	}
+	// What somebody loses may be gained by another, so nothing grows before everything has shrunk.
+	for slot := range p.table {
+		if !p.differs(slot) {
+			continue
+		}
+		if b, lost, ok := p.shrink(now, int32(slot)); !ok {
+			withdrawn = append(withdrawn, b)
+		} else if lost {
+			changed = append(changed, b)
+		}
+	}
+	for slot := range p.table {
+		if !p.differs(slot) {
+			continue
+		}
+		if b, ok := p.grow(int32(slot)); ok {
+			changed = append(changed, b)
+		} else {
+			withdrawn = append(withdrawn, b)
+		}
+	}
+	changed = slices.DeleteFunc(changed, func(b Binding) bool {
+		slot, ok := p.lookup(b.ID)
+		return !ok || p.table[slot].State != Bound
+	})
+	return withdrawn, changed
+}
+
+func (p *Pool) goesOn(s *Service) bool {
+	now, ok := p.services[s.Name]
+	return ok && s.sameHost(now)
+}
+
+// differs reports a bound record whose ports are not its service's.
+func (p *Pool) differs(slot int) bool {
+	r := &p.table[slot]
+	return r.live && r.State == Bound && !slices.Equal(r.Service.Ports, p.services[r.Service.Name].Ports)
+}
+
+// shrink takes from a bound record the ports that its service has no more; a record of their own keeps them resting, from
+// now on, as their sessions end now. The record is withdrawn, and ok false, if nothing would be left of it, or if there is
+// no slot for the rest.
+func (p *Pool) shrink(now model.Instant, slot int32) (b Binding, lost, ok bool) {
+	s := p.services[p.table[slot].Service.Name]
+	var kept, gone []model.Port
+	for _, port := range p.table[slot].Service.Ports {
+		if _, still := s.to(keyOf(port)); still {
+			kept = append(kept, port)
+		} else {
+			gone = append(gone, port)
+		}
+	}
+	if len(gone) == 0 {
+		return Binding{}, false, true
+	}
+	if len(kept) == 0 {
+		return p.withdraw(slot), false, false
+	}
+	p.hear(slot)
+	if p.table[slot].Used != 0 {
+		rest := p.slot()
+		if rest < 0 {
+			return p.withdraw(slot), false, false
+		}
+		left := p.table[slot].Binding
+		left.ID, left.Service.Ports, left.Used, left.State = p.newID(rest), gone, now, Resting
+		p.put(rest, p.table[slot].place, left)
+	}
+	p.reopen(slot, kept)
+	return p.table[slot].Binding, true, true
+}
+
+// grow gives a bound record its service's ports, or withdraws it if they do not fit.
+func (p *Pool) grow(slot int32) (Binding, bool) {
+	r := &p.table[slot]
+	s := p.services[r.Service.Name]
+	if !p.open(r.place, s) || len(p.clashes(r.place, s, slot, true)) > 0 {
+		return p.withdraw(slot), false
+	}
+	p.reopen(slot, s.Ports)
+	return r.Binding, true
+}
+
+// reopen gives a record other ports.
+func (p *Pool) reopen(slot int32, ports []model.Port) {
+	p.unlink(slot)
+	p.unrank(slot)
+	p.table[slot].Service.Ports = ports
+	p.link(slot)
+	p.rank(slot)
+}
