@@ -65,11 +65,11 @@ func TestMirror(t *testing.T) {
 	g.lend(pool1, 80, service, nil)
 	g.established(busy, lent, service)
 	in := datapath.Capture{Function: 7, Direction: model.In, Tuple: model.Tuple{Protocol: model.TCP, Source: busy, Destination: service}}
-	g.captured(events, in, tcp(busy, lent, packets.SYN), all)
+	g.captured(events, in, segment(busy, lent, packets.SYN, clientISN, 0), all)
 	in.Answers, in.Tuple.Source, in.Tuple.Destination = true, service, busy
-	g.captured(events, in, tcp(service, busy, packets.SYN|packets.ACK), all)
+	g.captured(events, in, segment(service, busy, synAck, hostISN, clientISN+1), all)
 	in.Answers, in.Tuple.Source, in.Tuple.Destination = false, busy, service
-	g.captured(events, in, tcp(busy, lent, packets.ACK), all)
+	g.captured(events, in, proof(busy, lent), all)
 	for number := uint32(7); number <= 9; number++ {
 		if n := g.did(number); n.Failed > 0 || n.Lost > 0 || n.Seen == 0 {
 			t.Errorf("function %d: %+v", number, n)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/packets"
 )
 
@@ -85,6 +86,25 @@ func TestConcurrentFirstPackets(t *testing.T) {
 	same(g, "mappings", usage.Mappings, flows)
 }
 
+// shakes does a client's handshake on this CPU, and reports whether it got in.
+func (g *gateway) shakes(from, to, host netip.AddrPort) (in bool, err error) {
+	for _, step := range []struct {
+		public bool
+		packet packets.Packet
+	}{
+		{true, outside(segment(from, to, packets.SYN, clientISN, 0))},
+		{false, inside(segment(host, from, synAck, hostISN, clientISN+1))},
+		{true, outside(proof(from, to))},
+	} {
+		ifindex := map[bool]int{true: g.public, false: g.private}[step.public]
+		action, _, err := g.data.Inject(step.public, ifindex, step.packet.Bytes())
+		if err != nil || action != datapath.Redirect {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // Of many clients at once, as many as there are claims get in.
 func TestConcurrentClaims(t *testing.T) {
 	const threads, each, granted = 4, 100, 7
@@ -93,20 +113,78 @@ func TestConcurrentClaims(t *testing.T) {
 	in := [threads]int{}
 	g.atOnce(threads, func(thread int) error {
 		for n := range each {
-			from := endpoint(netip.AddrFrom4([4]byte{192, 0, byte(thread), byte(1 + n)}), 50000)
-			action, _, err := g.data.Inject(true, g.public, outside(syn(from)).Bytes())
+			ok, err := g.shakes(endpoint(netip.AddrFrom4([4]byte{192, 0, byte(thread), byte(1 + n)}), 50000), lent, service)
 			if err != nil {
 				return err
 			}
-			if action != datapath.Drop {
+			if ok {
 				in[thread]++
 			}
 		}
 		return nil
 	})
 	same(g, "clients that got in", in[0]+in[1]+in[2]+in[3], granted)
-	g.count(granted)
 	same(g, "what became of the claims", must(g.data.Withdraw(r.ID))(t).Used, granted)
+	g.sound()
+}
+
+// Several CPUs race for one claim: there is one winner, and all others are out (I2).
+func TestOneWinnerOfAClaim(t *testing.T) {
+	const threads, rounds = 4, 200
+	g := newGateway(t)
+	b := g.bind(pool1, hostA, tcpPort(80, 8080))
+	for n := range rounds {
+		clients := [threads]netip.AddrPort{}
+		r := g.offer(b, nil)
+		for i := range clients {
+			clients[i] = endpoint(netip.AddrFrom4([4]byte{192, byte(i), byte(n), 1}), 50000)
+			g.knocks(clients[i])
+			g.answers(clients[i], lent, service)
+		}
+		won := [threads]bool{}
+		g.atOnce(threads, func(thread int) error {
+			action, _, err := g.data.Inject(true, g.public, outside(proof(clients[thread], lent)).Bytes())
+			won[thread] = action == datapath.Redirect
+			return err
+		})
+		winners := 0
+		for i, c := range clients {
+			if won[i] {
+				winners++
+				continue
+			}
+			g.dropped(g.put(segment(c, lent, packets.ACK, clientISN+1, 0)), "drop_not_syn") // its session is gone
+		}
+		same(g, "winners", winners, 1)
+		same(g, "claims used", must(g.data.Withdraw(r.ID))(t).Used, 1)
+	}
+	g.sound()
+}
+
+// A browser's connections are proved at once on several CPUs: one claim is enough for all.
+func TestOneClaimForAllOfAClient(t *testing.T) {
+	const threads, rounds = 4, 200
+	g := newGateway(t)
+	b := g.bind(pool1, hostA, tcpPort(80, 8080), tcpPort(443, 5000))
+	ways := []struct{ to, host netip.AddrPort }{{lent, service}, {endpoint(pool1, 443), endpoint(hostA, 5000)}}
+	for n := range rounds {
+		from := netip.AddrFrom4([4]byte{192, 0, byte(n), 1})
+		g.offer(b, func(r *datapath.Reservation) { r.Asker = from })
+		for i := range threads {
+			c, way := endpoint(from, uint16(50000+i)), ways[i%2]
+			g.forwarded(g.put(segment(c, way.to, packets.SYN, clientISN, 0)))
+			g.answers(c, way.to, way.host)
+		}
+		g.atOnce(threads, func(thread int) error {
+			p := outside(proof(endpoint(from, uint16(50000+thread)), ways[thread%2].to))
+			action, _, err := g.data.Inject(true, g.public, p.Bytes())
+			if err == nil && action != datapath.Redirect {
+				err = fmt.Errorf("round %d: connection %d is out", n, thread)
+			}
+			return err
+		})
+	}
+	g.sound()
 }
 
 // Clients of a whole host meet under no common lock: the claims alone count
@@ -138,19 +216,22 @@ func TestConcurrentClaimsOfAWholeHost(t *testing.T) {
 // Withdrawing races with the claim: either it comes first, or it hears of it.
 func TestWithdrawRacesWithClaim(t *testing.T) {
 	g := newGateway(t)
+	b := g.bind(pool1, hostA, tcpPort(80, 8080))
 	for n := range 200 {
-		public := endpoint(pool1, uint16(1000+n))
-		r := g.lend(pool1, public.Port(), service, nil)
-		from := endpoint(remote, uint16(1000+n))
+		r := g.offer(b, nil)
+		from := stranger(n)
+		g.knocks(from)
+		g.answers(from, lent, service)
 		var claimed bool
 		var withdrawn datapath.Withdrawn
 		g.atOnce(2, func(thread int) error {
+			var err error
 			if thread == 0 {
-				action, _, err := g.data.Inject(true, g.public, outside(tcp(from, public, packets.SYN)).Bytes())
+				var action datapath.Action
+				action, _, err = g.data.Inject(true, g.public, outside(proof(from, lent)).Bytes())
 				claimed = action == datapath.Redirect
 				return err
 			}
-			var err error
 			withdrawn, err = g.data.Withdraw(r.ID)
 			return err
 		})
@@ -158,6 +239,37 @@ func TestWithdrawRacesWithClaim(t *testing.T) {
 			t.Fatalf("claimed: %v, but %+v", claimed, withdrawn)
 		}
 	}
+}
+
+// A binding moves while its clients knock: whoever gets in meets the host that it was bound to
+// when he was told (I9), and the slot is not used again while a record names it.
+func TestUnbindRacesWithClaim(t *testing.T) {
+	g := newGateway(t)
+	for n := range 200 {
+		b := g.bind(pool1, hostA, tcpPort(80, 8080))
+		g.offer(b, nil)
+		from := stranger(n)
+		var claimed bool
+		g.atOnce(2, func(thread int) error {
+			if thread == 0 {
+				var err error
+				claimed, err = g.shakes(from, lent, service)
+				return err
+			}
+			return g.data.Unbind(b.ID)
+		})
+		delete(g.bound, public{pool1, model.TCP, 80})
+		_, sessions := g.data.BindingUse(b.ID)
+		same(g, "sessions", sessions, map[bool]int{true: 1, false: 0}[claimed])
+		if claimed && g.data.SlotVacant(uint32(b.ID)) {
+			t.Fatal("the slot is vacant, and a session stands")
+		}
+		must(g.data.EndAll())(t)
+		if !g.data.SlotVacant(uint32(b.ID)) {
+			t.Fatal("the slot is not vacant, and no session is left")
+		}
+	}
+	g.sound()
 }
 
 // Sessions that end and begin at once leave nothing behind.

@@ -39,7 +39,7 @@ type duel struct {
 	*gateway
 	model *nat
 	r     *rand.Rand
-	next  uint64 // reservations offered so far
+	next  uint64 // reservations that a storm has offered
 	step  int
 	macs  map[bool]packets.MAC // of the gateway's interface on the public side, on the private
 }
@@ -59,7 +59,11 @@ func TestDifferential(t *testing.T) {
 
 func newDuel(t *testing.T, f model.Filtering, options ...option) *duel {
 	t.Helper()
-	d := &duel{gateway: newGateway(t, append(options, filtering(f))...), model: newNAT(f), r: randomSource(t)}
+	const most = 3
+	// Few bindings, so that each has a long queue and a ring of 32.
+	few := func(s *setup) { s.ClientSessions, s.Bindings, s.Filtering = most, 8, f }
+	d := &duel{gateway: newGateway(t, append(options, few)...), model: newNAT(f), r: randomSource(t)}
+	d.model.ring, d.model.most = 32, most
 	d.model.observe = d.observe
 	d.macs = d.interfaceMACs()
 	d.model.fail = func(format string, args ...any) { t.Helper(); t.Fatalf(format, args...) }
@@ -72,13 +76,17 @@ func (d *duel) fight(reasons ...model.Reason) {
 	d.t.Helper()
 	for d.step = range *steps {
 		d.once()
+		if d.step%20 == 0 {
+			d.settle()
+		}
 		if d.step%500 == 0 || d.step == *steps-1 {
 			if diff := d.model.compare(d.sessions()); diff != "" {
 				d.t.Fatalf("step %d: %s", d.step, diff)
 			}
 		}
 	}
-	d.wantReached(append(reasons, "forwarded", "drop_no_reservation", "drop_reservation_spent", "drop_not_syn", "drop_no_session",
+	d.wantReached(append(reasons, "forwarded", "drop_no_binding", "drop_no_reservation", "drop_claim_unproved", "drop_claim_lost",
+		"drop_client_limit", "drop_not_syn", "drop_no_session",
 		"drop_session_conflict", "drop_spoofed_source", "drop_ttl_expired", "to_gateway", "inside_to_inside")...)
 }
 
@@ -139,8 +147,12 @@ func (d *duel) stranger() netip.AddrPort {
 // ours is one of our own endpoints: often one that is lent, mostly one that a
 // mapping has.
 func (d *duel) ours(protocol model.Protocol) netip.AddrPort {
-	if r := d.model.reservations[d.r.IntN(4)]; r != nil && r.port != 0 && r.protocol == protocol && d.r.IntN(3) == 0 {
-		return netip.AddrPortFrom(r.address, r.port)
+	if b := d.someBinding(); b != nil && d.r.IntN(3) == 0 {
+		for _, p := range b.ports {
+			if p.Protocol == protocol && p.Port != 0 {
+				return netip.AddrPortFrom(b.address, p.Port)
+			}
+		}
 	}
 	if mapped, ok := d.model.mappings[point{protocol, d.host()}]; ok && d.r.IntN(3) > 0 {
 		return mapped
@@ -148,10 +160,10 @@ func (d *duel) ours(protocol model.Protocol) netip.AddrPort {
 	return netip.AddrPortFrom(choose(d.r, outbound, pool1, pool1, pool2), choose[uint16](d.r, 80, 443, 5000, 8080))
 }
 
-// once makes one step: a packet either way, or an offer or its end.
+// once makes one step: a packet either way, an answer or its end, or a move.
 func (d *duel) once() {
 	protocol := choose(d.r, model.UDP, model.TCP, model.TCP, model.ICMP)
-	switch d.r.IntN(20) {
+	switch d.r.IntN(30) {
 	case 0, 1, 2, 3, 4, 5:
 		d.out(d.packet(protocol, d.host(), d.stranger(), d.r.IntN(2) == 0))
 	case 6, 7, 8:
@@ -163,9 +175,17 @@ func (d *duel) once() {
 	case 16:
 		d.in(d.packet(protocol, netip.AddrPortFrom(outbound, 5000), d.ours(protocol), true))
 	case 17:
-		d.offer()
+		d.answer()
 	case 18:
 		d.withdraw()
+	case 20, 21, 22, 23, 24:
+		d.shake()
+	case 25, 26, 27, 28:
+		d.knock()
+	case 29:
+		if d.r.IntN(4) == 0 {
+			d.move()
+		}
 	case 19:
 		d.errorAbout(pair{protocol, d.host(), d.stranger()})
 	}

@@ -163,7 +163,7 @@ func TestDnatOfAnAddress(t *testing.T) {
 	same(g, "outbound", g.mapped(udp(inA, server)).Addr(), outbound)
 	g.sound()
 	g.forwards(nil)
-	g.dropped(g.put(udp(client2, endpoint(static1, 22))), "drop_no_reservation")
+	g.dropped(g.put(udp(client2, endpoint(static1, 22))), "drop_no_binding")
 }
 
 // Who comes from where decides, and a filter behind the dnat sees flows as they came.
@@ -194,6 +194,20 @@ func TestDnatAndOtherChains(t *testing.T) {
 	g.lend(pool1, 80, service, nil)
 	g.dropped(g.put(tcp(client, lent, packets.SYN)), "drop_denied")
 	g.established(client, shop, shopIn)
+}
+
+// A chain that would send on what comes to the pool sends nothing on: there bindings alone say
+// whose a packet is (I9).
+func TestDnatLeavesThePoolAlone(t *testing.T) {
+	g := newGateway(t)
+	g.forwards([]forward{{to: pool1, dnat: chain.Dnat{Address: hostB}}, {to: pool2, protocol: model.TCP, port: 80, dnat: chain.Dnat{Address: hostB}}})
+	g.dropped(g.put(syn(client)), "drop_no_binding")
+	g.lend(pool1, 80, service, nil)
+	g.visits(client)
+	g.dropped(g.put(syn(client2)), "drop_no_reservation")
+	g.dropped(g.put(udp(client, endpoint(pool1, 53))), "drop_no_binding")
+	g.dropped(g.put(tcp(client, endpoint(pool2, 80), packets.SYN)), "drop_no_binding")
+	g.count(1)
 }
 
 // A session ends at its next packet when it would be sent elsewhere now, and goes on

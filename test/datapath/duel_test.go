@@ -2,7 +2,10 @@ package datapath
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -10,40 +13,71 @@ import (
 	"github.com/realmgate/realmgate/internal/packets"
 )
 
-// offer lends an address as the pool would: service ports of pool1 to any
-// host, pool2 whole to one.
-func (d *duel) offer() {
-	slot := d.r.IntN(4)
-	if d.model.reservations[slot] != nil {
+// ways are the sets of ports that services of the test have.
+var ways = []struct {
+	address netip.Addr
+	ports   []model.Port
+}{
+	{pool1, []model.Port{tcpPort(80, 8080), {Protocol: model.UDP, Port: 80, To: 80}}},
+	{pool1, []model.Port{tcpPort(443, 5000), {Protocol: model.ICMP}}},
+	{pool1, []model.Port{tcpPort(8080, 80), {Protocol: model.UDP, Port: 5000, To: 5000}}},
+	{pool2, []model.Port{everything}},
+}
+
+// move binds one of the services to a host, after who was there, or to none.
+func (d *duel) move() {
+	way := choose(d.r, ways...)
+	host := choose(d.r, hostA, hostB)
+	if old := d.model.bound[public{way.address, way.ports[0].Protocol, way.ports[0].Port}]; old != nil {
+		d.unbind(datapath.Binding{ID: old.id, Address: old.address, Ports: old.ports})
+		old.open = false
+		for _, p := range old.ports {
+			delete(d.model.bound, public{old.address, p.Protocol, p.Port})
+		}
+		if d.r.IntN(4) == 0 {
+			return
+		}
+	}
+	if _, found := d.vacant(); !found {
 		return
 	}
-	l := &modelReservation{address: pool1, protocol: choose(d.r, model.TCP, model.UDP), host: choose(d.r, hostA, hostB), left: 1 + d.r.IntN(3)}
-	l.port, l.hostPort = []uint16{80, 443, 8080, 0}[slot], []uint16{0, 5000, 80, 0}[slot]
-	if slot == 3 {
-		l.address, l.protocol, l.hostPort = pool2, 0, 0
+	b := d.bind(way.address, host, way.ports...)
+	m := &modelBinding{id: b.ID, host: host, ports: way.ports, address: way.address, open: true}
+	for _, p := range way.ports {
+		d.model.bound[public{way.address, p.Protocol, p.Port}] = m
 	}
-	if slot == 0 {
-		l.protocol = model.TCP
+}
+
+// someBinding is one that stands.
+func (d *duel) someBinding() *modelBinding {
+	way := choose(d.r, ways...)
+	return d.model.bound[public{way.address, way.ports[0].Protocol, way.ports[0].Port}]
+}
+
+// answer offers a binding, to each asker once.
+func (d *duel) answer() {
+	b := d.someBinding()
+	who := choose(d.r, asker, asker, remote, remote2, router)
+	if b == nil || len(b.reservations) > 3 || slices.ContainsFunc(b.reservations, func(r *modelReservation) bool { return r.asker == who }) {
+		return
 	}
-	d.next++
-	offered := datapath.Reservation{
-		ID: d.next<<32 | uint64(slot), Address: l.address, Protocol: l.protocol, Port: l.port, Host: l.host, HostPort: l.hostPort,
-		Expires: datapath.Now().Add(time.Hour), Claims: l.left,
+	l := &modelReservation{asker: who, left: 1 + d.r.IntN(3), merged: d.r.IntN(5)}
+	if d.r.IntN(4) == 0 {
+		l.source = netip.PrefixFrom(choose(d.r, remote, router), 24).Masked()
 	}
-	if d.r.IntN(2) == 0 {
-		offered.Again, l.merged, l.claimers = time.Hour, 4, map[netip.Addr]bool{}
-	}
-	check(d.t, d.data.Offer(offered))
-	l.id = offered.ID
-	d.model.reservations[slot] = l
+	l.id = d.offer(datapath.Binding{ID: b.id}, func(r *datapath.Reservation) {
+		r.Asker, r.Claims, r.Merged, r.Window, r.Source = who, l.left, l.merged, time.Minute, l.source
+	}).ID
+	b.reservations = append(b.reservations, l)
 }
 
 func (d *duel) withdraw() {
-	slot := d.r.IntN(4)
-	l := d.model.reservations[slot]
-	if l == nil {
+	b := d.someBinding()
+	if b == nil || len(b.reservations) == 0 {
 		return
 	}
+	at := d.r.IntN(len(b.reservations))
+	l := b.reservations[at]
 	became := must(d.data.Withdraw(l.id))(d.t)
 	if became.Left != l.left {
 		d.t.Fatalf("step %d: %d claims left, want %d", d.step, became.Left, l.left)
@@ -51,7 +85,66 @@ func (d *duel) withdraw() {
 	if _, err := d.data.Withdraw(l.id); !errors.Is(err, datapath.ErrSpent) {
 		d.t.Fatalf("step %d: a reservation withdrawn twice: %v", d.step, err)
 	}
-	delete(d.model.reservations, slot)
+	b.reservations = slices.Delete(b.reservations, at, at+1)
+}
+
+// knock is the first packet of a client that has not been here before, to a port that is bound.
+func (d *duel) knock() {
+	b := d.someBinding()
+	if b == nil {
+		return
+	}
+	to := netip.AddrPortFrom(b.address, max(b.ports[0].Port, 22))
+	from := netip.AddrPortFrom(choose(d.r, remote, remote2, router, never), uint16(1024+d.r.IntN(60000)))
+	d.in(d.packet(model.TCP, from, to, true))
+}
+
+// someTentative is a session whose client has proved nothing yet.
+func (d *duel) someTentative() *modelSession {
+	var list []*modelSession
+	for _, s := range d.model.sessions {
+		if s.tentative() && !s.hairpin {
+			list = append(list, s)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortFunc(list, func(a, b *modelSession) int {
+		return strings.Compare(fmt.Sprint(a.private, a.remote), fmt.Sprint(b.private, b.remote))
+	})
+	return choose(d.r, list...)
+}
+
+// shake goes on with a handshake: mostly as its host and its client would.
+func (d *duel) shake() {
+	s := d.someTentative()
+	if s == nil {
+		return
+	}
+	if s.state == "syn" || d.r.IntN(4) == 0 {
+		p := packets.NewTCP(s.private, s.remote, choose(d.r, synAck, synAck, packets.SYN, packets.ACK), string(make([]byte, d.r.IntN(3))))
+		p.TCP.Sequence = choose(d.r, d.r.Uint32(), s.pool.expected-1, s.pool.sent)
+		d.out(p)
+		return
+	}
+	p := packets.NewTCP(s.remote, s.external, choose(d.r, packets.ACK, packets.ACK, synAck, packets.ACK|packets.FIN), string(make([]byte, d.r.IntN(3))))
+	p.TCP.Acknowledge = choose(d.r, s.pool.expected, s.pool.sent, s.pool.expected-1, s.pool.sent+1)
+	d.in(p)
+}
+
+// settle ends tentative sessions before their time does, as the model knows none.
+func (d *duel) settle() {
+	for _, s := range d.model.sessions {
+		if !s.tentative() || time.Since(s.pool.since) < 2*time.Second {
+			continue
+		}
+		n := must(d.data.EndSessions(func(found datapath.Session) bool {
+			return found.Private == s.private && found.Remote == s.remote && found.Protocol == s.protocol
+		}))(d.t)
+		same(d.gateway, "tentative sessions ended", n, 1)
+		d.model.end(s)
+	}
 }
 
 // errorAbout sends an ICMP error about a session, from either side.

@@ -3,6 +3,7 @@ package datapath
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -114,14 +115,66 @@ func (g *gateway) mapped(p packets.Packet) netip.AddrPort {
 	return g.forwarded(g.put(p)).Tuple().Source
 }
 
-// lend offers an address of the pool to the host. change may be nil.
-func (g *gateway) lend(address netip.Addr, port uint16, host netip.AddrPort, change func(*datapath.Reservation)) datapath.Reservation {
-	g.t.Helper()
-	r := datapath.Reservation{ID: g.ids<<32 | g.ids%512, Address: address, Protocol: model.TCP, Port: port, Host: host.Addr(),
-		HostPort: host.Port(), Expires: datapath.Now().Add(time.Minute), Claims: 1}
-	if port == 0 {
-		r.Protocol = model.AnyProtocol
+// public is what the outside connects to.
+type public struct {
+	address  netip.Addr
+	protocol model.Protocol
+	port     uint16
+}
+
+// vacant finds a place for a binding.
+func (g *gateway) vacant() (slot uint64, found bool) {
+	for slot := range must(g.data.Usage())(g.t).Bindings {
+		if g.data.SlotVacant(uint32(slot)) {
+			return slot, true
+		}
 	}
+	return 0, false
+}
+
+// bind binds ports of a pool address to a host; who has any of them gives way.
+func (g *gateway) bind(address, host netip.Addr, ports ...model.Port) datapath.Binding {
+	g.t.Helper()
+	for _, p := range ports {
+		if old, is := g.bound[public{address, p.Protocol, p.Port}]; is {
+			g.unbind(old)
+		}
+	}
+	slot, found := g.vacant()
+	if !found {
+		g.t.Fatal("no slot is vacant")
+	}
+	b := datapath.Binding{ID: g.ids<<32 | slot, Address: address, Host: host, Ports: ports}
+	g.ids++
+	check(g.t, g.data.Bind(b))
+	for _, p := range ports {
+		g.bound[public{address, p.Protocol, p.Port}] = b
+	}
+	return b
+}
+
+func (g *gateway) unbind(b datapath.Binding) {
+	g.t.Helper()
+	check(g.t, g.data.Unbind(b.ID))
+	for _, p := range b.Ports {
+		delete(g.bound, public{b.Address, p.Protocol, p.Port})
+	}
+}
+
+// tcpPort is a port of TCP that is another on the host.
+func tcpPort(port, to uint16) model.Port { return model.Port{Protocol: model.TCP, Port: port, To: to} }
+
+// everything is what opens a whole host.
+var everything = model.Port{}
+
+// asker is a resolver that asks for others.
+var asker = netip.MustParseAddr("203.0.113.53")
+
+// offer answers somebody who asked for the binding: with one claim, for whoever comes. change
+// may be nil.
+func (g *gateway) offer(b datapath.Binding, change func(*datapath.Reservation)) datapath.Reservation {
+	g.t.Helper()
+	r := datapath.Reservation{ID: g.ids<<32 | g.ids%1000, Binding: b.ID, Asker: asker, Expires: datapath.Now().Add(time.Minute), Claims: 1}
 	g.ids++
 	if change != nil {
 		change(&r)
@@ -130,12 +183,77 @@ func (g *gateway) lend(address netip.Addr, port uint16, host netip.AddrPort, cha
 	return r
 }
 
+// lend binds a port of the pool to the host, or with port 0 all of the address, unless it is
+// already, and offers it.
+func (g *gateway) lend(address netip.Addr, port uint16, host netip.AddrPort, change func(*datapath.Reservation)) datapath.Reservation {
+	g.t.Helper()
+	p := tcpPort(port, host.Port())
+	if port == 0 {
+		p = everything
+	}
+	b, is := g.bound[public{address, p.Protocol, p.Port}]
+	if !is || b.Host != host.Addr() || !slices.Contains(b.Ports, p) {
+		b = g.bind(address, host.Addr(), p)
+	}
+	return g.offer(b, change)
+}
+
+// Numbers of the segments that client and host say SYN with.
+const (
+	clientISN = 1000
+	hostISN   = 0xfffffffe // what follows it wraps
+)
+
+// segment is tcp with the numbers that the client's or the host's would have.
+func segment(from, to netip.AddrPort, flags packets.Flags, sequence, acknowledge uint32) packets.Packet {
+	p := tcp(from, to, flags)
+	p.TCP.Sequence, p.TCP.Acknowledge = sequence, acknowledge
+	return p
+}
+
+// answers wants the host's SYN and ACK to pass.
+func (g *gateway) answers(client, public, host netip.AddrPort) {
+	g.t.Helper()
+	g.leaves(g.put(segment(host, client, synAck, hostISN, clientISN+1)), segment(public, client, synAck, hostISN, clientISN+1))
+}
+
+// proof is the segment that acknowledges the host's SYN.
+func proof(client, to netip.AddrPort) packets.Packet {
+	isn := uint32(hostISN)
+	return segment(client, to, packets.ACK, clientISN+1, isn+1)
+}
+
 // established opens a session from the pool by a full handshake.
 func (g *gateway) established(client, public, host netip.AddrPort) {
 	g.t.Helper()
-	g.leaves(g.put(tcp(client, public, packets.SYN)), tcp(client, host, packets.SYN))
-	g.leaves(g.put(tcp(host, client, packets.SYN|packets.ACK)), tcp(public, client, packets.SYN|packets.ACK))
-	g.leaves(g.put(tcp(client, public, packets.ACK)), tcp(client, host, packets.ACK))
+	g.leaves(g.put(segment(client, public, packets.SYN, clientISN, 0)), segment(client, host, packets.SYN, clientISN, 0))
+	g.answers(client, public, host)
+	g.leaves(g.put(proof(client, public)), proof(client, host))
+}
+
+// reset wants the packet dropped for the reason and answered by the RST that RFC 9293 section
+// 3.10.7.1 describes.
+func (g *gateway) reset(r result, p packets.Packet, reason model.Reason) {
+	g.t.Helper()
+	if r.action != datapath.Redirect || r.reason != reason {
+		g.t.Fatalf("%v, %s, want %s and an RST", r.action, r.reason, reason)
+	}
+	t := p.Tuple()
+	length := uint32(len(p.Payload))
+	for _, flag := range []packets.Flags{packets.SYN, packets.FIN} {
+		if p.TCP.Flags&flag != 0 {
+			length++
+		}
+	}
+	want := segment(t.Destination, t.Source, packets.RST|packets.ACK, 0, p.TCP.Sequence+length)
+	if p.TCP.Flags&packets.ACK != 0 {
+		want = segment(t.Destination, t.Source, packets.RST, p.TCP.Acknowledge, 0)
+	}
+	want = want.Between(r.packet.Ethernet.Source, addressed(p).Ethernet.Source)
+	want.IPv4.TTL, want.IPv4.DF, want.IPv4.ID, want.TCP.Window = 64, true, 0, 0
+	if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
+		g.t.Fatalf("the RST is not as wanted:\n%s", diff)
+	}
 }
 
 // connected opens a session from inside by a full handshake and returns its

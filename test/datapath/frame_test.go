@@ -36,7 +36,7 @@ func TestFramesToEverybody(t *testing.T) {
 		}
 	}
 	g.count(1)
-	g.claims(client) // its claim is not spent
+	g.knocks(client) // its claim is not spent
 }
 
 // What is for every machine on the link is for the gateway too, in such frames
@@ -117,7 +117,7 @@ func TestSourceRoutes(t *testing.T) {
 		}
 	}
 	g.count(1)
-	g.claims(client)
+	g.knocks(client)
 }
 
 func TestOptionsThatAreNoSourceRoutes(t *testing.T) {

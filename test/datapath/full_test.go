@@ -44,7 +44,7 @@ func TestFullTableSpendsNoClaim(t *testing.T) {
 	g.idle(301 * time.Second)
 	g.idle(2 * time.Second)
 	g.established(client, lent, service)
-	g.dropped(g.put(syn(client2)), "drop_reservation_spent")
+	g.dropped(g.put(syn(client2)), "drop_no_reservation")
 }
 
 // Mappings that could not keep the inside port keep their places in the index
@@ -152,5 +152,5 @@ func TestBusyLock(t *testing.T) {
 	hold(0)
 	g.leaves(g.put(udp(inB, server)), udp(endpoint(outbound, inB.Port()), server))
 	g.leaves(g.put(udp(server2, out)), udp(server2, inA))
-	g.claims(client)
+	g.visits(client)
 }

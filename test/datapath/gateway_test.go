@@ -41,8 +41,10 @@ type gateway struct {
 	settings        datapath.Settings
 	services        []datapath.Service
 	states          chain.States
-	ids             uint64 // reservations offered
+	ids             uint64 // of bindings and reservations
+	bound           map[public]datapath.Binding
 	instance        string // of the pins, if there are any
+	options         datapath.Options
 }
 
 // setup is what a test may want otherwise.
@@ -88,14 +90,14 @@ func newGateway(t testing.TB, options ...option) *gateway {
 	l := lab.NewForTest(t, "datapath")
 	s := setup{Settings: datapath.Settings{
 		Filtering: model.AddressDependent, TCPEstablished: 7440 * time.Second, TCPTransitory: 240 * time.Second,
-		TCPClaim: 5 * time.Second, UDP: 300 * time.Second, ICMP: 60 * time.Second, PortQuarantine: 120 * time.Second,
+		UDP: 300 * time.Second, ICMP: 60 * time.Second, PortQuarantine: 120 * time.Second, ClientSessions: 256,
 	}, Options: datapath.Options{
 		Public: []string{"eth0"}, Private: []string{"eth1"}, Capacity: 4096, Outbound: []netip.Addr{outbound},
 	}}
 	for _, change := range options {
 		change(&s)
 	}
-	g := &gateway{t: t, lab: l, settings: s.Settings, ids: 1, instance: s.Instance}
+	g := &gateway{t: t, lab: l, settings: s.Settings, ids: 1, instance: s.Instance, options: s.Options, bound: map[public]datapath.Binding{}}
 	g.namespace = must(l.Namespace("gateway"))(t)
 	outside := must(l.Namespace("outside"))(t)
 	inside := must(l.Namespace("inside"))(t)
@@ -128,7 +130,7 @@ func newGateway(t testing.TB, options ...option) *gateway {
 			return err
 		}
 		for _, host := range []netip.Addr{hostA, hostB} {
-			g.services = append(g.services, datapath.Service{Host: host})
+			g.services = append(g.services, datapath.Service{Host: host}, datapath.Service{Host: host, Protocol: model.ICMP})
 			for _, port := range []uint16{80, 5000, 8080, 8081} {
 				g.services = append(g.services, datapath.Service{Host: host, Port: port, Protocol: model.TCP},
 					datapath.Service{Host: host, Port: port, Protocol: model.UDP})
@@ -146,6 +148,24 @@ func newGateway(t testing.TB, options ...option) *gateway {
 		_ = g.namespace.Do(func() error { return g.data.Close(false) })
 	})
 	return g
+}
+
+// reopen lets the daemon go, and another one come.
+func (g *gateway) reopen() {
+	g.t.Helper()
+	g.in(func() error {
+		if err := g.data.Close(true); err != nil {
+			return err
+		}
+		var err error
+		if g.data, err = datapath.Open(g.options); err != nil {
+			return err
+		}
+		if !g.data.Adopted() {
+			g.t.Fatal("the data plane was not adopted")
+		}
+		return g.data.Attach()
+	})
 }
 
 // in runs f in the gateway's namespace.

@@ -13,11 +13,11 @@ func TestHairpinByReservation(t *testing.T) {
 	g := newGateway(t)
 	to := endpoint(hostB, 8080)
 	a := endpoint(outbound, inA.Port())
-	g.dropped(g.put(tcp(inA, lent, packets.SYN)), "drop_no_reservation")
+	g.dropped(g.put(tcp(inA, lent, packets.SYN)), "drop_no_binding")
 	g.lend(pool1, 80, to, nil)
 	g.leaves(g.put(tcp(inA, lent, packets.SYN)), tcp(a, to, packets.SYN))
-	g.leaves(g.put(tcp(to, a, synAck)), tcp(lent, inA, synAck))
-	g.leaves(g.put(tcp(inA, lent, packets.ACK)), tcp(a, to, packets.ACK))
+	g.leaves(g.put(segment(to, a, synAck, hostISN, 1)), segment(lent, inA, synAck, hostISN, 1))
+	g.leaves(g.put(proof(inA, lent)), proof(a, to))
 	g.leaves(g.put(unreachable(hostB, 3, 0, tcp(a, to, packets.ACK), 8)), unreachable2(pool1, hostA, 3, tcp(inA, lent, packets.ACK), 8))
 	for _, s := range g.sessions() {
 		if !s.Hairpin || s.State != "established" {

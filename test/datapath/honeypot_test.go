@@ -132,7 +132,7 @@ func TestSpoofedPacketBansNobody(t *testing.T) {
 		acknowledge(from, netip.AddrPortFrom(pool1, 25), cookie), // no port of the honeypot
 		tcp(from, to, packets.RST),
 	} {
-		if r := g.put(p); r.reason != "drop_no_reservation" {
+		if r := g.put(p); r.reason != "drop_no_binding" {
 			t.Errorf("%s: %s", p, r.reason)
 		}
 	}
@@ -203,7 +203,7 @@ func TestHoneypotLeavesAloneWhatIsUsed(t *testing.T) {
 	g.knock(endpoint(remote2, 40000), netip.AddrPortFrom(pool2, telnet))
 	g.leaves(g.put(tcp(endpoint(remote, 40000), netip.AddrPortFrom(pool2, 80), packets.SYN)), tcp(endpoint(remote, 40000), endpoint(hostB, 80), packets.SYN))
 	g.lend(pool1, 81, endpoint(hostA, 8080), nil) // who comes sees 81 alone
-	g.leaves(g.put(tcp(endpoint(remote, 40001), netip.AddrPortFrom(pool1, 81), packets.SYN)), tcp(endpoint(remote, 40001), endpoint(hostA, 8080), packets.SYN))
+	g.established(endpoint(remote, 40001), netip.AddrPortFrom(pool1, 81), endpoint(hostA, 8080))
 	out := g.connected(inA, server)
 	g.leaves(g.put(tcp(endpoint(remote2, 4000), out, packets.SYN)), tcp(endpoint(remote2, 4000), inA, packets.SYN))
 	g.protected(chain.Addresses{}) // all are judged again
@@ -231,7 +231,7 @@ func TestGeofenceMonitorsPortsAsTheyAreOutside(t *testing.T) {
 	g.lend(pool1, 443, endpoint(hostA, 8080), nil)
 	g.lend(pool1, 8443, endpoint(hostB, 80), nil)
 	g.dropped(g.put(tcp(endpoint(remote, 40000), monitored, packets.SYN)), "drop_denied")
-	g.leaves(g.put(tcp(endpoint(remote, 40000), other, packets.SYN)), tcp(endpoint(remote, 40000), endpoint(hostB, 80), packets.SYN))
+	g.established(endpoint(remote, 40000), other, endpoint(hostB, 80))
 	g.leaves(g.put(tcp(endpoint(remote2, 40000), monitored, packets.SYN)), tcp(endpoint(remote2, 40000), endpoint(hostA, 8080), packets.SYN))
 	protect(setOf("203.0.113.10/31"))
 	g.dropped(g.put(tcp(endpoint(remote2, 40000), monitored, packets.ACK)), "drop_denied")

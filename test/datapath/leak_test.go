@@ -136,7 +136,8 @@ func (g *gateway) judge(public bool, frame []byte) {
 		if p.IPv4 == nil || reasons[0] == "answered_arp" {
 			return
 		}
-		if in.IPv4 != nil && in.IPv4.Source == p.IPv4.Source && in.IPv4.Destination == p.IPv4.Destination {
+		answered := p.TCP != nil && p.TCP.Flags == packets.RST && in.IPv4.Source == p.IPv4.Destination // where both are one
+		if in.IPv4 != nil && in.IPv4.Source == p.IPv4.Source && in.IPv4.Destination == p.IPv4.Destination && !answered {
 			fail("redirected untranslated")
 		}
 		if p.Ethernet.Destination == packets.RouterMAC && (realm.Contains(p.IPv4.Source) || realm.Contains(p.IPv4.Destination)) {

@@ -45,7 +45,7 @@ func (n *nat) fromInside(p packets.Packet) fate {
 	if p.IPv4.TTL <= 1 && !s.hairpin {
 		return fate{reason: "drop_ttl_expired"}
 	}
-	s.touch(flagsOf(&p), true)
+	n.touch(s, &p, true)
 	p = p.Clone()
 	setSource(&p, s.external)
 	if s.hairpin {
@@ -68,7 +68,7 @@ func forwarded(p packets.Packet, to packets.MAC) fate {
 }
 
 func (n *nat) open(key pair, external netip.AddrPort, origin string, hairpin bool) *modelSession {
-	s := &modelSession{key.protocol, key.local, external, key.remote, origin, "open", hairpin}
+	s := &modelSession{key.protocol, key.local, external, key.remote, origin, "open", hairpin, nil}
 	if key.protocol == model.TCP {
 		s.state = "syn"
 	}
@@ -112,7 +112,7 @@ func (n *nat) fromOutside(p packets.Packet, hairpin bool) fate {
 	var inside pair
 	if isPool(to) {
 		s = n.claimed[pair{t.Protocol, t.Destination, t.Source}]
-		if s != nil && s.closing() && pureSYN(flagsOf(&p)) {
+		if s != nil && (s.closing() || !s.pool.binding.open) && pureSYN(flagsOf(&p)) {
 			s = nil
 		}
 	} else if n.isGateways(t) && !hairpin {
@@ -132,7 +132,7 @@ func (n *nat) fromOutside(p packets.Packet, hairpin bool) fate {
 		switch {
 		case !hairpin && isOurs(t.Source.Addr()):
 		case isPool(to):
-			s, reason = n.claim(&p, t, hairpin)
+			s, reason = n.enter(&p, t, hairpin)
 		default:
 			s, reason = n.letIn(&p, inside, t.Destination, hairpin)
 		}
@@ -146,7 +146,9 @@ func (n *nat) fromOutside(p packets.Packet, hairpin bool) fate {
 	case p.IPv4.TTL <= 1:
 		return fate{reason: "drop_ttl_expired"}
 	}
-	s.touch(flagsOf(&p), false)
+	if reason := n.touch(s, &p, false); reason != "" {
+		return fate{reason: reason}
+	}
 	p = p.Clone()
 	setDestination(&p, s.private)
 	return forwarded(p, n.neighbours[s.private.Addr()])
@@ -174,64 +176,11 @@ func (n *nat) letIn(p *packets.Packet, key pair, external netip.AddrPort, hairpi
 	return n.open(key, external, "mapping", hairpin), ""
 }
 
-// claim opens a session by the reservation that the packet meets (I1 sees to
-// it that there is one at most).
-func (n *nat) claim(p *packets.Packet, t model.Tuple, hairpin bool) (*modelSession, model.Reason) {
-	var r *modelReservation
-	for _, candidate := range n.reservations {
-		if candidate.address == t.Destination.Addr() && (candidate.protocol == 0 || candidate.protocol == t.Protocol) &&
-			(candidate.port == 0 || candidate.port == t.Destination.Port()) {
-			r = candidate
-		}
-	}
-	if r == nil {
-		return nil, "drop_no_reservation"
-	}
-	if reason := mayOpen(p); reason != "" {
-		return nil, reason
-	}
-	port := r.hostPort
-	if port == 0 {
-		port = t.Destination.Port()
-	}
-	key := pair{t.Protocol, netip.AddrPortFrom(r.host, port), t.Source}
-	before := n.claimed[pair{t.Protocol, t.Destination, t.Source}] // closing, or there would be no claim
-	if before != nil && before.private.Addr() != r.host {
-		return nil, "drop_session_conflict" // I4
-	}
-	same := n.sessions[key]
-	if same != nil && !same.closing() {
-		return nil, "drop_session_conflict" // I8
-	}
-	switch source := t.Source.Addr(); {
-	case r.claimers[source]:
-	case r.left > 0:
-		r.left--
-		r.remember(source)
-	case r.merged > 0:
-		r.merged--
-		r.remember(source)
-	default:
-		return nil, "drop_reservation_spent"
-	}
-	for _, ended := range []*modelSession{before, same} {
-		if ended != nil {
-			n.end(ended)
-		}
-	}
-	return n.open(key, t.Destination, "pool", hairpin), ""
-}
-
-func (r *modelReservation) remember(source netip.Addr) {
-	if r.claimers != nil {
-		r.claimers[source] = true
-	}
-}
-
 func (n *nat) end(s *modelSession) {
 	delete(n.sessions, pair{s.protocol, s.private, s.remote})
 	if s.origin == "pool" {
 		delete(n.claimed, pair{s.protocol, s.external, s.remote})
+		n.count(s, s.stands(), false)
 		return
 	}
 	for _, other := range n.sessions {

@@ -12,14 +12,16 @@ import (
 // nat is the NAT path as the RFCs tell it, in plain Go: what TestDifferential
 // holds against the data plane. It knows no time: nothing in it expires.
 type nat struct {
-	filtering    model.Filtering
-	shared       bool                       // the gateway has the outbound address too
-	neighbours   map[netip.Addr]packets.MAC // hosts inside
-	mappings     map[point]netip.AddrPort   // internal → external, RFC 4787 REQ-1
-	internal     map[point]netip.AddrPort   // external → internal
-	sessions     map[pair]*modelSession     // by their inside tuples
-	claimed      map[pair]*modelSession     // from the pool, by their outside tuples
-	reservations map[int]*modelReservation
+	filtering  model.Filtering
+	shared     bool                       // the gateway has the outbound address too
+	neighbours map[netip.Addr]packets.MAC // hosts inside
+	mappings   map[point]netip.AddrPort   // internal → external, RFC 4787 REQ-1
+	internal   map[point]netip.AddrPort   // external → internal
+	sessions   map[pair]*modelSession     // by their inside tuples
+	claimed    map[pair]*modelSession     // from the pool, by their outside tuples
+	bound      map[public]*modelBinding
+	known      map[acquaintance]int // sessions that stand
+	ring, most int                  // tentative sessions of a binding, sessions of a known client
 	// observe tells which external endpoint the data plane chose for a mapping
 	// whose own port was taken.
 	observe func(point) netip.AddrPort
@@ -41,17 +43,7 @@ type modelSession struct {
 	private, external, remote netip.AddrPort
 	origin, state             string
 	hairpin                   bool
-}
-
-// modelReservation is a reservation of the circular pool.
-type modelReservation struct {
-	id             uint64 // the data plane's
-	address        netip.Addr
-	protocol       model.Protocol // 0: any
-	port, hostPort uint16         // 0: any, and the packet's own
-	host           netip.Addr
-	left, merged   int
-	claimers       map[netip.Addr]bool // who may open more; nil without pool.again
+	pool                      *modelPoolSession // nil for others
 }
 
 // fate is what becomes of a packet.
@@ -64,7 +56,7 @@ func newNAT(f model.Filtering) *nat {
 	return &nat{
 		filtering: f, neighbours: map[netip.Addr]packets.MAC{hostA: packets.HostMAC, hostB: packets.OtherHostMAC},
 		mappings: map[point]netip.AddrPort{}, internal: map[point]netip.AddrPort{},
-		sessions: map[pair]*modelSession{}, claimed: map[pair]*modelSession{}, reservations: map[int]*modelReservation{},
+		sessions: map[pair]*modelSession{}, claimed: map[pair]*modelSession{}, bound: map[public]*modelBinding{}, known: map[acquaintance]int{},
 	}
 }
 
@@ -117,10 +109,10 @@ func (s *modelSession) touch(f packets.Flags, out bool) {
 func (n *nat) compare(got []datapath.Session) string {
 	want := map[string]bool{}
 	for _, s := range n.sessions {
-		want[fmt.Sprint(s.protocol, s.private, s.external, s.remote, s.origin, s.state, s.hairpin)] = true
+		want[fmt.Sprint(s.protocol, s.private, s.external, s.remote, s.origin, s.state, s.hairpin, s.tentative())] = true
 	}
 	for _, s := range got {
-		line := fmt.Sprint(s.Protocol, s.Private, s.External, s.Remote, s.Origin, s.State, s.Hairpin)
+		line := fmt.Sprint(s.Protocol, s.Private, s.External, s.Remote, s.Origin, s.State, s.Hairpin, s.Tentative)
 		if !want[line] {
 			return "not in the model, or twice: " + line
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/packets"
 )
 
@@ -18,25 +17,37 @@ var (
 	client2 = endpoint(remote2, 50000)
 )
 
-func again(d time.Duration) func(*datapath.Reservation) {
-	return func(r *datapath.Reservation) { r.Again = d }
+func syn(from netip.AddrPort) packets.Packet { return segment(from, lent, packets.SYN, clientISN, 0) }
+
+// stranger is the n-th of many clients.
+func stranger(n int) netip.AddrPort {
+	return endpoint(netip.AddrFrom4([4]byte{192, 0, byte(2 + n/250), byte(1 + n%250)}), 50000)
 }
 
-func syn(from netip.AddrPort) packets.Packet { return tcp(from, lent, packets.SYN) }
-
-func (g *gateway) claims(from netip.AddrPort) {
+// knocks wants a client's SYN to come to the service.
+func (g *gateway) knocks(from netip.AddrPort) {
 	g.t.Helper()
-	g.leaves(g.put(syn(from)), tcp(from, service, packets.SYN))
+	g.leaves(g.put(syn(from)), segment(from, service, packets.SYN, clientISN, 0))
 }
 
+// visits wants a client to connect to the service.
+func (g *gateway) visits(from netip.AddrPort) {
+	g.t.Helper()
+	g.established(from, lent, service)
+}
+
+// Who asked, and whether a claim was taken: a SYN takes none, and the first who proves himself
+// takes the only one.
 func TestClaimOnce(t *testing.T) {
 	g := newGateway(t)
-	g.lend(pool1, 80, service, nil)
-	g.claims(client)
-	g.claims(client) // the same segment again follows its flow
-	g.dropped(g.put(syn(endpoint(remote, 50001))), "drop_reservation_spent")
-	g.dropped(g.put(syn(client2)), "drop_reservation_spent")
+	r := g.lend(pool1, 80, service, nil)
+	g.knocks(client)
+	g.knocks(client) // the same segment again follows its flow
 	g.count(1)
+	same(g, "claims used by SYNs", must(g.data.Reservations())(t)[0].Used, 0)
+	g.visits(client2)
+	g.dropped(g.put(syn(stranger(0))), "drop_no_reservation")
+	same(g, "what became of it", must(g.data.Withdraw(r.ID))(t).Used, 1)
 }
 
 func TestClaimNeedsAPureSYN(t *testing.T) {
@@ -45,8 +56,8 @@ func TestClaimNeedsAPureSYN(t *testing.T) {
 	for _, flags := range []packets.Flags{0, packets.ACK, synAck, packets.SYN | packets.FIN, packets.SYN | packets.RST, packets.FIN, packets.RST} {
 		g.dropped(g.put(tcp(client, lent, flags)), "drop_not_syn")
 	}
-	g.dropped(g.put(udp(client, lent)), "drop_no_reservation")
-	g.dropped(g.put(tcp(client, endpoint(pool1, 81), packets.SYN)), "drop_no_reservation")
+	g.dropped(g.put(udp(client, lent)), "drop_no_binding")
+	g.dropped(g.put(tcp(client, endpoint(pool1, 81), packets.SYN)), "drop_no_binding")
 	g.dropped(g.put(syn(client).Change(func(p *packets.Packet) { p.IPv4.MF = true })), "drop_fragment")
 	g.dropped(g.put(ttl1(syn(client))), "drop_ttl_expired")
 	same(g, "claims used", must(g.data.Withdraw(r.ID))(t).Used, 0)
@@ -54,15 +65,14 @@ func TestClaimNeedsAPureSYN(t *testing.T) {
 
 func TestClaimByOtherProtocols(t *testing.T) {
 	g := newGateway(t)
-	wild := endpoint(hostA, 0)
-	g.lend(pool1, 0, wild, func(r *datapath.Reservation) { r.Claims = 3 })
+	g.lend(pool1, 0, endpoint(hostA, 0), func(r *datapath.Reservation) { r.Claims = 3 })
 	g.leaves(g.put(udp(client, lent)), udp(client, endpoint(hostA, 80)))
 	g.leaves(g.put(udp(endpoint(hostA, 80), client)), udp(lent, client))
-	g.leaves(g.put(tcp(client, lent, packets.SYN)), tcp(client, endpoint(hostA, 80), packets.SYN))
 	g.leaves(g.put(echo(remote, pool1, 9)), echo(remote, hostA, 9))
 	g.leaves(g.put(echoReply(hostA, remote, 9)), echoReply(pool1, remote, 9))
+	g.established(client, lent, endpoint(hostA, 80))
 	g.dropped(g.put(echoReply(remote2, pool1, 9)), "drop_no_session")
-	g.dropped(g.put(udp(client2, lent)), "drop_reservation_spent")
+	g.dropped(g.put(udp(client2, lent)), "drop_no_reservation")
 }
 
 // Two people behind one resolver: two questions answered alike add a claim.
@@ -71,58 +81,166 @@ func TestClaimExtended(t *testing.T) {
 	r := g.lend(pool1, 80, service, nil)
 	check(t, g.data.Extend(r.ID, 2))
 	check(t, g.data.Extend(r.ID, 2)) // says how many in all, not how many more
-	g.claims(client)
-	g.claims(client2)
-	g.dropped(g.put(syn(endpoint(never, 1))), "drop_reservation_spent")
+	g.visits(client)
+	g.visits(client2)
+	g.dropped(g.put(syn(stranger(0))), "drop_no_reservation")
 	if err := g.data.Extend(r.ID, 3); !errors.Is(err, datapath.ErrSpent) {
 		t.Fatalf("extending a spent reservation: %v", err)
 	}
 }
 
-// A client that opens several connections at once.
-func TestClaimAgain(t *testing.T) {
+// Who asks himself gets his own claim, however long others have waited, and nobody shares it.
+func TestClaimOfWhoAskedHimself(t *testing.T) {
 	g := newGateway(t)
-	r := g.lend(pool1, 80, service, again(time.Minute))
-	for port := range uint16(6) {
-		g.claims(endpoint(remote, 50000+port))
+	first := g.lend(pool1, 80, service, nil)
+	own := g.lend(pool1, 80, service, func(r *datapath.Reservation) {
+		r.Asker, r.Merged, r.Window = client.Addr(), 15, time.Minute
+	})
+	g.visits(client)
+	same(g, "claims of the other's", must(g.data.Withdraw(first.ID))(t).Used, 0)
+	for n := range 6 {
+		g.dropped(g.put(syn(stranger(n))), "drop_no_reservation")
 	}
-	same(g, "claims used", must(g.data.Withdraw(r.ID))(t).Used, 1)
-	g.dropped(g.put(syn(endpoint(remote, 50010))), "drop_no_reservation")
+	same(g, "claims of his own", must(g.data.Withdraw(own.ID))(t).Used, 1)
 }
 
-func TestClaimAgainEnds(t *testing.T) {
+// First come, first served: the oldest that may still be claimed.
+func TestClaimsAreTakenInTheirOrder(t *testing.T) {
 	g := newGateway(t)
-	g.lend(pool1, 80, service, again(time.Nanosecond))
-	g.claims(client)
-	g.dropped(g.put(syn(endpoint(remote, 50001))), "drop_reservation_spent")
+	var ids []uint64
+	for range 5 {
+		ids = append(ids, g.lend(pool1, 80, service, nil).ID)
+	}
+	must(g.data.Withdraw(ids[1]))(t)
+	want := [][]int{{0}, {0, 2}, {0, 2, 3}, {0, 2, 3, 4}}
+	for n, used := range want {
+		g.visits(stranger(n))
+		var got []int
+		for i, id := range ids {
+			for _, r := range must(g.data.Reservations())(t) {
+				if r.ID == id && r.Used == 1 {
+					got = append(got, i)
+				}
+			}
+		}
+		same(g, "reservations claimed", len(got), len(used))
+		for i := range used {
+			same(g, "reservation claimed", got[i], used[i])
+		}
+	}
+	g.dropped(g.put(syn(stranger(9))), "drop_no_reservation")
 }
 
-// A resolver merges equal questions, so that one stands for several clients:
-// within the hold a few more sources get in.
+// A long queue: the oldest 64 and the youngest are looked at, and what nobody can claim any
+// more is passed for good.
+func TestClaimsInALongQueue(t *testing.T) {
+	const many = 200
+	g := newGateway(t, func(s *setup) { s.Reservations, s.Bindings = 4096, 16 }) // 256 in a queue
+	elsewhere := netip.MustParsePrefix("192.0.2.0/24")
+	for range many {
+		g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Source = elsewhere })
+	}
+	last := g.lend(pool1, 80, service, nil)
+	g.visits(client)
+	same(g, "claims of the youngest", must(g.data.Withdraw(last.ID))(t).Used, 1)
+	for n := range many {
+		g.visits(stranger(n))
+	}
+	g.lend(pool1, 80, service, nil)
+	g.visits(client2)
+	g.dropped(g.put(syn(stranger(many))), "drop_no_reservation")
+}
+
+// A resolver merges equal questions, so that one stands for several clients: when another than
+// the asker has claimed, so many more may within the window.
 func TestClaimMerged(t *testing.T) {
 	const merged = 4
 	g := newGateway(t)
-	g.lend(pool1, 80, service, again(time.Minute))
-	for n := range merged + 1 {
-		g.claims(endpoint(netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + n)}), 50000))
+	r := g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Merged, r.Window = merged, time.Minute })
+	waiting := stranger(merged) // for whom its SYN came before the first proof
+	g.knocks(waiting)
+	for n := range merged {
+		g.visits(stranger(n))
 	}
-	g.dropped(g.put(syn(endpoint(never, 1))), "drop_reservation_spent")
+	g.knocks(waiting) // again, however slow the machine is
+	g.answers(waiting, lent, service)
+	g.leaves(g.put(proof(waiting, lent)), proof(waiting, service))
+	g.dropped(g.put(syn(stranger(99))), "drop_no_reservation")
+	same(g, "claims used", must(g.data.Withdraw(r.ID))(t).Used, merged+1)
+}
+
+func TestClaimMergedEnds(t *testing.T) {
+	g := newGateway(t)
+	g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Merged, r.Window = 15, 50*time.Millisecond })
+	g.visits(client)
+	time.Sleep(60 * time.Millisecond)
+	g.dropped(g.put(syn(client2)), "drop_no_reservation")
+}
+
+// However long the window is: an answer's claims end with it.
+func TestClaimMergedEndsWithTheAnswer(t *testing.T) {
+	g := newGateway(t)
+	r := g.lend(pool1, 80, service, func(r *datapath.Reservation) {
+		r.Merged, r.Window, r.Expires = 15, time.Minute, datapath.Now().Add(time.Second)
+	})
+	g.visits(client)
+	g.visits(stranger(0))
+	time.Sleep(r.Expires.Sub(datapath.Now()))
+	g.dropped(g.put(syn(client2)), "drop_no_reservation")
+}
+
+// A known client needs no claim, but what he has asked for himself is used up by him: no other comes by it.
+func TestClaimOfAKnownClient(t *testing.T) {
+	again := endpoint(client.Addr(), client.Port()+1)
+	for name, open := range map[string]func(*gateway){
+		"tcp": func(g *gateway) { g.established(again, lent, endpoint(hostA, 80)) },
+		"udp": func(g *gateway) { g.leaves(g.put(udp(again, lent)), udp(again, endpoint(hostA, 80))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGateway(t)
+			g.lend(pool1, 0, endpoint(hostA, 0), nil)
+			g.established(client, lent, endpoint(hostA, 80))
+			own := g.lend(pool1, 0, endpoint(hostA, 0), func(r *datapath.Reservation) {
+				r.Asker, r.Merged, r.Window = client.Addr(), 15, time.Minute
+			})
+			open(g)
+			g.dropped(g.put(syn(stranger(0))), "drop_no_reservation")
+			same(g, "claims used", must(g.data.Withdraw(own.ID))(t).Used, 1)
+		})
+	}
 }
 
 func TestClaimExpired(t *testing.T) {
 	g := newGateway(t)
 	g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Expires = datapath.Now() })
-	g.dropped(g.put(syn(client)), "drop_reservation_spent")
+	g.dropped(g.put(syn(client)), "drop_no_reservation")
 }
 
+// Who knocks in time may prove himself when it is over.
+func TestClaimBeforeTheExpiryProvedBehindIt(t *testing.T) {
+	g := newGateway(t)
+	g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Expires = datapath.Now().Add(50 * time.Millisecond) })
+	g.knocks(client)
+	g.answers(client, lent, service)
+	time.Sleep(100 * time.Millisecond)
+	g.leaves(g.put(proof(client, lent)), proof(client, service))
+	g.dropped(g.put(syn(client2)), "drop_no_reservation")
+}
+
+// A listed resolver tells for whom it asks (RFC 7871).
 func TestClaimBySource(t *testing.T) {
 	g := newGateway(t)
-	for host, source := range map[netip.AddrPort]netip.Addr{service: remote, endpoint(hostB, 8080): remote2} {
-		g.lend(pool1, 80, host, func(r *datapath.Reservation) { r.Source = netip.PrefixFrom(source, 32) })
+	net1, net2 := netip.PrefixFrom(remote, 24), netip.MustParsePrefix("192.0.2.0/24")
+	for _, source := range []netip.Prefix{net2, net1} {
+		g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Source = source })
 	}
-	g.leaves(g.put(syn(client2)), tcp(client2, endpoint(hostB, 8080), packets.SYN))
-	g.claims(client)
-	g.dropped(g.put(syn(endpoint(never, 1))), "drop_no_reservation")
+	g.visits(client)
+	g.dropped(g.put(syn(client2)), "drop_no_reservation") // of the same prefix
+	g.dropped(g.put(syn(endpoint(netip.MustParseAddr("192.0.3.1"), 1))), "drop_no_reservation")
+	g.visits(stranger(0))
+	// Nor does the resolver itself get what it asked for others.
+	g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Source = net2 })
+	g.dropped(g.put(syn(endpoint(asker, 50000))), "drop_no_reservation")
 }
 
 func TestWithdrawn(t *testing.T) {
@@ -133,127 +251,27 @@ func TestWithdrawn(t *testing.T) {
 	if _, err := g.data.Withdraw(r.ID); !errors.Is(err, datapath.ErrSpent) {
 		t.Fatalf("withdrawn twice: %v", err)
 	}
-	// The slot's next use is another reservation.
-	g.lend(pool1, 80, endpoint(hostB, 8080), func(next *datapath.Reservation) { next.ID = r.ID + 1<<32 })
 	if err := g.data.Extend(r.ID, 2); !errors.Is(err, datapath.ErrSpent) {
-		t.Fatalf("extending what is gone: %v", err)
+		t.Fatalf("extended behind its end: %v", err)
 	}
-	g.leaves(g.put(syn(client)), tcp(client, endpoint(hostB, 8080), packets.SYN))
+	if err := g.data.Offer(datapath.Reservation{ID: 9 << 32, Binding: r.Binding + 1<<32, Asker: asker, Claims: 1}); !errors.Is(err, datapath.ErrSpent) {
+		t.Fatalf("offered of a binding that is not there: %v", err)
+	}
 }
 
-// A session of a slot's earlier reservation has no say in the later one.
-func TestSessionsOfAnEarlierReservation(t *testing.T) {
+func TestClaimEvents(t *testing.T) {
 	g := newGateway(t)
 	events := must(g.data.Claims())(t)
 	defer events.Close()
-	r := g.lend(pool1, 80, service, nil)
-	g.established(client, lent, service)
-	same(g, "event of", must(events.Next())(t).ID, r.ID)
-	must(g.data.Withdraw(r.ID))(t)
-	next := g.lend(pool2, 80, endpoint(hostB, 8080), func(next *datapath.Reservation) { next.ID = r.ID + 1<<32 })
-	g.established(client2, endpoint(pool2, 80), endpoint(hostB, 8080))
+	r := g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Claims = 2 })
+	g.visits(client)
 	event := must(events.Next())(t)
-	same(g, "event of", event.ID, next.ID)
-	g.forwarded(g.put(tcp(client, lent, packets.RST)))
-	g.forwarded(g.put(tcp(client2, endpoint(pool2, 80), packets.RST)))
+	if event.ID != r.ID || event.Left != 1 || event.Used != 1 || event.Client != remote || event.At == 0 {
+		t.Fatalf("%+v", event)
+	}
+	g.visits(client2)
 	event = must(events.Next())(t)
-	if event.ID != next.ID || !event.Closed {
-		t.Fatalf("%+v, want the end of %#x", event, next.ID)
+	if event.ID != r.ID || event.Left != 0 || event.Used != 2 || event.Client != remote2 {
+		t.Fatalf("%+v", event)
 	}
-}
-
-// I4: a tuple in use stays with its host, also when it is closing.
-func TestTupleStaysWithItsHost(t *testing.T) {
-	g := newGateway(t)
-	r := g.lend(pool1, 80, service, nil)
-	g.established(client, lent, service)
-	must(g.data.Withdraw(r.ID))(t)
-	g.lend(pool1, 80, endpoint(hostB, 8080), func(r *datapath.Reservation) { r.Claims = 2 })
-	g.claims(client) // live: its SYN follows the flow
-	g.forwarded(g.put(tcp(client, lent, packets.RST)))
-	g.dropped(g.put(syn(client)), "drop_session_conflict")
-	g.leaves(g.put(tcp(client, lent, packets.ACK)), tcp(client, service, packets.ACK))
-	g.leaves(g.put(syn(client2)), tcp(client2, endpoint(hostB, 8080), packets.SYN))
-}
-
-// I4 also where the host is the same but its port is another.
-func TestTupleStaysWithItsPort(t *testing.T) {
-	g := newGateway(t)
-	r := g.lend(pool1, 80, service, nil)
-	g.established(client, lent, service)
-	must(g.data.Withdraw(r.ID))(t)
-	g.lend(pool1, 80, endpoint(hostA, 8081), nil)
-	g.forwarded(g.put(tcp(client, lent, packets.RST)))
-	g.dropped(g.put(syn(client)), "drop_session_conflict")
-}
-
-// I8: two pool addresses that lead to one inside tuple.
-func TestInsideTupleIsUnique(t *testing.T) {
-	g := newGateway(t)
-	g.lend(pool1, 80, service, nil)
-	other := endpoint(pool2, 80)
-	g.lend(pool2, 80, service, func(r *datapath.Reservation) { r.Claims = 2 })
-	g.established(client, lent, service)
-	g.dropped(g.put(tcp(client, other, packets.SYN)), "drop_session_conflict")
-	g.leaves(g.put(tcp(service, client, packets.ACK)), tcp(lent, client, packets.ACK))
-	// When the first is closing, a pure SYN takes its place.
-	g.forwarded(g.put(tcp(client, lent, packets.FIN|packets.ACK)))
-	g.dropped(g.put(tcp(client, other, packets.SYN)), "drop_session_conflict")
-	g.forwarded(g.put(tcp(service, client, packets.FIN|packets.ACK)))
-	g.established(client, other, service)
-	g.count(1)
-	g.dropped(g.put(tcp(client, lent, packets.ACK)), "drop_not_syn")
-}
-
-// A closing session is opened again only by a reservation.
-func TestClosingSessionNeedsAReservation(t *testing.T) {
-	g := newGateway(t)
-	r := g.lend(pool1, 80, service, nil)
-	g.established(client, lent, service)
-	g.forwarded(g.put(tcp(client, lent, packets.RST)))
-	g.dropped(g.put(syn(client)), "drop_reservation_spent")
-	must(g.data.Withdraw(r.ID))(t)
-	g.dropped(g.put(syn(client)), "drop_no_reservation")
-	g.lend(pool1, 80, service, nil)
-	g.established(client, lent, service)
-	g.count(1)
-}
-
-func TestHandshakeOfAClaimHasItsOwnTimer(t *testing.T) {
-	g := newGateway(t)
-	g.lend(pool1, 80, service, nil)
-	g.claims(client)
-	g.idle(4 * time.Second)
-	g.count(1)
-	g.idle(2 * time.Second)
-	g.count(0)
-	g.dropped(g.put(tcp(service, client, synAck)), "drop_not_syn")
-}
-
-// A closed service ends its sessions, a new generation alone does not.
-func TestGenerationJudgesAgain(t *testing.T) {
-	g := newGateway(t)
-	g.lend(pool1, 80, service, nil)
-	g.established(client, lent, service)
-	out := g.mapped(udp(inA, server))
-	policy := func(services ...datapath.Service) {
-		g.in(func() error { _, err := g.data.SetPolicy(g.settings, services, nil); return err })
-	}
-	policy(datapath.Service{Host: hostA, Port: 8080, Protocol: model.TCP})
-	g.leaves(g.put(tcp(client, lent, packets.ACK)), tcp(client, service, packets.ACK))
-	for _, s := range g.sessions() {
-		if s.Origin == "pool" {
-			same(g, "generation", s.Generation, must(g.data.Generation())(t))
-		}
-	}
-	policy(datapath.Service{Host: hostA, Port: 8081, Protocol: model.TCP}, datapath.Service{Host: hostB})
-	g.dropped(g.put(tcp(client, lent, packets.ACK)), "drop_service_closed")
-	g.dropped(g.put(unreachable(hop, 1, 0, tcp(lent, client, packets.ACK), 8)), "drop_service_closed")
-	g.leaves(g.put(udp(server, out)), udp(server, inA))
-	g.lend(pool2, 80, service, nil)
-	g.dropped(g.put(tcp(client2, endpoint(pool2, 80), packets.SYN)), "drop_service_closed")
-	policy(datapath.Service{Host: hostA}) // the whole host is another service than the one that was lent
-	g.dropped(g.put(tcp(client, lent, packets.ACK)), "drop_service_closed")
-	policy(datapath.Service{Host: hostA, Port: 8080, Protocol: model.TCP})
-	g.leaves(g.put(tcp(client, lent, packets.ACK)), tcp(client, service, packets.ACK))
 }

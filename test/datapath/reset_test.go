@@ -13,16 +13,20 @@ import (
 func TestHandshakeNeedsBothSides(t *testing.T) {
 	g := newGateway(t)
 	g.lend(pool1, 80, service, nil)
-	g.claims(client)
+	g.knocks(client)
 	for range 2 {
-		for _, flags := range []packets.Flags{packets.RST, packets.RST | packets.ACK, packets.ACK, packets.PSH | packets.ACK} {
+		for _, flags := range []packets.Flags{packets.RST, packets.RST | packets.ACK} {
 			g.leaves(g.put(tcp(client, lent, flags)), tcp(client, service, flags))
 			same(g, "state after "+flags.String()+" of the client alone", g.state(), "syn")
 		}
-		g.idle(2 * time.Second)
+		for _, flags := range []packets.Flags{packets.ACK, packets.PSH | packets.ACK, synAck} {
+			g.dropped(g.put(tcp(client, lent, flags)), "drop_claim_unproved")
+			same(g, "state after "+flags.String()+" of the client alone", g.state(), "syn")
+		}
+		g.idle(time.Second)
 	}
 	g.count(1)
-	g.idle(2 * time.Second) // 6 s after the SYN, 2 s after the last segment
+	g.idle(2 * time.Second) // 4 s after the SYN, 2 s after the last segment
 	g.count(0)
 }
 
@@ -57,12 +61,12 @@ func TestResetOfAnAnsweredHandshake(t *testing.T) {
 func TestResetOfAnAnsweredClaim(t *testing.T) {
 	g := newGateway(t)
 	g.lend(pool1, 80, service, nil)
-	g.claims(client)
+	g.knocks(client)
 	g.leaves(g.put(tcp(service, client, synAck)), tcp(lent, client, synAck))
-	g.idle(3 * time.Second)
+	g.idle(2 * time.Second)
 	g.forwarded(g.put(tcp(client, lent, packets.RST)))
 	same(g, "state", g.state(), "syn_both")
-	g.idle(3 * time.Second)
+	g.idle(2 * time.Second)
 	g.count(0)
 }
 

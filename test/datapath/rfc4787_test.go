@@ -20,7 +20,7 @@ pool: {addresses: [198.18.0.32/28]}
 `)))(t)
 	return timeouts(func(s *datapath.Settings) {
 		s.UDP, s.ICMP = c.Timeouts.UDP, c.Timeouts.ICMP
-		s.TCPEstablished, s.TCPTransitory, s.TCPClaim = c.Timeouts.TCPEstablished, c.Timeouts.TCPTransitory, c.Pool.Claim
+		s.TCPEstablished, s.TCPTransitory = c.Timeouts.TCPEstablished, c.Timeouts.TCPTransitory
 		s.PortQuarantine = c.Outbound.Quarantine
 	})
 }

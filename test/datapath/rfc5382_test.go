@@ -130,7 +130,7 @@ func TestRFC5382_REQ4a_UnsolicitedSYNDropped(t *testing.T) {
 	out := g.mapped(tcp(inA, web, packets.SYN))
 	g.dropped(g.put(tcp(server2, out, packets.SYN)), "drop_filtered")
 	g.dropped(g.put(tcp(server2, endpoint(outbound, 81), packets.SYN)), "drop_no_mapping")
-	g.dropped(g.put(tcp(server2, endpoint(pool1, 80), packets.SYN)), "drop_no_reservation")
+	g.dropped(g.put(tcp(server2, endpoint(pool1, 80), packets.SYN)), "drop_no_binding")
 	g.dropped(g.put(tcp(endpoint(remote, 81), out, synAck)), "drop_not_syn")
 }
 

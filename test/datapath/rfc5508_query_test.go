@@ -84,7 +84,7 @@ func TestRFC5508_REQ9_NoErrorsToOutside(t *testing.T) {
 	g.dropped(g.put(tcp(client, public, packets.ACK)), "drop_service_closed")
 	g.dropped(g.put(udp(server2, out)), "drop_filtered")
 	g.dropped(g.put(udp(server, endpoint(outbound, 9))), "drop_no_mapping")
-	g.dropped(g.put(udp(server, endpoint(pool2, 9))), "drop_no_reservation")
+	g.dropped(g.put(udp(server, endpoint(pool2, 9))), "drop_no_binding")
 	g.dropped(g.put(udp(server, endpoint(never, 9))), "drop_not_for_us")
 	g.dropped(g.put(udp(server, endpoint(outbound, 9)).Change(func(p *packets.Packet) { p.IPv4.TTL = 1 })), "drop_no_mapping")
 }

@@ -40,7 +40,7 @@ func TestPoolAddressOfTheGatewayAndAMapping(t *testing.T) {
 	for _, to := range []netip.AddrPort{public, endpoint(pool1, 8444)} {
 		p := tcp(client, to, packets.SYN)
 		g.passed(g.put(p), "to_gateway", addressed(p).Bytes())
-		g.dropped(g.put(tcp(inA, to, packets.SYN)), "drop_no_reservation")
+		g.dropped(g.put(tcp(inA, to, packets.SYN)), "drop_no_binding")
 	}
 	g.lend(pool1, 8443, service, nil)
 	g.leaves(g.put(tcp(inB, public, packets.SYN)), tcp(endpoint(outbound, inB.Port()), service, packets.SYN))
@@ -55,6 +55,6 @@ func TestPoolAddressLeavesTheGateway(t *testing.T) {
 	g.takeAway(pool1.String() + "/24")
 	g.in(g.data.Refresh)
 	g.leaves(g.put(tcp(client, lent, packets.ACK)), tcp(client, service, packets.ACK))
-	g.dropped(g.put(udp(client, lent)), "drop_no_reservation")
-	g.dropped(g.put(udp(inB, lent)), "drop_no_reservation")
+	g.dropped(g.put(udp(client, lent)), "drop_no_binding")
+	g.dropped(g.put(udp(inB, lent)), "drop_no_binding")
 }

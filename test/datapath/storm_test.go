@@ -57,6 +57,9 @@ func rage(t *testing.T, frames int, local []netip.Addr, options ...option) {
 	for id := range s.offered {
 		must(g.data.Withdraw(id))(t)
 	}
+	for _, b := range g.bound {
+		g.unbind(b)
+	}
 	g.settings = datapath.Settings{Filtering: model.AddressDependent}
 	must(g.data.SetPolicy(g.settings, g.services, nil))(t)
 	after := g.drained(before)
@@ -81,7 +84,7 @@ func (g *gateway) drained(want datapath.Census) datapath.Census {
 	}
 }
 
-// lend withdraws an offer now and then, and makes another.
+// lend withdraws an offer now and then, moves a port of the pool to another host, and offers it.
 func (s *storm) lend() {
 	slot := uint64(s.r.IntN(8))
 	for id := range s.offered {
@@ -90,14 +93,18 @@ func (s *storm) lend() {
 			delete(s.offered, id)
 		}
 	}
-	s.next++
-	r := datapath.Reservation{
-		ID: s.next<<32 | slot, Address: pool1, Protocol: choose(s.r, model.UDP, model.TCP), Port: uint16(80 + slot),
-		Host: choose(s.r, hostA, hostB), HostPort: uint16(s.r.IntN(2) * 8080), Expires: datapath.Now().Add(time.Hour),
-		Again: time.Duration(s.r.IntN(2)) * time.Second, Claims: 1 + s.r.IntN(8),
+	if _, found := s.vacant(); !found {
+		return
 	}
+	s.next++
+	address, port := pool1, model.Port{Protocol: choose(s.r, model.UDP, model.TCP), Port: uint16(80 + slot), To: 8080}
 	if slot == 7 {
-		r.Address, r.Protocol, r.Port, r.HostPort = pool2, model.AnyProtocol, 0, 0
+		address, port = pool2, everything
+	}
+	b := s.bind(address, choose(s.r, hostA, hostB), port)
+	r := datapath.Reservation{
+		ID: s.next<<32 | slot, Binding: b.ID, Asker: choose(s.r, asker, remote, router), Expires: datapath.Now().Add(time.Hour),
+		Merged: s.r.IntN(16), Window: time.Minute, Claims: 1 + s.r.IntN(8),
 	}
 	check(s.t, s.data.Offer(r))
 	s.offered[r.ID] = true
@@ -203,9 +210,17 @@ func (s *storm) judge(public bool, in []byte, action datapath.Action, out []byte
 			return "an ICMP error to somebody who sent nothing"
 		}
 		return ""
+	case !public && isResetOf(after, before): // a host inside that answers a client who is gone
+		return ""
 	}
 	toPublic := after.Ethernet.Destination == packets.RouterMAC
 	return s.translated(public, toPublic, after)
+}
+
+// isResetOf reports whether a packet is the RST that answers another's segment.
+func isResetOf(p, of packets.Packet) bool {
+	return p.TCP != nil && of.TCP != nil && p.TCP.Flags == packets.RST && p.Tuple().Source == of.Tuple().Destination &&
+		p.Tuple().Destination == of.Tuple().Source && p.TCP.Sequence == of.TCP.Acknowledge
 }
 
 func either[T any](first bool, a, b T) T {

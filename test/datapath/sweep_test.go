@@ -39,7 +39,7 @@ func TestSweepSparesTheYounger(t *testing.T) {
 		g.mapped(udp(inA, server))
 		g.mapped(tcp(inA, web, packets.SYN))
 		g.lend(pool1, 80, service, nil)
-		g.claims(client)
+		g.knocks(client)
 		check(t, g.data.Age(-ahead))
 		before := g.census()
 		g.sweep()

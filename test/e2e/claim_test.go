@@ -18,7 +18,7 @@ func TestOneResolverManyClaimers(t *testing.T) {
 	const askers, seconds = 4, 3
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
-	r.start(with(r.configuration(), "pool: {addresses: ["+r.Gateway.Pool.String()+"], again: 0s, "+
+	r.start(with(r.configuration(), "pool: {addresses: ["+r.Gateway.Pool.String()+"], rest: 1s, "+
 		"quotas: {client: 0, resolver: 0, host: 0, service: 0}}"))
 	client, name := r.Clients[0], "echo."+hostName(0)
 	var running sync.WaitGroup

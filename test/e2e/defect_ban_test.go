@@ -60,7 +60,12 @@ func TestGeofenceDefect5_SpoofedPacketBansNobody(t *testing.T) {
 	}
 	sends := func(p packets.Packet) {
 		t.Helper()
-		if err := frames.Send(p.Between(packets.MAC(own), packets.MAC(gateway)).Bytes()); err != nil {
+		var err error
+		eventually(t, 10*time.Second, "there is room to send", func() bool {
+			err = frames.Send(p.Between(packets.MAC(own), packets.MAC(gateway)).Bytes())
+			return !errors.Is(err, syscall.ENOBUFS)
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,8 +16,7 @@ func TestSessionsEnd(t *testing.T) {
 	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1, Servers: 1})
 	r.echoServers()
 	echoServer(t, r.Servers[0], 7, "server")
-	// Without again, under which a claimer may come back.
-	d := r.start(with(r.configuration(), "pool: {addresses: ["+r.Gateway.Pool.String()+"], again: 0s}"))
+	d := r.start(r.configuration())
 	host, outside := r.Hosts()[0], r.Clients[0]
 	out := func() {
 		t.Helper()
@@ -57,7 +56,11 @@ func TestSessionsEnd(t *testing.T) {
 	eventually(t, 5*time.Second, "a packet of an ended session is refused", func() bool {
 		return d.counted("drop_no_reservation")+d.counted("drop_reservation_spent") > refused
 	})
-	eventually(t, 20*time.Second, "the lent address is free", func() bool { return d.status().Addresses.Used == 0 })
+	for _, b := range list[[]client.Binding](d, "pool") {
+		if b.Sessions != 0 {
+			t.Errorf("%s still has %d sessions", b.Service, b.Sessions)
+		}
+	}
 	r.mustReach(outside, 0)
 	end(len(d.sessions()), "--all")
 	if left := d.sessions(); len(left) != 0 {

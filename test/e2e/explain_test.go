@@ -66,7 +66,7 @@ func TestExplain(t *testing.T) {
 	d.explains("port 7 would pass", slow.IP.String(), "--to", service)
 	reaches(slow, true)
 	d.explains("port 7 would be dropped (drop_denied by limits/first)", slow.IP.String(), "--to", service)
-	d.explains("would reach 2 of 3 services", slow.IP.String())
+	d.explains("would reach 3 of 4 services", slow.IP.String())
 	reaches(slow, false)
 	server := r.Servers[0].IP.String()
 	d.explains("port 7 would be dropped (drop_denied by out/quiet)", host, "--to", server, "--protocol", "udp", "--port", "7")
@@ -86,7 +86,7 @@ func TestExplain(t *testing.T) {
 	reaches(friend, false)
 	for want, arguments := range map[string]string{
 		"there is no name nobody.foo.example.: see realmgate hosts": "192.0.2.1 --to nobody.foo.example",
-		"is udp port 7: leave protocol and port out":                "192.0.2.1 --to " + service + " --port 8",
+		"does not open that: it opens udp/7":                        "192.0.2.1 --to " + service + " --port 8",
 		"would go out: say where to":                                host,
 		"say which protocol: tcp, udp or icmp":                      "192.0.2.1 --to 192.0.2.2",
 	} {

@@ -32,13 +32,34 @@ func (r *realm) guideFrom(key, page string, replaced ...string) string {
 	if !found {
 		r.t.Fatalf("the first example of %s has no %s", page, key)
 	}
-	for i := 0; i < len(replaced); i += 2 {
-		if !strings.Contains(rest, replaced[i]) {
-			r.t.Fatalf("the example of %s has no %s", page, replaced[i])
-		}
-		rest = strings.ReplaceAll(rest, replaced[i], replaced[i+1])
+	return key + ":\n" + r.replaced(page, rest, replaced)
+}
+
+// guideBlock is a page's example, counted from 0.
+func (r *realm) guideBlock(page string, n int, replaced ...string) string {
+	r.t.Helper()
+	text, err := os.ReadFile("../../docs/guide/" + page)
+	if err != nil {
+		r.t.Fatal(err)
 	}
-	return key + ":\n" + rest
+	parts := strings.Split(string(text), "```")
+	if len(parts) <= 2*n+2 {
+		r.t.Fatalf("%s has no example %d", page, n)
+	}
+	_, block, _ := strings.Cut(parts[2*n+1], "\n") // without its language
+	return r.replaced(page, block, replaced)
+}
+
+// replaced puts each second word in place of the one before it, which has to be there.
+func (r *realm) replaced(page, text string, words []string) string {
+	r.t.Helper()
+	for i := 0; i < len(words); i += 2 {
+		if !strings.Contains(text, words[i]) {
+			r.t.Fatalf("the example of %s has no %s", page, words[i])
+		}
+		text = strings.ReplaceAll(text, words[i], words[i+1])
+	}
+	return text
 }
 
 // The guide's filter denies whom it names.

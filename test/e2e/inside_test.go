@@ -73,37 +73,37 @@ func TestNamesInside(t *testing.T) {
 // and gets the address that becomes free meanwhile or a SERVFAIL.
 func TestPoolEmpty(t *testing.T) {
 	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
-	r.echoServers()
+	r.webServers()
 	base := with(r.configuration(), `dns: {public: "198.18.0.1:53", private: "10.0.0.1:53", verify: none}`)
-	d := r.start(with(base, "pool: {addresses: [198.18.0.32], offer: 5s, again: 0s, wait: 300ms}"))
+	d := r.start(with(base, "pool: {addresses: [198.18.0.32], offer: 5s, rest: 1s, wait: 300ms}"))
 	client, gateway := r.Clients[0], r.Gateway.PublicAddress
-	open := r.mustLend(client, "echo."+hostName(0))
-	answer, err := ask(client, "udp", gateway, "echo."+hostName(1), dns.TypeA)
+	open := r.mustLend(client, "www."+hostName(0))
+	answer, err := ask(client, "udp", gateway, "www."+hostName(1), dns.TypeA)
 	if err != nil || !answer.Truncated || len(answer.Answer) > 0 {
 		t.Errorf("over UDP: %v, %v", answer, err)
 	}
 	began := time.Now()
-	answer, err = ask(client, "tcp", gateway, "echo."+hostName(1), dns.TypeA)
+	answer, err = ask(client, "tcp", gateway, "www."+hostName(1), dns.TypeA)
 	if err != nil || answer.Rcode != dns.RcodeServerFailure || time.Since(began) < 250*time.Millisecond {
 		t.Errorf("over TCP after %s: %v, %v", time.Since(began), answer, err)
 	}
 	status := d.status()
-	if status.DNS.Exhausted < 2 || status.Addresses.Used != 1 || d.remedy("pool.addresses") == "" {
+	if status.DNS.Exhausted != 1 || status.Addresses.Used != 1 || d.remedy("pool.addresses") == "" {
 		t.Errorf("exhausted %d, addresses %v, remedies %q", status.DNS.Exhausted, status.Addresses, status.Remedies)
 	}
 	// A reload lengthens the wait; then the claim of the offer ends it.
-	d.write(with(base, "pool: {addresses: [198.18.0.32], offer: 5s, again: 0s, wait: 5s}"))
+	d.write(with(base, "pool: {addresses: [198.18.0.32], offer: 5s, rest: 1s, wait: 5s}"))
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
 	}
 	waited := make(chan error)
 	go func() {
-		_, err := lent(client, r.Gateway, "echo."+hostName(1))
+		_, err := lent(client, r.Gateway, "www."+hostName(1))
 		waited <- err
 	}()
 	eventually(t, 4*time.Second, "the question waits", func() bool { return d.status().DNS.Queries >= 4 })
-	if who, err := echo(client, netip.AddrPort{}, echoAddress(open)); err != nil || who != hostName(0) {
-		t.Errorf("reached %q: %v", who, err)
+	if page, err := visit(client, open, 80); err != nil || page != hostName(0) {
+		t.Errorf("reached %q: %v", page, err)
 	}
 	if err := <-waited; err != nil {
 		t.Errorf("who waited for the address: %v", err)

@@ -70,43 +70,56 @@ func TestKillLosesNoTransfer(t *testing.T) {
 // echoAddress is the address and port of an echo service on a pool address.
 func echoAddress(address netip.Addr) netip.AddrPort { return netip.AddrPortFrom(address, 7) }
 
-// What was lent before a kill is nobody else's after it: an open offer, which
-// can still be claimed, a claimed one that is held, and one that expired and is
-// in quarantine.
+// What was lent before a kill is nobody else's after it: an answer that can still
+// be claimed, a binding with a client, and one whose answer nobody used and that
+// rests.
 func TestKillLendsNothingTwice(t *testing.T) {
-	r := newRealm(t, lab.Options{Hosts: 5, Clients: 2})
+	r := newRealm(t, lab.Options{Hosts: 5, RemoteClients: 5})
 	r.echoServers()
-	client := r.Clients[0]
 	d := r.start(with(r.configuration(),
-		"pool: {addresses: [198.18.0.32/30], offer: 3s, again: 40s, quarantine: 40s}"))
+		"pool: {addresses: [198.18.0.32/30], offer: 5s, rest: 40s}"))
 	name := func(i int) string { return "echo." + hostName(i) }
-	held, quarantined := r.mustLend(client, name(0)), r.mustLend(client, name(1))
-	if who, err := echo(client, netip.AddrPort{}, echoAddress(held)); err != nil || who != hostName(0) {
-		t.Fatalf("%s reached %q: %v", name(0), who, err)
-	}
-	eventually(t, 10*time.Second, "the unused offer has expired", func() bool { return d.status().Expired == 1 })
-	open := r.mustLend(client, name(2))
+	clients := r.RemoteClients // each of another network: what one leaves unused is counted
+	held, unused := r.mustLend(clients[0], name(0)), r.mustLend(clients[1], name(1))
+	r.becomeKnown(clients[0], echoAddress(held), hostName(0))
+	eventually(t, 15*time.Second, "the unused offer has expired", func() bool { return d.status().Expired == 1 })
+	never, open := d.at(name(3)), r.mustLend(clients[2], name(2))
 	d.kill()
 	d.run()
-	if who, err := echo(client, netip.AddrPort{}, echoAddress(open)); err != nil || who != hostName(2) {
+	if who, err := echo(clients[2], netip.AddrPort{}, echoAddress(open)); err != nil || who != hostName(2) {
 		t.Errorf("the offer answered before the kill reached %q: %v", who, err)
 	}
-	last := r.mustLend(client, name(3))
-	if last == held || last == quarantined || last == open {
-		t.Errorf("%s was lent again: %s is held, %s in quarantine, %s claimed just now", last, held, quarantined, open)
+	// When a name was answered last nobody knows any more: all places rest anew.
+	if address, err := lent(clients[4], r.Gateway, name(4)); err == nil {
+		t.Errorf("%s was lent to %s: %s has a client, %s rests, %s was claimed just now", address, name(4), held, unused, open)
 	}
-	if address, err := lent(client, r.Gateway, name(4)); err == nil {
-		t.Errorf("%s was lent though none of the four addresses is free", address)
+	if kept := r.mustLend(clients[3], name(3)); kept != never {
+		t.Errorf("%s got %s, though its own address is %s", name(3), kept, never)
 	}
-	// Who claimed may open more, and the host in quarantine may have its own again.
-	if who, err := echo(client, netip.AddrPort{}, echoAddress(held)); err != nil || who != hostName(0) {
+	// Who claimed may open more, and who rests keeps its own.
+	if who, err := echo(clients[0], netip.AddrPort{}, echoAddress(held)); err != nil || who != hostName(0) {
 		t.Errorf("the held address reached %q: %v", who, err)
 	}
-	if again := r.mustLend(client, name(1)); again != quarantined {
-		t.Errorf("%s got %s, though its own address in quarantine is %s", name(1), again, quarantined)
+	if again := r.mustLend(clients[1], name(1)); again != unused {
+		t.Errorf("%s got %s, though its own address is %s", name(1), again, unused)
 	}
 	if !d.status().Adopted {
 		t.Error("nothing was adopted")
+	}
+}
+
+// becomeKnown makes somebody who has an answer a known client of a UDP service.
+func (r *realm) becomeKnown(from lab.Node, to netip.AddrPort, who string) {
+	r.t.Helper()
+	connection, err := from.DialContext(context.Background(), "udp4", to.String())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer connection.Close()
+	for range 2 { // its host must have answered, and it have come again
+		if got, err := echoOn(connection); err != nil || got != who {
+			r.t.Fatalf("%s reached %q at %s: %v", from.IP, got, to, err)
+		}
 	}
 }
 
@@ -116,7 +129,7 @@ func TestKillsMisleadNobody(t *testing.T) {
 	const hosts, workers, kills = 12, 4, 4
 	r := newRealm(t, lab.Options{Hosts: hosts, Clients: workers})
 	r.echoServers()
-	d := r.start(with(r.configuration(), "pool: {addresses: [198.18.0.32/29], offer: 1s, again: 200ms, quarantine: 500ms}"))
+	d := r.start(with(r.configuration(), "pool: {addresses: [198.18.0.32/29], offer: 1s, rest: 1s}"))
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	var right, silent atomic.Int64

@@ -100,7 +100,7 @@ func TestEverythingOnMixedLinks(t *testing.T) {
 	r.receiveOffload("switch", "gateway0", true)
 	r.receiveOffload("router", "gateway-0", false)
 	eventually(t, 5*time.Second, "the daemon follows the change", func() bool {
-		return d.interfaceOf("eth0") == "generic true" // both are generic now, and so may redirect
+		return d.interfaceOf("eth0") == "generic false" && d.interfaceOf("eth1") == "native true"
 	})
 	host, client := r.Hosts()[0], r.Clients[0]
 	r.mustReach(client, 0)

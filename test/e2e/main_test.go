@@ -12,7 +12,11 @@ import (
 var program string
 
 // tools are the programs that the tests need from Debian.
-var tools = []string{"unbound", "dig", "curl", "nginx", "iperf3", "wrk", "dnsperf", "ethtool", "ip", "ipset", "iptables-restore"}
+var tools = []string{"unbound", "dig", "curl", "nginx", "iperf3", "wrk", "dnsperf", "ethtool", "ip", "ipset", "iptables-restore",
+	"nmap", "vsftpd", "lftp", "swaks", "git", "knotd", "nsd", "nsupdate"}
+
+// slow says that the long tier is wanted: what takes minutes.
+func slow() bool { return os.Getenv("REALMGATE_SLOW") != "" }
 
 func TestMain(m *testing.M) {
 	if missing := whatIsMissing(); missing != "" {

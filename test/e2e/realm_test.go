@@ -31,8 +31,8 @@ func newRealm(t *testing.T, options lab.Options) *realm {
 func (r *realm) configuration() string { return configurationOf(r.Gateway) }
 
 // configurationOf is a gateway's YAML with three services on each host: www
-// over TCP 80 → 8080, echo over UDP 7 and perf over TCP 5201. The names of
-// hosts count from 1. Each key but hosts has one line.
+// over TCP 80 → 8080, echo over UDP 7 and perf over TCP 5201; its own name
+// opens ping. The names of hosts count from 1. Each key but hosts has one line.
 func configurationOf(g *lab.Gateway) string {
 	var hosts strings.Builder
 	for i, h := range g.Hosts {
@@ -53,6 +53,7 @@ func hostEntry(i int, address netip.Addr) string {
 	name := hostName(i)
 	return fmt.Sprintf(`  - name: %s
     address: %s
+    open: [icmp]
     services:
       - {name: www.%s, protocol: tcp, port: 80, to: 8080}
       - {name: echo.%s, protocol: udp, port: 7}
@@ -100,6 +101,12 @@ func hostName(i int) string { return fmt.Sprintf("host%d.foo.example.", i+1) }
 // is served.
 func (r *realm) resolver() *lab.Command {
 	r.t.Helper()
+	return r.resolverOf("", fmt.Sprintf("stub-zone:\n  name: foo.example.\n  stub-addr: %s\n  stub-no-cache: no\n", r.Gateway.PublicAddress))
+}
+
+// resolverOf is resolver with other settings and zones.
+func (r *realm) resolverOf(settings, zones string) *lab.Command {
+	r.t.Helper()
 	config := filepath.Join(r.directory, "unbound.conf")
 	text := fmt.Sprintf(`server:
   interface: %s
@@ -115,11 +122,7 @@ func (r *realm) resolver() *lab.Command {
   module-config: "iterator"
   local-zone: "test.example." static
   local-data: "outside.test.example. 300 IN A 198.51.100.10"
-stub-zone:
-  name: foo.example.
-  stub-addr: %s
-  stub-no-cache: no
-`, r.Resolver.IP, r.directory, r.directory, r.Gateway.PublicAddress)
+%s%s`, r.Resolver.IP, r.directory, r.directory, settings, zones)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func TestTransfersInEveryDirection(t *testing.T) {
 	host, server, client := r.Hosts()[0], r.Servers[0], r.Clients[0]
 	iperfServer(t, server, 5201)
 	iperfServer(t, host, 5201)
-	d := r.start(r.configuration())
+	d := r.start(strings.Replace(r.configuration(), "open: [icmp]", "open: all", 1))
 	for _, c := range []struct {
 		what  string
 		from  lab.Node

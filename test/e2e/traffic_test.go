@@ -183,3 +183,15 @@ func (t transfer) stall() time.Duration {
 	}
 	return longest
 }
+
+// fileServer serves the files below a folder.
+func fileServer(t *testing.T, at lab.Node, port int, folder string) {
+	t.Helper()
+	listener, err := at.Listen("tcp4", fmt.Sprintf("%s:%d", at.IP, port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.FileServer(http.Dir(folder)), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+}

@@ -42,11 +42,15 @@ var mayImport = map[string][]string{
 	"policy":      {"model"},
 	"protect/...": {"httperror", "model", "process"},
 	"events":      {"httperror", "model", "process"},
-	"nameserver":  {"model"},
+	"names/zone":  {"model"},
+	"nameserver":  {"model", "names/zone"},
 	"health":      {"httperror"},
+	"diagnose":    {},
 	"geodata":     {"protect/geo", "protect/geo/unpack"},
+	// What joins names, policy, pool and data plane: from a question to an answer.
+	"names/allocation": {"datapath", "model", "nameserver", "policy", "pool"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"gateway": {"api", "chain", "config", "datapath", "events", "health", "model", "nameserver", "packets", "policy", "pool", "protect/...", "registry", "store"},
+	"gateway": {"api", "chain", "config", "datapath", "diagnose", "events", "health", "model", "names/...", "nameserver", "packets", "policy", "pool", "protect/...", "registry", "store"},
 	"api":     {"model"},
 	"client":  {"api", "model"},
 	"cli":     {"bench", "bench/dut", "bench/method", "bench/report", "bench/reproduce", "bench/scenario", "bench/trafficgen", "client", "config", "demo", "gateway", "geodata", "model", "protect/geo"},

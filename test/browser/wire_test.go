@@ -1,0 +1,129 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"golang.org/x/net/websocket"
+
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+// errWireClosed says that the browser has closed its end, most often by dying.
+var errWireClosed = errors.New("the browser's connection is closed")
+
+// wire is a connection to a browser: calls and their answers, JSON in frames of
+// a WebSocket. Events are not looked at. It may be used by several goroutines.
+type wire struct {
+	socket *websocket.Conn
+
+	mutex   sync.Mutex
+	last    int
+	waiting map[int]chan answer
+	closed  bool
+}
+
+// call is a call in the words of both protocols.
+type call struct {
+	ID      int    `json:"id"`
+	Session string `json:"sessionId,omitempty"` // CDP: the tab
+	Method  string `json:"method"`
+	Params  any    `json:"params"`
+}
+
+// answer is an answer, or an event where ID is 0. In CDP Error is an object
+// with a message, in BiDi a word beside Message.
+type answer struct {
+	ID      int             `json:"id"`
+	Result  json.RawMessage `json:"result"`
+	Error   json.RawMessage `json:"error"`
+	Message string          `json:"message"`
+}
+
+// dialWire connects from inside the browser's namespace.
+func dialWire(ctx context.Context, from *lab.Namespace, address, path string) (*wire, error) {
+	connection, err := from.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	config := &websocket.Config{
+		Version:  websocket.ProtocolVersionHybi13,
+		Location: &url.URL{Scheme: "ws", Host: address, Path: path},
+		Origin:   &url.URL{Scheme: "http", Host: address},
+	}
+	deadline, _ := ctx.Deadline() // none is the zero time to both
+	_ = connection.SetDeadline(deadline)
+	socket, err := websocket.NewClient(config, connection)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open ws://%s%s: %w", address, path, err), connection.Close())
+	}
+	_ = connection.SetDeadline(time.Time{})
+	socket.MaxPayloadBytes = 16 << 20
+	w := &wire{socket: socket, waiting: map[int]chan answer{}}
+	go w.listen()
+	return w, nil
+}
+
+func (w *wire) listen() {
+	for {
+		var a answer
+		if err := websocket.JSON.Receive(w.socket, &a); err != nil {
+			break
+		}
+		w.mutex.Lock()
+		if waiter := w.waiting[a.ID]; waiter != nil {
+			delete(w.waiting, a.ID)
+			waiter <- a
+		}
+		w.mutex.Unlock()
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.closed = true
+	for _, waiter := range w.waiting {
+		close(waiter)
+	}
+	clear(w.waiting)
+}
+
+// call calls a method, of a tab where session is not empty, and decodes what it
+// returns into result where that is not nil.
+func (w *wire) call(ctx context.Context, session, method string, params, result any) error {
+	waiter := make(chan answer, 1)
+	w.mutex.Lock()
+	if w.closed {
+		w.mutex.Unlock()
+		return errWireClosed
+	}
+	w.last++
+	id := w.last
+	w.waiting[id] = waiter
+	err := websocket.JSON.Send(w.socket, call{ID: id, Session: session, Method: method, Params: params})
+	w.mutex.Unlock()
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	select {
+	case a, ok := <-waiter:
+		if !ok {
+			return errWireClosed
+		}
+		if len(a.Error) > 0 {
+			return fmt.Errorf("%s: %s %s", method, a.Error, a.Message)
+		}
+		if result == nil {
+			return nil
+		}
+		return json.Unmarshal(a.Result, result)
+	case <-ctx.Done():
+		w.mutex.Lock()
+		delete(w.waiting, id)
+		w.mutex.Unlock()
+		return fmt.Errorf("%s: %w", method, ctx.Err())
+	}
+}

@@ -1,0 +1,285 @@
+package e2e
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+	"golang.org/x/crypto/acme"
+
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+// Certificates by http-01 and by dns-01 from pebble, which asks by unbound; the client is
+// a host behind the gateway. pebble looks three times at once.
+func TestCertificates(t *testing.T) {
+	m := newDomain(t)
+	tokens := &tokens{}
+	for _, host := range m.Hosts() {
+		tokens.serve(t, host)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	client := m.pebble(m.Servers[2], m.Hosts()[0])
+	if _, err := client.Register(ctx, &acme.Account{}, acme.AcceptTOS); err != nil {
+		t.Fatal(err)
+	}
+	for kind, names := range map[string][]string{
+		"http-01": {"web.school.example", "blog.school.example", "www.school.example", "plain.example", "any.plain.example"},
+		"dns-01":  {"school.example", "*.school.example", "web.school.example", "*.web.school.example", "plain.example", "*.plain.example"},
+	} {
+		order, err := client.AuthorizeOrder(ctx, acme.DomainIDs(names...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		challenges := map[string]*acme.Challenge{}
+		for _, url := range order.AuthzURLs { // all of them first: a name may have several, and resolvers keep what they saw
+			challenges[url] = m.prepare(ctx, client, url, kind, tokens)
+		}
+		for _, challenge := range challenges {
+			if _, err := client.Accept(ctx, challenge); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for url := range challenges {
+			if _, err := client.WaitAuthorization(ctx, url); err != nil {
+				t.Fatalf("%s: %v", kind, err)
+			}
+		}
+		if _, err := client.WaitOrder(ctx, order.URI); err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{}, DNSNames: names}, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// pebble's answer does not say where the order is, which this client wants to know: the order tells the rest.
+		_, _, _ = client.CreateOrderCert(ctx, order.FinalizeURL, request, true)
+		if order, err = client.WaitOrder(ctx, order.URI); err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		chain, err := client.FetchCert(ctx, order.CertURL, true)
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		certificate, err := x509.ParseCertificate(chain[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if !slices.Contains(certificate.DNSNames, name) {
+				t.Errorf("%s: a certificate for %v, not for %s", kind, certificate.DNSNames, name)
+			}
+		}
+	}
+	if s := m.d.status(); s.DNS.Exhausted != 0 {
+		t.Errorf("%d questions without an address", s.DNS.Exhausted)
+	}
+}
+
+// prepare makes ready what a challenge wants to see.
+func (m *domain) prepare(ctx context.Context, client *acme.Client, url, kind string, tokens *tokens) *acme.Challenge {
+	m.t.Helper()
+	authorization, err := client.GetAuthorization(ctx, url)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	at := slices.IndexFunc(authorization.Challenges, func(c *acme.Challenge) bool { return c.Type == kind })
+	if at < 0 {
+		m.t.Fatalf("no %s for %s: %v", kind, authorization.Identifier.Value, authorization.Challenges)
+	}
+	challenge := authorization.Challenges[at]
+	if kind == "http-01" {
+		text, _ := client.HTTP01ChallengeResponse(challenge.Token)
+		tokens.texts.Store(client.HTTP01ChallengePath(challenge.Token), text)
+		return challenge
+	}
+	text, _ := client.DNS01ChallengeRecord(challenge.Token)
+	m.publish(m.Hosts()[0], authorization.Identifier.Value, text)
+	return challenge
+}
+
+// publish sets a challenge as acme.sh does, which leaves it to nsupdate to find the zone,
+// and waits until every server of the name has it.
+func (m *domain) publish(from lab.Node, name, text string) {
+	m.t.Helper()
+	owner := "_acme-challenge." + name
+	if out, err := m.update(from, fmt.Sprintf("update add %s. 60 TXT \"%s\"", owner, text)); err != nil {
+		m.t.Fatalf("%s: %v: %s", owner, err, out)
+	}
+	m.shows(owner, text)
+}
+
+// shows waits until all who have a name give a text of it: below a lent name that is the gateway alone.
+func (m *domain) shows(owner, text string) {
+	m.t.Helper()
+	servers := []netip.Addr{m.Gateway.PublicAddress}
+	if name := strings.TrimPrefix(owner, "_acme-challenge."); name == "school.example" || name == "a.school.example" {
+		servers = append(servers, m.knot.IP, m.nsd.IP)
+	}
+	for _, server := range servers {
+		eventually(m.t, 20*time.Second, owner+" is at "+server.String(), func() bool { return strings.Contains(m.digs(server, owner, "TXT"), text) })
+	}
+}
+
+// update runs nsupdate with the ACME client's key.
+func (m *domain) update(from lab.Node, lines string) (string, error) {
+	command := from.Command(m.t.Context(), "nsupdate", "-t", "10", "-y", "hmac-sha256:acme.school.:"+acmeSecret)
+	command.Stdin = strings.NewReader("server " + m.Gateway.PublicAddress.String() + "\n" + lines + "\nsend\n")
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// What an ACME client sets is visible everywhere, survives whatever ends the daemon, and
+// is all that it can set. Meanwhile the second servers answer.
+func TestChallengesByUpdate(t *testing.T) {
+	m := newDomain(t)
+	from := m.RemoteClients[0]
+	guide := m.guideBlock("delegate.md", 7, "198.18.0.1", m.Gateway.PublicAddress.String(), "SECRET", acmeSecret, "token", "by-hand")
+	if out, err := from.Command(t.Context(), "sh", "-c", guide).CombinedOutput(); err != nil {
+		t.Fatalf("the guide's: %v: %s", err, out)
+	}
+	m.shows("_acme-challenge.school.example", "by-hand")
+	for _, name := range []string{"web.school.example", "a.school.example", "mail.school.example", "plain.example", "any.plain.example"} {
+		m.publish(from, name, "for "+name)
+		if got := m.digs(m.Resolver.IP, "_acme-challenge."+name, "TXT"); got != `"for `+name+`"` {
+			t.Errorf("_acme-challenge.%s by unbound: %s", name, got)
+		}
+	}
+	for _, lines := range []string{
+		"zone school.example.\nupdate add new.school.example. 60 TXT x",
+		"zone school.example.\nupdate add _acme-challenge.school.example. 60 A 192.0.2.1",
+		"zone school.example.\nupdate delete school.example. MX",
+		"zone web.school.example.\nupdate add _acme-challenge.school.example. 60 TXT x",
+		"zone web.school.example.\nupdate add web.school.example. 60 TXT x",
+	} {
+		if out, err := m.update(from, lines); err == nil {
+			t.Errorf("%s was done: %s", lines, out)
+		}
+	}
+	before := m.serial(m.Gateway.PublicAddress)
+	m.d.kill()
+	for _, second := range []netip.Addr{m.knot.IP, m.nsd.IP} {
+		if got := m.digs(second, "school.example", "MX"); got != "10 mail.school.example." {
+			t.Errorf("%s while the gateway is away: %s", second, got)
+		}
+	}
+	if got := m.digs(m.Resolver.IP, "_dmarc.school.example", "TXT"); got != `"v=DMARC1; p=reject"` {
+		t.Errorf("unbound while the gateway is away: %s", got)
+	}
+	m.d.run()
+	if after := m.serial(m.Gateway.PublicAddress); after != before {
+		t.Errorf("the serial was %d and is %d after a kill", before, after)
+	}
+	m.shows("_acme-challenge.school.example", "by-hand")
+	m.shows("_acme-challenge.web.school.example", "for web.school.example")
+	m.publish(from, "school.example", "afterwards")
+	for _, second := range []lab.Node{m.knot, m.nsd} {
+		m.holds(second, "what was set after the kill", m.serial(m.Gateway.PublicAddress))
+	}
+	if answer, err := ask(from, "tcp", m.Gateway.PublicAddress, "_acme-challenge.school.example.", dns.TypeTXT); err != nil || len(answer.Answer) != 2 {
+		t.Errorf("both challenges: %v, %v", answer, err)
+	}
+}
+
+// tokens are what web servers show to who checks http-01.
+type tokens struct{ texts sync.Map }
+
+func (k *tokens) serve(t *testing.T, at lab.Node) {
+	t.Helper()
+	listener, err := at.Listen("tcp4", fmt.Sprintf("%s:8080", at.IP))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		text, _ := k.texts.Load(request.URL.Path)
+		fmt.Fprint(w, text)
+	})}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+}
+
+// pebble runs Let's Encrypt's test server at a node, and returns a client at another.
+func (m *domain) pebble(at, from lab.Node) *acme.Client {
+	m.t.Helper()
+	program := filepath.Join(m.directory, "pebble")
+	if out, err := exec.Command("go", "build", "-C", "../../tools", "-buildvcs=false", "-o", program, "github.com/letsencrypt/pebble/v2/cmd/pebble").CombinedOutput(); err != nil {
+		m.t.Fatalf("build pebble: %v: %s", err, out)
+	}
+	address := netip.AddrPortFrom(at.IP, 14000)
+	roots := m.certificate(at.IP)
+	m.put("pebble.json", fmt.Sprintf(`{"pebble": {"listenAddress": "%s", "certificate": "%s/ca.pem", "privateKey": "%[2]s/ca.key", "httpPort": 80, "retryAfter": {"authz": 1, "order": 1}}}`, address, m.directory))
+	server := at.Command(context.Background(), program, "-config", filepath.Join(m.directory, "pebble.json"), "-dnsserver", m.Resolver.IP.String()+":53")
+	server.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_AUTHZREUSE=0")
+	log, err := os.Create(filepath.Join(m.directory, "pebble.log"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer log.Close() // the process has its own copy
+	server.Stdout, server.Stderr = log, log
+	if err := server.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() {
+		if text, _ := os.ReadFile(log.Name()); m.t.Failed() {
+			m.t.Logf("pebble says:\n%s", text)
+		}
+	})
+	eventually(m.t, 10*time.Second, "pebble listens", func() bool { return connects(at, address) == nil })
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		return from.DialContext(ctx, network, address)
+	}}
+	m.t.Cleanup(transport.CloseIdleConnections)
+	return &acme.Client{Key: key, DirectoryURL: "https://" + address.String() + "/dir", HTTPClient: &http.Client{Transport: transport},
+		RetryBackoff: func(int, *http.Request, *http.Response) time.Duration { return 100 * time.Millisecond }}
+}
+
+// certificate writes one of an address, ca.pem and ca.key.
+func (m *domain) certificate(address netip.Addr) *x509.CertPool {
+	m.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{address.AsSlice()}, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.put("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	m.put("ca.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	return roots
+}

@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// flood sends SYNs to port 80 of each address, so many a second, from forged
+// sources of 203.0.0.0/8, which answers do not reach, until the test ends. It
+// returns how many it has sent.
+func (r *realm) flood(from lab.Node, to []netip.Addr, rate int) *atomic.Int64 {
+	r.t.Helper()
+	r.command("router", "ip", "route", "add", "blackhole", "203.0.0.0/8")
+	frames, err := from.Frames("eth0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	source, err := from.MAC("eth0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	gateway, err := r.Gateway.MAC(r.Gateway.Public[0])
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	sent, stop := new(atomic.Int64), make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		began, round := time.Now(), 0
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			time.Sleep(time.Until(began.Add(time.Duration(round) * time.Second / time.Duration(rate))))
+			round++
+			for _, address := range to {
+				if frames.Send(forgedSYN(packets.MAC(gateway), packets.MAC(source), address)) == nil {
+					sent.Add(1)
+				}
+			}
+		}
+	})
+	r.t.Cleanup(func() {
+		close(stop)
+		running.Wait()
+		_ = frames.Close()
+	})
+	return sent
+}
+
+func forgedSYN(to, from packets.MAC, address netip.Addr) []byte {
+	var source [4]byte
+	binary.BigEndian.PutUint32(source[:], 203<<24|rand.Uint32()>>8) //nolint:gosec // any will do
+	return packets.Packet{
+		Ethernet: packets.Ethernet{Destination: to, Source: from},
+		IPv4:     &packets.IPv4{Source: netip.AddrFrom4(source), Destination: address, TTL: 60},
+		TCP: &packets.TCP{
+			Source: uint16(1024 + rand.IntN(60000)), Destination: 80, Sequence: rand.Uint32(), Flags: packets.SYN, Window: 64240, //nolint:gosec // any will do
+			Options: []byte{2, 4, 5, 180},
+		},
+	}.Bytes()
+}
+
+// 100 forged SYNs a second to each address of the pool take no claim, and keep
+// nobody away who asks and comes, near or far: every name is fetched.
+func TestForgedSYNsKeepNobodyAway(t *testing.T) {
+	const hosts, workers = 8, 8
+	cycles := 100
+	if slow() {
+		cycles = 1000
+	}
+	r := newRealm(t, lab.Options{Hosts: hosts, Clients: 1})
+	r.webServers()
+	d := r.start(with(r.configuration(), "capacity: 1000000")) // the default, by which tentative sessions have their room
+	var pool []netip.Addr
+	for a := r.Gateway.Pool.Addr(); r.Gateway.Pool.Contains(a); a = a.Next() {
+		pool = append(pool, a)
+	}
+	clients := map[string]lab.Node{"20 ms": r.faraway(1, 20*time.Millisecond), "100 ms": r.faraway(2, 100*time.Millisecond)}
+	sent := r.flood(r.Clients[0], pool, 100)
+	eventually(t, 10*time.Second, "the flood has begun", func() bool { return sent.Load() > 1000 })
+	for name, client := range clients {
+		t.Run(name, func(t *testing.T) {
+			began, before := time.Now(), sent.Load()
+			var running sync.WaitGroup
+			var next atomic.Int64
+			for range workers {
+				running.Go(func() {
+					for i := next.Add(1); i <= int64(cycles); i = next.Add(1) {
+						if err := cycle(r, client, int(i)); err != nil {
+							t.Errorf("cycle %d: %v", i, err)
+						}
+					}
+				})
+			}
+			running.Wait()
+			took := time.Since(began)
+			t.Logf("%d cycles in %s, under %.0f SYNs a second to each address", cycles, took.Round(time.Millisecond),
+				float64(sent.Load()-before)/took.Seconds()/float64(len(pool)))
+		})
+	}
+	if claimed := d.status().Claimed; claimed > uint64(len(clients)*cycles) {
+		t.Errorf("%d answers were claimed in %d cycles", claimed, len(clients)*cycles)
+	}
+}
+
+// cycle asks for a name over the long way, and fetches its page: of each host
+// another client each time, which nobody knows.
+func cycle(r *realm, from lab.Node, number int) error {
+	const hosts = 8
+	own := netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 19, from.IP.As4()[2], byte(128 + number/hosts%128)}), 0)
+	host := hostName(number % hosts)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
+	defer cancel()
+	connection, err := from.DialFrom(ctx, "tcp4", own, netip.AddrPortFrom(r.Gateway.PublicAddress, 53).String())
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	client := dns.Client{Net: "tcp", Timeout: 8 * time.Second}
+	answer, _, err := client.ExchangeWithConn(new(dns.Msg).SetQuestion("www."+host, dns.TypeA), &dns.Conn{Conn: connection})
+	if err != nil {
+		return err
+	}
+	address, err := netip.ParseAddr(first(answer))
+	if err != nil {
+		return fmt.Errorf("no address for %s: %v", host, answer)
+	}
+	page, err := visitFrom(from, own, address, 80)
+	if err == nil && page != host {
+		err = fmt.Errorf("reached %q at %s instead of %s", page, address, host)
+	}
+	return err
+}
