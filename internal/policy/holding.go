@@ -50,11 +50,12 @@ func Share(addresses int, reputation float64) int {
 	return max(1, int(float64(addresses)*reputation*halfPool))
 }
 
-// Allows returns nil if the asker may hold the binding, or holds it already.
+// Allows returns nil if the asker may hold the binding: it holds fewer than its share, or its share with this one among
+// it. Who holds more, as the answers were on their way at once, may have none until enough of them are over.
 func (h *Holdings) Allows(now model.Instant, asker netip.Addr, binding uint64, share int) error {
 	h.expire(now)
 	for _, p := range parties(asker) {
-		if h.count[p] >= share && h.until.get(held{p, binding}) == nil {
+		if n := h.count[p]; n > share || n == share && h.until.get(held{p, binding}) == nil {
 			return fmt.Errorf("admit %s: %w: %d of %d addresses", p, ErrShare, h.count[p], share)
 		}
 	}
@@ -71,6 +72,18 @@ func (h *Holdings) Hold(asker netip.Addr, binding uint64, until model.Instant) {
 		if fresh {
 			h.count[p]++
 		}
+		*at = max(*at, until)
+	}
+}
+
+// Renew notes another answer to the asker: what it holds of the binding it holds until then. Otherwise all it holds could
+// be over before it is known that nobody uses this answer either, and it would begin anew with many at once.
+func (h *Holdings) Renew(asker netip.Addr, binding uint64, until model.Instant) {
+	for _, p := range parties(asker) {
+		if h.until.get(held{p, binding}) == nil {
+			continue
+		}
+		at, _ := h.until.use(held{p, binding})
 		*at = max(*at, until)
 	}
 }

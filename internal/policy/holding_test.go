@@ -71,6 +71,28 @@ func TestHoldingsAreBoundedForEachAskerAndSubnet(t *testing.T) {
 }
 
 // However many ask, what is remembered is bounded, and the counts agree with it.
+// Answers on their way at once may become more than the share before that is known.
+func TestHoldingsBeyondTheShare(t *testing.T) {
+	h := NewHoldings()
+	const share = 1
+	h.Hold(attacker, 1, rest)
+	h.Hold(attacker, 2, rest+2)
+	if err := h.Allows(1, attacker, 2, share); !errors.Is(err, ErrShare) {
+		t.Errorf("one of two that it holds: %v", err)
+	}
+	if err := h.Allows(rest, attacker, 2, share); err != nil {
+		t.Errorf("the one that is left: %v", err)
+	}
+	h.Renew(attacker, 2, 2*rest)
+	h.Renew(attacker, 3, 2*rest) // it does not hold that
+	if err := h.Allows(rest+3, attacker, 3, share); !errors.Is(err, ErrShare) {
+		t.Errorf("another beside one that it was given again: %v", err)
+	}
+	if err := h.Allows(2*rest, attacker, 3, share); err != nil {
+		t.Errorf("when that is over: %v", err)
+	}
+}
+
 func TestHoldingsAreBoundedInAll(t *testing.T) {
 	h := NewHoldings()
 	for n := range uint32(TableSize) {

@@ -25,13 +25,16 @@ func TestAttackByOneParty(t *testing.T) {
 	t.Parallel()
 	for _, addresses := range []int{4, 16} { // with few addresses chance counts: several hours
 		for _, name := range []string{"1 address", "30 of a /24"} {
-			s := scenario{addresses: addresses, names: 4 * addresses, rest: rest, visits: float64(addresses) / 750, seed: 1}
-			smaller := s
-			smaller.addresses -= policy.Share(addresses, policy.FirstReputation)
-			want := smaller.average(t).share()
-			s.askers, s.questions = attackers[name], 10
-			if got := s.average(t); got.share() < 0.95*want {
-				t.Errorf("%d addresses, %s: %s %% of %d visits, %s %% from a smaller pool", addresses, name, percent(got.share()), got.visits, percent(want))
+			for pause, questions := range map[time.Duration]float64{rest: 10, time.Second: 40} {
+				s := scenario{addresses: addresses, names: 4 * addresses, rest: pause, visits: float64(addresses) / 750, seed: 1}
+				smaller := s
+				smaller.addresses -= policy.Share(addresses, policy.FirstReputation)
+				want := smaller.average(t).share()
+				s.askers, s.questions = attackers[name], questions
+				if got := s.average(t); got.share() < 0.95*want {
+					t.Errorf("%d addresses, rest %s, %s: %s %% of %d visits, %s %% from a smaller pool",
+						addresses, pause, name, percent(got.share()), got.visits, percent(want))
+				}
 			}
 		}
 	}

@@ -123,6 +123,9 @@ func (a *Allocator) try(q nameserver.Question, admitted bool) (lent, error) {
 	if err != nil {
 		return lent{}, err
 	}
+	if r.Verified {
+		a.holdings.Renew(holder(r), b.ID, a.heldUntil(now))
+	}
 	// Not before: the resolver's other clients, whose handshakes have begun, claim by one or the other.
 	a.spend(now, spent, 0)
 	return lent{b.Address, a.tickets[b.Address]}, nil
