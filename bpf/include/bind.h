@@ -24,6 +24,7 @@ static __always_inline int bind_run(struct binding_request *request)
 	binding->host = request->binding.host;
 	binding->name = request->binding.name;
 	binding->stamp = request->binding.stamp;
+	binding->answered = request->binding.answered;
 	binding->sessions = 0;
 	binding->queue_tail = binding->queue_head;
 	*(volatile __u32 *)&binding->number = request->binding.number;

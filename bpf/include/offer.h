@@ -37,6 +37,13 @@ static __always_inline void offer_fill(struct reservation *r, const struct reser
 	r->source_bits = request->reservation.source_bits;
 }
 
+/* For a daemon that comes after this one: since when nobody has been given the binding's address. */
+static __always_inline void offer_stamp(struct binding *binding)
+{
+	/* Programs of the daemon's may not ask for the coarse clock. */
+	*(volatile __u32 *)&binding->answered = bpf_ktime_get_ns() >> TICK_SHIFT;
+}
+
 static __always_inline int offer_run(struct reservation_request *request)
 {
 	struct reservation *r = reservation_at(request->slot);
@@ -49,6 +56,7 @@ static __always_inline int offer_run(struct reservation_request *request)
 		return -EEXIST;
 	request->claims.use = request->reservation.id >> 32;
 	offer_fill(r, request);
+	offer_stamp(binding);
 	barrier();
 	*(volatile __u64 *)&r->claims = claims_word(request->claims);
 	/*
@@ -65,10 +73,13 @@ static __always_inline int offer_run(struct reservation_request *request)
 static __always_inline int extend_run(struct reservation_request *request)
 {
 	struct reservation *r = reservation_at(request->slot);
+	struct binding *binding = r ? binding_at(r->binding) : 0;
 	__u16 granted = request->claims.left;
 
-	if (!r || r->id != request->reservation.id)
+	if (!r || !binding || r->id != request->reservation.id)
 		return -ENOENT;
+	if (binding_is(binding, r->number))
+		offer_stamp(binding);
 	for (int tries = 0; tries < 8; tries++) {
 		__u64 before = *(volatile __u64 *)&r->claims;
 		struct claims claims = claims_of(before);

@@ -20,9 +20,10 @@ type Binding struct {
 	Host    netip.Addr // private
 	Name    uint32     // number of the service, for listings
 	Ports   []model.Port
-	// Used is when a session of it was opened or ended last; zero: never. It may be up to
-	// a tick late, never early.
+	// Used is when a session of it was opened or ended last, Answered when it was offered;
+	// zero: never. They may be up to a tick late, never early.
 	Used     model.Instant
+	Answered model.Instant
 	Sessions int  // that stand: proved, and not ended
 	Open     bool // false: withdrawn, kept until its slot is used again
 }
@@ -39,9 +40,7 @@ func (d *Datapath) Bind(b Binding) error {
 	request := bpfBindingRequest{Slot: slotOf(b.ID)}
 	request.Binding.Number, request.Binding.Name = numberOf(b.ID), b.Name
 	request.Binding.Address, request.Binding.Host = networkOrder(b.Address), networkOrder(b.Host)
-	if b.Used != 0 {
-		request.Binding.Stamp = uint32(b.Used >> tickShift)
-	}
+	request.Binding.Stamp, request.Binding.Answered = stampOf(b.Used), stampOf(b.Answered)
 	if request.Binding.Number == 0 {
 		return fmt.Errorf("bind %s to %s: its number is 0", b.Address, b.Host)
 	}
@@ -109,6 +108,9 @@ func (d *Datapath) BindingUse(id uint64) (used model.Instant, sessions int) {
 	return usedAt(b.Stamp), int(b.Sessions)
 }
 
+// stampOf is the tick of a use: 0 for none.
+func stampOf(used model.Instant) uint32 { return uint32(used >> tickShift) }
+
 // usedAt is the end of the tick that a binding was used in.
 func usedAt(stamp uint32) model.Instant {
 	if stamp == 0 {
@@ -139,7 +141,7 @@ func (d *Datapath) Bindings() ([]Binding, error) {
 func (d *Datapath) bindingOf(slot uint32, b *bpfBinding) Binding {
 	binding := Binding{
 		ID: bindingID(slot, b.Number), Address: addressOf(b.Address), Host: addressOf(b.Host), Name: b.Name,
-		Used: usedAt(b.Stamp), Sessions: int(b.Sessions), Open: b.Open != 0,
+		Used: usedAt(b.Stamp), Answered: usedAt(b.Answered), Sessions: int(b.Sessions), Open: b.Open != 0,
 	}
 	for p := range d.bound.of(slot) {
 		binding.Ports = append(binding.Ports, p)

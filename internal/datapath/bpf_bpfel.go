@@ -61,7 +61,8 @@ type bpfBinding struct {
 	TentativeNext uint32
 	QueueHead     uint32
 	QueueTail     uint32
-	Pad           [5]uint32
+	Answered      uint32
+	Pad           [4]uint32
 }
 
 type bpfBindingRequest struct {

@@ -106,6 +106,24 @@ func TestKilledDaemonsBindingsStand(t *testing.T) {
 	}
 }
 
+// What was never answered before the daemon was killed is free at once; what was answered is not.
+func TestKilledDaemonsUnansweredPlacesAreFree(t *testing.T) {
+	two := strings.NewReplacer("pool: {", lasting, "198.18.0.32/28", "198.18.0.32-198.18.0.33").Replace(text)
+	r := newRig(t, two+otherHost("b", 101))
+	r.routed()
+	lent := r.mustAsk(www)
+	r.restart(true, two+otherHost("b", 101)+otherHost("c", 102))
+	if address := r.mustAsk("www.hostc.foo.example."); address == lent {
+		t.Errorf("it has %s, which was answered for another", address)
+	}
+	if address, err := r.ask(wwwB); err == nil {
+		t.Errorf("a third service has %s", address)
+	}
+	if again := r.mustAsk(www); again != lent {
+		t.Errorf("the name has %s, before %s", again, lent)
+	}
+}
+
 // What a daemon was killed with and the next one's configuration has no more rests: its clients find nobody, and nobody
 // else gets its address, until its own service is back.
 func TestAdoptionFollowsTheConfiguration(t *testing.T) {

@@ -23,8 +23,7 @@ var (
 func (p *Pool) Adopt(now model.Instant, b Binding) error {
 	p.Advance(now)
 	b.Service = b.Service.normal()
-	b.Used = min(b.Used, now) // of another clock: it rests from now on
-	b.Answered = b.Used       // for all that is known
+	b.Used, b.Answered = min(b.Used, now), min(b.Answered, now) // of another clock: it rests from now on
 	slot := uint32(b.ID)
 	switch {
 	case int64(slot) >= int64(p.options.Bindings) || b.ID>>32 == 0:

@@ -34,6 +34,7 @@ type fakePlane struct {
 	offers   map[uint64]datapath.Reservation
 	sessions map[uint64]int
 	used     map[uint64]model.Instant
+	now      func() model.Instant
 	standing []datapath.Session
 	refuses  error  // of Bind and Offer
 	spent    uint64 // the offer whose last claim is gone, but a resolver's for its other clients
@@ -42,7 +43,7 @@ type fakePlane struct {
 
 func newPlane() *fakePlane {
 	return &fakePlane{bindings: map[uint64]datapath.Binding{}, offers: map[uint64]datapath.Reservation{},
-		sessions: map[uint64]int{}, used: map[uint64]model.Instant{}}
+		sessions: map[uint64]int{}, used: map[uint64]model.Instant{}, now: func() model.Instant { return start }}
 }
 
 func (f *fakePlane) Bind(b datapath.Binding) error {
@@ -93,7 +94,7 @@ func (f *fakePlane) SlotVacant(slot uint32) bool {
 
 func (f *fakePlane) Bindings() (all []datapath.Binding, err error) {
 	for _, b := range f.bindings {
-		b.Used = f.used[b.ID]
+		b.Used = max(b.Used, f.used[b.ID])
 		all = append(all, b)
 	}
 	return all, nil
@@ -108,6 +109,7 @@ func (f *fakePlane) Offer(r datapath.Reservation) error {
 		return errNo
 	}
 	f.offers[r.ID] = r
+	f.answered(r.Binding)
 	return nil
 }
 
@@ -118,7 +120,14 @@ func (f *fakePlane) Extend(id uint64, granted int) error {
 	}
 	r.Claims = granted - r.Used
 	f.offers[id] = r
+	f.answered(r.Binding)
 	return nil
+}
+
+func (f *fakePlane) answered(binding uint64) {
+	b := f.bindings[binding]
+	b.Answered = f.now()
+	f.bindings[binding] = b
 }
 
 func (f *fakePlane) Withdraw(id uint64) (datapath.Withdrawn, error) {
@@ -261,6 +270,7 @@ func (w *world) config() Config {
 // begin is the start of a daemon.
 func (w *world) begin(adopted bool) {
 	w.t.Helper()
+	w.plane.now = func() model.Instant { return w.now }
 	a, err := New(Options{
 		Plane: w.plane, Store: w.store, Events: w, Log: slog.New(slog.DiscardHandler), Now: func() model.Instant { return w.now },
 	}, w.config(), adopted)

@@ -14,7 +14,7 @@ import (
 // Bucket of the store's file. Its keys are pool addresses; one that is not there is free.
 const bucket = "bindings"
 
-// keptBinding is a binding on the disk. Times are not kept: after a restart it counts as used just then.
+// keptBinding is a binding on the disk. Times are not kept: after a restart without the data plane it counts as used just then.
 type keptBinding struct {
 	Service model.Name   `json:"service"`
 	Owner   model.Name   `json:"owner"`

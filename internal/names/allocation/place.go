@@ -87,7 +87,7 @@ func (a *Allocator) keep(address netip.Addr) {
 func (a *Allocator) record(b *pool.Binding) datapath.Binding {
 	return datapath.Binding{
 		ID: b.ID, Address: b.Address, Host: b.Service.Host, Name: a.config.Names.Number(b.Service.Name),
-		Ports: b.Service.Ports, Used: b.Used, Open: true,
+		Ports: b.Service.Ports, Used: b.Used, Answered: b.Answered, Open: true,
 	}
 }
 

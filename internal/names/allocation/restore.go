@@ -119,16 +119,18 @@ func (a *Allocator) adoptClosed(now model.Instant, r *datapath.Binding, kept []k
 	}
 }
 
-// adoptBinding takes over a binding as if it had been used just now: when it was answered last nobody knows any more.
+// adoptBinding takes over a binding with the time of its last use.
 func (a *Allocator) adoptBinding(now model.Instant, r *datapath.Binding, kept []keptBinding) bool {
-	b := pool.Binding{ID: r.ID, Address: r.Address, Service: a.boundAs(r, kept), Used: now, State: pool.Bound}
+	b := pool.Binding{
+		ID: r.ID, Address: r.Address, Service: a.boundAs(r, kept), Used: max(r.Used, r.Answered), Answered: r.Answered, State: pool.Bound,
+	}
 	err := a.adoptAs(now, b)
 	if err == nil {
 		return true
 	}
 	a.log.Warn("withdrawing a binding of an earlier daemon", "address", r.Address, "host", r.Host, "error", err)
 	_ = a.options.Plane.Unbind(r.ID)
-	if b.State = pool.Resting; a.adoptAs(now, b) != nil {
+	if b.State, b.Used = pool.Resting, now; a.adoptAs(now, b) != nil {
 		a.rest(now, r.Address)
 	}
 	return false
@@ -191,7 +193,7 @@ func (a *Allocator) restore(now model.Instant, kept map[netip.Addr][]keptBinding
 // restoreOne takes up one binding as if it had been used just now: when it was nobody knows. Where it cannot stand any
 // more it rests.
 func (a *Allocator) restoreOne(now model.Instant, address netip.Addr, k keptBinding) {
-	b := pool.Binding{Address: address, Service: k.service(), Used: now, State: pool.Bound}
+	b := pool.Binding{Address: address, Service: k.service(), Used: now, Answered: now, State: pool.Bound}
 	if k.Resting {
 		b.State = pool.Resting
 	}
