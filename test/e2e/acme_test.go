@@ -29,75 +29,121 @@ import (
 	"github.com/realmgate/realmgate/internal/lab"
 )
 
-// Certificates by http-01 and by dns-01 from pebble, which asks by unbound; the client is
-// a host behind the gateway. pebble looks three times at once.
+// Certificates by http-01 from five places at once, each with a resolver of its own, and by dns-01. The places are
+// pebbles that look three times at once; the client is a host behind the gateway.
 func TestCertificates(t *testing.T) {
 	m := newDomain(t)
-	tokens := &tokens{}
+	k := &tokens{}
 	for _, host := range m.Hosts() {
-		tokens.serve(t, host)
+		k.serve(t, host)
 	}
+	program := m.build("github.com/letsencrypt/pebble/v2/cmd/pebble")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	client := m.pebble(m.Servers[2], m.Hosts()[0])
-	if _, err := client.Register(ctx, &acme.Account{}, acme.AcceptTOS); err != nil {
-		t.Fatal(err)
+	var clients []*acme.Client
+	for _, place := range m.RemoteClients {
+		m.resolve(place)
+		client := m.pebble(program, place, m.Hosts()[0])
+		if _, err := client.Register(ctx, &acme.Account{}, acme.AcceptTOS); err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, client)
 	}
-	for kind, names := range map[string][]string{
-		"http-01": {"web.school.example", "blog.school.example", "www.school.example", "plain.example", "any.plain.example"},
-		"dns-01":  {"school.example", "*.school.example", "web.school.example", "*.web.school.example", "plain.example", "*.plain.example"},
-	} {
-		order, err := client.AuthorizeOrder(ctx, acme.DomainIDs(names...))
-		if err != nil {
-			t.Fatal(err)
+	var running sync.WaitGroup
+	start := make(chan struct{})
+	for i, client := range clients {
+		order := &order{client: client, kind: "http-01", names: []string{"web.school.example", "blog.school.example", "www.school.example", "plain.example", "any.plain.example"}}
+		if err := m.begin(ctx, order, k); err != nil {
+			t.Fatalf("place %d: %v", i+1, err)
 		}
-		challenges := map[string]*acme.Challenge{}
-		for _, url := range order.AuthzURLs { // all of them first: a name may have several, and resolvers keep what they saw
-			challenges[url] = m.prepare(ctx, client, url, kind, tokens)
-		}
-		for _, challenge := range challenges {
-			if _, err := client.Accept(ctx, challenge); err != nil {
-				t.Fatal(err)
+		running.Go(func() {
+			<-start
+			if err := order.finish(ctx); err != nil {
+				t.Errorf("http-01 from place %d: %v", i+1, err)
 			}
-		}
-		for url := range challenges {
-			if _, err := client.WaitAuthorization(ctx, url); err != nil {
-				t.Fatalf("%s: %v", kind, err)
-			}
-		}
-		if _, err := client.WaitOrder(ctx, order.URI); err != nil {
-			t.Fatalf("%s: %v", kind, err)
-		}
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{}, DNSNames: names}, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// pebble's answer does not say where the order is, which this client wants to know: the order tells the rest.
-		_, _, _ = client.CreateOrderCert(ctx, order.FinalizeURL, request, true)
-		if order, err = client.WaitOrder(ctx, order.URI); err != nil {
-			t.Fatalf("%s: %v", kind, err)
-		}
-		chain, err := client.FetchCert(ctx, order.CertURL, true)
-		if err != nil {
-			t.Fatalf("%s: %v", kind, err)
-		}
-		certificate, err := x509.ParseCertificate(chain[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			if !slices.Contains(certificate.DNSNames, name) {
-				t.Errorf("%s: a certificate for %v, not for %s", kind, certificate.DNSNames, name)
-			}
-		}
+		})
+	}
+	close(start)
+	running.Wait()
+	byDNS := &order{client: clients[0], kind: "dns-01", names: []string{"school.example", "*.school.example", "web.school.example", "*.web.school.example", "plain.example", "*.plain.example"}}
+	err := m.begin(ctx, byDNS, k)
+	if err == nil {
+		err = byDNS.finish(ctx)
+	}
+	if err != nil {
+		t.Errorf("dns-01: %v", err)
 	}
 	if s := m.d.status(); s.DNS.Exhausted != 0 {
 		t.Errorf("%d questions without an address", s.DNS.Exhausted)
 	}
+}
+
+// order is one for a certificate.
+type order struct {
+	client     *acme.Client
+	kind       string // of challenge
+	names      []string
+	uri, final string
+	challenges map[string]*acme.Challenge // by authorization
+}
+
+// begin makes an order, and ready what its challenges want to see: all of it, as a name may have several, and resolvers
+// keep what they saw.
+func (m *domain) begin(ctx context.Context, o *order, k *tokens) error {
+	made, err := o.client.AuthorizeOrder(ctx, acme.DomainIDs(o.names...))
+	if err != nil {
+		return err
+	}
+	o.uri, o.final, o.challenges = made.URI, made.FinalizeURL, map[string]*acme.Challenge{}
+	for _, url := range made.AuthzURLs {
+		o.challenges[url] = m.prepare(ctx, o.client, url, o.kind, k)
+	}
+	return nil
+}
+
+// finish has the challenges looked at and fetches the certificate, which names all.
+func (o *order) finish(ctx context.Context) error {
+	for _, challenge := range o.challenges {
+		if _, err := o.client.Accept(ctx, challenge); err != nil {
+			return err
+		}
+	}
+	for url := range o.challenges {
+		if _, err := o.client.WaitAuthorization(ctx, url); err != nil {
+			return err
+		}
+	}
+	if _, err := o.client.WaitOrder(ctx, o.uri); err != nil {
+		return err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{}, DNSNames: o.names}, key)
+	if err != nil {
+		return err
+	}
+	// pebble's answer does not say where the order is, which this client wants to know: the order tells the rest.
+	_, _, _ = o.client.CreateOrderCert(ctx, o.final, request, true)
+	made, err := o.client.WaitOrder(ctx, o.uri)
+	if err != nil {
+		return err
+	}
+	chain, err := o.client.FetchCert(ctx, made.CertURL, true)
+	if err != nil {
+		return err
+	}
+	certificate, err := x509.ParseCertificate(chain[0])
+	if err != nil {
+		return err
+	}
+	for _, name := range o.names {
+		if !slices.Contains(certificate.DNSNames, name) {
+			return fmt.Errorf("a certificate for %v, not for %s", certificate.DNSNames, name)
+		}
+	}
+	return nil
 }
 
 // prepare makes ready what a challenge wants to see.
@@ -222,19 +268,26 @@ func (k *tokens) serve(t *testing.T, at lab.Node) {
 	t.Cleanup(func() { _ = server.Close() })
 }
 
-// pebble runs Let's Encrypt's test server at a node, and returns a client at another.
-func (m *domain) pebble(at, from lab.Node) *acme.Client {
+// build makes a program of the tools' module.
+func (m *domain) build(path string) string {
 	m.t.Helper()
-	program := filepath.Join(m.directory, "pebble")
-	if out, err := exec.Command("go", "build", "-C", "../../tools", "-buildvcs=false", "-o", program, "github.com/letsencrypt/pebble/v2/cmd/pebble").CombinedOutput(); err != nil {
-		m.t.Fatalf("build pebble: %v: %s", err, out)
+	program := filepath.Join(m.directory, filepath.Base(path))
+	if out, err := exec.Command("go", "build", "-C", "../../tools", "-buildvcs=false", "-o", program, path).CombinedOutput(); err != nil {
+		m.t.Fatalf("build %s: %v: %s", path, err, out)
 	}
-	address := netip.AddrPortFrom(at.IP, 14000)
-	roots := m.certificate(at.IP)
-	m.put("pebble.json", fmt.Sprintf(`{"pebble": {"listenAddress": "%s", "certificate": "%s/ca.pem", "privateKey": "%[2]s/ca.key", "httpPort": 80, "retryAfter": {"authz": 1, "order": 1}}}`, address, m.directory))
-	server := at.Command(context.Background(), program, "-config", filepath.Join(m.directory, "pebble.json"), "-dnsserver", m.Resolver.IP.String()+":53")
+	return program
+}
+
+// pebble runs Let's Encrypt's test server at a node, which asks the resolver there, and returns a client at another.
+func (m *domain) pebble(program string, at, from lab.Node) *acme.Client {
+	m.t.Helper()
+	address, file := netip.AddrPortFrom(at.IP, 14000), at.Name()+".pebble"
+	roots := m.certificate(file, at.IP)
+	m.put(file+".json", fmt.Sprintf(`{"pebble": {"listenAddress": "%s", "certificate": "%s.pem", "privateKey": "%[2]s.key", "httpPort": 80, "retryAfter": {"authz": 1, "order": 1}}}`,
+		address, filepath.Join(m.directory, file)))
+	server := at.Command(context.Background(), program, "-config", filepath.Join(m.directory, file+".json"), "-dnsserver", at.IP.String()+":53")
 	server.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_AUTHZREUSE=0")
-	log, err := os.Create(filepath.Join(m.directory, "pebble.log"))
+	log, err := os.Create(filepath.Join(m.directory, file+".log"))
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -245,7 +298,7 @@ func (m *domain) pebble(at, from lab.Node) *acme.Client {
 	}
 	m.t.Cleanup(func() {
 		if text, _ := os.ReadFile(log.Name()); m.t.Failed() {
-			m.t.Logf("pebble says:\n%s", text)
+			m.t.Logf("%s says:\n%s", file, text)
 		}
 	})
 	eventually(m.t, 10*time.Second, "pebble listens", func() bool { return connects(at, address) == nil })
@@ -261,8 +314,8 @@ func (m *domain) pebble(at, from lab.Node) *acme.Client {
 		RetryBackoff: func(int, *http.Request, *http.Response) time.Duration { return 100 * time.Millisecond }}
 }
 
-// certificate writes one of an address, ca.pem and ca.key.
-func (m *domain) certificate(address netip.Addr) *x509.CertPool {
+// certificate writes one of an address, FILE.pem and FILE.key.
+func (m *domain) certificate(file string, address netip.Addr) *x509.CertPool {
 	m.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -277,8 +330,8 @@ func (m *domain) certificate(address netip.Addr) *x509.CertPool {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.put("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	m.put("ca.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+	m.put(file+".pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	m.put(file+".key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	return roots

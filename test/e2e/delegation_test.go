@@ -37,7 +37,7 @@ type domain struct {
 
 func newDomain(t *testing.T) *domain {
 	t.Helper()
-	r := newRealm(t, lab.Options{Hosts: 2, RemoteClients: 4, Servers: 3, Resolver: true})
+	r := newRealm(t, lab.Options{Hosts: 2, RemoteClients: 5, Servers: 3, Resolver: true})
 	m := &domain{realm: r, knot: r.Servers[0], nsd: r.Servers[1], file: filepath.Join(r.directory, "school.zone")}
 	gateway, knot, nsd := r.Gateway.PublicAddress.String(), m.knot.IP.String(), m.nsd.IP.String()
 	m.put("school.zone", r.guideBlock("delegate.md", 0, "203.0.113.53", knot)+
@@ -60,11 +60,17 @@ func newDomain(t *testing.T) *domain {
 	parent(t, root, r.guideBlock("delegate.md", 2, "198.18.0.1", gateway, "203.0.113.53", knot)+
 		"school.example. NS ns3.school.example.\nns3.school.example. A "+nsd+"\nplain.example. NS ns1.school.example.\n")
 	m.put("root.hints", ". 3600 NS root.\nroot. 3600 A "+root.IP.String()+"\n")
-	r.resolverOf("  root-hints: "+filepath.Join(r.directory, "root.hints")+"\n", "")
+	m.resolve(*r.Resolver)
 	for _, s := range []lab.Node{m.knot, m.nsd} {
 		m.holds(s, "what was there when it began", m.serial(r.Gateway.PublicAddress))
 	}
 	return m
+}
+
+// resolve runs unbound at a node: it begins at the root.
+func (m *domain) resolve(at lab.Node) {
+	m.t.Helper()
+	m.resolverAt(at, "  root-hints: "+filepath.Join(m.directory, "root.hints")+"\n", "")
 }
 
 // put writes a file beside the configuration.

@@ -167,11 +167,10 @@ func (m *domain) notifies(t *testing.T) {
 func (m *domain) mails(t *testing.T, letters <-chan string) {
 	for _, domain := range []string{"school.example", "plain.example"} {
 		_, exchange, _ := strings.Cut(m.digs(m.Resolver.IP, domain, "MX"), " ")
-		address := m.digs(m.Resolver.IP, exchange, "A")
-		out, err := m.RemoteClients[1].Command(t.Context(), "swaks", "--server", address, "--timeout", "10", "--helo", "client.example",
+		out, err := m.named(t.Context(), m.RemoteClients[1], "swaks", "--server", strings.TrimSuffix(exchange, "."), "--timeout", "10", "--helo", "client.example",
 			"--from", "one@client.example", "--to", "two@"+domain, "--body", "for "+domain).CombinedOutput()
 		if err != nil {
-			t.Fatalf("swaks to %s: %v: %s", address, err, out)
+			t.Fatalf("swaks to %s: %v: %s", exchange, err, out)
 		}
 		select {
 		case letter := <-letters:

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net"
 	"net/netip"
@@ -16,8 +17,9 @@ import (
 	"github.com/realmgate/realmgate/internal/lab"
 )
 
-// Programs that ask once and connect: git, a mailer whose peer speaks first, and
-// apt, each from a client of its own behind one resolver.
+// Programs that ask for a name themselves and connect: git, a mailer whose peer speaks
+// first, and apt, which fetches lists and a package, each from a client of its own
+// behind one resolver.
 func TestProgramsByName(t *testing.T) {
 	r := newRealm(t, lab.Options{Hosts: 3, RemoteClients: 3, Resolver: true})
 	r.resolver()
@@ -28,29 +30,23 @@ func TestProgramsByName(t *testing.T) {
 	r.start(r.publishing(hostOpening(0, hosts[0].IP, "git.foo.example.", "tcp/9418"),
 		hostOpening(1, hosts[1].IP, "mail.foo.example.", "tcp/25:2525, tcp/587:2525"),
 		hostOpening(2, hosts[2].IP, "packages.foo.example.", "tcp/80:8080, tcp/443")))
-	address := func(client int, name string) netip.Addr {
-		t.Helper()
-		found, err := dig(r.RemoteClients[client], r.Resolver.IP, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return found[0]
-	}
 	run := func(client int, arguments ...string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		if out, err := r.RemoteClients[client].Command(ctx, arguments[0], arguments[1:]...).CombinedOutput(); err != nil {
+		command := r.named(ctx, r.RemoteClients[client], arguments[0], arguments[1:]...)
+		command.Dir = r.directory
+		if out, err := command.CombinedOutput(); err != nil {
 			t.Errorf("%v: %v: %s", arguments, err, out)
 		}
 	}
 	clone := filepath.Join(r.directory, "clone")
-	run(0, "git", "-c", "safe.directory=*", "clone", "-q", fmt.Sprintf("git://%s/project", address(0, "git.foo.example.")), clone)
+	run(0, "git", "-c", "safe.directory=*", "clone", "-q", "git://git.foo.example/project", clone)
 	if text, err := os.ReadFile(filepath.Join(clone, "file")); err != nil || string(text) != "content\n" {
 		t.Errorf("git clone: %q, %v", text, err)
 	}
 	for _, port := range []string{"25", "587"} {
-		run(1, "swaks", "--server", address(1, "mail.foo.example.").String(), "--port", port, "--timeout", "10",
+		run(1, "swaks", "--server", "mail.foo.example", "--port", port, "--timeout", "10",
 			"--helo", "client.example", "--from", "one@client.example", "--to", "two@foo.example", "--body", "letter "+port)
 		select {
 		case letter := <-letters:
@@ -62,19 +58,19 @@ func TestProgramsByName(t *testing.T) {
 		}
 	}
 	state := filepath.Join(r.directory, "apt")
+	list := filepath.Join(state, "sources.list")
 	if err := os.MkdirAll(filepath.Join(state, "lists", "partial"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	list := filepath.Join(state, "sources.list")
-	text := fmt.Sprintf("deb [trusted=yes] http://%s/ ./\n", address(2, "packages.foo.example."))
-	if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(list, []byte("deb [trusted=yes] http://packages.foo.example/ ./\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(2, "apt-get", "-q", "update", "-o", "Dir::Etc::SourceList="+list, "-o", "Dir::Etc::SourceParts=/nonexistent",
-		"-o", "Dir::State::Lists="+filepath.Join(state, "lists"), "-o", "Dir::Cache="+state, "-o", "APT::Sandbox::User=root",
-		"-o", "Acquire::Retries=0", "-o", "Acquire::http::Proxy=false", "-o", "Acquire::Languages=none", "--error-on=any")
-	if found, _ := filepath.Glob(filepath.Join(state, "lists", "*Packages*")); len(found) == 0 {
-		t.Error("apt-get update fetched no list of packages")
+	options := []string{"-q", "-o", "Dir::Etc::SourceList=" + list, "-o", "Dir::Etc::SourceParts=/nonexistent", "-o", "Dir::State::Lists=" + filepath.Join(state, "lists"),
+		"-o", "Dir::Cache=" + state, "-o", "APT::Sandbox::User=root", "-o", "Acquire::Retries=0", "-o", "Acquire::http::Proxy=false", "-o", "Acquire::Languages=none"}
+	run(2, append([]string{"apt-get", "update", "--error-on=any"}, options...)...)
+	run(2, append([]string{"apt-get", "download", "parcel"}, options...)...)
+	if found, _ := filepath.Glob(filepath.Join(r.directory, "parcel*.deb")); len(found) != 1 {
+		t.Errorf("apt-get download fetched %v", found)
 	}
 }
 
@@ -97,11 +93,28 @@ git -c user.name=n -c user.email=e@example.org commit -q -m first`
 	eventually(r.t, 10*time.Second, "git-daemon listens", func() bool { return connects(at, netip.AddrPortFrom(at.IP, 9418)) == nil })
 }
 
-// packageServer offers an empty archive of packages.
+// packageServer offers an archive of one package.
 func (r *realm) packageServer(at lab.Node) {
 	r.t.Helper()
 	base := r.t.TempDir()
-	if err := os.WriteFile(filepath.Join(base, "Packages"), []byte("Package: nothing\nVersion: 1\nArchitecture: all\nFilename: ./nothing.deb\nSize: 1\n\n"), 0o600); err != nil {
+	control := "Package: parcel\nVersion: 1\nArchitecture: all\nMaintainer: Nobody <nobody@foo.example>\nDescription: a test\n"
+	tree := filepath.Join(base, "tree", "DEBIAN")
+	if err := os.MkdirAll(tree, 0o755); err != nil { //nolint:gosec // dpkg-deb asks for that
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(tree, "control"), []byte(control), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	parcel := filepath.Join(base, "parcel.deb")
+	if out, err := exec.Command("dpkg-deb", "--build", filepath.Dir(tree), parcel).CombinedOutput(); err != nil {
+		r.t.Fatalf("dpkg-deb: %v: %s", err, out)
+	}
+	content, err := os.ReadFile(parcel)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	entry := fmt.Sprintf("%sFilename: ./parcel.deb\nSize: %d\nSHA256: %x\n\n", control, len(content), sha256.Sum256(content))
+	if err := os.WriteFile(filepath.Join(base, "Packages"), []byte(entry), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
 	fileServer(r.t, at, 8080, base)

@@ -101,13 +101,13 @@ func hostName(i int) string { return fmt.Sprintf("host%d.foo.example.", i+1) }
 // is served.
 func (r *realm) resolver() *lab.Command {
 	r.t.Helper()
-	return r.resolverOf("", fmt.Sprintf("stub-zone:\n  name: foo.example.\n  stub-addr: %s\n  stub-no-cache: no\n", r.Gateway.PublicAddress))
+	return r.resolverAt(*r.Resolver, "", fmt.Sprintf("stub-zone:\n  name: foo.example.\n  stub-addr: %s\n  stub-no-cache: no\n", r.Gateway.PublicAddress))
 }
 
-// resolverOf is resolver with other settings and zones.
-func (r *realm) resolverOf(settings, zones string) *lab.Command {
+// resolverAt is resolver at a node, with other settings and zones.
+func (r *realm) resolverAt(at lab.Node, settings, zones string) *lab.Command {
 	r.t.Helper()
-	config := filepath.Join(r.directory, "unbound.conf")
+	config := filepath.Join(r.directory, at.Name()+".unbound.conf")
 	text := fmt.Sprintf(`server:
   interface: %s
   access-control: 0.0.0.0/0 allow
@@ -116,22 +116,22 @@ func (r *realm) resolverOf(settings, zones string) *lab.Command {
   directory: %s
   pidfile: ""
   use-syslog: no
-  logfile: %s/unbound.log
+  logfile: %s.log
   do-ip6: no
   num-threads: 1
   module-config: "iterator"
   local-zone: "test.example." static
   local-data: "outside.test.example. 300 IN A 198.51.100.10"
-%s%s`, r.Resolver.IP, r.directory, r.directory, settings, zones)
+%s%s`, at.IP, r.directory, config, settings, zones)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
-	unbound := r.Resolver.Command(context.Background(), "unbound", "-d", "-p", "-c", config)
+	unbound := at.Command(context.Background(), "unbound", "-d", "-p", "-c", config)
 	if err := unbound.Start(); err != nil {
 		r.t.Fatal(err)
 	}
 	eventually(r.t, 10*time.Second, "unbound answers", func() bool {
-		return r.Resolver.Command(context.Background(), "dig", "+time=1", "+tries=1", "@"+r.Resolver.IP.String(), "outside.test.example").Run() == nil
+		return at.Command(context.Background(), "dig", "+time=1", "+tries=1", "@"+at.IP.String(), "outside.test.example").Run() == nil
 	})
 	return unbound
 }
@@ -152,6 +152,17 @@ func dig(from lab.Node, server netip.Addr, name string) ([]netip.Addr, error) {
 		return nil, fmt.Errorf("dig %s: no address in %q", name, out)
 	}
 	return found, nil
+}
+
+// named is the command to run a program at a node as on a machine that asks the resolver.
+func (r *realm) named(ctx context.Context, at lab.Node, program string, arguments ...string) *lab.Command {
+	r.t.Helper()
+	own := filepath.Join(r.directory, "resolv.conf")
+	if err := os.WriteFile(own, []byte("nameserver "+r.Resolver.IP.String()+"\n"), 0o644); err != nil { //nolint:gosec // as the machine's own
+		r.t.Fatal(err)
+	}
+	return at.Command(ctx, "unshare", append([]string{"--mount", "--propagation", "private", "sh", "-c",
+		`mount --bind "$0" /etc/resolv.conf && exec "$@"`, own, program}, arguments...)...)
 }
 
 // curl fetches a page from a node.
