@@ -12,7 +12,7 @@ import (
 )
 
 func (g *Gateway) allocationOptions() allocation.Options {
-	return allocation.Options{Plane: g.data, Store: g.store, Events: poolEvents{&g.events}, Log: g.log, Now: datapath.Now}
+	return allocation.Options{Plane: g.data, Store: g.store, Events: poolEvents{&g.events}, Log: g.log, Now: datapath.Now, Wall: time.Now}
 }
 
 // poolEvents tells the sinks what happens to the pool.
@@ -28,7 +28,7 @@ func (p poolEvents) PoolRecovered(refused uint64) { p.hub.Emit(events.PoolRecove
 
 // rested returns an error if an address is to be something else that was of the pool just now.
 func (g *Gateway) rested(v *view) error {
-	others := slices.DeleteFunc(slices.Concat(g.outbound, v.static.addresses), func(a netip.Addr) bool {
+	others := slices.DeleteFunc(slices.Concat(g.outbound, v.static.addresses, []netip.Addr{v.config.DNS.Public.Addr(), v.config.DNS.Private.Addr()}), func(a netip.Addr) bool {
 		return slices.Contains(v.config.Pool.Addresses, a)
 	})
 	if address, left, rests := g.pool.StillResting(others); rests {

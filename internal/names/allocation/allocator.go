@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
@@ -40,6 +41,7 @@ type Options struct {
 	Events Events
 	Log    *slog.Logger
 	Now    func() model.Instant // on the data plane's clock
+	Wall   func() time.Time     // which goes on over a reboot
 }
 
 // Allocator is a nameserver.Allocator. Call New.
@@ -65,6 +67,7 @@ type Allocator struct {
 	busy      int
 	adopted   map[uint32]bool     // slots of bindings that an earlier process left in the data plane
 	restored  uint32              // the next slot for one that is taken up from the file
+	until     map[netip.Addr]time.Time // when what an earlier process had in the pool, and this one has not, has rested
 	unclear   map[netip.Addr]bool // addresses that rest since the start, whoever had them: the file keeps what it has
 }
 

@@ -79,6 +79,9 @@ func (a *Allocator) poolOptions(c Config) pool.Options {
 func (a *Allocator) take(c Config) {
 	a.config = c
 	a.admission.Reconfigure(c.Policy)
+	for _, address := range c.Pool.Addresses {
+		delete(a.until, address)
+	}
 	a.services = map[model.Name]pool.Service{}
 	for _, s := range c.Names.Services() {
 		a.services[s.Name] = s

@@ -242,6 +242,7 @@ type world struct {
 	plane    *fakePlane
 	store    *memory
 	now      model.Instant
+	wall     time.Time
 	asked    uint64
 	told     []string
 	services named
@@ -273,6 +274,7 @@ func (w *world) begin(adopted bool) {
 	w.plane.now = func() model.Instant { return w.now }
 	a, err := New(Options{
 		Plane: w.plane, Store: w.store, Events: w, Log: slog.New(slog.DiscardHandler), Now: func() model.Instant { return w.now },
+		Wall: func() time.Time { return w.wall },
 	}, w.config(), adopted)
 	if err != nil {
 		w.t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/pool"
@@ -23,11 +24,14 @@ type keptBinding struct {
 	Ports   []model.Port `json:"ports"`
 	// Resting: no service has it any more, and nobody but its owner may.
 	Resting bool `json:"resting,omitempty"`
+	// Until is when the rest is over, for an address that has left the pool: starts must not keep it from all else for
+	// ever. What is still of the pool rests by the data plane's clock alone, which nobody sets.
+	Until time.Time `json:"until,omitzero"`
 }
 
 func keep(b pool.Binding) keptBinding {
 	s := b.Service
-	return keptBinding{s.Name, s.Owner, s.Zone, s.Host, s.Ports, b.State == pool.Resting}
+	return keptBinding{Service: s.Name, Owner: s.Owner, Zone: s.Zone, Host: s.Host, Ports: s.Ports, Resting: b.State == pool.Resting}
 }
 
 func (k keptBinding) service() pool.Service {

@@ -77,7 +77,11 @@ func (a *Allocator) StillResting(addresses []netip.Addr) (netip.Addr, time.Durat
 		}
 	}
 	for _, p := range a.Places() {
-		if left := p.Rested.Sub(now); left > 0 && slices.Contains(addresses, p.Address) {
+		left := p.Rested.Sub(now)
+		if until, ok := a.until[p.Address]; ok {
+			left = min(left, until.Sub(a.options.Wall()))
+		}
+		if left > 0 && slices.Contains(addresses, p.Address) {
 			return p.Address, left, true
 		}
 	}

@@ -79,9 +79,21 @@ func (a *Allocator) unbind(b *pool.Binding) {
 func (a *Allocator) keep(address netip.Addr) {
 	var kept []keptBinding
 	for b := range a.pool.At(address) {
-		kept = append(kept, keep(b))
+		k := keep(b)
+		if k.Resting {
+			k.Until = a.restedAt(b)
+		}
+		kept = append(kept, k)
 	}
 	a.tickets[address] = a.keeper.note(address, kept)
+}
+
+// restedAt is when a binding that rests has done so, by the wall clock.
+func (a *Allocator) restedAt(b pool.Binding) time.Time {
+	if until, ok := a.until[b.Address]; ok {
+		return until
+	}
+	return a.options.Wall().Add(b.Used.Add(a.config.Pool.Rest).Sub(a.options.Now()))
 }
 
 func (a *Allocator) record(b *pool.Binding) datapath.Binding {

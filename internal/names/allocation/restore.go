@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
@@ -18,7 +19,7 @@ func New(o Options, c Config, adopted bool) (*Allocator, error) {
 	a := &Allocator{
 		options: o, log: o.Log, kick: make(chan struct{}, 1),
 		admission: policy.New(c.Policy), holdings: policy.NewHoldings(), tickets: map[netip.Addr]uint64{},
-		unclear: map[netip.Addr]bool{}, adopted: map[uint32]bool{},
+		until: map[netip.Addr]time.Time{}, unclear: map[netip.Addr]bool{}, adopted: map[uint32]bool{},
 	}
 	a.keeper = newKeeper(o.Store, a.tellDisk)
 	var err error
@@ -31,6 +32,7 @@ func New(o Options, c Config, adopted bool) (*Allocator, error) {
 		a.log.Error("some of what was kept of the pool cannot be read: those addresses rest first", "error", unread)
 	}
 	now := o.Now()
+	a.readUntil(kept)
 	if !adopted {
 		a.restore(now, kept)
 	} else if err := a.adopt(now, kept); err != nil {
@@ -51,6 +53,20 @@ func New(o Options, c Config, adopted bool) (*Allocator, error) {
 	}
 	a.keeper.flush()
 	return a, nil
+}
+
+// readUntil takes up since when addresses that are no longer of the pool have rested.
+func (a *Allocator) readUntil(kept map[netip.Addr][]keptBinding) {
+	for address, list := range kept {
+		if slices.Contains(a.config.Pool.Addresses, address) {
+			continue
+		}
+		for _, k := range list {
+			if !k.Until.IsZero() && k.Until.After(a.until[address]) {
+				a.until[address] = k.Until
+			}
+		}
+	}
 }
 
 // rest keeps everybody from an address of which too little is known.
@@ -89,7 +105,10 @@ func (a *Allocator) adopt(now model.Instant, kept map[netip.Addr][]keptBinding) 
 			a.rest(now, address)
 		}
 		for _, k := range list {
-			if k.Resting {
+			if !k.Resting {
+				k.Ports, k.Resting = a.uncovered(address, k), true
+			}
+			if len(k.Ports) > 0 {
 				a.restoreOne(now, address, k)
 			}
 		}
@@ -106,6 +125,21 @@ func (a *Allocator) adopt(now model.Instant, kept map[netip.Addr][]keptBinding) 
 	}
 	a.log.Info("took over an earlier daemon's pool", "bindings", adopted, "offers", offers)
 	return nil
+}
+
+// uncovered are the ports of a binding in the file that its owner has at the address no more: they were closed just before
+// the end, so that the file does not know it.
+func (a *Allocator) uncovered(address netip.Addr, k keptBinding) []model.Port {
+	left := slices.Clone(k.Ports)
+	for b := range a.pool.At(address) {
+		if b.Service.Owner != k.Owner || b.Service.Host != k.Host {
+			continue
+		}
+		left = slices.DeleteFunc(left, func(p model.Port) bool {
+			return slices.ContainsFunc(b.Service.Ports, func(q model.Port) bool { return q.Protocol == p.Protocol && q.Port == p.Port })
+		})
+	}
+	return left
 }
 
 // adoptClosed lets rest what was closed just before the end, so that the file does not know it.

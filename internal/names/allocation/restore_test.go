@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/pool"
 )
@@ -191,4 +192,85 @@ func TestUnreadableFileRests(t *testing.T) {
 	}
 	w.pass(rest + time.Second)
 	w.mustAsk(stranger(1), web(1))
+}
+
+// port is a service with ports of its own at a host.
+func port(host pool.Service, name string, ports ...uint16) pool.Service {
+	s := host
+	s.Name, s.Ports = model.Name(name)+host.Owner, nil
+	for _, p := range ports {
+		s.Ports = append(s.Ports, model.Port{Protocol: model.TCP, Port: p, To: p})
+	}
+	return s
+}
+
+// Whatever a reload had begun when the daemon was killed, what the file says of an address and the data plane no longer
+// has was given to somebody, and rests.
+func TestWhatAReloadHadBegunRests(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after named
+		cut           func(*world) // else the reload was done, and the file not written
+	}{
+		"two services of one host closed": {named{port(web(1), "www.", 80), port(web(1), "ssh.", 22)}, named{port(web(2), "www.", 80), port(web(3), "ssh.", 22)}, nil},
+		"a port closed":                   {named{port(web(1), "www.", 22, 80)}, named{port(web(1), "www.", 80), port(web(3), "ssh.", 22)}, nil},
+		"some ports taken away": {named{port(web(1), "www.", 22, 80)}, named{port(web(2), "www.", 80), port(web(3), "ssh.", 22)}, func(w *world) {
+			for id, b := range w.plane.bindings {
+				b.Ports = b.Ports[1:]
+				w.plane.bindings[id] = b
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1, c.before)
+			for _, s := range c.before {
+				w.mustAsk(client, s)
+			}
+			file := maps.Clone(w.store.entries)
+			w.services = c.after
+			if c.cut != nil {
+				c.cut(w)
+			} else if err := w.Configure(w.config()); err != nil {
+				t.Fatal(err)
+			}
+			w.store.entries = file
+			w.pass(time.Second)
+			w.begin(true)
+			for _, s := range c.after {
+				if address, err := w.ask(stranger(1), s); err == nil && s.Owner != web(1).Owner {
+					t.Errorf("%s has %s a second after it was %s's", s.Name, address, web(1).Owner)
+				}
+			}
+			w.pass(rest + time.Second)
+			for i, s := range c.after {
+				w.mustAsk(stranger(i+2), s)
+			}
+		})
+	}
+}
+
+// An address that has left the pool may be something else when it has rested, however often a daemon has started since.
+func TestAnAddressThatLeftRestsOnce(t *testing.T) {
+	w := newWorld(t, 2, webs(2))
+	had := w.addresses()
+	gone := netip.MustParseAddr("198.18.0.1")
+	w.mustAsk(client, web(1))
+	w.mustAsk(client, web(2))
+	if had[gone] == "" {
+		t.Fatal("nobody had it")
+	}
+	w.size = 1
+	for started := range 3 {
+		w.plane, w.now = newPlane(), 1
+		w.begin(false)
+		_, left, rests := w.StillResting([]netip.Addr{gone})
+		if want := rest - time.Duration(started)*300*time.Second; !rests || left > want || left < want-time.Minute {
+			t.Errorf("start %d: it rests %v for %s, not %s", started+1, rests, left, want)
+		}
+		w.wall = w.wall.Add(300 * time.Second)
+	}
+	w.plane, w.now = newPlane(), 1
+	w.begin(false)
+	if _, left, rests := w.StillResting([]netip.Addr{gone}); rests {
+		t.Errorf("it rests for %s more", left)
+	}
 }
