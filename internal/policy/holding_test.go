@@ -65,23 +65,22 @@ func TestHoldingsAreBoundedForEachAskerAndSubnet(t *testing.T) {
 	if err := h.Allows(rest+1, attacker, 8, share); err != nil {
 		t.Errorf("after the first has rested: %v", err)
 	}
-	if err := h.Allows(rest+2, attacker, 8, share); err != nil || len(h.count) != 0 || len(h.until.index) != 0 {
-		t.Errorf("%v, %d parties and %d holdings are left", err, len(h.count), len(h.until.index))
+	if err := h.Allows(rest+2, attacker, 8, share); err != nil || len(h.bindings)+len(h.parties)+len(h.until.index) != 0 {
+		t.Errorf("%v, %d parties, %d bindings and %d holdings are left", err, len(h.bindings), len(h.parties), len(h.until.index))
 	}
 }
 
-// However many ask, what is remembered is bounded, and the counts agree with it.
-// Answers on their way at once may become more than the share before that is known.
+// Answers on their way at once may become more than the share before that is known: those it was given last stay.
 func TestHoldingsBeyondTheShare(t *testing.T) {
 	h := NewHoldings()
 	const share = 1
 	h.Hold(attacker, 1, rest)
 	h.Hold(attacker, 2, rest+2)
-	if err := h.Allows(1, attacker, 2, share); !errors.Is(err, ErrShare) {
-		t.Errorf("one of two that it holds: %v", err)
+	if err := h.Allows(1, attacker, 1, share); !errors.Is(err, ErrShare) {
+		t.Errorf("the older of two: %v", err)
 	}
-	if err := h.Allows(rest, attacker, 2, share); err != nil {
-		t.Errorf("the one that is left: %v", err)
+	if err := h.Allows(1, attacker, 2, share); err != nil {
+		t.Errorf("the later one: %v", err)
 	}
 	h.Renew(attacker, 2, 2*rest)
 	h.Renew(attacker, 3, 2*rest) // it does not hold that
@@ -93,16 +92,50 @@ func TestHoldingsBeyondTheShare(t *testing.T) {
 	}
 }
 
+// Who is not alone with a binding keeps it from nobody.
+func TestHoldingsEndWhenOthersCome(t *testing.T) {
+	h := NewHoldings()
+	h.Hold(attacker, 1, rest)
+	h.ReleaseOthers(neighbour, 1)
+	if err := h.Allows(1, attacker, 2, 1); !errors.Is(err, ErrShare) {
+		t.Errorf("somebody of its own /24 came: %v", err)
+	}
+	h.ReleaseOthers(honest, 1)
+	if err := h.Allows(1, attacker, 2, 1); err != nil {
+		t.Errorf("somebody else came: %v", err)
+	}
+}
+
+func TestUsers(t *testing.T) {
+	u := NewUsers()
+	if at := u.Others(honest, 1); at != 0 {
+		t.Errorf("nobody came, at %d", at)
+	}
+	u.Note(10, attacker, 1)
+	u.Note(20, neighbour, 1)
+	if own, others := u.Others(attacker, 1), u.Others(honest, 1); own != 0 || others != 20 {
+		t.Errorf("others came at %d and %d, not at 0 and 20", own, others)
+	}
+	u.Note(30, honest, 1)
+	if own, others := u.Others(attacker, 1), u.Others(honest, 1); own != 30 || others != 20 {
+		t.Errorf("others came at %d and %d, not at 30 and 20", own, others)
+	}
+}
+
+// However many ask, what is remembered is bounded, and the lists agree with it.
 func TestHoldingsAreBoundedInAll(t *testing.T) {
 	h := NewHoldings()
 	for n := range uint32(TableSize) {
 		h.Hold(netip.AddrFrom4([4]byte{11, byte(n >> 16), byte(n >> 8), byte(n)}), uint64(n), rest+model.Instant(n))
 	}
-	sum := 0
-	for _, n := range h.count {
-		sum += n
+	bindings, parties := 0, 0
+	for _, list := range h.bindings {
+		bindings += len(list)
 	}
-	if len(h.until.index) != TableSize || sum != TableSize {
-		t.Errorf("%d holdings, %d counted", len(h.until.index), sum)
+	for _, list := range h.parties {
+		parties += len(list)
+	}
+	if len(h.until.index) != TableSize || bindings != TableSize || parties != TableSize {
+		t.Errorf("%d holdings, %d by party, %d by binding", len(h.until.index), bindings, parties)
 	}
 }

@@ -226,3 +226,32 @@ func TestWhoHasItsShareWaits(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Names that others use are answered to everybody behind a resolver, whatever one of them has asked for in vain.
+func TestOneClientOfAResolverLocksNobodyOut(t *testing.T) {
+	w := newWorld(t, 16, webs(64))
+	resolver := netip.MustParseAddr("192.0.2.53")
+	w.mustAsk(stranger(1), web(1))
+	w.claim()
+	w.pass(rest + time.Second)
+	unused := 0
+	for n := 20; n < 40; n++ {
+		if _, err := w.ask(resolver, web(n)); err == nil {
+			unused++
+		}
+		w.pass(100 * time.Millisecond)
+	}
+	if unused == 20 {
+		t.Fatal("there is no share: the test shows nothing")
+	}
+	w.pass(10 * time.Second) // nobody used those
+	for n := range 12 {
+		w.mustAsk(stranger(n), web(1))
+		w.claim()
+		w.pass(time.Minute)
+		if _, err := w.ask(resolver, web(1)); err != nil {
+			t.Fatalf("after %d minutes: %v", n+1, err)
+		}
+		w.claim()
+	}
+}

@@ -55,20 +55,23 @@ type Allocator struct {
 	config    Config
 	pool      *pool.Pool
 	admission *policy.Admission
-	holdings  *policy.Holdings
+	holdings  *policy.Holdings // by answers that nobody has used
+	alone     *policy.Holdings // by being the only one who uses them
+	users     *policy.Users
 	services  map[model.Name]pool.Service
 	tickets   map[netip.Addr]uint64 // by which the keeper was told last whose an address is
 	line      []*waiting            // questions over TCP without an answer yet, in the order they came
 	woken     model.Instant         // when it was last
 	pressure  pressure
-	refused   recent // questions without an address
+	lacked    model.Instant // when a question had no address last
+	refused   recent        // questions without an address
 	counts    Counts
 	looked    model.Instant // at how many addresses something keeps
 	busy      int
-	adopted   map[uint32]bool     // slots of bindings that an earlier process left in the data plane
-	restored  uint32              // the next slot for one that is taken up from the file
+	adopted   map[uint32]bool          // slots of bindings that an earlier process left in the data plane
+	restored  uint32                   // the next slot for one that is taken up from the file
 	until     map[netip.Addr]time.Time // when what an earlier process had in the pool, and this one has not, has rested
-	unclear   map[netip.Addr]bool // addresses that rest since the start, whoever had them: the file keeps what it has
+	unclear   map[netip.Addr]bool      // addresses that rest since the start, whoever had them: the file keeps what it has
 }
 
 // Counts are what an Allocator did.

@@ -40,6 +40,21 @@ func TestAttackByOneParty(t *testing.T) {
 	}
 }
 
+// Who also connects to all that it asks for earns the greater share, and takes no more than that.
+func TestAttackByOneWhoConnects(t *testing.T) {
+	t.Parallel()
+	for _, addresses := range []int{4, 16} {
+		s := scenario{addresses: addresses, names: 4 * addresses, rest: rest, visits: float64(addresses) / 750, seed: 1}
+		smaller := s
+		smaller.addresses -= policy.Share(addresses, 1)
+		want := smaller.average(t).share()
+		s.askers, s.comes, s.few, s.questions = oneAsker, true, addresses, float64(addresses)/100
+		if got := s.average(t); got.share() < 0.95*want {
+			t.Errorf("%d addresses: %s %% of %d visits, %s %% from a smaller pool", addresses, percent(got.share()), got.visits, percent(want))
+		}
+	}
+}
+
 // However many attack, names that hold their binding are served.
 func TestAttackByAThousand(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package allocation
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -154,6 +155,16 @@ func (a *Allocator) claimed(at model.Instant, r *pool.Reservation) {
 	}
 }
 
+// used notes which client came. An asker who comes himself, and nobody else does, keeps the place from others by that.
+func (a *Allocator) used(at model.Instant, client netip.Addr, r *pool.Reservation) {
+	a.users.Note(at, client, r.Binding)
+	a.alone.ReleaseOthers(client, r.Binding)
+	rest, others := a.config.Pool.Rest, a.users.Others(client, r.Binding)
+	if r.Verified && r.Requester == client && (others == 0 || others.Add(rest) <= at) {
+		a.alone.Hold(client, r.Binding, at.Add(rest))
+	}
+}
+
 func (a *Allocator) outcome(at model.Instant, r *pool.Reservation, result policy.Result) {
 	if !r.Requester.IsValid() {
 		return // adopted: who asked is forgotten
@@ -179,6 +190,9 @@ func (a *Allocator) hear(event datapath.ClaimEvent) {
 	}
 	if before.Claims == before.Granted {
 		a.claimed(event.At, &before)
+	}
+	if event.Client.IsValid() {
+		a.used(event.At, event.Client, &before)
 	}
 	a.spend(event.At, event.ID, event.Left)
 }

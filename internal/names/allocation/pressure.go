@@ -75,6 +75,7 @@ func (a *Allocator) noteExhausted(q nameserver.Question) {
 		return
 	}
 	a.counts.Exhausted++
+	a.lacked = now
 	if a.pressure.refuse(now) {
 		a.options.Events.PoolExhausted(a.pool.Statistics().Addresses)
 		a.kickTimers()

@@ -125,6 +125,7 @@ func (a *Allocator) try(q nameserver.Question, admitted bool) (lent, error) {
 	}
 	if r.Verified {
 		a.holdings.Renew(holder(r), b.ID, a.heldUntil(now))
+		a.alone.Renew(holder(r), b.ID, now.Add(a.config.Pool.Rest))
 	}
 	// Not before: the resolver's other clients, whose handshakes have begun, claim by one or the other.
 	a.spend(now, spent, 0)
@@ -157,18 +158,33 @@ func (a *Allocator) admit(now model.Instant, r pool.Request, stands bool) error 
 	return nil
 }
 
-// share asks how many places the asker keeps by answers that nobody used. A service that has its place takes nothing,
-// unless others are without one: an answer keeps it from those.
+// share asks how many places the asker keeps from others: by answers that nobody used and, where somebody lately had no
+// address, as the only one who uses them. A service that has its place and that others use takes nothing; any other does
+// where services are without a place.
 func (a *Allocator) share(now model.Instant, r pool.Request, b pool.Binding, stands bool) error {
 	k := a.asker(r)
-	if !k.Verified || stands && !a.pressed() {
+	if !k.Verified || stands && (!a.pressed() || a.inUse(now, r, b)) {
 		return nil
 	}
 	share := policy.Share(a.pool.Statistics().Addresses, a.admission.Reputation(now, k))
-	if err := a.holdings.Allows(now, holder(r), b.ID, share); err != nil {
+	err := a.holdings.Allows(now, holder(r), b.ID, share)
+	if err == nil && a.lacked > 0 && now.Sub(a.lacked) < max(a.config.Pool.Rest, lackedFor) {
+		err = a.alone.Allows(now, holder(r), b.ID, share)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", nameserver.ErrRefused, err)
 	}
 	return nil
+}
+
+// lackedFor is how long at least after a question without an address nobody may use more than a share alone.
+const lackedFor = time.Minute
+
+// inUse reports that others than the asker came so lately that one answer more keeps the place hardly longer, an eighth
+// of its rest at most.
+func (a *Allocator) inUse(now model.Instant, r pool.Request, b pool.Binding) bool {
+	others := a.users.Others(holder(r), b.ID)
+	return others > 0 && now.Sub(others) < a.config.Pool.Rest/8
 }
 
 // pressed reports whether some service has no place.

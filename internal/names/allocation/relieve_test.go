@@ -98,3 +98,37 @@ func TestReliefLeavesWhatHasNotRested(t *testing.T) {
 		t.Error("a client was answered with a place that is withdrawn under it")
 	}
 }
+
+// Who is alone with more places than its share, by sessions and by asking again before they rest, is answered no more for
+// those beyond it.
+func TestPlacesAskedForAgainAreNotKept(t *testing.T) {
+	w := newWorld(t, 8, webs(9))
+	hog := netip.MustParseAddr("203.0.113.5")
+	for n := 1; n <= 8; n++ {
+		w.mustAsk(hog, web(n))
+		w.claim()
+	}
+	for _, p := range w.Places() {
+		w.plane.standing = append(w.plane.standing, datapath.Session{
+			Protocol: model.TCP, Remote: netip.AddrPortFrom(hog, 4000), External: netip.AddrPortFrom(p.Address, 80), Origin: "pool", State: "established",
+		})
+		w.plane.sessions[p.ID] = 1
+	}
+	served := 0
+	for round := range 6 { // an hour
+		w.pass(10 * time.Minute)
+		if _, err := w.ask(stranger(round), web(9)); err == nil {
+			served++
+		}
+		for n := 1; n <= 8; n++ {
+			_, _ = w.ask(hog, web(n))
+			w.claim()
+		}
+		if err := w.relieve(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if served < 4 {
+		t.Errorf("%d of 6 others served", served)
+	}
+}

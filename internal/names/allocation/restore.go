@@ -18,7 +18,7 @@ import (
 func New(o Options, c Config, adopted bool) (*Allocator, error) {
 	a := &Allocator{
 		options: o, log: o.Log, kick: make(chan struct{}, 1),
-		admission: policy.New(c.Policy), holdings: policy.NewHoldings(), tickets: map[netip.Addr]uint64{},
+		admission: policy.New(c.Policy), holdings: policy.NewHoldings(), alone: policy.NewHoldings(), users: policy.NewUsers(), tickets: map[netip.Addr]uint64{},
 		until: map[netip.Addr]time.Time{}, unclear: map[netip.Addr]bool{}, adopted: map[uint32]bool{},
 	}
 	a.keeper = newKeeper(o.Store, a.tellDisk)

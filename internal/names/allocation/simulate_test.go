@@ -1,6 +1,8 @@
 package allocation
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -13,13 +15,15 @@ import (
 	"github.com/realmgate/realmgate/internal/nameserver"
 )
 
-// scenario is some hours of honest visits, in simulated time, with somebody who asks for names and never comes.
+// scenario is some hours of honest visits, in simulated time, with somebody who asks for names, and never comes or does.
 type scenario struct {
 	addresses, names int
 	rest             time.Duration
 	visits           float64                // a second, all names together
 	askers           func(n int) netip.Addr // the attacker's; nil: nobody attacks
 	questions        float64                // a second, of the attacker
+	few              int                    // it asks for as many names only; 0: for all
+	comes            bool                   // and connects
 	seed             uint64
 }
 
@@ -70,7 +74,7 @@ func (s *scenario) schedule() (list []happening) {
 	dice = rand.New(rand.NewPCG(s.seed, 2)) //nolint:gosec // a simulation
 	step := time.Duration(float64(time.Second) / s.questions)
 	for n, at := 0, start; at < end; n, at = n+1, at.Add(step) {
-		list = append(list, happening{at, attack, dice.IntN(s.names), s.askers(n)})
+		list = append(list, happening{at, attack, dice.IntN(cmp.Or(s.few, s.names)), s.askers(n)})
 	}
 	slices.SortStableFunc(list, func(a, b happening) int { return int(min(1, max(-1, a.at-b.at))) })
 	return list
@@ -106,14 +110,18 @@ func (s *scenario) run(t testing.TB) (result served) {
 		w.pass(h.at.Sub(w.now))
 		service := w.services[h.name]
 		_, held := w.Place(service.Name)
-		found, err := w.try(nameserver.Question{
+		q := nameserver.Question{
 			Name: service.Name, Client: netip.AddrPortFrom(h.from, 53), Transport: nameserver.UDP, Verified: true, ID: uint64(n),
-		}, false)
+		}
+		found, err := w.try(q, false)
+		if errors.Is(err, nameserver.ErrExhausted) {
+			w.noteExhausted(q)
+		}
 		w.keeper.flushForget()
-		if h.what == attack {
+		if h.what == attack && !s.comes {
 			continue
 		}
-		if counts := h.at >= start.Add(warm); counts {
+		if counts := h.what == visit && h.at >= start.Add(warm); counts {
 			result.visits++
 			if held {
 				result.held++
