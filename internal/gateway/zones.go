@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/realmgate/realmgate/internal/config"
@@ -58,9 +59,14 @@ func checkNames(d *config.Document) error {
 // checkZones says what in the zones' files contradicts what is lent by name.
 func checkZones(c *config.Config, zones []nameserver.Zone, r *registry.Registry) error {
 	var errs []error
+	pool := make(map[netip.Addr]bool, len(c.Pool.Addresses))
+	for _, a := range c.Pool.Addresses {
+		pool[a] = true
+	}
 	for _, z := range zones {
 		errs = append(errs, zone.Check(z.Data, z.Name, zone.Realm{
 			Lent: r.Lent(z.Name), Nameserver: c.Realm.Nameserver, Address: c.DNS.Public.Addr(), Secondaries: len(z.Secondaries) > 0,
+			Pool: pool,
 		}))
 	}
 	return errors.Join(errs...)

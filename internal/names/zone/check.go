@@ -2,7 +2,9 @@ package zone
 
 import (
 	"errors"
+	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/miekg/dns"
@@ -16,6 +18,8 @@ type Realm struct {
 	Nameserver  model.Name   // this server's name, in this zone or elsewhere
 	Address     netip.Addr   // its address
 	Secondaries bool         // other servers hold copies of the zone
+
+	Pool map[netip.Addr]bool // the addresses that are lent
 }
 
 // Check finds what in the file contradicts the realm. The error joins one
@@ -95,12 +99,9 @@ func (c *checker) record(r record) {
 	name := dns.CanonicalName(h.Name)
 	switch rr := r.rr.(type) {
 	case *dns.A:
-		c.address(r, name)
-		if address, _ := netip.AddrFromSlice(rr.A.To4()); name == string(c.realm.Nameserver) && address != c.realm.Address {
-			c.note(r.line, "%s is this server, whose address is %s: leave the record out", h.Name, c.realm.Address)
-		}
+		c.address(r, name, rr.A)
 	case *dns.AAAA:
-		c.address(r, name)
+		c.address(r, name, rr.AAAA)
 	case *dns.CNAME:
 		if c.lent[name] || name == string(c.realm.Nameserver) {
 			c.note(r.line, "a CNAME of %s, which is this realm's: leave the record out, or take the name out of hosts", h.Name)
@@ -114,13 +115,26 @@ func (c *checker) record(r record) {
 	}
 }
 
-// address: a name with a fixed address beside a lent one would send some
-// clients past the gateway.
-func (c *checker) address(r record, name string) {
-	if c.lent[name] {
+// address: a fixed address beside a lent one would send some clients past the
+// gateway, and one of the pool to whoever has it just then.
+func (c *checker) address(r record, name string, ip net.IP) {
+	h, address := r.rr.Header(), addressOf(ip)
+	switch {
+	case c.lent[name]:
 		c.note(r.line, "%s of %s, which is lent by this realm: leave the record out, or take the name out of hosts",
-			dns.Type(r.rr.Header().Rrtype), r.rr.Header().Name)
+			dns.Type(h.Rrtype), h.Name)
+	case name == string(c.realm.Nameserver) && address.Is4() && address != c.realm.Address:
+		c.note(r.line, "%s is this server, whose address is %s: leave the record out", h.Name, c.realm.Address)
+	case c.realm.Pool[address]:
+		c.note(r.line, "%s of %s is %s, which is in pool.addresses: publish the name in hosts, or take the address out of the pool",
+			dns.Type(h.Rrtype), h.Name, address)
 	}
+}
+
+// addressOf takes an IPv4 address in an IPv6 one for what it is, as clients do.
+func addressOf(ip net.IP) netip.Addr {
+	address, _ := netip.AddrFromSlice(ip)
+	return address.Unmap()
 }
 
 // server: a name server of this zone or of one that is delegated needs an
@@ -148,13 +162,27 @@ func (c *checker) hints(r record, name string, rr *dns.SVCB) {
 	if target == "." {
 		target = name
 	}
-	if !c.lent[target] {
-		return
-	}
 	for _, value := range rr.Value {
-		if key := value.Key(); key == dns.SVCB_IPV4HINT || key == dns.SVCB_IPV6HINT {
+		hints, given := hintsOf(value)
+		inPool := slices.IndexFunc(hints, func(ip net.IP) bool { return c.realm.Pool[addressOf(ip)] })
+		switch {
+		case given && c.lent[target]:
 			c.note(r.line, "%s with %s for %s, whose address is lent when it is asked for: leave the hint out",
-				dns.Type(r.rr.Header().Rrtype), key, target)
+				dns.Type(r.rr.Header().Rrtype), value.Key(), target)
+		case inPool >= 0:
+			c.note(r.line, "%s of %s with %s=%s, which is in pool.addresses: leave the hint out, or take the address out of the pool",
+				dns.Type(r.rr.Header().Rrtype), r.rr.Header().Name, value.Key(), hints[inPool])
 		}
 	}
+}
+
+// hintsOf are the addresses of a hint, if it is one.
+func hintsOf(value dns.SVCBKeyValue) (hints []net.IP, given bool) {
+	switch hint := value.(type) {
+	case *dns.SVCBIPv4Hint:
+		return hint.Hint, true
+	case *dns.SVCBIPv6Hint:
+		return hint.Hint, true
+	}
+	return nil, false
 }

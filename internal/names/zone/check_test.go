@@ -9,6 +9,7 @@ import (
 )
 
 func TestCheck(t *testing.T) {
+	pool := map[netip.Addr]bool{netip.MustParseAddr("198.18.0.32"): true, netip.MustParseAddr("198.18.0.33"): true}
 	for _, test := range []struct {
 		about, text string
 		lent        string // names, with blanks between
@@ -44,11 +45,26 @@ func TestCheck(t *testing.T) {
 		{"a hint", "shop HTTPS 1 . port=8443 ipv4hint=192.0.2.1\n", "shop.school.example.", "ns1.school.example.", false, "school.zone:1: HTTPS with ipv4hint for shop"},
 		{"a hint for a target", "x SVCB 1 shop ipv6hint=2001:db8::1\n", "shop.school.example.", "ns1.school.example.", false, "school.zone:1: SVCB with ipv6hint for shop"},
 		{"a hint for others", "x HTTPS 1 . ipv4hint=192.0.2.1\n", "shop.school.example.", "ns1.school.example.", false, ""},
+		{"A of a pool address", "a A 192.0.2.1\ns A 198.18.0.33\n", "shop.school.example.", "ns1.school.example.", false,
+			"school.zone:2: A of s.school.example. is 198.18.0.33, which is in pool.addresses"},
+		{"A beside the pool", "s A 198.18.0.34\n", "shop.school.example.", "ns1.school.example.", false, ""},
+		{"AAAA of a pool address", "s AAAA ::ffff:198.18.0.33\n", "", "ns1.school.example.", false, "school.zone:1: AAAA of s.school.example. is 198.18.0.33"},
+		{"A of a wildcard", "*.s A 198.18.0.33\n", "", "ns1.school.example.", false, "school.zone:1: A of *.s.school.example. is 198.18.0.33"},
+		{"glue", "lab NS ns.lab\nns.lab A 198.18.0.33\n", "", "ns1.school.example.", false, "school.zone:2: A of ns.lab.school.example. is 198.18.0.33"},
+		{"A of the server, in the pool", "ns1 A 198.18.0.33\n", "", "ns1.school.example.", false, "school.zone:1: ns1.school.example. is this server"},
+		{"A of a lent name, in the pool", "shop A 198.18.0.33\n", "shop.school.example.", "ns1.school.example.", false, "school.zone:1: A of shop.school.example., which is lent"},
+		{"HTTPS with a hint of the pool", "x HTTPS 1 . ipv4hint=192.0.2.1,198.18.0.33,198.18.0.32\n", "", "ns1.school.example.", false,
+			"school.zone:1: HTTPS of x.school.example. with ipv4hint=198.18.0.33, which is in pool.addresses"},
+		{"SVCB with a hint of the pool", "\nx SVCB 1 else.example.net. ipv4hint=198.18.0.32\n", "", "ns1.school.example.", false,
+			"school.zone:2: SVCB of x.school.example. with ipv4hint=198.18.0.32"},
+		{"a hint beside the pool", "x HTTPS 1 . port=8443 ipv4hint=198.18.0.31\n", "", "ns1.school.example.", false, ""},
+		{"a hint for a lent name, of the pool", "shop HTTPS 1 . ipv4hint=198.18.0.33\n", "shop.school.example.", "ns1.school.example.", false,
+			"school.zone:1: HTTPS with ipv4hint for shop"},
 		{"lent apex beside secondaries", "", "school.example.", "ns1.school.example.", true, "the apex school.example. is lent, and cannot be beside secondaries"},
 		{"lent wildcard beside secondaries", "", "a.school.example. *.b.school.example.", "ns1.school.example.", true, "the wildcard *.b.school.example. is lent"},
 	} {
 		t.Run(test.about, func(t *testing.T) {
-			realm := Realm{Nameserver: test.nameserver, Address: netip.MustParseAddr("198.18.0.1"), Secondaries: test.secondaries}
+			realm := Realm{Nameserver: test.nameserver, Address: netip.MustParseAddr("198.18.0.1"), Secondaries: test.secondaries, Pool: pool}
 			for name := range strings.FieldsSeq(test.lent) {
 				realm.Lent = append(realm.Lent, model.Name(name))
 			}
