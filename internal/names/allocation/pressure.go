@@ -45,25 +45,38 @@ type same struct {
 
 const (
 	repeatsWithin = time.Second
-	mostRepeats   = 4096 // remembered; beyond, questions count once more
+	mostRepeats   = 4096 // remembered; beyond, the oldest count once more
 )
 
-// recent are the questions without an address of the last second, more or less.
+// recent are the questions without an address that were counted within the last second.
 type recent struct {
-	since model.Instant
-	seen  map[same]bool
+	seen  map[same]model.Instant // when they were counted
+	order []same                 // oldest first
 }
 
-// repeated reports whether the question was noted within the second, and notes it.
+// repeated reports whether the question was counted within the second before, and else notes that it is now. A repeat does
+// not begin the second anew: who goes on asking counts once a second, so that the pool does not seem to recover.
 func (r *recent) repeated(now model.Instant, q same) bool {
-	if r.seen == nil || now.Sub(r.since) >= repeatsWithin || len(r.seen) >= mostRepeats {
-		r.since, r.seen = now, map[same]bool{}
+	for len(r.order) > 0 && now.Sub(r.seen[r.order[0]]) >= repeatsWithin {
+		r.forget()
 	}
-	if r.seen[q] {
+	if _, again := r.seen[q]; again {
 		return true
 	}
-	r.seen[q] = true
+	if len(r.order) == mostRepeats {
+		r.forget()
+	}
+	if r.seen == nil {
+		r.seen = map[same]model.Instant{}
+	}
+	r.seen[q], r.order = now, append(r.order, q)
 	return false
+}
+
+// forget drops the oldest.
+func (r *recent) forget() {
+	delete(r.seen, r.order[0])
+	r.order = r.order[1:]
 }
 
 // noteExhausted counts a question that got no address, and tells when that begins.
