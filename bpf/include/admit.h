@@ -9,14 +9,14 @@
 #include "queue.h"
 
 /* Whether a known client's session would be one too many. */
-static __always_inline enum known_answer known_look(__u32 client, __u32 number, __u32 most)
+static __always_inline enum known_answer known_look(__u32 client, __u32 number, __u8 protocol, __u32 most)
 {
 	__u32 place = known_find(client, number);
 	struct known *known = known_at(place - 1);
 
 	if (!place || !known)
 		return KNOWN_NOT;
-	return known_life_of(known).life.sessions < most ? KNOWN_JOINED : KNOWN_LIMIT;
+	return known_sessions(known_life_of(known).life, protocol) < most ? KNOWN_JOINED : KNOWN_LIMIT;
 }
 
 __noinline enum reason pool_admit(struct flow *flow, const struct settings *settings)
@@ -28,8 +28,8 @@ __noinline enum reason pool_admit(struct flow *flow, const struct settings *sett
 	if (!flow || !settings)
 		return REASON_DROP_INTERNAL;
 	tcp = flow->protocol == IPPROTO_TCP;
-	answer = tcp ? known_look(flow->remote_address, flow->number, settings->client_sessions)
-		     : known_join(flow->remote_address, flow->number, settings->client_sessions);
+	answer = tcp ? known_look(flow->remote_address, flow->number, flow->protocol, settings->client_sessions)
+		     : known_join(flow->remote_address, flow->number, flow->protocol, settings->client_sessions);
 	if (answer == KNOWN_LIMIT)
 		return REASON_DROP_CLIENT_LIMIT;
 	who.at = bpf_ktime_get_ns();
@@ -79,6 +79,6 @@ static __always_inline void pool_entered(const struct flow *flow, bool opened)
 		return;
 	}
 	if (flow->flags & SESSION_KNOWN)
-		known_leave(flow->remote_address, flow->number);
+		known_leave(flow->remote_address, flow->number, flow->protocol);
 	binding_let_go(binding);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Known clients: who has proved that it uses a binding may open further sessions without a claim, up to a limit, until
- * KNOWN_TICKS after the last of them was opened or ended. An entry names the binding by its number: it is void when the
- * binding has gone to another. One with sessions is never given away; a full table makes nobody known, and counts it.
- * A client is entered under its lock (lock_client).
+ * Known clients: who has proved that it uses a binding may open further sessions without a claim, as many of TCP as
+ * the limit says and as many of all other protocols, until KNOWN_TICKS after the last of them was opened or ended. An
+ * entry names the binding by its number: it is void when the binding has gone to another. One with sessions is never
+ * given away; a full table makes nobody known, and counts it. A client is entered under its lock (lock_client).
  */
 #pragma once
 
@@ -13,6 +13,7 @@
 
 #define KNOWN_WAYS  4	 /* entries of a bucket: one cache line */
 #define KNOWN_TICKS 1118 /* 300 s */
+#define KNOWN_TAKEN (~0ULL)
 
 enum known_answer {
 	KNOWN_NOT,
@@ -47,7 +48,21 @@ static __always_inline union known_life_word known_life_of(const struct known *k
 
 static __always_inline bool known_is_over(struct known_life life, __u32 tick)
 {
-	return !life.sessions && (__s32)(tick - life.stamp) > KNOWN_TICKS;
+	return !life.tcp && !life.others && (__s32)(tick - life.stamp) > KNOWN_TICKS;
+}
+
+/* The count that a session of the protocol is in. */
+static __always_inline __u16 known_sessions(struct known_life life, __u8 protocol)
+{
+	return protocol == IPPROTO_TCP ? life.tcp : life.others;
+}
+
+static __always_inline void known_count(struct known_life *life, __u8 protocol, int change)
+{
+	if (protocol == IPPROTO_TCP)
+		life->tcp += change;
+	else
+		life->others += change;
 }
 
 static __always_inline __u64 known_hash(__u32 client, __u32 number)
@@ -77,17 +92,18 @@ __noinline __u32 known_find(__u32 client, __u32 number)
 		if (!known || *(volatile __u64 *)&known->key != wanted)
 			continue;
 		life = known_life_of(known);
-		if (!life.life.taken && !known_is_over(life.life, tick))
+		if (life.word != KNOWN_TAKEN && !known_is_over(life.life, tick))
 			return place + 1;
 	}
 	return 0;
 }
 
 /* One session more of a known client. */
-__noinline enum known_answer known_join(__u32 client, __u32 number, __u32 most)
+__noinline enum known_answer known_join(__u32 client, __u32 number, __u8 protocol, __u32 most)
 {
 	__u32 place = known_find(client, number), tick = clock_tick();
 	struct known *known = known_at(place - 1);
+	__u16 sessions;
 
 	if (!place || !known)
 		return KNOWN_NOT;
@@ -96,12 +112,13 @@ __noinline enum known_answer known_join(__u32 client, __u32 number, __u32 most)
 
 		/* The key behind the life: if it changes hands meanwhile, then the life changes, too. */
 		barrier();
-		if (old.life.taken || known_is_over(old.life, tick) ||
+		if (old.word == KNOWN_TAKEN || known_is_over(old.life, tick) ||
 		    *(volatile __u64 *)&known->key != known_word(client, number))
 			return KNOWN_NOT;
-		if (old.life.sessions >= most || old.life.sessions == 0xffff)
+		sessions = known_sessions(old.life, protocol);
+		if (sessions >= most || sessions == 0xffff)
 			return KNOWN_LIMIT;
-		new.life.sessions++;
+		known_count(&new.life, protocol, 1);
 		new.life.stamp = tick;
 		if (__sync_val_compare_and_swap(&known->life, old.word, new.word) == old.word)
 			return KNOWN_JOINED;
@@ -110,7 +127,7 @@ __noinline enum known_answer known_join(__u32 client, __u32 number, __u32 most)
 }
 
 /* One session less. */
-__noinline int known_leave(__u32 client, __u32 number)
+__noinline int known_leave(__u32 client, __u32 number, __u8 protocol)
 {
 	__u32 place = known_find(client, number), tick = clock_tick();
 	struct known *known = known_at(place - 1);
@@ -118,9 +135,9 @@ __noinline int known_leave(__u32 client, __u32 number)
 	for (int tries = 0; place && known && tries < 16; tries++) {
 		union known_life_word old = known_life_of(known), new = old;
 
-		if (!old.life.sessions || old.life.taken)
+		if (old.word == KNOWN_TAKEN || !known_sessions(old.life, protocol))
 			break;
-		new.life.sessions--;
+		known_count(&new.life, protocol, -1);
 		new.life.stamp = tick;
 		if (__sync_val_compare_and_swap(&known->life, old.word, new.word) == old.word)
 			return 1;
@@ -129,25 +146,23 @@ __noinline int known_leave(__u32 client, __u32 number)
 }
 
 /* Takes an entry that is nobody's any more. */
-static __always_inline bool known_take(struct known *known, __u64 key, __u32 tick)
+static __always_inline bool known_take(struct known *known, __u64 key, __u8 protocol, __u32 tick)
 {
 	union known_life_word old = known_life_of(known), new = {};
 
-	if (old.life.taken || (*(volatile __u64 *)&known->key && !known_is_over(old.life, tick)))
+	if (old.word == KNOWN_TAKEN || (*(volatile __u64 *)&known->key && !known_is_over(old.life, tick)))
 		return false;
-	new.life.stamp = tick;
-	new.life.sessions = 1;
-	new.life.taken = 1;
-	if (__sync_val_compare_and_swap(&known->life, old.word, new.word) != old.word)
+	if (__sync_val_compare_and_swap(&known->life, old.word, KNOWN_TAKEN) != old.word)
 		return false;
 	__sync_lock_test_and_set(&known->key, key);
-	new.life.taken = 0;
+	known_count(&new.life, protocol, 1);
+	new.life.stamp = tick;
 	__sync_lock_test_and_set(&known->life, new.word);
 	return true;
 }
 
 /* Makes a client known, with one session; under its lock, and only where known_join says that it is not. */
-__noinline bool known_add(__u32 client, __u32 number)
+__noinline bool known_add(__u32 client, __u32 number, __u8 protocol)
 {
 	__u64 key = known_word(client, number), hash = known_hash(client, number);
 	__u32 tick = clock_tick();
@@ -155,7 +170,7 @@ __noinline bool known_add(__u32 client, __u32 number)
 	for (int way = 0; way < 2 * KNOWN_WAYS; way++) {
 		struct known *known = known_at(known_place(hash, way));
 
-		if (known && known_take(known, key, tick))
+		if (known && known_take(known, key, protocol, tick))
 			return true;
 	}
 	count_statistic(STATISTIC_KNOWN_FULL);

@@ -70,7 +70,7 @@ struct reservation {
 /* A client that has proved that it uses a binding. Both words are read and written whole. */
 struct known {
 	__u64 key;  /* struct known_key; 0: free */
-	__u64 life; /* struct known_life */
+	__u64 life; /* struct known_life; KNOWN_TAKEN: it changes hands just now */
 };
 
 struct known_key {
@@ -79,7 +79,7 @@ struct known_key {
 };
 
 struct known_life {
-	__u32 stamp;	/* tick at which a session was opened or ended last */
-	__u16 sessions; /* that stand */
-	__u16 taken;	/* it changes hands just now */
+	__u32 stamp;  /* tick at which a session was opened or ended last */
+	__u16 tcp;    /* sessions of TCP that stand */
+	__u16 others; /* of other protocols, whose sources anybody can forge: they leave TCP its own */
 };

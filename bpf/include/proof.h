@@ -16,7 +16,7 @@ __noinline enum reason proof_admit(struct session *session, struct claimer *who,
 
 	if (!session || !who || !settings)
 		return REASON_DROP_INTERNAL;
-	answer = known_join(who->client, who->number, settings->client_sessions);
+	answer = known_join(who->client, who->number, session->protocol, settings->client_sessions);
 	if (answer == KNOWN_LIMIT)
 		return REASON_DROP_CLIENT_LIMIT;
 	if (answer == KNOWN_JOINED)
@@ -26,7 +26,7 @@ __noinline enum reason proof_admit(struct session *session, struct claimer *who,
 			return REASON_DROP_CLAIM_LOST;
 		if (who->name)
 			session->name = who->name;
-		if (!known_add(who->client, who->number))
+		if (!known_add(who->client, who->number, session->protocol))
 			return REASON_NONE;
 	}
 	session_mark(session, SESSION_KNOWN);
@@ -106,8 +106,9 @@ static __always_inline bool proof_acquaint(const struct session *session, const 
 	stripe = lock_client(known_hash(session->remote_address, binding->number));
 	if (!stripe || !lock_take(stripe))
 		return false;
-	answer = known_join(session->remote_address, binding->number, settings->client_sessions);
-	known = answer == KNOWN_JOINED || (answer == KNOWN_NOT && known_add(session->remote_address, binding->number));
+	answer = known_join(session->remote_address, binding->number, session->protocol, settings->client_sessions);
+	known = answer == KNOWN_JOINED ||
+		(answer == KNOWN_NOT && known_add(session->remote_address, binding->number, session->protocol));
 	lock_release(stripe);
 	return known;
 }

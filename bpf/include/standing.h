@@ -26,7 +26,7 @@ static __always_inline void standing_leave(struct session *session, struct bindi
 {
 	standing_count(binding, -1);
 	if (session->flags & SESSION_KNOWN)
-		known_leave(session->remote_address, binding->number);
+		known_leave(session->remote_address, binding->number, session->protocol);
 }
 
 /* It has ended, though its record stays. */
@@ -48,7 +48,7 @@ __noinline int standing_return(struct session *session)
 		return 0;
 	standing_count(binding, 1);
 	if ((session->flags & SESSION_KNOWN) &&
-	    known_join(session->remote_address, binding->number, 0xffff) != KNOWN_JOINED)
+	    known_join(session->remote_address, binding->number, session->protocol, 0xffff) != KNOWN_JOINED)
 		session_unmark(session, SESSION_KNOWN);
 	return 1;
 }

@@ -61,7 +61,7 @@ struct settings {
 	__u8 pad2;
 	__u32 name_server; /* where it is asked from outside */
 	__u16 name_port;
-	__u16 client_sessions; /* of one client that may stand with one binding */
+	__u16 client_sessions; /* of one client that may stand with one binding: TCP's, and all others' */
 	__u8 refuse;	       /* tell strangers at pool addresses that they may open nothing */
 	__u8 pad3[3];
 };

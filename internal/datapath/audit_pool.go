@@ -1,6 +1,10 @@
 package datapath
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
 
 // held is what the session records say of a binding.
 type held struct{ records, sessions int }
@@ -55,10 +59,15 @@ func (a *audit) known() error {
 	if err != nil {
 		return err
 	}
-	sessions := map[uint64]int{}
+	type counted struct {
+		client uint64
+		tcp    bool
+	}
+	sessions := map[counted]int{}
 	err = forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
 		if bpfOrigin(s.Origin) == bpfOriginORIGIN_POOL && bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && s.Flags&sessionKnown != 0 && stands(s) {
-			sessions[knownKey(addressOf(s.RemoteAddress), numbers[s.Holds.Pool.Binding])]++
+			client := knownKey(addressOf(s.RemoteAddress), numbers[s.Holds.Pool.Binding])
+			sessions[counted{client, model.Protocol(s.Protocol) == model.TCP}]++
 		}
 	})
 	if err != nil {
@@ -66,10 +75,12 @@ func (a *audit) known() error {
 	}
 	return forAll(a.d.objects.KnownTable, func(_ uint32, k *bpfKnown) {
 		life := knownLifeOf(k.Life)
-		if int(life.Sessions) != sessions[k.Key] {
-			a.problem("a known client, %s, counts %d sessions, there are %d", clientOf(k.Key), life.Sessions, sessions[k.Key])
+		tcp, others := sessions[counted{k.Key, true}], sessions[counted{k.Key, false}]
+		if int(life.Tcp) != tcp || int(life.Others) != others {
+			a.problem("a known client, %s, counts %d sessions of TCP and %d others, there are %d and %d",
+				clientOf(k.Key), life.Tcp, life.Others, tcp, others)
 		}
-		if life.Sessions > 0 {
+		if life.Tcp > 0 || life.Others > 0 {
 			a.c.Known++
 		}
 	})

@@ -255,10 +255,10 @@ type bpfKnown struct {
 }
 
 type bpfKnownLife struct {
-	_        structs.HostLayout
-	Stamp    uint32
-	Sessions uint16
-	Taken    uint16
+	_      structs.HostLayout
+	Stamp  uint32
+	Tcp    uint16
+	Others uint16
 }
 
 type bpfLayout struct {

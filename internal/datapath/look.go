@@ -83,14 +83,15 @@ func (d *Datapath) BoundTo(t model.Tuple) (b Binding, hostPort uint16, found boo
 	return d.bindingOf(uint32(met.Binding), &record), hostPort, record.Number == met.Number && record.Open != 0, nil
 }
 
-// KnownTo reports whether a client is known to a binding, and how many of its sessions stand.
-func (d *Datapath) KnownTo(binding uint64, client netip.Addr) (sessions int, known bool, err error) {
+// KnownTo reports whether a client is known to a binding, and how many of its sessions stand that one of the
+// protocol counts with: TCP's, or all others'.
+func (d *Datapath) KnownTo(binding uint64, client netip.Addr, protocol model.Protocol) (sessions int, known bool, err error) {
 	const lasts = 1118 // KNOWN_TICKS of bpf/include/known.h
 	wanted, tick := knownKey(client, numberOf(binding)), uint32(Now()>>tickShift)
 	err = forAll(d.objects.KnownTable, func(_ uint32, k *bpfKnown) {
 		life := knownLifeOf(k.Life)
-		if k.Key == wanted && life.Taken == 0 && (life.Sessions > 0 || int32(tick-life.Stamp) <= lasts) {
-			sessions, known = int(life.Sessions), true
+		if k.Key == wanted && k.Life != knownTaken && (life.Tcp > 0 || life.Others > 0 || int32(tick-life.Stamp) <= lasts) {
+			sessions, known = int(sessionsOf(life, protocol)), true
 		}
 	})
 	return sessions, known, err

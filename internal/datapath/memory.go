@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 func sizeOf[T any](T) int {
@@ -14,6 +16,17 @@ func sizeOf[T any](T) int {
 }
 
 func knownLifeOf(word uint64) bpfKnownLife { return *(*bpfKnownLife)(unsafe.Pointer(&word)) }
+
+// knownTaken is KNOWN_TAKEN of bpf/include/known.h.
+const knownTaken = ^uint64(0)
+
+// sessionsOf is known_sessions of bpf/include/known.h.
+func sessionsOf(life bpfKnownLife, protocol model.Protocol) uint16 {
+	if protocol == model.TCP {
+		return life.Tcp
+	}
+	return life.Others
+}
 
 func knownKey(client netip.Addr, number uint32) uint64 {
 	key := struct{ client, number uint32 }{networkOrder(client), number}

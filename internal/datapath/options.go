@@ -55,7 +55,8 @@ type Settings struct {
 	PortQuarantine                time.Duration
 	// Refuse answers what may open nothing at a pool address, by RST or port unreachable.
 	Refuse bool
-	// ClientSessions is how many sessions of one client may stand with one binding; 0: 65,535.
+	// ClientSessions is how many sessions of one client may stand with one binding, of TCP and
+	// of all other protocols each; 0: 65,535.
 	ClientSessions int
 	ForwardIPv6    bool
 	// NameServer is where the gateway is asked for names from outside: whoever asks there

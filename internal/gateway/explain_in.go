@@ -177,12 +177,12 @@ func (e *explainer) claims(f flow) (api.Ending, error) {
 	if err != nil || !found {
 		return goOn, err
 	}
-	sessions, known, err := e.data.KnownTo(b.ID, f.source)
+	sessions, known, err := e.data.KnownTo(b.ID, f.source, f.protocol)
 	if err != nil {
 		return goOn, err
 	}
 	if most := e.view.config.Pool.Quotas.ClientSessions; known && sessions >= most {
-		e.step("claim", "drop", "%s has %d sessions with it, the most that a client may", f.source, sessions)
+		e.step("claim", "drop", "%s has %d sessions with it, the most that a client may (TCP and all others count apart)", f.source, sessions)
 		return dropped("drop_client_limit"), nil
 	}
 	if known {

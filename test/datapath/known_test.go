@@ -21,9 +21,11 @@ func TestKnownClientReturns(t *testing.T) {
 	}
 	g.leaves(g.put(udp(client, endpoint(pool1, 443))), udp(client, endpoint(hostA, 8081)))
 	g.dropped(g.put(syn(client2)), "drop_no_reservation")
-	sessions, known, err := g.data.KnownTo(b.ID, remote)
-	if err != nil || !known || sessions != 7 {
-		t.Fatalf("%d sessions, known %v: %v", sessions, known, err)
+	for protocol, want := range map[model.Protocol]int{model.TCP: 6, model.UDP: 1} {
+		sessions, known, err := g.data.KnownTo(b.ID, remote, protocol)
+		if err != nil || !known || sessions != want {
+			t.Fatalf("%d sessions of %s, want %d, known %v: %v", sessions, protocol, want, known, err)
+		}
 	}
 	g.sound()
 }
@@ -38,10 +40,10 @@ func TestKnownClientIsTentative(t *testing.T) {
 	g.knocks(again)
 	g.answers(again, lent, service)
 	g.dropped(g.put(segment(again, lent, packets.ACK, clientISN+1, 77)), "drop_claim_unproved")
-	sessions, _, _ := g.data.KnownTo(b.ID, remote)
+	sessions, _, _ := g.data.KnownTo(b.ID, remote, model.TCP)
 	same(g, "sessions", sessions, 1)
 	g.leaves(g.put(proof(again, lent)), proof(again, service))
-	sessions, _, _ = g.data.KnownTo(b.ID, remote)
+	sessions, _, _ = g.data.KnownTo(b.ID, remote, model.TCP)
 	same(g, "sessions", sessions, 2)
 }
 
@@ -61,7 +63,7 @@ func TestKnownClientIsForgotten(t *testing.T) {
 	g.forwarded(g.put(tcp(endpoint(remote, 50002), lent, packets.RST)))
 	g.idle(302 * time.Second)
 	g.dropped(g.put(syn(endpoint(remote, 50003))), "drop_no_reservation")
-	if _, known, _ := g.data.KnownTo(b.ID, remote); known {
+	if _, known, _ := g.data.KnownTo(b.ID, remote, model.TCP); known {
 		t.Error("still known")
 	}
 	g.sound()
@@ -89,13 +91,35 @@ func TestLimitOfAClient(t *testing.T) {
 		g.established(endpoint(remote, 50000+n), lent, host)
 	}
 	g.dropped(g.put(syn(endpoint(remote, 51000))), "drop_client_limit")
-	g.dropped(g.put(udp(client, lent)), "drop_client_limit")
 	g.established(client2, lent, host)
 	g.established(client, endpoint(pool2, 80), endpoint(hostB, 80))
 	g.forwarded(g.put(tcp(client, lent, packets.RST)))
 	g.established(endpoint(remote, 51000), lent, host)
 	g.dropped(g.put(syn(endpoint(remote, 51001))), "drop_client_limit")
 	g.leaves(g.put(tcp(client, lent, packets.ACK)), tcp(client, host, packets.ACK)) // it was not over (RFC 7857)
+	g.sound()
+}
+
+// Datagrams have a limit of their own: those that somebody forges in a client's name leave him his connections.
+func TestForgedDatagramsLeaveConnections(t *testing.T) {
+	const most = 4
+	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ClientSessions = most }))
+	public, host := endpoint(pool1, 443), endpoint(hostA, 8080)
+	b := g.bind(pool1, hostA, tcpPort(443, 8080), model.Port{Protocol: model.UDP, Port: 443, To: 8080})
+	g.offer(b, nil)
+	g.established(client, public, host)
+	forged := func(n uint16) packets.Packet { return udp(endpoint(remote, 20000+n), public) }
+	for n := range uint16(most) {
+		g.forwarded(g.put(forged(n)))
+	}
+	g.dropped(g.put(forged(most)), "drop_client_limit")
+	for n := range uint16(most - 1) {
+		g.established(endpoint(remote, 50001+n), public, host)
+	}
+	g.dropped(g.put(segment(endpoint(remote, 51000), public, packets.SYN, clientISN, 0)), "drop_client_limit")
+	g.idle(301 * time.Second) // datagrams end by their time
+	g.forwarded(g.put(forged(most)))
+	g.dropped(g.put(segment(endpoint(remote, 51000), public, packets.SYN, clientISN, 0)), "drop_client_limit")
 	g.sound()
 }
 
@@ -134,7 +158,7 @@ func TestKnownByDatagrams(t *testing.T) {
 			g.offer(b, nil)
 			known := func(want bool) {
 				t.Helper()
-				_, is, err := g.data.KnownTo(b.ID, remote)
+				_, is, err := g.data.KnownTo(b.ID, remote, model.UDP)
 				check(t, err)
 				same(g, "known", is, want)
 			}
@@ -148,10 +172,10 @@ func TestKnownByDatagrams(t *testing.T) {
 			g.forwarded(g.put(protocol.in(5)))
 			known(true)
 			g.forwarded(g.put(protocol.in(6)))
-			sessions, _, _ := g.data.KnownTo(b.ID, remote)
+			sessions, _, _ := g.data.KnownTo(b.ID, remote, model.UDP)
 			same(g, "sessions", sessions, 2)
 			g.idle(301 * time.Second)
-			sessions, _, _ = g.data.KnownTo(b.ID, remote)
+			sessions, _, _ = g.data.KnownTo(b.ID, remote, model.UDP)
 			same(g, "sessions", sessions, 0)
 			g.sound()
 		})
@@ -174,7 +198,7 @@ func TestFullTableOfKnownClients(t *testing.T) {
 	same(g, "known clients", g.census().Known, 5*places-int(full))
 	known := 0
 	for n := range 5 * places {
-		_, is, _ := g.data.KnownTo(b.ID, stranger(n).Addr())
+		_, is, _ := g.data.KnownTo(b.ID, stranger(n).Addr(), model.TCP)
 		if is {
 			known++
 		}
@@ -184,7 +208,7 @@ func TestFullTableOfKnownClients(t *testing.T) {
 	check(t, g.data.Age(301*time.Second))
 	g.visits(client) // places that nobody holds are given away
 	g.visits(endpoint(remote, 50001))
-	_, is, _ := g.data.KnownTo(b.ID, remote)
+	_, is, _ := g.data.KnownTo(b.ID, remote, model.TCP)
 	same(g, "known", is, true)
 	g.sound()
 }

@@ -44,6 +44,16 @@ type acquaintance struct {
 	binding uint64
 }
 
+// standing counts the sessions of a known client that stand.
+type standing struct{ tcp, others int }
+
+func (s *standing) of(p model.Protocol) *int {
+	if p == model.TCP {
+		return &s.tcp
+	}
+	return &s.others
+}
+
 func (s *modelSession) tentative() bool { return s.pool != nil && s.pool.tentative }
 
 // stands tells whether a session from the pool counts.
@@ -55,7 +65,7 @@ func (n *nat) count(s *modelSession, before, after bool) {
 		return
 	}
 	key := acquaintance{s.remote.Addr(), s.pool.binding.id}
-	n.known[key] += map[bool]int{true: 1, false: -1}[after]
+	*n.known[key].of(s.protocol) += map[bool]int{true: 1, false: -1}[after]
 }
 
 // meet is the way that a packet's port of the pool is bound.
@@ -111,16 +121,22 @@ func (r *modelReservation) claim(client netip.Addr) {
 }
 
 // join counts one session more of a known client; how it went: "" where it is not known.
-func (n *nat) join(key acquaintance) (joined bool, reason model.Reason) {
-	sessions, known := n.known[key]
+func (n *nat) join(key acquaintance, p model.Protocol) (joined bool, reason model.Reason) {
+	known := n.known[key]
 	switch {
-	case !known:
+	case known == nil:
 		return false, ""
-	case sessions >= n.most:
+	case *known.of(p) >= n.most:
 		return false, "drop_client_limit"
 	}
-	n.known[key]++
+	*known.of(p)++
 	return true, ""
+}
+
+// acquaint makes a client known, by one session.
+func (n *nat) acquaint(key acquaintance, p model.Protocol) {
+	n.known[key] = &standing{}
+	*n.known[key].of(p) = 1
 }
 
 // enter opens a session for the first packet of a client of the pool.
@@ -172,12 +188,12 @@ func (n *nat) enter(p *packets.Packet, t model.Tuple, hairpin bool) (*modelSessi
 func (n *nat) admit(b *modelBinding, client netip.Addr, protocol model.Protocol) (*modelPoolSession, model.Reason) {
 	s := &modelPoolSession{binding: b, tentative: protocol == model.TCP, since: time.Now()}
 	key := acquaintance{client, b.id}
-	joined, reason := n.join(key)
+	joined, reason := n.join(key, protocol)
 	switch {
 	case reason != "":
 		return nil, reason
 	case joined && s.tentative:
-		n.known[key]-- // counted by its proof
+		n.known[key].tcp-- // counted by its proof
 		return s, ""
 	case joined:
 		b.claimOwn(client)
@@ -219,9 +235,9 @@ func (n *nat) touch(s *modelSession, p *packets.Packet, out bool) model.Reason {
 		if !s.pool.binding.open {
 			return ""
 		}
-		joined, reason := n.join(key)
+		joined, reason := n.join(key, s.protocol)
 		if !joined && reason == "" {
-			n.known[key] = 1
+			n.acquaint(key, s.protocol)
 			joined = true
 		}
 		s.pool.known = joined
@@ -269,7 +285,7 @@ func (n *nat) prove(s *modelSession, p *packets.Packet) model.Reason {
 		n.end(s)
 		return "drop_claim_lost"
 	}
-	joined, reason := n.join(key)
+	joined, reason := n.join(key, s.protocol)
 	if reason != "" {
 		n.end(s)
 		return reason
@@ -283,7 +299,7 @@ func (n *nat) prove(s *modelSession, p *packets.Packet) model.Reason {
 			return "drop_claim_lost"
 		}
 		r.claim(s.remote.Addr())
-		n.known[key] = 1
+		n.acquaint(key, s.protocol)
 	}
 	t.tentative, t.known = false, true
 	return ""

@@ -20,8 +20,8 @@ type nat struct {
 	sessions   map[pair]*modelSession     // by their inside tuples
 	claimed    map[pair]*modelSession     // from the pool, by their outside tuples
 	bound      map[public]*modelBinding
-	known      map[acquaintance]int // sessions that stand
-	ring, most int                  // tentative sessions of a binding, sessions of a known client
+	known      map[acquaintance]*standing
+	ring, most int // tentative sessions of a binding, sessions of a known client
 	// observe tells which external endpoint the data plane chose for a mapping
 	// whose own port was taken.
 	observe func(point) netip.AddrPort
@@ -56,7 +56,7 @@ func newNAT(f model.Filtering) *nat {
 	return &nat{
 		filtering: f, neighbours: map[netip.Addr]packets.MAC{hostA: packets.HostMAC, hostB: packets.OtherHostMAC},
 		mappings: map[point]netip.AddrPort{}, internal: map[point]netip.AddrPort{},
-		sessions: map[pair]*modelSession{}, claimed: map[pair]*modelSession{}, bound: map[public]*modelBinding{}, known: map[acquaintance]int{},
+		sessions: map[pair]*modelSession{}, claimed: map[pair]*modelSession{}, bound: map[public]*modelBinding{}, known: map[acquaintance]*standing{},
 	}
 }
 
