@@ -221,7 +221,7 @@ static __always_inline int forward(struct xdp_md *ctx, struct packet *packet, st
 	if (__builtin_expect(session->flags & SESSION_TENTATIVE, 0)) {
 		enum reason reason = tentative_pass(ctx, packet, session, direction);
 
-		if (reason == REASON_DROP_CLAIM_LOST && refusals_are_on(packet))
+		if ((reason == REASON_DROP_CLAIM_LOST || reason == REASON_DROP_CLIENT_LIMIT) && refusals_are_on(packet))
 			return refuse_stranger(ctx, packet, reason, side);
 		if (reason != REASON_NONE)
 			return verdict(ctx, packet, reason, side);

@@ -178,7 +178,7 @@ static __always_inline bool public_refuses(const struct packet *packet, enum rea
 
 	return address && address->kind == ADDRESS_POOL && refusals_are_on(packet) &&
 	       (reason == REASON_DROP_NO_BINDING || reason == REASON_DROP_NO_RESERVATION ||
-		reason == REASON_DROP_NOT_SYN);
+		reason == REASON_DROP_CLIENT_LIMIT || reason == REASON_DROP_NOT_SYN);
 }
 
 static __always_inline int public_stray(struct xdp_md *ctx, struct packet *packet, bool local, bool inward,
@@ -226,17 +226,17 @@ static __always_inline int public_end(struct xdp_md *ctx, struct packet *packet,
 	bool nobody = reason == REASON_DROP_NO_MAPPING || reason == REASON_DROP_NO_BINDING ||
 		      reason == REASON_DROP_NO_RESERVATION || reason == REASON_DROP_NO_SESSION;
 
-	if (packet->hairpin && public_refuses(packet, reason))
+	if (!packet->hairpin) {
+		if (stray_is_trapped(reason))
+			return trap_spring(ctx, packet);
+		if (nobody && is_local(ctx, packet, address))
+			reason = REASON_TO_GATEWAY;
+		if (nobody || reason == REASON_TO_GATEWAY || reason == REASON_DROP_NOT_SYN)
+			return public_stray(ctx, packet, reason == REASON_TO_GATEWAY,
+					    stray_comes_in(packet, reason == REASON_TO_GATEWAY), reason);
+	}
+	if (public_refuses(packet, reason))
 		return refuse_stranger(ctx, packet, reason, SIDE_PUBLIC);
-	if (packet->hairpin)
-		return verdict(ctx, packet, reason, SIDE_PUBLIC);
-	if (stray_is_trapped(reason))
-		return trap_spring(ctx, packet);
-	if (nobody && is_local(ctx, packet, address))
-		reason = REASON_TO_GATEWAY;
-	if (nobody || reason == REASON_TO_GATEWAY || reason == REASON_DROP_NOT_SYN)
-		return public_stray(ctx, packet, reason == REASON_TO_GATEWAY,
-				    stray_comes_in(packet, reason == REASON_TO_GATEWAY), reason);
 	return verdict(ctx, packet, reason, SIDE_PUBLIC);
 }
 

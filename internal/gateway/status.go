@@ -99,6 +99,7 @@ var advice = map[model.Reason]string{
 	"drop_session_index_full": "an index bucket of the session table is full: raise capacity and restart",
 	"drop_mapping_index_full": "an index bucket of the mapping table is full: raise capacity and restart",
 	"drop_no_port":            "an outbound address has no port left for its hosts: add outbound.addresses and restart",
+	"drop_client_limit":       "a client has as many sessions with a service as it may: raise pool.quotas.client_sessions if many are behind its address; realmgate sessions lists them",
 	"drop_no_route":           "packets have no route: look at ip route, and at which interfaces are listed as public and private",
 	"drop_busy":               "packets waited too long for each other; should this go on, report it",
 	"drop_internal":           "the data plane met what cannot be; please report it with the output of realmgate drops",

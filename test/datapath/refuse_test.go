@@ -71,19 +71,60 @@ func TestNoRefusal(t *testing.T) {
 	// Addresses that are not the pool's.
 	g.dropped(g.put(tcp(client, endpoint(outbound, 80), packets.SYN)), "drop_no_mapping")
 	g.dropped(g.put(udp(client, endpoint(outbound, 80))), "drop_no_mapping")
-	// A limit, and what a chain denies.
+	// What a chain denies, also to who is at his limit.
 	g.settings.ClientSessions = 1
 	g.in(func() error { _, err := g.data.SetPolicy(g.settings, g.services, nil); return err })
 	g.lend(pool1, 80, service, nil)
 	g.visits(client)
-	g.dropped(g.put(syn(endpoint(remote, 50001))), "drop_client_limit")
 	g.chained([]chain.Rule{{Direction: model.In}}, []chain.Step{{Number: 1, Function: chain.Filter{Deny: []chain.Rule{{}}}}})
 	g.dropped(g.put(syn(client2)), "drop_denied")
+	g.dropped(g.put(syn(endpoint(remote, 50001))), "drop_denied")
 	g.settings.Refuse = false
 	g.in(func() error { _, err := g.data.SetPolicy(g.settings, g.services, nil); return err })
 	g.dropped(g.put(syn(client2)), "drop_no_reservation")
+	g.dropped(g.put(syn(endpoint(remote, 50001))), "drop_client_limit")
 	g.dropped(g.put(udp(client2, lent)), "drop_no_binding")
 	same(g, "refusals", must(g.data.Usage())(t).Refusals, 0)
+}
+
+// A client at its limit is told, also by the proof that finds the last place taken; the host of
+// that connection forgets it.
+func TestRefusalsAtTheLimitOfAClient(t *testing.T) {
+	const most = 2
+	g := newGateway(t, refusing, timeouts(func(s *datapath.Settings) { s.ClientSessions = most }))
+	b := g.bind(pool1, hostA, tcpPort(80, 8080), model.Port{Protocol: model.UDP, Port: 80, To: 8080})
+	g.offer(b, nil)
+	late := endpoint(remote, 50001)
+	g.visits(client)
+	g.knocks(late)
+	g.answers(late, lent, service)
+	g.visits(endpoint(remote, 50002))
+	g.reset(g.put(proof(late, lent)), proof(late, lent), "drop_client_limit")
+	again := segment(service, late, synAck, hostISN, clientISN+1)
+	g.reset(g.put(again), again, "drop_not_syn")
+	p := syn(endpoint(remote, 50003))
+	g.reset(g.put(p), p, "drop_client_limit")
+	for n := range uint16(most) {
+		g.forwarded(g.put(udp(endpoint(remote, 50000+n), lent)))
+	}
+	u := udp(endpoint(remote, 50003), lent)
+	g.unreachablePort(g.put(u), u, "drop_client_limit")
+	g.count(2 * most)
+	g.sound()
+}
+
+// A host inside that is at its limit with another by name is told by the way of its answers.
+func TestRefusalAtTheLimitOfAHairpin(t *testing.T) {
+	g := newGateway(t, refusing, timeouts(func(s *datapath.Settings) { s.ClientSessions = 1 }))
+	host, second := endpoint(hostB, 8080), endpoint(hostA, 40002)
+	seen := endpoint(outbound, inA.Port())
+	g.lend(pool1, 80, host, nil)
+	g.leaves(g.put(tcp(inA, lent, packets.SYN)), tcp(seen, host, packets.SYN))
+	g.leaves(g.put(segment(host, seen, synAck, hostISN, 1)), segment(lent, inA, synAck, hostISN, 1))
+	g.leaves(g.put(proof(inA, lent)), proof(seen, host))
+	r := g.put(segment(second, lent, packets.SYN, 7, 0))
+	same(g, "reason", r.reason, "drop_client_limit")
+	g.leavesRST(r, segment(lent, second, packets.RST|packets.ACK, 0, 8))
 }
 
 // The honeypot comes first: what it drops is no stranger to it.
