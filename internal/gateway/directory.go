@@ -60,7 +60,7 @@ func (l lendable) Services() []pool.Service {
 	all := l.registry.Services()
 	services := make([]pool.Service, len(all))
 	for i, s := range all {
-		services[i] = pool.Service{Name: s.Name, Owner: s.Owner, Zone: s.Zone, Host: s.Host, Ports: s.Ports}
+		services[i] = pool.Service{Name: s.Name, Owner: s.Owner, Zones: s.Zones, Host: s.Host, Ports: s.Ports}
 	}
 	return services
 }

@@ -22,7 +22,7 @@ func manyServices(n int, open ...[]model.Port) []Service {
 	s := make([]Service, n)
 	for i := range s {
 		name := model.Name(fmt.Sprintf("s%d.foo.example.", i))
-		s[i] = Service{Name: name, Owner: name, Zone: "foo.example.",
+		s[i] = Service{Name: name, Owner: name, Zones: []model.Name{"foo.example."},
 			Host: netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), Ports: open[i%len(open)]}
 	}
 	return s

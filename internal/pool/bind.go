@@ -42,8 +42,13 @@ func (p *Pool) Bind(now model.Instant, service model.Name) (b Binding, moved []B
 // evict removes what clashes with the service on the place, and returns what the data plane has of it.
 func (p *Pool) evict(i int32, s *Service) (moved []Binding) {
 	for _, slot := range slices.Clone(p.clashes(i, s, -1, false)) {
-		bound := p.table[slot].State == Bound
-		if b := p.remove(slot); bound {
+		r := &p.table[slot]
+		bound, stands := r.State == Bound, r.web && r.sessions > 0
+		b := p.remove(slot)
+		if stands {
+			p.evicted.add(&evicted{id: b.ID, address: b.Address, owner: b.Service.Owner, zones: b.Service.Zones})
+		}
+		if bound {
 			p.counts.Moved++
 			moved = append(moved, b)
 		}

@@ -20,9 +20,12 @@
 //  3. an address shared with other owners, if its ports are free there;
 //  4. the address unused for longest whose clashing bindings have all rested and have no session standing;
 //  5. the same with sessions standing, except that a binding with a web port and sessions never gives way to a service of
-//     its own zone: a browser takes a standing connection for every name that its certificate covers (RFC 9113 §9.1.1).
+//     one of its zones: a browser takes a standing connection for every name that its certificate covers (RFC 9113 §9.1.1).
 //     One that opens anything but TCP never gives way with sessions: nothing tells a first datagram of the same ports;
 //  6. nowhere: ErrExhausted.
+//
+// After step 5, while sessions of a web binding that gave way stand, its place is in no step for another owner's web service
+// of one of its zones, whoever has had it since. At most one such binding is remembered for each slot.
 //
 // Ports are free where no bound port is the same and no resting one of another owner is. "Everything" is the same as any
 // port. tcp/80, tcp/443 and udp/443 of an address are one owner's together. A resting port of the same owner that went to
@@ -32,7 +35,7 @@
 //
 // I1: two bound ports of one address never overlap, so all reservations that a packet could match are for one host and
 // port, and a packet finds at most one binding (I2) whatever the order of lookup. I3: Options.Blocked rejects addresses
-// whose port is somebody else's. I4: a binding never changes its address, owner, zone or host. I5: bindings and
+// whose port is somebody else's. I4: a binding never changes its address, owner or host, nor loses a zone. I5: bindings and
 // reservations are identified by IDs that are never used twice, and a question is answered from a reservation only while
 // it is Offered and its binding is Bound. I9: between any use of a binding and that use + Rest, none of its ports is given
 // to another owner, over reloads, adoption and changes of the pool.

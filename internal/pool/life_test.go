@@ -16,11 +16,11 @@ var universe = func() (list []Service) {
 	for _, s := range []struct{ name, owner, open string }{
 		{"a.", "a.", "tcp/80"}, {"a2.", "a.", "tcp/80:8080"}, {"a3.", "a.", "tcp/22"},
 		{"b.", "b.", "tcp/443"}, {"b2.", "b.", "all"}, {"c.", "c.", "udp/443"}, {"c2.", "c.", "icmp"},
-		{"d.", "d.", "tcp/22"}, {"e.", "e.", "all"}, {"f.", "f.", "tcp/25"},
+		{"d.", "d.", "tcp/22"}, {"e.", "e.", "all"}, {"f.", "f.", "tcp/25"}, {"g.", "g.", "tcp/80"},
 	} {
 		list = append(list, service(s.name, s.owner, s.open))
 	}
-	list[5].Zone = "bar.example."
+	list[3].Zones, list[5].Zones = zones("bar.example."), zones("bar.example.")
 	return list
 }()
 
@@ -44,6 +44,8 @@ func (m *machine) reload(t *rapid.T) {
 			if s.Ports[0] != (model.Port{}) {
 				s.Ports = append(slices.Clone(s.Ports), ports("tcp/26")...)
 			}
+		case 5:
+			s.Zones = zones("bar.example.", "foo.example.")
 		}
 		services = append(services, s.normal())
 	}
@@ -52,12 +54,14 @@ func (m *machine) reload(t *rapid.T) {
 	lost := map[netip.Addr][]model.Port{}
 	for _, b := range withdrawn {
 		was := m.oracle.bindings[b.ID]
-		if s, ok := m.named(b.Service.Name); ok && s.sameHost(&was.Service) && slices.Equal(s.Ports, was.Service.Ports) {
+		if s, ok := m.named(b.Service.Name); ok && s.sameHost(&was.Service) && slices.Equal(s.Ports, was.Service.Ports) &&
+			!m.oracle.coalesces(b.Address, s) {
 			t.Fatalf("%+v was withdrawn without need", b)
 		}
 		if b.State == Bound {
 			t.Fatalf("withdrawn %+v", b)
 		}
+		was.Service.Zones = b.Service.Zones // more, if its ports no longer fit
 		m.oracle.withdraw(b.ID)
 		if b.State == Resting { // some of its ports may rest by themselves
 			lost[b.Address] = append(lost[b.Address], was.Service.Ports...)
@@ -83,6 +87,11 @@ func (m *machine) reload(t *rapid.T) {
 	for _, b := range m.oracle.bindings {
 		if s, ok := m.named(b.Service.Name); b.State == Bound && (!ok || !s.sameHost(&b.Service) || !slices.Equal(s.Ports, b.Service.Ports)) {
 			t.Fatalf("%+v is not what its name stands for", *b)
+		} else if b.State == Bound {
+			b.Service.Zones = withZones(b.Service.Zones, s.Zones)
+			if m.oracle.coalesces(b.Address, s) {
+				t.Fatalf("%+v got a zone of sessions that stand", *b)
+			}
 		}
 	}
 }
@@ -210,6 +219,11 @@ func (m *machine) restart(t *rapid.T) {
 	for a, until := range m.oracle.resting {
 		p.Rest(m.now, a, until)
 	}
+	for id, b := range m.oracle.evicted {
+		if m.data.sessions[id] > 0 {
+			p.AdoptEvicted(id, b.Address, b.Service)
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(m.lent)) {
 		r, _ := m.pool.Get(id)
 		err := p.AdoptReservation(m.now, r)
@@ -273,11 +287,13 @@ func (m *machine) check(t *rapid.T) {
 		if !ok {
 			t.Fatalf("pool has %+v, which has gone", b)
 		}
-		if b.Address != want.Address || b.State != want.State || b.Used > want.Used || !slices.Equal(b.Service.Ports, want.Service.Ports) {
+		if b.Address != want.Address || b.State != want.State || b.Used > want.Used || !slices.Equal(b.Service.Ports, want.Service.Ports) ||
+			!slices.Equal(b.Service.Zones, want.Service.Zones) {
 			t.Fatalf("pool   %+v\noracle %+v", b, *want)
 		}
 		// I4: who was given a binding never finds another host there.
-		if first := m.first[b.ID]; first.Address != b.Address || !first.Service.sameHost(&b.Service) {
+		if first := m.first[b.ID]; first.Address != b.Address || !first.Service.sameHost(&b.Service) ||
+			!slices.Equal(withZones(first.Service.Zones, b.Service.Zones), b.Service.Zones) {
 			t.Fatalf("%+v was %+v", b, first)
 		}
 	}

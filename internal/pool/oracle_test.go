@@ -16,6 +16,7 @@ type oracle struct {
 	rest      time.Duration
 	blocked   func(netip.Addr, model.Protocol, uint16) bool
 	bindings  map[uint64]*Binding // Bound and Resting; Used is the truth
+	evicted   map[uint64]*Binding // those that gave way
 	offered   map[uint64]uint64   // binding of every standing reservation
 	sessions  map[uint64]int
 	idle      map[netip.Addr]model.Instant // last use of an address by bindings that have gone
@@ -101,6 +102,7 @@ func (o *oracle) settle(now model.Instant) {
 func (o *oracle) gone(id uint64) {
 	b := o.bindings[id]
 	o.idle[b.Address] = max(o.idle[b.Address], b.Used)
+	o.evicted[id] = b
 	delete(o.bindings, id)
 }
 
@@ -142,7 +144,21 @@ func (o *oracle) clash(b *Binding, had model.Port, s *Service) bool {
 
 func (o *oracle) open(a netip.Addr, s *Service) bool {
 	_, rests := o.resting[a]
-	return !rests && !slices.ContainsFunc(s.Ports, func(p model.Port) bool { return o.blocked(a, p.Protocol, p.Port) })
+	return !rests && !o.coalesces(a, s) && !slices.ContainsFunc(s.Ports, func(p model.Port) bool { return o.blocked(a, p.Protocol, p.Port) })
+}
+
+// coalesces reports that a browser could take a session of a binding that gave way for one with the service.
+func (o *oracle) coalesces(a netip.Addr, s *Service) bool {
+	opensWeb := func(s *Service) bool {
+		return slices.ContainsFunc(s.Ports, func(p model.Port) bool { return p.Protocol == model.AnyProtocol || web(p.Protocol, p.Port) })
+	}
+	for id, b := range o.evicted {
+		if b.Address == a && o.sessions[id] > 0 && b.Service.Owner != s.Owner && sharesZone(b.Service.Zones, s.Zones) &&
+			opensWeb(&b.Service) && opensWeb(s) {
+			return true
+		}
+	}
+	return false
 }
 
 // choices are the addresses of which one must be taken, and the step of the order at which they come; 0 is none.
@@ -181,7 +197,7 @@ func (o *oracle) choices(now model.Instant, s *Service) (step int, list []netip.
 			if o.sessions[b.ID] > 0 {
 				gentle = false
 				if slices.ContainsFunc(b.Service.Ports, func(p model.Port) bool {
-					return p.Protocol != model.TCP || b.Service.Zone == s.Zone && web(p.Protocol, p.Port)
+					return p.Protocol != model.TCP || sharesZone(b.Service.Zones, s.Zones) && web(p.Protocol, p.Port)
 				}) {
 					moves = false
 				}

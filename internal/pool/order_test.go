@@ -151,7 +151,7 @@ func TestSessionsMoveLastAndNeverWithinAZone(t *testing.T) {
 	o.Addresses = testAddresses[:3]
 	d.attach(&o)
 	far := service("far.", "far.", "tcp/80")
-	far.Zone = "bar.example."
+	far.Zones = zones("bar.example.")
 	p := newPool(t, o, service("a.", "a.", "tcp/80"), service("b.", "b.", "tcp/80"), service("c.", "c.", "tcp/80"),
 		service("d.", "d.", "tcp/80"), service("e.", "e.", "tcp/80"), far)
 	a, b, c := visit(t, p, second, "a."), visit(t, p, 2*second, "b."), visit(t, p, 3*second, "c.")

@@ -32,17 +32,18 @@ type Pool struct {
 	dice     dice
 	counts   Statistics
 
-	table  []record
-	spare  []int32 // slots that hold nothing, though sessions may stand, and some that adoption took
-	number uint32
-	bound  map[model.Name]int32
-	rests  timers  // Resting records, by the earliest end of their rest
-	calm   ranking // all records
-	busy   ranking // those that had sessions when they were last heard of
-	round  uint64  // of asking the data plane
-	mark   uint64
-	found  []int32
-	taken  []taken
+	table   []record
+	spare   []int32 // slots that hold nothing, though sessions may stand, and some that adoption took
+	number  uint32
+	bound   map[model.Name]int32
+	evicted evictions
+	rests   timers  // Resting records, by the earliest end of their rest
+	calm    ranking // all records
+	busy    ranking // those that had sessions when they were last heard of
+	round   uint64  // of asking the data plane
+	mark    uint64
+	found   []int32
+	taken   []taken
 
 	entries    []entry
 	vacancies  []int32 // entries that hold nothing, and some that adoption took
@@ -68,6 +69,7 @@ func New(o Options) (*Pool, error) {
 		number:     binary.LittleEndian.Uint32(start[:4]),
 		generation: binary.LittleEndian.Uint32(start[4:]),
 		bound:      map[model.Name]int32{},
+		evicted:    evictions{map[uint32]*evicted{}, map[netip.Addr][]*evicted{}},
 		asked:      map[askedKey]int32{},
 		halfOpen:   map[netip.Addr]int{},
 	}, nil

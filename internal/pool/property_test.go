@@ -47,7 +47,7 @@ func TestProperties(t *testing.T) {
 		}
 		m.data.attach(&m.options)
 		m.oracle = oracle{
-			addresses: o.Addresses, rest: o.Rest, blocked: o.Blocked, bindings: map[uint64]*Binding{},
+			addresses: o.Addresses, rest: o.Rest, blocked: o.Blocked, bindings: map[uint64]*Binding{}, evicted: map[uint64]*Binding{},
 			offered: map[uint64]uint64{}, sessions: m.data.sessions,
 			idle: map[netip.Addr]model.Instant{}, resting: map[netip.Addr]model.Instant{}, last: map[lent]lastUse{},
 		}
@@ -237,16 +237,15 @@ func (m *machine) offer(t *rapid.T, b Binding) {
 // session opens or ends one of a binding in the data plane; the pool is not told. Sessions of a binding that has gone may
 // only end, and that is no use any more.
 func (m *machine) session(t *rapid.T) {
-	ids := slices.Sorted(maps.Keys(m.first))
-	if len(ids) == 0 {
-		t.Skip("no binding yet")
-	}
-	id := rapid.SampledFrom(ids).Draw(t, "binding")
-	b := m.oracle.bindings[id]
 	by := rapid.SampledFrom([]int{1, -1}).Draw(t, "by")
-	if by < 0 && m.data.sessions[id] == 0 || by > 0 && (b == nil || b.State != Bound || b.Used == 0) {
+	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(m.first)), func(id uint64) bool {
+		b := m.oracle.bindings[id]
+		return by < 0 && m.data.sessions[id] == 0 || by > 0 && (b == nil || b.State != Bound || b.Used == 0)
+	})
+	if len(ids) == 0 {
 		t.Skip("impossible")
 	}
+	id := rapid.SampledFrom(ids).Draw(t, "binding")
 	m.data.session(m.now, id, by)
 	m.oracle.touch(m.now, id)
 }

@@ -155,7 +155,7 @@ func (p *Pool) givesWay(now model.Instant, i int32, s *Service, sessions bool) (
 		switch {
 		case r.offered > 0 || !p.over(now, r.Used):
 			return 0, false
-		case r.sessions > 0 && (!sessions || r.web && r.Service.Zone == s.Zone || r.Service.datagrams()):
+		case r.sessions > 0 && (!sessions || r.web && sharesZone(r.Service.Zones, s.Zones) || r.Service.datagrams()):
 			return 0, false
 		}
 		used = max(used, r.Used)

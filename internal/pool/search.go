@@ -29,6 +29,9 @@ func (p *Pool) open(i int32, s *Service) bool {
 }
 
 func (p *Pool) blocked(i int32, s *Service) bool {
+	if p.coalesces(i, s) {
+		return true
+	}
 	if p.options.Blocked == nil {
 		return false
 	}

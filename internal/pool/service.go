@@ -10,9 +10,9 @@ import (
 
 // Service is what names stand for.
 type Service struct {
-	Name  model.Name // identifies it
-	Owner model.Name // the host's name; I9 is about owners
-	Zone  model.Name
+	Name  model.Name   // identifies it
+	Owner model.Name   // the host's name; I9 is about owners
+	Zones []model.Name // of all its names; not to be changed once handed over
 	Host  netip.Addr
 	Ports []model.Port // not to be changed once handed over
 }
@@ -51,5 +51,5 @@ func (s *Service) datagrams() bool {
 
 // sameHost reports that a binding of s can go on as one of o: I4.
 func (s *Service) sameHost(o *Service) bool {
-	return s.Owner == o.Owner && s.Zone == o.Zone && s.Host == o.Host
+	return s.Owner == o.Owner && s.Host == o.Host
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // SetServices tells what names stand for now, instead of what was told before. Bindings of services that are gone, whose
-// owner, zone or host changed, or whose ports no longer fit where they are, are withdrawn: take them out of the data plane
+// owner or host changed, or whose ports or zones no longer fit where they are, are withdrawn: take them out of the data plane
 // first. Of the others, those with other ports are changed: give the data plane their ports in the order returned; a
 // binding may be in it twice, first without what it loses. What a binding no longer opens rests. Invalid services are left
 // out.
@@ -24,7 +24,11 @@ func (p *Pool) SetServices(now model.Instant, services []Service) (withdrawn, ch
 	}
 	for slot := range p.table {
 		r := &p.table[slot]
-		if r.live && r.State == Bound && !p.goesOn(&r.Service) {
+		switch {
+		case !r.live || r.State != Bound:
+		case p.goesOn(r):
+			r.Service.Zones = withZones(r.Service.Zones, p.services[r.Service.Name].Zones)
+		default:
 			withdrawn = append(withdrawn, p.withdraw(int32(slot))) // bounded by MaxBindings
 		}
 	}
@@ -56,9 +60,16 @@ func (p *Pool) SetServices(now model.Instant, services []Service) (withdrawn, ch
 	return withdrawn, changed
 }
 
-func (p *Pool) goesOn(s *Service) bool {
-	now, ok := p.services[s.Name]
-	return ok && s.sameHost(now)
+func (p *Pool) goesOn(r *record) bool {
+	now, ok := p.services[r.Service.Name]
+	return ok && r.Service.sameHost(now) && !p.coalesces(r.place, now)
+}
+
+// withZones adds zones to those that a binding has had: its sessions may be of any of them.
+func withZones(had, more []model.Name) []model.Name {
+	all := slices.Concat(had, more)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // differs reports a bound record whose ports are not its service's.

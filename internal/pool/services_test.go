@@ -31,7 +31,7 @@ func TestChangedServices(t *testing.T) {
 		"taken":       {change(func(s *Service) { s.Ports = ports("tcp/80", "tcp/443", "tcp/25") }), false, 0},
 		"host":        {change(func(s *Service) { s.Host = s.Host.Next() }), false, 0},
 		"owner":       {change(func(s *Service) { s.Owner = "z." }), false, 0},
-		"zone":        {change(func(s *Service) { s.Zone = "bar.example." }), false, 0},
+		"zone":        {change(func(s *Service) { s.Zones = zones("bar.example.") }), true, 0},
 		"invalid":     {change(func(s *Service) { s.Ports = ports("tcp/80", "all") }), false, 0},
 		"twice there": {change(func(s *Service) { s.Ports = ports("tcp/80", "tcp/80:81") }), false, 0},
 		"gone":        {nil, false, 0},

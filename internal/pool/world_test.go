@@ -57,10 +57,12 @@ func ports(text ...string) (list []model.Port) {
 	return list
 }
 
+func zones(names ...model.Name) []model.Name { return names }
+
 // service of an owner; every owner has an address of its own.
 func service(name, owner string, open ...string) Service {
 	host := netip.AddrFrom4([4]byte{10, 0, owner[0], byte(len(owner))})
-	return Service{Name: model.Name(name), Owner: model.Name(owner), Zone: "foo.example.", Host: host, Ports: ports(open...)}
+	return Service{Name: model.Name(name), Owner: model.Name(owner), Zones: zones("foo.example."), Host: host, Ports: ports(open...)}
 }
 
 // data stands for the data plane: what it knows of bindings, and which slots its sessions keep.

@@ -38,7 +38,7 @@ type Service struct {
 	Name  model.Name   // the first of Names, which identifies it
 	Names []model.Name // in the order of the configuration: a host's own comes first
 	Owner model.Name   // the host's name
-	Zone  model.Name   // the one that Name is in
+	Zones []model.Name // that Names are in, in alphabetical order
 	Host  netip.Addr
 	Ports []model.Port // by protocol and port; of one that is everything {AnyProtocol}
 	All   bool         // everything: it takes an address of its own
@@ -129,7 +129,6 @@ func (r *Registry) addService(h *Host, spec ServiceSpec) error {
 		Name: spec.Names[0], Names: spec.Names, Owner: h.Name, Host: h.Address,
 		Ports: spec.Ports, All: spec.Ports[0] == model.Port{},
 	}
-	s.Zone, _ = r.Zone(s.Name) // add refuses a name without
 	h.Services = append(h.Services, s)
 	for _, name := range s.Names {
 		if name == h.Name {
@@ -138,7 +137,11 @@ func (r *Registry) addService(h *Host, spec ServiceSpec) error {
 		if err := r.add(Entry{Name: name, Host: h, Service: s}); err != nil {
 			return err
 		}
+		zone, _ := r.Zone(name) // add refuses a name without
+		s.Zones = append(s.Zones, zone)
 	}
+	slices.Sort(s.Zones)
+	s.Zones = slices.Compact(s.Zones)
 	return nil
 }
 

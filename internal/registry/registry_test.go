@@ -95,23 +95,23 @@ func TestServices(t *testing.T) {
 	a, c := netip.MustParseAddr("10.0.0.100"), netip.MustParseAddr("10.0.0.102")
 	want := []*Service{
 		{
-			Name: "hosta.foo.example.", Names: []model.Name{"hosta.foo.example."}, Owner: "hosta.foo.example.", Zone: "foo.example.",
+			Name: "hosta.foo.example.", Names: []model.Name{"hosta.foo.example."}, Owner: "hosta.foo.example.", Zones: zones[:1],
 			Host: a, Ports: ports("icmp tcp/22"),
 		},
 		{
 			Name: "www.hosta.foo.example.", Names: []model.Name{"www.hosta.foo.example.", "shop.sub.foo.example.", "foo.example."},
-			Owner: "hosta.foo.example.", Zone: "foo.example.", Host: a, Ports: ports("tcp/80:8080 tcp/443"),
+			Owner: "hosta.foo.example.", Zones: zones, Host: a, Ports: ports("tcp/80:8080 tcp/443"),
 		},
 		{
-			Name: "a.b.c.foo.example.", Names: []model.Name{"a.b.c.foo.example."}, Owner: "hosta.foo.example.", Zone: "foo.example.",
+			Name: "a.b.c.foo.example.", Names: []model.Name{"a.b.c.foo.example."}, Owner: "hosta.foo.example.", Zones: zones[:1],
 			Host: a, Ports: ports("udp/53"),
 		},
 		{
-			Name: "hostc.foo.example.", Names: []model.Name{"hostc.foo.example."}, Owner: "hostc.foo.example.", Zone: "foo.example.",
+			Name: "hostc.foo.example.", Names: []model.Name{"hostc.foo.example."}, Owner: "hostc.foo.example.", Zones: zones[:1],
 			Host: c, Ports: ports("all"), All: true,
 		},
 		{
-			Name: "c.foo.example.", Names: []model.Name{"c.foo.example."}, Owner: "hostc.foo.example.", Zone: "foo.example.",
+			Name: "c.foo.example.", Names: []model.Name{"c.foo.example."}, Owner: "hostc.foo.example.", Zones: zones[:1],
 			Host: c, Ports: ports("tcp/22"),
 		},
 	}
@@ -134,7 +134,7 @@ func TestOwnNameMerges(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := r.Hosts()[0].Own
-	if e, _ := r.Lookup("www.foo.example."); e.Service != own || own.Name != "a.sub.foo.example." || own.Zone != "sub.foo.example." ||
+	if e, _ := r.Lookup("www.foo.example."); e.Service != own || own.Name != "a.sub.foo.example." || !slices.Equal(own.Zones, zones) ||
 		!slices.Equal(own.Ports, ports("tcp/80 tcp/443")) || len(r.Services()) != 2 {
 		t.Errorf("%+v", own)
 	}

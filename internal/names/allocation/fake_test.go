@@ -94,7 +94,7 @@ func (f *fakePlane) SlotVacant(slot uint32) bool {
 
 func (f *fakePlane) Bindings() (all []datapath.Binding, err error) {
 	for _, b := range f.bindings {
-		b.Used = max(b.Used, f.used[b.ID])
+		b.Used, b.Sessions = max(b.Used, f.used[b.ID]), f.sessions[b.ID]
 		all = append(all, b)
 	}
 	return all, nil
@@ -223,7 +223,7 @@ func (n named) Name(number uint32) model.Name {
 func web(n int) pool.Service {
 	owner := model.Name(fmt.Sprintf("host%d.foo.example.", n))
 	return pool.Service{
-		Name: "www." + owner, Owner: owner, Zone: model.Name(fmt.Sprintf("zone%d.", n)), Host: netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)}),
+		Name: "www." + owner, Owner: owner, Zones: []model.Name{model.Name(fmt.Sprintf("zone%d.", n))}, Host: netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)}),
 		Ports: []model.Port{{Protocol: model.TCP, Port: 80, To: 8080}},
 	}
 }

@@ -19,7 +19,7 @@ const bucket = "bindings"
 type keptBinding struct {
 	Service model.Name   `json:"service"`
 	Owner   model.Name   `json:"owner"`
-	Zone    model.Name   `json:"zone"`
+	Zones   []model.Name `json:"zones"`
 	Host    netip.Addr   `json:"host"`
 	Ports   []model.Port `json:"ports"`
 	// Resting: no service has it any more, and nobody but its owner may.
@@ -31,11 +31,11 @@ type keptBinding struct {
 
 func keep(b pool.Binding) keptBinding {
 	s := b.Service
-	return keptBinding{Service: s.Name, Owner: s.Owner, Zone: s.Zone, Host: s.Host, Ports: s.Ports, Resting: b.State == pool.Resting}
+	return keptBinding{Service: s.Name, Owner: s.Owner, Zones: s.Zones, Host: s.Host, Ports: s.Ports, Resting: b.State == pool.Resting}
 }
 
 func (k keptBinding) service() pool.Service {
-	return pool.Service{Name: k.Service, Owner: k.Owner, Zone: k.Zone, Host: k.Host, Ports: k.Ports}
+	return pool.Service{Name: k.Service, Owner: k.Owner, Zones: k.Zones, Host: k.Host, Ports: k.Ports}
 }
 
 // Store keeps what outlives a restart. *store.Store is one.

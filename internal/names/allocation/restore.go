@@ -100,6 +100,7 @@ func (a *Allocator) adopt(now model.Instant, kept map[netip.Addr][]keptBinding) 
 			a.adoptClosed(now, &bindings[i], kept[bindings[i].Address])
 		}
 	}
+	a.adoptEvicted(bindings)
 	for address, list := range kept {
 		if len(list) == 0 {
 			a.rest(now, address)
@@ -191,7 +192,7 @@ func (a *Allocator) boundAs(r *datapath.Binding, kept []keptBinding) pool.Servic
 	s, ok := a.services[name]
 	if !ok || s.Host != r.Host {
 		unknown := model.Name(r.Host.String() + ".")
-		s = pool.Service{Name: unknown, Owner: unknown, Zone: unknown, Host: r.Host}
+		s = pool.Service{Name: unknown, Owner: unknown, Host: r.Host}
 	}
 	s.Ports = r.Ports
 	return s
