@@ -63,8 +63,8 @@ type Allocator struct {
 	line      []*waiting            // questions over TCP without an answer yet, in the order they came
 	woken     model.Instant         // when it was last
 	pressure  pressure
-	lacked    model.Instant // when a question had no address last
-	refused   recent        // questions without an address
+	lacked    policy.Last // whose question had no address
+	refused   recent      // questions without an address
 	counts    Counts
 	looked    model.Instant // at how many addresses something keeps
 	busy      int

@@ -88,7 +88,7 @@ func (a *Allocator) noteExhausted(q nameserver.Question) {
 		return
 	}
 	a.counts.Exhausted++
-	a.lacked = now
+	a.lacked.Note(now, q.Client.Addr())
 	if a.pressure.refuse(now) {
 		a.options.Events.PoolExhausted(a.pool.Statistics().Addresses)
 		a.kickTimers()

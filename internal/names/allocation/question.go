@@ -158,8 +158,8 @@ func (a *Allocator) admit(now model.Instant, r pool.Request, stands bool) error 
 	return nil
 }
 
-// share asks how many places the asker keeps from others: by answers that nobody used and, where somebody lately had no
-// address, as the only one who uses them. A service that has its place and that others use takes nothing; any other does
+// share asks how many places the asker keeps from others: by answers that nobody used and, where somebody else lately had
+// no address, as the only one who uses them. A service that has its place and that others use takes nothing; any other does
 // where services are without a place.
 func (a *Allocator) share(now model.Instant, r pool.Request, b pool.Binding, stands bool) error {
 	k := a.asker(r)
@@ -168,7 +168,7 @@ func (a *Allocator) share(now model.Instant, r pool.Request, b pool.Binding, sta
 	}
 	share := policy.Share(a.pool.Statistics().Addresses, a.admission.Reputation(now, k))
 	err := a.holdings.Allows(now, holder(r), b.ID, share)
-	if err == nil && a.lacked > 0 && now.Sub(a.lacked) < max(a.config.Pool.Rest, lackedFor) {
+	if lacked := a.lacked.Others(holder(r)); err == nil && lacked > 0 && now.Sub(lacked) < max(a.config.Pool.Rest, lackedFor) {
 		err = a.alone.Allows(now, holder(r), b.ID, share)
 	}
 	if err != nil {
