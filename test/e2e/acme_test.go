@@ -32,6 +32,7 @@ import (
 // Certificates by http-01 from five places at once, each with a resolver of its own, and by dns-01. The places are
 // pebbles that look three times at once; the client is a host behind the gateway.
 func TestCertificates(t *testing.T) {
+	t.Parallel()
 	m := newDomain(t)
 	k := &tokens{}
 	for _, host := range m.Hosts() {
@@ -202,6 +203,7 @@ func (m *domain) update(from lab.Node, lines string) (string, error) {
 // What an ACME client sets is visible everywhere, survives whatever ends the daemon, and
 // is all that it can set. Meanwhile the second servers answer.
 func TestChallengesByUpdate(t *testing.T) {
+	t.Parallel()
 	m := newDomain(t)
 	from := m.RemoteClients[0]
 	guide := m.guideBlock("delegate.md", 7, "198.18.0.1", m.Gateway.PublicAddress.String(), "SECRET", acmeSecret, "token", "by-hand")

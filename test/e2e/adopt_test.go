@@ -13,6 +13,7 @@ import (
 // What an earlier daemon left is adopted only where it fits; else it goes, the
 // log says why, and the gateway serves all the same.
 func TestAdoptionIsRefusedForAnotherCapacity(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	before := oddSettings(t, r.Gateway)
@@ -35,6 +36,7 @@ func TestAdoptionIsRefusedForAnotherCapacity(t *testing.T) {
 // An instance that moves to another namespace leaves the first one clean, and
 // does not take its settings along.
 func TestAdoptionIsRefusedForAnotherNamespace(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Gateways: 2, Hosts: 1, Clients: 1})
 	first, second := r.Gateways[0], r.Gateways[1]
 	echoServer(t, second.Hosts[0], 7, "second")
@@ -68,6 +70,7 @@ func TestAdoptionIsRefusedForAnotherNamespace(t *testing.T) {
 // An interface that is not the gateway's any more is left alone by the next
 // daemon, with its settings put back.
 func TestAdoptionWithoutAnInterface(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, PrivateInterfaces: 2})
 	r.echoServers()
 	before := oddSettings(t, r.Gateway)

@@ -10,6 +10,7 @@ import (
 
 // The first lines of the log say what is served, and what to delegate.
 func TestLogSaysWhatToDelegate(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 2})
 	d := r.prepare(r.Gateway, r.ID(), with(r.configuration(), "realm: {zones: [foo.example., sub.foo.example., bar.example.], nameserver: ns.foo.example.}"))
 	d.run("--log-format", "json")

@@ -18,6 +18,7 @@ import (
 // A ban ends a conversation, outlives a kill and a stop, and ends when its time is over
 // or somebody says so.
 func TestBanOutlivesItsDaemon(t *testing.T) {
+	t.Parallel()
 	const many = 20_000
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
@@ -75,6 +76,7 @@ func TestBanOutlivesItsDaemon(t *testing.T) {
 // Nobody cuts the gateway off: itself, its next hops, its upstreams, and who is in
 // never_ban.
 func TestWhatCannotBeBanned(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
 	d := r.start(r.configuration() + "never_ban: [" + r.Clients[1].IP.String() + "]\n")
 	for what, said := range map[string]string{
@@ -99,6 +101,7 @@ func TestWhatCannotBeBanned(t *testing.T) {
 
 // Who becomes a next hop of the gateway is dropped by no ban that was there before.
 func TestBanSparesANewNextHop(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	d := r.start(r.configuration())
 	if out, err := d.tell("ban", "add", r.Clients[0].IP.String()); err != nil {
@@ -119,6 +122,7 @@ func TestBanSparesANewNextHop(t *testing.T) {
 // A ban ends an established download at once: when the command has returned no packet of
 // it passes any more.
 func TestBanEndsADownload(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	endless(t, r.Hosts()[0], 8080)
 	d := r.start(r.configuration())

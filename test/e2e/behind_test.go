@@ -32,6 +32,7 @@ func (r *realm) byResolver(from lab.Node, name, page string) error {
 // time another name that knows none of them: all 96 get in. So do five that fetch
 // one file from as many places, as those who issue certificates do (RFC 8555 §8.3).
 func TestBurstsBehindUnbound(t *testing.T) {
+	t.Parallel()
 	const clients, rounds, vantages = 12, 8, 5
 	r := newRealm(t, lab.Options{Hosts: rounds + 1, RemoteClients: clients, Resolver: true})
 	r.webServers()

@@ -108,6 +108,7 @@ func wrote(t *testing.T, packets int, file string, filter ...string) {
 // Who captures gets the packets of a chain in both directions as they came in, other
 // chains' none; several may, and each what it asked for; after a reload they get what it brought.
 func TestCapture(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	r.webServers()
@@ -171,6 +172,7 @@ func TestCapture(t *testing.T) {
 // What cannot be captured is told, and nothing is written. The daemon's end is the
 // capture's, and nothing is copied after it.
 func TestCaptureIsRefused(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	d := r.start(r.configuration() + mirrored)
@@ -209,6 +211,7 @@ func TestCaptureIsRefused(t *testing.T) {
 
 // The guide's mirror shows what the filter after it drops.
 func TestGuideMirror(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
 	r.webServers()
 	denied := r.Clients[1].IP
@@ -231,6 +234,7 @@ func TestGuideMirror(t *testing.T) {
 
 // A capture that takes nothing for a while holds nobody up: what it misses is counted.
 func TestCaptureThatStandsStill(t *testing.T) {
+	t.Parallel()
 	const octets = 60_000_000 // more than can wait
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
 	r.echoServers()

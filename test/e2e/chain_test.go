@@ -23,6 +23,7 @@ func chainsFor(denied ...lab.Node) string {
 // A chain denies whom it names, and nobody else, and nothing but what it is for; by a
 // reload also who is in already; and what it did is counted, across reloads and a kill.
 func TestChainDeniesByReload(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 2, Clients: 2})
 	r.echoServers()
 	d := r.start(r.configuration() + chainsFor(r.Clients[1]))
@@ -72,6 +73,7 @@ func TestChainDeniesByReload(t *testing.T) {
 
 // A chain that cannot be compiled changes nothing.
 func TestChainThatDoesNotFitIsRefused(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	good := r.configuration() + chainsFor(r.Clients[0])

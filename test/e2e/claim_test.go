@@ -15,6 +15,7 @@ import (
 // once: often the data plane has given away the last claim before the daemon
 // hears of it. Nobody may be turned away for that.
 func TestOneResolverManyClaimers(t *testing.T) {
+	t.Parallel()
 	const askers, seconds = 4, 3
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
 	r.echoServers()

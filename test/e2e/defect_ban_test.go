@@ -40,6 +40,7 @@ func (r *realm) answers(from lab.Node, at netip.AddrPort) bool {
 // address, to the honeypot and elsewhere, the other is not banned and goes on; who sends
 // it is as soon as he completes a handshake himself.
 func TestGeofenceDefect5_SpoofedPacketBansNobody(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	victim, attacker := r.Clients[0], r.Clients[1]
@@ -100,6 +101,7 @@ func TestGeofenceDefect5_SpoofedPacketBansNobody(t *testing.T) {
 // data plane as by a restart of the machine, not one packet of the banned passes, who
 // sends them all the time.
 func TestGeofenceDefect6_SavedBansHoldFromTheFirstPacket(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	banned, other := r.Clients[0], r.Clients[1]
@@ -197,6 +199,7 @@ func (d *daemon) standsStill(f func()) {
 // TestGeofenceDefect9_NothingWaitsForAThread: with a daemon that stands still, and so reads
 // no queue, each new flow is judged: those of the blocked are dropped and all others pass.
 func TestGeofenceDefect9_NothingWaitsForAThread(t *testing.T) {
+	t.Parallel()
 	const flows = 300
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
 	r.echoServers()

@@ -39,6 +39,7 @@ func foreign(t *testing.T, n *lab.Gateway) map[string]string {
 // that others have made on the gateway are the same during and after a start, reloads, bans,
 // a kill, and a stop; and only our own settings return.
 func TestGeofenceDefect10_ForeignRulesAreUntouched(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2, RemoteClients: 1, IPv6: true})
 	r.echoServers()
 	for _, line := range []string{

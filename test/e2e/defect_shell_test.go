@@ -41,6 +41,7 @@ func forShells(t *testing.T, made string) (texts []string) {
 // watched command, nothing is executed; nor of what events tell of them, in a file, by a
 // command's standard input and by the guide's script.
 func TestGeofenceDefect1_LogLinesReachNoShell(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3, Servers: 1})
 	path, log, siem := filepath.Join(r.directory, "auth.log"), filepath.Join(r.directory, "events.jsonl"), filepath.Join(r.directory, "siem.jsonl")
 	short, err := os.MkdirTemp("", "rg") // what lists quote of a line is short

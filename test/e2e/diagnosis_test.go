@@ -27,6 +27,7 @@ func (r *realm) check(at *lab.Namespace, configuration string) string {
 // What newcomers hit is told by check, by status and, once, by the log: addresses of the
 // router, of everybody and of a neighbour, and a host in no network.
 func TestNewcomersAreWarned(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	c := r.Clients[0].IP
 	configuration := with(r.configuration(), fmt.Sprintf("pool: {addresses: [198.18.0.32/30, %s, 198.18.0.254-198.18.0.255]}", c), "ipv6: forward") +
@@ -76,6 +77,7 @@ func TestNewcomersAreWarned(t *testing.T) {
 // A configuration that fits leaves nothing to do, though the data plane answers ARP for the
 // pool on two interfaces of one network.
 func TestOwnAnswersAreNoNeighbours(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, PublicInterfaces: 2})
 	r.command("router", "ip", "link", "set", "gateway-1", "master", "public0")
 	d := r.start(r.configuration())
@@ -91,6 +93,7 @@ func TestOwnAnswersAreNoNeighbours(t *testing.T) {
 // An interface that vanished is said to within a second, and served as before when it is
 // back: in native mode as soon as its far side lets it.
 func TestInterfaceVanishesAndReturns(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	d := r.start(r.configuration())

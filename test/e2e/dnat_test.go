@@ -18,6 +18,7 @@ func dnatTo(name, match, to string) string {
 // address of its own; by who asks, one port leads to two hosts; hosts inside come in as
 // everybody does. It all goes on without a daemon, and under the next one.
 func TestDnat(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 2, Clients: 2})
 	r.webServers()
 	r.echoServers()
@@ -97,6 +98,7 @@ func TestDnat(t *testing.T) {
 // Without outbound.addresses the gateway's one public address is what dnat has ports of;
 // the name server, and all else, stays.
 func TestDnatOfTheOnlyAddress(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	r.webServers()
 	r.echoServers()

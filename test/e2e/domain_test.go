@@ -15,6 +15,7 @@ import (
 // A domain with mail, policies, virtual hosts and two second servers, and one with a
 // lent apex and wildcard and none, as clients behind a resolver see them.
 func TestDelegatedDomain(t *testing.T) {
+	t.Parallel()
 	m := newDomain(t)
 	for i, host := range m.Hosts() {
 		virtualHosts(t, host, hostName(i))

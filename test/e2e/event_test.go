@@ -82,6 +82,7 @@ func (h *hook) kinds() string {
 // The guide's sinks are told what happens from start to stop: a file everything, and also
 // after it was moved away; a command and a web server what they want to know.
 func TestGuideEvents(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1})
 	log, siem := filepath.Join(r.directory, "events.jsonl"), filepath.Join(r.directory, "siem.jsonl")
 	p, h := publish(t, r.Servers[0]), &hook{}
@@ -174,6 +175,7 @@ func TestGuideEvents(t *testing.T) {
 // A sink that takes nothing, and one that cannot be, hold up neither bans nor a reload nor
 // the stop; each of many bans at once is named; what ended while no daemon ran is told by the next.
 func TestEventsHoldUpNobody(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	log, journal, many := filepath.Join(r.directory, "events.jsonl"), filepath.Join(r.directory, "auth.log"), filepath.Join(r.directory, "many")
 	pid := filepath.Join(r.directory, "pid")
@@ -277,6 +279,7 @@ func (r *realm) mailed() (sinks, mailbox string) {
 
 // The guide's script sends a mail for each event.
 func TestGuideEventsByMail(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	sinks, mailbox := r.mailed()
 	d := r.start(r.configuration() + sinks)

@@ -39,6 +39,7 @@ func (d *daemon) explains(want string, arguments ...string) {
 // What the command says would happen is what happens, through bans, names, jumps and
 // limits; and a limit is no nearer for it.
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3, Servers: 1})
 	r.echoServers()
 	echoServer(t, r.Servers[0], 7, "server")

@@ -61,6 +61,7 @@ func answer(c net.Conn, line string) (string, error) {
 // that it denies, and an SSH banner on its way out; other flows pass, and the function is
 // asked about their first bytes alone.
 func TestGuideFirstBytes(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	r.webServers()
 	bannerServer(t, r.Clients[0], 2222, "hello")

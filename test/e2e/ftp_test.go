@@ -20,6 +20,7 @@ func hostOpening(i int, address netip.Addr, name, ports string) string {
 
 // Passive FTP: one answer opens the control port and the range of the data ports.
 func TestPassiveFTP(t *testing.T) {
+	t.Parallel()
 	const name, size = "ftp.foo.example.", 300_000
 	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 3, Resolver: true})
 	r.resolver()

@@ -71,6 +71,7 @@ func places(t *testing.T, path string, countries map[string]string) {
 // The guide's geofence lets in who is where it allows, ends what is open to others, and
 // holds for flows that go out by its other entry; a country is in front of its continent.
 func TestGuideGeofence(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 4})
 	r.echoServers()
 	finland, belarus, korea, nobody := r.moved(r.RemoteClients[0], "77.0.0.1"), r.moved(r.RemoteClients[1], "77.0.0.2"),

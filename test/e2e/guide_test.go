@@ -64,6 +64,7 @@ func (r *realm) replaced(page, text string, words []string) string {
 
 // The guide's filter denies whom it names.
 func TestGuideFilter(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	d := r.start(r.configuration() + r.guide("filter.md", "ntp.hosta.foo.example.", "echo."+hostName(0), "203.0.113.0/24", r.Clients[1].IP.String()))
@@ -134,6 +135,7 @@ func TestGuideRateLimit(t *testing.T) {
 // The guide's dnat sends a port of the outbound address to one host, and an address of
 // its own to another.
 func TestGuideDnat(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
 	r.webServers()
 	whole := r.Gateway.Pool.Addr().Prev()
@@ -148,6 +150,7 @@ func TestGuideDnat(t *testing.T) {
 
 // The guide's jump takes one host's flows to a stricter chain.
 func TestGuideJump(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
 	echoServer(t, r.Clients[0], 7, "client")
 	echoServer(t, r.Clients[0], 53, "client")

@@ -25,6 +25,7 @@ func connects(from lab.Node, to netip.AddrPort) error {
 // The guide's honeypot bans who connects to it, at an address of the pool as at the
 // gateway, and ends what he has open. Who may not be banned is not.
 func TestGuideHoneypot(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 4})
 	r.echoServers()
 	scanner, other, friend, quiet := r.Clients[0], r.Clients[1], r.Clients[2], r.Clients[3]

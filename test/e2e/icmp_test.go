@@ -99,6 +99,7 @@ func complaint(t *testing.T, from lab.Node, local, to netip.AddrPort, ttl int) s
 
 // traceroute sees the gateway from both sides.
 func TestTimeExceeded(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1})
 	d := r.start(r.configuration())
 	r.echoServers()
@@ -120,6 +121,7 @@ func TestTimeExceeded(t *testing.T) {
 // Paths that carry less than 1,500 octets, at the gateway and behind the
 // router: TCP learns it from ICMP and works, both ways.
 func TestPathMTU(t *testing.T) {
+	t.Parallel()
 	for name, narrow := range map[string]func(*realm){
 		"the public link":      func(r *realm) { r.command("gateway", "ip", "link", "set", "eth0", "mtu", "1300") },
 		"the private link":     func(r *realm) { r.command("gateway", "ip", "link", "set", "eth1", "mtu", "1300") },

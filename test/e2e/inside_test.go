@@ -26,6 +26,7 @@ func first(answer *dns.Msg) string {
 
 // Inside, own names mean private addresses, and every other name is upstream's.
 func TestNamesInside(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 2, Resolver: true})
 	unbound := r.resolver()
 	d := r.start(r.configuration())
@@ -72,6 +73,7 @@ func TestNamesInside(t *testing.T) {
 // An empty pool: over UDP the asker is told to come by TCP, over TCP it waits,
 // and gets the address that becomes free meanwhile or a SERVFAIL.
 func TestPoolEmpty(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
 	r.webServers()
 	base := with(r.configuration(), `dns: {public: "198.18.0.1:53", private: "10.0.0.1:53", verify: none}`)

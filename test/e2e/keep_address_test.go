@@ -91,6 +91,7 @@ func (k *keepers) end() {
 // that it was given for, or is refused: over kill -9, reloads that close and open
 // hosts, clean stops, and reboots, with more names than addresses.
 func TestNeverAnotherHost(t *testing.T) {
+	t.Parallel()
 	const hosts = 12
 	r := newRealm(t, lab.Options{Hosts: hosts, RemoteClients: 8})
 	r.webServers()

@@ -35,6 +35,7 @@ func (d *daemon) places() map[string]netip.Addr {
 // With as many addresses as services each has its own from the start and keeps
 // it, whoever asks and how often: all visitors share it.
 func TestServiceKeepsItsAddress(t *testing.T) {
+	t.Parallel()
 	const hosts, rounds = 3, 8
 	r := newRealm(t, lab.Options{Hosts: hosts, Clients: 1, RemoteClients: 2, Resolver: true})
 	r.webServers()
@@ -98,6 +99,7 @@ func (d *daemon) at(name string) netip.Addr {
 // A host's services gather at one address where their ports allow, one name
 // opens all of its ports, and what two names disagree on has two addresses.
 func TestServicesGather(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 3, Clients: 2})
 	hosts := r.Hosts()
 	d := r.start(r.publishing(hostEntry(0, hosts[0].IP), fmt.Sprintf(`  - name: %s
@@ -157,6 +159,7 @@ func TestServicesGather(t *testing.T) {
 // A host's own name is closed unless it is opened, and the listing says exactly
 // what is open.
 func TestClosedUnlessOpened(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 3, Clients: 3})
 	hosts := r.Hosts()
 	d := r.start(r.publishing(

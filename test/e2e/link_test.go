@@ -58,6 +58,7 @@ func (d *daemon) interfaceOf(name string) string {
 }
 
 func TestEverythingOnEveryLink(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		options lab.Options
@@ -87,6 +88,7 @@ func TestEverythingOnEveryLink(t *testing.T) {
 // A private link that takes no redirected frames beside a public one that does,
 // and then the other way round, changed under a running daemon.
 func TestEverythingOnMixedLinks(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1})
 	r.receiveOffload("switch", "gateway0", false)
 	d := r.start(r.configuration())
@@ -130,6 +132,7 @@ func (r *realm) command(namespace string, arguments ...string) {
 // Hosts that leave checksums to their interfaces: over virtual links XDP sees
 // unfinished ones. The packets are counted, and status says what to do.
 func TestPartialChecksums(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1,
 		HostLink: []lab.VethOption{lab.TxChecksum(lab.EndA, true)},
 		Link:     []lab.VethOption{lab.TxChecksum(lab.EndB, true)}})

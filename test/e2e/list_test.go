@@ -97,6 +97,7 @@ func (d *daemon) onList(address netip.Addr, name string) bool {
 // The guide's lists: who comes onto a list loses what is open, without a reload; a list
 // that fails, and a start without its server, leave the last good copy in force.
 func TestGuideLists(t *testing.T) {
+	t.Parallel()
 	const drop, partners = "/drop.txt", "/partners.csv"
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3, Servers: 1})
 	r.echoServers()
@@ -161,6 +162,7 @@ func TestGuideLists(t *testing.T) {
 // A reload keeps lists that are the same, and forgets others with their copies; what was
 // never had drops nobody; what shrinks is taken when it is forced.
 func TestListsOverReloads(t *testing.T) {
+	t.Parallel()
 	const kept, moved = "/kept.txt", "/moved.txt"
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1})
 	r.echoServers()

@@ -95,6 +95,7 @@ func (m moving) takes(r *realm, configuration string) {
 // ban of the same time: the one loses what is open, the other gets nothing, and a friend on
 // the blacklist is spared. The page's rules are some that iptables takes.
 func TestGuideFromIpset(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 4})
 	r.echoServers()
 	d := r.start(r.configuration())
@@ -144,6 +145,7 @@ func TestGuideFromIpset(t *testing.T) {
 // The page's jails ban who fails so often, but for whom ignoreip had, and what
 // fail2ban-client prints becomes bans by the page's command.
 func TestGuideFromFail2ban(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
 	d := r.start(r.configuration())
 	bad, friend := r.Clients[0].IP, r.Clients[1].IP
@@ -176,6 +178,7 @@ func TestGuideFromFail2ban(t *testing.T) {
 // The page's configuration lets in whom ipt_geofence's did, by country and by continent, and
 // nobody of another; what its watch prints is banned, and so are the addresses of its file.
 func TestGuideFromIptGeofence(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 4})
 	r.echoServers()
 	italy, canada, belarus, nowhere := r.moved(r.RemoteClients[0], "77.0.0.1"), r.moved(r.RemoteClients[1], "77.0.0.2"),

@@ -125,6 +125,7 @@ func TestGuideMultipath(t *testing.T) {
 // UDP flows of a backend that goes down go to another with their next packet; a TCP
 // connection stays with it, and so it does when a reload comes.
 func TestMultipathMovesUDP(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
 	r.webServers()
 	r.echoServers()

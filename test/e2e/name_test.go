@@ -10,6 +10,7 @@ import (
 )
 
 func TestNameToPage(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 2, RemoteClients: 1, Resolver: true})
 	r.webServers()
 	r.resolver()
@@ -81,6 +82,7 @@ func fetch(r *realm, host, client int) error {
 }
 
 func TestTwoClientsBehindOneResolverBothGetIn(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 2, Resolver: true})
 	r.webServers()
 	r.resolver()
@@ -99,6 +101,7 @@ func TestTwoClientsBehindOneResolverBothGetIn(t *testing.T) {
 }
 
 func TestSixConnectionsAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 1, Resolver: true})
 	r.webServers()
 	r.resolver()

@@ -59,6 +59,7 @@ func (s *shared) address() netip.Addr { return netip.AddrFrom4([4]byte{203, 0, 1
 // One that fails gets none, open flows leave it, too, and it gets some again when it is back.
 // A neighbour that is set for good stays so.
 func TestFlowsShareNextHops(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		links int
 		table string
@@ -136,6 +137,7 @@ func (s *shared) talkTo(t *testing.T, address netip.Addr) func() (string, error)
 
 // Two next hops of IPv6 (RFC 5549) get each its own packets.
 func TestNextHopsOfIPv6(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2, IPv6: true})
 	prefixes := []string{"192.0.2.0/24", "203.0.113.0/24"}
 	for i, c := range r.Clients {

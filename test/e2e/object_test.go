@@ -34,6 +34,7 @@ func (r *realm) makeFunction(name, source string) {
 // The example of a user's own function is built and put into force, and judges every
 // packet; one that does not fit is refused by check and by a reload, which changes nothing.
 func TestExampleFunction(t *testing.T) {
+	t.Parallel()
 	const name = "only_small_pings"
 	r := newRealm(t, lab.Options{Hosts: 1, Servers: 1})
 	source, err := os.ReadFile("../../examples/network-function/" + name + ".bpf.c")

@@ -26,6 +26,7 @@ func (j journal) ends(a netip.Addr) {
 // Who offends again is banned for longer, also when the daemon was killed between, until
 // somebody forgives.
 func TestGeofenceDefect8_OffencesAreRemembered(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	path := filepath.Join(r.directory, "auth.log")
 	d := r.start(r.configuration() + "bans: {factor: 60, cap: 2h}\nwatches:\n" + watch("ssh", path, ", hits: 1, ban: 1s"))
@@ -58,6 +59,7 @@ func TestGeofenceDefect8_OffencesAreRemembered(t *testing.T) {
 // Who comes onto the allowlist or into never_ban is dropped by no ban that was there
 // before, also of a wider prefix, and by those again when he is off it.
 func TestGeofenceDefect4_AllowlistComesBeforeBans(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3})
 	r.echoServers()
 	d := r.start(r.configuration())
@@ -106,6 +108,7 @@ func TestGeofenceDefect4_AllowlistComesBeforeBans(t *testing.T) {
 // Who offends by IPv6 is banned with his /64, and reaches the gateway itself no more,
 // until somebody forgives.
 func TestWatchBansIPv6(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, IPv6: true})
 	own, guesser := netip.MustParseAddr("2001:db8:5::1"), netip.MustParseAddr("2001:db8:6::7")
 	if err := errors.Join(r.Gateway.Address("eth0", own.String()+"/32"), r.Clients[0].Address("eth0", guesser.String()+"/32")); err != nil {
@@ -156,6 +159,7 @@ func TestWatchBansIPv6(t *testing.T) {
 
 // The guide's bans double, and take a subnet with enough offenders as a whole.
 func TestGuideBans(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	path := filepath.Join(r.directory, "auth.log")
 	configuration := r.configuration() + r.guideFrom("watches", "bans.md", "/var/log/auth.log", path, "ban: 1h", "ban: 1s, hits: 1")

@@ -19,6 +19,7 @@ import (
 // The default: hosts go out by the public interface's own address, beside the
 // gateway's own sockets and its questions upstream.
 func TestSharedOutboundAddress(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 2, Servers: 1, Resolver: true})
 	r.resolver()
 	echoServer(t, r.Servers[0], 7, "server")
@@ -97,6 +98,7 @@ func TestSharedOutboundAddress(t *testing.T) {
 
 // Two hosts meet by public addresses: by one lent by name and by a mapping.
 func TestHairpin(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1, Servers: 1})
 	r.webServers()
 	r.echoServers()
@@ -153,6 +155,7 @@ func TestHairpin(t *testing.T) {
 // A neighbour that must be asked for first gets the first packet all the same;
 // one that is not there, and a missing route, are told of.
 func TestNeighboursAndRoutes(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1})
 	r.echoServers()
 	host, server, client := r.Hosts()[0], r.Servers[0], r.Clients[0]

@@ -21,6 +21,7 @@ import (
 // first, and apt, which fetches lists and a package, each from a client of its own
 // behind one resolver.
 func TestProgramsByName(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 3, RemoteClients: 3, Resolver: true})
 	r.resolver()
 	hosts := r.Hosts()

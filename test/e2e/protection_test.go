@@ -12,6 +12,7 @@ import (
 // The guide's lists: who is blocked loses what is open and gets nothing new, in either
 // direction, and who is allowed is neither blocked nor to be banned.
 func TestGuideProtection(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3})
 	r.echoServers()
 	d := r.start(r.configuration())

@@ -15,6 +15,7 @@ import (
 
 // A file with a fault changes nothing, and the command says where it is.
 func TestReloadOfABadFileChangesNothing(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	good := r.configuration()
@@ -81,6 +82,7 @@ func silent(t *testing.T, connection net.Conn) bool {
 
 // What a reload closes ends also where it is established; the rest goes on.
 func TestReloadEndsWhatItCloses(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 3, Clients: 1})
 	r.echoServers()
 	d := r.start(r.configuration())
@@ -118,6 +120,7 @@ func TestReloadEndsWhatItCloses(t *testing.T) {
 }
 
 func TestReloadOpensAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
 	r.echoServers()
 	all := r.configuration()
@@ -158,6 +161,7 @@ func TestReloadOpensAtOnce(t *testing.T) {
 // Keys that only a restart can change are refused by name, and nothing else of
 // the file is put into force.
 func TestReloadRefusesWhatNeedsARestart(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	configuration := r.configuration()

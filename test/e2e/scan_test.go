@@ -13,6 +13,7 @@ import (
 // A scan by SYNs alone proves nothing and so claims nothing; one that finishes
 // its handshakes is a client like others, and counted.
 func TestScans(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
 	r.webServers()
 	d := r.start(with(r.configuration(), "pool: {addresses: ["+r.Gateway.Pool.String()+"], offer: 60s}"))

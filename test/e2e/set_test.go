@@ -14,6 +14,7 @@ import (
 // A set's file says who is denied, as it is at each reload; one with a bad line changes
 // nothing.
 func TestSetOfAFileDenies(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	d := r.start(r.configuration())

@@ -88,6 +88,7 @@ func oddSettings(t *testing.T, n *lab.Gateway) map[string]string {
 }
 
 func TestStopPutsEverythingBack(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1})
 	before := oddSettings(t, r.Gateway)
 	d := r.start(r.configuration())
@@ -107,6 +108,7 @@ func TestStopPutsEverythingBack(t *testing.T) {
 }
 
 func TestStopThatKeepsTheDataPlane(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Servers: 1})
 	echoServer(t, r.Servers[0], 7, "server")
 	before := oddSettings(t, r.Gateway)
@@ -137,6 +139,7 @@ func TestStopThatKeepsTheDataPlane(t *testing.T) {
 
 // A start that fails leaves nothing behind.
 func TestFailedStartLeavesNothing(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1})
 	before := oddSettings(t, r.Gateway)
 	for name, c := range map[string]struct{ line, complaint string }{
@@ -154,6 +157,7 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 
 // Two gateways of two namespaces know nothing of each other.
 func TestTwoInstances(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Gateways: 2, Hosts: 1, Clients: 1})
 	first, second := r.Gateways[0], r.Gateways[1]
 	echoServer(t, first.Hosts[0], 7, "first")

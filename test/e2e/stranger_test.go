@@ -87,6 +87,7 @@ func visitBy(from lab.Node, local netip.AddrPort, address netip.Addr, port int, 
 // Beside somebody who asks for himself and comes nobody gets in who has not asked,
 // however often he asks and comes.
 func TestStrangersBesideADirectAsker(t *testing.T) {
+	t.Parallel()
 	const strangers, rounds = 6, 4
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1 + strangers})
 	r.webServers()
@@ -107,6 +108,7 @@ func TestStrangersBesideADirectAsker(t *testing.T) {
 
 // Behind a resolver's answer no more get in than the documented number.
 func TestStrangersBesideAResolver(t *testing.T) {
+	t.Parallel()
 	const clients = merged + 6
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: clients, Resolver: true})
 	r.webServers()
@@ -122,6 +124,7 @@ func TestStrangersBesideAResolver(t *testing.T) {
 // What may open nothing is told so at once, but not who is banned, and nobody
 // where the configuration says so.
 func TestStrangersAreRefusedAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 2, Clients: 3})
 	r.webServers()
 	r.echoServers()

@@ -83,6 +83,7 @@ func (j journal) mustBecomeBanned(a netip.Addr) {
 // The guide's watch ends what is open to who guesses names, and nothing of whom he names
 // instead of himself.
 func TestGuideWatch(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3})
 	r.echoServers()
 	guesser, victim, friend := r.Clients[0], r.Clients[1], r.Clients[2]
@@ -146,6 +147,7 @@ func watch(name, path, more string) string {
 // A reload changes what it says and no other watch, and one that is refused none; a
 // watch goes on with the next file when its own is rotated.
 func TestWatchGoesOn(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3})
 	path := filepath.Join(r.directory, "auth.log")
 	configuration := r.configuration() + "watches:\n" + watch("ssh", path, ", hits: 3")
@@ -204,6 +206,7 @@ func TestWatchGoesOn(t *testing.T) {
 
 // A command's lines ban as a file's do, and it ends with its watch.
 func TestWatchOfACommand(t *testing.T) {
+	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	path := filepath.Join(r.directory, "auth.log")
 	pid := filepath.Join(r.directory, "pid")
