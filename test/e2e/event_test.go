@@ -175,7 +175,6 @@ func TestGuideEvents(t *testing.T) {
 // A sink that takes nothing, and one that cannot be, hold up neither bans nor a reload nor
 // the stop; each of many bans at once is named; what ended while no daemon ran is told by the next.
 func TestEventsHoldUpNobody(t *testing.T) {
-	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
 	log, journal, many := filepath.Join(r.directory, "events.jsonl"), filepath.Join(r.directory, "auth.log"), filepath.Join(r.directory, "many")
 	pid := filepath.Join(r.directory, "pid")

@@ -16,7 +16,6 @@ import (
 // A killed daemon loses no session: transfers both ways, through NAT and from
 // the pool, go on over its death and while the next daemon adopts them.
 func TestKillLosesNoTransfer(t *testing.T) {
-	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Servers: 1, Clients: 1})
 	host, server, client := r.Hosts()[0], r.Servers[0], r.Clients[0]
 	iperfServer(t, server, 5201)

@@ -79,7 +79,6 @@ func TestWebServerUnderLoad(t *testing.T) {
 
 // Bulk transfers in every direction; how fast is for benchmarks to say.
 func TestTransfersInEveryDirection(t *testing.T) {
-	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1})
 	host, server, client := r.Hosts()[0], r.Servers[0], r.Clients[0]
 	iperfServer(t, server, 5201)
