@@ -127,6 +127,17 @@ func (w *world) dropped() string {
 	return strings.Join(lines, ", ")
 }
 
+// refusals are the questions that got no address, and those that were refused one.
+func (w *world) refusals() (exhausted, refused uint64) {
+	w.t.Helper()
+	status, err := w.status()
+	if err != nil {
+		w.t.Error(err)
+		return 0, 0
+	}
+	return status.DNS.Exhausted, status.DNS.Distrusted
+}
+
 // directNames are served without the gateway, at addresses of the server.
 var directNames = []string{"d1.direct.example.", "d2.direct.example.", "d3.direct.example."}
 

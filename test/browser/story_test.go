@@ -127,5 +127,11 @@ func play(t *testing.T, s scene) {
 	if s.once {
 		programs.report(t, "programs that resolve once", s.scarce)
 	}
+	if exhausted, refused := w.refusals(); s.scarce {
+		t.Logf("questions: %d without an address, %d refused", exhausted, refused)
+		if exhausted == 0 {
+			t.Error("questions without an address are not counted")
+		}
+	}
 	t.Logf("packets by what became of them: %s", w.dropped())
 }
