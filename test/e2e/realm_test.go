@@ -99,9 +99,9 @@ func hostName(i int) string { return fmt.Sprintf("host%d.foo.example.", i+1) }
 
 // resolver runs unbound at the resolver's address; it knows where foo.example
 // is served.
-func (r *realm) resolver() *lab.Command {
+func (r *realm) resolver(settings ...string) *lab.Command {
 	r.t.Helper()
-	return r.resolverAt(*r.Resolver, "", fmt.Sprintf("stub-zone:\n  name: foo.example.\n  stub-addr: %s\n  stub-no-cache: no\n", r.Gateway.PublicAddress))
+	return r.resolverAt(*r.Resolver, strings.Join(settings, ""), fmt.Sprintf("stub-zone:\n  name: foo.example.\n  stub-addr: %s\n  stub-no-cache: no\n", r.Gateway.PublicAddress))
 }
 
 // resolverAt is resolver at a node, with other settings and zones.
