@@ -122,7 +122,6 @@ func play(t *testing.T, s scene) {
 	running.Wait()
 	cancel()
 	crowds.Wait()
-	browsers.report(t, "browsers", s.scarce)
 	others.report(t, "others", s.scarce)
 	if s.once {
 		programs.report(t, "programs that resolve once", s.scarce)
@@ -134,4 +133,5 @@ func play(t *testing.T, s scene) {
 		}
 	}
 	t.Logf("packets by what became of them: %s", w.dropped())
+	browsers.report(t, "browsers", s.scarce)
 }

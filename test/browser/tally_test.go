@@ -56,7 +56,10 @@ func kind(who string) string {
 }
 
 // counts are of visits; one may be wrong, failed and hung at once.
-type counts struct{ visits, wrong, hung, failed int }
+type counts struct {
+	visits, wrong, hung, failed int
+	slowest, slowestDirect      time.Duration
+}
 
 func (t *tally) count() counts {
 	t.mutex.Lock()
@@ -72,6 +75,12 @@ func (t *tally) count() counts {
 		}
 		if t.hung(o) {
 			c.hung++
+		}
+		c.slowest = max(c.slowest, o.took)
+	}
+	for _, directs := range t.directs {
+		for _, d := range directs {
+			c.slowestDirect = max(c.slowestDirect, d.took)
 		}
 	}
 	return c
@@ -119,7 +128,8 @@ func (t *tally) bad() []string {
 func (t *tally) report(test *testing.T, what string, scarce bool) {
 	test.Helper()
 	c := t.count()
-	line := fmt.Sprintf("%s: %d visits, %d wrong, %d hung, %d failed", what, c.visits, c.wrong, c.hung, c.failed)
+	line := fmt.Sprintf("%s: %d visits, %d wrong, %d hung, %d failed; the slowest took %.1f s, without the gateway %.1f s",
+		what, c.visits, c.wrong, c.hung, c.failed, c.slowest.Seconds(), c.slowestDirect.Seconds())
 	switch {
 	case c.visits == 0:
 		test.Errorf("%s: nothing was visited", what)
@@ -151,7 +161,7 @@ func TestTallyCanFail(t *testing.T) {
 	all.addDirect(outcome{who: "Chromium 2", at: begin.Add(30 * time.Second), took: 2 * time.Second})
 	all.addDirect(outcome{who: "Chromium 2", at: begin.Add(90 * time.Second), took: 20 * time.Second}) // another minute
 	all.addDirect(outcome{who: "Firefox 2", at: begin.Add(-time.Second), took: 3 * time.Second})
-	if got, want := all.count(), (counts{visits: 6, wrong: 2, hung: 2, failed: 1}); got != want {
+	if got, want := all.count(), (counts{visits: 6, wrong: 2, hung: 2, failed: 1, slowest: 30 * time.Second, slowestDirect: 20 * time.Second}); got != want {
 		t.Errorf("counted %+v, want %+v", got, want)
 	}
 	for _, c := range []counts{{wrong: 1}, {hung: 1}, {failed: 1}} {
