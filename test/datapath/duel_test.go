@@ -99,11 +99,11 @@ func (d *duel) knock() {
 	d.in(d.packet(model.TCP, from, to, true))
 }
 
-// someTentative is a session whose client has proved nothing yet.
-func (d *duel) someTentative() *modelSession {
+// someSession is one that is meant, or nil.
+func (d *duel) someSession(meant func(*modelSession) bool) *modelSession {
 	var list []*modelSession
 	for _, s := range d.model.sessions {
-		if s.tentative() && !s.hairpin {
+		if meant(s) && !s.hairpin {
 			list = append(list, s)
 		}
 	}
@@ -116,9 +116,31 @@ func (d *duel) someTentative() *modelSession {
 	return choose(d.r, list...)
 }
 
+// crowd is a client that connects more often than a known one may, and does it all as
+// one should.
+func (d *duel) crowd() {
+	b := d.someBinding()
+	if b == nil || b.ports[0].Protocol == model.ICMP {
+		return
+	}
+	from, to := choose(d.r, asker, remote, remote2), netip.AddrPortFrom(b.address, max(b.ports[0].Port, 22))
+	for range d.model.most + 1 {
+		client := netip.AddrPortFrom(from, uint16(1024+d.r.IntN(60000)))
+		d.in(packets.NewTCP(client, to, packets.SYN, ""))
+		s := d.model.claimed[pair{model.TCP, to, client}]
+		if s == nil || !s.tentative() {
+			continue
+		}
+		d.out(packets.NewTCP(s.private, client, synAck, ""))
+		p := packets.NewTCP(client, to, packets.ACK, "")
+		p.TCP.Acknowledge = s.pool.expected
+		d.in(p)
+	}
+}
+
 // shake goes on with a handshake: mostly as its host and its client would.
 func (d *duel) shake() {
-	s := d.someTentative()
+	s := d.someSession((*modelSession).tentative)
 	if s == nil {
 		return
 	}
