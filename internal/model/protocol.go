@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +17,9 @@ const (
 	UDP         Protocol = 17
 )
 
+// otherProtocol stands before the number of a protocol that has no name here.
+const otherProtocol = "protocol-"
+
 var protocolNames = map[Protocol]string{AnyProtocol: "any", ICMP: "icmp", TCP: "tcp", UDP: "udp"}
 
 // String returns the lower-case name, or the number for other protocols.
@@ -23,7 +27,7 @@ func (p Protocol) String() string {
 	if name, ok := protocolNames[p]; ok {
 		return name
 	}
-	return fmt.Sprintf("protocol-%d", uint8(p))
+	return fmt.Sprintf("%s%d", otherProtocol, uint8(p))
 }
 
 // ParseProtocol reads "any", "icmp", "tcp" or "udp", in any case.
@@ -39,8 +43,16 @@ func ParseProtocol(s string) (Protocol, error) {
 // MarshalText writes the protocol's name.
 func (p Protocol) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads what MarshalText wrote, also the number of another protocol.
 func (p *Protocol) UnmarshalText(text []byte) error {
+	if digits, other := strings.CutPrefix(string(text), otherProtocol); other {
+		number, err := strconv.ParseUint(digits, 10, 8)
+		if err != nil {
+			return fmt.Errorf("read the number of protocol %q: %w", text, err)
+		}
+		*p = Protocol(number)
+		return nil
+	}
 	parsed, err := ParseProtocol(string(text))
 	*p = parsed
 	return err

@@ -3,7 +3,7 @@ package model
 import "testing"
 
 func TestProtocolsReadBackWhatTheyWrite(t *testing.T) {
-	for _, p := range []Protocol{AnyProtocol, ICMP, TCP, UDP} {
+	for _, p := range []Protocol{AnyProtocol, ICMP, TCP, UDP, 50, 255} {
 		text, err := p.MarshalText()
 		if err != nil {
 			t.Fatal(err)
@@ -15,6 +15,12 @@ func TestProtocolsReadBackWhatTheyWrite(t *testing.T) {
 	}
 	if _, err := ParseProtocol("sctp"); err == nil {
 		t.Error("sctp was accepted")
+	}
+	for _, text := range []string{"protocol-256", "protocol-", "protocol--1", "esp"} {
+		var p Protocol
+		if err := p.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%s was read as %d", text, p)
+		}
 	}
 	if got := Protocol(132).String(); got != "protocol-132" {
 		t.Errorf("an unknown protocol is called %q", got)
