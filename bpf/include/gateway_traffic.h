@@ -7,6 +7,7 @@
 #include "answer.h"
 #include "next_hop.h"
 #include "protect6.h"
+#include "reverse_path.h"
 
 __noinline bool destination_is_local(struct xdp_md *ctx, __u32 source, __u32 destination)
 {
@@ -77,6 +78,15 @@ static __always_inline bool not_for_nat(struct xdp_md *ctx, const struct packet 
 	return address && reason != REASON_DROP_FRAGMENT && is_local(ctx, packet, address);
 }
 
+/* Whoever forges a redirect would turn the gateway's own ways: its routes are its administrator's (RFC 1812 §5.2.7.2). */
+static __always_inline bool is_redirect(struct xdp_md *ctx, const struct packet *packet, enum reason reason)
+{
+	__u8 type;
+
+	return reason == REASON_DROP_ICMP_TYPE && !bpf_xdp_load_bytes(ctx, packet->l4, &type, sizeof(type)) &&
+	       type == ICMP_REDIRECT;
+}
+
 /*
  * What becomes of packets that parsing could not make a flow of. What NAT does not know (fragments, other protocols) may
  * still be meant for the gateway or for another private network.
@@ -91,13 +101,16 @@ __noinline enum reason unparsed(struct xdp_md *ctx, const struct packet *packet,
 		return reason;
 	source = packet->tuple.source;
 	destination = packet->tuple.destination;
+	if (is_redirect(ctx, packet, reason))
+		return reason;
 	if (not_for_nat(ctx, packet, reason))
-		return REASON_TO_GATEWAY;
+		return to_gateway(ctx, packet, side);
 	if (bpf_map_lookup_elem(&address_table, &destination))
 		return reason;
 	other = untranslated(ctx, source, destination);
-	return other == REASON_TO_GATEWAY || (other == REASON_INSIDE_TO_INSIDE && side == SIDE_PRIVATE) ? other
-													: reason;
+	if (other != REASON_TO_GATEWAY && (other != REASON_INSIDE_TO_INSIDE || side != SIDE_PRIVATE))
+		return reason;
+	return source_is_spoofed(ctx, packet, side) ? REASON_DROP_SPOOFED_SOURCE : other;
 }
 
 __noinline int not_ipv4(struct xdp_md *ctx, const struct packet *packet, enum side side)

@@ -24,6 +24,7 @@
 /* RFC 792; linux/icmp.h would bring in the C library. */
 #define ICMP_ECHOREPLY	   0
 #define ICMP_DEST_UNREACH  3
+#define ICMP_REDIRECT	   5
 #define ICMP_ECHO	   8
 #define ICMP_TIME_EXCEEDED 11
 #define ICMP_PARAMETERPROB 12

@@ -154,20 +154,19 @@ __noinline int private_touch(const struct packet *packet)
 __noinline enum reason private_first(struct xdp_md *ctx, const struct packet *packet, struct way *way)
 {
 	enum reason reason;
-	__u32 source;
 
 	if (!packet || !way)
 		return REASON_DROP_INTERNAL;
 	private_touch(packet);
-	source = packet->tuple.source;
 	reason = private_destination(ctx, packet, way);
-	if (reason != REASON_NONE)
+	if (reason == REASON_NONE)
+		reason = may_open(packet);
+	if (reason != REASON_NONE && reason != REASON_TO_GATEWAY && reason != REASON_INSIDE_TO_INSIDE)
 		return reason;
-	reason = may_open(packet);
-	if (reason != REASON_NONE)
-		return reason;
-	if (bpf_map_lookup_elem(&address_table, &source))
+	if (source_is_spoofed(ctx, packet, SIDE_PRIVATE))
 		return REASON_DROP_SPOOFED_SOURCE;
+	if (reason != REASON_NONE)
+		return reason;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
 	if (is_banned(packet->tuple.destination))
@@ -242,6 +241,9 @@ __noinline int private_icmp_error(struct xdp_md *ctx, const struct packet *packe
 		return XDP_DROP;
 	if (!bpf_map_lookup_elem(&address_table, &packet->tuple.destination)) {
 		reason = untranslated(ctx, packet->tuple.source, packet->tuple.destination);
+		if ((reason == REASON_TO_GATEWAY || reason == REASON_INSIDE_TO_INSIDE) &&
+		    source_is_spoofed(ctx, packet, SIDE_PRIVATE))
+			reason = REASON_DROP_SPOOFED_SOURCE;
 		if (reason != REASON_NONE)
 			return verdict(ctx, packet, reason, SIDE_PRIVATE);
 	}

@@ -102,23 +102,6 @@ __noinline enum reason mapping_open(const struct packet *packet, struct session_
 	return reason;
 }
 
-/* Nobody outside has an address of ours: neither one that we answer for nor one of a private network. */
-__noinline bool source_is_ours(struct xdp_md *ctx, const struct packet *packet)
-{
-	struct route_query query = {.ingress = ctx->ingress_ifindex};
-	__u32 source;
-
-	if (!packet)
-		return false;
-	source = packet->tuple.source;
-	query.source = packet->tuple.destination;
-	if (bpf_map_lookup_elem(&address_table, &source))
-		return true;
-	query.destination = source;
-	route_lookup(ctx, &query);
-	return query.own || query.side == SIDE_PRIVATE;
-}
-
 /*
  * The first packet of a flow that a chain sends to a private endpoint, whatever names and NAT would say: opens its
  * session. REASON_NONE and no number when no chain sends it anywhere.
@@ -143,7 +126,7 @@ __noinline enum reason static_open(struct xdp_md *ctx, const struct packet *pack
 		told->packets = 0; /* nor are those functions asked about what it is else */
 	if (reason != REASON_NONE || !told->to_address)
 		return reason;
-	if (!packet->hairpin && source_is_ours(ctx, packet))
+	if (source_is_spoofed(ctx, packet, SIDE_PUBLIC))
 		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
@@ -180,7 +163,7 @@ __noinline enum reason public_open(struct xdp_md *ctx, const struct packet *pack
 		return REASON_DROP_INTERNAL;
 	if (!chain_has_judged(packet) && is_banned(packet->tuple.source))
 		return REASON_DROP_BANNED;
-	if (!packet->hairpin && packet->again != NF_FLOW && source_is_ours(ctx, packet))
+	if (packet->again != NF_FLOW && source_is_spoofed(ctx, packet, SIDE_PUBLIC))
 		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;

@@ -138,7 +138,7 @@ __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet
 	if (!address)
 		return verdict(ctx, packet,
 			       destination_is_local(ctx, packet->tuple.source, packet->tuple.destination)
-				       ? REASON_TO_GATEWAY
+				       ? to_gateway(ctx, packet, SIDE_PUBLIC)
 				       : REASON_DROP_NOT_FOR_US,
 			       SIDE_PUBLIC);
 	if (!packet->hairpin && source_is_banned(packet))
@@ -148,7 +148,7 @@ __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet
 		reason == REASON_NONE && quoted.tuple.source == packet->tuple.destination ? quoted_session(&quoted) : 0;
 	if (!session)
 		return verdict(ctx, packet,
-			       is_local(ctx, packet, address) ? REASON_TO_GATEWAY
+			       is_local(ctx, packet, address) ? to_gateway(ctx, packet, SIDE_PUBLIC)
 			       : reason != REASON_NONE	      ? reason
 							      : REASON_DROP_NO_SESSION,
 			       SIDE_PUBLIC);

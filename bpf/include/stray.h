@@ -29,13 +29,6 @@ static __always_inline bool stray_comes_in(const struct packet *packet, bool loc
 	return !local || !control || port < control->own_first || port > control->own_last;
 }
 
-/* What a DHCP server answers (RFC 2131 section 4.1): without it the gateway would lose its address. */
-static __always_inline bool is_lease(const struct packet *packet)
-{
-	return packet->tuple.protocol == IPPROTO_UDP && packet->tuple.source_port == bpf_htons(67) &&
-	       packet->tuple.destination_port == bpf_htons(68);
-}
-
 /* Resolvers ask the name server for others, wherever those are: who may not come is told when he does. */
 static __always_inline __u8 stray_ports(const struct packet *packet, const struct settings *settings)
 {
@@ -54,17 +47,20 @@ __noinline enum reason stray_describe(struct xdp_md *ctx, const struct packet *p
 	struct settings *settings;
 	struct tuple flow = {};
 	enum reason reason;
+	bool asked;
 
 	if (!packet || !told)
 		return REASON_DROP_INTERNAL;
 	settings = settings_get(packet->generation);
-	if (!settings || !settings->stray || address_is_link_local(packet->tuple.destination) ||
-	    !(local || settings->traps) || is_lease(packet))
+	if (!settings || address_is_link_local(packet->tuple.destination) || is_lease(packet))
 		return REASON_NONE;
-	if (source_is_banned(packet))
+	asked = settings->stray && (local || settings->traps);
+	if (asked && source_is_banned(packet))
 		return REASON_DROP_BANNED;
-	if (source_is_ours(ctx, packet))
+	if ((asked || local) && source_is_spoofed(ctx, packet, SIDE_PUBLIC))
 		return REASON_DROP_SPOOFED_SOURCE;
+	if (!asked)
+		return REASON_NONE;
 	flow = packet->tuple;
 	if (!inward) {
 		flow.source = packet->tuple.destination;

@@ -61,9 +61,10 @@ struct settings {
 	__u8 pad2;
 	__u32 name_server; /* where it is asked from outside */
 	__u16 name_port;
-	__u16 client_sessions; /* of one client that may stand with one binding: TCP's, and all others' */
-	__u8 refuse;	       /* tell strangers at pool addresses that they may open nothing */
-	__u8 pad3[3];
+	__u16 client_sessions;	 /* of one client that may stand with one binding: TCP's, and all others' */
+	__u8 refuse;		 /* tell strangers at pool addresses that they may open nothing */
+	__u8 loose_reverse_path; /* a source inside may be reached by another private interface than it came by */
+	__u8 pad3[2];
 };
 
 struct control {
@@ -283,5 +284,6 @@ struct host_settings {
 	__s32 forwarding;
 	__s32 accept_local;
 	__s32 rp_filter;
-	__s32 pad;
+	__s32 accept_redirects;
+	__s32 send_redirects;
 };

@@ -32,6 +32,7 @@ type Config struct {
 // least one name and no name is in them twice.
 type Interfaces struct {
 	Public, Private []string
+	ReversePath     ReversePath // of sources inside
 }
 
 // DNS says where the name servers listen and whom they ask.

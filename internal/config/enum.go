@@ -26,6 +26,19 @@ const (
 // String returns the word used in the file.
 func (o Order) String() string { return word(int(o), "order", "random", "circular") }
 
+// ReversePath says by which private interface a packet's source has to be reached
+// (RFC 3704 section 2).
+type ReversePath uint8
+
+// The checks of a reverse path.
+const (
+	ReversePathStrict ReversePath = iota // the one that the packet came by
+	ReversePathLoose                     // any
+)
+
+// String returns the word used in the file.
+func (r ReversePath) String() string { return word(int(r), "reverse_path", "strict", "loose") }
+
 // IPv6 says what becomes of IPv6 packets that are not for the gateway itself.
 type IPv6 uint8
 

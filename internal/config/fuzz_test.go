@@ -75,7 +75,7 @@ func checkRoundTrip(t *testing.T, c *Config) {
 func render(c *Config) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("interfaces: {public: %s, private: %s}", list(c.Interfaces.Public), list(c.Interfaces.Private))
+	line("interfaces: {public: %s, private: %s, reverse_path: %s}", list(c.Interfaces.Public), list(c.Interfaces.Private), c.Interfaces.ReversePath)
 	renderRealm(line, c.Realm)
 	line("dns: {public: %q, private: %q, upstream: %s, verify: %s, cache: %d, client_subnet: %s, keys: [",
 		c.DNS.Public, c.DNS.Private, list(c.DNS.Upstream), c.DNS.Verify, c.DNS.Cache, list(c.DNS.ClientSubnet))

@@ -32,6 +32,7 @@ func (d *draft) keys() []key {
 		section("interfaces",
 			many("public", &d.public, device(), 1).must(),
 			many("private", &d.private, device(), 1).must(),
+			one("reverse_path", &c.Interfaces.ReversePath, choice(ReversePathStrict, ReversePathLoose)),
 		).must(),
 		section("realm",
 			zonesKey(&d.zones).must(),

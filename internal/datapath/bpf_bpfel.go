@@ -228,11 +228,12 @@ const (
 )
 
 type bpfHostSettings struct {
-	_           structs.HostLayout
-	Forwarding  int32
-	AcceptLocal int32
-	RpFilter    int32
-	Pad         int32
+	_               structs.HostLayout
+	Forwarding      int32
+	AcceptLocal     int32
+	RpFilter        int32
+	AcceptRedirects int32
+	SendRedirects   int32
 }
 
 type bpfIn6 struct {
@@ -523,26 +524,27 @@ type bpfSession struct {
 }
 
 type bpfSettings struct {
-	_              structs.HostLayout
-	TcpEstablished uint32
-	TcpTransitory  uint32
-	Udp            uint32
-	Icmp           uint32
-	PortQuarantine uint32
-	Since          uint32
-	Filtering      uint8
-	Ipv6Forward    uint8
-	Statics        uint8
-	Protects6      uint8
-	Entry          [2]uint16
-	Stray          uint16
-	Traps          uint8
-	Pad2           uint8
-	NameServer     uint32
-	NamePort       uint16
-	ClientSessions uint16
-	Refuse         uint8
-	Pad3           [3]uint8
+	_                structs.HostLayout
+	TcpEstablished   uint32
+	TcpTransitory    uint32
+	Udp              uint32
+	Icmp             uint32
+	PortQuarantine   uint32
+	Since            uint32
+	Filtering        uint8
+	Ipv6Forward      uint8
+	Statics          uint8
+	Protects6        uint8
+	Entry            [2]uint16
+	Stray            uint16
+	Traps            uint8
+	Pad2             uint8
+	NameServer       uint32
+	NamePort         uint16
+	ClientSessions   uint16
+	Refuse           uint8
+	LooseReversePath uint8
+	Pad3             [2]uint8
 }
 
 type bpfSide uint32

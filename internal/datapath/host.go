@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,8 @@ import (
 
 // What the kernel needs to forward the packets that we translate and hand to
 // it (research in docs/reference/dataplane.md): forwarding, its own addresses
-// as sources, and loose reverse path filtering.
+// as sources, and loose reverse path filtering, as the programs check reverse
+// paths themselves; and no redirects, which turn a router's own routes.
 var hostWanted = bpfHostSettings{Forwarding: 1, AcceptLocal: 1, RpFilter: 2}
 
 func settingPath(name, setting string) string {
@@ -37,28 +39,44 @@ func writeSetting(name, setting string, value int32) error {
 	return nil
 }
 
+// hostSetting is one that is ours while we serve an interface.
+type hostSetting struct {
+	name  string
+	value *int32
+}
+
+// hostSettings lists them, forwarding first.
+func hostSettings(s *bpfHostSettings) []hostSetting {
+	return []hostSetting{
+		{"forwarding", &s.Forwarding},
+		{"accept_local", &s.AcceptLocal},
+		{"rp_filter", &s.RpFilter},
+		{"accept_redirects", &s.AcceptRedirects},
+		{"send_redirects", &s.SendRedirects},
+	}
+}
+
 func readHost(name string) (bpfHostSettings, error) {
 	var settings bpfHostSettings
-	var errs [3]error
-	settings.Forwarding, errs[0] = readSetting(name, "forwarding")
-	settings.AcceptLocal, errs[1] = readSetting(name, "accept_local")
-	settings.RpFilter, errs[2] = readSetting(name, "rp_filter")
-	return settings, errors.Join(errs[:]...)
+	var errs []error
+	for _, s := range hostSettings(&settings) {
+		var err error
+		*s.value, err = readSetting(name, s.name)
+		errs = append(errs, err)
+	}
+	return settings, errors.Join(errs...)
 }
 
 // writeHost sets forwarding last when it goes on and first when it goes off.
-func writeHost(name string, s bpfHostSettings) error {
-	if s.Forwarding == 0 {
-		if err := writeSetting(name, "forwarding", 0); err != nil {
+func writeHost(name string, wanted bpfHostSettings) error {
+	list := hostSettings(&wanted)
+	if wanted.Forwarding != 0 {
+		slices.Reverse(list)
+	}
+	for _, s := range list {
+		if err := writeSetting(name, s.name, *s.value); err != nil {
 			return err
 		}
-	}
-	if err := errors.Join(writeSetting(name, "accept_local", s.AcceptLocal),
-		writeSetting(name, "rp_filter", s.RpFilter)); err != nil {
-		return err
-	}
-	if s.Forwarding != 0 {
-		return writeSetting(name, "forwarding", s.Forwarding)
 	}
 	return nil
 }
@@ -97,7 +115,8 @@ func (d *Datapath) keepHost(name string) error {
 		return err
 	}
 	d.options.Logger.Warn("settings of the interface were changed, setting them again", "interface", name,
-		"forwarding", now.Forwarding, "accept_local", now.AcceptLocal, "rp_filter", now.RpFilter)
+		"forwarding", now.Forwarding, "accept_local", now.AcceptLocal, "rp_filter", now.RpFilter,
+		"accept_redirects", now.AcceptRedirects, "send_redirects", now.SendRedirects)
 	return writeHost(name, hostWanted)
 }
 

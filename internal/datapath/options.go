@@ -59,6 +59,9 @@ type Settings struct {
 	// of all other protocols each; 0: 65,535.
 	ClientSessions int
 	ForwardIPv6    bool
+	// LooseReversePath lets a source inside come by any private interface where it is reached
+	// by one; without it only by that one (RFC 3704 section 2).
+	LooseReversePath bool
 	// NameServer is where the gateway is asked for names from outside: whoever asks there
 	// does so for others, so that honeypot and geofence let him. IPv4; may be invalid.
 	NameServer netip.AddrPort

@@ -68,6 +68,9 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 	if settings.NameServer.IsValid() {
 		record.NameServer, record.NamePort = networkOrder(settings.NameServer.Addr()), swap(settings.NameServer.Port())
 	}
+	if settings.LooseReversePath {
+		record.LooseReversePath = 1
+	}
 	if settings.ForwardIPv6 {
 		record.Ipv6Forward = 1
 	}

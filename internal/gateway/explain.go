@@ -198,9 +198,8 @@ func (e *explainer) out(f flow) (api.Ending, error) {
 	if err := e.session(f, netip.AddrPort{}); err != nil {
 		return goOn, err
 	}
-	if e.kindOf(f.source) != notOurs {
-		e.step("address", "drop", "%s is an address of the gateway's, which no host has", f.source)
-		return dropped("drop_spoofed_source"), nil
+	if end := e.elsewhere(f); ends(end) {
+		return end, nil
 	}
 	if end, err := e.ban(f.destination); ends(end) || err != nil {
 		return end, err

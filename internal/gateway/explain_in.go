@@ -26,8 +26,8 @@ func (e *explainer) meets(f flow) (private netip.AddrPort, end api.Ending, err e
 	return private, dropped("drop_not_for_us"), nil
 }
 
-// toGateway leaves a flow to the kernel, unless it comes from outside and is banned, or
-// the protection drops it.
+// toGateway leaves a flow to the kernel, unless it comes from where its source is not, or
+// from outside and is banned, or the protection drops it.
 func (e *explainer) toGateway(f flow) (api.Ending, error) {
 	if f.direction == model.In {
 		if end, err := e.ban(f.source); ends(end) || err != nil {
@@ -36,6 +36,8 @@ func (e *explainer) toGateway(f flow) (api.Ending, error) {
 		if end, err := e.stray(f, true); ends(end) || err != nil {
 			return end, err
 		}
+	} else if end := e.elsewhere(f); ends(end) {
+		return end, nil
 	}
 	return e.gateway(f), nil
 }

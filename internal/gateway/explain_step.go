@@ -56,11 +56,21 @@ func (e *explainer) fromOutside(f flow) (api.Ending, error) {
 	return e.spoofed(f), nil
 }
 
-// spoofed says what becomes of a flow from outside by where it comes from (source_is_ours
-// of bpf/include/public_open.h).
+// spoofed says what becomes of a flow from outside by where it comes from (source_is_inside
+// of bpf/include/reverse_path.h).
 func (e *explainer) spoofed(f flow) api.Ending {
 	if way := e.way(f.source); e.kindOf(f.source) != notOurs || way == inside || way == here {
 		e.step("address", "drop", "nobody outside has %s, which is %s", f.source, ours(way))
+		return dropped("drop_spoofed_source")
+	}
+	return goOn
+}
+
+// elsewhere says the same of a flow from inside. Which port it comes by is not asked: it
+// is taken to be the right one, if there is one.
+func (e *explainer) elsewhere(f flow) api.Ending {
+	if e.kindOf(f.source) != notOurs || e.way(f.source) != inside {
+		e.step("address", "drop", "%s is the address of no host inside", f.source)
 		return dropped("drop_spoofed_source")
 	}
 	return goOn
@@ -152,6 +162,9 @@ func (e *explainer) destinationOut(f flow) (api.Ending, error) {
 	case outside:
 		return goOn, nil
 	case inside:
+		if end := e.elsewhere(f); ends(end) {
+			return end, nil
+		}
 		e.step("route", "inside", "from one private network to another the kernel routes it")
 		return notJudged("inside_to_inside"), nil
 	case here:

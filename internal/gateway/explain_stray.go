@@ -8,13 +8,15 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// stray asks the protection about a flow from outside that is for the gateway itself, or
-// for nobody, of which only the honeypot is to know (bpf/include/stray.h).
+// stray asks who a flow from outside is from that is for the gateway itself, and the
+// protection about it; about one for nobody, of which only the honeypot is to know, where
+// there is a honeypot (bpf/include/stray.h).
 func (e *explainer) stray(f flow, forUs bool) (api.Ending, error) {
-	if !e.view.config.Protection.Given() || f.hairpin || !forUs && e.view.config.Protection.Honeypot.Ports.Empty() {
+	asked := e.view.config.Protection.Given() && (forUs || !e.view.config.Protection.Honeypot.Ports.Empty())
+	if f.hairpin || !asked && !forUs {
 		return goOn, nil
 	}
-	if spoofed := e.spoofed(f); ends(spoofed) {
+	if spoofed := e.spoofed(f); ends(spoofed) || !asked {
 		return spoofed, nil
 	}
 	probe := f.probe(e.view, f.destination, f.port)

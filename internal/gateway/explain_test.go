@@ -214,6 +214,10 @@ func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 				"chain forward, forward/away continue, forward/known continue, forward/dnat continue, dnat translate, pass"},
 		{hosta, one, model.UDP, 53, true, "ban continue, chain out, out/no-smtp continue, hairpin continue, dnat drop, drop drop_no_binding"},
 		{one, address("203.0.113.5"), model.UDP, 53, true, "address drop, drop drop_spoofed_source"},
+		{one, address("10.0.0.1"), model.UDP, 53, true, "address drop, drop drop_spoofed_source"},
+		{address("203.0.113.9"), address("203.0.113.5"), model.UDP, 53, true, "address drop, drop drop_spoofed_source"},
+		{address("203.0.113.9"), address("10.0.0.1"), model.UDP, 53, true, "address drop, drop drop_spoofed_source"},
+		{address("203.0.113.9"), hostb, model.UDP, 53, true, "address drop, drop drop_spoofed_source"},
 		{hosta, lent, model.TCP, 80, true,
 			"ban continue, chain out, out/no-smtp continue, hairpin continue, binding continue, chain web, web/friends drop, drop drop_denied web/friends"},
 	} {

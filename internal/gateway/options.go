@@ -69,6 +69,7 @@ func datapathSettings(c *config.Config) datapath.Settings {
 		TCPTransitory: c.Timeouts.TCPTransitory, UDP: c.Timeouts.UDP, ICMP: c.Timeouts.ICMP,
 		PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward, NameServer: c.DNS.Public,
 		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
+		LooseReversePath: c.Interfaces.ReversePath == config.ReversePathLoose,
 	}
 }
 

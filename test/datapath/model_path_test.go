@@ -104,7 +104,7 @@ func (n *nat) fromOutside(p packets.Packet, hairpin bool) fate {
 	to := t.Destination.Addr()
 	if !isOurs(to) {
 		if to == publicAddress || to == privateAddress {
-			return fate{reason: "to_gateway"}
+			return toGateway(t, hairpin)
 		}
 		return fate{reason: "drop_not_for_us"}
 	}
@@ -116,7 +116,7 @@ func (n *nat) fromOutside(p packets.Packet, hairpin bool) fate {
 			s = nil
 		}
 	} else if n.isGateways(t) && !hairpin {
-		return fate{reason: "to_gateway"}
+		return toGateway(t, hairpin)
 	} else {
 		endpoint, ok := n.internal[point{t.Protocol, t.Destination}]
 		if !ok {
@@ -152,6 +152,14 @@ func (n *nat) fromOutside(p packets.Packet, hairpin bool) fate {
 	p = p.Clone()
 	setDestination(&p, s.private)
 	return forwarded(p, n.neighbours[s.private.Addr()])
+}
+
+// toGateway is what is for the gateway itself, which nobody outside has the address of.
+func toGateway(t model.Tuple, hairpin bool) fate {
+	if !hairpin && isOurs(t.Source.Addr()) {
+		return fate{reason: "drop_spoofed_source"}
+	}
+	return fate{reason: "to_gateway"}
 }
 
 // letIn opens a session to a mapping from outside, if the filter does.
