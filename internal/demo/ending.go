@@ -16,7 +16,7 @@ type settings map[string]string
 func readSettings(g *lab.Gateway) (settings, error) {
 	found := settings{}
 	for _, ifname := range append(g.Public[:1:1], g.Private...) {
-		for _, key := range []string{"forwarding", "accept_local", "rp_filter"} {
+		for _, key := range []string{"forwarding", "accept_local", "rp_filter", "accept_redirects", "send_redirects"} {
 			key = "net/ipv4/conf/" + ifname + "/" + key
 			value, err := g.Sysctl(key)
 			if err != nil {
