@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Which chain judges a packet: the first whose conditions it meets, and none where it meets none. There is one
- * classifier for each generation, with tables of its own. XDP_ABORTED: the chain is not there.
+ * classifier for each generation, with tables of its own. SAID_NOTHING: the chain is not there.
  */
 #include <stdbool.h>
 
 #include "include/rules.h"
 #include "include/tail.h"
 
-SEC("xdp")
-int classifier(struct xdp_md *ctx)
+SEC(CTX_SECTION)
+int classifier(ctx_t *ctx)
 {
 	struct nf_packet *packet = nf_packet();
 	struct rules_found found = {};
 
 	if (!packet)
-		return XDP_ABORTED;
+		return SAID_NOTHING;
 	if (rules_match(packet, &found)) {
 		bpf_tail_call(ctx, &chains, found.value);
-		return XDP_ABORTED;
+		return SAID_NOTHING;
 	}
 	packet->verdict = NF_ACCEPT;
-	return XDP_PASS;
+	return SAID_PASS;
 }
 
 /* Types that Go needs and no map names: a mention keeps them in the object's type information. */

@@ -10,21 +10,21 @@
 #include "include/public_side.h"
 #include "include/sweep.h"
 
-SEC("xdp")
-int gateway_private(struct xdp_md *ctx)
+SEC(CTX_SECTION)
+int gateway_private(ctx_t *ctx)
 {
 	return private_side(ctx);
 }
 
-SEC("xdp")
-int gateway_public(struct xdp_md *ctx)
+SEC(CTX_SECTION)
+int gateway_public(ctx_t *ctx)
 {
 	return public_side(ctx, false);
 }
 
 /* Entered from gateway_private by tail call. */
-SEC("xdp")
-int gateway_hairpin(struct xdp_md *ctx)
+SEC(CTX_SECTION)
+int gateway_hairpin(ctx_t *ctx)
 {
 	return public_side(ctx, true);
 }

@@ -2,7 +2,7 @@
 /*
  * What the functions of the protection (nf/protection.bpf.c) say of an IPv6 packet that is to pass. IPv6 has no sessions
  * here, so that each packet is judged, and its flow's direction is told from the packet. The program is entered by tail
- * call; there is one for each generation, with tables of its own. XDP_ABORTED: it cannot say.
+ * call; there is one for each generation, with tables of its own. SAID_NOTHING: it cannot say.
  */
 #include <linux/in.h>
 #include <stdbool.h>
@@ -98,8 +98,8 @@ static __always_inline bool judges6(struct nf_packet *told, __u32 marks, const s
 	return drops6(told, geofence6, marks, REMOTE_FENCED);
 }
 
-SEC("xdp")
-int protection6(struct xdp_md *ctx)
+SEC(CTX_SECTION)
+int protection6(ctx_t *ctx)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct ipv6hdr *ip = (void *)(eth + 1);
@@ -111,22 +111,22 @@ int protection6(struct xdp_md *ctx)
 	bool inward;
 
 	if (!told || (void *)(ip + 1) > (void *)(long)ctx->data_end)
-		return XDP_ABORTED;
+		return SAID_NOTHING;
 	inward = told->direction == NF_IN;
 	remote = inward ? &ip->saddr : &ip->daddr;
 	if (is_link_local6(ip->saddr.in6_u.u6_addr32[0]) || is_link_local6(ip->daddr.in6_u.u6_addr32[0]) ||
 	    is_multicast6(remote))
-		return XDP_PASS;
+		return SAID_PASS;
 	opening = header6_opening(ctx, ip, inward, &header);
 	if (opening == OPENING6_NONE)
-		return XDP_PASS;
+		return SAID_PASS;
 	if (!remote6_find(word6(remote, 0), word6(remote, 1), &marks))
-		return XDP_ABORTED;
+		return SAID_NOTHING;
 	others = inward ? marks >> REMOTE_MARKS : marks; /* of flows that the other end began */
 	marks = inward ? marks : marks >> REMOTE_MARKS;
 	if (opening == OPENING6_OTHER || (opening == OPENING6_EITHER && !is_dropped6(others)))
 		marks = others;
-	return judges6(told, marks, &header, opening) ? XDP_DROP : XDP_PASS;
+	return judges6(told, marks, &header, opening) ? SAID_DROP : SAID_PASS;
 }
 
 /* Types that Go needs and no map names. */

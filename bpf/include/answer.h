@@ -28,12 +28,12 @@ struct arp_ipv4 {
 };
 
 /* REASON_NONE when the answer is in the frame, else the kernel's business. */
-__noinline enum reason arp_answer(struct xdp_md *ctx)
+__noinline enum reason arp_answer(ctx_t *ctx)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	void *end = (void *)(long)ctx->data_end;
 	struct arp_ipv4 *arp = (void *)(eth + 1);
-	__u32 ifindex = ctx->ingress_ifindex, target;
+	__u32 ifindex = ctx_ifindex(ctx), target;
 	struct interface *interface;
 	struct address *address;
 
@@ -64,9 +64,9 @@ struct icmp_error {
 };
 
 /* Turns the frame into an ICMP error to its sender; false when none is due or possible. */
-__noinline bool icmp_error_write(struct xdp_md *ctx, const struct packet *packet, struct icmp_error *error)
+__noinline bool icmp_error_write(ctx_t *ctx, const struct packet *packet, struct icmp_error *error)
 {
-	__u32 ifindex = ctx->ingress_ifindex;
+	__u32 ifindex = ctx_ifindex(ctx);
 	struct interface *interface = bpf_map_lookup_elem(&interface_table, &ifindex);
 	struct budget *budget = budget_get();
 	struct {
@@ -85,7 +85,7 @@ __noinline bool icmp_error_write(struct xdp_md *ctx, const struct packet *packet
 	length = packet->l4 - ETH_HLEN + ICMP_EMBEDDED;
 	if (length < sizeof(struct iphdr) + ICMP_EMBEDDED || length > sizeof(quote))
 		return false;
-	if (bpf_xdp_load_bytes(ctx, 0, &link, sizeof(link)) || bpf_xdp_load_bytes(ctx, ETH_HLEN, quote, length))
+	if (ctx_load(ctx, 0, &link, sizeof(link)) || ctx_load(ctx, ETH_HLEN, quote, length))
 		return false;
 	if (link.h_dest[0] & 1) /* no errors about broadcasts (RFC 1812 §4.3.2.7) */
 		return false;
@@ -103,9 +103,7 @@ __noinline bool icmp_error_write(struct xdp_md *ctx, const struct packet *packet
 	out.ip.saddr = error->from ? error->from : interface->address;
 	out.ip.daddr = packet->tuple.source;
 	out.ip.check = ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&out.ip, sizeof(out.ip), 0));
-	if (bpf_xdp_adjust_head(ctx, -(int)ICMP_ERROR_OVERHEAD))
-		return false;
-	if (bpf_xdp_adjust_tail(ctx, (int)(ETH_HLEN + ICMP_ERROR_OVERHEAD + length) - (int)bpf_xdp_get_buff_len(ctx)))
+	if (!ctx_resize(ctx, ICMP_ERROR_OVERHEAD, ETH_HLEN + ICMP_ERROR_OVERHEAD + length))
 		return false;
 	data = (void *)(long)ctx->data;
 	end = (void *)(long)ctx->data_end;
@@ -124,7 +122,7 @@ __noinline bool icmp_error_write(struct xdp_md *ctx, const struct packet *packet
  * discovery and traceroute need (RFC 4787 REQ-13, RFC 5508 REQ-8). The error about a hairpin is addressed to the
  * sender's outside endpoint and goes back the way of its answers.
  */
-static __always_inline int refuse(struct xdp_md *ctx, const struct packet *packet, enum reason reason, enum side side,
+static __always_inline int refuse(ctx_t *ctx, const struct packet *packet, enum reason reason, enum side side,
 				  __u8 type, __u8 code, __u16 mtu)
 {
 	struct icmp_error error = {.type = type, .code = code, .mtu = mtu};
@@ -132,10 +130,10 @@ static __always_inline int refuse(struct xdp_md *ctx, const struct packet *packe
 	reason_count(reason);
 	drop_sample(ctx, packet, reason, side);
 	if (!icmp_error_write(ctx, packet, &error))
-		return XDP_DROP;
+		return CTX_DROP;
 	if (packet->hairpin) {
 		hairpin_enter(ctx, packet);
-		return XDP_DROP;
+		return CTX_DROP;
 	}
-	return bpf_redirect(ctx->ingress_ifindex, 0);
+	return bpf_redirect(ctx_ifindex(ctx), 0);
 }

@@ -29,7 +29,7 @@ __noinline bool source_is_banned(const struct packet *packet)
 	return packet && packet->tuple.source && is_banned(packet->tuple.source);
 }
 
-static __always_inline bool is_neighbour_discovery(struct xdp_md *ctx, const struct ipv6hdr *ip)
+static __always_inline bool is_neighbour_discovery(ctx_t *ctx, const struct ipv6hdr *ip)
 {
 	__u8 *type = (void *)(ip + 1);
 
@@ -38,12 +38,12 @@ static __always_inline bool is_neighbour_discovery(struct xdp_md *ctx, const str
 }
 
 /* Whether the remote end of an IPv6 packet is banned: where it comes from, or from inside where it goes. */
-__noinline bool ipv6_is_banned(struct xdp_md *ctx)
+__noinline bool ipv6_is_banned(ctx_t *ctx)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct ipv6hdr *ip = (void *)(eth + 1);
 	struct control *control = control_get();
-	__u32 ingress = ctx->ingress_ifindex;
+	__u32 ingress = ctx_ifindex(ctx);
 	struct banned6 key = {.bits = 128};
 	struct interface *interface;
 	__u64 *until;

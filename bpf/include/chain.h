@@ -219,11 +219,11 @@ static __always_inline void chain_is_open(bool answers, __u32 judged)
 	told->spoke = judged & JUDGED_WAITS ? NF_SILENT : NF_HAS_SPOKEN;
 }
 
-/* Runs the chain: its programs end by returning here. XDP_ABORTED: there is none. */
-__noinline int chain_run(struct xdp_md *ctx)
+/* Runs the chain: its programs end by returning here. SAID_NOTHING: there is none. */
+__noinline int chain_run(ctx_t *ctx)
 {
 	struct nf_packet *told = nf_packet();
-	int action = XDP_ABORTED;
+	int action = SAID_NOTHING;
 
 	if (!told)
 		return action;
@@ -242,7 +242,7 @@ __noinline int chain_run(struct xdp_md *ctx)
 }
 
 /* A packet that a function may have changed is to keep its flow. */
-__noinline enum reason chain_changed(struct xdp_md *ctx, struct packet *packet)
+__noinline enum reason chain_changed(ctx_t *ctx, struct packet *packet)
 {
 	struct packet now = {};
 	enum reason reason = packet_parse(ctx, &now);
@@ -265,7 +265,7 @@ __noinline enum reason chain_changed(struct xdp_md *ctx, struct packet *packet)
 }
 
 /* What the chain says about what was described: REASON_NONE, or why the packet ends. */
-__noinline enum reason chain_ask(struct xdp_md *ctx, struct packet *packet)
+__noinline enum reason chain_ask(ctx_t *ctx, struct packet *packet)
 {
 	struct nf_packet *told = nf_packet();
 	struct nf_count *count;
@@ -276,7 +276,7 @@ __noinline enum reason chain_ask(struct xdp_md *ctx, struct packet *packet)
 	told->function = 0;
 	told->verdict = NF_DROP;
 	told->changed = false;
-	if (chain_run(ctx) == XDP_ABORTED)
+	if (chain_run(ctx) == SAID_NOTHING)
 		return REASON_DROP_INTERNAL;
 	packet->again = told->stage;
 	function = told->function;
@@ -303,8 +303,7 @@ static long count_clear(__u32 cpu, const __u32 *function)
 }
 
 /* A sender inside is told why (RFC 1812 section 5.2.7.1, code 13), unless his flow goes on without this packet. */
-static __always_inline int chain_refuse(struct xdp_md *ctx, const struct packet *packet, enum reason reason,
-					enum side side)
+static __always_inline int chain_refuse(ctx_t *ctx, const struct packet *packet, enum reason reason, enum side side)
 {
 	bool judged =
 		reason == REASON_DROP_BANNED || reason == REASON_DROP_SERVICE_CLOSED || reason == REASON_DROP_DENIED;

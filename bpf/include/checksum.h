@@ -8,6 +8,8 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "ctx.h"
+
 static __always_inline __u16 checksum_fold(__u64 sum)
 {
 	sum = (sum & 0xffffffff) + (sum >> 32);
@@ -37,7 +39,7 @@ static __always_inline __u16 checksum_update(__u16 field, __u16 delta)
 #define CHECKSUM_CHUNKS 80 /* 10 KB: more than any frame that XDP shows whole */
 
 struct checksum_walk {
-	struct xdp_md *ctx;
+	ctx_t *ctx;
 	__u32 offset;
 	__u32 left;
 	__u64 sum;
@@ -52,7 +54,7 @@ static long checksum_chunk(__u32 round, struct checksum_walk *walk)
 		length = sizeof(chunk);
 	if (length == 0)
 		return 1;
-	if (bpf_xdp_load_bytes(walk->ctx, walk->offset, chunk, length)) {
+	if (ctx_load(walk->ctx, walk->offset, chunk, length)) {
 		walk->sum = ~0ULL;
 		return 1;
 	}
@@ -64,7 +66,7 @@ static long checksum_chunk(__u32 round, struct checksum_walk *walk)
 }
 
 /* Adds up length bytes at offset; seed is a sum to begin with. Slow: for rare packets only. */
-__noinline __u16 checksum_bytes(struct xdp_md *ctx, __u32 offset, __u32 length, __u32 seed)
+__noinline __u16 checksum_bytes(ctx_t *ctx, __u32 offset, __u32 length, __u32 seed)
 {
 	struct checksum_walk walk = {.ctx = ctx, .offset = offset, .left = length, .sum = seed};
 

@@ -45,10 +45,10 @@ static __always_inline void flow_touch(struct session *session, const struct pac
 }
 
 /* Looks the session's next hop up again and remembers it. */
-__noinline enum route session_route(struct xdp_md *ctx, struct session *session, enum direction direction, __u16 epoch,
+__noinline enum route session_route(ctx_t *ctx, struct session *session, enum direction direction, __u16 epoch,
 				    __u32 *number)
 {
-	struct route_query query = {.ingress = ctx->ingress_ifindex};
+	struct route_query query = {.ingress = ctx_ifindex(ctx)};
 	enum route route;
 	bool out = direction == DIRECTION_OUT;
 
@@ -74,7 +74,7 @@ __noinline enum route session_route(struct xdp_md *ctx, struct session *session,
 	return route;
 }
 
-static __always_inline bool forward_link(struct xdp_md *ctx, const struct next_hop *hop)
+static __always_inline bool forward_link(ctx_t *ctx, const struct next_hop *hop)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct iphdr *ip = (void *)(eth + 1);
@@ -92,17 +92,16 @@ static __always_inline bool forward_link(struct xdp_md *ctx, const struct next_h
 }
 
 /* Sends the frame, translated by the caller, to hop; 0 stands for "no link address yet". */
-static __always_inline int forward_send(struct xdp_md *ctx, const struct packet *packet, struct next_hop *hop,
-					enum side side)
+static __always_inline int forward_send(ctx_t *ctx, const struct packet *packet, struct next_hop *hop, enum side side)
 {
 	if (!hop) {
 		reason_count(REASON_FORWARDED_NO_NEIGHBOUR);
-		return XDP_PASS;
+		return CTX_PASS;
 	}
 	if (!hop->redirect || packet->ip_length > hop->mtu) {
 		/* The kernel decrements the TTL, and fragments where the sender allows it. */
 		reason_count(REASON_FORWARDED_BY_STACK);
-		return XDP_PASS;
+		return CTX_PASS;
 	}
 	if (!forward_link(ctx, hop))
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
@@ -111,8 +110,8 @@ static __always_inline int forward_send(struct xdp_md *ctx, const struct packet 
 }
 
 /* The next hop for the session's direction in *hop (0: no neighbour yet); ROUTE_FOUND or why there is none. */
-static __always_inline enum route forward_hop(struct xdp_md *ctx, struct session *session, enum direction direction,
-					      __u32 tick, __u16 epoch, struct next_hop **hop)
+static __always_inline enum route forward_hop(ctx_t *ctx, struct session *session, enum direction direction, __u32 tick,
+					      __u16 epoch, struct next_hop **hop)
 {
 	__u32 number = direction == DIRECTION_OUT ? session->next_hop_out : session->next_hop_in;
 	enum route route;
@@ -131,7 +130,7 @@ static __always_inline enum route forward_hop(struct xdp_md *ctx, struct session
 	return route == ROUTE_NO_NEIGHBOUR ? ROUTE_FOUND : route;
 }
 
-static __always_inline int refuse_no_route(struct xdp_md *ctx, const struct packet *packet, enum side side)
+static __always_inline int refuse_no_route(ctx_t *ctx, const struct packet *packet, enum side side)
 {
 	if (side == SIDE_PRIVATE)
 		return refuse(ctx, packet, REASON_DROP_NO_ROUTE, side, ICMP_DEST_UNREACH, ICMP_NET_UNREACH, 0);
@@ -195,8 +194,8 @@ static __always_inline bool session_begins_anew(const struct session *session, c
 }
 
 /* A packet of an open session. hairpin: it goes to another host behind this gateway, from DIRECTION_OUT. */
-static __always_inline int forward(struct xdp_md *ctx, struct packet *packet, struct session *session,
-				   enum direction direction, __u16 epoch)
+static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct session *session, enum direction direction,
+				   __u16 epoch)
 {
 	enum side side = direction == DIRECTION_OUT ? SIDE_PRIVATE : SIDE_PUBLIC;
 	bool anew = session_begins_anew(session, packet);

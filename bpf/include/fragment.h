@@ -8,25 +8,25 @@
 #include "stray.h"
 
 /* What the first fragment of a packet tells of its flow. False of later ones, and of one that is too short. */
-__noinline bool fragment_describe(struct xdp_md *ctx, struct packet *packet)
+__noinline bool fragment_describe(ctx_t *ctx, struct packet *packet)
 {
 	__u8 header[14]; /* of TCP as far as the flags */
 	__u16 offset;
 
 	if (!packet)
 		return false;
-	if (bpf_xdp_load_bytes(ctx, ETH_HLEN + __builtin_offsetof(struct iphdr, frag_off), &offset, sizeof(offset)) ||
+	if (ctx_load(ctx, ETH_HLEN + __builtin_offsetof(struct iphdr, frag_off), &offset, sizeof(offset)) ||
 	    offset & bpf_htons(IP_OFFSET))
 		return false;
 	switch (packet->tuple.protocol) {
 	case IPPROTO_TCP:
-		if (bpf_xdp_load_bytes(ctx, packet->l4, header, sizeof(header)))
+		if (ctx_load(ctx, packet->l4, header, sizeof(header)))
 			return false;
 		packet->tcp_flags = header[13];
 		break;
 	case IPPROTO_UDP:
 	case IPPROTO_ICMP:
-		if (bpf_xdp_load_bytes(ctx, packet->l4, header, 4))
+		if (ctx_load(ctx, packet->l4, header, 4))
 			return false;
 		break;
 	default:
@@ -44,7 +44,7 @@ __noinline bool fragment_describe(struct xdp_md *ctx, struct packet *packet)
  * A fragment for the gateway. Of those without ports nobody can tell whose flow they are of: they pass where one of the
  * directions lets them.
  */
-static __always_inline enum reason public_fragment(struct xdp_md *ctx, struct packet *packet)
+static __always_inline enum reason public_fragment(ctx_t *ctx, struct packet *packet)
 {
 	enum reason said;
 

@@ -9,20 +9,20 @@
 #include "protect6.h"
 #include "reverse_path.h"
 
-__noinline bool destination_is_local(struct xdp_md *ctx, __u32 source, __u32 destination)
+__noinline bool destination_is_local(ctx_t *ctx, __u32 source, __u32 destination)
 {
-	struct route_query query = {.source = source, .destination = destination, .ingress = ctx->ingress_ifindex};
+	struct route_query query = {.source = source, .destination = destination, .ingress = ctx_ifindex(ctx)};
 
 	return route_lookup(ctx, &query) == ROUTE_LOCAL;
 }
 
 /* Whether the packet is for the gateway itself. The kernel knows best: address->local is only what the daemon saw. */
-static __always_inline bool is_local(struct xdp_md *ctx, const struct packet *packet, const struct address *address)
+static __always_inline bool is_local(ctx_t *ctx, const struct packet *packet, const struct address *address)
 {
 	return address->local && destination_is_local(ctx, packet->tuple.source, packet->tuple.destination);
 }
 
-__noinline enum reason ipv6_judge(struct xdp_md *ctx, enum side side)
+__noinline enum reason ipv6_judge(ctx_t *ctx, enum side side)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct ipv6hdr *ip = (void *)(eth + 1);
@@ -40,7 +40,7 @@ __noinline enum reason ipv6_judge(struct xdp_md *ctx, enum side side)
 	/* Neighbour discovery and the like: link-local multicast is never forwarded. */
 	if ((destination.word[0] & bpf_htonl(0xff0f0000)) == bpf_htonl(0xff020000))
 		return REASON_TO_GATEWAY;
-	if (own_address(&destination, ctx->ingress_ifindex))
+	if (own_address(&destination, ctx_ifindex(ctx)))
 		passes = REASON_TO_GATEWAY;
 	else if (!settings || !settings->ipv6_forward)
 		return REASON_DROP_IPV6;
@@ -54,9 +54,9 @@ __noinline enum reason ipv6_judge(struct xdp_md *ctx, enum side side)
  * What becomes of a packet from inside to an address that is neither pool nor outbound: REASON_NONE when it leaves
  * through NAT.
  */
-__noinline enum reason untranslated(struct xdp_md *ctx, __u32 source, __u32 destination)
+__noinline enum reason untranslated(ctx_t *ctx, __u32 source, __u32 destination)
 {
-	struct route_query query = {.source = source, .destination = destination, .ingress = ctx->ingress_ifindex};
+	struct route_query query = {.source = source, .destination = destination, .ingress = ctx_ifindex(ctx)};
 
 	switch (route_lookup(ctx, &query)) {
 	case ROUTE_LOCAL:
@@ -70,7 +70,7 @@ __noinline enum reason untranslated(struct xdp_md *ctx, __u32 source, __u32 dest
 }
 
 /* Whether NAT never has anything to do with the packet, on an address that the gateway shares with it. */
-static __always_inline bool not_for_nat(struct xdp_md *ctx, const struct packet *packet, enum reason reason)
+static __always_inline bool not_for_nat(ctx_t *ctx, const struct packet *packet, enum reason reason)
 {
 	__u32 destination = packet->tuple.destination;
 	struct address *address = bpf_map_lookup_elem(&address_table, &destination);
@@ -79,11 +79,11 @@ static __always_inline bool not_for_nat(struct xdp_md *ctx, const struct packet 
 }
 
 /* Whoever forges a redirect would turn the gateway's own ways: its routes are its administrator's (RFC 1812 §5.2.7.2). */
-static __always_inline bool is_redirect(struct xdp_md *ctx, const struct packet *packet, enum reason reason)
+static __always_inline bool is_redirect(ctx_t *ctx, const struct packet *packet, enum reason reason)
 {
 	__u8 type;
 
-	return reason == REASON_DROP_ICMP_TYPE && !bpf_xdp_load_bytes(ctx, packet->l4, &type, sizeof(type)) &&
+	return reason == REASON_DROP_ICMP_TYPE && !ctx_load(ctx, packet->l4, &type, sizeof(type)) &&
 	       type == ICMP_REDIRECT;
 }
 
@@ -91,7 +91,7 @@ static __always_inline bool is_redirect(struct xdp_md *ctx, const struct packet 
  * What becomes of packets that parsing could not make a flow of. What NAT does not know (fragments, other protocols) may
  * still be meant for the gateway or for another private network.
  */
-__noinline enum reason unparsed(struct xdp_md *ctx, const struct packet *packet, enum reason reason, enum side side)
+__noinline enum reason unparsed(ctx_t *ctx, const struct packet *packet, enum reason reason, enum side side)
 {
 	__u32 source, destination;
 	enum reason other;
@@ -113,13 +113,13 @@ __noinline enum reason unparsed(struct xdp_md *ctx, const struct packet *packet,
 	return source_is_spoofed(ctx, packet, side) ? REASON_DROP_SPOOFED_SOURCE : other;
 }
 
-__noinline int not_ipv4(struct xdp_md *ctx, const struct packet *packet, enum side side)
+__noinline int not_ipv4(ctx_t *ctx, const struct packet *packet, enum side side)
 {
 	struct trap_way way = {};
 	enum reason reason;
 
 	if (!packet)
-		return XDP_DROP;
+		return CTX_DROP;
 	if (packet->kind == PACKET_IPV6) {
 		reason = ipv6_judge(ctx, side);
 		if (reason != REASON_DROP_TRAPPED || packet->link_broadcast || !trap6_answer(ctx, &way))
@@ -130,5 +130,5 @@ __noinline int not_ipv4(struct xdp_md *ctx, const struct packet *packet, enum si
 	if (reason != REASON_NONE)
 		return verdict(ctx, packet, reason, side);
 	reason_count(REASON_ANSWERED_ARP);
-	return bpf_redirect(ctx->ingress_ifindex, 0);
+	return bpf_redirect(ctx_ifindex(ctx), 0);
 }

@@ -11,6 +11,7 @@
 #include <linux/ipv6.h>
 #include <bpf/bpf_helpers.h>
 
+#include "ctx.h"
 #include "link6.h"
 #include "opening.h"
 
@@ -36,7 +37,7 @@ struct header6 {
 };
 
 /* So many bytes of the frame from there on, 0 where they are not there or too far away. */
-static __always_inline const __u8 *header6_at(struct xdp_md *ctx, __u32 offset, __u32 length)
+static __always_inline const __u8 *header6_at(ctx_t *ctx, __u32 offset, __u32 length)
 {
 	const __u8 *at = (void *)(long)ctx->data;
 
@@ -81,7 +82,7 @@ static __always_inline enum opening6 udp6_opening(__u16 source, __u16 destinatio
 	return OPENING6_OTHER;
 }
 
-static __always_inline enum opening6 header6_opening(struct xdp_md *ctx, const struct ipv6hdr *ip, bool inward,
+static __always_inline enum opening6 header6_opening(ctx_t *ctx, const struct ipv6hdr *ip, bool inward,
 						     struct header6 *found)
 {
 	__u32 offset = ETH_HLEN + sizeof(*ip), i;

@@ -17,7 +17,7 @@ struct quoted {
 	__u8 reply; /* answers an ICMP query */
 };
 
-static __always_inline enum reason quoted_parse(struct xdp_md *ctx, const struct packet *packet, struct quoted *quoted)
+static __always_inline enum reason quoted_parse(ctx_t *ctx, const struct packet *packet, struct quoted *quoted)
 {
 	struct {
 		__u16 source;
@@ -30,10 +30,10 @@ static __always_inline enum reason quoted_parse(struct xdp_md *ctx, const struct
 	if (packet->link_broadcast)
 		return REASON_DROP_LINK_BROADCAST;
 	quoted->ip = packet->l4 + sizeof(struct icmphdr);
-	if (bpf_xdp_load_bytes(ctx, quoted->ip, &ip, sizeof(ip)) || ip.version != 4 || ip.ihl < 5)
+	if (ctx_load(ctx, quoted->ip, &ip, sizeof(ip)) || ip.version != 4 || ip.ihl < 5)
 		return REASON_DROP_MALFORMED;
 	quoted->l4 = quoted->ip + ip.ihl * 4;
-	if (bpf_xdp_load_bytes(ctx, quoted->l4, &l4, sizeof(l4)))
+	if (ctx_load(ctx, quoted->l4, &l4, sizeof(l4)))
 		return REASON_DROP_MALFORMED;
 	if (quoted->l4 + sizeof(l4) > ETH_HLEN + packet->ip_length || (ip.frag_off & bpf_htons(IP_OFFSET)))
 		return REASON_DROP_MALFORMED;
@@ -60,20 +60,18 @@ static __always_inline enum reason quoted_parse(struct xdp_md *ctx, const struct
 }
 
 /* RFC 5508 REQ-3: the ICMP checksum and that of the quoted IP header must be right, the quoted L4 one is not judged. */
-static __always_inline bool icmp_checksum_is_wrong(struct xdp_md *ctx, const struct packet *packet,
-						   const struct quoted *quoted)
+static __always_inline bool icmp_checksum_is_wrong(ctx_t *ctx, const struct packet *packet, const struct quoted *quoted)
 {
 	return checksum_bytes(ctx, packet->l4, ETH_HLEN + packet->ip_length - packet->l4, 0) != 0xffff ||
 	       checksum_bytes(ctx, quoted->ip, quoted->l4 - quoted->ip, 0) != 0xffff;
 }
 
 /* Replaces two bytes of the frame and adds the change to *delta. */
-static __always_inline bool quoted_word(struct xdp_md *ctx, __u32 offset, __u16 value, __u16 *delta)
+static __always_inline bool quoted_word(ctx_t *ctx, __u32 offset, __u16 value, __u16 *delta)
 {
 	__u16 before;
 
-	if (bpf_xdp_load_bytes(ctx, offset, &before, sizeof(before)) ||
-	    bpf_xdp_store_bytes(ctx, offset, &value, sizeof(value)))
+	if (ctx_load(ctx, offset, &before, sizeof(before)) || ctx_store(ctx, offset, &value, sizeof(value)))
 		return false;
 	*delta = checksum_add(*delta, checksum_fold((__u64)(__u16)~before + value));
 	return true;
@@ -94,7 +92,7 @@ static __always_inline __u32 quoted_checksum_offset(__u8 protocol)
  * Translates the quoted packet: its source when the error comes from outside (it quotes what left us), its
  * destination when it comes from inside. delta collects the change for the outer ICMP checksum.
  */
-static __always_inline bool quoted_rewrite(struct xdp_md *ctx, const struct packet *packet, const struct quoted *quoted,
+static __always_inline bool quoted_rewrite(ctx_t *ctx, const struct packet *packet, const struct quoted *quoted,
 					   const struct session *session, bool source, __u16 *delta)
 {
 	__u32 address = source ? session->private_address : session->external_address;
@@ -107,8 +105,7 @@ static __always_inline bool quoted_rewrite(struct xdp_md *ctx, const struct pack
 	__u16 field;
 
 	/* A right IP header adds up to the same whatever its address, so the outer checksum sees no change. */
-	if (bpf_xdp_store_bytes(ctx, quoted->ip + (source ? 12 : 16), &address, 4) ||
-	    bpf_xdp_load_bytes(ctx, quoted->ip + 10, &field, 2))
+	if (ctx_store(ctx, quoted->ip + (source ? 12 : 16), &address, 4) || ctx_load(ctx, quoted->ip + 10, &field, 2))
 		return false;
 	*delta = checksum_add(*delta, address_delta);
 	if (!quoted_word(ctx, quoted->ip + 10, checksum_update(field, address_delta), delta))
@@ -118,7 +115,7 @@ static __always_inline bool quoted_rewrite(struct xdp_md *ctx, const struct pack
 	if (!quoted_word(ctx, quoted->l4 + quoted_port_offset(session->protocol, source), port, delta))
 		return false;
 	/* Often only eight bytes are quoted, and TCP's checksum is not among them. */
-	if (checksum_at + 2 > ETH_HLEN + packet->ip_length || bpf_xdp_load_bytes(ctx, checksum_at, &field, 2))
+	if (checksum_at + 2 > ETH_HLEN + packet->ip_length || ctx_load(ctx, checksum_at, &field, 2))
 		return true;
 	if (session->protocol == IPPROTO_UDP && !field)
 		return true;
@@ -129,7 +126,7 @@ static __always_inline bool quoted_rewrite(struct xdp_md *ctx, const struct pack
 }
 
 /* Translates an ICMP error whole; false leaves a packet that must be dropped. */
-__noinline bool icmp_error_rewrite(struct xdp_md *ctx, const struct packet *packet, const struct quoted *quoted,
+__noinline bool icmp_error_rewrite(ctx_t *ctx, const struct packet *packet, const struct quoted *quoted,
 				   const struct session *session, enum direction direction)
 {
 	bool in = direction == DIRECTION_IN;
@@ -141,16 +138,16 @@ __noinline bool icmp_error_rewrite(struct xdp_md *ctx, const struct packet *pack
 		return false;
 	if (!quoted_rewrite(ctx, packet, quoted, session, in, &delta))
 		return false;
-	if (bpf_xdp_load_bytes(ctx, packet->l4 + 2, &field, 2))
+	if (ctx_load(ctx, packet->l4 + 2, &field, 2))
 		return false;
 	field = checksum_update(field, delta);
-	if (bpf_xdp_store_bytes(ctx, packet->l4 + 2, &field, 2))
+	if (ctx_store(ctx, packet->l4 + 2, &field, 2))
 		return false;
 	/* From inside any router may send it: all of them stand behind the session's external address. */
 	from = in ? packet->tuple.destination : packet->tuple.source;
 	to = in ? session->private_address : session->external_address;
-	if (bpf_xdp_store_bytes(ctx, ip_at + (in ? 16 : 12), &to, 4) || bpf_xdp_load_bytes(ctx, ip_at + 10, &field, 2))
+	if (ctx_store(ctx, ip_at + (in ? 16 : 12), &to, 4) || ctx_load(ctx, ip_at + 10, &field, 2))
 		return false;
 	field = checksum_update(field, checksum_delta(from, to));
-	return !bpf_xdp_store_bytes(ctx, ip_at + 10, &field, 2);
+	return !ctx_store(ctx, ip_at + 10, &field, 2);
 }

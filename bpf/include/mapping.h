@@ -138,7 +138,7 @@ static __noinline bool mapping_join(__u32 slot)
 }
 
 /* The mapping of a packet's source, made if there is none, with one more session on it. */
-__noinline enum reason mapping_acquire(struct xdp_md *ctx, const struct tuple *tuple, __u32 *slot)
+__noinline enum reason mapping_acquire(ctx_t *ctx, const struct tuple *tuple, __u32 *slot)
 {
 	struct mapping_key key = {};
 	struct endpoint endpoint = {.phase = PHASE_QUARANTINED}; /* nobody's until mapping_join */

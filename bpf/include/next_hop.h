@@ -86,7 +86,7 @@ struct route_query {
 };
 
 /* Asks the kernel's routing table. */
-__noinline enum route route_lookup(struct xdp_md *ctx, struct route_query *query)
+__noinline enum route route_lookup(ctx_t *ctx, struct route_query *query)
 {
 	struct bpf_fib_lookup fib = {};
 	struct interface *interface;

@@ -49,12 +49,12 @@ static long options_step(__u32 round, struct options *options)
 }
 
 /* REASON_NONE when the options, length octets of them, may pass. */
-__noinline enum reason options_judge(struct xdp_md *ctx, __u32 length)
+__noinline enum reason options_judge(ctx_t *ctx, __u32 length)
 {
 	struct options options = {.length = length};
 
 	if (length == 0 || length > OPTIONS_MOST ||
-	    bpf_xdp_load_bytes(ctx, ETH_HLEN + sizeof(struct iphdr), options.octet, length))
+	    ctx_load(ctx, ETH_HLEN + sizeof(struct iphdr), options.octet, length))
 		return REASON_DROP_MALFORMED;
 	bpf_loop(OPTIONS_MOST, options_step, &options, 0);
 	return options.reason;

@@ -123,7 +123,7 @@ static __always_inline bool checksum_looks_partial(const struct packet *packet, 
 	return field == checksum_fold(sum);
 }
 
-__noinline bool checksum_is_wrong(struct xdp_md *ctx, const struct packet *packet, __u16 l4_length)
+__noinline bool checksum_is_wrong(ctx_t *ctx, const struct packet *packet, __u16 l4_length)
 {
 	__u16 pseudo;
 
@@ -134,7 +134,7 @@ __noinline bool checksum_is_wrong(struct xdp_md *ctx, const struct packet *packe
 	return checksum_bytes(ctx, packet->l4, l4_length, pseudo) != 0xffff;
 }
 
-static __always_inline enum reason packet_parse_udp(struct xdp_md *ctx, struct packet *packet, void *l4, void *end,
+static __always_inline enum reason packet_parse_udp(ctx_t *ctx, struct packet *packet, void *l4, void *end,
 						    __u16 l4_length)
 {
 	struct udphdr *udp = l4;
@@ -152,7 +152,7 @@ static __always_inline enum reason packet_parse_udp(struct xdp_md *ctx, struct p
 	return REASON_NONE;
 }
 
-static __always_inline enum reason packet_parse_tcp(struct xdp_md *ctx, struct packet *packet, void *l4, void *end,
+static __always_inline enum reason packet_parse_tcp(ctx_t *ctx, struct packet *packet, void *l4, void *end,
 						    __u16 l4_length)
 {
 	struct tcphdr *tcp = l4;
@@ -193,7 +193,7 @@ static __always_inline enum reason packet_parse_icmp(struct packet *packet, void
 }
 
 /* RFC 1812 §5.2.2: what has a bad header checksum goes nowhere. */
-static __always_inline bool header_checksum_is_wrong(struct xdp_md *ctx, const struct iphdr *ip, __u16 header)
+static __always_inline bool header_checksum_is_wrong(ctx_t *ctx, const struct iphdr *ip, __u16 header)
 {
 	const __u32 *word = (const __u32 *)ip;
 
@@ -202,7 +202,7 @@ static __always_inline bool header_checksum_is_wrong(struct xdp_md *ctx, const s
 	return checksum_fold((__u64)word[0] + word[1] + word[2] + word[3] + word[4]) != 0xffff;
 }
 
-static __always_inline enum reason packet_parse_ip(struct xdp_md *ctx, struct packet *packet, void *end)
+static __always_inline enum reason packet_parse_ip(ctx_t *ctx, struct packet *packet, void *end)
 {
 	struct iphdr *ip = (void *)(long)ctx->data + ETH_HLEN;
 	__u16 header, l4_length;
@@ -250,7 +250,7 @@ static __always_inline enum reason packet_parse_ip(struct xdp_md *ctx, struct pa
 }
 
 /* REASON_NONE when there is more to do; packet->kind then says what. */
-static __always_inline enum reason packet_parse(struct xdp_md *ctx, struct packet *packet)
+static __always_inline enum reason packet_parse(ctx_t *ctx, struct packet *packet)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	void *end = (void *)(long)ctx->data_end;

@@ -36,7 +36,7 @@ static __always_inline __u32 port_array(__u32 outbound, __u8 protocol)
 }
 
 /* Whether a socket of the gateway itself would get the packet, on an address that we share with it. */
-__noinline bool port_is_ours(struct xdp_md *ctx, const struct tuple *packet)
+__noinline bool port_is_ours(ctx_t *ctx, const struct tuple *packet)
 {
 	struct bpf_sock_tuple tuple = {};
 	struct bpf_sock *sock;
@@ -152,7 +152,7 @@ __noinline bool port_is_static(__u32 address, __u16 port, __u8 protocol)
 }
 
 /* An external port for the packet's source, claimed and in host byte order; -1 when there is none. */
-__noinline __s32 port_choose(struct xdp_md *ctx, const struct tuple *tuple, __u32 outbound)
+__noinline __s32 port_choose(ctx_t *ctx, const struct tuple *tuple, __u32 outbound)
 {
 	struct own_ports own = {.first = 1};
 	struct port_bitmap *bitmap;

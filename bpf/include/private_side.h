@@ -20,9 +20,9 @@ struct way {
  * Whether the destination is outside. Where no rule looks at sources the kernel is asked once for a new flow, as
  * for a packet that is translated already; any other answer is asked for again with the packet's own source.
  */
-static __always_inline bool private_leaves(struct xdp_md *ctx, const struct packet *packet, struct way *way)
+static __always_inline bool private_leaves(ctx_t *ctx, const struct packet *packet, struct way *way)
 {
-	struct route_query query = {.destination = packet->tuple.destination, .ingress = ctx->ingress_ifindex};
+	struct route_query query = {.destination = packet->tuple.destination, .ingress = ctx_ifindex(ctx)};
 	struct control *control = control_get();
 
 	if (!control || !control->source_blind)
@@ -36,7 +36,7 @@ static __always_inline bool private_leaves(struct xdp_md *ctx, const struct pack
 }
 
 /* REASON_NONE when the destination is reached through NAT. */
-__noinline enum reason private_destination(struct xdp_md *ctx, const struct packet *packet, struct way *way)
+__noinline enum reason private_destination(ctx_t *ctx, const struct packet *packet, struct way *way)
 {
 	__u32 destination;
 	struct address *address;
@@ -72,7 +72,7 @@ __noinline bool private_clear(__u32 number, const struct settings *settings)
 }
 
 /* Under the stripe: opens the session unless another CPU did meanwhile. */
-__noinline enum reason private_open_locked(struct xdp_md *ctx, const struct packet *packet, const struct way *way,
+__noinline enum reason private_open_locked(ctx_t *ctx, const struct packet *packet, const struct way *way,
 					   __u32 *number)
 {
 	struct settings *settings;
@@ -151,7 +151,7 @@ __noinline int private_touch(const struct packet *packet)
 }
 
 /* What a packet without a session meets before it may open one: REASON_NONE, ASK_CHAIN, or why it does not. */
-__noinline enum reason private_first(struct xdp_md *ctx, const struct packet *packet, struct way *way)
+__noinline enum reason private_first(ctx_t *ctx, const struct packet *packet, struct way *way)
 {
 	enum reason reason;
 
@@ -174,8 +174,7 @@ __noinline enum reason private_first(struct xdp_md *ctx, const struct packet *pa
 	return chain_judge(packet, &packet->tuple, true);
 }
 
-__noinline enum reason private_open(struct xdp_md *ctx, const struct packet *packet, const struct way *way,
-				    __u32 *number)
+__noinline enum reason private_open(ctx_t *ctx, const struct packet *packet, const struct way *way, __u32 *number)
 {
 	struct stripe *stripe;
 	enum reason reason;
@@ -191,10 +190,10 @@ __noinline enum reason private_open(struct xdp_md *ctx, const struct packet *pac
 }
 
 /* Tells a sender inside why its packet opens no session (RFC 5508 REQ-8, RFC 6888 REQ-11). */
-__noinline int private_refuse(struct xdp_md *ctx, const struct packet *packet, enum reason reason)
+__noinline int private_refuse(ctx_t *ctx, const struct packet *packet, enum reason reason)
 {
 	if (!packet)
-		return XDP_DROP;
+		return CTX_DROP;
 	switch (reason) {
 	case REASON_DROP_BANNED:
 	case REASON_DROP_DENIED:
@@ -219,15 +218,15 @@ __noinline int private_refuse(struct xdp_md *ctx, const struct packet *packet, e
 }
 
 /* What parsing could not make a flow of. On its own, for the stack of the entry. */
-__noinline int private_unparsed(struct xdp_md *ctx, const struct packet *packet, enum reason reason)
+__noinline int private_unparsed(ctx_t *ctx, const struct packet *packet, enum reason reason)
 {
-	return packet ? verdict(ctx, packet, unparsed(ctx, packet, reason, SIDE_PRIVATE), SIDE_PRIVATE) : XDP_DROP;
+	return packet ? verdict(ctx, packet, unparsed(ctx, packet, reason, SIDE_PRIVATE), SIDE_PRIVATE) : CTX_DROP;
 }
 
 #define TO_HAIRPIN -1 /* no XDP action: the packet, translated, enters gateway_hairpin */
 
 /* An ICMP error from inside about a packet that came in: its destination is the private endpoint. */
-__noinline int private_icmp_error(struct xdp_md *ctx, const struct packet *packet)
+__noinline int private_icmp_error(ctx_t *ctx, const struct packet *packet)
 {
 	struct control *control = control_get();
 	struct quoted quoted = {};
@@ -238,7 +237,7 @@ __noinline int private_icmp_error(struct xdp_md *ctx, const struct packet *packe
 	bool hairpin;
 
 	if (!packet || !control)
-		return XDP_DROP;
+		return CTX_DROP;
 	if (!bpf_map_lookup_elem(&address_table, &packet->tuple.destination)) {
 		reason = untranslated(ctx, packet->tuple.source, packet->tuple.destination);
 		if ((reason == REASON_TO_GATEWAY || reason == REASON_INSIDE_TO_INSIDE) &&
@@ -295,7 +294,7 @@ static __always_inline __u32 private_find(struct packet *packet)
 	return session_find_inside(&key, packet->homes);
 }
 
-static __always_inline int private_side(struct xdp_md *ctx)
+static __always_inline int private_side(ctx_t *ctx)
 {
 	struct packet packet = {};
 	enum reason reason = packet_parse(ctx, &packet);

@@ -10,10 +10,10 @@
 #include "reason.h"
 #include "trap6.h"
 
-/* The program of the generation returns here. XDP_ABORTED: it is not there, or cannot say. */
-__noinline int protect6_run(struct xdp_md *ctx, __u32 generation)
+/* The program of the generation returns here. SAID_NOTHING: it is not there, or cannot say. */
+__noinline int protect6_run(ctx_t *ctx, __u32 generation)
 {
-	int action = XDP_ABORTED;
+	int action = SAID_NOTHING;
 
 	if (generation & 1)
 		bpf_tail_call(ctx, &programs, PROGRAM_PROTECTION6_ODD);
@@ -24,10 +24,10 @@ __noinline int protect6_run(struct xdp_md *ctx, __u32 generation)
 }
 
 /* Whether a packet goes from one private network to another, which is never asked about. */
-__noinline bool stays_inside6(struct xdp_md *ctx)
+__noinline bool stays_inside6(ctx_t *ctx)
 {
 	struct ipv6hdr *ip = (void *)(long)ctx->data + ETH_HLEN;
-	struct bpf_fib_lookup fib = {.family = AF_INET6, .ifindex = ctx->ingress_ifindex};
+	struct bpf_fib_lookup fib = {.family = AF_INET6, .ifindex = ctx_ifindex(ctx)};
 	struct interface *interface;
 	long code;
 
@@ -43,7 +43,7 @@ __noinline bool stays_inside6(struct xdp_md *ctx)
 }
 
 /* REASON_NONE, or why the packet is dropped. The route is looked up only for what would be, as it takes longer. */
-static __always_inline enum reason protect6(struct xdp_md *ctx, __u32 generation, enum side side)
+static __always_inline enum reason protect6(ctx_t *ctx, __u32 generation, enum side side)
 {
 	struct nf_packet *told = nf_packet();
 	struct nf_count *count;
@@ -58,9 +58,9 @@ static __always_inline enum reason protect6(struct xdp_md *ctx, __u32 generation
 	action = protect6_run(ctx, generation);
 	if (told->trap == NF_TRAP_SPRUNG && trap6_is_proven(ctx))
 		return REASON_DROP_TRAPPED;
-	if (action == XDP_PASS)
+	if (action == SAID_PASS)
 		return REASON_NONE;
-	if (action != XDP_DROP)
+	if (action != SAID_DROP)
 		return REASON_DROP_INTERNAL;
 	if (side == SIDE_PRIVATE && stays_inside6(ctx))
 		return REASON_NONE;

@@ -106,7 +106,7 @@ __noinline enum reason mapping_open(const struct packet *packet, struct session_
  * The first packet of a flow that a chain sends to a private endpoint, whatever names and NAT would say: opens its
  * session. REASON_NONE and no number when no chain sends it anywhere.
  */
-__noinline enum reason static_open(struct xdp_md *ctx, const struct packet *packet, __u32 *number)
+__noinline enum reason static_open(ctx_t *ctx, const struct packet *packet, __u32 *number)
 {
 	struct nf_packet *told = nf_packet();
 	struct settings *settings;
@@ -147,7 +147,7 @@ __noinline enum reason static_open(struct xdp_md *ctx, const struct packet *pack
 }
 
 /* On an address that the gateway shares, its own sockets come first. */
-static __always_inline bool socket_waits(struct xdp_md *ctx, const struct packet *packet)
+static __always_inline bool socket_waits(ctx_t *ctx, const struct packet *packet)
 {
 	__u32 destination = packet->tuple.destination;
 	struct address *address = bpf_map_lookup_elem(&address_table, &destination);
@@ -156,7 +156,7 @@ static __always_inline bool socket_waits(struct xdp_md *ctx, const struct packet
 }
 
 /* No session: whatever may open one. */
-__noinline enum reason public_open(struct xdp_md *ctx, const struct packet *packet, struct session_key *key, __u32 slot,
+__noinline enum reason public_open(ctx_t *ctx, const struct packet *packet, struct session_key *key, __u32 slot,
 				   __u32 *number)
 {
 	if (!packet || !key)

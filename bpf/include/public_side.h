@@ -104,8 +104,8 @@ static __noinline struct session *quoted_session(const struct quoted *quoted)
  * A packet without a session: what it opens, as chains say. sent: chains may send it somewhere, whatever else there
  * is for it. reason: why there is nothing else.
  */
-static __always_inline enum reason public_first(struct xdp_md *ctx, struct packet *packet, struct session_key *key,
-						__u32 slot, bool sent, enum reason reason, __u32 *number)
+static __always_inline enum reason public_first(ctx_t *ctx, struct packet *packet, struct session_key *key, __u32 slot,
+						bool sent, enum reason reason, __u32 *number)
 {
 	enum reason first;
 
@@ -123,7 +123,7 @@ static __always_inline enum reason public_first(struct xdp_md *ctx, struct packe
 	return REASON_DROP_INTERNAL;
 }
 
-__noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet)
+__noinline int public_icmp_error(ctx_t *ctx, const struct packet *packet)
 {
 	struct control *control = control_get();
 	struct address *address;
@@ -133,7 +133,7 @@ __noinline int public_icmp_error(struct xdp_md *ctx, const struct packet *packet
 	enum reason reason;
 
 	if (!packet || !control)
-		return XDP_DROP;
+		return CTX_DROP;
 	address = bpf_map_lookup_elem(&address_table, &packet->tuple.destination);
 	if (!address)
 		return verdict(ctx, packet,
@@ -181,8 +181,7 @@ static __always_inline bool public_refuses(const struct packet *packet, enum rea
 		reason == REASON_DROP_CLIENT_LIMIT || reason == REASON_DROP_NOT_SYN);
 }
 
-static __always_inline int public_stray(struct xdp_md *ctx, struct packet *packet, bool local, bool inward,
-					enum reason reason)
+static __always_inline int public_stray(ctx_t *ctx, struct packet *packet, bool local, bool inward, enum reason reason)
 {
 	enum reason said = stray_judge(ctx, packet, local, inward);
 
@@ -194,7 +193,7 @@ static __always_inline int public_stray(struct xdp_md *ctx, struct packet *packe
 }
 
 /* What parsing could not make a flow of. */
-static __always_inline int public_unparsed(struct xdp_md *ctx, struct packet *packet, enum reason reason)
+static __always_inline int public_unparsed(ctx_t *ctx, struct packet *packet, enum reason reason)
 {
 	bool fragment = reason == REASON_DROP_FRAGMENT;
 
@@ -210,7 +209,7 @@ static __always_inline int public_unparsed(struct xdp_md *ctx, struct packet *pa
 }
 
 /* A packet to an address that the data plane has nothing to do with. */
-static __always_inline int public_untranslated(struct xdp_md *ctx, struct packet *packet, bool hairpin)
+static __always_inline int public_untranslated(ctx_t *ctx, struct packet *packet, bool hairpin)
 {
 	if (!destination_is_local(ctx, packet->tuple.source, packet->tuple.destination))
 		return verdict(ctx, packet, REASON_DROP_NOT_FOR_US, SIDE_PUBLIC);
@@ -220,7 +219,7 @@ static __always_inline int public_untranslated(struct xdp_md *ctx, struct packet
 }
 
 /* The end of a packet that opens nothing, for that reason. Where nobody inside is meant, the gateway may be. */
-static __always_inline int public_end(struct xdp_md *ctx, struct packet *packet, const struct address *address,
+static __always_inline int public_end(ctx_t *ctx, struct packet *packet, const struct address *address,
 				      enum reason reason)
 {
 	bool nobody = reason == REASON_DROP_NO_MAPPING || reason == REASON_DROP_NO_BINDING ||
@@ -248,7 +247,7 @@ static __always_inline bool session_is_left_over(const struct session *session)
 	return binding && !*(volatile __u32 *)&binding->open;
 }
 
-static __always_inline int public_side(struct xdp_md *ctx, bool hairpin)
+static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 {
 	struct packet packet = {.hairpin = hairpin};
 	enum reason reason = packet_parse(ctx, &packet);

@@ -54,15 +54,15 @@ static __always_inline bool refusal_is_paid(__u32 source)
 }
 
 /* Makes of a segment the RST that answers it; false for one that is an RST. */
-static __always_inline bool refusal_reset(struct xdp_md *ctx, const struct packet *packet)
+static __always_inline bool refusal_reset(ctx_t *ctx, const struct packet *packet)
 {
-	__u32 ifindex = ctx->ingress_ifindex, length, sequence;
+	__u32 ifindex = ctx_ifindex(ctx), length, sequence;
 	struct interface *interface = bpf_map_lookup_elem(&interface_table, &ifindex);
 	struct segment segment;
 	struct ethhdr link;
 
-	if (!interface || (packet->tcp_flags & TCP_FLAG_RST) || bpf_xdp_load_bytes(ctx, 0, &link, sizeof(link)) ||
-	    bpf_xdp_load_bytes(ctx, packet->l4, &segment.tcp, sizeof(segment.tcp)))
+	if (!interface || (packet->tcp_flags & TCP_FLAG_RST) || ctx_load(ctx, 0, &link, sizeof(link)) ||
+	    ctx_load(ctx, packet->l4, &segment.tcp, sizeof(segment.tcp)))
 		return false;
 	length = packet->ip_length - (packet->l4 - ETH_HLEN) - segment.tcp.doff * 4;
 	if (!segment_read(ctx, packet, &segment))
@@ -77,7 +77,7 @@ static __always_inline bool refusal_reset(struct xdp_md *ctx, const struct packe
 }
 
 /* Counts the drop, and makes of the packet its refusal; false where none is due or possible. */
-__noinline bool refusal_write(struct xdp_md *ctx, const struct packet *packet, enum reason reason, enum side side)
+__noinline bool refusal_write(ctx_t *ctx, const struct packet *packet, enum reason reason, enum side side)
 {
 	struct icmp_error error = {.type = ICMP_DEST_UNREACH, .code = ICMP_PORT_UNREACH};
 	bool written;
@@ -102,16 +102,15 @@ __noinline bool refusal_write(struct xdp_md *ctx, const struct packet *packet, e
 }
 
 /* Drops the packet for the reason, and refuses it. What is sent of a hairpin goes the way of its answers. */
-static __always_inline int refuse_stranger(struct xdp_md *ctx, const struct packet *packet, enum reason reason,
-					   enum side side)
+static __always_inline int refuse_stranger(ctx_t *ctx, const struct packet *packet, enum reason reason, enum side side)
 {
 	if (!refusal_write(ctx, packet, reason, side))
-		return XDP_DROP;
+		return CTX_DROP;
 	if (packet->hairpin) {
 		hairpin_enter(ctx, packet);
-		return XDP_DROP;
+		return CTX_DROP;
 	}
-	return bpf_redirect(ctx->ingress_ifindex, 0);
+	return bpf_redirect(ctx_ifindex(ctx), 0);
 }
 
 /* Whether strangers are told. */

@@ -13,9 +13,9 @@
  * Whether a packet from inside comes by another interface than its source is reached by. The neighbour is not asked for,
  * nor a next hop made: that is cheaper by half.
  */
-__noinline bool source_is_elsewhere(struct xdp_md *ctx, const struct packet *packet)
+__noinline bool source_is_elsewhere(ctx_t *ctx, const struct packet *packet)
 {
-	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx->ingress_ifindex};
+	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx_ifindex(ctx)};
 	struct interface *interface;
 	struct settings *settings;
 	long code;
@@ -32,16 +32,16 @@ __noinline bool source_is_elsewhere(struct xdp_md *ctx, const struct packet *pac
 		code = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
 	if (code != BPF_FIB_LKUP_RET_SUCCESS && code != BPF_FIB_LKUP_RET_NO_NEIGH)
 		return true;
-	if (fib.ifindex == ctx->ingress_ifindex)
+	if (fib.ifindex == ctx_ifindex(ctx))
 		return false;
 	interface = settings->loose_reverse_path ? bpf_map_lookup_elem(&interface_table, &fib.ifindex) : 0;
 	return !interface || interface->side != SIDE_PRIVATE;
 }
 
 /* Nobody outside has an address of ours: neither one of the gateway nor one of a private network. */
-__noinline bool source_is_inside(struct xdp_md *ctx, const struct packet *packet)
+__noinline bool source_is_inside(ctx_t *ctx, const struct packet *packet)
 {
-	struct route_query query = {.ingress = ctx->ingress_ifindex};
+	struct route_query query = {.ingress = ctx_ifindex(ctx)};
 
 	if (!packet)
 		return true;
@@ -52,7 +52,7 @@ __noinline bool source_is_inside(struct xdp_md *ctx, const struct packet *packet
 }
 
 /* Whether the packet's source cannot be its sender's. A hairpin's is ours, as it should be. */
-static __always_inline bool source_is_spoofed(struct xdp_md *ctx, const struct packet *packet, enum side side)
+static __always_inline bool source_is_spoofed(ctx_t *ctx, const struct packet *packet, enum side side)
 {
 	__u32 source = packet->tuple.source;
 
@@ -71,7 +71,7 @@ static __always_inline bool is_lease(const struct packet *packet)
 }
 
 /* The end of a packet for the gateway itself. */
-static __always_inline enum reason to_gateway(struct xdp_md *ctx, const struct packet *packet, enum side side)
+static __always_inline enum reason to_gateway(ctx_t *ctx, const struct packet *packet, enum side side)
 {
 	return !is_lease(packet) && source_is_spoofed(ctx, packet, side) ? REASON_DROP_SPOOFED_SOURCE
 									 : REASON_TO_GATEWAY;

@@ -56,8 +56,8 @@ static __always_inline bool rewrite_l4(void *l4, void *end, __u8 protocol, bool 
 }
 
 /* Translates the source (from inside) or the destination (from outside). TTL and Ethernet header stay. */
-static __always_inline bool rewrite_packet(struct xdp_md *ctx, const struct packet *packet,
-					   const struct session *session, enum direction direction)
+static __always_inline bool rewrite_packet(ctx_t *ctx, const struct packet *packet, const struct session *session,
+					   enum direction direction)
 {
 	void *end = (void *)(long)ctx->data_end;
 	struct iphdr *ip = (void *)(long)ctx->data + ETH_HLEN;

@@ -8,7 +8,7 @@
 #include "next_hop.h"
 
 /* As route_lookup, for packets that are forwarded and not the gateway's. */
-__noinline enum route route_recall(struct xdp_md *ctx, struct route_query *query, __u16 epoch)
+__noinline enum route route_recall(ctx_t *ctx, struct route_query *query, __u16 epoch)
 {
 	struct route_answer *answer;
 	enum route route;

@@ -14,10 +14,10 @@ struct segment {
 };
 
 /* The headers of the packet without options. */
-static __always_inline bool segment_read(struct xdp_md *ctx, const struct packet *packet, struct segment *segment)
+static __always_inline bool segment_read(ctx_t *ctx, const struct packet *packet, struct segment *segment)
 {
-	if (bpf_xdp_load_bytes(ctx, ETH_HLEN, &segment->ip, sizeof(segment->ip)) ||
-	    bpf_xdp_load_bytes(ctx, packet->l4, &segment->tcp, sizeof(segment->tcp)))
+	if (ctx_load(ctx, ETH_HLEN, &segment->ip, sizeof(segment->ip)) ||
+	    ctx_load(ctx, packet->l4, &segment->tcp, sizeof(segment->tcp)))
 		return false;
 	segment->ip.ihl = sizeof(segment->ip) / 4;
 	segment->tcp.doff = sizeof(segment->tcp) / 4;
@@ -64,12 +64,12 @@ static __always_inline void segment_answer(struct segment *segment, __u32 sequen
 }
 
 /* Makes the frame one of just these headers, IPv4's or IPv6's. */
-static __always_inline bool segment_write(struct xdp_md *ctx, const __u8 *destination, const __u8 *source,
-					  const void *headers, const __u32 length)
+static __always_inline bool segment_write(ctx_t *ctx, const __u8 *destination, const __u8 *source, const void *headers,
+					  const __u32 length)
 {
 	struct ethhdr *eth;
 
-	if (bpf_xdp_adjust_tail(ctx, (int)(ETH_HLEN + length) - (int)bpf_xdp_get_buff_len(ctx)))
+	if (!ctx_resize(ctx, 0, ETH_HLEN + length))
 		return false;
 	eth = (void *)(long)ctx->data;
 	if ((void *)(eth + 1) + length > (void *)(long)ctx->data_end)

@@ -41,7 +41,7 @@ static __always_inline __u8 stray_ports(const struct packet *packet, const struc
 }
 
 /* REASON_NONE where nothing is to be asked, or ASK_CHAIN. What is for nobody is shown to no more than the honeypot. */
-__noinline enum reason stray_describe(struct xdp_md *ctx, const struct packet *packet, bool local, bool inward)
+__noinline enum reason stray_describe(ctx_t *ctx, const struct packet *packet, bool local, bool inward)
 {
 	struct nf_packet *told = nf_packet();
 	struct settings *settings;
@@ -76,7 +76,7 @@ __noinline enum reason stray_describe(struct xdp_md *ctx, const struct packet *p
 }
 
 /* What the protection says: REASON_NONE, or why the packet ends. */
-static __always_inline enum reason stray_judge(struct xdp_md *ctx, struct packet *packet, bool local, bool inward)
+static __always_inline enum reason stray_judge(ctx_t *ctx, struct packet *packet, bool local, bool inward)
 {
 	enum reason reason = stray_describe(ctx, packet, local, inward);
 	struct nf_packet *told = nf_packet();

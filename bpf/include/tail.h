@@ -8,6 +8,8 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "ctx.h"
+
 enum program {
 	PROGRAM_HAIRPIN,
 	PROGRAM_CLASSIFIER_EVEN, /* of the even generations */

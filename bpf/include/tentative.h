@@ -68,11 +68,11 @@ struct numbers {
 	__u32 end; /* behind its data, and its SYN and FIN */
 };
 
-static __always_inline bool numbers_read(struct xdp_md *ctx, const struct packet *packet, struct numbers *numbers)
+static __always_inline bool numbers_read(ctx_t *ctx, const struct packet *packet, struct numbers *numbers)
 {
 	__u32 word[3]; /* sequence, acknowledgement, and the data's offset in the high four bits */
 
-	if (bpf_xdp_load_bytes(ctx, packet->l4 + 4, word, sizeof(word)))
+	if (ctx_load(ctx, packet->l4 + 4, word, sizeof(word)))
 		return false;
 	numbers->sequence = bpf_ntohl(word[0]);
 	numbers->acknowledges = bpf_ntohl(word[1]);
@@ -117,7 +117,7 @@ static __always_inline bool tentative_proves(const struct session *session, cons
  * A packet of a tentative session: REASON_NONE when it may pass. Of what comes from outside SYNs do, RSTs, for the host
  * to judge, and what proves.
  */
-__noinline enum reason tentative_pass(struct xdp_md *ctx, const struct packet *packet, struct session *session,
+__noinline enum reason tentative_pass(ctx_t *ctx, const struct packet *packet, struct session *session,
 				      enum direction direction)
 {
 	struct numbers numbers;

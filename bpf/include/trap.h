@@ -20,7 +20,7 @@ static __always_inline bool trap_is_knock(const struct packet *packet)
 }
 
 /* Turns a SYN into the answer to it; false where it cannot. */
-__noinline bool trap_answer(struct xdp_md *ctx, const struct packet *packet, const struct trap_way *way)
+__noinline bool trap_answer(ctx_t *ctx, const struct packet *packet, const struct trap_way *way)
 {
 	struct budget *budget = budget_get();
 	struct segment headers;
@@ -39,7 +39,7 @@ __noinline bool trap_answer(struct xdp_md *ctx, const struct packet *packet, con
 }
 
 /* Whether the packet ends a handshake that trap_answer began. */
-__noinline bool trap_is_proven(struct xdp_md *ctx, const struct packet *packet)
+__noinline bool trap_is_proven(ctx_t *ctx, const struct packet *packet)
 {
 	struct budget *budget = budget_get();
 	struct segment headers;
@@ -74,16 +74,16 @@ static __always_inline void trap_tell(const struct in6 *source, __u16 port)
 static __always_inline int trap_send(const struct trap_way *way)
 {
 	reason_count(REASON_ANSWERED_TRAP);
-	return way->ifindex ? bpf_redirect(way->ifindex, 0) : XDP_PASS;
+	return way->ifindex ? bpf_redirect(way->ifindex, 0) : CTX_PASS;
 }
 
 /* What becomes of a packet that the honeypot dropped. */
-__noinline int trap_spring(struct xdp_md *ctx, const struct packet *packet)
+__noinline int trap_spring(ctx_t *ctx, const struct packet *packet)
 {
 	struct trap_way way = {};
 
 	if (!packet)
-		return XDP_DROP;
+		return CTX_DROP;
 	if (!trap_is_knock(packet) || !trap_route(ctx, &way) || !trap_answer(ctx, packet, &way))
 		return verdict(ctx, packet, REASON_DROP_TRAPPED, SIDE_PUBLIC);
 	return trap_send(&way);

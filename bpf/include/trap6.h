@@ -13,9 +13,9 @@ struct trap6_headers {
 };
 
 /* The headers of a packet, whose TCP header is left without options. False where it is no TCP. */
-static __always_inline bool trap6_read(struct xdp_md *ctx, struct trap6_headers *headers)
+static __always_inline bool trap6_read(ctx_t *ctx, struct trap6_headers *headers)
 {
-	if (bpf_xdp_load_bytes(ctx, ETH_HLEN, headers, sizeof(*headers)) || headers->ip.nexthdr != IPPROTO_TCP)
+	if (ctx_load(ctx, ETH_HLEN, headers, sizeof(*headers)) || headers->ip.nexthdr != IPPROTO_TCP)
 		return false;
 	headers->tcp.doff = sizeof(headers->tcp) / 4;
 	return true;
@@ -47,7 +47,7 @@ static __always_inline void trap6_fill(struct trap6_headers *headers, __u32 cook
 }
 
 /* Turns a SYN into the answer to it; false where none is due or possible. */
-__noinline bool trap6_answer(struct xdp_md *ctx, struct trap_way *way)
+__noinline bool trap6_answer(ctx_t *ctx, struct trap_way *way)
 {
 	struct budget *budget = budget_get();
 	struct trap6_headers headers;
@@ -67,7 +67,7 @@ __noinline bool trap6_answer(struct xdp_md *ctx, struct trap_way *way)
 }
 
 /* Tells of the packet if it ends a handshake that trap6_answer began. */
-__noinline bool trap6_is_proven(struct xdp_md *ctx)
+__noinline bool trap6_is_proven(ctx_t *ctx)
 {
 	struct budget *budget = budget_get();
 	struct trap6_headers headers;

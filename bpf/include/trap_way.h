@@ -19,9 +19,9 @@ struct trap_way {
 };
 
 /* The way back to the sender of the packet; false where that is not outside, or enough were answered. */
-__noinline bool trap_route(struct xdp_md *ctx, struct trap_way *way)
+__noinline bool trap_route(ctx_t *ctx, struct trap_way *way)
 {
-	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx->ingress_ifindex};
+	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx_ifindex(ctx)};
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct iphdr *ip4 = (void *)(eth + 1);
 	struct ipv6hdr *ip6 = (void *)(eth + 1);
@@ -50,7 +50,7 @@ __noinline bool trap_route(struct xdp_md *ctx, struct trap_way *way)
 	if (code == BPF_FIB_LKUP_RET_FWD_DISABLED && fib.family == AF_INET6) { /* the kernel tells nothing then */
 		__builtin_memcpy(way->destination, eth->h_source, 6);
 		__builtin_memcpy(way->source, eth->h_dest, 6);
-		way->ifindex = ctx->ingress_ifindex;
+		way->ifindex = ctx_ifindex(ctx);
 		return true;
 	}
 	if (code != BPF_FIB_LKUP_RET_SUCCESS &&

@@ -26,7 +26,7 @@ static __always_inline struct budget *budget_get(void)
 	return budget;
 }
 
-__noinline int drop_sample(struct xdp_md *ctx, const struct packet *packet, enum reason reason, enum side side)
+__noinline int drop_sample(ctx_t *ctx, const struct packet *packet, enum reason reason, enum side side)
 {
 	struct control *control = control_get();
 	struct budget *budget;
@@ -42,13 +42,13 @@ __noinline int drop_sample(struct xdp_md *ctx, const struct packet *packet, enum
 		return 0;
 	budget->drops++;
 	event->at = bpf_ktime_get_ns();
-	event->ifindex = ctx->ingress_ifindex;
+	event->ifindex = ctx_ifindex(ctx);
 	event->reason = reason;
 	event->source = packet->tuple.source;
 	event->destination = packet->tuple.destination;
 	event->source_port = packet->tuple.source_port;
 	event->destination_port = packet->tuple.destination_port;
-	event->length = ctx->data_end - ctx->data;
+	event->length = ctx_length(ctx);
 	event->protocol = packet->tuple.protocol;
 	event->side = side;
 	bpf_ringbuf_submit(event, 0);
@@ -65,7 +65,7 @@ static __always_inline void reason_count(enum reason reason)
 }
 
 /* A translated packet goes on as one from outside, under the generation that has judged it so far. */
-static __always_inline void hairpin_enter(struct xdp_md *ctx, const struct packet *packet)
+static __always_inline void hairpin_enter(ctx_t *ctx, const struct packet *packet)
 {
 	struct nf_packet *told = nf_packet();
 
@@ -83,13 +83,13 @@ static __always_inline __u32 hairpin_generation(void)
 }
 
 /* For everything but a redirect: leaves the packet to the kernel or drops it. */
-static __always_inline int verdict(struct xdp_md *ctx, const struct packet *packet, enum reason reason, enum side side)
+static __always_inline int verdict(ctx_t *ctx, const struct packet *packet, enum reason reason, enum side side)
 {
 	if (reason == REASON_TO_GATEWAY && side == SIDE_PUBLIC && source_is_banned(packet))
 		reason = REASON_DROP_BANNED;
 	reason_count(reason);
 	if (reason < REASON_DROP_MALFORMED)
-		return XDP_PASS;
+		return CTX_PASS;
 	drop_sample(ctx, packet, reason, side);
-	return XDP_DROP;
+	return CTX_DROP;
 }
