@@ -33,7 +33,7 @@ enum said {
 /* Octets of the whole frame. */
 static __always_inline __u32 ctx_length(ctx_t *ctx)
 {
-	return ctx->data_end - ctx->data;
+	return bpf_xdp_get_buff_len(ctx);
 }
 
 /* Of the interface that the frame came in by. */
