@@ -118,18 +118,25 @@ enum statistic {
 };
 TABLE(statistics, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, __u64, STATISTIC_MAX, 0);
 
+/* What each CPU may say of itself. */
 struct budget {
 	__u32 tick;
 	__u32 drops; /* samples sent in this tick */
 	__u32 icmp;  /* ICMP errors sent in this tick */
-	__u32 traps; /* SYNs to the honeypot answered in this tick */
-	__u32 lies;  /* ACKs to it that proved nothing */
 	__u32 pad;
 };
 TABLE(budgets, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct budget, 1, 0);
 
-/* How much was refused lately (refuse.h): struct refusals, by a hash of who was, and first in all. */
+/* How much was refused lately (refuse.h): struct spending, by a hash of who was, and first in all. */
 TABLE(refusal_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1 + REFUSAL_SOURCES, BPF_F_MMAPABLE);
+
+/* How much the honeypot did lately (trap_way.h): struct spending. */
+enum trap_budget {
+	TRAP_BUDGET_ANSWERS,
+	TRAP_BUDGET_PROOFS,
+	TRAP_BUDGET_MAX,
+};
+TABLE(trap_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, TRAP_BUDGET_MAX, 0);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "answer.h"
+#include "budget.h"
 #include "index.h"
 #include "segment.h"
 
@@ -15,34 +16,9 @@
 #define REFUSALS_ALL	     0	  /* the gateway's place in refusal_budgets */
 #define ICMP_PORT_UNREACH    3
 
-/* A budget: one word, compared and swapped. */
-struct refusals {
-	__u32 tick;
-	__u32 count;
-};
-
 static __always_inline bool refusals_allow(__u32 place, __u32 most)
 {
-	__u64 *budget = bpf_map_lookup_elem(&refusal_budgets, &place);
-	__u32 tick = clock_tick();
-
-	for (int tries = 0; budget && tries < 4; tries++) {
-		union {
-			__u64 word;
-			struct refusals refusals;
-		} old = {.word = *(volatile __u64 *)budget}, new = old;
-
-		if (old.refusals.tick != tick) {
-			new.refusals.tick = tick;
-			new.refusals.count = 0;
-		}
-		if (new.refusals.count >= most)
-			return false;
-		new.refusals.count++;
-		if (__sync_val_compare_and_swap(budget, old.word, new.word) == old.word)
-			return true;
-	}
-	return false;
+	return budget_spend(bpf_map_lookup_elem(&refusal_budgets, &place), most);
 }
 
 /* The source first, so that one that has used up its own takes nothing from the others. */

@@ -11,8 +11,6 @@
 #include "trap_way.h"
 #include "verdict.h"
 
-#define LIES_PER_TICK 4096 /* wrong ACKs, beyond which none is believed: about 15,000 a second, of 2^29 to guess one */
-
 static __always_inline bool trap_is_knock(const struct packet *packet)
 {
 	return !packet->hairpin && !packet->link_broadcast && packet->tuple.protocol == IPPROTO_TCP &&
@@ -22,36 +20,28 @@ static __always_inline bool trap_is_knock(const struct packet *packet)
 /* Turns a SYN into the answer to it; false where it cannot. */
 __noinline bool trap_answer(ctx_t *ctx, const struct packet *packet, const struct trap_way *way)
 {
-	struct budget *budget = budget_get();
 	struct segment headers;
 	__s64 cookie;
 
-	if (!packet || !way || !budget || !segment_read(ctx, packet, &headers))
+	if (!packet || !way || !segment_read(ctx, packet, &headers))
 		return false;
 	cookie = bpf_tcp_raw_gen_syncookie_ipv4(&headers.ip, &headers.tcp, sizeof(headers.tcp));
-	if (cookie < 0)
+	if (cookie < 0 || !budget_spend(trap_budget(TRAP_BUDGET_ANSWERS), TRAPS_PER_TICK))
 		return false;
 	segment_answer(&headers, cookie, bpf_ntohl(headers.tcp.seq) + 1, TCP_FLAG_SYN | TCP_FLAG_ACK);
-	if (!segment_write(ctx, way->destination, way->source, &headers, sizeof(headers)))
-		return false;
-	budget->traps++;
-	return true;
+	return segment_write(ctx, way->destination, way->source, &headers, sizeof(headers));
 }
 
 /* Whether the packet ends a handshake that trap_answer began. */
 __noinline bool trap_is_proven(ctx_t *ctx, const struct packet *packet)
 {
-	struct budget *budget = budget_get();
 	struct segment headers;
 
-	if (!packet || !budget || budget->lies >= LIES_PER_TICK || packet->tuple.protocol != IPPROTO_TCP ||
+	if (!packet || packet->tuple.protocol != IPPROTO_TCP ||
 	    (packet->tcp_flags & (TCP_FLAG_SYN | TCP_FLAG_ACK | TCP_FLAG_RST)) != TCP_FLAG_ACK ||
-	    !segment_read(ctx, packet, &headers))
+	    !segment_read(ctx, packet, &headers) || !budget_spend(trap_budget(TRAP_BUDGET_PROOFS), PROOFS_PER_TICK))
 		return false;
-	if (bpf_tcp_raw_check_syncookie_ipv4(&headers.ip, &headers.tcp) == 0)
-		return true;
-	budget->lies++;
-	return false;
+	return bpf_tcp_raw_check_syncookie_ipv4(&headers.ip, &headers.tcp) == 0;
 }
 
 /* The daemon bans who proved that he was here. */

@@ -49,40 +49,32 @@ static __always_inline void trap6_fill(struct trap6_headers *headers, __u32 cook
 /* Turns a SYN into the answer to it; false where none is due or possible. */
 __noinline bool trap6_answer(ctx_t *ctx, struct trap_way *way)
 {
-	struct budget *budget = budget_get();
 	struct trap6_headers headers;
 	__s64 cookie;
 
-	if (!way || !budget || !trap6_read(ctx, &headers) || !tcp_is_pure_syn(((__u8 *)&headers.tcp)[13]) ||
-	    !trap_route(ctx, way))
+	if (!way || !trap6_read(ctx, &headers) || !tcp_is_pure_syn(((__u8 *)&headers.tcp)[13]) || !trap_route(ctx, way))
 		return false;
 	cookie = bpf_tcp_raw_gen_syncookie_ipv6(&headers.ip, &headers.tcp, sizeof(headers.tcp));
-	if (cookie < 0)
+	if (cookie < 0 || !budget_spend(trap_budget(TRAP_BUDGET_ANSWERS), TRAPS_PER_TICK))
 		return false;
 	trap6_fill(&headers, cookie);
-	if (!segment_write(ctx, way->destination, way->source, &headers, sizeof(headers)))
-		return false;
-	budget->traps++;
-	return true;
+	return segment_write(ctx, way->destination, way->source, &headers, sizeof(headers));
 }
 
 /* Tells of the packet if it ends a handshake that trap6_answer began. */
 __noinline bool trap6_is_proven(ctx_t *ctx)
 {
-	struct budget *budget = budget_get();
 	struct trap6_headers headers;
 	struct in6 source;
 	__u8 flags;
 
-	if (!budget || budget->lies >= LIES_PER_TICK || !trap6_read(ctx, &headers))
+	if (!trap6_read(ctx, &headers))
 		return false;
 	flags = ((__u8 *)&headers.tcp)[13];
-	if ((flags & (TCP_FLAG_SYN | TCP_FLAG_ACK | TCP_FLAG_RST)) != TCP_FLAG_ACK)
+	if ((flags & (TCP_FLAG_SYN | TCP_FLAG_ACK | TCP_FLAG_RST)) != TCP_FLAG_ACK ||
+	    !budget_spend(trap_budget(TRAP_BUDGET_PROOFS), PROOFS_PER_TICK) ||
+	    bpf_tcp_raw_check_syncookie_ipv6(&headers.ip, &headers.tcp))
 		return false;
-	if (bpf_tcp_raw_check_syncookie_ipv6(&headers.ip, &headers.tcp)) {
-		budget->lies++;
-		return false;
-	}
 	__builtin_memcpy(&source, &headers.ip.saddr, sizeof(source));
 	trap_tell(&source, headers.tcp.dest);
 	return true;

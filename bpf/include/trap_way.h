@@ -5,12 +5,21 @@
  */
 #pragma once
 
+#include "budget.h"
 #include "maps.h"
 #include "next_hop.h"
 
 #define AF_INET6	   10
-#define TRAPS_PER_TICK	   256 /* SYNs answered by each CPU: about 1,000 a second */
-#define TRAPS_TO_STRANGERS 16  /* of these: the kernel remembers each neighbour that it asks for */
+#define TRAPS_PER_TICK	   256	/* SYNs answered: about 1,000 a second */
+#define TRAPS_TO_STRANGERS 16	/* of these: the kernel remembers each neighbour that it asks for */
+#define PROOFS_PER_TICK	   4096 /* ACKs looked at: about 15,000 a second, of 2^29 to guess one */
+
+static __always_inline __u64 *trap_budget(enum trap_budget which)
+{
+	__u32 key = which;
+
+	return bpf_map_lookup_elem(&trap_budgets, &key);
+}
 
 struct trap_way {
 	__u8 destination[6];
@@ -25,12 +34,13 @@ __noinline bool trap_route(ctx_t *ctx, struct trap_way *way)
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct iphdr *ip4 = (void *)(eth + 1);
 	struct ipv6hdr *ip6 = (void *)(eth + 1);
-	struct budget *budget = budget_get();
+	__u64 *budget = trap_budget(TRAP_BUDGET_ANSWERS);
 	struct interface *interface;
 	bool own = false;
 	long code;
 
-	if (!way || !budget || budget->traps >= TRAPS_PER_TICK || (void *)(ip4 + 1) > (void *)(long)ctx->data_end)
+	if (!way || !budget || budget_spent(budget) >= TRAPS_PER_TICK ||
+	    (void *)(ip4 + 1) > (void *)(long)ctx->data_end)
 		return false;
 	if (ip4->version == 4) {
 		fib.ipv4_src = ip4->daddr;
@@ -54,7 +64,7 @@ __noinline bool trap_route(ctx_t *ctx, struct trap_way *way)
 		return true;
 	}
 	if (code != BPF_FIB_LKUP_RET_SUCCESS &&
-	    (code != BPF_FIB_LKUP_RET_NO_NEIGH || budget->traps >= TRAPS_TO_STRANGERS))
+	    (code != BPF_FIB_LKUP_RET_NO_NEIGH || budget_spent(budget) >= TRAPS_TO_STRANGERS))
 		return false;
 	interface = bpf_map_lookup_elem(&interface_table, &fib.ifindex);
 	if (!interface || interface->side != SIDE_PUBLIC)

@@ -20,8 +20,6 @@ static __always_inline struct budget *budget_get(void)
 		budget->tick = tick;
 		budget->drops = 0;
 		budget->icmp = 0;
-		budget->traps = 0;
-		budget->lies = 0;
 	}
 	return budget;
 }

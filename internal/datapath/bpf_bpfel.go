@@ -94,8 +94,6 @@ type bpfBudget struct {
 	Tick  uint32
 	Drops uint32
 	Icmp  uint32
-	Traps uint32
-	Lies  uint32
 	Pad   uint32
 }
 
@@ -661,6 +659,7 @@ const (
 	bpfMapSettingsTable        = "settings_table"
 	bpfMapStatistics           = "statistics"
 	bpfMapTentativeTable       = "tentative_table"
+	bpfMapTrapBudgets          = "trap_budgets"
 	bpfMapTrapEvents           = "trap_events"
 	bpfProgBindPort            = "bind_port"
 	bpfProgBindService         = "bind_service"
@@ -780,6 +779,7 @@ type bpfMapSpecs struct {
 	SettingsTable    *ebpf.MapSpec `ebpf:"settings_table"`
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
+	TrapBudgets      *ebpf.MapSpec `ebpf:"trap_budgets"`
 	TrapEvents       *ebpf.MapSpec `ebpf:"trap_events"`
 }
 
@@ -853,6 +853,7 @@ type bpfMaps struct {
 	SettingsTable    *ebpf.Map `ebpf:"settings_table"`
 	Statistics       *ebpf.Map `ebpf:"statistics"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
+	TrapBudgets      *ebpf.Map `ebpf:"trap_budgets"`
 	TrapEvents       *ebpf.Map `ebpf:"trap_events"`
 }
 
@@ -900,6 +901,7 @@ func (m *bpfMaps) Close() error {
 		m.SettingsTable,
 		m.Statistics,
 		m.TentativeTable,
+		m.TrapBudgets,
 		m.TrapEvents,
 	)
 }

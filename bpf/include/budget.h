@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Budgets of the whole gateway: so much in a tick, whichever CPUs the packets come to. Each is one word of a table,
+ * compared and swapped.
+ */
+#pragma once
+
+#include "clock.h"
+
+struct spending {
+	__u32 tick;
+	__u32 count;
+};
+
+/* How much of it is spent in this tick. */
+static __always_inline __u32 budget_spent(const __u64 *budget)
+{
+	union {
+		__u64 word;
+		struct spending spending;
+	} now = {.word = *(const volatile __u64 *)budget};
+
+	return now.spending.tick == clock_tick() ? now.spending.count : 0;
+}
+
+/* Spends one of most; false where they are spent, or other CPUs come first time and again. */
+static __always_inline bool budget_spend(__u64 *budget, __u32 most)
+{
+	__u32 tick = clock_tick();
+
+	for (int tries = 0; budget && tries < 4; tries++) {
+		union {
+			__u64 word;
+			struct spending spending;
+		} old = {.word = *(volatile __u64 *)budget}, new = old;
+
+		if (old.spending.tick != tick) {
+			new.spending.tick = tick;
+			new.spending.count = 0;
+		}
+		if (new.spending.count >= most)
+			return false;
+		new.spending.count++;
+		if (__sync_val_compare_and_swap(budget, old.word, new.word) == old.word)
+			return true;
+	}
+	return false;
+}
