@@ -127,6 +127,7 @@ type DNS struct {
 	Exhausted      uint64 `json:"exhausted"`
 	Forwarded      uint64 `json:"forwarded"`
 	UpstreamFailed uint64 `json:"upstream_failed"`
+	WaitLimited    uint64 `json:"wait_limited"` // not answered: the host had as many waiting for upstream as it may
 }
 
 // ReasonCount counts the packets that ended with a reason.

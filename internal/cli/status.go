@@ -151,6 +151,7 @@ func statusNames(s client.Status) string {
 		{"no address free (SERVFAIL)", s.DNS.Exhausted},
 		{"forwarded upstream", s.DNS.Forwarded},
 		{"upstream failed", s.DNS.UpstreamFailed},
+		{"dropped by dns.wait_limit", s.DNS.WaitLimited},
 	} {
 		t.add(row.name, count(row.n))
 	}

@@ -44,6 +44,7 @@ func (d *draft) keys() []key {
 			many("upstream", &d.upstream, addressPort(true), 0),
 			one("verify", &c.DNS.Verify, choice(VerifyTCP, VerifyNone)),
 			one("cache", &c.DNS.Cache, number(0, 1_000_000)),
+			one("wait_limit", &c.DNS.WaitLimit, number(1, 4096)),
 			many("client_subnet", &d.clientSubnet, network(), 0),
 			listOf("keys", &d.keyDrafts, (*keyDraft).keys),
 		).must(),

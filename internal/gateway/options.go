@@ -152,7 +152,7 @@ func (g *Gateway) privateOptions(v *view, serial uint32) nameserver.PrivateOptio
 	c := v.config
 	return nameserver.PrivateOptions{
 		Zones: v.zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Private.Addr(), Serial: serial,
-		Journal: g.journal, Directory: g.directory, Upstream: c.DNS.Upstream, CacheSize: c.DNS.Cache,
+		Journal: g.journal, Directory: g.directory, Upstream: c.DNS.Upstream, CacheSize: c.DNS.Cache, WaitLimit: c.DNS.WaitLimit,
 		Now: datapath.Now, Logger: g.log,
 	}
 }

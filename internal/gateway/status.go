@@ -88,7 +88,7 @@ func dnsCounts(public, private nameserver.Statistics, asked allocation.Counts) a
 		Queries:  public.QueriesUDP + public.QueriesTCP + private.QueriesUDP + private.QueriesTCP,
 		Answered: public.Allocated, Refused: public.Refused + public.Limited + private.Refused,
 		Distrusted: asked.Distrusted + asked.Shared, Truncated: public.Truncated, Exhausted: asked.Exhausted,
-		Forwarded: private.CacheMisses, UpstreamFailed: private.UpstreamFailed,
+		Forwarded: private.CacheMisses, UpstreamFailed: private.UpstreamFailed, WaitLimited: private.WaitLimited,
 	}
 }
 

@@ -1,6 +1,7 @@
 package nameserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,9 +18,6 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// underWay bounds the questions waiting for upstream at a time.
-const underWay = 4096
-
 // PrivateOptions configures a Private server.
 type PrivateOptions struct {
 	Zones             []Zone // at least one
@@ -30,6 +28,7 @@ type PrivateOptions struct {
 	Directory         func() Directory     // the current snapshot; called once per message
 	Upstream          []netip.AddrPort     // for all other names; none: they are REFUSED
 	CacheSize         int                  // answers kept, 0 for none; fixed once the server is made
+	WaitLimit         int                  // questions of one address that may wait for upstream, default 128
 	Now               func() model.Instant // ages the cache; nil counts from the start of the server
 	Logger            *slog.Logger         // nil logs nothing
 	Limits            Limits
@@ -41,7 +40,8 @@ type Private struct {
 	settings atomic.Pointer[privateSettings]
 	cache    *cache
 	flights  singleflight.Group
-	slots    chan struct{}
+	waiting  waiting
+	overdone seldom // the log's lines about askers with too many questions
 	counters counters
 	now      func() model.Instant
 	exchange exchanger
@@ -54,6 +54,7 @@ type privateSettings struct {
 	authority *authority
 	directory func() Directory
 	upstream  *upstream // nil: none
+	waitLimit int
 }
 
 func (s *privateSettings) servers() []netip.AddrPort {
@@ -74,7 +75,7 @@ func NewPrivate(options PrivateOptions) (*Private, error) {
 		return nil, fmt.Errorf("configure private name server: %w", err)
 	}
 	p := &Private{
-		journal: journal, cache: cache, slots: make(chan struct{}, underWay), now: clockOr(options.Now), exchange: exchange,
+		journal: journal, cache: cache, now: clockOr(options.Now), exchange: exchange,
 		limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
 	}
 	return p, p.Reconfigure(options)
@@ -91,7 +92,7 @@ func (p *Private) Reconfigure(options PrivateOptions) error {
 		return fmt.Errorf("configure private name server: %w", err)
 	}
 	authority.inside = true
-	settings := &privateSettings{authority: authority, directory: options.Directory}
+	settings := &privateSettings{authority: authority, directory: options.Directory, waitLimit: cmp.Or(options.WaitLimit, defaultWaitLimit)}
 	if len(options.Upstream) > 0 {
 		settings.upstream = &upstream{
 			servers: slices.Clone(options.Upstream), exchange: p.exchange,
@@ -144,7 +145,7 @@ func limit(q *query, transport Transport) int {
 }
 
 // respond implements responder.
-func (p *Private) respond(_ context.Context, message []byte, _ netip.AddrPort, transport Transport, buf []byte) ([]byte, continuation) {
+func (p *Private) respond(_ context.Context, message []byte, from netip.AddrPort, transport Transport, buf []byte) ([]byte, continuation) {
 	var q query
 	settings := p.settings.Load()
 	fault := q.parse(message)
@@ -154,7 +155,7 @@ func (p *Private) respond(_ context.Context, message []byte, _ netip.AddrPort, t
 	case silence:
 		return nil, nil
 	case forward:
-		return p.forward(settings, &q, &d, transport, buf)
+		return p.forward(settings, &q, &d, from.Addr(), transport, buf)
 	}
 	d.reply.recursion = settings.upstream != nil
 	out := q.render(buf, &d.reply, limit(&q, transport))
@@ -164,7 +165,7 @@ func (p *Private) respond(_ context.Context, message []byte, _ netip.AddrPort, t
 
 // forward answers from the cache, or leaves a continuation that asks upstream.
 // The name may be another than was asked for: where a CNAME of ours leads.
-func (p *Private) forward(settings *privateSettings, q *query, d *decision, transport Transport, buf []byte) ([]byte, continuation) {
+func (p *Private) forward(settings *privateSettings, q *query, d *decision, asker netip.Addr, transport Transport, buf []byte) ([]byte, continuation) {
 	question := dns.Question{Name: string(d.target), Qtype: q.qtype, Qclass: q.qclass}
 	before := d.reply.answer
 	key := cacheKey{name: strings.ToLower(question.Name), qtype: q.qtype, do: q.edns.do, cd: q.flags&flagCD != 0}
@@ -172,22 +173,40 @@ func (p *Private) forward(settings *privateSettings, q *query, d *decision, tran
 		p.counters.cacheHits.Add(1)
 		return p.pass(known, q, before, transport, buf), nil
 	}
-	select {
-	case p.slots <- struct{}{}:
-	default:
-		p.counters.overloaded.Add(1)
-		return q.render(buf, &reply{rcode: dns.RcodeServerFailure, recursion: true}, limit(q, transport)), nil
+	if admission := p.waiting.enter(asker, settings.waitLimit); admission != admitted {
+		return p.overdo(admission, settings, q, asker, transport, buf), nil
 	}
 	p.counters.cacheMisses.Add(1)
 	kept := q.detached()
 	return nil, func(ctx context.Context, buf []byte, _ sender) []byte {
-		defer func() { <-p.slots }()
+		defer p.waiting.leave(asker)
 		found := p.lookup(ctx, settings.upstream, key, question)
 		if found == nil {
 			return nil // the server is stopping
 		}
 		return p.pass(found, kept, before, transport, buf)
 	}
+}
+
+// overdo is the answer to a question that may not wait for upstream. An asker
+// beyond its share hears nothing over UDP, as with unbound's wait-limit: it asks
+// again, and its flood costs no replies.
+func (p *Private) overdo(a admission, settings *privateSettings, q *query, asker netip.Addr, transport Transport, buf []byte) []byte {
+	why := reasonOverloaded
+	if a == overShare {
+		p.counters.waitLimited.Add(1)
+		if p.overdone.due(p.now()) {
+			p.logger.Warn("a host inside has as many questions waiting for upstream as one may, more are dropped: see dns.wait_limit",
+				"host", asker, "limit", settings.waitLimit)
+		}
+		if transport == UDP {
+			return nil
+		}
+		why = reasonWaitLimit
+	} else {
+		p.counters.overloaded.Add(1)
+	}
+	return q.render(buf, &reply{rcode: dns.RcodeServerFailure, recursion: true, reason: why}, limit(q, transport))
 }
 
 // lookup asks upstream once for all who want the same at the same time. ctx is

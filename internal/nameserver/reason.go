@@ -19,6 +19,8 @@ type reason struct {
 var (
 	reasonExhausted   = reason{dns.ExtendedErrorCodeOther, "no pool address is free, ask again later"}
 	reasonFailed      = reason{dns.ExtendedErrorCodeOther, "the address could not be lent"}
+	reasonOverloaded  = reason{dns.ExtendedErrorCodeOther, "too many questions wait for upstream"}
+	reasonWaitLimit   = reason{dns.ExtendedErrorCodeProhibited, "too many questions of this asker wait for upstream"}
 	reasonRefused     = reason{dns.ExtendedErrorCodeProhibited, "refused by a quota or the policy"}
 	reasonUnsigned    = reason{dns.ExtendedErrorCodeProhibited, "only with a key"}
 	reasonOutside     = reason{dns.ExtendedErrorCodeNotAuthoritative, "no zone of this server"}

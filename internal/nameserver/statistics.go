@@ -37,6 +37,7 @@ type Statistics struct {
 	CacheMisses  uint64 `json:"cache_misses"`  // had to be asked upstream
 	Coalesced    uint64 `json:"coalesced"`     // joined the same question under way
 	Overloaded   uint64 `json:"overloaded"`    // answered SERVFAIL: too many questions under way
+	WaitLimited  uint64 `json:"wait_limited"`  // not answered: the asker had too many questions under way
 
 	UpstreamQueries uint64 `json:"upstream_queries"` // messages sent upstream
 	UpstreamFailed  uint64 `json:"upstream_failed"`  // answered SERVFAIL: no upstream server gave an answer
@@ -48,7 +49,7 @@ type counters struct {
 	slowed, truncated, nameErrors, allocated, exhausted, limited, failed atomic.Uint64
 	transfers, updates, notified, notifyFailed, badSignature             atomic.Uint64
 	aliased, sendFailed, evicted, overClient                             atomic.Uint64
-	cacheHits, cacheMisses, coalesced, overloaded                        atomic.Uint64
+	cacheHits, cacheMisses, coalesced, overloaded, waitLimited           atomic.Uint64
 	upstreamQueries, upstreamFailed                                      atomic.Uint64
 	connections                                                          atomic.Int64
 }
@@ -63,7 +64,7 @@ func (c *counters) read() Statistics {
 		BadSignature: c.badSignature.Load(), SendFailed: c.sendFailed.Load(), Connections: c.connections.Load(),
 		Evicted: c.evicted.Load(), OverClient: c.overClient.Load(),
 		CacheHits: c.cacheHits.Load(), CacheMisses: c.cacheMisses.Load(),
-		Coalesced: c.coalesced.Load(), Overloaded: c.overloaded.Load(),
+		Coalesced: c.coalesced.Load(), Overloaded: c.overloaded.Load(), WaitLimited: c.waitLimited.Load(),
 		UpstreamQueries: c.upstreamQueries.Load(), UpstreamFailed: c.upstreamFailed.Load(),
 	}
 }

@@ -308,8 +308,10 @@ func TestSameQuestionsUnderWayAreAskedOnce(t *testing.T) {
 
 func TestTooManyQuestionsUnderWay(t *testing.T) {
 	server := newPrivate(t, func(o *PrivateOptions) { o.Upstream = []netip.AddrPort{closedPort(t)} })
-	for range underWay {
-		server.slots <- struct{}{}
+	for i := range underWay {
+		if server.waiting.enter(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 1) != admitted {
+			t.Fatalf("question %d may not wait", i)
+		}
 	}
 	reply := unpacked(t, through(server, packed(t, request("www.example.net.", dns.TypeA)), UDP))
 	if s := server.Statistics(); reply.Rcode != dns.RcodeServerFailure || s.Overloaded != 1 {

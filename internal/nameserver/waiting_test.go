@@ -1,0 +1,101 @@
+package nameserver
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/miekg/dns"
+)
+
+// An asker with as many questions under way as it may have gets no more in, and
+// others do; when its questions are done it may ask again.
+func TestWaitLimit(t *testing.T) {
+	const most = 3
+	release := make(chan struct{})
+	upstream := upstreamServer(t, func(w dns.ResponseWriter, m *dns.Msg) {
+		<-release
+		answerWith(m.Question[0].Name+" 300 IN A 192.0.2.80")(w, m)
+	})
+	server := newPrivate(t, func(o *PrivateOptions) { o.Upstream, o.WaitLimit = []netip.AddrPort{upstream}, most })
+	greedy, other := netip.MustParseAddrPort("10.0.0.7:4242"), netip.MustParseAddrPort("10.0.0.8:4242")
+	ask := func(from netip.AddrPort, name string, transport Transport) ([]byte, continuation) {
+		return server.respond(t.Context(), packed(t, request(name, dns.TypeA).SetEdns0(1232, false)), from, transport, nil)
+	}
+	var waiting []continuation
+	for _, name := range []string{"a.example.net.", "b.example.net.", "c.example.net."} {
+		_, later := ask(greedy, name, UDP)
+		if later == nil {
+			t.Fatalf("%s does not wait", name)
+		}
+		waiting = append(waiting, later)
+	}
+	if reply, later := ask(greedy, "d.example.net.", UDP); reply != nil || later != nil {
+		t.Errorf("over UDP: %x", reply)
+	}
+	wire, later := ask(greedy, "d.example.net.", TCP)
+	if later != nil {
+		t.Fatal("over TCP the question waits")
+	}
+	reply := unpacked(t, wire)
+	if ede := reply.IsEdns0().Option; reply.Rcode != dns.RcodeServerFailure || len(ede) != 1 {
+		t.Errorf("over TCP: %v", reply)
+	}
+	// A name of ours waits for nobody.
+	if reply, _ := ask(greedy, "hosta.foo.example.", UDP); reply == nil {
+		t.Error("a name of ours is not answered")
+	}
+	_, later = ask(other, "d.example.net.", UDP)
+	if later == nil {
+		t.Fatal("another asker's question does not wait")
+	}
+	if s := server.Statistics(); s.WaitLimited != 2 || s.Overloaded != 0 {
+		t.Errorf("counters %+v", s)
+	}
+	close(release)
+	for _, later := range append(waiting, later) {
+		if m := unpacked(t, later(t.Context(), nil, nil)); len(m.Answer) != 1 {
+			t.Errorf("got %v", m)
+		}
+	}
+	if n := len(server.waiting.askers); n != 0 || server.waiting.all != 0 {
+		t.Errorf("%d askers and %d questions are left", n, server.waiting.all)
+	}
+	if _, later := ask(greedy, "e.example.net.", UDP); later == nil {
+		t.Error("when its questions are done the asker may ask again")
+	} else {
+		later(t.Context(), nil, nil)
+	}
+}
+
+// A reload changes the share, and takes none from who waits.
+func TestWaitLimitByReload(t *testing.T) {
+	options := PrivateOptions{
+		Zones: testZones, Nameserver: "ns.foo.example.", NameserverAddress: netip.MustParseAddr("10.0.0.1"),
+		Serial: 7, Directory: realm, Upstream: []netip.AddrPort{closedPort(t)}, WaitLimit: 1,
+	}
+	server, err := NewPrivate(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := func() bool {
+		_, later := server.respond(t.Context(), packed(t, request("www.example.net.", dns.TypeA)), asker, UDP, nil)
+		return later != nil
+	}
+	if first, second := waits(), waits(); !first || second {
+		t.Errorf("of a share of one: %v, %v", first, second)
+	}
+	options.WaitLimit = 2
+	if err := server.Reconfigure(options); err != nil {
+		t.Fatal(err)
+	}
+	if first, second := waits(), waits(); !first || second {
+		t.Errorf("after the reload: %v, %v", first, second)
+	}
+}
+
+func TestLogLinesAreSeldom(t *testing.T) {
+	var s seldom
+	if !s.due(0) || s.due(1) || s.due(seldomEvery-1) || !s.due(seldomEvery) || s.due(seldomEvery+1) {
+		t.Error("the lines do not come every ten seconds")
+	}
+}

@@ -1,0 +1,128 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// upstreamAt answers questions at a node's port 53, UDP and TCP, as handle does; what handle has no reply for is never
+// answered.
+func (r *realm) upstreamAt(at lab.Node, handle func(question *dns.Msg) (reply *dns.Msg)) {
+	r.t.Helper()
+	address := netip.AddrPortFrom(at.IP, 53).String()
+	packets, err := at.ListenPacket("udp4", address)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	listener, err := at.Listen("tcp4", address)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, server := range []*dns.Server{{PacketConn: packets}, {Listener: listener}} {
+		server.Handler = dns.HandlerFunc(func(w dns.ResponseWriter, question *dns.Msg) {
+			if reply := handle(question); reply != nil {
+				_ = w.WriteMsg(reply)
+			}
+		})
+		started := make(chan struct{})
+		server.NotifyStartedFunc = func() { close(started) }
+		go func() { _ = server.ActivateAndServe() }()
+		<-started
+		r.t.Cleanup(func() { _ = server.Shutdown() })
+	}
+}
+
+// replyWith answers a question with records.
+func replyWith(question *dns.Msg, records ...string) *dns.Msg {
+	reply := new(dns.Msg).SetReply(question)
+	for _, text := range records {
+		record, err := dns.NewRR(text)
+		if err != nil {
+			panic(err)
+		}
+		reply.Answer = append(reply.Answer, record)
+	}
+	return reply
+}
+
+// questions sends a question for a name of its own after the other from a host's eth0 to the inside resolver, so many a
+// second, until the context ends. It returns how many it has sent.
+func (r *realm) questions(ctx context.Context, from lab.Node, rate int) (sent *atomic.Int64) {
+	r.t.Helper()
+	send := r.sender(from, r.gatewayMAC(r.Gateway.Private[0]))
+	to := netip.AddrPortFrom(r.Gateway.PrivateAddress, 53)
+	sent = new(atomic.Int64)
+	var running sync.WaitGroup
+	running.Go(func() {
+		question := new(dns.Msg).SetQuestion("n.unanswered.example.", dns.TypeA)
+		for began, n := time.Now(), 0; ctx.Err() == nil; n++ {
+			if n%16 == 0 {
+				time.Sleep(time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(rate))))
+			}
+			question.Question[0].Name = fmt.Sprintf("n%d.unanswered.example.", sent.Add(1))
+			wire, err := question.Pack()
+			if err != nil {
+				panic(err)
+			}
+			send(packets.NewUDP(netip.AddrPortFrom(from.IP, uint16(1024+n%60000)), to, string(wire))) //nolint:gosec // below 61024
+		}
+	})
+	r.t.Cleanup(running.Wait)
+	return sent
+}
+
+// field-attacks.md A8: one host asks names that nobody answers, 1,500 and 15,000 a second (50,000 in the slow tier); of
+// another host's questions at least 99 of 100 are answered meanwhile.
+func TestUnanswerableQuestionsTakeNothingFromOthers(t *testing.T) {
+	r := newRealm(t, lab.Options{Hosts: 2, Resolver: true})
+	r.upstreamAt(*r.Resolver, func(question *dns.Msg) *dns.Msg {
+		if name := question.Question[0].Name; strings.HasPrefix(name, "good") {
+			return replyWith(question, name+" 0 IN A 198.51.100.10")
+		}
+		return nil
+	})
+	d := r.start(r.configuration())
+	attacker, bystander, gateway := r.Hosts()[0], r.Hosts()[1], r.Gateway.PrivateAddress
+	const tries = 100
+	rates := []int{1_500, 15_000}
+	if slow() {
+		rates = append(rates, 50_000)
+	}
+	for _, rate := range rates {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		sent := r.questions(ctx, attacker, rate)
+		before := d.status().DNS
+		eventually(t, 20*time.Second, "the flood has all that one host may have", func() bool {
+			return d.status().DNS.WaitLimited-before.WaitLimited > uint64(rate)
+		})
+		answered, began, first := 0, time.Now(), sent.Load()
+		for i := range tries {
+			out, err := bystander.Command(ctx, "dig", "+short", "+tries=1", "+time=2", "@"+gateway.String(),
+				fmt.Sprintf("good%d-%d.example", rate, i)).CombinedOutput()
+			if err == nil && strings.TrimSpace(string(out)) == "198.51.100.10" {
+				answered++
+			}
+		}
+		t.Logf("%d of %d answered, while one host asked %.0f times a second", answered, tries,
+			float64(sent.Load()-first)/time.Since(began).Seconds())
+		cancel()
+		if answered < tries*99/100 {
+			t.Errorf("%d of %d answered, while one host asked %d times a second", answered, tries, rate)
+		}
+	}
+	if log := d.logged(); !strings.Contains(log, "host="+attacker.IP.String()) {
+		t.Errorf("the log does not name who asked so much")
+	}
+}
