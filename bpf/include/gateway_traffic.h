@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "answer.h"
+#include "arp.h"
 #include "next_hop.h"
 #include "protect6.h"
 #include "reverse_path.h"
@@ -127,6 +127,8 @@ __noinline int not_ipv4(ctx_t *ctx, const struct packet *packet, enum side side)
 		return trap_send(&way);
 	}
 	reason = side == SIDE_PUBLIC ? arp_answer(ctx) : REASON_TO_GATEWAY;
+	if (reason == REASON_TO_GATEWAY)
+		reason = arp_admit(ctx);
 	if (reason != REASON_NONE)
 		return verdict(ctx, packet, reason, side);
 	reason_count(REASON_ANSWERED_ARP);

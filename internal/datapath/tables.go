@@ -9,6 +9,6 @@ func (d *Datapath) tables() []*ebpf.Map {
 		m.AddressTable, m.BindingTable, m.BoundPortIndex, m.BoundPortTable, m.BannedAddresses, m.BannedPrefixes, m.BannedPrefixes6, m.Budgets, m.CaptureRings, m.CaptureSnaps, m.ClaimEvents, m.ControlTable, m.DropEvents, m.HostTable,
 		m.Chains, m.InterfaceTable, m.KnownTable, m.NfCounts, m.NfPackets, m.LayoutTable, m.Locks, m.MappingIndex, m.MappingTable, m.NewFlows, m.NextHops, m.OwnAddresses,
 		m.PortBitmaps, m.Programs, m.ReasonCounters, m.RecordSearches, m.RefusalBudgets, m.ReservationIndex, m.ReservationQueue, m.ReservationTable,
-		m.ServiceTable, m.SessionBitmap, m.SessionIndex, m.SessionTable, m.SettingsTable, m.Statistics, m.TentativeTable, m.TrapEvents,
+		m.ServiceTable, m.SessionBitmap, m.SessionIndex, m.SessionTable, m.SettingsTable, m.Statistics, m.TentativeTable, m.TrapBudgets, m.TrapEvents,
 	}
 }

@@ -151,7 +151,8 @@ func TestARP(t *testing.T) {
 	}
 	reply := packets.NewARPReply(packets.RouterMAC, pool1, packets.GatewayPublicMAC, publicAddress)
 	g.passed(g.send(true, reply.Bytes()), "to_gateway", reply.Bytes())
-	g.passed(g.send(false, ask(pool1).Bytes()), "to_gateway", ask(pool1).Bytes())
+	inside := packets.NewARPRequest(packets.HostMAC, hostA, pool1).Bytes()
+	g.passed(g.send(false, inside), "to_gateway", inside)
 }
 
 // The kernel answers for what is on an interface.
