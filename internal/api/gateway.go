@@ -127,7 +127,10 @@ type DNS struct {
 	Exhausted      uint64 `json:"exhausted"`
 	Forwarded      uint64 `json:"forwarded"`
 	UpstreamFailed uint64 `json:"upstream_failed"`
-	WaitLimited    uint64 `json:"wait_limited"` // not answered: the host had as many waiting for upstream as it may
+	WaitLimited    uint64 `json:"wait_limited"`   // not answered: the host had as many waiting for upstream as it may
+	RebindBlocked  uint64 `json:"rebind_blocked"` // answers of upstream without the addresses inside that they held
+	OwnRemoved     uint64 `json:"own_removed"`    // answers of upstream without the records of own zones that they held
+	NotInside      uint64 `json:"not_inside"`     // questions to the inside resolver from elsewhere
 }
 
 // ReasonCount counts the packets that ended with a reason.

@@ -152,6 +152,9 @@ func statusNames(s client.Status) string {
 		{"forwarded upstream", s.DNS.Forwarded},
 		{"upstream failed", s.DNS.UpstreamFailed},
 		{"dropped by dns.wait_limit", s.DNS.WaitLimited},
+		{"answers without addresses inside", s.DNS.RebindBlocked},
+		{"answers without records of ours", s.DNS.OwnRemoved},
+		{"asked inside by nobody inside", s.DNS.NotInside},
 	} {
 		t.add(row.name, count(row.n))
 	}

@@ -40,10 +40,13 @@ type DNS struct {
 	Public, Private netip.AddrPort   // IPv4, of different addresses
 	Upstream        []netip.AddrPort // IPv4; empty: other names are refused
 	Verify          Verify
-	Cache           int            // answers kept by the inside resolver, 0 to 1000000
-	WaitLimit       int            // questions of one host that may wait for upstream, 1 to 4096
-	ClientSubnet    []netip.Prefix // IPv4: resolvers whose EDNS client subnet is believed
-	Keys            []Key          // no name twice
+	Cache           int // answers kept by the inside resolver, 0 to 1000000
+	WaitLimit       int // questions of one host that may wait for upstream, 1 to 4096
+	// RebindProtection: addresses inside are taken out of answers of upstream, but for RebindDomainOK.
+	RebindProtection bool
+	RebindDomainOK   []model.Name
+	ClientSubnet     []netip.Prefix // IPv4: resolvers whose EDNS client subnet is believed
+	Keys             []Key          // no name twice
 }
 
 // Pool configures the circular pool.

@@ -89,7 +89,7 @@ func TestFullFile(t *testing.T) {
 			Upstream: []netip.AddrPort{
 				netip.MustParseAddrPort("198.51.100.53:53"), netip.MustParseAddrPort("127.0.0.1:5353"), netip.MustParseAddrPort("10.0.0.1:54"),
 			},
-			Verify: VerifyNone, WaitLimit: 64, ClientSubnet: []netip.Prefix{netip.MustParsePrefix("192.0.2.53/32"), netip.MustParsePrefix("203.0.113.0/24")},
+			Verify: VerifyNone, WaitLimit: 64, RebindDomainOK: []model.Name{"plex.direct.", "corp.example."}, ClientSubnet: []netip.Prefix{netip.MustParsePrefix("192.0.2.53/32"), netip.MustParsePrefix("203.0.113.0/24")},
 			Keys: []Key{{"copy.", "hmac-sha512", "c2VjcmV0IG9mIHR3ZW50eSBvY3RldHM="}, {"acme.", "hmac-sha256", "YW5vdGhlciBvbmUgb2YgdHdlbnR5Li4="}},
 		},
 		Pool: Pool{

@@ -12,7 +12,7 @@ const DefaultGeoTable = "/var/lib/realmgate/geo.table"
 // defaults returns what holds where the file is silent.
 func defaults() Config {
 	return Config{
-		DNS: DNS{Verify: VerifyTCP, Cache: 10_000, WaitLimit: 128},
+		DNS: DNS{Verify: VerifyTCP, Cache: 10_000, WaitLimit: 128, RebindProtection: true},
 		Pool: Pool{
 			Order: OrderRandom,
 			Offer: 2 * time.Second,

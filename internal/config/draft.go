@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"net/netip"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // draft is a configuration on its way: single values go straight into config,
@@ -17,6 +19,7 @@ type draft struct {
 	keyDrafts                               []*keyDraft
 	upstream                                []at[netip.AddrPort]
 	neverBan, clientSubnet                  []at[netip.Prefix]
+	rebindOK                                []at[model.Name]
 	pool, outbound                          []at[span]
 	hosts                                   []*hostDraft
 	bands                                   []*bandDraft
@@ -67,6 +70,7 @@ func (d *draft) finish() {
 	d.finishChains()
 	d.config.NeverBan = valuesOf(d.neverBan)
 	d.config.DNS.ClientSubnet = valuesOf(d.clientSubnet)
+	d.config.DNS.RebindDomainOK = valuesOf(d.rebindOK)
 	for i, h := range d.hosts {
 		d.config.Hosts = append(d.config.Hosts, h.finish(d.faults, i))
 	}

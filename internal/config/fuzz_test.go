@@ -77,8 +77,8 @@ func render(c *Config) string {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("interfaces: {public: %s, private: %s, reverse_path: %s}", list(c.Interfaces.Public), list(c.Interfaces.Private), c.Interfaces.ReversePath)
 	renderRealm(line, c.Realm)
-	line("dns: {public: %q, private: %q, upstream: %s, verify: %s, cache: %d, wait_limit: %d, client_subnet: %s, keys: [",
-		c.DNS.Public, c.DNS.Private, list(c.DNS.Upstream), c.DNS.Verify, c.DNS.Cache, c.DNS.WaitLimit, list(c.DNS.ClientSubnet))
+	line("dns: {public: %q, private: %q, upstream: %s, verify: %s, cache: %d, wait_limit: %d, rebind_protection: %t, rebind_domain_ok: %s, client_subnet: %s, keys: [",
+		c.DNS.Public, c.DNS.Private, list(c.DNS.Upstream), c.DNS.Verify, c.DNS.Cache, c.DNS.WaitLimit, c.DNS.RebindProtection, list(c.DNS.RebindDomainOK), list(c.DNS.ClientSubnet))
 	renderKeys(line, c.DNS.Keys)
 	p, q := c.Pool, c.Pool.Quotas
 	line("pool:")

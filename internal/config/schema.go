@@ -45,6 +45,8 @@ func (d *draft) keys() []key {
 			one("verify", &c.DNS.Verify, choice(VerifyTCP, VerifyNone)),
 			one("cache", &c.DNS.Cache, number(0, 1_000_000)),
 			one("wait_limit", &c.DNS.WaitLimit, number(1, 4096)),
+			one("rebind_protection", &c.DNS.RebindProtection, boolean()),
+			many("rebind_domain_ok", &d.rebindOK, domain(), 0),
 			many("client_subnet", &d.clientSubnet, network(), 0),
 			listOf("keys", &d.keyDrafts, (*keyDraft).keys),
 		).must(),

@@ -19,6 +19,11 @@ type static struct {
 	ports     []datapath.Service
 }
 
+// opens reports whether dnat opens ports of an address.
+func (s static) opens(a netip.Addr) bool {
+	return slices.Contains(s.addresses, a) || slices.ContainsFunc(s.ports, func(p datapath.Service) bool { return p.Host == a })
+}
+
 // staticOf tells what the configuration's chains take from the outbound addresses,
 // which the configuration may leave to the gateway.
 func staticOf(c *config.Config, outbound []netip.Addr) (s static, err error) {

@@ -43,6 +43,7 @@ type Gateway struct {
 	view     atomic.Pointer[view]
 	own      atomic.Pointer[ownAddresses]
 	hops     hops
+	locality locality
 	doubts   diagnosis
 
 	reload sync.Mutex     // one at a time

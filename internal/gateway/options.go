@@ -13,6 +13,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/allocation"
+	"github.com/realmgate/realmgate/internal/names/rebind"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/policy"
 	"github.com/realmgate/realmgate/internal/pool"
@@ -150,9 +151,14 @@ func (g *Gateway) publicOptions(v *view, serial uint32) nameserver.PublicOptions
 
 func (g *Gateway) privateOptions(v *view, serial uint32) nameserver.PrivateOptions {
 	c := v.config
+	var filter *rebind.Filter
+	if c.DNS.RebindProtection {
+		filter = rebind.New(c.DNS.RebindDomainOK, g.leadsInside)
+	}
 	return nameserver.PrivateOptions{
 		Zones: v.zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Private.Addr(), Serial: serial,
 		Journal: g.journal, Directory: g.directory, Upstream: c.DNS.Upstream, CacheSize: c.DNS.Cache, WaitLimit: c.DNS.WaitLimit,
+		Serves: g.servesInside, Rebind: filter,
 		Now: datapath.Now, Logger: g.log,
 	}
 }

@@ -89,6 +89,7 @@ func dnsCounts(public, private nameserver.Statistics, asked allocation.Counts) a
 		Answered: public.Allocated, Refused: public.Refused + public.Limited + private.Refused,
 		Distrusted: asked.Distrusted + asked.Shared, Truncated: public.Truncated, Exhausted: asked.Exhausted,
 		Forwarded: private.CacheMisses, UpstreamFailed: private.UpstreamFailed, WaitLimited: private.WaitLimited,
+		RebindBlocked: private.RebindBlocked, OwnRemoved: private.OwnRemoved, NotInside: private.NotInside,
 	}
 }
 

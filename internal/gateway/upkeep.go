@@ -119,6 +119,7 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 		}
 		if routed {
 			g.data.RoutesChanged()
+			g.locality.forget()
 		}
 		if routed || !hopsLooked {
 			hopsLooked = g.lookAtHops()

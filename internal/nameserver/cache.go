@@ -33,6 +33,8 @@ type upstreamReply struct {
 	negative                  bool // NXDOMAIN, or no record of the type that was asked for
 	authenticated             bool // AD, which upstream vouches for
 	answer, authority, extras []dns.RR
+	own                       string // where its CNAMEs lead into a zone of ours: the name, as it was written
+	blocked                   bool   // addresses were taken out of it
 	stored                    model.Instant
 	ttl                       time.Duration // it may be used before stored+ttl; 0 is never cached
 }
@@ -72,17 +74,12 @@ func (c *cache) put(key cacheKey, entry *upstreamReply) {
 	}
 }
 
-func (c *cache) clear() {
-	if c.entries != nil {
-		c.entries.Purge()
-	}
-}
-
 // newUpstreamReply keeps what is passed on of a message from upstream.
-func newUpstreamReply(m *dns.Msg, now model.Instant) *upstreamReply {
+// own is where its CNAMEs lead into a zone of ours, or "".
+func newUpstreamReply(m *dns.Msg, own string, now model.Instant) *upstreamReply {
 	u := &upstreamReply{
 		rcode: m.Rcode, authenticated: m.AuthenticatedData,
-		answer: m.Answer, authority: m.Ns, stored: now, negative: denies(m),
+		answer: m.Answer, authority: m.Ns, stored: now, own: own, negative: own == "" && denies(m),
 	}
 	for _, record := range m.Extra {
 		// These two speak about one hop, not about the name.
@@ -152,13 +149,25 @@ func (u *upstreamReply) message(q *query, question dns.Question, now model.Insta
 	if m.Rcode > 0xF {
 		m.Rcode = dns.RcodeServerFailure // extended codes are about our hop to upstream
 	}
-	age := uint32(max(0, now.Sub(u.stored)) / time.Second)
+	age := u.age(now)
 	m.Answer, m.Ns, m.Extra = aged(u.answer, age), aged(u.authority, age), aged(u.extras, age)
 	if q.edns.present {
 		m.SetEdns0(ownSize, q.edns.do)
+		if u.blocked {
+			opt := m.IsEdns0()
+			opt.Option = append(opt.Option, &dns.EDNS0_EDE{InfoCode: reasonRebind.code, ExtraText: reasonRebind.text})
+		}
 	}
 	return m
 }
+
+// age is how many seconds the reply has been known.
+func (u *upstreamReply) age(now model.Instant) uint32 {
+	return uint32(max(0, now.Sub(u.stored)) / time.Second)
+}
+
+// aged is the answer's records as they are now.
+func (u *upstreamReply) aged(now model.Instant) []dns.RR { return aged(u.answer, u.age(now)) }
 
 // aged copies records with their TTLs reduced by age seconds.
 func aged(records []dns.RR, age uint32) []dns.RR {

@@ -186,12 +186,12 @@ func TestNewUpstreamEmptiesTheCache(t *testing.T) {
 	options := PrivateOptions{
 		Zones: testZones, Nameserver: "ns.example.net.", Directory: realm, Upstream: c.settings.Load().servers(),
 	}
-	if err := c.Reconfigure(options); err != nil || c.cache.entries.Len() != 1 {
-		t.Errorf("same upstream: %v, %d answers kept", err, c.cache.entries.Len())
+	if err := c.Reconfigure(options); err != nil || c.settings.Load().cache.entries.Len() != 1 {
+		t.Errorf("same upstream: %v, %d answers kept", err, c.settings.Load().cache.entries.Len())
 	}
 	options.Upstream = nil
-	if err := c.Reconfigure(options); err != nil || c.cache.entries.Len() != 0 {
-		t.Errorf("without upstream: %v, %d answers kept", err, c.cache.entries.Len())
+	if err := c.Reconfigure(options); err != nil || c.settings.Load().cache.entries.Len() != 0 {
+		t.Errorf("without upstream: %v, %d answers kept", err, c.settings.Load().cache.entries.Len())
 	}
 }
 

@@ -9,13 +9,13 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/miekg/dns"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/names/rebind"
 )
 
 // PrivateOptions configures a Private server.
@@ -24,24 +24,29 @@ type PrivateOptions struct {
 	Nameserver        model.Name
 	NameserverAddress netip.Addr // its A record, needed if Nameserver is in a zone
 	Serial            uint32
-	Journal           *Journal             // shared with Public; nil: none. Fixed once the server is made
-	Directory         func() Directory     // the current snapshot; called once per message
-	Upstream          []netip.AddrPort     // for all other names; none: they are REFUSED
-	CacheSize         int                  // answers kept, 0 for none; fixed once the server is made
-	WaitLimit         int                  // questions of one address that may wait for upstream, default 128
-	Now               func() model.Instant // ages the cache; nil counts from the start of the server
-	Logger            *slog.Logger         // nil logs nothing
+	Journal           *Journal              // shared with Public; nil: none. Fixed once the server is made
+	Directory         func() Directory      // the current snapshot; called once per message
+	Upstream          []netip.AddrPort      // for all other names; none: they are REFUSED
+	CacheSize         int                   // answers kept, 0 for none; fixed once the server is made
+	WaitLimit         int                   // questions of one address that may wait for upstream, default 128
+	Serves            func(netip.Addr) bool // whether it answers an asker; nil: it answers all. Fixed once the server is made
+	Rebind            *rebind.Filter        // what answers of upstream may not hold; nil: they may hold anything
+	Now               func() model.Instant  // ages the cache; nil counts from the start of the server
+	Logger            *slog.Logger          // nil logs nothing
 	Limits            Limits
 }
 
-// Private is the resolver of the hosts inside. It answers whoever can reach its
-// sockets: bind them to the private address alone.
+// Private is the resolver of the hosts inside. It answers who can reach its
+// sockets and is one of them: bind them to the private address alone.
 type Private struct {
 	settings atomic.Pointer[privateSettings]
-	cache    *cache
+	size     int // answers that are kept
 	flights  singleflight.Group
 	waiting  waiting
 	overdone seldom // the log's lines about askers with too many questions
+	cut      seldom // and about what was taken out of answers
+	serves   func(netip.Addr) bool
+	strange  seldom // the log's lines about askers who are not served
 	counters counters
 	now      func() model.Instant
 	exchange exchanger
@@ -55,6 +60,8 @@ type privateSettings struct {
 	directory func() Directory
 	upstream  *upstream // nil: none
 	waitLimit int
+	rebind    *rebind.Filter
+	cache     *cache // of answers that were cleaned under these settings
 }
 
 func (s *privateSettings) servers() []netip.AddrPort {
@@ -66,23 +73,20 @@ func (s *privateSettings) servers() []netip.AddrPort {
 
 // NewPrivate checks the options and makes a server; Serve starts it.
 func NewPrivate(options PrivateOptions) (*Private, error) {
-	cache, err := newCache(options.CacheSize)
-	if err != nil {
-		return nil, fmt.Errorf("configure private name server: %w", err)
-	}
 	journal, err := journalOr(options.Journal)
 	if err != nil {
 		return nil, fmt.Errorf("configure private name server: %w", err)
 	}
 	p := &Private{
-		journal: journal, cache: cache, now: clockOr(options.Now), exchange: exchange,
+		journal: journal, size: options.CacheSize, serves: options.Serves, now: clockOr(options.Now), exchange: exchange,
 		limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
 	}
 	return p, p.Reconfigure(options)
 }
 
-// Reconfigure replaces everything but CacheSize, Journal, Now, Logger and Limits. The
-// cache stays unless the upstream servers change. On an error nothing changes.
+// Reconfigure replaces everything but CacheSize, Serves, Journal, Now, Logger and Limits. The
+// cache stays unless the upstream servers change, or what is taken out of their
+// answers. On an error nothing changes.
 func (p *Private) Reconfigure(options PrivateOptions) error {
 	if options.Directory == nil {
 		return errors.New("private name server needs a directory")
@@ -92,18 +96,27 @@ func (p *Private) Reconfigure(options PrivateOptions) error {
 		return fmt.Errorf("configure private name server: %w", err)
 	}
 	authority.inside = true
-	settings := &privateSettings{authority: authority, directory: options.Directory, waitLimit: cmp.Or(options.WaitLimit, defaultWaitLimit)}
+	settings := &privateSettings{authority: authority, directory: options.Directory, waitLimit: cmp.Or(options.WaitLimit, defaultWaitLimit), rebind: options.Rebind}
 	if len(options.Upstream) > 0 {
 		settings.upstream = &upstream{
 			servers: slices.Clone(options.Upstream), exchange: p.exchange,
 			counters: &p.counters, logger: p.logger,
 		}
 	}
-	old := p.settings.Swap(settings)
-	if old != nil && !slices.Equal(old.servers(), settings.servers()) {
-		p.cache.clear() // another upstream may have other answers
+	if old := p.settings.Load(); old != nil && old.answersLike(settings) {
+		settings.cache = old.cache
+	} else if settings.cache, err = newCache(p.size); err != nil {
+		return fmt.Errorf("configure private name server: %w", err)
 	}
+	p.settings.Store(settings)
 	return nil
+}
+
+// answersLike reports whether an answer that upstream gave under the settings is
+// as good under others.
+func (s *privateSettings) answersLike(other *privateSettings) bool {
+	return slices.Equal(s.servers(), other.servers()) && s.rebind.Same(other.rebind) &&
+		slices.Equal(s.authority.boundary(), other.authority.boundary())
 }
 
 // Serve answers on the sockets until ctx ends, then returns nil. Either socket
@@ -144,12 +157,30 @@ func limit(q *query, transport Transport) int {
 	return min(q.udpSize(), ownSize)
 }
 
+// stranger is what becomes of a question of somebody who is not served. Over UDP it gets no answer, as with dnsmasq's local-service: the answer
+// would leave with a private source.
+func (p *Private) stranger(asker netip.Addr, transport Transport) decision {
+	p.counters.notInside.Add(1)
+	if p.strange.due(p.now()) {
+		p.logger.Warn("the inside resolver was asked by an address that no private interface leads to, and does not answer", "address", asker)
+	}
+	if transport == UDP {
+		return decision{action: silence}
+	}
+	return refusal(dns.RcodeRefused, reasonStranger)
+}
+
 // respond implements responder.
 func (p *Private) respond(_ context.Context, message []byte, from netip.AddrPort, transport Transport, buf []byte) ([]byte, continuation) {
 	var q query
 	settings := p.settings.Load()
 	fault := q.parse(message)
-	d := settings.decide(&q, fault)
+	var d decision
+	if p.serves == nil || p.serves(from.Addr()) {
+		d = settings.decide(&q, fault)
+	} else {
+		d = p.stranger(from.Addr(), transport)
+	}
 	p.counters.countDecision(fault, &d)
 	switch d.action {
 	case silence:
@@ -161,113 +192,4 @@ func (p *Private) respond(_ context.Context, message []byte, from netip.AddrPort
 	out := q.render(buf, &d.reply, limit(&q, transport))
 	p.counters.countReply(out[len(buf):])
 	return out, nil
-}
-
-// forward answers from the cache, or leaves a continuation that asks upstream.
-// The name may be another than was asked for: where a CNAME of ours leads.
-func (p *Private) forward(settings *privateSettings, q *query, d *decision, asker netip.Addr, transport Transport, buf []byte) ([]byte, continuation) {
-	question := dns.Question{Name: string(d.target), Qtype: q.qtype, Qclass: q.qclass}
-	before := d.reply.answer
-	key := cacheKey{name: strings.ToLower(question.Name), qtype: q.qtype, do: q.edns.do, cd: q.flags&flagCD != 0}
-	if known, ok := p.cache.get(p.now(), key); ok {
-		p.counters.cacheHits.Add(1)
-		return p.pass(known, q, before, transport, buf), nil
-	}
-	if admission := p.waiting.enter(asker, settings.waitLimit); admission != admitted {
-		return p.overdo(admission, settings, q, asker, transport, buf), nil
-	}
-	p.counters.cacheMisses.Add(1)
-	kept := q.detached()
-	return nil, func(ctx context.Context, buf []byte, _ sender) []byte {
-		defer p.waiting.leave(asker)
-		found := p.lookup(ctx, settings.upstream, key, question)
-		if found == nil {
-			return nil // the server is stopping
-		}
-		return p.pass(found, kept, before, transport, buf)
-	}
-}
-
-// overdo is the answer to a question that may not wait for upstream. An asker
-// beyond its share hears nothing over UDP, as with unbound's wait-limit: it asks
-// again, and its flood costs no replies.
-func (p *Private) overdo(a admission, settings *privateSettings, q *query, asker netip.Addr, transport Transport, buf []byte) []byte {
-	why := reasonOverloaded
-	if a == overShare {
-		p.counters.waitLimited.Add(1)
-		if p.overdone.due(p.now()) {
-			p.logger.Warn("a host inside has as many questions waiting for upstream as one may, more are dropped: see dns.wait_limit",
-				"host", asker, "limit", settings.waitLimit)
-		}
-		if transport == UDP {
-			return nil
-		}
-		why = reasonWaitLimit
-	} else {
-		p.counters.overloaded.Add(1)
-	}
-	return q.render(buf, &reply{rcode: dns.RcodeServerFailure, recursion: true, reason: why}, limit(q, transport))
-}
-
-// lookup asks upstream once for all who want the same at the same time. ctx is
-// the server's: one asker's end does not take the answer from the others.
-func (p *Private) lookup(ctx context.Context, upstream *upstream, key cacheKey, question dns.Question) *upstreamReply {
-	joined := true
-	result := <-p.flights.DoChan(key.String(), func() (any, error) {
-		joined = false
-		m, err := upstream.ask(ctx, question, key.do, key.cd)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err == nil {
-			err = readable(m, question.Name)
-		}
-		found := &upstreamReply{rcode: dns.RcodeServerFailure, stored: p.now(), ttl: failureTTL}
-		if err != nil {
-			p.counters.upstreamFailed.Add(1)
-			p.logger.Debug("upstream DNS", "error", err)
-		} else {
-			found = newUpstreamReply(m, p.now())
-		}
-		p.cache.put(key, found)
-		return found, nil
-	})
-	if joined {
-		p.counters.coalesced.Add(1)
-	}
-	found, _ := result.Val.(*upstreamReply)
-	return found
-}
-
-// readable reports a reply whose records the library reads but cannot write so
-// that others read them, such as an SOA without data.
-func readable(m *dns.Msg, name string) error {
-	wire, err := m.Pack()
-	if err == nil {
-		err = new(dns.Msg).Unpack(wire)
-	}
-	if err != nil {
-		return fmt.Errorf("the reply for %s is malformed: %w", name, err)
-	}
-	return nil
-}
-
-// pass writes an upstream reply for one asker, after the CNAMEs of ours that led to it.
-func (p *Private) pass(found *upstreamReply, q *query, before []dns.RR, transport Transport, buf []byte) []byte {
-	most := limit(q, transport)
-	m := found.message(q, dns.Question{Name: q.asked(), Qtype: q.qtype, Qclass: q.qclass}, p.now())
-	m.Answer = append(before[:len(before):len(before)], m.Answer...)
-	m.Truncate(most)
-	wire, err := m.Pack()
-	out := append(buf, wire...)
-	if err != nil || len(wire) > most {
-		// Records that cannot be written again, or not in so little room.
-		r := reply{rcode: dns.RcodeServerFailure, recursion: true}
-		if err == nil {
-			r = reply{recursion: true, truncated: true}
-		}
-		out = q.render(buf, &r, most)
-	}
-	p.counters.countReply(out[len(buf):])
-	return out
 }

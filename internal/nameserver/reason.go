@@ -21,6 +21,9 @@ var (
 	reasonFailed      = reason{dns.ExtendedErrorCodeOther, "the address could not be lent"}
 	reasonOverloaded  = reason{dns.ExtendedErrorCodeOther, "too many questions wait for upstream"}
 	reasonWaitLimit   = reason{dns.ExtendedErrorCodeProhibited, "too many questions of this asker wait for upstream"}
+	reasonLoop        = reason{dns.ExtendedErrorCodeOther, "the CNAMEs of this name go in circles"}
+	reasonRebind      = reason{dns.ExtendedErrorCodeBlocked, "an answer from outside held an address inside (dns.rebind_domain_ok)"}
+	reasonStranger    = reason{dns.ExtendedErrorCodeProhibited, "only for hosts inside"}
 	reasonRefused     = reason{dns.ExtendedErrorCodeProhibited, "refused by a quota or the policy"}
 	reasonUnsigned    = reason{dns.ExtendedErrorCodeProhibited, "only with a key"}
 	reasonOutside     = reason{dns.ExtendedErrorCodeNotAuthoritative, "no zone of this server"}

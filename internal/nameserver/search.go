@@ -31,8 +31,24 @@ func (a *authority) decide(q *query, zone *served, directory Directory) decision
 	s := search{
 		authority: a, directory: directory, qtype: q.qtype, zone: zone,
 		name: q.text(), plain: q.canonical, owner: q.asked(),
-		d: decision{reply: reply{authoritative: true}},
 	}
+	return s.decide()
+}
+
+// lookup is decide for a name of ours that a CNAME leads to, in the letters that
+// it is written in there.
+func (a *authority) lookup(name string, qtype uint16, directory Directory) decision {
+	s := search{authority: a, directory: directory, qtype: qtype}
+	zone, ok := a.zoneOf(dns.CanonicalName(name), qtype == dns.TypeDS)
+	if !ok {
+		return failure(dns.RcodeServerFailure) // it was ours a moment ago
+	}
+	s.at(zone, name)
+	return s.decide()
+}
+
+func (s *search) decide() decision {
+	s.d = decision{reply: reply{authoritative: true}}
 	for more := true; more; {
 		more = s.step()
 	}
@@ -138,11 +154,16 @@ func (s *search) follow(alias *dns.CNAME) (more bool) {
 		}
 		return false
 	}
-	s.zone, s.name, s.owner, s.plain = zone, target, alias.Target, ""
-	if plain, err := model.ParseName(target); err == nil && string(plain) == target {
+	s.at(zone, alias.Target)
+	return true
+}
+
+// at goes to a name of a zone, in the letters that it is written in.
+func (s *search) at(zone *served, owner string) {
+	s.zone, s.name, s.owner, s.plain = zone, dns.CanonicalName(owner), owner, ""
+	if plain, err := model.ParseName(s.name); err == nil && string(plain) == s.name {
 		s.plain = plain
 	}
-	return true
 }
 
 // refer tells who is responsible for a delegated name (RFC 1034 §4.3.2 step

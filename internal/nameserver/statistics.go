@@ -10,34 +10,37 @@ import (
 // Statistics are the counters of a server since it was made. Connections is
 // the only one that also falls.
 type Statistics struct {
-	QueriesUDP   uint64 `json:"queries_udp"`   // messages received
-	QueriesTCP   uint64 `json:"queries_tcp"`   // messages received
-	Ignored      uint64 `json:"ignored"`       // responses and fragments of messages: no answer
-	Malformed    uint64 `json:"malformed"`     // answered FORMERR
-	Refused      uint64 `json:"refused"`       // outside the zones, a class or type not served
-	NotServed    uint64 `json:"not_served"`    // answered NOTIMP: update, notify and others
-	Slowed       uint64 `json:"slowed"`        // of these, static answers to a network that had its share
-	Truncated    uint64 `json:"truncated"`     // answered TC=1: ask again over TCP
-	NameErrors   uint64 `json:"name_errors"`   // answered NXDOMAIN from the zones
-	Allocated    uint64 `json:"allocated"`     // answered with a pool address
-	Aliased      uint64 `json:"aliased"`       // answered with an alias: the asker minimises names
-	Exhausted    uint64 `json:"exhausted"`     // no pool address was free
-	Limited      uint64 `json:"limited"`       // the policy refused an allocation
-	Failed       uint64 `json:"failed"`        // an allocation failed on our side
-	Transfers    uint64 `json:"transfers"`     // zones given to secondaries, whole or by differences
-	Updates      uint64 `json:"updates"`       // changes of challenges (RFC 2136)
-	Notified     uint64 `json:"notified"`      // changes that a secondary was told of
-	NotifyFailed uint64 `json:"notify_failed"` // changes that a secondary did not hear of
-	BadSignature uint64 `json:"bad_signature"` // answered NOTAUTH: not signed by a key of ours
-	SendFailed   uint64 `json:"send_failed"`   // answers that a socket did not take
-	Connections  int64  `json:"connections"`   // TCP connections now
-	Evicted      uint64 `json:"evicted"`       // idle TCP connections closed for a new one
-	OverClient   uint64 `json:"over_client"`   // TCP connections refused: one address has too many
-	CacheHits    uint64 `json:"cache_hits"`    // answered from the cache
-	CacheMisses  uint64 `json:"cache_misses"`  // had to be asked upstream
-	Coalesced    uint64 `json:"coalesced"`     // joined the same question under way
-	Overloaded   uint64 `json:"overloaded"`    // answered SERVFAIL: too many questions under way
-	WaitLimited  uint64 `json:"wait_limited"`  // not answered: the asker had too many questions under way
+	QueriesUDP    uint64 `json:"queries_udp"`    // messages received
+	QueriesTCP    uint64 `json:"queries_tcp"`    // messages received
+	Ignored       uint64 `json:"ignored"`        // responses and fragments of messages: no answer
+	Malformed     uint64 `json:"malformed"`      // answered FORMERR
+	Refused       uint64 `json:"refused"`        // outside the zones, a class or type not served
+	NotServed     uint64 `json:"not_served"`     // answered NOTIMP: update, notify and others
+	Slowed        uint64 `json:"slowed"`         // of these, static answers to a network that had its share
+	Truncated     uint64 `json:"truncated"`      // answered TC=1: ask again over TCP
+	NameErrors    uint64 `json:"name_errors"`    // answered NXDOMAIN from the zones
+	Allocated     uint64 `json:"allocated"`      // answered with a pool address
+	Aliased       uint64 `json:"aliased"`        // answered with an alias: the asker minimises names
+	Exhausted     uint64 `json:"exhausted"`      // no pool address was free
+	Limited       uint64 `json:"limited"`        // the policy refused an allocation
+	Failed        uint64 `json:"failed"`         // an allocation failed on our side
+	Transfers     uint64 `json:"transfers"`      // zones given to secondaries, whole or by differences
+	Updates       uint64 `json:"updates"`        // changes of challenges (RFC 2136)
+	Notified      uint64 `json:"notified"`       // changes that a secondary was told of
+	NotifyFailed  uint64 `json:"notify_failed"`  // changes that a secondary did not hear of
+	BadSignature  uint64 `json:"bad_signature"`  // answered NOTAUTH: not signed by a key of ours
+	SendFailed    uint64 `json:"send_failed"`    // answers that a socket did not take
+	Connections   int64  `json:"connections"`    // TCP connections now
+	Evicted       uint64 `json:"evicted"`        // idle TCP connections closed for a new one
+	OverClient    uint64 `json:"over_client"`    // TCP connections refused: one address has too many
+	CacheHits     uint64 `json:"cache_hits"`     // answered from the cache
+	CacheMisses   uint64 `json:"cache_misses"`   // had to be asked upstream
+	Coalesced     uint64 `json:"coalesced"`      // joined the same question under way
+	Overloaded    uint64 `json:"overloaded"`     // answered SERVFAIL: too many questions under way
+	RebindBlocked uint64 `json:"rebind_blocked"` // answers of upstream that held addresses inside, which were taken out
+	OwnRemoved    uint64 `json:"own_removed"`    // answers of upstream that held records of our zones, which were taken out
+	NotInside     uint64 `json:"not_inside"`     // to the private server, from an address that it does not serve
+	WaitLimited   uint64 `json:"wait_limited"`   // not answered: the asker had too many questions under way
 
 	UpstreamQueries uint64 `json:"upstream_queries"` // messages sent upstream
 	UpstreamFailed  uint64 `json:"upstream_failed"`  // answered SERVFAIL: no upstream server gave an answer
@@ -50,6 +53,7 @@ type counters struct {
 	transfers, updates, notified, notifyFailed, badSignature             atomic.Uint64
 	aliased, sendFailed, evicted, overClient                             atomic.Uint64
 	cacheHits, cacheMisses, coalesced, overloaded, waitLimited           atomic.Uint64
+	rebindBlocked, ownRemoved, notInside                                 atomic.Uint64
 	upstreamQueries, upstreamFailed                                      atomic.Uint64
 	connections                                                          atomic.Int64
 }
@@ -65,6 +69,7 @@ func (c *counters) read() Statistics {
 		Evicted: c.evicted.Load(), OverClient: c.overClient.Load(),
 		CacheHits: c.cacheHits.Load(), CacheMisses: c.cacheMisses.Load(),
 		Coalesced: c.coalesced.Load(), Overloaded: c.overloaded.Load(), WaitLimited: c.waitLimited.Load(),
+		RebindBlocked: c.rebindBlocked.Load(), OwnRemoved: c.ownRemoved.Load(), NotInside: c.notInside.Load(),
 		UpstreamQueries: c.upstreamQueries.Load(), UpstreamFailed: c.upstreamFailed.Load(),
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/miekg/dns"
+
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -71,4 +73,25 @@ type seldom struct{ next atomic.Int64 }
 func (s *seldom) due(now model.Instant) bool {
 	next := s.next.Load()
 	return int64(now) >= next && s.next.CompareAndSwap(next, int64(now+seldomEvery))
+}
+
+// overdo is the answer to a question that may not wait for upstream. An asker
+// beyond its share hears nothing over UDP, as with unbound's wait-limit: it asks
+// again, and its flood costs no replies.
+func (p *Private) overdo(a admission, settings *privateSettings, q *query, asker netip.Addr, transport Transport, buf []byte) []byte {
+	why := reasonOverloaded
+	if a == overShare {
+		p.counters.waitLimited.Add(1)
+		if p.overdone.due(p.now()) {
+			p.logger.Warn("a host inside has as many questions waiting for upstream as one may, more are dropped: see dns.wait_limit",
+				"host", asker, "limit", settings.waitLimit)
+		}
+		if transport == UDP {
+			return nil
+		}
+		why = reasonWaitLimit
+	} else {
+		p.counters.overloaded.Add(1)
+	}
+	return q.render(buf, &reply{rcode: dns.RcodeServerFailure, recursion: true, reason: why}, limit(q, transport))
 }

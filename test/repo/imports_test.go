@@ -43,11 +43,12 @@ var mayImport = map[string][]string{
 	"protect/...": {"httperror", "model", "process"},
 	"events":      {"httperror", "model", "process"},
 	"names/zone":  {"model"},
-	"nameserver":  {"model", "names/zone"},
+	"nameserver":  {"model", "names/rebind", "names/zone"},
 	"health":      {"httperror"},
 	"diagnose":    {},
 	"geodata":     {"protect/geo", "protect/geo/unpack"},
-	// What joins names, policy, pool and data plane: from a question to an answer.
+	// A filter of answers, and what joins names, policy, pool and data plane: from a question to an answer.
+	"names/rebind":     {"model"},
 	"names/allocation": {"datapath", "model", "nameserver", "policy", "pool"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
 	"gateway": {"api", "chain", "config", "datapath", "diagnose", "events", "health", "model", "names/...", "nameserver", "packets", "policy", "pool", "protect/...", "registry", "store"},
