@@ -29,6 +29,13 @@ int gateway_hairpin(ctx_t *ctx)
 	return public_side(ctx, true);
 }
 
+/* Entered from gateway_public by tail call. */
+SEC(CTX_SECTION)
+int gateway_question(ctx_t *ctx)
+{
+	return question_side(ctx);
+}
+
 /* XDP, so that it runs with softirqs off like the packets whose stripes it takes. */
 SEC("xdp")
 int sweep(struct xdp_md *ctx)

@@ -19,6 +19,7 @@ struct exported {
 	enum claims_state claims_state;
 	enum program program;
 	enum banning banning;
+	enum lent_type lent_type;
 	struct claims claims;
 	struct known_life known_life;
 	struct binding_request binding_request;

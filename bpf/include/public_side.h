@@ -11,6 +11,7 @@
 #include "gateway_traffic.h"
 #include "icmp.h"
 #include "public_open.h"
+#include "question_side.h"
 #include "stray.h"
 
 /*
@@ -187,6 +188,8 @@ static __always_inline int public_stray(ctx_t *ctx, struct packet *packet, bool 
 
 	if (stray_is_trapped(said))
 		return trap_spring(ctx, packet);
+	if (said == REASON_NONE && reason == REASON_TO_GATEWAY && question_is_due(packet))
+		bpf_tail_call(ctx, &programs, PROGRAM_QUESTION);
 	if (said == REASON_NONE && !local && public_refuses(packet, reason))
 		return refuse_stranger(ctx, packet, reason, SIDE_PUBLIC);
 	return verdict(ctx, packet, said == REASON_NONE ? reason : said, SIDE_PUBLIC);

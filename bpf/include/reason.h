@@ -19,6 +19,9 @@ enum reason {
 	REASON_FORWARDED_IPV6,	       /* IPv6 left to the kernel because the configuration says forward */
 	REASON_ANSWERED_TRAP, /* SYN to a port of the honeypot: answered, so that its sender proves who it is */
 
+	REASON_ANSWERED_QUESTION, /* for a lent name, its asker not proved: told to come by TCP */
+	REASON_ANSWERED_SLOWED,	  /* another question to the name server, over the limit: told the same */
+
 	/* Dropped: what the packet is. */
 	REASON_DROP_MALFORMED,
 	REASON_DROP_FRAGMENT,
@@ -59,7 +62,8 @@ enum reason {
 	REASON_DROP_SESSION_INDEX_FULL,
 	REASON_DROP_MAPPING_INDEX_FULL,
 	REASON_DROP_NO_PORT,
-	REASON_DROP_CLIENT_LIMIT, /* as many sessions of the client stand with the binding as may */
+	REASON_DROP_CLIENT_LIMIT,   /* as many sessions of the client stand with the binding as may */
+	REASON_DROP_QUESTION_LIMIT, /* to the name server, over the limit, and nothing to be told about */
 	REASON_DROP_NO_ROUTE,
 	REASON_DROP_BUSY,
 	REASON_DROP_INTERNAL,

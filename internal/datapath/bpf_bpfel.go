@@ -282,6 +282,14 @@ type bpfLayout struct {
 	OutboundAddress    [64]uint32
 }
 
+type bpfLentType uint32
+
+const (
+	bpfLentTypeLENT_A     bpfLentType = 1
+	bpfLentTypeLENT_AAAA  bpfLentType = 2
+	bpfLentTypeLENT_HTTPS bpfLentType = 4
+)
+
 type bpfMappingBlock struct {
 	_        structs.HostLayout
 	Endpoint [8]uint64
@@ -376,14 +384,39 @@ type bpfProgram uint32
 
 const (
 	bpfProgramPROGRAM_HAIRPIN         bpfProgram = 0
-	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 1
-	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 2
-	bpfProgramPROGRAM_STATIC_EVEN     bpfProgram = 3
-	bpfProgramPROGRAM_STATIC_ODD      bpfProgram = 4
-	bpfProgramPROGRAM_PROTECTION6EVEN bpfProgram = 5
-	bpfProgramPROGRAM_PROTECTION6ODD  bpfProgram = 6
-	bpfProgramPROGRAM_MAX             bpfProgram = 7
+	bpfProgramPROGRAM_QUESTION        bpfProgram = 1
+	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 2
+	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 3
+	bpfProgramPROGRAM_STATIC_EVEN     bpfProgram = 4
+	bpfProgramPROGRAM_STATIC_ODD      bpfProgram = 5
+	bpfProgramPROGRAM_PROTECTION6EVEN bpfProgram = 6
+	bpfProgramPROGRAM_PROTECTION6ODD  bpfProgram = 7
+	bpfProgramPROGRAM_MAX             bpfProgram = 8
 )
+
+type bpfQuestion struct {
+	_        structs.HostLayout
+	Octet    [576]uint8
+	Client   uint64
+	Head     uint64
+	Hash     uint64
+	Length   uint32
+	End      uint32
+	Type     uint16
+	Edns     uint8
+	DnssecOk uint8
+	Subnet   uint8
+	Cookie   uint8
+	Whole    uint8
+	Pad      uint8
+}
+
+type bpfQuestionState struct {
+	_      structs.HostLayout
+	Until  uint64
+	Wall   uint64
+	Secret [2][2]uint64
+}
 
 type bpfReason uint32
 
@@ -397,46 +430,49 @@ const (
 	bpfReasonREASON_ANSWERED_ARP            bpfReason = 6
 	bpfReasonREASON_FORWARDED_IPV6          bpfReason = 7
 	bpfReasonREASON_ANSWERED_TRAP           bpfReason = 8
-	bpfReasonREASON_DROP_MALFORMED          bpfReason = 9
-	bpfReasonREASON_DROP_FRAGMENT           bpfReason = 10
-	bpfReasonREASON_DROP_VLAN               bpfReason = 11
-	bpfReasonREASON_DROP_ETHERTYPE          bpfReason = 12
-	bpfReasonREASON_DROP_PROTOCOL           bpfReason = 13
-	bpfReasonREASON_DROP_ICMP_TYPE          bpfReason = 14
-	bpfReasonREASON_DROP_BAD_ADDRESS        bpfReason = 15
-	bpfReasonREASON_DROP_MULTICAST          bpfReason = 16
-	bpfReasonREASON_DROP_LINK_BROADCAST     bpfReason = 17
-	bpfReasonREASON_DROP_SOURCE_ROUTE       bpfReason = 18
-	bpfReasonREASON_DROP_PARTIAL_CHECKSUM   bpfReason = 19
-	bpfReasonREASON_DROP_BAD_CHECKSUM       bpfReason = 20
-	bpfReasonREASON_DROP_IPV6               bpfReason = 21
-	bpfReasonREASON_DROP_TTL_EXPIRED        bpfReason = 22
-	bpfReasonREASON_DROP_TOO_BIG            bpfReason = 23
-	bpfReasonREASON_DROP_NOT_FOR_US         bpfReason = 24
-	bpfReasonREASON_DROP_SPOOFED_SOURCE     bpfReason = 25
-	bpfReasonREASON_DROP_ARP_SENDER         bpfReason = 26
-	bpfReasonREASON_DROP_NO_BINDING         bpfReason = 27
-	bpfReasonREASON_DROP_NO_RESERVATION     bpfReason = 28
-	bpfReasonREASON_DROP_CLAIM_UNPROVED     bpfReason = 29
-	bpfReasonREASON_DROP_CLAIM_LOST         bpfReason = 30
-	bpfReasonREASON_DROP_NO_MAPPING         bpfReason = 31
-	bpfReasonREASON_DROP_FILTERED           bpfReason = 32
-	bpfReasonREASON_DROP_NO_SESSION         bpfReason = 33
-	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 34
-	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 35
-	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 36
-	bpfReasonREASON_DROP_BANNED             bpfReason = 37
-	bpfReasonREASON_DROP_DENIED             bpfReason = 38
-	bpfReasonREASON_DROP_TRAPPED            bpfReason = 39
-	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 40
-	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 41
-	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 42
-	bpfReasonREASON_DROP_NO_PORT            bpfReason = 43
-	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 44
-	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 45
-	bpfReasonREASON_DROP_BUSY               bpfReason = 46
-	bpfReasonREASON_DROP_INTERNAL           bpfReason = 47
-	bpfReasonREASON_MAX                     bpfReason = 48
+	bpfReasonREASON_ANSWERED_QUESTION       bpfReason = 9
+	bpfReasonREASON_ANSWERED_SLOWED         bpfReason = 10
+	bpfReasonREASON_DROP_MALFORMED          bpfReason = 11
+	bpfReasonREASON_DROP_FRAGMENT           bpfReason = 12
+	bpfReasonREASON_DROP_VLAN               bpfReason = 13
+	bpfReasonREASON_DROP_ETHERTYPE          bpfReason = 14
+	bpfReasonREASON_DROP_PROTOCOL           bpfReason = 15
+	bpfReasonREASON_DROP_ICMP_TYPE          bpfReason = 16
+	bpfReasonREASON_DROP_BAD_ADDRESS        bpfReason = 17
+	bpfReasonREASON_DROP_MULTICAST          bpfReason = 18
+	bpfReasonREASON_DROP_LINK_BROADCAST     bpfReason = 19
+	bpfReasonREASON_DROP_SOURCE_ROUTE       bpfReason = 20
+	bpfReasonREASON_DROP_PARTIAL_CHECKSUM   bpfReason = 21
+	bpfReasonREASON_DROP_BAD_CHECKSUM       bpfReason = 22
+	bpfReasonREASON_DROP_IPV6               bpfReason = 23
+	bpfReasonREASON_DROP_TTL_EXPIRED        bpfReason = 24
+	bpfReasonREASON_DROP_TOO_BIG            bpfReason = 25
+	bpfReasonREASON_DROP_NOT_FOR_US         bpfReason = 26
+	bpfReasonREASON_DROP_SPOOFED_SOURCE     bpfReason = 27
+	bpfReasonREASON_DROP_ARP_SENDER         bpfReason = 28
+	bpfReasonREASON_DROP_NO_BINDING         bpfReason = 29
+	bpfReasonREASON_DROP_NO_RESERVATION     bpfReason = 30
+	bpfReasonREASON_DROP_CLAIM_UNPROVED     bpfReason = 31
+	bpfReasonREASON_DROP_CLAIM_LOST         bpfReason = 32
+	bpfReasonREASON_DROP_NO_MAPPING         bpfReason = 33
+	bpfReasonREASON_DROP_FILTERED           bpfReason = 34
+	bpfReasonREASON_DROP_NO_SESSION         bpfReason = 35
+	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 36
+	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 37
+	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 38
+	bpfReasonREASON_DROP_BANNED             bpfReason = 39
+	bpfReasonREASON_DROP_DENIED             bpfReason = 40
+	bpfReasonREASON_DROP_TRAPPED            bpfReason = 41
+	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 42
+	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 43
+	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 44
+	bpfReasonREASON_DROP_NO_PORT            bpfReason = 45
+	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 46
+	bpfReasonREASON_DROP_QUESTION_LIMIT     bpfReason = 47
+	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 48
+	bpfReasonREASON_DROP_BUSY               bpfReason = 49
+	bpfReasonREASON_DROP_INTERNAL           bpfReason = 50
+	bpfReasonREASON_MAX                     bpfReason = 51
 )
 
 type bpfRecordSearch struct {
@@ -619,6 +655,7 @@ type bpfTrapEvent struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	bpfMapAddressTable         = "address_table"
+	bpfMapAwaitedAskers        = "awaited_askers"
 	bpfMapBannedAddresses      = "banned_addresses"
 	bpfMapBannedPrefixes       = "banned_prefixes"
 	bpfMapBannedPrefixes6      = "banned_prefixes6"
@@ -636,6 +673,7 @@ const (
 	bpfMapInterfaceTable       = "interface_table"
 	bpfMapKnownTable           = "known_table"
 	bpfMapLayoutTable          = "layout_table"
+	bpfMapLentNames            = "lent_names"
 	bpfMapLocks                = "locks"
 	bpfMapMappingIndex         = "mapping_index"
 	bpfMapMappingTable         = "mapping_table"
@@ -646,6 +684,9 @@ const (
 	bpfMapOwnAddresses         = "own_addresses"
 	bpfMapPortBitmaps          = "port_bitmaps"
 	bpfMapPrograms             = "programs"
+	bpfMapQuestionBudgets      = "question_budgets"
+	bpfMapQuestionStates       = "question_states"
+	bpfMapQuestions            = "questions"
 	bpfMapReasonCounters       = "reason_counters"
 	bpfMapRecordSearches       = "record_searches"
 	bpfMapRefusalBudgets       = "refusal_budgets"
@@ -669,6 +710,7 @@ const (
 	bpfProgGatewayHairpin      = "gateway_hairpin"
 	bpfProgGatewayPrivate      = "gateway_private"
 	bpfProgGatewayPublic       = "gateway_public"
+	bpfProgGatewayQuestion     = "gateway_question"
 	bpfProgOfferReservation    = "offer_reservation"
 	bpfProgSweep               = "sweep"
 	bpfProgUnbindPort          = "unbind_port"
@@ -727,6 +769,7 @@ type bpfProgramSpecs struct {
 	GatewayHairpin      *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
 	GatewayPrivate      *ebpf.ProgramSpec `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.ProgramSpec `ebpf:"gateway_public"`
+	GatewayQuestion     *ebpf.ProgramSpec `ebpf:"gateway_question"`
 	OfferReservation    *ebpf.ProgramSpec `ebpf:"offer_reservation"`
 	Sweep               *ebpf.ProgramSpec `ebpf:"sweep"`
 	UnbindPort          *ebpf.ProgramSpec `ebpf:"unbind_port"`
@@ -739,6 +782,7 @@ type bpfProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
 	AddressTable     *ebpf.MapSpec `ebpf:"address_table"`
+	AwaitedAskers    *ebpf.MapSpec `ebpf:"awaited_askers"`
 	BannedAddresses  *ebpf.MapSpec `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.MapSpec `ebpf:"banned_prefixes"`
 	BannedPrefixes6  *ebpf.MapSpec `ebpf:"banned_prefixes6"`
@@ -756,6 +800,7 @@ type bpfMapSpecs struct {
 	InterfaceTable   *ebpf.MapSpec `ebpf:"interface_table"`
 	KnownTable       *ebpf.MapSpec `ebpf:"known_table"`
 	LayoutTable      *ebpf.MapSpec `ebpf:"layout_table"`
+	LentNames        *ebpf.MapSpec `ebpf:"lent_names"`
 	Locks            *ebpf.MapSpec `ebpf:"locks"`
 	MappingIndex     *ebpf.MapSpec `ebpf:"mapping_index"`
 	MappingTable     *ebpf.MapSpec `ebpf:"mapping_table"`
@@ -766,6 +811,9 @@ type bpfMapSpecs struct {
 	OwnAddresses     *ebpf.MapSpec `ebpf:"own_addresses"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
+	QuestionBudgets  *ebpf.MapSpec `ebpf:"question_budgets"`
+	QuestionStates   *ebpf.MapSpec `ebpf:"question_states"`
+	Questions        *ebpf.MapSpec `ebpf:"questions"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
 	RecordSearches   *ebpf.MapSpec `ebpf:"record_searches"`
 	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
@@ -813,6 +861,7 @@ func (o *bpfObjects) Close() error {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
 	AddressTable     *ebpf.Map `ebpf:"address_table"`
+	AwaitedAskers    *ebpf.Map `ebpf:"awaited_askers"`
 	BannedAddresses  *ebpf.Map `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.Map `ebpf:"banned_prefixes"`
 	BannedPrefixes6  *ebpf.Map `ebpf:"banned_prefixes6"`
@@ -830,6 +879,7 @@ type bpfMaps struct {
 	InterfaceTable   *ebpf.Map `ebpf:"interface_table"`
 	KnownTable       *ebpf.Map `ebpf:"known_table"`
 	LayoutTable      *ebpf.Map `ebpf:"layout_table"`
+	LentNames        *ebpf.Map `ebpf:"lent_names"`
 	Locks            *ebpf.Map `ebpf:"locks"`
 	MappingIndex     *ebpf.Map `ebpf:"mapping_index"`
 	MappingTable     *ebpf.Map `ebpf:"mapping_table"`
@@ -840,6 +890,9 @@ type bpfMaps struct {
 	OwnAddresses     *ebpf.Map `ebpf:"own_addresses"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
+	QuestionBudgets  *ebpf.Map `ebpf:"question_budgets"`
+	QuestionStates   *ebpf.Map `ebpf:"question_states"`
+	Questions        *ebpf.Map `ebpf:"questions"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
 	RecordSearches   *ebpf.Map `ebpf:"record_searches"`
 	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
@@ -861,6 +914,7 @@ type bpfMaps struct {
 func (m *bpfMaps) Close() error {
 	return _BpfClose(
 		m.AddressTable,
+		m.AwaitedAskers,
 		m.BannedAddresses,
 		m.BannedPrefixes,
 		m.BannedPrefixes6,
@@ -878,6 +932,7 @@ func (m *bpfMaps) Close() error {
 		m.InterfaceTable,
 		m.KnownTable,
 		m.LayoutTable,
+		m.LentNames,
 		m.Locks,
 		m.MappingIndex,
 		m.MappingTable,
@@ -888,6 +943,9 @@ func (m *bpfMaps) Close() error {
 		m.OwnAddresses,
 		m.PortBitmaps,
 		m.Programs,
+		m.QuestionBudgets,
+		m.QuestionStates,
+		m.Questions,
 		m.ReasonCounters,
 		m.RecordSearches,
 		m.RefusalBudgets,
@@ -926,6 +984,7 @@ type bpfPrograms struct {
 	GatewayHairpin      *ebpf.Program `ebpf:"gateway_hairpin"`
 	GatewayPrivate      *ebpf.Program `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.Program `ebpf:"gateway_public"`
+	GatewayQuestion     *ebpf.Program `ebpf:"gateway_question"`
 	OfferReservation    *ebpf.Program `ebpf:"offer_reservation"`
 	Sweep               *ebpf.Program `ebpf:"sweep"`
 	UnbindPort          *ebpf.Program `ebpf:"unbind_port"`
@@ -942,6 +1001,7 @@ func (p *bpfPrograms) Close() error {
 		p.GatewayHairpin,
 		p.GatewayPrivate,
 		p.GatewayPublic,
+		p.GatewayQuestion,
 		p.OfferReservation,
 		p.Sweep,
 		p.UnbindPort,

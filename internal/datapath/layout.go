@@ -89,6 +89,7 @@ func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error
 		"known_table":       layout.KnownBuckets * knownWays,
 		"address_table":     uint32(o.Addresses),
 		"service_table":     uint32(o.Services),
+		"lent_names":        uint32(o.Names),
 	} {
 		spec.Maps[name].MaxEntries = entries
 	}

@@ -145,8 +145,12 @@ func (d *Datapath) load(spec *ebpf.CollectionSpec) error {
 
 // initialise fills what the programs expect to find.
 func (d *Datapath) initialise() error {
-	if err := d.objects.Programs.Put(uint32(bpfProgramPROGRAM_HAIRPIN), d.objects.GatewayHairpin); err != nil {
-		return fmt.Errorf("set the program that is entered by tail call: %w", err)
+	for number, program := range map[bpfProgram]*ebpf.Program{
+		bpfProgramPROGRAM_HAIRPIN: d.objects.GatewayHairpin, bpfProgramPROGRAM_QUESTION: d.objects.GatewayQuestion,
+	} {
+		if err := d.objects.Programs.Put(uint32(number), program); err != nil {
+			return fmt.Errorf("set a program that is entered by tail call: %w", err)
+		}
 	}
 	if err := d.newGrace(); err != nil {
 		return err

@@ -43,6 +43,8 @@ type Options struct {
 	// Addresses and Services bound the addresses that are answered for, and
 	// what SetPolicy opens; 0 means 4,096 of each.
 	Addresses, Services int
+	// Names bounds the lent names that questions are answered for; 0 means 4,096.
+	Names int
 	// Logger hears of adoption, fall-backs and failures that do not stop.
 	Logger *slog.Logger
 }
@@ -113,6 +115,7 @@ func (o *Options) check() error {
 	}
 	o.Addresses = max(o.Addresses, 4096)
 	o.Services = max(o.Services, 4096)
+	o.Names = max(o.Names, 4096)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

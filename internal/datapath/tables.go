@@ -10,5 +10,6 @@ func (d *Datapath) tables() []*ebpf.Map {
 		m.Chains, m.InterfaceTable, m.KnownTable, m.NfCounts, m.NfPackets, m.LayoutTable, m.Locks, m.MappingIndex, m.MappingTable, m.NewFlows, m.NextHops, m.OwnAddresses,
 		m.PortBitmaps, m.Programs, m.ReasonCounters, m.RecordSearches, m.RefusalBudgets, m.ReservationIndex, m.ReservationQueue, m.ReservationTable,
 		m.ServiceTable, m.SessionBitmap, m.SessionIndex, m.SessionTable, m.SettingsTable, m.Statistics, m.TentativeTable, m.TrapBudgets, m.TrapEvents,
+		m.AwaitedAskers, m.LentNames, m.QuestionBudgets, m.QuestionStates, m.Questions,
 	}
 }

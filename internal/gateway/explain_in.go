@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -54,6 +55,9 @@ func (e *explainer) toLink(f flow) (api.Ending, error) {
 
 func (e *explainer) gateway(f flow) api.Ending {
 	e.step("address", "gateway", "%s is for the gateway itself", f.destination)
+	if f.direction == model.In && !f.hairpin && f.protocol == model.UDP && f.asksForNames(e.view) && e.view.config.DNS.Verify != config.VerifyNone {
+		e.step("question", "continue", "of a lent name who has not proved its address is told to come by TCP; other questions reach the daemon, within limits")
+	}
 	return notJudged("to_gateway")
 }
 

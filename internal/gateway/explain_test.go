@@ -177,7 +177,7 @@ func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 			"mapping continue, ban continue, chain none, filtering drop, drop drop_filtered"},
 		{address("203.0.113.6"), outbound, model.UDP, 7001, false, "mapping drop, drop drop_no_mapping"},
 		{address("203.0.113.6"), address("198.18.0.99"), model.UDP, 53, false, "address drop, drop drop_not_for_us"},
-		{address("203.0.113.6"), address("198.18.0.1"), model.UDP, 53, false, "ban continue, address gateway, pass to_gateway"},
+		{address("203.0.113.6"), address("198.18.0.1"), model.UDP, 53, false, "ban continue, address gateway, question continue, pass to_gateway"},
 		{address("203.0.113.200"), address("198.18.0.1"), model.UDP, 53, false, "ban drop, drop drop_banned"},
 
 		{address("203.0.113.5"), outbound, model.TCP, 8000, false,

@@ -28,7 +28,7 @@ type Gateway struct {
 	store    *store.Store // what outlives a restart
 	pool     *allocation.Allocator
 	journal  *nameserver.Journal
-	cookies  nameserver.CookieSecret
+	cookies  atomic.Pointer[cookies]
 	public   *nameserver.Public
 	private  *nameserver.Private
 	drops    dropFeed

@@ -42,7 +42,7 @@ func datapathOptions(o Options, v *view, outbound []netip.Addr) datapath.Options
 		Instance: o.Instance, Public: c.Interfaces.Public, Private: c.Interfaces.Private,
 		Capacity: c.Capacity, Outbound: outbound, Logger: o.Logger,
 		Reservations: reservations(c), Bindings: bindings(c, len(v.registry.Services())), BoundPorts: spare(v.ports()),
-		Addresses: spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses)), Services: spare(len(v.services())),
+		Addresses: spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses)), Services: spare(len(v.services())), Names: spare(len(v.names)),
 	}
 }
 
@@ -145,7 +145,7 @@ func (g *Gateway) publicOptions(v *view, serial uint32) nameserver.PublicOptions
 	return nameserver.PublicOptions{
 		Zones: v.zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Public.Addr(), Serial: serial,
 		Journal: g.journal, Keys: v.keys, Source: c.DNS.Public.Addr(), Verify: verify, ClientSubnet: c.DNS.ClientSubnet,
-		CookieSecrets: []nameserver.CookieSecret{g.cookies}, Directory: g.directory, Allocator: g.pool, Now: datapath.Now, Logger: g.log,
+		CookieSecrets: g.cookies.Load().list(), Await: g.data.Await, Directory: g.directory, Allocator: g.pool, Now: datapath.Now, Logger: g.log,
 	}
 }
 

@@ -201,7 +201,11 @@ func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error 
 		g.log.Warn("a capture misses packets after this reload", "error", err)
 	}
 	// Both took the same options before, in namesOf.
-	return errors.Join(g.public.Reconfigure(n.public), g.private.Reconfigure(n.private))
+	err = errors.Join(g.public.Reconfigure(n.public), g.private.Reconfigure(n.private))
+	if err := errors.Join(g.tellLentNames(), g.beat()); err != nil {
+		g.log.Warn("the data plane answers questions as before this reload", "error", err)
+	}
+	return err
 }
 
 // undo puts the data plane, which has switched, back to the view in force, and returns

@@ -98,7 +98,7 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	if err := g.rested(v); err != nil {
 		return err
 	}
-	g.cookies = g.cookieSecret()
+	g.cookies.Store(g.keptCookies(time.Now()))
 	if g.journal, err = nameserver.NewJournal(zoneStore{g.store}); err != nil {
 		return err
 	}
@@ -108,6 +108,9 @@ func (g *Gateway) start(d *config.Document) (err error) {
 		return err
 	}
 	if g.private, err = nameserver.NewPrivate(g.privateOptions(v, serial)); err != nil {
+		return err
+	}
+	if err := g.tellLentNames(); err != nil {
 		return err
 	}
 	if err := g.data.SetAddresses(c.Pool.Addresses, v.static.addresses); err != nil {
@@ -229,6 +232,7 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	g.reload.Unlock()
 	part("public name server", func() error { return g.public.Serve(ctx, s.publicUDP, s.publicTCP) })
 	part("private name server", func() error { return g.private.Serve(ctx, s.privateUDP, s.privateTCP) })
+	part("questions", func() error { g.runQuestions(ctx); return nil })
 	part("control socket", func() error { return api.Serve(ctx, s.control, g, g.log) })
 	part("claims", func() error { g.runClaims(claims); return nil })
 	part("traps", func() error { g.runTraps(traps); return nil })

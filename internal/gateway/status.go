@@ -40,7 +40,7 @@ func (g *Gateway) Status() (api.Status, error) {
 		Refusals:  usage.Refusals, TentativeEnded: usage.TentativeEnded, KnownFull: usage.KnownFull,
 		Places: api.Gauge{Used: uint64(p.Bindings), Capacity: uint64(p.Services)},
 		Bytes:  usage.Bytes, ChainBytes: chains, Lent: p.Offers + p.Repeats, Claimed: p.Claimed, Expired: p.Expired, Moved: p.Moved,
-		DNS: dnsCounts(g.public.Statistics(), g.private.Statistics(), asked),
+		DNS: dnsCounts(g.public.Statistics(), g.private.Statistics(), asked, counters["answered_question"]+counters["answered_slowed"]),
 	}
 	for _, i := range g.data.Interfaces() {
 		status.Interfaces = append(status.Interfaces, api.Interface{Name: i.Name, Side: i.Side, Mode: string(i.Mode), Why: i.Why, Redirect: i.Redirect})
@@ -83,11 +83,12 @@ func (g *Gateway) noteTotals() error {
 	return nil
 }
 
-func dnsCounts(public, private nameserver.Statistics, asked allocation.Counts) api.DNS {
+// dnsCounts counts those that the data plane has told to come by TCP, too.
+func dnsCounts(public, private nameserver.Statistics, asked allocation.Counts, told uint64) api.DNS {
 	return api.DNS{
-		Queries:  public.QueriesUDP + public.QueriesTCP + private.QueriesUDP + private.QueriesTCP,
+		Queries:  public.QueriesUDP + public.QueriesTCP + private.QueriesUDP + private.QueriesTCP + told,
 		Answered: public.Allocated, Refused: public.Refused + public.Limited + private.Refused,
-		Distrusted: asked.Distrusted + asked.Shared, Truncated: public.Truncated, Exhausted: asked.Exhausted,
+		Distrusted: asked.Distrusted + asked.Shared, Truncated: public.Truncated + told, Exhausted: asked.Exhausted,
 		Forwarded: private.CacheMisses, UpstreamFailed: private.UpstreamFailed, WaitLimited: private.WaitLimited,
 		RebindBlocked: private.RebindBlocked, OwnRemoved: private.OwnRemoved, NotInside: private.NotInside,
 	}

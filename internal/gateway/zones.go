@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,7 +104,7 @@ func httpsOf(c *config.Config) map[model.Name]*nameserver.HTTPS {
 const (
 	namesBucket = "names"
 	zonesKey    = "zones"  // serials and challenges
-	cookieKey   = "cookie" // the secret of DNS cookies
+	cookieKey   = "cookie" // the secrets of DNS cookies
 )
 
 // zoneStore keeps serials and challenges in the instance's file. It is a nameserver.Store.
@@ -137,18 +136,4 @@ func keptName(s *store.Store, wanted string) (found []byte, err error) {
 		return nil
 	})
 	return found, err
-}
-
-// cookieSecret is the one that the store has, or a new one that it keeps: clients' cookies stay good over a restart.
-// Without a disk it is good for this process.
-func (g *Gateway) cookieSecret() (secret nameserver.CookieSecret) {
-	kept, err := keptName(g.store, cookieKey)
-	if err == nil && len(kept) == len(secret) {
-		return nameserver.CookieSecret(kept)
-	}
-	_, _ = rand.Read(secret[:]) // never fails
-	if err = errors.Join(err, g.store.Change(namesBucket, map[string][]byte{cookieKey: secret[:]}, nil)); err != nil {
-		g.log.Warn("the secret of DNS cookies could not be kept: resolvers get new ones after a restart", "error", err)
-	}
-	return secret
 }

@@ -148,6 +148,9 @@ func (p *Public) sight(settings *publicSettings, q *query, d *decision, asker ne
 	if d.alias {
 		s.alias = d.target
 	}
+	if s.host && s.verified && settings.await != nil {
+		settings.await(asker, minimiserLate)
+	}
 	if !p.minimisers.see(now, s) || !d.parent || d.action != allocate {
 		return
 	}

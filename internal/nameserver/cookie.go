@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/realmgate/realmgate/internal/siphash"
 )
 
 const (
@@ -51,35 +54,42 @@ func (c *cookieOption) read(data []byte) {
 // cookies makes and checks server cookies. They prove that the asker receives
 // what is sent to its address, as a TCP handshake does.
 type cookies struct {
-	secrets []CookieSecret // the first makes cookies, all of them are good
+	secrets atomic.Pointer[[]CookieSecret] // the first makes cookies, all of them are good
 	wall    func() time.Time
 }
 
 // newCookies takes the secrets as given, or makes one.
 func newCookies(secrets []CookieSecret, wall func() time.Time) (*cookies, error) {
-	c := &cookies{secrets: slices.Clone(secrets), wall: wall}
+	c := &cookies{wall: wall}
 	if c.wall == nil {
 		c.wall = time.Now
 	}
 	if len(secrets) == 0 {
-		c.secrets = make([]CookieSecret, 1)
-		if _, err := rand.Read(c.secrets[0][:]); err != nil {
+		secrets = make([]CookieSecret, 1)
+		if _, err := rand.Read(secrets[0][:]); err != nil {
 			return nil, fmt.Errorf("make the secret of the DNS cookies: %w", err)
 		}
 	}
-	if slices.Contains(c.secrets, CookieSecret{}) {
-		return nil, errors.New("a secret of the DNS cookies is all zeros: make it of random octets")
+	return c, c.use(secrets)
+}
+
+// use replaces the secrets.
+func (c *cookies) use(secrets []CookieSecret) error {
+	if len(secrets) == 0 || slices.Contains(secrets, CookieSecret{}) {
+		return errors.New("a secret of the DNS cookies is all zeros or missing: make it of random octets")
 	}
-	return c, nil
+	secrets = slices.Clone(secrets)
+	c.secrets.Store(&secrets)
+	return nil
 }
 
 // check reports whether the asker's cookie is one of ours for its address, and
 // returns the server cookie that the reply is to have.
 func (c *cookies) check(option *cookieOption, asker netip.Addr) (proved bool, next [serverCookie]byte) {
-	now, current := uint32(c.wall().Unix()), false
+	now, current, secrets := uint32(c.wall().Unix()), false, *c.secrets.Load()
 	if option.whole && option.server[0] == 1 { // version; what is reserved is hashed
-		for i := range c.secrets {
-			made := c.make(&c.secrets[i], option, [8]byte(option.server[:8]), asker)
+		for i := range secrets {
+			made := c.make(&secrets[i], option, [8]byte(option.server[:8]), asker)
 			good := subtle.ConstantTimeCompare(made[:], option.server[:]) == 1
 			proved, current = proved || good, current || good && i == 0
 		}
@@ -92,7 +102,7 @@ func (c *cookies) check(option *cookieOption, asker netip.Addr) (proved bool, ne
 	}
 	head := [8]byte{0: 1}
 	binary.BigEndian.PutUint32(head[4:], now)
-	return proved, c.make(&c.secrets[0], option, head, asker)
+	return proved, c.make(&secrets[0], option, head, asker)
 }
 
 // make writes version, reserved octets and time, and their hash with the client
@@ -109,7 +119,7 @@ func (c *cookies) make(secret *CookieSecret, option *cookieOption, head [8]byte,
 		n += copy(data[n:], address[:])
 	}
 	copy(made[:], head[:])
-	binary.LittleEndian.PutUint64(made[8:], siphash((*[16]byte)(secret), data[:n]))
+	binary.LittleEndian.PutUint64(made[8:], siphash.Sum((*[16]byte)(secret), data[:n]))
 	return made
 }
 

@@ -27,10 +27,11 @@ type PublicOptions struct {
 	Keys              []Key      // that secondaries and updaters sign with
 	Source            netip.Addr // where NOTIFY is sent from; the zero value: the kernel chooses
 	Verify            Verify
-	StaticRate        int              // octets a second by which static answers over UDP may exceed their questions, for each /24; 0: 16384
-	CookieSecrets     []CookieSecret   // of DNS cookies (RFC 7873): the first makes them, all are good; none: one of the process's own
-	ClientSubnet      []netip.Prefix   // resolvers whose EDNS client subnet is believed (RFC 7871)
-	Directory         func() Directory // the current snapshot; called once per message
+	StaticRate        int                                        // octets a second by which static answers over UDP may exceed their questions, for each /24; 0: 16384
+	CookieSecrets     []CookieSecret                             // of DNS cookies (RFC 7873): the first makes them, all are good; none: one of the process's own
+	ClientSubnet      []netip.Prefix                             // resolvers whose EDNS client subnet is believed (RFC 7871)
+	Await             func(asker netip.Addr, long time.Duration) // nil, or told whose next questions are to be seen, though others answer for LentNames
+	Directory         func() Directory                           // the current snapshot; called once per message
 	Allocator         Allocator
 	Now               func() model.Instant // times aliases, minimisers and rates; nil counts from the start of the server
 	Wall              func() time.Time     // times cookies; nil is time.Now

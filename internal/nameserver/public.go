@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/miekg/dns"
 
@@ -52,6 +53,7 @@ type publicSettings struct {
 	allocator Allocator
 	verify    Verify
 	aliases   *aliases
+	await     func(asker netip.Addr, long time.Duration)
 
 	clientSubnet []netip.Prefix
 	keys         keys
@@ -105,11 +107,14 @@ func (p *Public) Reconfigure(options PublicOptions) error {
 	p.settings.Store(&publicSettings{
 		keys: keys, serial: options.Serial, source: options.Source,
 		authority: authority, directory: options.Directory, allocator: options.Allocator,
-		verify: options.Verify, aliases: p.aliases, clientSubnet: slices.Clone(options.ClientSubnet),
+		verify: options.Verify, aliases: p.aliases, await: options.Await, clientSubnet: slices.Clone(options.ClientSubnet),
 	})
 	p.Publish()
 	return nil
 }
+
+// SetCookieSecrets replaces the secrets of DNS cookies: the first makes them, all are good.
+func (p *Public) SetCookieSecrets(secrets []CookieSecret) error { return p.cookies.use(secrets) }
 
 // Serve answers on the sockets until ctx ends, then returns nil. Either socket
 // may be nil; packets must be a *net.UDPConn. Serve closes both. Meanwhile

@@ -45,7 +45,7 @@ func (a *allocation) halfOpen(b *testing.B) int {
 // told to come by TCP, ones that need no address, and ones that get one.
 func BenchmarkQueries(b *testing.B) {
 	for _, c := range []struct{ name, verify, kind string }{
-		{"truncated", "tcp", "A"}, {"no-address", "tcp", "TXT"}, {"lent", "none", "A"},
+		{"truncated", "tcp", "A"}, {"no-address", "none", "TXT"}, {"lent", "none", "A"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			a := newAllocation(b)

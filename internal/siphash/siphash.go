@@ -1,35 +1,34 @@
-package nameserver
+package siphash
 
 import (
 	"encoding/binary"
 	"math/bits"
 )
 
-// siphash is SipHash-2-4, a keyed hash of 64 bits, which server cookies are made
-// of (RFC 9018 §4.4). The key's and the data's octets count as little-endian.
-func siphash(key *[16]byte, data []byte) uint64 {
+// Sum is the hash of data. The octets of key and data count as little-endian.
+func Sum(key *[16]byte, data []byte) uint64 {
 	k0, k1 := binary.LittleEndian.Uint64(key[:]), binary.LittleEndian.Uint64(key[8:])
 	v := [4]uint64{k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573}
 	last := uint64(len(data)) << 56
 	for ; len(data) >= 8; data = data[8:] {
-		sipBlock(&v, binary.LittleEndian.Uint64(data))
+		block(&v, binary.LittleEndian.Uint64(data))
 	}
 	for i, octet := range data {
 		last |= uint64(octet) << (8 * i)
 	}
-	sipBlock(&v, last)
+	block(&v, last)
 	v[2] ^= 0xff
-	sipRounds(&v, 4)
+	rounds(&v, 4)
 	return v[0] ^ v[1] ^ v[2] ^ v[3]
 }
 
-func sipBlock(v *[4]uint64, block uint64) {
-	v[3] ^= block
-	sipRounds(v, 2)
-	v[0] ^= block
+func block(v *[4]uint64, word uint64) {
+	v[3] ^= word
+	rounds(v, 2)
+	v[0] ^= word
 }
 
-func sipRounds(v *[4]uint64, n int) {
+func rounds(v *[4]uint64, n int) {
 	for range n {
 		v[0] += v[1]
 		v[1] = bits.RotateLeft64(v[1], 13) ^ v[0]
