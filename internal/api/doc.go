@@ -12,7 +12,7 @@
 //	POST /v1/sessions/end  Ended
 //
 // The four listings and the end of sessions take the query parameters address, port, protocol and host:
-// see Filter. What goes wrong before the answer begins is a status code and
+// see Filter. That of sessions takes after and limit, too: see Page. What goes wrong before the answer begins is a status code and
 // {"error": "..."}; what goes wrong in the middle of a stream is that object as
 // its last line. A stream that ends without it, and with the closing chunk of
 // HTTP, is complete.

@@ -87,9 +87,11 @@ func (g *fakeGateway) Explain(r ExplainRequest) (Explanation, error) {
 	return Explanation{From: r.Address, Ending: Ending{Passes: true}}, g.err
 }
 
-func (g *fakeGateway) Sessions(f Filter, visit func(Session) bool) error {
+func (g *fakeGateway) Sessions(f Filter, after uint32, visit func(Session) bool) error {
 	g.filter = f
-	for _, s := range g.sessions {
+	for n := int(after); n < len(g.sessions); n++ {
+		s := g.sessions[n]
+		s.Number = uint32(n) + 1
 		if !visit(s) {
 			return nil
 		}

@@ -12,9 +12,9 @@ import (
 // concurrently.
 type Gateway interface {
 	Status() (Status, error)
-	// Sessions calls visit for each session that the filter lets through, in
-	// no order, until visit returns false.
-	Sessions(filter Filter, visit func(Session) bool) error
+	// Sessions calls visit for each session with a number above after that the
+	// filter lets through, by their numbers, until visit returns false.
+	Sessions(filter Filter, after uint32, visit func(Session) bool) error
 	// EndSessions ends at once the sessions that the filter lets through, and
 	// returns how many, beside an error too.
 	EndSessions(filter Filter) (int, error)
@@ -150,6 +150,7 @@ type Interface struct {
 
 // Session is one 5-tuple pair through the gateway.
 type Session struct {
+	Number   uint32         `json:"-"` // its place in the listing
 	Protocol model.Protocol `json:"protocol"`
 	Private  netip.AddrPort `json:"private"`
 	External netip.AddrPort `json:"external"`

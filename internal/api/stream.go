@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	streamBuffer = 32 << 10         // bytes gathered before they are sent
+	streamBuffer = 64 << 10         // bytes gathered before they are sent
 	streamStall  = 30 * time.Second // a client that takes nothing for so long is cut off
 	dropQueue    = 1024             // drops waiting for a slow client
+
+	sessionsToACheck = 256 // between two looks whether the client is there; a power of two
 )
 
 var errStopping = errors.New("the gateway is stopping")
@@ -27,6 +29,7 @@ type stream struct {
 	conn   *http.ResponseController
 	buffer *bufio.Writer
 	sent   bool
+	lines  int
 	err    error // the first: the client has gone, or a value cannot be written
 }
 
@@ -57,9 +60,26 @@ func (s *stream) add(value any) bool {
 		return false
 	}
 	line, err := json.Marshal(value)
+	return s.line(line, err)
+}
+
+// addSession is add for a session.
+func (s *stream) addSession(session *Session) bool {
+	if s.err == nil && s.lines&(sessionsToACheck-1) == 0 {
+		s.err = s.ctx.Err()
+	}
+	if s.err != nil {
+		return false
+	}
+	line, err := session.AppendLine(s.buffer.AvailableBuffer())
+	return s.line(line, err)
+}
+
+func (s *stream) line(line []byte, err error) bool {
 	if err == nil {
 		_, err = s.buffer.Write(append(line, '\n'))
 	}
+	s.lines++
 	s.err = err
 	return err == nil
 }
@@ -101,12 +121,24 @@ func (s *stream) finish(err error) error {
 }
 
 func (h handler) sessions(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	page, err := takePage(query)
+	if err != nil {
+		return failure{http.StatusBadRequest, err}
+	}
 	filter, err := wantFilter(query)
 	if err != nil {
 		return err
 	}
 	s := newStream(w, r)
-	return s.finish(h.gateway.Sessions(filter, func(session Session) bool { return s.add(session) }))
+	last := page.After
+	return s.finish(h.gateway.Sessions(filter, page.After, func(session Session) bool {
+		if page.Limit > 0 && s.lines == page.Limit { // there is one more, for the next page
+			s.add(More{last})
+			return false
+		}
+		last = session.Number
+		return s.addSession(&session)
+	}))
 }
 
 // drops never makes the gateway wait: what a slow client does not take in time

@@ -23,6 +23,7 @@ import (
 type fakeDaemon struct {
 	status    client.Status
 	sessions  []client.Session
+	next      uint32 // sessions that follow
 	pool      []client.Binding
 	hosts     []client.Host
 	chains    []client.Chain
@@ -114,6 +115,9 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, client.Reload{Generation: 8, Hosts: 1, Dropped: len(d.status.ChangedChains)})
 	case "/v1/sessions":
 		stream(w, d.sessions)
+		if d.next != 0 {
+			write(w, map[string]uint32{"next": d.next})
+		}
 	case "/v1/drops":
 		stream(w, d.drops)
 		d.stay(w, r)

@@ -43,9 +43,10 @@ func span(seconds float64) string {
 	whole := int64(d / time.Second)
 	switch {
 	case d < 10*time.Second:
-		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
+		tenths := int64(d / (100 * time.Millisecond))
+		return strconv.FormatInt(tenths/10, 10) + "." + strconv.FormatInt(tenths%10, 10) + "s"
 	case whole < 60:
-		return fmt.Sprintf("%ds", whole)
+		return strconv.FormatInt(whole, 10) + "s"
 	case whole < 3600:
 		return fmt.Sprintf("%dm%02ds", whole/60, whole%60)
 	case whole < 86400:

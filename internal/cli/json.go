@@ -21,13 +21,18 @@ func (a *jsonArray) add(value any) error {
 	if err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
+	return a.line(text)
+}
+
+// line adds a value that is JSON already.
+func (a *jsonArray) line(text []byte) error {
 	before := ",\n"
 	if a.lines == 0 {
 		before = "[\n"
 	}
 	a.lines++
 	_, _ = a.w.WriteString(before) // a bufio.Writer keeps its error for the next call
-	_, err = a.w.Write(text)
+	_, err := a.w.Write(text)
 	return written(err)
 }
 

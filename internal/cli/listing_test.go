@@ -219,6 +219,26 @@ func TestSessionGroups(t *testing.T) {
 	}
 }
 
+// A page says with which flags the next one comes; the list itself is what it is without.
+func TestSessionPages(t *testing.T) {
+	whole := execute(t.Context(), "sessions", "--socket", populated().serve(t))
+	d := populated()
+	d.next = 2417
+	for _, output := range []string{"table", "json"} {
+		r := execute(t.Context(), "sessions", "-o", output, "--limit", "3", "--after", "7", "--socket", d.serve(t))
+		if r.code != exitOK || r.stderr != "there are more: --limit 3 --after 2417\n" || output == "table" && r.stdout != whole.stdout {
+			t.Errorf("exit %d, %s%s", r.code, r.stdout, r.stderr)
+		}
+		if got := d.asked(t); got != "/v1/sessions?after=7&limit=3" {
+			t.Errorf("asked for %s", got)
+		}
+		d.queries = nil
+	}
+	if r := execute(t.Context(), "sessions", "--limit", "-1", "--socket", d.serve(t)); r.code == exitOK {
+		t.Error("a limit of -1 is taken")
+	}
+}
+
 // An answer that breaks off exits with 1, and leaves its array open; only that
 // of drops, which never has an end of its own, is closed.
 func TestBrokenAnswers(t *testing.T) {

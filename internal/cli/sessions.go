@@ -3,6 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -13,6 +16,9 @@ import (
 // sessionGroup is how many sessions are sorted and aligned together, so that a
 // full gateway's million need no memory here.
 const sessionGroup = 50_000
+
+// sessionPage is how many a terminal is shown.
+const sessionPage = 1000
 
 func newSessions(a *app) *cobra.Command {
 	command := &cobra.Command{
@@ -26,71 +32,131 @@ host of ours), pool (somebody outside who asked for NAME) or mapping (somebody
 outside whom a mapping lets in). IDLE is the time since the last packet.
 
 The table is sorted by private address, in groups of 50,000 sessions; the JSON
-array is not sorted.`,
+array is not sorted. On a terminal the table is the first 1,000 sessions, and
+the command that prints the next ones.`,
 		Example: `  realmgate sessions --host www.hosta.foo.example
   realmgate sessions --protocol tcp --port 80
+  realmgate sessions --limit 100 --after 2417
   realmgate sessions -o json | jq length`,
 		Args: cobra.NoArgs,
 	}
 	output, filter := outputFlag(command), filterFlags(command)
+	var page client.Page
+	command.Flags().IntVar(&page.Limit, "limit", 0, "at most `N` sessions; 0: all")
+	command.Flags().Uint32Var(&page.After, "after", 0, "those after the `NUMBER` that a page ended with")
 	command.RunE = does(func(ctx context.Context) error {
-		if output.value == "json" {
-			return a.sessionArray(ctx, *filter)
+		if page.Limit < 0 {
+			return usageError("--limit: use 0 or more")
 		}
-		return a.sessionTable(ctx, *filter)
+		if output.value == "table" && isTerminal(a.stdout) && !command.Flags().Changed("limit") {
+			page.Limit = sessionPage
+		}
+		list := a.sessionTable
+		if output.value == "json" {
+			list = a.sessionArray
+		}
+		next, err := list(ctx, *filter, page)
+		if err == nil && next != 0 {
+			_, _ = fmt.Fprintf(a.stderr, "there are more: --limit %d --after %d\n", page.Limit, next)
+		}
+		return err
 	})
 	command.AddCommand(newSessionsEnd(a))
 	return command
 }
 
-func (a *app) sessionArray(ctx context.Context, filter client.Filter) error {
+func (a *app) sessionArray(ctx context.Context, filter client.Filter, page client.Page) (uint32, error) {
 	array := newJSONArray(a.stdout)
+	var line []byte
 	var failed error
-	err := a.client().Sessions(ctx, filter, func(s client.Session) bool {
-		failed = array.add(s)
-		return failed == nil
-	})
-	if err := cmp.Or(err, failed); err != nil {
-		return err
-	}
-	return array.end()
-}
-
-func (a *app) sessionTable(ctx context.Context, filter client.Filter) error {
-	var group []client.Session
-	var failed error
-	written := false
-	write := func() {
-		written, failed = true, a.writeSessions(group)
-		group = group[:0]
-	}
-	err := a.client().Sessions(ctx, filter, func(s client.Session) bool {
-		if group = append(group, s); len(group) == sessionGroup {
-			write()
+	next, err := a.client().SessionPage(ctx, filter, page, func(s *client.Session) bool {
+		if line, failed = s.AppendLine(line[:0]); failed == nil {
+			failed = array.line(line)
 		}
 		return failed == nil
 	})
-	if err != nil {
-		return err
+	if err := cmp.Or(err, failed); err != nil {
+		return 0, err
 	}
-	if failed == nil && (!written || len(group) > 0) {
-		write()
+	return next, array.end()
+}
+
+// sessionTable reads a group of sessions while the one before is printed.
+func (a *app) sessionTable(ctx context.Context, filter client.Filter, page client.Page) (uint32, error) {
+	var group, spare []client.Session
+	var failed error
+	var printing chan error
+	wait := func() {
+		if printing != nil {
+			failed = <-printing
+		}
 	}
-	return failed
+	hand := func() {
+		if wait(); failed != nil {
+			return
+		}
+		printing = make(chan error, 1)
+		go func(group []client.Session, printed chan<- error) { printed <- a.writeSessions(group) }(group, printing)
+		group, spare = spare[:0], group
+	}
+	next, err := a.client().SessionPage(ctx, filter, page, func(s *client.Session) bool {
+		if group = append(group, *s); len(group) == sessionGroup {
+			hand()
+		}
+		return failed == nil
+	})
+	if err == nil && failed == nil && (printing == nil || len(group) > 0) {
+		hand()
+	}
+	if failed == nil {
+		wait()
+	}
+	return next, cmp.Or(err, failed)
+}
+
+// sessionOrder is a session's place in the table: key decides where it can, for sessions
+// are large to compare and to move.
+type sessionOrder struct {
+	key  uint64
+	this *client.Session
+}
+
+func (o sessionOrder) compare(p sessionOrder) int {
+	if o.key != p.key {
+		return cmp.Compare(o.key, p.key)
+	}
+	x, y := o.this, p.this
+	return cmp.Or(
+		x.Private.Addr().Compare(y.Private.Addr()),
+		cmp.Compare(x.Protocol, y.Protocol),
+		x.Private.Compare(y.Private),
+		x.Remote.Compare(y.Remote),
+		x.External.Compare(y.External),
+	)
+}
+
+// sessionKey is private address, protocol and private port where they fit, else above all of these.
+func sessionKey(s *client.Session) uint64 {
+	address := s.Private.Addr()
+	switch {
+	case !address.IsValid():
+		return 0
+	case !address.Is4():
+		return math.MaxUint64
+	}
+	octets := address.As4()
+	return 1<<56 | uint64(binary.BigEndian.Uint32(octets[:]))<<24 | uint64(s.Protocol)<<16 | uint64(s.Private.Port())
 }
 
 func (a *app) writeSessions(sessions []client.Session) error {
-	slices.SortFunc(sessions, func(x, y client.Session) int {
-		return cmp.Or(
-			x.Private.Addr().Compare(y.Private.Addr()),
-			cmp.Compare(x.Protocol, y.Protocol),
-			x.Private.Compare(y.Private),
-			x.Remote.Compare(y.Remote),
-			x.External.Compare(y.External),
-		)
-	})
+	order := make([]sessionOrder, len(sessions))
+	for i := range sessions {
+		order[i] = sessionOrder{sessionKey(&sessions[i]), &sessions[i]}
+	}
+	slices.SortFunc(order, sessionOrder.compare)
 	t := newTable("PROTOCOL", "PRIVATE", "EXTERNAL", "REMOTE", "STATE", "ORIGIN", ">AGE", ">IDLE", "NAME")
-	for _, s := range sessions {
+	for _, o := range order {
+		s := o.this
 		origin := s.Origin
 		if s.Hairpin {
 			origin += ", hairpin"

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -20,7 +21,9 @@ func newTable(heading ...string) *table { return &table{heading: heading} }
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
 // String returns the heading and the rows, a line each.
-func (t *table) String() string {
+func (t *table) String() string { return string(t.bytes()) }
+
+func (t *table) bytes() []byte {
 	width := make([]int, len(t.heading))
 	right := make([]bool, len(t.heading))
 	heading := make([]string, len(t.heading))
@@ -34,24 +37,39 @@ func (t *table) String() string {
 			width[i] = max(width[i], utf8.RuneCountInString(row[i]))
 		}
 	}
-	var text strings.Builder
-	for _, row := range rows {
-		line := ""
-		for i, cell := range row {
-			gap := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
-			if right[i] {
-				cell, gap = gap+cell, ""
-			}
-			line += cell + gap + "  "
-		}
-		text.WriteString(strings.TrimRight(line, " ") + "\n")
+	size := 0
+	for _, w := range width {
+		size += len(rows) * (w + 2)
 	}
-	return text.String()
+	text := make([]byte, 0, size)
+	for _, row := range rows {
+		for i, cell := range row {
+			gap := width[i] - utf8.RuneCountInString(cell)
+			if right[i] {
+				text = appendSpaces(text, gap)
+			}
+			text = append(text, cell...)
+			if !right[i] {
+				text = appendSpaces(text, gap)
+			}
+			text = append(text, "  "...)
+		}
+		text = append(bytes.TrimRight(text, " "), '\n')
+	}
+	return text
+}
+
+func appendSpaces(text []byte, n int) []byte {
+	const spaces = "                                "
+	for ; n > len(spaces); n -= len(spaces) {
+		text = append(text, spaces...)
+	}
+	return append(text, spaces[:n]...)
 }
 
 // write prints the table.
 func (t *table) write(w io.Writer) error {
-	_, err := io.WriteString(w, t.String())
+	_, err := w.Write(t.bytes())
 	return written(err)
 }
 
@@ -60,12 +78,24 @@ func plain(s string) string {
 	if s == "" {
 		return "-"
 	}
+	if isPlain(s) {
+		return s
+	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return '?'
 		}
 		return r
 	}, s)
+}
+
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // written says what a failure to write was about.

@@ -159,12 +159,6 @@ func (c *Client) EndSessions(ctx context.Context, f Filter) (int, error) {
 	return ended.Sessions, err
 }
 
-// Sessions calls visit for each session, in no order, until visit returns
-// false. A nil error means that all were shown or visit had enough.
-func (c *Client) Sessions(ctx context.Context, f Filter, visit func(Session) bool) error {
-	return follow(ctx, c, "/v1/sessions", f.Query(), func() {}, visit)
-}
-
 // Drops calls visit for dropped packets as they happen, until visit returns
 // false. There is no other end without an error; ctx.Err() is one. It calls
 // begun before that, once the gateway has agreed.

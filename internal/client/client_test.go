@@ -97,9 +97,9 @@ func (g fakeGateway) Explain(r ExplainRequest) (Explanation, error) {
 	return Explanation{From: r.Address, To: r.ToName.String(), Steps: []ExplainStep{}, Ending: Ending{Reason: "drop_denied", Function: "a/b"}}, g.err
 }
 
-func (g fakeGateway) Sessions(f Filter, visit func(Session) bool) error {
-	for range g.sessions {
-		if !visit(Session{Protocol: f.Protocol, Private: netip.AddrPortFrom(f.Address, f.Port), Host: f.Host}) {
+func (g fakeGateway) Sessions(f Filter, after uint32, visit func(Session) bool) error {
+	for n := after; n < uint32(g.sessions); n++ {
+		if !visit(Session{Number: n + 1, Protocol: f.Protocol, Private: netip.AddrPortFrom(f.Address, f.Port), Host: f.Host}) {
 			return nil
 		}
 	}

@@ -13,12 +13,26 @@ import (
 // have a hundred faults to tell of.
 const maxLine = 1 << 20
 
+const readBuffer = 64 << 10 // bytes of a stream that are read at a time
+
 // errorPrefix begins the line with which a stream tells that it failed. No
 // entry has a field of that name.
 var errorPrefix = []byte(`{"error":`)
 
 // follow calls visit for each line of a stream.
 func follow[T any](ctx context.Context, c *Client, path string, query url.Values, begun func(), visit func(T) bool) error {
+	return c.lines(ctx, path, query, begun, func(line []byte) (bool, error) {
+		var value T
+		if err := json.Unmarshal(line, &value); err != nil {
+			return false, err
+		}
+		return visit(value), nil
+	})
+}
+
+// lines calls read for each line of a stream until it wants no more. What it cannot read
+// is a broken answer.
+func (c *Client) lines(ctx context.Context, path string, query url.Values, begun func(), read func([]byte) (bool, error)) error {
 	response, err := c.ask(ctx, http.MethodGet, path, query)
 	if err != nil {
 		return err
@@ -26,7 +40,7 @@ func follow[T any](ctx context.Context, c *Client, path string, query url.Values
 	defer func() { _ = response.Body.Close() }() // only read
 	begun()
 	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, maxLine)
+	lines.Buffer(make([]byte, 0, readBuffer), maxLine)
 	for lines.Scan() {
 		if bytes.HasPrefix(lines.Bytes(), errorPrefix) {
 			e := Error{Status: http.StatusOK}
@@ -35,8 +49,8 @@ func follow[T any](ctx context.Context, c *Client, path string, query url.Values
 			}
 			return &e
 		}
-		var value T
-		if err := json.Unmarshal(lines.Bytes(), &value); err != nil {
+		more, err := read(lines.Bytes())
+		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -45,7 +59,7 @@ func follow[T any](ctx context.Context, c *Client, path string, query url.Values
 			}
 			return c.broken(err)
 		}
-		if !visit(value) {
+		if !more {
 			return nil
 		}
 	}

@@ -52,6 +52,14 @@ func forEach[T any](table *ebpf.Map, visit func(number uint32, record *T)) error
 
 // forAll is forEach with record 0.
 func forAll[T any](table *ebpf.Map, visit func(number uint32, record *T)) error {
+	return forFrom(table, 0, func(number uint32, record *T) bool {
+		visit(number, record)
+		return true
+	})
+}
+
+// forFrom calls visit for the records from begin on, until it returns false.
+func forFrom[T any](table *ebpf.Map, begin int, visit func(number uint32, record *T) bool) error {
 	memory, err := table.Memory()
 	if err != nil {
 		return fmt.Errorf("map table %s into memory: %w", table, err)
@@ -61,13 +69,15 @@ func forAll[T any](table *ebpf.Map, visit func(number uint32, record *T)) error 
 	chunk := make([]T, max(1, chunkBytes/size))
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&chunk[0])), len(chunk)*size)
 	entries := int(table.MaxEntries())
-	for first := 0; first < entries; first += len(chunk) {
+	for first := begin; first < entries; first += len(chunk) {
 		count := min(len(chunk), entries-first)
 		if _, err := memory.ReadAt(bytes[:count*size], int64(first)*int64(size)); err != nil {
 			return fmt.Errorf("read table %s: %w", table, err)
 		}
 		for i := range count {
-			visit(uint32(first+i), &chunk[i])
+			if !visit(uint32(first+i), &chunk[i]) {
+				return nil
+			}
 		}
 	}
 	return nil

@@ -39,8 +39,20 @@ var tcpStates = [...]string{"open", "syn", "syn_both", "established", "fin_out",
 
 var origins = [...]string{"inside", "mapping", "pool", "static"}
 
+// Number is the session's place in the table, 1 and up, for as long as it lives.
+func (s Session) Number() uint32 { return s.record }
+
 // Sessions calls visit for every session, closing ones included, in no order.
 func (d *Datapath) Sessions(visit func(Session)) error {
+	return d.SessionsAfter(0, func(s Session) bool {
+		visit(s)
+		return true
+	})
+}
+
+// SessionsAfter calls visit for the sessions with numbers above that one, in their order,
+// until it returns false.
+func (d *Datapath) SessionsAfter(after uint32, visit func(Session) bool) error {
 	tick := uint32(Now() >> tickShift)
 	memory, err := d.objects.SessionTable.Memory()
 	if err != nil {
@@ -52,13 +64,13 @@ func (d *Datapath) Sessions(visit func(Session)) error {
 	if err != nil {
 		return err
 	}
-	return forEach(d.objects.SessionTable, func(number uint32, s *bpfSession) {
+	return forFrom(d.objects.SessionTable, int(after)+1, func(number uint32, s *bpfSession) bool {
 		if bpfPhase(s.Life.Phase) != bpfPhasePHASE_LIVE {
-			return
+			return true
 		}
 		// Seen by the copy and now: the same use of the record, so no tear.
 		if _, err := memory.ReadAt(again, int64(number)*size); err != nil || !sameUse(s, again) {
-			return
+			return true
 		}
 		session := sessionOf(s, tick)
 		session.record = number
@@ -66,7 +78,7 @@ func (d *Datapath) Sessions(visit func(Session)) error {
 			session.Binding = bindingID(slot, numbers[slot])
 			session.Tentative = s.Flags&sessionTentative != 0
 		}
-		visit(session)
+		return visit(session)
 	})
 }
 

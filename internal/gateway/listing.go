@@ -8,16 +8,11 @@ import (
 )
 
 // Sessions implements api.Gateway.
-func (g *Gateway) Sessions(filter api.Filter, visit func(api.Session) bool) error {
+func (g *Gateway) Sessions(filter api.Filter, after uint32, visit func(api.Session) bool) error {
 	v := g.view.Load()
-	more := true
-	return g.data.Sessions(func(s datapath.Session) {
-		if !more {
-			return
-		}
-		if session := v.describeSession(s); filter.MatchSession(session) {
-			more = visit(session)
-		}
+	return g.data.SessionsAfter(after, func(s datapath.Session) bool {
+		session := v.describeSession(s)
+		return !filter.MatchSession(session) || visit(session)
 	})
 }
 
@@ -35,7 +30,7 @@ func (g *Gateway) EndSessions(filter api.Filter) (n int, err error) {
 
 func (v *view) describeSession(s datapath.Session) api.Session {
 	return api.Session{
-		Protocol: s.Protocol, Private: s.Private, External: s.External, Remote: s.Remote, State: s.State,
+		Number: s.Number(), Protocol: s.Protocol, Private: s.Private, External: s.External, Remote: s.Remote, State: s.State,
 		Origin: s.Origin, Host: v.hostOf(s.Private.Addr()), Name: string(v.names[s.Name]), Hairpin: s.Hairpin,
 		Age: s.Age.Seconds(), Idle: s.Idle.Seconds(),
 	}
