@@ -40,19 +40,23 @@ func (p *Private) forward(settings *privateSettings, q *query, d *decision, aske
 		p.counters.cacheHits.Add(1)
 		return out, nil
 	}
-	if admission := p.waiting.enter(asker, settings.waitLimit); admission != admitted {
+	waits, admission := p.waiting.enter(asker, settings.waitLimit, p.now())
+	if admission != admitted {
 		return p.overdo(admission, settings, q, asker, transport, buf), nil
 	}
 	p.counters.cacheMisses.Add(1)
 	kept := &asked{query: q.detached(), before: d.reply.answer, target: d.target}
 	return nil, func(ctx context.Context, buf []byte, _ sender) []byte {
-		defer p.waiting.leave(asker)
+		defer p.waiting.leave(waits)
 		out, _ := p.resolve(settings, kept, func(a *asked) (*upstreamReply, bool) {
 			if found, ok := known(a); ok {
 				return found, true
 			}
-			return p.lookup(ctx, settings, a.key(), a.question()), true
+			return p.lookup(ctx, settings, waits, a.key(), a.question()), true
 		}, transport, buf)
+		if out == nil && waits.hasGivenWay() {
+			return p.overdo(overAll, settings, kept.query, asker, transport, buf)
+		}
 		return out
 	}
 }
@@ -82,15 +86,13 @@ func (p *Private) resolve(settings *privateSettings, a *asked, find source, tran
 	return a.render(buf, &reply{rcode: dns.RcodeServerFailure, recursion: true, reason: reasonLoop}, limit(a.query, transport)), true
 }
 
-// lookup asks upstream once for all who want the same at the same time. ctx is
-// the server's: one asker's end does not take the answer from the others.
-func (p *Private) lookup(ctx context.Context, settings *privateSettings, key cacheKey, question dns.Question) *upstreamReply {
-	joined := true
-	result := <-p.flights.DoChan(key.String(), func() (any, error) {
-		joined = false
+// lookup asks upstream once for all who want the same at the same time. It finds
+// nil where the server is stopping, or the question gave way.
+func (p *Private) lookup(ctx context.Context, settings *privateSettings, waits *wait, key cacheKey, question dns.Question) *upstreamReply {
+	found, joined := p.flights.join(ctx, flightKey{settings, key}, waits.gaveWay, func(ctx context.Context) *upstreamReply {
 		m, err := settings.upstream.ask(ctx, question, key.do, key.cd)
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return nil
 		}
 		if err == nil {
 			err = readable(m, question.Name)
@@ -103,12 +105,11 @@ func (p *Private) lookup(ctx context.Context, settings *privateSettings, key cac
 			found = p.clean(settings, m, question)
 		}
 		settings.cache.put(key, found)
-		return found, nil
+		return found
 	})
 	if joined {
 		p.counters.coalesced.Add(1)
 	}
-	found, _ := result.Val.(*upstreamReply)
 	return found
 }
 

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"github.com/miekg/dns"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/rebind"
@@ -41,7 +40,7 @@ type PrivateOptions struct {
 type Private struct {
 	settings atomic.Pointer[privateSettings]
 	size     int // answers that are kept
-	flights  singleflight.Group
+	flights  flights
 	waiting  waiting
 	overdone seldom // the log's lines about askers with too many questions
 	cut      seldom // and about what was taken out of answers

@@ -36,7 +36,7 @@ type Statistics struct {
 	CacheHits     uint64 `json:"cache_hits"`     // answered from the cache
 	CacheMisses   uint64 `json:"cache_misses"`   // had to be asked upstream
 	Coalesced     uint64 `json:"coalesced"`      // joined the same question under way
-	Overloaded    uint64 `json:"overloaded"`     // answered SERVFAIL: too many questions under way
+	Overloaded    uint64 `json:"overloaded"`     // not answered: too many questions under way, or this one for long
 	RebindBlocked uint64 `json:"rebind_blocked"` // answers of upstream that held addresses inside, which were taken out
 	OwnRemoved    uint64 `json:"own_removed"`    // answers of upstream that held records of our zones, which were taken out
 	NotInside     uint64 `json:"not_inside"`     // to the private server, from an address that it does not serve

@@ -309,12 +309,16 @@ func TestSameQuestionsUnderWayAreAskedOnce(t *testing.T) {
 func TestTooManyQuestionsUnderWay(t *testing.T) {
 	server := newPrivate(t, func(o *PrivateOptions) { o.Upstream = []netip.AddrPort{closedPort(t)} })
 	for i := range underWay {
-		if server.waiting.enter(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 1) != admitted {
+		if _, admission := server.waiting.enter(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 1, server.now()); admission != admitted {
 			t.Fatalf("question %d may not wait", i)
 		}
 	}
-	reply := unpacked(t, through(server, packed(t, request("www.example.net.", dns.TypeA)), UDP))
-	if s := server.Statistics(); reply.Rcode != dns.RcodeServerFailure || s.Overloaded != 1 {
+	query := packed(t, request("www.example.net.", dns.TypeA))
+	if reply := through(server, query, UDP); reply != nil {
+		t.Errorf("over UDP: %x", reply)
+	}
+	reply := unpacked(t, through(server, query, TCP))
+	if s := server.Statistics(); reply.Rcode != dns.RcodeServerFailure || s.Overloaded != 2 {
 		t.Errorf("counters %+v, got %v", s, reply)
 	}
 }

@@ -1,10 +1,16 @@
 package nameserver
 
 import (
+	"context"
 	"net/netip"
+	"runtime"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/miekg/dns"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // An asker with as many questions under way as it may have gets no more in, and
@@ -57,8 +63,8 @@ func TestWaitLimit(t *testing.T) {
 			t.Errorf("got %v", m)
 		}
 	}
-	if n := len(server.waiting.askers); n != 0 || server.waiting.all != 0 {
-		t.Errorf("%d askers and %d questions are left", n, server.waiting.all)
+	if n := len(server.waiting.askers); n != 0 || server.waiting.all.Len() != 0 {
+		t.Errorf("%d askers and %d questions are left", n, server.waiting.all.Len())
 	}
 	if _, later := ask(greedy, "e.example.net.", UDP); later == nil {
 		t.Error("when its questions are done the asker may ask again")
@@ -97,5 +103,60 @@ func TestLogLinesAreSeldom(t *testing.T) {
 	var s seldom
 	if !s.due(0) || s.due(1) || s.due(seldomEvery-1) || !s.due(seldomEvery) || s.due(seldomEvery+1) {
 		t.Error("the lines do not come every ten seconds")
+	}
+}
+
+// A host that takes its neighbours' addresses fills all there is. A new question gets in as soon as one has waited for
+// long, and that one's upstream is asked no more.
+func TestLongWaitsGiveWay(t *testing.T) {
+	var asked atomic.Int32
+	var now atomic.Int64
+	stopped := make(chan struct{})
+	server := newPrivate(t, func(o *PrivateOptions) {
+		o.Upstream, o.WaitLimit = []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:53")}, 1
+		o.Now = func() model.Instant { return model.Instant(now.Load()) }
+	})
+	server.settings.Load().upstream.exchange = func(ctx context.Context, _ netip.AddrPort, m *dns.Msg) (*dns.Msg, error) {
+		if strings.HasPrefix(m.Question[0].Name, "good") {
+			return new(dns.Msg).SetReply(m), nil
+		}
+		asked.Add(1)
+		<-ctx.Done()
+		close(stopped)
+		return nil, ctx.Err()
+	}
+	ask := func(n int, name string, transport Transport) ([]byte, continuation) {
+		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(n >> 8), byte(n)}), 4242)
+		return server.respond(t.Context(), packed(t, request(name, dns.TypeA)), from, transport, nil)
+	}
+	_, first := ask(0, "slow.example.net.", TCP)
+	gone := make(chan []byte)
+	go func() { gone <- first(t.Context(), nil, nil) }()
+	for asked.Load() == 0 {
+		runtime.Gosched()
+	}
+	for n := 1; n < underWay; n++ {
+		if _, later := ask(n, "slow.example.net.", UDP); later == nil {
+			t.Fatalf("question %d does not wait", n)
+		}
+	}
+	now.Store(int64(jostleAfter) - 1)
+	if reply, later := ask(underWay, "good.example.net.", UDP); later != nil || reply != nil {
+		t.Errorf("before the oldest has waited for long: %x", reply)
+	}
+	now.Store(int64(jostleAfter))
+	_, later := ask(underWay, "good.example.net.", UDP)
+	if later == nil {
+		t.Fatal("the oldest does not give way")
+	}
+	if reply := unpacked(t, <-gone); reply.Rcode != dns.RcodeServerFailure {
+		t.Errorf("who gave way over TCP: %v", reply)
+	}
+	<-stopped
+	if reply := unpacked(t, later(t.Context(), nil, nil)); reply.Rcode != dns.RcodeSuccess {
+		t.Errorf("who got in: %v", reply)
+	}
+	if n := len(server.flights.live); n != 0 || server.waiting.all.Len() != underWay-1 {
+		t.Errorf("%d questions are asked, %d wait", n, server.waiting.all.Len())
 	}
 }

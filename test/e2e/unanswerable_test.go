@@ -57,8 +57,8 @@ func replyWith(question *dns.Msg, records ...string) *dns.Msg {
 }
 
 // questions sends a question for a name of its own after the other from a host's eth0 to the inside resolver, so many a
-// second, until the context ends. It returns how many it has sent.
-func (r *realm) questions(ctx context.Context, from lab.Node, rate int) (sent *atomic.Int64) {
+// second, until the context ends, as from the addresses that as gives. It returns how many it has sent.
+func (r *realm) questions(ctx context.Context, from lab.Node, as func(n int) netip.Addr, rate int) (sent *atomic.Int64) {
 	r.t.Helper()
 	send := r.sender(from, r.gatewayMAC(r.Gateway.Private[0]))
 	to := netip.AddrPortFrom(r.Gateway.PrivateAddress, 53)
@@ -75,7 +75,7 @@ func (r *realm) questions(ctx context.Context, from lab.Node, rate int) (sent *a
 			if err != nil {
 				panic(err)
 			}
-			send(packets.NewUDP(netip.AddrPortFrom(from.IP, uint16(1024+n%60000)), to, string(wire))) //nolint:gosec // below 61024
+			send(packets.NewUDP(netip.AddrPortFrom(as(n), uint16(1024+n%60000)), to, string(wire))) //nolint:gosec // below 61024
 		}
 	})
 	r.t.Cleanup(running.Wait)
@@ -95,31 +95,40 @@ func TestUnanswerableQuestionsTakeNothingFromOthers(t *testing.T) {
 	d := r.start(r.configuration())
 	attacker, bystander, gateway := r.Hosts()[0], r.Hosts()[1], r.Gateway.PrivateAddress
 	const tries = 100
-	rates := []int{1_500, 15_000}
-	if slow() {
-		rates = append(rates, 50_000)
+	one := func(int) netip.Addr { return attacker.IP }
+	neighbours := func(n int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 100, byte(n)}) }
+	type flood struct {
+		who  string
+		as   func(int) netip.Addr
+		rate int
 	}
-	for _, rate := range rates {
+	floods := []flood{{"one address", one, 1_500}, {"one address", one, 15_000}, {"256 addresses", neighbours, 5_000}}
+	if slow() {
+		floods = append(floods, flood{"one address", one, 50_000}, flood{"256 addresses", neighbours, 15_000})
+	}
+	for _, f := range floods {
+		rate := f.rate
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		sent := r.questions(ctx, attacker, rate)
+		sent := r.questions(ctx, attacker, f.as, rate)
 		before := d.status().DNS
 		eventually(t, 20*time.Second, "the flood has all that one host may have", func() bool {
-			return d.status().DNS.WaitLimited-before.WaitLimited > uint64(rate)
+			now := d.status().DNS
+			return now.WaitLimited-before.WaitLimited > uint64(rate) || now.Forwarded-before.Forwarded > 8192
 		})
 		answered, began, first := 0, time.Now(), sent.Load()
 		for i := range tries {
 			out, err := bystander.Command(ctx, "dig", "+short", "+tries=1", "+time=2", "@"+gateway.String(),
-				fmt.Sprintf("good%d-%d.example", rate, i)).CombinedOutput()
+				fmt.Sprintf("good%d-%d.%d.example", rate, i, len(f.who))).CombinedOutput()
 			if err == nil && strings.TrimSpace(string(out)) == "198.51.100.10" {
 				answered++
 			}
 		}
-		t.Logf("%d of %d answered, while one host asked %.0f times a second", answered, tries,
-			float64(sent.Load()-first)/time.Since(began).Seconds())
+		t.Logf("%d of %d answered, while one host asked %.0f times a second as %s", answered, tries,
+			float64(sent.Load()-first)/time.Since(began).Seconds(), f.who)
 		cancel()
 		if answered < tries*99/100 {
-			t.Errorf("%d of %d answered, while one host asked %d times a second", answered, tries, rate)
+			t.Errorf("%d of %d answered, while one host asked %d times a second as %s", answered, tries, rate, f.who)
 		}
 	}
 	if log := d.logged(); !strings.Contains(log, "host="+attacker.IP.String()) {
