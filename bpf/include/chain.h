@@ -261,6 +261,8 @@ __noinline enum reason chain_changed(ctx_t *ctx, struct packet *packet)
 	packet->dont_fragment = now.dont_fragment;
 	packet->l4 = now.l4;
 	packet->ip_length = now.ip_length;
+	packet->sequence = now.sequence;
+	packet->acknowledges = now.acknowledges;
 	return REASON_NONE;
 }
 

@@ -110,12 +110,13 @@ static __always_inline void session_fill(struct session *session, const struct f
 	session->next_hop_in = 0;
 	session->flags = flow->flags;
 	__builtin_memset(&session->holds, 0, sizeof(session->holds));
-	if (flow->origin == ORIGIN_POOL)
-		session->holds.pool.binding = flow->binding;
-	else
-		session->holds.mapping.slot = flow->mapping;
 	session->opened = tick;
-	session->name = flow->name;
+	if (flow->origin == ORIGIN_POOL) {
+		session->holds.pool.binding = flow->binding;
+		session->holds.pool.service = flow->name;
+	} else {
+		session->holds.mapping.slot = flow->mapping;
+	}
 }
 
 /*

@@ -30,12 +30,12 @@ static __always_inline void flow_touch(struct session *session, const struct pac
 	enum turn turn;
 
 	if (session->origin != ORIGIN_POOL) {
-		session_touch(session, packet->tcp_flags, direction, tick);
+		session_touch(session, packet, direction, tick);
 		return;
 	}
 	if (session->flags & SESSION_TENTATIVE)
 		return;
-	turn = session_touch(session, packet->tcp_flags, direction, tick);
+	turn = session_touch(session, packet, direction, tick);
 	if (session->protocol != IPPROTO_TCP)
 		flow_meet(session, packet->generation, direction);
 	else if (turn == TURN_CLOSES)

@@ -95,6 +95,8 @@ struct packet {
 	__u8 again;	     /* enum nf_stage that a chain has judged; nf_packet() tells how */
 	__u16 l4;	     /* offset in the frame */
 	__u16 ip_length;     /* of the whole IP packet */
+	__u16 sequence;	     /* TCP: the upper half of the number, in network byte order, guard.h */
+	__u16 acknowledges;  /* the same */
 };
 
 static __always_inline bool address_is_bad(__u32 source)
@@ -164,6 +166,8 @@ static __always_inline enum reason packet_parse_tcp(ctx_t *ctx, struct packet *p
 	packet->tuple.source_port = tcp->source;
 	packet->tuple.destination_port = tcp->dest;
 	packet->tcp_flags = ((__u8 *)tcp)[13];
+	packet->sequence = *(__u16 *)&tcp->seq;
+	packet->acknowledges = *(__u16 *)&tcp->ack_seq;
 	if (checksum_looks_partial(packet, tcp->check, l4_length) && checksum_is_wrong(ctx, packet, l4_length))
 		return REASON_DROP_PARTIAL_CHECKSUM;
 	return REASON_NONE;

@@ -25,7 +25,7 @@ __noinline enum reason proof_admit(struct session *session, struct claimer *who,
 		if (!claim_take(who))
 			return REASON_DROP_CLAIM_LOST;
 		if (who->name)
-			session->name = who->name;
+			session->holds.pool.service = who->name;
 		if (!known_add(who->client, who->number, session->protocol))
 			return REASON_NONE;
 	}
@@ -33,8 +33,8 @@ __noinline enum reason proof_admit(struct session *session, struct claimer *who,
 	return REASON_NONE;
 }
 
-/* Under the session's stripe. */
-__noinline enum reason proof_settle(struct session *session, const struct settings *settings)
+/* Under the session's stripe. sequence: the upper half of the proving segment's number, in network byte order. */
+__noinline enum reason proof_settle(struct session *session, const struct settings *settings, __u16 sequence)
 {
 	struct binding *binding = session ? binding_at(session->holds.pool.binding) : 0;
 	struct claimer who = {};
@@ -57,6 +57,8 @@ __noinline enum reason proof_settle(struct session *session, const struct settin
 	if (reason != REASON_NONE)
 		return reason;
 	standing_count(binding, 1);
+	/* In place of what was to be proved: the flag is taken away with a full barrier. */
+	session->holds.tcp.guard = (struct guard){.out = bpf_htons(session->holds.pool.sent >> 16), .in = sequence};
 	session_unmark(session, SESSION_TENTATIVE);
 	return REASON_NONE;
 }
@@ -72,7 +74,7 @@ static __always_inline void proof_fail(struct session *session, const struct set
 }
 
 /* The client of a tentative session has acknowledged what its host has sent. */
-__noinline enum reason proof_tcp(struct session *session, __u32 generation)
+__noinline enum reason proof_tcp(struct session *session, __u32 generation, __u16 sequence)
 {
 	struct settings *settings = settings_get(generation);
 	struct stripe *stripe;
@@ -86,7 +88,7 @@ __noinline enum reason proof_tcp(struct session *session, __u32 generation)
 	if (session->life.phase != PHASE_LIVE)
 		reason = REASON_DROP_NOT_SYN;
 	else if (session->flags & SESSION_TENTATIVE)
-		reason = proof_settle(session, settings);
+		reason = proof_settle(session, settings, sequence);
 	if (reason == REASON_DROP_CLAIM_LOST || reason == REASON_DROP_CLIENT_LIMIT)
 		proof_fail(session, settings);
 	lock_release(stripe);

@@ -8,9 +8,9 @@
 #pragma once
 
 #include "clock.h"
+#include "guard.h"
 #include "home.h"
 #include "lock.h"
-#include "tcp.h"
 
 static __always_inline __u64 session_hash(const struct session_key *key)
 {
@@ -214,16 +214,22 @@ static __always_inline enum turn session_turn(struct session *session, __u8 tcp_
  * Notes a packet of the session: TCP state, and the stamp once a tick. Packets that only close or reset refresh
  * nothing, but the wait behind them counts from the change (RFC 7857 §2 and §7).
  */
-static __always_inline enum turn session_touch(struct session *session, __u8 tcp_flags, enum direction direction,
-					       __u32 tick)
+static __always_inline enum turn session_touch(struct session *session, const struct packet *packet,
+					       enum direction direction, __u32 tick)
 {
 	if (session->protocol == IPPROTO_TCP) {
-		__u8 state = session->life.tcp;
+		struct guard *guard = &session->holds.tcp.guard;
+		__u8 flags = packet->tcp_flags, state = session->life.tcp;
+		__u8 next = tcp_next(state, flags, direction, direction == tcp_opener(session->origin));
 
-		if (tcp_next(state, tcp_flags, direction, direction == tcp_opener(session->origin)) != state) {
+		guard_follow(guard, packet, direction, next);
+		if (next != state) {
 			bool changed = false;
-			enum turn turn = session_turn(session, tcp_flags, direction, tick, &changed);
+			enum turn turn;
 
+			if ((flags & (TCP_FLAG_RST | TCP_FLAG_FIN)) && !guard_believes(guard, packet, direction))
+				return TURN_NONE;
+			turn = session_turn(session, flags, direction, tick, &changed);
 			if (changed)
 				return turn;
 		}

@@ -141,5 +141,5 @@ __noinline enum reason tentative_pass(ctx_t *ctx, const struct packet *packet, s
 	}
 	if (!tentative_proves(session, &numbers, packet->tcp_flags))
 		return REASON_DROP_CLAIM_UNPROVED;
-	return proof_tcp(session, packet->generation);
+	return proof_tcp(session, packet->generation, packet->sequence);
 }

@@ -139,18 +139,29 @@ struct life {
 	__u16 version; /* counts the uses of this record: SWEEP_END ends only the one that is meant */
 };
 
+/* The upper half of each direction's last sequence number, in network byte order, guard.h. */
+struct guard {
+	__u16 out;
+	__u16 in;
+};
+
 /* What a session holds, by its origin. */
 union holds {
 	struct {
 		__u32 binding;	/* its slot, which nobody else gets while the session's record names it */
-		__u32 expected; /* the host's first number and 1: the least that proves its client (tentative.h) */
-		__u32 sent;	/* the number behind what the host has sent: the most that proves it */
+		__u32 service;	/* the number of the name that it was asked for by, 0 for none */
+		__u32 expected; /* tentative: the host's first number and 1, the least that proves its client */
+		__u32 sent;	/* tentative: the number behind what the host has sent, the most that proves it */
 	} pool;			/* ORIGIN_POOL */
 	struct {
 		__u32 slot;	    /* of its mapping */
 		__u32 filter;	    /* session that owns the filter entry, may be itself */
 		__u32 filter_users; /* sessions that lean on this one's filter entry, itself included */
 	} mapping;		    /* ORIGIN_INSIDE, ORIGIN_MAPPING */
+	struct {
+		__u32 by_origin[3];
+		struct guard guard;
+	} tcp; /* of every origin, but not of a tentative one */
 };
 
 /* One 5-tuple pair through the gateway. One cache line: all that a packet of the flow needs. */
@@ -171,10 +182,9 @@ struct session {
 	__u16 next_hop_in;
 	__u16 route_epoch;
 	__u8 flags;
-	__u8 away; /* of the home that this record begins: its sessions that stand elsewhere, see home.h */
-	union holds holds;
+	__u8 away;    /* of the home that this record begins: its sessions that stand elsewhere, see home.h */
 	__u32 opened; /* tick */
-	__u32 name;   /* of the service it was asked for by, 0 for none */
+	union holds holds;
 };
 
 /* The internal endpoint behind an external port. */

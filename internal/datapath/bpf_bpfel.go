@@ -212,6 +212,7 @@ type bpfHolds struct {
 	Pool struct {
 		_        structs.HostLayout
 		Binding  uint32
+		Service  uint32
 		Expected uint32
 		Sent     uint32
 	}
@@ -553,9 +554,8 @@ type bpfSession struct {
 	RouteEpoch   uint16
 	Flags        uint8
 	Away         uint8
-	Holds        bpfHolds
 	Opened       uint32
-	Name         uint32
+	Holds        bpfHolds
 }
 
 type bpfSettings struct {

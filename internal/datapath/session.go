@@ -75,6 +75,7 @@ func (d *Datapath) SessionsAfter(after uint32, visit func(Session) bool) error {
 		session := sessionOf(s, tick)
 		session.record = number
 		if slot := s.Holds.Pool.Binding; bpfOrigin(s.Origin) == bpfOriginORIGIN_POOL && int(slot) < len(numbers) {
+			session.Name = s.Holds.Pool.Service
 			session.Binding = bindingID(slot, numbers[slot])
 			session.Tentative = s.Flags&sessionTentative != 0
 		}
@@ -96,7 +97,7 @@ func sessionOf(s *bpfSession, tick uint32) Session {
 		External: netip.AddrPortFrom(addressOf(s.ExternalAddress), swap(s.ExternalPort)),
 		Remote:   netip.AddrPortFrom(addressOf(s.RemoteAddress), swap(s.RemotePort)),
 		State:    tcpStates[int(s.Life.Tcp)%len(tcpStates)], Origin: origins[int(s.Origin)%len(origins)],
-		Hairpin: s.Flags&1 != 0, Generation: s.Judged >> judgedBits, Name: s.Name,
+		Hairpin: s.Flags&1 != 0, Generation: s.Judged >> judgedBits,
 		Age: since(tick, s.Opened), Idle: since(tick, s.Life.Stamp), version: s.Life.Version,
 	}
 }

@@ -223,7 +223,7 @@ func (d *duel) packet(protocol model.Protocol, from, to netip.AddrPort, asks boo
 			f = choose(d.r, packets.SYN|packets.ACK, packets.ACK, packets.ACK, packets.FIN|packets.ACK, packets.RST)
 		}
 		p = packets.NewTCP(from, to, f, data)
-		p.TCP.Sequence, p.TCP.Acknowledge = d.r.Uint32(), d.r.Uint32()
+		d.guess(&p, from, to)
 		if d.r.IntN(3) == 0 {
 			p.TCP.Options = []byte{2, 4, 5, 180}
 		}

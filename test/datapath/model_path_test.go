@@ -68,7 +68,7 @@ func forwarded(p packets.Packet, to packets.MAC) fate {
 }
 
 func (n *nat) open(key pair, external netip.AddrPort, origin string, hairpin bool) *modelSession {
-	s := &modelSession{key.protocol, key.local, external, key.remote, origin, "open", hairpin, nil}
+	s := &modelSession{key.protocol, key.local, external, key.remote, origin, "open", hairpin, modelGuard{}, nil}
 	if key.protocol == model.TCP {
 		s.state = "syn"
 	}

@@ -222,7 +222,7 @@ func (n *nat) touch(s *modelSession, p *packets.Packet, out bool) model.Reason {
 		}
 	}
 	stood := s.stands()
-	s.touch(flagsOf(p), out)
+	s.touch(p, out)
 	n.count(s, stood, s.stands())
 	if s.pool == nil || s.protocol == model.TCP {
 		return ""
@@ -302,5 +302,6 @@ func (n *nat) prove(s *modelSession, p *packets.Packet) model.Reason {
 		n.acquaint(key, s.protocol)
 	}
 	t.tentative, t.known = false, true
+	s.guard = modelGuard{true: unit(t.sent), false: unit(p.TCP.Sequence)}
 	return ""
 }

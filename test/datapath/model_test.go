@@ -43,6 +43,7 @@ type modelSession struct {
 	private, external, remote netip.AddrPort
 	origin, state             string
 	hairpin                   bool
+	guard                     modelGuard
 	pool                      *modelPoolSession // nil for others
 }
 
@@ -76,33 +77,31 @@ func pureSYN(f packets.Flags) bool {
 
 func (s *modelSession) closing() bool { return s.state == "fin_both" || s.state == "rst" }
 
-// touch is the state machine of RFC 7857 §2: out says that the packet comes
+// after is the state machine of RFC 7857 §2: out says that the packet comes
 // from inside. An RST ends what stood; a handshake has its own timer, and what
 // both sides finished stays so.
-func (s *modelSession) touch(f packets.Flags, out bool) {
-	if s.protocol != model.TCP {
-		return
-	}
+func (s *modelSession) after(f packets.Flags, out bool) string {
 	opens := out == (s.origin == "inside")
 	fin := map[bool]string{true: "fin_out", false: "fin_in"}
 	switch {
 	case f&packets.RST != 0:
 		if s.state == "established" || s.state == fin[true] || s.state == fin[false] {
-			s.state = "rst"
+			return "rst"
 		}
 	case f&packets.SYN != 0 && s.state == "syn" && !opens:
-		s.state = "syn_both"
+		return "syn_both"
 	case f&packets.SYN != 0 && s.closing() && f&packets.ACK == 0:
-		s.state = map[bool]string{true: "syn", false: "syn_both"}[opens]
+		return map[bool]string{true: "syn", false: "syn_both"}[opens]
 	case f&packets.SYN != 0:
 	case f&packets.FIN != 0 && s.state == fin[!out]:
-		s.state = "fin_both"
+		return "fin_both"
 	case f&packets.FIN != 0 && (s.state == "syn_both" || s.state == "established"):
-		s.state = fin[out]
+		return fin[out]
 	case f&packets.FIN != 0:
 	case f&packets.ACK != 0 && (s.state == "syn_both" || s.state == "rst"):
-		s.state = "established"
+		return "established"
 	}
+	return s.state
 }
 
 // compare says how the data plane's sessions differ from the model's.
