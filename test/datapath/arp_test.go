@@ -17,12 +17,12 @@ var thief = packets.MAC{2, 0, 0, 0, 0, 0x66}
 
 // wire is one side of the gateway as somebody on its wire sees it.
 type wire struct {
-	public       bool
-	own          netip.Addr // the gateway's
-	onLink       netip.Addr // of the network
-	foreign      []netip.Addr
-	gateway, far *lab.Namespace
-	index        int
+	public  bool
+	own     netip.Addr // the gateway's
+	onLink  netip.Addr // of the network
+	foreign []netip.Addr
+	far     *lab.Namespace
+	index   int
 }
 
 func (g *gateway) links() map[string]wire {
