@@ -42,6 +42,7 @@ enum reason {
 	/* Dropped: nothing lets it pass. */
 	REASON_DROP_NOT_FOR_US,
 	REASON_DROP_SPOOFED_SOURCE,
+	REASON_DROP_PRIVATE_SOURCE, /* it would have left by a public interface */
 	REASON_DROP_ARP_SENDER,	    /* nobody on the link has its sender's address, or the gateway has */
 	REASON_DROP_NO_BINDING,	    /* the pool address has nothing at this port */
 	REASON_DROP_NO_RESERVATION, /* nothing there is for this client to claim */

@@ -27,7 +27,9 @@ type Datapath struct {
 
 	mutex sync.Mutex // guards what follows
 	ports []*port
-	known map[netip.Addr]addressEntry // addresses that are answered for by what was written
+
+	egress egress
+	known  map[netip.Addr]addressEntry // addresses that are answered for by what was written
 }
 
 // Open adopts the data plane that an earlier daemon of the same instance left
@@ -71,7 +73,12 @@ func Open(options Options) (*Datapath, error) {
 	if err := d.load(spec); err != nil {
 		return nil, err
 	}
+	if err := d.loadEgress(); err != nil {
+		d.objects.Close()
+		return nil, err
+	}
 	if err := d.initialise(); err != nil {
+		_ = d.closeEgress(true)
 		d.objects.Close()
 		return nil, err
 	}
@@ -181,10 +188,12 @@ func (d *Datapath) Close(keep bool) error {
 	defer d.mutex.Unlock()
 	var errs []error
 	if !keep || d.directory == "" {
-		errs = append(errs, d.restoreHost(), d.detach())
+		errs = append(errs, d.restoreHost(), d.detach(), d.closeEgress(false))
 		if d.directory != "" {
 			errs = append(errs, unpin(d.directory))
 		}
+	} else {
+		errs = append(errs, d.closeEgress(true))
 	}
 	for _, p := range d.ports {
 		if p.link != nil {

@@ -81,6 +81,9 @@ func (d *Datapath) Attach() error {
 		d.ports = append(d.ports, &port{name: name, side: bpfSideSIDE_PRIVATE})
 	}
 	d.discardLinks()
+	if err := d.followEgress(); err != nil { // before anything is forwarded
+		return err
+	}
 	for _, p := range d.ports {
 		if err := d.attach(p); err != nil {
 			return err // Close puts back what was done, or keeps what was adopted

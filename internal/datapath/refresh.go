@@ -23,7 +23,7 @@ func (d *Datapath) Refresh() error {
 }
 
 func (d *Datapath) refresh() error {
-	var errs []error
+	errs := []error{d.followEgress()}
 	allGeneric := true
 	for _, p := range d.ports {
 		errs = append(errs, d.follow(p))
