@@ -33,6 +33,7 @@ type Config struct {
 type Interfaces struct {
 	Public, Private []string
 	ReversePath     ReversePath // of sources inside
+	Stack           []string    // those of both that packets leave by through the kernel's stack
 }
 
 // DNS says where the name servers listen and whom they ask.

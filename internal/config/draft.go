@@ -14,7 +14,7 @@ type draft struct {
 	config Config
 	known  []Set // whose files are not to be read
 
-	public, private                         []at[string]
+	public, private, stack                  []at[string]
 	zones                                   []*zoneDraft
 	keyDrafts                               []*keyDraft
 	upstream                                []at[netip.AddrPort]
@@ -91,4 +91,11 @@ func (d *draft) finishInterfaces() {
 	}
 	d.config.Interfaces.Public = take(d.public, "public")
 	d.config.Interfaces.Private = take(d.private, "private")
+	for _, device := range d.stack {
+		if seen[device.value] == 0 {
+			d.faults.add(device.line, "interfaces.egress.stack: %s is in neither interfaces.public nor interfaces.private: add it to one", device.value)
+			continue
+		}
+		d.config.Interfaces.Stack = append(d.config.Interfaces.Stack, device.value)
+	}
 }

@@ -33,6 +33,7 @@ func (d *draft) keys() []key {
 			many("public", &d.public, device(), 1).must(),
 			many("private", &d.private, device(), 1).must(),
 			one("reverse_path", &c.Interfaces.ReversePath, choice(ReversePathStrict, ReversePathLoose)),
+			section("egress", many("stack", &d.stack, device(), 0)),
 		).must(),
 		section("realm",
 			zonesKey(&d.zones).must(),

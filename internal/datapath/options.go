@@ -30,6 +30,9 @@ type Options struct {
 	// Public and Private name the interfaces of each side. Both may be empty:
 	// then packets come by Inject alone.
 	Public, Private []string
+	// Stack are those of both that no packet is redirected to: the kernel sends what leaves
+	// by them, and shapes it.
+	Stack []string
 	// Capacity is the number of sessions, MinCapacity to MaxCapacity.
 	Capacity int
 	// Reservations is the number of reservations that can stand at a time;

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -122,7 +123,7 @@ func (d *Datapath) writePort(p *port, allGeneric bool) error {
 		return nil //nolint:nilerr // as in follow
 	}
 	entry := bpfInterface{Side: uint8(p.side)}
-	if p.takes || allGeneric {
+	if (p.takes || allGeneric) && !slices.Contains(d.options.Stack, p.name) {
 		entry.Redirect = 1
 	}
 	copy(entry.Mac[:], iface.Attrs().HardwareAddr)

@@ -51,7 +51,8 @@ func (g *Gateway) runDiagnosis(ctx context.Context) {
 	defer timer.Stop()
 	var seen *config.Config
 	var setup diagnose.Setup
-	var said []string
+	var said, others []string
+	var looked time.Time // for other tenants
 	for {
 		v := g.view.Load()
 		anew := v.config != seen
@@ -59,7 +60,10 @@ func (g *Gateway) runDiagnosis(ctx context.Context) {
 			setup, seen = setupOf(v.config, v.outbound), v.config
 			g.warn(nil, setup.Doubts())
 		}
-		warnings, err := g.diagnose(&setup, &neighbours, anew)
+		if now := time.Now(); anew || now.Sub(looked) >= tenantsEvery {
+			others, looked = g.tenants(), now
+		}
+		warnings, err := g.diagnose(&setup, &neighbours, anew, others)
 		if err == nil {
 			g.doubts.warnings.Store(&warnings)
 		} else {
@@ -74,7 +78,7 @@ func (g *Gateway) runDiagnosis(ctx context.Context) {
 	}
 }
 
-func (g *Gateway) diagnose(setup *diagnose.Setup, neighbours *diagnose.Neighbours, anew bool) ([]string, error) {
+func (g *Gateway) diagnose(setup *diagnose.Setup, neighbours *diagnose.Neighbours, anew bool, others []string) ([]string, error) {
 	hops, _ := g.hops.last(time.Now()) // the upkeep follows them, and has to see each change
 	facts, err := diagnose.Collect(setup, hops)
 	if err != nil {
@@ -87,7 +91,7 @@ func (g *Gateway) diagnose(setup *diagnose.Setup, neighbours *diagnose.Neighbour
 	if failed != nil {
 		warnings = append(warnings, failed.Error())
 	}
-	return warnings, nil
+	return append(warnings, others...), nil
 }
 
 // warn logs what was not said before, and returns what is said by now.
@@ -117,6 +121,7 @@ func Warnings(ctx context.Context, c *config.Config) []string {
 	}
 	facts.InUse, err = diagnose.AskOnce(ctx, &setup, facts)
 	warnings = append(warnings, setup.Compare(facts)...)
+	warnings = append(warnings, tenantsOf(c, outbound, nil)...)
 	if err != nil && !errors.Is(err, fs.ErrPermission) {
 		warnings = append(warnings, err.Error())
 	}

@@ -40,7 +40,7 @@ func datapathOptions(o Options, v *view, outbound []netip.Addr) datapath.Options
 	c := v.config
 	return datapath.Options{
 		Instance: o.Instance, Public: c.Interfaces.Public, Private: c.Interfaces.Private,
-		Capacity: c.Capacity, Outbound: outbound, Logger: o.Logger,
+		Stack: c.Interfaces.Stack, Capacity: c.Capacity, Outbound: outbound, Logger: o.Logger,
 		Reservations: reservations(c), Bindings: bindings(c, len(v.registry.Services())), BoundPorts: spare(v.ports()),
 		Addresses: spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses)), Services: spare(len(v.services())), Names: spare(len(v.names)),
 	}

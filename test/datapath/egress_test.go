@@ -159,3 +159,12 @@ func TestGuardOfANewInterface(t *testing.T) {
 	})
 	g.unseen(privateAddress)
 }
+
+// What leaves by an interface of egress.stack the kernel sends, through its qdisc; what
+// leaves by the others is redirected.
+func TestEgressByStack(t *testing.T) {
+	g := newGateway(t, func(s *setup) { s.Stack = []string{"eth0"} })
+	out := endpoint(outbound, inA.Port())
+	g.handed(g.put(udp(inA, server)), "forwarded_by_stack", udp(out, server))
+	g.leaves(g.put(udp(server, out)), udp(server, inA))
+}

@@ -47,12 +47,13 @@ var mayImport = map[string][]string{
 	"nameserver":  {"model", "names/rebind", "names/zone", "siphash"},
 	"health":      {"httperror"},
 	"diagnose":    {},
+	"tenants":     {},
 	"geodata":     {"protect/geo", "protect/geo/unpack"},
 	// A filter of answers, and what joins names, policy, pool and data plane: from a question to an answer.
 	"names/rebind":     {"model"},
 	"names/allocation": {"datapath", "model", "nameserver", "policy", "pool"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"gateway": {"api", "chain", "config", "datapath", "diagnose", "events", "health", "model", "names/...", "nameserver", "packets", "policy", "pool", "protect/...", "registry", "store"},
+	"gateway": {"api", "chain", "config", "datapath", "diagnose", "events", "health", "model", "names/...", "nameserver", "packets", "policy", "pool", "protect/...", "registry", "store", "tenants"},
 	"api":     {"model"},
 	"client":  {"api", "model"},
 	"cli":     {"bench", "bench/dut", "bench/method", "bench/report", "bench/reproduce", "bench/scenario", "bench/trafficgen", "client", "config", "demo", "gateway", "geodata", "model", "protect/geo"},

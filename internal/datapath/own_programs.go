@@ -1,0 +1,17 @@
+package datapath
+
+import "github.com/cilium/ebpf"
+
+// IsOurs reports whether a program of the kernel, by its number, is one that this data plane attaches.
+func (d *Datapath) IsOurs(program uint32) bool {
+	for _, p := range []*ebpf.Program{d.objects.GatewayPublic, d.objects.GatewayPrivate} {
+		info, err := p.Info()
+		if err != nil {
+			continue
+		}
+		if id, ok := info.ID(); ok && uint32(id) == program {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,33 @@
+package gateway
+
+import (
+	"errors"
+	"io/fs"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/tenants"
+)
+
+// tenantsEvery is how often the machine's other tenants are looked for: large rule sets take
+// a while to read.
+const tenantsEvery = 10 * time.Second
+
+// tenants says what others on this machine do to the gateway's packets.
+func (g *Gateway) tenants() []string {
+	v := g.view.Load()
+	return tenantsOf(v.config, v.outbound, g.data.IsOurs)
+}
+
+func tenantsOf(c *config.Config, outbound []netip.Addr, ours func(uint32) bool) []string {
+	found, err := tenants.Find(&tenants.Setup{
+		Public: c.Interfaces.Public, Private: c.Interfaces.Private, Stack: c.Interfaces.Stack,
+		External: slices.Concat(outbound, c.Pool.Addresses), IsOurs: ours,
+	})
+	if err != nil && !errors.Is(err, fs.ErrPermission) {
+		found = append(found, err.Error())
+	}
+	return found
+}
