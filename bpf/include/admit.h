@@ -58,6 +58,8 @@ static __always_inline enum reason pool_enter(struct flow *flow, const struct se
 	struct binding *binding = binding_at(flow->binding);
 	enum reason reason;
 
+	if (binding && *(volatile __u32 *)&binding->sessions >= settings->limits.binding_sessions)
+		return REASON_DROP_BINDING_SESSIONS;
 	if (!binding || !binding_hold(binding, flow->number))
 		return REASON_DROP_NO_BINDING;
 	reason = pool_admit(flow, settings);

@@ -46,6 +46,7 @@ struct flow {
 	__u32 name;
 	__u32 binding; /* its slot, for ORIGIN_POOL */
 	__u32 number;  /* and its number */
+	__u32 tick;    /* now */
 };
 
 /* The one that a packet opens: too large for the stack of kernels before 6.9, which give each call 32 bytes or more. */
@@ -61,9 +62,18 @@ static __always_inline struct flow *flow_new(void)
 	__u32 zero = 0;
 	struct flow *flow = bpf_map_lookup_elem(&new_flows, &zero);
 
-	if (flow)
-		__builtin_memset(flow, 0, sizeof(*flow));
+	if (!flow)
+		return 0;
+	__builtin_memset(flow, 0, sizeof(*flow));
+	flow->tick = clock_tick();
 	return flow;
+}
+
+/* Counts the session that a flow from outside opens with its remote address. */
+static __always_inline void flow_count(struct flow *flow)
+{
+	if (!(flow->flags & (SESSION_HAIRPIN | SESSION_TENTATIVE)) && remote_join(flow->remote_address, flow->tick))
+		flow->flags |= SESSION_COUNTED;
 }
 
 /* Whether what comes back to the mapping is of a session that a chain opened: dnat names the port, or has named it. */
@@ -217,6 +227,17 @@ static __always_inline void pool_leave(struct session *session)
 	binding_let_go(binding);
 }
 
+/* Counts it no longer with who opened it. */
+static __always_inline void session_uncount(struct session *session)
+{
+	if (!(session->flags & SESSION_COUNTED))
+		return;
+	if (session->origin == ORIGIN_INSIDE)
+		subscriber_leave(session->private_address, session->protocol, false);
+	else if (session_stands(session))
+		remote_leave(session->remote_address);
+}
+
 __noinline int session_end(__u32 number, struct session *session, const struct settings *settings, __u32 tick)
 {
 	struct session_key key;
@@ -224,13 +245,15 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
 	if (!session || !settings)
 		return 0;
 	session_unlist(number, session, tick);
+	session_uncount(session);
 	if (session_has_no_mapping(session->origin)) {
 		key = session_outside_key(session);
 		index_remove(&session_index, session_place(&key), number);
 		if (session->origin == ORIGIN_POOL)
 			pool_leave(session);
 	} else {
-		mapping_release(session->holds.mapping.slot, settings->port_quarantine, tick);
+		mapping_release(session->holds.mapping.slot, session->origin == ORIGIN_MAPPING,
+				settings->port_quarantine, tick);
 		filter_leave(session, tick);
 		if (session->flags & SESSION_FILTER_OWNER) {
 			if (session->holds.mapping.filter_users)
@@ -250,12 +273,13 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
  */
 __noinline enum reason session_open(const struct flow *flow, const struct settings *settings, __u32 *number)
 {
-	__u32 tick = clock_tick();
 	struct session *session;
 	struct session_key key;
+	__u32 tick;
 
 	if (!flow || !settings || !number)
 		return REASON_DROP_INTERNAL;
+	tick = flow->tick;
 	session = session_at(*number);
 	if (!session)
 		return REASON_DROP_INTERNAL;

@@ -12,24 +12,25 @@
 #include "route_cache.h"
 #include "tentative.h"
 
-/* What a packet of another protocol than TCP tells of the client of a session from the pool. */
+/* What a packet of another protocol than TCP tells of a session from outside, and of the client of one from the pool. */
 static __always_inline void flow_meet(struct session *session, __u32 generation, enum direction direction)
 {
 	if (direction == DIRECTION_OUT) {
 		if (!(session->flags & SESSION_ANSWERED))
 			session_mark(session, SESSION_ANSWERED);
-	} else if ((session->flags & (SESSION_ANSWERED | SESSION_SETTLED)) == SESSION_ANSWERED) {
+	} else if (session->origin == ORIGIN_POOL &&
+		   (session->flags & (SESSION_ANSWERED | SESSION_SETTLED)) == SESSION_ANSWERED) {
 		proof_answered(session, generation);
 	}
 }
 
-/* Notes the packet in the session; of one from the pool, whether it stands. A tentative one has noted it itself. */
+/* Notes the packet in the session; of one from outside, whether it stands. A tentative one has noted it itself. */
 static __always_inline void flow_touch(struct session *session, const struct packet *packet, enum direction direction,
 				       __u32 tick)
 {
 	enum turn turn;
 
-	if (session->origin != ORIGIN_POOL) {
+	if (session->origin == ORIGIN_INSIDE) {
 		session_touch(session, packet, direction, tick);
 		return;
 	}
@@ -220,7 +221,7 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 	if (__builtin_expect(session->flags & SESSION_TENTATIVE, 0)) {
 		enum reason reason = tentative_pass(ctx, packet, session, direction);
 
-		if ((reason == REASON_DROP_CLAIM_LOST || reason == REASON_DROP_CLIENT_LIMIT) && refusals_are_on(packet))
+		if (proof_is_lost(reason) && refusals_are_on(packet))
 			return refuse_stranger(ctx, packet, reason, side);
 		if (reason != REASON_NONE)
 			return verdict(ctx, packet, reason, side);

@@ -12,6 +12,7 @@
 #include "index.h"
 #include "port.h"
 #include "session.h"
+#include "subscriber.h"
 
 static __always_inline __u32 mapping_slot(__u32 outbound, __u8 protocol, __u16 port)
 {
@@ -105,8 +106,9 @@ static __always_inline __u32 mapping_find(const struct mapping_key *key)
 	return index_find(&mapping_index, mapping_place(key), fixed.mapping_bits, mapping_matches, key);
 }
 
-static __always_inline void mapping_free(__u32 slot, struct endpoint endpoint)
+static __noinline int mapping_clear(__u32 slot)
 {
+	struct endpoint endpoint = mapping_at(slot);
 	struct mapping_key key = {endpoint.address, endpoint.port, slot_protocol(slot)};
 	__u32 array = slot / PORTS;
 	struct port_bitmap *bitmap = bpf_map_lookup_elem(&port_bitmaps, &array);
@@ -117,10 +119,30 @@ static __always_inline void mapping_free(__u32 slot, struct endpoint endpoint)
 	if (bitmap)
 		port_release(bitmap, slot & (PORTS - 1));
 	count_statistic(STATISTIC_MAPPINGS_FREED);
+	return 1;
+}
+
+/* The subscriber behind it, for the stack of kernels before 6.9. */
+static __always_inline void mapping_free(__u32 slot)
+{
+	struct endpoint endpoint = mapping_at(slot);
+
+	mapping_clear(slot);
+	if (endpoint.counted)
+		subscriber_leave(endpoint.address, slot_protocol(slot), true);
+}
+
+/* Whether one session more from outside may use a mapping that stands. */
+static __always_inline bool mapping_is_full(__u32 slot, const struct limits *limits)
+{
+	__u32 *users = mapping_users(slot);
+
+	return !users || *users / MAPPING_INBOUND >= limits->mapping_sessions ||
+	       (*users & MAPPING_USERS) == MAPPING_USERS;
 }
 
 /* One session more on a mapping that stands. */
-static __noinline bool mapping_join(__u32 slot)
+static __noinline bool mapping_join(__u32 slot, bool inbound)
 {
 	struct endpoint endpoint = mapping_at(slot);
 	__u32 *users = mapping_users(slot);
@@ -128,7 +150,9 @@ static __noinline bool mapping_join(__u32 slot)
 	if (!users)
 		return false;
 	if (endpoint.phase == PHASE_LIVE) {
-		*users += 1;
+		if ((*users & MAPPING_USERS) == MAPPING_USERS)
+			return false;
+		*users += inbound ? MAPPING_INBOUND + 1 : 1;
 		return true;
 	}
 	*users = 1;
@@ -137,8 +161,11 @@ static __noinline bool mapping_join(__u32 slot)
 	return true;
 }
 
-/* The mapping of a packet's source, made if there is none, with one more session on it. */
-__noinline enum reason mapping_acquire(ctx_t *ctx, const struct tuple *tuple, __u32 *slot)
+/*
+ * The mapping of a packet's source, *slot or, if that is 0, a new one, with one more session on it. counted: a new one
+ * counts with its subscriber already.
+ */
+__noinline enum reason mapping_acquire(ctx_t *ctx, const struct tuple *tuple, __u32 *slot, bool counted)
 {
 	struct mapping_key key = {};
 	struct endpoint endpoint = {.phase = PHASE_QUARANTINED}; /* nobody's until mapping_join */
@@ -150,35 +177,38 @@ __noinline enum reason mapping_acquire(ctx_t *ctx, const struct tuple *tuple, __
 	key.address = tuple->source;
 	key.port = tuple->source_port;
 	key.protocol = tuple->protocol;
-	*slot = mapping_find(&key);
 	if (*slot)
-		return mapping_join(*slot) ? REASON_NONE : REASON_DROP_INTERNAL;
+		return mapping_join(*slot, false) ? REASON_NONE : REASON_DROP_MAPPING_SESSIONS;
 	outbound = outbound_of(key.address);
 	port = port_choose(ctx, tuple, outbound);
-	if (port < 0)
+	if (port < 0) {
+		if (counted)
+			subscriber_leave(key.address, key.protocol, true);
 		return REASON_DROP_NO_PORT;
+	}
 	*slot = port_array(outbound, key.protocol) * PORTS + port;
 	endpoint.address = key.address;
 	endpoint.port = key.port;
+	endpoint.counted = counted;
 	mapping_set(*slot, endpoint);
 	count_statistic(STATISTIC_MAPPINGS_OPENED);
 	if ((*slot == mapping_kept(&key) || index_insert(&mapping_index, mapping_place(&key), *slot)) &&
-	    mapping_join(*slot))
+	    mapping_join(*slot, false))
 		return REASON_NONE;
-	mapping_free(*slot, endpoint);
+	mapping_free(*slot);
 	return REASON_DROP_MAPPING_INDEX_FULL;
 }
 
 /* One session less. After the last one the port of a datagram protocol waits for so many ticks. */
-static __noinline int mapping_release(__u32 slot, __u32 quarantine, __u32 tick)
+static __noinline int mapping_release(__u32 slot, bool inbound, __u32 quarantine, __u32 tick)
 {
 	struct endpoint endpoint = mapping_at(slot);
 	__u32 *users = mapping_users(slot);
 
 	if (!users || endpoint.phase != PHASE_LIVE)
 		return 0;
-	*users -= 1;
-	if (*users)
+	*users -= inbound ? MAPPING_INBOUND + 1 : 1;
+	if (*users & MAPPING_USERS)
 		return 0;
 	/* TCP is exempt from the quarantine: its sessions end by their state. */
 	if (quarantine && slot_protocol(slot) != IPPROTO_TCP) {
@@ -186,7 +216,7 @@ static __noinline int mapping_release(__u32 slot, __u32 quarantine, __u32 tick)
 		endpoint.phase = PHASE_QUARANTINED;
 		mapping_set(slot, endpoint);
 	} else {
-		mapping_free(slot, endpoint);
+		mapping_free(slot);
 	}
 	return 1;
 }

@@ -76,6 +76,10 @@ TABLE(tentative_table, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1, BPF_F_MMAPABLE);
 /* Known clients of bindings: buckets of four, two to choose from. */
 TABLE(known_table, BPF_MAP_TYPE_ARRAY, __u32, struct known, 1, BPF_F_MMAPABLE);
 
+/* What hosts inside have open, and remote addresses, tally.h. */
+TABLE(subscriber_table, BPF_MAP_TYPE_ARRAY, __u32, struct tally_bucket, 1, BPF_F_MMAPABLE);
+TABLE(remote_table, BPF_MAP_TYPE_ARRAY, __u32, struct tally_bucket, 1, BPF_F_MMAPABLE);
+
 /* The gateway's own that are entered by tail call. */
 TABLE(programs, BPF_MAP_TYPE_PROG_ARRAY, __u32, __u32, PROGRAM_MAX, 0);
 
@@ -112,9 +116,11 @@ enum statistic {
 	STATISTIC_CLAIMS,
 	STATISTIC_EVENTS_LOST,
 	STATISTIC_ICMP_ERRORS_SENT,
-	STATISTIC_REFUSALS_SENT,   /* RST and port unreachable, refuse.h */
-	STATISTIC_TENTATIVE_ENDED, /* tentative sessions that gave way to younger ones */
-	STATISTIC_KNOWN_FULL,	   /* clients that were not made known, as there was no place */
+	STATISTIC_REFUSALS_SENT,    /* RST and port unreachable, refuse.h */
+	STATISTIC_TENTATIVE_ENDED,  /* tentative sessions that gave way to younger ones */
+	STATISTIC_KNOWN_FULL,	    /* clients that were not made known, as there was no place */
+	STATISTIC_SUBSCRIBERS_FULL, /* sessions of hosts that were not counted, as there was no place */
+	STATISTIC_REMOTES_FULL,
 	STATISTIC_MAX,
 };
 TABLE(statistics, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, __u64, STATISTIC_MAX, 0);

@@ -48,6 +48,9 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 	session = session_at(found);
 	if (found && (!session || !session_gives_way(session, packet)))
 		return REASON_DROP_SESSION_CONFLICT; /* I8 */
+	reason = flow->flags & SESSION_HAIRPIN ? REASON_NONE : remote_judge(flow->remote_address, settings, flow->tick);
+	if (reason != REASON_NONE)
+		return reason;
 	/* The record first: a packet that finds none spends no claim. */
 	flow->homes = homes_inside(&key);
 	*number = record_allocate(flow->homes.first, flow->homes.second);
@@ -61,8 +64,11 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 	}
 	if (found && session)
 		session_end(found, session, settings, clock_tick());
+	flow_count(flow);
 	reason = session_open(flow, settings, number);
 	flow->opened = reason == REASON_NONE;
+	if (!flow->opened && (flow->flags & SESSION_COUNTED))
+		remote_leave(flow->remote_address);
 	if (flow->origin == ORIGIN_POOL)
 		pool_entered(flow, flow->opened);
 	return reason;

@@ -71,38 +71,53 @@ __noinline bool private_clear(__u32 number, const struct settings *settings)
 	return true;
 }
 
+/* Under the stripe: the mapping of the packet's source, if it has one, and the count of what it is about to open. */
+__noinline int private_enter(const struct packet *packet, struct flow *flow, const struct settings *settings)
+{
+	struct mapping_key host = {};
+
+	if (!packet || !flow || !settings)
+		return REASON_DROP_INTERNAL;
+	host.address = packet->tuple.source;
+	host.port = packet->tuple.source_port;
+	host.protocol = packet->tuple.protocol;
+	flow->mapping = mapping_find(&host);
+	return subscriber_enter(&host, !flow->mapping, settings, flow->tick);
+}
+
 /* Under the stripe: opens the session unless another CPU did meanwhile. */
 __noinline enum reason private_open_locked(ctx_t *ctx, const struct packet *packet, const struct way *way,
 					   __u32 *number)
 {
 	struct settings *settings;
-	struct session_key inside = {};
 	struct flow *flow = flow_new();
 	enum reason reason;
 	__u32 record;
+	int entered;
 
 	if (!packet || !way || !number || !flow)
 		return REASON_DROP_INTERNAL;
 	settings = settings_get(packet->generation);
 	if (!settings)
 		return REASON_DROP_INTERNAL;
-	inside.local = packet->tuple.source;
-	inside.remote = packet->tuple.destination;
-	inside.local_port = packet->tuple.source_port;
-	inside.remote_port = packet->tuple.destination_port;
-	inside.protocol = packet->tuple.protocol;
-	inside.side = KEY_INSIDE;
-	*number = session_find_home(&inside, packet);
+	*number = session_find_home(packet);
 	if (*number && !private_clear(*number, settings))
 		return REASON_NONE;
+	entered = private_enter(packet, flow, settings);
+	if (entered > REASON_NONE)
+		return entered;
 	/* The record first: a packet that finds none takes no port. */
 	record = record_allocate(packet->homes.first, packet->homes.second);
-	if (!record)
-		return REASON_DROP_SESSION_TABLE_FULL;
-	reason = mapping_acquire(ctx, &packet->tuple, &flow->mapping);
+	if (!record) {
+		if (!flow->mapping && entered == REASON_NONE)
+			subscriber_leave(packet->tuple.source, packet->tuple.protocol, true);
+		reason = REASON_DROP_SESSION_TABLE_FULL;
+		goto leave;
+	}
+	reason = mapping_acquire(ctx, &packet->tuple, &flow->mapping, entered == REASON_NONE);
 	if (reason != REASON_NONE) {
 		record_release(record);
-		return reason;
+		goto leave;
 	}
 	flow->private_address = packet->tuple.source;
 	flow->private_port = packet->tuple.source_port;
@@ -112,15 +127,19 @@ __noinline enum reason private_open_locked(ctx_t *ctx, const struct packet *pack
 	flow->external_port = bpf_htons(flow->mapping & (PORTS - 1));
 	flow->protocol = packet->tuple.protocol;
 	flow->origin = ORIGIN_INSIDE;
-	flow->flags = way->hairpin ? SESSION_HAIRPIN : 0;
+	flow->flags = (way->hairpin ? SESSION_HAIRPIN : 0) | (entered == REASON_NONE ? SESSION_COUNTED : 0);
 	flow->homes = packet->homes;
 	flow->next_hop = way->next_hop;
 	flow->route_epoch = way->epoch;
 	flow->judged = chain_judged(packet);
 	*number = record;
 	reason = mapping_session_open(flow, settings, number);
-	if (reason != REASON_NONE)
-		mapping_release(flow->mapping, 0, clock_tick());
+	if (reason == REASON_NONE)
+		return REASON_NONE;
+	mapping_release(flow->mapping, false, 0, flow->tick);
+leave:
+	if (entered == REASON_NONE)
+		subscriber_leave(packet->tuple.source, packet->tuple.protocol, false);
 	return reason;
 }
 
@@ -137,6 +156,7 @@ __noinline int private_touch(const struct packet *packet)
 	endpoint.port = packet->tuple.source_port;
 	endpoint.protocol = packet->tuple.protocol;
 	record_touch(packet->homes.first);
+	subscriber_touch(endpoint.address);
 	mapping_touch(&endpoint);
 	settings = settings_get(packet->generation);
 	if (!settings || settings->filtering != FILTER_ADDRESS_DEPENDENT)
@@ -208,6 +228,10 @@ __noinline int private_refuse(ctx_t *ctx, const struct packet *packet, enum reas
 	case REASON_DROP_TTL_EXPIRED:
 		return refuse(ctx, packet, reason, SIDE_PRIVATE, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
 	case REASON_DROP_NO_PORT:
+	case REASON_DROP_HOST_SESSIONS:
+	case REASON_DROP_HOST_PORTS:
+	case REASON_DROP_HOST_RATE:
+	case REASON_DROP_MAPPING_SESSIONS:
 	case REASON_DROP_SESSION_TABLE_FULL:
 	case REASON_DROP_SESSION_INDEX_FULL:
 	case REASON_DROP_MAPPING_INDEX_FULL:

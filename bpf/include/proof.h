@@ -49,6 +49,11 @@ __noinline enum reason proof_settle(struct session *session, const struct settin
 	who.binding = session->holds.pool.binding;
 	who.number = binding->number;
 	who.client = session->remote_address;
+	if (*(volatile __u32 *)&binding->sessions >= settings->limits.binding_sessions)
+		return REASON_DROP_BINDING_SESSIONS;
+	reason = session->flags & SESSION_HAIRPIN ? REASON_NONE : remote_judge(who.client, settings, clock_tick());
+	if (reason != REASON_NONE)
+		return reason;
 	stripe = lock_client(known_hash(who.client, who.number));
 	if (!stripe || !lock_take(stripe))
 		return REASON_DROP_BUSY;
@@ -57,10 +62,20 @@ __noinline enum reason proof_settle(struct session *session, const struct settin
 	if (reason != REASON_NONE)
 		return reason;
 	standing_count(binding, 1);
+	if (!(session->flags & SESSION_HAIRPIN) && remote_join(who.client, clock_tick()))
+		session_mark(session, SESSION_COUNTED);
 	/* In place of what was to be proved: the flag is taken away with a full barrier. */
 	session->holds.tcp.guard = (struct guard){.out = bpf_htons(session->holds.pool.sent >> 16), .in = sequence};
 	session_unmark(session, SESSION_TENTATIVE);
 	return REASON_NONE;
+}
+
+/* Whether for this reason the client of a tentative session gets none. */
+static __always_inline bool proof_is_lost(enum reason reason)
+{
+	return reason == REASON_DROP_CLAIM_LOST || reason == REASON_DROP_CLIENT_LIMIT ||
+	       reason == REASON_DROP_BINDING_SESSIONS || reason == REASON_DROP_REMOTE_SESSIONS ||
+	       reason == REASON_DROP_REMOTE_RATE;
 }
 
 /* A session that has lost is over, for its host, too: its next SYN and ACK finds none. */
@@ -89,7 +104,7 @@ __noinline enum reason proof_tcp(struct session *session, __u32 generation, __u1
 		reason = REASON_DROP_NOT_SYN;
 	else if (session->flags & SESSION_TENTATIVE)
 		reason = proof_settle(session, settings, sequence);
-	if (reason == REASON_DROP_CLAIM_LOST || reason == REASON_DROP_CLIENT_LIMIT)
+	if (proof_is_lost(reason))
 		proof_fail(session, settings);
 	lock_release(stripe);
 	return reason;

@@ -54,6 +54,10 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 		return session && session_is_of(session, &packet->tuple) ? REASON_NONE : REASON_DROP_SESSION_CONFLICT;
 	}
 	reason = mapping_admits(key, settings);
+	if (reason == REASON_NONE && mapping_is_full(slot, &settings->limits))
+		reason = REASON_DROP_MAPPING_SESSIONS;
+	if (reason == REASON_NONE && !packet->hairpin)
+		reason = remote_judge(packet->tuple.source, settings, flow->tick);
 	if (reason != REASON_NONE)
 		return reason;
 	flow->private_address = key->local;
@@ -71,9 +75,12 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 	*number = record_allocate(flow->homes.first, flow->homes.second);
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
+	flow_count(flow);
 	reason = mapping_session_open(flow, settings, number);
 	if (reason == REASON_NONE)
-		mapping_join(slot);
+		mapping_join(slot, true);
+	else if (flow->flags & SESSION_COUNTED)
+		remote_leave(flow->remote_address);
 	return reason;
 }
 

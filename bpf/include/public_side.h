@@ -178,8 +178,8 @@ static __always_inline bool public_refuses(const struct packet *packet, enum rea
 	struct address *address = bpf_map_lookup_elem(&address_table, &destination);
 
 	return address && address->kind == ADDRESS_POOL && refusals_are_on(packet) &&
-	       (reason == REASON_DROP_NO_BINDING || reason == REASON_DROP_NO_RESERVATION ||
-		reason == REASON_DROP_CLIENT_LIMIT || reason == REASON_DROP_NOT_SYN);
+	       (reason == REASON_DROP_NO_BINDING || reason == REASON_DROP_NO_RESERVATION || proof_is_lost(reason) ||
+		reason == REASON_DROP_NOT_SYN);
 }
 
 static __always_inline int public_stray(ctx_t *ctx, struct packet *packet, bool local, bool inward, enum reason reason)

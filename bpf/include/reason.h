@@ -63,6 +63,13 @@ enum reason {
 	REASON_DROP_SESSION_INDEX_FULL,
 	REASON_DROP_MAPPING_INDEX_FULL,
 	REASON_DROP_NO_PORT,
+	REASON_DROP_HOST_SESSIONS, /* the host inside has as many as it may */
+	REASON_DROP_HOST_PORTS,
+	REASON_DROP_HOST_RATE,
+	REASON_DROP_REMOTE_SESSIONS, /* the remote address has as many open as it may */
+	REASON_DROP_REMOTE_RATE,
+	REASON_DROP_BINDING_SESSIONS,
+	REASON_DROP_MAPPING_SESSIONS,
 	REASON_DROP_CLIENT_LIMIT,   /* as many sessions of the client stand with the binding as may */
 	REASON_DROP_QUESTION_LIMIT, /* to the name server, over the limit, and nothing to be told about */
 	REASON_DROP_NO_ROUTE,

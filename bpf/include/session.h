@@ -81,9 +81,20 @@ static __always_inline __u32 session_find_inside(const struct session_key *key, 
 	return first && first->away ? session_find_indexed(key) : 0;
 }
 
-__noinline __u32 session_find_home(const struct session_key *key, const struct packet *packet)
+/* The same of a packet from inside, whose homes are known. */
+__noinline __u32 session_find_home(const struct packet *packet)
 {
-	return key && packet ? session_find_inside(key, packet->homes) : 0;
+	struct session_key key = {};
+
+	if (!packet)
+		return 0;
+	key.local = packet->tuple.source;
+	key.remote = packet->tuple.destination;
+	key.local_port = packet->tuple.source_port;
+	key.remote_port = packet->tuple.destination_port;
+	key.protocol = packet->tuple.protocol;
+	key.side = KEY_INSIDE;
+	return session_find_inside(&key, packet->homes);
 }
 
 /* The same by the outside tuple, through an outbound address: only one that is at home and kept its inside port. */
@@ -171,7 +182,9 @@ static __always_inline __u32 session_timeout(const struct settings *settings, co
 	case IPPROTO_TCP:
 		return tcp_timeout(settings, session->life.tcp);
 	case IPPROTO_UDP:
-		return settings->udp;
+		return session->origin != ORIGIN_INSIDE && !(session->flags & SESSION_ANSWERED)
+			       ? settings->udp_unanswered
+			       : settings->udp;
 	}
 	return settings->icmp;
 }

@@ -8,6 +8,7 @@
 
 #include "binding.h"
 #include "known.h"
+#include "limit.h"
 #include "session.h"
 
 static __always_inline bool session_stands(const struct session *session)
@@ -29,21 +30,31 @@ static __always_inline void standing_leave(struct session *session, struct bindi
 		known_leave(session->remote_address, binding->number, session->protocol);
 }
 
-/* It has ended, though its record stays. */
+/* It has ended, though its record stays. From outside. */
 __noinline int standing_close(struct session *session)
 {
-	struct binding *binding = session ? binding_at(session->holds.pool.binding) : 0;
+	struct binding *binding;
 
+	if (!session)
+		return 0;
+	binding = session->origin == ORIGIN_POOL ? binding_at(session->holds.pool.binding) : 0;
 	if (binding)
 		standing_leave(session, binding);
+	if (session->flags & SESSION_COUNTED)
+		remote_leave(session->remote_address);
 	return 1;
 }
 
 /* It had ended, and is open again. */
 __noinline int standing_return(struct session *session)
 {
-	struct binding *binding = session ? binding_at(session->holds.pool.binding) : 0;
+	struct binding *binding;
 
+	if (!session)
+		return 0;
+	if ((session->flags & SESSION_COUNTED) && !remote_join(session->remote_address, clock_tick()))
+		session_unmark(session, SESSION_COUNTED);
+	binding = session->origin == ORIGIN_POOL ? binding_at(session->holds.pool.binding) : 0;
 	if (!binding)
 		return 0;
 	standing_count(binding, 1);

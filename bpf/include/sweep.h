@@ -162,7 +162,7 @@ static long sweep_mapping(__u32 round, struct sweep *sweep)
 		return 0;
 	endpoint = mapping_at(slot);
 	if (quarantine_is_over(slot, endpoint, sweep)) {
-		mapping_free(slot, endpoint);
+		mapping_free(slot);
 		freed = 1;
 	}
 	lock_release(stripe);

@@ -7,6 +7,7 @@
 
 #include <linux/types.h>
 
+#include "limit_types.h"
 #include "pool_types.h"
 
 #define INDEX_SLOTS	 16
@@ -39,7 +40,9 @@ struct layout {
 	__u32 bound_buckets; /* of bound_index */
 	__u32 bound_bits;
 	__u32 known_buckets; /* of KNOWN_WAYS entries */
-	__u32 outbound;	     /* number of outbound addresses */
+	__u32 subscriber_buckets;
+	__u32 remote_buckets;
+	__u32 outbound; /* number of outbound addresses */
 	__u32 outbound_address[MAX_OUTBOUND];
 };
 
@@ -48,6 +51,7 @@ struct settings {
 	__u32 tcp_established; /* timeouts in ticks of 2^28 ns, see clock.h */
 	__u32 tcp_transitory;
 	__u32 udp;
+	__u32 udp_unanswered; /* opened from outside, and the host has not answered */
 	__u32 icmp;
 	__u32 port_quarantine;
 	__u32 since;	/* the generation that these came with; later ones of the same parity judge by them, too */
@@ -65,6 +69,7 @@ struct settings {
 	__u8 refuse;		 /* tell strangers at pool addresses that they may open nothing */
 	__u8 loose_reverse_path; /* a source inside may be reached by another private interface than it came by */
 	__u8 pad3[2];
+	struct limits limits;
 };
 
 struct control {
@@ -116,9 +121,10 @@ enum origin {
 #define SESSION_FILTER_OWNER 0x02 /* its filter entry stands for all sessions to the same remote address */
 #define SESSION_WHOLE_HOST   0x04 /* from the pool: every port of the host is open */
 #define SESSION_TENTATIVE    0x08 /* from the pool: its client has proved nothing yet */
-#define SESSION_ANSWERED     0x10 /* from the pool, no TCP: the host has answered */
+#define SESSION_ANSWERED     0x10 /* from outside, no TCP: the host has answered */
 #define SESSION_SETTLED	     0x20 /* from the pool: whether its client is known was decided */
 #define SESSION_KNOWN	     0x40 /* from the pool: it counts among its known client's */
+#define SESSION_COUNTED	     0x80 /* it counts with who opened it: a subscriber, or a remote address while it stands */
 
 enum tcp_state {
 	TCP_NONE,
@@ -191,19 +197,22 @@ struct session {
 struct endpoint {
 	__u32 address;
 	__u16 port;
-	__u8 phase; /* enum phase */
-	__u8 pad;
+	__u8 phase;   /* enum phase */
+	__u8 counted; /* it counts with its subscriber */
 };
 
 /*
  * Mappings of a few neighbouring external ports, 12 bytes each, in two cache lines side by side. A mapping is known
  * by its slot, (outbound address * PROTOCOLS + protocol) * PORTS + port, and stands in block slot / MAPPING_BLOCK.
  */
-#define MAPPING_BLOCK 8
+#define MAPPING_BLOCK	8
+#define MAPPING_USERS	0xfffff	 /* bits of them all */
+#define MAPPING_INBOUND 0x100000 /* one from outside */
 
 struct mapping_block {
 	__u64 endpoint[MAPPING_BLOCK]; /* struct endpoint, read and written whole */
-	__u32 users[MAPPING_BLOCK]; /* sessions that use it; while quarantined, the tick at which the last one ended */
+	/* Sessions that use it, and in the high bits those opened from outside; while quarantined, the tick of the last end. */
+	__u32 users[MAPPING_BLOCK];
 };
 
 /* An address that we answer for. */

@@ -15,6 +15,7 @@ type Config struct {
 	Pool       Pool
 	Outbound   Outbound
 	Timeouts   Timeouts
+	Limits     Limits
 	Capacity   int // sessions, 1024 to 64000000
 	IPv6       IPv6
 	Hosts      []Host         // in the order of the file
@@ -81,5 +82,5 @@ type Outbound struct {
 
 // Timeouts says how long a session may idle, each 1s to 2592000s.
 type Timeouts struct {
-	TCPEstablished, TCPTransitory, UDP, ICMP time.Duration
+	TCPEstablished, TCPTransitory, UDP, UDPUnanswered, ICMP time.Duration
 }

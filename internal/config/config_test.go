@@ -104,7 +104,8 @@ func TestFullFile(t *testing.T) {
 			Addresses: addresses("198.18.0.2", "198.18.0.8", "198.18.0.9", "198.18.0.10", "198.18.0.11"),
 			Filtering: model.EndpointIndependent,
 		},
-		Timeouts: Timeouts{TCPEstablished: 120 * time.Hour, TCPTransitory: time.Second, UDP: 3 * time.Minute, ICMP: 30 * time.Second},
+		Timeouts: Timeouts{TCPEstablished: 120 * time.Hour, TCPTransitory: time.Second, UDP: 3 * time.Minute, UDPUnanswered: 20 * time.Second, ICMP: 30 * time.Second},
+		Limits:   Limits{HostSessions: 100, HostPorts: ProtocolLimits{1, 2, 3}, HostRate: 4, RemoteSessions: 5, RemoteRate: 6, BindingSessions: 7, MappingSessions: 8},
 		Capacity: 1024, IPv6: IPv6Forward,
 		Hosts: []Host{
 			{Name: "hosta.foo.example.", Address: netip.MustParseAddr("10.0.0.100"), Open: ports("tcp/22", "icmp"), Services: []Service{
@@ -133,6 +134,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := defaults()
+	want.Limits.HostSessions, want.Limits.RemoteSessions, want.Limits.BindingSessions = 62_500, 31_250, 125_000
 	want.Interfaces = Interfaces{Public: []string{"eth0"}, Private: []string{"eth1"}}
 	want.Realm = Realm{Zones: []Zone{{Name: "foo.example."}}, Nameserver: "ns.elsewhere.example."}
 	want.DNS.Public, want.DNS.Private = netip.MustParseAddrPort("198.18.0.1:53"), netip.MustParseAddrPort("10.0.0.1:53")

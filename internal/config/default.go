@@ -31,8 +31,10 @@ func defaults() Config {
 			TCPEstablished: 7440 * time.Second, // RFC 5382 REQ-5: at least 2 h 4 min
 			TCPTransitory:  240 * time.Second,  // RFC 5382 REQ-5: at least 4 min
 			UDP:            300 * time.Second,  // RFC 4787 REQ-5: recommended
-			ICMP:           60 * time.Second,   // RFC 5508 REQ-2: at least 60 s
+			UDPUnanswered:  30 * time.Second,
+			ICMP:           60 * time.Second, // RFC 5508 REQ-2: at least 60 s
 		},
+		Limits:     defaultLimits,
 		Capacity:   1_000_000,
 		IPv6:       IPv6Drop,
 		Bans:       Bans{Factor: 2, Cap: usualCap, Memory: 24 * time.Hour},

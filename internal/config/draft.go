@@ -68,6 +68,7 @@ func (d *draft) finish() {
 	d.finishLists()
 	d.finishSinks()
 	d.finishChains()
+	d.config.Limits = d.config.Limits.of(d.config.Capacity)
 	d.config.NeverBan = valuesOf(d.neverBan)
 	d.config.DNS.ClientSubnet = valuesOf(d.clientSubnet)
 	d.config.DNS.RebindDomainOK = valuesOf(d.rebindOK)

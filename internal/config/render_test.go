@@ -76,3 +76,8 @@ func renderMeter(line func(string, ...any), f Function) {
 		line("        burst: %s", m.Burst)
 	}
 }
+
+func renderLimits(line func(string, ...any), l Limits) {
+	line("limits: {host_sessions: %d, host_ports: {udp: %d, tcp: %d, icmp: %d}, host_rate: %d, remote_sessions: %d, remote_rate: %d, binding_sessions: %d, mapping_sessions: %d}",
+		l.HostSessions, l.HostPorts.UDP, l.HostPorts.TCP, l.HostPorts.ICMP, l.HostRate, l.RemoteSessions, l.RemoteRate, l.BindingSessions, l.MappingSessions)
+}

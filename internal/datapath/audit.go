@@ -25,6 +25,8 @@ type Census struct {
 	Bindings         int `json:"bindings"` // open
 	BoundPorts       int `json:"bound_ports"`
 	Known            int `json:"known"` // clients with sessions that stand
+	Subscribers      int `json:"subscribers"`
+	Remotes          int `json:"remotes"`
 }
 
 // Audit counts what stands in the tables and checks that they agree with each
@@ -33,7 +35,7 @@ type Census struct {
 func (d *Datapath) Audit() (Census, error) {
 	var c Census
 	a := audit{d: d, c: &c, away: map[uint32]int{}}
-	steps := []func() error{a.sessions, a.homes, a.indexes, a.mappings, a.reservations, a.bindings, a.known}
+	steps := []func() error{a.sessions, a.homes, a.indexes, a.mappings, a.reservations, a.bindings, a.known, a.subscribers, a.remotes}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return c, fmt.Errorf("audit the tables: %w", err)
@@ -152,7 +154,7 @@ func (a *audit) indexes() error {
 }
 
 func (a *audit) mappings() error {
-	users, displaced := 0, 0
+	users, inbound, displaced := 0, 0, 0
 	taken := map[uint32]bool{} // slots
 	err := each(a.d.objects.MappingTable, func(number uint32, block *bpfMappingBlock) {
 		for i, word := range block.Endpoint {
@@ -166,7 +168,8 @@ func (a *audit) mappings() error {
 			}
 			taken[number*blockPorts+uint32(i)] = true
 			if bpfPhase(e.Phase) == bpfPhasePHASE_LIVE {
-				users += int(block.Users[i])
+				users += int(block.Users[i] % mappingInbound)
+				inbound += int(block.Users[i] / mappingInbound)
 			}
 		}
 	})
@@ -176,7 +179,7 @@ func (a *audit) mappings() error {
 	if a.c.MappingIndex != displaced {
 		a.problem("%d mappings have not kept their ports, but %d slots of the index are in use", displaced, a.c.MappingIndex)
 	}
-	if err := a.users(users); err != nil {
+	if err := a.users(users, inbound); err != nil {
 		return err
 	}
 	return each(a.d.objects.PortBitmaps, func(array uint32, bitmap *bpfPortBitmap) {
@@ -190,16 +193,20 @@ func (a *audit) mappings() error {
 	})
 }
 
-// users compares the mappings' sum with the sessions that lean on them.
-func (a *audit) users(sum int) error {
-	outbound := 0
+// users compares the mappings' sums with the sessions that lean on them, and those from outside among them.
+func (a *audit) users(sum, fromOutside int) error {
+	all, inbound := 0, 0
 	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
-		if bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && hasMapping(s) {
-			outbound++
+		if bpfPhase(s.Life.Phase) != bpfPhasePHASE_LIVE || !hasMapping(s) {
+			return
+		}
+		all++
+		if bpfOrigin(s.Origin) == bpfOriginORIGIN_MAPPING {
+			inbound++
 		}
 	})
-	if sum != outbound {
-		a.problem("the mappings count %d sessions, there are %d", sum, outbound)
+	if sum != all || fromOutside != inbound {
+		a.problem("the mappings count %d sessions, %d from outside, there are %d and %d", sum, fromOutside, all, inbound)
 	}
 	return err
 }

@@ -177,7 +177,7 @@ type bpfEndpoint struct {
 	Address uint32
 	Port    uint16
 	Phase   uint8
-	Pad     uint8
+	Counted uint8
 }
 
 type bpfFlow struct {
@@ -205,6 +205,7 @@ type bpfFlow struct {
 	Name    uint32
 	Binding uint32
 	Number  uint32
+	Tick    uint32
 }
 
 type bpfHolds struct {
@@ -279,6 +280,8 @@ type bpfLayout struct {
 	BoundBuckets       uint32
 	BoundBits          uint32
 	KnownBuckets       uint32
+	SubscriberBuckets  uint32
+	RemoteBuckets      uint32
 	Outbound           uint32
 	OutboundAddress    [64]uint32
 }
@@ -290,6 +293,17 @@ const (
 	bpfLentTypeLENT_AAAA  bpfLentType = 2
 	bpfLentTypeLENT_HTTPS bpfLentType = 4
 )
+
+type bpfLimits struct {
+	_               structs.HostLayout
+	HostSessions    uint32
+	HostPorts       [3]uint32
+	HostRate        uint32
+	RemoteSessions  uint32
+	RemoteRate      uint32
+	BindingSessions uint32
+	MappingSessions uint32
+}
 
 type bpfMappingBlock struct {
 	_        structs.HostLayout
@@ -469,12 +483,19 @@ const (
 	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 44
 	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 45
 	bpfReasonREASON_DROP_NO_PORT            bpfReason = 46
-	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 47
-	bpfReasonREASON_DROP_QUESTION_LIMIT     bpfReason = 48
-	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 49
-	bpfReasonREASON_DROP_BUSY               bpfReason = 50
-	bpfReasonREASON_DROP_INTERNAL           bpfReason = 51
-	bpfReasonREASON_MAX                     bpfReason = 52
+	bpfReasonREASON_DROP_HOST_SESSIONS      bpfReason = 47
+	bpfReasonREASON_DROP_HOST_PORTS         bpfReason = 48
+	bpfReasonREASON_DROP_HOST_RATE          bpfReason = 49
+	bpfReasonREASON_DROP_REMOTE_SESSIONS    bpfReason = 50
+	bpfReasonREASON_DROP_REMOTE_RATE        bpfReason = 51
+	bpfReasonREASON_DROP_BINDING_SESSIONS   bpfReason = 52
+	bpfReasonREASON_DROP_MAPPING_SESSIONS   bpfReason = 53
+	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 54
+	bpfReasonREASON_DROP_QUESTION_LIMIT     bpfReason = 55
+	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 56
+	bpfReasonREASON_DROP_BUSY               bpfReason = 57
+	bpfReasonREASON_DROP_INTERNAL           bpfReason = 58
+	bpfReasonREASON_MAX                     bpfReason = 59
 )
 
 type bpfRecordSearch struct {
@@ -564,6 +585,7 @@ type bpfSettings struct {
 	TcpEstablished   uint32
 	TcpTransitory    uint32
 	Udp              uint32
+	UdpUnanswered    uint32
 	Icmp             uint32
 	PortQuarantine   uint32
 	Since            uint32
@@ -581,6 +603,7 @@ type bpfSettings struct {
 	Refuse           uint8
 	LooseReversePath uint8
 	Pad3             [2]uint8
+	Limits           bpfLimits
 }
 
 type bpfSide uint32
@@ -603,7 +626,9 @@ const (
 	bpfStatisticSTATISTIC_REFUSALS_SENT    bpfStatistic = 7
 	bpfStatisticSTATISTIC_TENTATIVE_ENDED  bpfStatistic = 8
 	bpfStatisticSTATISTIC_KNOWN_FULL       bpfStatistic = 9
-	bpfStatisticSTATISTIC_MAX              bpfStatistic = 10
+	bpfStatisticSTATISTIC_SUBSCRIBERS_FULL bpfStatistic = 10
+	bpfStatisticSTATISTIC_REMOTES_FULL     bpfStatistic = 11
+	bpfStatisticSTATISTIC_MAX              bpfStatistic = 12
 )
 
 type bpfStripe struct {
@@ -629,6 +654,17 @@ const (
 	bpfSweepTableSWEEP_MAPPINGS bpfSweepTable = 1
 	bpfSweepTableSWEEP_END      bpfSweepTable = 2
 )
+
+type bpfTally struct {
+	_      structs.HostLayout
+	Uses   uint64
+	Shares uint64
+}
+
+type bpfTallyBucket struct {
+	_     structs.HostLayout
+	Tally [4]bpfTally
+}
 
 type bpfTcpState uint32
 
@@ -691,6 +727,7 @@ const (
 	bpfMapReasonCounters       = "reason_counters"
 	bpfMapRecordSearches       = "record_searches"
 	bpfMapRefusalBudgets       = "refusal_budgets"
+	bpfMapRemoteTable          = "remote_table"
 	bpfMapReservationIndex     = "reservation_index"
 	bpfMapReservationQueue     = "reservation_queue"
 	bpfMapReservationTable     = "reservation_table"
@@ -701,6 +738,7 @@ const (
 	bpfMapSessionTable         = "session_table"
 	bpfMapSettingsTable        = "settings_table"
 	bpfMapStatistics           = "statistics"
+	bpfMapSubscriberTable      = "subscriber_table"
 	bpfMapTentativeTable       = "tentative_table"
 	bpfMapTrapBudgets          = "trap_budgets"
 	bpfMapTrapEvents           = "trap_events"
@@ -818,6 +856,7 @@ type bpfMapSpecs struct {
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
 	RecordSearches   *ebpf.MapSpec `ebpf:"record_searches"`
 	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
+	RemoteTable      *ebpf.MapSpec `ebpf:"remote_table"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.MapSpec `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.MapSpec `ebpf:"reservation_table"`
@@ -828,6 +867,7 @@ type bpfMapSpecs struct {
 	SessionTable     *ebpf.MapSpec `ebpf:"session_table"`
 	SettingsTable    *ebpf.MapSpec `ebpf:"settings_table"`
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
+	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
 	TrapBudgets      *ebpf.MapSpec `ebpf:"trap_budgets"`
 	TrapEvents       *ebpf.MapSpec `ebpf:"trap_events"`
@@ -897,6 +937,7 @@ type bpfMaps struct {
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
 	RecordSearches   *ebpf.Map `ebpf:"record_searches"`
 	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
+	RemoteTable      *ebpf.Map `ebpf:"remote_table"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.Map `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.Map `ebpf:"reservation_table"`
@@ -907,6 +948,7 @@ type bpfMaps struct {
 	SessionTable     *ebpf.Map `ebpf:"session_table"`
 	SettingsTable    *ebpf.Map `ebpf:"settings_table"`
 	Statistics       *ebpf.Map `ebpf:"statistics"`
+	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
 	TrapBudgets      *ebpf.Map `ebpf:"trap_budgets"`
 	TrapEvents       *ebpf.Map `ebpf:"trap_events"`
@@ -950,6 +992,7 @@ func (m *bpfMaps) Close() error {
 		m.ReasonCounters,
 		m.RecordSearches,
 		m.RefusalBudgets,
+		m.RemoteTable,
 		m.ReservationIndex,
 		m.ReservationQueue,
 		m.ReservationTable,
@@ -960,6 +1003,7 @@ func (m *bpfMaps) Close() error {
 		m.SessionTable,
 		m.SettingsTable,
 		m.Statistics,
+		m.SubscriberTable,
 		m.TentativeTable,
 		m.TrapBudgets,
 		m.TrapEvents,

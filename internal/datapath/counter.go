@@ -83,12 +83,18 @@ type Usage struct {
 	// there was no place. Ever.
 	TentativeEnded uint64 `json:"tentative_ended"`
 	KnownFull      uint64 `json:"known_full"`
-	Reservations   uint64 `json:"reservations_capacity"`
-	Bindings       uint64 `json:"bindings_capacity"`
-	BoundPorts     uint64 `json:"bound_ports_capacity"`
-	Known          uint64 `json:"known_capacity"`
+	// SubscribersFull are sessions that were counted with no host inside, as there was no place,
+	// RemotesFull those with no remote address. Ever.
+	SubscribersFull uint64 `json:"subscribers_full"`
+	RemotesFull     uint64 `json:"remotes_full"`
+	Reservations    uint64 `json:"reservations_capacity"`
+	Bindings        uint64 `json:"bindings_capacity"`
+	BoundPorts      uint64 `json:"bound_ports_capacity"`
+	Known           uint64 `json:"known_capacity"`
 	// Bytes is the memory of all tables, as the kernel accounts for it.
 	Bytes uint64 `json:"bytes"`
+	// AddressBytes is the part of it that counts what hosts inside and remote addresses have.
+	AddressBytes uint64 `json:"address_bytes"`
 }
 
 // Usage counts what is in use.
@@ -102,6 +108,10 @@ func (d *Datapath) Usage() (Usage, error) {
 		sums[i] = sum
 	}
 	bytes, err := d.Memory()
+	if err != nil {
+		return Usage{}, err
+	}
+	addresses, err := memoryOf(d.objects.SubscriberTable, d.objects.RemoteTable)
 	return Usage{
 		Sessions: sums[bpfStatisticSTATISTIC_SESSIONS_OPENED] - sums[bpfStatisticSTATISTIC_SESSIONS_FREED],
 		Capacity: uint64(d.layout.Capacity),
@@ -109,16 +119,19 @@ func (d *Datapath) Usage() (Usage, error) {
 		Claims:   sums[bpfStatisticSTATISTIC_CLAIMS], EventsLost: sums[bpfStatisticSTATISTIC_EVENTS_LOST],
 		ICMPErrors: sums[bpfStatisticSTATISTIC_ICMP_ERRORS_SENT], Refusals: sums[bpfStatisticSTATISTIC_REFUSALS_SENT],
 		TentativeEnded: sums[bpfStatisticSTATISTIC_TENTATIVE_ENDED], KnownFull: sums[bpfStatisticSTATISTIC_KNOWN_FULL],
+		SubscribersFull: sums[bpfStatisticSTATISTIC_SUBSCRIBERS_FULL], RemotesFull: sums[bpfStatisticSTATISTIC_REMOTES_FULL],
 		Reservations: uint64(d.options.Reservations), Bindings: uint64(d.options.Bindings), BoundPorts: uint64(d.options.BoundPorts),
 		Known: uint64(d.layout.KnownBuckets * knownWays),
-		Bytes: bytes,
+		Bytes: bytes, AddressBytes: addresses,
 	}, err
 }
 
 // Memory is the size of all tables in bytes, as the kernel accounts for it.
-func (d *Datapath) Memory() (uint64, error) {
+func (d *Datapath) Memory() (uint64, error) { return memoryOf(d.tables()...) }
+
+func memoryOf(tables ...*ebpf.Map) (uint64, error) {
 	var sum uint64
-	for _, table := range d.tables() {
+	for _, table := range tables {
 		info, err := table.Info()
 		if err != nil {
 			return 0, fmt.Errorf("ask for the size of %s: %w", table, err)

@@ -132,6 +132,8 @@ type egressLayout struct {
 	BoundBuckets       uint32
 	BoundBits          uint32
 	KnownBuckets       uint32
+	SubscriberBuckets  uint32
+	RemoteBuckets      uint32
 	Outbound           uint32
 	OutboundAddress    [64]uint32
 }
@@ -317,6 +319,7 @@ type egressSettings struct {
 	TcpEstablished   uint32
 	TcpTransitory    uint32
 	Udp              uint32
+	UdpUnanswered    uint32
 	Icmp             uint32
 	PortQuarantine   uint32
 	Since            uint32
@@ -334,12 +337,31 @@ type egressSettings struct {
 	Refuse           uint8
 	LooseReversePath uint8
 	Pad3             [2]uint8
+	Limits           struct {
+		_               structs.HostLayout
+		HostSessions    uint32
+		HostPorts       [3]uint32
+		HostRate        uint32
+		RemoteSessions  uint32
+		RemoteRate      uint32
+		BindingSessions uint32
+		MappingSessions uint32
+	}
 }
 
 type egressStripe struct {
 	_    structs.HostLayout
 	Held uint32
 	Pad  [60]uint8
+}
+
+type egressTallyBucket struct {
+	_     structs.HostLayout
+	Tally [4]struct {
+		_      structs.HostLayout
+		Uses   uint64
+		Shares uint64
+	}
 }
 
 // Names of all BPF objects in the ELF.
@@ -381,6 +403,7 @@ const (
 	egressMapReasonCounters   = "reason_counters"
 	egressMapRecordSearches   = "record_searches"
 	egressMapRefusalBudgets   = "refusal_budgets"
+	egressMapRemoteTable      = "remote_table"
 	egressMapReservationIndex = "reservation_index"
 	egressMapReservationQueue = "reservation_queue"
 	egressMapReservationTable = "reservation_table"
@@ -391,6 +414,7 @@ const (
 	egressMapSessionTable     = "session_table"
 	egressMapSettingsTable    = "settings_table"
 	egressMapStatistics       = "statistics"
+	egressMapSubscriberTable  = "subscriber_table"
 	egressMapTentativeTable   = "tentative_table"
 	egressMapTrapBudgets      = "trap_budgets"
 	egressMapTrapEvents       = "trap_events"
@@ -482,6 +506,7 @@ type egressMapSpecs struct {
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
 	RecordSearches   *ebpf.MapSpec `ebpf:"record_searches"`
 	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
+	RemoteTable      *ebpf.MapSpec `ebpf:"remote_table"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.MapSpec `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.MapSpec `ebpf:"reservation_table"`
@@ -492,6 +517,7 @@ type egressMapSpecs struct {
 	SessionTable     *ebpf.MapSpec `ebpf:"session_table"`
 	SettingsTable    *ebpf.MapSpec `ebpf:"settings_table"`
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
+	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
 	TrapBudgets      *ebpf.MapSpec `ebpf:"trap_budgets"`
 	TrapEvents       *ebpf.MapSpec `ebpf:"trap_events"`
@@ -559,6 +585,7 @@ type egressMaps struct {
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
 	RecordSearches   *ebpf.Map `ebpf:"record_searches"`
 	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
+	RemoteTable      *ebpf.Map `ebpf:"remote_table"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.Map `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.Map `ebpf:"reservation_table"`
@@ -569,6 +596,7 @@ type egressMaps struct {
 	SessionTable     *ebpf.Map `ebpf:"session_table"`
 	SettingsTable    *ebpf.Map `ebpf:"settings_table"`
 	Statistics       *ebpf.Map `ebpf:"statistics"`
+	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
 	TrapBudgets      *ebpf.Map `ebpf:"trap_budgets"`
 	TrapEvents       *ebpf.Map `ebpf:"trap_events"`
@@ -611,6 +639,7 @@ func (m *egressMaps) Close() error {
 		m.ReasonCounters,
 		m.RecordSearches,
 		m.RefusalBudgets,
+		m.RemoteTable,
 		m.ReservationIndex,
 		m.ReservationQueue,
 		m.ReservationTable,
@@ -621,6 +650,7 @@ func (m *egressMaps) Close() error {
 		m.SessionTable,
 		m.SettingsTable,
 		m.Statistics,
+		m.SubscriberTable,
 		m.TentativeTable,
 		m.TrapBudgets,
 		m.TrapEvents,

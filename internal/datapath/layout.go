@@ -20,6 +20,9 @@ const (
 	ports      = 65536
 	blockPorts = 8 // ports in a mapping_block
 	knownWays  = 4 // entries in a bucket of known_table
+	tallyWays  = 4 // entries in a tally_bucket
+	// mappingInbound is a session from outside, in a mapping's count of its users.
+	mappingInbound = 1 << 20
 	// indexLoad is the share of an index's slots in use when the table behind
 	// it is full. Simulated with two choices and the threshold of index.h: no
 	// insert of two million failed at 0.81, 8 at 0.84.
@@ -55,6 +58,8 @@ func newLayout(o *Options) bpfLayout {
 		BoundBuckets:       buckets(o.BoundPorts),
 		BoundBits:          uint32(bits.Len(uint(o.BoundPorts))),
 		KnownBuckets:       uint32(max(1, o.Known/knownWays)),
+		SubscriberBuckets:  uint32(max(1, o.Subscribers/tallyWays)),
+		RemoteBuckets:      uint32(max(1, o.Remotes/tallyWays)),
 		Outbound:           uint32(len(o.Outbound)),
 	}
 	for i, a := range o.Outbound {
@@ -87,6 +92,8 @@ func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error
 		"bound_port_index":  layout.BoundBuckets,
 		"tentative_table":   (layout.Bindings + 1) * layout.Ring,
 		"known_table":       layout.KnownBuckets * knownWays,
+		"subscriber_table":  layout.SubscriberBuckets,
+		"remote_table":      layout.RemoteBuckets,
 		"address_table":     uint32(o.Addresses),
 		"service_table":     uint32(o.Services),
 		"lent_names":        uint32(o.Names),
@@ -100,7 +107,7 @@ func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error
 // two data planes with the same shape can take over each other's tables.
 func shapeOf(spec *ebpf.CollectionSpec) uint64 {
 	hash := fnv.New64a()
-	fmt.Fprintln(hash, "homes", 4, homeRecords, "known_life", "stamp", "tcp", "others") // what no size tells
+	fmt.Fprintln(hash, "homes", 4, homeRecords, "known_life", "stamp", "tcp", "others", "mapping users", mappingInbound) // what no size tells
 	names := make([]string, 0, len(spec.Maps))
 	for name := range spec.Maps {
 		names = append(names, name)

@@ -29,7 +29,7 @@ func tableBytes(t *testing.T, o Options) float64 {
 			continue // they take memory for bans that there are, and none for sessions
 		}
 		switch name {
-		case "awaited_askers", "lent_names", "question_budgets":
+		case "awaited_askers", "lent_names", "question_budgets", "subscriber_table", "remote_table":
 			continue // fixed, and none for sessions
 		}
 		each := float64((m.ValueSize + 7) &^ 7)

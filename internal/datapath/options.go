@@ -19,6 +19,7 @@ const (
 	MaxBindings     = 1<<16 - 1
 	MaxBoundPorts   = 1 << 22
 	MaxKnown        = 1 << 24
+	MaxTallies      = 1 << 20
 )
 
 // Options fix the shape of the data plane. What a reload may change comes
@@ -41,6 +42,9 @@ type Options struct {
 	// Bindings, BoundPorts and Known bound what stands in the pool: services at an address,
 	// their ports, and known clients. 0 means the defaults.
 	Bindings, BoundPorts, Known int
+	// Subscribers bounds the hosts inside whose sessions and ports are counted, and Remotes the
+	// remote addresses; those beyond it go without limits of their own. 0 means the default.
+	Subscribers, Remotes int
 	// Outbound are the addresses of outbound NAT, 1 to MaxOutbound.
 	Outbound []netip.Addr
 	// Addresses and Services bound the addresses that are answered for, and
@@ -57,12 +61,15 @@ type Settings struct {
 	Filtering                     model.Filtering
 	TCPEstablished, TCPTransitory time.Duration
 	UDP, ICMP                     time.Duration
-	PortQuarantine                time.Duration
+	// UDPUnanswered is for sessions from outside that their hosts have not answered; 0: as UDP.
+	UDPUnanswered  time.Duration
+	PortQuarantine time.Duration
 	// Refuse answers what may open nothing at a pool address, by RST or port unreachable.
 	Refuse bool
 	// ClientSessions is how many sessions of one client may stand with one binding, of TCP and
 	// of all other protocols each; 0: 65,535.
 	ClientSessions int
+	Limits         Limits
 	ForwardIPv6    bool
 	// LooseReversePath lets a source inside come by any private interface where it is reached
 	// by one; without it only by that one (RFC 3704 section 2).
@@ -84,6 +91,9 @@ func DefaultBoundPorts(capacity int) int { return min(max(capacity/128, 4096), 6
 
 // DefaultKnown is a known client for 32 sessions, at least 1,024.
 func DefaultKnown(capacity int) int { return min(max(capacity/32, 1024), 1<<20) }
+
+// DefaultTallies is a host inside, and a remote address, for 8 sessions, within 1,024 and 131,072.
+func DefaultTallies(capacity int) int { return min(max(capacity/8, 1024), 1<<17) }
 
 // orDefault sets what was left to the data plane, and checks that it is within 1 and most.
 func orDefault(value *int, fallback, most int, what string) error {
@@ -113,6 +123,8 @@ func (o *Options) check() error {
 		orDefault(&o.Bindings, DefaultBindings(o.Capacity), MaxBindings, "bindings"),
 		orDefault(&o.BoundPorts, DefaultBoundPorts(o.Capacity), MaxBoundPorts, "bound ports"),
 		orDefault(&o.Known, DefaultKnown(o.Capacity), MaxKnown, "known clients"),
+		orDefault(&o.Subscribers, DefaultTallies(o.Capacity), MaxTallies, "subscribers"),
+		orDefault(&o.Remotes, DefaultTallies(o.Capacity), MaxTallies, "remote addresses"),
 	); err != nil {
 		return err
 	}

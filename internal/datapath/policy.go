@@ -57,10 +57,13 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 		TcpEstablished: ticks(settings.TCPEstablished), TcpTransitory: ticks(settings.TCPTransitory),
 		Udp: ticks(settings.UDP), Icmp: ticks(settings.ICMP),
 		PortQuarantine: ticks(settings.PortQuarantine), Filtering: uint8(settings.Filtering), Since: next,
-		ClientSessions: math.MaxUint16,
+		ClientSessions: math.MaxUint16, Limits: settings.Limits.record(),
 	}
 	if settings.ClientSessions > 0 {
 		record.ClientSessions = uint16(min(settings.ClientSessions, math.MaxUint16))
+	}
+	if record.UdpUnanswered = record.Udp; settings.UDPUnanswered > 0 {
+		record.UdpUnanswered = min(record.Udp, ticks(settings.UDPUnanswered))
 	}
 	if settings.Refuse {
 		record.Refuse = 1

@@ -88,6 +88,7 @@ const (
 	sessionFilterOwner = 0x02
 	sessionTentative   = 0x08
 	sessionKnown       = 0x40
+	sessionCounted     = 0x80
 )
 
 func sessionOf(s *bpfSession, tick uint32) Session {

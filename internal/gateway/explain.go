@@ -214,6 +214,11 @@ func (e *explainer) out(f flow) (api.Ending, error) {
 	switch {
 	case !end.Passes:
 		return end, nil
+	}
+	if end, err := e.hostLimits(f); ends(end) || err != nil {
+		return end, err
+	}
+	switch {
 	case e.kindOf(f.destination) == notOurs:
 		e.step("nat", "translate", "it leaves as %s", external)
 		return end, nil
@@ -253,6 +258,9 @@ func (e *explainer) in(f flow) (api.Ending, error) {
 		return end, nil
 	}
 	if last, err := e.admits(f, private); ends(last) || err != nil {
+		return last, err
+	}
+	if last, err := e.remoteLimits(f); ends(last) || err != nil {
 		return last, err
 	}
 	return end, nil

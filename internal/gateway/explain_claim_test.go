@@ -38,3 +38,17 @@ func TestExplainClaims(t *testing.T) {
 	agrees(visitor(3, 0).Addr(), model.UDP, 53, "ban continue, binding continue, chain none, claim continue, pass")
 	agrees(visitor(4, 0).Addr(), model.TCP, 80, "ban continue, binding continue, chain none, claim drop, drop drop_no_reservation")
 }
+
+// A host that has all that it may gets no more, as explained.
+func TestExplainHostLimits(t *testing.T) {
+	r := newRig(t, text+"limits: {host_sessions: 2}\n")
+	r.routed()
+	hosta, foreign := netip.MustParseAddr("10.0.0.100"), netip.MustParseAddr("203.0.113.5")
+	agrees := func(protocol model.Protocol, port uint16, want string) {
+		t.Helper()
+		r.agrees(flow{direction: model.Out, protocol: protocol, source: hosta, destination: foreign, port: port}, want)
+	}
+	agrees(model.TCP, 80, "ban continue, chain none, nat translate, pass")
+	agrees(model.UDP, 53, "ban continue, chain none, nat translate, pass")
+	agrees(model.UDP, 54, "ban continue, chain none, limit drop, drop drop_host_sessions")
+}

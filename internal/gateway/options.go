@@ -67,10 +67,18 @@ func reservations(c *config.Config) int {
 func datapathSettings(c *config.Config) datapath.Settings {
 	return datapath.Settings{
 		Filtering: c.Outbound.Filtering, TCPEstablished: c.Timeouts.TCPEstablished,
-		TCPTransitory: c.Timeouts.TCPTransitory, UDP: c.Timeouts.UDP, ICMP: c.Timeouts.ICMP,
+		TCPTransitory: c.Timeouts.TCPTransitory, UDP: c.Timeouts.UDP, UDPUnanswered: c.Timeouts.UDPUnanswered, ICMP: c.Timeouts.ICMP,
 		PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward, NameServer: c.DNS.Public,
 		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
+		Limits:           limits(c.Limits),
 		LooseReversePath: c.Interfaces.ReversePath == config.ReversePathLoose,
+	}
+}
+
+func limits(l config.Limits) datapath.Limits {
+	return datapath.Limits{
+		HostSessions: l.HostSessions, HostPorts: datapath.ProtocolLimits(l.HostPorts), HostRate: l.HostRate,
+		RemoteSessions: l.RemoteSessions, RemoteRate: l.RemoteRate, BindingSessions: l.BindingSessions, MappingSessions: l.MappingSessions,
 	}
 }
 

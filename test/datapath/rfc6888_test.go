@@ -39,6 +39,50 @@ func TestRFC6888_REQ3_ScatteredAddresses(t *testing.T) {
 	}
 }
 
+// One host takes no more than its ports, and leaves the others theirs.
+func TestRFC6888_REQ4_PortLimit(t *testing.T) {
+	const most = 100
+	g := newGateway(t, limited(func(l *datapath.Limits) { l.HostPorts = datapath.ProtocolLimits{UDP: most, TCP: most, ICMP: most} }))
+	for n := range uint16(most) {
+		g.mapped(udp(endpoint(hostA, 2000+n), server))
+	}
+	g.unreachable(udp(endpoint(hostA, 3000), server), "drop_host_ports")
+	g.mapped(udp(inB, server))
+}
+
+func TestRFC6888_REQ4a_LimitConfigurable(t *testing.T) {
+	g := newGateway(t)
+	for _, most := range []int{1, 3, 2, 0} {
+		g.settings.Limits.HostPorts.UDP = most
+		g.in(func() error { _, err := g.data.SetPolicy(g.settings, g.services, nil); return err })
+		for used := g.subscriber(hostA).UDP; used < most; used++ {
+			g.mapped(udp(endpoint(hostA, uint16(2000+used)), server))
+		}
+		if p := udp(endpoint(hostA, 3000), server); most > 0 {
+			g.unreachable(p, "drop_host_ports")
+		} else {
+			g.mapped(p)
+		}
+	}
+}
+
+func TestRFC6888_REQ4b_EachProtocol(t *testing.T) {
+	g := newGateway(t, limited(func(l *datapath.Limits) { l.HostPorts = datapath.ProtocolLimits{UDP: 1, TCP: 2} }))
+	g.mapped(udp(inA, server))
+	g.unreachable(udp(endpoint(hostA, 3000), server), "drop_host_ports")
+	g.mapped(tcp(inA, web, packets.SYN))
+	g.mapped(tcp(endpoint(hostA, 3000), web, packets.SYN))
+	g.unreachable(tcp(endpoint(hostA, 3001), web, packets.SYN), "drop_host_ports")
+	for n := range uint16(10) {
+		g.mapped(echo(hostA, remote, 3000+n))
+	}
+}
+
+func TestRFC6888_REQ4c_Rate(t *testing.T) { TestLimitHostRate(t) }
+
+// What a host takes of memory, by sessions through one mapping or many.
+func TestRFC6888_REQ5_Memory(t *testing.T) { TestLimitHostSessions(t) }
+
 func TestRFC6888_REQ8_PortQuarantine(t *testing.T) {
 	g := newGateway(t)
 	b := endpoint(hostB, inA.Port())

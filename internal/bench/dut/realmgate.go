@@ -69,12 +69,13 @@ func realmgateCan(s bench.Setup) error {
 }
 
 // realmgateConfiguration is the least that makes a gateway do what the setup says.
-// Ports have no quarantine, which the kernel's NAT does not know either.
+// Ports have no quarantine and hosts no limits, which the kernel's NAT does not know either.
 func realmgateConfiguration(setup bench.Setup) string {
 	text := fmt.Sprintf(`interfaces: {public: [%s], private: [%s]}
 realm: {zones: [bench.example.], nameserver: ns.bench.example.}
 dns: {public: %s, private: %s, verify: none}
 timeouts: {udp: %ds}
+limits: {host_sessions: 0, host_ports: {udp: 0, tcp: 0, icmp: 0}, host_rate: 0, remote_sessions: 0, remote_rate: 0, binding_sessions: 0}
 capacity: %d
 `, bench.PublicInterface, bench.PrivateInterface, bench.PublicAddress.Addr(), bench.PrivateAddress.Addr(),
 		max(1, int(setup.Timeout/time.Second)), method.Capacity(setup.Sessions)) + chainConfiguration(setup)

@@ -36,8 +36,10 @@ const (
 	portsEachAddress     = 3 * 65536
 	portBytes            = 12 + 1.0/8
 	reservationBytes     = 128 + indexSlotBytes
-	realmgateFixedBytes  = 2560 << 10 // next hops, addresses, services, events, bans
+	realmgateFixedBytes  = 2688 << 10 // next hops, addresses, services, events, bans
 	sessionsAReservation = 48
+	sessionsATally       = 8 // of hosts inside, and of remote addresses
+	tallyBytes           = 2 * 16
 	leastCapacity        = 1024
 	mostCapacity         = 64_000_000
 )
@@ -46,8 +48,9 @@ const (
 func RealmgateBytes(capacity, outboundAddresses int) int64 {
 	ports := portsEachAddress * outboundAddresses
 	reservations := min(max(capacity/sessionsAReservation, 1024), 65536)
-	return int64(sessionBytes*float64(capacity) + portBytes*float64(ports) + indexSlotBytes*float64(min(capacity, ports)) +
-		reservationBytes*float64(reservations) + realmgateFixedBytes)
+	tallies := min(max(capacity/sessionsATally, 1024), 1<<17)
+	return int64(tallyBytes*tallies) + int64(sessionBytes*float64(capacity)+portBytes*float64(ports)+indexSlotBytes*float64(min(capacity, ports))+
+		reservationBytes*float64(reservations)+realmgateFixedBytes)
 }
 
 // Capacity is what a gateway is told for so many sessions: some more, since a table

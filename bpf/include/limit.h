@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What one may have of sessions that are opened from outside: a remote address, whose open ones are counted in a table
+ * like that of subscribers, a binding and a mapping, which count their own. Open is what stands (standing.h): neither a
+ * closed connection nor one whose client has proved nothing. What comes by a hairpin counts with the host that sent it.
+ */
+#pragma once
+
+#include "index.h"
+#include "tally.h"
+
+static __always_inline __u64 remote_hash(__u32 address)
+{
+	return hash_words(address, 1);
+}
+
+static __always_inline struct tally *remote_tally(__u32 address)
+{
+	return tally_find(&remote_table, remote_hash(address), fixed.remote_buckets, address);
+}
+
+/* Why a remote address may not have one session more. */
+__noinline enum reason remote_judge(__u32 address, const struct settings *settings, __u32 tick)
+{
+	struct tally *tally = remote_tally(address);
+
+	if (!settings)
+		return REASON_DROP_INTERNAL;
+	if (!tally)
+		return REASON_NONE;
+	if (tally_uses_of(tally).uses.count >= settings->limits.remote_sessions)
+		return REASON_DROP_REMOTE_SESSIONS;
+	if (tally_rate(*(volatile __u64 *)&tally->shares, tick) >= settings->limits.remote_rate)
+		return REASON_DROP_REMOTE_RATE;
+	return REASON_NONE;
+}
+
+/* One open session more; false where there is no place to count it. */
+__noinline bool remote_join(__u32 address, __u32 tick)
+{
+	struct tally *tally = remote_tally(address);
+
+	if (!tally || !tally_change(tally, address, 1))
+		tally = tally_take(&remote_table, remote_hash(address), fixed.remote_buckets, address, 1);
+	if (!tally) {
+		count_statistic(STATISTIC_REMOTES_FULL);
+		return false;
+	}
+	tally_note(tally, 0, tick);
+	return true;
+}
+
+/* One less. */
+__noinline bool remote_leave(__u32 address)
+{
+	__u64 hash = remote_hash(address);
+
+	for (int half = 0; half < 2; half++) {
+		struct tally_bucket *bucket = tally_bucket(&remote_table, hash, fixed.remote_buckets, half);
+
+		for (int i = 0; bucket && i < TALLY_WAYS; i++)
+			if (tally_change(&bucket->tally[i], address, -1))
+				return true;
+	}
+	return false;
+}
