@@ -165,3 +165,25 @@ func TestQdiscThatShapes(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A program of XDP that is not the gateway's is named, in any mode, with what takes it off.
+func TestForeignXDP(t *testing.T) {
+	for _, mode := range []string{"xdpgeneric", "xdpdrv"} {
+		b := newBed(t)
+		b.run(`ip link set dev eth0 ` + mode + ` obj ../chain/capture_bpfel.o sec xdp`)
+		var asked uint32
+		b.setup.IsOurs = func(program uint32) bool { asked = program; return true }
+		if got := b.find(); len(got) > 0 || asked == 0 {
+			t.Errorf("program %d: %v", asked, got)
+		}
+		b.setup.IsOurs = func(uint32) bool { return false }
+		got := b.find()
+		if len(got) != 1 || !strings.Contains(got[0], "of somebody else sees the packets of eth0 before the gateway") {
+			t.Fatal(got)
+		}
+		b.run(got[0][strings.LastIndex(got[0], ": ")+2:])
+		if got := b.find(); len(got) > 0 {
+			t.Error(got)
+		}
+	}
+}

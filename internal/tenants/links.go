@@ -22,10 +22,16 @@ func (s *Setup) links() (list []string, err error) {
 		}
 		list = append(list, shapers...)
 		if xdp := iface.Attrs().Xdp; xdp != nil && xdp.Attached && s.IsOurs != nil && !s.IsOurs(xdp.ProgId) {
-			list = append(list, fmt.Sprintf("XDP program %d of somebody else sees the packets of %s before the gateway: ip link set dev %[2]s xdp off", xdp.ProgId, name))
+			list = append(list, fmt.Sprintf("XDP program %d of somebody else sees the packets of %s before the gateway: ip link set dev %[2]s %s off",
+				xdp.ProgId, name, xdpMode(xdp.AttachMode)))
 		}
 	}
 	return list, err
+}
+
+// xdpMode is what ip calls a mode of attaching (XDP_ATTACHED of linux/if_link.h): without it ip looks in the driver alone.
+func xdpMode(mode uint32) string {
+	return map[uint32]string{1: "xdpdrv", 2: "xdpgeneric", 3: "xdpoffload"}[mode]
 }
 
 // shapers names a qdisc that somebody put there: those that the kernel makes itself have no handle.

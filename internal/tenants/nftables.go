@@ -3,6 +3,7 @@ package tenants
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -20,6 +21,9 @@ func readNftables() ([]*chain, error) {
 		return nil, fmt.Errorf("ask nftables: %w", err)
 	}
 	found, err := conn.ListChains()
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) {
+		return nil, nil // this kernel has no nftables
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list the chains of nftables: %w", err)
 	}

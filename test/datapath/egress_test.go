@@ -61,6 +61,21 @@ func (g *gateway) add(name string, addresses ...string) {
 	g.in(func() error { return g.data.Refresh() })
 }
 
+// Each drop is seen by who watches them.
+func TestDropsOfTheGuardAreWatched(t *testing.T) {
+	g := newGateway(t)
+	g.data.WatchDrops(true)
+	drops := must(g.data.Drops())(t)
+	defer func() { _ = drops.Close() }()
+	g.unseen(privateAddress)
+	drop := must(drops.Next())(t)
+	same(g, "reason", drop.Reason, "drop_private_source")
+	same(g, "side", drop.Side, "public")
+	same(g, "interface", drop.Interface, g.public)
+	same(g, "source", drop.Tuple.Source.Addr(), privateAddress)
+	same(g, "destination", drop.Tuple.Destination, endpoint(remote, 53))
+}
+
 // field-attacks.md A4: what the gateway itself sends was not watched, and its resolver's
 // answers to a spoofed source left with its private address.
 func TestNoPrivateSourceLeaves(t *testing.T) {

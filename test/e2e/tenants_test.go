@@ -24,6 +24,9 @@ func TestClosedFirewallIsNamed(t *testing.T) {
 	mend := line[strings.LastIndex(line, ": ")+2:]
 	r.command("gateway", "sh", "-c", mend)
 	eventually(t, 30*time.Second, "the line is gone", func() bool { return d.remedy(what) == "" })
+	if line := d.remedy("XDP program"); line != "" {
+		t.Error("its own program is somebody else's: " + line)
+	}
 	if page, err := curl(r.Gateway.Hosts[0], r.Clients[0].IP, 80); err != nil || strings.TrimSpace(page) != "outside" {
 		t.Errorf("%q, %v", page, err)
 	}
