@@ -57,6 +57,7 @@ func (g *Gateway) Status() (api.Status, error) {
 	}
 	now := g.recent.since(datapath.Now(), totals{counters, asked.Exhausted, asked.Distrusted + asked.Shared, status.DNS.UpstreamFailed, usage.KnownFull})
 	status.Remedies = remedies(now, usage, g.ownInPool(v.config))
+	status.Remedies = append(status.Remedies, g.takers(now)...)
 	status.Remedies = append(status.Remedies, trapRemedies(v.config.Protection.Honeypot.Ports)...)
 	status.Remedies = append(status.Remedies, g.bans.remedies()...)
 	status.Remedies = append(status.Remedies, g.pool.Remedies()...)
@@ -97,7 +98,7 @@ func dnsCounts(public, private nameserver.Statistics, asked allocation.Counts, t
 // advice is what to do about a reason that should not be seen.
 var advice = map[model.Reason]string{
 	"drop_partial_checksum":   "a sender leaves checksums to its interface; on the hosts behind virtual links run: ethtool -K IFACE tx off",
-	"drop_session_table_full": "the session table is full and refuses new sessions: raise capacity and restart",
+	"drop_session_table_full": "the session table is full and refuses new sessions: who has most is named below; where all are meant, raise capacity and restart",
 	"drop_session_index_full": "an index bucket of the session table is full: raise capacity and restart",
 	"drop_mapping_index_full": "an index bucket of the mapping table is full: raise capacity and restart",
 	"drop_no_port":            "an outbound address has no port left for its hosts: add outbound.addresses and restart",
@@ -123,7 +124,7 @@ func remedies(t totals, usage datapath.Usage, own []netip.Addr) []string {
 		}
 	}
 	if usage.Sessions >= usage.Capacity {
-		list = append(list, "the session table is full: raise capacity and restart")
+		list = append(list, "the session table is full: who has most is named where sessions are refused; where all are meant, raise capacity and restart")
 	}
 	if len(own) > 0 {
 		list = append(list, fmt.Sprintf("%s of the pool stands on an interface (%d such) and is not lent: take it off the interface, or out of pool.addresses",

@@ -66,11 +66,12 @@ func (r *realm) frames(from lab.Node, to string, n int, packet func(i int) packe
 
 func anyPort() uint16 { return uint16(1024 + rand.IntN(64_000)) } //nolint:gosec // any will do
 
-// attack is one of the field report's: how fast it was there, and how many packets it took.
+// attack is one of the field report's: how fast it was there, how many packets it took, and what status says to do.
 type attack struct {
 	from   lab.Node
 	rate   int
 	took   int64
+	stops  string
 	frames [][]byte
 }
 
@@ -88,6 +89,7 @@ func TestNobodyTakesItAll(t *testing.T) {
 	open := strings.Replace(hostEntry(2, wild.IP), "open: [icmp]", "open: all", 1)
 	d := r.start(with(strings.Replace(r.configuration(), hostEntry(2, wild.IP), open, 1), "capacity: 1000000"))
 	remote := netip.MustParseAddr("203.0.113.10")
+	ban, end := "realmgate ban add "+stranger.IP.String(), "realmgate sessions end --address "+wild.IP.String()
 	for name, prepare := range map[string]func() attack{
 		"A1, one outsider": func() attack {
 			to := r.mustLend(stranger, hostName(2))
@@ -98,15 +100,15 @@ func TestNobodyTakesItAll(t *testing.T) {
 			if _, err := visitWithin(stranger, to, 8080, 8*time.Second); err != nil {
 				t.Fatalf("the attacker makes itself known: %v", err)
 			}
-			return attack{stranger, 47_000, 1_600_000, frames}
+			return attack{stranger, 47_000, 1_600_000, ban, frames}
 		},
 		"A3, ports of one host": func() attack {
-			return attack{wild, 20_000, 64_512, r.frames(wild, private, 64_512, func(i int) packets.Packet {
+			return attack{wild, 20_000, 64_512, end, r.frames(wild, private, 64_512, func(i int) packets.Packet {
 				return packets.NewTCP(netip.AddrPortFrom(wild.IP, uint16(1024+i)), netip.AddrPortFrom(remote, 80), packets.SYN, "")
 			})}
 		},
 		"A3, sessions of one host": func() attack {
-			return attack{wild, 106_000, 1_100_000, r.frames(wild, private, 10*different, func(i int) packets.Packet {
+			return attack{wild, 106_000, 1_100_000, end, r.frames(wild, private, 10*different, func(i int) packets.Packet {
 				to := netip.AddrFrom4([4]byte{203, byte(i >> 16), byte(i >> 8), byte(i)})
 				return packets.NewUDP(netip.AddrPortFrom(wild.IP, 5000), netip.AddrPortFrom(to, anyPort()), "x")
 			})}
@@ -118,7 +120,7 @@ func TestNobodyTakesItAll(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = visit.Close() })
 			port := visit.LocalAddr().(*net.TCPAddr).AddrPort().Port() // it is kept
-			return attack{stranger, 45_000, 65_000, r.frames(stranger, public, 64_512, func(i int) packets.Packet {
+			return attack{stranger, 45_000, 65_000, ban, r.frames(stranger, public, 64_512, func(i int) packets.Packet {
 				return packets.NewTCP(netip.AddrPortFrom(stranger.IP, uint16(1024+i)), netip.AddrPortFrom(r.Gateway.Outbound, port), packets.SYN, "")
 			})}
 		},
@@ -136,6 +138,9 @@ func TestNobodyTakesItAll(t *testing.T) {
 				eventually(t, 2*time.Minute, "the attack has come so far", func() bool { return sent.Load() > a.took })
 				r.bystanders(t)
 				rate := float64(sent.Load()) / time.Since(began).Seconds()
+				eventually(t, 10*time.Second, "status names who it is: "+a.stops, func() bool {
+					return strings.Contains(strings.Join(d.status().Remedies, "\n")+"\n", a.stops+"\n")
+				})
 				stop()
 				t.Logf("%.0f packets a second of %d that were wanted; %d sessions", rate, times*a.rate, d.status().Sessions.Used)
 			})

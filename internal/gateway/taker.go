@@ -1,0 +1,142 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Reasons for which somebody inside, or outside, gets nothing because others have it, and those for which a
+// stranger is refused at the pool.
+var (
+	takenInside = []model.Reason{
+		"drop_host_sessions", "drop_host_ports", "drop_host_rate", "drop_no_port", "drop_session_table_full", "drop_session_index_full",
+		"drop_mapping_index_full",
+	}
+	takenOutside = []model.Reason{
+		"drop_remote_sessions", "drop_remote_rate", "drop_binding_sessions", "drop_mapping_sessions", "drop_session_table_full",
+		"drop_session_index_full",
+	}
+	refusedOutside = []model.Reason{
+		"drop_no_reservation", "drop_claim_unproved", "drop_claim_lost", "drop_client_limit", "drop_remote_sessions", "drop_remote_rate",
+		"drop_mapping_sessions", "drop_binding_sessions", "drop_filtered",
+	}
+)
+
+const (
+	takersNamed = 3
+	// Drops are looked at for so long, when so many lately say that it is worth it; who has sent
+	// a share of them is named.
+	refusedLook  = 100 * time.Millisecond
+	refusedMany  = 1000
+	refusedLeast = 20
+	refusedShare = 0.1
+)
+
+func (t totals) sum(reasons []model.Reason) (n uint64) {
+	for _, reason := range reasons {
+		n += t.reasons[reason]
+	}
+	return n
+}
+
+// takers names who has most of what others did not get lately, and who is refused most just now,
+// each with the command that stops it.
+func (g *Gateway) takers(t totals) (list []string) {
+	if t.sum(takenInside) > 0 {
+		hosts, err := g.data.Subscribers()
+		if err != nil {
+			g.log.Warn("who has most sessions inside is not known", "error", err)
+		}
+		list = append(list, hostTakers(hosts)...)
+	}
+	if t.sum(takenOutside) > 0 {
+		remotes, err := g.data.Remotes()
+		if err != nil {
+			g.log.Warn("who has most sessions outside is not known", "error", err)
+		}
+		list = append(list, remoteTakers(remotes)...)
+	}
+	if t.sum(refusedOutside) >= refusedMany {
+		list = append(list, refusedTakers(g.refusedNow())...)
+	}
+	return list
+}
+
+// most are the keys of the greatest values, above none, the greatest first.
+func most[V any](of map[netip.Addr]V, value func(V) int) []netip.Addr {
+	addresses := slices.SortedFunc(maps.Keys(of), func(a, b netip.Addr) int {
+		return cmp.Or(cmp.Compare(value(of[b]), value(of[a])), a.Compare(b))
+	})
+	return addresses[:min(len(addresses), takersNamed)]
+}
+
+func hostTakers(hosts map[netip.Addr]datapath.Subscriber) (list []string) {
+	weight := func(s datapath.Subscriber) int { return s.Sessions + s.UDP + s.TCP + s.ICMP }
+	for _, a := range most(hosts, weight) {
+		s := hosts[a]
+		list = append(list, fmt.Sprintf("host %s is among those inside that have most: %d sessions, and ports: udp %d, tcp %d, icmp %d; "+
+			"to end them: realmgate sessions end --address %s", a, s.Sessions, s.UDP, s.TCP, s.ICMP, a))
+	}
+	return list
+}
+
+func remoteTakers(remotes map[netip.Addr]int) (list []string) {
+	for _, a := range most(remotes, func(n int) int { return n }) {
+		list = append(list, fmt.Sprintf("%s is among those outside that have most sessions open: %d; to stop it: realmgate ban add %s", a, remotes[a], a))
+	}
+	return list
+}
+
+// refusedTakers tells of sources in a sample of drops. Who forges his source has many, none of which is named.
+func refusedTakers(refused map[netip.Addr]int) (list []string) {
+	all := 0
+	for _, n := range refused {
+		all += n
+	}
+	if all < refusedLeast {
+		return nil
+	}
+	for _, a := range most(refused, func(n int) int { return n }) {
+		if share := float64(refused[a]) / float64(all); share >= refusedShare {
+			list = append(list, fmt.Sprintf("%s sends %.0f %% of what is refused from outside just now; to stop it: realmgate ban add %s", a, 100*share, a))
+		}
+	}
+	if len(list) == 0 {
+		list = append(list, fmt.Sprintf("what is refused from outside just now has many sources (%d of %d packets): they may be forged, and bans would not stop them",
+			len(refused), all))
+	}
+	return list
+}
+
+// refusedNow counts the sources of what is refused from outside while it looks.
+func (g *Gateway) refusedNow() map[netip.Addr]int {
+	counts := map[netip.Addr]int{}
+	drops, err := g.drops.join(g.data, func(err error) { g.log.Warn("a drop was not read", "error", err) })
+	if err != nil {
+		return counts
+	}
+	defer g.drops.leave(g.data, drops)
+	end := time.After(refusedLook)
+	for {
+		select {
+		case <-end:
+			return counts
+		case drop := <-drops:
+			if refusesOutside(drop) {
+				counts[drop.Tuple.Source.Addr()]++
+			}
+		}
+	}
+}
+
+func refusesOutside(d api.Drop) bool {
+	return d.Side == "public" && slices.Contains(refusedOutside, d.Reason)
+}
