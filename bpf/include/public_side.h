@@ -206,6 +206,8 @@ static __always_inline int public_unparsed(ctx_t *ctx, struct packet *packet, en
 	if (fragment) {
 		enum reason said = public_fragment(ctx, packet);
 
+		if (said == REASON_NONE && question_is_due(packet) && !question_is_paid(packet->tuple.source, false))
+			said = REASON_DROP_QUESTION_LIMIT;
 		return verdict(ctx, packet, said == REASON_NONE ? reason : said, SIDE_PUBLIC);
 	}
 	return public_stray(ctx, packet, true, true, reason);

@@ -110,3 +110,23 @@ func TestProvedQuestionsAreLimited(t *testing.T) {
 	within(t, "a network", g.passing(3*4096, neighbours(113), proved, "answered_slowed"), 4096, 4096, began)
 	within(t, "all", g.passing(3*16384, strangersAll, proved, "answered_slowed"), 16384-4096, 16384, began)
 }
+
+// A question in fragments counts by its first one, without which the kernel makes no datagram of the others.
+func TestQuestionsInFragmentsAreLimited(t *testing.T) {
+	g := asked(t)
+	whole := addressed(datagram(askedFrom, question(t, lentName, dns.TypeA, 1232, &dns.EDNS0_PADDING{Padding: make([]byte, 100)})))
+	pieces := whole.Fragments(128)
+	first, second := pieces[0], pieces[1]
+	var passed int
+	began := time.Now()
+	for range 200 {
+		switch r := g.put(first); {
+		case r.action == datapath.Pass && r.reason == "to_gateway":
+			passed++
+		default:
+			g.dropped(r, "drop_question_limit")
+		}
+		g.passed(g.put(second), "to_gateway", second.Bytes())
+	}
+	within(t, "a network", passed, 64, 64, began)
+}

@@ -234,3 +234,25 @@ func TestAwaitedAskersReachTheDaemon(t *testing.T) {
 	g.data.Await(remote, -time.Second)
 	g.truncated(p, "answered_question")
 }
+
+// A name server at an address that it shares with outbound NAT is asked like another.
+func TestQuestionsToASharedAddress(t *testing.T) {
+	at := netip.AddrPortFrom(outbound, 53)
+	g := asked(t, shared)
+	p := packets.NewUDP(askedFrom, at, string(question(t, lentName, dns.TypeA, 0)))
+	g.toDaemon(p) // the name server is elsewhere
+	g.settings.NameServer = at
+	g.in(func() error { _, err := g.data.SetPolicy(g.settings, g.services, nil); return err })
+	g.truncated(p, "answered_question")
+}
+
+// Who is banned, or is not who he says, is told nothing.
+func TestBannedAskersAreToldNothing(t *testing.T) {
+	g := asked(t)
+	message := question(t, lentName, dns.TypeA, 0)
+	g.ban(datapath.Forever, netip.PrefixFrom(remote, 32))
+	g.dropped(g.put(datagram(askedFrom, message)), "drop_banned")
+	g.truncated(datagram(endpoint(remote2, 40000), message), "answered_question")
+	spoofed := outside(datagram(endpoint(hostA, 40000), message))
+	g.dropped(g.send(true, spoofed.Bytes()), "drop_spoofed_source")
+}
