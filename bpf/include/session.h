@@ -182,9 +182,10 @@ static __always_inline __u32 session_timeout(const struct settings *settings, co
 	case IPPROTO_TCP:
 		return tcp_timeout(settings, session->life.tcp);
 	case IPPROTO_UDP:
-		return session->origin != ORIGIN_INSIDE && !(session->flags & SESSION_ANSWERED)
-			       ? settings->udp_unanswered
-			       : settings->udp;
+		if (session->origin != ORIGIN_INSIDE)
+			return session->flags & SESSION_ANSWERED ? settings->udp : settings->udp_unanswered;
+		/* A resolver takes a port for each question, and needs it no more once it is answered (RFC 4787 REQ-5a). */
+		return session->remote_port == bpf_htons(53) ? settings->dns : settings->udp;
 	}
 	return settings->icmp;
 }

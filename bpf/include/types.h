@@ -52,8 +52,9 @@ struct settings {
 	__u32 tcp_transitory;
 	__u32 udp;
 	__u32 udp_unanswered; /* opened from outside, and the host has not answered */
+	__u32 dns;	      /* UDP from inside to port 53 */
 	__u32 icmp;
-	__u32 port_quarantine;
+	__u32 port_quarantine; /* 0 where filtering depends on the peer */
 	__u32 since;	/* the generation that these came with; later ones of the same parity judge by them, too */
 	__u8 filtering; /* enum filtering */
 	__u8 ipv6_forward;

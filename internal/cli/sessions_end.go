@@ -18,7 +18,7 @@ the same filters, or every one with --all, and print how many they were.
 
 They end as those do whose time is over: nobody is told, packets that still come
 are judged as if there had never been a session, ports of UDP and ICMP stay with
-their hosts for the quarantine. New sessions may begin at once.`,
+their hosts for the quarantine, if there is one. New sessions may begin at once.`,
 		Example: `  realmgate sessions end --address 192.0.2.66
   realmgate sessions end --host www.hosta.foo.example --protocol tcp
   realmgate sessions end --all`,

@@ -94,7 +94,7 @@ func render(c *Config) string {
 		q.Client, q.Resolver, q.Host, q.Service, q.Total, q.HalfOpen, q.HalfOpenPerHost, q.ClientSessions)
 	line("outbound: {addresses: %s, filtering: %s, quarantine: %s}", list(c.Outbound.Addresses), c.Outbound.Filtering, c.Outbound.Quarantine)
 	t := c.Timeouts
-	line("timeouts: {tcp_established: %s, tcp_transitory: %s, udp: %s, udp_unanswered: %s, icmp: %s}", t.TCPEstablished, t.TCPTransitory, t.UDP, t.UDPUnanswered, t.ICMP)
+	line("timeouts: {tcp_established: %s, tcp_transitory: %s, udp: %s, udp_unanswered: %s, dns: %s, icmp: %s}", t.TCPEstablished, t.TCPTransitory, t.UDP, t.UDPUnanswered, t.DNS, t.ICMP)
 	renderLimits(line, c.Limits)
 	line("capacity: %d\nipv6: %s\nhosts:", c.Capacity, c.IPv6)
 	if len(c.Hosts) == 0 {

@@ -76,6 +76,7 @@ func (d *draft) keys() []key {
 			one("tcp_transitory", &c.Timeouts.TCPTransitory, duration(second, longestIdle)),
 			one("udp", &c.Timeouts.UDP, duration(second, longestIdle)),
 			one("udp_unanswered", &c.Timeouts.UDPUnanswered, duration(second, longestIdle)),
+			one("dns", &c.Timeouts.DNS, duration(second, longestIdle)),
 			one("icmp", &c.Timeouts.ICMP, duration(second, longestIdle)),
 		),
 		limitKeys(&c.Limits),

@@ -586,6 +586,7 @@ type bpfSettings struct {
 	TcpTransitory    uint32
 	Udp              uint32
 	UdpUnanswered    uint32
+	Dns              uint32
 	Icmp             uint32
 	PortQuarantine   uint32
 	Since            uint32

@@ -320,6 +320,7 @@ type egressSettings struct {
 	TcpTransitory    uint32
 	Udp              uint32
 	UdpUnanswered    uint32
+	Dns              uint32
 	Icmp             uint32
 	PortQuarantine   uint32
 	Since            uint32

@@ -63,7 +63,8 @@ type Settings struct {
 	UDP, ICMP                     time.Duration
 	// UDPUnanswered is for sessions from outside that their hosts have not answered; 0: as UDP.
 	UDPUnanswered  time.Duration
-	PortQuarantine time.Duration
+	DNS            time.Duration // UDP from inside to port 53; 0: as UDP
+	PortQuarantine time.Duration // with model.EndpointIndependent alone
 	// Refuse answers what may open nothing at a pool address, by RST or port unreachable.
 	Refuse bool
 	// ClientSessions is how many sessions of one client may stand with one binding, of TCP and
@@ -77,6 +78,15 @@ type Settings struct {
 	// NameServer is where the gateway is asked for names from outside: whoever asks there
 	// does so for others, so that honeypot and geofence let him. IPv4; may be invalid.
 	NameServer netip.AddrPort
+}
+
+// quarantine is how long a port rests. Where filtering depends on the peer, who got
+// the port before cannot be reached by those of the next (RFC 6888 REQ-8c).
+func (s *Settings) quarantine() time.Duration {
+	if s.Filtering != model.EndpointIndependent {
+		return 0
+	}
+	return s.PortQuarantine
 }
 
 // DefaultReservations is one for 48 sessions, within 1,024 and 65,536.

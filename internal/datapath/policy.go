@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -55,8 +56,8 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 	}()
 	record := bpfSettings{
 		TcpEstablished: ticks(settings.TCPEstablished), TcpTransitory: ticks(settings.TCPTransitory),
-		Udp: ticks(settings.UDP), Icmp: ticks(settings.ICMP),
-		PortQuarantine: ticks(settings.PortQuarantine), Filtering: uint8(settings.Filtering), Since: next,
+		Udp: ticks(settings.UDP), Dns: ticks(cmp.Or(settings.DNS, settings.UDP)), Icmp: ticks(settings.ICMP),
+		PortQuarantine: ticks(settings.quarantine()), Filtering: uint8(settings.Filtering), Since: next,
 		ClientSessions: math.MaxUint16, Limits: settings.Limits.record(),
 	}
 	if settings.ClientSessions > 0 {

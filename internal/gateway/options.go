@@ -67,7 +67,7 @@ func reservations(c *config.Config) int {
 func datapathSettings(c *config.Config) datapath.Settings {
 	return datapath.Settings{
 		Filtering: c.Outbound.Filtering, TCPEstablished: c.Timeouts.TCPEstablished,
-		TCPTransitory: c.Timeouts.TCPTransitory, UDP: c.Timeouts.UDP, UDPUnanswered: c.Timeouts.UDPUnanswered, ICMP: c.Timeouts.ICMP,
+		TCPTransitory: c.Timeouts.TCPTransitory, UDP: c.Timeouts.UDP, UDPUnanswered: c.Timeouts.UDPUnanswered, DNS: c.Timeouts.DNS, ICMP: c.Timeouts.ICMP,
 		PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward, NameServer: c.DNS.Public,
 		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
 		Limits:           limits(c.Limits),

@@ -12,7 +12,7 @@ import (
 
 // What an operator ends is over: its packets are judged like anybody's first.
 func TestEndAll(t *testing.T) {
-	g := newGateway(t)
+	g := newGateway(t, filtering(model.EndpointIndependent))
 	free := g.census().Free
 	r := g.lend(pool1, 80, service, nil)
 	g.established(client, lent, service)

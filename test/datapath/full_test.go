@@ -51,7 +51,7 @@ func TestFullTableSpendsNoClaim(t *testing.T) {
 // while their ports are in quarantine: it can be full before the table.
 func TestFullMappingIndex(t *testing.T) {
 	const most = 1500 // places of the index for MinCapacity sessions, and some
-	g := newGateway(t, capacity(datapath.MinCapacity), timeouts(func(s *datapath.Settings) { s.PortQuarantine = time.Hour }))
+	g := newGateway(t, capacity(datapath.MinCapacity), filtering(model.EndpointIndependent), timeouts(func(s *datapath.Settings) { s.PortQuarantine = time.Hour }))
 	var refused []packets.Packet
 	for n := range uint16(4 * most) {
 		p := udp(endpoint([]netip.Addr{hostA, hostB}[n%2], 1024+n/2), server)

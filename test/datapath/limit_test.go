@@ -30,7 +30,7 @@ func (g *gateway) subscriber(host netip.Addr) datapath.Subscriber {
 // A host that has all the sessions it may gets no more, and others get theirs; closed ones count until their records end.
 func TestLimitHostSessions(t *testing.T) {
 	const most = 100
-	g := newGateway(t, limited(func(l *datapath.Limits) { l.HostSessions = most }))
+	g := newGateway(t, filtering(model.EndpointIndependent), limited(func(l *datapath.Limits) { l.HostSessions = most }))
 	for n := range uint16(most) {
 		g.mapped(udp(inA, endpoint(remote, 1000+n)))
 	}
@@ -62,7 +62,7 @@ func TestLimitHostSessionsAreItsOwn(t *testing.T) {
 
 // A host's ports are limited for each protocol apart (RFC 6888 REQ-4, 4b); those that rest are still its own.
 func TestLimitHostPorts(t *testing.T) {
-	g := newGateway(t, limited(func(l *datapath.Limits) { l.HostPorts = datapath.ProtocolLimits{UDP: 10, TCP: 5, ICMP: 3} }))
+	g := newGateway(t, filtering(model.EndpointIndependent), limited(func(l *datapath.Limits) { l.HostPorts = datapath.ProtocolLimits{UDP: 10, TCP: 5, ICMP: 3} }))
 	for _, c := range []struct {
 		most   uint16
 		packet func(port uint16) packets.Packet

@@ -19,7 +19,7 @@ dns: {public: "198.18.0.1:53", private: "10.0.0.1:53"}
 pool: {addresses: [198.18.0.32/28]}
 `)))(t)
 	return timeouts(func(s *datapath.Settings) {
-		s.UDP, s.ICMP = c.Timeouts.UDP, c.Timeouts.ICMP
+		s.UDP, s.DNS, s.ICMP = c.Timeouts.UDP, c.Timeouts.DNS, c.Timeouts.ICMP
 		s.TCPEstablished, s.TCPTransitory = c.Timeouts.TCPEstablished, c.Timeouts.TCPTransitory
 		s.PortQuarantine = c.Outbound.Quarantine
 	})
@@ -27,9 +27,35 @@ pool: {addresses: [198.18.0.32/28]}
 
 func TestRFC4787_REQ5_NotBeforeTwoMinutes(t *testing.T) {
 	g := newGateway(t, byDefault(t))
-	out := g.mapped(udp(inA, server))
+	out := g.mapped(udp(inA, web))
 	g.idle(2 * time.Minute)
+	g.leaves(g.put(udp(web, out)), udp(web, inA))
+}
+
+// What is asked at port 53 goes after ten seconds; the mapping stays for whom else the endpoint talks to, and neither a
+// name server inside nor a peer's source port 53 is short.
+func TestRFC4787_REQ5a_ShortForDNS(t *testing.T) {
+	g := newGateway(t, byDefault(t), filtering(model.EndpointIndependent))
+	out := g.mapped(udp(inA, server))
+	g.idle(9 * time.Second)
 	g.leaves(g.put(udp(server, out)), udp(server, inA))
+	g.count(1)
+	g.idle(11 * time.Second)
+	g.count(0)
+	g.dropped(g.put(udp(server, out)), "drop_no_mapping")
+
+	same(g, "the endpoint's port", g.mapped(udp(inA, server)), out)
+	same(g, "the endpoint's port", g.mapped(udp(inA, web)), out)
+	g.idle(11 * time.Second)
+	g.count(1)
+	g.leaves(g.put(udp(web, out)), udp(web, inA))
+	g.leaves(g.put(udp(server2, out)), udp(server2, inA)) // opened from outside, from port 53
+	g.idle(2 * time.Minute)
+	g.count(2)
+
+	asked := g.mapped(tcp(inA, server, packets.SYN))
+	g.idle(2 * time.Minute)
+	g.leaves(g.put(tcp(server, asked, packets.SYN|packets.ACK)), tcp(server, inA, packets.SYN|packets.ACK))
 }
 
 func TestRFC4787_REQ5b_TimerConfigurable(t *testing.T) {
@@ -44,9 +70,9 @@ func TestRFC4787_REQ5b_TimerConfigurable(t *testing.T) {
 
 func TestRFC4787_REQ5c_FiveMinutesByDefault(t *testing.T) {
 	g := newGateway(t, byDefault(t))
-	out := g.mapped(udp(inA, server))
+	out := g.mapped(udp(inA, web))
 	g.idle(299 * time.Second)
-	g.leaves(g.put(udp(server, out)), udp(server, inA))
+	g.leaves(g.put(udp(web, out)), udp(web, inA))
 	g.idle(302 * time.Second)
 	g.count(0)
 }

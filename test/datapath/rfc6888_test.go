@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/packets"
 )
 
@@ -84,7 +85,7 @@ func TestRFC6888_REQ4c_Rate(t *testing.T) { TestLimitHostRate(t) }
 func TestRFC6888_REQ5_Memory(t *testing.T) { TestLimitHostSessions(t) }
 
 func TestRFC6888_REQ8_PortQuarantine(t *testing.T) {
-	g := newGateway(t)
+	g := newGateway(t, filtering(model.EndpointIndependent))
 	b := endpoint(hostB, inA.Port())
 	for _, make := range []func(netip.AddrPort) packets.Packet{
 		func(from netip.AddrPort) packets.Packet { return udp(from, server) },
@@ -115,6 +116,33 @@ func TestRFC6888_REQ8a_TCPAtOnce(t *testing.T) {
 	g.idle(241 * time.Second)
 	g.count(0)
 	same(g, "another host's port", g.mapped(tcp(endpoint(hostB, inA.Port()), web, packets.SYN)), out)
+}
+
+// Where filtering depends on the peer a port is another host's at once, and who spoke to the first does not reach the second.
+func TestRFC6888_REQ8c_AtOnceWhereFiltered(t *testing.T) {
+	for _, f := range []model.Filtering{model.AddressDependent, model.AddressAndPortDependent} {
+		g := newGateway(t, filtering(f))
+		b := endpoint(hostB, inA.Port())
+		out := g.mapped(udp(inA, server))
+		identifier := g.mapped(echo(hostA, remote, inA.Port()))
+		g.idle(301 * time.Second)
+		g.count(0)
+		same(g, "another host's port", g.mapped(udp(b, server2)), out)
+		same(g, "another host's identifier", g.mapped(echo(hostB, server2.Addr(), inA.Port())), identifier)
+		g.dropped(g.put(udp(server, out)), "drop_filtered")
+		g.leaves(g.put(udp(server2, out)), udp(server2, b))
+	}
+}
+
+// A reload with another filtering ends the rest of ports.
+func TestQuarantineEndsWithItsFiltering(t *testing.T) {
+	g := newGateway(t, filtering(model.EndpointIndependent))
+	out := g.mapped(udp(inA, server))
+	g.idle(301 * time.Second)
+	g.settings.Filtering = model.AddressDependent
+	g.in(func() error { _, err := g.data.SetPolicy(g.settings, g.services, nil); return err })
+	g.idle(time.Second)
+	same(g, "another host's port", g.mapped(udp(endpoint(hostB, inA.Port()), server)), out)
 }
 
 func TestRFC6888_REQ10_Manageable(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/packets"
 )
 
@@ -57,7 +58,7 @@ func TestSweepSparesTheYounger(t *testing.T) {
 		same(g, "census", g.census(), before)
 	})
 	t.Run("a port's quarantine", func(t *testing.T) {
-		g := newGateway(t)
+		g := newGateway(t, filtering(model.EndpointIndependent))
 		out := g.mapped(udp(inA, server))
 		g.idle(301 * time.Second)
 		check(t, g.data.Age(-ahead))
