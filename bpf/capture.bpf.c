@@ -6,15 +6,16 @@
 #include <stdbool.h>
 
 #include "include/capture.h"
+#include "include/ctx.h"
 
-static __always_inline bool copy(struct xdp_md *ctx, const struct bpf_dynptr *place, __u32 at, __u32 size)
+static __always_inline bool copy(ctx_t *ctx, const struct bpf_dynptr *place, __u32 at, __u32 size)
 {
 	void *part = bpf_dynptr_data(place, sizeof(struct capture_record) + at, CAPTURE_PART);
 
-	return part && !bpf_xdp_load_bytes(ctx, at, part, size);
+	return part && !ctx_load(ctx, at, part, size);
 }
 
-static __always_inline bool fill(struct xdp_md *ctx, const struct nf_packet *packet, __u32 length, __u32 captured,
+static __always_inline bool fill(ctx_t *ctx, const struct nf_packet *packet, __u32 length, __u32 captured,
 				 const struct bpf_dynptr *place)
 {
 	struct capture_record *record = bpf_dynptr_data(place, 0, sizeof(*record));
@@ -40,11 +41,11 @@ static __always_inline bool fill(struct xdp_md *ctx, const struct nf_packet *pac
 	return !rest || copy(ctx, place, at, rest);
 }
 
-SEC("xdp")
-int capture(struct xdp_md *ctx)
+SEC(CTX_SECTION)
+int capture(ctx_t *ctx)
 {
 	struct nf_packet *packet = nf_packet();
-	__u32 length = ctx->data_end - ctx->data, captured = length, function, zero = 0, *snap;
+	__u32 length = ctx_length(ctx), captured = length, function, zero = 0, *snap;
 	struct bpf_dynptr place;
 	struct nf_count *count;
 	void *ring;

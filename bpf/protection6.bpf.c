@@ -101,15 +101,16 @@ static __always_inline bool judges6(struct nf_packet *told, __u32 marks, const s
 SEC(CTX_SECTION)
 int protection6(ctx_t *ctx)
 {
-	struct ethhdr *eth = (void *)(long)ctx->data;
-	struct ipv6hdr *ip = (void *)(eth + 1);
 	struct nf_packet *told = nf_packet();
+	struct ipv6hdr *ip;
 	const struct in6_addr *remote;
 	struct header6 header = {};
 	enum opening6 opening;
 	__u32 marks, others;
 	bool inward;
 
+	ctx_pull(ctx, HEADER6_REACH);
+	ip = (void *)(long)ctx->data + ETH_HLEN;
 	if (!told || (void *)(ip + 1) > (void *)(long)ctx->data_end)
 		return SAID_NOTHING;
 	inward = told->direction == NF_IN;

@@ -50,6 +50,7 @@ stages() {
   # The race detector needs a C compiler; deps brought one.
   CC=clang-19 CGO_ENABLED=1 stage race "$(packages "$concurrent")" -race -short -timeout=10m
   stage datapath "$(packages "$dataplane")" -count=1 -p=1 -timeout=30m
+  stage tcx "$(packages test/datapath)" -count=1 -timeout=30m -mode=tcx
   # Whole gateways wait most of the time: two at a time for each CPU.
   stage e2e "$(packages "$whole")" -count=1 -p=1 -parallel=$(($(nproc) * 2)) -timeout=30m
   (cd tools && go test -json ./testsummary) || echo tools >>"$work/failed"

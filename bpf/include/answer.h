@@ -56,6 +56,52 @@ __noinline enum reason arp_answer(ctx_t *ctx)
 	return REASON_NONE;
 }
 
+/*
+ * What stands behind the quote of a packet whose checksum was left to an interface: that one fills in the last two octets
+ * of the answer in its stead. The two before them make this 0, or 0xffff, so that the ICMP checksum holds (RFC 1071).
+ */
+#define ICMP_SEAL 4
+
+#define ICMP_SEALED 18 /* most octets that it sums up: to the checksum of TCP, and that */
+
+/* ip_length: of the whole error; l4: where its ICMP header begins. */
+__noinline bool icmp_seal(ctx_t *ctx, __u32 ip_length, __u32 l4)
+{
+	__u8 summed[(ICMP_SEALED + 3) / 4 * 4] = {};
+	__u32 start = sum_start(ctx), end = ETH_HLEN + ip_length;
+	__u16 field, delta;
+
+	if (!start)
+		return true;
+	if (end == start + ICMP_SEALED) {
+		if (ctx_load(ctx, start, summed, ICMP_SEALED))
+			return false;
+	} else if (end != start + 8 || ctx_load(ctx, start, summed, 8)) { /* UDP */
+		return false;
+	}
+	delta = ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)summed, sizeof(summed), 0));
+	if (ctx_load(ctx, end - ICMP_SEAL, &field, sizeof(field)))
+		return false;
+	field = checksum_add(field, delta);
+	if (ctx_store(ctx, end - ICMP_SEAL, &field, sizeof(field)) || ctx_load(ctx, l4 + 2, &field, sizeof(field)))
+		return false;
+	field = checksum_update(field, delta);
+	return !ctx_store(ctx, l4 + 2, &field, sizeof(field));
+}
+
+/*
+ * The octets that go before the packet, so that what an interface is to fill in comes to lie at the error's end; 0: it
+ * cannot.
+ */
+static __always_inline __u32 icmp_seal_front(const struct packet *packet, __u32 start)
+{
+	__u32 field = packet->tuple.protocol == IPPROTO_TCP ? 16 : 6;
+
+	if (start != packet->l4 || (packet->tuple.protocol != IPPROTO_TCP && packet->tuple.protocol != IPPROTO_UDP))
+		return 0;
+	return ICMP_ERROR_OVERHEAD + ICMP_EMBEDDED + ICMP_SEAL - sizeof(__u16) - field;
+}
+
 struct icmp_error {
 	__u8 type;
 	__u8 code;
@@ -63,8 +109,7 @@ struct icmp_error {
 	__u32 from; /* whose it is; 0: the interface's, within ICMP_PER_TICK */
 };
 
-/* Turns the frame into an ICMP error to its sender; false when none is due or possible. */
-__noinline bool icmp_error_write(ctx_t *ctx, const struct packet *packet, struct icmp_error *error)
+__noinline bool icmp_error_frame(ctx_t *ctx, const struct packet *packet, struct icmp_error *error)
 {
 	__u32 ifindex = ctx_ifindex(ctx);
 	struct interface *interface = bpf_map_lookup_elem(&interface_table, &ifindex);
@@ -73,9 +118,9 @@ __noinline bool icmp_error_write(ctx_t *ctx, const struct packet *packet, struct
 		struct iphdr ip;
 		struct icmphdr icmp;
 	} out = {};
-	__u8 quote[60 + ICMP_EMBEDDED] = {};
+	__u8 quote[60 + ICMP_EMBEDDED + ICMP_SEAL] = {};
+	__u32 start = sum_start(ctx), front = ICMP_ERROR_OVERHEAD, length, ip_length;
 	struct ethhdr link;
-	__u32 length;
 	void *data, *end;
 
 	if (!packet || !error || !interface || !budget || packet->kind == PACKET_ICMP_ERROR)
@@ -83,12 +128,17 @@ __noinline bool icmp_error_write(ctx_t *ctx, const struct packet *packet, struct
 	if (!error->from && (!interface->address || budget->icmp++ >= ICMP_PER_TICK))
 		return false;
 	length = packet->l4 - ETH_HLEN + ICMP_EMBEDDED;
-	if (length < sizeof(struct iphdr) + ICMP_EMBEDDED || length > sizeof(quote))
+	if (length < sizeof(struct iphdr) + ICMP_EMBEDDED || length > sizeof(quote) - ICMP_SEAL)
 		return false;
 	if (ctx_load(ctx, 0, &link, sizeof(link)) || ctx_load(ctx, ETH_HLEN, quote, length))
 		return false;
 	if (link.h_dest[0] & 1) /* no errors about broadcasts (RFC 1812 §4.3.2.7) */
 		return false;
+	if (start)
+		front = icmp_seal_front(packet, start);
+	if (!front)
+		return false;
+	ip_length = ICMP_ERROR_OVERHEAD + length + (start ? ICMP_SEAL : 0);
 	out.icmp.type = error->type;
 	out.icmp.code = error->code;
 	out.icmp.un.frag.mtu = bpf_htons(error->mtu);
@@ -96,14 +146,14 @@ __noinline bool icmp_error_write(ctx_t *ctx, const struct packet *packet, struct
 		0, 0, (__be32 *)quote, sizeof(quote), bpf_csum_diff(0, 0, (__be32 *)&out.icmp, sizeof(out.icmp), 0)));
 	out.ip.version = 4;
 	out.ip.ihl = 5;
-	out.ip.tot_len = bpf_htons(ICMP_ERROR_OVERHEAD + length);
+	out.ip.tot_len = bpf_htons(ip_length);
 	out.ip.tos = ICMP_ERROR_TOS;
 	out.ip.ttl = ICMP_ERROR_TTL;
 	out.ip.protocol = IPPROTO_ICMP;
 	out.ip.saddr = error->from ? error->from : interface->address;
 	out.ip.daddr = packet->tuple.source;
 	out.ip.check = ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&out.ip, sizeof(out.ip), 0));
-	if (!ctx_resize(ctx, ICMP_ERROR_OVERHEAD, ETH_HLEN + ICMP_ERROR_OVERHEAD + length))
+	if (!ctx_resize(ctx, front, ETH_HLEN + ip_length))
 		return false;
 	data = (void *)(long)ctx->data;
 	end = (void *)(long)ctx->data_end;
@@ -113,8 +163,18 @@ __noinline bool icmp_error_write(ctx_t *ctx, const struct packet *packet, struct
 	__builtin_memcpy(((struct ethhdr *)data)->h_source, interface->mac, 6);
 	((struct ethhdr *)data)->h_proto = bpf_htons(ETH_P_IP);
 	__builtin_memcpy(data + ETH_HLEN, &out, sizeof(out));
+	if (start && ctx_store(ctx, ETH_HLEN + ICMP_ERROR_OVERHEAD, quote, length + ICMP_SEAL))
+		return false;
 	count_statistic(STATISTIC_ICMP_ERRORS_SENT);
 	return true;
+}
+
+/* Turns the frame into an ICMP error to its sender; false when none is due or possible. */
+static __always_inline bool icmp_error_write(ctx_t *ctx, const struct packet *packet, struct icmp_error *error)
+{
+	__u32 sealed = ICMP_ERROR_OVERHEAD + packet->l4 - ETH_HLEN + ICMP_EMBEDDED + ICMP_SEAL;
+
+	return icmp_error_frame(ctx, packet, error) && icmp_seal(ctx, sealed, ETH_HLEN + sizeof(struct iphdr));
 }
 
 /*

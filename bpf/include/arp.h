@@ -16,7 +16,7 @@
 static __always_inline bool is_on_link(ctx_t *ctx, const struct interface *interface, __u32 address)
 {
 	const __u32 flags = BPF_FIB_LOOKUP_OUTPUT | BPF_FIB_LOOKUP_SKIP_NEIGH;
-	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx_ifindex(ctx)};
+	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx_ifindex(ctx), .tot_len = 1};
 	long code;
 
 	fib.ipv4_src = interface->address;

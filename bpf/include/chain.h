@@ -10,8 +10,10 @@
 #include "maps.h"
 #include "packet.h"
 
+#define CHAIN_SEES 2048 /* octets of a frame that functions find in one piece, if it has as many */
+
 #define ASK_CHAIN REASON_MAX /* beyond the reasons: the packet is not at its end */
-#define TO_CHAIN  -2	     /* the same, as an XDP action */
+#define TO_CHAIN  -17	     /* the same, as a verdict of no hook */
 
 /* A service is open to the generation that put it there and to older ones. how: origin << 8 | flags of the session. */
 __noinline enum reason service_judge(__u32 private_address, __u16 private_port, __u8 protocol, __u16 how,
@@ -263,6 +265,8 @@ __noinline enum reason chain_changed(ctx_t *ctx, struct packet *packet)
 	packet->ip_length = now.ip_length;
 	packet->sequence = now.sequence;
 	packet->acknowledges = now.acknowledges;
+	packet->wire_length = now.wire_length;
+	packet->sum = now.sum;
 	return REASON_NONE;
 }
 
@@ -278,6 +282,8 @@ __noinline enum reason chain_ask(ctx_t *ctx, struct packet *packet)
 	told->function = 0;
 	told->verdict = NF_DROP;
 	told->changed = false;
+	told->segments = ctx_segments(ctx);
+	ctx_pull(ctx, CHAIN_SEES);
 	if (chain_run(ctx) == SAID_NOTHING)
 		return REASON_DROP_INTERNAL;
 	packet->again = told->stage;
@@ -291,17 +297,6 @@ __noinline enum reason chain_ask(ctx_t *ctx, struct packet *packet)
 	if (count)
 		count->accepted++;
 	return told->changed ? chain_changed(ctx, packet) : REASON_NONE;
-}
-
-static long count_clear(__u32 cpu, const __u32 *function)
-{
-	__u32 zero = 0;
-	struct nf_counters *all = bpf_map_lookup_percpu_elem(&nf_counts, &zero, cpu);
-
-	if (!all)
-		return 1;
-	__builtin_memset(&all->of[*function & (NF_COUNTS - 1)], 0, sizeof(struct nf_count));
-	return 0;
 }
 
 /* A sender inside is told why (RFC 1812 section 5.2.7.1, code 13), unless his flow goes on without this packet. */

@@ -36,7 +36,7 @@ static __always_inline __u16 checksum_update(__u16 field, __u16 delta)
 }
 
 #define CHECKSUM_CHUNK	128
-#define CHECKSUM_CHUNKS 80 /* 10 KB: more than any frame that XDP shows whole */
+#define CHECKSUM_CHUNKS 512 /* 64 KiB: any IP packet */
 
 struct checksum_walk {
 	ctx_t *ctx;

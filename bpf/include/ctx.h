@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The frame as its hook gives it: all that differs between hooks is here, the rest of the data plane uses ctx_t alone.
+ * The frame as its hook gives it. The data plane is compiled twice from one source: for XDP, and with CTX_SKB for socket
+ * buffers at tcx, where a frame may be an aggregate of many (GSO, GRO) and only its first octets need to lie in one
+ * piece. All that differs is in ctx_xdp.h and ctx_skb.h, and in sum.h; each of the two defines
+ *
+ *   ctx_t, CTX_SECTION          what programs take, and where they hang
+ *   CTX_DROP, CTX_PASS          their verdicts beside bpf_redirect()
+ *   CTX_REDIRECTS               enum redirect that an interface needs to be redirected to
+ *   ctx_load, ctx_store         copy octets out and in; 0, or a negative error when the frame is shorter
+ *   ctx_length                  octets of the whole frame
+ *   ctx_holds                   whether it has so many
+ *   ctx_pull                    makes its first octets, so many or all, one piece from data to data_end
+ *   ctx_ifindex                 of the interface that it came in by
+ *   ctx_is_tagged               whether it has a VLAN tag that is not in it any more
+ *   ctx_segments                how many packets it is on the wire
+ *   ctx_segment_size            octets of payload in each of them, 0 where it is one
+ *   ctx_resize                  puts octets before it and cuts it to a length; all is to be written anew
+ *
+ * Pointers into the frame are void behind ctx_store, ctx_pull and ctx_resize.
  */
 #pragma once
 
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
-
-typedef struct xdp_md ctx_t;
-
-#define CTX_SECTION "xdp"
-
-enum ctx_action {
-	CTX_DROP = XDP_DROP,
-	CTX_PASS = XDP_PASS,
-};
 
 /* What a program that was entered by tail call returns, whatever the hook. */
 enum said {
@@ -24,28 +32,15 @@ enum said {
 	SAID_PASS,
 };
 
-/* Copies length octets at offset; 0, or a negative error when the frame is shorter. */
-#define ctx_load(ctx, offset, to, length) bpf_xdp_load_bytes(ctx, offset, to, length)
+/* What an interface takes. */
+enum redirect {
+	REDIRECT_NOTHING,
+	REDIRECT_BUFFERS, /* socket buffers, which tcx redirects */
+	REDIRECT_FRAMES,  /* and frames of XDP */
+};
 
-/* The same, into the frame. */
-#define ctx_store(ctx, offset, from, length) bpf_xdp_store_bytes(ctx, offset, from, length)
-
-/* Octets of the whole frame. */
-static __always_inline __u32 ctx_length(ctx_t *ctx)
-{
-	return bpf_xdp_get_buff_len(ctx);
-}
-
-/* Of the interface that the frame came in by. */
-static __always_inline __u32 ctx_ifindex(ctx_t *ctx)
-{
-	return ctx->ingress_ifindex;
-}
-
-/* Puts front octets before the frame and cuts it to length octets in all; what it holds is to be written anew. */
-static __always_inline bool ctx_resize(ctx_t *ctx, __u32 front, __u32 length)
-{
-	if (front && bpf_xdp_adjust_head(ctx, -(int)front))
-		return false;
-	return !bpf_xdp_adjust_tail(ctx, (int)length - (int)ctx_length(ctx));
-}
+#ifdef CTX_SKB
+#include "ctx_skb.h"
+#else
+#include "ctx_xdp.h"
+#endif

@@ -18,6 +18,7 @@ struct exported {
 	enum home home;
 	enum claims_state claims_state;
 	enum program program;
+	enum redirect redirect;
 	enum banning banning;
 	enum lent_type lent_type;
 	struct claims claims;

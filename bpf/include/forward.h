@@ -99,12 +99,12 @@ static __always_inline int forward_send(ctx_t *ctx, const struct packet *packet,
 		reason_count(REASON_FORWARDED_NO_NEIGHBOUR);
 		return CTX_PASS;
 	}
-	if (!hop->redirect || packet->ip_length > hop->mtu) {
+	if (hop->redirect < CTX_REDIRECTS || packet->wire_length > hop->mtu) {
 		/* The kernel decrements the TTL, and fragments where the sender allows it. */
 		reason_count(REASON_FORWARDED_BY_STACK);
 		return CTX_PASS;
 	}
-	if (!forward_link(ctx, hop))
+	if (!packet_fill_sum(ctx, packet) || !forward_link(ctx, hop))
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 	reason_count(REASON_FORWARDED);
 	return bpf_redirect(hop->ifindex, 0);
@@ -237,7 +237,7 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 	}
 	if (forward_hop(ctx, session, direction, tick, epoch, &hop) != ROUTE_FOUND)
 		return refuse_no_route(ctx, packet, side);
-	if (hop && packet->ip_length > hop->mtu && packet->dont_fragment)
+	if (hop && packet->wire_length > hop->mtu && packet->dont_fragment)
 		return refuse(ctx, packet, REASON_DROP_TOO_BIG, side, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, hop->mtu);
 	flow_touch(session, packet, direction, tick);
 	if (!rewrite_packet(ctx, packet, session, direction))

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "answer.h"
 #include "packet.h"
 #include "session.h"
 
@@ -149,5 +150,5 @@ __noinline bool icmp_error_rewrite(ctx_t *ctx, const struct packet *packet, cons
 	if (ctx_store(ctx, ip_at + (in ? 16 : 12), &to, 4) || ctx_load(ctx, ip_at + 10, &field, 2))
 		return false;
 	field = checksum_update(field, checksum_delta(from, to));
-	return !ctx_store(ctx, ip_at + 10, &field, 2);
+	return !ctx_store(ctx, ip_at + 10, &field, 2) && icmp_seal(ctx, packet->ip_length, packet->l4);
 }

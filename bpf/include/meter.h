@@ -152,7 +152,7 @@ static __always_inline __u64 meter_units(const struct meter_settings *settings, 
 	case METER_SESSIONS:
 		return packet->opens;
 	}
-	return 1;
+	return packet->segments;
 }
 
 /*

@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "clock.h"
+#include "ctx.h"
 #include "index.h"
 
 #define AF_INET		2
@@ -123,7 +124,7 @@ __noinline enum route route_lookup(ctx_t *ctx, struct route_query *query)
 		return ROUTE_NO_NEIGHBOUR; /* the kernel forwards what we cannot remember */
 	__builtin_memcpy(hop->destination, fib.dmac, 6);
 	__builtin_memcpy(hop->source, fib.smac, 6);
-	hop->redirect = interface->redirect && fib.family == AF_INET;
+	hop->redirect = fib.family == AF_INET ? interface->redirect : REDIRECT_NOTHING;
 	hop->stamp = clock_tick();
 	return ROUTE_FOUND;
 }

@@ -10,6 +10,7 @@
 #include <linux/ip.h>
 #include <bpf/bpf_helpers.h>
 
+#include "ctx.h"
 #include "reason.h"
 
 #define OPTIONS_MOST	    40

@@ -17,9 +17,9 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
-#include "checksum.h"
 #include "options.h"
 #include "reason.h"
+#include "sum.h"
 
 /* RFC 792; linux/icmp.h would bring in the C library. */
 #define ICMP_ECHOREPLY	   0
@@ -50,6 +50,9 @@ struct icmphdr {
 		} frag;
 	} un;
 };
+
+/* What is looked at in place; what stands behind IP options is pulled up when there are any. */
+#define PACKET_HEADERS (ETH_HLEN + sizeof(struct iphdr) + sizeof(struct tcphdr))
 
 #define IP_MORE_FRAGMENTS 0x2000
 #define IP_DONT_FRAGMENT  0x4000
@@ -97,6 +100,8 @@ struct packet {
 	__u16 ip_length;     /* of the whole IP packet */
 	__u16 sequence;	     /* TCP: the upper half of the number, in network byte order, guard.h */
 	__u16 acknowledges;  /* the same */
+	__u16 wire_length;   /* of an IP packet on the wire: the same, but for an aggregate */
+	__u8 sum;	     /* enum sum, of TCP and UDP */
 };
 
 static __always_inline bool address_is_bad(__u32 source)
@@ -112,28 +117,29 @@ static __always_inline bool address_is_link_local(__u32 destination)
 	return destination == 0xffffffff || (bpf_ntohl(destination) & 0xffffff00) == 0xe0000000;
 }
 
-/*
- * A sender that leaves the checksum to its interface writes the sum of the pseudo-header alone. Translated and
- * redirected, such a packet arrives broken; a right checksum has the same value once in 65,536 packets, so the
- * rare match is checked in full.
- */
-static __always_inline bool checksum_looks_partial(const struct packet *packet, __u16 field, __u16 l4_length)
+/* How the checksum of TCP or UDP is meant; length: of its header and payload. */
+static __always_inline enum sum packet_sum(ctx_t *ctx, const struct packet *packet, __u16 length, __u16 field)
 {
 	const struct tuple *t = &packet->tuple;
-	__u64 sum = (__u64)t->source + t->destination + bpf_htons(t->protocol) + bpf_htons(l4_length);
+	__u64 pseudo = (__u64)t->source + t->destination + bpf_htons(t->protocol) + bpf_htons(length);
 
-	return field == checksum_fold(sum);
+	return sum_of(ctx, pseudo, packet->l4, length, field);
 }
 
-__noinline bool checksum_is_wrong(ctx_t *ctx, const struct packet *packet, __u16 l4_length)
+/* Before the packet is redirected; false where it cannot be. */
+static __always_inline bool packet_fill_sum(ctx_t *ctx, const struct packet *packet)
 {
-	__u16 pseudo;
+	__u32 field = packet->l4 + (packet->tuple.protocol == IPPROTO_TCP ? 16 : 6);
 
-	if (!packet)
-		return true;
-	pseudo = checksum_fold((__u64)packet->tuple.source + packet->tuple.destination +
-			       bpf_htons(packet->tuple.protocol) + bpf_htons(l4_length));
-	return checksum_bytes(ctx, packet->l4, l4_length, pseudo) != 0xffff;
+	return sum_fill(ctx, packet->sum, packet->l4, packet->ip_length + ETH_HLEN - packet->l4, field);
+}
+
+/* Of an aggregate each packet on the wire has the headers, header octets of TCP or UDP among them. */
+static __always_inline __u16 packet_wire_length(ctx_t *ctx, const struct packet *packet, __u16 header)
+{
+	__u32 size = ctx_segment_size(ctx);
+
+	return size ? packet->l4 - ETH_HLEN + header + size : packet->ip_length;
 }
 
 static __always_inline enum reason packet_parse_udp(ctx_t *ctx, struct packet *packet, void *l4, void *end,
@@ -149,8 +155,9 @@ static __always_inline enum reason packet_parse_udp(ctx_t *ctx, struct packet *p
 		return REASON_DROP_MALFORMED;
 	packet->tuple.source_port = udp->source;
 	packet->tuple.destination_port = udp->dest;
-	if (udp->check && checksum_looks_partial(packet, udp->check, length) && checksum_is_wrong(ctx, packet, length))
-		return REASON_DROP_PARTIAL_CHECKSUM;
+	packet->wire_length = packet_wire_length(ctx, packet, sizeof(*udp));
+	if (udp->check)
+		packet->sum = packet_sum(ctx, packet, length, udp->check);
 	return REASON_NONE;
 }
 
@@ -168,8 +175,8 @@ static __always_inline enum reason packet_parse_tcp(ctx_t *ctx, struct packet *p
 	packet->tcp_flags = ((__u8 *)tcp)[13];
 	packet->sequence = *(__u16 *)&tcp->seq;
 	packet->acknowledges = *(__u16 *)&tcp->ack_seq;
-	if (checksum_looks_partial(packet, tcp->check, l4_length) && checksum_is_wrong(ctx, packet, l4_length))
-		return REASON_DROP_PARTIAL_CHECKSUM;
+	packet->wire_length = packet_wire_length(ctx, packet, tcp->doff * 4);
+	packet->sum = packet_sum(ctx, packet, l4_length, tcp->check);
 	return REASON_NONE;
 }
 
@@ -216,7 +223,8 @@ static __always_inline enum reason packet_parse_ip(ctx_t *ctx, struct packet *pa
 		return REASON_DROP_MALFORMED;
 	header = ip->ihl * 4;
 	packet->ip_length = bpf_ntohs(ip->tot_len);
-	if (header < sizeof(*ip) || packet->ip_length < header || (void *)ip + packet->ip_length > end)
+	packet->wire_length = packet->ip_length;
+	if (header < sizeof(*ip) || packet->ip_length < header || !ctx_holds(ctx, ETH_HLEN + packet->ip_length))
 		return REASON_DROP_MALFORMED;
 	if (header_checksum_is_wrong(ctx, ip, header))
 		return REASON_DROP_BAD_CHECKSUM;
@@ -233,6 +241,11 @@ static __always_inline enum reason packet_parse_ip(ctx_t *ctx, struct packet *pa
 
 		if (reason != REASON_NONE)
 			return reason;
+		ctx_pull(ctx, packet->l4 + sizeof(struct tcphdr));
+		ip = (void *)(long)ctx->data + ETH_HLEN;
+		end = (void *)(long)ctx->data_end;
+		if ((void *)(ip + 1) > end)
+			return REASON_DROP_MALFORMED;
 	}
 	if (address_is_bad(ip->saddr))
 		return REASON_DROP_BAD_ADDRESS;
@@ -256,11 +269,16 @@ static __always_inline enum reason packet_parse_ip(ctx_t *ctx, struct packet *pa
 /* REASON_NONE when there is more to do; packet->kind then says what. */
 static __always_inline enum reason packet_parse(ctx_t *ctx, struct packet *packet)
 {
-	struct ethhdr *eth = (void *)(long)ctx->data;
-	void *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth;
+	void *end;
 
+	ctx_pull(ctx, PACKET_HEADERS);
+	eth = (void *)(long)ctx->data;
+	end = (void *)(long)ctx->data_end;
 	if ((void *)(eth + 1) > end)
 		return REASON_DROP_MALFORMED;
+	if (ctx_is_tagged(ctx))
+		return REASON_DROP_VLAN;
 	packet->link_broadcast = eth->h_dest[0] & 1;
 	switch (eth->h_proto) {
 	case bpf_htons(ETH_P_IP):

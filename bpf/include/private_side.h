@@ -247,7 +247,7 @@ __noinline int private_unparsed(ctx_t *ctx, const struct packet *packet, enum re
 	return packet ? verdict(ctx, packet, unparsed(ctx, packet, reason, SIDE_PRIVATE), SIDE_PRIVATE) : CTX_DROP;
 }
 
-#define TO_HAIRPIN -1 /* no XDP action: the packet, translated, enters gateway_hairpin */
+#define TO_HAIRPIN -16 /* no action of any hook: the packet, translated, enters gateway_hairpin */
 
 /* An ICMP error from inside about a packet that came in: its destination is the private endpoint. */
 __noinline int private_icmp_error(ctx_t *ctx, const struct packet *packet)

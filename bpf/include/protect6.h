@@ -27,7 +27,7 @@ __noinline int protect6_run(ctx_t *ctx, __u32 generation)
 __noinline bool stays_inside6(ctx_t *ctx)
 {
 	struct ipv6hdr *ip = (void *)(long)ctx->data + ETH_HLEN;
-	struct bpf_fib_lookup fib = {.family = AF_INET6, .ifindex = ctx_ifindex(ctx)};
+	struct bpf_fib_lookup fib = {.family = AF_INET6, .ifindex = ctx_ifindex(ctx), .tot_len = 1};
 	struct interface *interface;
 	long code;
 

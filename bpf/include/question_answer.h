@@ -62,8 +62,11 @@ __noinline __u32 question_truncate(struct question *q, __u32 asker, bool authori
 	return length <= q->length ? length : 0;
 }
 
-/* Makes of a datagram's headers those of the answer to it, whose message is in q->octet, length octets of it. */
-static __always_inline void question_address(struct question *q, struct datagram *datagram, __u32 length)
+/*
+ * Makes of a datagram's headers those of the answer to it, whose message is in q->octet, length octets of it. partial: an
+ * interface fills in the checksum.
+ */
+static __always_inline void question_address(struct question *q, struct datagram *datagram, __u32 length, bool partial)
 {
 	struct {
 		__be32 source, destination;
@@ -72,7 +75,7 @@ static __always_inline void question_address(struct question *q, struct datagram
 		struct udphdr udp;
 	} pseudo = {.protocol = IPPROTO_UDP};
 	struct datagram out = {};
-	__u32 end = length & 511;
+	__u32 end = length;
 
 	out.ip.version = 4;
 	out.ip.ihl = sizeof(out.ip) / 4;
@@ -89,7 +92,13 @@ static __always_inline void question_address(struct question *q, struct datagram
 	pseudo.source = out.ip.saddr;
 	pseudo.destination = out.ip.daddr;
 	pseudo.length = out.udp.len;
+	if (partial) {
+		out.udp.check = checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&pseudo, sizeof(pseudo), 0));
+		*datagram = out;
+		return;
+	}
 	pseudo.udp = out.udp;
+	asm volatile("%0 &= 511" : "+r"(end));			   /* for the verifier */
 	q->octet[end] = q->octet[end + 1] = q->octet[end + 2] = 0; /* it is summed in words */
 	out.udp.check = ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)q->octet, (end + 3) & 508,
 						     bpf_csum_diff(0, 0, (__be32 *)&pseudo, sizeof(pseudo), 0)));
@@ -102,16 +111,21 @@ static __always_inline void question_address(struct question *q, struct datagram
 static __always_inline bool question_write(ctx_t *ctx, struct question *q, struct datagram *datagram,
 					   bool authoritative)
 {
-	__u32 ifindex = ctx_ifindex(ctx), length = question_truncate(q, datagram->ip.saddr, authoritative);
+	__u32 start = sum_start(ctx), ifindex = ctx_ifindex(ctx),
+	      length = question_truncate(q, datagram->ip.saddr, authoritative);
 	struct interface *interface = bpf_map_lookup_elem(&interface_table, &ifindex);
 	struct ethhdr link;
 
 	if (!interface || length < QUESTION_HEADER || length > QUESTION_MOST || ctx_load(ctx, 0, &link, sizeof(link)))
 		return false;
-	question_address(q, datagram, length);
+	if (start && start != ETH_HLEN + sizeof(datagram->ip))
+		return false;
+	question_address(q, datagram, length, start);
 	__builtin_memcpy(link.h_dest, link.h_source, 6);
 	__builtin_memcpy(link.h_source, interface->mac, 6);
-	return ctx_resize(ctx, 0, QUESTION_HEADERS + length) && !ctx_store(ctx, 0, &link, sizeof(link)) &&
-	       !ctx_store(ctx, ETH_HLEN, datagram, sizeof(*datagram)) &&
-	       !ctx_store(ctx, QUESTION_HEADERS, q->octet, length);
+	if (!ctx_resize(ctx, 0, QUESTION_HEADERS + length) || ctx_store(ctx, 0, &link, sizeof(link)) ||
+	    ctx_store(ctx, ETH_HLEN, datagram, sizeof(*datagram)))
+		return false;
+	barrier_var(length); /* once more for the verifier, who has lost its bounds */
+	return length && length <= QUESTION_MOST && !ctx_store(ctx, QUESTION_HEADERS, q->octet, length);
 }

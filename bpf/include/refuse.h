@@ -30,25 +30,27 @@ static __always_inline bool refusal_is_paid(__u32 source)
 }
 
 /* Makes of a segment the RST that answers it; false for one that is an RST. */
-static __always_inline bool refusal_reset(ctx_t *ctx, const struct packet *packet)
+__noinline bool refusal_reset(ctx_t *ctx, const struct packet *packet)
 {
 	__u32 ifindex = ctx_ifindex(ctx), length, sequence;
 	struct interface *interface = bpf_map_lookup_elem(&interface_table, &ifindex);
 	struct segment segment;
 	struct ethhdr link;
+	bool partial;
 
-	if (!interface || (packet->tcp_flags & TCP_FLAG_RST) || ctx_load(ctx, 0, &link, sizeof(link)) ||
-	    ctx_load(ctx, packet->l4, &segment.tcp, sizeof(segment.tcp)))
+	if (!packet || !interface || (packet->tcp_flags & TCP_FLAG_RST) || !segment_fits(packet) ||
+	    ctx_load(ctx, 0, &link, sizeof(link)) || ctx_load(ctx, packet->l4, &segment.tcp, sizeof(segment.tcp)))
 		return false;
 	length = packet->ip_length - (packet->l4 - ETH_HLEN) - segment.tcp.doff * 4;
 	if (!segment_read(ctx, packet, &segment))
 		return false;
+	partial = sum_stays(packet->sum, true);
 	sequence = bpf_ntohl(segment.tcp.seq) + length + !!(packet->tcp_flags & TCP_FLAG_SYN) +
 		   !!(packet->tcp_flags & TCP_FLAG_FIN);
 	if (packet->tcp_flags & TCP_FLAG_ACK)
-		segment_answer(&segment, bpf_ntohl(segment.tcp.ack_seq), 0, TCP_FLAG_RST);
+		segment_answer(&segment, bpf_ntohl(segment.tcp.ack_seq), 0, TCP_FLAG_RST, partial);
 	else
-		segment_answer(&segment, 0, sequence, TCP_FLAG_RST | TCP_FLAG_ACK);
+		segment_answer(&segment, 0, sequence, TCP_FLAG_RST | TCP_FLAG_ACK, partial);
 	return segment_write(ctx, link.h_source, interface->mac, &segment, sizeof(segment));
 }
 

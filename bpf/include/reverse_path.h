@@ -15,7 +15,7 @@
  */
 __noinline bool source_is_elsewhere(ctx_t *ctx, const struct packet *packet)
 {
-	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx_ifindex(ctx)};
+	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx_ifindex(ctx), .tot_len = 1};
 	struct interface *interface;
 	struct settings *settings;
 	long code;

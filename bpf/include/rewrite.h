@@ -8,9 +8,10 @@
 #include "session.h"
 
 /* Moves the port (or ICMP identifier) and checksum; deltas are given in the direction of travel. */
-static __always_inline bool rewrite_l4(void *l4, void *end, __u8 protocol, bool source, __u16 port, __u16 delta)
+static __always_inline bool rewrite_l4(void *l4, void *end, const struct packet *packet, bool source, __u16 port,
+				       __u16 delta, __u16 address_delta)
 {
-	switch (protocol) {
+	switch (packet->tuple.protocol) {
 	case IPPROTO_UDP: {
 		struct udphdr *udp = l4;
 
@@ -21,7 +22,7 @@ static __always_inline bool rewrite_l4(void *l4, void *end, __u8 protocol, bool 
 		else
 			udp->dest = port;
 		if (udp->check) { /* zero says: none (RFC 768), and stays so */
-			udp->check = checksum_update(udp->check, delta);
+			udp->check = sum_update(packet->sum, udp->check, delta, address_delta);
 			if (!udp->check)
 				udp->check = 0xffff;
 		}
@@ -36,7 +37,7 @@ static __always_inline bool rewrite_l4(void *l4, void *end, __u8 protocol, bool 
 			tcp->source = port;
 		else
 			tcp->dest = port;
-		tcp->check = checksum_update(tcp->check, delta);
+		tcp->check = sum_update(packet->sum, tcp->check, delta, address_delta);
 		return true;
 	}
 	case IPPROTO_ICMP: {
@@ -70,14 +71,17 @@ static __always_inline bool rewrite_packet(ctx_t *ctx, const struct packet *pack
 	l4 = (void *)(long)ctx->data + offset;
 	barrier_var(l4);
 	if (direction == DIRECTION_OUT) {
-		if (!rewrite_l4(l4, end, session->protocol, true, session->external_port, session->l4_delta))
+		if (!rewrite_l4(l4, end, packet, true, session->external_port, session->l4_delta,
+				session->address_delta))
 			return false;
+		sum_note(ctx, packet->sum, ~session->address_delta);
 		ip->saddr = session->external_address;
 		ip->check = checksum_update(ip->check, session->address_delta);
 		return true;
 	}
-	if (!rewrite_l4(l4, end, session->protocol, false, session->private_port, ~session->l4_delta))
+	if (!rewrite_l4(l4, end, packet, false, session->private_port, ~session->l4_delta, ~session->address_delta))
 		return false;
+	sum_note(ctx, packet->sum, session->address_delta);
 	ip->daddr = session->private_address;
 	ip->check = checksum_update(ip->check, ~session->address_delta);
 	return true;

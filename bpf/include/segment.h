@@ -36,8 +36,9 @@ static __always_inline void segment_fill_tcp(struct tcphdr *out, const struct tc
 	((__u8 *)out)[13] = flags;
 }
 
-/* Makes of a segment's headers those of the answer to it. */
-static __always_inline void segment_answer(struct segment *segment, __u32 sequence, __u32 acknowledges, __u8 flags)
+/* Makes of a segment's headers those of the answer to it. partial: an interface fills in the checksum. */
+static __always_inline void segment_answer(struct segment *segment, __u32 sequence, __u32 acknowledges, __u8 flags,
+					   bool partial)
 {
 	struct {
 		__be32 source, destination;
@@ -45,6 +46,7 @@ static __always_inline void segment_answer(struct segment *segment, __u32 sequen
 		__be16 length;
 	} pseudo = {.protocol = IPPROTO_TCP, .length = bpf_htons(sizeof(segment->tcp))};
 	struct segment out = {};
+	__u32 sum;
 
 	out.ip.version = 4;
 	out.ip.ihl = sizeof(out.ip) / 4;
@@ -58,9 +60,16 @@ static __always_inline void segment_answer(struct segment *segment, __u32 sequen
 	segment_fill_tcp(&out.tcp, &segment->tcp, sequence, acknowledges, flags);
 	pseudo.source = out.ip.saddr;
 	pseudo.destination = out.ip.daddr;
-	out.tcp.check = ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&out.tcp, sizeof(out.tcp),
-						     bpf_csum_diff(0, 0, (__be32 *)&pseudo, sizeof(pseudo), 0)));
+	sum = bpf_csum_diff(0, 0, (__be32 *)&pseudo, sizeof(pseudo), 0);
+	out.tcp.check = partial ? checksum_fold(sum)
+				: ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&out.tcp, sizeof(out.tcp), sum));
 	*segment = out;
+}
+
+/* Whether an answer to the packet may be left to an interface that fills in checksums where the packet's is. */
+static __always_inline bool segment_fits(const struct packet *packet)
+{
+	return packet->sum != SUM_PARTIAL || packet->l4 == ETH_HLEN + sizeof(struct iphdr);
 }
 
 /* Makes the frame one of just these headers, IPv4's or IPv6's. */

@@ -23,12 +23,13 @@ __noinline bool trap_answer(ctx_t *ctx, const struct packet *packet, const struc
 	struct segment headers;
 	__s64 cookie;
 
-	if (!packet || !way || !segment_read(ctx, packet, &headers))
+	if (!packet || !way || !segment_fits(packet) || !segment_read(ctx, packet, &headers))
 		return false;
 	cookie = bpf_tcp_raw_gen_syncookie_ipv4(&headers.ip, &headers.tcp, sizeof(headers.tcp));
 	if (cookie < 0 || !budget_spend(trap_budget(TRAP_BUDGET_ANSWERS), TRAPS_PER_TICK))
 		return false;
-	segment_answer(&headers, cookie, bpf_ntohl(headers.tcp.seq) + 1, TCP_FLAG_SYN | TCP_FLAG_ACK);
+	segment_answer(&headers, cookie, bpf_ntohl(headers.tcp.seq) + 1, TCP_FLAG_SYN | TCP_FLAG_ACK,
+		       sum_stays(packet->sum, way->ifindex));
 	return segment_write(ctx, way->destination, way->source, &headers, sizeof(headers));
 }
 

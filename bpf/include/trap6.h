@@ -21,8 +21,8 @@ static __always_inline bool trap6_read(ctx_t *ctx, struct trap6_headers *headers
 	return true;
 }
 
-/* The answer to a SYN whose headers are in *headers, with that number. */
-static __always_inline void trap6_fill(struct trap6_headers *headers, __u32 cookie)
+/* The answer to a SYN whose headers are in *headers, with that number. partial: an interface fills in the checksum. */
+static __always_inline void trap6_fill(struct trap6_headers *headers, __u32 cookie, bool partial)
 {
 	struct {
 		struct in6_addr source, destination;
@@ -31,6 +31,7 @@ static __always_inline void trap6_fill(struct trap6_headers *headers, __u32 cook
 	} pseudo = {.length = bpf_htonl(sizeof(headers->tcp)),
 		    .protocol = bpf_htonl(IPPROTO_TCP)}; /* RFC 8200 section 8.1 */
 	struct trap6_headers out = {};
+	__u32 sum;
 
 	out.ip.version = 6;
 	out.ip.payload_len = bpf_htons(sizeof(out.tcp));
@@ -41,8 +42,9 @@ static __always_inline void trap6_fill(struct trap6_headers *headers, __u32 cook
 	segment_fill_tcp(&out.tcp, &headers->tcp, cookie, bpf_ntohl(headers->tcp.seq) + 1, TCP_FLAG_SYN | TCP_FLAG_ACK);
 	pseudo.source = out.ip.saddr;
 	pseudo.destination = out.ip.daddr;
-	out.tcp.check = ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&out.tcp, sizeof(out.tcp),
-						     bpf_csum_diff(0, 0, (__be32 *)&pseudo, sizeof(pseudo), 0)));
+	sum = bpf_csum_diff(0, 0, (__be32 *)&pseudo, sizeof(pseudo), 0);
+	out.tcp.check = partial ? checksum_fold(sum)
+				: ~checksum_fold(bpf_csum_diff(0, 0, (__be32 *)&out.tcp, sizeof(out.tcp), sum));
 	*headers = out;
 }
 
@@ -50,14 +52,17 @@ static __always_inline void trap6_fill(struct trap6_headers *headers, __u32 cook
 __noinline bool trap6_answer(ctx_t *ctx, struct trap_way *way)
 {
 	struct trap6_headers headers;
+	__u32 start = sum_start(ctx);
 	__s64 cookie;
 
+	if (start && start != ETH_HLEN + sizeof(headers.ip))
+		return false;
 	if (!way || !trap6_read(ctx, &headers) || !tcp_is_pure_syn(((__u8 *)&headers.tcp)[13]) || !trap_route(ctx, way))
 		return false;
 	cookie = bpf_tcp_raw_gen_syncookie_ipv6(&headers.ip, &headers.tcp, sizeof(headers.tcp));
 	if (cookie < 0 || !budget_spend(trap_budget(TRAP_BUDGET_ANSWERS), TRAPS_PER_TICK))
 		return false;
-	trap6_fill(&headers, cookie);
+	trap6_fill(&headers, cookie, start);
 	return segment_write(ctx, way->destination, way->source, &headers, sizeof(headers));
 }
 

@@ -30,7 +30,7 @@ struct trap_way {
 /* The way back to the sender of the packet; false where that is not outside, or enough were answered. */
 __noinline bool trap_route(ctx_t *ctx, struct trap_way *way)
 {
-	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx_ifindex(ctx)};
+	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx_ifindex(ctx), .tot_len = 1};
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct iphdr *ip4 = (void *)(eth + 1);
 	struct ipv6hdr *ip6 = (void *)(eth + 1);
@@ -69,7 +69,7 @@ __noinline bool trap_route(ctx_t *ctx, struct trap_way *way)
 	interface = bpf_map_lookup_elem(&interface_table, &fib.ifindex);
 	if (!interface || interface->side != SIDE_PUBLIC)
 		return false;
-	if (code == BPF_FIB_LKUP_RET_SUCCESS && interface->redirect) {
+	if (code == BPF_FIB_LKUP_RET_SUCCESS && interface->redirect >= CTX_REDIRECTS) {
 		__builtin_memcpy(way->destination, fib.dmac, 6);
 		__builtin_memcpy(way->source, fib.smac, 6);
 		way->ifindex = fib.ifindex;

@@ -235,7 +235,7 @@ struct next_hop {
 	__u16 ifindex;
 	__u16 mtu;     /* of the route: two destinations behind one neighbour may differ */
 	__u32 stamp;   /* tick of the last confirmation */
-	__u8 redirect; /* the interface takes redirected frames */
+	__u8 redirect; /* enum redirect: what the interface takes */
 	__u8 pad[3];
 	__u8 destination[6];
 	__u8 source[6];
@@ -267,7 +267,7 @@ enum side {
 struct interface {
 	__u32 address; /* the source of our ICMP errors there, 0: none */
 	__u8 side;
-	__u8 redirect; /* frames may be redirected to it */
+	__u8 redirect; /* enum redirect: what it takes */
 	__u8 mac[6];
 };
 

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <bpf/bpf_endian.h>
 
+#include "../include/ctx.h"
 #include "../include/nf.h"
 
 enum first_bytes_limit {
@@ -42,7 +43,7 @@ struct {
  * Where a packet's payload begins and ends, in the frame. False where it is no packet of the flow, as an ICMP error that is
  * about it. The gateway has parsed it: lengths are right, and there are no fragments.
  */
-static __always_inline bool payload_find(struct xdp_md *ctx, const struct nf_packet *packet, __u32 *from, __u32 *to)
+static __always_inline bool payload_find(ctx_t *ctx, const struct nf_packet *packet, __u32 *from, __u32 *to)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct iphdr *ip = data + ETH_HLEN;
@@ -64,8 +65,8 @@ static __always_inline bool payload_find(struct xdp_md *ctx, const struct nf_pac
 	return true;
 }
 
-SEC("xdp")
-int nf_first_bytes(struct xdp_md *ctx)
+SEC(CTX_SECTION)
+int nf_first_bytes(ctx_t *ctx)
 {
 	struct nf_packet *packet = nf_packet();
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;

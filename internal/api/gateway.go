@@ -143,8 +143,8 @@ type ReasonCount struct {
 type Interface struct {
 	Name     string `json:"name"`
 	Side     string `json:"side"`     // public or private
-	Mode     string `json:"mode"`     // native, generic, or absent when it has vanished
-	Why      string `json:"why"`      // the mode is generic; else empty
+	Mode     string `json:"mode"`     // xdp, tcx, or absent when it has vanished
+	Why      string `json:"why"`      // the mode is that; empty when it has vanished
 	Redirect bool   `json:"redirect"` // frames reach it by redirect; else through the kernel's stack
 }
 

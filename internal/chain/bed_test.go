@@ -67,7 +67,7 @@ func (b *bed) ask(program *ebpf.Program, p classifierNfPacket) said {
 
 func (b *bed) classify(p classifierNfPacket) said {
 	b.t.Helper()
-	return b.ask(b.made.Classifier, p)
+	return b.ask(b.made.XDP.Classifier, p)
 }
 
 func (b *bed) count(number uint32) (all classifierNfCount) {

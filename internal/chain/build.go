@@ -29,7 +29,7 @@ type builder struct {
 	shared   Shared
 	states   *States
 	first    uint32
-	programs []*ebpf.Program
+	hooks    []*hook
 	variants map[string]uint32 // the number of a row's first program
 	pieces   map[*Step]piece
 	rows     map[uint32]int // how many programs a packet may yet go through, by number
@@ -184,7 +184,7 @@ func (b *builder) piece(step *Step) (piece, error) {
 }
 
 func (b *builder) load(links []link, next uint32, packets further) (uint32, error) {
-	if len(b.programs) == mostPrograms {
+	if len(b.hooks[0].made.Chains) == mostPrograms {
 		return 0, fmt.Errorf("chains take more than %d programs: each function that sees every packet takes some more, and so does each way to jump past one", mostPrograms)
 	}
 	row := b.rows[next]
@@ -203,11 +203,25 @@ func (b *builder) load(links []link, next uint32, packets further) (uint32, erro
 			return 0, err
 		}
 	}
-	instructions, err := newSegment(links, capture, b.shared).write(links, next, packets)
-	if err != nil {
-		return 0, err
+	number := b.first + uint32(len(b.hooks[0].made.Chains))
+	for _, h := range b.hooks {
+		program, err := h.segment(links, capture, b.shared, next, packets)
+		if err != nil {
+			return 0, err
+		}
+		h.made.Chains = append(h.made.Chains, program)
 	}
-	spec := &ebpf.ProgramSpec{Name: "chain", Type: ebpf.XDP, AttachType: ebpf.AttachXDP, Instructions: instructions, License: licence}
+	b.rows[number] = row + 1
+	return number, nil
+}
+
+// segment loads the program that asks the functions of links.
+func (h *hook) segment(links []link, capture piece, shared Shared, next uint32, packets further) (*ebpf.Program, error) {
+	instructions, err := newSegment(links, capture, shared, h).write(links, next, packets)
+	if err != nil {
+		return nil, err
+	}
+	spec := &ebpf.ProgramSpec{Name: "chain", Type: h.kind, AttachType: h.attach, Instructions: instructions, License: licence}
 	own := aloneOf(links)
 	if own != nil {
 		spec.License = own.licence
@@ -216,13 +230,11 @@ func (b *builder) load(links []link, next uint32, packets further) (uint32, erro
 	var refused *ebpf.VerifierError
 	switch {
 	case errors.As(err, &refused) && own != nil:
-		return 0, fmt.Errorf("function %s: %w", links[0].step.Name, refusal(refused))
+		return nil, fmt.Errorf("function %s: %w", links[0].step.Name, refusal(refused))
 	case errors.As(err, &refused) && len(links) == 1:
-		return 0, fmt.Errorf("the kernel refuses function %s: %w", links[0].step.Name, err)
+		return nil, fmt.Errorf("the kernel refuses function %s: %w", links[0].step.Name, err)
 	case err != nil:
-		return 0, fmt.Errorf("the kernel refuses its program: %w", err)
+		return nil, fmt.Errorf("the kernel refuses its program: %w", err)
 	}
-	number := b.first + uint32(len(b.programs))
-	b.programs, b.rows[number] = append(b.programs, program), row+1
-	return number, nil
+	return program, nil
 }

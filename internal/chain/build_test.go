@@ -133,7 +133,7 @@ func TestFurtherPackets(t *testing.T) {
 		for n := uint32(1); n < 10; n++ {
 			before[n] = b.count(n).Seen
 		}
-		b.ask(b.made.Chains[got.packets-1], classifierNfPacket{})
+		b.ask(b.made.XDP.Chains[got.packets-1], classifierNfPacket{})
 		var saw []uint32
 		for n := uint32(1); n < 10; n++ {
 			if b.count(n).Seen > before[n] {

@@ -13,7 +13,11 @@ func capturing(shared Shared) (p piece, err error) {
 	if err != nil {
 		return p, fmt.Errorf("read what captures: %w", err)
 	}
-	err = p.take(spec.Programs["capture"], shared)
+	buffer, err := loadCaptureTCX()
+	if err != nil {
+		return p, fmt.Errorf("read what captures: %w", err)
+	}
+	err = p.takeBoth(spec.Programs["capture"], buffer.Programs["capture"], shared)
 	return p, err
 }
 
@@ -31,7 +35,7 @@ func (s *segment) copy(links []link) {
 	s.find(s.shared.Packets, s.packets, "to-user-done")
 	s.add(asm.LoadMem(asm.R1, asm.RFP, s.decider, asm.Word), asm.StoreMem(asm.R0, packetFunction, asm.R1, asm.Word),
 		asm.LoadMem(asm.R1, asm.RFP, s.context, asm.DWord))
-	s.add(s.capture.body...)
+	s.add(s.hook.body(&s.capture)...)
 	s.at("to-user-done")
 	s.add(asm.LoadMem(asm.R0, asm.RFP, s.start, asm.DWord), s.clear(s.start))
 	for i, l := range links {

@@ -30,8 +30,8 @@ func BenchmarkMirror(b *testing.B) {
 			}
 			var added []float64
 			for b.Loop() {
-				before := run(plain.made.Chains[0])
-				added = append(added, run(mirrored.made.Chains[0])-before)
+				before := run(plain.made.XDP.Chains[0])
+				added = append(added, run(mirrored.made.XDP.Chains[0])-before)
 				if got := len(read()); c.snap > 0 && got < repeat {
 					b.Fatalf("%d packets were captured, want at least %d", got, repeat)
 				}

@@ -14,8 +14,9 @@ import (
 const licence = "Dual BSD/GPL"
 
 // Shared are the tables by which the programs of a chain and the gateway work together
-// (bpf/include/nf.h, tail.h and capture.h).
-type Shared struct{ Packets, Counts, Chains, Snaps, Rings *ebpf.Map }
+// (bpf/include/nf.h, tail.h and capture.h). Chains has those of XDP. TCXChains has those of
+// socket buffers, which are made where it is not nil.
+type Shared struct{ Packets, Counts, Chains, Snaps, Rings, TCXChains *ebpf.Map }
 
 func (s Shared) find(name string) *ebpf.Map {
 	return map[string]*ebpf.Map{
@@ -36,6 +37,7 @@ type Function interface {
 // piece is a function in the form in which a program takes it up.
 type piece struct {
 	body    asm.Instructions     // ends by a jump to what follows
+	buffer  asm.Instructions     // the same for socket buffers, nil where it is no other
 	stack   int                  // bytes
 	maps    map[string]*ebpf.Map // its own, of this generation
 	kept    map[string]*ebpf.Map // those that States keep
@@ -47,6 +49,7 @@ type piece struct {
 // alone is what a program of its own has of its function.
 type alone struct {
 	calls    asm.Instructions // functions that it calls
+	buffer   asm.Instructions // the same for socket buffers
 	licence  string
 	function *btf.Func // its type, nil where nothing is known
 }
@@ -70,22 +73,32 @@ type Chain struct {
 	Steps  []Step
 }
 
-// Programs are those of one generation.
-type Programs struct {
+// Set are the programs of one generation for one hook.
+type Set struct {
 	Classifier *ebpf.Program
 	Static     *ebpf.Program   // the classifier of static chains, nil where there are none
 	Protection *ebpf.Program   // of IPv6 packets; nil where it has no IPv6 addresses
 	Chains     []*ebpf.Program // by their numbers, from the first on
-	In, Out    uint32          // what judges flows of a direction: the number of their only chain, ByClassifier, or 0 for nothing
-	Stray      uint32          // the number of the protection alone, which judges packets that no chain is for; 0 for none
-	Traps      bool            // there is a honeypot
+}
+
+func (s *Set) close() {
+	for _, program := range append(s.Chains, s.Classifier, s.Static, s.Protection) {
+		_ = program.Close() // what is in force keeps it
+	}
+}
+
+// Programs are those of one generation.
+type Programs struct {
+	XDP, TCX Set
+	In, Out  uint32 // what judges flows of a direction: the number of their only chain, ByClassifier, or 0 for nothing
+	Stray    uint32 // the number of the protection alone, which judges packets that no chain is for; 0 for none
+	Traps    bool   // there is a honeypot
 }
 
 // Close gives up the programs; what is in force stays so.
 func (p *Programs) Close() {
-	for _, program := range append(p.Chains, p.Classifier, p.Static, p.Protection) {
-		_ = program.Close() // what is in force keeps it
-	}
+	p.XDP.close()
+	p.TCX.close()
 }
 
 // Policy is what judges flows.
@@ -98,8 +111,14 @@ type Policy struct {
 // from one generation to the next.
 func Build(policy Policy, shared Shared, first uint32, states *States) (made Programs, err error) {
 	b := &builder{Policy: policy, shared: shared, states: states, first: first, variants: map[string]uint32{}, pieces: map[*Step]piece{}, rows: map[uint32]int{}}
+	hooks := hooksOf(shared)
+	b.hooks = hooks
 	defer func() {
 		b.close()
+		made.XDP, made.TCX = hooks[0].made, Set{}
+		if len(hooks) > 1 {
+			made.TCX = hooks[1].made
+		}
 		if err != nil {
 			made.Close()
 		}
@@ -107,7 +126,6 @@ func Build(policy Policy, shared Shared, first uint32, states *States) (made Pro
 	var rules, static []Rule
 	for i, c := range policy.Chains {
 		number, err := b.entry(i)
-		made.Chains = b.programs
 		if err != nil {
 			return made, fmt.Errorf("chains: %w", err)
 		}
@@ -122,22 +140,23 @@ func Build(policy Policy, shared Shared, first uint32, states *States) (made Pro
 	}
 	if len(policy.Protection) > 0 {
 		number, err := b.row(b.protected(), further{})
-		made.Chains = b.programs
 		if err != nil {
 			return made, fmt.Errorf("protection: %w", err)
 		}
 		made.Stray = number
 		made.Traps = slices.ContainsFunc(policy.Protection, func(s Step) bool { return s.Function == Honeypot{} })
 		rules = append(rules, Rule{Value: number})
-		if made.Protection, err = protection6(policy.Protection, shared); err != nil {
+		if err := protection6(policy.Protection, shared, hooks); err != nil {
 			return made, fmt.Errorf("protection: %w", err)
 		}
 	}
-	if made.Classifier, err = classifier(rules, shared); err == nil && len(static) > 0 {
-		made.Static, err = classifier(static, shared)
-	}
-	if err != nil {
+	if err := classifier(rules, shared, hooks, func(s *Set) **ebpf.Program { return &s.Classifier }); err != nil {
 		return made, fmt.Errorf("chains: %w", err)
+	}
+	if len(static) > 0 {
+		if err := classifier(static, shared, hooks, func(s *Set) **ebpf.Program { return &s.Static }); err != nil {
+			return made, fmt.Errorf("chains: %w", err)
+		}
 	}
 	made.In, made.Out = entry(rules, model.In), entry(rules, model.Out)
 	return made, nil

@@ -79,6 +79,7 @@ type classifierNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Segments        uint32
 }
 
 type classifierNfStage uint32

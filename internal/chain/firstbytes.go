@@ -39,6 +39,10 @@ func (f FirstBytes) compile(_ string, shared Shared, _ *States) (p piece, err er
 		return p, fmt.Errorf("make %s: %w", firstBytesMapFirstBytesNodes, err)
 	}
 	p.maps = map[string]*ebpf.Map{firstBytesMapFirstBytesNodes: table}
-	err = p.take(spec.Programs[firstBytesProgNfFirstBytes], shared)
+	buffer, err := loadFirstBytesTCX()
+	if err != nil {
+		return p, fmt.Errorf("read first-bytes: %w", err)
+	}
+	err = p.takeBoth(spec.Programs[firstBytesProgNfFirstBytes], buffer.Programs[firstBytesProgNfFirstBytes], shared)
 	return p, err
 }

@@ -65,13 +65,13 @@ func NewHops(kind HopKind, lengths []int) (h *Hops, err error) {
 			return nil, err
 		}
 		h.made = append(h.made, made)
-		for i, program := range made.Chains {
+		for i, program := range made.XDP.Chains {
 			if err := h.trial.shared.Chains.Put(first+uint32(i), program); err != nil {
 				return nil, fmt.Errorf("put a program in its place: %w", err)
 			}
 		}
-		first += uint32(len(made.Chains))
-		h.entries[length] = made.Chains[len(made.Chains)-1] // the last is made first
+		first += uint32(len(made.XDP.Chains))
+		h.entries[length] = made.XDP.Chains[len(made.XDP.Chains)-1] // the last is made first
 	}
 	return h, nil
 }

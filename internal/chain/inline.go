@@ -20,6 +20,16 @@ func (p *piece) find(name string, shared Shared) *ebpf.Map {
 	return cmp.Or(p.maps[name], p.kept[name], shared.find(name))
 }
 
+// takeBoth is take of a function that looks at the packet itself, and is compiled for
+// socket buffers, too.
+func (p *piece) takeBoth(program, buffer *ebpf.ProgramSpec, shared Shared) error {
+	if err := p.take(buffer, shared); err != nil {
+		return err
+	}
+	p.buffer = p.body
+	return p.take(program, shared)
+}
+
 // take fills in the body of a function that is one program of its object.
 func (p *piece) take(program *ebpf.ProgramSpec, shared Shared) (err error) {
 	for _, ins := range program.Instructions {

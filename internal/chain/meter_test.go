@@ -14,7 +14,7 @@ const udpOf, tcpOf, icmpOf = 17, 6, 1
 func packetOf(source uint32, length uint16) classifierNfPacket {
 	return classifierNfPacket{
 		Source: source, Destination: 1, SourcePort: 1, DestinationPort: 2, Protocol: udpOf,
-		Direction: uint8(classifierNfDirectionNF_IN), Length: length,
+		Direction: uint8(classifierNfDirectionNF_IN), Length: length, Segments: 1,
 	}
 }
 
@@ -27,7 +27,7 @@ func (b *bed) metered(f Function) (*ebpf.Program, *ebpf.Map) {
 		b.t.Fatalf("%d tables, want one", len(b.states.inForce))
 	}
 	for _, m := range b.states.inForce {
-		return b.made.Chains[len(b.made.Chains)-1], m
+		return b.made.XDP.Chains[len(b.made.XDP.Chains)-1], m
 	}
 	return nil, nil
 }

@@ -30,7 +30,8 @@ func (o Object) SeesEveryPacket() bool { return o.EveryPacket }
 // object is what is in an Object.
 type object struct {
 	main, calls asm.Instructions
-	stack       int // that main uses, bytes
+	buffers     asm.Instructions // main and calls, for socket buffers
+	stack       int              // that main uses, bytes
 	licence     string
 	maps        map[string]*ebpf.MapSpec // its own, as far as it uses them
 }
@@ -73,6 +74,9 @@ func (o Object) read() (*object, error) {
 	}
 	states := trace(list)
 	if err := permit(list, states, o.Rewrites); err != nil {
+		return nil, err
+	}
+	if got.buffers, err = forBuffers(list, states); err != nil {
 		return nil, err
 	}
 	got.stack = stackOf(got.main, states)
@@ -149,13 +153,26 @@ func (o Object) compile(name string, shared Shared, states *States) (p piece, er
 	}
 	own := &alone{licence: got.licence, function: btf.FuncMetadata(&got.main[0])}
 	p.stack = got.stack
-	if p.body, err = inline(got.main, p.stack, func(ins asm.Instruction) (asm.Instruction, error) { return p.describe(ins, shared) }); err != nil {
+	end := len(got.main)
+	if p.body, own.calls, err = p.takeUp(got.main, got.calls, shared); err != nil {
 		return p, err
 	}
-	for _, ins := range got.calls {
+	if p.buffer, own.buffer, err = p.takeUp(got.buffers[:end], got.buffers[end:], shared); err != nil {
+		return p, err
+	}
+	p.alone, p.tells, p.changes = own, true, o.Rewrites
+	return p, nil
+}
+
+// takeUp is what a program takes up of a function, and of those that it calls.
+func (p *piece) takeUp(main, calls asm.Instructions, shared Shared) (body, called asm.Instructions, err error) {
+	if body, err = inline(main, p.stack, func(ins asm.Instruction) (asm.Instruction, error) { return p.describe(ins, shared) }); err != nil {
+		return nil, nil, err
+	}
+	for _, ins := range calls {
 		made, err := p.describe(ins, shared)
 		if err != nil {
-			return p, err
+			return nil, nil, err
 		}
 		if ins.Symbol() != "" {
 			made = made.WithSymbol(ins.Symbol())
@@ -163,10 +180,9 @@ func (o Object) compile(name string, shared Shared, states *States) (p piece, er
 				made = btf.WithFuncMetadata(made, f)
 			}
 		}
-		own.calls = append(own.calls, made)
+		called = append(called, made)
 	}
-	p.alone, p.tells, p.changes = own, true, o.Rewrites
-	return p, nil
+	return body, called, nil
 }
 
 // describe is link, with what the compiler says of the instruction: the line of its

@@ -51,17 +51,17 @@ type Judgement struct {
 
 // Judge asks the chains about the first packet of a flow, but not the static ones.
 func (t *Trial) Judge(p Probe) (Judgement, error) {
-	j, _, err := t.judge(t.made.Classifier, false, p)
+	j, _, err := t.judge(t.made.XDP.Classifier, false, p)
 	return j, err
 }
 
 // JudgeStatic asks the static chains about the first packet of a flow as it comes. to is
 // the private endpoint that they send it to, invalid where they say none.
 func (t *Trial) JudgeStatic(p Probe) (j Judgement, to netip.AddrPort, err error) {
-	if t.made.Static == nil {
+	if t.made.XDP.Static == nil {
 		return Judgement{Chain: -1, Passes: true}, to, nil
 	}
-	j, after, err := t.judge(t.made.Static, true, p)
+	j, after, err := t.judge(t.made.XDP.Static, true, p)
 	if err != nil || !j.Passes || after.ToAddress == 0 {
 		return j, to, err
 	}
@@ -79,7 +79,7 @@ func (t *Trial) JudgeStray(p Probe) (Judgement, error) {
 	if t.made.Stray == 0 {
 		return Judgement{Chain: -1, Passes: true}, nil
 	}
-	j, _, err := t.judge(t.made.Chains[t.made.Stray-1], false, p)
+	j, _, err := t.judge(t.made.XDP.Chains[t.made.Stray-1], false, p)
 	j.Chain = -1
 	return j, err
 }
@@ -205,6 +205,6 @@ func (p Probe) describe() classifierNfPacket {
 	return classifierNfPacket{
 		Source: address(p.Source), Destination: address(p.Destination),
 		SourcePort: bits.ReverseBytes16(p.SourcePort), DestinationPort: bits.ReverseBytes16(p.Port), PublicPort: bits.ReverseBytes16(p.PublicPort),
-		Protocol: uint8(p.Protocol), Direction: uint8(p.Direction), Opens: 1, TcpFlags: p.TCPFlags, Dry: 1, Length: uint16(p.Length), Trap: uint8(trap), Ports: ports,
+		Protocol: uint8(p.Protocol), Direction: uint8(p.Direction), Opens: 1, TcpFlags: p.TCPFlags, Dry: 1, Length: uint16(p.Length), Segments: 1, Trap: uint8(trap), Ports: ports,
 	}
 }

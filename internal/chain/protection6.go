@@ -2,7 +2,6 @@ package chain
 
 import (
 	"fmt"
-	"maps"
 
 	"github.com/cilium/ebpf"
 
@@ -10,12 +9,13 @@ import (
 )
 
 // protection6 makes the program that judges IPv6 packets by the functions of the
-// protection; nil where these have no IPv6 addresses.
-func protection6(steps []Step, shared Shared) (program *ebpf.Program, err error) {
+// protection, for each hook; none where these have no IPv6 addresses.
+func protection6(steps []Step, shared Shared, hooks []*hook) error {
 	spec, err := loadProtection6()
 	if err != nil {
-		return nil, fmt.Errorf("read the protection of IPv6: %w", err)
+		return fmt.Errorf("read the protection of IPv6: %w", err)
 	}
+	numbers := map[string]uint32{}
 	var list table6
 	ports := make([]portCell, 1) // where none is asked for
 	for _, s := range steps {
@@ -34,37 +34,46 @@ func protection6(steps []Step, shared Shared) (program *ebpf.Program, err error)
 		case Geofence:
 			name = "geofence6"
 		}
-		if err == nil && name != "" {
-			err = spec.Variables[name].Set(s.Number)
+		if name != "" {
+			numbers[name] = s.Number
 		}
 		if err != nil {
-			return nil, fmt.Errorf("function %s: %w", s.Name, err)
+			return fmt.Errorf("function %s: %w", s.Name, err)
 		}
 	}
 	if len(list) < 2 && (len(list) == 0 || list[0].Marks == 0) && len(ports) == 1 {
-		return nil, nil
+		return nil
 	}
 	own, err := list.own(spec)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer closeMaps(own)
 	if own["port_marks"], err = arrayOf(spec.Maps["port_marks"], ports); err != nil {
-		return nil, fmt.Errorf("make the ports of the protection of IPv6: %w", err)
+		return fmt.Errorf("make the ports of the protection of IPv6: %w", err)
 	}
-	all := maps.Clone(own)
-	for name := range spec.Maps {
-		if m := shared.find(name); m != nil {
-			all[name] = m
+	for _, h := range hooks {
+		load := loadProtection6
+		if h.buffer {
+			load = loadProtection6TCX
+		}
+		spec, err := load()
+		if err != nil {
+			return fmt.Errorf("read the protection of IPv6: %w", err)
+		}
+		for name, number := range numbers {
+			if err := spec.Variables[name].Set(number); err != nil {
+				return fmt.Errorf("number the functions of the protection of IPv6: %w", err)
+			}
+		}
+		for name, table := range own {
+			spec.Maps[name].MaxEntries = table.MaxEntries()
+		}
+		if h.made.Protection, err = h.load(spec, "protection6", shared, own); err != nil {
+			return fmt.Errorf("load the protection of IPv6: %w", err)
 		}
 	}
-	var objects struct {
-		Program *ebpf.Program `ebpf:"protection6"`
-	}
-	if err := spec.LoadAndAssign(&objects, &ebpf.CollectionOptions{MapReplacements: all}); err != nil {
-		return nil, fmt.Errorf("load the protection of IPv6: %w", err)
-	}
-	return objects.Program, nil
+	return nil
 }
 
 // own makes the maps that have the table.

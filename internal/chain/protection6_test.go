@@ -42,7 +42,7 @@ func (b *bed) judge6(remote netip.Addr, d model.Direction) uint32 {
 		b.t.Fatal(err)
 	}
 	const drop, pass = 1, 2
-	action, err := b.made.Protection.Run(&ebpf.RunOptions{Data: frame})
+	action, err := b.made.XDP.Protection.Run(&ebpf.RunOptions{Data: frame})
 	if err != nil || action != drop && action != pass {
 		b.t.Fatalf("action %d, %v", action, err)
 	}
@@ -168,7 +168,7 @@ func TestProtectionOfIPv6ThatIsTooLarge(t *testing.T) {
 	}
 	b := newBed(t)
 	b.putPolicy(Policy{Protection: protectionOf(Remote{In: Addresses{Blocked: setOf("0.0.0.0/0")}})})
-	if b.made.Protection != nil {
+	if b.made.XDP.Protection != nil {
 		t.Error("there is a program for IPv6, of which nothing is known")
 	}
 }

@@ -56,6 +56,7 @@ type protectionNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Segments        uint32
 }
 
 type protectionPortCell struct {

@@ -80,7 +80,7 @@ func TestProtectionComesFirst(t *testing.T) {
 		if got != want {
 			t.Errorf("%v: %+v, want %+v", c, got, want)
 		}
-		if static := b.ask(b.made.Static, p.sent()); (static.verdict == drop) != (c.decider == 2 || c.decider == 3) {
+		if static := b.ask(b.made.XDP.Static, p.sent()); (static.verdict == drop) != (c.decider == 2 || c.decider == 3) {
 			t.Errorf("%v: the chain that says where flows go: %+v", c, static)
 		}
 	}
@@ -98,7 +98,7 @@ func TestProtectionLeavesEveryPacketToTheChain(t *testing.T) {
 	if first.verdict != accept || first.packets == 0 {
 		t.Fatalf("the first packet: %+v", first)
 	}
-	if next := b.ask(b.made.Chains[first.packets-1], probe(model.UDP, "203.0.113.1").sent()); next.verdict != accept {
+	if next := b.ask(b.made.XDP.Chains[first.packets-1], probe(model.UDP, "203.0.113.1").sent()); next.verdict != accept {
 		t.Errorf("the next packet: %+v", next)
 	}
 	if mirrored, protected := b.count(9).Seen, b.count(1).Seen; mirrored != 2 || protected != 1 {

@@ -105,6 +105,7 @@ type rateLimitNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Segments        uint32
 }
 
 // Names of all BPF objects in the ELF.

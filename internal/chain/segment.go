@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// What a chain's program returns (enum xdp_action): it said something, or could not.
-	xdpAborted = 0
-	xdpPass    = 2
-	ownStack   = 32
+	// What a chain's program returns (enum said): it said something, or could not.
+	saidNothing = 0
+	saidPass    = 2
+	ownStack    = 32
 	// spokenShift is where the second half of a further is in its word.
 	spokenShift = 16
 	// sampleMask: one in so many questions to a function is timed, the first among them.
@@ -60,6 +60,7 @@ func (f further) word(differ bool) int64 {
 // without one is accepted, and packets is the program for its flow's further ones.
 type segment struct {
 	shared  Shared
+	hook    *hook
 	capture piece // what copies a packet
 	list    asm.Instructions
 	label   string // of the next instruction
@@ -72,14 +73,14 @@ type segment struct {
 	failed  error
 }
 
-func newSegment(links []link, capture piece, shared Shared) *segment {
+func newSegment(links []link, capture piece, shared Shared, h *hook) *segment {
 	deep := capture.stack
 	for _, l := range links {
 		deep = max(deep, l.piece.stack)
 	}
 	bottom := int16(-((deep + 7) &^ 7))
 	return &segment{
-		shared: shared, capture: capture,
+		shared: shared, hook: h, capture: capture,
 		context: bottom - 8, counts: bottom - 16, start: bottom - 24, decider: bottom - 28, packets: bottom - 32,
 	}
 }
@@ -142,7 +143,7 @@ func (s *segment) ask(i int, l link) (rare func()) {
 	s.add(asm.And.Imm(asm.R2, sampleMask), asm.JEq.Imm(asm.R2, 1, name("time")))
 	s.at(name("body"))
 	s.add(asm.LoadMem(asm.R1, asm.RFP, s.context, asm.DWord))
-	s.add(l.piece.body...)
+	s.add(s.hook.body(&l.piece)...)
 	s.add(asm.LoadMem(asm.R1, asm.RFP, s.start, asm.DWord), asm.JNE.Imm(asm.R1, 0, name("timed")))
 	s.at(name("said"))
 	s.add(asm.JNE.Imm32(asm.R0, int32(classifierNfVerdictNF_CONTINUE), name("other")))
@@ -169,7 +170,7 @@ func (s *segment) ask(i int, l link) (rare func()) {
 		for n, program := range l.jumps {
 			no := fmt.Sprintf("%s-%d", name("jump"), n)
 			s.add(asm.LoadMem(asm.R0, asm.RFP, s.start, asm.Word), asm.JNE.Imm32(asm.R0, int32(classifierNfVerdictNF_JUMP)+int32(n), no))
-			s.enter(s.shared.Chains, program)
+			s.enter(s.hook.chains, program)
 			s.at(no)
 		}
 		s.increase(number, countFailed)
@@ -202,7 +203,7 @@ func (s *segment) write(links []link, next uint32, packets further) (asm.Instruc
 	s.at(fmt.Sprintf("ask-%d", len(links)))
 	verdict := classifierNfVerdictNF_ACCEPT
 	if next > 0 {
-		s.enter(s.shared.Chains, next)
+		s.enter(s.hook.chains, next)
 		verdict = classifierNfVerdictNF_DROP
 	}
 	s.add(asm.StoreImm(asm.RFP, s.decider, 0, asm.Word), asm.StoreImm(asm.RFP, s.start, int64(verdict), asm.Word),
@@ -220,9 +221,9 @@ func (s *segment) write(links []link, next uint32, packets further) (asm.Instruc
 		s.add(asm.And.Imm(asm.R1, 1<<spokenShift-1))
 	}
 	s.add(asm.StoreMem(asm.R0, packetPackets, asm.R1, asm.Word))
-	s.add(asm.Mov.Imm(asm.R0, xdpPass), asm.Return())
+	s.add(asm.Mov.Imm(asm.R0, saidPass), asm.Return())
 	s.at("no-packet")
-	s.add(asm.Mov.Imm(asm.R0, xdpAborted), asm.Return())
+	s.add(asm.Mov.Imm(asm.R0, saidNothing), asm.Return())
 	for _, write := range rare {
 		write()
 	}
@@ -230,7 +231,7 @@ func (s *segment) write(links []link, next uint32, packets further) (asm.Instruc
 		s.copy(links)
 	}
 	if own := aloneOf(links); own != nil {
-		s.describe(own, links[0].piece.body[0].Source())
+		s.describe(own, s.hook.body(&links[0].piece)[0].Source())
 	}
 	return s.list, s.failed
 }
@@ -250,5 +251,9 @@ func (s *segment) describe(own *alone, line fmt.Stringer) {
 	if own.function != nil {
 		s.list[0] = btf.WithFuncMetadata(s.list[0], own.function).WithSource(line)
 	}
-	s.list = append(s.list, own.calls...)
+	if s.hook.buffer {
+		s.list = append(s.list, own.buffer...)
+	} else {
+		s.list = append(s.list, own.calls...)
+	}
 }

@@ -65,7 +65,7 @@ func (t *Trial) put(policy Policy, states *States) error {
 	}
 	t.made.Close()
 	t.made, t.policy = made, policy
-	for i, program := range made.Chains {
+	for i, program := range made.XDP.Chains {
 		if err := t.shared.Chains.Put(uint32(i+1), program); err != nil {
 			return fmt.Errorf("put program %d of a trial: %w", i+1, err)
 		}

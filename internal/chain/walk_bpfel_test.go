@@ -56,6 +56,7 @@ type walkNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Segments        uint32
 }
 
 type walkRemote6Prefix struct {

@@ -235,8 +235,8 @@ func populated() *fakeDaemon {
 			Instance: "default", Version: "v0.1.0", PID: 4711, Config: "/etc/realmgate.yaml", Started: started,
 			Adopted: true, Generation: 3,
 			Interfaces: []client.Interface{
-				{Name: "eth0", Side: "public", Mode: "native", Redirect: true},
-				{Name: "eth1", Side: "private", Mode: "generic", Why: "its driver runs no XDP programs"},
+				{Name: "eth0", Side: "public", Mode: "xdp", Why: "its driver runs XDP programs", Redirect: true},
+				{Name: "eth1", Side: "private", Mode: "tcx", Why: "its driver runs no XDP programs"},
 				{Name: "eth2", Side: "private", Mode: "absent"},
 			},
 			Sessions: client.Gauge{Used: 1234, Capacity: 1_000_000}, Mappings: client.Gauge{Used: 196_604, Capacity: 196_605},
@@ -247,7 +247,6 @@ func populated() *fakeDaemon {
 			ChangedChains: []client.ChangedChain{{Chain: "out", Changes: []string{"removed filter", "moved a"}}},
 			Remedies: []string{
 				"the pool had no address 1 times: add pool.addresses, or shorten pool.rest",
-				"drop_partial_checksum (4): a sender leaves checksums to its interface; on it run: ethtool -K IFACE tx off",
 			},
 		},
 		sessions: []client.Session{

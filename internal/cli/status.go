@@ -110,25 +110,20 @@ func percent(g client.Gauge) string {
 }
 
 func statusInterfaces(s client.Status) string {
-	t := newTable("INTERFACE", "SIDE", "MODE", "SENDS")
-	notes := map[string]string{}
+	t := newTable("INTERFACE", "SIDE", "MODE", "SENDS", "BECAUSE")
+	note := ""
 	for _, i := range s.Interfaces {
 		sends := "by redirect"
 		if i.Mode == "absent" {
 			sends = "nothing"
 		} else if !i.Redirect {
 			sends = "through the stack"
-			notes["stack"] = "Through the stack: the interface takes no redirected frames, so the kernel sends\n" +
-				"the translated packets. Everything works, only slower.\n"
+			note = "Through the stack: the interface takes no redirected packets, so the kernel sends\n" +
+				"the translated ones. Everything works, only slower.\n"
 		}
-		if i.Mode == "generic" {
-			notes["generic"] = "Generic: the kernel runs the program a little later than the driver would.\n" +
-				"Everything works, only slower.\n"
-			notes["why"] += fmt.Sprintf("%s is generic: %s.\n", i.Name, plain(i.Why))
-		}
-		t.add(i.Name, i.Side, i.Mode, sends)
+		t.add(i.Name, i.Side, i.Mode, sends, plain(i.Why))
 	}
-	return fmt.Sprintf("\n%s%s%s%s", t, notes["stack"], notes["generic"], notes["why"])
+	return fmt.Sprintf("\n%s%s", t, note)
 }
 
 func statusNames(s client.Status) string {

@@ -35,6 +35,7 @@ type Interfaces struct {
 	Public, Private []string
 	ReversePath     ReversePath // of sources inside
 	Stack           []string    // those of both that packets leave by through the kernel's stack
+	XDP, TCX        []string    // those of both that are to be attached so, whatever they are
 }
 
 // DNS says where the name servers listen and whom they ask.

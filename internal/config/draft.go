@@ -14,7 +14,7 @@ type draft struct {
 	config Config
 	known  []Set // whose files are not to be read
 
-	public, private, stack                  []at[string]
+	public, private, stack, xdp, tcx        []at[string]
 	zones                                   []*zoneDraft
 	keyDrafts                               []*keyDraft
 	upstream                                []at[netip.AddrPort]
@@ -99,4 +99,21 @@ func (d *draft) finishInterfaces() {
 		}
 		d.config.Interfaces.Stack = append(d.config.Interfaces.Stack, device.value)
 	}
+	modes := make(map[string]int)
+	attach := func(list []at[string], mode string) (names []string) {
+		for _, device := range list {
+			switch line, twice := modes[device.value]; {
+			case twice:
+				d.faults.add(device.line, "interfaces.%s: %s is already listed at line %d: an interface has one mode", mode, device.value, line)
+			case seen[device.value] == 0:
+				d.faults.add(device.line, "interfaces.%s: %s is in neither interfaces.public nor interfaces.private: add it to one", mode, device.value)
+			default:
+				names = append(names, device.value)
+			}
+			modes[device.value] = device.line
+		}
+		return names
+	}
+	d.config.Interfaces.XDP = attach(d.xdp, "xdp")
+	d.config.Interfaces.TCX = attach(d.tcx, "tcx")
 }

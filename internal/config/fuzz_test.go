@@ -75,8 +75,8 @@ func checkRoundTrip(t *testing.T, c *Config) {
 func render(c *Config) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("interfaces: {public: %s, private: %s, reverse_path: %s, egress: {stack: %s}}", list(c.Interfaces.Public), list(c.Interfaces.Private), c.Interfaces.ReversePath,
-		list(c.Interfaces.Stack))
+	line("interfaces: {public: %s, private: %s, xdp: %s, tcx: %s, reverse_path: %s, egress: {stack: %s}}", list(c.Interfaces.Public), list(c.Interfaces.Private),
+		list(c.Interfaces.XDP), list(c.Interfaces.TCX), c.Interfaces.ReversePath, list(c.Interfaces.Stack))
 	renderRealm(line, c.Realm)
 	line("dns: {public: %q, private: %q, upstream: %s, verify: %s, cache: %d, wait_limit: %d, rebind_protection: %t, rebind_domain_ok: %s, client_subnet: %s, keys: [",
 		c.DNS.Public, c.DNS.Private, list(c.DNS.Upstream), c.DNS.Verify, c.DNS.Cache, c.DNS.WaitLimit, c.DNS.RebindProtection, list(c.DNS.RebindDomainOK), list(c.DNS.ClientSubnet))

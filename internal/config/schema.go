@@ -32,6 +32,8 @@ func (d *draft) keys() []key {
 		section("interfaces",
 			many("public", &d.public, device(), 1).must(),
 			many("private", &d.private, device(), 1).must(),
+			many("xdp", &d.xdp, device(), 0).otherwise("by what each interface is"),
+			many("tcx", &d.tcx, device(), 0).otherwise("by what each interface is"),
 			one("reverse_path", &c.Interfaces.ReversePath, choice(ReversePathStrict, ReversePathLoose)),
 			section("egress", many("stack", &d.stack, device(), 0)),
 		).must(),

@@ -30,11 +30,11 @@ type timings struct{ parse, miss, whole []float64 }
 func (r *rig) measure(t *timings, program *ebpf.Program, public bool, position, count int) {
 	r.tb.Helper()
 	r.seek(position)
-	t.parse = append(t.parse, r.run(r.generator.BenchmarkParse, public, count, Pass))
+	t.parse = append(t.parse, r.run(r.generator.BenchmarkParse, public, count, xdpPass))
 	r.seek(position)
-	t.miss = append(t.miss, r.run(r.generator.BenchmarkMiss, public, count, Pass))
+	t.miss = append(t.miss, r.run(r.generator.BenchmarkMiss, public, count, xdpPass))
 	r.seek(position)
-	t.whole = append(t.whole, r.run(program, public, count, Redirect))
+	t.whole = append(t.whole, r.run(program, public, count, xdpRedirect))
 }
 
 // report makes ns/op the time above parsing, and says beside it what parsing
@@ -53,7 +53,7 @@ func (t *timings) report(b *testing.B) {
 func (r *rig) fill(count int, protocol model.Protocol) {
 	r.tb.Helper()
 	r.aim(flows(0, count, protocol))
-	r.run(r.data.objects.GatewayPrivate, false, count, Redirect)
+	r.run(r.data.objects.GatewayPrivate, false, count, xdpRedirect)
 	r.wantSessions(count)
 }
 
@@ -85,7 +85,7 @@ func (r *rig) established(b *testing.B, tuples []tuple, program *ebpf.Program, p
 	b.Helper()
 	var t timings
 	r.aim(tuples)
-	r.run(program, public, len(tuples), Redirect) // each session learns its next hop
+	r.run(program, public, len(tuples), xdpRedirect) // each session learns its next hop
 	for done := 0; done < b.N || len(t.whole) < 5; done += chunk {
 		r.measure(&t, program, public, done, chunk)
 	}

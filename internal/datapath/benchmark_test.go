@@ -223,7 +223,9 @@ const bpfProgTestRun = 10
 
 // run sends count frames into program and returns the mean time of one in
 // nanoseconds, generator included, as the kernel measures it.
-func (r *rig) run(program *ebpf.Program, public bool, count int, want Action) float64 {
+const xdpRedirect = 4 // linux/bpf.h
+
+func (r *rig) run(program *ebpf.Program, public bool, count int, want uint32) float64 {
 	r.tb.Helper()
 	ifindex := r.private
 	if public {
@@ -259,14 +261,14 @@ func (r *rig) run(program *ebpf.Program, public bool, count int, want Action) fl
 	if err != nil {
 		r.tb.Fatalf("run %d frames: %v", count, err)
 	}
-	if Action(attr.result) != want {
+	if attr.result != want {
 		counters, _ := r.data.Counters()
 		for reason, n := range counters {
 			if n != 0 {
 				r.tb.Logf("%s: %d", reason, n)
 			}
 		}
-		r.tb.Fatalf("the last frame of %d: %s, want %s", count, Action(attr.result), want)
+		r.tb.Fatalf("the last frame of %d ended with %d, want %d", count, attr.result, want)
 	}
 	return float64(attr.duration)
 }

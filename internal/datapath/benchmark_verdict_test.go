@@ -59,7 +59,7 @@ func BenchmarkEveryPacket(b *testing.B) {
 	for _, r := range rigs {
 		r.fill(sessions, model.UDP)
 		r.aim(r.outgoing())
-		r.run(r.data.objects.GatewayPrivate, false, sessions, Redirect) // each session learns its next hop
+		r.run(r.data.objects.GatewayPrivate, false, sessions, xdpRedirect) // each session learns its next hop
 	}
 	beyond := compareRigs(b, rigs, func(_ int, r *rig, t *timings) {
 		r.measure(t, r.data.objects.GatewayPrivate, false, 0, chunk)
@@ -114,9 +114,9 @@ func (r *rig) judge(packets uint32) {
 			asm.JEq.Imm(asm.R0, 0, "end"),
 			asm.StoreImm(asm.R0, int16(unsafe.Offsetof(bpfNfPacket{}.Verdict)), accept, asm.Word),
 			asm.StoreImm(asm.R0, int16(unsafe.Offsetof(bpfNfPacket{}.Packets)), int64(packets*first), asm.Word),
-			asm.Mov.Imm(asm.R0, int32(Pass)).WithSymbol("end"), asm.Return(),
+			asm.Mov.Imm(asm.R0, int32(xdpPass)).WithSymbol("end"), asm.Return(),
 		}})
-		return Chains{Classifier: program, Chains: []*ebpf.Program{program}, In: first, Out: first}, err
+		return Chains{XDP: ChainPrograms{Classifier: program, Chains: []*ebpf.Program{program}}, In: first, Out: first}, err
 	})
 	if err != nil {
 		r.tb.Fatal(err)

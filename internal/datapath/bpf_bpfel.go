@@ -369,6 +369,7 @@ type bpfNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Segments        uint32
 }
 
 type bpfOrigin uint32
@@ -457,45 +458,44 @@ const (
 	bpfReasonREASON_DROP_MULTICAST          bpfReason = 18
 	bpfReasonREASON_DROP_LINK_BROADCAST     bpfReason = 19
 	bpfReasonREASON_DROP_SOURCE_ROUTE       bpfReason = 20
-	bpfReasonREASON_DROP_PARTIAL_CHECKSUM   bpfReason = 21
-	bpfReasonREASON_DROP_BAD_CHECKSUM       bpfReason = 22
-	bpfReasonREASON_DROP_IPV6               bpfReason = 23
-	bpfReasonREASON_DROP_TTL_EXPIRED        bpfReason = 24
-	bpfReasonREASON_DROP_TOO_BIG            bpfReason = 25
-	bpfReasonREASON_DROP_NOT_FOR_US         bpfReason = 26
-	bpfReasonREASON_DROP_SPOOFED_SOURCE     bpfReason = 27
-	bpfReasonREASON_DROP_PRIVATE_SOURCE     bpfReason = 28
-	bpfReasonREASON_DROP_ARP_SENDER         bpfReason = 29
-	bpfReasonREASON_DROP_NO_BINDING         bpfReason = 30
-	bpfReasonREASON_DROP_NO_RESERVATION     bpfReason = 31
-	bpfReasonREASON_DROP_CLAIM_UNPROVED     bpfReason = 32
-	bpfReasonREASON_DROP_CLAIM_LOST         bpfReason = 33
-	bpfReasonREASON_DROP_NO_MAPPING         bpfReason = 34
-	bpfReasonREASON_DROP_FILTERED           bpfReason = 35
-	bpfReasonREASON_DROP_NO_SESSION         bpfReason = 36
-	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 37
-	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 38
-	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 39
-	bpfReasonREASON_DROP_BANNED             bpfReason = 40
-	bpfReasonREASON_DROP_DENIED             bpfReason = 41
-	bpfReasonREASON_DROP_TRAPPED            bpfReason = 42
-	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 43
-	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 44
-	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 45
-	bpfReasonREASON_DROP_NO_PORT            bpfReason = 46
-	bpfReasonREASON_DROP_HOST_SESSIONS      bpfReason = 47
-	bpfReasonREASON_DROP_HOST_PORTS         bpfReason = 48
-	bpfReasonREASON_DROP_HOST_RATE          bpfReason = 49
-	bpfReasonREASON_DROP_REMOTE_SESSIONS    bpfReason = 50
-	bpfReasonREASON_DROP_REMOTE_RATE        bpfReason = 51
-	bpfReasonREASON_DROP_BINDING_SESSIONS   bpfReason = 52
-	bpfReasonREASON_DROP_MAPPING_SESSIONS   bpfReason = 53
-	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 54
-	bpfReasonREASON_DROP_QUESTION_LIMIT     bpfReason = 55
-	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 56
-	bpfReasonREASON_DROP_BUSY               bpfReason = 57
-	bpfReasonREASON_DROP_INTERNAL           bpfReason = 58
-	bpfReasonREASON_MAX                     bpfReason = 59
+	bpfReasonREASON_DROP_BAD_CHECKSUM       bpfReason = 21
+	bpfReasonREASON_DROP_IPV6               bpfReason = 22
+	bpfReasonREASON_DROP_TTL_EXPIRED        bpfReason = 23
+	bpfReasonREASON_DROP_TOO_BIG            bpfReason = 24
+	bpfReasonREASON_DROP_NOT_FOR_US         bpfReason = 25
+	bpfReasonREASON_DROP_SPOOFED_SOURCE     bpfReason = 26
+	bpfReasonREASON_DROP_PRIVATE_SOURCE     bpfReason = 27
+	bpfReasonREASON_DROP_ARP_SENDER         bpfReason = 28
+	bpfReasonREASON_DROP_NO_BINDING         bpfReason = 29
+	bpfReasonREASON_DROP_NO_RESERVATION     bpfReason = 30
+	bpfReasonREASON_DROP_CLAIM_UNPROVED     bpfReason = 31
+	bpfReasonREASON_DROP_CLAIM_LOST         bpfReason = 32
+	bpfReasonREASON_DROP_NO_MAPPING         bpfReason = 33
+	bpfReasonREASON_DROP_FILTERED           bpfReason = 34
+	bpfReasonREASON_DROP_NO_SESSION         bpfReason = 35
+	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 36
+	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 37
+	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 38
+	bpfReasonREASON_DROP_BANNED             bpfReason = 39
+	bpfReasonREASON_DROP_DENIED             bpfReason = 40
+	bpfReasonREASON_DROP_TRAPPED            bpfReason = 41
+	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 42
+	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 43
+	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 44
+	bpfReasonREASON_DROP_NO_PORT            bpfReason = 45
+	bpfReasonREASON_DROP_HOST_SESSIONS      bpfReason = 46
+	bpfReasonREASON_DROP_HOST_PORTS         bpfReason = 47
+	bpfReasonREASON_DROP_HOST_RATE          bpfReason = 48
+	bpfReasonREASON_DROP_REMOTE_SESSIONS    bpfReason = 49
+	bpfReasonREASON_DROP_REMOTE_RATE        bpfReason = 50
+	bpfReasonREASON_DROP_BINDING_SESSIONS   bpfReason = 51
+	bpfReasonREASON_DROP_MAPPING_SESSIONS   bpfReason = 52
+	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 53
+	bpfReasonREASON_DROP_QUESTION_LIMIT     bpfReason = 54
+	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 55
+	bpfReasonREASON_DROP_BUSY               bpfReason = 56
+	bpfReasonREASON_DROP_INTERNAL           bpfReason = 57
+	bpfReasonREASON_MAX                     bpfReason = 58
 )
 
 type bpfRecordSearch struct {
@@ -505,6 +505,14 @@ type bpfRecordSearch struct {
 	InVain   uint32
 	Pad      [52]uint8
 }
+
+type bpfRedirect uint32
+
+const (
+	bpfRedirectREDIRECT_NOTHING bpfRedirect = 0
+	bpfRedirectREDIRECT_BUFFERS bpfRedirect = 1
+	bpfRedirectREDIRECT_FRAMES  bpfRedirect = 2
+)
 
 type bpfReservation struct {
 	_           structs.HostLayout

@@ -20,15 +20,27 @@ const (
 
 // ChainTables are the tables by which the programs of chains and the gateway work
 // together.
-type ChainTables struct{ Packets, Counts, Chains, Snaps, Rings *ebpf.Map }
+// Chains are those of XDP.
+type ChainTables struct{ Packets, Counts, Chains, Snaps, Rings, TCXChains *ebpf.Map }
 
-// Chains are the programs of one generation. A classifier leaves the packet to the
-// chain of the number that it finds.
-type Chains struct {
+// ChainPrograms are those of one generation for one hook. A classifier leaves the packet to
+// the chain of the number that it finds.
+type ChainPrograms struct {
 	Classifier *ebpf.Program
 	Static     *ebpf.Program   // of the chains that say where flows go; nil where there are none
 	Protection *ebpf.Program   // of IPv6; nil where the policy has none
 	Chains     []*ebpf.Program // numbered from the first number on
+}
+
+func (p *ChainPrograms) close() {
+	for _, program := range append(p.Chains, p.Classifier, p.Static, p.Protection) {
+		_ = program.Close() // what is in force keeps it
+	}
+}
+
+// Chains are the programs of one generation.
+type Chains struct {
+	XDP, TCX ChainPrograms
 	// What judges flows that begin outside, and inside: the number of the only chain
 	// that they can have, that of the classifier (bpf/include/tail.h), or 0 for nothing.
 	In, Out uint32
@@ -62,6 +74,7 @@ func (d *Datapath) MakeChains(build BuildChains) (*NextChains, error) {
 	o := &d.objects
 	made, err := build(ChainTables{
 		Packets: o.NfPackets, Counts: o.NfCounts, Chains: o.Chains, Snaps: o.CaptureSnaps, Rings: o.CaptureRings,
+		TCXChains: d.forms[TCX].chains,
 	}, first)
 	if err != nil {
 		return nil, err
@@ -74,9 +87,8 @@ func (c *NextChains) Close() {
 	if c == nil {
 		return
 	}
-	for _, p := range append(c.made.Chains, c.made.Classifier, c.made.Static, c.made.Protection) {
-		_ = p.Close()
-	}
+	c.made.XDP.close()
+	c.made.TCX.close()
 }
 
 // putChains puts the chains of the next generation beside those in force.
@@ -84,14 +96,19 @@ func (d *Datapath) putChains(next uint32, c *NextChains) error {
 	if (c.generation^next)&1 != 0 { // bans came between, two generations each, or another policy
 		return fmt.Errorf("the chains were made for generation %d, and the next is %d", c.generation, next)
 	}
-	made := c.made
-	if len(made.Chains) > MostChains {
-		return fmt.Errorf("%d chains: at most %d", len(made.Chains), MostChains)
+	if n := len(c.made.XDP.Chains); n > MostChains {
+		return fmt.Errorf("%d chains: at most %d", n, MostChains)
 	}
+	if err := d.forms[XDP].putChains(next, &c.made.XDP); err != nil {
+		return err
+	}
+	return d.forms[TCX].putChains(next, &c.made.TCX)
+}
+
+func (f *form) putChains(next uint32, made *ChainPrograms) error {
 	first, places := chainsOf(next)
-	o := &d.objects
 	for i, program := range made.Chains {
-		if err := o.Chains.Put(first+uint32(i), program); err != nil {
+		if err := f.chains.Put(first+uint32(i), program); err != nil {
 			return fmt.Errorf("put chain %d beside those in force: %w", i+1, err)
 		}
 	}
@@ -99,7 +116,7 @@ func (d *Datapath) putChains(next uint32, c *NextChains) error {
 		if program == nil {
 			continue
 		}
-		if err := o.Programs.Put(uint32(places[i]), program); err != nil {
+		if err := f.programs.Put(uint32(places[i]), program); err != nil {
 			return fmt.Errorf("put %s beside the one in force: %w", []string{"the classifier", "the classifier of dnat", "the protection of IPv6"}[i], err)
 		}
 	}
@@ -117,19 +134,28 @@ func chainsOf(generation uint32) (first uint32, places [3]bpfProgram) {
 
 // dropChains removes the chains of a generation that no packet is judged by any more.
 func (d *Datapath) dropChains(generation uint32) error {
-	first, places := chainsOf(generation)
-	var err error
-	for _, program := range places {
-		// Where it was never put, chains may have been.
-		if e := d.objects.Programs.Delete(uint32(program)); e != nil && !errors.Is(e, ebpf.ErrKeyNotExist) {
-			err = e
+	for _, f := range d.forms {
+		if err := f.dropChains(generation); err != nil {
+			return fmt.Errorf("remove the chains of generation %d: %w", generation, err)
 		}
 	}
-	for i := uint32(0); err == nil && i < MostChains; i++ {
-		err = d.objects.Chains.Delete(first + i)
+	return nil
+}
+
+func (f *form) dropChains(generation uint32) error {
+	first, places := chainsOf(generation)
+	for _, program := range places {
+		// Where it was never put, chains may have been.
+		if err := f.programs.Delete(uint32(program)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return err
+		}
 	}
-	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-		return fmt.Errorf("remove the chains of generation %d: %w", generation, err)
+	for i := range uint32(MostChains) {
+		if err := f.chains.Delete(first + i); errors.Is(err, ebpf.ErrKeyNotExist) {
+			return nil // they stand in a row
+		} else if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package datapath
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/cilium/ebpf"
 )
@@ -15,7 +17,8 @@ func (d *Datapath) ChainMemory() (uint64, error) {
 		return 0, fmt.Errorf("read the generation in force: %w", err)
 	}
 	m := memories{seen: map[ebpf.MapID]bool{}}
-	for _, table := range d.tables() {
+	own := slices.Concat(slices.Collect(maps.Values(d.tables())), []*ebpf.Map{d.forms[TCX].programs, d.forms[TCX].chains})
+	for _, table := range own {
 		info, err := table.Info()
 		if err != nil {
 			return 0, fmt.Errorf("ask for the number of %s: %w", table, err)
@@ -24,16 +27,23 @@ func (d *Datapath) ChainMemory() (uint64, error) {
 			m.seen[id] = true
 		}
 	}
-	first, places := chainsOf(control.Generation)
 	var err error
+	for _, f := range d.forms {
+		err = errors.Join(err, m.form(f, control.Generation))
+	}
+	return m.bytes, err
+}
+
+func (m *memories) form(f *form, generation uint32) (err error) {
+	first, places := chainsOf(generation)
 	for _, place := range places {
-		err = errors.Join(err, m.program(d.objects.Programs, uint32(place)))
+		err = errors.Join(err, m.program(f.programs, uint32(place)))
 	}
 	m.end = false // not all generations have all of those
 	for number := first; err == nil && number < first+MostChains && !m.end; number++ {
-		err = m.program(d.objects.Chains, number)
+		err = m.program(f.chains, number)
 	}
-	return m.bytes, err
+	return err
 }
 
 // memories adds up programs and tables, each table once.

@@ -2,6 +2,8 @@ package datapath
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -127,7 +129,9 @@ func (d *Datapath) Usage() (Usage, error) {
 }
 
 // Memory is the size of all tables in bytes, as the kernel accounts for it.
-func (d *Datapath) Memory() (uint64, error) { return memoryOf(d.tables()...) }
+func (d *Datapath) Memory() (uint64, error) {
+	return memoryOf(slices.Collect(maps.Values(d.tables()))...)
+}
 
 func memoryOf(tables ...*ebpf.Map) (uint64, error) {
 	var sum uint64

@@ -200,6 +200,7 @@ type egressNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Segments        uint32
 }
 
 type egressPortBitmap struct {

@@ -6,52 +6,75 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// Action is what a program said of a packet (enum xdp_action).
-type Action uint32
+// Action is what a program said of a packet.
+type Action string
 
-// The XDP actions.
+// The actions, whatever the hook.
 const (
-	Aborted Action = iota
-	Drop
-	Pass
-	Transmit
-	Redirect
+	Drop     Action = "drop"
+	Pass     Action = "pass" // to the kernel
+	Redirect Action = "redirect"
 )
 
-const actionPass = uint32(Pass)
+// actions are those of each hook (enum xdp_action, enum tcx_action_base).
+var actions = map[Mode]map[uint32]Action{
+	XDP: {1: Drop, 2: Pass, 4: Redirect},
+	TCX: {2: Drop, ^uint32(0): Pass, 7: Redirect},
+}
 
-// String returns the action in lower case.
-func (a Action) String() string {
-	names := [...]string{"aborted", "drop", "pass", "transmit", "redirect"}
-	if int(a) < len(names) {
-		return names[a]
-	}
-	return fmt.Sprintf("action-%d", uint32(a))
+// Injected is a frame and how it comes.
+type Injected struct {
+	Public  bool // by the public side
+	Ifindex int
+	Frame   []byte
+	// Mode is XDP or TCX; empty is XDP.
+	Mode Mode
+	// Segments and SegmentSize are of an aggregate (gso_segs, gso_size), which only TCX takes.
+	Segments, SegmentSize uint32
 }
 
 // Inject runs a frame through the side's program as if it had come by the
 // interface, and returns what it said and made of the frame. Nothing is sent;
 // sessions are opened as by real packets. It must run in the gateway's network
 // namespace.
-func (d *Datapath) Inject(public bool, ifindex int, frame []byte) (Action, []byte, error) {
-	program := d.objects.GatewayPrivate
-	if public {
-		program = d.objects.GatewayPublic
+func (d *Datapath) Inject(in Injected) (Action, []byte, error) {
+	mode, side := in.Mode, bpfSideSIDE_PRIVATE
+	if mode == "" {
+		mode = XDP
 	}
-	out := make([]byte, len(frame)+256)
-	options := ebpf.RunOptions{
-		Data: frame, DataOut: out,
-		Context: bpfXdpMd{DataEnd: uint32(len(frame)), IngressIfindex: uint32(ifindex)},
+	if in.Public {
+		side = bpfSideSIDE_PUBLIC
 	}
-	action, err := program.Run(&options)
+	options := ebpf.RunOptions{Data: in.Frame, DataOut: make([]byte, len(in.Frame)+256)}
+	if mode == XDP {
+		options.Context = bpfXdpMd{DataEnd: uint32(len(in.Frame)), IngressIfindex: uint32(in.Ifindex)}
+	} else {
+		options.Context = bpfSkBuff{Ifindex: uint32(in.Ifindex), GsoSegs: in.Segments, GsoSize: in.SegmentSize}
+	}
+	said, err := d.forms[mode].program(side).Run(&options)
 	if err != nil {
-		return Aborted, nil, fmt.Errorf("run a frame of %d bytes through the data plane: %w", len(frame), err)
+		return "", nil, fmt.Errorf("run a frame of %d bytes through the data plane: %w", len(in.Frame), err)
 	}
-	return Action(action), options.DataOut, nil
+	action, known := actions[mode][said]
+	if !known {
+		return "", nil, fmt.Errorf("the data plane says %d of a frame, which is no action", int32(said))
+	}
+	return action, options.DataOut, nil
 }
 
 // bpfXdpMd is struct xdp_md of linux/bpf.h.
 type bpfXdpMd struct {
 	Data, DataEnd, DataMeta                     uint32
 	IngressIfindex, RxQueueIndex, EgressIfindex uint32
+}
+
+// bpfSkBuff is struct __sk_buff of linux/bpf.h as far as is set here.
+type bpfSkBuff struct {
+	_       [10]uint32
+	Ifindex uint32
+	_       [30]uint32
+	GsoSegs uint32
+	_       [2]uint32
+	GsoSize uint32
+	_       [3]uint32
 }

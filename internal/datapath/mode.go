@@ -1,43 +1,72 @@
 package datapath
 
-import "github.com/realmgate/realmgate/internal/netdev"
+import (
+	"fmt"
 
-// NoNativeMode is why the mode is generic where nothing can be done about it.
-const NoNativeMode = "its driver runs no XDP programs"
+	"github.com/realmgate/realmgate/internal/netdev"
+)
 
-// whyGeneric is why an interface with these features would run its program in generic mode.
-func whyGeneric(features netdev.Features, known bool) string {
-	switch {
-	case !known:
-		return "before Linux 6.3 the kernel cannot say whether it takes redirected frames"
-	case !features.RunsPrograms():
-		return NoNativeMode
+// Mode is how a program is attached to an interface.
+type Mode string
+
+// The two hooks of the kernel that programs are compiled for, and none.
+const (
+	XDP    Mode = "xdp"    // in the driver, before there is a socket buffer
+	TCX    Mode = "tcx"    // where traffic control begins: takes aggregates and partial checksums
+	Absent Mode = "absent" // the interface has vanished; it is attached to when it is back
+)
+
+// Auto, as the mode that is wanted, leaves the choice to what the interface is.
+const Auto Mode = "auto"
+
+// physical is the kind of interfaces that have a driver of their own, as netlink calls it.
+const physical = "device"
+
+// choose returns in which mode a program is to be attached to an interface of that kind, and
+// why. Virtual interfaces hand over whole aggregates with partial checksums, which XDP never
+// sees: on a veth its far side would have to do without.
+func choose(wanted Mode, kind string, features netdev.Features, known bool) (mode Mode, why string) {
+	switch takes := features.TakesRedirects(); {
+	case wanted == TCX:
+		return TCX, "interfaces.tcx says so"
+	case wanted == Auto && kind != physical:
+		return TCX, fmt.Sprintf("a %s hands over aggregates", kind)
+	case known && !features.RunsPrograms():
+		return TCX, "its driver runs no XDP programs"
+	case known && !takes || !known && kind == "veth": // before 6.3 the kernel cannot say; a veth may lose frames in silence
+		return TCX, "it takes no frames that XDP redirects"
+	case wanted == XDP:
+		return XDP, "interfaces.xdp says so"
 	}
-	return "it takes no redirected frames"
+	return XDP, "its driver runs XDP programs"
 }
 
-// followMode has the program of an interface in the driver where the interface takes
-// redirected frames, and nowhere else: answers to ARP go back by the interface that the
-// question came by. What it takes is told late: a veth that was made a moment ago takes
-// none before its far side has receive offload.
-func (d *Datapath) followMode(p *port) error {
+// redirects is what may be redirected to the interface.
+func redirects(kind string, features netdev.Features, known bool, ethernet bool) bpfRedirect {
 	switch {
-	case p.link == nil:
-		return nil
-	case p.mode == Native && !p.takes:
-		d.options.Logger.Warn("attaching again in generic mode", "interface", p.name, "why", p.why)
-		return d.reattach(p, []Mode{Generic})
-	case p.mode == Generic && p.takes && !p.tried:
-		err := d.reattach(p, []Mode{Native, Generic})
-		d.options.Logger.Info("attached again", "interface", p.name, "mode", p.mode, "why", p.why)
-		return err
+	case features.TakesRedirects() || !known && kind != "veth":
+		return bpfRedirectREDIRECT_FRAMES
+	case ethernet:
+		return bpfRedirectREDIRECT_BUFFERS
 	}
-	return nil
+	return bpfRedirectREDIRECT_NOTHING
+}
+
+// followMode attaches in another mode when the interface is another than it was. What a
+// driver refused is not tried again before the interface has changed.
+func (d *Datapath) followMode(p *port) error {
+	if p.link == nil || p.mode == p.chosen || p.chosen == XDP && p.refused != "" {
+		return nil
+	}
+	before := p.mode
+	err := d.reattach(p)
+	d.options.Logger.Info("attached again", "interface", p.name, "mode", p.mode, "before", before, "why", p.why)
+	return err
 }
 
 // reattach attaches in another mode. The kernel does not hold both at a time; meanwhile
 // it forwards nothing untranslated.
-func (d *Datapath) reattach(p *port, modes []Mode) error {
+func (d *Datapath) reattach(p *port) error {
 	if err := writeSetting(p.name, "forwarding", 0); err != nil {
 		return err
 	}
@@ -46,7 +75,7 @@ func (d *Datapath) reattach(p *port, modes []Mode) error {
 	}
 	_ = p.link.Close()
 	p.link = nil
-	if err := d.attachFirst(p, modes); err != nil {
+	if err := d.attachChosen(p); err != nil {
 		return err
 	}
 	return d.prepareHost(p.name, p.ifindex)

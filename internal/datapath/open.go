@@ -19,6 +19,7 @@ type Datapath struct {
 	adopted   bool
 	layout    bpfLayout
 	objects   bpfObjects
+	forms     map[Mode]*form // XDP and TCX
 	reasons   []string
 	graceful  *ebpf.Map // see grace
 
@@ -45,7 +46,7 @@ func Open(options Options) (*Datapath, error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("lift the limit on locked memory: %w", err)
 	}
-	d := &Datapath{options: options, known: map[netip.Addr]addressEntry{}}
+	d := &Datapath{options: options, known: map[netip.Addr]addressEntry{}, forms: map[Mode]*form{}}
 	spec, err := loadBpf()
 	if err != nil {
 		return nil, fmt.Errorf("read the compiled programs: %w", err)
@@ -78,9 +79,7 @@ func Open(options Options) (*Datapath, error) {
 		return nil, err
 	}
 	if err := d.initialise(); err != nil {
-		_ = d.closeEgress(true)
-		d.objects.Close()
-		return nil, err
+		return nil, errors.Join(err, d.closeEgress(true), d.forms[TCX].close(), d.objects.Close())
 	}
 	return d, nil
 }
@@ -128,35 +127,15 @@ func (d *Datapath) pinnedLayout() (bpfLayout, error) {
 	return layout, table.Lookup(uint32(0), &layout)
 }
 
-// load creates or adopts the tables and loads the programs over them.
-func (d *Datapath) load(spec *ebpf.CollectionSpec) error {
-	options := ebpf.CollectionOptions{}
-	if d.directory != "" {
-		options.Maps.PinPath = d.directory
-		for name, m := range spec.Maps {
-			if name[0] != '.' { // .rodata and .bss belong to the programs
-				m.Pinning = ebpf.PinByName
-			}
-		}
-	}
-	err := spec.LoadAndAssign(&d.objects, &options)
-	var verifier *ebpf.VerifierError
-	if errors.As(err, &verifier) {
-		return fmt.Errorf("the kernel refuses the programs (6.1 or newer is needed): %w", err)
-	}
-	if err != nil {
-		return fmt.Errorf("load the data plane (is there memory for %d sessions?): %w", d.layout.Capacity, err)
-	}
-	return nil
-}
-
 // initialise fills what the programs expect to find.
 func (d *Datapath) initialise() error {
-	for number, program := range map[bpfProgram]*ebpf.Program{
-		bpfProgramPROGRAM_HAIRPIN: d.objects.GatewayHairpin, bpfProgramPROGRAM_QUESTION: d.objects.GatewayQuestion,
-	} {
-		if err := d.objects.Programs.Put(uint32(number), program); err != nil {
-			return fmt.Errorf("set a program that is entered by tail call: %w", err)
+	for _, f := range d.forms {
+		for number, program := range map[bpfProgram]*ebpf.Program{
+			bpfProgramPROGRAM_HAIRPIN: f.hairpin, bpfProgramPROGRAM_QUESTION: f.question,
+		} {
+			if err := f.programs.Put(uint32(number), program); err != nil {
+				return fmt.Errorf("set a program that is entered by tail call: %w", err)
+			}
 		}
 	}
 	if err := d.newGrace(); err != nil {
@@ -201,5 +180,5 @@ func (d *Datapath) Close(keep bool) error {
 		}
 	}
 	d.ports = nil
-	return errors.Join(append(errs, d.graceful.Close(), d.objects.Close())...)
+	return errors.Join(append(errs, d.graceful.Close(), d.forms[TCX].close(), d.objects.Close())...)
 }

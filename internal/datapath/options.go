@@ -34,6 +34,8 @@ type Options struct {
 	// Stack are those of both that no packet is redirected to: the kernel sends what leaves
 	// by them, and shapes it.
 	Stack []string
+	// Modes are those that are wanted, by interface: Auto where nothing is said.
+	Modes map[string]Mode
 	// Capacity is the number of sessions, MinCapacity to MaxCapacity.
 	Capacity int
 	// Reservations is the number of reservations that can stand at a time;

@@ -87,10 +87,10 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 		if chains.made.Traps {
 			record.Traps = 1
 		}
-		if chains.made.Static != nil {
+		if chains.made.XDP.Static != nil {
 			record.Statics = 1
 		}
-		if chains.made.Protection != nil {
+		if chains.made.XDP.Protection != nil {
 			record.Protects6 = 1
 		}
 	}

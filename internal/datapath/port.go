@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -13,26 +14,17 @@ import (
 	"github.com/realmgate/realmgate/internal/netdev"
 )
 
-// Mode is how a program is attached to an interface.
-type Mode string
-
-// The two modes of XDP, and none.
-const (
-	Native  Mode = "native"  // in the driver
-	Generic Mode = "generic" // after the kernel has made a socket buffer: slower, works everywhere
-	Absent  Mode = "absent"  // the interface has vanished; it is attached to when it is back
-)
-
 // port is an interface of the gateway.
 type port struct {
 	name    string
 	side    bpfSide
 	ifindex int
 	mode    Mode
-	why     string // the mode is generic
-	tried   bool   // native mode, as the interface is now
+	why     string // the mode is that
+	chosen  Mode   // by what the interface is
+	refused string // why its driver takes no XDP program, as the interface is now
 	mtu     int
-	takes   bool // frames may be redirected to it
+	takes   bpfRedirect
 	link    link.Link
 	written bpfInterface // what stands in interface_table
 }
@@ -43,9 +35,9 @@ type Interface struct {
 	Side    string `json:"side"`
 	Ifindex int    `json:"ifindex"`
 	Mode    Mode   `json:"mode"`
-	Why     string `json:"why"` // the mode is generic
-	// Redirect tells whether frames reach it by redirect; otherwise they go
-	// through the kernel's stack.
+	Why     string `json:"why"` // the mode is that
+	// Redirect tells whether all packets reach it by redirect; otherwise those that came
+	// to an XDP program, or all, go through the kernel's stack.
 	Redirect bool `json:"redirect"`
 }
 
@@ -53,10 +45,12 @@ type Interface struct {
 func (d *Datapath) Interfaces() []Interface {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	frames := slices.ContainsFunc(d.ports, func(p *port) bool { return p.mode == XDP })
 	list := make([]Interface, 0, len(d.ports))
 	for _, p := range d.ports {
+		takes := bpfRedirect(p.written.Redirect)
 		list = append(list, Interface{Name: p.name, Side: sideName(p.side), Ifindex: p.ifindex, Mode: p.mode, Why: p.why,
-			Redirect: p.written.Redirect != 0})
+			Redirect: takes == bpfRedirectREDIRECT_FRAMES || takes == bpfRedirectREDIRECT_BUFFERS && !frames})
 	}
 	return list
 }
@@ -92,62 +86,64 @@ func (d *Datapath) Attach() error {
 	return d.refresh()
 }
 
-func (d *Datapath) program(side bpfSide) *ebpf.Program {
-	if side == bpfSideSIDE_PUBLIC {
-		return d.objects.GatewayPublic
-	}
-	return d.objects.GatewayPrivate
-}
-
 func (d *Datapath) linkPath(p *port) string {
 	return filepath.Join(d.directory, "link_"+p.name)
 }
 
-// attach attaches the side's program in native mode where that works, else in
-// generic mode, and prepares the interface's settings.
+// attach attaches the side's program in the mode that the interface asks for, and prepares
+// the interface's settings.
 func (d *Datapath) attach(p *port) error {
 	iface, err := netlink.LinkByName(p.name)
 	if err != nil {
 		return fmt.Errorf("find interface %s: %w", p.name, err)
 	}
-	p.ifindex, p.mtu = iface.Attrs().Index, iface.Attrs().MTU
-	features, known, err := netdev.XDPFeatures(p.ifindex)
-	if err != nil {
+	p.ifindex, p.mtu, p.refused = iface.Attrs().Index, iface.Attrs().MTU, ""
+	if err := d.look(p, iface); err != nil {
 		return err
 	}
-	takes := features.TakesRedirects()
-	if !known {
-		takes = iface.Type() != "veth" // before 6.3 the kernel cannot say; veth may lose frames in silence
-	}
-	p.takes, p.why = takes, whyGeneric(features, known)
 	if d.adoptLink(p) {
-		if err := d.prepareHost(p.name, p.ifindex); err != nil {
-			return err
-		}
-		return d.followMode(p)
+		return d.prepareHost(p.name, p.ifindex)
 	}
-	modes := []Mode{Native, Generic}
-	if !takes {
-		modes = []Mode{Generic}
-	}
-	if err := d.attachFirst(p, modes); err != nil {
+	if err := d.attachChosen(p); err != nil {
 		return err
 	}
 	return d.prepareHost(p.name, p.ifindex)
 }
 
-// attachFirst attaches in the first of the modes that works, and pins the link.
-func (d *Datapath) attachFirst(p *port, modes []Mode) error {
-	var err error
-	for _, mode := range modes {
-		p.tried = p.tried || mode == Native
-		if err = d.attachMode(p, mode); err == nil {
-			break
-		}
-		p.why = fmt.Sprintf("%s mode failed: %v", mode, err)
-	}
+// look notes what the interface is, and how a program is to be attached to it.
+func (d *Datapath) look(p *port, iface netlink.Link) error {
+	features, known, err := netdev.XDPFeatures(p.ifindex)
 	if err != nil {
-		return fmt.Errorf("attach to %s (is another XDP program there?): %w", p.name, err)
+		return err
+	}
+	wanted := d.options.Modes[p.name]
+	if wanted == "" {
+		wanted = Auto
+	}
+	var why string
+	p.chosen, why = choose(wanted, iface.Type(), features, known)
+	p.takes = redirects(iface.Type(), features, known, len(iface.Attrs().HardwareAddr) == 6)
+	if p.mode == p.chosen || p.mode == "" {
+		p.why = why
+	}
+	return nil
+}
+
+// attachChosen attaches in the mode that was chosen, where a driver refuses XDP at tcx, and
+// pins the link.
+func (d *Datapath) attachChosen(p *port) error {
+	if p.chosen == XDP {
+		if err := d.attachMode(p, XDP); err != nil {
+			p.refused = fmt.Sprintf("its driver refuses XDP: %v", err)
+		}
+	}
+	if p.link == nil {
+		if err := d.attachMode(p, TCX); err != nil {
+			return fmt.Errorf("attach to %s: %w", p.name, err)
+		}
+		if p.chosen == XDP {
+			p.why = p.refused
+		}
 	}
 	if d.directory == "" {
 		return nil
@@ -158,19 +154,18 @@ func (d *Datapath) attachFirst(p *port, modes []Mode) error {
 	return nil
 }
 
-func (d *Datapath) attachMode(p *port, mode Mode) error {
-	flags := link.XDPDriverMode
-	if mode == Generic {
-		flags = link.XDPGenericMode
+func (d *Datapath) attachMode(p *port, mode Mode) (err error) {
+	program := d.forms[mode].program(p.side)
+	var attached link.Link
+	if mode == XDP {
+		attached, err = link.AttachXDP(link.XDPOptions{Program: program, Interface: p.ifindex, Flags: link.XDPDriverMode})
+	} else {
+		attached, err = link.AttachTCX(link.TCXOptions{Program: program, Interface: p.ifindex, Attach: ebpf.AttachTCXIngress, Anchor: link.Head()})
 	}
-	attached, err := link.AttachXDP(link.XDPOptions{Program: d.program(p.side), Interface: p.ifindex, Flags: flags})
 	if err != nil {
 		return err
 	}
 	p.link, p.mode = attached, mode
-	if mode == Native {
-		p.why = ""
-	}
 	return nil
 }
 
@@ -184,14 +179,13 @@ func (d *Datapath) adoptLink(p *port) bool {
 	if err != nil {
 		return false
 	}
-	info, err := old.Info()
-	if err == nil && info.XDP() != nil && int(info.XDP().Ifindex) == p.ifindex && p.modeOf() != "" {
-		if err = old.Update(d.program(p.side)); err == nil {
-			p.link, p.mode = old, p.modeOf()
-			if p.mode == Native {
-				p.why = ""
-			} else if p.takes { // to try native mode would stop its packets for a moment
-				p.tried, p.why = true, "an earlier daemon attached it so"
+	mode, ifindex, err := linkOf(old)
+	if err == nil && ifindex == p.ifindex && (mode == TCX || mode == p.chosen && isNative(ifindex)) {
+		if err = old.Update(d.forms[mode].program(p.side)); err == nil {
+			p.link, p.mode = old, mode
+			if mode != p.chosen { // to try XDP would stop its packets for a moment
+				p.refused = "an earlier daemon attached it so"
+				p.why = p.refused
 			}
 			return true
 		}
@@ -200,76 +194,6 @@ func (d *Datapath) adoptLink(p *port) bool {
 	_ = old.Close()
 	_ = os.Remove(d.linkPath(p))
 	return false
-}
-
-// modeOf asks the kernel how the interface's program is attached.
-func (p *port) modeOf() Mode {
-	iface, err := netlink.LinkByIndex(p.ifindex)
-	if err != nil || iface.Attrs().Xdp == nil || !iface.Attrs().Xdp.Attached {
-		return ""
-	}
-	if iface.Attrs().Xdp.AttachMode == xdpAttachedGeneric {
-		return Generic
-	}
-	return Native
-}
-
-// xdpAttachedGeneric is XDP_ATTACHED_SKB of linux/if_link.h.
-const xdpAttachedGeneric = 2
-
-// discardLinks detaches what an earlier daemon attached to interfaces that are
-// not the gateway's any more.
-func (d *Datapath) discardLinks() {
-	if d.directory == "" {
-		return
-	}
-	wanted := map[string]bool{}
-	for _, p := range d.ports {
-		wanted[d.linkPath(p)] = true
-	}
-	pinned, _ := filepath.Glob(filepath.Join(d.directory, "link_*"))
-	for _, path := range pinned {
-		if wanted[path] {
-			continue
-		}
-		if old, err := link.LoadPinnedLink(path, nil); err == nil {
-			if info, err := old.Info(); err == nil && info.XDP() != nil {
-				_ = restoreInterface(d.objects.HostTable, info.XDP().Ifindex)
-			}
-			_ = old.Close()
-		}
-		_ = os.Remove(path)
-	}
-}
-
-// restoreDiscarded puts back the settings of the interfaces to which a data plane
-// that cannot be adopted is attached. What it changed in another network
-// namespace is out of reach.
-func (d *Datapath) restoreDiscarded() error {
-	table, err := ebpf.LoadPinnedMap(filepath.Join(d.directory, "host_table"), nil)
-	if err != nil {
-		return nil //nolint:nilerr // nothing is remembered
-	}
-	defer table.Close()
-	pinned, _ := filepath.Glob(filepath.Join(d.directory, "link_*"))
-	var errs []error
-	for _, path := range pinned {
-		old, err := link.LoadPinnedLink(path, nil)
-		if err != nil {
-			continue
-		}
-		info, err := old.Info()
-		_ = old.Close()
-		if err != nil || info.XDP() == nil {
-			continue
-		}
-		// The number of an interface says little: its program tells whether it is the one.
-		iface, err := netlink.LinkByIndex(int(info.XDP().Ifindex))
-		if err == nil && iface.Attrs().Xdp != nil && iface.Attrs().Xdp.ProgId == uint32(info.Program) {
-			errs = append(errs, restoreInterface(table, info.XDP().Ifindex))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func (d *Datapath) detach() error {

@@ -10,8 +10,6 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-
-	"github.com/realmgate/realmgate/internal/netdev"
 )
 
 // Refresh brings what the programs know of interfaces and addresses up to the
@@ -25,13 +23,11 @@ func (d *Datapath) Refresh() error {
 
 func (d *Datapath) refresh() error {
 	errs := []error{d.followEgress()}
-	allGeneric := true
 	for _, p := range d.ports {
 		errs = append(errs, d.follow(p))
-		allGeneric = allGeneric && p.mode != Native
 	}
 	for _, p := range d.ports {
-		errs = append(errs, d.writePort(p, allGeneric))
+		errs = append(errs, d.writePort(p))
 	}
 	return errors.Join(append(errs, d.refreshOwn(), d.followOwnPorts(), d.followRules())...)
 }
@@ -56,17 +52,16 @@ func (d *Datapath) follow(p *port) error {
 	if p.link == nil { // it failed before
 		return d.attachAgain(p)
 	}
-	features, known, err := netdev.XDPFeatures(p.ifindex)
-	if err != nil || !known {
+	takes, chosen := p.takes, p.chosen
+	if err := d.look(p, iface); err != nil {
 		return err
 	}
-	if takes := features.TakesRedirects(); takes != p.takes {
-		d.options.Logger.Info("interface changed", "interface", p.name, "takes_redirects", takes)
-		p.takes, p.tried, p.why = takes, false, whyGeneric(features, known)
+	if takes != p.takes || chosen != p.chosen {
+		p.refused = ""
 		d.epochNext()
 	}
 	if mtu := iface.Attrs().MTU; mtu != p.mtu { // drivers run programs up to some
-		p.mtu, p.tried = mtu, false
+		p.mtu, p.refused = mtu, ""
 	}
 	if err := d.keepHost(p.name); err != nil {
 		return err
@@ -82,7 +77,7 @@ func (d *Datapath) lose(p *port) error {
 	}
 	d.options.Logger.Warn("an interface has vanished", "interface", p.name)
 	err := d.leave(p)
-	p.ifindex, p.mode, p.why, p.takes = 0, Absent, "", false
+	p.ifindex, p.mode, p.why, p.chosen, p.takes = 0, Absent, "", "", bpfRedirectREDIRECT_NOTHING
 	return err
 }
 
@@ -102,7 +97,7 @@ func (d *Datapath) attachAgain(p *port) error {
 func (d *Datapath) leave(p *port) error {
 	var err error
 	if p.link != nil {
-		if info, failed := p.link.Info(); failed == nil && info.XDP() != nil && int(info.XDP().Ifindex) == p.ifindex {
+		if _, ifindex, failed := linkOf(p.link); failed == nil && ifindex == p.ifindex {
 			err = restoreInterface(d.objects.HostTable, uint32(p.ifindex))
 		}
 		_ = p.link.Unpin()
@@ -111,20 +106,19 @@ func (d *Datapath) leave(p *port) error {
 	}
 	_ = d.objects.InterfaceTable.Delete(uint32(p.ifindex))
 	_ = d.objects.HostTable.Delete(uint32(p.ifindex))
-	p.written, p.tried = bpfInterface{}, false
+	p.written, p.mode, p.refused = bpfInterface{}, "", ""
 	return err
 }
 
-// writePort writes the interface's entry. Frames that arrive in generic mode
-// can be redirected to any interface.
-func (d *Datapath) writePort(p *port, allGeneric bool) error {
+// writePort writes the interface's entry.
+func (d *Datapath) writePort(p *port) error {
 	iface, err := netlink.LinkByIndex(p.ifindex)
 	if err != nil {
 		return nil //nolint:nilerr // as in follow
 	}
-	entry := bpfInterface{Side: uint8(p.side)}
-	if (p.takes || allGeneric) && !slices.Contains(d.options.Stack, p.name) {
-		entry.Redirect = 1
+	entry := bpfInterface{Side: uint8(p.side), Redirect: uint8(p.takes)}
+	if slices.Contains(d.options.Stack, p.name) {
+		entry.Redirect = uint8(bpfRedirectREDIRECT_NOTHING)
 	}
 	copy(entry.Mac[:], iface.Attrs().HardwareAddr)
 	addresses, err := netlink.AddrList(iface, unix.AF_INET)

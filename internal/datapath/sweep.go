@@ -42,6 +42,8 @@ func (d *Datapath) sweep(table bpfSweepTable, first, end uint32, pause func()) (
 	return freed, nil
 }
 
+const xdpPass = 2 // linux/bpf.h
+
 // sweepOnce runs the program once; the caller holds sweeping. The answer says how
 // many records it came to, at least one.
 func (d *Datapath) sweepOnce(request bpfSweepRequest) (bpfSweepRequest, error) {
@@ -53,7 +55,7 @@ func (d *Datapath) sweepOnce(request bpfSweepRequest) (bpfSweepRequest, error) {
 	if err != nil {
 		return request, fmt.Errorf("run the sweep: %w", err)
 	}
-	if action != actionPass {
+	if action != xdpPass {
 		return request, fmt.Errorf("the sweep ended with action %d", action)
 	}
 	if _, err := binary.Decode(out, binary.NativeEndian, &request); err != nil {

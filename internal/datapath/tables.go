@@ -1,15 +1,18 @@
 package datapath
 
-import "github.com/cilium/ebpf"
+import (
+	"reflect"
 
-// tables are all maps of the data plane, for their sizes.
-func (d *Datapath) tables() []*ebpf.Map {
-	m := &d.objects.bpfMaps
-	return []*ebpf.Map{
-		m.AddressTable, m.BindingTable, m.BoundPortIndex, m.BoundPortTable, m.BannedAddresses, m.BannedPrefixes, m.BannedPrefixes6, m.Budgets, m.CaptureRings, m.CaptureSnaps, m.ClaimEvents, m.ControlTable, m.DropEvents, m.HostTable,
-		m.Chains, m.InterfaceTable, m.KnownTable, m.NfCounts, m.NfPackets, m.LayoutTable, m.Locks, m.MappingIndex, m.MappingTable, m.NewFlows, m.NextHops, m.OwnAddresses,
-		m.PortBitmaps, m.Programs, m.ReasonCounters, m.RecordSearches, m.RefusalBudgets, m.RemoteTable, m.ReservationIndex, m.ReservationQueue, m.ReservationTable,
-		m.ServiceTable, m.SessionBitmap, m.SessionIndex, m.SessionTable, m.SettingsTable, m.Statistics, m.SubscriberTable, m.TentativeTable, m.TrapBudgets, m.TrapEvents,
-		m.AwaitedAskers, m.LentNames, m.QuestionBudgets, m.QuestionStates, m.Questions,
+	"github.com/cilium/ebpf"
+)
+
+// tables are all maps of the data plane by their names, but those that only the form for
+// socket buffers has.
+func (d *Datapath) tables() map[string]*ebpf.Map {
+	all := map[string]*ebpf.Map{}
+	maps := reflect.ValueOf(d.objects.bpfMaps)
+	for i := range maps.NumField() {
+		all[maps.Type().Field(i).Tag.Get("ebpf")] = maps.Field(i).Interface().(*ebpf.Map)
 	}
+	return all
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/vishvananda/netlink"
-
 	"github.com/realmgate/realmgate/internal/lab"
 )
 
@@ -28,25 +26,6 @@ func readSettings(g *lab.Gateway) (settings, error) {
 	return found, nil
 }
 
-// programs counts the interfaces that have an XDP program, the kind that a
-// gateway puts there.
-func programs(g *lab.Gateway) (int, error) {
-	count := 0
-	err := g.Do(func() error {
-		links, err := netlink.LinkList()
-		if err != nil {
-			return err
-		}
-		for _, link := range links {
-			if xdp := link.Attrs().Xdp; xdp != nil && xdp.Attached {
-				count++
-			}
-		}
-		return nil
-	})
-	return count, err
-}
-
 // Step 9: the gateway puts back what it changed, and the lab goes.
 func (s *story) stopClean(context.Context) error {
 	s.closeVisits()
@@ -55,9 +34,9 @@ func (s *story) stopClean(context.Context) error {
 	if err != nil {
 		return err
 	}
-	attached, err := programs(g)
+	attached, err := g.Attached()
 	if err == nil {
-		err = expect("interfaces with a program while the gateway runs", attached, 2)
+		err = expect("interfaces with a program while the gateway runs", len(attached), 2)
 	}
 	if err != nil {
 		return err
@@ -71,8 +50,8 @@ func (s *story) stopClean(context.Context) error {
 		return err
 	}
 	s.tell.say("The %d kernel settings that it had changed are as before.", changed)
-	if attached, err = programs(g); err == nil {
-		err = expect("interfaces with a program after the stop", attached, 0)
+	if attached, err = g.Attached(); err == nil {
+		err = expect("interfaces with a program after the stop", len(attached), 0)
 	}
 	if err == nil {
 		err = expect("what it left in the BPF file system", s.files.pins(s.id), "")

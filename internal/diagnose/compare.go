@@ -120,31 +120,10 @@ func (s *Setup) hosts(f *Facts) []string {
 		lost[0].Name, others(len(lost)), lost[0].Address, way)}
 }
 
-// Mode is how an interface runs its program.
-type Mode struct {
-	Interface string
-	Absent    bool
-	Why       string // it is slower than it could be; "" where it is not
-}
-
-// Modes warns of interfaces that have vanished, and of those that could do better.
-func (f *Facts) Modes(list []Mode) (warnings []string) {
-	for _, m := range list {
-		switch {
-		case m.Absent:
-			warnings = append(warnings, fmt.Sprintf("interface %s has vanished: nothing passes there until it is back", m.Interface))
-		case m.Why != "":
-			warnings = append(warnings, fmt.Sprintf("interface %s runs in generic mode, which is slower: %s%s", m.Interface, m.Why, f.remedy(m.Interface)))
-		}
+// Vanished warns of interfaces that are not there any more.
+func Vanished(names []string) (warnings []string) {
+	for _, name := range names {
+		warnings = append(warnings, fmt.Sprintf("interface %s has vanished: nothing passes there until it is back", name))
 	}
 	return warnings
-}
-
-func (f *Facts) remedy(name string) string {
-	for _, i := range f.Interfaces {
-		if i.Name == name && i.Kind == "veth" {
-			return ": run ethtool -K IFACE gro on at its far side"
-		}
-	}
-	return ""
 }

@@ -116,18 +116,10 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
-func TestModes(t *testing.T) {
+func TestVanished(t *testing.T) {
 	t.Parallel()
-	_, f := sound()
-	got := f.Modes([]Mode{{Interface: "eth9"}, {Interface: "eth8", Absent: true}, {Interface: "eth0", Why: "of a reason"}, {Interface: "eth1", Why: "of another"}})
-	want := []string{"interface eth8 has vanished", "of a reason: run ethtool -K IFACE gro on", "eth1 runs in generic mode, which is slower: of another"}
-	if len(got) != len(want) {
-		t.Fatalf("%q", got)
-	}
-	for i := range want {
-		if !strings.Contains(got[i], want[i]) {
-			t.Errorf("%q does not say %q", got[i], want[i])
-		}
+	if got := Vanished([]string{"eth8"}); len(got) != 1 || !strings.Contains(got[0], "interface eth8 has vanished") {
+		t.Errorf("%q", got)
 	}
 }
 

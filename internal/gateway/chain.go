@@ -58,7 +58,10 @@ func buildChains(v *view, states *chain.States) datapath.BuildChains {
 	policy := policyOf(v)
 	return func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
 		made, err := chain.Build(policy, chain.Shared(tables), first, states)
-		return datapath.Chains(made), err
+		return datapath.Chains{
+			XDP: datapath.ChainPrograms(made.XDP), TCX: datapath.ChainPrograms(made.TCX),
+			In: made.In, Out: made.Out, Stray: made.Stray, Traps: made.Traps,
+		}, err
 	}
 }
 

@@ -19,7 +19,6 @@ const diagnoseEvery = 2 * time.Second
 
 // diagnosis is where machine and configuration did not fit when they were compared last.
 type diagnosis struct {
-	facts    atomic.Pointer[diagnose.Facts]
 	warnings atomic.Pointer[[]string]
 }
 
@@ -28,19 +27,13 @@ func (d *diagnosis) remedies(interfaces []datapath.Interface) (list []string) {
 	if warnings := d.warnings.Load(); warnings != nil {
 		list = append(list, *warnings...)
 	}
-	facts := d.facts.Load()
-	if facts == nil {
-		facts = &diagnose.Facts{}
-	}
-	modes := make([]diagnose.Mode, 0, len(interfaces))
+	var vanished []string
 	for _, i := range interfaces {
-		m := diagnose.Mode{Interface: i.Name, Absent: i.Mode == datapath.Absent}
-		if i.Why != datapath.NoNativeMode { // else nobody can do anything about it
-			m.Why = i.Why
+		if i.Mode == datapath.Absent {
+			vanished = append(vanished, i.Name)
 		}
-		modes = append(modes, m)
 	}
-	return append(list, facts.Modes(modes)...)
+	return append(list, diagnose.Vanished(vanished)...)
 }
 
 // runDiagnosis compares the machine with the configuration until ctx ends.
@@ -86,7 +79,6 @@ func (g *Gateway) diagnose(setup *diagnose.Setup, neighbours *diagnose.Neighbour
 	}
 	var failed error
 	facts.InUse, failed = neighbours.Follow(setup, facts, anew, time.Now())
-	g.doubts.facts.Store(facts)
 	warnings := setup.Compare(facts)
 	if failed != nil {
 		warnings = append(warnings, failed.Error())

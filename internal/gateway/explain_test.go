@@ -101,7 +101,7 @@ func (b *rig) send(public bool, p packets.Packet) (end model.Reason) {
 		if err != nil {
 			return err
 		}
-		_, _, err = b.data.Inject(public, iface.Index, p.Between(packets.RouterMAC, packets.GatewayPublicMAC).Bytes())
+		_, _, err = b.data.Inject(datapath.Injected{Public: public, Ifindex: iface.Index, Frame: p.Between(packets.RouterMAC, packets.GatewayPublicMAC).Bytes()})
 		return err
 	})
 	after, err2 := b.data.Counters()

@@ -39,11 +39,23 @@ func spare(now int) int { return max(4096, 2*now) }
 func datapathOptions(o Options, v *view, outbound []netip.Addr) datapath.Options {
 	c := v.config
 	return datapath.Options{
-		Instance: o.Instance, Public: c.Interfaces.Public, Private: c.Interfaces.Private,
+		Instance: o.Instance, Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
 		Stack: c.Interfaces.Stack, Capacity: c.Capacity, Outbound: outbound, Logger: o.Logger,
 		Reservations: reservations(c), Bindings: bindings(c, len(v.registry.Services())), BoundPorts: spare(v.ports()),
 		Addresses: spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses)), Services: spare(len(v.services())), Names: spare(len(v.names)),
 	}
+}
+
+// modes are those that interfaces are to have, whatever they are.
+func modes(c *config.Config) map[string]datapath.Mode {
+	wanted := map[string]datapath.Mode{}
+	for _, name := range c.Interfaces.XDP {
+		wanted[name] = datapath.XDP
+	}
+	for _, name := range c.Interfaces.TCX {
+		wanted[name] = datapath.TCX
+	}
+	return wanted
 }
 
 // recordLasts is about how long the record of an ended session lies in the tables.

@@ -163,7 +163,8 @@ func fixed(file string, old, c *config.Config) error {
 		}
 	}
 	check("interfaces", slices.Equal(old.Interfaces.Public, c.Interfaces.Public) &&
-		slices.Equal(old.Interfaces.Private, c.Interfaces.Private))
+		slices.Equal(old.Interfaces.Private, c.Interfaces.Private) &&
+		slices.Equal(old.Interfaces.XDP, c.Interfaces.XDP) && slices.Equal(old.Interfaces.TCX, c.Interfaces.TCX))
 	check("interfaces.egress", slices.Equal(old.Interfaces.Stack, c.Interfaces.Stack))
 	check("capacity", old.Capacity == c.Capacity)
 	check("outbound.addresses", slices.Equal(old.Outbound.Addresses, c.Outbound.Addresses))

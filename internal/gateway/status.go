@@ -97,7 +97,6 @@ func dnsCounts(public, private nameserver.Statistics, asked allocation.Counts, t
 
 // advice is what to do about a reason that should not be seen.
 var advice = map[model.Reason]string{
-	"drop_partial_checksum":   "a sender leaves checksums to its interface; on the hosts behind virtual links run: ethtool -K IFACE tx off",
 	"drop_session_table_full": "the session table is full and refuses new sessions: who has most is named below; where all are meant, raise capacity and restart",
 	"drop_session_index_full": "an index bucket of the session table is full: raise capacity and restart",
 	"drop_mapping_index_full": "an index bucket of the mapping table is full: raise capacity and restart",

@@ -80,9 +80,9 @@ func TestNamesHaveNumbersOfTheirOwn(t *testing.T) {
 
 func TestStatusNamesTheRemedy(t *testing.T) {
 	usage := datapath.Usage{Sessions: 1, Capacity: 10}
-	list := remedies(totals{reasons: map[model.Reason]uint64{"drop_partial_checksum": 3, "drop_client_limit": 1}, exhausted: 1, distrusted: 1, upstreamFailed: 2},
+	list := remedies(totals{reasons: map[model.Reason]uint64{"drop_no_route": 3, "drop_client_limit": 1}, exhausted: 1, distrusted: 1, upstreamFailed: 2},
 		usage, []netip.Addr{remote.Addr()})
-	want := []string{"pool.quotas.client_sessions", "ethtool", remote.Addr().String(), "pool.rest", "reputation", "dns.upstream"}
+	want := []string{"pool.quotas.client_sessions", "route", remote.Addr().String(), "pool.rest", "reputation", "dns.upstream"}
 	if len(list) != len(want) {
 		t.Fatal(list)
 	}

@@ -67,7 +67,7 @@ func TestBanDuringAReload(t *testing.T) {
 		made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
 			chains := []chain.Chain{{Name: "none", Rules: []chain.Rule{{}}, Steps: deny(1, chain.Rule{})}}
 			made, err := chain.Build(chain.Policy{Chains: chains}, chain.Shared(tables), first, &g.states)
-			return datapath.Chains(made), err
+			return chainsOf(made), err
 		})
 		if err != nil {
 			return err

@@ -83,7 +83,7 @@ func TestHoneypotHasOneBudget(t *testing.T) {
 				return err
 			}
 			for range each {
-				if _, _, err := g.data.Inject(true, g.public, frame); err != nil {
+				if _, _, err := g.inject(true, g.public, frame); err != nil {
 					return err
 				}
 			}

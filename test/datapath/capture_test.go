@@ -104,7 +104,7 @@ func TestCaptureIsBounded(t *testing.T) {
 	events := g.capture(map[uint32]uint32{3: datapath.MostCaptured})
 	g.in(func() error {
 		for range sent {
-			if action, _, err := g.data.Inject(false, g.private, frame); err != nil || action != datapath.Redirect {
+			if action, _, err := g.inject(false, g.private, frame); err != nil || action != datapath.Redirect {
 				t.Fatalf("%v, %v", action, err)
 			}
 		}

@@ -37,7 +37,7 @@ func (g *gateway) chain(rules []chain.Rule, chains ...[]chain.Step) error {
 func (g *gateway) enforce(policy chain.Policy) error {
 	made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
 		made, err := chain.Build(policy, chain.Shared(tables), first, &g.states)
-		return datapath.Chains(made), err
+		return chainsOf(made), err
 	})
 	if err != nil {
 		g.states.Forget()
@@ -104,10 +104,10 @@ func TestChainsChangeUnderTraffic(t *testing.T) {
 	sent := uint64(0)
 	g.during(func() error {
 		sent++
-		if action, _, err := g.data.Inject(false, g.private, good); err != nil || action != datapath.Redirect {
+		if action, _, err := g.inject(false, g.private, good); err != nil || action != datapath.Redirect {
 			return fmt.Errorf("a packet that is allowed: %v, %w", action, err)
 		}
-		_, _, err := g.data.Inject(false, g.private, bad) // its sender is told, or not
+		_, _, err := g.inject(false, g.private, bad) // its sender is told, or not
 		return err
 	}, func() error {
 		for n := range swaps {

@@ -40,7 +40,7 @@ func (g *gateway) atOnce(threads int, f func(thread int) error) {
 // would: an interrupted CPU may hold a lock for long (drop_busy).
 func (g *gateway) untilForwarded(frame []byte) ([]byte, error) {
 	for range 100 {
-		action, out, err := g.data.Inject(false, g.private, frame)
+		action, out, err := g.inject(false, g.private, frame)
 		if err != nil || action == datapath.Redirect {
 			return out, err
 		}
@@ -97,7 +97,7 @@ func (g *gateway) shakes(from, to, host netip.AddrPort) (in bool, err error) {
 		{true, outside(proof(from, to))},
 	} {
 		ifindex := map[bool]int{true: g.public, false: g.private}[step.public]
-		action, _, err := g.data.Inject(step.public, ifindex, step.packet.Bytes())
+		action, _, err := g.inject(step.public, ifindex, step.packet.Bytes())
 		if err != nil || action != datapath.Redirect {
 			return false, err
 		}
@@ -143,7 +143,7 @@ func TestOneWinnerOfAClaim(t *testing.T) {
 		}
 		won := [threads]bool{}
 		g.atOnce(threads, func(thread int) error {
-			action, _, err := g.data.Inject(true, g.public, outside(proof(clients[thread], lent)).Bytes())
+			action, _, err := g.inject(true, g.public, outside(proof(clients[thread], lent)).Bytes())
 			won[thread] = action == datapath.Redirect
 			return err
 		})
@@ -177,7 +177,7 @@ func TestOneClaimForAllOfAClient(t *testing.T) {
 		}
 		g.atOnce(threads, func(thread int) error {
 			p := outside(proof(endpoint(from, uint16(50000+thread)), ways[thread%2].to))
-			action, _, err := g.data.Inject(true, g.public, p.Bytes())
+			action, _, err := g.inject(true, g.public, p.Bytes())
 			if err == nil && action != datapath.Redirect {
 				err = fmt.Errorf("round %d: connection %d is out", n, thread)
 			}
@@ -198,7 +198,7 @@ func TestConcurrentClaimsOfAWholeHost(t *testing.T) {
 		for n := range each {
 			from := endpoint(netip.AddrFrom4([4]byte{192, byte(n >> 7), byte(thread), byte(1 + n%128)}), 50000)
 			to := endpoint(pool1, uint16(1000+thread*each+n))
-			action, _, err := g.data.Inject(true, g.public, outside(udp(from, to)).Bytes())
+			action, _, err := g.inject(true, g.public, outside(udp(from, to)).Bytes())
 			if err != nil {
 				return err
 			}
@@ -228,7 +228,7 @@ func TestWithdrawRacesWithClaim(t *testing.T) {
 			var err error
 			if thread == 0 {
 				var action datapath.Action
-				action, _, err = g.data.Inject(true, g.public, outside(proof(from, lent)).Bytes())
+				action, _, err = g.inject(true, g.public, outside(proof(from, lent)).Bytes())
 				claimed = action == datapath.Redirect
 				return err
 			}
@@ -289,7 +289,7 @@ func TestConcurrentSweep(t *testing.T) {
 				continue
 			}
 			frame := inside(udp(endpoint(host(n%100), 40000), endpoint(remote, uint16(1+n%7)))).Bytes()
-			if _, _, err := g.data.Inject(false, g.private, frame); err != nil {
+			if _, _, err := g.inject(false, g.private, frame); err != nil {
 				return err
 			}
 		}

@@ -66,7 +66,7 @@ func TestProtectionRule7_UnprovenIsOnlyDropped(t *testing.T) {
 				g.in(func() (err error) {
 					for n := range 2000 {
 						from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{c.network[0], c.network[1], c.network[2], byte(100 + n%100)}), uint16(1024+n))
-						_, _, err2 := g.data.Inject(true, g.public, addressed(tcp(from, to, packets.SYN)).Bytes())
+						_, _, err2 := g.inject(true, g.public, addressed(tcp(from, to, packets.SYN)).Bytes())
 						err = errors.Join(err, err2)
 					}
 					return err
@@ -100,7 +100,7 @@ func TestProtectionRule12_NoPacketMeetsTwoGenerations(t *testing.T) {
 	frames := map[datapath.Action][]byte{datapath.Pass: addressed(good).Bytes(), datapath.Drop: addressed(bad).Bytes()}
 	g.during(func() error {
 		for want, f := range frames {
-			if action, _, err := g.data.Inject(true, g.public, f); err != nil || action != want {
+			if action, _, err := g.inject(true, g.public, f); err != nil || action != want {
 				return fmt.Errorf("%v, want %v: %w", action, want, err)
 			}
 		}

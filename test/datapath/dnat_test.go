@@ -66,7 +66,7 @@ func (g *gateway) forwards(list []forward, others ...chain.Chain) {
 		}
 		made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
 			made, err := chain.Build(chain.Policy{Chains: chains}, chain.Shared(tables), first, &g.states)
-			return datapath.Chains(made), err
+			return chainsOf(made), err
 		})
 		if err != nil {
 			return err

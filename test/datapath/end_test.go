@@ -113,7 +113,7 @@ func TestEndBesideTraffic(t *testing.T) {
 			default:
 				for m := range 20 {
 					frame := inside(udp(endpoint(host(m), 40000), endpoint(remote, uint16(1+(n+m)%7)))).Bytes()
-					if _, _, err := g.data.Inject(false, g.private, frame); err != nil {
+					if _, _, err := g.inject(false, g.private, frame); err != nil {
 						return err
 					}
 				}

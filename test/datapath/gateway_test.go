@@ -1,6 +1,8 @@
 package datapath
 
 import (
+	"encoding/binary"
+	"flag"
 	"net"
 	"net/netip"
 	"testing"
@@ -197,7 +199,7 @@ func (g *gateway) send(public bool, frame []byte) result {
 			ifindex = g.public
 		}
 		var err error
-		r.action, r.frame, err = g.data.Inject(public, ifindex, frame)
+		r.action, r.frame, err = g.inject(public, ifindex, frame)
 		return err
 	})
 	for reason, count := range g.counters() {
@@ -209,6 +211,40 @@ func (g *gateway) send(public bool, frame []byte) result {
 		r.packet = p
 	}
 	return r
+}
+
+// modeFlag is the form of the data plane that frames are put into.
+var modeFlag = flag.String("mode", string(datapath.XDP), "form of the data plane that frames are put into: xdp or tcx")
+
+func atTCX() bool { return datapath.Mode(*modeFlag) == datapath.TCX }
+
+// runs reports whether the kernel runs a program on the frame: as a socket buffer it has to
+// have the header that its type says.
+func runs(frame []byte) bool {
+	least := 14
+	if atTCX() && len(frame) >= least {
+		switch binary.BigEndian.Uint16(frame[12:]) {
+		case 0x0800:
+			least = 34
+		case 0x86dd:
+			least = 54
+		default:
+			least = 15
+		}
+	}
+	return len(frame) >= least
+}
+
+func (g *gateway) inject(public bool, ifindex int, frame []byte) (datapath.Action, []byte, error) {
+	return g.data.Inject(datapath.Injected{Public: public, Ifindex: ifindex, Frame: frame, Mode: datapath.Mode(*modeFlag)})
+}
+
+// chainsOf are chains as the data plane takes them.
+func chainsOf(made chain.Programs) datapath.Chains {
+	return datapath.Chains{
+		XDP: datapath.ChainPrograms(made.XDP), TCX: datapath.ChainPrograms(made.TCX),
+		In: made.In, Out: made.Out, Stray: made.Stray, Traps: made.Traps,
+	}
 }
 
 func (g *gateway) counters() map[model.Reason]uint64 {

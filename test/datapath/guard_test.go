@@ -108,7 +108,7 @@ func (c talk) forge(g *gateway, fromHost bool, flags packets.Flags, sequence, ac
 	if public {
 		ifindex = g.public
 	}
-	action, _, err := g.data.Inject(public, ifindex, p.Bytes())
+	action, _, err := g.inject(public, ifindex, p.Bytes())
 	if err != nil || action != datapath.Redirect {
 		g.t.Fatalf("%s: %v, %v, want it forwarded", p, action, err)
 	}

@@ -55,7 +55,7 @@ func nothingLeaks(t *testing.T, options ...option) {
 			if n%100 == 0 {
 				g.lend(pool1, 0, endpoint(hostA, 0), func(r *datapath.Reservation) { r.ID = uint64(n+1)<<32 | 3; r.Claims = 8 })
 			}
-			if len(frame) >= 14 { // shorter ones the kernel does not run
+			if runs(frame) {
 				g.judge(public, frame)
 			}
 			if n%100 == 99 {
@@ -103,7 +103,7 @@ func (g *gateway) judge(public bool, frame []byte) {
 	if public {
 		ifindex = g.public
 	}
-	action, out, err := g.data.Inject(public, ifindex, frame)
+	action, out, err := g.inject(public, ifindex, frame)
 	check(g.t, err)
 	var reasons []model.Reason
 	for reason, n := range g.counters() {

@@ -36,14 +36,36 @@ func (g *gateway) mode() (datapath.Mode, string) {
 	return "", ""
 }
 
+// wanted are the modes that the interfaces are to have.
+func wanted(eth0 datapath.Mode) option {
+	return func(s *setup) { s.Modes = map[string]datapath.Mode{"eth0": eth0} }
+}
+
+// A virtual interface is served at tcx, where aggregates come whole, unless XDP is wanted.
+func TestModeOfAVirtualInterface(t *testing.T) {
+	t.Parallel()
+	for wants, want := range map[datapath.Mode]string{
+		datapath.Auto: "tcx: a veth hands over aggregates", datapath.XDP: "xdp: interfaces.xdp says so",
+		datapath.TCX: "tcx: interfaces.tcx says so",
+	} {
+		t.Run(string(wants), func(t *testing.T) {
+			t.Parallel()
+			g := newGateway(t, wanted(wants))
+			mode, why := g.mode()
+			same(g, "the mode", string(mode)+": "+why, want)
+			g.crosses(udp(inA, server), outbound)
+		})
+	}
+}
+
 // The mode follows what the interface takes, and packets pass in each.
 func TestModeFollowsTheInterface(t *testing.T) {
-	g := newGateway(t, publicLink(lab.GRO(lab.BothEnds, false)), pinned)
+	g := newGateway(t, publicLink(lab.GRO(lab.BothEnds, false)), wanted(datapath.XDP), pinned)
 	out := endpoint(outbound, inA.Port())
 	for _, offload := range []string{"off", "on", "off", "on"} {
 		g.far(offload)
 		mode, why := g.mode()
-		if native := offload == "on"; (mode == datapath.Native) != native || (why == "") != native {
+		if (mode == datapath.XDP) != (offload == "on") || why == "" {
 			t.Errorf("with receive offload %s the mode is %s, because %q", offload, mode, why)
 		}
 		g.crosses(udp(inA, server), outbound)
@@ -57,17 +79,17 @@ func TestModeFollowsTheInterface(t *testing.T) {
 // An interface that was made anew is attached to before its far side has receive offload,
 // and again when it has.
 func TestModeOfAnInterfaceMadeAnew(t *testing.T) {
-	g := newGateway(t, pinned)
-	if mode, why := g.mode(); mode != datapath.Native {
+	g := newGateway(t, wanted(datapath.XDP), pinned)
+	if mode, why := g.mode(); mode != datapath.XDP {
 		t.Fatalf("the mode is %s, because %q: this test shows nothing", mode, why)
 	}
 	g.remake(nil)
 	g.far("off")
-	if mode, _ := g.mode(); mode != datapath.Generic {
+	if mode, _ := g.mode(); mode != datapath.TCX {
 		t.Fatalf("the mode is %s: this test shows nothing", mode)
 	}
 	g.far("on")
-	if mode, why := g.mode(); mode != datapath.Native {
+	if mode, why := g.mode(); mode != datapath.XDP {
 		t.Errorf("the mode is %s, because %q", mode, why)
 	}
 	g.crosses(udp(inA, server), outbound)
@@ -95,7 +117,7 @@ func TestInterfaceVanishes(t *testing.T) {
 	check(t, g.namespace.Address("eth0", publicAddress.String()+"/24"))
 	check(t, errors.Join(g.namespace.Up("eth0"), g.outside.Up("eth0"), g.namespace.WaitUp()))
 	g.in(g.data.Refresh)
-	if mode, why := g.mode(); mode != datapath.Native {
+	if mode, why := g.mode(); mode != datapath.TCX {
 		t.Errorf("back again the mode is %q, because %q", mode, why)
 	}
 }

@@ -26,7 +26,7 @@ func TestClosedServiceEndsBusySessions(t *testing.T) {
 		g.established(busy, lent, service)
 		frame := outside(tcp(busy, lent, packets.ACK)).Bytes()
 		g.during(func() error {
-			_, _, err := g.data.Inject(true, g.public, frame)
+			_, _, err := g.inject(true, g.public, frame)
 			return err
 		}, func() error {
 			_, err := g.data.SetPolicy(g.settings, nil, nil)

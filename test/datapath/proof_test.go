@@ -166,7 +166,7 @@ func (g *gateway) flood(first, last int) {
 	g.t.Helper()
 	g.in(func() error {
 		for n := first; n < last; n++ {
-			if _, _, err := g.data.Inject(true, g.public, outside(syn(stranger(n))).Bytes()); err != nil {
+			if _, _, err := g.inject(true, g.public, outside(syn(stranger(n))).Bytes()); err != nil {
 				return err
 			}
 		}

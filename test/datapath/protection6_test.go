@@ -37,7 +37,7 @@ func (g *gateway) protect(r chain.Remote) error {
 	}}
 	made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
 		made, err := chain.Build(policy, chain.Shared(tables), first, &g.states)
-		return datapath.Chains(made), err
+		return chainsOf(made), err
 	})
 	if err != nil {
 		return err
@@ -250,7 +250,7 @@ func TestProtectionOfIPv6ChangesUnderTraffic(t *testing.T) {
 	g.during(func() error {
 		sent++
 		for want, f := range map[datapath.Action][]byte{datapath.Pass: good, datapath.Drop: bad} {
-			if action, _, err := g.data.Inject(true, g.public, f); err != nil || action != want {
+			if action, _, err := g.inject(true, g.public, f); err != nil || action != want {
 				return fmt.Errorf("%v, want %v: %w", action, want, err)
 			}
 		}

@@ -260,7 +260,7 @@ func (g *gateway) answerTo(message []byte) (answer []byte, authoritative bool) {
 	var action datapath.Action
 	var frame []byte
 	g.in(func() (err error) {
-		action, frame, err = g.data.Inject(true, g.public, addressed(datagram(askedFrom, message)).Bytes())
+		action, frame, err = g.inject(true, g.public, addressed(datagram(askedFrom, message)).Bytes())
 		return err
 	})
 	if action != datapath.Redirect {

@@ -31,7 +31,7 @@ func (g *gateway) passing(count int, from func(n int) netip.AddrPort, message fu
 	g.in(func() error {
 		for n := range count {
 			asker := from(n)
-			action, _, err := g.data.Inject(true, g.public, addressed(datagram(asker, message(asker.Addr()))).Bytes())
+			action, _, err := g.inject(true, g.public, addressed(datagram(asker, message(asker.Addr()))).Bytes())
 			if err != nil {
 				return err
 			}

@@ -186,7 +186,7 @@ func TestBudgetsOfRefusals(t *testing.T) {
 				before := must(g.data.Usage())(t).Refusals
 				at := coarseTick(t)
 				for _, frame := range frames {
-					if _, _, err := g.data.Inject(true, g.public, frame); err != nil {
+					if _, _, err := g.inject(true, g.public, frame); err != nil {
 						return err
 					}
 				}

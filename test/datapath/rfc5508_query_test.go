@@ -185,7 +185,7 @@ func TestRFC5508_REQ10f_RateLimit(t *testing.T) {
 	start := time.Now()
 	g.in(func() error {
 		for deadline := start.Add(10 * time.Second); !silent && time.Now().Before(deadline); {
-			action, _, err := g.data.Inject(false, g.private, frame)
+			action, _, err := g.inject(false, g.private, frame)
 			if err != nil {
 				return err
 			}

@@ -62,20 +62,28 @@ func TestEverythingOnEveryLink(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		options lab.Options
+		xdp     bool // is wanted
 		eth0    string
 	}{
-		{"native", lab.Options{}, "native true"},
-		{"the far side takes no redirected frames", lab.Options{Link: []lab.VethOption{lab.GRO(lab.EndB, false)}}, ""},
-		{"the driver takes no program", lab.Options{Link: []lab.VethOption{lab.NativeXDP(lab.EndA, false)}}, "generic true"},
-		{"receive offload at the gateway", lab.Options{Link: []lab.VethOption{lab.GRO(lab.EndA, true)}}, ""},
+		{"a veth", lab.Options{}, false, "tcx true"},
+		{"XDP", lab.Options{}, true, "xdp true"},
+		{"the far side takes no redirected frames", lab.Options{Link: []lab.VethOption{lab.GRO(lab.EndB, false)}}, true, ""},
+		{"the driver takes no program", lab.Options{Link: []lab.VethOption{lab.NativeXDP(lab.EndA, false)}}, true, "tcx true"},
+		{"receive offload at the gateway", lab.Options{Link: []lab.VethOption{lab.GRO(lab.EndA, true)}}, true, ""},
 		{"no receive offload anywhere", lab.Options{Link: []lab.VethOption{lab.GRO(lab.BothEnds, false)},
-			HostLink: []lab.VethOption{lab.GRO(lab.BothEnds, false)}}, ""},
-		{"two queues", lab.Options{Link: []lab.VethOption{lab.Queues(2)}}, "native true"},
+			HostLink: []lab.VethOption{lab.GRO(lab.BothEnds, false)}}, true, "tcx true"},
+		{"two queues", lab.Options{Link: []lab.VethOption{lab.Queues(2)}}, true, "xdp true"},
+		{"default offloads", defaultOffloads, false, "tcx true"},
+		{"default offloads and XDP", defaultOffloads, true, "xdp true"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.options.Hosts, c.options.Clients, c.options.Servers = 1, 1, 1
 			r := newRealm(t, c.options)
-			d := r.start(r.configuration())
+			configuration := r.configuration()
+			if c.xdp {
+				configuration = atXDP(configuration, "eth0", "eth1")
+			}
+			d := r.start(configuration)
 			t.Logf("eth0 %s, eth1 %s", d.interfaceOf("eth0"), d.interfaceOf("eth1"))
 			if got := d.interfaceOf("eth0"); c.eth0 != "" && got != c.eth0 {
 				t.Errorf("eth0 is %q, not %q", got, c.eth0)
@@ -85,14 +93,25 @@ func TestEverythingOnEveryLink(t *testing.T) {
 	}
 }
 
+// defaultOffloads are links as the kernel makes them: what is sent over them has partial
+// checksums, and is longer than their MTU.
+var defaultOffloads = lab.Options{
+	HostLink: []lab.VethOption{lab.TxChecksum(lab.BothEnds, true)}, Link: []lab.VethOption{lab.TxChecksum(lab.BothEnds, true)},
+}
+
+// atXDP wants the programs of interfaces in their drivers.
+func atXDP(configuration string, names ...string) string {
+	return strings.Replace(configuration, "interfaces: {", fmt.Sprintf("interfaces: {xdp: [%s], ", strings.Join(names, ", ")), 1)
+}
+
 // A private link that takes no redirected frames beside a public one that does,
 // and then the other way round, changed under a running daemon.
 func TestEverythingOnMixedLinks(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1})
 	r.receiveOffload("switch", "gateway0", false)
-	d := r.start(r.configuration())
-	if got := d.interfaceOf("eth0") + ", " + d.interfaceOf("eth1"); got != "native true, generic false" {
+	d := r.start(atXDP(r.configuration(), "eth0", "eth1"))
+	if got := d.interfaceOf("eth0") + ", " + d.interfaceOf("eth1"); got != "xdp true, tcx false" {
 		t.Errorf("eth0 and eth1 are %s", got)
 	}
 	r.everything()
@@ -102,7 +121,7 @@ func TestEverythingOnMixedLinks(t *testing.T) {
 	r.receiveOffload("switch", "gateway0", true)
 	r.receiveOffload("router", "gateway-0", false)
 	eventually(t, 5*time.Second, "the daemon follows the change", func() bool {
-		return d.interfaceOf("eth0") == "generic false" && d.interfaceOf("eth1") == "native true"
+		return d.interfaceOf("eth0") == "tcx false" && d.interfaceOf("eth1") == "xdp true"
 	})
 	host, client := r.Hosts()[0], r.Clients[0]
 	r.mustReach(client, 0)
@@ -126,27 +145,5 @@ func (r *realm) command(namespace string, arguments ...string) {
 	arguments = append([]string{"netns", "exec", r.ID() + "-" + namespace}, arguments...)
 	if out, err := exec.Command("ip", arguments...).CombinedOutput(); err != nil { //nolint:gosec // a test's own words
 		r.t.Fatalf("ip %v: %v: %s", arguments, err, out)
-	}
-}
-
-// Hosts that leave checksums to their interfaces: over virtual links XDP sees
-// unfinished ones. The packets are counted, and status says what to do.
-func TestPartialChecksums(t *testing.T) {
-	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1,
-		HostLink: []lab.VethOption{lab.TxChecksum(lab.EndA, true)},
-		Link:     []lab.VethOption{lab.TxChecksum(lab.EndB, true)}})
-	echoServer(t, r.Servers[0], 7, "server")
-	d := r.start(r.configuration())
-	if _, err := echo(r.Hosts()[0], netip.AddrPort{}, netip.AddrPortFrom(r.Servers[0].IP, 7)); err == nil {
-		t.Error("a datagram passed: the test shows nothing")
-	}
-	if d.counted("drop_partial_checksum") == 0 || !strings.Contains(d.remedy("drop_partial_checksum"), "ethtool -K") {
-		t.Errorf("counted %d, remedies %q", d.counted("drop_partial_checksum"), d.status().Remedies)
-	}
-	r.command("host1", "ethtool", "-K", "eth0", "tx", "off")
-	r.command("server1", "ethtool", "-K", "eth0", "tx", "off")
-	if who, err := echo(r.Hosts()[0], netip.AddrPort{}, netip.AddrPortFrom(r.Servers[0].IP, 7)); err != nil {
-		t.Errorf("with the remedy: %q, %v", who, err)
 	}
 }

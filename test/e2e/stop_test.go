@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vishvananda/netlink"
-
 	"github.com/realmgate/realmgate/internal/client"
 	"github.com/realmgate/realmgate/internal/lab"
 )
@@ -38,19 +36,10 @@ func hostSettings(t *testing.T, n *lab.Gateway) map[string]string {
 	return found
 }
 
-// attached lists the interfaces that have an XDP program.
+// attached lists the interfaces that have a program.
 func attached(t *testing.T, n *lab.Gateway) []string {
 	t.Helper()
-	var found []string
-	err := n.Do(func() error {
-		links, err := netlink.LinkList()
-		for _, l := range links {
-			if x := l.Attrs().Xdp; x != nil && x.Attached {
-				found = append(found, l.Attrs().Name)
-			}
-		}
-		return err
-	})
+	found, err := n.Attached()
 	if err != nil {
 		t.Fatal(err)
 	}

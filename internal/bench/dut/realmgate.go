@@ -71,7 +71,7 @@ func realmgateCan(s bench.Setup) error {
 // realmgateConfiguration is the least that makes a gateway do what the setup says.
 // Ports have no quarantine and hosts no limits, which the kernel's NAT does not know either.
 func realmgateConfiguration(setup bench.Setup) string {
-	text := fmt.Sprintf(`interfaces: {public: [%s], private: [%s]}
+	text := fmt.Sprintf(`interfaces: {public: [%[1]s], private: [%[2]s], xdp: [%[1]s, %[2]s]}
 realm: {zones: [bench.example.], nameserver: ns.bench.example.}
 dns: {public: %s, private: %s, verify: none}
 timeouts: {udp: %ds}

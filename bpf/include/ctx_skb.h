@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Socket buffers at tcx, or at a clsact filter: see ctx.h.
+ */
+#pragma once
+
+typedef struct __sk_buff ctx_t;
+
+#define CTX_SECTION   "tc"
+#define CTX_REDIRECTS REDIRECT_BUFFERS
+
+enum ctx_action {
+	CTX_PASS = -1, /* TCX_NEXT: others' programs there see what the kernel will */
+	CTX_DROP = 2,
+};
+
+#define ctx_load(ctx, offset, to, length)    bpf_skb_load_bytes(ctx, offset, to, length)
+#define ctx_store(ctx, offset, from, length) bpf_skb_store_bytes(ctx, offset, from, length, 0)
+
+static __always_inline __u32 ctx_length(ctx_t *ctx)
+{
+	return ctx->len;
+}
+
+static __always_inline bool ctx_holds(ctx_t *ctx, __u32 length)
+{
+	return length <= ctx->len;
+}
+
+static __always_inline void ctx_pull(ctx_t *ctx, __u32 length)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+
+	if (data + length > end && end - data < ctx->len)
+		bpf_skb_pull_data(ctx, length < ctx->len ? length : ctx->len);
+}
+
+static __always_inline __u32 ctx_ifindex(ctx_t *ctx)
+{
+	return ctx->ifindex;
+}
+
+static __always_inline bool ctx_is_tagged(ctx_t *ctx)
+{
+	return ctx->vlan_present;
+}
+
+static __always_inline __u32 ctx_segments(ctx_t *ctx)
+{
+	return ctx->gso_segs ? ctx->gso_segs : 1;
+}
+
+static __always_inline __u32 ctx_segment_size(ctx_t *ctx)
+{
+	return ctx->gso_size;
+}
+
+static __always_inline bool ctx_resize(ctx_t *ctx, __u32 front, __u32 length)
+{
+	if (front && bpf_skb_change_head(ctx, front, 0))
+		return false;
+	return !bpf_skb_change_tail(ctx, length, 0);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Frames of XDP, each in one piece: see ctx.h.
+ */
+#pragma once
+
+typedef struct xdp_md ctx_t;
+
+#define CTX_SECTION   "xdp"
+#define CTX_REDIRECTS REDIRECT_FRAMES
+
+enum ctx_action {
+	CTX_DROP = XDP_DROP,
+	CTX_PASS = XDP_PASS,
+};
+
+#define ctx_load(ctx, offset, to, length)    bpf_xdp_load_bytes(ctx, offset, to, length)
+#define ctx_store(ctx, offset, from, length) bpf_xdp_store_bytes(ctx, offset, from, length)
+
+static __always_inline __u32 ctx_length(ctx_t *ctx)
+{
+	return bpf_xdp_get_buff_len(ctx);
+}
+
+static __always_inline bool ctx_holds(ctx_t *ctx, __u32 length)
+{
+	return (void *)(long)ctx->data + length <= (void *)(long)ctx->data_end;
+}
+
+static __always_inline void ctx_pull(ctx_t *ctx, __u32 length)
+{
+}
+
+static __always_inline __u32 ctx_ifindex(ctx_t *ctx)
+{
+	return ctx->ingress_ifindex;
+}
+
+static __always_inline bool ctx_is_tagged(ctx_t *ctx)
+{
+	return false;
+}
+
+static __always_inline __u32 ctx_segments(ctx_t *ctx)
+{
+	return 1;
+}
+
+static __always_inline __u32 ctx_segment_size(ctx_t *ctx)
+{
+	return 0;
+}
+
+static __always_inline bool ctx_resize(ctx_t *ctx, __u32 front, __u32 length)
+{
+	if (front && bpf_xdp_adjust_head(ctx, -(int)front))
+		return false;
+	return !bpf_xdp_adjust_tail(ctx, (int)length - (int)ctx_length(ctx));
+}
