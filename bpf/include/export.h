@@ -16,6 +16,7 @@ struct exported {
 	enum address_kind address_kind;
 	enum sweep_table sweep_table;
 	enum home home;
+	enum mss mss;
 	enum claims_state claims_state;
 	enum program program;
 	enum redirect redirect;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "chain.h"
+#include "path_mtu.h"
 #include "refuse.h"
 #include "rewrite.h"
 #include "route_cache.h"
@@ -240,6 +241,8 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 	if (hop && packet->wire_length > hop->mtu && packet->dont_fragment)
 		return refuse(ctx, packet, REASON_DROP_TOO_BIG, side, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, hop->mtu);
 	flow_touch(session, packet, direction, tick);
+	if (__builtin_expect(packet->tcp_flags & TCP_FLAG_SYN, 0))
+		path_clamp(ctx, packet, session, hop ? hop->mtu : 0, direction);
 	if (!rewrite_packet(ctx, packet, session, direction))
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 	return forward_send(ctx, packet, hop, side);

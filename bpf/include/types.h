@@ -69,8 +69,13 @@ struct settings {
 	__u16 client_sessions;	 /* of one client that may stand with one binding: TCP's, and all others' */
 	__u8 refuse;		 /* tell strangers at pool addresses that they may open nothing */
 	__u8 loose_reverse_path; /* a source inside may be reached by another private interface than it came by */
-	__u8 pad3[2];
+	__u16 mss;		 /* what a SYN may say at most, or an enum mss */
 	struct limits limits;
+};
+
+enum mss {
+	MSS_AUTO,	 /* what fits the links of both sides */
+	MSS_OFF = 65535, /* whatever it says */
 };
 
 struct control {

@@ -18,6 +18,7 @@ type Config struct {
 	Limits     Limits
 	Capacity   int // sessions, 1024 to 64000000
 	IPv6       IPv6
+	MSS        MSS            // of SYNs that pass
 	Hosts      []Host         // in the order of the file
 	NeverBan   []netip.Prefix // IPv4 and IPv6
 	Bans       Bans

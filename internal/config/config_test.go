@@ -106,7 +106,7 @@ func TestFullFile(t *testing.T) {
 		},
 		Timeouts: Timeouts{TCPEstablished: 120 * time.Hour, TCPTransitory: time.Second, UDP: 3 * time.Minute, UDPUnanswered: 20 * time.Second, DNS: 15 * time.Second, ICMP: 30 * time.Second},
 		Limits:   Limits{HostSessions: 100, HostPorts: ProtocolLimits{1, 2, 3}, HostRate: 4, RemoteSessions: 5, RemoteRate: 6, BindingSessions: 7, MappingSessions: 8},
-		Capacity: 1024, IPv6: IPv6Forward,
+		Capacity: 1024, IPv6: IPv6Forward, MSS: 1452,
 		Hosts: []Host{
 			{Name: "hosta.foo.example.", Address: netip.MustParseAddr("10.0.0.100"), Open: ports("tcp/22", "icmp"), Services: []Service{
 				{[]model.Name{"www.hosta.foo.example."}, ports("tcp/80:8080"), nil},

@@ -96,7 +96,7 @@ func render(c *Config) string {
 	t := c.Timeouts
 	line("timeouts: {tcp_established: %s, tcp_transitory: %s, udp: %s, udp_unanswered: %s, dns: %s, icmp: %s}", t.TCPEstablished, t.TCPTransitory, t.UDP, t.UDPUnanswered, t.DNS, t.ICMP)
 	renderLimits(line, c.Limits)
-	line("capacity: %d\nipv6: %s\nhosts:", c.Capacity, c.IPv6)
+	line("capacity: %d\nipv6: %s\nmss: %s\nhosts:", c.Capacity, c.IPv6, c.MSS)
 	if len(c.Hosts) == 0 {
 		line("  []")
 	}

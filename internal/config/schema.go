@@ -84,6 +84,7 @@ func (d *draft) keys() []key {
 		limitKeys(&c.Limits),
 		one("capacity", &c.Capacity, number(1024, 64_000_000)),
 		one("ipv6", &c.IPv6, choice(IPv6Drop, IPv6Forward)),
+		one("mss", &c.MSS, mss()),
 		many("never_ban", &d.neverBan, anyNetwork(), 0),
 		section("bans", d.bansKeys()...),
 		listOf("hosts", &d.hosts, (*hostDraft).keys),

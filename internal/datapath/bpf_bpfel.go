@@ -311,6 +311,13 @@ type bpfMappingBlock struct {
 	Users    [8]uint32
 }
 
+type bpfMss uint32
+
+const (
+	bpfMssMSS_AUTO bpfMss = 0
+	bpfMssMSS_OFF  bpfMss = 65535
+)
+
 type bpfNextHop struct {
 	_           structs.HostLayout
 	Gateway     uint32
@@ -611,7 +618,7 @@ type bpfSettings struct {
 	ClientSessions   uint16
 	Refuse           uint8
 	LooseReversePath uint8
-	Pad3             [2]uint8
+	Mss              uint16
 	Limits           bpfLimits
 }
 

@@ -338,7 +338,7 @@ type egressSettings struct {
 	ClientSessions   uint16
 	Refuse           uint8
 	LooseReversePath uint8
-	Pad3             [2]uint8
+	Mss              uint16
 	Limits           struct {
 		_               structs.HostLayout
 		HostSessions    uint32

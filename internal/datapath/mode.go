@@ -16,7 +16,7 @@ const (
 	Absent Mode = "absent" // the interface has vanished; it is attached to when it is back
 )
 
-// Auto, as the mode that is wanted, leaves the choice to what the interface is.
+// Auto leaves the choice to what the interface is: a mode that may be wanted, and none that is.
 const Auto Mode = "auto"
 
 // physical is the kind of interfaces that have a driver of their own, as netlink calls it.

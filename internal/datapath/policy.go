@@ -58,7 +58,7 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 		TcpEstablished: ticks(settings.TCPEstablished), TcpTransitory: ticks(settings.TCPTransitory),
 		Udp: ticks(settings.UDP), Dns: ticks(cmp.Or(settings.DNS, settings.UDP)), Icmp: ticks(settings.ICMP),
 		PortQuarantine: ticks(settings.quarantine()), Filtering: uint8(settings.Filtering), Since: next,
-		ClientSessions: math.MaxUint16, Limits: settings.Limits.record(),
+		ClientSessions: math.MaxUint16, Mss: settings.MSS, Limits: settings.Limits.record(),
 	}
 	if settings.ClientSessions > 0 {
 		record.ClientSessions = uint16(min(settings.ClientSessions, math.MaxUint16))

@@ -221,6 +221,7 @@ func (e *explainer) out(f flow) (api.Ending, error) {
 	switch {
 	case e.kindOf(f.destination) == notOurs:
 		e.step("nat", "translate", "it leaves as %s", external)
+		e.mss(f, f.source, f.destination)
 		return end, nil
 	}
 	e.step("hairpin", "continue", "it comes in again, from %s", external)
@@ -263,6 +264,7 @@ func (e *explainer) in(f flow) (api.Ending, error) {
 	if last, err := e.remoteLimits(f); ends(last) || err != nil {
 		return last, err
 	}
+	e.mss(f, f.source, private.Addr())
 	return end, nil
 }
 

@@ -83,6 +83,7 @@ func datapathSettings(c *config.Config) datapath.Settings {
 		PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward, NameServer: c.DNS.Public,
 		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
 		Limits:           limits(c.Limits),
+		MSS:              uint16(c.MSS), // the words have the same values
 		LooseReversePath: c.Interfaces.ReversePath == config.ReversePathLoose,
 	}
 }

@@ -56,6 +56,7 @@ type setup struct {
 	link      []lab.VethOption // of eth0 and its peer; EndA is the gateway
 	addresses []string         // more addresses of eth0
 	strangers bool             // no neighbour is known
+	before    func() error     // the data plane is made, in its namespace
 	forwards  []forward
 }
 
@@ -123,6 +124,9 @@ func newGateway(t testing.TB, options ...option) *gateway {
 			neighbour(t, g.public, router, packets.RouterMAC)
 			neighbour(t, g.private, hostA, packets.HostMAC)
 			neighbour(t, g.private, hostB, packets.OtherHostMAC)
+		}
+		if s.before != nil {
+			check(t, s.before())
 		}
 		var err error
 		if g.data, err = datapath.Open(s.Options); err != nil {
