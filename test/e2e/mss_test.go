@@ -3,7 +3,6 @@ package e2e
 import (
 	"strings"
 	"testing"
-
 )
 
 // Paths that carry 1,492 octets and tell nobody: what is longer is lost in silence. SYNs say what fits, so that
