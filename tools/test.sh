@@ -41,7 +41,7 @@ stage() { # NAME PACKAGES FLAGS...: a run of go test whose events go to standard
   shift 2
   [ -n "$list" ] || return 0
   # shellcheck disable=SC2086 # a list of packages, one word each
-  go test -json "$@" $list || echo "$name" >>"$work/failed"
+  go test -json $list "$@" || echo "$name" >>"$work/failed"
   printf '  %-14s %-6s %4d s\n' "$name" "" $((SECONDS - start)) >>"$work/stages"
 }
 

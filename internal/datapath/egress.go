@@ -36,10 +36,14 @@ func (d *Datapath) loadEgress() error {
 		return fmt.Errorf("read the compiled guard of the way out: %w", err)
 	}
 	m := &d.objects.bpfMaps
-	err = spec.LoadAndAssign(&d.egress.objects, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
+	shared := map[string]*ebpf.Map{
 		"address_table": m.AddressTable, "budgets": m.Budgets, "control_table": m.ControlTable, "drop_events": m.DropEvents,
 		"interface_table": m.InterfaceTable, "own_addresses": m.OwnAddresses, "reason_counters": m.ReasonCounters,
-	}})
+	}
+	for name, table := range shared {
+		spec.Maps[name].MaxEntries = table.MaxEntries()
+	}
+	err = spec.LoadAndAssign(&d.egress.objects, &ebpf.CollectionOptions{MapReplacements: shared})
 	if err != nil {
 		return fmt.Errorf("load the guard of the way out: %w", err)
 	}
