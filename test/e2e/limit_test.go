@@ -90,30 +90,36 @@ func TestNobodyTakesItAll(t *testing.T) {
 	d := r.start(with(strings.Replace(r.configuration(), hostEntry(2, wild.IP), open, 1), "capacity: 1000000"))
 	remote := netip.MustParseAddr("203.0.113.10")
 	ban, end := "realmgate ban add "+stranger.IP.String(), "realmgate sessions end --address "+wild.IP.String()
-	for name, prepare := range map[string]func() attack{
-		"A1, one outsider": func() attack {
-			to := r.mustLend(stranger, hostName(2))
+	for name, prepare := range map[string]func(t *testing.T) attack{
+		"A1, one outsider": func(t *testing.T) attack {
+			// Who has attacked just now is refused for a moment.
+			var to netip.Addr
+			known := func() bool {
+				var err error
+				if to, err = lent(stranger, r.Gateway, hostName(2)); err != nil {
+					return false
+				}
+				_, err = visitWithin(stranger, to, 8080, 8*time.Second)
+				return err == nil
+			}
+			eventually(t, time.Minute, "the attacker makes itself known", known)
 			frames := r.frames(stranger, public, different, func(int) packets.Packet {
 				return packets.NewUDP(netip.AddrPortFrom(stranger.IP, anyPort()), netip.AddrPortFrom(to, anyPort()), "x")
 			})
-			r.mustLend(stranger, hostName(2)) // again: this took a while
-			if _, err := visitWithin(stranger, to, 8080, 8*time.Second); err != nil {
-				t.Fatalf("the attacker makes itself known: %v", err)
-			}
 			return attack{stranger, 47_000, 1_600_000, ban, frames}
 		},
-		"A3, ports of one host": func() attack {
+		"A3, ports of one host": func(t *testing.T) attack {
 			return attack{wild, 20_000, 64_512, end, r.frames(wild, private, 64_512, func(i int) packets.Packet {
 				return packets.NewTCP(netip.AddrPortFrom(wild.IP, uint16(1024+i)), netip.AddrPortFrom(remote, 80), packets.SYN, "")
 			})}
 		},
-		"A3, sessions of one host": func() attack {
+		"A3, sessions of one host": func(t *testing.T) attack {
 			return attack{wild, 106_000, 1_100_000, end, r.frames(wild, private, 10*different, func(i int) packets.Packet {
 				to := netip.AddrFrom4([4]byte{203, byte(i >> 16), byte(i >> 8), byte(i)})
 				return packets.NewUDP(netip.AddrPortFrom(wild.IP, 5000), netip.AddrPortFrom(to, anyPort()), "x")
 			})}
 		},
-		"A5, a server that is visited": func() attack {
+		"A5, a server that is visited": func(t *testing.T) attack {
 			var visit net.Conn
 			eventually(t, time.Minute, "the host, which may have attacked just now, gets out again", func() bool {
 				var err error
@@ -132,7 +138,7 @@ func TestNobodyTakesItAll(t *testing.T) {
 				if out, err := d.tell("sessions", "end", "--all"); err != nil {
 					t.Fatalf("%v: %s", err, out)
 				}
-				a := prepare()
+				a := prepare(t)
 				began := time.Now()
 				sent, stop := r.onslaught(a.from, times*a.rate, a.frames)
 				defer stop()
