@@ -113,7 +113,7 @@ func Warnings(ctx context.Context, c *config.Config) []string {
 	}
 	facts.InUse, err = diagnose.AskOnce(ctx, &setup, facts)
 	warnings = append(warnings, setup.Compare(facts)...)
-	warnings = append(warnings, tenantsOf(c, outbound, nil)...)
+	warnings = append(warnings, tenantsOf(c, outbound, len(c.Interfaces.XDP) > 0, nil)...)
 	if err != nil && !errors.Is(err, fs.ErrPermission) {
 		warnings = append(warnings, err.Error())
 	}

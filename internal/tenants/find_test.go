@@ -19,7 +19,7 @@ type bed struct {
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	l := lab.NewForTest(t, "tenants")
-	b := &bed{t: t, setup: Setup{Public: []string{"eth0"}, Private: []string{"eth1"}}}
+	b := &bed{t: t, setup: Setup{Public: []string{"eth0"}, Private: []string{"eth1"}, XDP: true}}
 	for _, a := range []string{"198.18.0.2", "198.18.0.32", "198.18.0.33", "198.18.0.34", "198.18.0.35"} {
 		b.setup.External = append(b.setup.External, netip.MustParseAddr(a))
 	}

@@ -37,13 +37,13 @@ func xdpMode(mode uint32) string {
 // shapers names a qdisc that somebody put there: those that the kernel makes itself have no handle.
 func (s *Setup) shapers(iface netlink.Link) (list []string, err error) {
 	name := iface.Attrs().Name
-	if slices.Contains(s.Stack, name) {
+	if !s.XDP || slices.Contains(s.Stack, name) {
 		return nil, nil
 	}
 	qdiscs, err := netlink.QdiscList(iface)
 	for _, q := range qdiscs {
 		if a := q.Attrs(); a.Parent == netlink.HANDLE_ROOT && a.Handle != 0 && !strings.HasPrefix(q.Type(), "noqueue") {
-			list = append(list, fmt.Sprintf("qdisc %s of %s shapes none of the packets that the gateway redirects there: "+
+			list = append(list, fmt.Sprintf("qdisc %s of %s shapes none of the packets that XDP redirects there: "+
 				"set interfaces.egress.stack: [%s] and restart, or tc qdisc delete dev %[2]s root", q.Type(), name,
 				strings.Join(append(slices.Clone(s.Stack), name), ", ")))
 		}

@@ -11,6 +11,7 @@ type Setup struct {
 	Public, Private []string     // interfaces
 	Stack           []string     // those of both that the kernel sends to
 	External        []netip.Addr // pool and outbound addresses
+	XDP             bool         // a program of the gateway is in a driver: what it redirects passes by qdiscs
 	// IsOurs tells the gateway's own XDP programs by their numbers; nil: nobody can tell.
 	IsOurs func(program uint32) bool
 }

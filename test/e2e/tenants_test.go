@@ -43,6 +43,9 @@ func TestQdiscSeesWhatLeaves(t *testing.T) {
 			out := r.Gateway.Public[0]
 			r.command("gateway", "tc", "qdisc", "add", "dev", out, "root", "handle", "5:", "tbf", "rate", "100mbit", "burst", "64k", "latency", "50ms")
 			configuration := r.configuration()
+			if !stack {
+				configuration = atXDP(configuration, "eth0", "eth1")
+			}
 			if stack {
 				configuration = strings.Replace(configuration, "interfaces: {", "interfaces: {egress: {stack: ["+out+"]}, ", 1)
 			}
