@@ -35,6 +35,7 @@ func (g *gateway) aggregate(segments, size int) (packets.Packet, result) {
 // An aggregate is translated whole; what is compared with the MTU is what its packets on
 // the wire are long.
 func TestAggregatesAndTheMTU(t *testing.T) {
+	t.Parallel()
 	const headers = 40
 	g := newGateway(t, links(1300, 1500))
 	g.leaves(g.put(tcp(inA, web, packets.SYN)), tcp(endpoint(outbound, inA.Port()), web, packets.SYN))
@@ -49,6 +50,7 @@ func TestAggregatesAndTheMTU(t *testing.T) {
 
 // A meter counts the packets of an aggregate, and all of its octets.
 func TestMetersCountAggregates(t *testing.T) {
+	t.Parallel()
 	const size = 500
 	for name, c := range map[string]struct {
 		unit chain.Unit

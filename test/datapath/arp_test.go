@@ -38,6 +38,7 @@ func (g *gateway) links() map[string]wire {
 // field-attacks.md, Smaller: the kernel learnt link addresses from anybody's ARP, among them
 // its own. What nobody on the link can have sent it does not get to see.
 func TestARPSenders(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, strangers)
 	for name, l := range g.links() {
 		for _, from := range l.foreign {
@@ -72,6 +73,7 @@ func TestARPSenders(t *testing.T) {
 
 // What is reached on a link without a network: by a route to the device, and as a next hop.
 func TestARPOfRoutedNeighbours(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	inside, hop := netip.MustParseAddr("172.16.5.5"), netip.MustParseAddr("192.0.2.1")
 	ask := func(from netip.Addr, l wire) string {
@@ -118,6 +120,7 @@ func (g *gateway) neighbours(index int) map[string]string {
 
 // On the wire: forged ARP changes no entry of the kernel's, and the next hop is found.
 func TestForgedARPTeachesNothing(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, strangers)
 	check(t, g.outside.Address("eth0", router.String()+"/24"))
 	frames := must(g.outside.Frames("eth0"))(t)

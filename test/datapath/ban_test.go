@@ -23,6 +23,7 @@ func (g *gateway) ban(until time.Time, prefixes ...netip.Prefix) {
 // A ban ends what is open at the next packet, keeps out who would come and in who would
 // go, and whoever asks the gateway itself; nobody else notices, under the same chains.
 func TestBan(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.chained([]chain.Rule{{Direction: model.Out}}, deny(1, chain.Rule{Protocol: model.TCP, Ports: model.Ports{First: 25, Last: 25}}))
 	busy, other := endpoint(remote, 50000), endpoint(remote2, 50000)
@@ -49,6 +50,7 @@ func TestBan(t *testing.T) {
 
 // The kernel ends a ban by itself, and prefixes ban all that they have.
 func TestBanOfAPrefixEnds(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.ban(time.Now().Add(time.Hour), netip.PrefixFrom(remote, 24).Masked())
 	g.ban(time.Now().Add(-time.Second), netip.MustParsePrefix("192.0.2.0/24"))
@@ -62,6 +64,7 @@ func TestBanOfAPrefixEnds(t *testing.T) {
 
 // A ban that comes while a reload makes its chains does not stop the reload.
 func TestBanDuringAReload(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.in(func() error {
 		made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
@@ -87,6 +90,7 @@ func TestBanDuringAReload(t *testing.T) {
 // More addresses than the table of single ones holds are banned all the same, and each
 // ban ends when it is to, wherever it stands.
 func TestBansOfManyAddresses(t *testing.T) {
+	t.Parallel()
 	const many = 1<<16 + 500
 	g := newGateway(t)
 	at := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{45, byte(i >> 16), byte(i >> 8), byte(i)}) }
@@ -123,6 +127,7 @@ func TestBansOfManyAddresses(t *testing.T) {
 // What has no IPv4 source is not banned by a prefix that has 0.0.0.0, and ICMP errors of
 // who is banned reach nobody, whatever they are about.
 func TestBanAndWhatIsNoFlow(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server2))
 	lost := packets.NewUDP(out, server2, "some data")
@@ -137,6 +142,7 @@ func TestBanAndWhatIsNoFlow(t *testing.T) {
 
 // A ban has flows judged again, but not one of IPv6, which has no sessions.
 func TestBansOfIPv6LeaveSessionsAlone(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.in(func() error {
 		return g.enforce(chain.Policy{Chains: []chain.Chain{{Name: "all", Rules: []chain.Rule{{}}, Steps: []chain.Step{{Name: "all/filter", Number: 1, Function: chain.Filter{}}}}}})

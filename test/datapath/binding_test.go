@@ -14,6 +14,7 @@ import (
 
 // A service's ports lead to the host's, and no others; everything leads everywhere.
 func TestBoundPorts(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	b := g.bind(pool1, hostA, tcpPort(80, 8080), model.Port{Protocol: model.UDP, Port: 443, To: 8081}, model.Port{Protocol: model.ICMP})
 	g.offer(b, func(r *datapath.Reservation) { r.Claims = 9 })
@@ -35,6 +36,7 @@ func TestBoundPorts(t *testing.T) {
 
 // Services of several owners share an address where their ports let them.
 func TestOwnersShareAnAddress(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	a, b := g.bind(pool1, hostA, tcpPort(80, 8080)), g.bind(pool1, hostB, tcpPort(8443, 80))
 	g.offer(a, nil)
@@ -54,6 +56,7 @@ func TestOwnersShareAnAddress(t *testing.T) {
 
 // Ports come and go while the binding stands.
 func TestRebind(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	b := g.bind(pool1, hostA, tcpPort(80, 8080), tcpPort(81, 8081))
 	g.offer(b, nil)
@@ -74,6 +77,7 @@ func TestRebind(t *testing.T) {
 // I9: when the binding has moved nobody reaches the new owner by what he was told of the old
 // one; what stands goes on.
 func TestMovedBinding(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	first := g.bind(pool1, hostA, tcpPort(80, 8080))
 	g.offer(first, func(r *datapath.Reservation) { r.Claims = 9 })
@@ -102,6 +106,7 @@ func TestMovedBinding(t *testing.T) {
 }
 
 func TestUnboundAddress(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
 	g.offer(b, nil)
@@ -122,6 +127,7 @@ func TestUnboundAddress(t *testing.T) {
 // A binding tells when it was used last: a session that only knocks is no use of it, and one
 // that has ended does not stand, though its record stays.
 func TestBindingUse(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
 	g.offer(b, nil)
@@ -152,6 +158,7 @@ func TestBindingUse(t *testing.T) {
 }
 
 func TestBoundPortsAreBounded(t *testing.T) {
+	t.Parallel()
 	const most = 10
 	g := newGateway(t, func(s *setup) { s.BoundPorts = most })
 	var ports []model.Port
@@ -174,6 +181,7 @@ func TestBoundPortsAreBounded(t *testing.T) {
 
 // The daemon goes and comes: the next one finds all bindings, and claims go on meanwhile.
 func TestBindingsAreAdopted(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, pinned)
 	a := g.bind(pool1, hostA, tcpPort(80, 8080), tcpPort(443, 8081))
 	b := g.bind(pool2, hostB, everything)

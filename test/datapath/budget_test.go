@@ -68,6 +68,7 @@ func (g *gateway) told() (n int) {
 // many forged ACKs, and one guess of a cookie bans anybody. However many CPUs are fed, the
 // gateway answers and looks at as much as one budget allows.
 func TestHoneypotHasOneBudget(t *testing.T) {
+	t.Parallel()
 	const (
 		cpus    = 2
 		answers = 256

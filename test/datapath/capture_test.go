@@ -42,6 +42,7 @@ func mirror(number uint32, more ...chain.Step) []chain.Step {
 // Who captures gets every packet of a flow in both directions, as it came in, also one
 // that a later function drops; others pass on as if nobody captured.
 func TestMirror(t *testing.T) {
+	t.Parallel()
 	const all = datapath.MostCaptured
 	g := newGateway(t)
 	busy := endpoint(remote, 50000)
@@ -79,6 +80,7 @@ func TestMirror(t *testing.T) {
 
 // Packets of all lengths come whole, and as much as is wanted of them.
 func TestCaptureOfAllLengths(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.chained([]chain.Rule{{}}, mirror(3))
 	want := datapath.Capture{Function: 3, Direction: model.Out, Tuple: model.Tuple{Protocol: model.UDP, Source: inA, Destination: server}}
@@ -96,6 +98,7 @@ func TestCaptureOfAllLengths(t *testing.T) {
 // What finds no room passes on and is counted; who captures later begins with an empty
 // ring.
 func TestCaptureIsBounded(t *testing.T) {
+	t.Parallel()
 	const sent = 4000
 	g := newGateway(t)
 	g.chained([]chain.Rule{{}}, mirror(3))

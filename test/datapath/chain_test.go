@@ -66,6 +66,7 @@ func (g *gateway) denied(p packets.Packet) {
 // A filter denies first packets and, once it is there, the next packet of a session
 // that it had no part in; what it says nothing about passes.
 func TestFilterDeniesFlows(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	busy := endpoint(remote, 50000)
 	g.lend(pool1, 80, service, nil)
@@ -89,6 +90,7 @@ func TestFilterDeniesFlows(t *testing.T) {
 // that all of them deny: one function of the old chain with another of the new would let
 // it. The sessions are judged again each time.
 func TestChainsChangeUnderTraffic(t *testing.T) {
+	t.Parallel()
 	const swaps = 100
 	g := newGateway(t)
 	dns := chain.Rule{Protocol: model.UDP, Ports: model.Ports{First: 53, Last: 53}}
@@ -127,6 +129,7 @@ func TestChainsChangeUnderTraffic(t *testing.T) {
 // A function that sees every packet drops one of an open flow without ending it, is not
 // asked about flows of other chains, and its chain is asked anew when the policy changes.
 func TestEveryPacketOfAFlow(t *testing.T) {
+	t.Parallel()
 	const most = 3
 	g := newGateway(t)
 	limit := func(number uint32) chain.Step {
@@ -165,6 +168,7 @@ func TestEveryPacketOfAFlow(t *testing.T) {
 // A connection on the tuple of one that is over is a new flow to its chain: what lets so
 // many through counts it.
 func TestConnectionOnAnOldTupleIsJudged(t *testing.T) {
+	t.Parallel()
 	const most = 2
 	g := newGateway(t)
 	g.chained([]chain.Rule{{Direction: model.Out}}, []chain.Step{{Number: 1, Function: chain.RateLimit{Meter: chain.Meter{
@@ -186,6 +190,7 @@ func TestConnectionOnAnOldTupleIsJudged(t *testing.T) {
 
 // The same of a flow from the pool, in both directions, and of a first packet.
 func TestEveryPacketOfAFlowFromOutside(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	client := endpoint(remote, 50000)
 	g.chained([]chain.Rule{{Direction: model.In}}, []chain.Step{{Number: 1, Function: chain.DoSDenial{Meter: chain.Meter{

@@ -50,6 +50,7 @@ func (g *gateway) untilForwarded(frame []byte) ([]byte, error) {
 
 // Of packets that would open the same session at once, one does.
 func TestConcurrentFirstPackets(t *testing.T) {
+	t.Parallel()
 	const threads, flows = 4, 500
 	g := newGateway(t)
 	outs := [threads][flows]netip.AddrPort{}
@@ -107,6 +108,7 @@ func (g *gateway) shakes(from, to, host netip.AddrPort) (in bool, err error) {
 
 // Of many clients at once, as many as there are claims get in.
 func TestConcurrentClaims(t *testing.T) {
+	t.Parallel()
 	const threads, each, granted = 4, 100, 7
 	g := newGateway(t)
 	r := g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Claims = granted })
@@ -130,6 +132,7 @@ func TestConcurrentClaims(t *testing.T) {
 
 // Several CPUs race for one claim: there is one winner, and all others are out (I2).
 func TestOneWinnerOfAClaim(t *testing.T) {
+	t.Parallel()
 	const threads, rounds = 4, 200
 	g := newGateway(t)
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
@@ -163,6 +166,7 @@ func TestOneWinnerOfAClaim(t *testing.T) {
 
 // A browser's connections are proved at once on several CPUs: one claim is enough for all.
 func TestOneClaimForAllOfAClient(t *testing.T) {
+	t.Parallel()
 	const threads, rounds = 4, 200
 	g := newGateway(t)
 	b := g.bind(pool1, hostA, tcpPort(80, 8080), tcpPort(443, 5000))
@@ -190,6 +194,7 @@ func TestOneClaimForAllOfAClient(t *testing.T) {
 // Clients of a whole host meet under no common lock: the claims alone count
 // them.
 func TestConcurrentClaimsOfAWholeHost(t *testing.T) {
+	t.Parallel()
 	const threads, each, granted = 4, 2000, 800
 	g := newGateway(t)
 	r := g.lend(pool1, 0, endpoint(hostA, 0), func(r *datapath.Reservation) { r.Claims = granted })
@@ -215,6 +220,7 @@ func TestConcurrentClaimsOfAWholeHost(t *testing.T) {
 
 // Withdrawing races with the claim: either it comes first, or it hears of it.
 func TestWithdrawRacesWithClaim(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
 	for n := range 200 {
@@ -244,6 +250,7 @@ func TestWithdrawRacesWithClaim(t *testing.T) {
 // A binding moves while its clients knock: whoever gets in meets the host that it was bound to
 // when he was told (I9), and the slot is not used again while a record names it.
 func TestUnbindRacesWithClaim(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	for n := range 200 {
 		b := g.bind(pool1, hostA, tcpPort(80, 8080))
@@ -274,6 +281,7 @@ func TestUnbindRacesWithClaim(t *testing.T) {
 
 // Sessions that end and begin at once leave nothing behind.
 func TestConcurrentSweep(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.PortQuarantine = 0 }))
 	g.settings.UDP = 0
 	g.in(func() error { _, err := g.data.SetPolicy(g.settings, g.services, nil); return err })

@@ -18,6 +18,7 @@ import (
 // TestGeofenceDefect9_FullQueueIsCounted: where nobody reads who fell into the honeypot,
 // packets are judged as before, and each that found no room is counted.
 func TestGeofenceDefect9_FullQueueIsCounted(t *testing.T) {
+	t.Parallel()
 	const tries = 400
 	g := newGateway(t)
 	g.protected(chain.Addresses{})
@@ -49,6 +50,7 @@ func TestGeofenceDefect9_FullQueueIsCounted(t *testing.T) {
 // number is answered, fewer where the kernel has to ask for the sources as neighbours; all
 // others are dropped, and nobody is told of for it.
 func TestProtectionRule7_UnprovenIsOnlyDropped(t *testing.T) {
+	t.Parallel()
 	const tick = 1 << 28 * time.Nanosecond // TICK_SHIFT
 	for name, c := range map[string]struct {
 		network [3]byte
@@ -84,6 +86,7 @@ func TestProtectionRule7_UnprovenIsOnlyDropped(t *testing.T) {
 // TestProtectionRule12_NoPacketMeetsTwoGenerations: while protections change, none of what
 // all of them allow is lost, and nothing passes that all of them deny, each by another list.
 func TestProtectionRule12_NoPacketMeetsTwoGenerations(t *testing.T) {
+	t.Parallel()
 	const swaps = 60
 	g := newGateway(t)
 	good, bad := udp(endpoint(remote2, 40000), endpoint(publicAddress, 53)), udp(endpoint(remote, 40000), endpoint(publicAddress, 53))

@@ -47,6 +47,7 @@ type duel struct {
 // TestDifferential holds the data plane against a plain model of RFC 4787,
 // 5382, 5508 and the circular pool, packet by packet and field by field.
 func TestDifferential(t *testing.T) {
+	t.Parallel()
 	// The rarest ends of packets: one of the runs may go without.
 	rare := map[model.Reason]uint64{"drop_client_limit": 0, "drop_claim_lost": 0}
 	fight := func(d *duel, reasons ...model.Reason) {

@@ -106,6 +106,7 @@ func tcpTo(public, private netip.AddrPort) forward {
 
 // A port of an outbound address leads to a host; other ports and protocols of it do not.
 func TestDnatForwardsAPort(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.forwards([]forward{tcpTo(shop, shopIn)})
 	g.established(client, shop, shopIn)
@@ -129,6 +130,7 @@ func TestDnatForwardsAPort(t *testing.T) {
 
 // Ranges keep their ports, and one port of the inside may be many outside.
 func TestDnatOfARange(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	kept := forward{to: outbound, protocol: model.UDP, port: 5000, last: 5100, dnat: chain.Dnat{Address: hostB}}
 	one := forward{to: outbound, protocol: model.UDP, port: 6000, last: 6001, dnat: chain.Dnat{Address: hostB, Port: 7000}}
@@ -149,6 +151,7 @@ func TestDnatOfARange(t *testing.T) {
 // An address that nothing else is for: the gateway answers ARP for it, and every port,
 // and ping, leads to one host. What that host begins itself goes out as anybody's.
 func TestDnatOfAnAddress(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.forwards([]forward{{to: static1, dnat: chain.Dnat{Address: hostA}}})
 	ask := packets.NewARPRequest(packets.RouterMAC, router, static1)
@@ -168,6 +171,7 @@ func TestDnatOfAnAddress(t *testing.T) {
 
 // Who comes from where decides, and a filter behind the dnat sees flows as they came.
 func TestDnatBySource(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	dns := endpoint(outbound, 53)
 	named := func(from, host netip.Addr) forward {
@@ -188,6 +192,7 @@ func TestDnatBySource(t *testing.T) {
 // Other chains are asked about what dnat leaves alone, by private addresses; what it
 // sends on is judged as it came.
 func TestDnatAndOtherChains(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.forwards([]forward{{from: remote, to: outbound, protocol: model.TCP, port: 8000, dnat: chain.Dnat{Address: hostA, Port: 80}}},
 		chain.Chain{Name: "in", Rules: []chain.Rule{{Direction: model.In}}, Steps: deny(9, chain.Rule{})})
@@ -199,6 +204,7 @@ func TestDnatAndOtherChains(t *testing.T) {
 // A chain that would send on what comes to the pool sends nothing on: there bindings alone say
 // whose a packet is (I9).
 func TestDnatLeavesThePoolAlone(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.forwards([]forward{{to: pool1, dnat: chain.Dnat{Address: hostB}}, {to: pool2, protocol: model.TCP, port: 80, dnat: chain.Dnat{Address: hostB}}})
 	g.dropped(g.put(syn(client)), "drop_no_binding")
@@ -213,6 +219,7 @@ func TestDnatLeavesThePoolAlone(t *testing.T) {
 // A session ends at its next packet when it would be sent elsewhere now, and goes on
 // when that is taken back.
 func TestDnatChanges(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	old := []forward{tcpTo(shop, shopIn)}
 	for what, now := range map[string][]forward{
@@ -241,6 +248,7 @@ func TestDnatChanges(t *testing.T) {
 
 // A closing session is over for who would open it again: the chain is asked.
 func TestDnatOpensAgain(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	for _, private := range []netip.AddrPort{shopIn, endpoint(hostA, shop.Port())} { // away from home, and at home
 		g.forwards([]forward{tcpTo(shop, private)})
@@ -267,6 +275,7 @@ func TestDnatOpensAgain(t *testing.T) {
 // Where a chain that might send a flow on does not, its functions for every packet are
 // not asked about the session that the packet opens otherwise.
 func TestDnatThatSendsNowhere(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.settings.Filtering = model.EndpointIndependent
 	out := g.mapped(udp(inA, server))
@@ -284,6 +293,7 @@ func TestDnatThatSendsNowhere(t *testing.T) {
 // A port that dnat names is given to no mapping; who had it before keeps it, with what
 // it speaks to.
 func TestDnatAndMappings(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	inShop, inOther := endpoint(hostB, shop.Port()), endpoint(hostA, shop.Port())
 	same(g, "port", g.mapped(udp(inShop, server)), shop)
@@ -313,6 +323,7 @@ func TestDnatAndMappings(t *testing.T) {
 
 // Nearly all low ports are static: those that are left are found.
 func TestDnatLeavesMappingsTheOthers(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	all := forward{to: outbound, protocol: model.UDP, port: 1, last: 1023, dnat: chain.Dnat{Address: hostA}}
 	g.forwards([]forward{all})
@@ -330,6 +341,7 @@ func TestDnatLeavesMappingsTheOthers(t *testing.T) {
 
 // Hosts inside reach what is sent on by its public address, as from outside.
 func TestDnatHairpin(t *testing.T) {
+	t.Parallel()
 	for name, options := range map[string][]option{"an address of its own": nil, "a shared address": {shared}} {
 		t.Run(name, func(t *testing.T) {
 			g := newGateway(t, options...)
@@ -351,6 +363,7 @@ func TestDnatHairpin(t *testing.T) {
 // On an address that the gateway shares, dnat comes before its sockets, and leaves them
 // what it does not name.
 func TestDnatOnASharedAddress(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, shared)
 	g.forwards([]forward{tcpTo(shop, shopIn), {from: remote, to: outbound, protocol: model.UDP, port: 53, dnat: chain.Dnat{Address: hostB}}})
 	g.established(client, shop, shopIn)
@@ -365,6 +378,7 @@ func TestDnatOnASharedAddress(t *testing.T) {
 
 // Errors about what is sent on reach both ends, about the packets that they sent.
 func TestDnatErrors(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	list := []forward{{to: outbound, protocol: model.UDP, port: 8000, dnat: chain.Dnat{Address: hostA, Port: 80}}}
 	g.forwards(list)
@@ -387,6 +401,7 @@ func TestDnatErrors(t *testing.T) {
 
 // A ban keeps from what dnat sends on, and ends what stands.
 func TestDnatAndBans(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.forwards([]forward{tcpTo(shop, shopIn)})
 	g.established(client, shop, shopIn)

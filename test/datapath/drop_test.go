@@ -52,6 +52,7 @@ var drops = []struct {
 }
 
 func TestDrops(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	for _, c := range drops {
@@ -72,6 +73,7 @@ func TestDrops(t *testing.T) {
 }
 
 func TestDropsTCP(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	for name, bend := range map[string]func(*packets.Packet){
 		"data offset 4":                  func(p *packets.Packet) { p.TCP.DataOffset = 4 },
@@ -98,6 +100,7 @@ func TestDropsTCP(t *testing.T) {
 
 // Every frame too short for its headers, and every cut of a good one.
 func TestShortFrames(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	frame := inside(udp(inA, server)).Bytes()
 	for n := range len(frame) {
@@ -122,6 +125,7 @@ func TestShortFrames(t *testing.T) {
 // A checksum that is right, and by chance the pseudo-header's sum, is no partial
 // one.
 func TestRightChecksumThatLooksPartial(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	for _, protocol := range []model.Protocol{model.UDP, model.TCP} {
 		var found bool
@@ -149,6 +153,7 @@ func TestRightChecksumThatLooksPartial(t *testing.T) {
 
 // IP options travel with their packet.
 func TestOptions(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	for octets := 4; octets <= 40; octets += 4 {
 		g.leaves(g.put(udp(inA, server).Change(options(octets))), udp(endpoint(outbound, 40000), server).Change(options(octets)))
@@ -162,6 +167,7 @@ func TestOptions(t *testing.T) {
 
 // A UDP checksum of zero stays; a computed one never becomes zero.
 func TestUDPChecksums(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	zero := func(p *packets.Packet) { p.UDP.Checksum = packets.ChecksumZero }
 	g.leaves(g.put(udp(inA, server).Change(zero)), udp(endpoint(outbound, 40000), server).Change(zero))
@@ -178,6 +184,7 @@ func TestUDPChecksums(t *testing.T) {
 }
 
 func TestTTL(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	for _, ttl := range []uint8{0, 1} {

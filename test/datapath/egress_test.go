@@ -63,6 +63,7 @@ func (g *gateway) add(name string, addresses ...string) {
 
 // Each drop is seen by who watches them.
 func TestDropsOfTheGuardAreWatched(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.data.WatchDrops(true)
 	drops := must(g.data.Drops())(t)
@@ -79,6 +80,7 @@ func TestDropsOfTheGuardAreWatched(t *testing.T) {
 // field-attacks.md A4: what the gateway itself sends was not watched, and its resolver's
 // answers to a spoofed source left with its private address.
 func TestNoPrivateSourceLeaves(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	at := netip.MustParseAddr
 	g.add("lo", "192.168.7.7/32", "172.16.3.4/32", "203.0.113.200/32")
@@ -94,6 +96,7 @@ func TestNoPrivateSourceLeaves(t *testing.T) {
 
 // Where the public link is of private use itself, its addresses leave, and those of the pool; no others.
 func TestPublicLinkOfPrivateUse(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	at := netip.MustParseAddr
 	g.add("eth0", "192.168.1.2/24")
@@ -106,6 +109,7 @@ func TestPublicLinkOfPrivateUse(t *testing.T) {
 
 // Whatever the kernel forwards for others: it is in no network of the public link.
 func TestForwardedForOthers(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	others := must(g.lab.Namespace("others"))(t)
 	check(t, g.lab.Veth(g.namespace, "eth7", others, "eth0"))
@@ -131,6 +135,7 @@ func TestForwardedForOthers(t *testing.T) {
 
 // The guard works without the daemon, the next one takes it over, and it goes with the data plane.
 func TestGuardOutlivesTheDaemon(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, pinned)
 	g.unseen(privateAddress)
 	for range 3 {
@@ -159,6 +164,7 @@ func TestGuardOutlivesTheDaemon(t *testing.T) {
 
 // An interface that is made anew is guarded, too.
 func TestGuardOfANewInterface(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	check(t, g.namespace.Command(t.Context(), "ip", "link", "delete", "eth0").Run())
 	g.in(func() error { return g.data.Refresh() })
@@ -178,6 +184,7 @@ func TestGuardOfANewInterface(t *testing.T) {
 // What leaves by an interface of egress.stack the kernel sends, through its qdisc; what
 // leaves by the others is redirected.
 func TestEgressByStack(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, func(s *setup) { s.Stack = []string{"eth0"} })
 	out := endpoint(outbound, inA.Port())
 	g.handed(g.put(udp(inA, server)), "forwarded_by_stack", udp(out, server))

@@ -12,6 +12,7 @@ import (
 
 // What an operator ends is over: its packets are judged like anybody's first.
 func TestEndAll(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	free := g.census().Free
 	r := g.lend(pool1, 80, service, nil)
@@ -43,6 +44,7 @@ func TestEndAll(t *testing.T) {
 // Only what is wanted ends, also of sessions that lean on each other's filter
 // entry.
 func TestEndSessions(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	first, second, third := udp(inA, server), udp(inA, endpoint(remote, 54)), udp(inA, server2)
 	out := g.mapped(first)
@@ -72,6 +74,7 @@ func TestEndSessions(t *testing.T) {
 
 // The room of what was ended is there at once.
 func TestEndAllMakesRoom(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, capacity(datapath.MinCapacity), timeouts(func(s *datapath.Settings) { s.PortQuarantine = 0 }))
 	for n := range 3 {
 		if n > 0 {
@@ -88,6 +91,7 @@ func TestEndAllMakesRoom(t *testing.T) {
 // Beside packets that open and use sessions, and a sweep that ages them, ending
 // leaves tables that agree with each other.
 func TestEndBesideTraffic(t *testing.T) {
+	t.Parallel()
 	const rounds = 200
 	g := newGateway(t, filtering(model.AddressDependent), timeouts(func(s *datapath.Settings) { s.PortQuarantine = 0 }))
 	ended := 0

@@ -40,6 +40,7 @@ func (g *gateway) judging(f chain.FirstBytes, open bool) {
 // A flow is judged by its first payload, again until one passes, and then no more; other
 // functions go on seeing its every packet. Neither what is empty nor answers are judged.
 func TestFirstBytesJudgeAFlowOnce(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.judging(chain.FirstBytes{Deny: signatures("SSH-", "\x16\x03?\x01")}, false)
 	for _, bad := range []string{"SSH-2.0-x\r\n", "SSH-", "\x16\x03\x00\x01", "\x16\x03\xff\x01 and more"} {
@@ -63,6 +64,7 @@ func TestFirstBytesJudgeAFlowOnce(t *testing.T) {
 
 // With signatures that are allowed all else is dropped; what is denied is stronger.
 func TestFirstBytesAllow(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.judging(chain.FirstBytes{Allow: signatures("GET ", "POST "), Deny: signatures("GET /secret")}, false)
 	for payload, passes := range map[string]bool{
@@ -78,6 +80,7 @@ func TestFirstBytesAllow(t *testing.T) {
 
 // A flow of UDP is judged by the packet that opens it.
 func TestFirstBytesOfUDP(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.judging(chain.FirstBytes{Deny: signatures("some")}, false)
 	g.denied(udp(inA, server))
@@ -95,6 +98,7 @@ func TestFirstBytesOfUDP(t *testing.T) {
 
 // Where the first payload is too short to tell, fail says. What pads a frame is no payload.
 func TestFirstBytesThatAreTooFew(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	f := chain.FirstBytes{Deny: signatures("S\x00\x00")}
 	g.judging(f, false)
@@ -112,6 +116,7 @@ func TestFirstBytesThatAreTooFew(t *testing.T) {
 // comes in its middle, and one that was silent so far is judged by what comes first. One
 // that was open before the function came is left alone.
 func TestFirstBytesWhenThePolicyChanges(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	before := endpoint(hostA, 40010)
 	beforeOut := g.connected(before, server)
@@ -133,6 +138,7 @@ func TestFirstBytesWhenThePolicyChanges(t *testing.T) {
 
 // An ICMP error about a flow is not what the flow begins with.
 func TestFirstBytesOfAnError(t *testing.T) {
+	t.Parallel()
 	const unreachable, port = 3, 3
 	g := newGateway(t)
 	g.chained([]chain.Rule{{Direction: model.In}}, []chain.Step{{Number: 1, Function: chain.FirstBytes{Allow: signatures("GET ")}}})
@@ -148,6 +154,7 @@ func TestFirstBytesOfAnError(t *testing.T) {
 // Functions before and behind a jump wait for the same first bytes, and are asked no more
 // together.
 func TestFirstBytesAcrossAJump(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.chained(outgoing,
 		[]chain.Step{{Number: 1, Function: chain.FirstBytes{Deny: signatures("a")}}, {Number: 2, Function: chain.Jump{}, Jumps: []int{1}}},

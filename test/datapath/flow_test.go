@@ -19,6 +19,7 @@ func outside(p packets.Packet) packets.Packet {
 }
 
 func TestOutboundUDPAndBack(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.fromInside(inside(packets.NewUDP(endpoint(hostA, 40000), endpoint(remote, 53), "question")))
 	if out.action != datapath.Redirect || out.reason != "forwarded" {

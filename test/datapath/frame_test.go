@@ -21,6 +21,7 @@ func framed(mac packets.MAC, p packets.Packet) packets.Packet {
 // A frame to everybody carries nothing to forward (RFC 1812 §5.3.4): every
 // gateway on the link would send it on.
 func TestFramesToEverybody(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 80, service, nil)
 	out := g.mapped(udp(inA, server))
@@ -42,6 +43,7 @@ func TestFramesToEverybody(t *testing.T) {
 // What is for every machine on the link is for the gateway too, in such frames
 // as well.
 func TestFramesToEverybodyForTheGateway(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	for _, public := range []bool{true, false} {
 		from := inA
@@ -101,6 +103,7 @@ func withOptions(octets []byte) func(*packets.Packet) {
 // A sender does not choose the way (RFC 7126 §4.3 and §4.4); what else stands
 // among the options is none of our business.
 func TestSourceRoutes(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	g.lend(pool1, 80, service, nil)
@@ -121,6 +124,7 @@ func TestSourceRoutes(t *testing.T) {
 }
 
 func TestOptionsThatAreNoSourceRoutes(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := endpoint(outbound, inA.Port())
 	for name, octets := range otherOptions {

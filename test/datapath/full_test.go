@@ -16,6 +16,7 @@ import (
 // Whom the full table refuses takes nothing else with him: no port that others
 // would miss, no place in an index.
 func TestFullTableTakesNothing(t *testing.T) {
+	t.Parallel()
 	g, _ := exhausted(t)
 	before := g.census()
 	for n := range uint16(500) {
@@ -33,6 +34,7 @@ func TestFullTableTakesNothing(t *testing.T) {
 
 // Whom the full table refuses may come again: the claim is still his.
 func TestFullTableSpendsNoClaim(t *testing.T) {
+	t.Parallel()
 	g, _ := exhausted(t)
 	g.lend(pool1, 80, service, nil)
 	whole := g.lend(pool2, 0, endpoint(hostB, 0), nil)
@@ -50,6 +52,7 @@ func TestFullTableSpendsNoClaim(t *testing.T) {
 // Mappings that could not keep the inside port keep their places in the index
 // while their ports are in quarantine: it can be full before the table.
 func TestFullMappingIndex(t *testing.T) {
+	t.Parallel()
 	const most = 1500 // places of the index for MinCapacity sessions, and some
 	g := newGateway(t, capacity(datapath.MinCapacity), filtering(model.EndpointIndependent), timeouts(func(s *datapath.Settings) { s.PortQuarantine = time.Hour }))
 	var refused []packets.Packet
@@ -105,6 +108,7 @@ func (g *gateway) stuff() (release func()) {
 }
 
 func TestFullSessionIndex(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, pinned, capacity(datapath.MinCapacity), filtering(model.EndpointIndependent))
 	before := g.census()
 	house := g.evict(2, udp(inB, server), udp(inA, server2))
@@ -128,6 +132,7 @@ func TestFullSessionIndex(t *testing.T) {
 // Whose lock another CPU holds for too long is dropped, not queued; open
 // sessions take none.
 func TestBusyLock(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, pinned, filtering(model.EndpointIndependent))
 	out := g.mapped(udp(inA, server))
 	g.lend(pool1, 80, service, nil)

@@ -118,6 +118,7 @@ func (c talk) forge(g *gateway, fromHost bool, flags packets.Flags, sequence, ac
 // changes a session's state, whoever opened it, from either side. The guesses are spread evenly, one
 // for every eight units of both numbers, so that luck has no part in it.
 func TestBlindResetsAndFINs(t *testing.T) {
+	t.Parallel()
 	const every = 8
 	const guesses = 65536 / every
 	const most = guesses / 1000
@@ -219,6 +220,7 @@ func (s *speaker) sends(segments int, units uint32) {
 // What both ends mean is believed, whatever the connection went through: aggregates that go on by
 // 64 KiB at once, silence, numbers that go round, segments sent again, and what strangers threw in.
 func TestGuardBelievesBothEnds(t *testing.T) {
+	t.Parallel()
 	for origin, open := range talks {
 		t.Run(origin, func(t *testing.T) {
 			t.Parallel()
@@ -247,6 +249,7 @@ func TestGuardBelievesBothEnds(t *testing.T) {
 
 // Both ends open at once, by numbers of their own, and one that was closed is opened anew by others.
 func TestGuardFollowsEachOpening(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	out := endpoint(outbound, inA.Port())
 	c := talk{private: inA, external: out, remote: web}
@@ -269,6 +272,7 @@ func TestGuardFollowsEachOpening(t *testing.T) {
 
 // A forged answer to a SYN moves nothing for good: the host acknowledges the true one.
 func TestGuardOutlivesAForgedAnswer(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := endpoint(outbound, inA.Port())
 	c := talk{private: inA, external: out, remote: web}

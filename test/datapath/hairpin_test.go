@@ -10,6 +10,7 @@ import (
 // A host inside asks for another by name and uses the address it would get
 // outside.
 func TestHairpinByReservation(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	to := endpoint(hostB, 8080)
 	a := endpoint(outbound, inA.Port())
@@ -30,6 +31,7 @@ func TestHairpinByReservation(t *testing.T) {
 }
 
 func TestHairpinToItself(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 80, service, nil)
 	a := endpoint(outbound, inA.Port())
@@ -38,6 +40,7 @@ func TestHairpinToItself(t *testing.T) {
 }
 
 func TestHairpinFiltered(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	b := g.mapped(udp(inB, server))
 	g.dropped(g.put(udp(inA, b)), "drop_filtered")
@@ -50,6 +53,7 @@ func TestHairpinFiltered(t *testing.T) {
 // Errors that the gateway makes about a hairpin reach the sender as of its own
 // packet.
 func TestHairpinErrors(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	b := g.mapped(udp(inB, server))
 	p := ttl1(udp(inA, b))
@@ -72,6 +76,7 @@ func TestHairpinErrors(t *testing.T) {
 
 // On an address that the gateway shares, a hairpin never ends in its own stack.
 func TestHairpinOnASharedAddress(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, shared, filtering(model.EndpointIndependent))
 	in := endpoint(hostB, 5000)
 	b := g.mapped(udp(in, server))

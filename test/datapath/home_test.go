@@ -56,6 +56,7 @@ func (g *gateway) evict(homes int, list ...packets.Packet) (house func()) {
 // A session whose home is taken works from both sides, also after there is room
 // at home again, and when it ends the home forgets it.
 func TestSessionAwayFromHome(t *testing.T) {
+	t.Parallel()
 	for name, indexed := range map[string]int{"in its second home": 0, "away from both": 1} {
 		t.Run(name, func(t *testing.T) {
 			g := newGateway(t, pinned, filtering(model.EndpointIndependent))
@@ -84,6 +85,7 @@ func crowd(n int) netip.AddrPort { return endpoint([]netip.Addr{hostA, hostB}[n%
 // The table takes as many sessions as it has records, wherever their homes are:
 // the last ones find a record anywhere. Each is found from both sides.
 func TestLastRecords(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, capacity(datapath.MinCapacity))
 	before := g.census()
 	for range 2 {
@@ -113,6 +115,7 @@ func TestLastRecords(t *testing.T) {
 // At the last records, too, of packets that would open the same session at once
 // one does, and no two sessions get one record.
 func TestConcurrentLastRecords(t *testing.T) {
+	t.Parallel()
 	const threads = 4
 	g := newGateway(t, capacity(datapath.MinCapacity))
 	before := g.census()

@@ -101,6 +101,7 @@ func acknowledge(from, to netip.AddrPort, cookie uint32) packets.Packet {
 // at an address of the pool, at an outbound one, and at the gateway itself. The packets are
 // dropped.
 func TestHoneypotTellsWhoCompletesAHandshake(t *testing.T) {
+	t.Parallel()
 	for name, to := range map[string]netip.Addr{"pool": pool1, "outbound": outbound, "gateway": publicAddress} {
 		t.Run(name, func(t *testing.T) {
 			g := newGateway(t)
@@ -118,6 +119,7 @@ func TestHoneypotTellsWhoCompletesAHandshake(t *testing.T) {
 // TestSpoofedPacketBansNobody: without the number that only the owner of an address gets
 // to see, no packet has that address told of.
 func TestSpoofedPacketBansNobody(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.protected(chain.Addresses{})
 	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
@@ -145,6 +147,7 @@ func TestSpoofedPacketBansNobody(t *testing.T) {
 // no answer, as it goes where the routes say. The kernel asks for a neighbour whom it does
 // not know, and who cannot be reached is not answered.
 func TestSpoofedByANeighbour(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.protected(chain.Addresses{})
 	to := netip.AddrPortFrom(pool1, telnet)
@@ -164,6 +167,7 @@ func TestSpoofedByANeighbour(t *testing.T) {
 // Where rules of the host tell what is forwarded from what the gateway itself sends, answers
 // go by the latter.
 func TestHoneypotAnswersByRulesForTheGateway(t *testing.T) {
+	t.Parallel()
 	const table = 99
 	g := newGateway(t)
 	g.protected(chain.Addresses{})
@@ -186,6 +190,7 @@ func TestHoneypotAnswersByRulesForTheGateway(t *testing.T) {
 
 // What comes in by an interface that takes no redirected frames is answered through the kernel.
 func TestHoneypotAnswersWithoutRedirect(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, publicLink(lab.GRO(lab.BothEnds, false)))
 	g.protected(chain.Addresses{})
 	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
@@ -199,6 +204,7 @@ func TestHoneypotAnswersWithoutRedirect(t *testing.T) {
 // A name's service is no trap, though who comes for the honeypot is kept from what is lent
 // to others; nor is a port that a host inside has opened.
 func TestHoneypotLeavesAloneWhatIsUsed(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	g.protected(chain.Addresses{})
 	g.lend(pool1, 80, endpoint(hostA, 80), nil)
@@ -220,6 +226,7 @@ func TestHoneypotLeavesAloneWhatIsUsed(t *testing.T) {
 // A service of a name is judged by the port that it has outside, at its first packet and
 // when a flow is judged again.
 func TestGeofenceMonitorsPortsAsTheyAreOutside(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	protect := func(fenced *model.AddressSet) {
 		g.in(func() error {
@@ -244,6 +251,7 @@ func TestGeofenceMonitorsPortsAsTheyAreOutside(t *testing.T) {
 
 // A port of the gateway that becomes a trap is one for connections, too, that were open.
 func TestHoneypotEndsWhatWasOpenAtTheGateway(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.protected(chain.Addresses{})
 	g.dropped(g.put(tcp(endpoint(remote, 40000), endpoint(publicAddress, telnet), packets.ACK)), "drop_trapped")
@@ -255,6 +263,7 @@ func TestHoneypotEndsWhatWasOpenAtTheGateway(t *testing.T) {
 
 // The order is: allowlist, ban, blocklist, honeypot. Of these only the honeypot answers.
 func TestHoneypotHasItsPlace(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.protected(chain.Addresses{
 		Allowed: setOf("203.0.113.10/32"), Blocked: setOf("203.0.113.10/31"), Fenced: setOf("203.0.113.0/24"),
@@ -271,6 +280,7 @@ func TestHoneypotHasItsPlace(t *testing.T) {
 // The protection guards the gateway itself: what opens a flow to it is judged as one from
 // outside, and answers to what it asked itself as one to there.
 func TestProtectionOfTheGatewayItself(t *testing.T) {
+	t.Parallel()
 	names := endpoint(publicAddress, 5353)
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.NameServer = names }))
 	g.in(func() error {
@@ -312,6 +322,7 @@ func TestProtectionOfTheGatewayItself(t *testing.T) {
 // Over IPv6 it is the same: for the gateway itself and, where the kernel forwards, for all
 // behind it. Ports that are ignored are left alone by honeypot and geofence.
 func TestHoneypotOverIPv6(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ForwardIPv6 = true }))
 	check(t, g.namespace.EnableIPv6(true))
 	check(t, g.namespace.Address("eth0", "2001:db8::1/64"))

@@ -18,6 +18,7 @@ import (
 // Whoever writes ip_forward sets forwarding on every interface with it; a
 // refresh puts back what the data plane needs.
 func TestForwardingIsPutBack(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	for _, value := range []string{"1", "0"} {
@@ -39,6 +40,7 @@ func TestForwardingIsPutBack(t *testing.T) {
 
 // And at the end the host is as it was before the data plane came.
 func TestSettingsOfTheHostReturn(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	check(t, g.namespace.SetSysctl("net/ipv4/ip_forward", "1"))
 	check(t, g.namespace.SetSysctl("net/ipv4/ip_forward", "0"))
@@ -81,6 +83,7 @@ func (g *gateway) remake(mac net.HardwareAddr) {
 
 // An interface that was made anew is the old one in all but its number.
 func TestInterfaceMadeAnew(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	before := g.public
@@ -127,6 +130,7 @@ func (g *gateway) crosses(p packets.Packet, source netip.Addr) {
 
 // However often one is made anew, the tables know those that are there.
 func TestInterfaceMadeAnewOften(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, pinned)
 	for range 3 {
 		g.remake(nil)
@@ -150,6 +154,7 @@ func TestInterfaceMadeAnewOften(t *testing.T) {
 
 // An interface to which another has given its name keeps nothing of ours.
 func TestInterfaceRenamed(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.in(func() error {
 		old, err := netlink.LinkByName("eth1")
@@ -168,6 +173,7 @@ func TestInterfaceRenamed(t *testing.T) {
 // Where no program can be attached nothing is forwarded, however often we look;
 // it is attached as soon as that is possible.
 func TestInterfaceWithoutAProgram(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	forwarding := func(want string) {
 		t.Helper()

@@ -12,6 +12,7 @@ import (
 
 // Who has proved himself comes again without a claim, to all ports of the service.
 func TestKnownClientReturns(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	b := g.bind(pool1, hostA, tcpPort(80, 8080), model.Port{Protocol: model.UDP, Port: 443, To: 8081})
 	g.offer(b, nil)
@@ -32,6 +33,7 @@ func TestKnownClientReturns(t *testing.T) {
 
 // His SYN alone is no session of his: anybody could have sent it.
 func TestKnownClientIsTentative(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
 	g.offer(b, nil)
@@ -49,6 +51,7 @@ func TestKnownClientIsTentative(t *testing.T) {
 
 // A client is known for 5 minutes behind the last of its sessions.
 func TestKnownClientIsForgotten(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
 	g.offer(b, nil)
@@ -71,6 +74,7 @@ func TestKnownClientIsForgotten(t *testing.T) {
 
 // A client is judged anew whenever it comes.
 func TestKnownClientIsJudged(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 80, service, nil)
 	g.visits(client)
@@ -80,6 +84,7 @@ func TestKnownClientIsJudged(t *testing.T) {
 
 // The limit is of one client with one binding, and what has ended does not count.
 func TestLimitOfAClient(t *testing.T) {
+	t.Parallel()
 	const most = 4
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ClientSessions = most }))
 	all := g.bind(pool1, hostA, everything)
@@ -102,6 +107,7 @@ func TestLimitOfAClient(t *testing.T) {
 
 // Datagrams have a limit of their own: those that somebody forges in a client's name leave him his connections.
 func TestForgedDatagramsLeaveConnections(t *testing.T) {
+	t.Parallel()
 	const most = 4
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ClientSessions = most }))
 	public, host := endpoint(pool1, 443), endpoint(hostA, 8080)
@@ -125,6 +131,7 @@ func TestForgedDatagramsLeaveConnections(t *testing.T) {
 
 // Of connections that begin at once as many are let in as may.
 func TestLimitOfAClientAtItsProof(t *testing.T) {
+	t.Parallel()
 	const most = 2
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ClientSessions = most }))
 	g.lend(pool1, 80, service, nil)
@@ -143,6 +150,7 @@ func TestLimitOfAClientAtItsProof(t *testing.T) {
 
 // A datagram's source may be anybody: he is known when the host has answered and he came again.
 func TestKnownByDatagrams(t *testing.T) {
+	t.Parallel()
 	for name, protocol := range map[string]struct {
 		in  func(port uint16) packets.Packet
 		out func(port uint16) packets.Packet
@@ -184,6 +192,7 @@ func TestKnownByDatagrams(t *testing.T) {
 
 // A full table makes nobody known, and says so; who is stays so, and claims go on.
 func TestFullTableOfKnownClients(t *testing.T) {
+	t.Parallel()
 	const places = 8
 	g := newGateway(t, func(s *setup) { s.Known = places })
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))

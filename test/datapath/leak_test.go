@@ -21,6 +21,7 @@ var untouched = map[model.Reason]bool{"to_gateway": true, "inside_to_inside": tr
 // Whatever comes in: no private address leaves, nothing passes to the kernel
 // untranslated but what is for the gateway, and every packet has one reason.
 func TestNothingLeaks(t *testing.T) {
+	t.Parallel()
 	t.Run("an address of its own", func(t *testing.T) { nothingLeaks(t) })
 	t.Run("a shared address", func(t *testing.T) { nothingLeaks(t, shared) })
 	t.Run("dnat", func(t *testing.T) {

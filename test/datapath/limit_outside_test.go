@@ -13,6 +13,7 @@ import (
 // A server that a host has spoken to opens no more sessions through its mapping than a remote address may; the host goes
 // on, to that server, too, and so do others from outside (A5 of the attacks).
 func TestLimitRemoteThroughMapping(t *testing.T) {
+	t.Parallel()
 	const most = 20
 	g := newGateway(t, limited(func(l *datapath.Limits) { l.RemoteSessions = most }))
 	out := g.mapped(tcp(inA, web, packets.SYN))
@@ -35,6 +36,7 @@ func TestLimitRemoteThroughMapping(t *testing.T) {
 
 // Closed connections do not count against who opened them, and count again when they go on.
 func TestLimitRemoteCountsOpenOnes(t *testing.T) {
+	t.Parallel()
 	const most = 4
 	g := newGateway(t, limited(func(l *datapath.Limits) { l.RemoteSessions = most }))
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
@@ -58,6 +60,7 @@ func TestLimitRemoteCountsOpenOnes(t *testing.T) {
 
 // A SYN whose sender proves nothing counts against nobody: anybody can have sent it.
 func TestLimitRemoteCountsNoForgedSYN(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, limited(func(l *datapath.Limits) { l.RemoteSessions, l.RemoteRate = 1, 1 }))
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
 	g.offer(b, func(r *datapath.Reservation) { r.Claims = 4 })
@@ -78,6 +81,7 @@ func (g *gateway) refusing() *gateway {
 
 // Who proves himself when the last place has gone loses, and is told.
 func TestLimitAtTheProof(t *testing.T) {
+	t.Parallel()
 	for reason, set := range map[model.Reason]func(*datapath.Limits){
 		"drop_remote_sessions":  func(l *datapath.Limits) { l.RemoteSessions = 1 },
 		"drop_binding_sessions": func(l *datapath.Limits) { l.BindingSessions = 1 },
@@ -96,6 +100,7 @@ func TestLimitAtTheProof(t *testing.T) {
 
 // A service takes no more than its limit, whoever asks; its neighbours go on, and claims are not spent.
 func TestLimitBinding(t *testing.T) {
+	t.Parallel()
 	const most = 5
 	g := newGateway(t, limited(func(l *datapath.Limits) { l.BindingSessions = most }))
 	whole := g.bind(pool1, hostA, everything)
@@ -118,6 +123,7 @@ func TestLimitBinding(t *testing.T) {
 
 // A mapping lets in no more than its limit, of however many remote addresses; its host's own sessions are not among them.
 func TestLimitMapping(t *testing.T) {
+	t.Parallel()
 	const most = 10
 	g := newGateway(t, filtering(model.EndpointIndependent), limited(func(l *datapath.Limits) { l.MappingSessions = most }))
 	out := g.mapped(udp(inA, server))
@@ -138,6 +144,7 @@ func TestLimitMapping(t *testing.T) {
 
 // A rule of dnat lets one remote address open no more than its limit.
 func TestLimitRemoteByDnat(t *testing.T) {
+	t.Parallel()
 	const most = 5
 	g := newGateway(t, limited(func(l *datapath.Limits) { l.RemoteSessions = most }))
 	g.forwards([]forward{{to: outbound, protocol: model.UDP, port: 5000, dnat: chain.Dnat{Address: hostB}}})
@@ -151,6 +158,7 @@ func TestLimitRemoteByDnat(t *testing.T) {
 
 // Of the sessions of a second a remote address opens only so many.
 func TestLimitRemoteRate(t *testing.T) {
+	t.Parallel()
 	const most = 50
 	g := newGateway(t, filtering(model.EndpointIndependent), limited(func(l *datapath.Limits) { l.RemoteRate = most }))
 	out := g.mapped(udp(inA, server))
@@ -174,6 +182,7 @@ func TestLimitRemoteRate(t *testing.T) {
 
 // Two hosts behind one outbound address are no remote party: what one opens to the other counts with it.
 func TestLimitSparesHairpins(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent), limited(func(l *datapath.Limits) { l.RemoteSessions = 1 }))
 	out := g.mapped(udp(inA, server))
 	for n := range uint16(5) {
@@ -188,6 +197,7 @@ func TestLimitSparesHairpins(t *testing.T) {
 // UDP from outside that its host does not answer goes soon; what it has answered, or opened itself, has its two minutes
 // at least (RFC 4787 REQ-5).
 func TestUnansweredUDP(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent), timeouts(func(s *datapath.Settings) { s.UDPUnanswered = 30 * time.Second }))
 	out := g.mapped(udp(inA, server)) // nobody answers that
 	g.forwarded(g.put(udp(client, out)))
@@ -210,6 +220,7 @@ func TestUnansweredUDP(t *testing.T) {
 
 // However short it is set, what a host has opened keeps its own time.
 func TestUnansweredUDPIsNoLongerThanUDP(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent), timeouts(func(s *datapath.Settings) { s.UDP, s.UDPUnanswered = 20*time.Second, 30*time.Second }))
 	g.forwarded(g.put(udp(client, g.mapped(udp(inA, server)))))
 	g.idle(21 * time.Second)

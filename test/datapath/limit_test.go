@@ -29,6 +29,7 @@ func (g *gateway) subscriber(host netip.Addr) datapath.Subscriber {
 
 // A host that has all the sessions it may gets no more, and others get theirs; closed ones count until their records end.
 func TestLimitHostSessions(t *testing.T) {
+	t.Parallel()
 	const most = 100
 	g := newGateway(t, filtering(model.EndpointIndependent), limited(func(l *datapath.Limits) { l.HostSessions = most }))
 	for n := range uint16(most) {
@@ -49,6 +50,7 @@ func TestLimitHostSessions(t *testing.T) {
 
 // What comes in through a host's mapping is not the host's to answer for.
 func TestLimitHostSessionsAreItsOwn(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent), limited(func(l *datapath.Limits) { l.HostSessions = 2 }))
 	out := g.mapped(udp(inA, server))
 	for n := range uint16(10) {
@@ -62,6 +64,7 @@ func TestLimitHostSessionsAreItsOwn(t *testing.T) {
 
 // A host's ports are limited for each protocol apart (RFC 6888 REQ-4, 4b); those that rest are still its own.
 func TestLimitHostPorts(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent), limited(func(l *datapath.Limits) { l.HostPorts = datapath.ProtocolLimits{UDP: 10, TCP: 5, ICMP: 3} }))
 	for _, c := range []struct {
 		most   uint16
@@ -89,6 +92,7 @@ func TestLimitHostPorts(t *testing.T) {
 
 // Of the sessions of a second only so many are opened (RFC 6888 REQ-4c), those of mappings that it has among them.
 func TestLimitHostRate(t *testing.T) {
+	t.Parallel()
 	const most = 50
 	g := newGateway(t, limited(func(l *datapath.Limits) { l.HostRate = most }))
 	opened, refused := 0, 0
@@ -118,6 +122,7 @@ func TestLimitHostRate(t *testing.T) {
 
 // What fails behind the count takes it back.
 func TestLimitCountsNothingThatFails(t *testing.T) {
+	t.Parallel()
 	g, p := exhausted(t)
 	g.unreachable(p, "drop_session_table_full")
 	g.unreachable(udp(endpoint(hostA, 60000), server), "drop_session_table_full")
@@ -132,6 +137,7 @@ func TestLimitCountsNothingThatFails(t *testing.T) {
 
 // Hosts beyond the table's size go on without limits of their own, and are counted nowhere.
 func TestLimitSubscribersFull(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, func(s *setup) { s.Subscribers, s.Limits.HostSessions = 8, 1 })
 	for n := range 100 {
 		g.put(udp(endpoint(host(n), 5000), server))

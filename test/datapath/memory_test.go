@@ -11,6 +11,7 @@ import (
 
 // What "realmgate tune" and bench expect of memory is what the kernel accounts for.
 func TestMemoryModel(t *testing.T) {
+	t.Parallel()
 	for _, sessions := range []int{10_000, 1_000_000} {
 		for _, addresses := range []int{1, 16} {
 			t.Run(fmt.Sprint(sessions, " sessions, ", addresses, " addresses"), func(t *testing.T) {

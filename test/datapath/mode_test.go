@@ -60,6 +60,7 @@ func TestModeOfAVirtualInterface(t *testing.T) {
 
 // The mode follows what the interface takes, and packets pass in each.
 func TestModeFollowsTheInterface(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, publicLink(lab.GRO(lab.BothEnds, false)), wanted(datapath.XDP), pinned)
 	out := endpoint(outbound, inA.Port())
 	for _, offload := range []string{"off", "on", "off", "on"} {
@@ -79,6 +80,7 @@ func TestModeFollowsTheInterface(t *testing.T) {
 // An interface that was made anew is attached to before its far side has receive offload,
 // and again when it has.
 func TestModeOfAnInterfaceMadeAnew(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, wanted(datapath.XDP), pinned)
 	if mode, why := g.mode(); mode != datapath.XDP {
 		t.Fatalf("the mode is %s, because %q: this test shows nothing", mode, why)
@@ -97,6 +99,7 @@ func TestModeOfAnInterfaceMadeAnew(t *testing.T) {
 
 // An interface that is gone is nowhere in the tables, and nobody says that it is served.
 func TestInterfaceVanishes(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, pinned)
 	g.in(func() error {
 		old, err := netlink.LinkByName("eth0")

@@ -67,6 +67,7 @@ var sizes = map[string]struct{ said, becomes [][]byte }{
 
 // SYN, and SYN and ACK, of each way in and out: what fits the narrower of the two links.
 func TestMSS(t *testing.T) {
+	t.Parallel()
 	for name, mtu := range map[string][2]int{"the public link": {1492, 1500}, "the private link": {1500, 1492}} {
 		t.Run(name, func(t *testing.T) {
 			g := newGateway(t, links(mtu[0], mtu[1]), filtering(model.EndpointIndependent))
@@ -103,6 +104,7 @@ func TestMSS(t *testing.T) {
 
 // What the configuration says instead.
 func TestMSSAsConfigured(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ mss, said, becomes uint16 }{
 		{datapath.MSSOff, 1460, 1460}, {datapath.MSSOff, 65535, 65535}, {1400, 1460, 1400}, {1400, 1300, 1300},
 		{8960, 1460, 1452}, // never what does not fit
@@ -116,6 +118,7 @@ func TestMSSAsConfigured(t *testing.T) {
 
 // A SYN that the kernel sends on is clamped, too: to an unknown neighbour, and by an interface without redirect.
 func TestMSSThroughTheStack(t *testing.T) {
+	t.Parallel()
 	out := endpoint(outbound, inA.Port())
 	syn, left := withTCP(tcp(inA, web, packets.SYN), mss(1460)), withTCP(tcp(out, web, packets.SYN), mss(1452))
 	answer, back := withTCP(tcp(web, out, synAck), mss(1460)), withTCP(tcp(web, inA, synAck), mss(1452))
@@ -132,6 +135,7 @@ func TestMSSThroughTheStack(t *testing.T) {
 
 // A route's MTU counts where it is locked, as it does for what is too big: both ways, and before its neighbour is known.
 func TestMSSOfARoute(t *testing.T) {
+	t.Parallel()
 	const narrow = 1300
 	for name, known := range map[string]bool{"its neighbour known": true, "its neighbour unknown": false} {
 		t.Run(name, func(t *testing.T) {

@@ -33,6 +33,7 @@ func (g *gateway) to(port uint16) netip.Addr {
 // Flows reach all backends that are up, and only these, from the next one on when that
 // changes; one flow's packets reach one backend. With no backend flows are dropped.
 func TestMultipathSpreadsFlows(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	paths := pathsTo(hostA, hostB)
 	t.Cleanup(paths.Close)
@@ -62,6 +63,7 @@ func TestMultipathSpreadsFlows(t *testing.T) {
 // An open flow stays with its backend, whether that is down or its table says another by
 // now, and also when the policy changes, as long as the backend is one of the function's.
 func TestMultipathLeavesOpenFlowsAlone(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	paths := pathsTo(hostA, hostB)
 	t.Cleanup(paths.Close)

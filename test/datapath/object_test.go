@@ -51,6 +51,7 @@ func (g *gateway) rewritten(does string) {
 
 // What a user's function writes into packets leaves with them, translated.
 func TestRewrittenPacketsLeave(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.rewritten(`
 			__u32 sum;
@@ -73,6 +74,7 @@ func TestRewrittenPacketsLeave(t *testing.T) {
 // A packet that is of another flow when its function is done with it goes nowhere, be
 // it the first of its flow or a later one.
 func TestRewrittenFlowIsRefused(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.rewritten("if (udp->dest == bpf_htons(53)) { udp->dest = bpf_htons(54); udp->check = 0; }")
 	g.dropped(g.put(udp(inA, server)), "drop_malformed")
@@ -86,6 +88,7 @@ func TestRewrittenFlowIsRefused(t *testing.T) {
 // An ICMP error that is about another flow when its function is done with it reaches
 // nobody, though that flow is open, too.
 func TestRewrittenErrorIsRefused(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	outA, outB := g.mapped(udp(inA, server)), g.mapped(udp(inB, server))
 	failed := func(out netip.AddrPort) packets.Packet { return unreachable(server.Addr(), 3, 0, udp(out, server), 8) }
@@ -111,6 +114,7 @@ func TestRewrittenErrorIsRefused(t *testing.T) {
 // Where every chain is as long as can be, what a host sends to a neighbour's public
 // address goes through all of both, as a first packet and when it is judged anew.
 func TestLongestRowThroughAHairpin(t *testing.T) {
+	t.Parallel()
 	const most = 8 // programs in a row
 	g := newGateway(t)
 	own := rewriting(t, "")

@@ -10,6 +10,7 @@ import (
 // completes it before it redirects the packet. What it hands to the kernel stays partial, as
 // the socket buffer says it is.
 func TestPartialChecksumsOverXDP(t *testing.T) {
+	t.Parallel()
 	if atTCX() {
 		return // socket buffers tell it: test/e2e has them
 	}

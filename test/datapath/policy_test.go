@@ -14,6 +14,7 @@ import (
 // judged by services that are about to leave. Many others close with it, so
 // that the change takes as long as many packets.
 func TestClosedServiceEndsBusySessions(t *testing.T) {
+	t.Parallel()
 	const rounds = 5
 	g := newGateway(t)
 	for n := range uint16(2000) {
@@ -39,6 +40,7 @@ func TestClosedServiceEndsBusySessions(t *testing.T) {
 
 // A policy that does not fit leaves no trace: neither what it opens nor what it closes.
 func TestRefusedPolicyLeavesNoTrace(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	generation := must(g.data.Generation())(t)
 	g.lend(pool1, 80, service, nil)

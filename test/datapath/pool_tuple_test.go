@@ -10,6 +10,7 @@ import (
 
 // I4: a tuple in use stays with its host, also when it is closing.
 func TestTupleStaysWithItsHost(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 80, service, nil)
 	g.visits(client)
@@ -23,6 +24,7 @@ func TestTupleStaysWithItsHost(t *testing.T) {
 
 // I4 also where the host is the same but its port is another.
 func TestTupleStaysWithItsPort(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 80, service, nil)
 	g.visits(client)
@@ -33,6 +35,7 @@ func TestTupleStaysWithItsPort(t *testing.T) {
 
 // I8: two pool addresses that lead to one inside tuple.
 func TestInsideTupleIsUnique(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 80, service, nil)
 	other := endpoint(pool2, 80)
@@ -52,6 +55,7 @@ func TestInsideTupleIsUnique(t *testing.T) {
 
 // A closing session is opened again only by who may come in.
 func TestClosingSessionNeedsAdmission(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	r := g.lend(pool1, 80, service, nil)
 	g.visits(client)
@@ -70,6 +74,7 @@ func TestClosingSessionNeedsAdmission(t *testing.T) {
 
 // A closed service ends its sessions, a new generation alone does not.
 func TestGenerationJudgesAgain(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 80, service, nil)
 	g.visits(client)

@@ -17,6 +17,7 @@ func with(p packets.Packet, data string) packets.Packet {
 
 // What proves a client, and what does not, after what its host has sent.
 func TestProof(t *testing.T) {
+	t.Parallel()
 	isn := uint32(hostISN)
 	type step struct {
 		out    bool // from the host
@@ -86,6 +87,7 @@ func TestProof(t *testing.T) {
 // The client's ACK is lost: its data prove it, and a server's retransmitted SYN and ACK keeps
 // the session until then.
 func TestProofWhenTheLastACKIsLost(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 80, service, nil)
 	g.knocks(client)
@@ -101,6 +103,7 @@ func TestProofWhenTheLastACKIsLost(t *testing.T) {
 
 // TCP Fast Open: the SYN brings data, which go to the host, and prove nothing.
 func TestFastOpenProvesNothing(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	r := g.lend(pool1, 80, service, nil)
 	g.leaves(g.put(with(syn(client), "GET /")), with(segment(client, service, packets.SYN, clientISN, 0), "GET /"))
@@ -109,6 +112,7 @@ func TestFastOpenProvesNothing(t *testing.T) {
 
 // A browser's six connections begin at once: one claim is enough.
 func TestSixConnectionsAtOnce(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	r := g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Asker = client.Addr() })
 	for n := range uint16(6) {
@@ -126,6 +130,7 @@ func TestSixConnectionsAtOnce(t *testing.T) {
 // 3 s behind the last SYN, or SYN and ACK, a tentative session is as if it were not there, by
 // its stamp: nobody sweeps.
 func TestTentativeSessionsEndByTheirStamps(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		idle time.Duration
 		live bool
@@ -152,6 +157,7 @@ func TestTentativeSessionsEndByTheirStamps(t *testing.T) {
 
 // The host itself connects with the tuple of a tentative session that is over.
 func TestHostTakesTheTupleOfAnOldTentativeSession(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 80, service, nil)
 	g.knocks(client)
@@ -177,6 +183,7 @@ func (g *gateway) flood(first, last int) {
 // The youngest of a binding have places: a flood makes the oldest give way, and takes nothing
 // from another binding.
 func TestFloodOfSYNs(t *testing.T) {
+	t.Parallel()
 	const ring = 16 // 4,096 sessions / 16 / 16 bindings
 	g := newGateway(t, func(s *setup) { s.Bindings = 16 })
 	g.lend(pool1, 80, service, nil)
@@ -205,6 +212,7 @@ func TestFloodOfSYNs(t *testing.T) {
 // I2: of two who knock for one claim the first who proves himself wins; the other's session is
 // over for both its ends.
 func TestLoserOfAClaim(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, refusing)
 	g.lend(pool1, 80, service, nil)
 	g.knocks(client)

@@ -85,6 +85,7 @@ func behind(p packets.Packet, kinds ...byte) packets.Packet {
 // Whose flow a packet is of is told from the packet; entries for in and for out hold for
 // flows that were begun outside and inside.
 func TestFlowsOfIPv6(t *testing.T) {
+	t.Parallel()
 	g := sixGateway(t)
 	tcp := func(source, destination uint16, flags packets.Flags) func(a, b netip.Addr) packets.Packet {
 		return func(a, b netip.Addr) packets.Packet {
@@ -172,6 +173,7 @@ func TestFlowsOfIPv6(t *testing.T) {
 
 // What the network and the gateway itself need is never judged, and each function counts.
 func TestProtectionOfIPv6LeavesAlone(t *testing.T) {
+	t.Parallel()
 	g := sixGateway(t)
 	syn := func(a, b string) []byte {
 		return outside(packets.NewTCP(packets.At("["+a+"]:50000"), packets.At("["+b+"]:443"), packets.SYN, "")).Bytes()
@@ -205,6 +207,7 @@ func TestProtectionOfIPv6LeavesAlone(t *testing.T) {
 
 // Between two private networks the kernel routes, whatever the protection has.
 func TestProtectionOfIPv6LeavesInsideToInside(t *testing.T) {
+	t.Parallel()
 	g := sixGateway(t)
 	check(t, g.namespace.Address("eth1", "2001:db8:1::1/64"))
 	check(t, g.namespace.Route("default", "2001:db8::ff"))
@@ -224,6 +227,7 @@ func TestProtectionOfIPv6LeavesInsideToInside(t *testing.T) {
 
 // Without IPv6 addresses in the protection nothing is asked, also after there were some.
 func TestProtectionWithoutIPv6(t *testing.T) {
+	t.Parallel()
 	g := sixGateway(t)
 	frame := outside(packets.NewUDP(endpoint(deniedBoth, 50000), endpoint(sixInside, 53), "x")).Bytes()
 	g.dropped(g.send(true, frame), "drop_denied")
@@ -236,6 +240,7 @@ func TestProtectionWithoutIPv6(t *testing.T) {
 // While policies change, none of what all of them allow is lost, and nothing passes that
 // all of them deny, each by another list: no packet meets two of them.
 func TestProtectionOfIPv6ChangesUnderTraffic(t *testing.T) {
+	t.Parallel()
 	const swaps = 60
 	g := sixGateway(t)
 	policies := []chain.Remote{

@@ -203,6 +203,7 @@ func (r asking) broken(message []byte) []byte {
 // What the programs answer has the octets that the name server has for it, or is the question with TC=1
 // where a limit is reached; it is never longer than the question, and the name server takes it for one.
 func TestAnswersAreTheNameServers(t *testing.T) {
+	t.Parallel()
 	g := asked(t)
 	o := newOracle(t, g.lab)
 	lent := map[model.Name]datapath.Lent{}

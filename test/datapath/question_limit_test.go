@@ -61,6 +61,7 @@ func within(t *testing.T, what string, passed, limit, rate int, began time.Time)
 // What the daemon has to see of unproved askers it sees 64 times a second of a network, and 512 times
 // in all; what is beyond is told to come by TCP, and dropped where there is no question to tell about.
 func TestUnprovedQuestionsAreLimited(t *testing.T) {
+	t.Parallel()
 	static := question(t, "foo.example.", dns.TypeMX, 1232)
 	junk := bytes.Repeat([]byte{0xff}, 40)
 	for name, test := range map[string]struct {
@@ -86,6 +87,7 @@ func TestUnprovedQuestionsAreLimited(t *testing.T) {
 
 // What is told because of the limit is not said with authority: the name may be none of ours.
 func TestSlowedAnswerIsOfNoAuthority(t *testing.T) {
+	t.Parallel()
 	g := asked(t)
 	g.passing(200, neighbours(113), func(netip.Addr) []byte { return question(t, "foo.example.", dns.TypeMX, 0) }, "answered_slowed")
 	asked := question(t, "FOO.example.", dns.TypeMX, 1232)
@@ -101,6 +103,7 @@ func TestSlowedAnswerIsOfNoAuthority(t *testing.T) {
 // Who proves himself reaches the daemon, whatever he asks, 4,096 times a second of a network and 16,384
 // times in all.
 func TestProvedQuestionsAreLimited(t *testing.T) {
+	t.Parallel()
 	g := asked(t)
 	now := time.Now()
 	proved := func(asker netip.Addr) []byte {
@@ -113,6 +116,7 @@ func TestProvedQuestionsAreLimited(t *testing.T) {
 
 // A question in fragments counts by its first one, without which the kernel makes no datagram of the others.
 func TestQuestionsInFragmentsAreLimited(t *testing.T) {
+	t.Parallel()
 	g := asked(t)
 	whole := addressed(datagram(askedFrom, question(t, lentName, dns.TypeA, 1232, &dns.EDNS0_PADDING{Padding: make([]byte, 100)})))
 	pieces := whole.Fragments(128)

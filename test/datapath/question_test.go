@@ -99,6 +99,7 @@ func (g *gateway) toDaemon(p packets.Packet) {
 // Who has not proved his address is told to come by TCP, in the octets that the name server has
 // for it: id, flags, the letters as asked, an OPT record where there was one.
 func TestUnprovedAskersAreToldToComeByTCP(t *testing.T) {
+	t.Parallel()
 	g := asked(t)
 	for name, message := range map[string][]byte{
 		"plain": question(t, lentName, dns.TypeA, 0), "0x20": question(t, "wWw.HostA.fOO.eXample.", dns.TypeA, 0),
@@ -123,6 +124,7 @@ func TestUnprovedAskersAreToldToComeByTCP(t *testing.T) {
 
 // What is not a plain question for a lent name is the daemon's to answer.
 func TestOtherQuestionsReachTheDaemon(t *testing.T) {
+	t.Parallel()
 	g := asked(t)
 	plain := question(t, lentName, dns.TypeA, 0)
 	changed := func(at int, octets ...byte) []byte {
@@ -155,6 +157,7 @@ func TestOtherQuestionsReachTheDaemon(t *testing.T) {
 // A cookie that the name server has given to this asker proves his address, for an hour, with
 // either secret.
 func TestCookiesAreCheckedBeforeTheDaemon(t *testing.T) {
+	t.Parallel()
 	g := asked(t)
 	now := time.Now()
 	for name, test := range map[string]struct {
@@ -189,6 +192,7 @@ func TestCookiesAreCheckedBeforeTheDaemon(t *testing.T) {
 
 // Where the question has room for it, the answer brings a fresh cookie, which is good.
 func TestFreshCookieComesWithTheAnswer(t *testing.T) {
+	t.Parallel()
 	g := asked(t)
 	stale := serverCookie(secrets[0], remote, time.Now().Add(-2*time.Hour))
 	message := g.truncated(datagram(askedFrom, question(t, lentName, dns.TypeA, 1232, cookieOption(append(bytes.Clone(clientCookie), stale...)...))), "answered_question")
@@ -203,6 +207,7 @@ func TestFreshCookieComesWithTheAnswer(t *testing.T) {
 
 // While no daemon lives nobody is told to come by TCP, and nothing is limited.
 func TestQuestionsAreTheKernelsWithoutADaemon(t *testing.T) {
+	t.Parallel()
 	g := asked(t)
 	p := datagram(askedFrom, question(t, lentName, dns.TypeA, 0))
 	g.truncated(p, "answered_question")
@@ -216,6 +221,7 @@ func TestQuestionsAreTheKernelsWithoutADaemon(t *testing.T) {
 
 // Names that the daemon lends no more are its own again.
 func TestLentNamesFollowTheDaemon(t *testing.T) {
+	t.Parallel()
 	g := asked(t)
 	other := "a.b.hostb.foo.example."
 	g.lends(map[model.Name]datapath.Lent{model.Name(other): datapath.LentA})
@@ -226,6 +232,7 @@ func TestLentNamesFollowTheDaemon(t *testing.T) {
 
 // Whose next questions the daemon awaits it sees, for a while.
 func TestAwaitedAskersReachTheDaemon(t *testing.T) {
+	t.Parallel()
 	g := asked(t)
 	p := datagram(askedFrom, question(t, lentName, dns.TypeA, 0))
 	g.data.Await(remote, time.Second)
@@ -237,6 +244,7 @@ func TestAwaitedAskersReachTheDaemon(t *testing.T) {
 
 // A name server at an address that it shares with outbound NAT is asked like another.
 func TestQuestionsToASharedAddress(t *testing.T) {
+	t.Parallel()
 	at := netip.AddrPortFrom(outbound, 53)
 	g := asked(t, shared)
 	p := packets.NewUDP(askedFrom, at, string(question(t, lentName, dns.TypeA, 0)))
@@ -248,6 +256,7 @@ func TestQuestionsToASharedAddress(t *testing.T) {
 
 // Who is banned, or is not who he says, is told nothing.
 func TestBannedAskersAreToldNothing(t *testing.T) {
+	t.Parallel()
 	g := asked(t)
 	message := question(t, lentName, dns.TypeA, 0)
 	g.ban(datapath.Forever, netip.PrefixFrom(remote, 32))

@@ -26,6 +26,7 @@ func (g *gateway) unreachablePort(r result, p packets.Packet, reason model.Reaso
 
 // Each cause, and what its sender is told (RFC 9293 section 3.10.7.1, RFC 1122 section 3.2.2.1).
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, refusing)
 	for _, to := range []netip.AddrPort{lent, endpoint(pool2, 443)} {
 		for _, p := range []packets.Packet{
@@ -60,6 +61,7 @@ func TestRefusals(t *testing.T) {
 
 // What is refused by others, and what is no stranger's, is answered by nobody.
 func TestNoRefusal(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, refusing)
 	check(t, g.data.PutBans(map[netip.Prefix]time.Time{netip.PrefixFrom(never, 32): datapath.Forever}))
 	g.dropped(g.put(syn(endpoint(never, 5))), "drop_banned")
@@ -90,6 +92,7 @@ func TestNoRefusal(t *testing.T) {
 // A client at its limit is told, also by the proof that finds the last place taken; the host of
 // that connection forgets it.
 func TestRefusalsAtTheLimitOfAClient(t *testing.T) {
+	t.Parallel()
 	const most = 2
 	g := newGateway(t, refusing, timeouts(func(s *datapath.Settings) { s.ClientSessions = most }))
 	b := g.bind(pool1, hostA, tcpPort(80, 8080), model.Port{Protocol: model.UDP, Port: 80, To: 8080})
@@ -115,6 +118,7 @@ func TestRefusalsAtTheLimitOfAClient(t *testing.T) {
 
 // A host inside that is at its limit with another by name is told by the way of its answers.
 func TestRefusalAtTheLimitOfAHairpin(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, refusing, timeouts(func(s *datapath.Settings) { s.ClientSessions = 1 }))
 	host, second := endpoint(hostB, 8080), endpoint(hostA, 40002)
 	seen := endpoint(outbound, inA.Port())
@@ -129,6 +133,7 @@ func TestRefusalAtTheLimitOfAHairpin(t *testing.T) {
 
 // The honeypot comes first: what it drops is no stranger to it.
 func TestHoneypotComesBeforeRefusals(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, refusing)
 	g.protected(chain.Addresses{})
 	before := g.counters()["answered_trap"]
@@ -139,6 +144,7 @@ func TestHoneypotComesBeforeRefusals(t *testing.T) {
 
 // A host inside that asks for another by name is told, too: by the way of its answers.
 func TestRefusalsOfHairpins(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, refusing)
 	p := segment(inA, lent, packets.SYN, 7, 0)
 	r := g.put(p)
@@ -164,6 +170,7 @@ func (g *gateway) leavesRST(r result, want packets.Packet) {
 // A host's SYN and ACK whose client is gone gets an RST, so that the host forgets it; nothing
 // else from inside does.
 func TestRSTToAHost(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	p := segment(service, client, synAck, hostISN, clientISN+1)
 	g.reset(g.put(p), p, "drop_not_syn")
@@ -174,6 +181,7 @@ func TestRSTToAHost(t *testing.T) {
 
 // One source has its budget, and the gateway has one for all.
 func TestBudgetsOfRefusals(t *testing.T) {
+	t.Parallel()
 	const each, all = 64, 2048 // REFUSALS_OF_A_SOURCE, REFUSALS_PER_TICK
 	g := newGateway(t, refusing)
 	told := func(n int, from func(int) netip.AddrPort) (refused int) {

@@ -39,6 +39,7 @@ func (g *gateway) visits(from netip.AddrPort) {
 // Who asked, and whether a claim was taken: a SYN takes none, and the first who proves himself
 // takes the only one.
 func TestClaimOnce(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	r := g.lend(pool1, 80, service, nil)
 	g.knocks(client)
@@ -51,6 +52,7 @@ func TestClaimOnce(t *testing.T) {
 }
 
 func TestClaimNeedsAPureSYN(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	r := g.lend(pool1, 80, service, nil)
 	for _, flags := range []packets.Flags{0, packets.ACK, synAck, packets.SYN | packets.FIN, packets.SYN | packets.RST, packets.FIN, packets.RST} {
@@ -64,6 +66,7 @@ func TestClaimNeedsAPureSYN(t *testing.T) {
 }
 
 func TestClaimByOtherProtocols(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 0, endpoint(hostA, 0), func(r *datapath.Reservation) { r.Claims = 3 })
 	g.leaves(g.put(udp(client, lent)), udp(client, endpoint(hostA, 80)))
@@ -77,6 +80,7 @@ func TestClaimByOtherProtocols(t *testing.T) {
 
 // Two people behind one resolver: two questions answered alike add a claim.
 func TestClaimExtended(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	r := g.lend(pool1, 80, service, nil)
 	check(t, g.data.Extend(r.ID, 2))
@@ -91,6 +95,7 @@ func TestClaimExtended(t *testing.T) {
 
 // Who asks himself gets his own claim, however long others have waited, and nobody shares it.
 func TestClaimOfWhoAskedHimself(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	first := g.lend(pool1, 80, service, nil)
 	own := g.lend(pool1, 80, service, func(r *datapath.Reservation) {
@@ -106,6 +111,7 @@ func TestClaimOfWhoAskedHimself(t *testing.T) {
 
 // First come, first served: the oldest that may still be claimed.
 func TestClaimsAreTakenInTheirOrder(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	var ids []uint64
 	for range 5 {
@@ -134,6 +140,7 @@ func TestClaimsAreTakenInTheirOrder(t *testing.T) {
 // A long queue: the oldest 64 and the youngest are looked at, and what nobody can claim any
 // more is passed for good.
 func TestClaimsInALongQueue(t *testing.T) {
+	t.Parallel()
 	const many = 200
 	g := newGateway(t, func(s *setup) { s.Reservations, s.Bindings = 4096, 16 }) // 256 in a queue
 	elsewhere := netip.MustParsePrefix("192.0.2.0/24")
@@ -154,6 +161,7 @@ func TestClaimsInALongQueue(t *testing.T) {
 // A resolver merges equal questions, so that one stands for several clients: when another than
 // the asker has claimed, so many more may within the window.
 func TestClaimMerged(t *testing.T) {
+	t.Parallel()
 	const merged = 4
 	g := newGateway(t)
 	r := g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Merged, r.Window = merged, time.Minute })
@@ -170,6 +178,7 @@ func TestClaimMerged(t *testing.T) {
 }
 
 func TestClaimMergedEnds(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Merged, r.Window = 15, 50*time.Millisecond })
 	g.visits(client)
@@ -179,6 +188,7 @@ func TestClaimMergedEnds(t *testing.T) {
 
 // However long the window is: an answer's claims end with it.
 func TestClaimMergedEndsWithTheAnswer(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	r := g.lend(pool1, 80, service, func(r *datapath.Reservation) {
 		r.Merged, r.Window, r.Expires = 15, time.Minute, datapath.Now().Add(time.Second)
@@ -191,6 +201,7 @@ func TestClaimMergedEndsWithTheAnswer(t *testing.T) {
 
 // A known client needs no claim, but what he has asked for himself is used up by him: no other comes by it.
 func TestClaimOfAKnownClient(t *testing.T) {
+	t.Parallel()
 	again := endpoint(client.Addr(), client.Port()+1)
 	for name, open := range map[string]func(*gateway){
 		"tcp": func(g *gateway) { g.established(again, lent, endpoint(hostA, 80)) },
@@ -211,6 +222,7 @@ func TestClaimOfAKnownClient(t *testing.T) {
 }
 
 func TestClaimExpired(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Expires = datapath.Now() })
 	g.dropped(g.put(syn(client)), "drop_no_reservation")
@@ -218,6 +230,7 @@ func TestClaimExpired(t *testing.T) {
 
 // Who knocks in time may prove himself when it is over.
 func TestClaimBeforeTheExpiryProvedBehindIt(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Expires = datapath.Now().Add(50 * time.Millisecond) })
 	g.knocks(client)
@@ -229,6 +242,7 @@ func TestClaimBeforeTheExpiryProvedBehindIt(t *testing.T) {
 
 // A listed resolver tells for whom it asks (RFC 7871).
 func TestClaimBySource(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	net1, net2 := netip.PrefixFrom(remote, 24), netip.MustParsePrefix("192.0.2.0/24")
 	for _, source := range []netip.Prefix{net2, net1} {
@@ -244,6 +258,7 @@ func TestClaimBySource(t *testing.T) {
 }
 
 func TestWithdrawn(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	r := g.lend(pool1, 80, service, nil)
 	same(g, "what became of it", must(g.data.Withdraw(r.ID))(t), datapath.Withdrawn{Left: 1})
@@ -260,6 +275,7 @@ func TestWithdrawn(t *testing.T) {
 }
 
 func TestClaimEvents(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	events := must(g.data.Claims())(t)
 	defer events.Close()

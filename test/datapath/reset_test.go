@@ -11,6 +11,7 @@ import (
 // A client that sends SYN, RST and ACK and hears nothing has no connection: its
 // session keeps the state and the short timer of a handshake.
 func TestHandshakeNeedsBothSides(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 80, service, nil)
 	g.knocks(client)
@@ -31,6 +32,7 @@ func TestHandshakeNeedsBothSides(t *testing.T) {
 }
 
 func TestHandshakeNeedsBothSidesFromInside(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.converse(endpoint(outbound, inA.Port()), []step{
 		{sent, packets.SYN, "syn"}, {sent, packets.RST, "syn"}, {sent, packets.ACK, "syn"}, {sent, packets.SYN, "syn"},
@@ -42,6 +44,7 @@ func TestHandshakeNeedsBothSidesFromInside(t *testing.T) {
 
 // A reset before the last segment of the handshake changes nothing either.
 func TestResetOfAnAnsweredHandshake(t *testing.T) {
+	t.Parallel()
 	for name, reset := range map[string]step{
 		"by the opener": {sent, packets.RST, "syn_both"}, "by the answerer": {received, packets.RST | packets.ACK, "syn_both"},
 	} {
@@ -59,6 +62,7 @@ func TestResetOfAnAnsweredHandshake(t *testing.T) {
 
 // The claim's timer goes on from the answer, whoever resets.
 func TestResetOfAnAnsweredClaim(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 80, service, nil)
 	g.knocks(client)
@@ -73,6 +77,7 @@ func TestResetOfAnAnsweredClaim(t *testing.T) {
 // What both sides have finished stays finished: a reset and what comes behind
 // it do not open it again.
 func TestFinishedStaysFinished(t *testing.T) {
+	t.Parallel()
 	finished := []step{{sent, packets.FIN | packets.ACK, "fin_out"}, {received, packets.FIN | packets.ACK, "fin_both"}}
 	for name, tail := range map[string][]step{
 		"reset by the inside": {{sent, packets.RST, "fin_both"}, {received, packets.ACK, "fin_both"}, {sent, packets.ACK, "fin_both"}},
@@ -89,6 +94,7 @@ func TestFinishedStaysFinished(t *testing.T) {
 
 // The wait behind a close counts from the close, not from resets behind it.
 func TestFinishedEndsInTime(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.connected(inA, web)
 	g.converse(out, []step{{sent, packets.FIN | packets.ACK, "fin_out"}, {received, packets.FIN | packets.ACK, "fin_both"}})
@@ -100,6 +106,7 @@ func TestFinishedEndsInTime(t *testing.T) {
 
 // Only a connection that stood, on one side at least, is reset.
 func TestResetOfAnOpenConnection(t *testing.T) {
+	t.Parallel()
 	for name, before := range map[string][]step{
 		"established":        nil,
 		"half closed inside": {{sent, packets.FIN | packets.ACK, "fin_out"}},

@@ -63,6 +63,7 @@ func (g *gateway) by(ifindex int, p packets.Packet) result {
 // opens a session, goes to the gateway or to another network inside has to come
 // by the interface that its source is reached by (RFC 3704 section 2.2).
 func TestSourcesInsideAreChecked(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	second := g.withSecondPort()
 	spoofed := map[string]netip.Addr{
@@ -114,6 +115,7 @@ func TestSourcesInsideAreChecked(t *testing.T) {
 // A host that moves to another port is let in there as soon as its route has moved,
 // and no more where it was.
 func TestSourceMovesWithItsRoute(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	second := g.withSecondPort()
 	g.forwarded(g.by(g.private, udp(inA, server)))
@@ -128,6 +130,7 @@ func TestSourceMovesWithItsRoute(t *testing.T) {
 // Where two ways lead to one network a host's packets come by either; not in another
 // side's name.
 func TestLooseReversePath(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.LooseReversePath = true }))
 	second := g.withSecondPort()
 	g.forwarded(g.by(second, udp(inA, server)))
@@ -140,6 +143,7 @@ func TestLooseReversePath(t *testing.T) {
 // field-attacks.md A9: from outside, too, nobody reaches the gateway itself in the
 // name of a private host, or of the gateway.
 func TestSourcesOutsideAreChecked(t *testing.T) {
+	t.Parallel()
 	for name, options := range map[string][]option{"apart": nil, "shared": {shared}} {
 		t.Run(name, func(t *testing.T) {
 			g := newGateway(t, options...)
@@ -179,6 +183,7 @@ func TestSourcesOutsideAreChecked(t *testing.T) {
 
 // field-attacks.md A10: one forged redirect turned the gateway's own route.
 func TestRedirectsAreDropped(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	redirect := func(from, to netip.Addr) packets.Packet {
 		return packets.NewICMPError(from, to, 5, 1, 0xc6120042, udp(endpoint(to, 53), endpoint(remote, 53)), 8)

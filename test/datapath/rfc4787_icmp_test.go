@@ -27,6 +27,7 @@ func unreachable(from netip.Addr, code uint8, rest uint32, original packets.Pack
 }
 
 func TestRFC4787_REQ12_ICMPKeepsMapping(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	for code := range uint8(16) {
@@ -38,6 +39,7 @@ func TestRFC4787_REQ12_ICMPKeepsMapping(t *testing.T) {
 }
 
 func TestRFC4787_REQ12a_ICMPFromAnySource(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	for _, from := range []netip.Addr{remote, hop, router, never} {
@@ -51,6 +53,7 @@ func unreachable2(from, to netip.Addr, code uint8, original packets.Packet, keep
 }
 
 func TestRFC4787_REQ12b_DestinationUnreachable(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	// Another host has the inside port as outside port.
 	g.mapped(udp(endpoint(hostB, 40000), server))
@@ -71,6 +74,7 @@ func big(from, to netip.AddrPort, size int, df bool) packets.Packet {
 }
 
 func TestRFC4787_REQ13_FragmentationNeeded(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.in(func() error { return setMTU("eth0", 1400) })
 	g.data.RoutesChanged()
@@ -81,6 +85,7 @@ func TestRFC4787_REQ13_FragmentationNeeded(t *testing.T) {
 
 // A smaller link inside is told to senders outside, too: their paths need it.
 func TestFragmentationNeededToOutside(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.in(func() error { return setMTU("eth1", 1300) })
 	g.data.RoutesChanged()
@@ -91,6 +96,7 @@ func TestFragmentationNeededToOutside(t *testing.T) {
 
 // What has no DF goes translated to the kernel, which fragments it.
 func TestRFC4787_REQ13a_Fragmented(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.in(func() error { return setMTU("eth0", 1400) })
 	g.data.RoutesChanged()
@@ -122,6 +128,7 @@ func TestRFC4787_REQ13a_Fragmented(t *testing.T) {
 }
 
 func TestRFC4787_REQ14a_FragmentFlood(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	for n := range 2000 {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestRFC4787_REQ1_EndpointIndependentMapping(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	first := g.mapped(udp(inA, server))
 	for _, to := range []netip.AddrPort{server2, endpoint(remote, 54), endpoint(remote2, 9)} {
@@ -21,6 +22,7 @@ func TestRFC4787_REQ1_EndpointIndependentMapping(t *testing.T) {
 }
 
 func TestRFC4787_REQ2_PairedPooling(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, outboundAddresses(outbound, pool1.Next().Next(), netip.MustParseAddr("198.51.100.7")))
 	used := map[netip.Addr]bool{}
 	for n := range 24 {
@@ -34,6 +36,7 @@ func TestRFC4787_REQ2_PairedPooling(t *testing.T) {
 }
 
 func TestRFC4787_REQ3_NoPortOverloading(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	owner := map[netip.AddrPort]netip.Addr{}
 	for n := range 200 { // all from one inside port, to one remote
@@ -46,6 +49,7 @@ func TestRFC4787_REQ3_NoPortOverloading(t *testing.T) {
 }
 
 func TestRFC4787_REQ3a_PortClassKept(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	for n := range 100 {
 		if port := g.mapped(udp(endpoint(host(n), 500), server)).Port(); port < 1 || port > 1023 {
@@ -58,6 +62,7 @@ func TestRFC4787_REQ3a_PortClassKept(t *testing.T) {
 }
 
 func TestRFC4787_REQ3b_PortKeptWhereFree(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	for _, port := range []uint16{1, 1023, 1024, 40000, 65535} {
 		same(g, "outside port", g.mapped(udp(endpoint(hostA, port), server)).Port(), port)
@@ -65,6 +70,7 @@ func TestRFC4787_REQ3b_PortKeptWhereFree(t *testing.T) {
 }
 
 func TestRFC4787_REQ10_PayloadUntouched(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	for _, c := range []struct {
 		port    uint16
@@ -84,6 +90,7 @@ func TestRFC4787_REQ10_PayloadUntouched(t *testing.T) {
 // The behaviour that an endpoint sees is the same alone and beside many others
 // that want its port.
 func TestRFC4787_REQ11_Deterministic(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	behaviour := func(from netip.AddrPort) string {
 		t.Helper()
@@ -105,6 +112,7 @@ func TestRFC4787_REQ11_Deterministic(t *testing.T) {
 }
 
 func TestRFC4787_REQ7_OverlapRefused(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ pool, outbound, host string }{
 		{"198.18.0.32/28", "198.18.0.33", "10.0.0.100"},
 		{"10.0.0.96/28", "198.18.0.2", "10.0.0.100"},
@@ -166,6 +174,7 @@ func randomPorts(t *testing.T) {
 }
 
 func TestRFC7857_S8_ParityIgnored(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	odd := 0
 	for n := range 64 {
@@ -178,6 +187,7 @@ func TestRFC7857_S8_ParityIgnored(t *testing.T) {
 
 // Every port of a class serves before one is refused.
 func TestRFC6888_REQ13_EveryPortUsed(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	used := map[uint16]bool{}
 	for _, n := range rand.Perm(1023) {

@@ -26,6 +26,7 @@ pool: {addresses: [198.18.0.32/28]}
 }
 
 func TestRFC4787_REQ5_NotBeforeTwoMinutes(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, byDefault(t))
 	out := g.mapped(udp(inA, web))
 	g.idle(2 * time.Minute)
@@ -35,6 +36,7 @@ func TestRFC4787_REQ5_NotBeforeTwoMinutes(t *testing.T) {
 // What is asked at port 53 goes after ten seconds; the mapping stays for whom else the endpoint talks to, and neither a
 // name server inside nor a peer's source port 53 is short.
 func TestRFC4787_REQ5a_ShortForDNS(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, byDefault(t), filtering(model.EndpointIndependent))
 	out := g.mapped(udp(inA, server))
 	g.idle(9 * time.Second)
@@ -59,6 +61,7 @@ func TestRFC4787_REQ5a_ShortForDNS(t *testing.T) {
 }
 
 func TestRFC4787_REQ5b_TimerConfigurable(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.UDP = 20 * time.Second }))
 	out := g.mapped(udp(inA, server))
 	g.idle(19 * time.Second)
@@ -69,6 +72,7 @@ func TestRFC4787_REQ5b_TimerConfigurable(t *testing.T) {
 }
 
 func TestRFC4787_REQ5c_FiveMinutesByDefault(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, byDefault(t))
 	out := g.mapped(udp(inA, web))
 	g.idle(299 * time.Second)
@@ -78,6 +82,7 @@ func TestRFC4787_REQ5c_FiveMinutesByDefault(t *testing.T) {
 }
 
 func TestRFC4787_REQ6_OutboundRefresh(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	for range 3 {
@@ -88,6 +93,7 @@ func TestRFC4787_REQ6_OutboundRefresh(t *testing.T) {
 }
 
 func TestRFC4787_REQ6a_InboundRefresh(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	for range 3 {
@@ -122,15 +128,18 @@ func wantFiltered(t *testing.T, f model.Filtering, protocol model.Protocol, want
 }
 
 func TestRFC4787_REQ8_Filtering(t *testing.T) {
+	t.Parallel()
 	wantFiltered(t, model.AddressDependent, model.UDP, "forwarded", "forwarded", "drop_filtered")
 }
 
 func TestRFC4787_REQ8a_FilteringConfigurable(t *testing.T) {
+	t.Parallel()
 	wantFiltered(t, model.EndpointIndependent, model.UDP, "forwarded", "forwarded", "forwarded")
 	wantFiltered(t, model.AddressAndPortDependent, model.UDP, "forwarded", "drop_filtered", "drop_filtered")
 }
 
 func TestRFC6888_REQ7_Filtering(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range []model.Protocol{model.UDP, model.TCP} {
 		wantFiltered(t, model.EndpointIndependent, protocol, "forwarded", "forwarded", "forwarded")
 		wantFiltered(t, model.AddressDependent, protocol, "forwarded", "forwarded", "drop_filtered")
@@ -140,6 +149,7 @@ func TestRFC6888_REQ7_Filtering(t *testing.T) {
 // What a mapping lets in lives as long as one of its sessions to that address,
 // whichever of them began.
 func TestFilterOutlivesItsFirstSession(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	g.idle(200 * time.Second)
@@ -157,6 +167,7 @@ func TestFilterOutlivesItsFirstSession(t *testing.T) {
 }
 
 func TestRFC4787_REQ9_Hairpin(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	a, b := g.mapped(udp(inA, server)), g.mapped(udp(inB, server))
 	g.leaves(g.put(udp(inA, b)), udp(a, inB))
@@ -164,6 +175,7 @@ func TestRFC4787_REQ9_Hairpin(t *testing.T) {
 }
 
 func TestRFC4787_REQ9a_HairpinExternalSource(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	b := g.mapped(udp(inB, server))
 	r := g.put(udp(inA, b)) // its mapping is made by this packet

@@ -16,6 +16,7 @@ const synAck = packets.SYN | packets.ACK
 var web = endpoint(remote, 80)
 
 func TestRFC5382_REQ1_EndpointIndependentMapping(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	first := g.mapped(tcp(inA, web, packets.SYN))
 	for _, to := range []netip.AddrPort{server2, endpoint(remote, 443)} {
@@ -90,12 +91,14 @@ var conversations = map[string][]step{
 }
 
 func TestRFC5382_REQ2_ValidSequences(t *testing.T) {
+	t.Parallel()
 	for name, steps := range conversations {
 		t.Run(name, func(t *testing.T) { newGateway(t).converse(endpoint(outbound, 40000), steps) })
 	}
 }
 
 func TestRFC5382_REQ2a_SimultaneousOpen(t *testing.T) {
+	t.Parallel()
 	newGateway(t).converse(endpoint(outbound, 40000), []step{
 		{sent, packets.SYN, "syn"}, {received, packets.SYN, "syn_both"}, {sent, synAck, "syn_both"}, {received, synAck, "syn_both"},
 		{sent, packets.ACK, "established"}, {received, packets.ACK, "established"},
@@ -103,15 +106,18 @@ func TestRFC5382_REQ2a_SimultaneousOpen(t *testing.T) {
 }
 
 func TestRFC5382_REQ3_Filtering(t *testing.T) {
+	t.Parallel()
 	wantFiltered(t, model.AddressDependent, model.TCP, "forwarded", "forwarded", "drop_filtered")
 }
 
 func TestRFC5382_REQ3a_FilteringConfigurable(t *testing.T) {
+	t.Parallel()
 	wantFiltered(t, model.EndpointIndependent, model.TCP, "forwarded", "forwarded", "forwarded")
 	wantFiltered(t, model.AddressAndPortDependent, model.TCP, "forwarded", "drop_filtered", "drop_filtered")
 }
 
 func TestRFC5382_REQ4_UnsolicitedSYNUnanswered(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(tcp(inA, web, packets.SYN))
 	for range 3 {
@@ -126,6 +132,7 @@ func TestRFC5382_REQ4_UnsolicitedSYNUnanswered(t *testing.T) {
 }
 
 func TestRFC5382_REQ4a_UnsolicitedSYNDropped(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(tcp(inA, web, packets.SYN))
 	g.dropped(g.put(tcp(server2, out, packets.SYN)), "drop_filtered")
@@ -135,6 +142,7 @@ func TestRFC5382_REQ4a_UnsolicitedSYNDropped(t *testing.T) {
 }
 
 func TestRFC5382_REQ5_Timers(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, byDefault(t))
 	g.mapped(tcp(inA, web, packets.SYN))
 	g.idle(4*time.Minute - time.Second)
@@ -148,6 +156,7 @@ func TestRFC5382_REQ5_Timers(t *testing.T) {
 }
 
 func TestRFC5382_REQ5a_TimersConfigurable(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.TCPEstablished, s.TCPTransitory = 30*time.Second, 10*time.Second }))
 	g.mapped(tcp(inA, web, packets.SYN))
 	g.idle(9 * time.Second)
@@ -162,6 +171,7 @@ func TestRFC5382_REQ5a_TimersConfigurable(t *testing.T) {
 }
 
 func TestRFC5382_REQ6_PayloadUntouched(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	ftp := endpoint(remote, 21)
 	out := g.connected(inA, ftp)
@@ -170,6 +180,7 @@ func TestRFC5382_REQ6_PayloadUntouched(t *testing.T) {
 }
 
 func TestRFC5382_REQ7_NoPortOverloading(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	owner := map[netip.AddrPort]bool{}
 	for n := range 200 {
@@ -182,6 +193,7 @@ func TestRFC5382_REQ7_NoPortOverloading(t *testing.T) {
 }
 
 func TestRFC5382_REQ8_Hairpin(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	b := g.connected(inB, web)
 	a := endpoint(outbound, 40000)
@@ -194,6 +206,7 @@ func TestRFC5382_REQ8_Hairpin(t *testing.T) {
 }
 
 func TestRFC5382_REQ8a_HairpinExternalSource(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	b := g.connected(inB, web)
 	r := g.put(tcp(inA, b, packets.SYN))
@@ -202,6 +215,7 @@ func TestRFC5382_REQ8a_HairpinExternalSource(t *testing.T) {
 }
 
 func TestRFC5382_REQ9_DestinationUnreachable(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.mapped(tcp(endpoint(hostB, 40000), web, packets.SYN))
 	out := g.mapped(tcp(inA, web, packets.SYN))
@@ -212,6 +226,7 @@ func TestRFC5382_REQ9_DestinationUnreachable(t *testing.T) {
 }
 
 func TestRFC5382_REQ10_ICMPKeepsSession(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.connected(inA, web)
 	for code := range uint8(16) {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestRFC5508_REQ3_BadChecksumDropped(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	bad := func(p *packets.Packet) { p.ICMP.Checksum = packets.ChecksumBad }
@@ -18,6 +19,7 @@ func TestRFC5508_REQ3_BadChecksumDropped(t *testing.T) {
 }
 
 func TestRFC5508_REQ3a_BadEmbeddedChecksumDropped(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	bad := func(p *packets.Packet) { p.IPv4.Checksum = packets.ChecksumBad }
@@ -36,6 +38,7 @@ func options(octets int) func(*packets.Packet) {
 }
 
 func TestRFC5508_REQ3b_EmbeddedOptions(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	tout := g.mapped(tcp(inA, web, packets.SYN))
@@ -53,6 +56,7 @@ func TestRFC5508_REQ3b_EmbeddedOptions(t *testing.T) {
 }
 
 func TestRFC5508_REQ3c_EmbeddedTransportUnjudged(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	wrong := func(p *packets.Packet) { p.UDP.Checksum = packets.ChecksumBad }
@@ -64,6 +68,7 @@ func TestRFC5508_REQ3c_EmbeddedTransportUnjudged(t *testing.T) {
 }
 
 func TestRFC5508_REQ3d_Extensions(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(tcp(inA, web, packets.SYN))
 	// RFC 4884: 128 octets of the original, then a structure of its own.
@@ -77,6 +82,7 @@ func TestRFC5508_REQ3d_Extensions(t *testing.T) {
 }
 
 func TestRFC5508_REQ4_ErrorFromOutside(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.dropped(g.put(unreachable(hop, 1, 0, udp(endpoint(outbound, 40000), server), 8)), "drop_no_session")
 	out := g.mapped(udp(inA, server))
@@ -116,6 +122,7 @@ func reverted(g *gateway) (within, without []packets.Packet) {
 }
 
 func TestRFC5508_REQ4a_EmbeddedReverted(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	within, without := reverted(g)
 	for i := range within {
@@ -126,6 +133,7 @@ func TestRFC5508_REQ4a_EmbeddedReverted(t *testing.T) {
 }
 
 func TestRFC5508_REQ4b_TypeAndCodeKept(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	for _, c := range []struct{ icmpType, code uint8 }{{3, 0}, {3, 4}, {3, 13}, {11, 0}, {11, 1}, {12, 0}, {12, 1}, {3, 255}} {
@@ -138,6 +146,7 @@ func TestRFC5508_REQ4b_TypeAndCodeKept(t *testing.T) {
 }
 
 func TestRFC5508_REQ4c_OuterDestination(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	p := g.forwarded(g.put(unreachable(hop, 1, 0, udp(out, server), 8)))
@@ -148,6 +157,7 @@ func TestRFC5508_REQ4c_OuterDestination(t *testing.T) {
 }
 
 func TestRFC5508_REQ5_ErrorFromInside(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.dropped(g.put(unreachable(hostA, portUnreachable, 0, udp(server, inA), 8)), "drop_no_session")
 	out := g.mapped(udp(inA, server))
@@ -158,6 +168,7 @@ func TestRFC5508_REQ5_ErrorFromInside(t *testing.T) {
 }
 
 func TestRFC5508_REQ5a_EmbeddedReverted(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	within, without := reverted(g)
 	for i := range within {
@@ -184,6 +195,7 @@ func answer(p packets.Packet) packets.Packet {
 }
 
 func TestRFC5508_REQ5b_TypeAndCodeKept(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.mapped(udp(inA, server))
 	for _, c := range []struct{ icmpType, code uint8 }{{3, 3}, {3, 4}, {11, 1}, {12, 0}} {
@@ -195,6 +207,7 @@ func TestRFC5508_REQ5b_TypeAndCodeKept(t *testing.T) {
 }
 
 func TestRFC5508_REQ5c_OuterSource(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.mapped(udp(inA, server))
 	for _, from := range []netip.Addr{hostA, insideHop} {
@@ -204,6 +217,7 @@ func TestRFC5508_REQ5c_OuterSource(t *testing.T) {
 }
 
 func TestRFC5508_REQ6_ErrorsRefreshNothing(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	g.idle(200 * time.Second)
@@ -215,6 +229,7 @@ func TestRFC5508_REQ6_ErrorsRefreshNothing(t *testing.T) {
 }
 
 func TestRFC5508_REQ7_HairpinError(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	a, b := g.mapped(udp(inA, server)), g.mapped(udp(inB, server))
 	g.leaves(g.put(udp(inA, b)), udp(a, inB))
@@ -227,6 +242,7 @@ func TestRFC5508_REQ7_HairpinError(t *testing.T) {
 }
 
 func TestRFC5508_REQ7a_HairpinErrorDestination(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	a, b := g.mapped(udp(inA, server)), g.mapped(udp(inB, server))
 	g.forwarded(g.put(udp(inA, b)))

@@ -17,6 +17,7 @@ func echoReply(from, to netip.Addr, id uint16) packets.Packet {
 }
 
 func TestRFC5508_REQ1_EchoFromInside(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.leaves(g.put(echo(hostA, remote, 77)), echo(outbound, remote, 77))
 	g.leaves(g.put(echoReply(remote, outbound, 77)), echoReply(remote, hostA, 77))
@@ -26,6 +27,7 @@ func TestRFC5508_REQ1_EchoFromInside(t *testing.T) {
 
 // Filtering that lets anybody ask a host does not let anybody answer it.
 func TestEchoReplyOfAStranger(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	g.leaves(g.put(echo(hostA, remote, 77)), echo(outbound, remote, 77))
 	g.dropped(g.put(echoReply(remote2, outbound, 77)), "drop_no_session")
@@ -34,6 +36,7 @@ func TestEchoReplyOfAStranger(t *testing.T) {
 }
 
 func TestRFC5508_REQ1a_IdentifierMapping(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	same(g, "identifier", g.put(echo(hostA, remote, 77)).packet.ICMP.Identifier(), 77)
 	same(g, "identifier towards another", g.put(echo(hostA, remote2, 77)).packet.ICMP.Identifier(), 77)
@@ -49,6 +52,7 @@ func TestRFC5508_REQ1a_IdentifierMapping(t *testing.T) {
 }
 
 func TestRFC5508_REQ2_NotBeforeSixtySeconds(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, byDefault(t))
 	g.put(echo(hostA, remote, 77))
 	g.idle(59 * time.Second)
@@ -56,6 +60,7 @@ func TestRFC5508_REQ2_NotBeforeSixtySeconds(t *testing.T) {
 }
 
 func TestRFC5508_REQ2a_TimerConfigurable(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ICMP = 90 * time.Second }))
 	g.put(echo(hostA, remote, 77))
 	g.idle(89 * time.Second)
@@ -65,6 +70,7 @@ func TestRFC5508_REQ2a_TimerConfigurable(t *testing.T) {
 }
 
 func TestRFC5508_REQ8_Prohibited(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	client, public, service := endpoint(remote, 50000), endpoint(pool1, 80), endpoint(hostA, 8080)
 	g.lend(pool1, 80, service, nil)
@@ -75,6 +81,7 @@ func TestRFC5508_REQ8_Prohibited(t *testing.T) {
 }
 
 func TestRFC5508_REQ9_NoErrorsToOutside(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	client, public, service := endpoint(remote, 50000), endpoint(pool1, 80), endpoint(hostA, 8080)
@@ -94,6 +101,7 @@ func ttl1(p packets.Packet) packets.Packet {
 }
 
 func TestRFC5508_REQ10_Messages(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	g.forwarded(g.put(echo(hostA, remote, 77)))
@@ -116,6 +124,7 @@ func TestRFC5508_REQ10_Messages(t *testing.T) {
 }
 
 func TestRFC5508_REQ10a_RequiredMessages(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	for code := range uint8(16) {
@@ -133,6 +142,7 @@ func TestRFC5508_REQ10a_RequiredMessages(t *testing.T) {
 }
 
 func TestRFC5508_REQ10b_OptionalMessages(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	pointer := uint32(20 << 24)
@@ -145,6 +155,7 @@ func TestRFC5508_REQ10b_OptionalMessages(t *testing.T) {
 }
 
 func TestRFC5508_REQ10c_ObsoleteMessagesDropped(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	for _, icmpType := range []uint8{4, 15, 16} {
@@ -154,6 +165,7 @@ func TestRFC5508_REQ10c_ObsoleteMessagesDropped(t *testing.T) {
 }
 
 func TestRFC5508_REQ10d_DSField(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	for _, tos := range []uint8{0, 0xb8, 0xff} {
 		r := g.put(ttl1(udp(inA, server)).Change(func(p *packets.Packet) { p.IPv4.TOS = tos }))
@@ -162,6 +174,7 @@ func TestRFC5508_REQ10d_DSField(t *testing.T) {
 }
 
 func TestRFC5508_REQ10e_WhenNotToSend(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	p := ttl1(udp(inA, server))
@@ -178,6 +191,7 @@ func TestRFC5508_REQ10e_WhenNotToSend(t *testing.T) {
 
 // Each CPU sends at most 256 errors in a tick of 0.27 s.
 func TestRFC5508_REQ10f_RateLimit(t *testing.T) {
+	t.Parallel()
 	const perTick, tick = 256, 268 * time.Millisecond
 	g := newGateway(t)
 	frame := inside(ttl1(udp(inA, server))).Bytes()
@@ -204,6 +218,7 @@ func TestRFC5508_REQ10f_RateLimit(t *testing.T) {
 }
 
 func TestRFC5508_REQ11_OthersDropped(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	for _, icmpType := range []uint8{1, 2, 6, 7, 30, 37, 40, 42, 43, 253, 255} {
 		g.dropped(g.put(packets.NewICMP(remote, outbound, icmpType, 0, 0, nil)), "drop_icmp_type")

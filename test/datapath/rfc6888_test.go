@@ -12,6 +12,7 @@ import (
 )
 
 func TestRFC6888_REQ2_PairedByDefault(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, outboundAddresses(outbound, pool1.Next().Next()))
 	for n := range 16 {
 		address := g.mapped(udp(endpoint(host(n), 5000), server)).Addr()
@@ -21,6 +22,7 @@ func TestRFC6888_REQ2_PairedByDefault(t *testing.T) {
 }
 
 func TestRFC6888_REQ3_ScatteredAddresses(t *testing.T) {
+	t.Parallel()
 	scattered := []netip.Addr{outbound, netip.MustParseAddr("192.0.2.77"), netip.MustParseAddr("100.64.3.3"), netip.MustParseAddr("198.51.100.255")}
 	g := newGateway(t, outboundAddresses(scattered...))
 	used := map[netip.Addr]bool{}
@@ -42,6 +44,7 @@ func TestRFC6888_REQ3_ScatteredAddresses(t *testing.T) {
 
 // One host takes no more than its ports, and leaves the others theirs.
 func TestRFC6888_REQ4_PortLimit(t *testing.T) {
+	t.Parallel()
 	const most = 100
 	g := newGateway(t, limited(func(l *datapath.Limits) { l.HostPorts = datapath.ProtocolLimits{UDP: most, TCP: most, ICMP: most} }))
 	for n := range uint16(most) {
@@ -52,6 +55,7 @@ func TestRFC6888_REQ4_PortLimit(t *testing.T) {
 }
 
 func TestRFC6888_REQ4a_LimitConfigurable(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	for _, most := range []int{1, 3, 2, 0} {
 		g.settings.Limits.HostPorts.UDP = most
@@ -68,6 +72,7 @@ func TestRFC6888_REQ4a_LimitConfigurable(t *testing.T) {
 }
 
 func TestRFC6888_REQ4b_EachProtocol(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, limited(func(l *datapath.Limits) { l.HostPorts = datapath.ProtocolLimits{UDP: 1, TCP: 2} }))
 	g.mapped(udp(inA, server))
 	g.unreachable(udp(endpoint(hostA, 3000), server), "drop_host_ports")
@@ -85,6 +90,7 @@ func TestRFC6888_REQ4c_Rate(t *testing.T) { TestLimitHostRate(t) }
 func TestRFC6888_REQ5_Memory(t *testing.T) { TestLimitHostSessions(t) }
 
 func TestRFC6888_REQ8_PortQuarantine(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	b := endpoint(hostB, inA.Port())
 	for _, make := range []func(netip.AddrPort) packets.Packet{
@@ -111,6 +117,7 @@ func TestRFC6888_REQ8_PortQuarantine(t *testing.T) {
 }
 
 func TestRFC6888_REQ8a_TCPAtOnce(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(tcp(inA, web, packets.SYN))
 	g.idle(241 * time.Second)
@@ -120,6 +127,7 @@ func TestRFC6888_REQ8a_TCPAtOnce(t *testing.T) {
 
 // Where filtering depends on the peer a port is another host's at once, and who spoke to the first does not reach the second.
 func TestRFC6888_REQ8c_AtOnceWhereFiltered(t *testing.T) {
+	t.Parallel()
 	for _, f := range []model.Filtering{model.AddressDependent, model.AddressAndPortDependent} {
 		g := newGateway(t, filtering(f))
 		b := endpoint(hostB, inA.Port())
@@ -136,6 +144,7 @@ func TestRFC6888_REQ8c_AtOnceWhereFiltered(t *testing.T) {
 
 // A reload with another filtering ends the rest of ports.
 func TestQuarantineEndsWithItsFiltering(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	out := g.mapped(udp(inA, server))
 	g.idle(301 * time.Second)
@@ -146,6 +155,7 @@ func TestQuarantineEndsWithItsFiltering(t *testing.T) {
 }
 
 func TestRFC6888_REQ10_Manageable(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	var listed struct{ Protocol, Private, External, Remote, State string }
@@ -171,6 +181,7 @@ func exhausted(t *testing.T) (*gateway, packets.Packet) {
 }
 
 func TestRFC6888_REQ11_Exhausted(t *testing.T) {
+	t.Parallel()
 	g, p := exhausted(t)
 	r := g.put(p)
 	g.refused(r, p, "drop_session_table_full", privateAddress, packets.DestinationUnreachable, 1, 0)
@@ -180,6 +191,7 @@ func TestRFC6888_REQ11_Exhausted(t *testing.T) {
 }
 
 func TestRFC6888_REQ11a_Dropped(t *testing.T) {
+	t.Parallel()
 	g, p := exhausted(t)
 	before := g.counters()
 	for range 3 {
@@ -194,6 +206,7 @@ func TestRFC6888_REQ11a_Dropped(t *testing.T) {
 }
 
 func TestRFC6888_REQ11b_HostUnreachable(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	for n := range 1023 { // every port below 1024
 		g.mapped(udp(endpoint(host(n), 500), server))
@@ -204,6 +217,7 @@ func TestRFC6888_REQ11b_HostUnreachable(t *testing.T) {
 }
 
 func TestRFC6888_REQ11c_Noticed(t *testing.T) {
+	t.Parallel()
 	g, p := exhausted(t)
 	g.data.WatchDrops(true)
 	drops := must(g.data.Drops())(t)
@@ -218,6 +232,7 @@ func TestRFC6888_REQ11c_Noticed(t *testing.T) {
 }
 
 func TestRFC6888_REQ11d_NothingEvicted(t *testing.T) {
+	t.Parallel()
 	g, p := exhausted(t)
 	for range 100 {
 		g.put(p)

@@ -11,6 +11,7 @@ import (
 var opened = []step{{sent, packets.SYN, "syn"}, {received, synAck, "syn_both"}, {sent, packets.ACK, "established"}}
 
 func TestRFC7857_S2_StateMachine(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		steps   []step
 		timeout time.Duration // from the last segment
@@ -38,6 +39,7 @@ func TestRFC7857_S2_StateMachine(t *testing.T) {
 }
 
 func TestRFC7857_S2_ResetLingers(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.connected(inA, web)
 	g.idle(time.Hour)
@@ -53,6 +55,7 @@ func TestRFC7857_S2_ResetLingers(t *testing.T) {
 }
 
 func TestRFC7857_S4_PairedAcrossProtocols(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, outboundAddresses(outbound, pool1.Next().Next(), pool1.Next().Next().Next()))
 	for n := range 16 {
 		address := g.mapped(echo(host(n), remote, 1)).Addr()
@@ -62,6 +65,7 @@ func TestRFC7857_S4_PairedAcrossProtocols(t *testing.T) {
 }
 
 func TestRFC7857_S5_MappingPerProtocol(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	out := g.mapped(udp(inA, server))
 	g.dropped(g.put(tcp(server, out, packets.SYN)), "drop_no_mapping")
@@ -73,6 +77,7 @@ func TestRFC7857_S5_MappingPerProtocol(t *testing.T) {
 }
 
 func TestRFC7857_S6_FilteringPerProtocol(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	same(g, "outside endpoint for TCP", g.mapped(tcp(inA, server2, packets.SYN)), out)
@@ -81,6 +86,7 @@ func TestRFC7857_S6_FilteringPerProtocol(t *testing.T) {
 }
 
 func TestRFC7857_S7_InboundRefresh(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	out := g.mapped(udp(inA, server))
 	for range 3 { // a session that came from outside keeps the mapping
@@ -100,6 +106,7 @@ func TestRFC7857_S7_InboundRefresh(t *testing.T) {
 }
 
 func TestRFC7857_S7_ErrorsAndResetsRefreshNothing(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.connected(inA, web)
 	g.idle(7000 * time.Second)
@@ -116,6 +123,7 @@ func TestRFC7857_S7_ErrorsAndResetsRefreshNothing(t *testing.T) {
 }
 
 func TestRFC7857_S11_QueryMappingEnds(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.put(echo(hostA, remote, 77))
 	g.put(echo(hostA, remote2, 77))
@@ -133,6 +141,7 @@ func TestRFC7857_S11_QueryMappingEnds(t *testing.T) {
 
 // A host inside is asked by the address that was lent for its name.
 func TestRFC7857_S12_HairpinICMP(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.lend(pool1, 0, endpoint(hostB, 0), nil)
 	g.leaves(g.put(echo(hostA, pool1, 77)), echo(outbound, hostB, 77))

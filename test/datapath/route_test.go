@@ -17,6 +17,7 @@ import (
 // A route's MTU is its destinations', not their neighbours', whichever of them
 // was asked for last.
 func TestMTUOfOneDestination(t *testing.T) {
+	t.Parallel()
 	const narrow = 600
 	for name, order := range map[string][]packets.Packet{
 		"the narrow one last":  {udp(inA, server), udp(inA, server2)},
@@ -47,6 +48,7 @@ func TestMTUOfOneDestination(t *testing.T) {
 
 // What goes to a next hop of IPv6 (RFC 5549) the kernel sends; what is too big for it is told.
 func TestNextHopOfIPv6(t *testing.T) {
+	t.Parallel()
 	const narrow = 1400
 	g := newGateway(t)
 	check(t, g.namespace.EnableIPv6(true))
@@ -69,6 +71,7 @@ func TestNextHopOfIPv6(t *testing.T) {
 // A rule of the host that looks at sources decides by the packet's own, before
 // it is translated, whether it leaves; so it is also after the rule is gone.
 func TestRouteBySource(t *testing.T) {
+	t.Parallel()
 	const table = 99
 	g := newGateway(t)
 	rule := netlink.NewRule()
@@ -92,6 +95,7 @@ func TestRouteBySource(t *testing.T) {
 // While no daemon tells of it new sessions, too, hear of a changed route, a second
 // later: what was remembered for their addresses is asked for again.
 func TestRouteChangesUntold(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.mapped(udp(inA, server))
 	check(t, g.namespace.RemoveRoute("default", router.String()))

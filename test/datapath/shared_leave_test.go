@@ -37,6 +37,7 @@ func (g *gateway) share(prefix string) {
 // Between an address's leaving and the daemon's notice the kernel would forward
 // what was for the gateway: no packet from inside reaches the outside so.
 func TestAddressThatLeftLeaksNothing(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, shared)
 	g.takeAway(outbound.String() + "/24")
 	g.in(func() error { neighbour(t, g.public, outbound, packets.RouterMAC); return nil }) // another machine took it over

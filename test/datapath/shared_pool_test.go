@@ -11,6 +11,7 @@ import (
 // A pool address that the gateway has on an interface too is lent all the same;
 // what nobody lent is the gateway's, to those outside.
 func TestPoolAddressOfTheGateway(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.share(pool1.String() + "/24")
 	to := endpoint(hostB, 8080)
@@ -32,6 +33,7 @@ func TestPoolAddressOfTheGateway(t *testing.T) {
 
 // What one of our outbound addresses has at the same port is no matter.
 func TestPoolAddressOfTheGatewayAndAMapping(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
 	out := g.mapped(tcp(endpoint(hostB, 8443), web, packets.SYN))
 	same(g, "outside endpoint", out, endpoint(outbound, 8443))
@@ -48,6 +50,7 @@ func TestPoolAddressOfTheGatewayAndAMapping(t *testing.T) {
 
 // The address may come and go while it is lent.
 func TestPoolAddressLeavesTheGateway(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.share(pool1.String() + "/24")
 	g.lend(pool1, 80, service, nil)

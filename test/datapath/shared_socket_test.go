@@ -36,6 +36,7 @@ func (g *gateway) connecting(from, to netip.AddrPort) {
 // A connected socket of the gateway gets its answers, whatever a host inside
 // has of its port; strangers get no further than before.
 func TestConnectedUDPSocketOnASharedAddress(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, shared)
 	own, peer := endpoint(outbound, 5353), endpoint(router, 53)
 	socket := must(g.namespace.DialFrom(t.Context(), "udp", own, peer.String()))(t)
@@ -54,6 +55,7 @@ func TestConnectedUDPSocketOnASharedAddress(t *testing.T) {
 }
 
 func TestConnectedTCPSocketOnASharedAddress(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, shared)
 	own, peer := endpoint(outbound, 5353), endpoint(router, 179)
 	g.connecting(own, peer)
@@ -72,6 +74,7 @@ func TestConnectedTCPSocketOnASharedAddress(t *testing.T) {
 
 // A mapping may be older than the socket that shares its port.
 func TestSocketYoungerThanTheMapping(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, shared)
 	own, peer := endpoint(outbound, 5353), endpoint(router, 53)
 	in := endpoint(hostA, own.Port())
@@ -90,6 +93,7 @@ func TestSocketYoungerThanTheMapping(t *testing.T) {
 
 // The socket's peer may be inside.
 func TestConnectedSocketToAHostInside(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, shared)
 	own, peer := endpoint(outbound, 5353), endpoint(hostB, 53)
 	in := endpoint(hostA, own.Port())
@@ -119,6 +123,7 @@ func (g *gateway) ephemeral() (first, last uint16) {
 // by way of a mapping from before that ends; when it has it no more, they are
 // the hosts' again.
 func TestEphemeralPortsFollowTheAddress(t *testing.T) {
+	t.Parallel()
 	for name, make := range map[string]func(from netip.AddrPort) packets.Packet{
 		"udp": func(from netip.AddrPort) packets.Packet { return udp(from, server) },
 		"tcp": func(from netip.AddrPort) packets.Packet { return tcp(from, web, packets.SYN) },
@@ -155,6 +160,7 @@ func TestEphemeralPortsFollowTheAddress(t *testing.T) {
 
 // A mapping from before that lives through the time keeps its port for itself.
 func TestMappingOutlivesTheSharing(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	same(g, "outside endpoint", g.mapped(udp(inA, server)), endpoint(outbound, inA.Port()))
 	g.share(outbound.String() + "/24")
@@ -169,6 +175,7 @@ func TestMappingOutlivesTheSharing(t *testing.T) {
 
 // The kernel has no such range for ICMP identifiers.
 func TestIdentifiersAreNotReserved(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, shared)
 	first, last := g.ephemeral()
 	for _, id := range []uint16{first, 40000, last} {

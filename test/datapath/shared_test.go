@@ -12,6 +12,7 @@ import (
 
 // The gateway's own sockets keep their ports on an address that NAT shares.
 func TestPortsOfOwnSockets(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, shared)
 	for _, network := range []string{"udp", "tcp"} {
 		for _, address := range []string{"0.0.0.0:5353", outbound.String() + ":853"} {
@@ -42,6 +43,7 @@ func TestPortsOfOwnSockets(t *testing.T) {
 
 // Ports that the kernel gives to sockets that ask for none are never taken.
 func TestEphemeralPortsAreReserved(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, shared)
 	first, last := 32768, 60999 // Linux's default, which a new namespace has
 	for n := range 300 {
@@ -60,6 +62,7 @@ func TestEphemeralPortsAreReserved(t *testing.T) {
 // What a mapping holds is not the gateway's: no stranger's packet to it reaches
 // the stack, which would answer.
 func TestMappedPortIsNotTheGateways(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, shared)
 	in := endpoint(hostA, 5000)
 	out := g.mapped(udp(in, server))

@@ -18,6 +18,7 @@ func (g *gateway) spare(prefixes ...netip.Prefix) {
 // Who is spared is dropped neither by a ban of a wider prefix nor by one of himself that
 // was there before; others of the prefix are, and he is again when he is spared no more.
 func TestSparedUnderABan(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	alone, around := netip.PrefixFrom(remote, 32), netip.PrefixFrom(remote, 24).Masked()
 	g.ban(datapath.Forever, alone, around)
@@ -45,6 +46,7 @@ func question6(from, to string) packets.Packet {
 // A ban of IPv6 drops what comes from there, also for the gateway itself, and what goes
 // there from inside; not what a link needs, and nobody who is spared.
 func TestBanOfIPv6(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ForwardIPv6 = true }))
 	check(t, g.namespace.EnableIPv6(true))
 	check(t, g.namespace.Address("eth0", "2001:db8::1/64"))

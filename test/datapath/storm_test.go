@@ -28,6 +28,7 @@ type storm struct {
 // that they reach deep: none crashes the data plane or leaves it untranslated,
 // and when all timeouts are over no table holds anything.
 func TestStorm(t *testing.T) {
+	t.Parallel()
 	local := []netip.Addr{publicAddress, privateAddress, netip.MustParseAddr("198.18.0.255"), netip.MustParseAddr("198.18.0.0"),
 		netip.MustParseAddr("10.0.255.255"), netip.MustParseAddr("10.0.0.0"), netip.MustParseAddr("255.255.255.255")}
 	t.Run("an address of its own", func(t *testing.T) { rage(t, *storms, local) })

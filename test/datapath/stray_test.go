@@ -13,6 +13,7 @@ import (
 // Who is blocked reaches the gateway itself with nothing: neither in fragments nor by other
 // protocols. Of a later fragment nobody can tell whose flow it is of.
 func TestBlockedReachTheGatewayWithNothing(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.protected(chain.Addresses{Blocked: setOf("203.0.113.10/32")})
 	syn := tcp(endpoint(remote, 40000), endpoint(publicAddress, 22), packets.SYN)
@@ -61,6 +62,7 @@ func lastFragment(p *packets.Packet)  { p.IPv4.FragmentOffset = 1 }
 // What ports say of a flow, the first of its fragments tells; the others are of no use
 // without it.
 func TestFragmentsGoWhereTheirPortsMay(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.in(func() error {
 		return g.enforce(chain.Policy{Protection: []chain.Step{
@@ -94,6 +96,7 @@ func TestFragmentsGoWhereTheirPortsMay(t *testing.T) {
 // Answers to what a host inside, or the gateway, began from a port whose number is the
 // honeypot's are let in.
 func TestHoneypotOverIPv6LeavesAnswersAlone(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ForwardIPv6 = true }))
 	check(t, g.namespace.EnableIPv6(true))
 	check(t, g.namespace.Address("eth0", "2001:db8::1/64"))
@@ -123,6 +126,7 @@ func TestHoneypotOverIPv6LeavesAnswersAlone(t *testing.T) {
 
 // A lease that is renewed is answered to port 68, from wherever the server is.
 func TestAnswerToALeasePasses(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	g.protected(chain.Addresses{Fenced: setOf("203.0.113.10/32")})
 	if r := g.put(udp(endpoint(remote, 67), endpoint(publicAddress, 68))); r.reason.IsDrop() {

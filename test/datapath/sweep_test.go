@@ -17,6 +17,7 @@ func (g *gateway) census() datapath.Census {
 
 // A packet may still read a record that has just ended: it rests.
 func TestEndedRecordRests(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	free := g.census().Free
 	g.mapped(udp(inA, server))
@@ -34,6 +35,7 @@ func TestEndedRecordRests(t *testing.T) {
 // Packets stamp with a clock that is read later than the sweep's: what looks
 // younger than now is young, not four billion ticks old.
 func TestSweepSparesTheYounger(t *testing.T) {
+	t.Parallel()
 	const ahead = 2 * time.Second
 	t.Run("a session", func(t *testing.T) {
 		g := newGateway(t)

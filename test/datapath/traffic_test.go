@@ -29,6 +29,7 @@ func (g *gateway) handed(r result, reason string, want packets.Packet) {
 }
 
 func TestNoNeighbour(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, strangers)
 	out := endpoint(outbound, 40000)
 	g.handed(g.put(udp(inA, server)), "forwarded_no_neighbour", udp(out, server))
@@ -46,6 +47,7 @@ func TestNoNeighbour(t *testing.T) {
 // Frames of XDP cannot be redirected to an interface that does not take them; socket
 // buffers can.
 func TestEgressWithoutRedirect(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, publicLink(lab.GRO(lab.BothEnds, false)), func(s *setup) { s.Modes = map[string]datapath.Mode{"eth1": datapath.XDP} })
 	for _, i := range g.data.Interfaces() {
 		if want := i.Side == "private"; i.Redirect != want {
@@ -64,6 +66,7 @@ func TestEgressWithoutRedirect(t *testing.T) {
 }
 
 func TestNoRoute(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	check(t, g.namespace.RemoveRoute("default", router.String()))
@@ -96,6 +99,7 @@ func TestNoRoute(t *testing.T) {
 }
 
 func TestToTheGateway(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	own := endpoint(publicAddress, 53)
 	for _, p := range []packets.Packet{
@@ -121,6 +125,7 @@ func TestToTheGateway(t *testing.T) {
 
 // Between two private networks the kernel routes, whatever the packet is.
 func TestInsideToInside(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	other := netip.MustParseAddr("10.9.0.5")
 	check(t, g.namespace.Route("10.9.0.0/16", "10.0.0.200"))
@@ -138,6 +143,7 @@ func TestInsideToInside(t *testing.T) {
 }
 
 func TestARP(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t)
 	ask := func(target netip.Addr) packets.Packet {
 		return packets.NewARPRequest(packets.RouterMAC, router, target)
@@ -161,12 +167,14 @@ func TestARP(t *testing.T) {
 
 // The kernel answers for what is on an interface.
 func TestARPOfASharedAddress(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, shared)
 	ask := packets.NewARPRequest(packets.RouterMAC, router, outbound).Bytes()
 	g.passed(g.send(true, ask), "to_gateway", ask)
 }
 
 func TestIPv6(t *testing.T) {
+	t.Parallel()
 	for _, forward := range []bool{false, true} {
 		g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ForwardIPv6 = forward }))
 		check(t, g.namespace.EnableIPv6(true))
@@ -195,6 +203,7 @@ func TestIPv6(t *testing.T) {
 }
 
 func TestSpoofedSource(t *testing.T) {
+	t.Parallel()
 	g := newGateway(t, func(s *setup) { s.Outbound = []netip.Addr{outbound, pool2.Next()} })
 	g.lend(pool1, 80, service, nil)
 	out := g.mapped(udp(inA, server))
