@@ -11,6 +11,8 @@ packages=(
   # Namespaces, peers and tools that the tests run.
   conntrack curl dnsperf dnsutils ethtool iperf3 iproute2 ipset iptables knot knot-dnsutils lftp nftables nginx-light nmap nsd
   procps swaks tcpdump unbound vsftpd wrk
+  # What else people run through a gateway.
+  iputils-ping openvpn sip-tester wireguard-go wireguard-tools
   # Clients that hold on to addresses, and the resolvers before them.
   chromium default-jdk-headless dnsmasq-base firefox-esr libnss3-tools libsystemd-shared
 )
@@ -87,6 +89,7 @@ if [ -d /run/systemd/system ]; then
       unbound) systemctl --quiet disable unbound.service || true ;;
       nsd) systemctl --quiet disable nsd.service || true ;;
       nftables) systemctl --quiet disable nftables.service || true ;;
+      openvpn) systemctl --quiet disable openvpn.service || true ;;
       vsftpd) systemctl --quiet disable vsftpd.service || true ;;
     esac
   done

@@ -1,0 +1,183 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+// worksSize is how much the programs fetch and send.
+const worksSize = 1_000_000
+
+// serve starts what the programs talk to.
+func (w *works) serve() {
+	w.t.Helper()
+	webServer(w.t, w.host, 8080, hostName(0))
+	listener, err := w.server.Listen("tcp4", ":8080") // also at the addresses of tunnels
+	w.must(err)
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(out http.ResponseWriter, request *http.Request) {
+		out.Header().Set("Seen", request.RemoteAddr)
+		page("").ServeHTTP(out, request)
+	})}
+	go func() { _ = server.Serve(listener) }()
+	w.t.Cleanup(func() { _ = server.Close() })
+	w.must(os.WriteFile(w.file("body"), make([]byte, worksSize), 0o600))
+	iperfServer(w.t, w.server, 5201)
+	w.vsftpd(w.server, worksSize)
+	quicServer(w.t, w.server, 8443)
+	w.nsd()
+	sipp := w.server.Command(w.t.Context(), "sipp", "-sn", "uas", "-i", w.server.IP.String(), "-p", "5060", "-nostdin", "-skip_rlimit")
+	w.must(sipp.Start())
+	eventually(w.t, 10*time.Second, "sipp listens", func() bool { return listens(w.server, 5060) == nil })
+}
+
+func (w *works) file(name string) string { return filepath.Join(w.directory, name) }
+
+// run runs a program at the host; what it says is in the error.
+func (w *works) run(ctx context.Context, name string, arguments ...string) error {
+	out, err := w.host.Command(ctx, name, arguments...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %v: %w: %s", name, arguments, err, out[max(0, len(out)-2000):])
+	}
+	return nil
+}
+
+// curlOut fetches and sends, and the server sees the address that it has to.
+func curlOut(_ context.Context, w *works) error {
+	seen, err := curl(w.host, w.server.IP, 8080, "--head")
+	if err == nil && !strings.Contains(seen, "Seen: "+w.outbound.String()+":") {
+		err = fmt.Errorf("the server does not see %s: %s", w.outbound, seen)
+	}
+	return errors.Join(err, w.pages(w.host, w.server.IP, 8080))
+}
+
+// pages fetches and sends a megabyte.
+func (w *works) pages(from lab.Node, to netip.Addr, port int) error {
+	page, err := curl(from, to, port, "--url-query", fmt.Sprint("octets=", worksSize))
+	if err == nil && len(page) != worksSize {
+		err = fmt.Errorf("fetched %d octets", len(page))
+	}
+	if err != nil {
+		return err
+	}
+	page, err = curl(from, to, port, "--data-binary", "@"+w.file("body"))
+	if err == nil && strings.TrimSpace(page) != fmt.Sprint(worksSize) {
+		err = fmt.Errorf("%q octets came", page)
+	}
+	return err
+}
+
+// curlByName fetches and sends from outside: by the host's name, from the kernel by its port.
+func curlByName(_ context.Context, w *works) error {
+	address, err := w.published()
+	if err != nil {
+		return err
+	}
+	return w.pages(w.client, address, 80)
+}
+
+// iperfBothWays sends by TCP, one way and then the other.
+func iperfBothWays(_ context.Context, w *works) error {
+	for _, flags := range [][]string{{}, {"-R"}} {
+		done, err := iperf(w.host, w.server.IP, 5201, append(flags, "-t", "1")...)
+		if err == nil && done.End.Received.Bytes < worksSize {
+			err = fmt.Errorf("iperf3 %v: %.0f octets came", flags, done.End.Received.Bytes)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nsd serves a name.
+func (w *works) nsd() {
+	w.t.Helper()
+	zone := "$ORIGIN test.example.\n$TTL 60\n@ SOA ns hostmaster 1 60 60 60 60\n@ NS ns\nns A " + w.server.IP.String() + "\nsmall A 192.0.2.1\n"
+	settings := fmt.Sprintf("server:\n  ip-address: %s\n  username: \"\"\n  chroot: \"\"\n  zonesdir: %[2]s\n  xfrdir: %[2]s\n  database: \"\"\n"+
+		"  pidfile: \"\"\n  xfrdfile: %[2]s/xfrd\n  zonelistfile: %[2]s/list\n  cookie-secret-file: %[2]s/cookie\n"+
+		"remote-control:\n  control-enable: no\nzone:\n  name: test.example\n  zonefile: test.zone\n", w.server.IP, w.directory)
+	w.must(os.WriteFile(w.file("test.zone"), []byte(zone), 0o600), os.WriteFile(w.file("nsd.conf"), []byte(settings), 0o600))
+	command := w.server.Command(w.t.Context(), "nsd", "-d", "-c", w.file("nsd.conf"))
+	w.must(command.Start())
+	eventually(w.t, 10*time.Second, "nsd answers", func() bool {
+		return w.server.Command(w.t.Context(), "dig", "+time=1", "+tries=1", "@"+w.server.IP.String(), "small.test.example").Run() == nil
+	})
+}
+
+// digOut asks by UDP and by TCP.
+func digOut(ctx context.Context, w *works) error {
+	for _, way := range []string{"+notcp", "+tcp"} {
+		out, err := w.host.Command(ctx, "dig", "@"+w.server.IP.String(), "small.test.example", "+time=4", "+tries=3", way).CombinedOutput()
+		if err == nil && !bytes.Contains(out, []byte("192.0.2.1")) {
+			err = errors.New("no address")
+		}
+		if err != nil {
+			return fmt.Errorf("dig %s: %w: %s", way, err, out)
+		}
+	}
+	return nil
+}
+
+// ftpOut fetches a file in passive mode.
+func ftpOut(ctx context.Context, w *works) error {
+	to := w.file("fetched")
+	if err := w.run(ctx, "curl", "-sS", "--max-time", "20", "-o", to, fmt.Sprintf("ftp://%s/file", w.server.IP)); err != nil {
+		return err
+	}
+	info, err := os.Stat(to)
+	if err == nil && info.Size() != worksSize {
+		err = fmt.Errorf("fetched %d octets", info.Size())
+	}
+	return errors.Join(err, os.Remove(to))
+}
+
+// quicOut has a megabyte sent back to it by QUIC.
+func quicOut(ctx context.Context, w *works) error {
+	socket, err := w.host.ListenPacket("udp4", w.host.IP.String()+":0")
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	to := net.UDPAddrFromAddrPort(netip.AddrPortFrom(w.server.IP, 8443))
+	connection, err := quic.Dial(ctx, socket, to, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"echo"}}, &quic.Config{}) //nolint:gosec // the test's own server
+	if err != nil {
+		return err
+	}
+	defer connection.CloseWithError(0, "") //nolint:errcheck // it is over
+	stream, err := connection.OpenStreamSync(ctx)
+	if err != nil {
+		return err
+	}
+	sent := make(chan error, 1)
+	go func() {
+		_, err := stream.Write(make([]byte, worksSize))
+		sent <- errors.Join(err, stream.Close())
+	}()
+	_ = stream.SetReadDeadline(time.Now().Add(30 * time.Second))
+	n, err := io.Copy(io.Discard, stream)
+	if err = errors.Join(err, <-sent); err == nil && n != worksSize {
+		err = fmt.Errorf("%d octets came back", n)
+	}
+	return err
+}
+
+// sipOut makes five calls.
+func sipOut(ctx context.Context, w *works) error {
+	return w.run(ctx, "sipp", "-sn", "uac", "-i", w.host.IP.String(), "-p", "5070", "-m", "5", "-r", "20", "-d", "1", "-timeout", "30s", "-timeout_error",
+		"-nostdin", "-skip_rlimit", w.server.IP.String()+":5060")
+}

@@ -1,0 +1,156 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+// worksPage is the page with the table.
+const worksPage = "../../docs/reference/works-on.md"
+
+// works is a kind of link with programs at both of its ends, and who translates between them.
+type works struct {
+	*realm
+	host, client, server lab.Node
+	outbound             netip.Addr                 // what the server sees
+	published            func() (netip.Addr, error) // where the host's page is, on port 80
+	known                peers
+}
+
+// link is a row of the table: how links are made, and which configuration serves them.
+type link struct {
+	name    string
+	options lab.Options
+	private string                            // the gateway's interface, where it is not eth1
+	lay     func(r *realm)                    // makes it
+	change  func(configuration string) string // of what all others have
+}
+
+// worksLinks are the rows.
+var worksLinks = []link{
+	{name: "veth like a network card: offloads off, XDP", change: func(c string) string { return atXDP(c, "eth0", "eth1") }},
+	{name: "veth as it is made: default offloads", options: defaultOffloads},
+	{name: "bridge inside, its port with GRO", options: defaultOffloads, private: "br0", lay: (*realm).bridgeInside},
+	{name: "macvlan on both sides, GRO below", options: defaultOffloads, lay: (*realm).macvlans},
+	{name: "tap inside, with the offloads of a virtual machine", options: defaultOffloads, private: "tap0", lay: (*realm).tapInside},
+}
+
+// cell is a column of the table: a program that has to work.
+type cell struct {
+	name string
+	try  func(ctx context.Context, w *works) error
+}
+
+// worksCells are the columns.
+var worksCells = []cell{
+	{"curl out", curlOut},
+	{"curl by name", curlByName},
+	{"iperf3", iperfBothWays},
+	{"dig", digOut},
+	{"SIP", sipOut},
+	{"passive FTP", ftpOut},
+	{"QUIC", quicOut},
+	{"OpenVPN", openVPN},
+	{"WireGuard", wireGuard},
+}
+
+// TestWorksOn is the table of docs/reference/works-on.md: every program works on every kind of
+// link, with Realmgate and with the kernel's own NAT in the same place.
+func TestWorksOn(t *testing.T) {
+	t.Parallel()
+	for _, l := range worksLinks {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			l.options.Hosts, l.options.Clients, l.options.Servers = 1, 1, 1
+			r := newRealm(t, l.options)
+			w := &works{realm: r, host: r.Hosts()[0], client: r.Clients[0], server: r.Servers[0], known: newPeers(t)}
+			configuration := with(r.configuration(), fmt.Sprintf("interfaces: {public: [eth0], private: [%s]}", cmp.Or(l.private, "eth1")))
+			if l.lay != nil {
+				l.lay(r)
+			}
+			if l.change != nil {
+				configuration = l.change(configuration)
+			}
+			w.serve()
+			d := r.start(configuration)
+			w.outbound, w.published = r.Gateway.Outbound, func() (netip.Addr, error) { return lent(w.client, r.Gateway, "www."+hostName(0)) }
+			w.tryAll("Realmgate")
+			if t.Failed() {
+				text, _ := d.tell("status")
+				t.Log(text)
+			}
+			d.stop()
+			w.masquerade()
+			w.tryAll("the kernel's NAT")
+		})
+	}
+}
+
+// tryAll runs all programs at once.
+func (w *works) tryAll(who string) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	failed := make([]error, len(worksCells))
+	took := make([]time.Duration, len(worksCells))
+	var running sync.WaitGroup
+	for i, c := range worksCells {
+		running.Go(func() {
+			start := time.Now()
+			failed[i] = c.try(ctx, w)
+			took[i] = time.Since(start).Round(10 * time.Millisecond)
+		})
+	}
+	running.Wait()
+	for i, c := range worksCells {
+		if failed[i] != nil {
+			w.t.Errorf("%s, %s: %v", who, c.name, failed[i])
+		}
+		w.t.Logf("%s, %s: %v", who, c.name, took[i])
+	}
+}
+
+// masquerade has the gateway's kernel translate what leaves, and send port 80 to the host.
+func (w *works) masquerade() {
+	w.t.Helper()
+	w.command("gateway", "sysctl", "-qw", "net.ipv4.ip_forward=1")
+	nft := w.Gateway.Command(w.t.Context(), "nft", "-f", "-")
+	nft.Stdin = strings.NewReader(fmt.Sprintf(`table ip nat {
+  chain out { type nat hook postrouting priority srcnat; oifname eth0 masquerade; }
+  chain in { type nat hook prerouting priority dstnat; iifname eth0 tcp dport 80 dnat to %s:8080; }
+}`, w.host.IP))
+	if out, err := nft.CombinedOutput(); err != nil {
+		w.t.Fatalf("nft: %v: %s", err, out)
+	}
+	w.outbound, w.published = w.Gateway.PublicAddress, func() (netip.Addr, error) { return w.Gateway.PublicAddress, nil }
+}
+
+// The page says what the test tries, no more and no less.
+func TestWorksOnPage(t *testing.T) {
+	t.Parallel()
+	var table strings.Builder
+	table.WriteString("| |")
+	for _, c := range worksCells {
+		table.WriteString(" " + c.name + " |")
+	}
+	table.WriteString("\n|" + strings.Repeat(" --- |", len(worksCells)+1) + "\n")
+	for _, l := range worksLinks {
+		table.WriteString("| " + l.name + " |" + strings.Repeat(" works |", len(worksCells)) + "\n")
+	}
+	text, err := os.ReadFile(worksPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), table.String()) {
+		t.Errorf("%s does not have the table of this test:\n%s", worksPage, table.String())
+	}
+}

@@ -1,0 +1,191 @@
+package e2e
+
+import (
+	"context"
+	"crypto/ecdh"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/lab"
+)
+
+// peer is one end of a tunnel: a certificate for OpenVPN, keys for WireGuard, by their files.
+type peer struct{ certificate, fingerprint, private, public string }
+
+// peers are the ends inside and outside.
+type peers struct{ inside, outside peer }
+
+func newPeers(t *testing.T) peers {
+	t.Helper()
+	return peers{newPeer(t), newPeer(t)}
+}
+
+func newPeer(t *testing.T) peer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "peer"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	curve, err := ecdh.X25519().GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	p := peer{certificate: filepath.Join(folder, "peer.pem"), private: filepath.Join(folder, "wireguard"),
+		public:      base64.StdEncoding.EncodeToString(curve.PublicKey().Bytes()),
+		fingerprint: strings.ReplaceAll(fmt.Sprintf("% X", sha256.Sum256(certificate)), " ", ":")}
+	both := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})...)
+	for name, text := range map[string][]byte{p.certificate: both, p.private: []byte(base64.StdEncoding.EncodeToString(curve.Bytes()) + "\n")} {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// openVPN opens a tunnel with all defaults, and goes through it.
+func openVPN(ctx context.Context, w *works) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	far := netip.MustParseAddr("172.16.1.1")
+	var said [2]strings.Builder
+	var commands [2]*lab.Command
+	for i, end := range []struct {
+		at           lab.Node
+		own, other   peer
+		here, remote string
+		more         []string
+	}{
+		{w.server, w.known.outside, w.known.inside, far.String(), "172.16.1.2", []string{"--tls-server", "--dh", "none", "--local", w.server.IP.String(), "--lport", "1194"}},
+		{w.host, w.known.inside, w.known.outside, "172.16.1.2", far.String(), []string{"--tls-client", "--remote", w.server.IP.String(), "1194", "--nobind"}},
+	} {
+		command := end.at.Command(ctx, "openvpn", append([]string{"--dev", "ovpn0", "--dev-type", "tun", "--proto", "udp4", "--ifconfig", end.here, end.remote,
+			"--cert", end.own.certificate, "--key", end.own.certificate, "--peer-fingerprint", end.other.fingerprint}, end.more...)...)
+		commands[i] = command
+		command.Stdout, command.Stderr = &said[i], &said[i]
+		if err := command.Start(); err != nil {
+			return err
+		}
+		defer command.Wait() //nolint:errcheck // killed
+		if i > 0 {
+			continue
+		}
+		if err := until(ctx, func() error { return listens(w.server, 1194) }); err != nil {
+			return fmt.Errorf("%w: %s", err, &said[0])
+		}
+	}
+	defer cancel()
+	if err := w.through(ctx, far, 1000); err != nil {
+		cancel()
+		_, _ = commands[0].Wait(), commands[1].Wait()
+		return fmt.Errorf("%w: %s%s", err, &said[0], &said[1])
+	}
+	return nil
+}
+
+// wireGuard opens a tunnel with all defaults, and goes through it.
+func wireGuard(ctx context.Context, w *works) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	far := netip.MustParseAddr("172.16.2.1")
+	for _, end := range []struct {
+		at         lab.Node
+		own, other peer
+		here, name string
+		more       []string
+	}{
+		{w.server, w.known.outside, w.known.inside, "172.16.2.1/30", "s", []string{}},
+		{w.host, w.known.inside, w.known.outside, "172.16.2.2/30", "h", []string{"endpoint", w.server.IP.String() + ":51820"}},
+	} {
+		// Its control socket is a file that has the interface's name, for all namespaces.
+		name := "wg" + end.name + w.ID()[strings.LastIndex(w.ID(), "-")+1:]
+		command := end.at.Command(ctx, "wireguard-go", "--foreground", name)
+		if err := command.Start(); err != nil {
+			return err
+		}
+		defer command.Wait() //nolint:errcheck // killed
+		set := append([]string{"set", name, "private-key", end.own.private, "listen-port", "51820", "peer", end.other.public, "allowed-ips", "172.16.2.0/30"}, end.more...)
+		if err := until(ctx, func() error { return quietly(end.at.Command(ctx, "wg", set...)) }); err != nil {
+			return err
+		}
+		if err := quietly(end.at.Command(ctx, "ip", "address", "add", end.here, "dev", name)); err != nil {
+			return err
+		}
+		if err := quietly(end.at.Command(ctx, "ip", "link", "set", name, "up")); err != nil {
+			return err
+		}
+	}
+	defer cancel()
+	return w.through(ctx, far, 1392)
+}
+
+// through is what has to pass a tunnel: echoes of so many octets, a megabyte each way.
+func (w *works) through(ctx context.Context, far netip.Addr, echo int) error {
+	err := until(ctx, func() error { return quietly(w.host.Command(ctx, "ping", "-c", "1", "-W", "1", far.String())) })
+	if err == nil {
+		err = quietly(w.host.Command(ctx, "ping", "-c", "3", "-i", "0.2", "-W", "5", "-s", fmt.Sprint(echo), far.String()))
+	}
+	if err == nil {
+		err = w.pages(w.host, far, 8080)
+	}
+	return err
+}
+
+// listens says whether a UDP port has a socket.
+func listens(at lab.Node, port int) error {
+	out, err := at.Command(context.Background(), "ss", "-Hlun", fmt.Sprintf("sport = :%d", port)).Output()
+	if err == nil && len(out) == 0 {
+		err = fmt.Errorf("nobody listens on UDP port %d", port)
+	}
+	return err
+}
+
+func quietly(command *lab.Command) error {
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%v: %w: %s", command.Args, err, out)
+	}
+	return nil
+}
+
+// until tries for half a minute.
+func until(ctx context.Context, try func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
+	}
+}
