@@ -7,5 +7,5 @@ import "github.com/realmgate/realmgate/internal/bench"
 
 // All lists the devices, the control first.
 func All() []bench.Model {
-	return []bench.Model{null, route, conntrack, iptables, iptablesNFT, ipset, nftables, nftablesSet, nfqueue, realmgate, external}
+	return []bench.Model{null, route, conntrack, iptables, iptablesNFT, ipset, nftables, nftablesSet, nfqueue, realmgate, realmgateTCX, external}
 }

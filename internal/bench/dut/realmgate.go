@@ -24,11 +24,19 @@ var realmgate = bench.Model{
 	Bytes: func(sessions int) int64 {
 		return method.RealmgateBytes(method.Capacity(sessions), bench.MostTranslated)
 	},
-	New: func() bench.Device { return &realmgateDevice{} },
+	New: func() bench.Device { return &realmgateDevice{mode: "xdp"} },
+}
+
+// realmgateTCX is the same as it serves virtual interfaces.
+var realmgateTCX = bench.Model{
+	Name: "realmgate-tcx", About: "this program where traffic control begins, as it serves virtual interfaces",
+	Held: realmgate.Held, Bytes: realmgate.Bytes,
+	New: func() bench.Device { return &realmgateDevice{mode: "tcx"} },
 }
 
 // realmgateDevice is a daemon in the device's namespace.
 type realmgateDevice struct {
+	mode    string
 	rig     *bench.Rig
 	setup   bench.Setup
 	config  string // path
@@ -49,7 +57,7 @@ func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Se
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(d.config, []byte(realmgateConfiguration(setup)+protection), 0o600); err != nil {
+	if err := os.WriteFile(d.config, []byte(realmgateConfiguration(d.mode, setup)+protection), 0o600); err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
 	return d.start(ctx)
@@ -70,15 +78,15 @@ func realmgateCan(s bench.Setup) error {
 
 // realmgateConfiguration is the least that makes a gateway do what the setup says.
 // Ports have no quarantine and hosts no limits, which the kernel's NAT does not know either.
-func realmgateConfiguration(setup bench.Setup) string {
-	text := fmt.Sprintf(`interfaces: {public: [%[1]s], private: [%[2]s], xdp: [%[1]s, %[2]s]}
+func realmgateConfiguration(mode string, setup bench.Setup) string {
+	text := fmt.Sprintf(`interfaces: {public: [%[1]s], private: [%[2]s], %[7]s: [%[1]s, %[2]s]}
 realm: {zones: [bench.example.], nameserver: ns.bench.example.}
 dns: {public: %s, private: %s, verify: none}
 timeouts: {udp: %ds}
 limits: {host_sessions: 0, host_ports: {udp: 0, tcp: 0, icmp: 0}, host_rate: 0, remote_sessions: 0, remote_rate: 0, binding_sessions: 0}
 capacity: %d
 `, bench.PublicInterface, bench.PrivateInterface, bench.PublicAddress.Addr(), bench.PrivateAddress.Addr(),
-		max(1, int(setup.Timeout/time.Second)), method.Capacity(setup.Sessions)) + chainConfiguration(setup)
+		max(1, int(setup.Timeout/time.Second)), method.Capacity(setup.Sessions), mode) + chainConfiguration(setup)
 	if setup.Pool != (bench.Pool{}) {
 		return text + lenderConfiguration(setup.Pool)
 	}

@@ -70,6 +70,8 @@ func TestNAT44Scenarios(t *testing.T) {
 			devices := c.Devices
 			if c.mode == bench.Paced {
 				devices = devices[:2] // a search has many trials
+			} else if c.Name == natThroughput.Name {
+				devices = append([]string{"realmgate-tcx"}, devices...)
 			}
 			r := smoke(t, c.Scenario, c.mode, devices, program)
 			for _, device := range devices {
