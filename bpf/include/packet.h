@@ -156,8 +156,7 @@ static __always_inline enum reason packet_parse_udp(ctx_t *ctx, struct packet *p
 	packet->tuple.source_port = udp->source;
 	packet->tuple.destination_port = udp->dest;
 	packet->wire_length = packet_wire_length(ctx, packet, sizeof(*udp));
-	if (udp->check)
-		packet->sum = packet_sum(ctx, packet, length, udp->check);
+	packet->sum = udp->check ? packet_sum(ctx, packet, length, udp->check) : sum_of_none(ctx);
 	return REASON_NONE;
 }
 
@@ -251,6 +250,8 @@ static __always_inline enum reason packet_parse_ip(ctx_t *ctx, struct packet *pa
 		return REASON_DROP_BAD_ADDRESS;
 	if (address_is_bad(ip->daddr))
 		return bpf_ntohl(ip->daddr) >> 28 == 0xe ? REASON_DROP_MULTICAST : REASON_DROP_BAD_ADDRESS;
+	if (sum_is_misplaced(ctx, packet->l4, ip->protocol))
+		return REASON_DROP_MALFORMED;
 	if (ip->frag_off & bpf_htons(IP_MORE_FRAGMENTS | IP_OFFSET))
 		return REASON_DROP_FRAGMENT;
 	l4 = (void *)ip + header;

@@ -8,8 +8,8 @@
 #include "session.h"
 
 /* Moves the port (or ICMP identifier) and checksum; deltas are given in the direction of travel. */
-static __always_inline bool rewrite_l4(void *l4, void *end, const struct packet *packet, bool source, __u16 port,
-				       __u16 delta, __u16 address_delta)
+static __always_inline bool rewrite_l4(ctx_t *ctx, void *l4, void *end, const struct packet *packet, bool source,
+				       __u16 port, __u16 delta, __u16 address_delta)
 {
 	switch (packet->tuple.protocol) {
 	case IPPROTO_UDP: {
@@ -25,6 +25,8 @@ static __always_inline bool rewrite_l4(void *l4, void *end, const struct packet 
 			udp->check = sum_update(packet->sum, udp->check, delta, address_delta);
 			if (!udp->check)
 				udp->check = 0xffff;
+		} else { /* nothing makes up for the port; of the addresses the caller tells */
+			sum_note(ctx, packet->sum, delta);
 		}
 		return true;
 	}
@@ -71,7 +73,7 @@ static __always_inline bool rewrite_packet(ctx_t *ctx, const struct packet *pack
 	l4 = (void *)(long)ctx->data + offset;
 	barrier_var(l4);
 	if (direction == DIRECTION_OUT) {
-		if (!rewrite_l4(l4, end, packet, true, session->external_port, session->l4_delta,
+		if (!rewrite_l4(ctx, l4, end, packet, true, session->external_port, session->l4_delta,
 				session->address_delta))
 			return false;
 		sum_note(ctx, packet->sum, ~session->address_delta);
@@ -79,7 +81,8 @@ static __always_inline bool rewrite_packet(ctx_t *ctx, const struct packet *pack
 		ip->check = checksum_update(ip->check, session->address_delta);
 		return true;
 	}
-	if (!rewrite_l4(l4, end, packet, false, session->private_port, ~session->l4_delta, ~session->address_delta))
+	if (!rewrite_l4(ctx, l4, end, packet, false, session->private_port, ~session->l4_delta,
+			~session->address_delta))
 		return false;
 	sum_note(ctx, packet->sum, session->address_delta);
 	ip->daddr = session->private_address;

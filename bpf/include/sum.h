@@ -7,6 +7,7 @@
 #pragma once
 
 #include <bpf/bpf_core_read.h>
+#include <linux/in.h>
 
 #include "checksum.h"
 
@@ -46,7 +47,8 @@ static __always_inline enum sum sum_guess(ctx_t *ctx, __u64 pseudo, __u32 offset
 struct sk_buff {
 	unsigned char *head;
 	unsigned char *data;
-	__u16 csum_start; /* from head */
+	__u16 csum_start;  /* from head */
+	__u16 csum_offset; /* of the field, from there */
 	__u8 ip_summed : 2;
 } __attribute__((preserve_access_index));
 
@@ -65,6 +67,29 @@ static __always_inline __u32 sum_start(ctx_t *ctx)
 	return skb->csum_start - (__u32)((__u64)skb->data - (__u64)skb->head);
 }
 
+/*
+ * Whether an interface would write the sum where none belongs: over addresses, ports or an identifier, after they were
+ * translated. A machine inside says where, if it is a virtual one. offset: of the header behind IP's.
+ */
+static __always_inline bool sum_is_misplaced(ctx_t *ctx, __u32 offset, __u8 protocol)
+{
+	__u32 start = sum_start(ctx);
+	struct sk_buff *skb;
+
+	if (__builtin_expect(!start, 1))
+		return false;
+	if (start != offset || protocol == IPPROTO_ICMP)
+		return start < offset + 8; /* behind ports and identifier there may be a packet within the packet */
+	skb = bpf_cast_to_kern_ctx(ctx);
+	switch (protocol) {
+	case IPPROTO_TCP:
+		return skb->csum_offset != 16;
+	case IPPROTO_UDP:
+		return skb->csum_offset != 6;
+	}
+	return false;
+}
+
 /* pseudo: sum of the pseudo-header; offset, length: of header and payload; field: the checksum, not 0. */
 static __always_inline enum sum sum_of(ctx_t *ctx, __u64 pseudo, __u32 offset, __u32 length, __u16 field)
 {
@@ -80,6 +105,17 @@ static __always_inline enum sum sum_of(ctx_t *ctx, __u64 pseudo, __u32 offset, _
 		return SUM_COMPLETE;
 	}
 	return SUM_FULL;
+}
+
+/* The same of UDP that has no checksum. */
+static __always_inline enum sum sum_of_none(ctx_t *ctx)
+{
+	struct sk_buff *skb;
+
+	if (!bpf_cast_to_kern_ctx)
+		return SUM_FULL;
+	skb = bpf_cast_to_kern_ctx(ctx);
+	return BPF_CORE_READ_BITFIELD(skb, ip_summed) == CHECKSUM_COMPLETE ? SUM_COMPLETE : SUM_FULL;
 }
 
 /* The octets changed by delta beside what the field makes up for. */
@@ -107,9 +143,19 @@ static __always_inline __u32 sum_start(ctx_t *ctx)
 	return 0;
 }
 
+static __always_inline bool sum_is_misplaced(ctx_t *ctx, __u32 offset, __u8 protocol)
+{
+	return false;
+}
+
 static __always_inline enum sum sum_of(ctx_t *ctx, __u64 pseudo, __u32 offset, __u32 length, __u16 field)
 {
 	return sum_guess(ctx, pseudo, offset, length, field);
+}
+
+static __always_inline enum sum sum_of_none(ctx_t *ctx)
+{
+	return SUM_FULL;
 }
 
 static __always_inline void sum_note(ctx_t *ctx, __u8 sum, __u16 delta)

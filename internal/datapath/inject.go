@@ -1,9 +1,11 @@
 package datapath
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 )
 
 // Action is what a program said of a packet.
@@ -31,7 +33,13 @@ type Injected struct {
 	Mode Mode
 	// Segments and SegmentSize are of an aggregate (gso_segs, gso_size), which only TCX takes.
 	Segments, SegmentSize uint32
+	// Complete says that the interface has added all octets up (CHECKSUM_COMPLETE), which only
+	// TCX knows of: Inject fails with ErrSum where the frame is not what the sum then says.
+	Complete bool
 }
+
+// ErrSum is Inject's for Injected.Complete.
+var ErrSum = errors.New("the sum beside the frame is not the frame's")
 
 // Inject runs a frame through the side's program as if it had come by the
 // interface, and returns what it said and made of the frame. Nothing is sent;
@@ -51,7 +59,13 @@ func (d *Datapath) Inject(in Injected) (Action, []byte, error) {
 	} else {
 		options.Context = bpfSkBuff{Ifindex: uint32(in.Ifindex), GsoSegs: in.Segments, GsoSize: in.SegmentSize}
 	}
+	if in.Complete {
+		options.Flags |= unix.BPF_F_TEST_SKB_CHECKSUM_COMPLETE
+	}
 	said, err := d.forms[mode].program(side).Run(&options)
+	if in.Complete && errors.Is(err, unix.EBADMSG) {
+		return "", nil, ErrSum
+	}
 	if err != nil {
 		return "", nil, fmt.Errorf("run a frame of %d bytes through the data plane: %w", len(in.Frame), err)
 	}

@@ -224,9 +224,11 @@ func atTCX() bool { return datapath.Mode(*modeFlag) == datapath.TCX }
 
 // runs reports whether the kernel runs a program on the frame: as a socket buffer it has to
 // have the header that its type says.
-func runs(frame []byte) bool {
+func runs(frame []byte) bool { return runsAt(datapath.Mode(*modeFlag), frame) }
+
+func runsAt(mode datapath.Mode, frame []byte) bool {
 	least := 14
-	if atTCX() && len(frame) >= least {
+	if mode == datapath.TCX && len(frame) >= least {
 		switch binary.BigEndian.Uint16(frame[12:]) {
 		case 0x0800:
 			least = 34

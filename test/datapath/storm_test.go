@@ -38,9 +38,7 @@ func TestStorm(t *testing.T) {
 func rage(t *testing.T, frames int, local []netip.Addr, options ...option) {
 	t.Helper()
 	g := newGateway(t, append(options, capacity(1<<17), outboundAddresses(outbound))...)
-	s := &storm{duel: duel{gateway: g, model: newNAT(model.AddressDependent), r: randomSource(t)},
-		everyone: []netip.Addr{hostA, hostB, outbound, pool1, pool2, remote, remote2, router, publicAddress, privateAddress},
-		answers:  map[bool][]model.Tuple{}, offered: map[uint64]bool{}, local: local}
+	s := newStorm(g, local)
 	before := must(g.data.Audit())(t)
 	g.in(func() error {
 		for s.step = range frames {
@@ -54,18 +52,29 @@ func rage(t *testing.T, frames int, local []netip.Addr, options ...option) {
 		return nil
 	})
 	s.wantReached("forwarded", "drop_malformed", "drop_fragment", "drop_vlan", "drop_filtered", "drop_not_syn")
-	check(t, auditError(g.data.Audit()))
+	s.leavesNothing(before)
+}
+
+func newStorm(g *gateway, local []netip.Addr) *storm {
+	return &storm{duel: duel{gateway: g, model: newNAT(model.AddressDependent), r: randomSource(g.t)},
+		everyone: []netip.Addr{hostA, hostB, outbound, pool1, pool2, remote, remote2, router, publicAddress, privateAddress},
+		answers:  map[bool][]model.Tuple{}, offered: map[uint64]bool{}, local: local}
+}
+
+// leavesNothing wants the tables to be as they were, when all is withdrawn and all timeouts are over.
+func (s *storm) leavesNothing(before datapath.Census) {
+	s.t.Helper()
+	check(s.t, auditError(s.data.Audit()))
 	for id := range s.offered {
-		must(g.data.Withdraw(id))(t)
+		must(s.data.Withdraw(id))(s.t)
 	}
-	for _, b := range g.bound {
-		g.unbind(b)
+	for _, b := range s.bound {
+		s.unbind(b)
 	}
-	g.settings = datapath.Settings{Filtering: model.AddressDependent}
-	must(g.data.SetPolicy(g.settings, g.services, nil))(t)
-	after := g.drained(before)
-	if after != before {
-		t.Fatalf("left over after all timeouts: %+v, want %+v", after, before)
+	s.settings = datapath.Settings{Filtering: model.AddressDependent}
+	must(s.data.SetPolicy(s.settings, s.services, nil))(s.t)
+	if after := s.drained(before); after != before {
+		s.t.Fatalf("left over after all timeouts: %+v, want %+v", after, before)
 	}
 }
 
@@ -117,7 +126,15 @@ func (s *storm) frame(public bool) []byte {
 	if kind < 2 {
 		return s.damaged(packets.Random(s.r, s.everyone).Bytes())
 	}
-	p := s.flow(public)
+	p := s.odd(s.flow(public))
+	if kind < 5 {
+		return s.damaged(p.Bytes())
+	}
+	return p.Bytes()
+}
+
+// odd makes now and then of a packet one that does not get far, or an error about it.
+func (s *storm) odd(p packets.Packet) packets.Packet {
 	if s.r.IntN(30) == 0 {
 		p.IPv4.TTL = uint8(s.r.IntN(3))
 	}
@@ -125,10 +142,7 @@ func (s *storm) frame(public bool) []byte {
 		from := choose(s.r, s.everyone...)
 		p = packets.NewICMPError(from, p.IPv4.Source, packets.TimeExceeded, 0, 0, p, choose(s.r, 8, 20, -1))
 	}
-	if kind < 5 {
-		return s.damaged(p.Bytes())
-	}
-	return p.Bytes()
+	return p
 }
 
 func (s *storm) damaged(frame []byte) []byte {
