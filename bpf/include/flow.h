@@ -308,7 +308,7 @@ static __always_inline enum reason mapping_session_open(const struct flow *flow,
 							__u32 *number)
 {
 	if (flow_is_static(flow)) {
-		record_release(*number);
+		record_release(*number, flow->origin == ORIGIN_INSIDE);
 		*number = 0;
 		return REASON_DROP_SESSION_CONFLICT;
 	}

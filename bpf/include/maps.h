@@ -45,6 +45,14 @@ struct record_search {
 };
 TABLE(record_searches, BPF_MAP_TYPE_ARRAY, __u32, struct record_search, 1, BPF_F_MMAPABLE);
 
+/* The session records in use, of sessions opened from outside and from inside; a CPU keeps some counts to itself. */
+struct record_uses {
+	__s32 of[2];
+	__u8 pad[56];
+};
+TABLE(record_uses, BPF_MAP_TYPE_ARRAY, __u32, struct record_uses, 1, BPF_F_MMAPABLE);
+TABLE(record_uses_here, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct record_uses, 1, 0);
+
 struct stripe {
 	__u32 held;
 	__u8 pad[60];

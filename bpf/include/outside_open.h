@@ -53,12 +53,12 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 		return reason;
 	/* The record first: a packet that finds none spends no claim. */
 	flow->homes = homes_inside(&key);
-	*number = record_allocate(flow->homes.first, flow->homes.second);
+	*number = record_allocate(flow->homes.first, flow->homes.second, false);
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	reason = flow->origin == ORIGIN_POOL ? pool_enter(flow, settings) : REASON_NONE;
 	if (reason != REASON_NONE) {
-		record_release(*number);
+		record_release(*number, false);
 		*number = 0;
 		return reason;
 	}

@@ -107,7 +107,7 @@ __noinline enum reason private_open_locked(ctx_t *ctx, const struct packet *pack
 	if (entered > REASON_NONE)
 		return entered;
 	/* The record first: a packet that finds none takes no port. */
-	record = record_allocate(packet->homes.first, packet->homes.second);
+	record = record_allocate(packet->homes.first, packet->homes.second, true);
 	if (!record) {
 		if (!flow->mapping && entered == REASON_NONE)
 			subscriber_leave(packet->tuple.source, packet->tuple.protocol, true);
@@ -116,7 +116,7 @@ __noinline enum reason private_open_locked(ctx_t *ctx, const struct packet *pack
 	}
 	reason = mapping_acquire(ctx, &packet->tuple, &flow->mapping, entered == REASON_NONE);
 	if (reason != REASON_NONE) {
-		record_release(record);
+		record_release(record, true);
 		goto leave;
 	}
 	flow->private_address = packet->tuple.source;

@@ -72,7 +72,7 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 	flow->mapping = slot;
 	flow->judged = chain_judged(packet);
 	flow->homes = homes_inside(key);
-	*number = record_allocate(flow->homes.first, flow->homes.second);
+	*number = record_allocate(flow->homes.first, flow->homes.second, false);
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	flow_count(flow);

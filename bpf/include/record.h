@@ -2,6 +2,8 @@
 /*
  * Which session records are in use: a bit for each. Whoever sets a record's bit has it alone. A session would stand
  * at its home, neighbouring records that its tuple names (home.h); where all are taken it stands anywhere.
+ * Whoever fills the table from one side leaves the other side's reserve: uses are counted by side, on each CPU, which
+ * tells the others when it has counted RESERVE_STEPS of them for the reserve.
  */
 #pragma once
 
@@ -13,6 +15,50 @@
 #include "maps.h"
 
 #define RECORD_NONE 0 /* record 0 is nobody's */
+
+#define RESERVE_STEPS 1024
+
+/* Where uses have the count of a side; the verifier does not know what a bool can be. */
+static __always_inline __s32 *record_side(struct record_uses *uses, bool inside)
+{
+	__u64 side = inside;
+
+	barrier_var(side);
+	return &uses->of[side & 1];
+}
+
+/* inside: opened from there. More records in use, or less. */
+static __always_inline void record_count(bool inside, __s32 change)
+{
+	__s32 step = fixed.reserve / RESERVE_STEPS, here;
+	struct record_uses *uses;
+	__u32 zero = 0;
+
+	if (!fixed.reserve)
+		return;
+	uses = bpf_map_lookup_elem(&record_uses_here, &zero);
+	if (!uses)
+		return;
+	here = __sync_fetch_and_add(record_side(uses, inside), change) + change;
+	if (here < step && here > -step)
+		return;
+	here = __sync_lock_test_and_set(record_side(uses, inside), 0);
+	uses = bpf_map_lookup_elem(&record_uses, &zero);
+	if (uses)
+		__sync_fetch_and_add(record_side(uses, inside), here);
+}
+
+/* Whether all that is left is the other side's. */
+static __always_inline bool record_is_kept(bool inside)
+{
+	__u32 zero = 0;
+	struct record_uses *uses;
+
+	if (!fixed.reserve)
+		return false;
+	uses = bpf_map_lookup_elem(&record_uses, &zero);
+	return uses && *(volatile __s32 *)record_side(uses, inside) >= (__s32)(fixed.capacity - fixed.reserve);
+}
 
 static __always_inline struct session *session_at(__u32 number)
 {
@@ -51,9 +97,10 @@ static __always_inline void record_release_some(__u32 word, __u64 bits)
 	__sync_fetch_and_add(&search->released, 1);
 }
 
-static __always_inline void record_release(__u32 number)
+static __always_inline void record_release(__u32 number, bool inside)
 {
 	record_release_some(number / 64, 1ULL << (number & 63));
+	record_count(inside, -1);
 }
 
 /* A free record of the word, claimed; RECORD_NONE where there is none. */
@@ -136,14 +183,21 @@ static __always_inline __u32 record_of_home(__u32 home)
 	return RECORD_NONE;
 }
 
-/* A free record, claimed: of a home if it can be, else of their page; RECORD_NONE when all are in use. */
-__noinline __u32 record_allocate(__u32 first, __u32 second)
+/* A free record, claimed: of a home if it can be, else of their page; RECORD_NONE when all are in use that it may have. */
+__noinline __u32 record_allocate(__u32 first, __u32 second, bool inside)
 {
-	__u32 number = record_of_home(first);
+	__u32 number;
 
+	if (record_is_kept(inside))
+		return RECORD_NONE;
+	number = record_of_home(first);
 	if (!number)
 		number = record_of_home(second);
 	if (!number)
 		number = record_of_word(first / PAGE_HOMES);
-	return number ? number : record_anywhere();
+	if (!number)
+		number = record_anywhere();
+	if (number)
+		record_count(inside, 1);
+	return number;
 }

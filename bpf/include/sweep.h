@@ -20,8 +20,9 @@ struct sweep {
 	__u32 use;
 	__u32 visits;
 	__u32 word;
-	__u64 used;   /* of the word that the walk is at */
-	__u64 rested; /* of these, the ones that can be used again */
+	__u64 used;    /* of the word that the walk is at */
+	__u64 rested;  /* of these, the ones that can be used again */
+	__s32 gone[2]; /* how many these are, opened from outside and from inside */
 	bool end;
 };
 
@@ -102,6 +103,7 @@ static long sweep_session(__u32 bit, struct sweep *sweep)
 		if (!sweep->end && sweep_is_past(sweep, session->life.stamp, REST)) {
 			*(volatile __u8 *)&session->life.phase = PHASE_FREE;
 			sweep->rested |= 1ULL << (bit & 63);
+			sweep->gone[session->origin == ORIGIN_INSIDE]++;
 		}
 		break;
 	}
@@ -124,8 +126,13 @@ static long sweep_word(__u32 round, struct sweep *sweep)
 		return 0;
 	sweep->rested = 0;
 	bpf_loop(64, sweep_session, sweep, 0);
-	if (sweep->rested)
+	if (sweep->rested) {
 		record_release_some(word, sweep->rested);
+		record_count(false, -sweep->gone[false]);
+		record_count(true, -sweep->gone[true]);
+		sweep->gone[false] = 0;
+		sweep->gone[true] = 0;
+	}
 	return sweep->visits >= SWEEP_MOST || sweep->changes >= SWEEP_MOST_CHANGES;
 }
 

@@ -24,10 +24,11 @@
 
 /* Sizes and secrets, fixed when the maps are created and read-only to the programs. */
 struct layout {
-	__u64 seed[2];	       /* hash seeds, random */
-	__u64 shape;	       /* hash over the tables' types and sizes */
-	__u64 namespace;       /* inode of the network namespace */
-	__u32 capacity;	       /* sessions */
+	__u64 seed[2];	 /* hash seeds, random */
+	__u64 shape;	 /* hash over the tables' types and sizes */
+	__u64 namespace; /* inode of the network namespace */
+	__u32 capacity;	 /* sessions */
+	__u32 reserve;	 /* records that only sessions from outside may have, and as many only those from inside */
 	__u32 session_buckets; /* of session_index */
 	__u32 session_bits;    /* of a slot that hold the record's number */
 	__u32 mapping_buckets;

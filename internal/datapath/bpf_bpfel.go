@@ -268,6 +268,7 @@ type bpfLayout struct {
 	Shape              uint64
 	Namespace          uint64
 	Capacity           uint32
+	Reserve            uint32
 	SessionBuckets     uint32
 	SessionBits        uint32
 	MappingBuckets     uint32
@@ -284,6 +285,7 @@ type bpfLayout struct {
 	RemoteBuckets      uint32
 	Outbound           uint32
 	OutboundAddress    [64]uint32
+	_                  [4]byte
 }
 
 type bpfLentType uint32
@@ -511,6 +513,12 @@ type bpfRecordSearch struct {
 	Released uint32
 	InVain   uint32
 	Pad      [52]uint8
+}
+
+type bpfRecordUses struct {
+	_   structs.HostLayout
+	Of  [2]int32
+	Pad [56]uint8
 }
 
 type bpfRedirect uint32
@@ -742,6 +750,8 @@ const (
 	bpfMapQuestions            = "questions"
 	bpfMapReasonCounters       = "reason_counters"
 	bpfMapRecordSearches       = "record_searches"
+	bpfMapRecordUses           = "record_uses"
+	bpfMapRecordUsesHere       = "record_uses_here"
 	bpfMapRefusalBudgets       = "refusal_budgets"
 	bpfMapRemoteTable          = "remote_table"
 	bpfMapReservationIndex     = "reservation_index"
@@ -871,6 +881,8 @@ type bpfMapSpecs struct {
 	Questions        *ebpf.MapSpec `ebpf:"questions"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
 	RecordSearches   *ebpf.MapSpec `ebpf:"record_searches"`
+	RecordUses       *ebpf.MapSpec `ebpf:"record_uses"`
+	RecordUsesHere   *ebpf.MapSpec `ebpf:"record_uses_here"`
 	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.MapSpec `ebpf:"remote_table"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
@@ -952,6 +964,8 @@ type bpfMaps struct {
 	Questions        *ebpf.Map `ebpf:"questions"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
 	RecordSearches   *ebpf.Map `ebpf:"record_searches"`
+	RecordUses       *ebpf.Map `ebpf:"record_uses"`
+	RecordUsesHere   *ebpf.Map `ebpf:"record_uses_here"`
 	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.Map `ebpf:"remote_table"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
@@ -1007,6 +1021,8 @@ func (m *bpfMaps) Close() error {
 		m.Questions,
 		m.ReasonCounters,
 		m.RecordSearches,
+		m.RecordUses,
+		m.RecordUsesHere,
 		m.RefusalBudgets,
 		m.RemoteTable,
 		m.ReservationIndex,

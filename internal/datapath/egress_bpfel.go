@@ -120,6 +120,7 @@ type egressLayout struct {
 	Shape              uint64
 	Namespace          uint64
 	Capacity           uint32
+	Reserve            uint32
 	SessionBuckets     uint32
 	SessionBits        uint32
 	MappingBuckets     uint32
@@ -136,6 +137,7 @@ type egressLayout struct {
 	RemoteBuckets      uint32
 	Outbound           uint32
 	OutboundAddress    [64]uint32
+	_                  [4]byte
 }
 
 type egressMappingBlock struct {
@@ -238,6 +240,12 @@ type egressRecordSearch struct {
 	Released uint32
 	InVain   uint32
 	Pad      [52]uint8
+}
+
+type egressRecordUses struct {
+	_   structs.HostLayout
+	Of  [2]int32
+	Pad [56]uint8
 }
 
 type egressReservation struct {
@@ -404,6 +412,8 @@ const (
 	egressMapQuestions        = "questions"
 	egressMapReasonCounters   = "reason_counters"
 	egressMapRecordSearches   = "record_searches"
+	egressMapRecordUses       = "record_uses"
+	egressMapRecordUsesHere   = "record_uses_here"
 	egressMapRefusalBudgets   = "refusal_budgets"
 	egressMapRemoteTable      = "remote_table"
 	egressMapReservationIndex = "reservation_index"
@@ -507,6 +517,8 @@ type egressMapSpecs struct {
 	Questions        *ebpf.MapSpec `ebpf:"questions"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
 	RecordSearches   *ebpf.MapSpec `ebpf:"record_searches"`
+	RecordUses       *ebpf.MapSpec `ebpf:"record_uses"`
+	RecordUsesHere   *ebpf.MapSpec `ebpf:"record_uses_here"`
 	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.MapSpec `ebpf:"remote_table"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
@@ -586,6 +598,8 @@ type egressMaps struct {
 	Questions        *ebpf.Map `ebpf:"questions"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
 	RecordSearches   *ebpf.Map `ebpf:"record_searches"`
+	RecordUses       *ebpf.Map `ebpf:"record_uses"`
+	RecordUsesHere   *ebpf.Map `ebpf:"record_uses_here"`
 	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.Map `ebpf:"remote_table"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
@@ -640,6 +654,8 @@ func (m *egressMaps) Close() error {
 		m.Questions,
 		m.ReasonCounters,
 		m.RecordSearches,
+		m.RecordUses,
+		m.RecordUsesHere,
 		m.RefusalBudgets,
 		m.RemoteTable,
 		m.ReservationIndex,

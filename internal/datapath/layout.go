@@ -44,6 +44,7 @@ func newLayout(o *Options) bpfLayout {
 	slots := len(o.Outbound) * protocols * ports
 	layout := bpfLayout{
 		Capacity: uint32(o.Capacity),
+		Reserve:  uint32(o.Reserve),
 		// A session stands in its index twice: inside tuple, and outside tuple
 		// or filter entry.
 		SessionBuckets:     buckets(2 * o.Capacity),

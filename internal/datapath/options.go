@@ -38,6 +38,9 @@ type Options struct {
 	Modes map[string]Mode
 	// Capacity is the number of sessions, MinCapacity to MaxCapacity.
 	Capacity int
+	// Reserve is how many of them are kept for those that hosts inside open, and how many for
+	// those that come from outside, at most a quarter; 0: whoever comes first may have all.
+	Reserve int
 	// Reservations is the number of reservations that can stand at a time;
 	// 0 means DefaultReservations.
 	Reservations int
@@ -129,6 +132,9 @@ func orDefault(value *int, fallback, most int, what string) error {
 func (o *Options) check() error {
 	if o.Capacity < MinCapacity || o.Capacity > MaxCapacity {
 		return fmt.Errorf("capacity %d is not within %d and %d sessions", o.Capacity, MinCapacity, MaxCapacity)
+	}
+	if o.Reserve < 0 || o.Reserve > o.Capacity/4 {
+		return fmt.Errorf("a reserve of %d of %d sessions: use a quarter at most", o.Reserve, o.Capacity)
 	}
 	if len(o.Outbound) == 0 || len(o.Outbound) > MaxOutbound {
 		return fmt.Errorf("%d outbound addresses: use 1 to %d", len(o.Outbound), MaxOutbound)

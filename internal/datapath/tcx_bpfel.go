@@ -51,6 +51,8 @@ const (
 	tcxMapQuestions        = "questions"
 	tcxMapReasonCounters   = "reason_counters"
 	tcxMapRecordSearches   = "record_searches"
+	tcxMapRecordUses       = "record_uses"
+	tcxMapRecordUsesHere   = "record_uses_here"
 	tcxMapRefusalBudgets   = "refusal_budgets"
 	tcxMapRemoteTable      = "remote_table"
 	tcxMapReservationIndex = "reservation_index"
@@ -162,6 +164,8 @@ type tcxMapSpecs struct {
 	Questions        *ebpf.MapSpec `ebpf:"questions"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
 	RecordSearches   *ebpf.MapSpec `ebpf:"record_searches"`
+	RecordUses       *ebpf.MapSpec `ebpf:"record_uses"`
+	RecordUsesHere   *ebpf.MapSpec `ebpf:"record_uses_here"`
 	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.MapSpec `ebpf:"remote_table"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
@@ -243,6 +247,8 @@ type tcxMaps struct {
 	Questions        *ebpf.Map `ebpf:"questions"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
 	RecordSearches   *ebpf.Map `ebpf:"record_searches"`
+	RecordUses       *ebpf.Map `ebpf:"record_uses"`
+	RecordUsesHere   *ebpf.Map `ebpf:"record_uses_here"`
 	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.Map `ebpf:"remote_table"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
@@ -298,6 +304,8 @@ func (m *tcxMaps) Close() error {
 		m.Questions,
 		m.ReasonCounters,
 		m.RecordSearches,
+		m.RecordUses,
+		m.RecordUsesHere,
 		m.RefusalBudgets,
 		m.RemoteTable,
 		m.ReservationIndex,

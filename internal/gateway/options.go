@@ -36,11 +36,15 @@ type Options struct {
 // spare bounds tables that a reload may fill beyond today's need.
 func spare(now int) int { return max(4096, 2*now) }
 
+// reserved is the share of the sessions that is kept for those that hosts inside open, and for
+// those from outside: a sixteenth.
+const reserved = 16
+
 func datapathOptions(o Options, v *view, outbound []netip.Addr) datapath.Options {
 	c := v.config
 	return datapath.Options{
 		Instance: o.Instance, Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
-		Stack: c.Interfaces.Stack, Capacity: c.Capacity, Outbound: outbound, Logger: o.Logger,
+		Stack: c.Interfaces.Stack, Capacity: c.Capacity, Reserve: c.Capacity / reserved, Outbound: outbound, Logger: o.Logger,
 		Reservations: reservations(c), Bindings: bindings(c, len(v.registry.Services())), BoundPorts: spare(v.ports()),
 		Addresses: spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses)), Services: spare(len(v.services())), Names: spare(len(v.names)),
 	}

@@ -97,7 +97,7 @@ func dnsCounts(public, private nameserver.Statistics, asked allocation.Counts, t
 
 // advice is what to do about a reason that should not be seen.
 var advice = map[model.Reason]string{
-	"drop_session_table_full": "the session table is full and refuses new sessions: who has most is named below; where all are meant, raise capacity and restart",
+	"drop_session_table_full": "the session table is full for one side, or both, and refuses new sessions: who has most is named below; where all are meant, raise capacity and restart",
 	"drop_session_index_full": "an index bucket of the session table is full: raise capacity and restart",
 	"drop_mapping_index_full": "an index bucket of the mapping table is full: raise capacity and restart",
 	"drop_no_port":            "an outbound address has no port left for its hosts: add outbound.addresses and restart",

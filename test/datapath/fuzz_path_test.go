@@ -32,7 +32,7 @@ type surge struct {
 // every sum that was right stays so, and the tables agree with each other all the time.
 func TestPathFuzz(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, capacity(1<<15), outboundAddresses(outbound))
+	g := newGateway(t, capacity(1<<15), outboundAddresses(outbound), reserve(1<<11))
 	storm := newStorm(g, []netip.Addr{publicAddress, privateAddress})
 	s := &surge{storm: storm, shapes: shapes{storm.r}, kinds: map[string]int{}}
 	before := must(g.data.Audit())(t)

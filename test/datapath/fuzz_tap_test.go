@@ -27,7 +27,7 @@ type tapSurge struct {
 // pieces through a gateway between two taps, whole and damaged, and reads all that it sends.
 func TestTapFuzz(t *testing.T) {
 	t.Parallel()
-	g, links := tapped(t, capacity(1<<15), outboundAddresses(outbound))
+	g, links := tapped(t, capacity(1<<15), outboundAddresses(outbound), reserve(1<<11))
 	storm := newStorm(g, []netip.Addr{publicAddress, privateAddress})
 	s := &tapSurge{storm: storm, shapes: shapes{storm.r}, links: links, macs: g.interfaceMACs()}
 	before := must(g.data.Audit())(t)

@@ -53,9 +53,9 @@ func RealmgateBytes(capacity, outboundAddresses int) int64 {
 		reservationBytes*float64(reservations)+realmgateFixedBytes)
 }
 
-// Capacity is what a gateway is told for so many sessions: some more, since a table
-// refuses before its last record is taken and records rest when their session ends.
-func Capacity(sessions int) int { return min(max(leastCapacity, sessions+sessions/20), mostCapacity) }
+// Capacity is what a gateway is told for so many sessions: some more, since records
+// rest when their session ends, and a sixteenth is kept for the other direction.
+func Capacity(sessions int) int { return min(max(leastCapacity, sessions+sessions/14), mostCapacity) }
 
 // GeneratorBytes is what the tester itself takes of memory for so many flows.
 func GeneratorBytes(flows int) int64 { return generatorFixedBytes + generatorFlowBytes*int64(flows) }

@@ -42,7 +42,7 @@ func TestBuckets(t *testing.T) {
 }
 
 func TestCapacityIsWithinItsBounds(t *testing.T) {
-	for sessions, want := range map[int]int{1: 1024, 1_000_000: 1_050_000, 64_000_000: 64_000_000} {
+	for sessions, want := range map[int]int{1: 1024, 1_000_000: 1_071_428, 64_000_000: 64_000_000} {
 		if got := Capacity(sessions); got != want {
 			t.Errorf("%d sessions: capacity %d, want %d", sessions, got, want)
 		}
