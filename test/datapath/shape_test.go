@@ -78,15 +78,21 @@ func sumOf(p packets.Packet) (sum packets.Checksum, has bool) {
 // partial leaves the sum to an interface. A socket buffer would say so beside the frame, which
 // only a real one can: test/datapath/tap_test.go.
 func (r shapes) partial(p packets.Packet) shaped {
-	switch {
-	case p.UDP != nil:
-		p.UDP.Checksum = packets.ChecksumPartial
-	case p.TCP != nil:
-		p.TCP.Checksum = packets.ChecksumPartial
-	}
-	s := r.whole(p, datapath.XDP)
+	s := r.whole(withSumLeft(p), datapath.XDP)
 	s.kind = "partial sum"
 	return s
+}
+
+// withSumLeft is the packet with its sum left to an interface.
+func withSumLeft(p packets.Packet) packets.Packet {
+	return p.Change(func(p *packets.Packet) {
+		switch {
+		case p.UDP != nil:
+			p.UDP.Checksum = packets.ChecksumPartial
+		case p.TCP != nil:
+			p.TCP.Checksum = packets.ChecksumPartial
+		}
+	})
 }
 
 // aggregate is what many packets of a flow were put together to.
