@@ -45,6 +45,8 @@ type Gateway struct {
 	hops     hops
 	locality locality
 	doubts   diagnosis
+	overdone askers // of the inside resolver, with too many questions at a time
+	refused  askers // of the name server
 
 	reload sync.Mutex     // one at a time
 	states chain.States   // under reload

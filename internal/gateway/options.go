@@ -170,7 +170,7 @@ func (g *Gateway) publicOptions(v *view, serial uint32) nameserver.PublicOptions
 	return nameserver.PublicOptions{
 		Zones: v.zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Public.Addr(), Serial: serial,
 		Journal: g.journal, Keys: v.keys, Source: c.DNS.Public.Addr(), Verify: verify, ClientSubnet: c.DNS.ClientSubnet,
-		CookieSecrets: g.cookies.Load().list(), Await: g.data.Await, Directory: g.directory, Allocator: g.pool, Now: datapath.Now, Logger: g.log,
+		CookieSecrets: g.cookies.Load().list(), Await: g.data.Await, Directory: g.directory, Allocator: watchedAllocator{g.pool, &g.refused}, Now: datapath.Now, Logger: g.log,
 	}
 }
 
@@ -183,7 +183,7 @@ func (g *Gateway) privateOptions(v *view, serial uint32) nameserver.PrivateOptio
 	return nameserver.PrivateOptions{
 		Zones: v.zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Private.Addr(), Serial: serial,
 		Journal: g.journal, Directory: g.directory, Upstream: c.DNS.Upstream, CacheSize: c.DNS.Cache, WaitLimit: c.DNS.WaitLimit,
-		Serves: g.servesInside, Rebind: filter,
+		Serves: g.servesInside, Rebind: filter, Overdone: func(asker netip.Addr) { g.overdone.note(datapath.Now(), asker) },
 		Now: datapath.Now, Logger: g.log,
 	}
 }

@@ -30,6 +30,7 @@ type PrivateOptions struct {
 	WaitLimit         int                   // questions of one address that may wait for upstream, default 128
 	Serves            func(netip.Addr) bool // whether it answers an asker; nil: it answers all. Fixed once the server is made
 	Rebind            *rebind.Filter        // what answers of upstream may not hold; nil: they may hold anything
+	Overdone          func(netip.Addr)      // told of an asker whose share of questions is taken, at each further one; nil: nobody is. Fixed once the server is made
 	Now               func() model.Instant  // ages the cache; nil counts from the start of the server
 	Logger            *slog.Logger          // nil logs nothing
 	Limits            Limits
@@ -43,6 +44,7 @@ type Private struct {
 	flights  flights
 	waiting  waiting
 	overdone seldom // the log's lines about askers with too many questions
+	tell     func(netip.Addr)
 	cut      seldom // and about what was taken out of answers
 	serves   func(netip.Addr) bool
 	strange  seldom // the log's lines about askers who are not served
@@ -77,13 +79,13 @@ func NewPrivate(options PrivateOptions) (*Private, error) {
 		return nil, fmt.Errorf("configure private name server: %w", err)
 	}
 	p := &Private{
-		journal: journal, size: options.CacheSize, serves: options.Serves, now: clockOr(options.Now), exchange: exchange,
+		journal: journal, size: options.CacheSize, serves: options.Serves, tell: options.Overdone, now: clockOr(options.Now), exchange: exchange,
 		limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
 	}
 	return p, p.Reconfigure(options)
 }
 
-// Reconfigure replaces everything but CacheSize, Serves, Journal, Now, Logger and Limits. The
+// Reconfigure replaces everything but CacheSize, Serves, Overdone, Journal, Now, Logger and Limits. The
 // cache stays unless the upstream servers change, or what is taken out of their
 // answers. On an error nothing changes.
 func (p *Private) Reconfigure(options PrivateOptions) error {

@@ -119,6 +119,9 @@ func (p *Private) overdo(a admission, settings *privateSettings, q *query, asker
 	if a == overShare {
 		why = reasonWaitLimit
 		p.counters.waitLimited.Add(1)
+		if p.tell != nil {
+			p.tell(asker)
+		}
 		if p.overdone.due(p.now()) {
 			p.logger.Warn("a host inside has as many questions waiting for upstream as one may, more are dropped: see dns.wait_limit",
 				"host", asker, "limit", settings.waitLimit)

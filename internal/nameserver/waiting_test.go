@@ -23,6 +23,8 @@ func TestWaitLimit(t *testing.T) {
 		answerWith(m.Question[0].Name+" 300 IN A 192.0.2.80")(w, m)
 	})
 	server := newPrivate(t, func(o *PrivateOptions) { o.Upstream, o.WaitLimit = []netip.AddrPort{upstream}, most })
+	told := map[netip.Addr]int{}
+	server.tell = func(asker netip.Addr) { told[asker]++ }
 	greedy, other := netip.MustParseAddrPort("10.0.0.7:4242"), netip.MustParseAddrPort("10.0.0.8:4242")
 	ask := func(from netip.AddrPort, name string, transport Transport) ([]byte, continuation) {
 		return server.respond(t.Context(), packed(t, request(name, dns.TypeA).SetEdns0(1232, false)), from, transport, nil)
@@ -54,8 +56,8 @@ func TestWaitLimit(t *testing.T) {
 	if later == nil {
 		t.Fatal("another asker's question does not wait")
 	}
-	if s := server.Statistics(); s.WaitLimited != 2 || s.Overloaded != 0 {
-		t.Errorf("counters %+v", s)
+	if s := server.Statistics(); s.WaitLimited != 2 || s.Overloaded != 0 || len(told) != 1 || told[greedy.Addr()] != 2 {
+		t.Errorf("counters %+v, told of %v", s, told)
 	}
 	close(release)
 	for _, later := range append(waiting, later) {

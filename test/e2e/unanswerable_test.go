@@ -131,6 +131,14 @@ func TestUnanswerableQuestionsTakeNothingFromOthers(t *testing.T) {
 			t.Errorf("%d of %d answered, while one host asked %d times a second as %s", answered, tries, rate, f.who)
 		}
 	}
+	stop := "ip route add blackhole " + attacker.IP.String()
+	if d.remedy(stop) == "" {
+		t.Errorf("%q is not in %q", stop, d.status().Remedies)
+	}
+	r.command("gateway", strings.Fields(stop)...)
+	if out, err := attacker.Command(t.Context(), "dig", "+tries=1", "+time=1", "@"+gateway.String(), "ns.foo.example").CombinedOutput(); err == nil {
+		t.Errorf("after %q the host is answered:\n%s", stop, out)
+	}
 	if log := d.logged(); !strings.Contains(log, "host="+attacker.IP.String()) {
 		t.Errorf("the log does not name who asked so much")
 	}
