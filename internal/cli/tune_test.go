@@ -14,10 +14,10 @@ func TestTune(t *testing.T) {
 		"net.netfilter.nf_conntrack_max = 1048576\n",
 		"net.netfilter.nf_conntrack_tcp_timeout_established = 7440\n",
 		"netfilter  252.1 MiB: 256 bytes a session          374.2 MiB: 384 bytes a session\n",
-		"realmgate  86.8 MiB: 1 outbound address            125.0 MiB: 16 outbound addresses\n",
+		"realmgate  88.4 MiB: 1 outbound address            126.7 MiB: 16 outbound addresses\n",
 		"8.0 MiB of it, for 1,048,576 buckets", "whole slabs of the allocator: 375.5 MiB in all",
 		"16 outbound addresses have a port for each session", "exist only once the module is loaded.\n  nf_conntrack\n",
-		"  capacity: 1050000\n",
+		"  capacity: 1071428\n",
 	} {
 		if !strings.Contains(r.stdout, line) {
 			t.Errorf("it lacks %q", line)
@@ -46,7 +46,7 @@ func TestTuneJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Netfilter.HashSize != 1<<26 || got.Netfilter.Bytes != 384*40_000_000+8*(1<<26) ||
-		got.Realmgate.Capacity != 42_000_000 || got.Realmgate.Bytes > 4<<30 || got.Available <= 0 {
+		got.Realmgate.Capacity != 42_857_142 || got.Realmgate.Bytes > 4<<30 || got.Available <= 0 {
 		t.Errorf("%+v", got)
 	}
 	if fits := got.Realmgate.Bytes <= got.Available; fits != (got.Here == 40_000_000) {

@@ -112,7 +112,9 @@ func built(t *testing.T) bench.Model {
 		t.Fatalf("build the program: %v: %s", err, out)
 	}
 	m := realmgate
-	m.New = func() bench.Device { return &builtDevice{program: program} }
+	m.New = func() bench.Device {
+		return &builtDevice{realmgateDevice: realmgateDevice{mode: "xdp"}, program: program}
+	}
 	return m
 }
 
