@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * External ports: a bitmap for each outbound address and protocol. The inside port is kept where it is free, else a
- * random one of the same class is taken (RFC 4787 REQ-3, RFC 7857 §9). Ports that dnat names are never taken, nor, on
- * an address that the gateway shares, those of its own sockets.
+ * random one of the same class is taken (RFC 4787 REQ-3, RFC 7857 §9). Ports that dnat names are never taken, nor those
+ * that services have of an address of the pool, nor, on an address that the gateway shares, those of its own sockets.
  */
 #pragma once
 
@@ -141,14 +141,14 @@ __noinline __s32 port_random(struct port_bitmap *bitmap, bool low, const struct 
 	return search.port;
 }
 
-/* Whether dnat names the port of an outbound address. */
+/* Whether dnat names the port of an outbound address, or a service has it. */
 __noinline bool port_is_static(__u32 address, __u16 port, __u8 protocol)
 {
 	struct control *control = control_get();
 	struct settings *settings = control ? settings_get(control->generation) : 0;
 	struct service service = {.host = address, .port = port, .protocol = protocol};
 
-	return settings && settings->statics && bpf_map_lookup_elem(&service_table, &service);
+	return settings && settings->keeps && bpf_map_lookup_elem(&service_table, &service);
 }
 
 /* An external port for the packet's source, claimed and in host byte order; -1 when there is none. */

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "binding.h"
 #include "flow.h"
 #include "forward.h"
 #include "gateway_traffic.h"
@@ -50,6 +51,8 @@ __noinline enum reason private_destination(ctx_t *ctx, const struct packet *pack
 		struct endpoint endpoint = mapping_at(
 			mapping_slot(address->number, packet->tuple.protocol, packet->tuple.destination_port));
 
+		if (address->lends && bound_find(&packet->tuple))
+			return port_is_ours(ctx, &packet->tuple) ? REASON_TO_GATEWAY : REASON_NONE;
 		if (port_is_static(destination, packet->tuple.destination_port, packet->tuple.protocol))
 			return REASON_NONE;
 		return endpoint.phase == PHASE_LIVE && !port_is_ours(ctx, &packet->tuple) ? REASON_NONE

@@ -41,7 +41,7 @@ static __always_inline enum reason public_key(const struct tuple *tuple, const s
 	return endpoint.phase == PHASE_LIVE ? REASON_NONE : REASON_DROP_NO_MAPPING;
 }
 
-/* The session of a packet to an outbound address: number is its mapping's, but it may be one that a chain opened. */
+/* The session of a packet to an outbound address: number is its mapping's, but a chain or a binding may have opened it. */
 __noinline __u32 static_find(const struct tuple *tuple, __u32 number)
 {
 	struct session *session = session_at(number);
@@ -70,7 +70,8 @@ static __always_inline __u32 public_find(const struct tuple *tuple, const struct
 	*reason = public_key(tuple, address, key, slot);
 	if (*reason == REASON_NONE)
 		number = session_find(key);
-	return control->statics && address->kind == ADDRESS_OUTBOUND ? static_find(tuple, number) : number;
+	return (control->statics || address->lends) && address->kind == ADDRESS_OUTBOUND ? static_find(tuple, number)
+											  : number;
 }
 
 /* The session that an ICMP error from outside is about: the quoted packet is one that we sent. */
@@ -171,13 +172,35 @@ __noinline int public_icmp_error(ctx_t *ctx, const struct packet *packet)
 	return forward_send(ctx, packet, hop, SIDE_PUBLIC);
 }
 
-/* Whether the sender of a packet to a pool address is told that it may open nothing. */
+/* Whether the packet comes to a service's port of an address that is outbound and of the pool. */
+__noinline bool port_is_lent(const struct packet *packet)
+{
+	struct address *address;
+
+	if (!packet)
+		return false;
+	address = bpf_map_lookup_elem(&address_table, &packet->tuple.destination);
+	return address && address->lends && bound_find(&packet->tuple);
+}
+
+/* There a service's port is its binding's, unless a socket of the gateway has it; every other is NAT's. */
+__noinline enum reason lent_way(ctx_t *ctx, const struct packet *packet, struct session_key *key, enum reason reason)
+{
+	if (!packet || !key || !bound_find(&packet->tuple))
+		return reason;
+	if (!packet->hairpin && socket_waits(ctx, packet))
+		return REASON_TO_GATEWAY;
+	key->side = KEY_OUTSIDE;
+	return REASON_NONE;
+}
+
+/* Whether the sender of a packet to the pool is told that it may open nothing. */
 static __always_inline bool public_refuses(const struct packet *packet, enum reason reason)
 {
 	__u32 destination = packet->tuple.destination;
 	struct address *address = bpf_map_lookup_elem(&address_table, &destination);
 
-	return address && address->kind == ADDRESS_POOL && refusals_are_on(packet) &&
+	return address && (address->kind == ADDRESS_POOL || port_is_lent(packet)) && refusals_are_on(packet) &&
 	       (reason == REASON_DROP_NO_BINDING || reason == REASON_DROP_NO_RESERVATION || proof_is_lost(reason) ||
 		reason == REASON_DROP_NOT_SYN);
 }
@@ -233,7 +256,7 @@ static __always_inline int public_end(ctx_t *ctx, struct packet *packet, const s
 	if (!packet->hairpin) {
 		if (stray_is_trapped(reason))
 			return trap_spring(ctx, packet);
-		if (nobody && is_local(ctx, packet, address))
+		if (nobody && is_local(ctx, packet, address) && !port_is_lent(packet)) /* I9: the host, or nobody */
 			reason = REASON_TO_GATEWAY;
 		if (nobody || reason == REASON_TO_GATEWAY || reason == REASON_DROP_NOT_SYN)
 			return public_stray(ctx, packet, reason == REASON_TO_GATEWAY,
@@ -303,6 +326,8 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 	if (!number) {
 		bool sent = address->kind != ADDRESS_POOL && chain_is_static(&packet);
 
+		if (address->lends)
+			reason = lent_way(ctx, &packet, &key, reason);
 		reason = public_first(ctx, &packet, &key, slot, sent, reason, &number);
 		if (reason != REASON_NONE)
 			return public_end(ctx, &packet, address, reason);

@@ -64,7 +64,7 @@ struct settings {
 	__u16 entry[2]; /* what judges flows from outside, and inside: an enum entry, or their only chain's program */
 	__u16 stray;	/* the program of the protection alone, 0 where there is none */
 	__u8 traps;	/* it has a honeypot: what is for nobody is shown to it, too */
-	__u8 pad2;
+	__u8 keeps; /* outbound addresses have ports that no mapping gets */
 	__u32 name_server; /* where it is asked from outside */
 	__u16 name_port;
 	__u16 client_sessions;	 /* of one client that may stand with one binding: TCP's, and all others' */
@@ -231,8 +231,9 @@ enum address_kind {
 
 struct address {
 	__u8 kind;
-	__u8 local;   /* it is on an interface of the gateway, whose own sockets come first */
-	__u16 number; /* outbound: place in layout.outbound_address */
+	__u8 local;  /* it is on an interface of the gateway, whose own sockets come first */
+	__u8 number; /* outbound: place in layout.outbound_address */
+	__u8 lends;  /* outbound: it is of the pool, too, whose services have ports of it */
 };
 
 /* What a route lookup taught us of one neighbour. */
@@ -279,7 +280,7 @@ struct interface {
 
 /*
  * A host's service that a session from the pool needs to be open: port 0 for ICMP, and protocol 0 for a whole host. Or a port of an
- * outbound address that dnat names: no mapping gets it.
+ * outbound address that dnat names, or that a service has: no mapping gets it.
  */
 struct service {
 	__u32 host;

@@ -3,14 +3,16 @@ package datapath
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // addressEntry is an address that is answered for as written to address_table.
 type addressEntry = bpfAddress
 
 // SetAddresses makes pool the addresses of the circular pool, and static those that
-// take packets for chains alone, next to the outbound addresses. An address that leaves
-// takes no packets any more, not even those of sessions that stand.
+// take packets for chains alone, next to the outbound addresses; an address may be of the
+// pool and outbound. One that leaves takes no packets any more, not even those of sessions
+// that stand.
 func (d *Datapath) SetAddresses(pool, static []netip.Addr) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -22,7 +24,11 @@ func (d *Datapath) SetAddresses(pool, static []netip.Addr) error {
 		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_STATIC)}
 	}
 	for i, a := range d.options.Outbound {
-		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_OUTBOUND), Number: uint16(i)}
+		entry := addressEntry{Kind: uint8(bpfAddressKindADDRESS_OUTBOUND), Number: uint8(i)}
+		if slices.Contains(pool, a) {
+			entry.Lends = 1
+		}
+		wanted[a] = entry
 	}
 	if len(wanted) > d.options.Addresses {
 		return fmt.Errorf("%d pool, outbound and static addresses, but the table was made for %d: restart the daemon",

@@ -17,7 +17,8 @@ type egressAddress struct {
 	_      structs.HostLayout
 	Kind   uint8
 	Local  uint8
-	Number uint16
+	Number uint8
+	Lends  uint8
 }
 
 type egressBanned struct {
@@ -340,7 +341,7 @@ type egressSettings struct {
 	Entry            [2]uint16
 	Stray            uint16
 	Traps            uint8
-	Pad2             uint8
+	Keeps            uint8
 	NameServer       uint32
 	NamePort         uint16
 	ClientSessions   uint16

@@ -21,7 +21,7 @@ func ticks(d time.Duration) uint32 {
 
 // Service is what a session from the pool needs to be open: a port of a host,
 // with port 0 and model.ICMP its pings, and with port 0 and model.AnyProtocol the whole host. With an outbound address for
-// a host it is a port that chains send on, and that no mapping is given.
+// a host it is a port that chains send on, or that bindings may have, and that no mapping is given.
 type Service struct {
 	Host     netip.Addr
 	Port     uint16 // the host's own
@@ -94,6 +94,9 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 			record.Protects6 = 1
 		}
 	}
+	if slices.ContainsFunc(services, func(s Service) bool { return slices.Contains(d.options.Outbound, s.Host) }) {
+		record.Keeps, control.Statics = 1, 1
+	}
 	if err := d.objects.SettingsTable.Put(next&1, &record); err != nil {
 		return 0, fmt.Errorf("write the settings of generation %d: %w", next, err)
 	}
@@ -104,9 +107,6 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 				service.Port, service.Host, d.options.Services, err)
 		}
 		wanted[key] = true
-		if slices.Contains(d.options.Outbound, service.Host) {
-			control.Statics = 1
-		}
 	}
 	control.Generation = next
 	if err := d.objects.ControlTable.Put(uint32(0), &control); err != nil {
