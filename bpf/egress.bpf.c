@@ -43,7 +43,10 @@ static __always_inline bool source_is_private(struct __sk_buff *skb, __u32 addre
 		interface = bpf_map_lookup_elem(&interface_table, &fib.ifindex);
 		if (interface && interface->side == SIDE_PRIVATE)
 			return true;
-		return is_private_use(address) && (fib.ifindex != skb->ifindex || fib.ipv4_dst != address);
+		if (!is_private_use(address))
+			return false;
+		/* By a bare interface a default route leads to everybody as to a neighbour. */
+		return fib.ifindex != skb->ifindex || fib.ipv4_dst != address || (interface && interface->bare);
 	case BPF_FIB_LKUP_RET_NOT_FWDED: /* the interface has got it this moment, and the daemon knows nothing of it yet */
 		return false;
 	default:

@@ -6,7 +6,9 @@
 #include "include/export.h"
 #include "include/private_side.h"
 #include "include/public_side.h"
-#ifndef CTX_SKB
+#ifdef CTX_SKB
+#include "include/bare.h"
+#else
 #include "include/tasks.h"
 #endif
 
@@ -35,5 +37,22 @@ int gateway_question(ctx_t *ctx)
 {
 	return question_side(ctx);
 }
+
+#ifdef CTX_SKB
+
+/* Of interfaces without a link header. */
+SEC(CTX_SECTION)
+int bare_private(ctx_t *ctx)
+{
+	return bare_enter(ctx, PROGRAM_PRIVATE);
+}
+
+SEC(CTX_SECTION)
+int bare_public(ctx_t *ctx)
+{
+	return bare_enter(ctx, PROGRAM_PUBLIC);
+}
+
+#endif
 
 char _license[] SEC("license") = "Dual BSD/GPL";

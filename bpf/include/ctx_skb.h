@@ -57,7 +57,8 @@ static __always_inline __u32 ctx_segment_size(ctx_t *ctx)
 
 static __always_inline bool ctx_resize(ctx_t *ctx, __u32 front, __u32 length)
 {
-	if (front && bpf_skb_change_head(ctx, front, 0))
+	/* Behind the link header, so that the kernel still finds where that ends: it takes it off for bare interfaces. */
+	if (front && bpf_skb_adjust_room(ctx, front, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO))
 		return false;
 	return !bpf_skb_change_tail(ctx, length, 0);
 }

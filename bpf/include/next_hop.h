@@ -86,22 +86,30 @@ struct route_query {
 	__u32 own;    /* the destination is an address of the gateway, reached from there or not */
 };
 
+static __always_inline long route_ask(ctx_t *ctx, const struct route_query *query, struct bpf_fib_lookup *fib,
+				      __u32 flags)
+{
+	__builtin_memset(fib, 0, sizeof(*fib));
+	fib->family = AF_INET;
+	fib->ipv4_src = query->source;
+	fib->ipv4_dst = query->destination;
+	fib->ifindex = query->ingress;
+	fib->tot_len = 1; /* asks for the MTU */
+	return bpf_fib_lookup(ctx, fib, sizeof(*fib), flags);
+}
+
 /* Asks the kernel's routing table. */
 __noinline enum route route_lookup(ctx_t *ctx, struct route_query *query)
 {
-	struct bpf_fib_lookup fib = {};
+	struct bpf_fib_lookup fib;
 	struct interface *interface;
 	struct next_hop *hop;
 	long code;
+	bool addressed;
 
 	if (!query)
 		return ROUTE_NONE;
-	fib.family = AF_INET;
-	fib.ipv4_src = query->source;
-	fib.ipv4_dst = query->destination;
-	fib.ifindex = query->ingress;
-	fib.tot_len = 1; /* asks for the MTU */
-	code = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
+	code = route_ask(ctx, query, &fib, 0);
 	if (code == BPF_FIB_LKUP_RET_NOT_FWDED) {
 		/* The kernel says so of its own addresses, and also where it has no route at all. */
 		struct in6 mapped = {{0, 0, bpf_htonl(0xffff), query->destination}};
@@ -115,16 +123,22 @@ __noinline enum route route_lookup(ctx_t *ctx, struct route_query *query)
 	query->side = interface ? interface->side : 0;
 	if (!interface)
 		return ROUTE_NONE;
-	if (code == BPF_FIB_LKUP_RET_NO_NEIGH)
+	if (code == BPF_FIB_LKUP_RET_NO_NEIGH && interface->bare) /* nor is one needed */
+		code = route_ask(ctx, query, &fib, BPF_FIB_LOOKUP_SKIP_NEIGH);
+	if (code != BPF_FIB_LKUP_RET_SUCCESS) /* before Linux 6.3 a bare one, too, until the kernel has sent by it */
 		return ROUTE_NO_NEIGHBOUR;
-	/* All of IPv6 on a link have one record (RFC 5549): the kernel sends what goes there. */
-	query->number = next_hop_record(fib.family == AF_INET ? fib.ipv4_dst : 0, fib.ifindex, fib.mtu_result);
+	/*
+	 * Where there are no link addresses one record does for all. So it does for next hops of IPv6 on other links (RFC
+	 * 5549): the kernel sends what goes there.
+	 */
+	addressed = fib.family == AF_INET && !interface->bare;
+	query->number = next_hop_record(addressed ? fib.ipv4_dst : 0, fib.ifindex, fib.mtu_result);
 	hop = next_hop_at(query->number);
 	if (!query->number || !hop)
 		return ROUTE_NO_NEIGHBOUR; /* the kernel forwards what we cannot remember */
 	__builtin_memcpy(hop->destination, fib.dmac, 6);
 	__builtin_memcpy(hop->source, fib.smac, 6);
-	hop->redirect = fib.family == AF_INET ? interface->redirect : REDIRECT_NOTHING;
+	hop->redirect = addressed || interface->bare ? interface->redirect : REDIRECT_NOTHING;
 	hop->stamp = clock_tick();
 	return ROUTE_FOUND;
 }

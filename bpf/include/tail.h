@@ -11,6 +11,8 @@
 #include "ctx.h"
 
 enum program {
+	PROGRAM_PRIVATE, /* from bare.h */
+	PROGRAM_PUBLIC,
 	PROGRAM_HAIRPIN,
 	PROGRAM_QUESTION,	 /* to the name server */
 	PROGRAM_CLASSIFIER_EVEN, /* of the even generations */

@@ -276,6 +276,8 @@ struct interface {
 	__u8 side;
 	__u8 redirect; /* enum redirect: what it takes */
 	__u8 mac[6];
+	__u8 bare; /* its packets have no link header: there are no link addresses */
+	__u8 pad[3];
 };
 
 /*

@@ -248,6 +248,8 @@ type bpfInterface struct {
 	Side     uint8
 	Redirect uint8
 	Mac      [6]uint8
+	Bare     uint8
+	Pad      [3]uint8
 }
 
 type bpfKnown struct {
@@ -409,15 +411,17 @@ type bpfPortBitmap struct {
 type bpfProgram uint32
 
 const (
-	bpfProgramPROGRAM_HAIRPIN         bpfProgram = 0
-	bpfProgramPROGRAM_QUESTION        bpfProgram = 1
-	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 2
-	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 3
-	bpfProgramPROGRAM_STATIC_EVEN     bpfProgram = 4
-	bpfProgramPROGRAM_STATIC_ODD      bpfProgram = 5
-	bpfProgramPROGRAM_PROTECTION6EVEN bpfProgram = 6
-	bpfProgramPROGRAM_PROTECTION6ODD  bpfProgram = 7
-	bpfProgramPROGRAM_MAX             bpfProgram = 8
+	bpfProgramPROGRAM_PRIVATE         bpfProgram = 0
+	bpfProgramPROGRAM_PUBLIC          bpfProgram = 1
+	bpfProgramPROGRAM_HAIRPIN         bpfProgram = 2
+	bpfProgramPROGRAM_QUESTION        bpfProgram = 3
+	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 4
+	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 5
+	bpfProgramPROGRAM_STATIC_EVEN     bpfProgram = 6
+	bpfProgramPROGRAM_STATIC_ODD      bpfProgram = 7
+	bpfProgramPROGRAM_PROTECTION6EVEN bpfProgram = 8
+	bpfProgramPROGRAM_PROTECTION6ODD  bpfProgram = 9
+	bpfProgramPROGRAM_MAX             bpfProgram = 10
 )
 
 type bpfQuestion struct {

@@ -107,6 +107,8 @@ type egressInterface struct {
 	Side     uint8
 	Redirect uint8
 	Mac      [6]uint8
+	Bare     uint8
+	Pad      [3]uint8
 }
 
 type egressKnown struct {

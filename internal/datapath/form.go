@@ -11,6 +11,7 @@ import (
 // same tables; what their programs enter by tail call is loaded for each.
 type form struct {
 	private, public, hairpin, question *ebpf.Program
+	barePrivate, barePublic            *ebpf.Program // where packets of bare interfaces come in; TCX alone
 	programs, chains                   *ebpf.Map
 }
 
@@ -29,7 +30,7 @@ func (d *Datapath) load(spec *ebpf.CollectionSpec) error {
 		return d.notLoaded(err)
 	}
 	o := &d.objects
-	d.forms[XDP] = &form{o.GatewayPrivate, o.GatewayPublic, o.GatewayHairpin, o.GatewayQuestion, o.Programs, o.Chains}
+	d.forms[XDP] = &form{o.GatewayPrivate, o.GatewayPublic, o.GatewayHairpin, o.GatewayQuestion, nil, nil, o.Programs, o.Chains}
 	return d.loadTCX(options)
 }
 
@@ -79,11 +80,11 @@ func (d *Datapath) loadTCX(options ebpf.CollectionOptions) error {
 		d.objects.Close()
 		return d.notLoaded(err)
 	}
-	d.forms[TCX] = &form{o.GatewayPrivate, o.GatewayPublic, o.GatewayHairpin, o.GatewayQuestion, o.Programs, o.Chains}
+	d.forms[TCX] = &form{o.GatewayPrivate, o.GatewayPublic, o.GatewayHairpin, o.GatewayQuestion, o.BarePrivate, o.BarePublic, o.Programs, o.Chains}
 	return nil
 }
 
-// program is the form's for a side.
+// program is the form's for frames of a side.
 func (f *form) program(side bpfSide) *ebpf.Program {
 	if side == bpfSideSIDE_PUBLIC {
 		return f.public
@@ -91,6 +92,18 @@ func (f *form) program(side bpfSide) *ebpf.Program {
 	return f.private
 }
 
+// entry is the program that is attached to an interface of the side.
+func (f *form) entry(side bpfSide, bare bool) *ebpf.Program {
+	switch {
+	case !bare:
+		return f.program(side)
+	case side == bpfSideSIDE_PUBLIC:
+		return f.barePublic
+	}
+	return f.barePrivate
+}
+
 func (f *form) close() error {
-	return errors.Join(f.private.Close(), f.public.Close(), f.hairpin.Close(), f.question.Close(), f.programs.Close(), f.chains.Close())
+	return errors.Join(f.private.Close(), f.public.Close(), f.hairpin.Close(), f.question.Close(), f.barePrivate.Close(), f.barePublic.Close(),
+		f.programs.Close(), f.chains.Close())
 }

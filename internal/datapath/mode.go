@@ -23,10 +23,12 @@ const Auto Mode = "auto"
 const physical = "device"
 
 // choose returns in which mode a program is to be attached to an interface of that kind, and
-// why. Virtual interfaces hand over whole aggregates with partial checksums, which XDP never
+// why. A bare one has no link header. Virtual interfaces hand over whole aggregates with partial checksums, which XDP never
 // sees: on a veth its far side would have to do without.
-func choose(wanted Mode, kind string, features netdev.Features, known bool) (mode Mode, why string) {
+func choose(wanted Mode, kind string, bare bool, features netdev.Features, known bool) (mode Mode, why string) {
 	switch takes := features.TakesRedirects(); {
+	case bare:
+		return TCX, "its packets have no Ethernet header"
 	case wanted == TCX:
 		return TCX, "interfaces.tcx says so"
 	case wanted == Auto && kind != physical:
@@ -42,8 +44,10 @@ func choose(wanted Mode, kind string, features netdev.Features, known bool) (mod
 }
 
 // redirects is what may be redirected to the interface.
-func redirects(kind string, features netdev.Features, known bool, ethernet bool) bpfRedirect {
+func redirects(kind string, bare, ethernet bool, features netdev.Features, known bool) bpfRedirect {
 	switch {
+	case bare: // the kernel takes Ethernet off buffers alone
+		return bpfRedirectREDIRECT_BUFFERS
 	case features.TakesRedirects() || !known && kind != "veth":
 		return bpfRedirectREDIRECT_FRAMES
 	case ethernet:

@@ -131,6 +131,7 @@ func (d *Datapath) pinnedLayout() (bpfLayout, error) {
 func (d *Datapath) initialise() error {
 	for _, f := range d.forms {
 		for number, program := range map[bpfProgram]*ebpf.Program{
+			bpfProgramPROGRAM_PRIVATE: f.private, bpfProgramPROGRAM_PUBLIC: f.public,
 			bpfProgramPROGRAM_HAIRPIN: f.hairpin, bpfProgramPROGRAM_QUESTION: f.question,
 		} {
 			if err := f.programs.Put(uint32(number), program); err != nil {

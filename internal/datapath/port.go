@@ -25,6 +25,7 @@ type port struct {
 	refused string // why its driver takes no XDP program, as the interface is now
 	mtu     int
 	takes   bpfRedirect
+	bare    bool // without link headers
 	link    link.Link
 	written bpfInterface // what stands in interface_table
 }
@@ -121,8 +122,9 @@ func (d *Datapath) look(p *port, iface netlink.Link) error {
 		wanted = Auto
 	}
 	var why string
-	p.chosen, why = choose(wanted, iface.Type(), features, known)
-	p.takes = redirects(iface.Type(), features, known, len(iface.Attrs().HardwareAddr) == 6)
+	p.bare = netdev.IsBare(iface)
+	p.chosen, why = choose(wanted, iface.Type(), p.bare, features, known)
+	p.takes = redirects(iface.Type(), p.bare, netdev.IsEthernet(iface), features, known)
 	if p.mode == p.chosen || p.mode == "" {
 		p.why = why
 	}
@@ -155,7 +157,7 @@ func (d *Datapath) attachChosen(p *port) error {
 }
 
 func (d *Datapath) attachMode(p *port, mode Mode) (err error) {
-	program := d.forms[mode].program(p.side)
+	program := d.forms[mode].entry(p.side, p.bare)
 	var attached link.Link
 	if mode == XDP {
 		attached, err = link.AttachXDP(link.XDPOptions{Program: program, Interface: p.ifindex, Flags: link.XDPDriverMode})
@@ -181,7 +183,7 @@ func (d *Datapath) adoptLink(p *port) bool {
 	}
 	mode, ifindex, err := linkOf(old)
 	if err == nil && ifindex == p.ifindex && (mode == TCX || mode == p.chosen && isNative(ifindex)) {
-		if err = old.Update(d.forms[mode].program(p.side)); err == nil {
+		if err = old.Update(d.forms[mode].entry(p.side, p.bare)); err == nil {
 			p.link, p.mode = old, mode
 			if mode != p.chosen { // to try XDP would stop its packets for a moment
 				p.refused = "an earlier daemon attached it so"

@@ -117,6 +117,9 @@ func (d *Datapath) writePort(p *port) error {
 		return nil //nolint:nilerr // as in follow
 	}
 	entry := bpfInterface{Side: uint8(p.side), Redirect: uint8(p.takes)}
+	if p.bare {
+		entry.Bare = 1
+	}
 	if slices.Contains(d.options.Stack, p.name) {
 		entry.Redirect = uint8(bpfRedirectREDIRECT_NOTHING)
 	}

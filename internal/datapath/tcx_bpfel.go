@@ -69,6 +69,8 @@ const (
 	tcxMapTentativeTable   = "tentative_table"
 	tcxMapTrapBudgets      = "trap_budgets"
 	tcxMapTrapEvents       = "trap_events"
+	tcxProgBarePrivate     = "bare_private"
+	tcxProgBarePublic      = "bare_public"
 	tcxProgGatewayHairpin  = "gateway_hairpin"
 	tcxProgGatewayPrivate  = "gateway_private"
 	tcxProgGatewayPublic   = "gateway_public"
@@ -119,6 +121,8 @@ type tcxSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type tcxProgramSpecs struct {
+	BarePrivate     *ebpf.ProgramSpec `ebpf:"bare_private"`
+	BarePublic      *ebpf.ProgramSpec `ebpf:"bare_public"`
 	GatewayHairpin  *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
 	GatewayPrivate  *ebpf.ProgramSpec `ebpf:"gateway_private"`
 	GatewayPublic   *ebpf.ProgramSpec `ebpf:"gateway_public"`
@@ -337,6 +341,8 @@ type tcxVariables struct {
 //
 // It can be passed to loadTcxObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tcxPrograms struct {
+	BarePrivate     *ebpf.Program `ebpf:"bare_private"`
+	BarePublic      *ebpf.Program `ebpf:"bare_public"`
 	GatewayHairpin  *ebpf.Program `ebpf:"gateway_hairpin"`
 	GatewayPrivate  *ebpf.Program `ebpf:"gateway_private"`
 	GatewayPublic   *ebpf.Program `ebpf:"gateway_public"`
@@ -345,6 +351,8 @@ type tcxPrograms struct {
 
 func (p *tcxPrograms) Close() error {
 	return _TcxClose(
+		p.BarePrivate,
+		p.BarePublic,
 		p.GatewayHairpin,
 		p.GatewayPrivate,
 		p.GatewayPublic,

@@ -65,7 +65,7 @@ func collectInterface(name string) (Interface, error) {
 		return Interface{}, err
 	}
 	a := link.Attrs()
-	i := Interface{Name: name, Index: a.Index, Kind: link.Type(), Ethernet: a.EncapType == "ether", MAC: a.HardwareAddr.String(),
+	i := Interface{Name: name, Index: a.Index, Kind: link.Type(), Ethernet: a.EncapType == "ether", Bare: len(a.HardwareAddr) == 0, MAC: a.HardwareAddr.String(),
 		Up: a.RawFlags&unix.IFF_UP != 0, Carrier: a.RawFlags&unix.IFF_RUNNING != 0}
 	for _, address := range addresses {
 		if ip, ok := netip.AddrFromSlice(address.IP.To4()); ok {

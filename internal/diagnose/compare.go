@@ -24,8 +24,8 @@ func (s *Setup) Compare(f *Facts) []string {
 func (s *Setup) links(f *Facts) (list []string) {
 	for _, i := range f.Interfaces {
 		switch {
-		case !i.Ethernet:
-			list = append(list, fmt.Sprintf("interface %s is not Ethernet: all packets from it are dropped (drop_ethertype): only Ethernet interfaces are served", i.Name))
+		case !i.Ethernet && !i.Bare:
+			list = append(list, fmt.Sprintf("interface %s is neither Ethernet nor a tunnel: its packets are not understood, and dropped", i.Name))
 		case !i.Up:
 			list = append(list, fmt.Sprintf("interface %s is down: ip link set %s up", i.Name, i.Name))
 		}

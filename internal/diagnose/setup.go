@@ -43,7 +43,8 @@ type Interface struct {
 	Kind     string         // as ip -d link has it: device, veth, bridge, …
 	Up       bool           // somebody set it up
 	Carrier  bool           // and it can carry packets
-	Ethernet bool           // else packets on it are not understood
+	Ethernet bool           // or
+	Bare     bool           // it has no link addresses; else its packets are not understood
 	MAC      string         // as net.HardwareAddr has it
 	Prefixes []netip.Prefix // its IPv4 addresses with their networks
 }

@@ -107,6 +107,7 @@ func (b *builder) private(gateway *Gateway, prefix string) error {
 	if err != nil {
 		return err
 	}
+	gateway.Switch = hub
 	for q := range b.PrivateInterfaces {
 		ifname, bridge := fmt.Sprintf("eth%d", b.PublicInterfaces+q), fmt.Sprintf("private%d", q)
 		err = errors.Join(err, hub.Bridge(bridge), b.gatewayLink(gateway, ifname, hub, fmt.Sprintf("gateway%d", q), bridge),

@@ -49,6 +49,7 @@ type Gateway struct {
 	PrivateAddress  netip.Addr   // on the first private interface
 	Outbound        netip.Addr
 	Pool            netip.Prefix // 16 addresses
+	Switch          *Namespace   // between the gateway and its hosts
 	Hosts           []Node
 }
 

@@ -136,7 +136,9 @@ func (g *gateway) interfaceMACs() map[bool]packets.MAC {
 			if err != nil {
 				return err
 			}
-			macs[public] = packets.MAC(link.Attrs().HardwareAddr)
+			var mac packets.MAC // of none where there are no link headers
+			copy(mac[:], link.Attrs().HardwareAddr)
+			macs[public] = mac
 		}
 		return nil
 	})

@@ -27,11 +27,17 @@ type tapSurge struct {
 // pieces through a gateway between two taps, whole and damaged, and reads all that it sends.
 func TestTapFuzz(t *testing.T) {
 	t.Parallel()
-	g, links := tapped(t, capacity(1<<15), outboundAddresses(outbound))
+	for name, bare := range allKinds {
+		t.Run(name, func(t *testing.T) { t.Parallel(); tapFuzz(t, bare) })
+	}
+}
+
+func tapFuzz(t *testing.T, bare kinds) {
+	g, links := tapped(t, bare, capacity(1<<15), outboundAddresses(outbound))
 	storm := newStorm(g, []netip.Addr{publicAddress, privateAddress})
 	s := &tapSurge{storm: storm, shapes: shapes{storm.r}, links: links, macs: g.interfaceMACs()}
 	before := must(g.data.Audit())(t)
-	began, frames := time.Now(), *pathFrames/4
+	began, frames := time.Now(), *pathFrames/8
 	g.in(func() error {
 		for s.step = range frames {
 			if s.step%500 == 0 {

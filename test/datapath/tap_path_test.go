@@ -1,8 +1,11 @@
 package datapath
 
 import (
+	"errors"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/packets"
 )
@@ -47,7 +50,13 @@ func pieces(s buffer, linear uint16) buffer {
 // an interface, aggregates, and such as lie in pieces, down to 14 octets in the first.
 func TestSocketBuffersOfEveryKind(t *testing.T) {
 	t.Parallel()
-	g, links := tapped(t)
+	for name, bare := range allKinds {
+		t.Run(name, func(t *testing.T) { t.Parallel(); socketBuffersOfEveryKind(t, bare) })
+	}
+}
+
+func socketBuffersOfEveryKind(t *testing.T, bare kinds) {
+	g, links := tapped(t, bare)
 	long := strings.Repeat("long ", 1300) // more than a page
 	segment := func(data string, f packets.Flags) packets.Packet {
 		p := packets.NewTCP(inA, web, f, data)
@@ -88,8 +97,14 @@ func TestSocketBuffersOfEveryKind(t *testing.T) {
 // packet is translated. It is taken only at the packet's own sum, or behind its header.
 func TestSumsThatAreNotThePackets(t *testing.T) {
 	t.Parallel()
-	const l4 = 14 + 20
-	g, links := tapped(t)
+	for name, bare := range allKinds {
+		t.Run(name, func(t *testing.T) { t.Parallel(); sumsThatAreNotThePackets(t, bare) })
+	}
+}
+
+func sumsThatAreNotThePackets(t *testing.T, bare kinds) {
+	const l4 = header + 20
+	g, links := tapped(t, bare)
 	g.bothWays(links, buffer{packet: tcp(inA, web, packets.SYN)})
 	for name, c := range map[string]struct {
 		packet        packets.Packet
@@ -109,7 +124,11 @@ func TestSumsThatAreNotThePackets(t *testing.T) {
 		"the source, of one in pieces":   {packets.NewUDP(inA, server, strings.Repeat("long ", 1300)), 22, 6, false},
 	} {
 		before := g.counters()
-		check(t, links[false].send(linkHeader{leftSum: true, sumStart: c.start, sumOffset: c.offset}, addressed(c.packet).Bytes()))
+		err := links[false].send(linkHeader{leftSum: true, sumStart: c.start, sumOffset: c.offset}, addressed(c.packet).Bytes())
+		if bare[false] && c.start < l4 && errors.Is(err, unix.EINVAL) {
+			continue // by a tun the kernel takes none before the header's end
+		}
+		check(t, err)
 		_, got := g.next(links[true])
 		switch counted := gained(before, g.counters()); {
 		case c.passes && (got == nil || counted["forwarded"] == 0):

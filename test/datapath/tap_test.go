@@ -20,7 +20,11 @@ import (
 type tap struct {
 	file   *os.File
 	octets []byte // of the frame that was read last
+	bare   bool   // a tun: there are no link headers, and tests see one of zeros
 }
+
+// header is the length of a link header.
+const header = 14
 
 // linkHeader stands before each frame (struct virtio_net_hdr).
 type linkHeader struct {
@@ -37,8 +41,8 @@ const (
 	aggregateOfUDP   = 5 // VIRTIO_NET_HDR_GSO_UDP_L4
 )
 
-// newTap makes one in this thread's network namespace.
-func newTap(name string) (*tap, error) {
+// newTap makes one in this thread's network namespace; bare: a tun.
+func newTap(name string, bare bool) (*tap, error) {
 	device, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open /dev/net/tun: %w", err)
@@ -47,7 +51,7 @@ func newTap(name string) (*tap, error) {
 	if err != nil {
 		return nil, err
 	}
-	request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
+	request.SetUint16(either[uint16](bare, unix.IFF_TUN, unix.IFF_TAP) | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
 	err = unix.IoctlIfreq(device, unix.TUNSETIFF, request)
 	if err == nil {
 		err = unix.IoctlSetInt(device, unix.TUNSETOFFLOAD, unix.TUN_F_CSUM|unix.TUN_F_TSO4|unix.TUN_F_TSO6|unix.TUN_F_USO4|unix.TUN_F_USO6)
@@ -55,11 +59,16 @@ func newTap(name string) (*tap, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make the tap %s: %w", name, err), unix.Close(device))
 	}
-	return &tap{file: os.NewFile(uintptr(device), name), octets: make([]byte, 1<<17)}, nil
+	return &tap{file: os.NewFile(uintptr(device), name), octets: make([]byte, 1<<17), bare: bare}, nil
 }
 
 // send gives the gateway a frame, and returns when its program has seen it.
 func (t *tap) send(h linkHeader, frame []byte) error {
+	if t.bare {
+		frame = frame[min(header, len(frame)):]
+		h.linear -= min(header, h.linear)
+		h.sumStart -= min(header, h.sumStart)
+	}
 	b := make([]byte, linkHeaderOctets, linkHeaderOctets+len(frame))
 	if h.leftSum {
 		b[0] = unix.VIRTIO_NET_HDR_F_NEEDS_CSUM
@@ -86,7 +95,17 @@ func (t *tap) receive() (h linkHeader, frame []byte, err error) {
 	for i, v := range []*uint16{&h.linear, &h.segmentSize, &h.sumStart, &h.sumOffset} {
 		*v = binary.NativeEndian.Uint16(b[2+2*i:])
 	}
-	return h, b[linkHeaderOctets:n], nil
+	if !t.bare {
+		return h, b[linkHeaderOctets:n], nil
+	}
+	if h.leftSum {
+		h.sumStart += header
+	}
+	frame = append(make([]byte, header), b[linkHeaderOctets:n]...)
+	if frame[header]>>4 == 4 {
+		frame[12] = 8
+	}
+	return h, frame, nil
 }
 
 func (t *tap) descriptor() int { return int(t.file.Fd()) }
@@ -94,22 +113,34 @@ func (t *tap) descriptor() int { return int(t.file.Fd()) }
 // taps are the links of a gateway to the public side, true, and to the private one.
 type taps map[bool]*tap
 
-// tapped is a gateway whose eth0 and eth1 are taps.
-func tapped(t testing.TB, options ...option) (*gateway, taps) {
+// kinds says which links of a gateway are bare: to the public side, true, and to the private one.
+type kinds map[bool]bool
+
+// allKinds are all that there are of two links.
+var allKinds = map[string]kinds{
+	"taps": {}, "a tun outside": {true: true}, "a tun inside": {false: true}, "tuns": {true: true, false: true},
+}
+
+// tapped is a gateway whose eth0 and eth1 are taps or tuns.
+func tapped(t testing.TB, bare kinds, options ...option) (*gateway, taps) {
 	t.Helper()
 	links := taps{}
 	g := newGateway(t, append(options, func(s *setup) {
 		s.before = func() error {
 			for public, address := range map[bool]netip.Prefix{true: netip.PrefixFrom(publicAddress, 24), false: netip.PrefixFrom(privateAddress, 16)} {
-				link, err := becomeTap(either(public, "eth0", "eth1"), address)
+				link, err := becomeTap(either(public, "eth0", "eth1"), bare[public], address)
 				if err != nil {
 					return err
 				}
 				links[public] = link
 			}
-			neighbour(t, ifindex(t, "eth0"), router, packets.RouterMAC)
-			neighbour(t, ifindex(t, "eth1"), hostA, packets.HostMAC)
-			neighbour(t, ifindex(t, "eth1"), hostB, packets.OtherHostMAC)
+			if !bare[true] {
+				neighbour(t, ifindex(t, "eth0"), router, packets.RouterMAC)
+			}
+			if !bare[false] {
+				neighbour(t, ifindex(t, "eth1"), hostA, packets.HostMAC)
+				neighbour(t, ifindex(t, "eth1"), hostB, packets.OtherHostMAC)
+			}
 			return netlink.RouteReplace(&netlink.Route{LinkIndex: ifindex(t, "eth0"), Gw: router.AsSlice()})
 		}
 	})...)
@@ -122,8 +153,8 @@ func tapped(t testing.TB, options ...option) (*gateway, taps) {
 	return g, links
 }
 
-// becomeTap puts a tap in an interface's place.
-func becomeTap(name string, address netip.Prefix) (*tap, error) {
+// becomeTap puts a tap or tun in an interface's place.
+func becomeTap(name string, bare bool, address netip.Prefix) (*tap, error) {
 	old, err := netlink.LinkByName(name)
 	if err != nil {
 		return nil, err
@@ -131,7 +162,7 @@ func becomeTap(name string, address netip.Prefix) (*tap, error) {
 	if err := netlink.LinkDel(old); err != nil {
 		return nil, err
 	}
-	made, err := newTap(name)
+	made, err := newTap(name, bare)
 	if err != nil {
 		return nil, err
 	}

@@ -181,3 +181,22 @@ func sipOut(ctx context.Context, w *works) error {
 	return w.run(ctx, "sipp", "-sn", "uac", "-i", w.host.IP.String(), "-p", "5070", "-m", "5", "-r", "20", "-d", "1", "-timeout", "30s", "-timeout_error",
 		"-nostdin", "-skip_rlimit", w.server.IP.String()+":5060")
 }
+
+// pingOut sends echoes that fill a frame, and looks for the gateway on the way as traceroute does.
+func pingOut(ctx context.Context, w *works) error {
+	if err := w.run(ctx, "ping", "-c", "3", "-i", "0.2", "-W", "5", "-M", "do", "-s", "1472", w.server.IP.String()); err != nil {
+		return err
+	}
+	met := false
+	for hops := range 8 {
+		out, err := w.host.Command(ctx, "ping", "-c", "1", "-W", "5", "-t", fmt.Sprint(1+hops), w.server.IP.String()).CombinedOutput()
+		if err == nil {
+			break
+		}
+		met = met || bytes.Contains(out, []byte("From "+w.Gateway.PrivateAddress.String()+" ")) && bytes.Contains(out, []byte("Time to live exceeded"))
+	}
+	if !met {
+		return errors.New("the gateway is nowhere on the way")
+	}
+	return nil
+}

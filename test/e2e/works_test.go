@@ -24,6 +24,7 @@ type works struct {
 	outbound             netip.Addr                 // what the server sees
 	published            func() (netip.Addr, error) // where the host's page is, on port 80
 	known                peers
+	public, private      string // the gateway's interfaces
 }
 
 // link is a row of the table: how links are made, and which configuration serves them.
@@ -31,7 +32,7 @@ type link struct {
 	name    string
 	options lab.Options
 	private string                            // the gateway's interface, where it is not eth1
-	lay     func(r *realm)                    // makes it
+	lay     func(w *works)                    // makes it
 	change  func(configuration string) string // of what all others have
 }
 
@@ -39,9 +40,13 @@ type link struct {
 var worksLinks = []link{
 	{name: "veth like a network card: offloads off, XDP", change: func(c string) string { return atXDP(c, "eth0", "eth1") }},
 	{name: "veth as it is made: default offloads", options: defaultOffloads},
-	{name: "bridge inside, its port with GRO", options: defaultOffloads, private: "br0", lay: (*realm).bridgeInside},
-	{name: "macvlan on both sides, GRO below", options: defaultOffloads, lay: (*realm).macvlans},
-	{name: "tap inside, with the offloads of a virtual machine", options: defaultOffloads, private: "tap0", lay: (*realm).tapInside},
+	{name: "bridge inside, its port with GRO", options: defaultOffloads, private: "br0", lay: (*works).bridgeInside},
+	{name: "macvlan on both sides, GRO below", options: defaultOffloads, lay: (*works).macvlans},
+	{name: "tap inside, with the offloads of a virtual machine", options: defaultOffloads, private: "tap0", lay: (*works).tapInside},
+	{name: "tun outside, with aggregates", options: defaultOffloads, lay: (*works).tunOutside},
+	{name: "tun inside, with aggregates", options: defaultOffloads, lay: (*works).tunInside},
+	{name: "tun on both sides", options: defaultOffloads, lay: (*works).tuns},
+	{name: "WireGuard on both sides", options: defaultOffloads, lay: (*works).wireGuards},
 }
 
 // cell is a column of the table: a program that has to work.
@@ -59,6 +64,7 @@ var worksCells = []cell{
 	{"SIP", sipOut},
 	{"passive FTP", ftpOut},
 	{"QUIC", quicOut},
+	{"ping, traceroute", pingOut},
 	{"OpenVPN", openVPN},
 	{"WireGuard", wireGuard},
 }
@@ -72,11 +78,11 @@ func TestWorksOn(t *testing.T) {
 			t.Parallel()
 			l.options.Hosts, l.options.Clients, l.options.Servers = 1, 1, 1
 			r := newRealm(t, l.options)
-			w := &works{realm: r, host: r.Hosts()[0], client: r.Clients[0], server: r.Servers[0], known: newPeers(t)}
-			configuration := with(r.configuration(), fmt.Sprintf("interfaces: {public: [eth0], private: [%s]}", cmp.Or(l.private, "eth1")))
+			w := &works{realm: r, host: r.Hosts()[0], client: r.Clients[0], server: r.Servers[0], known: newPeers(t), public: "eth0", private: cmp.Or(l.private, "eth1")}
 			if l.lay != nil {
-				l.lay(r)
+				l.lay(w)
 			}
+			configuration := with(r.configuration(), fmt.Sprintf("interfaces: {public: [%s], private: [%s]}", w.public, w.private))
 			if l.change != nil {
 				configuration = l.change(configuration)
 			}
@@ -125,9 +131,9 @@ func (w *works) masquerade() {
 	w.command("gateway", "sysctl", "-qw", "net.ipv4.ip_forward=1")
 	nft := w.Gateway.Command(w.t.Context(), "nft", "-f", "-")
 	nft.Stdin = strings.NewReader(fmt.Sprintf(`table ip nat {
-  chain out { type nat hook postrouting priority srcnat; oifname eth0 masquerade; }
-  chain in { type nat hook prerouting priority dstnat; iifname eth0 tcp dport 80 dnat to %s:8080; }
-}`, w.host.IP))
+  chain out { type nat hook postrouting priority srcnat; oifname %[2]s masquerade; }
+  chain in { type nat hook prerouting priority dstnat; iifname %[2]s tcp dport 80 dnat to %[1]s:8080; }
+}`, w.host.IP, w.public))
 	if out, err := nft.CombinedOutput(); err != nil {
 		w.t.Fatalf("nft: %v: %s", err, out)
 	}

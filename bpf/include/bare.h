@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Bare interfaces, whose packets have no link header: tun, PPP, WireGuard. What comes in by one gets a header, so that all
+ * code here sees frames. The kernel takes what is left to it with the header, and takes that off again from what is
+ * redirected to a bare interface.
+ */
+#pragma once
+
+#include "maps.h"
+#include "tail.h"
+#include "verdict.h"
+
+/* Goes on to that program with a frame. */
+static __always_inline int bare_enter(ctx_t *ctx, enum program program)
+{
+	__u16 protocol = ctx->protocol;
+
+	/* Of any other there is no frame: an ARP message, say, would be answered. */
+	if (protocol != bpf_htons(ETH_P_IP) && protocol != bpf_htons(ETH_P_IPV6))
+		protocol = 0;
+	if (!bpf_skb_change_head(ctx, ETH_HLEN, 0) &&
+	    !ctx_store(ctx, offsetof(struct ethhdr, h_proto), &protocol, sizeof(protocol)))
+		bpf_tail_call(ctx, &programs, program);
+	reason_count(REASON_DROP_INTERNAL);
+	return CTX_DROP;
+}
