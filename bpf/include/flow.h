@@ -40,6 +40,7 @@ struct flow {
 	__u8 opened;	   /* its session was opened, not found open */
 	__u16 route_epoch; /* of next_hop */
 	__u16 next_hop;	   /* on its way out, if it is known */
+	__u16 outbound;	   /* the slot of its host's outbound address */
 	struct homes homes;
 	__u32 mapping;
 	__u32 judged;

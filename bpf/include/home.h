@@ -11,6 +11,7 @@
 #include "index.h"
 #include "packet.h"
 #include "record.h"
+#include "slot.h"
 
 /* By which of its tuples a session is sought. */
 enum key_side {
@@ -28,16 +29,11 @@ struct session_key {
 	__u8 side;
 };
 
-/* Paired pooling without state: a host's address chooses its outbound address. */
-static __always_inline __u32 outbound_of(__u32 private_address)
+/* group: of the host's share, which is that of its outbound address, too. */
+static __always_inline struct homes homes_of(__u32 group, __u16 port, __u32 remote, __u16 remote_port, __u8 protocol)
 {
-	return (hash_words(private_address, 0) >> 32) * fixed.outbound >> 32;
-}
-
-static __always_inline struct homes homes_of(__u32 outbound, __u16 port, __u32 remote, __u16 remote_port, __u8 protocol)
-{
-	__u64 hash = hash_words((__u64)outbound << 32 | remote,
-				(__u64)port << 32 | (__u32)remote_port << 16 | protocol << 8);
+	__u64 hash =
+		hash_words((__u64)group << 32 | remote, (__u64)port << 32 | (__u32)remote_port << 16 | protocol << 8);
 	__u32 first = (hash >> 32) * (fixed.capacity / HOME_RECORDS + 1) >> 32;
 
 	return (struct homes){
@@ -47,12 +43,12 @@ static __always_inline struct homes homes_of(__u32 outbound, __u16 port, __u32 r
 
 static __always_inline struct homes homes_inside(const struct session_key *key)
 {
-	return homes_of(outbound_of(key->local), key->local_port, key->remote, key->remote_port, key->protocol);
+	return homes_of(group_of(key->local), key->local_port, key->remote, key->remote_port, key->protocol);
 }
 
-static __always_inline struct homes homes_outside(const struct tuple *tuple, __u32 outbound)
+static __always_inline struct homes homes_outside(const struct tuple *tuple, __u32 group)
 {
-	return homes_of(outbound, tuple->destination_port, tuple->source, tuple->source_port, tuple->protocol);
+	return homes_of(group, tuple->destination_port, tuple->source, tuple->source_port, tuple->protocol);
 }
 
 /* The records of both homes, from 0 to 2 * HOME_RECORDS - 1. */

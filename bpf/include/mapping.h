@@ -73,7 +73,7 @@ static __always_inline bool mapping_matches(__u32 slot, const void *wanted)
 	struct endpoint endpoint = mapping_at(slot);
 
 	return endpoint.address == key->address && endpoint.port == key->port && endpoint.phase != PHASE_FREE &&
-	       slot_protocol(slot) == key->protocol;
+	       slot / PORTS == port_array(key->outbound, key->protocol);
 }
 
 static __always_inline struct place mapping_place(const struct mapping_key *key)
@@ -85,7 +85,7 @@ static __always_inline struct place mapping_place(const struct mapping_key *key)
 /* The slot of a mapping that has kept the inside port: where it is looked for first, without the index. */
 static __always_inline __u32 mapping_kept(const struct mapping_key *key)
 {
-	return mapping_slot(outbound_of(key->address), key->protocol, key->port);
+	return mapping_slot(key->outbound, key->protocol, key->port);
 }
 
 /* Reads what mapping_acquire will: early, and all at once, so that there is one wait for memory. */
@@ -113,7 +113,7 @@ static __noinline int mapping_clear(__u32 slot)
 	__u32 array = slot / PORTS;
 	struct port_bitmap *bitmap = bpf_map_lookup_elem(&port_bitmaps, &array);
 
-	if (slot != mapping_kept(&key))
+	if ((slot & (PORTS - 1)) != bpf_ntohs(key.port))
 		index_remove(&mapping_index, mapping_place(&key), slot);
 	mapping_set(slot, (struct endpoint){});
 	if (bitmap)
@@ -162,14 +162,13 @@ static __noinline bool mapping_join(__u32 slot, bool inbound)
 }
 
 /*
- * The mapping of a packet's source, *slot or, if that is 0, a new one, with one more session on it. counted: a new one
- * counts with its subscriber already.
+ * The mapping of a packet's source, *slot or, if that is 0, a new one, with one more session on it. outbound: whose port a
+ * new one takes; counted: it counts with its subscriber already.
  */
-__noinline enum reason mapping_acquire(ctx_t *ctx, const struct tuple *tuple, __u32 *slot, bool counted)
+__noinline enum reason mapping_acquire(ctx_t *ctx, const struct tuple *tuple, __u32 *slot, __u32 outbound, bool counted)
 {
 	struct mapping_key key = {};
 	struct endpoint endpoint = {.phase = PHASE_QUARANTINED}; /* nobody's until mapping_join */
-	__u32 outbound;
 	__s32 port;
 
 	if (!tuple || !slot)
@@ -179,7 +178,7 @@ __noinline enum reason mapping_acquire(ctx_t *ctx, const struct tuple *tuple, __
 	key.protocol = tuple->protocol;
 	if (*slot)
 		return mapping_join(*slot, false) ? REASON_NONE : REASON_DROP_MAPPING_SESSIONS;
-	outbound = outbound_of(key.address);
+	key.outbound = outbound;
 	port = port_choose(ctx, tuple, outbound);
 	if (port < 0) {
 		if (counted)

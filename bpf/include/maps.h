@@ -59,6 +59,10 @@ struct stripe {
 };
 TABLE(locks, BPF_MAP_TYPE_ARRAY, __u32, struct stripe, LOCKS + CLIENT_LOCKS, BPF_F_MMAPABLE);
 
+/* Outbound addresses, and which of them hosts leave by. */
+TABLE(slot_table, BPF_MAP_TYPE_ARRAY, __u32, struct slot, MAX_OUTBOUND, BPF_F_MMAPABLE);
+TABLE(share_table, BPF_MAP_TYPE_ARRAY, __u32, struct shares, 1, BPF_F_MMAPABLE);
+
 /* Outbound mappings, the index by internal endpoint, and the ports in use. */
 TABLE(mapping_table, BPF_MAP_TYPE_ARRAY, __u32, struct mapping_block, 1, BPF_F_MMAPABLE);
 TABLE(mapping_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, BPF_F_MMAPABLE);

@@ -63,14 +63,17 @@ struct sweep_request {
 	__u32 count; /* on return, how many it came to */
 	__u32 table; /* enum sweep_table */
 	__u32 freed;
-	__u32 busy; /* sessions that should have ended, and whose stripe could not be had */
-	__u32 use;  /* for SWEEP_END, a session's version plus 1: it ends in no other use of its record; 0: any */
+	__u32 busy;    /* sessions that should have ended, and whose stripe could not be had */
+	__u32 use;     /* for SWEEP_END, a session's version plus 1: it ends in no other use of its record; 0: any */
+	__u32 address; /* for SWEEP_END: sessions by this outbound address alone; 0: any */
+	__u32 pad;
 };
 
 enum sweep_table {
 	SWEEP_SESSIONS,
 	SWEEP_MAPPINGS,
-	SWEEP_END, /* sessions, however young */
+	SWEEP_END,	 /* sessions, however young */
+	SWEEP_END_RESTS, /* of ports, however long they would be */
 };
 
 #define SWEEP_MOST	   8192 /* records to look at: what is not in use is passed over */

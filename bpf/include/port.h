@@ -13,6 +13,7 @@
 #include "bits.h"
 #include "maps.h"
 #include "packet.h"
+#include "slot.h"
 
 #define PORT_CLASS 1024 /* ports below it stay below it */
 #define PORT_TRIES 16	/* ports that a socket of the gateway may hold, or dnat, before we give up */
@@ -22,6 +23,7 @@ struct mapping_key {
 	__u32 address;
 	__u16 port;
 	__u8 protocol;
+	__u8 outbound; /* the slot of its outbound address */
 };
 
 static __always_inline __u32 port_protocol(__u8 protocol)
@@ -29,7 +31,7 @@ static __always_inline __u32 port_protocol(__u8 protocol)
 	return protocol == IPPROTO_UDP ? 0 : protocol == IPPROTO_TCP ? 1 : 2;
 }
 
-/* Port array of an outbound address and protocol. */
+/* Port array of an outbound address, by its slot, and protocol. */
 static __always_inline __u32 port_array(__u32 outbound, __u8 protocol)
 {
 	return outbound * PROTOCOLS + port_protocol(protocol);
@@ -157,8 +159,8 @@ __noinline __s32 port_choose(ctx_t *ctx, const struct tuple *tuple, __u32 outbou
 	struct own_ports own = {.first = 1};
 	struct port_bitmap *bitmap;
 	struct address *address;
+	struct slot *slot;
 	struct control *control = control_get();
-	__u32 array, external;
 	struct tuple answer = {};
 	bool shared, keep;
 	__u16 inside;
@@ -166,13 +168,14 @@ __noinline __s32 port_choose(ctx_t *ctx, const struct tuple *tuple, __u32 outbou
 
 	if (!tuple || !control)
 		return -1;
-	array = port_array(outbound, tuple->protocol);
-	bitmap = bpf_map_lookup_elem(&port_bitmaps, &array);
+	slot = bpf_map_lookup_elem(&slot_table, &outbound);
+	answer.destination = slot ? slot->address : 0;
+	outbound = port_array(outbound, tuple->protocol); /* in the same place of the stack */
+	bitmap = bpf_map_lookup_elem(&port_bitmaps, &outbound);
 	inside = bpf_ntohs(tuple->source_port);
-	if (!bitmap || outbound >= MAX_OUTBOUND)
+	if (!bitmap || !answer.destination)
 		return -1;
-	external = fixed.outbound_address[outbound & (MAX_OUTBOUND - 1)];
-	address = bpf_map_lookup_elem(&address_table, &external);
+	address = bpf_map_lookup_elem(&address_table, &answer.destination);
 	shared = address && address->local && tuple->protocol != IPPROTO_ICMP;
 	if (shared) {
 		own.first = control->own_first;
@@ -181,7 +184,6 @@ __noinline __s32 port_choose(ctx_t *ctx, const struct tuple *tuple, __u32 outbou
 	keep = !port_is_own(&own, inside);
 	answer.source = tuple->destination;
 	answer.source_port = tuple->destination_port;
-	answer.destination = external;
 	answer.protocol = tuple->protocol;
 	for (int tries = 0; tries < PORT_TRIES; tries++) {
 		port = tries == 0 && keep && port_claim(bitmap, inside)
@@ -190,7 +192,7 @@ __noinline __s32 port_choose(ctx_t *ctx, const struct tuple *tuple, __u32 outbou
 		if (port < 0)
 			return -1;
 		answer.destination_port = bpf_htons(port);
-		if (!port_is_static(external, answer.destination_port, tuple->protocol) &&
+		if (!port_is_static(answer.destination, answer.destination_port, tuple->protocol) &&
 		    (!shared || !port_is_ours(ctx, &answer)))
 			return port;
 		port_release(bitmap, port);

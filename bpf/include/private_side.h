@@ -29,8 +29,8 @@ static __always_inline bool private_leaves(ctx_t *ctx, const struct packet *pack
 	if (!control || !control->source_blind)
 		return false;
 	way->epoch = *(volatile __u32 *)&control->route_epoch;
-	query.source = fixed.outbound_address[outbound_of(packet->tuple.source) & (MAX_OUTBOUND - 1)];
-	if (route_recall(ctx, &query, way->epoch) != ROUTE_FOUND || query.side != SIDE_PUBLIC)
+	query.source = slot_address(slot_of(packet->tuple.source));
+	if (!query.source || route_recall(ctx, &query, way->epoch) != ROUTE_FOUND || query.side != SIDE_PUBLIC)
 		return false;
 	way->next_hop = query.number;
 	return true;
@@ -84,6 +84,10 @@ __noinline int private_enter(const struct packet *packet, struct flow *flow, con
 	host.address = packet->tuple.source;
 	host.port = packet->tuple.source_port;
 	host.protocol = packet->tuple.protocol;
+	flow->outbound = slot_of(host.address);
+	host.outbound = flow->outbound;
+	if (host.outbound == NO_SLOT)
+		return REASON_DROP_NO_ADDRESS;
 	flow->mapping = mapping_find(&host);
 	return subscriber_enter(&host, !flow->mapping, settings, flow->tick);
 }
@@ -117,7 +121,7 @@ __noinline enum reason private_open_locked(ctx_t *ctx, const struct packet *pack
 		reason = REASON_DROP_SESSION_TABLE_FULL;
 		goto leave;
 	}
-	reason = mapping_acquire(ctx, &packet->tuple, &flow->mapping, entered == REASON_NONE);
+	reason = mapping_acquire(ctx, &packet->tuple, &flow->mapping, flow->outbound, entered == REASON_NONE);
 	if (reason != REASON_NONE) {
 		record_release(record, true);
 		goto leave;
@@ -126,7 +130,7 @@ __noinline enum reason private_open_locked(ctx_t *ctx, const struct packet *pack
 	flow->private_port = packet->tuple.source_port;
 	flow->remote_address = packet->tuple.destination;
 	flow->remote_port = packet->tuple.destination_port;
-	flow->external_address = fixed.outbound_address[flow->mapping / (PROTOCOLS * PORTS) & (MAX_OUTBOUND - 1)];
+	flow->external_address = slot_address(flow->mapping / (PROTOCOLS * PORTS));
 	flow->external_port = bpf_htons(flow->mapping & (PORTS - 1));
 	flow->protocol = packet->tuple.protocol;
 	flow->origin = ORIGIN_INSIDE;
@@ -158,6 +162,7 @@ __noinline int private_touch(const struct packet *packet)
 	endpoint.address = packet->tuple.source;
 	endpoint.port = packet->tuple.source_port;
 	endpoint.protocol = packet->tuple.protocol;
+	endpoint.outbound = slot_of(endpoint.address);
 	record_touch(packet->homes.first);
 	subscriber_touch(endpoint.address);
 	mapping_touch(&endpoint);
@@ -212,6 +217,14 @@ __noinline enum reason private_open(ctx_t *ctx, const struct packet *packet, con
 	return reason;
 }
 
+/* With an outbound address that has left: a segment without a session may be of one of them. */
+static __always_inline bool sessions_have_ended(void)
+{
+	struct control *control = control_get();
+
+	return control && control->left;
+}
+
 /* Tells a sender inside why its packet opens no session (RFC 5508 REQ-8, RFC 6888 REQ-11). */
 __noinline int private_refuse(ctx_t *ctx, const struct packet *packet, enum reason reason)
 {
@@ -224,12 +237,14 @@ __noinline int private_refuse(ctx_t *ctx, const struct packet *packet, enum reas
 	case REASON_DROP_NO_ROUTE:
 		return refuse_no_route(ctx, packet, SIDE_PRIVATE);
 	case REASON_DROP_NOT_SYN:
-		/* A host that answers a client who is gone, or lost: it forgets him. */
-		if ((packet->tcp_flags & (TCP_FLAG_SYN | TCP_FLAG_ACK)) == (TCP_FLAG_SYN | TCP_FLAG_ACK))
+		/* A host that answers a client who is gone, or lost: it forgets him. Or its session has ended with our address. */
+		if ((packet->tcp_flags & (TCP_FLAG_SYN | TCP_FLAG_ACK)) == (TCP_FLAG_SYN | TCP_FLAG_ACK) ||
+		    sessions_have_ended())
 			return refuse_stranger(ctx, packet, reason, SIDE_PRIVATE);
 		return verdict(ctx, packet, reason, SIDE_PRIVATE);
 	case REASON_DROP_TTL_EXPIRED:
 		return refuse(ctx, packet, reason, SIDE_PRIVATE, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
+	case REASON_DROP_NO_ADDRESS:
 	case REASON_DROP_NO_PORT:
 	case REASON_DROP_HOST_SESSIONS:
 	case REASON_DROP_HOST_PORTS:

@@ -307,7 +307,7 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 	if (!address)
 		return public_untranslated(ctx, &packet, hairpin);
 	/* An open session at home says all: its mapping is not read. It stays what it is, as an ended one rests first. */
-	number = address->kind == ADDRESS_OUTBOUND ? session_find_kept(&packet.tuple, address->number) : 0;
+	number = address->kind == ADDRESS_OUTBOUND ? session_find_kept(&packet.tuple, address->group) : 0;
 	if (!number)
 		number = public_find(&packet.tuple, address, control, &key, &slot, &reason);
 	session = session_at(number);

@@ -97,10 +97,13 @@ __noinline __u32 session_find_home(const struct packet *packet)
 	return session_find_inside(&key, packet->homes);
 }
 
-/* The same by the outside tuple, through an outbound address: only one that is at home and kept its inside port. */
-static __always_inline __u32 session_find_kept(const struct tuple *tuple, __u32 outbound)
+/*
+ * The same by the outside tuple, through an outbound address: only one that is at home and kept its inside port. Where a
+ * host leaves by an address of another group than its own, none is.
+ */
+static __always_inline __u32 session_find_kept(const struct tuple *tuple, __u32 group)
 {
-	struct homes homes = homes_outside(tuple, outbound);
+	struct homes homes = homes_outside(tuple, group);
 
 	homes_touch(homes);
 #pragma unroll

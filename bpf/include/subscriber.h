@@ -12,7 +12,7 @@
 
 static __always_inline __u64 subscriber_hash(__u32 address)
 {
-	return hash_words(address, 0); /* outbound_of has it, too */
+	return hash_words(address, 0); /* share_of has it, too */
 }
 
 static __always_inline struct tally *subscriber_find(__u32 address)

@@ -18,6 +18,7 @@ struct sweep {
 	__u32 last;
 	__u32 busy;
 	__u32 use;
+	__u32 address;
 	__u32 visits;
 	__u32 word;
 	__u64 used;    /* of the word that the walk is at */
@@ -44,6 +45,8 @@ static __always_inline bool sweep_is_past(const struct sweep *sweep, __u32 since
 static __always_inline bool sweep_is_due(const struct sweep *sweep, const struct session *session)
 {
 	if (session->life.phase != PHASE_LIVE)
+		return false;
+	if (sweep->address && (session->external_address != sweep->address || session->origin == ORIGIN_POOL))
 		return false;
 	if (sweep->end)
 		return !sweep->use || sweep->use == session->life.version + 1U;
@@ -152,7 +155,7 @@ static __always_inline bool quarantine_is_over(__u32 slot, struct endpoint endpo
 	__u32 *ended = mapping_users(slot);
 
 	return endpoint.phase == PHASE_QUARANTINED && ended &&
-	       sweep_is_past(sweep, *ended, sweep->settings->port_quarantine);
+	       (sweep->end || sweep_is_past(sweep, *ended, sweep->settings->port_quarantine));
 }
 
 static long sweep_mapping(__u32 round, struct sweep *sweep)
@@ -193,9 +196,10 @@ static __always_inline int sweep_run(struct xdp_md *ctx)
 	sweep.tick = clock_tick();
 	count = request->count;
 	sweep.last = sweep.first + count - 1;
-	sweep.end = request->table == SWEEP_END;
+	sweep.end = request->table == SWEEP_END || request->table == SWEEP_END_RESTS;
 	sweep.use = request->use;
-	if (request->table == SWEEP_MAPPINGS)
+	sweep.address = request->address;
+	if (request->table == SWEEP_MAPPINGS || request->table == SWEEP_END_RESTS)
 		count = bpf_loop(count > SWEEP_MOST ? SWEEP_MOST : count, sweep_mapping, &sweep, 0);
 	else if (count)
 		count = sweep_sessions(&sweep);

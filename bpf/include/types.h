@@ -9,11 +9,11 @@
 
 #include "limit_types.h"
 #include "pool_types.h"
+#include "slot_types.h"
 
 #define INDEX_SLOTS	 16
 #define PORTS		 65536
 #define PROTOCOLS	 3
-#define MAX_OUTBOUND	 64
 #define LOCKS		 1024
 #define CLIENT_LOCKS	 256
 #define REFUSAL_SOURCES	 1024
@@ -43,8 +43,8 @@ struct layout {
 	__u32 known_buckets; /* of KNOWN_WAYS entries */
 	__u32 subscriber_buckets;
 	__u32 remote_buckets;
-	__u32 outbound; /* number of outbound addresses */
-	__u32 outbound_address[MAX_OUTBOUND];
+	__u32 slots;  /* for outbound addresses */
+	__u32 groups; /* of shares, slot.h */
 };
 
 /* What a reload may change. Two of them: the programs read settings[generation & 1]. */
@@ -88,7 +88,8 @@ struct control {
 	__u8 source_blind; /* no routing rule looks at a packet's source */
 	__u8 banning;	   /* enum banning: which bans there have been */
 	__u8 statics;	   /* outbound addresses have had static ports: sessions of theirs may stand */
-	__u8 pad[5];
+	__u8 left;	   /* outbound addresses have left, and sessions have ended with them */
+	__u8 pad[4];
 } __attribute__((aligned(8)));
 
 /* Where sessions stand, home.h. */
@@ -210,7 +211,7 @@ struct endpoint {
 
 /*
  * Mappings of a few neighbouring external ports, 12 bytes each, in two cache lines side by side. A mapping is known
- * by its slot, (outbound address * PROTOCOLS + protocol) * PORTS + port, and stands in block slot / MAPPING_BLOCK.
+ * by its place, (slot * PROTOCOLS + protocol) * PORTS + port, and stands in block slot / MAPPING_BLOCK.
  */
 #define MAPPING_BLOCK	8
 #define MAPPING_USERS	0xfffff	 /* bits of them all */
@@ -232,8 +233,10 @@ enum address_kind {
 struct address {
 	__u8 kind;
 	__u8 local;  /* it is on an interface of the gateway, whose own sockets come first */
-	__u8 number; /* outbound: place in layout.outbound_address */
+	__u8 number; /* outbound: its slot */
 	__u8 lends;  /* outbound: it is of the pool, too, whose services have ports of it */
+	__u8 group;  /* outbound: its slot's */
+	__u8 pad[3];
 };
 
 /* What a route lookup taught us of one neighbour. */

@@ -16,19 +16,32 @@ type addressEntry = bpfAddress
 func (d *Datapath) SetAddresses(pool, static []netip.Addr) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	wanted := make(map[netip.Addr]addressEntry, len(pool)+len(static)+len(d.options.Outbound))
-	for _, a := range pool {
+	d.pool, d.static = pool, static
+	return d.putAddresses()
+}
+
+// putAddresses makes the table what it is to be.
+func (d *Datapath) putAddresses() error {
+	slots, err := d.Slots()
+	if err != nil {
+		return err
+	}
+	wanted := make(map[netip.Addr]addressEntry, len(d.pool)+len(d.static)+len(slots))
+	for _, a := range d.pool {
 		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_POOL)}
 	}
-	for _, a := range static {
+	for _, a := range d.static {
 		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_STATIC)}
 	}
-	for i, a := range d.options.Outbound {
-		entry := addressEntry{Kind: uint8(bpfAddressKindADDRESS_OUTBOUND), Number: uint8(i)}
-		if slices.Contains(pool, a) {
+	for _, s := range slots {
+		if s.State != SlotLive {
+			continue
+		}
+		entry := addressEntry{Kind: uint8(bpfAddressKindADDRESS_OUTBOUND), Number: uint8(s.Number), Group: s.group}
+		if slices.Contains(d.pool, s.Address) {
 			entry.Lends = 1
 		}
-		wanted[a] = entry
+		wanted[s.Address] = entry
 	}
 	if len(wanted) > d.options.Addresses {
 		return fmt.Errorf("%d pool, outbound and static addresses, but the table was made for %d: restart the daemon",
@@ -89,7 +102,14 @@ func (d *Datapath) readAddresses() error {
 	var entry addressEntry
 	entries := d.objects.AddressTable.Iterate()
 	for entries.Next(&key, &entry) {
-		d.known[addressOf(key)] = entry
+		a := addressOf(key)
+		d.known[a] = entry
+		switch {
+		case bpfAddressKind(entry.Kind) == bpfAddressKindADDRESS_POOL || entry.Lends != 0:
+			d.pool = append(d.pool, a)
+		case bpfAddressKind(entry.Kind) == bpfAddressKindADDRESS_STATIC:
+			d.static = append(d.static, a)
+		}
 	}
 	return entries.Err()
 }

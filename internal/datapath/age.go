@@ -56,11 +56,8 @@ func (d *Datapath) agePool(back uint32) error {
 const endpointPhase = 48
 
 func (d *Datapath) ageMappings(back uint32) error {
-	var block bpfMappingBlock
-	for number := range d.layout.Outbound * protocols * ports / blockPorts {
-		if err := d.objects.MappingTable.Lookup(number, &block); err != nil {
-			return fmt.Errorf("age the ports of block %d: %w", number, err)
-		}
+	var errs []error
+	err := forAll(d.objects.MappingTable, func(number uint32, block *bpfMappingBlock) {
 		changed := false
 		for i, word := range block.Endpoint {
 			if bpfPhase(word>>endpointPhase&0xff) == bpfPhasePHASE_QUARANTINED {
@@ -68,12 +65,9 @@ func (d *Datapath) ageMappings(back uint32) error {
 				changed = true
 			}
 		}
-		if !changed {
-			continue
+		if changed {
+			errs = append(errs, d.objects.MappingTable.Update(number, block, ebpf.UpdateExist))
 		}
-		if err := d.objects.MappingTable.Update(number, &block, ebpf.UpdateExist); err != nil {
-			return fmt.Errorf("age the ports of block %d: %w", number, err)
-		}
-	}
-	return nil
+	})
+	return errors.Join(append(errs, err)...)
 }

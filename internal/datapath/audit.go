@@ -156,14 +156,14 @@ func (a *audit) indexes() error {
 func (a *audit) mappings() error {
 	users, inbound, displaced := 0, 0, 0
 	taken := map[uint32]bool{} // slots
-	err := each(a.d.objects.MappingTable, func(number uint32, block *bpfMappingBlock) {
+	err := forAll(a.d.objects.MappingTable, func(number uint32, block *bpfMappingBlock) {
 		for i, word := range block.Endpoint {
 			e := endpointOf(word)
 			if bpfPhase(e.Phase) == bpfPhasePHASE_FREE {
 				continue
 			}
 			a.c.Mappings++
-			if a.d.kept(e, number*blockPorts+uint32(i)) != number*blockPorts+uint32(i) {
+			if uint32(swap(e.Port)) != (number*blockPorts+uint32(i))%ports {
 				displaced++
 			}
 			taken[number*blockPorts+uint32(i)] = true

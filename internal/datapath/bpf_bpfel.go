@@ -19,6 +19,8 @@ type bpfAddress struct {
 	Local  uint8
 	Number uint8
 	Lends  uint8
+	Group  uint8
+	Pad    [3]uint8
 }
 
 type bpfAddressKind uint32
@@ -150,7 +152,8 @@ type bpfControl struct {
 	SourceBlind uint8
 	Banning     uint8
 	Statics     uint8
-	Pad         [5]uint8
+	Left        uint8
+	Pad         [4]uint8
 }
 
 type bpfCountRequest struct {
@@ -195,7 +198,7 @@ type bpfFlow struct {
 	Opened          uint8
 	RouteEpoch      uint16
 	NextHop         uint16
-	_               [2]byte
+	Outbound        uint16
 	Homes           struct {
 		_      structs.HostLayout
 		First  uint32
@@ -286,9 +289,8 @@ type bpfLayout struct {
 	KnownBuckets       uint32
 	SubscriberBuckets  uint32
 	RemoteBuckets      uint32
-	Outbound           uint32
-	OutboundAddress    [64]uint32
-	_                  [4]byte
+	Slots              uint32
+	Groups             uint32
 }
 
 type bpfLentType uint32
@@ -496,20 +498,21 @@ const (
 	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 42
 	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 43
 	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 44
-	bpfReasonREASON_DROP_NO_PORT            bpfReason = 45
-	bpfReasonREASON_DROP_HOST_SESSIONS      bpfReason = 46
-	bpfReasonREASON_DROP_HOST_PORTS         bpfReason = 47
-	bpfReasonREASON_DROP_HOST_RATE          bpfReason = 48
-	bpfReasonREASON_DROP_REMOTE_SESSIONS    bpfReason = 49
-	bpfReasonREASON_DROP_REMOTE_RATE        bpfReason = 50
-	bpfReasonREASON_DROP_BINDING_SESSIONS   bpfReason = 51
-	bpfReasonREASON_DROP_MAPPING_SESSIONS   bpfReason = 52
-	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 53
-	bpfReasonREASON_DROP_QUESTION_LIMIT     bpfReason = 54
-	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 55
-	bpfReasonREASON_DROP_BUSY               bpfReason = 56
-	bpfReasonREASON_DROP_INTERNAL           bpfReason = 57
-	bpfReasonREASON_MAX                     bpfReason = 58
+	bpfReasonREASON_DROP_NO_ADDRESS         bpfReason = 45
+	bpfReasonREASON_DROP_NO_PORT            bpfReason = 46
+	bpfReasonREASON_DROP_HOST_SESSIONS      bpfReason = 47
+	bpfReasonREASON_DROP_HOST_PORTS         bpfReason = 48
+	bpfReasonREASON_DROP_HOST_RATE          bpfReason = 49
+	bpfReasonREASON_DROP_REMOTE_SESSIONS    bpfReason = 50
+	bpfReasonREASON_DROP_REMOTE_RATE        bpfReason = 51
+	bpfReasonREASON_DROP_BINDING_SESSIONS   bpfReason = 52
+	bpfReasonREASON_DROP_MAPPING_SESSIONS   bpfReason = 53
+	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 54
+	bpfReasonREASON_DROP_QUESTION_LIMIT     bpfReason = 55
+	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 56
+	bpfReasonREASON_DROP_BUSY               bpfReason = 57
+	bpfReasonREASON_DROP_INTERNAL           bpfReason = 58
+	bpfReasonREASON_MAX                     bpfReason = 59
 )
 
 type bpfRecordSearch struct {
@@ -635,12 +638,25 @@ type bpfSettings struct {
 	Limits           bpfLimits
 }
 
+type bpfShares struct {
+	_    structs.HostLayout
+	Slot [16384]uint8
+}
+
 type bpfSide uint32
 
 const (
 	bpfSideSIDE_PUBLIC  bpfSide = 1
 	bpfSideSIDE_PRIVATE bpfSide = 2
 )
+
+type bpfSlot struct {
+	_       structs.HostLayout
+	Address uint32
+	State   uint8
+	Group   uint8
+	Pad     [2]uint8
+}
 
 type bpfStatistic uint32
 
@@ -667,21 +683,24 @@ type bpfStripe struct {
 }
 
 type bpfSweepRequest struct {
-	_     structs.HostLayout
-	First uint32
-	Count uint32
-	Table uint32
-	Freed uint32
-	Busy  uint32
-	Use   uint32
+	_       structs.HostLayout
+	First   uint32
+	Count   uint32
+	Table   uint32
+	Freed   uint32
+	Busy    uint32
+	Use     uint32
+	Address uint32
+	Pad     uint32
 }
 
 type bpfSweepTable uint32
 
 const (
-	bpfSweepTableSWEEP_SESSIONS bpfSweepTable = 0
-	bpfSweepTableSWEEP_MAPPINGS bpfSweepTable = 1
-	bpfSweepTableSWEEP_END      bpfSweepTable = 2
+	bpfSweepTableSWEEP_SESSIONS  bpfSweepTable = 0
+	bpfSweepTableSWEEP_MAPPINGS  bpfSweepTable = 1
+	bpfSweepTableSWEEP_END       bpfSweepTable = 2
+	bpfSweepTableSWEEP_END_RESTS bpfSweepTable = 3
 )
 
 type bpfTally struct {
@@ -768,6 +787,8 @@ const (
 	bpfMapSessionIndex         = "session_index"
 	bpfMapSessionTable         = "session_table"
 	bpfMapSettingsTable        = "settings_table"
+	bpfMapShareTable           = "share_table"
+	bpfMapSlotTable            = "slot_table"
 	bpfMapStatistics           = "statistics"
 	bpfMapSubscriberTable      = "subscriber_table"
 	bpfMapTentativeTable       = "tentative_table"
@@ -899,6 +920,8 @@ type bpfMapSpecs struct {
 	SessionIndex     *ebpf.MapSpec `ebpf:"session_index"`
 	SessionTable     *ebpf.MapSpec `ebpf:"session_table"`
 	SettingsTable    *ebpf.MapSpec `ebpf:"settings_table"`
+	ShareTable       *ebpf.MapSpec `ebpf:"share_table"`
+	SlotTable        *ebpf.MapSpec `ebpf:"slot_table"`
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
 	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
@@ -982,6 +1005,8 @@ type bpfMaps struct {
 	SessionIndex     *ebpf.Map `ebpf:"session_index"`
 	SessionTable     *ebpf.Map `ebpf:"session_table"`
 	SettingsTable    *ebpf.Map `ebpf:"settings_table"`
+	ShareTable       *ebpf.Map `ebpf:"share_table"`
+	SlotTable        *ebpf.Map `ebpf:"slot_table"`
 	Statistics       *ebpf.Map `ebpf:"statistics"`
 	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
@@ -1039,6 +1064,8 @@ func (m *bpfMaps) Close() error {
 		m.SessionIndex,
 		m.SessionTable,
 		m.SettingsTable,
+		m.ShareTable,
+		m.SlotTable,
 		m.Statistics,
 		m.SubscriberTable,
 		m.TentativeTable,

@@ -19,6 +19,8 @@ type egressAddress struct {
 	Local  uint8
 	Number uint8
 	Lends  uint8
+	Group  uint8
+	Pad    [3]uint8
 }
 
 type egressBanned struct {
@@ -84,7 +86,8 @@ type egressControl struct {
 	SourceBlind uint8
 	Banning     uint8
 	Statics     uint8
-	Pad         [5]uint8
+	Left        uint8
+	Pad         [4]uint8
 }
 
 type egressHostSettings struct {
@@ -138,9 +141,8 @@ type egressLayout struct {
 	KnownBuckets       uint32
 	SubscriberBuckets  uint32
 	RemoteBuckets      uint32
-	Outbound           uint32
-	OutboundAddress    [64]uint32
-	_                  [4]byte
+	Slots              uint32
+	Groups             uint32
 }
 
 type egressMappingBlock struct {
@@ -362,6 +364,19 @@ type egressSettings struct {
 	}
 }
 
+type egressShares struct {
+	_    structs.HostLayout
+	Slot [16384]uint8
+}
+
+type egressSlot struct {
+	_       structs.HostLayout
+	Address uint32
+	State   uint8
+	Group   uint8
+	Pad     [2]uint8
+}
+
 type egressStripe struct {
 	_    structs.HostLayout
 	Held uint32
@@ -428,6 +443,8 @@ const (
 	egressMapSessionIndex     = "session_index"
 	egressMapSessionTable     = "session_table"
 	egressMapSettingsTable    = "settings_table"
+	egressMapShareTable       = "share_table"
+	egressMapSlotTable        = "slot_table"
 	egressMapStatistics       = "statistics"
 	egressMapSubscriberTable  = "subscriber_table"
 	egressMapTentativeTable   = "tentative_table"
@@ -533,6 +550,8 @@ type egressMapSpecs struct {
 	SessionIndex     *ebpf.MapSpec `ebpf:"session_index"`
 	SessionTable     *ebpf.MapSpec `ebpf:"session_table"`
 	SettingsTable    *ebpf.MapSpec `ebpf:"settings_table"`
+	ShareTable       *ebpf.MapSpec `ebpf:"share_table"`
+	SlotTable        *ebpf.MapSpec `ebpf:"slot_table"`
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
 	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
@@ -614,6 +633,8 @@ type egressMaps struct {
 	SessionIndex     *ebpf.Map `ebpf:"session_index"`
 	SessionTable     *ebpf.Map `ebpf:"session_table"`
 	SettingsTable    *ebpf.Map `ebpf:"settings_table"`
+	ShareTable       *ebpf.Map `ebpf:"share_table"`
+	SlotTable        *ebpf.Map `ebpf:"slot_table"`
 	Statistics       *ebpf.Map `ebpf:"statistics"`
 	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
@@ -670,6 +691,8 @@ func (m *egressMaps) Close() error {
 		m.SessionIndex,
 		m.SessionTable,
 		m.SettingsTable,
+		m.ShareTable,
+		m.SlotTable,
 		m.Statistics,
 		m.SubscriberTable,
 		m.TentativeTable,

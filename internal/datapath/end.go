@@ -3,6 +3,7 @@ package datapath
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"runtime"
 	"sync"
@@ -78,6 +79,20 @@ func (d *Datapath) EndSessions(wanted func(Session) bool) (n int, err error) {
 		n += int(done.Freed)
 	})
 	return n, errors.Join(err, failed, d.reuse(n))
+}
+
+// endBy ends the sessions by an outbound address that is answered for no longer.
+func (d *Datapath) endBy(address netip.Addr) (n int, err error) {
+	d.sweeping.Lock()
+	defer d.sweeping.Unlock()
+	var ended atomic.Int64
+	err = inChunks(d.layout.Capacity, func(first, count uint32) (uint32, error) {
+		done, err := d.end(bpfSweepRequest{First: first, Count: count, Address: networkOrder(address)})
+		ended.Add(int64(done.Freed))
+		return done.Count, err
+	})
+	n = int(ended.Load())
+	return n, errors.Join(err, d.reuse(n))
 }
 
 // end ends sessions, again where their stripes were held. The answer counts all

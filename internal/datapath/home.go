@@ -14,19 +14,14 @@ const (
 
 // homes is homes_inside of bpf/include/home.h: where a session may stand.
 func (d *Datapath) homes(s *bpfSession) (first, second uint32) {
-	hash := d.hash(uint64(d.outboundOf(s.PrivateAddress))<<32|uint64(s.RemoteAddress), uint64(s.PrivatePort)<<32|uint64(s.RemotePort)<<16|uint64(s.Protocol)<<8)
+	hash := d.hash(uint64(d.groupOf(s.PrivateAddress))<<32|uint64(s.RemoteAddress), uint64(s.PrivatePort)<<32|uint64(s.RemotePort)<<16|uint64(s.Protocol)<<8)
 	first = uint32(hash >> 32 * uint64(d.layout.Capacity/homeRecords+1) >> 32)
 	return first, first ^ (uint32(hash)%pageHomes | 1)
 }
 
-// kept is mapping_kept of bpf/include/mapping.h for the endpoint behind a slot.
-func (d *Datapath) kept(e bpfEndpoint, slot uint32) uint32 {
-	return (d.outboundOf(e.Address)*protocols+slot/ports%protocols)*ports + uint32(swap(e.Port))
-}
-
-// outboundOf is outbound_of of bpf/include/home.h: the place of a host's outbound address.
-func (d *Datapath) outboundOf(private uint32) uint32 {
-	return uint32(d.hash(uint64(private), 0) >> 32 * uint64(d.layout.Outbound) >> 32)
+// groupOf is group_of of bpf/include/slot.h.
+func (d *Datapath) groupOf(private uint32) uint32 {
+	return uint32(groupOfShare(d.shareOf(private), int(d.layout.Groups)))
 }
 
 // hash is hash_words of bpf/include/index.h.

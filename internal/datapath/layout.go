@@ -41,7 +41,7 @@ func powerWithin(n, least, most int) uint32 {
 
 // newLayout computes sizes and draws the secrets for the options.
 func newLayout(o *Options) bpfLayout {
-	slots := len(o.Outbound) * protocols * ports
+	slots := o.Slots * protocols * ports
 	layout := bpfLayout{
 		Capacity: uint32(o.Capacity),
 		Reserve:  uint32(o.Reserve),
@@ -61,10 +61,8 @@ func newLayout(o *Options) bpfLayout {
 		KnownBuckets:       uint32(max(1, o.Known/knownWays)),
 		SubscriberBuckets:  uint32(max(1, o.Subscribers/tallyWays)),
 		RemoteBuckets:      uint32(max(1, o.Remotes/tallyWays)),
-		Outbound:           uint32(len(o.Outbound)),
-	}
-	for i, a := range o.Outbound {
-		layout.OutboundAddress[i] = networkOrder(a)
+		Slots:              uint32(o.Slots),
+		Groups:             uint32(max(1, len(o.Outbound))),
 	}
 	var seed [16]byte
 	if _, err := rand.Read(seed[:]); err != nil {
@@ -77,7 +75,7 @@ func newLayout(o *Options) bpfLayout {
 
 // applyLayout writes the sizes into the collection's specification.
 func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error {
-	arrays := layout.Outbound * protocols
+	arrays := layout.Slots * protocols
 	for name, entries := range map[string]uint32{
 		"session_table":     layout.Capacity + 1,
 		"session_bitmap":    layout.Capacity/64 + 1,

@@ -35,14 +35,30 @@ func (d *Datapath) IsBanned(remote netip.Addr) (bool, error) {
 	return max(alone, prefix) > uint64(now.Nano()), nil
 }
 
-// OutboundOf returns the outbound address that all flows of a private host leave by.
-func (d *Datapath) OutboundOf(private netip.Addr) netip.Addr {
-	return d.options.Outbound[d.outboundOf(networkOrder(private))]
+// OutboundOf returns the outbound address that all flows of a private host leave by; there may
+// be none.
+func (d *Datapath) OutboundOf(private netip.Addr) (outbound netip.Addr, err error) {
+	slots, err := d.Slots()
+	if err != nil {
+		return outbound, err
+	}
+	shares, err := d.shares()
+	if err != nil {
+		return outbound, err
+	}
+	if number := int(shares.Slot[d.shareOf(networkOrder(private))]); number < len(slots) {
+		outbound = slots[number].Address
+	}
+	return outbound, nil
 }
 
 // MappedTo returns the private endpoint that has an endpoint of an outbound address.
 func (d *Datapath) MappedTo(protocol model.Protocol, external netip.AddrPort) (inside netip.AddrPort, mapped bool, err error) {
-	outbound := slices.Index(d.options.Outbound, external.Addr())
+	all, err := d.Slots()
+	if err != nil {
+		return inside, false, err
+	}
+	outbound := slices.IndexFunc(all, func(s Slot) bool { return s.State == SlotLive && s.Address == external.Addr() })
 	place := slices.Index([]model.Protocol{model.UDP, model.TCP, model.ICMP}, protocol) // slot_protocol
 	if outbound < 0 || place < 0 {
 		return inside, false, nil

@@ -31,12 +31,15 @@ type Datapath struct {
 
 	egress egress
 	known  map[netip.Addr]addressEntry // addresses that are answered for by what was written
+	pool   []netip.Addr                // of these, as SetAddresses said
+	static []netip.Addr
 }
 
 // Open adopts the data plane that an earlier daemon of the same instance left
 // in the kernel, if its network namespace, sizes and table layout match, else
 // discards it with a log line and loads a new one. Nothing is attached yet.
 func Open(options Options) (*Datapath, error) {
+	ofAdopted := options.Slots == 0
 	if err := options.check(); err != nil {
 		return nil, err
 	}
@@ -52,6 +55,15 @@ func Open(options Options) (*Datapath, error) {
 		return nil, fmt.Errorf("read the compiled programs: %w", err)
 	}
 	d.reasons = enumNames(spec, "reason", "REASON_")
+	if options.Instance != "" {
+		if d.directory, err = d.pinDirectory(); err != nil {
+			return nil, err
+		}
+		if old, err := d.pinnedLayout(); err == nil && ofAdopted && int(old.Slots) >= len(options.Outbound) {
+			options.Slots = int(old.Slots)
+			d.options.Slots = options.Slots
+		}
+	}
 	d.layout = newLayout(&options)
 	if err := applyLayout(spec, &d.layout, &d.options); err != nil {
 		return nil, fmt.Errorf("set the sizes of the tables: %w", err)
@@ -61,9 +73,6 @@ func Open(options Options) (*Datapath, error) {
 		return nil, err
 	}
 	if options.Instance != "" {
-		if d.directory, err = d.pinDirectory(); err != nil {
-			return nil, err
-		}
 		if err := d.prepareAdoption(); err != nil {
 			return nil, err
 		}
@@ -96,13 +105,13 @@ func (d *Datapath) prepareAdoption() error {
 	old, err := d.pinnedLayout()
 	if err == nil {
 		fits := old
-		fits.Seed = d.layout.Seed
+		fits.Seed, fits.Groups = d.layout.Seed, d.layout.Groups
 		if fits == d.layout {
 			d.layout = old
 			d.adopted = true
 			return nil
 		}
-		err = errors.New("network namespace, capacity, outbound addresses or table layout differ")
+		err = errors.New("network namespace, capacity, outbound.slots or table layout differ")
 	}
 	d.options.Logger.Warn("discarding the data plane that an earlier daemon left", "why", err)
 	if err := d.restoreDiscarded(); err != nil {
@@ -151,13 +160,20 @@ func (d *Datapath) initialise() error {
 	if err := d.objects.LayoutTable.Put(uint32(0), &d.layout); err != nil {
 		return fmt.Errorf("write the layout: %w", err)
 	}
-	for array := range d.layout.Outbound * protocols {
-		// Port 0 is nobody's.
-		if err := d.objects.PortBitmaps.Put(array, &bpfPortBitmap{Word: [1024]uint64{0: 1}}); err != nil {
+	for array := range d.layout.Slots * protocols {
+		if err := d.objects.PortBitmaps.Put(array, &freePorts); err != nil {
 			return fmt.Errorf("prepare the ports: %w", err)
 		}
 	}
-	return nil
+	none := &shares{}
+	for i := range none.Slot {
+		none.Slot[i] = noSlot
+	}
+	if err := d.writeShares(none); err != nil {
+		return err
+	}
+	_, err := d.SetOutbound(d.options.Outbound)
+	return err
 }
 
 // Close gives up the data plane. keep leaves it working in the kernel for the

@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -50,8 +51,12 @@ type Options struct {
 	// Subscribers bounds the hosts inside whose sessions and ports are counted, and Remotes the
 	// remote addresses; those beyond it go without limits of their own. 0 means the default.
 	Subscribers, Remotes int
-	// Outbound are the addresses of outbound NAT, 1 to MaxOutbound.
+	// Outbound are the addresses of outbound NAT at the start, MaxOutbound at most; an adopted
+	// data plane keeps those that it has, until SetOutbound.
 	Outbound []netip.Addr
+	// Slots bounds them, whatever SetOutbound makes of them. 0 means DefaultSlots, or as many as
+	// an adopted data plane has.
+	Slots int
 	// Addresses and Services bound the addresses that are answered for, and
 	// what SetPolicy opens; 0 means 4,096 of each.
 	Addresses, Services int
@@ -136,8 +141,8 @@ func (o *Options) check() error {
 	if o.Reserve < 0 || o.Reserve > o.Capacity/4 {
 		return fmt.Errorf("a reserve of %d of %d sessions: use a quarter at most", o.Reserve, o.Capacity)
 	}
-	if len(o.Outbound) == 0 || len(o.Outbound) > MaxOutbound {
-		return fmt.Errorf("%d outbound addresses: use 1 to %d", len(o.Outbound), MaxOutbound)
+	if len(o.Outbound) > MaxOutbound || o.Slots > 0 && len(o.Outbound) > o.Slots {
+		return fmt.Errorf("%d outbound addresses: use %d at most", len(o.Outbound), cmp.Or(o.Slots, MaxOutbound))
 	}
 	for _, a := range o.Outbound {
 		if !a.Is4() {
@@ -150,6 +155,7 @@ func (o *Options) check() error {
 		orDefault(&o.BoundPorts, DefaultBoundPorts(o.Capacity), MaxBoundPorts, "bound ports"),
 		orDefault(&o.Known, DefaultKnown(o.Capacity), MaxKnown, "known clients"),
 		orDefault(&o.Subscribers, DefaultTallies(o.Capacity), MaxTallies, "subscribers"),
+		orDefault(&o.Slots, DefaultSlots(len(o.Outbound)), MaxOutbound, "slots for outbound addresses"),
 		orDefault(&o.Remotes, DefaultTallies(o.Capacity), MaxTallies, "remote addresses"),
 	); err != nil {
 		return err

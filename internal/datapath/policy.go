@@ -43,6 +43,10 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 	if err := d.objects.ControlTable.Lookup(uint32(0), &control); err != nil {
 		return 0, fmt.Errorf("read the generation in force: %w", err)
 	}
+	outbound, err := d.Outbound()
+	if err != nil {
+		return 0, err
+	}
 	before, err := d.openServices()
 	if err != nil {
 		return 0, err
@@ -94,7 +98,7 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 			record.Protects6 = 1
 		}
 	}
-	if slices.ContainsFunc(services, func(s Service) bool { return slices.Contains(d.options.Outbound, s.Host) }) {
+	if slices.ContainsFunc(services, func(s Service) bool { return slices.Contains(outbound, s.Host) }) {
 		record.Keeps, control.Statics = 1, 1
 	}
 	if err := d.objects.SettingsTable.Put(next&1, &record); err != nil {

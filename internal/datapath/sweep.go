@@ -19,7 +19,7 @@ func (d *Datapath) Sweep(pause func()) (freed int, err error) {
 	if err != nil {
 		return n, err
 	}
-	slots := d.layout.Outbound * protocols * ports
+	slots := d.layout.Slots * protocols * ports
 	m, err := d.sweep(bpfSweepTableSWEEP_MAPPINGS, 0, slots, pause)
 	return n + m, err
 }

@@ -64,6 +64,8 @@ const (
 	tcxMapSessionIndex     = "session_index"
 	tcxMapSessionTable     = "session_table"
 	tcxMapSettingsTable    = "settings_table"
+	tcxMapShareTable       = "share_table"
+	tcxMapSlotTable        = "slot_table"
 	tcxMapStatistics       = "statistics"
 	tcxMapSubscriberTable  = "subscriber_table"
 	tcxMapTentativeTable   = "tentative_table"
@@ -181,6 +183,8 @@ type tcxMapSpecs struct {
 	SessionIndex     *ebpf.MapSpec `ebpf:"session_index"`
 	SessionTable     *ebpf.MapSpec `ebpf:"session_table"`
 	SettingsTable    *ebpf.MapSpec `ebpf:"settings_table"`
+	ShareTable       *ebpf.MapSpec `ebpf:"share_table"`
+	SlotTable        *ebpf.MapSpec `ebpf:"slot_table"`
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
 	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
@@ -264,6 +268,8 @@ type tcxMaps struct {
 	SessionIndex     *ebpf.Map `ebpf:"session_index"`
 	SessionTable     *ebpf.Map `ebpf:"session_table"`
 	SettingsTable    *ebpf.Map `ebpf:"settings_table"`
+	ShareTable       *ebpf.Map `ebpf:"share_table"`
+	SlotTable        *ebpf.Map `ebpf:"slot_table"`
 	Statistics       *ebpf.Map `ebpf:"statistics"`
 	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
@@ -321,6 +327,8 @@ func (m *tcxMaps) Close() error {
 		m.SessionIndex,
 		m.SessionTable,
 		m.SettingsTable,
+		m.ShareTable,
+		m.SlotTable,
 		m.Statistics,
 		m.SubscriberTable,
 		m.TentativeTable,

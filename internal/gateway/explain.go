@@ -209,11 +209,17 @@ func (e *explainer) out(f flow) (api.Ending, error) {
 		return goOn, err
 	}
 	e.chains(f, j)
-	external := e.data.OutboundOf(f.source)
 	end := e.ending(f, j)
-	switch {
-	case !end.Passes:
+	if !end.Passes {
 		return end, nil
+	}
+	external, err := e.data.OutboundOf(f.source)
+	if err != nil {
+		return goOn, err
+	}
+	if !external.IsValid() {
+		e.step("nat", "drop", "no outbound address lives")
+		return dropped("drop_no_address"), nil
 	}
 	if end, err := e.hostLimits(f); ends(end) || err != nil {
 		return end, err

@@ -89,6 +89,9 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	if g.store, err = openStore(g.options.Instance); err != nil {
 		return err
 	}
+	if _, err = g.data.SetOutbound(g.outbound); err != nil { // adopted, it has those of then
+		return err
+	}
 	if _, err = g.readOwn(); err != nil { // the pool asks for them
 		return err
 	}

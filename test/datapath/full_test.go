@@ -75,7 +75,7 @@ func TestFullMappingIndex(t *testing.T) {
 	}
 	census := g.census()
 	same(g, "mappings and refused", census.Mappings+len(refused), 4*most)
-	same(g, "ports in use", census.Ports, census.Mappings+3) // port 0 of each protocol
+	same(g, "ports in use", census.Ports, census.Mappings+9) // port 0 of each protocol and slot
 	g.idle(2 * time.Hour)
 	g.idle(2 * time.Hour)
 	g.leaves(g.put(refused[0]), udp(endpoint(outbound, refused[0].UDP.Source), server))

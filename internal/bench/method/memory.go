@@ -40,13 +40,15 @@ const (
 	sessionsAReservation = 48
 	sessionsATally       = 8 // of hosts inside, and of remote addresses
 	tallyBytes           = 2 * 16
+	leastSlots           = 3 // for outbound addresses, those that come later among them
+	spareSlots           = 2
 	leastCapacity        = 1024
 	mostCapacity         = 64_000_000
 )
 
 // RealmgateBytes is what the tables of a gateway take of memory, full or empty.
 func RealmgateBytes(capacity, outboundAddresses int) int64 {
-	ports := portsEachAddress * outboundAddresses
+	ports := portsEachAddress * min(max(leastSlots, outboundAddresses+spareSlots), mostOutbound)
 	reservations := min(max(capacity/sessionsAReservation, 1024), 65536)
 	tallies := min(max(capacity/sessionsATally, 1024), 1<<17)
 	return int64(tallyBytes*tallies) + int64(sessionBytes*float64(capacity)+portBytes*float64(ports)+indexSlotBytes*float64(min(capacity, ports))+

@@ -1,0 +1,170 @@
+package datapath
+
+import (
+	"fmt"
+)
+
+const (
+	shareBits = 14 // SHARE_BITS of bpf/include/slot_types.h
+	noSlot    = 255
+)
+
+// shares are which slot each share of the hosts leaves by.
+type shares bpfShares
+
+func (d *Datapath) shares() (*shares, error) {
+	s := &shares{}
+	if err := d.objects.ShareTable.Lookup(uint32(0), (*bpfShares)(s)); err != nil {
+		return nil, fmt.Errorf("read by which outbound addresses hosts leave: %w", err)
+	}
+	return s, nil
+}
+
+func (d *Datapath) writeShares(s *shares) error {
+	if err := d.objects.ShareTable.Put(uint32(0), (*bpfShares)(s)); err != nil {
+		return fmt.Errorf("write by which outbound addresses hosts leave: %w", err)
+	}
+	return nil
+}
+
+// shareOf is share_of of bpf/include/slot.h.
+func (d *Datapath) shareOf(private uint32) int {
+	return int(d.hash(uint64(private), 0) >> (64 - shareBits))
+}
+
+// groupOfShare is the rest of group_of.
+func groupOfShare(share, groups int) int { return share * groups >> shareBits }
+
+// assign gives each share a slot that lives, of its own group if there is one. A share stays
+// where it is while that slot lives; but one that is idle goes where fewer are. idle may be nil.
+func (s *shares) assign(slots []Slot, groups int, idle func(share int) bool) {
+	for first := 0; first < len(s.Slot); {
+		group := groupOfShare(first, groups)
+		end := first
+		for end < len(s.Slot) && groupOfShare(end, groups) == group {
+			end++
+		}
+		s.assignGroup(first, end, ownersOf(slots, uint8(group)), livesIn(slots), idle)
+		first = end
+	}
+}
+
+// ownersOf are the slots that shares of a group should have: its own that live, else all that do.
+func ownersOf(slots []Slot, group uint8) (own []uint8) {
+	var all []uint8
+	for _, s := range slots {
+		if s.State != SlotLive {
+			continue
+		}
+		all = append(all, uint8(s.Number))
+		if s.group == group {
+			own = append(own, uint8(s.Number))
+		}
+	}
+	if len(own) > 0 {
+		return own
+	}
+	return all
+}
+
+func livesIn(slots []Slot) (lives [noSlot + 1]bool) {
+	for _, s := range slots {
+		lives[s.Number] = s.State == SlotLive
+	}
+	return lives
+}
+
+func (s *shares) assignGroup(first, end int, owners []uint8, lives [noSlot + 1]bool, idle func(int) bool) {
+	if len(owners) == 0 {
+		for i := first; i < end; i++ {
+			s.Slot[i] = noSlot
+		}
+		return
+	}
+	var owns [noSlot + 1]bool
+	var has [noSlot + 1]int
+	for _, o := range owners {
+		owns[o] = true
+	}
+	for _, o := range s.Slot[first:end] {
+		has[o]++
+	}
+	fair := (end - first + len(owners) - 1) / len(owners)
+	for i := first; i < end; i++ {
+		old := s.Slot[i]
+		if lives[old] && (idle == nil || owns[old] && has[old] <= fair || !idle(i)) {
+			continue
+		}
+		least := owners[0]
+		for _, o := range owners {
+			if has[o] < has[least] {
+				least = o
+			}
+		}
+		has[old]--
+		has[least]++
+		s.Slot[i] = least
+	}
+}
+
+// rebalance moves shares whose hosts have no mappings to addresses that have fewer.
+func (d *Datapath) rebalance(slots []Slot) error {
+	old, err := d.shares()
+	if err != nil {
+		return err
+	}
+	all := *old
+	if all.assign(slots, int(d.layout.Groups), func(int) bool { return true }); all == *old {
+		return nil // they are spread as they should be
+	}
+	busy, err := d.busyShares()
+	if err != nil {
+		return err
+	}
+	next := *old
+	if next.assign(slots, int(d.layout.Groups), func(share int) bool { return busy[share] == nil }); next == *old {
+		return nil
+	}
+	if err := d.writeShares(&next); err != nil {
+		return err
+	}
+	// A host that got a mapping meanwhile stays where that is (RFC 4787 REQ-2).
+	if err := waitForPrograms(); err != nil {
+		return err
+	}
+	if busy, err = d.busyShares(); err != nil {
+		return err
+	}
+	stay := false
+	for share, slot := range old.Slot {
+		if slot != next.Slot[share] && busy[share][slot] {
+			next.Slot[share], stay = slot, true
+		}
+	}
+	if !stay {
+		return nil
+	}
+	return d.writeShares(&next)
+}
+
+// busyShares are those whose hosts have mappings, and in which slots.
+func (d *Datapath) busyShares() (map[int]map[uint8]bool, error) {
+	busy := map[int]map[uint8]bool{}
+	err := forAll(d.objects.MappingTable, func(number uint32, block *bpfMappingBlock) {
+		for _, word := range block.Endpoint {
+			if word == 0 {
+				continue
+			}
+			e := endpointOf(word)
+			if bpfPhase(e.Phase) == bpfPhasePHASE_FREE {
+				continue
+			}
+			share := d.shareOf(e.Address)
+			if busy[share] == nil {
+				busy[share] = map[uint8]bool{}
+			}
+			busy[share][uint8(number*blockPorts/ports/protocols)] = true
+		}
+	})
+	return busy, err
+}
