@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The guard at the way out: what leaves by a public interface has no private source, whoever sent it. Of packets that the
- * data plane redirects there is none here, or those that it has translated; the others are the kernel's own, forwarded
- * for machines that are no hosts of ours, or sent by programs of the gateway.
+ * The guard at the way out: what leaves by a public interface has no private source, whoever sent it, unless it goes to a
+ * destination without NAT. Of packets that the data plane redirects there is none here, or those that it has translated;
+ * the others are the kernel's own, forwarded for machines that are no hosts of ours, or sent by programs of the gateway.
  */
 #include "include/errno.h"
+#include "include/except.h"
 #include "include/next_hop.h"
 #include "include/verdict.h"
 
@@ -54,6 +55,13 @@ static __always_inline bool source_is_private(struct __sk_buff *skb, __u32 addre
 	}
 }
 
+static __always_inline bool goes_without_nat(__u32 destination)
+{
+	struct control *control = control_get();
+
+	return control && is_excepted(settings_get(*(volatile __u32 *)&control->generation), destination);
+}
+
 static __always_inline void sample(struct __sk_buff *skb, const struct iphdr *ip)
 {
 	struct control *control = control_get();
@@ -94,7 +102,7 @@ int gateway_egress(struct __sk_buff *skb)
 	/* What has a VLAN tag goes to another network than the public one. */
 	if (skb->protocol != bpf_htons(ETH_P_IP) || skb->vlan_present ||
 	    bpf_skb_load_bytes_relative(skb, 0, &ip, sizeof(ip), BPF_HDR_START_NET) ||
-	    !source_is_private(skb, ip.saddr))
+	    !source_is_private(skb, ip.saddr) || goes_without_nat(ip.daddr))
 		return EGRESS_NEXT;
 	reason_count(REASON_DROP_PRIVATE_SOURCE);
 	sample(skb, &ip);

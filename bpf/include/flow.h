@@ -233,7 +233,7 @@ static __always_inline void session_uncount(struct session *session)
 {
 	if (!(session->flags & SESSION_COUNTED))
 		return;
-	if (session->origin == ORIGIN_INSIDE)
+	if (session_is_outbound(session->origin))
 		subscriber_leave(session->private_address, session->protocol, false);
 	else if (session_stands(session))
 		remote_leave(session->remote_address);
@@ -247,12 +247,12 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
 		return 0;
 	session_unlist(number, session, tick);
 	session_uncount(session);
-	if (session_has_no_mapping(session->origin)) {
+	if (session_is_listed_outside(session->origin)) {
 		key = session_outside_key(session);
 		index_remove(&session_index, session_place(&key), number);
 		if (session->origin == ORIGIN_POOL)
 			pool_leave(session);
-	} else {
+	} else if (session_has_mapping(session->origin)) {
 		mapping_release(session->holds.mapping.slot, session->origin == ORIGIN_MAPPING,
 				settings->port_quarantine, tick);
 		filter_leave(session, tick);
@@ -288,11 +288,12 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 	count_statistic(STATISTIC_SESSIONS_OPENED);
 	if (!session_list(*number, session, flow->homes))
 		goto full;
-	if (session_has_no_mapping(flow->origin)) {
+	if (session_is_listed_outside(flow->origin)) {
 		key = session_outside_key(session);
 		if (!index_insert(&session_index, session_place(&key), *number))
 			goto full;
-	} else if (settings->filtering == FILTER_ADDRESS_DEPENDENT && !filter_join(*number, session)) {
+	} else if (session_has_mapping(flow->origin) && settings->filtering == FILTER_ADDRESS_DEPENDENT &&
+		   !filter_join(*number, session)) {
 		goto full;
 	}
 	return REASON_NONE;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "chain.h"
+#include "own.h"
 #include "path_mtu.h"
 #include "refuse.h"
 #include "rewrite.h"
@@ -31,7 +32,7 @@ static __always_inline void flow_touch(struct session *session, const struct pac
 {
 	enum turn turn;
 
-	if (session->origin == ORIGIN_INSIDE) {
+	if (session_is_outbound(session->origin)) {
 		session_touch(session, packet, direction, tick);
 		return;
 	}
@@ -157,7 +158,7 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 	packets = judged ^ judged_by(packet->generation);
 	if (!packets && !anew)
 		return REASON_NONE;
-	out = session->origin == ORIGIN_INSIDE;
+	out = session_is_outbound(session->origin);
 	sent = session->origin == ORIGIN_STATIC; /* its flow is judged as it came */
 	flow.source = out ? session->private_address : session->remote_address;
 	flow.destination = out ? session->remote_address : sent ? session->external_address : session->private_address;
@@ -174,6 +175,8 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 		return REASON_DROP_BANNED;
 	reason = service_judge(session->private_address, session->private_port, session->protocol,
 			       session->origin << 8 | session->flags, packet->generation);
+	if (reason == REASON_NONE && own_is_void(session, settings_get(packet->generation)))
+		reason = REASON_DROP_SERVICE_CLOSED;
 	if (reason != REASON_NONE)
 		return reason;
 	reason = sent ? chain_judge_static(packet, &flow, session) : chain_judge(packet, &flow, out);

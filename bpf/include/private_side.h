@@ -9,44 +9,51 @@
 #include "forward.h"
 #include "gateway_traffic.h"
 #include "icmp.h"
+#include "own.h"
+#include "private_refuse.h"
 
 /* Where a first packet goes. */
 struct way {
 	bool hairpin;	/* to one of our own addresses */
+	bool own;	/* to a destination without NAT */
 	__u16 epoch;	/* of next_hop */
 	__u16 next_hop; /* 0: to be asked for */
 };
 
 /*
- * Whether the destination is outside. Where no rule looks at sources the kernel is asked once for a new flow, as
- * for a packet that is translated already; any other answer is asked for again with the packet's own source.
+ * Whether the destination is outside. Where no rule looks at sources, or the packet keeps its own, the kernel is asked
+ * once for a new flow, as for a packet that is translated already; any other answer is asked for again with the packet's
+ * own source.
  */
 static __always_inline bool private_leaves(ctx_t *ctx, const struct packet *packet, struct way *way)
 {
 	struct route_query query = {.destination = packet->tuple.destination, .ingress = ctx_ifindex(ctx)};
 	struct control *control = control_get();
 
-	if (!control || !control->source_blind)
+	if (!control || (!control->source_blind && !way->own))
 		return false;
 	way->epoch = *(volatile __u32 *)&control->route_epoch;
-	query.source = slot_address(slot_of(packet->tuple.source));
+	query.source = way->own ? packet->tuple.source : slot_address(slot_of(packet->tuple.source));
 	if (!query.source || route_recall(ctx, &query, way->epoch) != ROUTE_FOUND || query.side != SIDE_PUBLIC)
 		return false;
 	way->next_hop = query.number;
 	return true;
 }
 
-/* REASON_NONE when the destination is reached through NAT. */
+/* REASON_NONE when the destination is outside. */
 __noinline enum reason private_destination(ctx_t *ctx, const struct packet *packet, struct way *way)
 {
 	__u32 destination;
 	struct address *address;
+	struct settings *settings;
 
 	if (!packet || !way)
 		return REASON_DROP_INTERNAL;
 	destination = packet->tuple.destination;
 	address = bpf_map_lookup_elem(&address_table, &destination);
+	settings = settings_get(packet->generation);
 	way->hairpin = address != 0;
+	way->own = !address && settings && settings->excepts && is_excepted(settings, destination);
 	if (address && address->kind == ADDRESS_OUTBOUND && is_local(ctx, packet, address)) {
 		struct endpoint endpoint = mapping_at(
 			mapping_slot(address->number, packet->tuple.protocol, packet->tuple.destination_port));
@@ -74,22 +81,48 @@ __noinline bool private_clear(__u32 number, const struct settings *settings)
 	return true;
 }
 
-/* Under the stripe: the mapping of the packet's source, if it has one, and the count of what it is about to open. */
+/*
+ * Under the stripe: the mapping of the packet's source, if it has one and needs it, and the count of what it is about to
+ * open.
+ */
 __noinline int private_enter(const struct packet *packet, struct flow *flow, const struct settings *settings)
 {
 	struct mapping_key host = {};
+	bool maps = false;
 
 	if (!packet || !flow || !settings)
 		return REASON_DROP_INTERNAL;
 	host.address = packet->tuple.source;
 	host.port = packet->tuple.source_port;
 	host.protocol = packet->tuple.protocol;
-	flow->outbound = slot_of(host.address);
-	host.outbound = flow->outbound;
-	if (host.outbound == NO_SLOT)
-		return REASON_DROP_NO_ADDRESS;
-	flow->mapping = mapping_find(&host);
-	return subscriber_enter(&host, !flow->mapping, settings, flow->tick);
+	if (session_has_mapping(flow->origin)) {
+		flow->outbound = slot_of(host.address);
+		host.outbound = flow->outbound;
+		if (host.outbound == NO_SLOT)
+			return REASON_DROP_NO_ADDRESS;
+		flow->mapping = mapping_find(&host);
+		maps = !flow->mapping;
+	}
+	return subscriber_enter(&host, maps, settings, flow->tick);
+}
+
+/* The same: what it is outside, by a mapping or as it is. counted: a new mapping counts with its subscriber already. */
+static __always_inline enum reason private_translate(ctx_t *ctx, const struct packet *packet, struct flow *flow,
+						     bool counted)
+{
+	enum reason reason;
+
+	if (!session_has_mapping(flow->origin)) {
+		flow->external_address = packet->tuple.source;
+		flow->external_port = packet->tuple.source_port;
+		return REASON_NONE;
+	}
+	reason = mapping_acquire(ctx, &packet->tuple, &flow->mapping, flow->outbound, counted);
+	if (reason != REASON_NONE)
+		return reason;
+	flow->external_address = slot_address(flow->mapping / (PROTOCOLS * PORTS));
+	flow->external_port = bpf_htons(flow->mapping & (PORTS - 1));
+	return REASON_NONE;
 }
 
 /* Under the stripe: opens the session unless another CPU did meanwhile. */
@@ -110,18 +143,19 @@ __noinline enum reason private_open_locked(ctx_t *ctx, const struct packet *pack
 	*number = session_find_home(packet);
 	if (*number && !private_clear(*number, settings))
 		return REASON_NONE;
+	flow->origin = way->own ? ORIGIN_OWN : ORIGIN_INSIDE;
 	entered = private_enter(packet, flow, settings);
 	if (entered > REASON_NONE)
 		return entered;
 	/* The record first: a packet that finds none takes no port. */
 	record = record_allocate(packet->homes.first, packet->homes.second, true);
 	if (!record) {
-		if (!flow->mapping && entered == REASON_NONE)
+		if (session_has_mapping(flow->origin) && !flow->mapping && entered == REASON_NONE)
 			subscriber_leave(packet->tuple.source, packet->tuple.protocol, true);
 		reason = REASON_DROP_SESSION_TABLE_FULL;
 		goto leave;
 	}
-	reason = mapping_acquire(ctx, &packet->tuple, &flow->mapping, flow->outbound, entered == REASON_NONE);
+	reason = private_translate(ctx, packet, flow, entered == REASON_NONE);
 	if (reason != REASON_NONE) {
 		record_release(record, true);
 		goto leave;
@@ -130,20 +164,22 @@ __noinline enum reason private_open_locked(ctx_t *ctx, const struct packet *pack
 	flow->private_port = packet->tuple.source_port;
 	flow->remote_address = packet->tuple.destination;
 	flow->remote_port = packet->tuple.destination_port;
-	flow->external_address = slot_address(flow->mapping / (PROTOCOLS * PORTS));
-	flow->external_port = bpf_htons(flow->mapping & (PORTS - 1));
 	flow->protocol = packet->tuple.protocol;
-	flow->origin = ORIGIN_INSIDE;
 	flow->flags = (way->hairpin ? SESSION_HAIRPIN : 0) | (entered == REASON_NONE ? SESSION_COUNTED : 0);
 	flow->homes = packet->homes;
 	flow->next_hop = way->next_hop;
 	flow->route_epoch = way->epoch;
 	flow->judged = chain_judged(packet);
 	*number = record;
-	reason = mapping_session_open(flow, settings, number);
+	if (!session_has_mapping(flow->origin)) {
+		reason = session_open(flow, settings, number);
+	} else {
+		reason = mapping_session_open(flow, settings, number);
+		if (reason != REASON_NONE)
+			mapping_release(flow->mapping, false, 0, flow->tick);
+	}
 	if (reason == REASON_NONE)
 		return REASON_NONE;
-	mapping_release(flow->mapping, false, 0, flow->tick);
 leave:
 	if (entered == REASON_NONE)
 		subscriber_leave(packet->tuple.source, packet->tuple.protocol, false);
@@ -215,48 +251,6 @@ __noinline enum reason private_open(ctx_t *ctx, const struct packet *packet, con
 	reason = private_open_locked(ctx, packet, way, number);
 	lock_release(stripe);
 	return reason;
-}
-
-/* With an outbound address that has left: a segment without a session may be of one of them. */
-static __always_inline bool sessions_have_ended(void)
-{
-	struct control *control = control_get();
-
-	return control && control->left;
-}
-
-/* Tells a sender inside why its packet opens no session (RFC 5508 REQ-8, RFC 6888 REQ-11). */
-__noinline int private_refuse(ctx_t *ctx, const struct packet *packet, enum reason reason)
-{
-	if (!packet)
-		return CTX_DROP;
-	switch (reason) {
-	case REASON_DROP_BANNED:
-	case REASON_DROP_DENIED:
-		return chain_refuse(ctx, packet, reason, SIDE_PRIVATE);
-	case REASON_DROP_NO_ROUTE:
-		return refuse_no_route(ctx, packet, SIDE_PRIVATE);
-	case REASON_DROP_NOT_SYN:
-		/* A host that answers a client who is gone, or lost: it forgets him. Or its session has ended with our address. */
-		if ((packet->tcp_flags & (TCP_FLAG_SYN | TCP_FLAG_ACK)) == (TCP_FLAG_SYN | TCP_FLAG_ACK) ||
-		    sessions_have_ended())
-			return refuse_stranger(ctx, packet, reason, SIDE_PRIVATE);
-		return verdict(ctx, packet, reason, SIDE_PRIVATE);
-	case REASON_DROP_TTL_EXPIRED:
-		return refuse(ctx, packet, reason, SIDE_PRIVATE, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
-	case REASON_DROP_NO_ADDRESS:
-	case REASON_DROP_NO_PORT:
-	case REASON_DROP_HOST_SESSIONS:
-	case REASON_DROP_HOST_PORTS:
-	case REASON_DROP_HOST_RATE:
-	case REASON_DROP_MAPPING_SESSIONS:
-	case REASON_DROP_SESSION_TABLE_FULL:
-	case REASON_DROP_SESSION_INDEX_FULL:
-	case REASON_DROP_MAPPING_INDEX_FULL:
-		return refuse(ctx, packet, reason, SIDE_PRIVATE, ICMP_DEST_UNREACH, ICMP_HOST_UNREACH, 0);
-	default:
-		return verdict(ctx, packet, reason, SIDE_PRIVATE);
-	}
 }
 
 /* What parsing could not make a flow of. On its own, for the stack of the entry. */

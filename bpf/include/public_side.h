@@ -71,11 +71,11 @@ static __always_inline __u32 public_find(const struct tuple *tuple, const struct
 	if (*reason == REASON_NONE)
 		number = session_find(key);
 	return (control->statics || address->lends) && address->kind == ADDRESS_OUTBOUND ? static_find(tuple, number)
-											  : number;
+											 : number;
 }
 
 /* The session that an ICMP error from outside is about: the quoted packet is one that we sent. */
-static __noinline struct session *quoted_session(const struct quoted *quoted)
+static __noinline struct session *quoted_session(const struct quoted *quoted, __u32 generation)
 {
 	struct tuple tuple = {};
 	struct session_key key = {};
@@ -93,9 +93,8 @@ static __noinline struct session *quoted_session(const struct quoted *quoted)
 	tuple.destination_port = quoted->tuple.source_port;
 	tuple.protocol = quoted->tuple.protocol;
 	address = bpf_map_lookup_elem(&address_table, &tuple.destination);
-	if (!address)
-		return 0;
-	session = session_at(public_find(&tuple, address, control, &key, &slot, &reason));
+	session = session_at(address ? public_find(&tuple, address, control, &key, &slot, &reason)
+				     : own_find(&tuple, generation));
 	return session && session->life.phase == PHASE_LIVE && session_is_of(session, &tuple) &&
 			       !session_is_over(session)
 		       ? session
@@ -137,22 +136,20 @@ __noinline int public_icmp_error(ctx_t *ctx, const struct packet *packet)
 	if (!packet || !control)
 		return CTX_DROP;
 	address = bpf_map_lookup_elem(&address_table, &packet->tuple.destination);
-	if (!address)
-		return verdict(ctx, packet,
-			       destination_is_local(ctx, packet->tuple.source, packet->tuple.destination)
-				       ? to_gateway(ctx, packet, SIDE_PUBLIC)
-				       : REASON_DROP_NOT_FOR_US,
-			       SIDE_PUBLIC);
+	if (!address && destination_is_local(ctx, packet->tuple.source, packet->tuple.destination))
+		return verdict(ctx, packet, to_gateway(ctx, packet, SIDE_PUBLIC), SIDE_PUBLIC);
 	if (!packet->hairpin && source_is_banned(packet))
 		return verdict(ctx, packet, REASON_DROP_BANNED, SIDE_PUBLIC);
 	reason = quoted_parse(ctx, packet, &quoted);
-	session =
-		reason == REASON_NONE && quoted.tuple.source == packet->tuple.destination ? quoted_session(&quoted) : 0;
+	session = reason == REASON_NONE && quoted.tuple.source == packet->tuple.destination
+			  ? quoted_session(&quoted, packet->generation)
+			  : 0;
 	if (!session)
 		return verdict(ctx, packet,
-			       is_local(ctx, packet, address) ? to_gateway(ctx, packet, SIDE_PUBLIC)
-			       : reason != REASON_NONE	      ? reason
-							      : REASON_DROP_NO_SESSION,
+			       !address				? REASON_DROP_NOT_FOR_US
+			       : is_local(ctx, packet, address) ? to_gateway(ctx, packet, SIDE_PUBLIC)
+			       : reason != REASON_NONE		? reason
+								: REASON_DROP_NO_SESSION,
 			       SIDE_PUBLIC);
 	if ((session->flags & SESSION_HAIRPIN) && !packet->hairpin)
 		return verdict(ctx, packet, REASON_DROP_SPOOFED_SOURCE, SIDE_PUBLIC);
@@ -304,11 +301,11 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 	if (packet.kind != PACKET_FLOW)
 		return not_ipv4(ctx, &packet, SIDE_PUBLIC);
 	address = bpf_map_lookup_elem(&address_table, &packet.tuple.destination);
-	if (!address)
-		return public_untranslated(ctx, &packet, hairpin);
 	/* An open session at home says all: its mapping is not read. It stays what it is, as an ended one rests first. */
-	number = address->kind == ADDRESS_OUTBOUND ? session_find_kept(&packet.tuple, address->group) : 0;
-	if (!number)
+	number = address && address->kind == ADDRESS_OUTBOUND ? session_find_kept(&packet.tuple, address->group) : 0;
+	if (!address)
+		number = own_find(&packet.tuple, packet.generation);
+	else if (!number)
 		number = public_find(&packet.tuple, address, control, &key, &slot, &reason);
 	session = session_at(number);
 	if (!session)
@@ -318,14 +315,17 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 	 * its binding has left behind: who says SYN was given the address for whoever has it now (I9).
 	 */
 	if (number && (!session_is_of(session, &packet.tuple) || session_is_over(session) ||
-		       (tcp_is_pure_syn(packet.tcp_flags) && session_has_no_mapping(session->origin) &&
+		       (tcp_is_pure_syn(packet.tcp_flags) && session_is_listed_outside(session->origin) &&
 			(session_gives_way(session, &packet) || session_is_left_over(session)))))
 		number = 0;
-	if (!number && !key.side)
-		reason = public_key(&packet.tuple, address, &key, &slot);
 	if (!number) {
-		bool sent = address->kind != ADDRESS_POOL && chain_is_static(&packet);
+		bool sent;
 
+		if (!address)
+			return public_untranslated(ctx, &packet, hairpin);
+		if (!key.side)
+			reason = public_key(&packet.tuple, address, &key, &slot);
+		sent = address->kind != ADDRESS_POOL && chain_is_static(&packet);
 		if (address->lends)
 			reason = lent_way(ctx, &packet, &key, reason);
 		reason = public_first(ctx, &packet, &key, slot, sent, reason, &number);

@@ -129,10 +129,15 @@ static __always_inline struct session_key session_outside_key(const struct sessi
 				    s->remote_port,	 s->protocol,	    KEY_OUTSIDE};
 }
 
-/* Found from outside by its outside tuple alone. */
-static __always_inline bool session_has_no_mapping(__u8 origin)
+/* Found from outside by its outside tuple alone: that is in the index. */
+static __always_inline bool session_is_listed_outside(__u8 origin)
 {
 	return origin == ORIGIN_POOL || origin == ORIGIN_STATIC;
+}
+
+static __always_inline bool session_has_mapping(__u8 origin)
+{
+	return origin == ORIGIN_INSIDE || origin == ORIGIN_MAPPING;
 }
 
 static __always_inline struct session_key session_filter_key(const struct session *s)
@@ -185,7 +190,7 @@ static __always_inline __u32 session_timeout(const struct settings *settings, co
 	case IPPROTO_TCP:
 		return tcp_timeout(settings, session->life.tcp);
 	case IPPROTO_UDP:
-		if (session->origin != ORIGIN_INSIDE)
+		if (!session_is_outbound(session->origin))
 			return session->flags & SESSION_ANSWERED ? settings->udp : settings->udp_unanswered;
 		/* A resolver takes a port for each question, and needs it no more once it is answered (RFC 4787 REQ-5a). */
 		return session->remote_port == bpf_htons(53) ? settings->dns : settings->udp;

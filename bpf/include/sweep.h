@@ -6,6 +6,7 @@
 #pragma once
 
 #include "flow.h"
+#include "own.h"
 
 #define REST 4 /* ticks that an ended record rests: a packet's program ends within microseconds */
 
@@ -50,7 +51,8 @@ static __always_inline bool sweep_is_due(const struct sweep *sweep, const struct
 		return false;
 	if (sweep->end)
 		return !sweep->use || sweep->use == session->life.version + 1U;
-	return sweep_is_past(sweep, session->life.stamp, session_timeout(sweep->settings, session));
+	return sweep_is_past(sweep, session->life.stamp, session_timeout(sweep->settings, session)) ||
+	       own_is_void(session, sweep->settings);
 }
 
 /* When an operator ends sessions, the daemon waits for the programs that run, and sweeps: that is rest enough. */
@@ -78,7 +80,7 @@ static __noinline int sweep_live(__u32 number, struct session *session, struct s
 		freed = session_end(number, session, settings, sweep->tick);
 		if (sweep->end) {
 			sweep_rested(sweep, session);
-			if (!session_has_no_mapping(session->origin))
+			if (session_has_mapping(session->origin))
 				sweep_rested(sweep, session_at(session->holds.mapping.filter));
 		}
 	}
@@ -106,7 +108,7 @@ static long sweep_session(__u32 bit, struct sweep *sweep)
 		if (!sweep->end && sweep_is_past(sweep, session->life.stamp, REST)) {
 			*(volatile __u8 *)&session->life.phase = PHASE_FREE;
 			sweep->rested |= 1ULL << (bit & 63);
-			sweep->gone[session->origin == ORIGIN_INSIDE]++;
+			sweep->gone[session_is_outbound(session->origin)]++;
 		}
 		break;
 	}

@@ -13,9 +13,15 @@ enum direction {
 	DIRECTION_IN,
 };
 
+/* Opened by a host inside. */
+static __always_inline bool session_is_outbound(__u8 origin)
+{
+	return origin == ORIGIN_INSIDE || origin == ORIGIN_OWN;
+}
+
 static __always_inline enum direction tcp_opener(__u8 origin)
 {
-	return origin == ORIGIN_INSIDE ? DIRECTION_OUT : DIRECTION_IN;
+	return session_is_outbound(origin) ? DIRECTION_OUT : DIRECTION_IN;
 }
 
 static __always_inline bool tcp_is_pure_syn(__u8 flags)

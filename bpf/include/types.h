@@ -21,6 +21,7 @@
 #define ROUTE_ANSWERS	 1024		    /* of a CPU */
 #define BANS		 ((1 << 21) + 1024) /* and what they spare; some kernels replace no entry of a full trie */
 #define BANNED_ADDRESSES (1 << 16)
+#define EXCEPTS		 64 /* prefixes without NAT */
 
 /* Sizes and secrets, fixed when the maps are created and read-only to the programs. */
 struct layout {
@@ -47,6 +48,12 @@ struct layout {
 	__u32 groups; /* of shares, slot.h */
 };
 
+/* Destinations that are reached without NAT; both words in network byte order. */
+struct except {
+	__u32 address;
+	__u32 mask;
+};
+
 /* What a reload may change. Two of them: the programs read settings[generation & 1]. */
 struct settings {
 	__u32 tcp_established; /* timeouts in ticks of 2^28 ns, see clock.h */
@@ -64,7 +71,7 @@ struct settings {
 	__u16 entry[2]; /* what judges flows from outside, and inside: an enum entry, or their only chain's program */
 	__u16 stray;	/* the program of the protection alone, 0 where there is none */
 	__u8 traps;	/* it has a honeypot: what is for nobody is shown to it, too */
-	__u8 keeps; /* outbound addresses have ports that no mapping gets */
+	__u8 keeps;	/* outbound addresses have ports that no mapping gets */
 	__u32 name_server; /* where it is asked from outside */
 	__u16 name_port;
 	__u16 client_sessions;	 /* of one client that may stand with one binding: TCP's, and all others' */
@@ -72,6 +79,8 @@ struct settings {
 	__u8 loose_reverse_path; /* a source inside may be reached by another private interface than it came by */
 	__u16 mss;		 /* what a SYN may say at most, or an enum mss */
 	struct limits limits;
+	__u32 excepts; /* how many there are */
+	struct except except[EXCEPTS];
 };
 
 enum mss {
@@ -123,6 +132,7 @@ enum origin {
 	ORIGIN_MAPPING, /* opened from outside through a mapping that let it in */
 	ORIGIN_POOL,	/* opened from outside by a claim of a binding */
 	ORIGIN_STATIC,	/* opened from outside, a chain said where to (dnat) */
+	ORIGIN_OWN,	/* opened from inside, with the host's own address and port outside, too */
 };
 
 #define SESSION_HAIRPIN	     0x01 /* the remote end is behind this gateway too */

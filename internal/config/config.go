@@ -79,7 +79,8 @@ type Quotas struct {
 type Outbound struct {
 	Addresses  []netip.Addr // at most 64; empty: the first public interface's first IPv4 address
 	Filtering  model.Filtering
-	Quarantine time.Duration // 0s to 3600s: how long a freed port rests with endpoint-independent filtering (RFC 6888 REQ-8)
+	Except     []netip.Prefix // at most 64: destinations that are reached without NAT; none holds another
+	Quarantine time.Duration  // 0s to 3600s: how long a freed port rests with endpoint-independent filtering (RFC 6888 REQ-8)
 }
 
 // Timeouts says how long a session may idle, each 1s to 2592000s.

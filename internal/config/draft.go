@@ -18,7 +18,7 @@ type draft struct {
 	zones                                   []*zoneDraft
 	keyDrafts                               []*keyDraft
 	upstream                                []at[netip.AddrPort]
-	neverBan, clientSubnet                  []at[netip.Prefix]
+	neverBan, clientSubnet, excepts         []at[netip.Prefix]
 	rebindOK                                []at[model.Name]
 	pool, outbound                          []at[span]
 	hosts                                   []*hostDraft
@@ -54,6 +54,7 @@ func newDraft(faults *faultLog) *draft {
 func (d *draft) finish() {
 	d.finishInterfaces()
 	d.finishAddresses()
+	d.finishExcepts()
 	d.finishUpstream()
 	d.finishBands()
 	d.finishZones()

@@ -92,7 +92,7 @@ func render(c *Config) string {
 	}
 	line("  ]\n  quotas: {client: %d, resolver: %d, host: %d, service: %d, total: %d, half_open: %d, half_open_per_host: %d, client_sessions: %d}",
 		q.Client, q.Resolver, q.Host, q.Service, q.Total, q.HalfOpen, q.HalfOpenPerHost, q.ClientSessions)
-	line("outbound: {addresses: %s, filtering: %s, quarantine: %s}", list(c.Outbound.Addresses), c.Outbound.Filtering, c.Outbound.Quarantine)
+	line("outbound: {addresses: %s, filtering: %s, quarantine: %s, except: %s}", list(c.Outbound.Addresses), c.Outbound.Filtering, c.Outbound.Quarantine, list(c.Outbound.Except))
 	t := c.Timeouts
 	line("timeouts: {tcp_established: %s, tcp_transitory: %s, udp: %s, udp_unanswered: %s, dns: %s, icmp: %s}", t.TCPEstablished, t.TCPTransitory, t.UDP, t.UDPUnanswered, t.DNS, t.ICMP)
 	renderLimits(line, c.Limits)

@@ -72,6 +72,7 @@ func (d *draft) keys() []key {
 			one("filtering", &c.Outbound.Filtering,
 				choice(model.EndpointIndependent, model.AddressDependent, model.AddressAndPortDependent)),
 			one("quarantine", &c.Outbound.Quarantine, duration(0, time.Hour)),
+			many("except", &d.excepts, network(), 0),
 		),
 		section("timeouts",
 			one("tcp_established", &c.Timeouts.TCPEstablished, duration(second, longestIdle)),

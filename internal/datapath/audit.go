@@ -56,10 +56,19 @@ func (a *audit) problem(format string, args ...any) {
 	a.problems = append(a.problems, fmt.Errorf(format, args...))
 }
 
-// hasMapping tells sessions that lean on a mapping from those that are indexed by their
-// outside tuples.
+// hasMapping is session_has_mapping of bpf/include/session.h.
 func hasMapping(s *bpfSession) bool {
-	return s.Origin != uint8(bpfOriginORIGIN_POOL) && s.Origin != uint8(bpfOriginORIGIN_STATIC)
+	return bpfOrigin(s.Origin) == bpfOriginORIGIN_INSIDE || bpfOrigin(s.Origin) == bpfOriginORIGIN_MAPPING
+}
+
+// isListedOutside is session_is_listed_outside of the same.
+func isListedOutside(s *bpfSession) bool {
+	return bpfOrigin(s.Origin) == bpfOriginORIGIN_POOL || bpfOrigin(s.Origin) == bpfOriginORIGIN_STATIC
+}
+
+// isOutbound is session_is_outbound of bpf/include/tcp.h.
+func isOutbound(s *bpfSession) bool {
+	return bpfOrigin(s.Origin) == bpfOriginORIGIN_INSIDE || bpfOrigin(s.Origin) == bpfOriginORIGIN_OWN
 }
 
 func (a *audit) sessions() error {
@@ -80,7 +89,7 @@ func (a *audit) sessions() error {
 		case bpfPhasePHASE_LIVE:
 			a.c.Sessions++
 			a.slots += owner
-			if !hasMapping(s) {
+			if isListedOutside(s) {
 				a.slots++
 			}
 			first, second := a.d.homes(s)

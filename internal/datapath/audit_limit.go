@@ -15,7 +15,7 @@ func (a *audit) subscribers() error {
 		wanted[addressOf(address)] = s
 	}
 	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
-		if bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && bpfOrigin(s.Origin) == bpfOriginORIGIN_INSIDE && s.Flags&sessionCounted != 0 {
+		if bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && isOutbound(s) && s.Flags&sessionCounted != 0 {
 			change(s.PrivateAddress, func(of *Subscriber) { of.Sessions++ })
 		}
 	})
@@ -55,7 +55,7 @@ func (a *audit) subscribers() error {
 func (a *audit) remotes() error {
 	wanted := map[netip.Addr]int{}
 	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
-		if bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && bpfOrigin(s.Origin) != bpfOriginORIGIN_INSIDE && s.Flags&sessionCounted != 0 && stands(s) {
+		if bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && !isOutbound(s) && s.Flags&sessionCounted != 0 && stands(s) {
 			wanted[addressOf(s.RemoteAddress)]++
 		}
 	})

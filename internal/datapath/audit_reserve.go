@@ -34,7 +34,7 @@ func (a *audit) reserves() error {
 	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
 		switch {
 		case bpfPhase(s.Life.Phase) == bpfPhasePHASE_FREE:
-		case bpfOrigin(s.Origin) == bpfOriginORIGIN_INSIDE:
+		case isOutbound(s):
 			used[1]++
 		default:
 			used[0]++

@@ -393,6 +393,7 @@ const (
 	bpfOriginORIGIN_MAPPING bpfOrigin = 1
 	bpfOriginORIGIN_POOL    bpfOrigin = 2
 	bpfOriginORIGIN_STATIC  bpfOrigin = 3
+	bpfOriginORIGIN_OWN     bpfOrigin = 4
 )
 
 type bpfPhase uint32
@@ -636,6 +637,12 @@ type bpfSettings struct {
 	LooseReversePath uint8
 	Mss              uint16
 	Limits           bpfLimits
+	Excepts          uint32
+	Except           [64]struct {
+		_       structs.HostLayout
+		Address uint32
+		Mask    uint32
+	}
 }
 
 type bpfShares struct {

@@ -38,7 +38,7 @@ func (d *Datapath) loadEgress() error {
 	m := &d.objects.bpfMaps
 	shared := map[string]*ebpf.Map{
 		"address_table": m.AddressTable, "budgets": m.Budgets, "control_table": m.ControlTable, "drop_events": m.DropEvents,
-		"interface_table": m.InterfaceTable, "own_addresses": m.OwnAddresses, "reason_counters": m.ReasonCounters,
+		"interface_table": m.InterfaceTable, "own_addresses": m.OwnAddresses, "reason_counters": m.ReasonCounters, "settings_table": m.SettingsTable,
 	}
 	for name, table := range shared {
 		spec.Maps[name].MaxEntries = table.MaxEntries()

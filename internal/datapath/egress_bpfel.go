@@ -362,6 +362,12 @@ type egressSettings struct {
 		BindingSessions uint32
 		MappingSessions uint32
 	}
+	Excepts uint32
+	Except  [64]struct {
+		_       structs.HostLayout
+		Address uint32
+		Mask    uint32
+	}
 }
 
 type egressShares struct {

@@ -21,6 +21,7 @@ const (
 	MaxBoundPorts   = 1 << 22
 	MaxKnown        = 1 << 24
 	MaxTallies      = 1 << 20
+	MaxExcepts      = 64
 )
 
 // Options fix the shape of the data plane. What a reload may change comes
@@ -82,6 +83,8 @@ type Settings struct {
 	ClientSessions int
 	Limits         Limits
 	ForwardIPv6    bool
+	// Except are destinations that are reached without NAT, at most MaxExcepts.
+	Except []netip.Prefix
 	// MSS is what a SYN may say at most; MSSAuto: what fits the links of both sides.
 	MSS uint16
 	// LooseReversePath lets a source inside come by any private interface where it is reached

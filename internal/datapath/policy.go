@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/netip"
 	"slices"
 	"time"
@@ -70,6 +71,9 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 	if record.UdpUnanswered = record.Udp; settings.UDPUnanswered > 0 {
 		record.UdpUnanswered = min(record.Udp, ticks(settings.UDPUnanswered))
 	}
+	if err := putExcepts(&record, settings.Except); err != nil {
+		return 0, err
+	}
 	if settings.Refuse {
 		record.Refuse = 1
 	}
@@ -120,6 +124,19 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 		return next, err
 	}
 	return next, d.dropChains(next - 1)
+}
+
+func putExcepts(record *bpfSettings, prefixes []netip.Prefix) error {
+	if len(prefixes) > MaxExcepts {
+		return fmt.Errorf("%d destinations without NAT, at most %d", len(prefixes), MaxExcepts)
+	}
+	record.Excepts = uint32(len(prefixes))
+	for i, p := range prefixes {
+		mask := net.CIDRMask(p.Bits(), 32)
+		record.Except[i].Address = networkOrder(p.Masked().Addr())
+		record.Except[i].Mask = networkOrder(netip.AddrFrom4([4]byte(mask)))
+	}
+	return nil
 }
 
 // openServices lists the services that are open.

@@ -18,8 +18,8 @@ type Session struct {
 	// State is "open" for UDP and ICMP, else a TCP state: syn, syn_both,
 	// established, fin_out, fin_in, fin_both or rst.
 	State string `json:"state"`
-	// Origin is inside, mapping (let in by an outbound mapping), pool, or static
-	// (sent on by a chain).
+	// Origin is inside, mapping (let in by an outbound mapping), pool, static (sent on by a
+	// chain), or own (from inside, and not translated).
 	Origin     string `json:"origin"`
 	Hairpin    bool   `json:"hairpin"`
 	Generation uint32 `json:"generation"`
@@ -37,7 +37,7 @@ type Session struct {
 
 var tcpStates = [...]string{"open", "syn", "syn_both", "established", "fin_out", "fin_in", "fin_both", "rst"}
 
-var origins = [...]string{"inside", "mapping", "pool", "static"}
+var origins = [...]string{"inside", "mapping", "pool", "static", "own"}
 
 // Number is the session's place in the table, 1 and up, for as long as it lives.
 func (s Session) Number() uint32 { return s.record }

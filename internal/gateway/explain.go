@@ -217,7 +217,7 @@ func (e *explainer) out(f flow) (api.Ending, error) {
 	if err != nil {
 		return goOn, err
 	}
-	if !external.IsValid() {
+	if !external.IsValid() && e.translated(f) {
 		e.step("nat", "drop", "no outbound address lives")
 		return dropped("drop_no_address"), nil
 	}
@@ -226,7 +226,11 @@ func (e *explainer) out(f flow) (api.Ending, error) {
 	}
 	switch {
 	case e.kindOf(f.destination) == notOurs:
-		e.step("nat", "translate", "it leaves as %s", external)
+		if p, excepted := e.excepted(f.destination); excepted {
+			e.step("nat", "continue", "outbound.except has %s: it leaves as it is", p)
+		} else {
+			e.step("nat", "translate", "it leaves as %s", external)
+		}
 		e.mss(f, f.source, f.destination)
 		return end, nil
 	}

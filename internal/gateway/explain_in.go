@@ -23,6 +23,10 @@ func (e *explainer) meets(f flow) (private netip.AddrPort, end api.Ending, err e
 		end, err = e.toGateway(f)
 		return private, end, err
 	}
+	if _, excepted := e.excepted(f.source); excepted && e.way(f.destination) == inside {
+		e.step("address", "drop", "from %s, of outbound.except, answers come in, and nothing is opened: hosts are reached by name", f.source)
+		return private, dropped("drop_not_for_us"), nil
+	}
 	e.step("address", "drop", "%s is neither of the pool nor outbound: hosts are reached by name", f.destination)
 	return private, dropped("drop_not_for_us"), nil
 }
@@ -214,7 +218,7 @@ func (e *explainer) filtering(f flow, private netip.AddrPort) (api.Ending, error
 	if filtering == model.AddressDependent {
 		err := e.data.Sessions(func(s datapath.Session) {
 			admits = admits || s.Protocol == f.protocol && s.Private == private && s.Remote.Addr() == f.source &&
-				s.Origin != "pool" && s.Origin != "static" // which have no mapping
+				(s.Origin == "inside" || s.Origin == "mapping") // which have no mapping
 		})
 		if err != nil {
 			return goOn, err

@@ -5,7 +5,7 @@ import (
 )
 
 // hostLimits is subscriber_judge of bpf/include/subscriber.h, but for the rate, of which the next
-// second knows nothing. The flow is taken to need a port of its own.
+// second knows nothing. A flow that is translated is taken to need a port of its own.
 func (e *explainer) hostLimits(f flow) (api.Ending, error) {
 	hosts, err := e.data.Subscribers()
 	if err != nil {
@@ -17,7 +17,7 @@ func (e *explainer) hostLimits(f flow) (api.Ending, error) {
 	case limits.HostSessions > 0 && has.Sessions >= limits.HostSessions:
 		e.step("limit", "drop", "%s has %d sessions, the most that a host may (limits.host_sessions)", f.source, has.Sessions)
 		return dropped("drop_host_sessions"), nil
-	case most > 0 && ports >= most:
+	case most > 0 && ports >= most && e.translated(f):
 		e.step("limit", "drop", "%s has %d ports of %s, the most that a host may (limits.host_ports); by one that it has it gets through",
 			f.source, ports, f.protocol)
 		return dropped("drop_host_ports"), nil

@@ -88,6 +88,7 @@ func datapathSettings(c *config.Config) datapath.Settings {
 		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
 		Limits:           limits(c.Limits),
 		MSS:              uint16(c.MSS), // the words have the same values
+		Except:           c.Outbound.Except,
 		LooseReversePath: c.Interfaces.ReversePath == config.ReversePathLoose,
 	}
 }
