@@ -68,7 +68,7 @@ func guardWithoutTCX(t *testing.T, theirs bool) {
 		if d, err = Open(options); err != nil {
 			return err
 		}
-		d.egress.old = true
+		d.old = true
 		return d.Attach()
 	}
 	want := hook{1, 1}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -57,29 +58,36 @@ func isNative(ifindex int) bool {
 	return xdp != nil && xdp.AttachMode != skb
 }
 
-// discardLinks detaches what an earlier daemon attached to interfaces that are
+// discardPorts detaches what an earlier daemon attached to interfaces that are
 // not the gateway's any more.
-func (d *Datapath) discardLinks() {
+func (d *Datapath) discardPorts() error {
 	if d.directory == "" {
-		return
+		return nil
 	}
 	wanted := map[string]bool{}
 	for _, p := range d.ports {
-		wanted[d.linkPath(p)] = true
+		wanted[p.name] = true
 	}
-	pinned, _ := filepath.Glob(filepath.Join(d.directory, "link_*"))
+	pinned, _ := filepath.Glob(d.pinPath(entering.pins + "*"))
 	for _, path := range pinned {
-		if wanted[path] {
+		if wanted[strings.TrimPrefix(filepath.Base(path), entering.pins)] {
 			continue
 		}
 		if old, err := link.LoadPinnedLink(path, nil); err == nil {
 			if _, ifindex, err := linkOf(old); err == nil && ifindex != 0 {
 				_ = restoreInterface(d.objects.HostTable, uint32(ifindex))
 			}
-			_ = old.Close()
+			_ = linked{old}.remove()
 		}
 		_ = os.Remove(path)
 	}
+	var errs []error
+	for _, f := range d.leftFilters(entering) {
+		if !wanted[f.name] || !f.isNamed() {
+			errs = append(errs, restoreInterface(d.objects.HostTable, uint32(f.index)), f.remove())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // restoreDiscarded puts back the settings of the interfaces to which a data plane
@@ -91,8 +99,14 @@ func (d *Datapath) restoreDiscarded() error {
 		return nil //nolint:nilerr // nothing is remembered
 	}
 	defer table.Close()
-	pinned, _ := filepath.Glob(filepath.Join(d.directory, "link_*"))
 	var errs []error
+	for _, f := range d.leftFilters(entering) {
+		errs = append(errs, restoreInterface(table, uint32(f.index)), f.remove())
+	}
+	for _, f := range d.leftFilters(leaving) {
+		errs = append(errs, f.remove())
+	}
+	pinned, _ := filepath.Glob(d.pinPath(entering.pins + "*"))
 	for _, path := range pinned {
 		old, err := link.LoadPinnedLink(path, nil)
 		if err != nil {

@@ -13,6 +13,7 @@ type Mode string
 const (
 	XDP    Mode = "xdp"    // in the driver, before there is a socket buffer
 	TCX    Mode = "tcx"    // where traffic control begins: takes aggregates and partial checksums
+	CLSACT Mode = "clsact" // the same in kernels before 6.6, where it is a filter
 	Absent Mode = "absent" // the interface has vanished; it is attached to when it is back
 )
 
@@ -59,7 +60,7 @@ func redirects(kind string, bare, ethernet bool, features netdev.Features, known
 // followMode attaches in another mode when the interface is another than it was. What a
 // driver refused is not tried again before the interface has changed.
 func (d *Datapath) followMode(p *port) error {
-	if p.link == nil || p.mode == p.chosen || p.chosen == XDP && p.refused != "" {
+	if p.hold == nil || p.mode == p.chosen || p.chosen == XDP && p.refused != "" {
 		return nil
 	}
 	before := p.mode
@@ -74,11 +75,8 @@ func (d *Datapath) reattach(p *port) error {
 	if err := writeSetting(p.name, "forwarding", 0); err != nil {
 		return err
 	}
-	if d.directory != "" {
-		_ = p.link.Unpin()
-	}
-	_ = p.link.Close()
-	p.link = nil
+	_ = p.hold.remove()
+	p.hold = nil
 	if err := d.attachChosen(p); err != nil {
 		return err
 	}

@@ -29,6 +29,8 @@ type Datapath struct {
 	mutex sync.Mutex // guards what follows
 	ports []*port
 
+	old    bool         // the kernel has no tcx, but filters of clsact
+	clsact map[int]bool // interfaces whose clsact is of our making
 	egress egress
 	known  map[netip.Addr]addressEntry // addresses that are answered for by what was written
 	pool   []netip.Addr                // of these, as SetAddresses said
@@ -49,7 +51,8 @@ func Open(options Options) (*Datapath, error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("lift the limit on locked memory: %w", err)
 	}
-	d := &Datapath{options: options, known: map[netip.Addr]addressEntry{}, forms: map[Mode]*form{}}
+	d := &Datapath{options: options, known: map[netip.Addr]addressEntry{}, forms: map[Mode]*form{},
+		old: options.WithoutTCX || isOld(), clsact: map[int]bool{}}
 	spec, err := loadBpf()
 	if err != nil {
 		return nil, fmt.Errorf("read the compiled programs: %w", err)
@@ -192,8 +195,8 @@ func (d *Datapath) Close(keep bool) error {
 		errs = append(errs, d.closeEgress(true))
 	}
 	for _, p := range d.ports {
-		if p.link != nil {
-			errs = append(errs, p.link.Close())
+		if p.hold != nil {
+			errs = append(errs, p.hold.keep())
 		}
 	}
 	d.ports = nil

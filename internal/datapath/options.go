@@ -38,6 +38,8 @@ type Options struct {
 	Stack []string
 	// Modes are those that are wanted, by interface: Auto where nothing is said.
 	Modes map[string]Mode
+	// WithoutTCX has the programs attached as kernels before 6.6 do, for tests.
+	WithoutTCX bool
 	// Capacity is the number of sessions, MinCapacity to MaxCapacity.
 	Capacity int
 	// Reserve is how many of them are kept for those that hosts inside open, and how many for

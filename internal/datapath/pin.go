@@ -37,6 +37,14 @@ func (d *Datapath) pinDirectory() (string, error) {
 	return filepath.Join(root, "realmgate", d.options.Instance), nil
 }
 
+// pinPath is where something is pinned, "" where nothing is.
+func (d *Datapath) pinPath(name string) string {
+	if d.directory == "" {
+		return ""
+	}
+	return filepath.Join(d.directory, name)
+}
+
 func mountBPF() error {
 	if err := unix.Mount("bpf", fileSystem, "bpf", 0, "mode=0700"); err != nil {
 		return err

@@ -3,8 +3,6 @@ package datapath
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/cilium/ebpf"
@@ -25,8 +23,8 @@ type port struct {
 	refused string // why its driver takes no XDP program, as the interface is now
 	mtu     int
 	takes   bpfRedirect
-	bare    bool // without link headers
-	link    link.Link
+	bare    bool         // without link headers
+	hold    hold         // the program, nil: none is attached
 	written bpfInterface // what stands in interface_table
 }
 
@@ -50,7 +48,11 @@ func (d *Datapath) Interfaces() []Interface {
 	list := make([]Interface, 0, len(d.ports))
 	for _, p := range d.ports {
 		takes := bpfRedirect(p.written.Redirect)
-		list = append(list, Interface{Name: p.name, Side: sideName(p.side), Ifindex: p.ifindex, Mode: p.mode, Why: p.why,
+		mode, why := p.mode, p.why
+		if _, old := p.hold.(*filter); old {
+			mode, why = CLSACT, why+"; this kernel has no tcx"
+		}
+		list = append(list, Interface{Name: p.name, Side: sideName(p.side), Ifindex: p.ifindex, Mode: mode, Why: why,
 			Redirect: takes == bpfRedirectREDIRECT_FRAMES || takes == bpfRedirectREDIRECT_BUFFERS && !frames})
 	}
 	return list
@@ -75,7 +77,9 @@ func (d *Datapath) Attach() error {
 	for _, name := range d.options.Private {
 		d.ports = append(d.ports, &port{name: name, side: bpfSideSIDE_PRIVATE})
 	}
-	d.discardLinks()
+	if err := d.discardPorts(); err != nil {
+		return err
+	}
 	if err := d.followEgress(); err != nil { // before anything is forwarded
 		return err
 	}
@@ -87,9 +91,8 @@ func (d *Datapath) Attach() error {
 	return d.refresh()
 }
 
-func (d *Datapath) linkPath(p *port) string {
-	return filepath.Join(d.directory, "link_"+p.name)
-}
+// entering is where ports' programs are: first, as what they translate is for all others.
+var entering = place{attach: ebpf.AttachTCXIngress, parent: netlink.HANDLE_MIN_INGRESS, first: true, pins: "link_"}
 
 // attach attaches the side's program in the mode that the interface asks for, and prepares
 // the interface's settings.
@@ -102,7 +105,7 @@ func (d *Datapath) attach(p *port) error {
 	if err := d.look(p, iface); err != nil {
 		return err
 	}
-	if d.adoptLink(p) {
+	if d.adopt(p) {
 		return d.prepareHost(p.name, p.ifindex)
 	}
 	if err := d.attachChosen(p); err != nil {
@@ -131,15 +134,14 @@ func (d *Datapath) look(p *port, iface netlink.Link) error {
 	return nil
 }
 
-// attachChosen attaches in the mode that was chosen, where a driver refuses XDP at tcx, and
-// pins the link.
+// attachChosen attaches in the mode that was chosen, where a driver refuses XDP at tcx.
 func (d *Datapath) attachChosen(p *port) error {
 	if p.chosen == XDP {
 		if err := d.attachMode(p, XDP); err != nil {
 			p.refused = fmt.Sprintf("its driver refuses XDP: %v", err)
 		}
 	}
-	if p.link == nil {
+	if p.hold == nil {
 		if err := d.attachMode(p, TCX); err != nil {
 			return fmt.Errorf("attach to %s: %w", p.name, err)
 		}
@@ -147,68 +149,70 @@ func (d *Datapath) attachChosen(p *port) error {
 			p.why = p.refused
 		}
 	}
-	if d.directory == "" {
-		return nil
-	}
-	if err := p.link.Pin(d.linkPath(p)); err != nil {
-		return fmt.Errorf("pin the program of %s: %w", p.name, err)
-	}
 	return nil
 }
 
 func (d *Datapath) attachMode(p *port, mode Mode) (err error) {
 	program := d.forms[mode].entry(p.side, p.bare)
-	var attached link.Link
-	if mode == XDP {
-		attached, err = link.AttachXDP(link.XDPOptions{Program: program, Interface: p.ifindex, Flags: link.XDPDriverMode})
+	if mode == TCX {
+		p.hold, err = d.attachBuffers(entering, p.name, p.ifindex, program)
 	} else {
-		attached, err = link.AttachTCX(link.TCXOptions{Program: program, Interface: p.ifindex, Attach: ebpf.AttachTCXIngress, Anchor: link.Head()})
+		var attached link.Link
+		if attached, err = link.AttachXDP(link.XDPOptions{Program: program, Interface: p.ifindex, Flags: link.XDPDriverMode}); err == nil {
+			p.hold, err = pinned(attached, d.pinPath(entering.pins+p.name))
+		}
 	}
 	if err != nil {
+		p.hold = nil
 		return err
 	}
-	p.link, p.mode = attached, mode
+	p.mode = mode
 	return nil
 }
 
-// adoptLink takes over the link that an earlier daemon left on the interface,
-// and puts our program in its place.
-func (d *Datapath) adoptLink(p *port) bool {
+// adopt takes over what an earlier daemon left on the interface, and puts our program in its place.
+func (d *Datapath) adopt(p *port) bool {
 	if d.directory == "" {
 		return false
 	}
-	old, err := link.LoadPinnedLink(d.linkPath(p), nil)
+	adopted, err := adoptHold(d.pinPath(entering.pins+p.name), func(old link.Link) error {
+		mode, ifindex, err := linkOf(old)
+		switch {
+		case err != nil:
+			return err
+		case ifindex != p.ifindex || mode != TCX && (mode != p.chosen || !isNative(ifindex)):
+			return errors.New("it is attached otherwise")
+		}
+		p.mode = mode
+		return old.Update(d.forms[mode].entry(p.side, p.bare))
+	})
 	if err != nil {
+		d.options.Logger.Warn("attaching anew", "interface", p.name, "why", err)
+	}
+	if adopted == nil && slices.ContainsFunc(d.leftFilters(entering), func(f *filter) bool { return f.index == p.ifindex }) {
+		if err := d.attachMode(p, TCX); err != nil {
+			return false
+		}
+		adopted = p.hold
+	}
+	if adopted == nil {
 		return false
 	}
-	mode, ifindex, err := linkOf(old)
-	if err == nil && ifindex == p.ifindex && (mode == TCX || mode == p.chosen && isNative(ifindex)) {
-		if err = old.Update(d.forms[mode].entry(p.side, p.bare)); err == nil {
-			p.link, p.mode = old, mode
-			if mode != p.chosen { // to try XDP would stop its packets for a moment
-				p.refused = "an earlier daemon attached it so"
-				p.why = p.refused
-			}
-			return true
-		}
+	p.hold = adopted
+	if p.mode != p.chosen { // to try XDP would stop its packets for a moment
+		p.refused = "an earlier daemon attached it so"
+		p.why = p.refused
 	}
-	d.options.Logger.Warn("attaching anew", "interface", p.name, "why", err)
-	_ = old.Close()
-	_ = os.Remove(d.linkPath(p))
-	return false
+	return true
 }
 
 func (d *Datapath) detach() error {
 	var errs []error
 	for _, p := range d.ports {
-		if p.link == nil {
-			continue
+		if p.hold != nil {
+			errs = append(errs, p.hold.remove())
+			p.hold = nil
 		}
-		if d.directory != "" {
-			_ = p.link.Unpin()
-		}
-		errs = append(errs, p.link.Close())
-		p.link = nil
 	}
 	return errors.Join(errs...)
 }

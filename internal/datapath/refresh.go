@@ -49,7 +49,7 @@ func (d *Datapath) follow(p *port) error {
 		}
 		return d.attachAgain(p)
 	}
-	if p.link == nil { // it failed before
+	if p.hold == nil { // it failed before
 		return d.attachAgain(p)
 	}
 	takes, chosen := p.takes, p.chosen
@@ -85,7 +85,7 @@ func (d *Datapath) lose(p *port) error {
 // forwards nothing.
 func (d *Datapath) attachAgain(p *port) error {
 	err := d.attach(p)
-	if err == nil || p.link != nil {
+	if err == nil || p.hold != nil {
 		return err
 	}
 	return errors.Join(err, d.rememberHost(p.name, p.ifindex), writeSetting(p.name, "forwarding", 0))
@@ -96,13 +96,12 @@ func (d *Datapath) attachAgain(p *port) error {
 // one that is gone nothing may be left, because its number comes back.
 func (d *Datapath) leave(p *port) error {
 	var err error
-	if p.link != nil {
-		if _, ifindex, failed := linkOf(p.link); failed == nil && ifindex == p.ifindex {
+	if p.hold != nil {
+		if p.hold.ifindex() == p.ifindex {
 			err = restoreInterface(d.objects.HostTable, uint32(p.ifindex))
 		}
-		_ = p.link.Unpin()
-		_ = p.link.Close()
-		p.link = nil
+		_ = p.hold.remove()
+		p.hold = nil
 	}
 	_ = d.objects.InterfaceTable.Delete(uint32(p.ifindex))
 	_ = d.objects.HostTable.Delete(uint32(p.ifindex))

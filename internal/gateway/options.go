@@ -40,10 +40,13 @@ func spare(now int) int { return max(4096, 2*now) }
 // those from outside: a sixteenth.
 const reserved = 16
 
+// withoutTCX is set by the linker, for tests: programs are attached as in kernels before 6.6.
+var withoutTCX string
+
 func datapathOptions(o Options, v *view, outbound []netip.Addr) datapath.Options {
 	c := v.config
 	return datapath.Options{
-		Instance: o.Instance, Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
+		Instance: o.Instance, WithoutTCX: withoutTCX != "", Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
 		Stack: c.Interfaces.Stack, Capacity: c.Capacity, Reserve: c.Capacity / reserved, Outbound: outbound, Logger: o.Logger,
 		Reservations: reservations(c), Bindings: bindings(c, len(v.registry.Services())), BoundPorts: spare(v.ports()),
 		Addresses: spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses)), Services: spare(len(v.services())), Names: spare(len(v.names)),

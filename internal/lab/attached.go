@@ -10,7 +10,7 @@ import (
 )
 
 // Attached lists the interfaces of a namespace that have a program for what they receive: of
-// XDP, or at tcx.
+// XDP, at tcx, or as a filter of clsact.
 func (n *Namespace) Attached() (names []string, err error) {
 	err = n.Do(func() error {
 		interfaces, err := netlink.LinkList()
@@ -23,7 +23,11 @@ func (n *Namespace) Attached() (names []string, err error) {
 			if err != nil {
 				return fmt.Errorf("count the programs of %s: %w", a.Name, err)
 			}
-			if a.Xdp != nil && a.Xdp.Attached || programs > 0 {
+			filters, err := netlink.FilterList(i, netlink.HANDLE_MIN_INGRESS)
+			if err != nil {
+				return fmt.Errorf("list the filters of %s: %w", a.Name, err)
+			}
+			if a.Xdp != nil && a.Xdp.Attached || programs > 0 || len(filters) > 0 {
 				names = append(names, a.Name)
 			}
 		}

@@ -55,8 +55,8 @@ func TestSocketBuffersOfEveryKind(t *testing.T) {
 	}
 }
 
-func socketBuffersOfEveryKind(t *testing.T, bare kinds) {
-	g, links := tapped(t, bare)
+func socketBuffersOfEveryKind(t *testing.T, bare kinds, more ...option) {
+	g, links := tapped(t, bare, more...)
 	long := strings.Repeat("long ", 1300) // more than a page
 	segment := func(data string, f packets.Flags) packets.Packet {
 		p := packets.NewTCP(inA, web, f, data)

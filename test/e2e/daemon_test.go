@@ -26,6 +26,7 @@ type daemon struct {
 	config   string       // its file
 	instance string
 	journal  string // the file that every start of it logs to
+	old      bool   // it finds no tcx in the kernel
 }
 
 // start runs realmgate in the gateway's namespace and waits until it serves.
@@ -84,7 +85,11 @@ func (d *daemon) write(configuration string) {
 func (d *daemon) run(flags ...string) {
 	d.t.Helper()
 	arguments := append([]string{"run", "-c", d.config, "--instance", d.instance}, flags...)
-	d.launch(d.gateway.Command(context.Background(), program, arguments...))
+	run := program
+	if d.old {
+		run = programWithoutTCX(d.t)
+	}
+	d.launch(d.gateway.Command(context.Background(), run, arguments...))
 }
 
 func (d *daemon) launch(command *lab.Command) {

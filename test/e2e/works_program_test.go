@@ -189,7 +189,7 @@ func pingOut(ctx context.Context, w *works) error {
 	}
 	met := false
 	for hops := range 8 {
-		out, err := w.host.Command(ctx, "ping", "-c", "1", "-W", "5", "-t", fmt.Sprint(1+hops), w.server.IP.String()).CombinedOutput()
+		out, err := w.host.Command(ctx, "ping", "-c", "1", "-W", "2", "-t", fmt.Sprint(1+hops), w.server.IP.String()).CombinedOutput()
 		if err == nil {
 			break
 		}

@@ -34,12 +34,14 @@ type link struct {
 	private string                            // the gateway's interface, where it is not eth1
 	lay     func(w *works)                    // makes it
 	change  func(configuration string) string // of what all others have
+	old     bool                              // the kernel has no tcx
 }
 
 // worksLinks are the rows.
 var worksLinks = []link{
 	{name: "veth like a network card: offloads off, XDP", change: func(c string) string { return atXDP(c, "eth0", "eth1") }},
 	{name: "veth as it is made: default offloads", options: defaultOffloads},
+	{name: "the same in a kernel before 6.6, by clsact", options: defaultOffloads, old: true},
 	{name: "bridge inside, its port with GRO", options: defaultOffloads, private: "br0", lay: (*works).bridgeInside},
 	{name: "macvlan on both sides, GRO below", options: defaultOffloads, lay: (*works).macvlans},
 	{name: "tap inside, with the offloads of a virtual machine", options: defaultOffloads, private: "tap0", lay: (*works).tapInside},
@@ -87,7 +89,9 @@ func TestWorksOn(t *testing.T) {
 				configuration = l.change(configuration)
 			}
 			w.serve()
-			d := r.start(configuration)
+			d := r.prepare(r.Gateway, r.ID(), configuration)
+			d.old = l.old
+			d.run()
 			w.outbound, w.published = r.Gateway.Outbound, func() (netip.Addr, error) { return lent(w.client, r.Gateway, "www."+hostName(0)) }
 			w.tryAll("Realmgate")
 			if t.Failed() {
