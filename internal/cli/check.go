@@ -39,7 +39,7 @@ there also asks neighbours by ARP whether they have one of the addresses.`,
 		if err := gateway.Check(d); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		for _, w := range gateway.Warnings(ctx, c) {
+		for _, w := range gateway.Warnings(ctx, d) {
 			if _, err := fmt.Fprintf(a.stderr, "%s: warning: %s\n", file, plain(w)); err != nil {
 				return written(err)
 			}

@@ -3,17 +3,22 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// finishAddresses expands the spans and checks that no address has two uses.
+// joint are the uses that an address may have together.
+var joint = []string{"dns.public", "pool.addresses", "outbound.addresses"}
+
+// finishAddresses expands the spans and checks that no address has two uses that are not joint.
 func (d *draft) finishAddresses() {
 	d.takeAddress(d.config.DNS.Public.Addr(), use{"dns.public", d.publicLine})
 	d.takeAddress(d.config.DNS.Private.Addr(), use{"dns.private", d.privateLine})
 	d.config.Pool.Addresses = d.expand(d.pool, "pool.addresses", maxPool)
 	d.config.Outbound.Addresses = d.expand(d.outbound, "outbound.addresses", maxOutbound)
+	d.checkLentNameServer()
 	for i, h := range d.hosts {
 		d.takeAddress(h.host.Address, use{fmt.Sprintf("hosts[%d].address", i), h.addressLine})
 	}
@@ -36,17 +41,39 @@ func (d *draft) expand(list []at[span], key string, most int) (addresses []netip
 	return addresses
 }
 
-// takeAddress notes what addr is for and reports whether it was unused. A value
+// checkLentNameServer refuses to lend the name server's address whole: outbound, services get ports of it.
+func (d *draft) checkLentNameServer() {
+	a := d.config.DNS.Public.Addr()
+	if lent, is := d.usedAs(a, "pool.addresses"); is && len(d.config.Outbound.Addresses) > 0 {
+		if _, is := d.usedAs(a, "outbound.addresses"); !is {
+			d.faults.add(lent.line, "pool.addresses: %s is dns.public: list it under outbound.addresses, too, so that services get ports of it", a)
+		}
+	}
+}
+
+// usedAs finds a use of an address.
+func (d *draft) usedAs(a netip.Addr, key string) (use, bool) {
+	for _, u := range d.uses[a] {
+		if u.key == key {
+			return u, true
+		}
+	}
+	return use{}, false
+}
+
+// takeAddress notes what addr is for and reports whether it may be that. A value
 // without a line was not given or is already reported.
 func (d *draft) takeAddress(addr netip.Addr, as use) bool {
 	if as.line == 0 {
 		return true
 	}
-	if before, taken := d.uses[addr]; taken {
-		d.faults.add(as.line, "%s: %s is already used by %s: an address has one use", as.key, addr, before)
-		return false
+	for _, before := range d.uses[addr] {
+		if before.key == as.key || !slices.Contains(joint, before.key) || !slices.Contains(joint, as.key) {
+			d.faults.add(as.line, "%s: %s is already used by %s: an address has one use", as.key, addr, before)
+			return false
+		}
 	}
-	d.uses[addr] = as
+	d.uses[addr] = append(d.uses[addr], as)
 	return true
 }
 
@@ -60,7 +87,11 @@ func (d *draft) finishUpstream() {
 		}
 		seen[server.value] = server.line
 		own := server.value == d.config.DNS.Public || server.value == d.config.DNS.Private
-		if before, taken := d.uses[server.value.Addr()]; taken && (own || before.key == "pool.addresses") {
+		before, lent := d.usedAs(server.value.Addr(), "pool.addresses")
+		if uses := d.uses[server.value.Addr()]; own && len(uses) > 0 {
+			before, lent = uses[0], true
+		}
+		if lent {
 			d.faults.add(server.line, "dns.upstream: %s is %s: name a server that is not this gateway", server.value, before)
 			continue
 		}

@@ -122,25 +122,26 @@ func (d *draft) checkDnatMatch(c *matchDraft, line int, static map[netip.Addr]us
 // before outbound.addresses has its default.
 func (d *draft) checkStatic(c *matchDraft, a netip.Addr) bool {
 	m, path := c.match, c.path
-	before, used := d.uses[a]
+	uses := d.uses[a]
+	outbound, shared := d.usedAs(a, "outbound.addresses")
+	server, serves := d.usedAs(a, "dns.public")
 	switch {
-	case !used:
+	case len(uses) == 0:
 		return true
-	case before.key == "outbound.addresses":
-		if m.Ports == (model.Ports{}) || m.Protocol != model.TCP && m.Protocol != model.UDP {
-			d.faults.add(c.toLine, "%s: %s is %s, which hosts share: name protocol (tcp or udp) and port", path, a, before)
-			return false
-		}
-		return true
-	case before.key == "dns.public" && len(d.outbound) == 0: // the two may be one address then
+	case serves && (shared || len(d.outbound) == 0): // the two may be one address then
 		if port := d.config.DNS.Public.Port(); m.Ports.First <= port && port <= m.Ports.Last {
-			d.faults.add(c.toLine, "%s.port: %d of %s is where the name server listens, %s", path, port, a, before)
+			d.faults.add(c.toLine, "%s.port: %d of %s is where the name server listens, %s", path, port, a, server)
 			return false
 		}
-		return true
+	case !shared:
+		d.faults.add(c.toLine, "%s.to: %s is already used by %s: dnat has outbound addresses, or its own", path, a, uses[0])
+		return false
 	}
-	d.faults.add(c.toLine, "%s.to: %s is already used by %s: dnat has outbound addresses, or its own", path, a, before)
-	return false
+	if shared && (m.Ports == (model.Ports{}) || m.Protocol != model.TCP && m.Protocol != model.UDP) {
+		d.faults.add(c.toLine, "%s: %s is %s, which hosts share: name protocol (tcp or udp) and port", path, a, outbound)
+		return false
+	}
+	return true
 }
 
 // checkDnatTarget sees to it that flows are sent to hosts inside.
@@ -153,9 +154,8 @@ func (d *draft) checkDnatTarget(f *functionDraft, path string, static map[netip.
 			line = f.backends[i].line
 		}
 		before, used := static[to]
-		if !used {
-			before, used = d.uses[to]
-			used = used && !d.isHost(to)
+		if uses := d.uses[to]; !used && len(uses) > 0 && !d.isHost(to) {
+			before, used = uses[0], true
 		}
 		if used {
 			d.faults.add(line, "%s: %s is %s: name a private host", where, to, before)

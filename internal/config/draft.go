@@ -32,7 +32,7 @@ type draft struct {
 	chains                                  []*chainDraft
 	nameserverLine, publicLine, privateLine int
 
-	uses map[netip.Addr]use // what every address is for; at most one thing
+	uses map[netip.Addr][]use // what every address is for: one thing, or several of joint
 }
 
 // use is the key that an address or a name was given under.
@@ -44,7 +44,7 @@ type use struct {
 func (u use) String() string { return fmt.Sprintf("%s at line %d", u.key, u.line) }
 
 func newDraft(faults *faultLog) *draft {
-	d := &draft{faults: faults, config: defaults(), uses: make(map[netip.Addr]use)}
+	d := &draft{faults: faults, config: defaults(), uses: make(map[netip.Addr][]use)}
 	d.protection.protection = d.config.Protection
 	d.protection.honeypot.ban = d.config.Protection.Honeypot.Ban
 	return d

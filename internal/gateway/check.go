@@ -22,6 +22,13 @@ func Check(d *config.Document) error {
 	if err := checkNames(d); err != nil {
 		return err
 	}
+	_, r, err := namesIn(d)
+	if err != nil {
+		return err
+	}
+	if err := partsOf(c, c.Outbound.Addresses, r).checkPlaces(); err != nil {
+		return err
+	}
 	if len(c.Outbound.Addresses) > 0 { // else they are known when the gateway starts
 		if _, err := staticOf(c, c.Outbound.Addresses); err != nil {
 			return err

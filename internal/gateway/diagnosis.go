@@ -51,7 +51,7 @@ func (g *Gateway) runDiagnosis(ctx context.Context) {
 		anew := v.config != seen
 		if anew {
 			setup, seen = setupOf(v.config, v.outbound), v.config
-			g.warn(nil, setup.Doubts())
+			g.warn(nil, append(setup.Doubts(), v.rivals()...))
 		}
 		if now := time.Now(); anew || now.Sub(looked) >= tenantsEvery {
 			others, looked = g.tenants(), now
@@ -99,10 +99,14 @@ func (g *Gateway) warn(said, warnings []string) []string {
 // Warnings says what a newcomer should know of the configuration, and, where this machine
 // has all its interfaces, where the two do not fit. With the right to send ARP it asks
 // neighbours for some seconds at most.
-func Warnings(ctx context.Context, c *config.Config) []string {
+func Warnings(ctx context.Context, d *config.Document) []string {
+	c := d.Config
 	outbound, _ := outboundAddresses(c)
 	setup := setupOf(c, outbound)
 	warnings := setup.Doubts()
+	if _, r, err := namesIn(d); err == nil {
+		warnings = append(warnings, partsOf(c, c.Outbound.Addresses, r).rivals()...)
+	}
 	hops, _, err := nextHops()
 	if err != nil {
 		return warnings

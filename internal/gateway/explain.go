@@ -288,6 +288,19 @@ const (
 	ofStatic
 )
 
+// kindFor is what a flow's destination is to it: where services have ports of an outbound address, these are the pool's.
+func (e *explainer) kindFor(f flow) (kind, error) {
+	k := e.kindOf(f.destination)
+	if k != ofOutbound || !e.view.lendsPorts(f.destination) {
+		return k, nil
+	}
+	_, _, bound, err := e.binding(f)
+	if bound {
+		k = ofPool
+	}
+	return k, err
+}
+
 func (e *explainer) kindOf(a netip.Addr) kind {
 	switch {
 	case slices.Contains(e.outbound, a):

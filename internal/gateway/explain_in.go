@@ -12,9 +12,15 @@ import (
 // meets says whom a flow from outside is for, as far as its destination tells: the
 // private endpoint, unless a reservation has to say.
 func (e *explainer) meets(f flow) (private netip.AddrPort, end api.Ending, err error) {
-	switch kind := e.kindOf(f.destination); {
+	kind, err := e.kindFor(f)
+	switch {
+	case err != nil:
+		return private, goOn, err
 	case f.name != nil:
 		return e.named(f), goOn, nil
+	case kind == ofPool && !f.hairpin && e.view.lendsPorts(f.destination) && e.listens(f.destination, f.protocol, f.port):
+		end, err = e.toGateway(f)
+		return private, end, err
 	case kind == ofPool, kind == ofStatic:
 		return private, goOn, nil
 	case kind == ofOutbound:
@@ -81,6 +87,8 @@ func (e *explainer) named(f flow) netip.AddrPort {
 		e.step("pool", "lend", "it has %s; quotas are not looked at", address)
 	case pool.Free > 0:
 		e.step("pool", "lend", "%d of %d addresses are free; quotas are not looked at", pool.Free, pool.Addresses)
+	case len(e.view.inParts()) > 0:
+		e.step("pool", "wait", "somebody has its ports of the pool's addresses: it gets them when they have rested, or none")
 	default:
 		e.step("pool", "wait", "none of %d addresses is free: it gets one that has rested, or none", pool.Addresses)
 	}
@@ -121,9 +129,9 @@ func (e *explainer) isOwn(a netip.Addr) bool {
 
 // opens is the private endpoint of a session that the flow may open.
 func (e *explainer) opens(f flow, private netip.AddrPort) (netip.AddrPort, api.Ending, error) {
-	kind := e.kindOf(f.destination)
-	if f.name != nil || kind == ofOutbound {
-		return private, goOn, nil
+	kind, err := e.kindFor(f)
+	if f.name != nil || kind == ofOutbound || err != nil {
+		return private, goOn, err
 	}
 	b, port, found, err := e.binding(f)
 	own := !f.hairpin && e.isOwn(f.destination)
@@ -172,10 +180,14 @@ func (v *view) opens(host netip.Addr, protocol model.Protocol, port uint16) bool
 
 // admits is what comes after the chains: whether the client may use a binding, or the filtering of a mapping.
 func (e *explainer) admits(f flow, private netip.AddrPort) (api.Ending, error) {
-	switch {
-	case f.name != nil:
+	if f.name != nil {
 		return goOn, nil
-	case e.kindOf(f.destination) != ofOutbound:
+	}
+	kind, err := e.kindFor(f)
+	if err != nil {
+		return goOn, err
+	}
+	if kind != ofOutbound {
 		return e.claims(f)
 	}
 	return e.filtering(f, private)

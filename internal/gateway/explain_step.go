@@ -149,6 +149,9 @@ func (e *explainer) destinationOut(f flow) (api.Ending, error) {
 	case ofPool, ofStatic:
 		return goOn, nil
 	case ofOutbound:
+		if kind, err := e.kindFor(f); kind == ofPool || err != nil {
+			return goOn, err
+		}
 		if slices.Contains(e.view.static.ports, datapath.Service{Host: f.destination, Port: f.port, Protocol: f.protocol}) {
 			return goOn, nil
 		}

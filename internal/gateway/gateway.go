@@ -20,33 +20,34 @@ import (
 
 // Gateway is a running daemon.
 type Gateway struct {
-	options  Options
-	log      *slog.Logger
-	started  time.Time
-	outbound []netip.Addr
-	data     *datapath.Datapath
-	store    *store.Store // what outlives a restart
-	pool     *allocation.Allocator
-	journal  *nameserver.Journal
-	cookies  atomic.Pointer[cookies]
-	public   *nameserver.Public
-	private  *nameserver.Private
-	drops    dropFeed
-	captures captureFeed
-	room     room
-	recent   recent
-	bans     bans
-	watches  watches
-	trapped  *trapped
-	feeds    feeds
-	events   events.Hub
-	view     atomic.Pointer[view]
-	own      atomic.Pointer[ownAddresses]
-	hops     hops
-	locality locality
-	doubts   diagnosis
-	overdone askers // of the inside resolver, with too many questions at a time
-	refused  askers // of the name server
+	options   Options
+	log       *slog.Logger
+	started   time.Time
+	outbound  []netip.Addr
+	data      *datapath.Datapath
+	store     *store.Store // what outlives a restart
+	pool      *allocation.Allocator
+	journal   *nameserver.Journal
+	cookies   atomic.Pointer[cookies]
+	public    *nameserver.Public
+	private   *nameserver.Private
+	drops     dropFeed
+	captures  captureFeed
+	room      room
+	recent    recent
+	bans      bans
+	watches   watches
+	trapped   *trapped
+	feeds     feeds
+	events    events.Hub
+	view      atomic.Pointer[view]
+	own       atomic.Pointer[ownAddresses]
+	listening atomic.Pointer[ownSockets]
+	hops      hops
+	locality  locality
+	doubts    diagnosis
+	overdone  askers // of the inside resolver, with too many questions at a time
+	refused   askers // of the name server
 
 	reload sync.Mutex     // one at a time
 	states chain.States   // under reload
@@ -93,6 +94,9 @@ func newView(d *config.Document, outbound []netip.Addr, lists contents) (*view, 
 		return nil, err
 	}
 	if v.watches, err = watchesOf(c); err != nil {
+		return nil, err
+	}
+	if err := v.checkPlaces(); err != nil {
 		return nil, err
 	}
 	for _, h := range c.Hosts {

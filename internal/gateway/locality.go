@@ -61,11 +61,12 @@ func (g *Gateway) servesInside(a netip.Addr) bool {
 }
 
 // leadsInside reports whether nobody outside may lead a host to an address: one of the gateway's own, but those whose ports
-// dnat opens to everybody, or an IPv4 address that a private interface leads to. Names of hosts with public IPv6 addresses
+// dnat or services open to everybody, or an IPv4 address that a private interface leads to. Names of hosts with public IPv6 addresses
 // are served outside, too.
 func (g *Gateway) leadsInside(a netip.Addr) bool {
 	if g.isOwnAddress(a) {
-		return !g.view.Load().static.opens(a)
+		v := g.view.Load()
+		return !v.static.opens(a) && !v.lendsPorts(a)
 	}
 	return a.Is4() && g.locality.isInside(a, datapath.Now(), g.ledTo)
 }

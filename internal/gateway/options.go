@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,7 +105,9 @@ func limits(l config.Limits) datapath.Limits {
 }
 
 // services are all that the data plane is to open.
-func (v *view) services() []datapath.Service { return append(services(v.registry), v.static.ports...) }
+func (v *view) services() []datapath.Service {
+	return slices.Concat(services(v.registry), v.static.ports, v.keptPorts())
+}
 
 // services are what sessions from the pool may reach.
 func services(r *registry.Registry) (list []datapath.Service) {
@@ -135,7 +138,7 @@ func (g *Gateway) allocationConfig(v *view) allocation.Config {
 		Names: lendable{v},
 		Pool: pool.Options{
 			Addresses: c.Pool.Addresses, Order: order, Offer: c.Pool.Offer, Rest: c.Pool.Rest, HalfOpen: q.HalfOpen,
-			HalfOpenPerHost: q.HalfOpenPerHost, Capacity: reservations(c), Bindings: g.room.bindings, Blocked: g.blocked,
+			HalfOpenPerHost: q.HalfOpenPerHost, Capacity: reservations(c), Bindings: g.room.bindings, Blocked: func(a netip.Addr, p model.Protocol, port uint16) bool { return g.blocked(v, a, p, port) },
 		},
 		Policy: policy.Options{
 			Client: q.Client, Resolver: q.Resolver, Host: q.Host, Service: q.Service, Total: q.Total,

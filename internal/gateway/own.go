@@ -1,13 +1,11 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"net/netip"
-
-	"github.com/realmgate/realmgate/internal/config"
-	"github.com/realmgate/realmgate/internal/model"
 )
 
 // ownAddresses are those on an interface of this machine.
@@ -16,13 +14,15 @@ type ownAddresses map[netip.Addr]bool
 // lookAtOwn learns which addresses are the machine's own. Each time that they change it warns of those that are in the
 // pool, and has the pool give them up.
 func (g *Gateway) lookAtOwn() error {
+	v := g.view.Load()
+	socketsErr := g.lookAtSockets(v)
 	changed, err := g.readOwn()
 	if err != nil || !changed {
-		return err
+		return errors.Join(socketsErr, err)
 	}
-	g.warnOfOwn(g.view.Load().config)
+	g.warnOfOwn(v)
 	g.bans.spareSoon()
-	return g.pool.Reconsider()
+	return errors.Join(socketsErr, g.pool.Reconsider())
 }
 
 // readOwn reads them, and reports whether they are others than before.
@@ -42,29 +42,22 @@ func (g *Gateway) readOwn() (changed bool, err error) {
 }
 
 // warnOfOwn says which pool addresses are never lent.
-func (g *Gateway) warnOfOwn(c *config.Config) {
-	for _, a := range g.ownInPool(c) {
+func (g *Gateway) warnOfOwn(v *view) {
+	for _, a := range g.ownInPool(v) {
 		g.log.Warn("a pool address stands on an interface and is not lent: take it off the interface, or out of pool.addresses", "address", a)
 	}
 }
 
-func (g *Gateway) ownInPool(c *config.Config) []netip.Addr {
+func (g *Gateway) ownInPool(v *view) []netip.Addr {
 	own := g.own.Load()
 	if own == nil {
 		return nil
 	}
 	var found []netip.Addr
-	for _, a := range c.Pool.Addresses {
-		if (*own)[a] {
+	for _, a := range v.config.Pool.Addresses {
+		if (*own)[a] && !v.lendsPorts(a) {
 			found = append(found, a)
 		}
 	}
 	return found
-}
-
-// blocked is invariant I3 for the pool: any port of an address of the machine's
-// own may be a service of it, whose packets a loan would take away.
-func (g *Gateway) blocked(a netip.Addr, _ model.Protocol, _ uint16) bool {
-	own := g.own.Load()
-	return own != nil && (*own)[a]
 }

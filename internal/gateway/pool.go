@@ -31,7 +31,7 @@ func (g *Gateway) rested(v *view) error {
 	others := slices.DeleteFunc(slices.Concat(g.outbound, v.static.addresses, []netip.Addr{v.config.DNS.Public.Addr(), v.config.DNS.Private.Addr()}), func(a netip.Addr) bool {
 		return slices.Contains(v.config.Pool.Addresses, a)
 	})
-	if address, left, rests := g.pool.StillResting(others); rests {
+	if address, left, rests := g.pool.StillResting(others, v.outbound); rests {
 		return fmt.Errorf("%s was of the pool until now, and clients may still come to what it was: it can be used in %s", address, left.Round(time.Second))
 	}
 	return nil

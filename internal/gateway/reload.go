@@ -48,7 +48,7 @@ func (g *Gateway) Reload() (done api.Reload, err error) {
 		err = g.room.fits(old, v, g.outbound)
 	}
 	if err == nil {
-		err = g.rested(v)
+		err = errors.Join(g.rested(v), g.lookAtSockets(v), g.checkListening(v))
 	}
 	if err == nil {
 		err = g.switchTo(old, v)
@@ -184,7 +184,7 @@ func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error 
 		return errors.Join(err, g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses))
 	}
 	var err error
-	if v.generation, err = g.data.SetPolicy(datapathSettings(v.config), v.services(), chains); v.generation == 0 {
+	if v.generation, err = g.data.SetPolicy(datapathSettings(v.config), g.opened(v), chains); v.generation == 0 {
 		return errors.Join(err, g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses))
 	}
 	if err != nil {
@@ -198,7 +198,7 @@ func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error 
 	}
 	g.states.Keep()
 	g.view.Store(v)
-	g.warnOfOwn(v.config)
+	g.warnOfOwn(v)
 	if err := g.captures.reconfigure(g.data, v); err != nil {
 		g.log.Warn("a capture misses packets after this reload", "error", err)
 	}
@@ -221,7 +221,7 @@ func (g *Gateway) undo(old *view, why error) error {
 	}
 	defer chains.Close()
 	restored := *old // others read the one in force
-	if restored.generation, err = g.data.SetPolicy(datapathSettings(old.config), old.services(), chains); restored.generation > 0 {
+	if restored.generation, err = g.data.SetPolicy(datapathSettings(old.config), g.opened(old), chains); restored.generation > 0 {
 		g.states.Keep()
 		g.view.Store(&restored)
 	}

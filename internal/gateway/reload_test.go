@@ -83,7 +83,7 @@ func TestOwnAddressesAreNotLent(t *testing.T) {
 	kept := r.mustAsk(other)
 	r.must(r.namespace.Address("eth0", lost.String()+"/24"))
 	r.must(r.namespace.Do(r.lookAtOwn))
-	if list := r.ownInPool(r.view.Load().config); len(list) != 1 || list[0] != lost {
+	if list := r.ownInPool(r.view.Load()); len(list) != 1 || list[0] != lost {
 		t.Errorf("the warning names %v", list)
 	}
 	if address, err := r.ask(www); !errors.Is(err, nameserver.ErrExhausted) {

@@ -95,6 +95,9 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	if _, err = g.readOwn(); err != nil { // the pool asks for them
 		return err
 	}
+	if err = g.lookAtSockets(v); err != nil {
+		return err
+	}
 	if g.pool, err = allocation.New(g.allocationOptions(), g.allocationConfig(v), g.data.Adopted()); err != nil {
 		return err
 	}
@@ -124,13 +127,13 @@ func (g *Gateway) start(d *config.Document) (err error) {
 		return err
 	}
 	defer chains.Close()
-	if v.generation, err = g.data.SetPolicy(datapathSettings(c), v.services(), chains); err != nil {
+	if v.generation, err = g.data.SetPolicy(datapathSettings(c), g.opened(v), chains); err != nil {
 		return err
 	}
 	g.states.Keep()
 	g.replaceFeeds(feeds)
 	g.begun(v)
-	g.warnOfOwn(c)
+	g.warnOfOwn(v)
 	if err := g.noteTotals(); err != nil {
 		return err
 	}

@@ -56,7 +56,8 @@ func (g *Gateway) Status() (api.Status, error) {
 		}
 	}
 	now := g.recent.since(datapath.Now(), totals{counters, asked.Exhausted, asked.Distrusted + asked.Shared, status.DNS.UpstreamFailed, usage.KnownFull})
-	status.Remedies = remedies(now, usage, g.ownInPool(v.config))
+	status.Remedies = remedies(now, usage, g.ownInPool(v))
+	status.Remedies = append(status.Remedies, g.partRemedies(v)...)
 	status.Remedies = append(status.Remedies, g.takers(now)...)
 	status.Remedies = append(status.Remedies, g.questioners(datapath.Now())...)
 	status.Remedies = append(status.Remedies, trapRemedies(v.config.Protection.Honeypot.Ports)...)

@@ -30,7 +30,7 @@ func TestUpkeepListensAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(40 * time.Millisecond)
-		if r.blocked(prefix.Addr(), 0, 0) {
+		if r.blocked(r.view.Load(), prefix.Addr(), 0, 0) {
 			return
 		}
 	}
@@ -76,7 +76,7 @@ func TestUpkeepDoesNotWaitForBans(t *testing.T) {
 	for begun := time.Now(); time.Since(begun) < refreshEvery+refreshEvery/4; { // the ticker's turn is among them
 		notice()
 	}
-	if !r.blocked(address.Addr(), 0, 0) || len(r.bans.spare) != 1 {
+	if !r.blocked(r.view.Load(), address.Addr(), 0, 0) || len(r.bans.spare) != 1 {
 		t.Error("a new address is not noticed")
 	}
 }

@@ -68,8 +68,9 @@ func (a *Allocator) Place(service model.Name) (netip.Addr, bool) {
 }
 
 // StillResting returns the first of some addresses that was of the pool, and for how long it may be nothing else yet: a
-// client may come back to what it was.
-func (a *Allocator) StillResting(addresses []netip.Addr) (netip.Addr, time.Duration, bool) {
+// client may come back to what it was. Of addresses in parts the ports that rest are kept from others, so that only what
+// was lent whole is in the way.
+func (a *Allocator) StillResting(addresses, parts []netip.Addr) (netip.Addr, time.Duration, bool) {
 	now := a.options.Now()
 	for _, address := range addresses {
 		if left := a.restOf(address).Sub(now); left > 0 {
@@ -81,7 +82,8 @@ func (a *Allocator) StillResting(addresses []netip.Addr) (netip.Addr, time.Durat
 		if until, ok := a.until[p.Address]; ok {
 			left = min(left, until.Sub(a.options.Wall()))
 		}
-		if left > 0 && slices.Contains(addresses, p.Address) {
+		whole := slices.ContainsFunc(p.Service.Ports, func(port model.Port) bool { return port.Port == 0 })
+		if left > 0 && slices.Contains(addresses, p.Address) && (whole || !slices.Contains(parts, p.Address)) {
 			return p.Address, left, true
 		}
 	}

@@ -1,0 +1,120 @@
+package gateway
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// ownSockets are the addresses at which programs of the gateway wait for strangers, by protocol and port.
+type ownSockets map[model.Port][]netip.Addr
+
+func (s ownSockets) has(p model.Protocol, at netip.AddrPort) bool {
+	return slices.ContainsFunc(s[model.Port{Protocol: p, Port: at.Port()}], func(a netip.Addr) bool {
+		return a.IsUnspecified() || a == at.Addr()
+	})
+}
+
+// The kernel's tables of sockets, and the state of those that wait.
+var socketTables = []struct {
+	name     string
+	protocol model.Protocol
+	waits    string
+}{{"tcp", model.TCP, "0A"}, {"tcp6", model.TCP, "0A"}, {"udp", model.UDP, "07"}, {"udp6", model.UDP, "07"}}
+
+// lookAtSockets learns what programs of the gateway listen at, as long as services have ports of an outbound address.
+func (g *Gateway) lookAtSockets(v *view) error {
+	if len(v.inParts()) == 0 {
+		g.listening.Store(nil)
+		return nil
+	}
+	first, last, err := ephemeralPorts()
+	if err != nil {
+		return err
+	}
+	found := ownSockets{}
+	for _, t := range socketTables {
+		table, err := os.Open("/proc/thread-self/net/" + t.name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a kernel without IPv6
+		}
+		if err != nil {
+			return fmt.Errorf("read the sockets that listen: %w", err)
+		}
+		err = waiting(table, t.waits, func(at netip.AddrPort) {
+			// A resolver's socket for one question, say, is gone in a moment.
+			if passing := t.protocol == model.UDP && first <= at.Port() && at.Port() <= last; !passing {
+				key := model.Port{Protocol: t.protocol, Port: at.Port()}
+				found[key] = append(found[key], at.Addr())
+			}
+		})
+		_ = table.Close() // only read: nothing can be lost
+		if err != nil {
+			return err
+		}
+	}
+	g.listening.Store(&found)
+	return nil
+}
+
+// ephemeralPorts are those that the kernel gives to sockets that ask for none.
+func ephemeralPorts() (first, last uint16, err error) {
+	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the kernel's port range: %w", err)
+	}
+	if _, err := fmt.Sscan(string(text), &first, &last); err != nil {
+		return 0, 0, fmt.Errorf("read the kernel's port range %q: %w", text, err)
+	}
+	return first, last, nil
+}
+
+// waiting visits the sockets of a table of the kernel as /proc/net/tcp that are in a state: the second column is the
+// local address and port, the fourth the state.
+func waiting(table io.Reader, state string, visit func(netip.AddrPort)) error {
+	lines := bufio.NewScanner(table)
+	for lines.Scan() {
+		columns := strings.Fields(lines.Text())
+		if len(columns) < 4 || columns[3] != state {
+			continue
+		}
+		at, err := socketAddress(columns[1])
+		if err != nil {
+			return fmt.Errorf("read the sockets that listen: %q is no address", columns[1])
+		}
+		visit(at)
+	}
+	return lines.Err()
+}
+
+// socketAddress reads an address whose words are in the machine's order.
+func socketAddress(text string) (netip.AddrPort, error) {
+	address, number, _ := strings.Cut(text, ":")
+	port, err := strconv.ParseUint(number, 16, 16)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	octets, err := hex.DecodeString(address)
+	if err != nil || len(octets)%4 > 0 {
+		return netip.AddrPort{}, errors.Join(err, fs.ErrInvalid)
+	}
+	for word := octets; len(word) > 0; word = word[4:] {
+		binary.NativeEndian.PutUint32(word, binary.BigEndian.Uint32(word))
+	}
+	a, ok := netip.AddrFromSlice(octets)
+	if !ok {
+		return netip.AddrPort{}, fs.ErrInvalid
+	}
+	return netip.AddrPortFrom(a.Unmap(), uint16(port)), nil
+}
