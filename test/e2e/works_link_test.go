@@ -33,6 +33,9 @@ func (r *realm) macvlans() {
 	r.must(r.Gateway.Route("default", "198.18.0.254"), r.Gateway.WaitUp())
 }
 
+// oneAddress has hosts go out by the address of the gateway's interface.
+func (w *works) oneAddress() { w.Gateway.Outbound = w.Gateway.PublicAddress }
+
 // tapInside makes the gateway's private interface a tap, whose frames a program carries to
 // another tap at the switch: with their partial checksums and whole, as a virtual machine's.
 func (r *realm) tapInside() {

@@ -49,6 +49,7 @@ var worksLinks = []link{
 	{name: "tun inside, with aggregates", options: defaultOffloads, lay: (*works).tunInside},
 	{name: "tun on both sides", options: defaultOffloads, lay: (*works).tuns},
 	{name: "WireGuard on both sides", options: defaultOffloads, lay: (*works).wireGuards},
+	{name: "one public address for all", options: defaultOffloads, lay: (*works).oneAddress, change: func(c string) string { return onOneAddress(c, "198.18.0.1") }},
 }
 
 // cell is a column of the table: a program that has to work.
