@@ -31,7 +31,7 @@ func TestExampleLoads(t *testing.T) {
 
 // Every YAML block of these pages is a whole configuration that loads.
 func TestDocumentedBlocksLoad(t *testing.T) {
-	for _, page := range []string{reference, "../../docs/guide/chains.md", "../../docs/guide/filter.md", "../../docs/guide/dos-denial.md", "../../docs/guide/rate-limit.md", "../../docs/guide/jump.md", "../../docs/guide/mirror.md", "../../docs/guide/dnat.md"} {
+	for _, page := range []string{reference, "../../docs/guide/chains.md", "../../docs/guide/filter.md", "../../docs/guide/dos-denial.md", "../../docs/guide/rate-limit.md", "../../docs/guide/jump.md", "../../docs/guide/mirror.md", "../../docs/guide/dnat.md", "../../docs/guide/one-address.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

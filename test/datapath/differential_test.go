@@ -39,6 +39,7 @@ type duel struct {
 	*gateway
 	model *nat
 	r     *rand.Rand
+	ways  []way
 	next  uint64 // reservations that a storm has offered
 	step  int
 	macs  map[bool]packets.MAC // of the gateway's interface on the public side, on the private
@@ -64,6 +65,22 @@ func TestDifferential(t *testing.T) {
 		d.model.shared = true
 		fight(d)
 	})
+	for name, own := range map[string]bool{"on one address of the gateway's": true, "on one address": false} {
+		t.Run(name, func(t *testing.T) {
+			options, reasons := []option{shared}, []model.Reason(nil)
+			if !own {
+				options, reasons = nil, []model.Reason{"drop_no_mapping"}
+			}
+			d := newDuel(t, model.AddressDependent, options...)
+			d.model.shared, d.ways = own, waysOfOne
+			for _, w := range waysOfOne[:3] {
+				d.model.kept = append(d.model.kept, w.ports...)
+			}
+			d.one(d.model.kept...)
+			fight(d, reasons...)
+			d.sound()
+		})
+	}
 	for reason, count := range rare {
 		if count == 0 {
 			t.Errorf("no packet ended with %s", reason)
@@ -76,7 +93,7 @@ func newDuel(t *testing.T, f model.Filtering, options ...option) *duel {
 	const most = 3
 	// Few bindings, so that each has a long queue and a ring of 32.
 	few := func(s *setup) { s.ClientSessions, s.Bindings, s.Filtering = most, 8, f }
-	d := &duel{gateway: newGateway(t, append(options, few)...), model: newNAT(f), r: randomSource(t)}
+	d := &duel{gateway: newGateway(t, append(options, few)...), model: newNAT(f), r: randomSource(t), ways: ways}
 	d.model.ring, d.model.most = 32, most
 	d.model.observe = d.observe
 	d.macs = d.interfaceMACs()

@@ -13,20 +13,30 @@ import (
 	"github.com/realmgate/realmgate/internal/packets"
 )
 
-// ways are the sets of ports that services of the test have.
-var ways = []struct {
+// way is a set of ports that a service of the test has.
+type way struct {
 	address netip.Addr
 	ports   []model.Port
-}{
+}
+
+var ways = []way{
 	{pool1, []model.Port{tcpPort(80, 8080), {Protocol: model.UDP, Port: 80, To: 80}}},
 	{pool1, []model.Port{tcpPort(443, 5000), {Protocol: model.ICMP}}},
 	{pool1, []model.Port{tcpPort(8080, 80), {Protocol: model.UDP, Port: 5000, To: 5000}}},
 	{pool2, []model.Port{everything}},
 }
 
+// waysOfOne are those where an outbound address is of the pool.
+var waysOfOne = []way{
+	{outbound, []model.Port{tcpPort(80, 8080), {Protocol: model.UDP, Port: 80, To: 80}}},
+	{outbound, []model.Port{tcpPort(443, 5000)}},
+	{outbound, []model.Port{tcpPort(8080, 80), {Protocol: model.UDP, Port: 5000, To: 5000}}},
+	{pool2, []model.Port{everything}},
+}
+
 // move binds one of the services to a host, after who was there, or to none.
 func (d *duel) move() {
-	way := choose(d.r, ways...)
+	way := choose(d.r, d.ways...)
 	host := choose(d.r, hostA, hostB)
 	if old := d.model.bound[public{way.address, way.ports[0].Protocol, way.ports[0].Port}]; old != nil {
 		d.unbind(datapath.Binding{ID: old.id, Address: old.address, Ports: old.ports})
@@ -50,7 +60,7 @@ func (d *duel) move() {
 
 // someBinding is one that stands.
 func (d *duel) someBinding() *modelBinding {
-	way := choose(d.r, ways...)
+	way := choose(d.r, d.ways...)
 	return d.model.bound[public{way.address, way.ports[0].Protocol, way.ports[0].Port}]
 }
 

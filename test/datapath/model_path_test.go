@@ -33,7 +33,7 @@ func (n *nat) fromInside(p packets.Packet) fate {
 			return fate{reason: "to_gateway"}
 		case n.neighbours[t.Destination.Addr()] != packets.MAC{}:
 			return fate{reason: "inside_to_inside"}
-		case n.isGateways(t):
+		case n.isGateways(t) && !n.keeps(t.Protocol, t.Destination):
 			return fate{reason: "to_gateway"}
 		case mayOpen(&p) != "":
 			return fate{reason: mayOpen(&p)}
@@ -61,6 +61,17 @@ func (n *nat) isGateways(t model.Tuple) bool {
 	return n.shared && t.Destination.Addr() == outbound && !taken
 }
 
+// keeps tells whether a port of the outbound address is for services.
+func (n *nat) keeps(protocol model.Protocol, at netip.AddrPort) bool {
+	return at.Addr() == outbound && slices.ContainsFunc(n.kept, func(p model.Port) bool { return p.Protocol == protocol && p.Port == at.Port() })
+}
+
+// isLent tells whether a packet is for a service, or for nobody.
+func (n *nat) isLent(t model.Tuple) bool {
+	b, _ := n.meet(t)
+	return isPool(t.Destination.Addr()) || b != nil
+}
+
 func forwarded(p packets.Packet, to packets.MAC) fate {
 	p.IPv4.TTL--
 	p.Ethernet.Destination = to
@@ -86,10 +97,10 @@ func (n *nat) acquire(e point) netip.AddrPort {
 		return external
 	}
 	external := netip.AddrPortFrom(outbound, e.at.Port())
-	if _, taken := n.internal[point{e.protocol, external}]; taken {
+	if _, taken := n.internal[point{e.protocol, external}]; taken || n.keeps(e.protocol, external) {
 		external = n.observe(e)
 		_, taken = n.internal[point{e.protocol, external}]
-		if taken || external.Addr() != outbound || (external.Port() < 1024) != (e.at.Port() < 1024) {
+		if taken || n.keeps(e.protocol, external) || external.Addr() != outbound || (external.Port() < 1024) != (e.at.Port() < 1024) {
 			n.fail("the mapping of %v is %v: taken, or of another address or class", e, external)
 		}
 	}
@@ -110,11 +121,12 @@ func (n *nat) fromOutside(p packets.Packet, hairpin bool) fate {
 	}
 	var s *modelSession
 	var inside pair
-	if isPool(to) {
-		s = n.claimed[pair{t.Protocol, t.Destination, t.Source}]
-		if s != nil && (s.closing() || !s.pool.binding.open) && pureSYN(flagsOf(&p)) {
-			s = nil
-		}
+	claimed, lent := n.claimed[pair{t.Protocol, t.Destination, t.Source}], n.isLent(t)
+	if claimed != nil && (claimed.closing() || !claimed.pool.binding.open) && pureSYN(flagsOf(&p)) {
+		claimed = nil
+	}
+	if lent || claimed != nil {
+		s = claimed
 	} else if n.isGateways(t) && !hairpin {
 		return toGateway(t, hairpin)
 	} else {
@@ -131,7 +143,7 @@ func (n *nat) fromOutside(p packets.Packet, hairpin bool) fate {
 		reason := model.Reason("drop_spoofed_source")
 		switch {
 		case !hairpin && isOurs(t.Source.Addr()):
-		case isPool(to):
+		case lent:
 			s, reason = n.enter(&p, t, hairpin)
 		default:
 			s, reason = n.letIn(&p, inside, t.Destination, hairpin)

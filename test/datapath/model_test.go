@@ -14,6 +14,7 @@ import (
 type nat struct {
 	filtering  model.Filtering
 	shared     bool                       // the gateway has the outbound address too
+	kept       []model.Port               // of the outbound address, which is of the pool, too
 	neighbours map[netip.Addr]packets.MAC // hosts inside
 	mappings   map[point]netip.AddrPort   // internal → external, RFC 4787 REQ-1
 	internal   map[point]netip.AddrPort   // external → internal

@@ -19,7 +19,7 @@ func (g *gateway) one(ports ...model.Port) {
 		services = append(services, datapath.Service{Host: outbound, Protocol: p.Protocol, Port: p.Port})
 	}
 	g.in(func() error {
-		if err := g.data.SetAddresses([]netip.Addr{outbound, pool2}, nil); err != nil {
+		if err := g.data.SetAddresses([]netip.Addr{outbound, pool1, pool2}, nil); err != nil {
 			return err
 		}
 		_, err := g.data.SetPolicy(g.settings, services, nil)
