@@ -211,10 +211,10 @@ func TestExplainOneAddress(t *testing.T) {
 		}
 		return ""
 	}
-	if x := ask(80); !x.Ending.Passes || x.Ending.Reason != "" || !strings.Contains(said(x, "binding"), "tcp 10.0.0.100:8080, as www.hosta") {
+	if x := ask(80); !x.Passes || x.Reason != "" || !strings.Contains(said(x, "binding"), "tcp 10.0.0.100:8080, as www.hosta") {
 		t.Errorf("%+v", x)
 	}
-	if x := ask(81); x.Ending.Reason != "to_gateway" {
+	if x := ask(81); x.Reason != "to_gateway" {
 		t.Errorf("%+v", x)
 	}
 	if host, _ := r.mapping("10.0.0.105:5000", 5000); !host.IsValid() {
@@ -232,7 +232,7 @@ func TestExplainOneAddress(t *testing.T) {
 	r.must(err)
 	defer func() { _ = listener.Close() }()
 	r.must(r.namespace.Do(r.lookAtOwn))
-	if x := ask(80); x.Ending.Reason != "to_gateway" {
+	if x := ask(80); x.Reason != "to_gateway" {
 		t.Errorf("with a socket at the port %+v", x)
 	}
 }
