@@ -4,6 +4,10 @@
  */
 #pragma once
 
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/tcp.h>
+
 typedef struct __sk_buff ctx_t;
 
 #define CTX_SECTION   "tc"
@@ -47,7 +51,12 @@ static __always_inline bool ctx_is_tagged(ctx_t *ctx)
 
 static __always_inline __u32 ctx_segments(ctx_t *ctx)
 {
-	return ctx->gso_segs ? ctx->gso_segs : 1;
+	const __u32 headers = ETH_HLEN + sizeof(struct iphdr) + sizeof(struct tcphdr);
+
+	if (ctx->gso_segs)
+		return ctx->gso_segs;
+	/* Of a virtual machine the kernel has not counted them yet. */
+	return ctx->gso_size && ctx->len > headers ? (ctx->len - headers + ctx->gso_size - 1) / ctx->gso_size : 1;
 }
 
 static __always_inline __u32 ctx_segment_size(ctx_t *ctx)
@@ -57,8 +66,9 @@ static __always_inline __u32 ctx_segment_size(ctx_t *ctx)
 
 static __always_inline bool ctx_resize(ctx_t *ctx, __u32 front, __u32 length)
 {
-	/* Behind the link header, so that the kernel still finds where that ends: it takes it off for bare interfaces. */
-	if (front && bpf_skb_adjust_room(ctx, front, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO))
+	/* Cut first: an aggregate of UDP gets no room, and is none behind it. */
+	if (bpf_skb_change_tail(ctx, length - front, 0))
 		return false;
-	return !bpf_skb_change_tail(ctx, length, 0);
+	/* Behind the link header, so that the kernel still finds where that ends: it takes it off for bare interfaces. */
+	return !front || !bpf_skb_adjust_room(ctx, front, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO);
 }

@@ -159,6 +159,7 @@ __noinline __u32 session_find(const struct session_key *key)
 }
 
 #define TENTATIVE_TICKS 12 /* 3 s, and what the ticks round away */
+#define STATIC_TICKS	40 /* 10 s: what a chain lets in from outside is TCP that nobody has proved */
 
 /* Tentative, and its client has proved nothing in time: it is as if it were not there. */
 static __always_inline bool session_is_over(const struct session *session)
@@ -188,6 +189,8 @@ static __always_inline __u32 session_timeout(const struct settings *settings, co
 		return TENTATIVE_TICKS;
 	switch (session->protocol) {
 	case IPPROTO_TCP:
+		if (session->origin == ORIGIN_STATIC && session->life.tcp <= TCP_SYN_BOTH)
+			return STATIC_TICKS < settings->tcp_transitory ? STATIC_TICKS : settings->tcp_transitory;
 		return tcp_timeout(settings, session->life.tcp);
 	case IPPROTO_UDP:
 		if (!session_is_outbound(session->origin))

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -125,6 +126,21 @@ func TestDnatForwardsAPort(t *testing.T) {
 	g.idle(7441e9)
 	g.idle(121e9)
 	g.count(0)
+	g.sound()
+}
+
+// Whoever forges SYNs to a port that is sent on keeps each session for 10 s, established ones their own time.
+func TestDnatForgetsSYNsSoon(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.forwards([]forward{tcpTo(shop, shopIn)})
+	g.established(client, shop, shopIn)
+	g.leaves(g.put(tcp(client2, shop, packets.SYN)), tcp(client2, shopIn, packets.SYN))
+	g.idle(9 * time.Second)
+	g.count(2)
+	g.idle(2 * time.Second)
+	g.count(1)
+	same(g, "what is left", g.state(), "established")
 	g.sound()
 }
 
