@@ -94,8 +94,12 @@ static __always_inline void tentative_out(struct session *session, const struct 
 	    (session->life.tcp == TCP_SYN || session->holds.pool.expected != numbers->sequence + 1)) {
 		session->holds.pool.expected = numbers->sequence + 1;
 		session->holds.pool.sent = numbers->end;
-	} else if (session->life.tcp != TCP_SYN && (__s32)(numbers->end - session->holds.pool.sent) > 0) {
-		session->holds.pool.sent = numbers->end;
+	} else if (session->life.tcp != TCP_SYN) {
+		__u32 sent = *(volatile __u32 *)&session->holds.pool.sent;
+
+		/* Where its client proves himself at this moment the guard is there. */
+		if ((__s32)(numbers->end - sent) > 0)
+			__sync_val_compare_and_swap(&session->holds.pool.sent, sent, numbers->end);
 	}
 	if (!(flags & TCP_FLAG_SYN))
 		return;
