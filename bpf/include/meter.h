@@ -157,19 +157,20 @@ static __always_inline __u64 meter_units(const struct meter_settings *settings, 
 
 /*
  * A token bucket, as the time at which it will be full again (the generic cell rate algorithm of ITU-T I.371): one
- * word, compared and swapped.
+ * word, compared and swapped. An aggregate passes where its first packet would, and is paid for whole: the bucket may owe.
  */
 static __always_inline enum nf_verdict meter_bucket(const struct meter_settings *settings, struct meter *meter,
-						    __u64 units, __u64 now, bool dry)
+						    __u64 units, __u32 segments, __u64 now, bool dry)
 {
 	__u64 price = units * settings->price >> 16;
+	__u64 rest = segments > 1 ? price - price / segments : 0;
 	int i;
 
 	for (i = 0; i < 8; i++) {
 		__u64 old = *(volatile __u64 *)&meter->at;
 		__u64 full = ((__s64)(old - now) > 0 ? old : now) + price;
 
-		if (full - now > settings->burst)
+		if (full - now > settings->burst + rest)
 			return NF_DROP;
 		if (dry || __sync_val_compare_and_swap(&meter->at, old, full) == old)
 			return NF_CONTINUE;

@@ -23,7 +23,7 @@ int nf_rate_limit(struct xdp_md *ctx)
 	if (!units)
 		return NF_CONTINUE;
 	meter = meter_find(settings, packet, now);
-	return meter ? meter_bucket(settings, meter, units, now, packet->dry) : NF_FAIL;
+	return meter ? meter_bucket(settings, meter, units, packet->segments, now, packet->dry) : NF_FAIL;
 }
 
 /* Types that Go needs and no map names: a mention keeps them in the object's type information. */
