@@ -4,10 +4,12 @@
  * the daemon runs. All the work is in include/, one concern a header.
  */
 #include "include/export.h"
+#include "include/fragment_side.h"
 #include "include/private_side.h"
 #include "include/public_side.h"
 #ifdef CTX_SKB
 #include "include/bare.h"
+#include "include/carrier_side.h"
 #else
 #include "include/tasks.h"
 #endif
@@ -38,6 +40,13 @@ int gateway_question(ctx_t *ctx)
 	return question_side(ctx);
 }
 
+/* Entered from the programs of both sides by tail call. */
+SEC(CTX_SECTION)
+int gateway_fragment(ctx_t *ctx)
+{
+	return fragment_side(ctx);
+}
+
 #ifdef CTX_SKB
 
 /* Of interfaces without a link header. */
@@ -53,6 +62,12 @@ int bare_public(ctx_t *ctx)
 	return bare_enter(ctx, PROGRAM_PUBLIC);
 }
 
+/* At the far end of the gateway's own pair of interfaces. */
+SEC(CTX_SECTION)
+int gateway_carrier(ctx_t *ctx)
+{
+	return carrier_side(ctx);
+}
 #endif
 
 char _license[] SEC("license") = "Dual BSD/GPL";

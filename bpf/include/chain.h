@@ -87,6 +87,7 @@ static __always_inline enum reason chain_describe(const struct packet *packet, c
 	told->at_address = 0;
 	told->at_port = 0;
 	told->spoke = NF_SILENT;
+	told->fragment = packet->fragment;
 	return ASK_CHAIN;
 }
 
@@ -251,9 +252,10 @@ __noinline enum reason chain_changed(ctx_t *ctx, struct packet *packet)
 
 	if (!packet)
 		return REASON_DROP_INTERNAL;
-	if (reason != REASON_NONE)
-		return reason;
-	if (now.kind != packet->kind || now.tuple.source != packet->tuple.source ||
+	if (reason != (packet->fragment == FRAGMENT_LATER ? REASON_DROP_FRAGMENT : REASON_NONE))
+		return reason == REASON_NONE ? REASON_DROP_MALFORMED : reason;
+	if (now.kind != packet->kind || now.fragment != packet->fragment ||
+	    now.identification != packet->identification || now.tuple.source != packet->tuple.source ||
 	    now.tuple.destination != packet->tuple.destination || now.tuple.source_port != packet->tuple.source_port ||
 	    now.tuple.destination_port != packet->tuple.destination_port ||
 	    now.tuple.protocol != packet->tuple.protocol)

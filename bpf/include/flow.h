@@ -10,6 +10,7 @@
 #pragma once
 
 #include "mapping.h"
+#include "remote_seen.h"
 #include "standing.h"
 
 /* Whether a packet without a session may open one. */
@@ -285,6 +286,7 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 	if (!session)
 		return REASON_DROP_INTERNAL;
 	session_fill(session, flow, tick);
+	remote_see(flow->remote_address);
 	count_statistic(STATISTIC_SESSIONS_OPENED);
 	if (!session_list(*number, session, flow->homes))
 		goto full;

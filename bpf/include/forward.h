@@ -7,6 +7,7 @@
 #pragma once
 
 #include "chain.h"
+#include "fragment_first.h"
 #include "own.h"
 #include "path_mtu.h"
 #include "refuse.h"
@@ -198,6 +199,20 @@ static __always_inline bool session_begins_anew(const struct session *session, c
 	return tcp_is_pure_syn(packet->tcp_flags) && tcp_is_closing(session->life.tcp);
 }
 
+/* The identification of a translated packet, and what a first fragment leaves for the others. */
+static __always_inline enum reason forward_number(ctx_t *ctx, const struct packet *packet,
+						  const struct session *session, enum direction direction)
+{
+	if (__builtin_expect(packet->fragment, 0))
+		return direction == DIRECTION_OUT && (session->flags & SESSION_HAIRPIN)
+			       ? fragment_turn(ctx, packet, session)
+			       : fragment_leave(ctx, packet, session, direction);
+	if (direction == DIRECTION_OUT && !packet->dont_fragment &&
+	    !identification_write(ctx, identification_next(session, ctx_segments(ctx))))
+		return REASON_DROP_INTERNAL;
+	return REASON_NONE;
+}
+
 /* A packet of an open session. hairpin: it goes to another host behind this gateway, from DIRECTION_OUT. */
 static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct session *session, enum direction direction,
 				   __u16 epoch)
@@ -206,11 +221,12 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 	bool anew = session_begins_anew(session, packet);
 	__u32 tick = clock_tick();
 	struct next_hop *hop;
+	enum reason reason;
 
 	if (packet->link_broadcast)
 		return verdict(ctx, packet, REASON_DROP_LINK_BROADCAST, side);
 	if (session->judged != judged_by(packet->generation) || anew) {
-		enum reason reason = session_judge(session, packet, direction, anew);
+		reason = session_judge(session, packet, direction, anew);
 
 		if (reason == ASK_CHAIN) {
 			reason = chain_ask(ctx, packet);
@@ -223,7 +239,7 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 			return chain_refuse(ctx, packet, reason, side);
 	}
 	if (__builtin_expect(session->flags & SESSION_TENTATIVE, 0)) {
-		enum reason reason = tentative_pass(ctx, packet, session, direction);
+		reason = tentative_pass(ctx, packet, session, direction);
 
 		if (proof_is_lost(reason) && refusals_are_on(packet))
 			return refuse_stranger(ctx, packet, reason, side);
@@ -236,6 +252,9 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 		flow_touch(session, packet, direction, tick);
 		if (!rewrite_packet(ctx, packet, session, direction))
 			return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
+		reason = forward_number(ctx, packet, session, direction);
+		if (reason != REASON_NONE)
+			return verdict(ctx, packet, reason, side);
 		hairpin_enter(ctx, packet);
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 	}
@@ -248,5 +267,14 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 		path_clamp(ctx, packet, session, hop ? hop->mtu : 0, direction);
 	if (!rewrite_packet(ctx, packet, session, direction))
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
+	reason = forward_number(ctx, packet, session, direction);
+	if (reason != REASON_NONE)
+		return verdict(ctx, packet, reason, side);
+	if (__builtin_expect(packet->fragment, 0)) {
+		int action = first_release(ctx, session, direction, hop);
+
+		if (action != CARRIER_STAYS)
+			return action;
+	}
 	return forward_send(ctx, packet, hop, side);
 }

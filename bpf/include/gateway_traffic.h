@@ -70,12 +70,12 @@ __noinline enum reason untranslated(ctx_t *ctx, __u32 source, __u32 destination)
 }
 
 /* Whether NAT never has anything to do with the packet, on an address that the gateway shares with it. */
-static __always_inline bool not_for_nat(ctx_t *ctx, const struct packet *packet, enum reason reason)
+static __always_inline bool not_for_nat(ctx_t *ctx, const struct packet *packet)
 {
 	__u32 destination = packet->tuple.destination;
 	struct address *address = bpf_map_lookup_elem(&address_table, &destination);
 
-	return address && reason != REASON_DROP_FRAGMENT && is_local(ctx, packet, address);
+	return address && is_local(ctx, packet, address);
 }
 
 /* Whoever forges a redirect would turn the gateway's own ways: its routes are its administrator's (RFC 1812 §5.2.7.2). */
@@ -103,7 +103,7 @@ __noinline enum reason unparsed(ctx_t *ctx, const struct packet *packet, enum re
 	destination = packet->tuple.destination;
 	if (is_redirect(ctx, packet, reason))
 		return reason;
-	if (not_for_nat(ctx, packet, reason))
+	if (not_for_nat(ctx, packet))
 		return to_gateway(ctx, packet, side);
 	if (bpf_map_lookup_elem(&address_table, &destination))
 		return reason;

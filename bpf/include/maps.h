@@ -92,6 +92,15 @@ TABLE(known_table, BPF_MAP_TYPE_ARRAY, __u32, struct known, 1, BPF_F_MMAPABLE);
 TABLE(subscriber_table, BPF_MAP_TYPE_ARRAY, __u32, struct tally_bucket, 1, BPF_F_MMAPABLE);
 TABLE(remote_table, BPF_MAP_TYPE_ARRAY, __u32, struct tally_bucket, 1, BPF_F_MMAPABLE);
 
+/* Where later fragments go, fragment_context.h, and the numbers that packets have behind the gateway, identification.h. */
+TABLE(fragment_contexts, BPF_MAP_TYPE_ARRAY, __u32, struct fragment_bucket, FRAGMENT_BUCKETS, BPF_F_MMAPABLE);
+TABLE(fragment_holds, BPF_MAP_TYPE_ARRAY, __u32, struct hold_set, HOLD_SETS, BPF_F_MMAPABLE);
+TABLE(held_fragments, BPF_MAP_TYPE_ARRAY, __u32, struct held_fragment, HOLD_SETS *HOLD_WAYS, BPF_F_MMAPABLE);
+TABLE(remotes_seen, BPF_MAP_TYPE_ARRAY, __u32, struct seen_bucket, SEEN_BUCKETS, BPF_F_MMAPABLE);
+TABLE(carrier_table, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, 0); /* the interface, 0 for none */
+TABLE(fragments_here, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct fragment_here, 1, 0);
+TABLE(identifications, BPF_MAP_TYPE_ARRAY, __u32, __u32, IDENTIFICATIONS, BPF_F_MMAPABLE);
+
 /* The gateway's own that are entered by tail call. */
 TABLE(programs, BPF_MAP_TYPE_PROG_ARRAY, __u32, __u32, PROGRAM_MAX, 0);
 

@@ -78,7 +78,8 @@ struct nf_packet {
 	__u32 at_address; /* where an open flow goes by now, by a chain's word (multipath); 0: it goes nowhere yet */
 	__u16 at_port;
 	__u16 public_port; /* that the flow came to: of a name's service it may be another than destination_port */
-	__u32 segments;	   /* packets that the frame is on the wire: 1, but of an aggregate (GSO, GRO) */
+	__u8 fragment; /* enum fragment: this packet is the first of several, or one of the others, which has no ports */
+	__u32 segments; /* packets that the frame is on the wire: 1, but of an aggregate (GSO, GRO) */
 };
 
 struct {

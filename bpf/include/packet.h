@@ -92,17 +92,21 @@ struct packet {
 	__u8 tcp_flags;
 	__u8 ttl;
 	__u8 dont_fragment;
-	__u8 hairpin;	     /* came from inside, its source is translated already */
-	__u8 reply;	     /* answers an ICMP query */
-	__u8 link_broadcast; /* the frame was for many: never forwarded (RFC 1812 §5.3.4) */
-	__u8 again;	     /* enum nf_stage that a chain has judged; nf_packet() tells how */
-	__u16 l4;	     /* offset in the frame */
-	__u16 ip_length;     /* of the whole IP packet */
-	__u16 sequence;	     /* TCP: the upper half of the number, in network byte order, guard.h */
-	__u16 acknowledges;  /* the same */
-	__u16 wire_length;   /* of an IP packet on the wire: the same, but for an aggregate */
-	__u8 sum;	     /* enum sum, of TCP and UDP */
+	__u8 hairpin;	      /* came from inside, its source is translated already */
+	__u8 reply;	      /* answers an ICMP query */
+	__u8 link_broadcast;  /* the frame was for many: never forwarded (RFC 1812 §5.3.4) */
+	__u8 again;	      /* enum nf_stage that a chain has judged; nf_packet() tells how */
+	__u16 l4;	      /* offset in the frame */
+	__u16 ip_length;      /* of the whole IP packet */
+	__u16 sequence;	      /* TCP: the upper half of the number, in network byte order, guard.h */
+	__u16 acknowledges;   /* the same */
+	__u16 wire_length;    /* of an IP packet on the wire: the same, but for an aggregate */
+	__u8 sum;	      /* enum sum, of TCP and UDP */
+	__u8 fragment;	      /* enum fragment */
+	__u16 identification; /* of a fragment, in network byte order */
 };
+
+enum reason fragment_parse(ctx_t *ctx, struct packet *packet); /* fragment_parse.h */
 
 static __always_inline bool address_is_bad(__u32 source)
 {
@@ -253,7 +257,7 @@ static __always_inline enum reason packet_parse_ip(ctx_t *ctx, struct packet *pa
 	if (sum_is_misplaced(ctx, packet->l4, ip->protocol))
 		return REASON_DROP_MALFORMED;
 	if (ip->frag_off & bpf_htons(IP_MORE_FRAGMENTS | IP_OFFSET))
-		return REASON_DROP_FRAGMENT;
+		return fragment_parse(ctx, packet);
 	l4 = (void *)ip + header;
 	l4_length = packet->ip_length - header;
 	switch (ip->protocol) {
@@ -296,3 +300,5 @@ static __always_inline enum reason packet_parse(ctx_t *ctx, struct packet *packe
 	}
 	return REASON_DROP_ETHERTYPE;
 }
+
+#include "fragment_parse.h"

@@ -7,6 +7,7 @@
 #include "binding.h"
 #include "flow.h"
 #include "forward.h"
+#include "fragment_enter.h"
 #include "gateway_traffic.h"
 #include "icmp.h"
 #include "own.h"
@@ -256,6 +257,8 @@ __noinline enum reason private_open(ctx_t *ctx, const struct packet *packet, con
 /* What parsing could not make a flow of. On its own, for the stack of the entry. */
 __noinline int private_unparsed(ctx_t *ctx, const struct packet *packet, enum reason reason)
 {
+	if (packet && reason == REASON_DROP_FRAGMENT)
+		fragment_enter(ctx, FRAGMENT_OUT);
 	return packet ? verdict(ctx, packet, unparsed(ctx, packet, reason, SIDE_PRIVATE), SIDE_PRIVATE) : CTX_DROP;
 }
 

@@ -7,7 +7,8 @@
 
 #include "flow.h"
 #include "forward.h"
-#include "fragment.h"
+#include "fragment_enter.h"
+#include "fragment_stray.h"
 #include "gateway_traffic.h"
 #include "icmp.h"
 #include "public_open.h"
@@ -197,7 +198,8 @@ static __always_inline bool public_refuses(const struct packet *packet, enum rea
 	__u32 destination = packet->tuple.destination;
 	struct address *address = bpf_map_lookup_elem(&address_table, &destination);
 
-	return address && (address->kind == ADDRESS_POOL || port_is_lent(packet)) && refusals_are_on(packet) &&
+	return address && (address->kind == ADDRESS_POOL || port_is_lent(packet)) && !packet->fragment &&
+	       refusals_are_on(packet) &&
 	       (reason == REASON_DROP_NO_BINDING || reason == REASON_DROP_NO_RESERVATION || proof_is_lost(reason) ||
 		reason == REASON_DROP_NOT_SYN);
 }
@@ -208,8 +210,12 @@ static __always_inline int public_stray(ctx_t *ctx, struct packet *packet, bool 
 
 	if (stray_is_trapped(said))
 		return trap_spring(ctx, packet);
-	if (said == REASON_NONE && reason == REASON_TO_GATEWAY && question_is_due(packet))
-		bpf_tail_call(ctx, &programs, PROGRAM_QUESTION);
+	if (said == REASON_NONE && reason == REASON_TO_GATEWAY && question_is_due(packet)) {
+		if (!packet->fragment)
+			bpf_tail_call(ctx, &programs, PROGRAM_QUESTION);
+		else if (!question_is_paid(packet->tuple.source, false))
+			said = REASON_DROP_QUESTION_LIMIT;
+	}
 	if (said == REASON_NONE && !local && public_refuses(packet, reason))
 		return refuse_stranger(ctx, packet, reason, SIDE_PUBLIC);
 	return verdict(ctx, packet, said == REASON_NONE ? reason : said, SIDE_PUBLIC);
@@ -224,10 +230,8 @@ static __always_inline int public_unparsed(ctx_t *ctx, struct packet *packet, en
 	if (reason != REASON_TO_GATEWAY || packet->hairpin)
 		return verdict(ctx, packet, reason, SIDE_PUBLIC);
 	if (fragment) {
-		enum reason said = public_fragment(ctx, packet);
+		enum reason said = fragment_stray(ctx, packet);
 
-		if (said == REASON_NONE && question_is_due(packet) && !question_is_paid(packet->tuple.source, false))
-			said = REASON_DROP_QUESTION_LIMIT;
 		return verdict(ctx, packet, said == REASON_NONE ? reason : said, SIDE_PUBLIC);
 	}
 	return public_stray(ctx, packet, true, true, reason);
@@ -285,6 +289,8 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 	if (!control)
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PUBLIC);
 	packet.generation = hairpin ? hairpin_generation() : *(volatile __u32 *)&control->generation;
+	if (reason == REASON_DROP_FRAGMENT)
+		fragment_enter(ctx, FRAGMENT_IN);
 	if (reason != REASON_NONE)
 		return public_unparsed(ctx, &packet, reason);
 	if (packet.kind == PACKET_ICMP_ERROR) {

@@ -22,9 +22,12 @@ enum reason {
 	REASON_ANSWERED_QUESTION, /* for a lent name, its asker not proved: told to come by TCP */
 	REASON_ANSWERED_SLOWED,	  /* another question to the name server, over the limit: told the same */
 
+	REASON_HELD_FRAGMENT, /* until the first fragment of its packet comes */
+
 	/* Dropped: what the packet is. */
 	REASON_DROP_MALFORMED,
-	REASON_DROP_FRAGMENT,
+	REASON_DROP_FRAGMENT,	  /* a later one, and the first of its packet is not known */
+	REASON_DROP_BAD_FRAGMENT, /* none that a sender makes: RFC 1858 */
 	REASON_DROP_VLAN,
 	REASON_DROP_ETHERTYPE,
 	REASON_DROP_PROTOCOL,

@@ -10,6 +10,8 @@
 
 #define REST 4 /* ticks that an ended record rests: a packet's program ends within microseconds */
 
+#define SWEEP_SEES 128 /* ticks, half a minute: more than between two sweeps */
+
 struct sweep {
 	struct settings *settings;
 	__u32 first;
@@ -103,6 +105,8 @@ static long sweep_session(__u32 bit, struct sweep *sweep)
 	case PHASE_LIVE:
 		if (sweep_is_due(sweep, session))
 			sweep_changed(sweep, sweep_live(number, session, sweep));
+		else if (sweep->tick - session->life.stamp < SWEEP_SEES)
+			remote_see(session->remote_address);
 		break;
 	case PHASE_RESTING:
 		if (!sweep->end && sweep_is_past(sweep, session->life.stamp, REST)) {

@@ -15,6 +15,7 @@ enum program {
 	PROGRAM_PUBLIC,
 	PROGRAM_HAIRPIN,
 	PROGRAM_QUESTION,	 /* to the name server */
+	PROGRAM_FRAGMENT,	 /* that is not the first of its packet */
 	PROGRAM_CLASSIFIER_EVEN, /* of the even generations */
 	PROGRAM_CLASSIFIER_ODD,
 	PROGRAM_STATIC_EVEN, /* classifiers of the chains that say where flows go */

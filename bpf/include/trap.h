@@ -75,7 +75,7 @@ __noinline int trap_spring(ctx_t *ctx, const struct packet *packet)
 
 	if (!packet)
 		return CTX_DROP;
-	if (!trap_is_knock(packet) || !trap_route(ctx, &way) || !trap_answer(ctx, packet, &way))
+	if (packet->fragment || !trap_is_knock(packet) || !trap_route(ctx, &way) || !trap_answer(ctx, packet, &way))
 		return verdict(ctx, packet, REASON_DROP_TRAPPED, SIDE_PUBLIC);
 	return trap_send(&way);
 }

@@ -7,6 +7,7 @@
 
 #include <linux/types.h>
 
+#include "fragment_types.h"
 #include "limit_types.h"
 #include "pool_types.h"
 #include "slot_types.h"

@@ -41,7 +41,7 @@ struct {
 
 /*
  * Where a packet's payload begins and ends, in the frame. False where it is no packet of the flow, as an ICMP error that is
- * about it. The gateway has parsed it: lengths are right, and there are no fragments.
+ * about it. The gateway has parsed it: lengths are right, and it is no fragment.
  */
 static __always_inline bool payload_find(ctx_t *ctx, const struct nf_packet *packet, __u32 *from, __u32 *to)
 {
@@ -74,7 +74,13 @@ int nf_first_bytes(ctx_t *ctx)
 
 	if (!packet)
 		return NF_FAIL;
-	if (packet->answers || packet->spoke == NF_HAS_SPOKEN || !payload_find(ctx, packet, &from, &to) || from >= to)
+	if (packet->answers || packet->spoke == NF_HAS_SPOKEN)
+		return NF_CONTINUE;
+	if (packet->fragment) { /* another may be put over what it says */
+		packet->spoke = NF_SPEAKS;
+		return NF_FAIL;
+	}
+	if (!payload_find(ctx, packet, &from, &to) || from >= to)
 		return NF_CONTINUE;
 	packet->spoke = NF_SPEAKS;
 	for (i = 0; i < FIRST_BYTES_MOST; i++) {

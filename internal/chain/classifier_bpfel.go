@@ -79,6 +79,8 @@ type classifierNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Fragment        uint8
+	_               [3]byte
 	Segments        uint32
 }
 

@@ -80,6 +80,8 @@ type multipathNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Fragment        uint8
+	_               [3]byte
 	Segments        uint32
 }
 

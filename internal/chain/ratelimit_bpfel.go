@@ -105,6 +105,8 @@ type rateLimitNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Fragment        uint8
+	_               [3]byte
 	Segments        uint32
 }
 

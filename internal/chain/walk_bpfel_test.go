@@ -56,6 +56,8 @@ type walkNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Fragment        uint8
+	_               [3]byte
 	Segments        uint32
 }
 

@@ -27,8 +27,9 @@ func BenchmarkBytesPerSession(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(usage.Bytes-usage.AddressBytes)/float64(c.capacity), "bytes/session")
+			b.ReportMetric(float64(usage.Bytes-usage.AddressBytes-usage.FragmentBytes)/float64(c.capacity), "bytes/session")
 			b.ReportMetric(float64(usage.AddressBytes), "address-bytes")
+			b.ReportMetric(float64(usage.FragmentBytes), "fragment-bytes")
 		})
 	}
 }

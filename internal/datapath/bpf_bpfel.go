@@ -212,6 +212,41 @@ type bpfFlow struct {
 	Tick    uint32
 }
 
+type bpfFragmentBucket struct {
+	_       structs.HostLayout
+	Context [4]struct {
+		_    structs.HostLayout
+		Tag  uint64
+		Word uint64
+	}
+}
+
+type bpfFragmentHere struct {
+	_              structs.HostLayout
+	Tag            uint64
+	Whose          uint32
+	Session        uint32
+	Identification uint16
+	Side           uint8
+	Set            uint8
+	Ways           uint8
+	Pad            [3]uint8
+	Held           uint64
+}
+
+type bpfHeldFragment struct {
+	_      structs.HostLayout
+	Length uint16
+	Side   uint8
+	Pad    [5]uint8
+	Frame  [2040]uint8
+}
+
+type bpfHoldSet struct {
+	_    structs.HostLayout
+	Word [8]uint64
+}
+
 type bpfHolds struct {
 	_    structs.HostLayout
 	Pool struct {
@@ -383,6 +418,8 @@ type bpfNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Fragment        uint8
+	_               [3]byte
 	Segments        uint32
 }
 
@@ -418,13 +455,14 @@ const (
 	bpfProgramPROGRAM_PUBLIC          bpfProgram = 1
 	bpfProgramPROGRAM_HAIRPIN         bpfProgram = 2
 	bpfProgramPROGRAM_QUESTION        bpfProgram = 3
-	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 4
-	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 5
-	bpfProgramPROGRAM_STATIC_EVEN     bpfProgram = 6
-	bpfProgramPROGRAM_STATIC_ODD      bpfProgram = 7
-	bpfProgramPROGRAM_PROTECTION6EVEN bpfProgram = 8
-	bpfProgramPROGRAM_PROTECTION6ODD  bpfProgram = 9
-	bpfProgramPROGRAM_MAX             bpfProgram = 10
+	bpfProgramPROGRAM_FRAGMENT        bpfProgram = 4
+	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 5
+	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 6
+	bpfProgramPROGRAM_STATIC_EVEN     bpfProgram = 7
+	bpfProgramPROGRAM_STATIC_ODD      bpfProgram = 8
+	bpfProgramPROGRAM_PROTECTION6EVEN bpfProgram = 9
+	bpfProgramPROGRAM_PROTECTION6ODD  bpfProgram = 10
+	bpfProgramPROGRAM_MAX             bpfProgram = 11
 )
 
 type bpfQuestion struct {
@@ -465,55 +503,57 @@ const (
 	bpfReasonREASON_ANSWERED_TRAP           bpfReason = 8
 	bpfReasonREASON_ANSWERED_QUESTION       bpfReason = 9
 	bpfReasonREASON_ANSWERED_SLOWED         bpfReason = 10
-	bpfReasonREASON_DROP_MALFORMED          bpfReason = 11
-	bpfReasonREASON_DROP_FRAGMENT           bpfReason = 12
-	bpfReasonREASON_DROP_VLAN               bpfReason = 13
-	bpfReasonREASON_DROP_ETHERTYPE          bpfReason = 14
-	bpfReasonREASON_DROP_PROTOCOL           bpfReason = 15
-	bpfReasonREASON_DROP_ICMP_TYPE          bpfReason = 16
-	bpfReasonREASON_DROP_BAD_ADDRESS        bpfReason = 17
-	bpfReasonREASON_DROP_MULTICAST          bpfReason = 18
-	bpfReasonREASON_DROP_LINK_BROADCAST     bpfReason = 19
-	bpfReasonREASON_DROP_SOURCE_ROUTE       bpfReason = 20
-	bpfReasonREASON_DROP_BAD_CHECKSUM       bpfReason = 21
-	bpfReasonREASON_DROP_IPV6               bpfReason = 22
-	bpfReasonREASON_DROP_TTL_EXPIRED        bpfReason = 23
-	bpfReasonREASON_DROP_TOO_BIG            bpfReason = 24
-	bpfReasonREASON_DROP_NOT_FOR_US         bpfReason = 25
-	bpfReasonREASON_DROP_SPOOFED_SOURCE     bpfReason = 26
-	bpfReasonREASON_DROP_PRIVATE_SOURCE     bpfReason = 27
-	bpfReasonREASON_DROP_ARP_SENDER         bpfReason = 28
-	bpfReasonREASON_DROP_NO_BINDING         bpfReason = 29
-	bpfReasonREASON_DROP_NO_RESERVATION     bpfReason = 30
-	bpfReasonREASON_DROP_CLAIM_UNPROVED     bpfReason = 31
-	bpfReasonREASON_DROP_CLAIM_LOST         bpfReason = 32
-	bpfReasonREASON_DROP_NO_MAPPING         bpfReason = 33
-	bpfReasonREASON_DROP_FILTERED           bpfReason = 34
-	bpfReasonREASON_DROP_NO_SESSION         bpfReason = 35
-	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 36
-	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 37
-	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 38
-	bpfReasonREASON_DROP_BANNED             bpfReason = 39
-	bpfReasonREASON_DROP_DENIED             bpfReason = 40
-	bpfReasonREASON_DROP_TRAPPED            bpfReason = 41
-	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 42
-	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 43
-	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 44
-	bpfReasonREASON_DROP_NO_ADDRESS         bpfReason = 45
-	bpfReasonREASON_DROP_NO_PORT            bpfReason = 46
-	bpfReasonREASON_DROP_HOST_SESSIONS      bpfReason = 47
-	bpfReasonREASON_DROP_HOST_PORTS         bpfReason = 48
-	bpfReasonREASON_DROP_HOST_RATE          bpfReason = 49
-	bpfReasonREASON_DROP_REMOTE_SESSIONS    bpfReason = 50
-	bpfReasonREASON_DROP_REMOTE_RATE        bpfReason = 51
-	bpfReasonREASON_DROP_BINDING_SESSIONS   bpfReason = 52
-	bpfReasonREASON_DROP_MAPPING_SESSIONS   bpfReason = 53
-	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 54
-	bpfReasonREASON_DROP_QUESTION_LIMIT     bpfReason = 55
-	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 56
-	bpfReasonREASON_DROP_BUSY               bpfReason = 57
-	bpfReasonREASON_DROP_INTERNAL           bpfReason = 58
-	bpfReasonREASON_MAX                     bpfReason = 59
+	bpfReasonREASON_HELD_FRAGMENT           bpfReason = 11
+	bpfReasonREASON_DROP_MALFORMED          bpfReason = 12
+	bpfReasonREASON_DROP_FRAGMENT           bpfReason = 13
+	bpfReasonREASON_DROP_BAD_FRAGMENT       bpfReason = 14
+	bpfReasonREASON_DROP_VLAN               bpfReason = 15
+	bpfReasonREASON_DROP_ETHERTYPE          bpfReason = 16
+	bpfReasonREASON_DROP_PROTOCOL           bpfReason = 17
+	bpfReasonREASON_DROP_ICMP_TYPE          bpfReason = 18
+	bpfReasonREASON_DROP_BAD_ADDRESS        bpfReason = 19
+	bpfReasonREASON_DROP_MULTICAST          bpfReason = 20
+	bpfReasonREASON_DROP_LINK_BROADCAST     bpfReason = 21
+	bpfReasonREASON_DROP_SOURCE_ROUTE       bpfReason = 22
+	bpfReasonREASON_DROP_BAD_CHECKSUM       bpfReason = 23
+	bpfReasonREASON_DROP_IPV6               bpfReason = 24
+	bpfReasonREASON_DROP_TTL_EXPIRED        bpfReason = 25
+	bpfReasonREASON_DROP_TOO_BIG            bpfReason = 26
+	bpfReasonREASON_DROP_NOT_FOR_US         bpfReason = 27
+	bpfReasonREASON_DROP_SPOOFED_SOURCE     bpfReason = 28
+	bpfReasonREASON_DROP_PRIVATE_SOURCE     bpfReason = 29
+	bpfReasonREASON_DROP_ARP_SENDER         bpfReason = 30
+	bpfReasonREASON_DROP_NO_BINDING         bpfReason = 31
+	bpfReasonREASON_DROP_NO_RESERVATION     bpfReason = 32
+	bpfReasonREASON_DROP_CLAIM_UNPROVED     bpfReason = 33
+	bpfReasonREASON_DROP_CLAIM_LOST         bpfReason = 34
+	bpfReasonREASON_DROP_NO_MAPPING         bpfReason = 35
+	bpfReasonREASON_DROP_FILTERED           bpfReason = 36
+	bpfReasonREASON_DROP_NO_SESSION         bpfReason = 37
+	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 38
+	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 39
+	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 40
+	bpfReasonREASON_DROP_BANNED             bpfReason = 41
+	bpfReasonREASON_DROP_DENIED             bpfReason = 42
+	bpfReasonREASON_DROP_TRAPPED            bpfReason = 43
+	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 44
+	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 45
+	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 46
+	bpfReasonREASON_DROP_NO_ADDRESS         bpfReason = 47
+	bpfReasonREASON_DROP_NO_PORT            bpfReason = 48
+	bpfReasonREASON_DROP_HOST_SESSIONS      bpfReason = 49
+	bpfReasonREASON_DROP_HOST_PORTS         bpfReason = 50
+	bpfReasonREASON_DROP_HOST_RATE          bpfReason = 51
+	bpfReasonREASON_DROP_REMOTE_SESSIONS    bpfReason = 52
+	bpfReasonREASON_DROP_REMOTE_RATE        bpfReason = 53
+	bpfReasonREASON_DROP_BINDING_SESSIONS   bpfReason = 54
+	bpfReasonREASON_DROP_MAPPING_SESSIONS   bpfReason = 55
+	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 56
+	bpfReasonREASON_DROP_QUESTION_LIMIT     bpfReason = 57
+	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 58
+	bpfReasonREASON_DROP_BUSY               bpfReason = 59
+	bpfReasonREASON_DROP_INTERNAL           bpfReason = 60
+	bpfReasonREASON_MAX                     bpfReason = 61
 )
 
 type bpfRecordSearch struct {
@@ -573,6 +613,11 @@ type bpfRouteAnswer struct {
 	Epoch       uint16
 	Side        uint8
 	Pad         uint8
+}
+
+type bpfSeenBucket struct {
+	_    structs.HostLayout
+	Time [32]uint16
 }
 
 type bpfService struct {
@@ -757,11 +802,25 @@ const (
 	bpfMapBudgets              = "budgets"
 	bpfMapCaptureRings         = "capture_rings"
 	bpfMapCaptureSnaps         = "capture_snaps"
+	bpfMapCarrier2             = "carrier_2"
+	bpfMapCarrier3             = "carrier_3"
+	bpfMapCarrier4             = "carrier_4"
+	bpfMapCarrier5             = "carrier_5"
+	bpfMapCarrier6             = "carrier_6"
+	bpfMapCarrier7             = "carrier_7"
+	bpfMapCarrier8             = "carrier_8"
+	bpfMapCarrier9             = "carrier_9"
+	bpfMapCarrierTable         = "carrier_table"
 	bpfMapChains               = "chains"
 	bpfMapClaimEvents          = "claim_events"
 	bpfMapControlTable         = "control_table"
 	bpfMapDropEvents           = "drop_events"
+	bpfMapFragmentContexts     = "fragment_contexts"
+	bpfMapFragmentHolds        = "fragment_holds"
+	bpfMapFragmentsHere        = "fragments_here"
+	bpfMapHeldFragments        = "held_fragments"
 	bpfMapHostTable            = "host_table"
+	bpfMapIdentifications      = "identifications"
 	bpfMapInterfaceTable       = "interface_table"
 	bpfMapKnownTable           = "known_table"
 	bpfMapLayoutTable          = "layout_table"
@@ -785,6 +844,7 @@ const (
 	bpfMapRecordUsesHere       = "record_uses_here"
 	bpfMapRefusalBudgets       = "refusal_budgets"
 	bpfMapRemoteTable          = "remote_table"
+	bpfMapRemotesSeen          = "remotes_seen"
 	bpfMapReservationIndex     = "reservation_index"
 	bpfMapReservationQueue     = "reservation_queue"
 	bpfMapReservationTable     = "reservation_table"
@@ -805,6 +865,7 @@ const (
 	bpfProgBindService         = "bind_service"
 	bpfProgClearCount          = "clear_count"
 	bpfProgExtendReservation   = "extend_reservation"
+	bpfProgGatewayFragment     = "gateway_fragment"
 	bpfProgGatewayHairpin      = "gateway_hairpin"
 	bpfProgGatewayPrivate      = "gateway_private"
 	bpfProgGatewayPublic       = "gateway_public"
@@ -864,6 +925,7 @@ type bpfProgramSpecs struct {
 	BindService         *ebpf.ProgramSpec `ebpf:"bind_service"`
 	ClearCount          *ebpf.ProgramSpec `ebpf:"clear_count"`
 	ExtendReservation   *ebpf.ProgramSpec `ebpf:"extend_reservation"`
+	GatewayFragment     *ebpf.ProgramSpec `ebpf:"gateway_fragment"`
 	GatewayHairpin      *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
 	GatewayPrivate      *ebpf.ProgramSpec `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.ProgramSpec `ebpf:"gateway_public"`
@@ -890,11 +952,25 @@ type bpfMapSpecs struct {
 	Budgets          *ebpf.MapSpec `ebpf:"budgets"`
 	CaptureRings     *ebpf.MapSpec `ebpf:"capture_rings"`
 	CaptureSnaps     *ebpf.MapSpec `ebpf:"capture_snaps"`
+	Carrier2         *ebpf.MapSpec `ebpf:"carrier_2"`
+	Carrier3         *ebpf.MapSpec `ebpf:"carrier_3"`
+	Carrier4         *ebpf.MapSpec `ebpf:"carrier_4"`
+	Carrier5         *ebpf.MapSpec `ebpf:"carrier_5"`
+	Carrier6         *ebpf.MapSpec `ebpf:"carrier_6"`
+	Carrier7         *ebpf.MapSpec `ebpf:"carrier_7"`
+	Carrier8         *ebpf.MapSpec `ebpf:"carrier_8"`
+	Carrier9         *ebpf.MapSpec `ebpf:"carrier_9"`
+	CarrierTable     *ebpf.MapSpec `ebpf:"carrier_table"`
 	Chains           *ebpf.MapSpec `ebpf:"chains"`
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
 	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
+	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
+	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
+	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
+	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
+	Identifications  *ebpf.MapSpec `ebpf:"identifications"`
 	InterfaceTable   *ebpf.MapSpec `ebpf:"interface_table"`
 	KnownTable       *ebpf.MapSpec `ebpf:"known_table"`
 	LayoutTable      *ebpf.MapSpec `ebpf:"layout_table"`
@@ -918,6 +994,7 @@ type bpfMapSpecs struct {
 	RecordUsesHere   *ebpf.MapSpec `ebpf:"record_uses_here"`
 	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.MapSpec `ebpf:"remote_table"`
+	RemotesSeen      *ebpf.MapSpec `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.MapSpec `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.MapSpec `ebpf:"reservation_table"`
@@ -975,11 +1052,25 @@ type bpfMaps struct {
 	Budgets          *ebpf.Map `ebpf:"budgets"`
 	CaptureRings     *ebpf.Map `ebpf:"capture_rings"`
 	CaptureSnaps     *ebpf.Map `ebpf:"capture_snaps"`
+	Carrier2         *ebpf.Map `ebpf:"carrier_2"`
+	Carrier3         *ebpf.Map `ebpf:"carrier_3"`
+	Carrier4         *ebpf.Map `ebpf:"carrier_4"`
+	Carrier5         *ebpf.Map `ebpf:"carrier_5"`
+	Carrier6         *ebpf.Map `ebpf:"carrier_6"`
+	Carrier7         *ebpf.Map `ebpf:"carrier_7"`
+	Carrier8         *ebpf.Map `ebpf:"carrier_8"`
+	Carrier9         *ebpf.Map `ebpf:"carrier_9"`
+	CarrierTable     *ebpf.Map `ebpf:"carrier_table"`
 	Chains           *ebpf.Map `ebpf:"chains"`
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
 	DropEvents       *ebpf.Map `ebpf:"drop_events"`
+	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
+	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
+	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
+	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
+	Identifications  *ebpf.Map `ebpf:"identifications"`
 	InterfaceTable   *ebpf.Map `ebpf:"interface_table"`
 	KnownTable       *ebpf.Map `ebpf:"known_table"`
 	LayoutTable      *ebpf.Map `ebpf:"layout_table"`
@@ -1003,6 +1094,7 @@ type bpfMaps struct {
 	RecordUsesHere   *ebpf.Map `ebpf:"record_uses_here"`
 	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.Map `ebpf:"remote_table"`
+	RemotesSeen      *ebpf.Map `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.Map `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.Map `ebpf:"reservation_table"`
@@ -1034,11 +1126,25 @@ func (m *bpfMaps) Close() error {
 		m.Budgets,
 		m.CaptureRings,
 		m.CaptureSnaps,
+		m.Carrier2,
+		m.Carrier3,
+		m.Carrier4,
+		m.Carrier5,
+		m.Carrier6,
+		m.Carrier7,
+		m.Carrier8,
+		m.Carrier9,
+		m.CarrierTable,
 		m.Chains,
 		m.ClaimEvents,
 		m.ControlTable,
 		m.DropEvents,
+		m.FragmentContexts,
+		m.FragmentHolds,
+		m.FragmentsHere,
+		m.HeldFragments,
 		m.HostTable,
+		m.Identifications,
 		m.InterfaceTable,
 		m.KnownTable,
 		m.LayoutTable,
@@ -1062,6 +1168,7 @@ func (m *bpfMaps) Close() error {
 		m.RecordUsesHere,
 		m.RefusalBudgets,
 		m.RemoteTable,
+		m.RemotesSeen,
 		m.ReservationIndex,
 		m.ReservationQueue,
 		m.ReservationTable,
@@ -1097,6 +1204,7 @@ type bpfPrograms struct {
 	BindService         *ebpf.Program `ebpf:"bind_service"`
 	ClearCount          *ebpf.Program `ebpf:"clear_count"`
 	ExtendReservation   *ebpf.Program `ebpf:"extend_reservation"`
+	GatewayFragment     *ebpf.Program `ebpf:"gateway_fragment"`
 	GatewayHairpin      *ebpf.Program `ebpf:"gateway_hairpin"`
 	GatewayPrivate      *ebpf.Program `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.Program `ebpf:"gateway_public"`
@@ -1114,6 +1222,7 @@ func (p *bpfPrograms) Close() error {
 		p.BindService,
 		p.ClearCount,
 		p.ExtendReservation,
+		p.GatewayFragment,
 		p.GatewayHairpin,
 		p.GatewayPrivate,
 		p.GatewayPublic,

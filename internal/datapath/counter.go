@@ -97,6 +97,8 @@ type Usage struct {
 	Bytes uint64 `json:"bytes"`
 	// AddressBytes is the part of it that counts what hosts inside and remote addresses have.
 	AddressBytes uint64 `json:"address_bytes"`
+	// FragmentBytes is the part of it that packets in fragments take.
+	FragmentBytes uint64 `json:"fragment_bytes"`
 }
 
 // Usage counts what is in use.
@@ -114,6 +116,10 @@ func (d *Datapath) Usage() (Usage, error) {
 		return Usage{}, err
 	}
 	addresses, err := memoryOf(d.objects.SubscriberTable, d.objects.RemoteTable)
+	if err != nil {
+		return Usage{}, err
+	}
+	fragments, err := memoryOf(d.fragmentTables()...)
 	return Usage{
 		Sessions: sums[bpfStatisticSTATISTIC_SESSIONS_OPENED] - sums[bpfStatisticSTATISTIC_SESSIONS_FREED],
 		Capacity: uint64(d.layout.Capacity),
@@ -124,7 +130,7 @@ func (d *Datapath) Usage() (Usage, error) {
 		SubscribersFull: sums[bpfStatisticSTATISTIC_SUBSCRIBERS_FULL], RemotesFull: sums[bpfStatisticSTATISTIC_REMOTES_FULL],
 		Reservations: uint64(d.options.Reservations), Bindings: uint64(d.options.Bindings), BoundPorts: uint64(d.options.BoundPorts),
 		Known: uint64(d.layout.KnownBuckets * knownWays),
-		Bytes: bytes, AddressBytes: addresses,
+		Bytes: bytes, AddressBytes: addresses, FragmentBytes: fragments,
 	}, err
 }
 

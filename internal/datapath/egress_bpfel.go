@@ -90,6 +90,41 @@ type egressControl struct {
 	Pad         [4]uint8
 }
 
+type egressFragmentBucket struct {
+	_       structs.HostLayout
+	Context [4]struct {
+		_    structs.HostLayout
+		Tag  uint64
+		Word uint64
+	}
+}
+
+type egressFragmentHere struct {
+	_              structs.HostLayout
+	Tag            uint64
+	Whose          uint32
+	Session        uint32
+	Identification uint16
+	Side           uint8
+	Set            uint8
+	Ways           uint8
+	Pad            [3]uint8
+	Held           uint64
+}
+
+type egressHeldFragment struct {
+	_      structs.HostLayout
+	Length uint16
+	Side   uint8
+	Pad    [5]uint8
+	Frame  [2040]uint8
+}
+
+type egressHoldSet struct {
+	_    structs.HostLayout
+	Word [8]uint64
+}
+
 type egressHostSettings struct {
 	_               structs.HostLayout
 	Forwarding      int32
@@ -207,6 +242,8 @@ type egressNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Fragment        uint8
+	_               [3]byte
 	Segments        uint32
 }
 
@@ -280,6 +317,11 @@ type egressRouteAnswer struct {
 	Epoch       uint16
 	Side        uint8
 	Pad         uint8
+}
+
+type egressSeenBucket struct {
+	_    structs.HostLayout
+	Time [32]uint16
 }
 
 type egressService struct {
@@ -413,11 +455,17 @@ const (
 	egressMapBudgets          = "budgets"
 	egressMapCaptureRings     = "capture_rings"
 	egressMapCaptureSnaps     = "capture_snaps"
+	egressMapCarrierTable     = "carrier_table"
 	egressMapChains           = "chains"
 	egressMapClaimEvents      = "claim_events"
 	egressMapControlTable     = "control_table"
 	egressMapDropEvents       = "drop_events"
+	egressMapFragmentContexts = "fragment_contexts"
+	egressMapFragmentHolds    = "fragment_holds"
+	egressMapFragmentsHere    = "fragments_here"
+	egressMapHeldFragments    = "held_fragments"
 	egressMapHostTable        = "host_table"
+	egressMapIdentifications  = "identifications"
 	egressMapInterfaceTable   = "interface_table"
 	egressMapKnownTable       = "known_table"
 	egressMapLayoutTable      = "layout_table"
@@ -440,6 +488,7 @@ const (
 	egressMapRecordUsesHere   = "record_uses_here"
 	egressMapRefusalBudgets   = "refusal_budgets"
 	egressMapRemoteTable      = "remote_table"
+	egressMapRemotesSeen      = "remotes_seen"
 	egressMapReservationIndex = "reservation_index"
 	egressMapReservationQueue = "reservation_queue"
 	egressMapReservationTable = "reservation_table"
@@ -520,11 +569,17 @@ type egressMapSpecs struct {
 	Budgets          *ebpf.MapSpec `ebpf:"budgets"`
 	CaptureRings     *ebpf.MapSpec `ebpf:"capture_rings"`
 	CaptureSnaps     *ebpf.MapSpec `ebpf:"capture_snaps"`
+	CarrierTable     *ebpf.MapSpec `ebpf:"carrier_table"`
 	Chains           *ebpf.MapSpec `ebpf:"chains"`
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
 	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
+	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
+	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
+	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
+	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
+	Identifications  *ebpf.MapSpec `ebpf:"identifications"`
 	InterfaceTable   *ebpf.MapSpec `ebpf:"interface_table"`
 	KnownTable       *ebpf.MapSpec `ebpf:"known_table"`
 	LayoutTable      *ebpf.MapSpec `ebpf:"layout_table"`
@@ -547,6 +602,7 @@ type egressMapSpecs struct {
 	RecordUsesHere   *ebpf.MapSpec `ebpf:"record_uses_here"`
 	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.MapSpec `ebpf:"remote_table"`
+	RemotesSeen      *ebpf.MapSpec `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.MapSpec `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.MapSpec `ebpf:"reservation_table"`
@@ -603,11 +659,17 @@ type egressMaps struct {
 	Budgets          *ebpf.Map `ebpf:"budgets"`
 	CaptureRings     *ebpf.Map `ebpf:"capture_rings"`
 	CaptureSnaps     *ebpf.Map `ebpf:"capture_snaps"`
+	CarrierTable     *ebpf.Map `ebpf:"carrier_table"`
 	Chains           *ebpf.Map `ebpf:"chains"`
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
 	DropEvents       *ebpf.Map `ebpf:"drop_events"`
+	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
+	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
+	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
+	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
+	Identifications  *ebpf.Map `ebpf:"identifications"`
 	InterfaceTable   *ebpf.Map `ebpf:"interface_table"`
 	KnownTable       *ebpf.Map `ebpf:"known_table"`
 	LayoutTable      *ebpf.Map `ebpf:"layout_table"`
@@ -630,6 +692,7 @@ type egressMaps struct {
 	RecordUsesHere   *ebpf.Map `ebpf:"record_uses_here"`
 	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.Map `ebpf:"remote_table"`
+	RemotesSeen      *ebpf.Map `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.Map `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.Map `ebpf:"reservation_table"`
@@ -661,11 +724,17 @@ func (m *egressMaps) Close() error {
 		m.Budgets,
 		m.CaptureRings,
 		m.CaptureSnaps,
+		m.CarrierTable,
 		m.Chains,
 		m.ClaimEvents,
 		m.ControlTable,
 		m.DropEvents,
+		m.FragmentContexts,
+		m.FragmentHolds,
+		m.FragmentsHere,
+		m.HeldFragments,
 		m.HostTable,
+		m.Identifications,
 		m.InterfaceTable,
 		m.KnownTable,
 		m.LayoutTable,
@@ -688,6 +757,7 @@ func (m *egressMaps) Close() error {
 		m.RecordUsesHere,
 		m.RefusalBudgets,
 		m.RemoteTable,
+		m.RemotesSeen,
 		m.ReservationIndex,
 		m.ReservationQueue,
 		m.ReservationTable,

@@ -10,9 +10,9 @@ import (
 // form is the data plane as it is compiled for one hook (bpf/include/ctx.h). Both have the
 // same tables; what their programs enter by tail call is loaded for each.
 type form struct {
-	private, public, hairpin, question *ebpf.Program
-	barePrivate, barePublic            *ebpf.Program // where packets of bare interfaces come in; TCX alone
-	programs, chains                   *ebpf.Map
+	private, public, hairpin, question, fragment *ebpf.Program
+	barePrivate, barePublic                      *ebpf.Program // where packets of bare interfaces come in; TCX alone
+	programs, chains                             *ebpf.Map
 }
 
 // ofTCX are the arrays of programs that the form for socket buffers has for itself, under
@@ -30,7 +30,7 @@ func (d *Datapath) load(spec *ebpf.CollectionSpec) error {
 		return d.notLoaded(err)
 	}
 	o := &d.objects
-	d.forms[XDP] = &form{o.GatewayPrivate, o.GatewayPublic, o.GatewayHairpin, o.GatewayQuestion, nil, nil, o.Programs, o.Chains}
+	d.forms[XDP] = &form{o.GatewayPrivate, o.GatewayPublic, o.GatewayHairpin, o.GatewayQuestion, o.GatewayFragment, nil, nil, o.Programs, o.Chains}
 	return d.loadTCX(options)
 }
 
@@ -80,7 +80,8 @@ func (d *Datapath) loadTCX(options ebpf.CollectionOptions) error {
 		d.objects.Close()
 		return d.notLoaded(err)
 	}
-	d.forms[TCX] = &form{o.GatewayPrivate, o.GatewayPublic, o.GatewayHairpin, o.GatewayQuestion, o.BarePrivate, o.BarePublic, o.Programs, o.Chains}
+	d.carrierProgram = o.GatewayCarrier
+	d.forms[TCX] = &form{o.GatewayPrivate, o.GatewayPublic, o.GatewayHairpin, o.GatewayQuestion, o.GatewayFragment, o.BarePrivate, o.BarePublic, o.Programs, o.Chains}
 	return nil
 }
 
@@ -104,6 +105,7 @@ func (f *form) entry(side bpfSide, bare bool) *ebpf.Program {
 }
 
 func (f *form) close() error {
-	return errors.Join(f.private.Close(), f.public.Close(), f.hairpin.Close(), f.question.Close(), f.barePrivate.Close(), f.barePublic.Close(),
+	return errors.Join(f.private.Close(), f.public.Close(), f.hairpin.Close(), f.question.Close(), f.fragment.Close(),
+		f.barePrivate.Close(), f.barePublic.Close(),
 		f.programs.Close(), f.chains.Close())
 }

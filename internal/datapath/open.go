@@ -23,18 +23,21 @@ type Datapath struct {
 	reasons   []string
 	graceful  *ebpf.Map // see grace
 
+	carrierProgram *ebpf.Program
+
 	sweeping sync.Mutex // held while the sweep runs
 	bound    boundPorts
 
 	mutex sync.Mutex // guards what follows
 	ports []*port
 
-	old    bool         // the kernel has no tcx, but filters of clsact
-	clsact map[int]bool // interfaces whose clsact is of our making
-	egress egress
-	known  map[netip.Addr]addressEntry // addresses that are answered for by what was written
-	pool   []netip.Addr                // of these, as SetAddresses said
-	static []netip.Addr
+	old     bool         // the kernel has no tcx, but filters of clsact
+	clsact  map[int]bool // interfaces whose clsact is of our making
+	egress  egress
+	carrier carrier
+	known   map[netip.Addr]addressEntry // addresses that are answered for by what was written
+	pool    []netip.Addr                // of these, as SetAddresses said
+	static  []netip.Addr
 }
 
 // Open adopts the data plane that an earlier daemon of the same instance left
@@ -145,6 +148,7 @@ func (d *Datapath) initialise() error {
 		for number, program := range map[bpfProgram]*ebpf.Program{
 			bpfProgramPROGRAM_PRIVATE: f.private, bpfProgramPROGRAM_PUBLIC: f.public,
 			bpfProgramPROGRAM_HAIRPIN: f.hairpin, bpfProgramPROGRAM_QUESTION: f.question,
+			bpfProgramPROGRAM_FRAGMENT: f.fragment,
 		} {
 			if err := f.programs.Put(uint32(number), program); err != nil {
 				return fmt.Errorf("set a program that is entered by tail call: %w", err)
@@ -187,12 +191,12 @@ func (d *Datapath) Close(keep bool) error {
 	defer d.mutex.Unlock()
 	var errs []error
 	if !keep || d.directory == "" {
-		errs = append(errs, d.restoreHost(), d.detach(), d.closeEgress(false))
+		errs = append(errs, d.restoreHost(), d.detach(), d.closeEgress(false), d.closeCarrier(false))
 		if d.directory != "" {
 			errs = append(errs, unpin(d.directory))
 		}
 	} else {
-		errs = append(errs, d.closeEgress(true))
+		errs = append(errs, d.closeEgress(true), d.closeCarrier(true))
 	}
 	for _, p := range d.ports {
 		if p.hold != nil {

@@ -29,6 +29,9 @@ func (d *Datapath) refresh() error {
 	for _, p := range d.ports {
 		errs = append(errs, d.writePort(p))
 	}
+	if len(d.ports) > 0 {
+		d.followCarrier()
+	}
 	return errors.Join(append(errs, d.refreshOwn(), d.followOwnPorts(), d.followRules())...)
 }
 

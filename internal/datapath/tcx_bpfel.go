@@ -27,11 +27,17 @@ const (
 	tcxMapBudgets          = "budgets"
 	tcxMapCaptureRings     = "capture_rings"
 	tcxMapCaptureSnaps     = "capture_snaps"
+	tcxMapCarrierTable     = "carrier_table"
 	tcxMapChains           = "chains"
 	tcxMapClaimEvents      = "claim_events"
 	tcxMapControlTable     = "control_table"
 	tcxMapDropEvents       = "drop_events"
+	tcxMapFragmentContexts = "fragment_contexts"
+	tcxMapFragmentHolds    = "fragment_holds"
+	tcxMapFragmentsHere    = "fragments_here"
+	tcxMapHeldFragments    = "held_fragments"
 	tcxMapHostTable        = "host_table"
+	tcxMapIdentifications  = "identifications"
 	tcxMapInterfaceTable   = "interface_table"
 	tcxMapKnownTable       = "known_table"
 	tcxMapLayoutTable      = "layout_table"
@@ -55,6 +61,7 @@ const (
 	tcxMapRecordUsesHere   = "record_uses_here"
 	tcxMapRefusalBudgets   = "refusal_budgets"
 	tcxMapRemoteTable      = "remote_table"
+	tcxMapRemotesSeen      = "remotes_seen"
 	tcxMapReservationIndex = "reservation_index"
 	tcxMapReservationQueue = "reservation_queue"
 	tcxMapReservationTable = "reservation_table"
@@ -73,6 +80,8 @@ const (
 	tcxMapTrapEvents       = "trap_events"
 	tcxProgBarePrivate     = "bare_private"
 	tcxProgBarePublic      = "bare_public"
+	tcxProgGatewayCarrier  = "gateway_carrier"
+	tcxProgGatewayFragment = "gateway_fragment"
 	tcxProgGatewayHairpin  = "gateway_hairpin"
 	tcxProgGatewayPrivate  = "gateway_private"
 	tcxProgGatewayPublic   = "gateway_public"
@@ -125,6 +134,8 @@ type tcxSpecs struct {
 type tcxProgramSpecs struct {
 	BarePrivate     *ebpf.ProgramSpec `ebpf:"bare_private"`
 	BarePublic      *ebpf.ProgramSpec `ebpf:"bare_public"`
+	GatewayCarrier  *ebpf.ProgramSpec `ebpf:"gateway_carrier"`
+	GatewayFragment *ebpf.ProgramSpec `ebpf:"gateway_fragment"`
 	GatewayHairpin  *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
 	GatewayPrivate  *ebpf.ProgramSpec `ebpf:"gateway_private"`
 	GatewayPublic   *ebpf.ProgramSpec `ebpf:"gateway_public"`
@@ -146,11 +157,17 @@ type tcxMapSpecs struct {
 	Budgets          *ebpf.MapSpec `ebpf:"budgets"`
 	CaptureRings     *ebpf.MapSpec `ebpf:"capture_rings"`
 	CaptureSnaps     *ebpf.MapSpec `ebpf:"capture_snaps"`
+	CarrierTable     *ebpf.MapSpec `ebpf:"carrier_table"`
 	Chains           *ebpf.MapSpec `ebpf:"chains"`
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
 	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
+	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
+	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
+	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
+	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
+	Identifications  *ebpf.MapSpec `ebpf:"identifications"`
 	InterfaceTable   *ebpf.MapSpec `ebpf:"interface_table"`
 	KnownTable       *ebpf.MapSpec `ebpf:"known_table"`
 	LayoutTable      *ebpf.MapSpec `ebpf:"layout_table"`
@@ -174,6 +191,7 @@ type tcxMapSpecs struct {
 	RecordUsesHere   *ebpf.MapSpec `ebpf:"record_uses_here"`
 	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.MapSpec `ebpf:"remote_table"`
+	RemotesSeen      *ebpf.MapSpec `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.MapSpec `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.MapSpec `ebpf:"reservation_table"`
@@ -231,11 +249,17 @@ type tcxMaps struct {
 	Budgets          *ebpf.Map `ebpf:"budgets"`
 	CaptureRings     *ebpf.Map `ebpf:"capture_rings"`
 	CaptureSnaps     *ebpf.Map `ebpf:"capture_snaps"`
+	CarrierTable     *ebpf.Map `ebpf:"carrier_table"`
 	Chains           *ebpf.Map `ebpf:"chains"`
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
 	DropEvents       *ebpf.Map `ebpf:"drop_events"`
+	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
+	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
+	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
+	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
+	Identifications  *ebpf.Map `ebpf:"identifications"`
 	InterfaceTable   *ebpf.Map `ebpf:"interface_table"`
 	KnownTable       *ebpf.Map `ebpf:"known_table"`
 	LayoutTable      *ebpf.Map `ebpf:"layout_table"`
@@ -259,6 +283,7 @@ type tcxMaps struct {
 	RecordUsesHere   *ebpf.Map `ebpf:"record_uses_here"`
 	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.Map `ebpf:"remote_table"`
+	RemotesSeen      *ebpf.Map `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.Map `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.Map `ebpf:"reservation_table"`
@@ -290,11 +315,17 @@ func (m *tcxMaps) Close() error {
 		m.Budgets,
 		m.CaptureRings,
 		m.CaptureSnaps,
+		m.CarrierTable,
 		m.Chains,
 		m.ClaimEvents,
 		m.ControlTable,
 		m.DropEvents,
+		m.FragmentContexts,
+		m.FragmentHolds,
+		m.FragmentsHere,
+		m.HeldFragments,
 		m.HostTable,
+		m.Identifications,
 		m.InterfaceTable,
 		m.KnownTable,
 		m.LayoutTable,
@@ -318,6 +349,7 @@ func (m *tcxMaps) Close() error {
 		m.RecordUsesHere,
 		m.RefusalBudgets,
 		m.RemoteTable,
+		m.RemotesSeen,
 		m.ReservationIndex,
 		m.ReservationQueue,
 		m.ReservationTable,
@@ -351,6 +383,8 @@ type tcxVariables struct {
 type tcxPrograms struct {
 	BarePrivate     *ebpf.Program `ebpf:"bare_private"`
 	BarePublic      *ebpf.Program `ebpf:"bare_public"`
+	GatewayCarrier  *ebpf.Program `ebpf:"gateway_carrier"`
+	GatewayFragment *ebpf.Program `ebpf:"gateway_fragment"`
 	GatewayHairpin  *ebpf.Program `ebpf:"gateway_hairpin"`
 	GatewayPrivate  *ebpf.Program `ebpf:"gateway_private"`
 	GatewayPublic   *ebpf.Program `ebpf:"gateway_public"`
@@ -361,6 +395,8 @@ func (p *tcxPrograms) Close() error {
 	return _TcxClose(
 		p.BarePrivate,
 		p.BarePublic,
+		p.GatewayCarrier,
+		p.GatewayFragment,
 		p.GatewayHairpin,
 		p.GatewayPrivate,
 		p.GatewayPublic,

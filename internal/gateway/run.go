@@ -155,8 +155,9 @@ func (g *Gateway) announce() {
 	}
 	g.log.Info("data plane ready", "capacity", usage.Capacity, "sessions", usage.Sessions, "adopted", g.data.Adopted(),
 		"memory", fmt.Sprintf("%.1f MiB", float64(usage.Bytes)/(1<<20)),
-		"bytes_per_session", (usage.Bytes-usage.AddressBytes)/max(1, usage.Capacity),
-		"for_addresses", fmt.Sprintf("%.1f MiB", float64(usage.AddressBytes)/(1<<20)))
+		"bytes_per_session", (usage.Bytes-usage.AddressBytes-usage.FragmentBytes)/max(1, usage.Capacity),
+		"for_addresses", fmt.Sprintf("%.1f MiB", float64(usage.AddressBytes)/(1<<20)),
+		"for_fragments", fmt.Sprintf("%.1f MiB", float64(usage.FragmentBytes)/(1<<20)))
 	for _, i := range g.data.Interfaces() {
 		g.log.Info("attached", "interface", i.Name, "side", i.Side, "mode", i.Mode, "why", i.Why, "redirect", i.Redirect)
 	}

@@ -86,7 +86,11 @@ func NewICMPError(source, destination netip.Addr, icmpType, code uint8, rest uin
 	if keep >= 0 && header+keep < len(quoted) {
 		quoted = quoted[:header+keep]
 	}
-	return NewICMP(source, destination, icmpType, code, rest, quoted)
+	p := NewICMP(source, destination, icmpType, code, rest, quoted)
+	if p.IPv4 != nil {
+		p.IPv4.DF = false
+	}
+	return p
 }
 
 // NewARPRequest returns a broadcast that asks who has target.
@@ -151,11 +155,12 @@ func (p Packet) Tuple() model.Tuple {
 	return t
 }
 
+// ip is a packet as hosts send them: in IPv4 it is not to be divided.
 func ip(source, destination netip.Addr) Packet {
 	if source.Is6() {
 		return Packet{IPv6: &IPv6{Source: source, Destination: destination, HopLimit: TTL}}
 	}
-	return Packet{IPv4: &IPv4{Source: source, Destination: destination, TTL: TTL}}
+	return Packet{IPv4: &IPv4{Source: source, Destination: destination, TTL: TTL, DF: true}}
 }
 
 // octets keeps nil for "nothing", as Parse does.

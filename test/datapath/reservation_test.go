@@ -60,7 +60,7 @@ func TestClaimNeedsAPureSYN(t *testing.T) {
 	}
 	g.dropped(g.put(udp(client, lent)), "drop_no_binding")
 	g.dropped(g.put(tcp(client, endpoint(pool1, 81), packets.SYN)), "drop_no_binding")
-	g.dropped(g.put(syn(client).Change(func(p *packets.Packet) { p.IPv4.MF = true })), "drop_fragment")
+	g.dropped(g.put(syn(client).Change(lastFragment)), "drop_fragment")
 	g.dropped(g.put(ttl1(syn(client))), "drop_ttl_expired")
 	same(g, "claims used", must(g.data.Withdraw(r.ID))(t).Used, 0)
 }

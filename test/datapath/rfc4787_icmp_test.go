@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/packets"
 )
 
@@ -101,10 +102,10 @@ func TestRFC4787_REQ13a_Fragmented(t *testing.T) {
 	g.in(func() error { return setMTU("eth0", 1400) })
 	g.data.RoutesChanged()
 	p := addressed(big(inA, server, 1500, false))
-	p.IPv4.ID = 7
+	r := g.put(p)
 	want := big(endpoint(outbound, 40000), server, 1500, false).Between(p.Ethernet.Source, p.Ethernet.Destination)
-	want.IPv4.ID = 7
-	g.passed(g.put(p), "forwarded_by_stack", want.Bytes())
+	want.IPv4.ID = r.packet.IPv4.ID
+	g.passed(r, "forwarded_by_stack", want.Bytes())
 
 	seen := must(g.outside.Frames("eth0"))(t)
 	defer seen.Close()
@@ -116,7 +117,7 @@ func TestRFC4787_REQ13a_Fragmented(t *testing.T) {
 	octets := 0
 	for deadline := time.Now().Add(5 * time.Second); octets < 1480; {
 		f, err := packets.Parse(must(seen.Receive(deadline))(t))
-		if err != nil || f.IPv4 == nil || f.IPv4.ID != 7 {
+		if err != nil || f.IPv4 == nil || f.IPv4.ID != want.IPv4.ID+1 {
 			continue
 		}
 		same(g, "source of a fragment", f.IPv4.Source, outbound)
@@ -127,13 +128,25 @@ func TestRFC4787_REQ13a_Fragmented(t *testing.T) {
 	same(g, "offset of the first", offsets[0], 0)
 }
 
+// Fragments of nobody's packets are held as long as there is room, of who has a session alone, and
+// hurt nothing else.
 func TestRFC4787_REQ14a_FragmentFlood(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t)
+	g := newGateway(t, pinned)
 	out := g.mapped(udp(inA, server))
 	for n := range 2000 {
-		pieces := big(endpoint(remote, uint16(1024+n)), out, 200, false).Change(func(p *packets.Packet) { p.IPv4.ID = uint16(n) }).Fragments(64)
-		g.dropped(g.put(pieces[n%len(pieces)]), "drop_fragment")
+		from := remote
+		if n%2 == 0 {
+			from = nobody
+		}
+		pieces := big(endpoint(from, uint16(1024+n)), out, 200, false).Change(func(p *packets.Packet) { p.IPv4.ID = uint16(n) }).Fragments(64)
+		r := g.put(pieces[1+n%(len(pieces)-1)])
+		if r.action != datapath.Drop || r.reason != "drop_fragment" && (r.reason != "held_fragment" || from == nobody) {
+			t.Fatalf("a fragment from %s: %v, %s", from, r.action, r.reason)
+		}
+	}
+	if held := g.held(); held != 32 {
+		t.Errorf("%d fragments are held: want the sender's 32 slots used", held)
 	}
 	g.leaves(g.put(udp(server, out)), udp(server, inA))
 	g.leaves(g.put(udp(inA, server)), udp(out, server))

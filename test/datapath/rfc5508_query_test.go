@@ -183,7 +183,8 @@ func TestRFC5508_REQ10e_WhenNotToSend(t *testing.T) {
 	g.dropped(g.put(ttl1(unreachable(hop, 1, 0, udp(out, server), 8))), "drop_ttl_expired")
 	g.dropped(g.put(ttl1(unreachable(hostA, 1, 0, udp(server, inA), 8))), "drop_ttl_expired")
 	g.dropped(g.put(ttl1(big(inA, server, 200, false)).Fragments(64)[1]), "drop_fragment")
-	g.dropped(g.put(ttl1(big(inA, server, 200, false)).Fragments(64)[0]), "drop_fragment")
+	first := ttl1(big(inA, server, 200, false)).Fragments(64)[0]
+	g.refused(g.put(first), first, "drop_ttl_expired", privateAddress, packets.TimeExceeded, 0, 0)
 	g.dropped(g.send(false, p.Between(packets.HostMAC, packets.BroadcastMAC).Bytes()), "drop_link_broadcast")
 	g.dropped(g.put(ttl1(udp(inA, endpoint(netip.MustParseAddr("239.1.2.3"), 9)))), "drop_multicast")
 	g.dropped(g.put(ttl1(udp(endpoint(netip.MustParseAddr("240.0.0.1"), 9), out))), "drop_bad_address")

@@ -56,8 +56,16 @@ func TestBlockedReachTheGatewayWithNothing(t *testing.T) {
 	g.dropped(g.send(true, toAll.Bytes()), "drop_denied")
 }
 
-func firstFragment(p *packets.Packet) { p.IPv4.MF = true }
-func lastFragment(p *packets.Packet)  { p.IPv4.FragmentOffset = 1 }
+// firstFragment has a length that more can follow.
+func firstFragment(p *packets.Packet) {
+	p.IPv4.MF, p.IPv4.DF = true, false
+	p.Payload = make([]byte, 16)
+	if p.TCP != nil {
+		p.Payload = p.Payload[:12]
+	}
+}
+
+func lastFragment(p *packets.Packet) { p.IPv4.FragmentOffset = 4 }
 
 // What ports say of a flow, the first of its fragments tells; the others are of no use
 // without it.

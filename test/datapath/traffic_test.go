@@ -105,7 +105,7 @@ func TestToTheGateway(t *testing.T) {
 	for _, p := range []packets.Packet{
 		udp(client, own), tcp(client, own, packets.SYN), tcp(client, own, packets.ACK), echo(remote, publicAddress, 1),
 		udp(inA, endpoint(privateAddress, 53)), udp(inA, own), echo(hostA, privateAddress, 1),
-		udp(client, own).Change(func(p *packets.Packet) { p.IPv4.MF = true }),
+		udp(client, own).Change(firstFragment), udp(client, own).Change(lastFragment),
 		udp(client, own).Change(func(p *packets.Packet) { p.IPv4.Protocol = 89 }),
 		packets.NewICMP(remote, publicAddress, 13, 0, 0, make([]byte, 12)),
 		unreachable(hop, 1, 0, udp(own, client), 8),
@@ -133,7 +133,7 @@ func TestInsideToInside(t *testing.T) {
 	for _, p := range []packets.Packet{
 		udp(inA, to), tcp(inA, to, packets.SYN), tcp(inA, to, packets.ACK), echo(hostA, other, 1), echoReply(hostA, other, 1),
 		unreachable(hostA, 3, 0, udp(to, inA), 8), packets.NewICMP(hostA, other, 13, 0, 0, make([]byte, 12)),
-		udp(inA, to).Change(func(p *packets.Packet) { p.IPv4.MF = true }),
+		udp(inA, to).Change(firstFragment), udp(inA, to).Change(lastFragment),
 		udp(inA, to).Change(func(p *packets.Packet) { p.IPv4.Protocol = 132 }),
 	} {
 		g.passed(g.put(p), "inside_to_inside", addressed(p).Bytes())
