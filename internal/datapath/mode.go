@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/realmgate/realmgate/internal/netdev"
@@ -27,7 +28,8 @@ const physical = "device"
 // why. A bare one has no link header. Virtual interfaces hand over whole aggregates with partial checksums, which XDP never
 // sees: on a veth its far side would have to do without.
 func choose(wanted Mode, kind string, bare bool, features netdev.Features, known bool) (mode Mode, why string) {
-	switch takes := features.TakesRedirects(); {
+	// Many cards take redirected frames only while a program is attached: confirm asks again then.
+	switch takes := features.TakesRedirects() || kind == physical; {
 	case bare:
 		return TCX, "its packets have no Ethernet header"
 	case wanted == TCX:
@@ -37,11 +39,21 @@ func choose(wanted Mode, kind string, bare bool, features netdev.Features, known
 	case known && !features.RunsPrograms():
 		return TCX, "its driver runs no XDP programs"
 	case known && !takes || !known && kind == "veth": // before 6.3 the kernel cannot say; a veth may lose frames in silence
-		return TCX, "it takes no frames that XDP redirects"
+		return TCX, errTakesNone.Error()
 	case wanted == XDP:
 		return XDP, "interfaces.xdp says so"
 	}
 	return XDP, "its driver runs XDP programs"
+}
+
+var errTakesNone = errors.New("it takes no frames that XDP redirects")
+
+// confirm says whether an interface that XDP is attached to may keep it.
+func confirm(features netdev.Features, known bool) error {
+	if known && !features.TakesRedirects() {
+		return errTakesNone
+	}
+	return nil
 }
 
 // redirects is what may be redirected to the interface.

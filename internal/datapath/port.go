@@ -139,6 +139,10 @@ func (d *Datapath) attachChosen(p *port) error {
 	if p.chosen == XDP {
 		if err := d.attachMode(p, XDP); err != nil {
 			p.refused = fmt.Sprintf("its driver refuses XDP: %v", err)
+		} else if err := d.confirmPort(p); err != nil {
+			p.refused = err.Error()
+			_ = p.hold.remove()
+			p.hold = nil
 		}
 	}
 	if p.hold == nil {
@@ -149,6 +153,19 @@ func (d *Datapath) attachChosen(p *port) error {
 			p.why = p.refused
 		}
 	}
+	return nil
+}
+
+// confirmPort asks what an interface takes now that XDP is attached to it.
+func (d *Datapath) confirmPort(p *port) error {
+	features, known, err := netdev.XDPFeatures(p.ifindex)
+	if err != nil {
+		return err
+	}
+	if err := confirm(features, known); err != nil {
+		return err
+	}
+	p.takes = bpfRedirectREDIRECT_FRAMES
 	return nil
 }
 
