@@ -96,6 +96,10 @@ type Status struct {
 	// which the table of known clients had no room, ever.
 	TentativeEnded uint64 `json:"tentative_ended"`
 	KnownFull      uint64 `json:"known_full"`
+	// SubscribersFull counts sessions that no host inside has for its limits, as there was no place, RemotesFull those
+	// that no remote address has, ever.
+	SubscribersFull uint64 `json:"subscribers_full"`
+	RemotesFull     uint64 `json:"remotes_full"`
 
 	DNS      DNS           `json:"dns"`
 	Reasons  []ReasonCount `json:"reasons"`  // how packets ended; only those above zero

@@ -13,6 +13,7 @@ type totals struct {
 	reasons                               map[model.Reason]uint64
 	exhausted, distrusted, upstreamFailed uint64
 	knownFull                             uint64
+	uncounted                             uint64 // sessions, with no host inside or no remote address
 }
 
 // since is what came after earlier totals.
@@ -25,6 +26,7 @@ func (t totals) since(before totals) totals {
 		reasons: reasons, exhausted: t.exhausted - before.exhausted,
 		distrusted: t.distrusted - before.distrusted, upstreamFailed: t.upstreamFailed - before.upstreamFailed,
 		knownFull: t.knownFull - min(before.knownFull, t.knownFull),
+		uncounted: t.uncounted - min(before.uncounted, t.uncounted),
 	}
 }
 

@@ -38,6 +38,7 @@ func (g *Gateway) Status() (api.Status, error) {
 		Half:      api.Gauge{Used: uint64(p.Offered), Capacity: usage.Reservations},
 		Addresses: api.Gauge{Used: uint64(p.Addresses - p.Free), Capacity: uint64(p.Addresses)},
 		Refusals:  usage.Refusals, TentativeEnded: usage.TentativeEnded, KnownFull: usage.KnownFull,
+		SubscribersFull: usage.SubscribersFull, RemotesFull: usage.RemotesFull,
 		Places: api.Gauge{Used: uint64(p.Bindings), Capacity: uint64(p.Services)},
 		Bytes:  usage.Bytes, ChainBytes: chains, Lent: p.Offers + p.Repeats, Claimed: p.Claimed, Expired: p.Expired, Moved: p.Moved,
 		DNS: dnsCounts(g.public.Statistics(), g.private.Statistics(), asked, counters["answered_question"]+counters["answered_slowed"]),
@@ -55,7 +56,7 @@ func (g *Gateway) Status() (api.Status, error) {
 			status.ChangedChains = append(status.ChangedChains, api.ChangedChain{Chain: ch.Name, Changes: changes})
 		}
 	}
-	now := g.recent.since(datapath.Now(), totals{counters, asked.Exhausted, asked.Distrusted + asked.Shared, status.DNS.UpstreamFailed, usage.KnownFull})
+	now := g.recent.since(datapath.Now(), totals{counters, asked.Exhausted, asked.Distrusted + asked.Shared, status.DNS.UpstreamFailed, usage.KnownFull, usage.SubscribersFull + usage.RemotesFull})
 	status.Remedies = remedies(now, usage, g.ownInPool(v))
 	status.Remedies = append(status.Remedies, g.partRemedies(v)...)
 	status.Remedies = append(status.Remedies, g.takers(now)...)
@@ -82,7 +83,7 @@ func (g *Gateway) noteTotals() error {
 		return err
 	}
 	_, asked := g.pool.Statistics()
-	g.recent.note(datapath.Now(), totals{counters, asked.Exhausted, asked.Distrusted + asked.Shared, g.private.Statistics().UpstreamFailed, usage.KnownFull})
+	g.recent.note(datapath.Now(), totals{counters, asked.Exhausted, asked.Distrusted + asked.Shared, g.private.Statistics().UpstreamFailed, usage.KnownFull, usage.SubscribersFull + usage.RemotesFull})
 	return nil
 }
 
@@ -137,6 +138,10 @@ func remedies(t totals, usage datapath.Usage, own []netip.Addr) []string {
 	if t.distrusted > 0 {
 		list = append(list, fmt.Sprintf("the pool was too full for the reputation of who asked %d times lately: "+
 			"add pool.addresses, and find out who asks for names and sends nothing", t.distrusted))
+	}
+	if t.uncounted > 0 {
+		list = append(list, fmt.Sprintf("%d sessions lately were counted with nobody, as the tables of hosts and of remote addresses were full: "+
+			"no limit holds for who opened them; raise capacity and restart", t.uncounted))
 	}
 	if t.knownFull > 0 {
 		list = append(list, fmt.Sprintf("the table of known clients was full %d times lately, and those have to ask the name for each connection: "+

@@ -83,7 +83,7 @@ func hostTakers(hosts map[netip.Addr]datapath.Subscriber) (list []string) {
 	for _, a := range most(hosts, weight) {
 		s := hosts[a]
 		list = append(list, fmt.Sprintf("host %s is among those inside that have most: %d sessions, and ports: udp %d, tcp %d, icmp %d; "+
-			"%s; to end them: realmgate sessions end --address %s", a, s.Sessions, s.UDP, s.TCP, s.ICMP, stopHost(a), a))
+			"%s (somebody on its link may do it in its name); to end them: realmgate sessions end --address %s", a, s.Sessions, s.UDP, s.TCP, s.ICMP, stopHost(a), a))
 	}
 	return list
 }

@@ -91,6 +91,9 @@ func TestStatusNamesTheRemedy(t *testing.T) {
 			t.Errorf("%q does not mention %s", list[i], word)
 		}
 	}
+	if list := remedies(totals{uncounted: 7}, usage, nil); len(list) != 1 || !strings.Contains(list[0], "7 sessions lately were counted with nobody") {
+		t.Errorf("sessions that count with nobody: %q", list)
+	}
 	if list := remedies(totals{}, usage, nil); len(list) != 0 {
 		t.Error(list)
 	}
