@@ -79,6 +79,8 @@ type Status struct {
 	Adopted    bool        `json:"adopted"` // took over an earlier daemon's data plane
 	Generation uint32      `json:"generation"`
 	Interfaces []Interface `json:"interfaces"`
+	Outbound   []Outbound  `json:"outbound"` // addresses that live, and those that drain
+	Slots      int         `json:"outbound_slots"`
 	Sessions   Gauge       `json:"sessions"`
 	Mappings   Gauge       `json:"mappings"`
 	Half       Gauge       `json:"half_open"`      // offers standing in the circular pool
@@ -107,6 +109,13 @@ type Status struct {
 
 	// ChangedChains are those that are not as the configuration file has them.
 	ChangedChains []ChangedChain `json:"changed_chains"`
+}
+
+// Outbound is an outbound address.
+type Outbound struct {
+	Address netip.Addr `json:"address"`
+	State   string     `json:"state"` // live, or draining: it has left, and ports of it still rest
+	Hosts   float64    `json:"hosts"` // the part of all possible hosts that leaves by it, 0 to 1
 }
 
 // ChangedChain is a chain that commands changed.

@@ -234,6 +234,10 @@ func populated() *fakeDaemon {
 		status: client.Status{
 			Instance: "default", Version: "v0.1.0", PID: 4711, Config: "/etc/realmgate.yaml", Started: started,
 			Adopted: true, Generation: 3,
+			Outbound: []client.Outbound{
+				{Address: netip.MustParseAddr("198.18.0.2"), State: "live", Hosts: 1}, {Address: netip.MustParseAddr("198.18.0.9"), State: "draining"},
+			},
+			Slots: 3,
 			Interfaces: []client.Interface{
 				{Name: "eth0", Side: "public", Mode: "xdp", Why: "its driver runs XDP programs", Redirect: true},
 				{Name: "eth1", Side: "private", Mode: "tcx", Why: "its driver runs no XDP programs"},

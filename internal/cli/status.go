@@ -37,7 +37,7 @@ docs/reference/counters.md explains the reasons.`,
 			return writeJSON(a.stdout, s)
 		}
 		_, err = io.WriteString(a.stdout, strings.Join([]string{
-			statusHead(s, a.now()), statusRemedies(s), statusTables(s), statusInterfaces(s), statusNames(s), statusReasons(s),
+			statusHead(s, a.now()), statusRemedies(s), statusTables(s), statusInterfaces(s), statusOutbound(s), statusNames(s), statusReasons(s),
 		}, ""))
 		return written(err)
 	})
@@ -124,6 +124,14 @@ func statusInterfaces(s client.Status) string {
 		t.add(i.Name, i.Side, i.Mode, sends, plain(i.Why))
 	}
 	return fmt.Sprintf("\n%s%s", t, note)
+}
+
+func statusOutbound(s client.Status) string {
+	t := newTable("OUTBOUND", "STATE", ">HOSTS")
+	for _, o := range s.Outbound {
+		t.add(o.Address.String(), o.State, fmt.Sprintf("%.0f %%", 100*o.Hosts))
+	}
+	return fmt.Sprintf("\n%sThere are slots for %d.\n", t, s.Slots)
 }
 
 func statusNames(s client.Status) string {

@@ -74,6 +74,8 @@ type (
 	Ended = api.Ended
 	// Reload is what a reload put into force.
 	Reload = api.Reload
+	// Outbound is an outbound address.
+	Outbound = api.Outbound
 )
 
 // MostSnap is how much of a packet can be captured, in bytes.

@@ -17,7 +17,7 @@ func (d *draft) finishAddresses() {
 	d.takeAddress(d.config.DNS.Public.Addr(), use{"dns.public", d.publicLine})
 	d.takeAddress(d.config.DNS.Private.Addr(), use{"dns.private", d.privateLine})
 	d.config.Pool.Addresses = d.expand(d.pool, "pool.addresses", maxPool)
-	d.config.Outbound.Addresses = d.expand(d.outbound, "outbound.addresses", maxOutbound)
+	d.finishOutbound()
 	d.checkLentNameServer()
 	for i, h := range d.hosts {
 		d.takeAddress(h.host.Address, use{fmt.Sprintf("hosts[%d].address", i), h.addressLine})
@@ -44,7 +44,7 @@ func (d *draft) expand(list []at[span], key string, most int) (addresses []netip
 // checkLentNameServer refuses to lend the name server's address whole: outbound, services get ports of it.
 func (d *draft) checkLentNameServer() {
 	a := d.config.DNS.Public.Addr()
-	if lent, is := d.usedAs(a, "pool.addresses"); is && len(d.config.Outbound.Addresses) > 0 {
+	if lent, is := d.usedAs(a, "pool.addresses"); is && !d.config.Outbound.Follows() {
 		if _, is := d.usedAs(a, "outbound.addresses"); !is {
 			d.faults.add(lent.line, "pool.addresses: %s is dns.public: list it under outbound.addresses, too, so that services get ports of it", a)
 		}

@@ -77,7 +77,9 @@ type Quotas struct {
 
 // Outbound configures translation for hosts that open sessions themselves.
 type Outbound struct {
-	Addresses  []netip.Addr // at most 64; empty: the first public interface's first IPv4 address
+	Addresses  []netip.Addr // at most 64; with no Interfaces either: the first public interface's first IPv4 address
+	Interfaces []string     // whose global IPv4 addresses are outbound, too
+	Slots      int          // 1 to 64: how many there may be without a restart; 0: two more than at the start, 3 at least
 	Filtering  model.Filtering
 	Except     []netip.Prefix // at most 64: destinations that are reached without NAT; none holds another
 	Quarantine time.Duration  // 0s to 3600s: how long a freed port rests with endpoint-independent filtering (RFC 6888 REQ-8)

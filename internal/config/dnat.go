@@ -128,7 +128,7 @@ func (d *draft) checkStatic(c *matchDraft, a netip.Addr) bool {
 	switch {
 	case len(uses) == 0:
 		return true
-	case serves && (shared || len(d.outbound) == 0): // the two may be one address then
+	case serves && (shared || d.config.Outbound.Follows()): // the two may be one address then
 		if port := d.config.DNS.Public.Port(); m.Ports.First <= port && port <= m.Ports.Last {
 			d.faults.add(c.toLine, "%s.port: %d of %s is where the name server listens, %s", path, port, a, server)
 			return false

@@ -20,7 +20,8 @@ type draft struct {
 	upstream                                []at[netip.AddrPort]
 	neverBan, clientSubnet, excepts         []at[netip.Prefix]
 	rebindOK                                []at[model.Name]
-	pool, outbound                          []at[span]
+	pool                                    []at[span]
+	outbound                                []at[external]
 	hosts                                   []*hostDraft
 	bands                                   []*bandDraft
 	sets                                    []*setDraft

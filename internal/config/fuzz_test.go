@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,7 +93,7 @@ func render(c *Config) string {
 	}
 	line("  ]\n  quotas: {client: %d, resolver: %d, host: %d, service: %d, total: %d, half_open: %d, half_open_per_host: %d, client_sessions: %d}",
 		q.Client, q.Resolver, q.Host, q.Service, q.Total, q.HalfOpen, q.HalfOpenPerHost, q.ClientSessions)
-	line("outbound: {addresses: %s, filtering: %s, quarantine: %s, except: %s}", list(c.Outbound.Addresses), c.Outbound.Filtering, c.Outbound.Quarantine, list(c.Outbound.Except))
+	line("outbound: {addresses: %s, filtering: %s, quarantine: %s, except: %s%s}", list(outboundEntries(c.Outbound)), c.Outbound.Filtering, c.Outbound.Quarantine, list(c.Outbound.Except), slots(c.Outbound))
 	t := c.Timeouts
 	line("timeouts: {tcp_established: %s, tcp_transitory: %s, udp: %s, udp_unanswered: %s, dns: %s, icmp: %s}", t.TCPEstablished, t.TCPTransitory, t.UDP, t.UDPUnanswered, t.DNS, t.ICMP)
 	renderLimits(line, c.Limits)
@@ -358,4 +359,19 @@ func ranges(addresses []netip.Addr) (runs []string) {
 		i = last + 1
 	}
 	return runs
+}
+
+func outboundEntries(o Outbound) []string {
+	entries := slices.Clone(o.Interfaces)
+	for _, a := range o.Addresses {
+		entries = append(entries, a.String())
+	}
+	return entries
+}
+
+func slots(o Outbound) string {
+	if o.Slots == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", slots: %d", o.Slots)
 }

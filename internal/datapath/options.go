@@ -95,6 +95,8 @@ type Settings struct {
 	// NameServer is where the gateway is asked for names from outside: whoever asks there
 	// does so for others, so that honeypot and geofence let him. IPv4; may be invalid.
 	NameServer netip.AddrPort
+	// Coming are addresses that are to be outbound soon, beside those that are.
+	Coming []netip.Addr
 }
 
 // quarantine is how long a port rests. Where filtering depends on the peer, who got

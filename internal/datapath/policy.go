@@ -102,7 +102,9 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 			record.Protects6 = 1
 		}
 	}
-	if slices.ContainsFunc(services, func(s Service) bool { return slices.Contains(outbound, s.Host) }) {
+	if slices.ContainsFunc(services, func(s Service) bool {
+		return slices.Contains(outbound, s.Host) || slices.Contains(settings.Coming, s.Host)
+	}) {
 		record.Keeps, control.Statics = 1, 1
 	}
 	if err := d.objects.SettingsTable.Put(next&1, &record); err != nil {

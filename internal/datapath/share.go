@@ -1,8 +1,6 @@
 package datapath
 
-import (
-	"fmt"
-)
+import "fmt"
 
 const (
 	shareBits = 14 // SHARE_BITS of bpf/include/slot_types.h
@@ -18,6 +16,19 @@ func (d *Datapath) shares() (*shares, error) {
 		return nil, fmt.Errorf("read by which outbound addresses hosts leave: %w", err)
 	}
 	return s, nil
+}
+
+// HostShares are which part of all possible hosts leaves by each slot.
+func (d *Datapath) HostShares() (parts map[int]float64, err error) {
+	s, err := d.shares()
+	if err != nil {
+		return nil, err
+	}
+	parts = map[int]float64{}
+	for _, slot := range s.Slot {
+		parts[int(slot)] += 1.0 / float64(len(s.Slot))
+	}
+	return parts, nil
 }
 
 func (d *Datapath) writeShares(s *shares) error {

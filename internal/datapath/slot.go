@@ -41,6 +41,9 @@ type OutboundChange struct {
 	Ended      int // sessions by those that left
 }
 
+// MostOutbound is how many outbound addresses there can be.
+func (d *Datapath) MostOutbound() int { return int(d.layout.Slots) }
+
 // Slots lists all slots, by their numbers.
 func (d *Datapath) Slots() ([]Slot, error) {
 	list := make([]Slot, d.layout.Slots)

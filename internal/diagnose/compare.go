@@ -92,9 +92,6 @@ func (s *Setup) ownAddresses(f *Facts) (list []string) {
 	if s.Nameserver.IsValid() && !s.Nameserver.IsUnspecified() && !f.Own[s.Nameserver] {
 		list = append(list, fmt.Sprintf("dns.public: %s is on no interface, so nobody outside can ask for names: put it on %s", s.Nameserver, s.Public[0]))
 	}
-	if s.Shared && len(s.Outbound) > 0 && !f.Own[s.Outbound[0]] {
-		list = append(list, fmt.Sprintf("hosts are still translated to %s, which has left %s: put it back, or restart", s.Outbound[0], s.Public[0]))
-	}
 	return list
 }
 

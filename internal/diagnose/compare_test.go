@@ -85,8 +85,6 @@ func TestCompare(t *testing.T) {
 		"a tunnel":                           {func(_ *Setup, f *Facts) { f.Interfaces[0].Ethernet, f.Interfaces[0].Bare = false, true }, nil},
 		"the name server's address is not here": {func(s *Setup, _ *Facts) { s.Nameserver = netip.MustParseAddr("198.18.0.99") },
 			[]string{"dns.public: 198.18.0.99 is on no interface"}},
-		"the shared address has gone": {func(s *Setup, _ *Facts) { s.Shared, s.Outbound = true, addresses("198.18.0.99") },
-			[]string{"still translated to 198.18.0.99, which has left eth0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

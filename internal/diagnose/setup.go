@@ -12,10 +12,8 @@ type Setup struct {
 	Nameserver      netip.Addr // where the public name server listens
 	Pool            []netip.Addr
 	Outbound        []netip.Addr
-	// Shared tells that Outbound was not configured, but found on an interface.
-	Shared      bool
-	Hosts       []Host
-	ForwardIPv6 bool
+	Hosts           []Host
+	ForwardIPv6     bool
 }
 
 // Host is somebody in the private realm.

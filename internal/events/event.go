@@ -84,6 +84,14 @@ type PoolRecovered struct {
 	Refused uint64 `json:"refused"` // questions, since it was exhausted
 }
 
+// Outbound is that outbound addresses came, or left with their sessions.
+type Outbound struct {
+	Came      []netip.Addr `json:"came,omitempty"`
+	Left      []netip.Addr `json:"left,omitempty"`
+	Ended     int          `json:"ended"`
+	Addresses []netip.Addr `json:"addresses"` // of now
+}
+
 // WatchFailed is a watch that cannot read its log from now on.
 type WatchFailed struct {
 	Watch string `json:"watch"`
@@ -121,6 +129,9 @@ func (PoolExhausted) Kind() model.EventKind { return model.EventPoolExhausted }
 
 // Kind implements Event.
 func (PoolRecovered) Kind() model.EventKind { return model.EventPoolRecovered }
+
+// Kind implements Event.
+func (Outbound) Kind() model.EventKind { return model.EventOutbound }
 
 // Kind implements Event.
 func (WatchFailed) Kind() model.EventKind { return model.EventWatchFailed }

@@ -16,7 +16,7 @@ import (
 
 // all has an event of each kind.
 var all = []Event{
-	Start{}, Stop{}, Reload{}, Ban{}, Unban{}, ListFailed{}, ListRecovered{}, PoolExhausted{}, PoolRecovered{}, WatchFailed{}, WatchRecovered{},
+	Start{}, Stop{}, Reload{}, Ban{}, Unban{}, ListFailed{}, ListRecovered{}, PoolExhausted{}, PoolRecovered{}, Outbound{}, WatchFailed{}, WatchRecovered{},
 }
 
 func TestEveryKindHasItsEvent(t *testing.T) {

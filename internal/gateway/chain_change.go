@@ -43,7 +43,7 @@ func (g *Gateway) changeChain(r api.ChainRequest, edit func(*config.Document) (*
 	if err != nil {
 		return api.ChainChange{}, err
 	}
-	v, err := newView(d, g.outbound, old.lists)
+	v, err := newView(d, g.outbound.Addresses(), g.outbound.Past, old.lists)
 	if err != nil {
 		return api.ChainChange{}, err
 	}

@@ -30,7 +30,7 @@ func Check(d *config.Document) error {
 		return err
 	}
 	if len(c.Outbound.Addresses) > 0 { // else they are known when the gateway starts
-		if _, err := staticOf(c, c.Outbound.Addresses); err != nil {
+		if _, err := staticOf(c, c.Outbound.Addresses, nothingPast); err != nil {
 			return err
 		}
 	}

@@ -48,7 +48,7 @@ func (g *Gateway) runDiagnosis(ctx context.Context) {
 	var looked time.Time // for other tenants
 	for {
 		v := g.view.Load()
-		anew := v.config != seen
+		anew := v.config != seen || !slices.Equal(setup.Outbound, v.outbound)
 		if anew {
 			setup, seen = setupOf(v.config, v.outbound), v.config
 			g.warn(nil, append(setup.Doubts(), v.rivals()...))
@@ -101,7 +101,7 @@ func (g *Gateway) warn(said, warnings []string) []string {
 // neighbours for some seconds at most.
 func Warnings(ctx context.Context, d *config.Document) []string {
 	c := d.Config
-	outbound, _ := outboundAddresses(c)
+	outbound, _ := planOf(c).Look()
 	setup := setupOf(c, outbound)
 	warnings := setup.Doubts()
 	if _, r, err := namesIn(d); err == nil {
@@ -127,8 +127,7 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 func setupOf(c *config.Config, outbound []netip.Addr) diagnose.Setup {
 	s := diagnose.Setup{
 		Public: c.Interfaces.Public, Private: c.Interfaces.Private, Nameserver: c.DNS.Public.Addr(),
-		Pool: c.Pool.Addresses, Outbound: outbound, Shared: len(c.Outbound.Addresses) == 0,
-		ForwardIPv6: c.IPv6 == config.IPv6Forward,
+		Pool: c.Pool.Addresses, Outbound: outbound, ForwardIPv6: c.IPv6 == config.IPv6Forward,
 	}
 	for _, h := range c.Hosts {
 		s.Hosts = append(s.Hosts, diagnose.Host{Name: h.Name.String(), Address: h.Address})

@@ -25,15 +25,16 @@ func (s static) opens(a netip.Addr) bool {
 }
 
 // staticOf tells what the configuration's chains take from the outbound addresses,
-// which the configuration may leave to the gateway.
-func staticOf(c *config.Config, outbound []netip.Addr) (s static, err error) {
+// which the configuration may leave to the gateway. Those that have left their interfaces are
+// nobody's: past tells them.
+func staticOf(c *config.Config, outbound []netip.Addr, past func(netip.Addr) bool) (s static, err error) {
 	ports := map[datapath.Service]bool{}
 	for _, ch := range c.Chains {
 		if !ch.Static {
 			continue
 		}
 		for _, m := range ch.Matches {
-			if err := s.add(c, ch.Name, m, outbound, ports); err != nil {
+			if err := s.add(c, ch.Name, m, outbound, past, ports); err != nil {
 				return s, err
 			}
 		}
@@ -55,9 +56,10 @@ func staticOf(c *config.Config, outbound []netip.Addr) (s static, err error) {
 }
 
 // add takes what a match of a chain names.
-func (s *static) add(c *config.Config, chain string, m config.Match, outbound []netip.Addr, ports map[datapath.Service]bool) error {
+func (s *static) add(c *config.Config, chain string, m config.Match, outbound []netip.Addr, past func(netip.Addr) bool, ports map[datapath.Service]bool) error {
 	for _, a := range m.StaticAddresses() {
 		switch {
+		case !slices.Contains(outbound, a) && past(a):
 		case !slices.Contains(outbound, a):
 			if a == c.DNS.Public.Addr() {
 				return fmt.Errorf("chain %s: %s is dns.public and no outbound address: dnat has outbound addresses, or its own", chain, a)

@@ -303,7 +303,7 @@ func (e *explainer) kindFor(f flow) (kind, error) {
 
 func (e *explainer) kindOf(a netip.Addr) kind {
 	switch {
-	case slices.Contains(e.outbound, a):
+	case slices.Contains(e.view.outbound, a):
 		return ofOutbound
 	case slices.Contains(e.view.config.Pool.Addresses, a):
 		return ofPool

@@ -14,6 +14,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/nameserver"
+	"github.com/realmgate/realmgate/internal/outbound"
 	"github.com/realmgate/realmgate/internal/registry"
 	"github.com/realmgate/realmgate/internal/store"
 )
@@ -23,7 +24,7 @@ type Gateway struct {
 	options   Options
 	log       *slog.Logger
 	started   time.Time
-	outbound  []netip.Addr
+	outbound  *outbound.Keeper
 	data      *datapath.Datapath
 	store     *store.Store // what outlives a restart
 	pool      *allocation.Allocator
@@ -76,7 +77,8 @@ type view struct {
 	generation uint32
 }
 
-func newView(d *config.Document, outbound []netip.Addr, lists contents) (*view, error) {
+// newView makes it. outbound are the addresses of now, and past tells those that were until they left their interfaces.
+func newView(d *config.Document, outbound []netip.Addr, past func(netip.Addr) bool, lists contents) (*view, error) {
 	c := d.Config
 	zones, r, err := namesIn(d)
 	if err != nil {
@@ -90,7 +92,7 @@ func newView(d *config.Document, outbound []netip.Addr, lists contents) (*view, 
 	if v.counts, err = newCounts(c); err != nil {
 		return nil, err
 	}
-	if v.static, err = staticOf(c, outbound); err != nil {
+	if v.static, err = staticOf(c, outbound, past); err != nil {
 		return nil, err
 	}
 	if v.watches, err = watchesOf(c); err != nil {

@@ -79,7 +79,7 @@ func (n *guard) findReasons(g *Gateway, v *view) error {
 	for _, s := range c.DNS.Upstream {
 		single(s.Addr(), "it is an upstream name server")
 	}
-	for _, a := range g.outbound {
+	for _, a := range v.outbound {
 		single(a, "it is an outbound address of the gateway")
 	}
 	for _, a := range c.Pool.Addresses {

@@ -242,6 +242,6 @@ func partsOf(c *config.Config, outbound []netip.Addr, r *registry.Registry) *vie
 		outbound = []netip.Addr{c.DNS.Public.Addr()} // it is the first public interface's then, or the gateway says that it is not
 	}
 	v := &view{config: c, registry: r, outbound: outbound}
-	v.static, _ = staticOf(c, outbound) // its error is told elsewhere
+	v.static, _ = staticOf(c, outbound, nothingPast) // its error is told elsewhere
 	return v
 }

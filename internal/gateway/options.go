@@ -1,10 +1,8 @@
 package gateway
 
 import (
-	"fmt"
 	"hash/fnv"
 	"log/slog"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -48,7 +46,7 @@ func datapathOptions(o Options, v *view, outbound []netip.Addr) datapath.Options
 	c := v.config
 	return datapath.Options{
 		Instance: o.Instance, WithoutTCX: withoutTCX != "", Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
-		Stack: c.Interfaces.Stack, Capacity: c.Capacity, Reserve: c.Capacity / reserved, Outbound: outbound, Logger: o.Logger,
+		Stack: c.Interfaces.Stack, Capacity: c.Capacity, Reserve: c.Capacity / reserved, Outbound: outbound, Slots: c.Outbound.Slots, Logger: o.Logger,
 		Reservations: reservations(c), Bindings: bindings(c, len(v.registry.Services())), BoundPorts: spare(v.ports()),
 		Addresses: spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses)), Services: spare(len(v.services())), Names: spare(len(v.names)),
 	}
@@ -84,11 +82,12 @@ func reservations(c *config.Config) int {
 	return datapath.DefaultReservations(c.Capacity)
 }
 
-func datapathSettings(c *config.Config) datapath.Settings {
+func datapathSettings(v *view) datapath.Settings {
+	c := v.config
 	return datapath.Settings{
 		Filtering: c.Outbound.Filtering, TCPEstablished: c.Timeouts.TCPEstablished,
 		TCPTransitory: c.Timeouts.TCPTransitory, UDP: c.Timeouts.UDP, UDPUnanswered: c.Timeouts.UDPUnanswered, DNS: c.Timeouts.DNS, ICMP: c.Timeouts.ICMP,
-		PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward, NameServer: c.DNS.Public,
+		Coming: v.outbound, PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward, NameServer: c.DNS.Public,
 		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
 		Limits:           limits(c.Limits),
 		MSS:              uint16(c.MSS), // the words have the same values
@@ -193,28 +192,6 @@ func (g *Gateway) privateOptions(v *view, serial uint32) nameserver.PrivateOptio
 		Serves: g.servesInside, Rebind: filter, Overdone: func(asker netip.Addr) { g.overdone.note(datapath.Now(), asker) },
 		Now: datapath.Now, Logger: g.log,
 	}
-}
-
-// outboundAddresses resolves the default: the first public interface's own.
-func outboundAddresses(c *config.Config) ([]netip.Addr, error) {
-	if len(c.Outbound.Addresses) > 0 {
-		return c.Outbound.Addresses, nil
-	}
-	name := c.Interfaces.Public[0]
-	iface, err := net.InterfaceByName(name)
-	if err != nil {
-		return nil, fmt.Errorf("look for an outbound address on %s: %w", name, err)
-	}
-	addresses, err := iface.Addrs()
-	if err != nil {
-		return nil, fmt.Errorf("look for an outbound address on %s: %w", name, err)
-	}
-	for _, a := range addresses {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Is4() {
-			return []netip.Addr{prefix.Addr()}, nil
-		}
-	}
-	return nil, fmt.Errorf("interface %s has no IPv4 address: give it one, or set outbound.addresses", name)
 }
 
 // nameNumber is a name's number unless another name of the configuration has it,

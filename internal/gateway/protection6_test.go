@@ -24,7 +24,7 @@ protection:
 `)
 	var listed model.Ranges
 	listed.Add(netip.MustParsePrefix("2001:db8:7::/48"))
-	v, err := newView(d, nil, contents{"drop": listed.Set()})
+	v, err := newView(d, nil, nothingPast, contents{"drop": listed.Set()})
 	if err != nil {
 		t.Fatal(err)
 	}

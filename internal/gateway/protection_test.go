@@ -86,7 +86,7 @@ protection:
   blocklist: [77.0.0.2, {set: some}]
   geofence: [{deny: [country:FI], unknown: allow}]
 `)
-	v, err := newView(d, d.Config.Outbound.Addresses, nil)
+	v, err := newView(d, d.Config.Outbound.Addresses, nothingPast, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

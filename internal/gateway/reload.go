@@ -37,7 +37,11 @@ func (g *Gateway) Reload() (done api.Reload, err error) {
 	if err != nil {
 		return api.Reload{}, err
 	}
-	v, err := newView(d, g.outbound, g.loggedContents(feeds, old.lists))
+	addresses, err := planOf(c).Look()
+	if err != nil {
+		return api.Reload{}, err
+	}
+	v, err := newView(d, addresses, g.outbound.Past, g.loggedContents(feeds, old.lists))
 	if err == nil {
 		v.places, err = placesOf(c)
 	}
@@ -45,7 +49,7 @@ func (g *Gateway) Reload() (done api.Reload, err error) {
 		v.hops, err = g.hops.now()
 	}
 	if err == nil {
-		err = g.room.fits(old, v, g.outbound)
+		err = g.room.fits(old, v)
 	}
 	if err == nil {
 		err = errors.Join(g.rested(v), g.lookAtSockets(v), g.checkListening(v))
@@ -100,17 +104,17 @@ func (g *Gateway) switchTo(old, v *view) (err error) {
 }
 
 // room is what the tables of the data plane were made for.
-type room struct{ addresses, services, bindings, ports int }
+type room struct{ addresses, services, bindings, ports, slots int }
 
 func roomFor(o *datapath.Options) room {
-	return room{o.Addresses, o.Services, o.Bindings, o.BoundPorts}
+	return room{addresses: o.Addresses, services: o.Services, bindings: o.Bindings, ports: o.BoundPorts}
 }
 
 // fits says whether the tables can take the step from one configuration to the
 // next; the services of both are in the table while the generation changes.
-func (r room) fits(old, v *view, outbound []netip.Addr) error {
+func (r room) fits(old, v *view) error {
 	addresses := map[netip.Addr]bool{}
-	for _, a := range slices.Concat(v.config.Pool.Addresses, outbound, v.static.addresses) {
+	for _, a := range slices.Concat(v.config.Pool.Addresses, v.outbound, v.static.addresses) {
 		addresses[a] = true
 	}
 	open := map[datapath.Service]bool{}
@@ -118,6 +122,9 @@ func (r room) fits(old, v *view, outbound []netip.Addr) error {
 		open[s] = true
 	}
 	var errs []error
+	if n := len(v.config.Outbound.Addresses); n > r.slots {
+		errs = append(errs, fmt.Errorf("outbound.addresses: %d addresses, but there are slots for %d: raise outbound.slots and restart the daemon", n, r.slots))
+	}
 	if len(addresses) > r.addresses {
 		errs = append(errs, fmt.Errorf("pool.addresses: %d pool, outbound and static addresses, but the table was made for %d: restart the daemon",
 			len(addresses), r.addresses))
@@ -167,7 +174,7 @@ func fixed(file string, old, c *config.Config) error {
 		slices.Equal(old.Interfaces.XDP, c.Interfaces.XDP) && slices.Equal(old.Interfaces.TCX, c.Interfaces.TCX))
 	check("interfaces.egress", slices.Equal(old.Interfaces.Stack, c.Interfaces.Stack))
 	check("capacity", old.Capacity == c.Capacity)
-	check("outbound.addresses", slices.Equal(old.Outbound.Addresses, c.Outbound.Addresses))
+	check("outbound.slots", old.Outbound.Slots == c.Outbound.Slots)
 	check("dns.public", old.DNS.Public == c.DNS.Public)
 	check("dns.private", old.DNS.Private == c.DNS.Private)
 	check("dns.cache", old.DNS.Cache == c.DNS.Cache)
@@ -184,7 +191,7 @@ func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error 
 		return errors.Join(err, g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses))
 	}
 	var err error
-	if v.generation, err = g.data.SetPolicy(datapathSettings(v.config), g.opened(v), chains); v.generation == 0 {
+	if v.generation, err = g.data.SetPolicy(datapathSettings(v), g.opened(v), chains); v.generation == 0 {
 		return errors.Join(err, g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses))
 	}
 	if err != nil {
@@ -198,6 +205,9 @@ func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error 
 	}
 	g.states.Keep()
 	g.view.Store(v)
+	if err := g.outbound.Follow(planOf(v.config), v.outbound); err != nil {
+		g.log.Error("following the outbound addresses", "error", err)
+	}
 	g.warnOfOwn(v)
 	if err := g.captures.reconfigure(g.data, v); err != nil {
 		g.log.Warn("a capture misses packets after this reload", "error", err)
@@ -221,7 +231,7 @@ func (g *Gateway) undo(old *view, why error) error {
 	}
 	defer chains.Close()
 	restored := *old // others read the one in force
-	if restored.generation, err = g.data.SetPolicy(datapathSettings(old.config), g.opened(old), chains); restored.generation > 0 {
+	if restored.generation, err = g.data.SetPolicy(datapathSettings(old), g.opened(old), chains); restored.generation > 0 {
 		g.states.Keep()
 		g.view.Store(&restored)
 	}

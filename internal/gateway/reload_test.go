@@ -45,7 +45,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 			r := newRig(t, text)
 			address := r.mustAsk(www)
 			if c.late {
-				r.room = room{1 << 20, 1 << 20, 1 << 20, 1 << 20}
+				r.room = room{1 << 20, 1 << 20, 1 << 20, 1 << 20, 64}
 			}
 			if err := r.reloadWith(c.file); err == nil || !strings.Contains(err.Error(), c.complaint) {
 				t.Fatalf("the reload ended with %v", err)

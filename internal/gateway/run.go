@@ -58,14 +58,15 @@ func Run(ctx context.Context, options Options) error {
 // start builds everything and attaches the data plane last.
 func (g *Gateway) start(d *config.Document) (err error) {
 	c := d.Config
-	if g.outbound, err = outboundAddresses(c); err != nil {
+	addresses, err := planOf(c).Look()
+	if err != nil {
 		return err
 	}
 	feeds, err := g.prepareFeeds(c)
 	if err != nil {
 		return err
 	}
-	v, err := newView(d, g.outbound, g.loggedContents(feeds, nil))
+	v, err := newView(d, addresses, nothingPast, g.loggedContents(feeds, nil))
 	if err != nil {
 		return err
 	}
@@ -76,20 +77,18 @@ func (g *Gateway) start(d *config.Document) (err error) {
 		return err
 	}
 	v.balances = balancesOf(c, nil)
-	tables := datapathOptions(g.options, v, g.outbound)
+	tables := datapathOptions(g.options, v, addresses)
 	g.room = roomFor(&tables)
 	if g.data, err = datapath.Open(tables); err != nil {
 		return err
 	}
+	g.room.slots = g.data.MostOutbound()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.data.Close(g.data.Adopted()), g.store.Close())
 		}
 	}()
 	if g.store, err = openStore(g.options.Instance); err != nil {
-		return err
-	}
-	if _, err = g.data.SetOutbound(g.outbound); err != nil { // adopted, it has those of then
 		return err
 	}
 	if _, err = g.readOwn(); err != nil { // the pool asks for them
@@ -127,12 +126,15 @@ func (g *Gateway) start(d *config.Document) (err error) {
 		return err
 	}
 	defer chains.Close()
-	if v.generation, err = g.data.SetPolicy(datapathSettings(c), g.opened(v), chains); err != nil {
+	if v.generation, err = g.data.SetPolicy(datapathSettings(v), g.opened(v), chains); err != nil {
 		return err
 	}
 	g.states.Keep()
 	g.replaceFeeds(feeds)
 	g.begun(v)
+	if g.outbound, err = g.keepOutbound(v); err != nil {
+		return err
+	}
 	g.warnOfOwn(v)
 	if err := g.noteTotals(); err != nil {
 		return err
@@ -248,6 +250,7 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	part("bans", func() error { g.runBans(ctx); return nil })
 	part("pool", func() error { g.pool.Run(ctx); return nil })
 	part("upkeep", func() error { g.runUpkeep(ctx, watch); return nil })
+	part("outbound addresses", func() error { g.outbound.Run(ctx); return nil })
 	part("diagnosis", func() error { g.runDiagnosis(ctx); return nil })
 	part("sweep", func() error { g.runSweep(ctx); return nil })
 	part("lists", func() error { g.runLists(ctx); return nil })

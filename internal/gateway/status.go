@@ -34,7 +34,7 @@ func (g *Gateway) Status() (api.Status, error) {
 		Instance: g.options.Instance, Version: api.Version(), PID: os.Getpid(), Config: g.options.ConfigFile,
 		Started: g.started, Adopted: g.data.Adopted(), Generation: v.generation,
 		Sessions:  api.Gauge{Used: usage.Sessions, Capacity: usage.Capacity},
-		Mappings:  api.Gauge{Used: usage.Mappings, Capacity: uint64(len(g.outbound)) * 3 * 65535},
+		Mappings:  api.Gauge{Used: usage.Mappings, Capacity: uint64(len(g.outbound.Addresses())) * 3 * 65535},
 		Half:      api.Gauge{Used: uint64(p.Offered), Capacity: usage.Reservations},
 		Addresses: api.Gauge{Used: uint64(p.Addresses - p.Free), Capacity: uint64(p.Addresses)},
 		Refusals:  usage.Refusals, TentativeEnded: usage.TentativeEnded, KnownFull: usage.KnownFull,
@@ -43,6 +43,10 @@ func (g *Gateway) Status() (api.Status, error) {
 		Bytes:  usage.Bytes, ChainBytes: chains, Lent: p.Offers + p.Repeats, Claimed: p.Claimed, Expired: p.Expired, Moved: p.Moved,
 		DNS: dnsCounts(g.public.Statistics(), g.private.Statistics(), asked, counters["answered_question"]+counters["answered_slowed"]),
 	}
+	if status.Outbound, err = g.outboundStatus(); err != nil {
+		return api.Status{}, err
+	}
+	status.Slots = g.data.MostOutbound()
 	for _, i := range g.data.Interfaces() {
 		status.Interfaces = append(status.Interfaces, api.Interface{Name: i.Name, Side: i.Side, Mode: string(i.Mode), Why: i.Why, Redirect: i.Redirect})
 	}
@@ -67,6 +71,7 @@ func (g *Gateway) Status() (api.Status, error) {
 	status.Remedies = append(status.Remedies, g.watches.remedies()...)
 	status.Remedies = append(status.Remedies, g.eventRemedies()...)
 	status.Remedies = append(status.Remedies, v.balances.remedies()...)
+	status.Remedies = append(status.Remedies, g.outbound.Remedies()...)
 	status.Remedies = append(status.Remedies, g.hopRemedies()...)
 	status.Remedies = append(status.Remedies, g.doubts.remedies(g.data.Interfaces())...)
 	return status, nil
@@ -103,7 +108,7 @@ var advice = map[model.Reason]string{
 	"drop_session_table_full": "the session table is full for one side, or both, and refuses new sessions: who has most is named below; where all are meant, raise capacity and restart",
 	"drop_session_index_full": "an index bucket of the session table is full: raise capacity and restart",
 	"drop_mapping_index_full": "an index bucket of the mapping table is full: raise capacity and restart",
-	"drop_no_port":            "an outbound address has no port left for its hosts: add outbound.addresses and restart",
+	"drop_no_port":            "an outbound address has no port left for its hosts: add outbound.addresses and reload",
 	"drop_host_sessions":      "a host inside has as many sessions as it may: realmgate sessions lists them; if they are meant, raise limits.host_sessions",
 	"drop_host_ports":         "a host inside has as many ports as it may: realmgate sessions lists its sessions; if they are meant, raise limits.host_ports",
 	"drop_host_rate":          "a host inside opens sessions faster than it may: realmgate sessions lists them; if they are meant, raise limits.host_rate",

@@ -37,7 +37,7 @@ func parse(t *testing.T, text string) *config.Config {
 
 func viewOf(t *testing.T, text string) *view {
 	t.Helper()
-	v, err := newView(document(t, text), nil, nil)
+	v, err := newView(document(t, text), nil, nothingPast, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +47,11 @@ func viewOf(t *testing.T, text string) *view {
 func TestReloadRefusesWhatOnlyARestartChanges(t *testing.T) {
 	old := parse(t, text)
 	for key, changed := range map[string]string{
-		"interfaces":         strings.Replace(text, "eth1", "eth2", 1),
-		"capacity":           text + "capacity: 5000\n",
-		"outbound.addresses": text + "outbound: {addresses: [198.18.0.2]}\n",
-		"dns.public":         strings.Replace(text, "198.18.0.1,", "198.18.0.3,", 1),
-		"dns.private":        strings.Replace(text, "10.0.0.1}", "10.0.0.2}", 1),
+		"interfaces":     strings.Replace(text, "eth1", "eth2", 1),
+		"capacity":       text + "capacity: 5000\n",
+		"outbound.slots": text + "outbound: {slots: 5}\n",
+		"dns.public":     strings.Replace(text, "198.18.0.1,", "198.18.0.3,", 1),
+		"dns.private":    strings.Replace(text, "10.0.0.1}", "10.0.0.2}", 1),
 	} {
 		if err := fixed("test.yaml", old, parse(t, changed)); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)

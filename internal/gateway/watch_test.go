@@ -28,7 +28,7 @@ func TestWatchesAreCompiledBeforeAnythingChanges(t *testing.T) {
 		"{name: ssh, file: /x, patterns: [sshd, '^(<ADDRESS>']}":                       "watches: ssh: pattern",
 	} {
 		d := document(t, text+"watches: ["+watched+"]\n")
-		_, viewErr := newView(d, nil, nil)
+		_, viewErr := newView(d, nil, nothingPast, nil)
 		for by, err := range map[string]error{"check": Check(d), "reload": viewErr} {
 			if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 				t.Errorf("%s of %s: %v, want %q", by, watched, err, want)

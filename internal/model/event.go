@@ -14,6 +14,7 @@ const (
 	EventListRecovered  EventKind = "list_recovered"
 	EventPoolExhausted  EventKind = "pool_exhausted"
 	EventPoolRecovered  EventKind = "pool_recovered"
+	EventOutbound       EventKind = "outbound_changed"
 	EventWatchFailed    EventKind = "watch_failed"
 	EventWatchRecovered EventKind = "watch_recovered"
 )
@@ -22,7 +23,7 @@ const (
 func EventKinds() []EventKind {
 	return []EventKind{
 		EventStart, EventStop, EventReload, EventBan, EventUnban, EventListFailed, EventListRecovered,
-		EventPoolExhausted, EventPoolRecovered, EventWatchFailed, EventWatchRecovered,
+		EventPoolExhausted, EventPoolRecovered, EventOutbound, EventWatchFailed, EventWatchRecovered,
 	}
 }
 

@@ -51,9 +51,10 @@ var mayImport = map[string][]string{
 	"geodata":     {"protect/geo", "protect/geo/unpack"},
 	// A filter of answers, and what joins names, policy, pool and data plane: from a question to an answer.
 	"names/rebind":     {"model"},
+	"outbound":         {"datapath"}, // which addresses hosts leave by
 	"names/allocation": {"datapath", "model", "nameserver", "policy", "pool"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"gateway": {"api", "chain", "config", "datapath", "diagnose", "events", "health", "model", "names/...", "nameserver", "packets", "policy", "pool", "protect/...", "registry", "store", "tenants"},
+	"gateway": {"api", "chain", "config", "datapath", "diagnose", "events", "health", "model", "names/...", "nameserver", "outbound", "packets", "policy", "pool", "protect/...", "registry", "store", "tenants"},
 	"api":     {"model"},
 	"client":  {"api", "model"},
 	"cli":     {"bench", "bench/dut", "bench/method", "bench/report", "bench/reproduce", "bench/scenario", "bench/trafficgen", "client", "config", "demo", "gateway", "geodata", "model", "protect/geo"},

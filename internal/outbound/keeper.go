@@ -1,0 +1,199 @@
+package outbound
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+)
+
+const (
+	// lookEvery is how often interfaces are looked at even when the kernel says nothing.
+	lookEvery = time.Second
+	// tendEvery is how often hosts without mappings are spread over the addresses, and slots
+	// that have drained are let go of.
+	tendEvery = 30 * time.Second
+)
+
+// Plane is what has the addresses.
+type Plane interface {
+	SetOutbound(addresses []netip.Addr) (datapath.OutboundChange, error)
+	TendSlots() error
+	MostOutbound() int
+}
+
+// Options are what a Keeper needs.
+type Options struct {
+	Plane Plane
+	// Changed hears of each change, before others can see it; the addresses are those of now.
+	Changed func(change datapath.OutboundChange, now []netip.Addr)
+	// Settle is called after each look, for what follows the addresses and may take long.
+	Settle func()
+	Log    *slog.Logger
+}
+
+// Keeper makes the outbound addresses what a plan says, again and again.
+type Keeper struct {
+	options Options
+
+	mutex sync.Mutex // held while they change
+	plan  Plan
+	now   []netip.Addr        // that live
+	past  map[netip.Addr]bool // that interfaces had
+	stale bool                // the data plane has not taken them
+	said  string              // what was wrong last
+}
+
+// Begin starts with addresses that the plan had a moment ago: an adopted data plane may have others.
+func Begin(plan Plan, addresses []netip.Addr, options Options) (*Keeper, error) {
+	k := &Keeper{options: options, plan: plan, past: map[netip.Addr]bool{}}
+	return k, k.set(addresses)
+}
+
+// Follow makes another plan the one in force, with the addresses that it had a moment ago.
+func (k *Keeper) Follow(plan Plan, addresses []netip.Addr) error {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.plan = plan
+	return k.set(addresses)
+}
+
+// Addresses are those that live.
+func (k *Keeper) Addresses() []netip.Addr {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return slices.Clone(k.now)
+}
+
+// Past reports whether an address was an interface's, and is no more.
+func (k *Keeper) Past(a netip.Addr) bool {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.past[a] && !slices.Contains(k.now, a)
+}
+
+// Run follows the interfaces until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	look, tend := time.NewTicker(lookEvery), time.NewTicker(tendEvery)
+	defer look.Stop()
+	defer tend.Stop()
+	var updates chan netlink.AddrUpdate
+	done := make(chan struct{})
+	defer func() { close(done) }()
+	for {
+		if updates == nil {
+			updates = k.subscribe(done)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case _, open := <-updates:
+			if !open {
+				updates = nil
+			}
+		case <-look.C:
+		case <-tend.C:
+			if err := k.options.Plane.TendSlots(); err != nil {
+				k.options.Log.Warn("tending the outbound addresses", "error", err)
+			}
+			continue
+		}
+		k.Look()
+		k.options.Settle()
+	}
+}
+
+// subscribe returns nothing when it cannot; looks go on.
+func (k *Keeper) subscribe(done chan struct{}) chan netlink.AddrUpdate {
+	updates := make(chan netlink.AddrUpdate, 64)
+	if err := netlink.AddrSubscribe(updates, done); err != nil {
+		k.options.Log.Warn("listen for changes of addresses", "error", err)
+		return nil
+	}
+	return updates
+}
+
+// Look makes the addresses what the plan says by now, and says once why it cannot.
+func (k *Keeper) Look() {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	addresses, err := k.plan.Look()
+	if err == nil {
+		err = k.set(addresses)
+	}
+	said := ""
+	if err != nil {
+		said = err.Error()
+	}
+	if said != k.said && said != "" {
+		k.options.Log.Error("following the outbound addresses", "error", said)
+	}
+	k.said = said
+}
+
+// set makes the addresses these, as far as there are slots.
+func (k *Keeper) set(addresses []netip.Addr) error {
+	var tooMany error
+	if most := k.options.Plane.MostOutbound(); len(addresses) > most {
+		tooMany = fmt.Errorf("%d outbound addresses, and slots for %d: %s are not used; raise outbound.slots and restart",
+			len(addresses), most, joined(addresses[most:]))
+		addresses = addresses[:most]
+	}
+	if k.now != nil && slices.Equal(addresses, k.now) && !k.stale {
+		return tooMany
+	}
+	change, err := k.options.Plane.SetOutbound(addresses)
+	if k.stale = err != nil; k.stale {
+		return err
+	}
+	first := k.now == nil
+	k.now = append([]netip.Addr{}, addresses...)
+	for _, a := range addresses {
+		if !slices.Contains(k.plan.Addresses, a) {
+			k.past[a] = true
+		}
+	}
+	if len(change.Came)+len(change.Left) > 0 {
+		k.options.Log.Info("the outbound addresses have changed", "came", joined(change.Came), "left", joined(change.Left),
+			"sessions_ended", change.Ended, "now", joined(addresses))
+		k.options.Changed(change, k.now)
+	}
+	if len(addresses) == 0 && (first || len(change.Left) > 0) {
+		k.options.Log.Warn(k.plan.missing())
+	}
+	return tooMany
+}
+
+// missing says what is waited for.
+func (p Plan) missing() string {
+	return fmt.Sprintf("no outbound address: hosts inside reach nobody outside until %s has an IPv4 address", strings.Join(p.Interfaces, " or "))
+}
+
+// Remedies says what is wrong.
+func (k *Keeper) Remedies() (list []string) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if len(k.now) == 0 {
+		list = append(list, k.plan.missing())
+	}
+	if k.said != "" {
+		list = append(list, k.said)
+	}
+	return list
+}
+
+func joined(addresses []netip.Addr) string {
+	list := make([]string, len(addresses))
+	for i, a := range addresses {
+		list[i] = a.String()
+	}
+	return strings.Join(list, " ")
+}
