@@ -119,10 +119,13 @@ static __always_inline int later_follow(ctx_t *ctx, struct packet *packet, struc
  */
 static __always_inline bool later_is_held(ctx_t *ctx, const struct packet *packet, enum side side, bool ours)
 {
+	__u32 source = packet->tuple.source;
+
 	if (packet->link_broadcast || packet->ttl <= 1)
 		return false;
 	if (side == SIDE_PUBLIC)
-		return ours && remote_was_seen(packet->tuple.source) && !source_is_banned(packet);
+		return ours && !bpf_map_lookup_elem(&address_table, &source) && remote_was_seen(packet->tuple.source) &&
+		       !source_is_banned(packet);
 	return !source_is_spoofed(ctx, packet, SIDE_PRIVATE);
 }
 

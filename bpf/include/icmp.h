@@ -33,10 +33,12 @@ static __always_inline enum reason quoted_parse(ctx_t *ctx, const struct packet 
 	quoted->ip = packet->l4 + sizeof(struct icmphdr);
 	if (ctx_load(ctx, quoted->ip, &ip, sizeof(ip)) || ip.version != 4 || ip.ihl < 5)
 		return REASON_DROP_MALFORMED;
+	if (ip.frag_off & bpf_htons(IP_OFFSET))
+		return REASON_DROP_QUOTED_FRAGMENT;
 	quoted->l4 = quoted->ip + ip.ihl * 4;
 	if (ctx_load(ctx, quoted->l4, &l4, sizeof(l4)))
 		return REASON_DROP_MALFORMED;
-	if (quoted->l4 + sizeof(l4) > ETH_HLEN + packet->ip_length || (ip.frag_off & bpf_htons(IP_OFFSET)))
+	if (quoted->l4 + sizeof(l4) > ETH_HLEN + packet->ip_length)
 		return REASON_DROP_MALFORMED;
 	quoted->tuple.source = ip.saddr;
 	quoted->tuple.destination = ip.daddr;

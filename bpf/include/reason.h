@@ -26,8 +26,9 @@ enum reason {
 
 	/* Dropped: what the packet is. */
 	REASON_DROP_MALFORMED,
-	REASON_DROP_FRAGMENT,	  /* a later one, and the first of its packet is not known */
-	REASON_DROP_BAD_FRAGMENT, /* none that a sender makes: RFC 1858 */
+	REASON_DROP_FRAGMENT,	     /* a later one, and the first of its packet is not known */
+	REASON_DROP_BAD_FRAGMENT,    /* none that a sender makes: RFC 1858 */
+	REASON_DROP_QUOTED_FRAGMENT, /* an ICMP error about a later one: no ports tell what it was of */
 	REASON_DROP_VLAN,
 	REASON_DROP_ETHERTYPE,
 	REASON_DROP_PROTOCOL,

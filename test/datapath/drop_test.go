@@ -86,9 +86,6 @@ func TestDropsTCP(t *testing.T) {
 			*p = packets.NewICMP(hostA, remote, 3, 3, 0, append([]byte{0x60}, make([]byte, 60)...))
 		},
 		"an ICMP error that quotes a bit": func(p *packets.Packet) { *p = packets.NewICMP(hostA, remote, 3, 3, 0, udp(server, inA).Network()[:27]) },
-		"an ICMP error about a fragment": func(p *packets.Packet) {
-			*p = unreachable(hostA, 3, 0, udp(server, inA).Change(func(p *packets.Packet) { p.IPv4.FragmentOffset = 3 }), 8)
-		},
 	} {
 		if r := g.send(false, inside(change(tcp(inA, web, packets.SYN), bend).Between(packets.HostMAC, packets.GatewayPrivateMAC)).Bytes()); r.reason != "drop_malformed" {
 			t.Errorf("%s: %v, %s", name, r.action, r.reason)

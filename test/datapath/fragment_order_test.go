@@ -138,11 +138,12 @@ func (e *ends) whole(wanted []packets.Packet, deadline time.Time) int {
 // isWhole reports whether the pieces are all of the packet.
 func isWhole(t testing.TB, pieces []packets.Packet, want packets.Packet) bool {
 	t.Helper()
-	wanted, octets := want.Network()[20:], 0
+	wanted, octets, last := want.Network()[20:], 0, false
 	for _, p := range pieces {
 		octets += len(p.Network()) - 20
+		last = last || !p.IPv4.MF
 	}
-	return octets == len(wanted) && bytes.Equal(joined(t, pieces).Network()[20:], wanted)
+	return last && octets == len(wanted) && bytes.Equal(joined(t, pieces).Network()[20:], wanted)
 }
 
 // Every datagram arrives whole, in whatever order its fragments come, and whoever is there to see:

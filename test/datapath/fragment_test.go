@@ -126,3 +126,21 @@ func TestFragmentsAreShownToFunctions(t *testing.T) {
 	g.passes(back, filled(udp(server, inA), 400))
 	same(g, "fragments that the function has seen", g.seen(2)-seen, 6)
 }
+
+// What the requirements of each protocol were not yet met in was its fragments.
+func TestRFC6888_REQ1_EachProtocol(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	u, c, q := g.mapped(udp(inA, server)), g.connected(inA, web), g.mapped(echo(hostA, remote, 7)).Port()
+	for n, s := range []stream{
+		{"UDP", udp(inA, server), udp(u, server)},
+		{"UDP in", udp(server, u), udp(server, inA)},
+		{"TCP", tcp(inA, web, packets.ACK), tcp(c, web, packets.ACK)},
+		{"TCP in", tcp(web, c, packets.ACK), tcp(web, inA, packets.ACK)},
+		{"ICMP", echo(hostA, remote, 7), echo(outbound, remote, q)},
+		{"ICMP in", echoReply(remote, outbound, q), echoReply(remote, hostA, 7)},
+	} {
+		g.leaves(g.put(s.sent), s.want)
+		g.passes(divided(filled(s.sent, 1000), uint16(n), 200), filled(s.want, 1000))
+	}
+}

@@ -79,7 +79,7 @@ func TestAdoptionWithoutAnInterface(t *testing.T) {
 	d.kill()
 	d.write(with(r.configuration(), "interfaces: {public: [eth0], private: [eth1]}"))
 	d.run()
-	if names := strings.Join(attached(t, r.Gateway), " "); names != "eth0 eth1" {
+	if names := strings.Join(attached(t, r.Gateway), " "); names != "eth0 eth1 rgfrag0p" {
 		t.Errorf("programs are attached to %s", names)
 	}
 	if key := "net/ipv4/conf/eth2/accept_local"; hostSettings(t, r.Gateway)["net/ipv4/conf/eth2/forwarding"] != before["net/ipv4/conf/eth2/forwarding"] {

@@ -111,7 +111,7 @@ func TestFilterOfAnInterfaceThatIsLeft(t *testing.T) {
 	d.kill()
 	d.write(with(r.configuration(), "interfaces: {public: [eth0], private: [eth1]}"))
 	d.run()
-	if names := strings.Join(attached(t, r.Gateway), " "); names != "eth0 eth1" {
+	if names := strings.Join(attached(t, r.Gateway), " "); names != "eth0 eth1 rgfrag0p" {
 		t.Errorf("programs are attached to %s", names)
 	}
 	if _, _, clsact := r.filters("eth2"); clsact {

@@ -81,14 +81,14 @@ func TestStopPutsEverythingBack(t *testing.T) {
 	r := newRealm(t, lab.Options{Hosts: 1})
 	before := oddSettings(t, r.Gateway)
 	d := r.start(r.configuration())
-	if during := hostSettings(t, r.Gateway); maps.Equal(before, during) || len(attached(t, r.Gateway)) != 2 {
+	if during := hostSettings(t, r.Gateway); maps.Equal(before, during) || len(attached(t, r.Gateway)) != 3 {
 		t.Fatal("the daemon changed nothing: the test shows nothing")
 	}
 	d.stop()
 	wantGone(t, d, before)
 	d.run()
 	d.kill()
-	if len(attached(t, r.Gateway)) != 2 {
+	if len(attached(t, r.Gateway)) != 3 {
 		t.Error("a killed daemon took its programs with it")
 	}
 	d.run()
