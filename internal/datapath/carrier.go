@@ -19,7 +19,7 @@ import (
 // end makes of each what is in a slot.
 type carrier struct {
 	near, far int // their indexes, 0 without
-	link      link.Link
+	hold      hold
 	failed    bool // and the log says so
 }
 
@@ -78,7 +78,7 @@ func (d *Datapath) keepCarrier() error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("find %s: %w", farName, err), netlink.LinkDel(near))
 	}
-	if d.carrier.link != nil && d.carrier.near == near.Attrs().Index && d.carrier.far == far.Attrs().Index {
+	if d.carrier.hold != nil && d.carrier.near == near.Attrs().Index && d.carrier.far == far.Attrs().Index {
 		return d.keepHost(farName)
 	}
 	return d.useCarrier(near, far)
@@ -119,7 +119,7 @@ func (d *Datapath) useCarrier(near, far netlink.Link) error {
 	if err := writeHost(far.Attrs().Name, hostWanted); err != nil {
 		return err
 	}
-	if err := d.attachCarrier(far.Attrs().Index); err != nil {
+	if err := d.attachCarrier(far.Attrs().Name, far.Attrs().Index); err != nil {
 		return fmt.Errorf("attach to %s: %w", far.Attrs().Name, err)
 	}
 	d.carrier.near, d.carrier.far = near.Attrs().Index, far.Attrs().Index
@@ -134,40 +134,39 @@ func (d *Datapath) useCarrier(near, far netlink.Link) error {
 	return d.objects.CarrierTable.Put(uint32(0), uint32(d.carrier.near))
 }
 
-func (d *Datapath) carrierPath() string { return filepath.Join(d.directory, "carrier") }
+// carried is where the program at the far end is.
+var carried = place{attach: ebpf.AttachTCXIngress, parent: netlink.HANDLE_MIN_INGRESS, first: true, pins: "carrier_"}
 
 // attachCarrier attaches the program to the far end, in the place of an earlier daemon's.
-func (d *Datapath) attachCarrier(ifindex int) error {
-	if d.carrier.link != nil {
-		_ = d.carrier.link.Close()
-		d.carrier.link = nil
+func (d *Datapath) attachCarrier(name string, ifindex int) (err error) {
+	if d.carrier.hold != nil {
+		_ = d.carrier.hold.remove()
+		d.carrier.hold = nil
 	}
 	if d.directory != "" {
-		if old, err := link.LoadPinnedLink(d.carrierPath(), nil); err == nil {
-			if _, at, err := linkOf(old); err == nil && at == ifindex && old.Update(d.carrierProgram) == nil {
-				d.carrier.link = old
-				return nil
+		d.carrier.hold, err = adoptHold(d.pinPath(carried.pins+name), func(old link.Link) error {
+			_, at, err := linkOf(old)
+			if err == nil && at != ifindex {
+				err = errors.New("it is of another interface")
 			}
-			_ = old.Close()
-			_ = os.Remove(d.carrierPath())
+			if err != nil {
+				return err
+			}
+			return old.Update(d.carrierProgram)
+		})
+		if err == nil && d.carrier.hold != nil {
+			return nil
 		}
 	}
-	attached, err := link.AttachTCX(link.TCXOptions{Program: d.carrierProgram, Interface: ifindex, Attach: ebpf.AttachTCXIngress, Anchor: link.Head()})
-	if err != nil {
-		return err
-	}
-	d.carrier.link = attached
-	if d.directory == "" {
-		return nil
-	}
-	return attached.Pin(d.carrierPath())
+	d.carrier.hold, err = d.attachBuffers(carried, name, ifindex, d.carrierProgram)
+	return err
 }
 
 // closeCarrier gives the pair up; keep leaves it at work.
 func (d *Datapath) closeCarrier(keep bool) error {
 	errs := []error{d.carrierProgram.Close()}
-	if d.carrier.link != nil {
-		errs = append(errs, d.carrier.link.Close())
+	if d.carrier.hold != nil {
+		errs = append(errs, d.carrier.hold.keep())
 	}
 	if near, err := netlink.LinkByIndex(d.carrier.near); !keep && d.carrier.near != 0 && err == nil && near.Attrs().Alias == d.carrierAlias() {
 		errs = append(errs, netlink.LinkDel(near))

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -229,5 +230,56 @@ func TestTunIsAdopted(t *testing.T) {
 	}
 	if attached := must(g.namespace.Attached())(t); len(attached) > 0 {
 		t.Errorf("programs are left on %v", attached)
+	}
+}
+
+// Fragments in any order pass tuns, and links of a kernel without tcx: what comes early is held.
+func TestFragmentsByTuns(t *testing.T) {
+	t.Parallel()
+	for name, more := range map[string][]option{"tcx": nil, "clsact": {withoutTCX}} {
+		for of, bare := range allKinds {
+			t.Run(of+", "+name, func(t *testing.T) { t.Parallel(); fragmentsByTuns(t, bare, more...) })
+		}
+	}
+}
+
+func fragmentsByTuns(t *testing.T, bare kinds, more ...option) {
+	g, links := tapped(t, bare, more...)
+	g.in(func() error { // frames of the usual length
+		for _, name := range []string{"eth0", "eth1"} {
+			if err := netlink.LinkSetMTU(must(netlink.LinkByName(name))(t), 1500); err != nil {
+				return err
+			}
+		}
+		return g.data.Refresh()
+	})
+	long, out := strings.Repeat("fragment", 700), endpoint(outbound, inA.Port())
+	for i := range uint16(20) {
+		for _, way := range []struct {
+			public     bool
+			sent, want packets.Packet
+		}{
+			{false, packets.NewUDP(inA, server, long), packets.NewUDP(out, server, long)},
+			{true, packets.NewUDP(server, out, long), packets.NewUDP(server, inA, long)},
+		} {
+			pieces := divided(way.sent, 100+i, 1480)
+			slices.Reverse(pieces)
+			for _, p := range pieces {
+				check(t, links[way.public].send(linkHeader{}, addressed(p).Bytes()))
+			}
+			var got []packets.Packet
+			for deadline := time.Now().Add(10 * time.Second); len(got) < len(pieces) && time.Now().Before(deadline); {
+				if _, frame := g.next(links[!way.public]); frame != nil {
+					got = append(got, must(packets.Parse(bytes.Clone(frame)))(t))
+				}
+			}
+			if len(got) < len(pieces) {
+				t.Fatalf("%d of %d fragments came: %v", len(got), len(pieces), g.counters())
+			}
+			whole := joined(t, got)
+			if whole.Tuple() != way.want.Tuple() || !bytes.Equal(whole.Payload, way.want.Payload) || whole.UDP.Checksum != packets.ChecksumValid {
+				t.Fatalf("%s came, with a sum that is %s", whole, whole.UDP.Checksum)
+			}
+		}
 	}
 }
