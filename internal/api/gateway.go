@@ -156,7 +156,7 @@ type ReasonCount struct {
 type Interface struct {
 	Name     string `json:"name"`
 	Side     string `json:"side"`     // public or private
-	Mode     string `json:"mode"`     // xdp, tcx, or absent when it has vanished
+	Mode     string `json:"mode"`     // xdp, tcx, clsact before Linux 6.6, or absent when it has vanished
 	Why      string `json:"why"`      // the mode is that; empty when it has vanished
 	Redirect bool   `json:"redirect"` // frames reach it by redirect; else through the kernel's stack
 }
