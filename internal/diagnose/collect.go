@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -13,6 +14,9 @@ import (
 // mostAsked bounds for how many hosts in no network of a private interface the kernel is
 // asked where it sends to them.
 const mostAsked = 256
+
+// joining are the kinds of interfaces that have others as ports, and have the addresses.
+var joining = []string{"bridge", "bond", "team"}
 
 // Collect asks the kernel for all facts but the next hops, which it is told, and the
 // neighbours.
@@ -67,6 +71,9 @@ func collectInterface(name string) (Interface, error) {
 	a := link.Attrs()
 	i := Interface{Name: name, Index: a.Index, Kind: link.Type(), Ethernet: a.EncapType == "ether", Bare: len(a.HardwareAddr) == 0, MAC: a.HardwareAddr.String(),
 		Up: a.RawFlags&unix.IFF_UP != 0, Carrier: a.RawFlags&unix.IFF_RUNNING != 0}
+	if master, err := netlink.LinkByIndex(a.MasterIndex); a.MasterIndex != 0 && err == nil && slices.Contains(joining, master.Type()) {
+		i.Master = master.Attrs().Name
+	}
 	for _, address := range addresses {
 		if ip, ok := netip.AddrFromSlice(address.IP.To4()); ok {
 			bits, _ := address.Mask.Size()

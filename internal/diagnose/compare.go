@@ -26,6 +26,8 @@ func (s *Setup) links(f *Facts) (list []string) {
 		switch {
 		case !i.Ethernet && !i.Bare:
 			list = append(list, fmt.Sprintf("interface %s is neither Ethernet nor a tunnel: its packets are not understood, and dropped", i.Name))
+		case i.Master != "":
+			list = append(list, fmt.Sprintf("interface %s is a port of %s, which has its packets and the addresses: list %[2]s instead", i.Name, i.Master))
 		case !i.Up:
 			list = append(list, fmt.Sprintf("interface %s is down: ip link set %s up", i.Name, i.Name))
 		}

@@ -82,7 +82,9 @@ func TestCompare(t *testing.T) {
 		"of too many hosts nothing is known": {func(s *Setup, _ *Facts) { s.Hosts = append(s.Hosts, Host{"b.foo.example.", far}) }, nil},
 		"an interface is down":               {func(_ *Setup, f *Facts) { f.Interfaces[1].Up = false }, []string{"interface eth1 is down: ip link set eth1 up"}},
 		"an interface of another kind":       {func(_ *Setup, f *Facts) { f.Interfaces[0].Ethernet = false }, []string{"interface eth0 is neither Ethernet nor a tunnel"}},
-		"a tunnel":                           {func(_ *Setup, f *Facts) { f.Interfaces[0].Ethernet, f.Interfaces[0].Bare = false, true }, nil},
+		"a port of a bridge": {func(_ *Setup, f *Facts) { f.Interfaces[1].Master = "br0" },
+			[]string{"interface eth1 is a port of br0, which has its packets and the addresses: list br0 instead"}},
+		"a tunnel": {func(_ *Setup, f *Facts) { f.Interfaces[0].Ethernet, f.Interfaces[0].Bare = false, true }, nil},
 		"the name server's address is not here": {func(s *Setup, _ *Facts) { s.Nameserver = netip.MustParseAddr("198.18.0.99") },
 			[]string{"dns.public: 198.18.0.99 is on no interface"}},
 	} {

@@ -43,6 +43,7 @@ type Interface struct {
 	Carrier  bool           // and it can carry packets
 	Ethernet bool           // or
 	Bare     bool           // it has no link addresses; else its packets are not understood
+	Master   string         // the bridge or bond that it is a port of
 	MAC      string         // as net.HardwareAddr has it
 	Prefixes []netip.Prefix // its IPv4 addresses with their networks
 }

@@ -79,6 +79,9 @@ func TestDockerIsNamed(t *testing.T) {
 	} {
 		r.command("gateway", "sh", "-c", line)
 	}
+	if said := r.check(r.Gateway.Namespace, r.configuration()); !strings.Contains(said, "interface eth1 is a port of br0") {
+		t.Errorf("check says of a port of a bridge: %s", said)
+	}
 	d := r.start(with(r.configuration(), "interfaces: {public: [eth0], private: [br0]}"))
 	for _, what := range []string{"closed by Docker", "translates again on eth0"} {
 		line := d.remedy(what)

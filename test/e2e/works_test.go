@@ -25,6 +25,7 @@ type works struct {
 	published            func() (netip.Addr, error) // where the host's page is, on port 80
 	known                peers
 	public, private      string // the gateway's interfaces
+	tunnels              int    // that WireGuard had
 }
 
 // link is a row of the table: how links are made, and which configuration serves them.
@@ -95,6 +96,9 @@ func TestWorksOn(t *testing.T) {
 			d.run()
 			w.outbound, w.published = r.Gateway.Outbound, func() (netip.Addr, error) { return lent(w.client, r.Gateway, "www."+hostName(0)) }
 			w.tryAll("Realmgate")
+			if remedies := d.status().Remedies; len(remedies) > 0 {
+				t.Errorf("there is something to do: %q", remedies)
+			}
 			if t.Failed() {
 				text, _ := d.tell("status")
 				t.Log(text)

@@ -112,6 +112,7 @@ func wireGuard(ctx context.Context, w *works) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	far := netip.MustParseAddr("172.16.2.1")
+	w.tunnels++ // the kernel may still have the one of the other gateway
 	for _, end := range []struct {
 		at         lab.Node
 		own, other peer
@@ -122,7 +123,7 @@ func wireGuard(ctx context.Context, w *works) error {
 		{w.host, w.known.inside, w.known.outside, "172.16.2.2/30", "h", []string{"endpoint", w.server.IP.String() + ":51820"}},
 	} {
 		// Its control socket is a file that has the interface's name, for all namespaces.
-		name := "wg" + end.name + w.ID()[strings.LastIndex(w.ID(), "-")+1:]
+		name := fmt.Sprint("wg", end.name, w.tunnels) + w.ID()[strings.LastIndex(w.ID(), "-")+1:]
 		command := end.at.Command(ctx, "wireguard-go", "--foreground", name)
 		if err := command.Start(); err != nil {
 			return err
