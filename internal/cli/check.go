@@ -49,7 +49,7 @@ there also asks neighbours by ARP whether they have one of the addresses.`,
 			services += len(host.Services)
 		}
 		_, err = fmt.Fprintf(a.stdout, "%s: ok (%s, %s, %s)\n", file, many(len(c.Hosts), "host", "hosts"),
-			many(services, "service", "services"), many(len(c.Pool.Addresses), "pool address", "pool addresses"))
+			many(services, "service", "services"), many(len(c.Pool.Addresses)+len(c.Pool.Interfaces), "pool address", "pool addresses"))
 		return written(err)
 	})
 	return command

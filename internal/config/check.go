@@ -14,10 +14,15 @@ var joint = []string{"dns.public", "pool.addresses", "outbound.addresses"}
 
 // finishAddresses expands the spans and checks that no address has two uses that are not joint.
 func (d *draft) finishAddresses() {
-	d.takeAddress(d.config.DNS.Public.Addr(), use{"dns.public", d.publicLine})
+	d.config.DNS.Public, d.config.DNS.Interface = d.server.at, d.server.device
+	if d.server.device == "" {
+		d.takeAddress(d.config.DNS.Public.Addr(), use{"dns.public", d.publicLine})
+	}
 	d.takeAddress(d.config.DNS.Private.Addr(), use{"dns.private", d.privateLine})
-	d.config.Pool.Addresses = d.expand(d.pool, "pool.addresses", maxPool)
+	named, interfaces := d.split(d.pool, "pool.addresses")
+	d.config.Pool.Addresses = d.expand(named, "pool.addresses", maxPool)
 	d.finishOutbound()
+	d.finishFollowed(interfaces)
 	d.checkLentNameServer()
 	for i, h := range d.hosts {
 		d.takeAddress(h.host.Address, use{fmt.Sprintf("hosts[%d].address", i), h.addressLine})

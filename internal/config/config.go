@@ -42,6 +42,7 @@ type Interfaces struct {
 // DNS says where the name servers listen and whom they ask.
 type DNS struct {
 	Public, Private netip.AddrPort   // IPv4, of different addresses
+	Interface       string           // instead of an address of Public, which then is unspecified: the interface that has it
 	Upstream        []netip.AddrPort // IPv4; empty: other names are refused
 	Verify          Verify
 	Cache           int // answers kept by the inside resolver, 0 to 1000000
@@ -55,15 +56,16 @@ type DNS struct {
 
 // Pool configures the circular pool.
 type Pool struct {
-	Addresses []netip.Addr // 1 to 65536, expanded, in the order of the file
-	Order     Order
-	Offer     time.Duration // 500ms to 60s
-	Rest      time.Duration // 1s to 24h
-	Refuse    bool
-	Wait      time.Duration // 0s to 5s
-	Bands     []Band        // by load, the least first
-	Reserve   float64       // 0 to 0.5: the share of the addresses that is kept for newcomers
-	Quotas    Quotas
+	Addresses  []netip.Addr // up to 65536, expanded, in the order of the file; with no Interfaces one at least
+	Interfaces []string     // whose outbound addresses are of the pool, too
+	Order      Order
+	Offer      time.Duration // 500ms to 60s
+	Rest       time.Duration // 1s to 24h
+	Refuse     bool
+	Wait       time.Duration // 0s to 5s
+	Bands      []Band        // by load, the least first
+	Reserve    float64       // 0 to 0.5: the share of the addresses that is kept for newcomers
+	Quotas     Quotas
 }
 
 // Quotas bounds allocations: Client to Total count allocations per second,

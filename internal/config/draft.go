@@ -20,8 +20,8 @@ type draft struct {
 	upstream                                []at[netip.AddrPort]
 	neverBan, clientSubnet, excepts         []at[netip.Prefix]
 	rebindOK                                []at[model.Name]
-	pool                                    []at[span]
-	outbound                                []at[external]
+	pool, outbound                          []at[external]
+	server                                  server
 	hosts                                   []*hostDraft
 	bands                                   []*bandDraft
 	sets                                    []*setDraft

@@ -80,11 +80,11 @@ func render(c *Config) string {
 		list(c.Interfaces.XDP), list(c.Interfaces.TCX), c.Interfaces.ReversePath, list(c.Interfaces.Stack))
 	renderRealm(line, c.Realm)
 	line("dns: {public: %q, private: %q, upstream: %s, verify: %s, cache: %d, wait_limit: %d, rebind_protection: %t, rebind_domain_ok: %s, client_subnet: %s, keys: [",
-		c.DNS.Public, c.DNS.Private, list(c.DNS.Upstream), c.DNS.Verify, c.DNS.Cache, c.DNS.WaitLimit, c.DNS.RebindProtection, list(c.DNS.RebindDomainOK), list(c.DNS.ClientSubnet))
+		publicServer(c.DNS), c.DNS.Private, list(c.DNS.Upstream), c.DNS.Verify, c.DNS.Cache, c.DNS.WaitLimit, c.DNS.RebindProtection, list(c.DNS.RebindDomainOK), list(c.DNS.ClientSubnet))
 	renderKeys(line, c.DNS.Keys)
 	p, q := c.Pool, c.Pool.Quotas
 	line("pool:")
-	line("  addresses: %s", list(ranges(p.Addresses)))
+	line("  addresses: %s", list(slices.Concat(p.Interfaces, ranges(p.Addresses))))
 	line("  order: %s", p.Order)
 	line("  offer: %s\n  rest: %s\n  refuse: %t\n  wait: %s", p.Offer, p.Rest, p.Refuse, p.Wait)
 	line("  reserve: %s\n  bands: [", showRatio(p.Reserve))
@@ -374,4 +374,11 @@ func slots(o Outbound) string {
 		return ""
 	}
 	return fmt.Sprintf(", slots: %d", o.Slots)
+}
+
+func publicServer(d DNS) string {
+	if d.Interface == "" {
+		return d.Public.String()
+	}
+	return fmt.Sprintf("%s:%d", d.Interface, d.Public.Port())
 }

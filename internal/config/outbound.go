@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// external is an entry of outbound.addresses: addresses, or the interface that has them.
+// external is an entry of outbound.addresses and pool.addresses: addresses, or the interface that has them.
 type external struct {
 	span   span
 	device string
 }
 
 // externals is an address, a prefix, a range or an interface.
-func externals() kind[external] {
-	addresses, devices := spans(maxOutbound), device()
+func externals(most int) kind[external] {
+	addresses, devices := spans(most), device()
 	return kind[external]{
 		name: "address, prefix, range or interface", allowed: addresses.allowed, tags: textTag,
 		want: addresses.want + ", or an interface (eth0)",
@@ -41,24 +41,30 @@ func (o *Outbound) Follows() bool { return len(o.Addresses) == 0 || len(o.Interf
 
 func (d *draft) finishOutbound() {
 	o := &d.config.Outbound
-	var named []at[span]
+	named, interfaces := d.split(d.outbound, "outbound.addresses")
+	o.Interfaces = valuesOf(interfaces)
+	o.Addresses = d.expand(named, "outbound.addresses", maxOutbound)
+	if n := len(o.Addresses); o.Slots > 0 && n > o.Slots {
+		d.faults.add(d.outbound[0].line, "outbound.addresses: %d addresses, but outbound.slots is %d", n, o.Slots)
+	}
+}
+
+// split parts addresses from interfaces, which are outside and listed once.
+func (d *draft) split(list []at[external], key string) (named []at[span], interfaces []at[string]) {
 	lines := map[string]int{}
-	for _, entry := range d.outbound {
+	for _, entry := range list {
 		name := entry.value.device
 		switch line, twice := lines[name]; {
 		case name == "":
 			named = append(named, at[span]{entry.value.span, entry.line})
 		case twice:
-			d.faults.add(entry.line, "outbound.addresses: %s is already listed at line %d", name, line)
+			d.faults.add(entry.line, "%s: %s is already listed at line %d", key, name, line)
 		case slices.ContainsFunc(d.private, func(device at[string]) bool { return device.value == name }):
-			d.faults.add(entry.line, "outbound.addresses: %s is in interfaces.private: name a public interface", name)
+			d.faults.add(entry.line, "%s: %s is in interfaces.private: name a public interface", key, name)
 		default:
 			lines[name] = entry.line
-			o.Interfaces = append(o.Interfaces, name)
+			interfaces = append(interfaces, at[string]{name, entry.line})
 		}
 	}
-	o.Addresses = d.expand(named, "outbound.addresses", maxOutbound)
-	if n := len(o.Addresses); o.Slots > 0 && n > o.Slots {
-		d.faults.add(d.outbound[0].line, "outbound.addresses: %d addresses, but outbound.slots is %d", n, o.Slots)
-	}
+	return named, interfaces
 }

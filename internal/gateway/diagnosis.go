@@ -102,10 +102,13 @@ func (g *Gateway) warn(said, warnings []string) []string {
 func Warnings(ctx context.Context, d *config.Document) []string {
 	c := d.Config
 	outbound, _ := planOf(c).Look()
+	if now, err := resolved(c, outbound); err == nil {
+		c = now
+	}
 	setup := setupOf(c, outbound)
 	warnings := setup.Doubts()
 	if _, r, err := namesIn(d); err == nil {
-		warnings = append(warnings, partsOf(c, c.Outbound.Addresses, r).rivals()...)
+		warnings = append(warnings, partsOf(c, outbound, r).rivals()...)
 	}
 	hops, _, err := nextHops()
 	if err != nil {

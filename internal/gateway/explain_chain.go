@@ -46,7 +46,7 @@ func (f flow) probe(v *view, destination netip.Addr, port uint16) chain.Probe {
 func (f flow) packet(v *view) packets.Packet {
 	destination := f.destination
 	if !destination.IsValid() {
-		destination = v.config.Pool.Addresses[0]
+		destination = anyOf(v.config.Pool.Addresses)
 	}
 	source, to := netip.AddrPortFrom(f.source, somePort), netip.AddrPortFrom(destination, f.port)
 	switch f.protocol {

@@ -48,13 +48,21 @@ func (e *explainer) unmapped(f flow) (api.Ending, error) {
 	return e.stray(f, false)
 }
 
+// anyOf is the first address, or the unspecified one where there is none yet.
+func anyOf(addresses []netip.Addr) netip.Addr {
+	if len(addresses) == 0 {
+		return netip.IPv4Unspecified()
+	}
+	return addresses[0]
+}
+
 // remote tells what the protection says of a source outside, whatever port it may ask for.
 func (e *explainer) remote(f flow) error {
 	if e.trial == nil {
 		return nil
 	}
 	// Lists and geofence ask about the source alone: it comes to any address.
-	f.protocol, f.destination = model.ICMP, e.view.config.Pool.Addresses[0]
+	f.protocol, f.destination = model.ICMP, anyOf(e.view.config.Pool.Addresses)
 	j, err := e.trial.JudgeStray(f.probe(e.view, f.destination, 0))
 	if err != nil {
 		return err

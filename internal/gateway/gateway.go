@@ -44,6 +44,7 @@ type Gateway struct {
 	view      atomic.Pointer[view]
 	own       atomic.Pointer[ownAddresses]
 	listening atomic.Pointer[ownSockets]
+	moved     chan struct{} // the name server outside may have another address
 	hops      hops
 	locality  locality
 	doubts    diagnosis
@@ -79,7 +80,10 @@ type view struct {
 
 // newView makes it. outbound are the addresses of now, and past tells those that were until they left their interfaces.
 func newView(d *config.Document, outbound []netip.Addr, past func(netip.Addr) bool, lists contents) (*view, error) {
-	c := d.Config
+	c, err := resolved(d.Config, outbound)
+	if err != nil {
+		return nil, err
+	}
 	zones, r, err := namesIn(d)
 	if err != nil {
 		return nil, err

@@ -60,23 +60,31 @@ func (g *Gateway) opened(v *view) []datapath.Service {
 
 // never says why a service can never have a port of an address of which services get ports, "" where it can.
 func (v *view) never(a netip.Addr, p model.Protocol, port uint16) string {
+	where := a.String()
+	if a.IsUnspecified() {
+		where = v.config.Pool.Interfaces[0]
+	}
 	switch {
 	case p == model.AnyProtocol:
-		return fmt.Sprintf("everything of %s would take outbound connections away: open ports", a)
+		return fmt.Sprintf("everything of %s would take outbound connections away: open ports", where)
 	case p == model.ICMP:
-		return fmt.Sprintf("pings of %s, which is outbound, are the gateway's: leave icmp out", a)
+		return fmt.Sprintf("pings of %s, which is outbound, are the gateway's: leave icmp out", where)
 	case netip.AddrPortFrom(a, port) == v.config.DNS.Public:
-		return fmt.Sprintf("%s port %d of %s is where the name server listens", p, port, a)
+		return fmt.Sprintf("%s port %d of %s is where the name server listens", p, port, where)
 	case slices.Contains(v.static.ports, datapath.Service{Host: a, Protocol: p, Port: port}):
-		return fmt.Sprintf("%s port %d of %s is sent on by dnat", p, port, a)
+		return fmt.Sprintf("%s port %d of %s is sent on by dnat", p, port, where)
 	}
 	return ""
 }
 
 // whyNever says why a service has no place in the pool whatever else there is, "" where it may have one.
 func (v *view) whyNever(s *registry.Service) (why string) {
-	for _, a := range v.config.Pool.Addresses {
-		if !v.lendsPorts(a) {
+	addresses := slices.Clone(v.config.Pool.Addresses)
+	if len(v.config.Pool.Interfaces) > 0 {
+		addresses = append(addresses, netip.IPv4Unspecified()) // whatever it will be
+	}
+	for _, a := range addresses {
+		if !a.IsUnspecified() && !v.lendsPorts(a) {
 			return ""
 		}
 		here := ""
@@ -238,8 +246,8 @@ func (g *Gateway) shadowed(s *registry.Service, at netip.Addr) (list []string) {
 
 // partsOf is what can be said of a configuration before it runs.
 func partsOf(c *config.Config, outbound []netip.Addr, r *registry.Registry) *view {
-	if len(outbound) == 0 && slices.Contains(c.Pool.Addresses, c.DNS.Public.Addr()) {
-		outbound = []netip.Addr{c.DNS.Public.Addr()} // it is the first public interface's then, or the gateway says that it is not
+	if c.Outbound.Follows() && slices.Contains(c.Pool.Addresses, c.DNS.Public.Addr()) {
+		outbound = append(slices.Clone(outbound), c.DNS.Public.Addr()) // it is of the interface then, or the gateway says that it is not
 	}
 	v := &view{config: c, registry: r, outbound: outbound}
 	v.static, _ = staticOf(c, outbound, nothingPast) // its error is told elsewhere

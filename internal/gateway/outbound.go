@@ -24,7 +24,7 @@ func nothingPast(netip.Addr) bool { return false }
 
 func (g *Gateway) keepOutbound(v *view) (*outbound.Keeper, error) {
 	return outbound.Begin(planOf(v.config), v.outbound, outbound.Options{
-		Plane: g.data, Log: g.log, Settle: g.readdress,
+		Plane: followedPlane{g}, Log: g.log, Settle: g.readdress,
 		Changed: func(change datapath.OutboundChange, now []netip.Addr) {
 			g.events.Emit(events.Outbound{Came: change.Came, Left: change.Left, Ended: change.Ended, Addresses: now})
 		},

@@ -30,7 +30,7 @@ func (g *Gateway) Reload() (done api.Reload, err error) {
 		return api.Reload{}, err
 	}
 	c, old := d.Config, g.view.Load()
-	if err := fixed(g.options.ConfigFile, old.config, c); err != nil {
+	if err := fixed(g.options.ConfigFile, old.document.Config, c); err != nil {
 		return api.Reload{}, err
 	}
 	feeds, err := g.prepareFeeds(c)
@@ -175,7 +175,7 @@ func fixed(file string, old, c *config.Config) error {
 	check("interfaces.egress", slices.Equal(old.Interfaces.Stack, c.Interfaces.Stack))
 	check("capacity", old.Capacity == c.Capacity)
 	check("outbound.slots", old.Outbound.Slots == c.Outbound.Slots)
-	check("dns.public", old.DNS.Public == c.DNS.Public)
+	check("dns.public", old.DNS.Public == c.DNS.Public && old.DNS.Interface == c.DNS.Interface)
 	check("dns.private", old.DNS.Private == c.DNS.Private)
 	check("dns.cache", old.DNS.Cache == c.DNS.Cache)
 	check("pool.quotas.half_open beyond the reservation table", reservations(old) == reservations(c))
@@ -208,6 +208,7 @@ func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error 
 	if err := g.outbound.Follow(planOf(v.config), v.outbound); err != nil {
 		g.log.Error("following the outbound addresses", "error", err)
 	}
+	g.tellMoved()
 	g.warnOfOwn(v)
 	if err := g.captures.reconfigure(g.data, v); err != nil {
 		g.log.Warn("a capture misses packets after this reload", "error", err)

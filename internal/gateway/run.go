@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"sync"
@@ -39,11 +40,15 @@ func Run(ctx context.Context, options Options) error {
 	defer lock.Close()
 	g := &Gateway{
 		options: options, log: options.Logger, started: time.Now(),
-		trapped: newTrapped(),
-		bans:    bans{spare: make(chan struct{}, 1)},
-		events:  events.Hub{Instance: options.Instance, Log: options.Logger},
+		trapped: newTrapped(), moved: make(chan struct{}, 1),
+		bans:   bans{spare: make(chan struct{}, 1)},
+		events: events.Hub{Instance: options.Instance, Log: options.Logger},
 	}
-	sockets, err := openSockets(d.Config, options.Socket)
+	now, err := configOfNow(d.Config)
+	if err != nil {
+		return err
+	}
+	sockets, err := openSockets(now, options.Socket)
 	if err != nil {
 		return err
 	}
@@ -118,7 +123,7 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	if err := g.tellLentNames(); err != nil {
 		return err
 	}
-	if err := g.data.SetAddresses(c.Pool.Addresses, v.static.addresses); err != nil {
+	if err := g.data.SetAddresses(v.config.Pool.Addresses, v.static.addresses); err != nil {
 		return err
 	}
 	chains, err := g.data.MakeChains(buildChains(v, &g.states))
@@ -170,28 +175,20 @@ type sockets struct {
 	publicUDP, privateUDP net.PacketConn
 	publicTCP, privateTCP net.Listener
 	control               net.Listener
+	public                netip.AddrPort // where those of the public side are
 }
 
 func openSockets(c *config.Config, control string) (s *sockets, err error) {
-	s = &sockets{}
+	s = &sockets{public: c.DNS.Public}
 	defer func() {
 		if err != nil {
 			s.close()
 		}
 	}()
-	open := func(address string, packets *net.PacketConn, listener *net.Listener) {
-		if err != nil {
-			return
-		}
-		if *packets, err = listenUDP(address); err == nil {
-			*listener, err = net.Listen("tcp4", address)
-		}
-		if err != nil {
-			err = fmt.Errorf("listen for DNS on %s (is the address on an interface, and the port free?): %w", address, err)
-		}
+	if s.publicUDP, s.publicTCP, err = listenNames(c.DNS.Public); err != nil {
+		return s, err
 	}
-	open(c.DNS.Public.String(), &s.publicUDP, &s.publicTCP)
-	open(c.DNS.Private.String(), &s.privateUDP, &s.privateTCP)
+	s.privateUDP, s.privateTCP, err = listenNames(c.DNS.Private)
 	if err == nil {
 		s.control, err = api.Listen(control)
 	}
@@ -240,7 +237,7 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	g.attend = func(s balances) { s.begin(ctx, g) }
 	g.attend(g.view.Load().balances)
 	g.reload.Unlock()
-	part("public name server", func() error { return g.public.Serve(ctx, s.publicUDP, s.publicTCP) })
+	part("public name server", func() error { return g.runPublic(ctx, s.publicUDP, s.publicTCP, s.public) })
 	part("private name server", func() error { return g.private.Serve(ctx, s.privateUDP, s.privateTCP) })
 	part("questions", func() error { g.runQuestions(ctx); return nil })
 	part("control socket", func() error { return api.Serve(ctx, s.control, g, g.log) })
@@ -255,7 +252,7 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	part("sweep", func() error { g.runSweep(ctx); return nil })
 	part("lists", func() error { g.runLists(ctx); return nil })
 	part("hangups", func() error { g.runHangups(ctx, hangups); return nil })
-	g.log.Info("serving", "public", s.publicUDP.LocalAddr(), "private", s.privateUDP.LocalAddr(), "socket", g.options.Socket)
+	g.log.Info("serving", "public", s.public, "private", s.privateUDP.LocalAddr(), "socket", g.options.Socket)
 	g.announceNames(g.view.Load().config)
 	<-ctx.Done()
 	_ = claims.Close()

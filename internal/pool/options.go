@@ -27,7 +27,7 @@ const (
 
 // Options configure a Pool. They are read once; later changes to the slice do not matter.
 type Options struct {
-	Addresses []netip.Addr // 1..MaxAddresses, no address twice, in circular order
+	Addresses []netip.Addr // up to MaxAddresses, no address twice, in circular order
 	Order     Order
 	// Offer is the time from an answer to its expiry, at least MinimumLeft.
 	Offer time.Duration
@@ -51,8 +51,6 @@ type Options struct {
 
 func (o *Options) validate() error {
 	switch {
-	case len(o.Addresses) == 0:
-		return errors.New("pool has no address: list at least one")
 	case len(o.Addresses) > MaxAddresses:
 		return fmt.Errorf("pool has %d addresses: list at most %d", len(o.Addresses), MaxAddresses)
 	case o.Offer < MinimumLeft:

@@ -239,7 +239,6 @@ func TestSlotsWaitForTheirSessions(t *testing.T) {
 
 func TestOptionsRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Options){
-		"no address":   func(o *Options) { o.Addresses = nil },
 		"too many":     func(o *Options) { o.Addresses = make([]netip.Addr, MaxAddresses+1) },
 		"twice":        func(o *Options) { o.Addresses = []netip.Addr{client(1), client(1)} },
 		"none":         func(o *Options) { o.Addresses = []netip.Addr{{}} },

@@ -156,10 +156,10 @@ func (p *Pool) unused(s *Service) int32 {
 // shared finds a place among the listed ones on which nothing clashes. Ports that many places hold rule those out 64 at a
 // time; what is left is looked at one by one, from somewhere.
 func (p *Pool) shared(s *Service) int32 {
-	if s.All() {
+	ps := p.places
+	if s.All() || ps.listed == 0 {
 		return -1 // it needs a free one
 	}
-	ps := p.places
 	var blockers [8]bitset // more ports than that only rule out less
 	n := 0
 	full := func(k key) bool {

@@ -150,3 +150,49 @@ func TestOneAddress(t *testing.T) {
 	d.stop()
 	own(client)
 }
+
+// An interface stands for its address: when that changes, names, connections out and the name server are at the new one.
+func TestOneAddressChanges(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2, Servers: 1})
+	r.webServers()
+	webServer(t, r.Servers[0], 8080, "server")
+	host, client, old := r.Hosts()[0], r.Clients[0], r.Gateway.PublicAddress
+	d := r.start(with(onOneAddress(r.configuration(), "eth0"), `dns: {public: eth0, private: "10.0.0.1:53"}`))
+	works := func(client lab.Node, at netip.Addr) {
+		t.Helper()
+		if address := r.mustLend(client, "www."+hostName(0)); address != at {
+			t.Errorf("%s is lent", address)
+		}
+		if page, err := curl(client, at, 80); err != nil || strings.TrimSpace(page) != hostName(0) {
+			t.Errorf("by name: %q, %v", page, err)
+		}
+		if page, err := curl(host, r.Servers[0].IP, 8080); err != nil || strings.TrimSpace(page) != "server" {
+			t.Errorf("going out: %q, %v", page, err)
+		}
+	}
+	works(client, old)
+	r.command("gateway", "ip", "address", "del", old.String()+"/24", "dev", "eth0")
+	eventually(t, 10*time.Second, "the status says that there is no address", func() bool {
+		text, err := d.tell("status")
+		return err == nil && strings.Contains(text, "no outbound address")
+	})
+	next := netip.MustParseAddr("198.18.0.20")
+	r.must(r.Gateway.Address("eth0", next.String()+"/24"), r.Gateway.Route("default", "198.18.0.254"))
+	r.Gateway.PublicAddress = next
+	eventually(t, 10*time.Second, "a name is answered at the new address", func() bool {
+		_, err := lent(client, r.Gateway, "www."+hostName(0))
+		return err == nil
+	})
+	works(client, next)
+	works(r.Clients[1], next)
+	if found := len(d.sessions("--address", old.String())); found > 0 {
+		t.Errorf("%d sessions are at the old address", found)
+	}
+	d.kill()
+	d.run()
+	works(client, next)
+	if page, err := curl(client, old, 80, "--connect-timeout", "1"); err == nil {
+		t.Errorf("the old address is %q", page)
+	}
+}
