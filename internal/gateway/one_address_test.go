@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -234,5 +235,24 @@ func TestExplainOneAddress(t *testing.T) {
 	r.must(r.namespace.Do(r.lookAtOwn))
 	if x := ask(80); x.Reason != "to_gateway" {
 		t.Errorf("with a socket at the port %+v", x)
+	}
+}
+
+// Names that are in nobody's way are answered to anybody, though two others want one port and somebody keeps that.
+func TestOneAddressManyNamesAndRivals(t *testing.T) {
+	file := single + otherHost("b", 101) + "  - name: hostc.foo.example.\n    address: 10.0.0.103\n    services:\n"
+	for n := range 8 {
+		file += fmt.Sprintf("      - {name: s%d.foo.example., ports: [tcp/%d]}\n", n, 5000+n)
+	}
+	r := newRig(t, file)
+	for _, asker := range []netip.AddrPort{remote, visitor(200, 53)} {
+		for _, name := range []string{wwwB, www} {
+			_, _ = r.askFrom(visitor(9, 53), name)
+		}
+		for n := range 8 {
+			if _, err := r.askFrom(asker, fmt.Sprintf("s%d.foo.example.", n)); err != nil {
+				t.Errorf("service %d to %s: %v", n, asker, err)
+			}
+		}
 	}
 }

@@ -66,6 +66,7 @@ type Allocator struct {
 	lacked    policy.Last // whose question had no address
 	refused   recent      // questions without an address
 	counts    Counts
+	wanted    wanted
 	looked    model.Instant // at how many addresses something keeps
 	busy      int
 	adopted   map[uint32]bool          // slots of bindings that an earlier process left in the data plane

@@ -123,7 +123,7 @@ func (a *Allocator) try(q nameserver.Question, admitted bool) (lent, error) {
 	if err != nil {
 		return lent{}, err
 	}
-	if r.Verified {
+	if r.Verified && (!a.pressed() || a.contested(now, b)) {
 		a.holdings.Renew(holder(r), b.ID, a.heldUntil(now))
 		a.alone.Renew(holder(r), b.ID, now.Add(a.config.Pool.Rest))
 	}
@@ -160,10 +160,10 @@ func (a *Allocator) admit(now model.Instant, r pool.Request, stands bool) error 
 
 // share asks how many places the asker keeps from others: by answers that nobody used and, where somebody else lately had
 // no address, as the only one who uses them. A service that has its place and that others use takes nothing; any other does
-// where services are without a place.
+// where services are without a place that they could have instead.
 func (a *Allocator) share(now model.Instant, r pool.Request, b pool.Binding, stands bool) error {
 	k := a.asker(r)
-	if !k.Verified || stands && (!a.pressed() || a.inUse(now, r, b)) {
+	if !k.Verified || stands && (a.inNobodysWay(now, b) || a.inUse(now, r, b)) {
 		return nil
 	}
 	share := policy.Share(a.pool.Statistics().Addresses, a.admission.Reputation(now, k))
@@ -185,6 +185,11 @@ const lackedFor = time.Minute
 func (a *Allocator) inUse(now model.Instant, r pool.Request, b pool.Binding) bool {
 	others := a.users.Others(holder(r), b.ID)
 	return others > 0 && now.Sub(others) < a.config.Pool.Rest/8
+}
+
+// inNobodysWay reports that no service lacks what a binding has.
+func (a *Allocator) inNobodysWay(now model.Instant, b pool.Binding) bool {
+	return !a.pressed() || !a.contested(now, b)
 }
 
 // pressed reports whether some service has no place.
