@@ -138,12 +138,15 @@ func (e *ends) whole(wanted []packets.Packet, deadline time.Time) int {
 // isWhole reports whether the pieces are all of the packet.
 func isWhole(t testing.TB, pieces []packets.Packet, want packets.Packet) bool {
 	t.Helper()
-	wanted, octets, last := want.Network()[20:], 0, false
+	wanted, octets, end := want.Network()[20:], 0, 0
 	for _, p := range pieces {
-		octets += len(p.Network()) - 20
-		last = last || !p.IPv4.MF
+		body := len(p.Network()) - 20
+		octets += body
+		if !p.IPv4.MF { // another packet may have as many octets in some of its fragments
+			end = int(p.IPv4.FragmentOffset)*8 + body
+		}
 	}
-	return last && octets == len(wanted) && bytes.Equal(joined(t, pieces).Network()[20:], wanted)
+	return end == len(wanted) && octets == end && bytes.Equal(joined(t, pieces).Network()[20:], wanted)
 }
 
 // Every datagram arrives whole, in whatever order its fragments come, and whoever is there to see:
