@@ -176,7 +176,7 @@ __noinline enum reason session_judge(struct session *session, const struct packe
 		return REASON_DROP_BANNED;
 	reason = service_judge(session->private_address, session->private_port, session->protocol,
 			       session->origin << 8 | session->flags, packet->generation);
-	if (reason == REASON_NONE && own_is_void(session, settings_get(packet->generation)))
+	if (reason == REASON_NONE && own_is_void(session, packet->generation))
 		reason = REASON_DROP_SERVICE_CLOSED;
 	if (reason != REASON_NONE)
 		return reason;

@@ -108,6 +108,7 @@ TABLE(programs, BPF_MAP_TYPE_PROG_ARRAY, __u32, __u32, PROGRAM_MAX, 0);
 TABLE(address_table, BPF_MAP_TYPE_HASH, __u32, struct address, 4096, 0);
 TABLE(own_addresses, BPF_MAP_TYPE_HASH, struct in6, __u8, 1024, BPF_F_NO_PREALLOC); /* value: side, 0 for neither */
 TABLE(interface_table, BPF_MAP_TYPE_HASH, __u32, struct interface, 256, 0);
+TABLE(owner_table, BPF_MAP_TYPE_HASH, struct owner, __u32, 1, BPF_F_NO_PREALLOC);
 TABLE(service_table, BPF_MAP_TYPE_HASH, struct service, __u32, 1, BPF_F_NO_PREALLOC);
 /*
  * Bans by remote address; the value is until when, CLOCK_BOOTTIME, ns. A hash finds those of one address by one wait

@@ -30,7 +30,7 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 	key.remote_port = flow->remote_port;
 	key.protocol = flow->protocol;
 	key.side = KEY_OUTSIDE;
-	found = session_find(&key);
+	found = session_is_listed_outside(flow->origin) ? session_find(&key) : 0;
 	if (found) {
 		session = session_at(found);
 		if (!session || session->private_address != flow->private_address ||
@@ -46,6 +46,11 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 	key.side = KEY_INSIDE;
 	found = session_find(&key);
 	session = session_at(found);
+	if (found && session && flow->origin == ORIGIN_OWN_IN && session_is_of(session, &packet->tuple) &&
+	    !session_gives_way(session, packet)) {
+		*number = found;
+		return REASON_NONE;
+	}
 	if (found && (!session || !session_gives_way(session, packet)))
 		return REASON_DROP_SESSION_CONFLICT; /* I8 */
 	reason = flow->flags & SESSION_HAIRPIN ? REASON_NONE : remote_judge(flow->remote_address, settings, flow->tick);

@@ -16,7 +16,7 @@
 /* Where a first packet goes. */
 struct way {
 	bool hairpin;	/* to one of our own addresses */
-	bool own;	/* to a destination without NAT */
+	__u32 own;	/* the address that it leaves by with its port, 0: by a mapping */
 	__u16 epoch;	/* of next_hop */
 	__u16 next_hop; /* 0: to be asked for */
 };
@@ -31,10 +31,10 @@ static __always_inline bool private_leaves(ctx_t *ctx, const struct packet *pack
 	struct route_query query = {.destination = packet->tuple.destination, .ingress = ctx_ifindex(ctx)};
 	struct control *control = control_get();
 
-	if (!control || (!control->source_blind && !way->own))
+	if (!control || (!control->source_blind && way->own != packet->tuple.source))
 		return false;
 	way->epoch = *(volatile __u32 *)&control->route_epoch;
-	query.source = way->own ? packet->tuple.source : slot_address(slot_of(packet->tuple.source));
+	query.source = way->own ? way->own : slot_address(slot_of(packet->tuple.source));
 	if (!query.source || route_recall(ctx, &query, way->epoch) != ROUTE_FOUND || query.side != SIDE_PUBLIC)
 		return false;
 	way->next_hop = query.number;
@@ -46,15 +46,13 @@ __noinline enum reason private_destination(ctx_t *ctx, const struct packet *pack
 {
 	__u32 destination;
 	struct address *address;
-	struct settings *settings;
 
 	if (!packet || !way)
 		return REASON_DROP_INTERNAL;
 	destination = packet->tuple.destination;
 	address = bpf_map_lookup_elem(&address_table, &destination);
-	settings = settings_get(packet->generation);
 	way->hairpin = address != 0;
-	way->own = !address && settings && settings->excepts && is_excepted(settings, destination);
+	way->own = own_outside(&packet->tuple, way->hairpin, packet->generation);
 	if (address && address->kind == ADDRESS_OUTBOUND && is_local(ctx, packet, address)) {
 		struct endpoint endpoint = mapping_at(
 			mapping_slot(address->number, packet->tuple.protocol, packet->tuple.destination_port));
@@ -109,12 +107,12 @@ __noinline int private_enter(const struct packet *packet, struct flow *flow, con
 
 /* The same: what it is outside, by a mapping or as it is. counted: a new mapping counts with its subscriber already. */
 static __always_inline enum reason private_translate(ctx_t *ctx, const struct packet *packet, struct flow *flow,
-						     bool counted)
+						     __u32 own, bool counted)
 {
 	enum reason reason;
 
 	if (!session_has_mapping(flow->origin)) {
-		flow->external_address = packet->tuple.source;
+		flow->external_address = own;
 		flow->external_port = packet->tuple.source_port;
 		return REASON_NONE;
 	}
@@ -156,7 +154,7 @@ __noinline enum reason private_open_locked(ctx_t *ctx, const struct packet *pack
 		reason = REASON_DROP_SESSION_TABLE_FULL;
 		goto leave;
 	}
-	reason = private_translate(ctx, packet, flow, entered == REASON_NONE);
+	reason = private_translate(ctx, packet, flow, way->own, entered == REASON_NONE);
 	if (reason != REASON_NONE) {
 		record_release(record, true);
 		goto leave;

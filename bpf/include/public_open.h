@@ -9,11 +9,6 @@
 #include "gateway_traffic.h"
 #include "pool_open.h"
 
-static __always_inline bool session_is_of(const struct session *session, const struct tuple *tuple)
-{
-	return session->external_address == tuple->destination && session->external_port == tuple->destination_port;
-}
-
 /* Whether the mapping lets in what its host has not asked for (RFC 4787 §5). */
 __noinline enum reason mapping_admits(const struct session_key *inside, const struct settings *settings)
 {
@@ -153,6 +148,35 @@ __noinline enum reason static_open(ctx_t *ctx, const struct packet *packet, __u3
 	return outside_open(packet, flow, number);
 }
 
+/* The same for a host that has the address alone: every port of it is the host's. */
+__noinline enum reason own_open(const struct packet *packet, const struct session_key *key, __u32 *number)
+{
+	struct flow *flow;
+	enum reason reason;
+
+	if (!packet || !key || !number)
+		return REASON_DROP_INTERNAL;
+	reason = may_open(packet);
+	if (reason == REASON_NONE)
+		reason = chain_judge_in(packet, key->local, key->local_port);
+	if (reason != REASON_NONE)
+		return reason;
+	flow = flow_new();
+	if (!flow)
+		return REASON_DROP_INTERNAL;
+	flow->private_address = key->local;
+	flow->private_port = key->local_port;
+	flow->remote_address = packet->tuple.source;
+	flow->remote_port = packet->tuple.source_port;
+	flow->external_address = packet->tuple.destination;
+	flow->external_port = packet->tuple.destination_port;
+	flow->protocol = packet->tuple.protocol;
+	flow->origin = ORIGIN_OWN_IN;
+	flow->flags = packet->hairpin ? SESSION_HAIRPIN : 0;
+	flow->judged = chain_judged(packet);
+	return outside_open(packet, flow, number);
+}
+
 /* On an address that the gateway shares, its own sockets come first. */
 static __always_inline bool socket_waits(ctx_t *ctx, const struct packet *packet)
 {
@@ -176,6 +200,8 @@ __noinline enum reason public_open(ctx_t *ctx, const struct packet *packet, stru
 		return REASON_DROP_TTL_EXPIRED;
 	if (key->side == KEY_OUTSIDE)
 		return pool_open(packet, number);
+	if (!slot)
+		return own_open(packet, key, number);
 	if (!packet->hairpin && socket_waits(ctx, packet))
 		return REASON_TO_GATEWAY;
 	return mapping_open(packet, key, slot, number);

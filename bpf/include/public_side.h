@@ -20,7 +20,7 @@
  * be none. *slot is the mapping, 0 for other addresses.
  */
 static __always_inline enum reason public_key(const struct tuple *tuple, const struct address *address,
-					      struct session_key *key, __u32 *slot)
+					      __u32 generation, struct session_key *key, __u32 *slot)
 {
 	struct endpoint endpoint;
 
@@ -28,6 +28,12 @@ static __always_inline enum reason public_key(const struct tuple *tuple, const s
 	key->remote_port = tuple->source_port;
 	key->protocol = tuple->protocol;
 	*slot = 0;
+	if (address->kind == ADDRESS_OWN) {
+		key->local = own_address_of(tuple->destination, generation);
+		key->local_port = tuple->destination_port;
+		key->side = KEY_INSIDE;
+		return key->local ? REASON_NONE : REASON_DROP_NO_MAPPING;
+	}
 	if (address->kind != ADDRESS_OUTBOUND) {
 		key->local = tuple->destination;
 		key->local_port = tuple->destination_port;
@@ -63,12 +69,12 @@ __noinline __u32 static_find(const struct tuple *tuple, __u32 number)
 
 /* The session of a packet to one of our addresses, or 0; *reason: why it can open none by a name or a mapping. */
 static __always_inline __u32 public_find(const struct tuple *tuple, const struct address *address,
-					 const struct control *control, struct session_key *key, __u32 *slot,
-					 enum reason *reason)
+					 const struct control *control, __u32 generation, struct session_key *key,
+					 __u32 *slot, enum reason *reason)
 {
 	__u32 number = 0;
 
-	*reason = public_key(tuple, address, key, slot);
+	*reason = public_key(tuple, address, generation, key, slot);
 	if (*reason == REASON_NONE)
 		number = session_find(key);
 	return (control->statics || address->lends) && address->kind == ADDRESS_OUTBOUND ? static_find(tuple, number)
@@ -94,7 +100,7 @@ static __noinline struct session *quoted_session(const struct quoted *quoted, __
 	tuple.destination_port = quoted->tuple.source_port;
 	tuple.protocol = quoted->tuple.protocol;
 	address = bpf_map_lookup_elem(&address_table, &tuple.destination);
-	session = session_at(address ? public_find(&tuple, address, control, &key, &slot, &reason)
+	session = session_at(address ? public_find(&tuple, address, control, generation, &key, &slot, &reason)
 				     : own_find(&tuple, generation));
 	return session && session->life.phase == PHASE_LIVE && session_is_of(session, &tuple) &&
 			       !session_is_over(session)
@@ -312,7 +318,7 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 	if (!address)
 		number = own_find(&packet.tuple, packet.generation);
 	else if (!number)
-		number = public_find(&packet.tuple, address, control, &key, &slot, &reason);
+		number = public_find(&packet.tuple, address, control, packet.generation, &key, &slot, &reason);
 	session = session_at(number);
 	if (!session)
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PUBLIC);
@@ -321,7 +327,7 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 	 * its binding has left behind: who says SYN was given the address for whoever has it now (I9).
 	 */
 	if (number && (!session_is_of(session, &packet.tuple) || session_is_over(session) ||
-		       (tcp_is_pure_syn(packet.tcp_flags) && session_is_listed_outside(session->origin) &&
+		       (tcp_is_pure_syn(packet.tcp_flags) && !session_has_mapping(session->origin) &&
 			(session_gives_way(session, &packet) || session_is_left_over(session)))))
 		number = 0;
 	if (!number) {
@@ -330,8 +336,8 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 		if (!address)
 			return public_untranslated(ctx, &packet, hairpin);
 		if (!key.side)
-			reason = public_key(&packet.tuple, address, &key, &slot);
-		sent = address->kind != ADDRESS_POOL && chain_is_static(&packet);
+			reason = public_key(&packet.tuple, address, packet.generation, &key, &slot);
+		sent = address->kind != ADDRESS_POOL && address->kind != ADDRESS_OWN && chain_is_static(&packet);
 		if (address->lends)
 			reason = lent_way(ctx, &packet, &key, reason);
 		reason = public_first(ctx, &packet, &key, slot, sent, reason, &number);

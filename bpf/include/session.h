@@ -158,6 +158,11 @@ __noinline __u32 session_find(const struct session_key *key)
 	return key->side == KEY_INSIDE ? session_find_inside(key, homes_inside(key)) : session_find_indexed(key);
 }
 
+static __always_inline bool session_is_of(const struct session *session, const struct tuple *tuple)
+{
+	return session->external_address == tuple->destination && session->external_port == tuple->destination_port;
+}
+
 #define TENTATIVE_TICKS 12 /* 3 s, and what the ticks round away */
 #define STATIC_TICKS	40 /* 10 s: what a chain lets in from outside is TCP that nobody has proved */
 

@@ -22,6 +22,7 @@ struct sweep {
 	__u32 busy;
 	__u32 use;
 	__u32 address;
+	__u32 generation;
 	__u32 visits;
 	__u32 word;
 	__u64 used;    /* of the word that the walk is at */
@@ -54,7 +55,7 @@ static __always_inline bool sweep_is_due(const struct sweep *sweep, const struct
 	if (sweep->end)
 		return !sweep->use || sweep->use == session->life.version + 1U;
 	return sweep_is_past(sweep, session->life.stamp, session_timeout(sweep->settings, session)) ||
-	       own_is_void(session, sweep->settings);
+	       own_is_void(session, sweep->generation);
 }
 
 /* When an operator ends sessions, the daemon waits for the programs that run, and sweeps: that is rest enough. */
@@ -195,7 +196,8 @@ static __always_inline int sweep_run(struct xdp_md *ctx)
 
 	if ((void *)(request + 1) > (void *)(long)ctx->data_end || !control)
 		return XDP_ABORTED;
-	sweep.settings = settings_get(control->generation);
+	sweep.generation = *(volatile __u32 *)&control->generation;
+	sweep.settings = settings_get(sweep.generation);
 	if (!sweep.settings)
 		return XDP_ABORTED;
 	sweep.first = request->first;

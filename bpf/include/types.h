@@ -55,6 +55,12 @@ struct except {
 	__u32 mask;
 };
 
+/* A host's own public address by its private one, and that by the other; turn: the last bit of the generation. */
+struct owner {
+	__u32 address;
+	__u32 turn;
+};
+
 /* What a reload may change. Two of them: the programs read settings[generation & 1]. */
 struct settings {
 	__u32 tcp_established; /* timeouts in ticks of 2^28 ns, see clock.h */
@@ -81,6 +87,7 @@ struct settings {
 	__u16 mss;		 /* what a SYN may say at most, or an enum mss */
 	struct limits limits;
 	__u32 excepts; /* how many there are */
+	__u32 owners;  /* hosts with a public address of their own */
 	struct except except[EXCEPTS];
 };
 
@@ -133,7 +140,8 @@ enum origin {
 	ORIGIN_MAPPING, /* opened from outside through a mapping that let it in */
 	ORIGIN_POOL,	/* opened from outside by a claim of a binding */
 	ORIGIN_STATIC,	/* opened from outside, a chain said where to (dnat) */
-	ORIGIN_OWN,	/* opened from inside, with the host's own address and port outside, too */
+	ORIGIN_OWN,	/* opened from inside, by an address that is the host's own outside, too: its port stays */
+	ORIGIN_OWN_IN,	/* opened from outside, to such an address */
 };
 
 #define SESSION_HAIRPIN	     0x01 /* the remote end is behind this gateway too */
@@ -239,6 +247,7 @@ enum address_kind {
 	ADDRESS_POOL = 1,
 	ADDRESS_OUTBOUND = 2,
 	ADDRESS_STATIC = 3, /* for dnat alone */
+	ADDRESS_OWN = 4,    /* one host's (1:1) */
 };
 
 struct address {

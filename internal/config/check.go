@@ -26,6 +26,7 @@ func (d *draft) finishAddresses() {
 	d.checkLentNameServer()
 	for i, h := range d.hosts {
 		d.takeAddress(h.host.Address, use{fmt.Sprintf("hosts[%d].address", i), h.addressLine})
+		d.takeAddress(h.host.OneToOne, use{fmt.Sprintf("hosts[%d].one_to_one", i), h.oneToOneLine})
 	}
 }
 

@@ -119,7 +119,7 @@ func TestFullFile(t *testing.T) {
 				{[]model.Name{"*.a.foo.example."}, ports("tcp/25"), nil},
 				{[]model.Name{"b.foo.example."}, ports("udp/25:26"), nil},
 			}},
-			{Name: "bar.example.", Address: netip.MustParseAddr("10.0.0.101"), Open: ports("all")},
+			{Name: "bar.example.", Address: netip.MustParseAddr("10.0.0.101"), OneToOne: netip.MustParseAddr("198.18.0.20"), Open: ports("all")},
 			{Name: "hostc.foo.example.", Address: netip.MustParseAddr("10.0.0.102"), Open: ports("all")},
 		},
 	}

@@ -103,6 +103,9 @@ func render(c *Config) string {
 	}
 	for _, h := range c.Hosts {
 		line("  - name: %q\n    address: %q", h.Name, h.Address)
+		if h.OneToOne.IsValid() {
+			line("    one_to_one: %s", h.OneToOne)
+		}
 		if len(h.Open) > 0 {
 			line("    open: %s", list(h.Open))
 		}

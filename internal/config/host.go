@@ -11,6 +11,7 @@ import (
 type Host struct {
 	Name     model.Name   // in a zone; no two names of hosts and services are the same
 	Address  netip.Addr   // IPv4, unique
+	OneToOne netip.Addr   // a public address that is the host's alone; may be invalid
 	Open     []model.Port // what its own name opens: nothing, everything ({AnyProtocol} alone), or 1 to 1024 ports
 	Services []Service
 }
@@ -33,6 +34,7 @@ type hostDraft struct {
 	open                  portList
 	services              []*serviceDraft
 	nameLine, addressLine int
+	oneToOneLine          int
 }
 
 // serviceDraft is a service in either form: one name or several, one port or several.
@@ -56,6 +58,7 @@ func (h *hostDraft) keys() []key {
 	return []key{
 		oneAt("name", &h.host.Name, &h.nameLine, domain()).must(),
 		oneAt("address", &h.host.Address, &h.addressLine, address()).must(),
+		oneAt("one_to_one", &h.host.OneToOne, &h.oneToOneLine, address()).otherwise("none"),
 		openKey(&h.open),
 		listOf("services", &h.services, (*serviceDraft).keys),
 	}

@@ -29,6 +29,7 @@ const (
 	bpfAddressKindADDRESS_POOL     bpfAddressKind = 1
 	bpfAddressKindADDRESS_OUTBOUND bpfAddressKind = 2
 	bpfAddressKindADDRESS_STATIC   bpfAddressKind = 3
+	bpfAddressKindADDRESS_OWN      bpfAddressKind = 4
 )
 
 type bpfBanned struct {
@@ -431,7 +432,14 @@ const (
 	bpfOriginORIGIN_POOL    bpfOrigin = 2
 	bpfOriginORIGIN_STATIC  bpfOrigin = 3
 	bpfOriginORIGIN_OWN     bpfOrigin = 4
+	bpfOriginORIGIN_OWN_IN  bpfOrigin = 5
 )
+
+type bpfOwner struct {
+	_       structs.HostLayout
+	Address uint32
+	Turn    uint32
+}
 
 type bpfPhase uint32
 
@@ -684,6 +692,7 @@ type bpfSettings struct {
 	Mss              uint16
 	Limits           bpfLimits
 	Excepts          uint32
+	Owners           uint32
 	Except           [64]struct {
 		_       structs.HostLayout
 		Address uint32
@@ -834,6 +843,7 @@ const (
 	bpfMapNfCounts             = "nf_counts"
 	bpfMapNfPackets            = "nf_packets"
 	bpfMapOwnAddresses         = "own_addresses"
+	bpfMapOwnerTable           = "owner_table"
 	bpfMapPortBitmaps          = "port_bitmaps"
 	bpfMapPrograms             = "programs"
 	bpfMapQuestionBudgets      = "question_budgets"
@@ -984,6 +994,7 @@ type bpfMapSpecs struct {
 	NfCounts         *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets        *ebpf.MapSpec `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.MapSpec `ebpf:"own_addresses"`
+	OwnerTable       *ebpf.MapSpec `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
 	QuestionBudgets  *ebpf.MapSpec `ebpf:"question_budgets"`
@@ -1084,6 +1095,7 @@ type bpfMaps struct {
 	NfCounts         *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets        *ebpf.Map `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.Map `ebpf:"own_addresses"`
+	OwnerTable       *ebpf.Map `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
 	QuestionBudgets  *ebpf.Map `ebpf:"question_budgets"`
@@ -1158,6 +1170,7 @@ func (m *bpfMaps) Close() error {
 		m.NfCounts,
 		m.NfPackets,
 		m.OwnAddresses,
+		m.OwnerTable,
 		m.PortBitmaps,
 		m.Programs,
 		m.QuestionBudgets,

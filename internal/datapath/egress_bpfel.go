@@ -247,6 +247,12 @@ type egressNfPacket struct {
 	Segments        uint32
 }
 
+type egressOwner struct {
+	_       structs.HostLayout
+	Address uint32
+	Turn    uint32
+}
+
 type egressPortBitmap struct {
 	_    structs.HostLayout
 	Word [1024]uint64
@@ -405,6 +411,7 @@ type egressSettings struct {
 		MappingSessions uint32
 	}
 	Excepts uint32
+	Owners  uint32
 	Except  [64]struct {
 		_       structs.HostLayout
 		Address uint32
@@ -477,6 +484,7 @@ const (
 	egressMapNfCounts         = "nf_counts"
 	egressMapNfPackets        = "nf_packets"
 	egressMapOwnAddresses     = "own_addresses"
+	egressMapOwnerTable       = "owner_table"
 	egressMapPortBitmaps      = "port_bitmaps"
 	egressMapPrograms         = "programs"
 	egressMapQuestionBudgets  = "question_budgets"
@@ -591,6 +599,7 @@ type egressMapSpecs struct {
 	NfCounts         *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets        *ebpf.MapSpec `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.MapSpec `ebpf:"own_addresses"`
+	OwnerTable       *ebpf.MapSpec `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
 	QuestionBudgets  *ebpf.MapSpec `ebpf:"question_budgets"`
@@ -681,6 +690,7 @@ type egressMaps struct {
 	NfCounts         *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets        *ebpf.Map `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.Map `ebpf:"own_addresses"`
+	OwnerTable       *ebpf.Map `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
 	QuestionBudgets  *ebpf.Map `ebpf:"question_budgets"`
@@ -746,6 +756,7 @@ func (m *egressMaps) Close() error {
 		m.NfCounts,
 		m.NfPackets,
 		m.OwnAddresses,
+		m.OwnerTable,
 		m.PortBitmaps,
 		m.Programs,
 		m.QuestionBudgets,

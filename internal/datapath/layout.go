@@ -96,6 +96,7 @@ func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error
 		"address_table":     uint32(o.Addresses),
 		"service_table":     uint32(o.Services),
 		"lent_names":        uint32(o.Names),
+		"owner_table":       4 * uint32(o.Owners), // two ways, two generations
 	} {
 		spec.Maps[name].MaxEntries = entries
 	}

@@ -38,6 +38,7 @@ type Datapath struct {
 	known   map[netip.Addr]addressEntry // addresses that are answered for by what was written
 	pool    []netip.Addr                // of these, as SetAddresses said
 	static  []netip.Addr
+	own     []netip.Addr
 }
 
 // Open adopts the data plane that an earlier daemon of the same instance left

@@ -63,6 +63,8 @@ type Options struct {
 	// Addresses and Services bound the addresses that are answered for, and
 	// what SetPolicy opens; 0 means 4,096 of each.
 	Addresses, Services int
+	// Owners bounds the hosts that have a public address alone; 0 means 1,024.
+	Owners int
 	// Names bounds the lent names that questions are answered for; 0 means 4,096.
 	Names int
 	// Logger hears of adoption, fall-backs and failures that do not stop.
@@ -87,6 +89,8 @@ type Settings struct {
 	ForwardIPv6    bool
 	// Except are destinations that are reached without NAT, at most MaxExcepts.
 	Except []netip.Prefix
+	// Own are hosts inside that have a public address alone (1:1), by their private one.
+	Own map[netip.Addr]netip.Addr
 	// MSS is what a SYN may say at most; MSSAuto: what fits the links of both sides.
 	MSS uint16
 	// LooseReversePath lets a source inside come by any private interface where it is reached
@@ -170,6 +174,7 @@ func (o *Options) check() error {
 	o.Addresses = max(o.Addresses, 4096)
 	o.Services = max(o.Services, 4096)
 	o.Names = max(o.Names, 4096)
+	o.Owners = max(o.Owners, 1024)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

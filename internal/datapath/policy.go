@@ -74,6 +74,10 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 	if err := putExcepts(&record, settings.Except); err != nil {
 		return 0, err
 	}
+	if err := d.putOwners(next, settings.Own); err != nil {
+		return 0, err
+	}
+	record.Owners = uint32(len(settings.Own))
 	if settings.Refuse {
 		record.Refuse = 1
 	}

@@ -19,7 +19,8 @@ type Session struct {
 	// established, fin_out, fin_in, fin_both or rst.
 	State string `json:"state"`
 	// Origin is inside, mapping (let in by an outbound mapping), pool, static (sent on by a
-	// chain), or own (from inside, and not translated).
+	// chain), own (from inside, by an address that is the host's own), or own_in (from outside,
+	// to such an address).
 	Origin     string `json:"origin"`
 	Hairpin    bool   `json:"hairpin"`
 	Generation uint32 `json:"generation"`
@@ -37,7 +38,7 @@ type Session struct {
 
 var tcpStates = [...]string{"open", "syn", "syn_both", "established", "fin_out", "fin_in", "fin_both", "rst"}
 
-var origins = [...]string{"inside", "mapping", "pool", "static", "own"}
+var origins = [...]string{"inside", "mapping", "pool", "static", "own", "own_in"}
 
 // Number is the session's place in the table, 1 and up, for as long as it lives.
 func (s Session) Number() uint32 { return s.record }

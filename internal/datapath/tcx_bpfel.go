@@ -50,6 +50,7 @@ const (
 	tcxMapNfCounts         = "nf_counts"
 	tcxMapNfPackets        = "nf_packets"
 	tcxMapOwnAddresses     = "own_addresses"
+	tcxMapOwnerTable       = "owner_table"
 	tcxMapPortBitmaps      = "port_bitmaps"
 	tcxMapPrograms         = "programs"
 	tcxMapQuestionBudgets  = "question_budgets"
@@ -180,6 +181,7 @@ type tcxMapSpecs struct {
 	NfCounts         *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets        *ebpf.MapSpec `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.MapSpec `ebpf:"own_addresses"`
+	OwnerTable       *ebpf.MapSpec `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
 	QuestionBudgets  *ebpf.MapSpec `ebpf:"question_budgets"`
@@ -272,6 +274,7 @@ type tcxMaps struct {
 	NfCounts         *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets        *ebpf.Map `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.Map `ebpf:"own_addresses"`
+	OwnerTable       *ebpf.Map `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
 	QuestionBudgets  *ebpf.Map `ebpf:"question_budgets"`
@@ -338,6 +341,7 @@ func (m *tcxMaps) Close() error {
 		m.NfCounts,
 		m.NfPackets,
 		m.OwnAddresses,
+		m.OwnerTable,
 		m.PortBitmaps,
 		m.Programs,
 		m.QuestionBudgets,

@@ -28,6 +28,11 @@ func (s static) opens(a netip.Addr) bool {
 // which the configuration may leave to the gateway. Those that have left their interfaces are
 // nobody's: past tells them.
 func staticOf(c *config.Config, outbound []netip.Addr, past func(netip.Addr) bool) (s static, err error) {
+	for _, h := range c.Hosts {
+		if h.OneToOne.IsValid() && slices.Contains(outbound, h.OneToOne) {
+			return s, fmt.Errorf("hosts: %s has one_to_one %s, an outbound address, which hosts share: give it another", h.Name, h.OneToOne)
+		}
+	}
 	ports := map[datapath.Service]bool{}
 	for _, ch := range c.Chains {
 		if !ch.Static {

@@ -213,11 +213,11 @@ func (e *explainer) out(f flow) (api.Ending, error) {
 	if !end.Passes {
 		return end, nil
 	}
-	external, err := e.data.OutboundOf(f.source)
+	external, err := e.outside(f)
 	if err != nil {
 		return goOn, err
 	}
-	if !external.IsValid() && e.translated(f) {
+	if !external.IsValid() {
 		e.step("nat", "drop", "no outbound address lives")
 		return dropped("drop_no_address"), nil
 	}
@@ -286,6 +286,7 @@ const (
 	ofPool
 	ofOutbound
 	ofStatic
+	ofHost // one_to_one
 )
 
 // kindFor is what a flow's destination is to it: where services have ports of an outbound address, these are the pool's.
@@ -309,6 +310,8 @@ func (e *explainer) kindOf(a netip.Addr) kind {
 		return ofPool
 	case slices.Contains(e.view.static.addresses, a):
 		return ofStatic
+	case slices.Contains(e.view.config.OneToOneAddresses(), a):
+		return ofHost
 	}
 	return notOurs
 }

@@ -23,6 +23,8 @@ func (e *explainer) meets(f flow) (private netip.AddrPort, end api.Ending, err e
 		return private, end, err
 	case kind == ofPool, kind == ofStatic:
 		return private, goOn, nil
+	case kind == ofHost:
+		return e.ownHost(f), goOn, nil
 	case kind == ofOutbound:
 		return e.mapped(f)
 	case e.way(f.destination) == here:
@@ -130,7 +132,7 @@ func (e *explainer) isOwn(a netip.Addr) bool {
 // opens is the private endpoint of a session that the flow may open.
 func (e *explainer) opens(f flow, private netip.AddrPort) (netip.AddrPort, api.Ending, error) {
 	kind, err := e.kindFor(f)
-	if f.name != nil || kind == ofOutbound || err != nil {
+	if f.name != nil || kind == ofOutbound || kind == ofHost || err != nil {
 		return private, goOn, err
 	}
 	b, port, found, err := e.binding(f)

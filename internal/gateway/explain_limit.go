@@ -17,7 +17,7 @@ func (e *explainer) hostLimits(f flow) (api.Ending, error) {
 	case limits.HostSessions > 0 && has.Sessions >= limits.HostSessions:
 		e.step("limit", "drop", "%s has %d sessions, the most that a host may (limits.host_sessions)", f.source, has.Sessions)
 		return dropped("drop_host_sessions"), nil
-	case most > 0 && ports >= most && e.translated(f):
+	case most > 0 && ports >= most && e.maps(f):
 		e.step("limit", "drop", "%s has %d ports of %s, the most that a host may (limits.host_ports); by one that it has it gets through",
 			f.source, ports, f.protocol)
 		return dropped("drop_host_ports"), nil

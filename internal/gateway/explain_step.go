@@ -146,7 +146,7 @@ func (e *explainer) parse(f flow) (api.Ending, error) {
 // destinationOut says what becomes of a flow from inside by where it goes.
 func (e *explainer) destinationOut(f flow) (api.Ending, error) {
 	switch e.kindOf(f.destination) {
-	case ofPool, ofStatic:
+	case ofPool, ofStatic, ofHost:
 		return goOn, nil
 	case ofOutbound:
 		if kind, err := e.kindFor(f); kind == ofPool || err != nil {

@@ -88,6 +88,9 @@ func (n *guard) findReasons(g *Gateway, v *view) error {
 	for _, a := range v.static.addresses {
 		single(a, "dnat answers for it")
 	}
+	for _, a := range c.OneToOneAddresses() {
+		single(a, "it is a private host's public address")
+	}
 	for _, h := range c.Hosts {
 		single(h.Address, "it is a private host's: a ban is of the remote end")
 	}

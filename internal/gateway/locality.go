@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,7 +67,7 @@ func (g *Gateway) servesInside(a netip.Addr) bool {
 func (g *Gateway) leadsInside(a netip.Addr) bool {
 	if g.isOwnAddress(a) {
 		v := g.view.Load()
-		return !v.static.opens(a) && !v.lendsPorts(a)
+		return !v.static.opens(a) && !v.lendsPorts(a) && !slices.Contains(v.config.OneToOneAddresses(), a)
 	}
 	return a.Is4() && g.locality.isInside(a, datapath.Now(), g.ledTo)
 }

@@ -48,7 +48,7 @@ func datapathOptions(o Options, v *view, outbound []netip.Addr) datapath.Options
 		Instance: o.Instance, WithoutTCX: withoutTCX != "", Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
 		Stack: c.Interfaces.Stack, Capacity: c.Capacity, Reserve: c.Capacity / reserved, Outbound: outbound, Slots: c.Outbound.Slots, Logger: o.Logger,
 		Reservations: reservations(c), Bindings: bindings(c, len(v.registry.Services())), BoundPorts: spare(v.ports()),
-		Addresses: spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses)), Services: spare(len(v.services())), Names: spare(len(v.names)),
+		Addresses: spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses) + len(c.OneToOneAddresses())), Owners: max(1024, 2*len(c.OneToOneAddresses())), Services: spare(len(v.services())), Names: spare(len(v.names)),
 	}
 }
 
@@ -92,6 +92,7 @@ func datapathSettings(v *view) datapath.Settings {
 		Limits:           limits(c.Limits),
 		MSS:              uint16(c.MSS), // the words have the same values
 		Except:           c.Outbound.Except,
+		Own:              c.OneToOne(),
 		LooseReversePath: c.Interfaces.ReversePath == config.ReversePathLoose,
 	}
 }

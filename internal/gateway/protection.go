@@ -67,7 +67,7 @@ func (n named) protection(v *view) (steps []chain.Step) {
 // ownRanges are the gateway's own addresses, which are remote ends where a private host
 // reaches another by its public address.
 func ownRanges(v *view) (ranges model.Ranges) {
-	for _, a := range slices.Concat(v.config.Pool.Addresses, v.outbound, v.static.addresses) {
+	for _, a := range slices.Concat(v.config.Pool.Addresses, v.outbound, v.static.addresses, v.config.OneToOneAddresses()) {
 		ranges.Add(netip.PrefixFrom(a, a.BitLen()))
 	}
 	return ranges

@@ -114,7 +114,7 @@ func roomFor(o *datapath.Options) room {
 // next; the services of both are in the table while the generation changes.
 func (r room) fits(old, v *view) error {
 	addresses := map[netip.Addr]bool{}
-	for _, a := range slices.Concat(v.config.Pool.Addresses, v.outbound, v.static.addresses) {
+	for _, a := range slices.Concat(v.config.Pool.Addresses, v.outbound, v.static.addresses, v.config.OneToOneAddresses()) {
 		addresses[a] = true
 	}
 	open := map[datapath.Service]bool{}
@@ -126,7 +126,7 @@ func (r room) fits(old, v *view) error {
 		errs = append(errs, fmt.Errorf("outbound.addresses: %d addresses, but there are slots for %d: raise outbound.slots and restart the daemon", n, r.slots))
 	}
 	if len(addresses) > r.addresses {
-		errs = append(errs, fmt.Errorf("pool.addresses: %d pool, outbound and static addresses, but the table was made for %d: restart the daemon",
+		errs = append(errs, fmt.Errorf("pool.addresses: %d pool, outbound, static and one-to-one addresses, but the table was made for %d: restart the daemon",
 			len(addresses), r.addresses))
 	}
 	if len(open) > r.services {
@@ -187,12 +187,12 @@ func fixed(file string, old, c *config.Config) error {
 // had it already, the number of a generation. The name servers come last, so that they
 // never deny a name that is in their zones.
 func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error {
-	if err := g.data.SetAddresses(v.config.Pool.Addresses, v.static.addresses); err != nil {
-		return errors.Join(err, g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses))
+	if err := g.data.SetAddresses(v.config.Pool.Addresses, v.static.addresses, v.config.OneToOneAddresses()...); err != nil {
+		return errors.Join(err, g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses, old.config.OneToOneAddresses()...))
 	}
 	var err error
 	if v.generation, err = g.data.SetPolicy(datapathSettings(v), g.opened(v), chains); v.generation == 0 {
-		return errors.Join(err, g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses))
+		return errors.Join(err, g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses, old.config.OneToOneAddresses()...))
 	}
 	if err != nil {
 		return g.undo(old, err)
@@ -225,7 +225,7 @@ func (g *Gateway) put(old, v *view, n names, chains *datapath.NextChains) error 
 // why.
 func (g *Gateway) undo(old *view, why error) error {
 	g.states.Forget()
-	poolErr := g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses)
+	poolErr := g.data.SetAddresses(old.config.Pool.Addresses, old.static.addresses, old.config.OneToOneAddresses()...)
 	chains, err := g.data.MakeChains(buildChains(old, &g.states))
 	if err != nil {
 		return errors.Join(why, poolErr, err)

@@ -123,7 +123,7 @@ func (g *Gateway) start(d *config.Document) (err error) {
 	if err := g.tellLentNames(); err != nil {
 		return err
 	}
-	if err := g.data.SetAddresses(v.config.Pool.Addresses, v.static.addresses); err != nil {
+	if err := g.data.SetAddresses(v.config.Pool.Addresses, v.static.addresses, v.config.OneToOneAddresses()...); err != nil {
 		return err
 	}
 	chains, err := g.data.MakeChains(buildChains(v, &g.states))

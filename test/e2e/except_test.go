@@ -16,7 +16,7 @@ func TestDestinationsWithoutNAT(t *testing.T) {
 	options := defaultOffloads
 	options.Hosts, options.Clients, options.Servers = 1, 1, 2
 	r := newRealm(t, options)
-	w := &works{realm: r, host: r.Hosts()[0], client: r.Clients[0], server: r.Servers[0], known: newPeers(t)}
+	w := &works{realm: r, host: r.Hosts()[0], client: r.Clients[0], server: r.Servers[0], known: newPeers(t), public: "eth0", private: "eth1"}
 	r.must(r.Router.Route("10.0.0.0/16", r.Gateway.PublicAddress.String()))
 	webServer(t, r.Servers[1], 8080, "elsewhere")
 	w.serve()
