@@ -125,7 +125,7 @@ func (g *gateway) judge(public bool, frame []byte) {
 	p, _ := packets.Parse(out)
 	switch action {
 	case datapath.Drop:
-		if !reasons[0].IsDrop() {
+		if !reasons[0].IsDrop() && reasons[0] != "held_fragment" {
 			fail("dropped without a reason to")
 		}
 	case datapath.Pass:
