@@ -114,7 +114,7 @@ func TestRFC4787_REQ11_Deterministic(t *testing.T) {
 func TestRFC4787_REQ7_OverlapRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ pool, outbound, host string }{
-		{"198.18.0.32/28", "198.18.0.33", "10.0.0.100"},
+		{"198.18.0.32/28", "198.18.0.2", "198.18.0.33"},
 		{"10.0.0.96/28", "198.18.0.2", "10.0.0.100"},
 		{"198.18.0.32/28", "10.0.0.100", "10.0.0.100"},
 	} {
