@@ -168,10 +168,9 @@ func TestReloadRefusesWhatNeedsARestart(t *testing.T) {
 	d := r.start(configuration)
 	generation := d.status().Generation
 	for key, line := range map[string]string{
-		"interfaces":         "interfaces: {public: [eth1], private: [eth0]}",
-		"capacity":           "capacity: 200000",
-		"outbound.addresses": "outbound: {addresses: [198.18.0.3]}",
-		"dns.public":         `dns: {public: "198.18.0.1:5353", private: "10.0.0.1:53"}`,
+		"interfaces": "interfaces: {public: [eth1], private: [eth0]}",
+		"capacity":   "capacity: 200000",
+		"dns.public": `dns: {public: "198.18.0.1:5353", private: "10.0.0.1:53"}`,
 	} {
 		d.write(with(configuration, line, "pool: {addresses: [198.18.0.60]}"))
 		out, err := d.tell("reload")
