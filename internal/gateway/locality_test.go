@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -43,7 +44,7 @@ func TestLeadsInside(t *testing.T) {
 	var g Gateway
 	own, opened, ports := netip.MustParseAddr("198.18.0.1"), netip.MustParseAddr("198.18.0.7"), netip.MustParseAddr("198.18.0.2")
 	g.own.Store(&ownAddresses{own: true, opened: true, ports: true})
-	g.view.Store(&view{static: static{
+	g.view.Store(&view{config: &config.Config{}, static: static{
 		addresses: []netip.Addr{opened}, ports: []datapath.Service{{Host: ports, Port: 443, Protocol: model.TCP}},
 	}})
 	for a, want := range map[netip.Addr]bool{own: true, opened: false, ports: false, netip.MustParseAddr("2001:db8::1"): false} {
