@@ -113,9 +113,19 @@ static __always_inline int later_follow(ctx_t *ctx, struct packet *packet, struc
 	return later_send(ctx, packet, session, DIRECTION_IN, 0, SIDE_PUBLIC);
 }
 
+/* Whether it may be of a flow without NAT (own.h): its source is a destination of these, and it is for a host inside. */
+static __always_inline bool later_is_own(ctx_t *ctx, const struct packet *packet)
+{
+	__u32 source = packet->tuple.source, destination = packet->tuple.destination;
+	struct settings *settings = settings_get(packet->generation);
+
+	return settings && settings->excepts && is_excepted(settings, source) &&
+	       untranslated(ctx, source, destination) == REASON_INSIDE_TO_INSIDE;
+}
+
 /*
- * Whether to hold a fragment whose packet is not known: from outside only one for an address of ours, from who had a session
- * lately.
+ * Whether to hold a fragment whose packet is not known: from outside only one for an address of ours, or without NAT for a
+ * host's own, from who had a session lately.
  */
 static __always_inline bool later_is_held(ctx_t *ctx, const struct packet *packet, enum side side, bool ours)
 {
@@ -124,8 +134,8 @@ static __always_inline bool later_is_held(ctx_t *ctx, const struct packet *packe
 	if (packet->link_broadcast || packet->ttl <= 1)
 		return false;
 	if (side == SIDE_PUBLIC)
-		return ours && !bpf_map_lookup_elem(&address_table, &source) && remote_was_seen(packet->tuple.source) &&
-		       !source_is_banned(packet);
+		return !bpf_map_lookup_elem(&address_table, &source) && remote_was_seen(source) &&
+		       (ours || later_is_own(ctx, packet)) && !source_is_banned(packet);
 	return !source_is_spoofed(ctx, packet, SIDE_PRIVATE);
 }
 

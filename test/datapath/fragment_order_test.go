@@ -149,50 +149,63 @@ func isWhole(t testing.TB, pieces []packets.Packet, want packets.Packet) bool {
 	return end == len(wanted) && octets == end && bytes.Equal(joined(t, pieces).Network()[20:], wanted)
 }
 
+// anyOrder sends so many datagrams of the streams, in turns, each in 2 to 8 fragments and two at a time where there are
+// slots for both, in any order, and wants all of them whole. each is called before each round.
+func (e *ends) anyOrder(streams []stream, datagrams int, each func(round int)) {
+	e.t.Helper()
+	r := rand.New(rand.NewPCG(1, uint64(len(streams))))
+	sent, lost, fragments := 0, 0, 0
+	for round := 0; sent < datagrams; round++ {
+		each(round)
+		var pieces []packets.Packet
+		s := streams[round%len(streams)]
+		p, want := s.random(r, uint16(sent), 8)
+		wanted := []packets.Packet{want}
+		pieces = append(pieces, p...)
+		if len(pieces) <= 6 {
+			p, want := s.random(r, uint16(sent+1), 8-len(pieces))
+			if len(pieces)+len(p) <= 8 {
+				wanted, pieces = append(wanted, want), append(pieces, p...)
+			}
+		}
+		r.Shuffle(len(pieces), func(i, j int) { pieces[i], pieces[j] = pieces[j], pieces[i] })
+		for _, p := range pieces {
+			e.live(p)
+		}
+		if missing := e.whole(wanted, time.Now().Add(5*time.Second)); missing > 0 {
+			e.t.Errorf("%s: %d of %d datagrams, in %d fragments, did not come: %v", s.name, missing, len(wanted), len(pieces), order(pieces))
+			lost += missing
+		}
+		sent += len(wanted)
+		fragments += len(pieces)
+	}
+	e.t.Logf("%d datagrams in %d fragments, %d lost", sent, fragments, lost)
+}
+
+// bothModes runs a test with the data plane at XDP, and at tcx.
+func bothModes(t *testing.T, test func(t *testing.T, at option)) {
+	t.Helper()
+	for _, mode := range []datapath.Mode{datapath.XDP, datapath.TCX} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			test(t, func(s *setup) { s.Modes = map[string]datapath.Mode{"eth0": mode, "eth1": mode} })
+		})
+	}
+}
+
 // Every datagram arrives whole, in whatever order its fragments come, and whoever is there to see:
 // for a third of them no daemon is.
 func TestRFC4787_REQ14_AnyOrder(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []datapath.Mode{datapath.XDP, datapath.TCX} {
-		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
-			g := newGateway(t, filtering(model.EndpointIndependent), pinned, func(s *setup) {
-				s.Modes = map[string]datapath.Mode{"eth0": mode, "eth1": mode}
-			})
-			e := g.ends()
-			streams := e.streams()
-			r := rand.New(rand.NewPCG(1, uint64(len(mode))))
-			sent, lost, fragments := 0, 0, 0
-			for round := 0; sent < *datagrams; round++ {
-				if round == *datagrams/12 {
-					g.in(func() error { return g.data.Close(true) })
-				}
-				var pieces []packets.Packet
-				s := streams[round%len(streams)]
-				// Two at a time are mixed with each other, as many as have slots.
-				p, want := s.random(r, uint16(sent), 8)
-				wanted := []packets.Packet{want}
-				pieces = append(pieces, p...)
-				if len(pieces) <= 6 {
-					p, want := s.random(r, uint16(sent+1), 8-len(pieces))
-					if len(pieces)+len(p) <= 8 {
-						wanted, pieces = append(wanted, want), append(pieces, p...)
-					}
-				}
-				r.Shuffle(len(pieces), func(i, j int) { pieces[i], pieces[j] = pieces[j], pieces[i] })
-				for _, p := range pieces {
-					e.live(p)
-				}
-				if missing := e.whole(wanted, time.Now().Add(5*time.Second)); missing > 0 {
-					t.Errorf("%s: %d of %d datagrams, in %d fragments, did not come: %v", s.name, missing, len(wanted), len(pieces), order(pieces))
-					lost += missing
-				}
-				sent += len(wanted)
-				fragments += len(pieces)
+	bothModes(t, func(t *testing.T, at option) {
+		g := newGateway(t, filtering(model.EndpointIndependent), pinned, at)
+		e := g.ends()
+		e.anyOrder(e.streams(), *datagrams, func(round int) {
+			if round == *datagrams/12 {
+				g.in(func() error { return g.data.Close(true) })
 			}
-			t.Logf("%d datagrams in %d fragments, %d lost", sent, fragments, lost)
 		})
-	}
+	})
 }
 
 // order says in which order fragments were sent.
