@@ -173,16 +173,24 @@ func turn(p *packets.Packet) {
 // through sends a packet by one link and wants it from the other, with the same beside it.
 func (g *gateway) through(links taps, public bool, s buffer, want packets.Packet) {
 	g.t.Helper()
+	g.carries(links[public], links[!public], s, want)
+}
+
+// carries sends a packet by from and wants it at to, with the same beside it.
+func (g *gateway) carries(from, to *tap, s buffer, want packets.Packet) {
+	g.t.Helper()
 	before := g.counters()
-	frame := addressed(s.packet)
-	check(g.t, links[public].send(s.linkHeader, frame.Bytes()))
-	h, got := g.next(links[!public])
+	check(g.t, from.send(s.linkHeader, addressed(s.packet).Bytes()))
+	h, got := g.next(to)
 	if got == nil {
 		g.t.Fatalf("%s did not come: %v", s.packet, gained(before, g.counters()))
 	}
 	p, err := packets.Parse(got)
 	check(g.t, err)
 	want.IPv4.TTL--
+	if want.TCP != nil {
+		want.TCP.Checksum = s.packet.TCP.Checksum
+	}
 	want.Ethernet, p.Ethernet = packets.Ethernet{}, packets.Ethernet{}
 	if diff := packets.Diff(want.Bytes(), p.Bytes()); diff != "" {
 		g.t.Errorf("%s: %s", s.packet, diff)
