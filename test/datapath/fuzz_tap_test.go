@@ -102,6 +102,9 @@ func (s *tapSurge) once(public bool) error {
 	if s.r.IntN(60) == 0 { // and says something else than it is
 		b.sumStart, b.segmentSize, sound = uint16(s.r.IntN(100)), uint16(s.r.Uint32()), false
 	}
+	if s.links[public].bare && len(frame) > header && frame[header]>>4 == 4 {
+		frame[12], frame[13] = 8, 0 // it has no link header, whatever became of that
+	}
 	in, _ := packets.Parse(frame)
 	switch err := s.links[public].send(b.linkHeader, frame); {
 	case errors.Is(err, unix.EINVAL):
