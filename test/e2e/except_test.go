@@ -54,7 +54,7 @@ func TestDestinationsWithoutNAT(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	w.outbound = r.Gateway.Outbound
-	if err := curlOut(t.Context(), w); err != nil {
+	if err := curlOut(t.Context(), w, func() {}); err != nil {
 		t.Error(err)
 	}
 	d.stop()

@@ -48,7 +48,7 @@ func TestOneToOne(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	w.outbound = r.Gateway.Outbound
-	if err := curlOut(t.Context(), w); err != nil {
+	if err := curlOut(t.Context(), w, func() {}); err != nil {
 		t.Error(err)
 	}
 	if err := ping(w.client, alone); err == nil {

@@ -153,6 +153,7 @@ type transfer struct {
 	End struct {
 		Sent     struct{ Bytes float64 } `json:"sum_sent"`
 		Received struct{ Bytes float64 } `json:"sum_received"`
+		Back     struct{ Bytes float64 } `json:"sum_received_bidir_reverse"`
 		Sum      struct{ Bytes float64 } // UDP
 	}
 }

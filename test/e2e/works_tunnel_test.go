@@ -68,7 +68,7 @@ func newPeer(t *testing.T) peer {
 }
 
 // openVPN opens a tunnel with all defaults, and goes through it.
-func openVPN(ctx context.Context, w *works) error {
+func openVPN(ctx context.Context, w *works, fill func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	far := netip.MustParseAddr("172.16.1.1")
@@ -99,7 +99,7 @@ func openVPN(ctx context.Context, w *works) error {
 		}
 	}
 	defer cancel()
-	if err := w.through(ctx, far, 1000); err != nil {
+	if err := w.through(ctx, far, 1000, fill); err != nil {
 		cancel()
 		_, _ = commands[0].Wait(), commands[1].Wait()
 		return fmt.Errorf("%w: %s%s", err, &said[0], &said[1])
@@ -108,7 +108,7 @@ func openVPN(ctx context.Context, w *works) error {
 }
 
 // wireGuard opens a tunnel with all defaults, and goes through it.
-func wireGuard(ctx context.Context, w *works) error {
+func wireGuard(ctx context.Context, w *works, fill func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	far := netip.MustParseAddr("172.16.2.1")
@@ -141,19 +141,20 @@ func wireGuard(ctx context.Context, w *works) error {
 		}
 	}
 	defer cancel()
-	return w.through(ctx, far, 1392)
+	return w.through(ctx, far, 1392, fill)
 }
 
 // through is what has to pass a tunnel: echoes of so many octets, a megabyte each way.
-func (w *works) through(ctx context.Context, far netip.Addr, echo int) error {
+func (w *works) through(ctx context.Context, far netip.Addr, echo int, fill func()) error {
 	err := until(ctx, func() error { return quietly(w.host.Command(ctx, "ping", "-c", "1", "-W", "1", far.String())) })
 	if err == nil {
 		err = quietly(w.host.Command(ctx, "ping", "-c", "3", "-i", "0.2", "-W", "5", "-s", fmt.Sprint(echo), far.String()))
 	}
-	if err == nil {
-		err = w.pages(w.host, far, 8080)
+	if err != nil {
+		return err
 	}
-	return err
+	fill()
+	return w.pages(w.host, far, 8080)
 }
 
 // listens says whether a UDP port has a socket.
