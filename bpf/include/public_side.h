@@ -243,10 +243,30 @@ static __always_inline int public_unparsed(ctx_t *ctx, struct packet *packet, en
 	return public_stray(ctx, packet, true, true, reason);
 }
 
+/*
+ * A lease for a client that has no address yet goes to the address that it is of (RFC 2131 section 4.1). The client hears
+ * it from the kernel, which must not route it: its way ends here.
+ */
+__noinline bool lease_keep(ctx_t *ctx)
+{
+	struct ethhdr *eth = (void *)(long)ctx->data;
+	struct iphdr *ip = (void *)(eth + 1);
+	__u16 before, after;
+
+	if ((void *)(ip + 1) > (void *)(long)ctx->data_end)
+		return false;
+	before = *(__u16 *)&ip->ttl;
+	ip->ttl = 1;
+	after = *(__u16 *)&ip->ttl;
+	ip->check = checksum_update(ip->check, checksum_fold((__u64)(__u16)~before + after));
+	return true;
+}
+
 /* A packet to an address that the data plane has nothing to do with. */
 static __always_inline int public_untranslated(ctx_t *ctx, struct packet *packet, bool hairpin)
 {
-	if (!destination_is_local(ctx, packet->tuple.source, packet->tuple.destination))
+	if (!destination_is_local(ctx, packet->tuple.source, packet->tuple.destination) &&
+	    (hairpin || !is_lease(packet) || !lease_keep(ctx)))
 		return verdict(ctx, packet, REASON_DROP_NOT_FOR_US, SIDE_PUBLIC);
 	if (hairpin)
 		return verdict(ctx, packet, REASON_TO_GATEWAY, SIDE_PUBLIC);
