@@ -12,9 +12,9 @@ packages=(
   conntrack curl dnsperf dnsutils ethtool iperf3 iproute2 ipset iptables knot knot-dnsutils lftp nftables nginx-light nmap nsd
   procps swaks tcpdump unbound vsftpd wrk
   # What else people run through a gateway.
-  iputils-ping openvpn sip-tester wireguard-go wireguard-tools
+  dnsmasq-base iputils-ping openvpn sip-tester udhcpc wireguard-go wireguard-tools
   # Clients that hold on to addresses, and the resolvers before them.
-  chromium default-jdk-headless dnsmasq-base firefox-esr libnss3-tools libsystemd-shared
+  chromium default-jdk-headless firefox-esr libnss3-tools libsystemd-shared
 )
 
 missing=()

@@ -20,7 +20,7 @@ import (
 func pages(from lab.Node, address netip.Addr, port, times int) map[string]int {
 	got := map[string]int{}
 	for range times {
-		page, err := curl(from, address, port, "--connect-timeout", "2")
+		page, err := curl(from, address, port, "--connect-timeout", "8")
 		if err != nil {
 			page = "nobody"
 		}

@@ -103,35 +103,6 @@ func iperfBothWays(_ context.Context, w *works, fill func()) error {
 	return err
 }
 
-// nsd serves a name.
-func (w *works) nsd() {
-	w.t.Helper()
-	zone := "$ORIGIN test.example.\n$TTL 60\n@ SOA ns hostmaster 1 60 60 60 60\n@ NS ns\nns A " + w.server.IP.String() + "\nsmall A 192.0.2.1\n"
-	settings := fmt.Sprintf("server:\n  ip-address: %s\n  username: \"\"\n  chroot: \"\"\n  zonesdir: %[2]s\n  xfrdir: %[2]s\n  database: \"\"\n"+
-		"  pidfile: \"\"\n  xfrdfile: %[2]s/xfrd\n  zonelistfile: %[2]s/list\n  cookie-secret-file: %[2]s/cookie\n"+
-		"remote-control:\n  control-enable: no\nzone:\n  name: test.example\n  zonefile: test.zone\n", w.server.IP, w.directory)
-	w.must(os.WriteFile(w.file("test.zone"), []byte(zone), 0o600), os.WriteFile(w.file("nsd.conf"), []byte(settings), 0o600))
-	command := w.server.Command(w.t.Context(), "nsd", "-d", "-c", w.file("nsd.conf"))
-	w.must(command.Start())
-	eventually(w.t, 10*time.Second, "nsd answers", func() bool {
-		return w.server.Command(w.t.Context(), "dig", "+time=1", "+tries=1", "@"+w.server.IP.String(), "small.test.example").Run() == nil
-	})
-}
-
-// digOut asks by UDP and by TCP.
-func digOut(ctx context.Context, w *works, _ func()) error {
-	for _, way := range []string{"+notcp", "+tcp"} {
-		out, err := w.host.Command(ctx, "dig", "@"+w.server.IP.String(), "small.test.example", "+time=4", "+tries=3", way).CombinedOutput()
-		if err == nil && !bytes.Contains(out, []byte("192.0.2.1")) {
-			err = errors.New("no address")
-		}
-		if err != nil {
-			return fmt.Errorf("dig %s: %w: %s", way, err, out)
-		}
-	}
-	return nil
-}
-
 // ftpOut fetches a file in passive mode.
 func ftpOut(ctx context.Context, w *works, fill func()) error {
 	fill()

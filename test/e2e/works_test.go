@@ -26,6 +26,7 @@ type works struct {
 	known                peers
 	public, private      string // the gateway's interfaces
 	tunnels              int    // that WireGuard had
+	dhcp                 dhcp
 }
 
 // link is a row of the table: how links are made, and which configuration serves them.
@@ -35,6 +36,7 @@ type link struct {
 	private string                            // the gateway's interface, where it is not eth1
 	lay     func(w *works)                    // makes it
 	change  func(configuration string) string // of what all others have
+	again   func(w *works, d *daemon)         // what changes while it works; d is nil for the kernel
 	old     bool                              // the kernel has no tcx
 }
 
@@ -51,6 +53,10 @@ var worksLinks = []link{
 	{name: "tun on both sides", options: defaultOffloads, lay: (*works).tuns},
 	{name: "WireGuard on both sides", options: defaultOffloads, lay: (*works).wireGuards},
 	{name: "one public address for all", options: defaultOffloads, lay: (*works).oneAddress, change: func(c string) string { return onOneAddress(c, "198.18.0.1") }},
+	{name: "one public address by DHCP, which changes", options: defaultOffloads, lay: (*works).asked, again: (*works).leaseChanges,
+		change: func(c string) string {
+			return with(onOneAddress(c, "eth0"), `dns: {public: eth0, private: "10.0.0.1:53"}`)
+		}},
 }
 
 // cell is a column of the table: a program that has to work. It calls fill before it sends as fast as it
@@ -87,7 +93,8 @@ func TestWorksOn(t *testing.T) {
 			if l.lay != nil {
 				l.lay(w)
 			}
-			configuration := with(r.configuration(), fmt.Sprintf("interfaces: {public: [%s], private: [%s]}", w.public, w.private))
+			configuration := with(r.configuration(), fmt.Sprintf("interfaces: {public: [%s], private: [%s]}", w.public, w.private),
+				fmt.Sprintf("events: [{name: file, file: %q}]", w.file("events")))
 			if l.change != nil {
 				configuration = l.change(configuration)
 			}
@@ -97,6 +104,10 @@ func TestWorksOn(t *testing.T) {
 			d.run()
 			w.outbound, w.published = r.Gateway.Outbound, func() (netip.Addr, error) { return lent(w.client, r.Gateway, "www."+hostName(0)) }
 			w.tryAll("Realmgate")
+			if l.again != nil {
+				l.again(w, d)
+				w.tryAll("Realmgate, changed")
+			}
 			if remedies := d.status().Remedies; len(remedies) > 0 {
 				t.Errorf("there is something to do: %q", remedies)
 			}
@@ -107,6 +118,10 @@ func TestWorksOn(t *testing.T) {
 			d.stop()
 			w.masquerade()
 			w.tryAll("the kernel's NAT")
+			if l.again != nil {
+				l.again(w, nil)
+				w.tryAll("the kernel's NAT, changed")
+			}
 		})
 	}
 }
