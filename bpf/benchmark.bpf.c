@@ -3,7 +3,7 @@
  * The generator of the data plane's benchmarks, and programs to compare with. BPF_PROG_TEST_RUN runs a program many times over one frame and
  * never puts the frame back, so benchmark_next writes the headers of the next tuple into it, with right
  * checksums, and enters the program under test by a tail call. benchmark_parse is what the others are compared
- * with: it parses and does no more.
+ * with: it parses and does no more. All of it is compiled for both hooks (include/ctx.h).
  */
 #include "include/packet.h"
 
@@ -14,12 +14,13 @@ struct benchmark_tuple {
 	__u16 destination_port;
 	__u8 protocol;
 	__u8 flags; /* TCP */
-	__u16 pad;
+	__u16 fragment; /* IP's flags and offset, DF the other way round; where there are any source_port is the identification */
 };
 
 struct benchmark_state {
-	__u32 next;   /* tuple */
-	__u32 tuples; /* how many there are */
+	__u32 next; /* tuple */
+	__u32 end;  /* behind the last one */
+	__u32 first;
 };
 
 struct {
@@ -44,6 +45,7 @@ struct {
 	__type(value, __u32);
 } benchmark_programs SEC(".maps");
 
+#define FAILED	99 /* no action of any hook */
 #define PAYLOAD 18 /* of the smallest UDP frame; zeros */
 
 static __always_inline void write_ip(struct iphdr *ip, const struct benchmark_tuple *tuple, __u16 length)
@@ -51,7 +53,8 @@ static __always_inline void write_ip(struct iphdr *ip, const struct benchmark_tu
 	__u64 sum;
 
 	*(__u32 *)ip = bpf_htonl(0x45000000 | length);
-	*((__u32 *)ip + 1) = bpf_htonl(IP_DONT_FRAGMENT);
+	*((__u32 *)ip + 1) = (__u32)(tuple->fragment ^ bpf_htons(IP_DONT_FRAGMENT)) << 16 |
+			     (tuple->fragment ? tuple->source_port : 0);
 	ip->ttl = 64;
 	ip->protocol = tuple->protocol;
 	ip->saddr = tuple->source;
@@ -60,8 +63,8 @@ static __always_inline void write_ip(struct iphdr *ip, const struct benchmark_tu
 	ip->check = ~checksum_fold(sum);
 }
 
-SEC("xdp")
-int benchmark_next(struct xdp_md *ctx)
+SEC(CTX_SECTION)
+int benchmark_next(ctx_t *ctx)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct iphdr *ip = (void *)(eth + 1);
@@ -73,12 +76,12 @@ int benchmark_next(struct xdp_md *ctx)
 
 	state = bpf_map_lookup_elem(&benchmark_states, &zero);
 	if (!state || l4 + sizeof(struct tcphdr) > (void *)(long)ctx->data_end)
-		return XDP_ABORTED;
+		return FAILED;
 	number = state->next;
-	state->next = number + 1 < state->tuples ? number + 1 : 0;
+	state->next = number + 1 < state->end ? number + 1 : state->first;
 	tuple = bpf_map_lookup_elem(&benchmark_tuples, &number);
 	if (!tuple)
-		return XDP_ABORTED;
+		return FAILED;
 	eth->h_proto = bpf_htons(ETH_P_IP);
 	sum = (__u64)tuple->source + tuple->destination + tuple->source_port + tuple->destination_port +
 	      bpf_htons(tuple->protocol);
@@ -107,17 +110,24 @@ int benchmark_next(struct xdp_md *ctx)
 		((struct tcphdr *)l4)->check = ~checksum_fold(sum + control + bpf_htons(sizeof(struct tcphdr)));
 	}
 	bpf_tail_call(ctx, &benchmark_programs, 0);
-	return XDP_ABORTED;
+	return FAILED;
 }
 
-SEC("xdp")
-int benchmark_parse(struct xdp_md *ctx)
+/* What the generator takes. */
+SEC(CTX_SECTION)
+int benchmark_nothing(ctx_t *ctx)
+{
+	return CTX_PASS;
+}
+
+SEC(CTX_SECTION)
+int benchmark_parse(ctx_t *ctx)
 {
 	struct packet packet = {};
 
 	if (packet_parse(ctx, &packet) != REASON_NONE || packet.kind != PACKET_FLOW)
-		return XDP_ABORTED;
-	return XDP_PASS;
+		return FAILED;
+	return CTX_PASS;
 }
 
 /*
@@ -135,20 +145,20 @@ struct {
 	__uint(max_entries, 1 << 20);
 } benchmark_memory SEC(".maps");
 
-SEC("xdp")
-int benchmark_miss(struct xdp_md *ctx)
+SEC(CTX_SECTION)
+int benchmark_miss(ctx_t *ctx)
 {
 	struct packet packet = {};
 	struct benchmark_line *line;
 	__u32 number;
 
 	if (packet_parse(ctx, &packet) != REASON_NONE || packet.kind != PACKET_FLOW)
-		return XDP_ABORTED;
+		return FAILED;
 	number = ((__u64)packet.tuple.source << 32 ^ packet.tuple.destination ^ (__u64)packet.tuple.source_port << 48) *
 			 0x9fb21c651e98df25ULL >>
 		 44;
 	line = bpf_map_lookup_elem(&benchmark_memory, &number);
-	return line && line->word[0] == 0 ? XDP_PASS : XDP_ABORTED;
+	return line && line->word[0] == 0 ? CTX_PASS : FAILED;
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

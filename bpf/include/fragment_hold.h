@@ -92,6 +92,18 @@ static __always_inline __u32 hold_place(struct hold_set *set, __u64 busy, __u32 
 	return HOLD_WAYS;
 }
 
+/* Whether there is a slot: asked before what is dearer, so that a flood costs less. */
+static __always_inline bool hold_has_room(__u64 tag, __u32 whose)
+{
+	__u32 place = hold_set(tag, whose), now = fragment_time();
+	struct hold_set *set = bpf_map_lookup_elem(&fragment_holds, &place);
+
+	for (__u32 way = 0; set && way < HOLD_WAYS; way++)
+		if (hold_is_free(*(volatile __u64 *)&set->word[way], now))
+			return true;
+	return false;
+}
+
 enum hold {
 	HOLD_NOT, /* there is no slot for it */
 	HOLD_DONE,

@@ -133,9 +133,9 @@ static __always_inline bool later_is_held(ctx_t *ctx, const struct packet *packe
 
 	if (packet->link_broadcast || packet->ttl <= 1)
 		return false;
-	if (side == SIDE_PUBLIC)
-		return !bpf_map_lookup_elem(&address_table, &source) && remote_was_seen(source) &&
-		       (ours || later_is_own(ctx, packet)) && !source_is_banned(packet);
+	if (side == SIDE_PUBLIC) /* and who had none does not come here: public_side.h */
+		return (ours || later_is_own(ctx, packet)) && !bpf_map_lookup_elem(&address_table, &source) &&
+		       !source_is_banned(packet);
 	return !source_is_spoofed(ctx, packet, SIDE_PRIVATE);
 }
 
@@ -150,7 +150,9 @@ static __always_inline enum hold later_hold(ctx_t *ctx, struct packet *packet, e
 	*reason = unparsed(ctx, packet, REASON_DROP_FRAGMENT, side);
 	if (*reason != REASON_DROP_FRAGMENT && !(ours && *reason == REASON_TO_GATEWAY))
 		return HOLD_NOT;
-	return later_is_held(ctx, packet, side, ours) ? fragment_hold(ctx, tag, source, from) : HOLD_NOT;
+	return hold_has_room(tag, source) && later_is_held(ctx, packet, side, ours)
+		       ? fragment_hold(ctx, tag, source, from)
+		       : HOLD_NOT;
 }
 
 static __always_inline int fragment_pass(ctx_t *ctx, enum fragment_side from)
@@ -183,7 +185,7 @@ static __always_inline int fragment_pass(ctx_t *ctx, enum fragment_side from)
 			       context_state(word) == CONTEXT_DEAD ? REASON_DROP_BAD_FRAGMENT : REASON_DROP_FRAGMENT,
 			       side);
 	if (side == SIDE_PUBLIC)
-		return public_unparsed(ctx, &packet, REASON_DROP_FRAGMENT);
+		return public_unparsed(ctx, &packet, reason, true);
 	return verdict(ctx, &packet, reason, side);
 }
 

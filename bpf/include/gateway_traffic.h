@@ -69,15 +69,6 @@ __noinline enum reason untranslated(ctx_t *ctx, __u32 source, __u32 destination)
 	}
 }
 
-/* Whether NAT never has anything to do with the packet, on an address that the gateway shares with it. */
-static __always_inline bool not_for_nat(ctx_t *ctx, const struct packet *packet)
-{
-	__u32 destination = packet->tuple.destination;
-	struct address *address = bpf_map_lookup_elem(&address_table, &destination);
-
-	return address && is_local(ctx, packet, address);
-}
-
 /* Whoever forges a redirect would turn the gateway's own ways: its routes are its administrator's (RFC 1812 §5.2.7.2). */
 static __always_inline bool is_redirect(ctx_t *ctx, const struct packet *packet, enum reason reason)
 {
@@ -94,6 +85,7 @@ static __always_inline bool is_redirect(ctx_t *ctx, const struct packet *packet,
 __noinline enum reason unparsed(ctx_t *ctx, const struct packet *packet, enum reason reason, enum side side)
 {
 	__u32 source, destination;
+	struct address *address;
 	enum reason other;
 
 	if (!packet ||
@@ -103,10 +95,9 @@ __noinline enum reason unparsed(ctx_t *ctx, const struct packet *packet, enum re
 	destination = packet->tuple.destination;
 	if (is_redirect(ctx, packet, reason))
 		return reason;
-	if (not_for_nat(ctx, packet))
-		return to_gateway(ctx, packet, side);
-	if (bpf_map_lookup_elem(&address_table, &destination))
-		return reason;
+	address = bpf_map_lookup_elem(&address_table, &destination);
+	if (address) /* where the gateway shares it, NAT never has anything to do with the packet */
+		return is_local(ctx, packet, address) ? to_gateway(ctx, packet, side) : reason;
 	other = untranslated(ctx, source, destination);
 	if (other != REASON_TO_GATEWAY && (other != REASON_INSIDE_TO_INSIDE || side != SIDE_PRIVATE))
 		return reason;

@@ -227,15 +227,12 @@ static __always_inline int public_stray(ctx_t *ctx, struct packet *packet, bool 
 	return verdict(ctx, packet, said == REASON_NONE ? reason : said, SIDE_PUBLIC);
 }
 
-/* What parsing could not make a flow of. */
-static __always_inline int public_unparsed(ctx_t *ctx, struct packet *packet, enum reason reason)
+/* The end of what parsing could not make a flow of, for the reason that unparsed() tells; later: of a later fragment. */
+static __always_inline int public_unparsed(ctx_t *ctx, struct packet *packet, enum reason reason, bool later)
 {
-	bool fragment = reason == REASON_DROP_FRAGMENT;
-
-	reason = unparsed(ctx, packet, reason, SIDE_PUBLIC);
 	if (reason != REASON_TO_GATEWAY || packet->hairpin)
 		return verdict(ctx, packet, reason, SIDE_PUBLIC);
-	if (fragment) {
+	if (later) {
 		enum reason said = fragment_stray(ctx, packet);
 
 		return verdict(ctx, packet, said == REASON_NONE ? reason : said, SIDE_PUBLIC);
@@ -315,10 +312,12 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 	if (!control)
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PUBLIC);
 	packet.generation = hairpin ? hairpin_generation() : *(volatile __u32 *)&control->generation;
-	if (reason == REASON_DROP_FRAGMENT)
+	/* Who has left no session has left no first fragment, and nothing of his is held. */
+	if (reason == REASON_DROP_FRAGMENT && remote_was_seen(packet.tuple.source))
 		fragment_enter(ctx, FRAGMENT_IN);
 	if (reason != REASON_NONE)
-		return public_unparsed(ctx, &packet, reason);
+		return public_unparsed(ctx, &packet, unparsed(ctx, &packet, reason, SIDE_PUBLIC),
+				       reason == REASON_DROP_FRAGMENT);
 	if (packet.kind == PACKET_ICMP_ERROR) {
 		int action = public_icmp_error(ctx, &packet);
 

@@ -19,9 +19,10 @@ type benchmarkBenchmarkLine struct {
 }
 
 type benchmarkBenchmarkState struct {
-	_      structs.HostLayout
-	Next   uint32
-	Tuples uint32
+	_     structs.HostLayout
+	Next  uint32
+	End   uint32
+	First uint32
 }
 
 type benchmarkBenchmarkTuple struct {
@@ -32,7 +33,7 @@ type benchmarkBenchmarkTuple struct {
 	DestinationPort uint16
 	Protocol        uint8
 	Flags           uint8
-	Pad             uint16
+	Fragment        uint16
 }
 
 // Names of all BPF objects in the ELF.
@@ -45,6 +46,7 @@ const (
 	benchmarkMapBenchmarkTuples   = "benchmark_tuples"
 	benchmarkProgBenchmarkMiss    = "benchmark_miss"
 	benchmarkProgBenchmarkNext    = "benchmark_next"
+	benchmarkProgBenchmarkNothing = "benchmark_nothing"
 	benchmarkProgBenchmarkParse   = "benchmark_parse"
 )
 
@@ -90,9 +92,10 @@ type benchmarkSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type benchmarkProgramSpecs struct {
-	BenchmarkMiss  *ebpf.ProgramSpec `ebpf:"benchmark_miss"`
-	BenchmarkNext  *ebpf.ProgramSpec `ebpf:"benchmark_next"`
-	BenchmarkParse *ebpf.ProgramSpec `ebpf:"benchmark_parse"`
+	BenchmarkMiss    *ebpf.ProgramSpec `ebpf:"benchmark_miss"`
+	BenchmarkNext    *ebpf.ProgramSpec `ebpf:"benchmark_next"`
+	BenchmarkNothing *ebpf.ProgramSpec `ebpf:"benchmark_nothing"`
+	BenchmarkParse   *ebpf.ProgramSpec `ebpf:"benchmark_parse"`
 }
 
 // benchmarkMapSpecs contains maps before they are loaded into the kernel.
@@ -156,15 +159,17 @@ type benchmarkVariables struct {
 //
 // It can be passed to loadBenchmarkObjects or ebpf.CollectionSpec.LoadAndAssign.
 type benchmarkPrograms struct {
-	BenchmarkMiss  *ebpf.Program `ebpf:"benchmark_miss"`
-	BenchmarkNext  *ebpf.Program `ebpf:"benchmark_next"`
-	BenchmarkParse *ebpf.Program `ebpf:"benchmark_parse"`
+	BenchmarkMiss    *ebpf.Program `ebpf:"benchmark_miss"`
+	BenchmarkNext    *ebpf.Program `ebpf:"benchmark_next"`
+	BenchmarkNothing *ebpf.Program `ebpf:"benchmark_nothing"`
+	BenchmarkParse   *ebpf.Program `ebpf:"benchmark_parse"`
 }
 
 func (p *benchmarkPrograms) Close() error {
 	return _BenchmarkClose(
 		p.BenchmarkMiss,
 		p.BenchmarkNext,
+		p.BenchmarkNothing,
 		p.BenchmarkParse,
 	)
 }

@@ -53,7 +53,7 @@ func (t *timings) report(b *testing.B) {
 func (r *rig) fill(count int, protocol model.Protocol) {
 	r.tb.Helper()
 	r.aim(flows(0, count, protocol))
-	r.run(r.data.objects.GatewayPrivate, false, count, xdpRedirect)
+	r.run(r.program(false), false, count, xdpRedirect)
 	r.wantSessions(count)
 }
 

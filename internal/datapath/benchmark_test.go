@@ -19,17 +19,19 @@ import (
 )
 
 //go:generate go tool -modfile=../../tools/go.mod bpf2go -cc clang-19 -strip llvm-strip-19 -target bpfel -go-package datapath -output-stem benchmark -output-suffix _test -type benchmark_tuple -type benchmark_state benchmark ../../bpf/benchmark.bpf.c -- -O2 -g -mcpu=v3 -Wall -Werror -I/usr/include/x86_64-linux-gnu
+//go:generate go tool -modfile=../../tools/go.mod bpf2go -cc clang-19 -strip llvm-strip-19 -target bpfel -go-package datapath -output-stem benchmark_tcx -output-suffix _test -no-global-types benchmarkTCX ../../bpf/benchmark.bpf.c -- -O2 -g -mcpu=v3 -Wall -Werror -DCTX_SKB -I/usr/include/x86_64-linux-gnu
 
 // rig is a data plane in a namespace, with a generator of frames before it
 // (bpf/benchmark.bpf.c). The realm's hosts, 10.128.0.0/9, stand behind hostA;
 // everyone outside behind the router: packets take the redirect path.
 type rig struct {
 	tb              testing.TB
-	namespace       *lab.Namespace
+	namespace, peer *lab.Namespace
 	data            *Datapath
+	mode            Mode // of the programs that are measured, and of the generator
 	generator       benchmarkObjects
 	public, private int // interface indexes
-	tuples          int // that the generator goes round
+	first, tuples   int // that the generator goes round
 }
 
 var (
@@ -55,8 +57,13 @@ func outboundAddresses(count int) []netip.Addr {
 
 func newRig(tb testing.TB, options Options) *rig {
 	tb.Helper()
+	return newRigAt(tb, XDP, options)
+}
+
+func newRigAt(tb testing.TB, mode Mode, options Options) *rig {
+	tb.Helper()
 	l := lab.NewForTest(tb, "bench")
-	r := &rig{tb: tb}
+	r := &rig{tb: tb, mode: mode}
 	do := func(steps ...error) {
 		tb.Helper()
 		for _, err := range steps {
@@ -69,6 +76,7 @@ func newRig(tb testing.TB, options Options) *rig {
 	r.namespace, err = l.Namespace("gateway")
 	do(err)
 	peer, err := l.Namespace("peer")
+	r.peer = peer
 	do(err, l.Veth(r.namespace, "eth0", peer, "eth0"), l.Veth(r.namespace, "eth1", peer, "eth1"))
 	do(r.namespace.Address("eth0", "198.18.0.1/24"), r.namespace.Address("eth1", "10.0.0.1/16"))
 	do(r.namespace.Up("eth0"), r.namespace.Up("eth1"), peer.Up("eth0"), peer.Up("eth1"), r.namespace.WaitUp())
@@ -106,12 +114,21 @@ func (r *rig) open(options Options) error {
 	if err = r.data.Attach(); err != nil {
 		return err
 	}
-	spec, err := loadBenchmark()
+	spec, err := map[Mode]func() (*ebpf.CollectionSpec, error){XDP: loadBenchmark, TCX: loadBenchmarkTCX}[r.mode]()
 	if err != nil {
 		return err
 	}
-	spec.Maps["benchmark_tuples"].MaxEntries = uint32(options.Capacity)
+	spec.Maps["benchmark_tuples"].MaxEntries = uint32(4 * max(options.Capacity, mixedPairs))
 	return spec.LoadAndAssign(&r.generator, nil)
+}
+
+// program is the one that is measured.
+func (r *rig) program(public bool) *ebpf.Program {
+	side := bpfSideSIDE_PRIVATE
+	if public {
+		side = bpfSideSIDE_PUBLIC
+	}
+	return r.data.forms[r.mode].program(side)
 }
 
 func neighbourOn(name string, ip netip.Addr, mac packets.MAC) (ifindex int, err error) {
@@ -194,14 +211,21 @@ func (r *rig) aim(tuples []tuple) {
 	if err != nil {
 		r.tb.Fatal(err)
 	}
-	r.tuples = len(tuples)
+	r.first, r.tuples = 0, len(tuples)
 	r.seek(0)
+}
+
+// narrow lets the generator go round a part of what it was aimed at, from a position in that part on.
+func (r *rig) narrow(first, tuples, position int) {
+	r.tb.Helper()
+	r.first, r.tuples = first, tuples
+	r.seek(position)
 }
 
 // seek lets the generator go on with tuple number position, counted round.
 func (r *rig) seek(position int) {
 	r.tb.Helper()
-	state := benchmarkBenchmarkState{Next: uint32(position % r.tuples), Tuples: uint32(r.tuples)}
+	state := benchmarkBenchmarkState{Next: uint32(r.first + position%r.tuples), End: uint32(r.first + r.tuples), First: uint32(r.first)}
 	if err := r.generator.BenchmarkStates.Put(uint32(0), &state); err != nil {
 		r.tb.Fatal(err)
 	}
@@ -221,10 +245,14 @@ type testRun struct {
 
 const bpfProgTestRun = 10
 
+// What a program says at XDP (linux/bpf.h), for what it says at the hook that it is for.
+const (
+	xdpDrop     = 1
+	xdpRedirect = 4
+)
+
 // run sends count frames into program and returns the mean time of one in
 // nanoseconds, generator included, as the kernel measures it.
-const xdpRedirect = 4 // linux/bpf.h
-
 func (r *rig) run(program *ebpf.Program, public bool, count int, want uint32) float64 {
 	r.tb.Helper()
 	ifindex := r.private
@@ -232,7 +260,10 @@ func (r *rig) run(program *ebpf.Program, public bool, count int, want uint32) fl
 		ifindex = r.public
 	}
 	frame := make([]byte, 64)
-	context := bpfXdpMd{DataEnd: uint32(len(frame)), IngressIfindex: uint32(ifindex)}
+	var context any = bpfXdpMd{DataEnd: uint32(len(frame)), IngressIfindex: uint32(ifindex)}
+	if r.mode == TCX {
+		context = bpfSkBuff{Ifindex: uint32(ifindex)}
+	}
 	raw := make([]byte, binary.Size(context))
 	_, err := binary.Encode(raw, binary.NativeEndian, context)
 	if err == nil {
@@ -261,7 +292,7 @@ func (r *rig) run(program *ebpf.Program, public bool, count int, want uint32) fl
 	if err != nil {
 		r.tb.Fatalf("run %d frames: %v", count, err)
 	}
-	if attr.result != want {
+	if said := actions[r.mode][attr.result]; said == "" || said != actions[XDP][want] {
 		counters, _ := r.data.Counters()
 		for reason, n := range counters {
 			if n != 0 {

@@ -127,12 +127,20 @@ func TestFragmentsAreForgotten(t *testing.T) {
 	g.forwarded(g.put(pieces[0]))
 	aged(t, g.table("fragment_contexts"), 8, 28, 2_100_000/4_194)
 	g.dropped(g.put(pieces[1]), "held_fragment")
-	for n := range 200 {
-		g.put(divided(filled(udp(server, out), 400), uint16(n), 200)[1])
-	}
-	same(g, "slots that are taken", g.held(), 33)
 	full := divided(filled(udp(server, out), 400), 999, 200)
-	g.dropped(g.put(full[1]), "drop_fragment")
+	for tries := 0; ; tries++ { // a busy machine may be too slow to fill them all while the first are young
+		for n := range 200 {
+			g.put(divided(filled(udp(server, out), 400), uint16(n), 200)[1])
+		}
+		same(g, "slots that are taken", g.held(), 33)
+		r := g.put(full[1])
+		if r.reason == "drop_fragment" {
+			break
+		}
+		if g.dropped(r, "held_fragment"); tries == 20 {
+			t.Fatal("there is always a slot")
+		}
+	}
 	aged(t, g.table("fragment_holds"), 8, 4, 110_000/4_194)
 	g.dropped(g.put(full[1]), "held_fragment")
 }
