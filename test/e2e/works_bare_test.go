@@ -111,11 +111,9 @@ func (w *works) tunnel(name, port string, neighbour *lab.Namespace, below, farBe
 		}
 		run("ip", "link", "set", end.below, "mtu", belowMTU, "up")
 		run("ip", "address", "add", end.address+"/30", "dev", end.below)
-		w.must(end.at.Command(w.t.Context(), "wireguard-go", "--foreground", end.name).Start())
-		w.must(until(w.t.Context(), func() error {
-			return quietly(end.at.Command(w.t.Context(), "wg", "set", end.name, "private-key", end.own.private, "listen-port", port, "peer", end.other.public,
-				"allowed-ips", end.allows, "endpoint", end.remote+":"+port))
-		}))
+		_, err := w.runWireGuard(w.t.Context(), end.at, end.name, "private-key", end.own.private, "listen-port", port, "peer", end.other.public,
+			"allowed-ips", end.allows, "endpoint", end.remote+":"+port)
+		w.must(err)
 		run("ip", "link", "set", end.name, "mtu", "1500")
 	}
 	return ends[0].name, ends[1].name

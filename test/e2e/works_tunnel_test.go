@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdh"
 	"crypto/ecdsa"
@@ -91,7 +92,7 @@ func openVPN(ctx context.Context, w *works, fill func()) error {
 		if err := command.Start(); err != nil {
 			return err
 		}
-		defer command.Wait() //nolint:errcheck // killed
+		defer func() { cancel(); _ = command.Wait() }()
 		if i > 0 {
 			continue
 		}
@@ -99,7 +100,6 @@ func openVPN(ctx context.Context, w *works, fill func()) error {
 			return fmt.Errorf("%w: %s", err, &said[0])
 		}
 	}
-	defer cancel()
 	if err := w.through(ctx, far, 1472, fill); err != nil {
 		cancel()
 		_, _ = commands[0].Wait(), commands[1].Wait()
@@ -125,15 +125,12 @@ func wireGuard(ctx context.Context, w *works, fill func()) error {
 	} {
 		// Its control socket is a file that has the interface's name, for all namespaces.
 		name := fmt.Sprint("wg", end.name, w.tunnels) + w.ID()[strings.LastIndex(w.ID(), "-")+1:]
-		command := end.at.Command(ctx, "wireguard-go", "--foreground", name)
-		if err := command.Start(); err != nil {
+		command, err := w.runWireGuard(ctx, end.at.Namespace, name, append([]string{"private-key", end.own.private, "listen-port", "51820",
+			"peer", end.other.public, "allowed-ips", "172.16.2.0/30"}, end.more...)...)
+		if err != nil {
 			return err
 		}
-		defer command.Wait() //nolint:errcheck // killed
-		set := append([]string{"set", name, "private-key", end.own.private, "listen-port", "51820", "peer", end.other.public, "allowed-ips", "172.16.2.0/30"}, end.more...)
-		if err := until(ctx, func() error { return quietly(end.at.Command(ctx, "wg", set...)) }); err != nil {
-			return err
-		}
+		defer func() { cancel(); _ = command.Wait() }()
 		if err := quietly(end.at.Command(ctx, "ip", "address", "add", end.here, "dev", name)); err != nil {
 			return err
 		}
@@ -141,8 +138,35 @@ func wireGuard(ctx context.Context, w *works, fill func()) error {
 			return err
 		}
 	}
-	defer cancel()
 	return w.through(ctx, far, 1392, fill)
+}
+
+// runWireGuard runs wireguard-go, and sets up its interface once it listens for that: a control socket that
+// nobody listens at yet (ss -l shows it, too) wg removes, and wireguard-go ends.
+func (w *works) runWireGuard(ctx context.Context, at *lab.Namespace, name string, settings ...string) (*lab.Command, error) {
+	socket := "/var/run/wireguard/" + name + ".sock"
+	w.t.Cleanup(func() { _ = os.Remove(socket) }) // killed, it does not
+	command := at.Command(ctx, "wireguard-go", "--foreground", name)
+	var said strings.Builder
+	command.Stdout, command.Stderr = &said, &said
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	err := until(ctx, func() error {
+		out, err := at.Command(ctx, "ss", "-Hx", "state", "listening").Output()
+		if err == nil && !bytes.Contains(out, []byte(socket)) {
+			err = fmt.Errorf("wireguard-go does not listen for what %s is to do", name)
+		}
+		return err
+	})
+	if err == nil {
+		err = quietly(at.Command(ctx, "wg", append([]string{"set", name}, settings...)...))
+	}
+	if err != nil {
+		_, _ = command.Process.Kill(), command.Wait()
+		return nil, fmt.Errorf("%w: %s", err, &said)
+	}
+	return command, nil
 }
 
 // through is what has to pass a tunnel: echoes of so many octets, which fill its frames, and a megabyte each way.
