@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -32,6 +33,7 @@ var (
 
 const (
 	takersNamed = 3
+	takenShare  = 0.1 // who has less of what is used is not named
 	// Drops are looked at for so long, when so many lately say that it is worth it; who has sent
 	// a share of them is named.
 	refusedLook  = 100 * time.Millisecond
@@ -47,22 +49,31 @@ func (t totals) sum(reasons []model.Reason) (n uint64) {
 	return n
 }
 
-// takers names who has most of what others did not get lately, and who is refused most just now,
+// takers names who has much of what others did not get lately, and who is refused most just now,
 // each with the command that stops it.
 func (g *Gateway) takers(t totals) (list []string) {
-	if t.sum(takenInside) > 0 {
-		hosts, err := g.data.Subscribers()
+	inside, outside := t.sum(takenInside) > 0, t.sum(takenOutside) > 0
+	if inside || outside {
+		usage, err := g.data.Usage()
 		if err != nil {
-			g.log.Warn("who has most sessions inside is not known", "error", err)
+			g.log.Warn("how many sessions there are is not known", "error", err)
+			return nil
 		}
-		list = append(list, hostTakers(hosts)...)
-	}
-	if t.sum(takenOutside) > 0 {
-		remotes, err := g.data.Remotes()
-		if err != nil {
-			g.log.Warn("who has most sessions outside is not known", "error", err)
+		limits := g.view.Load().config.Limits
+		if inside {
+			hosts, err := g.data.Subscribers()
+			if err != nil {
+				g.log.Warn("who has most sessions inside is not known", "error", err)
+			}
+			list = append(list, hostTakers(hosts, limits, int(usage.Sessions), t.reasons["drop_no_port"] > 0)...) //nolint:gosec // at most 64 million
 		}
-		list = append(list, remoteTakers(remotes)...)
+		if outside {
+			remotes, err := g.data.Remotes()
+			if err != nil {
+				g.log.Warn("who has most sessions outside is not known", "error", err)
+			}
+			list = append(list, remoteTakers(remotes, limits.RemoteSessions, t.fullest(limits, int(usage.Sessions)))...) //nolint:gosec // as above
+		}
 	}
 	if t.sum(refusedOutside) >= refusedMany {
 		list = append(list, refusedTakers(g.refusedNow())...)
@@ -78,19 +89,58 @@ func most[V any](of map[netip.Addr]V, value func(V) int) []netip.Addr {
 	return addresses[:min(len(addresses), takersNamed)]
 }
 
-func hostTakers(hosts map[netip.Addr]datapath.Subscriber) (list []string) {
+// fullest is the least that strangers fill when they are refused: all sessions, or those of one service or port.
+func (t totals) fullest(limits config.Limits, sessions int) int {
+	for reason, limit := range map[model.Reason]int{"drop_binding_sessions": limits.BindingSessions, "drop_mapping_sessions": limits.MappingSessions} {
+		if t.reasons[reason] > 0 && limit > 0 {
+			sessions = min(sessions, limit)
+		}
+	}
+	return sessions
+}
+
+// much is a share that is worth a name.
+func much(n, of int) bool { return n > 0 && float64(n) >= takenShare*float64(of) }
+
+// full is whether a limit is reached; 0 is none.
+func full(n, limit int) bool { return limit > 0 && n >= limit }
+
+// hostTakers names hosts with much of all sessions, or of all ports where those are short, or that are at a limit.
+func hostTakers(hosts map[netip.Addr]datapath.Subscriber, limits config.Limits, sessions int, short bool) (list []string) {
+	opened, ports := 0, 0
+	for _, s := range hosts {
+		opened, ports = opened+s.Sessions, ports+s.UDP+s.TCP+s.ICMP
+	}
 	weight := func(s datapath.Subscriber) int { return s.Sessions + s.UDP + s.TCP + s.ICMP }
 	for _, a := range most(hosts, weight) {
 		s := hosts[a]
+		limited := full(s.Sessions, limits.HostSessions) || full(s.UDP, limits.HostPorts.UDP) || full(s.TCP, limits.HostPorts.TCP) || full(s.ICMP, limits.HostPorts.ICMP)
+		if !limited && !much(s.Sessions, sessions) && (!short || !much(s.UDP+s.TCP+s.ICMP, ports)) {
+			continue
+		}
 		list = append(list, fmt.Sprintf("host %s is among those inside that have most: %d sessions, and ports: udp %d, tcp %d, icmp %d; "+
 			"%s (somebody on its link may do it in its name); to end them: realmgate sessions end --address %s", a, s.Sessions, s.UDP, s.TCP, s.ICMP, stopHost(a), a))
+	}
+	if len(list) == 0 && (much(opened, sessions) || short) {
+		list = append(list, fmt.Sprintf("%d hosts inside share what is used, none has a tenth of it or all that it may have: they may be forged, and keeping one out would not help", len(hosts)))
 	}
 	return list
 }
 
-func remoteTakers(remotes map[netip.Addr]int) (list []string) {
+// remoteTakers names strangers with much of what is used, or all that one may have. Who forges his source has many, none
+// of which is named.
+func remoteTakers(remotes map[netip.Addr]int, limit, used int) (list []string) {
+	opened := 0
+	for _, n := range remotes {
+		opened += n
+	}
 	for _, a := range most(remotes, func(n int) int { return n }) {
-		list = append(list, fmt.Sprintf("%s is among those outside that have most sessions open: %d; to stop it: realmgate ban add %s", a, remotes[a], a))
+		if full(remotes[a], limit) || much(remotes[a], used) {
+			list = append(list, fmt.Sprintf("%s is among those outside that have most sessions open: %d; to stop it: realmgate ban add %s", a, remotes[a], a))
+		}
+	}
+	if len(list) == 0 && much(opened, used) {
+		list = append(list, fmt.Sprintf("%d sources outside share what is used (%d sessions), none has a tenth of it: they may be forged, and bans would not stop them", len(remotes), opened))
 	}
 	return list
 }

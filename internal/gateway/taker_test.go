@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -19,7 +20,9 @@ func TestTakersAreNamed(t *testing.T) {
 		hosts[numbered(n)] = datapath.Subscriber{Sessions: n, TCP: 2 * n}
 		remotes[numbered(n)] = n
 	}
-	for what, list := range map[string][]string{"sessions end --address": hostTakers(hosts), "ban add": remoteTakers(remotes)} {
+	for what, list := range map[string][]string{
+		"sessions end --address": hostTakers(hosts, config.Limits{}, 45, false), "ban add": remoteTakers(remotes, 0, 45),
+	} {
 		if len(list) != takersNamed {
 			t.Fatal(list)
 		}
@@ -27,6 +30,50 @@ func TestTakersAreNamed(t *testing.T) {
 			if want := fmt.Sprintf("realmgate %s 10.0.0.%d", what, 9-i); !strings.HasSuffix(line, want) {
 				t.Errorf("%q does not end with %s", line, want)
 			}
+		}
+	}
+}
+
+// Who has little of what is used is named only if it is all that he may have: a table that forged sources fill is not
+// the fault of those who were there.
+func TestInnocentsAreNotNamed(t *testing.T) {
+	const named, many = "10.0.0.7", "may be forged"
+	forged, few := map[netip.Addr]int{}, map[netip.Addr]datapath.Subscriber{}
+	crowd := map[netip.Addr]datapath.Subscriber{}
+	for n := range 1000 {
+		forged[numbered(n)] = 1
+		crowd[numbered(n)] = datapath.Subscriber{Sessions: 1, TCP: 1}
+	}
+	few[numbered(7)], few[numbered(8)] = datapath.Subscriber{Sessions: 2, UDP: 2}, datapath.Subscriber{Sessions: 1, UDP: 1}
+	limits := config.Limits{HostSessions: 2}
+	ports := config.Limits{HostPorts: config.ProtocolLimits{UDP: 2, TCP: 2, ICMP: 2}}
+	for name, c := range map[string]struct {
+		list []string
+		want string // what the only line contains; empty: there is none
+	}{
+		"forged sources have the table":           {remoteTakers(forged, 32, 1024), many},
+		"and hosts little of it":                  {hostTakers(few, config.Limits{}, 1024, false), ""},
+		"hosts have the table":                    {hostTakers(crowd, config.Limits{}, 1024, false), many},
+		"and strangers little of it":              {remoteTakers(map[netip.Addr]int{numbered(7): 2, numbered(8): 1}, 32, 1024), ""},
+		"a host at its limit":                     {hostTakers(few, limits, 1024, false), named},
+		"a host with all its ports":               {hostTakers(few, ports, 1024, false), named},
+		"a stranger at his limit":                 {remoteTakers(map[netip.Addr]int{numbered(7): 32, numbered(8): 1}, 32, 1024), named},
+		"a stranger with a tenth":                 {remoteTakers(map[netip.Addr]int{numbered(7): 103, numbered(8): 1}, 0, 1024), named},
+		"ports are short, many hosts have them":   {hostTakers(crowd, config.Limits{}, 1024, true), many},
+		"ports are short, and one has most of it": {hostTakers(map[netip.Addr]datapath.Subscriber{numbered(7): {TCP: 900}, numbered(8): {TCP: 9}}, config.Limits{}, 1<<20, true), named},
+	} {
+		if c.want == "" && len(c.list) > 0 || c.want != "" && (len(c.list) != 1 || !strings.Contains(c.list[0], c.want)) {
+			t.Errorf("%s: %q, want %q", name, c.list, c.want)
+		}
+	}
+}
+
+// Of one port's sessions few are many.
+func TestFullestIsTheLeast(t *testing.T) {
+	limits := config.Limits{BindingSessions: 512, MappingSessions: 0}
+	for reason, want := range map[model.Reason]int{"drop_session_table_full": 1024, "drop_binding_sessions": 512, "drop_mapping_sessions": 1024} {
+		if got := (totals{reasons: map[model.Reason]uint64{reason: 1}}).fullest(limits, 1024); got != want {
+			t.Errorf("%s: %d, want %d", reason, got, want)
 		}
 	}
 }
