@@ -32,7 +32,7 @@ func defaults() Config {
 			TCPTransitory:  240 * time.Second,  // RFC 5382 REQ-5: at least 4 min
 			UDP:            300 * time.Second,  // RFC 4787 REQ-5: recommended
 			UDPUnanswered:  30 * time.Second,
-			DNS:            10 * time.Second, // RFC 4787 REQ-5a: longer than resolvers wait for an answer
+			DNS:            6 * time.Second,  // RFC 4787 REQ-5a: longer than stub resolvers wait for an answer (5 s)
 			ICMP:           60 * time.Second, // RFC 5508 REQ-2: at least 60 s
 		},
 		Limits:     defaultLimits,
