@@ -115,8 +115,23 @@ func TestErrorsOfTheDaemon(t *testing.T) {
 	}
 }
 
+// elsewhere is the example with interfaces that no machine has: whatever this one has, nothing is compared with it.
+func elsewhere(t *testing.T) (file string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "realmgate.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(t.TempDir(), "realmgate.yaml")
+	text = []byte(strings.NewReplacer("eth0", "outside-of-none", "eth1", "inside-of-none").Replace(string(text)))
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 func TestCheck(t *testing.T) {
-	example := filepath.Join("..", "..", "examples", "realmgate.yaml")
+	example := elsewhere(t)
 	r := execute(t.Context(), "check", "-c", example)
 	if r.code != exitOK || r.stderr != "" || r.stdout != example+": ok (1 host, 1 service, 16 pool addresses)\n" {
 		t.Errorf("%+v", r)
@@ -150,7 +165,7 @@ func TestFailureToWrite(t *testing.T) {
 	socket := populated().serve(t)
 	for _, line := range []string{
 		"status", "status -o json", "sessions", "sessions -o json", "pool", "pool -o json", "hosts", "hosts -o json",
-		"explain 1.1.1.1", "explain 1.1.1.1 -o json", "drops", "drops -o json", "reload", "version", "bench list", "bench list -o json", "check -c ../../examples/realmgate.yaml",
+		"explain 1.1.1.1", "explain 1.1.1.1 -o json", "drops", "drops -o json", "reload", "version", "bench list", "bench list -o json", "check -c " + elsewhere(t),
 	} {
 		var stderr strings.Builder
 		code := newApp(fullPipe{}, &stderr).main(t.Context(), append(strings.Fields(line), "--socket", socket))

@@ -83,6 +83,10 @@ func (d *draft) finishInterfaces() {
 	seen := make(map[string]int)
 	take := func(list []at[string], side string) (names []string) {
 		for _, device := range list {
+			if device.value == "lo" {
+				d.faults.add(device.line, "interfaces.%s: lo is the loopback interface, by which only this machine's own packets come: name one that a network is at", side)
+				continue
+			}
 			if line, twice := seen[device.value]; twice {
 				d.faults.add(device.line, "interfaces.%s: %s is already listed at line %d: an interface has one side", side, device.value, line)
 				continue

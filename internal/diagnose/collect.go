@@ -30,12 +30,18 @@ func Collect(s *Setup, hops []netip.Addr) (*Facts, error) {
 		for _, name := range list {
 			i, err := collectInterface(name)
 			if errors.As(err, &netlink.LinkNotFoundError{}) {
+				f.Missing = append(f.Missing, name)
 				continue
 			}
 			if err != nil {
 				return nil, fmt.Errorf("look at interface %s: %w", name, err)
 			}
 			f.Interfaces, names[i.Index] = append(f.Interfaces, i), name
+		}
+	}
+	for _, name := range s.Followed {
+		if _, err := netlink.LinkByName(name); errors.As(err, &netlink.LinkNotFoundError{}) && !slices.Contains(f.Missing, name) {
+			f.Missing = append(f.Missing, name)
 		}
 	}
 	own, err := net.InterfaceAddrs()

@@ -20,6 +20,24 @@ func (s *Setup) Compare(f *Facts) []string {
 	return slices.Concat(s.links(f), s.addresses(f), s.ownAddresses(f), s.hosts(f))
 }
 
+// Missing warns of interfaces that are not on this machine, as a name that is mistyped, where others are.
+func (s *Setup) Missing(f *Facts) (list []string) {
+	if len(f.Interfaces) == 0 {
+		return nil
+	}
+	for _, use := range []struct {
+		key   string
+		names []string
+	}{{"interfaces.public", s.Public}, {"interfaces.private", s.Private}, {"outbound.addresses", s.Followed}} {
+		for _, name := range use.names {
+			if slices.Contains(f.Missing, name) {
+				list = append(list, fmt.Sprintf("%s: interface %s is not on this machine: correct the name, or have the interface there before the start", use.key, name))
+			}
+		}
+	}
+	return list
+}
+
 // links warns of interfaces that are not as they have to be.
 func (s *Setup) links(f *Facts) (list []string) {
 	for _, i := range f.Interfaces {
@@ -40,7 +58,7 @@ func (s *Setup) addresses(f *Facts) (list []string) {
 	for _, use := range []struct {
 		key       string
 		addresses []netip.Addr
-	}{{"pool.addresses", s.Pool}, {"outbound.addresses", s.Outbound}} {
+	}{{"pool.addresses", s.Pool}, {"outbound.addresses", s.Outbound}, {"hosts[].one_to_one", s.OneToOne}} {
 		found := map[string][]netip.Addr{} // by what is wrong, then in the order of the configuration
 		var kinds []string
 		note := func(kind string, a netip.Addr) {
@@ -53,7 +71,7 @@ func (s *Setup) addresses(f *Facts) (list []string) {
 			if f.Own[a] {
 				continue // said elsewhere
 			}
-			if what := f.belongs(a); what != "" {
+			if what := f.belongs(a, s.Private); what != "" {
 				note(what, a)
 			}
 		}
@@ -65,8 +83,8 @@ func (s *Setup) addresses(f *Facts) (list []string) {
 	return list
 }
 
-// belongs says whose an address is, "" for ours.
-func (f *Facts) belongs(a netip.Addr) string {
+// belongs says whose an address is that is lent or translated to outside, "" for ours.
+func (f *Facts) belongs(a netip.Addr, private []string) string {
 	if f.Hops[a] {
 		return "is the next hop of a route, a router's"
 	}
@@ -83,10 +101,25 @@ func (f *Facts) belongs(a netip.Addr) string {
 			}
 		}
 	}
+	if i, network := f.narrowest(a); slices.Contains(private, i.Name) {
+		return fmt.Sprintf("is in the network %s of %s, which is inside", network, i.Name)
+	}
 	if n, ok := f.InUse[a]; ok {
 		return fmt.Sprintf("is in use by a neighbour on %s (%s answers ARP for it), who gets its packets", n.Interface, n.MAC)
 	}
 	return ""
+}
+
+// narrowest is the interface with the longest prefix that holds the address, where there is one.
+func (f *Facts) narrowest(a netip.Addr) (narrowest Interface, network netip.Prefix) {
+	for _, i := range f.Interfaces {
+		for _, p := range i.Prefixes {
+			if p.Contains(a) && (!network.IsValid() || p.Bits() > network.Bits()) {
+				narrowest, network = i, p.Masked()
+			}
+		}
+	}
+	return narrowest, network
 }
 
 // ownAddresses warns of what should stand on an interface and does not.
@@ -97,8 +130,11 @@ func (s *Setup) ownAddresses(f *Facts) (list []string) {
 	return list
 }
 
-// hosts warns of those that no packet gets to.
+// hosts warns of those that no packet gets to, unless they may be behind an interface that is missing.
 func (s *Setup) hosts(f *Facts) []string {
+	if slices.ContainsFunc(f.Missing, func(name string) bool { return slices.Contains(s.Private, name) }) {
+		return nil
+	}
 	var lost []Host
 	for _, h := range s.Hosts {
 		if _, ok := f.network(s.Private, h.Address); ok {

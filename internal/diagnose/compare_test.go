@@ -26,7 +26,8 @@ func sound() (*Setup, *Facts) {
 	return &Setup{
 			Public: []string{"eth0"}, Private: []string{"eth1"}, Nameserver: netip.MustParseAddr("198.18.0.1"),
 			Pool: addresses("198.18.0.32", "198.18.0.33"), Outbound: addresses("198.18.0.2"),
-			Hosts: []Host{{"hosta.foo.example.", netip.MustParseAddr("10.0.0.100")}},
+			OneToOne: addresses("198.18.0.7"),
+			Hosts:    []Host{{"hosta.foo.example.", netip.MustParseAddr("10.0.0.100")}},
 		}, &Facts{
 			Interfaces: []Interface{
 				{Name: "eth0", Kind: "veth", Index: 2, Up: true, Carrier: true, Ethernet: true, MAC: "02:00:00:00:00:01",
@@ -53,6 +54,23 @@ func TestCompare(t *testing.T) {
 		"the network's": {func(s *Setup, _ *Facts) { s.Outbound = addresses("198.18.0.0") },
 			[]string{"198.18.0.0 of outbound.addresses is the network 198.18.0.0/24 on eth0 itself: take it out of outbound.addresses"}},
 		"a private network's": {func(s *Setup, _ *Facts) { s.Pool = addresses("10.0.255.255") }, []string{"broadcast address of 10.0.0.0/16 on eth1"}},
+		"one_to_one with the router's": {func(s *Setup, _ *Facts) { s.OneToOne = addresses("198.18.0.254") },
+			[]string{"198.18.0.254 of hosts[].one_to_one is the next hop of a route, a router's: take it out of hosts[].one_to_one"}},
+		"one_to_one with the broadcast address": {func(s *Setup, _ *Facts) { s.OneToOne = addresses("198.18.0.255") },
+			[]string{"198.18.0.255 of hosts[].one_to_one is the broadcast address"}},
+		"addresses of a network inside": {func(s *Setup, _ *Facts) {
+			s.Pool, s.Outbound, s.OneToOne = addresses("10.0.3.1", "10.0.3.2"), addresses("10.0.3.3"), addresses("10.0.3.4")
+		}, []string{
+			"10.0.3.1 of pool.addresses (and 1 more) is in the network 10.0.0.0/16 of eth1, which is inside: take it out of pool.addresses",
+			"10.0.3.3 of outbound.addresses is in the network", "10.0.3.4 of hosts[].one_to_one is in the network",
+		}},
+		"of a network outside that is part of one inside": {func(_ *Setup, f *Facts) {
+			f.Interfaces[1].Prefixes = append(f.Interfaces[1].Prefixes, netip.MustParsePrefix("198.18.7.1/16"))
+		}, nil},
+		"a host behind an interface that is missing": {func(s *Setup, f *Facts) {
+			s.Private, f.Missing = append(s.Private, "eth2"), []string{"eth2"}
+			s.Hosts, f.Ways[far] = append(s.Hosts, Host{"b.foo.example.", far}), "eth0"
+		}, nil},
 		"of a network of two, both may be used": {func(s *Setup, f *Facts) {
 			f.Interfaces[0].Prefixes = []netip.Prefix{netip.MustParsePrefix("198.18.0.32/31")}
 		}, nil},
@@ -124,14 +142,25 @@ func TestVanished(t *testing.T) {
 	}
 }
 
-func TestIsHere(t *testing.T) {
+// A name that no interface has is told of wherever it stands, and what is there is compared all the same.
+func TestMissing(t *testing.T) {
 	t.Parallel()
 	s, f := sound()
-	if !s.IsHere(f) {
-		t.Error("it is not here")
+	if got := s.Missing(f); len(got) > 0 || !s.IsHere(f) {
+		t.Errorf("%q", got)
 	}
-	f.Interfaces = f.Interfaces[:1]
-	if s.IsHere(f) {
-		t.Error("it is here without eth1")
+	s.Private, s.Followed = append(s.Private, "nosuch"), []string{"eth0", "nowhere"}
+	f.Missing = []string{"nosuch", "nowhere"}
+	want := []string{"interfaces.private: interface nosuch is not on this machine", "outbound.addresses: interface nowhere is not on this machine"}
+	got := s.Missing(f)
+	if len(got) != len(want) || !strings.HasPrefix(got[0], want[0]) || !strings.HasPrefix(got[1], want[1]) || !s.IsHere(f) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	f.Missing = []string{"eth1", "nosuch", "nowhere"} // eth0 alone is on many machines
+	if got := s.Missing(f); len(got) != 3 || s.IsHere(f) {
+		t.Errorf("%q with nothing inside", got)
+	}
+	if f.Interfaces = nil; len(s.Missing(f)) > 0 {
+		t.Error("it is told on another machine")
 	}
 }

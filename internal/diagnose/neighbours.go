@@ -133,16 +133,16 @@ func (n *Neighbours) end(ctx context.Context, asked []target, heard map[netip.Ad
 	}
 }
 
-// targetsOf says what to ask for where: pool and outbound addresses in the network of a
+// targetsOf says what to ask for where: addresses that are lent or translated to in the network of a
 // public interface that carries packets, which are neither ours nor known to be a router's.
 func targetsOf(s *Setup, f *Facts, most int) (targets []target) {
 	at := map[string]int{}
 	asked := 0
 	quiet := *f
 	quiet.InUse = nil
-	for _, a := range slices.Concat(s.Pool, s.Outbound) {
+	for _, a := range slices.Concat(s.Pool, s.Outbound, s.OneToOne) {
 		i, ok := f.network(s.Public, a)
-		if !ok || !i.Carrier || !i.Ethernet || f.Own[a] || quiet.belongs(a) != "" {
+		if !ok || !i.Carrier || !i.Ethernet || f.Own[a] || quiet.belongs(a, s.Private) != "" {
 			continue
 		}
 		if asked++; asked > most {

@@ -12,6 +12,8 @@ type Setup struct {
 	Nameserver      netip.Addr // where the public name server listens
 	Pool            []netip.Addr
 	Outbound        []netip.Addr
+	OneToOne        []netip.Addr
+	Followed        []string // interfaces whose addresses are outbound, too
 	Hosts           []Host
 	ForwardIPv6     bool
 }
@@ -25,6 +27,7 @@ type Host struct {
 // Facts are what the machine says.
 type Facts struct {
 	Interfaces []Interface         // those of the setup that exist, in its order
+	Missing    []string            // those that do not
 	Own        map[netip.Addr]bool // all addresses of the machine
 	Hops       map[netip.Addr]bool // next hops of its routes
 	// Ways are the interfaces by which the kernel sends to hosts that are in no
@@ -51,8 +54,11 @@ type Interface struct {
 // Neighbour is somebody on a link.
 type Neighbour struct{ Interface, MAC string }
 
-// IsHere is whether the setup is for this machine, as far as its interfaces tell.
-func (s *Setup) IsHere(f *Facts) bool { return len(f.Interfaces) == len(s.Public)+len(s.Private) }
+// IsHere is whether the setup is for this machine, as far as its interfaces tell: each side has one.
+func (s *Setup) IsHere(f *Facts) bool {
+	there := func(name string) bool { return !slices.Contains(f.Missing, name) }
+	return slices.ContainsFunc(s.Public, there) && slices.ContainsFunc(s.Private, there)
+}
 
 // network returns the interface of those named that has a network with the address.
 func (f *Facts) network(names []string, a netip.Addr) (Interface, bool) {

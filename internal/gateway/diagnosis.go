@@ -3,11 +3,14 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/vishvananda/netlink"
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -97,26 +100,39 @@ func (g *Gateway) warn(said, warnings []string) []string {
 }
 
 // Warnings says what a newcomer should know of the configuration, and, where this machine
-// has all its interfaces, where the two do not fit. With the right to send ARP it asks
+// has some of its interfaces, which it lacks and where the two do not fit. With the right to send ARP it asks
 // neighbours for some seconds at most.
 func Warnings(ctx context.Context, d *config.Document) []string {
 	c := d.Config
-	outbound, _ := planOf(c).Look()
+	plan := planOf(c)
+	outbound, _ := plan.Look()
 	if now, err := resolved(c, outbound); err == nil {
 		c = now
 	}
 	setup := setupOf(c, outbound)
 	warnings := setup.Doubts()
+	var parts *view
 	if _, r, err := namesIn(d); err == nil {
-		warnings = append(warnings, partsOf(c, outbound, r).rivals()...)
+		parts = partsOf(c, outbound, r)
+		warnings = append(warnings, parts.rivals()...)
 	}
 	hops, _, err := nextHops()
 	if err != nil {
 		return warnings
 	}
 	facts, err := diagnose.Collect(&setup, hops)
-	if err != nil || !setup.IsHere(facts) {
+	if err != nil {
 		return warnings
+	}
+	warnings = append(warnings, setup.Missing(facts)...)
+	if !setup.IsHere(facts) {
+		return warnings
+	}
+	if parts != nil {
+		warnings = append(warnings, ownRemedies(parts.ownInPool(facts.Own))...)
+	}
+	if len(facts.Missing) == 0 { // else that is why
+		warnings = append(warnings, plan.Doubts(outbound, c.Outbound.Slots)...)
 	}
 	facts.InUse, err = diagnose.AskOnce(ctx, &setup, facts)
 	warnings = append(warnings, setup.Compare(facts)...)
@@ -127,10 +143,23 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 	return warnings
 }
 
+// missing says which interface is not there at the start, by its place in the file.
+func missing(d *config.Document) error {
+	sides := d.Config.Interfaces
+	for key, names := range map[string][]string{"public": sides.Public, "private": sides.Private} {
+		for _, name := range names {
+			if _, err := netlink.LinkByName(name); errors.As(err, new(netlink.LinkNotFoundError)) {
+				return d.Wrong("interfaces", key, name, fmt.Sprintf("interface %s is not on this machine: correct the name, or have the interface there before the start", name))
+			}
+		}
+	}
+	return nil
+}
+
 func setupOf(c *config.Config, outbound []netip.Addr) diagnose.Setup {
 	s := diagnose.Setup{
 		Public: c.Interfaces.Public, Private: c.Interfaces.Private, Nameserver: c.DNS.Public.Addr(),
-		Pool: c.Pool.Addresses, Outbound: outbound, ForwardIPv6: c.IPv6 == config.IPv6Forward,
+		Pool: c.Pool.Addresses, Outbound: outbound, OneToOne: c.OneToOneAddresses(), Followed: c.Outbound.Interfaces, ForwardIPv6: c.IPv6 == config.IPv6Forward,
 	}
 	for _, h := range c.Hosts {
 		s.Hosts = append(s.Hosts, diagnose.Host{Name: h.Name.String(), Address: h.Address})

@@ -53,11 +53,23 @@ func (g *Gateway) ownInPool(v *view) []netip.Addr {
 	if own == nil {
 		return nil
 	}
-	var found []netip.Addr
+	return v.ownInPool(*own)
+}
+
+// ownInPool are the pool addresses that the machine has itself, and that are not lent by ports.
+func (v *view) ownInPool(own map[netip.Addr]bool) (found []netip.Addr) {
 	for _, a := range v.config.Pool.Addresses {
-		if (*own)[a] && !v.lendsPorts(a) {
+		if own[a] && !v.lendsPorts(a) {
 			found = append(found, a)
 		}
 	}
 	return found
+}
+
+// ownRemedies says it.
+func ownRemedies(own []netip.Addr) []string {
+	if len(own) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s of the pool stands on an interface (%d such) and is not lent: take it off the interface, or out of pool.addresses", own[0], len(own))}
 }

@@ -63,6 +63,9 @@ func Run(ctx context.Context, options Options) error {
 // start builds everything and attaches the data plane last.
 func (g *Gateway) start(d *config.Document) (err error) {
 	c := d.Config
+	if err := missing(d); err != nil {
+		return err
+	}
 	addresses, err := planOf(c).Look()
 	if err != nil {
 		return err

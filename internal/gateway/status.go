@@ -133,10 +133,7 @@ func remedies(t totals, usage datapath.Usage, own []netip.Addr) []string {
 	if usage.Sessions >= usage.Capacity {
 		list = append(list, "the session table is full: who has most is named where sessions are refused; where all are meant, raise capacity and restart")
 	}
-	if len(own) > 0 {
-		list = append(list, fmt.Sprintf("%s of the pool stands on an interface (%d such) and is not lent: take it off the interface, or out of pool.addresses",
-			own[0], len(own)))
-	}
+	list = append(list, ownRemedies(own)...)
 	if t.exhausted > 0 {
 		list = append(list, fmt.Sprintf("the pool had no address %d times lately: add pool.addresses, or shorten pool.rest; realmgate pool says which names hold what", t.exhausted))
 	}

@@ -177,6 +177,17 @@ func (p Plan) missing() string {
 	return fmt.Sprintf("no outbound address: hosts inside reach nobody outside until %s has an IPv4 address", strings.Join(p.Interfaces, " or "))
 }
 
+// Doubts says what is wrong with the addresses that a plan has now, with room for so many; 0 is enough of it.
+func (p Plan) Doubts(addresses []netip.Addr, slots int) []string {
+	switch {
+	case len(addresses) == 0:
+		return []string{p.missing()}
+	case slots > 0 && len(addresses) > slots:
+		return []string{fmt.Sprintf("%d outbound addresses, and slots for %d: raise outbound.slots", len(addresses), slots)}
+	}
+	return nil
+}
+
 // Remedies says what is wrong.
 func (k *Keeper) Remedies() (list []string) {
 	k.mutex.Lock()
