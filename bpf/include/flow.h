@@ -71,10 +71,11 @@ static __always_inline struct flow *flow_new(void)
 	return flow;
 }
 
-/* Counts the session that a flow from outside opens with its remote address. */
+/* Counts the session that a flow from outside opens with its remote address, unless that has to be proved. */
 static __always_inline void flow_count(struct flow *flow)
 {
-	if (!(flow->flags & (SESSION_HAIRPIN | SESSION_TENTATIVE)) && remote_join(flow->remote_address, flow->tick))
+	if (!(flow->flags & (SESSION_HAIRPIN | SESSION_TENTATIVE)) && !session_is_led(flow->origin) &&
+	    remote_join(flow->remote_address, flow->tick))
 		flow->flags |= SESSION_COUNTED;
 }
 
@@ -232,11 +233,15 @@ static __always_inline void pool_leave(struct session *session)
 /* Counts it no longer with who opened it. */
 static __always_inline void session_uncount(struct session *session)
 {
-	if (!(session->flags & SESSION_COUNTED))
+	bool counted = session_take_mark(session, SESSION_COUNTED);
+
+	if (session_is_led(session->origin) && !(session->flags & SESSION_HAIRPIN))
+		led_leave(session->private_address);
+	if (!counted)
 		return;
 	if (session_is_outbound(session->origin))
 		subscriber_leave(session->private_address, session->protocol, false);
-	else if (session_stands(session))
+	else
 		remote_leave(session->remote_address);
 }
 

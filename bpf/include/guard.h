@@ -42,6 +42,14 @@ static __always_inline bool guard_is_acknowledged(struct guard *guard, const str
 	return (packet->tcp_flags & TCP_FLAG_ACK) && behind >= 0 && behind <= GUARD_ACKED;
 }
 
+/* Whether a segment from outside, the first behind the host's SYN and ACK, acknowledges that: it may be in the next unit. */
+static __always_inline bool guard_is_seen(struct guard *guard, const struct packet *packet)
+{
+	__s16 behind = guard_ahead(guard->out, packet->acknowledges);
+
+	return behind >= -1 && behind <= GUARD_ACKED;
+}
+
 /* Whether the direction's last number is the segment's from now on. state: to which the segment leads. */
 static __always_inline bool guard_moves(struct guard *guard, const struct packet *packet, enum direction direction,
 					__u8 state)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What one may have of sessions that are opened from outside: a remote address, whose open ones are counted in a table
- * like that of subscribers, a binding and a mapping, which count their own. Open is what stands (standing.h): neither a
- * closed connection nor one whose client has proved nothing. What comes by a hairpin counts with the host that sent it.
+ * like that of subscribers, a binding and a mapping, which count their own, and a host that dnat or 1:1 leads to. Open is
+ * what stands (standing.h): neither a closed connection nor one whose client has proved nothing; such a host has all that
+ * there are. What comes by a hairpin counts with the host that sent it.
  */
 #pragma once
 
@@ -53,14 +54,23 @@ __noinline bool remote_join(__u32 address, __u32 tick)
 /* One less. */
 __noinline bool remote_leave(__u32 address)
 {
-	__u64 hash = remote_hash(address);
+	return tally_leave(&remote_table, remote_hash(address), fixed.remote_buckets, address);
+}
 
-	for (int half = 0; half < 2; half++) {
-		struct tally_bucket *bucket = tally_bucket(&remote_table, hash, fixed.remote_buckets, half);
+/* One session more for a host that dnat or 1:1 leads to; false where it has all that it may, or there is no place. */
+__noinline bool led_join(__u32 address, const struct settings *settings)
+{
+	__u64 hash = hash_words(address, 2);
+	struct tally *tally = tally_find(&led_table, hash, LED_BUCKETS, address);
 
-		for (int i = 0; bucket && i < TALLY_WAYS; i++)
-			if (tally_change(&bucket->tally[i], address, -1))
-				return true;
-	}
-	return false;
+	if (!settings)
+		return false;
+	if (tally && tally_uses_of(tally).uses.count >= settings->limits.binding_sessions)
+		return false;
+	return (tally && tally_change(tally, address, 1)) || tally_take(&led_table, hash, LED_BUCKETS, address, 1);
+}
+
+__noinline bool led_leave(__u32 address)
+{
+	return tally_leave(&led_table, hash_words(address, 2), LED_BUCKETS, address);
 }

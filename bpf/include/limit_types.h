@@ -7,6 +7,7 @@
 #include <linux/types.h>
 
 #define TALLY_WAYS	     4 /* entries of a bucket: one cache line */
+#define LED_BUCKETS	     1024
 #define MAPPING_INBOUND_MOST 0xfff
 #define TALLY_RATE_MAX	     0xfff /* to which new sessions of a second are counted */
 
@@ -35,6 +36,6 @@ struct limits {
 	__u32 host_rate;	/* sessions that it opens in a second */
 	__u32 remote_sessions;	/* open, of one remote address, from outside */
 	__u32 remote_rate;	/* such ones in a second */
-	__u32 binding_sessions; /* open, of one binding */
+	__u32 binding_sessions; /* open, of one binding; of one host that dnat or 1:1 leads to, proved or not */
 	__u32 mapping_sessions; /* from outside, through one mapping; at most MAPPING_INBOUND_MOST */
 };

@@ -91,6 +91,8 @@ TABLE(known_table, BPF_MAP_TYPE_ARRAY, __u32, struct known, 1, BPF_F_MMAPABLE);
 /* What hosts inside have open, and remote addresses, tally.h. */
 TABLE(subscriber_table, BPF_MAP_TYPE_ARRAY, __u32, struct tally_bucket, 1, BPF_F_MMAPABLE);
 TABLE(remote_table, BPF_MAP_TYPE_ARRAY, __u32, struct tally_bucket, 1, BPF_F_MMAPABLE);
+/* And what hosts have that dnat or 1:1 leads to, from outside. */
+TABLE(led_table, BPF_MAP_TYPE_ARRAY, __u32, struct tally_bucket, LED_BUCKETS, BPF_F_MMAPABLE);
 
 /* Where later fragments go, fragment_context.h, and the numbers that packets have behind the gateway, identification.h. */
 TABLE(fragment_contexts, BPF_MAP_TYPE_ARRAY, __u32, struct fragment_bucket, FRAGMENT_BUCKETS, BPF_F_MMAPABLE);

@@ -61,7 +61,10 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 	*number = record_allocate(flow->homes.first, flow->homes.second, false);
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
-	reason = flow->origin == ORIGIN_POOL ? pool_enter(flow, settings) : REASON_NONE;
+	if (flow->origin == ORIGIN_POOL)
+		reason = pool_enter(flow, settings);
+	else if (!(flow->flags & SESSION_HAIRPIN) && !led_join(flow->private_address, settings))
+		reason = REASON_DROP_BINDING_SESSIONS;
 	if (reason != REASON_NONE) {
 		record_release(*number, false);
 		*number = 0;
@@ -74,6 +77,8 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 	flow->opened = reason == REASON_NONE;
 	if (!flow->opened && (flow->flags & SESSION_COUNTED))
 		remote_leave(flow->remote_address);
+	if (!flow->opened && flow->origin != ORIGIN_POOL && !(flow->flags & SESSION_HAIRPIN))
+		led_leave(flow->private_address);
 	if (flow->origin == ORIGIN_POOL)
 		pool_entered(flow, flow->opened);
 	return reason;

@@ -164,7 +164,7 @@ static __always_inline bool session_is_of(const struct session *session, const s
 }
 
 #define TENTATIVE_TICKS 12 /* 3 s, and what the ticks round away */
-#define STATIC_TICKS	40 /* 10 s: what a chain lets in from outside is TCP that nobody has proved */
+#define LED_TICKS	40 /* 10 s: TCP that dnat or 1:1 lets in, and nobody has proved */
 
 /* Tentative, and its client has proved nothing in time: it is as if it were not there. */
 static __always_inline bool session_is_over(const struct session *session)
@@ -188,14 +188,22 @@ static __always_inline void session_unmark(struct session *session, __u8 flags)
 	__sync_fetch_and_and((__u32 *)&session->route_epoch, ~mark.word);
 }
 
+/* Takes a flag away; whether it was there, for one of several who do. */
+static __always_inline bool session_take_mark(struct session *session, __u8 flag)
+{
+	union home_word mark = {.flags = flag};
+
+	return __sync_fetch_and_and((__u32 *)&session->route_epoch, ~mark.word) & mark.word;
+}
+
 static __always_inline __u32 session_timeout(const struct settings *settings, const struct session *session)
 {
 	if (session->flags & SESSION_TENTATIVE)
 		return TENTATIVE_TICKS;
 	switch (session->protocol) {
 	case IPPROTO_TCP:
-		if (session->origin == ORIGIN_STATIC && session->life.tcp <= TCP_SYN_BOTH)
-			return STATIC_TICKS < settings->tcp_transitory ? STATIC_TICKS : settings->tcp_transitory;
+		if (session_is_led(session->origin) && session->life.tcp <= TCP_SYN_BOTH)
+			return LED_TICKS < settings->tcp_transitory ? LED_TICKS : settings->tcp_transitory;
 		return tcp_timeout(settings, session->life.tcp);
 	case IPPROTO_UDP:
 		if (!session_is_outbound(session->origin))
@@ -209,9 +217,17 @@ static __always_inline __u32 session_timeout(const struct settings *settings, co
 /* What a packet did to the session. */
 enum turn {
 	TURN_NONE,
+	TURN_STAYS,  /* its state does */
 	TURN_CLOSES, /* it begins to close */
-	TURN_OPENS,  /* it was closing, and is open again */
+	TURN_OPENS,  /* it was closing, and is open again, or is led and was proved */
 };
+
+/* Whether a packet may open a led connection of which both have said SYN: from outside, by what its host has said. */
+static __always_inline bool led_believes(struct session *session, const struct packet *packet, enum direction direction)
+{
+	return direction == DIRECTION_IN && (packet->tcp_flags & TCP_FLAG_ACK) &&
+	       guard_is_seen(&session->holds.tcp.guard, packet);
+}
 
 /* The TCP state after the packet, changed by one CPU alone. *changed: this packet did it. */
 static __always_inline enum turn session_turn(struct session *session, __u8 tcp_flags, enum direction direction,
@@ -233,11 +249,31 @@ static __always_inline enum turn session_turn(struct session *session, __u8 tcp_
 		if (__sync_val_compare_and_swap((__u64 *)&session->life, old.word, new.word) != old.word)
 			continue;
 		*changed = true;
+		if (session_is_led(session->origin) && old.life.tcp == TCP_SYN_BOTH)
+			return TURN_OPENS; /* it is proved */
 		if (tcp_is_closing(old.life.tcp) == tcp_is_closing(new.life.tcp))
 			return TURN_NONE;
 		return tcp_is_closing(new.life.tcp) ? TURN_CLOSES : TURN_OPENS;
 	}
 	return TURN_NONE;
+}
+
+/* Changes the TCP state by a packet, unless that is not to be believed; TURN_STAYS where another CPU has changed it. */
+__noinline enum turn session_change(struct session *session, const struct packet *packet, enum direction direction)
+{
+	bool changed = false;
+	enum turn turn;
+
+	if (!session || !packet)
+		return TURN_STAYS;
+	if ((packet->tcp_flags & (TCP_FLAG_RST | TCP_FLAG_FIN)) &&
+	    !guard_believes(&session->holds.tcp.guard, packet, direction))
+		return TURN_NONE;
+	if (session->life.tcp == TCP_SYN_BOTH && session_is_led(session->origin) &&
+	    !led_believes(session, packet, direction))
+		return TURN_NONE;
+	turn = session_turn(session, packet->tcp_flags, direction, clock_tick(), &changed);
+	return changed ? turn : TURN_STAYS;
 }
 
 /*
@@ -254,13 +290,9 @@ static __always_inline enum turn session_touch(struct session *session, const st
 
 		guard_follow(guard, packet, direction, next);
 		if (next != state) {
-			bool changed = false;
-			enum turn turn;
+			enum turn turn = session_change(session, packet, direction);
 
-			if ((flags & (TCP_FLAG_RST | TCP_FLAG_FIN)) && !guard_believes(guard, packet, direction))
-				return TURN_NONE;
-			turn = session_turn(session, flags, direction, tick, &changed);
-			if (changed)
+			if (turn != TURN_STAYS)
 				return turn;
 		}
 		if (!tcp_refreshes(state))

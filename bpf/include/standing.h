@@ -40,20 +40,42 @@ __noinline int standing_close(struct session *session)
 	binding = session->origin == ORIGIN_POOL ? binding_at(session->holds.pool.binding) : 0;
 	if (binding)
 		standing_leave(session, binding);
-	if (session->flags & SESSION_COUNTED)
+	if (session_take_mark(session, SESSION_COUNTED))
 		remote_leave(session->remote_address);
 	return 1;
 }
 
-/* It had ended, and is open again. */
+/* Counts it with its remote address from now on. Whoever takes the mark away leaves: it may have closed or ended meanwhile. */
+static __always_inline void standing_join(struct session *session)
+{
+	if ((session->flags & (SESSION_HAIRPIN | SESSION_COUNTED)) || !remote_join(session->remote_address, clock_tick()))
+		return;
+	session_mark(session, SESSION_COUNTED);
+	if ((!session_stands(session) || session->life.phase != PHASE_LIVE) &&
+	    session_take_mark(session, SESSION_COUNTED))
+		remote_leave(session->remote_address);
+}
+
+/* Its host has answered for the first time; no TCP. */
+__noinline int standing_answer(struct session *session)
+{
+	if (!session)
+		return 0;
+	session_mark(session, SESSION_ANSWERED);
+	if (session_is_led(session->origin))
+		standing_join(session);
+	return 1;
+}
+
+/* It had ended, and is open again, or is led and was proved. */
 __noinline int standing_return(struct session *session)
 {
 	struct binding *binding;
 
 	if (!session)
 		return 0;
-	if ((session->flags & SESSION_COUNTED) && !remote_join(session->remote_address, clock_tick()))
-		session_unmark(session, SESSION_COUNTED);
+	if (!session_is_led(session->origin) || session->life.tcp > TCP_SYN_BOTH)
+		standing_join(session);
 	binding = session->origin == ORIGIN_POOL ? binding_at(session->holds.pool.binding) : 0;
 	if (!binding)
 		return 0;

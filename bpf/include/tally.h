@@ -97,6 +97,19 @@ static __always_inline struct tally *tally_take(void *table, __u64 hash, __u32 b
 	return tally ? tally : bucket_take(tally_bucket(table, hash, buckets, true), address, count);
 }
 
+/* One less refers to the address's entry. */
+static __always_inline bool tally_leave(void *table, __u64 hash, __u32 buckets, __u32 address)
+{
+	for (int half = 0; half < 2; half++) {
+		struct tally_bucket *bucket = tally_bucket(table, hash, buckets, half);
+
+		for (int i = 0; bucket && i < TALLY_WAYS; i++)
+			if (tally_change(&bucket->tally[i], address, -1))
+				return true;
+	}
+	return false;
+}
+
 /* The second that the tick is in, as an entry notes it. After 16 of them without a session an old one may look young. */
 static __always_inline __u16 tally_second(__u32 tick)
 {

@@ -35,7 +35,7 @@ type Census struct {
 func (d *Datapath) Audit() (Census, error) {
 	var c Census
 	a := audit{d: d, c: &c, away: map[uint32]int{}}
-	steps := []func() error{a.sessions, a.homes, a.indexes, a.mappings, a.reservations, a.bindings, a.known, a.subscribers, a.remotes, a.reserves}
+	steps := []func() error{a.sessions, a.homes, a.indexes, a.mappings, a.reservations, a.bindings, a.known, a.subscribers, a.remotes, a.ledHosts, a.reserves}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return c, fmt.Errorf("audit the tables: %w", err)

@@ -55,7 +55,7 @@ func (a *audit) subscribers() error {
 func (a *audit) remotes() error {
 	wanted := map[netip.Addr]int{}
 	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
-		if bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && !isOutbound(s) && s.Flags&sessionCounted != 0 && stands(s) {
+		if bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && !isOutbound(s) && s.Flags&sessionCounted != 0 {
 			wanted[addressOf(s.RemoteAddress)]++
 		}
 	})
@@ -71,4 +71,23 @@ func (a *audit) remotes() error {
 		a.problem("remote addresses count %v sessions, and have %v", counted, wanted)
 	}
 	return nil
+}
+
+// ledHosts compares what hosts count that dnat or 1:1 leads to with the sessions that they have from outside.
+func (a *audit) ledHosts() error {
+	wanted := map[netip.Addr]int{}
+	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
+		led := bpfOrigin(s.Origin) == bpfOriginORIGIN_STATIC || bpfOrigin(s.Origin) == bpfOriginORIGIN_OWN_IN
+		if bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && led && s.Flags&sessionHairpin == 0 {
+			wanted[addressOf(s.PrivateAddress)]++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	counted, err := a.d.led()
+	if err == nil && !maps.Equal(counted, wanted) {
+		a.problem("hosts that are led to count %v sessions, and have %v", counted, wanted)
+	}
+	return err
 }

@@ -834,6 +834,7 @@ const (
 	bpfMapInterfaceTable       = "interface_table"
 	bpfMapKnownTable           = "known_table"
 	bpfMapLayoutTable          = "layout_table"
+	bpfMapLedTable             = "led_table"
 	bpfMapLentNames            = "lent_names"
 	bpfMapLocks                = "locks"
 	bpfMapMappingIndex         = "mapping_index"
@@ -985,6 +986,7 @@ type bpfMapSpecs struct {
 	InterfaceTable   *ebpf.MapSpec `ebpf:"interface_table"`
 	KnownTable       *ebpf.MapSpec `ebpf:"known_table"`
 	LayoutTable      *ebpf.MapSpec `ebpf:"layout_table"`
+	LedTable         *ebpf.MapSpec `ebpf:"led_table"`
 	LentNames        *ebpf.MapSpec `ebpf:"lent_names"`
 	Locks            *ebpf.MapSpec `ebpf:"locks"`
 	MappingIndex     *ebpf.MapSpec `ebpf:"mapping_index"`
@@ -1086,6 +1088,7 @@ type bpfMaps struct {
 	InterfaceTable   *ebpf.Map `ebpf:"interface_table"`
 	KnownTable       *ebpf.Map `ebpf:"known_table"`
 	LayoutTable      *ebpf.Map `ebpf:"layout_table"`
+	LedTable         *ebpf.Map `ebpf:"led_table"`
 	LentNames        *ebpf.Map `ebpf:"lent_names"`
 	Locks            *ebpf.Map `ebpf:"locks"`
 	MappingIndex     *ebpf.Map `ebpf:"mapping_index"`
@@ -1161,6 +1164,7 @@ func (m *bpfMaps) Close() error {
 		m.InterfaceTable,
 		m.KnownTable,
 		m.LayoutTable,
+		m.LedTable,
 		m.LentNames,
 		m.Locks,
 		m.MappingIndex,

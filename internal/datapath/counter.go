@@ -115,7 +115,7 @@ func (d *Datapath) Usage() (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	addresses, err := memoryOf(d.objects.SubscriberTable, d.objects.RemoteTable)
+	addresses, err := memoryOf(d.objects.SubscriberTable, d.objects.RemoteTable, d.objects.LedTable)
 	if err != nil {
 		return Usage{}, err
 	}

@@ -476,6 +476,7 @@ const (
 	egressMapInterfaceTable   = "interface_table"
 	egressMapKnownTable       = "known_table"
 	egressMapLayoutTable      = "layout_table"
+	egressMapLedTable         = "led_table"
 	egressMapLentNames        = "lent_names"
 	egressMapLocks            = "locks"
 	egressMapMappingIndex     = "mapping_index"
@@ -591,6 +592,7 @@ type egressMapSpecs struct {
 	InterfaceTable   *ebpf.MapSpec `ebpf:"interface_table"`
 	KnownTable       *ebpf.MapSpec `ebpf:"known_table"`
 	LayoutTable      *ebpf.MapSpec `ebpf:"layout_table"`
+	LedTable         *ebpf.MapSpec `ebpf:"led_table"`
 	LentNames        *ebpf.MapSpec `ebpf:"lent_names"`
 	Locks            *ebpf.MapSpec `ebpf:"locks"`
 	MappingIndex     *ebpf.MapSpec `ebpf:"mapping_index"`
@@ -682,6 +684,7 @@ type egressMaps struct {
 	InterfaceTable   *ebpf.Map `ebpf:"interface_table"`
 	KnownTable       *ebpf.Map `ebpf:"known_table"`
 	LayoutTable      *ebpf.Map `ebpf:"layout_table"`
+	LedTable         *ebpf.Map `ebpf:"led_table"`
 	LentNames        *ebpf.Map `ebpf:"lent_names"`
 	Locks            *ebpf.Map `ebpf:"locks"`
 	MappingIndex     *ebpf.Map `ebpf:"mapping_index"`
@@ -748,6 +751,7 @@ func (m *egressMaps) Close() error {
 		m.InterfaceTable,
 		m.KnownTable,
 		m.LayoutTable,
+		m.LedTable,
 		m.LentNames,
 		m.Locks,
 		m.MappingIndex,

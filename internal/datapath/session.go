@@ -86,6 +86,7 @@ func (d *Datapath) SessionsAfter(after uint32, visit func(Session) bool) error {
 
 // Flags of a session (bpf/include/types.h).
 const (
+	sessionHairpin     = 0x01
 	sessionFilterOwner = 0x02
 	sessionTentative   = 0x08
 	sessionKnown       = 0x40

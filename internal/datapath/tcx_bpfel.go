@@ -41,6 +41,7 @@ const (
 	tcxMapInterfaceTable   = "interface_table"
 	tcxMapKnownTable       = "known_table"
 	tcxMapLayoutTable      = "layout_table"
+	tcxMapLedTable         = "led_table"
 	tcxMapLentNames        = "lent_names"
 	tcxMapLocks            = "locks"
 	tcxMapMappingIndex     = "mapping_index"
@@ -172,6 +173,7 @@ type tcxMapSpecs struct {
 	InterfaceTable   *ebpf.MapSpec `ebpf:"interface_table"`
 	KnownTable       *ebpf.MapSpec `ebpf:"known_table"`
 	LayoutTable      *ebpf.MapSpec `ebpf:"layout_table"`
+	LedTable         *ebpf.MapSpec `ebpf:"led_table"`
 	LentNames        *ebpf.MapSpec `ebpf:"lent_names"`
 	Locks            *ebpf.MapSpec `ebpf:"locks"`
 	MappingIndex     *ebpf.MapSpec `ebpf:"mapping_index"`
@@ -265,6 +267,7 @@ type tcxMaps struct {
 	InterfaceTable   *ebpf.Map `ebpf:"interface_table"`
 	KnownTable       *ebpf.Map `ebpf:"known_table"`
 	LayoutTable      *ebpf.Map `ebpf:"layout_table"`
+	LedTable         *ebpf.Map `ebpf:"led_table"`
 	LentNames        *ebpf.Map `ebpf:"lent_names"`
 	Locks            *ebpf.Map `ebpf:"locks"`
 	MappingIndex     *ebpf.Map `ebpf:"mapping_index"`
@@ -332,6 +335,7 @@ func (m *tcxMaps) Close() error {
 		m.InterfaceTable,
 		m.KnownTable,
 		m.LayoutTable,
+		m.LedTable,
 		m.LentNames,
 		m.Locks,
 		m.MappingIndex,

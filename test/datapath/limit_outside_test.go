@@ -150,6 +150,7 @@ func TestLimitRemoteByDnat(t *testing.T) {
 	g.forwards([]forward{{to: outbound, protocol: model.UDP, port: 5000, dnat: chain.Dnat{Address: hostB}}})
 	for n := range uint16(most) {
 		g.forwarded(g.put(udp(endpoint(remote, 30000+n), endpoint(outbound, 5000))))
+		g.forwarded(g.put(udp(endpoint(hostB, 5000), endpoint(remote, 30000+n))))
 	}
 	g.dropped(g.put(udp(endpoint(remote, 31000), endpoint(outbound, 5000))), "drop_remote_sessions")
 	g.forwarded(g.put(udp(endpoint(remote2, 31000), endpoint(outbound, 5000))))

@@ -114,6 +114,7 @@ func TestOneToOneLimits(t *testing.T) {
 	g.leaves(g.put(udp(inA, server)), udp(endpoint(alone, inA.Port()), server))
 	g.unreachable(udp(inA, server2), "drop_host_sessions")
 	g.leaves(g.put(udp(client, endpoint(alone, 9))), udp(client, endpoint(hostA, 9)))
+	g.leaves(g.put(udp(endpoint(hostA, 9), client)), udp(endpoint(alone, 9), client))
 	g.dropped(g.put(udp(client, endpoint(alone, 10))), "drop_remote_sessions")
 }
 
