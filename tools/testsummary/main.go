@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -28,14 +29,24 @@ type tally struct {
 	perPackage              map[string]int // tests run
 	failedIn                map[string]bool
 	skips                   []string
+	failures                []string // package and test; of a broken package its name alone
 }
 
 func main() {
-	os.Exit(run(os.Stdin, os.Stdout, os.Getenv("CI") != ""))
+	failures := flag.String("failed", "", "`file` that gets a line of package and test for each that failed, of the package alone where it broke")
+	flag.Parse()
+	code, failed := run(os.Stdin, os.Stdout, os.Getenv("CI") != "")
+	if *failures != "" {
+		if err := os.WriteFile(*failures, []byte(strings.Join(failed, "")), 0o600); err != nil {
+			fmt.Fprintf(os.Stderr, "testsummary: writing what failed: %v\n", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
 }
 
-// run summarises in to out and returns the exit code.
-func run(in io.Reader, out io.Writer, ci bool) int {
+// run summarises in to out and returns the exit code, and what failed.
+func run(in io.Reader, out io.Writer, ci bool) (int, []string) {
 	t := tally{output: map[test]*strings.Builder{}, perPackage: map[string]int{}, failedIn: map[string]bool{}}
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(nil, 16<<20)
@@ -66,7 +77,7 @@ func run(in io.Reader, out io.Writer, ci bool) int {
 		code = 1
 	}
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", t.passed, t.failed+t.broken, t.skipped)
-	return code
+	return code, t.failures
 }
 
 func (t *tally) add(e event, out io.Writer) {
@@ -105,6 +116,7 @@ func (t *tally) endTest(e event, out io.Writer) {
 		t.failedIn[e.Package] = true
 		if top {
 			t.failed++
+			t.failures = append(t.failures, e.Package+" "+e.Test+"\n")
 		}
 	case "skip":
 		reason := why(said)
@@ -128,6 +140,7 @@ func (t *tally) endPackage(e event, out io.Writer) {
 	case e.Action == "fail":
 		if !t.failedIn[e.Package] {
 			t.broken++
+			t.failures = append(t.failures, e.Package+"\n")
 			for key := range t.output { // a panic or a timeout leaves tests without an end
 				if key.pkg == e.Package && key.name != "" {
 					fmt.Fprint(out, t.said(key))

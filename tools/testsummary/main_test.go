@@ -38,21 +38,26 @@ func TestRun(t *testing.T) {
 		code     int
 		want     []string
 		avoid    string
+		failed   string
 	}{
-		{"pass", passing, true, 0, []string{"ok    p (1 tests, 300ms)", "\n1 passed, 0 failed, 0 skipped\n"}, "quiet words"},
-		{"fail", passing + failing, false, 1, []string{"broken thing", "FAIL  q", "1 passed, 1 failed, 0 skipped"}, ""},
-		{"skip on a desk", passing + skipping, false, 0, []string{"skipped: r TestC: r_test.go:3: needs root", "1 passed, 0 failed, 1 skipped"}, "CI allows"},
-		{"skip in CI", passing + skipping, true, 1, []string{"CI allows no skipped tests"}, ""},
-		{"slow tier in CI", passing + strings.Replace(skipping, "needs root", "slow tier: set REALMGATE_SLOW=1", 1), true, 0, []string{"skipped: r TestC: r_test.go:3: slow tier", "1 passed, 0 failed, 0 skipped"}, "CI allows"},
-		{"build", passing + building, false, 1, []string{"undefined: x", "FAIL  s", "1 passed, 1 failed"}, ""},
-		{"panic", passing + panicking, false, 1, []string{"panic: oh", "FAIL  u"}, ""},
-		{"nothing", "", false, 1, []string{"no test ran"}, ""},
-		{"words", "go: cannot find module\n" + passing, false, 0, []string{"go: cannot find module\n"}, ""},
+		{"pass", passing, true, 0, []string{"ok    p (1 tests, 300ms)", "\n1 passed, 0 failed, 0 skipped\n"}, "quiet words", ""},
+		{"fail", passing + failing, false, 1, []string{"broken thing", "FAIL  q", "1 passed, 1 failed, 0 skipped"}, "", "q TestB\n"},
+		{"skip on a desk", passing + skipping, false, 0, []string{"skipped: r TestC: r_test.go:3: needs root", "1 passed, 0 failed, 1 skipped"}, "CI allows", ""},
+		{"skip in CI", passing + skipping, true, 1, []string{"CI allows no skipped tests"}, "", ""},
+		{"slow tier in CI", passing + strings.Replace(skipping, "needs root", "slow tier: set REALMGATE_SLOW=1", 1), true, 0, []string{"skipped: r TestC: r_test.go:3: slow tier", "1 passed, 0 failed, 0 skipped"}, "CI allows", ""},
+		{"build", passing + building, false, 1, []string{"undefined: x", "FAIL  s", "1 passed, 1 failed"}, "", "s\n"},
+		{"panic", passing + panicking, false, 1, []string{"panic: oh", "FAIL  u"}, "", "u\n"},
+		{"nothing", "", false, 1, []string{"no test ran"}, "", ""},
+		{"words", "go: cannot find module\n" + passing, false, 0, []string{"go: cannot find module\n"}, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			if code := run(strings.NewReader(c.in), &out, c.ci); code != c.code {
+			code, failed := run(strings.NewReader(c.in), &out, c.ci)
+			if code != c.code {
 				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			if got := strings.Join(failed, ""); got != c.failed {
+				t.Errorf("failed is %q, want %q", got, c.failed)
 			}
 			for _, want := range c.want {
 				if !strings.Contains(out.String(), want) {
