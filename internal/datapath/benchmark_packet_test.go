@@ -74,8 +74,8 @@ func BenchmarkEstablished(b *testing.B) {
 				r := newRig(b, Options{Capacity: max(sessions, MinCapacity), Outbound: outboundAddresses(1 + sessions/32_000)})
 				r.fill(sessions, protocol)
 				out, in := r.outgoing(), r.replies()
-				b.Run("out", func(b *testing.B) { r.established(b, out, r.data.objects.GatewayPrivate, false) })
-				b.Run("in", func(b *testing.B) { r.established(b, in, r.data.objects.GatewayPublic, true) })
+				b.Run("out", func(b *testing.B) { r.established(b, out, r.program(false), false) })
+				b.Run("in", func(b *testing.B) { r.established(b, in, r.program(true), true) })
 			})
 		}
 	}
@@ -107,7 +107,7 @@ func BenchmarkNew(b *testing.B) {
 			r := newRig(b, options)
 			r.fill(sessions, model.UDP)
 			r.aim(flows(sessions, options.Capacity, model.UDP))
-			r.opening(b, r.data.objects.GatewayPrivate, false, fresh)
+			r.opening(b, r.program(false), false, fresh)
 			r.wantSessions(sessions + fresh/rounds*rounds)
 		})
 		b.Run(fmt.Sprintf("sessions=%d/pool", sessions), func(b *testing.B) {
@@ -115,7 +115,7 @@ func BenchmarkNew(b *testing.B) {
 			r.fill(sessions, model.UDP)
 			r.offerMany()
 			r.aim(r.knocks(fresh))
-			r.opening(b, r.data.objects.GatewayPublic, true, fresh)
+			r.opening(b, r.program(true), true, fresh)
 			r.wantSessions(sessions + fresh/rounds*rounds)
 		})
 	}

@@ -128,7 +128,11 @@ func (r *rig) program(public bool) *ebpf.Program {
 	if public {
 		side = bpfSideSIDE_PUBLIC
 	}
-	return r.data.forms[r.mode].program(side)
+	program, err := r.data.entry(r.mode, side, false)
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+	return program
 }
 
 func neighbourOn(name string, ip netip.Addr, mac packets.MAC) (ifindex int, err error) {

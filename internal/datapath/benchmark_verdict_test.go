@@ -40,7 +40,7 @@ func BenchmarkVerdict(b *testing.B) {
 		rigs = append(rigs, r)
 	}
 	beyond := compareRigs(b, rigs, func(i int, r *rig, t *timings) {
-		r.measure(t, r.data.objects.GatewayPrivate, false, i*(fresh/rounds), fresh/rounds)
+		r.measure(t, r.program(false), false, i*(fresh/rounds), fresh/rounds)
 	})
 	for k, name := range kinds[1:] {
 		b.ReportMetric(beyond[k], name+"-ns")
@@ -59,10 +59,10 @@ func BenchmarkEveryPacket(b *testing.B) {
 	for _, r := range rigs {
 		r.fill(sessions, model.UDP)
 		r.aim(r.outgoing())
-		r.run(r.data.objects.GatewayPrivate, false, sessions, xdpRedirect) // each session learns its next hop
+		r.run(r.program(false), false, sessions, xdpRedirect) // each session learns its next hop
 	}
 	beyond := compareRigs(b, rigs, func(_ int, r *rig, t *timings) {
-		r.measure(t, r.data.objects.GatewayPrivate, false, 0, chunk)
+		r.measure(t, r.program(false), false, 0, chunk)
 	})
 	b.ReportMetric(beyond[0], "beyond-ns")
 }

@@ -3,6 +3,7 @@ package datapath
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/cilium/ebpf"
 )
@@ -10,16 +11,58 @@ import (
 // form is the data plane as it is compiled for one hook (bpf/include/ctx.h). Both have the
 // same tables; what their programs enter by tail call is loaded for each.
 type form struct {
-	private, public, hairpin, question, fragment *ebpf.Program
-	barePrivate, barePublic                      *ebpf.Program // where packets of bare interfaces come in; TCX alone
-	programs, chains                             *ebpf.Map
+	programs, chains *ebpf.Map
+
+	// The kernel takes half a second for each form's entries: they are loaded when an interface needs them.
+	mutex   sync.Mutex
+	read    func() (*ebpf.CollectionSpec, error)
+	entries *entries // nil: not loaded
+}
+
+// entries are the programs that packets come in by, or come to by tail call.
+type entries struct {
+	sides
+	bareSides // TCX alone
+}
+
+type sides struct {
+	Private  *ebpf.Program `ebpf:"gateway_private"`
+	Public   *ebpf.Program `ebpf:"gateway_public"`
+	Hairpin  *ebpf.Program `ebpf:"gateway_hairpin"`
+	Question *ebpf.Program `ebpf:"gateway_question"`
+	Fragment *ebpf.Program `ebpf:"gateway_fragment"`
+}
+
+// bareSides are where packets of bare interfaces come in.
+type bareSides struct {
+	Private *ebpf.Program `ebpf:"bare_private"`
+	Public  *ebpf.Program `ebpf:"bare_public"`
+}
+
+// objects are the tables, and the programs that the daemon itself runs.
+type objects struct {
+	bpfMaps
+	BindPort            *ebpf.Program `ebpf:"bind_port"`
+	BindService         *ebpf.Program `ebpf:"bind_service"`
+	ClearCount          *ebpf.Program `ebpf:"clear_count"`
+	ExtendReservation   *ebpf.Program `ebpf:"extend_reservation"`
+	OfferReservation    *ebpf.Program `ebpf:"offer_reservation"`
+	Sweep               *ebpf.Program `ebpf:"sweep"`
+	UnbindPort          *ebpf.Program `ebpf:"unbind_port"`
+	UnbindService       *ebpf.Program `ebpf:"unbind_service"`
+	WithdrawReservation *ebpf.Program `ebpf:"withdraw_reservation"`
+}
+
+func (o *objects) Close() error {
+	return errors.Join(o.bpfMaps.Close(), _BpfClose(o.BindPort, o.BindService, o.ClearCount, o.ExtendReservation,
+		o.OfferReservation, o.Sweep, o.UnbindPort, o.UnbindService, o.WithdrawReservation))
 }
 
 // ofTCX are the arrays of programs that the form for socket buffers has for itself, under
 // the names that they are pinned by.
 var ofTCX = map[string]string{"programs": "tcx_programs", "chains": "tcx_chains"}
 
-// load creates or adopts the tables and loads the programs over them.
+// load creates or adopts the tables, and loads what the daemon runs over them.
 func (d *Datapath) load(spec *ebpf.CollectionSpec) error {
 	options := ebpf.CollectionOptions{}
 	if d.directory != "" {
@@ -29,8 +72,7 @@ func (d *Datapath) load(spec *ebpf.CollectionSpec) error {
 	if err := spec.LoadAndAssign(&d.objects, &options); err != nil {
 		return d.notLoaded(err)
 	}
-	o := &d.objects
-	d.forms[XDP] = &form{o.GatewayPrivate, o.GatewayPublic, o.GatewayHairpin, o.GatewayQuestion, o.GatewayFragment, nil, nil, o.Programs, o.Chains}
+	d.forms[XDP] = &form{read: loadBpf, programs: d.objects.Programs, chains: d.objects.Chains}
 	return d.loadTCX(options)
 }
 
@@ -42,6 +84,18 @@ func pinByName(spec *ebpf.CollectionSpec) {
 	}
 }
 
+// shared has a form take over the tables that there are, but its own.
+func (d *Datapath) shared(spec *ebpf.CollectionSpec, own map[string]string) map[string]*ebpf.Map {
+	tables := map[string]*ebpf.Map{}
+	for name, table := range d.tables() {
+		if spec.Maps[name] != nil && own[name] == "" {
+			tables[name] = table
+			spec.Maps[name].Pinning = ebpf.PinNone
+		}
+	}
+	return tables
+}
+
 func (d *Datapath) notLoaded(err error) error {
 	var verifier *ebpf.VerifierError
 	if errors.As(err, &verifier) {
@@ -50,7 +104,8 @@ func (d *Datapath) notLoaded(err error) error {
 	return fmt.Errorf("load the data plane (is there memory for %d sessions?): %w", d.layout.Capacity, err)
 }
 
-// loadTCX loads the programs for socket buffers over the tables of those for XDP.
+// loadTCX makes what the form for socket buffers has besides, and loads the program that
+// releases fragments.
 func (d *Datapath) loadTCX(options ebpf.CollectionOptions) error {
 	spec, err := loadTcx()
 	if err != nil {
@@ -62,50 +117,87 @@ func (d *Datapath) loadTCX(options ebpf.CollectionOptions) error {
 	if d.directory != "" {
 		pinByName(spec)
 	}
-	options.MapReplacements = map[string]*ebpf.Map{}
-	for name, table := range d.tables() {
-		if own := ofTCX[name]; own != "" {
-			spec.Maps[name].Name = own
-		} else if spec.Maps[name] != nil {
-			options.MapReplacements[name] = table
-			spec.Maps[name].Pinning = ebpf.PinNone
-		}
+	options.MapReplacements = d.shared(spec, ofTCX)
+	for name, own := range ofTCX {
+		spec.Maps[name].Name = own
 	}
 	var o struct {
-		tcxPrograms
-		Programs *ebpf.Map `ebpf:"programs"`
-		Chains   *ebpf.Map `ebpf:"chains"`
+		Carrier  *ebpf.Program `ebpf:"gateway_carrier"`
+		Programs *ebpf.Map     `ebpf:"programs"`
+		Chains   *ebpf.Map     `ebpf:"chains"`
 	}
 	if err := spec.LoadAndAssign(&o, &options); err != nil {
-		d.objects.Close()
-		return d.notLoaded(err)
+		return errors.Join(d.notLoaded(err), d.objects.Close())
 	}
-	d.carrierProgram = o.GatewayCarrier
-	d.forms[TCX] = &form{o.GatewayPrivate, o.GatewayPublic, o.GatewayHairpin, o.GatewayQuestion, o.GatewayFragment, o.BarePrivate, o.BarePublic, o.Programs, o.Chains}
+	d.carrierProgram = o.Carrier
+	d.forms[TCX] = &form{read: loadTcx, programs: o.Programs, chains: o.Chains}
 	return nil
 }
 
-// program is the form's for frames of a side.
-func (f *form) program(side bpfSide) *ebpf.Program {
-	if side == bpfSideSIDE_PUBLIC {
-		return f.public
+// loaded are the form's entries, which it loads where nobody has needed them yet.
+func (d *Datapath) loaded(mode Mode) (*entries, error) {
+	f := d.forms[mode]
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.entries != nil {
+		return f.entries, nil
 	}
-	return f.private
+	e := &entries{}
+	var into any = &e.sides
+	if mode == TCX {
+		into = e
+	}
+	spec, err := f.read()
+	if err == nil {
+		err = applyLayout(spec, &d.layout, &d.options)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the compiled programs for %s: %w", mode, err)
+	}
+	tables := d.shared(spec, nil)
+	tables["programs"], tables["chains"] = f.programs, f.chains
+	if err := spec.LoadAndAssign(into, &ebpf.CollectionOptions{MapReplacements: tables}); err != nil {
+		return nil, d.notLoaded(err)
+	}
+	for number, program := range map[bpfProgram]*ebpf.Program{
+		bpfProgramPROGRAM_PRIVATE: e.sides.Private, bpfProgramPROGRAM_PUBLIC: e.sides.Public, bpfProgramPROGRAM_HAIRPIN: e.Hairpin,
+		bpfProgramPROGRAM_QUESTION: e.Question, bpfProgramPROGRAM_FRAGMENT: e.Fragment,
+	} {
+		if err := f.programs.Put(uint32(number), program); err != nil {
+			return nil, errors.Join(fmt.Errorf("set a program that is entered by tail call: %w", err), e.close())
+		}
+	}
+	f.entries = e
+	return e, nil
 }
 
 // entry is the program that is attached to an interface of the side.
-func (f *form) entry(side bpfSide, bare bool) *ebpf.Program {
+func (d *Datapath) entry(mode Mode, side bpfSide, bare bool) (*ebpf.Program, error) {
+	e, err := d.loaded(mode)
 	switch {
-	case !bare:
-		return f.program(side)
+	case err != nil:
+		return nil, err
+	case bare && side == bpfSideSIDE_PUBLIC:
+		return e.bareSides.Public, nil
+	case bare:
+		return e.bareSides.Private, nil
 	case side == bpfSideSIDE_PUBLIC:
-		return f.barePublic
+		return e.sides.Public, nil
 	}
-	return f.barePrivate
+	return e.sides.Private, nil
 }
 
-func (f *form) close() error {
-	return errors.Join(f.private.Close(), f.public.Close(), f.hairpin.Close(), f.question.Close(), f.fragment.Close(),
-		f.barePrivate.Close(), f.barePublic.Close(),
-		f.programs.Close(), f.chains.Close())
+func (e *entries) close() error {
+	return _BpfClose(e.sides.Private, e.sides.Public, e.Hairpin, e.Question, e.Fragment, e.bareSides.Private, e.bareSides.Public)
+}
+
+// closeForms lets go what load has made.
+func (d *Datapath) closeForms() error {
+	var errs []error
+	for _, f := range d.forms {
+		if f.entries != nil {
+			errs = append(errs, f.entries.close())
+		}
+	}
+	return errors.Join(append(errs, d.forms[TCX].programs.Close(), d.forms[TCX].chains.Close(), d.objects.Close())...)
 }

@@ -62,7 +62,11 @@ func (d *Datapath) Inject(in Injected) (Action, []byte, error) {
 	if in.Complete {
 		options.Flags |= unix.BPF_F_TEST_SKB_CHECKSUM_COMPLETE
 	}
-	said, err := d.forms[mode].program(side).Run(&options)
+	program, err := d.entry(mode, side, false)
+	if err != nil {
+		return "", nil, err
+	}
+	said, err := program.Run(&options)
 	if in.Complete && errors.Is(err, unix.EBADMSG) {
 		return "", nil, ErrSum
 	}

@@ -18,7 +18,7 @@ type Datapath struct {
 	directory string // of the pins; empty: none
 	adopted   bool
 	layout    bpfLayout
-	objects   bpfObjects
+	objects   objects
 	forms     map[Mode]*form // XDP and TCX
 	reasons   []string
 	graceful  *ebpf.Map // see grace
@@ -91,11 +91,10 @@ func Open(options Options) (*Datapath, error) {
 		return nil, err
 	}
 	if err := d.loadEgress(); err != nil {
-		d.objects.Close()
-		return nil, err
+		return nil, errors.Join(err, d.closeForms())
 	}
 	if err := d.initialise(); err != nil {
-		return nil, errors.Join(err, d.closeEgress(true), d.forms[TCX].close(), d.objects.Close())
+		return nil, errors.Join(err, d.closeEgress(true), d.closeForms())
 	}
 	return d, nil
 }
@@ -145,17 +144,6 @@ func (d *Datapath) pinnedLayout() (bpfLayout, error) {
 
 // initialise fills what the programs expect to find.
 func (d *Datapath) initialise() error {
-	for _, f := range d.forms {
-		for number, program := range map[bpfProgram]*ebpf.Program{
-			bpfProgramPROGRAM_PRIVATE: f.private, bpfProgramPROGRAM_PUBLIC: f.public,
-			bpfProgramPROGRAM_HAIRPIN: f.hairpin, bpfProgramPROGRAM_QUESTION: f.question,
-			bpfProgramPROGRAM_FRAGMENT: f.fragment,
-		} {
-			if err := f.programs.Put(uint32(number), program); err != nil {
-				return fmt.Errorf("set a program that is entered by tail call: %w", err)
-			}
-		}
-	}
 	if err := d.newGrace(); err != nil {
 		return err
 	}
@@ -205,5 +193,5 @@ func (d *Datapath) Close(keep bool) error {
 		}
 	}
 	d.ports = nil
-	return errors.Join(append(errs, d.graceful.Close(), d.forms[TCX].close(), d.objects.Close())...)
+	return errors.Join(append(errs, d.graceful.Close(), d.closeForms())...)
 }

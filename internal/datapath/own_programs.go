@@ -4,7 +4,13 @@ import "github.com/cilium/ebpf"
 
 // IsOurs reports whether a program of the kernel, by its number, is one that this data plane attaches.
 func (d *Datapath) IsOurs(program uint32) bool {
-	for _, p := range []*ebpf.Program{d.objects.GatewayPublic, d.objects.GatewayPrivate} {
+	f := d.forms[XDP]
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.entries == nil {
+		return false
+	}
+	for _, p := range []*ebpf.Program{f.entries.sides.Public, f.entries.sides.Private} {
 		info, err := p.Info()
 		if err != nil {
 			continue

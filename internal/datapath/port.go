@@ -170,7 +170,10 @@ func (d *Datapath) confirmPort(p *port) error {
 }
 
 func (d *Datapath) attachMode(p *port, mode Mode) (err error) {
-	program := d.forms[mode].entry(p.side, p.bare)
+	program, err := d.entry(mode, p.side, p.bare)
+	if err != nil {
+		return err
+	}
 	if mode == TCX {
 		p.hold, err = d.attachBuffers(entering, p.name, p.ifindex, program)
 	} else {
@@ -200,8 +203,12 @@ func (d *Datapath) adopt(p *port) bool {
 		case ifindex != p.ifindex || mode != TCX && (mode != p.chosen || !isNative(ifindex)):
 			return errors.New("it is attached otherwise")
 		}
+		program, err := d.entry(mode, p.side, p.bare)
+		if err != nil {
+			return err
+		}
 		p.mode = mode
-		return old.Update(d.forms[mode].entry(p.side, p.bare))
+		return old.Update(program)
 	})
 	if err != nil {
 		d.options.Logger.Warn("attaching anew", "interface", p.name, "why", err)
