@@ -79,13 +79,16 @@ static __always_inline void flow_count(struct flow *flow)
 		flow->flags |= SESSION_COUNTED;
 }
 
-/* Whether what comes back to the mapping is of a session that a chain opened: dnat names the port, or has named it. */
-__noinline bool flow_is_static(const struct flow *flow)
+/*
+ * Whether what comes back is of another session: a chain has opened it (dnat names the port, or has named it), or, where
+ * there are no ports, another host.
+ */
+__noinline bool flow_is_taken(const struct flow *flow)
 {
 	struct control *control = control_get();
 	struct session_key key = {};
 
-	if (!flow || !control || !control->statics)
+	if (!flow || !control || (!control->statics && !is_basic(flow->protocol)))
 		return false;
 	key.local = flow->external_address;
 	key.local_port = flow->external_port;
@@ -282,6 +285,7 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 {
 	struct session *session;
 	struct session_key key;
+	enum reason reason = REASON_DROP_SESSION_INDEX_FULL;
 	__u32 tick;
 
 	if (!flow || !settings || !number)
@@ -299,6 +303,12 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 		key = session_outside_key(session);
 		if (!index_insert(&session_index, session_place(&key), *number))
 			goto full;
+		/* Two hosts may come at once, under different stripes: one of them sees the other, or both. */
+		if (is_basic(flow->protocol) && session_has_rival(&key, *number)) {
+			index_remove(&session_index, session_place(&key), *number);
+			reason = REASON_DROP_SESSION_CONFLICT;
+			goto full;
+		}
 	} else if (session_has_mapping(flow->origin) && settings->filtering == FILTER_ADDRESS_DEPENDENT &&
 		   !filter_join(*number, session)) {
 		goto full;
@@ -309,15 +319,15 @@ full:
 	session_unlist(*number, session, tick);
 	count_statistic(STATISTIC_SESSIONS_FREED);
 	*number = 0;
-	return REASON_DROP_SESSION_INDEX_FULL;
+	return reason;
 }
 
-/* The same for a session through a mapping. */
-static __always_inline enum reason mapping_session_open(const struct flow *flow, const struct settings *settings,
-							__u32 *number)
+/* The same for a session by an address of many hosts. */
+static __always_inline enum reason shared_session_open(const struct flow *flow, const struct settings *settings,
+						       __u32 *number)
 {
-	if (flow_is_static(flow)) {
-		record_release(*number, flow->origin == ORIGIN_INSIDE);
+	if (flow_is_taken(flow)) {
+		record_release(*number, session_is_outbound(flow->origin));
 		*number = 0;
 		return REASON_DROP_SESSION_CONFLICT;
 	}

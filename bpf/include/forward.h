@@ -35,6 +35,8 @@ static __always_inline void flow_touch(struct session *session, const struct pac
 
 	if (session_is_outbound(session->origin)) {
 		session_touch(session, packet, direction, tick);
+		if (direction == DIRECTION_IN && is_basic(session->protocol) && !(session->flags & SESSION_ANSWERED))
+			session_mark(session, SESSION_ANSWERED);
 		return;
 	}
 	if (session->flags & SESSION_TENTATIVE)
@@ -102,7 +104,8 @@ static __always_inline int forward_send(ctx_t *ctx, const struct packet *packet,
 		reason_count(REASON_FORWARDED_NO_NEIGHBOUR);
 		return CTX_PASS;
 	}
-	if (hop->redirect < CTX_REDIRECTS || packet->wire_length > hop->mtu) {
+	/* A length that is not known is too long, too. */
+	if (hop->redirect < CTX_REDIRECTS || (__u16)(packet->wire_length - 1) >= hop->mtu) {
 		/* The kernel decrements the TTL, and fragments where the sender allows it. */
 		reason_count(REASON_FORWARDED_BY_STACK);
 		return CTX_PASS;

@@ -72,8 +72,12 @@ static __always_inline enum reason first_parse(ctx_t *ctx, struct packet *packet
 	case IPPROTO_UDP:
 		packet->sum = sum_of_none(ctx);
 		return first_parse_udp(packet, &header.udp);
+	case IPPROTO_ICMP:
+		return first_parse_icmp(packet, &header.icmp);
 	}
-	return first_parse_icmp(packet, &header.icmp);
+	if (basic_has_sum(protocol))
+		packet->sum = sum_of_none(ctx);
+	return REASON_NONE;
 }
 
 /* REASON_NONE for a first fragment that can be translated, REASON_DROP_FRAGMENT for a later one. */
@@ -101,7 +105,8 @@ __noinline enum reason fragment_parse(ctx_t *ctx, struct packet *packet)
 	case IPPROTO_ICMP:
 		break;
 	default:
-		return REASON_DROP_PROTOCOL;
+		if (!basic_least(packet->tuple.protocol))
+			return REASON_DROP_PROTOCOL;
 	}
 	/* Nobody leaves the sum of a part to an interface, and nothing puts parts of different packets together. */
 	if (sum_start(ctx) || ctx_segment_size(ctx))

@@ -16,7 +16,7 @@
 /* By which of its tuples a session is sought. */
 enum key_side {
 	KEY_INSIDE = 1, /* local is the private endpoint */
-	KEY_OUTSIDE,	/* local is the external endpoint; sessions from the pool and static ones only */
+	KEY_OUTSIDE,	/* local is the external endpoint; sessions that session_is_listed_outside() names only */
 	KEY_FILTER,	/* local is the private endpoint, any remote port; owners of a filter entry only */
 };
 

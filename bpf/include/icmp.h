@@ -59,7 +59,7 @@ static __always_inline enum reason quoted_parse(ctx_t *ctx, const struct packet 
 		quoted->reply = (bpf_ntohs(l4.source) >> 8) == ICMP_ECHOREPLY;
 		return REASON_NONE;
 	}
-	return REASON_DROP_PROTOCOL;
+	return basic_least(ip.protocol) ? REASON_NONE : REASON_DROP_PROTOCOL;
 }
 
 /* RFC 5508 REQ-3: the ICMP checksum and that of the quoted IP header must be right, the quoted L4 one is not judged. */
@@ -88,7 +88,7 @@ static __always_inline __u32 quoted_port_offset(__u8 protocol, bool source)
 
 static __always_inline __u32 quoted_checksum_offset(__u8 protocol)
 {
-	return protocol == IPPROTO_UDP ? 6 : protocol == IPPROTO_TCP ? 16 : 2;
+	return protocol == IPPROTO_TCP ? 16 : protocol == IPPROTO_ICMP ? 2 : 6;
 }
 
 /*
@@ -104,7 +104,7 @@ static __always_inline bool quoted_rewrite(ctx_t *ctx, const struct packet *pack
 	__u16 l4_delta = source ? ~session->l4_delta : session->l4_delta;
 	__u32 checksum_at = quoted->l4 + quoted_checksum_offset(session->protocol);
 	/* The answering side of a query has no port in the packet. */
-	bool has_port = session->protocol != IPPROTO_ICMP || source != quoted->reply;
+	bool has_port = !is_basic(session->protocol) && (session->protocol != IPPROTO_ICMP || source != quoted->reply);
 	__u16 field;
 
 	/* A right IP header adds up to the same whatever its address, so the outer checksum sees no change. */
@@ -113,9 +113,9 @@ static __always_inline bool quoted_rewrite(ctx_t *ctx, const struct packet *pack
 	*delta = checksum_add(*delta, address_delta);
 	if (!quoted_word(ctx, quoted->ip + 10, checksum_update(field, address_delta), delta))
 		return false;
-	if (!has_port)
+	if (!has_port && !basic_has_sum(session->protocol))
 		return true;
-	if (!quoted_word(ctx, quoted->l4 + quoted_port_offset(session->protocol, source), port, delta))
+	if (has_port && !quoted_word(ctx, quoted->l4 + quoted_port_offset(session->protocol, source), port, delta))
 		return false;
 	/* Often only eight bytes are quoted, and TCP's checksum is not among them. */
 	if (checksum_at + 2 > ETH_HLEN + packet->ip_length || ctx_load(ctx, checksum_at, &field, 2))
@@ -123,7 +123,7 @@ static __always_inline bool quoted_rewrite(ctx_t *ctx, const struct packet *pack
 	if (session->protocol == IPPROTO_UDP && !field)
 		return true;
 	field = checksum_update(field, l4_delta);
-	if (session->protocol == IPPROTO_UDP && !field)
+	if (session->protocol != IPPROTO_TCP && session->protocol != IPPROTO_ICMP && !field)
 		field = 0xffff;
 	return quoted_word(ctx, checksum_at, field, delta);
 }

@@ -17,6 +17,7 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
+#include "basic.h"
 #include "options.h"
 #include "reason.h"
 #include "sum.h"
@@ -78,7 +79,7 @@ struct homes {
 };
 
 enum packet_kind {
-	PACKET_FLOW,	   /* UDP, TCP or an ICMP query */
+	PACKET_FLOW,	   /* UDP, TCP, an ICMP query, or what is translated by address alone */
 	PACKET_ICMP_ERROR, /* carries the packet it is about */
 	PACKET_ARP,
 	PACKET_IPV6,
@@ -92,17 +93,17 @@ struct packet {
 	__u8 tcp_flags;
 	__u8 ttl;
 	__u8 dont_fragment;
-	__u8 hairpin;	      /* came from inside, its source is translated already */
-	__u8 reply;	      /* answers an ICMP query */
-	__u8 link_broadcast;  /* the frame was for many: never forwarded (RFC 1812 §5.3.4) */
-	__u8 again;	      /* enum nf_stage that a chain has judged; nf_packet() tells how */
-	__u16 l4;	      /* offset in the frame */
-	__u16 ip_length;      /* of the whole IP packet */
-	__u16 sequence;	      /* TCP: the upper half of the number, in network byte order, guard.h */
-	__u16 acknowledges;   /* the same */
-	__u16 wire_length;    /* of an IP packet on the wire: the same, but for an aggregate */
-	__u8 sum;	      /* enum sum, of TCP and UDP */
-	__u8 fragment;	      /* enum fragment */
+	__u8 hairpin;	     /* came from inside, its source is translated already */
+	__u8 reply;	     /* answers an ICMP query */
+	__u8 link_broadcast; /* the frame was for many: never forwarded (RFC 1812 §5.3.4) */
+	__u8 again;	     /* enum nf_stage that a chain has judged; nf_packet() tells how */
+	__u16 l4;	     /* offset in the frame */
+	__u16 ip_length;     /* of the whole IP packet */
+	__u16 sequence;	     /* TCP: the upper half of the number, in network byte order, guard.h */
+	__u16 acknowledges;  /* the same */
+	__u16 wire_length; /* of an IP packet on the wire: the same, but for an aggregate; 0: the kernel alone knows */
+	__u8 sum;	   /* enum sum, of TCP and UDP */
+	__u8 fragment;	   /* enum fragment */
 	__u16 identification; /* of a fragment, in network byte order */
 };
 
@@ -206,6 +207,40 @@ static __always_inline enum reason packet_parse_icmp(struct packet *packet, void
 	return REASON_DROP_ICMP_TYPE;
 }
 
+/* UDP-Lite's sum covers the header and more, or all (RFC 3828 section 3.1), and is never 0. */
+static __always_inline bool udplite_is_malformed(const struct udphdr *udp, __u16 l4_length)
+{
+	__u16 coverage = bpf_ntohs(udp->len);
+
+	return !udp->check || (coverage && (coverage < sizeof(*udp) || coverage > l4_length));
+}
+
+/* What is translated by address alone. Of an aggregate nobody here knows how much is headers. */
+__noinline enum reason packet_parse_basic(ctx_t *ctx, struct packet *packet)
+{
+	__u16 least, length;
+	struct udphdr udp;
+
+	if (!packet)
+		return REASON_DROP_INTERNAL;
+	least = basic_least(packet->tuple.protocol);
+	length = packet->ip_length - (packet->l4 - ETH_HLEN);
+	if (!least)
+		return REASON_DROP_PROTOCOL;
+	if (length < least)
+		return REASON_DROP_MALFORMED;
+	if (ctx_segment_size(ctx))
+		packet->wire_length = 0;
+	if (!basic_has_sum(packet->tuple.protocol))
+		return REASON_NONE;
+	if (ctx_load(ctx, packet->l4, &udp, sizeof(udp)))
+		return REASON_DROP_MALFORMED;
+	if (packet->tuple.protocol == IPPROTO_UDPLITE && udplite_is_malformed(&udp, length))
+		return REASON_DROP_MALFORMED;
+	packet->sum = sum_of_none(ctx); /* nothing leaves these to an interface */
+	return REASON_NONE;
+}
+
 /* RFC 1812 §5.2.2: what has a bad header checksum goes nowhere. */
 static __always_inline bool header_checksum_is_wrong(ctx_t *ctx, const struct iphdr *ip, __u16 header)
 {
@@ -268,7 +303,7 @@ static __always_inline enum reason packet_parse_ip(ctx_t *ctx, struct packet *pa
 	case IPPROTO_ICMP:
 		return packet_parse_icmp(packet, l4, end, l4_length);
 	}
-	return REASON_DROP_PROTOCOL;
+	return packet_parse_basic(ctx, packet);
 }
 
 /* REASON_NONE when there is more to do; packet->kind then says what. */

@@ -33,6 +33,11 @@ __noinline int private_refuse(ctx_t *ctx, const struct packet *packet, enum reas
 		return verdict(ctx, packet, reason, SIDE_PRIVATE);
 	case REASON_DROP_TTL_EXPIRED:
 		return refuse(ctx, packet, reason, SIDE_PRIVATE, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
+	case REASON_DROP_SESSION_CONFLICT:
+		/* Who has ports tries another one. */
+		if (!is_basic(packet->tuple.protocol))
+			return verdict(ctx, packet, reason, SIDE_PRIVATE);
+		return refuse(ctx, packet, reason, SIDE_PRIVATE, ICMP_DEST_UNREACH, ICMP_HOST_UNREACH, 0);
 	case REASON_DROP_NO_ADDRESS:
 	case REASON_DROP_NO_PORT:
 	case REASON_DROP_HOST_SESSIONS:

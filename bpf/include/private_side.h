@@ -61,8 +61,10 @@ __noinline enum reason private_destination(ctx_t *ctx, const struct packet *pack
 			return port_is_ours(ctx, &packet->tuple) ? REASON_TO_GATEWAY : REASON_NONE;
 		if (port_is_static(destination, packet->tuple.destination_port, packet->tuple.protocol))
 			return REASON_NONE;
-		return endpoint.phase == PHASE_LIVE && !port_is_ours(ctx, &packet->tuple) ? REASON_NONE
-											  : REASON_TO_GATEWAY;
+		return endpoint.phase == PHASE_LIVE && !is_basic(packet->tuple.protocol) &&
+				       !port_is_ours(ctx, &packet->tuple)
+			       ? REASON_NONE
+			       : REASON_TO_GATEWAY;
 	}
 	if (address || private_leaves(ctx, packet, way))
 		return REASON_NONE;
@@ -94,11 +96,13 @@ __noinline int private_enter(const struct packet *packet, struct flow *flow, con
 	host.address = packet->tuple.source;
 	host.port = packet->tuple.source_port;
 	host.protocol = packet->tuple.protocol;
-	if (session_has_mapping(flow->origin)) {
+	if (flow->origin != ORIGIN_OWN) {
 		flow->outbound = slot_of(host.address);
 		host.outbound = flow->outbound;
 		if (host.outbound == NO_SLOT)
 			return REASON_DROP_NO_ADDRESS;
+	}
+	if (session_has_mapping(flow->origin)) {
 		flow->mapping = mapping_find(&host);
 		maps = !flow->mapping;
 	}
@@ -112,7 +116,7 @@ static __always_inline enum reason private_translate(ctx_t *ctx, const struct pa
 	enum reason reason;
 
 	if (!session_has_mapping(flow->origin)) {
-		flow->external_address = own;
+		flow->external_address = flow->origin == ORIGIN_OWN ? own : slot_address(flow->outbound);
 		flow->external_port = packet->tuple.source_port;
 		return REASON_NONE;
 	}
@@ -142,7 +146,7 @@ __noinline enum reason private_open_locked(ctx_t *ctx, const struct packet *pack
 	*number = session_find_home(packet);
 	if (*number && !private_clear(*number, settings))
 		return REASON_NONE;
-	flow->origin = way->own ? ORIGIN_OWN : ORIGIN_INSIDE;
+	flow->origin = way->own ? ORIGIN_OWN : is_basic(packet->tuple.protocol) ? ORIGIN_BASIC : ORIGIN_INSIDE;
 	entered = private_enter(packet, flow, settings);
 	if (entered > REASON_NONE)
 		return entered;
@@ -170,11 +174,11 @@ __noinline enum reason private_open_locked(ctx_t *ctx, const struct packet *pack
 	flow->route_epoch = way->epoch;
 	flow->judged = chain_judged(packet);
 	*number = record;
-	if (!session_has_mapping(flow->origin)) {
+	if (flow->origin == ORIGIN_OWN) {
 		reason = session_open(flow, settings, number);
 	} else {
-		reason = mapping_session_open(flow, settings, number);
-		if (reason != REASON_NONE)
+		reason = shared_session_open(flow, settings, number);
+		if (reason != REASON_NONE && session_has_mapping(flow->origin))
 			mapping_release(flow->mapping, false, 0, flow->tick);
 	}
 	if (reason == REASON_NONE)

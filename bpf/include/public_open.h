@@ -71,7 +71,7 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct s
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	flow_count(flow);
-	reason = mapping_session_open(flow, settings, number);
+	reason = shared_session_open(flow, settings, number);
 	if (reason == REASON_NONE)
 		mapping_join(slot, true);
 	else if (flow->flags & SESSION_COUNTED)

@@ -40,6 +40,8 @@ static __always_inline enum reason public_key(const struct tuple *tuple, const s
 		key->side = KEY_OUTSIDE;
 		return REASON_NONE;
 	}
+	if (is_basic(tuple->protocol)) /* by its outside tuple alone: static_find */
+		return REASON_DROP_NO_SESSION;
 	*slot = mapping_slot(address->number, tuple->protocol, tuple->destination_port);
 	key->side = KEY_INSIDE;
 	endpoint = mapping_at(*slot);
@@ -48,7 +50,10 @@ static __always_inline enum reason public_key(const struct tuple *tuple, const s
 	return endpoint.phase == PHASE_LIVE ? REASON_NONE : REASON_DROP_NO_MAPPING;
 }
 
-/* The session of a packet to an outbound address: number is its mapping's, but a chain or a binding may have opened it. */
+/*
+ * The session of a packet to an outbound address: number is its mapping's, but a chain or a binding may have opened it, or a
+ * host without a mapping.
+ */
 __noinline __u32 static_find(const struct tuple *tuple, __u32 number)
 {
 	struct session *session = session_at(number);
@@ -77,8 +82,9 @@ static __always_inline __u32 public_find(const struct tuple *tuple, const struct
 	*reason = public_key(tuple, address, generation, key, slot);
 	if (*reason == REASON_NONE)
 		number = session_find(key);
-	return (control->statics || address->lends) && address->kind == ADDRESS_OUTBOUND ? static_find(tuple, number)
-											 : number;
+	return (control->statics || address->lends || is_basic(tuple->protocol)) && address->kind == ADDRESS_OUTBOUND
+		       ? static_find(tuple, number)
+		       : number;
 }
 
 /* The session that an ICMP error from outside is about: the quoted packet is one that we sent. */

@@ -14,6 +14,7 @@
 #define REFUSALS_PER_TICK    2048 /* about 7,600 a second */
 #define REFUSALS_OF_A_SOURCE 64	  /* in a tick: about 240 a second; sources of one hash share it */
 #define REFUSALS_ALL	     0	  /* the gateway's place in refusal_budgets */
+#define ICMP_PROT_UNREACH    2
 #define ICMP_PORT_UNREACH    3
 
 static __always_inline bool refusals_allow(__u32 place, __u32 most)
@@ -72,6 +73,8 @@ __noinline bool refusal_write(ctx_t *ctx, const struct packet *packet, enum reas
 		written = refusal_reset(ctx, packet);
 	} else {
 		error.from = packet->tuple.destination;
+		if (is_basic(packet->tuple.protocol))
+			error.code = ICMP_PROT_UNREACH;
 		written = icmp_error_write(ctx, packet, &error);
 	}
 	if (written)

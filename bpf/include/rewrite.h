@@ -54,8 +54,19 @@ static __always_inline bool rewrite_l4(ctx_t *ctx, void *l4, void *end, const st
 		}
 		return true;
 	}
+	case IPPROTO_UDPLITE:
+	case IPPROTO_DCCP: {
+		__u16 *field = l4 + BASIC_SUM_AT;
+
+		if ((void *)(field + 1) > end)
+			return false;
+		*field = checksum_update(*field, delta);
+		if (!*field)
+			*field = 0xffff; /* for UDP-Lite; to DCCP it is the same */
+		return true;
 	}
-	return false;
+	}
+	return true; /* by its address alone */
 }
 
 /* Translates the source (from inside) or the destination (from outside). TTL and Ethernet header stay. */

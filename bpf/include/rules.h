@@ -264,14 +264,21 @@ static __always_inline bool rules_find(const struct rules_head *head, const stru
 	return true;
 }
 
+#define RULES_OTHERS 255 /* stands for all protocols that rules do not name */
+
 /* Direction, protocol and port as one number. The port of what has none is 0. */
 static __always_inline __u32 rules_service(const struct nf_packet *packet)
 {
-	__u32 service = (__u32)packet->direction << 24 | (__u32)packet->protocol << 16;
+	__u32 service = (__u32)packet->direction << 24;
 
-	if (packet->protocol != IPPROTO_ICMP)
-		service |= bpf_ntohs(packet->destination_port);
-	return service;
+	switch (packet->protocol) {
+	case IPPROTO_TCP:
+	case IPPROTO_UDP:
+		return service | (__u32)packet->protocol << 16 | bpf_ntohs(packet->destination_port);
+	case IPPROTO_ICMP:
+		return service | IPPROTO_ICMP << 16;
+	}
+	return service | RULES_OTHERS << 16;
 }
 
 /* False when no rule matches. */

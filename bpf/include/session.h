@@ -52,6 +52,30 @@ __noinline __u32 session_find_indexed(const struct session_key *key)
 	return index_find(&session_index, session_place(key), fixed.session_bits, session_matches, key);
 }
 
+/* Another than this record. */
+struct rival {
+	struct session_key key;
+	__u32 than;
+};
+
+static __always_inline bool session_rivals(__u32 number, const void *wanted)
+{
+	const struct rival *rival = wanted;
+
+	return number != rival->than && session_matches(number, &rival->key);
+}
+
+/* Whether another session is known by the same key. */
+__noinline bool session_has_rival(const struct session_key *key, __u32 than)
+{
+	struct rival rival = {.than = than};
+
+	if (!key)
+		return false;
+	rival.key = *key;
+	return index_find(&session_index, session_place(key), fixed.session_bits, session_rivals, &rival) != 0;
+}
+
 /* Asks for all records of both homes together: one wait for memory. */
 static __always_inline void homes_touch(struct homes homes)
 {
@@ -132,7 +156,7 @@ static __always_inline struct session_key session_outside_key(const struct sessi
 /* Found from outside by its outside tuple alone: that is in the index. */
 static __always_inline bool session_is_listed_outside(__u8 origin)
 {
-	return origin == ORIGIN_POOL || origin == ORIGIN_STATIC;
+	return origin == ORIGIN_POOL || origin == ORIGIN_STATIC || origin == ORIGIN_BASIC;
 }
 
 static __always_inline bool session_has_mapping(__u8 origin)
@@ -210,8 +234,10 @@ static __always_inline __u32 session_timeout(const struct settings *settings, co
 			return session->flags & SESSION_ANSWERED ? settings->udp : settings->udp_unanswered;
 		/* A resolver takes a port for each question, and needs it no more once it is answered (RFC 4787 REQ-5a). */
 		return session->remote_port == bpf_htons(53) ? settings->dns : settings->udp;
+	case IPPROTO_ICMP:
+		return settings->icmp;
 	}
-	return settings->icmp;
+	return session->flags & SESSION_ANSWERED ? settings->others : settings->others_unanswered;
 }
 
 /* What a packet did to the session. */

@@ -9,6 +9,7 @@
 #include <bpf/bpf_core_read.h>
 #include <linux/in.h>
 
+#include "basic.h"
 #include "checksum.h"
 
 enum sum {
@@ -78,16 +79,13 @@ static __always_inline bool sum_is_misplaced(ctx_t *ctx, __u32 offset, __u8 prot
 
 	if (__builtin_expect(!start, 1))
 		return false;
-	if (start != offset || protocol == IPPROTO_ICMP)
-		return start < offset + 8; /* behind ports and identifier there may be a packet within the packet */
-	skb = bpf_cast_to_kern_ctx(ctx);
-	switch (protocol) {
-	case IPPROTO_TCP:
-		return skb->csum_offset != 16;
-	case IPPROTO_UDP:
-		return skb->csum_offset != 6;
+	if (start == offset && (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP)) {
+		skb = bpf_cast_to_kern_ctx(ctx);
+		return skb->csum_offset != (protocol == IPPROTO_TCP ? 16 : 6);
 	}
-	return false;
+	if (is_basic(protocol) && !basic_has_sum(protocol)) /* there nothing is translated, and SCTP's own sum begins */
+		return start < offset;
+	return start < offset + 8; /* behind ports and identifier there may be a packet within the packet */
 }
 
 /* pseudo: sum of the pseudo-header; offset, length: of header and payload; field: the checksum, not 0. */

@@ -16,7 +16,7 @@ enum direction {
 /* Opened by a host inside. */
 static __always_inline bool session_is_outbound(__u8 origin)
 {
-	return origin == ORIGIN_INSIDE || origin == ORIGIN_OWN;
+	return origin <= ORIGIN_BASIC;
 }
 
 /* From outside, to where dnat or 1:1 leads: whoever sends the first packet has a session, and may not be who it says. */

@@ -69,7 +69,9 @@ struct settings {
 	__u32 udp_unanswered; /* opened from outside, and the host has not answered */
 	__u32 dns;	      /* UDP from inside to port 53 */
 	__u32 icmp;
-	__u32 port_quarantine; /* 0 where filtering depends on the peer */
+	__u32 others;		 /* protocols that are translated by address alone, basic.h */
+	__u32 others_unanswered; /* nobody has answered yet, from whichever side */
+	__u32 port_quarantine;	 /* 0 where filtering depends on the peer */
 	__u32 since;	/* the generation that these came with; later ones of the same parity judge by them, too */
 	__u8 filtering; /* enum filtering */
 	__u8 ipv6_forward;
@@ -136,19 +138,22 @@ enum phase {
 };
 
 enum origin {
-	ORIGIN_INSIDE,	/* opened from inside through a mapping */
-	ORIGIN_MAPPING, /* opened from outside through a mapping that let it in */
-	ORIGIN_POOL,	/* opened from outside by a claim of a binding */
-	ORIGIN_STATIC,	/* opened from outside, a chain said where to (dnat) */
-	ORIGIN_OWN,	/* opened from inside, by an address that is the host's own outside, too: its port stays */
-	ORIGIN_OWN_IN,	/* opened from outside, to such an address */
+	/* From inside. */
+	ORIGIN_INSIDE, /* opened through a mapping */
+	ORIGIN_OWN,    /* by an address that is the host's own outside, too: its port stays */
+	ORIGIN_BASIC,  /* of a protocol that is translated by address alone, basic.h */
+	/* From outside. */
+	ORIGIN_MAPPING, /* opened through a mapping that let it in */
+	ORIGIN_POOL,	/* by a claim of a binding */
+	ORIGIN_STATIC,	/* a chain said where to (dnat) */
+	ORIGIN_OWN_IN,	/* to an address that is the host's own */
 };
 
 #define SESSION_HAIRPIN	     0x01 /* the remote end is behind this gateway too */
 #define SESSION_FILTER_OWNER 0x02 /* its filter entry stands for all sessions to the same remote address */
 #define SESSION_WHOLE_HOST   0x04 /* from the pool: every port of the host is open */
 #define SESSION_TENTATIVE    0x08 /* from the pool: its client has proved nothing yet */
-#define SESSION_ANSWERED     0x10 /* from outside, no TCP: the host has answered */
+#define SESSION_ANSWERED     0x10 /* from outside, no TCP, or translated by address alone: the other end has answered */
 #define SESSION_SETTLED	     0x20 /* from the pool: whether its client is known was decided */
 #define SESSION_KNOWN	     0x40 /* from the pool: it counts among its known client's */
 #define SESSION_COUNTED	     0x80 /* it counts with who opened it: a subscriber, or a remote address while it stands */

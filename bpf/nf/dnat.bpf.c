@@ -32,7 +32,7 @@ int nf_dnat(struct xdp_md *ctx)
 	if (!packet || !target)
 		return NF_FAIL;
 	packet->to_address = target->address;
-	packet->to_port = packet->protocol == IPPROTO_ICMP ? 0 : target->port;
+	packet->to_port = packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP ? target->port : 0;
 	return NF_CONTINUE;
 }
 

@@ -47,7 +47,7 @@ struct {
 
 static __always_inline __u16 multipath_port(const struct nf_packet *packet, const struct multipath_target *target)
 {
-	return packet->protocol == IPPROTO_ICMP ? 0 : target->port;
+	return packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP ? target->port : 0;
 }
 
 /* Whether an open flow is with one of the backends. */

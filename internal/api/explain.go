@@ -127,21 +127,21 @@ func (r *ExplainRequest) Check() error {
 		return fmt.Errorf("%s and %s are of two families", r.Address, r.ToAddress)
 	case r.Address.Is6() && named:
 		return errors.New("names stand for IPv4: give an IPv6 address, or none")
+	case r.Protocol != model.AnyProtocol && !r.Protocol.HasPorts() && r.Port != 0:
+		return fmt.Errorf("%s has no ports", r.Protocol)
 	case r.Address.Is6() && r.Protocol == model.AnyProtocol && r.Port != 0:
 		return errors.New("say which protocol: tcp or udp")
-	case r.Address.Is6() && (r.Protocol == model.AnyProtocol || r.Protocol != model.ICMP && r.Port != 0):
+	case r.Address.Is6() && (r.Protocol == model.AnyProtocol || r.Port != 0):
 		return nil
-	case r.Address.Is6() && r.Protocol != model.ICMP:
+	case r.Address.Is6() && r.Protocol.HasPorts():
 		return fmt.Errorf("say which port of %s", r.Protocol)
-	case r.Protocol == model.ICMP && r.Port != 0:
-		return errors.New("icmp has no ports")
 	case r.Address.Is6():
 		return nil
 	case !named && !addressed && (r.Port != 0 || r.Protocol != model.AnyProtocol):
 		return errors.New("say where to: protocol and port are of what the flow goes to")
 	case addressed && r.Protocol == model.AnyProtocol:
 		return errors.New("say which protocol: tcp, udp or icmp")
-	case addressed && r.Protocol != model.ICMP && r.Port == 0:
+	case addressed && r.Protocol.HasPorts() && r.Port == 0:
 		return fmt.Errorf("say which port of %s", r.Protocol)
 	}
 	return nil

@@ -68,7 +68,7 @@ func TestRefusals(t *testing.T) {
 		"GET /v1/sessions?port=0":                  `400 {"error":"\"0\" is not a port: use 1 to 65535"}`,
 		"GET /v1/sessions?port=-1":                 `400 {"error":"\"-1\" is not a port: use 1 to 65535"}`,
 		"GET /v1/sessions?address=10.0.0.256":      `400 {"error":"\"10.0.0.256\" is not an IP address"}`,
-		"GET /v1/sessions?protocol=sctp":           `400 {"error":"unknown protocol \"sctp\": use tcp, udp, icmp or any"}`,
+		"GET /v1/sessions?protocol=ah":             `400 {"error":"unknown protocol \"ah\": use tcp, udp, icmp, ipip, dccp, 6in4, gre, esp, sctp, udplite or any"}`,
 		"GET /v1/sessions?host=a..b":               `400 {"error":"name \"a..b\" has a label that is not 1 to 63 octets long"}`,
 		"GET /v1/sessions?%zz":                     `400 {"error":"read the query: invalid URL escape \"%zz\""}`,
 		"GET /v1/sessions?a=1;b=2":                 `400 {"error":"read the query: invalid semicolon separator in query"}`,

@@ -87,8 +87,11 @@ func address(p netip.Prefix, set *model.AddressSet) (c condition, always bool) {
 // The lanes of services: ports, for each direction and protocol (rules_service).
 var (
 	laneDirections = []model.Direction{model.Out, model.In}
-	laneProtocols  = []model.Protocol{model.ICMP, model.TCP, model.UDP}
+	laneProtocols  = []model.Protocol{model.ICMP, model.TCP, model.UDP, otherProtocols}
 )
+
+// otherProtocols stands for all that rules do not name (RULES_OTHERS of bpf/include/rules.h).
+const otherProtocols model.Protocol = 255
 
 func serviceLanes() (bases []uint32) {
 	for _, d := range laneDirections {
@@ -109,7 +112,7 @@ func service(r Rule) (c condition, always bool) {
 	for _, d := range laneDirections {
 		for _, p := range laneProtocols {
 			if (r.Direction == model.AnyDirection || r.Direction == d) && (r.Protocol == model.AnyProtocol || r.Protocol == p) &&
-				(r.Ports == (model.Ports{}) || p != model.ICMP) {
+				(r.Ports == (model.Ports{}) || p.HasPorts()) {
 				c.lanes |= 1 << lane
 			}
 			lane++

@@ -35,7 +35,7 @@ func (r Rule) Matches(f Flow) bool {
 	switch {
 	case r.Direction != model.AnyDirection && r.Direction != f.Direction:
 	case r.Protocol != model.AnyProtocol && r.Protocol != f.Protocol:
-	case r.Ports != (model.Ports{}) && (f.Protocol == model.ICMP || f.Port < r.Ports.First || f.Port > r.Ports.Last):
+	case r.Ports != (model.Ports{}) && (!f.Protocol.HasPorts() || f.Port < r.Ports.First || f.Port > r.Ports.Last):
 	default:
 		return within(r.Source, r.SourceSet, f.Source) && within(r.Destination, r.DestinationSet, f.Destination)
 	}

@@ -21,7 +21,7 @@ func TestMistakes(t *testing.T) {
 		"status extra":               {2, `realmgate status takes no argument, and got "extra" (see: realmgate status --help)`},
 		"status --port 80":           {2, `unknown flag: --port (see: realmgate status --help)`},
 		"sessions --port 0":          {2, `invalid argument "0" for "--port" flag: "0" is not a port: use 1 to 65535 (see: realmgate sessions --help)`},
-		"pool --protocol sctp":       {2, `invalid argument "sctp" for "--protocol" flag: unknown protocol "sctp": use tcp, udp, icmp or any (see: realmgate pool --help)`},
+		"pool --protocol ah":         {2, `invalid argument "ah" for "--protocol" flag: unknown protocol "ah": use tcp, udp, icmp, ipip, dccp, 6in4, gre, esp, sctp, udplite or any (see: realmgate pool --help)`},
 		"hosts --address 1.2":        {2, `invalid argument "1.2" for "--address" flag: "1.2" is not an IP address (see: realmgate hosts --help)`},
 		"hosts --host a..b":          {2, `invalid argument "a..b" for "--host" flag: name "a..b" has a label that is not 1 to 63 octets long (see: realmgate hosts --help)`},
 		"drops -o xml":               {2, `invalid argument "xml" for "-o, --output" flag: use table or json (see: realmgate drops --help)`},

@@ -35,7 +35,7 @@ code is 0 whatever would become of the flow.`,
 	var request client.ExplainRequest
 	for _, f := range []struct{ key, usage string }{
 		{"to", "where to, a `NAME` or an address"},
-		{"protocol", "the flow's `PROTOCOL`: tcp, udp or icmp; without it the service's"},
+		{"protocol", "the flow's `PROTOCOL`: tcp, udp, icmp, gre, esp or another that is translated; without it the service's"},
 		{"port", "the `PORT` that it goes to; without it the service's"},
 		{"direction", "the `WAY` that it goes, in or out, whatever the address"},
 	} {

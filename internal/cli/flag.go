@@ -78,7 +78,7 @@ func filterFlags(command *cobra.Command) *client.Filter {
 	for _, f := range []struct{ key, usage string }{
 		{"address", "only entries with this `ADDRESS`, private or public"},
 		{"port", "only entries with this `PORT`, inside or outside"},
-		{"protocol", "only entries of this `PROTOCOL`: tcp, udp, icmp or any"},
+		{"protocol", "only entries of this `PROTOCOL`: tcp, udp, icmp, gre, esp and others, or any"},
 		{"host", "only entries of this host or service, by its `NAME`"},
 	} {
 		command.Flags().Var(&filterFlag{filter: filter, key: f.key}, f.key, f.usage)

@@ -89,5 +89,5 @@ type Outbound struct {
 
 // Timeouts says how long a session may idle, each 1s to 2592000s.
 type Timeouts struct {
-	TCPEstablished, TCPTransitory, UDP, UDPUnanswered, DNS, ICMP time.Duration
+	TCPEstablished, TCPTransitory, UDP, UDPUnanswered, DNS, ICMP, Others time.Duration
 }

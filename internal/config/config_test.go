@@ -104,7 +104,7 @@ func TestFullFile(t *testing.T) {
 			Addresses: addresses("198.18.0.2", "198.18.0.8", "198.18.0.9", "198.18.0.10", "198.18.0.11"),
 			Filtering: model.EndpointIndependent, Except: []netip.Prefix{netip.MustParsePrefix("10.98.0.0/15"), netip.MustParsePrefix("203.0.113.7/32")},
 		},
-		Timeouts: Timeouts{TCPEstablished: 120 * time.Hour, TCPTransitory: time.Second, UDP: 3 * time.Minute, UDPUnanswered: 20 * time.Second, DNS: 15 * time.Second, ICMP: 30 * time.Second},
+		Timeouts: Timeouts{TCPEstablished: 120 * time.Hour, TCPTransitory: time.Second, UDP: 3 * time.Minute, UDPUnanswered: 20 * time.Second, DNS: 15 * time.Second, ICMP: 30 * time.Second, Others: 15 * time.Minute},
 		Limits:   Limits{HostSessions: 100, HostPorts: ProtocolLimits{1, 2, 3}, HostRate: 4, RemoteSessions: 5, RemoteRate: 6, BindingSessions: 7, MappingSessions: 8},
 		Capacity: 1024, IPv6: IPv6Forward, MSS: 1452,
 		Hosts: []Host{

@@ -32,8 +32,9 @@ func defaults() Config {
 			TCPTransitory:  240 * time.Second,  // RFC 5382 REQ-5: at least 4 min
 			UDP:            300 * time.Second,  // RFC 4787 REQ-5: recommended
 			UDPUnanswered:  30 * time.Second,
-			DNS:            6 * time.Second,  // RFC 4787 REQ-5a: longer than stub resolvers wait for an answer (5 s)
-			ICMP:           60 * time.Second, // RFC 5508 REQ-2: at least 60 s
+			DNS:            6 * time.Second,   // RFC 4787 REQ-5a: longer than stub resolvers wait for an answer (5 s)
+			ICMP:           60 * time.Second,  // RFC 5508 REQ-2: at least 60 s
+			Others:         600 * time.Second, // as netfilter's generic timeout
 		},
 		Limits:     defaultLimits,
 		Capacity:   1_000_000,

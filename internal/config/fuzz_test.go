@@ -95,7 +95,7 @@ func render(c *Config) string {
 		q.Client, q.Resolver, q.Host, q.Service, q.Total, q.HalfOpen, q.HalfOpenPerHost, q.ClientSessions)
 	line("outbound: {addresses: %s, filtering: %s, quarantine: %s, except: %s%s}", list(outboundEntries(c.Outbound)), c.Outbound.Filtering, c.Outbound.Quarantine, list(c.Outbound.Except), slots(c.Outbound))
 	t := c.Timeouts
-	line("timeouts: {tcp_established: %s, tcp_transitory: %s, udp: %s, udp_unanswered: %s, dns: %s, icmp: %s}", t.TCPEstablished, t.TCPTransitory, t.UDP, t.UDPUnanswered, t.DNS, t.ICMP)
+	line("timeouts: {tcp_established: %s, tcp_transitory: %s, udp: %s, udp_unanswered: %s, dns: %s, icmp: %s, others: %s}", t.TCPEstablished, t.TCPTransitory, t.UDP, t.UDPUnanswered, t.DNS, t.ICMP, t.Others)
 	renderLimits(line, c.Limits)
 	line("capacity: %d\nipv6: %s\nmss: %s\nhosts:", c.Capacity, c.IPv6, c.MSS)
 	if len(c.Hosts) == 0 {

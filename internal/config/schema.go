@@ -82,6 +82,7 @@ func (d *draft) keys() []key {
 			one("udp_unanswered", &c.Timeouts.UDPUnanswered, duration(second, longestIdle)),
 			one("dns", &c.Timeouts.DNS, duration(second, longestIdle)),
 			one("icmp", &c.Timeouts.ICMP, duration(second, longestIdle)),
+			one("others", &c.Timeouts.Others, duration(second, longestIdle)),
 		),
 		limitKeys(&c.Limits),
 		one("capacity", &c.Capacity, number(1024, 64_000_000)),

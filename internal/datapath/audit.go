@@ -3,6 +3,7 @@ package datapath
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cilium/ebpf"
 )
@@ -63,12 +64,12 @@ func hasMapping(s *bpfSession) bool {
 
 // isListedOutside is session_is_listed_outside of the same.
 func isListedOutside(s *bpfSession) bool {
-	return bpfOrigin(s.Origin) == bpfOriginORIGIN_POOL || bpfOrigin(s.Origin) == bpfOriginORIGIN_STATIC
+	return slices.Contains([]bpfOrigin{bpfOriginORIGIN_POOL, bpfOriginORIGIN_STATIC, bpfOriginORIGIN_BASIC}, bpfOrigin(s.Origin))
 }
 
 // isOutbound is session_is_outbound of bpf/include/tcp.h.
 func isOutbound(s *bpfSession) bool {
-	return bpfOrigin(s.Origin) == bpfOriginORIGIN_INSIDE || bpfOrigin(s.Origin) == bpfOriginORIGIN_OWN
+	return slices.Contains([]bpfOrigin{bpfOriginORIGIN_INSIDE, bpfOriginORIGIN_OWN, bpfOriginORIGIN_BASIC}, bpfOrigin(s.Origin))
 }
 
 func (a *audit) sessions() error {

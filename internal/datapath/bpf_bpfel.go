@@ -428,11 +428,12 @@ type bpfOrigin uint32
 
 const (
 	bpfOriginORIGIN_INSIDE  bpfOrigin = 0
-	bpfOriginORIGIN_MAPPING bpfOrigin = 1
-	bpfOriginORIGIN_POOL    bpfOrigin = 2
-	bpfOriginORIGIN_STATIC  bpfOrigin = 3
-	bpfOriginORIGIN_OWN     bpfOrigin = 4
-	bpfOriginORIGIN_OWN_IN  bpfOrigin = 5
+	bpfOriginORIGIN_OWN     bpfOrigin = 1
+	bpfOriginORIGIN_BASIC   bpfOrigin = 2
+	bpfOriginORIGIN_MAPPING bpfOrigin = 3
+	bpfOriginORIGIN_POOL    bpfOrigin = 4
+	bpfOriginORIGIN_STATIC  bpfOrigin = 5
+	bpfOriginORIGIN_OWN_IN  bpfOrigin = 6
 )
 
 type bpfOwner struct {
@@ -674,6 +675,8 @@ type bpfSettings struct {
 	UdpUnanswered    uint32
 	Dns              uint32
 	Icmp             uint32
+	Others           uint32
+	OthersUnanswered uint32
 	PortQuarantine   uint32
 	Since            uint32
 	Filtering        uint8

@@ -384,6 +384,8 @@ type egressSettings struct {
 	UdpUnanswered    uint32
 	Dns              uint32
 	Icmp             uint32
+	Others           uint32
+	OthersUnanswered uint32
 	PortQuarantine   uint32
 	Since            uint32
 	Filtering        uint8

@@ -71,6 +71,8 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 	if record.UdpUnanswered = record.Udp; settings.UDPUnanswered > 0 {
 		record.UdpUnanswered = min(record.Udp, ticks(settings.UDPUnanswered))
 	}
+	record.Others = ticks(cmp.Or(settings.Others, settings.UDP))
+	record.OthersUnanswered = min(record.Others, ticks(cmp.Or(settings.UDPUnanswered, settings.UDP)))
 	if err := putExcepts(&record, settings.Except); err != nil {
 		return 0, err
 	}

@@ -15,12 +15,12 @@ type Session struct {
 	Private  netip.AddrPort `json:"private"`
 	External netip.AddrPort `json:"external"`
 	Remote   netip.AddrPort `json:"remote"`
-	// State is "open" for UDP and ICMP, else a TCP state: syn, syn_both,
+	// State is "open" for all protocols but TCP, else a TCP state: syn, syn_both,
 	// established, fin_out, fin_in, fin_both or rst.
 	State string `json:"state"`
 	// Origin is inside, mapping (let in by an outbound mapping), pool, static (sent on by a
-	// chain), own (from inside, by an address that is the host's own), or own_in (from outside,
-	// to such an address).
+	// chain), own (from inside, by an address that is the host's own), own_in (from outside, to
+	// such an address), or basic (from inside, of a protocol that is translated by address alone).
 	Origin     string `json:"origin"`
 	Hairpin    bool   `json:"hairpin"`
 	Generation uint32 `json:"generation"`
@@ -38,7 +38,7 @@ type Session struct {
 
 var tcpStates = [...]string{"open", "syn", "syn_both", "established", "fin_out", "fin_in", "fin_both", "rst"}
 
-var origins = [...]string{"inside", "mapping", "pool", "static", "own", "own_in"}
+var origins = [...]string{"inside", "own", "basic", "mapping", "pool", "static", "own_in"}
 
 // Number is the session's place in the table, 1 and up, for as long as it lives.
 func (s Session) Number() uint32 { return s.record }

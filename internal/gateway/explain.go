@@ -125,7 +125,7 @@ func (f *flow) toName(v *view, r api.ExplainRequest) error {
 		return fmt.Errorf("%s opens nothing from outside: see realmgate hosts", r.ToName)
 	case f.protocol == model.AnyProtocol:
 		return fmt.Errorf("%s is a host: say which protocol: tcp, udp or icmp", r.ToName)
-	case f.protocol != model.ICMP && f.port == 0:
+	case f.protocol.HasPorts() && f.port == 0:
 		return fmt.Errorf("%s is a host: say which port of %s", r.ToName, f.protocol)
 	}
 	if inside {
@@ -141,7 +141,7 @@ func chosen(r api.ExplainRequest, ports []model.Port) (model.Port, error) {
 	var found []model.Port
 	for _, p := range ports {
 		switch {
-		case p.Protocol == model.AnyProtocol && (r.Protocol == model.ICMP || r.Protocol != model.AnyProtocol && r.Port != 0):
+		case p.Protocol == model.AnyProtocol && r.Protocol != model.AnyProtocol && (!r.Protocol.HasPorts() || r.Port != 0):
 			return model.Port{Protocol: r.Protocol, Port: r.Port, To: r.Port}, nil
 		case p.Protocol == model.AnyProtocol:
 			return p, fmt.Errorf("%s opens everything: say which protocol, and of tcp and udp which port", r.ToName)
@@ -222,6 +222,9 @@ func (e *explainer) out(f flow) (api.Ending, error) {
 		return dropped("drop_no_address"), nil
 	}
 	if end, err := e.hostLimits(f); ends(end) || err != nil {
+		return end, err
+	}
+	if end, err := e.rival(f, external); ends(end) || err != nil {
 		return end, err
 	}
 	switch {

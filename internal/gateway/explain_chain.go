@@ -54,9 +54,13 @@ func (f flow) packet(v *view) packets.Packet {
 		return packets.NewTCP(source, to, packets.SYN, "")
 	case model.UDP:
 		return packets.NewUDP(source, to, "")
-	default:
-		return packets.NewEcho(f.source, destination, somePort, 1)
+	case model.UDPLite:
+		return packets.NewCovered(source, to, 0, nil)
 	}
+	if f.protocol.ByAddress() {
+		return packets.NewIP(f.source, destination, f.protocol, make([]byte, 40)) // longer than each of their headers
+	}
+	return packets.NewEcho(f.source, destination, somePort, 1)
 }
 
 // ending is what the chains decided about a flow.

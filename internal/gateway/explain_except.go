@@ -34,7 +34,7 @@ func (e *explainer) outside(f flow) (netip.Addr, error) {
 func (e *explainer) maps(f flow) bool {
 	_, excepted := e.excepted(f.destination)
 	_, own := e.view.config.OneToOne()[f.source]
-	return !excepted && !own
+	return !excepted && !own && !f.protocol.ByAddress()
 }
 
 // ownHost is the host that has a public address alone, and the port there.

@@ -98,14 +98,17 @@ func (e *explainer) named(f flow) netip.AddrPort {
 }
 
 func endpointText(p model.Protocol, a netip.AddrPort) string {
-	if p == model.ICMP {
-		return "icmp of " + a.Addr().String()
+	if !p.HasPorts() {
+		return p.String() + " of " + a.Addr().String()
 	}
 	return p.String() + " " + a.String()
 }
 
 // mapped is the private endpoint that has a port of an outbound address.
 func (e *explainer) mapped(f flow) (private netip.AddrPort, end api.Ending, err error) {
+	if f.protocol.ByAddress() {
+		return e.basicIn(f)
+	}
 	private, known, err := e.data.MappedTo(f.protocol, netip.AddrPortFrom(f.destination, f.port))
 	switch {
 	case err != nil:
@@ -191,6 +194,9 @@ func (e *explainer) admits(f flow, private netip.AddrPort) (api.Ending, error) {
 	}
 	if kind != ofOutbound {
 		return e.claims(f)
+	}
+	if f.protocol.ByAddress() { // who has a session there
+		return goOn, nil
 	}
 	return e.filtering(f, private)
 }

@@ -155,6 +155,12 @@ func (e *explainer) destinationOut(f flow) (api.Ending, error) {
 		if slices.Contains(e.view.static.ports, datapath.Service{Host: f.destination, Port: f.port, Protocol: f.protocol}) {
 			return goOn, nil
 		}
+		if f.protocol.ByAddress() {
+			if e.isOwn(f.destination) {
+				return e.toGateway(f)
+			}
+			return goOn, nil
+		}
 		_, known, err := e.data.MappedTo(f.protocol, netip.AddrPortFrom(f.destination, f.port))
 		if known || err != nil || !e.isOwn(f.destination) {
 			return goOn, err
@@ -217,5 +223,5 @@ func (e *explainer) session(f flow, private netip.AddrPort) error {
 
 // sameEnd leaves out the port of what has none.
 func sameEnd(one, other netip.AddrPort, p model.Protocol) bool {
-	return one.Addr() == other.Addr() && (p == model.ICMP || one.Port() == other.Port())
+	return one.Addr() == other.Addr() && (!p.HasPorts() || one.Port() == other.Port())
 }

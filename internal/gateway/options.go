@@ -86,7 +86,7 @@ func datapathSettings(v *view) datapath.Settings {
 	c := v.config
 	return datapath.Settings{
 		Filtering: c.Outbound.Filtering, TCPEstablished: c.Timeouts.TCPEstablished,
-		TCPTransitory: c.Timeouts.TCPTransitory, UDP: c.Timeouts.UDP, UDPUnanswered: c.Timeouts.UDPUnanswered, DNS: c.Timeouts.DNS, ICMP: c.Timeouts.ICMP,
+		TCPTransitory: c.Timeouts.TCPTransitory, UDP: c.Timeouts.UDP, UDPUnanswered: c.Timeouts.UDPUnanswered, DNS: c.Timeouts.DNS, ICMP: c.Timeouts.ICMP, Others: c.Timeouts.Others,
 		Coming: v.outbound, PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward, NameServer: c.DNS.Public,
 		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
 		Limits:           limits(c.Limits),

@@ -17,10 +17,33 @@ const (
 	UDP         Protocol = 17
 )
 
+// Those that it translates by address alone (bpf/include/basic.h).
+const (
+	IPIP    Protocol = 4
+	DCCP    Protocol = 33
+	SixIn4  Protocol = 41
+	GRE     Protocol = 47
+	ESP     Protocol = 50
+	SCTP    Protocol = 132
+	UDPLite Protocol = 136
+)
+
 // otherProtocol stands before the number of a protocol that has no name here.
 const otherProtocol = "protocol-"
 
-var protocolNames = map[Protocol]string{AnyProtocol: "any", ICMP: "icmp", TCP: "tcp", UDP: "udp"}
+var protocolNames = map[Protocol]string{
+	AnyProtocol: "any", ICMP: "icmp", TCP: "tcp", UDP: "udp",
+	IPIP: "ipip", DCCP: "dccp", SixIn4: "6in4", GRE: "gre", ESP: "esp", SCTP: "sctp", UDPLite: "udplite",
+}
+
+// HasPorts tells whether flows of the protocol are told apart by ports.
+func (p Protocol) HasPorts() bool { return p == TCP || p == UDP }
+
+// ByAddress tells whether the protocol is translated by address alone.
+func (p Protocol) ByAddress() bool {
+	_, known := protocolNames[p]
+	return known && !p.HasPorts() && p != ICMP && p != AnyProtocol
+}
 
 // String returns the lower-case name, or the number for other protocols.
 func (p Protocol) String() string {
@@ -36,14 +59,14 @@ func (p Protocol) String() string {
 	return fmt.Sprintf("%s%d", otherProtocol, uint8(p))
 }
 
-// ParseProtocol reads "any", "icmp", "tcp" or "udp", in any case.
+// ParseProtocol reads a protocol's name, in any case.
 func ParseProtocol(s string) (Protocol, error) {
 	for p, name := range protocolNames {
 		if strings.EqualFold(s, name) {
 			return p, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown protocol %q: use tcp, udp, icmp or any", s)
+	return 0, fmt.Errorf("unknown protocol %q: use tcp, udp, icmp, ipip, dccp, 6in4, gre, esp, sctp, udplite or any", s)
 }
 
 // MarshalText writes the protocol's name.

@@ -3,7 +3,7 @@ package model
 import "testing"
 
 func TestProtocolsReadBackWhatTheyWrite(t *testing.T) {
-	for _, p := range []Protocol{AnyProtocol, ICMP, TCP, UDP, 50, 255} {
+	for _, p := range []Protocol{AnyProtocol, ICMP, TCP, UDP, ESP, SixIn4, IPIP, DCCP, GRE, SCTP, UDPLite, 51, 255} {
 		text, err := p.MarshalText()
 		if err != nil {
 			t.Fatal(err)
@@ -13,16 +13,16 @@ func TestProtocolsReadBackWhatTheyWrite(t *testing.T) {
 			t.Errorf("%s became %s (%v)", p, back, err)
 		}
 	}
-	if _, err := ParseProtocol("sctp"); err == nil {
-		t.Error("sctp was accepted")
+	if _, err := ParseProtocol("ah"); err == nil {
+		t.Error("ah was accepted")
 	}
-	for _, text := range []string{"protocol-256", "protocol-", "protocol--1", "esp"} {
+	for _, text := range []string{"protocol-256", "protocol-", "protocol--1", "ah"} {
 		var p Protocol
 		if err := p.UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%s was read as %d", text, p)
 		}
 	}
-	if got := Protocol(132).String(); got != "protocol-132" {
+	if got := Protocol(51).String(); got != "protocol-51" {
 		t.Errorf("an unknown protocol is called %q", got)
 	}
 }

@@ -1,6 +1,7 @@
 package packets
 
 import (
+	"encoding/binary"
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/model"
@@ -91,6 +92,42 @@ func NewICMPError(source, destination netip.Addr, icmpType, code uint8, rest uin
 		p.IPv4.DF = false
 	}
 	return p
+}
+
+// NewIP returns an IPv4 packet of any protocol, with what is behind the header as its payload.
+func NewIP(source, destination netip.Addr, protocol model.Protocol, payload []byte) Packet {
+	p := ip(source, destination)
+	p.IPv4.Protocol, p.Payload = protocol, payload
+	return p
+}
+
+// NewCovered returns a packet of UDP-Lite (RFC 3828), with ports in it, whose checksum covers
+// so many octets: 0 for all.
+func NewCovered(source, destination netip.AddrPort, coverage uint16, payload []byte) Packet {
+	b := binary.BigEndian.AppendUint16(nil, source.Port())
+	b = binary.BigEndian.AppendUint16(b, destination.Port())
+	b = binary.BigEndian.AppendUint16(b, coverage)
+	b = append(append(b, 0, 0), payload...)
+	covered := b
+	if coverage > 0 {
+		covered = b[:coverage]
+	}
+	pseudo := pseudoSum(source.Addr(), destination.Addr(), model.UDPLite, len(b))
+	binary.BigEndian.PutUint16(b[6:], checksumField(ChecksumValid, 0, pseudo, covered, true))
+	return NewIP(source.Addr(), destination.Addr(), model.UDPLite, b)
+}
+
+// NewDCCP returns a packet of DCCP (RFC 4340 section 5.1), a request whose checksum covers so
+// many words of 4 octets behind its header, and no less than that.
+func NewDCCP(source, destination netip.AddrPort, words uint8, payload []byte) Packet {
+	b := binary.BigEndian.AppendUint16(nil, source.Port())
+	b = binary.BigEndian.AppendUint16(b, destination.Port())
+	b = append(b, 5, words+1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 9, 0, 0, 0, 0)
+	covered := len(b) + 4*int(words)
+	b = append(b, payload...)
+	pseudo := pseudoSum(source.Addr(), destination.Addr(), model.DCCP, len(b))
+	binary.BigEndian.PutUint16(b[6:], checksumField(ChecksumValid, 0, pseudo, b[:covered], false))
+	return NewIP(source.Addr(), destination.Addr(), model.DCCP, b)
 }
 
 // NewARPRequest returns a broadcast that asks who has target.

@@ -3,6 +3,7 @@ package datapath
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"testing"
@@ -164,6 +165,10 @@ func (s *storm) flow(public bool) packets.Packet {
 	from, to := choose(s.r, hostA, hostB), choose(s.r, remote, remote2, outbound, pool1, pool2)
 	if public {
 		from, to = choose(s.r, remote, remote2), choose(s.r, outbound, pool1, pool1, pool2)
+	}
+	if s.r.IntN(8) == 0 {
+		name := choose(s.r, slices.Sorted(maps.Keys(basics))...)
+		return basics[name](from, to)
 	}
 	return s.packet(protocol, netip.AddrPortFrom(from, port()), netip.AddrPortFrom(to, port()), s.r.IntN(3) > 0)
 }
