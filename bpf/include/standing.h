@@ -48,7 +48,8 @@ __noinline int standing_close(struct session *session)
 /* Counts it with its remote address from now on. Whoever takes the mark away leaves: it may have closed or ended meanwhile. */
 static __always_inline void standing_join(struct session *session)
 {
-	if ((session->flags & (SESSION_HAIRPIN | SESSION_COUNTED)) || !remote_join(session->remote_address, clock_tick()))
+	if ((session->flags & (SESSION_HAIRPIN | SESSION_COUNTED)) ||
+	    !remote_join(session->remote_address, clock_tick()))
 		return;
 	session_mark(session, SESSION_COUNTED);
 	if ((!session_stands(session) || session->life.phase != PHASE_LIVE) &&
