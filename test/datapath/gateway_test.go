@@ -132,6 +132,7 @@ func newGateway(t testing.TB, options ...option) *gateway {
 		if g.data, err = datapath.Open(s.Options); err != nil {
 			return err
 		}
+		_, _, _ = g.inject(false, g.private, nil) // no frame: it loads the form, which takes a while
 		if err = g.data.SetAddresses([]netip.Addr{pool1, pool2}, nil); err != nil {
 			return err
 		}

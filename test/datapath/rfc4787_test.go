@@ -39,7 +39,7 @@ func TestRFC4787_REQ5a_ShortForDNS(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t, byDefault(t), filtering(model.EndpointIndependent))
 	out := g.mapped(udp(inA, server))
-	g.idle(9 * time.Second)
+	g.idle(5 * time.Second)
 	g.leaves(g.put(udp(server, out)), udp(server, inA))
 	g.count(1)
 	g.idle(11 * time.Second)
