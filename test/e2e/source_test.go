@@ -106,7 +106,7 @@ func TestDropsOfEveryProtocol(t *testing.T) {
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			fromHost(bare(host.IP, c.IP, 50))
+			fromHost(bare(host.IP, c.IP, 51))
 			fromOutside(bare(c.IP, r.Gateway.Pool.Addr(), 47))
 			select {
 			case <-stop:
@@ -129,7 +129,7 @@ func TestDropsOfEveryProtocol(t *testing.T) {
 	for _, drop := range drops {
 		seen[drop.Tuple.Protocol] = true
 	}
-	if !seen[50] || !seen[47] {
-		t.Errorf("of ESP and GRE %v were seen", seen)
+	if !seen[51] || !seen[47] {
+		t.Errorf("of AH and GRE %v were seen", seen)
 	}
 }
