@@ -80,18 +80,23 @@ __noinline enum route session_route(ctx_t *ctx, struct session *session, enum di
 	return route;
 }
 
+static __always_inline void ttl_write(struct iphdr *ip, __u8 ttl)
+{
+	__u16 before = *(__u16 *)&ip->ttl, after;
+
+	ip->ttl = ttl;
+	after = *(__u16 *)&ip->ttl;
+	ip->check = checksum_update(ip->check, checksum_fold((__u64)(__u16)~before + after));
+}
+
 static __always_inline bool forward_link(ctx_t *ctx, const struct next_hop *hop)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct iphdr *ip = (void *)(eth + 1);
-	__u16 before, after;
 
 	if ((void *)(ip + 1) > (void *)(long)ctx->data_end)
 		return false;
-	before = *(__u16 *)&ip->ttl;
-	ip->ttl--;
-	after = *(__u16 *)&ip->ttl;
-	ip->check = checksum_update(ip->check, checksum_fold((__u64)(__u16)~before + after));
+	ttl_write(ip, ip->ttl - 1);
 	__builtin_memcpy(eth->h_dest, hop->destination, 6);
 	__builtin_memcpy(eth->h_source, hop->source, 6);
 	return true;

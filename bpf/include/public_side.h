@@ -254,14 +254,10 @@ __noinline bool lease_keep(ctx_t *ctx)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct iphdr *ip = (void *)(eth + 1);
-	__u16 before, after;
 
 	if ((void *)(ip + 1) > (void *)(long)ctx->data_end)
 		return false;
-	before = *(__u16 *)&ip->ttl;
-	ip->ttl = 1;
-	after = *(__u16 *)&ip->ttl;
-	ip->check = checksum_update(ip->check, checksum_fold((__u64)(__u16)~before + after));
+	ttl_write(ip, 1);
 	return true;
 }
 
