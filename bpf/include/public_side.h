@@ -137,6 +137,26 @@ static __always_inline enum reason public_first(ctx_t *ctx, struct packet *packe
 	return REASON_DROP_INTERNAL;
 }
 
+#define PATH_MTU_LEAST 552 /* octets; Linux believes no less, either (net.ipv4.route.min_pmtu) */
+
+/*
+ * Whether an error from outside asks for packets so short as no link on the path needs them, so that a transfer goes
+ * by crumbs (RFC 5927 §7): the session is all that who forges it has to guess. 0 is what routers said before RFC 1191.
+ */
+static __noinline bool mtu_is_refused(ctx_t *ctx, const struct packet *packet, const struct session *session)
+{
+	struct icmphdr icmp;
+	struct next_hop *out;
+
+	if (!packet || !session || packet->hairpin || ctx_load(ctx, packet->l4, &icmp, sizeof(icmp)))
+		return false;
+	if (icmp.type != ICMP_DEST_UNREACH || icmp.code != ICMP_FRAG_NEEDED ||
+	    bpf_ntohs(icmp.un.frag.mtu) >= PATH_MTU_LEAST)
+		return false;
+	out = next_hop_at(session->next_hop_out);
+	return (out && out->mtu ? out->mtu : unknown_mtu(ctx, session, DIRECTION_OUT)) >= PATH_MTU_LEAST;
+}
+
 __noinline int public_icmp_error(ctx_t *ctx, const struct packet *packet)
 {
 	struct control *control = control_get();
@@ -168,6 +188,8 @@ __noinline int public_icmp_error(ctx_t *ctx, const struct packet *packet)
 		return verdict(ctx, packet, REASON_DROP_SPOOFED_SOURCE, SIDE_PUBLIC);
 	if (icmp_checksum_is_wrong(ctx, packet, &quoted))
 		return verdict(ctx, packet, REASON_DROP_BAD_CHECKSUM, SIDE_PUBLIC);
+	if (mtu_is_refused(ctx, packet, session))
+		return verdict(ctx, packet, REASON_DROP_SMALL_MTU, SIDE_PUBLIC);
 	reason = session_judge(session, packet, DIRECTION_IN, false);
 	if (reason == ASK_CHAIN)
 		return TO_CHAIN;

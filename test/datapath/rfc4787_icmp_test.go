@@ -32,7 +32,7 @@ func TestRFC4787_REQ12_ICMPKeepsMapping(t *testing.T) {
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	for code := range uint8(16) {
-		g.forwarded(g.put(unreachable(remote, code, 0, udp(out, server), 8)))
+		g.forwarded(g.put(unreachable(remote, code, 1400, udp(out, server), 8)))
 	}
 	g.forwarded(g.put(packets.NewICMPError(hop, out.Addr(), packets.TimeExceeded, 0, 0, udp(out, server), 8)))
 	g.leaves(g.put(udp(server, out)), udp(server, inA))

@@ -230,7 +230,7 @@ func TestRFC5382_REQ10_ICMPKeepsSession(t *testing.T) {
 	g := newGateway(t)
 	out := g.connected(inA, web)
 	for code := range uint8(16) {
-		g.forwarded(g.put(unreachable(remote, code, 0, tcp(out, web, packets.ACK), 8)))
+		g.forwarded(g.put(unreachable(remote, code, 1400, tcp(out, web, packets.ACK), 8)))
 	}
 	same(g, "state", g.state(), "established")
 	g.leaves(g.put(tcp(web, out, packets.ACK)), tcp(web, inA, packets.ACK))

@@ -128,7 +128,8 @@ func TestRFC5508_REQ10a_RequiredMessages(t *testing.T) {
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	for code := range uint8(16) {
-		g.leaves(g.put(unreachable(hop, code, 0, udp(out, server), 8)), unreachable2(hop, hostA, code, udp(inA, server), 8))
+		g.leaves(g.put(unreachable(hop, code, 1400, udp(out, server), 8)),
+			packets.NewICMPError(hop, hostA, packets.DestinationUnreachable, code, 1400, udp(inA, server), 8))
 	}
 	for code := range uint8(2) {
 		g.leaves(g.put(packets.NewICMPError(hop, outbound, packets.TimeExceeded, code, 0, udp(out, server), 8)),
