@@ -45,12 +45,35 @@ static __always_inline __u32 fragment_time(void)
 	return bpf_ktime_get_coarse_ns() >> FRAGMENT_TIME_SHIFT & CONTEXT_TIME;
 }
 
-static __always_inline struct fragment_bucket *context_bucket(__u64 tag, __u32 whose)
+/* The number of its bucket. */
+static __always_inline __u32 context_bucket(__u64 tag, __u32 whose)
 {
 	__u32 place = hash_words(whose, 1) & (FRAGMENT_BUCKETS - CONTEXT_BUCKETS);
 
-	place += tag >> 32 & (CONTEXT_BUCKETS - 1);
-	return bpf_map_lookup_elem(&fragment_contexts, &place);
+	return place + (tag >> 32 & (CONTEXT_BUCKETS - 1));
+}
+
+/* The octets of a bucket's tags, one for each way. */
+static __always_inline __u8 *context_octets(__u32 place)
+{
+	__u32 line = place / (FRAGMENT_OCTETS / FRAGMENT_WAYS);
+	struct fragment_octets *octets = bpf_map_lookup_elem(&fragment_octets, &line);
+
+	return octets ? &octets->octet[place * FRAGMENT_WAYS & (FRAGMENT_OCTETS - 1)] : 0;
+}
+
+static __always_inline __u8 context_octet(__u64 tag)
+{
+	return tag >> 56;
+}
+
+/* Whether a context of the bucket may have the tag. */
+static __always_inline bool context_may_stand(__u32 place, __u64 tag)
+{
+	volatile __u8 *octets = context_octets(place);
+	__u8 octet = context_octet(tag);
+
+	return octets && (octets[0] == octet || octets[1] == octet || octets[2] == octet || octets[3] == octet);
 }
 
 static __always_inline enum context_state context_state(__u64 word)
@@ -82,9 +105,12 @@ static __always_inline __u64 context_word(__u32 session, enum context_state stat
 /* The word of a context that stands, live or dead, or 0. */
 static __always_inline __u64 context_find(__u64 tag, __u32 whose)
 {
-	struct fragment_bucket *bucket = context_bucket(tag, whose);
-	__u32 now = fragment_time();
+	__u32 place = context_bucket(tag, whose), now = fragment_time();
+	struct fragment_bucket *bucket;
 
+	if (!context_may_stand(place, tag))
+		return 0;
+	bucket = bpf_map_lookup_elem(&fragment_contexts, &place);
 #pragma unroll
 	for (int i = 0; bucket && i < FRAGMENT_WAYS; i++) {
 		volatile struct fragment_context *context = &bucket->context[i];
@@ -100,11 +126,10 @@ static __always_inline __u64 context_find(__u64 tag, __u32 whose)
 	return 0;
 }
 
-/* The place for a tag: where it stands already, or what is free, or oldest. */
-static __always_inline struct fragment_context *context_place(struct fragment_bucket *bucket, __u64 tag, __u32 now)
+/* The way for a tag: where it stands already, or what is free, or oldest. */
+static __always_inline __u32 context_way(struct fragment_bucket *bucket, __u64 tag, __u32 now)
 {
-	struct fragment_context *found = &bucket->context[0];
-	__u32 most = 0;
+	__u32 most = 0, found = 0;
 
 #pragma unroll
 	for (int i = 0; i < FRAGMENT_WAYS; i++) {
@@ -113,10 +138,10 @@ static __always_inline struct fragment_context *context_place(struct fragment_bu
 		__u32 age = word ? context_age(word, now) : CONTEXT_TIME;
 
 		if (word && *(volatile __u64 *)&context->tag == tag)
-			return context;
+			return i;
 		if (age > most) {
 			most = age;
-			found = context;
+			found = i;
 		}
 	}
 	return found;
@@ -125,16 +150,19 @@ static __always_inline struct fragment_context *context_place(struct fragment_bu
 /* A full barrier: what is looked for behind it was there when somebody did not see this context. */
 __noinline int context_put(__u64 tag, __u32 whose, __u32 session, enum context_state state, __u16 identification)
 {
-	struct fragment_bucket *bucket = context_bucket(tag, whose);
-	__u32 now = fragment_time();
+	__u32 place = context_bucket(tag, whose), now = fragment_time();
+	struct fragment_bucket *bucket = bpf_map_lookup_elem(&fragment_contexts, &place);
+	__u8 *octets = context_octets(place);
 
-	for (int tries = 0; bucket && tries < 4; tries++) {
-		struct fragment_context *context = context_place(bucket, tag, now);
+	for (int tries = 0; bucket && octets && tries < 4; tries++) {
+		__u32 way = context_way(bucket, tag, now) & (FRAGMENT_WAYS - 1);
+		struct fragment_context *context = &bucket->context[way];
 		__u64 old = *(volatile __u64 *)&context->word;
 
 		if (__sync_val_compare_and_swap(&context->word, old, context_word(0, CONTEXT_BUSY, now, 0)) != old)
 			continue;
 		*(volatile __u64 *)&context->tag = tag;
+		*(volatile __u8 *)&octets[way] = context_octet(tag);
 		__sync_lock_test_and_set(&context->word, context_word(session, state, now, identification));
 		return 1;
 	}

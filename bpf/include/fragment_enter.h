@@ -4,7 +4,22 @@
  */
 #pragma once
 
-#include "fragment_context.h"
+#include "fragment_hold.h"
+
+/*
+ * Whether the first of a fragment's packet has left word, or there is room to hold it: else it has nothing to do there. Asked
+ * before, so that whoever forges fragments costs the others little.
+ */
+__noinline bool fragment_is_awaited(const struct packet *packet, enum fragment_side side)
+{
+	__u64 tag;
+
+	if (!packet)
+		return false;
+	tag = fragment_tag(packet->tuple.source, packet->tuple.destination, packet->identification,
+			   packet->tuple.protocol, side);
+	return context_find(tag, packet->tuple.source) || hold_has_room(tag, packet->tuple.source);
+}
 
 static __always_inline void fragment_enter(ctx_t *ctx, enum fragment_side side)
 {

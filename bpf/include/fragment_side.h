@@ -150,9 +150,7 @@ static __always_inline enum hold later_hold(ctx_t *ctx, struct packet *packet, e
 	*reason = unparsed(ctx, packet, REASON_DROP_FRAGMENT, side);
 	if (*reason != REASON_DROP_FRAGMENT && !(ours && *reason == REASON_TO_GATEWAY))
 		return HOLD_NOT;
-	return hold_has_room(tag, source) && later_is_held(ctx, packet, side, ours)
-		       ? fragment_hold(ctx, tag, source, from)
-		       : HOLD_NOT;
+	return later_is_held(ctx, packet, side, ours) ? fragment_hold(ctx, tag, source, from) : HOLD_NOT;
 }
 
 static __always_inline int fragment_pass(ctx_t *ctx, enum fragment_side from)

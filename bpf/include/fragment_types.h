@@ -23,6 +23,13 @@ struct fragment_bucket {
 	struct fragment_context context[FRAGMENT_WAYS];
 };
 
+/* An octet of the tag of each context, apart: who forges fragments leaves the contexts out of the caches. */
+#define FRAGMENT_OCTETS 64 /* a cache line */
+
+struct fragment_octets {
+	__u8 octet[FRAGMENT_OCTETS];
+};
+
 /* What the programs that a fragment enters tell each other. */
 struct fragment_here {
 	__u64 tag; /* of the context that is due when the hairpin has passed */

@@ -69,6 +69,25 @@ __noinline enum reason untranslated(ctx_t *ctx, __u32 source, __u32 destination)
 	}
 }
 
+/*
+ * Whether the destination is outside, for what is dropped then: neither the neighbour nor its link address matters, and
+ * others' answers stay where they are (route_cache.h).
+ */
+__noinline bool destination_is_outside(ctx_t *ctx, const struct packet *packet)
+{
+	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx_ifindex(ctx), .tot_len = 1};
+	struct interface *interface;
+
+	if (!packet)
+		return false;
+	fib.ipv4_src = packet->tuple.source;
+	fib.ipv4_dst = packet->tuple.destination;
+	if (bpf_fib_lookup(ctx, &fib, sizeof(fib), BPF_FIB_LOOKUP_SKIP_NEIGH) != BPF_FIB_LKUP_RET_SUCCESS)
+		return false;
+	interface = bpf_map_lookup_elem(&interface_table, &fib.ifindex);
+	return interface && interface->side == SIDE_PUBLIC;
+}
+
 /* Whoever forges a redirect would turn the gateway's own ways: its routes are its administrator's (RFC 1812 §5.2.7.2). */
 static __always_inline bool is_redirect(ctx_t *ctx, const struct packet *packet, enum reason reason)
 {

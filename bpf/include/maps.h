@@ -96,6 +96,8 @@ TABLE(led_table, BPF_MAP_TYPE_ARRAY, __u32, struct tally_bucket, LED_BUCKETS, BP
 
 /* Where later fragments go, fragment_context.h, and the numbers that packets have behind the gateway, identification.h. */
 TABLE(fragment_contexts, BPF_MAP_TYPE_ARRAY, __u32, struct fragment_bucket, FRAGMENT_BUCKETS, BPF_F_MMAPABLE);
+TABLE(fragment_octets, BPF_MAP_TYPE_ARRAY, __u32, struct fragment_octets,
+      FRAGMENT_BUCKETS *FRAGMENT_WAYS / FRAGMENT_OCTETS, BPF_F_MMAPABLE);
 TABLE(fragment_holds, BPF_MAP_TYPE_ARRAY, __u32, struct hold_set, HOLD_SETS, BPF_F_MMAPABLE);
 TABLE(held_fragments, BPF_MAP_TYPE_ARRAY, __u32, struct held_fragment, HOLD_SETS *HOLD_WAYS, BPF_F_MMAPABLE);
 TABLE(remotes_seen, BPF_MAP_TYPE_ARRAY, __u32, struct seen_bucket, SEEN_BUCKETS, BPF_F_MMAPABLE);

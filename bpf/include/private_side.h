@@ -259,8 +259,12 @@ __noinline enum reason private_open(ctx_t *ctx, const struct packet *packet, con
 /* What parsing could not make a flow of. On its own, for the stack of the entry. */
 __noinline int private_unparsed(ctx_t *ctx, const struct packet *packet, enum reason reason)
 {
-	if (packet && reason == REASON_DROP_FRAGMENT)
-		fragment_enter(ctx, FRAGMENT_OUT);
+	if (packet && reason == REASON_DROP_FRAGMENT) {
+		if (fragment_is_awaited(packet, FRAGMENT_OUT))
+			fragment_enter(ctx, FRAGMENT_OUT);
+		else if (destination_is_outside(ctx, packet))
+			return verdict(ctx, packet, reason, SIDE_PRIVATE);
+	}
 	return packet ? verdict(ctx, packet, unparsed(ctx, packet, reason, SIDE_PRIVATE), SIDE_PRIVATE) : CTX_DROP;
 }
 

@@ -235,6 +235,11 @@ type bpfFragmentHere struct {
 	Held           uint64
 }
 
+type bpfFragmentOctets struct {
+	_     structs.HostLayout
+	Octet [64]uint8
+}
+
 type bpfHeldFragment struct {
 	_      structs.HostLayout
 	Length uint16
@@ -831,6 +836,7 @@ const (
 	bpfMapDropEvents           = "drop_events"
 	bpfMapFragmentContexts     = "fragment_contexts"
 	bpfMapFragmentHolds        = "fragment_holds"
+	bpfMapFragmentOctets       = "fragment_octets"
 	bpfMapFragmentsHere        = "fragments_here"
 	bpfMapHeldFragments        = "held_fragments"
 	bpfMapHostTable            = "host_table"
@@ -983,6 +989,7 @@ type bpfMapSpecs struct {
 	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
+	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
@@ -1085,6 +1092,7 @@ type bpfMaps struct {
 	DropEvents       *ebpf.Map `ebpf:"drop_events"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
+	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
@@ -1161,6 +1169,7 @@ func (m *bpfMaps) Close() error {
 		m.DropEvents,
 		m.FragmentContexts,
 		m.FragmentHolds,
+		m.FragmentOctets,
 		m.FragmentsHere,
 		m.HeldFragments,
 		m.HostTable,

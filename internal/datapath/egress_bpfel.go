@@ -112,6 +112,11 @@ type egressFragmentHere struct {
 	Held           uint64
 }
 
+type egressFragmentOctets struct {
+	_     structs.HostLayout
+	Octet [64]uint8
+}
+
 type egressHeldFragment struct {
 	_      structs.HostLayout
 	Length uint16
@@ -471,6 +476,7 @@ const (
 	egressMapDropEvents       = "drop_events"
 	egressMapFragmentContexts = "fragment_contexts"
 	egressMapFragmentHolds    = "fragment_holds"
+	egressMapFragmentOctets   = "fragment_octets"
 	egressMapFragmentsHere    = "fragments_here"
 	egressMapHeldFragments    = "held_fragments"
 	egressMapHostTable        = "host_table"
@@ -587,6 +593,7 @@ type egressMapSpecs struct {
 	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
+	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
@@ -679,6 +686,7 @@ type egressMaps struct {
 	DropEvents       *ebpf.Map `ebpf:"drop_events"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
+	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
@@ -746,6 +754,7 @@ func (m *egressMaps) Close() error {
 		m.DropEvents,
 		m.FragmentContexts,
 		m.FragmentHolds,
+		m.FragmentOctets,
 		m.FragmentsHere,
 		m.HeldFragments,
 		m.HostTable,

@@ -5,5 +5,5 @@ import "github.com/cilium/ebpf"
 // fragmentTables are those that packets in fragments need; their sizes are fixed.
 func (d *Datapath) fragmentTables() []*ebpf.Map {
 	o := &d.objects
-	return []*ebpf.Map{o.FragmentContexts, o.Identifications, o.FragmentHolds, o.HeldFragments, o.RemotesSeen}
+	return []*ebpf.Map{o.FragmentContexts, o.FragmentOctets, o.Identifications, o.FragmentHolds, o.HeldFragments, o.RemotesSeen}
 }

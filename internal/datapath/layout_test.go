@@ -29,7 +29,7 @@ func tableBytes(t *testing.T, o Options) float64 {
 			continue // they take memory for bans that there are, and none for sessions
 		}
 		switch name {
-		case "awaited_askers", "lent_names", "question_budgets", "subscriber_table", "remote_table", "led_table", "fragment_contexts", "identifications", "fragment_holds", "held_fragments",
+		case "awaited_askers", "lent_names", "question_budgets", "subscriber_table", "remote_table", "led_table", "fragment_contexts", "fragment_octets", "identifications", "fragment_holds", "held_fragments",
 			"remotes_seen":
 			continue // fixed, and none for sessions
 		}

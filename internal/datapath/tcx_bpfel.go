@@ -34,6 +34,7 @@ const (
 	tcxMapDropEvents       = "drop_events"
 	tcxMapFragmentContexts = "fragment_contexts"
 	tcxMapFragmentHolds    = "fragment_holds"
+	tcxMapFragmentOctets   = "fragment_octets"
 	tcxMapFragmentsHere    = "fragments_here"
 	tcxMapHeldFragments    = "held_fragments"
 	tcxMapHostTable        = "host_table"
@@ -166,6 +167,7 @@ type tcxMapSpecs struct {
 	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
+	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
@@ -260,6 +262,7 @@ type tcxMaps struct {
 	DropEvents       *ebpf.Map `ebpf:"drop_events"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
+	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
@@ -328,6 +331,7 @@ func (m *tcxMaps) Close() error {
 		m.DropEvents,
 		m.FragmentContexts,
 		m.FragmentHolds,
+		m.FragmentOctets,
 		m.FragmentsHere,
 		m.HeldFragments,
 		m.HostTable,
