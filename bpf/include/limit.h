@@ -8,6 +8,7 @@
 #pragma once
 
 #include "index.h"
+#include "record.h"
 #include "tally.h"
 
 static __always_inline __u64 remote_hash(__u32 address)
@@ -20,16 +21,23 @@ static __always_inline struct tally *remote_tally(__u32 address)
 	return tally_find(&remote_table, remote_hash(address), fixed.remote_buckets, address);
 }
 
-/* Why a remote address may not have one session more. */
+/* Why a remote address may not have one session more: it has what it may, or it cannot be counted while sessions are short. */
 __noinline enum reason remote_judge(__u32 address, const struct settings *settings, __u32 tick)
 {
 	struct tally *tally = remote_tally(address);
+	struct room room = record_room(false);
+	__u32 limit, count;
 
 	if (!settings)
 		return REASON_DROP_INTERNAL;
+	limit = settings->limits.remote_sessions;
 	if (!tally)
-		return REASON_NONE;
-	if (tally_uses_of(tally).uses.count >= settings->limits.remote_sessions)
+		return limit == NO_LIMIT || !room_is_short(room) ||
+				       tally_has_empty(&remote_table, remote_hash(address), fixed.remote_buckets)
+			       ? REASON_NONE
+			       : REASON_DROP_REMOTE_SESSIONS;
+	count = tally_uses_of(tally).uses.count;
+	if (count >= limit || !threshold_allows(count, limit, room))
 		return REASON_DROP_REMOTE_SESSIONS;
 	if (tally_rate(*(volatile __u64 *)&tally->shares, tick) >= settings->limits.remote_rate)
 		return REASON_DROP_REMOTE_RATE;

@@ -10,6 +10,7 @@
 #define LED_BUCKETS	     1024
 #define MAPPING_INBOUND_MOST 0xfff
 #define TALLY_RATE_MAX	     0xfff /* to which new sessions of a second are counted */
+#define NO_LIMIT	     0xffffffff
 
 /*
  * What an address has open. Both words are read and written whole. shares: 16 bits each of mappings, by port_protocol(), and
@@ -29,7 +30,7 @@ struct tally_bucket {
 	struct tally tally[TALLY_WAYS];
 };
 
-/* Part of the settings; all bits are set where there is no limit. */
+/* Part of the settings; NO_LIMIT where there is none. */
 struct limits {
 	__u32 host_sessions;	/* opened by one host inside */
 	__u32 host_ports[3];	/* its mappings, by port_protocol() */

@@ -116,8 +116,10 @@ static __noinline int mapping_clear(__u32 slot)
 	if ((slot & (PORTS - 1)) != bpf_ntohs(key.port))
 		index_remove(&mapping_index, mapping_place(&key), slot);
 	mapping_set(slot, (struct endpoint){});
-	if (bitmap)
+	if (bitmap) {
 		port_release(bitmap, slot & (PORTS - 1));
+		port_count(bitmap, slot & (PORTS - 1), -1);
+	}
 	count_statistic(STATISTIC_MAPPINGS_FREED);
 	return 1;
 }

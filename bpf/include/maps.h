@@ -69,6 +69,8 @@ TABLE(mapping_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, BPF_F_MMAPABLE
 
 struct port_bitmap {
 	__u64 word[PORTS / 64];
+	__u32 taken; /* for mappings, from PORT_CLASS on */
+	__u32 pad;
 };
 TABLE(port_bitmaps, BPF_MAP_TYPE_ARRAY, __u32, struct port_bitmap, 1, 0);
 

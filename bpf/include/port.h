@@ -2,7 +2,8 @@
 /*
  * External ports: a bitmap for each outbound address and protocol. The inside port is kept where it is free, else a
  * random one of the same class is taken (RFC 4787 REQ-3, RFC 7857 §9). Ports that dnat names are never taken, nor those
- * that services have of an address of the pool, nor, on an address that the gateway shares, those of its own sockets.
+ * that services have of an address of the pool, nor, on an address that the gateway shares, those of its own sockets. How
+ * many mappings have is counted beside the bitmap, but for ports below PORT_CLASS, of which one host may have all.
  */
 #pragma once
 
@@ -14,6 +15,7 @@
 #include "maps.h"
 #include "packet.h"
 #include "slot.h"
+#include "threshold.h"
 
 #define PORT_CLASS 1024 /* ports below it stay below it */
 #define PORT_TRIES 16	/* ports that a socket of the gateway may hold, or dnat, before we give up */
@@ -71,6 +73,13 @@ static __always_inline bool port_claim(struct port_bitmap *bitmap, __u32 port)
 static __always_inline void port_release(struct port_bitmap *bitmap, __u32 port)
 {
 	__sync_fetch_and_and(&bitmap->word[port / 64 & 1023], ~(1ULL << (port & 63)));
+}
+
+/* A mapping has the port now, or no longer. */
+static __always_inline void port_count(struct port_bitmap *bitmap, __u32 port, __s32 change)
+{
+	if (port >= PORT_CLASS)
+		__sync_fetch_and_add(&bitmap->taken, change);
 }
 
 /* Ports that are not for mappings: those the kernel gives to the gateway's own sockets, on an address of both. */
@@ -153,12 +162,37 @@ __noinline bool port_is_static(__u32 address, __u16 port, __u8 protocol)
 	return settings && settings->keeps && bpf_map_lookup_elem(&service_table, &service);
 }
 
+/* Whether the kernel gives ports of the outbound address to the gateway's own sockets. */
+static __always_inline bool port_is_shared(__u32 outbound_address, __u8 protocol)
+{
+	struct address *address = bpf_map_lookup_elem(&address_table, &outbound_address);
+
+	return address && address->local && protocol != IPPROTO_ICMP;
+}
+
+/* The ports from PORT_CLASS on that a host may have of its outbound address. */
+static __always_inline struct room port_room(const struct mapping_key *host, const struct settings *settings,
+					     bool shared)
+{
+	__u32 array = port_array(host->outbound, host->protocol), most = PORTS - PORT_CLASS, own = 0, taken;
+	struct port_bitmap *bitmap = bpf_map_lookup_elem(&port_bitmaps, &array);
+	struct control *control = control_get();
+
+	if (!bitmap || !control)
+		return (struct room){most, most};
+	if (shared && control->own_last >= PORT_CLASS && control->own_first <= control->own_last)
+		own = control->own_last + 1 - (control->own_first < PORT_CLASS ? PORT_CLASS : control->own_first);
+	own += settings->keeps;
+	most = own < most ? most - own : 0;
+	taken = *(volatile __u32 *)&bitmap->taken;
+	return (struct room){most, taken < most ? most - taken : 0};
+}
+
 /* An external port for the packet's source, claimed and in host byte order; -1 when there is none. */
 __noinline __s32 port_choose(ctx_t *ctx, const struct tuple *tuple, __u32 outbound)
 {
 	struct own_ports own = {.first = 1};
 	struct port_bitmap *bitmap;
-	struct address *address;
 	struct slot *slot;
 	struct control *control = control_get();
 	struct tuple answer = {};
@@ -175,8 +209,7 @@ __noinline __s32 port_choose(ctx_t *ctx, const struct tuple *tuple, __u32 outbou
 	inside = bpf_ntohs(tuple->source_port);
 	if (!bitmap || !answer.destination)
 		return -1;
-	address = bpf_map_lookup_elem(&address_table, &answer.destination);
-	shared = address && address->local && tuple->protocol != IPPROTO_ICMP;
+	shared = port_is_shared(answer.destination, tuple->protocol);
 	if (shared) {
 		own.first = control->own_first;
 		own.last = control->own_last;
@@ -193,8 +226,10 @@ __noinline __s32 port_choose(ctx_t *ctx, const struct tuple *tuple, __u32 outbou
 			return -1;
 		answer.destination_port = bpf_htons(port);
 		if (!port_is_static(answer.destination, answer.destination_port, tuple->protocol) &&
-		    (!shared || !port_is_ours(ctx, &answer)))
+		    (!shared || !port_is_ours(ctx, &answer))) {
+			port_count(bitmap, port, 1);
 			return port;
+		}
 		port_release(bitmap, port);
 	}
 	return -1;

@@ -13,6 +13,7 @@
 
 #include "bits.h"
 #include "maps.h"
+#include "threshold.h"
 
 #define RECORD_NONE 0 /* record 0 is nobody's */
 
@@ -58,6 +59,27 @@ static __always_inline bool record_is_kept(bool inside)
 		return false;
 	uses = bpf_map_lookup_elem(&record_uses, &zero);
 	return uses && *(volatile __s32 *)record_side(uses, inside) >= (__s32)(fixed.capacity - fixed.reserve);
+}
+
+/* The records that a side may have; where the other one has more than its reserve there are less. */
+static __always_inline struct room record_room(bool inside)
+{
+	__u32 most = fixed.capacity - fixed.reserve, zero = 0;
+	struct record_uses *uses;
+	__s32 used, others;
+
+	if (!fixed.reserve)
+		return (struct room){most, most};
+	uses = bpf_map_lookup_elem(&record_uses, &zero);
+	if (!uses)
+		return (struct room){most, most};
+	used = *(volatile __s32 *)record_side(uses, inside);
+	others = *(volatile __s32 *)record_side(uses, !inside) - (__s32)fixed.reserve;
+	if (others > 0)
+		used += others;
+	if (used < 0) /* CPUs tell late */
+		used = 0;
+	return (struct room){most, (__u32)used < most ? most - used : 0};
 }
 
 static __always_inline struct session *session_at(__u32 number)

@@ -24,7 +24,7 @@ static __always_inline struct tally *subscriber_find(__u32 address)
 static __always_inline void subscriber_touch(__u32 address)
 {
 	struct tally_bucket *bucket =
-		tally_bucket(&subscriber_table, subscriber_hash(address), fixed.subscriber_buckets, false);
+		tally_bucket(&subscriber_table, subscriber_hash(address), fixed.subscriber_buckets, 0);
 
 	if (bucket)
 		(void)*(volatile __u64 *)&bucket->tally[0].uses;
@@ -42,19 +42,55 @@ static __always_inline __s32 subscriber_sessions(const struct tally *tally, __u6
 	return tally_uses_of(tally).uses.count - (shares & 0xffff) - (shares >> 16 & 0xffff) - (shares >> 32 & 0xffff);
 }
 
+static __always_inline bool port_is_low(const struct mapping_key *host)
+{
+	return bpf_ntohs(host->port) < PORT_CLASS;
+}
+
+/* Whether a host that has so many ports of the protocol may have one more of those that are left. */
+static __always_inline bool subscriber_may_map(const struct mapping_key *host, __u32 has, __u32 limit,
+					       const struct settings *settings)
+{
+	if (has >= limit)
+		return false;
+	/* First as if its address were shared, which leaves less: then nobody need look whether it is. */
+	if (port_is_low(host) || threshold_allows(has, limit, port_room(host, settings, true)))
+		return true;
+	return !port_is_shared(slot_address(host->outbound), host->protocol) &&
+	       threshold_allows(has, limit, port_room(host, settings, false));
+}
+
 /* Why the host may not open one session more, with one mapping more where it takes one. */
 static __always_inline enum reason subscriber_judge(const struct tally *tally, const struct mapping_key *host,
-						    bool maps, const struct limits *limits, __u32 tick)
+						    bool maps, const struct settings *settings, __u32 tick)
 {
+	const struct limits *limits = &settings->limits;
 	__u64 shares = *(const volatile __u64 *)&tally->shares;
 	__s32 sessions = subscriber_sessions(tally, shares);
 
-	if (sessions >= 0 && (__u32)sessions >= limits->host_sessions)
+	if (sessions < 0)
+		sessions = 0;
+	if ((__u32)sessions >= limits->host_sessions ||
+	    !threshold_allows(sessions, limits->host_sessions, record_room(true)))
 		return REASON_DROP_HOST_SESSIONS;
 	if (tally_rate(shares, tick) >= limits->host_rate)
 		return REASON_DROP_HOST_RATE;
-	if (maps &&
-	    (shares >> subscriber_bit(host->protocol) & 0xffff) >= limits->host_ports[port_protocol(host->protocol)])
+	if (maps && !subscriber_may_map(host, shares >> subscriber_bit(host->protocol) & 0xffff,
+					limits->host_ports[port_protocol(host->protocol)], settings))
+		return REASON_DROP_HOST_PORTS;
+	return REASON_NONE;
+}
+
+/* The same of one that cannot be counted: it gets nothing of what is short. */
+static __always_inline enum reason subscriber_judge_uncounted(const struct mapping_key *host, bool maps,
+							      const struct settings *settings)
+{
+	const struct limits *limits = &settings->limits;
+
+	if (limits->host_sessions != NO_LIMIT && room_is_short(record_room(true)))
+		return REASON_DROP_HOST_SESSIONS;
+	if (maps && limits->host_ports[port_protocol(host->protocol)] != NO_LIMIT && !port_is_low(host) &&
+	    room_is_short(port_room(host, settings, port_is_shared(slot_address(host->outbound), host->protocol))))
 		return REASON_DROP_HOST_PORTS;
 	return REASON_NONE;
 }
@@ -71,7 +107,7 @@ __noinline int subscriber_enter(const struct mapping_key *host, bool maps, const
 		return REASON_DROP_INTERNAL;
 	tally = subscriber_find(host->address);
 	if (tally) {
-		reason = subscriber_judge(tally, host, maps, &settings->limits, tick);
+		reason = subscriber_judge(tally, host, maps, settings, tick);
 		if (reason != REASON_NONE)
 			return reason;
 		if (!tally_change(tally, host->address, 1 + maps))
@@ -81,6 +117,9 @@ __noinline int subscriber_enter(const struct mapping_key *host, bool maps, const
 		tally = tally_take(&subscriber_table, subscriber_hash(host->address), fixed.subscriber_buckets,
 				   host->address, 1 + maps);
 	if (!tally) {
+		reason = subscriber_judge_uncounted(host, maps, settings);
+		if (reason != REASON_NONE)
+			return reason;
 		count_statistic(STATISTIC_SUBSCRIBERS_FULL);
 		return SUBSCRIBER_UNCOUNTED;
 	}
@@ -109,7 +148,9 @@ __noinline int subscriber_leave(__u32 address, __u8 protocol, bool port)
 	__u64 hash = subscriber_hash(address);
 	__u32 bit = subscriber_bit(protocol);
 
-	return bucket_leave(tally_bucket(&subscriber_table, hash, fixed.subscriber_buckets, false), address, bit,
-			    port) ||
-	       bucket_leave(tally_bucket(&subscriber_table, hash, fixed.subscriber_buckets, true), address, bit, port);
+	for (int choice = 0; choice < TALLY_CHOICES; choice++)
+		if (bucket_leave(tally_bucket(&subscriber_table, hash, fixed.subscriber_buckets, choice), address, bit,
+				 port))
+			return true;
+	return false;
 }

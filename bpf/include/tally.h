@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Counts for each address, in a table of fixed size: buckets of four entries, one cache line, two to choose from. No lock:
+ * Counts for each address, in a table of fixed size: buckets of four entries, one cache line, four to choose from. No lock:
  * an entry is found, taken and given back by compare-and-swap of the word that holds both its address and what refers to
  * it. Who finds no place is not counted; the caller remembers who is, so that the counts are exact. Two CPUs that meet an
  * address at once may give it two entries: until one is empty it may have more than its limit.
@@ -14,6 +14,7 @@
 #include "limit_types.h"
 
 #define TALLY_TRIES   8
+#define TALLY_CHOICES 4
 #define TALLY_RATE_AT 48 /* bits, in the word of the shares */
 #define TALLY_SECOND  2	 /* 4 ticks, 1.07 s */
 
@@ -27,10 +28,10 @@ static __always_inline union tally_uses_word tally_uses_of(const struct tally *t
 	return (union tally_uses_word){.word = *(const volatile __u64 *)&tally->uses};
 }
 
-/* The two buckets of an address, by a hash of it. */
-static __always_inline struct tally_bucket *tally_bucket(void *table, __u64 hash, __u32 buckets, bool second)
+/* The buckets of an address, by a hash of it: from 0 on, each for what has no room in those before. */
+static __always_inline struct tally_bucket *tally_bucket(void *table, __u64 hash, __u32 buckets, int choice)
 {
-	__u32 number = (second ? hash >> 20 & 0xffffffff : hash & 0xffffffff) * buckets >> 32;
+	__u32 number = (hash >> 10 * choice & 0xffffffff) * buckets >> 32;
 
 	return bpf_map_lookup_elem(table, &number);
 }
@@ -44,7 +45,7 @@ static __always_inline struct tally *bucket_tally(struct tally_bucket *bucket, _
 	return 0;
 }
 
-/* Whether no address has ever been put into the second bucket for lack of room in this one: it is filled from its front. */
+/* Whether no address has ever been put into another bucket for lack of room in this one: it is filled from its front. */
 static __always_inline bool bucket_has_room(struct tally_bucket *bucket)
 {
 	return bucket && !tally_uses_of(&bucket->tally[TALLY_WAYS - 1]).uses.address;
@@ -53,11 +54,14 @@ static __always_inline bool bucket_has_room(struct tally_bucket *bucket)
 /* The entry of an address, one that nothing refers to as well; it may have gone to another when it is used. */
 static __always_inline struct tally *tally_find(void *table, __u64 hash, __u32 buckets, __u32 address)
 {
-	struct tally_bucket *bucket = tally_bucket(table, hash, buckets, false);
-	struct tally *tally = bucket_tally(bucket, address);
+	for (int choice = 0; choice < TALLY_CHOICES; choice++) {
+		struct tally_bucket *bucket = tally_bucket(table, hash, buckets, choice);
+		struct tally *tally = bucket_tally(bucket, address);
 
-	return tally || bucket_has_room(bucket) ? tally
-						: bucket_tally(tally_bucket(table, hash, buckets, true), address);
+		if (tally || bucket_has_room(bucket))
+			return tally;
+	}
+	return 0;
 }
 
 /* More that refers to the address's entry, or less: change is not below what the caller has counted there. */
@@ -92,16 +96,33 @@ static __always_inline struct tally *bucket_take(struct tally_bucket *bucket, __
 /* An entry for an address that has none, with so much that refers to it; 0 where there is no place. */
 static __always_inline struct tally *tally_take(void *table, __u64 hash, __u32 buckets, __u32 address, __u32 count)
 {
-	struct tally *tally = bucket_take(tally_bucket(table, hash, buckets, false), address, count);
+	for (int choice = 0; choice < TALLY_CHOICES; choice++) {
+		struct tally *tally = bucket_take(tally_bucket(table, hash, buckets, choice), address, count);
 
-	return tally ? tally : bucket_take(tally_bucket(table, hash, buckets, true), address, count);
+		if (tally)
+			return tally;
+	}
+	return 0;
+}
+
+/* Whether there is a place for an address that has none. */
+static __always_inline bool tally_has_empty(void *table, __u64 hash, __u32 buckets)
+{
+	for (int choice = 0; choice < TALLY_CHOICES; choice++) {
+		struct tally_bucket *bucket = tally_bucket(table, hash, buckets, choice);
+
+		for (int i = 0; bucket && i < TALLY_WAYS; i++)
+			if (!tally_uses_of(&bucket->tally[i]).uses.count)
+				return true;
+	}
+	return false;
 }
 
 /* One less refers to the address's entry. */
 static __always_inline bool tally_leave(void *table, __u64 hash, __u32 buckets, __u32 address)
 {
-	for (int half = 0; half < 2; half++) {
-		struct tally_bucket *bucket = tally_bucket(table, hash, buckets, half);
+	for (int choice = 0; choice < TALLY_CHOICES; choice++) {
+		struct tally_bucket *bucket = tally_bucket(table, hash, buckets, choice);
 
 		for (int i = 0; bucket && i < TALLY_WAYS; i++)
 			if (tally_change(&bucket->tally[i], address, -1))

@@ -80,7 +80,6 @@ struct settings {
 	__u16 entry[2]; /* what judges flows from outside, and inside: an enum entry, or their only chain's program */
 	__u16 stray;	/* the program of the protection alone, 0 where there is none */
 	__u8 traps;	/* it has a honeypot: what is for nobody is shown to it, too */
-	__u8 keeps;	/* outbound addresses have ports that no mapping gets */
 	__u32 name_server; /* where it is asked from outside */
 	__u16 name_port;
 	__u16 client_sessions;	 /* of one client that may stand with one binding: TCP's, and all others' */
@@ -90,6 +89,7 @@ struct settings {
 	struct limits limits;
 	__u32 excepts; /* how many there are */
 	__u32 owners;  /* hosts with a public address of their own */
+	__u32 keeps;   /* ports that no mapping gets, of the outbound address and protocol that have most of them */
 	struct except except[EXCEPTS];
 };
 

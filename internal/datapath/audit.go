@@ -193,12 +193,19 @@ func (a *audit) mappings() error {
 		return err
 	}
 	return each(a.d.objects.PortBitmaps, func(array uint32, bitmap *bpfPortBitmap) {
+		counted := uint32(0)
 		for port := range uint32(ports) {
 			if bitmap.Word[port/64]&(1<<(port%64)) != 0 {
 				a.c.Ports++
+				if port >= portClass {
+					counted++
+				}
 			} else if taken[array*ports+port] {
 				a.problem("port %d of array %d has a mapping and counts as free", port, array)
 			}
+		}
+		if counted != bitmap.Taken {
+			a.problem("array %d counts %d ports that are taken, there are %d", array, bitmap.Taken, counted)
 		}
 	})
 }

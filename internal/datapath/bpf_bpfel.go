@@ -458,8 +458,10 @@ const (
 )
 
 type bpfPortBitmap struct {
-	_    structs.HostLayout
-	Word [1024]uint64
+	_     structs.HostLayout
+	Word  [1024]uint64
+	Taken uint32
+	Pad   uint32
 }
 
 type bpfProgram uint32
@@ -692,7 +694,7 @@ type bpfSettings struct {
 	Entry            [2]uint16
 	Stray            uint16
 	Traps            uint8
-	Keeps            uint8
+	_                [1]byte
 	NameServer       uint32
 	NamePort         uint16
 	ClientSessions   uint16
@@ -702,6 +704,7 @@ type bpfSettings struct {
 	Limits           bpfLimits
 	Excepts          uint32
 	Owners           uint32
+	Keeps            uint32
 	Except           [64]struct {
 		_       structs.HostLayout
 		Address uint32

@@ -259,8 +259,10 @@ type egressOwner struct {
 }
 
 type egressPortBitmap struct {
-	_    structs.HostLayout
-	Word [1024]uint64
+	_     structs.HostLayout
+	Word  [1024]uint64
+	Taken uint32
+	Pad   uint32
 }
 
 type egressQuestion struct {
@@ -400,7 +402,7 @@ type egressSettings struct {
 	Entry            [2]uint16
 	Stray            uint16
 	Traps            uint8
-	Keeps            uint8
+	_                [1]byte
 	NameServer       uint32
 	NamePort         uint16
 	ClientSessions   uint16
@@ -419,6 +421,7 @@ type egressSettings struct {
 	}
 	Excepts uint32
 	Owners  uint32
+	Keeps   uint32
 	Except  [64]struct {
 		_       structs.HostLayout
 		Address uint32

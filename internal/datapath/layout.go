@@ -18,9 +18,10 @@ const (
 	indexSlots = 16
 	protocols  = 3
 	ports      = 65536
-	blockPorts = 8 // ports in a mapping_block
-	knownWays  = 4 // entries in a bucket of known_table
-	tallyWays  = 4 // entries in a tally_bucket
+	portClass  = 1024 // PORT_CLASS of bpf/include/port.h
+	blockPorts = 8    // ports in a mapping_block
+	knownWays  = 4    // entries in a bucket of known_table
+	tallyWays  = 4    // entries in a tally_bucket
 	// mappingInbound is a session from outside, in a mapping's count of its users.
 	mappingInbound = 1 << 20
 	// indexLoad is the share of an index's slots in use when the table behind

@@ -108,10 +108,8 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 			record.Protects6 = 1
 		}
 	}
-	if slices.ContainsFunc(services, func(s Service) bool {
-		return slices.Contains(outbound, s.Host) || slices.Contains(settings.Coming, s.Host)
-	}) {
-		record.Keeps, control.Statics = 1, 1
+	if kept := keptPorts(services, slices.Concat(outbound, settings.Coming)); kept > 0 {
+		record.Keeps, control.Statics = kept, 1
 	}
 	if err := d.objects.SettingsTable.Put(next&1, &record); err != nil {
 		return 0, fmt.Errorf("write the settings of generation %d: %w", next, err)
@@ -132,6 +130,19 @@ func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *Next
 		return next, err
 	}
 	return next, d.dropChains(next - 1)
+}
+
+// keptPorts counts the services at the outbound address and protocol that have most of them.
+func keptPorts(services []Service, outbound []netip.Addr) (most uint32) {
+	kept := map[Service]uint32{}
+	for _, s := range services {
+		if slices.Contains(outbound, s.Host) {
+			at := Service{Host: s.Host, Protocol: s.Protocol}
+			kept[at]++
+			most = max(most, kept[at])
+		}
+	}
+	return most
 }
 
 func putExcepts(record *bpfSettings, prefixes []netip.Prefix) error {

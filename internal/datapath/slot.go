@@ -239,7 +239,7 @@ func (d *Datapath) isEmpty(slot int) (bool, error) {
 		if err := d.objects.PortBitmaps.Lookup(uint32(slot)*protocols+array, &bitmap); err != nil {
 			return false, fmt.Errorf("read the ports of slot %d: %w", slot, err)
 		}
-		if bitmap != freePorts {
+		if bitmap.Word != freePorts.Word {
 			return false, nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // Who may use a binding ends as explained: by an answer, as one who is known, or not at all.
@@ -51,4 +52,19 @@ func TestExplainHostLimits(t *testing.T) {
 	agrees(model.TCP, 80, "ban continue, chain none, nat translate, pass")
 	agrees(model.UDP, 53, "ban continue, chain none, nat translate, pass")
 	agrees(model.UDP, 54, "ban continue, chain none, limit drop, drop drop_host_sessions")
+}
+
+// Where little is left, a host gets no more than its part of that.
+func TestExplainWhatIsLeft(t *testing.T) {
+	const most = (1024 - 64) / 8 * 7 // of the sessions that hosts inside may have
+	r := newRig(t, text+"capacity: 1024\nlimits: {host_sessions: 2000, host_rate: 0}\n")
+	r.routed()
+	hosta, foreign := netip.MustParseAddr("10.0.0.100"), netip.MustParseAddr("203.0.113.5")
+	for n := range uint16(most) {
+		if end := r.send(false, packets.NewUDP(netip.AddrPortFrom(hosta, 5000), netip.AddrPortFrom(foreign, 1000+n), "")); end.IsDrop() {
+			t.Fatalf("session %d: %s", n, end)
+		}
+	}
+	r.agrees(flow{direction: model.Out, protocol: model.UDP, source: hosta, destination: foreign, port: 54},
+		"ban continue, chain none, limit drop, drop drop_host_sessions")
 }
