@@ -122,8 +122,13 @@ func (f *Facts) narrowest(a netip.Addr) (narrowest Interface, network netip.Pref
 	return narrowest, network
 }
 
-// ownAddresses warns of what should stand on an interface and does not.
+// ownAddresses warns of what should stand on an interface and does not, or the other way round.
 func (s *Setup) ownAddresses(f *Facts) (list []string) {
+	for _, a := range s.OneToOne {
+		if f.Own[a] {
+			list = append(list, fmt.Sprintf("%s of hosts[].one_to_one stands on an interface of the gateway, and the host gets all that comes for it, ssh to the gateway too: take it off the interface", a))
+		}
+	}
 	if s.Nameserver.IsValid() && !s.Nameserver.IsUnspecified() && !f.Own[s.Nameserver] {
 		list = append(list, fmt.Sprintf("dns.public: %s is on no interface, so nobody outside can ask for names: put it on %s", s.Nameserver, s.Public[0]))
 	}
