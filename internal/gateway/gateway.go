@@ -21,35 +21,36 @@ import (
 
 // Gateway is a running daemon.
 type Gateway struct {
-	options   Options
-	log       *slog.Logger
-	started   time.Time
-	outbound  *outbound.Keeper
-	data      *datapath.Datapath
-	store     *store.Store // what outlives a restart
-	pool      *allocation.Allocator
-	journal   *nameserver.Journal
-	cookies   atomic.Pointer[cookies]
-	public    *nameserver.Public
-	private   *nameserver.Private
-	drops     dropFeed
-	captures  captureFeed
-	room      room
-	recent    recent
-	bans      bans
-	watches   watches
-	trapped   *trapped
-	feeds     feeds
-	events    events.Hub
-	view      atomic.Pointer[view]
-	own       atomic.Pointer[ownAddresses]
-	listening atomic.Pointer[ownSockets]
-	moved     chan struct{} // the name server outside may have another address
-	hops      hops
-	locality  locality
-	doubts    diagnosis
-	overdone  askers // of the inside resolver, with too many questions at a time
-	refused   askers // of the name server
+	options    Options
+	log        *slog.Logger
+	started    time.Time
+	outbound   *outbound.Keeper
+	data       *datapath.Datapath
+	store      *store.Store // what outlives a restart
+	pool       *allocation.Allocator
+	journal    *nameserver.Journal
+	cookies    atomic.Pointer[cookies]
+	public     *nameserver.Public
+	private    *nameserver.Private
+	drops      dropFeed
+	captures   captureFeed
+	room       room
+	recent     recent
+	bans       bans
+	watches    watches
+	trapped    *trapped
+	feeds      feeds
+	events     events.Hub
+	view       atomic.Pointer[view]
+	own        atomic.Pointer[ownAddresses]
+	listening  atomic.Pointer[ownSockets]
+	moved      chan struct{} // the name server outside may have another address
+	hops       hops
+	locality   locality
+	doubts     diagnosis
+	blackHoles blackHoles
+	overdone   askers // of the inside resolver, with too many questions at a time
+	refused    askers // of the name server
 
 	reload sync.Mutex     // one at a time
 	states chain.States   // under reload

@@ -252,6 +252,7 @@ func (g *Gateway) serve(ctx context.Context, s *sockets, hangups <-chan os.Signa
 	part("upkeep", func() error { g.runUpkeep(ctx, watch); return nil })
 	part("outbound addresses", func() error { g.outbound.Run(ctx); return nil })
 	part("diagnosis", func() error { g.runDiagnosis(ctx); return nil })
+	part("black holes", func() error { g.runBlackHoles(ctx); return nil })
 	part("sweep", func() error { g.runSweep(ctx); return nil })
 	part("lists", func() error { g.runLists(ctx); return nil })
 	part("hangups", func() error { g.runHangups(ctx, hangups); return nil })

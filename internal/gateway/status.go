@@ -73,6 +73,7 @@ func (g *Gateway) Status() (api.Status, error) {
 	status.Remedies = append(status.Remedies, v.balances.remedies()...)
 	status.Remedies = append(status.Remedies, g.outbound.Remedies()...)
 	status.Remedies = append(status.Remedies, g.hopRemedies()...)
+	status.Remedies = append(status.Remedies, g.blackHoleRemedies(v)...)
 	status.Remedies = append(status.Remedies, g.doubts.remedies(g.data.Interfaces())...)
 	return status, nil
 }
