@@ -14,9 +14,12 @@ import (
 // bulkPairs is how many transfers of a kind each has, one after the other's.
 const bulkPairs = 11
 
+// bulkLeast is the share of the kernel's throughput that is aimed at.
+const bulkLeast = 0.9
+
 // Bulk TCP with default offloads, from a container and from behind a bridge whose port has GRO,
-// beside the kernel's own NAT in a twin of the same network: in pairs, in turns. It measures,
-// and runs where REALMGATE_SLOW is set.
+// beside the kernel's own NAT in a twin of the same network: in pairs, in turns. It fails where every pair is below
+// nine tenths of the kernel's. It measures, and runs where REALMGATE_SLOW is set.
 func TestBulkBesideTheKernel(t *testing.T) {
 	if !slow() {
 		return
@@ -55,6 +58,9 @@ func TestBulkBesideTheKernel(t *testing.T) {
 					r, k, ratio := spread(pairs[0]), spread(pairs[1]), spread(pairs[2])
 					t.Logf("%-6s %-3s %-7s realmgate %5.2f (%5.2f-%5.2f)  kernel %5.2f (%5.2f-%5.2f)  ratio of pairs %.2f (%.2f-%.2f)", c.name, way, flags,
 						r[1], r[0], r[2], k[1], k[0], k[2], ratio[1], ratio[0], ratio[2])
+					if ratio[2] < bulkLeast {
+						t.Errorf("%s %s %s: each of %d pairs is below %.2f of the kernel's", c.name, way, flags, bulkPairs, bulkLeast)
+					}
 				}
 			}
 		})
@@ -80,7 +86,14 @@ func (r *realm) gbits(way, flags string, published func() netip.Addr) float64 {
 	if way == "in" {
 		from, to = r.Clients[0], published()
 	}
-	done, err := iperf(from, to, 5201, append(strings.Fields(flags), "-t", "1")...)
+	var done transfer
+	err := until(r.t.Context(), func() (err error) { // its server may still be at the end of the test before
+		done, err = iperf(from, to, 5201, append(strings.Fields(flags), "-t", "1")...)
+		if err != nil && !strings.Contains(err.Error(), "busy") {
+			r.t.Fatalf("%s %s: %v", way, flags, err)
+		}
+		return err
+	})
 	if err != nil {
 		r.t.Fatalf("%s %s: %v", way, flags, err)
 	}
