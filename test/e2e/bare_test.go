@@ -31,7 +31,7 @@ func TestTunLivesOn(t *testing.T) {
 	r.everything()
 	forwarding("1")
 	host, server := r.Hosts()[0], r.Servers[0]
-	out, _ := host.Command(t.Context(), "ping", "-c", "1", "-W", "2", "-M", "do", "-s", "1400", server.IP.String()).CombinedOutput()
+	out, _ := host.Command(t.Context(), "ping", "-c", "5", "-i", "0.2", "-W", "5", "-M", "do", "-s", "1400", server.IP.String()).CombinedOutput()
 	if said := string(out); !strings.Contains(said, "From 10.0.0.1 ") || !strings.Contains(said, "mtu = 1400") {
 		t.Errorf("the host is not told what fits: %s", said)
 	}

@@ -186,6 +186,9 @@ func (d *daemon) kill() { d.end(syscall.SIGKILL) }
 // stop ends the daemon in good order.
 func (d *daemon) stop() { d.end(syscall.SIGTERM) }
 
+// awaited is how long something is waited for that has to come, and how long for what must not.
+var awaited = map[bool]time.Duration{true: 15 * time.Second, false: 2 * time.Second}
+
 // eventually polls until the condition holds.
 func eventually(t testing.TB, limit time.Duration, what string, condition func() bool) {
 	t.Helper()

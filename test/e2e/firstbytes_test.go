@@ -37,18 +37,18 @@ func bannerServer(t *testing.T, at lab.Node, port int, banner string) {
 }
 
 // greets connects, says a line and returns the answer.
-func greets(t *testing.T, from lab.Node, to netip.AddrPort, line string) (string, error) {
+func greets(t *testing.T, from lab.Node, to netip.AddrPort, line string, patience time.Duration) (string, error) {
 	t.Helper()
 	c, err := from.DialContext(t.Context(), "tcp4", to.String())
 	if err != nil {
 		t.Fatalf("no connection: %v", err) // first bytes come only then
 	}
 	defer c.Close()
-	return answer(c, line)
+	return answer(c, line, patience)
 }
 
-func answer(c net.Conn, line string) (string, error) {
-	if err := c.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
+func answer(c net.Conn, line string, patience time.Duration) (string, error) {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return "", err
 	}
 	if _, err := io.WriteString(c, line+"\n"); err != nil {
@@ -73,21 +73,21 @@ func TestGuideFirstBytes(t *testing.T) {
 	if page, err := curl(r.Clients[0], lent(), 80, "--max-time", "2", "--request-target", "/admin/users"); err == nil {
 		t.Errorf("what is denied is %q", page)
 	}
-	if said, err := greets(t, r.Clients[0], netip.AddrPortFrom(lent(), 80), "SSH-2.0-OpenSSH_10.0"); err == nil {
+	if said, err := greets(t, r.Clients[0], netip.AddrPortFrom(lent(), 80), "SSH-2.0-OpenSSH_10.0", awaited[false]); err == nil {
 		t.Errorf("a web server says to SSH: %q", said)
 	}
 	if f := d.functions("web")[0]; f.Dropped == 0 {
 		t.Errorf("what first-bytes did: %+v", f)
 	}
 	out := netip.AddrPortFrom(r.Clients[0].IP, 2222)
-	if said, err := greets(t, r.Hosts()[0], out, "SSH-2.0-OpenSSH_10.0"); err == nil {
+	if said, err := greets(t, r.Hosts()[0], out, "SSH-2.0-OpenSSH_10.0", awaited[false]); err == nil {
 		t.Errorf("SSH went out, and was told %q", said)
 	}
 	before := d.functions("out")[0]
 	if before.Dropped == 0 {
 		t.Errorf("what first-bytes did on the way out: %+v", before)
 	}
-	if said, err := greets(t, r.Hosts()[0], out, "something else"); err != nil || said != "hello\n" {
+	if said, err := greets(t, r.Hosts()[0], out, "something else", awaited[true]); err != nil || said != "hello\n" {
 		t.Errorf("something else went out, and was told %q: %v", said, err)
 	}
 }

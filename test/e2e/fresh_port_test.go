@@ -88,7 +88,7 @@ func TestResolverInsideLeavesPortsForOthers(t *testing.T) {
 	eventually(t, 90*time.Second, "the resolver has used each port once", func() bool { return sent.Load() > ports+10*rate })
 	asked, fetched := 0, 0
 	for i := range tries {
-		out, err := host.Command(ctx, "dig", "+short", "+tries=1", "+time=2", "@"+server.IP.String(), fmt.Sprintf("n%d.example", i)).CombinedOutput()
+		out, err := host.Command(ctx, "dig", "+short", "+tries=1", "+time=5", "@"+server.IP.String(), fmt.Sprintf("n%d.example", i)).CombinedOutput()
 		if err == nil && strings.TrimSpace(string(out)) == "198.51.100.10" {
 			asked++
 		}

@@ -84,7 +84,7 @@ func complaint(t *testing.T, from lab.Node, local, to netip.AddrPort, ttl int) s
 	if _, err := connection.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(2 * time.Second)
+	deadline := time.Now().Add(awaited[true])
 	for {
 		frame, err := frames.Receive(deadline)
 		if err != nil {

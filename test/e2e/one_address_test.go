@@ -32,7 +32,7 @@ func TestOneAddress(t *testing.T) {
 
 	own := func(from lab.Node) {
 		t.Helper()
-		if said, err := greets(t, from, netip.AddrPortFrom(one, 22), "SSH-2.0-mine"); err != nil || !strings.Contains(said, "own") {
+		if said, err := greets(t, from, netip.AddrPortFrom(one, 22), "SSH-2.0-mine", awaited[true]); err != nil || !strings.Contains(said, "own") {
 			t.Errorf("the gateway's own port 22 says %q to %s: %v", said, from.Name(), err)
 		}
 	}

@@ -197,7 +197,7 @@ func TestNeighboursAndRoutes(t *testing.T) {
 	if err := r.Gateway.RemoveRoute("default", "198.18.0.254"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, "a host is told that there is no route", func() bool {
+	eventually(t, 2*awaited[true], "a host is told that there is no route", func() bool {
 		to := netip.AddrPortFrom(netip.MustParseAddr("203.0.113.1"), 7)
 		return complaint(t, host, netip.AddrPort{}, to, 64) == "3/0 from 10.0.0.1"
 	})

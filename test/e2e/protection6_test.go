@@ -69,14 +69,14 @@ func greeter(t *testing.T, at lab.Node) netip.AddrPort {
 }
 
 // greeted connects and waits to be greeted; the caller closes what it returns.
-func greeted(from lab.Node, to netip.AddrPort) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+func greeted(from lab.Node, to netip.AddrPort, patience time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	c, err := from.DialContext(ctx, "tcp6", to.String())
 	if err != nil {
 		return nil, err
 	}
-	_ = c.SetDeadline(time.Now().Add(2 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(patience))
 	_, err = io.ReadFull(c, make([]byte, len("hello")))
 	return c, err
 }
@@ -100,14 +100,14 @@ func TestProtectionOfIPv6(t *testing.T) {
 			from lab.Node
 			to   netip.AddrPort
 		}{{c, service}, {host, services[c]}} {
-			talk, err := greeted(way.from, way.to)
+			talk, err := greeted(way.from, way.to, awaited[true])
 			if err != nil {
 				t.Fatalf("without protection %s did not reach %s: %v", way.from.IP, way.to, err)
 			}
 			_ = talk.Close()
 		}
 	}
-	talk, err := greeted(blocked, service)
+	talk, err := greeted(blocked, service, awaited[true])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,12 +145,12 @@ protection:
 		"who is spared": {spared, true, true}, "who is on a list": {listed, false, true},
 	} {
 		before := d.counted("drop_denied")
-		in, errIn := greeted(c.node, service)
+		in, errIn := greeted(c.node, service, awaited[c.in])
 		if in != nil {
 			_ = in.Close()
 		}
 		denied := d.counted("drop_denied") > before
-		out, errOut := greeted(host, services[c.node])
+		out, errOut := greeted(host, services[c.node], awaited[c.out])
 		if out != nil {
 			_ = out.Close()
 		}
@@ -171,7 +171,7 @@ protection:
 	if out, err := d.tell("explain", listed.IP.String()); err != nil || !strings.Contains(out, listed.IP.String()+" is of list drop") {
 		t.Errorf("explain: %v: %s", err, out)
 	}
-	if talk, err := greeted(friend, netip.AddrPortFrom(host.IP, 23)); err == nil {
+	if talk, err := greeted(friend, netip.AddrPortFrom(host.IP, 23), awaited[false]); err == nil {
 		_ = talk.Close()
 		t.Error("the honeypot speaks")
 	}
