@@ -10,6 +10,9 @@
 #include "tail.h"
 #include "verdict.h"
 
+/* Octets of the longest packet that is no aggregate: the kernel gives no room before more (SKB_MAX_ALLOC). */
+#define BARE_MOST (16384 - ETH_HLEN)
+
 /* Goes on to that program with a frame. */
 static __always_inline int bare_enter(ctx_t *ctx, enum program program)
 {
@@ -21,6 +24,6 @@ static __always_inline int bare_enter(ctx_t *ctx, enum program program)
 	if (!bpf_skb_change_head(ctx, ETH_HLEN, 0) &&
 	    !ctx_store(ctx, offsetof(struct ethhdr, h_proto), &protocol, sizeof(protocol)))
 		bpf_tail_call(ctx, &programs, program);
-	reason_count(REASON_DROP_INTERNAL);
+	reason_count(ctx->len > BARE_MOST ? REASON_DROP_TOO_BIG : REASON_DROP_INTERNAL);
 	return CTX_DROP;
 }

@@ -65,6 +65,9 @@ func newStorm(g *gateway, local []netip.Addr) *storm {
 // leavesNothing wants the tables to be as they were, when all is withdrawn and all timeouts are over.
 func (s *storm) leavesNothing(before datapath.Census) {
 	s.t.Helper()
+	if n := s.counters()["drop_internal"]; n > 0 {
+		s.t.Errorf("%d times that cannot be", n)
+	}
 	check(s.t, auditError(s.data.Audit()))
 	for id := range s.offered {
 		must(s.data.Withdraw(id))(s.t)
