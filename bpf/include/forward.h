@@ -20,7 +20,7 @@ static __always_inline void flow_meet(struct session *session, __u32 generation,
 {
 	if (direction == DIRECTION_OUT) {
 		if (!(session->flags & SESSION_ANSWERED))
-			standing_answer(session);
+			standing_answer(session, generation);
 	} else if (session->origin == ORIGIN_POOL &&
 		   (session->flags & (SESSION_ANSWERED | SESSION_SETTLED)) == SESSION_ANSWERED) {
 		proof_answered(session, generation);

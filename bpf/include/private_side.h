@@ -347,9 +347,10 @@ static __always_inline int private_side(ctx_t *ctx)
 	struct session *session;
 	__u32 number;
 
+	if (control)
+		packet.generation = *(volatile __u32 *)&control->generation;
 	if (reason != REASON_NONE || !control)
 		return private_unparsed(ctx, &packet, reason);
-	packet.generation = *(volatile __u32 *)&control->generation;
 	if (packet.kind == PACKET_ICMP_ERROR) {
 		int action = private_icmp_error(ctx, &packet);
 

@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "guard.h"
 #include "home.h"
+#include "limit.h"
 #include "lock.h"
 
 static __always_inline __u64 session_hash(const struct session_key *key)
@@ -296,7 +297,9 @@ __noinline enum turn session_change(struct session *session, const struct packet
 	    !guard_believes(&session->holds.tcp.guard, packet, direction))
 		return TURN_NONE;
 	if (session->life.tcp == TCP_SYN_BOTH && session_is_led(session->origin) &&
-	    !led_believes(session, packet, direction))
+	    (!led_believes(session, packet, direction) ||
+	     (!(session->flags & SESSION_HAIRPIN) &&
+	      remote_judge(session->remote_address, settings_get(packet->generation), clock_tick()) != REASON_NONE)))
 		return TURN_NONE;
 	turn = session_turn(session, packet->tcp_flags, direction, clock_tick(), &changed);
 	return changed ? turn : TURN_STAYS;

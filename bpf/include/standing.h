@@ -58,10 +58,13 @@ static __always_inline void standing_join(struct session *session)
 }
 
 /* Its host has answered for the first time; no TCP. */
-__noinline int standing_answer(struct session *session)
+__noinline int standing_answer(struct session *session, __u32 generation)
 {
 	if (!session)
 		return 0;
+	if (session_is_led(session->origin) && !(session->flags & SESSION_HAIRPIN) &&
+	    remote_judge(session->remote_address, settings_get(generation), clock_tick()) != REASON_NONE)
+		return 0; /* it stays unanswered, and so short */
 	session_mark(session, SESSION_ANSWERED);
 	if (session_is_led(session->origin))
 		standing_join(session);

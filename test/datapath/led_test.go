@@ -102,3 +102,32 @@ func TestForgedSourcesLockNobodyOut(t *testing.T) {
 		g.sound()
 	})
 }
+
+// Whoever sends all his SYNs first, and what proves them later, has no more than his own share; nor has who sends datagrams
+// before the host has answered any.
+func TestLateProofsKeepTheRemoteLimit(t *testing.T) {
+	t.Parallel()
+	const most, share = 2, 20
+	eachLed(t, func(t *testing.T, made func(...option) (*gateway, netip.AddrPort)) {
+		g, at := made(limited(func(l *datapath.Limits) { l.RemoteSessions, l.BindingSessions = most, 2*share }))
+		from := func(n int) netip.AddrPort { return endpoint(client.Addr(), uint16(1+n)) }
+		for n := range share {
+			g.forwarded(g.put(segment(from(n), at, packets.SYN, clientISN, 0)))
+			g.forwarded(g.put(segment(shopIn, from(n), synAck, hostISN, clientISN+1)))
+			g.forwarded(g.put(udp(from(n), at)))
+		}
+		for n := range share {
+			g.put(proof(from(n), at))
+			g.put(udp(shopIn, from(n)))
+		}
+		if n := must(g.data.Remotes())(t)[client.Addr()]; n != most {
+			t.Errorf("%d sessions of one remote address, %d are allowed", n, most)
+		}
+		g.idle(10 * time.Minute)
+		if n := len(g.sessions()); n > most {
+			t.Errorf("%d sessions stand, %d are allowed", n, most)
+		}
+		g.forwarded(g.put(tcp(forged(1), at, packets.SYN)))
+		g.sound()
+	})
+}

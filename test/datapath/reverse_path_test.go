@@ -203,3 +203,24 @@ func TestRedirectsAreDropped(t *testing.T) {
 		same(g, "accept_redirects of "+name, must(g.namespace.Sysctl("net/ipv4/conf/"+name+"/accept_redirects"))(t), "1")
 	}
 }
+
+// What parsing makes no flow of is judged by the settings in force, too.
+func TestReversePathOfWhatIsNoFlow(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	second := g.withSecondPort()
+	ah := packets.NewIP(hostA, privateAddress, 51, repeated(1, 40))
+	for i := range 4 { // twice in each of the places that settings have
+		g.settings.LooseReversePath = i%2 == 0
+		g.policy()
+		want := model.Reason("to_gateway")
+		if !g.settings.LooseReversePath {
+			want = "drop_spoofed_source"
+		}
+		for _, p := range []packets.Packet{ah, udp(inA, endpoint(privateAddress, 53)).Change(lastFragment)} {
+			if r := g.by(second, p); r.reason != want {
+				t.Errorf("loose %v, protocol %d: %s, want %s", g.settings.LooseReversePath, p.IPv4.Protocol, r.reason, want)
+			}
+		}
+	}
+}
