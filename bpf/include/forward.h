@@ -268,8 +268,13 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 	}
 	if (forward_hop(ctx, session, direction, tick, epoch, &hop) != ROUTE_FOUND)
 		return refuse_no_route(ctx, packet, side);
-	if (hop && packet->wire_length > hop->mtu && packet->dont_fragment)
-		return refuse(ctx, packet, REASON_DROP_TOO_BIG, side, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, hop->mtu);
+	if (packet->dont_fragment) {
+		__u32 most = hop ? hop->mtu : path_most(ctx, session, direction);
+
+		if (packet->wire_length > most)
+			return refuse(ctx, packet, REASON_DROP_TOO_BIG, side, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED,
+				      most);
+	}
 	flow_touch(session, packet, direction, tick);
 	if (__builtin_expect(packet->tcp_flags & TCP_FLAG_SYN, 0))
 		path_clamp(ctx, packet, session, hop ? hop->mtu : 0, direction);

@@ -37,6 +37,15 @@ static __always_inline __u32 unknown_mtu(ctx_t *ctx, const struct session *sessi
 	return code == BPF_FIB_LKUP_RET_NO_NEIGH ? interface_mtu(ctx, fib.ifindex) : MTU_NONE;
 }
 
+/*
+ * What no packet of the session may exceed that must not be divided, where no next hop is known yet: it would go through the
+ * kernel, whose error names a flow that its sender does not know.
+ */
+__noinline __u32 path_most(ctx_t *ctx, const struct session *session, enum direction direction)
+{
+	return session ? unknown_mtu(ctx, session, direction) : MTU_NONE;
+}
+
 /* Lowers the MSS of a SYN that goes on with mtu, 0 where that is not known, to what fits the links of both sides. */
 __noinline int path_clamp(ctx_t *ctx, const struct packet *packet, const struct session *session, __u32 mtu,
 			  enum direction direction)

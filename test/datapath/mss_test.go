@@ -161,3 +161,17 @@ func TestMSSOfARoute(t *testing.T) {
 		})
 	}
 }
+
+// What is too long for the way to an unknown neighbour is not left to the kernel, whose error its sender would not see.
+func TestTooBigForAnUnknownNeighbour(t *testing.T) {
+	t.Parallel()
+	const narrow = 1300
+	g := newGateway(t, strangers, links(narrow, 1500))
+	p := udp(inA, server)
+	p.Payload, p.IPv4.DF = repeated(1, 1400), true
+	g.refused(g.put(p), p, "drop_too_big", privateAddress, packets.DestinationUnreachable, fragmentationNeeded, narrow)
+	p.Payload = repeated(1, 1000)
+	if r := g.put(p); r.reason != "forwarded_no_neighbour" {
+		t.Errorf("a shorter one: %s", r.reason)
+	}
+}
