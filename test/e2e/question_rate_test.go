@@ -1,0 +1,114 @@
+package e2e
+
+import (
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"github.com/realmgate/realmgate/internal/bench/trafficgen"
+	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/packets"
+)
+
+// questionsAtFullRate sends forged questions as live frames straight to the gateway's public interface, by the last CPU
+// alone, until it is stopped.
+func (r *realm) questionsAtFullRate() (sent *atomic.Int64, stop func()) {
+	r.t.Helper()
+	r.command("router", "ip", "route", "add", "blackhole", "203.0.0.0/8")
+	router, err := r.Router.MAC("public0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var frames [][]byte
+	for i, message := range forged(r.t) {
+		source := netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, byte(i), 0, 0}), 1024)
+		frames = append(frames, packets.NewUDP(source, netip.AddrPortFrom(r.Gateway.PublicAddress, 53), string(message)).
+			Between(packets.MAC(router), r.gatewayMAC(r.Gateway.Public[0])).Bytes())
+	}
+	far, err := r.Router.Index("gateway-0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	flood, err := trafficgen.NewFlood(far, frames)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	sent = new(atomic.Int64)
+	var over atomic.Bool
+	var running sync.WaitGroup
+	running.Go(func() {
+		err := r.Router.Do(func() error {
+			_, err := flood.Send(runtime.NumCPU()-1, 8192, func(n int64) bool { sent.Store(n); return !over.Load() })
+			return err
+		})
+		if err != nil {
+			r.t.Errorf("the flood ended: %v", err)
+		}
+	})
+	stop = sync.OnceFunc(func() {
+		over.Store(true)
+		running.Wait()
+		_ = flood.Close()
+	})
+	r.t.Cleanup(stop)
+	return sent, stop
+}
+
+// What one core sends of forged questions, to a gateway whose program is at XDP, leaves 200 askers a second answered, and the
+// daemon idle. Times are told and not judged.
+func TestForgedQuestionsAtFullRate(t *testing.T) {
+	if !slow() {
+		t.Skip("measures: REALMGATE_SLOW=1")
+	}
+	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
+	d := r.start(atXDP(r.configuration(), "eth0", "eth1"))
+	const asked, every = 2000, 5 * time.Millisecond
+	all := func(when string) (took time.Duration) {
+		before := d.busy()
+		times := make([]time.Duration, asked)
+		var running sync.WaitGroup
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		began := time.Now()
+		for n := range asked {
+			<-tick.C
+			running.Go(func() {
+				at := time.Now()
+				answer, err := r.asks(r.Clients[0], "www."+hostName(n%2), dns.TypeA)
+				if err != nil || !strings.HasPrefix(first(answer), "198.18.") {
+					t.Errorf("%s, question %d: %v, %v", when, n, answer, err)
+				}
+				times[n] = time.Since(at)
+			})
+		}
+		running.Wait()
+		took = d.busy() - before
+		slices.Sort(times)
+		t.Logf("%s: %d answered in %s, median %.2f ms, 99 of 100 within %.2f ms; the daemon took %s", when, asked, time.Since(began).Round(time.Millisecond),
+			times[asked/2].Seconds()*1e3, times[asked*99/100].Seconds()*1e3, took)
+		return took
+	}
+	calm := all("calm")
+	sent, stop := r.questionsAtFullRate()
+	eventually(t, 10*time.Second, "the flood has begun", func() bool { return sent.Load() > 100_000 })
+	told, before, began := d.counted("answered_question"), sent.Load(), time.Now()
+	flooded := all("flooded")
+	forged, span := sent.Load()-before, time.Since(began)
+	answered := int64(d.counted("answered_question") - told)
+	stop()
+	t.Logf("%.0f forged questions a second, %d of %d told to come by TCP; the daemon took %.1f %% of a CPU more", float64(forged)/span.Seconds(),
+		answered, forged, 100*(flooded-calm).Seconds()/span.Seconds())
+	if (flooded-calm)*10 > span {
+		t.Errorf("the daemon took %s more in %s", flooded-calm, span)
+	}
+	if answered < forged/4 { // six of eight kinds are, as long as rings have room for them
+		t.Errorf("%d of %d were told to come by TCP", answered, forged)
+	}
+}
