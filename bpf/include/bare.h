@@ -10,8 +10,11 @@
 #include "tail.h"
 #include "verdict.h"
 
-/* Octets of the longest packet that is no aggregate: the kernel gives no room before more (SKB_MAX_ALLOC). */
-#define BARE_MOST (16384 - ETH_HLEN)
+/*
+ * The kernel gives no room before a packet of about 16,000 octets, SKB_MAX_ALLOC, and more that is no aggregate. Below this
+ * many it always does.
+ */
+#define BARE_MOST 15000
 
 /* Goes on to that program with a frame. */
 static __always_inline int bare_enter(ctx_t *ctx, enum program program)
