@@ -132,7 +132,9 @@ func TestFragmentsAreForgotten(t *testing.T) {
 		for n := range 200 {
 			g.put(divided(filled(udp(server, out), 400), uint16(n), 200)[1])
 		}
-		same(g, "slots that are taken", g.held(), 33)
+		if n := g.held(); n != 33 && n != 32 { // the host's may be in one of the sets that the remote address has
+			t.Fatalf("%d slots are taken, not 32 and the host's", n)
+		}
 		r := g.put(full[1])
 		if r.reason == "drop_fragment" {
 			break
