@@ -86,7 +86,7 @@ func TestForgedSourcesHarmNobody(t *testing.T) {
 			t.Logf("%.0f packets a second", float64(sent.Load())/time.Since(began).Seconds())
 			stop()
 			for _, session := range d.sessions() {
-				if f.from == r.Gateway.Hosts[0] && strings.Contains(fmt.Sprint(session), ":4444") {
+				if f.from == r.Gateway.Hosts[0] && strings.Contains(fmt.Sprint(session)+" ", ":4444 ") {
 					t.Errorf("it opened %v", session)
 				}
 			}
