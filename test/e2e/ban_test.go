@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -153,22 +154,9 @@ func TestBanEndsADownload(t *testing.T) {
 // endless sends to everybody who comes, for as long as he takes it.
 func endless(t *testing.T, at lab.Node, port int) {
 	t.Helper()
-	listener, err := at.Listen("tcp4", fmt.Sprintf("%s:%d", at.IP, port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer connection.Close()
-				_ = connection.SetDeadline(time.Now().Add(time.Minute))
-				_, _ = io.Copy(connection, zeros{})
-			}()
-		}
-	}()
+	accepts(t, at, port, func(connection net.Conn) {
+		defer connection.Close()
+		_ = connection.SetDeadline(time.Now().Add(time.Minute))
+		_, _ = io.Copy(connection, zeros{})
+	})
 }

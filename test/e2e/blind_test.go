@@ -16,21 +16,10 @@ import (
 // echoLines answers each line with itself, on connections that stay silent else.
 func echoLines(t *testing.T, at lab.Node, port int) {
 	t.Helper()
-	listener, err := at.Listen("tcp4", fmt.Sprintf("%s:%d", at.IP, port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			quiet(connection)
-			go func() { _, _ = io.Copy(connection, connection) }()
-		}
-	}()
+	accepts(t, at, port, func(connection net.Conn) {
+		quiet(connection)
+		_, _ = io.Copy(connection, connection)
+	})
 }
 
 // quiet stops the keepalives of Go's network library.

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -15,25 +14,12 @@ import (
 // bannerServer sends its banner to whoever has sent a line.
 func bannerServer(t *testing.T, at lab.Node, port int, banner string) {
 	t.Helper()
-	listener, err := at.Listen("tcp4", fmt.Sprintf("%s:%d", at.IP, port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				if _, err := bufio.NewReader(c).ReadString('\n'); err == nil {
-					_, _ = io.WriteString(c, banner+"\n")
-				}
-			}()
+	accepts(t, at, port, func(c net.Conn) {
+		defer c.Close()
+		if _, err := bufio.NewReader(c).ReadString('\n'); err == nil {
+			_, _ = io.WriteString(c, banner+"\n")
 		}
-	}()
+	})
 }
 
 // greets connects, says a line and returns the answer.

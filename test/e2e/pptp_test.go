@@ -78,23 +78,10 @@ const (
 
 func openGRE(at lab.Node) (net.PacketConn, error) { return speaker{protocol: model.GRE}.open(at) }
 
-// pptpServer accepts calls, one after the other, and answers by GRE as long as the control connection stands.
+// pptpServer accepts calls, and answers by GRE as long as the control connection stands.
 func pptpServer(t *testing.T, at lab.Node) {
 	t.Helper()
-	listener, err := at.Listen("tcp4", fmt.Sprintf("%s:%d", at.IP, pptpPort))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			control, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_ = takeCall(at, control) // who called hears nothing
-		}
-	}()
+	accepts(t, at, pptpPort, func(control net.Conn) { _ = takeCall(at, control) }) // who called hears nothing of an error
 }
 
 func takeCall(at lab.Node, control net.Conn) error {

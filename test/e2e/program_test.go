@@ -124,21 +124,8 @@ func (r *realm) packageServer(at lab.Node) {
 // mailServer takes letters by SMTP, and speaks first.
 func mailServer(t *testing.T, at lab.Node) <-chan string {
 	t.Helper()
-	listener, err := at.Listen("tcp4", fmt.Sprintf("%s:2525", at.IP))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
 	letters := make(chan string, 8)
-	go func() {
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go takeLetter(c, letters)
-		}
-	}()
+	accepts(t, at, 2525, func(c net.Conn) { takeLetter(c, letters) })
 	return letters
 }
 

@@ -46,26 +46,12 @@ func (r *realm) six() (host lab.Node, clients []lab.Node) {
 func greeter(t *testing.T, at lab.Node) netip.AddrPort {
 	t.Helper()
 	const port = 8080
-	address := netip.AddrPortFrom(at.IP, port)
-	listener, err := at.Listen("tcp6", address.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				_, _ = io.WriteString(c, "hello")
-				_, _ = io.Copy(c, c)
-			}()
-		}
-	}()
-	return address
+	accepts(t, at, port, func(c net.Conn) {
+		defer c.Close()
+		_, _ = io.WriteString(c, "hello")
+		_, _ = io.Copy(c, c)
+	})
+	return netip.AddrPortFrom(at.IP, port)
 }
 
 // greeted connects and waits to be greeted; the caller closes what it returns.

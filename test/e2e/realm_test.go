@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -181,6 +182,25 @@ func (r *realm) webServers() {
 	for i, h := range r.Hosts() {
 		webServer(r.t, h, 8080, hostName(i))
 	}
+}
+
+// accepts hands over each TCP connection that comes to a node's port, until the test ends.
+func accepts(t *testing.T, at lab.Node, port int, handle func(net.Conn)) {
+	t.Helper()
+	listener, err := at.Listen("tcp", netip.AddrPortFrom(at.IP, uint16(port)).String()) //nolint:gosec // a port
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go handle(connection)
+		}
+	}()
 }
 
 // webServer answers GET with a line of text, and POST with the number of
