@@ -1,14 +1,16 @@
 package trafficgen
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 	"runtime"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
+
+	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // Offsets in a frame of UDP over IPv4 without options.
@@ -16,7 +18,6 @@ const (
 	ipIdentification = 14 + 4
 	ipSource         = 14 + 12
 	udpPort          = 14 + 20
-	udpSum           = udpPort + 6
 	udpPayload       = udpPort + 8
 )
 
@@ -27,15 +28,19 @@ type Flood struct {
 	programs []*ebpf.Program
 }
 
-// NewFlood loads a program for each of at most a few frames, of at least two octets of payload. They are sent by the
-// interface with that number, in the namespace of who calls Send.
-func NewFlood(ifindex int, frames [][]byte) (*Flood, error) {
+// NewFlood loads a program for each of at most a few packets, of at least two octets of payload. They are sent by the
+// interface with that number, in the namespace of who calls Send. UDP's sum is left out (RFC 768).
+func NewFlood(ifindex int, all []packets.Packet) (*Flood, error) {
 	f := &Flood{}
-	for _, frame := range frames {
-		if len(frame) < udpPayload+2 {
-			return nil, errors.Join(fmt.Errorf("a frame of %d octets is no UDP with a payload", len(frame)), f.Close())
+	for _, p := range all {
+		if p.IPv4 == nil || p.UDP == nil || len(p.Payload) < 2 {
+			return nil, errors.Join(errors.New("a flood is of UDP over IPv4 with a payload"), f.Close())
 		}
-		frame = anonymous(frame)
+		frame := p.Change(func(p *packets.Packet) {
+			source := p.IPv4.Source.As4()
+			p.IPv4.Source, p.IPv4.ID = netip.AddrFrom4([4]byte{source[0], source[1]}), 0xffff
+			p.UDP.Checksum = packets.ChecksumZero
+		}).Bytes()
 		program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "flood", Type: ebpf.XDP, License: "GPL", Instructions: anybody(ifindex, frame)})
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("load the program of a flood: %w", err), f.Close())
@@ -43,25 +48,6 @@ func NewFlood(ifindex int, frames [][]byte) (*Flood, error) {
 		f.frames, f.programs = append(f.frames, frame), append(f.programs, program)
 	}
 	return f, nil
-}
-
-// anonymous is the frame without UDP's sum (RFC 768), and with an IP identification that a source ending in 0.0 lacks.
-func anonymous(frame []byte) []byte {
-	frame = append([]byte(nil), frame...)
-	binary.BigEndian.PutUint16(frame[ipSource+2:], 0)
-	binary.BigEndian.PutUint16(frame[ipIdentification:], 0xffff)
-	binary.BigEndian.PutUint16(frame[udpSum:], 0)
-	header := frame[14:34]
-	header[10], header[11] = 0, 0
-	sum := uint32(0)
-	for i := 0; i < len(header); i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(header[i:]))
-	}
-	for sum > 0xffff {
-		sum = sum>>16 + sum&0xffff
-	}
-	binary.BigEndian.PutUint16(header[10:], ^uint16(sum)) //nolint:gosec // folded
-	return frame
 }
 
 // anybody writes the frame anew, as a live frame comes back with what the device has made of it. IP's identification is
