@@ -269,7 +269,8 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 	if (forward_hop(ctx, session, direction, tick, epoch, &hop) != ROUTE_FOUND)
 		return refuse_no_route(ctx, packet, side);
 	if (packet->dont_fragment) {
-		__u32 most = hop ? hop->mtu : path_most(ctx, session, direction);
+		/* The kernel's error would name a flow that the sender does not know. */
+		__u32 most = hop ? hop->mtu : unknown_mtu(ctx, session, direction);
 
 		if (packet->wire_length > most)
 			return refuse(ctx, packet, REASON_DROP_TOO_BIG, side, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED,

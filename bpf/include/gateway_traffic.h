@@ -75,14 +75,15 @@ __noinline enum reason untranslated(ctx_t *ctx, __u32 source, __u32 destination)
  */
 __noinline bool destination_is_outside(ctx_t *ctx, const struct packet *packet)
 {
-	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx_ifindex(ctx), .tot_len = 1};
+	struct route_query query = {.ingress = ctx_ifindex(ctx)};
 	struct interface *interface;
+	struct bpf_fib_lookup fib;
 
 	if (!packet)
 		return false;
-	fib.ipv4_src = packet->tuple.source;
-	fib.ipv4_dst = packet->tuple.destination;
-	if (bpf_fib_lookup(ctx, &fib, sizeof(fib), BPF_FIB_LOOKUP_SKIP_NEIGH) != BPF_FIB_LKUP_RET_SUCCESS)
+	query.source = packet->tuple.source;
+	query.destination = packet->tuple.destination;
+	if (route_ask(ctx, &query, &fib, BPF_FIB_LOOKUP_SKIP_NEIGH) != BPF_FIB_LKUP_RET_SUCCESS)
 		return false;
 	interface = bpf_map_lookup_elem(&interface_table, &fib.ifindex);
 	return interface && interface->side == SIDE_PUBLIC;

@@ -20,12 +20,14 @@ static __always_inline __u32 interface_mtu(ctx_t *ctx, __u32 ifindex)
 }
 
 /* On the way of the session's packets to where no next hop is known yet: the route's, or its interface's. */
-static __always_inline __u32 unknown_mtu(ctx_t *ctx, const struct session *session, enum direction direction)
+__noinline __u32 unknown_mtu(ctx_t *ctx, const struct session *session, enum direction direction)
 {
 	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx_ifindex(ctx), .tot_len = 1};
 	bool out = direction == DIRECTION_OUT;
 	long code;
 
+	if (!session)
+		return MTU_NONE;
 	fib.ipv4_src = out ? session->external_address : session->remote_address;
 	fib.ipv4_dst = out ? session->remote_address : session->private_address;
 	code = bpf_fib_lookup(ctx, &fib, sizeof(fib), BPF_FIB_LOOKUP_SKIP_NEIGH);
@@ -35,15 +37,6 @@ static __always_inline __u32 unknown_mtu(ctx_t *ctx, const struct session *sessi
 		return MTU_NONE;
 	code = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0);
 	return code == BPF_FIB_LKUP_RET_NO_NEIGH ? interface_mtu(ctx, fib.ifindex) : MTU_NONE;
-}
-
-/*
- * What no packet of the session may exceed that must not be divided, where no next hop is known yet: it would go through the
- * kernel, whose error names a flow that its sender does not know.
- */
-__noinline __u32 path_most(ctx_t *ctx, const struct session *session, enum direction direction)
-{
-	return session ? unknown_mtu(ctx, session, direction) : MTU_NONE;
 }
 
 /* Lowers the MSS of a SYN that goes on with mtu, 0 where that is not known, to what fits the links of both sides. */

@@ -256,6 +256,13 @@ static __always_inline bool led_believes(struct session *session, const struct p
 	       guard_is_seen(&session->holds.tcp.guard, packet);
 }
 
+/* Whether a led session may stand, and count with its remote address: many may have begun before one of them was proved. */
+static __always_inline bool led_may_stand(const struct session *session, __u32 generation)
+{
+	return (session->flags & SESSION_HAIRPIN) ||
+	       remote_judge(session->remote_address, settings_get(generation), clock_tick()) == REASON_NONE;
+}
+
 /* The TCP state after the packet, changed by one CPU alone. *changed: this packet did it. */
 static __always_inline enum turn session_turn(struct session *session, __u8 tcp_flags, enum direction direction,
 					      __u32 tick, bool *changed)
@@ -297,9 +304,7 @@ __noinline enum turn session_change(struct session *session, const struct packet
 	    !guard_believes(&session->holds.tcp.guard, packet, direction))
 		return TURN_NONE;
 	if (session->life.tcp == TCP_SYN_BOTH && session_is_led(session->origin) &&
-	    (!led_believes(session, packet, direction) ||
-	     (!(session->flags & SESSION_HAIRPIN) &&
-	      remote_judge(session->remote_address, settings_get(packet->generation), clock_tick()) != REASON_NONE)))
+	    (!led_believes(session, packet, direction) || !led_may_stand(session, packet->generation)))
 		return TURN_NONE;
 	turn = session_turn(session, packet->tcp_flags, direction, clock_tick(), &changed);
 	return changed ? turn : TURN_STAYS;

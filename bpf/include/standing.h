@@ -62,8 +62,7 @@ __noinline int standing_answer(struct session *session, __u32 generation)
 {
 	if (!session)
 		return 0;
-	if (session_is_led(session->origin) && !(session->flags & SESSION_HAIRPIN) &&
-	    remote_judge(session->remote_address, settings_get(generation), clock_tick()) != REASON_NONE)
+	if (session_is_led(session->origin) && !led_may_stand(session, generation))
 		return 0; /* it stays unanswered, and so short */
 	session_mark(session, SESSION_ANSWERED);
 	if (session_is_led(session->origin))
