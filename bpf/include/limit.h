@@ -78,6 +78,14 @@ __noinline bool led_join(__u32 address, const struct settings *settings)
 	return (tally && tally_change(tally, address, 1)) || tally_take(&led_table, hash, LED_BUCKETS, address, 1);
 }
 
+/* Whether such a host has more than half of what it may: what nobody has proved does not stay long. */
+static __always_inline bool led_is_short(__u32 address, const struct settings *settings)
+{
+	struct tally *tally = tally_find(&led_table, hash_words(address, 2), LED_BUCKETS, address);
+
+	return tally && tally_uses_of(tally).uses.count > settings->limits.binding_sessions / 2;
+}
+
 __noinline bool led_leave(__u32 address)
 {
 	return tally_leave(&led_table, hash_words(address, 2), LED_BUCKETS, address);

@@ -190,6 +190,7 @@ static __always_inline bool session_is_of(const struct session *session, const s
 
 #define TENTATIVE_TICKS 12 /* 3 s, and what the ticks round away */
 #define LED_TICKS	40 /* 10 s: TCP that dnat or 1:1 lets in, and nobody has proved */
+#define LED_SHORT_TICKS 4  /* 1 s: the same, and datagrams without an answer, while its host is short of places */
 
 /* Tentative, and its client has proved nothing in time: it is as if it were not there. */
 static __always_inline bool session_is_over(const struct session *session)
@@ -239,6 +240,17 @@ static __always_inline __u32 session_timeout(const struct settings *settings, co
 		return settings->icmp;
 	}
 	return session->flags & SESSION_ANSWERED ? settings->others : settings->others_unanswered;
+}
+
+/* The most that it may be idle because others want its place: a host that dnat or 1:1 leads to is short of them. */
+static __always_inline __u32 session_patience(const struct settings *settings, const struct session *session)
+{
+	bool tcp = session->protocol == IPPROTO_TCP;
+
+	if (!session_is_led(session->origin) || (session->flags & SESSION_HAIRPIN) ||
+	    (tcp && session->life.tcp > TCP_SYN_BOTH) || !led_is_short(session->private_address, settings))
+		return ~0U;
+	return tcp || !(session->flags & SESSION_ANSWERED) ? LED_SHORT_TICKS : LED_TICKS;
 }
 
 /* What a packet did to the session. */

@@ -63,6 +63,43 @@ func TestForgedSourcesTakeOneHostsShare(t *testing.T) {
 	})
 }
 
+// While a flood of forged sources fills the share of a host, what nobody proves goes within a second or two: somebody new
+// has a chance each second, and who is there stays.
+func TestForgedSourcesMustHurry(t *testing.T) {
+	t.Parallel()
+	const most = 20
+	eachLed(t, func(t *testing.T, made func(...option) (*gateway, netip.AddrPort)) {
+		g, at := made(limited(func(l *datapath.Limits) { l.BindingSessions = most }),
+			timeouts(func(s *datapath.Settings) { s.UDPUnanswered = 30 * time.Second }))
+		from := func(port uint16) netip.AddrPort { return endpoint(client.Addr(), port) }
+		g.forwarded(g.put(segment(from(1), at, packets.SYN, clientISN, 0)))
+		g.forwarded(g.put(segment(shopIn, from(1), synAck, hostISN, clientISN+1)))
+		g.forwarded(g.put(proof(from(1), at)))
+		g.forwarded(g.put(udp(from(2), at)))
+		g.forwarded(g.put(udp(shopIn, from(2))))
+		for n := range most/2 - 2 {
+			g.forwarded(g.put(either(n%2 == 0, tcp(forged(n), at, packets.SYN), udp(forged(n), at))))
+		}
+		g.idle(3 * time.Second)
+		same(g, "sessions while half of the share is free", len(g.sessions()), most/2)
+		for n := range most / 2 {
+			g.forwarded(g.put(either(n%2 == 0, tcp(forged(100+n), at, packets.SYN), udp(forged(100+n), at))))
+		}
+		g.dropped(g.put(tcp(from(3), at, packets.SYN)), "drop_binding_sessions")
+		g.idle(2 * time.Second)
+		same(g, "sessions when a second has gone", len(g.sessions()), most/2)
+		g.forwarded(g.put(tcp(from(3), at, packets.SYN)))
+		g.idle(5 * time.Second)
+		g.idle(31 * time.Second)
+		left := g.sessions()
+		same(g, "sessions that somebody proved", len(left), 2)
+		for _, s := range left {
+			same(g, "of whom", s.Remote.Addr(), client.Addr())
+		}
+		g.sound()
+	})
+}
+
 // A remote address has what it proved, not what somebody sent in its name: TCP by a handshake
 // whose numbers it saw, all else by an answer of the host.
 func TestForgedSourcesLockNobodyOut(t *testing.T) {

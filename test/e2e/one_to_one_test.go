@@ -5,6 +5,10 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // A host with a public address alone: every program works out by it and in by it, as with the kernel's 1:1 NAT.
@@ -63,4 +67,33 @@ func TestOneToOne(t *testing.T) {
 	w.command("gateway", "nft", "insert", "rule", "ip", "nat", "in", "ip", "daddr", alone.String(), "dnat", "to", w.host.IP.String())
 	w.tryAll("the kernel's NAT")
 	comesIn("the kernel's NAT")
+}
+
+// Forged SYNs to a host with an address alone: at three times the rate that fills its share within LED_TICKS nobody is
+// refused, and it is reached 99 times of 100 at least.
+func TestForgedSYNsLeaveAOneToOneHostReachable(t *testing.T) {
+	const rate, share, tries = 40_000, 125_000, 100
+	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r.webServers()
+	alone, host, attacker := r.Gateway.Pool.Addr().Prev(), r.Gateway.Hosts[0], r.Clients[0]
+	d := r.start(with(strings.Replace(r.configuration(), "address: "+host.IP.String(), fmt.Sprintf("address: %s\n    one_to_one: %s", host.IP, alone), 1), "capacity: 1000000"))
+	frames := r.frames(attacker, r.Gateway.Public[0], 400_000, func(i int) packets.Packet {
+		from := netip.AddrFrom4([4]byte{203, byte(i >> 16), byte(i >> 8), byte(i)})
+		return packets.NewTCP(netip.AddrPortFrom(from, anyPort()), netip.AddrPortFrom(alone, 8080), packets.SYN, "")
+	})
+	sent, stop := r.onslaught(attacker, rate, frames)
+	defer stop()
+	began := time.Now()
+	eventually(t, time.Minute, "the flood has filled the share", func() bool { return sent.Load() > 2*share })
+	failed := 0
+	for range tries {
+		if _, err := visitWithin(r.Clients[1], alone, 8080, 8*time.Second); err != nil {
+			failed++
+		}
+	}
+	if refused := d.counted("drop_binding_sessions"); failed > tries/100 || refused != 0 {
+		t.Errorf("%d of %d did not get in, %d were refused", failed, tries, refused)
+	}
+	t.Logf("%d of %d got in beside %.0f SYNs a second; %d sessions, ended: %v", tries-failed, tries,
+		float64(sent.Load())/time.Since(began).Seconds(), d.status().Sessions.Used, d.status().Reasons)
 }
