@@ -94,11 +94,11 @@ type bpfBucket struct {
 }
 
 type bpfBudget struct {
-	_     structs.HostLayout
-	Tick  uint32
-	Drops uint32
-	Icmp  uint32
-	Pad   uint32
+	_          structs.HostLayout
+	Tick       uint32
+	Drops      uint32
+	Icmp       uint32
+	ClaimsTold uint32
 }
 
 type bpfCaptureRecord struct {

@@ -69,11 +69,11 @@ type egressBucket struct {
 }
 
 type egressBudget struct {
-	_     structs.HostLayout
-	Tick  uint32
-	Drops uint32
-	Icmp  uint32
-	Pad   uint32
+	_          structs.HostLayout
+	Tick       uint32
+	Drops      uint32
+	Icmp       uint32
+	ClaimsTold uint32
 }
 
 type egressControl struct {

@@ -42,20 +42,34 @@ type TrapEvent struct {
 	Port   uint16 // TCP, of ours
 }
 
+// A reader of claims is woken once in 4 ms (reservation.h). So it looks by itself: soon again while they come, else
+// once a second, should the CPU that told of one have been held up for longer.
+const (
+	lookSoon = 5 * time.Millisecond
+	lookLate = time.Second
+)
+
 // Events reads one of the event streams until it is closed.
 type Events[T any] struct {
 	reader *ringbuf.Reader
 	decode func([]byte) (T, error)
 	owned  *ebpf.Map // ends with the stream; nil where the data plane keeps it
+	looks  bool      // by itself, and is not woken for each
+	soon   bool      // it looks soon
+	came   bool      // a record has since it looked
 }
 
 // Claims opens the stream of claims.
 func (d *Datapath) Claims() (*Events[ClaimEvent], error) {
-	return newEvents(d.objects.ClaimEvents, func(raw []byte) (ClaimEvent, error) {
+	events, err := newEvents(d.objects.ClaimEvents, func(raw []byte) (ClaimEvent, error) {
 		var e bpfClaimEvent
 		_, err := binary.Decode(raw, binary.NativeEndian, &e)
 		return ClaimEvent{ID: e.Id, At: model.Instant(e.At), Left: int(e.Left), Used: int(e.Used), Client: addressOf(e.Client)}, err
 	})
+	if err == nil {
+		events.looks = true
+	}
+	return events, err
 }
 
 // Drops opens the stream of dropped packets; WatchDrops turns it on.
@@ -97,7 +111,7 @@ func newEvents[T any](table *ebpf.Map, decode func([]byte) (T, error)) (*Events[
 // Next waits for an event; os.ErrClosed says that Close was called.
 func (e *Events[T]) Next() (T, error) {
 	var zero T
-	record, err := e.reader.Read()
+	record, err := e.read()
 	if errors.Is(err, ringbuf.ErrClosed) {
 		return zero, os.ErrClosed
 	}
@@ -107,8 +121,30 @@ func (e *Events[T]) Next() (T, error) {
 	return e.decode(record.RawSample)
 }
 
+func (e *Events[T]) read() (ringbuf.Record, error) {
+	for {
+		record, err := e.reader.Read()
+		if !e.looks || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return record, err
+		}
+		switch came := err == nil; {
+		case came && e.soon:
+			e.came = true
+		case came || e.came:
+			e.soon, e.came = true, false
+			e.reader.SetDeadline(time.Now().Add(lookSoon))
+		default:
+			e.soon = false
+			e.reader.SetDeadline(time.Now().Add(lookLate))
+		}
+		if err == nil {
+			return record, nil
+		}
+	}
+}
+
 // SetDeadline has a Next that waits fail with os.ErrDeadlineExceeded from then on; the zero
-// value: never.
+// value: never. Claims have deadlines of their own.
 func (e *Events[T]) SetDeadline(t time.Time) { e.reader.SetDeadline(t) }
 
 // Close ends a Next that waits.

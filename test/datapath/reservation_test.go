@@ -274,6 +274,37 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
+// Of claims that come at once the first alone wakes who reads; it hears of all, though none comes behind them.
+func TestClaimsAreToldTogether(t *testing.T) {
+	t.Parallel()
+	const claims = 200
+	g := newGateway(t)
+	events := must(g.data.Claims())(t)
+	defer events.Close()
+	heard := make(chan error)
+	go func() {
+		for range claims {
+			if _, err := events.Next(); err != nil {
+				heard <- err
+			}
+		}
+		close(heard)
+	}()
+	g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Claims = claims })
+	for n := range claims {
+		g.visits(forged(n))
+	}
+	select {
+	case err := <-heard:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("not all claims were told of")
+	}
+	same(g, "events lost", must(g.data.Usage())(t).EventsLost, 0)
+}
+
 func TestClaimEvents(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
