@@ -9,6 +9,7 @@
 
 #include "index.h"
 #include "record.h"
+#include "remote_seen.h"
 #include "tally.h"
 
 static __always_inline __u64 remote_hash(__u32 address)
@@ -19,6 +20,14 @@ static __always_inline __u64 remote_hash(__u32 address)
 static __always_inline struct tally *remote_tally(__u32 address)
 {
 	return tally_find(&remote_table, remote_hash(address), fixed.remote_buckets, address);
+}
+
+/* Reads what opening a session of it will. */
+__noinline int remote_touch(__u32 address)
+{
+	tally_touch(&remote_table, remote_hash(address), fixed.remote_buckets);
+	seen_touch(address);
+	return 0;
 }
 
 /* Why a remote address may not have one session more: it has what it may, or it cannot be counted while sessions are short. */

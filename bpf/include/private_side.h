@@ -205,6 +205,7 @@ __noinline int private_touch(const struct packet *packet)
 	record_touch(packet->homes.first);
 	subscriber_touch(endpoint.address);
 	mapping_touch(&endpoint);
+	seen_touch(packet->tuple.destination);
 	settings = settings_get(packet->generation);
 	if (!settings || settings->filtering != FILTER_ADDRESS_DEPENDENT)
 		return 0;
@@ -213,8 +214,8 @@ __noinline int private_touch(const struct packet *packet)
 	filter.local_port = packet->tuple.source_port;
 	filter.protocol = packet->tuple.protocol;
 	filter.side = KEY_FILTER;
-	/* The owner of the filter entry, if there is one: its record is on its way while the route is asked for. */
-	return session_find_indexed(&filter) != 0;
+	index_touch(&session_index, session_place(&filter));
+	return 0;
 }
 
 /* What a packet without a session meets before it may open one: REASON_NONE, ASK_CHAIN, or why it does not. */

@@ -32,6 +32,15 @@ static __always_inline void remote_see(__u32 remote)
 		*seen = now;
 }
 
+/* Reads what remote_see will. */
+static __always_inline void seen_touch(__u32 remote)
+{
+	__u16 *seen = seen_at(remote);
+
+	if (seen)
+		(void)*(volatile __u16 *)seen;
+}
+
 static __always_inline bool remote_was_seen(__u32 remote)
 {
 	__u16 *seen = seen_at(remote), when = seen ? *(volatile __u16 *)seen : 0;

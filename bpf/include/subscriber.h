@@ -20,14 +20,10 @@ static __always_inline struct tally *subscriber_find(__u32 address)
 	return tally_find(&subscriber_table, subscriber_hash(address), fixed.subscriber_buckets, address);
 }
 
-/* Reads its first bucket before it is needed. */
+/* Reads what subscriber_enter will. */
 static __always_inline void subscriber_touch(__u32 address)
 {
-	struct tally_bucket *bucket =
-		tally_bucket(&subscriber_table, subscriber_hash(address), fixed.subscriber_buckets, 0);
-
-	if (bucket)
-		(void)*(volatile __u64 *)&bucket->tally[0].uses;
+	tally_touch(&subscriber_table, subscriber_hash(address), fixed.subscriber_buckets);
 }
 
 /* Where the shares have the count of a protocol's ports. */

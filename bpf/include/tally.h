@@ -36,6 +36,15 @@ static __always_inline struct tally_bucket *tally_bucket(void *table, __u64 hash
 	return bpf_map_lookup_elem(table, &number);
 }
 
+/* Reads its first bucket before it is needed. */
+static __always_inline void tally_touch(void *table, __u64 hash, __u32 buckets)
+{
+	struct tally_bucket *bucket = tally_bucket(table, hash, buckets, 0);
+
+	if (bucket)
+		(void)*(volatile __u64 *)&bucket->tally[0].uses;
+}
+
 static __always_inline struct tally *bucket_tally(struct tally_bucket *bucket, __u32 address)
 {
 #pragma unroll
