@@ -53,6 +53,9 @@ func Collect(s *Setup, hops []netip.Addr) (*Facts, error) {
 			f.Own[p.Addr().Unmap()] = true
 		}
 	}
+	if f.Tunnels, err = collectTunnels(); err != nil {
+		return nil, fmt.Errorf("list the machine's own tunnels: %w", err)
+	}
 	for _, h := range s.Hosts {
 		if _, ok := f.network(s.Private, h.Address); ok {
 			continue
@@ -87,6 +90,34 @@ func collectInterface(name string) (Interface, error) {
 		}
 	}
 	return i, nil
+}
+
+func collectTunnels() (list []Tunnel, err error) {
+	links, err := netlink.LinkList()
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return nil, err
+	}
+	for _, link := range links {
+		if local, ok := netip.AddrFromSlice(tunnelEnd(link)); ok && !local.Unmap().IsUnspecified() {
+			list = append(list, Tunnel{link.Attrs().Name, local.Unmap()})
+		}
+	}
+	return list, nil
+}
+
+// tunnelEnd is where a tunnel of GRE, IPIP or 6in4 begins; nil where it is none.
+func tunnelEnd(link netlink.Link) net.IP {
+	switch t := link.(type) {
+	case *netlink.Gretun:
+		return t.Local
+	case *netlink.Gretap:
+		return t.Local
+	case *netlink.Iptun:
+		return t.Local
+	case *netlink.Sittun:
+		return t.Local
+	}
+	return nil
 }
 
 // wayTo names the interface by which the kernel sends to an address, "" for nowhere.

@@ -129,6 +129,11 @@ func (s *Setup) ownAddresses(f *Facts) (list []string) {
 			list = append(list, fmt.Sprintf("%s of hosts[].one_to_one stands on an interface of the gateway, and the host gets all that comes for it, ssh to the gateway too: take it off the interface", a))
 		}
 	}
+	for _, t := range f.Tunnels {
+		if slices.Contains(s.Outbound, t.Local) || slices.Contains(s.Pool, t.Local) {
+			list = append(list, fmt.Sprintf("tunnel %s begins at %s, which hosts share, and who of them sends to its other end by its protocol takes it: give it an address of the gateway alone", t.Name, t.Local))
+		}
+	}
 	if s.Nameserver.IsValid() && !s.Nameserver.IsUnspecified() && !f.Own[s.Nameserver] {
 		list = append(list, fmt.Sprintf("dns.public: %s is on no interface, so nobody outside can ask for names: put it on %s", s.Nameserver, s.Public[0]))
 	}

@@ -56,6 +56,9 @@ func TestCompare(t *testing.T) {
 		"a private network's": {func(s *Setup, _ *Facts) { s.Pool = addresses("10.0.255.255") }, []string{"broadcast address of 10.0.0.0/16 on eth1"}},
 		"one_to_one with the router's": {func(s *Setup, _ *Facts) { s.OneToOne = addresses("198.18.0.254") },
 			[]string{"198.18.0.254 of hosts[].one_to_one is the next hop of a route, a router's: take it out of hosts[].one_to_one"}},
+		"a tunnel at a shared address": {func(_ *Setup, f *Facts) {
+			f.Tunnels = []Tunnel{{"sit1", netip.MustParseAddr("198.18.0.2")}, {"gre1", netip.MustParseAddr("198.18.0.1")}}
+		}, []string{"tunnel sit1 begins at 198.18.0.2, which hosts share"}},
 		"one_to_one with the gateway's own": {func(s *Setup, _ *Facts) { s.OneToOne = addresses("198.18.0.1") },
 			[]string{"198.18.0.1 of hosts[].one_to_one stands on an interface of the gateway"}},
 		"one_to_one with the broadcast address": {func(s *Setup, _ *Facts) { s.OneToOne = addresses("198.18.0.255") },

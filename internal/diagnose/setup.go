@@ -32,7 +32,8 @@ type Facts struct {
 	Hops       map[netip.Addr]bool // next hops of its routes
 	// Ways are the interfaces by which the kernel sends to hosts that are in no
 	// network of a private interface, "" where it cannot.
-	Ways map[netip.Addr]string
+	Ways    map[netip.Addr]string
+	Tunnels []Tunnel // the machine's own, of protocols without ports
 	// InUse are addresses that a neighbour has.
 	InUse map[netip.Addr]Neighbour
 }
@@ -49,6 +50,12 @@ type Interface struct {
 	Master   string         // the bridge or bond that it is a port of
 	MAC      string         // as net.HardwareAddr has it
 	Prefixes []netip.Prefix // its IPv4 addresses with their networks
+}
+
+// Tunnel is an interface whose packets travel in others, from the machine's address Local.
+type Tunnel struct {
+	Name  string
+	Local netip.Addr
 }
 
 // Neighbour is somebody on a link.

@@ -59,10 +59,10 @@ func (p Protocol) String() string {
 	return fmt.Sprintf("%s%d", otherProtocol, uint8(p))
 }
 
-// ParseProtocol reads a protocol's name, in any case.
+// ParseProtocol reads a protocol's name, in any case, or its number as IANA has it.
 func ParseProtocol(s string) (Protocol, error) {
 	for p, name := range protocolNames {
-		if strings.EqualFold(s, name) {
+		if strings.EqualFold(s, name) || p != AnyProtocol && s == strconv.Itoa(int(p)) {
 			return p, nil
 		}
 	}

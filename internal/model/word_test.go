@@ -13,8 +13,15 @@ func TestProtocolsReadBackWhatTheyWrite(t *testing.T) {
 			t.Errorf("%s became %s (%v)", p, back, err)
 		}
 	}
-	if _, err := ParseProtocol("ah"); err == nil {
-		t.Error("ah was accepted")
+	for _, text := range []string{"47", "gre", "GRE"} {
+		if p, err := ParseProtocol(text); err != nil || p != GRE {
+			t.Errorf("%s was read as %s (%v)", text, p, err)
+		}
+	}
+	for _, text := range []string{"ah", "51", "0", "047", ""} {
+		if p, err := ParseProtocol(text); err == nil {
+			t.Errorf("%q was read as %s", text, p)
+		}
 	}
 	for _, text := range []string{"protocol-256", "protocol-", "protocol--1", "ah"} {
 		var p Protocol
