@@ -87,12 +87,12 @@ __noinline bool led_join(__u32 address, const struct settings *settings)
 	return (tally && tally_change(tally, address, 1)) || tally_take(&led_table, hash, LED_BUCKETS, address, 1);
 }
 
-/* Whether such a host has more than half of what it may: what nobody has proved does not stay long. */
-static __always_inline bool led_is_short(__u32 address, const struct settings *settings)
+/* How many eighths of what it may have such a host has. */
+static __always_inline __u32 led_eighths(__u32 address, const struct settings *settings)
 {
 	struct tally *tally = tally_find(&led_table, hash_words(address, 2), LED_BUCKETS, address);
 
-	return tally && tally_uses_of(tally).uses.count > settings->limits.binding_sessions / 2;
+	return tally ? (__u64)tally_uses_of(tally).uses.count * 8 / settings->limits.binding_sessions : 0;
 }
 
 __noinline bool led_leave(__u32 address)

@@ -192,9 +192,9 @@ __noinline enum reason public_open(ctx_t *ctx, const struct packet *packet, stru
 {
 	if (!packet || !key)
 		return REASON_DROP_INTERNAL;
-	remote_touch(packet->tuple.source);
 	if (!chain_has_judged(packet) && is_banned(packet->tuple.source))
 		return REASON_DROP_BANNED;
+	remote_touch(packet->tuple.source);
 	if (packet->again != NF_FLOW && source_is_spoofed(ctx, packet, SIDE_PUBLIC))
 		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)

@@ -190,7 +190,9 @@ static __always_inline bool session_is_of(const struct session *session, const s
 
 #define TENTATIVE_TICKS 12 /* 3 s, and what the ticks round away */
 #define LED_TICKS	40 /* 10 s: TCP that dnat or 1:1 lets in, and nobody has proved */
-#define LED_SHORT_TICKS 4  /* 1 s: the same, and datagrams without an answer, while its host is short of places */
+#define LED_SHORT_TICKS 8  /* 2 s, in which one SYN-ACK may be lost: the same, and datagrams without an answer */
+#define LED_SHORT	4  /* eighths of its host's places in use, from which on that holds, */
+#define LED_FULL	7  /* and LED_TICKS for datagrams that were answered */
 
 /* Tentative, and its client has proved nothing in time: it is as if it were not there. */
 static __always_inline bool session_is_over(const struct session *session)
@@ -242,15 +244,22 @@ static __always_inline __u32 session_timeout(const struct settings *settings, co
 	return session->flags & SESSION_ANSWERED ? settings->others : settings->others_unanswered;
 }
 
-/* The most that it may be idle because others want its place: a host that dnat or 1:1 leads to is short of them. */
+/*
+ * How long it stays because others want its place, since it began or, of datagrams, since its last: a host that dnat or 1:1
+ * leads to is short of them.
+ */
 static __always_inline __u32 session_patience(const struct settings *settings, const struct session *session)
 {
 	bool tcp = session->protocol == IPPROTO_TCP;
+	__u32 eighths;
 
 	if (!session_is_led(session->origin) || (session->flags & SESSION_HAIRPIN) ||
-	    (tcp && session->life.tcp > TCP_SYN_BOTH) || !led_is_short(session->private_address, settings))
+	    (tcp && session->life.tcp > TCP_SYN_BOTH))
 		return ~0U;
-	return tcp || !(session->flags & SESSION_ANSWERED) ? LED_SHORT_TICKS : LED_TICKS;
+	eighths = led_eighths(session->private_address, settings);
+	if (tcp || !(session->flags & SESSION_ANSWERED))
+		return eighths >= LED_SHORT ? LED_SHORT_TICKS : ~0U;
+	return eighths >= LED_FULL ? LED_TICKS : ~0U;
 }
 
 /* What a packet did to the session. */

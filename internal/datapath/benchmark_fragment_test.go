@@ -24,7 +24,8 @@ const (
 // BenchmarkForgedFragments measures what packets of open sessions take in a stream in which every other frame is a
 // forged fragment, beside what they take alone, in turns: "ratio" is the median of the turns, with the least and the most.
 // From outside come fragments of strangers, and others in the name of remote addresses that have sessions, which are
-// held; from inside those of hosts, which are held, too.
+// held; from inside those of hosts, which are held, too. Beside these: whole packets that are dropped, too, for what any
+// drop costs the others.
 func BenchmarkForgedFragments(b *testing.B) {
 	for _, mode := range []Mode{XDP, TCX} {
 		for _, sessions := range sessionCounts {
@@ -35,6 +36,7 @@ func BenchmarkForgedFragments(b *testing.B) {
 				b.Run("in, strangers", func(b *testing.B) { r.mixed(b, true, in, strange(in)) })
 				b.Run("in, known", func(b *testing.B) { r.mixed(b, true, in, forged(in)) })
 				b.Run("out", func(b *testing.B) { r.mixed(b, false, out, forged(out)) })
+				b.Run("out, beside AH", func(b *testing.B) { r.mixed(b, false, out, untranslatable(out)) })
 			})
 		}
 	}
@@ -58,6 +60,15 @@ func strange(tuples []tuple) []tuple {
 	for i := range list {
 		who := random.Uint32()
 		list[i].Source = networkOrder(netip.AddrFrom4([4]byte{203, byte(who >> 16), byte(who >> 8), byte(who)}))
+	}
+	return list
+}
+
+// untranslatable are whole packets of AH, from and to the same.
+func untranslatable(tuples []tuple) []tuple {
+	list := forged(tuples)
+	for i := range list {
+		list[i].Protocol, list[i].Fragment = 51, 0
 	}
 	return list
 }

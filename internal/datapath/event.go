@@ -45,7 +45,7 @@ type TrapEvent struct {
 // A reader of claims is woken once in 4 ms (reservation.h). So it looks by itself: soon again while they come, else
 // once a second, should the CPU that told of one have been held up for longer.
 const (
-	lookSoon = 5 * time.Millisecond
+	lookSoon = 10 * time.Millisecond
 	lookLate = time.Second
 )
 
@@ -68,6 +68,7 @@ func (d *Datapath) Claims() (*Events[ClaimEvent], error) {
 	})
 	if err == nil {
 		events.looks = true
+		events.SetDeadline(time.Now().Add(lookLate))
 	}
 	return events, err
 }
@@ -131,7 +132,7 @@ func (e *Events[T]) read() (ringbuf.Record, error) {
 		case came && e.soon:
 			e.came = true
 		case came || e.came:
-			e.soon, e.came = true, false
+			e.soon, e.came = true, came
 			e.reader.SetDeadline(time.Now().Add(lookSoon))
 		default:
 			e.soon = false

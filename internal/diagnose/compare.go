@@ -130,7 +130,7 @@ func (s *Setup) ownAddresses(f *Facts) (list []string) {
 		}
 	}
 	for _, t := range f.Tunnels {
-		if slices.Contains(s.Outbound, t.Local) || slices.Contains(s.Pool, t.Local) {
+		if slices.Contains(s.Outbound, t.Local) {
 			list = append(list, fmt.Sprintf("tunnel %s begins at %s, which hosts share, and who of them sends to its other end by its protocol takes it: give it an address of the gateway alone", t.Name, t.Local))
 		}
 	}

@@ -63,39 +63,47 @@ func TestForgedSourcesTakeOneHostsShare(t *testing.T) {
 	})
 }
 
-// While a flood of forged sources fills the share of a host, what nobody proves goes within a second or two: somebody new
-// has a chance each second, and who is there stays.
+// While a flood of forged sources fills the share of a host, what nobody proves goes within some seconds: somebody new has
+// a chance, and who is there stays. Datagrams that were answered go only where hardly a place is left.
 func TestForgedSourcesMustHurry(t *testing.T) {
 	t.Parallel()
-	const most = 20
+	const most = 24
 	eachLed(t, func(t *testing.T, made func(...option) (*gateway, netip.AddrPort)) {
 		g, at := made(limited(func(l *datapath.Limits) { l.BindingSessions = most }),
 			timeouts(func(s *datapath.Settings) { s.UDPUnanswered = 30 * time.Second }))
 		from := func(port uint16) netip.AddrPort { return endpoint(client.Addr(), port) }
+		flood := func(first, last int) {
+			for n := first; n < last; n++ {
+				g.forwarded(g.put(either(n%2 == 0, tcp(forged(n), at, packets.SYN), udp(forged(n), at))))
+			}
+		}
+		answered := func(port uint16) {
+			g.forwarded(g.put(udp(from(port), at)))
+			g.forwarded(g.put(udp(shopIn, from(port))))
+		}
 		g.forwarded(g.put(segment(from(1), at, packets.SYN, clientISN, 0)))
 		g.forwarded(g.put(segment(shopIn, from(1), synAck, hostISN, clientISN+1)))
 		g.forwarded(g.put(proof(from(1), at)))
-		g.forwarded(g.put(udp(from(2), at)))
-		g.forwarded(g.put(udp(shopIn, from(2))))
-		for n := range most/2 - 2 {
-			g.forwarded(g.put(either(n%2 == 0, tcp(forged(n), at, packets.SYN), udp(forged(n), at))))
-		}
-		g.idle(3 * time.Second)
-		same(g, "sessions while half of the share is free", len(g.sessions()), most/2)
-		for n := range most / 2 {
-			g.forwarded(g.put(either(n%2 == 0, tcp(forged(100+n), at, packets.SYN), udp(forged(100+n), at))))
-		}
+		answered(2)
+		flood(0, most/2-3)
+		g.idle(4 * time.Second)
+		same(g, "sessions while half of the share is free", len(g.sessions()), most/2-1)
+		flood(most/2-3, most-2)
 		g.dropped(g.put(tcp(from(3), at, packets.SYN)), "drop_binding_sessions")
-		g.idle(2 * time.Second)
-		same(g, "sessions when a second has gone", len(g.sessions()), most/2)
+		g.idle(4 * time.Second)
+		same(g, "sessions when some seconds have gone", len(g.sessions()), most/2-1)
 		g.forwarded(g.put(tcp(from(3), at, packets.SYN)))
-		g.idle(5 * time.Second)
 		g.idle(31 * time.Second)
 		left := g.sessions()
 		same(g, "sessions that somebody proved", len(left), 2)
 		for _, s := range left {
 			same(g, "of whom", s.Remote.Addr(), client.Addr())
 		}
+		for port := range uint16(most - 2) {
+			answered(10 + port)
+		}
+		g.idle(12 * time.Second)
+		same(g, "sessions when hardly a place was left", len(g.sessions()), most*7/8-1)
 		g.sound()
 	})
 }
