@@ -231,9 +231,9 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 	struct next_hop *hop;
 	enum reason reason;
 
-	if (packet->link_broadcast)
+	if (__builtin_expect(packet->link_broadcast, 0))
 		return verdict(ctx, packet, REASON_DROP_LINK_BROADCAST, side);
-	if (session->judged != judged_by(packet->generation) || anew) {
+	if (__builtin_expect(session->judged != judged_by(packet->generation) || anew, 0)) {
 		reason = session_judge(session, packet, direction, anew);
 
 		if (reason == ASK_CHAIN) {
@@ -254,9 +254,9 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 		if (reason != REASON_NONE)
 			return verdict(ctx, packet, reason, side);
 	}
-	if (packet->ttl <= 1)
+	if (__builtin_expect(packet->ttl <= 1, 0))
 		return refuse(ctx, packet, REASON_DROP_TTL_EXPIRED, side, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
-	if (direction == DIRECTION_OUT && (session->flags & SESSION_HAIRPIN)) {
+	if (direction == DIRECTION_OUT && __builtin_expect(session->flags & SESSION_HAIRPIN, 0)) {
 		flow_touch(session, packet, direction, tick);
 		if (!rewrite_packet(ctx, packet, session, direction))
 			return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
@@ -266,13 +266,13 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 		hairpin_enter(ctx, packet);
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 	}
-	if (forward_hop(ctx, session, direction, tick, epoch, &hop) != ROUTE_FOUND)
+	if (__builtin_expect(forward_hop(ctx, session, direction, tick, epoch, &hop) != ROUTE_FOUND, 0))
 		return refuse_no_route(ctx, packet, side);
 	if (packet->dont_fragment) {
 		/* The kernel's error would name a flow that the sender does not know. */
 		__u32 most = hop ? hop->mtu : unknown_mtu(ctx, session, direction);
 
-		if (packet->wire_length > most)
+		if (__builtin_expect(packet->wire_length > most, 0))
 			return refuse(ctx, packet, REASON_DROP_TOO_BIG, side, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED,
 				      most);
 	}

@@ -368,13 +368,13 @@ static __always_inline int private_side(ctx_t *ctx)
 		hairpin_enter(ctx, &packet);
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
 	}
-	if (packet.kind != PACKET_FLOW)
+	if (__builtin_expect(packet.kind != PACKET_FLOW, 0))
 		return not_ipv4(ctx, &packet, SIDE_PRIVATE);
 	number = private_find(&packet);
 	session = session_at(number);
 	if (!session)
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
-	if (!number || session_is_over(session)) {
+	if (__builtin_expect(!number || session_is_over(session), 0)) {
 		struct way way = {};
 
 		reason = private_first(ctx, &packet, &way);

@@ -337,13 +337,13 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PUBLIC);
 	packet.generation = hairpin ? hairpin_generation() : *(volatile __u32 *)&control->generation;
 	/* Who has left no session has left no first fragment, and nothing of his is held. */
-	if (reason == REASON_DROP_FRAGMENT && remote_was_seen(packet.tuple.source) &&
+	if (__builtin_expect(reason == REASON_DROP_FRAGMENT, 0) && remote_was_seen(packet.tuple.source) &&
 	    fragment_is_awaited(&packet, FRAGMENT_IN))
 		fragment_enter(ctx, FRAGMENT_IN);
-	if (reason != REASON_NONE)
+	if (__builtin_expect(reason != REASON_NONE, 0))
 		return public_unparsed(ctx, &packet, unparsed(ctx, &packet, reason, SIDE_PUBLIC),
 				       reason == REASON_DROP_FRAGMENT);
-	if (packet.kind == PACKET_ICMP_ERROR) {
+	if (__builtin_expect(packet.kind == PACKET_ICMP_ERROR, 0)) {
 		int action = public_icmp_error(ctx, &packet);
 
 		if (action == TO_CHAIN) {
@@ -374,7 +374,7 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 		       (tcp_is_pure_syn(packet.tcp_flags) && !session_has_mapping(session->origin) &&
 			(session_gives_way(session, &packet) || session_is_left_over(session)))))
 		number = 0;
-	if (!number) {
+	if (__builtin_expect(!number, 0)) {
 		bool sent;
 
 		if (!address)
