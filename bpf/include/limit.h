@@ -74,28 +74,38 @@ __noinline bool remote_leave(__u32 address)
 	return tally_leave(&remote_table, remote_hash(address), fixed.remote_buckets, address);
 }
 
+static __always_inline __u64 led_hash(__u32 address)
+{
+	return hash_words(address, 2);
+}
+
+static __always_inline struct tally *led_tally(__u32 address)
+{
+	return tally_find(&led_table, led_hash(address), LED_BUCKETS, address);
+}
+
 /* One session more for a host that dnat or 1:1 leads to; false where it has all that it may, or there is no place. */
 __noinline bool led_join(__u32 address, const struct settings *settings)
 {
-	__u64 hash = hash_words(address, 2);
-	struct tally *tally = tally_find(&led_table, hash, LED_BUCKETS, address);
+	struct tally *tally = led_tally(address);
 
 	if (!settings)
 		return false;
 	if (tally && tally_uses_of(tally).uses.count >= settings->limits.binding_sessions)
 		return false;
-	return (tally && tally_change(tally, address, 1)) || tally_take(&led_table, hash, LED_BUCKETS, address, 1);
+	return (tally && tally_change(tally, address, 1)) ||
+	       tally_take(&led_table, led_hash(address), LED_BUCKETS, address, 1);
 }
 
 /* How many eighths of what it may have such a host has. */
 static __always_inline __u32 led_eighths(__u32 address, const struct settings *settings)
 {
-	struct tally *tally = tally_find(&led_table, hash_words(address, 2), LED_BUCKETS, address);
+	struct tally *tally = led_tally(address);
 
 	return tally ? (__u64)tally_uses_of(tally).uses.count * 8 / settings->limits.binding_sessions : 0;
 }
 
 __noinline bool led_leave(__u32 address)
 {
-	return tally_leave(&led_table, hash_words(address, 2), LED_BUCKETS, address);
+	return tally_leave(&led_table, led_hash(address), LED_BUCKETS, address);
 }

@@ -224,14 +224,13 @@ static __always_inline bool session_take_mark(struct session *session, __u8 flag
 	return __sync_fetch_and_and((__u32 *)&session->route_epoch, ~mark.word) & mark.word;
 }
 
-static __always_inline __u32 session_timeout(const struct settings *settings, const struct session *session)
+/* How long it may be idle in its state. */
+static __always_inline __u32 state_timeout(const struct settings *settings, const struct session *session)
 {
 	if (session->flags & SESSION_TENTATIVE)
 		return TENTATIVE_TICKS;
 	switch (session->protocol) {
 	case IPPROTO_TCP:
-		if (session_is_led(session->origin) && session->life.tcp <= TCP_SYN_BOTH)
-			return LED_TICKS < settings->tcp_transitory ? LED_TICKS : settings->tcp_transitory;
 		return tcp_timeout(settings, session->life.tcp);
 	case IPPROTO_UDP:
 		if (!session_is_outbound(session->origin))
@@ -244,22 +243,27 @@ static __always_inline __u32 session_timeout(const struct settings *settings, co
 	return session->flags & SESSION_ANSWERED ? settings->others : settings->others_unanswered;
 }
 
-/*
- * How long it stays because others want its place, since it began or, of datagrams, since its last: a host that dnat or 1:1
- * leads to is short of them.
- */
-static __always_inline __u32 session_patience(const struct settings *settings, const struct session *session)
+/* The most that it may be for the sake of others, where dnat or 1:1 lets in whoever comes. */
+static __always_inline __u32 led_patience(const struct settings *settings, const struct session *session)
 {
-	bool tcp = session->protocol == IPPROTO_TCP;
-	__u32 eighths;
+	__u32 eighths = session->flags & SESSION_HAIRPIN ? 0 : led_eighths(session->private_address, settings);
 
-	if (!session_is_led(session->origin) || (session->flags & SESSION_HAIRPIN) ||
-	    (tcp && session->life.tcp > TCP_SYN_BOTH))
+	if (session->protocol == IPPROTO_TCP && session->life.tcp > TCP_SYN_BOTH)
 		return ~0U;
-	eighths = led_eighths(session->private_address, settings);
-	if (tcp || !(session->flags & SESSION_ANSWERED))
-		return eighths >= LED_SHORT ? LED_SHORT_TICKS : ~0U;
-	return eighths >= LED_FULL ? LED_TICKS : ~0U;
+	if (session->protocol == IPPROTO_TCP)
+		return eighths >= LED_SHORT ? LED_SHORT_TICKS : LED_TICKS;
+	if (session->flags & SESSION_ANSWERED)
+		return eighths >= LED_FULL ? LED_TICKS : ~0U;
+	return eighths >= LED_SHORT ? LED_SHORT_TICKS : ~0U;
+}
+
+/* How long it may be idle. */
+static __always_inline __u32 session_timeout(const struct settings *settings, const struct session *session)
+{
+	__u32 timeout = state_timeout(settings, session);
+	__u32 patience = session_is_led(session->origin) ? led_patience(settings, session) : ~0U;
+
+	return patience < timeout ? patience : timeout;
 }
 
 /* What a packet did to the session. */

@@ -55,7 +55,6 @@ static __always_inline bool sweep_is_due(const struct sweep *sweep, const struct
 	if (sweep->end)
 		return !sweep->use || sweep->use == session->life.version + 1U;
 	return sweep_is_past(sweep, session->life.stamp, session_timeout(sweep->settings, session)) ||
-	       sweep_is_past(sweep, session->life.stamp, session_patience(sweep->settings, session)) ||
 	       own_is_void(session, sweep->generation);
 }
 
