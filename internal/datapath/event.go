@@ -42,21 +42,12 @@ type TrapEvent struct {
 	Port   uint16 // TCP, of ours
 }
 
-// A reader of claims is woken once in 4 ms (reservation.h). So it looks by itself: soon again while they come, else
-// once a second, should the CPU that told of one have been held up for longer.
-const (
-	lookSoon = 10 * time.Millisecond
-	lookLate = time.Second
-)
-
 // Events reads one of the event streams until it is closed.
 type Events[T any] struct {
 	reader *ringbuf.Reader
+	read   func() (ringbuf.Record, error)
 	decode func([]byte) (T, error)
 	owned  *ebpf.Map // ends with the stream; nil where the data plane keeps it
-	looks  bool      // by itself, and is not woken for each
-	soon   bool      // it looks soon
-	came   bool      // a record has since it looked
 }
 
 // Claims opens the stream of claims.
@@ -67,8 +58,7 @@ func (d *Datapath) Claims() (*Events[ClaimEvent], error) {
 		return ClaimEvent{ID: e.Id, At: model.Instant(e.At), Left: int(e.Left), Used: int(e.Used), Client: addressOf(e.Client)}, err
 	})
 	if err == nil {
-		events.looks = true
-		events.SetDeadline(time.Now().Add(lookLate))
+		events.read = newLooker(events.reader).read
 	}
 	return events, err
 }
@@ -106,7 +96,7 @@ func newEvents[T any](table *ebpf.Map, decode func([]byte) (T, error)) (*Events[
 	if err != nil {
 		return nil, fmt.Errorf("open event stream %s: %w", table, err)
 	}
-	return &Events[T]{reader: reader, decode: decode}, nil
+	return &Events[T]{reader: reader, read: reader.Read, decode: decode}, nil
 }
 
 // Next waits for an event; os.ErrClosed says that Close was called.
@@ -120,28 +110,6 @@ func (e *Events[T]) Next() (T, error) {
 		return zero, fmt.Errorf("read an event: %w", err)
 	}
 	return e.decode(record.RawSample)
-}
-
-func (e *Events[T]) read() (ringbuf.Record, error) {
-	for {
-		record, err := e.reader.Read()
-		if !e.looks || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-			return record, err
-		}
-		switch came := err == nil; {
-		case came && e.soon:
-			e.came = true
-		case came || e.came:
-			e.soon, e.came = true, came
-			e.reader.SetDeadline(time.Now().Add(lookSoon))
-		default:
-			e.soon = false
-			e.reader.SetDeadline(time.Now().Add(lookLate))
-		}
-		if err == nil {
-			return record, nil
-		}
-	}
 }
 
 // SetDeadline has a Next that waits fail with os.ErrDeadlineExceeded from then on; the zero

@@ -274,21 +274,22 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// Of claims that come at once the first alone wakes who reads; it hears of all, though none comes behind them.
+// Not each of the claims that come at once wakes who reads: it hears of all even so, though none comes behind them.
 func TestClaimsAreToldTogether(t *testing.T) {
 	t.Parallel()
 	const claims = 200
 	g := newGateway(t)
 	events := must(g.data.Claims())(t)
 	defer events.Close()
-	heard := make(chan error)
+	heard := make(chan error, 1)
 	go func() {
+		defer close(heard)
 		for range claims {
 			if _, err := events.Next(); err != nil {
 				heard <- err
+				return
 			}
 		}
-		close(heard)
 	}()
 	g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Claims = claims })
 	for n := range claims {
