@@ -53,8 +53,10 @@ func Collect(s *Setup, hops []netip.Addr) (*Facts, error) {
 			f.Own[p.Addr().Unmap()] = true
 		}
 	}
-	if f.Tunnels, err = collectTunnels(); err != nil {
-		return nil, fmt.Errorf("list the machine's own tunnels: %w", err)
+	if slices.ContainsFunc(s.Outbound, func(a netip.Addr) bool { return f.Own[a] }) { // else none of them begins there
+		if f.Tunnels, err = collectTunnels(); err != nil {
+			return nil, fmt.Errorf("list the machine's own tunnels: %w", err)
+		}
 	}
 	for _, h := range s.Hosts {
 		if _, ok := f.network(s.Private, h.Address); ok {
