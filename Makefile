@@ -56,7 +56,7 @@ test: ## run everything: objects, linters, unit, data plane and whole-gateway te
 	tools/test.sh
 
 test-unit: ## run the tests that need no root
-	$(GO) test $$($(GO) list ./... | grep -vE '/(test/(browser|datapath|e2e)|internal/(demo|lab|bench|bench/(dut|scenario|trafficgen)))$$')
+	$(GO) test $$($(GO) list ./... | grep -vE '/(test/(browser|datapath|e2e)|internal/lab/(demo|netns|bench|bench/(dut|scenario|trafficgen)))$$')
 	$(GO) test -C tools ./testsummary
 
 fuzz: ## fuzz every parser for FUZZTIME=10m each; FUZZ=regexp picks some

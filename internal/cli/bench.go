@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/realmgate/realmgate/internal/bench"
-	"github.com/realmgate/realmgate/internal/bench/dut"
-	"github.com/realmgate/realmgate/internal/bench/report"
-	"github.com/realmgate/realmgate/internal/bench/scenario"
+	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench/dut"
+	"github.com/realmgate/realmgate/internal/lab/bench/report"
+	"github.com/realmgate/realmgate/internal/lab/bench/scenario"
 )
 
 func newBench(a *app) *cobra.Command {

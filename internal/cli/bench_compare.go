@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/realmgate/realmgate/internal/bench/report"
+	"github.com/realmgate/realmgate/internal/lab/bench/report"
 )
 
 func newBenchCompare(a *app) *cobra.Command {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench"
 )
 
 // unending goes on for minutes unless somebody ends it.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/realmgate/realmgate/internal/bench"
-	"github.com/realmgate/realmgate/internal/bench/dut"
-	"github.com/realmgate/realmgate/internal/bench/scenario"
+	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench/dut"
+	"github.com/realmgate/realmgate/internal/lab/bench/scenario"
 )
 
 // placeExternal puts the box between two interfaces into the options. Nothing runs

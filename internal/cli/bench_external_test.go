@@ -10,17 +10,17 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/bench"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // box is a gateway that bench knows nothing of, between two links of a tester.
-type box struct{ tester, gateway *lab.Namespace }
+type box struct{ tester, gateway *netns.Namespace }
 
 // newBox lays the links; EndA is the tester's.
-func newBox(t *testing.T, options ...lab.VethOption) box {
+func newBox(t *testing.T, options ...netns.VethOption) box {
 	t.Helper()
-	l := lab.NewForTest(t, "external")
+	l := netns.NewForTest(t, "external")
 	tester, err := l.Namespace("tester")
 	must(t, err)
 	gateway, err := l.Namespace("box")
@@ -132,12 +132,12 @@ func TestBenchExternalRefusals(t *testing.T) {
 
 func TestBenchExternalWithoutXDP(t *testing.T) {
 	t.Run("native mode", func(t *testing.T) {
-		b := newBox(t, lab.NativeXDP(lab.EndA, false))
+		b := newBox(t, netns.NativeXDP(netns.EndA, false))
 		b.measures(t, "nat44-throughput", "--external", "in0,out0", "--sessions", "1000").mustFail(t,
 			"in0 runs no XDP programs in native mode, which the tester needs: choose an interface whose driver does")
 	})
 	t.Run("redirected frames", func(t *testing.T) {
-		b := newBox(t, lab.GRO(lab.EndB, false))
+		b := newBox(t, netns.GRO(netns.EndB, false))
 		b.measures(t, "nat44-throughput", "--external", "in0,out0", "--sessions", "1000").mustFail(t,
 			"in0 takes no frames from XDP programs, by which the tester sends: choose another; a veth takes them when its other end has GRO (ethtool -K PEER gro on)")
 	})

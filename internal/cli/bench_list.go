@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/realmgate/realmgate/internal/bench"
-	"github.com/realmgate/realmgate/internal/bench/dut"
-	"github.com/realmgate/realmgate/internal/bench/scenario"
+	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench/dut"
+	"github.com/realmgate/realmgate/internal/lab/bench/scenario"
 )
 
 func newBenchList(a *app) *cobra.Command {

@@ -14,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // measuring is a "bench" command line that runs in a process of its own.
 type measuring struct {
 	*exec.Cmd
 	stdout, stderr output
-	done           chan struct{} // closed when it has ended
-	inside         *lab.Command  // where it runs in a namespace
+	done           chan struct{}  // closed when it has ended
+	inside         *netns.Command // where it runs in a namespace
 }
 
 // output can be read while a process writes it.

@@ -3,7 +3,7 @@ package cli
 import (
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/bench/reproduce"
+	"github.com/realmgate/realmgate/internal/lab/bench/reproduce"
 )
 
 // What the findings ask for is what bench run can do.

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/bench"
-	"github.com/realmgate/realmgate/internal/bench/dut"
-	"github.com/realmgate/realmgate/internal/bench/method"
-	"github.com/realmgate/realmgate/internal/bench/report"
-	"github.com/realmgate/realmgate/internal/bench/scenario"
+	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench/dut"
+	"github.com/realmgate/realmgate/internal/lab/bench/method"
+	"github.com/realmgate/realmgate/internal/lab/bench/report"
+	"github.com/realmgate/realmgate/internal/lab/bench/scenario"
 )
 
 // measured is a small report.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/bench"
-	"github.com/realmgate/realmgate/internal/bench/method"
-	"github.com/realmgate/realmgate/internal/bench/scenario"
+	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench/method"
+	"github.com/realmgate/realmgate/internal/lab/bench/scenario"
 )
 
 // failed is a result of which no trial is valid.

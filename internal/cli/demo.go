@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/realmgate/realmgate/internal/demo"
+	"github.com/realmgate/realmgate/internal/lab/demo"
 )
 
 func newDemo(a *app) *cobra.Command { return newDemoOf(a, demo.Run) }

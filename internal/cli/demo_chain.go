@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/realmgate/realmgate/internal/bench"
-	"github.com/realmgate/realmgate/internal/bench/method"
-	"github.com/realmgate/realmgate/internal/bench/reproduce"
-	"github.com/realmgate/realmgate/internal/demo"
+	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench/method"
+	"github.com/realmgate/realmgate/internal/lab/bench/reproduce"
+	"github.com/realmgate/realmgate/internal/lab/demo"
 )
 
 func newDemoChain(a *app) *cobra.Command { return newDemoChainOf(a, demo.RunChain) }

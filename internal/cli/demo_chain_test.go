@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/bench/reproduce"
-	"github.com/realmgate/realmgate/internal/demo"
+	"github.com/realmgate/realmgate/internal/lab/bench/reproduce"
+	"github.com/realmgate/realmgate/internal/lab/demo"
 )
 
 // measuredChain is what figure 7.2 shows, or another last phase.

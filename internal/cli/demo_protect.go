@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/realmgate/realmgate/internal/demo"
+	"github.com/realmgate/realmgate/internal/lab/demo"
 )
 
 func newDemoProtect(a *app) *cobra.Command { return newDemoProtectOf(a, demo.RunProtect) }

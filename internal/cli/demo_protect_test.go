@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/demo"
+	"github.com/realmgate/realmgate/internal/lab/demo"
 )
 
 func TestDemoProtectExitCodes(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/realmgate/realmgate/internal/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench"
 )
 
 // How often a progress is shown: on a terminal so that its clock moves, else so

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/realmgate/realmgate/internal/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench"
 )
 
 // shownTo is a progress with a clock that the test moves.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/realmgate/realmgate/internal/bench"
-	"github.com/realmgate/realmgate/internal/bench/method"
+	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench/method"
 )
 
 func newTune(a *app) *cobra.Command {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // BenchmarkRelease measures what datagrams take whose first fragment comes last, so that all others are held and released,
@@ -79,7 +79,7 @@ func (r *rig) release(b *testing.B, fragments int) {
 }
 
 // frames are those of the other end of an interface.
-func (r *rig) frames(ifname string) *lab.Frames {
+func (r *rig) frames(ifname string) *netns.Frames {
 	r.tb.Helper()
 	frames, err := r.peer.Frames(ifname)
 	if err != nil {

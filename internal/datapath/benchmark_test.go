@@ -13,9 +13,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 //go:generate go tool -modfile=../../tools/go.mod bpf2go -cc clang-19 -strip llvm-strip-19 -target bpfel -go-package datapath -output-stem benchmark -output-suffix _test -type benchmark_tuple -type benchmark_state benchmark ../../bpf/benchmark.bpf.c -- -O2 -g -mcpu=v3 -Wall -Werror -I/usr/include/x86_64-linux-gnu
@@ -26,7 +26,7 @@ import (
 // everyone outside behind the router: packets take the redirect path.
 type rig struct {
 	tb              testing.TB
-	namespace, peer *lab.Namespace
+	namespace, peer *netns.Namespace
 	data            *Datapath
 	mode            Mode // of the programs that are measured, and of the generator
 	generator       benchmarkObjects
@@ -62,7 +62,7 @@ func newRig(tb testing.TB, options Options) *rig {
 
 func newRigAt(tb testing.TB, mode Mode, options Options) *rig {
 	tb.Helper()
-	l := lab.NewForTest(tb, "bench")
+	l := netns.NewForTest(tb, "bench")
 	r := &rig{tb: tb, mode: mode}
 	do := func(steps ...error) {
 		tb.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // hook is what a test sees of the guard in a kernel without tcx.
@@ -43,7 +43,7 @@ func TestGuardWithoutTCX(t *testing.T) {
 }
 
 func guardWithoutTCX(t *testing.T, theirs bool) {
-	l := lab.NewForTest(t, "egress")
+	l := netns.NewForTest(t, "egress")
 	gateway, err := l.Namespace("gateway")
 	fine(t, err)
 	outside, err := l.Namespace("outside")
@@ -107,7 +107,7 @@ func guardWithoutTCX(t *testing.T, theirs bool) {
 
 // leavesFrom reports whether UDP that the gateway sends from an address of its own arrives
 // before what it sends from its public one.
-func leavesFrom(t *testing.T, gateway, outside *lab.Namespace, from string) bool {
+func leavesFrom(t *testing.T, gateway, outside *netns.Namespace, from string) bool {
 	t.Helper()
 	to, err := outside.ListenPacket("udp4", "198.18.0.9:5353")
 	fine(t, err)

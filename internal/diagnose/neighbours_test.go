@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 func TestARP(t *testing.T) {
@@ -61,7 +61,7 @@ func TestTargets(t *testing.T) {
 // A neighbour with an address of the pool is found, and found to have gone. An answer by an
 // interface of our own does not count.
 func TestNeighbours(t *testing.T) {
-	l := lab.NewForTest(t, "diagnose")
+	l := netns.NewForTest(t, "diagnose")
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // A limit that is used up is told of, as often as one asks; what is left of it is not

@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/nameserver"
-	"github.com/realmgate/realmgate/internal/packets"
 	"github.com/realmgate/realmgate/internal/pool"
 )
 
@@ -22,7 +22,7 @@ import (
 type rig struct {
 	*Gateway
 	t         *testing.T
-	namespace *lab.Namespace
+	namespace *netns.Namespace
 	text      string // the configuration that it began with
 	questions uint64
 }
@@ -33,12 +33,12 @@ var remote = netip.MustParseAddrPort("203.0.113.10:4000")
 // a file of its state, which go when the test ends.
 func newRig(t *testing.T, text string) *rig {
 	t.Helper()
-	l := lab.NewForTest(t, "gateway")
+	l := netns.NewForTest(t, "gateway")
 	b := &rig{t: t}
 	b.compose(Options{
 		ConfigFile: filepath.Join(t.TempDir(), "realmgate.yaml"), Instance: l.ID(), Logger: slog.New(slog.DiscardHandler),
 	})
-	var outside *lab.Namespace
+	var outside *netns.Namespace
 	var err error
 	b.namespace, err = l.Namespace("gateway")
 	b.must(err)

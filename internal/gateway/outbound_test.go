@@ -9,8 +9,8 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // takes changes an address of the public interface, and has the gateway look.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // asks sends a question to the name server from outside, and returns what became of it.

@@ -6,19 +6,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // bed is a namespace with the interfaces of a gateway.
 type bed struct {
 	t         *testing.T
-	namespace *lab.Namespace
+	namespace *netns.Namespace
 	setup     Setup
 }
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	l := lab.NewForTest(t, "tenants")
+	l := netns.NewForTest(t, "tenants")
 	b := &bed{t: t, setup: Setup{Public: []string{"eth0"}, Private: []string{"eth1"}, XDP: true}}
 	for _, a := range []string{"198.18.0.2", "198.18.0.32", "198.18.0.33", "198.18.0.34", "198.18.0.35"} {
 		b.setup.External = append(b.setup.External, netip.MustParseAddr(a))

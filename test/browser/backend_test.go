@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // resources is how many a page fetches, over all its origins in turn.
@@ -72,7 +72,7 @@ func backend(host string) http.Handler {
 // two ports, before a back end. It serves names with certificates of their own,
 // and all others with the certificate called other. A host has the certificates
 // of all, so that who reaches the wrong one sees its name and no error.
-func (w *world) webHost(node lab.Node, host string, http80, https443 int, certificates *certifier, other string, own ...string) {
+func (w *world) webHost(node netns.Node, host string, http80, https443 int, certificates *certifier, other string, own ...string) {
 	w.t.Helper()
 	listener, err := node.Listen("tcp4", "127.0.0.1:9000")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 const (
@@ -25,7 +25,7 @@ func TestBursts(t *testing.T) {
 		ip   netip.Addr
 	}{{"unbound", unboundIP}, {"dnsmasq", dnsmasqIP}, {"systemd-resolved", resolvedIP}} {
 		t.Run(resolver.name, func(t *testing.T) {
-			w := newWorld(t, lab.Options{Hosts: 3, Servers: 1, Resolver: true, RemoteClients: burstClients})
+			w := newWorld(t, netns.Options{Hosts: 3, Servers: 1, Resolver: true, RemoteClients: burstClients})
 			certificates := newGateway(w, 4, splitSites)
 			switch resolver.ip {
 			case dnsmasqIP:
@@ -50,7 +50,7 @@ func TestBursts(t *testing.T) {
 
 // burst has all clients look a site's name up at the same time, and each fetch
 // from it as soon as it has the answer.
-func burst(clients []lab.Node, resolver netip.Addr, s site, what string, roots *x509.CertPool, all *tally) {
+func burst(clients []netns.Node, resolver netip.Addr, s site, what string, roots *x509.CertPool, all *tally) {
 	var ready, running sync.WaitGroup
 	begin := make(chan struct{})
 	ready.Add(len(clients))

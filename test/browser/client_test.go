@@ -8,19 +8,19 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // world is a laid topology.
 type world struct {
-	*lab.Realm
+	*netns.Realm
 	t         *testing.T
 	directory string
 }
 
 // newWorld lays it. Its folder is made first, so that it is removed last, when
 // the lab is closed and no browser writes there any more.
-func newWorld(t *testing.T, options lab.Options) *world {
+func newWorld(t *testing.T, options netns.Options) *world {
 	t.Helper()
 	directory, err := os.MkdirTemp("", "realmgate-browser-")
 	if err != nil {
@@ -33,19 +33,19 @@ func newWorld(t *testing.T, options lab.Options) *world {
 		t.Fatal(err)
 	}
 	options.Prefix = "browser"
-	return &world{Realm: lab.NewRealmForTest(t, options), t: t, directory: directory}
+	return &world{Realm: netns.NewRealmForTest(t, options), t: t, directory: directory}
 }
 
 // machine is a client's machine: a namespace, and files of its own below /etc.
 type machine struct {
-	lab.Node
+	netns.Node
 	t         *testing.T
 	directory string
 	files     map[string]string // path → the file that stands there
 }
 
 // newMachine makes a machine that asks the resolver.
-func (w *world) newMachine(node lab.Node, resolver netip.Addr) *machine {
+func (w *world) newMachine(node netns.Node, resolver netip.Addr) *machine {
 	w.t.Helper()
 	m := &machine{Node: node, t: w.t, directory: filepath.Join(w.directory, node.Name()), files: map[string]string{}}
 	m.file("/etc/resolv.conf", fmt.Sprintf("nameserver %s\n", resolver))
@@ -62,7 +62,7 @@ func (m *machine) file(path, text string) {
 
 // command is the command to run a program on the machine, in a mount namespace
 // where its files stand. Its home is the machine's folder.
-func (m *machine) command(ctx context.Context, name string, args ...string) *lab.Command {
+func (m *machine) command(ctx context.Context, name string, args ...string) *netns.Command {
 	script := ""
 	for path, own := range m.files {
 		script += fmt.Sprintf("mount --bind '%s' '%s' && ", own, path)
@@ -76,7 +76,7 @@ func (m *machine) command(ctx context.Context, name string, args ...string) *lab
 
 // start starts a program that runs until the lab is closed; it logs to a file in
 // the machine's folder, whose path is returned.
-func (m *machine) start(log, name string, args ...string) (string, *lab.Command) {
+func (m *machine) start(log, name string, args ...string) (string, *netns.Command) {
 	m.t.Helper()
 	path := filepath.Join(m.directory, log)
 	file, err := os.Create(path)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // Where the measurement's servers are, behind the router.
@@ -71,7 +71,7 @@ func TestHowLongAddressesAreHeld(t *testing.T) {
 		// Some of them, where not all are wanted: REALMGATE_HOLDERS='OpenJDK|asked before'.
 		return !regexp.MustCompile(os.Getenv("REALMGATE_HOLDERS")).MatchString(h.name)
 	})
-	w := newWorld(t, lab.Options{RemoteClients: len(clients), Servers: 1, Resolver: true})
+	w := newWorld(t, netns.Options{RemoteClients: len(clients), Servers: 1, Resolver: true})
 	authority := w.holdServers()
 	var running sync.WaitGroup
 	for i, h := range clients {
@@ -136,7 +136,7 @@ func (w *world) holdServers() *names {
 	return authority
 }
 
-func (w *world) address(node lab.Node, a netip.Addr) {
+func (w *world) address(node netns.Node, a netip.Addr) {
 	w.t.Helper()
 	if err := node.Address("eth0", a.String()+"/24"); err != nil {
 		w.t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // delegation is a zone that the root server leaves to another one.
@@ -42,7 +42,7 @@ type names struct {
 }
 
 // serve answers at an address of the node until the test ends.
-func (w *world) serve(n *names, node *lab.Namespace, at netip.Addr) *names {
+func (w *world) serve(n *names, node *netns.Namespace, at netip.Addr) *names {
 	w.t.Helper()
 	n.given, n.count = map[string]time.Time{}, map[string]int{}
 	address := netip.AddrPortFrom(at, 53).String()
@@ -139,7 +139,7 @@ func fixed(addresses map[string]netip.Addr) func(string) []netip.Addr {
 }
 
 // lookUp asks a resolver for the addresses of a name, from a node.
-func lookUp(from lab.Node, resolver netip.Addr, name string, limit time.Duration) ([]netip.Addr, error) {
+func lookUp(from netns.Node, resolver netip.Addr, name string, limit time.Duration) ([]netip.Addr, error) {
 	connection, err := from.DialFrom(background, "udp4", netip.AddrPortFrom(from.IP, 0), netip.AddrPortFrom(resolver, 53).String())
 	if err != nil {
 		return nil, err

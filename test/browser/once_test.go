@@ -13,12 +13,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // fetchFrom gets a line of text over a connection of its own to an address, by
 // https where the port is 443.
-func fetchFrom(from lab.Node, address netip.Addr, name string, port int, roots *x509.CertPool) (string, error) {
+func fetchFrom(from netns.Node, address netip.Addr, name string, port int, roots *x509.CertPool) (string, error) {
 	name = strings.TrimSuffix(name, ".")
 	scheme := "http"
 	if port == 443 {
@@ -67,7 +67,7 @@ func judge(all *tally, who, what, host string, fetch, direct func() (string, err
 
 // crowd is other people: so many visits a second, each asking for a site's name
 // anew, from the node's address, until the context ends.
-func crowd(ctx context.Context, from lab.Node, sites []site, rate float64, roots *x509.CertPool, all *tally) {
+func crowd(ctx context.Context, from netns.Node, sites []site, rate float64, roots *x509.CertPool, all *tally) {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / rate))
 	defer tick.Stop()
 	for {
@@ -82,7 +82,7 @@ func crowd(ctx context.Context, from lab.Node, sites []site, rate float64, roots
 }
 
 // visitOnce looks a site's name up and fetches from it.
-func visitOnce(from lab.Node, s site, roots *x509.CertPool, all *tally) {
+func visitOnce(from netns.Node, s site, roots *x509.CertPool, all *tally) {
 	fetch := func(name string) func() (string, error) {
 		return func() (string, error) {
 			addresses, err := lookUp(from, unboundIP, name, 5*time.Second)
@@ -97,7 +97,7 @@ func visitOnce(from lab.Node, s site, roots *x509.CertPool, all *tally) {
 
 // resolveOnce looks a site's name up once and then connects to its address every
 // period, n times.
-func resolveOnce(from lab.Node, s site, n int, period time.Duration, roots *x509.CertPool, all *tally) {
+func resolveOnce(from netns.Node, s site, n int, period time.Duration, roots *x509.CertPool, all *tally) {
 	addresses, err := lookUp(from, unboundIP, s.name, 5*time.Second)
 	if err != nil {
 		all.add(outcome{who: "once (Go)", what: s.name, failed: true, detail: err.Error()})

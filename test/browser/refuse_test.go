@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // TestWhatRefusalDoes measures what a browser does with an address that it knows
@@ -31,7 +31,7 @@ func TestWhatRefusalDoes(t *testing.T) {
 	} {
 		t.Run(end.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, lab.Options{RemoteClients: 2, Servers: 1, Resolver: true})
+			w := newWorld(t, netns.Options{RemoteClients: 2, Servers: 1, Resolver: true})
 			authority := w.holdServers()
 			browsers := []string{"Chromium", "Firefox"}
 			tabs := make([]tab, len(browsers))

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // rootZone is the root, as the hints name its one server.
@@ -16,7 +16,7 @@ var rootZone = delegation{".", "a.root.example.", rootAddress}
 // unbound starts an unbound as Debian sets it up: its defaults, and the folder
 // unbound.conf.d without the anchor of the real root. more are lines of its
 // server section. Its root is rootZone.
-func (w *world) unbound(node *lab.Namespace, at netip.Addr, more string) {
+func (w *world) unbound(node *netns.Namespace, at netip.Addr, more string) {
 	w.t.Helper()
 	directory := filepath.Join(w.directory, "unbound-"+at.String())
 	write(w.t, filepath.Join(directory, "root.hints"), fmt.Sprintf("%s\n%s\n", rootZone.ns(), rootZone.a()))
@@ -36,7 +36,7 @@ func (w *world) unbound(node *lab.Namespace, at netip.Addr, more string) {
 }
 
 // dnsmasq starts one in front of another resolver, with its own defaults.
-func (w *world) dnsmasq(node *lab.Namespace, at, upstream netip.Addr) {
+func (w *world) dnsmasq(node *netns.Namespace, at, upstream netip.Addr) {
 	w.t.Helper()
 	w.server(node, "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--user=root", "--pid-file=",
 		"--bind-interfaces", "--except-interface=lo", "--listen-address="+at.String(), "--server="+upstream.String())
@@ -49,7 +49,7 @@ var resolvedPaths = []string{"/lib/systemd/systemd-resolved", "/usr/local/lib/re
 
 // resolved starts a systemd-resolved in front of another resolver. It needs its
 // user and a /run of its own, which it gets in a mount namespace.
-func (w *world) resolved(node *lab.Namespace, at, upstream netip.Addr) {
+func (w *world) resolved(node *netns.Namespace, at, upstream netip.Addr) {
 	w.t.Helper()
 	path := ""
 	for _, p := range resolvedPaths {
@@ -80,7 +80,7 @@ exec "$2"
 }
 
 // server starts a program that runs until the lab is closed.
-func (w *world) server(node *lab.Namespace, name string, args ...string) *lab.Command {
+func (w *world) server(node *netns.Namespace, name string, args ...string) *netns.Command {
 	w.t.Helper()
 	file, err := os.OpenFile(filepath.Join(w.directory, "servers.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -96,10 +96,10 @@ func (w *world) server(node *lab.Namespace, name string, args ...string) *lab.Co
 }
 
 // answers waits until a resolver knows where ready.example is.
-func (w *world) answers(node *lab.Namespace, at netip.Addr) {
+func (w *world) answers(node *netns.Namespace, at netip.Addr) {
 	w.t.Helper()
 	eventually(w.t, 20*time.Second, "the resolver at "+at.String()+" answers", func() bool {
-		_, err := lookUp(lab.Node{Namespace: node, IP: at}, at, "ready.example.", time.Second)
+		_, err := lookUp(netns.Node{Namespace: node, IP: at}, at, "ready.example.", time.Second)
 		return err == nil
 	})
 }

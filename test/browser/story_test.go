@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 const (
@@ -94,7 +94,7 @@ type scene struct {
 func play(t *testing.T, s scene) {
 	t.Helper()
 	n := len(s.visitors)
-	w := newWorld(t, lab.Options{Hosts: 3, Servers: 1, Resolver: true, RemoteClients: n + 3})
+	w := newWorld(t, netns.Options{Hosts: 3, Servers: 1, Resolver: true, RemoteClients: n + 3})
 	certificates := newGateway(w, s.pool, s.sites, ownCertificates...)
 	var browsers, others, programs tally
 	var running, crowds sync.WaitGroup

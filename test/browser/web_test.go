@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // nginx starts one on a node with the servers given, which close idle
 // connections after 5 s as Apache does. Names are told apart as servers.
-func (w *world) nginx(node lab.Node, servers ...string) {
+func (w *world) nginx(node netns.Node, servers ...string) {
 	w.t.Helper()
 	directory := filepath.Join(w.directory, "nginx-"+node.Name())
 	config := filepath.Join(directory, "nginx.conf")

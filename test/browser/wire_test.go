@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/net/websocket"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // errWireClosed says that the browser has closed its end, most often by dying.
@@ -46,7 +46,7 @@ type answer struct {
 }
 
 // dialWire connects from inside the browser's namespace.
-func dialWire(ctx context.Context, from *lab.Namespace, address, path string) (*wire, error) {
+func dialWire(ctx context.Context, from *netns.Namespace, address, path string) (*wire, error) {
 	connection, err := from.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 var thief = packets.MAC{2, 0, 0, 0, 0, 0x66}
@@ -21,7 +21,7 @@ type wire struct {
 	own     netip.Addr // the gateway's
 	onLink  netip.Addr // of the network
 	foreign []netip.Addr
-	far     *lab.Namespace
+	far     *netns.Namespace
 	index   int
 }
 

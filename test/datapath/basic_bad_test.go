@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // AH signs the addresses: no translation passes it, not even where there is none to do.

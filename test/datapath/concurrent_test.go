@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // at once runs f on several threads in the gateway's namespace, each with its

@@ -11,8 +11,8 @@ import (
 
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // TestGeofenceDefect9_FullQueueIsCounted: where nobody reads who fell into the honeypot,

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // A port that dnat names is given to no mapping; who had it before keeps it, with what

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 func change(p packets.Packet, f func(*packets.Packet)) packets.Packet { return p.Change(f) }

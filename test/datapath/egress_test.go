@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // leaving sends UDP from each source to a remote address, by the kernel, and then one from
@@ -115,7 +115,7 @@ func TestForwardedForOthers(t *testing.T) {
 	check(t, g.lab.Veth(g.namespace, "eth7", others, "eth0"))
 	check(t, g.namespace.Address("eth7", "172.17.0.1/16"))
 	check(t, others.Address("eth0", "172.17.0.2/16"))
-	for n, name := range map[*lab.Namespace]string{g.namespace: "eth7", others: "eth0"} {
+	for n, name := range map[*netns.Namespace]string{g.namespace: "eth7", others: "eth0"} {
 		check(t, n.Up(name))
 	}
 	check(t, g.namespace.WaitUp())

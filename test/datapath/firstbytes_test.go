@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 func signature(text string) (made chain.Signature) {

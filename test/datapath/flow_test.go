@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 func endpoint(a netip.Addr, port uint16) netip.AddrPort { return netip.AddrPortFrom(a, port) }

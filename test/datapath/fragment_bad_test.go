@@ -7,8 +7,8 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // piece is a fragment of the packet with so many octets from an offset, in octets.

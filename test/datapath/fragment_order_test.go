@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 var datagrams = flag.Int("datagrams", 2_000, "of TestRFC4787_REQ14_AnyOrder for each form of the data plane")
@@ -19,7 +19,7 @@ var datagrams = flag.Int("datagrams", 2_000, "of TestRFC4787_REQ14_AnyOrder for 
 // ends are both ends of a gateway's links, from which frames are sent.
 type ends struct {
 	*gateway
-	inside, outside *lab.Frames
+	inside, outside *netns.Frames
 	macs            [2]packets.MAC // of the gateway's interfaces
 }
 

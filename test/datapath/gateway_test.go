@@ -12,9 +12,9 @@ import (
 
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // The network around the gateway under test.
@@ -35,9 +35,9 @@ var (
 // known neighbours.
 type gateway struct {
 	t               testing.TB
-	lab             *lab.Lab
-	namespace       *lab.Namespace
-	outside, inside *lab.Namespace // the other ends of eth0 and eth1
+	lab             *netns.Lab
+	namespace       *netns.Namespace
+	outside, inside *netns.Namespace // the other ends of eth0 and eth1
 	data            *datapath.Datapath
 	public, private int // interface indexes
 	settings        datapath.Settings
@@ -53,10 +53,10 @@ type gateway struct {
 type setup struct {
 	datapath.Options
 	datapath.Settings
-	link      []lab.VethOption // of eth0 and its peer; EndA is the gateway
-	addresses []string         // more addresses of eth0
-	strangers bool             // no neighbour is known
-	before    func() error     // the data plane is made, in its namespace
+	link      []netns.VethOption // of eth0 and its peer; EndA is the gateway
+	addresses []string           // more addresses of eth0
+	strangers bool               // no neighbour is known
+	before    func() error       // the data plane is made, in its namespace
 	forwards  []forward
 }
 
@@ -78,7 +78,7 @@ func timeouts(change func(*datapath.Settings)) option {
 	return func(s *setup) { change(&s.Settings) }
 }
 
-func publicLink(options ...lab.VethOption) option {
+func publicLink(options ...netns.VethOption) option {
 	return func(s *setup) { s.link = options }
 }
 
@@ -90,7 +90,7 @@ func strangers(s *setup) { s.strangers = true }
 
 func newGateway(t testing.TB, options ...option) *gateway {
 	t.Helper()
-	l := lab.NewForTest(t, "datapath")
+	l := netns.NewForTest(t, "datapath")
 	s := setup{Settings: datapath.Settings{
 		Filtering: model.AddressDependent, TCPEstablished: 7440 * time.Second, TCPTransitory: 240 * time.Second,
 		UDP: 300 * time.Second, ICMP: 60 * time.Second, PortQuarantine: 120 * time.Second, ClientSessions: 256,

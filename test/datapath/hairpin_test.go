@@ -3,8 +3,8 @@ package datapath
 import (
 	"testing"
 
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // A host inside asks for another by name and uses the address it would get

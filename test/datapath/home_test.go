@@ -8,8 +8,8 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // homeRecords is HOME_RECORDS of bpf/include/types.h.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 const telnet = 23
@@ -191,7 +191,7 @@ func TestHoneypotAnswersByRulesForTheGateway(t *testing.T) {
 // What comes in by an interface that takes no redirected frames is answered through the kernel.
 func TestHoneypotAnswersWithoutRedirect(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, publicLink(lab.GRO(lab.BothEnds, false)))
+	g := newGateway(t, publicLink(netns.GRO(netns.BothEnds, false)))
 	g.protected(chain.Addresses{})
 	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
 	if atTCX() { // which can send what comes to any interface

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // Who has proved himself comes again without a claim, to all ports of the service.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // What a DHCP server offers goes to the address that nobody has yet, if the client does not ask for a broadcast. It was dropped:

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/bench/method"
+	"github.com/realmgate/realmgate/internal/lab/bench/method"
 )
 
 // What "realmgate tune" and bench expect of memory is what the kernel accounts for.

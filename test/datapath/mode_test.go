@@ -8,7 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // far turns receive offload of eth0's far side on or off, and tells the data plane.
@@ -61,7 +61,7 @@ func TestModeOfAVirtualInterface(t *testing.T) {
 // The mode follows what the interface takes, and packets pass in each.
 func TestModeFollowsTheInterface(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, publicLink(lab.GRO(lab.BothEnds, false)), wanted(datapath.XDP), pinned)
+	g := newGateway(t, publicLink(netns.GRO(netns.BothEnds, false)), wanted(datapath.XDP), pinned)
 	out := endpoint(outbound, inA.Port())
 	for _, offload := range []string{"off", "on", "off", "on"} {
 		g.far(offload)

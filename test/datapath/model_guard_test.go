@@ -3,8 +3,8 @@ package datapath
 import (
 	"net/netip"
 
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // modelGuard holds each direction's last number, in units of 64 KiB: out is

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // modelBinding is a service at an address.

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // nat is the NAT path as the RFCs tell it, in plain Go: what TestDifferential

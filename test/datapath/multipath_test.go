@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // balanced puts paths to port 80 of both hosts into force for a port of the outbound

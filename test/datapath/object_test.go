@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // rewriting is a user's function that does something to every packet.

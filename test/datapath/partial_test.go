@@ -3,7 +3,7 @@ package datapath
 import (
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // A frame of XDP does not tell that its checksum is partial: the data plane finds out, and

@@ -17,7 +17,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nameserver"
 )
@@ -61,7 +61,7 @@ type oracle struct {
 	socket net.Conn // an asker's, of the address remote
 }
 
-func newOracle(t testing.TB, l *lab.Lab) *oracle {
+func newOracle(t testing.TB, l *netns.Lab) *oracle {
 	t.Helper()
 	web := nameserver.Entry{Address: hostA, Ports: []model.Port{tcpPort(80, 80)}}
 	realm := names{lentName: web, "a.b.hostb.foo.example.": web}

@@ -10,8 +10,8 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 	"github.com/realmgate/realmgate/internal/siphash"
 )
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // A client that sends SYN, RST and ACK and hears nothing has no connection: its

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // Routers on the paths: outside, and inside behind hostA.

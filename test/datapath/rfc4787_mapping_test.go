@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 func TestRFC4787_REQ1_EndpointIndependentMapping(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 const synAck = packets.SYN | packets.ACK

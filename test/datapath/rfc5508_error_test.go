@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 func TestRFC5508_REQ3_BadChecksumDropped(t *testing.T) {

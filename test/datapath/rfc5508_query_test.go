@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 func echo(from, to netip.Addr, id uint16) packets.Packet { return packets.NewEcho(from, to, id, 1) }

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 var opened = []step{{sent, packets.SYN, "syn"}, {received, synAck, "syn_both"}, {sent, packets.ACK, "established"}}

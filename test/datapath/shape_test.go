@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // shaped is a frame as a link may hand it over, for the form of the data plane that it is for.

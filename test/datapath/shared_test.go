@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // The gateway's own sockets keep their ports on an address that NAT shares.

@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // tap is an interface of the gateway whose link is this process. Its frames are socket buffers

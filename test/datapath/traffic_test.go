@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // handed wants the packet left to the kernel as want: translated, its TTL not
@@ -48,7 +48,7 @@ func TestNoNeighbour(t *testing.T) {
 // buffers can.
 func TestEgressWithoutRedirect(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, publicLink(lab.GRO(lab.BothEnds, false)), func(s *setup) { s.Modes = map[string]datapath.Mode{"eth1": datapath.XDP} })
+	g := newGateway(t, publicLink(netns.GRO(netns.BothEnds, false)), func(s *setup) { s.Modes = map[string]datapath.Mode{"eth1": datapath.XDP} })
 	for _, i := range g.data.Interfaces() {
 		if want := i.Side == "private"; i.Redirect != want {
 			t.Fatalf("%+v: want redirect %v", i, want)

@@ -26,7 +26,7 @@ import (
 	"github.com/miekg/dns"
 	"golang.org/x/crypto/acme"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // Certificates by http-01 from five places at once, each with a resolver of its own, and by dns-01. The places are
@@ -171,7 +171,7 @@ func (m *domain) prepare(ctx context.Context, client *acme.Client, url, kind str
 
 // publish sets a challenge as acme.sh does, which leaves it to nsupdate to find the zone,
 // and waits until every server of the name has it.
-func (m *domain) publish(from lab.Node, name, text string) {
+func (m *domain) publish(from netns.Node, name, text string) {
 	m.t.Helper()
 	owner := "_acme-challenge." + name
 	if out, err := m.update(from, fmt.Sprintf("update add %s. 60 TXT \"%s\"", owner, text)); err != nil {
@@ -193,7 +193,7 @@ func (m *domain) shows(owner, text string) {
 }
 
 // update runs nsupdate with the ACME client's key.
-func (m *domain) update(from lab.Node, lines string) (string, error) {
+func (m *domain) update(from netns.Node, lines string) (string, error) {
 	command := from.Command(m.t.Context(), "nsupdate", "-t", "10", "-y", "hmac-sha256:acme.school.:"+acmeSecret)
 	command.Stdin = strings.NewReader("server " + m.Gateway.PublicAddress.String() + "\n" + lines + "\nsend\n")
 	out, err := command.CombinedOutput()
@@ -245,7 +245,7 @@ func TestChallengesByUpdate(t *testing.T) {
 	m.shows("_acme-challenge.school.example", "by-hand")
 	m.shows("_acme-challenge.web.school.example", "for web.school.example")
 	m.publish(from, "school.example", "afterwards")
-	for _, second := range []lab.Node{m.knot, m.nsd} {
+	for _, second := range []netns.Node{m.knot, m.nsd} {
 		m.holds(second, "what was set after the kill", m.serial(m.Gateway.PublicAddress))
 	}
 	if answer, err := ask(from, "tcp", m.Gateway.PublicAddress, "_acme-challenge.school.example.", dns.TypeTXT); err != nil || len(answer.Answer) != 2 {
@@ -256,7 +256,7 @@ func TestChallengesByUpdate(t *testing.T) {
 // tokens are what web servers show to who checks http-01.
 type tokens struct{ texts sync.Map }
 
-func (k *tokens) serve(t *testing.T, at lab.Node) {
+func (k *tokens) serve(t *testing.T, at netns.Node) {
 	t.Helper()
 	listener, err := at.Listen("tcp4", fmt.Sprintf("%s:8080", at.IP))
 	if err != nil {
@@ -281,7 +281,7 @@ func (m *domain) build(path string) string {
 }
 
 // pebble runs Let's Encrypt's test server at a node, which asks the resolver there, and returns a client at another.
-func (m *domain) pebble(program string, at, from lab.Node) *acme.Client {
+func (m *domain) pebble(program string, at, from netns.Node) *acme.Client {
 	m.t.Helper()
 	address, file := netip.AddrPortFrom(at.IP, 14000), at.Name()+".pebble"
 	roots := m.certificate(file, at.IP)

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // What an earlier daemon left is adopted only where it fits; else it goes, the
 // log says why, and the gateway serves all the same.
 func TestAdoptionIsRefusedForAnotherCapacity(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	before := oddSettings(t, r.Gateway)
 	d := r.start(r.configuration())
@@ -37,7 +37,7 @@ func TestAdoptionIsRefusedForAnotherCapacity(t *testing.T) {
 // does not take its settings along.
 func TestAdoptionIsRefusedForAnotherNamespace(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Gateways: 2, Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Gateways: 2, Hosts: 1, Clients: 1})
 	first, second := r.Gateways[0], r.Gateways[1]
 	echoServer(t, second.Hosts[0], 7, "second")
 	if err := second.SetSysctl("net/ipv4/conf/eth1/forwarding", "1"); err != nil {
@@ -71,7 +71,7 @@ func TestAdoptionIsRefusedForAnotherNamespace(t *testing.T) {
 // daemon, with its settings put back.
 func TestAdoptionWithoutAnInterface(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, PrivateInterfaces: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1, PrivateInterfaces: 2})
 	r.echoServers()
 	before := oddSettings(t, r.Gateway)
 	d := r.start(r.configuration())
@@ -93,7 +93,7 @@ func TestAdoptionWithoutAnInterface(t *testing.T) {
 // Serves within 2 s of its start, with the default capacity of a million
 // sessions; on a machine that others use, the bound here is wider.
 func TestServesSoonAfterStart(t *testing.T) {
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	d := r.prepare(r.Gateway, r.ID(), with(r.configuration(), "capacity: 1000000"))
 	for _, what := range []string{"the first start", "the start after a kill"} {

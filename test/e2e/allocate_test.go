@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 const (
@@ -52,7 +52,7 @@ func serviceName(n int) string {
 // each host, quotas off.
 func newAllocation(b *testing.B) *allocation {
 	b.Helper()
-	r := &realm{t: nil, directory: b.TempDir(), Realm: lab.NewRealmForTest(b, lab.Options{
+	r := &realm{t: nil, directory: b.TempDir(), Realm: netns.NewRealmForTest(b, netns.Options{
 		Prefix: "bench", Hosts: allocateHosts, Clients: 1})}
 	a := &allocation{realm: r, started: time.Now(), arrived: make([]atomic.Int64, 1<<20)}
 	client := r.Clients[0]
@@ -90,7 +90,7 @@ func newAllocation(b *testing.B) *allocation {
 	return a
 }
 
-func allocateConfiguration(g *lab.Gateway) string {
+func allocateConfiguration(g *netns.Gateway) string {
 	var hosts strings.Builder
 	for i, h := range g.Hosts {
 		fmt.Fprintf(&hosts, "  - name: %s\n    address: %s\n    services:\n", hostName(i), h.IP)

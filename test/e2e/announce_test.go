@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // The first lines of the log say what is served, and what to delegate.
 func TestLogSaysWhatToDelegate(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2})
+	r := newRealm(t, netns.Options{Hosts: 2})
 	d := r.prepare(r.Gateway, r.ID(), with(r.configuration(), "realm: {zones: [foo.example., sub.foo.example., bar.example.], nameserver: ns.foo.example.}"))
 	d.run("--log-format", "json")
 	for line := range strings.Lines(d.logged()) {

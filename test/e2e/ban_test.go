@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // A ban ends a conversation, outlives a kill and a stop, and ends when its time is over
@@ -21,7 +21,7 @@ import (
 func TestBanOutlivesItsDaemon(t *testing.T) {
 	t.Parallel()
 	const many = 20_000
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	d := r.start(r.configuration())
 	talk, other := r.conversation(r.Clients[0], 0), r.conversation(r.Clients[1], 0)
@@ -78,7 +78,7 @@ func TestBanOutlivesItsDaemon(t *testing.T) {
 // never_ban.
 func TestWhatCannotBeBanned(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	d := r.start(r.configuration() + "never_ban: [" + r.Clients[1].IP.String() + "]\n")
 	for what, said := range map[string]string{
 		r.Clients[1].IP.String(): "never_ban has it", r.Gateway.PublicAddress.String(): "the gateway's own address",
@@ -103,7 +103,7 @@ func TestWhatCannotBeBanned(t *testing.T) {
 // Who becomes a next hop of the gateway is dropped by no ban that was there before.
 func TestBanSparesANewNextHop(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	d := r.start(r.configuration())
 	if out, err := d.tell("ban", "add", r.Clients[0].IP.String()); err != nil {
 		t.Fatal(out)
@@ -124,7 +124,7 @@ func TestBanSparesANewNextHop(t *testing.T) {
 // it passes any more.
 func TestBanEndsADownload(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	endless(t, r.Hosts()[0], 8080)
 	d := r.start(r.configuration())
 	address := r.mustLend(r.Clients[0], "www."+hostName(0))
@@ -152,7 +152,7 @@ func TestBanEndsADownload(t *testing.T) {
 }
 
 // endless sends to everybody who comes, for as long as he takes it.
-func endless(t *testing.T, at lab.Node, port int) {
+func endless(t *testing.T, at netns.Node, port int) {
 	t.Helper()
 	accepts(t, at, port, func(connection net.Conn) {
 		defer connection.Close()

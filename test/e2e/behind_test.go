@@ -8,11 +8,11 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // byResolver asks a resolver for a name and fetches its page, in one process.
-func (r *realm) byResolver(from lab.Node, name, page string) error {
+func (r *realm) byResolver(from netns.Node, name, page string) error {
 	answer, err := ask(from, "udp", r.Resolver.IP, name, dns.TypeA)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (r *realm) byResolver(from lab.Node, name, page string) error {
 func TestBurstsBehindUnbound(t *testing.T) {
 	t.Parallel()
 	const clients, rounds, vantages = 12, 8, 5
-	r := newRealm(t, lab.Options{Hosts: rounds + 1, RemoteClients: clients, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: rounds + 1, RemoteClients: clients, Resolver: true})
 	r.webServers()
 	r.resolver()
 	d := r.start(r.configuration())

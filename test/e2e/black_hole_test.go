@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // A host that is told that its packets are too long, and cannot hear it, is named with the link and what mends it; one that
 // hears is not.
 func TestBlackHoleIsNamed(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 2, Servers: 1})
 	r.command("gateway", "ip", "link", "set", "eth0", "mtu", "1300")
 	deaf, hears, server := r.Hosts()[0], r.Hosts()[1], r.Servers[0]
 	filter := deaf.Command(t.Context(), "nft", "-f", "-")
@@ -23,7 +23,7 @@ func TestBlackHoleIsNamed(t *testing.T) {
 		t.Fatalf("nft: %v: %s", err, out)
 	}
 	d := r.start(r.configuration())
-	for _, from := range []lab.Node{deaf, hears} {
+	for _, from := range []netns.Node{deaf, hears} {
 		if err := ping(from, server.IP); err != nil { // whereby the neighbour is known
 			t.Fatal(err)
 		}

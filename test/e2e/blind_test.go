@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // echoLines answers each line with itself, on connections that stay silent else.
-func echoLines(t *testing.T, at lab.Node, port int) {
+func echoLines(t *testing.T, at netns.Node, port int) {
 	t.Helper()
 	accepts(t, at, port, func(connection net.Conn) {
 		quiet(connection)
@@ -39,7 +39,7 @@ func line(c net.Conn, text string) error {
 }
 
 // blindResets are what somebody forges who knows both addresses and the server's port: an RST for each port.
-func (r *realm) blindResets(from lab.Node, server, victim netip.AddrPort) [][]byte {
+func (r *realm) blindResets(from netns.Node, server, victim netip.AddrPort) [][]byte {
 	r.t.Helper()
 	source, err := from.MAC("eth0")
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *realm) blindResets(from lab.Node, server, victim netip.AddrPort) [][]by
 }
 
 // throw sends all frames, at most so many a second (0: as fast as one core can), and returns how many it sent in one.
-func throw(t *testing.T, from lab.Node, all [][]byte, rate int) float64 {
+func throw(t *testing.T, from netns.Node, all [][]byte, rate int) float64 {
 	t.Helper()
 	frames, err := from.Frames("eth0")
 	if err != nil {
@@ -79,7 +79,7 @@ func throw(t *testing.T, from lab.Node, all [][]byte, rate int) float64 {
 func TestBlindResetsOfIdleConnections(t *testing.T) {
 	t.Parallel()
 	const each, transitory = 20, 2 * time.Second
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1, Servers: 1})
 	server := netip.AddrPortFrom(r.Servers[0].IP, 7)
 	echoLines(t, r.Servers[0], 7)
 	d := r.start(with(r.configuration(), fmt.Sprintf("timeouts: {tcp_transitory: %s}", transitory)))

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // bulkPairs is how many transfers of a kind each has, one after the other's.
@@ -101,7 +101,7 @@ func (r *realm) gbits(way, flags string, published func() netip.Addr) float64 {
 }
 
 // kernelNAT has the gateway's kernel translate what leaves, and send port 5201 to a host.
-func (r *realm) kernelNAT(host lab.Node) {
+func (r *realm) kernelNAT(host netns.Node) {
 	r.t.Helper()
 	r.command("gateway", "sysctl", "-qw", "net.ipv4.ip_forward=1")
 	rules := fmt.Sprintf(`table ip nat {

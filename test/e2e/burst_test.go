@@ -9,14 +9,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // Questions that come while the name server cannot run wait for it; none is lost.
 // More than 256 at once could be lost by the veth before any socket sees them.
 func TestBurstOfQuestions(t *testing.T) {
 	const questions = 240
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	d := r.start(r.configuration())
 	connection, err := r.Clients[0].DialContext(context.Background(), "udp4", r.Gateway.PublicAddress.String()+":53")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // mirrored copies what goes to and from the services echo and www of the first host.
@@ -45,7 +45,7 @@ func (s *said) String() string {
 
 // capturing is a realmgate capture that was started.
 type capturing struct {
-	*lab.Command
+	*netns.Command
 	t              *testing.T
 	stdout, stderr said
 }
@@ -109,7 +109,7 @@ func wrote(t *testing.T, packets int, file string, filter ...string) {
 // chains' none; several may, and each what it asked for; after a reload they get what it brought.
 func TestCapture(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	r.webServers()
 	d := r.start(r.configuration() + mirrored)
@@ -173,7 +173,7 @@ func TestCapture(t *testing.T) {
 // capture's, and nothing is copied after it.
 func TestCaptureIsRefused(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	d := r.start(r.configuration() + mirrored)
 	file := filepath.Join(r.directory, "none.pcap")
@@ -212,7 +212,7 @@ func TestCaptureIsRefused(t *testing.T) {
 // The guide's mirror shows what the filter after it drops.
 func TestGuideMirror(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.webServers()
 	denied := r.Clients[1].IP
 	d := r.start(r.configuration() + r.guide("mirror.md", "hosta.foo.example.", hostName(0), "203.0.113.0/24", denied.String()))
@@ -236,7 +236,7 @@ func TestGuideMirror(t *testing.T) {
 func TestCaptureThatStandsStill(t *testing.T) {
 	t.Parallel()
 	const octets = 60_000_000 // more than can wait
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	r.webServers()
 	d := r.start(r.configuration() + "chains: [{name: all, functions: [{use: mirror}]}]\n")

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // By command a function ends an established flow at its next packet, and lets it go on
 // when it leaves; the file has it when it is saved, and the next daemon from there.
 func TestChainChangesByCommand(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	d := r.start("# The edge of foo.\n" + r.configuration() + chainsFor(r.Clients[1]))
 	talk := r.conversation(r.Clients[0], 0)
@@ -72,7 +72,7 @@ func TestChainChangesByCommand(t *testing.T) {
 // What cannot be changed is refused in a line that says why, and changes nothing.
 func TestBadChainChangesAreRefused(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	d := r.start(r.configuration() + chainsFor(r.Clients[0]))
 	for name := range strings.FieldsSeq("a b c d e f g h i") {
 		if out, err := d.tell("chain", "insert", "echo", "{use: filter, name: "+name+"}"); err != nil {

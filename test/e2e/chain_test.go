@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // chainsFor denies clients the echo service of the first host.
-func chainsFor(denied ...lab.Node) string {
+func chainsFor(denied ...netns.Node) string {
 	var list []string
 	for _, n := range denied {
 		list = append(list, n.IP.String())
@@ -24,7 +24,7 @@ func chainsFor(denied ...lab.Node) string {
 // reload also who is in already; and what it did is counted, across reloads and a kill.
 func TestChainDeniesByReload(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 2})
 	r.echoServers()
 	d := r.start(r.configuration() + chainsFor(r.Clients[1]))
 	talk, other := r.conversation(r.Clients[0], 0), r.conversation(r.Clients[0], 1)
@@ -74,7 +74,7 @@ func TestChainDeniesByReload(t *testing.T) {
 // A chain that cannot be compiled changes nothing.
 func TestChainThatDoesNotFitIsRefused(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	good := r.configuration() + chainsFor(r.Clients[0])
 	d := r.start(good)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // One resolver asks the same name all the time, and each answer is used at
@@ -17,7 +17,7 @@ import (
 func TestOneResolverManyClaimers(t *testing.T) {
 	t.Parallel()
 	const askers, seconds = 4, 3
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	r.start(with(r.configuration(), "pool: {addresses: ["+r.Gateway.Pool.String()+"], rest: 1s, "+
 		"quotas: {client: 0, resolver: 0, host: 0, service: 0}}"))

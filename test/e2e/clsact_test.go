@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // buildWithoutTCX builds the program that attaches as in kernels before 6.6.
@@ -101,7 +101,7 @@ func TestKernelWithoutTCX(t *testing.T) {
 // An interface that is not the gateway's any more keeps no filter.
 func TestFilterOfAnInterfaceThatIsLeft(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, PrivateInterfaces: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1, PrivateInterfaces: 2})
 	r.echoServers()
 	before := oddSettings(t, r.Gateway)
 	d := r.prepare(r.Gateway, r.ID(), r.configuration())

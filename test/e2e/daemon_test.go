@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -21,9 +21,9 @@ const pins = "/sys/fs/bpf/realmgate"
 // daemon is a realmgate that was started.
 type daemon struct {
 	t        *testing.T
-	gateway  *lab.Gateway
-	command  *lab.Command // nil once it ended
-	config   string       // its file
+	gateway  *netns.Gateway
+	command  *netns.Command // nil once it ended
+	config   string         // its file
 	instance string
 	journal  string // the file that every start of it logs to
 	old      bool   // it finds no tcx in the kernel
@@ -36,7 +36,7 @@ func (r *realm) start(configuration string) *daemon {
 }
 
 // startAt is start for a second gateway or instance.
-func (r *realm) startAt(gateway *lab.Gateway, instance, configuration string) *daemon {
+func (r *realm) startAt(gateway *netns.Gateway, instance, configuration string) *daemon {
 	r.t.Helper()
 	d := r.prepare(gateway, instance, configuration)
 	d.run()
@@ -45,7 +45,7 @@ func (r *realm) startAt(gateway *lab.Gateway, instance, configuration string) *d
 
 // prepare makes a daemon that does not run yet. At the end of the test it is
 // stopped, and what a killed one left is removed.
-func (r *realm) prepare(gateway *lab.Gateway, instance, configuration string) *daemon {
+func (r *realm) prepare(gateway *netns.Gateway, instance, configuration string) *daemon {
 	r.t.Helper()
 	d := &daemon{
 		t: r.t, gateway: gateway, instance: instance,
@@ -92,7 +92,7 @@ func (d *daemon) run(flags ...string) {
 	d.launch(d.gateway.Command(context.Background(), run, arguments...))
 }
 
-func (d *daemon) launch(command *lab.Command) {
+func (d *daemon) launch(command *netns.Command) {
 	d.t.Helper()
 	log, err := os.OpenFile(d.journal, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

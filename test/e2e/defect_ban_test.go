@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // open is the configuration with an address that leads to the first host's echo service,
@@ -26,7 +26,7 @@ func (r *realm) open() (configuration string, at netip.AddrPort) {
 }
 
 // answers reports whether a flow of its own reaches the first host within half a second.
-func (r *realm) answers(from lab.Node, at netip.AddrPort) bool {
+func (r *realm) answers(from netns.Node, at netip.AddrPort) bool {
 	r.t.Helper()
 	c, err := from.DialContext(r.t.Context(), "udp4", at.String())
 	if err != nil {
@@ -41,7 +41,7 @@ func (r *realm) answers(from lab.Node, at netip.AddrPort) bool {
 // it is as soon as he completes a handshake himself.
 func TestGeofenceDefect5_SpoofedPacketBansNobody(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	victim, attacker := r.Clients[0], r.Clients[1]
 	d := r.start(r.configuration() + r.guideFrom("protection", "honeypot.md"))
@@ -102,7 +102,7 @@ func TestGeofenceDefect5_SpoofedPacketBansNobody(t *testing.T) {
 // sends them all the time.
 func TestGeofenceDefect6_SavedBansHoldFromTheFirstPacket(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	banned, other := r.Clients[0], r.Clients[1]
 	configuration, at := r.open()
@@ -161,7 +161,7 @@ func TestGeofenceDefect6_SavedBansHoldFromTheFirstPacket(t *testing.T) {
 // TestGeofenceDefect7_BansEndOnTime: the kernel itself ends a ban, while the daemon stands
 // still, and not before its time.
 func TestGeofenceDefect7_BansEndOnTime(t *testing.T) {
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	configuration, at := r.open()
 	d := r.start(configuration)
@@ -201,7 +201,7 @@ func (d *daemon) standsStill(f func()) {
 func TestGeofenceDefect9_NothingWaitsForAThread(t *testing.T) {
 	t.Parallel()
 	const flows = 300
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	configuration, at := r.open()
 	blocked, other := r.Clients[0], r.Clients[1]

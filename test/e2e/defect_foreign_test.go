@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // counts are numbers of packets and bytes, which traffic changes.
 var counts = regexp.MustCompile(`\[\d+:\d+\]|packets \d+ bytes \d+|(?m)^# .*$`)
 
 // foreign is what others have in the gateway's namespace, by the command that shows it.
-func foreign(t *testing.T, n *lab.Gateway) map[string]string {
+func foreign(t *testing.T, n *netns.Gateway) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, line := range []string{
@@ -40,7 +40,7 @@ func foreign(t *testing.T, n *lab.Gateway) map[string]string {
 // a kill, and a stop; and only our own settings return.
 func TestGeofenceDefect10_ForeignRulesAreUntouched(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2, RemoteClients: 1, IPv6: true})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2, RemoteClients: 1, IPv6: true})
 	r.echoServers()
 	for _, line := range []string{
 		"nft add table inet other", "nft add chain inet other in { type filter hook input priority 0 ; policy accept ; }",

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // forShells are texts that make a file where a shell gets hold of them.
@@ -42,7 +42,7 @@ func forShells(t *testing.T, made string) (texts []string) {
 // command's standard input and by the guide's script.
 func TestGeofenceDefect1_LogLinesReachNoShell(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 3, Servers: 1})
 	path, log, siem := filepath.Join(r.directory, "auth.log"), filepath.Join(r.directory, "events.jsonl"), filepath.Join(r.directory, "siem.jsonl")
 	short, err := os.MkdirTemp("", "rg") // what lists quote of a line is short
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // What the second servers and the ACME client of a domain sign with.
@@ -30,14 +30,14 @@ const (
 type domain struct {
 	*realm
 	d             *daemon
-	knot, nsd     lab.Node
+	knot, nsd     netns.Node
 	file          string // of school.example
 	configuration string
 }
 
 func newDomain(t *testing.T) *domain {
 	t.Helper()
-	r := newRealm(t, lab.Options{Hosts: 2, RemoteClients: 5, Servers: 3, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: 2, RemoteClients: 5, Servers: 3, Resolver: true})
 	m := &domain{realm: r, knot: r.Servers[0], nsd: r.Servers[1], file: filepath.Join(r.directory, "school.zone")}
 	gateway, knot, nsd := r.Gateway.PublicAddress.String(), m.knot.IP.String(), m.nsd.IP.String()
 	m.put("school.zone", r.guideBlock("delegate.md", 0, "203.0.113.53", knot)+
@@ -61,14 +61,14 @@ func newDomain(t *testing.T) *domain {
 		"school.example. NS ns3.school.example.\nns3.school.example. A "+nsd+"\nplain.example. NS ns1.school.example.\n")
 	m.put("root.hints", ". 3600 NS root.\nroot. 3600 A "+root.IP.String()+"\n")
 	m.resolve(*r.Resolver)
-	for _, s := range []lab.Node{m.knot, m.nsd} {
+	for _, s := range []netns.Node{m.knot, m.nsd} {
 		m.holds(s, "what was there when it began", m.serial(r.Gateway.PublicAddress))
 	}
 	return m
 }
 
 // resolve runs unbound at a node: it begins at the root.
-func (m *domain) resolve(at lab.Node) {
+func (m *domain) resolve(at netns.Node) {
 	m.t.Helper()
 	m.resolverAt(at, "  root-hints: "+filepath.Join(m.directory, "root.hints")+"\n", "")
 }
@@ -92,7 +92,7 @@ func (m *domain) change(from, to string) {
 }
 
 // second runs knot or nsd.
-func (m *domain) second(at lab.Node, program, configuration string) {
+func (m *domain) second(at netns.Node, program, configuration string) {
 	m.t.Helper()
 	m.put(program+".conf", configuration)
 	var options []string
@@ -125,7 +125,7 @@ func (m *domain) serial(server netip.Addr) uint32 {
 }
 
 // holds waits until a second server has come to a serial, well before it would ask by itself.
-func (m *domain) holds(second lab.Node, what string, serial uint32) {
+func (m *domain) holds(second netns.Node, what string, serial uint32) {
 	m.t.Helper()
 	eventually(m.t, 20*time.Second, fmt.Sprintf("%s has %s, %d", second.IP, what, serial), func() bool { return serial != 0 && m.serial(second.IP) == serial })
 }
@@ -141,7 +141,7 @@ func (m *domain) digs(server netip.Addr, arguments ...string) string {
 }
 
 // parent is a name server that knows a root zone with nothing but these delegations.
-func parent(t *testing.T, at lab.Node, delegations string) {
+func parent(t *testing.T, at netns.Node, delegations string) {
 	t.Helper()
 	var records []dns.RR
 	zone := dns.NewZoneParser(strings.NewReader("$TTL 3600\n. SOA root. root. 1 7200 600 86400 60\n. NS root.\nroot. A "+at.IP.String()+"\n"+delegations), ".", "")
@@ -194,7 +194,7 @@ func parent(t *testing.T, at lab.Node, delegations string) {
 }
 
 // virtualHosts answers with the name that it was asked for.
-func virtualHosts(t *testing.T, at lab.Node, who string) {
+func virtualHosts(t *testing.T, at netns.Node, who string) {
 	t.Helper()
 	listener, err := at.Listen("tcp4", fmt.Sprintf("%s:8080", at.IP))
 	if err != nil {
@@ -208,7 +208,7 @@ func virtualHosts(t *testing.T, at lab.Node, who string) {
 }
 
 // browse asks the resolver for a name and fetches its page.
-func (m *domain) browse(from lab.Node, name string) (string, error) {
+func (m *domain) browse(from netns.Node, name string) (string, error) {
 	answer, err := ask(from, "udp", m.Resolver.IP, name+".", dns.TypeA)
 	if err != nil {
 		return "", err

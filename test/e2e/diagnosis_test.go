@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // check runs the command on the configuration, in a namespace of the lab.
-func (r *realm) check(at *lab.Namespace, configuration string) string {
+func (r *realm) check(at *netns.Namespace, configuration string) string {
 	r.t.Helper()
 	file := r.directory + "/check.yaml"
 	if err := os.WriteFile(file, []byte(configuration), 0o600); err != nil {
@@ -28,7 +28,7 @@ func (r *realm) check(at *lab.Namespace, configuration string) string {
 // router, of everybody and of a neighbour, and a host in no network.
 func TestNewcomersAreWarned(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	c := r.Clients[0].IP
 	configuration := with(r.configuration(), fmt.Sprintf("pool: {addresses: [198.18.0.32/30, %s, 198.18.0.254-198.18.0.255]}", c), "ipv6: forward") +
 		hostEntry(7, c.Next()) + strings.Replace(hostEntry(8, c), c.String(), "192.168.55.9", 1)
@@ -78,7 +78,7 @@ func TestNewcomersAreWarned(t *testing.T) {
 // pool on two interfaces of one network.
 func TestOwnAnswersAreNoNeighbours(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, PublicInterfaces: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, PublicInterfaces: 2})
 	r.command("router", "ip", "link", "set", "gateway-1", "master", "public0")
 	d := r.start(r.configuration())
 	time.Sleep(4 * time.Second) // it asks three times, a second apart
@@ -94,7 +94,7 @@ func TestOwnAnswersAreNoNeighbours(t *testing.T) {
 // back: in its driver, where that is wanted, as soon as its far side lets it.
 func TestInterfaceVanishesAndReturns(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	d := r.start(atXDP(r.configuration(), "eth0", "eth1"))
 	r.mustReach(r.Clients[0], 0)

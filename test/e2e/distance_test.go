@@ -6,17 +6,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // faraway is a client behind the router whose packets take half of a round trip
 // each way: a wire between two interfaces of a namespace that holds frames back.
-func (r *realm) faraway(number int, roundTrip time.Duration) lab.Node {
+func (r *realm) faraway(number int, roundTrip time.Duration) netns.Node {
 	r.t.Helper()
 	name := fmt.Sprintf("far%d", number)
 	client, wire := r.namespace(name), r.namespace("wire"+name)
 	network := func(last byte) netip.Addr { return netip.AddrFrom4([4]byte{198, 19, byte(200 + number), last}) }
-	whole := lab.GRO(lab.BothEnds, false) // frames as they were sent
+	whole := netns.GRO(netns.BothEnds, false) // frames as they were sent
 	for _, step := range []func() error{
 		func() error { return r.Veth(client, "eth0", wire, "near", whole) },
 		func() error { return r.Veth(r.Router, name, wire, "away", whole) },
@@ -34,10 +34,10 @@ func (r *realm) faraway(number int, roundTrip time.Duration) lab.Node {
 	// The upper half of its network is its own, too.
 	r.command(name, "ip", "route", "add", "local", network(128).String()+"/25", "dev", "lo")
 	r.hold(wire, "near", "away", roundTrip/2)
-	return lab.Node{Namespace: client, IP: network(10)}
+	return netns.Node{Namespace: client, IP: network(10)}
 }
 
-func (r *realm) namespace(name string) *lab.Namespace {
+func (r *realm) namespace(name string) *netns.Namespace {
 	r.t.Helper()
 	n, err := r.Namespace(name)
 	if err != nil {
@@ -48,9 +48,9 @@ func (r *realm) namespace(name string) *lab.Namespace {
 
 // hold joins two interfaces, until the test ends, by a wire on which every frame
 // takes the time.
-func (r *realm) hold(wire *lab.Namespace, a, b string, takes time.Duration) {
+func (r *realm) hold(wire *netns.Namespace, a, b string, takes time.Duration) {
 	r.t.Helper()
-	var ends [2]*lab.Frames
+	var ends [2]*netns.Frames
 	for i, ifname := range []string{a, b} {
 		frames, err := wire.Frames(ifname)
 		if err != nil {

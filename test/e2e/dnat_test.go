@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // dnatTo is a chain that sends flows on.
@@ -19,7 +19,7 @@ func dnatTo(name, match, to string) string {
 // everybody does. It all goes on without a daemon, and under the next one.
 func TestDnat(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 2})
 	r.webServers()
 	r.echoServers()
 	whole := r.Gateway.Pool.Addr().Prev() // nobody's
@@ -32,7 +32,7 @@ func TestDnat(t *testing.T) {
 		return dnatTo("web", fmt.Sprintf("to: %s, protocol: tcp, port: 8000", out), fmt.Sprintf("%s, port: 8080", hosts[host].IP))
 	}
 	d := r.start(r.configuration() + chains + web(0))
-	reaches := func(from lab.Node, address netip.Addr, port, host int) {
+	reaches := func(from netns.Node, address netip.Addr, port, host int) {
 		t.Helper()
 		if page, err := curl(from, address, port); err != nil || page != hostName(host)+"\n" {
 			t.Errorf("port %d of %s is %q: %v", port, address, page, err)
@@ -99,14 +99,14 @@ func TestDnat(t *testing.T) {
 // the name server, and all else, stays.
 func TestDnatOfTheOnlyAddress(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	r.webServers()
 	r.echoServers()
 	only := r.Gateway.PublicAddress
 	configuration := with(r.configuration(), "outbound:")
 	web := dnatTo("web", fmt.Sprintf("to: %s, protocol: tcp, port: 80", only), fmt.Sprintf("%s, port: 8080", r.Hosts()[0].IP))
 	d := r.start(configuration + "chains:\n" + web)
-	for _, from := range []lab.Node{r.Clients[0], r.Hosts()[0]} {
+	for _, from := range []netns.Node{r.Clients[0], r.Hosts()[0]} {
 		if page, err := curl(from, only, 80); err != nil || page != hostName(0)+"\n" {
 			t.Errorf("port 80 of the gateway is %q: %v", page, err)
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // whyOf is what status says about an interface of the gateway.
@@ -25,7 +25,7 @@ func (d *daemon) whyOf(name string) client.Interface {
 // it is back in the driver when the MTU is.
 func TestJumboFrames(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1, Servers: 1})
 	mtu := func(octets string) {
 		t.Helper()
 		for _, end := range [][2]string{{"switch", "gateway0"}, {"gateway", "eth1"}, {"switch", "host1"}, {"host1", "eth0"}} {
@@ -49,7 +49,7 @@ func TestJumboFrames(t *testing.T) {
 // Somebody else's XDP program is there first: the interface is served at tcx, behind it, and status names it and how to take it off.
 func TestForeignXDPIsNamed(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1, Servers: 1})
 	r.command("gateway", "ip", "link", "set", "dev", "eth0", "xdpdrv", "obj", "../../internal/chain/capture_bpfel.o", "sec", "xdp")
 	d := r.start(atXDP(r.configuration(), "eth0", "eth1"))
 	if i := d.whyOf("eth0"); i.Mode != "tcx" || !strings.Contains(i.Why, "busy") {

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // An operator ends sessions: what was let in by name is out, what comes from
 // inside begins anew, and the address that was lent is free for others.
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1, Servers: 1})
 	r.echoServers()
 	echoServer(t, r.Servers[0], 7, "server")
 	d := r.start(r.configuration())

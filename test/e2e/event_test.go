@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // event is a line that a sink was told, with the fields of several kinds.
@@ -83,7 +83,7 @@ func (h *hook) kinds() string {
 // after it was moved away; a command and a web server what they want to know.
 func TestGuideEvents(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1, Servers: 1})
 	log, siem := filepath.Join(r.directory, "events.jsonl"), filepath.Join(r.directory, "siem.jsonl")
 	p, h := publish(t, r.Servers[0]), &hook{}
 	listener, err := r.Servers[0].Listen("tcp4", r.Servers[0].IP.String()+":8001")
@@ -175,7 +175,7 @@ func TestGuideEvents(t *testing.T) {
 // A sink that takes nothing, and one that cannot be, hold up neither bans nor a reload nor
 // the stop; each of many bans at once is named; what ended while no daemon ran is told by the next.
 func TestEventsHoldUpNobody(t *testing.T) {
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	log, journal, many := filepath.Join(r.directory, "events.jsonl"), filepath.Join(r.directory, "auth.log"), filepath.Join(r.directory, "many")
 	pid := filepath.Join(r.directory, "pid")
 	configuration := r.configuration() + "watches:\n" + watch("ssh", journal, "") + "events:\n  - {name: log, file: " + log + "}\n" +
@@ -279,7 +279,7 @@ func (r *realm) mailed() (sinks, mailbox string) {
 // The guide's script sends a mail for each event.
 func TestGuideEventsByMail(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	sinks, mailbox := r.mailed()
 	d := r.start(r.configuration() + sinks)
 	d.stop()

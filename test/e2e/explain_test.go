@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // explains asks what would decide, and wants the last line to end so. It does so twice,
@@ -40,7 +40,7 @@ func (d *daemon) explains(want string, arguments ...string) {
 // limits; and a limit is no nearer for it.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 3, Servers: 1})
 	r.echoServers()
 	echoServer(t, r.Servers[0], 7, "server")
 	host, friend, foe, slow := r.Hosts()[0].IP.String(), r.Clients[0], r.Clients[1], r.Clients[2]
@@ -54,7 +54,7 @@ func TestExplain(t *testing.T) {
   - {name: limits, match: {from: 192.0.2.0/24}, functions: [{use: rate-limit, name: first, new: 1/m, burst: 1m, per: source}]}
   - {name: out, match: {direction: out}, functions: [{use: filter, name: quiet, deny: [{protocol: udp, port: 7}]}]}
 `, service, slow.IP, foe.IP))
-	reaches := func(from lab.Node, want bool) {
+	reaches := func(from netns.Node, want bool) {
 		t.Helper()
 		if who, err := lentEcho(r, from, service); (err == nil) != want {
 			t.Errorf("%s reached %q: %v", from.IP, who, err)
@@ -99,7 +99,7 @@ func TestExplain(t *testing.T) {
 }
 
 // lentEcho asks for a name, and its service for an answer.
-func lentEcho(r *realm, from lab.Node, name string) (string, error) {
+func lentEcho(r *realm, from netns.Node, name string) (string, error) {
 	address, err := lent(from, r.Gateway, name)
 	if err != nil {
 		return "", err

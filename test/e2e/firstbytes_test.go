@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // bannerServer sends its banner to whoever has sent a line.
-func bannerServer(t *testing.T, at lab.Node, port int, banner string) {
+func bannerServer(t *testing.T, at netns.Node, port int, banner string) {
 	t.Helper()
 	accepts(t, at, port, func(c net.Conn) {
 		defer c.Close()
@@ -23,7 +23,7 @@ func bannerServer(t *testing.T, at lab.Node, port int, banner string) {
 }
 
 // greets connects, says a line and returns the answer.
-func greets(t *testing.T, from lab.Node, to netip.AddrPort, line string, patience time.Duration) (string, error) {
+func greets(t *testing.T, from netns.Node, to netip.AddrPort, line string, patience time.Duration) (string, error) {
 	t.Helper()
 	c, err := from.DialContext(t.Context(), "tcp4", to.String())
 	if err != nil {
@@ -48,7 +48,7 @@ func answer(c net.Conn, line string, patience time.Duration) (string, error) {
 // asked about their first bytes alone.
 func TestGuideFirstBytes(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	r.webServers()
 	bannerServer(t, r.Clients[0], 2222, "hello")
 	d := r.start(r.configuration() + r.guide("first-bytes.md", "www.hosta.foo.example.", "www."+hostName(0)))

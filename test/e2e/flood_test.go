@@ -13,14 +13,14 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // flood sends SYNs to port 80 of each address, so many a second, from forged
 // sources of 203.0.0.0/8, which answers do not reach, until the test ends. It
 // returns how many it has sent.
-func (r *realm) flood(from lab.Node, to []netip.Addr, rate int) *atomic.Int64 {
+func (r *realm) flood(from netns.Node, to []netip.Addr, rate int) *atomic.Int64 {
 	r.t.Helper()
 	r.command("router", "ip", "route", "add", "blackhole", "203.0.0.0/8")
 	frames, err := from.Frames("eth0")
@@ -83,14 +83,14 @@ func TestForgedSYNsKeepNobodyAway(t *testing.T) {
 	if slow() {
 		cycles = 1000
 	}
-	r := newRealm(t, lab.Options{Hosts: hosts, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: hosts, Clients: 1})
 	r.webServers()
 	d := r.start(with(r.configuration(), "capacity: 1000000")) // the default, by which tentative sessions have their room
 	var pool []netip.Addr
 	for a := r.Gateway.Pool.Addr(); r.Gateway.Pool.Contains(a); a = a.Next() {
 		pool = append(pool, a)
 	}
-	clients := map[string]lab.Node{"20 ms": r.faraway(1, 20*time.Millisecond), "100 ms": r.faraway(2, 100*time.Millisecond)}
+	clients := map[string]netns.Node{"20 ms": r.faraway(1, 20*time.Millisecond), "100 ms": r.faraway(2, 100*time.Millisecond)}
 	sent := r.flood(r.Clients[0], pool, 100)
 	eventually(t, 10*time.Second, "the flood has begun", func() bool { return sent.Load() > 1000 })
 	for name, client := range clients {
@@ -120,7 +120,7 @@ func TestForgedSYNsKeepNobodyAway(t *testing.T) {
 
 // cycle asks for a name over the long way, and fetches its page: of each host
 // another client each time, which nobody knows.
-func cycle(r *realm, from lab.Node, number int) error {
+func cycle(r *realm, from netns.Node, number int) error {
 	const hosts = 8
 	own := netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 19, from.IP.As4()[2], byte(128 + number/hosts%128)}), 0)
 	host := hostName(number % hosts)

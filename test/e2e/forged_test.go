@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // forgery is what somebody sends in the name of others: one packet was enough in the field report.
 type forgery struct {
 	name   string
-	from   lab.Node
+	from   netns.Node
 	to     string // interface of the gateway
 	packet func(i int) packets.Packet
 	ends   model.Reason
@@ -59,7 +59,7 @@ func (r *realm) forgeries() []forgery {
 // as one core sends. None opens a session or turns a route, and whoever else is there gets in and out.
 func TestForgedSourcesHarmNobody(t *testing.T) {
 	const different = 50_000
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 2, PrivateInterfaces: 2})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 2, PrivateInterfaces: 2})
 	r.webServers()
 	webServer(t, r.Clients[1], 8080, "outside")
 	d := r.start(r.configuration())
@@ -105,7 +105,7 @@ func TestForgedSourcesHarmNobody(t *testing.T) {
 // connect to the honeypot at the report's rate is banned; at more the budget of proofs is the flood's.
 func TestForgedAcknowledgementsBanNobody(t *testing.T) {
 	const different, handshakes, reported = 50_000, 6, 60_000
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 3})
 	r.webServers()
 	webServer(t, r.Clients[1], 8080, "outside")
 	attacker, scanner := r.Clients[0], r.Clients[2]

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // strangeFragments are from anybody, of packets whose first fragments do not come, to addresses of the gateway's.
-func (r *realm) strangeFragments(from lab.Node, count int) [][]byte {
+func (r *realm) strangeFragments(from netns.Node, count int) [][]byte {
 	r.t.Helper()
 	targets := []netip.Addr{r.Gateway.Outbound, r.Gateway.Pool.Addr()}
 	return r.frames(from, r.Gateway.Public[0], count, func(i int) packets.Packet {
@@ -34,7 +34,7 @@ func TestForgedFragmentsKeepNobodyAway(t *testing.T) {
 		"tcx": func(c string) string { return c }, "xdp": func(c string) string { return atXDP(c, "eth0", "eth1") },
 	} {
 		t.Run(mode, func(t *testing.T) {
-			r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+			r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 			d := r.start(change(r.configuration()))
 			courses, frames := r.courses(r.Clients[0]), r.strangeFragments(r.Clients[1], different)
 			before, began := d.counted("drop_fragment"), time.Now()

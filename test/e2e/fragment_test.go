@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 var datagrams = flag.Int("datagrams", 2_000, "of TestKillLosesNoFragment for each form of the data plane")
@@ -46,10 +46,10 @@ func mailbox(socket net.PacketConn) <-chan []byte {
 }
 
 // courses are opened by a host to a client outside, and by a client to a host by its name.
-func (r *realm) courses(client lab.Node) []course {
+func (r *realm) courses(client netns.Node) []course {
 	r.t.Helper()
 	host := r.Hosts()[0]
-	socket := func(at lab.Node, port int) (net.PacketConn, <-chan []byte) {
+	socket := func(at netns.Node, port int) (net.PacketConn, <-chan []byte) {
 		s, err := at.ListenPacket("udp4", fmt.Sprintf("%s:%d", at.IP, port))
 		if err != nil {
 			r.t.Fatal(err)
@@ -125,7 +125,7 @@ func TestKillLosesNoFragment(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+			r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 			d := r.start(change(r.configuration()))
 			courses := r.courses(r.Clients[0])
 			if got := d.interfaceOf("eth0"); got != mode+" true" {

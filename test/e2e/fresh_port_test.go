@@ -14,14 +14,14 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // freshPorts sends a question to a name server outside from a port of its own each, so many a second, as a resolver
 // inside does, until the context ends. It returns how many it has sent.
-func (r *realm) freshPorts(ctx context.Context, from lab.Node, to netip.AddrPort, rate int) (sent *atomic.Int64) {
+func (r *realm) freshPorts(ctx context.Context, from netns.Node, to netip.AddrPort, rate int) (sent *atomic.Int64) {
 	r.t.Helper()
 	send := r.sender(from, r.gatewayMAC(r.Gateway.Private[0]))
 	wire, err := new(dns.Msg).SetQuestion("n.example.", dns.TypeA).Pack()
@@ -46,7 +46,7 @@ func (r *realm) freshPorts(ctx context.Context, from lab.Node, to netip.AddrPort
 }
 
 // unexpected counts the datagrams that came to a node where no program has the port, as answers to freshPorts do.
-func unexpected(t *testing.T, at lab.Node) (n int64) {
+func unexpected(t *testing.T, at netns.Node) (n int64) {
 	t.Helper()
 	text, err := at.Command(t.Context(), "cat", "/proc/net/snmp").Output()
 	if err != nil {
@@ -69,7 +69,7 @@ func unexpected(t *testing.T, at lab.Node) (n int64) {
 // leaves ports and sessions for ordinary hosts.
 func TestResolverInsideLeavesPortsForOthers(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 2, Servers: 1})
 	server := r.Servers[0]
 	var answered atomic.Int64
 	r.upstreamAt(server, func(question *dns.Msg) *dns.Msg {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // hostOpening is a host whose one name opens ports.
@@ -22,22 +22,22 @@ func hostOpening(i int, address netip.Addr, name, ports string) string {
 func TestPassiveFTP(t *testing.T) {
 	t.Parallel()
 	const name, size = "ftp.foo.example.", 300_000
-	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 3, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: 1, RemoteClients: 3, Resolver: true})
 	r.resolver()
 	host := r.Hosts()[0]
 	r.vsftpd(host, size)
 	d := r.start(r.publishing(hostOpening(0, host.IP, name, "tcp/21, tcp/50000-50009")))
 	for i, c := range []struct {
 		what    string
-		program func(from lab.Node, address netip.Addr, to string) *lab.Command
+		program func(from netns.Node, address netip.Addr, to string) *netns.Command
 	}{
-		{"curl, extended", func(from lab.Node, address netip.Addr, to string) *lab.Command {
+		{"curl, extended", func(from netns.Node, address netip.Addr, to string) *netns.Command {
 			return from.Command(t.Context(), "curl", "-sS", "--max-time", "20", "-o", to, fmt.Sprintf("ftp://%s/file", address))
 		}},
-		{"curl, old words", func(from lab.Node, address netip.Addr, to string) *lab.Command {
+		{"curl, old words", func(from netns.Node, address netip.Addr, to string) *netns.Command {
 			return from.Command(t.Context(), "curl", "-sS", "--max-time", "20", "--disable-epsv", "-o", to, fmt.Sprintf("ftp://%s/file", address))
 		}},
-		{"lftp", func(from lab.Node, address netip.Addr, to string) *lab.Command {
+		{"lftp", func(from netns.Node, address netip.Addr, to string) *netns.Command {
 			return from.Command(t.Context(), "lftp", "-c", fmt.Sprintf("set net:timeout 10; set net:max-retries 1; set cmd:fail-exit yes; open ftp://%s; ls; get file -o %s; ls", address, to))
 		}},
 	} {
@@ -57,7 +57,7 @@ func TestPassiveFTP(t *testing.T) {
 }
 
 // vsftpd serves a file of so many octets to everybody.
-func (r *realm) vsftpd(at lab.Node, size int) {
+func (r *realm) vsftpd(at netns.Node, size int) {
 	r.t.Helper()
 	root := r.t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "file"), make([]byte, size), 0o644); err != nil { //nolint:gosec // for everybody

@@ -12,13 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/protect/geo"
 )
 
 // moved gives a client an address that is somewhere: those of labs are nowhere.
-func (r *realm) moved(n lab.Node, to string) lab.Node {
+func (r *realm) moved(n netns.Node, to string) netns.Node {
 	r.t.Helper()
 	if err := errors.Join(n.Address("eth0", to+"/32"), r.Router.Route(to+"/32", n.IP.String())); err != nil {
 		r.t.Fatal(err)
@@ -72,7 +72,7 @@ func places(t *testing.T, path string, countries map[string]string) {
 // holds for flows that go out by its other entry; a country is in front of its continent.
 func TestGuideGeofence(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 4})
+	r := newRealm(t, netns.Options{Hosts: 1, RemoteClients: 4})
 	r.echoServers()
 	finland, belarus, korea, nobody := r.moved(r.RemoteClients[0], "77.0.0.1"), r.moved(r.RemoteClients[1], "77.0.0.2"),
 		r.moved(r.RemoteClients[2], "77.0.0.3"), r.moved(r.RemoteClients[3], "77.0.0.4")
@@ -93,13 +93,13 @@ func TestGuideGeofence(t *testing.T) {
 		t.Error("what was open to who is denied goes on")
 	}
 	r.mustReach(finland, 0)
-	for what, from := range map[string]lab.Node{"a country on a continent that is allowed": belarus, "what nothing names": korea, "nobody knows where": nobody} {
+	for what, from := range map[string]netns.Node{"a country on a continent that is allowed": belarus, "what nothing names": korea, "nobody knows where": nobody} {
 		address := r.mustLend(from, "echo."+hostName(0))
 		if who, err := echo(from, netip.AddrPort{}, echoAddress(address)); err == nil {
 			t.Errorf("%s: %s reached %s", what, from.IP, who)
 		}
 	}
-	for to, want := range map[lab.Node]bool{belarus: true, korea: false} {
+	for to, want := range map[netns.Node]bool{belarus: true, korea: false} {
 		if who, err := echo(r.Hosts()[0], netip.AddrPort{}, echoAddress(to.IP)); (err == nil) != want {
 			t.Errorf("a host inside reached %s at %s: %v, want it to: %t", who, to.IP, err, want)
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // guide returns the chains of a page's first example, with names and addresses of the
@@ -65,7 +65,7 @@ func (r *realm) replaced(page, text string, words []string) string {
 // The guide's filter denies whom it names.
 func TestGuideFilter(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	d := r.start(r.configuration() + r.guide("filter.md", "ntp.hosta.foo.example.", "echo."+hostName(0), "203.0.113.0/24", r.Clients[1].IP.String()))
 	r.mustReach(r.Clients[0], 0)
@@ -81,7 +81,7 @@ func TestGuideFilter(t *testing.T) {
 // The guide's dos-denial cuts a flood off in the window after it, and nobody else; and
 // lets who is quiet for a window in again.
 func TestGuideDoSDenial(t *testing.T) {
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	d := r.start(r.configuration() + r.guide("dos-denial.md", "ntp.hosta.foo.example.", "echo."+hostName(0)))
 	flood, quiet := r.conversation(r.Clients[0], 0), r.conversation(r.Clients[1], 0)
@@ -103,7 +103,7 @@ func TestGuideDoSDenial(t *testing.T) {
 // of those that are open.
 func TestGuideRateLimit(t *testing.T) {
 	const burst = 20
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	echoServer(t, r.Clients[0], 7, "client")
 	d := r.start(r.configuration() + r.guide("rate-limit.md"))
 	var open []net.Conn
@@ -136,7 +136,7 @@ func TestGuideRateLimit(t *testing.T) {
 // its own to another.
 func TestGuideDnat(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
 	r.webServers()
 	whole := r.Gateway.Pool.Addr().Prev()
 	r.start(r.configuration() + r.guide("dnat.md", "198.18.0.3", whole.String(), "198.18.0.2", r.Gateway.Outbound.String(),
@@ -151,7 +151,7 @@ func TestGuideDnat(t *testing.T) {
 // The guide's jump takes one host's flows to a stricter chain.
 func TestGuideJump(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
 	echoServer(t, r.Clients[0], 7, "client")
 	echoServer(t, r.Clients[0], 53, "client")
 	d := r.start(r.configuration() + r.guide("jump.md", "10.0.0.100", r.Hosts()[0].IP.String()))

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // connects tries a TCP connection and ends it.
-func connects(from lab.Node, to netip.AddrPort) error {
+func connects(from netns.Node, to netip.AddrPort) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	c, err := from.DialContext(ctx, "tcp4", to.String())
@@ -26,7 +26,7 @@ func connects(from lab.Node, to netip.AddrPort) error {
 // gateway, and ends what he has open. Who may not be banned is not.
 func TestGuideHoneypot(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 4})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 4})
 	r.echoServers()
 	scanner, other, friend, quiet := r.Clients[0], r.Clients[1], r.Clients[2], r.Clients[3]
 	d := r.start(r.configuration() + "never_ban: [" + friend.IP.String() + "]\n" + r.guideFrom("protection", "honeypot.md"))
@@ -34,14 +34,14 @@ func TestGuideHoneypot(t *testing.T) {
 	pool := r.mustLend(quiet, "echo."+hostName(0))
 	r.command("gateway", "ip", "neigh", "flush", "all") // the kernel asks for who is to be answered
 	for _, c := range []struct {
-		from lab.Node
+		from netns.Node
 		to   netip.AddrPort
 	}{{scanner, netip.AddrPortFrom(pool, 5905)}, {other, netip.AddrPortFrom(r.Gateway.PublicAddress, 23)}} {
 		if err := connects(c.from, c.to); err != nil {
 			t.Errorf("the honeypot does not answer at %s: %v", c.to, err)
 		}
 	}
-	for from, to := range map[lab.Node]netip.AddrPort{quiet: netip.AddrPortFrom(pool, 24), friend: netip.AddrPortFrom(r.Gateway.PublicAddress, 2323)} {
+	for from, to := range map[netns.Node]netip.AddrPort{quiet: netip.AddrPortFrom(pool, 24), friend: netip.AddrPortFrom(r.Gateway.PublicAddress, 2323)} {
 		if err := connects(from, to); err == nil {
 			t.Errorf("somebody answers %s where there is no honeypot for him", from.IP)
 		}

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 func fileSize(t *testing.T, path string) int64 {
@@ -23,10 +23,10 @@ func fileSize(t *testing.T, path string) int64 {
 }
 
 // ping sends one ICMP echo request and waits for its reply.
-func ping(from lab.Node, to netip.Addr) error { return pingOf(from, to, 12) }
+func ping(from netns.Node, to netip.Addr) error { return pingOf(from, to, 12) }
 
 // pingOf is ping with a message of so many bytes, an even number.
-func pingOf(from lab.Node, to netip.Addr, size int) error {
+func pingOf(from netns.Node, to netip.Addr, size int) error {
 	var connection net.PacketConn
 	err := from.Do(func() (err error) {
 		connection, err = net.ListenPacket("ip4:icmp", from.IP.String())
@@ -62,7 +62,7 @@ func pingOf(from lab.Node, to netip.Addr, size int) error {
 
 // complaint sends one datagram with a TTL, and returns the type and code of the
 // ICMP error that comes back, and who sent it. An empty answer: none came.
-func complaint(t *testing.T, from lab.Node, local, to netip.AddrPort, ttl int) string {
+func complaint(t *testing.T, from netns.Node, local, to netip.AddrPort, ttl int) string {
 	t.Helper()
 	frames, err := from.Frames("eth0")
 	if err != nil {
@@ -100,7 +100,7 @@ func complaint(t *testing.T, from lab.Node, local, to netip.AddrPort, ttl int) s
 // traceroute sees the gateway from both sides.
 func TestTimeExceeded(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1, Servers: 1})
 	d := r.start(r.configuration())
 	r.echoServers()
 	got := complaint(t, r.Hosts()[0], netip.AddrPort{}, netip.AddrPortFrom(r.Servers[0].IP, 33434), 1)
@@ -129,13 +129,13 @@ func TestPathMTU(t *testing.T) {
 		"a link in the public": func(r *realm) { r.command("router", "ip", "link", "set", "servers", "mtu", "1300") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRealm(t, lab.Options{Hosts: 1, Servers: 2})
+			r := newRealm(t, netns.Options{Hosts: 1, Servers: 2})
 			narrow(r)
 			r.webServers()
 			host, server, client := r.Hosts()[0], r.Servers[0], r.Servers[1]
 			webServer(t, server, 8080, "server")
 			d := r.start(with(r.configuration(), "mss: off"))
-			send := func(what string, from lab.Node, to netip.Addr, port int) {
+			send := func(what string, from netns.Node, to netip.Addr, port int) {
 				t.Helper()
 				page, err := curl(from, to, port, "--data-binary", "@"+program)
 				if err != nil {

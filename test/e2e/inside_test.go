@@ -7,7 +7,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // first returns the first record of an answer as text.
@@ -27,7 +27,7 @@ func first(answer *dns.Msg) string {
 // Inside, own names mean private addresses, and every other name is upstream's.
 func TestNamesInside(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: 2, Resolver: true})
 	unbound := r.resolver()
 	d := r.start(r.configuration())
 	host, gateway := r.Hosts()[1], r.Gateway.PrivateAddress
@@ -74,7 +74,7 @@ func TestNamesInside(t *testing.T) {
 // and gets the address that becomes free meanwhile or a SERVFAIL.
 func TestPoolEmpty(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
 	r.webServers()
 	base := with(r.configuration(), `dns: {public: "198.18.0.1:53", private: "10.0.0.1:53", verify: none}`)
 	d := r.start(with(base, "pool: {addresses: [198.18.0.32], offer: 5s, rest: 1s, wait: 300ms}"))

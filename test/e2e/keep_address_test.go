@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // keepers ask for names, keep the addresses for as long as a rest, and use them
@@ -45,7 +45,7 @@ func (r *realm) keep(hosts int, rest time.Duration) *keepers {
 }
 
 // one asks for a name and uses what it gets, by TCP and UDP in turn.
-func (k *keepers) one(from lab.Node, number int) {
+func (k *keepers) one(from netns.Node, number int) {
 	t := k.realm.t
 	kind, host := []string{"www.", "echo."}[number%2], hostName(rand.IntN(k.hosts)) //nolint:gosec // a test's choice
 	asked := time.Now()
@@ -93,7 +93,7 @@ func (k *keepers) end() {
 func TestNeverAnotherHost(t *testing.T) {
 	t.Parallel()
 	const hosts = 12
-	r := newRealm(t, lab.Options{Hosts: hosts, RemoteClients: 8})
+	r := newRealm(t, netns.Options{Hosts: hosts, RemoteClients: 8})
 	r.webServers()
 	r.echoServers()
 	all := with(r.configuration(), "pool: {addresses: [198.18.0.32/29], offer: 1s, rest: 2s}")

@@ -11,7 +11,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // publishing is the usual configuration with other hosts: a YAML list.
@@ -37,7 +37,7 @@ func (d *daemon) places() map[string]netip.Addr {
 func TestServiceKeepsItsAddress(t *testing.T) {
 	t.Parallel()
 	const hosts, rounds = 3, 8
-	r := newRealm(t, lab.Options{Hosts: hosts, Clients: 1, RemoteClients: 2, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: hosts, Clients: 1, RemoteClients: 2, Resolver: true})
 	r.webServers()
 	r.resolver()
 	d := r.start(r.configuration())
@@ -100,7 +100,7 @@ func (d *daemon) at(name string) netip.Addr {
 // opens all of its ports, and what two names disagree on has two addresses.
 func TestServicesGather(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 3, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 3, Clients: 2})
 	hosts := r.Hosts()
 	d := r.start(r.publishing(hostEntry(0, hosts[0].IP), fmt.Sprintf(`  - name: %s
     address: %s
@@ -160,7 +160,7 @@ func TestServicesGather(t *testing.T) {
 // what is open.
 func TestClosedUnlessOpened(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 3, Clients: 3})
+	r := newRealm(t, netns.Options{Hosts: 3, Clients: 3})
 	hosts := r.Hosts()
 	d := r.start(r.publishing(
 		fmt.Sprintf("  - name: %s\n    address: %s\n    services:\n      - {name: www.%[1]s, protocol: tcp, port: 80, to: 8080}\n", hostName(0), hosts[0].IP),
@@ -184,7 +184,7 @@ func TestClosedUnlessOpened(t *testing.T) {
 	closed := r.mustLend(r.Clients[0], "www."+hostName(0))
 	some, all := r.mustLend(r.Clients[1], hostName(1)), r.mustLend(r.Clients[2], hostName(2))
 	for _, c := range []struct {
-		from lab.Node
+		from netns.Node
 		to   netip.Addr
 		port int
 		page string // "": refused

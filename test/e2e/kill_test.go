@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // A killed daemon loses no session: transfers both ways, through NAT and from
 // the pool, go on over its death and while the next daemon adopts them.
 func TestKillLosesNoTransfer(t *testing.T) {
-	r := newRealm(t, lab.Options{Hosts: 1, Servers: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Servers: 1, Clients: 1})
 	host, server, client := r.Hosts()[0], r.Servers[0], r.Clients[0]
 	iperfServer(t, server, 5201)
 	iperfServer(t, server, 5202)
@@ -30,7 +30,7 @@ func TestKillLosesNoTransfer(t *testing.T) {
 	}
 	results := make(chan result, 3)
 	var ended atomic.Int32
-	run := func(what string, from lab.Node, to netip.Addr, port int, flags ...string) {
+	run := func(what string, from netns.Node, to netip.Addr, port int, flags ...string) {
 		done, err := iperf(from, to, port, append(flags, "-t", "6", "-b", "40M")...)
 		ended.Add(1)
 		results <- result{what, done, err}
@@ -75,7 +75,7 @@ func echoAddress(address netip.Addr) netip.AddrPort { return netip.AddrPortFrom(
 // rests.
 func TestKillLendsNothingTwice(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 5, RemoteClients: 5})
+	r := newRealm(t, netns.Options{Hosts: 5, RemoteClients: 5})
 	r.echoServers()
 	d := r.start(with(r.configuration(),
 		"pool: {addresses: [198.18.0.32/30], offer: 5s, rest: 40s}"))
@@ -110,7 +110,7 @@ func TestKillLendsNothingTwice(t *testing.T) {
 }
 
 // becomeKnown makes somebody who has an answer a known client of a UDP service.
-func (r *realm) becomeKnown(from lab.Node, to netip.AddrPort, who string) {
+func (r *realm) becomeKnown(from netns.Node, to netip.AddrPort, who string) {
 	r.t.Helper()
 	connection, err := from.DialContext(context.Background(), "udp4", to.String())
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *realm) becomeKnown(from lab.Node, to netip.AddrPort, who string) {
 func TestKillsMisleadNobody(t *testing.T) {
 	t.Parallel()
 	const hosts, workers, kills = 12, 4, 4
-	r := newRealm(t, lab.Options{Hosts: hosts, Clients: workers})
+	r := newRealm(t, netns.Options{Hosts: hosts, Clients: workers})
 	r.echoServers()
 	d := r.start(with(r.configuration(), "pool: {addresses: [198.18.0.32/29], offer: 1s, rest: 1s}"))
 	stop := make(chan struct{})
@@ -177,7 +177,7 @@ func TestKillsMisleadNobody(t *testing.T) {
 // dies with it: its pins must not.
 func TestKillUnderIPNetnsExec(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Servers: 1})
 	echoServer(t, r.Servers[0], 7, "server")
 	d := r.prepare(r.Gateway, r.ID(), r.configuration())
 	// Any namespace will do to start ip from.

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // onslaught sends frames from a node's eth0, so many a second or as many as it can, one after
 // the other and round, until stop is called.
-func (r *realm) onslaught(from lab.Node, rate int, frames [][]byte) (sent *atomic.Int64, stop func()) {
+func (r *realm) onslaught(from netns.Node, rate int, frames [][]byte) (sent *atomic.Int64, stop func()) {
 	r.t.Helper()
 	socket, err := from.Frames("eth0")
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *realm) onslaught(from lab.Node, rate int, frames [][]byte) (sent *atomi
 }
 
 // frames makes n frames from a node to an interface of the gateway.
-func (r *realm) frames(from lab.Node, to string, n int, packet func(i int) packets.Packet) [][]byte {
+func (r *realm) frames(from netns.Node, to string, n int, packet func(i int) packets.Packet) [][]byte {
 	r.t.Helper()
 	source, err := from.MAC("eth0")
 	if err != nil {
@@ -68,7 +68,7 @@ func anyPort() uint16 { return uint16(1024 + rand.IntN(64_000)) } //nolint:gosec
 
 // attack is one of the field report's: how fast it was there, how many packets it took, and what status says to do.
 type attack struct {
-	from   lab.Node
+	from   netns.Node
 	rate   int
 	took   int64
 	stops  string
@@ -79,7 +79,7 @@ type attack struct {
 // fast as one core sends: whoever else is there gets in and out, 99 times of 100 at least.
 func TestNobodyTakesItAll(t *testing.T) {
 	const different = 100_000
-	r := newRealm(t, lab.Options{Hosts: 3, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 3, Clients: 2})
 	r.webServers()
 	r.command("router", "ip", "route", "add", "blackhole", "203.0.0.0/8")
 	webServer(t, r.Clients[0], 8080, "attacker")

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // everything is what must work on every kind of link: names, pages, bulk data
@@ -35,7 +35,7 @@ func (r *realm) everything() {
 }
 
 // bulk fetches a megabyte and sends one.
-func (r *realm) bulk(what string, from lab.Node, to netip.Addr, port int) {
+func (r *realm) bulk(what string, from netns.Node, to netip.Addr, port int) {
 	r.t.Helper()
 	page, err := curl(from, to, port, "--url-query", "octets=1000000")
 	if err != nil || len(page) != 1000000 {
@@ -61,18 +61,18 @@ func TestEverythingOnEveryLink(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		options lab.Options
+		options netns.Options
 		xdp     bool // is wanted
 		eth0    string
 	}{
-		{"a veth", lab.Options{}, false, "tcx true"},
-		{"XDP", lab.Options{}, true, "xdp true"},
-		{"the far side takes no redirected frames", lab.Options{Link: []lab.VethOption{lab.GRO(lab.EndB, false)}}, true, ""},
-		{"the driver takes no program", lab.Options{Link: []lab.VethOption{lab.NativeXDP(lab.EndA, false)}}, true, "tcx true"},
-		{"receive offload at the gateway", lab.Options{Link: []lab.VethOption{lab.GRO(lab.EndA, true)}}, true, ""},
-		{"no receive offload anywhere", lab.Options{Link: []lab.VethOption{lab.GRO(lab.BothEnds, false)},
-			HostLink: []lab.VethOption{lab.GRO(lab.BothEnds, false)}}, true, "tcx true"},
-		{"two queues", lab.Options{Link: []lab.VethOption{lab.Queues(2)}}, true, "xdp true"},
+		{"a veth", netns.Options{}, false, "tcx true"},
+		{"XDP", netns.Options{}, true, "xdp true"},
+		{"the far side takes no redirected frames", netns.Options{Link: []netns.VethOption{netns.GRO(netns.EndB, false)}}, true, ""},
+		{"the driver takes no program", netns.Options{Link: []netns.VethOption{netns.NativeXDP(netns.EndA, false)}}, true, "tcx true"},
+		{"receive offload at the gateway", netns.Options{Link: []netns.VethOption{netns.GRO(netns.EndA, true)}}, true, ""},
+		{"no receive offload anywhere", netns.Options{Link: []netns.VethOption{netns.GRO(netns.BothEnds, false)},
+			HostLink: []netns.VethOption{netns.GRO(netns.BothEnds, false)}}, true, "tcx true"},
+		{"two queues", netns.Options{Link: []netns.VethOption{netns.Queues(2)}}, true, "xdp true"},
 		{"default offloads", defaultOffloads, false, "tcx true"},
 		{"default offloads and XDP", defaultOffloads, true, "xdp true"},
 	} {
@@ -95,8 +95,8 @@ func TestEverythingOnEveryLink(t *testing.T) {
 
 // defaultOffloads are links as the kernel makes them: what is sent over them has partial
 // checksums, and is longer than their MTU.
-var defaultOffloads = lab.Options{
-	HostLink: []lab.VethOption{lab.TxChecksum(lab.BothEnds, true)}, Link: []lab.VethOption{lab.TxChecksum(lab.BothEnds, true)},
+var defaultOffloads = netns.Options{
+	HostLink: []netns.VethOption{netns.TxChecksum(netns.BothEnds, true)}, Link: []netns.VethOption{netns.TxChecksum(netns.BothEnds, true)},
 }
 
 // atXDP wants the programs of interfaces in their drivers.
@@ -108,7 +108,7 @@ func atXDP(configuration string, names ...string) string {
 // and then the other way round, changed under a running daemon.
 func TestEverythingOnMixedLinks(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1, Servers: 1})
 	r.receiveOffload("switch", "gateway0", false)
 	d := r.start(atXDP(r.configuration(), "eth0", "eth1"))
 	if got := d.interfaceOf("eth0") + ", " + d.interfaceOf("eth1"); got != "xdp true, tcx false" {

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // A million sessions are listed to the last, as a table and as JSON. It measures: the aim is 2 s. It runs where
@@ -21,7 +21,7 @@ func TestMillionSessionsListed(t *testing.T) {
 		return
 	}
 	const all, rounds = 1_000_000, 5
-	r := newRealm(t, lab.Options{Hosts: 1})
+	r := newRealm(t, netns.Options{Hosts: 1})
 	r.command("router", "ip", "route", "add", "blackhole", "203.0.0.0/8")
 	d := r.start(with(r.configuration(), "capacity: 1500000", "limits: {host_sessions: 0, host_rate: 0}"))
 	host := r.Hosts()[0]

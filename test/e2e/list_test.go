@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // publisher serves pages that a test changes.
@@ -24,7 +24,7 @@ type publisher struct {
 	asked map[string]int
 }
 
-func publish(t *testing.T, at lab.Node) *publisher {
+func publish(t *testing.T, at netns.Node) *publisher {
 	t.Helper()
 	listener, err := at.Listen("tcp4", fmt.Sprintf("%s:8000", at.IP))
 	if err != nil {
@@ -99,7 +99,7 @@ func (d *daemon) onList(address netip.Addr, name string) bool {
 func TestGuideLists(t *testing.T) {
 	t.Parallel()
 	const drop, partners = "/drop.txt", "/partners.csv"
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 3, Servers: 1})
 	r.echoServers()
 	p := publish(t, r.Servers[0])
 	blocked, allowed, other := r.Clients[0], r.Clients[1], r.Clients[2]
@@ -164,7 +164,7 @@ func TestGuideLists(t *testing.T) {
 func TestListsOverReloads(t *testing.T) {
 	t.Parallel()
 	const kept, moved = "/kept.txt", "/moved.txt"
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1, Servers: 1})
 	r.echoServers()
 	p := publish(t, r.Servers[0])
 	var many []string

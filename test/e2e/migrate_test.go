@@ -11,18 +11,18 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // moving is a page for those who come from elsewhere, and where its commands run.
 type moving struct {
 	*daemon
 	text string
-	at   *lab.Namespace
+	at   *netns.Namespace
 }
 
 // movesFrom reads a page. Its commands find a realmgate that talks to the daemon.
-func (d *daemon) movesFrom(page string, at *lab.Namespace) moving {
+func (d *daemon) movesFrom(page string, at *netns.Namespace) moving {
 	d.t.Helper()
 	text, err := os.ReadFile("../../docs/guide/" + page)
 	if err != nil {
@@ -96,7 +96,7 @@ func (m moving) takes(r *realm, configuration string) {
 // the blacklist is spared. The page's rules are some that iptables takes.
 func TestGuideFromIpset(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 4})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 4})
 	r.echoServers()
 	d := r.start(r.configuration())
 	bad, friend, scanner, old := r.Clients[0], r.Clients[1].IP.String(), r.Clients[2], r.Clients[3]
@@ -146,7 +146,7 @@ func TestGuideFromIpset(t *testing.T) {
 // fail2ban-client prints becomes bans by the page's command.
 func TestGuideFromFail2ban(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	d := r.start(r.configuration())
 	bad, friend := r.Clients[0].IP, r.Clients[1].IP
 	m := d.movesFrom("from-fail2ban.md", r.Clients[0].Namespace)
@@ -179,7 +179,7 @@ func TestGuideFromFail2ban(t *testing.T) {
 // nobody of another; what its watch prints is banned, and so are the addresses of its file.
 func TestGuideFromIptGeofence(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 4})
+	r := newRealm(t, netns.Options{Hosts: 1, RemoteClients: 4})
 	r.echoServers()
 	italy, canada, belarus, nowhere := r.moved(r.RemoteClients[0], "77.0.0.1"), r.moved(r.RemoteClients[1], "77.0.0.2"),
 		r.moved(r.RemoteClients[2], "77.0.0.3"), r.moved(r.RemoteClients[3], "77.0.0.4")
@@ -190,7 +190,7 @@ func TestGuideFromIptGeofence(t *testing.T) {
 	m.program("attackers", "echo 203.0.113.77; exec sleep 1000\n")
 	m.takes(r, m.block("yaml", 0, "  geofence:", "  geo_table: "+table+"\n  geofence:",
 		"/usr/local/bin/attackers", filepath.Join(m.folder(), "attackers")))
-	for _, in := range []lab.Node{italy, canada, nowhere} {
+	for _, in := range []netns.Node{italy, canada, nowhere} {
 		r.mustReach(in, 0)
 	}
 	address := r.mustLend(belarus, "echo."+hostName(0))

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // pages counts whose page a client gets in so many connections.
-func pages(from lab.Node, address netip.Addr, port, times int) map[string]int {
+func pages(from netns.Node, address netip.Addr, port, times int) map[string]int {
 	got := map[string]int{}
 	for range times {
 		page, err := curl(from, address, port, "--connect-timeout", "8")
@@ -46,7 +46,7 @@ func (d *daemon) eventuallyStates(want ...string) {
 // that stops answering gets none, and is back when it answers again; where none is up
 // connections are dropped, and counted. Nothing of that takes a reload.
 func TestMultipath(t *testing.T) {
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
 	serve := func(host int) (stop func()) {
 		listener, err := r.Hosts()[host].Listen("tcp4", netip.AddrPortFrom(r.Hosts()[host].IP, 8080).String())
 		if err != nil {
@@ -103,7 +103,7 @@ func TestMultipath(t *testing.T) {
 // The guide's multipath sends two of three flows to the first host, asks for a page
 // whether they are up, and is named by explain.
 func TestGuideMultipath(t *testing.T) {
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
 	r.webServers()
 	d := r.start(r.configuration() + r.guide("multipath.md", "198.18.0.2", r.Gateway.Outbound.String(),
 		"10.0.0.100", r.Hosts()[0].IP.String(), "10.0.0.101", r.Hosts()[1].IP.String()))
@@ -126,7 +126,7 @@ func TestGuideMultipath(t *testing.T) {
 // connection stays with it, and so it does when a reload comes.
 func TestMultipathMovesUDP(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
 	r.webServers()
 	r.echoServers()
 	hosts, out := r.Hosts(), r.Gateway.Outbound

@@ -6,12 +6,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 func TestNameToPage(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, RemoteClients: 1, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: 2, RemoteClients: 1, Resolver: true})
 	r.webServers()
 	r.resolver()
 	r.start(r.configuration())
@@ -36,7 +36,7 @@ func TestThousandFetches(t *testing.T) {
 	if slow() {
 		fetches = 1000
 	}
-	r := newRealm(t, lab.Options{Hosts: hosts, RemoteClients: 4, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: hosts, RemoteClients: 4, Resolver: true})
 	r.webServers()
 	r.resolver("  discard-timeout: 0\n") // else it drops an answer for which it had to wait for 1.9 s
 	d := r.start(with(r.configuration(), "pool: {addresses: ["+r.Gateway.Pool.String()+"], offer: 1s, rest: 1s, wait: 5s}"))
@@ -83,7 +83,7 @@ func fetch(r *realm, host, client int) error {
 
 func TestTwoClientsBehindOneResolverBothGetIn(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 2, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: 1, RemoteClients: 2, Resolver: true})
 	r.webServers()
 	r.resolver()
 	r.start(r.configuration())
@@ -102,7 +102,7 @@ func TestTwoClientsBehindOneResolverBothGetIn(t *testing.T) {
 
 func TestSixConnectionsAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 1, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: 1, RemoteClients: 1, Resolver: true})
 	r.webServers()
 	r.resolver()
 	r.start(r.configuration())

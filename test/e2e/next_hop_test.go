@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // shared is a route over both clients as next hops, 3 flows to 1, behind which each
@@ -21,11 +21,11 @@ type shared struct {
 
 // newShared has the route in the table, and a rule that leads there.
 func newShared(t *testing.T, links int, table string) *shared {
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2, PublicInterfaces: links})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2, PublicInterfaces: links})
 	route := []string{"ip", "route", "add", "203.0.113.0/24", "table", table}
 	for i, c := range r.Clients {
 		r.command(fmt.Sprintf("client%d", i+1), "ip", "route", "add", "local", "203.0.113.0/24", "dev", "lo")
-		webServer(t, lab.Node{Namespace: c.Namespace, IP: netip.IPv4Unspecified()}, 80, fmt.Sprint("hop", i+1))
+		webServer(t, netns.Node{Namespace: c.Namespace, IP: netip.IPv4Unspecified()}, 80, fmt.Sprint("hop", i+1))
 		route = append(route, "nexthop", "via", c.IP.String(), "weight", fmt.Sprint(3-2*i))
 	}
 	for _, link := range r.Gateway.Public { // a neighbour is doubted soon
@@ -125,7 +125,7 @@ func share(t *testing.T, s *shared) {
 // which of them answers.
 func (s *shared) talkTo(t *testing.T, address netip.Addr) func() (string, error) {
 	for i, c := range s.Clients {
-		echoServer(t, lab.Node{Namespace: c.Namespace, IP: address}, 7, fmt.Sprint("hop", i+1))
+		echoServer(t, netns.Node{Namespace: c.Namespace, IP: address}, 7, fmt.Sprint("hop", i+1))
 	}
 	connection, err := s.Hosts()[0].DialContext(t.Context(), "udp4", netip.AddrPortFrom(address, 7).String())
 	if err != nil {
@@ -138,14 +138,14 @@ func (s *shared) talkTo(t *testing.T, address netip.Addr) func() (string, error)
 // Two next hops of IPv6 (RFC 5549) get each its own packets.
 func TestNextHopsOfIPv6(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2, IPv6: true})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2, IPv6: true})
 	prefixes := []string{"192.0.2.0/24", "203.0.113.0/24"}
 	for i, c := range r.Clients {
 		name := fmt.Sprintf("client%d", i+1)
 		for _, p := range prefixes {
 			r.command(name, "ip", "route", "add", "local", p, "dev", "lo")
 		}
-		webServer(t, lab.Node{Namespace: c.Namespace, IP: netip.IPv4Unspecified()}, 80, fmt.Sprint("hop", i+1))
+		webServer(t, netns.Node{Namespace: c.Namespace, IP: netip.IPv4Unspecified()}, 80, fmt.Sprint("hop", i+1))
 		mac, err := c.MAC("eth0")
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // makeFunction builds a function beside the configuration, as the example's README says.
@@ -36,7 +36,7 @@ func (r *realm) makeFunction(name, source string) {
 func TestExampleFunction(t *testing.T) {
 	t.Parallel()
 	const name = "only_small_pings"
-	r := newRealm(t, lab.Options{Hosts: 1, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Servers: 1})
 	source, err := os.ReadFile("../../examples/network-function/" + name + ".bpf.c")
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // ends waits until the ban of an address is over.
@@ -27,7 +27,7 @@ func (j journal) ends(a netip.Addr) {
 // somebody forgives.
 func TestGeofenceDefect8_OffencesAreRemembered(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	path := filepath.Join(r.directory, "auth.log")
 	d := r.start(r.configuration() + "bans: {factor: 60, cap: 2h}\nwatches:\n" + watch("ssh", path, ", hits: 1, ban: 1s"))
 	j := journal{d, path}.watched()
@@ -60,7 +60,7 @@ func TestGeofenceDefect8_OffencesAreRemembered(t *testing.T) {
 // before, also of a wider prefix, and by those again when he is off it.
 func TestGeofenceDefect4_AllowlistComesBeforeBans(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 3})
 	r.echoServers()
 	d := r.start(r.configuration())
 	first, second, third := r.Clients[0], r.Clients[1], r.Clients[2]
@@ -68,20 +68,20 @@ func TestGeofenceDefect4_AllowlistComesBeforeBans(t *testing.T) {
 	if out, err := d.tell("ban", "add", first.IP.String(), second.IP.String(), wide.String()); err != nil {
 		t.Fatal(out)
 	}
-	reaches := func(c lab.Node, want bool) {
+	reaches := func(c netns.Node, want bool) {
 		t.Helper()
 		if _, err := lent(c, r.Gateway, "echo."+hostName(0)); (err == nil) != want {
 			t.Errorf("%s: %v, want %t", c.IP, err, want)
 		}
 	}
-	for _, c := range []lab.Node{first, second, third} {
+	for _, c := range []netns.Node{first, second, third} {
 		reaches(c, false)
 	}
 	d.write(r.configuration() + "never_ban: [" + second.IP.String() + "]\nprotection: {allowlist: [" + first.IP.String() + ", " + third.IP.String() + "]}\n")
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
 	}
-	for _, c := range []lab.Node{first, second, third} {
+	for _, c := range []netns.Node{first, second, third} {
 		reaches(c, true)
 	}
 	out, err := d.tell("ban", "list")
@@ -90,14 +90,14 @@ func TestGeofenceDefect4_AllowlistComesBeforeBans(t *testing.T) {
 	}
 	d.stop()
 	d.run()
-	for _, c := range []lab.Node{first, second, third} {
+	for _, c := range []netns.Node{first, second, third} {
 		reaches(c, true)
 	}
 	d.write(r.configuration())
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
 	}
-	for _, c := range []lab.Node{first, second, third} {
+	for _, c := range []netns.Node{first, second, third} {
 		reaches(c, false)
 	}
 	if bans := list[[]client.Ban](d, "ban", "list"); len(bans) != 3 {
@@ -109,7 +109,7 @@ func TestGeofenceDefect4_AllowlistComesBeforeBans(t *testing.T) {
 // until somebody forgives.
 func TestWatchBansIPv6(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, IPv6: true})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1, IPv6: true})
 	own, guesser := netip.MustParseAddr("2001:db8:5::1"), netip.MustParseAddr("2001:db8:6::7")
 	if err := errors.Join(r.Gateway.Address("eth0", own.String()+"/32"), r.Clients[0].Address("eth0", guesser.String()+"/32")); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestWatchBansIPv6(t *testing.T) {
 // The guide's bans double, and take a subnet with enough offenders as a whole.
 func TestGuideBans(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	path := filepath.Join(r.directory, "auth.log")
 	configuration := r.configuration() + r.guideFrom("watches", "bans.md", "/var/log/auth.log", path, "ban: 1h", "ban: 1s, hits: 1")
 	d := r.start(configuration)

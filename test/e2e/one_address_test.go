@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // onOneAddress leaves a configuration one public address: for names, connections out, the name server and the gateway.
@@ -18,7 +18,7 @@ func onOneAddress(configuration, address string) string {
 // A home line: one public address for all, which the gateway has on its interface.
 func TestOneAddress(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 2, Servers: 1, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 2, Servers: 1, Resolver: true})
 	r.resolver()
 	r.webServers()
 	r.echoServers()
@@ -26,17 +26,17 @@ func TestOneAddress(t *testing.T) {
 	iperfServer(t, r.Servers[0], 5201)
 	iperfServer(t, r.Hosts()[0], 5201)
 	one, host, client, server := r.Gateway.PublicAddress, r.Hosts()[0], r.Clients[0], r.Servers[0]
-	bannerServer(t, lab.Node{Namespace: r.Gateway.Namespace, IP: one}, 22, "own")
+	bannerServer(t, netns.Node{Namespace: r.Gateway.Namespace, IP: one}, 22, "own")
 	configuration := onOneAddress(r.configuration(), one.String())
 	d := r.start(configuration)
 
-	own := func(from lab.Node) {
+	own := func(from netns.Node) {
 		t.Helper()
 		if said, err := greets(t, from, netip.AddrPortFrom(one, 22), "SSH-2.0-mine", awaited[true]); err != nil || !strings.Contains(said, "own") {
 			t.Errorf("the gateway's own port 22 says %q to %s: %v", said, from.Name(), err)
 		}
 	}
-	byName := func(client lab.Node, port int) {
+	byName := func(client netns.Node, port int) {
 		t.Helper()
 		if address := r.mustLend(client, "www."+hostName(0)); address != one {
 			t.Errorf("%s is lent", address)
@@ -93,7 +93,7 @@ func TestOneAddress(t *testing.T) {
 		error
 	}
 	results := make(chan result, 2)
-	for from, to := range map[lab.Node]netip.Addr{host: server.IP, client: one} {
+	for from, to := range map[netns.Node]netip.Addr{host: server.IP, client: one} {
 		go func() {
 			done, err := iperf(from, to, 5201, "-t", "5", "-b", "30M")
 			results <- result{done, err}
@@ -154,12 +154,12 @@ func TestOneAddress(t *testing.T) {
 // An interface stands for its address: when that changes, names, connections out and the name server are at the new one.
 func TestOneAddressChanges(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2, Servers: 1})
 	r.webServers()
 	webServer(t, r.Servers[0], 8080, "server")
 	host, client, old := r.Hosts()[0], r.Clients[0], r.Gateway.PublicAddress
 	d := r.start(with(onOneAddress(r.configuration(), "eth0"), `dns: {public: eth0, private: "10.0.0.1:53"}`))
-	works := func(client lab.Node, at netip.Addr) {
+	works := func(client netns.Node, at netip.Addr) {
 		t.Helper()
 		if address := r.mustLend(client, "www."+hostName(0)); address != at {
 			t.Errorf("%s is lent", address)

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // A host with a public address alone: every program works out by it and in by it, as with the kernel's 1:1 NAT.
@@ -73,7 +73,7 @@ func TestOneToOne(t *testing.T) {
 // and it is reached 99 times of 100 at least.
 func TestForgedSYNsLeaveAOneToOneHostReachable(t *testing.T) {
 	const rate, share, tries = 25_000, 125_000, 100
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.webServers()
 	alone, host, attacker := r.Gateway.Pool.Addr().Prev(), r.Gateway.Hosts[0], r.Clients[0]
 	d := r.start(with(strings.Replace(r.configuration(), "address: "+host.IP.String(), fmt.Sprintf("address: %s\n    one_to_one: %s", host.IP, alone), 1), "capacity: 1000000"))

@@ -13,14 +13,14 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // The default: hosts go out by the public interface's own address, beside the
 // gateway's own sockets and its questions upstream.
 func TestSharedOutboundAddress(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Servers: 1, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: 2, Servers: 1, Resolver: true})
 	r.resolver()
 	echoServer(t, r.Servers[0], 7, "server")
 	webServer(t, r.Servers[0], 8080, "server")
@@ -99,7 +99,7 @@ func TestSharedOutboundAddress(t *testing.T) {
 // Two hosts meet by public addresses: by one lent by name and by a mapping.
 func TestHairpin(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1, Servers: 1})
 	r.webServers()
 	r.echoServers()
 	echoServer(t, r.Servers[0], 7, "server")
@@ -156,7 +156,7 @@ func TestHairpin(t *testing.T) {
 // one that is not there, and a missing route, are told of.
 func TestNeighboursAndRoutes(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1, Servers: 1})
 	r.echoServers()
 	host, server, client := r.Hosts()[0], r.Servers[0], r.Clients[0]
 	echoServer(t, server, 7, "server")

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -76,15 +76,15 @@ const (
 	lcpAnswer  = 2
 )
 
-func openGRE(at lab.Node) (net.PacketConn, error) { return speaker{protocol: model.GRE}.open(at) }
+func openGRE(at netns.Node) (net.PacketConn, error) { return speaker{protocol: model.GRE}.open(at) }
 
 // pptpServer accepts calls, and answers by GRE as long as the control connection stands.
-func pptpServer(t *testing.T, at lab.Node) {
+func pptpServer(t *testing.T, at netns.Node) {
 	t.Helper()
 	accepts(t, at, pptpPort, func(control net.Conn) { _ = takeCall(at, control) }) // who called hears nothing of an error
 }
 
-func takeCall(at lab.Node, control net.Conn) error {
+func takeCall(at netns.Node, control net.Conn) error {
 	defer control.Close()
 	_ = control.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := readPPTP(control, startAsk); err != nil {
@@ -127,7 +127,7 @@ func takeCall(at lab.Node, control net.Conn) error {
 }
 
 // pptp makes a call, and asks by GRE until the answer comes for the call that it made.
-func pptp(ctx context.Context, from lab.Node, to netip.Addr) error {
+func pptp(ctx context.Context, from netns.Node, to netip.Addr) error {
 	control, err := from.DialContext(ctx, "tcp4", fmt.Sprintf("%s:%d", to, pptpPort))
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // Programs that ask for a name themselves and connect: git, a mailer whose peer speaks
@@ -22,7 +22,7 @@ import (
 // behind one resolver.
 func TestProgramsByName(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 3, RemoteClients: 3, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: 3, RemoteClients: 3, Resolver: true})
 	r.resolver()
 	hosts := r.Hosts()
 	r.gitServer(hosts[0])
@@ -76,7 +76,7 @@ func TestProgramsByName(t *testing.T) {
 }
 
 // gitServer offers a repository of one file.
-func (r *realm) gitServer(at lab.Node) {
+func (r *realm) gitServer(at netns.Node) {
 	r.t.Helper()
 	base := r.t.TempDir()
 	script := `git init -q project && cd project && echo content >file && git add file &&
@@ -95,7 +95,7 @@ git -c user.name=n -c user.email=e@example.org commit -q -m first`
 }
 
 // packageServer offers an archive of one package.
-func (r *realm) packageServer(at lab.Node) {
+func (r *realm) packageServer(at netns.Node) {
 	r.t.Helper()
 	base := r.t.TempDir()
 	control := "Package: parcel\nVersion: 1\nArchitecture: all\nMaintainer: Nobody <nobody@foo.example>\nDescription: a test\n"
@@ -122,7 +122,7 @@ func (r *realm) packageServer(at lab.Node) {
 }
 
 // mailServer takes letters by SMTP, and speaks first.
-func mailServer(t *testing.T, at lab.Node) <-chan string {
+func mailServer(t *testing.T, at netns.Node) <-chan string {
 	t.Helper()
 	letters := make(chan string, 8)
 	accepts(t, at, 2525, func(c net.Conn) { takeLetter(c, letters) })

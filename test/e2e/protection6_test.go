@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // six gives the first host and all clients IPv6 addresses, by which the gateway's kernel
 // forwards between them.
-func (r *realm) six() (host lab.Node, clients []lab.Node) {
+func (r *realm) six() (host netns.Node, clients []netns.Node) {
 	r.t.Helper()
 	check := func(errs ...error) {
 		r.t.Helper()
@@ -28,7 +28,7 @@ func (r *realm) six() (host lab.Node, clients []lab.Node) {
 	outside, inside := netip.MustParseAddr("2001:db8:1::1"), netip.MustParseAddr("2001:db8:2::1")
 	check(r.Gateway.Address(r.Gateway.Public[0], outside.String()+"/64"), r.Gateway.Address(r.Gateway.Private[0], inside.String()+"/64"),
 		r.Gateway.SetSysctl("net/ipv6/conf/all/forwarding", "1"))
-	move := func(n lab.Node, to, gateway netip.Addr) lab.Node {
+	move := func(n netns.Node, to, gateway netip.Addr) netns.Node {
 		check(n.Address("eth0", to.String()+"/64"), n.Route("default", gateway.String()))
 		n.IP = to
 		return n
@@ -43,7 +43,7 @@ func (r *realm) six() (host lab.Node, clients []lab.Node) {
 }
 
 // greeter says hello to whoever connects, and then what came.
-func greeter(t *testing.T, at lab.Node) netip.AddrPort {
+func greeter(t *testing.T, at netns.Node) netip.AddrPort {
 	t.Helper()
 	const port = 8080
 	accepts(t, at, port, func(c net.Conn) {
@@ -55,7 +55,7 @@ func greeter(t *testing.T, at lab.Node) netip.AddrPort {
 }
 
 // greeted connects and waits to be greeted; the caller closes what it returns.
-func greeted(from lab.Node, to netip.AddrPort, patience time.Duration) (net.Conn, error) {
+func greeted(from netns.Node, to netip.AddrPort, patience time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	c, err := from.DialContext(ctx, "tcp6", to.String())
@@ -70,11 +70,11 @@ func greeted(from lab.Node, to netip.AddrPort, patience time.Duration) (net.Conn
 // Who is blocked by IPv6 is cut off both ways, what is open with it; a geofence for flows
 // that come in lets the answers of those pass that went out; who is allowed is spared.
 func TestProtectionOfIPv6(t *testing.T) {
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 5, Servers: 1, IPv6: true})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 5, Servers: 1, IPv6: true})
 	host, clients := r.six()
 	friend, blocked, fenced, spared, listed := clients[0], clients[1], clients[2], clients[3], clients[4]
 	service := greeter(t, host)
-	services := map[lab.Node]netip.AddrPort{}
+	services := map[netns.Node]netip.AddrPort{}
 	for _, c := range clients {
 		services[c] = greeter(t, c)
 	}
@@ -83,7 +83,7 @@ func TestProtectionOfIPv6(t *testing.T) {
 	d := r.start(with(r.configuration(), "ipv6: forward"))
 	for _, c := range clients {
 		for _, way := range []struct {
-			from lab.Node
+			from netns.Node
 			to   netip.AddrPort
 		}{{c, service}, {host, services[c]}} {
 			talk, err := greeted(way.from, way.to, awaited[true])
@@ -124,7 +124,7 @@ protection:
 		}
 	}
 	for what, c := range map[string]struct {
-		node    lab.Node
+		node    netns.Node
 		in, out bool
 	}{
 		"a friend": {friend, true, true}, "who is blocked": {blocked, false, false}, "who is fenced off": {fenced, false, true},

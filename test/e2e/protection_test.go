@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // The guide's lists: who is blocked loses what is open and gets nothing new, in either
 // direction, and who is allowed is neither blocked nor to be banned.
 func TestGuideProtection(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 3})
 	r.echoServers()
 	d := r.start(r.configuration())
 	blocked, allowed, target := r.Clients[0], r.Clients[1], r.Clients[2]

@@ -17,9 +17,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // speaker is a protocol without ports: what one end asks, and what the other says to exactly that.
@@ -73,7 +73,7 @@ func sctp(source, destination uint16, tag uint32, chunk byte, more []byte) []byt
 }
 
 // open opens a socket for it at a node: raw, or the kernel's UDP-Lite, which covers a part of what it sends (RFC 3828).
-func (s speaker) open(at lab.Node) (net.PacketConn, error) {
+func (s speaker) open(at netns.Node) (net.PacketConn, error) {
 	var connection net.PacketConn
 	err := at.Do(func() (err error) {
 		if s.protocol != model.UDPLite {
@@ -115,7 +115,7 @@ func addressOf(from net.Addr) netip.Addr {
 }
 
 // serve answers the question, from wherever it comes, if it has come as it was sent: sums and all.
-func (s speaker) serve(t *testing.T, at lab.Node) {
+func (s speaker) serve(t *testing.T, at netns.Node) {
 	t.Helper()
 	socket, err := s.open(at)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s speaker) serve(t *testing.T, at lab.Node) {
 }
 
 // ask asks until the answer comes as it was sent.
-func (s speaker) ask(ctx context.Context, from lab.Node, to netip.Addr) error {
+func (s speaker) ask(ctx context.Context, from netns.Node, to netip.Addr) error {
 	socket, err := s.open(from)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func TestProtocolsBesideTheKernel(t *testing.T) {
 	r := newRealm(t, options)
 	host, own, client, server := r.Hosts()[0], r.Hosts()[1], r.Clients[0], r.Servers[0]
 	alone := r.Gateway.Pool.Addr().Prev() // nobody's
-	for _, at := range []lab.Node{server, own} {
+	for _, at := range []netns.Node{server, own} {
 		for _, s := range speakers() {
 			s.serve(t, at)
 		}
@@ -180,7 +180,7 @@ func TestProtocolsBesideTheKernel(t *testing.T) {
 	}
 	ways := []struct {
 		name string
-		from lab.Node
+		from netns.Node
 		to   netip.Addr
 	}{
 		{"out", host, server.IP},

@@ -12,9 +12,9 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/bench/trafficgen"
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // questionsAtFullRate sends forged questions as live frames straight to the gateway's public interface, by the last CPU
@@ -67,7 +67,7 @@ func TestForgedQuestionsAtFullRate(t *testing.T) {
 	if !slow() {
 		return
 	}
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
 	d := r.start(atXDP(r.configuration(), "eth0", "eth1"))
 	const asked, every = 2000, 5 * time.Millisecond
 	all := func(when string) (took time.Duration) {

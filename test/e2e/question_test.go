@@ -18,8 +18,8 @@ import (
 	"github.com/miekg/dns"
 	"golang.org/x/sys/unix"
 
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // forged are messages of a flood: mostly for lent names, some with server cookies that nobody gave
@@ -50,7 +50,7 @@ func forged(t *testing.T) [][]byte {
 
 // questionFlood sends forged questions from sources of 203.0.0.0/8, which answers do not reach, as fast as
 // one thread can, until the test ends. It returns how many it has sent, and its CPU time.
-func (r *realm) questionFlood(from lab.Node) (sent, busy *atomic.Int64) {
+func (r *realm) questionFlood(from netns.Node) (sent, busy *atomic.Int64) {
 	r.t.Helper()
 	r.command("router", "ip", "route", "add", "blackhole", "203.0.0.0/8")
 	frames, err := from.Frames("eth0")
@@ -66,7 +66,7 @@ func (r *realm) questionFlood(from lab.Node) (sent, busy *atomic.Int64) {
 		r.t.Fatal(err)
 	}
 	messages := forged(r.t)
-	batches := make([]*lab.Batch, 256)
+	batches := make([]*netns.Batch, 256)
 	for i := range batches {
 		batch := make([][]byte, 64)
 		for k := range batch {
@@ -128,7 +128,7 @@ func (d *daemon) busy() time.Duration {
 }
 
 // dug is what dig prints of a question to the gateway.
-func (r *realm) dug(from lab.Node, arguments ...string) string {
+func (r *realm) dug(from netns.Node, arguments ...string) string {
 	r.t.Helper()
 	arguments = append([]string{"+time=5", "+tries=1", "@" + r.Gateway.PublicAddress.String()}, arguments...)
 	out, err := from.Command(r.t.Context(), "dig", arguments...).CombinedOutput()
@@ -139,7 +139,7 @@ func (r *realm) dug(from lab.Node, arguments ...string) string {
 }
 
 // learnt is a cookie that the gateway has given to a node over TCP.
-func (r *realm) learnt(from lab.Node) string {
+func (r *realm) learnt(from netns.Node) string {
 	r.t.Helper()
 	out := r.dug(from, "+tcp", "www."+hostName(0))
 	_, after, found := strings.Cut(out, "; COOKIE: ")
@@ -151,7 +151,7 @@ func (r *realm) learnt(from lab.Node) string {
 }
 
 // asks asks the gateway in this process, by UDP and, where it is told to, by TCP, as a resolver does.
-func (r *realm) asks(from lab.Node, name string, qtype uint16) (*dns.Msg, error) {
+func (r *realm) asks(from netns.Node, name string, qtype uint16) (*dns.Msg, error) {
 	question := new(dns.Msg).SetQuestion(name, qtype)
 	for _, network := range []string{"udp", "tcp"} {
 		connection, err := from.DialFrom(r.t.Context(), network+"4", netip.AddrPort{}, r.Gateway.PublicAddress.String()+":53")
@@ -175,7 +175,7 @@ func TestForgedQuestionsKeepNobodyAway(t *testing.T) {
 	if slow() {
 		rounds = 1000
 	}
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 4})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 4})
 	d := r.start(r.configuration())
 	honest, cookied, quick := r.Clients[1], r.Clients[2], r.Clients[3]
 	cookie := r.learnt(cookied)
@@ -241,7 +241,7 @@ func TestForgedQuestionsKeepNobodyAway(t *testing.T) {
 // When the daemon is dead nobody is told to come by TCP, where nobody would answer.
 func TestDeadDaemonTellsNobodyToComeByTCP(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	d := r.start(r.configuration())
 	ask := func() (answer *dns.Msg, err error) {
 		connection, err := r.Clients[0].DialFrom(t.Context(), "udp4", netip.AddrPort{}, r.Gateway.PublicAddress.String()+":53")

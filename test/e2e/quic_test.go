@@ -18,14 +18,14 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // rebinding is a socket whose NAT forgets it now and then: it goes on from
 // another port.
 type rebinding struct {
 	t    *testing.T
-	from lab.Node
+	from netns.Node
 
 	mutex sync.Mutex
 	now   net.PacketConn
@@ -39,7 +39,7 @@ type datagram struct {
 	from   net.Addr
 }
 
-func newRebinding(t *testing.T, from lab.Node) *rebinding {
+func newRebinding(t *testing.T, from netns.Node) *rebinding {
 	t.Helper()
 	c := &rebinding{t: t, from: from, came: make(chan datagram, 256), ended: make(chan struct{})}
 	c.rebind()
@@ -112,7 +112,7 @@ func (*rebinding) SetWriteDeadline(time.Time) error { return nil }
 func TestQUICRebinding(t *testing.T) {
 	const name, rebindings = "quic.foo.example.", 3
 	t.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true") // the socket is a wrapped one
-	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 1, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: 1, RemoteClients: 1, Resolver: true})
 	r.resolver()
 	host, from := r.Hosts()[0], r.RemoteClients[0]
 	quicServer(t, host, 8443)
@@ -164,7 +164,7 @@ func TestQUICRebinding(t *testing.T) {
 }
 
 // quicServer sends back what comes by a stream.
-func quicServer(t *testing.T, at lab.Node, port int) {
+func quicServer(t *testing.T, at netns.Node, port int) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // realm is a laid topology.
 type realm struct {
-	*lab.Realm
+	*netns.Realm
 	t         *testing.T
 	directory string
 }
 
-func newRealm(t *testing.T, options lab.Options) *realm {
+func newRealm(t *testing.T, options netns.Options) *realm {
 	t.Helper()
 	options.Prefix = "e2e"
-	return &realm{Realm: lab.NewRealmForTest(t, options), t: t, directory: t.TempDir()}
+	return &realm{Realm: netns.NewRealmForTest(t, options), t: t, directory: t.TempDir()}
 }
 
 // configuration is the first gateway's YAML; see configurationOf.
@@ -34,7 +34,7 @@ func (r *realm) configuration() string { return configurationOf(r.Gateway) }
 // configurationOf is a gateway's YAML with three services on each host: www
 // over TCP 80 → 8080, echo over UDP 7 and perf over TCP 5201; its own name
 // opens ping. The names of hosts count from 1. Each key but hosts has one line.
-func configurationOf(g *lab.Gateway) string {
+func configurationOf(g *netns.Gateway) string {
 	var hosts strings.Builder
 	for i, h := range g.Hosts {
 		hosts.WriteString(hostEntry(i, h.IP))
@@ -100,13 +100,13 @@ func hostName(i int) string { return fmt.Sprintf("host%d.foo.example.", i+1) }
 
 // resolver runs unbound at the resolver's address; it knows where foo.example
 // is served.
-func (r *realm) resolver(settings ...string) *lab.Command {
+func (r *realm) resolver(settings ...string) *netns.Command {
 	r.t.Helper()
 	return r.resolverAt(*r.Resolver, strings.Join(settings, ""), fmt.Sprintf("stub-zone:\n  name: foo.example.\n  stub-addr: %s\n  stub-no-cache: no\n", r.Gateway.PublicAddress))
 }
 
 // resolverAt is resolver at a node, with other settings and zones.
-func (r *realm) resolverAt(at lab.Node, settings, zones string) *lab.Command {
+func (r *realm) resolverAt(at netns.Node, settings, zones string) *netns.Command {
 	r.t.Helper()
 	config := filepath.Join(r.directory, at.Name()+".unbound.conf")
 	text := fmt.Sprintf(`server:
@@ -138,7 +138,7 @@ func (r *realm) resolverAt(at lab.Node, settings, zones string) *lab.Command {
 }
 
 // dig asks the resolver from a node and returns the A records.
-func dig(from lab.Node, server netip.Addr, name string) ([]netip.Addr, error) {
+func dig(from netns.Node, server netip.Addr, name string) ([]netip.Addr, error) {
 	out, err := from.Command(context.Background(), "dig", "+short", "+time=4", "+tries=2", "@"+server.String(), name).CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("dig %s: %w: %s", name, err, out)
@@ -156,7 +156,7 @@ func dig(from lab.Node, server netip.Addr, name string) ([]netip.Addr, error) {
 }
 
 // named is the command to run a program at a node as on a machine that asks the resolver.
-func (r *realm) named(ctx context.Context, at lab.Node, program string, arguments ...string) *lab.Command {
+func (r *realm) named(ctx context.Context, at netns.Node, program string, arguments ...string) *netns.Command {
 	r.t.Helper()
 	own := filepath.Join(r.directory, "resolv.conf")
 	if err := os.WriteFile(own, []byte("nameserver "+r.Resolver.IP.String()+"\n"), 0o644); err != nil { //nolint:gosec // as the machine's own
@@ -167,7 +167,7 @@ func (r *realm) named(ctx context.Context, at lab.Node, program string, argument
 }
 
 // curl fetches a page from a node.
-func curl(from lab.Node, address netip.Addr, port int, more ...string) (string, error) {
+func curl(from netns.Node, address netip.Addr, port int, more ...string) (string, error) {
 	arguments := append([]string{"-sS", "--max-time", "10", fmt.Sprintf("http://%s:%d/", address, port)}, more...)
 	out, err := from.Command(context.Background(), "curl", arguments...).CombinedOutput()
 	if err != nil {
@@ -185,7 +185,7 @@ func (r *realm) webServers() {
 }
 
 // accepts hands over each TCP connection that comes to a node's port, until the test ends.
-func accepts(t *testing.T, at lab.Node, port int, handle func(net.Conn)) {
+func accepts(t *testing.T, at netns.Node, port int, handle func(net.Conn)) {
 	t.Helper()
 	listener, err := at.Listen("tcp", netip.AddrPortFrom(at.IP, uint16(port)).String()) //nolint:gosec // a port
 	if err != nil {
@@ -205,7 +205,7 @@ func accepts(t *testing.T, at lab.Node, port int, handle func(net.Conn)) {
 
 // webServer answers GET with a line of text, and POST with the number of
 // octets that it was sent.
-func webServer(t *testing.T, at lab.Node, port int, text string) {
+func webServer(t *testing.T, at netns.Node, port int, text string) {
 	t.Helper()
 	listener, err := at.Listen("tcp4", fmt.Sprintf("%s:%d", at.IP, port))
 	if err != nil {

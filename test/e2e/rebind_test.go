@@ -9,13 +9,13 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // field-attacks.md A8: what names outside say of addresses inside and of names of ours is not believed. dig asks.
 func TestAnswersFromOutsideDoNotLeadInside(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: 1, Resolver: true})
 	answers := map[string][]string{
 		"rebind.evil.test.": {"rebind.evil.test. 300 IN A 10.0.1.10"},
 		"loop.evil.test.":   {"loop.evil.test. 300 IN A 127.0.0.1"},
@@ -74,9 +74,9 @@ func TestAnswersFromOutsideDoNotLeadInside(t *testing.T) {
 // interface that the gateway does not have.
 func TestInsideResolverAnswersItsOwnNetworks(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	side := r.namespace("side")
-	run := func(in *lab.Namespace, arguments ...string) {
+	run := func(in *netns.Namespace, arguments ...string) {
 		t.Helper()
 		if out, err := in.Command(context.Background(), "ip", arguments...).CombinedOutput(); err != nil {
 			t.Fatalf("ip %v: %v: %s", arguments, err, out)
@@ -91,7 +91,7 @@ func TestInsideResolverAnswersItsOwnNetworks(t *testing.T) {
 	d := r.start(r.configuration())
 	gateway := r.Gateway.PrivateAddress.String()
 	// Once, as the gateway counts what it refuses.
-	dig := func(from *lab.Namespace, transport string, patience int) string {
+	dig := func(from *netns.Namespace, transport string, patience int) string {
 		out, _ := from.Command(context.Background(), "dig", transport, "+tries=1", fmt.Sprint("+time=", patience), "@"+gateway, hostName(0)).CombinedOutput()
 		return string(out)
 	}

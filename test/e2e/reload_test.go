@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // A file with a fault changes nothing, and the command says where it is.
 func TestReloadOfABadFileChangesNothing(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	good := r.configuration()
 	d := r.start(good)
@@ -46,7 +46,7 @@ func TestReloadOfABadFileChangesNothing(t *testing.T) {
 }
 
 // mustReach asks for a host's echo service and reaches it.
-func (r *realm) mustReach(from lab.Node, host int) {
+func (r *realm) mustReach(from netns.Node, host int) {
 	r.t.Helper()
 	address := r.mustLend(from, "echo."+hostName(host))
 	if who, err := echo(from, netip.AddrPort{}, echoAddress(address)); err != nil || who != hostName(host) {
@@ -55,7 +55,7 @@ func (r *realm) mustReach(from lab.Node, host int) {
 }
 
 // conversation is an open connection from outside to a host's echo service.
-func (r *realm) conversation(from lab.Node, host int) net.Conn {
+func (r *realm) conversation(from netns.Node, host int) net.Conn {
 	r.t.Helper()
 	address := r.mustLend(from, "echo."+hostName(host))
 	connection, err := from.DialContext(context.Background(), "udp4", echoAddress(address).String())
@@ -83,7 +83,7 @@ func silent(t *testing.T, connection net.Conn) bool {
 // What a reload closes ends also where it is established; the rest goes on.
 func TestReloadEndsWhatItCloses(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 3, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 3, Clients: 1})
 	r.echoServers()
 	d := r.start(r.configuration())
 	var talks []net.Conn
@@ -121,7 +121,7 @@ func TestReloadEndsWhatItCloses(t *testing.T) {
 
 func TestReloadOpensAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
 	r.echoServers()
 	all := r.configuration()
 	d := r.start(strings.Replace(all, hostEntry(1, r.Hosts()[1].IP), "", 1))
@@ -162,7 +162,7 @@ func TestReloadOpensAtOnce(t *testing.T) {
 // the file is put into force.
 func TestReloadRefusesWhatNeedsARestart(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	configuration := r.configuration()
 	d := r.start(configuration)

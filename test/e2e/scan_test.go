@@ -7,19 +7,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // A scan by SYNs alone proves nothing and so claims nothing; one that finishes
 // its handshakes is a client like others, and counted.
 func TestScans(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.webServers()
 	d := r.start(with(r.configuration(), "pool: {addresses: ["+r.Gateway.Pool.String()+"], offer: 60s}"))
 	scanner := r.Clients[0]
 	address := r.mustLend(scanner, "www."+hostName(0))
-	scan := func(from lab.Node, how string) map[string]string {
+	scan := func(from netns.Node, how string) map[string]string {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()

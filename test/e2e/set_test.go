@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // A set's file says who is denied, as it is at each reload; one with a bad line changes
 // nothing.
 func TestSetOfAFileDenies(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 2})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.echoServers()
 	d := r.start(r.configuration())
 	d.write(r.configuration() + fmt.Sprintf(`sets: [{name: bad, file: bad.txt}, {name: none, addresses: [203.0.113.0/24]}]

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/packets"
 )
 
 // sender sends frames from a node's eth0 to a machine on its link.
-func (r *realm) sender(from lab.Node, to packets.MAC) func(packets.Packet) {
+func (r *realm) sender(from netns.Node, to packets.MAC) func(packets.Packet) {
 	r.t.Helper()
 	frames, err := from.Frames("eth0")
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *realm) gatewayMAC(name string) packets.MAC {
 // outside makes it talk to a host.
 func TestSpoofedSources(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 1, PrivateInterfaces: 2})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1, PrivateInterfaces: 2})
 	r.webServers()
 	d := r.start(r.configuration())
 	a, b, c := r.Gateway.Hosts[0], r.Gateway.Hosts[1], r.Clients[0]
@@ -91,7 +91,7 @@ func TestSpoofedSources(t *testing.T) {
 // field-links.md 5: one packet of a protocol without a name ended `realmgate drops`.
 func TestDropsOfEveryProtocol(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	d := r.start(r.configuration())
 	host, c := r.Gateway.Hosts[0], r.Clients[0]
 	fromHost := r.sender(host, r.gatewayMAC(r.Gateway.Private[0]))

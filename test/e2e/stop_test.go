@@ -12,12 +12,12 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // hostSettings are what a gateway sets on its interfaces, and the switches
 // that it must leave alone.
-func hostSettings(t *testing.T, n *lab.Gateway) map[string]string {
+func hostSettings(t *testing.T, n *netns.Gateway) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	keys := []string{"net/ipv4/ip_forward", "net/ipv4/conf/all/rp_filter", "net/ipv4/conf/all/accept_local"}
@@ -37,7 +37,7 @@ func hostSettings(t *testing.T, n *lab.Gateway) map[string]string {
 }
 
 // attached lists the interfaces that have a program.
-func attached(t *testing.T, n *lab.Gateway) []string {
+func attached(t *testing.T, n *netns.Gateway) []string {
 	t.Helper()
 	found, err := n.Attached()
 	if err != nil {
@@ -64,7 +64,7 @@ func wantGone(t *testing.T, d *daemon, before map[string]string) {
 
 // Settings that differ from what the gateway wants and from each other, so that
 // putting back is seen.
-func oddSettings(t *testing.T, n *lab.Gateway) map[string]string {
+func oddSettings(t *testing.T, n *netns.Gateway) map[string]string {
 	t.Helper()
 	for key, value := range map[string]string{
 		"net/ipv4/conf/eth0/rp_filter": "1", "net/ipv4/conf/eth1/forwarding": "0", "net/ipv4/conf/eth0/forwarding": "1",
@@ -78,7 +78,7 @@ func oddSettings(t *testing.T, n *lab.Gateway) map[string]string {
 
 func TestStopPutsEverythingBack(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1})
+	r := newRealm(t, netns.Options{Hosts: 1})
 	before := oddSettings(t, r.Gateway)
 	d := r.start(r.configuration())
 	if during := hostSettings(t, r.Gateway); maps.Equal(before, during) || len(attached(t, r.Gateway)) != 3 {
@@ -98,7 +98,7 @@ func TestStopPutsEverythingBack(t *testing.T) {
 
 func TestStopThatKeepsTheDataPlane(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Servers: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Servers: 1})
 	echoServer(t, r.Servers[0], 7, "server")
 	before := oddSettings(t, r.Gateway)
 	d := r.prepare(r.Gateway, r.ID(), r.configuration())
@@ -129,7 +129,7 @@ func TestStopThatKeepsTheDataPlane(t *testing.T) {
 // A start that fails leaves nothing behind.
 func TestFailedStartLeavesNothing(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1})
+	r := newRealm(t, netns.Options{Hosts: 1})
 	before := oddSettings(t, r.Gateway)
 	for name, c := range map[string]struct{ line, complaint string }{
 		"interface":   {"interfaces: {public: [eth0], private: [eth1, eth9]}", "eth9"},
@@ -147,12 +147,12 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 // Two gateways of two namespaces know nothing of each other.
 func TestTwoInstances(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Gateways: 2, Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Gateways: 2, Hosts: 1, Clients: 1})
 	first, second := r.Gateways[0], r.Gateways[1]
 	echoServer(t, first.Hosts[0], 7, "first")
 	echoServer(t, second.Hosts[0], 7, "second")
-	wanted := map[*lab.Gateway]string{first: "first", second: "second"}
-	reach := func(g *lab.Gateway) {
+	wanted := map[*netns.Gateway]string{first: "first", second: "second"}
+	reach := func(g *netns.Gateway) {
 		t.Helper()
 		address, err := lent(r.Clients[0], g, "echo."+hostName(0))
 		if err != nil {

@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // merged is how many clients a resolver's answer lets in, as documented.
 const merged = 16
 
 // admitted is how many of the clients reach port 80, all at once.
-func admitted(t *testing.T, clients []lab.Node, address netip.Addr, page string) int {
+func admitted(t *testing.T, clients []netns.Node, address netip.Addr, page string) int {
 	t.Helper()
 	var in atomic.Int64
 	var running sync.WaitGroup
@@ -42,21 +42,21 @@ func refused(err error) bool {
 }
 
 // visit fetches a page without another process.
-func visit(from lab.Node, address netip.Addr, port int) (string, error) {
+func visit(from netns.Node, address netip.Addr, port int) (string, error) {
 	return visitFrom(from, netip.AddrPort{}, address, port)
 }
 
 // visitFrom is visit with a local address.
-func visitFrom(from lab.Node, local netip.AddrPort, address netip.Addr, port int) (string, error) {
+func visitFrom(from netns.Node, local netip.AddrPort, address netip.Addr, port int) (string, error) {
 	return visitBy(from, local, address, port, 5*time.Second)
 }
 
 // visitWithin is visit with less patience.
-func visitWithin(from lab.Node, address netip.Addr, port int, patience time.Duration) (string, error) {
+func visitWithin(from netns.Node, address netip.Addr, port int, patience time.Duration) (string, error) {
 	return visitBy(from, netip.AddrPort{}, address, port, patience)
 }
 
-func visitBy(from lab.Node, local netip.AddrPort, address netip.Addr, port int, patience time.Duration) (string, error) {
+func visitBy(from netns.Node, local netip.AddrPort, address netip.Addr, port int, patience time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	connection, err := from.DialFrom(ctx, "tcp4", local, fmt.Sprintf("%s:%d", address, port))
@@ -89,7 +89,7 @@ func visitBy(from lab.Node, local netip.AddrPort, address netip.Addr, port int, 
 func TestStrangersBesideADirectAsker(t *testing.T) {
 	t.Parallel()
 	const strangers, rounds = 6, 4
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1 + strangers})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1 + strangers})
 	r.webServers()
 	d := r.start(with(r.configuration(), "pool: {addresses: ["+r.Gateway.Pool.String()+"], offer: 20s}"))
 	for round := range rounds {
@@ -110,7 +110,7 @@ func TestStrangersBesideADirectAsker(t *testing.T) {
 func TestStrangersBesideAResolver(t *testing.T) {
 	t.Parallel()
 	const clients = merged + 6
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: clients, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: clients, Resolver: true})
 	r.webServers()
 	r.start(r.configuration())
 	address := r.mustLend(*r.Resolver, "www."+hostName(0))
@@ -125,7 +125,7 @@ func TestStrangersBesideAResolver(t *testing.T) {
 // where the configuration says so.
 func TestStrangersAreRefusedAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 2, Clients: 3})
+	r := newRealm(t, netns.Options{Hosts: 2, Clients: 3})
 	r.webServers()
 	r.echoServers()
 	d := r.start(r.configuration())
@@ -134,7 +134,7 @@ func TestStrangersAreRefusedAtOnce(t *testing.T) {
 	if page, err := visit(client, address, 80); err != nil || page != hostName(0) {
 		t.Fatalf("who asked: %q, %v", page, err)
 	}
-	tried := func(from lab.Node, to netip.Addr, port int, network string) (time.Duration, error) {
+	tried := func(from netns.Node, to netip.Addr, port int, network string) (time.Duration, error) {
 		began := time.Now()
 		if network == "udp" {
 			_, err := echo(from, netip.AddrPort{}, netip.AddrPortFrom(to, uint16(port)))
@@ -145,7 +145,7 @@ func TestStrangersAreRefusedAtOnce(t *testing.T) {
 	}
 	all := []struct {
 		what    string
-		from    lab.Node
+		from    netns.Node
 		to      netip.Addr
 		port    int
 		network string

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // A firewall that is closed while the gateway runs is named in status with the command that
 // mends it; with that first packets get out again, and the line is gone.
 func TestClosedFirewallIsNamed(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	webServer(t, r.Clients[0], 80, "outside")
 	d := r.start(r.configuration())
 	const what = "drops packets that the gateway has translated"
@@ -38,7 +38,7 @@ func TestQdiscSeesWhatLeaves(t *testing.T) {
 	t.Parallel()
 	for name, stack := range map[string]bool{"by the stack": true, "redirected": false} {
 		t.Run(name, func(t *testing.T) {
-			r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+			r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 			webServer(t, r.Clients[0], 80, "outside")
 			out := r.Gateway.Public[0]
 			r.command("gateway", "tc", "qdisc", "add", "dev", out, "root", "handle", "5:", "tbf", "rate", "100mbit", "burst", "64k", "latency", "50ms")

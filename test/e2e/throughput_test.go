@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // nginx serves a page of a hundred octets on port 8080 of a host.
-func (r *realm) nginx(at lab.Node) {
+func (r *realm) nginx(at netns.Node) {
 	r.t.Helper()
 	directory := r.t.TempDir()
 	// Its workers run as somebody else.
@@ -55,7 +55,7 @@ http {
 // nginx behind the gateway, and wrk outside: one name asked, many connections
 // and many requests on each.
 func TestWebServerUnderLoad(t *testing.T) {
-	r := newRealm(t, lab.Options{Hosts: 1, RemoteClients: 1, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: 1, RemoteClients: 1, Resolver: true})
 	r.nginx(r.Hosts()[0])
 	r.resolver()
 	d := r.start(r.configuration())
@@ -88,7 +88,7 @@ func TestTransfersInEveryDirection(t *testing.T) {
 	d := r.start(strings.Replace(r.configuration(), "open: [icmp]", "open: all", 1))
 	for _, c := range []struct {
 		what  string
-		from  lab.Node
+		from  netns.Node
 		to    func() netip.Addr
 		flags []string
 	}{

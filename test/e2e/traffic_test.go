@@ -14,7 +14,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // page is what a webServer serves.
@@ -41,7 +41,7 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // ask sends one question of a node to a name server, over udp or tcp.
-func ask(from lab.Node, network string, server netip.Addr, name string, kind uint16) (*dns.Msg, error) {
+func ask(from netns.Node, network string, server netip.Addr, name string, kind uint16) (*dns.Msg, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()
 	connection, err := from.DialContext(ctx, network, netip.AddrPortFrom(server, 53).String())
@@ -55,7 +55,7 @@ func ask(from lab.Node, network string, server netip.Addr, name string, kind uin
 }
 
 // lent asks the gateway over TCP for the address of a name.
-func lent(from lab.Node, gateway *lab.Gateway, name string) (netip.Addr, error) {
+func lent(from netns.Node, gateway *netns.Gateway, name string) (netip.Addr, error) {
 	answer, err := ask(from, "tcp", gateway.PublicAddress, name, dns.TypeA)
 	if err != nil {
 		return netip.Addr{}, err
@@ -69,7 +69,7 @@ func lent(from lab.Node, gateway *lab.Gateway, name string) (netip.Addr, error) 
 	return netip.Addr{}, fmt.Errorf("no address for %s: %s", name, dns.RcodeToString[answer.Rcode])
 }
 
-func (r *realm) mustLend(from lab.Node, name string) netip.Addr {
+func (r *realm) mustLend(from netns.Node, name string) netip.Addr {
 	r.t.Helper()
 	address, err := lent(from, r.Gateway, name)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *realm) echoServers() {
 }
 
 // echoServer answers every datagram with text, and then what came.
-func echoServer(t *testing.T, at lab.Node, port int, text string) {
+func echoServer(t *testing.T, at netns.Node, port int, text string) {
 	t.Helper()
 	connection, err := at.ListenPacket("udp4", fmt.Sprintf("%s:%d", at.IP, port))
 	if err != nil {
@@ -107,7 +107,7 @@ func echoServer(t *testing.T, at lab.Node, port int, text string) {
 }
 
 // echo sends one datagram, once, and returns who answered.
-func echo(from lab.Node, local netip.AddrPort, to netip.AddrPort) (string, error) {
+func echo(from netns.Node, local netip.AddrPort, to netip.AddrPort) (string, error) {
 	connection, err := from.DialFrom(context.Background(), "udp4", local, to.String())
 	if err != nil {
 		return "", err
@@ -131,7 +131,7 @@ func echoOn(connection net.Conn) (string, error) {
 }
 
 // iperfServer runs iperf3 -s on a node until the test ends.
-func iperfServer(t *testing.T, at lab.Node, port int) {
+func iperfServer(t *testing.T, at netns.Node, port int) {
 	t.Helper()
 	server := at.Command(context.Background(), "iperf3", "-s", "-B", at.IP.String(), "-p", fmt.Sprint(port))
 	if err := server.Start(); err != nil {
@@ -159,7 +159,7 @@ type transfer struct {
 }
 
 // iperf runs an iperf3 client in intervals of half a second.
-func iperf(from lab.Node, server netip.Addr, port int, flags ...string) (transfer, error) {
+func iperf(from netns.Node, server netip.Addr, port int, flags ...string) (transfer, error) {
 	arguments := append([]string{"-J", "-i", "0.5", "-c", server.String(), "-p", fmt.Sprint(port)}, flags...)
 	out, failed := from.Command(context.Background(), "iperf3", arguments...).Output()
 	var done transfer
@@ -186,7 +186,7 @@ func (t transfer) stall() time.Duration {
 }
 
 // fileServer serves the files below a folder.
-func fileServer(t *testing.T, at lab.Node, port int, folder string) {
+func fileServer(t *testing.T, at netns.Node, port int, folder string) {
 	t.Helper()
 	listener, err := at.Listen("tcp4", fmt.Sprintf("%s:%d", at.IP, port))
 	if err != nil {

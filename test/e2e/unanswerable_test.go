@@ -12,13 +12,13 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/lab"
-	"github.com/realmgate/realmgate/internal/packets"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // upstreamAt answers questions at a node's port 53, UDP and TCP, as handle does; what handle has no reply for is never
 // answered.
-func (r *realm) upstreamAt(at lab.Node, handle func(question *dns.Msg) (reply *dns.Msg)) {
+func (r *realm) upstreamAt(at netns.Node, handle func(question *dns.Msg) (reply *dns.Msg)) {
 	r.t.Helper()
 	address := netip.AddrPortFrom(at.IP, 53).String()
 	packets, err := at.ListenPacket("udp4", address)
@@ -58,7 +58,7 @@ func replyWith(question *dns.Msg, records ...string) *dns.Msg {
 
 // questions sends a question for a name of its own after the other from a host's eth0 to the inside resolver, so many a
 // second, until the context ends, as from the addresses that as gives. It returns how many it has sent.
-func (r *realm) questions(ctx context.Context, from lab.Node, as func(n int) netip.Addr, rate int) (sent *atomic.Int64) {
+func (r *realm) questions(ctx context.Context, from netns.Node, as func(n int) netip.Addr, rate int) (sent *atomic.Int64) {
 	r.t.Helper()
 	send := r.sender(from, r.gatewayMAC(r.Gateway.Private[0]))
 	to := netip.AddrPortFrom(r.Gateway.PrivateAddress, 53)
@@ -85,7 +85,7 @@ func (r *realm) questions(ctx context.Context, from lab.Node, as func(n int) net
 // field-attacks.md A8: one host asks names that nobody answers, 1,500 and 15,000 a second (50,000 in the slow tier); of
 // another host's questions at least 99 of 100 are answered meanwhile.
 func TestUnanswerableQuestionsTakeNothingFromOthers(t *testing.T) {
-	r := newRealm(t, lab.Options{Hosts: 2, Resolver: true})
+	r := newRealm(t, netns.Options{Hosts: 2, Resolver: true})
 	r.upstreamAt(*r.Resolver, func(question *dns.Msg) *dns.Msg {
 		if name := question.Question[0].Name; strings.HasPrefix(name, "good") {
 			return replyWith(question, name+" 0 IN A 198.51.100.10")

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // guessed is what sshd writes when somebody guesses a user's name.
@@ -84,7 +84,7 @@ func (j journal) mustBecomeBanned(a netip.Addr) {
 // instead of himself.
 func TestGuideWatch(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 3})
 	r.echoServers()
 	guesser, victim, friend := r.Clients[0], r.Clients[1], r.Clients[2]
 	path := filepath.Join(r.directory, "auth.log")
@@ -148,7 +148,7 @@ func watch(name, path, more string) string {
 // watch goes on with the next file when its own is rotated.
 func TestWatchGoesOn(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 3})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 3})
 	path := filepath.Join(r.directory, "auth.log")
 	configuration := r.configuration() + "watches:\n" + watch("ssh", path, ", hits: 3")
 	d := r.start(configuration)
@@ -207,7 +207,7 @@ func TestWatchGoesOn(t *testing.T) {
 // A command's lines ban as a file's do, and it ends with its watch.
 func TestWatchOfACommand(t *testing.T) {
 	t.Parallel()
-	r := newRealm(t, lab.Options{Hosts: 1, Clients: 1})
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	path := filepath.Join(r.directory, "auth.log")
 	pid := filepath.Join(r.directory, "pid")
 	watched := fmt.Sprintf(

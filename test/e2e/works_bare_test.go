@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // belowMTU is what a link below WireGuard carries, so that full frames fit the tunnel.
@@ -90,11 +90,11 @@ func (w *works) wireGuards() {
 }
 
 // tunnel makes one of WireGuard over a link between the gateway and its neighbour, and returns its interfaces.
-func (w *works) tunnel(name, port string, neighbour *lab.Namespace, below, farBelow, address, farAddress, allowed, farAllowed string) (near, far string) {
+func (w *works) tunnel(name, port string, neighbour *netns.Namespace, below, farBelow, address, farAddress, allowed, farAllowed string) (near, far string) {
 	w.t.Helper()
 	w.command("gateway", "ip", "address", "flush", "dev", below)
 	ends := [2]struct {
-		at                                   *lab.Namespace
+		at                                   *netns.Namespace
 		own, other                           peer
 		name, below, address, remote, allows string
 	}{

@@ -9,11 +9,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // dhcp is how the gateway's public interface has its address.
-type dhcp struct{ server, client *lab.Command }
+type dhcp struct{ server, client *netns.Command }
 
 // askedByDHCP is the script of udhcpc: it sets what the lease says, of this namespace alone.
 const askedByDHCP = `#!/bin/sh -e
@@ -48,7 +48,7 @@ func (w *works) leases(address string) {
 		"--interface=public0", "--bind-interfaces", "--dhcp-authoritative", "--no-ping", "--dhcp-leasefile="+w.file("leases."+address),
 		fmt.Sprintf("--dhcp-range=%[1]s,%[1]s,255.255.255.0,2m", address))
 	w.must(w.dhcp.server.Start())
-	eventually(w.t, 10*time.Second, "dnsmasq listens", func() bool { return listens(lab.Node{Namespace: w.Router}, 67) == nil })
+	eventually(w.t, 10*time.Second, "dnsmasq listens", func() bool { return listens(netns.Node{Namespace: w.Router}, 67) == nil })
 }
 
 // has waits until the public interface has an address.

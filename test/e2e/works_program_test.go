@@ -17,7 +17,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // worksSize is how much the programs fetch and send.
@@ -67,7 +67,7 @@ func curlOut(_ context.Context, w *works, fill func()) error {
 }
 
 // pages fetches and sends a megabyte.
-func (w *works) pages(from lab.Node, to netip.Addr, port int) error {
+func (w *works) pages(from netns.Node, to netip.Addr, port int) error {
 	page, err := curl(from, to, port, "--url-query", fmt.Sprint("octets=", worksSize), "--max-time", "30")
 	if err == nil && len(page) != worksSize {
 		err = fmt.Errorf("fetched %d octets", len(page))

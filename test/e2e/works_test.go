@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // worksPage is the page with the table.
@@ -20,7 +20,7 @@ const worksPage = "../../docs/reference/works-on.md"
 // works is a kind of link with programs at both of its ends, and who translates between them.
 type works struct {
 	*realm
-	host, client, server lab.Node
+	host, client, server netns.Node
 	outbound             netip.Addr                 // what the server sees
 	published            func() (netip.Addr, error) // where the host's page is, on port 80
 	known                peers
@@ -32,7 +32,7 @@ type works struct {
 // link is a row of the table: how links are made, and which configuration serves them.
 type link struct {
 	name    string
-	options lab.Options
+	options netns.Options
 	private string                            // the gateway's interface, where it is not eth1
 	lay     func(w *works)                    // makes it
 	change  func(configuration string) string // of what all others have

@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // peer is one end of a tunnel: a certificate for OpenVPN, keys for WireGuard, by their files.
@@ -75,9 +75,9 @@ func openVPN(ctx context.Context, w *works, fill func()) error {
 	defer cancel()
 	far := netip.MustParseAddr("172.16.1.1")
 	var said [2]strings.Builder
-	var commands [2]*lab.Command
+	var commands [2]*netns.Command
 	for i, end := range []struct {
-		at           lab.Node
+		at           netns.Node
 		own, other   peer
 		here, remote string
 		more         []string
@@ -115,7 +115,7 @@ func wireGuard(ctx context.Context, w *works, fill func()) error {
 	far := netip.MustParseAddr("172.16.2.1")
 	w.tunnels++ // the kernel may still have the one of the other gateway
 	for _, end := range []struct {
-		at         lab.Node
+		at         netns.Node
 		own, other peer
 		here, name string
 		more       []string
@@ -143,7 +143,7 @@ func wireGuard(ctx context.Context, w *works, fill func()) error {
 
 // runWireGuard runs wireguard-go, and sets up its interface once it listens for that: a control socket that
 // nobody listens at yet (ss -l shows it, too) wg removes, and wireguard-go ends.
-func (w *works) runWireGuard(ctx context.Context, at *lab.Namespace, name string, settings ...string) (*lab.Command, error) {
+func (w *works) runWireGuard(ctx context.Context, at *netns.Namespace, name string, settings ...string) (*netns.Command, error) {
 	socket := "/var/run/wireguard/" + name + ".sock"
 	w.t.Cleanup(func() { _ = os.Remove(socket) }) // killed, it does not
 	command := at.Command(ctx, "wireguard-go", "--foreground", name)
@@ -183,7 +183,7 @@ func (w *works) through(ctx context.Context, far netip.Addr, echo int, fill func
 }
 
 // listens says whether a UDP port has a socket.
-func listens(at lab.Node, port int) error {
+func listens(at netns.Node, port int) error {
 	out, err := at.Command(context.Background(), "ss", "-Hlun", fmt.Sprintf("sport = :%d", port)).Output()
 	if err == nil && len(out) == 0 {
 		err = fmt.Errorf("nobody listens on UDP port %d", port)
@@ -191,7 +191,7 @@ func listens(at lab.Node, port int) error {
 	return err
 }
 
-func quietly(command *lab.Command) error {
+func quietly(command *netns.Command) error {
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("%v: %w: %s", command.Args, err, out)
 	}

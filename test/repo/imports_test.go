@@ -25,18 +25,18 @@ const (
 // is not here has no place in the house yet: give it one.
 var mayImport = map[string][]string{
 	// 1. The words, and what stands on them alone.
-	"model":     {},
-	"config":    {"model"},
-	"store":     {"model"},
-	"mounts":    {},
-	"siphash":   {},
-	"netdev":    {},
-	"process":   {},
-	"httperror": {},
-	"datapath":  {"model", "mounts", "netdev", "siphash"},
-	"lab":       {"model", "netdev"},
-	"packets":   {"model"},
-	"chain":     {"model"},
+	"model":       {},
+	"config":      {"model"},
+	"store":       {"model"},
+	"mounts":      {},
+	"siphash":     {},
+	"netdev":      {},
+	"process":     {},
+	"httperror":   {},
+	"datapath":    {"model", "mounts", "netdev", "siphash"},
+	"lab/netns":   {"model", "netdev"},
+	"lab/packets": {"model"},
+	"chain":       {"model"},
 	// 2. What decides: never each other, never the data plane.
 	"pool":        {"model"},
 	"registry":    {"model"},
@@ -54,30 +54,30 @@ var mayImport = map[string][]string{
 	"outbound":         {"datapath"}, // which addresses hosts leave by
 	"names/allocation": {"datapath", "model", "nameserver", "policy", "pool"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"gateway": {"api", "chain", "config", "datapath", "diagnose", "events", "health", "model", "names/...", "nameserver", "outbound", "packets", "policy", "pool", "protect/...", "registry", "store", "tenants"},
-	"api":     {"model"},
-	"client":  {"api", "model"},
-	"cli":     {"bench", "bench/dut", "bench/method", "bench/report", "bench/reproduce", "bench/scenario", "bench/trafficgen", "client", "config", "demo", "gateway", "geodata", "model", "protect/geo"},
-	"demo":    {"client", "lab", "model", "mounts", "packets", "protect/geo"},
+	"gateway":  {"api", "chain", "config", "datapath", "diagnose", "events", "health", "lab/packets", "model", "names/...", "nameserver", "outbound", "policy", "pool", "protect/...", "registry", "store", "tenants"},
+	"api":      {"model"},
+	"client":   {"api", "model"},
+	"cli":      {"client", "config", "gateway", "geodata", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model", "protect/geo"},
+	"lab/demo": {"client", "lab/netns", "lab/packets", "model", "mounts", "protect/geo"},
 	// 4. The measuring lab; devices, scenarios and reports import bench, never the
 	// other way.
-	"bench":            {"bench/method", "bench/trafficgen", "client", "lab", "model", "mounts", "netdev", "packets"},
-	"bench/method":     {},
-	"bench/trafficgen": {"model", "packets"},
-	"bench/dut":        {"bench", "bench/method", "bench/trafficgen", "client", "lab", "model", "packets", "protect/geo"},
-	"bench/scenario":   {"bench", "bench/method", "bench/trafficgen", "chain", "client", "lab", "model", "packets"},
-	"bench/report":     {"bench", "bench/method"},
-	"bench/reproduce":  {"bench", "bench/method", "bench/report"},
+	"lab/bench":            {"client", "lab/bench/method", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model", "mounts", "netdev"},
+	"lab/bench/method":     {},
+	"lab/bench/trafficgen": {"lab/packets", "model"},
+	"lab/bench/dut":        {"client", "lab/bench", "lab/bench/method", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model", "protect/geo"},
+	"lab/bench/scenario":   {"chain", "client", "lab/bench", "lab/bench/method", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model"},
+	"lab/bench/report":     {"lab/bench", "lab/bench/method"},
+	"lab/bench/reproduce":  {"lab/bench", "lab/bench/method", "lab/bench/report"},
 }
 
 // Tests inside a package may also build packets, lay a lab and ask the daemon.
-var testsMayImport = []string{"client", "lab", "model", "packets"}
+var testsMayImport = []string{"client", "lab/netns", "lab/packets", "model"}
 
 // Scenarios are tried with devices.
-var testsMayAlsoImport = map[string][]string{"bench/scenario": {"bench/dut"}}
+var testsMayAlsoImport = map[string][]string{"lab/bench/scenario": {"lab/bench/dut"}}
 
 // Only these load programs and touch maps (rule 1); test/datapath runs them.
-var mayImportEBPF = []string{"internal/datapath", "internal/chain", "internal/bench/trafficgen", "test/datapath"}
+var mayImportEBPF = []string{"internal/datapath", "internal/chain", "internal/lab/bench/trafficgen", "test/datapath"}
 
 // listing is what `go list -json` says of a package.
 type listing struct {
@@ -134,7 +134,7 @@ func unloading(place string, imports []string) []string {
 	var problems []string
 	for _, imported := range imports {
 		if (imported == ebpf || strings.HasPrefix(imported, ebpf+"/")) && !slices.Contains(mayImportEBPF, place) {
-			problems = append(problems, fmt.Sprintf("%s: imports %s: only datapath, chain and bench/trafficgen may", place, imported))
+			problems = append(problems, fmt.Sprintf("%s: imports %s: only datapath, chain and lab/bench/trafficgen may", place, imported))
 		}
 	}
 	return problems
@@ -203,14 +203,14 @@ func TestImportsCanFail(t *testing.T) {
 		{in("protect/ban"), in("protect/list"), "internal/protect/ban: imports protect/list"},
 		{in("policy"), in("config"), "internal/policy: imports config"},
 		{in("api"), in("gateway"), "internal/api: imports gateway"},
-		{in("bench"), in("bench/dut"), "internal/bench: imports bench/dut"},
-		{in("gateway"), ebpf + "/link", "only datapath, chain and bench/trafficgen"},
-		{module + "/test/e2e", ebpf, "only datapath, chain and bench/trafficgen"},
+		{in("lab/bench"), in("lab/bench/dut"), "internal/lab/bench: imports lab/bench/dut"},
+		{in("gateway"), ebpf + "/link", "only datapath, chain and lab/bench/trafficgen"},
+		{module + "/test/e2e", ebpf, "only datapath, chain and lab/bench/trafficgen"},
 		{module + "/cmd/realmgate", in("gateway"), "cmd/realmgate: imports gateway"},
 		{in("newcomer"), "fmt", "internal/newcomer: nobody said"},
 		{in("pool"), "fmt", ""},
 		{in("gateway"), in("protect/ban"), ""},
-		{in("bench/dut"), in("bench"), ""},
+		{in("lab/bench/dut"), in("lab/bench"), ""},
 		{in("datapath"), ebpf + "/link", ""},
 		{module + "/test/e2e", in("gateway"), ""},
 	} {
@@ -219,7 +219,7 @@ func TestImportsCanFail(t *testing.T) {
 			t.Errorf("%s imports %s: got %q, want %q", c.from, c.to, got, c.want)
 		}
 	}
-	tests := listing{ImportPath: in("pool"), XTestImports: []string{in("packets"), in("datapath")}}
+	tests := listing{ImportPath: in("pool"), XTestImports: []string{in("lab/packets"), in("datapath")}}
 	if problems := checkImports([]listing{tests}); len(problems) != 1 || !strings.Contains(problems[0], "imports datapath") {
 		t.Errorf("a test's imports: got %q", problems)
 	}
@@ -270,6 +270,6 @@ func TestDepguardAgreesCanFail(t *testing.T) {
 	t.Parallel()
 	text, _ := repository(t).read(".golangci.yml")
 	rejects(t, checkDepguard, map[string]string{
-		".golangci.yml": strings.Replace(text, "- "+module+"/internal/registry$", "- "+module+"/internal/lab$", 1),
+		".golangci.yml": strings.Replace(text, "- "+module+"/internal/registry$", "- "+module+"/internal/lab/netns$", 1),
 	}, "lets gateway import")
 }

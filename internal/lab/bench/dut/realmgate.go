@@ -1,0 +1,173 @@
+package dut
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench/method"
+	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
+	"github.com/realmgate/realmgate/internal/lab/netns"
+)
+
+var realmgate = bench.Model{
+	Name:  "realmgate",
+	About: "this program",
+	Held:  true,
+	Bytes: func(sessions int) int64 {
+		return method.RealmgateBytes(method.Capacity(sessions), bench.MostTranslated)
+	},
+	New: func() bench.Device { return &realmgateDevice{mode: "xdp"} },
+}
+
+// realmgateTCX is the same as it serves virtual interfaces.
+var realmgateTCX = bench.Model{
+	Name: "realmgate-tcx", About: "this program where traffic control begins, as it serves virtual interfaces",
+	Held: realmgate.Held, Bytes: realmgate.Bytes,
+	New: func() bench.Device { return &realmgateDevice{mode: "tcx"} },
+}
+
+// realmgateDevice is a daemon in the device's namespace.
+type realmgateDevice struct {
+	mode    string
+	rig     *bench.Rig
+	setup   bench.Setup
+	config  string // path
+	client  *client.Client
+	command *netns.Command
+	log     bytes.Buffer
+}
+
+const startWithin, stopWithin = 30 * time.Second, 10 * time.Second
+
+func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setup) error {
+	if err := realmgateCan(setup); err != nil {
+		return err
+	}
+	d.setup, d.rig, d.client = setup, rig, client.New(client.Options{Instance: rig.Instance})
+	d.config = filepath.Join(rig.Directory, rig.Instance+".yaml")
+	protection, err := d.protection()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(d.config, []byte(realmgateConfiguration(d.mode, setup)+protection), 0o600); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	return d.start(ctx)
+}
+
+// realmgateCan is an error for setups that no configuration gives.
+func realmgateCan(s bench.Setup) error {
+	switch {
+	case s.NoTrack, s.NAT == (trafficgen.Addresses{}) && s.DNAT == (trafficgen.DNAT{}) && s.Pool == (bench.Pool{}):
+		return fmt.Errorf("%w: realmgate always translates", bench.ErrUnsupported)
+	case s.Mark, allowed(s) > 0:
+		return fmt.Errorf("%w: realmgate has no such rules", bench.ErrUnsupported)
+	case s.DNAT != (trafficgen.DNAT{}) && (s.NAT != (trafficgen.Addresses{}) || !s.Inbound):
+		return fmt.Errorf("%w: realmgate translates destinations of sessions from outside only, and not their sources", bench.ErrUnsupported)
+	}
+	return nil
+}
+
+// realmgateConfiguration is the least that makes a gateway do what the setup says.
+// Ports have no quarantine and hosts no limits, which the kernel's NAT does not know either.
+func realmgateConfiguration(mode string, setup bench.Setup) string {
+	text := fmt.Sprintf(`interfaces: {public: [%[1]s], private: [%[2]s], %[7]s: [%[1]s, %[2]s]}
+realm: {zones: [bench.example.], nameserver: ns.bench.example.}
+dns: {public: %s, private: %s, verify: none}
+timeouts: {udp: %ds}
+limits: {host_sessions: 0, host_ports: {udp: 0, tcp: 0, icmp: 0}, host_rate: 0, remote_sessions: 0, remote_rate: 0, binding_sessions: 0}
+capacity: %d
+`, bench.PublicInterface, bench.PrivateInterface, bench.PublicAddress.Addr(), bench.PrivateAddress.Addr(),
+		max(1, int(setup.Timeout/time.Second)), method.Capacity(setup.Sessions), mode) + chainConfiguration(setup)
+	if setup.Pool != (bench.Pool{}) {
+		return text + lenderConfiguration(setup.Pool)
+	}
+	if setup.DNAT != (trafficgen.DNAT{}) {
+		return text + poolConfiguration(setup)
+	}
+	return text + fmt.Sprintf("pool: {addresses: [198.18.254.1]}\noutbound: {addresses: [%s], quarantine: 0s}\n", span(setup.NAT))
+}
+
+func (d *realmgateDevice) start(ctx context.Context) error {
+	d.log.Reset()
+	d.command = d.rig.Device.Command(context.Background(), d.rig.Executable, "run", "-c", d.config, "--instance", d.rig.Instance)
+	d.command.Stdout, d.command.Stderr = &d.log, &d.log
+	if err := d.command.Start(); err != nil {
+		d.command = nil
+		return fmt.Errorf("start %s: %w", d.rig.Executable, err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- d.command.Wait() }()
+	limit := time.After(startWithin)
+	for {
+		if status, err := d.client.Status(ctx); err == nil && status.PID == d.command.Process.Pid {
+			return errors.Join(d.lend(ctx), d.ban(ctx))
+		}
+		select {
+		case err := <-ended:
+			d.command = nil
+			return fmt.Errorf("the gateway ended: %w: %s", err, bytes.TrimSpace(d.log.Bytes()))
+		case <-limit:
+			return fmt.Errorf("the gateway does not serve after %s", startWithin)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (d *realmgateDevice) stop() error {
+	if d.command == nil {
+		return nil
+	}
+	if err := d.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stop the gateway: %w", err)
+	}
+	limit := time.AfterFunc(stopWithin, func() { _ = d.command.Process.Kill() }) // it may have ended at last
+	err := d.command.Wait()
+	limit.Stop()
+	d.command = nil
+	if err != nil {
+		return fmt.Errorf("stop the gateway: %w: %s", err, bytes.TrimSpace(d.log.Bytes()))
+	}
+	return nil
+}
+
+// Reset ends all sessions, as an operator would. There is no quarantine: nothing of
+// the trial before is left. A pool is lent anew by a gateway started anew, since
+// an address that was claimed is not free at once.
+func (d *realmgateDevice) Reset(ctx context.Context) error {
+	if d.setup.DNAT != (trafficgen.DNAT{}) {
+		if err := d.stop(); err != nil {
+			return err
+		}
+		return d.start(ctx)
+	}
+	return d.EndSessions(ctx)
+}
+
+// EndSessions implements bench.Ender.
+func (d *realmgateDevice) EndSessions(ctx context.Context) error {
+	_, err := d.client.EndSessions(ctx, client.Filter{})
+	return err
+}
+
+func (d *realmgateDevice) Count(ctx context.Context) (int, error) {
+	status, err := d.client.Status(ctx)
+	return int(status.Sessions.Used), err
+}
+
+func (d *realmgateDevice) Memory(ctx context.Context) (int64, error) {
+	status, err := d.client.Status(ctx)
+	return int64(status.Bytes), err
+}
+
+func (d *realmgateDevice) Down() error { return d.stop() }

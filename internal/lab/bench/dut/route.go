@@ -1,0 +1,26 @@
+package dut
+
+import (
+	"context"
+	"errors"
+
+	"github.com/realmgate/realmgate/internal/lab/bench"
+)
+
+var route = bench.Model{
+	Name:  "route",
+	About: "the kernel's own forwarding, without connection tracking",
+	New:   func() bench.Device { return &routeDevice{} },
+}
+
+type routeDevice struct{ netfilter }
+
+// Up asks for no tracking, so that the kernel does none: nothing in the namespace
+// wants it.
+func (d *routeDevice) Up(_ context.Context, rig *bench.Rig, setup bench.Setup) error {
+	return errors.Join(forwardsOnly(setup), d.forward(rig, setup))
+}
+
+func (d *routeDevice) Reset(context.Context) error           { return nil }
+func (d *routeDevice) Count(context.Context) (int, error)    { return 0, bench.ErrUnsupported }
+func (d *routeDevice) Memory(context.Context) (int64, error) { return 0, bench.ErrUnsupported }

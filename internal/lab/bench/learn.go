@@ -1,0 +1,76 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
+)
+
+// Frames by which a box is got to know, and their rate: any should keep up.
+const (
+	learnFrames = 1000
+	learnRate   = 5000
+)
+
+// everywhere is the pool of a device of which nothing is known.
+var everywhere = trafficgen.Addresses{First: netip.MustParseAddr("0.0.0.1"), Count: 1<<32 - 2}
+
+// mostPortsExternal is how many source ports a single address has.
+const mostPortsExternal = 64512
+
+// externalFlows returns flows for about so many sessions between the single pair
+// of addresses.
+func externalFlows(sessions int) trafficgen.Flows {
+	destinationPorts := (sessions + mostPortsExternal - 1) / mostPortsExternal
+	return trafficgen.Flows{
+		Sources:          trafficgen.Addresses{First: externalInitiator.own.Addr(), Count: 1},
+		SourcePorts:      trafficgen.SourcePorts.Some(max(1, sessions/destinationPorts)),
+		Destinations:     trafficgen.Addresses{First: externalResponder.own.Addr(), Count: 1},
+		DestinationPorts: trafficgen.DestinationPorts.Some(destinationPorts),
+	}
+}
+
+// learn sends a few frames through an unknown box, and sees whether they come and
+// what it translates their sources to.
+func (b *Bed) learn(ctx context.Context) error {
+	b.epoch++
+	o, err := b.Tester.Run(ctx, trafficgen.Plan{
+		Flows: b.Flows, Frames: min(learnFrames, b.Flows.Count()), Rate: learnRate, Length: b.bench.Length, Epoch: b.epoch,
+		Pool: everywhere, CPU: b.bench.CPU, Wait: b.bench.straggle(),
+	})
+	if err != nil {
+		return err
+	}
+	if o.Received() == 0 {
+		return fmt.Errorf("none of %d frames from %s to %s came through the box: does it forward, and is %s its private side?",
+			o.Sent, b.Flows.Sources.First, b.Flows.Destinations.First, b.Rig.Initiator.Name)
+	}
+	seen, err := b.Tester.External(b.epoch)
+	if err != nil {
+		return err
+	}
+	source := b.Flows.Sources.First
+	switch {
+	case seen.First == source && seen.Count == 1:
+		b.bench.Note("the box translates nothing: %s arrives as it is", source)
+	case source.Less(seen.First) || seen.Last().Less(source):
+		b.Setup.NAT = seen
+		b.bench.Note("the box translates %s to %s", source, span(seen))
+	default:
+		return fmt.Errorf("the box translates only some of the frames from %s: they arrive from %s", source, span(seen))
+	}
+	b.bench.Note("the box's table is not emptied between trials: sessions of one live on in the next")
+	if o.Lost() > 0 {
+		b.bench.Note("of the first %d frames, at %d/s, the box lost %d", o.Sent, learnRate, o.Lost())
+	}
+	return nil
+}
+
+func span(a trafficgen.Addresses) string {
+	if a.Count == 1 {
+		return a.First.String()
+	}
+	return a.First.String() + "-" + a.Last().String()
+}

@@ -1,0 +1,75 @@
+package bench
+
+import (
+	"math"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
+)
+
+// A schedule that was put off while the tester waited for its CPU was kept; one that
+// was put off since the tester is too slow was not.
+func TestOfferedRate(t *testing.T) {
+	for _, c := range []struct {
+		stalled, waited time.Duration
+		want            float64
+	}{
+		{0, 0, 1000}, {50 * time.Millisecond, 50 * time.Millisecond, 1000 / 0.95},
+		{50 * time.Millisecond, 0, 1000}, {10 * time.Millisecond, 50 * time.Millisecond, 1000 / 0.99},
+	} {
+		o := trafficgen.Outcome{Sent: 900, Missing: 100, Elapsed: time.Second, Stalled: c.stalled, Waited: c.waited}
+		if got := offered(o); math.Abs(got-c.want) > 0.001 {
+			t.Errorf("stalled %s, waited %s: %g/s, want %g/s", c.stalled, c.waited, got, c.want)
+		}
+	}
+}
+
+// What the kernel keeps for ordinary programs must not make a paced trial invalid, and
+// what they take of a self-clocked one does.
+func TestMayWait(t *testing.T) {
+	const kept = time.Second / 20
+	if got := mayWait(trafficgen.Plan{Rate: 1000}, time.Second); got < kept || got > 2*kept {
+		t.Errorf("%s of a second at a rate", got)
+	}
+	if got := mayWait(trafficgen.Plan{}, time.Second); got >= kept {
+		t.Errorf("%s of a second without one", got)
+	}
+	if got := mayWait(trafficgen.Plan{}, time.Millisecond); got != mostWaited {
+		t.Errorf("%s of a millisecond", got)
+	}
+}
+
+// Something is always left to others, and no choice of a person is narrowed.
+func TestNearlyAll(t *testing.T) {
+	for _, c := range []struct{ part, period, want int }{
+		{950_000, 1_000_000, 995_000}, {0, 1_000_000, 995_000}, {999_000, 1_000_000, 999_000}, {-1, 1_000_000, -1},
+	} {
+		if got := nearlyAll(c.part, c.period); got != c.want {
+			t.Errorf("%d of %d: %d, want %d", c.part, c.period, got, c.want)
+		}
+	}
+}
+
+// The setting changes with the first paced bed, and is put back.
+func TestPacedSetupChangesAndRestores(t *testing.T) {
+	before, err := readSetting(realTimePart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bed := testBed(t, Paced)
+	during, err := bed.bench.Host.Get(realTimePart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if part, err := strconv.Atoi(before); err == nil && part >= 0 && part <= 950_000 && during == before {
+		t.Errorf("%s before and in the paced set-up", during)
+	}
+	if err := bed.bench.Host.Restore(); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := readSetting(realTimePart); err != nil || after != before {
+		t.Errorf("%q before, %q after, %v", before, after, err)
+	}
+}

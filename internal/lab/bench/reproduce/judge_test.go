@@ -1,0 +1,204 @@
+package reproduce
+
+import (
+	"maps"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/lab/bench"
+)
+
+const gigabyte = 1 << 30
+
+func limitsReport(connections, buckets float64, memory uint64) Evidence {
+	r := reportOf(resultOf("conntrack", "most_connections", connections, 0, nil), resultOf("conntrack", "most_buckets", buckets, 0, nil))
+	r.Environment.MemoryBytes = memory
+	return Evidence{"conntrack-limits": r}
+}
+
+func TestLimitsAreJudgedByMemory(t *testing.T) {
+	t.Parallel()
+	fewAndMany := limitsReport(1<<31, 1<<28, 24*gigabyte)
+	halfOfMemory := limitsReport(1<<31, 1<<31, 24*gigabyte)
+	check(t, "Table 12", []judged{
+		{"little of memory and more than fits", fewAndMany, Yes},
+		{"as many buckets as fit", halfOfMemory, No},
+		{"as many connections as fit", limitsReport(60e6, 1<<28, 24*gigabyte), No},
+		{"memory not known", limitsReport(1<<31, 1<<28, 0), Unknown},
+	})
+	check(t, "Table VI", []judged{
+		{"little of memory and more than fits", fewAndMany, Yes}, {"as many buckets as fit", halfOfMemory, No},
+		{"a small machine", limitsReport(1<<31, 1<<28, 7*gigabyte), Undecided},
+	})
+}
+
+// tuned gives a report a number of buckets.
+func tuned(buckets string, r bench.Report) bench.Report {
+	r.Tuning = []bench.Tuning{{Settings: map[string]string{"/sys/module/nf_conntrack/parameters/hashsize": buckets}}}
+	return r
+}
+
+func TestMemoryIsJudgedByTwoSizes(t *testing.T) {
+	t.Parallel()
+	made := func(few, many, spread float64, buckets string) Evidence {
+		return Evidence{
+			"nat44-memory-100k": tuned("131072", reportOf(resultOf("iptables", "memory_growth", few, spread, nil))),
+			"nat44-memory": tuned(buckets, reportOf(resultOf("iptables", "memory_growth", many, spread, nil),
+				resultOf("realmgate", "memory", 90, narrow, nil))),
+		}
+	}
+	for _, item := range []string{"Tables 13, 14", "Tables IV, V"} {
+		check(t, item, []judged{
+			{"the same", made(256, 258, narrow, "1048576"), Yes},
+			{"more with more", made(256, 384, narrow, "1048576"), No},
+			{"uncertain", made(256, 258, wide, "1048576"), Undecided},
+			{"one number of buckets", made(256, 258, narrow, "131072"), Undecided},
+		})
+	}
+}
+
+func TestRoutingIsJudgedByTheControl(t *testing.T) {
+	t.Parallel()
+	made := func(control, many, spread float64) Evidence {
+		e := Evidence{}
+		for job, by := range map[string]float64{"routing-100k": 1, "routing": 1, "routing-4m": many} {
+			null := 4e6
+			if job == "routing-4m" {
+				null *= control
+			}
+			e[job] = reportOf(resultOf("null", "rate", null, spread, nil), resultOf("null", "rate_reuse", null, spread, nil),
+				resultOf("route", "rate", 1e6*by, spread, nil), resultOf("route", "rate_reuse", 1e6*by, 0, nil))
+		}
+		return e
+	}
+	check(t, "Table 15", []judged{
+		{"the same", made(1, 1, narrow), Yes},
+		{"slower, and the tester too", made(0.5, 0.5, narrow), Yes},
+		{"slower, and the tester not", made(1, 0.5, narrow), No},
+		{"uncertain", made(1, 1, wide), Undecided},
+	})
+}
+
+// hashReport has loads near those of the sources.
+func hashReport(fresh, known map[float64]float64, spread float64) Evidence {
+	results := [][]bench.Result{}
+	for _, dut := range []string{"iptables", "realmgate"} {
+		results = append(results, sweepOf(dut, "rate", "load", spread, fresh), sweepOf(dut, "rate_reuse", "load", spread, known))
+	}
+	return Evidence{"hash-load": reportOf(results...)}
+}
+
+func TestHashLoad(t *testing.T) {
+	t.Parallel()
+	steeper := map[float64]float64{0.599: 230, 1: 220, 3.99: 200, 16: 110, 19.1: 90}
+	gentle := map[float64]float64{0.599: 400, 1: 395, 3.99: 380, 16: 330, 19.1: 310}
+	slower := map[float64]float64{0.599: 400, 1: 250, 3.99: 150, 16: 110, 19.1: 108}
+	level := map[float64]float64{0.599: 230, 1: 230, 3.99: 230, 16: 230, 19.1: 230}
+	rising := map[float64]float64{0.599: 100, 1: 110, 3.99: 190, 16: 220, 19.1: 230}
+	halving := map[float64]float64{0.599: 300, 1: 150, 3.99: 60, 16: 55, 19.1: 54}
+	for item, cases := range map[string][]judged{
+		"Table 16, Figure 25": {
+			{"both fall", hashReport(steeper, gentle, narrow), Yes}, {"both rise, known less", hashReport(rising, rising, narrow), No},
+			{"known fall more", hashReport(gentle, steeper, narrow), Partly}, {"uncertain", hashReport(steeper, gentle, wide), Undecided},
+			{"neither falls", hashReport(level, level, narrow), Undecided},
+		},
+		"Table I": {
+			{"falls faster and faster", hashReport(steeper, gentle, narrow), Yes}, {"rises, ever less", hashReport(rising, gentle, narrow), Partly},
+			{"falls, ever less", hashReport(halving, gentle, narrow), Partly}, {"uncertain", hashReport(steeper, gentle, wide), Undecided},
+			{"rises, ever more", hashReport(map[float64]float64{0.599: 100, 1: 101, 3.99: 110, 16: 250, 19.1: 300}, gentle, narrow), No},
+		},
+		"Table II": {
+			{"falls less", hashReport(steeper, gentle, narrow), Yes}, {"falls more", hashReport(gentle, slower, narrow), Partly},
+			{"uncertain", hashReport(steeper, gentle, wide), Undecided},
+			{"rises, and new ones more", hashReport(rising, map[float64]float64{0.599: 100, 1: 101, 3.99: 110, 16: 120, 19.1: 120}, narrow), No},
+		},
+	} {
+		check(t, item, cases)
+	}
+}
+
+// A machine that became slower between two points is no fall: the control says so.
+func TestSweepIsComparedByTheControl(t *testing.T) {
+	t.Parallel()
+	slowed := map[float64]float64{1: 200, 2048: 200, 65536: 100}
+	e := Evidence{"rule-count": reportOf(sweepOf("ipset", "rate", "rules", wide, slowed), sweepOf("null", "rate", "rules", wide, slowed))}
+	if f := fall(e.sweep("rule-count", "ipset", "rate", "rules")); f.within(1.001) != Yes {
+		t.Errorf("by the control it falls %s-fold", f)
+	}
+	if f := fall(e.rates("rule-count", "ipset", "rate", "rules")); f.median != 2 || f.above(1) != Undecided {
+		t.Errorf("as measured it falls %s-fold", f)
+	}
+}
+
+func TestPinning(t *testing.T) {
+	t.Parallel()
+	made := func(pinned, spread float64) Evidence {
+		results := [][]bench.Result{}
+		for _, dut := range []string{"conntrack", "realmgate"} {
+			results = append(results, resultOf(dut, "rate_reuse", 100, spread, at{"pinned": 0}), resultOf(dut, "rate_reuse", pinned, spread, at{"pinned": 1}))
+		}
+		return Evidence{"cpu-pinning": reportOf(results...)}
+	}
+	check(t, "Table 17, Figure 26", []judged{
+		{"faster", made(126, narrow), Yes}, {"slower", made(90, narrow), No}, {"within the margin", made(103, narrow), Undecided}, {"uncertain", made(126, wide), Undecided},
+	})
+}
+
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	made := func(change map[string]float64, spread float64) Evidence {
+		rates := map[string]float64{"accept": 500, "notrack": 900, "mark": 480, "dnat": 400, "snat": 300, "snat_dnat": 250}
+		known := map[string]float64{}
+		for target := range rates {
+			known[target+"_reuse"] = 1000
+		}
+		maps.Copy(rates, known)
+		maps.Copy(rates, change)
+		results := [][]bench.Result{resultOf("realmgate", "rate_snat", 900, spread, nil), resultOf("realmgate", "rate_snat_reuse", 1000, spread, nil)}
+		for target, rate := range rates {
+			results = append(results, resultOf("iptables", "rate_"+target, rate, spread, nil))
+		}
+		return Evidence{"targets": reportOf(results...)}
+	}
+	check(t, "Figure 27", []judged{
+		{"as in the figure", made(nil, narrow), Yes},
+		{"DNAT is slower than SNAT", made(map[string]float64{"dnat": 280}, narrow), Partly},
+		{"DNAT and SNAT are alike", made(map[string]float64{"dnat": 301}, narrow), Undecided},
+		{"uncertain", made(nil, wide), Undecided},
+		{"nothing of it", made(map[string]float64{"dnat": 280, "notrack": 100, "accept_reuse": 100}, narrow), No},
+		{"no SNAT", made(map[string]float64{"snat": math.NaN()}, narrow), Unknown},
+	})
+}
+
+// New and known connections are compared by what the device itself takes for them:
+// the tester may be slower with one of them.
+func TestKnownConnectionsAreComparedByCost(t *testing.T) {
+	t.Parallel()
+	e := Evidence{"targets": reportOf(resultOf("iptables", "rate_snat", 500, narrow, nil), resultOf("iptables", "rate_snat_reuse", 400, narrow, nil),
+		resultOf("iptables", "cost_snat", 1000, narrow, nil), resultOf("iptables", "cost_snat_reuse", 500, narrow, nil))}
+	if q := e.reused("targets", "iptables", "rate_snat"); q.above(1.9) != Yes || q.below(2.1) != Yes {
+		t.Errorf("known are %s times as fast", q)
+	}
+}
+
+func TestTeardown(t *testing.T) {
+	t.Parallel()
+	made := func(many float64, buckets string) Evidence {
+		ours := resultOf("realmgate", "teardown", 3e6, narrow, nil)
+		return Evidence{
+			"nat44-teardown":      tuned("1048576", reportOf(resultOf("iptables", "teardown", 300e3, narrow, nil), ours)),
+			"nat44-40m-iptables":  tuned(buckets, reportOf(once(resultOf("iptables", "teardown", many, narrow, nil)))),
+			"nat44-40m-realmgate": reportOf(once(resultOf("realmgate", "teardown", 3e6, narrow, nil))),
+		}
+	}
+	check(t, "Table III", []judged{
+		{"the same", made(310e3, "67108864"), Yes},
+		{"ten times slower", made(30e3, "67108864"), Undecided}, // connections and buckets grew together
+		{"less fast, by one trial", made(180e3, "67108864"), Undecided},
+		{"buckets not varied", made(300e3, "1048576"), Undecided},
+	})
+	if v := finding(t, "Table III").Judged(made(310e3, "67108864")); !strings.Contains(v.Why, "n = 1") || !strings.Contains(v.Netfilter, "one trial") {
+		t.Errorf("a single trial is not told: %+v", v)
+	}
+}

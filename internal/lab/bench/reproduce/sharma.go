@@ -1,0 +1,196 @@
+package reproduce
+
+import (
+	"fmt"
+
+	"github.com/realmgate/realmgate/internal/lab/bench/method"
+)
+
+// Jobs that several findings need. Sizes are what a machine of two cores does in
+// minutes; sources have more sessions.
+var (
+	limits      = Job{Name: "conntrack-limits", Scenario: "conntrack-limits", Repeat: 1}
+	memoryFew   = Job{Name: "nat44-memory-100k", Scenario: "nat44-memory", Devices: []string{"iptables", "realmgate"}, Sessions: 100_000, Repeat: 3}
+	memory      = Job{Name: "nat44-memory", Scenario: "nat44-memory", Devices: []string{"iptables", "realmgate"}, Sessions: 1_000_000, Repeat: 3}
+	hashLoad    = Job{Name: "hash-load", Scenario: "hash-load", Sessions: 1_000_000, Repeat: 3}
+	routingFew  = Job{Name: "routing-100k", Scenario: "routing", Sessions: 100_000, Repeat: 3}
+	routing     = Job{Name: "routing", Scenario: "routing", Sessions: 1_000_000, Repeat: 3}
+	routingMany = Job{Name: "routing-4m", Scenario: "routing", Sessions: 4_000_000, Repeat: 3}
+	pinning     = Job{Name: "cpu-pinning", Scenario: "cpu-pinning", Repeat: 5}
+	targets     = Job{Name: "targets", Scenario: "targets", Repeat: 5}
+	position    = Job{Name: "rule-position", Scenario: "rule-position", Repeat: 3}
+	markDNAT    = Job{Name: "mark-dnat", Scenario: "mark-dnat", Repeat: 5}
+	queue       = Job{Name: "nfqueue", Scenario: "nfqueue", Repeat: 3}
+	arrangement = Job{Name: "rule-arrangement", Scenario: "rule-arrangement", Repeat: 3}
+)
+
+func sharma() Paper {
+	return Paper{
+		Name:     "Sharma 2018, Evaluating the performance of Netfilter architecture in Private Realm Gateway",
+		Hardware: "24 CPUs (Xeon E5-2630), 32 GB, Linux 4.8, veth, 64-octet UDP, median of 10 runs",
+		Findings: []Finding{
+			{
+				Item: "Table 12", Needs: []Job{limits},
+				Claim: "The kernel, not memory, bounds the number of connections and of buckets.",
+				Then:  "2^29 connections, 2^28 buckets",
+				Judge: judgeLimits,
+			},
+			{
+				Item: "Tables 13, 14", Needs: []Job{memoryFew, memory},
+				Claim: "A connection takes the same memory whatever the number of connections and buckets.",
+				Then:  "320 bytes",
+				Judge: judgeMemory,
+			},
+			{
+				Item: "Table 15", Needs: []Job{routingFew, routing, routingMany},
+				Claim: "Without tracking the rate does not depend on the number of flows.",
+				Then:  "226k to 254k packets/s for 1 to 16 M flows",
+				Judge: judgeNoTrack,
+			},
+			{
+				Item: "Table 16, Figure 25", Needs: []Job{hashLoad},
+				Claim: "Fuller buckets are slower, for new connections more than for known ones.",
+				Then:  "load 1 to 16: new 143k to 89k, known 319k to 282k packets/s",
+				Judge: func(e Evidence) Verdict { return judgeHashLoad(e, 1, 16) },
+			},
+			{
+				Item: "Table 17, Figure 26", Needs: []Job{pinning},
+				Claim: "Pinning the sender to a CPU helps a little.",
+				Then:  "known, load 8: normal 169k, pinned 213k packets/s",
+				Judge: judgePinning,
+			},
+			{
+				Item: "Figure 27", Needs: []Job{targets},
+				Claim: "Known connections are faster than new ones; NOTRACK is fastest for new ones; SNAT is slowest.",
+				Then:  "a figure without numbers",
+				Judge: judgeTargets,
+			},
+			{
+				Item: "Figures 28 to 30", Needs: []Job{position},
+				Claim: "A DNAT rule far down a list of 65,536 is very slow to reach; keep under 200.",
+				Then:  "about 15 % slower with every 100 rules",
+				Judge: judgePosition,
+			},
+			{
+				Item: "Figure 31", Needs: []Job{markDNAT},
+				Claim: "One rule that takes its target from the mark (MARKDNAT) is as fast at any number of targets; a list is not.",
+				Then:  "constant against falling, up to 2,048 rules",
+				Judge: judgeMarkDNAT,
+			},
+			{
+				Item: "Figure 32", Needs: []Job{queue},
+				Claim: "More queues to user space do not help, nor does the CPU fan-out.",
+				Then:  "eight queues somewhat slower than four",
+				Judge: judgeQueues,
+			},
+			{
+				Item: "Table 18, Figure 33", Needs: []Job{arrangement},
+				Claim: "Rules in as many chains as each has rules need the fewest look-ups.",
+				Then:  "2,147,581,952 look-ups in one chain, 16,842,752 in 256",
+				Judge: judgeLinear,
+			},
+			{
+				Item: "Table 19, Figure 35", Needs: []Job{arrangement},
+				Claim: "Nested chains need fewer still; how deep they nest matters little.",
+				Then:  "9,601,024, 9,240,576 and 9,142,272 look-ups in 2, 3 and 4 levels",
+				Judge: judgeNested,
+			},
+		},
+	}
+}
+
+// judgeLimits asks whether memory can be what bounds the settings: then as much of
+// them would be taken as fits.
+func judgeLimits(e Evidence) Verdict {
+	connections, buckets := e.median("conntrack-limits", "conntrack", "most_connections", nil), e.median("conntrack-limits", "conntrack", "most_buckets", nil)
+	room := float64(e["conntrack-limits"].Environment.MemoryBytes)
+	if room == 0 {
+		panic(absent("the report of conntrack-limits does not say how much memory the machine has"))
+	}
+	byKernel := func(bytes float64) Holds { return holds(bytes < room/2 || bytes > room) }
+	return Verdict{
+		Holds:     every(byKernel(method.ConnectionBytes*connections), byKernel(method.BucketBytes*buckets)),
+		Netfilter: fmt.Sprintf("%.0f connections, %.0f buckets", connections, buckets),
+		Realmgate: "64,000,000 sessions, a bound of its configuration",
+		Why: fmt.Sprintf("of %.0f GB of memory they would take %.1f and %.1f: as much as half of it would be a bound by memory",
+			room/1e9, method.ConnectionBytes*connections/1e9, method.BucketBytes*buckets/1e9),
+	}
+}
+
+// sameMemory is by how much a connection may take more or less at other sizes: the
+// kernel gives memory in pages.
+const sameMemory = 1.1
+
+// judgeMemory compares what connections add, in tables of two sizes.
+func judgeMemory(e Evidence) Verdict {
+	few, many := e.figure("nat44-memory-100k", "iptables", "memory_growth", nil), e.figure("nat44-memory", "iptables", "memory_growth", nil)
+	v := Verdict{
+		Holds: many.by(few).within(sameMemory),
+		Netfilter: fmt.Sprintf("%.0f bytes at 100,000 in %d buckets, %.0f at 1,000,000 in %d", few.median, e.buckets("nat44-memory-100k"),
+			many.median, e.buckets("nat44-memory")),
+		Realmgate: fmt.Sprintf("%.0f bytes at 1,000,000, taken at start", e.median("nat44-memory", "realmgate", "memory", nil)),
+		Why:       "connections and buckets grow together here; a bucket is 8 bytes by the kernel's definition, which was not measured",
+	}
+	if e.buckets("nat44-memory-100k") == e.buckets("nat44-memory") {
+		v.Holds, v.Why = Undecided, "the buckets were not varied"
+	}
+	return v
+}
+
+// sameRate is how far rates may be apart that are called the same.
+const sameRate = 1.25
+
+func judgeNoTrack(e Evidence) Verdict {
+	var same []Holds
+	texts := map[string]string{}
+	for _, metric := range []string{"rate", "rate_reuse"} {
+		few := e.compared("routing-100k", e.resultsAt("routing-100k", "route", metric, nil))[0]
+		for _, job := range []string{"routing", "routing-4m"} {
+			same = append(same, e.compared(job, e.resultsAt(job, "route", metric, nil))[0].by(few).within(sameRate))
+		}
+		texts[metric] = fmt.Sprintf("%s, %s, %s", si(e.median("routing-100k", "route", metric, nil)), si(e.median("routing", "route", metric, nil)),
+			si(e.median("routing-4m", "route", metric, nil)))
+	}
+	return Verdict{
+		Holds:     every(same...),
+		Netfilter: fmt.Sprintf("100k, 1M, 4M flows, each once: %s packets/s; at random: %s", texts["rate"], texts["rate_reuse"]),
+		Realmgate: "always tracks",
+		Why:       "the tester, too, is slower with more flows: they are compared by the control of each",
+	}
+}
+
+// judgeHashLoad compares the emptiest and the fullest table between two loads.
+func judgeHashLoad(e Evidence, from, to float64) Verdict {
+	between := func(metric string) (points []figure) {
+		all := e.sweep("hash-load", "iptables", metric, "load")
+		return []figure{near(all, from), near(all, to)}
+	}
+	fresh, known := fall(between("rate")), fall(between("rate_reuse"))
+	text := func(dut, metric string) string {
+		all := e.rates("hash-load", dut, metric, "load")
+		return ends([]figure{near(all, from), near(all, to)})
+	}
+	return Verdict{
+		Holds:     together(fresh.above(1), known.above(1), fresh.by(known).above(1)),
+		Netfilter: fmt.Sprintf("load %g to %g: new %s, known %s packets/s", from, to, text("iptables", "rate"), text("iptables", "rate_reuse")),
+		Realmgate: fmt.Sprintf("no such setting: new %s, known %s packets/s", text("realmgate", "rate"), text("realmgate", "rate_reuse")),
+		Why:       fmt.Sprintf("new falls %s-fold, known %s-fold", fresh, known),
+	}
+}
+
+// littleHelp is the least gain that is called one.
+const littleHelp = 1.02
+
+func judgePinning(e Evidence) Verdict {
+	known := func(dut string, pinned float64) figure {
+		return e.figure("cpu-pinning", dut, "rate_reuse", at{"pinned": pinned})
+	}
+	free, pinned := known("conntrack", 0), known("conntrack", 1)
+	gain := pinned.by(free)
+	return Verdict{
+		Holds:     gain.above(littleHelp),
+		Netfilter: fmt.Sprintf("known: not pinned %s, pinned %s packets/s", free, pinned),
+		Realmgate: fmt.Sprintf("not pinned %s, pinned %s packets/s", known("realmgate", 0), known("realmgate", 1)),
+		Why:       fmt.Sprintf("pinned it makes %s of what it makes else, and %.0f %% more is called help", gain, 100*(littleHelp-1)),
+	}
+}

@@ -1,0 +1,20 @@
+// Package scenario holds what can be measured: one file for each scenario or
+// family of them. A new scenario is a new file and a line in All.
+package scenario
+
+import "github.com/realmgate/realmgate/internal/lab/bench"
+
+// All lists the scenarios.
+func All() []bench.Scenario {
+	list := []bench.Scenario{
+		routing, tracking, filter,
+		natEstablish, natThroughput, natLoss, natLatency, natPDV, natTeardown, natCapacity, natMemory,
+		conntrackLimits,
+		hashLoad, targets, rulePosition, ruleCount, ruleLoadTime, ruleArrangement, markDNAT,
+		nfqueue, firstPacketVerdict, protection, chainHops, cpuPinning, tcpSessions, poolAllocate,
+	}
+	for i := range list {
+		list[i] = noted(list[i])
+	}
+	return list
+}

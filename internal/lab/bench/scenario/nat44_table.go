@@ -1,0 +1,167 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench/method"
+	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
+)
+
+var natTeardown = bench.Scenario{
+	Name:    "nat44-teardown",
+	About:   "sessions deleted per second (RFC 9693 connection tear-down rate)",
+	Devices: natDevices,
+	Modes:   fullLoad,
+	Run: func(ctx context.Context, b *bench.Bench) error {
+		b.Note("each device deletes all of its sessions as it does when it is asked to: realmgate on all CPUs at once, the kernel on one")
+		return compareNAT(ctx, b, false, measureTeardown)
+	},
+}
+
+// measureTeardown deletes all sessions at once, and subtracts how long the same
+// takes without any (RFC 9693, connection tear-down rate). Of a table that takes minutes to fill it
+// also tells how fast that was, and how much memory it takes then.
+func measureTeardown(ctx context.Context, _ *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
+	if _, err := bed.Device.Count(ctx); errors.Is(err, bench.ErrUnsupported) {
+		return nil, nil // it has no sessions
+	}
+	o, err := bed.Establish(ctx, trafficgen.Plan{})
+	if err != nil {
+		return nil, err
+	}
+	memory, err := bed.Device.Memory(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("memory of %s: %w", bed.Name, err)
+	}
+	full, err := timeReset(ctx, bed)
+	if err != nil {
+		return nil, err
+	}
+	n, err := bed.Device.Count(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("count the sessions of %s: %w", bed.Name, err)
+	}
+	bed.Gate("deleted", n == 0, "%d sessions are left", n)
+	empty, err := timeReset(ctx, bed)
+	if err != nil {
+		return nil, err
+	}
+	bed.Gate("longer", full > empty, "it took %s to delete %d sessions, and %s to delete none: use more --sessions", full, o.Received(), empty)
+	return []bench.Measure{
+		{Metric: "teardown", Unit: bench.PerSecond, Value: float64(o.Received()) / (full - empty).Seconds()},
+		{Metric: "teardown_time", Unit: "ms", Value: full.Seconds() * 1e3},
+		{Metric: "teardown_time_empty", Unit: "ms", Value: empty.Seconds() * 1e3},
+		{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate()},
+		{Metric: "memory", Unit: "bytes per session", Value: float64(memory) / float64(max(o.Received(), 1))},
+	}, nil
+}
+
+func timeReset(ctx context.Context, bed *bench.Bed) (time.Duration, error) {
+	begun := time.Now()
+	err := bed.Reset(ctx)
+	return time.Since(begun), err
+}
+
+var natMemory = bench.Scenario{
+	Name:    "nat44-memory",
+	About:   "bytes per session, with the table's fixed part and without",
+	Devices: natDevices,
+	Modes:   fullLoad,
+	Run:     func(ctx context.Context, b *bench.Bench) error { return compareNAT(ctx, b, false, measureMemory) },
+}
+
+// measureMemory asks the device for its memory before and after all sessions are
+// established.
+func measureMemory(ctx context.Context, _ *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
+	before, err := bed.Device.Memory(ctx)
+	if errors.Is(err, bench.ErrUnsupported) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("memory of %s: %w", bed.Name, err)
+	}
+	o, err := bed.Establish(ctx, trafficgen.Plan{})
+	if err != nil {
+		return nil, err
+	}
+	after, err := bed.Device.Memory(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("memory of %s: %w", bed.Name, err)
+	}
+	sessions := float64(max(o.Received(), 1))
+	return []bench.Measure{
+		{Metric: "memory", Unit: "bytes per session", Value: float64(after) / sessions},
+		{Metric: "memory_growth", Unit: "bytes per session", Value: float64(after-before) / sessions},
+	}, bed.Reset(ctx)
+}
+
+var natCapacity = bench.Scenario{
+	Name:    "nat44-capacity",
+	About:   "sessions that fit a table set up for --sessions of them (RFC 9693 table capacity)",
+	Devices: natDevices,
+	Modes:   fullLoad,
+	Run: func(ctx context.Context, b *bench.Bench) error {
+		b.Note("capacity is the highest number that a binary search found to fit; its bounds lie within %g %% of each other in the end", 100*method.Strict().Width)
+		c := natComparison(b)
+		c.Flows, c.Setup.NAT = bench.FlowsFor(min(overfill*b.Sessions, trafficgen.MaxFrames), b.Hosts)
+		c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
+			return measureCapacity(ctx, b, bed)
+		}
+		b.Expect((b.Repeat + 1) * (len(b.Devices) + 1))
+		return b.Compare(ctx, c)
+	},
+}
+
+const (
+	overfill  = 4   // as many sessions are tried as fit the table by its size
+	collapsed = 0.5 // of the rate with fewer sessions: the table is as good as full
+
+	tellingTime = 10 * time.Millisecond // a rate over less may be half for any reason
+)
+
+// measureCapacity doubles the number of sessions until the table refuses some, or
+// takes them at less than half the rate, and goes on with a binary search (RFC 9693,
+// connection tracking table capacity). What is counted is what the device has: some make room for a new
+// session by dropping an old one.
+func measureCapacity(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
+	if _, err := bed.Device.Count(ctx); errors.Is(err, bench.ErrUnsupported) {
+		return nil, nil // it has no table
+	}
+	rates := bench.Series{DUT: bed.Name, Plot: "rate by sessions", X: "sessions", Y: "new sessions, 1/s"}
+	var last float64 // rate at the last number that fitted
+	search := method.Search{
+		Goal: method.Strict(), Least: 1, Most: float64(bed.Flows.Count()),
+		Start: float64(max(b.Sessions/overfill, 1)), Stride: 2,
+	}
+	found, err := search.Run(func(load float64) (seen method.Observation, err error) {
+		err = bed.Try(func() error {
+			if err := bed.Reset(ctx); err != nil {
+				return err
+			}
+			o, sessions, err := bed.Overfill(ctx, int(load))
+			if err != nil {
+				return err
+			}
+			seen.Loss = 1 - float64(sessions)/float64(max(o.Sent, 1))
+			switch {
+			case seen.Loss > 0 || o.Elapsed < tellingTime:
+			case o.Rate() < collapsed*last:
+				seen.Loss = 1
+			default:
+				last = o.Rate()
+			}
+			rates.Points = append(rates.Points, [2]float64{float64(o.Sent), o.Rate()})
+			return nil
+		})
+		return seen, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.Plot(rates)
+	return []bench.Measure{{Metric: "capacity", Unit: "sessions", Value: float64(int(found.Lower))}}, bed.Reset(ctx)
+}

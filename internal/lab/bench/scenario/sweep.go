@@ -1,0 +1,51 @@
+package scenario
+
+import (
+	"context"
+
+	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
+)
+
+// points picks the points of a sweep: few for a smoke run, some that show the
+// curve in the quick profile, and those of the source for the RFC one.
+func points[T any](b *bench.Bench, smoke, quick, rfc []T) []T {
+	switch {
+	case b.Smoke:
+		return smoke
+	case b.Profile == bench.RFC:
+		return rfc
+	default:
+		return quick
+	}
+}
+
+// expect announces comparisons of all devices and the control.
+func expect(b *bench.Bench, comparisons int) {
+	b.Expect(comparisons * (b.Repeat + 1) * (len(b.Devices) + 1))
+}
+
+// measureSessions is a trial of what stateful devices do: a first packet of every
+// session, one back, which shows that the device has them all, and then packets of
+// these both ways, in random order.
+func measureSessions(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
+	first, err := bed.Establish(ctx, trafficgen.Plan{})
+	if err != nil {
+		return nil, err
+	}
+	n := bed.Flows.Count()
+	if _, err := bed.Run(ctx, trafficgen.Plan{Frames: n, Direction: trafficgen.Reverse, VerifyEvery: 1}, false); err != nil {
+		return nil, err
+	}
+	further, err := bed.Run(ctx, trafficgen.Plan{Frames: furtherFrames(n), Direction: trafficgen.Both, Random: true}, false)
+	if err != nil {
+		return nil, err
+	}
+	return []bench.Measure{
+		{Metric: "rate", Unit: bench.PerSecond, Value: first.Rate()},
+		{Metric: "rate_reuse", Unit: bench.PerSecond, Value: further.Rate()},
+	}, bed.Reset(ctx)
+}
+
+// furtherFrames is enough for a few hundredths of a second at least.
+func furtherFrames(sessions int) int { return max(20_000, min(4*sessions, 200_000)) }
