@@ -49,8 +49,9 @@ $(LINTER): tools/go.mod tools/go.sum
 	$(GO) build -C tools -buildvcs=false -ldflags='-s -w' -o ../$(LINTER) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@touch $@
 
+# Without symbols and DWARF: panics still print their stacks.
 build: ## build bin/realmgate; needs only Go
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) $(if $(COMMIT),-ldflags='-X github.com/realmgate/realmgate/internal/api.revision=$(COMMIT)') -o $(BIN) ./cmd/realmgate
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags='-s -w $(if $(COMMIT),-X github.com/realmgate/realmgate/internal/api.revision=$(COMMIT))' -o $(BIN) ./cmd/realmgate
 
 test: ## run everything: objects, linters, unit, data plane and whole-gateway tests (root, Debian)
 	tools/test.sh
