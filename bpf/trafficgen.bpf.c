@@ -179,14 +179,13 @@ static __always_inline int sink_tcp(struct xdp_md *ctx, const struct trafficgen_
 		return XDP_PASS;
 	}
 	measure_arrival(plan, counters);
-	measure_once(counters, side, turn.flow * TCP_STEPS + turn.step);
 	if (!tcp_intact(plan, &frame, step, &turn))
 		counters->corrupt++;
 	flow_tuple(plan, turn.flow, &tuple);
-	if (side == SIDE_RESPONDER)
-		measure_forward(plan, counters, frame.ip, (const __u16 *)frame.udp, turn.flow, &tuple);
-	else
-		measure_reverse(counters, frame.ip, (const __u16 *)frame.udp, &tuple);
+	if (side == SIDE_RESPONDER
+		    ? measure_forward(plan, counters, frame.ip, (const __u16 *)frame.udp, turn.flow, &tuple)
+		    : measure_reverse(counters, frame.ip, (const __u16 *)frame.udp, &tuple))
+		measure_once(counters, side, turn.flow * TCP_STEPS + turn.step);
 	return XDP_DROP;
 }
 
@@ -210,15 +209,15 @@ static __always_inline int sink(struct xdp_md *ctx, __u32 side)
 		return XDP_PASS;
 	}
 	measure_arrival(plan, counters);
-	measure_sequence(counters, side, frame.payload->sequence);
 	if ((frame.payload->sequence & ((1ULL << plan->verify) - 1)) == 0 && !frame_intact(&frame))
 		counters->corrupt++;
 	flow_tuple(plan, frame.payload->flow, &tuple);
-	if (side == SIDE_RESPONDER)
-		measure_forward(plan, counters, frame.ip, (const __u16 *)frame.udp, frame.payload->flow, &tuple);
-	else
-		measure_reverse(counters, frame.ip, (const __u16 *)frame.udp, &tuple);
-	measure_latency(frame.payload);
+	if (side == SIDE_RESPONDER
+		    ? measure_forward(plan, counters, frame.ip, (const __u16 *)frame.udp, frame.payload->flow, &tuple)
+		    : measure_reverse(counters, frame.ip, (const __u16 *)frame.udp, &tuple)) {
+		measure_sequence(counters, side, frame.payload->sequence);
+		measure_latency(frame.payload);
+	}
 	return XDP_DROP;
 }
 

@@ -87,8 +87,11 @@ static __always_inline void measure_latency(const struct payload *payload)
 		*count += 1;
 }
 
-/* At the responder: the source must be the device's, and the same as before. ports are source and destination. */
-static __always_inline void measure_forward(const struct trafficgen_plan *plan, struct trafficgen_counters *counters,
+/*
+ * At the responder: the source must be the device's, and the same as before. ports are source and destination. A frame
+ * at the wrong endpoint is not one that came: false is returned.
+ */
+static __always_inline bool measure_forward(const struct trafficgen_plan *plan, struct trafficgen_counters *counters,
 					    const struct iphdr *ip, const __u16 *ports, __u32 flow,
 					    const struct trafficgen_tuple *tuple)
 {
@@ -99,21 +102,27 @@ static __always_inline void measure_forward(const struct trafficgen_plan *plan, 
 	if (plan->pool_last ? source < plan->pool_first || source > plan->pool_last
 			    : source != tuple->source || bpf_ntohs(ports[0]) != tuple->source_port)
 		counters->untranslated++;
-	if (bpf_ntohl(ip->daddr) != tuple->destination + plan->dnat || bpf_ntohs(ports[1]) != tuple->destination_port)
+	if (bpf_ntohl(ip->daddr) != tuple->destination + plan->dnat || bpf_ntohs(ports[1]) != tuple->destination_port) {
 		counters->misdirected++;
+		return false;
+	}
 	state = bpf_map_lookup_elem(&trafficgen_states, &flow);
 	if (!state)
-		return;
+		return true;
 	if (*state != seen && (__u16)*state == plan->epoch)
 		counters->moved++;
 	*state = seen;
+	return true;
 }
 
 /* At the initiator: it must be the answer to what was sent, from whom it was sent to. */
-static __always_inline void measure_reverse(struct trafficgen_counters *counters, const struct iphdr *ip,
+static __always_inline bool measure_reverse(struct trafficgen_counters *counters, const struct iphdr *ip,
 					    const __u16 *ports, const struct trafficgen_tuple *tuple)
 {
 	if (bpf_ntohl(ip->daddr) != tuple->source || bpf_ntohs(ports[1]) != tuple->source_port ||
-	    bpf_ntohl(ip->saddr) != tuple->destination || bpf_ntohs(ports[0]) != tuple->destination_port)
+	    bpf_ntohl(ip->saddr) != tuple->destination || bpf_ntohs(ports[0]) != tuple->destination_port) {
 		counters->misdirected++;
+		return false;
+	}
+	return true;
 }

@@ -161,6 +161,12 @@ func TestSinkCountsWhatADeviceDoesWrong(t *testing.T) {
 			}
 			return [][]byte{frame}
 		}, 0, counts{Received: 204, Duplicate: 4}, trafficgen.Addresses{}},
+		{"sends each to its port and to another", func(_ int, frame []byte) [][]byte {
+			other := append([]byte(nil), frame...)
+			other[37] ^= 1
+			adjust(other[40:], other[37:], 37)
+			return [][]byte{other, frame}
+		}, 0, counts{Received: 400, Misdirected: 200}, trafficgen.Addresses{}},
 		{"swaps", func(n int, frame []byte) [][]byte {
 			switch n % 50 {
 			case 7:
@@ -174,8 +180,8 @@ func TestSinkCountsWhatADeviceDoesWrong(t *testing.T) {
 		// The time is 0 here, and the last octet of the 64 that a frame has.
 		{"changes the payload", corrupt(59), 0, counts{Received: 200, Corrupt: 4}, trafficgen.Addresses{}},
 		{"changes the header's checksum", corrupt(24), 0, counts{Received: 200, Corrupt: 4}, trafficgen.Addresses{}},
-		{"sends to another address", corrupt(33, 24, 40), 0, counts{Received: 200, Misdirected: 4}, trafficgen.Addresses{}},
-		{"sends to another port", corrupt(37, 40), 0, counts{Received: 200, Misdirected: 4}, trafficgen.Addresses{}},
+		{"sends to another address", corrupt(33, 24, 40), 4, counts{Received: 200, Misdirected: 4}, trafficgen.Addresses{}},
+		{"sends to another port", corrupt(37, 40), 4, counts{Received: 200, Misdirected: 4}, trafficgen.Addresses{}},
 		{"translates though it should not", corrupt(29, 24, 40), 0, counts{Received: 200, Untranslated: 4}, trafficgen.Addresses{}},
 		{"does not translate", func(_ int, frame []byte) [][]byte { return [][]byte{frame} }, 0, counts{Received: 200, Untranslated: 200},
 			trafficgen.Addresses{First: FirstTranslated, Count: 4}},

@@ -140,8 +140,8 @@ func exponent(every int) uint8 {
 
 // Counters is what one sink saw.
 type Counters struct {
-	Received     uint64 `json:"received"`
-	Duplicate    uint64 `json:"duplicate"`
+	Received     uint64 `json:"received"`  // all that came, wherever and however often
+	Duplicate    uint64 `json:"duplicate"` // came to the right endpoint before
 	Reordered    uint64 `json:"reordered"`
 	Untranslated uint64 `json:"untranslated"` // the source is not one of the device's
 	Misdirected  uint64 `json:"misdirected"`  // at the wrong endpoint
@@ -154,6 +154,9 @@ type Counters struct {
 func (c Counters) Wrong() uint64 {
 	return c.Duplicate + c.Untranslated + c.Misdirected + c.Moved + c.Corrupt
 }
+
+// right is how many came to the right endpoint, each once.
+func (c Counters) right() uint64 { return c.Received - c.Duplicate - c.Misdirected }
 
 // Outcome is what came of a Plan.
 type Outcome struct {
@@ -183,10 +186,8 @@ func (o Outcome) after(before Outcome, waited time.Duration) Outcome {
 	return o
 }
 
-// Received returns how many frames came, duplicates not counted.
-func (o Outcome) Received() uint64 {
-	return o.Initiator.Received - o.Initiator.Duplicate + o.Responder.Received - o.Responder.Duplicate
-}
+// Received returns how many frames came to where they belong, duplicates not counted.
+func (o Outcome) Received() uint64 { return o.Initiator.right() + o.Responder.right() }
 
 // Lost returns how many did not.
 func (o Outcome) Lost() uint64 { return o.Sent - min(o.Received(), o.Sent) }
