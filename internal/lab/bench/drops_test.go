@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // Whatever the null device loses met a full queue: it drops nothing by itself.
@@ -32,5 +33,42 @@ func TestDropsOfAnOverloadedDevice(t *testing.T) {
 	bed.noteLosses()
 	if notes := bed.bench.Report.Notes; len(notes) != 1 || !strings.Contains(notes[0], "null lost") {
 		t.Errorf("%q", notes)
+	}
+}
+
+// The box's own queue is full in front of it, also where the box is none of ours: only
+// the tester's ends of the links can be read then.
+func TestDropsAtABoxOfOthers(t *testing.T) {
+	bed := testBed(t, Paced)
+	ours := bed.Rig
+	for range 20 { // until a machine is slow enough
+		if _, err := bed.Run(t.Context(), trafficgen.Plan{Frames: 200_000, Random: true, Rate: trafficgen.MaxRate}, true); err != nil {
+			t.Fatal(err)
+		}
+		if bed.losses.lost > 0 {
+			break
+		}
+	}
+	want, err := ours.drops()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		at   *netns.Namespace
+		name string
+	}{{ours.Inside, ours.Initiator.Name}, {ours.Outside, ours.Responder.Name}} {
+		theirs := Rig{Initiator: trafficgen.Port{Name: c.name}, Responder: trafficgen.Port{Name: c.name}}
+		var got drops
+		if err := c.at.Do(func() (err error) { got, err = theirs.drops(); return err }); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %+v, the device's ends %+v", c.name, got, want)
+		// Each interface is named twice here. All goes from the initiator to the responder.
+		if c.name == insideInterface && got.before != 2*want.before || c.name == outsideInterface && got.behind != 2*want.behind {
+			t.Errorf("%s: %+v, the device's ends count %+v", c.name, got, want)
+		}
+	}
+	if want.before == 0 {
+		t.Skip("this machine's null device keeps up with its tester")
 	}
 }
