@@ -138,14 +138,21 @@ func (a *app) measure(ctx context.Context, s bench.Scenario, o bench.Options, ou
 // nothingValid is the error of a run that ended well and says nothing about any of
 // its devices. The control alone is no result.
 func nothingValid(r bench.Report) error {
-	why := ""
+	why, of := "", math.MaxInt
 	for _, result := range r.Results {
 		if _, bound := report.LowerBound(result); bound || !math.IsNaN(float64(result.Median)) && result.DUT != r.Control {
 			return nil
 		}
 		for _, t := range result.Trials {
-			if why == "" && t.Invalid != "" {
-				why = result.DUT + ", " + t.Invalid
+			blame := 0 // a device's own fault is told before the machine's, and that before the control's
+			switch {
+			case result.DUT == r.Control:
+				blame = 2
+			case t.Disturbed():
+				blame = 1
+			}
+			if t.Invalid != "" && blame < of {
+				why, of = result.DUT+", "+t.Invalid, blame
 			}
 		}
 	}

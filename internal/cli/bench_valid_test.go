@@ -33,6 +33,8 @@ func TestNothingValid(t *testing.T) {
 		{"a lower bound", "", []bench.Result{failed("external", bench.PerSecond, "generator", "the tester reaches only 2/s")}, nil},
 		{"curves alone", "", nil, []bench.Series{{}}},
 		{"none", "no trial was valid; the first: realmgate, steal: 31 % of a CPU's time was stolen", []bench.Result{stolen, none}, nil},
+		{"the device's own before the machine's", "no trial was valid; the first: nftables, complete: 49 of 49963 frames lost",
+			[]bench.Result{failed("null", bench.PerSecond, "complete", "1 of 2"), stolen, failed("nftables", bench.PerSecond, "complete", "49 of 49963 frames lost")}, nil},
 		{"the control alone", "no trial was valid; the first: realmgate, steal: 31 % of a CPU's time was stolen", []bench.Result{control, stolen}, nil},
 		{"no device", "nothing was measured: route is left out: it translates nothing", []bench.Result{control}, nil},
 	} {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type Bed struct {
 	// threads are the CPUs to which a scenario has moved the device.
 	threads []int
 	losses  losses // in the paced set-up
+	lossy   bool   // it is said that some sessions are lost at any rate
 	// turns says that its trials are in parts, between which yield lets others have theirs.
 	turns bool
 	yield func() error
@@ -106,9 +108,27 @@ func (b *Bed) Gate(name string, holds bool, format string, args ...any) {
 	b.gates[name] = fmt.Sprintf(format, args...)
 }
 
+// Gates that say what the others follow from come first, and what the tester or its
+// machine failed to do last: a device's own fault is no less one on a busy machine.
+var (
+	firstGates = []string{"translated", "prepared"}
+	testers    = []string{"generator", "contention", "steal"}
+)
+
+// before is the order in which gates say why a trial is invalid.
+func before(a, b string) int {
+	rank := func(name string) int {
+		if i := slices.Index(firstGates, name); i >= 0 {
+			return i - len(firstGates)
+		}
+		return 1 + slices.Index(testers, name)
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+}
+
 // invalid says why the trial is, or nothing.
 func (b *Bed) invalid() string {
-	for _, name := range slices.Sorted(maps.Keys(b.gates)) {
+	for _, name := range slices.SortedFunc(maps.Keys(b.gates), before) {
 		if why := b.gates[name]; why != "" {
 			return name + ": " + why
 		}
@@ -118,7 +138,7 @@ func (b *Bed) invalid() string {
 
 // disturbed reports whether something but the device made the trial invalid.
 func (b *Bed) disturbed() bool {
-	return b.gates["steal"] != "" || b.gates["contention"] != "" || b.gates["generator"] != ""
+	return slices.ContainsFunc(testers, func(name string) bool { return b.gates[name] != "" })
 }
 
 // AsynchronousWindow is how many frames are under way through an asynchronous

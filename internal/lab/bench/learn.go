@@ -44,8 +44,12 @@ func (b *Bed) learn(ctx context.Context) error {
 		return err
 	}
 	if o.Received() == 0 {
-		return fmt.Errorf("none of %d frames from %s to %s came through the box: does it forward, and is %s its private side?",
-			o.Sent, b.Flows.Sources.First, b.Flows.Destinations.First, b.Rig.Initiator.Name)
+		astray := ""
+		if n := o.Responder.Misdirected; n > 0 {
+			astray = fmt.Sprintf(" %d came to a wrong address or port", n)
+		}
+		return fmt.Errorf("none of %d frames from %s to %s came through the box: does it forward, and is %s its private side?%s",
+			o.Sent, b.Flows.Sources.First, b.Flows.Destinations.First, b.Rig.Initiator.Name, astray)
 	}
 	seen, err := b.Tester.External(b.epoch)
 	if err != nil {
@@ -54,7 +58,7 @@ func (b *Bed) learn(ctx context.Context) error {
 	source := b.Flows.Sources.First
 	switch {
 	case seen.First == source && seen.Count == 1:
-		b.bench.Note("the box translates nothing: %s arrives as it is", source)
+		return fmt.Errorf("the box translates nothing: %s arrives as it is, and this measures NAT44", source)
 	case source.Less(seen.First) || seen.Last().Less(source):
 		b.Setup.NAT = seen
 		b.bench.Note("the box translates %s to %s", source, span(seen))

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -72,9 +71,23 @@ func (b *Bed) Thread(cpu int) error {
 // options, in a trial that is valid, as far as it can be repeated. name tells
 // several searches on one bed apart; each begins where the last of its name ended.
 // The report gets its trace.
+// Without the sessions that Prepare makes there is nothing to look for.
 func (b *Bed) SearchRate(name string, trial func(rate float64) (trafficgen.Outcome, error)) (method.Found, error) {
+	return b.search(name, leastRate, trial)
+}
+
+// SearchEstablishRate is SearchRate for trials that send every session once, down to a
+// rate at which that does not take long.
+func (b *Bed) SearchEstablishRate(name string, trial func(rate float64) (trafficgen.Outcome, error)) (method.Found, error) {
+	return b.search(name, max(leastRate, float64(b.Flows.Count())/b.bench.longest().Seconds()), trial)
+}
+
+func (b *Bed) search(name string, least float64, trial func(rate float64) (trafficgen.Outcome, error)) (method.Found, error) {
+	if b.gates["prepared"] != "" {
+		return method.Found{}, nil
+	}
 	goal := b.bench.Search
-	s := method.Search{Goal: goal, Least: leastRate, Most: trafficgen.MaxRate, Start: firstRate, Stride: firstStride}
+	s := method.Search{Goal: goal, Least: least, Most: trafficgen.MaxRate, Start: firstRate, Stride: firstStride}
 	if hint := b.hints[name]; hint > 0 {
 		s.Start, s.Stride = hint, 1+2*goal.Width
 	}
@@ -87,7 +100,8 @@ func (b *Bed) SearchRate(name string, trial func(rate float64) (trafficgen.Outco
 	}
 	b.hints[name] = found.Lower
 	b.trace(name, found)
-	b.Gate("found", found.Lower > 0, "no rate from %d/s on passed", leastRate)
+	last := found.Steps[len(found.Steps)-1]
+	b.Gate("found", found.Lower > 0, "no rate from %.0f/s on passed: %.3g %% are lost at %.0f/s", least, 100*last.Loss, last.Load)
 	b.Gate("generator", !found.Limited || b.isNull(), "the tester reaches only %.0f/s, and the device passed", found.Lower)
 	return found, nil
 }
@@ -182,40 +196,4 @@ func (b *Bench) Plot(s Series) {
 		}
 	}
 	b.Report.Series = append(b.Report.Series, s)
-}
-
-// mostHalved is how often phase 1 may be too fast before it is given up.
-const mostHalved = 8
-
-// Prepare is phase 1 as preparation: afterwards the device has all sessions. In
-// the paced set-up it goes at a rate that is safely below what the device can do
-// (RFC 9693, test phase 1), which is found by halving.
-func (b *Bed) Prepare(ctx context.Context) error {
-	if b.bench.Mode != Paced {
-		_, err := b.establish(ctx, trafficgen.Plan{Frames: b.Flows.Count()})
-		return err
-	}
-	const name = "preparation"
-	if b.hints[name] == 0 {
-		b.hints[name] = 2 * firstRate
-	}
-	for range mostHalved {
-		var o trafficgen.Outcome
-		gates, err := b.attempt(mostAttempts, func() (err error) {
-			if err = b.Reset(ctx); err == nil {
-				o, err = b.Establish(ctx, trafficgen.Plan{Rate: b.hints[name]})
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if o.Lost() == 0 {
-			b.join(gates)
-			return nil
-		}
-		b.hints[name] /= 2
-	}
-	b.Gate("prepared", false, "sessions were lost even at %.0f/s", 2*b.hints[name])
-	return nil
 }

@@ -115,6 +115,20 @@ func TestTry(t *testing.T) {
 	}
 }
 
+// What a trial is called invalid for is what the device did, if it did anything.
+func TestInvalidNamesTheDeviceFirst(t *testing.T) {
+	bed := &Bed{gates: map[string]string{}}
+	for _, name := range []string{"contention", "steal", "generator", "found", "complete", "prepared", "translated"} {
+		bed.Gate(name, false, "it failed")
+		if got := bed.invalid(); name != "steal" && got != name+": it failed" {
+			t.Errorf("with %s: %s", name, got)
+		}
+	}
+	if !bed.disturbed() || (Trial{Invalid: bed.invalid()}).Disturbed() || !(Trial{Invalid: "steal: 31 %"}).Disturbed() || (Trial{}).Disturbed() {
+		t.Error("a disturbed trial is not told from one that the device failed")
+	}
+}
+
 func TestPacedSetupNeedsTwoCPUs(t *testing.T) {
 	if err := (Options{Mode: Paced}).checkPaced(1); err == nil || !strings.Contains(err.Error(), "--setup self-clocked") {
 		t.Error(err)

@@ -42,6 +42,14 @@ func (o Options) Duration() time.Duration {
 	return 250 * time.Millisecond // a search has dozens
 }
 
+// longest returns how long a trial of a search may take that sends every session.
+func (o Options) longest() time.Duration {
+	if o.Profile == RFC {
+		return time.Minute
+	}
+	return 10 * time.Second
+}
+
 // straggle is how long a trial waits for frames that have not come (RFC 2544
 // section 23).
 func (o Options) straggle() time.Duration {

@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/bench/method"
@@ -47,6 +49,13 @@ type Trial struct {
 	Round   int           `json:"round"`
 	Value   method.Number `json:"value"`
 	Invalid string        `json:"invalid,omitempty"` // why
+}
+
+// Disturbed reports whether the trial is invalid by what the tester or its machine
+// failed to do, and by nothing that the device did.
+func (t Trial) Disturbed() bool {
+	gate, _, _ := strings.Cut(t.Invalid, ":")
+	return slices.Contains(testers, gate)
 }
 
 // Gate is a condition that makes a trial valid, and how often it held.

@@ -85,7 +85,7 @@ func searchEstablish(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]ben
 		}
 		return bed.Establish(ctx, trafficgen.Plan{Rate: rate})
 	}
-	found, err := bed.SearchRate("new sessions", phase1)
+	found, err := bed.SearchEstablishRate("new sessions", phase1)
 	if err != nil || found.Lower == 0 {
 		return perSecond(0), err
 	}

@@ -1,0 +1,101 @@
+package bench
+
+import (
+	"context"
+
+	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
+)
+
+// preparation looks for a rate at which a device takes every session (RFC 9693, test
+// phase 1), from the one that the last trial found.
+type preparation struct {
+	rate  float64 // frames per second
+	spare int     // rates that may still be tried
+}
+
+const (
+	// sparedRates is how many rates are tried below one at which half or less was
+	// lost: half that rate loses nothing of a device that was only too slow.
+	sparedRates = 2
+	// mostPasses is how often the sessions are sent, if some are lost at any rate, and
+	// mostUnmade the share of them that may be missing then.
+	mostPasses = 4
+	mostUnmade = 0.001
+)
+
+func newPreparation(known float64) preparation {
+	if known == 0 {
+		known = 2 * firstRate
+	}
+	return preparation{known, -1}
+}
+
+// slower halves the rate after one that lost a share of the sessions, and reports
+// whether that can help.
+func (p *preparation) slower(loss float64) bool {
+	if p.spare < 0 && loss <= 0.5 {
+		p.spare = sparedRates
+	}
+	if p.spare == 0 || p.rate <= leastRate {
+		return false
+	}
+	p.spare--
+	p.rate = max(p.rate/2, leastRate)
+	return true
+}
+
+// Prepare is phase 1 as preparation: afterwards the device has all sessions. In
+// the paced set-up it goes at a rate that is safely below what the device can do. Of
+// a device that loses some at any rate they are sent again.
+func (b *Bed) Prepare(ctx context.Context) error {
+	if b.bench.Mode != Paced {
+		_, err := b.establish(ctx, trafficgen.Plan{Frames: b.Flows.Count()})
+		return err
+	}
+	const name = "preparation"
+	for p := newPreparation(b.hints[name]); ; {
+		var o trafficgen.Outcome
+		gates, err := b.attempt(mostAttempts, func() (err error) {
+			if err = b.Reset(ctx); err == nil {
+				o, err = b.Establish(ctx, trafficgen.Plan{Rate: p.rate})
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if o.Lost() == 0 {
+			b.hints[name] = p.rate
+			b.join(gates)
+			return nil
+		}
+		if !p.slower(o.LossRatio()) {
+			b.hints[name] = 0 // what else was in this trial says nothing about the next
+			b.join(gates)
+			return b.sendAgain(ctx, p.rate, o)
+		}
+	}
+}
+
+// sendAgain sends all sessions until each has come once, or often enough.
+func (b *Bed) sendAgain(ctx context.Context, rate float64, first trafficgen.Outcome) error {
+	all := b.Flows.Count()
+	made, err := b.Tester.Seen(b.epoch)
+	passes := 1
+	for ; err == nil && made < all && passes < mostPasses; passes++ {
+		if _, err = b.Run(ctx, trafficgen.Plan{Frames: all, Rate: rate}, true); err == nil {
+			made, err = b.Tester.Seen(b.epoch)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	missing := all - made
+	b.Gate("prepared", float64(missing) <= mostUnmade*float64(all), "%.2g %% of the sessions were lost at %.0f/s, which no lower rate makes better; %d of %d are missing after %d attempts",
+		100*first.LossRatio(), rate, missing, all, passes)
+	if missing == 0 && !b.lossy {
+		b.lossy = true
+		b.bench.Note("%s loses sessions at any rate, %.2g %% of them at %.0f/s: they were sent %d times before each was there", b.Name, 100*first.LossRatio(), rate, passes)
+	}
+	return nil
+}
