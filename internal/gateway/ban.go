@@ -33,6 +33,20 @@ type bans struct {
 	spare chan struct{}             // tells runBans that others must not be banned now
 }
 
+// prepareBans puts the bans that were kept into force at the start; later it looks anew who must not be banned.
+func (g *Gateway) prepareBans(d *draft) (change, error) {
+	if d.before == nil {
+		return change{Commit: g.loadBans}, nil
+	}
+	return change{Settle: g.spareAgain}, nil
+}
+
+// reportBans says that the disk has not what is in force.
+func (g *Gateway) reportBans(s *api.Status) error {
+	s.Remedies = append(s.Remedies, g.bans.remedies()...)
+	return nil
+}
+
 // AddBans implements api.Gateway: all of the prefixes are banned or, with an error, none.
 func (g *Gateway) AddBans(r api.BanRequest) (api.BanChange, error) {
 	g.bans.mutex.Lock()

@@ -133,10 +133,12 @@ func narrowestOf(interfaces []datapath.Interface, side string) (least link) {
 	return least
 }
 
-// blackHoleRemedies says which senders do not hear that their packets are too long.
-func (g *Gateway) blackHoleRemedies(v *view) []string {
+// reportBlackHoles says which senders do not hear that their packets are too long.
+func (g *Gateway) reportBlackHoles(s *api.Status) error {
 	interfaces := g.data.Interfaces()
-	return g.blackHoles.remedies(time.Now(), func(side string) link { return narrowestOf(interfaces, side) }, v.config.MSS)
+	list := g.blackHoles.remedies(time.Now(), func(side string) link { return narrowestOf(interfaces, side) }, g.view.Load().config.MSS)
+	s.Remedies = append(s.Remedies, list...)
+	return nil
 }
 
 // runBlackHoles looks at drops while drop_too_big grows, until ctx ends.

@@ -117,6 +117,25 @@ func (f *captureFeed) take(data *datapath.Datapath, c *capture) ([]api.Packet, e
 	return c.take(data)
 }
 
+// prepareCaptures has captures go on with the functions of another view.
+func (g *Gateway) prepareCaptures(d *draft) (change, error) {
+	if d.before == nil {
+		return change{}, nil
+	}
+	return change{Settle: func() {
+		if err := g.captures.reconfigure(g.data, d.view); err != nil {
+			g.log.Warn("a capture misses packets after this reload", "error", err)
+		}
+	}}, nil
+}
+
+// runCaptures lets people look at packets until ctx ends.
+func (g *Gateway) runCaptures(ctx context.Context) {
+	<-ctx.Done()
+	g.drops.close()
+	g.captures.close()
+}
+
 // Capture implements api.Gateway.
 func (g *Gateway) Capture(ctx context.Context, request api.CaptureRequest, begun func(), visit func([]api.Packet) bool) error {
 	c, err := g.captures.join(g, request)

@@ -195,6 +195,17 @@ func (n named) rulesOf(direction model.Direction, c config.Condition, private *e
 	return rules
 }
 
+// reportChains says which chains are not as the file has them.
+func (g *Gateway) reportChains(s *api.Status) error {
+	v := g.view.Load()
+	for i, ch := range v.config.Chains {
+		if changes := v.changes(i); len(changes) > 0 {
+			s.ChangedChains = append(s.ChangedChains, api.ChangedChain{Chain: ch.Name, Changes: changes})
+		}
+	}
+	return nil
+}
+
 // Chains implements api.Gateway.
 func (g *Gateway) Chains() ([]api.Chain, error) {
 	v := g.view.Load()
@@ -255,7 +266,14 @@ func matchOf(m config.Match) map[string]string {
 	return said
 }
 
-// clearCounts begins the counts of functions that are new.
+// prepareCounts begins the counts of functions that are new.
+func (g *Gateway) prepareCounts(d *draft) (change, error) {
+	if d.before == nil {
+		return change{}, nil
+	}
+	return change{Commit: func() error { return g.clearCounts(d.before.counts, d.counts) }}, nil
+}
+
 func (g *Gateway) clearCounts(old, now counts) error {
 	for name, number := range now {
 		if was, known := old[name]; known && was == number {

@@ -43,12 +43,8 @@ func (g *Gateway) changeChain(r api.ChainRequest, edit func(*config.Document) (*
 	if err != nil {
 		return api.ChainChange{}, err
 	}
-	v, err := newView(d, g.outbound.Addresses(), g.outbound.Past, old.lists)
-	if err != nil {
-		return api.ChainChange{}, err
-	}
-	v.saved, v.places, v.hops = old.saved, old.places, old.hops
-	if err := g.switchTo(old, v); err != nil {
+	v := old.next(d, g.outbound.Addresses(), old.lists)
+	if err := g.services.Apply(v); err != nil {
 		return api.ChainChange{}, err
 	}
 	done := api.ChainChange{Generation: v.generation, Chain: r.Chain, Functions: []string{}}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/diagnose"
@@ -37,6 +38,12 @@ func (d *diagnosis) remedies(interfaces []datapath.Interface) (list []string) {
 		}
 	}
 	return append(list, diagnose.Vanished(vanished)...)
+}
+
+// reportDiagnosis says where machine and configuration do not fit.
+func (g *Gateway) reportDiagnosis(s *api.Status) error {
+	s.Remedies = append(s.Remedies, g.doubts.remedies(g.data.Interfaces())...)
+	return nil
 }
 
 // runDiagnosis compares the machine with the configuration until ctx ends.

@@ -23,6 +23,17 @@ func sinksOf(c *config.Config) []events.Options {
 	return list
 }
 
+// prepareEvents has sinks follow the file, and tells of the start.
+func (g *Gateway) prepareEvents(d *draft) (change, error) {
+	switch {
+	case d.before == nil:
+		return change{Commit: func() error { g.begun(d.view); return nil }}, nil
+	case d.read:
+		return change{Settle: func() { g.events.Follow(sinksOf(d.config)) }}, nil
+	}
+	return change{}, nil
+}
+
 // begun tells that the view is in force.
 func (g *Gateway) begun(v *view) {
 	g.events.Follow(sinksOf(v.config))
@@ -122,12 +133,12 @@ func (g *Gateway) Events() ([]api.Sink, error) {
 	return list, nil
 }
 
-// eventRemedies says which sinks do not take events.
-func (g *Gateway) eventRemedies() (list []string) {
-	for _, s := range g.events.Status() {
-		if s.Error != "" {
-			list = append(list, fmt.Sprintf("events wait for sink %s: %s: see realmgate events", s.Name, s.Error))
+// reportEvents says which sinks do not take events.
+func (g *Gateway) reportEvents(s *api.Status) error {
+	for _, sink := range g.events.Status() {
+		if sink.Error != "" {
+			s.Remedies = append(s.Remedies, fmt.Sprintf("events wait for sink %s: %s: see realmgate events", sink.Name, sink.Error))
 		}
 	}
-	return list
+	return nil
 }

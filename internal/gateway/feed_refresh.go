@@ -72,9 +72,8 @@ func (g *Gateway) takeLists(ctx context.Context) error {
 	if maps.Equal(now, old.lists) {
 		return left
 	}
-	next := *old // others read the one in force
-	next.lists = now
-	if err := g.switchTo(old, &next); err != nil {
+	next := old.next(old.document, old.outbound, now)
+	if err := g.services.Apply(next); err != nil {
 		return errors.Join(left, err)
 	}
 	var changed []string

@@ -61,6 +61,23 @@ func (f *feed) rest() {
 	f.over = true
 }
 
+// prepareLists gives a draft what lists have.
+func (g *Gateway) prepareLists(d *draft) (change, error) {
+	if !d.read {
+		return change{}, nil
+	}
+	feeds, err := g.prepareFeeds(d.config)
+	if err != nil {
+		return change{}, err
+	}
+	var before contents
+	if d.before != nil {
+		before = d.before.lists
+	}
+	d.lists = g.loggedContents(feeds, before)
+	return change{Settle: func() { g.replaceFeeds(feeds) }}, nil
+}
+
 // prepareFeeds returns the feeds of a configuration: those that run already, where they
 // are the same, and new ones with their last good copies from the disk.
 func (g *Gateway) prepareFeeds(c *config.Config) (next []*feed, err error) {

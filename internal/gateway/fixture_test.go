@@ -64,7 +64,7 @@ func newRig(t *testing.T, text string) *rig {
 
 // compose makes a gateway as Run does.
 func (b *rig) compose(o Options) {
-	b.Gateway = &Gateway{options: o, log: o.Logger, trapped: newTrapped(), moved: make(chan struct{}, 1)}
+	b.Gateway = newGateway(o)
 }
 
 func (b *rig) begin(text string) {

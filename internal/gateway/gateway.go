@@ -3,6 +3,7 @@ package gateway
 import (
 	"log/slog"
 	"net/netip"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,6 +46,8 @@ type Gateway struct {
 	own        atomic.Pointer[ownAddresses]
 	listening  atomic.Pointer[ownSockets]
 	moved      chan struct{} // the name server outside may have another address
+	sockets    *sockets
+	hangups    chan os.Signal
 	hops       hops
 	locality   locality
 	doubts     diagnosis
@@ -52,9 +55,22 @@ type Gateway struct {
 	overdone   askers // of the inside resolver, with too many questions at a time
 	refused    askers // of the name server
 
-	reload sync.Mutex     // one at a time
-	states chain.States   // under reload
-	attend func(balances) // under reload: has backends asked, nil while the daemon does not serve
+	services serviceList
+	reload   sync.Mutex     // one at a time
+	states   chain.States   // under reload
+	attend   func(balances) // under reload: has backends asked, nil while the daemon does not serve
+	attached bool           // the start has succeeded
+}
+
+func newGateway(o Options) *Gateway {
+	g := &Gateway{
+		options: o, log: o.Logger, started: time.Now(),
+		trapped: newTrapped(), moved: make(chan struct{}, 1), hangups: make(chan os.Signal, 1),
+		bans:   bans{spare: make(chan struct{}, 1)},
+		events: events.Hub{Instance: o.Instance, Log: o.Logger},
+	}
+	g.services = g.newServices()
+	return g
 }
 
 // view is what one configuration says, whole.
@@ -77,6 +93,18 @@ type view struct {
 	balances   balances
 	lists      contents
 	generation uint32
+}
+
+// draft is a view on its way into force, to which each service adds what it makes of the configuration.
+type draft struct {
+	*view
+	before *view // in force; nil at the start
+	read   bool  // from the file: what is outside the daemon is looked at anew, too
+}
+
+// next is a draft of another view in which only this differs.
+func (v *view) next(d *config.Document, outbound []netip.Addr, lists contents) *draft {
+	return &draft{view: &view{document: d, outbound: outbound, lists: lists}, before: v}
 }
 
 // newView makes it. outbound are the addresses of now, and past tells those that were until they left their interfaces.

@@ -26,6 +26,16 @@ type fence struct {
 	denied *model.AddressSet
 }
 
+// preparePlaces reads the table of places where the file was read.
+func (g *Gateway) preparePlaces(d *draft) (_ change, err error) {
+	if d.read {
+		d.places, err = placesOf(d.config)
+	} else {
+		d.places = d.before.places
+	}
+	return change{}, err
+}
+
 func placesOf(c *config.Config) (p places, err error) {
 	if len(c.Protection.Geofences)+len(c.Bans.Regions) == 0 {
 		return p, nil

@@ -1,12 +1,14 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 	"sync"
 
+	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -50,6 +52,27 @@ func (t *trapped) take() []offence {
 	all := slices.Collect(maps.Values(t.waiting))
 	clear(t.waiting)
 	return all
+}
+
+// runHoneypot bans who falls into the honeypot until ctx ends, those too who fell before that.
+func (g *Gateway) runHoneypot(ctx context.Context) error {
+	traps, err := g.data.Traps()
+	if err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	running.Go(func() { g.runTraps(traps) })
+	running.Go(g.runBanTrapped)
+	<-ctx.Done()
+	_ = traps.Close()
+	running.Wait()
+	return nil
+}
+
+// reportHoneypot says which of its ports are served by programs of the gateway.
+func (g *Gateway) reportHoneypot(s *api.Status) error {
+	s.Remedies = append(s.Remedies, trapRemedies(g.view.Load().config.Protection.Honeypot.Ports)...)
+	return nil
 }
 
 // runTraps hears from the data plane who fell into the honeypot, until events is closed.

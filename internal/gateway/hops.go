@@ -15,6 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 )
 
@@ -95,12 +96,22 @@ func nextHops() (list []netip.Addr, sharing []datapath.Neighbour, err error) {
 	return slices.SortedFunc(maps.Keys(all), netip.Addr.Compare), slices.Collect(maps.Keys(shared)), nil
 }
 
-// hopRemedies says that the kernel looks at no neighbour before it chooses a next hop.
-func (g *Gateway) hopRemedies() []string {
+// prepareHops gives a draft the next hops of now, where the file was read.
+func (g *Gateway) prepareHops(d *draft) (_ change, err error) {
+	if d.read {
+		d.hops, err = g.hops.now()
+	} else {
+		d.hops = d.before.hops
+	}
+	return change{}, err
+}
+
+// reportHops says that the kernel looks at no neighbour before it chooses a next hop.
+func (g *Gateway) reportHops(s *api.Status) error {
 	const setting = "net.ipv4.fib_multipath_use_neigh"
 	value, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(setting, ".", "/"))
 	if n := len(g.hops.shared()); n > 0 && err == nil && strings.TrimSpace(string(value)) == "0" {
-		return []string{fmt.Sprintf("%d next hops share routes: sysctl -w %s=1, or one that fails gets its flows all the same (nexthop objects do not need it)", n, setting)}
+		s.Remedies = append(s.Remedies, fmt.Sprintf("%d next hops share routes: sysctl -w %s=1, or one that fails gets its flows all the same (nexthop objects do not need it)", n, setting))
 	}
 	return nil
 }

@@ -71,6 +71,43 @@ func balancesOf(c *config.Config, before balances) balances {
 	return all
 }
 
+// prepareBackends gives a draft what is known of its backends.
+func (g *Gateway) prepareBackends(d *draft) (change, error) {
+	var before balances
+	if d.before != nil {
+		before = d.before.balances
+	}
+	d.balances = balancesOf(d.config, before)
+	return change{
+		Settle: func() {
+			before.close(d.balances)
+			if g.attend != nil {
+				g.attend(d.balances)
+			}
+		},
+		Discard: func() { d.balances.close(before) },
+	}, nil
+}
+
+// runBackends has backends asked until ctx ends.
+func (g *Gateway) runBackends(ctx context.Context) {
+	g.reload.Lock()
+	g.attend = func(s balances) { s.begin(ctx, g) }
+	g.attend(g.view.Load().balances)
+	g.reload.Unlock()
+	<-ctx.Done()
+	g.reload.Lock() // the control socket does not wait for long for what was asked
+	defer g.reload.Unlock()
+	g.view.Load().balances.close(nil)
+	g.attend = nil
+}
+
+// reportBackends says which functions have backends that are down.
+func (g *Gateway) reportBackends(s *api.Status) error {
+	s.Remedies = append(s.Remedies, g.view.Load().balances.remedies()...)
+	return nil
+}
+
 // close gives up those that others do not have. Nobody asks their backends any more when
 // it returns.
 func (s balances) close(but balances) {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"net/netip"
 	"slices"
 
@@ -22,6 +23,23 @@ func planOf(c *config.Config) outbound.Plan {
 
 func nothingPast(netip.Addr) bool { return false }
 
+// prepareOutbound has the keeper of the addresses follow.
+func (g *Gateway) prepareOutbound(d *draft) (change, error) {
+	if d.before == nil {
+		return change{Commit: func() (err error) {
+			g.outbound, err = g.keepOutbound(d.view)
+			return err
+		}}, nil
+	}
+	return change{Settle: func() {
+		if err := g.outbound.Follow(planOf(d.config), d.outbound); err != nil {
+			g.log.Error("following the outbound addresses", "error", err)
+		}
+	}}, nil
+}
+
+func (g *Gateway) runOutbound(ctx context.Context) { g.outbound.Run(ctx) }
+
 func (g *Gateway) keepOutbound(v *view) (*outbound.Keeper, error) {
 	return outbound.Begin(planOf(v.config), v.outbound, outbound.Options{
 		Plane: followedPlane{g}, Log: g.log, Settle: g.readdress,
@@ -39,12 +57,7 @@ func (g *Gateway) readdress() {
 	if slices.Equal(old.outbound, addresses) {
 		return
 	}
-	v, err := newView(old.document, addresses, g.outbound.Past, old.lists)
-	if err == nil {
-		v.saved, v.places, v.hops = old.saved, old.places, old.hops
-		err = g.switchTo(old, v)
-	}
-	if err != nil {
+	if err := g.services.Apply(old.next(old.document, addresses, old.lists)); err != nil {
 		g.log.Error("the configuration does not fit the outbound addresses of now", "error", err)
 		now := *old // others read the one in force
 		now.outbound = addresses
@@ -52,19 +65,21 @@ func (g *Gateway) readdress() {
 	}
 }
 
-func (g *Gateway) outboundStatus() (list []api.Outbound, err error) {
+// reportOutbound says by which addresses hosts leave.
+func (g *Gateway) reportOutbound(s *api.Status) error {
 	slots, err := g.data.Slots()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	parts, err := g.data.HostShares()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, s := range slots {
-		if s.State != datapath.SlotGone {
-			list = append(list, api.Outbound{Address: s.Address, State: s.State.String(), Hosts: parts[s.Number]})
+	for _, slot := range slots {
+		if slot.State != datapath.SlotGone {
+			s.Outbound = append(s.Outbound, api.Outbound{Address: slot.Address, State: slot.State.String(), Hosts: parts[slot.Number]})
 		}
 	}
-	return list, nil
+	s.Remedies = append(s.Remedies, g.outbound.Remedies()...)
+	return nil
 }

@@ -11,6 +11,26 @@ import (
 // ownAddresses are those on an interface of this machine.
 type ownAddresses map[netip.Addr]bool
 
+// prepareMachine learns what the machine has itself, and refuses services whose ports are taken.
+func (g *Gateway) prepareMachine(d *draft) (change, error) {
+	if d.before == nil {
+		if _, err := g.readOwn(); err != nil { // the pool asks for them
+			return change{}, err
+		}
+	}
+	if d.read {
+		if err := g.lookAtSockets(d.view); err != nil {
+			return change{}, err
+		}
+	}
+	if d.read && d.before != nil {
+		if err := g.checkListening(d.view); err != nil {
+			return change{}, err
+		}
+	}
+	return change{Settle: func() { g.warnOfOwn(d.view) }}, nil
+}
+
 // lookAtOwn learns which addresses are the machine's own. Each time that they change it warns of those that are in the
 // pool, and has the pool give them up.
 func (g *Gateway) lookAtOwn() error {

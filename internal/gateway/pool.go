@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/names/allocation"
@@ -13,6 +15,63 @@ import (
 
 func (g *Gateway) allocationOptions() allocation.Options {
 	return allocation.Options{Plane: g.data, Store: g.store, Events: poolEvents{&g.events}, Log: g.log, Now: datapath.Now, Wall: time.Now}
+}
+
+func fixedPool(d *draft) []string {
+	return changed(map[string]bool{
+		"pool.quotas.half_open beyond the reservation table": reservations(d.before.document.Config) == reservations(d.document.Config),
+	})
+}
+
+// preparePool makes the pool at the start.
+func (g *Gateway) preparePool(d *draft) (_ change, err error) {
+	if d.before == nil {
+		if g.pool, err = allocation.New(g.allocationOptions(), g.allocationConfig(d.view), g.data.Adopted()); err != nil {
+			return change{}, err
+		}
+	}
+	if d.read {
+		if err := g.rested(d.view); err != nil {
+			return change{}, err
+		}
+	}
+	if d.before == nil {
+		return change{}, nil
+	}
+	return change{
+		Commit:   func() error { return g.pool.Configure(g.allocationConfig(d.view)) },
+		Rollback: func() error { return g.pool.Configure(g.allocationConfig(d.before)) },
+	}, nil
+}
+
+// runPool runs the pool's timers, and hears from the data plane which offers were claimed.
+func (g *Gateway) runPool(ctx context.Context) error {
+	claims, err := g.data.Claims()
+	if err != nil {
+		return err
+	}
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		g.runClaims(claims)
+	}()
+	g.pool.Run(ctx)
+	_ = claims.Close()
+	<-heard
+	return nil
+}
+
+// reportPool says how full the pool is, and which names wait.
+func (g *Gateway) reportPool(s *api.Status) error {
+	p, asked := g.pool.Statistics()
+	s.Half.Used = uint64(p.Offered)
+	s.Addresses = api.Gauge{Used: uint64(p.Addresses - p.Free), Capacity: uint64(p.Addresses)}
+	s.Places = api.Gauge{Used: uint64(p.Bindings), Capacity: uint64(p.Services)}
+	s.Lent, s.Claimed, s.Expired, s.Moved = p.Offers+p.Repeats, p.Claimed, p.Expired, p.Moved
+	s.DNS.Distrusted, s.DNS.Exhausted = asked.Distrusted+asked.Shared, asked.Exhausted
+	s.Remedies = append(s.Remedies, g.partRemedies(g.view.Load())...)
+	s.Remedies = append(s.Remedies, g.pool.Remedies()...)
+	return nil
 }
 
 // poolEvents tells the sinks what happens to the pool.

@@ -10,98 +10,62 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/names/allocation"
-	"github.com/realmgate/realmgate/internal/nameserver"
 )
 
 // Status implements api.Gateway.
 func (g *Gateway) Status() (api.Status, error) {
-	v := g.view.Load()
-	usage, err := g.data.Usage()
-	if err != nil {
-		return api.Status{}, err
-	}
-	counters, err := g.data.Counters()
-	if err != nil {
-		return api.Status{}, err
-	}
-	chains, err := g.data.ChainMemory()
-	if err != nil {
-		return api.Status{}, err
-	}
-	p, asked := g.pool.Statistics()
-	status := api.Status{
+	s := api.Status{
 		Instance: g.options.Instance, Version: api.Version(), PID: os.Getpid(), Config: g.options.ConfigFile,
-		Started: g.started, Adopted: g.data.Adopted(), Generation: v.generation,
-		Sessions:  api.Gauge{Used: usage.Sessions, Capacity: usage.Capacity},
-		Mappings:  api.Gauge{Used: usage.Mappings, Capacity: uint64(len(g.outbound.Addresses())) * 3 * 65535},
-		Half:      api.Gauge{Used: uint64(p.Offered), Capacity: usage.Reservations},
-		Addresses: api.Gauge{Used: uint64(p.Addresses - p.Free), Capacity: uint64(p.Addresses)},
-		Refusals:  usage.Refusals, TentativeEnded: usage.TentativeEnded, KnownFull: usage.KnownFull,
-		SubscribersFull: usage.SubscribersFull, RemotesFull: usage.RemotesFull,
-		Places: api.Gauge{Used: uint64(p.Bindings), Capacity: uint64(p.Services)},
-		Bytes:  usage.Bytes, ChainBytes: chains, Lent: p.Offers + p.Repeats, Claimed: p.Claimed, Expired: p.Expired, Moved: p.Moved,
-		DNS: dnsCounts(g.public.Statistics(), g.private.Statistics(), asked, counters["answered_question"]+counters["answered_slowed"]),
+		Started: g.started, Generation: g.view.Load().generation, Remedies: []string{},
 	}
-	if status.Outbound, err = g.outboundStatus(); err != nil {
+	if err := g.services.Report(&s); err != nil {
 		return api.Status{}, err
 	}
-	status.Slots = g.data.MostOutbound()
-	for _, i := range g.data.Interfaces() {
-		status.Interfaces = append(status.Interfaces, api.Interface{Name: i.Name, Side: i.Side, Mode: string(i.Mode), Why: i.Why, Redirect: i.Redirect})
+	return s, nil
+}
+
+// prepareAdvice begins to remember what is counted.
+func (g *Gateway) prepareAdvice(d *draft) (change, error) {
+	if d.before == nil {
+		return change{Commit: g.noteTotals}, nil
 	}
-	for _, reason := range g.data.Reasons() {
-		if n := counters[reason]; n > 0 {
-			status.Reasons = append(status.Reasons, api.ReasonCount{Reason: reason, Packets: n})
-		}
+	return change{}, nil
+}
+
+// reportAdvice says what to do about what was counted lately.
+func (g *Gateway) reportAdvice(s *api.Status) error {
+	now, usage, err := g.totals()
+	if err != nil {
+		return err
 	}
-	for i, ch := range v.config.Chains {
-		if changes := v.changes(i); len(changes) > 0 {
-			status.ChangedChains = append(status.ChangedChains, api.ChangedChain{Chain: ch.Name, Changes: changes})
-		}
-	}
-	now := g.recent.since(datapath.Now(), totals{counters, asked.Exhausted, asked.Distrusted + asked.Shared, status.DNS.UpstreamFailed, usage.KnownFull, usage.SubscribersFull + usage.RemotesFull})
-	status.Remedies = remedies(now, usage, g.ownInPool(v))
-	status.Remedies = append(status.Remedies, g.partRemedies(v)...)
-	status.Remedies = append(status.Remedies, g.takers(now)...)
-	status.Remedies = append(status.Remedies, g.questioners(datapath.Now())...)
-	status.Remedies = append(status.Remedies, trapRemedies(v.config.Protection.Honeypot.Ports)...)
-	status.Remedies = append(status.Remedies, g.bans.remedies()...)
-	status.Remedies = append(status.Remedies, g.pool.Remedies()...)
-	status.Remedies = append(status.Remedies, g.watches.remedies()...)
-	status.Remedies = append(status.Remedies, g.eventRemedies()...)
-	status.Remedies = append(status.Remedies, v.balances.remedies()...)
-	status.Remedies = append(status.Remedies, g.outbound.Remedies()...)
-	status.Remedies = append(status.Remedies, g.hopRemedies()...)
-	status.Remedies = append(status.Remedies, g.blackHoleRemedies(v)...)
-	status.Remedies = append(status.Remedies, g.doubts.remedies(g.data.Interfaces())...)
-	return status, nil
+	now = g.recent.since(datapath.Now(), now)
+	s.Remedies = append(s.Remedies, remedies(now, usage, g.ownInPool(g.view.Load()))...)
+	s.Remedies = append(s.Remedies, g.takers(now)...)
+	return nil
 }
 
 // noteTotals remembers what has been counted so far.
 func (g *Gateway) noteTotals() error {
-	counters, err := g.data.Counters()
-	if err != nil {
-		return fmt.Errorf("read the counters: %w", err)
+	now, _, err := g.totals()
+	if err == nil {
+		g.recent.note(datapath.Now(), now)
 	}
-	usage, err := g.data.Usage()
-	if err != nil {
-		return err
-	}
-	_, asked := g.pool.Statistics()
-	g.recent.note(datapath.Now(), totals{counters, asked.Exhausted, asked.Distrusted + asked.Shared, g.private.Statistics().UpstreamFailed, usage.KnownFull, usage.SubscribersFull + usage.RemotesFull})
-	return nil
+	return err
 }
 
-// dnsCounts counts those that the data plane has told to come by TCP, too.
-func dnsCounts(public, private nameserver.Statistics, asked allocation.Counts, told uint64) api.DNS {
-	return api.DNS{
-		Queries:  public.QueriesUDP + public.QueriesTCP + private.QueriesUDP + private.QueriesTCP + told,
-		Answered: public.Allocated, Refused: public.Refused + public.Limited + private.Refused,
-		Distrusted: asked.Distrusted + asked.Shared, Truncated: public.Truncated + told, Exhausted: asked.Exhausted,
-		Forwarded: private.CacheMisses, UpstreamFailed: private.UpstreamFailed, WaitLimited: private.WaitLimited,
-		RebindBlocked: private.RebindBlocked, OwnRemoved: private.OwnRemoved, NotInside: private.NotInside,
+func (g *Gateway) totals() (t totals, usage datapath.Usage, err error) {
+	counters, err := g.data.Counters()
+	if err != nil {
+		return t, usage, fmt.Errorf("read the counters: %w", err)
 	}
+	if usage, err = g.data.Usage(); err != nil {
+		return t, usage, err
+	}
+	_, asked := g.pool.Statistics()
+	return totals{
+		reasons: counters, exhausted: asked.Exhausted, distrusted: asked.Distrusted + asked.Shared,
+		upstreamFailed: g.private.Statistics().UpstreamFailed, knownFull: usage.KnownFull, uncounted: usage.SubscribersFull + usage.RemotesFull,
+	}, usage, nil
 }
 
 // advice is what to do about a reason that should not be seen.

@@ -61,6 +61,16 @@ func drain[T any](updates <-chan T) {
 	}
 }
 
+// followMachine is runUpkeep with notices of the kernel.
+func (g *Gateway) followMachine(ctx context.Context) error {
+	w, err := newWatch()
+	if err != nil {
+		return err
+	}
+	g.runUpkeep(ctx, w)
+	return nil
+}
+
 // runUpkeep keeps the data plane's picture of the host true. It never waits for the disk,
 // nor for bans, which do. It closes w.
 func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
@@ -147,26 +157,4 @@ func (g *Gateway) watchAgain() *hostWatch {
 		return nil
 	}
 	return w
-}
-
-// runSweep ages the tables, spread over time so that no CPU is held for long.
-func (g *Gateway) runSweep(ctx context.Context) {
-	timer := time.NewTicker(sweepEvery)
-	defer timer.Stop()
-	pause := func() {
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Millisecond):
-		}
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
-		if _, err := g.data.Sweep(pause); err != nil && ctx.Err() == nil {
-			g.log.Error("the sweep failed", "error", err)
-		}
-	}
 }

@@ -58,6 +58,31 @@ func (g *Gateway) launch(ctx context.Context, w compiledWatch) *runningWatch {
 	return r
 }
 
+// prepareWatches has the watches of a file follow.
+func (g *Gateway) prepareWatches(d *draft) (change, error) {
+	if !d.read {
+		return change{}, nil
+	}
+	return change{Settle: func() { g.emitWatchesGone(g.watches.follow(d.watches)) }}, nil
+}
+
+// runWatches runs them until ctx ends.
+func (g *Gateway) runWatches(ctx context.Context) {
+	g.reload.Lock()
+	g.watches.begin(func(w compiledWatch) *runningWatch { return g.launch(ctx, w) }, g.view.Load().watches)
+	g.reload.Unlock()
+	<-ctx.Done()
+	g.reload.Lock()
+	defer g.reload.Unlock()
+	g.watches.end()
+}
+
+// reportWatches says which watches cannot read their logs.
+func (g *Gateway) reportWatches(s *api.Status) error {
+	s.Remedies = append(s.Remedies, g.watches.remedies()...)
+	return nil
+}
+
 // begin runs the first watches.
 func (s *watches) begin(launch func(compiledWatch) *runningWatch, wanted []compiledWatch) {
 	s.launch = launch

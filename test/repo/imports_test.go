@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"netdev":      {},
 	"process":     {},
 	"httperror":   {},
+	"lifecycle":   {},
 	"datapath":    {"model", "mounts", "netdev", "siphash"},
 	"lab/netns":   {"model", "netdev"},
 	"lab/packets": {"model"},
@@ -54,7 +55,7 @@ var mayImport = map[string][]string{
 	"outbound":         {"datapath"}, // which addresses hosts leave by
 	"names/allocation": {"datapath", "model", "nameserver", "policy", "pool"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"gateway":  {"api", "chain", "config", "datapath", "diagnose", "events", "health", "lab/packets", "model", "names/...", "nameserver", "outbound", "policy", "pool", "protect/...", "registry", "store", "tenants"},
+	"gateway":  {"api", "chain", "config", "datapath", "diagnose", "events", "health", "lab/packets", "lifecycle", "model", "names/...", "nameserver", "outbound", "policy", "pool", "protect/...", "registry", "store", "tenants"},
 	"api":      {"model"},
 	"client":   {"api", "model"},
 	"cli":      {"client", "config", "gateway", "geodata", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model", "protect/geo"},
