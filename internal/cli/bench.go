@@ -58,6 +58,7 @@ type benchFlags struct {
 	model    bool
 	out      string
 	external []string
+	reset    string
 	benchMethod
 }
 
@@ -91,6 +92,7 @@ says otherwise: see realmgate bench list.`,
 	flags.BoolVar(&f.model, "model-only", false, "compute what the scenario's model says and measure nothing; needs no root")
 	f.add(flags)
 	flags.StringSliceVar(&f.external, "external", nil, "measure the box between two `INTERFACES` of this machine, the one on its private side first")
+	flags.StringVar(&f.reset, "reset", "", "`COMMAND` of a shell that ends all sessions of the box of --external")
 	flags.StringVar(&f.out, "out", "", "`FOLDER` for result.json, result.csv and report.html")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		s, o, err := f.options(args[0], flags.Changed)

@@ -17,6 +17,8 @@ func (f benchFlags) placeExternal(s bench.Scenario, o *bench.Options, given func
 	isExternal := func(m bench.Model) bool { return m.External }
 	asked := slices.ContainsFunc(o.Devices, isExternal)
 	switch {
+	case len(f.external) == 0 && !asked && f.reset != "":
+		return fmt.Errorf("--reset is for a box of your own: give --external, too")
 	case len(f.external) == 0 && !asked:
 		return nil
 	case len(f.external) != 2:
@@ -24,12 +26,13 @@ func (f benchFlags) placeExternal(s bench.Scenario, o *bench.Options, given func
 	case len(f.duts) > 0 && (len(f.duts) > 1 || !asked):
 		return fmt.Errorf("--external measures one box alone: leave --dut out")
 	case !s.External:
-		return fmt.Errorf("%s cannot be measured on an external box, whose table nobody here can empty; these can: %s",
-			s.Name, strings.Join(externalScenarios(), ", "))
+		return fmt.Errorf("%s cannot be measured on an external box; these can: %s", s.Name, strings.Join(externalScenarios(), ", "))
+	case s.Emptied && f.reset == "":
+		return fmt.Errorf("%s wants an empty table for each trial: give a command that ends all sessions of the box with --reset", s.Name)
 	case f.setup == string(bench.SelfClocked):
 		return fmt.Errorf("an external box has a clock of its own: it is measured with --setup paced alone")
 	}
-	o.External = bench.External{Initiator: f.external[0], Responder: f.external[1]}
+	o.External = bench.External{Initiator: f.external[0], Responder: f.external[1], Reset: f.reset}
 	o.Mode, o.Null = bench.Paced, bench.Model{}
 	if !given("sessions") {
 		o.Sessions = externalSessions

@@ -265,15 +265,32 @@ func (b *Bed) Denied(ctx context.Context) (trafficgen.Outcome, error) {
 	return o, b.counted(ctx, 0, 0)
 }
 
-// Overfill offers the first so many flows to an empty table, which may be too
-// small for them, and returns how many sessions the device then has.
-func (b *Bed) Overfill(ctx context.Context, flows int) (o trafficgen.Outcome, sessions int, err error) {
+// Overfill offers the first p.Frames flows to an empty table, which may be too
+// small for them, and returns how many sessions the device then has: by its own count,
+// or, of a box of others, as many as answer.
+func (b *Bed) Overfill(ctx context.Context, p trafficgen.Plan) (o trafficgen.Outcome, sessions int, err error) {
 	b.epoch = b.epoch%65535 + 1
-	if o, err = b.Run(ctx, trafficgen.Plan{Frames: flows}, true); err == nil {
-		sessions, err = b.Device.Count(ctx)
+	if o, err = b.Run(ctx, p, true); err != nil {
+		return o, 0, err
 	}
-	return o, sessions, err
+	if !b.External {
+		sessions, err = b.Device.Count(ctx)
+		return o, sessions, err
+	}
+	p.Direction, p.VerifyEvery = trafficgen.Reverse, 1
+	answered, err := b.Run(ctx, p, true)
+	return o, int(answered.Received()), err
 }
+
+// Remembers reports whether the device has sessions that can be counted, or are taken
+// to be there since nobody can look into a box of others.
+func (b *Bed) Remembers(ctx context.Context) bool {
+	_, err := b.Device.Count(ctx)
+	return b.External || !errors.Is(err, ErrUnsupported)
+}
+
+// Seen returns how many sessions have come through since the table was empty.
+func (b *Bed) Seen() (int, error) { return b.Tester.Seen(b.epoch) }
 
 // count is -1 for a device that cannot tell.
 func (b *Bed) count(ctx context.Context) (int, error) {

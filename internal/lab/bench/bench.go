@@ -25,8 +25,9 @@ type Scenario struct {
 	Devices []string // unless others are asked for; null is a control and always there
 	Modes   []Mode   // the first is the default; none where no traffic is sent
 	NoRoot  bool     // it only computes
-	// External says that a box will do whose table nobody can empty or look into.
-	External bool
+	// External says that a box will do into whose table nobody can look, and Emptied that
+	// each trial wants it to be empty.
+	External, Emptied bool
 	// Directed and Rated say that Options.Direction, and Options.Rate, change what is sent.
 	Directed, Rated bool
 	// Sessions and Repeat are what suits it; 0 is as for all others.

@@ -126,6 +126,9 @@ func (e Environment) Compliance(o Options) string {
 	reasons := []string{"tester and device share one machine and its memory", "the links are virtual (veth)"}
 	if o.External != (External{}) {
 		reasons = []string{"the tester's frames take their times in software, in this machine's kernel", "nobody empties the box's table between trials"}
+		if o.External.Reset != "" {
+			reasons = reasons[:1]
+		}
 	}
 	if e.Virtual {
 		reasons = append(reasons, "it is a virtual machine, whose CPUs others use too")

@@ -17,7 +17,10 @@ import (
 // External names the two interfaces of this machine, in the network namespace of
 // this process, between which a box stands: the initiator's, on the box's private
 // side, and the responder's, on its public side.
-type External struct{ Initiator, Responder string }
+type External struct {
+	Initiator, Responder string
+	Reset                string // a shell's command that ends all sessions of the box; "" is that nobody can
+}
 
 // Addresses at a box, after RFC 9693 section 4.1 with a single pair of them. The
 // box needs no route: all are in networks that it is connected to.
@@ -60,7 +63,7 @@ func (e External) lay(ctx context.Context, host *Host) (*Rig, error) {
 		}
 		links[i] = link
 	}
-	r := &Rig{}
+	r := &Rig{ResetCommand: e.Reset}
 	for i, s := range []side{externalInitiator, externalResponder} {
 		if err := s.free(links[i]); err != nil {
 			return nil, err

@@ -65,11 +65,31 @@ func (b *Bed) learn(ctx context.Context) error {
 	default:
 		return fmt.Errorf("the box translates only some of the frames from %s: they arrive from %s", source, span(seen))
 	}
-	b.bench.Note("the box's table is not emptied between trials: sessions of one live on in the next")
 	if o.Lost() > 0 {
 		b.bench.Note("of the first %d frames, at %d/s, the box lost %d", o.Sent, learnRate, o.Lost())
 	}
-	return nil
+	return b.tryReset(ctx)
+}
+
+// tryReset wants no session of the first frames to be there when all have been ended.
+func (b *Bed) tryReset(ctx context.Context) error {
+	command := b.Rig.ResetCommand
+	if command == "" {
+		b.bench.Note("the box's table is not emptied between trials: sessions of one live on in the next")
+		return nil
+	}
+	if err := b.Reset(ctx); err != nil {
+		return err
+	}
+	o, err := b.Tester.Run(ctx, trafficgen.Plan{
+		Flows: b.Flows, Frames: min(learnFrames, b.Flows.Count()), Rate: learnRate, Length: b.bench.Length, Epoch: b.epoch,
+		Direction: trafficgen.Reverse, CPU: b.bench.CPU, Wait: b.bench.straggle(),
+	})
+	if err == nil && o.Received() > 0 {
+		err = fmt.Errorf("of %d sessions of the box %d are still there after %q: give another --reset", o.Sent, o.Received(), command)
+	}
+	b.bench.Note("%q empties the box's table", command)
+	return err
 }
 
 func span(a trafficgen.Addresses) string {

@@ -10,7 +10,7 @@ import (
 // phase 1), from the one that the last trial found.
 type preparation struct {
 	rate  float64 // frames per second
-	spare int     // rates that may still be tried
+	spare int     // rates that may still be tried; -1 is any number
 }
 
 const (
@@ -23,11 +23,17 @@ const (
 	mostUnmade = 0.001
 )
 
-func newPreparation(known float64) preparation {
+// newPreparation begins at the rate that the last trial found, or high; a lossy device
+// is known to lose some at any rate.
+func newPreparation(known float64, lossy bool) preparation {
+	p := preparation{known, -1}
 	if known == 0 {
-		known = 2 * firstRate
+		p.rate = 2 * firstRate
 	}
-	return preparation{known, -1}
+	if lossy {
+		p.spare = 0
+	}
+	return p
 }
 
 // slower halves the rate after one that lost a share of the sessions, and reports
@@ -36,10 +42,10 @@ func (p *preparation) slower(loss float64) bool {
 	if p.spare < 0 && loss <= 0.5 {
 		p.spare = sparedRates
 	}
-	if p.spare == 0 || p.rate <= leastRate {
+	if p.spare == 0 && loss <= 0.5 || p.rate <= leastRate {
 		return false
 	}
-	p.spare--
+	p.spare = max(p.spare-1, -1)
 	p.rate = max(p.rate/2, leastRate)
 	return true
 }
@@ -52,39 +58,46 @@ func (b *Bed) Prepare(ctx context.Context) error {
 		_, err := b.establish(ctx, trafficgen.Plan{Frames: b.Flows.Count()})
 		return err
 	}
+	_, err := b.PrepareSome(ctx, b.Flows.Count())
+	return err
+}
+
+// PrepareSome is Prepare of the first so many sessions in the paced set-up. It returns
+// the rate, in frames per second.
+func (b *Bed) PrepareSome(ctx context.Context, sessions int) (float64, error) {
 	const name = "preparation"
-	for p := newPreparation(b.hints[name]); ; {
+	for p := newPreparation(b.hints[name], b.lossy); ; {
 		var o trafficgen.Outcome
 		gates, err := b.attempt(mostAttempts, func() (err error) {
 			if err = b.Reset(ctx); err == nil {
-				o, err = b.Establish(ctx, trafficgen.Plan{Rate: p.rate})
+				o, err = b.Establish(ctx, trafficgen.Plan{Frames: sessions, Rate: p.rate})
 			}
 			return err
 		})
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if o.Lost() == 0 {
 			b.hints[name] = p.rate
 			b.join(gates)
-			return nil
+			return p.rate, nil
 		}
 		if !p.slower(o.LossRatio()) {
 			b.hints[name] = 0 // what else was in this trial says nothing about the next
 			b.join(gates)
-			return b.sendAgain(ctx, p.rate, o)
+			return p.rate, b.sendAgain(ctx, p.rate, o)
 		}
 	}
 }
 
 // sendAgain sends all sessions until each has come once, or often enough.
 func (b *Bed) sendAgain(ctx context.Context, rate float64, first trafficgen.Outcome) error {
-	all := b.Flows.Count()
-	made, err := b.Tester.Seen(b.epoch)
+	all := int(first.Sent)
+	made, err := b.Seen()
 	passes := 1
 	for ; err == nil && made < all && passes < mostPasses; passes++ {
 		if _, err = b.Run(ctx, trafficgen.Plan{Frames: all, Rate: rate}, true); err == nil {
-			made, err = b.Tester.Seen(b.epoch)
+			made, err = b.Seen()
 		}
 	}
 	if err != nil {

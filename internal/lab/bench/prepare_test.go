@@ -9,7 +9,7 @@ import (
 
 // rates returns the rates that a preparation tries on a device, until nothing is lost.
 func rates(known float64, lost func(rate float64) float64) (tried []float64, prepared bool) {
-	for p := newPreparation(known); ; {
+	for p := newPreparation(known, false); ; {
 		tried = append(tried, p.rate)
 		loss := lost(p.rate)
 		if loss == 0 {

@@ -47,6 +47,8 @@ type Rig struct {
 	Instance   string // a name for this device's own, unique on the machine
 	Executable string // the realmgate program
 	CPU        int    // that the tester runs on
+	// ResetCommand ends all sessions of an external device, as External.Reset says.
+	ResetCommand string
 
 	// Inside and Outside hold the tester's interfaces, in the private and the
 	// public realm.

@@ -76,7 +76,7 @@ const mostRefused = 0.01
 // The most that a device refused goes into refused.
 func measureFull(ctx context.Context, bed *bench.Bed, refused map[string]uint64) ([]bench.Measure, error) {
 	n := bed.Flows.Count()
-	first, counted, err := bed.Overfill(ctx, n)
+	first, counted, err := bed.Overfill(ctx, trafficgen.Plan{Frames: n})
 	switch {
 	case errors.Is(err, bench.ErrUnsupported): // the control
 	case err != nil:

@@ -53,11 +53,12 @@ func perSecond(rate float64) []bench.Measure {
 }
 
 var natEstablish = bench.Scenario{
-	Name:    "nat44-establish",
-	About:   "new sessions per second through NAT44 (RFC 9693 maximum connection establishment rate)",
-	Devices: natDevices,
-	Modes:   eitherMode,
-	Run:     func(ctx context.Context, b *bench.Bench) error { return compareNAT(ctx, b, true, measureEstablish) },
+	Name:     "nat44-establish",
+	About:    "new sessions per second through NAT44 (RFC 9693 maximum connection establishment rate)",
+	Devices:  natDevices,
+	Modes:    eitherMode,
+	External: true, Emptied: true,
+	Run: func(ctx context.Context, b *bench.Bench) error { return compareNAT(ctx, b, true, measureEstablish) },
 }
 
 // measureEstablish is phase 1, at full load or at the highest rate at which every

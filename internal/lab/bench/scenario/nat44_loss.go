@@ -13,7 +13,7 @@ var natLoss = bench.Scenario{
 	Devices:  natDevices,
 	Modes:    pacedOnly,
 	Sessions: 100_000, // made anew for every trial
-	Directed: true, Rated: true,
+	External: true, Directed: true, Rated: true,
 	Run: runLoss,
 }
 
@@ -27,6 +27,9 @@ func runLoss(ctx context.Context, b *bench.Bench) error {
 	every := []int{100, 90, 80, 70, 60, 50, 40, 30, 20, 10}
 	loads := points(b, []int{100, 50}, every, every)
 	full := b.Rate
+	if full == 0 && b.Null.Name == "" {
+		return errors.New("nothing beside the box says what the tester can send: give the full load with --rate")
+	}
 	if full == 0 {
 		highest, err := nullRate(ctx, b)
 		if err != nil {

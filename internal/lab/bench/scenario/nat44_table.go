@@ -12,10 +12,11 @@ import (
 )
 
 var natTeardown = bench.Scenario{
-	Name:    "nat44-teardown",
-	About:   "sessions deleted per second (RFC 9693 connection tear-down rate)",
-	Devices: natDevices,
-	Modes:   fullLoad,
+	Name:     "nat44-teardown",
+	About:    "sessions deleted per second (RFC 9693 connection tear-down rate)",
+	Devices:  natDevices,
+	Modes:    eitherMode,
+	External: true, Emptied: true,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		b.Note("each device deletes all of its sessions as it does when it is asked to: realmgate on all CPUs at once, the kernel on one")
 		return compareNAT(ctx, b, false, measureTeardown)
@@ -25,24 +26,20 @@ var natTeardown = bench.Scenario{
 // measureTeardown deletes all sessions at once, and subtracts how long the same
 // takes without any (RFC 9693, connection tear-down rate). Of a table that takes minutes to fill it
 // also tells how fast that was, and how much memory it takes then.
-func measureTeardown(ctx context.Context, _ *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
-	if _, err := bed.Device.Count(ctx); errors.Is(err, bench.ErrUnsupported) {
-		return nil, nil // it has no sessions
+func measureTeardown(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
+	if !bed.Remembers(ctx) {
+		return nil, nil
 	}
-	o, err := bed.Establish(ctx, trafficgen.Plan{})
+	filled, err := fill(ctx, b, bed)
 	if err != nil {
 		return nil, err
-	}
-	memory, err := bed.Device.Memory(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("memory of %s: %w", bed.Name, err)
 	}
 	full, err := timeReset(ctx, bed)
 	if err != nil {
 		return nil, err
 	}
 	n, err := bed.Device.Count(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, bench.ErrUnsupported) {
 		return nil, fmt.Errorf("count the sessions of %s: %w", bed.Name, err)
 	}
 	bed.Gate("deleted", n == 0, "%d sessions are left", n)
@@ -50,14 +47,47 @@ func measureTeardown(ctx context.Context, _ *bench.Bench, bed *bench.Bed) ([]ben
 	if err != nil {
 		return nil, err
 	}
-	bed.Gate("longer", full > empty, "it took %s to delete %d sessions, and %s to delete none: use more --sessions", full, o.Received(), empty)
-	return []bench.Measure{
-		{Metric: "teardown", Unit: bench.PerSecond, Value: float64(o.Received()) / (full - empty).Seconds()},
+	bed.Gate("longer", full > empty, "it took %s to delete %d sessions, and %s to delete none: use more --sessions", full, filled.sessions, empty)
+	return append([]bench.Measure{
+		{Metric: "teardown", Unit: bench.PerSecond, Value: float64(filled.sessions) / (full - empty).Seconds()},
 		{Metric: "teardown_time", Unit: "ms", Value: full.Seconds() * 1e3},
 		{Metric: "teardown_time_empty", Unit: "ms", Value: empty.Seconds() * 1e3},
-		{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate()},
-		{Metric: "memory", Unit: "bytes per session", Value: float64(memory) / float64(max(o.Received(), 1))},
-	}, nil
+	}, filled.measures...), nil
+}
+
+// filled is a table with sessions, and what was seen of them.
+type filled struct {
+	sessions int
+	measures []bench.Measure
+}
+
+// fill gives a device all sessions: in the paced set-up at a rate that is safe, which
+// says nothing of how fast the device is.
+func fill(ctx context.Context, b *bench.Bench, bed *bench.Bed) (f filled, err error) {
+	if b.Mode == bench.Paced {
+		if err := bed.Prepare(ctx); err != nil {
+			return f, err
+		}
+		f.sessions, err = bed.Seen()
+	} else {
+		var o trafficgen.Outcome
+		if o, err = bed.Establish(ctx, trafficgen.Plan{}); err == nil {
+			f.sessions = int(o.Received())
+			f.measures = append(f.measures, bench.Measure{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate()})
+		}
+	}
+	if err != nil {
+		return f, err
+	}
+	memory, err := bed.Device.Memory(ctx)
+	switch {
+	case errors.Is(err, bench.ErrUnsupported):
+		return f, nil
+	case err != nil:
+		return f, fmt.Errorf("memory of %s: %w", bed.Name, err)
+	}
+	f.measures = append(f.measures, bench.Measure{Metric: "memory", Unit: "bytes per session", Value: float64(memory) / float64(max(f.sessions, 1))})
+	return f, nil
 }
 
 func timeReset(ctx context.Context, bed *bench.Bed) (time.Duration, error) {
@@ -100,10 +130,11 @@ func measureMemory(ctx context.Context, _ *bench.Bench, bed *bench.Bed) ([]bench
 }
 
 var natCapacity = bench.Scenario{
-	Name:    "nat44-capacity",
-	About:   "sessions that fit a table set up for --sessions of them (RFC 9693 table capacity)",
-	Devices: natDevices,
-	Modes:   fullLoad,
+	Name:     "nat44-capacity",
+	About:    "sessions that fit a table set up for --sessions of them (RFC 9693 table capacity)",
+	Devices:  natDevices,
+	Modes:    eitherMode,
+	External: true, Emptied: true,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		b.Note("capacity is the highest number that a binary search found to fit; its bounds lie within %g %% of each other in the end", 100*method.Strict().Width)
 		c := natComparison(b)
@@ -126,13 +157,18 @@ const (
 // measureCapacity doubles the number of sessions until the table refuses some, or
 // takes them at less than half the rate, and goes on with a binary search (RFC 9693,
 // connection tracking table capacity). What is counted is what the device has: some make room for a new
-// session by dropping an old one.
+// session by dropping an old one. In the paced set-up it is offered them at a rate at
+// which it takes the first number.
 func measureCapacity(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
-	if _, err := bed.Device.Count(ctx); errors.Is(err, bench.ErrUnsupported) {
-		return nil, nil // it has no table
+	if !bed.Remembers(ctx) {
+		return nil, nil
 	}
 	rates := bench.Series{DUT: bed.Name, Plot: "rate by sessions", X: "sessions", Y: "new sessions, 1/s"}
 	var last float64 // rate at the last number that fitted
+	rate, err := safeRate(ctx, b, bed)
+	if err != nil {
+		return nil, err
+	}
 	search := method.Search{
 		Goal: method.Strict(), Least: 1, Most: float64(bed.Flows.Count()),
 		Start: float64(max(b.Sessions/overfill, 1)), Stride: 2,
@@ -142,7 +178,7 @@ func measureCapacity(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]ben
 			if err := bed.Reset(ctx); err != nil {
 				return err
 			}
-			o, sessions, err := bed.Overfill(ctx, int(load))
+			o, sessions, err := bed.Overfill(ctx, trafficgen.Plan{Frames: int(load), Rate: rate})
 			if err != nil {
 				return err
 			}
@@ -164,4 +200,13 @@ func measureCapacity(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]ben
 	}
 	b.Plot(rates)
 	return []bench.Measure{{Metric: "capacity", Unit: "sessions", Value: float64(int(found.Lower))}}, bed.Reset(ctx)
+}
+
+// safeRate is one at which the device takes as many sessions as the search begins with;
+// 0 is full load.
+func safeRate(ctx context.Context, b *bench.Bench, bed *bench.Bed) (float64, error) {
+	if b.Mode != bench.Paced {
+		return 0, nil
+	}
+	return bed.PrepareSome(ctx, max(b.Sessions/overfill, 1))
 }
