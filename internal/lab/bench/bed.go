@@ -166,6 +166,11 @@ func (b *Bed) Run(ctx context.Context, p trafficgen.Plan, mayLose bool) (traffic
 	if err := b.ready(ctx); err != nil {
 		return trafficgen.Outcome{}, err
 	}
+	if p.Rate > 0 { // else it would lose a twentieth of its time
+		if err := b.bench.Host.letRealTimeRun(); err != nil {
+			return trafficgen.Outcome{}, err
+		}
+	}
 	stolen := stealWatch{cpus: append(b.bench.cpus(), b.threads...)}
 	p.Between = func() error {
 		stolen.end()

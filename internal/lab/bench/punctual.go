@@ -17,6 +17,18 @@ func offered(o trafficgen.Outcome) float64 {
 	return float64(o.Sent+o.Missing) / (o.Elapsed - min(o.Stalled, o.Waited)).Seconds()
 }
 
+// leastSent is which share of a rate must have been sent over the whole of a trial that
+// is reported by it.
+const leastSent = 0.98
+
+// Offered wants a trial that is reported by its rate to have been sent at that rate,
+// whatever kept the tester from it: what did not come since it was not sent is no fault of
+// the device.
+func (b *Bed) Offered(o trafficgen.Outcome, rate float64) {
+	sent := float64(o.Sent+o.Missing) / o.Elapsed.Seconds()
+	b.Gate("generator", sent >= leastSent*rate, "%.0f/s sent, %.0f/s asked", sent, rate)
+}
+
 // What the tester may wait for a CPU that others want too: a fiftieth of a trial, or
 // what it may have waited before the trial began. At a rate, which the wait does not
 // change, it is what the kernel keeps for ordinary programs, a twentieth, and a little.

@@ -26,6 +26,19 @@ func TestOfferedRate(t *testing.T) {
 	}
 }
 
+// A trial that is reported by its rate is the sender's fault where 4 % were not sent,
+// also where it waited for its CPU meanwhile.
+func TestOfferedIsSent(t *testing.T) {
+	t.Parallel()
+	for sent, valid := range map[uint64]bool{1000: true, 985: true, 960: false} {
+		bed := &Bed{gates: map[string]string{}}
+		bed.Offered(trafficgen.Outcome{Sent: sent, Elapsed: time.Second, Stalled: 40 * time.Millisecond, Waited: 40 * time.Millisecond}, 1000)
+		if (bed.invalid() == "") != valid {
+			t.Errorf("%d of 1000 sent: %q", sent, bed.invalid())
+		}
+	}
+}
+
 // What the kernel keeps for ordinary programs must not make a paced trial invalid, and
 // what they take of a self-clocked one does.
 func TestMayWait(t *testing.T) {

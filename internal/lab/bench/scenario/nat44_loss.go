@@ -83,5 +83,6 @@ func measureLoss(ctx context.Context, bed *bench.Bed, rate float64) ([]bench.Mea
 	if err != nil {
 		return nil, err
 	}
+	bed.Offered(o, rate)
 	return []bench.Measure{{Metric: "loss", Unit: "%", Value: 100 * o.LossRatio()}}, bed.Reset(ctx)
 }

@@ -110,6 +110,7 @@ func measureDecisions(ctx context.Context, bed *bench.Bed, p trafficgen.Plan) ([
 	}
 	measures := []bench.Measure{{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate()}}
 	if p.Rate > 0 {
+		bed.Offered(o, p.Rate)
 		measures = []bench.Measure{
 			{Metric: "passed", Unit: "sessions/s", Value: float64(o.Received()) / o.Elapsed.Seconds()},
 			{Metric: "loss", Unit: "%", Value: 100 * float64(o.Lost()) / float64(o.Sent)},
