@@ -2,11 +2,11 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/realmgate/realmgate/internal/lab/bench/method"
 	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
@@ -14,7 +14,11 @@ import (
 
 // Comparison is devices side by side.
 type Comparison struct {
-	Setup      Setup
+	Devices []Model // none: those of the options
+	Setup   Setup
+	// NAT is where a device translates sources to that always translates, whatever the
+	// setup says of the others.
+	NAT        trafficgen.Addresses
 	Flows      trafficgen.Flows
 	Parameters map[string]float64 // of a sweep
 	// InTurns sends what Establish and FullLoad send in parts, in turns with other
@@ -23,6 +27,11 @@ type Comparison struct {
 	// Without names, of a device that decides about sessions, the one that is the same
 	// without deciding: a metric "rate" of sessions then gives "verdict", too.
 	Without map[string]string
+	// Apart keeps its devices from other points of a sweep, also where they are set up alike.
+	Apart bool
+	// Before, if there is one, sets before each trial what is of this comparison alone
+	// and of the whole machine.
+	Before func() error
 	// Measure is one trial: it gives the same metrics each time.
 	Measure func(ctx context.Context, bed *Bed) ([]Measure, error)
 }
@@ -32,62 +41,9 @@ type Comparison struct {
 // several others: all trials of a round are neighbours in time. Devices that do
 // not do what the setup asks are left out, with a note. In rounds of the
 // self-clocked set-up a metric "rate" also gives "cost", what the device adds.
-func (b *Bench) Compare(ctx context.Context, c Comparison) (err error) {
-	if err := wantRoom(b.models(), c.Flows.Count()); err != nil {
-		return err
-	}
-	var beds []*Bed
-	defer func() {
-		for _, bed := range beds {
-			err = errors.Join(err, bed.down())
-		}
-	}()
-	for _, m := range b.models() {
-		b.tell("bring up " + m.Name)
-		bed, err := b.bed(ctx, m, c.Setup, c.Flows)
-		if errors.Is(err, ErrUnsupported) {
-			b.Note("%s is left out: %v", m.Name, err)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		beds = append(beds, bed)
-	}
-	if err := b.readTuning(c.Parameters); err != nil {
-		return err
-	}
-	results := newCollector(c.Parameters)
-	err = b.rounds(ctx, c, beds, results)
-	b.finish(c, results, beds) // what was measured until then
-	return err
+func (b *Bench) Compare(ctx context.Context, c Comparison) error {
+	return b.Sweep(ctx, []Comparison{c})
 }
-
-func (b *Bench) rounds(ctx context.Context, c Comparison, beds []*Bed, results *collector) error {
-	if c.Setup.Sessions <= mostWarming {
-		if err := b.round(ctx, c, beds, 0, results); err != nil {
-			return err
-		}
-	}
-	groups := [][]*Bed{beds}
-	if c.InTurns && b.Mode == SelfClocked {
-		groups = neighbours(beds)
-		for _, bed := range slices.Concat(groups...) {
-			bed.turns = true
-		}
-		b.total += b.Repeat * (len(slices.Concat(groups...)) - len(beds))
-	}
-	for round := 1; round <= b.Repeat*len(groups); round++ {
-		if err := b.round(ctx, c, groups[round%len(groups)], round, results); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// mostWarming is up to how many sessions a round for warming up is made: beyond
-// that it takes minutes, and what is cold at first does not show.
-const mostWarming = 4_000_000
 
 // mostAttempts is how often a trial is made in a round until nothing disturbed it.
 // One in which the device failed is not made again: that would pick the lucky ones.
@@ -99,7 +55,10 @@ const (
 // trial is a device's in a round. All attempts of a round are reported; round 0 is
 // for warming up.
 func (b *Bench) trial(ctx context.Context, c Comparison, bed *Bed, round int, results *collector) error {
-	b.tell(fmt.Sprintf("round %d, %s", round, bed.Name))
+	b.tell(strings.Join(append([]string{fmt.Sprintf("round %d, %s", round, bed.Name)}, named(c.Parameters)...), " "))
+	if err := bed.begin(c); err != nil {
+		return err
+	}
 	for range trialAttempts {
 		bed.gates = map[string]string{}
 		measures, err := c.Measure(ctx, bed)
@@ -117,23 +76,17 @@ func (b *Bench) trial(ctx context.Context, c Comparison, bed *Bed, round int, re
 	return nil
 }
 
-// models are the devices with the control, which stands nowhere beside an external
-// device.
-func (b *Bench) models() []Model {
+// models are the devices of a comparison with the control, which stands nowhere beside
+// an external device.
+func (b *Bench) models(c Comparison) []Model {
+	devices := c.Devices
+	if devices == nil {
+		devices = b.Devices
+	}
 	if b.Null.Name == "" {
-		return b.Devices
+		return devices
 	}
-	return append([]Model{b.Null}, b.others()...)
-}
-
-// others are the devices without the control.
-func (b *Bench) others() (list []Model) {
-	for _, m := range b.Devices {
-		if m.Name != b.Null.Name {
-			list = append(list, m)
-		}
-	}
-	return list
+	return append([]Model{b.Null}, slices.DeleteFunc(slices.Clone(devices), func(m Model) bool { return m.Name == b.Null.Name })...)
 }
 
 // collector gathers trials by device and metric, in the order in which they come.
@@ -192,9 +145,6 @@ func (b *Bench) finish(of Comparison, c *collector, beds []*Bed) {
 	for _, r := range c.results {
 		r.Summary = method.Summarise(r.values())
 		b.Report.Results = append(b.Report.Results, *r)
-	}
-	for _, bed := range beds {
-		bed.noteLosses()
 	}
 	var baseline string
 	for _, bed := range beds {

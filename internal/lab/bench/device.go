@@ -39,6 +39,9 @@ type Model struct {
 	Bytes func(sessions int) int64
 	Held  bool
 
+	// Translates says that it has no other way to pass a session on.
+	Translates bool
+
 	External bool // a box that nobody here sets up, between Options.External
 	// Asynchronous says that it decides on a thread of its own: the tester's next
 	// frames find it still at work, and must wait.
@@ -86,6 +89,11 @@ type Setup struct {
 	Allow method.Arrangement
 	// Mark marks what comes from inside, and NoTrack exempts it from Track.
 	Mark, NoTrack bool
+}
+
+// translates says whether any address is to be changed.
+func (s Setup) translates() bool {
+	return s.NAT != (trafficgen.Addresses{}) || s.DNAT != (trafficgen.DNAT{}) || s.Pool != (Pool{})
 }
 
 // Ender is a Device that lets further sessions of a client in for having had some: those

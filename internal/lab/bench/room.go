@@ -14,12 +14,16 @@ import (
 const leaveFree = 64 << 20
 
 // wantRoom refuses what this machine has no memory for, before anything is made.
-func wantRoom(models []Model, sessions int) error {
+func (b *Bench) wantRoom(comparisons []Comparison) error {
 	available, err := AvailableMemory()
 	if err != nil {
 		return err
 	}
-	need := func(sessions int) int64 { return leaveFree + needs(models, sessions) }
+	sessions := 0
+	for _, c := range comparisons {
+		sessions = max(sessions, c.Flows.Count())
+	}
+	need := func(most int) int64 { return leaveFree + b.needs(comparisons, most) }
 	if need(sessions) <= available {
 		return nil
 	}
@@ -31,19 +35,25 @@ func wantRoom(models []Model, sessions int) error {
 		sessions, gibibytes(need(sessions)), gibibytes(available), advice)
 }
 
-// needs is what a comparison takes of memory when it takes most. Each device has a
-// tester, and those that hold their memory have it at a time. The others have
-// theirs in turns: they are emptied after each trial.
-func needs(models []Model, sessions int) (bytes int64) {
+// needs is what a sweep takes of memory when it takes most, with so many sessions at
+// each point at most. Each device has a tester, and those that hold their memory have it
+// at a time. The others have theirs in turns: they are emptied after each trial.
+func (b *Bench) needs(comparisons []Comparison, most int) (bytes int64) {
 	var turn int64
-	for _, m := range models {
-		bytes += method.GeneratorBytes(sessions)
-		switch {
-		case m.Bytes == nil:
-		case m.Held:
-			bytes += m.Bytes(sessions)
-		default:
-			turn = max(turn, m.Bytes(sessions))
+	for i, c := range comparisons {
+		if sameSetup(comparisons[:i], c) >= 0 {
+			continue
+		}
+		sessions := min(mostFlows(comparisons[i:], c).Flows.Count(), most)
+		for _, m := range b.models(c) {
+			bytes += method.GeneratorBytes(sessions)
+			switch {
+			case m.Bytes == nil:
+			case m.Held:
+				bytes += m.Bytes(sessions)
+			default:
+				turn = max(turn, m.Bytes(sessions))
+			}
 		}
 	}
 	return bytes + turn

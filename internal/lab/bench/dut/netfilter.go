@@ -62,17 +62,25 @@ const (
 // buckets as connections at most. Connections of UDP then live long enough.
 func (n *netfilter) track() error {
 	n.tracked = true
-	most := 1 << bits.Len(uint(max(n.setup.Sessions, 1)-1))
-	buckets := most
-	if n.setup.HashSize > 0 {
-		buckets = n.setup.HashSize
-	}
-	err := errors.Join(n.rig.Host.Set(hashSizePath, strconv.Itoa(buckets)), n.rig.Host.Set(mostPath, strconv.Itoa(max(most, 1024))))
+	err := n.Tune()
 	seconds := strconv.Itoa(int(max(n.setup.Timeout, time.Second) / time.Second))
 	for _, which := range []string{"udp_timeout", "udp_timeout_stream"} {
 		err = errors.Join(err, n.rig.Device.SetSysctl("net/netfilter/nf_conntrack_"+which, seconds))
 	}
 	return err
+}
+
+// Tune implements bench.Tuner.
+func (n *netfilter) Tune() error {
+	if !n.tracked {
+		return nil
+	}
+	most := 1 << bits.Len(uint(max(n.setup.Sessions, 1)-1))
+	buckets := most
+	if n.setup.HashSize > 0 {
+		buckets = n.setup.HashSize
+	}
+	return errors.Join(n.rig.Host.Set(hashSizePath, strconv.Itoa(buckets)), n.rig.Host.Set(mostPath, strconv.Itoa(max(most, 1024))))
 }
 
 // Reset flushes the table of connections.

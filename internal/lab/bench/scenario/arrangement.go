@@ -39,13 +39,7 @@ var ruleArrangement = bench.Scenario{
 		smoke := []method.Arrangement{{Selectors: []int{4}, Rules: 16}, {Selectors: []int{2, 4}, Rules: 8}}
 		quick := append([]method.Arrangement{linearArrangements[0], linearArrangements[4], linearArrangements[8]}, nestedArrangements...)
 		list := points(b, smoke, quick, everyArrangement())
-		expect(b, len(list))
-		for _, a := range list {
-			if err := compareArrangement(ctx, b, a); err != nil {
-				return err
-			}
-		}
-		return nil
+		return sweep(ctx, b, list, func(a method.Arrangement) bench.Comparison { return arrangementComparison(b, a) })
 	},
 }
 
@@ -58,9 +52,9 @@ func arrangementParameters(a method.Arrangement) map[string]float64 {
 	}
 }
 
-// compareArrangement sends packets to destinations drawn at random, each of which
+// arrangementComparison sends packets to destinations drawn at random, each of which
 // has its rule.
-func compareArrangement(ctx context.Context, b *bench.Bench, a method.Arrangement) error {
+func arrangementComparison(b *bench.Bench, a method.Arrangement) bench.Comparison {
 	one := trafficgen.Ports{First: 1024, Last: 1024, Count: 1}
 	flows := trafficgen.Flows{
 		Sources: trafficgen.Addresses{First: bench.Sources.Addr().Next(), Count: 1}, SourcePorts: one,
@@ -70,13 +64,13 @@ func compareArrangement(ctx context.Context, b *bench.Bench, a method.Arrangemen
 	if b.Smoke {
 		frames = b.Sessions
 	}
-	return b.Compare(ctx, bench.Comparison{
+	return bench.Comparison{
 		Setup: bench.Setup{Sessions: flows.Count(), Allow: a}, Flows: flows, Parameters: arrangementParameters(a),
 		Measure: func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
 			o, err := bed.Run(ctx, trafficgen.Plan{Frames: frames, Random: true}, false)
 			return []bench.Measure{{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate()}}, err
 		},
-	})
+	}
 }
 
 // modelArrangement adds what the model says of every arrangement of the tables.

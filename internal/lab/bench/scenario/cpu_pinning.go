@@ -50,23 +50,21 @@ func runCPUPinning(ctx context.Context, b *bench.Bench) error {
 	} else {
 		b.Note("this machine has one CPU: the variants with threads are left out")
 	}
-	cpu, devices := b.CPU, b.Devices
-	defer func() { b.CPU, b.Devices = cpu, devices }()
-	b.Expect((b.Repeat + 1) * (len(devices) + 2) * len(places))
+	cpu := b.CPU
+	defer func() { b.CPU = cpu }()
+	b.Expect((b.Repeat + 1) * (len(b.Devices) + 2) * len(places))
 	plain := func(m bench.Model) bool { return m.Name == "route" || m.Name == "conntrack" }
+	var list []bench.Comparison
 	for _, p := range places {
-		b.CPU = p.tester
 		for _, translates := range []bool{false, true} {
-			b.Devices = slices.DeleteFunc(slices.Clone(devices), func(m bench.Model) bool { return plain(m) == translates })
-			if len(b.Devices) == 0 {
-				continue
-			}
-			if err := b.Compare(ctx, pinningComparison(b, p, translates)); err != nil {
-				return err
+			c := pinningComparison(b, p, translates)
+			c.Devices = slices.DeleteFunc(slices.Clone(b.Devices), func(m bench.Model) bool { return plain(m) == translates })
+			if len(c.Devices) > 0 {
+				list = append(list, c)
 			}
 		}
 	}
-	return nil
+	return b.Sweep(ctx, list)
 }
 
 func pinningComparison(b *bench.Bench, p place, translates bool) bench.Comparison {
@@ -76,6 +74,11 @@ func pinningComparison(b *bench.Bench, p place, translates bool) bench.Compariso
 		c.Setup.NAT, c.Setup.Track = trafficgen.Addresses{}, true
 	}
 	c.Parameters = map[string]float64{"pinned": p.pinned}
+	c.Apart = true // where its interfaces have threads they keep them
+	c.Before = func() error {
+		b.CPU = p.tester
+		return nil
+	}
 	c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) { return measurePlaced(ctx, bed, p) }
 	return c
 }

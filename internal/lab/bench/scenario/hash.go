@@ -25,27 +25,31 @@ var hashLoad = bench.Scenario{
 		b.Note("the kernel has buckets in steps of a page's worth, %d: load is sessions by the buckets in force, the nearest to what the sources have", bucketStep)
 		b.Note("the size of realmgate's tables follows from capacity alone: it is there with the same sessions")
 		c := natComparison(b)
-		sizes := hashSizes(c.Setup.Sessions, factors)
-		expect(b, len(sizes))
-		for _, size := range sizes {
-			taken, err := take(b.Host, hashSizePath, size)
+		var taken []int
+		for _, size := range hashSizes(c.Setup.Sessions, factors) {
+			n, err := take(b.Host, hashSizePath, size)
 			if err != nil {
 				return fmt.Errorf("set the number of buckets: %w", err)
 			}
-			load := loadFactor(c.Setup.Sessions, taken)
-			c.Setup.HashSize, c.Parameters = taken, map[string]float64{"load": load}
-			refused := map[string]uint64{}
-			c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
-				return measureFull(ctx, bed, refused)
-			}
-			if err := b.Compare(ctx, c); err != nil {
-				return err
-			}
-			for _, device := range slices.Sorted(maps.Keys(refused)) {
-				b.Note("load %g: %s refused %d of %d sessions: the kernel adds nothing to a bucket of more than 50 to 80 entries (chaintoolong in conntrack -S), and a session has two", load, device, refused[device], c.Setup.Sessions)
+			taken = append(taken, n)
+		}
+		refused := make([]map[string]uint64, len(taken))
+		err := sweep(ctx, b, taken, func(buckets int) bench.Comparison {
+			c := c
+			c.Parameters = map[string]float64{"load": loadFactor(c.Setup.Sessions, buckets)}
+			at := map[string]uint64{}
+			refused[slices.Index(taken, buckets)] = at
+			c.Before = func() error { return b.Host.Set(hashSizePath, strconv.Itoa(buckets)) }
+			c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) { return measureFull(ctx, bed, at) }
+			return c
+		})
+		for i, at := range refused {
+			for _, device := range slices.Sorted(maps.Keys(at)) {
+				b.Note("load %g: %s refused %d of %d sessions: the kernel adds nothing to a bucket of more than 50 to 80 entries (chaintoolong in conntrack -S), and a session has two",
+					loadFactor(c.Setup.Sessions, taken[i]), device, at[device], c.Setup.Sessions)
 			}
 		}
-		return nil
+		return err
 	},
 }
 

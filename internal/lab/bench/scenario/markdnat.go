@@ -16,13 +16,7 @@ var markDNAT = bench.Scenario{
 		b.Note("realmgate lends the addresses by name first, which is not timed: pool-allocate measures that; each is claimed by its first packet, and the client is known when it was answered and came again; those sessions are ended before the sessions of a client that is known are timed")
 		sizes := points(b, []int{1, 16}, []int{1, 256, 2048, 65536}, []int{1, 16, 256, 2048, 16384, 65536})
 		b.Note("sessions go to %d addresses of a pool, or to all of a smaller one: compare pools from %d addresses on, whose sessions differ in nothing else", mostAsked, mostAsked)
-		expect(b, len(sizes))
-		for _, size := range sizes {
-			if err := b.Compare(ctx, poolComparison(b, size)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return sweep(ctx, b, sizes, func(size int) bench.Comparison { return poolComparison(b, size) })
 	},
 }
 

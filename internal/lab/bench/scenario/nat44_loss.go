@@ -38,18 +38,14 @@ func runLoss(ctx context.Context, b *bench.Bench) error {
 		full = lossMargin * highest
 		b.Note("load is in per cent of %.0f frames/s: %g %% of what the null device passes, so that the tester is not the limit; --rate sets it", full, 100*lossMargin)
 	}
-	expect(b, len(loads))
-	for _, load := range loads {
+	return sweep(ctx, b, loads, func(load int) bench.Comparison {
 		c := natComparison(b)
 		c.Parameters = map[string]float64{"percent": float64(load)}
 		c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
 			return measureLoss(ctx, bed, full*float64(load)/100)
 		}
-		if err := b.Compare(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
+		return c
+	})
 }
 
 // nullRate looks for the highest rate that the null device passes: the rate of the

@@ -34,38 +34,35 @@ func runNFQueue(ctx context.Context, b *bench.Bench) error {
 		"and the tester sends from one CPU")
 	counts := points(b, []int{1, 4}, []int{1, 4, 8}, []int{1, 4, 8})
 	rates := points(b, []float64{5e3}, []float64{30e3, 60e3, 80e3, 100e3}, []float64{30e3, 40e3, 50e3, 60e3, 70e3, 80e3, 90e3, 100e3})
-	all := b.Devices
-	defer func() { b.Devices = all }()
-	b.Expect((b.Repeat + 1) * ((len(all)+1)*(1+len(rates)) + 2*2*(2*len(counts)-1)))
-	if err := b.Compare(ctx, queueComparison(b, 1, false, sources)); err != nil {
+	list := []bench.Comparison{queueComparison(b, 1, false, sources)}
+	for _, rate := range rates {
+		list = append(list, offeredComparison(b, rate))
+	}
+	queues := queueComparisons(b, counts)
+	b.Expect((b.Repeat + 1) * ((len(b.Devices)+1)*len(list) + 2*len(queues)))
+	if err := b.Sweep(ctx, list); err != nil {
 		return err
 	}
-	for _, rate := range rates {
-		if err := b.Compare(ctx, offeredComparison(b, rate)); err != nil {
-			return err
-		}
-	}
-	// Only these have queues.
-	b.Devices = slices.DeleteFunc(slices.Clone(all), func(m bench.Model) bool { return !m.Asynchronous })
-	if len(b.Devices) == 0 {
-		return nil
-	}
-	return compareQueues(ctx, b, counts)
+	return b.Sweep(ctx, queues)
 }
 
-// compareQueues is Figure 32.
-func compareQueues(ctx context.Context, b *bench.Bench, counts []int) error {
+// queueComparisons are Figure 32, of the devices that have queues.
+func queueComparisons(b *bench.Bench, counts []int) (list []bench.Comparison) {
+	devices := slices.DeleteFunc(slices.Clone(b.Devices), func(m bench.Model) bool { return !m.Asynchronous })
+	if len(devices) == 0 {
+		return nil
+	}
 	both := []int{nothing, destinations}
 	for _, translated := range points(b, []int{destinations}, both, both) {
 		for _, count := range counts {
 			for _, byCPU := range []bool{false, true}[:min(2, count)] {
-				if err := b.Compare(ctx, queueComparison(b, count, byCPU, translated)); err != nil {
-					return err
-				}
+				c := queueComparison(b, count, byCPU, translated)
+				c.Devices = devices
+				list = append(list, c)
 			}
 		}
 	}
-	return nil
+	return list
 }
 
 // queueComparison is one bar of Figure 32.
@@ -94,6 +91,7 @@ func queueComparison(b *bench.Bench, count int, byCPU bool, translated int) benc
 // could not see: the packets that the queue dropped.
 func offeredComparison(b *bench.Bench, rate float64) bench.Comparison {
 	c := natComparison(b)
+	c.Setup.Queue.Count = 1
 	c.Parameters = map[string]float64{"offered": rate}
 	c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
 		return measureDecisions(ctx, bed, trafficgen.Plan{Rate: rate})

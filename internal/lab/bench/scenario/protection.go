@@ -39,17 +39,16 @@ func runProtection(ctx context.Context, b *bench.Bench) error {
 	if err := compareVerdicts(ctx, b, c); err != nil {
 		return err
 	}
-	for _, rate := range rates {
+	list := make([]bench.Comparison, len(rates))
+	for i, rate := range rates {
 		offered := c
 		offered.Parameters = map[string]float64{"offered": rate}
 		offered.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
 			return measureDecisions(ctx, bed, trafficgen.Plan{Rate: rate})
 		}
-		if err := b.Compare(ctx, offered); err != nil {
-			return err
-		}
+		list[i] = offered
 	}
-	return nil
+	return b.Sweep(ctx, list)
 }
 
 // protectionComparison has two connections to each address.

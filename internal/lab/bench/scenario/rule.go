@@ -41,20 +41,20 @@ var ruleCount = bench.Scenario{
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		counts := points(b, []int{1, 64}, []int{1, 16, 256, 4096, 65536},
 			[]int{1, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536})
-		expect(b, len(counts))
-		for _, count := range counts {
-			flows, _ := bench.FlowsFor(b.Sessions, b.Hosts)
-			setup := bench.Setup{
-				Sessions: flows.Count(), Timeout: natTimeout, Track: true,
-				Deny: trafficgen.Addresses{First: bench.Denied, Count: count},
-			}
-			parameters := map[string]float64{"rules": float64(count)}
-			if err := b.Compare(ctx, bench.Comparison{Setup: setup, Flows: flows, Parameters: parameters, Measure: measureRules(b, count)}); err != nil {
-				return err
-			}
-		}
-		return nil
+		return sweep(ctx, b, counts, func(count int) bench.Comparison { return ruleComparison(b, count, measureRules(b, count)) })
 	},
+}
+
+// ruleComparison has so many rules that deny what nobody sends to.
+func ruleComparison(b *bench.Bench, count int, measure func(context.Context, *bench.Bed) ([]bench.Measure, error)) bench.Comparison {
+	flows, pool := bench.FlowsFor(b.Sessions, b.Hosts)
+	return bench.Comparison{
+		Setup: bench.Setup{
+			Sessions: flows.Count(), Timeout: natTimeout, Track: true,
+			Deny: trafficgen.Addresses{First: bench.Denied, Count: count},
+		},
+		NAT: pool, Flows: flows, Parameters: map[string]float64{"rules": float64(count)}, Measure: measure,
+	}
 }
 
 var ruleLoadTime = bench.Scenario{
@@ -63,19 +63,7 @@ var ruleLoadTime = bench.Scenario{
 	Devices: []string{"iptables", "iptables-nft", "nftables", "nftables-set", "ipset"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 1000, Repeat: 3,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		counts := points(b, []int{1, 64}, []int{16, 4096, 65536}, []int{16, 64, 256, 1024, 4096, 16384, 65536})
-		flows, _ := bench.FlowsFor(b.Sessions, b.Hosts)
-		expect(b, len(counts))
-		for _, count := range counts {
-			setup := bench.Setup{
-				Sessions: flows.Count(), Timeout: natTimeout, Track: true,
-				Deny: trafficgen.Addresses{First: bench.Denied, Count: count},
-			}
-			parameters := map[string]float64{"rules": float64(count)}
-			if err := b.Compare(ctx, bench.Comparison{Setup: setup, Flows: flows, Parameters: parameters, Measure: measureLoad}); err != nil {
-				return err
-			}
-		}
-		return nil
+		return sweep(ctx, b, counts, func(count int) bench.Comparison { return ruleComparison(b, count, measureLoad) })
 	},
 }
 
@@ -107,17 +95,13 @@ var rulePosition = bench.Scenario{
 		all := points(b, []int{64}, []int{65536}, []int{65536})[0]
 		positions := points(b, []int{1, 64}, []int{1, 10, 100, 1000, 10_000, 65536},
 			[]int{1, 10, 100, 200, 300, 400, 500, 1000, 10_000, 32768, 65536})
-		expect(b, len(positions))
-		for _, position := range positions {
+		return sweep(ctx, b, positions, func(position int) bench.Comparison {
 			flows, _ := bench.FlowsFor(b.Sessions, b.Hosts)
 			dnat := trafficgen.DNAT{From: trafficgen.Addresses{First: bench.Forwarded, Count: all}, To: bench.Destinations.Addr()}
 			flows.Destinations = trafficgen.Addresses{First: dnat.From.At(position - 1), Count: 1}
 			setup := bench.Setup{Sessions: flows.Count(), Timeout: natTimeout, DNAT: dnat}
 			parameters := map[string]float64{"position": float64(position)}
-			if err := b.Compare(ctx, bench.Comparison{Setup: setup, Flows: flows, Parameters: parameters, Measure: measureRules(b, position)}); err != nil {
-				return err
-			}
-		}
-		return nil
+			return bench.Comparison{Setup: setup, Flows: flows, Parameters: parameters, Measure: measureRules(b, position)}
+		})
 	},
 }

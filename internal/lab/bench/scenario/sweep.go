@@ -25,6 +25,16 @@ func expect(b *bench.Bench, comparisons int) {
 	b.Expect(comparisons * (b.Repeat + 1) * (len(b.Devices) + 1))
 }
 
+// sweep compares all devices at several points, which take turns.
+func sweep[T any](ctx context.Context, b *bench.Bench, points []T, at func(T) bench.Comparison) error {
+	expect(b, len(points))
+	comparisons := make([]bench.Comparison, len(points))
+	for i, p := range points {
+		comparisons[i] = at(p)
+	}
+	return b.Sweep(ctx, comparisons)
+}
+
 // measureSessions is a trial of what stateful devices do: a first packet of every
 // session, one back, which shows that the device has them all, and then packets of
 // these both ways, in random order.

@@ -18,7 +18,7 @@ var targets = bench.Scenario{
 			To:   flows.Destinations.First,
 		}
 		noteSources(b)
-		b.Note("Sharma has no DROP: a tester that counts what arrives has nothing to count; realmgate has no target of its own but SNAT from inside")
+		b.Note("Sharma has no DROP: a tester that counts what arrives has nothing to count; realmgate always translates: SNAT from inside is what it is beside")
 		list := []target{
 			{"accept", bench.Setup{Track: true}},
 			{"notrack", bench.Setup{NoTrack: true}},
@@ -27,13 +27,7 @@ var targets = bench.Scenario{
 			{"snat", bench.Setup{NAT: pool}},
 			{"snat_dnat", bench.Setup{NAT: pool, DNAT: dnat}},
 		}
-		expect(b, len(list))
-		for _, t := range list {
-			if err := t.compare(ctx, b, flows); err != nil {
-				return err
-			}
-		}
-		return nil
+		return sweep(ctx, b, list, func(t target) bench.Comparison { return t.comparison(flows) })
 	},
 }
 
@@ -43,14 +37,14 @@ type target struct {
 	setup bench.Setup
 }
 
-// compare names the metrics by the target, which is no number: rate_dnat and
+// comparison names the metrics by the target, which is no number: rate_dnat and
 // rate_dnat_reuse.
-func (t target) compare(ctx context.Context, b *bench.Bench, flows trafficgen.Flows) error {
+func (t target) comparison(flows trafficgen.Flows) bench.Comparison {
 	t.setup.Sessions, t.setup.Timeout = flows.Count(), natTimeout
 	if t.setup.DNAT != (trafficgen.DNAT{}) {
 		flows.Destinations = t.setup.DNAT.From
 	}
-	return b.Compare(ctx, bench.Comparison{
+	return bench.Comparison{
 		Setup: t.setup, Flows: flows,
 		Measure: func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
 			measures, err := measureSessions(ctx, bed)
@@ -59,5 +53,5 @@ func (t target) compare(ctx context.Context, b *bench.Bench, flows trafficgen.Fl
 			}
 			return measures, err
 		},
-	})
+	}
 }

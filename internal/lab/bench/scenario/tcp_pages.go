@@ -36,8 +36,8 @@ func comparePages(ctx context.Context, b *bench.Bench, c bench.Comparison) error
 			return nil
 		}
 	}
-	b.Devices = slices.DeleteFunc(slices.Clone(b.Devices), func(m bench.Model) bool { return m.External })
-	if len(b.Devices) == 0 {
+	c.Devices = slices.DeleteFunc(slices.Clone(b.Devices), func(m bench.Model) bool { return m.External })
+	if len(c.Devices) == 0 {
 		return nil
 	}
 	seconds := pageSeconds

@@ -35,21 +35,21 @@ func runTCPSessions(ctx context.Context, b *bench.Bench) error {
 	b.Sessions = min(b.Sessions, mostTCPSessions)
 	b.Note("layer 1 is routing, 2 connection tracking, 3 tracking and a filter of ten rules, 4 NAT; " +
 		"rate is sessions of ten packets (SYN, SYN-ACK, ACK, a data segment each way with its ACK, FIN, FIN-ACK, ACK), packets all of their packets")
-	all := b.Devices
-	defer func() { b.Devices = all }()
 	nat := natComparison(b)
-	layers := layersOf(nat.Setup)
-	b.Expect((b.Repeat + 1) * (2*len(all) + len(layers) + 1))
-	for _, l := range layers {
-		b.Devices = slices.DeleteFunc(slices.Clone(all), func(m bench.Model) bool { return !l.devices(m.Name) })
-		if len(b.Devices) == 0 {
-			continue
-		}
+	var list []bench.Comparison
+	trials := 0
+	for _, l := range layersOf(nat.Setup) {
 		c := nat
+		c.Devices = slices.DeleteFunc(slices.Clone(b.Devices), func(m bench.Model) bool { return !l.devices(m.Name) })
 		c.Setup, c.Measure, c.Parameters = l.setup, measureTCP, map[string]float64{"layer": l.number}
-		if err := b.Compare(ctx, c); err != nil {
-			return err
+		if len(c.Devices) > 0 {
+			list = append(list, c)
+			trials += len(c.Devices) + 1
 		}
+	}
+	b.Expect((b.Repeat + 1) * (trials + len(b.Devices) + 1))
+	if err := b.Sweep(ctx, list); err != nil {
+		return err
 	}
 	return comparePages(ctx, b, nat)
 }

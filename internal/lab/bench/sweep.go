@@ -1,0 +1,179 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// Tuner is a Device that needs settings of the whole machine, which another point of a
+// sweep may have changed.
+type Tuner interface {
+	// Tune sets them again.
+	Tune() error
+}
+
+// point is a comparison of a sweep, with its devices.
+type point struct {
+	Comparison
+	beds    []*Bed
+	groups  [][]*Bed // of those that are in turns with each other
+	results *collector
+}
+
+// Sweep is Compare at several points, which take turns within each round: what the
+// machine does from minute to minute hits all points alike, and a trial of one point
+// has neighbours in time at all others. Points of one Setup share their devices; all
+// are up from the first round to the last.
+func (b *Bench) Sweep(ctx context.Context, comparisons []Comparison) (err error) {
+	points, beds, err := b.lay(ctx, comparisons)
+	defer func() {
+		for _, bed := range beds {
+			err = errors.Join(err, bed.down())
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	err = b.rounds(ctx, points)
+	for _, p := range points { // what was measured until then
+		b.finish(p.Comparison, p.results, p.beds)
+	}
+	for _, bed := range beds {
+		bed.noteLosses()
+	}
+	return err
+}
+
+// lay brings up the devices of all points.
+func (b *Bench) lay(ctx context.Context, comparisons []Comparison) (points []*point, beds []*Bed, err error) {
+	if err := b.wantRoom(comparisons); err != nil {
+		return nil, nil, err
+	}
+	for i, c := range comparisons {
+		p := &point{Comparison: c, results: newCollector(c.Parameters)}
+		points = append(points, p)
+		if known := sameSetup(comparisons[:i], c); known >= 0 {
+			p.beds = points[known].beds
+		} else if p.beds, err = b.bringUp(ctx, c, mostFlows(comparisons[i:], c)); err != nil {
+			return points, append(beds, p.beds...), err
+		} else {
+			beds = append(beds, p.beds...)
+		}
+		p.groups = [][]*Bed{p.beds}
+		if c.InTurns && b.Mode == SelfClocked {
+			p.groups = neighbours(p.beds)
+			b.total += b.Repeat * (len(slices.Concat(p.groups...)) - len(p.beds))
+		}
+	}
+	return points, beds, nil
+}
+
+// sameSetup returns which of the comparisons has the same devices as c and sets them up
+// alike, or -1.
+func sameSetup(comparisons []Comparison, c Comparison) int {
+	return slices.IndexFunc(comparisons, func(other Comparison) bool { return alike(other, c) })
+}
+
+func alike(a, b Comparison) bool {
+	same := func(a, b Model) bool { return a.Name == b.Name }
+	return !a.Apart && !b.Apart && reflect.DeepEqual(a.Setup, b.Setup) && a.NAT == b.NAT && slices.EqualFunc(a.Devices, b.Devices, same) &&
+		(a.Devices == nil) == (b.Devices == nil)
+}
+
+// mostFlows is the comparison with most flows of those that share c's devices.
+func mostFlows(comparisons []Comparison, c Comparison) Comparison {
+	for _, other := range comparisons {
+		if alike(other, c) && other.Flows.Count() > c.Flows.Count() {
+			c = other
+		}
+	}
+	return c
+}
+
+// bringUp brings up the devices of a comparison, with testers for as many flows as
+// another has.
+func (b *Bench) bringUp(ctx context.Context, c, most Comparison) (beds []*Bed, err error) {
+	if c.Before != nil {
+		if err := c.Before(); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range b.models(c) {
+		b.tell("bring up " + m.Name)
+		bed, err := b.bed(ctx, m, c.setup(m), most.Flows)
+		if errors.Is(err, ErrUnsupported) {
+			b.Note("%s is left out: %v", m.Name, err)
+			continue
+		}
+		if err != nil {
+			return beds, err
+		}
+		beds = append(beds, bed)
+	}
+	return beds, nil
+}
+
+// setup is what a device is to do: one that always translates is given something to
+// translate to.
+func (c Comparison) setup(m Model) Setup {
+	s := c.Setup
+	if m.Translates && !s.translates() {
+		s.NAT = c.NAT
+	}
+	return s
+}
+
+// rounds gives each point a round that does not count, and then as many as count.
+func (b *Bench) rounds(ctx context.Context, points []*point) error {
+	most := 0
+	for _, p := range points {
+		most = max(most, b.Repeat*len(p.groups))
+	}
+	for round := 0; round <= most; round++ {
+		for _, i := range order(round, len(points)) {
+			p := points[i]
+			if round == 0 && p.Setup.Sessions > mostWarming || round > b.Repeat*len(p.groups) {
+				continue
+			}
+			beds := p.beds
+			if round > 0 {
+				beds = p.groups[round%len(p.groups)]
+			}
+			for _, bed := range beds {
+				bed.turns = round > 0 && p.InTurns && b.Mode == SelfClocked
+			}
+			if err := b.round(ctx, p.Comparison, beds, round, p.results); err != nil {
+				return err
+			}
+			if round == 1 {
+				if err := b.readTuning(p.Parameters); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// mostWarming is up to how many sessions a round for warming up is made: beyond
+// that it takes minutes, and what is cold at first does not show.
+const mostWarming = 4_000_000
+
+// begin gives a bed what is of a comparison alone.
+func (b *Bed) begin(c Comparison) error {
+	if !b.External {
+		b.Flows = c.Flows
+	}
+	if tuner, ok := b.Device.(Tuner); ok {
+		if err := tuner.Tune(); err != nil {
+			return fmt.Errorf("tune %s: %w", b.Name, err)
+		}
+	}
+	if c.Before != nil {
+		return c.Before()
+	}
+	return nil
+}

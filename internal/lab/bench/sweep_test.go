@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/lab/netns"
+)
+
+// Points of a sweep take turns within a round, each with its control, and in another
+// order in each: what the machine does from round to round hits all alike.
+func TestPointsTakeTurns(t *testing.T) {
+	b := &Bench{Options: optionsFor(3, idleModel("a")), lab: netns.NewForTest(t, "turns"), directory: t.TempDir()}
+	flows, _ := FlowsFor(b.Sessions, b.Hosts)
+	var order []string
+	speed := 1.0 // of the machine, which becomes slower from round to round
+	var comparisons []Comparison
+	for _, x := range []float64{1, 2, 4} {
+		comparisons = append(comparisons, Comparison{
+			Setup: Setup{Sessions: int(x)}, Flows: flows, Parameters: map[string]float64{"x": x},
+			Before: func() error { order = append(order, fmt.Sprint(x)); return nil },
+			Measure: func(_ context.Context, bed *Bed) ([]Measure, error) {
+				speed *= 0.99
+				rate := 1e6 * speed
+				if !bed.isNull() {
+					rate /= 1 + x
+				}
+				return []Measure{{Metric: "rate", Unit: PerSecond, Value: rate}}, nil
+			},
+		})
+	}
+	if err := b.Sweep(t.Context(), comparisons); err != nil {
+		t.Fatal(err)
+	}
+	order = order[len(comparisons):] // what was before the devices were brought up
+	const each = 2 * 3               // trials of a round
+	if len(order) != 4*each {
+		t.Fatalf("%d trials: %q", len(order), order)
+	}
+	different := map[string]bool{}
+	for round := range slices.Chunk(order, each) {
+		different[fmt.Sprint(round)] = true
+		if points := slices.Compact(slices.Clone(round)); len(points) != 3 {
+			t.Errorf("a round has the points %q", round)
+		}
+	}
+	if len(different) < 2 {
+		t.Errorf("all rounds have their points in one order: %q", order)
+	}
+	for _, r := range b.Report.Results {
+		if len(r.Trials) != 3 {
+			t.Errorf("%s of %s at %v: %d trials", r.Metric, r.DUT, r.Parameters, len(r.Trials))
+		}
+	}
+}
+
+// Points that are set up alike have their devices in common, and each its own flows.
+func TestPointsShareTheirDevices(t *testing.T) {
+	b := &Bench{Options: optionsFor(1, idleModel("a")), lab: netns.NewForTest(t, "turns"), directory: t.TempDir()}
+	beds := map[*Bed]bool{}
+	var flows []int
+	point := func(sessions int, setup Setup) Comparison {
+		f, _ := FlowsFor(sessions, 1)
+		return Comparison{Setup: setup, Flows: f, Measure: func(_ context.Context, bed *Bed) ([]Measure, error) {
+			beds[bed] = true
+			if !bed.isNull() {
+				flows = append(flows, bed.Flows.Count())
+			}
+			return []Measure{{Metric: "rate", Unit: PerSecond, Value: 1}}, nil
+		}}
+	}
+	if err := b.Sweep(t.Context(), []Comparison{point(10, Setup{}), point(20, Setup{}), point(30, Setup{Mark: true})}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(flows)
+	if len(beds) != 4 || !slices.Equal(slices.Compact(flows), []int{10, 20, 30}) {
+		t.Errorf("%d devices, flows %v", len(beds), flows)
+	}
+}
