@@ -58,6 +58,7 @@ var metrics = map[string]string{
 var axes = map[string]string{
 	"position":  "place of the rule that matches",
 	"pool":      "addresses in the pool",
+	"flows":     "flows that the packets are of",
 	"load":      "sessions for each bucket of the hash table",
 	"percent":   "share of the full load, %",
 	"half_open": "offers that nobody has claimed yet",

@@ -92,16 +92,36 @@ func paired(a, b bench.Result) (q figure, ok bool) {
 	return figure{median: float64(s.Median), least: float64(s.P1), most: float64(s.P99), trials: len(ratios)}, len(ratios) > 0
 }
 
-// relative is a rate by the control's in the same rounds: that of another point of a
-// sweep was measured at another time, when the machine may have been slower. ok is
-// false where the report has no control there.
-func (e Evidence) relative(job string, r bench.Result) (q figure, ok bool) {
-	for _, control := range e[job].Results {
-		if control.DUT == e[job].Control && control.Metric == r.Metric && maps.Equal(control.Parameters, r.Parameters) {
-			return paired(r, control)
+// takes is what a takes by what b takes, two rates of one job: their costs in the same
+// rounds, or where a report has no costs above zero their times. Points of a sweep take
+// turns within each round, so that both had the same machine.
+func (e Evidence) takes(job string, a, b bench.Result) figure {
+	ofA, okA := e.cost(job, a)
+	ofB, okB := e.cost(job, b)
+	if okA && okB {
+		if q, ok := paired(ofA, ofB); ok {
+			return q
 		}
 	}
-	return q, false
+	if q, ok := paired(b, a); ok {
+		return q
+	}
+	return e.figure(job, b.DUT, b.Metric, b.Parameters).by(e.figure(job, a.DUT, a.Metric, a.Parameters))
+}
+
+// cost is what a rate costs beyond the control's. ok is false where the report has no
+// cost that can be told from nothing.
+func (e Evidence) cost(job string, rate bench.Result) (cost bench.Result, ok bool) {
+	const word = "rate"
+	if len(rate.Metric) < len(word) || rate.Metric[:len(word)] != word {
+		return cost, false
+	}
+	for _, r := range e[job].Results {
+		if r.DUT == rate.DUT && r.Metric == "cost"+rate.Metric[len(word):] && maps.Equal(r.Parameters, rate.Parameters) {
+			return r, r.Unresolved == "" && r.P1 > 0
+		}
+	}
+	return cost, false
 }
 
 // cheaper is how often the cost of device a device b has, in the same rounds. metric
@@ -133,25 +153,6 @@ func (e Evidence) ratio(job, a, b, metric string, where at) figure {
 	return e.figure(job, a, metric, where).by(e.figure(job, b, metric, where))
 }
 
-// compared returns a metric at several places of a report, fit to be compared: by
-// the control of each, if all have one, and else as they are.
-func (e Evidence) compared(job string, results []bench.Result) (points []figure) {
-	for _, r := range results {
-		q, ok := e.relative(job, r)
-		if !ok {
-			points = nil
-			break
-		}
-		points = append(points, q)
-	}
-	if points == nil {
-		for _, r := range results {
-			points = append(points, e.figure(job, r.DUT, r.Metric, r.Parameters))
-		}
-	}
-	return points
-}
-
 // swept returns a metric over a parameter, in its order.
 func (e Evidence) swept(job, dut, metric, parameter string) (results []bench.Result) {
 	for _, r := range e[job].Results {
@@ -166,15 +167,36 @@ func (e Evidence) swept(job, dut, metric, parameter string) (results []bench.Res
 	return results
 }
 
-// sweep is a metric over a parameter, its points fit to be compared.
-func (e Evidence) sweep(job, dut, metric, parameter string) []figure {
-	results := e.swept(job, dut, metric, parameter)
-	points := e.compared(job, results)
-	for i, r := range results {
-		points[i].x = r.Parameters[parameter]
-	}
-	return points
+// curve is a rate over a parameter.
+type curve struct {
+	e              Evidence
+	job, parameter string
+	points         []bench.Result
 }
+
+func (e Evidence) curve(job, dut, metric, parameter string) curve {
+	return curve{e, job, parameter, e.swept(job, dut, metric, parameter)}
+}
+
+func (c curve) first() bench.Result { return c.points[0] }
+func (c curve) last() bench.Result  { return c.points[len(c.points)-1] }
+
+// x is where a point is.
+func (c curve) x(r bench.Result) float64 { return r.Parameters[c.parameter] }
+
+// near is the point next to a value of the parameter: what a machine can set is not
+// always what was asked for.
+func (c curve) near(x float64) bench.Result {
+	return slices.MinFunc(c.points, func(a, b bench.Result) int {
+		return cmp.Compare(math.Abs(math.Log(c.x(a)/x)), math.Abs(math.Log(c.x(b)/x)))
+	})
+}
+
+// slower is by which factor a point takes more than one before it.
+func (c curve) slower(from, to bench.Result) figure { return c.e.takes(c.job, to, from) }
+
+// fall is that from the first to the last.
+func (c curve) fall() figure { return c.slower(c.first(), c.last()) }
 
 // rates is a metric over a parameter, as it was measured.
 func (e Evidence) rates(job, dut, metric, parameter string) (points []figure) {
@@ -184,14 +206,6 @@ func (e Evidence) rates(job, dut, metric, parameter string) (points []figure) {
 		points = append(points, f)
 	}
 	return points
-}
-
-// near is the point of a sweep next to a value of its parameter: what a machine can
-// set is not always what was asked for.
-func near(points []figure, x float64) figure {
-	return slices.MinFunc(points, func(a, b figure) int {
-		return cmp.Compare(math.Abs(math.Log(a.x/x)), math.Abs(math.Log(b.x/x)))
-	})
 }
 
 // ends writes the first and the last of a sweep.
@@ -210,24 +224,8 @@ func (e Evidence) buckets(job string) (most int) {
 	return most
 }
 
-// resultsAt returns a metric at given places, all of which must be there.
-func (e Evidence) resultsAt(job, dut, metric string, places ...at) (results []bench.Result) {
-	for _, where := range places {
-		results = append(results, e.result(job, dut, metric, where))
-	}
-	return results
-}
-
 // reused is how often the speed of a device's new connections its known ones have,
 // in the same trials.
 func (e Evidence) reused(job, dut, metric string) figure {
-	cost := "cost" + metric[len("rate"):]
-	if fresh, ok := e.find(job, dut, cost, nil); ok {
-		if known, ok := e.find(job, dut, cost+"_reuse", nil); ok && known.P1 > 0 {
-			if q, ok := paired(fresh, known); ok {
-				return q
-			}
-		}
-	}
-	return e.figure(job, dut, metric+"_reuse", nil).by(e.figure(job, dut, metric, nil))
+	return e.takes(job, e.result(job, dut, metric, nil), e.result(job, dut, metric+"_reuse", nil))
 }

@@ -91,9 +91,6 @@ func (f figure) in(unit string, number func(float64) string) string {
 	return fmt.Sprintf("%s%s (%s–%s)", number(f.median), unit, number(f.least), number(f.most))
 }
 
-// fall is by which factor the last is lower than the first.
-func fall(points []figure) figure { return points[0].by(points[len(points)-1]) }
-
 // every is of a claim that one exception refutes.
 func every(parts ...Holds) Holds {
 	all := Yes

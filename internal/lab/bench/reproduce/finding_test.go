@@ -2,7 +2,10 @@ package reproduce
 
 import (
 	"bytes"
+	"fmt"
+	"hash/fnv"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +25,8 @@ func reportOf(results ...[]bench.Result) bench.Report {
 	return bench.Report{Control: "null", Results: slices.Concat(results...)}
 }
 
-// resultOf has three trials.
+// resultOf has three trials, or twelve where they are far apart: these then differ from
+// round to round in another way than those of any other result.
 func resultOf(dut, metric string, median, spread float64, parameters at) []bench.Result {
 	r := bench.Result{DUT: dut, Metric: metric, Parameters: parameters}
 	if math.IsNaN(median) {
@@ -31,6 +35,16 @@ func resultOf(dut, metric string, median, spread float64, parameters at) []bench
 		return []bench.Result{r}
 	}
 	values := []float64{median, median * (1 - spread), median * (1 + spread)}
+	if spread > 0.05 {
+		seed := fnv.New64()
+		fmt.Fprint(seed, dut, metric, parameters)
+		random := rand.New(rand.NewPCG(seed.Sum64(), 0))
+		values = values[:0]
+		for i := range 12 {
+			values = append(values, median*(1+spread*float64(i%3-1)))
+		}
+		random.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+	}
 	for i, v := range values {
 		r.Trials = append(r.Trials, bench.Trial{Round: i + 1, Value: method.Number(v)})
 	}

@@ -43,10 +43,14 @@ func lencse() Paper {
 				Judge: judgeTeardown,
 			},
 			{
-				Item: "Tables IV, V", Needs: []Job{memoryFew, memory},
+				Item: "Tables IV, V", Needs: []Job{hashLoad},
 				Claim: "A bucket takes 8 bytes, a connection 385, whatever the number of buckets.",
 				Then:  "385.4 bytes a connection",
-				Judge: judgeMemory,
+				Judge: func(e Evidence) Verdict {
+					v := judgeMemoryByBuckets(e)
+					v.Why += "; a bucket is 8 bytes by the kernel's definition, which was not measured"
+					return v
+				},
 			},
 			{
 				Item: "Table VI", Needs: []Job{limits},
@@ -74,29 +78,25 @@ func lencse() Paper {
 // load to cost more than the one before.
 func judgeFuller(e Evidence) Verdict {
 	v := judgeHashLoad(e, 0.6, 19)
-	points := e.sweep("hash-load", "iptables", "rate", "load")
-	one, some, many := near(points, 1), near(points, 4), near(points, 16)
-	early, late := one.by(some).root(math.Log2(some.x/one.x)), some.by(many).root(math.Log2(many.x/some.x))
-	v.Holds = together(fall(points).above(1), late.by(early).above(1))
-	v.Why = fmt.Sprintf("%s-fold in all; each doubling from load %g to %g slows it %s-fold, to %g %s-fold", fall(points), one.x, some.x, early, many.x, late)
+	c := e.curve("hash-load", "iptables", "rate", "load")
+	one, some, many := c.near(1), c.near(4), c.near(16)
+	early, late := c.slower(one, some).root(math.Log2(c.x(some)/c.x(one))), c.slower(some, many).root(math.Log2(c.x(many)/c.x(some)))
+	v.Holds = together(c.fall().above(1), late.by(early).above(1))
+	v.Why = fmt.Sprintf("%s-fold in all; each doubling from load %g to %g makes it cost %s times as much, to %g %s times", c.fall(), c.x(one), c.x(some), early, c.x(many), late)
 	return v
 }
 
 func judgeFullerKnown(e Evidence) Verdict {
 	v := judgeHashLoad(e, 0.6, 19)
-	fresh, known := fall(e.sweep("hash-load", "iptables", "rate", "load")), fall(e.sweep("hash-load", "iptables", "rate_reuse", "load"))
+	fresh, known := e.curve("hash-load", "iptables", "rate", "load").fall(), e.curve("hash-load", "iptables", "rate_reuse", "load").fall()
 	v.Holds = together(known.above(1), fresh.by(known).above(1))
 	return v
 }
 
-// enoughMemory is from where on the authors found that memory does not matter.
-const enoughMemory = 8e9
-
+// judgeLimitsByMemory has one machine, and so one size of memory.
 func judgeLimitsByMemory(e Evidence) Verdict {
 	v := judgeLimits(e)
-	if e["conntrack-limits"].Environment.MemoryBytes < enoughMemory {
-		v.Holds, v.Why = Undecided, "this machine has less than 8 GB"
-	}
+	v.Holds, v.Why = Undecided, fmt.Sprintf("memory was not varied: this machine has %.0f GB", float64(e["conntrack-limits"].Environment.MemoryBytes)/1e9)
 	return v
 }
 
@@ -149,7 +149,7 @@ func judgeNftables(e Evidence) Verdict {
 		Netfilter: fmt.Sprintf("iptables %s, nftables %s new/s; %s and %s packets/s", rate("nat44-establish", "iptables"),
 			rate("nat44-establish", "nftables"), rate("nat44-throughput", "iptables"), rate("nat44-throughput", "nftables")),
 		Realmgate: fmt.Sprintf("%s new/s, %s packets/s", rate("nat44-establish", "realmgate"), rate("nat44-throughput", "realmgate")),
-		Why:       fmt.Sprintf("on one kernel nftables has %s of iptables' speed for new and %s for known connections: the paper compared kernels", fresh, known),
+		Why:       fmt.Sprintf("on one kernel iptables takes by cost %s of what nftables takes for new and %s for known connections: the paper compared kernels", fresh, known),
 	}
 }
 

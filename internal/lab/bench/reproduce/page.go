@@ -20,8 +20,8 @@ trial, its gates, the settings and the exact command.
 	text.WriteString(provenance(Jobs(papers), e))
 	text.WriteString(`
 Figures are medians with their 1st and 99th percentile, of fewer than a hundred trials the least and the greatest; k and M are
-thousands and millions. *Undecided* is what these ranges leave open. Points of a sweep are measured one after another: they are
-compared by their rates divided by the control's in the same rounds, where the report has them.
+thousands and millions. *Undecided* is what these ranges leave open, or what was not varied. Points of a sweep take turns within
+each round, and are compared by their costs, without the tester, in the same rounds.
 
 ## Summary
 Realmgate beside the better of iptables and nftables. Costs are what a device adds to the tester's own time.

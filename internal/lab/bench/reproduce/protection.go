@@ -11,7 +11,7 @@ const mostProtected = 200
 // rate that ipt_geofence's authors offered.
 func protections(e Evidence) shown {
 	load, alone := e.protection("verdict"), e.protection("verdict_alone")
-	lost := e.sweep(protecting.Name, "realmgate", "loss", "offered")
+	lost := e.rates(protecting.Name, "realmgate", "loss", "offered")
 	last := lost[len(lost)-1]
 	none := Yes
 	for _, l := range lost {

@@ -15,27 +15,28 @@ const (
 	flat  = 1.3
 )
 
-// judgeTargets compares new connections by the control of each target, which were
-// measured one after another, and new with known ones by their costs in one trial.
+// judgeTargets compares targets, and new with known connections, by their costs in the
+// same rounds.
 func judgeTargets(e Evidence) Verdict {
-	fresh := map[string]figure{}
+	fresh := map[string]bench.Result{}
 	for _, r := range e["targets"].Results {
 		target, ok := strings.CutPrefix(r.Metric, "rate_")
 		if ok && r.DUT == "iptables" && !strings.HasSuffix(target, "_reuse") && !math.IsNaN(float64(r.Median)) {
-			fresh[target] = e.compared("targets", []bench.Result{r})[0]
+			fresh[target] = r
 		}
 	}
 	for _, target := range []string{"accept", "notrack", "dnat", "snat"} {
 		e.result("targets", "iptables", "rate_"+target, nil) // or nothing can be said
 	}
+	speed := func(a, b string) figure { return e.takes("targets", fresh[b], fresh[a]) }
 	var known, notrack, snat []Holds
-	for target, f := range fresh {
+	for target := range fresh {
 		if target != "notrack" {
 			known = append(known, e.reused("targets", "iptables", "rate_"+target).above(1))
-			notrack = append(notrack, fresh["notrack"].by(f).above(1))
+			notrack = append(notrack, speed("notrack", target).above(1))
 		}
 		if !strings.Contains(target, "snat") {
-			snat = append(snat, f.by(fresh["snat"]).above(1))
+			snat = append(snat, speed(target, "snat").above(1))
 		}
 	}
 	rate := func(target string) string { return si(e.median("targets", "iptables", "rate_"+target, nil)) }
@@ -44,30 +45,31 @@ func judgeTargets(e Evidence) Verdict {
 		Netfilter: fmt.Sprintf("new: NOTRACK %s, ACCEPT %s, DNAT %s, SNAT %s packets/s", rate("notrack"), rate("accept"), rate("dnat"),
 			rate("snat")),
 		Realmgate: fmt.Sprintf("SNAT: new %s, known %s packets/s", si(e.median("targets", "realmgate", "rate_snat", nil)), si(e.median("targets", "realmgate", "rate_snat_reuse", nil))),
-		Why: fmt.Sprintf("known faster than new: %s; NOTRACK fastest: %s; SNAT slower than all but SNAT with DNAT: %s; DNAT makes %s of SNAT's",
-			every(known...), every(notrack...), every(snat...), fresh["dnat"].by(fresh["snat"])),
+		Why: fmt.Sprintf("known faster than new: %s; NOTRACK fastest: %s; SNAT slower than all but SNAT with DNAT: %s; DNAT has %s of SNAT's speed",
+			every(known...), every(notrack...), every(snat...), speed("dnat", "snat")),
 	}
 }
 
 // judgePosition compares the first rule with the last, and with the place up to
 // which the authors advise to go.
 func judgePosition(e Evidence) Verdict {
-	list, rates := e.sweep("rule-position", "iptables", "rate", "position"), e.rates("rule-position", "iptables", "rate", "position")
-	first := list[0]
+	c, rates := e.curve("rule-position", "iptables", "rate", "position"), e.rates("rule-position", "iptables", "rate", "position")
 	var early []Holds
 	text := ""
-	for _, p := range list {
-		if p.x >= 100 && p.x <= 200 {
-			early = append(early, first.by(p).above(1))
-			text += fmt.Sprintf("the first makes %s of the rate of number %.0f; ", first.by(p), p.x)
+	for _, p := range c.points {
+		if x := c.x(p); x >= 100 && x <= 200 {
+			early = append(early, c.slower(c.first(), p).above(1))
+			text += fmt.Sprintf("number %.0f costs %s times as much as the first; ", x, c.slower(c.first(), p))
 		}
 	}
 	if len(early) == 0 {
 		panic(absent("the report of rule-position has no rule from 100 to 200"))
 	}
-	a, b := rates[0], near(rates, 1000)
+	thousandth := c.near(1000)
+	a, b := rates[0], e.figure("rule-position", "iptables", "rate", thousandth.Parameters)
+	b.x = c.x(thousandth)
 	return Verdict{
-		Holds:     together(fall(list).above(2*steep), every(early...)),
+		Holds:     together(c.fall().above(2*steep), every(early...)),
 		Netfilter: "first to last: " + ends(rates) + " new/s; a map of nftables " + ends(e.rates("rule-position", "nftables-set", "rate", "position")),
 		Realmgate: "has no list: see Figure 31",
 		Why:       fmt.Sprintf("%severy 100 rules up to number %.0f take %.0f ns, %.0f %% of what the first takes", text, b.x, 100*slope(a, b), 100*100*slope(a, b)*a.median/1e9),
@@ -82,23 +84,35 @@ func slope(a, b figure) float64 { return (1e9/b.median - 1e9/a.median) / (b.x - 
 const leastPool = 256
 
 func judgeMarkDNAT(e Evidence) Verdict {
-	falls := func(dut string) figure { return fall(pools(e.sweep("mark-dnat", dut, "rate", "pool"))) }
-	rates := func(dut string) []figure { return pools(e.rates("mark-dnat", dut, "rate", "pool")) }
+	falls := func(dut string) figure {
+		c := e.curve("mark-dnat", dut, "rate", "pool")
+		c.points = pools(c)
+		return c.fall()
+	}
+	rates := func(dut string) (points []figure) {
+		c := e.curve("mark-dnat", dut, "rate", "pool")
+		for _, r := range pools(c) {
+			f := e.figure("mark-dnat", dut, "rate", r.Parameters)
+			f.x = c.x(r)
+			points = append(points, f)
+		}
+		return points
+	}
 	list := rates("iptables")
 	return Verdict{
 		Holds:     together(falls("iptables").above(steep), falls("nftables-set").within(flat)),
 		Netfilter: fmt.Sprintf("%.0f to %.0f addresses: rules %s, a map of nftables %s new/s", list[0].x, list[len(list)-1].x, ends(list), ends(rates("nftables-set"))),
 		Realmgate: ends(rates("realmgate")) + " new/s",
-		Why: fmt.Sprintf("the list falls %s-fold, the map %s-fold, Realmgate's pool %s-fold; the module itself is not in Linux",
+		Why: fmt.Sprintf("a new session costs %s times as much with the longest list, %s times with the map, %s times with Realmgate's pool; the module itself is not in Linux",
 			falls("iptables"), falls("nftables-set"), falls("realmgate")),
 	}
 }
 
 // pools leaves out small pools, if enough remain.
-func pools(points []figure) []figure {
-	large := slices.DeleteFunc(slices.Clone(points), func(p figure) bool { return p.x < leastPool })
+func pools(c curve) []bench.Result {
+	large := slices.DeleteFunc(slices.Clone(c.points), func(r bench.Result) bool { return c.x(r) < leastPool })
 	if len(large) < 2 {
-		return points
+		return c.points
 	}
 	return large
 }
@@ -108,16 +122,18 @@ const noHelp = 1.1
 
 func judgeQueues(e Evidence) Verdict {
 	where := func(queues, byCPU float64) at { return at{"queues": queues, "by_cpu": byCPU, "nat": 0} }
-	points := e.compared("nfqueue", e.resultsAt("nfqueue", "nfqueue", "rate", where(1, 0), where(4, 0), where(8, 0), where(4, 1)))
+	speed := func(a, b at) figure {
+		return e.takes("nfqueue", e.result("nfqueue", "nfqueue", "rate", b), e.result("nfqueue", "nfqueue", "rate", a))
+	}
 	rate := func(queues, byCPU float64) string {
 		return e.figure("nfqueue", "nfqueue", "rate", where(queues, byCPU)).String()
 	}
-	four, eight, spread := points[1], points[2], points[3]
+	eight, spread := speed(where(8, 0), where(4, 0)), speed(where(4, 1), where(4, 0))
 	v := Verdict{
-		Holds:     every(eight.by(four).below(noHelp), spread.by(four).below(noHelp)),
+		Holds:     every(eight.below(noHelp), spread.below(noHelp)),
 		Netfilter: fmt.Sprintf("1, 4, 8 queues: %s, %s, %s new/s; 4 by CPU: %s", rate(1, 0), rate(4, 0), rate(8, 0), rate(4, 1)),
 		Realmgate: fmt.Sprintf("decides in the kernel: %s new/s", si(e.median("nfqueue", "realmgate", "rate", at{"queues": 1, "by_cpu": 0, "nat": 1}))),
-		Why:       fmt.Sprintf("forwarding without NAT: eight make %s of four, four by CPU %s of four", eight.by(four), spread.by(four)),
+		Why:       fmt.Sprintf("forwarding without NAT: eight have %s of the speed of four, four by CPU %s", eight, spread),
 	}
 	if cpus := e["nfqueue"].Environment.CPUs; cpus > 0 && cpus <= 4 && v.Holds == Yes {
 		v.Holds = Undecided
@@ -126,9 +142,10 @@ func judgeQueues(e Evidence) Verdict {
 	return v
 }
 
-// arranged is what iptables makes of 65,536 rules in so many chains of so many levels.
-func (e Evidence) arranged(places ...at) []figure {
-	return e.compared("rule-arrangement", e.resultsAt("rule-arrangement", "iptables", "rate", places...))
+// arranged is by which factor one arrangement of 65,536 rules in iptables is faster than another.
+func (e Evidence) arranged(a, b at) figure {
+	const job = "rule-arrangement"
+	return e.takes(job, e.result(job, "iptables", "rate", b), e.result(job, "iptables", "rate", a))
 }
 
 func place(levels, chains float64) at { return at{"levels": levels, "chains": chains} }
@@ -140,8 +157,7 @@ func judgeLinear(e Evidence) Verdict {
 		return si(e.median("rule-arrangement", "iptables", "rate", place(1, chains)))
 	}
 	hits := func(chains float64) float64 { return e.median("rule-arrangement", "model", "hits", place(1, chains)) }
-	points := e.arranged(place(1, 1), place(1, 16), place(1, 256))
-	rises := every(points[1].by(points[0]).above(1), points[2].by(points[1]).above(1))
+	rises := every(e.arranged(place(1, 16), place(1, 1)).above(1), e.arranged(place(1, 256), place(1, 16)).above(1))
 	if rises == Yes {
 		rises = Partly
 	}
@@ -155,17 +171,17 @@ func judgeLinear(e Evidence) Verdict {
 }
 
 func judgeNested(e Evidence) Verdict {
-	p := e.arranged(place(1, 256), place(2, 256), place(3, 256), place(4, 256))
+	faster := func(levels, than float64) figure { return e.arranged(place(levels, 256), place(than, 256)) }
 	rate := func(levels float64) string {
 		return si(e.median("rule-arrangement", "iptables", "rate", place(levels, 256)))
 	}
 	hits := func(levels float64) float64 { return e.median("rule-arrangement", "model", "hits", place(levels, 256)) }
 	return Verdict{
-		Holds: together(every(p[1].by(p[0]).above(1), p[2].by(p[0]).above(1), p[3].by(p[0]).above(1)),
-			every(p[2].by(p[1]).within(flat), p[3].by(p[1]).within(flat), p[3].by(p[2]).within(flat))),
+		Holds: together(every(faster(2, 1).above(1), faster(3, 1).above(1), faster(4, 1).above(1)),
+			every(faster(3, 2).within(flat), faster(4, 2).within(flat), faster(4, 3).within(flat))),
 		Netfilter: fmt.Sprintf("flat, 2, 3, 4 levels: %s, %s, %s, %s packets/s", rate(1), rate(2), rate(3), rate(4)),
 		Realmgate: "has no rules to arrange",
-		Why: fmt.Sprintf("of the flat one's rate they make %s, %s and %s; the model gives %.0f, %.0f and %.0f look-ups",
-			p[1].by(p[0]), p[2].by(p[0]), p[3].by(p[0]), hits(2), hits(3), hits(4)),
+		Why: fmt.Sprintf("of the flat one's speed they have %s, %s and %s, by cost in the same rounds; the model gives %.0f, %.0f and %.0f look-ups",
+			faster(2, 1), faster(3, 1), faster(4, 1), hits(2), hits(3), hits(4)),
 	}
 }

@@ -140,7 +140,10 @@ func names(e Evidence) shown {
 		return e.figure(markDNAT.Name, "realmgate", metric, at{"pool": pool})
 	}
 	const few, many = 256, 65536
-	ratio := cost("cost_reuse", many).by(cost("cost_reuse", few))
+	ratio, ok := paired(e.result(markDNAT.Name, "realmgate", "cost_reuse", at{"pool": many}), e.result(markDNAT.Name, "realmgate", "cost_reuse", at{"pool": few}))
+	if !ok {
+		panic(absent("the report of mark-dnat has no round with costs of both pools"))
+	}
 	return shown{
 		fmt.Sprintf("%s with 65,536, %s with 256; a new session %s and %s", cost("cost_reuse", many).in(" ns", whole), cost("cost_reuse", few).in(" ns", whole),
 			cost("cost", many).in(" ns", whole), cost("cost", few).in(" ns", whole)),

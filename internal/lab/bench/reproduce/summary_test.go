@@ -39,6 +39,7 @@ func protectionReport() bench.Report {
 		offered = append(offered, resultOf("realmgate", "passed", passed, narrow, at{"offered": rate}), resultOf("realmgate", "loss", 0, 0, at{"offered": rate}))
 	}
 	return reportOf(append(offered, resultOf("realmgate", "verdict", 150, narrow, nil), resultOf("nfqueue", "verdict", 4000, narrow, nil),
+		resultOf("realmgate", "cost", 1000, narrow, nil), resultOf("nfqueue", "cost", 6000, narrow, nil),
 		resultOf("realmgate", "verdict_alone", 250, narrow, nil), resultOf("nfqueue", "verdict_alone", 6000, narrow, nil))...)
 }
 

@@ -19,6 +19,24 @@ var (
 		bench.Setup{Track: true, Deny: trafficgen.Addresses{First: bench.Denied, Count: 10}}, "route", "conntrack", "iptables", "nftables", "ipset")
 )
 
+var flowCount = bench.Scenario{
+	Name:    "flow-count",
+	About:   "packets of 0.1 to 16 million flows that nobody tracks (Sharma Table 15)",
+	Devices: []string{"route", "iptables"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 4_000_000, Repeat: 3,
+	Run: func(ctx context.Context, b *bench.Bench) error {
+		b.Note("iptables has a rule of NOTRACK; the flows of all points go through the same devices, up to --sessions of them")
+		most := []float64{0.025, 0.25, 1}
+		shares := points(b, []float64{0.1, 1}, most, []float64{1. / 16, 1. / 8, 1. / 4, 1. / 2, 1})
+		return sweep(ctx, b, shares, func(share float64) bench.Comparison {
+			flows, _ := bench.FlowsFor(max(1, int(share*float64(b.Sessions))), b.Hosts)
+			return bench.Comparison{
+				Setup: bench.Setup{Sessions: b.Sessions, Timeout: natTimeout, NoTrack: true}, Flows: flows,
+				Parameters: map[string]float64{"flows": float64(flows.Count())}, Measure: measureSessions,
+			}
+		})
+	},
+}
+
 // control compares devices that translate nothing. The devices route and conntrack
 // do nothing else in any of them.
 func control(name, about string, setup bench.Setup, devices ...string) bench.Scenario {

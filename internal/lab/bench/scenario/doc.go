@@ -7,7 +7,7 @@ import "github.com/realmgate/realmgate/internal/lab/bench"
 // All lists the scenarios.
 func All() []bench.Scenario {
 	list := []bench.Scenario{
-		routing, tracking, filter,
+		routing, flowCount, tracking, filter,
 		natEstablish, natThroughput, natLoss, natLatency, natPDV, natTeardown, natCapacity, natMemory,
 		conntrackLimits,
 		hashLoad, targets, rulePosition, ruleCount, ruleLoadTime, ruleArrangement, markDNAT,

@@ -80,6 +80,10 @@ const mostRefused = 0.01
 // The most that a device refused goes into refused.
 func measureFull(ctx context.Context, bed *bench.Bed, refused map[string]uint64) ([]bench.Measure, error) {
 	n := bed.Flows.Count()
+	before, err := bed.Device.Memory(ctx)
+	if err != nil && !errors.Is(err, bench.ErrUnsupported) {
+		return nil, fmt.Errorf("memory of %s: %w", bed.Name, err)
+	}
 	first, counted, err := bed.Overfill(ctx, trafficgen.Plan{Frames: n})
 	switch {
 	case errors.Is(err, bench.ErrUnsupported): // the control
@@ -87,6 +91,10 @@ func measureFull(ctx context.Context, bed *bench.Bed, refused map[string]uint64)
 		return nil, err
 	default:
 		bed.Gate("counted", uint64(counted) == first.Received(), "%d frames came, the device counts %d sessions", first.Received(), counted)
+	}
+	measures, err := growth(ctx, bed, before, first.Received())
+	if err != nil {
+		return nil, err
 	}
 	bed.Gate("complete", float64(first.Lost()) <= mostRefused*float64(n), "%d of %d sessions refused", first.Lost(), n)
 	if first.Lost() > refused[bed.Name] {
@@ -98,8 +106,20 @@ func measureFull(ctx context.Context, bed *bench.Bed, refused map[string]uint64)
 	}
 	missing := further.Lost() + further.Missing
 	bed.Gate("answered", float64(missing) <= mostRefused*float64(further.Sent), "%d of %d further packets lost or not answered", missing, further.Sent)
-	return []bench.Measure{
-		{Metric: "rate", Unit: bench.PerSecond, Value: first.Rate()},
-		{Metric: "rate_reuse", Unit: bench.PerSecond, Value: further.Rate()},
-	}, bed.Reset(ctx)
+	measures = append(measures,
+		bench.Measure{Metric: "rate", Unit: bench.PerSecond, Value: first.Rate()},
+		bench.Measure{Metric: "rate_reuse", Unit: bench.PerSecond, Value: further.Rate()})
+	return measures, bed.Reset(ctx)
+}
+
+// growth is what the sessions added to the device's memory, if it tells.
+func growth(ctx context.Context, bed *bench.Bed, before int64, sessions uint64) ([]bench.Measure, error) {
+	after, err := bed.Device.Memory(ctx)
+	if errors.Is(err, bench.ErrUnsupported) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("memory of %s: %w", bed.Name, err)
+	}
+	return []bench.Measure{{Metric: "memory_growth", Unit: "bytes per session", Value: float64(after-before) / float64(max(sessions, 1))}}, nil
 }

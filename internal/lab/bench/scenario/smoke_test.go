@@ -21,6 +21,7 @@ var ruleRuns = []struct {
 	points  int      // of a sweep; 1 for a scenario without any
 }{
 	{routing, []string{"null", "route"}, 1},
+	{flowCount, []string{"null", "route", "iptables"}, 2},
 	{tracking, []string{"null", "route", "conntrack", "iptables", "nftables"}, 1},
 	{filter, []string{"null", "route", "conntrack", "iptables", "nftables", "ipset"}, 1},
 	{hashLoad, []string{"null", "iptables", "realmgate"}, 2},
