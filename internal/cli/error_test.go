@@ -58,7 +58,7 @@ func TestMistakes(t *testing.T) {
 			`nat44-establish wants an empty table for each trial: give a command that ends all sessions of the box with --reset (see: realmgate bench run --help)`},
 		"bench run routing --external a,b": {2,
 			`routing cannot be measured on an external box; these can: nat44-establish, nat44-throughput, nat44-loss, nat44-latency, nat44-pdv, nat44-teardown, nat44-capacity (see: realmgate bench run --help)`},
-		"bench run nat44-establish --reset true": {2, `--reset is for a box of your own: give --external, too (see: realmgate bench run --help)`},
+		"bench run nat44-establish --reset true":    {2, `--reset is for a box of your own: give --external, too (see: realmgate bench run --help)`},
 		"bench run nat44-throughput --external a":   {2, `--external wants two interfaces, INITIATOR,RESPONDER: the box's private side first (see: realmgate bench run --help)`},
 		"bench run nat44-throughput --dut external": {2, `--external wants two interfaces, INITIATOR,RESPONDER: the box's private side first (see: realmgate bench run --help)`},
 		"bench run nat44-throughput --external a,a": {2,
