@@ -16,11 +16,10 @@ import (
 type Comparison struct {
 	Devices []Model // none: those of the options
 	Setup   Setup
-	// NAT is where a device translates sources to that always translates, whatever the
-	// setup says of the others.
-	NAT        trafficgen.Addresses
-	Flows      trafficgen.Flows
-	Parameters map[string]float64 // of a sweep
+	// Translating is what a device is to do instead that always translates; nil is the same.
+	Translating *Setup
+	Flows       trafficgen.Flows
+	Parameters  map[string]float64 // of a sweep
 	// InTurns sends what Establish and FullLoad send in parts, in turns with other
 	// devices.
 	InTurns bool

@@ -87,13 +87,10 @@ type Setup struct {
 	// Allow, unless it is empty, is where alone anything may go, statelessly:
 	// destinations from the first of Destinations on, a rule for each.
 	Allow method.Arrangement
+	// Pass, unless it is empty, is where alone sessions may go, a rule for each address.
+	Pass trafficgen.Addresses
 	// Mark marks what comes from inside, and NoTrack exempts it from Track.
 	Mark, NoTrack bool
-}
-
-// translates says whether any address is to be changed.
-func (s Setup) translates() bool {
-	return s.NAT != (trafficgen.Addresses{}) || s.DNAT != (trafficgen.DNAT{}) || s.Pool != (Pool{})
 }
 
 // Ender is a Device that lets further sessions of a client in for having had some: those

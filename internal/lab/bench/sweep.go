@@ -79,7 +79,7 @@ func sameSetup(comparisons []Comparison, c Comparison) int {
 
 func alike(a, b Comparison) bool {
 	same := func(a, b Model) bool { return a.Name == b.Name }
-	return !a.Apart && !b.Apart && reflect.DeepEqual(a.Setup, b.Setup) && a.NAT == b.NAT && slices.EqualFunc(a.Devices, b.Devices, same) &&
+	return !a.Apart && !b.Apart && reflect.DeepEqual(a.Setup, b.Setup) && reflect.DeepEqual(a.Translating, b.Translating) && slices.EqualFunc(a.Devices, b.Devices, same) &&
 		(a.Devices == nil) == (b.Devices == nil)
 }
 
@@ -116,14 +116,12 @@ func (b *Bench) bringUp(ctx context.Context, c, most Comparison) (beds []*Bed, e
 	return beds, nil
 }
 
-// setup is what a device is to do: one that always translates is given something to
-// translate to.
+// setup is what a device is to do.
 func (c Comparison) setup(m Model) Setup {
-	s := c.Setup
-	if m.Translates && !s.translates() {
-		s.NAT = c.NAT
+	if m.Translates && c.Translating != nil {
+		return *c.Translating
 	}
-	return s
+	return c.Setup
 }
 
 // rounds gives each point a round that does not count, and then as many as count.

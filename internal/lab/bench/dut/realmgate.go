@@ -20,23 +20,31 @@ import (
 var realmgate = bench.Model{
 	Name:  "realmgate",
 	About: "this program",
-	Held:  true,
+	Held:  true, Translates: true,
 	Bytes: func(sessions int) int64 {
 		return method.RealmgateBytes(method.Capacity(sessions), bench.MostTranslated)
 	},
 	New: func() bench.Device { return &realmgateDevice{mode: "xdp"} },
 }
 
+// realmgateSet has addresses in sets instead of a rule for each.
+var realmgateSet = bench.Model{
+	Name: "realmgate-set", About: "this program with addresses in sets instead of a rule for each",
+	Held: realmgate.Held, Translates: true, Bytes: realmgate.Bytes,
+	New: func() bench.Device { return &realmgateDevice{mode: "xdp", sets: true} },
+}
+
 // realmgateTCX is the same as it serves virtual interfaces.
 var realmgateTCX = bench.Model{
 	Name: "realmgate-tcx", About: "this program where traffic control begins, as it serves virtual interfaces",
-	Held: realmgate.Held, Bytes: realmgate.Bytes,
+	Held: realmgate.Held, Translates: true, Bytes: realmgate.Bytes,
 	New: func() bench.Device { return &realmgateDevice{mode: "tcx"} },
 }
 
 // realmgateDevice is a daemon in the device's namespace.
 type realmgateDevice struct {
 	mode    string
+	sets    bool // addresses of rules are in sets
 	rig     *bench.Rig
 	setup   bench.Setup
 	config  string // path
@@ -57,10 +65,25 @@ func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Se
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(d.config, []byte(realmgateConfiguration(d.mode, setup)+protection), 0o600); err != nil {
-		return fmt.Errorf("write the configuration: %w", err)
+	if err := d.write(realmgateConfiguration(d.mode, setup) + d.rules(setup) + protection); err != nil {
+		return err
+	}
+	if setup.Pass.Count > 0 { // it is nowhere else
+		if err := rig.Device.Route(forwardedNetwork, bench.PublicNextHop.String()); err != nil {
+			return err
+		}
 	}
 	return d.start(ctx)
+}
+
+// forwardedNetwork holds bench.Forwarded and all addresses that follow it in a setup.
+const forwardedNetwork = "100.64.0.0/12"
+
+func (d *realmgateDevice) write(configuration string) error {
+	if err := os.WriteFile(d.config, []byte(configuration), 0o600); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	return nil
 }
 
 // realmgateCan is an error for setups that no configuration gives.
@@ -68,7 +91,7 @@ func realmgateCan(s bench.Setup) error {
 	switch {
 	case s.NoTrack, s.NAT == (trafficgen.Addresses{}) && s.DNAT == (trafficgen.DNAT{}) && s.Pool == (bench.Pool{}):
 		return fmt.Errorf("%w: realmgate always translates", bench.ErrUnsupported)
-	case s.Mark, allowed(s) > 0:
+	case s.Mark:
 		return fmt.Errorf("%w: realmgate has no such rules", bench.ErrUnsupported)
 	case s.DNAT != (trafficgen.DNAT{}) && (s.NAT != (trafficgen.Addresses{}) || !s.Inbound):
 		return fmt.Errorf("%w: realmgate translates destinations of sessions from outside only, and not their sources", bench.ErrUnsupported)
@@ -86,7 +109,7 @@ timeouts: {udp: %ds}
 limits: {host_sessions: 0, host_ports: {udp: 0, tcp: 0, icmp: 0}, host_rate: 0, remote_sessions: 0, remote_rate: 0, binding_sessions: 0}
 capacity: %d
 `, bench.PublicInterface, bench.PrivateInterface, bench.PublicAddress.Addr(), bench.PrivateAddress.Addr(),
-		max(1, int(setup.Timeout/time.Second)), method.Capacity(setup.Sessions), mode) + chainConfiguration(setup)
+		max(1, int(setup.Timeout/time.Second)), method.Capacity(setup.Sessions), mode)
 	if setup.Pool != (bench.Pool{}) {
 		return text + lenderConfiguration(setup.Pool)
 	}

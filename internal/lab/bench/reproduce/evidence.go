@@ -154,14 +154,20 @@ func (e Evidence) ratio(job, a, b, metric string, where at) figure {
 }
 
 // swept returns a metric over a parameter, in its order.
-func (e Evidence) swept(job, dut, metric, parameter string) (results []bench.Result) {
+func (e Evidence) swept(job, dut, metric, parameter string) []bench.Result {
+	results := e.points(job, dut, metric, parameter)
+	if len(results) < 2 {
+		panic(absent(fmt.Sprintf("the report of %s has no %s of %s over %s", job, metric, dut, parameter)))
+	}
+	return results
+}
+
+// points are what there is of that.
+func (e Evidence) points(job, dut, metric, parameter string) (results []bench.Result) {
 	for _, r := range e[job].Results {
 		if _, ok := r.Parameters[parameter]; ok && r.DUT == dut && r.Metric == metric && !math.IsNaN(float64(r.Median)) {
 			results = append(results, r)
 		}
-	}
-	if len(results) < 2 {
-		panic(absent(fmt.Sprintf("the report of %s has no %s of %s over %s", job, metric, dut, parameter)))
 	}
 	slices.SortFunc(results, func(a, b bench.Result) int { return cmp.Compare(a.Parameters[parameter], b.Parameters[parameter]) })
 	return results
@@ -194,6 +200,28 @@ func (c curve) near(x float64) bench.Result {
 
 // slower is by which factor a point takes more than one before it.
 func (c curve) slower(from, to bench.Result) figure { return c.e.takes(c.job, to, from) }
+
+// told is a metric of Realmgate's at the first and the last value of a parameter, by rules
+// and by sets, and what becomes of its cost; a report may be without.
+func (e Evidence) told(job, metric, parameter, unit string) string {
+	text := ""
+	for _, dut := range []string{"realmgate", "realmgate-set"} {
+		points := e.points(job, dut, metric, parameter)
+		if len(points) < 2 {
+			continue
+		}
+		c := curve{e, job, parameter, points}
+		if text != "" {
+			text += "; "
+		}
+		text += fmt.Sprintf("%s %s to %s%s (%s times the cost)", map[string]string{"realmgate": "rules", "realmgate-set": "a set"}[dut],
+			si(float64(c.first().Median)), si(float64(c.last().Median)), unit, c.fall())
+	}
+	if text == "" {
+		return "not measured"
+	}
+	return text
+}
 
 // fall is that from the first to the last.
 func (c curve) fall() figure { return c.slower(c.first(), c.last()) }

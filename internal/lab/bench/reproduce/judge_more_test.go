@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/lab/bench"
@@ -179,4 +180,30 @@ func TestVerdicts(t *testing.T) {
 	}
 	check(t, "Table 1", []judged{{"tens of thousands", made(60e3, 60e3, narrow), Yes}, {"hundreds, by a program that looks nothing up", made(300e3, 60e3, narrow), Undecided}, {"uncertain", made(90e3, 60e3, wide), Undecided}})
 	check(t, "the sweep", []judged{{"no more", made(60e3, 60e3, narrow), Yes}, {"all", made(60e3, 100e3, narrow), No}, {"uncertain", made(60e3, 90e3, wide), Undecided}})
+}
+
+// Realmgate stands in the rows about rules, by rules and by sets.
+func TestRealmgateInTheRowsAboutRules(t *testing.T) {
+	t.Parallel()
+	e := Evidence{}
+	for item, job := range map[string]string{"Figures 15, 16": "rule-count", "the last figure": "rule-load-time", "Figures 28 to 30": "rule-position", "Table 18, Figure 33": "rule-arrangement", "Figures 9, 10": "filter"} {
+		var results []bench.Result
+		for _, dut := range []string{"iptables", "ipset", "nftables-set", "conntrack", "realmgate", "realmgate-set"} {
+			for _, metric := range []string{"rate", "rate_reuse", "seconds", "seconds_add"} {
+				for _, x := range []float64{1, 100, 1000, 65536} {
+					results = append(results, resultOf(dut, metric, 600e3, narrow, at{"rules": x, "position": x})...)
+				}
+				for _, chains := range []float64{1, 16, 256} {
+					results = append(results, resultOf(dut, metric, 600e3, narrow, place(1, chains))...)
+				}
+			}
+		}
+		for _, chains := range []float64{1, 256} {
+			results = append(results, resultOf("model", "hits", 1e6, 0, place(1, chains))...)
+		}
+		e[job] = reportOf(results)
+		if v := finding(t, item).Judged(e); !strings.Contains(v.Realmgate, "600k") && !strings.Contains(v.Realmgate, "realmgate-set: one more") {
+			t.Errorf("%s: %+v", item, v)
+		}
+	}
 }

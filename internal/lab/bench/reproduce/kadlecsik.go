@@ -75,7 +75,7 @@ func judgeFiltering(e Evidence) Verdict {
 		Holds: every(fresh.above(0.85), known.above(0.85)),
 		Netfilter: fmt.Sprintf("tracked, ten rules too: new %s, %s/s; known %s, %s packets/s", rate("conntrack", "rate"), rate("iptables", "rate"),
 			rate("conntrack", "rate_reuse"), rate("iptables", "rate_reuse")),
-		Realmgate: "not measured: rules are chains' business",
+		Realmgate: realmgateFilters(e),
 		Why:       fmt.Sprintf("by cost, tracking alone takes %s of what it takes with ten rules for new and %s for known connections", fresh, known),
 	}
 }
@@ -87,7 +87,7 @@ func judgeRuleCount(e Evidence) Verdict {
 	return Verdict{
 		Holds:     together(listFall.above(steep), setFall.within(flat)),
 		Netfilter: fmt.Sprintf("1 to %.0f rules: iptables %s, ipset %s new/s", list[last].x, ends(list), ends(set)),
-		Realmgate: "not measured: sets are chains' business",
+		Realmgate: e.told("rule-count", "rate", "rules", " new/s"),
 		Why: fmt.Sprintf("a new session costs iptables %s times as much, ipset %s times; a rule takes iptables %.2g ns, an entry ipset %.2g ns", listFall, setFall,
 			slope(list[0], list[last]), slope(set[0], set[last])),
 	}
@@ -106,7 +106,7 @@ func judgeRuleLoad(e Evidence) Verdict {
 		Holds: list.by(set).above(steep),
 		Netfilter: fmt.Sprintf("one more to %.0f: iptables %.2g s, ipset %.2g s; all at once: %.2g and %.2g s", list.x, list.median, set.median,
 			last("iptables", "seconds").median, last("ipset", "seconds").median),
-		Realmgate: "not measured: sets are chains' business",
+		Realmgate: realmgateLoads(e),
 		Why: fmt.Sprintf("iptables takes %s times as long; each 1,000 rules that are there add %.2g ms to it", list.by(set),
 			1e6*(list.median-first.median)/(list.x-first.x)),
 	}
@@ -138,6 +138,36 @@ func pages(e Evidence, devices ...string) (text string) {
 	}
 	if text != "" {
 		text = "; pages by wrk and nginx:" + text[1:] + "/s"
+	}
+	return text
+}
+
+// realmgateFilters is what ten rules of a filter leave, with NAT, which is always there.
+func realmgateFilters(e Evidence) string {
+	fresh, ok := e.find("filter", "realmgate", "rate", nil)
+	known, too := e.find("filter", "realmgate", "rate_reuse", nil)
+	if !ok || !too {
+		return "not measured"
+	}
+	return fmt.Sprintf("translated, ten rules too: new %s/s; known %s packets/s", si(float64(fresh.Median)), si(float64(known.Median)))
+}
+
+// realmgateLoads is a reload with the most rules, and one after a change of one.
+func realmgateLoads(e Evidence) string {
+	text := ""
+	for _, dut := range []string{"realmgate", "realmgate-set"} {
+		all, more := e.points("rule-load-time", dut, "seconds", "rules"), e.points("rule-load-time", dut, "seconds_add", "rules")
+		if len(all) == 0 || len(more) == 0 {
+			continue
+		}
+		if text != "" {
+			text += "; "
+		}
+		text += fmt.Sprintf("%s: one more to %.0f by a reload %.2g s, all at once %.2g s", dut, all[len(all)-1].Parameters["rules"],
+			float64(more[len(more)-1].Median), float64(all[len(all)-1].Median))
+	}
+	if text == "" {
+		return "not measured"
 	}
 	return text
 }

@@ -71,7 +71,7 @@ func judgePosition(e Evidence) Verdict {
 	return Verdict{
 		Holds:     together(c.fall().above(2*steep), every(early...)),
 		Netfilter: "first to last: " + ends(rates) + " new/s; a map of nftables " + ends(e.rates("rule-position", "nftables-set", "rate", "position")),
-		Realmgate: "has no list: see Figure 31",
+		Realmgate: "which of 65,536 destinations may be reached: " + e.told("rule-position", "rate", "position", " new/s"),
 		Why:       fmt.Sprintf("%severy 100 rules up to number %.0f take %.0f ns, %.0f %% of what the first takes", text, b.x, 100*slope(a, b), 100*100*slope(a, b)*a.median/1e9),
 	}
 }
@@ -164,7 +164,7 @@ func judgeLinear(e Evidence) Verdict {
 	return Verdict{
 		Holds:     rises,
 		Netfilter: fmt.Sprintf("1, 16, 256 chains: %s, %s, %s packets/s", rate(1), rate(16), rate(256)),
-		Realmgate: "has no rules to arrange",
+		Realmgate: e.compiled(),
 		Why: fmt.Sprintf("the model gives %.0f and %.0f look-ups; more chains than rules were not measured, so that what lies beyond is open",
 			hits(1), hits(256)),
 	}
@@ -180,8 +180,22 @@ func judgeNested(e Evidence) Verdict {
 		Holds: together(every(faster(2, 1).above(1), faster(3, 1).above(1), faster(4, 1).above(1)),
 			every(faster(3, 2).within(flat), faster(4, 2).within(flat), faster(4, 3).within(flat))),
 		Netfilter: fmt.Sprintf("flat, 2, 3, 4 levels: %s, %s, %s, %s packets/s", rate(1), rate(2), rate(3), rate(4)),
-		Realmgate: "has no rules to arrange",
+		Realmgate: e.compiled(),
 		Why: fmt.Sprintf("of the flat one's speed they have %s, %s and %s, by cost in the same rounds; the model gives %.0f, %.0f and %.0f look-ups",
 			faster(2, 1), faster(3, 1), faster(4, 1), hits(2), hits(3), hits(4)),
 	}
+}
+
+// compiled is what Realmgate makes of the same rules, which its compiler arranges.
+func (e Evidence) compiled() string {
+	text := ""
+	for _, by := range [][2]string{{"realmgate", "rules"}, {"realmgate-set", "sets"}} {
+		if r, ok := e.find("rule-arrangement", by[0], "rate", place(1, 256)); ok {
+			text += fmt.Sprintf("; as %s %s", by[1], si(float64(r.Median)))
+		}
+	}
+	if text == "" {
+		return "not measured"
+	}
+	return "arranged by its compiler" + text + " new/s, translated"
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/lab/bench"
 	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
@@ -16,7 +17,7 @@ var (
 	tracking = control("conntrack", "what connection tracking adds to forwarding (Kadlecsik and Pásztor section 4.2)",
 		bench.Setup{Track: true}, "route", "conntrack", "iptables", "nftables")
 	filter = control("filter", "what ten rules that match nothing add to connection tracking (Kadlecsik and Pásztor section 4.2)",
-		bench.Setup{Track: true, Deny: trafficgen.Addresses{First: bench.Denied, Count: 10}}, "route", "conntrack", "iptables", "nftables", "ipset")
+		bench.Setup{Track: true, Deny: trafficgen.Addresses{First: bench.Denied, Count: 10}}, "route", "conntrack", "iptables", "nftables", "ipset", "realmgate")
 )
 
 var flowCount = bench.Scenario{
@@ -37,16 +38,25 @@ var flowCount = bench.Scenario{
 	},
 }
 
+// translating is a setup for a device that always translates, where there is one.
+func translating(b *bench.Bench, s bench.Setup, pool trafficgen.Addresses) *bench.Setup {
+	if slices.ContainsFunc(b.Devices, func(m bench.Model) bool { return m.Translates }) {
+		b.Note("realmgate always translates, here sources, which the others do not: what its rules take is its cost with them less its cost with the fewest")
+	}
+	s.NAT, s.DNAT = pool, trafficgen.DNAT{}
+	return &s
+}
+
 // control compares devices that translate nothing. The devices route and conntrack
 // do nothing else in any of them.
 func control(name, about string, setup bench.Setup, devices ...string) bench.Scenario {
 	return bench.Scenario{
 		Name: name, About: about, Devices: devices, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 100_000,
 		Run: func(ctx context.Context, b *bench.Bench) error {
-			flows, _ := bench.FlowsFor(b.Sessions, b.Hosts)
+			flows, pool := bench.FlowsFor(b.Sessions, b.Hosts)
 			setup.Sessions, setup.Timeout = flows.Count(), natTimeout
 			expect(b, 1)
-			return b.Compare(ctx, bench.Comparison{Setup: setup, Flows: flows, Measure: measureSessions})
+			return b.Compare(ctx, bench.Comparison{Setup: setup, Translating: translating(b, setup, pool), Flows: flows, Measure: measureSessions})
 		},
 	}
 }
