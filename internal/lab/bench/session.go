@@ -20,6 +20,22 @@ func (b *Bed) TCPSessions(ctx context.Context, window int) (trafficgen.Outcome, 
 	return o, b.counted(ctx, n, n)
 }
 
+// TCPOffered opens every flow once as a TCP session, at a rate in sessions per second
+// whatever becomes of them, and returns how many replies came.
+func (b *Bed) TCPOffered(ctx context.Context, window int, rate float64) (o trafficgen.Outcome, replies int, err error) {
+	if err := b.beginEmpty(ctx); err != nil {
+		return o, 0, err
+	}
+	n := b.Flows.Count()
+	p := trafficgen.Plan{TCP: true, Window: window, Frames: n * trafficgen.TCPSteps, Rate: rate * float64(trafficgen.TCPSteps)}
+	if o, err = b.Run(ctx, p, true); err != nil {
+		return o, 0, err
+	}
+	b.Offered(o, p.Rate)
+	replies, err = b.Tester.Replies(n)
+	return o, replies, err
+}
+
 // beginEmpty forgets what the responder has seen, and wants the device to have no
 // session.
 func (b *Bed) beginEmpty(ctx context.Context) error {

@@ -48,6 +48,7 @@ var metrics = map[string]string{
 	"hop":      "the time that a function of a chain takes by being in it",
 	"decision": "what the program that decides needs for a session",
 	"queue":    "sessions that were lost in full queues",
+	"replies":  "connections opened at a rate whose answer came, in a second",
 	"pages":    "pages fetched in a second, each over a connection of its own",
 	"threaded": "frames or sessions that passed in a second, with the device in kernel threads",
 	"p50":      "the time from question to first packet at the host that half of all do not exceed",

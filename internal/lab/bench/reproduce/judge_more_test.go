@@ -207,3 +207,23 @@ func TestRealmgateInTheRowsAboutRules(t *testing.T) {
 		}
 	}
 }
+
+func TestOfferedConnections(t *testing.T) {
+	t.Parallel()
+	made := func(routed, translated float64) Evidence {
+		var results []bench.Result
+		for _, l := range []struct {
+			dut         string
+			layer, most float64
+		}{{"route", 1, routed}, {"conntrack", 2, 30e3}, {"iptables", 3, 30e3}, {"iptables", 4, translated}, {"nftables", 4, translated}, {"realmgate", 4, 50e3}} {
+			for _, x := range []float64{5e3, 20e3, 50e3} {
+				results = append(results, resultOf(l.dut, "replies", min(x, l.most), narrow, at{"layer": l.layer, "offered": x})...)
+			}
+		}
+		return Evidence{"tcp-offered": reportOf(results)}
+	}
+	check(t, "Figures 3 to 13, as curves", []judged{
+		{"NAT breaks earlier", made(50e3, 20e3), Yes}, {"both at the same rate", made(20e3, 20e3), No},
+		{"none breaks", made(50e3, 50e3), Undecided}, {"no reply to any", made(50e3, 0), Unknown},
+	})
+}

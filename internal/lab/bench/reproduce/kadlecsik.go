@@ -4,6 +4,7 @@ import "fmt"
 
 var (
 	tcp       = Job{Name: "tcp-sessions", Scenario: "tcp-sessions", Devices: []string{"realmgate", "iptables", "nftables", "conntrack", "route"}, Sessions: 100_000, Repeat: 3}
+	offered   = Job{Name: "tcp-offered", Scenario: "tcp-offered", Repeat: 3}
 	tracking  = Job{Name: "conntrack", Scenario: "conntrack", Sessions: 1_000_000, Repeat: 5}
 	filtering = Job{Name: "filter", Scenario: "filter", Sessions: 1_000_000, Repeat: 5}
 	ruleCount = Job{Name: "rule-count", Scenario: "rule-count", Repeat: 3}
@@ -32,6 +33,12 @@ func kadlecsik() Paper {
 				Claim: "NAT on top of that costs once more.",
 				Then:  "20k new/s or less, 200k packets/s",
 				Judge: judgeTCP,
+			},
+			{
+				Item: "Figures 3 to 13, as curves", Needs: []Job{offered},
+				Claim: "Replies follow the connections that are opened up to a breaking point, which comes earlier with tracking, rules and NAT.",
+				Then:  "5,000 to 50,000 offered: routing breaks at about 55k, tracking at 25k, NAT at 20k",
+				Judge: judgeOffered,
 			},
 			{
 				Item: "Figure 14", Needs: []Job{teardown, manyIptables, manyNftables, manyRealmgate},
@@ -170,4 +177,48 @@ func realmgateLoads(e Evidence) string {
 		return "not measured"
 	}
 	return text
+}
+
+// breakingPoint is the highest rate of connections at which a device gives nearly as many
+// replies; beyond says that it is the highest that was offered.
+func (e Evidence) breakingPoint(dut string, layer float64) (rate float64, beyond bool) {
+	points := e.points("tcp-offered", dut, "replies", "offered")
+	for _, r := range points {
+		if r.Parameters["layer"] != layer {
+			continue
+		}
+		if x := r.Parameters["offered"]; float64(r.Median) >= mostPassed*x {
+			rate, beyond = x, true
+		} else {
+			beyond = false
+		}
+	}
+	if rate == 0 {
+		panic(absent(fmt.Sprintf("the report of tcp-offered has no rate at which %s replies to all in layer %g", dut, layer)))
+	}
+	return rate, beyond
+}
+
+// judgeOffered compares routing and NAT.
+func judgeOffered(e Evidence) Verdict {
+	text := func(dut string, layer float64) string {
+		rate, beyond := e.breakingPoint(dut, layer)
+		if beyond {
+			return "beyond " + si(rate)
+		}
+		return si(rate)
+	}
+	routed, beyond := e.breakingPoint("route", 1)
+	translated, beyondToo := e.breakingPoint("iptables", 4)
+	v := Verdict{
+		Holds: holds(translated < routed && !beyondToo),
+		Netfilter: fmt.Sprintf("replies follow up to: routed %s, tracked %s, filtered %s, translated %s (nftables %s) connections/s", text("route", 1), text("conntrack", 2),
+			text("iptables", 3), text("iptables", 4), text("nftables", 4)),
+		Realmgate: "translated " + text("realmgate", 4) + " connections/s",
+		Why:       fmt.Sprintf("replies are to follow as long as %.0f %% come", 100*mostPassed),
+	}
+	if beyond && beyondToo {
+		v.Holds, v.Why = Undecided, "neither breaks at what was offered"
+	}
+	return v
 }

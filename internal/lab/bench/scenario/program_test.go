@@ -32,6 +32,9 @@ var programRuns = []struct {
 		"route": {"complete", "translated"}, "conntrack": {"complete", "counted", "translated"},
 		"iptables": {"complete", "counted", "translated", "pages"}, "realmgate": {"complete", "counted", "translated", "pages"},
 	}},
+	{tcpOffered, []string{"null", "route", "conntrack", "iptables", "nftables", "realmgate"}, map[string][]string{
+		"route": {"translated"}, "conntrack": {"empty", "translated"}, "iptables": {"empty", "translated", "pages"}, "realmgate": {"empty", "translated", "pages"},
+	}},
 	{poolAllocate, []string{"realmgate"}, map[string][]string{"realmgate": {"standing", "lent", "claimed"}}},
 }
 

@@ -34,7 +34,8 @@ type Plan struct {
 	Window int
 	// TCP sends, for each flow, one session of TCPSteps packets, both ends of it.
 	// As many sessions as the Window go in step: each takes its next one when all
-	// have done the last. Direction, Random, StampEvery and
+	// have done the last, or at a Rate when it is due, whether or not the last came; what
+	// an end never heard of it does not answer. Direction, Random, StampEvery and
 	// VerifyEvery do not apply: every packet is verified. Data segments are of
 	// Length, the other packets as short as can be.
 	TCP bool
@@ -108,6 +109,9 @@ func (p Plan) encode(trial uint16, macs [2][3]uint32) bpfTrafficgenPlan {
 	}
 	if p.TCP {
 		e.TcpBlock, e.TcpShift = uint32(p.Window), p.tcpShift()
+		if p.Rate > 0 { // which goes on, whatever comes
+			e.Window = 0
+		}
 	}
 	if p.Random {
 		e.Order = uint8(bpfTrafficgenOrderORDER_RANDOM)

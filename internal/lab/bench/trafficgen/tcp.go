@@ -1,6 +1,7 @@
 package trafficgen
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/bits"
 )
@@ -9,6 +10,27 @@ import (
 // segment each way with its ACK, FIN, FIN-ACK, ACK. The responder closes, as a
 // server of HTTP/1.0 does.
 const TCPSteps = int(bpfTcpLimitTCP_STEPS)
+
+// Replies returns how many sessions of the last plan had their data segment from the
+// responder arrive at the initiator.
+func (g *Generator) Replies(sessions int) (replies int, err error) {
+	const step = 5 // tcp.h: the responder's data
+	memory, err := g.objects.TrafficgenSequences.Memory()
+	if err != nil {
+		return 0, fmt.Errorf("read which frames came: %w", err)
+	}
+	bits := make([]byte, (sessions*TCPSteps+63)/64*8)
+	if _, err := memory.ReadAt(bits, int64(Initiator)*int64(bpfTrafficgenLimitSEQUENCE_WORDS)*8); err != nil {
+		return 0, fmt.Errorf("read which frames came: %w", err)
+	}
+	for flow := range sessions {
+		number := flow*TCPSteps + step
+		if word := binary.NativeEndian.Uint64(bits[number/64*8:]); word>>(number%64)&1 == 1 {
+			replies++
+		}
+	}
+	return replies, nil
+}
 
 const tcpHeaders = 14 + 20 + 20 // Ethernet, IPv4, TCP
 

@@ -1,0 +1,157 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/lab/bench"
+)
+
+var tcpOffered = bench.Scenario{
+	Name:    "tcp-offered",
+	About:   "TCP connections opened at 5,000 to 50,000 a second: replies against requests, also by httperf and nginx (Kadlecsik and Pásztor)",
+	Devices: []string{"route", "conntrack", "iptables", "nftables", "realmgate"},
+	Modes:   pacedOnly, Sessions: 100_000, Repeat: 3,
+	Run: runTCPOffered,
+}
+
+// offeredSeconds is for how long connections are opened in a trial.
+const offeredSeconds = 2
+
+func runTCPOffered(ctx context.Context, b *bench.Bench) error {
+	b.Note("layer 1 is routing, 2 connection tracking, 3 tracking and a filter of ten rules, 4 NAT; replies are connections of ten packets whose answer came, "+
+		"opened at a rate for %d s whatever becomes of them: nothing is sent again", offeredSeconds)
+	var every []float64
+	for rate := 5e3; rate <= 50e3; rate += 5e3 {
+		every = append(every, rate)
+	}
+	rates := points(b, []float64{5e3}, []float64{5e3, 10e3, 20e3, 30e3, 40e3, 50e3}, every)
+	nat := natComparison(b)
+	var list []bench.Comparison
+	trials := 0
+	for _, l := range layersOf(nat.Setup) {
+		devices := slices.DeleteFunc(slices.Clone(b.Devices), func(m bench.Model) bool { return !l.devices(m.Name) })
+		for _, rate := range rates {
+			if len(devices) == 0 {
+				continue
+			}
+			c := nat
+			c.Devices, c.Setup, c.Parameters = devices, l.setup, map[string]float64{"layer": l.number, "offered": rate}
+			c.Flows, _ = bench.FlowsFor(min(b.Sessions, int(rate*offeredSeconds)), 1)
+			c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
+				return measureReplies(ctx, bed, rate)
+			}
+			list = append(list, c)
+			trials += len(devices) + 1
+		}
+	}
+	b.Expect((b.Repeat + 1) * (trials + len(rates)*(len(b.Devices)+1)))
+	if err := b.Sweep(ctx, list); err != nil {
+		return err
+	}
+	return offerHTTP(ctx, b, nat, rates)
+}
+
+func measureReplies(ctx context.Context, bed *bench.Bed, rate float64) ([]bench.Measure, error) {
+	o, replies, err := bed.TCPOffered(ctx, tcpWindow, rate)
+	if err != nil {
+		return nil, err
+	}
+	return []bench.Measure{
+		{Metric: "replies", Unit: "sessions/s", Value: float64(replies) / o.Elapsed.Seconds()},
+		{Metric: "packets", Unit: "packets/s", Value: float64(o.Received()) / o.Elapsed.Seconds()},
+	}, bed.Reset(ctx)
+}
+
+// offerHTTP does it with a client and a server of their own, as the authors did: httperf,
+// and nginx for boa. What the client does not open is its own fault.
+func offerHTTP(ctx context.Context, b *bench.Bench, nat bench.Comparison, rates []float64) error {
+	for _, tool := range []string{"httperf", "nginx"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			b.Note("replies_http are left out: %s is not installed (Debian: apt install httperf nginx-light)", tool)
+			return nil
+		}
+	}
+	b.Note("replies_http are of nginx to httperf, a connection each: both ends and the device share the CPUs, and a rate at which the client opens less is invalid")
+	var list []bench.Comparison
+	for _, rate := range rates {
+		c := nat
+		c.Setup.Sessions, c.Parameters = pageSessions, map[string]float64{"offered": rate}
+		c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
+			return measureHTTP(ctx, b, bed, rate)
+		}
+		list = append(list, c)
+	}
+	return b.Sweep(ctx, list)
+}
+
+func measureHTTP(ctx context.Context, b *bench.Bench, bed *bench.Bed, rate float64) (measures []bench.Measure, err error) {
+	if err := bed.Hosts(); err != nil {
+		return nil, err
+	}
+	stop, err := serve(ctx, bed.Rig)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if failed := stop(); err == nil {
+			err = failed
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, offeredSeconds*time.Second+startWithin)
+	defer cancel()
+	out, err := bed.Rig.Inside.Command(ctx, "httperf", "--hog", "--server", bench.PublicNextHop.String(), "--port", strconv.Itoa(pageServer), "--uri", "/",
+		"--rate", strconv.Itoa(int(rate)), "--num-conns", strconv.Itoa(int(rate*offeredSeconds)), "--timeout", "1").CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("httperf through %s: %w: %s", bed.Name, err, bytes.TrimSpace(out))
+	}
+	r, err := parseHTTPerf(string(out))
+	if err != nil {
+		return nil, err
+	}
+	bed.Gate("pages", r.replies > 0, "no reply came")
+	bed.Gate("generator", b.Smoke || r.opened >= leastOpened*rate && r.unable == 0, "%.0f connections a second opened, %.0f asked; %d not for want of files or ports", r.opened, rate, r.unable)
+	return []bench.Measure{{Metric: "replies_http", Unit: "sessions/s", Value: r.replies}}, bed.Reset(ctx)
+}
+
+// leastOpened is which share of a rate the client must have opened.
+const leastOpened = 0.98
+
+// httperfReport is what is taken from its output.
+type httperfReport struct {
+	opened, replies float64 // per second
+	unable          int     // connections that the client itself could not open
+}
+
+var (
+	httperfTotal  = regexp.MustCompile(`Total: connections (\d+) requests \d+ replies (\d+) test-duration ([\d.]+) s`)
+	httperfOpened = regexp.MustCompile(`Connection rate: ([\d.]+) conn/s`)
+	httperfUnable = regexp.MustCompile(`fd-unavail (\d+) addrunavail (\d+) ftab-full (\d+)`)
+)
+
+func parseHTTPerf(out string) (r httperfReport, err error) {
+	total, opened, unable := httperfTotal.FindStringSubmatch(out), httperfOpened.FindStringSubmatch(out), httperfUnable.FindStringSubmatch(out)
+	if total == nil || opened == nil || unable == nil {
+		return r, fmt.Errorf("httperf printed no totals: %s", strings.TrimSpace(out))
+	}
+	number := func(text string) float64 {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return math.NaN() // which no gate lets pass
+		}
+		return v
+	}
+	r.opened, r.replies = number(opened[1]), number(total[2])/number(total[3])
+	for _, text := range unable[1:] {
+		r.unable += int(number(text))
+	}
+	return r, nil
+}

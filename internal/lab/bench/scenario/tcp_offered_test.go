@@ -1,0 +1,22 @@
+package scenario
+
+import "testing"
+
+func TestParseHTTPerf(t *testing.T) {
+	t.Parallel()
+	const out = `httperf --hog --client=0/1 --server=198.18.255.2 --port=80 --uri=/ --rate=5000
+Total: connections 10000 requests 9990 replies 9980 test-duration 2.000 s
+
+Connection rate: 4999.8 conn/s (0.2 ms/conn, <=12 concurrent connections)
+Reply rate [replies/s]: min 0.0 avg 0.0 max 0.0 stddev 0.0 (0 samples)
+Errors: total 20 client-timo 10 socket-timo 0 connrefused 0 connreset 10
+Errors: fd-unavail 1 addrunavail 2 ftab-full 3 other 0
+`
+	r, err := parseHTTPerf(out)
+	if err != nil || r.opened != 4999.8 || r.replies != 4990 || r.unable != 6 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := parseHTTPerf("httperf: usage"); err == nil {
+		t.Error("what has no totals is read")
+	}
+}
