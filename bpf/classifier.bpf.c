@@ -7,6 +7,7 @@
 
 #include "include/rules.h"
 #include "include/tail.h"
+#include "include/trace.h"
 
 SEC(CTX_SECTION)
 int classifier(ctx_t *ctx)
@@ -40,6 +41,9 @@ struct exported {
 	enum nf_stage stage;
 	enum nf_trap trap;
 	enum judged judged;
+	enum trace_kind trace_kind;
+	enum trace_limit trace_limit;
+	struct trace trace;
 };
 const struct exported *exported __attribute__((unused));
 

@@ -16,6 +16,8 @@ static __always_inline enum known_answer known_look(__u32 client, __u32 number, 
 
 	if (!place || !known)
 		return KNOWN_NOT;
+	if (DRY)
+		trace_step(TRACE_KNOWN, 0, client, 0, known_sessions(known_life_of(known).life, protocol));
 	return known_sessions(known_life_of(known).life, protocol) < most ? KNOWN_JOINED : KNOWN_LIMIT;
 }
 
@@ -28,8 +30,8 @@ __noinline enum reason pool_admit(struct flow *flow, const struct settings *sett
 	if (!flow || !settings)
 		return REASON_DROP_INTERNAL;
 	tcp = flow->protocol == IPPROTO_TCP;
-	answer = tcp ? known_look(flow->remote_address, flow->number, flow->protocol, settings->client_sessions)
-		     : known_join(flow->remote_address, flow->number, flow->protocol, settings->client_sessions);
+	answer = DRY || tcp ? known_look(flow->remote_address, flow->number, flow->protocol, settings->client_sessions)
+			    : known_join(flow->remote_address, flow->number, flow->protocol, settings->client_sessions);
 	if (answer == KNOWN_LIMIT)
 		return REASON_DROP_CLIENT_LIMIT;
 	who.at = bpf_ktime_get_ns();
@@ -57,7 +59,12 @@ static __always_inline enum reason pool_enter(struct flow *flow, const struct se
 {
 	struct binding *binding = binding_at(flow->binding);
 	enum reason reason;
+	__u32 host;
+	__u16 port;
+	bool whole;
 
+	if (DRY && dry_lent(&host, &port, &whole))
+		return REASON_NONE;
 	if (binding && *(volatile __u32 *)&binding->sessions >= settings->limits.binding_sessions)
 		return REASON_DROP_BINDING_SESSIONS;
 	if (!binding || !binding_hold(binding, flow->number))

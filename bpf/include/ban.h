@@ -8,7 +8,7 @@
 #include "maps.h"
 #include "packet.h"
 
-__noinline bool is_banned(__u32 remote)
+static __always_inline bool ban_stands(__u32 remote)
 {
 	struct banned key = {.bits = 32, .address = remote};
 	struct control *control = control_get();
@@ -21,6 +21,14 @@ __noinline bool is_banned(__u32 remote)
 		return true;
 	until = control->banning & BANNING_PREFIXES ? bpf_map_lookup_elem(&banned_prefixes, &key) : 0;
 	return until && *until > bpf_ktime_get_boot_ns();
+}
+
+__noinline bool is_banned(__u32 remote)
+{
+	bool banned = ban_stands(remote);
+
+	trace_step(TRACE_BAN, banned, remote, 0, 0);
+	return banned;
 }
 
 /* What has no IPv4 source, as ARP, is nobody's. */

@@ -51,9 +51,12 @@ __noinline __u32 bound_find(const struct tuple *tuple)
 {
 	struct bound_key key = {};
 	__u32 slot;
+	bool whole;
 
 	if (!tuple)
 		return 0;
+	if (DRY && dry_lent(&key.address, &key.port, &whole))
+		return 1;
 	key.address = tuple->destination;
 	key.protocol = tuple->protocol;
 	if (tuple->protocol != IPPROTO_ICMP) /* an echo reply has its identifier there */
@@ -74,6 +77,8 @@ static __always_inline bool binding_is(const struct binding *binding, __u32 numb
 /* One record more that names the slot; false where that is not the open binding any more. */
 static __always_inline bool binding_hold(struct binding *binding, __u32 number)
 {
+	if (DRY)
+		return binding_is(binding, number);
 	/* Counted before it is looked at: the daemon closes it before it asks for the count. */
 	__sync_fetch_and_add(&binding->records, 1);
 	if (binding_is(binding, number))
@@ -84,5 +89,6 @@ static __always_inline bool binding_hold(struct binding *binding, __u32 number)
 
 static __always_inline void binding_let_go(struct binding *binding)
 {
-	__sync_fetch_and_add(&binding->records, -1);
+	if (!DRY)
+		__sync_fetch_and_add(&binding->records, -1);
 }

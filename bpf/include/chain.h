@@ -88,6 +88,9 @@ static __always_inline enum reason chain_describe(const struct packet *packet, c
 	told->at_port = 0;
 	told->spoke = NF_SILENT;
 	told->fragment = packet->fragment;
+	if (DRY)
+		told->dry = true;
+	trace_step(TRACE_ASK, stage, 0, 0, 1);
 	return ASK_CHAIN;
 }
 
@@ -153,8 +156,10 @@ static __always_inline enum reason chain_judge(const struct packet *packet, cons
 	if (packet->again == NF_FLOW)
 		return chain_was_asked(flow, out);
 	entry = chain_entry(packet, out);
-	if (entry == ENTRY_NONE)
+	if (entry == ENTRY_NONE) {
+		trace_step(TRACE_ASK, NF_FLOW, 0, 0, 0);
 		return REASON_NONE;
+	}
 	return chain_describe(packet, flow, out, NF_FLOW, entry == ENTRY_CLASSIFIER ? 0 : entry);
 }
 

@@ -74,7 +74,7 @@ static __always_inline struct flow *flow_new(void)
 /* Counts the session that a flow from outside opens with its remote address, unless that has to be proved. */
 static __always_inline void flow_count(struct flow *flow)
 {
-	if (!(flow->flags & (SESSION_HAIRPIN | SESSION_TENTATIVE)) && !session_is_led(flow->origin) &&
+	if (!DRY && !(flow->flags & (SESSION_HAIRPIN | SESSION_TENTATIVE)) && !session_is_led(flow->origin) &&
 	    remote_join(flow->remote_address, flow->tick))
 		flow->flags |= SESSION_COUNTED;
 }
@@ -291,10 +291,12 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 	if (!flow || !settings || !number)
 		return REASON_DROP_INTERNAL;
 	tick = flow->tick;
-	session = session_at(*number);
+	session = session_entered(*number);
 	if (!session)
 		return REASON_DROP_INTERNAL;
 	session_fill(session, flow, tick);
+	if (DRY)
+		return REASON_NONE;
 	remote_see(flow->remote_address);
 	count_statistic(STATISTIC_SESSIONS_OPENED);
 	if (!session_list(*number, session, flow->homes))

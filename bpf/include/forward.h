@@ -33,6 +33,8 @@ static __always_inline void flow_touch(struct session *session, const struct pac
 {
 	enum turn turn;
 
+	if (DRY)
+		return;
 	if (session_is_outbound(session->origin)) {
 		session_touch(session, packet, direction, tick);
 		if (direction == DIRECTION_IN && is_basic(session->protocol) && !(session->flags & SESSION_ANSWERED))
@@ -231,6 +233,14 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 	struct next_hop *hop;
 	enum reason reason;
 
+	if (DRY) {
+		struct session *copy = dry_record();
+
+		if (!copy)
+			return CTX_DROP;
+		*copy = *session;
+		session = copy;
+	}
 	if (__builtin_expect(packet->link_broadcast, 0))
 		return verdict(ctx, packet, REASON_DROP_LINK_BROADCAST, side);
 	if (__builtin_expect(session->judged != judged_by(packet->generation) || anew, 0)) {
@@ -246,7 +256,7 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 		if (reason != REASON_NONE)
 			return chain_refuse(ctx, packet, reason, side);
 	}
-	if (__builtin_expect(session->flags & SESSION_TENTATIVE, 0)) {
+	if (!DRY && __builtin_expect(session->flags & SESSION_TENTATIVE, 0)) {
 		reason = tentative_pass(ctx, packet, session, direction);
 
 		if (proof_is_lost(reason) && refusals_are_on(packet))
@@ -263,6 +273,7 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 		reason = forward_number(ctx, packet, session, direction);
 		if (reason != REASON_NONE)
 			return verdict(ctx, packet, reason, side);
+		trace_step(TRACE_HAIRPIN, 0, session->external_address, session->external_port, 0);
 		hairpin_enter(ctx, packet);
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 	}

@@ -36,6 +36,7 @@ __noinline enum reason ipv6_judge(ctx_t *ctx, enum side side)
 		return REASON_DROP_MALFORMED;
 	if (ipv6_is_banned(ctx))
 		return REASON_DROP_BANNED;
+	trace_step(TRACE_BAN, false, 0, 0, 0);
 	__builtin_memcpy(&destination, &ip->daddr, sizeof(destination));
 	/* Neighbour discovery and the like: link-local multicast is never forwarded. */
 	if ((destination.word[0] & bpf_htonl(0xff0f0000)) == bpf_htonl(0xff020000))

@@ -121,6 +121,8 @@ static __always_inline bool index_insert(void *index, struct place place, __u32 
 
 	if (!first || !second)
 		return false;
+	if (DRY)
+		return true;
 	used = bucket_used(first);
 	if (used > BUCKET_FAIRLY_FULL && bucket_used(second) < used)
 		return bucket_insert(second, slot) || bucket_insert(first, slot);
@@ -140,6 +142,8 @@ static __always_inline void index_remove(void *index, struct place place, __u32 
 	struct bucket *bucket = bpf_map_lookup_elem(index, &place.first);
 	__u32 slot = place.tag | record;
 
+	if (DRY)
+		return;
 	if (bucket && bucket_remove(bucket, slot))
 		return;
 	bucket = bpf_map_lookup_elem(index, &place.second);

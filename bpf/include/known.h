@@ -120,7 +120,7 @@ __noinline enum known_answer known_join(__u32 client, __u32 number, __u8 protoco
 			return KNOWN_LIMIT;
 		known_count(&new.life, protocol, 1);
 		new.life.stamp = tick;
-		if (__sync_val_compare_and_swap(&known->life, old.word, new.word) == old.word)
+		if (DRY || __sync_val_compare_and_swap(&known->life, old.word, new.word) == old.word)
 			return KNOWN_JOINED;
 	}
 	return KNOWN_LIMIT;
@@ -139,7 +139,7 @@ __noinline int known_leave(__u32 client, __u32 number, __u8 protocol)
 			break;
 		known_count(&new.life, protocol, -1);
 		new.life.stamp = tick;
-		if (__sync_val_compare_and_swap(&known->life, old.word, new.word) == old.word)
+		if (DRY || __sync_val_compare_and_swap(&known->life, old.word, new.word) == old.word)
 			return 1;
 	}
 	return 0;

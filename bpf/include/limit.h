@@ -31,7 +31,7 @@ __noinline int remote_touch(__u32 address)
 }
 
 /* Why a remote address may not have one session more: it has what it may, or it cannot be counted while sessions are short. */
-__noinline enum reason remote_judge(__u32 address, const struct settings *settings, __u32 tick)
+static __always_inline enum reason remote_weigh(__u32 address, const struct settings *settings, __u32 tick)
 {
 	struct tally *tally = remote_tally(address);
 	struct room room = record_room(false);
@@ -51,6 +51,18 @@ __noinline enum reason remote_judge(__u32 address, const struct settings *settin
 	if (tally_rate(*(volatile __u64 *)&tally->shares, tick) >= settings->limits.remote_rate)
 		return REASON_DROP_REMOTE_RATE;
 	return REASON_NONE;
+}
+
+__noinline enum reason remote_judge(__u32 address, const struct settings *settings, __u32 tick)
+{
+	enum reason reason = remote_weigh(address, settings, tick);
+
+	if (DRY && reason != REASON_NONE) {
+		struct tally *tally = remote_tally(address);
+
+		trace_step(TRACE_LIMIT, reason, address, 0, tally ? tally_uses_of(tally).uses.count : 0);
+	}
+	return reason;
 }
 
 /* One open session more; false where there is no place to count it. */

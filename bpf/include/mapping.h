@@ -55,7 +55,7 @@ static __always_inline void mapping_set(__u32 slot, struct endpoint endpoint)
 		__u64 word;
 	} u = {.endpoint = endpoint};
 
-	if (block)
+	if (!DRY && block)
 		*(volatile __u64 *)&block->endpoint[slot % MAPPING_BLOCK] = u.word;
 }
 
@@ -154,9 +154,12 @@ static __noinline bool mapping_join(__u32 slot, bool inbound)
 	if (endpoint.phase == PHASE_LIVE) {
 		if ((*users & MAPPING_USERS) == MAPPING_USERS)
 			return false;
-		*users += inbound ? MAPPING_INBOUND + 1 : 1;
+		if (!DRY)
+			*users += inbound ? MAPPING_INBOUND + 1 : 1;
 		return true;
 	}
+	if (DRY)
+		return true;
 	*users = 1;
 	endpoint.phase = PHASE_LIVE;
 	mapping_set(slot, endpoint);

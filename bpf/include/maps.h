@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "capture.h"
+#include "dry.h"
 #include "messages.h"
 #include "nf.h"
 #include "question_types.h"

@@ -56,8 +56,8 @@ struct nf_packet {
 	__u8 answers;	/* this packet goes the other way */
 	__u8 opens;	/* it has no session yet */
 	__u8 tcp_flags; /* of this packet, 0 where it has none */
-	__u8 dry;	/* nobody sent it: state is not to change */
-	__u16 length;	/* of the IP packet, bytes */
+	__u8 dry;     /* nobody sent it, a user wants it explained: look at what is remembered, and leave it as it is */
+	__u16 length; /* of the IP packet, bytes */
 
 	/* Where the flow goes: what dnat says beside its verdict. */
 	__u32 to_address; /* a private host's; 0: none was said */

@@ -70,7 +70,7 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 		*number = 0;
 		return reason;
 	}
-	if (found && session)
+	if (!DRY && found && session)
 		session_end(found, session, settings, clock_tick());
 	flow_count(flow);
 	reason = session_open(flow, settings, number);

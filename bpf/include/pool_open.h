@@ -14,7 +14,12 @@ static __always_inline enum reason pool_way(const struct packet *packet, struct 
 	__u32 slot = bound_find(&packet->tuple);
 	struct bound_port *port = bound_port_at(slot);
 	struct binding *binding;
+	bool whole;
 
+	if (DRY && dry_lent(&flow->private_address, &flow->private_port, &whole)) {
+		flow->flags = whole ? SESSION_WHOLE_HOST : 0;
+		return REASON_NONE;
+	}
 	if (!slot || !port)
 		return REASON_DROP_NO_BINDING;
 	flow->binding = port->binding;
@@ -27,6 +32,7 @@ static __always_inline enum reason pool_way(const struct packet *packet, struct 
 		return REASON_DROP_NO_BINDING;
 	flow->private_address = binding->host;
 	flow->name = binding->name;
+	trace_step(TRACE_BINDING, 0, flow->private_address, flow->private_port, flow->name);
 	return REASON_NONE;
 }
 
@@ -62,7 +68,7 @@ __noinline enum reason pool_open(const struct packet *packet, __u32 *number)
 	if (reason != REASON_NONE)
 		return reason;
 	reason = outside_open(packet, flow, number);
-	if (flow->opened && (flow->flags & SESSION_TENTATIVE))
+	if (!DRY && flow->opened && (flow->flags & SESSION_TENTATIVE))
 		tentative_put(flow->binding, *number, packet->generation);
 	return reason;
 }

@@ -67,18 +67,22 @@ static __always_inline bool port_claim(struct port_bitmap *bitmap, __u32 port)
 {
 	__u64 bit = 1ULL << (port & 63);
 
+	if (DRY)
+		return !(bitmap->word[port / 64 & 1023] & bit);
 	return !(__sync_fetch_and_or(&bitmap->word[port / 64 & 1023], bit) & bit);
 }
 
 static __always_inline void port_release(struct port_bitmap *bitmap, __u32 port)
 {
+	if (DRY)
+		return;
 	__sync_fetch_and_and(&bitmap->word[port / 64 & 1023], ~(1ULL << (port & 63)));
 }
 
 /* A mapping has the port now, or no longer. */
 static __always_inline void port_count(struct port_bitmap *bitmap, __u32 port, __s32 change)
 {
-	if (port >= PORT_CLASS)
+	if (!DRY && port >= PORT_CLASS)
 		__sync_fetch_and_add(&bitmap->taken, change);
 }
 

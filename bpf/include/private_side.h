@@ -78,6 +78,8 @@ __noinline bool private_clear(__u32 number, const struct settings *settings)
 
 	if (!session || !settings || !session_is_over(session))
 		return false;
+	if (DRY)
+		return true;
 	session_end(number, session, settings, clock_tick());
 	return true;
 }
@@ -178,11 +180,13 @@ __noinline enum reason private_open_locked(ctx_t *ctx, const struct packet *pack
 		reason = session_open(flow, settings, number);
 	} else {
 		reason = shared_session_open(flow, settings, number);
-		if (reason != REASON_NONE && session_has_mapping(flow->origin))
+		if (!DRY && reason != REASON_NONE && session_has_mapping(flow->origin))
 			mapping_release(flow->mapping, false, 0, flow->tick);
 	}
-	if (reason == REASON_NONE)
+	if (reason == REASON_NONE) {
+		trace_step(TRACE_NAT, 0, flow->external_address, flow->external_port, 0);
 		return REASON_NONE;
+	}
 leave:
 	if (entered == REASON_NONE)
 		subscriber_leave(packet->tuple.source, packet->tuple.protocol, false);
@@ -374,6 +378,8 @@ static __always_inline int private_side(ctx_t *ctx)
 	session = session_at(number);
 	if (!session)
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
+	if (DRY)
+		trace_step(TRACE_FIND, number && !session_is_over(session), 0, 0, number);
 	if (__builtin_expect(!number || session_is_over(session), 0)) {
 		struct way way = {};
 
@@ -384,7 +390,7 @@ static __always_inline int private_side(ctx_t *ctx)
 			reason = private_open(ctx, &packet, &way, &number);
 		if (reason != REASON_NONE)
 			return private_refuse(ctx, &packet, reason);
-		session = session_at(number);
+		session = session_entered(number);
 		if (!session)
 			return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
 	}

@@ -10,12 +10,10 @@
 #include "pool_open.h"
 
 /* Whether the mapping lets in what its host has not asked for (RFC 4787 §5). */
-__noinline enum reason mapping_admits(const struct session_key *inside, const struct settings *settings)
+static __always_inline enum reason mapping_filter(const struct session_key *inside, const struct settings *settings)
 {
 	struct session_key key;
 
-	if (!inside || !settings)
-		return REASON_DROP_INTERNAL;
 	if (settings->filtering == FILTER_ENDPOINT_INDEPENDENT)
 		return REASON_NONE;
 	if (settings->filtering == FILTER_ADDRESS_AND_PORT_DEPENDENT)
@@ -24,6 +22,17 @@ __noinline enum reason mapping_admits(const struct session_key *inside, const st
 	key.remote_port = 0;
 	key.side = KEY_FILTER;
 	return session_find_indexed(&key) ? REASON_NONE : REASON_DROP_FILTERED;
+}
+
+__noinline enum reason mapping_admits(const struct session_key *inside, const struct settings *settings)
+{
+	enum reason reason;
+
+	if (!inside || !settings)
+		return REASON_DROP_INTERNAL;
+	reason = mapping_filter(inside, settings);
+	trace_step(TRACE_FILTERING, reason, 0, 0, 0);
+	return reason;
 }
 
 /* Under the stripe of the mapping's endpoint. */
@@ -124,6 +133,8 @@ __noinline enum reason static_open(ctx_t *ctx, const struct packet *packet, __u3
 	if (packet->again != NF_STATIC)
 		return chain_describe(packet, &packet->tuple, false, NF_STATIC, 0);
 	reason = chain_was_asked(&packet->tuple, false);
+	if (DRY)
+		trace_step(TRACE_DNAT, reason, told->to_address, told->to_address ? chain_port(told) : 0, 0);
 	if (!told->to_address)
 		told->packets = 0; /* nor are those functions asked about what it is else */
 	if (reason != REASON_NONE || !told->to_address)

@@ -32,6 +32,7 @@ static __always_inline enum reason public_key(const struct tuple *tuple, const s
 		key->local = own_address_of(tuple->destination, generation);
 		key->local_port = tuple->destination_port;
 		key->side = KEY_INSIDE;
+		trace_step(TRACE_HOST, 0, key->local, key->local_port, 0);
 		return key->local ? REASON_NONE : REASON_DROP_NO_MAPPING;
 	}
 	if (address->kind != ADDRESS_OUTBOUND) {
@@ -47,6 +48,7 @@ static __always_inline enum reason public_key(const struct tuple *tuple, const s
 	endpoint = mapping_at(*slot);
 	key->local = endpoint.address;
 	key->local_port = endpoint.port;
+	trace_step(TRACE_MAPPING, endpoint.phase == PHASE_LIVE, endpoint.address, endpoint.port, 0);
 	return endpoint.phase == PHASE_LIVE ? REASON_NONE : REASON_DROP_NO_MAPPING;
 }
 
@@ -363,7 +365,7 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 		number = own_find(&packet.tuple, packet.generation);
 	else if (!number)
 		number = public_find(&packet.tuple, address, control, packet.generation, &key, &slot, &reason);
-	session = session_at(number);
+	session = session_entered(dry_found(&packet, &number));
 	if (!session)
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PUBLIC);
 	/*
@@ -374,6 +376,7 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 		       (tcp_is_pure_syn(packet.tcp_flags) && !session_has_mapping(session->origin) &&
 			(session_gives_way(session, &packet) || session_is_left_over(session)))))
 		number = 0;
+	trace_step(TRACE_FIND, number != 0, 0, 0, number);
 	if (__builtin_expect(!number, 0)) {
 		bool sent;
 
@@ -387,7 +390,7 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 		reason = public_first(ctx, &packet, &key, slot, sent, reason, &number);
 		if (reason != REASON_NONE)
 			return public_end(ctx, &packet, address, reason);
-		session = session_at(number);
+		session = session_entered(number);
 		if (!session)
 			return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PUBLIC);
 	}

@@ -84,7 +84,7 @@ __noinline __u32 queue_find(const struct claimer *who, struct binding *binding)
 	walk.next = tail;
 	walk.end = head;
 	bpf_loop(QUEUE_LOOK, queue_look, &walk, 0);
-	if (walk.dead)
+	if (!DRY && walk.dead)
 		__sync_val_compare_and_swap(&binding->queue_tail, seen, tail + walk.dead);
 	if (walk.found || walk.next == head)
 		return walk.found;
@@ -94,6 +94,16 @@ __noinline __u32 queue_find(const struct claimer *who, struct binding *binding)
 	walk.next = head - 1;
 	bpf_loop(QUEUE_LOOK, queue_look, &walk, 0);
 	return walk.found;
+}
+
+static __always_inline void claim_trace(__u32 slot)
+{
+	struct reservation *r = reservation_at(slot);
+	struct claims claims = claims_of(r ? *(const volatile __u64 *)&r->claims : 0);
+
+	if (r)
+		trace_step(TRACE_CLAIM, 0, r->asker, 0,
+			   claims.left + (claims.state == CLAIMS_SHARED ? claims.merged : 0));
 }
 
 /* What the client may claim of the binding: what it has asked for itself first. */
@@ -108,7 +118,11 @@ __noinline __u32 claim_find(const struct claimer *who)
 	if (!binding || !binding_is(binding, who->number))
 		return 0;
 	slot = reservation_own(who);
-	return slot ? slot : queue_find(who, binding);
+	if (!slot)
+		slot = queue_find(who, binding);
+	if (DRY && slot)
+		claim_trace(slot);
+	return slot;
 }
 
 /* Takes a claim; false where there is none. */

@@ -35,7 +35,7 @@ static __always_inline void record_count(bool inside, __s32 change)
 	struct record_uses *uses;
 	__u32 zero = 0;
 
-	if (!fixed.reserve)
+	if (DRY || !fixed.reserve)
 		return;
 	uses = bpf_map_lookup_elem(&record_uses_here, &zero);
 	if (!uses)
@@ -87,6 +87,12 @@ static __always_inline struct session *session_at(__u32 number)
 	return bpf_map_lookup_elem(&session_table, &number);
 }
 
+/* The same of one that the packet may have opened. */
+static __always_inline struct session *session_entered(__u32 number)
+{
+	return DRY && number == DRY_RECORD ? dry_record() : session_at(number);
+}
+
 /* Bits of a word that stand for no record: record 0, and those behind the last one. */
 static __always_inline __u64 record_holes(__u32 word)
 {
@@ -103,6 +109,8 @@ static __always_inline bool record_claim(__u32 number)
 	__u64 bit = 1ULL << (number & 63);
 	__u64 *used = bpf_map_lookup_elem(&session_bitmap, &word);
 
+	if (DRY)
+		return used && !((record_holes(word) | *(volatile __u64 *)used) & bit);
 	return used && !(record_holes(word) & bit) && !(__sync_fetch_and_or(used, bit) & bit);
 }
 
@@ -113,7 +121,7 @@ static __always_inline void record_release_some(__u32 word, __u64 bits)
 	__u64 *used = bpf_map_lookup_elem(&session_bitmap, &word);
 	struct record_search *search = bpf_map_lookup_elem(&record_searches, &zero);
 
-	if (!used || !search)
+	if (DRY || !used || !search)
 		return;
 	__sync_fetch_and_and(used, ~bits);
 	__sync_fetch_and_add(&search->released, 1);
@@ -136,7 +144,7 @@ static __always_inline __u32 record_of_word(__u32 word)
 
 		if (taken == ~0ULL)
 			break;
-		if (!(__sync_fetch_and_or(used, 1ULL << bit) & 1ULL << bit))
+		if (DRY || !(__sync_fetch_and_or(used, 1ULL << bit) & 1ULL << bit))
 			return word * 64 + bit;
 	}
 	return RECORD_NONE;
@@ -176,6 +184,8 @@ __noinline __u32 record_anywhere(void)
 	if (walk.start >= walk.words)
 		walk.start = 0;
 	bpf_loop(walk.words, record_walk_word, &walk, 0);
+	if (DRY)
+		return walk.record;
 	if (walk.record)
 		search->word = walk.record / 64;
 	else
@@ -221,5 +231,5 @@ __noinline __u32 record_allocate(__u32 first, __u32 second, bool inside)
 		number = record_anywhere();
 	if (number)
 		record_count(inside, 1);
-	return number;
+	return DRY && number ? DRY_RECORD : number;
 }

@@ -28,7 +28,7 @@ static __always_inline void remote_see(__u32 remote)
 {
 	__u16 *seen = seen_at(remote), now = seen_time();
 
-	if (seen && *seen != now)
+	if (!DRY && seen && *seen != now)
 		*seen = now;
 }
 

@@ -143,6 +143,10 @@ __noinline bool reservation_claim(__u32 slot, struct claimer *who)
 		/* All that is read here is of the use of the slot that the word is of. */
 		if (!claims_allow(r, claims, who->at) || !reservation_is_for(r, who))
 			return false;
+		if (DRY) {
+			who->name = r->name;
+			return true;
+		}
 		if (claims.left && who->at < r->expires)
 			claims.left--;
 		else

@@ -154,6 +154,15 @@ static __always_inline struct session_key session_outside_key(const struct sessi
 				    s->remote_port,	 s->protocol,	    KEY_OUTSIDE};
 }
 
+/* The session of a packet from outside: in a dry run a hairpin to its own mapping comes in by what it opened on its way out. */
+static __always_inline __u32 dry_found(const struct packet *packet, __u32 *number)
+{
+	if (DRY && packet->hairpin && packet->tuple.source == packet->tuple.destination &&
+	    packet->tuple.source_port == packet->tuple.destination_port)
+		*number = DRY_RECORD;
+	return *number;
+}
+
 /* Found from outside by its outside tuple alone: that is in the index. */
 static __always_inline bool session_is_listed_outside(__u8 origin)
 {

@@ -19,6 +19,8 @@ static __always_inline bool session_stands(const struct session *session)
 
 static __always_inline void standing_count(struct binding *binding, int change)
 {
+	if (DRY)
+		return;
 	__sync_fetch_and_add(&binding->sessions, change);
 	*(volatile __u32 *)&binding->stamp = clock_tick();
 }

@@ -93,6 +93,16 @@ static __always_inline enum reason subscriber_judge_uncounted(const struct mappi
 
 #define SUBSCRIBER_UNCOUNTED -1 /* there is no place for it */
 
+static __always_inline void subscriber_trace(const struct tally *tally, const struct mapping_key *host,
+					     enum reason reason)
+{
+	__u64 shares = *(const volatile __u64 *)&tally->shares;
+
+	trace_step(TRACE_LIMIT, reason, host->address, 0,
+		   reason == REASON_DROP_HOST_PORTS ? shares >> subscriber_bit(host->protocol) & 0xffff
+						    : (__u64)subscriber_sessions(tally, shares));
+}
+
 /* Counts a session that the host is about to open, and its new mapping; or the reason why it may not. */
 __noinline int subscriber_enter(const struct mapping_key *host, bool maps, const struct settings *settings, __u32 tick)
 {
@@ -104,6 +114,8 @@ __noinline int subscriber_enter(const struct mapping_key *host, bool maps, const
 	tally = subscriber_find(host->address);
 	if (tally) {
 		reason = subscriber_judge(tally, host, maps, settings, tick);
+		if (DRY && reason != REASON_NONE)
+			subscriber_trace(tally, host, reason);
 		if (reason != REASON_NONE)
 			return reason;
 		if (!tally_change(tally, host->address, 1 + maps))

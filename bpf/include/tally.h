@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
+#include "dry.h"
 #include "limit_types.h"
 
 #define TALLY_TRIES   8
@@ -82,7 +83,7 @@ static __always_inline bool tally_change(struct tally *tally, __u32 address, __s
 		if (old.uses.address != address || (__s32)old.uses.count + change < 0)
 			return false;
 		new.uses.count += change;
-		if (__sync_val_compare_and_swap(&tally->uses, old.word, new.word) == old.word)
+		if (DRY || __sync_val_compare_and_swap(&tally->uses, old.word, new.word) == old.word)
 			return true;
 	}
 	return false;
@@ -96,7 +97,7 @@ static __always_inline struct tally *bucket_take(struct tally_bucket *bucket, __
 		union tally_uses_word old = tally_uses_of(&bucket->tally[i]);
 
 		if (!old.uses.count &&
-		    __sync_val_compare_and_swap(&bucket->tally[i].uses, old.word, new.word) == old.word)
+		    (DRY || __sync_val_compare_and_swap(&bucket->tally[i].uses, old.word, new.word) == old.word))
 			return &bucket->tally[i];
 	}
 	return 0;
@@ -161,6 +162,8 @@ static __always_inline void tally_note(struct tally *tally, __u64 share, __u32 t
 	__u64 old = *(volatile __u64 *)&tally->shares, add = share + one;
 	__u16 rate = old >> TALLY_RATE_AT;
 
+	if (DRY)
+		return;
 	if ((rate & ~TALLY_RATE_MAX) != tally_second(tick)) {
 		__u64 fresh = (__u64)(tally_second(tick) | 1) << TALLY_RATE_AT;
 
@@ -180,7 +183,7 @@ static __always_inline bool tally_return(struct tally *tally, __u32 bit)
 
 		if (!(old >> bit & 0xffff))
 			return false;
-		if (__sync_val_compare_and_swap(&tally->shares, old, old - (1ULL << bit)) == old)
+		if (DRY || __sync_val_compare_and_swap(&tally->shares, old, old - (1ULL << bit)) == old)
 			return true;
 	}
 	return false;

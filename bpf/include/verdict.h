@@ -60,6 +60,7 @@ static __always_inline void reason_count(enum reason reason)
 
 	if (count)
 		*count += 1;
+	trace_step(TRACE_END, reason, 0, 0, 0);
 }
 
 /* A translated packet goes on as one from outside, under the generation that has judged it so far. */

@@ -51,7 +51,15 @@ func (b *builder) entry(place int) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	return b.row(append(b.protected(), row...), packets)
+	return b.row(append(b.protected(), row...), packets, b.empty(place))
+}
+
+// empty is the place of a chain without functions, from 1 on, and 0 for all others.
+func (b *builder) empty(place int) int {
+	if len(b.Chains[place].Steps) > 0 {
+		return 0
+	}
+	return place + 1
 }
 
 // protected asks the protection.
@@ -73,7 +81,7 @@ func (b *builder) chain(place int, before []*Step) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	b.variants[name], err = b.row(row, packets)
+	b.variants[name], err = b.row(row, packets, b.empty(place))
 	return b.variants[name], err
 }
 
@@ -93,6 +101,9 @@ func (b *builder) links(place int, before []*Step) (row []link, packets further,
 			}
 		}
 		l := link{step: step, packets: packets}
+		if i == 0 {
+			l.enters = place + 1
+		}
 		for _, other := range step.Jumps {
 			number, err := b.chain(other, asked)
 			if err != nil {
@@ -129,7 +140,7 @@ func (b *builder) every(asked []*Step, next further) (uint32, error) {
 	for _, step := range asked {
 		row = append(row, link{step: step, packets: next})
 	}
-	number, err := b.row(row, next)
+	number, err := b.row(row, next, 0)
 	b.variants[name] = number
 	return number, err
 }
@@ -145,8 +156,8 @@ func variant(what string, asked []*Step) string {
 
 // row loads the programs that ask the functions of a row, one after the other, and
 // returns the number of the first. packets is what judges further packets where none of
-// them decides.
-func (b *builder) row(row []link, packets further) (next uint32, err error) {
+// them decides. enters is the chain that begins at the end, as it has no functions.
+func (b *builder) row(row []link, packets further, enters int) (next uint32, err error) {
 	for i := range row {
 		if row[i].piece, err = b.piece(row[i].step); err != nil {
 			return 0, fmt.Errorf("function %s: %w", row[i].step.Name, err)
@@ -155,7 +166,10 @@ func (b *builder) row(row []link, packets further) (next uint32, err error) {
 	end := len(row)
 	for {
 		begin := b.begin(row, end)
-		if next, err = b.load(row[begin:end], next, packets); err != nil || begin == 0 {
+		if end < len(row) {
+			enters = 0
+		}
+		if next, err = b.load(row[begin:end], next, packets, enters); err != nil || begin == 0 {
 			return next, err
 		}
 		end = begin
@@ -183,7 +197,7 @@ func (b *builder) piece(step *Step) (piece, error) {
 	return p, err
 }
 
-func (b *builder) load(links []link, next uint32, packets further) (uint32, error) {
+func (b *builder) load(links []link, next uint32, packets further, enters int) (uint32, error) {
 	if len(b.hooks[0].made.Chains) == mostPrograms {
 		return 0, fmt.Errorf("chains take more than %d programs: each function that sees every packet takes some more, and so does each way to jump past one", mostPrograms)
 	}
@@ -205,7 +219,7 @@ func (b *builder) load(links []link, next uint32, packets further) (uint32, erro
 	}
 	number := b.first + uint32(len(b.hooks[0].made.Chains))
 	for _, h := range b.hooks {
-		program, err := h.segment(links, capture, b.shared, next, packets)
+		program, err := h.segment(links, capture, b.shared, next, packets, enters)
 		if err != nil {
 			return 0, err
 		}
@@ -216,8 +230,8 @@ func (b *builder) load(links []link, next uint32, packets further) (uint32, erro
 }
 
 // segment loads the program that asks the functions of links.
-func (h *hook) segment(links []link, capture piece, shared Shared, next uint32, packets further) (*ebpf.Program, error) {
-	instructions, err := newSegment(links, capture, shared, h).write(links, next, packets)
+func (h *hook) segment(links []link, capture piece, shared Shared, next uint32, packets further, enters int) (*ebpf.Program, error) {
+	instructions, err := newSegment(links, capture, shared, h).write(links, next, packets, enters)
 	if err != nil {
 		return nil, err
 	}

@@ -14,9 +14,10 @@ import (
 const licence = "Dual BSD/GPL"
 
 // Shared are the tables by which the programs of a chain and the gateway work together
-// (bpf/include/nf.h, tail.h and capture.h). Chains has those of XDP. TCXChains has those of
-// socket buffers, which are made where it is not nil.
-type Shared struct{ Packets, Counts, Chains, Snaps, Rings, TCXChains *ebpf.Map }
+// (bpf/include/nf.h, tail.h and capture.h). Chains has those of XDP, TCXChains those of
+// socket buffers: programs are made for what is not nil. With Trace, which dry runs have,
+// they write down there what each function says (bpf/include/trace.h).
+type Shared struct{ Packets, Counts, Chains, Snaps, Rings, TCXChains, Trace *ebpf.Map }
 
 func (s Shared) find(name string) *ebpf.Map {
 	return map[string]*ebpf.Map{
@@ -115,9 +116,12 @@ func Build(policy Policy, shared Shared, first uint32, states *States) (made Pro
 	b.hooks = hooks
 	defer func() {
 		b.close()
-		made.XDP, made.TCX = hooks[0].made, Set{}
-		if len(hooks) > 1 {
-			made.TCX = hooks[1].made
+		for _, h := range hooks {
+			if h.buffer {
+				made.TCX = h.made
+			} else {
+				made.XDP = h.made
+			}
 		}
 		if err != nil {
 			made.Close()
@@ -139,7 +143,7 @@ func Build(policy Policy, shared Shared, first uint32, states *States) (made Pro
 		}
 	}
 	if len(policy.Protection) > 0 {
-		number, err := b.row(b.protected(), further{})
+		number, err := b.row(b.protected(), further{}, 0)
 		if err != nil {
 			return made, fmt.Errorf("protection: %w", err)
 		}

@@ -207,6 +207,54 @@ type classifierRulesTurnCell struct {
 	Class  [2]uint32
 }
 
+type classifierTrace struct {
+	_         structs.HostLayout
+	Count     uint32
+	LentHost  uint32
+	LentPort  uint16
+	LentWhole uint8
+	Spare     uint8
+	Pad       uint32
+	Step      [1024]classifierTraceStep
+}
+
+type classifierTraceKind uint32
+
+const (
+	classifierTraceKindTRACE_FIND      classifierTraceKind = 1
+	classifierTraceKindTRACE_BAN       classifierTraceKind = 2
+	classifierTraceKindTRACE_MAPPING   classifierTraceKind = 3
+	classifierTraceKindTRACE_HOST      classifierTraceKind = 4
+	classifierTraceKindTRACE_BINDING   classifierTraceKind = 5
+	classifierTraceKindTRACE_ASK       classifierTraceKind = 6
+	classifierTraceKindTRACE_CHAIN     classifierTraceKind = 7
+	classifierTraceKindTRACE_FUNCTION  classifierTraceKind = 8
+	classifierTraceKindTRACE_DNAT      classifierTraceKind = 9
+	classifierTraceKindTRACE_FILTERING classifierTraceKind = 10
+	classifierTraceKindTRACE_KNOWN     classifierTraceKind = 11
+	classifierTraceKindTRACE_CLAIM     classifierTraceKind = 12
+	classifierTraceKindTRACE_LIMIT     classifierTraceKind = 13
+	classifierTraceKindTRACE_NAT       classifierTraceKind = 14
+	classifierTraceKindTRACE_HAIRPIN   classifierTraceKind = 15
+	classifierTraceKindTRACE_MSS       classifierTraceKind = 16
+	classifierTraceKindTRACE_END       classifierTraceKind = 17
+)
+
+type classifierTraceLimit uint32
+
+const (
+	classifierTraceLimitTRACE_STEPS classifierTraceLimit = 1024
+)
+
+type classifierTraceStep struct {
+	_       structs.HostLayout
+	Kind    uint16
+	Port    uint16
+	Says    uint32
+	Address uint32
+	Number  uint32
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.

@@ -17,9 +17,11 @@ type hook struct {
 	made   Set
 }
 
-// hooksOf are XDP, and tcx where the gateway has it.
-func hooksOf(shared Shared) []*hook {
-	hooks := []*hook{{kind: ebpf.XDP, attach: ebpf.AttachXDP, chains: shared.Chains}}
+// hooksOf are those that there is a table for.
+func hooksOf(shared Shared) (hooks []*hook) {
+	if shared.Chains != nil {
+		hooks = append(hooks, &hook{kind: ebpf.XDP, attach: ebpf.AttachXDP, chains: shared.Chains})
+	}
 	if shared.TCXChains != nil {
 		hooks = append(hooks, &hook{kind: ebpf.SchedCLS, buffer: true, chains: shared.TCXChains})
 	}

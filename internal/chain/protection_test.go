@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 
@@ -138,33 +137,25 @@ func TestProtectionIsAskedOnce(t *testing.T) {
 	}
 }
 
-// A judgement has what the protection said first, and then the chain's functions, which
-// are not asked where it dropped.
-func TestJudgementOfTheProtection(t *testing.T) {
-	b := newBed(t)
+// A trace has what the protection said first, and then the chain's functions, which are not
+// asked where it dropped.
+func TestTraceOfTheProtection(t *testing.T) {
+	b := newTraced(t)
 	b.putPolicy(Policy{
 		Protection: protectionOf(Remote{In: Addresses{Blocked: setOf("198.51.100.0/24")}}),
 		Chains:     []Chain{{Name: "a", Rules: []Rule{{Protocol: model.UDP}}, Steps: []Step{{Name: "a/deny", Number: 8, Function: Filter{}}}}},
 	})
-	of := func(chain int, says ...Says) (list []Opinion) {
-		for i, s := range says {
-			list = append(list, Opinion{Chain: chain, Step: i, Says: s, To: -1})
-		}
-		return list
-	}
 	for _, c := range []struct {
-		protocol model.Protocol
-		source   string
-		want     Judgement
+		protocol     model.Protocol
+		source, want string
 	}{
-		{model.UDP, "198.51.100.7", Judgement{Chain: 0, Opinions: of(-1, Continues, Drops)}},
-		{model.TCP, "198.51.100.7", Judgement{Chain: -1, Opinions: of(-1, Continues, Drops)}},
-		{model.UDP, "203.0.113.7", Judgement{Chain: 0, Passes: true, Opinions: append(of(-1, Continues, Continues, Continues), of(0, Continues)...)}},
-		{model.TCP, "203.0.113.7", Judgement{Chain: -1, Passes: true, Opinions: of(-1, Continues, Continues, Continues)}},
+		{model.UDP, "198.51.100.7", "1 continue, 2 drop, drops"},
+		{model.TCP, "198.51.100.7", "1 continue, 2 drop, drops"},
+		{model.UDP, "203.0.113.7", "1 continue, 2 continue, 3 continue, a: 8 continue, passes"},
+		{model.TCP, "203.0.113.7", "1 continue, 2 continue, 3 continue, passes"},
 	} {
-		got, err := b.Judge(probe(c.protocol, c.source))
-		if err != nil || got.Chain != c.want.Chain || got.Passes != c.want.Passes || !slices.Equal(got.Opinions, c.want.Opinions) {
-			t.Errorf("%v from %s: %+v; %v, want %+v", c.protocol, c.source, got, err, c.want)
+		if got := b.dry(b.made.XDP.Classifier, probe(c.protocol, c.source)); got != c.want {
+			t.Errorf("%v from %s: %q, want %q", c.protocol, c.source, got, c.want)
 		}
 	}
 }

@@ -33,6 +33,14 @@ const (
 	countSamples   = int16(unsafe.Offsetof(classifierNfCount{}.Samples))
 	countNs        = int16(unsafe.Offsetof(classifierNfCount{}.Ns))
 	sizeOfCount    = int16(unsafe.Sizeof(classifierNfCount{}))
+
+	traceCount    = int16(unsafe.Offsetof(classifierTrace{}.Count))
+	traceStep     = int16(unsafe.Offsetof(classifierTrace{}.Step))
+	traceKind     = int16(unsafe.Offsetof(classifierTraceStep{}.Kind))
+	traceSays     = int16(unsafe.Offsetof(classifierTraceStep{}.Says))
+	traceNumber   = int16(unsafe.Offsetof(classifierTraceStep{}.Number))
+	traceChain    = int64(classifierTraceKindTRACE_CHAIN)
+	traceFunction = int64(classifierTraceKindTRACE_FUNCTION)
 )
 
 // link is a function at its place in a row of functions that a program asks.
@@ -41,6 +49,7 @@ type link struct {
 	piece   piece
 	packets further  // what judges the flow's further packets, if this one decides
 	jumps   []uint32 // programs that it may go on in
+	enters  int      // the place of the chain that begins with it, from 1 on; 0: it is not the first
 }
 
 // further is what judges the further packets of a flow (told->packets, bpf/include/chain.h):
@@ -129,8 +138,11 @@ func (s *segment) enter(programs *ebpf.Map, number uint32) {
 }
 
 // clear writes 0 to a place of the stack.
-func (s *segment) clear(place int16) asm.Instruction {
-	return asm.Instruction{OpCode: asm.StoreImmOp(asm.DWord), Dst: asm.RFP, Offset: place}
+func (s *segment) clear(place int16) asm.Instruction { return zero(asm.RFP, place) }
+
+// zero writes 0 to 8 bytes behind a pointer.
+func zero(pointer asm.Register, offset int16) asm.Instruction {
+	return asm.Instruction{OpCode: asm.StoreImmOp(asm.DWord), Dst: pointer, Offset: offset}
 }
 
 // ask writes what one function takes. What seldom happens stands apart, after all
@@ -139,6 +151,7 @@ func (s *segment) ask(i int, l link) (rare func()) {
 	name := func(what string) string { return fmt.Sprintf("%s-%d", what, i) }
 	number := l.step.Number
 	s.at(name("ask"))
+	s.enters(l.enters, i)
 	s.increase(number, countSeen)
 	s.add(asm.And.Imm(asm.R2, sampleMask), asm.JEq.Imm(asm.R2, 1, name("time")))
 	s.at(name("body"))
@@ -146,6 +159,11 @@ func (s *segment) ask(i int, l link) (rare func()) {
 	s.add(s.hook.body(&l.piece)...)
 	s.add(asm.LoadMem(asm.R1, asm.RFP, s.start, asm.DWord), asm.JNE.Imm(asm.R1, 0, name("timed")))
 	s.at(name("said"))
+	if s.shared.Trace != nil {
+		s.add(asm.Mov.Reg(asm.R6, asm.R0))
+		s.trace(traceFunction, number, name("traced"))
+		s.add(asm.Mov.Reg(asm.R0, asm.R6))
+	}
 	s.add(asm.JNE.Imm32(asm.R0, int32(classifierNfVerdictNF_CONTINUE), name("other")))
 	return func() {
 		s.at(name("time"))
@@ -184,8 +202,30 @@ func (s *segment) ask(i int, l link) (rare func()) {
 	}
 }
 
+// enters writes down that a chain begins.
+func (s *segment) enters(chain, i int) {
+	if s.shared.Trace == nil || chain == 0 {
+		return
+	}
+	s.add(asm.Mov.Imm(asm.R6, 0))
+	s.trace(traceChain, uint32(chain), fmt.Sprintf("entered-%d", i))
+}
+
+// trace writes down a step of a dry run, as bpf/include/dry.h does: R6 is what was said. The
+// slot of start has 0.
+func (s *segment) trace(kind int64, number uint32, done string) {
+	s.find(s.shared.Trace, s.start, done)
+	s.add(asm.LoadMem(asm.R1, asm.R0, traceCount, asm.Word), asm.Mov.Reg(asm.R2, asm.R1), asm.Add.Imm(asm.R2, 1),
+		asm.StoreMem(asm.R0, traceCount, asm.R2, asm.Word), asm.JGE.Imm(asm.R1, int32(classifierTraceLimitTRACE_STEPS), done),
+		asm.Mul.Imm(asm.R1, int32(unsafe.Sizeof(classifierTraceStep{}))), asm.Add.Reg(asm.R0, asm.R1),
+		zero(asm.R0, traceStep), zero(asm.R0, traceStep+8),
+		asm.StoreImm(asm.R0, traceStep+traceKind, kind, asm.Half), asm.StoreMem(asm.R0, traceStep+traceSays, asm.R6, asm.Word),
+		asm.StoreImm(asm.R0, traceStep+traceNumber, int64(number), asm.Word))
+	s.at(done)
+}
+
 // write returns the program.
-func (s *segment) write(links []link, next uint32, packets further) (asm.Instructions, error) {
+func (s *segment) write(links []link, next uint32, packets further, enters int) (asm.Instructions, error) {
 	s.differ = packets.waiting != packets.spoken || slices.ContainsFunc(links, func(l link) bool { return l.packets.waiting != l.packets.spoken })
 	s.add(asm.StoreMem(asm.RFP, s.context, asm.R1, asm.DWord), s.clear(s.start))
 	if slices.ContainsFunc(links, func(l link) bool { return l.piece.changes }) {
@@ -201,6 +241,7 @@ func (s *segment) write(links []link, next uint32, packets further) (asm.Instruc
 		rare = append(rare, s.ask(i, l))
 	}
 	s.at(fmt.Sprintf("ask-%d", len(links)))
+	s.enters(enters, len(links))
 	verdict := classifierNfVerdictNF_ACCEPT
 	if next > 0 {
 		s.enter(s.hook.chains, next)

@@ -74,8 +74,8 @@ func (s *States) Forget() {
 	s.next = nil
 }
 
-// look returns states that know the tables in force and change nothing of them.
-func (s *States) look() *States { return &States{inForce: s.inForce, seed: s.seed, looking: true} }
+// Look returns states that know the tables in force and change nothing of them.
+func (s *States) Look() *States { return &States{inForce: s.inForce, seed: s.seed, looking: true} }
 
 func discard(these, but map[string]*ebpf.Map) {
 	for name, m := range these {

@@ -8,28 +8,11 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// Trial is chains beside those in force, with tables of their own: what they are asked
-// about is nobody's packet, and leaves no trace in the tables in force.
+// Trial is chains beside those in force, with tables of their own and no gateway around them.
 type Trial struct {
 	shared Shared
 	made   Programs
 	policy Policy
-}
-
-// NewTrial builds a policy as Build does. Functions look at what states remember for the
-// generation in force; objects, which may write at any time, get empty maps.
-func NewTrial(policy Policy, states *States) (*Trial, error) {
-	t, err := newTrial()
-	if err != nil {
-		return nil, err
-	}
-	looking := states.look()
-	defer looking.Forget()
-	if err := t.put(policy, looking); err != nil {
-		t.Close()
-		return nil, err
-	}
-	return t, nil
 }
 
 // newTrial makes the tables. There is no gateway in them that programs could go back to:
@@ -106,26 +89,4 @@ func (t *Trial) run(program *ebpf.Program, frame []byte, p classifierNfPacket) (
 		}
 	}
 	return p, errors.New("run a packet through the chains: none of them said anything")
-}
-
-// counted returns what the functions did, by number, and begins anew.
-func (t *Trial) counted() ([]classifierNfCount, error) {
-	var each []classifierNfCounters // of each CPU
-	if err := t.shared.Counts.Lookup(uint32(0), &each); err != nil {
-		return nil, fmt.Errorf("read what the functions did: %w", err)
-	}
-	if err := t.shared.Counts.Put(uint32(0), make([]classifierNfCounters, len(each))); err != nil {
-		return nil, fmt.Errorf("forget what the functions did: %w", err)
-	}
-	counts := make([]classifierNfCount, len(classifierNfCounters{}.Of))
-	for i := range each {
-		for number, c := range each[i].Of {
-			sum := &counts[number]
-			sum.Seen += c.Seen
-			sum.Failed += c.Failed
-			sum.Samples += c.Samples
-			sum.Ns += c.Ns
-		}
-	}
-	return counts, nil
 }

@@ -20,8 +20,8 @@ const (
 
 // ChainTables are the tables by which the programs of chains and the gateway work
 // together.
-// Chains are those of XDP.
-type ChainTables struct{ Packets, Counts, Chains, Snaps, Rings, TCXChains *ebpf.Map }
+// Chains are those of XDP. Trace is of dry runs alone, which have Chains or TCXChains.
+type ChainTables struct{ Packets, Counts, Chains, Snaps, Rings, TCXChains, Trace *ebpf.Map }
 
 // ChainPrograms are those of one generation for one hook. A classifier leaves the packet to
 // the chain of the number that it finds.

@@ -11,8 +11,6 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// What the first packet of a flow would find in the tables. Nothing of this changes them.
-
 // IsBanned reports whether packets from and to a remote address are dropped.
 func (d *Datapath) IsBanned(remote netip.Addr) (bool, error) {
 	var now unix.Timespec
@@ -111,35 +109,6 @@ func (d *Datapath) KnownTo(binding uint64, client netip.Addr, protocol model.Pro
 		}
 	})
 	return sessions, known, err
-}
-
-// ClaimFor returns the reservation that a first packet of the client would claim of a binding
-// now, as claim_find of bpf/include/queue.h does, but for the order within a queue that is long.
-func (d *Datapath) ClaimFor(binding uint64, client netip.Addr) (r Reservation, found bool, err error) {
-	now := Now()
-	err = forEach(d.objects.ReservationTable, func(_ uint32, record *bpfReservation) {
-		candidate := reservationOf(record)
-		if !claimable(record, now) || candidate.Binding != binding || candidate.Source.IsValid() && !candidate.Source.Contains(client) {
-			return
-		}
-		own := candidate.Asker == client
-		if !found || own && r.Asker != client || own == (r.Asker == client) && candidate.ID>>32 < r.ID>>32 {
-			r, found = candidate, true
-		}
-	})
-	return r, found, err
-}
-
-// claimable is claims_allow of bpf/include/reservation.h.
-func claimable(r *bpfReservation, now model.Instant) bool {
-	claims := claimsOf(r.Claims)
-	switch bpfClaimsState(claims.State) {
-	case bpfClaimsStateCLAIMS_OPEN:
-		return claims.Left > 0 && uint64(now) < r.Expires
-	case bpfClaimsStateCLAIMS_SHARED:
-		return claims.Left > 0 && uint64(now) < r.Expires || claims.Merged > 0 && uint64(now) < r.MergedUntil
-	}
-	return false
 }
 
 // JudgedNow reports whether the generation in force has judged the session.

@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -79,6 +80,11 @@ func TestStackFitsOldKernels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dry, err := loadExplain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(spec.Programs, dry.Programs)
 	for name, p := range spec.Programs {
 		frames := framesOf(p.Instructions)
 		bytes, row, wrong := deepest(frames, name, 0)

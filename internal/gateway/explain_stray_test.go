@@ -52,7 +52,7 @@ protection:
 		{"10.0.0.7", us, model.TCP, 22, "ban continue, address drop, drop drop_spoofed_source"},
 		{"10.0.0.7", outbound, model.TCP, 23, "ban continue, address drop, drop drop_spoofed_source"},
 		// A host inside has opened it.
-		{"203.0.113.6", outbound, model.UDP, 7000, "mapping continue, ban continue, " + asked + "continue, chain none, filtering continue, pass"},
+		{"203.0.113.6", outbound, model.UDP, 7000, "mapping continue, ban continue, filtering continue, " + asked + "continue, chain none, pass"},
 	} {
 		r.agrees(flow{direction: model.In, protocol: c.protocol, source: address(c.from), destination: c.to, port: c.port}, c.want)
 	}

@@ -71,12 +71,27 @@ func (b *rig) state() []any {
 	return []any{sessions, counters, usage, chains, generation, reservations, b.pool.Places(), asked, counted}
 }
 
+// explains is what explains the policy in force: to load it takes a second.
+func (b *rig) explains() *explainer {
+	if b.explainer == nil || b.explainer.view != b.view.Load() {
+		b.forget()
+		b.explainer = b.newExplainer()
+	}
+	return b.explainer
+}
+
+func (b *rig) forget() {
+	if b.explainer != nil {
+		b.explainer.close()
+	}
+}
+
 // explain asks, and sees to it that nothing has changed.
 func (b *rig) explain(r api.ExplainRequest) (x api.Explanation, err error) {
 	b.t.Helper()
 	before := b.state()
 	err = b.namespace.Do(func() (err error) {
-		x, err = b.Explain(r)
+		x, err = b.explains().explain(r)
 		return err
 	})
 	if after := b.state(); !reflect.DeepEqual(before, after) {
@@ -170,12 +185,12 @@ func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 		{hosta, lent, model.TCP, 80, false, "ban continue, address drop, drop drop_spoofed_source"},
 		{address("127.0.0.1"), lent, model.TCP, 80, false, "address drop, drop drop_bad_address"},
 		{address("203.0.113.5"), outbound, model.UDP, 7000, false,
-			"mapping continue, session open, ban continue, chain none, filtering continue, pass"},
+			"mapping continue, session open, ban continue, filtering continue, chain none, pass"},
 		{address("203.0.113.6"), outbound, model.UDP, 7000, false,
-			"mapping continue, ban continue, chain none, filtering drop, drop drop_filtered"},
+			"mapping continue, ban continue, filtering drop, drop drop_filtered"},
 		{address("203.0.113.7"), outbound, model.UDP, 7000, false,
-			"mapping continue, ban continue, chain none, filtering drop, drop drop_filtered"},
-		{address("203.0.113.6"), outbound, model.UDP, 7001, false, "mapping drop, drop drop_no_mapping"},
+			"mapping continue, ban continue, filtering drop, drop drop_filtered"},
+		{address("203.0.113.6"), outbound, model.UDP, 7001, false, "ban continue, mapping drop, drop drop_no_mapping"},
 		{address("203.0.113.6"), address("198.18.0.99"), model.UDP, 53, false, "address drop, drop drop_not_for_us"},
 		{address("203.0.113.6"), address("198.18.0.1"), model.UDP, 53, false, "ban continue, address gateway, question continue, pass to_gateway"},
 		{address("203.0.113.200"), address("198.18.0.1"), model.UDP, 53, false, "ban drop, drop drop_banned"},
@@ -187,11 +202,11 @@ func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 		{address("203.0.113.9"), outbound, model.TCP, 8000, false,
 			"ban continue, chain forward, forward/away continue, forward/known drop, drop drop_denied forward/known"},
 		{address("192.0.2.9"), outbound, model.TCP, 8000, false,
-			"chain forward, forward/away jump, limits/first continue, dnat continue, mapping drop, drop drop_no_mapping"},
-		{address("203.0.113.5"), outbound, model.UDP, 8000, false, "mapping drop, drop drop_no_mapping"},
+			"ban continue, chain forward, forward/away jump, limits/first continue, dnat continue, mapping drop, drop drop_no_mapping"},
+		{address("203.0.113.5"), outbound, model.UDP, 8000, false, "ban continue, mapping drop, drop drop_no_mapping"},
 		{address("203.0.113.200"), outbound, model.TCP, 8000, false, "mapping drop, drop drop_no_mapping"},
 		{hosta, outbound, model.TCP, 8000, false,
-			"ban continue, chain forward, forward/away continue, forward/known continue, forward/dnat continue, address drop, drop drop_spoofed_source"},
+			"ban continue, chain forward, forward/away continue, forward/known continue, forward/dnat continue, dnat translate, address drop, drop drop_spoofed_source"},
 		{address("203.0.113.5"), one, model.UDP, 53, false, "ban continue, chain whole, whole/dnat continue, dnat translate, pass"},
 		{address("203.0.113.5"), one, model.ICMP, 0, false, "ban continue, chain whole, whole/dnat continue, dnat translate, pass"},
 		{address("203.0.113.200"), one, model.UDP, 53, false, "ban drop, drop drop_banned"},
@@ -208,7 +223,7 @@ func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 		{hosta, address("224.0.1.1"), model.UDP, 53, true, "address drop, drop drop_multicast"},
 		{outbound, address("203.0.113.5"), model.UDP, 53, true, "address drop, drop drop_spoofed_source"},
 		{hosta, outbound, model.UDP, 7000, true,
-			"ban continue, chain out, out/no-smtp continue, hairpin continue, mapping continue, chain none, filtering drop, drop drop_filtered"},
+			"ban continue, chain out, out/no-smtp continue, hairpin continue, mapping continue, filtering drop, drop drop_filtered"},
 		{hosta, outbound, model.TCP, 8000, true,
 			"ban continue, chain out, out/no-smtp continue, hairpin continue, " +
 				"chain forward, forward/away continue, forward/known continue, forward/dnat continue, dnat translate, pass"},
@@ -239,7 +254,9 @@ func (b *rig) agrees(f flow, want string) {
 	if err != nil || said(x) != want {
 		b.t.Errorf("%s to %s: %v\n got %s\nwant %s", f.source, f.destination, err, said(x), want)
 	}
-	end := b.send(f.direction == model.In, f.packet(b.view.Load()))
+	port, err := b.newExplainer().freePort(f)
+	b.must(err)
+	end := b.send(f.direction == model.In, f.packet(port))
 	if (end.IsDrop() || end == "answered_trap") == x.Passes || !x.Passes && end != x.Reason || x.Passes && x.Reason != "" && end != x.Reason {
 		b.t.Errorf("%s to %s: explained %s, and then it ended with %s", f.source, f.destination, said(x), end)
 	}
@@ -280,5 +297,26 @@ func TestExplainDnatOnOwnAddresses(t *testing.T) {
 		{model.Out, hosta, second, model.UDP, hairpin + "dnat drop, drop drop_no_binding"},
 	} {
 		r.agrees(flow{direction: c.direction, protocol: c.protocol, source: c.from, destination: c.to, port: 8000}, c.want)
+	}
+}
+
+// What filtering refuses is shown to no function, so that none is explained.
+func TestExplainAsksFilteringFirst(t *testing.T) {
+	r := newRig(t, text+`  - {name: hostb.foo.example., address: 10.0.0.101}
+outbound: {addresses: [198.18.0.2], filtering: address-dependent}
+chains:
+  - {name: foreign, match: {direction: in}, functions: [{use: filter, name: foes, deny: [203.0.113.0/24]}]}
+`)
+	r.routed()
+	address := netip.MustParseAddr
+	hostb, outbound := address("10.0.0.101"), address("198.18.0.2")
+	if end := r.send(false, packets.NewUDP(netip.AddrPortFrom(hostb, 7000), netip.MustParseAddrPort("192.0.2.5:53"), "")); end.IsDrop() {
+		t.Fatal(end)
+	}
+	for from, want := range map[string]string{
+		"203.0.113.7": "mapping continue, ban continue, filtering drop, drop drop_filtered",
+		"192.0.2.5":   "mapping continue, session open, ban continue, filtering continue, chain foreign, foreign/foes continue, pass",
+	} {
+		r.agrees(flow{direction: model.In, protocol: model.UDP, source: address(from), destination: outbound, port: 7000}, want)
 	}
 }

@@ -25,6 +25,7 @@ type rig struct {
 	namespace *netns.Namespace
 	text      string // the configuration that it began with
 	questions uint64
+	explainer *explainer
 }
 
 var remote = netip.MustParseAddrPort("203.0.113.10:4000")
@@ -52,6 +53,7 @@ func newRig(t *testing.T, text string) *rig {
 	}
 	b.must(b.namespace.WaitUp())
 	t.Cleanup(func() { // also of a start that fails
+		b.forget()
 		_ = b.store.Close()
 		if b.data != nil {
 			_ = b.namespace.Do(func() error { return b.data.Close(false) })

@@ -85,7 +85,7 @@ func (g *Gateway) ledTo(a netip.Addr) bool {
 	}
 	for _, i := range g.data.Interfaces() {
 		if i.Ifindex == routes[0].LinkIndex {
-			return way(i.Side) == inside
+			return i.Side == "private"
 		}
 	}
 	return false

@@ -198,7 +198,7 @@ func (w asked) ends(r *rig, want string, insane bool, reasons []reason) {
 	q := w.requested(r)
 	f := flow{direction: q.Direction, protocol: q.Protocol, source: q.Address, destination: q.ToAddress, port: q.Port}
 	if insane {
-		if end := r.send(w.public, broken(f.packet(r.view.Load()))); end != "drop_malformed" {
+		if end := r.send(w.public, broken(f.packet(somePort))); end != "drop_malformed" {
 			r.t.Errorf("what is no IP packet ended with %s", end)
 		}
 		return
@@ -214,7 +214,7 @@ func (w asked) ends(r *rig, want string, insane bool, reasons []reason) {
 	if got != want {
 		r.t.Errorf("with %q explained is %s, want %s: %s", reasons, got, want, said(x))
 	}
-	end := r.send(w.public, f.packet(r.view.Load()))
+	end := r.send(w.public, f.packet(somePort))
 	passes := !end.IsDrop() && end != "answered_trap"
 	if passes && w.lends {
 		client := netip.AddrPortFrom(f.source, somePort)

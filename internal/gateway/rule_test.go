@@ -51,7 +51,7 @@ func (b ruled) ends(remote string, d model.Direction) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	end := b.send(d == model.In, f.packet(b.view.Load()))
+	end := b.send(d == model.In, f.packet(somePort))
 	if end.IsDrop() == x.Passes || end.IsDrop() && end != x.Reason {
 		b.t.Errorf("%s, %s: explained %s, and then it ended with %s", remote, d, said(x), end)
 	}

@@ -105,7 +105,7 @@ func TestStatusNamesWhoTakes(t *testing.T) {
 		list := r.takers(totals{reasons: map[model.Reason]uint64{"drop_host_sessions": refused}})
 		return len(list) == 1 && strings.HasSuffix(list[0], "realmgate sessions end --address "+hosta.String())
 	}
-	r.send(false, flow{direction: model.Out, protocol: model.TCP, source: hosta, destination: foreign, port: 80}.packet(r.view.Load()))
+	r.send(false, flow{direction: model.Out, protocol: model.TCP, source: hosta, destination: foreign, port: 80}.packet(somePort))
 	if named(0) || !named(1) {
 		t.Errorf("named with nothing refused %v, else %v", named(0), named(1))
 	}

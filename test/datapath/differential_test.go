@@ -43,6 +43,7 @@ type duel struct {
 	next  uint64 // reservations that a storm has offered
 	step  int
 	macs  map[bool]packets.MAC // of the gateway's interface on the public side, on the private
+	dry   *datapath.Dry
 }
 
 // TestDifferential holds the data plane against a plain model of RFC 4787,
@@ -97,6 +98,7 @@ func newDuel(t *testing.T, f model.Filtering, options ...option) *duel {
 	d.model.ring, d.model.most = 32, most
 	d.model.observe = d.observe
 	d.macs = d.interfaceMACs()
+	d.dry = d.dryRun(nil)
 	d.model.fail = func(format string, args ...any) { t.Helper(); t.Fatalf(format, args...) }
 	return d
 }
@@ -265,11 +267,24 @@ func (d *duel) out(p packets.Packet) {
 	if d.r.IntN(20) == 0 && !isOurs(p.IPv4.Destination) {
 		p.IPv4.TTL = 1
 	}
-	d.expect(p, d.fromInside(inside(p)), func() fate { return d.model.fromInside(inside(p)) })
+	d.expect(p, d.dried(false, inside(p)), func() fate { return d.model.fromInside(inside(p)) })
 }
 
 func (d *duel) in(p packets.Packet) {
-	d.expect(p, d.fromOutside(outside(p)), func() fate { return d.model.fromOutside(outside(p), false) })
+	d.expect(p, d.dried(true, outside(p)), func() fate { return d.model.fromOutside(outside(p), false) })
+}
+
+// dried sends a packet, and wants it to end as a dry run of it does. What a client of the pool
+// proves is told by packets alone that are sent.
+func (d *duel) dried(public bool, p packets.Packet) result {
+	d.t.Helper()
+	end := d.dryEnd(d.dry, public, p.Bytes())
+	got := d.send(public, p.Bytes())
+	proves := p.TCP != nil && p.TCP.Flags != packets.SYN
+	if end != got.reason && !proves {
+		d.t.Fatalf("step %d: %v: %s, and dry %s", d.step, p, got.reason, end)
+	}
+	return got
 }
 
 // expect compares what the data plane did with what the model says.

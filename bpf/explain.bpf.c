@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The data plane for dry runs, include/dry.h: what comes in by either side, and what a host sends to another behind the
+ * same gateway.
+ */
+#define DRY 1
+
+#include "include/private_side.h"
+#include "include/public_side.h"
+
+SEC(CTX_SECTION)
+int explain_private(ctx_t *ctx)
+{
+	return private_side(ctx);
+}
+
+SEC(CTX_SECTION)
+int explain_public(ctx_t *ctx)
+{
+	return public_side(ctx, false);
+}
+
+/* Entered from explain_private by tail call. */
+SEC(CTX_SECTION)
+int explain_hairpin(ctx_t *ctx)
+{
+	return public_side(ctx, true);
+}
+
+/* Types that Go needs and no map names: a mention keeps them in the object's type information. */
+struct exported {
+	enum trace_kind kind;
+	enum trace_limit limit;
+	enum nf_stage stage;
+	enum nf_verdict verdict;
+};
+const struct exported *exported __attribute__((unused));
+
+char _license[] SEC("license") = "Dual BSD/GPL";

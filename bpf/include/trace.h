@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a dry run leaves for who explains: its steps in their order. The programs write the most of them, dry.h, and the
+ * chains' programs what functions say (internal/chain/segment.go).
+ */
+#pragma once
+
+#include <linux/types.h>
+
+enum trace_kind {
+	TRACE_FIND = 1,	 /* its session was looked for; says: there is one */
+	TRACE_BAN,	 /* says: address is banned */
+	TRACE_MAPPING,	 /* address and port have the outbound port */
+	TRACE_HOST,	 /* address and port have the public address alone */
+	TRACE_BINDING,	 /* address and port are what the bound port stands for; number: the name's */
+	TRACE_ASK,	 /* chains are asked; says: enum nf_stage; number 0: there is none */
+	TRACE_CHAIN,	 /* number: its place, from 1 on */
+	TRACE_FUNCTION,	 /* number: its own; says: what it said, a verdict of nf.h */
+	TRACE_DNAT,	 /* address and port that chains send it to; 0: none */
+	TRACE_FILTERING, /* says: enum reason */
+	TRACE_KNOWN,	 /* its client is known to the binding; number: of its sessions that stand */
+	TRACE_CLAIM,	 /* address has asked; number: claims that are left by that */
+	TRACE_LIMIT,	 /* address has as many as it may, number; says: enum reason */
+	TRACE_NAT,	 /* it leaves as address and port */
+	TRACE_HAIRPIN,	 /* it comes in again, from address and port */
+	TRACE_MSS, /* number: the most that its SYN may say; port: the least MTU; says: that is where it came from */
+	TRACE_END, /* says: enum reason */
+};
+
+struct trace_step {
+	__u16 kind; /* enum trace_kind */
+	__u16 port; /* in network byte order, but for TRACE_MSS */
+	__u32 says;
+	__u32 address;
+	__u32 number;
+};
+
+enum trace_limit {
+	TRACE_STEPS = 1024, /* a power of two; what comes after them is counted only */
+};
+
+struct trace {
+	__u32 count;
+	/* What the daemon asks for: a first packet to the pool as if a name had just been lent to its client. */
+	__u32 lent_host; /* 0: nothing was */
+	__u16 lent_port;
+	__u8 lent_whole; /* the host opens everything */
+	__u8 spare;
+	__u32 pad;
+	struct trace_step step[TRACE_STEPS];
+};

@@ -1,0 +1,200 @@
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/cilium/ebpf"
+)
+
+// Dry runs packets that nobody sent through the data plane (bpf/include/dry.h): its programs
+// are compiled and loaded once more, see the same tables, change nothing of them, and write
+// down their steps. Not safe for concurrent use.
+type Dry struct {
+	mode    Mode
+	refused func(error) error
+	spec    *ebpf.CollectionSpec
+	tables  map[string]*ebpf.Map
+	own     map[string]*ebpf.Map // those that real packets do not see
+	chains  Chains
+	// Of each side, loaded when it is needed: the kernel takes a third of a second for each.
+	public struct {
+		Public *ebpf.Program `ebpf:"explain_public"`
+	}
+	private struct {
+		Private *ebpf.Program `ebpf:"explain_private"`
+		Hairpin *ebpf.Program `ebpf:"explain_hairpin"`
+	}
+}
+
+// ofDry are the tables that a dry run has for itself: what programs tell each other, what
+// they count and learn, and whom they tell. Of those with a size it needs no more.
+var ofDry = map[string]uint32{
+	"budgets": 0, "capture_rings": 0, "capture_snaps": 0, "chains": 0, "claim_events": 0, "drop_events": 0, "dry_sessions": 0,
+	"fragment_contexts": 1, "fragment_holds": 1, "fragment_octets": 1, "fragments_here": 0, "held_fragments": 1,
+	"identifications": 0, "locks": 0, "new_flows": 0, "next_hops": 0, "nf_counts": 0, "nf_packets": 0, "programs": 0,
+	"question_budgets": 0, "questions": 0, "reason_counters": 0, "refusal_budgets": 0, "route_answers": 0, "statistics": 0,
+	"traces": 0, "trap_budgets": 0, "trap_events": 0,
+}
+
+// OpenDry makes ready for packets of interfaces in a mode, XDP or TCX: the chains of the
+// generation in force are made once more. build may be nil. The caller closes it; no policy
+// may be set meanwhile.
+func (d *Datapath) OpenDry(mode Mode, build BuildChains) (*Dry, error) {
+	read := loadExplain
+	if mode == TCX {
+		read = loadExplainTCX
+	}
+	spec, err := read()
+	if err == nil {
+		err = applyLayout(spec, &d.layout, &d.options)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the compiled programs of dry runs: %w", err)
+	}
+	x := &Dry{mode: mode, refused: d.notLoaded, spec: spec, tables: d.shared(spec, nil), own: map[string]*ebpf.Map{}}
+	for name, entries := range ofDry {
+		if entries > 0 {
+			spec.Maps[name].MaxEntries = entries
+		}
+		if x.own[name], err = ebpf.NewMap(spec.Maps[name]); err != nil {
+			return nil, errors.Join(fmt.Errorf("make %s for dry runs: %w", name, err), x.Close())
+		}
+		x.tables[name] = x.own[name]
+	}
+	if build == nil {
+		return x, nil
+	}
+	if err = x.build(d, build); err != nil {
+		return nil, errors.Join(fmt.Errorf("make the chains of dry runs: %w", err), x.Close())
+	}
+	return x, nil
+}
+
+// entry is where packets of a side come in.
+func (x *Dry) entry(public bool) (*ebpf.Program, error) {
+	load := func(into any) error {
+		if err := x.spec.Copy().LoadAndAssign(into, &ebpf.CollectionOptions{MapReplacements: x.tables}); err != nil {
+			return x.refused(err)
+		}
+		return nil
+	}
+	if public {
+		if x.public.Public == nil {
+			if err := load(&x.public); err != nil {
+				return nil, err
+			}
+		}
+		return x.public.Public, nil
+	}
+	if x.private.Private == nil {
+		if err := load(&x.private); err != nil {
+			return nil, err
+		}
+		if err := x.own["programs"].Put(uint32(bpfProgramPROGRAM_HAIRPIN), x.private.Hairpin); err != nil {
+			return nil, fmt.Errorf("set a program that dry runs enter by tail call: %w", err)
+		}
+	}
+	return x.private.Private, nil
+}
+
+func (x *Dry) build(d *Datapath, build BuildChains) error {
+	generation, err := d.Generation()
+	if err != nil {
+		return err
+	}
+	tables := ChainTables{Packets: x.own["nf_packets"], Counts: x.own["nf_counts"], Snaps: x.own["capture_snaps"], Rings: x.own["capture_rings"], Trace: x.own["traces"]}
+	if x.mode == TCX {
+		tables.TCXChains = x.own["chains"]
+	} else {
+		tables.Chains = x.own["chains"]
+	}
+	first, _ := chainsOf(generation)
+	if x.chains, err = build(tables, first); err != nil {
+		return err
+	}
+	made := &x.chains.XDP
+	if x.mode == TCX {
+		made = &x.chains.TCX
+	}
+	return (&form{programs: x.own["programs"], chains: x.own["chains"]}).putChains(generation, made)
+}
+
+// Close gives up programs and tables.
+func (x *Dry) Close() error {
+	x.chains.XDP.close()
+	x.chains.TCX.close()
+	errs := []error{x.private.Private.Close(), x.private.Hairpin.Close(), x.public.Public.Close()}
+	for _, m := range x.own {
+		errs = append(errs, m.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Lease is what a pool address is taken to be lent for.
+type Lease struct {
+	Host  netip.Addr
+	Port  uint16 // the host's own
+	Whole bool   // the host opens everything
+}
+
+// Run runs a frame through the programs as if it had come in, and returns their steps. With
+// a host in lent, the pool address that it goes to is taken to be lent for that. Only Public,
+// Ifindex and Frame of in count. It must run in the gateway's network namespace.
+func (x *Dry) Run(in Injected, lent Lease) ([]TraceStep, error) {
+	trace := explainTrace{LentPort: swap(lent.Port)}
+	if lent.Host.IsValid() {
+		trace.LentHost = networkOrder(lent.Host)
+	}
+	if lent.Whole {
+		trace.LentWhole = 1
+	}
+	if err := x.own["traces"].Put(uint32(0), &trace); err != nil {
+		return nil, fmt.Errorf("prepare the steps of a dry run: %w", err)
+	}
+	program, err := x.entry(in.Public)
+	if err != nil {
+		return nil, err
+	}
+	options := ebpf.RunOptions{Data: in.Frame, DataOut: make([]byte, len(in.Frame)+256), Context: bpfSkBuff{Ifindex: uint32(in.Ifindex)}}
+	if x.mode == XDP {
+		options.Context = bpfXdpMd{DataEnd: uint32(len(in.Frame)), IngressIfindex: uint32(in.Ifindex)}
+	}
+	if _, err := program.Run(&options); err != nil {
+		return nil, fmt.Errorf("run a frame of %d bytes dry: %w", len(in.Frame), err)
+	}
+	if err := x.own["traces"].Lookup(uint32(0), &trace); err != nil {
+		return nil, fmt.Errorf("read the steps of a dry run: %w", err)
+	}
+	if int(trace.Count) > len(trace.Step) {
+		return nil, fmt.Errorf("a dry run took %d steps: at most %d are kept", trace.Count, len(trace.Step))
+	}
+	steps := make([]TraceStep, trace.Count)
+	for i := range steps {
+		s := &trace.Step[i]
+		steps[i] = TraceStep{Kind: TraceKind(s.Kind), Says: s.Says, Number: s.Number, Address: addressOf(s.Address), Port: swap(s.Port)}
+	}
+	return steps, nil
+}
+
+// Asked returns the numbers of the functions that have been asked since it was called last.
+// The protection of IPv6 leaves no steps.
+func (x *Dry) Asked() (map[uint32]bool, error) {
+	var each []bpfNfCounters // of each CPU
+	if err := x.own["nf_counts"].Lookup(uint32(0), &each); err != nil {
+		return nil, fmt.Errorf("read which functions a dry run asked: %w", err)
+	}
+	asked := map[uint32]bool{}
+	for i := range each {
+		for number, c := range each[i].Of {
+			if c.Seen > 0 {
+				asked[uint32(number)] = true
+			}
+		}
+	}
+	if err := x.own["nf_counts"].Put(uint32(0), make([]bpfNfCounters, len(each))); err != nil {
+		return nil, fmt.Errorf("forget which functions a dry run asked: %w", err)
+	}
+	return asked, nil
+}

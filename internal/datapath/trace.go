@@ -1,0 +1,64 @@
+package datapath
+
+import (
+	"net/netip"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// TraceKind says what a step of a dry run is, and what it has (bpf/include/trace.h).
+type TraceKind uint32
+
+// The steps of a dry run.
+const (
+	TraceFind      = TraceKind(explainTraceKindTRACE_FIND)
+	TraceBan       = TraceKind(explainTraceKindTRACE_BAN)
+	TraceMapping   = TraceKind(explainTraceKindTRACE_MAPPING)
+	TraceHost      = TraceKind(explainTraceKindTRACE_HOST)
+	TraceBinding   = TraceKind(explainTraceKindTRACE_BINDING)
+	TraceAsk       = TraceKind(explainTraceKindTRACE_ASK)
+	TraceChain     = TraceKind(explainTraceKindTRACE_CHAIN)
+	TraceFunction  = TraceKind(explainTraceKindTRACE_FUNCTION)
+	TraceDnat      = TraceKind(explainTraceKindTRACE_DNAT)
+	TraceFiltering = TraceKind(explainTraceKindTRACE_FILTERING)
+	TraceKnown     = TraceKind(explainTraceKindTRACE_KNOWN)
+	TraceClaim     = TraceKind(explainTraceKindTRACE_CLAIM)
+	TraceLimit     = TraceKind(explainTraceKindTRACE_LIMIT)
+	TraceNAT       = TraceKind(explainTraceKindTRACE_NAT)
+	TraceHairpin   = TraceKind(explainTraceKindTRACE_HAIRPIN)
+	TraceMSS       = TraceKind(explainTraceKindTRACE_MSS)
+	TraceEnd       = TraceKind(explainTraceKindTRACE_END)
+)
+
+// What chains are asked for, in Says of TraceAsk.
+const (
+	AskFlow   = uint32(explainNfStageNF_FLOW)
+	AskPacket = uint32(explainNfStageNF_PACKET)
+	AskStatic = uint32(explainNfStageNF_STATIC)
+	AskStray  = uint32(explainNfStageNF_STRAY)
+)
+
+// What functions say, in Says of TraceFunction.
+const (
+	SaysContinue = uint32(explainNfVerdictNF_CONTINUE)
+	SaysAccept   = uint32(explainNfVerdictNF_ACCEPT)
+	SaysDrop     = uint32(explainNfVerdictNF_DROP)
+	SaysToUser   = uint32(explainNfVerdictNF_TO_USER)
+	SaysJump     = uint32(explainNfVerdictNF_JUMP) // and what follows it
+)
+
+// TraceStep is a step of a dry run.
+type TraceStep struct {
+	Kind         TraceKind
+	Says, Number uint32
+	Address      netip.Addr
+	Port         uint16
+}
+
+// Reason names what ended a packet, in Says of a step.
+func (d *Datapath) Reason(number uint32) model.Reason {
+	if int(number) >= len(d.reasons) {
+		return ""
+	}
+	return model.Reason(d.reasons[number])
+}
