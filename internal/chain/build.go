@@ -18,8 +18,8 @@ const mostMaps = 58
 // three times, each with one call more than programs, and is called to its other side.
 const mostInRow = 8
 
-// mostPrograms is how many there is room for (bpf/include/tail.h).
-const mostPrograms = 1<<10 - 1
+// mostPrograms is how many a generation has room for.
+const mostPrograms = programNumbers/2 - 1
 
 // builder compiles the chains of one generation. A chain takes a program for the first
 // packet of a flow, and where functions see every packet one more for each of them: the

@@ -1,5 +1,7 @@
 package config
 
+import "github.com/realmgate/realmgate/internal/model"
+
 // Limits say how many sessions and ports one may take; 0 is no limit.
 type Limits struct {
 	HostSessions int            // opened by one host inside, at most 64000000
@@ -18,7 +20,7 @@ type ProtocolLimits struct{ UDP, TCP, ICMP int }
 const byCapacity = -1
 
 const (
-	maxSessions = 64_000_000
+	maxSessions = model.MaxCapacity
 	maxPorts    = 65_535
 	maxRate     = 4_000
 	maxMapping  = 4_000

@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // external is an entry of outbound.addresses and pool.addresses: addresses, or the interface that has them.
@@ -43,7 +45,7 @@ func (d *draft) finishOutbound() {
 	o := &d.config.Outbound
 	named, interfaces := d.split(d.outbound, "outbound.addresses")
 	o.Interfaces = valuesOf(interfaces)
-	o.Addresses = d.expand(named, "outbound.addresses", maxOutbound)
+	o.Addresses = d.expand(named, "outbound.addresses", model.MaxOutbound)
 	if n := len(o.Addresses); o.Slots > 0 && n > o.Slots {
 		d.faults.add(d.outbound[0].line, "outbound.addresses: %d addresses, but outbound.slots is %d", n, o.Slots)
 	}

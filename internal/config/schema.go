@@ -11,9 +11,8 @@ import (
 
 // Bounds of tables that the configuration sizes.
 const (
-	maxPool     = 65536
-	maxOutbound = 64
-	maxQuota    = 1_000_000
+	maxPool  = 65536
+	maxQuota = 1_000_000
 )
 
 // Bounds of the timers that several keys share.
@@ -68,8 +67,8 @@ func (d *draft) keys() []key {
 			gone("claim", "it goes without one, a handshake has 3s; pool.rest says how long an address stays its service's"),
 		).must(),
 		section("outbound",
-			many("addresses", &d.outbound, externals(maxOutbound), 0).otherwise("the first public interface's address"),
-			one("slots", &c.Outbound.Slots, number(1, maxOutbound)).otherwise("2 more than addresses at the start, at least 3"),
+			many("addresses", &d.outbound, externals(model.MaxOutbound), 0).otherwise("the first public interface's address"),
+			one("slots", &c.Outbound.Slots, number(1, model.MaxOutbound)).otherwise("2 more than addresses at the start, at least 3"),
 			one("filtering", &c.Outbound.Filtering,
 				choice(model.EndpointIndependent, model.AddressDependent, model.AddressAndPortDependent)),
 			one("quarantine", &c.Outbound.Quarantine, duration(0, time.Hour)),
@@ -85,7 +84,7 @@ func (d *draft) keys() []key {
 			one("others", &c.Timeouts.Others, duration(second, longestIdle)),
 		),
 		limitKeys(&c.Limits),
-		one("capacity", &c.Capacity, number(1024, 64_000_000)),
+		one("capacity", &c.Capacity, number(model.MinCapacity, model.MaxCapacity)),
 		one("ipv6", &c.IPv6, choice(IPv6Drop, IPv6Forward)),
 		one("mss", &c.MSS, mss()),
 		many("never_ban", &d.neverBan, anyNetwork(), 0),

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 )
@@ -53,7 +54,7 @@ func (d *Datapath) agePool(back uint32) error {
 
 // endpointPhase is where struct endpoint keeps its phase in the word that holds
 // it whole.
-const endpointPhase = 48
+const endpointPhase = 8 * unsafe.Offsetof(bpfEndpoint{}.Phase)
 
 func (d *Datapath) ageMappings(back uint32) error {
 	var errs []error

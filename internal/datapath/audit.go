@@ -173,10 +173,10 @@ func (a *audit) mappings() error {
 				continue
 			}
 			a.c.Mappings++
-			if uint32(swap(e.Port)) != (number*blockPorts+uint32(i))%ports {
+			if uint32(swap(e.Port)) != (number*mappingBlock+uint32(i))%ports {
 				displaced++
 			}
-			taken[number*blockPorts+uint32(i)] = true
+			taken[number*mappingBlock+uint32(i)] = true
 			if bpfPhase(e.Phase) == bpfPhasePHASE_LIVE {
 				users += int(block.Users[i] % mappingInbound)
 				inbound += int(block.Users[i] / mappingInbound)

@@ -25,7 +25,7 @@ func (a *audit) subscribers() error {
 	err = each(a.d.objects.MappingTable, func(number uint32, block *bpfMappingBlock) {
 		for _, word := range block.Endpoint {
 			if e := endpointOf(word); bpfPhase(e.Phase) != bpfPhasePHASE_FREE && e.Counted != 0 {
-				change(e.Address, func(of *Subscriber) { *of.ports(number * blockPorts / ports % protocols)++ })
+				change(e.Address, func(of *Subscriber) { *of.ports(number * mappingBlock / ports % protocols)++ })
 			}
 		}
 	})

@@ -13,7 +13,7 @@ import (
 func BenchmarkEndAll(b *testing.B) {
 	for _, sessions := range sessionCounts {
 		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
-			r := newRig(b, Options{Capacity: max(sessions, MinCapacity), Outbound: outboundAddresses(1 + sessions/32_000)})
+			r := newRig(b, Options{Capacity: max(sessions, model.MinCapacity), Outbound: outboundAddresses(1 + sessions/32_000)})
 			var spent time.Duration
 			for range b.N {
 				r.fill(sessions, model.UDP)

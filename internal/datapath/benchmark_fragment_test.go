@@ -30,7 +30,7 @@ func BenchmarkForgedFragments(b *testing.B) {
 	for _, mode := range []Mode{XDP, TCX} {
 		for _, sessions := range sessionCounts {
 			b.Run(fmt.Sprintf("%s/sessions=%d", mode, sessions), func(b *testing.B) {
-				r := newRigAt(b, mode, Options{Capacity: max(sessions, MinCapacity), Outbound: outboundAddresses(1 + sessions/32_000)})
+				r := newRigAt(b, mode, Options{Capacity: max(sessions, model.MinCapacity), Outbound: outboundAddresses(1 + sessions/32_000)})
 				r.fill(sessions, model.UDP)
 				out, in := r.outgoing(), r.replies()
 				b.Run("in, strangers", func(b *testing.B) { r.mixed(b, true, in, strange(in)) })
@@ -133,7 +133,7 @@ func BenchmarkIdentification(b *testing.B) {
 	for _, mode := range []Mode{XDP, TCX} {
 		for _, sessions := range sessionCounts {
 			b.Run(fmt.Sprintf("%s/sessions=%d", mode, sessions), func(b *testing.B) {
-				r := newRigAt(b, mode, Options{Capacity: max(sessions, MinCapacity), Outbound: outboundAddresses(1 + sessions/32_000)})
+				r := newRigAt(b, mode, Options{Capacity: max(sessions, model.MinCapacity), Outbound: outboundAddresses(1 + sessions/32_000)})
 				r.fill(sessions, model.UDP)
 				whole := r.outgoing()
 				divided := slices.Clone(whole)

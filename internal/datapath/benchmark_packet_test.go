@@ -71,7 +71,7 @@ func BenchmarkEstablished(b *testing.B) {
 	for _, sessions := range sessionCounts {
 		for _, protocol := range []model.Protocol{model.UDP, model.TCP} {
 			b.Run(fmt.Sprintf("sessions=%d/%s", sessions, protocol), func(b *testing.B) {
-				r := newRig(b, Options{Capacity: max(sessions, MinCapacity), Outbound: outboundAddresses(1 + sessions/32_000)})
+				r := newRig(b, Options{Capacity: max(sessions, model.MinCapacity), Outbound: outboundAddresses(1 + sessions/32_000)})
 				r.fill(sessions, protocol)
 				out, in := r.outgoing(), r.replies()
 				b.Run("out", func(b *testing.B) { r.established(b, out, r.program(false), false) })
@@ -101,7 +101,7 @@ const rounds = 20
 // by a datagram: sessions of TCP, which claim by proof, would make each other give way.
 func BenchmarkNew(b *testing.B) {
 	for _, sessions := range sessionCounts {
-		options := Options{Capacity: max(sessions*3/2, MinCapacity), Outbound: outboundAddresses(1 + sessions/32_000)}
+		options := Options{Capacity: max(sessions*3/2, model.MinCapacity), Outbound: outboundAddresses(1 + sessions/32_000)}
 		fresh := options.Capacity - sessions
 		b.Run(fmt.Sprintf("sessions=%d/out", sessions), func(b *testing.B) {
 			r := newRig(b, options)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // BenchmarkRelease measures what datagrams take whose first fragment comes last, so that all others are held and released,
@@ -19,7 +20,7 @@ func BenchmarkRelease(b *testing.B) {
 		for _, fragments := range []int{2, 8} {
 			b.Run(fmt.Sprintf("%s/fragments=%d", mode, fragments), func(b *testing.B) {
 				r := newRig(b, Options{
-					Capacity: MinCapacity, Outbound: outboundAddresses(1), Modes: map[string]Mode{"eth0": mode, "eth1": mode},
+					Capacity: model.MinCapacity, Outbound: outboundAddresses(1), Modes: map[string]Mode{"eth0": mode, "eth1": mode},
 				})
 				r.release(b, fragments)
 			})

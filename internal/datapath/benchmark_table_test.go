@@ -3,6 +3,8 @@ package datapath
 import (
 	"net/netip"
 	"testing"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // BenchmarkBytesPerSession reports the memory of all tables, divided by the
@@ -40,7 +42,7 @@ func BenchmarkOffer(b *testing.B) {
 	for _, standing := range []int{0, 10_000} {
 		name := map[bool]string{true: "standing=0", false: "standing=10000"}[standing == 0]
 		b.Run(name, func(b *testing.B) {
-			r := newRig(b, Options{Capacity: MinCapacity, Outbound: outboundAddresses(1), Reservations: 16384})
+			r := newRig(b, Options{Capacity: model.MinCapacity, Outbound: outboundAddresses(1), Reservations: 16384})
 			bound := r.bind()
 			offer := func(i int) Reservation {
 				asker := netip.AddrFrom4([4]byte{65, 0, byte(i >> 8), byte(i)})

@@ -7,16 +7,9 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// Numbers of chains: each of two generations that follow each other has half of them.
-const (
-	chainBits    = 11 // bpf/include/tail.h
-	judgedBits   = chainBits + 1
-	chainNumbers = 1 << chainBits
-	// MostCounts is how many functions are counted, number 0 among them (bpf/include/nf.h).
-	MostCounts = 512
-	// MostChains is how many chains a generation may have.
-	MostChains = chainNumbers/2 - 1
-)
+// MostChains is how many chains a generation may have: each of two that follow each other has
+// half of the numbers.
+const MostChains = chainNumbers/2 - 1
 
 // ChainTables are the tables by which the programs of chains and the gateway work
 // together.

@@ -13,22 +13,10 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// Sizes that bpf/include/types.h fixes.
-const (
-	indexSlots = 16
-	protocols  = 3
-	ports      = 65536
-	portClass  = 1024 // PORT_CLASS of bpf/include/port.h
-	blockPorts = 8    // ports in a mapping_block
-	knownWays  = 4    // entries in a bucket of known_table
-	tallyWays  = 4    // entries in a tally_bucket
-	// mappingInbound is a session from outside, in a mapping's count of its users.
-	mappingInbound = 1 << 20
-	// indexLoad is the share of an index's slots in use when the table behind
-	// it is full. Simulated with two choices and the threshold of index.h: no
-	// insert of two million failed at 0.81, 8 at 0.84.
-	indexLoad = 0.8
-)
+// indexLoad is the share of an index's slots in use when the table behind
+// it is full. Simulated with two choices and the threshold of index.h: no
+// insert of two million failed at 0.81, 8 at 0.84.
+const indexLoad = 0.8
 
 func buckets(entries int) uint32 {
 	return uint32(float64(entries)/(indexSlots*indexLoad)) + 1
@@ -81,7 +69,7 @@ func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error
 		"session_table":     layout.Capacity + 1,
 		"session_bitmap":    layout.Capacity/64 + 1,
 		"session_index":     layout.SessionBuckets,
-		"mapping_table":     arrays * ports / blockPorts,
+		"mapping_table":     arrays * ports / mappingBlock,
 		"mapping_index":     layout.MappingBuckets,
 		"port_bitmaps":      arrays,
 		"reservation_table": uint32(o.Reservations) + 1,

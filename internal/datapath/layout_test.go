@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // tableBytes is what the tables of the options take, without the few pages that
@@ -71,12 +73,12 @@ func TestBudgetOfBytesPerSession(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	good := Options{Capacity: MinCapacity, Outbound: []netip.Addr{netip.MustParseAddr("198.18.0.2")}}
+	good := Options{Capacity: model.MinCapacity, Outbound: []netip.Addr{netip.MustParseAddr("198.18.0.2")}}
 	for name, change := range map[string]func(*Options){
-		"capacity too small": func(o *Options) { o.Capacity = MinCapacity - 1 },
-		"capacity too large": func(o *Options) { o.Capacity = MaxCapacity + 1 },
+		"capacity too small": func(o *Options) { o.Capacity = model.MinCapacity - 1 },
+		"capacity too large": func(o *Options) { o.Capacity = model.MaxCapacity + 1 },
 		"too many outbound":  func(o *Options) { o.Outbound, o.Slots = append(o.Outbound, netip.MustParseAddr("198.18.0.3")), 1 },
-		"too many slots":     func(o *Options) { o.Slots = MaxOutbound + 1 },
+		"too many slots":     func(o *Options) { o.Slots = model.MaxOutbound + 1 },
 		"IPv6 outbound":      func(o *Options) { o.Outbound = []netip.Addr{netip.IPv6Loopback()} },
 		"reservations":       func(o *Options) { o.Reservations = MaxReservations + 1 },
 	} {

@@ -63,10 +63,10 @@ func (d *Datapath) MappedTo(protocol model.Protocol, external netip.AddrPort) (i
 	}
 	slot := uint32((outbound*protocols+place)*ports) + uint32(external.Port())
 	var block bpfMappingBlock
-	if err := d.objects.MappingTable.Lookup(slot/blockPorts, &block); err != nil {
+	if err := d.objects.MappingTable.Lookup(slot/mappingBlock, &block); err != nil {
 		return inside, false, fmt.Errorf("look for the mapping of %s: %w", external, err)
 	}
-	e := endpointOf(block.Endpoint[slot%blockPorts])
+	e := endpointOf(block.Endpoint[slot%mappingBlock])
 	return netip.AddrPortFrom(addressOf(e.Address), swap(e.Port)), bpfPhase(e.Phase) == bpfPhasePHASE_LIVE, nil
 }
 
@@ -100,11 +100,10 @@ func (d *Datapath) BoundTo(t model.Tuple) (b Binding, hostPort uint16, found boo
 // KnownTo reports whether a client is known to a binding, and how many of its sessions stand that one of the
 // protocol counts with: TCP's, or all others'.
 func (d *Datapath) KnownTo(binding uint64, client netip.Addr, protocol model.Protocol) (sessions int, known bool, err error) {
-	const lasts = 1118 // KNOWN_TICKS of bpf/include/known.h
 	wanted, tick := knownKey(client, numberOf(binding)), uint32(Now()>>tickShift)
 	err = forAll(d.objects.KnownTable, func(_ uint32, k *bpfKnown) {
 		life := knownLifeOf(k.Life)
-		if k.Key == wanted && k.Life != knownTaken && (life.Tcp > 0 || life.Others > 0 || int32(tick-life.Stamp) <= lasts) {
+		if k.Key == wanted && k.Life != knownTaken && (life.Tcp > 0 || life.Others > 0 || int32(tick-life.Stamp) <= knownTicks) {
 			sessions, known = int(sessionsOf(life, protocol)), true
 		}
 	})

@@ -13,15 +13,11 @@ import (
 
 // Limits of the tables (bpf/include/types.h).
 const (
-	MinCapacity     = 1024
-	MaxCapacity     = 64_000_000
-	MaxOutbound     = 64
 	MaxReservations = 1 << 20
 	MaxBindings     = 1<<16 - 1
 	MaxBoundPorts   = 1 << 22
 	MaxKnown        = 1 << 24
 	MaxTallies      = 1 << 20
-	MaxExcepts      = 64
 )
 
 // Options fix the shape of the data plane. What a reload may change comes
@@ -40,7 +36,7 @@ type Options struct {
 	Modes map[string]Mode
 	// WithoutTCX has the programs attached as kernels before 6.6 do, for tests.
 	WithoutTCX bool
-	// Capacity is the number of sessions, MinCapacity to MaxCapacity.
+	// Capacity is the number of sessions, model.MinCapacity to model.MaxCapacity.
 	Capacity int
 	// Reserve is how many of them are kept for those that hosts inside open, and how many for
 	// those that come from outside, at most a quarter; 0: whoever comes first may have all.
@@ -54,7 +50,7 @@ type Options struct {
 	// Subscribers bounds the hosts inside whose sessions and ports are counted, and Remotes the
 	// remote addresses; those beyond it go without limits of their own. 0 means the default.
 	Subscribers, Remotes int
-	// Outbound are the addresses of outbound NAT at the start, MaxOutbound at most; an adopted
+	// Outbound are the addresses of outbound NAT at the start, model.MaxOutbound at most; an adopted
 	// data plane keeps those that it has, until SetOutbound.
 	Outbound []netip.Addr
 	// Slots bounds them, whatever SetOutbound makes of them. 0 means DefaultSlots, or as many as
@@ -149,14 +145,14 @@ func orDefault(value *int, fallback, most int, what string) error {
 }
 
 func (o *Options) check() error {
-	if o.Capacity < MinCapacity || o.Capacity > MaxCapacity {
-		return fmt.Errorf("capacity %d is not within %d and %d sessions", o.Capacity, MinCapacity, MaxCapacity)
+	if o.Capacity < model.MinCapacity || o.Capacity > model.MaxCapacity {
+		return fmt.Errorf("capacity %d is not within %d and %d sessions", o.Capacity, model.MinCapacity, model.MaxCapacity)
 	}
 	if o.Reserve < 0 || o.Reserve > o.Capacity/4 {
 		return fmt.Errorf("a reserve of %d of %d sessions: use a quarter at most", o.Reserve, o.Capacity)
 	}
-	if len(o.Outbound) > MaxOutbound || o.Slots > 0 && len(o.Outbound) > o.Slots {
-		return fmt.Errorf("%d outbound addresses: use %d at most", len(o.Outbound), cmp.Or(o.Slots, MaxOutbound))
+	if len(o.Outbound) > model.MaxOutbound || o.Slots > 0 && len(o.Outbound) > o.Slots {
+		return fmt.Errorf("%d outbound addresses: use %d at most", len(o.Outbound), cmp.Or(o.Slots, model.MaxOutbound))
 	}
 	for _, a := range o.Outbound {
 		if !a.Is4() {
@@ -169,7 +165,7 @@ func (o *Options) check() error {
 		orDefault(&o.BoundPorts, DefaultBoundPorts(o.Capacity), MaxBoundPorts, "bound ports"),
 		orDefault(&o.Known, DefaultKnown(o.Capacity), MaxKnown, "known clients"),
 		orDefault(&o.Subscribers, DefaultTallies(o.Capacity), MaxTallies, "subscribers"),
-		orDefault(&o.Slots, DefaultSlots(len(o.Outbound)), MaxOutbound, "slots for outbound addresses"),
+		orDefault(&o.Slots, DefaultSlots(len(o.Outbound)), model.MaxOutbound, "slots for outbound addresses"),
 		orDefault(&o.Remotes, DefaultTallies(o.Capacity), MaxTallies, "remote addresses"),
 	); err != nil {
 		return err

@@ -13,9 +13,6 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// tickShift: a stamp counts ticks of 2^28 ns (bpf/include/clock.h).
-const tickShift = 28
-
 func ticks(d time.Duration) uint32 {
 	return uint32((d + 1<<tickShift - 1) >> tickShift)
 }

@@ -2,11 +2,6 @@ package datapath
 
 import "fmt"
 
-const (
-	shareBits = 14 // SHARE_BITS of bpf/include/slot_types.h
-	noSlot    = 255
-)
-
 // shares are which slot each share of the hosts leaves by.
 type shares bpfShares
 
@@ -174,7 +169,7 @@ func (d *Datapath) busyShares() (map[int]map[uint8]bool, error) {
 			if busy[share] == nil {
 				busy[share] = map[uint8]bool{}
 			}
-			busy[share][uint8(number*blockPorts/ports/protocols)] = true
+			busy[share][uint8(number*mappingBlock/ports/protocols)] = true
 		}
 	})
 	return busy, err

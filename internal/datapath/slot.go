@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // SlotState is what may become of the slot of an outbound address.
@@ -33,7 +35,7 @@ type Slot struct {
 
 // DefaultSlots is two more than there are addresses, and three at least: for those that come
 // before others have drained.
-func DefaultSlots(addresses int) int { return min(max(3, addresses+2), MaxOutbound) }
+func DefaultSlots(addresses int) int { return min(max(3, addresses+2), model.MaxOutbound) }
 
 // OutboundChange says what SetOutbound did.
 type OutboundChange struct {

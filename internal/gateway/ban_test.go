@@ -10,6 +10,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/protect/ban"
 )
 
@@ -63,7 +64,7 @@ func TestRemovalNamesTheWiderBan(t *testing.T) {
 // without has the kernel refuse everything while do runs.
 func (o *offended) without(do func()) {
 	o.t.Helper()
-	closed, err := datapath.Open(datapath.Options{Capacity: datapath.MinCapacity, Outbound: []netip.Addr{netip.MustParseAddr("198.18.0.1")}})
+	closed, err := datapath.Open(datapath.Options{Capacity: model.MinCapacity, Outbound: []netip.Addr{netip.MustParseAddr("198.18.0.1")}})
 	o.must(err)
 	o.must(closed.Close(false))
 	before := o.data

@@ -199,7 +199,7 @@ func (e *explainer) services(f flow) (all api.Ending, list []api.ExplainService,
 					about = aboutSource(e.steps)
 				}
 				e.steps = about
-				if end.Reason == "drop_bad_address" || end.Reason == "drop_banned" || end.Reason == "drop_spoofed_source" {
+				if end.Reason == model.ReasonDropBadAddress || end.Reason == model.ReasonDropBanned || end.Reason == model.ReasonDropSpoofedSource {
 					return end, nil, nil // whatever it asks for
 				}
 				all.Passes = all.Passes || end.Passes

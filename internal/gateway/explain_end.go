@@ -17,7 +17,7 @@ func (t *telling) end(reason model.Reason) api.Ending {
 	if step, says, why := t.because(reason); step != "" {
 		t.step(step, says, "%s", why)
 	}
-	if reason == "to_gateway" && t.direction == model.In && !t.hairpin && t.protocol == model.UDP && t.asksForNames(t.view) && t.view.config.DNS.Verify != config.VerifyNone {
+	if reason == model.ReasonToGateway && t.direction == model.In && !t.hairpin && t.protocol == model.UDP && t.asksForNames(t.view) && t.view.config.DNS.Verify != config.VerifyNone {
 		t.step("question", "continue", "of a lent name who has not proved its address is told to come by TCP; other questions reach the daemon, within limits")
 	}
 	return t.ending(reason)
@@ -29,59 +29,59 @@ func (t *telling) because(reason model.Reason) (step, says, why string) {
 		return step, "drop", fmt.Sprintf(format, args...)
 	}
 	switch reason {
-	case "forwarded", "forwarded_by_stack", "forwarded_no_neighbour", "forwarded_ipv6", "drop_denied", "drop_trapped", "answered_trap":
+	case model.ReasonForwarded, model.ReasonForwardedByStack, model.ReasonForwardedNoNeighbour, model.ReasonForwardedIPv6, model.ReasonDropDenied, model.ReasonDropTrapped, model.ReasonAnsweredTrap:
 		return "", "", ""
-	case "to_gateway":
+	case model.ReasonToGateway:
 		return "address", "gateway", fmt.Sprintf("%s is for the gateway itself", t.destination)
-	case "inside_to_inside":
+	case model.ReasonInsideToInside:
 		return "route", "inside", "from one private network to another the kernel routes it"
-	case "drop_banned":
+	case model.ReasonDropBanned:
 		return drop("ban", "%s", t.banText(t.remote()))
-	case "drop_bad_address":
+	case model.ReasonDropBadAddress:
 		return drop("address", "no packet comes from %s or goes to %s", t.source, t.destination)
-	case "drop_multicast":
+	case model.ReasonDropMulticast:
 		return drop("address", "%s is multicast", t.destination)
-	case "drop_ipv6":
+	case model.ReasonDropIPv6:
 		return drop("address", "IPv6 is not forwarded: that is what ipv6 says in the configuration")
-	case "drop_spoofed_source":
+	case model.ReasonDropSpoofedSource:
 		if t.direction == model.Out {
 			return drop("address", "%s is the address of no host inside", t.source)
 		}
 		return drop("address", "nobody outside has %s, which is the gateway's own or of a private network", t.source)
-	case "drop_not_for_us":
+	case model.ReasonDropNotForUs:
 		if slices.ContainsFunc(t.view.config.Outbound.Except, func(p netip.Prefix) bool { return p.Contains(t.source) }) {
 			return drop("address", "from %s, of outbound.except, answers come in, and nothing is opened: hosts are reached by name", t.source)
 		}
 		return drop("address", "%s is neither of the pool nor outbound: hosts are reached by name", t.destination)
-	case "drop_no_route":
+	case model.ReasonDropNoRoute:
 		if t.dnat.IsValid() {
 			return drop("route", "%s is behind no private interface", t.dnat)
 		}
 		return drop("route", "there is no way to %s", t.destination)
-	case "drop_no_mapping":
+	case model.ReasonDropNoMapping:
 		return drop("mapping", "no private host has that port")
-	case "drop_no_session":
+	case model.ReasonDropNoSession:
 		return drop("session", "no private host has sent %s to %s", t.protocol, t.source)
-	case "drop_no_binding":
+	case model.ReasonDropNoBinding:
 		if slices.Contains(t.view.static.addresses, t.destination) {
 			return drop("dnat", "no chain sends it on, and nothing else is at %s", t.destination)
 		}
 		return drop("binding", "no service has that port of the address now: ask for a name first")
-	case "drop_service_closed":
+	case model.ReasonDropServiceClosed:
 		return drop("service", "it is closed")
-	case "drop_filtered":
+	case model.ReasonDropFiltered:
 		return drop("filtering", "%s: the host has sent nothing there", t.view.config.Outbound.Filtering)
-	case "drop_no_reservation":
+	case model.ReasonDropNoReservation:
 		return drop("claim", "no answer is left that %s could come by", t.source)
-	case "drop_client_limit":
+	case model.ReasonDropClientLimit:
 		return drop("claim", "%s has %d sessions with it, the most that a client may (TCP and all others count apart)", t.source, t.known)
-	case "drop_session_conflict":
+	case model.ReasonDropSessionConflict:
 		return drop("nat", "another host, or another chain, has a session of the same two ends, and %s has no other port", t.protocol)
-	case "drop_no_address":
+	case model.ReasonDropNoAddress:
 		return drop("nat", "no outbound address lives")
-	case "drop_no_port":
+	case model.ReasonDropNoPort:
 		return drop("nat", "no port is free for it")
-	case "drop_host_sessions", "drop_host_ports", "drop_host_rate", "drop_remote_sessions", "drop_remote_rate":
+	case model.ReasonDropHostSessions, model.ReasonDropHostPorts, model.ReasonDropHostRate, model.ReasonDropRemoteSessions, model.ReasonDropRemoteRate:
 		return drop("limit", "%s", t.limitText(reason))
 	}
 	return drop("packet", "%s", reason)
@@ -98,14 +98,14 @@ func (t *telling) remote() netip.Addr {
 func (t *telling) limitText(reason model.Reason) string {
 	who, has := t.limit.Address, t.limit.Number
 	switch reason {
-	case "drop_host_sessions":
+	case model.ReasonDropHostSessions:
 		return fmt.Sprintf("%s has %d sessions: as many as a host may, or may of those that are left (limits.host_sessions)", who, has)
-	case "drop_host_ports":
+	case model.ReasonDropHostPorts:
 		return fmt.Sprintf("%s has %d ports of %s: as many as a host may, or may of those that are left (limits.host_ports); by one that it has it gets through",
 			who, has, t.protocol)
-	case "drop_remote_sessions":
+	case model.ReasonDropRemoteSessions:
 		return fmt.Sprintf("%s has %d sessions open: as many as a remote address may, or may of those that are left (limits.remote_sessions)", who, has)
-	case "drop_host_rate":
+	case model.ReasonDropHostRate:
 		return fmt.Sprintf("%s has opened as many sessions in this second as a host may (limits.host_rate)", who)
 	}
 	return fmt.Sprintf("%s has opened as many sessions in this second as a remote address may (limits.remote_rate)", who)

@@ -94,7 +94,7 @@ func (f flow) asksForNames(v *view) bool {
 // has asked: in their order, until one drops.
 func (e *explainer) tell6(f flow, steps []datapath.TraceStep, numbers map[uint32]bool) api.Ending {
 	t := &telling{explainer: e, flow: f, told: map[datapath.TraceKind]bool{}}
-	reason := model.Reason("drop_internal")
+	reason := model.ReasonDropInternal
 	for _, s := range steps {
 		if s.Kind == datapath.TraceEnd {
 			reason = e.data.Reason(s.Says)
@@ -122,7 +122,7 @@ func (e *explainer) tell6(f flow, steps []datapath.TraceStep, numbers map[uint32
 		says, why := e.listed(f, row[i])
 		e.step(row[i].name, says, "%s", why)
 	}
-	if len(row) == 0 && reason == "forwarded_ipv6" && (f.source.IsLinkLocalUnicast() || f.destination.IsLinkLocalUnicast() || t.remote().IsMulticast()) {
+	if len(row) == 0 && reason == model.ReasonForwardedIPv6 && (f.source.IsLinkLocalUnicast() || f.destination.IsLinkLocalUnicast() || t.remote().IsMulticast()) {
 		t.step("protection", "none", "what is link-local, and who is a group, is not asked about")
 	}
 	return t.end(reason)

@@ -225,14 +225,14 @@ func (t *telling) function(s datapath.TraceStep) {
 
 // ending is how the flow ends that a function has judged last.
 func (t *telling) ending(reason model.Reason) api.Ending {
-	end := api.Ending{Reason: reason, Passes: !reason.IsDrop() && reason != "answered_trap"}
+	end := api.Ending{Reason: reason, Passes: !reason.IsDrop() && reason != model.ReasonAnsweredTrap}
 	switch reason {
-	case "forwarded", "forwarded_by_stack", "forwarded_no_neighbour":
+	case model.ReasonForwarded, model.ReasonForwardedByStack, model.ReasonForwardedNoNeighbour:
 		end.Reason = ""
 		if t.last != nil && t.last.says == datapath.SaysAccept {
 			end.Function = t.last.name
 		}
-	case "drop_denied", "drop_trapped", "answered_trap":
+	case model.ReasonDropDenied, model.ReasonDropTrapped, model.ReasonAnsweredTrap:
 		if t.last != nil {
 			end.Function = t.last.name
 		}

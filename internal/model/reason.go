@@ -2,9 +2,12 @@ package model
 
 import "strings"
 
+//go:generate go run -C ../../tools ./constants -package model -o ../internal/model/kernel.go -values MAX_OUTBOUND=MaxOutbound -names reason:REASON_:Reason ../bpf/include/reason.h ../bpf/include/slot_types.h
+
 // Reason says how the data plane ended a packet: "forwarded",
 // "drop_no_reservation". The list has one definition, enum reason in
-// bpf/include/reason.h; docs/reference/counters.md explains every entry.
+// bpf/include/reason.h, of which kernel.go is made; docs/reference/counters.md
+// explains every entry.
 type Reason string
 
 // IsDrop reports whether the packet was dropped.

@@ -75,12 +75,12 @@ func TestEndSessions(t *testing.T) {
 // The room of what was ended is there at once.
 func TestEndAllMakesRoom(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, capacity(datapath.MinCapacity), timeouts(func(s *datapath.Settings) { s.PortQuarantine = 0 }))
+	g := newGateway(t, capacity(model.MinCapacity), timeouts(func(s *datapath.Settings) { s.PortQuarantine = 0 }))
 	for n := range 3 {
 		if n > 0 {
-			same(g, "ended", must(g.data.EndAll())(t), datapath.MinCapacity)
+			same(g, "ended", must(g.data.EndAll())(t), model.MinCapacity)
 		}
-		for n := range uint16(datapath.MinCapacity) {
+		for n := range uint16(model.MinCapacity) {
 			g.mapped(udp(endpoint(hostA, 2048+n/2), endpoint(remote, 53+n%2))) // in pairs, on one filter entry
 		}
 		same(g, "reason", g.put(udp(inB, server)).reason, "drop_session_table_full")

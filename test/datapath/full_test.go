@@ -54,7 +54,7 @@ func TestFullTableSpendsNoClaim(t *testing.T) {
 func TestFullMappingIndex(t *testing.T) {
 	t.Parallel()
 	const most = 1500 // places of the index for MinCapacity sessions, and some
-	g := newGateway(t, capacity(datapath.MinCapacity), filtering(model.EndpointIndependent), timeouts(func(s *datapath.Settings) { s.PortQuarantine = time.Hour }))
+	g := newGateway(t, capacity(model.MinCapacity), filtering(model.EndpointIndependent), timeouts(func(s *datapath.Settings) { s.PortQuarantine = time.Hour }))
 	var refused []packets.Packet
 	for n := range uint16(4 * most) {
 		p := udp(endpoint([]netip.Addr{hostA, hostB}[n%2], 1024+n/2), server)
@@ -109,7 +109,7 @@ func (g *gateway) stuff() (release func()) {
 
 func TestFullSessionIndex(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned, capacity(datapath.MinCapacity), filtering(model.EndpointIndependent))
+	g := newGateway(t, pinned, capacity(model.MinCapacity), filtering(model.EndpointIndependent))
 	before := g.census()
 	house := g.evict(2, udp(inB, server), udp(inA, server2))
 	out := g.mapped(udp(inA, server))

@@ -7,7 +7,6 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -86,18 +85,18 @@ func crowd(n int) netip.AddrPort { return endpoint([]netip.Addr{hostA, hostB}[n%
 // the last ones find a record anywhere. Each is found from both sides.
 func TestLastRecords(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, capacity(datapath.MinCapacity))
+	g := newGateway(t, capacity(model.MinCapacity))
 	before := g.census()
 	for range 2 {
-		out := make([]packets.Packet, 0, datapath.MinCapacity)
-		for n := range datapath.MinCapacity {
+		out := make([]packets.Packet, 0, model.MinCapacity)
+		for n := range model.MinCapacity {
 			in := crowd(n)
 			out = append(out, udp(server, g.mapped(udp(in, server))))
 		}
 		late := udp(endpoint(hostB, 60000), server)
 		g.refused(g.put(late), late, "drop_session_table_full", privateAddress, packets.DestinationUnreachable, 1, 0)
 		census := g.census()
-		same(g, "sessions", census.Sessions, datapath.MinCapacity)
+		same(g, "sessions", census.Sessions, model.MinCapacity)
 		same(g, "free records", census.Free, 0)
 		for n, p := range out {
 			in := crowd(n)
@@ -117,11 +116,11 @@ func TestLastRecords(t *testing.T) {
 func TestConcurrentLastRecords(t *testing.T) {
 	t.Parallel()
 	const threads = 4
-	g := newGateway(t, capacity(datapath.MinCapacity))
+	g := newGateway(t, capacity(model.MinCapacity))
 	before := g.census()
 	g.atOnce(threads, func(thread int) error {
-		for n := range datapath.MinCapacity {
-			n = (n + thread*7) % datapath.MinCapacity
+		for n := range model.MinCapacity {
+			n = (n + thread*7) % model.MinCapacity
 			frame := inside(udp(crowd(n), server)).Bytes()
 			if _, err := g.untilForwarded(frame); err != nil {
 				return err
@@ -130,7 +129,7 @@ func TestConcurrentLastRecords(t *testing.T) {
 		return nil
 	})
 	census := g.census()
-	same(g, "sessions", census.Sessions, datapath.MinCapacity)
+	same(g, "sessions", census.Sessions, model.MinCapacity)
 	same(g, "free records", census.Free, 0)
 	g.idle(301 * time.Second)
 	g.idle(121 * time.Second)

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -16,8 +15,8 @@ func reserve(n int) option { return func(s *setup) { s.Reserve = n } }
 // the other way round. Who has opened all that he may is refused, and what ends is given back.
 func TestReserve(t *testing.T) {
 	t.Parallel()
-	const kept, most = 64, datapath.MinCapacity - 64
-	g := newGateway(t, capacity(datapath.MinCapacity), filtering(model.EndpointIndependent), reserve(kept))
+	const kept, most = 64, model.MinCapacity - 64
+	g := newGateway(t, capacity(model.MinCapacity), filtering(model.EndpointIndependent), reserve(kept))
 	out := g.mapped(udp(inA, server)) // the first of those from inside
 	inside := func(n int) packets.Packet {
 		return udp(endpoint(host(n), 5000), server)
@@ -57,5 +56,5 @@ func TestReserve(t *testing.T) {
 	for n := range 500 {
 		same(g, "reason", g.put(inside(n)).reason, "forwarded")
 	}
-	opens("an outside", outside, 0, datapath.MinCapacity-501)
+	opens("an outside", outside, 0, model.MinCapacity-501)
 }

@@ -172,9 +172,9 @@ func TestRFC6888_REQ10_Manageable(t *testing.T) {
 // others, and a packet that would need one more.
 func exhausted(t *testing.T) (*gateway, packets.Packet) {
 	t.Helper()
-	g := newGateway(t, capacity(datapath.MinCapacity))
+	g := newGateway(t, capacity(model.MinCapacity))
 	g.mapped(udp(inA, server))
-	for port := range uint16(datapath.MinCapacity - 1) {
+	for port := range uint16(model.MinCapacity - 1) {
 		g.mapped(udp(endpoint(hostB, 1024+port), server))
 	}
 	return g, udp(endpoint(hostB, 60000), server)
@@ -202,7 +202,7 @@ func TestRFC6888_REQ11a_Dropped(t *testing.T) {
 	same(g, "forwarded", after["forwarded"], before["forwarded"])
 	g.lend(pool1, 80, endpoint(hostA, 8080), nil)
 	g.dropped(g.put(tcp(endpoint(remote, 50000), endpoint(pool1, 80), packets.SYN)), "drop_session_table_full")
-	same(g, "mappings left behind", must(g.data.Usage())(t).Sessions, datapath.MinCapacity)
+	same(g, "mappings left behind", must(g.data.Usage())(t).Sessions, model.MinCapacity)
 }
 
 func TestRFC6888_REQ11b_HostUnreachable(t *testing.T) {
@@ -237,9 +237,9 @@ func TestRFC6888_REQ11d_NothingEvicted(t *testing.T) {
 	for range 100 {
 		g.put(p)
 	}
-	g.count(datapath.MinCapacity)
+	g.count(model.MinCapacity)
 	g.leaves(g.put(udp(server, endpoint(outbound, inA.Port()))), udp(server, inA))
-	for port := range uint16(datapath.MinCapacity - 1) {
+	for port := range uint16(model.MinCapacity - 1) {
 		g.leaves(g.put(udp(endpoint(hostB, 1024+port), server)), udp(endpoint(outbound, 1024+port), server))
 	}
 }

@@ -55,7 +55,7 @@ func TestSessionsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, 5*time.Second, "a packet of an ended session is refused", func() bool {
-		return d.counted("drop_no_reservation")+d.counted("drop_reservation_spent") > refused
+		return d.counted("drop_no_reservation") > refused
 	})
 	for _, b := range list[[]client.Binding](d, "pool") {
 		if b.Sessions != 0 {

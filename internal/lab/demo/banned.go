@@ -8,7 +8,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-const bannedReason = model.Reason("drop_banned")
+const bannedReason = model.ReasonDropBanned
 
 // stillComes is what may arrive of a download after its end: what was under way.
 const stillComes = downloadSize / 10

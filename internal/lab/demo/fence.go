@@ -9,7 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-const deniedReason = model.Reason("drop_denied")
+const deniedReason = model.ReasonDropDenied
 
 // Step 2: who is in a country that is denied loses what is open, and gets nothing new.
 func (s *siege) block(ctx context.Context) error {

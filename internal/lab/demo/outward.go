@@ -66,7 +66,7 @@ const strangerWaits = 1200 * time.Millisecond
 // send the next after a second.
 const atOnce = 900 * time.Millisecond
 
-const dropReason = model.Reason("drop_no_reservation")
+const dropReason = model.ReasonDropNoReservation
 
 // Step 5: an address that was lent to others is of no use to a stranger.
 func (s *story) refuseStranger(ctx context.Context) error {

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const header = `
+/* How many. */
+#define MOST	 64 /* of them */
+#define BITS	 11
+#define ALL	 (1 << BITS)
+#define NEXT	 (BITS + 1)
+#define LOOP	 LOOP
+#define WORD	 0x10UL
+enum limit {
+	WAYS = 4, /* of a bucket */
+};
+enum reason {
+	REASON_NONE = 0, /* no end */
+	REASON_PASSED, /* an end */
+	REASON_DROP_TTL_EXPIRED,
+	REASON_MAX,
+};
+`
+
+func TestConstants(t *testing.T) {
+	made, err := constants(header, "p", "MOST=most,ALL=all,NEXT=next,WORD=word,WAYS=ways", "reason:REASON_:Reason", "a.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"DO NOT EDIT.\n\npackage p\n", "most = 64 ", "all  = 2048 ", "next = 12 ", "word = 16 ", "ways = 4 ",
+		`ReasonPassed         Reason = "passed"`, `ReasonDropTTLExpired Reason = "drop_ttl_expired"`,
+	} {
+		if !strings.Contains(string(made), want) {
+			t.Errorf("no %q in\n%s", want, made)
+		}
+	}
+	if strings.Contains(string(made), "None") {
+		t.Errorf("a mark is there:\n%s", made)
+	}
+}
+
+func TestConstantsThatAreNot(t *testing.T) {
+	for values, want := range map[string]string{"NOWHERE=n": "there is no NOWHERE", "LOOP=l": "LOOP stands for itself"} {
+		if _, err := constants(header, "p", values, "", "a.h"); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", values, err, want)
+		}
+	}
+	if _, err := constants(header, "p", "", "nothing:X_:T", "a.h"); err == nil {
+		t.Error("an enum that is not there")
+	}
+}
