@@ -13,7 +13,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/geodata"
-	"github.com/realmgate/realmgate/internal/protect/geo"
+	"github.com/realmgate/realmgate/internal/guard/geo"
 )
 
 func newGeo(a *app) *cobra.Command {

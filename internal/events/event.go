@@ -52,16 +52,8 @@ type Ban struct {
 type Unban struct {
 	Prefixes []netip.Prefix `json:"prefixes"` // at most MostNamed
 	Count    int            `json:"count"`    // of them
-	Reason   string         `json:"reason"`   // Expired, Removed, GaveWay or Widened
+	Reason   string         `json:"reason"`   // expired, removed, gave_way or widened
 }
-
-// Why bans end.
-const (
-	Expired = "expired"
-	Removed = "removed"
-	GaveWay = "gave_way" // to others: there were too many
-	Widened = "widened"  // its subnet is banned in its place
-)
 
 // ListFailed is a list that cannot be refreshed from now on.
 type ListFailed struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/events"
-	"github.com/realmgate/realmgate/internal/protect/ban"
+	"github.com/realmgate/realmgate/internal/guard/ban"
 )
 
 func sinksOf(c *config.Config) []events.Options {
@@ -56,18 +56,21 @@ func banned(made []ban.Ban) events.Ban {
 	return e
 }
 
-// emitBans tells of bans that were made at once, each in one of as many events as it takes:
-// a sink may do the same somewhere else.
-func (g *Gateway) emitBans(made []ban.Ban) {
+// banEvents tells the sinks of bans.
+type banEvents struct{ hub *events.Hub }
+
+// Banned implements ban.Events: each of the bans that were made at once is in one of as many events as it takes, as a sink
+// may do the same somewhere else.
+func (e banEvents) Banned(made []ban.Ban) {
 	for some := range slices.Chunk(made, events.MostNamed) {
-		g.events.Emit(banned(some))
+		e.hub.Emit(banned(some))
 	}
 }
 
-// emitUnbans tells of bans that ended at once, in the same way.
-func (g *Gateway) emitUnbans(prefixes []netip.Prefix, reason string) {
+// Unbanned implements ban.Events, in the same way.
+func (e banEvents) Unbanned(prefixes []netip.Prefix, reason string) {
 	for some := range slices.Chunk(prefixes, events.MostNamed) {
-		g.events.Emit(events.Unban{Prefixes: slices.Clone(some), Count: len(some), Reason: reason})
+		e.hub.Emit(events.Unban{Prefixes: slices.Clone(some), Count: len(some), Reason: reason})
 	}
 }
 

@@ -15,15 +15,15 @@ import (
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/events"
+	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/nameserver"
-	"github.com/realmgate/realmgate/internal/protect/ban"
 )
 
 // However many are banned at once, each is named by one event, which says when the last ban
 // of those that it names ends. So is it with the ends of bans.
 func TestEachBanIsNamedByAnEvent(t *testing.T) {
 	var g Gateway
-	told := record(t, &g)
+	told, hears := record(t, &g), banEvents{&g.events}
 	at := time.Unix(1_800_000_000, 5_999_999)
 	var made []ban.Ban
 	var all []netip.Prefix
@@ -32,17 +32,17 @@ func TestEachBanIsNamedByAnEvent(t *testing.T) {
 		made, all = append(made, ban.Ban{Prefix: p, Until: at.Add(time.Duration(len(made)) * time.Second), Reason: "manual"}), append(all, p)
 	}
 	made[7].Until = time.Time{}
-	g.emitBans(nil)
-	g.emitBans(made)
-	g.emitUnbans(nil, events.Expired)
-	g.emitUnbans(all, events.Expired)
+	hears.Banned(nil)
+	hears.Banned(made)
+	hears.Unbanned(nil, ban.Expired)
+	hears.Unbanned(all, ban.Expired)
 	var got []netip.Prefix
 	until := []time.Time{{}, at.Add((2*events.MostNamed - 1) * time.Second), at.Add(2 * events.MostNamed * time.Second)}
 	list := told()
 	for i, e := range list[:len(list)-1] {
 		kind, reason := "ban", "manual"
 		if i >= len(until) {
-			kind, reason, until = "unban", events.Expired, append(until, time.Time{})
+			kind, reason, until = "unban", ban.Expired, append(until, time.Time{})
 		}
 		if e.Kind != kind || e.Reason != reason || e.Count != len(e.Prefixes) || e.Count > events.MostNamed || !e.Until.Equal(until[i].Truncate(time.Millisecond)) {
 			t.Errorf("event %d is %+v, want a %s until %s", i, e, kind, until[i])

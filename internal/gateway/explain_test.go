@@ -8,13 +8,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/protect/ban"
 )
 
 const explained = `  - {name: hostb.foo.example., address: 10.0.0.101, open: all}
@@ -150,10 +148,7 @@ func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 	r := newExplained(t)
 	r.routed()
 	banned := netip.MustParsePrefix("203.0.113.128/25")
-	r.bans.list.Put([]ban.Ban{{Prefix: banned, Since: time.Unix(0, 0), Until: time.Now().Add(time.Hour)}})
-	if err := r.data.PutBans(map[netip.Prefix]time.Time{banned: time.Now().Add(time.Hour)}); err != nil {
-		t.Fatal(err)
-	}
+	r.ban(banned)
 	address := netip.MustParseAddr
 	lent, hosta, hostb, outbound := netip.Addr{}, address("10.0.0.100"), address("10.0.0.101"), address("198.18.0.2")
 	at := netip.AddrPortFrom

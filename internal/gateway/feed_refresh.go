@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/protect/lists"
+	"github.com/realmgate/realmgate/internal/guard/lists"
 )
 
 // followList refreshes a list whenever it is due or asked for.

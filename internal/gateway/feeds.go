@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/config"
-	"github.com/realmgate/realmgate/internal/protect/lists"
+	"github.com/realmgate/realmgate/internal/guard/lists"
 )
 
 const (

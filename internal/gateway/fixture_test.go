@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
@@ -34,10 +35,16 @@ var remote = netip.MustParseAddrPort("203.0.113.10:4000")
 // a file of its state, which go when the test ends.
 func newRig(t *testing.T, text string) *rig {
 	t.Helper()
+	return newTellingRig(t, text, slog.New(slog.DiscardHandler))
+}
+
+// newTellingRig is newRig with a log.
+func newTellingRig(t *testing.T, text string, log *slog.Logger) *rig {
+	t.Helper()
 	l := netns.NewForTest(t, "gateway")
 	b := &rig{t: t}
 	b.compose(Options{
-		ConfigFile: filepath.Join(t.TempDir(), "realmgate.yaml"), Instance: l.ID(), Logger: slog.New(slog.DiscardHandler),
+		ConfigFile: filepath.Join(t.TempDir(), "realmgate.yaml"), Instance: l.ID(), Logger: log,
 	})
 	var outside *netns.Namespace
 	var err error
@@ -73,6 +80,15 @@ func (b *rig) begin(text string) {
 	b.text = text
 	b.t.Helper()
 	b.must(b.namespace.Do(func() error { return b.start(document(b.t, text)) }))
+}
+
+// ban bans a prefix by hand, for an hour.
+func (b *rig) ban(p netip.Prefix) {
+	b.t.Helper()
+	b.must(b.namespace.Do(func() error {
+		_, err := b.AddBans(api.BanRequest{Prefixes: []netip.Prefix{p}, Seconds: 3600})
+		return err
+	}))
 }
 
 func (b *rig) must(err error) {

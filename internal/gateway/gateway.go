@@ -12,6 +12,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events"
+	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/nameserver"
@@ -37,7 +38,7 @@ type Gateway struct {
 	captures   captureFeed
 	room       room
 	recent     recent
-	bans       bans
+	bans       *ban.Service
 	watches    watches
 	trapped    *trapped
 	feeds      feeds
@@ -66,7 +67,6 @@ func newGateway(o Options) *Gateway {
 	g := &Gateway{
 		options: o, log: o.Logger, started: time.Now(),
 		trapped: newTrapped(), moved: make(chan struct{}, 1), hangups: make(chan os.Signal, 1),
-		bans:   bans{spare: make(chan struct{}, 1)},
 		events: events.Hub{Instance: o.Instance, Log: o.Logger},
 	}
 	g.services = g.newServices()
@@ -92,6 +92,7 @@ type view struct {
 	watches    []compiledWatch
 	balances   balances
 	lists      contents
+	allowed    func() ban.Allowed // made once
 	generation uint32
 }
 

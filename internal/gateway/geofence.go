@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/guard/geo"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/protect/geo"
 )
 
 // places is where addresses are, and what the geofences say of that. It is empty where
@@ -169,4 +169,33 @@ func placeText(p geo.Place) string {
 		return fmt.Sprintf("in %s, %s", p.Country, p.Continent)
 	}
 	return fmt.Sprintf("in %s, %s, of AS%d", p.Country, p.Continent, p.ASN)
+}
+
+// banFactor is by how much bans of an address are longer by where it is: its ASN counts
+// before its country, and that before its continent.
+func (p places) banFactor(regions []config.BanRegion, a netip.Addr) float64 {
+	if len(regions) == 0 {
+		return 1
+	}
+	place := p.table.Lookup(a.Unmap().WithZone(""))
+	for _, is := range []func(model.Region) bool{
+		func(r model.Region) bool { return r.ASN() != 0 && r.ASN() == place.ASN },
+		func(r model.Region) bool { return r.Country() != "" && r.Country() == place.Country },
+		func(r model.Region) bool { return r.Continent() != "" && r.Continent() == place.Continent },
+	} {
+		if i := slices.IndexFunc(regions, func(r config.BanRegion) bool { return is(r.Region) }); i >= 0 {
+			return regions[i].Factor
+		}
+	}
+	return 1
+}
+
+// knowsBanRegions wants the table to have what bans are made longer by.
+func knowsBanRegions(table *geo.Table, regions []config.BanRegion) error {
+	for _, r := range regions {
+		if err := knowsRegion(table, r.Region); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -52,7 +52,7 @@ func TestBansFollowWhoIsSpared(t *testing.T) {
 	if listed := strings.Join(o.listed(), "\n"); strings.Count(listed, "/") != 4 {
 		t.Errorf("the bans are %s", listed)
 	}
-	o.restart()
+	o.restart(false, friends)
 	want("after a restart", "203.0.113.9", "203.0.114.1", "2001:db8::7")
 	change(o.RemoveBans, "203.0.113.0/24")
 	want("without the narrower ban", "203.0.113.9", "203.0.114.1", "2001:db8::7")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -21,12 +22,12 @@ const mostTrapped = 1 << 14
 // with what he did last.
 type trapped struct {
 	mutex   sync.Mutex // guards waiting
-	waiting map[netip.Prefix]offence
+	waiting map[netip.Prefix]ban.Offence
 	kick    chan struct{}
 }
 
 func newTrapped() *trapped {
-	return &trapped{waiting: map[netip.Prefix]offence{}, kick: make(chan struct{}, 1)}
+	return &trapped{waiting: map[netip.Prefix]ban.Offence{}, kick: make(chan struct{}, 1)}
 }
 
 // put takes one more.
@@ -34,7 +35,7 @@ func (t *trapped) put(e datapath.TrapEvent) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if len(t.waiting) < mostTrapped {
-		t.waiting[model.OffenderOf(e.Source)] = offence{e.Source, fmt.Sprintf("honeypot: tcp port %d", e.Port)}
+		t.waiting[model.OffenderOf(e.Source)] = ban.Offence{Address: e.Source, Reason: fmt.Sprintf("honeypot: tcp port %d", e.Port)}
 	}
 	select {
 	case t.kick <- struct{}{}:
@@ -46,7 +47,7 @@ func (t *trapped) put(e datapath.TrapEvent) {
 func (t *trapped) close() { close(t.kick) }
 
 // take returns all who wait.
-func (t *trapped) take() []offence {
+func (t *trapped) take() []ban.Offence {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	all := slices.Collect(maps.Values(t.waiting))
@@ -99,7 +100,7 @@ func (g *Gateway) banTrapped() {
 	if len(all) == 0 || honeypot.Ports.Empty() {
 		return
 	}
-	if _, err := g.offend(all, honeypot.Ban); err != nil {
+	if _, err := g.bans.Offend(all, honeypot.Ban); err != nil {
 		g.log.Error("those who fell into the honeypot are not banned", "addresses", len(all), "error", err)
 	}
 }

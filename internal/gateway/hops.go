@@ -127,7 +127,7 @@ func (g *Gateway) lookAtHops() bool {
 		g.log.Warn("following the routes", "error", err)
 	}
 	if err == nil && !slices.Equal(before, list) {
-		g.bans.spareSoon()
+		g.bans.SpareSoon()
 	}
 	return true
 }

@@ -3,19 +3,18 @@ package gateway
 import (
 	"fmt"
 	"log/slog"
-	"math"
 	"net/netip"
-	"runtime"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/store"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/guard/ban"
 )
 
-// offender is a gateway that somebody offends.
+// offended is a gateway that somebody offends.
 type offended struct {
 	*rig
 	log strings.Builder
@@ -23,51 +22,19 @@ type offended struct {
 
 func newOffended(t *testing.T, more string) *offended {
 	t.Helper()
-	o := &offended{rig: newRig(t, text+more)}
-	o.rig.log = slog.New(slog.NewTextHandler(&o.log, nil))
+	o := &offended{}
+	o.rig = newTellingRig(t, text+more, slog.New(slog.NewTextHandler(&o.log, nil)))
 	return o
-}
-
-// all removes everything of a bucket.
-func (o *offended) all(bucket string) store.Edit {
-	e := store.Edit{Bucket: bucket}
-	o.must(o.store.Each(bucket, func(key string, _ []byte) error { e.Remove = append(e.Remove, key); return nil }))
-	return e
 }
 
 func (o *offended) offend(lasts time.Duration, addresses ...string) (n int) {
 	o.t.Helper()
-	list := make([]offence, len(addresses))
+	list := make([]ban.Offence, len(addresses))
 	for i, a := range addresses {
-		list[i] = offence{netip.MustParseAddr(a), "watch ssh: 5 hits"}
+		list[i] = ban.Offence{Address: netip.MustParseAddr(a), Reason: "watch ssh: 5 hits"}
 	}
-	o.must(o.namespace.Do(func() (err error) { n, err = o.Gateway.offend(list, lasts); return err }))
+	o.must(o.namespace.Do(func() (err error) { n, err = o.bans.Offend(list, lasts); return err }))
 	return n
-}
-
-// records are what is kept of the offenders on the disk.
-func (o *offended) records() map[netip.Prefix]keptRecord {
-	o.t.Helper()
-	all := map[netip.Prefix]keptRecord{}
-	o.must(eachKept(o.store, o.rig.log, offencesBucket, func(p netip.Prefix, k keptRecord) { all[p] = k }))
-	return all
-}
-
-// restart forgets everything that is not on the disk.
-func (o *offended) restart() {
-	o.t.Helper()
-	o.reopen()
-	o.must(o.namespace.Do(o.loadBans))
-}
-
-// reopen closes the file, opens it as a start does, and forgets the bans.
-func (o *offended) reopen() {
-	o.t.Helper()
-	o.must(o.store.Close())
-	var err error
-	o.store, err = openStore(o.options.Instance)
-	o.must(err)
-	o.bans = bans{} //nolint:govet // nobody else uses it
 }
 
 // listed are the bans, with the hours that are left.
@@ -93,19 +60,6 @@ func (o *offended) want(what string, want ...string) {
 	}
 }
 
-// An offender is banned for its time, or longer where a ban lasts longer; and why is known
-// after a restart too, but for bans that were kept before reasons were.
-func TestOffenderIsBanned(t *testing.T) {
-	o := newOffended(t, "")
-	o.offend(time.Minute, "203.0.113.7")
-	o.offend(time.Hour, "203.0.113.7")
-	o.offend(48*time.Hour, "203.0.113.8")
-	o.offend(time.Hour, "203.0.113.8")
-	o.must(o.store.Change(bansBucket, map[string][]byte{"203.0.113.9/32": []byte(`{"since":"2026-01-02T15:04:05Z"}`)}, nil))
-	o.restart()
-	o.want("banned are", "203.0.113.7/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.113.8/32 48h0m0s watch ssh: 5 hits, offence 1", "203.0.113.9/32 for ever ")
-}
-
 // Of a batch all are banned who may be; of the others the log tells once.
 func TestOffendersWhoMayNotBeBannedAreSkipped(t *testing.T) {
 	o := newOffended(t, "never_ban: [203.0.113.64/26, \"2001:db8:1::7\"]\nprotection: {allowlist: [203.0.113.9]}\n")
@@ -126,61 +80,74 @@ func TestOffendersWhoMayNotBeBannedAreSkipped(t *testing.T) {
 	}
 }
 
-// The fault of ipt_geofence: an offender's count was forgotten when its ban was over, and by
-// a restart.
-func TestOffencesAreCountedAcrossRestarts(t *testing.T) {
-	o := newOffended(t, "bans: {factor: 3, cap: 24h}\n")
-	offender := netip.MustParsePrefix("203.0.113.7/32")
-	for n := 1; n <= 4; n++ {
-		o.offend(time.Millisecond, "203.0.113.7")
-		r := o.records()[offender]
-		if want := time.Millisecond * time.Duration(math.Pow(3, float64(n-1))); r.Count != n || time.Until(r.Until) > want {
-			t.Fatalf("offence %d until in %v, want %d until in %v", r.Count, time.Until(r.Until), n, want)
-		}
-		for time.Now().Before(r.Until) {
-			runtime.Gosched() // some milliseconds
-		}
-		o.must(o.namespace.Do(o.followBans))
-		o.restart()
+// trap has addresses fall into the honeypot, and bans them.
+func (o *offended) trap(addresses ...string) {
+	o.t.Helper()
+	for i, a := range addresses {
+		o.trapped.put(datapath.TrapEvent{Source: netip.MustParseAddr(a), Port: uint16(23 + i%2)})
 	}
-	o.offend(time.Hour, "203.0.113.7")
-	o.want("the fifth ban is", "203.0.113.7/32 24h0m0s watch ssh: 5 hits, offence 5")
-	o.restart()
-	o.want("after a restart it is", "203.0.113.7/32 24h0m0s watch ssh: 5 hits, offence 5")
-	request := api.BanRequest{Prefixes: []netip.Prefix{netip.MustParsePrefix("203.0.113.7/32")}}
-	o.must(o.namespace.Do(func() error { _, err := o.RemoveBans(request); return err }))
-	if _, known := o.records()[offender]; known {
-		t.Error("who was forgiven is remembered")
-	}
-	o.restart()
-	o.offend(time.Hour, "203.0.113.7")
-	o.want("after a pardon it is", "203.0.113.7/32 1h0m0s watch ssh: 5 hits, offence 1")
+	o.must(o.namespace.Do(func() error { o.banTrapped(); return nil }))
 }
 
-// With enough of its addresses a subnet is banned, but for who is in it; a ban by hand
-// stays beside it and does not count.
-func TestSubnetIsBanned(t *testing.T) {
-	o := newOffended(t, "bans: {subnet: 3}\nnever_ban: [203.0.114.200]\n")
-	byHand := api.BanRequest{Prefixes: []netip.Prefix{netip.MustParsePrefix("203.0.113.1/32")}}
-	o.must(o.namespace.Do(func() error { _, err := o.AddBans(byHand); return err }))
-	o.offend(2*time.Hour, "203.0.113.7")
-	o.offend(time.Hour, "203.0.113.8", "203.0.114.8", "203.0.114.9", "203.0.115.1")
-	o.want("before the third", "203.0.113.1/32 for ever manual", "203.0.113.7/32 2h0m0s watch ssh: 5 hits, offence 1",
-		"203.0.113.8/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.114.8/32 1h0m0s watch ssh: 5 hits, offence 1",
-		"203.0.114.9/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.115.1/32 1h0m0s watch ssh: 5 hits, offence 1")
-	o.offend(time.Hour, "203.0.113.9", "203.0.114.10")
-	want := []string{
-		"203.0.113.0/24 2h0m0s 3 addresses of it were banned, the last: watch ssh: 5 hits, offence 1", "203.0.113.1/32 for ever manual",
-		"203.0.114.10/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.114.8/32 1h0m0s watch ssh: 5 hits, offence 1",
-		"203.0.114.9/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.115.1/32 1h0m0s watch ssh: 5 hits, offence 1",
+// Those who fell into the honeypot are banned at once, whatever the ports, and each
+// offender once, each with his own reason.
+func TestTrappedAreBannedAtOnce(t *testing.T) {
+	o := newOffended(t, "protection: {honeypot: {tcp: [23, 24], ban: 1h}}\n")
+	o.trap("203.0.113.1", "203.0.113.2", "2001:db8::1", "2001:db8::2")
+	o.want("banned are", "2001:db8::/64 1h0m0s honeypot: tcp port 24, offence 1, by 2001:db8::2",
+		"203.0.113.1/32 1h0m0s honeypot: tcp port 23, offence 1", "203.0.113.2/32 1h0m0s honeypot: tcp port 24, offence 1")
+	if n := strings.Count(o.log.String(), "msg=banned"); n != 1 {
+		t.Errorf("they were banned in %d batches", n)
 	}
-	o.want("with the third", want...)
-	o.offend(time.Hour, "203.0.113.10")
-	o.restart()
-	o.want("after another and a restart", want...)
-	for a, want := range map[string]bool{"203.0.113.99": true, "203.0.114.99": false, "203.0.114.10": true} {
-		if banned, err := o.data.IsBanned(netip.MustParseAddr(a)); err != nil || banned != want {
-			t.Errorf("%s is banned: %t, %v", a, banned, err)
-		}
+	for i := range mostTrapped + 1 { // of one link
+		o.trapped.put(datapath.TrapEvent{Source: netip.AddrFrom16([16]byte{0x20, 1, 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}), Port: 23})
+	}
+	if waiting := o.trapped.take(); len(waiting) != 1 {
+		t.Errorf("of one link %d wait", len(waiting))
 	}
 }
+
+// A reload that takes the honeypot away forgives those who are not banned yet.
+func TestTrappedWithoutAHoneypotAreNotBanned(t *testing.T) {
+	o := newOffended(t, "protection: {honeypot: {tcp: [23]}}\n")
+	o.trapped.put(datapath.TrapEvent{Source: netip.MustParseAddr("203.0.113.2"), Port: 23})
+	o.must(o.reloadWith(text))
+	o.trap("203.0.113.1")
+	o.want("banned is nobody")
+	o.must(o.store.Each("offences", func(offender string, _ []byte) error {
+		t.Errorf("an offender is %s", offender)
+		return nil
+	}))
+}
+
+// Those who wait at a stop are banned before the file is closed.
+func TestTrappedAtAStopAreBanned(t *testing.T) {
+	o := newOffended(t, "protection: {honeypot: {tcp: [23, 24], ban: 1h}}\n")
+	o.trapped.close() // as runTraps does, which has put one more
+	o.trapped.waiting[netip.MustParsePrefix("203.0.113.1/32")] = ban.Offence{Address: netip.MustParseAddr("203.0.113.1"), Reason: "honeypot: tcp port 23"}
+	o.must(o.namespace.Do(func() error { o.runBanTrapped(); return nil }))
+	o.restart(false, "")
+	o.want("banned are", "203.0.113.1/32 1h0m0s honeypot: tcp port 23, offence 1")
+}
+
+// A file that is damaged is told from one that another daemon uses, with what to do.
+func TestStartWithADamagedFile(t *testing.T) {
+	o := newOffended(t, "")
+	o.offend(time.Hour, "203.0.113.1")
+	o.must(o.store.Close())
+	path := statePath(o.options.Instance)
+	whole, err := os.ReadFile(path)
+	o.must(err)
+	o.must(os.WriteFile(path, whole[:5000], 0o600))
+	open := func() error { return fileFault(o.options.Instance, errorOf(openStore(o.options.Instance))) }
+	if err := open(); err == nil || !strings.HasPrefix(err.Error(), "move "+path+" away to start without its bans") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the start says %v", err)
+	}
+	o.must(os.WriteFile(path, whole, 0o600))
+	o.restart(false, "")
+	if err := open(); err == nil || !strings.HasPrefix(err.Error(), "end the other daemon") {
+		t.Errorf("a second one says %v", err)
+	}
+}
+
+func errorOf(_ any, err error) error { return err }

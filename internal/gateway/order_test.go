@@ -4,13 +4,11 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/protect/ban"
 )
 
 // reason is what a configuration says of REMOTE, the remote end of a flow.
@@ -138,10 +136,7 @@ func (w asked) decides(r *rig, table string) {
 		trapped = "answered_trap protection/honeypot"
 	)
 	banned := netip.PrefixFrom(w.remote, w.remote.BitLen())
-	r.bans.list.Put([]ban.Ban{{Prefix: banned, Since: time.Unix(0, 0), Until: time.Now().Add(time.Hour)}})
-	if err := r.data.PutBans(map[netip.Prefix]time.Time{banned: time.Now().Add(time.Hour)}); err != nil {
-		r.t.Fatal(err)
-	}
+	r.ban(banned)
 	for _, s := range []struct {
 		reasons []reason
 		want    string // passes, or why not and by which function
@@ -168,10 +163,10 @@ func (w asked) decides(r *rig, table string) {
 			continue
 		}
 		if s.unban {
-			r.bans.list.Remove([]netip.Prefix{banned})
-			if err := r.data.DeleteBans([]netip.Prefix{banned}); err != nil {
-				r.t.Fatal(err)
-			}
+			r.must(r.namespace.Do(func() error {
+				_, err := r.RemoveBans(api.BanRequest{Prefixes: []netip.Prefix{banned}})
+				return err
+			}))
 		}
 		if err := r.reloadWith(w.text(table, s.reasons...)); err != nil {
 			r.t.Fatal(err)

@@ -41,7 +41,7 @@ func (g *Gateway) lookAtOwn() error {
 		return errors.Join(socketsErr, err)
 	}
 	g.warnOfOwn(v)
-	g.bans.spareSoon()
+	g.bans.SpareSoon()
 	return errors.Join(socketsErr, g.pool.Reconsider())
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/chain"
-	"github.com/realmgate/realmgate/internal/protect/geo"
+	"github.com/realmgate/realmgate/internal/guard/geo"
 )
 
 // geoTable writes a table of one country, one ASN, or both, and returns its file; six are

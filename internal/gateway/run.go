@@ -54,7 +54,7 @@ func Run(ctx context.Context, options Options) error {
 func (g *Gateway) start(d *config.Document) error {
 	first := &draft{view: &view{document: d}, read: true}
 	g.view.Store(first.view) // nobody asks yet, but what is begun
-	return g.services.Start(first)
+	return fileFault(g.options.Instance, g.services.Start(first))
 }
 
 // sockets are what the daemon listens on.

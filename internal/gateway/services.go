@@ -37,7 +37,7 @@ func (g *Gateway) newServices() serviceList {
 		{Name: "outbound addresses", Prepare: g.prepareOutbound, Run: endless(g.runOutbound), Report: g.reportOutbound},
 		{Name: "advice", Prepare: g.prepareAdvice, Report: g.reportAdvice},
 		{Name: "honeypot", Run: g.runHoneypot, Report: g.reportHoneypot},
-		{Name: "bans", Prepare: g.prepareBans, Run: endless(g.runBans), Report: g.reportBans},
+		{Name: "bans", Prepare: g.prepareBans, Run: g.runBans, Report: g.reportBans},
 		{Name: "watches", Prepare: g.prepareWatches, Run: endless(g.runWatches), Report: g.reportWatches},
 		{Name: "captures", Prepare: g.prepareCaptures, Run: endless(g.runCaptures)},
 		{Name: "black holes", Run: endless(g.runBlackHoles), Report: g.reportBlackHoles},

@@ -25,8 +25,7 @@ func (g *Gateway) closeStore() error { return g.store.Close() }
 
 // openStore opens the instance's file.
 func openStore(instance string) (*store.Store, error) {
-	s, err := store.Open(statePath(instance))
-	return s, fileFault(instance, err)
+	return store.Open(statePath(instance))
 }
 
 // fileFault tells what to do about a file that cannot be read.

@@ -3,10 +3,13 @@ package gateway
 import (
 	"context"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/realmgate/realmgate/internal/guard/ban"
 )
 
 // When the kernel's notices end (its buffer ran over, say), the daemon listens
@@ -41,21 +44,28 @@ func TestUpkeepListensAnew(t *testing.T) {
 // spared of them is looked at later.
 func TestUpkeepDoesNotWaitForBans(t *testing.T) {
 	r := newRig(t, text)
-	r.bans.spare = make(chan struct{}, 1)
+	exempt, asked, disk := r.bans.Exempt, make(chan struct{}, 8), make(chan struct{})
+	r.bans.Exempt = func() (ban.Exempt, error) {
+		asked <- struct{}{}
+		<-disk
+		return exempt()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	w := &hostWatch{
 		done: make(chan struct{}), links: make(chan netlink.LinkUpdate),
 		addresses: make(chan netlink.AddrUpdate), routes: make(chan netlink.RouteUpdate),
 	}
-	r.bans.mutex.Lock()
+	var banning sync.WaitGroup
+	banning.Go(func() { r.ban(netip.MustParsePrefix("203.0.113.7/32")) })
+	<-asked
 	go func() {
 		defer close(done)
 		_ = r.namespace.Do(func() error { r.runUpkeep(ctx, w); return nil })
 	}()
 	defer func() {
-		r.bans.mutex.Unlock()
 		cancel()
+		banning.Wait()
 		<-done
 		close(w.links)
 		close(w.addresses)
@@ -76,8 +86,15 @@ func TestUpkeepDoesNotWaitForBans(t *testing.T) {
 	for begun := time.Now(); time.Since(begun) < refreshEvery+refreshEvery/4; { // the ticker's turn is among them
 		notice()
 	}
-	if !r.blocked(r.view.Load(), address.Addr(), 0, 0) || len(r.bans.spare) != 1 {
+	if !r.blocked(r.view.Load(), address.Addr(), 0, 0) {
 		t.Error("a new address is not noticed")
+	}
+	close(disk)
+	banning.Go(func() { _ = r.namespace.Do(func() error { return r.bans.Run(ctx) }) })
+	select {
+	case <-asked:
+	case <-time.After(20 * time.Second):
+		t.Error("nobody looks who must not be banned")
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
-	"github.com/realmgate/realmgate/internal/protect/watch"
+	"github.com/realmgate/realmgate/internal/guard/ban"
+	"github.com/realmgate/realmgate/internal/guard/watch"
 )
 
 // compiledWatch is a watch that can run, once.
@@ -145,7 +146,7 @@ func (s *watches) follow(wanted []compiledWatch) (gone []string) {
 // runWatch bans who offends until ctx ends.
 func (g *Gateway) runWatch(ctx context.Context, w compiledWatch) {
 	w.log.Run(ctx, watch.SystemClock(), func(o watch.Offence) {
-		if _, err := g.offend([]offence{{o.Address, fmt.Sprintf("watch %s: %d hits", o.Watch, o.Count)}}, w.Ban); err != nil {
+		if _, err := g.bans.Offend([]ban.Offence{{Address: o.Address, Reason: fmt.Sprintf("watch %s: %d hits", o.Watch, o.Count)}}, w.Ban); err != nil {
 			g.log.Warn("an offender is not banned now", "watch", w.Name, "address", o.Address, "hits", o.Count, "error", err)
 		}
 	})

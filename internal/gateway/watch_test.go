@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/realmgate/realmgate/internal/config"
-	"github.com/realmgate/realmgate/internal/protect/watch"
+	"github.com/realmgate/realmgate/internal/guard/watch"
 )
 
 // What the configuration lets through is a watch, up to each bound; what a pattern may be

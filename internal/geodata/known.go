@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/realmgate/realmgate/internal/protect/geo"
+	"github.com/realmgate/realmgate/internal/guard/geo"
 )
 
 // known is what a table says something about.

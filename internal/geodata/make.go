@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/realmgate/realmgate/internal/protect/geo"
-	"github.com/realmgate/realmgate/internal/protect/geo/unpack"
+	"github.com/realmgate/realmgate/internal/guard/geo"
+	"github.com/realmgate/realmgate/internal/guard/geo/unpack"
 )
 
 // Options say what the table is made of.

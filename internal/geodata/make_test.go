@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/protect/geo"
+	"github.com/realmgate/realmgate/internal/guard/geo"
 )
 
 const (

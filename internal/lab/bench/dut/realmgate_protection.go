@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/realmgate/realmgate/internal/lab/bench"
-	"github.com/realmgate/realmgate/internal/protect/geo"
+	"github.com/realmgate/realmgate/internal/guard/geo"
 )
 
 const (

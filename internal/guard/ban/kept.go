@@ -1,4 +1,4 @@
-package gateway
+package ban
 
 import (
 	"encoding/json"
@@ -8,8 +8,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/events"
-	"github.com/realmgate/realmgate/internal/protect/ban"
 	"github.com/realmgate/realmgate/internal/store"
 )
 
@@ -36,50 +34,49 @@ type keptRecord struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-// loadBans puts the bans that were kept into force, before any packet is judged, and
+// load puts the bans that were kept into force, before any packet is judged, and
 // ends those in the kernel that are over or that nobody knows of.
-func (g *Gateway) loadBans() error {
-	ended, err := g.readBans()
+func (s *Service) load() error {
+	ended, err := s.read()
 	if err != nil {
-		return fileFault(g.options.Instance, err)
-	}
-	g.saveBans() // without those that are over
-	g.emitUnbans(ended, events.Expired)
-	if g.bans.guard, err = g.newGuard(nil); err != nil {
 		return err
 	}
-	return g.syncBans()
+	s.save() // without those that are over
+	s.Events.Unbanned(ended, Expired)
+	if s.guard, err = s.newGuard(); err != nil {
+		return err
+	}
+	return s.syncKernel()
 }
 
-// readBans fills the list and the offences from the file, and returns the bans that are
+// read fills the list and the offences from the file, and returns the bans that are
 // over. Where the clock was wrong they are mended.
-func (g *Gateway) readBans() (ended []netip.Prefix, err error) {
-	g.bans.store = g.store
-	now, rules := g.bansNow(), g.view.Load().config.Bans
-	var kept []ban.Ban
-	err = eachKept(g.bans.store, g.log, bansBucket, func(p netip.Prefix, k keptBan) {
-		kept = append(kept, ban.Ban{Prefix: p, Since: k.Since, Until: k.Until, Reason: k.Reason, Offence: k.Offence})
+func (s *Service) read() (ended []netip.Prefix, err error) {
+	now, rules := s.now(), s.Rules()
+	var kept []Ban
+	err = eachKept(s.Store, s.Log, bansBucket, func(p netip.Prefix, k keptBan) {
+		kept = append(kept, Ban{Prefix: p, Since: k.Since, Until: k.Until, Reason: k.Reason, Offence: k.Offence})
 	})
 	if err != nil {
 		return nil, err
 	}
-	records := map[netip.Prefix]ban.Record{}
-	err = eachKept(g.bans.store, g.log, offencesBucket, func(p netip.Prefix, k keptRecord) { records[p] = ban.Record(k) })
+	records := map[netip.Prefix]Record{}
+	err = eachKept(s.Store, s.Log, offencesBucket, func(p netip.Prefix, k keptRecord) { records[p] = Record(k) })
 	if err != nil {
 		return nil, err
 	}
-	g.bans.list.Load(now, kept)
+	s.list.Load(now, kept)
 	for _, b := range kept {
-		if !g.bans.list.Has(b.Prefix) {
+		if !s.list.Has(b.Prefix) {
 			ended = append(ended, b.Prefix)
 		}
 	}
-	g.bans.unsaved.bans.Remove(ended)
-	g.bans.unsaved.offences.Remove(g.bans.offences.Load(now, rules.Memory, records))
-	bans, offenders := g.bans.list.Mend(now, rules.Cap), g.bans.offences.Mend(now, rules.Cap)
+	s.unsaved.bans.Remove(ended)
+	s.unsaved.offences.Remove(s.offences.Load(now, rules.Memory, records))
+	bans, offenders := s.list.Mend(now, rules.Cap), s.offences.Mend(now, rules.Cap)
 	if len(bans)+len(offenders) > 0 {
-		g.log.Warn("the clock was wrong, or bans.cap is lower now: bans were moved or made shorter", "bans", len(bans), "offenders", len(offenders))
-		g.noteChanged(bans, offenders)
+		s.Log.Warn("the clock was wrong, or bans.cap is lower now: bans were moved or made shorter", "bans", len(bans), "offenders", len(offenders))
+		s.noteChanged(bans, offenders)
 	}
 	return ended, nil
 }
@@ -118,7 +115,7 @@ func keysOf(prefixes []netip.Prefix) []string {
 	return keys
 }
 
-func bansEdit(made []ban.Ban, removed []netip.Prefix) (store.Edit, error) {
+func bansEdit(made []Ban, removed []netip.Prefix) (store.Edit, error) {
 	e := store.Edit{Bucket: bansBucket, Put: make(map[string][]byte, len(made)), Remove: keysOf(removed)}
 	for _, b := range made {
 		text, err := json.Marshal(keptBan{b.Since, b.Until, b.Reason, b.Offence})
@@ -130,7 +127,7 @@ func bansEdit(made []ban.Ban, removed []netip.Prefix) (store.Edit, error) {
 	return e, nil
 }
 
-func offencesEdit(records map[netip.Prefix]ban.Record, forgotten []netip.Prefix) (store.Edit, error) {
+func offencesEdit(records map[netip.Prefix]Record, forgotten []netip.Prefix) (store.Edit, error) {
 	e := store.Edit{Bucket: offencesBucket, Put: make(map[string][]byte, len(records)), Remove: keysOf(forgotten)}
 	for p, r := range records {
 		text, err := json.Marshal(keptRecord(r))

@@ -1,56 +1,18 @@
-package gateway
+package ban
 
 import (
 	"net/netip"
-	"os"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/protect/ban"
-	"github.com/realmgate/realmgate/internal/store"
 )
-
-// path is that of the file of bans.
-func (o *offended) path() string { return statePath(o.options.Instance) }
-
-// fullDisk has the disk take nothing while do runs.
-func (o *offended) fullDisk(do func()) {
-	o.t.Helper()
-	o.must(o.store.Close())
-	do()
-	var err error
-	o.store, err = store.Open(o.path())
-	o.must(err)
-	o.bans.store = o.store
-}
-
-// add bans prefixes by hand, for a minute.
-func (o *offended) add(prefix string) error {
-	r := api.BanRequest{Prefixes: []netip.Prefix{netip.MustParsePrefix(prefix)}, Seconds: 60}
-	return o.namespace.Do(func() error { _, err := o.AddBans(r); return err })
-}
-
-// remedies are what the status says of the disk.
-func (o *offended) remedies() (list []string) {
-	o.t.Helper()
-	status, err := o.Status()
-	o.must(err)
-	for _, r := range status.Remedies {
-		if strings.Contains(r, stateDirectory) {
-			list = append(list, r)
-		}
-	}
-	return list
-}
 
 // While the disk takes nothing attackers are banned even so, bans by hand are refused, and
 // all that is in force is on the disk once it works again.
 func TestFullDiskStopsNoBan(t *testing.T) {
-	o := newOffended(t, "")
+	o := newOffended(t, Rules{})
 	o.offend(time.Hour, "203.0.113.1")
-	o.must(o.add("203.0.113.2/32"))
+	o.must(o.add("203.0.113.2/32", 60))
 	o.fullDisk(func() {
 		for _, a := range []string{"203.0.113.3", "203.0.113.4", "203.0.113.5", "203.0.113.6"} {
 			if n := o.offend(time.Hour, a); n != 1 {
@@ -60,11 +22,11 @@ func TestFullDiskStopsNoBan(t *testing.T) {
 		if got := o.dropped("203.0.113.3", "203.0.113.4", "203.0.113.5", "203.0.113.6"); len(got) != 4 {
 			t.Errorf("dropped are just %v", got)
 		}
-		o.must(o.namespace.Do(o.followBans))
+		o.must(o.follow())
 		if got := o.remedies(); len(got) != 1 || !strings.HasPrefix(got[0], "8 changes of bans are in force but not on the disk") {
 			t.Errorf("the status says %q", got)
 		}
-		if err := o.add("203.0.113.7/32"); err == nil {
+		if err := o.add("203.0.113.7/32", 60); err == nil {
 			t.Error("a ban by hand was made that is not on the disk")
 		}
 		if _, err := o.remove("203.0.113.1/32"); err == nil {
@@ -74,15 +36,15 @@ func TestFullDiskStopsNoBan(t *testing.T) {
 		if done, err := o.remove("203.0.113.3/32"); err != nil || done.Prefixes != 1 {
 			t.Errorf("removed: %+v, %v", done, err)
 		}
-		o.bans.list.Put([]ban.Ban{{Prefix: netip.MustParsePrefix("203.0.113.4/32"), Until: time.Now(), Offence: 1}})
-		o.must(o.namespace.Do(o.followBans))
+		o.list.Put([]Ban{{Prefix: netip.MustParsePrefix("203.0.113.4/32"), Until: time.Now(), Offence: 1}})
+		o.must(o.follow())
 		if got := o.dropped("203.0.113.3", "203.0.113.4"); len(got) != 0 {
 			t.Errorf("dropped are %v", got)
 		}
 	})
-	o.must(o.namespace.Do(o.followBans))
-	if got := o.remedies(); len(got) > 0 || o.bans.unsaved.count() > 0 {
-		t.Errorf("the status says %q, and %d are not written", got, o.bans.unsaved.count())
+	o.must(o.follow())
+	if got := o.remedies(); len(got) > 0 || o.unsaved.count() > 0 {
+		t.Errorf("the status says %q, and %d are not written", got, o.unsaved.count())
 	}
 	for said, want := range map[string]int{"the disk does not take": 1, "has all bans again": 1} {
 		if n := strings.Count(o.log.String(), said); n != want {
@@ -100,18 +62,18 @@ func TestFullDiskStopsNoBan(t *testing.T) {
 // Bans that are over and cannot be taken off the disk stop no start, and are taken off
 // later; entries that nobody can read do neither, and stay.
 func TestStartWithADiskThatTakesNothing(t *testing.T) {
-	o := newOffended(t, "")
+	o := newOffended(t, Rules{})
 	o.offend(time.Hour, "203.0.113.1")
-	o.must(o.store.Change(bansBucket, map[string][]byte{
+	o.must(o.Store.Change(bansBucket, map[string][]byte{
 		"203.0.113.2/32": []byte(`{"since":"2020-01-02T15:04:05Z","until":"2020-01-02T16:04:05Z","reason":"manual"}`),
 		"203.0.113.3/32": []byte(`{"since":`), "nobody": []byte(`{}`), "203.0.113.9/24": []byte(`{}`),
 	}, nil))
 	o.reopen()
-	ended, err := o.readBans()
+	ended, err := o.read()
 	if o.must(err); len(ended) != 1 {
 		t.Errorf("over are %v", ended)
 	}
-	o.fullDisk(o.saveBans)
+	o.fullDisk(o.save)
 	if got := o.remedies(); len(got) != 1 {
 		t.Errorf("the status says %q", got)
 	}
@@ -122,26 +84,5 @@ func TestStartWithADiskThatTakesNothing(t *testing.T) {
 	}
 	if left := o.all(bansBucket).Remove; len(left) != 4 {
 		t.Errorf("on the disk are %q", left)
-	}
-}
-
-// A file that is damaged is told from one that another daemon uses, with what to do.
-func TestStartWithADamagedFile(t *testing.T) {
-	o := newOffended(t, "")
-	o.offend(time.Hour, "203.0.113.1")
-	o.must(o.store.Close())
-	whole, err := os.ReadFile(o.path())
-	o.must(err)
-	o.must(os.WriteFile(o.path(), whole[:5000], 0o600))
-	_, err = openStore(o.options.Instance)
-	if err == nil || !strings.HasPrefix(err.Error(), "move "+o.path()+" away to start without its bans") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("the start says %v", err)
-	}
-	o.must(os.Rename(o.path(), o.path()+".damaged"))
-	o.must(os.WriteFile(o.path(), whole, 0o600))
-	o.must(os.Remove(o.path() + ".damaged"))
-	o.restart()
-	if _, err := openStore(o.options.Instance); err == nil || !strings.HasPrefix(err.Error(), "end the other daemon") {
-		t.Errorf("a second one says %v", err)
 	}
 }

@@ -1,0 +1,298 @@
+package ban
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/lifecycle"
+	"github.com/realmgate/realmgate/internal/store"
+)
+
+// lookEvery is how often bans that are over are ended, and what kernel or disk refused is tried again.
+const lookEvery = time.Second
+
+// Why a ban has ended, as events say it.
+const (
+	Expired = "expired"
+	Removed = "removed"
+	GaveWay = "gave_way" // to others: there were too many
+	Widened = "widened"  // its subnet is banned in its place
+)
+
+// Kernel drops packets of the prefixes that it is told. *datapath.Datapath is one.
+type Kernel interface {
+	// PutBans bans prefixes, each until then.
+	PutBans(until map[netip.Prefix]time.Time) error
+	// SpareUnderBans makes bans of wider prefixes leave out some, until DeleteBans or PutBans of them.
+	SpareUnderBans([]netip.Prefix) error
+	DeleteBans([]netip.Prefix) error
+	// Banned lists the prefixes that it was told of either way.
+	Banned() ([]netip.Prefix, error)
+	// JudgeAgain has all sessions ask for bans.
+	JudgeAgain() error
+}
+
+// Events hears of bans.
+type Events interface {
+	Banned([]Ban)
+	Unbanned(prefixes []netip.Prefix, why string)
+}
+
+// Rules are those of the configuration in force.
+type Rules struct {
+	Growth
+	Subnet     int                      // so many banned addresses of a subnet ban all of it
+	Multiplier func(netip.Addr) float64 // by where an address is
+}
+
+// Options are what a Service needs.
+type Options struct {
+	Kernel Kernel
+	Store  *store.Store
+	Folder string // of the store, for people
+	Events Events
+	Rules  func() Rules
+	// Exempt looks who must not be banned by now.
+	Exempt  func() (Exempt, error)
+	Log     *slog.Logger
+	Running func() time.Duration // for how long the machine is up, its sleep included
+}
+
+// Service keeps the bans in force: in its list, in the kernel and on the disk, but for who must not be banned. Call New.
+type Service struct {
+	Options
+	mutex    sync.Mutex // guards what follows
+	list     List
+	offences Offences
+	guard    *guard // nil: before the bans are loaded
+	cut      Cut    // what of the list the guard spares
+	unsaved  unsaved
+	clock    Clock
+	late     bool // the kernel has not just what is in force
+	told     map[netip.Addr]time.Time
+
+	fault atomic.Pointer[diskFault] // for who must not wait for the disk; nil: it has all
+	look  chan struct{}             // tells Run that others must not be banned now
+}
+
+// New makes a service without bans.
+func New(o Options) *Service { return &Service{Options: o, look: make(chan struct{}, 1)} }
+
+// Prepare puts the bans that were kept into force at the start; later it looks anew who must not be banned.
+func (s *Service) Prepare(start bool) (lifecycle.Change, error) {
+	if start {
+		return lifecycle.Change{Commit: s.load}, nil
+	}
+	return lifecycle.Change{Settle: s.spareAgain}, nil
+}
+
+// Report says that the disk has not what is in force.
+func (s *Service) Report(status *api.Status) error {
+	if fault := s.fault.Load(); fault != nil {
+		status.Remedies = append(status.Remedies, fmt.Sprintf("%d changes of bans are in force but not on the disk, and a restart undoes them: %v: "+
+			"make room in %s, or make it writable", fault.entries, fault.err, s.Folder))
+	}
+	return nil
+}
+
+// Add is api.Gateway.AddBans: all of the prefixes are banned or, with an error, none.
+func (s *Service) Add(r api.BanRequest) (api.BanChange, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	guard, err := s.lookAtGuard()
+	if err != nil {
+		return api.BanChange{}, err
+	}
+	now, until := s.now(), time.Time{}
+	if r.Seconds > 0 {
+		until = now.Add(time.Duration(r.Seconds * float64(time.Second)))
+	}
+	made, err := s.list.Plan(now, until, Manual, r.Prefixes, guard.why)
+	if err != nil {
+		return api.BanChange{}, err
+	}
+	gone, err := s.list.Room(made, nil)
+	if err != nil {
+		return api.BanChange{}, err
+	}
+	// The disk comes first: what is answered outlives a crash.
+	edit, err := bansEdit(made, gone)
+	if err == nil {
+		err = s.Store.ChangeAll(edit)
+	}
+	if err != nil {
+		return api.BanChange{}, err
+	}
+	s.unsaved.bans.Saved(slices.Concat(prefixesOf(made), gone))
+	if err := s.enforce(made, nil, gone); err != nil {
+		return api.BanChange{}, err
+	}
+	return api.BanChange{Prefixes: len(made)}, nil
+}
+
+func prefixesOf(bans []Ban) []netip.Prefix {
+	list := make([]netip.Prefix, len(bans))
+	for i, b := range bans {
+		list[i] = b.Prefix
+	}
+	return list
+}
+
+// enforce puts bans into force, in place of others and of those that give way. Under
+// bans.mutex.
+func (s *Service) enforce(made []Ban, instead, gone []netip.Prefix) error {
+	if len(made) == 0 {
+		return nil
+	}
+	s.list.Remove(slices.Concat(instead, gone))
+	s.list.Put(made)
+	s.Events.Banned(made)
+	s.Events.Unbanned(instead, Widened)
+	// Those that give way go first, as the kernel may be full, and those in whose place
+	// others are only after these.
+	err := errors.Join(s.giveWay(gone), s.Kernel.PutBans(s.effective(s.list.Under(prefixesOf(made)))), s.Kernel.DeleteBans(instead))
+	if err != nil {
+		s.late = true
+		return fmt.Errorf("the bans are kept, and those that the kernel refused are tried again: %w", err)
+	}
+	s.Log.Info("banned", "first", made[0].Prefix, "prefixes", len(made), "until", untilText(made[0].Until), "reason", made[0].Reason)
+	return nil
+}
+
+func untilText(t time.Time) string {
+	if t.IsZero() {
+		return "for ever"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// giveWay ends bans of offenders that the list has no room for.
+func (s *Service) giveWay(gone []netip.Prefix) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	s.Log.Warn("there are too many bans: those of offenders that end soonest gave way", "first", gone[0], "prefixes", len(gone), "most", MostAutomatic)
+	s.Events.Unbanned(gone, GaveWay)
+	return s.lift(gone)
+}
+
+// Remove is api.Gateway.Remove: the offences of all in the prefixes are forgotten.
+func (s *Service) Remove(r api.BanRequest) (api.BanChange, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	asked := make([]netip.Prefix, 0, len(r.Prefixes))
+	for _, p := range r.Prefixes {
+		if p.IsValid() {
+			asked = append(asked, p.Masked())
+		}
+	}
+	// The disk first, and there and in the kernel also what the list has no more: a repeated
+	// command mends. Bans that the disk has nothing of end also where it takes nothing.
+	forgiven := s.offences.Within(asked)
+	offenders := slices.Concat(asked, forgiven)
+	onDisk := slices.DeleteFunc(slices.Clone(asked), s.unsaved.bans.Only)
+	known := slices.DeleteFunc(slices.Clone(offenders), s.unsaved.offences.Only)
+	err := s.Store.ChangeAll(store.Edit{Bucket: bansBucket, Remove: keysOf(onDisk)}, store.Edit{Bucket: offencesBucket, Remove: keysOf(known)})
+	if err != nil && len(onDisk) > 0 {
+		return api.BanChange{}, err
+	}
+	s.unsaved.bans.Saved(asked)
+	if err == nil {
+		s.unsaved.offences.Saved(offenders)
+	} else {
+		s.unsaved.offences.Remove(forgiven)
+	}
+	s.tellDisk(err)
+	s.offences.Forgive(forgiven)
+	removed := s.list.Remove(asked)
+	s.Events.Unbanned(removed, Removed)
+	if err := s.lift(asked); err != nil {
+		return api.BanChange{}, fmt.Errorf("the bans are removed, and what the kernel refused is tried again: %w", err)
+	}
+	s.Log.Info("banned no more", "prefixes", len(removed), "offenders_forgiven", len(forgiven))
+	return api.BanChange{Prefixes: len(removed), Wider: s.wider(asked)}, nil
+}
+
+// wider are the bans that some prefixes still have a part in, each once.
+func (s *Service) wider(prefixes []netip.Prefix) (list []netip.Prefix) {
+	for _, p := range prefixes {
+		b, banned := s.list.Covering(p)
+		if banned && len(list) < api.MostWider && !slices.Contains(list, b.Prefix) {
+			list = append(list, b.Prefix)
+		}
+	}
+	return list
+}
+
+// Run keeps the bans true until ctx ends. It may wait for the disk, and for who does.
+func (s *Service) Run(ctx context.Context) error {
+	refresh := time.NewTicker(lookEvery)
+	defer refresh.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.look:
+			s.spareAgain()
+		case <-refresh.C:
+			if err := s.follow(); err != nil {
+				s.Log.Error("bringing the kernel's bans up to date", "error", err)
+			}
+		}
+	}
+}
+
+// follow removes the bans that are over, whose packets the kernel has let pass since
+// then, and puts those that it refused, and those that the disk did.
+func (s *Service) follow() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	now := s.now()
+	var late error
+	if s.late {
+		late = s.syncKernel()
+		s.late = late != nil
+	}
+	if over := s.list.Expire(now); len(over) > 0 {
+		s.Events.Unbanned(over, Expired)
+		s.unsaved.bans.Remove(over)
+		late = errors.Join(late, s.lift(over))
+	}
+	s.save()
+	return late
+}
+
+// Bans is api.Gateway.Bans.
+func (s *Service) Bans() ([]api.Ban, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	list := []api.Ban{}
+	for _, b := range s.list.All() {
+		shown := api.Ban{Prefix: b.Prefix, Since: b.Since, Until: b.Until, Reason: b.Reason, Offence: b.Offence, Spared: s.sparedText(b.Prefix)}
+		list = append(list, shown)
+	}
+	return list, nil
+}
+
+// sparedText says what of a ban is not in force, and why.
+func (s *Service) sparedText(p netip.Prefix) string {
+	part := ""
+	switch {
+	case s.cut.Part[p]:
+		part = "in part: "
+	case !s.cut.Whole[p]:
+		return ""
+	}
+	if err := s.guard.why(p); err != nil {
+		return part + err.Error()
+	}
+	return part + "by the allowlist"
+}
