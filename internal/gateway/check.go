@@ -6,6 +6,7 @@ import (
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/guard/watch"
 )
 
 // Check says whether a configuration can be put into force, as far as can be told
@@ -34,7 +35,7 @@ func Check(d *config.Document) error {
 			return err
 		}
 	}
-	if _, err := watchesOf(c); err != nil {
+	if _, err := watch.CompileAll(c.Watches); err != nil {
 		return err
 	}
 	p, err := placesOf(c)

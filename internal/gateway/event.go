@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -74,55 +72,27 @@ func (e banEvents) Unbanned(prefixes []netip.Prefix, reason string) {
 	}
 }
 
-// emitList tells when a list begins to fail and when that is over, unless a reload has
-// stopped the list by ctx: then it is told by the list that took its place.
-func (g *Gateway) emitList(ctx context.Context, f *feed, err error) {
-	g.feeds.mutex.Lock()
-	defer g.feeds.mutex.Unlock()
-	if ctx.Err() != nil {
-		return
-	}
-	failing := err != nil
-	switch {
-	case failing && !f.failing:
-		g.events.Emit(events.ListFailed{List: f.config.Name, Error: events.Text(err)})
-	case !failing && f.failing:
-		g.events.Emit(events.ListRecovered{List: f.config.Name})
-	}
-	f.failing = failing
+// listEvents tells the sinks of lists.
+type listEvents struct{ hub *events.Hub }
+
+// ListFailed implements lists.Events.
+func (e listEvents) ListFailed(name string, why error) {
+	e.hub.Emit(events.ListFailed{List: name, Error: events.Text(why)})
 }
 
-// emitListsGone tells that lists do not fail any more as there are none of their names.
-func (g *Gateway) emitListsGone(names []string) {
-	for _, name := range names {
-		g.events.Emit(events.ListRecovered{List: name})
-	}
+// ListRecovered implements lists.Events.
+func (e listEvents) ListRecovered(name string) { e.hub.Emit(events.ListRecovered{List: name}) }
+
+// watchEvents tells the sinks of watches.
+type watchEvents struct{ hub *events.Hub }
+
+// WatchFailed implements watch.Events.
+func (e watchEvents) WatchFailed(name string, why error) {
+	e.hub.Emit(events.WatchFailed{Watch: name, Error: events.Text(why)})
 }
 
-// emitWatchesGone is the same of watches.
-func (g *Gateway) emitWatchesGone(names []string) {
-	for _, name := range names {
-		g.events.Emit(events.WatchRecovered{Watch: name})
-	}
-}
-
-// emitWatches tells which watches fail since the last look, and which no longer do. Of one
-// that was just launched neither may be known.
-func (g *Gateway) emitWatches() {
-	g.watches.mutex.Lock()
-	defer g.watches.mutex.Unlock()
-	for _, r := range g.watches.running {
-		s := r.log.Status()
-		switch {
-		case s.Error != "" && !r.failing:
-			g.events.Emit(events.WatchFailed{Watch: r.Name, Error: events.Text(errors.New(s.Error))})
-			r.failing = true
-		case s.Reads && r.failing:
-			g.events.Emit(events.WatchRecovered{Watch: r.Name})
-			r.failing = false
-		}
-	}
-}
+// WatchRecovered implements watch.Events.
+func (e watchEvents) WatchRecovered(name string) { e.hub.Emit(events.WatchRecovered{Watch: name}) }
 
 // Events implements api.Gateway.
 func (g *Gateway) Events() ([]api.Sink, error) {

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/nameserver"
@@ -92,23 +91,6 @@ func recorder(t *testing.T, g *Gateway) (told func() []string) {
 			list = append(list, strings.Join(strings.Fields(e.Kind+" "+e.List+e.Watch+" "+e.Error), " "))
 		}
 		return list
-	}
-}
-
-func TestListsTellWhatChanges(t *testing.T) {
-	g := &Gateway{}
-	told := recorder(t, g)
-	a, b := &feed{config: config.List{Name: "a"}}, &feed{config: config.List{Name: "b"}}
-	bad := errors.New("bad")
-	for _, step := range []struct {
-		f   *feed
-		err error
-	}{{a, nil}, {a, bad}, {b, nil}, {a, errors.New("worse")}, {b, bad}, {a, nil}, {a, nil}, {a, bad}} {
-		g.emitList(t.Context(), step.f, step.err)
-	}
-	want := []string{"list_failed a bad", "list_failed b bad", "list_recovered a", "list_failed a bad", "stop"}
-	if got := told(); !reflect.DeepEqual(got, want) {
-		t.Errorf("told %q, want %q", got, want)
 	}
 }
 

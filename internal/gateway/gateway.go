@@ -13,6 +13,8 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/guard/ban"
+	"github.com/realmgate/realmgate/internal/guard/lists"
+	"github.com/realmgate/realmgate/internal/guard/watch"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/nameserver"
@@ -39,9 +41,9 @@ type Gateway struct {
 	room       room
 	recent     recent
 	bans       *ban.Service
-	watches    watches
+	watches    *watch.Service
 	trapped    *trapped
-	feeds      feeds
+	lists      *lists.Service
 	events     events.Hub
 	view       atomic.Pointer[view]
 	own        atomic.Pointer[ownAddresses]
@@ -69,6 +71,7 @@ func newGateway(o Options) *Gateway {
 		trapped: newTrapped(), moved: make(chan struct{}, 1), hangups: make(chan os.Signal, 1),
 		events: events.Hub{Instance: o.Instance, Log: o.Logger},
 	}
+	g.lists, g.watches = g.newLists(), g.newWatches()
 	g.services = g.newServices()
 	return g
 }
@@ -89,9 +92,8 @@ type view struct {
 	outbound   []netip.Addr
 	hops       []netip.Addr // as they were then, too
 	static     static
-	watches    []compiledWatch
 	balances   balances
-	lists      contents
+	lists      lists.Contents
 	allowed    func() ban.Allowed // made once
 	generation uint32
 }
@@ -104,12 +106,12 @@ type draft struct {
 }
 
 // next is a draft of another view in which only this differs.
-func (v *view) next(d *config.Document, outbound []netip.Addr, lists contents) *draft {
+func (v *view) next(d *config.Document, outbound []netip.Addr, lists lists.Contents) *draft {
 	return &draft{view: &view{document: d, outbound: outbound, lists: lists}, before: v}
 }
 
 // newView makes it. outbound are the addresses of now, and past tells those that were until they left their interfaces.
-func newView(d *config.Document, outbound []netip.Addr, past func(netip.Addr) bool, lists contents) (*view, error) {
+func newView(d *config.Document, outbound []netip.Addr, past func(netip.Addr) bool, lists lists.Contents) (*view, error) {
 	c, err := resolved(d.Config, outbound)
 	if err != nil {
 		return nil, err
@@ -127,9 +129,6 @@ func newView(d *config.Document, outbound []netip.Addr, past func(netip.Addr) bo
 		return nil, err
 	}
 	if v.static, err = staticOf(c, outbound, past); err != nil {
-		return nil, err
-	}
-	if v.watches, err = watchesOf(c); err != nil {
 		return nil, err
 	}
 	if err := v.checkPlaces(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/guard/lists"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -11,7 +12,7 @@ import (
 type named struct {
 	ends  map[model.Name][]end
 	sets  map[string]*model.AddressSet
-	lists contents
+	lists lists.Contents
 }
 
 // end is where a host or a port of a service is.
@@ -21,7 +22,7 @@ type end struct {
 	port     uint16 // 0: every one
 }
 
-func namedIn(c *config.Config, lists contents) named {
+func namedIn(c *config.Config, lists lists.Contents) named {
 	n := named{map[model.Name][]end{}, map[string]*model.AddressSet{}, lists}
 	for _, h := range c.Hosts {
 		n.ends[h.Name] = []end{{host: h.Address}}

@@ -127,7 +127,7 @@ func (n named) addresses(l config.Listed) *model.AddressSet {
 	case l.Set != "":
 		return n.sets[l.Set]
 	case l.List != "":
-		return n.lists.of(l.List)
+		return n.lists.Of(l.List)
 	}
 	var ranges model.Ranges
 	ranges.Add(l.Remote)

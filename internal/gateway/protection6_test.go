@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/guard/lists"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -24,7 +25,7 @@ protection:
 `)
 	var listed model.Ranges
 	listed.Add(netip.MustParsePrefix("2001:db8:7::/48"))
-	v, err := newView(d, nil, nothingPast, contents{"drop": listed.Set()})
+	v, err := newView(d, nil, nothingPast, lists.Contents{"drop": listed.Set()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type (
 func (g *Gateway) newServices() serviceList {
 	return serviceList{
 		{Name: "configuration", Prepare: g.prepareConfiguration, Run: endless(g.runHangups)},
-		{Name: "lists", Prepare: g.prepareLists, Run: endless(g.runLists)},
+		{Name: "lists", Prepare: g.prepareLists, Run: g.lists.Run},
 		{Name: "places", Prepare: g.preparePlaces},
 		{Name: "routes", Prepare: g.prepareHops, Report: g.reportHops},
 		{Name: "data plane", Fixed: fixedTables, Prepare: g.prepareData, Run: endless(g.runSweep), Report: g.reportData, Stop: g.closeData},
@@ -38,7 +38,7 @@ func (g *Gateway) newServices() serviceList {
 		{Name: "advice", Prepare: g.prepareAdvice, Report: g.reportAdvice},
 		{Name: "honeypot", Run: g.runHoneypot, Report: g.reportHoneypot},
 		{Name: "bans", Prepare: g.prepareBans, Run: g.runBans, Report: g.reportBans},
-		{Name: "watches", Prepare: g.prepareWatches, Run: endless(g.runWatches), Report: g.reportWatches},
+		{Name: "watches", Prepare: g.prepareWatches, Run: g.watches.Run, Report: g.watches.Report},
 		{Name: "captures", Prepare: g.prepareCaptures, Run: endless(g.runCaptures)},
 		{Name: "black holes", Run: endless(g.runBlackHoles), Report: g.reportBlackHoles},
 		{Name: "diagnosis", Run: endless(g.runDiagnosis), Report: g.reportDiagnosis},

@@ -96,7 +96,6 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 		case <-ctx.Done():
 			return
 		case <-refresh.C:
-			g.emitWatches()
 			if w == nil {
 				w = g.watchAgain()
 				routed = w != nil // nobody heard of changes meanwhile

@@ -56,8 +56,8 @@ var mayImport = map[string][]string{
 	"names/allocation": {"datapath", "model", "nameserver", "policy", "pool"},
 	"guard/geo":        {"model"},
 	"guard/geo/unpack": {},
-	"guard/lists":      {"httperror", "model", "process"},
-	"guard/watch":      {"model", "process"},
+	"guard/lists":      {"api", "config", "httperror", "lifecycle", "model", "process"},
+	"guard/watch":      {"api", "config", "lifecycle", "model", "process"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
 	"gateway":  {"api", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "model", "names/...", "nameserver", "outbound", "policy", "pool", "registry", "store", "tenants"},
 	"api":      {"model"},

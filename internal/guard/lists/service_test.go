@@ -1,4 +1,4 @@
-package gateway
+package lists
 
 import (
 	"context"
@@ -17,40 +17,49 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
-	"github.com/realmgate/realmgate/internal/guard/lists"
-	"github.com/realmgate/realmgate/internal/model"
 )
 
-// library is a gateway with nothing but lists, and a server of them.
+// library is a service, and a server of lists.
 type library struct {
-	*Gateway
+	*Service
 	t      *testing.T
 	url    string
 	folder string
 	page   atomic.Pointer[string] // what every list is
+	told   []string
 }
 
 func newLibrary(t *testing.T) *library {
 	t.Helper()
-	l := &library{Gateway: &Gateway{log: slog.New(slog.DiscardHandler)}, t: t, folder: t.TempDir()}
+	l := &library{t: t, folder: t.TempDir()}
+	l.Service = New(Options{
+		Events: l, Take: func(context.Context) error { return nil }, InForce: func() Contents { return nil }, Log: slog.New(slog.DiscardHandler),
+	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(*l.page.Load())) }))
 	t.Cleanup(server.Close)
 	l.url = server.URL
-	if err := l.feeds.open(l.folder); err != nil {
+	if err := l.open(l.folder); err != nil {
 		t.Fatal(err)
 	}
-	l.view.Store(&view{})
 	return l
 }
 
+// ListFailed implements Events.
+func (l *library) ListFailed(name string, why error) {
+	l.told = append(l.told, fmt.Sprintf("list_failed %s %v", name, why))
+}
+
+// ListRecovered implements Events.
+func (l *library) ListRecovered(name string) { l.told = append(l.told, "list_recovered "+name) }
+
 // prepare makes the feeds of lists by these names, refreshed every hour.
-func (l *library) prepare(names ...string) []*feed {
+func (l *library) prepare(names ...string) []*fetched {
 	l.t.Helper()
-	c := &config.Config{}
+	var wanted []config.List
 	for _, name := range names {
-		c.Lists = append(c.Lists, config.List{Name: name, URL: l.url, Refresh: time.Hour})
+		wanted = append(wanted, config.List{Name: name, URL: l.url, Refresh: time.Hour})
 	}
-	next, err := l.prepareFeeds(c)
+	next, err := l.Service.prepare(wanted)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -58,7 +67,7 @@ func (l *library) prepare(names ...string) []*feed {
 }
 
 // get refreshes a feed with a page.
-func (l *library) get(f *feed, page string) {
+func (l *library) get(f *fetched, page string) {
 	l.t.Helper()
 	l.page.Store(&page)
 	if err := f.refresh(l.t.Context()); err != nil {
@@ -79,7 +88,7 @@ func (l *library) copies() (names []string) {
 }
 
 // sizes are how many runs of addresses each list has in force.
-func sizes(c contents) map[string]int {
+func sizes(c Contents) map[string]int {
 	n := map[string]int{}
 	for name, set := range c {
 		n[name] = len(set.Ranges())
@@ -90,7 +99,7 @@ func sizes(c contents) map[string]int {
 func TestOnlyOtherAddressesAreOtherContents(t *testing.T) {
 	l := newLibrary(t)
 	f := l.prepare("drop")
-	if c, err := contentsOf(f, nil, 10); len(c) > 0 || len(c.of("drop").Ranges()) > 0 || err != nil {
+	if c, err := contentsOf(f, nil, 10); len(c) > 0 || len(c.Of("drop").Ranges()) > 0 || err != nil {
 		t.Errorf("what was never had has %v, %v", c, err)
 	}
 	l.get(f[0], "# Monday\n192.0.2.1\n2001:db8::1\n")
@@ -121,7 +130,7 @@ func TestListsWithoutRoomStayAsTheyWere(t *testing.T) {
 		}
 		return page.String()
 	}
-	var now contents
+	var now Contents
 	for _, step := range []struct {
 		a, b, c int
 		want    map[string]int
@@ -154,12 +163,12 @@ func TestListThatIsNotOnTheDiskIsToldApart(t *testing.T) {
 	}
 	page := "192.0.2.1\n"
 	l.page.Store(&page)
-	if err := f.refresh(t.Context()); err == nil || f.List() == nil || !strings.Contains(listTrouble(err), "was refreshed, but its copy is not on the disk") {
+	if err := f.refresh(t.Context()); err == nil || f.List() == nil || !strings.Contains(trouble(err), "was refreshed, but its copy is not on the disk") {
 		t.Errorf("a list that was not written: %v, %v", err, f.List())
 	}
 	another := "<html>"
 	l.page.Store(&another)
-	if err := f.refresh(t.Context()); err == nil || !strings.Contains(listTrouble(err), "its last good copy stays") {
+	if err := f.refresh(t.Context()); err == nil || !strings.Contains(trouble(err), "its last good copy stays") {
 		t.Errorf("a list that did not come: %v", err)
 	}
 }
@@ -167,23 +176,23 @@ func TestListThatIsNotOnTheDiskIsToldApart(t *testing.T) {
 func TestListsThatStayAreNotMadeAgain(t *testing.T) {
 	l := newLibrary(t)
 	first := l.prepare("stays", "changes", "goes")
-	l.replaceFeeds(first)
+	l.replace(first)
 	for _, f := range first {
 		l.get(f, "192.0.2.1\n")
 	}
-	c := &config.Config{Lists: []config.List{
+	c := []config.List{
 		{Name: "new", URL: l.url, Refresh: time.Hour},
 		{Name: "changes", URL: l.url, Refresh: 2 * time.Hour},
 		first[0].config,
-	}}
-	next, err := l.prepareFeeds(c)
+	}
+	next, err := l.Service.prepare(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if next[2] != first[0] || next[1] == first[1] || next[1].List() == nil || next[0].List() != nil {
 		t.Errorf("%v became %v", first, next)
 	}
-	l.replaceFeeds(next)
+	l.replace(next)
 	if got := l.copies(); !reflect.DeepEqual(got, []string{"changes.list", "stays.list"}) {
 		t.Errorf("on the disk are %v", got)
 	}
@@ -206,17 +215,17 @@ func TestListThatIsOverWritesNothing(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	l.url = server.URL
-	l.feeds.fetcher = lists.NewFetcher("test", lists.Limits{Timeout: time.Hour, Stall: time.Hour})
+	l.fetcher = NewFetcher("test", Limits{Timeout: time.Hour, Stall: time.Hour})
 	slow := l.prepare("slow")
-	l.replaceFeeds(slow)
+	l.replace(slow)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		l.runLists(ctx)
+		_ = l.Run(ctx)
 	}()
 	<-came
-	l.replaceFeeds(nil)
+	l.replace(nil)
 	<-left
 	if err := slow[0].refresh(t.Context()); err != nil || slow[0].List() != nil {
 		t.Errorf("it was fetched again: %v", err)
@@ -232,76 +241,66 @@ func TestListThatIsOverWritesNothing(t *testing.T) {
 // none any more, and not before. What the old one was about to tell is no news then.
 func TestReloadEndsWhatWasToldOfLists(t *testing.T) {
 	l := newLibrary(t)
-	told := recorder(t, l.Gateway)
 	first := l.prepare("corrected", "removed", "well")
-	l.replaceFeeds(first)
+	l.replace(first)
 	bad, ctx := errors.New("bad"), t.Context()
 	for _, f := range first[:2] {
-		l.emitList(ctx, f, bad)
+		l.tell(ctx, f, bad)
 	}
-	c := &config.Config{Lists: []config.List{{Name: "corrected", URL: l.url, Refresh: 2 * time.Hour}, {Name: "well", URL: l.url, Refresh: 2 * time.Hour}}}
-	next, err := l.prepareFeeds(c)
+	c := []config.List{{Name: "corrected", URL: l.url, Refresh: 2 * time.Hour}, {Name: "well", URL: l.url, Refresh: 2 * time.Hour}}
+	next, err := l.Service.prepare(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.replaceFeeds(next)
+	l.replace(next)
 	over, stop := context.WithCancel(ctx)
 	stop()
-	l.emitList(over, first[0], nil)
+	l.tell(over, first[0], nil)
 	if len(next[0].now) != 1 || len(next[1].now) != 0 {
 		t.Error("just the list that failed is to be fetched at once")
 	}
-	l.emitList(ctx, next[1], nil)
-	l.emitList(ctx, next[0], bad)
-	l.emitList(ctx, next[0], nil)
-	want := []string{"list_failed corrected bad", "list_failed removed bad", "list_recovered removed", "list_recovered corrected", "stop"}
-	if got := told(); !reflect.DeepEqual(got, want) {
+	l.tell(ctx, next[1], nil)
+	l.tell(ctx, next[0], bad)
+	l.tell(ctx, next[0], nil)
+	want := []string{"list_failed corrected bad", "list_failed removed bad", "list_recovered removed", "list_recovered corrected"}
+	if got := l.told; !reflect.DeepEqual(got, want) {
 		t.Errorf("told %q, want %q", got, want)
 	}
 }
 
 func TestRefreshOfListsIsAskedForOnce(t *testing.T) {
 	l := newLibrary(t)
-	l.replaceFeeds(l.prepare("a", "b"))
+	l.replace(l.prepare("a", "b"))
 	for _, c := range []struct {
 		ask  api.ListRequest
 		want int
 	}{{api.ListRequest{Lists: []string{"b"}}, 1}, {api.ListRequest{Lists: []string{"b", "b"}}, 1}, {api.ListRequest{Force: true}, 2}} {
-		if done, err := l.RefreshLists(c.ask); err != nil || done.Lists != c.want {
+		if done, err := l.Refresh(c.ask); err != nil || done.Lists != c.want {
 			t.Errorf("%+v: %+v, %v", c.ask, done, err)
 		}
 	}
-	if _, err := l.RefreshLists(api.ListRequest{Lists: []string{"a", "x"}}); err == nil || !strings.Contains(err.Error(), "no list x") {
+	if _, err := l.Refresh(api.ListRequest{Lists: []string{"a", "x"}}); err == nil || !strings.Contains(err.Error(), "no list x") {
 		t.Errorf("of one that there is not: %v", err)
 	}
-	for _, f := range l.feeds.all {
+	for _, f := range l.all {
 		if len(f.now) != 1 {
 			t.Errorf("list %s is asked for %d times", f.config.Name, len(f.now))
 		}
 	}
 }
 
-func TestProtectionNamesLists(t *testing.T) {
-	d := document(t, text+`
-lists: [{name: drop, url: "https://lists.example/drop.txt"}, {name: never, url: "https://lists.example/never.txt"}]
-protection: {allowlist: [{list: never}], blocklist: [192.0.2.9, {list: drop, direction: in}]}
-`)
-	c := d.Config
-	set := model.NewAddressSet([]model.AddressRange{model.RangeOf(netip.MustParsePrefix("203.0.113.0/24"))})
-	n := namedIn(c, contents{"drop": set})
-	listed := netip.MustParsePrefix("203.0.113.7/32")
-	for d, want := range map[model.Direction]string{model.In: "list drop", model.Out: "", model.AnyDirection: "list drop"} {
-		if got := n.onList(c.Protection.Blocklist, d, listed); got != want {
-			t.Errorf("flows %s are on %q, want %q", d, got, want)
-		}
+func TestListsTellWhatChanges(t *testing.T) {
+	l := newLibrary(t)
+	a, b := &fetched{config: config.List{Name: "a"}}, &fetched{config: config.List{Name: "b"}}
+	bad := errors.New("bad")
+	for _, step := range []struct {
+		f   *fetched
+		err error
+	}{{a, nil}, {a, bad}, {b, nil}, {a, errors.New("worse")}, {b, bad}, {a, nil}, {a, nil}, {a, bad}} {
+		l.tell(t.Context(), step.f, step.err)
 	}
-	if in, out := n.unions(c.Protection.Blocklist, model.Ranges{}); !in.Contains(listed.Addr()) || out.Contains(listed.Addr()) {
-		t.Errorf("blocked are %+v and %+v", in, out)
-	}
-	if in, _ := n.unions(c.Protection.Allowlist, model.Ranges{}); len(in.Ranges()) > 0 {
-		t.Errorf("allowed are %+v", in)
-	}
-	if err := Check(d); err != nil {
-		t.Errorf("a check without any list: %v", err)
+	want := []string{"list_failed a bad", "list_failed b bad", "list_recovered a", "list_failed a bad"}
+	if got := l.told; !reflect.DeepEqual(got, want) {
+		t.Errorf("told %q, want %q", got, want)
 	}
 }

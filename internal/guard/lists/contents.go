@@ -1,4 +1,4 @@
-package gateway
+package lists
 
 import (
 	"errors"
@@ -7,12 +7,12 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// contents are the addresses of lists, by name. A list without any is not there.
-type contents map[string]*model.AddressSet
+// Contents are the addresses of lists, by name. A list without any is not there.
+type Contents map[string]*model.AddressSet
 
-// of are the addresses of a list. There are none where nothing was ever fetched, as in a
+// Of are the addresses of a list. There are none where nothing was ever fetched, as in a
 // check of a file.
-func (c contents) of(name string) *model.AddressSet {
+func (c Contents) Of(name string) *model.AddressSet {
 	if set := c[name]; set != nil {
 		return set
 	}
@@ -23,8 +23,8 @@ func (c contents) of(name string) *model.AddressSet {
 // room keeps what it had before, or is empty; the error says which. A set that is as
 // before is the same one, so that a new date in a list does not make all sessions be
 // judged again.
-func contentsOf(list []*feed, before contents, most int) (contents, error) {
-	now := contents{}
+func contentsOf(list []*fetched, before Contents, most int) (Contents, error) {
+	now := Contents{}
 	var errs []error
 	for _, f := range list {
 		l, name := f.List(), f.config.Name
@@ -32,7 +32,7 @@ func contentsOf(list []*feed, before contents, most int) (contents, error) {
 			continue
 		}
 		set := l.Addresses
-		was := before.of(name)
+		was := before.Of(name)
 		if was.Equal(set) {
 			set = was
 		}

@@ -1,0 +1,133 @@
+package lists
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+)
+
+// follow refreshes a list whenever it is due or asked for.
+func (s *Service) follow(ctx context.Context, f *fetched) {
+	for {
+		due := time.NewTimer(time.Until(f.Next()))
+		select {
+		case <-ctx.Done():
+			due.Stop()
+			return
+		case <-due.C:
+		case <-f.now:
+			due.Stop()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case s.slots <- struct{}{}:
+		}
+		s.refresh(ctx, f)
+		<-s.slots
+	}
+}
+
+func (s *Service) refresh(ctx context.Context, f *fetched) {
+	err := f.refresh(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		s.Log.Warn(trouble(err), "list", f.config.Name, "error", err, "next", f.Next())
+	}
+	if err := s.Take(ctx); err != nil {
+		s.Log.Error("what lists have now is not in force", "error", err)
+	}
+	if err == nil && !f.inForce(s.InForce()) {
+		err = errNotInForce
+	}
+	s.tell(ctx, f, err)
+}
+
+// trouble says what an error of a refresh means.
+func trouble(err error) string {
+	if errors.Is(err, ErrUnsaved) {
+		return "a list was refreshed, but its copy is not on the disk: a start would begin with what was there before"
+	}
+	return "a list could not be refreshed; its last good copy stays"
+}
+
+// tell tells when a list begins to fail and when that is over, unless a reload has
+// stopped the list by ctx: then it is told by the list that took its place.
+func (s *Service) tell(ctx context.Context, f *fetched, err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	failing := err != nil
+	switch {
+	case failing && !f.failing:
+		s.Events.ListFailed(f.config.Name, err)
+	case !failing && f.failing:
+		s.Events.ListRecovered(f.config.Name)
+	}
+	f.failing = failing
+}
+
+var errNotInForce = errors.New("this copy is not in force: the daemon's log says why")
+
+// inForce reports whether the list's last good copy, if there is one, is.
+func (f *fetched) inForce(c Contents) bool {
+	l := f.List()
+	return l == nil || l.Addresses.Equal(c.Of(f.config.Name))
+}
+
+// Lists is api.Gateway.Lists.
+func (s *Service) Lists() ([]api.List, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	now, inForce, list := time.Now(), s.InForce(), []api.List{}
+	for _, f := range s.all {
+		s := f.Status(now)
+		shown := api.List{
+			Name: s.Name, Source: s.Source, Entries: s.Entries, LeftOut: s.Faults,
+			Fetched: s.Fetched, Checked: s.Checked, Failures: s.Failures, Error: s.Error, Next: s.Next,
+		}
+		if !f.inForce(inForce) {
+			shown.Error = errNotInForce.Error()
+		}
+		list = append(list, shown)
+	}
+	return list, nil
+}
+
+// Refresh is api.Gateway.RefreshLists.
+func (s *Service) Refresh(r api.ListRequest) (api.ListChange, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var errs []error
+	for _, name := range r.Lists {
+		if !slices.ContainsFunc(s.all, func(f *fetched) bool { return f.config.Name == name }) {
+			errs = append(errs, fmt.Errorf("there is no list %s: realmgate lists shows those that there are", name))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return api.ListChange{}, err
+	}
+	asked := 0
+	for _, f := range s.all {
+		if len(r.Lists) > 0 && !slices.Contains(r.Lists, f.config.Name) {
+			continue
+		}
+		if r.Force {
+			f.Force(time.Now())
+		}
+		select {
+		case f.now <- struct{}{}:
+		default: // it was asked for already
+		}
+		asked++
+	}
+	return api.ListChange{Lists: asked}, nil
+}
