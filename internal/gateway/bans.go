@@ -68,12 +68,10 @@ func (g *Gateway) exempt() (ban.Exempt, error) {
 	for _, h := range c.Hosts {
 		single(h.Address, "it is a private host's: a ban is of the remote end")
 	}
-	if own := g.own.Load(); own != nil {
-		for a := range *own {
-			single(a, "it is the gateway's own address")
-		}
+	for a := range g.machine.Addresses() {
+		single(a, "it is the gateway's own address")
 	}
-	hops, err := g.hops.now()
+	hops, err := g.machine.NextHops()
 	for _, a := range hops {
 		single(a, "it is a next hop of the gateway")
 	}

@@ -37,7 +37,7 @@ func (f *captureFeed) join(g *Gateway, request api.CaptureRequest) (*capture, er
 		}
 		f.events, f.captures = events, map[*capture]bool{}
 		booted := time.Now().Add(-time.Duration(datapath.Now())) // once, so that intervals are exact
-		go follow(events.Next, func(err error) { g.log.Warn("a captured packet was not read", "error", err) },
+		go events.Follow(func(err error) { g.log.Warn("a captured packet was not read", "error", err) },
 			func(event datapath.Capture) { f.hand(event, booted) })
 	}
 	c := newCapture(request)

@@ -16,6 +16,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/diagnose"
+	"github.com/realmgate/realmgate/internal/machine"
 )
 
 // diagnoseEvery is how often the machine is compared with the configuration.
@@ -82,7 +83,7 @@ func (g *Gateway) runDiagnosis(ctx context.Context) {
 }
 
 func (g *Gateway) diagnose(setup *diagnose.Setup, neighbours *diagnose.Neighbours, anew bool, others []string) ([]string, error) {
-	hops, _ := g.hops.last(time.Now()) // the upkeep follows them, and has to see each change
+	hops, _ := g.machine.LastNextHops() // the upkeep follows them, and has to see each change
 	facts, err := diagnose.Collect(setup, hops)
 	if err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 		parts = partsOf(c, outbound, r)
 		warnings = append(warnings, parts.rivals()...)
 	}
-	hops, _, err := nextHops()
+	hops, _, err := machine.FindNextHops()
 	if err != nil {
 		return warnings
 	}

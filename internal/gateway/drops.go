@@ -64,7 +64,7 @@ func (f *dropFeed) close() {
 
 func (f *dropFeed) run(events *datapath.Events[datapath.DropEvent], failed func(error)) {
 	names := map[int]string{}
-	follow(events.Next, failed, func(event datapath.DropEvent) {
+	events.Follow(failed, func(event datapath.DropEvent) {
 		name, known := names[event.Interface]
 		if !known {
 			if iface, err := net.InterfaceByIndex(event.Interface); err == nil {

@@ -13,8 +13,10 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/guard/ban"
+	trap "github.com/realmgate/realmgate/internal/guard/honeypot"
 	"github.com/realmgate/realmgate/internal/guard/lists"
 	"github.com/realmgate/realmgate/internal/guard/watch"
+	"github.com/realmgate/realmgate/internal/machine"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/nameserver"
@@ -42,17 +44,14 @@ type Gateway struct {
 	recent     recent
 	bans       *ban.Service
 	watches    *watch.Service
-	trapped    *trapped
+	honeypot   *trap.Service
 	lists      *lists.Service
 	events     events.Hub
 	view       atomic.Pointer[view]
-	own        atomic.Pointer[ownAddresses]
-	listening  atomic.Pointer[ownSockets]
+	machine    machine.Machine
 	moved      chan struct{} // the name server outside may have another address
 	sockets    *sockets
 	hangups    chan os.Signal
-	hops       hops
-	locality   locality
 	doubts     diagnosis
 	blackHoles blackHoles
 	overdone   askers // of the inside resolver, with too many questions at a time
@@ -68,10 +67,10 @@ type Gateway struct {
 func newGateway(o Options) *Gateway {
 	g := &Gateway{
 		options: o, log: o.Logger, started: time.Now(),
-		trapped: newTrapped(), moved: make(chan struct{}, 1), hangups: make(chan os.Signal, 1),
+		moved: make(chan struct{}, 1), hangups: make(chan os.Signal, 1),
 		events: events.Hub{Instance: o.Instance, Log: o.Logger},
 	}
-	g.lists, g.watches = g.newLists(), g.newWatches()
+	g.lists, g.watches, g.honeypot = g.newLists(), g.newWatches(), g.newHoneypot()
 	g.services = g.newServices()
 	return g
 }

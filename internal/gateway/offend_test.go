@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/guard/ban"
 )
 
@@ -78,56 +77,6 @@ func TestOffendersWhoMayNotBeBannedAreSkipped(t *testing.T) {
 			t.Errorf("the log says %d times %q: %s", n, said, o.log.String())
 		}
 	}
-}
-
-// trap has addresses fall into the honeypot, and bans them.
-func (o *offended) trap(addresses ...string) {
-	o.t.Helper()
-	for i, a := range addresses {
-		o.trapped.put(datapath.TrapEvent{Source: netip.MustParseAddr(a), Port: uint16(23 + i%2)})
-	}
-	o.must(o.namespace.Do(func() error { o.banTrapped(); return nil }))
-}
-
-// Those who fell into the honeypot are banned at once, whatever the ports, and each
-// offender once, each with his own reason.
-func TestTrappedAreBannedAtOnce(t *testing.T) {
-	o := newOffended(t, "protection: {honeypot: {tcp: [23, 24], ban: 1h}}\n")
-	o.trap("203.0.113.1", "203.0.113.2", "2001:db8::1", "2001:db8::2")
-	o.want("banned are", "2001:db8::/64 1h0m0s honeypot: tcp port 24, offence 1, by 2001:db8::2",
-		"203.0.113.1/32 1h0m0s honeypot: tcp port 23, offence 1", "203.0.113.2/32 1h0m0s honeypot: tcp port 24, offence 1")
-	if n := strings.Count(o.log.String(), "msg=banned"); n != 1 {
-		t.Errorf("they were banned in %d batches", n)
-	}
-	for i := range mostTrapped + 1 { // of one link
-		o.trapped.put(datapath.TrapEvent{Source: netip.AddrFrom16([16]byte{0x20, 1, 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}), Port: 23})
-	}
-	if waiting := o.trapped.take(); len(waiting) != 1 {
-		t.Errorf("of one link %d wait", len(waiting))
-	}
-}
-
-// A reload that takes the honeypot away forgives those who are not banned yet.
-func TestTrappedWithoutAHoneypotAreNotBanned(t *testing.T) {
-	o := newOffended(t, "protection: {honeypot: {tcp: [23]}}\n")
-	o.trapped.put(datapath.TrapEvent{Source: netip.MustParseAddr("203.0.113.2"), Port: 23})
-	o.must(o.reloadWith(text))
-	o.trap("203.0.113.1")
-	o.want("banned is nobody")
-	o.must(o.store.Each("offences", func(offender string, _ []byte) error {
-		t.Errorf("an offender is %s", offender)
-		return nil
-	}))
-}
-
-// Those who wait at a stop are banned before the file is closed.
-func TestTrappedAtAStopAreBanned(t *testing.T) {
-	o := newOffended(t, "protection: {honeypot: {tcp: [23, 24], ban: 1h}}\n")
-	o.trapped.close() // as runTraps does, which has put one more
-	o.trapped.waiting[netip.MustParsePrefix("203.0.113.1/32")] = ban.Offence{Address: netip.MustParseAddr("203.0.113.1"), Reason: "honeypot: tcp port 23"}
-	o.must(o.namespace.Do(func() error { o.runBanTrapped(); return nil }))
-	o.restart(false, "")
-	o.want("banned are", "203.0.113.1/32 1h0m0s honeypot: tcp port 23, offence 1")
 }
 
 // A file that is damaged is told from one that another daemon uses, with what to do.

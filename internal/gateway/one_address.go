@@ -122,8 +122,7 @@ func (g *Gateway) blocked(v *view, a netip.Addr, p model.Protocol, port uint16) 
 }
 
 func (g *Gateway) listens(a netip.Addr, p model.Protocol, port uint16) bool {
-	sockets := g.listening.Load()
-	return g.isOwnAddress(a) && sockets != nil && sockets.has(p, netip.AddrPortFrom(a, port))
+	return g.machine.Listens(p, netip.AddrPortFrom(a, port))
 }
 
 // isMapped reports whether a mapping has a port still, from before it was a service's.

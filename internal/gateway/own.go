@@ -3,18 +3,13 @@ package gateway
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"net"
 	"net/netip"
 )
-
-// ownAddresses are those on an interface of this machine.
-type ownAddresses map[netip.Addr]bool
 
 // prepareMachine learns what the machine has itself, and refuses services whose ports are taken.
 func (g *Gateway) prepareMachine(d *draft) (change, error) {
 	if d.before == nil {
-		if _, err := g.readOwn(); err != nil { // the pool asks for them
+		if _, err := g.machine.ReadAddresses(); err != nil { // the pool asks for them
 			return change{}, err
 		}
 	}
@@ -31,34 +26,27 @@ func (g *Gateway) prepareMachine(d *draft) (change, error) {
 	return change{Settle: func() { g.warnOfOwn(d.view) }}, nil
 }
 
+// lookAtSockets learns what programs of the gateway listen at, as long as services have ports of an outbound address.
+func (g *Gateway) lookAtSockets(v *view) error {
+	if len(v.inParts()) == 0 {
+		g.machine.ForgetSockets()
+		return nil
+	}
+	return g.machine.LookAtSockets()
+}
+
 // lookAtOwn learns which addresses are the machine's own. Each time that they change it warns of those that are in the
 // pool, and has the pool give them up.
 func (g *Gateway) lookAtOwn() error {
 	v := g.view.Load()
 	socketsErr := g.lookAtSockets(v)
-	changed, err := g.readOwn()
+	changed, err := g.machine.ReadAddresses()
 	if err != nil || !changed {
 		return errors.Join(socketsErr, err)
 	}
 	g.warnOfOwn(v)
 	g.bans.SpareSoon()
 	return errors.Join(socketsErr, g.pool.Reconsider())
-}
-
-// readOwn reads them, and reports whether they are others than before.
-func (g *Gateway) readOwn() (changed bool, err error) {
-	list, err := net.InterfaceAddrs()
-	if err != nil {
-		return false, fmt.Errorf("list the machine's own addresses: %w", err)
-	}
-	own := ownAddresses{}
-	for _, a := range list {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
-			own[prefix.Addr().Unmap()] = true
-		}
-	}
-	before := g.own.Swap(&own)
-	return before == nil || !maps.Equal(*before, own), nil
 }
 
 // warnOfOwn says which pool addresses are never lent.
@@ -69,11 +57,7 @@ func (g *Gateway) warnOfOwn(v *view) {
 }
 
 func (g *Gateway) ownInPool(v *view) []netip.Addr {
-	own := g.own.Load()
-	if own == nil {
-		return nil
-	}
-	return v.ownInPool(*own)
+	return v.ownInPool(g.machine.Addresses())
 }
 
 // ownInPool are the pool addresses that the machine has itself, and that are not lent by ports.

@@ -98,7 +98,7 @@ func (g *Gateway) rested(v *view) error {
 
 // runClaims hears from the data plane which offers were claimed.
 func (g *Gateway) runClaims(claims *datapath.Events[datapath.ClaimEvent]) {
-	follow(claims.Next, func(err error) {
+	claims.Follow(func(err error) {
 		g.log.Error("an event of the data plane was lost", "error", err)
 	}, g.pool.Hear)
 }

@@ -36,7 +36,7 @@ func (g *Gateway) newServices() serviceList {
 		{Name: "events", Prepare: g.prepareEvents, Report: g.reportEvents},
 		{Name: "outbound addresses", Prepare: g.prepareOutbound, Run: endless(g.runOutbound), Report: g.reportOutbound},
 		{Name: "advice", Prepare: g.prepareAdvice, Report: g.reportAdvice},
-		{Name: "honeypot", Run: g.runHoneypot, Report: g.reportHoneypot},
+		{Name: "honeypot", Run: g.honeypot.Run, Report: g.honeypot.Report},
 		{Name: "bans", Prepare: g.prepareBans, Run: g.runBans, Report: g.reportBans},
 		{Name: "watches", Prepare: g.prepareWatches, Run: g.watches.Run, Report: g.watches.Report},
 		{Name: "captures", Prepare: g.prepareCaptures, Run: endless(g.runCaptures)},

@@ -128,7 +128,7 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 		}
 		if routed {
 			g.data.RoutesChanged()
-			g.locality.forget()
+			g.machine.RoutesChanged()
 		}
 		if routed || !hopsLooked {
 			hopsLooked = g.lookAtHops()
@@ -139,7 +139,7 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 // confirmNeighbours returns what fails, and says it if it is not what failed before: a link
 // may be without IPv6 for long.
 func (g *Gateway) confirmNeighbours(before string) (failing string) {
-	if err := g.data.ConfirmNeighbours(g.hops.shared()); err != nil {
+	if err := g.data.ConfirmNeighbours(g.machine.SharedNextHops()); err != nil {
 		failing = err.Error()
 	}
 	if failing != "" && failing != before {

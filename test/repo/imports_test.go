@@ -58,8 +58,10 @@ var mayImport = map[string][]string{
 	"guard/geo/unpack": {},
 	"guard/lists":      {"api", "config", "httperror", "lifecycle", "model", "process"},
 	"guard/watch":      {"api", "config", "lifecycle", "model", "process"},
+	"machine":          {"datapath", "model"},
+	"guard/honeypot":   {"api", "config", "datapath", "model"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"gateway":  {"api", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "model", "names/...", "nameserver", "outbound", "policy", "pool", "registry", "store", "tenants"},
+	"gateway":  {"api", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "machine", "model", "names/...", "nameserver", "outbound", "policy", "pool", "registry", "store", "tenants"},
 	"api":      {"model"},
 	"client":   {"api", "model"},
 	"cli":      {"client", "config", "gateway", "geodata", "guard/geo", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model"},

@@ -1,4 +1,4 @@
-package gateway
+package datapath
 
 import (
 	"errors"
@@ -13,7 +13,9 @@ const (
 	lastPause  = time.Second
 )
 
-// follow hands on what next returns until the stream is closed.
+// Follow hands on the events until the stream is closed. What cannot be read is told, and the next is waited for.
+func (e *Events[T]) Follow(failed func(error), heard func(T)) { follow(e.Next, failed, heard) }
+
 func follow[T any](next func() (T, error), failed func(error), heard func(T)) {
 	pause := firstPause
 	for {

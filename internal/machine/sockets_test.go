@@ -1,13 +1,10 @@
-package gateway
+package machine
 
 import (
 	"maps"
-	"net"
 	"net/netip"
 	"strings"
 	"testing"
-
-	"github.com/realmgate/realmgate/internal/model"
 )
 
 // Of the kernel's table the sockets that listen count, of either family, and none that is
@@ -32,22 +29,5 @@ func TestListening(t *testing.T) {
 		if err := waiting(strings.NewReader("0: "+bad+" 0 0A\n"), "0A", note); err == nil {
 			t.Errorf("%s was read", bad)
 		}
-	}
-}
-
-// A trap at the port of a program of ours is told.
-func TestTrapAtAPortOfOurs(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	port := uint16(l.Addr().(*net.TCPAddr).Port)
-	traps := model.PortSet{TCP: []model.Ports{{First: port, Last: port}}}
-	if list := trapRemedies(traps); len(list) != 1 || !strings.Contains(list[0], "which is the honeypot's") {
-		t.Errorf("%q", list)
-	}
-	if list := trapRemedies(model.PortSet{UDP: traps.TCP}); len(list) != 0 {
-		t.Errorf("of UDP: %q", list)
 	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package machine
 
 import (
 	"bufio"
@@ -17,10 +17,10 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// ownSockets are the addresses at which programs of the gateway wait for strangers, by protocol and port.
-type ownSockets map[model.Port][]netip.Addr
+// sockets are the addresses at which programs wait for strangers, by protocol and port.
+type sockets map[model.Port][]netip.Addr
 
-func (s ownSockets) has(p model.Protocol, at netip.AddrPort) bool {
+func (s sockets) has(p model.Protocol, at netip.AddrPort) bool {
 	return slices.ContainsFunc(s[model.Port{Protocol: p, Port: at.Port()}], func(a netip.Addr) bool {
 		return a.IsUnspecified() || a == at.Addr()
 	})
@@ -33,17 +33,22 @@ var socketTables = []struct {
 	waits    string
 }{{"tcp", model.TCP, "0A"}, {"tcp6", model.TCP, "0A"}, {"udp", model.UDP, "07"}, {"udp6", model.UDP, "07"}}
 
-// lookAtSockets learns what programs of the gateway listen at, as long as services have ports of an outbound address.
-func (g *Gateway) lookAtSockets(v *view) error {
-	if len(v.inParts()) == 0 {
-		g.listening.Store(nil)
-		return nil
-	}
+// ForgetSockets is for when nobody asks for them.
+func (m *Machine) ForgetSockets() { m.sockets.Store(nil) }
+
+// Listens reports whether a program waits for strangers at an address of the machine's own, as was seen last.
+func (m *Machine) Listens(p model.Protocol, at netip.AddrPort) bool {
+	s := m.sockets.Load()
+	return s != nil && m.Owns(at.Addr()) && s.has(p, at)
+}
+
+// LookAtSockets learns what programs listen at.
+func (m *Machine) LookAtSockets() error {
 	first, last, err := ephemeralPorts()
 	if err != nil {
 		return err
 	}
-	found := ownSockets{}
+	found := sockets{}
 	for _, t := range socketTables {
 		table, err := os.Open("/proc/thread-self/net/" + t.name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +69,7 @@ func (g *Gateway) lookAtSockets(v *view) error {
 			return err
 		}
 	}
-	g.listening.Store(&found)
+	m.sockets.Store(&found)
 	return nil
 }
 
@@ -117,4 +122,21 @@ func socketAddress(text string) (netip.AddrPort, error) {
 		return netip.AddrPort{}, fs.ErrInvalid
 	}
 	return netip.AddrPortFrom(a.Unmap(), uint16(port)), nil
+}
+
+// ListeningTCP are the TCP ports at which programs listen, wherever.
+func ListeningTCP() (map[uint16]bool, error) {
+	ports := map[uint16]bool{}
+	for _, path := range []string{"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"} {
+		table, err := os.Open(path)
+		if err != nil {
+			continue // a kernel without IPv6
+		}
+		err = waiting(table, "0A", func(at netip.AddrPort) { ports[at.Port()] = true })
+		_ = table.Close() // only read: nothing can be lost
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ports, nil
 }

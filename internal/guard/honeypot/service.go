@@ -1,0 +1,130 @@
+package honeypot
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// mostCaught is how many may wait for their ban. Who finds no room is banned when it comes again.
+const mostCaught = 1 << 14
+
+// Caught is a source that completed a handshake with a trap.
+type Caught struct {
+	Address netip.Addr
+	Port    uint16 // TCP
+}
+
+// Options are what a Service needs.
+type Options struct {
+	// Traps opens the stream of those who are caught.
+	Traps func() (*datapath.Events[datapath.TrapEvent], error)
+	// Rules are those of the configuration in force.
+	Rules func() config.Honeypot
+	// Ban bans sources by these rules; its error is for the log.
+	Ban func(config.Honeypot, []Caught) error
+	// Listening are the TCP ports at which programs of the gateway listen.
+	Listening func() (map[uint16]bool, error)
+	Log       *slog.Logger
+}
+
+// Service bans who is caught. Call New.
+type Service struct {
+	Options
+	kick    chan struct{}
+	mutex   sync.Mutex              // guards what follows
+	waiting map[netip.Prefix]Caught // by offender, with what it did last
+}
+
+// New makes a service that has caught nobody.
+func New(o Options) *Service {
+	return &Service{Options: o, waiting: map[netip.Prefix]Caught{}, kick: make(chan struct{}, 1)}
+}
+
+// Run bans who is caught until ctx ends, those too who were caught before that.
+func (s *Service) Run(ctx context.Context) error {
+	traps, err := s.Traps()
+	if err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		defer close(s.kick) // after the last put
+		traps.Follow(func(err error) { s.Log.Error("an event of the honeypot was lost", "error", err) }, s.put)
+	})
+	running.Go(s.banAll)
+	<-ctx.Done()
+	_ = traps.Close()
+	running.Wait()
+	return nil
+}
+
+// put takes one more.
+func (s *Service) put(e datapath.TrapEvent) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if len(s.waiting) < mostCaught {
+		s.waiting[model.OffenderOf(e.Source)] = Caught{e.Source, e.Port}
+	}
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// take returns all who wait.
+func (s *Service) take() []Caught {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	all := slices.Collect(maps.Values(s.waiting))
+	clear(s.waiting)
+	return all
+}
+
+// banAll bans who waits until no more come, and then those who are left.
+func (s *Service) banAll() {
+	for range s.kick {
+		s.ban()
+	}
+	s.ban()
+}
+
+// ban bans who waits, unless a reload took the honeypot away meanwhile: nothing says then for how long.
+func (s *Service) ban() {
+	all, rules := s.take(), s.Rules()
+	if len(all) == 0 || rules.Ports.Empty() {
+		return
+	}
+	if err := s.Ban(rules, all); err != nil {
+		s.Log.Error("those who fell into the honeypot are not banned", "addresses", len(all), "error", err)
+	}
+}
+
+// Report says at which ports of the honeypot programs of the gateway listen: who wants something of them is banned.
+func (s *Service) Report(status *api.Status) error {
+	traps := s.Rules().Ports
+	if traps.Empty() {
+		return nil
+	}
+	ports, err := s.Listening()
+	if err != nil {
+		status.Remedies = append(status.Remedies, err.Error())
+		return nil
+	}
+	for port := range 1 << 16 {
+		if ports[uint16(port)] && traps.Has(model.TCP, uint16(port)) {
+			status.Remedies = append(status.Remedies,
+				fmt.Sprintf("a program of the gateway listens at tcp port %d, which is the honeypot's: who connects from outside is banned", port))
+		}
+	}
+	return nil
+}

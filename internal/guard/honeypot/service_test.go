@@ -1,0 +1,108 @@
+package honeypot
+
+import (
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// trap is a service, and who was banned by it, each time in order.
+type trap struct {
+	*Service
+	rules  config.Honeypot
+	banned [][]Caught
+}
+
+func newTrap() *trap {
+	t := &trap{rules: config.Honeypot{Ports: model.PortSet{TCP: []model.Ports{{First: 23, Last: 24}}}, Ban: time.Hour}}
+	t.Service = New(Options{
+		Rules: func() config.Honeypot { return t.rules }, Log: slog.New(slog.DiscardHandler),
+		Ban: func(rules config.Honeypot, all []Caught) error {
+			slices.SortFunc(all, func(a, b Caught) int { return a.Address.Compare(b.Address) })
+			if rules.Ban == time.Hour {
+				t.banned = append(t.banned, all)
+			}
+			return nil
+		},
+		Listening: func() (map[uint16]bool, error) { return map[uint16]bool{24: true, 25: true}, nil },
+	})
+	return t
+}
+
+// catch has addresses fall into the honeypot, at its ports by turns.
+func (t *trap) catch(addresses ...string) {
+	for i, a := range addresses {
+		t.put(datapath.TrapEvent{Source: netip.MustParseAddr(a), Port: uint16(23 + i%2)})
+	}
+}
+
+func caught(address string, port uint16) Caught { return Caught{netip.MustParseAddr(address), port} }
+
+// Those who are caught are banned at once, whatever the ports, and each offender once, with what it did last.
+func TestCaughtAreBannedAtOnce(t *testing.T) {
+	r := newTrap()
+	r.catch("203.0.113.1", "203.0.113.2", "2001:db8::1", "2001:db8::2")
+	r.ban()
+	want := []Caught{caught("203.0.113.1", 23), caught("203.0.113.2", 24), caught("2001:db8::2", 24)}
+	if len(r.banned) != 1 || !slices.Equal(r.banned[0], want) {
+		t.Errorf("banned are %v", r.banned)
+	}
+	for i := range mostCaught + 1 { // of one link
+		r.put(datapath.TrapEvent{Source: netip.AddrFrom16([16]byte{0x20, 1, 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}), Port: 23})
+	}
+	if waiting := r.take(); len(waiting) != 1 {
+		t.Errorf("of one link %d wait", len(waiting))
+	}
+	for i := range mostCaught + 1 {
+		r.put(datapath.TrapEvent{Source: netip.AddrFrom4([4]byte{100, byte(i >> 16), byte(i >> 8), byte(i)}), Port: 23})
+	}
+	if waiting := r.take(); len(waiting) != mostCaught {
+		t.Errorf("%d wait", len(waiting))
+	}
+}
+
+// A reload that takes the honeypot away forgives those who are not banned yet.
+func TestCaughtWithoutAHoneypotAreNotBanned(t *testing.T) {
+	r := newTrap()
+	r.catch("203.0.113.2")
+	r.rules = config.Honeypot{}
+	r.ban()
+	r.rules = newTrap().rules
+	r.ban()
+	if len(r.banned) > 0 {
+		t.Errorf("banned are %v", r.banned)
+	}
+}
+
+// Those who wait when the stream ends are banned.
+func TestCaughtAtAStopAreBanned(t *testing.T) {
+	r := newTrap()
+	close(r.kick)
+	r.waiting[netip.MustParsePrefix("203.0.113.1/32")] = caught("203.0.113.1", 23)
+	r.banAll()
+	if len(r.banned) != 1 || r.banned[0][0] != caught("203.0.113.1", 23) {
+		t.Errorf("banned are %v", r.banned)
+	}
+}
+
+// A trap at the port of a program of ours is told.
+func TestTrapAtAPortOfOurs(t *testing.T) {
+	r := newTrap()
+	var s api.Status
+	if err := r.Report(&s); err != nil || len(s.Remedies) != 1 || !strings.Contains(s.Remedies[0], "tcp port 24, which is the honeypot's") {
+		t.Errorf("%q, %v", s.Remedies, err)
+	}
+	r.rules.Ports = model.PortSet{UDP: r.rules.Ports.TCP}
+	s = api.Status{}
+	if err := r.Report(&s); err != nil || len(s.Remedies) != 0 {
+		t.Errorf("of UDP: %q, %v", s.Remedies, err)
+	}
+}
