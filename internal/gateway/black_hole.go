@@ -148,7 +148,7 @@ func (g *Gateway) runBlackHoles(ctx context.Context) {
 	var drops chan api.Drop // nil while nobody looks
 	leave := func() {
 		if drops != nil {
-			g.drops.leave(g.data, drops)
+			g.drops.Leave(drops)
 			drops = nil
 		}
 	}
@@ -171,7 +171,7 @@ func (g *Gateway) runBlackHoles(ctx context.Context) {
 			if now.Sub(grew) > blackHoleLook {
 				leave()
 			} else if drops == nil {
-				drops, _ = g.drops.join(g.data, func(err error) { g.log.Warn("a drop was not read", "error", err) })
+				drops, _ = g.drops.Join()
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/balance"
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -87,7 +88,7 @@ func (n named) stepsOf(v *view, ch config.Chain) (steps []chain.Step) {
 }
 
 // functionOf is a function as it is to be compiled; b is that of a "multipath".
-func (n named) functionOf(f config.Function, b *balance) chain.Function {
+func (n named) functionOf(f config.Function, b *balance.Balance) chain.Function {
 	switch f.Use {
 	case config.UseDoSDenial:
 		return chain.DoSDenial{Meter: meterOf(f.Meter)}
@@ -98,7 +99,7 @@ func (n named) functionOf(f config.Function, b *balance) chain.Function {
 	case config.UseDnat:
 		return chain.Dnat{Address: f.Dnat.To, Port: f.Dnat.Port}
 	case config.UseMultipath:
-		return chain.Multipath{Paths: b.paths}
+		return chain.Multipath{Paths: b.Paths}
 	case config.UseFirstBytes:
 		return chain.FirstBytes{Deny: signaturesOf(f.FirstBytes.Deny), Allow: signaturesOf(f.FirstBytes.Allow)}
 	case config.UseMirror:
@@ -219,7 +220,7 @@ func (g *Gateway) Chains() ([]api.Chain, error) {
 		n := counts[v.counts[name]]
 		return api.Function{
 			Name: function, Use: use, Priority: priority, Seen: n.Seen, Accepted: n.Accepted, Dropped: n.Dropped,
-			Failed: n.Failed, Samples: n.Samples, NsEach: n.Ns / max(1, n.Samples), Backends: v.balances.backends(name),
+			Failed: n.Failed, Samples: n.Samples, NsEach: n.Ns / max(1, n.Samples), Backends: v.balances.Backends(name),
 		}
 	}
 	if v.config.Protection.Given() {

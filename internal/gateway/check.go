@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 
+	"github.com/realmgate/realmgate/internal/balance"
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -42,5 +43,5 @@ func Check(d *config.Document) error {
 	if err != nil {
 		return err
 	}
-	return chain.Check(policyOf(&view{config: c, counts: numbers, places: p, outbound: c.Outbound.Addresses, balances: balancesOf(c, nil)}))
+	return chain.Check(policyOf(&view{config: c, counts: numbers, places: p, outbound: c.Outbound.Addresses, balances: balance.Make(c.Chains, nil, countName)}))
 }

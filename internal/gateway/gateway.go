@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/balance"
+	"github.com/realmgate/realmgate/internal/capture"
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -38,13 +40,14 @@ type Gateway struct {
 	cookies    atomic.Pointer[cookies]
 	public     *nameserver.Public
 	private    *nameserver.Private
-	drops      dropFeed
-	captures   captureFeed
+	drops      capture.Drops
 	room       room
 	recent     recent
 	bans       *ban.Service
 	watches    *watch.Service
 	honeypot   *trap.Service
+	backends   *balance.Service
+	captures   *capture.Service
 	lists      *lists.Service
 	events     events.Hub
 	view       atomic.Pointer[view]
@@ -58,10 +61,9 @@ type Gateway struct {
 	refused    askers // of the name server
 
 	services serviceList
-	reload   sync.Mutex     // one at a time
-	states   chain.States   // under reload
-	attend   func(balances) // under reload: has backends asked, nil while the daemon does not serve
-	attached bool           // the start has succeeded
+	reload   sync.Mutex   // one at a time
+	states   chain.States // under reload
+	attached bool         // the start has succeeded
 }
 
 func newGateway(o Options) *Gateway {
@@ -71,6 +73,7 @@ func newGateway(o Options) *Gateway {
 		events: events.Hub{Instance: o.Instance, Log: o.Logger},
 	}
 	g.lists, g.watches, g.honeypot = g.newLists(), g.newWatches(), g.newHoneypot()
+	g.backends, g.captures = balance.New(o.Logger), g.newCaptures()
 	g.services = g.newServices()
 	return g
 }
@@ -91,7 +94,7 @@ type view struct {
 	outbound   []netip.Addr
 	hops       []netip.Addr // as they were then, too
 	static     static
-	balances   balances
+	balances   balance.Set
 	lists      lists.Contents
 	allowed    func() ban.Allowed // made once
 	generation uint32

@@ -169,11 +169,11 @@ func refusedTakers(refused map[netip.Addr]int) (list []string) {
 // refusedNow counts the sources of what is refused from outside while it looks.
 func (g *Gateway) refusedNow() map[netip.Addr]int {
 	counts := map[netip.Addr]int{}
-	drops, err := g.drops.join(g.data, func(err error) { g.log.Warn("a drop was not read", "error", err) })
+	drops, err := g.drops.Join()
 	if err != nil {
 		return counts
 	}
-	defer g.drops.leave(g.data, drops)
+	defer g.drops.Leave(drops)
 	end := time.After(refusedLook)
 	for {
 		select {

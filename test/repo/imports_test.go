@@ -60,8 +60,10 @@ var mayImport = map[string][]string{
 	"guard/watch":      {"api", "config", "lifecycle", "model", "process"},
 	"machine":          {"datapath", "model"},
 	"guard/honeypot":   {"api", "config", "datapath", "model"},
+	"balance":          {"api", "chain", "config", "datapath", "health", "lifecycle", "model"},
+	"capture":          {"api", "config", "datapath", "lifecycle"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"gateway":  {"api", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "machine", "model", "names/...", "nameserver", "outbound", "policy", "pool", "registry", "store", "tenants"},
+	"gateway":  {"api", "balance", "capture", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "machine", "model", "names/...", "nameserver", "outbound", "policy", "pool", "registry", "store", "tenants"},
 	"api":      {"model"},
 	"client":   {"api", "model"},
 	"cli":      {"client", "config", "gateway", "geodata", "guard/geo", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model"},

@@ -1,4 +1,4 @@
-package gateway
+package capture
 
 import (
 	"fmt"
@@ -41,15 +41,15 @@ func wants(r api.CaptureRequest, f config.Function) bool {
 }
 
 // canCapture says why a request can have no packets.
-func canCapture(c *config.Config, r api.CaptureRequest) error {
-	i := slices.IndexFunc(c.Chains, func(ch config.Chain) bool { return ch.Name == r.Chain })
+func canCapture(chains []config.Chain, r api.CaptureRequest) error {
+	i := slices.IndexFunc(chains, func(ch config.Chain) bool { return ch.Name == r.Chain })
 	if r.Chain == config.ProtectionName {
 		return api.Absent("the protection copies no packets: add {use: mirror} to a chain")
 	}
 	if i < 0 {
 		return api.Absent(fmt.Sprintf("there is no chain %q: see realmgate chain list", r.Chain))
 	}
-	functions := c.Chains[i].Functions
+	functions := chains[i].Functions
 	if slices.ContainsFunc(functions, func(f config.Function) bool { return wants(r, f) }) {
 		return nil
 	}
@@ -66,17 +66,17 @@ func canCapture(c *config.Config, r api.CaptureRequest) error {
 }
 
 // look finds the functions in a view. There may be none until a later one.
-func (c *capture) look(data *datapath.Datapath, v *view) error {
+func (c *capture) look(data Data, functions Functions) error {
 	counts, err := data.Counts()
 	if err != nil {
 		return err
 	}
 	c.count(counts)
 	c.functions, c.counted = map[uint32]string{}, map[uint32]uint64{}
-	for _, ch := range v.config.Chains {
+	for _, ch := range functions.Chains {
 		for _, f := range ch.Functions {
 			if ch.Name == c.request.Chain && wants(c.request, f) {
-				number := v.counts[countName(ch.Name, f.Name)]
+				number := functions.Number(ch.Name, f.Name)
 				c.functions[number], c.counted[number] = f.Name, counts[number].Lost
 			}
 		}
@@ -116,7 +116,7 @@ func (c *capture) put(function uint32, p api.Packet) {
 }
 
 // take returns what waits, with what was lost until now.
-func (c *capture) take(data *datapath.Datapath) ([]api.Packet, error) {
+func (c *capture) take(data Data) ([]api.Packet, error) {
 	var err error
 	if len(c.functions) > 0 {
 		var counts []datapath.Count

@@ -1,7 +1,6 @@
-package gateway
+package capture
 
 import (
-	"context"
 	"errors"
 	"net"
 	"sync"
@@ -11,9 +10,12 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 )
 
-// dropFeed hands the one stream of dropped packets to everyone who watches. It
+// Drops hands the one stream of dropped packets to everyone who watches. It
 // reads, and the data plane samples, only while somebody does.
-type dropFeed struct {
+type Drops struct {
+	data   Data
+	failed func(error)
+
 	mutex    sync.Mutex
 	watchers map[chan api.Drop]bool
 	events   *datapath.Events[datapath.DropEvent]
@@ -25,46 +27,52 @@ const dropBuffer = 1024
 
 var errStopping = errors.New("the daemon is stopping")
 
-func (f *dropFeed) join(data *datapath.Datapath, failed func(error)) (chan api.Drop, error) {
+// Open says where drops come from, before Join. failed hears of what was not read.
+func (f *Drops) Open(data Data, failed func(error)) { f.data, f.failed = data, failed }
+
+// Join begins to look. Call Leave.
+func (f *Drops) Join() (chan api.Drop, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if f.closed {
 		return nil, errStopping
 	}
 	if f.events == nil {
-		events, err := data.Drops()
+		events, err := f.data.Drops()
 		if err != nil {
 			return nil, err
 		}
 		f.events, f.watchers = events, map[chan api.Drop]bool{}
-		data.WatchDrops(true)
-		go f.run(events, failed)
+		f.data.WatchDrops(true)
+		go f.run(events)
 	}
 	watcher := make(chan api.Drop, dropBuffer)
 	f.watchers[watcher] = true
 	return watcher, nil
 }
 
-func (f *dropFeed) leave(data *datapath.Datapath, watcher chan api.Drop) {
+// Leave ends to look.
+func (f *Drops) Leave(watcher chan api.Drop) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	delete(f.watchers, watcher)
 	if len(f.watchers) == 0 && f.events != nil {
-		data.WatchDrops(false)
+		f.data.WatchDrops(false)
 		_ = f.events.Close()
 		f.events = nil
 	}
 }
 
-func (f *dropFeed) close() {
+// Close lets nobody join any more.
+func (f *Drops) Close() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.closed = true
 }
 
-func (f *dropFeed) run(events *datapath.Events[datapath.DropEvent], failed func(error)) {
+func (f *Drops) run(events *datapath.Events[datapath.DropEvent]) {
 	names := map[int]string{}
-	events.Follow(failed, func(event datapath.DropEvent) {
+	events.Follow(f.failed, func(event datapath.DropEvent) {
 		name, known := names[event.Interface]
 		if !known {
 			if iface, err := net.InterfaceByIndex(event.Interface); err == nil {
@@ -78,34 +86,13 @@ func (f *dropFeed) run(events *datapath.Events[datapath.DropEvent], failed func(
 	})
 }
 
-func (f *dropFeed) hand(drop api.Drop) {
+func (f *Drops) hand(drop api.Drop) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	for watcher := range f.watchers {
 		select {
 		case watcher <- drop:
 		default:
-		}
-	}
-}
-
-// Drops implements api.Gateway.
-func (g *Gateway) Drops(ctx context.Context, filter api.Filter, visit func(api.Drop) bool) error {
-	drops, err := g.drops.join(g.data, func(err error) { g.log.Warn("a drop was not read", "error", err) })
-	if err != nil {
-		return err
-	}
-	defer g.drops.leave(g.data, drops)
-	v := g.view.Load()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case drop := <-drops:
-			drop.Host = v.hostOf(drop.Tuple.Source.Addr(), drop.Tuple.Destination.Addr())
-			if filter.MatchDrop(drop) && !visit(drop) {
-				return nil
-			}
 		}
 	}
 }

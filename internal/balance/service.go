@@ -1,0 +1,288 @@
+package balance
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/health"
+	"github.com/realmgate/realmgate/internal/lifecycle"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Balance is a function "multipath" and what is known of its backends.
+type Balance struct {
+	Paths  *chain.Paths
+	name   string // of the function
+	config config.Multipath
+	set    func(place int, up bool) error // of Paths
+
+	mutex  sync.Mutex
+	states []health.State // of the backends
+	due    []bool         // backends whose state is not in force everywhere
+
+	stop  context.CancelFunc // nil while nobody asks the backends
+	ended sync.WaitGroup
+}
+
+func newBalance(name string, m config.Multipath) *Balance {
+	paths := chain.NewPaths(backendsOf(m))
+	b := &Balance{Paths: paths, name: name, config: m, set: paths.Set, states: make([]health.State, len(m.Backends)), due: make([]bool, len(m.Backends))}
+	for i := range b.states {
+		b.states[i] = health.New()
+	}
+	return b
+}
+
+func backendsOf(m config.Multipath) []chain.Backend {
+	list := make([]chain.Backend, len(m.Backends))
+	for i, b := range m.Backends {
+		list[i] = chain.Backend{Address: b.To, Port: b.Port, Weight: b.Weight}
+	}
+	return list
+}
+
+// Set is the balances of a configuration, by the names of their functions.
+type Set map[string]*Balance
+
+// Name is how a function of a chain is called.
+type Name func(chain, function string) string
+
+// Make takes the balances that a set before has just the same, and makes the others.
+func Make(chains []config.Chain, before Set, name Name) Set {
+	all := Set{}
+	for _, ch := range chains {
+		for _, f := range ch.Functions {
+			if f.Use != config.UseMultipath {
+				continue
+			}
+			called := name(ch.Name, f.Name)
+			if old := before[called]; old != nil && reflect.DeepEqual(old.config, f.Multipath) {
+				all[called] = old
+			} else {
+				all[called] = newBalance(called, f.Multipath)
+			}
+		}
+	}
+	return all
+}
+
+// close gives up those that others do not have. Nobody asks their backends any more when
+// it returns.
+func (s Set) close(but Set) {
+	for name, b := range s {
+		if but[name] != b {
+			b.end()
+			b.Paths.Close()
+		}
+	}
+}
+
+// Service has the backends of the set in force asked. Call New.
+type Service struct {
+	data Data
+	log  *slog.Logger
+
+	mutex   sync.Mutex      // guards what follows
+	current Set             // in force
+	asking  context.Context // nil while the daemon does not serve
+}
+
+// Data ends sessions. *datapath.Datapath is one.
+type Data interface {
+	EndSessions(match func(datapath.Session) bool) (int, error)
+}
+
+// SetData says who ends sessions, before Run.
+func (s *Service) SetData(d Data) { s.data = d }
+
+// New makes a service without backends.
+func New(log *slog.Logger) *Service { return &Service{log: log} }
+
+// Prepare makes the set of a configuration. It takes over what is known of backends that stay.
+func (s *Service) Prepare(chains []config.Chain, name Name) (Set, lifecycle.Change) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	before := s.current
+	next := Make(chains, before, name)
+	return next, lifecycle.Change{
+		Settle: func() {
+			s.mutex.Lock()
+			defer s.mutex.Unlock()
+			before.close(next)
+			s.current = next
+			s.ask()
+		},
+		Discard: func() { next.close(before) },
+	}
+}
+
+// Run has the backends asked until ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	s.mutex.Lock()
+	s.asking = ctx
+	s.ask()
+	s.mutex.Unlock()
+	<-ctx.Done()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.asking = nil
+	s.current.close(nil)
+	return nil
+}
+
+// ask has those asked that nobody asks yet. Under the lock.
+func (s *Service) ask() {
+	if s.asking == nil {
+		return
+	}
+	for _, b := range s.current {
+		if b.stop != nil || !b.config.Checked {
+			continue
+		}
+		var own context.Context
+		own, b.stop = context.WithCancel(s.asking)
+		for place := range b.config.Backends {
+			b.ended.Go(func() { s.watch(own, b, place) })
+		}
+	}
+}
+
+func (b *Balance) end() {
+	if b.stop != nil {
+		b.stop()
+		b.ended.Wait()
+		b.stop = nil
+	}
+}
+
+// endpoint is where a backend is asked.
+func (b *Balance) endpoint(place int) netip.AddrPort {
+	backend := b.config.Backends[place]
+	if port := b.config.Check.Port; port != 0 {
+		return netip.AddrPortFrom(backend.To, port)
+	}
+	return netip.AddrPortFrom(backend.To, backend.Port)
+}
+
+// watch asks a backend again and again until ctx ends, one question at a time.
+func (s *Service) watch(ctx context.Context, b *Balance, place int) {
+	c := b.config.Check
+	probe := health.Probe{Endpoint: b.endpoint(place), Path: c.HTTP, Timeout: c.Timeout}
+	again := time.NewTicker(c.Every)
+	defer again.Stop()
+	for {
+		fault := probe.Ask(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err := s.heard(b, place, fault); err != nil {
+			s.log.Error("a backend's state is not in force", "function", b.name, "backend", probe.Endpoint, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
+	}
+}
+
+// heard notes what a backend answered, and lets new flows go by it where that changes
+// who is up. With an error that is tried again at its next answer.
+func (s *Service) heard(b *Balance, place int, fault error) error {
+	b.mutex.Lock()
+	before := b.states[place]
+	now := before.After(health.Options{Rise: b.config.Check.Rise, Fall: b.config.Check.Fall}, time.Now(), fault)
+	b.states[place] = now
+	b.due[place] = b.due[place] || now.Up != before.Up
+	due := b.due[place]
+	b.mutex.Unlock()
+	backend := b.config.Backends[place]
+	switch {
+	case now.Up == before.Up:
+	case now.Up:
+		s.log.Info("a backend is up", "function", b.name, "backend", backend.To, "port", backend.Port)
+	default:
+		s.log.Warn("a backend is down", "function", b.name, "backend", backend.To, "port", backend.Port, "error", now.Fault)
+	}
+	if !due {
+		return nil
+	}
+	err := b.set(place, now.Up)
+	if err == nil && !now.Up {
+		err = s.endAt(backend)
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.due[place] = err != nil
+	return err
+}
+
+// endAt ends the flows without a connection to a backend that is down: their next packets
+// are of new flows, which go to another. TCP knows of its end by itself, or goes on.
+func (s *Service) endAt(b config.Backend) error {
+	_, err := s.data.EndSessions(func(s datapath.Session) bool {
+		return s.Origin == "static" && s.Protocol != model.TCP && s.Private.Addr() == b.To && (b.Port == 0 || s.Protocol == model.ICMP || s.Private.Port() == b.Port)
+	})
+	return err
+}
+
+// Up counts the backends that are up, and all.
+func (b *Balance) Up() (up, all int) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	for _, s := range b.states {
+		if s.Up {
+			up++
+		}
+	}
+	return up, len(b.states)
+}
+
+// Backends tells what is known of a function's backends; nil for other functions.
+func (s Set) Backends(name string) (list []api.Backend) {
+	b := s[name]
+	if b == nil {
+		return nil
+	}
+	b.mutex.Lock()
+	states := slices.Clone(b.states)
+	b.mutex.Unlock()
+	for i, c := range b.config.Backends {
+		shown := api.Backend{To: c.To, Port: c.Port, Weight: c.Weight, State: "up"}
+		switch s := states[i]; {
+		case !b.config.Checked:
+			shown.State = "unchecked"
+		case !s.Asked:
+		case s.Up:
+			shown.Since, shown.Error = s.Since, s.Fault
+		default:
+			shown.State, shown.Since, shown.Error = "down", s.Since, s.Fault
+		}
+		list = append(list, shown)
+	}
+	return list
+}
+
+// Report says which functions have backends that are down.
+func (s *Service) Report(status *api.Status) error {
+	s.mutex.Lock()
+	set := s.current
+	s.mutex.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if up, all := set[name].Up(); up < all {
+			status.Remedies = append(status.Remedies, fmt.Sprintf("function %s: %d of %d backends are down: see realmgate chain show", name, all-up, all))
+		}
+	}
+	return nil
+}

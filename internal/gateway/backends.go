@@ -1,0 +1,10 @@
+package gateway
+
+// prepareBackends gives a draft what is known of its backends.
+func (g *Gateway) prepareBackends(d *draft) (c change, _ error) {
+	if d.before == nil {
+		g.backends.SetData(g.data)
+	}
+	d.balances, c = g.backends.Prepare(d.config.Chains, countName)
+	return c, nil
+}
