@@ -79,7 +79,7 @@ func TestQuestionersAreNamed(t *testing.T) {
 	ask(2, false, policy.ErrShare)
 	ask(3, true, policy.ErrTotalLimit)
 	hosta := netip.MustParseAddr("10.0.0.100")
-	r.privateOptions(r.view.Load(), 1).Overdone(hosta)
+	r.names.Overdone(hosta)
 	status, err := r.Status()
 	if err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func (g *Gateway) Drops(ctx context.Context, filter api.Filter, visit func(api.D
 		case <-ctx.Done():
 			return nil
 		case drop := <-drops:
-			drop.Host = v.hostOf(drop.Tuple.Source.Addr(), drop.Tuple.Destination.Addr())
+			drop.Host = v.realm.HostOf(drop.Tuple.Source.Addr(), drop.Tuple.Destination.Addr())
 			if filter.MatchDrop(drop) && !visit(drop) {
 				return nil
 			}

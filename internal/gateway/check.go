@@ -8,6 +8,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/guard/watch"
+	"github.com/realmgate/realmgate/internal/names/realm"
 )
 
 // Check says whether a configuration can be put into force, as far as can be told
@@ -21,10 +22,10 @@ func Check(d *config.Document) error {
 	if err != nil {
 		return err
 	}
-	if err := checkNames(d); err != nil {
+	if err := realm.Check(d); err != nil {
 		return err
 	}
-	_, r, err := namesIn(d)
+	r, err := realm.RegistryOf(d)
 	if err != nil {
 		return err
 	}

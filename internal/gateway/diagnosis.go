@@ -17,6 +17,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/diagnose"
 	"github.com/realmgate/realmgate/internal/machine"
+	"github.com/realmgate/realmgate/internal/names/realm"
 )
 
 // diagnoseEvery is how often the machine is compared with the configuration.
@@ -120,7 +121,7 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 	setup := setupOf(c, outbound)
 	warnings := setup.Doubts()
 	var parts *view
-	if _, r, err := namesIn(d); err == nil {
+	if r, err := realm.RegistryOf(d); err == nil {
 		parts = partsOf(c, outbound, r)
 		warnings = append(warnings, parts.rivals()...)
 	}

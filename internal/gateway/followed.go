@@ -1,10 +1,7 @@
 package gateway
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 
@@ -85,66 +82,3 @@ func (p followedPlane) TendSlots() error { return p.data.TendSlots() }
 
 // MostOutbound implements outbound.Plane.
 func (p followedPlane) MostOutbound() int { return p.data.MostOutbound() }
-
-// listenNames opens the sockets of a name server, none where its interface has no address.
-func listenNames(at netip.AddrPort) (packets net.PacketConn, listener net.Listener, err error) {
-	if at.Addr().IsUnspecified() {
-		return nil, nil, nil
-	}
-	if packets, err = listenUDP(at.String()); err != nil {
-		return nil, nil, fmt.Errorf("listen for DNS on %s (is the address on an interface, and the port free?): %w", at, err)
-	}
-	if listener, err = net.Listen("tcp4", at.String()); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("listen for DNS on %s (is the port free?): %w", at, err), packets.Close())
-	}
-	return packets, listener, nil
-}
-
-// runPublic serves names outside, at another address when the view in force has another.
-func (g *Gateway) runPublic(ctx context.Context, packets net.PacketConn, listener net.Listener, at netip.AddrPort) error {
-	for {
-		serving, stop := context.WithCancel(ctx)
-		done := make(chan error, 1)
-		go func() {
-			if packets == nil {
-				<-serving.Done()
-				done <- nil
-				return
-			}
-			done <- g.public.Serve(serving, packets, listener)
-		}()
-		next := at
-		for next == at {
-			select {
-			case err := <-done:
-				stop()
-				return err
-			case <-g.moved:
-				next = g.view.Load().config.DNS.Public
-			}
-		}
-		stop()
-		if err := <-done; err != nil || ctx.Err() != nil {
-			return err
-		}
-		var err error
-		packets, listener, err = listenNames(next)
-		switch {
-		case err != nil:
-			g.log.Error("nobody outside can ask for names", "error", err)
-		case packets == nil:
-			g.log.Warn("nobody outside can ask for names until the interface of dns.public has an address", "was", at)
-		default:
-			g.log.Info("the name server has moved", "from", at, "to", next)
-		}
-		at = next
-	}
-}
-
-// tellMoved has the name server look where it is to listen.
-func (g *Gateway) tellMoved() {
-	select {
-	case g.moved <- struct{}{}:
-	default:
-	}
-}

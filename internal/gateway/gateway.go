@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"log/slog"
+	"net"
 	"net/netip"
 	"os"
 	"sync"
@@ -19,9 +20,9 @@ import (
 	"github.com/realmgate/realmgate/internal/guard/lists"
 	"github.com/realmgate/realmgate/internal/guard/watch"
 	"github.com/realmgate/realmgate/internal/machine"
-	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/allocation"
-	"github.com/realmgate/realmgate/internal/nameserver"
+	"github.com/realmgate/realmgate/internal/names/realm"
+	"github.com/realmgate/realmgate/internal/names/server"
 	"github.com/realmgate/realmgate/internal/outbound"
 	"github.com/realmgate/realmgate/internal/registry"
 	"github.com/realmgate/realmgate/internal/store"
@@ -36,10 +37,7 @@ type Gateway struct {
 	data       *datapath.Datapath
 	store      *store.Store // what outlives a restart
 	pool       *allocation.Allocator
-	journal    *nameserver.Journal
-	cookies    atomic.Pointer[cookies]
-	public     *nameserver.Public
-	private    *nameserver.Private
+	names      *server.Service
 	drops      capture.Drops
 	room       room
 	recent     recent
@@ -52,8 +50,8 @@ type Gateway struct {
 	events     events.Hub
 	view       atomic.Pointer[view]
 	machine    machine.Machine
-	moved      chan struct{} // the name server outside may have another address
-	sockets    *sockets
+	sockets    *server.Sockets
+	control    net.Listener
 	hangups    chan os.Signal
 	doubts     diagnosis
 	blackHoles blackHoles
@@ -69,8 +67,8 @@ type Gateway struct {
 func newGateway(o Options) *Gateway {
 	g := &Gateway{
 		options: o, log: o.Logger, started: time.Now(),
-		moved: make(chan struct{}, 1), hangups: make(chan os.Signal, 1),
-		events: events.Hub{Instance: o.Instance, Log: o.Logger},
+		hangups: make(chan os.Signal, 1),
+		events:  events.Hub{Instance: o.Instance, Log: o.Logger},
 	}
 	g.lists, g.watches, g.honeypot = g.newLists(), g.newWatches(), g.newHoneypot()
 	g.backends, g.captures = balance.New(o.Logger), g.newCaptures()
@@ -84,11 +82,7 @@ type view struct {
 	document   *config.Document // what config was read from, with what commands changed
 	saved      []config.Chain   // config.Chains as the file has them
 	registry   *registry.Registry
-	zones      []nameserver.Zone
-	keys       []nameserver.Key
-	https      map[model.Name]*nameserver.HTTPS
-	names      map[uint32]model.Name // by number
-	numbers    map[model.Name]uint32
+	realm      *realm.Realm
 	counts     counts
 	places     places // as they were read: by a start or a reload
 	outbound   []netip.Addr
@@ -118,15 +112,11 @@ func newView(d *config.Document, outbound []netip.Addr, past func(netip.Addr) bo
 	if err != nil {
 		return nil, err
 	}
-	zones, r, err := namesIn(d)
+	r, err := realm.New(d)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := signingKeys(c)
-	if err != nil {
-		return nil, err
-	}
-	v := &view{config: c, document: d, saved: c.Chains, registry: r, zones: zones, keys: keys, https: httpsOf(c), lists: lists, outbound: outbound, names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
+	v := &view{config: c, document: d, saved: c.Chains, realm: r, registry: r.Registry, lists: lists, outbound: outbound}
 	if v.counts, err = newCounts(c); err != nil {
 		return nil, err
 	}
@@ -136,41 +126,5 @@ func newView(d *config.Document, outbound []netip.Addr, past func(netip.Addr) bo
 	if err := v.checkPlaces(); err != nil {
 		return nil, err
 	}
-	for _, h := range c.Hosts {
-		v.number(h.Name)
-		for _, s := range h.Services {
-			for _, name := range s.Names {
-				v.number(name)
-			}
-		}
-	}
 	return v, nil
-}
-
-// number gives the name its number, or the next that no other name of the
-// configuration has: two names in some thousands may have the same hash.
-func (v *view) number(name model.Name) {
-	n := nameNumber(name)
-	for v.names[n] != "" {
-		n = max(1, n+1)
-	}
-	v.names[n], v.numbers[name] = name, n
-}
-
-// numberOf is how the data plane's records mention a name.
-func (v *view) numberOf(name model.Name) uint32 {
-	if n, ok := v.numbers[name]; ok {
-		return n
-	}
-	return nameNumber(name)
-}
-
-// hostOf names the first host that has one of the addresses, or nobody.
-func (v *view) hostOf(addresses ...netip.Addr) string {
-	for _, address := range addresses {
-		if host, ok := v.registry.ByAddress(address); ok {
-			return host.Name.String()
-		}
-	}
-	return ""
 }

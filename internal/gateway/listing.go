@@ -31,7 +31,7 @@ func (g *Gateway) EndSessions(filter api.Filter) (n int, err error) {
 func (v *view) describeSession(s datapath.Session) api.Session {
 	return api.Session{
 		Number: s.Number(), Protocol: s.Protocol, Private: s.Private, External: s.External, Remote: s.Remote, State: s.State,
-		Origin: s.Origin, Host: v.hostOf(s.Private.Addr()), Name: string(v.names[s.Name]), Hairpin: s.Hairpin,
+		Origin: s.Origin, Host: v.realm.HostOf(s.Private.Addr()), Name: string(v.realm.Name(s.Name)), Hairpin: s.Hairpin,
 		Age: s.Age.Seconds(), Idle: s.Idle.Seconds(),
 	}
 }

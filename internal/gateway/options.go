@@ -1,19 +1,16 @@
 package gateway
 
 import (
-	"hash/fnv"
 	"log/slog"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/allocation"
-	"github.com/realmgate/realmgate/internal/names/rebind"
-	"github.com/realmgate/realmgate/internal/nameserver"
+	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/policy"
 	"github.com/realmgate/realmgate/internal/pool"
 	"github.com/realmgate/realmgate/internal/registry"
@@ -48,7 +45,7 @@ func datapathOptions(o Options, v *view, outbound []netip.Addr) datapath.Options
 		Instance: o.Instance, WithoutTCX: withoutTCX != "", Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
 		Stack: c.Interfaces.Stack, Capacity: c.Capacity, Reserve: c.Capacity / reserved, Outbound: outbound, Slots: c.Outbound.Slots, Logger: o.Logger,
 		Reservations: reservations(c), Bindings: bindings(c, len(v.registry.Services())), BoundPorts: spare(v.ports()),
-		Addresses: spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses) + len(c.OneToOneAddresses())), Owners: max(1024, 2*len(c.OneToOneAddresses())), Services: spare(len(v.services())), Names: spare(len(v.names)),
+		Addresses: spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses) + len(c.OneToOneAddresses())), Owners: max(1024, 2*len(c.OneToOneAddresses())), Services: spare(len(v.services())), Names: spare(v.realm.Names()),
 	}
 }
 
@@ -135,7 +132,7 @@ func (g *Gateway) allocationConfig(v *view) allocation.Config {
 	}
 	q := c.Pool.Quotas
 	return allocation.Config{
-		Names: lendable{v},
+		Names: realm.Lendable{Realm: v.realm},
 		Pool: pool.Options{
 			Addresses: c.Pool.Addresses, Order: order, Offer: c.Pool.Offer, Rest: c.Pool.Rest, HalfOpen: q.HalfOpen,
 			HalfOpenPerHost: q.HalfOpenPerHost, Capacity: reservations(c), Bindings: g.room.bindings, Blocked: func(a netip.Addr, p model.Protocol, port uint16) bool { return g.blocked(v, a, p, port) },
@@ -154,51 +151,4 @@ func bands(list []config.Band) []policy.Band {
 		made[i] = policy.Band(b)
 	}
 	return made
-}
-
-func newRegistry(c *config.Config, owners []model.Name) (*registry.Registry, error) {
-	hosts := make([]registry.HostSpec, 0, len(c.Hosts))
-	for _, h := range c.Hosts {
-		host := registry.HostSpec{Name: h.Name, Address: h.Address, Open: h.Open}
-		for _, s := range h.Services {
-			host.Services = append(host.Services, registry.ServiceSpec{Names: s.Names, Ports: s.Ports})
-		}
-		hosts = append(hosts, host)
-	}
-	return registry.New(c.Realm.ZoneNames(), hosts, append(owners, c.Realm.Nameserver)...)
-}
-
-func (g *Gateway) publicOptions(v *view, serial uint32) nameserver.PublicOptions {
-	c := v.config
-	verify := nameserver.VerifyTCP
-	if c.DNS.Verify == config.VerifyNone {
-		verify = nameserver.VerifyNone
-	}
-	return nameserver.PublicOptions{
-		Zones: v.zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Public.Addr(), Serial: serial,
-		Journal: g.journal, Keys: v.keys, Source: c.DNS.Public.Addr(), Verify: verify, ClientSubnet: c.DNS.ClientSubnet,
-		CookieSecrets: g.cookies.Load().list(), Await: g.data.Await, Directory: g.directory, Allocator: watchedAllocator{g.pool, &g.refused}, Now: datapath.Now, Logger: g.log,
-	}
-}
-
-func (g *Gateway) privateOptions(v *view, serial uint32) nameserver.PrivateOptions {
-	c := v.config
-	var filter *rebind.Filter
-	if c.DNS.RebindProtection {
-		filter = rebind.New(c.DNS.RebindDomainOK, g.leadsInside)
-	}
-	return nameserver.PrivateOptions{
-		Zones: v.zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Private.Addr(), Serial: serial,
-		Journal: g.journal, Directory: g.directory, Upstream: c.DNS.Upstream, CacheSize: c.DNS.Cache, WaitLimit: c.DNS.WaitLimit,
-		Serves: g.servesInside, Rebind: filter, Overdone: func(asker netip.Addr) { g.overdone.note(datapath.Now(), asker) },
-		Now: datapath.Now, Logger: g.log,
-	}
-}
-
-// nameNumber is a name's number unless another name of the configuration has it,
-// so that most keep theirs from one configuration to the next.
-func nameNumber(name model.Name) uint32 {
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(strings.ToLower(string(name))))
-	return max(1, hash.Sum32())
 }

@@ -2,10 +2,8 @@ package gateway
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/miekg/dns"
 
@@ -34,7 +32,7 @@ func TestDataPlaneAnswersForLentNames(t *testing.T) {
 		}
 	}
 	expect("no heartbeat", www, dns.TypeA, "to_gateway")
-	r.must(r.beat())
+	r.must(r.names.Beat())
 	expect("started", www, dns.TypeA, "answered_question")
 	expect("started", www, dns.TypeAAAA, "answered_question")
 	expect("started", www, dns.TypeSRV, "to_gateway")
@@ -61,7 +59,7 @@ func TestDataPlaneAnswersForLentNames(t *testing.T) {
 func TestExplainTellsOfQuestions(t *testing.T) {
 	r := newRig(t, text)
 	r.routed()
-	r.must(r.beat())
+	r.must(r.names.Beat())
 	f := flow{direction: model.In, protocol: model.UDP, source: remote.Addr(), destination: netip.MustParseAddr("198.18.0.1"), port: 53}
 	r.agrees(f, "ban continue, address gateway, question continue, pass to_gateway")
 	f.protocol = model.TCP
@@ -73,39 +71,4 @@ func (b *rig) counted(reason model.Reason) uint64 {
 	counters, err := b.data.Counters()
 	b.must(err)
 	return counters[reason]
-}
-
-// The secret of cookies is another each day, the last one stays good, and a restart keeps both.
-func TestCookieSecretsAreRenewed(t *testing.T) {
-	r := newRig(t, text)
-	now := time.Now()
-	first := r.cookies.Load().list()
-	if first[0] != first[1] {
-		t.Error("there is one before the first")
-	}
-	r.renewCookies(now.Add(23 * time.Hour))
-	if !slices.Equal(r.cookies.Load().list(), first) {
-		t.Error("it was renewed too early")
-	}
-	r.renewCookies(now.Add(25 * time.Hour))
-	second := r.cookies.Load().list()
-	if second[0] == first[0] || second[1] != first[0] {
-		t.Errorf("%x became %x", first, second)
-	}
-	r.restart(false, "")
-	if got := r.cookies.Load().list(); !slices.Equal(got, second) {
-		t.Errorf("a restart made %x of %x", got, second)
-	}
-	r.renewCookies(now.Add(-48 * time.Hour)) // the clock was put back
-	if got := r.cookies.Load().list(); got[0] == second[0] || got[1] != second[0] {
-		t.Errorf("%x became %x", second, got)
-	}
-	// What an earlier daemon has kept is the only secret.
-	old := second[0]
-	if c, ok := readCookies(old[:], now); !ok || c.current != old || c.before != old {
-		t.Errorf("%x was read as %+v", old, c)
-	}
-	if _, ok := readCookies(old[:15], now); ok {
-		t.Error("15 octets were read")
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/realmgate/realmgate/internal/names/server"
 	"github.com/realmgate/realmgate/internal/nameserver"
 )
 
@@ -66,7 +66,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 			if generation != 1 {
 				t.Errorf("generation %d, though nothing was switched", generation)
 			}
-			if _, found := r.directory().Find("s1.hostb.foo.example."); found {
+			if _, found := r.view.Load().realm.Find("s1.hostb.foo.example."); found {
 				t.Error("a name of the refused file is known")
 			}
 		})
@@ -109,13 +109,12 @@ func TestOwnAddressesAreNotLent(t *testing.T) {
 // denied: resolvers would remember that.
 func TestReloadNeverDeniesANewName(t *testing.T) {
 	r := newRig(t, text)
-	socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	var sockets *server.Sockets
+	r.must(r.namespace.Do(func() (err error) { sockets, err = server.Listen(r.view.Load().config); return err }))
+	defer sockets.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = r.public.Serve(ctx, socket, nil) })
+	running.Go(func() { _ = r.names.ServePublic(ctx, sockets) })
 	defer running.Wait()
 	defer cancel()
 	seen := map[int]int{}
@@ -125,10 +124,8 @@ func TestReloadNeverDeniesANewName(t *testing.T) {
 	go func() { done <- r.reloadWith(more) }()
 	question := new(dns.Msg).SetQuestion("hostc.bar.example.", dns.TypeA)
 	for end := (<-chan time.Time)(nil); ; {
-		reply, err := dns.Exchange(question, socket.LocalAddr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		var reply *dns.Msg
+		r.must(r.namespace.Do(func() (err error) { reply, err = dns.Exchange(question, "198.18.0.1:53"); return err }))
 		seen[reply.Rcode]++
 		select {
 		case err := <-done:

@@ -3,8 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"net"
-	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,6 +11,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events"
+	"github.com/realmgate/realmgate/internal/names/server"
 )
 
 // Run starts the gateway, serves until ctx ends, and stops it. SIGHUP reloads.
@@ -37,10 +36,14 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	if g.sockets, err = openSockets(now, options.Socket); err != nil {
+	if g.sockets, err = server.Listen(now); err != nil {
 		return err
 	}
-	defer g.sockets.close()
+	defer g.sockets.Close()
+	if g.control, err = api.Listen(options.Socket); err != nil {
+		return err
+	}
+	defer func() { _ = g.control.Close() }()
 	if err = g.start(d); err == nil {
 		err = g.services.Run(ctx)
 		g.log.Info("stopping", "keep_dataplane", g.options.KeepDataplane)
@@ -57,47 +60,9 @@ func (g *Gateway) start(d *config.Document) error {
 	return fileFault(g.options.Instance, g.services.Start(first))
 }
 
-// sockets are what the daemon listens on.
-type sockets struct {
-	publicUDP, privateUDP net.PacketConn
-	publicTCP, privateTCP net.Listener
-	control               net.Listener
-	public                netip.AddrPort // where those of the public side are
-}
-
-func openSockets(c *config.Config, control string) (s *sockets, err error) {
-	s = &sockets{public: c.DNS.Public}
-	defer func() {
-		if err != nil {
-			s.close()
-		}
-	}()
-	if s.publicUDP, s.publicTCP, err = listenNames(c.DNS.Public); err != nil {
-		return s, err
-	}
-	s.privateUDP, s.privateTCP, err = listenNames(c.DNS.Private)
-	if err == nil {
-		s.control, err = api.Listen(control)
-	}
-	return s, err
-}
-
-func (s *sockets) close() {
-	for _, p := range []net.PacketConn{s.publicUDP, s.privateUDP} {
-		if p != nil {
-			_ = p.Close()
-		}
-	}
-	for _, l := range []net.Listener{s.publicTCP, s.privateTCP, s.control} {
-		if l != nil {
-			_ = l.Close()
-		}
-	}
-}
-
 // runControl serves the control socket.
 func (g *Gateway) runControl(ctx context.Context) error {
-	return api.Serve(ctx, g.sockets.control, g, g.log)
+	return api.Serve(ctx, g.control, g, g.log)
 }
 
 // runHangups reloads at each.

@@ -32,7 +32,7 @@ func (g *Gateway) newServices() serviceList {
 		{Name: "name servers", Fixed: fixedNames, Prepare: g.prepareNames, Report: g.reportNames},
 		{Name: "public name server", Run: g.servePublic},
 		{Name: "private name server", Run: g.servePrivate},
-		{Name: "questions", Run: endless(g.runQuestions)},
+		{Name: "questions", Run: g.runQuestions},
 		{Name: "events", Prepare: g.prepareEvents, Report: g.reportEvents},
 		{Name: "outbound addresses", Prepare: g.prepareOutbound, Run: endless(g.runOutbound), Report: g.reportOutbound},
 		{Name: "advice", Prepare: g.prepareAdvice, Report: g.reportAdvice},

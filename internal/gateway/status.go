@@ -64,7 +64,7 @@ func (g *Gateway) totals() (t totals, usage datapath.Usage, err error) {
 	_, asked := g.pool.Statistics()
 	return totals{
 		reasons: counters, exhausted: asked.Exhausted, distrusted: asked.Distrusted + asked.Shared,
-		upstreamFailed: g.private.Statistics().UpstreamFailed, knownFull: usage.KnownFull, uncounted: usage.SubscribersFull + usage.RemotesFull,
+		upstreamFailed: g.names.UpstreamFailed(), knownFull: usage.KnownFull, uncounted: usage.SubscribersFull + usage.RemotesFull,
 	}, usage, nil
 }
 

@@ -62,20 +62,6 @@ func TestReloadRefusesWhatOnlyARestartChanges(t *testing.T) {
 	}
 }
 
-// Names whose hashes are equal are told apart all the same.
-func TestNamesHaveNumbersOfTheirOwn(t *testing.T) {
-	const a, b = "www.h882163d4.foo.example.", "www.hc6b7575c.foo.example."
-	if nameNumber(a) != nameNumber(b) {
-		t.Fatal("their hashes differ: the test shows nothing")
-	}
-	v := viewOf(t, text+"  - {name: "+a+", address: 10.0.0.101}\n  - {name: "+b+", address: 10.0.0.102}\n")
-	for _, name := range []model.Name{a, b, "hosta.foo.example.", "www.hosta.foo.example."} {
-		if got := v.names[v.numberOf(name)]; got != name {
-			t.Errorf("%s is listed as %q", name, got)
-		}
-	}
-}
-
 func TestStatusNamesTheRemedy(t *testing.T) {
 	usage := datapath.Usage{Sessions: 1, Capacity: 10}
 	list := remedies(totals{reasons: map[model.Reason]uint64{"drop_no_route": 3, "drop_client_limit": 1}, exhausted: 1, distrusted: 1, upstreamFailed: 2},

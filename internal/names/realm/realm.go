@@ -1,9 +1,9 @@
-package gateway
+package realm
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net/netip"
 	"strings"
 
@@ -12,8 +12,52 @@ import (
 	"github.com/realmgate/realmgate/internal/names/zone"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/registry"
-	"github.com/realmgate/realmgate/internal/store"
 )
+
+// Realm is the names of a configuration. Call New.
+type Realm struct {
+	Zones    []nameserver.Zone
+	Keys     []nameserver.Key // of secondaries and ACME clients
+	Registry *registry.Registry
+	https    map[model.Name]*nameserver.HTTPS
+	names    map[uint32]model.Name // by number
+	numbers  map[model.Name]uint32
+}
+
+// New reads the realm of a document, or says what of it cannot be served.
+func New(d *config.Document) (*Realm, error) {
+	zones, r, err := namesIn(d)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := signingKeys(d.Config)
+	if err != nil {
+		return nil, err
+	}
+	v := &Realm{Zones: zones, Keys: keys, Registry: r, https: httpsOf(d.Config), names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
+	for _, h := range d.Config.Hosts {
+		v.number(h.Name)
+		for _, s := range h.Services {
+			for _, name := range s.Names {
+				v.number(name)
+			}
+		}
+	}
+	return v, nil
+}
+
+// Check says whether zones, hosts and keys can be served.
+func Check(d *config.Document) error {
+	_, _, err := namesIn(d)
+	_, keysErr := signingKeys(d.Config)
+	return errors.Join(err, keysErr)
+}
+
+// RegistryOf is the registry alone, of a document whose keys nobody asks for.
+func RegistryOf(d *config.Document) (*registry.Registry, error) {
+	_, r, err := namesIn(d)
+	return r, err
+}
 
 // zonesOf are the zones with what their files say, and the names that exist by those.
 func zonesOf(d *config.Document) (zones []nameserver.Zone, owners []model.Name, err error) {
@@ -46,13 +90,6 @@ func namesIn(d *config.Document) ([]nameserver.Zone, *registry.Registry, error) 
 		return nil, nil, err
 	}
 	return zones, r, checkZones(d.Config, zones, r)
-}
-
-// checkNames says whether zones, hosts and keys can be served.
-func checkNames(d *config.Document) error {
-	_, _, err := namesIn(d)
-	_, keysErr := signingKeys(d.Config)
-	return errors.Join(err, keysErr)
 }
 
 // checkZones says what in the zones' files contradicts what is lent by name.
@@ -100,40 +137,32 @@ func httpsOf(c *config.Config) map[model.Name]*nameserver.HTTPS {
 	return records
 }
 
-// What the store keeps for the name servers.
-const (
-	namesBucket = "names"
-	zonesKey    = "zones"  // serials and challenges
-	cookieKey   = "cookie" // the secrets of DNS cookies
-)
-
-// zoneStore keeps serials and challenges in the instance's file. It is a nameserver.Store.
-type zoneStore struct{ *store.Store }
-
-// Load implements nameserver.Store.
-func (s zoneStore) Load() (state nameserver.State, err error) {
-	text, err := keptName(s.Store, zonesKey)
-	if err == nil && text != nil {
-		err = json.Unmarshal(text, &state)
-	}
-	return state, err
-}
-
-// Save implements nameserver.Store.
-func (s zoneStore) Save(state nameserver.State) error {
-	text, err := json.Marshal(state)
-	if err != nil {
-		return fmt.Errorf("write the zones' state: %w", err)
-	}
-	return s.Change(namesBucket, map[string][]byte{zonesKey: text}, nil)
-}
-
-func keptName(s *store.Store, wanted string) (found []byte, err error) {
-	err = s.Each(namesBucket, func(key string, value []byte) error {
-		if key == wanted {
-			found = append([]byte(nil), value...)
+func newRegistry(c *config.Config, owners []model.Name) (*registry.Registry, error) {
+	hosts := make([]registry.HostSpec, 0, len(c.Hosts))
+	for _, h := range c.Hosts {
+		host := registry.HostSpec{Name: h.Name, Address: h.Address, Open: h.Open}
+		for _, s := range h.Services {
+			host.Services = append(host.Services, registry.ServiceSpec{Names: s.Names, Ports: s.Ports})
 		}
-		return nil
-	})
-	return found, err
+		hosts = append(hosts, host)
+	}
+	return registry.New(c.Realm.ZoneNames(), hosts, append(owners, c.Realm.Nameserver)...)
+}
+
+// number gives the name its number, or the next that no other name of the
+// configuration has: two names in some thousands may have the same hash.
+func (v *Realm) number(name model.Name) {
+	n := nameNumber(name)
+	for v.names[n] != "" {
+		n = max(1, n+1)
+	}
+	v.names[n], v.numbers[name] = name, n
+}
+
+// nameNumber is a name's number unless another name of the configuration has it,
+// so that most keep theirs from one configuration to the next.
+func nameNumber(name model.Name) uint32 {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(strings.ToLower(string(name))))
+	return max(1, hash.Sum32())
 }

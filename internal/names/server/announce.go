@@ -1,4 +1,4 @@
-package gateway
+package server
 
 import (
 	"fmt"
@@ -7,16 +7,16 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 )
 
-// announceNames tells the log what is served by name, and what the zones above need to have.
-func (g *Gateway) announceNames(c *config.Config) {
+// announce tells the log what is served by name, and what the zones above need to have.
+func (s *Service) announce(c *config.Config) {
 	names := 0
 	for _, h := range c.Hosts {
 		names++
-		for _, s := range h.Services {
-			names += len(s.Names)
+		for _, service := range h.Services {
+			names += len(service.Names)
 		}
 	}
-	g.log.Info("serving names", "zones", c.Realm.ZoneNames(), "hosts", len(c.Hosts), "names", names,
+	s.Log.Info("serving names", "zones", c.Realm.ZoneNames(), "hosts", len(c.Hosts), "names", names,
 		"pool_addresses", len(c.Pool.Addresses), "delegate", strings.Join(delegations(c), ", "))
 }
 

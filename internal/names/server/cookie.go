@@ -1,4 +1,4 @@
-package gateway
+package server
 
 import (
 	"crypto/rand"
@@ -67,19 +67,19 @@ func readCookies(kept []byte, now time.Time) (c *cookies, ok bool) {
 
 // keptCookies are those that the store has, or new ones that it keeps: clients' cookies stay good over a restart.
 // Without a disk they are good for this process.
-func (g *Gateway) keptCookies(now time.Time) *cookies {
-	kept, err := keptName(g.store, cookieKey)
+func (s *Service) keptCookies(now time.Time) *cookies {
+	kept, err := keptName(s.Store, cookieKey)
 	if c, ok := readCookies(kept, now); ok && err == nil {
 		return c
 	}
 	c := newCookies(now)
-	g.keepCookies(c, err)
+	s.keepCookies(c, err)
 	return c
 }
 
-func (g *Gateway) keepCookies(c *cookies, before ...error) {
-	err := errors.Join(append(before, g.store.Change(namesBucket, map[string][]byte{cookieKey: c.bytes()}, nil))...)
+func (s *Service) keepCookies(c *cookies, before ...error) {
+	err := errors.Join(append(before, s.Store.Change(namesBucket, map[string][]byte{cookieKey: c.bytes()}, nil))...)
 	if err != nil {
-		g.log.Warn("the secret of DNS cookies could not be kept: resolvers get new ones after a restart", "error", err)
+		s.Log.Warn("the secret of DNS cookies could not be kept: resolvers get new ones after a restart", "error", err)
 	}
 }
