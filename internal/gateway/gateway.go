@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/advice"
 	"github.com/realmgate/realmgate/internal/balance"
 	"github.com/realmgate/realmgate/internal/capture"
 	"github.com/realmgate/realmgate/internal/chain"
@@ -30,33 +31,30 @@ import (
 
 // Gateway is a running daemon.
 type Gateway struct {
-	options    Options
-	log        *slog.Logger
-	started    time.Time
-	outbound   *outbound.Keeper
-	data       *datapath.Datapath
-	store      *store.Store // what outlives a restart
-	pool       *allocation.Allocator
-	names      *server.Service
-	drops      capture.Drops
-	room       room
-	recent     recent
-	bans       *ban.Service
-	watches    *watch.Service
-	honeypot   *trap.Service
-	backends   *balance.Service
-	captures   *capture.Service
-	lists      *lists.Service
-	events     events.Hub
-	view       atomic.Pointer[view]
-	machine    machine.Machine
-	sockets    *server.Sockets
-	control    net.Listener
-	hangups    chan os.Signal
-	doubts     diagnosis
-	blackHoles blackHoles
-	overdone   askers // of the inside resolver, with too many questions at a time
-	refused    askers // of the name server
+	options  Options
+	log      *slog.Logger
+	started  time.Time
+	outbound *outbound.Keeper
+	data     *datapath.Datapath
+	store    *store.Store // what outlives a restart
+	pool     *allocation.Allocator
+	names    *server.Service
+	drops    capture.Drops
+	room     room
+	advice   *advice.Service
+	bans     *ban.Service
+	watches  *watch.Service
+	honeypot *trap.Service
+	backends *balance.Service
+	captures *capture.Service
+	lists    *lists.Service
+	events   events.Hub
+	view     atomic.Pointer[view]
+	machine  machine.Machine
+	sockets  *server.Sockets
+	control  net.Listener
+	hangups  chan os.Signal
+	doubts   diagnosis
 
 	services serviceList
 	reload   sync.Mutex   // one at a time

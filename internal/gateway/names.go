@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -20,8 +19,8 @@ func (g *Gateway) prepareNames(d *draft) (_ change, err error) {
 		return g.names.Prepare(d.config, d.realm)
 	}
 	g.names, err = server.New(server.Options{
-		Data: g.data, Store: g.store, Allocator: watchedAllocator{g.pool, &g.refused}, Realm: func() *realm.Realm { return g.view.Load().realm },
-		Serves: g.servesInside, Inside: g.leadsInside, Overdone: func(asker netip.Addr) { g.overdone.note(datapath.Now(), asker) },
+		Data: g.data, Store: g.store, Allocator: g.advice.Watch(g.pool), Realm: func() *realm.Realm { return g.view.Load().realm },
+		Serves: g.servesInside, Inside: g.leadsInside, Overdone: g.advice.Overdone,
 		Now: datapath.Now, Log: g.log,
 	}, d.config, d.realm, uint32(g.started.Unix()))
 	if err != nil {
@@ -38,8 +37,4 @@ func (g *Gateway) servePrivate(ctx context.Context) error {
 
 func (g *Gateway) runQuestions(ctx context.Context) error { return g.names.Run(ctx) }
 
-// reportNames says what the name servers did, and who asks too much.
-func (g *Gateway) reportNames(s *api.Status) error {
-	s.Remedies = append(s.Remedies, g.questioners(datapath.Now())...)
-	return g.names.Report(s)
-}
+func (g *Gateway) reportNames(s *api.Status) error { return g.names.Report(s) }

@@ -86,6 +86,9 @@ func TestOwnAddressesAreNotLent(t *testing.T) {
 	if list := r.ownInPool(r.view.Load()); len(list) != 1 || list[0] != lost {
 		t.Errorf("the warning names %v", list)
 	}
+	if list := ownRemedies(r.ownInPool(r.view.Load())); len(list) != 1 || !strings.Contains(list[0], lost.String()) {
+		t.Errorf("the status says %q", list)
+	}
 	if address, err := r.ask(www); !errors.Is(err, nameserver.ErrExhausted) {
 		t.Errorf("%s, %v, though %s is on eth0", address, err, lost)
 	}

@@ -83,8 +83,6 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 	defer refresh.Stop()
 	neighbours := time.NewTicker(neighboursEvery)
 	defer neighbours.Stop()
-	remember := time.NewTicker(recentStep)
-	defer remember.Stop()
 	hopsLooked, failing := true, ""
 	for {
 		current := w
@@ -106,11 +104,6 @@ func (g *Gateway) runUpkeep(ctx context.Context, w *hostWatch) {
 			routed = true
 		case _, open = <-current.routes:
 			routed = true
-		case <-remember.C:
-			if err := g.noteTotals(); err != nil {
-				g.log.Warn("remembering what was counted", "error", err)
-			}
-			continue
 		case <-neighbours.C:
 			failing = g.confirmNeighbours(failing)
 			continue

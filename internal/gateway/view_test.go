@@ -1,14 +1,10 @@
 package gateway
 
 import (
-	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/realmgate/realmgate/internal/config"
-	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/model"
 )
 
 const text = `interfaces: {public: [eth0], private: [eth1]}
@@ -58,66 +54,6 @@ func TestReloadRefusesWhatOnlyARestartChanges(t *testing.T) {
 	for _, same := range []string{text, strings.Replace(text, "10.0.0.100", "10.0.0.101", 1), text + "ipv6: forward\n"} {
 		if err := fixed(same); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-func TestStatusNamesTheRemedy(t *testing.T) {
-	usage := datapath.Usage{Sessions: 1, Capacity: 10}
-	list := remedies(totals{reasons: map[model.Reason]uint64{"drop_no_route": 3, "drop_client_limit": 1}, exhausted: 1, distrusted: 1, upstreamFailed: 2},
-		usage, []netip.Addr{remote.Addr()})
-	want := []string{"pool.quotas.client_sessions", "route", remote.Addr().String(), "pool.rest", "reputation", "dns.upstream"}
-	if len(list) != len(want) {
-		t.Fatal(list)
-	}
-	for i, word := range want {
-		if !strings.Contains(list[i], word) {
-			t.Errorf("%q does not mention %s", list[i], word)
-		}
-	}
-	if list := remedies(totals{uncounted: 7}, usage, nil); len(list) != 1 || !strings.Contains(list[0], "7 sessions lately were counted with nobody") {
-		t.Errorf("sessions that count with nobody: %q", list)
-	}
-	if list := remedies(totals{}, usage, nil); len(list) != 0 {
-		t.Error(list)
-	}
-}
-
-// A remedy is told soon after its cause begins, and no more minutes after it
-// has ended, however much was counted in all.
-func TestRemediesEndWithTheirCause(t *testing.T) {
-	var r recent
-	said := func(now time.Duration, n uint64) int {
-		return len(remedies(r.since(model.Instant(now), totals{reasons: map[model.Reason]uint64{"drop_no_route": n}, exhausted: n, distrusted: n,
-			upstreamFailed: n}), datapath.Usage{Capacity: 1}, nil))
-	}
-	counted := func(now time.Duration) uint64 { // a cause from minute 2 to 4, on what an earlier daemon counted
-		return 1000 + uint64(max(0, min(now, 4*time.Minute)-2*time.Minute)/time.Second)
-	}
-	for now := time.Duration(0); now < time.Hour; now += recentStep {
-		n := counted(now)
-		r.note(model.Instant(now), totals{reasons: map[model.Reason]uint64{"drop_no_route": n}, exhausted: n, distrusted: n, upstreamFailed: n})
-		later := now + recentStep/2
-		got := said(later, counted(later))
-		switch {
-		case later > 2*time.Minute && later < 4*time.Minute+recentSpan-recentStep && got != 4,
-			(later < 2*time.Minute || later > 4*time.Minute+recentSpan) && got != 0:
-			t.Fatalf("after %s: %d remedies", later, got)
-		}
-	}
-	if len(r.kept) > int(recentSpan/recentStep)+2 {
-		t.Errorf("%d moments are kept", len(r.kept))
-	}
-}
-
-func TestAdviceIsAboutReasonsThatExist(t *testing.T) {
-	known := map[string]bool{}
-	for _, reason := range datapath.ReasonNames() {
-		known[reason] = true
-	}
-	for reason := range advice {
-		if !known[string(reason)] {
-			t.Errorf("advice about %s, which is no reason", reason)
 		}
 	}
 }

@@ -64,8 +64,9 @@ var mayImport = map[string][]string{
 	"capture":          {"api", "config", "datapath", "lifecycle"},
 	"names/realm":      {"config", "model", "names/zone", "nameserver", "pool", "registry"},
 	"names/server":     {"api", "config", "datapath", "lifecycle", "model", "names/realm", "names/rebind", "nameserver", "store"},
+	"advice":           {"api", "config", "datapath", "lifecycle", "model", "nameserver", "policy"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"gateway":  {"api", "balance", "capture", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "machine", "model", "names/...", "nameserver", "outbound", "policy", "pool", "registry", "store", "tenants"},
+	"gateway":  {"advice", "api", "balance", "capture", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "machine", "model", "names/...", "nameserver", "outbound", "policy", "pool", "registry", "store", "tenants"},
 	"api":      {"model"},
 	"client":   {"api", "model"},
 	"cli":      {"client", "config", "gateway", "geodata", "guard/geo", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model"},

@@ -1,4 +1,4 @@
-package gateway
+package advice
 
 import (
 	"context"
@@ -91,8 +91,8 @@ func (w watchedAllocator) Allocate(ctx context.Context, q nameserver.Question) (
 
 // questioners names who had most questions refused lately, inside and outside, each with the
 // command that stops it.
-func (g *Gateway) questioners(at model.Instant) []string {
-	return append(insideQuestioners(g.overdone.list(at)), outsideQuestioners(g.refused.list(at))...)
+func (s *Service) questioners(at model.Instant) []string {
+	return append(insideQuestioners(s.overdone.list(at)), outsideQuestioners(s.refused.list(at))...)
 }
 
 // insideQuestioners names nobody of many: one host may have asked in their names.

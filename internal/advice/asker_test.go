@@ -1,4 +1,4 @@
-package gateway
+package advice
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/policy"
@@ -67,10 +68,10 @@ func (r refusing) Allocate(context.Context, nameserver.Question) (nameserver.Ans
 // Status names who is refused for what he asks, with what stops him; neither whose address may be forged nor who is
 // refused for what others ask.
 func TestQuestionersAreNamed(t *testing.T) {
-	r := newRig(t, text)
+	var s Service
 	ask := func(n int, verified bool, why error) {
 		for range refusedLeast {
-			_, _ = watchedAllocator{refusing{why}, &r.refused}.Allocate(t.Context(), nameserver.Question{
+			_, _ = s.Watch(refusing{why}).Allocate(t.Context(), nameserver.Question{
 				Client: netip.AddrPortFrom(numbered(n), 4000), Verified: verified,
 			})
 		}
@@ -79,12 +80,8 @@ func TestQuestionersAreNamed(t *testing.T) {
 	ask(2, false, policy.ErrShare)
 	ask(3, true, policy.ErrTotalLimit)
 	hosta := netip.MustParseAddr("10.0.0.100")
-	r.names.Overdone(hosta)
-	status, err := r.Status()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := strings.Join(status.Remedies, "\n")
+	s.Overdone(hosta)
+	all := strings.Join(s.questioners(datapath.Now()), "\n")
 	for _, want := range []string{"realmgate ban add " + numbered(1).String(), "ip route add blackhole " + hosta.String()} {
 		if strings.Count(all, want) != 1 {
 			t.Errorf("%q is not in\n%s", want, all)

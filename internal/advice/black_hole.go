@@ -1,4 +1,4 @@
-package gateway
+package advice
 
 import (
 	"context"
@@ -133,36 +133,28 @@ func narrowestOf(interfaces []datapath.Interface, side string) (least link) {
 	return least
 }
 
-// reportBlackHoles says which senders do not hear that their packets are too long.
-func (g *Gateway) reportBlackHoles(s *api.Status) error {
-	interfaces := g.data.Interfaces()
-	list := g.blackHoles.remedies(time.Now(), func(side string) link { return narrowestOf(interfaces, side) }, g.view.Load().config.MSS)
-	s.Remedies = append(s.Remedies, list...)
-	return nil
-}
-
 // runBlackHoles looks at drops while drop_too_big grows, until ctx ends.
-func (g *Gateway) runBlackHoles(ctx context.Context) {
+func (s *Service) runBlackHoles(ctx context.Context) {
 	tick := time.NewTicker(blackHoleEvery)
 	defer tick.Stop()
 	var drops chan api.Drop // nil while nobody looks
 	leave := func() {
 		if drops != nil {
-			g.drops.Leave(drops)
+			s.Drops.Leave(drops)
 			drops = nil
 		}
 	}
 	defer leave()
-	counted, _ := g.data.Counters()
+	counted, _ := s.Data.Counters()
 	grew := time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case d := <-drops:
-			g.blackHoles.note(d)
+			s.blackHoles.note(d)
 		case now := <-tick.C:
-			if n, err := g.data.Counters(); err == nil {
+			if n, err := s.Data.Counters(); err == nil {
 				if n[tooBig] > counted[tooBig] {
 					grew = now
 				}
@@ -171,7 +163,7 @@ func (g *Gateway) runBlackHoles(ctx context.Context) {
 			if now.Sub(grew) > blackHoleLook {
 				leave()
 			} else if drops == nil {
-				drops, _ = g.drops.Join()
+				drops, _ = s.Drops.Join()
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package gateway
+package advice
 
 import (
 	"net/netip"

@@ -1,4 +1,4 @@
-package gateway
+package advice
 
 import (
 	"cmp"
@@ -51,32 +51,32 @@ func (t totals) sum(reasons []model.Reason) (n uint64) {
 
 // takers names who has much of what others did not get lately, and who is refused most just now,
 // each with the command that stops it.
-func (g *Gateway) takers(t totals) (list []string) {
+func (s *Service) takers(t totals) (list []string) {
 	inside, outside := t.sum(takenInside) > 0, t.sum(takenOutside) > 0
 	if inside || outside {
-		usage, err := g.data.Usage()
+		usage, err := s.Data.Usage()
 		if err != nil {
-			g.log.Warn("how many sessions there are is not known", "error", err)
+			s.Log.Warn("how many sessions there are is not known", "error", err)
 			return nil
 		}
-		limits := g.view.Load().config.Limits
+		limits := s.Config().Limits
 		if inside {
-			hosts, err := g.data.Subscribers()
+			hosts, err := s.Data.Subscribers()
 			if err != nil {
-				g.log.Warn("who has most sessions inside is not known", "error", err)
+				s.Log.Warn("who has most sessions inside is not known", "error", err)
 			}
 			list = append(list, hostTakers(hosts, limits, int(usage.Sessions), t.reasons["drop_no_port"] > 0)...) //nolint:gosec // at most 64 million
 		}
 		if outside {
-			remotes, err := g.data.Remotes()
+			remotes, err := s.Data.Remotes()
 			if err != nil {
-				g.log.Warn("who has most sessions outside is not known", "error", err)
+				s.Log.Warn("who has most sessions outside is not known", "error", err)
 			}
 			list = append(list, remoteTakers(remotes, limits.RemoteSessions, t.fullest(limits, int(usage.Sessions)))...) //nolint:gosec // as above
 		}
 	}
 	if t.sum(refusedOutside) >= refusedMany {
-		list = append(list, refusedTakers(g.refusedNow())...)
+		list = append(list, refusedTakers(s.refusedNow())...)
 	}
 	return list
 }
@@ -167,13 +167,13 @@ func refusedTakers(refused map[netip.Addr]int) (list []string) {
 }
 
 // refusedNow counts the sources of what is refused from outside while it looks.
-func (g *Gateway) refusedNow() map[netip.Addr]int {
+func (s *Service) refusedNow() map[netip.Addr]int {
 	counts := map[netip.Addr]int{}
-	drops, err := g.drops.Join()
+	drops, err := s.Drops.Join()
 	if err != nil {
 		return counts
 	}
-	defer g.drops.Leave(drops)
+	defer s.Drops.Leave(drops)
 	end := time.After(refusedLook)
 	for {
 		select {

@@ -1,0 +1,127 @@
+package advice
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lifecycle"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nameserver"
+)
+
+// Data has what is counted. *datapath.Datapath is one.
+type Data interface {
+	Counters() (map[model.Reason]uint64, error)
+	Usage() (datapath.Usage, error)
+	Subscribers() (map[netip.Addr]datapath.Subscriber, error)
+	Remotes() (map[netip.Addr]int, error)
+	Interfaces() []datapath.Interface
+}
+
+// Sampler lets one look at dropped packets. *capture.Drops is one.
+type Sampler interface {
+	Join() (chan api.Drop, error)
+	Leave(chan api.Drop)
+}
+
+// Options are what a Service needs.
+type Options struct {
+	Data   Data
+	Drops  Sampler
+	Config func() *config.Config // in force
+	// Pool counts the questions without an address, and those refused by reputation.
+	Pool func() (exhausted, distrusted uint64)
+	// UpstreamFailed counts the questions that no upstream name server answered.
+	UpstreamFailed func() uint64
+	Log            *slog.Logger
+}
+
+// Service says what is wrong. Call New.
+type Service struct {
+	Options
+	recent     recent
+	overdone   askers // of the inside resolver, with too many questions at a time
+	refused    askers // of the name server
+	blackHoles blackHoles
+}
+
+// New makes a service that has seen nothing.
+func New(o Options) *Service { return &Service{Options: o} }
+
+// Start is the change that begins to remember what is counted.
+func (s *Service) Start() lifecycle.Change { return lifecycle.Change{Commit: s.note} }
+
+// Overdone hears who inside has asked for too many names at a time.
+func (s *Service) Overdone(asker netip.Addr) { s.overdone.note(datapath.Now(), asker) }
+
+// Watch makes an allocator one whose refusals are remembered.
+func (s *Service) Watch(a nameserver.Allocator) nameserver.Allocator {
+	return watchedAllocator{a, &s.refused}
+}
+
+// Run remembers what is counted, and looks for black holes, until ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.runBlackHoles(ctx)
+	}()
+	remember := time.NewTicker(recentStep)
+	defer remember.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			<-ended
+			return nil
+		case <-remember.C:
+			if err := s.note(); err != nil {
+				s.Log.Warn("remembering what was counted", "error", err)
+			}
+		}
+	}
+}
+
+// Report says what to do about what was counted lately.
+func (s *Service) Report(status *api.Status) error {
+	now, usage, err := s.totals()
+	if err != nil {
+		return err
+	}
+	now = s.recent.since(datapath.Now(), now)
+	list := append(remedies(now, usage), s.takers(now)...)
+	list = append(list, s.questioners(datapath.Now())...)
+	interfaces := s.Data.Interfaces()
+	list = append(list, s.blackHoles.remedies(time.Now(), func(side string) link { return narrowestOf(interfaces, side) }, s.Config().MSS)...)
+	status.Remedies = append(status.Remedies, list...)
+	return nil
+}
+
+// note remembers what has been counted so far.
+func (s *Service) note() error {
+	now, _, err := s.totals()
+	if err == nil {
+		s.recent.note(datapath.Now(), now)
+	}
+	return err
+}
+
+func (s *Service) totals() (t totals, usage datapath.Usage, err error) {
+	counters, err := s.Data.Counters()
+	if err != nil {
+		return t, usage, fmt.Errorf("read the counters: %w", err)
+	}
+	if usage, err = s.Data.Usage(); err != nil {
+		return t, usage, err
+	}
+	exhausted, distrusted := s.Pool()
+	return totals{
+		reasons: counters, exhausted: exhausted, distrusted: distrusted,
+		upstreamFailed: s.UpstreamFailed(), knownFull: usage.KnownFull, uncounted: usage.SubscribersFull + usage.RemotesFull,
+	}, usage, nil
+}
