@@ -1,10 +1,12 @@
 package gateway
 
+import "github.com/realmgate/realmgate/internal/ruleset"
+
 // prepareBackends gives a draft what is known of its backends.
 func (g *Gateway) prepareBackends(d *draft) (c change, _ error) {
 	if d.before == nil {
 		g.backends.SetData(g.data)
 	}
-	d.balances, c = g.backends.Prepare(d.config.Chains, countName)
+	d.balances, c = g.backends.Prepare(d.config.Chains, ruleset.Name)
 	return c, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
 // prepareBans gives the bans what they need at the start, and a draft its allowlist.
@@ -28,14 +29,14 @@ func banRules(v *view) ban.Rules {
 	b := v.config.Bans
 	return ban.Rules{
 		Growth: ban.Growth{Factor: b.Factor, Cap: b.Cap, Memory: b.Memory}, Subnet: b.Subnet,
-		Multiplier: func(a netip.Addr) float64 { return v.places.banFactor(b.Regions, a) },
+		Multiplier: func(a netip.Addr) float64 { return v.places.BanFactor(b.Regions, a) },
 	}
 }
 
 func allowedOf(v *view) ban.Allowed {
-	n := namedIn(v.config, v.lists)
-	in := n.union(v.config.Protection.Allowlist, model.Ranges{}, func(l config.Listed) bool { return l.Direction != model.Out })
-	return ban.Allowed{Why: n.allowed(v.config), In: in, In6: in.Prefixes6()}
+	n := ruleset.NamedIn(v.config, v.lists)
+	in := n.Union(v.config.Protection.Allowlist, model.Ranges{}, func(l config.Listed) bool { return l.Direction != model.Out })
+	return ban.Allowed{Why: n.Allowed(v.config), In: in, In6: in.Prefixes6()}
 }
 
 // exempt looks who must not be banned by now.
@@ -59,7 +60,7 @@ func (g *Gateway) exempt() (ban.Exempt, error) {
 	for _, a := range c.Pool.Addresses {
 		single(a, "it is an address of the pool")
 	}
-	for _, a := range v.static.addresses {
+	for _, a := range v.static.Addresses {
 		single(a, "dnat answers for it")
 	}
 	for _, a := range c.OneToOneAddresses() {

@@ -5,10 +5,11 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/capture"
+	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
 func functionsOf(v *view) capture.Functions {
-	return capture.Functions{Chains: v.config.Chains, Number: func(chain, function string) uint32 { return v.counts[countName(chain, function)] }}
+	return capture.Functions{Chains: v.config.Chains, Number: func(chain, function string) uint32 { return v.numbers[ruleset.Name(chain, function)] }}
 }
 
 func (g *Gateway) newCaptures() *capture.Service {

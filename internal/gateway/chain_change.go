@@ -107,7 +107,7 @@ func (v *view) unlike(c *config.Config) (n int) {
 
 // changes says what commands did to chain i that the file does not have.
 func (v *view) changes(i int) []string {
-	return differences(v.saved[i].Functions, v.config.Chains[i].Functions)
+	return config.Differences(v.saved[i].Functions, v.config.Chains[i].Functions)
 }
 
 func sameFunctions(a, b config.Chain) bool {

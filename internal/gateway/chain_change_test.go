@@ -41,7 +41,7 @@ func TestDifferences(t *testing.T) {
 		{"a b", "b a", "moved a"}, {"a b c", "b c a", "moved a"}, {"a b c", "c a b", "moved c"}, {"a b c d", "d c b a", "moved a, moved b, moved c"},
 		{"a b", "b1 a", "moved b"}, {"a b", "a bx", "changed b"}, {"a b c", "d cx a1", "removed b, inserted d, changed c, moved a"},
 	} {
-		if got := strings.Join(differences(list(c.was), list(c.is)), ", "); got != c.want {
+		if got := strings.Join(config.Differences(list(c.was), list(c.is)), ", "); got != c.want {
 			t.Errorf("from %q to %q: %q, want %q", c.was, c.is, got, c.want)
 		}
 	}

@@ -7,8 +7,10 @@ import (
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/guard/geo"
 	"github.com/realmgate/realmgate/internal/guard/watch"
 	"github.com/realmgate/realmgate/internal/names/realm"
+	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
 // Check says whether a configuration can be put into force, as far as can be told
@@ -18,7 +20,7 @@ func Check(d *config.Document) error {
 	if len(c.Chains) > datapath.MostChains {
 		return fmt.Errorf("chains: %d of them: at most %d", len(c.Chains), datapath.MostChains)
 	}
-	numbers, err := newCounts(c)
+	numbers, err := ruleset.NewNumbers(c)
 	if err != nil {
 		return err
 	}
@@ -33,16 +35,16 @@ func Check(d *config.Document) error {
 		return err
 	}
 	if len(c.Outbound.Addresses) > 0 { // else they are known when the gateway starts
-		if _, err := staticOf(c, c.Outbound.Addresses, nothingPast); err != nil {
+		if _, err := ruleset.StaticOf(c, c.Outbound.Addresses, nothingPast); err != nil {
 			return err
 		}
 	}
 	if _, err := watch.CompileAll(c.Watches); err != nil {
 		return err
 	}
-	p, err := placesOf(c)
+	p, err := geo.PlacesOf(c)
 	if err != nil {
 		return err
 	}
-	return chain.Check(policyOf(&view{config: c, counts: numbers, places: p, outbound: c.Outbound.Addresses, balances: balance.Make(c.Chains, nil, countName)}))
+	return chain.Check((&view{config: c, numbers: numbers, places: p, outbound: c.Outbound.Addresses, balances: balance.Make(c.Chains, nil, ruleset.Name)}).rules().Policy())
 }

@@ -128,7 +128,7 @@ func (g *Gateway) switchPolicy(d *draft, chains *datapath.NextChains) error {
 }
 
 func (g *Gateway) setAddresses(v *view) error {
-	return g.data.SetAddresses(v.config.Pool.Addresses, v.static.addresses, v.config.OneToOneAddresses()...)
+	return g.data.SetAddresses(v.config.Pool.Addresses, v.static.Addresses, v.config.OneToOneAddresses()...)
 }
 
 // restorePolicy puts the data plane, which has switched, back to the view in force; at the start there is none.
@@ -162,7 +162,7 @@ func roomFor(o *datapath.Options) room {
 // next; the services of both are in the table while the generation changes.
 func (r room) fits(old, v *view) error {
 	addresses := map[netip.Addr]bool{}
-	for _, a := range slices.Concat(v.config.Pool.Addresses, v.outbound, v.static.addresses, v.config.OneToOneAddresses()) {
+	for _, a := range slices.Concat(v.config.Pool.Addresses, v.outbound, v.static.Addresses, v.config.OneToOneAddresses()) {
 		addresses[a] = true
 	}
 	open := map[datapath.Service]bool{}

@@ -17,6 +17,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/guard/ban"
+	"github.com/realmgate/realmgate/internal/guard/geo"
 	trap "github.com/realmgate/realmgate/internal/guard/honeypot"
 	"github.com/realmgate/realmgate/internal/guard/lists"
 	"github.com/realmgate/realmgate/internal/guard/watch"
@@ -26,6 +27,7 @@ import (
 	"github.com/realmgate/realmgate/internal/names/server"
 	"github.com/realmgate/realmgate/internal/outbound"
 	"github.com/realmgate/realmgate/internal/registry"
+	"github.com/realmgate/realmgate/internal/ruleset"
 	"github.com/realmgate/realmgate/internal/store"
 )
 
@@ -81,11 +83,11 @@ type view struct {
 	saved      []config.Chain   // config.Chains as the file has them
 	registry   *registry.Registry
 	realm      *realm.Realm
-	counts     counts
-	places     places // as they were read: by a start or a reload
+	numbers    ruleset.Numbers // of functions
+	places     geo.Places      // as they were read: by a start or a reload
 	outbound   []netip.Addr
 	hops       []netip.Addr // as they were then, too
-	static     static
+	static     ruleset.Static
 	balances   balance.Set
 	lists      lists.Contents
 	allowed    func() ban.Allowed // made once
@@ -115,10 +117,10 @@ func newView(d *config.Document, outbound []netip.Addr, past func(netip.Addr) bo
 		return nil, err
 	}
 	v := &view{config: c, document: d, saved: c.Chains, realm: r, registry: r.Registry, lists: lists, outbound: outbound}
-	if v.counts, err = newCounts(c); err != nil {
+	if v.numbers, err = ruleset.NewNumbers(c); err != nil {
 		return nil, err
 	}
-	if v.static, err = staticOf(c, outbound, past); err != nil {
+	if v.static, err = ruleset.StaticOf(c, outbound, past); err != nil {
 		return nil, err
 	}
 	if err := v.checkPlaces(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/guard/geo"
 )
 
 // dropped are those of some addresses that the kernel drops.
@@ -138,11 +139,11 @@ func TestBansGrowByRegion(t *testing.T) {
 		{"{region: continent:EU, factor: 2}", "77.0.0.1", 2}, {"{region: country:SE, factor: 2}", "77.0.0.1", 1}, {"", "77.0.0.1", 1},
 	} {
 		config := document(t, text+at(both, c.regions)).Config
-		p, err := placesOf(config)
+		p, err := geo.PlacesOf(config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.banFactor(config.Bans.Regions, netip.MustParseAddr(c.address)); got != c.want {
+		if got := p.BanFactor(config.Bans.Regions, netip.MustParseAddr(c.address)); got != c.want {
 			t.Errorf("%s by %s: %g, want %g", c.address, c.regions, got, c.want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/registry"
+	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
 // lendsPorts reports whether an address is of the pool and outbound: services get ports of it, never
@@ -71,7 +72,7 @@ func (v *view) never(a netip.Addr, p model.Protocol, port uint16) string {
 		return fmt.Sprintf("pings of %s, which is outbound, are the gateway's: leave icmp out", where)
 	case netip.AddrPortFrom(a, port) == v.config.DNS.Public:
 		return fmt.Sprintf("%s port %d of %s is where the name server listens", p, port, where)
-	case slices.Contains(v.static.ports, datapath.Service{Host: a, Protocol: p, Port: port}):
+	case slices.Contains(v.static.Ports, datapath.Service{Host: a, Protocol: p, Port: port}):
 		return fmt.Sprintf("%s port %d of %s is sent on by dnat", p, port, where)
 	}
 	return ""
@@ -249,6 +250,6 @@ func partsOf(c *config.Config, outbound []netip.Addr, r *registry.Registry) *vie
 		outbound = append(slices.Clone(outbound), c.DNS.Public.Addr()) // it is of the interface then, or the gateway says that it is not
 	}
 	v := &view{config: c, registry: r, outbound: outbound}
-	v.static, _ = staticOf(c, outbound, nothingPast) // its error is told elsewhere
+	v.static, _ = ruleset.StaticOf(c, outbound, nothingPast) // its error is told elsewhere
 	return v
 }

@@ -45,7 +45,7 @@ func datapathOptions(o Options, v *view, outbound []netip.Addr) datapath.Options
 		Instance: o.Instance, WithoutTCX: withoutTCX != "", Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
 		Stack: c.Interfaces.Stack, Capacity: c.Capacity, Reserve: c.Capacity / reserved, Outbound: outbound, Slots: c.Outbound.Slots, Logger: o.Logger,
 		Reservations: reservations(c), Bindings: bindings(c, len(v.registry.Services())), BoundPorts: spare(v.ports()),
-		Addresses: spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.addresses) + len(c.OneToOneAddresses())), Owners: max(1024, 2*len(c.OneToOneAddresses())), Services: spare(len(v.services())), Names: spare(v.realm.Names()),
+		Addresses: spare(len(c.Pool.Addresses) + len(outbound) + len(v.static.Addresses) + len(c.OneToOneAddresses())), Owners: max(1024, 2*len(c.OneToOneAddresses())), Services: spare(len(v.services())), Names: spare(v.realm.Names()),
 	}
 }
 
@@ -103,7 +103,7 @@ func limits(l config.Limits) datapath.Limits {
 
 // services are all that the data plane is to open.
 func (v *view) services() []datapath.Service {
-	return slices.Concat(services(v.registry), v.static.ports, v.keptPorts())
+	return slices.Concat(services(v.registry), v.static.Ports, v.keptPorts())
 }
 
 // services are what sessions from the pool may reach.

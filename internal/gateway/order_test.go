@@ -9,6 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
 // reason is what a configuration says of REMOTE, the remote end of a flow.
@@ -149,14 +150,14 @@ func (w asked) decides(r *rig, table string) {
 		{reasons: []reason{neverBan, blocking, trapping, fencing}, want: "passes"},
 		{reasons: []reason{allowing, blocking, trapping, fencing}, want: "passes"},
 		{reasons: []reason{blocking, trapping, fencing}, want: "drop_banned"},
-		{reasons: []reason{blocking, trapping, fencing}, want: denied + blocklist, unban: true},
+		{reasons: []reason{blocking, trapping, fencing}, want: denied + ruleset.Blocklist, unban: true},
 		{reasons: []reason{ignoring, fencing}, want: "passes"},
 		{reasons: []reason{trapping, fencing}, want: trapped, not: !w.honeypot},
 		{reasons: []reason{trapping, elsewhere, fencing}, want: trapped, not: !w.honeypot},
 		{reasons: []reason{elsewhere, fencing}, want: "passes"},
-		{reasons: []reason{fencing}, want: denied + geofence},
+		{reasons: []reason{fencing}, want: denied + ruleset.Geofence},
 		{reasons: []reason{unknown}, want: "passes"}, // its country is known
-		{reasons: []reason{otherwise}, want: denied + geofence},
+		{reasons: []reason{otherwise}, want: denied + ruleset.Geofence},
 		{reasons: []reason{nothing}, want: "passes"},
 	} {
 		if s.not {

@@ -87,7 +87,7 @@ func (p poolEvents) PoolRecovered(refused uint64) { p.hub.Emit(events.PoolRecove
 
 // rested returns an error if an address is to be something else that was of the pool just now.
 func (g *Gateway) rested(v *view) error {
-	others := slices.DeleteFunc(slices.Concat(v.outbound, v.static.addresses, v.config.OneToOneAddresses(), []netip.Addr{v.config.DNS.Public.Addr(), v.config.DNS.Private.Addr()}), func(a netip.Addr) bool {
+	others := slices.DeleteFunc(slices.Concat(v.outbound, v.static.Addresses, v.config.OneToOneAddresses(), []netip.Addr{v.config.DNS.Public.Addr(), v.config.DNS.Private.Addr()}), func(a netip.Addr) bool {
 		return slices.Contains(v.config.Pool.Addresses, a)
 	})
 	if address, left, rests := g.pool.StillResting(others, v.outbound); rests {

@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/guard/geo"
 	"github.com/realmgate/realmgate/internal/guard/lists"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
 // Sets, lists and geofences of both families are in one table; the narrowest place
@@ -29,10 +31,10 @@ protection:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.places, err = placesOf(d.Config); err != nil {
+	if v.places, err = geo.PlacesOf(d.Config); err != nil {
 		t.Fatal(err)
 	}
-	remote := policyOf(v).Protection[0].Function.(chain.Allowlist).Remote
+	remote := v.rules().Policy().Protection[0].Function.(chain.Allowlist).Remote
 	for _, c := range []struct {
 		what  string
 		set   *model.AddressSet
@@ -55,7 +57,7 @@ protection:
 	if err := Check(d); err != nil {
 		t.Errorf("the check: %v", err)
 	}
-	if err := namedIn(v.config, v.lists).allowed(v.config)(netip.MustParsePrefix("2001:db8:5::/64")); err == nil || !strings.HasSuffix(err.Error(), "the allowlist has it: 2001:db8:5::1/128") {
+	if err := ruleset.NamedIn(v.config, v.lists).Allowed(v.config)(netip.MustParsePrefix("2001:db8:5::/64")); err == nil || !strings.HasSuffix(err.Error(), "the allowlist has it: 2001:db8:5::1/128") {
 		t.Errorf("a ban of what is allowed: %v", err)
 	}
 }

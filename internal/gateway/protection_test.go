@@ -11,6 +11,7 @@ import (
 	"github.com/realmgate/realmgate/internal/guard/geo"
 	"github.com/realmgate/realmgate/internal/guard/lists"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
 // geoTable writes a table of one country, one ASN, or both, and returns its file; six are
@@ -92,11 +93,11 @@ protection:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.places, err = placesOf(d.Config); err != nil {
+	if v.places, err = geo.PlacesOf(d.Config); err != nil {
 		t.Fatal(err)
 	}
 	v.hops = []netip.Addr{netip.MustParseAddr("77.0.0.9")}
-	remote := policyOf(v).Protection[0].Function.(chain.Allowlist).Remote
+	remote := v.rules().Policy().Protection[0].Function.(chain.Allowlist).Remote
 	for address, want := range map[string]bool{"77.0.0.2": true, "77.0.0.32": true, "77.0.0.47": true, "77.0.0.9": true, "203.0.113.9": true, "77.0.0.3": false, "77.0.0.48": false} {
 		if got := remote.In.Allowed.Contains(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s is spared: %t, want %t", address, got, want)
@@ -110,7 +111,7 @@ protection:
 // What is allowed for flows of one direction cannot be banned, either.
 func TestAllowlistIsNotBanned(t *testing.T) {
 	v := viewOf(t, text+"protection: {allowlist: [{remote: 203.0.113.0/28, direction: in}, {remote: 203.0.113.64, direction: out}]}\n")
-	allowed := namedIn(v.config, nil).allowed(v.config)
+	allowed := ruleset.NamedIn(v.config, nil).Allowed(v.config)
 	for prefix, want := range map[string]string{
 		"203.0.113.1/32": "203.0.113.0/28", "203.0.113.0/24": "203.0.113.0/28", "203.0.113.64/32": "203.0.113.64/32", "203.0.113.65/32": "", "203.0.113.16/28": "",
 	} {
@@ -128,17 +129,17 @@ protection: {allowlist: [{list: never}], blocklist: [192.0.2.9, {list: drop, dir
 `)
 	c := d.Config
 	set := model.NewAddressSet([]model.AddressRange{model.RangeOf(netip.MustParsePrefix("203.0.113.0/24"))})
-	n := namedIn(c, lists.Contents{"drop": set})
+	n := ruleset.NamedIn(c, lists.Contents{"drop": set})
 	listed := netip.MustParsePrefix("203.0.113.7/32")
 	for d, want := range map[model.Direction]string{model.In: "list drop", model.Out: "", model.AnyDirection: "list drop"} {
-		if got := n.onList(c.Protection.Blocklist, d, listed); got != want {
+		if got := n.OnList(c.Protection.Blocklist, d, listed); got != want {
 			t.Errorf("flows %s are on %q, want %q", d, got, want)
 		}
 	}
-	if in, out := n.unions(c.Protection.Blocklist, model.Ranges{}); !in.Contains(listed.Addr()) || out.Contains(listed.Addr()) {
+	if in, out := n.Unions(c.Protection.Blocklist, model.Ranges{}); !in.Contains(listed.Addr()) || out.Contains(listed.Addr()) {
 		t.Errorf("blocked are %+v and %+v", in, out)
 	}
-	if in, _ := n.unions(c.Protection.Allowlist, model.Ranges{}); len(in.Ranges()) > 0 {
+	if in, _ := n.Unions(c.Protection.Allowlist, model.Ranges{}); len(in.Ranges()) > 0 {
 		t.Errorf("allowed are %+v", in)
 	}
 	if err := Check(d); err != nil {

@@ -54,7 +54,7 @@ var mayImport = map[string][]string{
 	"names/rebind":     {"model"},
 	"outbound":         {"datapath"}, // which addresses hosts leave by
 	"names/allocation": {"datapath", "model", "nameserver", "policy", "pool"},
-	"guard/geo":        {"model"},
+	"guard/geo":        {"config", "model"},
 	"guard/geo/unpack": {},
 	"guard/lists":      {"api", "config", "httperror", "lifecycle", "model", "process"},
 	"guard/watch":      {"api", "config", "lifecycle", "model", "process"},
@@ -65,8 +65,9 @@ var mayImport = map[string][]string{
 	"names/realm":      {"config", "model", "names/zone", "nameserver", "pool", "registry"},
 	"names/server":     {"api", "config", "datapath", "lifecycle", "model", "names/realm", "names/rebind", "nameserver", "store"},
 	"advice":           {"api", "config", "datapath", "lifecycle", "model", "nameserver", "policy"},
+	"ruleset":          {"chain", "config", "datapath", "model"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"gateway":  {"advice", "api", "balance", "capture", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "machine", "model", "names/...", "nameserver", "outbound", "policy", "pool", "registry", "store", "tenants"},
+	"gateway":  {"advice", "api", "balance", "capture", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "machine", "model", "names/...", "nameserver", "outbound", "policy", "pool", "registry", "ruleset", "store", "tenants"},
 	"api":      {"model"},
 	"client":   {"api", "model"},
 	"cli":      {"client", "config", "gateway", "geodata", "guard/geo", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model"},

@@ -1,4 +1,4 @@
-package gateway
+package geo
 
 import (
 	"errors"
@@ -9,34 +9,23 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/config"
-	"github.com/realmgate/realmgate/internal/guard/geo"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// places is where addresses are, and what the geofences say of that. It is empty where
-// there is none.
-type places struct {
-	table  *geo.Table
+// Places is where addresses are, and what the geofences of a configuration say of that. It is empty where there is none.
+type Places struct {
+	table  *Table
 	fences map[model.Direction]fence
 }
 
 // fence is the geofence of a direction.
 type fence struct {
-	policy *geo.Policy
+	policy *Policy
 	denied *model.AddressSet
 }
 
-// preparePlaces reads the table of places where the file was read.
-func (g *Gateway) preparePlaces(d *draft) (_ change, err error) {
-	if d.read {
-		d.places, err = placesOf(d.config)
-	} else {
-		d.places = d.before.places
-	}
-	return change{}, err
-}
-
-func placesOf(c *config.Config) (p places, err error) {
+// PlacesOf reads the table of places that a configuration names, and wants it to know what that judges by.
+func PlacesOf(c *config.Config) (p Places, err error) {
 	if len(c.Protection.Geofences)+len(c.Bans.Regions) == 0 {
 		return p, nil
 	}
@@ -56,7 +45,7 @@ func placesOf(c *config.Config) (p places, err error) {
 		if err := knows(p.table, g); err != nil {
 			return p, fmt.Errorf("protection.geofence: %s %w", c.Protection.GeoTable, err)
 		}
-		policy, err := geo.NewPolicy(geofenceRules(g))
+		policy, err := NewPolicy(geofenceRules(g))
 		if err != nil {
 			return p, fmt.Errorf("protection.geofence: %w", err)
 		}
@@ -71,7 +60,7 @@ func placesOf(c *config.Config) (p places, err error) {
 }
 
 // deniedBy are the addresses that a policy denies.
-func deniedBy(table *geo.Table, policy *geo.Policy) *model.AddressSet {
+func deniedBy(table *Table, policy *Policy) *model.AddressSet {
 	denied := table.Resolve(policy)
 	ranges := model.Ranges{V4: denied.V4}
 	for _, r := range denied.V6 {
@@ -81,7 +70,7 @@ func deniedBy(table *geo.Table, policy *geo.Policy) *model.AddressSet {
 }
 
 // knows wants the table to have what a geofence judges by.
-func knows(table *geo.Table, g *config.Geofence) error {
+func knows(table *Table, g *config.Geofence) error {
 	for _, w := range slices.Concat(g.Allow, g.Deny) {
 		if w.Prefix.IsValid() {
 			continue
@@ -93,7 +82,7 @@ func knows(table *geo.Table, g *config.Geofence) error {
 	return nil
 }
 
-func knowsRegion(table *geo.Table, r model.Region) error {
+func knowsRegion(table *Table, r model.Region) error {
 	countries, asns := table.Knows()
 	switch {
 	case r.ASN() != 0 && !asns:
@@ -112,7 +101,7 @@ func tableFlag(path string) string {
 	return " --table " + path
 }
 
-func readPlaces(path string) (*geo.Table, error) {
+func readPlaces(path string) (*Table, error) {
 	file, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -121,16 +110,16 @@ func readPlaces(path string) (*geo.Table, error) {
 		return nil, fmt.Errorf("read the table of places: %w", err)
 	}
 	defer func() { _ = file.Close() }() // only read: nothing can be lost
-	table, err := geo.Load(file)
+	table, err := Load(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the table of places %s: %w", path, err)
 	}
 	return table, nil
 }
 
-func geofenceRules(g *config.Geofence) geo.Rules {
-	action := map[config.Permission]geo.Action{config.Allowed: geo.Allow, config.Denied: geo.Deny}
-	rules := geo.Rules{Unknown: action[g.Unknown], Default: action[g.Default]}
+func geofenceRules(g *config.Geofence) Rules {
+	action := map[config.Permission]Action{config.Allowed: Allow, config.Denied: Deny}
+	rules := Rules{Unknown: action[g.Unknown], Default: action[g.Default]}
 	split := func(list []config.Where) (regions []model.Region, prefixes []netip.Prefix) {
 		for _, w := range list {
 			if w.Prefix.IsValid() {
@@ -146,8 +135,8 @@ func geofenceRules(g *config.Geofence) geo.Rules {
 	return rules
 }
 
-// said tells where an address is and what decides about it there.
-func (p places) said(d model.Direction, a netip.Addr) string {
+// Said tells where an address is and what decides about it there.
+func (p Places) Said(d model.Direction, a netip.Addr) string {
 	place := p.table.Lookup(a)
 	fence, known := p.fences[d]
 	if !known {
@@ -157,7 +146,7 @@ func (p places) said(d model.Direction, a netip.Addr) string {
 	return fmt.Sprintf("%s is %s: by %s", a, placeText(place), reason)
 }
 
-func placeText(p geo.Place) string {
+func placeText(p Place) string {
 	switch {
 	case p.Special:
 		return "for a special purpose"
@@ -171,9 +160,9 @@ func placeText(p geo.Place) string {
 	return fmt.Sprintf("in %s, %s, of AS%d", p.Country, p.Continent, p.ASN)
 }
 
-// banFactor is by how much bans of an address are longer by where it is: its ASN counts
+// BanFactor is by how much bans of an address are longer by where it is: its ASN counts
 // before its country, and that before its continent.
-func (p places) banFactor(regions []config.BanRegion, a netip.Addr) float64 {
+func (p Places) BanFactor(regions []config.BanRegion, a netip.Addr) float64 {
 	if len(regions) == 0 {
 		return 1
 	}
@@ -191,11 +180,20 @@ func (p places) banFactor(regions []config.BanRegion, a netip.Addr) float64 {
 }
 
 // knowsBanRegions wants the table to have what bans are made longer by.
-func knowsBanRegions(table *geo.Table, regions []config.BanRegion) error {
+func knowsBanRegions(table *Table, regions []config.BanRegion) error {
 	for _, r := range regions {
 		if err := knowsRegion(table, r.Region); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Denied are the addresses that the geofence of a direction denies, nil where there is none.
+func (p Places) Denied(d model.Direction) *model.AddressSet { return p.fences[d].denied }
+
+// Fence says by what the geofence of a direction decides; nil where there is none.
+func (p Places) Fenced(d model.Direction) bool {
+	_, known := p.fences[d]
+	return known
 }

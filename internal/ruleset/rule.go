@@ -1,4 +1,4 @@
-package gateway
+package ruleset
 
 import (
 	"fmt"
@@ -6,33 +6,32 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/balance"
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// counts are the numbers under which the data plane counts what functions do. A
+// Numbers are those under which the data plane counts what functions do. A
 // function keeps its own as long as chain and function have their names, and most do
 // where others come or go.
-type counts map[string]uint32
+type Numbers map[string]uint32
 
-func newCounts(of *config.Config) (counts, error) {
+// NewNumbers gives each function of a configuration its own.
+func NewNumbers(of *config.Config) (Numbers, error) {
 	var names []string
-	for _, f := range protectionFunctions(of) {
-		names = append(names, countName(config.ProtectionName, f))
+	for _, f := range ProtectionFunctions(of) {
+		names = append(names, Name(config.ProtectionName, f))
 	}
 	for _, ch := range of.Chains {
 		for _, f := range ch.Functions {
-			names = append(names, countName(ch.Name, f.Name))
+			names = append(names, Name(ch.Name, f.Name))
 		}
 	}
 	if len(names) >= datapath.MostCounts {
 		return nil, fmt.Errorf("chains: more than %d functions in all", datapath.MostCounts-1)
 	}
-	c, taken := counts{}, map[uint32]bool{0: true} // 0 is no function
+	c, taken := Numbers{}, map[uint32]bool{0: true} // 0 is no function
 	for _, name := range names {
 		hash := fnv.New32a()
 		_, _ = hash.Write([]byte(name))
@@ -45,50 +44,51 @@ func newCounts(of *config.Config) (counts, error) {
 	return c, nil
 }
 
-func countName(chain, function string) string { return chain + "/" + function }
+// Name is how a function of a chain is called where there are others.
+func Name(chain, function string) string { return chain + "/" + function }
 
-// judges reports whether a configuration has anything that judges flows.
-func judges(c *config.Config) bool { return len(c.Chains) > 0 || c.Protection.Given() }
-
-// buildChains compiles a view's policy when the data plane asks for it; nil
-// where there is none.
-func buildChains(v *view, states *chain.States) datapath.BuildChains {
-	if !judges(v.config) {
-		return nil
-	}
-	policy := policyOf(v)
-	return func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
-		made, err := chain.Build(policy, chain.Shared(tables), first, states)
-		return datapath.Chains{
-			XDP: datapath.ChainPrograms(made.XDP), TCX: datapath.ChainPrograms(made.TCX),
-			In: made.In, Out: made.Out, Stray: made.Stray, Traps: made.Traps,
-		}, err
-	}
+// Rules are what there is to compile.
+type Rules struct {
+	Config  *config.Config
+	Lists   map[string]*model.AddressSet // of the lists that have any addresses
+	Numbers Numbers
+	// Denied are the addresses that the geofence of a direction denies, nil where there is none.
+	Denied func(model.Direction) *model.AddressSet
+	// Paths are the backends of a function "multipath".
+	Paths func(function string) *chain.Paths
+	// Own are the gateway's own addresses, which are remote ends where a private host
+	// reaches another by its public address.
+	Own  []netip.Addr
+	Hops []netip.Addr // next hops
 }
 
-func policyOf(v *view) chain.Policy {
-	n := namedIn(v.config, v.lists)
-	policy := chain.Policy{Protection: n.protection(v), Chains: make([]chain.Chain, len(v.config.Chains))}
-	for i, ch := range v.config.Chains {
-		policy.Chains[i] = chain.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(v, ch), Static: ch.Static}
+// Judge reports whether there is anything that judges flows.
+func (r Rules) Judge() bool { return len(r.Config.Chains) > 0 || r.Config.Protection.Given() }
+
+// Policy is what they are for the engine.
+func (r Rules) Policy() chain.Policy {
+	n := NamedIn(r.Config, r.Lists)
+	policy := chain.Policy{Protection: n.protection(r), Chains: make([]chain.Chain, len(r.Config.Chains))}
+	for i, ch := range r.Config.Chains {
+		policy.Chains[i] = chain.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(r, ch), Static: ch.Static}
 	}
 	return policy
 }
 
-func (n named) stepsOf(v *view, ch config.Chain) (steps []chain.Step) {
+func (n Named) stepsOf(r Rules, ch config.Chain) (steps []chain.Step) {
 	for _, f := range ch.Functions {
-		name := countName(ch.Name, f.Name)
-		step := chain.Step{Name: name, Number: v.counts[name], Function: n.functionOf(f, v.balances[name]), FailOpen: f.Fail == config.FailOpen}
+		name := Name(ch.Name, f.Name)
+		step := chain.Step{Name: name, Number: r.Numbers[name], Function: n.functionOf(f, name, r), FailOpen: f.Fail == config.FailOpen}
 		if f.Use == config.UseJump {
-			step.Jumps = []int{slices.IndexFunc(v.config.Chains, func(other config.Chain) bool { return other.Name == f.Jump.Chain })}
+			step.Jumps = []int{slices.IndexFunc(r.Config.Chains, func(other config.Chain) bool { return other.Name == f.Jump.Chain })}
 		}
 		steps = append(steps, step)
 	}
 	return steps
 }
 
-// functionOf is a function as it is to be compiled; b is that of a "multipath".
-func (n named) functionOf(f config.Function, b *balance.Balance) chain.Function {
+// functionOf is a function as it is to be compiled; name is what it is called.
+func (n Named) functionOf(f config.Function, name string, r Rules) chain.Function {
 	switch f.Use {
 	case config.UseDoSDenial:
 		return chain.DoSDenial{Meter: meterOf(f.Meter)}
@@ -99,7 +99,7 @@ func (n named) functionOf(f config.Function, b *balance.Balance) chain.Function 
 	case config.UseDnat:
 		return chain.Dnat{Address: f.Dnat.To, Port: f.Dnat.Port}
 	case config.UseMultipath:
-		return chain.Multipath{Paths: b.Paths}
+		return chain.Multipath{Paths: r.Paths(name)}
 	case config.UseFirstBytes:
 		return chain.FirstBytes{Deny: signaturesOf(f.FirstBytes.Deny), Allow: signaturesOf(f.FirstBytes.Allow)}
 	case config.UseMirror:
@@ -138,7 +138,7 @@ func meterOf(m config.Meter) chain.Meter {
 }
 
 // matchRules are the rules by which a chain is found.
-func (n named) matchRules(matches []config.Match) (rules []chain.Rule) {
+func (n Named) matchRules(matches []config.Match) (rules []chain.Rule) {
 	for _, m := range matches {
 		ends := n.endsOf(m)
 		if len(ends) == 0 {
@@ -151,7 +151,7 @@ func (n named) matchRules(matches []config.Match) (rules []chain.Rule) {
 	return rules
 }
 
-func (n named) conditionRules(conditions []config.Condition) (rules []chain.Rule) {
+func (n Named) conditionRules(conditions []config.Condition) (rules []chain.Rule) {
 	for _, c := range conditions {
 		rules = append(rules, n.rulesOf(model.AnyDirection, c, nil)...)
 	}
@@ -160,7 +160,7 @@ func (n named) conditionRules(conditions []config.Condition) (rules []chain.Rule
 
 // rulesOf says a condition as rules. Its remote end, and the private one, are where
 // flows go or where they come from: that takes a rule for each direction.
-func (n named) rulesOf(direction model.Direction, c config.Condition, private *end) (rules []chain.Rule) {
+func (n Named) rulesOf(direction model.Direction, c config.Condition, private *end) (rules []chain.Rule) {
 	rule := chain.Rule{Direction: direction, Source: c.From, Destination: c.To, Protocol: c.Protocol, Ports: c.Ports}
 	set := n.sets[c.Set]
 	if !c.Remote.IsValid() && set == nil && private == nil {
@@ -196,51 +196,8 @@ func (n named) rulesOf(direction model.Direction, c config.Condition, private *e
 	return rules
 }
 
-// reportChains says which chains are not as the file has them.
-func (g *Gateway) reportChains(s *api.Status) error {
-	v := g.view.Load()
-	for i, ch := range v.config.Chains {
-		if changes := v.changes(i); len(changes) > 0 {
-			s.ChangedChains = append(s.ChangedChains, api.ChangedChain{Chain: ch.Name, Changes: changes})
-		}
-	}
-	return nil
-}
-
-// Chains implements api.Gateway.
-func (g *Gateway) Chains() ([]api.Chain, error) {
-	v := g.view.Load()
-	counts, err := g.data.Counts()
-	if err != nil {
-		return nil, err
-	}
-	list := []api.Chain{}
-	did := func(chain, function, use string, priority int) api.Function {
-		name := countName(chain, function)
-		n := counts[v.counts[name]]
-		return api.Function{
-			Name: function, Use: use, Priority: priority, Seen: n.Seen, Accepted: n.Accepted, Dropped: n.Dropped,
-			Failed: n.Failed, Samples: n.Samples, NsEach: n.Ns / max(1, n.Samples), Backends: v.balances.Backends(name),
-		}
-	}
-	if v.config.Protection.Given() {
-		shown := api.Chain{Name: config.ProtectionName, Match: []map[string]string{{}}}
-		for _, f := range protectionFunctions(v.config) {
-			shown.Functions = append(shown.Functions, did(config.ProtectionName, f, f, 0))
-		}
-		list = append(list, shown)
-	}
-	for i, ch := range v.config.Chains {
-		shown := api.Chain{Name: ch.Name, Match: matchesOf(ch.Matches), Functions: []api.Function{}, Changes: v.changes(i)}
-		for _, f := range ch.Functions {
-			shown.Functions = append(shown.Functions, did(ch.Name, f.Name, f.Used(), f.Priority))
-		}
-		list = append(list, shown)
-	}
-	return list, nil
-}
-
-func matchesOf(matches []config.Match) (said []map[string]string) {
+// Matches says what finds a chain, for people.
+func Matches(matches []config.Match) (said []map[string]string) {
 	for _, m := range matches {
 		said = append(said, matchOf(m))
 	}
@@ -265,24 +222,4 @@ func matchOf(m config.Match) map[string]string {
 	add("host", m.Host.String(), m.Host != "")
 	add("service", m.Service.String(), m.Service != "")
 	return said
-}
-
-// prepareCounts begins the counts of functions that are new.
-func (g *Gateway) prepareCounts(d *draft) (change, error) {
-	if d.before == nil {
-		return change{}, nil
-	}
-	return change{Commit: func() error { return g.clearCounts(d.before.counts, d.counts) }}, nil
-}
-
-func (g *Gateway) clearCounts(old, now counts) error {
-	for name, number := range now {
-		if was, known := old[name]; known && was == number {
-			continue
-		}
-		if err := g.data.ClearCount(number); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,18 +1,17 @@
-package gateway
+package ruleset
 
 import (
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/config"
-	"github.com/realmgate/realmgate/internal/guard/lists"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// named is what conditions of chains and entries of the protection mean by names.
-type named struct {
+// Named is what conditions of chains and entries of the protection mean by names.
+type Named struct {
 	ends  map[model.Name][]end
 	sets  map[string]*model.AddressSet
-	lists lists.Contents
+	lists map[string]*model.AddressSet
 }
 
 // end is where a host or a port of a service is.
@@ -22,8 +21,9 @@ type end struct {
 	port     uint16 // 0: every one
 }
 
-func namedIn(c *config.Config, lists lists.Contents) named {
-	n := named{map[model.Name][]end{}, map[string]*model.AddressSet{}, lists}
+// NamedIn are those of a configuration; lists are the addresses of its lists, by name.
+func NamedIn(c *config.Config, lists map[string]*model.AddressSet) Named {
+	n := Named{map[model.Name][]end{}, map[string]*model.AddressSet{}, lists}
 	for _, h := range c.Hosts {
 		n.ends[h.Name] = []end{{host: h.Address}}
 		for _, s := range h.Services {
@@ -43,7 +43,7 @@ func namedIn(c *config.Config, lists lists.Contents) named {
 }
 
 // endsOf are those of the host or the service that a match names; none where it names none.
-func (n named) endsOf(m config.Match) []end {
+func (n Named) endsOf(m config.Match) []end {
 	if m.Service != "" {
 		return n.ends[m.Service]
 	}

@@ -1,17 +1,15 @@
-package gateway
+package config
 
 import (
 	"reflect"
 	"slices"
-
-	"github.com/realmgate/realmgate/internal/config"
 )
 
-// differences says what makes one list of functions another.
-func differences(was, is []config.Function) []string {
+// Differences says what makes one list of functions another.
+func Differences(was, is []Function) []string {
 	said := []string{}
-	find := func(list []config.Function, name string) int {
-		return slices.IndexFunc(list, func(f config.Function) bool { return f.Name == name })
+	find := func(list []Function, name string) int {
+		return slices.IndexFunc(list, func(f Function) bool { return f.Name == name })
 	}
 	for _, f := range was {
 		if find(is, f.Name) < 0 {
@@ -45,7 +43,7 @@ func differences(was, is []config.Function) []string {
 	return said
 }
 
-func placedAs(f, other config.Function) config.Function {
+func placedAs(f, other Function) Function {
 	f.Priority, f.Before, f.After = other.Priority, other.Before, other.After
 	return f
 }

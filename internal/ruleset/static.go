@@ -1,4 +1,4 @@
-package gateway
+package ruleset
 
 import (
 	"fmt"
@@ -13,21 +13,21 @@ import (
 // mostStaticPorts bounds the ports of outbound addresses that dnat has.
 const mostStaticPorts = 4096
 
-// static is what dnat takes: addresses of its own, and ports of outbound addresses.
-type static struct {
-	addresses []netip.Addr
-	ports     []datapath.Service
+// Static is what dnat takes: addresses of its own, and ports of outbound addresses.
+type Static struct {
+	Addresses []netip.Addr
+	Ports     []datapath.Service
 }
 
-// opens reports whether dnat opens ports of an address.
-func (s static) opens(a netip.Addr) bool {
-	return slices.Contains(s.addresses, a) || slices.ContainsFunc(s.ports, func(p datapath.Service) bool { return p.Host == a })
+// Opens reports whether dnat opens ports of an address.
+func (s Static) Opens(a netip.Addr) bool {
+	return slices.Contains(s.Addresses, a) || slices.ContainsFunc(s.Ports, func(p datapath.Service) bool { return p.Host == a })
 }
 
-// staticOf tells what the configuration's chains take from the outbound addresses,
+// StaticOf tells what the configuration's chains take from the outbound addresses,
 // which the configuration may leave to the gateway. Those that have left their interfaces are
 // nobody's: past tells them.
-func staticOf(c *config.Config, outbound []netip.Addr, past func(netip.Addr) bool) (s static, err error) {
+func StaticOf(c *config.Config, outbound []netip.Addr, past func(netip.Addr) bool) (s Static, err error) {
 	for _, h := range c.Hosts {
 		if h.OneToOne.IsValid() && slices.Contains(outbound, h.OneToOne) {
 			return s, fmt.Errorf("hosts: %s has one_to_one %s, an outbound address, which hosts share: give it another", h.Name, h.OneToOne)
@@ -55,13 +55,13 @@ func staticOf(c *config.Config, outbound []netip.Addr, past func(netip.Addr) boo
 		return s, fmt.Errorf("chains: %d ports of outbound addresses for dnat, at most %d", len(ports), mostStaticPorts)
 	}
 	for p := range ports {
-		s.ports = append(s.ports, p)
+		s.Ports = append(s.Ports, p)
 	}
 	return s, nil
 }
 
 // add takes what a match of a chain names.
-func (s *static) add(c *config.Config, chain string, m config.Match, outbound []netip.Addr, past func(netip.Addr) bool, ports map[datapath.Service]bool) error {
+func (s *Static) add(c *config.Config, chain string, m config.Match, outbound []netip.Addr, past func(netip.Addr) bool, ports map[datapath.Service]bool) error {
 	for _, a := range m.StaticAddresses() {
 		switch {
 		case !slices.Contains(outbound, a) && past(a):
@@ -69,7 +69,7 @@ func (s *static) add(c *config.Config, chain string, m config.Match, outbound []
 			if a == c.DNS.Public.Addr() {
 				return fmt.Errorf("chain %s: %s is dns.public and no outbound address: dnat has outbound addresses, or its own", chain, a)
 			}
-			s.addresses = append(s.addresses, a)
+			s.Addresses = append(s.Addresses, a)
 		case m.Ports == model.Ports{} || m.Protocol != model.TCP && m.Protocol != model.UDP:
 			return fmt.Errorf("chain %s: %s is an outbound address, which hosts share: name protocol (tcp or udp) and port", chain, a)
 		default:
