@@ -31,7 +31,7 @@ func Check(d *config.Document) error {
 	if err != nil {
 		return err
 	}
-	if err := partsOf(c, c.Outbound.Addresses, r).checkPlaces(); err != nil {
+	if err := partsOf(c, c.Outbound.Addresses, r).shared().Check(); err != nil {
 		return err
 	}
 	if len(c.Outbound.Addresses) > 0 { // else they are known when the gateway starts

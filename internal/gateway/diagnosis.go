@@ -63,7 +63,7 @@ func (g *Gateway) runDiagnosis(ctx context.Context) {
 		anew := v.config != seen || !slices.Equal(setup.Outbound, v.outbound)
 		if anew {
 			setup, seen = setupOf(v.config, v.outbound), v.config
-			g.warn(nil, append(setup.Doubts(), v.rivals()...))
+			g.warn(nil, append(setup.Doubts(), v.shared().Rivals()...))
 		}
 		if now := time.Now(); anew || now.Sub(looked) >= tenantsEvery {
 			others, looked = g.tenants(), now
@@ -123,7 +123,7 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 	var parts *view
 	if r, err := realm.RegistryOf(d); err == nil {
 		parts = partsOf(c, outbound, r)
-		warnings = append(warnings, parts.rivals()...)
+		warnings = append(warnings, parts.shared().Rivals()...)
 	}
 	hops, _, err := machine.FindNextHops()
 	if err != nil {
@@ -138,7 +138,7 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 		return warnings
 	}
 	if parts != nil {
-		warnings = append(warnings, ownRemedies(parts.ownInPool(facts.Own))...)
+		warnings = append(warnings, ownRemedies(parts.shared().OnInterfaces(facts.Own))...)
 	}
 	if len(facts.Missing) == 0 { // else that is why
 		warnings = append(warnings, plan.Doubts(outbound, c.Outbound.Slots)...)

@@ -123,7 +123,7 @@ func newView(d *config.Document, outbound []netip.Addr, past func(netip.Addr) bo
 	if v.static, err = ruleset.StaticOf(c, outbound, past); err != nil {
 		return nil, err
 	}
-	if err := v.checkPlaces(); err != nil {
+	if err := v.shared().Check(); err != nil {
 		return nil, err
 	}
 	return v, nil

@@ -103,7 +103,7 @@ func limits(l config.Limits) datapath.Limits {
 
 // services are all that the data plane is to open.
 func (v *view) services() []datapath.Service {
-	return slices.Concat(services(v.registry), v.static.Ports, v.keptPorts())
+	return slices.Concat(services(v.registry), v.static.Ports, v.shared().Kept())
 }
 
 // services are what sessions from the pool may reach.

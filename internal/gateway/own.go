@@ -4,6 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/names/shared"
+	"github.com/realmgate/realmgate/internal/registry"
+	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
 // prepareMachine learns what the machine has itself, and refuses services whose ports are taken.
@@ -19,7 +27,7 @@ func (g *Gateway) prepareMachine(d *draft) (change, error) {
 		}
 	}
 	if d.read && d.before != nil {
-		if err := g.checkListening(d.view); err != nil {
+		if err := g.live().CheckListening(d.shared()); err != nil {
 			return change{}, err
 		}
 	}
@@ -28,7 +36,7 @@ func (g *Gateway) prepareMachine(d *draft) (change, error) {
 
 // lookAtSockets learns what programs of the gateway listen at, as long as services have ports of an outbound address.
 func (g *Gateway) lookAtSockets(v *view) error {
-	if len(v.inParts()) == 0 {
+	if len(v.shared().List()) == 0 {
 		g.machine.ForgetSockets()
 		return nil
 	}
@@ -57,17 +65,7 @@ func (g *Gateway) warnOfOwn(v *view) {
 }
 
 func (g *Gateway) ownInPool(v *view) []netip.Addr {
-	return v.ownInPool(g.machine.Addresses())
-}
-
-// ownInPool are the pool addresses that the machine has itself, and that are not lent by ports.
-func (v *view) ownInPool(own map[netip.Addr]bool) (found []netip.Addr) {
-	for _, a := range v.config.Pool.Addresses {
-		if own[a] && !v.lendsPorts(a) {
-			found = append(found, a)
-		}
-	}
-	return found
+	return v.shared().OnInterfaces(g.machine.Addresses())
 }
 
 // ownRemedies says it.
@@ -76,4 +74,40 @@ func ownRemedies(own []netip.Addr) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s of the pool stands on an interface (%d such) and is not lent: take it off the interface, or out of pool.addresses", own[0], len(own))}
+}
+
+// shared are the pool addresses of which services get ports.
+func (v *view) shared() shared.Addresses {
+	return shared.Addresses{Config: v.config, Registry: v.registry, Outbound: v.outbound, Static: v.static.Ports}
+}
+
+func (v *view) lendsPorts(a netip.Addr) bool { return v.shared().Lends(a) }
+
+func (g *Gateway) live() shared.Live {
+	return shared.Live{Data: g.data, Machine: &g.machine, Place: g.pool.Place, Places: func(visit func(netip.Addr, []model.Port)) {
+		for _, p := range g.pool.Places() {
+			visit(p.Address, p.Service.Ports)
+		}
+	}}
+}
+
+// blocked is invariant I3 for the pool.
+func (g *Gateway) blocked(v *view, a netip.Addr, p model.Protocol, port uint16) bool {
+	return g.live().Blocked(v.shared(), a, p, port)
+}
+
+// opened are all that the data plane is to open, and the ports of outbound addresses that it keeps from
+// mappings.
+func (g *Gateway) opened(v *view) []datapath.Service {
+	return append(v.services(), g.live().Lately(v.outbound)...)
+}
+
+// partsOf is what can be said of a configuration before it runs.
+func partsOf(c *config.Config, outbound []netip.Addr, r *registry.Registry) *view {
+	if c.Outbound.Follows() && slices.Contains(c.Pool.Addresses, c.DNS.Public.Addr()) {
+		outbound = append(slices.Clone(outbound), c.DNS.Public.Addr()) // it is of the interface then, or the gateway says that it is not
+	}
+	v := &view{config: c, registry: r, outbound: outbound}
+	v.static, _ = ruleset.StaticOf(c, outbound, nothingPast) // its error is told elsewhere
+	return v
 }

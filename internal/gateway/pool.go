@@ -69,7 +69,7 @@ func (g *Gateway) reportPool(s *api.Status) error {
 	s.Places = api.Gauge{Used: uint64(p.Bindings), Capacity: uint64(p.Services)}
 	s.Lent, s.Claimed, s.Expired, s.Moved = p.Offers+p.Repeats, p.Claimed, p.Expired, p.Moved
 	s.DNS.Distrusted, s.DNS.Exhausted = asked.Distrusted+asked.Shared, asked.Exhausted
-	s.Remedies = append(s.Remedies, g.partRemedies(g.view.Load())...)
+	s.Remedies = append(s.Remedies, g.live().Remedies(g.view.Load().shared())...)
 	s.Remedies = append(s.Remedies, g.pool.Remedies()...)
 	return nil
 }

@@ -66,6 +66,7 @@ var mayImport = map[string][]string{
 	"names/server":     {"api", "config", "datapath", "lifecycle", "model", "names/realm", "names/rebind", "nameserver", "store"},
 	"advice":           {"api", "config", "datapath", "lifecycle", "model", "nameserver", "policy"},
 	"ruleset":          {"chain", "config", "datapath", "model"},
+	"names/shared":     {"config", "datapath", "model", "registry"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
 	"gateway":  {"advice", "api", "balance", "capture", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "machine", "model", "names/...", "nameserver", "outbound", "policy", "pool", "registry", "ruleset", "store", "tenants"},
 	"api":      {"model"},

@@ -1,0 +1,160 @@
+package shared
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/registry"
+)
+
+// Addresses are the shared ones of a configuration.
+type Addresses struct {
+	Config   *config.Config // with the pool's addresses of now
+	Registry *registry.Registry
+	Outbound []netip.Addr       // of now
+	Static   []datapath.Service // ports of outbound addresses that dnat has
+}
+
+// Lends reports whether an address is of the pool and outbound: services get ports of it, never
+// the whole.
+func (s Addresses) Lends(a netip.Addr) bool {
+	return slices.Contains(s.Outbound, a) && slices.Contains(s.Config.Pool.Addresses, a)
+}
+
+// List is all of them.
+func (s Addresses) List() (list []netip.Addr) {
+	for _, a := range s.Outbound {
+		if slices.Contains(s.Config.Pool.Addresses, a) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// Kept are the ports that no mapping gets, as services may have them.
+func (s Addresses) Kept() (list []datapath.Service) {
+	for _, a := range s.List() {
+		for _, service := range s.Registry.Services() {
+			for _, p := range service.Ports {
+				if p.Port > 0 {
+					list = append(list, datapath.Service{Host: a, Protocol: p.Protocol, Port: p.Port})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// never says why a service can never have a port of an address of which services get ports, "" where it can.
+func (s Addresses) never(a netip.Addr, p model.Protocol, port uint16) string {
+	where := a.String()
+	if a.IsUnspecified() {
+		where = s.Config.Pool.Interfaces[0]
+	}
+	switch {
+	case p == model.AnyProtocol:
+		return fmt.Sprintf("everything of %s would take outbound connections away: open ports", where)
+	case p == model.ICMP:
+		return fmt.Sprintf("pings of %s, which is outbound, are the gateway's: leave icmp out", where)
+	case netip.AddrPortFrom(a, port) == s.Config.DNS.Public:
+		return fmt.Sprintf("%s port %d of %s is where the name server listens", p, port, where)
+	case slices.Contains(s.Static, datapath.Service{Host: a, Protocol: p, Port: port}):
+		return fmt.Sprintf("%s port %d of %s is sent on by dnat", p, port, where)
+	}
+	return ""
+}
+
+// whyNever says why a service has no place in the pool whatever else there is, "" where it may have one.
+func (s Addresses) whyNever(service *registry.Service) (why string) {
+	addresses := slices.Clone(s.Config.Pool.Addresses)
+	if len(s.Config.Pool.Interfaces) > 0 {
+		addresses = append(addresses, netip.IPv4Unspecified()) // whatever it will be
+	}
+	for _, a := range addresses {
+		if !a.IsUnspecified() && !s.Lends(a) {
+			return ""
+		}
+		here := ""
+		for _, p := range service.Ports {
+			if here == "" {
+				here = s.never(a, p.Protocol, p.Port)
+			}
+		}
+		if here == "" {
+			return ""
+		}
+		why = here
+	}
+	return why
+}
+
+// Check refuses names that the pool has no address for, ever.
+func (s Addresses) Check() error {
+	for _, service := range s.Registry.Services() {
+		if why := s.whyNever(service); why != "" {
+			return fmt.Errorf("hosts: %s opens %s, and the pool has no address for that: %s, or give the pool an address that is not outbound",
+				service.Name, strings.Join(model.PortTexts(service.Ports), ", "), why)
+		}
+	}
+	return nil
+}
+
+// Rivals says which services want the same port where the pool has an address for fewer: one host at a time has a port of
+// an address.
+func (s Addresses) Rivals() (list []string) {
+	addresses := s.List()
+	if len(addresses) == 0 || len(addresses) < len(s.Config.Pool.Addresses) {
+		return nil
+	}
+	owners := map[string][]*registry.Service{}
+	var order []string
+	for _, service := range s.Registry.Services() {
+		for _, p := range service.Ports {
+			port := portOrWeb(p)
+			if !slices.ContainsFunc(owners[port], func(o *registry.Service) bool { return o.Owner == service.Owner }) {
+				owners[port] = append(owners[port], service)
+			}
+			if !slices.Contains(order, port) {
+				order = append(order, port)
+			}
+		}
+	}
+	for _, port := range order {
+		if of := owners[port]; len(of) > len(addresses) {
+			list = append(list, fmt.Sprintf("%s and %s%s both want %s, which one host at a time has of an address, and the pool has %d: the other is refused until "+
+				"nobody has used it for pool.rest: give one another port, or the pool another address", of[0].Name, of[1].Name, more(len(of)-1), port, len(addresses)))
+		}
+	}
+	return list
+}
+
+// portOrWeb is a port as the pool counts it: those of the web go together.
+func portOrWeb(p model.Port) string {
+	switch {
+	case p.Protocol == model.TCP && (p.Port == 80 || p.Port == 443), p.Protocol == model.UDP && p.Port == 443:
+		return "the web's ports (tcp 80 and 443, udp 443)"
+	}
+	return fmt.Sprintf("%s port %d", p.Protocol, p.Port)
+}
+
+func more(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more)", n-1)
+}
+
+// OnInterfaces are the pool addresses that the machine has itself, and that are not lent by ports: they are never lent.
+func (s Addresses) OnInterfaces(own map[netip.Addr]bool) (found []netip.Addr) {
+	for _, a := range s.Config.Pool.Addresses {
+		if own[a] && !s.Lends(a) {
+			found = append(found, a)
+		}
+	}
+	return found
+}
