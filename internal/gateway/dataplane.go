@@ -191,6 +191,9 @@ func (r room) fits(old, v *view) error {
 	return errors.Join(errs...)
 }
 
+// sweepEvery is how long one sweep of all tables takes at least.
+const sweepEvery = time.Second
+
 // runSweep ages the tables, spread over time so that no CPU is held for long.
 func (g *Gateway) runSweep(ctx context.Context) {
 	timer := time.NewTicker(sweepEvery)

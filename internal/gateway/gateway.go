@@ -15,6 +15,7 @@ import (
 	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/diagnose"
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/guard/geo"
@@ -33,30 +34,30 @@ import (
 
 // Gateway is a running daemon.
 type Gateway struct {
-	options  Options
-	log      *slog.Logger
-	started  time.Time
-	outbound *outbound.Keeper
-	data     *datapath.Datapath
-	store    *store.Store // what outlives a restart
-	pool     *allocation.Allocator
-	names    *server.Service
-	drops    capture.Drops
-	room     room
-	advice   *advice.Service
-	bans     *ban.Service
-	watches  *watch.Service
-	honeypot *trap.Service
-	backends *balance.Service
-	captures *capture.Service
-	lists    *lists.Service
-	events   events.Hub
-	view     atomic.Pointer[view]
-	machine  machine.Machine
-	sockets  *server.Sockets
-	control  net.Listener
-	hangups  chan os.Signal
-	doubts   diagnosis
+	options   Options
+	log       *slog.Logger
+	started   time.Time
+	outbound  *outbound.Keeper
+	data      *datapath.Datapath
+	store     *store.Store // what outlives a restart
+	pool      *allocation.Allocator
+	names     *server.Service
+	drops     capture.Drops
+	room      room
+	advice    *advice.Service
+	bans      *ban.Service
+	watches   *watch.Service
+	honeypot  *trap.Service
+	backends  *balance.Service
+	captures  *capture.Service
+	lists     *lists.Service
+	events    events.Hub
+	view      atomic.Pointer[view]
+	machine   machine.Machine
+	sockets   *server.Sockets
+	control   net.Listener
+	hangups   chan os.Signal
+	diagnosis *diagnose.Service
 
 	services serviceList
 	reload   sync.Mutex   // one at a time
@@ -70,6 +71,7 @@ func newGateway(o Options) *Gateway {
 		hangups: make(chan os.Signal, 1),
 		events:  events.Hub{Instance: o.Instance, Log: o.Logger},
 	}
+	g.diagnosis = g.newDiagnosis()
 	g.lists, g.watches, g.honeypot = g.newLists(), g.newWatches(), g.newHoneypot()
 	g.backends, g.captures = balance.New(o.Logger), g.newCaptures()
 	g.services = g.newServices()

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/machine"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/shared"
 	"github.com/realmgate/realmgate/internal/registry"
@@ -110,4 +112,22 @@ func partsOf(c *config.Config, outbound []netip.Addr, r *registry.Registry) *vie
 	v := &view{config: c, registry: r, outbound: outbound}
 	v.static, _ = ruleset.StaticOf(c, outbound, nothingPast) // its error is told elsewhere
 	return v
+}
+
+// followMachine keeps the data plane's picture of the machine true.
+func (g *Gateway) followMachine(ctx context.Context) error {
+	w, err := machine.NewNotices()
+	if err != nil {
+		return err
+	}
+	g.upkeep().Run(ctx, w)
+	return nil
+}
+
+func (g *Gateway) upkeep() *machine.Upkeep {
+	return &machine.Upkeep{
+		Refresh: g.data.Refresh, Look: g.lookAtOwn, Hops: g.lookAtHops, Log: g.log,
+		Routed:     func() { g.data.RoutesChanged(); g.machine.RoutesChanged() },
+		Neighbours: func() error { return g.data.ConfirmNeighbours(g.machine.SharedNextHops()) },
+	}
 }

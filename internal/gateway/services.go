@@ -40,7 +40,7 @@ func (g *Gateway) newServices() serviceList {
 		{Name: "bans", Prepare: g.prepareBans, Run: g.runBans, Report: g.reportBans},
 		{Name: "watches", Prepare: g.prepareWatches, Run: g.watches.Run, Report: g.watches.Report},
 		{Name: "captures", Prepare: g.prepareCaptures, Run: g.runCaptures},
-		{Name: "diagnosis", Run: endless(g.runDiagnosis), Report: g.reportDiagnosis},
+		{Name: "diagnosis", Run: g.diagnosis.Run, Report: g.diagnosis.Report},
 		{Name: "attachment", Prepare: g.prepareAttachment},
 		{Name: "control socket", Run: g.runControl},
 		{Name: "view", Prepare: g.prepareView},

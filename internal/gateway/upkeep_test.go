@@ -10,6 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/realmgate/realmgate/internal/guard/ban"
+	"github.com/realmgate/realmgate/internal/machine"
 )
 
 // When the kernel's notices end (its buffer ran over, say), the daemon listens
@@ -18,15 +19,15 @@ func TestUpkeepListensAnew(t *testing.T) {
 	r := newRig(t, text)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	ended := &hostWatch{done: make(chan struct{})}
-	ended.links, ended.addresses, ended.routes = closed(ended.links), closed(ended.addresses), closed(ended.routes)
+	ended := &machine.Notices{Done: make(chan struct{})}
+	ended.Links, ended.Addresses, ended.Routes = closed(ended.Links), closed(ended.Addresses), closed(ended.Routes)
 	go func() {
 		defer close(done)
-		_ = r.namespace.Do(func() error { r.runUpkeep(ctx, ended); return nil })
+		_ = r.namespace.Do(func() error { r.upkeep().Run(ctx, ended); return nil })
 	}()
 	defer func() { cancel(); <-done }()
 	// Faster than the tickers, so by a notice.
-	time.Sleep(refreshEvery + refreshEvery/4)
+	time.Sleep(time.Second + time.Second/4)
 	for n := range 5 {
 		prefix := netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, 0, byte(40 + n)}), 24)
 		if err := r.namespace.Address("eth0", prefix.String()); err != nil {
@@ -52,29 +53,29 @@ func TestUpkeepDoesNotWaitForBans(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	w := &hostWatch{
-		done: make(chan struct{}), links: make(chan netlink.LinkUpdate),
-		addresses: make(chan netlink.AddrUpdate), routes: make(chan netlink.RouteUpdate),
+	w := &machine.Notices{
+		Done: make(chan struct{}), Links: make(chan netlink.LinkUpdate),
+		Addresses: make(chan netlink.AddrUpdate), Routes: make(chan netlink.RouteUpdate),
 	}
 	var banning sync.WaitGroup
 	banning.Go(func() { r.ban(netip.MustParsePrefix("203.0.113.7/32")) })
 	<-asked
 	go func() {
 		defer close(done)
-		_ = r.namespace.Do(func() error { r.runUpkeep(ctx, w); return nil })
+		_ = r.namespace.Do(func() error { r.upkeep().Run(ctx, w); return nil })
 	}()
 	defer func() {
 		cancel()
 		banning.Wait()
 		<-done
-		close(w.links)
-		close(w.addresses)
-		close(w.routes)
+		close(w.Links)
+		close(w.Addresses)
+		close(w.Routes)
 	}()
 	notice := func() {
 		t.Helper()
 		select {
-		case w.links <- netlink.LinkUpdate{}:
+		case w.Links <- netlink.LinkUpdate{}:
 		case <-time.After(20 * time.Second):
 			t.Fatal("nobody takes notice of changes")
 		}
@@ -83,7 +84,7 @@ func TestUpkeepDoesNotWaitForBans(t *testing.T) {
 	if err := r.namespace.Address("eth0", address.String()); err != nil {
 		t.Fatal(err)
 	}
-	for begun := time.Now(); time.Since(begun) < refreshEvery+refreshEvery/4; { // the ticker's turn is among them
+	for begun := time.Now(); time.Since(begun) < 5*time.Second/4; { // the ticker's turn is among them
 		notice()
 	}
 	if !r.blocked(r.view.Load(), address.Addr(), 0, 0) {

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/realmgate/realmgate/internal/guard/geo"
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/guard/geo"
 )
 
 // moved gives a client an address that is somewhere: those of labs are nowhere.

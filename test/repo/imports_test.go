@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"names/zone": {"model"},
 	"nameserver": {"model", "names/rebind", "names/zone", "siphash"},
 	"health":     {"httperror"},
-	"diagnose":   {},
+	"diagnose":   {"api", "config"},
 	"tenants":    {},
 	"geodata":    {"guard/geo", "guard/geo/unpack"},
 	// A filter of answers, and what joins names, policy, pool and data plane: from a question to an answer.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/realmgate/realmgate/internal/guard/geo"
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/guard/geo"
 )
 
 // settle gives somebody behind the router another address, by which he speaks from then

@@ -17,8 +17,8 @@ type Live struct {
 		MappedTo(model.Protocol, netip.AddrPort) (netip.AddrPort, bool, error)
 	}
 	// Place is where a service is, and Places visits all addresses that services have, with their ports.
-	Place  func(service model.Name) (netip.Addr, bool)
-	Places func(visit func(netip.Addr, []model.Port))
+	Place   func(service model.Name) (netip.Addr, bool)
+	Places  func(visit func(netip.Addr, []model.Port))
 	Machine interface {
 		// Owns reports whether an address is on an interface, Listens whether a program waits for strangers there.
 		Owns(netip.Addr) bool

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/realmgate/realmgate/internal/lab/bench"
 	"github.com/realmgate/realmgate/internal/guard/geo"
+	"github.com/realmgate/realmgate/internal/lab/bench"
 )
 
 const (
