@@ -12,7 +12,6 @@ import (
 	"github.com/realmgate/realmgate/internal/advice"
 	"github.com/realmgate/realmgate/internal/balance"
 	"github.com/realmgate/realmgate/internal/capture"
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/diagnose"
@@ -27,6 +26,7 @@ import (
 	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/names/server"
 	"github.com/realmgate/realmgate/internal/outbound"
+	"github.com/realmgate/realmgate/internal/plane"
 	"github.com/realmgate/realmgate/internal/registry"
 	"github.com/realmgate/realmgate/internal/ruleset"
 	"github.com/realmgate/realmgate/internal/store"
@@ -43,7 +43,7 @@ type Gateway struct {
 	pool      *allocation.Allocator
 	names     *server.Service
 	drops     capture.Drops
-	room      room
+	plane     *plane.Plane
 	advice    *advice.Service
 	bans      *ban.Service
 	watches   *watch.Service
@@ -60,9 +60,7 @@ type Gateway struct {
 	diagnosis *diagnose.Service
 
 	services serviceList
-	reload   sync.Mutex   // one at a time
-	states   chain.States // under reload
-	attached bool         // the start has succeeded
+	reload   sync.Mutex // one at a time
 }
 
 func newGateway(o Options) *Gateway {
@@ -71,6 +69,7 @@ func newGateway(o Options) *Gateway {
 		hangups: make(chan os.Signal, 1),
 		events:  events.Hub{Instance: o.Instance, Log: o.Logger},
 	}
+	g.plane = plane.New(o.Instance, o.KeepDataplane, o.Logger)
 	g.diagnosis = g.newDiagnosis()
 	g.lists, g.watches, g.honeypot = g.newLists(), g.newWatches(), g.newHoneypot()
 	g.backends, g.captures = balance.New(o.Logger), g.newCaptures()

@@ -80,6 +80,7 @@ func (g *Gateway) reportOutbound(s *api.Status) error {
 			s.Outbound = append(s.Outbound, api.Outbound{Address: slot.Address, State: slot.State.String(), Hosts: parts[slot.Number]})
 		}
 	}
+	s.Mappings.Capacity = uint64(len(g.outbound.Addresses())) * 3 * 65535
 	s.Remedies = append(s.Remedies, g.outbound.Remedies()...)
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/config"
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/machine"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/shared"
@@ -96,12 +95,6 @@ func (g *Gateway) live() shared.Live {
 // blocked is invariant I3 for the pool.
 func (g *Gateway) blocked(v *view, a netip.Addr, p model.Protocol, port uint16) bool {
 	return g.live().Blocked(v.shared(), a, p, port)
-}
-
-// opened are all that the data plane is to open, and the ports of outbound addresses that it keeps from
-// mappings.
-func (g *Gateway) opened(v *view) []datapath.Service {
-	return append(v.services(), g.live().Lately(v.outbound)...)
 }
 
 // partsOf is what can be said of a configuration before it runs.

@@ -11,6 +11,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/names/allocation"
+	"github.com/realmgate/realmgate/internal/plane"
 )
 
 func (g *Gateway) allocationOptions() allocation.Options {
@@ -19,7 +20,7 @@ func (g *Gateway) allocationOptions() allocation.Options {
 
 func fixedPool(d *draft) []string {
 	return changed(map[string]bool{
-		"pool.quotas.half_open beyond the reservation table": reservations(d.before.document.Config) == reservations(d.document.Config),
+		"pool.quotas.half_open beyond the reservation table": plane.Reservations(d.before.document.Config) == plane.Reservations(d.document.Config),
 	})
 }
 

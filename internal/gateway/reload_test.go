@@ -13,6 +13,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/names/server"
 	"github.com/realmgate/realmgate/internal/nameserver"
+	"github.com/realmgate/realmgate/internal/plane"
 )
 
 // manyServices lists n of them, with some ports each, for a host of their own.
@@ -45,7 +46,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 			r := newRig(t, text)
 			address := r.mustAsk(www)
 			if c.late {
-				r.room = room{1 << 20, 1 << 20, 1 << 20, 1 << 20, 64}
+				r.plane.Room = plane.Room{Addresses: 1 << 20, Services: 1 << 20, Bindings: 1 << 20, Ports: 1 << 20, Slots: 64}
 			}
 			if err := r.reloadWith(c.file); err == nil || !strings.Contains(err.Error(), c.complaint) {
 				t.Fatalf("the reload ended with %v", err)

@@ -22,7 +22,7 @@ func (g *Gateway) newServices() serviceList {
 		{Name: "lists", Prepare: g.prepareLists, Run: g.lists.Run},
 		{Name: "places", Prepare: g.preparePlaces},
 		{Name: "routes", Prepare: g.prepareHops, Report: g.reportHops},
-		{Name: "data plane", Fixed: fixedTables, Prepare: g.prepareData, Run: endless(g.runSweep), Report: g.reportData, Stop: g.closeData},
+		{Name: "data plane", Fixed: fixedTables, Prepare: g.prepareData, Run: g.plane.Run, Report: g.plane.Report, Stop: g.plane.Stop},
 		{Name: "store", Prepare: g.prepareStore, Stop: g.closeStore},
 		{Name: "machine", Prepare: g.prepareMachine, Run: g.followMachine},
 		{Name: "backends", Prepare: g.prepareBackends, Run: g.backends.Run, Report: g.backends.Report},

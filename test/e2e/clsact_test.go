@@ -14,7 +14,7 @@ import (
 // buildWithoutTCX builds the program that attaches as in kernels before 6.6.
 var buildWithoutTCX = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(program), "realmgate-without-tcx")
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-X github.com/realmgate/realmgate/internal/gateway.withoutTCX=yes",
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-X github.com/realmgate/realmgate/internal/plane.withoutTCX=yes",
 		"-o", path, "../../cmd/realmgate").CombinedOutput()
 	if err != nil {
 		err = errors.New(string(out))

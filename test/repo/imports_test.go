@@ -67,8 +67,9 @@ var mayImport = map[string][]string{
 	"advice":           {"api", "config", "datapath", "lifecycle", "model", "nameserver", "policy"},
 	"ruleset":          {"chain", "config", "datapath", "model"},
 	"names/shared":     {"config", "datapath", "model", "registry"},
+	"plane":            {"api", "chain", "config", "datapath", "lifecycle", "model"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"gateway":  {"advice", "api", "balance", "capture", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "machine", "model", "names/...", "nameserver", "outbound", "policy", "pool", "registry", "ruleset", "store", "tenants"},
+	"gateway":  {"advice", "api", "balance", "capture", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "machine", "model", "names/...", "nameserver", "outbound", "plane", "policy", "pool", "registry", "ruleset", "store", "tenants"},
 	"api":      {"model"},
 	"client":   {"api", "model"},
 	"cli":      {"client", "config", "gateway", "geodata", "guard/geo", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model"},

@@ -1,4 +1,4 @@
-package gateway
+package plane
 
 import (
 	"net/netip"

@@ -1,0 +1,156 @@
+package plane
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/chain"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lifecycle"
+)
+
+// sweepEvery is how long one sweep of all tables takes at least.
+const sweepEvery = time.Second
+
+// Plane is the data plane of an instance. Call New.
+type Plane struct {
+	*datapath.Datapath              // nil until Open
+	Room               Room         // of its tables
+	States             chain.States // of functions; under the lock of changes
+	instance           string
+	keep               bool // leave it in the kernel at a clean stop
+	attached           bool // the start has succeeded
+	log                *slog.Logger
+}
+
+// New makes a data plane that is not there yet.
+func New(instance string, keep bool, log *slog.Logger) *Plane {
+	return &Plane{instance: instance, keep: keep, log: log}
+}
+
+// Fixed are the keys that tables and programs were made for, and whether two configurations have the same.
+func Fixed(old, c *config.Config) map[string]bool {
+	return map[string]bool{
+		"interfaces": slices.Equal(old.Interfaces.Public, c.Interfaces.Public) && slices.Equal(old.Interfaces.Private, c.Interfaces.Private) &&
+			slices.Equal(old.Interfaces.XDP, c.Interfaces.XDP) && slices.Equal(old.Interfaces.TCX, c.Interfaces.TCX),
+		"interfaces.egress": slices.Equal(old.Interfaces.Stack, c.Interfaces.Stack),
+		"capacity":          old.Capacity == c.Capacity,
+		"outbound.slots":    old.Outbound.Slots == c.Outbound.Slots,
+	}
+}
+
+// Open makes the tables for a configuration, or adopts those that an earlier daemon has left.
+func (p *Plane) Open(w Wants) error {
+	tables := p.tables(w)
+	data, err := datapath.Open(tables)
+	if err != nil {
+		return err
+	}
+	p.Datapath, p.Room = data, roomFor(&tables)
+	p.Room.Slots = data.MostOutbound()
+	return nil
+}
+
+// Fits says whether the tables can take the next configuration.
+func (p *Plane) Fits(old, next Wants) error { return p.Room.fits(old, next) }
+
+// Stop closes the data plane. One that was attached stays in the kernel where that is wanted, and one whose start has failed
+// where it was there before.
+func (p *Plane) Stop() error {
+	if p.Datapath == nil {
+		return nil
+	}
+	keep := p.keep
+	if !p.attached {
+		keep = p.Adopted()
+	}
+	if err := p.Close(keep); err != nil {
+		return fmt.Errorf("stop the data plane: %w", err)
+	}
+	return nil
+}
+
+// Attach is the change that attaches the programs at the start.
+func (p *Plane) Attach() lifecycle.Change {
+	return lifecycle.Change{
+		Commit: func() error {
+			err := p.Datapath.Attach()
+			p.attached = err == nil
+			return err
+		},
+		Settle: p.announce,
+	}
+}
+
+// announce tells the log what runs, and how much memory it took.
+func (p *Plane) announce() {
+	usage, err := p.Usage()
+	if err != nil {
+		p.log.Warn("the data plane's use could not be read", "error", err)
+	}
+	p.log.Info("data plane ready", "capacity", usage.Capacity, "sessions", usage.Sessions, "adopted", p.Adopted(),
+		"memory", fmt.Sprintf("%.1f MiB", float64(usage.Bytes)/(1<<20)),
+		"bytes_per_session", (usage.Bytes-usage.AddressBytes-usage.FragmentBytes)/max(1, usage.Capacity),
+		"for_addresses", fmt.Sprintf("%.1f MiB", float64(usage.AddressBytes)/(1<<20)),
+		"for_fragments", fmt.Sprintf("%.1f MiB", float64(usage.FragmentBytes)/(1<<20)))
+	for _, i := range p.Interfaces() {
+		p.log.Info("attached", "interface", i.Name, "side", i.Side, "mode", i.Mode, "why", i.Why, "redirect", i.Redirect)
+	}
+}
+
+// Run ages the tables, spread over time so that no CPU is held for long.
+func (p *Plane) Run(ctx context.Context) error {
+	timer := time.NewTicker(sweepEvery)
+	defer timer.Stop()
+	pause := func() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Millisecond):
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		if _, err := p.Sweep(pause); err != nil && ctx.Err() == nil {
+			p.log.Error("the sweep failed", "error", err)
+		}
+	}
+}
+
+// Report says how full the tables are, and how packets ended.
+func (p *Plane) Report(s *api.Status) error {
+	usage, err := p.Usage()
+	if err != nil {
+		return err
+	}
+	counters, err := p.Counters()
+	if err != nil {
+		return err
+	}
+	if s.ChainBytes, err = p.ChainMemory(); err != nil {
+		return err
+	}
+	s.Adopted, s.Slots, s.Bytes, s.Refusals = p.Adopted(), p.MostOutbound(), usage.Bytes, usage.Refusals
+	s.Sessions = api.Gauge{Used: usage.Sessions, Capacity: usage.Capacity}
+	s.Mappings.Used = usage.Mappings
+	s.TentativeEnded, s.KnownFull = usage.TentativeEnded, usage.KnownFull
+	s.SubscribersFull, s.RemotesFull = usage.SubscribersFull, usage.RemotesFull
+	s.Half.Capacity = usage.Reservations
+	for _, i := range p.Interfaces() {
+		s.Interfaces = append(s.Interfaces, api.Interface{Name: i.Name, Side: i.Side, Mode: string(i.Mode), Why: i.Why, Redirect: i.Redirect})
+	}
+	for _, reason := range p.Reasons() {
+		if n := counters[reason]; n > 0 {
+			s.Reasons = append(s.Reasons, api.ReasonCount{Reason: reason, Packets: n})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package plane
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+)
+
+// Wants is what a configuration wants of the data plane.
+type Wants struct {
+	Config   *config.Config     // with the addresses of now
+	Outbound []netip.Addr       // of now
+	Static   []netip.Addr       // addresses of dnat's own
+	Open     []datapath.Service // all that is to be open
+	Bindings int                // services that the pool may bind
+	Ports    int                // ways into them
+	Names    int
+}
+
+// addresses are those that the data plane answers for, with the outbound ones.
+func (w Wants) addresses() []netip.Addr {
+	return slices.Concat(w.Config.Pool.Addresses, w.Outbound, w.Static, w.Config.OneToOneAddresses())
+}
+
+// spare bounds tables that a reload may fill beyond today's need.
+func spare(now int) int { return max(4096, 2*now) }
+
+// reserved is the share of the sessions that is kept for those that hosts inside open, and for
+// those from outside: a sixteenth.
+const reserved = 16
+
+// withoutTCX is set by the linker, for tests: programs are attached as in kernels before 6.6.
+var withoutTCX string
+
+// tables are the data plane's options.
+func (p *Plane) tables(w Wants) datapath.Options {
+	c := w.Config
+	return datapath.Options{
+		Instance: p.instance, WithoutTCX: withoutTCX != "", Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
+		Stack: c.Interfaces.Stack, Capacity: c.Capacity, Reserve: c.Capacity / reserved, Outbound: w.Outbound, Slots: c.Outbound.Slots, Logger: p.log,
+		Reservations: Reservations(c), Bindings: bindings(c, w.Bindings), BoundPorts: spare(w.Ports),
+		Addresses: spare(len(w.addresses())), Owners: max(1024, 2*len(c.OneToOneAddresses())), Services: spare(len(w.Open)), Names: spare(w.Names),
+	}
+}
+
+// modes are those that interfaces are to have, whatever they are.
+func modes(c *config.Config) map[string]datapath.Mode {
+	wanted := map[string]datapath.Mode{}
+	for _, name := range c.Interfaces.XDP {
+		wanted[name] = datapath.XDP
+	}
+	for _, name := range c.Interfaces.TCX {
+		wanted[name] = datapath.TCX
+	}
+	return wanted
+}
+
+// recordLasts is about how long the record of an ended session lies in the tables.
+const recordLasts = 5 * time.Minute
+
+// bindings is how many services can stand at an address, or have stood there while records of their sessions are left:
+// with a short rest those are many. Each has its share of the tentative sessions, so that fewer are more for each.
+func bindings(c *config.Config, services int) int {
+	moves := len(c.Pool.Addresses) * int(recordLasts/c.Pool.Rest)
+	return min(max(256, 4*services, services+moves), datapath.MaxBindings)
+}
+
+// Reservations is the size of the pool's table: offers may fill it to the quota, and those that are over stay a moment.
+func Reservations(c *config.Config) int {
+	if c.Pool.Quotas.HalfOpen > 0 {
+		return min(max(2*c.Pool.Quotas.HalfOpen, 1024), datapath.MaxReservations)
+	}
+	return datapath.DefaultReservations(c.Capacity)
+}
+
+// settings are those of a generation.
+func (w Wants) settings() datapath.Settings {
+	c := w.Config
+	return datapath.Settings{
+		Filtering: c.Outbound.Filtering, TCPEstablished: c.Timeouts.TCPEstablished,
+		TCPTransitory: c.Timeouts.TCPTransitory, UDP: c.Timeouts.UDP, UDPUnanswered: c.Timeouts.UDPUnanswered, DNS: c.Timeouts.DNS, ICMP: c.Timeouts.ICMP, Others: c.Timeouts.Others,
+		Coming: w.Outbound, PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward, NameServer: c.DNS.Public,
+		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
+		Limits:           Limits(c.Limits),
+		MSS:              uint16(c.MSS), // the words have the same values
+		Except:           c.Outbound.Except,
+		Own:              c.OneToOne(),
+		LooseReversePath: c.Interfaces.ReversePath == config.ReversePathLoose,
+	}
+}
+
+// Limits are those of a configuration.
+func Limits(l config.Limits) datapath.Limits {
+	return datapath.Limits{
+		HostSessions: l.HostSessions, HostPorts: datapath.ProtocolLimits(l.HostPorts), HostRate: l.HostRate,
+		RemoteSessions: l.RemoteSessions, RemoteRate: l.RemoteRate, BindingSessions: l.BindingSessions, MappingSessions: l.MappingSessions,
+	}
+}
+
+// Room is what the tables were made for.
+type Room struct{ Addresses, Services, Bindings, Ports, Slots int }
+
+func roomFor(o *datapath.Options) Room {
+	return Room{Addresses: o.Addresses, Services: o.Services, Bindings: o.Bindings, Ports: o.BoundPorts}
+}
+
+// fits says whether the tables can take the step from one configuration to the
+// next; the services of both are in the table while the generation changes.
+func (r Room) fits(old, next Wants) error {
+	addresses := map[netip.Addr]bool{}
+	for _, a := range next.addresses() {
+		addresses[a] = true
+	}
+	open := map[datapath.Service]bool{}
+	for _, s := range slices.Concat(old.Open, next.Open) {
+		open[s] = true
+	}
+	var errs []error
+	if n := len(next.Config.Outbound.Addresses); n > r.Slots {
+		errs = append(errs, fmt.Errorf("outbound.addresses: %d addresses, but there are slots for %d: raise outbound.slots and restart the daemon", n, r.Slots))
+	}
+	if len(addresses) > r.Addresses {
+		errs = append(errs, fmt.Errorf("pool.addresses: %d pool, outbound, static and one-to-one addresses, but the table was made for %d: restart the daemon",
+			len(addresses), r.Addresses))
+	}
+	if len(open) > r.Services {
+		errs = append(errs, fmt.Errorf("hosts: %d services and ports of dnat, old and new ones, but the table was made for %d: restart the daemon",
+			len(open), r.Services))
+	}
+	// Those of both may stand or rest at a time.
+	if n := old.Bindings + next.Bindings; n > r.Bindings {
+		errs = append(errs, fmt.Errorf("hosts: %d services, old and new ones, but the table of bindings was made for %d: restart the daemon", n, r.Bindings))
+	}
+	if n := old.Ports + next.Ports; n > r.Ports {
+		errs = append(errs, fmt.Errorf("hosts: %d ports, old and new ones, but the table of bound ports was made for %d: restart the daemon", n, r.Ports))
+	}
+	return errors.Join(errs...)
+}
