@@ -9,7 +9,7 @@ import (
 )
 
 // prepareAdvice begins to remember what is counted.
-func (g *Gateway) prepareAdvice(d *draft) (change, error) {
+func (g nameServices) prepareAdvice(d *draft) (change, error) {
 	if d.before != nil {
 		return change{}, nil
 	}
@@ -24,10 +24,10 @@ func (g *Gateway) prepareAdvice(d *draft) (change, error) {
 	return g.advice.Start(), nil
 }
 
-func (g *Gateway) runAdvice(ctx context.Context) error { return g.advice.Run(ctx) }
+func (g nameServices) runAdvice(ctx context.Context) error { return g.advice.Run(ctx) }
 
 // reportAdvice says what is wrong with what packets and questions did, and with the pool's addresses.
-func (g *Gateway) reportAdvice(s *api.Status) error {
+func (g nameServices) reportAdvice(s *api.Status) error {
 	s.Remedies = append(s.Remedies, ownRemedies(g.ownInPool(g.view.Load()))...)
 	return g.advice.Report(s)
 }

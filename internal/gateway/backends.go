@@ -3,7 +3,7 @@ package gateway
 import "github.com/realmgate/realmgate/internal/ruleset"
 
 // prepareBackends gives a draft what is known of its backends.
-func (g *Gateway) prepareBackends(d *draft) (c change, _ error) {
+func (g kernelServices) prepareBackends(d *draft) (c change, _ error) {
 	if d.before == nil {
 		g.backends.SetData(g.data)
 	}

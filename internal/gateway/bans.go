@@ -14,7 +14,7 @@ import (
 )
 
 // prepareBans gives the bans what they need at the start, and a draft its allowlist.
-func (g *Gateway) prepareBans(d *draft) (change, error) {
+func (g guardServices) prepareBans(d *draft) (change, error) {
 	d.allowed = sync.OnceValue(func() ban.Allowed { return allowedOf(d.view) })
 	if d.before == nil {
 		g.bans = ban.New(ban.Options{
@@ -40,7 +40,7 @@ func allowedOf(v *view) ban.Allowed {
 }
 
 // exempt looks who must not be banned by now.
-func (g *Gateway) exempt() (ban.Exempt, error) {
+func (g guardServices) exempt() (ban.Exempt, error) {
 	v := g.view.Load()
 	reasons := map[netip.Prefix]string{}
 	single := func(a netip.Addr, why string) {
@@ -80,14 +80,14 @@ func (g *Gateway) exempt() (ban.Exempt, error) {
 }
 
 // AddBans implements api.Gateway.
-func (g *Gateway) AddBans(r api.BanRequest) (api.BanChange, error) { return g.bans.Add(r) }
+func (g commands) AddBans(r api.BanRequest) (api.BanChange, error) { return g.bans.Add(r) }
 
 // RemoveBans implements api.Gateway.
-func (g *Gateway) RemoveBans(r api.BanRequest) (api.BanChange, error) { return g.bans.Remove(r) }
+func (g commands) RemoveBans(r api.BanRequest) (api.BanChange, error) { return g.bans.Remove(r) }
 
 // Bans implements api.Gateway.
-func (g *Gateway) Bans() ([]api.Ban, error) { return g.bans.Bans() }
+func (g commands) Bans() ([]api.Ban, error) { return g.bans.Bans() }
 
-func (g *Gateway) runBans(ctx context.Context) error { return g.bans.Run(ctx) }
+func (g guardServices) runBans(ctx context.Context) error { return g.bans.Run(ctx) }
 
-func (g *Gateway) reportBans(s *api.Status) error { return g.bans.Report(s) }
+func (g guardServices) reportBans(s *api.Status) error { return g.bans.Report(s) }

@@ -12,12 +12,12 @@ func functionsOf(v *view) capture.Functions {
 	return capture.Functions{Chains: v.config.Chains, Number: func(chain, function string) uint32 { return v.numbers[ruleset.Name(chain, function)] }}
 }
 
-func (g *Gateway) newCaptures() *capture.Service {
+func (g kernelServices) newCaptures() *capture.Service {
 	return capture.New(func() capture.Functions { return functionsOf(g.view.Load()) }, g.log)
 }
 
 // prepareCaptures has captures go on with the functions of another view.
-func (g *Gateway) prepareCaptures(d *draft) (change, error) {
+func (g kernelServices) prepareCaptures(d *draft) (change, error) {
 	if d.before == nil {
 		g.captures.Open(g.data)
 		g.drops.Open(g.data, func(err error) { g.log.Warn("a drop was not read", "error", err) })
@@ -27,7 +27,7 @@ func (g *Gateway) prepareCaptures(d *draft) (change, error) {
 }
 
 // runCaptures lets people look at packets until ctx ends.
-func (g *Gateway) runCaptures(ctx context.Context) error {
+func (g kernelServices) runCaptures(ctx context.Context) error {
 	<-ctx.Done()
 	g.drops.Close()
 	g.captures.Close()
@@ -35,12 +35,12 @@ func (g *Gateway) runCaptures(ctx context.Context) error {
 }
 
 // Capture implements api.Gateway.
-func (g *Gateway) Capture(ctx context.Context, request api.CaptureRequest, begun func(), visit func([]api.Packet) bool) error {
+func (g commands) Capture(ctx context.Context, request api.CaptureRequest, begun func(), visit func([]api.Packet) bool) error {
 	return g.captures.Capture(ctx, request, begun, visit)
 }
 
 // Drops implements api.Gateway.
-func (g *Gateway) Drops(ctx context.Context, filter api.Filter, visit func(api.Drop) bool) error {
+func (g commands) Drops(ctx context.Context, filter api.Filter, visit func(api.Drop) bool) error {
 	drops, err := g.drops.Join()
 	if err != nil {
 		return err

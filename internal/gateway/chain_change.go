@@ -10,7 +10,7 @@ import (
 )
 
 // InsertFunction implements api.Gateway.
-func (g *Gateway) InsertFunction(r api.ChainRequest) (api.ChainChange, error) {
+func (g commands) InsertFunction(r api.ChainRequest) (api.ChainChange, error) {
 	return g.changeChain(r, func(d *config.Document) (*config.Document, error) {
 		next, _, err := d.Insert(r.Chain, []byte(r.Function), placeOf(r))
 		return next, err
@@ -18,12 +18,12 @@ func (g *Gateway) InsertFunction(r api.ChainRequest) (api.ChainChange, error) {
 }
 
 // RemoveFunction implements api.Gateway.
-func (g *Gateway) RemoveFunction(r api.ChainRequest) (api.ChainChange, error) {
+func (g commands) RemoveFunction(r api.ChainRequest) (api.ChainChange, error) {
 	return g.changeChain(r, func(d *config.Document) (*config.Document, error) { return d.Remove(r.Chain, r.Function) })
 }
 
 // MoveFunction implements api.Gateway.
-func (g *Gateway) MoveFunction(r api.ChainRequest) (api.ChainChange, error) {
+func (g commands) MoveFunction(r api.ChainRequest) (api.ChainChange, error) {
 	return g.changeChain(r, func(d *config.Document) (*config.Document, error) {
 		return d.Move(r.Chain, r.Function, placeOf(r))
 	})
@@ -35,7 +35,7 @@ func placeOf(r api.ChainRequest) config.Place {
 
 // changeChain edits what is in force, not the file, and puts it into force as a reload
 // would.
-func (g *Gateway) changeChain(r api.ChainRequest, edit func(*config.Document) (*config.Document, error)) (api.ChainChange, error) {
+func (g commands) changeChain(r api.ChainRequest, edit func(*config.Document) (*config.Document, error)) (api.ChainChange, error) {
 	g.reload.Lock()
 	defer g.reload.Unlock()
 	old := g.view.Load()
@@ -58,7 +58,7 @@ func (g *Gateway) changeChain(r api.ChainRequest, edit func(*config.Document) (*
 
 // SaveChains implements api.Gateway. The file may have changed since it was read, but
 // not in the functions that are to be written.
-func (g *Gateway) SaveChains() (api.ChainsSaved, error) {
+func (g commands) SaveChains() (api.ChainsSaved, error) {
 	g.reload.Lock()
 	defer g.reload.Unlock()
 	v := g.view.Load()

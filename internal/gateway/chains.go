@@ -36,14 +36,14 @@ func buildChains(v *view, states *chain.States) datapath.BuildChains {
 }
 
 // prepareCounts begins the counts of functions that are new.
-func (g *Gateway) prepareCounts(d *draft) (change, error) {
+func (g kernelServices) prepareCounts(d *draft) (change, error) {
 	if d.before == nil {
 		return change{}, nil
 	}
 	return change{Commit: func() error { return g.clearCounts(d.before.numbers, d.numbers) }}, nil
 }
 
-func (g *Gateway) clearCounts(old, now ruleset.Numbers) error {
+func (g kernelServices) clearCounts(old, now ruleset.Numbers) error {
 	for name, number := range now {
 		if was, known := old[name]; known && was == number {
 			continue
@@ -56,7 +56,7 @@ func (g *Gateway) clearCounts(old, now ruleset.Numbers) error {
 }
 
 // reportChains says which chains are not as the file has them.
-func (g *Gateway) reportChains(s *api.Status) error {
+func (g kernelServices) reportChains(s *api.Status) error {
 	v := g.view.Load()
 	for i, ch := range v.config.Chains {
 		if changes := v.changes(i); len(changes) > 0 {
@@ -67,7 +67,7 @@ func (g *Gateway) reportChains(s *api.Status) error {
 }
 
 // Chains implements api.Gateway.
-func (g *Gateway) Chains() ([]api.Chain, error) {
+func (g commands) Chains() ([]api.Chain, error) {
 	v := g.view.Load()
 	counts, err := g.data.Counts()
 	if err != nil {

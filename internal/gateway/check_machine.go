@@ -18,7 +18,7 @@ import (
 	"github.com/realmgate/realmgate/internal/tenants"
 )
 
-func (g *Gateway) newDiagnosis() *diagnose.Service {
+func (g machineServices) newDiagnosis() *diagnose.Service {
 	return diagnose.New(diagnose.Hooks{
 		State: func() diagnose.State {
 			v := g.view.Load()

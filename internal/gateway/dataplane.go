@@ -18,7 +18,7 @@ func fixedTables(d *draft) []string {
 }
 
 // prepareData opens the data plane at the start; later it says whether its tables can take the next configuration.
-func (g *Gateway) prepareData(d *draft) (change, error) {
+func (g kernelServices) prepareData(d *draft) (change, error) {
 	switch {
 	case d.before == nil:
 		err := g.plane.Open(d.wants())
@@ -31,7 +31,7 @@ func (g *Gateway) prepareData(d *draft) (change, error) {
 }
 
 // preparePolicy compiles the next generation of the data plane's policy.
-func (g *Gateway) preparePolicy(d *draft) (change, error) {
+func (g kernelServices) preparePolicy(d *draft) (change, error) {
 	next := g.policy(d.view, func(generation uint32) { d.generation = generation })
 	if d.before == nil {
 		return g.plane.Prepare(next, nil)
@@ -44,7 +44,7 @@ func (g *Gateway) preparePolicy(d *draft) (change, error) {
 	return g.plane.Prepare(next, &before)
 }
 
-func (g *Gateway) policy(v *view, switched func(uint32)) plane.Policy {
+func (g kernelServices) policy(v *view, switched func(uint32)) plane.Policy {
 	return plane.Policy{
 		Wants: v.wants(), Build: buildChains(v, &g.plane.States), Switched: switched,
 		Lately: func() []datapath.Service { return g.live().Lately(v.outbound) },
@@ -52,7 +52,7 @@ func (g *Gateway) policy(v *view, switched func(uint32)) plane.Policy {
 }
 
 // prepareAttachment attaches the programs at the start.
-func (g *Gateway) prepareAttachment(d *draft) (c change, _ error) {
+func (g kernelServices) prepareAttachment(d *draft) (c change, _ error) {
 	if d.before == nil {
 		c = g.plane.Attach()
 	}

@@ -95,7 +95,7 @@ func (e watchEvents) WatchFailed(name string, why error) {
 func (e watchEvents) WatchRecovered(name string) { e.hub.Emit(events.WatchRecovered{Watch: name}) }
 
 // Events implements api.Gateway.
-func (g *Gateway) Events() ([]api.Sink, error) {
+func (g commands) Events() ([]api.Sink, error) {
 	list := []api.Sink{}
 	for _, s := range g.events.Status() {
 		list = append(list, api.Sink{

@@ -21,7 +21,7 @@ import (
 // rig is a started gateway whose parts do not run: nothing is heard of the
 // data plane and no timer fires unless a test makes it so.
 type rig struct {
-	*Gateway
+	commands
 	t         *testing.T
 	namespace *netns.Namespace
 	text      string // the configuration that it began with
@@ -73,7 +73,7 @@ func newTellingRig(t *testing.T, text string, log *slog.Logger) *rig {
 
 // compose makes a gateway as Run does.
 func (b *rig) compose(o Options) {
-	b.Gateway = newGateway(o)
+	b.commands = commands{newGateway(o)}
 }
 
 func (b *rig) begin(text string) {

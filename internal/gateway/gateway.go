@@ -70,9 +70,9 @@ func newGateway(o Options) *Gateway {
 		events:  events.Hub{Instance: o.Instance, Log: o.Logger},
 	}
 	g.plane = plane.New(o.Instance, o.KeepDataplane, o.Logger)
-	g.diagnosis = g.newDiagnosis()
-	g.lists, g.watches, g.honeypot = g.newLists(), g.newWatches(), g.newHoneypot()
-	g.backends, g.captures = balance.New(o.Logger), g.newCaptures()
+	g.diagnosis = machineServices{g}.newDiagnosis()
+	g.lists, g.watches, g.honeypot = guardServices{g}.newLists(), guardServices{g}.newWatches(), guardServices{g}.newHoneypot()
+	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
 	g.services = g.newServices()
 	return g
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/machine"
 )
 
-func (g *Gateway) newHoneypot() *trap.Service {
+func (g guardServices) newHoneypot() *trap.Service {
 	return trap.New(trap.Options{
 		Traps: func() (*datapath.Events[datapath.TrapEvent], error) { return g.data.Traps() },
 		Rules: func() config.Honeypot { return g.view.Load().config.Protection.Honeypot },

@@ -10,7 +10,7 @@ import (
 )
 
 // prepareHops gives a draft the next hops of now, where the file was read.
-func (g *Gateway) prepareHops(d *draft) (_ change, err error) {
+func (g machineServices) prepareHops(d *draft) (_ change, err error) {
 	if d.read {
 		d.hops, err = g.machine.NextHops()
 	} else {
@@ -20,7 +20,7 @@ func (g *Gateway) prepareHops(d *draft) (_ change, err error) {
 }
 
 // reportHops says that the kernel looks at no neighbour before it chooses a next hop.
-func (g *Gateway) reportHops(s *api.Status) error {
+func (g machineServices) reportHops(s *api.Status) error {
 	const setting = "net.ipv4.fib_multipath_use_neigh"
 	value, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(setting, ".", "/"))
 	if n := len(g.machine.SharedNextHops()); n > 0 && err == nil && strings.TrimSpace(string(value)) == "0" {

@@ -7,8 +7,11 @@ import (
 	"github.com/realmgate/realmgate/internal/registry"
 )
 
+// commands are what the control socket asks for.
+type commands struct{ *Gateway }
+
 // Sessions implements api.Gateway.
-func (g *Gateway) Sessions(filter api.Filter, after uint32, visit func(api.Session) bool) error {
+func (g commands) Sessions(filter api.Filter, after uint32, visit func(api.Session) bool) error {
 	v := g.view.Load()
 	return g.data.SessionsAfter(after, func(s datapath.Session) bool {
 		session := v.describeSession(s)
@@ -17,7 +20,7 @@ func (g *Gateway) Sessions(filter api.Filter, after uint32, visit func(api.Sessi
 }
 
 // EndSessions implements api.Gateway.
-func (g *Gateway) EndSessions(filter api.Filter) (n int, err error) {
+func (g commands) EndSessions(filter api.Filter) (n int, err error) {
 	if filter == (api.Filter{}) {
 		n, err = g.data.EndAll()
 	} else {
@@ -37,7 +40,7 @@ func (v *view) describeSession(s datapath.Session) api.Session {
 }
 
 // Pool implements api.Gateway: which service has which address.
-func (g *Gateway) Pool(filter api.Filter) ([]api.Binding, error) {
+func (g commands) Pool(filter api.Filter) ([]api.Binding, error) {
 	now := datapath.Now()
 	list := []api.Binding{}
 	for _, p := range g.pool.Places() {
@@ -54,7 +57,7 @@ func (g *Gateway) Pool(filter api.Filter) ([]api.Binding, error) {
 }
 
 // Hosts implements api.Gateway.
-func (g *Gateway) Hosts(filter api.Filter) ([]api.Host, error) {
+func (g commands) Hosts(filter api.Filter) ([]api.Host, error) {
 	list := []api.Host{}
 	for _, h := range g.view.Load().registry.Hosts() {
 		if host := describe(h); filter.MatchHost(host) {

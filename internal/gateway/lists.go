@@ -11,7 +11,7 @@ import (
 	"github.com/realmgate/realmgate/internal/guard/lists"
 )
 
-func (g *Gateway) newLists() *lists.Service {
+func (g guardServices) newLists() *lists.Service {
 	return lists.New(lists.Options{
 		Folder: filepath.Join(stateDirectory, g.options.Instance+".lists"), Events: listEvents{&g.events}, Take: g.takeLists,
 		InForce: func() lists.Contents { return g.view.Load().lists }, Log: g.log,
@@ -19,7 +19,7 @@ func (g *Gateway) newLists() *lists.Service {
 }
 
 // prepareLists gives a draft what lists have.
-func (g *Gateway) prepareLists(d *draft) (c change, err error) {
+func (g guardServices) prepareLists(d *draft) (c change, err error) {
 	if d.read {
 		d.lists, c, err = g.lists.Prepare(d.config.Lists)
 	}
@@ -28,7 +28,7 @@ func (g *Gateway) prepareLists(d *draft) (c change, err error) {
 
 // takeLists puts what the lists have now into force, as a reload would; what has failed
 // is tried again after the next refresh.
-func (g *Gateway) takeLists(ctx context.Context) error {
+func (g guardServices) takeLists(ctx context.Context) error {
 	g.reload.Lock()
 	defer g.reload.Unlock()
 	if ctx.Err() != nil {
@@ -55,7 +55,7 @@ func (g *Gateway) takeLists(ctx context.Context) error {
 }
 
 // Lists implements api.Gateway.
-func (g *Gateway) Lists() ([]api.List, error) { return g.lists.Lists() }
+func (g commands) Lists() ([]api.List, error) { return g.lists.Lists() }
 
 // RefreshLists implements api.Gateway.
-func (g *Gateway) RefreshLists(r api.ListRequest) (api.ListChange, error) { return g.lists.Refresh(r) }
+func (g commands) RefreshLists(r api.ListRequest) (api.ListChange, error) { return g.lists.Refresh(r) }

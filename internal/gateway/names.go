@@ -14,7 +14,7 @@ func fixedNames(d *draft) []string {
 }
 
 // prepareNames makes the name servers at the start, and has them follow later.
-func (g *Gateway) prepareNames(d *draft) (_ change, err error) {
+func (g nameServices) prepareNames(d *draft) (_ change, err error) {
 	if d.before != nil {
 		return g.names.Prepare(d.config, d.realm)
 	}
@@ -29,12 +29,12 @@ func (g *Gateway) prepareNames(d *draft) (_ change, err error) {
 	return g.names.Start(), nil
 }
 
-func (g *Gateway) servePublic(ctx context.Context) error { return g.names.ServePublic(ctx, g.sockets) }
+func (g nameServices) servePublic(ctx context.Context) error { return g.names.ServePublic(ctx, g.sockets) }
 
-func (g *Gateway) servePrivate(ctx context.Context) error {
+func (g nameServices) servePrivate(ctx context.Context) error {
 	return g.names.ServePrivate(ctx, g.sockets)
 }
 
-func (g *Gateway) runQuestions(ctx context.Context) error { return g.names.Run(ctx) }
+func (g nameServices) runQuestions(ctx context.Context) error { return g.names.Run(ctx) }
 
-func (g *Gateway) reportNames(s *api.Status) error { return g.names.Report(s) }
+func (g nameServices) reportNames(s *api.Status) error { return g.names.Report(s) }

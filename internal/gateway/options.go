@@ -52,7 +52,7 @@ func (v *view) ports() (n int) {
 	return n
 }
 
-func (g *Gateway) allocationConfig(v *view) allocation.Config {
+func (g nameServices) allocationConfig(v *view) allocation.Config {
 	c := v.config
 	order := pool.Random
 	if c.Pool.Order == config.OrderCircular {

@@ -24,7 +24,7 @@ func planOf(c *config.Config) outbound.Plan {
 func nothingPast(netip.Addr) bool { return false }
 
 // prepareOutbound has the keeper of the addresses follow.
-func (g *Gateway) prepareOutbound(d *draft) (change, error) {
+func (g machineServices) prepareOutbound(d *draft) (change, error) {
 	if d.before == nil {
 		return change{Commit: func() (err error) {
 			g.outbound, err = g.keepOutbound(d.view)
@@ -38,11 +38,11 @@ func (g *Gateway) prepareOutbound(d *draft) (change, error) {
 	}}, nil
 }
 
-func (g *Gateway) runOutbound(ctx context.Context) { g.outbound.Run(ctx) }
+func (g machineServices) runOutbound(ctx context.Context) { g.outbound.Run(ctx) }
 
-func (g *Gateway) keepOutbound(v *view) (*outbound.Keeper, error) {
+func (g machineServices) keepOutbound(v *view) (*outbound.Keeper, error) {
 	return outbound.Begin(planOf(v.config), v.outbound, outbound.Options{
-		Plane: followedPlane{g}, Log: g.log, Settle: g.readdress,
+		Plane: followedPlane{g.Gateway}, Log: g.log, Settle: g.readdress,
 		Changed: func(change datapath.OutboundChange, now []netip.Addr) {
 			g.events.Emit(events.Outbound{Came: change.Came, Left: change.Left, Ended: change.Ended, Addresses: now})
 		},
@@ -50,7 +50,7 @@ func (g *Gateway) keepOutbound(v *view) (*outbound.Keeper, error) {
 }
 
 // readdress makes what is in force follow the outbound addresses.
-func (g *Gateway) readdress() {
+func (g machineServices) readdress() {
 	g.reload.Lock()
 	defer g.reload.Unlock()
 	old, addresses := g.view.Load(), g.outbound.Addresses()
@@ -66,7 +66,7 @@ func (g *Gateway) readdress() {
 }
 
 // reportOutbound says by which addresses hosts leave.
-func (g *Gateway) reportOutbound(s *api.Status) error {
+func (g machineServices) reportOutbound(s *api.Status) error {
 	slots, err := g.data.Slots()
 	if err != nil {
 		return err

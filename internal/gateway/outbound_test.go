@@ -27,7 +27,7 @@ func (b *rig) takes(change func(netlink.Link, *netlink.Addr) error, prefix strin
 			return err
 		}
 		b.outbound.Look()
-		b.readdress()
+		machineServices{b.Gateway}.readdress()
 		return nil
 	}))
 }

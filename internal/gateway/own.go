@@ -16,7 +16,7 @@ import (
 )
 
 // prepareMachine learns what the machine has itself, and refuses services whose ports are taken.
-func (g *Gateway) prepareMachine(d *draft) (change, error) {
+func (g machineServices) prepareMachine(d *draft) (change, error) {
 	if d.before == nil {
 		if _, err := g.machine.ReadAddresses(); err != nil { // the pool asks for them
 			return change{}, err
@@ -108,7 +108,7 @@ func partsOf(c *config.Config, outbound []netip.Addr, r *registry.Registry) *vie
 }
 
 // followMachine keeps the data plane's picture of the machine true.
-func (g *Gateway) followMachine(ctx context.Context) error {
+func (g machineServices) followMachine(ctx context.Context) error {
 	w, err := machine.NewNotices()
 	if err != nil {
 		return err

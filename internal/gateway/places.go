@@ -3,7 +3,7 @@ package gateway
 import "github.com/realmgate/realmgate/internal/guard/geo"
 
 // preparePlaces reads the table of places where the file was read.
-func (g *Gateway) preparePlaces(d *draft) (_ change, err error) {
+func (g guardServices) preparePlaces(d *draft) (_ change, err error) {
 	if d.read {
 		d.places, err = geo.PlacesOf(d.config)
 	} else {

@@ -14,7 +14,7 @@ import (
 	"github.com/realmgate/realmgate/internal/plane"
 )
 
-func (g *Gateway) allocationOptions() allocation.Options {
+func (g nameServices) allocationOptions() allocation.Options {
 	return allocation.Options{Plane: g.data, Store: g.store, Events: poolEvents{&g.events}, Log: g.log, Now: datapath.Now, Wall: time.Now}
 }
 
@@ -25,7 +25,7 @@ func fixedPool(d *draft) []string {
 }
 
 // preparePool makes the pool at the start.
-func (g *Gateway) preparePool(d *draft) (_ change, err error) {
+func (g nameServices) preparePool(d *draft) (_ change, err error) {
 	if d.before == nil {
 		if g.pool, err = allocation.New(g.allocationOptions(), g.allocationConfig(d.view), g.data.Adopted()); err != nil {
 			return change{}, err
@@ -46,7 +46,7 @@ func (g *Gateway) preparePool(d *draft) (_ change, err error) {
 }
 
 // runPool runs the pool's timers, and hears from the data plane which offers were claimed.
-func (g *Gateway) runPool(ctx context.Context) error {
+func (g nameServices) runPool(ctx context.Context) error {
 	claims, err := g.data.Claims()
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (g *Gateway) runPool(ctx context.Context) error {
 }
 
 // reportPool says how full the pool is, and which names wait.
-func (g *Gateway) reportPool(s *api.Status) error {
+func (g nameServices) reportPool(s *api.Status) error {
 	p, asked := g.pool.Statistics()
 	s.Half.Used = uint64(p.Offered)
 	s.Addresses = api.Gauge{Used: uint64(p.Addresses - p.Free), Capacity: uint64(p.Addresses)}
@@ -87,7 +87,7 @@ func (p poolEvents) PoolExhausted(addresses int) {
 func (p poolEvents) PoolRecovered(refused uint64) { p.hub.Emit(events.PoolRecovered{Refused: refused}) }
 
 // rested returns an error if an address is to be something else that was of the pool just now.
-func (g *Gateway) rested(v *view) error {
+func (g nameServices) rested(v *view) error {
 	others := slices.DeleteFunc(slices.Concat(v.outbound, v.static.Addresses, v.config.OneToOneAddresses(), []netip.Addr{v.config.DNS.Public.Addr(), v.config.DNS.Private.Addr()}), func(a netip.Addr) bool {
 		return slices.Contains(v.config.Pool.Addresses, a)
 	})
@@ -98,7 +98,7 @@ func (g *Gateway) rested(v *view) error {
 }
 
 // runClaims hears from the data plane which offers were claimed.
-func (g *Gateway) runClaims(claims *datapath.Events[datapath.ClaimEvent]) {
+func (g nameServices) runClaims(claims *datapath.Events[datapath.ClaimEvent]) {
 	claims.Follow(func(err error) {
 		g.log.Error("an event of the data plane was lost", "error", err)
 	}, g.pool.Hear)

@@ -62,7 +62,7 @@ func (g *Gateway) start(d *config.Document) error {
 
 // runControl serves the control socket.
 func (g *Gateway) runControl(ctx context.Context) error {
-	return api.Serve(ctx, g.control, g, g.log)
+	return api.Serve(ctx, g.control, commands{g}, g.log)
 }
 
 // runHangups reloads at each.

@@ -14,14 +14,14 @@ const stateDirectory = "/var/lib/realmgate"
 func statePath(instance string) string { return filepath.Join(stateDirectory, instance+".db") }
 
 // prepareStore opens the instance's file at the start.
-func (g *Gateway) prepareStore(d *draft) (_ change, err error) {
+func (g nameServices) prepareStore(d *draft) (_ change, err error) {
 	if d.before == nil {
 		g.store, err = openStore(g.options.Instance)
 	}
 	return change{}, err
 }
 
-func (g *Gateway) closeStore() error { return g.store.Close() }
+func (g nameServices) closeStore() error { return g.store.Close() }
 
 // openStore opens the instance's file.
 func openStore(instance string) (*store.Store, error) {

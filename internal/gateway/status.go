@@ -7,7 +7,7 @@ import (
 )
 
 // Status implements api.Gateway.
-func (g *Gateway) Status() (api.Status, error) {
+func (g commands) Status() (api.Status, error) {
 	s := api.Status{
 		Instance: g.options.Instance, Version: api.Version(), PID: os.Getpid(), Config: g.options.ConfigFile,
 		Started: g.started, Generation: g.view.Load().generation, Remedies: []string{},

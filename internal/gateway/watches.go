@@ -9,7 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/guard/watch"
 )
 
-func (g *Gateway) newWatches() *watch.Service {
+func (g guardServices) newWatches() *watch.Service {
 	return watch.New(watch.Hooks{Events: watchEvents{&g.events}, Log: g.log, Ban: func(w config.Watch, o watch.Offence) error {
 		_, err := g.bans.Offend([]ban.Offence{{Address: o.Address, Reason: fmt.Sprintf("watch %s: %d hits", o.Watch, o.Count)}}, w.Ban)
 		return err
@@ -17,7 +17,7 @@ func (g *Gateway) newWatches() *watch.Service {
 }
 
 // prepareWatches has the watches of a file follow.
-func (g *Gateway) prepareWatches(d *draft) (change, error) {
+func (g guardServices) prepareWatches(d *draft) (change, error) {
 	if !d.read {
 		return change{}, nil
 	}
@@ -25,4 +25,4 @@ func (g *Gateway) prepareWatches(d *draft) (change, error) {
 }
 
 // Watches implements api.Gateway.
-func (g *Gateway) Watches() ([]api.Watch, error) { return g.watches.Watches() }
+func (g commands) Watches() ([]api.Watch, error) { return g.watches.Watches() }
