@@ -15,6 +15,7 @@ import (
 	"github.com/realmgate/realmgate/internal/diagnose"
 	"github.com/realmgate/realmgate/internal/machine"
 	"github.com/realmgate/realmgate/internal/names/realm"
+	"github.com/realmgate/realmgate/internal/outbound"
 	"github.com/realmgate/realmgate/internal/tenants"
 )
 
@@ -50,16 +51,16 @@ func (g machineServices) newDiagnosis() *diagnose.Service {
 // neighbours for some seconds at most.
 func Warnings(ctx context.Context, d *config.Document) []string {
 	c := d.Config
-	plan := planOf(c)
-	outbound, _ := plan.Look()
-	if now, err := resolved(c, outbound); err == nil {
+	plan := outbound.PlanOf(c)
+	addresses, _ := plan.Look()
+	if now, err := outbound.Resolved(c, addresses); err == nil {
 		c = now
 	}
-	setup := diagnose.SetupOf(c, outbound)
+	setup := diagnose.SetupOf(c, addresses)
 	warnings := setup.Doubts()
 	var parts *view
 	if r, err := realm.RegistryOf(d); err == nil {
-		parts = partsOf(c, outbound, r)
+		parts = partsOf(c, addresses, r)
 		warnings = append(warnings, parts.shared().Rivals()...)
 	}
 	hops, _, err := machine.FindNextHops()
@@ -78,11 +79,11 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 		warnings = append(warnings, ownRemedies(parts.shared().OnInterfaces(facts.Own))...)
 	}
 	if len(facts.Missing) == 0 { // else that is why
-		warnings = append(warnings, plan.Doubts(outbound, c.Outbound.Slots)...)
+		warnings = append(warnings, plan.Doubts(addresses, c.Outbound.Slots)...)
 	}
 	facts.InUse, err = diagnose.AskOnce(ctx, &setup, facts)
 	warnings = append(warnings, setup.Compare(facts)...)
-	warnings = append(warnings, tenantsOf(c, outbound, len(c.Interfaces.XDP) > 0, nil)...)
+	warnings = append(warnings, tenantsOf(c, addresses, len(c.Interfaces.XDP) > 0, nil)...)
 	if err != nil && !errors.Is(err, fs.ErrPermission) {
 		warnings = append(warnings, err.Error())
 	}

@@ -107,9 +107,9 @@ func (v *view) next(d *config.Document, outbound []netip.Addr, lists lists.Conte
 	return &draft{view: &view{document: d, outbound: outbound, lists: lists}, before: v}
 }
 
-// newView makes it. outbound are the addresses of now, and past tells those that were until they left their interfaces.
-func newView(d *config.Document, outbound []netip.Addr, past func(netip.Addr) bool, lists lists.Contents) (*view, error) {
-	c, err := resolved(d.Config, outbound)
+// newView makes it. addresses are the outbound ones of now, and past tells those that were until they left their interfaces.
+func newView(d *config.Document, addresses []netip.Addr, past func(netip.Addr) bool, lists lists.Contents) (*view, error) {
+	c, err := outbound.Resolved(d.Config, addresses)
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +117,11 @@ func newView(d *config.Document, outbound []netip.Addr, past func(netip.Addr) bo
 	if err != nil {
 		return nil, err
 	}
-	v := &view{config: c, document: d, saved: c.Chains, realm: r, registry: r.Registry, lists: lists, outbound: outbound}
+	v := &view{config: c, document: d, saved: c.Chains, realm: r, registry: r.Registry, lists: lists, outbound: addresses}
 	if v.numbers, err = ruleset.NewNumbers(c); err != nil {
 		return nil, err
 	}
-	if v.static, err = ruleset.StaticOf(c, outbound, past); err != nil {
+	if v.static, err = ruleset.StaticOf(c, addresses, past); err != nil {
 		return nil, err
 	}
 	if err := v.shared().Check(); err != nil {

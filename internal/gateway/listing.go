@@ -3,8 +3,6 @@ package gateway
 import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/registry"
 )
 
 // commands are what the control socket asks for.
@@ -39,45 +37,10 @@ func (v *view) describeSession(s datapath.Session) api.Session {
 	}
 }
 
-// Pool implements api.Gateway: which service has which address.
-func (g commands) Pool(filter api.Filter) ([]api.Binding, error) {
-	now := datapath.Now()
-	list := []api.Binding{}
-	for _, p := range g.pool.Places() {
-		entry := api.Binding{
-			Address: p.Address, Service: p.Service.Name.String(), Host: p.Service.Owner.String(), Private: p.Service.Host,
-			Ports: p.Service.Ports, State: p.State.String(), Sessions: p.Sessions, Offers: p.Offers, Claims: p.Claims,
-			Rests: max(0, p.Rested.Sub(now).Seconds()),
-		}
-		if filter.MatchBinding(entry) {
-			list = append(list, entry)
-		}
-	}
-	return list, nil
-}
+// Pool implements api.Gateway.
+func (g commands) Pool(filter api.Filter) ([]api.Binding, error) { return g.pool.Bindings(filter) }
 
 // Hosts implements api.Gateway.
 func (g commands) Hosts(filter api.Filter) ([]api.Host, error) {
-	list := []api.Host{}
-	for _, h := range g.view.Load().registry.Hosts() {
-		if host := describe(h); filter.MatchHost(host) {
-			list = append(list, host)
-		}
-	}
-	return list, nil
-}
-
-func describe(h *registry.Host) api.Host {
-	host := api.Host{Name: h.Name.String(), Address: h.Address, Open: []model.Port{}, Services: []api.Service{}}
-	if h.Own != nil {
-		host.Open = h.Own.Ports
-	}
-	for _, s := range h.Services {
-		service := api.Service{Ports: s.Ports}
-		for _, name := range s.Names {
-			service.Names = append(service.Names, name.String())
-		}
-		host.Services = append(host.Services, service)
-	}
-	return host
+	return g.view.Load().realm.Hosts(filter), nil
 }

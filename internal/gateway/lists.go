@@ -13,7 +13,7 @@ import (
 
 func (g guardServices) newLists() *lists.Service {
 	return lists.New(lists.Options{
-		Folder: filepath.Join(stateDirectory, g.options.Instance+".lists"), Events: listEvents{&g.events}, Take: g.takeLists,
+		Folder: filepath.Join(stateDirectory, g.options.Instance+".lists"), Events: &g.events, Take: g.takeLists,
 		InForce: func() lists.Contents { return g.view.Load().lists }, Log: g.log,
 	})
 }

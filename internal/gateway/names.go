@@ -29,7 +29,9 @@ func (g nameServices) prepareNames(d *draft) (_ change, err error) {
 	return g.names.Start(), nil
 }
 
-func (g nameServices) servePublic(ctx context.Context) error { return g.names.ServePublic(ctx, g.sockets) }
+func (g nameServices) servePublic(ctx context.Context) error {
+	return g.names.ServePublic(ctx, g.sockets)
+}
 
 func (g nameServices) servePrivate(ctx context.Context) error {
 	return g.names.ServePrivate(ctx, g.sockets)

@@ -5,14 +5,11 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/plane"
-	"github.com/realmgate/realmgate/internal/policy"
-	"github.com/realmgate/realmgate/internal/pool"
 	"github.com/realmgate/realmgate/internal/registry"
 )
 
@@ -53,30 +50,6 @@ func (v *view) ports() (n int) {
 }
 
 func (g nameServices) allocationConfig(v *view) allocation.Config {
-	c := v.config
-	order := pool.Random
-	if c.Pool.Order == config.OrderCircular {
-		order = pool.Circular
-	}
-	q := c.Pool.Quotas
-	return allocation.Config{
-		Names: realm.Lendable{Realm: v.realm},
-		Pool: pool.Options{
-			Addresses: c.Pool.Addresses, Order: order, Offer: c.Pool.Offer, Rest: c.Pool.Rest, HalfOpen: q.HalfOpen,
-			HalfOpenPerHost: q.HalfOpenPerHost, Capacity: plane.Reservations(c), Bindings: g.plane.Room.Bindings, Blocked: func(a netip.Addr, p model.Protocol, port uint16) bool { return g.blocked(v, a, p, port) },
-		},
-		Policy: policy.Options{
-			Client: q.Client, Resolver: q.Resolver, Host: q.Host, Service: q.Service, Total: q.Total,
-			Bands: bands(c.Pool.Bands), Reserve: c.Pool.Reserve, Open: c.DNS.Verify == config.VerifyNone,
-		},
-		Wait: c.Pool.Wait,
-	}
-}
-
-func bands(list []config.Band) []policy.Band {
-	made := make([]policy.Band, len(list))
-	for i, b := range list {
-		made[i] = policy.Band(b)
-	}
-	return made
+	return allocation.ConfigOf(v.config, realm.Lendable{Realm: v.realm}, plane.Reservations(v.config), g.plane.Room.Bindings,
+		func(a netip.Addr, p model.Protocol, port uint16) bool { return g.blocked(v, a, p, port) })
 }

@@ -2,24 +2,15 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/outbound"
 )
-
-// planOf resolves the default: the first public interface's first address.
-func planOf(c *config.Config) outbound.Plan {
-	o := c.Outbound
-	if len(o.Addresses)+len(o.Interfaces) > 0 {
-		return outbound.Plan{Addresses: o.Addresses, Interfaces: o.Interfaces, Private: c.Interfaces.Private}
-	}
-	return outbound.Plan{Interfaces: c.Interfaces.Public[:1], First: true, Private: c.Interfaces.Private}
-}
 
 func nothingPast(netip.Addr) bool { return false }
 
@@ -32,7 +23,7 @@ func (g machineServices) prepareOutbound(d *draft) (change, error) {
 		}}, nil
 	}
 	return change{Settle: func() {
-		if err := g.outbound.Follow(planOf(d.config), d.outbound); err != nil {
+		if err := g.outbound.Follow(outbound.PlanOf(d.config), d.outbound); err != nil {
 			g.log.Error("following the outbound addresses", "error", err)
 		}
 	}}, nil
@@ -41,7 +32,7 @@ func (g machineServices) prepareOutbound(d *draft) (change, error) {
 func (g machineServices) runOutbound(ctx context.Context) { g.outbound.Run(ctx) }
 
 func (g machineServices) keepOutbound(v *view) (*outbound.Keeper, error) {
-	return outbound.Begin(planOf(v.config), v.outbound, outbound.Options{
+	return outbound.Begin(outbound.PlanOf(v.config), v.outbound, outbound.Options{
 		Plane: followedPlane{g.Gateway}, Log: g.log, Settle: g.readdress,
 		Changed: func(change datapath.OutboundChange, now []netip.Addr) {
 			g.events.Emit(events.Outbound{Came: change.Came, Left: change.Left, Ended: change.Ended, Addresses: now})
@@ -84,3 +75,36 @@ func (g machineServices) reportOutbound(s *api.Status) error {
 	s.Remedies = append(s.Remedies, g.outbound.Remedies()...)
 	return nil
 }
+
+// followedPlane takes addresses that have left their interface out of the pool before they are outbound no more, so that
+// nobody answers ARP for them, and ends the sessions there.
+type followedPlane struct{ *Gateway }
+
+// SetOutbound implements outbound.Plane.
+func (p followedPlane) SetOutbound(addresses []netip.Addr) (datapath.OutboundChange, error) {
+	v := p.view.Load()
+	left := slices.DeleteFunc(slices.Clone(v.config.Pool.Addresses), func(a netip.Addr) bool {
+		return slices.Contains(v.document.Config.Pool.Addresses, a) || slices.Contains(addresses, a)
+	})
+	var err error
+	if len(left) > 0 {
+		err = p.data.SetAddresses(slices.DeleteFunc(slices.Clone(v.config.Pool.Addresses), func(a netip.Addr) bool {
+			return slices.Contains(left, a)
+		}), v.static.Addresses)
+	}
+	change, outboundErr := p.data.SetOutbound(addresses)
+	if len(left) > 0 { // those by a mapping have ended
+		ended, endErr := p.data.EndSessions(func(s datapath.Session) bool {
+			return s.Origin == "pool" && slices.Contains(left, s.External.Addr())
+		})
+		change.Ended += ended
+		err = errors.Join(err, endErr)
+	}
+	return change, errors.Join(err, outboundErr)
+}
+
+// TendSlots implements outbound.Plane.
+func (p followedPlane) TendSlots() error { return p.data.TendSlots() }
+
+// MostOutbound implements outbound.Plane.
+func (p followedPlane) MostOutbound() int { return p.data.MostOutbound() }

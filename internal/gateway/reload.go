@@ -9,6 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/events"
+	"github.com/realmgate/realmgate/internal/outbound"
 )
 
 // Reload implements api.Gateway: the file is read and checked whole before
@@ -71,7 +72,7 @@ func (g *Gateway) prepareConfiguration(d *draft) (change, error) {
 	}
 	if d.read {
 		var err error
-		if d.outbound, err = planOf(c).Look(); err != nil {
+		if d.outbound, err = outbound.PlanOf(c).Look(); err != nil {
 			return change{}, err
 		}
 	}

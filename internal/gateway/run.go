@@ -12,6 +12,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/names/server"
+	"github.com/realmgate/realmgate/internal/outbound"
 )
 
 // Run starts the gateway, serves until ctx ends, and stops it. SIGHUP reloads.
@@ -32,7 +33,7 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	defer lock.Close()
-	now, err := configOfNow(d.Config)
+	now, err := outbound.Now(d.Config)
 	if err != nil {
 		return err
 	}
