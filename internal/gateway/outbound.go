@@ -33,7 +33,7 @@ func (g machineServices) runOutbound(ctx context.Context) { g.outbound.Run(ctx) 
 
 func (g machineServices) keepOutbound(v *view) (*outbound.Keeper, error) {
 	return outbound.Begin(outbound.PlanOf(v.config), v.outbound, outbound.Options{
-		Plane: followedPlane{g.Gateway}, Log: g.log, Settle: g.readdress,
+		Plane: followedPlane(g), Log: g.log, Settle: g.readdress,
 		Changed: func(change datapath.OutboundChange, now []netip.Addr) {
 			g.events.Emit(events.Outbound{Came: change.Came, Left: change.Left, Ended: change.Ended, Addresses: now})
 		},
