@@ -47,6 +47,7 @@ func Run(ctx context.Context, options Options) error {
 	defer func() { _ = g.control.Close() }()
 	if err = g.start(d); err == nil {
 		err = g.services.Run(ctx)
+		g.reload.Lock() // for good: the control socket does not wait for long for what was asked
 		g.log.Info("stopping", "keep_dataplane", g.options.KeepDataplane)
 		err = errors.Join(err, g.services.Stop())
 	}
