@@ -13,6 +13,7 @@ import (
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/names/server"
 	"github.com/realmgate/realmgate/internal/outbound"
+	"github.com/realmgate/realmgate/internal/store"
 )
 
 // Run starts the gateway, serves until ctx ends, and stops it. SIGHUP reloads.
@@ -28,7 +29,7 @@ func Run(ctx context.Context, options Options) error {
 	g := newGateway(options)
 	signal.Notify(g.hangups, syscall.SIGHUP) // from the start: a hangup during it must not kill us
 	defer signal.Stop(g.hangups)
-	lock, err := lockInstance(options.Instance)
+	lock, err := store.LockInstance(options.Instance)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package gateway
+package store
 
 import (
 	"errors"
@@ -17,9 +17,9 @@ const runDirectory = "/run/realmgate"
 // until the kernel has taken it apart.
 const lockPatience = time.Second
 
-// lockInstance makes sure that one daemon at a time runs as the instance. The
+// LockInstance makes sure that one daemon at a time runs as the instance. The
 // kernel lets go of the lock when the process ends, however it ends.
-func lockInstance(instance string) (*os.File, error) {
+func LockInstance(instance string) (*os.File, error) {
 	if err := os.MkdirAll(runDirectory, 0o700); err != nil {
 		return nil, fmt.Errorf("make the run directory: %w", err)
 	}
