@@ -19,9 +19,10 @@ const sweepEvery = time.Second
 
 // Plane is the data plane of an instance. Call New.
 type Plane struct {
-	*datapath.Datapath              // nil until Open
-	Room               Room         // of its tables
-	States             chain.States // of functions; under the lock of changes
+	*datapath.Datapath                                                    // nil until Open
+	OpenTables         func(datapath.Options) (*datapath.Datapath, error) // datapath.Open, or where others have tables ready
+	Room               Room                                               // of its tables
+	States             chain.States                                       // of functions; under the lock of changes
 	instance           string
 	keep               bool // leave it in the kernel at a clean stop
 	attached           bool // the start has succeeded
@@ -30,7 +31,7 @@ type Plane struct {
 
 // New makes a data plane that is not there yet.
 func New(instance string, keep bool, log *slog.Logger) *Plane {
-	return &Plane{instance: instance, keep: keep, log: log}
+	return &Plane{OpenTables: datapath.Open, instance: instance, keep: keep, log: log}
 }
 
 // Fixed are the keys that tables and programs were made for, and whether two configurations have the same.
@@ -47,7 +48,7 @@ func Fixed(old, c *config.Config) map[string]bool {
 // Open makes the tables for a configuration, or adopts those that an earlier daemon has left.
 func (p *Plane) Open(w Wants) error {
 	tables := p.tables(w)
-	data, err := datapath.Open(tables)
+	data, err := p.OpenTables(tables)
 	if err != nil {
 		return err
 	}
