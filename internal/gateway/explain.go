@@ -11,6 +11,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/registry"
+	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
 // explainer runs the first packets of flows through the data plane, dry, and tells what came of them.
@@ -63,7 +64,7 @@ func (e *explainer) dry(mode datapath.Mode) (*datapath.Dry, error) {
 	if dry := e.dries[mode]; dry != nil {
 		return dry, nil
 	}
-	states := e.states.Look()
+	states := e.plane.States.Look()
 	defer states.Forget()
 	dry, err := e.data.OpenDry(mode, buildChains(e.view, states))
 	if err == nil {
@@ -213,8 +214,8 @@ func (e *explainer) services(f flow) (all api.Ending, list []api.ExplainService,
 // aboutSource are the steps that are the same whatever a source outside asks for.
 func aboutSource(steps []api.ExplainStep) []api.ExplainStep {
 	return slices.DeleteFunc(steps, func(s api.ExplainStep) bool {
-		list, listed := strings.CutPrefix(s.Step, countName(config.ProtectionName, ""))
-		return s.Step != "ban" && s.Step != "address" && (!listed || list == ports || list == honeypot)
+		list, listed := strings.CutPrefix(s.Step, ruleset.Name(config.ProtectionName, ""))
+		return s.Step != "ban" && s.Step != "address" && (!listed || list == ruleset.Ports || list == ruleset.Honeypot)
 	})
 }
 

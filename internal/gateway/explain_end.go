@@ -63,7 +63,7 @@ func (t *telling) because(reason model.Reason) (step, says, why string) {
 	case model.ReasonDropNoSession:
 		return drop("session", "no private host has sent %s to %s", t.protocol, t.source)
 	case model.ReasonDropNoBinding:
-		if slices.Contains(t.view.static.addresses, t.destination) {
+		if slices.Contains(t.view.static.Addresses, t.destination) {
 			return drop("dnat", "no chain sends it on, and nothing else is at %s", t.destination)
 		}
 		return drop("binding", "no service has that port of the address now: ask for a name first")
@@ -113,9 +113,7 @@ func (t *telling) limitText(reason model.Reason) string {
 
 // banText says what bans an address.
 func (e *explainer) banText(remote netip.Addr) string {
-	e.bans.mutex.Lock()
-	defer e.bans.mutex.Unlock()
-	b, known := e.bans.list.Of(remote)
+	b, known, _ := e.bans.Of(remote)
 	if !known {
 		return "the kernel has it"
 	}
@@ -133,12 +131,8 @@ func (e *explainer) banText(remote netip.Addr) string {
 
 // notBanned says that an address is banned by nothing, or spared by what bans it.
 func (e *explainer) notBanned(remote netip.Addr) string {
-	e.bans.mutex.Lock()
-	defer e.bans.mutex.Unlock()
-	if b, known := e.bans.list.Of(remote); known && e.bans.guard != nil {
-		if why := e.bans.guard.why(netip.PrefixFrom(remote, remote.BitLen())); why != nil {
-			return fmt.Sprintf("%s is banned, and %s is spared: %v", b.Prefix, remote, why)
-		}
+	if b, _, spared := e.bans.Of(remote); spared != nil {
+		return fmt.Sprintf("%s is banned, and %s is spared: %v", b.Prefix, remote, spared)
 	}
 	return fmt.Sprintf("%s is not banned", remote)
 }

@@ -138,7 +138,7 @@ func (e *explainer) named(f *flow) {
 		e.step("pool", "lend", "it has %s; quotas are not looked at", address)
 	case pool.Free > 0:
 		e.step("pool", "lend", "%d of %d addresses are free; quotas are not looked at", pool.Free, pool.Addresses)
-	case len(e.view.inParts()) > 0:
+	case len(e.view.shared().List()) > 0:
 		e.step("pool", "wait", "somebody has its ports of the pool's addresses: it gets them when they have rested, or none")
 	default:
 		e.step("pool", "wait", "none of %d addresses is free: it gets one that has rested, or none", pool.Addresses)
@@ -151,7 +151,7 @@ func (e *explainer) lendable(s *registry.Service) netip.Addr {
 	if address, stands := e.pool.Place(s.Name); stands {
 		return address
 	}
-	for _, list := range [][]netip.Addr{e.view.config.Pool.Addresses, e.view.inParts()} {
+	for _, list := range [][]netip.Addr{e.view.config.Pool.Addresses, e.view.shared().List()} {
 		if len(list) > 0 {
 			return list[0]
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
 // listed tells what a function of the protection said, and which entry has the address.
@@ -18,29 +19,29 @@ func (e *explainer) listed(f flow, a opinion) (says, why string) {
 		remote = f.destination
 	}
 	p := e.view.config.Protection
-	n := namedIn(e.view.config, e.view.lists)
-	spared := n.sparedBy(e.view, f.direction, remote)
+	n := ruleset.NamedIn(e.view.config, e.view.lists)
+	spared := n.SparedBy(e.view.config, e.view.hops, f.direction, remote)
 	function := a.Name
 	switch {
 	case e.isOurs(remote):
 		why = fmt.Sprintf("%s is the gateway's own", remote)
-	case spared != "" && function == allowlist:
+	case spared != "" && function == ruleset.Allowlist:
 		why = fmt.Sprintf("%s is of %s", remote, spared)
 	case spared != "":
 		why = fmt.Sprintf("%s is spared", remote)
-	case function == allowlist:
+	case function == ruleset.Allowlist:
 		why = "it has not " + remote.String()
-	case function == blocklist:
+	case function == ruleset.Blocklist:
 		why = "it has not " + remote.String()
-		if entry := n.onList(p.Blocklist, f.direction, netip.PrefixFrom(remote, remote.BitLen())); entry != "" {
+		if entry := n.OnList(p.Blocklist, f.direction, netip.PrefixFrom(remote, remote.BitLen())); entry != "" {
 			why = fmt.Sprintf("%s is of %s", remote, entry)
 		}
-	case function == ports:
+	case function == ruleset.Ports:
 		why = portText(p, f)
 		if f.asksForNames(e.view) {
 			why = "who asks the name server asks for others: honeypot and geofence are not asked"
 		}
-	case function == honeypot:
+	case function == ruleset.Honeypot:
 		switch {
 		case a.says != datapath.SaysDrop:
 			why = "it is no port of the honeypot"
@@ -50,7 +51,7 @@ func (e *explainer) listed(f flow, a opinion) (says, why string) {
 			why = "nobody is banned for it, for its source may be anybody's address"
 		}
 	default:
-		if why = e.view.places.said(f.direction, remote); f.asksForNames(e.view) {
+		if why = e.view.places.Said(f.direction, remote); f.asksForNames(e.view) {
 			why = "who asks the name server asks for others, wherever he is"
 		}
 	}
@@ -82,7 +83,7 @@ func portText(p config.Protection, f flow) string {
 // isOurs reports whether an address is one that the data plane answers for.
 func (e *explainer) isOurs(a netip.Addr) bool {
 	v := e.view
-	return slices.Contains(slices.Concat(v.outbound, v.config.Pool.Addresses, v.static.addresses, v.config.OneToOneAddresses()), a)
+	return slices.Contains(slices.Concat(v.outbound, v.config.Pool.Addresses, v.static.Addresses, v.config.OneToOneAddresses()), a)
 }
 
 // asksForNames reports whether a flow is for the gateway's name server outside.
@@ -105,10 +106,10 @@ func (e *explainer) tell6(f flow, steps []datapath.TraceStep, numbers map[uint32
 		}
 	}
 	var row []opinion
-	for _, name := range protectionFunctions(e.view.config) {
-		number := e.view.counts[countName(config.ProtectionName, name)]
+	for _, name := range ruleset.ProtectionFunctions(e.view.config) {
+		number := e.view.numbers[ruleset.Name(config.ProtectionName, name)]
 		if numbers[number] {
-			row = append(row, opinion{name: countName(config.ProtectionName, name), chain: config.ProtectionName, Function: config.Function{Name: name}})
+			row = append(row, opinion{name: ruleset.Name(config.ProtectionName, name), chain: config.ProtectionName, Function: config.Function{Name: name}})
 		}
 	}
 	for i := range row {
@@ -116,7 +117,7 @@ func (e *explainer) tell6(f flow, steps []datapath.TraceStep, numbers map[uint32
 		if end := t.ending(reason); i == len(row)-1 && end.Function != "" {
 			row[i].says = datapath.SaysDrop
 		}
-		if f.protocol == model.AnyProtocol && (row[i].Name == ports || row[i].Name == honeypot) {
+		if f.protocol == model.AnyProtocol && (row[i].Name == ruleset.Ports || row[i].Name == ruleset.Honeypot) {
 			continue // of an address alone they say nothing
 		}
 		says, why := e.listed(f, row[i])

@@ -9,6 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
 // opinion is of a function that a dry run has asked, and what it said.
@@ -65,10 +66,10 @@ func (e *explainer) tell(f flow, steps []datapath.TraceStep) api.Ending {
 func (e *explainer) functions() map[uint32]opinion {
 	all := map[uint32]opinion{}
 	add := func(chain string, f config.Function) {
-		name := countName(chain, f.Name)
-		all[e.view.counts[name]] = opinion{name: name, chain: chain, Function: f}
+		name := ruleset.Name(chain, f.Name)
+		all[e.view.numbers[name]] = opinion{name: name, chain: chain, Function: f}
 	}
-	for _, f := range protectionFunctions(e.view.config) {
+	for _, f := range ruleset.ProtectionFunctions(e.view.config) {
 		add(config.ProtectionName, config.Function{Name: f})
 	}
 	for _, c := range e.view.config.Chains {
@@ -114,7 +115,7 @@ func (t *telling) next(s datapath.TraceStep) {
 			t.step("host", "continue", "it is %s alone", end)
 		}
 	case datapath.TraceBinding:
-		t.step("binding", "continue", "it is %s, as %s", end, t.view.names[s.Number])
+		t.step("binding", "continue", "it is %s, as %s", end, t.view.realm.Name(s.Number))
 	case datapath.TraceAsk:
 		t.stage, t.chain, t.last = s.Says, false, nil
 		if s.Number == 0 {
@@ -189,7 +190,8 @@ func (t *telling) sentTo(to netip.Addr, end string) {
 func (t *telling) oneOf() string {
 	for name, b := range t.view.balances {
 		if slices.ContainsFunc(t.steps, func(s api.ExplainStep) bool { return s.Step == name }) {
-			return fmt.Sprintf(" when it comes from port %d; %d of %d backends are up", somePort, b.up(), len(b.config.Backends))
+			up, all := b.Up()
+			return fmt.Sprintf(" when it comes from port %d; %d of %d backends are up", somePort, up, all)
 		}
 	}
 	return ""

@@ -21,7 +21,7 @@ func (g *Gateway) servesInside(a netip.Addr) bool {
 func (g *Gateway) leadsInside(a netip.Addr) bool {
 	if g.isOwnAddress(a) {
 		v := g.view.Load()
-		return !v.static.Opens(a) && !v.lendsPorts(a) && !slices.Contains(v.config.OneToOneAddresses(), a)
+		return !v.static.Opens(a) && !v.shared().Lends(a) && !slices.Contains(v.config.OneToOneAddresses(), a)
 	}
 	return a.Is4() && g.machine.IsInside(a, datapath.Now(), g.ledTo)
 }

@@ -82,8 +82,6 @@ func (v *view) shared() shared.Addresses {
 	return shared.Addresses{Config: v.config, Registry: v.registry, Outbound: v.outbound, Static: v.static.Ports}
 }
 
-func (v *view) lendsPorts(a netip.Addr) bool { return v.shared().Lends(a) }
-
 func (g *Gateway) live() shared.Live {
 	return shared.Live{Data: g.data, Machine: &g.machine, Place: g.pool.Place, Places: func(visit func(netip.Addr, []model.Port)) {
 		for _, p := range g.pool.Places() {

@@ -86,7 +86,7 @@ func (w Wants) settings() datapath.Settings {
 		TCPTransitory: c.Timeouts.TCPTransitory, UDP: c.Timeouts.UDP, UDPUnanswered: c.Timeouts.UDPUnanswered, DNS: c.Timeouts.DNS, ICMP: c.Timeouts.ICMP, Others: c.Timeouts.Others,
 		Coming: w.Outbound, PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward, NameServer: c.DNS.Public,
 		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
-		Limits:           Limits(c.Limits),
+		Limits:           limits(c.Limits),
 		MSS:              uint16(c.MSS), // the words have the same values
 		Except:           c.Outbound.Except,
 		Own:              c.OneToOne(),
@@ -94,8 +94,7 @@ func (w Wants) settings() datapath.Settings {
 	}
 }
 
-// Limits are those of a configuration.
-func Limits(l config.Limits) datapath.Limits {
+func limits(l config.Limits) datapath.Limits {
 	return datapath.Limits{
 		HostSessions: l.HostSessions, HostPorts: datapath.ProtocolLimits(l.HostPorts), HostRate: l.HostRate,
 		RemoteSessions: l.RemoteSessions, RemoteRate: l.RemoteRate, BindingSessions: l.BindingSessions, MappingSessions: l.MappingSessions,

@@ -191,9 +191,3 @@ func knowsBanRegions(table *Table, regions []config.BanRegion) error {
 
 // Denied are the addresses that the geofence of a direction denies, nil where there is none.
 func (p Places) Denied(d model.Direction) *model.AddressSet { return p.fences[d].denied }
-
-// Fenced reports whether there is a geofence for a direction.
-func (p Places) Fenced(d model.Direction) bool {
-	_, known := p.fences[d]
-	return known
-}
