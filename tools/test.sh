@@ -34,7 +34,7 @@ others() { grep -vE "^$module/($1)$" <<<"$all" || true; }
 # What loads programs or makes namespaces runs one package at a time, never from
 # the cache. The rest is plain Go.
 dataplane='internal/(chain|datapath|lab/netns)|test/datapath'
-whole='internal/(cli|gateway|lab/demo|lab/bench|lab/bench/(dut|scenario|trafficgen))|test/(browser|e2e)'
+whole='internal/(cli|daemon|lab/demo|lab/bench|lab/bench/(dut|scenario|trafficgen))|test/(browser|e2e)'
 concurrent='internal/(api|client|nameserver)'
 
 stage() { # NAME PACKAGES FLAGS...: a run of go test whose events go to standard output

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/realmgate/realmgate/internal/config"
-	"github.com/realmgate/realmgate/internal/gateway"
+	"github.com/realmgate/realmgate/internal/daemon"
 )
 
 func newCheck(a *app) *cobra.Command {
@@ -37,10 +37,10 @@ whether they have one of the addresses.`,
 			return err
 		}
 		c := d.Config
-		if err := gateway.Check(d); err != nil {
+		if err := daemon.Check(d); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		for _, w := range gateway.Warnings(ctx, d) {
+		for _, w := range daemon.Warnings(ctx, d) {
 			if _, err := fmt.Fprintf(a.stderr, "%s: warning: %s\n", file, plain(w)); err != nil {
 				return written(err)
 			}

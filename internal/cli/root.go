@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/gateway"
+	"github.com/realmgate/realmgate/internal/daemon"
 )
 
 // commands makes every command.
@@ -27,7 +27,7 @@ type app struct {
 	socket         string
 
 	// What tests replace.
-	runGateway func(context.Context, gateway.Options) error
+	runGateway func(context.Context, daemon.Options) error
 	now        func() time.Time
 	zone       *time.Location
 }
@@ -35,7 +35,7 @@ type app struct {
 func newApp(stdout, stderr io.Writer) *app {
 	return &app{
 		stdout: stdout, stderr: stderr, instance: client.DefaultInstance,
-		runGateway: gateway.Run, now: time.Now, zone: time.Local,
+		runGateway: daemon.Run, now: time.Now, zone: time.Local,
 	}
 }
 

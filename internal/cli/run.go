@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/gateway"
+	"github.com/realmgate/realmgate/internal/daemon"
 )
 
 func newRun(a *app) *cobra.Command {
@@ -50,7 +50,7 @@ The log goes to standard error.`,
 		if socket == "" {
 			socket = client.SocketPath(string(a.instance))
 		}
-		return a.runGateway(ctx, gateway.Options{
+		return a.runGateway(ctx, daemon.Options{
 			ConfigFile: path, Instance: string(a.instance), Socket: socket, KeepDataplane: *keep,
 			Logger: newLogger(a.stderr, level.value, format.value),
 		})

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/config"
-	"github.com/realmgate/realmgate/internal/gateway"
+	"github.com/realmgate/realmgate/internal/daemon"
 )
 
 func TestRunOptions(t *testing.T) {
@@ -18,7 +18,7 @@ func TestRunOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line, want := range map[string]gateway.Options{
+	for line, want := range map[string]daemon.Options{
 		"run -c a.yaml": {
 			ConfigFile: filepath.Join(here, "a.yaml"), Instance: "default", Socket: "/run/realmgate/default.sock",
 		},
@@ -28,8 +28,8 @@ func TestRunOptions(t *testing.T) {
 		"run -c /b --instance lab --socket /tmp/b.sock --log-level debug": {ConfigFile: "/b", Instance: "lab", Socket: "/tmp/b.sock"},
 	} {
 		a := newApp(&bytes.Buffer{}, &bytes.Buffer{})
-		var got gateway.Options
-		a.runGateway = func(_ context.Context, o gateway.Options) error { got = o; return nil }
+		var got daemon.Options
+		a.runGateway = func(_ context.Context, o daemon.Options) error { got = o; return nil }
 		code := a.main(t.Context(), strings.Fields(line))
 		got.Logger = nil
 		if code != exitOK || got != want {
@@ -47,7 +47,7 @@ func TestRunLog(t *testing.T) {
 	} {
 		var stderr bytes.Buffer
 		a := newApp(&bytes.Buffer{}, &stderr)
-		a.runGateway = func(_ context.Context, o gateway.Options) error {
+		a.runGateway = func(_ context.Context, o daemon.Options) error {
 			o.Logger.Debug("debugs")
 			o.Logger.Info("informs")
 			o.Logger.Warn("warns")
@@ -75,7 +75,7 @@ func TestRunErrors(t *testing.T) {
 	} {
 		var stderr bytes.Buffer
 		a := newApp(&bytes.Buffer{}, &stderr)
-		a.runGateway = func(context.Context, gateway.Options) error { return c.err }
+		a.runGateway = func(context.Context, daemon.Options) error { return c.err }
 		if code := a.main(t.Context(), []string{"run", "-c", "x"}); code != exitError || stderr.String() != c.want {
 			t.Errorf("exit %d, %s", code, &stderr)
 		}

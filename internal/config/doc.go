@@ -11,6 +11,6 @@
 //
 // The package keeps no state. A Config is immutable by agreement: nobody
 // changes one after Parse returned it, so it may be shared between goroutines.
-// Config types stop at the daemon: only the gateway package turns them into the
-// options of other packages.
+// Each service of the daemon takes its own part of it in Prepare; what is pure, such as
+// the pool, the engine of chains and the data plane, has options of its own.
 package config

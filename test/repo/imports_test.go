@@ -69,10 +69,10 @@ var mayImport = map[string][]string{
 	"names/shared":     {"config", "datapath", "model", "registry"},
 	"plane":            {"api", "chain", "config", "datapath", "lifecycle", "model"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"gateway":  {"advice", "api", "balance", "capture", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "machine", "model", "names/...", "nameserver", "outbound", "plane", "policy", "pool", "registry", "ruleset", "store", "tenants"},
+	"daemon":   {"advice", "api", "balance", "capture", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "machine", "model", "names/...", "nameserver", "outbound", "plane", "policy", "pool", "registry", "ruleset", "store", "tenants"},
 	"api":      {"model"},
 	"client":   {"api", "model"},
-	"cli":      {"client", "config", "gateway", "geodata", "guard/geo", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model"},
+	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model"},
 	"lab/demo": {"client", "guard/geo", "lab/netns", "lab/packets", "model", "mounts"},
 	// 4. The measuring lab; devices, scenarios and reports import bench, never the
 	// other way.
@@ -161,7 +161,7 @@ func strangers(place string, list, imports []string) []string {
 	for _, imported := range imports {
 		name, ours := strings.CutPrefix(imported, module+"/internal/")
 		if ours && !slices.ContainsFunc(list, func(pattern string) bool { return covers(pattern, name) }) {
-			problems = append(problems, fmt.Sprintf("%s: imports %s: declare the small interface it needs, gateway injects the rest", place, name))
+			problems = append(problems, fmt.Sprintf("%s: imports %s: declare the small interface it needs, daemon injects the rest", place, name))
 		}
 	}
 	return problems
@@ -217,17 +217,17 @@ func TestImportsCanFail(t *testing.T) {
 		{in("nameserver"), in("datapath"), "internal/nameserver: imports datapath"},
 		{in("guard/ban"), in("guard/list"), "internal/guard/ban: imports guard/list"},
 		{in("policy"), in("config"), "internal/policy: imports config"},
-		{in("api"), in("gateway"), "internal/api: imports gateway"},
+		{in("api"), in("daemon"), "internal/api: imports daemon"},
 		{in("lab/bench"), in("lab/bench/dut"), "internal/lab/bench: imports lab/bench/dut"},
-		{in("gateway"), ebpf + "/link", "only datapath, chain and lab/bench/trafficgen"},
+		{in("daemon"), ebpf + "/link", "only datapath, chain and lab/bench/trafficgen"},
 		{module + "/test/e2e", ebpf, "only datapath, chain and lab/bench/trafficgen"},
-		{module + "/cmd/realmgate", in("gateway"), "cmd/realmgate: imports gateway"},
+		{module + "/cmd/realmgate", in("daemon"), "cmd/realmgate: imports daemon"},
 		{in("newcomer"), "fmt", "internal/newcomer: nobody said"},
 		{in("pool"), "fmt", ""},
-		{in("gateway"), in("guard/ban"), ""},
+		{in("daemon"), in("guard/ban"), ""},
 		{in("lab/bench/dut"), in("lab/bench"), ""},
 		{in("datapath"), ebpf + "/link", ""},
-		{module + "/test/e2e", in("gateway"), ""},
+		{module + "/test/e2e", in("daemon"), ""},
 	} {
 		problems := checkImports([]listing{{ImportPath: c.from, Imports: []string{c.to}}})
 		if got := strings.Join(problems, "\n"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {

@@ -1,0 +1,61 @@
+package daemon
+
+import (
+	"context"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/capture"
+	"github.com/realmgate/realmgate/internal/ruleset"
+)
+
+func functionsOf(v *view) capture.Functions {
+	return capture.Functions{Chains: v.config.Chains, Number: func(chain, function string) uint32 { return v.numbers[ruleset.Name(chain, function)] }}
+}
+
+func (g kernelServices) newCaptures() *capture.Service {
+	return capture.New(func() capture.Functions { return functionsOf(g.view.Load()) }, g.log)
+}
+
+// prepareCaptures has captures go on with the functions of another view.
+func (g kernelServices) prepareCaptures(d *draft) (change, error) {
+	if d.before == nil {
+		g.captures.Open(g.data)
+		g.drops.Open(g.data, func(err error) { g.log.Warn("a drop was not read", "error", err) })
+		return change{}, nil
+	}
+	return g.captures.Prepare(functionsOf(d.view)), nil
+}
+
+// runCaptures lets people look at packets until ctx ends.
+func (g kernelServices) runCaptures(ctx context.Context) error {
+	<-ctx.Done()
+	g.drops.Close()
+	g.captures.Close()
+	return nil
+}
+
+// Capture implements api.Gateway.
+func (g commands) Capture(ctx context.Context, request api.CaptureRequest, begun func(), visit func([]api.Packet) bool) error {
+	return g.captures.Capture(ctx, request, begun, visit)
+}
+
+// Drops implements api.Gateway.
+func (g commands) Drops(ctx context.Context, filter api.Filter, visit func(api.Drop) bool) error {
+	drops, err := g.drops.Join()
+	if err != nil {
+		return err
+	}
+	defer g.drops.Leave(drops)
+	v := g.view.Load()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case drop := <-drops:
+			drop.Host = v.realm.HostOf(drop.Tuple.Source.Addr(), drop.Tuple.Destination.Addr())
+			if filter.MatchDrop(drop) && !visit(drop) {
+				return nil
+			}
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/diagnose"
+	"github.com/realmgate/realmgate/internal/machine"
+	"github.com/realmgate/realmgate/internal/names/realm"
+	"github.com/realmgate/realmgate/internal/outbound"
+	"github.com/realmgate/realmgate/internal/tenants"
+)
+
+func (g machineServices) newDiagnosis() *diagnose.Service {
+	return diagnose.New(diagnose.Hooks{
+		State: func() diagnose.State {
+			v := g.view.Load()
+			return diagnose.State{Config: v.config, Outbound: v.outbound, Doubts: v.shared().Rivals()}
+		},
+		Hops: func() []netip.Addr { // the upkeep follows them, and has to see each change
+			hops, _ := g.machine.LastNextHops()
+			return hops
+		},
+		Tenants: func() []string {
+			v := g.view.Load()
+			xdp := slices.ContainsFunc(g.data.Interfaces(), func(i datapath.Interface) bool { return i.Mode == datapath.XDP })
+			return tenantsOf(v.config, v.outbound, xdp, g.data.IsOurs)
+		},
+		Absent: func() (names []string) {
+			for _, i := range g.data.Interfaces() {
+				if i.Mode == datapath.Absent {
+					names = append(names, i.Name)
+				}
+			}
+			return names
+		},
+		Log: g.log,
+	})
+}
+
+// Warnings says what a newcomer should know of the configuration, and, where this machine
+// has some of its interfaces, which it lacks and where the two do not fit. With the right to send ARP it asks
+// neighbours for some seconds at most.
+func Warnings(ctx context.Context, d *config.Document) []string {
+	c := d.Config
+	plan := outbound.PlanOf(c)
+	addresses, _ := plan.Look()
+	if now, err := outbound.Resolved(c, addresses); err == nil {
+		c = now
+	}
+	setup := diagnose.SetupOf(c, addresses)
+	warnings := setup.Doubts()
+	var parts *view
+	if r, err := realm.RegistryOf(d); err == nil {
+		parts = partsOf(c, addresses, r)
+		warnings = append(warnings, parts.shared().Rivals()...)
+	}
+	hops, _, err := machine.FindNextHops()
+	if err != nil {
+		return warnings
+	}
+	facts, err := diagnose.Collect(&setup, hops)
+	if err != nil {
+		return warnings
+	}
+	warnings = append(warnings, setup.Missing(facts)...)
+	if !setup.IsHere(facts) {
+		return warnings
+	}
+	if parts != nil {
+		warnings = append(warnings, ownRemedies(parts.shared().OnInterfaces(facts.Own))...)
+	}
+	if len(facts.Missing) == 0 { // else that is why
+		warnings = append(warnings, plan.Doubts(addresses, c.Outbound.Slots)...)
+	}
+	facts.InUse, err = diagnose.AskOnce(ctx, &setup, facts)
+	warnings = append(warnings, setup.Compare(facts)...)
+	warnings = append(warnings, tenantsOf(c, addresses, len(c.Interfaces.XDP) > 0, nil)...)
+	if err != nil && !errors.Is(err, fs.ErrPermission) {
+		warnings = append(warnings, err.Error())
+	}
+	return warnings
+}
+
+// missing says which interface is not there at the start, by its place in the file.
+func missing(d *config.Document) error {
+	sides := d.Config.Interfaces
+	for key, names := range map[string][]string{"public": sides.Public, "private": sides.Private} {
+		for _, name := range names {
+			if _, err := netlink.LinkByName(name); errors.As(err, new(netlink.LinkNotFoundError)) {
+				return d.Wrong("interfaces", key, name, fmt.Sprintf("interface %s is not on this machine: correct the name, or have the interface there before the start", name))
+			}
+		}
+	}
+	return nil
+}
+
+func tenantsOf(c *config.Config, outbound []netip.Addr, xdp bool, ours func(uint32) bool) []string {
+	found, err := tenants.Find(&tenants.Setup{
+		Public: c.Interfaces.Public, Private: c.Interfaces.Private, Stack: c.Interfaces.Stack,
+		External: slices.Concat(outbound, c.Pool.Addresses), XDP: xdp, IsOurs: ours,
+	})
+	if err != nil && !errors.Is(err, fs.ErrPermission) {
+		found = append(found, err.Error())
+	}
+	return found
+}

@@ -1,0 +1,70 @@
+package daemon
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Who may use a binding ends as explained: by an answer, as one who is known, or not at all.
+func TestExplainClaims(t *testing.T) {
+	r := newRig(t, strings.NewReplacer("pool: {", "pool: {offer: 1m, quotas: {client_sessions: 2}, ", "to: 8080}",
+		"to: 8080}, {name: dns.hosta.foo.example., protocol: udp, port: 53}").Replace(text))
+	r.routed()
+	lent := r.mustAsk(www)
+	agrees := func(from netip.Addr, protocol model.Protocol, port uint16, want string) {
+		t.Helper()
+		r.agrees(flow{direction: model.In, protocol: protocol, source: from, destination: lent, port: port}, want)
+	}
+	agrees(visitor(1, 0).Addr(), model.TCP, 80, "ban continue, binding continue, chain none, claim continue, pass")
+	r.admits(remote, lent, 80)
+	agrees(visitor(2, 0).Addr(), model.TCP, 80, "ban continue, binding continue, chain none, claim drop, drop drop_no_reservation")
+	agrees(visitor(2, 0).Addr(), model.TCP, 81, "ban continue, binding drop, drop drop_no_binding")
+	agrees(visitor(2, 0).Addr(), model.UDP, 80, "ban continue, binding drop, drop drop_no_binding")
+	second := netip.AddrPortFrom(remote.Addr(), 4001)
+	r.admits(second, lent, 80)
+	agrees(remote.Addr(), model.TCP, 80, "session open, ban continue, binding continue, chain none, claim drop, drop drop_client_limit")
+	_, err := r.data.EndSessions(func(s datapath.Session) bool { return s.Remote == second })
+	r.must(err)
+	agrees(remote.Addr(), model.TCP, 80, "session open, ban continue, binding continue, chain none, claim continue, pass")
+
+	// By the name of another service of the host, which is at the same address.
+	if address := r.mustAsk("dns.hosta.foo.example."); address != lent {
+		t.Fatalf("the host's services have %s and %s", lent, address)
+	}
+	agrees(visitor(3, 0).Addr(), model.UDP, 53, "ban continue, binding continue, chain none, claim continue, pass")
+	agrees(visitor(4, 0).Addr(), model.TCP, 80, "ban continue, binding continue, chain none, claim drop, drop drop_no_reservation")
+}
+
+// A host that has all that it may gets no more, as explained.
+func TestExplainHostLimits(t *testing.T) {
+	r := newRig(t, text+"limits: {host_sessions: 2}\n")
+	r.routed()
+	hosta, foreign := netip.MustParseAddr("10.0.0.100"), netip.MustParseAddr("203.0.113.5")
+	agrees := func(protocol model.Protocol, port uint16, want string) {
+		t.Helper()
+		r.agrees(flow{direction: model.Out, protocol: protocol, source: hosta, destination: foreign, port: port}, want)
+	}
+	agrees(model.TCP, 80, "ban continue, chain none, nat translate, pass")
+	agrees(model.UDP, 53, "ban continue, chain none, nat translate, pass")
+	agrees(model.UDP, 54, "ban continue, chain none, limit drop, drop drop_host_sessions")
+}
+
+// Where little is left, a host gets no more than its part of that.
+func TestExplainWhatIsLeft(t *testing.T) {
+	const most = (1024 - 64) / 8 * 7 // of the sessions that hosts inside may have
+	r := newRig(t, text+"capacity: 1024\nlimits: {host_sessions: 2000, host_rate: 0}\n")
+	r.routed()
+	hosta, foreign := netip.MustParseAddr("10.0.0.100"), netip.MustParseAddr("203.0.113.5")
+	for n := range uint16(most) {
+		if end := r.send(false, packets.NewUDP(netip.AddrPortFrom(hosta, 5000), netip.AddrPortFrom(foreign, 1000+n), "")); end.IsDrop() {
+			t.Fatalf("session %d: %s", n, end)
+		}
+	}
+	r.agrees(flow{direction: model.Out, protocol: model.UDP, source: hosta, destination: foreign, port: 54},
+		"ban continue, chain none, limit drop, drop drop_host_sessions")
+}

@@ -1,0 +1,191 @@
+package daemon
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/registry"
+)
+
+// somePort is where flows begin of which nobody said it, and the identifier of an echo; the
+// next one that is free is taken.
+const somePort = 40000
+
+// run has the flow's first packet go through the data plane, dry.
+func (e *explainer) run(f flow) ([]datapath.TraceStep, error) {
+	at, err := e.ingress(f)
+	if err != nil {
+		return nil, err
+	}
+	dry, err := e.dry(at.Mode)
+	if err != nil {
+		return nil, err
+	}
+	port, err := e.freePort(f)
+	if err != nil {
+		return nil, err
+	}
+	in := datapath.Injected{Public: f.direction == model.In, Ifindex: at.Ifindex, Frame: f.packet(port).Bytes()}
+	return dry.Run(in, f.lease())
+}
+
+// ingress is where the flow's packets would come in: by the interface of their side that leads
+// back to their source, else by the first.
+func (e *explainer) ingress(f flow) (at datapath.Interface, err error) {
+	back := e.link(f.source)
+	for _, i := range e.data.Interfaces() {
+		if i.Ifindex == 0 || i.Mode == datapath.Absent || (i.Side == "public") != (f.direction == model.In) {
+			continue
+		}
+		if i.Mode == datapath.CLSACT {
+			i.Mode = datapath.TCX
+		}
+		if at.Ifindex == 0 || i.Ifindex == back {
+			at = i
+		}
+	}
+	if at.Ifindex == 0 {
+		return at, fmt.Errorf("no interface is there that a flow going %s would come by", f.direction)
+	}
+	return at, nil
+}
+
+// link is the interface by which the kernel sends to an address, 0 for none.
+func (e *explainer) link(to netip.Addr) int {
+	routes, err := netlink.RouteGet(net.IP(to.AsSlice()))
+	if err != nil || len(routes) == 0 {
+		return 0
+	}
+	return routes[0].LinkIndex
+}
+
+// lease is what a flow to a name takes to be lent to it.
+func (f flow) lease() (lent datapath.Lease) {
+	if f.name == nil {
+		return lent
+	}
+	lent = datapath.Lease{Host: f.name.Host.Address, Port: f.port, Whole: f.name.Service.All}
+	for _, p := range f.name.Service.Ports {
+		if p.Protocol == f.protocol && p.Port == f.port {
+			lent.Port = p.To
+		}
+	}
+	return lent
+}
+
+// packet is the flow's first one, from a port.
+func (f flow) packet(port uint16) packets.Packet {
+	source, to := netip.AddrPortFrom(f.source, port), netip.AddrPortFrom(f.destination, f.port)
+	switch f.protocol {
+	case model.TCP:
+		return packets.NewTCP(source, to, packets.SYN, "")
+	case model.UDP:
+		return packets.NewUDP(source, to, "")
+	case model.UDPLite:
+		return packets.NewCovered(source, to, 0, nil)
+	}
+	if f.protocol.ByAddress() {
+		return packets.NewIP(f.source, f.destination, f.protocol, make([]byte, 40)) // longer than each of their headers
+	}
+	echo := packets.NewEcho(f.source, f.destination, port, 1)
+	if f.source.Is6() && f.protocol == model.AnyProtocol {
+		echo.IPv6.NextHeader = noNextHeader
+	}
+	return echo
+}
+
+// noNextHeader is of IPv6 packets that are of no protocol (RFC 8200 section 4.7).
+const noNextHeader model.Protocol = 59
+
+// freePort is one by which no session of the flow's two ends is open.
+func (e *explainer) freePort(f flow) (uint16, error) {
+	taken := map[uint16]bool{}
+	if f.source.Is6() {
+		return somePort, nil
+	}
+	err := e.data.Sessions(func(s datapath.Session) {
+		if s.Protocol != f.protocol {
+			return
+		}
+		if f.direction == model.Out && s.Private.Addr() == f.source && s.Remote.Addr() == f.destination {
+			taken[s.Private.Port()] = true
+		}
+		if f.direction == model.In && s.Remote.Addr() == f.source {
+			taken[s.Remote.Port()] = true
+		}
+	})
+	port := uint16(somePort)
+	for taken[port] {
+		port++
+	}
+	return port, err
+}
+
+// named tells what the flow goes to, and gives it the pool address that it would be answered.
+func (e *explainer) named(f *flow) {
+	service := f.name.Service
+	e.step("name", "lend", "%s is %s", f.name.Name, endpointText(f.protocol, netip.AddrPortFrom(f.name.Host.Address, f.lease().Port)))
+	pool, _ := e.pool.Statistics()
+	switch address, stands := e.pool.Place(service.Name); {
+	case stands:
+		e.step("pool", "lend", "it has %s; quotas are not looked at", address)
+	case pool.Free > 0:
+		e.step("pool", "lend", "%d of %d addresses are free; quotas are not looked at", pool.Free, pool.Addresses)
+	case len(e.view.shared().List()) > 0:
+		e.step("pool", "wait", "somebody has its ports of the pool's addresses: it gets them when they have rested, or none")
+	default:
+		e.step("pool", "wait", "none of %d addresses is free: it gets one that has rested, or none", pool.Addresses)
+	}
+	f.destination = e.lendable(service)
+}
+
+// lendable is the address that a service has, or any that it may get.
+func (e *explainer) lendable(s *registry.Service) netip.Addr {
+	if address, stands := e.pool.Place(s.Name); stands {
+		return address
+	}
+	for _, list := range [][]netip.Addr{e.view.config.Pool.Addresses, e.view.shared().List()} {
+		if len(list) > 0 {
+			return list[0]
+		}
+	}
+	return netip.IPv4Unspecified()
+}
+
+func endpointText(p model.Protocol, a netip.AddrPort) string {
+	if !p.HasPorts() {
+		return p.String() + " of " + a.Addr().String()
+	}
+	return p.String() + " " + a.String()
+}
+
+// six says what becomes of the IPv6 packet that opens a flow: its protection leaves no steps,
+// but counts whom it asks.
+func (e *explainer) six(f flow) (api.Ending, error) {
+	if !f.destination.IsValid() {
+		f.destination = nobody6
+	}
+	steps, err := e.run(f)
+	if err != nil {
+		return api.Ending{}, err
+	}
+	at, err := e.ingress(f)
+	if err != nil {
+		return api.Ending{}, err
+	}
+	asked, err := e.dries[at.Mode].Asked()
+	if err != nil {
+		return api.Ending{}, err
+	}
+	return e.tell6(f, steps, asked), nil
+}
+
+// nobody6 is an address that is nobody's (RFC 6666).
+var nobody6 = netip.MustParseAddr("100::1")

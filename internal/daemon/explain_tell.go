@@ -1,0 +1,243 @@
+package daemon
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/ruleset"
+)
+
+// opinion is of a function that a dry run has asked, and what it said.
+type opinion struct {
+	name, chain string
+	config.Function
+	says uint32
+}
+
+func (a opinion) drops() bool {
+	return a.says == datapath.SaysDrop || a.fails() && a.Fail != config.FailOpen
+}
+
+func (a opinion) jumps() bool { return a.says == datapath.SaysJump && a.Use == config.UseJump }
+
+func (a opinion) fails() bool {
+	return a.says != datapath.SaysContinue && a.says != datapath.SaysAccept && a.says != datapath.SaysDrop && a.says != datapath.SaysToUser && !a.jumps()
+}
+
+func (a opinion) isProtection() bool { return a.chain == config.ProtectionName }
+
+// telling tells the steps of one dry run.
+type telling struct {
+	*explainer
+	flow
+	functions map[uint32]opinion // by their numbers
+	told      map[datapath.TraceKind]bool
+	stage     uint32 // what chains are asked for just now, 0 for nothing
+	chain     bool   // one was found
+	last      *opinion
+	hairpin   bool
+	dnat      netip.Addr
+	known     uint32 // sessions of the client
+	limit     datapath.TraceStep
+}
+
+// tell tells what a dry run did, and returns how it ended.
+func (e *explainer) tell(f flow, steps []datapath.TraceStep) api.Ending {
+	t := &telling{explainer: e, flow: f, functions: e.functions(), told: map[datapath.TraceKind]bool{}}
+	for i, s := range steps {
+		if s.Kind == datapath.TraceEnd {
+			t.leave()
+			return t.end(e.data.Reason(s.Says))
+		}
+		if s.Kind == datapath.TraceNAT && i+1 < len(steps) && steps[i+1].Kind == datapath.TraceHairpin {
+			continue
+		}
+		t.next(s)
+	}
+	return dropped("")
+}
+
+// functions are those of a configuration by their numbers.
+func (e *explainer) functions() map[uint32]opinion {
+	all := map[uint32]opinion{}
+	add := func(chain string, f config.Function) {
+		name := ruleset.Name(chain, f.Name)
+		all[e.view.numbers[name]] = opinion{name: name, chain: chain, Function: f}
+	}
+	for _, f := range ruleset.ProtectionFunctions(e.view.config) {
+		add(config.ProtectionName, config.Function{Name: f})
+	}
+	for _, c := range e.view.config.Chains {
+		for _, f := range c.Functions {
+			add(c.Name, f)
+		}
+	}
+	return all
+}
+
+// next tells a step.
+func (t *telling) next(s datapath.TraceStep) {
+	switch s.Kind {
+	case datapath.TraceChain:
+		if t.last == nil || !t.last.jumps() {
+			t.chain = true
+			t.step("chain", t.view.config.Chains[s.Number-1].Name, "the first that matches")
+		}
+		return
+	case datapath.TraceFunction:
+		t.function(s)
+		return
+	}
+	if t.leave(); t.told[s.Kind] && s.Kind != datapath.TraceAsk {
+		return
+	}
+	t.told[s.Kind] = true
+	end := endpointText(t.protocol, netip.AddrPortFrom(s.Address, s.Port))
+	switch s.Kind {
+	case datapath.TraceFind:
+		t.sessions()
+	case datapath.TraceBan:
+		t.told[s.Kind] = s.Says == 0
+		if s.Says == 0 && !t.hairpin {
+			t.step("ban", "continue", "%s", t.notBanned(s.Address))
+		}
+	case datapath.TraceMapping:
+		if s.Says != 0 {
+			t.step("mapping", "continue", "it is of %s", end)
+		}
+	case datapath.TraceHost:
+		if !s.Address.IsUnspecified() {
+			t.step("host", "continue", "it is %s alone", end)
+		}
+	case datapath.TraceBinding:
+		t.step("binding", "continue", "it is %s, as %s", end, t.view.realm.Name(s.Number))
+	case datapath.TraceAsk:
+		t.stage, t.chain, t.last = s.Says, false, nil
+		if s.Number == 0 {
+			t.stage = 0
+			t.step("chain", "none", "there are none: what names and NAT let through passes")
+		}
+	case datapath.TraceDnat:
+		t.sentTo(s.Address, end)
+	case datapath.TraceFiltering:
+		if s.Says == 0 {
+			t.step("filtering", "continue", "%s lets it in", t.view.config.Outbound.Filtering)
+		} else {
+			t.told[s.Kind] = false
+		}
+	case datapath.TraceKnown:
+		if t.known = s.Number; !t.isFull() {
+			t.step("claim", "continue", "%s is known there, with %d sessions", t.source, s.Number)
+		}
+	case datapath.TraceClaim:
+		t.step("claim", "continue", "%s was answered, and so many may come by that: %d", s.Address, s.Number)
+	case datapath.TraceLimit:
+		t.limit = s
+	case datapath.TraceNAT:
+		if s.Address == t.source {
+			t.step("nat", "continue", "outbound.except has %s: it leaves as it is", t.destination)
+		} else {
+			t.step("nat", "translate", "it leaves as %s", s.Address)
+		}
+	case datapath.TraceHairpin:
+		t.step("hairpin", "continue", "it comes in again, from %s", s.Address)
+		t.hairpin, t.direction, t.source = true, model.In, s.Address
+		t.told = map[datapath.TraceKind]bool{datapath.TraceFind: true}
+	case datapath.TraceMSS:
+		t.mss(s)
+	}
+}
+
+// leave is where chains have been asked.
+func (t *telling) leave() {
+	if t.stage == datapath.AskFlow && !t.chain && (t.last == nil || !t.last.drops()) {
+		t.step("chain", "none", "no chain is for this flow")
+	}
+	if t.stage != datapath.AskStatic { // of which TraceDnat tells
+		t.chain = false
+	}
+	t.stage = 0
+}
+
+func (t *telling) isFull() bool {
+	most := t.view.config.Pool.Quotas.ClientSessions
+	return most > 0 && int(t.known) >= most
+}
+
+// sentTo tells where chains send the flow. On AskStatic none may be for it.
+func (t *telling) sentTo(to netip.Addr, end string) {
+	chain := t.chain
+	t.chain = false
+	switch {
+	case !to.IsUnspecified():
+		t.dnat = to
+		t.step("dnat", "translate", "it goes to %s%s", end, t.oneOf())
+	case chain:
+		t.step("dnat", "continue", "no function says where it goes: names and NAT do")
+	}
+	if to.IsUnspecified() {
+		t.last = nil // it has decided about nothing
+	}
+}
+
+// oneOf says what else may become of a flow that multipath has sent on: the port that it
+// comes from is made up.
+func (t *telling) oneOf() string {
+	for name, b := range t.view.balances {
+		if slices.ContainsFunc(t.steps, func(s api.ExplainStep) bool { return s.Step == name }) {
+			up, all := b.Up()
+			return fmt.Sprintf(" when it comes from port %d; %d of %d backends are up", somePort, up, all)
+		}
+	}
+	return ""
+}
+
+// function tells what a function said.
+func (t *telling) function(s datapath.TraceStep) {
+	f := t.functions[s.Number]
+	f.says = s.Says
+	t.last = &f
+	if f.isProtection() {
+		says, why := t.listed(t.flow, f)
+		t.step(f.name, says, "%s", why)
+		return
+	}
+	says, why := "continue", ""
+	switch {
+	case f.says == datapath.SaysAccept:
+		says, why = "accept", ": no other is asked"
+	case f.says == datapath.SaysDrop:
+		says = "drop"
+	case f.jumps():
+		says, why = "jump", ": on in chain "+f.Jump.Chain
+	case f.fails() && f.Fail == config.FailOpen:
+		says, why = "fail", ": it cannot say, and fails open"
+	case f.fails():
+		says, why = "fail", ": it cannot say, and fails closed"
+	case f.Use == config.UseFirstBytes:
+		why = ": it judges the flow by its first bytes when these come"
+	}
+	t.step(f.name, says, "%s", f.Use.String()+why)
+}
+
+// ending is how the flow ends that a function has judged last.
+func (t *telling) ending(reason model.Reason) api.Ending {
+	end := api.Ending{Reason: reason, Passes: !reason.IsDrop() && reason != model.ReasonAnsweredTrap}
+	switch reason {
+	case model.ReasonForwarded, model.ReasonForwardedByStack, model.ReasonForwardedNoNeighbour:
+		end.Reason = ""
+		if t.last != nil && t.last.says == datapath.SaysAccept {
+			end.Function = t.last.name
+		}
+	case model.ReasonDropDenied, model.ReasonDropTrapped, model.ReasonAnsweredTrap:
+		if t.last != nil {
+			end.Function = t.last.name
+		}
+	}
+	return end
+}

@@ -1,0 +1,131 @@
+package daemon
+
+import (
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/advice"
+	"github.com/realmgate/realmgate/internal/balance"
+	"github.com/realmgate/realmgate/internal/capture"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/diagnose"
+	"github.com/realmgate/realmgate/internal/events"
+	"github.com/realmgate/realmgate/internal/guard/ban"
+	"github.com/realmgate/realmgate/internal/guard/geo"
+	trap "github.com/realmgate/realmgate/internal/guard/honeypot"
+	"github.com/realmgate/realmgate/internal/guard/lists"
+	"github.com/realmgate/realmgate/internal/guard/watch"
+	"github.com/realmgate/realmgate/internal/machine"
+	"github.com/realmgate/realmgate/internal/names/allocation"
+	"github.com/realmgate/realmgate/internal/names/realm"
+	"github.com/realmgate/realmgate/internal/names/server"
+	"github.com/realmgate/realmgate/internal/outbound"
+	"github.com/realmgate/realmgate/internal/plane"
+	"github.com/realmgate/realmgate/internal/registry"
+	"github.com/realmgate/realmgate/internal/ruleset"
+	"github.com/realmgate/realmgate/internal/store"
+)
+
+// Daemon is a running one.
+type Daemon struct {
+	options   Options
+	log       *slog.Logger
+	started   time.Time
+	outbound  *outbound.Keeper
+	data      *datapath.Datapath
+	store     *store.Store // what outlives a restart
+	pool      *allocation.Allocator
+	names     *server.Service
+	drops     capture.Drops
+	plane     *plane.Plane
+	advice    *advice.Service
+	bans      *ban.Service
+	watches   *watch.Service
+	honeypot  *trap.Service
+	backends  *balance.Service
+	captures  *capture.Service
+	lists     *lists.Service
+	events    events.Hub
+	view      atomic.Pointer[view]
+	machine   machine.Machine
+	sockets   *server.Sockets
+	control   net.Listener
+	hangups   chan os.Signal
+	diagnosis *diagnose.Service
+
+	services serviceList
+	reload   sync.Mutex // one at a time
+}
+
+func newDaemon(o Options) *Daemon {
+	g := &Daemon{
+		options: o, log: o.Logger, started: time.Now(),
+		hangups: make(chan os.Signal, 1),
+		events:  events.Hub{Instance: o.Instance, Log: o.Logger},
+	}
+	g.plane = plane.New(o.Instance, o.KeepDataplane, o.Logger)
+	g.diagnosis = machineServices{g}.newDiagnosis()
+	g.lists, g.watches, g.honeypot = guardServices{g}.newLists(), guardServices{g}.newWatches(), guardServices{g}.newHoneypot()
+	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
+	g.services = g.newServices()
+	return g
+}
+
+// view is what one configuration says, whole.
+type view struct {
+	config     *config.Config
+	document   *config.Document // what config was read from, with what commands changed
+	saved      []config.Chain   // config.Chains as the file has them
+	registry   *registry.Registry
+	realm      *realm.Realm
+	numbers    ruleset.Numbers // of functions
+	places     geo.Places      // as they were read: by a start or a reload
+	outbound   []netip.Addr
+	hops       []netip.Addr // as they were then, too
+	static     ruleset.Static
+	balances   balance.Set
+	lists      lists.Contents
+	allowed    func() ban.Allowed // made once
+	generation uint32
+}
+
+// draft is a view on its way into force, to which each service adds what it makes of the configuration.
+type draft struct {
+	*view
+	before *view // in force; nil at the start
+	read   bool  // from the file: what is outside the daemon is looked at anew, too
+}
+
+// next is a draft of another view in which only this differs.
+func (v *view) next(d *config.Document, outbound []netip.Addr, lists lists.Contents) *draft {
+	return &draft{view: &view{document: d, outbound: outbound, lists: lists}, before: v}
+}
+
+// newView makes it. addresses are the outbound ones of now, and past tells those that were until they left their interfaces.
+func newView(d *config.Document, addresses []netip.Addr, past func(netip.Addr) bool, lists lists.Contents) (*view, error) {
+	c, err := outbound.Resolved(d.Config, addresses)
+	if err != nil {
+		return nil, err
+	}
+	r, err := realm.New(d)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{config: c, document: d, saved: c.Chains, realm: r, registry: r.Registry, lists: lists, outbound: addresses}
+	if v.numbers, err = ruleset.NewNumbers(c); err != nil {
+		return nil, err
+	}
+	if v.static, err = ruleset.StaticOf(c, addresses, past); err != nil {
+		return nil, err
+	}
+	if err := v.shared().Check(); err != nil {
+		return nil, err
+	}
+	return v, nil
+}

@@ -1,0 +1,46 @@
+package daemon
+
+import (
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/datapath"
+)
+
+// commands are what the control socket asks for.
+type commands struct{ *Daemon }
+
+// Sessions implements api.Gateway.
+func (g commands) Sessions(filter api.Filter, after uint32, visit func(api.Session) bool) error {
+	v := g.view.Load()
+	return g.data.SessionsAfter(after, func(s datapath.Session) bool {
+		session := v.describeSession(s)
+		return !filter.MatchSession(session) || visit(session)
+	})
+}
+
+// EndSessions implements api.Gateway.
+func (g commands) EndSessions(filter api.Filter) (n int, err error) {
+	if filter == (api.Filter{}) {
+		n, err = g.data.EndAll()
+	} else {
+		v := g.view.Load()
+		n, err = g.data.EndSessions(func(s datapath.Session) bool { return filter.MatchSession(v.describeSession(s)) })
+	}
+	g.log.Info("an operator ended sessions", "sessions", n, "filter", filter.Query().Encode())
+	return n, err
+}
+
+func (v *view) describeSession(s datapath.Session) api.Session {
+	return api.Session{
+		Number: s.Number(), Protocol: s.Protocol, Private: s.Private, External: s.External, Remote: s.Remote, State: s.State,
+		Origin: s.Origin, Host: v.realm.HostOf(s.Private.Addr()), Name: string(v.realm.Name(s.Name)), Hairpin: s.Hairpin,
+		Age: s.Age.Seconds(), Idle: s.Idle.Seconds(),
+	}
+}
+
+// Pool implements api.Gateway.
+func (g commands) Pool(filter api.Filter) ([]api.Binding, error) { return g.pool.Bindings(filter) }
+
+// Hosts implements api.Gateway.
+func (g commands) Hosts(filter api.Filter) ([]api.Host, error) {
+	return g.view.Load().realm.Hosts(filter), nil
+}

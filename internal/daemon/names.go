@@ -1,0 +1,42 @@
+package daemon
+
+import (
+	"context"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/names/realm"
+	"github.com/realmgate/realmgate/internal/names/server"
+)
+
+func fixedNames(d *draft) []string {
+	return changed(server.Fixed(d.before.document.Config, d.document.Config))
+}
+
+// prepareNames makes the name servers at the start, and has them follow later.
+func (g nameServices) prepareNames(d *draft) (_ change, err error) {
+	if d.before != nil {
+		return g.names.Prepare(d.config, d.realm)
+	}
+	g.names, err = server.New(server.Options{
+		Data: g.data, Store: g.store, Allocator: g.advice.Watch(g.pool), Realm: func() *realm.Realm { return g.view.Load().realm },
+		Serves: g.servesInside, Inside: g.leadsInside, Overdone: g.advice.Overdone,
+		Now: datapath.Now, Log: g.log,
+	}, d.config, d.realm, uint32(g.started.Unix()))
+	if err != nil {
+		return change{}, err
+	}
+	return g.names.Start(), nil
+}
+
+func (g nameServices) servePublic(ctx context.Context) error {
+	return g.names.ServePublic(ctx, g.sockets)
+}
+
+func (g nameServices) servePrivate(ctx context.Context) error {
+	return g.names.ServePrivate(ctx, g.sockets)
+}
+
+func (g nameServices) runQuestions(ctx context.Context) error { return g.names.Run(ctx) }
+
+func (g nameServices) reportNames(s *api.Status) error { return g.names.Report(s) }

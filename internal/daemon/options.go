@@ -1,0 +1,55 @@
+package daemon
+
+import (
+	"log/slog"
+	"net/netip"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/names/allocation"
+	"github.com/realmgate/realmgate/internal/names/realm"
+	"github.com/realmgate/realmgate/internal/plane"
+	"github.com/realmgate/realmgate/internal/registry"
+)
+
+// Options say what to run.
+type Options struct {
+	ConfigFile string
+	// Instance names pins and lock; several instances may run in several
+	// network namespaces.
+	Instance string
+	// Socket is the path of the control API's Unix socket.
+	Socket string
+	// KeepDataplane leaves sessions and programs in the kernel at a clean stop.
+	KeepDataplane bool
+	Logger        *slog.Logger
+}
+
+// services are all that the data plane is to open.
+func (v *view) services() []datapath.Service {
+	return slices.Concat(services(v.registry), v.static.Ports, v.shared().Kept())
+}
+
+// services are what sessions from the pool may reach.
+func services(r *registry.Registry) (list []datapath.Service) {
+	for _, s := range r.Services() {
+		for _, p := range s.Ports {
+			list = append(list, datapath.Service{Host: s.Host, Port: p.To, Protocol: p.Protocol})
+		}
+	}
+	return list
+}
+
+// ports counts the ways into all services.
+func (v *view) ports() (n int) {
+	for _, s := range v.registry.Services() {
+		n += len(s.Ports)
+	}
+	return n
+}
+
+func (g nameServices) allocationConfig(v *view) allocation.Config {
+	return allocation.ConfigOf(v.config, realm.Lendable{Realm: v.realm}, plane.Reservations(v.config), g.plane.Room.Bindings,
+		func(a netip.Addr, p model.Protocol, port uint16) bool { return g.blocked(v, a, p, port) })
+}

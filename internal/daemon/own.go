@@ -1,0 +1,124 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/machine"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/names/shared"
+	"github.com/realmgate/realmgate/internal/registry"
+	"github.com/realmgate/realmgate/internal/ruleset"
+)
+
+// prepareMachine learns what the machine has itself, and refuses services whose ports are taken.
+func (g machineServices) prepareMachine(d *draft) (change, error) {
+	if d.before == nil {
+		if _, err := g.machine.ReadAddresses(); err != nil { // the pool asks for them
+			return change{}, err
+		}
+	}
+	if d.read {
+		if err := g.lookAtSockets(d.view); err != nil {
+			return change{}, err
+		}
+	}
+	if d.read && d.before != nil {
+		if err := g.live().CheckListening(d.shared()); err != nil {
+			return change{}, err
+		}
+	}
+	return change{Settle: func() { g.warnOfOwn(d.view) }}, nil
+}
+
+// lookAtSockets learns what programs of the gateway listen at, as long as services have ports of an outbound address.
+func (g *Daemon) lookAtSockets(v *view) error {
+	if len(v.shared().List()) == 0 {
+		g.machine.ForgetSockets()
+		return nil
+	}
+	return g.machine.LookAtSockets()
+}
+
+// lookAtOwn learns which addresses are the machine's own. Each time that they change it warns of those that are in the
+// pool, and has the pool give them up.
+func (g *Daemon) lookAtOwn() error {
+	v := g.view.Load()
+	socketsErr := g.lookAtSockets(v)
+	changed, err := g.machine.ReadAddresses()
+	if err != nil || !changed {
+		return errors.Join(socketsErr, err)
+	}
+	g.warnOfOwn(v)
+	g.bans.SpareSoon()
+	return errors.Join(socketsErr, g.pool.Reconsider())
+}
+
+// warnOfOwn says which pool addresses are never lent.
+func (g *Daemon) warnOfOwn(v *view) {
+	for _, a := range g.ownInPool(v) {
+		g.log.Warn("a pool address stands on an interface and is not lent: take it off the interface, or out of pool.addresses", "address", a)
+	}
+}
+
+func (g *Daemon) ownInPool(v *view) []netip.Addr {
+	return v.shared().OnInterfaces(g.machine.Addresses())
+}
+
+// ownRemedies says it.
+func ownRemedies(own []netip.Addr) []string {
+	if len(own) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s of the pool stands on an interface (%d such) and is not lent: take it off the interface, or out of pool.addresses", own[0], len(own))}
+}
+
+// shared are the pool addresses of which services get ports.
+func (v *view) shared() shared.Addresses {
+	return shared.Addresses{Config: v.config, Registry: v.registry, Outbound: v.outbound, Static: v.static.Ports}
+}
+
+func (g *Daemon) live() shared.Live {
+	return shared.Live{Data: g.data, Machine: &g.machine, Place: g.pool.Place, Places: func(visit func(netip.Addr, []model.Port)) {
+		for _, p := range g.pool.Places() {
+			visit(p.Address, p.Service.Ports)
+		}
+	}}
+}
+
+// blocked is invariant I3 for the pool.
+func (g *Daemon) blocked(v *view, a netip.Addr, p model.Protocol, port uint16) bool {
+	return g.live().Blocked(v.shared(), a, p, port)
+}
+
+// partsOf is what can be said of a configuration before it runs.
+func partsOf(c *config.Config, outbound []netip.Addr, r *registry.Registry) *view {
+	if c.Outbound.Follows() && slices.Contains(c.Pool.Addresses, c.DNS.Public.Addr()) {
+		outbound = append(slices.Clone(outbound), c.DNS.Public.Addr()) // it is of the interface then, or the gateway says that it is not
+	}
+	v := &view{config: c, registry: r, outbound: outbound}
+	v.static, _ = ruleset.StaticOf(c, outbound, nothingPast) // its error is told elsewhere
+	return v
+}
+
+// followMachine keeps the data plane's picture of the machine true.
+func (g machineServices) followMachine(ctx context.Context) error {
+	w, err := machine.NewNotices()
+	if err != nil {
+		return err
+	}
+	g.upkeep().Run(ctx, w)
+	return nil
+}
+
+func (g *Daemon) upkeep() *machine.Upkeep {
+	return &machine.Upkeep{
+		Refresh: g.data.Refresh, Look: g.lookAtOwn, Hops: g.lookAtHops, Log: g.log,
+		Routed:     func() { g.data.RoutesChanged(); g.machine.RoutesChanged() },
+		Neighbours: func() error { return g.data.ConfirmNeighbours(g.machine.SharedNextHops()) },
+	}
+}

@@ -1,0 +1,99 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/events"
+	"github.com/realmgate/realmgate/internal/outbound"
+)
+
+// Reload implements api.Gateway: the file is read and checked whole before
+// anything changes, and what was in force is put back if a step fails.
+func (g *Daemon) Reload() (done api.Reload, err error) {
+	g.reload.Lock()
+	defer g.reload.Unlock()
+	defer func() {
+		g.events.Emit(events.Reload{Generation: done.Generation, Error: events.Text(err)})
+		if err != nil {
+			g.log.Error("the reload changed nothing", "error", err)
+		}
+	}()
+	d, err := config.Read(g.options.ConfigFile)
+	if err != nil {
+		return api.Reload{}, err
+	}
+	old := g.view.Load()
+	next := old.next(d, nil, nil)
+	next.read = true
+	if err := g.fixed(next); err != nil {
+		return api.Reload{}, err
+	}
+	if err := g.services.Apply(next); err != nil {
+		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
+	}
+	c, dropped := d.Config, old.unlike(d.Config)
+	g.log.Info("reloaded", "generation", next.generation, "hosts", len(c.Hosts), "changes by command dropped", dropped)
+	return api.Reload{Generation: next.generation, Hosts: len(c.Hosts), Dropped: dropped}, nil
+}
+
+// fixed returns an error for each change that only a restart can make.
+func (g *Daemon) fixed(d *draft) error {
+	var errs []error
+	for _, key := range g.services.Fixed(d) {
+		errs = append(errs, fmt.Errorf("%s: %s changed: restart the daemon to change it", g.options.ConfigFile, key))
+	}
+	return errors.Join(errs...)
+}
+
+// changed are the keys that are not the same, by their names.
+func changed(same map[string]bool) (keys []string) {
+	for _, key := range slices.Sorted(maps.Keys(same)) {
+		if !same[key] {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// prepareConfiguration makes of a document what depends on nothing but the addresses of now.
+func (g *Daemon) prepareConfiguration(d *draft) (change, error) {
+	c, past := d.document.Config, nothingPast
+	if d.before == nil {
+		if err := missing(d.document); err != nil {
+			return change{}, err
+		}
+	} else {
+		past = g.outbound.Past
+	}
+	if d.read {
+		var err error
+		if d.outbound, err = outbound.PlanOf(c).Look(); err != nil {
+			return change{}, err
+		}
+	}
+	if old := d.before; old != nil && old.document == d.document && slices.Equal(old.outbound, d.outbound) {
+		lists := d.lists
+		*d.view = *old
+		d.lists = lists
+		return change{}, nil
+	}
+	v, err := newView(d.document, d.outbound, past, d.lists)
+	if err != nil {
+		return change{}, err
+	}
+	if !d.read {
+		v.saved = d.before.saved
+	}
+	*d.view = *v
+	return change{}, nil
+}
+
+// prepareView puts the view into force when all else is.
+func (g *Daemon) prepareView(d *draft) (change, error) {
+	return change{Settle: func() { g.view.Store(d.view) }}, nil
+}

@@ -1,0 +1,81 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/events"
+	"github.com/realmgate/realmgate/internal/names/server"
+	"github.com/realmgate/realmgate/internal/outbound"
+	"github.com/realmgate/realmgate/internal/store"
+)
+
+// Run starts the gateway, serves until ctx ends, and stops it. SIGHUP reloads.
+// An error says what could not be started; everything begun is then undone.
+func Run(ctx context.Context, options Options) error {
+	d, err := config.Read(options.ConfigFile)
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return datapath.ErrNotRoot
+	}
+	g := newDaemon(options)
+	signal.Notify(g.hangups, syscall.SIGHUP) // from the start: a hangup during it must not kill us
+	defer signal.Stop(g.hangups)
+	lock, err := store.LockInstance(options.Instance)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	now, err := outbound.Now(d.Config)
+	if err != nil {
+		return err
+	}
+	if g.sockets, err = server.Listen(now); err != nil {
+		return err
+	}
+	defer g.sockets.Close()
+	if g.control, err = api.Listen(options.Socket); err != nil {
+		return err
+	}
+	defer func() { _ = g.control.Close() }()
+	if err = g.start(d); err == nil {
+		err = g.services.Run(ctx)
+		g.reload.Lock() // for good: the control socket does not wait for long for what was asked
+		g.log.Info("stopping", "keep_dataplane", g.options.KeepDataplane)
+		err = errors.Join(err, g.services.Stop())
+	}
+	g.events.Close(events.Stop{Error: events.Text(err)})
+	return err
+}
+
+// start puts the first configuration into force, and attaches the data plane last.
+func (g *Daemon) start(d *config.Document) error {
+	first := &draft{view: &view{document: d}, read: true}
+	g.view.Store(first.view) // nobody asks yet, but what is begun
+	return fileFault(g.options.Instance, g.services.Start(first))
+}
+
+// runControl serves the control socket.
+func (g *Daemon) runControl(ctx context.Context) error {
+	return api.Serve(ctx, g.control, commands{g}, g.log)
+}
+
+// runHangups reloads at each.
+func (g *Daemon) runHangups(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.hangups:
+			_, _ = g.Reload() // which logs what is wrong
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package daemon
+
+import (
+	"context"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/lifecycle"
+)
+
+type (
+	serviceList = lifecycle.List[*draft, *api.Status]
+	change      = lifecycle.Change
+)
+
+// What joins the rooms to each other, by what they are about. They share the gateway's state.
+type (
+	kernelServices  struct{ *Daemon }
+	guardServices   struct{ *Daemon }
+	nameServices    struct{ *Daemon }
+	machineServices struct{ *Daemon }
+)
+
+// newServices is all that the daemon consists of, in the order in which a configuration goes through it; it settles and
+// stops the other way round. What a draft needs of others they have put there before: lists and places before the policy
+// that is compiled of them, the data plane before all that is in it. The data plane is attached when nothing else can
+// fail, and then the view is in force.
+func (g *Daemon) newServices() serviceList {
+	kernel, guard, names, machine := kernelServices{g}, guardServices{g}, nameServices{g}, machineServices{g}
+	return serviceList{
+		{Name: "configuration", Prepare: g.prepareConfiguration, Run: endless(g.runHangups)},
+		{Name: "lists", Prepare: guard.prepareLists, Run: g.lists.Run},
+		{Name: "places", Prepare: guard.preparePlaces},
+		{Name: "routes", Prepare: machine.prepareHops, Report: g.machine.Report},
+		{Name: "data plane", Fixed: fixedTables, Prepare: kernel.prepareData, Run: g.plane.Run, Report: g.plane.Report, Stop: g.plane.Stop},
+		{Name: "store", Prepare: names.prepareStore, Stop: names.closeStore},
+		{Name: "machine", Prepare: machine.prepareMachine, Run: machine.followMachine},
+		{Name: "backends", Prepare: kernel.prepareBackends, Run: g.backends.Run, Report: g.backends.Report},
+		{Name: "policy", Prepare: kernel.preparePolicy},
+		{Name: "counts", Prepare: kernel.prepareCounts, Report: kernel.reportChains},
+		{Name: "advice", Prepare: names.prepareAdvice, Run: names.runAdvice, Report: names.reportAdvice},
+		{Name: "pool", Fixed: fixedPool, Prepare: names.preparePool, Run: names.runPool, Report: names.reportPool},
+		{Name: "name servers", Fixed: fixedNames, Prepare: names.prepareNames, Report: names.reportNames},
+		{Name: "public name server", Run: names.servePublic},
+		{Name: "private name server", Run: names.servePrivate},
+		{Name: "questions", Run: names.runQuestions},
+		{Name: "events", Prepare: g.prepareEvents, Report: g.events.Report},
+		{Name: "outbound addresses", Prepare: machine.prepareOutbound, Run: endless(machine.runOutbound), Report: machine.reportOutbound},
+		{Name: "honeypot", Run: g.honeypot.Run, Report: g.honeypot.Report},
+		{Name: "bans", Prepare: guard.prepareBans, Run: guard.runBans, Report: guard.reportBans},
+		{Name: "watches", Prepare: guard.prepareWatches, Run: g.watches.Run, Report: g.watches.Report},
+		{Name: "captures", Prepare: kernel.prepareCaptures, Run: kernel.runCaptures},
+		{Name: "diagnosis", Run: g.diagnosis.Run, Report: g.diagnosis.Report},
+		{Name: "attachment", Prepare: kernel.prepareAttachment},
+		{Name: "control socket", Run: g.runControl},
+		{Name: "view", Prepare: g.prepareView},
+	}
+}
+
+// endless is a service that ends with ctx alone.
+func endless(run func(context.Context)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		run(ctx)
+		return nil
+	}
+}

@@ -1,0 +1,27 @@
+package daemon
+
+import (
+	"strings"
+	"testing"
+)
+
+// What the configuration lets through is a watch, up to each bound; what a pattern may be
+// is found out before anything changes.
+func TestWatchesAreCompiledBeforeAnythingChanges(t *testing.T) {
+	for watched, want := range map[string]string{
+		"{name: a, file: /x, patterns: [sshd], hits: 1, within: 1s, ban: 1s}":          "",
+		"{name: a, command: [/x, 1], patterns: [sshd], hits: 1000, within: 168h}":      "",
+		"{name: a, file: /x, patterns: [" + strings.Repeat("sshd, ", 15) + "postfix]}": "",
+		"{name: ssh, file: /x, patterns: [sshx]}":                                      "watches: ssh: pattern",
+		"{name: ssh, file: /x, patterns: ['from <ADDRESS>']}":                          "watches: ssh: pattern",
+		"{name: ssh, file: /x, patterns: [sshd, '^(<ADDRESS>']}":                       "watches: ssh: pattern",
+	} {
+		d := document(t, text+"watches: ["+watched+"]\n")
+		_, reloadErr := guardServices{newDaemon(Options{})}.prepareWatches(&draft{view: &view{config: d.Config}, read: true})
+		for by, err := range map[string]error{"check": Check(d), "reload": reloadErr} {
+			if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+				t.Errorf("%s of %s: %v, want %q", by, watched, err, want)
+			}
+		}
+	}
+}
