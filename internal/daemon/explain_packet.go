@@ -172,19 +172,23 @@ func (e *explainer) six(f flow) (api.Ending, error) {
 	if !f.destination.IsValid() {
 		f.destination = nobody6
 	}
-	steps, err := e.run(f)
-	if err != nil {
-		return api.Ending{}, err
-	}
 	at, err := e.ingress(f)
 	if err != nil {
 		return api.Ending{}, err
 	}
-	asked, err := e.dries[at.Mode].Asked()
+	dry, err := e.dry(at.Mode)
 	if err != nil {
 		return api.Ending{}, err
 	}
-	return e.tell6(f, steps, asked), nil
+	if _, err := dry.Asked(); err != nil { // of flows before
+		return api.Ending{}, err
+	}
+	steps, err := e.run(f)
+	if err != nil {
+		return api.Ending{}, err
+	}
+	asked, err := dry.Asked()
+	return e.tell6(f, steps, asked), err
 }
 
 // nobody6 is an address that is nobody's (RFC 6666).
