@@ -177,8 +177,8 @@ TABLE(trap_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, TRAP_BUDGET_MAX, 0);
 /* Questions to the name server: what the daemon says, question.h, and how many came lately, question_limit.h. */
 TABLE(question_states, BPF_MAP_TYPE_ARRAY, __u32, struct question_state, 1, 0);
 TABLE(lent_names, BPF_MAP_TYPE_HASH, __u64, __u8, 1, BPF_F_NO_PREALLOC); /* by the name's hash: enum lent_type */
-TABLE(awaited_askers, BPF_MAP_TYPE_ARRAY, __u32, __u64, QUESTION_AWAITED, 0);
-TABLE(question_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, 2 * (1 + QUESTION_NETWORKS), 0);
+TABLE(awaited_askers, BPF_MAP_TYPE_ARRAY, __u32, __u64, QUESTION_AWAITED, BPF_F_MMAPABLE);
+TABLE(question_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, 2 * (1 + QUESTION_NETWORKS), BPF_F_MMAPABLE);
 TABLE(questions, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct question, 1, 0);
 
 struct {

@@ -29,6 +29,7 @@ struct layout {
 	__u64 seed[2];	 /* hash seeds, random */
 	__u64 shape;	 /* hash over the tables' types and sizes */
 	__u64 namespace; /* inode of the network namespace */
+	__u64 build;	 /* hash over the compiled programs that are pinned */
 	__u32 capacity;	 /* sessions */
 	__u32 reserve;	 /* records that only sessions from outside may have, and as many only those from inside */
 	__u32 session_buckets; /* of session_index */

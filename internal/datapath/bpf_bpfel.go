@@ -314,6 +314,7 @@ type bpfLayout struct {
 	Seed               [2]uint64
 	Shape              uint64
 	Namespace          uint64
+	Build              uint64
 	Capacity           uint32
 	Reserve            uint32
 	SessionBuckets     uint32

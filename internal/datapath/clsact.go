@@ -133,7 +133,7 @@ func (d *Datapath) clsactPin(index int) string { return d.pinPath(fmt.Sprint(cls
 // markClsact notes that an interface's clsact is of our making: the kernel does not say whose it is.
 func (d *Datapath) markClsact(index int) error {
 	d.clsact[index] = true
-	if err := notePinned(d.egress.objects.GatewayEgress, d.clsactPin(index)); err != nil {
+	if err := notePinned(d.egress.programs.GatewayEgress, d.clsactPin(index)); err != nil {
 		return fmt.Errorf("note that it is ours: %w", err)
 	}
 	return nil

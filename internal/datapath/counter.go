@@ -28,7 +28,7 @@ func enumNames(spec *ebpf.CollectionSpec, name, prefix string) []string {
 
 // ReasonNames returns every reason's name, in the order of its number.
 func ReasonNames() []string {
-	spec, err := loadBpf()
+	spec, err := xdpSpec()
 	if err != nil {
 		panic("the compiled programs cannot be read: " + err.Error()) // embedded in this program
 	}

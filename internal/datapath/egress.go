@@ -16,8 +16,8 @@ import (
 
 // egress guards the public interfaces: what leaves by them has no private source.
 type egress struct {
-	objects egressObjects
-	guards  map[int]*guard // by the index of the interface
+	programs egressPrograms
+	guards   map[int]*guard // by the index of the interface
 }
 
 // guard is the program at one interface.
@@ -31,7 +31,7 @@ var leaving = place{attach: ebpf.AttachTCXEgress, parent: netlink.HANDLE_MIN_EGR
 
 // loadEgress loads the program over the tables of the data plane.
 func (d *Datapath) loadEgress() error {
-	spec, err := loadEgress()
+	spec, err := egressSpec()
 	if err != nil {
 		return fmt.Errorf("read the compiled guard of the way out: %w", err)
 	}
@@ -43,8 +43,7 @@ func (d *Datapath) loadEgress() error {
 	for name, table := range shared {
 		spec.Maps[name].MaxEntries = table.MaxEntries()
 	}
-	err = spec.LoadAndAssign(&d.egress.objects, &ebpf.CollectionOptions{MapReplacements: shared})
-	if err != nil {
+	if err := d.assign(&d.egress.programs, spec, ebpf.CollectionOptions{MapReplacements: shared}, ""); err != nil {
 		return fmt.Errorf("load the guard of the way out: %w", err)
 	}
 	d.egress.guards = map[int]*guard{}
@@ -80,7 +79,7 @@ func (d *Datapath) followEgress() error {
 
 // guardInterface attaches the guard, in the place of an earlier daemon's if there is one.
 func (d *Datapath) guardInterface(name string, index int) error {
-	program := d.egress.objects.GatewayEgress
+	program := d.egress.programs.GatewayEgress
 	hold := d.adoptGuard(name, index)
 	if hold == nil {
 		var err error
@@ -105,7 +104,7 @@ func (d *Datapath) adoptGuard(name string, index int) hold {
 		if err != nil {
 			return err
 		}
-		return old.Update(d.egress.objects.GatewayEgress)
+		return old.Update(d.egress.programs.GatewayEgress)
 	})
 	return adopted
 }
@@ -148,5 +147,5 @@ func (d *Datapath) closeEgress(keep bool) error {
 		}
 	}
 	d.egress.guards = nil
-	return errors.Join(append(errs, d.egress.objects.Close())...)
+	return errors.Join(append(errs, d.egress.programs.Close())...)
 }

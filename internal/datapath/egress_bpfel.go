@@ -165,6 +165,7 @@ type egressLayout struct {
 	Seed               [2]uint64
 	Shape              uint64
 	Namespace          uint64
+	Build              uint64
 	Capacity           uint32
 	Reserve            uint32
 	SessionBuckets     uint32

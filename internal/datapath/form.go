@@ -39,9 +39,14 @@ type bareSides struct {
 	Public  *ebpf.Program `ebpf:"bare_public"`
 }
 
-// objects are the tables, and the programs that the daemon itself runs.
+// objects are the tables, and what works on them.
 type objects struct {
 	bpfMaps
+	own
+}
+
+// own are the programs that the daemon itself runs.
+type own struct {
 	BindPort            *ebpf.Program `ebpf:"bind_port"`
 	BindService         *ebpf.Program `ebpf:"bind_service"`
 	ClearCount          *ebpf.Program `ebpf:"clear_count"`
@@ -69,10 +74,13 @@ func (d *Datapath) load(spec *ebpf.CollectionSpec) error {
 		options.Maps.PinPath = d.directory
 		pinByName(spec)
 	}
-	if err := spec.LoadAndAssign(&d.objects, &options); err != nil {
+	if err := spec.LoadAndAssign(&d.objects.bpfMaps, &options); err != nil {
 		return d.notLoaded(err)
 	}
-	d.forms[XDP] = &form{read: loadBpf, programs: d.objects.Programs, chains: d.objects.Chains}
+	if err := d.assign(&d.objects.own, spec, ebpf.CollectionOptions{MapReplacements: d.shared(spec, nil)}, ""); err != nil {
+		return errors.Join(err, d.objects.bpfMaps.Close())
+	}
+	d.forms[XDP] = &form{read: xdpSpec, programs: d.objects.Programs, chains: d.objects.Chains}
 	return d.loadTCX(options)
 }
 
@@ -107,7 +115,7 @@ func (d *Datapath) notLoaded(err error) error {
 // loadTCX makes what the form for socket buffers has besides, and loads the program that
 // releases fragments.
 func (d *Datapath) loadTCX(options ebpf.CollectionOptions) error {
-	spec, err := loadTcx()
+	spec, err := tcxSpec()
 	if err != nil {
 		return fmt.Errorf("read the compiled programs for socket buffers: %w", err)
 	}
@@ -121,16 +129,23 @@ func (d *Datapath) loadTCX(options ebpf.CollectionOptions) error {
 	for name, own := range ofTCX {
 		spec.Maps[name].Name = own
 	}
-	var o struct {
-		Carrier  *ebpf.Program `ebpf:"gateway_carrier"`
-		Programs *ebpf.Map     `ebpf:"programs"`
-		Chains   *ebpf.Map     `ebpf:"chains"`
+	var maps struct {
+		Programs *ebpf.Map `ebpf:"programs"`
+		Chains   *ebpf.Map `ebpf:"chains"`
 	}
-	if err := spec.LoadAndAssign(&o, &options); err != nil {
+	if err := spec.LoadAndAssign(&maps, &options); err != nil {
 		return errors.Join(d.notLoaded(err), d.objects.Close())
 	}
-	d.carrierProgram = o.Carrier
-	d.forms[TCX] = &form{read: loadTcx, programs: o.Programs, chains: o.Chains}
+	options.MapReplacements["programs"], options.MapReplacements["chains"] = maps.Programs, maps.Chains
+	options.Maps.PinPath = ""
+	var programs struct {
+		Carrier *ebpf.Program `ebpf:"gateway_carrier"`
+	}
+	if err := d.assign(&programs, spec, options, string(TCX)); err != nil {
+		return errors.Join(err, maps.Programs.Close(), maps.Chains.Close(), d.objects.Close())
+	}
+	d.carrierProgram = programs.Carrier
+	d.forms[TCX] = &form{read: tcxSpec, programs: maps.Programs, chains: maps.Chains}
 	return nil
 }
 
@@ -156,8 +171,8 @@ func (d *Datapath) loaded(mode Mode) (*entries, error) {
 	}
 	tables := d.shared(spec, nil)
 	tables["programs"], tables["chains"] = f.programs, f.chains
-	if err := spec.LoadAndAssign(into, &ebpf.CollectionOptions{MapReplacements: tables}); err != nil {
-		return nil, d.notLoaded(err)
+	if err := d.assign(into, spec, ebpf.CollectionOptions{MapReplacements: tables}, string(mode)); err != nil {
+		return nil, err
 	}
 	for number, program := range map[bpfProgram]*ebpf.Program{
 		bpfProgramPROGRAM_PRIVATE: e.sides.Private, bpfProgramPROGRAM_PUBLIC: e.sides.Public, bpfProgramPROGRAM_HAIRPIN: e.Hairpin,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/cilium/ebpf"
@@ -57,7 +56,7 @@ func Open(options Options) (*Datapath, error) {
 	}
 	d := &Datapath{options: options, known: map[netip.Addr]addressEntry{}, forms: map[Mode]*form{},
 		old: options.WithoutTCX || isOld(), clsact: map[int]bool{}}
-	spec, err := loadBpf()
+	spec, err := xdpSpec()
 	if err != nil {
 		return nil, fmt.Errorf("read the compiled programs: %w", err)
 	}
@@ -75,7 +74,7 @@ func Open(options Options) (*Datapath, error) {
 	if err := applyLayout(spec, &d.layout, &d.options); err != nil {
 		return nil, fmt.Errorf("set the sizes of the tables: %w", err)
 	}
-	d.layout.Shape = shapeOf(spec)
+	d.layout.Shape, d.layout.Build = shapeOf(spec), buildOf(_BpfBytes, _TcxBytes, _EgressBytes)
 	if d.layout.Namespace, err = networkNamespace(); err != nil {
 		return nil, err
 	}
@@ -111,11 +110,11 @@ func (d *Datapath) prepareAdoption() error {
 	old, err := d.pinnedLayout()
 	if err == nil {
 		fits := old
-		fits.Seed, fits.Groups = d.layout.Seed, d.layout.Groups
+		fits.Seed, fits.Groups, fits.Build = d.layout.Seed, d.layout.Groups, d.layout.Build
 		if fits == d.layout {
-			d.layout = old
-			d.adopted = true
-			return nil
+			build := d.layout.Build
+			d.layout, d.adopted = old, true
+			return d.keepPrograms(build)
 		}
 		err = errors.New("network namespace, capacity, outbound.slots or table layout differ")
 	}
@@ -129,9 +128,11 @@ func (d *Datapath) prepareAdoption() error {
 	return os.MkdirAll(d.directory, 0o700)
 }
 
+const layoutPin = "layout_table"
+
 func (d *Datapath) pinnedLayout() (bpfLayout, error) {
 	var layout bpfLayout
-	table, err := ebpf.LoadPinnedMap(filepath.Join(d.directory, "layout_table"), nil)
+	table, err := ebpf.LoadPinnedMap(d.pinPath(layoutPin), nil)
 	if err != nil {
 		return layout, fmt.Errorf("open the pinned layout: %w", err)
 	}

@@ -1,0 +1,105 @@
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"github.com/cilium/ebpf"
+)
+
+// programPins begin the names under which programs are pinned: the next daemon of the same build takes them over, and
+// the kernel need not verify them again, which takes it more than a second.
+const programPins = "program_"
+
+// buildOf is a hash over compiled programs.
+func buildOf(objects ...[]byte) uint64 {
+	hash := fnv.New64a()
+	for _, o := range objects {
+		_, _ = hash.Write(o)
+	}
+	return hash.Sum64()
+}
+
+// keepPrograms has the pinned programs of an adopted data plane stay if they are of the build, else removes their pins.
+// The layout says so before there are others.
+func (d *Datapath) keepPrograms(build uint64) error {
+	if d.layout.Build == build {
+		return nil
+	}
+	pinned, err := filepath.Glob(d.pinPath(programPins + "*"))
+	for _, path := range pinned {
+		err = errors.Join(err, os.Remove(path))
+	}
+	if err != nil {
+		return fmt.Errorf("remove the programs of another build: %w", err)
+	}
+	table, err := ebpf.LoadPinnedMap(d.pinPath(layoutPin), nil)
+	if err != nil {
+		return fmt.Errorf("open the pinned layout: %w", err)
+	}
+	defer table.Close()
+	d.layout.Build = build
+	if err := table.Put(uint32(0), &d.layout); err != nil {
+		return fmt.Errorf("write the layout: %w", err)
+	}
+	return nil
+}
+
+// assign loads the programs that a struct names, or takes over those that are pinned, all of them. kind tells those of
+// one name apart.
+func (d *Datapath) assign(into any, spec *ebpf.CollectionSpec, options ebpf.CollectionOptions, kind string) error {
+	fields := programsIn(reflect.ValueOf(into).Elem())
+	if d.adopted && d.takeOver(fields, kind) {
+		return nil
+	}
+	if err := spec.LoadAndAssign(into, &options); err != nil {
+		return d.notLoaded(err)
+	}
+	if d.directory == "" {
+		return nil
+	}
+	for name, field := range fields {
+		path := d.pinPath(programPins + kind + name)
+		_ = os.Remove(path)
+		if err := (*field).Pin(path); err != nil {
+			return fmt.Errorf("pin the program %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (d *Datapath) takeOver(fields map[string]**ebpf.Program, kind string) bool {
+	for name, field := range fields {
+		var err error
+		if *field, err = ebpf.LoadPinnedProgram(d.pinPath(programPins+kind+name), nil); err != nil {
+			for _, taken := range fields {
+				_ = (*taken).Close()
+				*taken = nil
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// programsIn are the fields of programs in a struct, and in those that it embeds, by the programs' names.
+func programsIn(v reflect.Value) map[string]**ebpf.Program {
+	all := map[string]**ebpf.Program{}
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if field.Anonymous {
+			for name, program := range programsIn(v.Field(i)) {
+				all[name] = program
+			}
+			continue
+		}
+		if name := field.Tag.Get("ebpf"); name != "" {
+			all[name] = v.Field(i).Addr().Interface().(**ebpf.Program) //nolint:forcetypeassert // nothing else has the tag
+		}
+	}
+	return all
+}
