@@ -44,7 +44,7 @@ func (g *gateway) everybodyByATun() {
 // one record does for all who are behind it, however many.
 func TestNextHopsOfATun(t *testing.T) {
 	t.Parallel()
-	g, links := tapped(t, bothBare, pinned)
+	g, links := tapped(t, bothBare)
 	g.everybodyByATun()
 	const destinations = 500
 	before := g.counters()
@@ -214,7 +214,7 @@ func TestNoPrivateSourceLeavesByATun(t *testing.T) {
 // The next daemon takes a tun over with its program, and the data plane goes with the last one.
 func TestTunIsAdopted(t *testing.T) {
 	t.Parallel()
-	g, links := tapped(t, bothBare, pinned)
+	g, links := tapped(t, bothBare)
 	s := left(udp(inA, server))
 	g.bothWays(links, s)
 	g.reopen()

@@ -56,7 +56,7 @@ func TestBasicMalformed(t *testing.T) {
 // A daemon that comes after another finds the sessions, and they go on.
 func TestBasicAdopted(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned)
+	g := newGateway(t)
 	for _, p := range basics {
 		g.put(p(hostA, remote))
 	}

@@ -182,7 +182,7 @@ func TestBoundPortsAreBounded(t *testing.T) {
 // The daemon goes and comes: the next one finds all bindings, and claims go on meanwhile.
 func TestBindingsAreAdopted(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned)
+	g := newGateway(t)
 	a := g.bind(pool1, hostA, tcpPort(80, 8080), tcpPort(443, 8081))
 	b := g.bind(pool2, hostB, everything)
 	g.offer(a, func(r *datapath.Reservation) { r.Claims = 2 })

@@ -206,7 +206,7 @@ func TestUncountedHosts(t *testing.T) {
 // How many ports are taken is known to the next daemon, and is right again when an address has gone and another has its slot.
 func TestPortsAreCountedThroughChanges(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned, filtering(model.EndpointIndependent), sized(1<<17))
+	g := newGateway(t, filtering(model.EndpointIndependent), sized(1<<17))
 	g.pour(false, 20_000, func(n int) packets.Packet { return udp(endpoint(hostA, uint16(500+n)), server) })
 	g.sound()
 	g.reopen()

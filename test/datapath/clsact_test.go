@@ -56,7 +56,7 @@ func TestModeWithoutTCX(t *testing.T) {
 // Where somebody else has a filter clsact stays, and his filter with it.
 func TestSomebodysFilterStays(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, withoutTCX, pinned)
+	g := newGateway(t, withoutTCX)
 	foreign := &netlink.BpfFilter{
 		FilterAttrs: netlink.FilterAttrs{LinkIndex: g.private, Parent: netlink.HANDLE_MIN_INGRESS, Handle: 1, Priority: 7, Protocol: unix.ETH_P_ALL},
 		Fd:          g.foreign().FD(), Name: "foreign", DirectAction: true,
@@ -74,7 +74,7 @@ func TestSomebodysFilterStays(t *testing.T) {
 // An interface that is made anew, or has another name, has its filter back, or keeps none.
 func TestInterfacesWithoutTCX(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, withoutTCX, pinned)
+	g := newGateway(t, withoutTCX)
 	g.remake(nil)
 	g.in(g.data.Refresh)
 	g.crosses(udp(inA, server), outbound)
@@ -98,7 +98,7 @@ func TestInterfacesWithoutTCX(t *testing.T) {
 // One that has got another name while no daemon ran is left by the next.
 func TestRenamedWhileNoDaemonRan(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, withoutTCX, pinned)
+	g := newGateway(t, withoutTCX)
 	g.in(func() error {
 		old, err := netlink.LinkByName("eth1")
 		if err != nil {

@@ -90,7 +90,7 @@ func (g *gateway) contentsOf(table *ebpf.Map) (sum uint64) {
 // A dry run changes no octet of any table, whatever its packet meets.
 func TestDryRunChangesNoTable(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned, timeouts(func(s *datapath.Settings) { s.Refuse = true }))
+	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.Refuse = true }))
 	g.lend(pool1, 80, service, nil)
 	g.established(endpoint(remote, 50000), lent, service)
 	g.lend(pool1, 80, service, nil)

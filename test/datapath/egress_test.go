@@ -136,7 +136,7 @@ func TestForwardedForOthers(t *testing.T) {
 // The guard works without the daemon, the next one takes it over, and it goes with the data plane.
 func TestGuardOutlivesTheDaemon(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned)
+	g := newGateway(t)
 	g.unseen(privateAddress)
 	for range 3 {
 		g.in(func() (err error) {

@@ -121,7 +121,7 @@ func aged(t testing.TB, table *ebpf.Map, words, at int, units uint64) {
 // A context is good for 2 s, and who has waited for 100 ms gives his slot to another.
 func TestFragmentsAreForgotten(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned)
+	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	pieces := divided(filled(udp(inA, server), 400), 1, 200)
 	g.forwarded(g.put(pieces[0]))
@@ -182,7 +182,7 @@ func TestFragmentsTooLongForTheNextHop(t *testing.T) {
 // what it is of may yet be a session's.
 func TestEarlyFragmentsToASharedAddress(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, shared, pinned)
+	g := newGateway(t, shared)
 	out := g.mapped(udp(inA, server))
 	pieces := divided(filled(udp(server, out), 400), 1, 200)
 	g.passed(g.put(pieces[1]), "to_gateway", addressed(pieces[1]).Bytes())

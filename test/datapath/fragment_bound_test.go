@@ -9,7 +9,7 @@ import (
 // A sender has 64 buckets of contexts, however many packets he sends in fragments; his oldest give way.
 func TestFirstFragmentsOfOneSenderAreBounded(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned)
+	g := newGateway(t)
 	g.mapped(udp(inA, server))
 	const packets = 2000
 	for n := range packets {
@@ -42,7 +42,7 @@ func TestFirstFragmentsOfOneSenderAreBounded(t *testing.T) {
 // A packet has eight slots: of more early fragments the rest are dropped, and what comes in order passes all the same.
 func TestMoreEarlyFragmentsThanSlots(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned)
+	g := newGateway(t)
 	g.mapped(udp(inA, server))
 	pieces := divided(filled(udp(inA, server), 2400), 7, 200)
 	for _, p := range pieces[1:] {

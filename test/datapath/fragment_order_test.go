@@ -198,7 +198,7 @@ func bothModes(t *testing.T, test func(t *testing.T, at option)) {
 func TestRFC4787_REQ14_AnyOrder(t *testing.T) {
 	t.Parallel()
 	bothModes(t, func(t *testing.T, at option) {
-		g := newGateway(t, filtering(model.EndpointIndependent), pinned, at)
+		g := newGateway(t, filtering(model.EndpointIndependent), at)
 		e := g.ends()
 		e.anyOrder(e.streams(), *datagrams, func(round int) {
 			if round == *datagrams/12 {

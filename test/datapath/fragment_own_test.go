@@ -53,7 +53,7 @@ func TestFragmentsOfOwnAddresses(t *testing.T) {
 func TestFragmentsOfOwnAddressesInAnyOrder(t *testing.T) {
 	t.Parallel()
 	bothModes(t, func(t *testing.T, at option) {
-		g := newGateway(t, pinned, at)
+		g := newGateway(t, at)
 		e := g.ends()
 		e.anyOrder(e.ownStreams(), *datagrams/4, func(int) {})
 	})
@@ -62,7 +62,7 @@ func TestFragmentsOfOwnAddressesInAnyOrder(t *testing.T) {
 // Without NAT, too, only those who had a session have places, and only towards hosts inside.
 func TestEarlyFragmentsWithoutNATAreBounded(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned, except(farSite))
+	g := newGateway(t, except(farSite))
 	early := func(from, to netip.AddrPort, id int) result {
 		return g.put(divided(filled(udp(from, to), 400), uint16(id), 200)[1])
 	}

@@ -109,7 +109,7 @@ func (g *gateway) stuff() (release func()) {
 
 func TestFullSessionIndex(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned, capacity(model.MinCapacity), filtering(model.EndpointIndependent))
+	g := newGateway(t, capacity(model.MinCapacity), filtering(model.EndpointIndependent))
 	before := g.census()
 	house := g.evict(2, udp(inB, server), udp(inA, server2))
 	out := g.mapped(udp(inA, server))
@@ -133,7 +133,7 @@ func TestFullSessionIndex(t *testing.T) {
 // sessions take none.
 func TestBusyLock(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned, filtering(model.EndpointIndependent))
+	g := newGateway(t, filtering(model.EndpointIndependent))
 	out := g.mapped(udp(inA, server))
 	g.lend(pool1, 80, service, nil)
 	before := g.census()

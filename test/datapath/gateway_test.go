@@ -14,6 +14,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/internal/lab/planes"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -45,7 +46,7 @@ type gateway struct {
 	states          chain.States
 	ids             uint64 // of bindings and reservations
 	bound           map[public]datapath.Binding
-	instance        string // of the pins, if there are any
+	instance        string // of the pins
 	options         datapath.Options
 }
 
@@ -100,6 +101,8 @@ func newGateway(t testing.TB, options ...option) *gateway {
 	for _, change := range options {
 		change(&s)
 	}
+	s.Instance = l.ID()
+	plane := planes.Take(s.Options)
 	g := &gateway{t: t, lab: l, settings: s.Settings, ids: 1, instance: s.Instance, options: s.Options, bound: map[public]datapath.Binding{}}
 	g.namespace = must(l.Namespace("gateway"))(t)
 	outside := must(l.Namespace("outside"))(t)
@@ -129,7 +132,7 @@ func newGateway(t testing.TB, options ...option) *gateway {
 			check(t, s.before())
 		}
 		var err error
-		if g.data, err = datapath.Open(s.Options); err != nil {
+		if g.data, err = plane.Open(); err != nil {
 			return err
 		}
 		_, _, _ = g.inject(false, g.private, nil) // no frame: it loads the form, which takes a while
@@ -152,7 +155,8 @@ func newGateway(t testing.TB, options ...option) *gateway {
 		g.forwards(s.forwards)
 	}
 	t.Cleanup(func() {
-		_ = g.namespace.Do(func() error { return g.data.Close(false) })
+		err := g.namespace.Do(func() error { return g.data.Close(true) })
+		plane.Release(err != nil || t.Failed())
 	})
 	return g
 }

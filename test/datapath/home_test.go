@@ -15,8 +15,7 @@ import (
 const homeRecords = 2
 
 // evict makes others of the first homes of the packets' sessions, or of both,
-// so that these will stand elsewhere; house undoes it. The tables must be pinned
-// and empty.
+// so that these will stand elsewhere; house undoes it. The tables must be empty.
 func (g *gateway) evict(homes int, list ...packets.Packet) (house func()) {
 	g.t.Helper()
 	bits := g.table("session_bitmap")
@@ -58,7 +57,7 @@ func TestSessionAwayFromHome(t *testing.T) {
 	t.Parallel()
 	for name, indexed := range map[string]int{"in its second home": 0, "away from both": 1} {
 		t.Run(name, func(t *testing.T) {
-			g := newGateway(t, pinned, filtering(model.EndpointIndependent))
+			g := newGateway(t, filtering(model.EndpointIndependent))
 			before := g.census()
 			house := g.evict(1+indexed, udp(inA, server))
 			out := g.mapped(udp(inA, server))

@@ -131,7 +131,7 @@ func (g *gateway) crosses(p packets.Packet, source netip.Addr) {
 // However often one is made anew, the tables know those that are there.
 func TestInterfaceMadeAnewOften(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned)
+	g := newGateway(t)
 	for range 3 {
 		g.remake(nil)
 		g.in(g.data.Refresh)

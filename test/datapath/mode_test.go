@@ -61,7 +61,7 @@ func TestModeOfAVirtualInterface(t *testing.T) {
 // The mode follows what the interface takes, and packets pass in each.
 func TestModeFollowsTheInterface(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, publicLink(netns.GRO(netns.BothEnds, false)), wanted(datapath.XDP), pinned)
+	g := newGateway(t, publicLink(netns.GRO(netns.BothEnds, false)), wanted(datapath.XDP))
 	out := endpoint(outbound, inA.Port())
 	for _, offload := range []string{"off", "on", "off", "on"} {
 		g.far(offload)
@@ -81,7 +81,7 @@ func TestModeFollowsTheInterface(t *testing.T) {
 // and again when it has.
 func TestModeOfAnInterfaceMadeAnew(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, wanted(datapath.XDP), pinned)
+	g := newGateway(t, wanted(datapath.XDP))
 	if mode, why := g.mode(); mode != datapath.XDP {
 		t.Fatalf("the mode is %s, because %q: this test shows nothing", mode, why)
 	}
@@ -100,7 +100,7 @@ func TestModeOfAnInterfaceMadeAnew(t *testing.T) {
 // An interface that is gone is nowhere in the tables, and nobody says that it is served.
 func TestInterfaceVanishes(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned)
+	g := newGateway(t)
 	g.in(func() error {
 		old, err := netlink.LinkByName("eth0")
 		return errors.Join(err, netlink.LinkDel(old))

@@ -254,7 +254,7 @@ func TestOneAddressErrors(t *testing.T) {
 // What stands goes on when the address leaves the pool, and when it comes back, also with another daemon.
 func TestOneAddressComesAndGoes(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, func(s *setup) { s.Instance = "one" }, shared)
+	g := newGateway(t, shared)
 	g.one(tcpPort(80, 8080))
 	b := g.bind(outbound, hostA, tcpPort(80, 8080))
 	g.offer(b, func(r *datapath.Reservation) { r.Claims = 9 })

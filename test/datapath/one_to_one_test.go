@@ -209,7 +209,7 @@ func TestOneToOneExcepted(t *testing.T) {
 // The next daemon finds what stands.
 func TestOneToOneAdopted(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned)
+	g := newGateway(t)
 	g.oneToOne(map[netip.Addr]netip.Addr{hostA: alone})
 	out := endpoint(alone, inA.Port())
 	g.leaves(g.put(udp(inA, server)), udp(out, server))

@@ -132,7 +132,7 @@ func TestRFC4787_REQ13a_Fragmented(t *testing.T) {
 // hurt nothing else.
 func TestRFC4787_REQ14a_FragmentFlood(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned)
+	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	for n := range 2000 {
 		from := remote

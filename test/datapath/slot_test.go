@@ -161,7 +161,7 @@ func TestOutboundAddressReturns(t *testing.T) {
 // The next daemon finds the slots as they are, and brings them up to date.
 func TestOutboundAddressChangesWithoutDaemon(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, pinned)
+	g := newGateway(t)
 	g.mapped(udp(inA, server))
 	g.outbounds(outbound, nth(1))
 	g.options.Outbound = []netip.Addr{nth(2)}

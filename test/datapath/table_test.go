@@ -1,23 +1,14 @@
 package datapath
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
-	"sync/atomic"
 
 	"github.com/cilium/ebpf"
 
 	"github.com/realmgate/realmgate/internal/mounts"
 )
 
-// pins numbers the gateways of this process that pin their tables.
-var pins atomic.Uint64
-
-// pinned pins the tables, so that a test can open them with table.
-func pinned(s *setup) { s.Instance = fmt.Sprintf("test-%d-%d", os.Getpid(), pins.Add(1)) }
-
-// table opens a table of a gateway that is pinned.
+// table opens one of the gateway's tables.
 func (g *gateway) table(name string) *ebpf.Map {
 	g.t.Helper()
 	outer, _ := mounts.Outer()
