@@ -16,11 +16,12 @@ BENCH     ?= .
 BENCHTIME ?= 1s
 COUNT     ?= 1
 DEMOFLAGS ?=
+PARTS     ?= slow
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps generate verify-generate format lint build test test-unit fuzz bench microbench demo clean
+.PHONY: help deps generate verify-generate format lint build test test-slow test-all test-unit fuzz bench microbench demo clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,8 +54,14 @@ $(LINTER): tools/go.mod tools/go.sum
 build: ## build bin/realmgate; needs only Go
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags='-s -w $(if $(COMMIT),-X github.com/realmgate/realmgate/internal/api.revision=$(COMMIT))' -o $(BIN) ./cmd/realmgate
 
-test: ## run everything: objects, linters, unit, data plane and whole-gateway tests (root, Debian)
-	tools/test.sh
+test: ## run the quick tests: objects, linters, unit, data plane, the main stories of whole gateways (root, Debian)
+	tools/test.sh quick
+
+test-slow: ## run the slow tests that have not passed at this commit: PARTS='tcx daemon e2e browser lab', LIMIT=minutes
+	tools/test.sh $(PARTS)
+
+test-all: ## run all tests; what has passed at this commit is not run again
+	tools/test.sh all
 
 test-unit: ## run the tests that need no root
 	$(GO) test $$($(GO) list ./... | grep -vE '/(test/(browser|datapath|e2e)|internal/lab/(demo|netns|bench|bench/(dut|scenario|trafficgen)))$$')

@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# What `make test` and CI run: every check, each to its end, and a summary. Needs
-# root for BPF and network namespaces. In CI (CI set) a skipped test is a failure.
+# test.sh [PART...]: what `make test` (quick), `make test-all` and CI run: every check, each to its end, and a summary.
+# Needs root for BPF and network namespaces. In CI (CI set) a skipped test is a failure.
+#
+# A part other than quick that has passed at this commit is not run again. With LIMIT, in minutes, the parts that would
+# not end in time are left for another turn; the commit says which is the first.
 # shellcheck disable=SC2317 # the functions are called through step
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,6 +12,33 @@ if [ "$(id -u)" -ne 0 ]; then
   echo 'make test needs root: it loads BPF programs and makes network namespaces.' >&2
   echo "Run: sudo env \"PATH=\$PATH\" make test. Without root: make test-unit." >&2
   exit 1
+fi
+
+# The minutes that each part takes at most on two cores.
+declare -A minutes=([quick]=10 [tcx]=8 [daemon]=12 [e2e]=14 [browser]=10 [lab]=12)
+slow=(tcx daemon e2e browser lab)
+
+parts=("$@")
+if [ "$#" -eq 0 ]; then parts=(quick); fi
+if [ "${1:-}" = slow ]; then parts=("${slow[@]}"); fi
+if [ "${1:-}" = all ]; then parts=(quick "${slow[@]}"); fi
+for part in "${parts[@]}"; do
+  if [ -z "${minutes[$part]:-}" ]; then
+    echo "test: there is no part $part; there are: quick ${slow[*]}, slow and all" >&2
+    exit 2
+  fi
+done
+
+# Where parts that have passed at this commit are noted; nowhere in a tree that was changed.
+commit=$(git rev-parse --short=12 HEAD 2>/dev/null || true)
+passed=
+if [ -n "$commit" ] && [ -z "$(git status --porcelain 2>/dev/null || echo unknown)" ]; then
+  passed=bin/passed/$commit
+  mkdir -p "$passed"
+fi
+if [ -n "${LIMIT:-}" ] && [ -n "$commit" ]; then
+  first=$((16#${commit:0:6} % ${#parts[@]}))
+  parts=("${parts[@]:first}" "${parts[@]:0:first}")
 fi
 
 work=$(mktemp -d)
@@ -24,18 +54,20 @@ step() { # NAME COMMAND...: runs it, notes how it ended and how long it took, go
   printf '%-16s %-6s %4d s\n' "$name" "$result" $((SECONDS - start)) >>"$work/steps"
 }
 
-# packages PATTERN: those whose path below the module matches; none is fine while
-# a part of the house is not built yet.
+# packages PATTERN: those whose path below the module matches.
 module=$(go list -m)
 all=$(go list ./...)
 packages() { grep -E "^$module/($1)$" <<<"$all" || true; }
 others() { grep -vE "^$module/($1)$" <<<"$all" || true; }
 
-# What loads programs or makes namespaces runs one package at a time, never from
-# the cache. The rest is plain Go.
-dataplane='internal/(chain|datapath|lab/netns)|test/datapath'
-whole='internal/(cli|daemon|lab/demo|lab/bench|lab/bench/(dut|scenario|trafficgen))|test/(browser|e2e)'
-concurrent='internal/(api|client|nameserver)'
+# What loads programs or makes namespaces is never taken from the cache. The rest is plain Go.
+dataplane='internal/(chain|datapath|lab/(netns|planes))|test/datapath'
+lab='internal/lab/(bench|bench/(dut|scenario|trafficgen)|demo)'
+whole="internal/(cli|daemon)|$lab|test/(browser|e2e)"
+concurrent='internal/(api|client|lifecycle|nameserver)'
+
+# The main stories of whole gateways, told in a minute; the part e2e has all.
+stories='NameToPage|ReloadOpensAtOnce|ReloadOfABadFileChangesNothing|KillLosesNoTransfer|BanOutlivesItsDaemon|Dnat|SessionsEnd|StopPutsEverythingBack'
 
 stage() { # NAME PACKAGES FLAGS...: a run of go test whose events go to standard output
   local name=$1 list=$2 start=$SECONDS
@@ -46,16 +78,23 @@ stage() { # NAME PACKAGES FLAGS...: a run of go test whose events go to standard
   printf '  %-14s %-6s %4d s\n' "$name" "" $((SECONDS - start)) >>"$work/stages"
 }
 
-stages() {
+# Whole gateways wait most of the time: two at a time for each CPU.
+waiting=(-count=1 -p=1 "-parallel=$(($(nproc) * 2))" -timeout=30m)
+# The race detector needs a C compiler; deps brought one.
+race() { CC=clang-19 CGO_ENABLED=1 stage "$@" -race; }
+
+quick_tests() {
   stage unit "$(others "$dataplane|$whole")" -timeout=10m
-  # The race detector needs a C compiler; deps brought one.
-  CC=clang-19 CGO_ENABLED=1 stage race "$(packages "$concurrent")" -race -short -timeout=10m
-  stage datapath "$(packages "$dataplane")" -count=1 -p=1 -timeout=30m
-  stage tcx "$(packages test/datapath)" -count=1 -timeout=30m -mode=tcx
-  # Whole gateways wait most of the time: two at a time for each CPU.
-  stage e2e "$(packages "$whole")" -count=1 -p=1 -parallel=$(($(nproc) * 2)) -timeout=30m
+  race race "$(packages "$concurrent")" -short -timeout=10m
+  stage datapath "$(packages "$dataplane")" -count=1 -p=2 -timeout=30m
+  stage stories "$(packages test/e2e)" "${waiting[@]}" -run "^Test($stories)\$"
   (cd tools && go test -json ./testsummary) || echo tools >>"$work/failed"
 }
+tcx_tests() { stage tcx "$(packages test/datapath)" -count=1 -timeout=30m -mode=tcx; }
+daemon_tests() { race daemon "$(packages 'internal/(cli|daemon)')" "${waiting[@]}"; }
+e2e_tests() { stage e2e "$(packages test/e2e)" "${waiting[@]}"; }
+browser_tests() { stage browser "$(packages test/browser)" "${waiting[@]}"; }
+lab_tests() { stage lab "$(packages "$lab")" "${waiting[@]}"; }
 
 # again: what failed is run once more, alone. Real programs in real time lose races where other users have the CPUs;
 # what is broken fails again, and many failures are no races.
@@ -75,27 +114,38 @@ again() {
   : >"$work/failed"
 }
 
-run_tests() {
-  go build -C tools -buildvcs=false -o "$work/testsummary" ./testsummary || return 1
+tests() { # PART
   : >"$work/failed"
-  stages 2>&1 | "$work/testsummary" -failed "$work/tests" | tee "$work/summary" || again || return 1
+  "$1_tests" 2>&1 | "$work/testsummary" -failed "$work/tests" | tee "$work/summary-$1" || again || return 1
   if [ -s "$work/failed" ]; then
     echo "test: go test failed in: $(tr '\n' ' ' <"$work/failed")" >&2
     return 1
   fi
+  if [ -n "$passed" ]; then touch "$passed/$1"; fi
 }
 
 step deps tools/deps.sh
-step verify-generate tools/verify-generate.sh
-step build make --no-print-directory build
-step lint make --no-print-directory lint
-step tests run_tests
+go build -C tools -buildvcs=false -o "$work/testsummary" ./testsummary
+for part in "${parts[@]}"; do
+  if [ "$part" = quick ]; then
+    step verify-generate tools/verify-generate.sh
+    step build make --no-print-directory build
+    step lint make --no-print-directory lint
+  elif [ -n "$passed" ] && [ -f "$passed/$part" ]; then
+    printf '%-16s has passed at this commit: rm %s to run it again\n' "$part" "$passed/$part" >>"$work/steps"
+    continue
+  elif [ -n "${LIMIT:-}" ] && [ $((SECONDS / 60 + minutes[$part])) -gt "$LIMIT" ]; then
+    printf '%-16s left for another turn\n' "$part" >>"$work/steps"
+    continue
+  fi
+  step "$part" tests "$part"
+done
 
 echo "== summary"
 cat "$work/steps"
 if [ -f "$work/stages" ]; then cat "$work/stages"; fi
 printf '%-16s %-6s %4d s\n' total "$([ $failed -eq 0 ] && echo ok || echo FAILED)" "$SECONDS"
-# The counts once more, as the last line.
-if [ -f "$work/summary" ]; then tail -n 1 "$work/summary"; fi
 if [ -n "$again" ]; then echo "passed only when they ran again, alone:$again"; fi
+# The counts of all parts together, as the last line.
+tail -qn 1 "$work"/summary-* 2>/dev/null | awk '{ p += $1; f += $3; s += $5 } END { if (NR) printf "%d passed, %d failed, %d skipped\n", p, f, s }'
 exit "$failed"

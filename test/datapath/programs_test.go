@@ -10,7 +10,7 @@ import (
 func (g *gateway) entered() []uint32 {
 	g.t.Helper()
 	var ids []uint32
-	programs := g.table("programs")
+	programs := g.table(map[string]string{"xdp": "programs", "tcx": "tcx_programs"}[*modeFlag])
 	for key := range programs.MaxEntries() {
 		var id uint32
 		if err := programs.Lookup(key, &id); err == nil {
