@@ -20,7 +20,7 @@ type benchMethod struct {
 
 func (f *benchMethod) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.setup, "setup", "", "`SETUP` of tester and device: self-clocked, on one CPU, tells the cost of a frame; paced, on two, tells the rate without loss")
-	flags.StringVar(&f.profile, "profile", string(bench.Quick), "`PROFILE`: quick, or rfc with the durations and 20 rounds of RFC 2544, 8219 and 9693, which takes hours")
+	flags.StringVar(&f.profile, "profile", string(bench.Quick), "`PROFILE`: quick; paper, with all points of the papers' tables; or rfc, with them and the durations and 20 rounds of RFC 2544, 8219 and 9693, which takes hours")
 	flags.StringVar(&f.search, "search", "", "`METHOD` of searches in the paced set-up: strict, one trial without loss, or tolerant, several with little (default: tolerant in the profile quick, strict in rfc)")
 	flags.StringVar(&f.direction, "direction", trafficgen.Both.String(), "`WAY` of established sessions' frames: forward, reverse or both")
 	flags.Float64Var(&f.rate, "rate", 0, "frames per second, `N`, for scenarios that would find a rate themselves in the paced set-up")
@@ -45,7 +45,7 @@ func (f *benchMethod) apply(s bench.Scenario, o *bench.Options, changed func(str
 		}
 		o.Mode = bench.Mode(f.setup)
 	}
-	if err := oneOf("profile", f.profile, string(bench.Quick), string(bench.RFC)); err != nil {
+	if err := oneOf("profile", f.profile, bench.Profiles()...); err != nil {
 		return err
 	}
 	o.Profile, o.Rate = bench.Profile(f.profile), f.rate

@@ -24,12 +24,17 @@ const (
 // Profile is how much trouble a run takes.
 type Profile string
 
-// Quick is for a look, in minutes; RFC keeps to the durations and repetitions of
-// RFC 2544 and 9693 where a machine allows it.
+// Quick is for a look, in minutes; Paper has all points of the papers' tables at the
+// same durations; RFC keeps to the durations and repetitions of RFC 2544 and 9693 where
+// a machine allows it, and has all points, too.
 const (
 	Quick Profile = "quick"
+	Paper Profile = "paper"
 	RFC   Profile = "rfc"
 )
+
+// Profiles lists them, from the shortest to the longest.
+func Profiles() []string { return []string{string(Quick), string(Paper), string(RFC)} }
 
 // Options is what a person chose.
 type Options struct {

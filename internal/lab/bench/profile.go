@@ -6,7 +6,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/bench/method"
 )
 
-// What a profile asks for: quick is for a look, RFC keeps to RFC 2544 sections
+// What a profile asks for: quick and paper are for a look, RFC keeps to RFC 2544 sections
 // 23, 24 and 26, RFC 8219 section 7, and RFC 9693 section 4.
 const (
 	quickRepeat = 5

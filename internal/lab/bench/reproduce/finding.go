@@ -32,6 +32,8 @@ type Job struct {
 	Sessions int      // 0: the scenario's own
 	Hosts    int      // 0: one
 	Repeat   int      // 0: the scenario's own
+	// Profile is how many points there are; Run sets it.
+	Profile bench.Profile
 	// Direction is the way of established sessions' frames, as --direction has it;
 	// empty is both.
 	Direction string

@@ -46,6 +46,7 @@ func (j Job) strayed(r bench.Report) (differences []string) {
 		{"sessions", number(j.Sessions), r.Options["sessions"]},
 		{"hosts", number(max(j.Hosts, 1)), r.Options["hosts"]},
 		{"repeat", number(j.Repeat), r.Options["repeat"]},
+		{"profile", string(j.Profile), r.Options["profile"]},
 		{"direction", direction, r.Options["direction"]},
 	} {
 		if want.asked != "" && want.made != "" && want.asked != want.made {

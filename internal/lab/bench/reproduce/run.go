@@ -40,16 +40,19 @@ func Jobs(papers []Paper) (jobs []Job) {
 // and then the page. A report that another program or machine made, or that is not
 // what its job asks for, is told and measured again. A job that fails is told and
 // left out, unless it has such a report, of which the page warns.
-func Run(ctx context.Context, papers []Paper, folder string, measure Measure, tell func(string)) error {
+func Run(ctx context.Context, profile bench.Profile, papers []Paper, folder string, measure Measure, tell func(string)) error {
 	here, err := bench.ReadEnvironment()
 	if err != nil {
 		return err
 	}
-	return run(ctx, papers, folder, here, measure, tell)
+	return run(ctx, profile, papers, folder, here, measure, tell)
 }
 
-func run(ctx context.Context, papers []Paper, folder string, here bench.Environment, measure Measure, tell func(string)) error {
+func run(ctx context.Context, profile bench.Profile, papers []Paper, folder string, here bench.Environment, measure Measure, tell func(string)) error {
 	jobs := Jobs(papers)
+	for i := range jobs {
+		jobs[i].Profile = profile
+	}
 	e, due, failed := old(jobs, folder, here, tell)
 	if failed != nil {
 		return failed

@@ -23,7 +23,7 @@ func reportFor(job Job, env bench.Environment) bench.Report {
 		direction = "both"
 	}
 	r.Schema, r.Scenario, r.Devices, r.Environment = bench.Schema, job.Scenario, job.Devices, env
-	r.Options = map[string]string{"sessions": number(job.Sessions), "hosts": number(max(job.Hosts, 1)), "repeat": number(job.Repeat), "direction": direction}
+	r.Options = map[string]string{"sessions": number(job.Sessions), "hosts": number(max(job.Hosts, 1)), "repeat": number(job.Repeat), "direction": direction, "profile": "quick"}
 	r.Started = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	return r
 }
@@ -58,7 +58,7 @@ func (r *reproduction) run(measure Measure) error {
 		r.done = append(r.done, job.Name)
 		return measure(ctx, job)
 	}
-	return run(context.Background(), Papers(), r.folder, here, noted, func(text string) { r.told += text + "\n" })
+	return run(context.Background(), bench.Quick, Papers(), r.folder, here, noted, func(text string) { r.told += text + "\n" })
 }
 
 func (r *reproduction) page(t *testing.T) string {
@@ -102,6 +102,7 @@ func TestRunMeasuresAgainWhatDoesNotBelong(t *testing.T) {
 		"sessions 50000 instead of 1000000":      func(r *bench.Report) { r.Options["sessions"] = "50000" },
 		"repeat 1 instead of 5":                  func(r *bench.Report) { r.Options["repeat"] = "1" },
 		"devices iptables instead of realmgate,": func(r *bench.Report) { r.Devices = []string{"iptables"} },
+		"profile paper instead of quick":         func(r *bench.Report) { r.Options["profile"] = "paper" },
 		"direction both instead of forward":      func(r *bench.Report) { r.Options["direction"] = "both" },
 		"ended early: interrupted":               func(r *bench.Report) { r.Incomplete = "interrupted" },
 		"no valid trial": func(r *bench.Report) {
@@ -169,7 +170,7 @@ func TestInterruptedRunKeepsWhatIsThere(t *testing.T) {
 	r := newReproduction(t, establish.Name)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := run(ctx, Papers(), r.folder, here, measureHere, func(string) {}); err != nil {
+	if err := run(ctx, bench.Quick, Papers(), r.folder, here, measureHere, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 	if page := r.page(t); strings.Contains(page, "no valid report of hash-load") || !strings.Contains(page, "no valid report of nat44-establish") {

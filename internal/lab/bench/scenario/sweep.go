@@ -8,15 +8,15 @@ import (
 )
 
 // points picks the points of a sweep: few for a smoke run, some that show the
-// curve in the quick profile, and those of the source for the RFC one.
-func points[T any](b *bench.Bench, smoke, quick, rfc []T) []T {
+// curve in the quick profile, and those of the source for the others.
+func points[T any](b *bench.Bench, smoke, quick, source []T) []T {
 	switch {
 	case b.Smoke:
 		return smoke
-	case b.Profile == bench.RFC:
-		return rfc
-	default:
+	case b.Profile == bench.Quick:
 		return quick
+	default:
+		return source
 	}
 }
 
