@@ -25,6 +25,8 @@ var metrics = map[string]string{
 	"memory":     "memory that sessions and their indexes take",
 	"seconds":    "how long it takes",
 	"most":       "the largest value that the kernel takes",
+	"taken":      "1 where the kernel takes the value",
+	"bucket":     "memory of a bucket of the hash table",
 
 	"teardown_time":       "how long it takes to remove all sessions",
 	"teardown_time_empty": "how long the same takes without any session",

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/realmgate/realmgate/internal/lab/bench"
 	"github.com/realmgate/realmgate/internal/lab/bench/method"
@@ -239,17 +238,6 @@ func (e Evidence) rates(job, dut, metric, parameter string) (points []figure) {
 // ends writes the first and the last of a sweep.
 func ends(points []figure) string {
 	return si(points[0].median) + " to " + si(points[len(points)-1].median)
-}
-
-// buckets is what conntrack's hash table had while a job's devices were up; 0 where
-// the report does not say.
-func (e Evidence) buckets(job string) (most int) {
-	for _, tuning := range e[job].Tuning {
-		if n, err := strconv.Atoi(tuning.Settings["/sys/module/nf_conntrack/parameters/hashsize"]); err == nil {
-			most = max(most, n)
-		}
-	}
-	return most
 }
 
 // reused is how often the speed of a device's new connections its known ones have,

@@ -32,6 +32,19 @@ func hanna() Paper {
 				Judge: judgeUse,
 			},
 			{
+				Item: "Figure 7.3", Needs: []Job{chaining},
+				Claim: "At work, tasks are on the CPU about twice as often as idle, most of them for 2 to 4 ms.",
+				Then:  "a histogram without numbers",
+				Judge: func(e Evidence) Verdict {
+					busy, idle := e.figure(chaining.Name, "realmgate", "cpu", nil), e.figure(chaining.Name, "realmgate", "cpu_idle", nil)
+					return Verdict{
+						Holds:     Undecided,
+						Realmgate: fmt.Sprintf("CPUs %s %% at work, %s %% idle", busy, idle),
+						Why:       "how long tasks stay on the CPU is not traced here, only how much of it they take",
+					}
+				},
+			},
+			{
 				Item: "Table 7.4", Needs: []Job{chaining},
 				Claim: "Chained flows are nearly as fast as routed ones.",
 				Then:  "797 and 800 against 801.6 and 804 (printed as Kbps; at 1 Gbit/s offered, Mbit/s is meant)",

@@ -33,28 +33,13 @@ func TestLimitsAreJudgedByMemory(t *testing.T) {
 	})
 }
 
-// tuned gives a report a number of buckets.
-func tuned(buckets string, r bench.Report) bench.Report {
-	r.Tuning = []bench.Tuning{{Settings: map[string]string{"/sys/module/nf_conntrack/parameters/hashsize": buckets}}}
-	return r
-}
-
 func TestMemoryIsJudgedByTwoSizes(t *testing.T) {
 	t.Parallel()
-	made := func(few, many, spread float64) Evidence {
-		return Evidence{
-			"nat44-memory-100k": tuned("131072", reportOf(resultOf("iptables", "memory_growth", few, spread, nil))),
-			"nat44-memory": tuned("1048576", reportOf(resultOf("iptables", "memory_growth", many, spread, nil),
-				resultOf("realmgate", "memory", 90, narrow, nil))),
-		}
+	made := func(many float64) Evidence {
+		return Evidence{"session-memory": reportOf(once(sweepOf("iptables", "memory_growth", "sessions", narrow, map[float64]float64{1e5: 256, 1e6: many})),
+			sweepOf("realmgate", "memory", "sessions", narrow, map[float64]float64{1e5: 900, 1e6: 90}))}
 	}
-	check(t, "Table 13", []judged{
-		{"the same", made(256, 258, narrow), Yes}, {"more with more", made(256, 384, narrow), No}, {"uncertain", made(256, 258, wide), Undecided},
-	})
-	// Nobody varied the buckets there.
-	for _, item := range []string{"Table 14", "Tables IV, V"} {
-		check(t, item, []judged{{"buckets as connections", made(256, 258, narrow), Unknown}})
-	}
+	check(t, "Table 13", []judged{{"the same", made(258), Yes}, {"more with more", made(384), No}})
 }
 
 func TestMemoryByBuckets(t *testing.T) {
@@ -62,11 +47,19 @@ func TestMemoryByBuckets(t *testing.T) {
 	made := func(fewest, spread float64) Evidence {
 		return Evidence{"hash-load": reportOf(sweepOf("iptables", "memory_growth", "load", spread, map[float64]float64{0.6: 256, 19: fewest}))}
 	}
-	for _, item := range []string{"Table 14", "Tables IV, V"} {
-		check(t, item, []judged{
-			{"the same", made(258, narrow), Yes}, {"more in fuller buckets", made(384, narrow), No}, {"uncertain", made(256, wide), Undecided},
-		})
+	check(t, "Table 14", []judged{
+		{"the same", made(258, narrow), Yes}, {"more in fuller buckets", made(384, narrow), No}, {"uncertain", made(256, wide), Undecided},
+	})
+	withBucket := func(e Evidence, bytes float64) Evidence {
+		e["conntrack-limits"] = reportOf(resultOf("conntrack", "bucket", bytes, 0, nil))
+		return e
 	}
+	unknown := made(258, narrow)
+	unknown["conntrack-limits"] = reportOf(resultOf("conntrack", "most_buckets", 1<<28, 0, nil))
+	check(t, "Tables IV, V", []judged{
+		{"the same", withBucket(made(258, narrow), 8.02), Yes}, {"larger buckets", withBucket(made(258, narrow), 16), Partly},
+		{"buckets not measured", unknown, Undecided},
+	})
 }
 
 func TestFlowsAreComparedByCost(t *testing.T) {
@@ -158,7 +151,7 @@ func TestPinning(t *testing.T) {
 	made := func(pinned, spread float64) Evidence {
 		results := [][]bench.Result{}
 		for _, dut := range []string{"conntrack", "realmgate"} {
-			results = append(results, resultOf(dut, "rate_reuse", 100, spread, at{"pinned": 0}), resultOf(dut, "rate_reuse", pinned, spread, at{"pinned": 1}))
+			results = append(results, resultOf(dut, "rate_reuse", 100, spread, at{"pinned": 0, "load": 8}), resultOf(dut, "rate_reuse", pinned, spread, at{"pinned": 1, "load": 8}))
 		}
 		return Evidence{"cpu-pinning": reportOf(results...)}
 	}
@@ -206,21 +199,19 @@ func TestKnownConnectionsAreComparedByCost(t *testing.T) {
 
 func TestTeardown(t *testing.T) {
 	t.Parallel()
-	made := func(many float64, buckets string) Evidence {
+	made := func(fewest, spread float64) Evidence {
 		ours := resultOf("realmgate", "teardown", 3e6, narrow, nil)
 		return Evidence{
-			"nat44-teardown":      tuned("1048576", reportOf(resultOf("iptables", "teardown", 300e3, narrow, nil), ours)),
-			"nat44-40m-iptables":  tuned(buckets, reportOf(once(resultOf("iptables", "teardown", many, narrow, nil)))),
+			"hash-load":           reportOf(sweepOf("iptables", "teardown", "load", spread, map[float64]float64{0.6: 300e3, 19: fewest})),
+			"nat44-teardown":      reportOf(resultOf("iptables", "teardown", 300e3, narrow, nil), ours),
+			"nat44-40m-iptables":  reportOf(once(resultOf("iptables", "teardown", 270e3, narrow, nil))),
 			"nat44-40m-realmgate": reportOf(once(resultOf("realmgate", "teardown", 3e6, narrow, nil))),
 		}
 	}
 	check(t, "Table III", []judged{
-		{"the same", made(310e3, "67108864"), Yes},
-		{"ten times slower", made(30e3, "67108864"), Undecided}, // connections and buckets grew together
-		{"less fast, by one trial", made(180e3, "67108864"), Undecided},
-		{"buckets not varied", made(300e3, "1048576"), Undecided},
+		{"the same", made(310e3, narrow), Yes}, {"ten times slower", made(30e3, narrow), No}, {"uncertain", made(310e3, wide), Undecided},
 	})
-	if v := finding(t, "Table III").Judged(made(310e3, "67108864")); !strings.Contains(v.Why, "n = 1") || !strings.Contains(v.Netfilter, "one trial") {
+	if v := finding(t, "Table III").Judged(made(310e3, narrow)); !strings.Contains(v.Why, "n = 1") || !strings.Contains(v.Netfilter, "one trial") {
 		t.Errorf("a single trial is not told: %+v", v)
 	}
 }

@@ -37,18 +37,23 @@ func lencse() Paper {
 				Judge: judgeFullerKnown,
 			},
 			{
-				Item: "Table III", Needs: []Job{teardown, manyIptables, manyRealmgate},
+				Item: "Table III", Needs: []Job{hashLoad, teardown, manyIptables, manyRealmgate},
 				Claim: "Connections are deleted at a rate that does not depend on the buckets.",
 				Then:  "268k/s, 40 M in 150 s",
 				Judge: judgeTeardown,
 			},
 			{
-				Item: "Tables IV, V", Needs: []Job{hashLoad},
+				Item: "Tables IV, V", Needs: []Job{hashLoad, limits},
 				Claim: "A bucket takes 8 bytes, a connection 385, whatever the number of buckets.",
 				Then:  "385.4 bytes a connection",
 				Judge: func(e Evidence) Verdict {
 					v := judgeMemoryByBuckets(e)
-					v.Why += "; a bucket is 8 bytes by the kernel's definition, which was not measured"
+					if r, ok := e.find("conntrack-limits", "conntrack", "bucket", nil); ok {
+						v.Netfilter += fmt.Sprintf("; a bucket takes %.2f bytes", float64(r.Median))
+						v.Holds = together(v.Holds, holds(r.Median > 7.5 && r.Median < 8.5))
+						return v
+					}
+					v.Holds, v.Why = Undecided, v.Why+"; what a bucket takes was not measured"
 					return v
 				},
 			},
@@ -100,32 +105,23 @@ func judgeLimitsByMemory(e Evidence) Verdict {
 	return v
 }
 
-// sameOrder is how far rates of two runs may be apart that are called the same: one
-// of them is of a single trial.
+// sameOrder is how far rates may be apart that are called the same: a table of more
+// buckets takes longer to be walked through.
 const sameOrder = 2
 
-// judgeTeardown compares a small with a large table. Where they differ it does not
-// tell whether connections or buckets are why: they grew together.
+// judgeTeardown compares the same connections in tables of the most and the fewest buckets.
 func judgeTeardown(e Evidence) Verdict {
-	few, many := e.figure("nat44-teardown", "iptables", "teardown", nil), e.figure("nat44-40m-iptables", "iptables", "teardown", nil)
-	ours, oursMany := e.figure("nat44-teardown", "realmgate", "teardown", nil), e.figure("nat44-40m-realmgate", "realmgate", "teardown", nil)
-	bucketsFew, bucketsMany := e.buckets("nat44-teardown"), e.buckets("nat44-40m-iptables")
-	v := Verdict{
-		Holds:     many.by(few).within(sameOrder),
-		Netfilter: fmt.Sprintf("%s/s of 1 M in %d buckets, %s/s of 40 M in %d", few, bucketsFew, many, bucketsMany),
-		Realmgate: fmt.Sprintf("%s/s of 1 M (%s times), %s/s of 40 M", ours, e.ratio("nat44-teardown", "realmgate", "iptables", "teardown", nil), oursMany),
-		Why:       "the rate does not depend on how large the table is",
+	c := e.curve("hash-load", "iptables", "teardown", "load")
+	rate := func(job, dut string, where at) figure { return e.figure(job, dut, "teardown", where) }
+	most, fewest := rate("hash-load", "iptables", c.first().Parameters), rate("hash-load", "iptables", c.last().Parameters)
+	return Verdict{
+		Holds: fewest.by(most).within(sameOrder),
+		Netfilter: fmt.Sprintf("%s/s at load %g, %s/s at load %g; %s/s of 40 M", most, c.x(c.first()), fewest, c.x(c.last()),
+			rate("nat44-40m-iptables", "iptables", nil)),
+		Realmgate: fmt.Sprintf("%s/s of 1 M (%s times), %s/s of 40 M", rate("nat44-teardown", "realmgate", nil),
+			e.ratio("nat44-teardown", "realmgate", "iptables", "teardown", nil), rate("nat44-40m-realmgate", "realmgate", nil)),
+		Why: "the same connections in all tables, but 40 M" + cold(e, "nat44-40m-iptables", "nat44-40m-realmgate"),
 	}
-	switch {
-	case bucketsFew == bucketsMany:
-		v.Holds, v.Why = Undecided, "the buckets were not varied"
-	case v.Holds == No:
-		v.Holds, v.Why = Undecided, "the rate depends on how large the table is; buckets were varied only together with connections, so that it may be either"
-	case v.Holds == Undecided:
-		v.Why = "the rates are too uncertain"
-	}
-	v.Why += cold(e, "nat44-40m-iptables", "nat44-40m-realmgate")
-	return v
 }
 
 // cold says of which jobs each figure is a single trial, that nothing warmed up.

@@ -32,7 +32,7 @@ Realmgate beside the better of iptables and nftables. Costs are what a device ad
 		fmt.Fprintf(&text, "\n## %s\nOn %s.\n\n| | Finding | Then | Netfilter here | Realmgate here | Holds |\n| --- | --- | --- | --- | --- | --- |\n", p.Name, p.Hardware)
 		for _, f := range p.Findings {
 			v := f.Judged(e)
-			fmt.Fprintf(&text, "| %s | %s | %s | %s | %s | %s |\n", f.Item, cell(f.Claim), cell(f.Then), cell(v.Netfilter), cell(v.Realmgate), cell(verdict(v, f)))
+			fmt.Fprintf(&text, "| %s | %s | %s | %s | %s | %s |\n", f.Item, cell(f.Claim), cell(f.Then), cell(v.Netfilter), cell(v.Realmgate), cell(verdict(v, f)+pictures(e, f.Item)))
 		}
 	}
 	_, err := io.WriteString(w, text.String())

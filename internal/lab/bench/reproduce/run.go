@@ -118,7 +118,7 @@ func made(ctx context.Context, job Job, folder string, measure Measure) (bench.R
 	return r, report.Write(filepath.Join(folder, "raw", job.Name), r)
 }
 
-// publish writes the page, and the plot once there is enough to draw.
+// publish writes the page, and the plots for which there is enough to draw.
 func publish(folder string, papers []Paper, e Evidence) error {
 	err := write(filepath.Join(folder, "reproduction.md"), func(w io.Writer) error { return Page(w, papers, e) })
 	if plottable(e) {
@@ -126,6 +126,11 @@ func publish(folder string, papers []Paper, e Evidence) error {
 	}
 	if chains := e[chaining.Name]; len(chains.Series) > 0 {
 		err = errors.Join(err, write(filepath.Join(folder, "chaining.svg"), func(w io.Writer) error { return PlotChain(w, chains) }))
+	}
+	for _, d := range drawings {
+		if d.there(e) {
+			err = errors.Join(err, write(filepath.Join(folder, d.file()), func(w io.Writer) error { return report.SVG(w, d.drawn(e), d.plot) }))
+		}
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/realmgate/realmgate/internal/lab/bench"
 	"github.com/realmgate/realmgate/internal/lab/bench/method"
@@ -10,17 +11,17 @@ import (
 // Jobs that several findings need. Sizes are what a machine of two cores does in
 // minutes; sources have more sessions.
 var (
-	limits      = Job{Name: "conntrack-limits", Scenario: "conntrack-limits", Repeat: 1}
-	memoryFew   = Job{Name: "nat44-memory-100k", Scenario: "nat44-memory", Devices: []string{"iptables", "realmgate"}, Sessions: 100_000, Repeat: 3}
-	memory      = Job{Name: "nat44-memory", Scenario: "nat44-memory", Devices: []string{"iptables", "realmgate"}, Sessions: 1_000_000, Repeat: 3}
-	hashLoad    = Job{Name: "hash-load", Scenario: "hash-load", Sessions: 1_000_000, Repeat: 3}
-	flowCount   = Job{Name: "flow-count", Scenario: "flow-count", Repeat: 3}
-	pinning     = Job{Name: "cpu-pinning", Scenario: "cpu-pinning", Repeat: 5}
-	targets     = Job{Name: "targets", Scenario: "targets", Repeat: 5}
-	position    = Job{Name: "rule-position", Scenario: "rule-position", Repeat: 3}
-	markDNAT    = Job{Name: "mark-dnat", Scenario: "mark-dnat", Repeat: 5}
-	queue       = Job{Name: "nfqueue", Scenario: "nfqueue", Repeat: 3}
-	arrangement = Job{Name: "rule-arrangement", Scenario: "rule-arrangement", Repeat: 3}
+	limits        = Job{Name: "conntrack-limits", Scenario: "conntrack-limits", Repeat: 1}
+	sessionMemory = Job{Name: "session-memory", Scenario: "session-memory", Repeat: 1}
+	memory        = Job{Name: "nat44-memory", Scenario: "nat44-memory", Devices: []string{"iptables", "realmgate"}, Sessions: 1_000_000, Repeat: 3}
+	hashLoad      = Job{Name: "hash-load", Scenario: "hash-load", Sessions: 1_000_000, Repeat: 3}
+	flowCount     = Job{Name: "flow-count", Scenario: "flow-count", Repeat: 3}
+	pinning       = Job{Name: "cpu-pinning", Scenario: "cpu-pinning", Repeat: 5}
+	targets       = Job{Name: "targets", Scenario: "targets", Repeat: 5}
+	position      = Job{Name: "rule-position", Scenario: "rule-position", Repeat: 3}
+	markDNAT      = Job{Name: "mark-dnat", Scenario: "mark-dnat", Repeat: 5}
+	queue         = Job{Name: "nfqueue", Scenario: "nfqueue", Repeat: 3}
+	arrangement   = Job{Name: "rule-arrangement", Scenario: "rule-arrangement", Repeat: 3}
 )
 
 func sharma() Paper {
@@ -35,7 +36,7 @@ func sharma() Paper {
 				Judge: judgeLimits,
 			},
 			{
-				Item: "Table 13", Needs: []Job{memoryFew, memory},
+				Item: "Table 13", Needs: []Job{sessionMemory},
 				Claim: "A connection takes the same memory whatever the number of connections.",
 				Then:  "320 bytes for 1 to 16 M",
 				Judge: judgeMemory,
@@ -115,25 +116,48 @@ func judgeLimits(e Evidence) Verdict {
 	byKernel := func(bytes float64) Holds { return holds(bytes < room/2 || bytes > room) }
 	return Verdict{
 		Holds:     every(byKernel(method.ConnectionBytes*connections), byKernel(method.BucketBytes*buckets)),
-		Netfilter: fmt.Sprintf("%s connections, %s buckets, to a thousandth", si(connections), si(buckets)),
+		Netfilter: fmt.Sprintf("%s connections, %s buckets, to a thousandth%s", si(connections), si(buckets), e.powers()),
 		Realmgate: "64,000,000 sessions, a bound of its configuration",
 		Why: fmt.Sprintf("of %.0f GB of memory they would take %.1f and %.1f: as much as half of it would be a bound by memory",
 			room/1e9, method.ConnectionBytes*connections/1e9, method.BucketBytes*buckets/1e9),
 	}
 }
 
+// powers tells which powers of two were tried.
+func (e Evidence) powers() (text string) {
+	for _, what := range []string{"connections", "buckets"} {
+		points := e.points("conntrack-limits", "conntrack", "taken_most_"+what, "value")
+		taken, refused := 0.0, 0.0
+		for _, r := range points {
+			if x := r.Parameters["value"]; r.Median > 0 {
+				taken = x
+			} else if refused == 0 {
+				refused = x
+			}
+		}
+		if taken > 0 {
+			text += fmt.Sprintf("; %s of 2^%.0f are taken", what, math.Log2(taken))
+		}
+		if refused > 0 {
+			text += fmt.Sprintf(", of 2^%.0f refused", math.Log2(refused))
+		}
+	}
+	return text
+}
+
 // sameMemory is by how much a connection may take more or less at other sizes: the
 // kernel gives memory in pages.
 const sameMemory = 1.1
 
-// judgeMemory compares what connections add, in tables of two sizes.
+// judgeMemory compares what connections add in the smallest and the largest table, as the
+// kernel's allocator counts it: one reading is exact.
 func judgeMemory(e Evidence) Verdict {
-	few, many := e.figure("nat44-memory-100k", "iptables", "memory_growth", nil), e.figure("nat44-memory", "iptables", "memory_growth", nil)
+	c := e.curve("session-memory", "iptables", "memory_growth", "sessions")
+	few, many := float64(c.first().Median), float64(c.last().Median)
 	return Verdict{
-		Holds: many.by(few).within(sameMemory),
-		Netfilter: fmt.Sprintf("%.0f bytes at 100,000 in %d buckets, %.0f at 1,000,000 in %d", few.median, e.buckets("nat44-memory-100k"),
-			many.median, e.buckets("nat44-memory")),
-		Realmgate: fmt.Sprintf("%.0f bytes at 1,000,000, taken at start", e.median("nat44-memory", "realmgate", "memory", nil)),
+		Holds:     holds(many < few*sameMemory && few < many*sameMemory),
+		Netfilter: fmt.Sprintf("%.0f bytes of %s, %.0f of %s", few, si(c.x(c.first())), many, si(c.x(c.last()))),
+		Realmgate: fmt.Sprintf("%.0f bytes of %s, taken at start", e.median("session-memory", "realmgate", "memory", at{"sessions": c.x(c.last())}), si(c.x(c.last()))),
 		Why:       "the buckets grow with the connections here",
 	}
 }
@@ -199,7 +223,7 @@ const littleHelp = 1.02
 
 func judgePinning(e Evidence) Verdict {
 	known := func(dut string, pinned float64) figure {
-		return e.figure("cpu-pinning", dut, "rate_reuse", at{"pinned": pinned})
+		return e.figure("cpu-pinning", dut, "rate_reuse", at{"pinned": pinned, "load": 8})
 	}
 	free, pinned := known("conntrack", 0), known("conntrack", 1)
 	gain := pinned.by(free)

@@ -20,15 +20,16 @@ var cpuPinning = bench.Scenario{
 	Run:      runCPUPinning,
 }
 
+// Table 17 has loads of 8 and 16, and CPUs kept free of all else at boot, which no program
+// can do later.
 const (
-	// pinningLoad is Table 17's: sessions for each bucket of a full table.
-	pinningLoad = 8
 	// threadWindow is half a veth's queue: threads lose nothing then.
 	threadWindow = 128
 )
 
-// place is where tester and device work.
+// place is where tester and device work, with so many sessions a bucket.
 type place struct {
+	load    float64
 	pinned  float64 // the parameter
 	tester  int     // CPU
 	threads bool
@@ -50,17 +51,20 @@ func runCPUPinning(ctx context.Context, b *bench.Bench) error {
 	} else {
 		b.Note("this machine has one CPU: the variants with threads are left out")
 	}
+	var list []bench.Comparison
 	cpu := b.CPU
 	defer func() { b.CPU = cpu }()
 	b.Expect((b.Repeat + 1) * (len(b.Devices) + 2) * len(places))
 	plain := func(m bench.Model) bool { return m.Name == "route" || m.Name == "conntrack" }
-	var list []bench.Comparison
 	for _, p := range places {
-		for _, translates := range []bool{false, true} {
-			c := pinningComparison(b, p, translates)
-			c.Devices = slices.DeleteFunc(slices.Clone(b.Devices), func(m bench.Model) bool { return plain(m) == translates })
-			if len(c.Devices) > 0 {
-				list = append(list, c)
+		for _, load := range points(b, []float64{8}, []float64{8}, []float64{8, 16}) {
+			for _, translates := range []bool{false, true} {
+				p.load = load
+				c := pinningComparison(b, p, translates)
+				c.Devices = slices.DeleteFunc(slices.Clone(b.Devices), func(m bench.Model) bool { return plain(m) == translates })
+				if len(c.Devices) > 0 {
+					list = append(list, c)
+				}
 			}
 		}
 	}
@@ -69,11 +73,11 @@ func runCPUPinning(ctx context.Context, b *bench.Bench) error {
 
 func pinningComparison(b *bench.Bench, p place, translates bool) bench.Comparison {
 	c := natComparison(b)
-	c.Setup.HashSize = max(1, c.Flows.Count()/pinningLoad)
+	c.Setup.HashSize = max(1, int(float64(c.Flows.Count())/p.load))
 	if !translates {
 		c.Setup.NAT, c.Setup.Track = trafficgen.Addresses{}, true
 	}
-	c.Parameters = map[string]float64{"pinned": p.pinned}
+	c.Parameters = map[string]float64{"pinned": p.pinned, "load": p.load}
 	c.Apart = true // where its interfaces have threads they keep them
 	c.Before = func() error {
 		b.CPU = p.tester

@@ -8,7 +8,7 @@ import "github.com/realmgate/realmgate/internal/lab/bench"
 func All() []bench.Scenario {
 	list := []bench.Scenario{
 		routing, flowCount, tracking, filter,
-		natEstablish, natThroughput, natLoss, natLatency, natPDV, natTeardown, natCapacity, natMemory,
+		natEstablish, natThroughput, natLoss, natLatency, natPDV, natTeardown, natCapacity, natMemory, sessionMemory,
 		conntrackLimits,
 		hashLoad, targets, rulePosition, ruleCount, ruleLoadTime, ruleArrangement, markDNAT,
 		nfqueue, firstPacketVerdict, protection, chainHops, cpuPinning, tcpSessions, tcpOffered, poolAllocate,

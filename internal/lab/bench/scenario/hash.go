@@ -109,7 +109,21 @@ func measureFull(ctx context.Context, bed *bench.Bed, refused map[string]uint64)
 	measures = append(measures,
 		bench.Measure{Metric: "rate", Unit: bench.PerSecond, Value: first.Rate()},
 		bench.Measure{Metric: "rate_reuse", Unit: bench.PerSecond, Value: further.Rate()})
-	return measures, bed.Reset(ctx)
+	ended, err := endAll(ctx, bed, first.Received())
+	return append(measures, ended...), err
+}
+
+// endAll is the tear-down rate of so many sessions, of a device that has any.
+func endAll(ctx context.Context, bed *bench.Bed, sessions uint64) ([]bench.Measure, error) {
+	full, err := timeReset(ctx, bed)
+	if err != nil || !bed.Remembers(ctx) {
+		return nil, err
+	}
+	empty, err := timeReset(ctx, bed)
+	if err != nil || full <= empty { // too few sessions to tell
+		return nil, err
+	}
+	return []bench.Measure{{Metric: "teardown", Unit: "sessions/s", Value: float64(sessions) / (full - empty).Seconds()}}, nil
 }
 
 // growth is what the sessions added to the device's memory, if it tells.

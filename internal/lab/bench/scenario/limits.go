@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -28,16 +29,71 @@ var conntrackLimits = bench.Scenario{
 			if err != nil {
 				return err
 			}
-			b.Report.Results = append(b.Report.Results, bench.Result{
-				DUT: "conntrack", Metric: s.metric, Unit: "", Summary: method.Summarise([]float64{float64(most)}),
-				Trials: []bench.Trial{{Round: 1, Value: method.Number(most)}}, Gates: map[string]bench.Gate{},
-			})
+			b.Report.Results = append(b.Report.Results, limit(s.metric, "", nil, float64(most)))
 			if refused != nil {
 				b.Note("%s: %s", path.Base(s.path), refusal(refused))
 			}
+			if err := tryValues(b, s.metric, s.path, min(bound, most*2)); err != nil {
+				return err
+			}
 		}
-		return nil
+		if b.Smoke { // too small to be told from other memory
+			return nil
+		}
+		return measureBucket(b, 1<<24)
 	},
+}
+
+// tryValues tells of each power of two below a bound whether the kernel takes it: 1, or 0
+// (Sharma Table 12).
+func tryValues(b *bench.Bench, metric, path string, bound int) error {
+	for size := 1 << 16; size <= bound; size *= 2 {
+		taken, _ := take(b.Host, path, size) // why not is told of the largest
+		b.Report.Results = append(b.Report.Results, limit("taken_"+metric, "", map[string]float64{"value": float64(size)}, float64(min(taken, 1))))
+	}
+	return b.Host.Restore()
+}
+
+// measureBucket is what a bucket takes of the kernel's memory, by tables of two sizes
+// (Lencse and Shima, Table IV). Both are too large to be made otherwise than by vmalloc.
+func measureBucket(b *bench.Bench, large int) error {
+	small := large / 16
+	var bytes [2]int64
+	for i, size := range []int{small, large} {
+		if _, err := take(b.Host, hashSizePath, size); err != nil {
+			return fmt.Errorf("set the number of buckets: %w", err)
+		}
+		used, err := vmallocUsed()
+		if err != nil {
+			return err
+		}
+		bytes[i] = used
+	}
+	each := float64(bytes[1]-bytes[0]) / float64(large-small)
+	b.Report.Results = append(b.Report.Results, limit("bucket", "bytes", nil, each))
+	return b.Host.Restore()
+}
+
+// limit is a result of one trial.
+func limit(metric, unit string, parameters map[string]float64, value float64) bench.Result {
+	return bench.Result{
+		DUT: "conntrack", Metric: metric, Unit: unit, Parameters: parameters, Summary: method.Summarise([]float64{value}),
+		Trials: []bench.Trial{{Round: 1, Value: method.Number(value)}}, Gates: map[string]bench.Gate{},
+	}
+}
+
+// vmallocUsed is that of /proc/meminfo, in bytes.
+func vmallocUsed() (int64, error) {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, fmt.Errorf("read how much memory is used: %w", err)
+	}
+	_, rest, found := strings.Cut(string(text), "VmallocUsed:")
+	var kibibytes int64
+	if _, err := fmt.Sscan(rest, &kibibytes); !found || err != nil {
+		return 0, errors.New("/proc/meminfo does not say how much memory vmalloc has given")
+	}
+	return kibibytes << 10, nil
 }
 
 // Conntrack's settings for the whole machine.

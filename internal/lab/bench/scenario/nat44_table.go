@@ -71,10 +71,12 @@ func fill(ctx context.Context, b *bench.Bench, bed *bench.Bed) (f filled, err er
 		f.sessions, err = bed.Seen()
 	} else {
 		var o trafficgen.Outcome
+		watched := bed.Watch(ctx)
 		if o, err = bed.Establish(ctx, trafficgen.Plan{}); err == nil {
 			f.sessions = int(o.Received())
 			f.measures = append(f.measures, bench.Measure{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate()})
 		}
+		watched()
 	}
 	if err != nil {
 		return f, err
@@ -127,6 +129,23 @@ func measureMemory(ctx context.Context, _ *bench.Bench, bed *bench.Bed) ([]bench
 		{Metric: "memory", Unit: "bytes per session", Value: float64(after) / sessions},
 		{Metric: "memory_growth", Unit: "bytes per session", Value: float64(after-before) / sessions},
 	}, bed.Reset(ctx)
+}
+
+var sessionMemory = bench.Scenario{
+	Name:    "session-memory",
+	About:   "bytes per session in tables for 0.1 to 16 million (Sharma Table 13)",
+	Devices: []string{"iptables", "realmgate"},
+	Modes:   fullLoad, Sessions: 1_000_000, Repeat: 1,
+	Run: func(ctx context.Context, b *bench.Bench) error {
+		sizes := points(b, []int{100, 1000}, []int{100_000, 1_000_000}, []int{1_000_000, 2_000_000, 4_000_000, 8_000_000, 16_000_000})
+		return sweep(ctx, b, sizes, func(size int) bench.Comparison {
+			flows, pool := bench.FlowsFor(size, b.Hosts)
+			return bench.Comparison{
+				Setup: bench.Setup{Sessions: flows.Count(), Timeout: natTimeout, NAT: pool}, Flows: flows, Parameters: map[string]float64{"sessions": float64(size)},
+				Measure: func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) { return measureMemory(ctx, b, bed) },
+			}
+		})
+	},
 }
 
 var natCapacity = bench.Scenario{

@@ -61,6 +61,7 @@ var nat44Runs = []struct {
 	{natTeardown, bench.SelfClocked, "teardown", true, 1},
 	{natCapacity, bench.SelfClocked, "capacity", false, 1},
 	{natMemory, bench.SelfClocked, "memory", true, 1},
+	{sessionMemory, bench.SelfClocked, "memory", true, 2},
 }
 
 func TestNAT44Scenarios(t *testing.T) {

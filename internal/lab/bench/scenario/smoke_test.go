@@ -71,7 +71,8 @@ func TestSmoke(t *testing.T) {
 				points[result.DUT+", "+result.Metric]++
 			}
 			for what, n := range points {
-				if n != test.points && what != "model, hits" {
+				// So few sessions may be gone before one can tell.
+				if n != test.points && what != "model, hits" && !strings.HasSuffix(what, ", teardown") {
 					t.Errorf("%s has %d points, want %d", what, n, test.points)
 				}
 			}
