@@ -123,9 +123,11 @@ func together(parts ...Holds) Holds {
 	return Undecided
 }
 
-// si writes three digits with k or M.
+// si writes three digits with k, M or G.
 func si(v float64) string {
 	switch {
+	case math.Abs(v) >= 999.5e6:
+		return fmt.Sprintf("%.3gG", v/1e9)
 	case math.Abs(v) >= 999.5e3:
 		return fmt.Sprintf("%.3gM", v/1e6)
 	case math.Abs(v) >= 999.5:

@@ -19,8 +19,8 @@ trial, its gates, the settings and the exact command.
 `)
 	text.WriteString(provenance(Jobs(papers), e))
 	text.WriteString(`
-Figures are medians with their 1st and 99th percentile, of fewer than a hundred trials the least and the greatest; k and M are
-thousands and millions. *Undecided* is what these ranges leave open, or what was not varied. Points of a sweep take turns within
+Figures are medians with their 1st and 99th percentile, of fewer than a hundred trials the least and the greatest; k, M and G are
+10^3, 10^6 and 10^9. *Undecided* is what these ranges leave open, or what was not varied. Points of a sweep take turns within
 each round, and are compared by their costs, without the tester, in the same rounds.
 
 ## Summary

@@ -223,7 +223,7 @@ const littleHelp = 1.02
 
 func judgePinning(e Evidence) Verdict {
 	known := func(dut string, pinned float64) figure {
-		return e.figure("cpu-pinning", dut, "rate_reuse", at{"pinned": pinned, "load": 8})
+		return e.figure("cpu-pinning", dut, "rate_reuse", at{"pinned": pinned}) // the first load, 8
 	}
 	free, pinned := known("conntrack", 0), known("conntrack", 1)
 	gain := pinned.by(free)
