@@ -59,6 +59,7 @@ type benchFlags struct {
 	out      string
 	external []string
 	reset    string
+	pcap     string
 	benchMethod
 }
 
@@ -93,6 +94,7 @@ says otherwise: see realmgate bench list.`,
 	f.add(flags)
 	flags.StringSliceVar(&f.external, "external", nil, "measure the box between two `INTERFACES` of this machine, the one on its private side first")
 	flags.StringVar(&f.reset, "reset", "", "`COMMAND` of a shell that ends all sessions of the box of --external")
+	flags.StringVar(&f.pcap, "pcap", "", "`FILE` in the format of pcap, for the scenario replay")
 	flags.StringVar(&f.out, "out", "", "`FOLDER` for result.json, result.csv and report.html")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		s, o, err := f.options(args[0], flags.Changed)
@@ -203,7 +205,13 @@ func (f benchFlags) options(name string, given func(flag string) bool) (bench.Sc
 	}
 	o = bench.Options{
 		Sessions: sessionsOf(s), Hosts: f.hosts, Length: f.length,
-		CPU: lastCPU(), Executable: executable, Null: dut.All()[0], ModelOnly: f.model,
+		CPU: lastCPU(), Capture: f.pcap, Executable: executable, Null: dut.All()[0], ModelOnly: f.model,
+	}
+	switch {
+	case s.Captured && f.pcap == "":
+		return s, o, fmt.Errorf("%s wants a capture: --pcap FILE", s.Name)
+	case !s.Captured && f.pcap != "":
+		return s, o, fmt.Errorf("%s has no use for --pcap: leave it out", s.Name)
 	}
 	if len(s.Modes) > 0 {
 		o.Mode = s.Modes[0]

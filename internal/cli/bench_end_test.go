@@ -120,6 +120,8 @@ func TestBenchUsage(t *testing.T) {
 		"run targets --sessions 0":        "0 sessions: want 1 to 64000000",
 		"run targets --repeat x":          `invalid argument "x" for "--repeat" flag`,
 		"run targets --setup both":        `--setup "both": want self-clocked or paced`,
+		"run replay":                      "replay wants a capture: --pcap FILE",
+		"run targets --pcap some.pcap":    "targets has no use for --pcap: leave it out",
 		"run targets --external in0,out0": "targets cannot be measured on an external box",
 		"run nat44-pdv --external in0":    "--external wants two interfaces, INITIATOR,RESPONDER",
 	} {

@@ -80,8 +80,9 @@ var mayImport = map[string][]string{
 	"lab/bench/method":     {},
 	"lab/bench/trafficgen": {"lab/packets", "model"},
 	"lab/planes":           {"datapath"},
+	"lab/bench/replay":     {"lab/packets", "model"},
 	"lab/bench/dut":        {"client", "guard/geo", "lab/bench", "lab/bench/method", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model"},
-	"lab/bench/scenario":   {"chain", "client", "lab/bench", "lab/bench/method", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model"},
+	"lab/bench/scenario":   {"chain", "client", "lab/bench", "lab/bench/method", "lab/bench/replay", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model"},
 	"lab/bench/report":     {"lab/bench", "lab/bench/method"},
 	"lab/bench/reproduce":  {"lab/bench", "lab/bench/method", "lab/bench/report"},
 }

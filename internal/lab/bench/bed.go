@@ -95,6 +95,12 @@ func (b *Bed) translation() (pool trafficgen.Addresses, dnat trafficgen.DNAT) {
 	return b.Setup.NAT, b.Setup.DNAT
 }
 
+// Translation is what sources are translated to; the zero value is nothing.
+func (b *Bed) Translation() trafficgen.Addresses {
+	pool, _ := b.translation()
+	return pool
+}
+
 func (b *Bed) isNull() bool { return b.Name == b.bench.Null.Name }
 
 // Gate notes a condition that must hold for the trial to be valid.

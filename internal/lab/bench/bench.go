@@ -28,6 +28,8 @@ type Scenario struct {
 	// External says that a box will do into whose table nobody can look, and Emptied that
 	// each trial wants it to be empty.
 	External, Emptied bool
+	// Captured says that it wants Options.Capture.
+	Captured bool
 	// Directed and Rated say that Options.Direction, and Options.Rate, change what is sent.
 	Directed, Rated bool
 	// Sessions and Repeat are what suits it; 0 is as for all others.

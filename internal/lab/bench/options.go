@@ -51,6 +51,7 @@ type Options struct {
 	CPU       int         // that the tester runs on
 	Search    method.Goal // of searches in the paced set-up
 	Rate      float64     // frames per second, where a scenario takes one; 0 is what it chooses itself
+	Capture   string      // a file in the format of pcap, to be replayed
 	Smoke     bool        // every trial as short as can be
 	ModelOnly bool        // compute what can be computed, and measure nothing
 

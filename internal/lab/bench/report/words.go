@@ -50,6 +50,7 @@ var metrics = map[string]string{
 	"hop":      "the time that a function of a chain takes by being in it",
 	"decision": "what the program that decides needs for a session",
 	"queue":    "sessions that were lost in full queues",
+	"arrived":  "the share of the packets that came through",
 	"replies":  "connections opened at a rate whose answer came, in a second",
 	"pages":    "pages fetched in a second, each over a connection of its own",
 	"threaded": "frames or sessions that passed in a second, with the device in kernel threads",

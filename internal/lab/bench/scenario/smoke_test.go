@@ -37,7 +37,7 @@ var ruleRuns = []struct {
 // A scenario that nobody runs here may have stopped working.
 func TestEveryScenarioHasASmokeRun(t *testing.T) {
 	t.Parallel()
-	tried := []string{conntrackLimits.Name} // TestConntrackLimits
+	tried := []string{conntrackLimits.Name, replayCapture.Name} // TestConntrackLimits, TestReplay
 	for _, run := range ruleRuns {
 		tried = append(tried, run.Name)
 	}
