@@ -139,7 +139,7 @@ func TestBenchExternalWithoutXDP(t *testing.T) {
 	t.Run("redirected frames", func(t *testing.T) {
 		b := newBox(t, netns.GRO(netns.EndB, false))
 		b.measures(t, "nat44-throughput", "--external", "in0,out0", "--sessions", "1000").mustFail(t,
-			"in0 takes no frames from XDP programs, by which the tester sends: choose another; a veth takes them when its other end has GRO (ethtool -K PEER gro on)")
+			"in0 takes no frames from XDP programs, by which the tester sends: choose another; a veth takes them when its other end has GRO (with both up, ethtool -K PEER gro off, and on again)")
 	})
 	t.Run("down", func(t *testing.T) {
 		b := newBox(t)

@@ -113,7 +113,7 @@ func usable(name string) (netlink.Link, error) {
 		return nil, fmt.Errorf("%s runs no XDP programs in native mode, which the tester needs: choose an interface whose driver does", name)
 	}
 	if !features.TakesRedirects() {
-		return nil, fmt.Errorf("%s takes no frames from XDP programs, by which the tester sends: choose another; a veth takes them when its other end has GRO (ethtool -K PEER gro on)", name)
+		return nil, fmt.Errorf("%s takes no frames from XDP programs, by which the tester sends: choose another; a veth takes them when its other end has GRO (with both up, ethtool -K PEER gro off, and on again)", name)
 	}
 	return link, nil
 }

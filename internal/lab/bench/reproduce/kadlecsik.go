@@ -4,7 +4,7 @@ import "fmt"
 
 var (
 	tcp       = Job{Name: "tcp-sessions", Scenario: "tcp-sessions", Devices: []string{"realmgate", "iptables", "nftables", "conntrack", "route"}, Sessions: 100_000, Repeat: 3}
-	offered   = Job{Name: "tcp-offered", Scenario: "tcp-offered", Repeat: 3}
+	offered   = Job{Name: "tcp-offered", Scenario: "tcp-offered", Repeat: 2}
 	tracking  = Job{Name: "conntrack", Scenario: "conntrack", Sessions: 1_000_000, Repeat: 5}
 	filtering = Job{Name: "filter", Scenario: "filter", Sessions: 1_000_000, Repeat: 5}
 	ruleCount = Job{Name: "rule-count", Scenario: "rule-count", Repeat: 3}

@@ -24,7 +24,7 @@ var tcpOffered = bench.Scenario{
 }
 
 // offeredSeconds is for how long connections are opened in a trial.
-const offeredSeconds = 2
+const offeredSeconds = 1
 
 func runTCPOffered(ctx context.Context, b *bench.Bench) error {
 	b.Note("layer 1 is routing, 2 connection tracking, 3 tracking and a filter of ten rules, 4 NAT; replies are connections of ten packets whose answer came, "+
