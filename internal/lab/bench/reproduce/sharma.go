@@ -15,7 +15,7 @@ var (
 	sessionMemory = Job{Name: "session-memory", Scenario: "session-memory", Repeat: 1}
 	memory        = Job{Name: "nat44-memory", Scenario: "nat44-memory", Devices: []string{"iptables", "realmgate"}, Sessions: 1_000_000, Repeat: 3}
 	hashLoad      = Job{Name: "hash-load", Scenario: "hash-load", Sessions: 1_000_000, Repeat: 3}
-	flowCount     = Job{Name: "flow-count", Scenario: "flow-count", Repeat: 3}
+	flowCount     = Job{Name: "flow-count", Scenario: "flow-count", Repeat: 2}
 	pinning       = Job{Name: "cpu-pinning", Scenario: "cpu-pinning", Repeat: 5}
 	targets       = Job{Name: "targets", Scenario: "targets", Repeat: 5}
 	position      = Job{Name: "rule-position", Scenario: "rule-position", Repeat: 3}

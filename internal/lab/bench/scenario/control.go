@@ -23,15 +23,14 @@ var (
 var flowCount = bench.Scenario{
 	Name:    "flow-count",
 	About:   "packets of 0.1 to 16 million flows that nobody tracks (Sharma Table 15)",
-	Devices: []string{"route", "iptables"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 4_000_000, Repeat: 3,
+	Devices: []string{"route", "iptables"}, Modes: []bench.Mode{bench.SelfClocked}, Repeat: 2,
 	Run: func(ctx context.Context, b *bench.Bench) error {
-		b.Note("iptables has a rule of NOTRACK; the flows of all points go through the same devices, up to --sessions of them")
-		most := []float64{0.025, 0.25, 1}
-		shares := points(b, []float64{0.1, 1}, most, []float64{1. / 16, 1. / 8, 1. / 4, 1. / 2, 1})
-		return sweep(ctx, b, shares, func(share float64) bench.Comparison {
-			flows, _ := bench.FlowsFor(max(1, int(share*float64(b.Sessions))), b.Hosts)
+		b.Note("iptables has a rule of NOTRACK; the flows of all points go through the same devices")
+		counts := points(b, []int{100, 1000}, []int{100_000, 1_000_000, 4_000_000}, []int{1_000_000, 2_000_000, 4_000_000, 8_000_000, 16_000_000})
+		return sweep(ctx, b, counts, func(count int) bench.Comparison {
+			flows, _ := bench.FlowsFor(count, b.Hosts)
 			return bench.Comparison{
-				Setup: bench.Setup{Sessions: b.Sessions, Timeout: natTimeout, NoTrack: true}, Flows: flows,
+				Setup: bench.Setup{Sessions: slices.Max(counts), Timeout: natTimeout, NoTrack: true}, Flows: flows,
 				Parameters: map[string]float64{"flows": float64(flows.Count())}, Measure: measureSessions,
 			}
 		})
