@@ -38,13 +38,13 @@ func readPackets(in io.Reader, each func(etherType uint16, packet []byte, whole 
 		return fmt.Errorf("read the capture's header: %w", err)
 	}
 	var order binary.ByteOrder = binary.LittleEndian
-	switch magic := order.Uint32(header); {
-	case magic == magicNext:
+	switch order.Uint32(header) {
+	case magicNext:
 		return errNext
-	case magic == magicMicroseconds, magic == magicNanoseconds:
+	case magicMicroseconds, magicNanoseconds:
 	default:
 		order = binary.BigEndian
-		if magic = order.Uint32(header); magic != magicMicroseconds && magic != magicNanoseconds {
+		if magic := order.Uint32(header); magic != magicMicroseconds && magic != magicNanoseconds {
 			return errors.New("this is no capture in the format of pcap")
 		}
 	}
