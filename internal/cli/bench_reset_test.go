@@ -12,7 +12,6 @@ import (
 
 // With a command that ends its sessions, a box is measured as one of ours is.
 func TestBenchExternalThatIsReset(t *testing.T) {
-	needsTime(t)
 	b := newBox(t)
 	b.masquerade(t)
 	flush := "nsenter --net=/run/netns/" + b.gateway.Name() + " conntrack -F"
@@ -54,7 +53,9 @@ func TestBenchExternalThatIsNotReset(t *testing.T) {
 
 // What a box loses at a rate is told without emptying it.
 func TestBenchExternalLoss(t *testing.T) {
-	needsTime(t)
+	if os.Getenv("REALMGATE_SLOW") == "" {
+		t.Skip("slow tier: set REALMGATE_SLOW=1")
+	}
 	b := newBox(t)
 	b.rules(t, "wan", "ip protocol udp numgen inc mod 97 0 drop")
 	b.measures(t, "nat44-loss", "--external", "in0,out0", "--sessions", "500").mustFail(t,
@@ -74,13 +75,5 @@ func TestBenchExternalLoss(t *testing.T) {
 		if loss, load := float64(r.Trials[0].Value), r.Parameters["percent"]; loss < 0.9 || load <= 20 && loss > 1.2 {
 			t.Errorf("at %g %%: %g %% lost of 1 in 97", load, loss)
 		}
-	}
-}
-
-// needsTime skips what measures for most of a minute.
-func needsTime(t *testing.T) {
-	t.Helper()
-	if os.Getenv("REALMGATE_SLOW") == "" {
-		t.Skip("slow tier: set REALMGATE_SLOW=1")
 	}
 }
