@@ -1,6 +1,9 @@
 package ban
 
-import "net/netip"
+import (
+	"net/netip"
+	"sync/atomic"
+)
 
 // mostSaved is how many bans, and of how many offenders the offences, are written at once:
 // nobody is banned meanwhile.
@@ -17,9 +20,16 @@ type diskFault struct {
 	err     error
 }
 
+// onDisk is the bans and the offences on the disk.
+type onDisk struct {
+	*state
+	unsaved unsaved
+	fault   atomic.Pointer[diskFault] // for who must not wait for the disk; nil: it has all
+}
+
 // noteMade notes bans and offences that are about to be put into the list without the disk.
 // Under the mutex.
-func (s *Service) noteMade(made []Ban, records map[netip.Prefix]Record) {
+func (s *onDisk) noteMade(made []Ban, records map[netip.Prefix]Record) {
 	for _, b := range made {
 		s.unsaved.bans.Put(b.Prefix, s.list.Has(b.Prefix))
 	}
@@ -30,7 +40,7 @@ func (s *Service) noteMade(made []Ban, records map[netip.Prefix]Record) {
 }
 
 // noteChanged notes bans and offences that are other than the disk has them. Under the mutex.
-func (s *Service) noteChanged(bans, offenders []netip.Prefix) {
+func (s *onDisk) noteChanged(bans, offenders []netip.Prefix) {
 	for _, p := range bans {
 		s.unsaved.bans.Put(p, true)
 	}
@@ -41,7 +51,7 @@ func (s *Service) noteChanged(bans, offenders []netip.Prefix) {
 
 // save writes what was noted. What the disk refuses is in force even so, and stays noted
 // for follow; the log tells of it once. Under the mutex.
-func (s *Service) save() {
+func (s *onDisk) save() {
 	bans, offenders := s.unsaved.bans.Some(mostSaved), s.unsaved.offences.Some(mostSaved)
 	err := s.write(bans, offenders)
 	if err == nil {
@@ -52,7 +62,7 @@ func (s *Service) save() {
 }
 
 // write makes the disk have just what is in force of some bans and offences.
-func (s *Service) write(bans, offenders []netip.Prefix) error {
+func (s *onDisk) write(bans, offenders []netip.Prefix) error {
 	var made []Ban
 	var ended, forgotten []netip.Prefix
 	for _, p := range bans {
@@ -82,7 +92,7 @@ func (s *Service) write(bans, offenders []netip.Prefix) error {
 }
 
 // tellDisk remembers why the last write failed, or that it did not. Under the mutex.
-func (s *Service) tellDisk(err error) {
+func (s *onDisk) tellDisk(err error) {
 	before, left := s.fault.Load(), s.unsaved.count()
 	switch {
 	case err != nil:

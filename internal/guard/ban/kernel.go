@@ -7,6 +7,13 @@ import (
 	"time"
 )
 
+// inKernel is the bans in the kernel.
+type inKernel struct {
+	*state
+	cut  Cut  // what of the list the guard spares
+	late bool // the kernel has not just what is in force
+}
+
 // lookAtGuard learns who must not be banned, and takes those out of the bans that there
 // are. Under the mutex.
 func (s *Service) lookAtGuard() (*guard, error) {
@@ -44,7 +51,7 @@ func (s *Service) SpareSoon() {
 }
 
 // syncKernel makes the kernel have just what is in force of the bans.
-func (s *Service) syncKernel() error {
+func (s *inKernel) syncKernel() error {
 	s.setCut(s.list.Cut(s.guard.spared))
 	var holes []netip.Prefix
 	for p := range s.cut.Holes {
@@ -69,13 +76,13 @@ func (s *Service) syncKernel() error {
 }
 
 // isInKernel reports whether the kernel is to have an entry of a prefix.
-func (s *Service) isInKernel(p netip.Prefix) bool {
+func (s *inKernel) isInKernel(p netip.Prefix) bool {
 	return s.cut.Holes[p] || s.list.Has(p) && !s.cut.Whole[p]
 }
 
 // recut brings what is spared of the bans up to date. Only bans that somebody spared is in
 // or was in are touched in the kernel.
-func (s *Service) recut() error {
+func (s *inKernel) recut() error {
 	next := s.list.Cut(s.guard.spared)
 	begin, end, open, closed := s.cut.Changes(next)
 	s.setCut(next)
@@ -90,7 +97,7 @@ func (s *Service) recut() error {
 	return err
 }
 
-func (s *Service) setCut(next Cut) {
+func (s *inKernel) setCut(next Cut) {
 	for _, p := range next.Over {
 		if !slices.Contains(s.cut.Over, p) {
 			s.Log.Warn("a ban is not in force: too many are spared under it", "ban", p, "most", MostHoles)
@@ -101,7 +108,7 @@ func (s *Service) setCut(next Cut) {
 
 // effective is until when the kernel drops packets of the prefixes of bans. It leaves out
 // those that are spared.
-func (s *Service) effective(prefixes []netip.Prefix) map[netip.Prefix]time.Time {
+func (s *inKernel) effective(prefixes []netip.Prefix) map[netip.Prefix]time.Time {
 	until := make(map[netip.Prefix]time.Time, len(prefixes))
 	for _, p := range prefixes {
 		if !s.cut.Whole[p] {
@@ -114,7 +121,7 @@ func (s *Service) effective(prefixes []netip.Prefix) map[netip.Prefix]time.Time 
 // lift ends bans in the kernel that the list has no more; those of narrower prefixes
 // may end earlier now, and nobody need be spared under those that are gone. What the kernel
 // refuses follow tries again.
-func (s *Service) lift(removed []netip.Prefix) error {
+func (s *inKernel) lift(removed []netip.Prefix) error {
 	var err error
 	if s.cut.Touches(removed) {
 		err = s.recut()

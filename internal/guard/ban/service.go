@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
@@ -66,25 +65,30 @@ type Options struct {
 	Running func() time.Duration // for how long the machine is up, its sleep included
 }
 
-// Service keeps the bans in force: in its list, in the kernel and on the disk, but for who must not be banned. Call New.
-type Service struct {
+// state is what all parts of a Service share.
+type state struct {
 	Options
-	mutex    sync.Mutex // guards what follows
+	mutex    sync.Mutex // guards what follows, and what the parts keep
 	list     List
 	offences Offences
 	guard    *guard // nil: before the bans are loaded
-	cut      Cut    // what of the list the guard spares
-	unsaved  unsaved
-	clock    Clock
-	late     bool // the kernel has not just what is in force
-	told     map[netip.Addr]time.Time
+}
 
-	fault atomic.Pointer[diskFault] // for who must not wait for the disk; nil: it has all
-	look  chan struct{}             // tells Run that others must not be banned now
+// Service keeps the bans in force: in its list, in the kernel and on the disk, but for who must not be banned. Call New.
+type Service struct {
+	*state
+	inKernel
+	onDisk
+	clock Clock
+	told  map[netip.Addr]time.Time
+	look  chan struct{} // tells Run that others must not be banned now
 }
 
 // New makes a service without bans.
-func New(o Options) *Service { return &Service{Options: o, look: make(chan struct{}, 1)} }
+func New(o Options) *Service {
+	s := &state{Options: o}
+	return &Service{state: s, inKernel: inKernel{state: s}, onDisk: onDisk{state: s}, look: make(chan struct{}, 1)}
+}
 
 // Prepare puts the bans that were kept into force at the start; later it looks anew who must not be banned.
 func (s *Service) Prepare(start bool) (lifecycle.Change, error) {
