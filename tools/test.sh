@@ -91,7 +91,10 @@ quick_tests() {
   (cd tools && go test -json ./testsummary) || echo tools >>"$work/failed"
 }
 tcx_tests() { stage tcx "$(packages test/datapath)" -count=1 -timeout=30m -mode=tcx; }
-daemon_tests() { race daemon "$(packages 'internal/(cli|daemon)')" "${waiting[@]}"; }
+daemon_tests() {
+  race daemon "$(packages internal/daemon)" "${waiting[@]}"
+  stage cli "$(packages internal/cli)" "${waiting[@]}"
+}
 e2e_tests() { stage e2e "$(packages test/e2e)" "${waiting[@]}"; }
 browser_tests() { stage browser "$(packages test/browser)" "${waiting[@]}"; }
 lab_tests() { stage lab "$(packages "$lab")" "${waiting[@]}"; }

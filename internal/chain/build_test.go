@@ -51,6 +51,7 @@ func steps(first uint32, functions ...fixed) (list []Step) {
 // The first function that decides has the last word, also in a program of its own; the
 // others are not asked.
 func TestFirstDecides(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	for _, own := range []bool{false, true} {
 		for name, c := range map[string]struct {
@@ -88,6 +89,7 @@ func TestFirstDecides(t *testing.T) {
 // TestProtectionRule11_FailOpenOrClosed: a function that cannot judge drops, and one that is
 // to fail open is passed over; both are counted.
 func TestProtectionRule11_FailOpenOrClosed(t *testing.T) {
+	t.Parallel()
 	for open, want := range map[bool]said{false: {drop, 1, 0}, true: {accept, 2, 0}} {
 		b := newBed(t)
 		row := steps(1, fixed{fail, false, false}, fixed{accept, false, false})
@@ -105,6 +107,7 @@ func TestProtectionRule11_FailOpenOrClosed(t *testing.T) {
 // The further packets of a flow are judged by the functions that see every packet and
 // were asked about its first, those before a jump among them.
 func TestFurtherPackets(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	sees := fixed{goOn, true, false}
 	chains := []Chain{
@@ -149,6 +152,7 @@ func TestFurtherPackets(t *testing.T) {
 // A packet goes through so many programs in a row, and chains that would take more are
 // refused: the kernel would end it in the middle.
 func TestProgramsInARow(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	own := fixed{goOn, false, true}
 	row := func(first uint32, count int) (list []Step) {
@@ -181,6 +185,7 @@ func TestProgramsInARow(t *testing.T) {
 
 // The kernel takes a chain of as many filters as one may have, and asks them all.
 func TestLongestChain(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	steps := make([]Step, 10)
 	for i := range steps {
@@ -196,6 +201,7 @@ func TestLongestChain(t *testing.T) {
 // Jumps past functions that see every packet need ever more programs: beyond what there
 // is room for they are refused.
 func TestTooManyPrograms(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	var chains []Chain
 	for i := range mostInRow {
@@ -223,6 +229,7 @@ func TestTooManyPrograms(t *testing.T) {
 // Where a direction's flows have one chain whatever else they are, or none, the
 // classifier is not asked about them.
 func TestEntryOfADirection(t *testing.T) {
+	t.Parallel()
 	out, in := Rule{Direction: model.Out, Value: 1}, Rule{Direction: model.In, Value: 2}
 	web := Rule{Direction: model.In, Protocol: model.TCP, Ports: model.Ports{First: 80, Last: 80}, Value: 3}
 	from := Rule{Source: netip.MustParsePrefix("10.0.0.0/8"), Value: 4}

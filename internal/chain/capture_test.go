@@ -53,6 +53,7 @@ func (b *bed) snap(number, bytes uint32) {
 // Functions that say NF_TO_USER leave the decision to the next one, and who captures
 // gets the packets of those that he asked for, from programs of their own too.
 func TestToUserGoesOn(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	read := b.begin(1 << 16)
 	for _, own := range []bool{false, true} {
@@ -87,6 +88,7 @@ func TestToUserGoesOn(t *testing.T) {
 
 // What finds no room is counted, and what nobody sent is not copied.
 func TestCopiesAreLostAndCounted(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.put(Chain{Name: "it", Rules: []Rule{{}}, Steps: []Step{{Number: 7, Function: Mirror{}}}})
 	b.snap(7, 1<<16)

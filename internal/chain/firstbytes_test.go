@@ -63,6 +63,7 @@ func drawSignatures(t *rapid.T, name string, least int) []Signature {
 
 // Of any signatures and payload the automaton says what they say one after the other.
 func TestAutomatonSaysWhatSignaturesDo(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		f := FirstBytes{Deny: drawSignatures(t, "deny", 0), Allow: drawSignatures(t, "allow", 1)}
 		if rapid.Bool().Draw(t, "deny only") {
@@ -91,6 +92,7 @@ func text(s string) (made Signature) {
 
 // What does not fit is refused: the kernel never sees a table that is larger.
 func TestAutomatonIsBounded(t *testing.T) {
+	t.Parallel()
 	long := make(Signature, MostSignature+1)
 	for name, f := range map[string]FirstBytes{
 		"none":         {},

@@ -74,6 +74,7 @@ const windowLength = 10 * time.Hour // so that what a test takes is nothing
 // The window mode does what the thesis's program does, packet by packet, in packets and
 // in bytes.
 func TestWindowIsTheThesis(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	for _, unit := range []Unit{Packets, Bytes} {
 		const most = 1000
@@ -109,6 +110,7 @@ func TestWindowIsTheThesis(t *testing.T) {
 
 // A bucket of ten lets ten through at once, and one more each hour.
 func TestTokenBucket(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	for name, f := range map[string]func(Meter) Function{
 		"dos-denial": func(m Meter) Function { return DoSDenial{m} }, "rate-limit": func(m Meter) Function { return RateLimit{m} },
@@ -140,6 +142,7 @@ func TestTokenBucket(t *testing.T) {
 // What is counted, and for whom: of two packets the second is over a limit of one, if
 // they count together.
 func TestWhatMetersCount(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	in, out := uint8(classifierNfDirectionNF_IN), uint8(classifierNfDirectionNF_OUT)
 	packet := func(change func(*classifierNfPacket)) classifierNfPacket {
@@ -196,6 +199,7 @@ func TestWhatMetersCount(t *testing.T) {
 
 // Answers do not count for dos-denial, and a dry packet changes nothing.
 func TestAnswersAndDryPackets(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	program, _ := b.metered(DoSDenial{Meter{Per: PerFlow, Unit: Packets, Rate: 1.0 / 3600, Burst: 90 * time.Minute, Entries: 64}})
 	answer, dry := packetOf(7, 100), packetOf(7, 100)
@@ -213,6 +217,7 @@ func TestAnswersAndDryPackets(t *testing.T) {
 // A full table refuses new sources, and takes them again when others are idle; state
 // outlives a change of the rate.
 func TestMetersAreBounded(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	limit := func(rate float64) RateLimit {
 		return RateLimit{Meter{Per: PerSource, Unit: Packets, Rate: rate, Burst: 10 * time.Hour, Entries: 4}}
@@ -242,6 +247,7 @@ func TestMetersAreBounded(t *testing.T) {
 
 // A packet whose clock was read just before another CPU began a window does not end it.
 func TestWindowBegunElsewhere(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	program, table := b.metered(DoSDenial{Meter{Per: PerFlow, Unit: Packets, Rate: 1, Window: windowLength, Entries: 4}})
 	b.ask(program, packetOf(7, 100))

@@ -71,6 +71,7 @@ const volatile __u32 limit = 100;
 
 // What functions may have: functions of their own, maps, variables, arrays on the stack.
 func TestObjectDecides(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	for name, c := range map[string]struct {
 		object Object
@@ -127,6 +128,7 @@ const unchecked = "return ((struct ethhdr *)(long)ctx->data)->h_proto;"
 
 // What is wrong with an object is said without the kernel where that can be.
 func TestObjectIsRefused(t *testing.T) {
+	t.Parallel()
 	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
@@ -177,6 +179,7 @@ func TestObjectIsRefused(t *testing.T) {
 
 // What only the kernel can tell it says in a line.
 func TestKernelRefusesObject(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	for name, c := range map[string]struct{ before, body, want string }{
 		"reads unchecked": {"", unchecked, "function it: the kernel's verifier refuses it: R1 offset is outside of the packet at return"},
@@ -200,6 +203,7 @@ func TestKernelRefusesObject(t *testing.T) {
 
 // A function's tables stay while its file does, whatever is around it.
 func TestObjectKeepsItsMaps(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	body := packetOfUser + "return all++ > 2 ? NF_DROP : NF_ACCEPT;"
 	first, second := Object{Code: compiled(t, source(counter, body))}, Object{Code: compiled(t, source(counter, strings.Replace(body, "> 2", "> 3", 1)))}

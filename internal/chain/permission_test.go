@@ -35,6 +35,7 @@ static __noinline __u8 *first(struct xdp_md *ctx) { return (void *)(long)ctx->da
 // Whichever way a function changes the packet, it has to say so; with that the kernel
 // takes it, so that the ways are true ones.
 func TestReadingFunctionsOnlyRead(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	for name, body := range map[string]string{
 		"a store":                "ip->tos = 1;",
@@ -77,6 +78,7 @@ func TestReadingFunctionsOnlyRead(t *testing.T) {
 
 // What only looks like changing the packet needs no word.
 func TestReadingIsRead(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	for name, body := range map[string]string{
 		"a copy":        "struct ethhdr copy; __builtin_memcpy(&copy, data, sizeof(copy)); copy.h_proto ^= ip->tos; all += copy.h_proto;",
@@ -101,6 +103,7 @@ func TestReadingIsRead(t *testing.T) {
 
 // What no function may do, whatever it says.
 func TestForbidden(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ before, body, want string }{
 		"write to nf_packet": {"", "nf_packet()->verdict = 1; return NF_CONTINUE;", "it changes what the gateway says of the packet"},
 		"the same by a helper": {"", "struct nf_packet none = {}; __u32 zero = 0; bpf_map_update_elem(&nf_packets, &zero, &none, 0); return NF_CONTINUE;",

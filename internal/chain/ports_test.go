@@ -12,6 +12,7 @@ import (
 // honeypot nor geofence, the honeypot is asked about all others that come from outside,
 // and the geofence about those that are monitored, of either direction.
 func TestPortsHaveTheirPlaces(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	const honeypot, geofence = 3, 4
 	fenced := Addresses{Fenced: setOf("203.0.113.0/24")}

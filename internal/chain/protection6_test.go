@@ -76,6 +76,7 @@ var edges6 = func() (list []netip.Addr) {
 // What the kernel knows of an IPv6 address is what a search through all ranges says, at
 // their edges, too; the allowlist is stronger, and the blocklist is asked first.
 func TestProtectionOfIPv6IsWhatTheSetsSay(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	address := rapid.OneOf(rapid.SampledFrom(edges6), rapid.Custom(func(t *rapid.T) netip.Addr {
 		return netip.AddrFrom16([16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "bytes")))
@@ -135,6 +136,7 @@ func TestProtectionOfIPv6IsWhatTheSetsSay(t *testing.T) {
 
 // A prefix of 16 bits with very many ranges is searched to its ends.
 func TestProtectionOfIPv6InADensePrefix(t *testing.T) {
+	t.Parallel()
 	const count = 200_000
 	b := newBed(t)
 	blocked := model.Ranges{V6: make([]model.AddressRange6, count)}
@@ -157,6 +159,7 @@ func TestProtectionOfIPv6InADensePrefix(t *testing.T) {
 // More ranges than the kernel's table takes are told before anything is loaded, and
 // without any IPv6 address there is no program.
 func TestProtectionOfIPv6ThatIsTooLarge(t *testing.T) {
+	t.Parallel()
 	var r model.Ranges
 	for i := range mostRanges6/2 + 1 {
 		a := netip.AddrFrom16([16]byte{0x20, byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i), 15: 7})

@@ -32,6 +32,7 @@ func protectionOf(r Remote) []Step {
 // Whatever chain a flow is for, and where there is none, the allowlist is stronger than
 // the blocklist, and that is asked before the geofence; each direction has its own.
 func TestProtectionComesFirst(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	const deny, dnat = 9, 10
 	b.putPolicy(Policy{
@@ -88,6 +89,7 @@ func TestProtectionComesFirst(t *testing.T) {
 // A chain's functions that see every packet are asked about the further ones, without the
 // protection before them.
 func TestProtectionLeavesEveryPacketToTheChain(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.putPolicy(Policy{
 		Protection: protectionOf(Remote{}),
@@ -107,6 +109,7 @@ func TestProtectionLeavesEveryPacketToTheChain(t *testing.T) {
 
 // More ranges than the kernel's table takes are told before anything is loaded.
 func TestProtectionThatIsTooLarge(t *testing.T) {
+	t.Parallel()
 	ranges := make([]model.AddressRange, mostRanges/2+1)
 	for i := range ranges {
 		ranges[i] = model.AddressRange{First: uint32(2 * i), Last: uint32(2 * i)}
@@ -119,6 +122,7 @@ func TestProtectionThatIsTooLarge(t *testing.T) {
 
 // A jump goes on in another chain without the protection, which was asked.
 func TestProtectionIsAskedOnce(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.putPolicy(Policy{
 		Protection: protectionOf(Remote{}),
@@ -140,6 +144,7 @@ func TestProtectionIsAskedOnce(t *testing.T) {
 // A trace has what the protection said first, and then the chain's functions, which are not
 // asked where it dropped.
 func TestTraceOfTheProtection(t *testing.T) {
+	t.Parallel()
 	b := newTraced(t)
 	b.putPolicy(Policy{
 		Protection: protectionOf(Remote{In: Addresses{Blocked: setOf("198.51.100.0/24")}}),
@@ -162,6 +167,7 @@ func TestTraceOfTheProtection(t *testing.T) {
 
 // What the kernel knows of an address is what the sets say, at their edges, too.
 func TestProtectionIsWhatTheSetsSay(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	edge := rapid.SampledFrom([]uint32{0, 1, 2, 0xffff, 0x10000, 0x10001, 1 << 24, 1<<31 - 1, 1 << 31, math.MaxUint32 - 1, math.MaxUint32})
 	ranges := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.AddressRange {

@@ -26,6 +26,7 @@ func drawUp(t *rapid.T, backends []Backend) []bool {
 // Backends that are up have their shares, within what chance does to so many lots; those
 // that are down have nothing, and where none is up nobody has.
 func TestSharesFollowWeights(t *testing.T) {
+	t.Parallel()
 	const deviations = 6 // one in a billion by chance
 	rapid.Check(t, func(t *rapid.T) {
 		backends := drawBackends(t)
@@ -58,6 +59,7 @@ func TestSharesFollowWeights(t *testing.T) {
 // When one backend goes down only its flows move, and when it is back all is as it was;
 // the order of the backends does not matter.
 func TestOneBackendMovesOnlyItsFlows(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		backends := drawBackends(t)
 		up := drawUp(t, backends)

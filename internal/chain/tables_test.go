@@ -176,6 +176,7 @@ func drawn(t *rapid.T) (rules []Rule, made cells, flows []Flow) {
 
 // The tables find the rule that one finds who goes through all of them in order.
 func TestTablesFindTheFirstRuleThatMatches(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rules, made, flows := drawn(t)
 		for _, f := range flows {
@@ -190,6 +191,7 @@ func TestTablesFindTheFirstRuleThatMatches(t *testing.T) {
 
 // So does the kernel.
 func TestProgramsFindTheFirstRuleThatMatches(t *testing.T) {
+	t.Parallel()
 	for seed := range 40 {
 		generated := rapid.Custom(func(t *rapid.T) (all struct {
 			rules []Rule
@@ -223,6 +225,7 @@ func kindOf(c classifierRulesCell) string {
 // A set of a million has cells of every kind: with scattered addresses, with many close
 // together, and with prefixes; beside another, which some of these are in.
 func TestProgramsFindAddressesOfALargeSet(t *testing.T) {
+	t.Parallel()
 	ranges := []model.AddressRange{}
 	for i := range uint32(1_000_000) {
 		n := i * 2654435761

@@ -12,6 +12,7 @@ import (
 // A trace names the first chain that matches, and every function that was asked with what
 // it said, through jumps, until one decides.
 func TestTrace(t *testing.T) {
+	t.Parallel()
 	b := newTraced(t)
 	open := steps(1, fixed{fail, false, false}, fixed{goOn, true, false}, fixed{jump + 1, false, false}, fixed{drop, false, false})
 	open[0].FailOpen, open[2].Jumps = true, []int{3, 1}
@@ -53,6 +54,7 @@ func TestTrace(t *testing.T) {
 
 // A dry run says what the meters in force would say now, and they stay as they are.
 func TestDryRunUsesNothingUp(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	const hours = 3600
 	for name, f := range map[string]Function{
@@ -93,6 +95,7 @@ func TestDryRunUsesNothingUp(t *testing.T) {
 
 // An object counts what it wants to, and in dry runs it begins with nothing.
 func TestDryRunLeavesObjectsMaps(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	it := Object{Code: compiled(t, source(counter, packetOfUser+"return all++ > 2 ? NF_DROP : NF_ACCEPT;"))}
 	chains := []Chain{{Name: "it", Rules: []Rule{{}}, Steps: []Step{{Number: 1, Function: it}}}}
@@ -122,6 +125,7 @@ func TestDryRunLeavesObjectsMaps(t *testing.T) {
 
 // Chains with dnat are asked for themselves, and say where to.
 func TestTraceOfStatic(t *testing.T) {
+	t.Parallel()
 	b := newTraced(t)
 	to := func(a string, port uint16) Dnat { return Dnat{Address: netip.MustParseAddr(a), Port: port} }
 	static := func(name, from string, s ...Step) Chain {

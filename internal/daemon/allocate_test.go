@@ -17,6 +17,7 @@ const www = "www.hosta.foo.example."
 // The data plane lets a client in before we hear of it. Whoever asks again meanwhile is answered by another offer, of
 // the same address, and what is heard at last changes nothing.
 func TestSpentBeforeWeHeardOfIt(t *testing.T) {
+	t.Parallel()
 	for _, rest := range []string{"1s", "730s"} {
 		t.Run("rest "+rest, func(t *testing.T) {
 			b := newRig(t, strings.Replace(text, "pool: {", "pool: {offer: 1m, rest: "+rest+", ", 1))
@@ -52,6 +53,7 @@ func TestSpentBeforeWeHeardOfIt(t *testing.T) {
 // An entry in which the data plane has an offer that the pool does not know is
 // cleared, not met again and again.
 func TestStaleReservationGivesWay(t *testing.T) {
+	t.Parallel()
 	b := newRig(t, text)
 	place, _ := b.place(www)
 	stale := datapath.Reservation{ID: 7 << 32, Binding: place.ID, Asker: remote.Addr(), Expires: datapath.Now() + 1e12, Claims: 1}
@@ -65,6 +67,7 @@ func TestStaleReservationGivesWay(t *testing.T) {
 // Without further configuration one client gets at least fifty allocations a
 // second, whatever names it asks for.
 func TestOneClientGetsFiftyNamesASecond(t *testing.T) {
+	t.Parallel()
 	const rate, seconds = 60, 2
 	var hosts strings.Builder
 	for n := range rate * seconds {
@@ -85,6 +88,7 @@ func TestOneClientGetsFiftyNamesASecond(t *testing.T) {
 
 // Who keeps as much of the pool unused as he may gets no more of it; that is counted apart from quotas, and told.
 func TestDistrustIsCounted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, strings.Replace(text, "198.18.0.32/28", "198.18.0.32-198.18.0.33", 1)+otherHost("b", 101)+otherHost("c", 102))
 	waiting := func() string {
 		for _, name := range []string{www, "www.hostb.foo.example.", "www.hostc.foo.example."} {

@@ -22,6 +22,7 @@ const withChains = text + `chains:
 `
 
 func TestDifferences(t *testing.T) {
+	t.Parallel()
 	list := func(names string) (functions []config.Function) {
 		for _, name := range strings.Fields(names) {
 			f := config.Function{Name: name[:1], Priority: 100}
@@ -93,6 +94,7 @@ func (b *rig) file() string {
 
 // What commands change is told until it is saved, undone or dropped by a reload.
 func TestChainChangesAreTold(t *testing.T) {
+	t.Parallel()
 	r := begin(t)
 	friends := api.ChainRequest{Chain: "web", Function: "{use: filter, name: friends, allow: [192.0.2.0/24]}", Before: "late"}
 	r.mustChange(r.InsertFunction, friends, "filter", "friends", "late")
@@ -127,6 +129,7 @@ func TestChainChangesAreTold(t *testing.T) {
 // Saving writes the functions that commands changed, and leaves what else changed in the
 // file.
 func TestChainsAreSaved(t *testing.T) {
+	t.Parallel()
 	r := begin(t)
 	if saved, err := r.SaveChains(); err != nil || len(saved.Chains) != 0 {
 		t.Errorf("with nothing to save: %+v, %v", saved, err)
@@ -163,6 +166,7 @@ func errOr(err error, dropped int) error {
 
 // What cannot be saved is refused whole: the file stays as it is.
 func TestSavingIsRefused(t *testing.T) {
+	t.Parallel()
 	r := begin(t)
 	r.mustChange(r.RemoveFunction, api.ChainRequest{Chain: "web", Function: "filter"}, "late")
 	for file, want := range map[string]string{
@@ -188,6 +192,7 @@ func TestSavingIsRefused(t *testing.T) {
 
 // A change that is refused, early or by the kernel's tables, changes nothing.
 func TestRefusedChainChangeChangesNothing(t *testing.T) {
+	t.Parallel()
 	r := begin(t)
 	before := r.view.Load()
 	for _, c := range []struct {

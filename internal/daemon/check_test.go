@@ -8,6 +8,7 @@ import (
 
 // What reload would refuse, check refuses with the same words.
 func TestCheckSeesWhatDoesNotFit(t *testing.T) {
+	t.Parallel()
 	many := text + "chains:\n"
 	for i := range 1024 {
 		many += fmt.Sprintf("  - {name: c%d}\n", i)

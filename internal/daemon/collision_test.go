@@ -12,6 +12,7 @@ import (
 // country's and a continent's denies just what its word says, in both families, from the
 // configuration to the packet; the code alone is refused.
 func TestGeofenceDefect2_CountryAndContinentCodesAreApart(t *testing.T) {
+	t.Parallel()
 	collisions := []struct{ code, elsewhere string }{ // elsewhere is a country of the continent
 		{"AF", "KE"}, {"AN", "AQ"}, {"AS", "JP"}, {"EU", "FI"}, {"NA", "US"}, {"SA", "BR"},
 	}
@@ -54,6 +55,7 @@ func TestGeofenceDefect2_CountryAndContinentCodesAreApart(t *testing.T) {
 // TestProtectionRule1_ARefusedFileChangesNothing: a file with a key, a prefix or a country
 // that is none is refused by a reload, and the generation before it judges on.
 func TestProtectionRule1_ARefusedFileChangesNothing(t *testing.T) {
+	t.Parallel()
 	const good = "protection:\n  geo_table: PLACES\n  blocklist: [192.0.2.0/24, \"2001:db8:7::/48\"]\n  geofence: [{deny: [country:FI], unknown: allow}]\n"
 	r := newRuled(t, good)
 	before := r.view.Load().generation

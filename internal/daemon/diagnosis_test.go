@@ -10,6 +10,7 @@ import (
 // Of a machine that has some of the interfaces, check says which it lacks, and what else does not fit; run refuses with
 // the place in the file.
 func TestCheckWarnsOfWhatRunRefuses(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, text)
 	for name, c := range map[string]struct {
 		text  string

@@ -21,6 +21,7 @@ import (
 // However many are banned at once, each is named by one event, which says when the last ban
 // of those that it names ends. So is it with the ends of bans.
 func TestEachBanIsNamedByAnEvent(t *testing.T) {
+	t.Parallel()
 	var g Daemon
 	told, hears := record(t, &g), banEvents{&g.events}
 	at := time.Unix(1_800_000_000, 5_999_999)
@@ -97,6 +98,7 @@ func recorder(t *testing.T, g *Daemon) (told func() []string) {
 // Questions without an address are one event, and one repeated within a second is one question; who has its address
 // gets it meanwhile.
 func TestExhaustionIsToldOnce(t *testing.T) {
+	t.Parallel()
 	b := newRig(t, strings.NewReplacer("[198.18.0.32/28]", "[198.18.0.32], wait: 0s", "    services", "    open: all\n    services").Replace(text)+
 		"  - {name: hostb.foo.example., address: 10.0.0.101, open: all}\n")
 	told := recorder(t, b.Daemon)

@@ -9,6 +9,7 @@ import (
 
 // Protocols that are translated by address alone are explained as they then end.
 func TestExplainByAddress(t *testing.T) {
+	t.Parallel()
 	r := newExplained(t)
 	r.routed()
 	address := netip.MustParseAddr

@@ -12,6 +12,7 @@ import (
 
 // Who may use a binding ends as explained: by an answer, as one who is known, or not at all.
 func TestExplainClaims(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, strings.NewReplacer("pool: {", "pool: {offer: 1m, quotas: {client_sessions: 2}, ", "to: 8080}",
 		"to: 8080}, {name: dns.hosta.foo.example., protocol: udp, port: 53}").Replace(text))
 	r.routed()
@@ -42,6 +43,7 @@ func TestExplainClaims(t *testing.T) {
 
 // A host that has all that it may gets no more, as explained.
 func TestExplainHostLimits(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, text+"limits: {host_sessions: 2}\n")
 	r.routed()
 	hosta, foreign := netip.MustParseAddr("10.0.0.100"), netip.MustParseAddr("203.0.113.5")
@@ -56,6 +58,7 @@ func TestExplainHostLimits(t *testing.T) {
 
 // Where little is left, a host gets no more than its part of that.
 func TestExplainWhatIsLeft(t *testing.T) {
+	t.Parallel()
 	const most = (1024 - 64) / 8 * 7 // of the sessions that hosts inside may have
 	r := newRig(t, text+"capacity: 1024\nlimits: {host_sessions: 2000, host_rate: 0}\n")
 	r.routed()

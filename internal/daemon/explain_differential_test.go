@@ -27,6 +27,7 @@ var (
 // Random flows through random configurations end as explained, and the functions that were
 // explained are asked.
 func TestExplainDifferential(t *testing.T) {
+	t.Parallel()
 	s := *explainSeed
 	if s == 0 {
 		s = uint64(time.Now().UnixNano())

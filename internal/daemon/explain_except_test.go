@@ -10,6 +10,7 @@ import (
 
 // Destinations without NAT, and who comes from there.
 func TestExplainExcepted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, text+"outbound: {addresses: [198.18.0.2], except: [203.0.113.0/26]}\nlimits: {host_ports: {udp: 1}}\n")
 	r.routed()
 	address := netip.MustParseAddr
@@ -33,6 +34,7 @@ func TestExplainExcepted(t *testing.T) {
 
 // A host with a public address alone, on its way out and from outside.
 func TestExplainOneToOne(t *testing.T) {
+	t.Parallel()
 	more := strings.Replace(text, "address: 10.0.0.100\n", "address: 10.0.0.100\n    one_to_one: 198.18.0.7\n", 1)
 	r := newRig(t, more+"outbound: {addresses: [198.18.0.2]}\nlimits: {host_ports: {udp: 1}}\n")
 	r.routed()

@@ -14,6 +14,7 @@ import (
 // A limit that is used up is told of, as often as one asks; what is left of it is not
 // touched.
 func TestExplainUsesNothingUp(t *testing.T) {
+	t.Parallel()
 	r := newExplained(t)
 	source := netip.MustParseAddr("203.0.113.70")
 	request := api.ExplainRequest{Address: source, ToName: www}
@@ -37,6 +38,7 @@ func TestExplainUsesNothingUp(t *testing.T) {
 
 // Without a name, every service is tried.
 func TestExplainServices(t *testing.T) {
+	t.Parallel()
 	r := newExplained(t)
 	for source, want := range map[string]string{
 		"203.0.113.1": "ban continue, pass | www.hosta.foo.example.:80 true, dns.hosta.foo.example.:53 true",
@@ -55,6 +57,7 @@ func TestExplainServices(t *testing.T) {
 }
 
 func TestExplainRefuses(t *testing.T) {
+	t.Parallel()
 	r := newExplained(t)
 	outside, host := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("10.0.0.100")
 	for _, c := range []struct {

@@ -145,6 +145,7 @@ func said(x api.Explanation) string {
 // What is explained is what then happens to a packet, for every way a flow may go, and
 // nothing has changed before.
 func TestExplainAgreesWithTheDataPlane(t *testing.T) {
+	t.Parallel()
 	r := newExplained(t)
 	r.routed()
 	banned := netip.MustParsePrefix("203.0.113.128/25")
@@ -260,6 +261,7 @@ func (b *rig) agrees(f flow, want string) {
 // On addresses that the gateway has itself dnat comes before its sockets, and what it
 // does not send on is the gateway's.
 func TestExplainDnatOnOwnAddresses(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, text+`chains:
   - {name: forward, match: {direction: in, to: 198.18.0.1, protocol: tcp, port: 8000}, functions: [{use: dnat, to: 10.0.0.101}]}
   - {name: whole, match: {direction: in, to: 198.18.0.3, protocol: tcp}, functions: [{use: dnat, to: 10.0.0.102}]}
@@ -297,6 +299,7 @@ func TestExplainDnatOnOwnAddresses(t *testing.T) {
 
 // What filtering refuses is shown to no function, so that none is explained.
 func TestExplainAsksFilteringFirst(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, text+`  - {name: hostb.foo.example., address: 10.0.0.101}
 outbound: {addresses: [198.18.0.2], filtering: address-dependent}
 chains:

@@ -14,6 +14,7 @@ import (
 
 // Pool and name server are at whatever address the interface has; what was at the old one ends with it.
 func TestOneAddressFollowsTheInterface(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, strings.NewReplacer("[198.18.0.1]", "[eth0]", "public: 198.18.0.1", "public: eth0").Replace(single))
 	r.routed()
 	if lent := r.mustAsk(www); lent != theOne {

@@ -26,6 +26,7 @@ func (o *offended) dropped(addresses ...string) (list []string) {
 // What the kernel drops is what is banned and may be, whatever changes: a reload, the
 // bans, or the daemon.
 func TestBansFollowWhoIsSpared(t *testing.T) {
+	t.Parallel()
 	o := newOffended(t, "")
 	request := func(prefixes ...string) (r api.BanRequest) {
 		for _, p := range prefixes {
@@ -82,6 +83,7 @@ func TestBansFollowWhoIsSpared(t *testing.T) {
 
 // What is spared under a ban says so, to people and to who asks about a flow.
 func TestSparedSaysWhy(t *testing.T) {
+	t.Parallel()
 	o := newOffended(t, "")
 	ban := api.BanRequest{Prefixes: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("203.0.113.7/32")}}
 	o.must(o.namespace.Do(func() error { _, err := o.AddBans(ban); return err }))
@@ -117,6 +119,7 @@ func TestSparedSaysWhy(t *testing.T) {
 // Bans are longer by the narrowest region that is listed, of IPv4 and IPv6, and a table
 // that does not know the regions is refused.
 func TestBansGrowByRegion(t *testing.T) {
+	t.Parallel()
 	both, countries := geoTable(t, finland, carrier), geoTable(t, finland, "")
 	at := func(table, regions string) string {
 		return "protection: {geo_table: " + table + "}\nbans: {regions: [" + regions + "]}\n"

@@ -12,6 +12,7 @@ import (
 
 // Where an answer from outside may lead: to what dnat opens to everybody, though it is the gateway's own, and to nothing else of it.
 func TestLeadsInside(t *testing.T) {
+	t.Parallel()
 	var g Daemon
 	own, opened, ports := netip.MustParseAddr("198.18.0.1"), netip.MustParseAddr("198.18.0.7"), netip.MustParseAddr("198.18.0.2")
 	g.machine.SetAddresses(map[netip.Addr]bool{own: true, opened: true, ports: true})

@@ -61,6 +61,7 @@ func (o *offended) want(what string, want ...string) {
 
 // Of a batch all are banned who may be; of the others the log tells once.
 func TestOffendersWhoMayNotBeBannedAreSkipped(t *testing.T) {
+	t.Parallel()
 	o := newOffended(t, "never_ban: [203.0.113.64/26, \"2001:db8:1::7\"]\nprotection: {allowlist: [203.0.113.9]}\n")
 	batch := []string{
 		"203.0.113.7", "10.0.0.100", "203.0.113.65", "2001:db8::7", "2001:db8::8", "203.0.113.9", "198.18.0.1", "fe80::1%eth0", "::1",
@@ -81,6 +82,7 @@ func TestOffendersWhoMayNotBeBannedAreSkipped(t *testing.T) {
 
 // A file that is damaged is told from one that another daemon uses, with what to do.
 func TestStartWithADamagedFile(t *testing.T) {
+	t.Parallel()
 	o := newOffended(t, "")
 	o.offend(time.Hour, "203.0.113.1")
 	o.must(o.store.Close())

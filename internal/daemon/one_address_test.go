@@ -44,6 +44,7 @@ func (b *rig) mapping(from string, port uint16) (netip.AddrPort, bool) {
 // The only address is lent by ports; a second host's same port is refused, and the status says why. A killed daemon and
 // one that ended leave each service its port.
 func TestOneAddressIsLentByPorts(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, single+otherHost("b", 101)+"  - {name: hostc.foo.example., address: 10.0.0.103, open: [tcp/5000]}\n")
 	r.routed()
 	if lent := r.mustAsk(www); lent != theOne {
@@ -78,6 +79,7 @@ func TestOneAddressIsLentByPorts(t *testing.T) {
 // A reload that gives a service another port: what stands ends or goes on as ever, and for the time of the rest the old
 // port is nobody's, also not a mapping's.
 func TestOneAddressMovesAPort(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, single)
 	r.routed()
 	r.mustAsk(www)
@@ -115,6 +117,7 @@ func TestOneAddressMovesAPort(t *testing.T) {
 
 // A port by which a host inside goes out already is no service's until that has ended.
 func TestOneAddressWaitsForAMapping(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, single)
 	r.routed()
 	if host, _ := r.mapping("10.0.0.105:5000", 5000); host.String() != "10.0.0.105:5000" {
@@ -140,6 +143,7 @@ func TestOneAddressWaitsForAMapping(t *testing.T) {
 // Ports at which programs of the gateway listen are theirs: a reload says so, a start goes on without the name, and one
 // that comes later is told.
 func TestOneAddressAndPrograms(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, single)
 	r.routed()
 	listener, err := r.namespace.Listen("tcp", "0.0.0.0:8443")
@@ -168,6 +172,7 @@ func TestOneAddressAndPrograms(t *testing.T) {
 
 // What no outbound address can be lent for is told before anything runs, unless the pool has another address.
 func TestCheckOneAddress(t *testing.T) {
+	t.Parallel()
 	service := "services: [{name: www.hosta.foo.example., protocol: tcp, port: 80, to: 8080}]"
 	for file, want := range map[string]string{
 		single: "",
@@ -194,6 +199,7 @@ func TestCheckOneAddress(t *testing.T) {
 
 // Explain tells whose a port of the address is.
 func TestExplainOneAddress(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, single)
 	r.routed()
 	r.mustAsk(www)
@@ -240,6 +246,7 @@ func TestExplainOneAddress(t *testing.T) {
 
 // Names that are in nobody's way are answered to anybody, though two others want one port and somebody keeps that.
 func TestOneAddressManyNamesAndRivals(t *testing.T) {
+	t.Parallel()
 	file := single + otherHost("b", 101) + "  - name: hostc.foo.example.\n    address: 10.0.0.103\n    services:\n"
 	for n := range 8 {
 		file += fmt.Sprintf("      - {name: s%d.foo.example., ports: [tcp/%d]}\n", n, 5000+n)

@@ -65,6 +65,7 @@ func (w asked) text(table string, reasons ...reason) string {
 // sanity, never-ban, allowlist, ban, blocklist, ignored port, honeypot, port scope, geofence
 // and its default, whichever way the flow goes, and explain says the same.
 func TestProtectionRule3_OrderForEveryDirection(t *testing.T) {
+	t.Parallel()
 	table := geoTable(t, finland, "", "2a00:1::,2a00:1:ffff:ffff:ffff:ffff:ffff:ffff,FI\n")
 	v4, v6 := netip.MustParseAddr("77.0.0.7"), netip.MustParseAddr("2a00:1::7")
 	host, host6 := netip.MustParseAddr("10.0.0.101"), netip.MustParseAddr("2001:db8:2::5")

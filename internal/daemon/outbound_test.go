@@ -55,6 +55,7 @@ func (b *rig) follows(want string) {
 }
 
 func TestOutboundFollowsAnInterface(t *testing.T) {
+	t.Parallel()
 	const named = "outbound: {addresses: [198.18.0.2, eth0]}\n"
 	for name, c := range map[string]struct{ text, first, added, swapped, none string }{
 		"by name":               {text + "outbound: {addresses: [eth0]}\n", "198.18.0.1", "198.18.0.1 198.18.0.50", "198.18.0.50", ""},
@@ -88,6 +89,7 @@ func TestOutboundFollowsAnInterface(t *testing.T) {
 
 // An interface that is not even there is waited for.
 func TestOutboundWaitsForAnInterface(t *testing.T) {
+	t.Parallel()
 	b := newRig(t, text+"outbound: {addresses: [ppp0]}\n")
 	b.follows("")
 	if a := b.leavesBy(); a.IsValid() {
@@ -102,6 +104,7 @@ func TestOutboundWaitsForAnInterface(t *testing.T) {
 
 // What dnat has of an address goes with it: it is not answered for as one of dnat's own, and comes back.
 func TestOutboundAddressWithDnatLeaves(t *testing.T) {
+	t.Parallel()
 	b := newRig(t, text+`outbound: {addresses: [eth0], filtering: endpoint-independent}
 chains: [{name: web, match: {direction: in, to: 198.18.0.50, protocol: tcp, port: 80}, functions: [{use: dnat, to: 10.0.0.100}]}]
 `)
@@ -120,6 +123,7 @@ chains: [{name: web, match: {direction: in, to: 198.18.0.50, protocol: tcp, port
 }
 
 func TestReloadAddsAndRemovesOutboundAddresses(t *testing.T) {
+	t.Parallel()
 	with := func(addresses string) string { return text + "outbound: {addresses: [" + addresses + "]}\n" }
 	b := newRig(t, with("198.18.0.2"))
 	b.routed()
@@ -165,6 +169,7 @@ func (b *rig) externals() (text string) {
 
 // A daemon that comes after the address has changed finds it, and ends what its predecessor left.
 func TestOutboundAddressChangedWithoutDaemon(t *testing.T) {
+	t.Parallel()
 	b := newRig(t, text+"outbound: {addresses: [eth0]}\n")
 	b.must(b.namespace.Do(func() error {
 		link, err := netlink.LinkByName("eth0")

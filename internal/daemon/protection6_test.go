@@ -15,6 +15,7 @@ import (
 // Sets, lists and geofences of both families are in one table; the narrowest place
 // decides of IPv6, too, and special addresses are nowhere.
 func TestProtectionOfBothFamilies(t *testing.T) {
+	t.Parallel()
 	table := geoTable(t, finland, "", "2a00:1::,2a00:1:ffff:ffff:ffff:ffff:ffff:ffff,FI\n")
 	d := document(t, text+`
 sets: [{name: some, addresses: [198.51.100.0/24, "2001:db8:5::/48"]}]

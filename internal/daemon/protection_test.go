@@ -59,6 +59,7 @@ const (
 // A geofence that asks for what its table has not would say nothing, and is refused, by
 // check as by a reload.
 func TestGeofenceWantsWhatItJudgesBy(t *testing.T) {
+	t.Parallel()
 	both, countries, asns := geoTable(t, finland, carrier), geoTable(t, finland, ""), geoTable(t, "", carrier)
 	for _, c := range []struct{ table, places, want string }{
 		{both, "country:FI, asn:64500", ""},
@@ -78,6 +79,7 @@ func TestGeofenceWantsWhatItJudgesBy(t *testing.T) {
 // The gateway's own addresses are spared, for by them its hosts reach each other, and so
 // are its next hops; what both directions have in common is there once.
 func TestProtectionSparesOurOwn(t *testing.T) {
+	t.Parallel()
 	table := geoTable(t, finland, "")
 	d := document(t, strings.Replace(text, "198.18.0.32/28", "77.0.0.32/28", 1)+"outbound: {addresses: [77.0.0.2]}\n"+`
 sets: [{name: some, addresses: [198.51.100.0/24]}]
@@ -108,6 +110,7 @@ protection:
 
 // What is allowed for flows of one direction cannot be banned, either.
 func TestAllowlistIsNotBanned(t *testing.T) {
+	t.Parallel()
 	v := viewOf(t, text+"protection: {allowlist: [{remote: 203.0.113.0/28, direction: in}, {remote: 203.0.113.64, direction: out}]}\n")
 	allowed := ruleset.NamedIn(v.config, nil).Allowed(v.config)
 	for prefix, want := range map[string]string{
@@ -121,6 +124,7 @@ func TestAllowlistIsNotBanned(t *testing.T) {
 
 // A check of a file has no addresses of lists, and misses none.
 func TestCheckWithoutAnyList(t *testing.T) {
+	t.Parallel()
 	d := document(t, text+`
 lists: [{name: drop, url: "https://lists.example/drop.txt"}, {name: never, url: "https://lists.example/never.txt"}]
 protection: {allowlist: [{list: never}], blocklist: [192.0.2.9, {list: drop, direction: in}]}

@@ -22,6 +22,7 @@ func (b *rig) asks(name string, qtype uint16) model.Reason {
 // The data plane answers for the names that are lent, by the configuration in force, and for none
 // where UDP lends.
 func TestDataPlaneAnswersForLentNames(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, text)
 	r.routed()
 	const www, static, later = "www.hosta.foo.example.", "foo.example.", "ftp.hosta.foo.example."
@@ -57,6 +58,7 @@ func TestDataPlaneAnswersForLentNames(t *testing.T) {
 
 // A flow of questions is explained, and ends as it does with a plain question for another name.
 func TestExplainTellsOfQuestions(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, text)
 	r.routed()
 	r.must(r.names.Beat())

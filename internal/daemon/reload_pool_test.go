@@ -13,6 +13,7 @@ import (
 // A reload that changes what a name stands for ends what its clients had, though the new service may be at the address
 // that they have: nobody is known there, and no old answer lets anybody in.
 func TestReloadEndsWhatClientsHad(t *testing.T) {
+	t.Parallel()
 	one := strings.NewReplacer("pool: {", lasting, "198.18.0.32/28", "198.18.0.32").Replace(text)
 	for name, c := range map[string]struct {
 		changed string
@@ -68,6 +69,7 @@ func TestReloadEndsWhatClientsHad(t *testing.T) {
 
 // Ports that a reload adds or takes away leave a binding and its other ports as they are.
 func TestReloadChangesThePortsOfABinding(t *testing.T) {
+	t.Parallel()
 	ports := func(list string) string {
 		return strings.Replace(text, "protocol: tcp, port: 80, to: 8080", "ports: ["+list+"]", 1)
 	}
@@ -93,6 +95,7 @@ func TestReloadChangesThePortsOfABinding(t *testing.T) {
 
 // An address that a reload takes out of the pool is nobody's, and rests: when it is back, it is its last host's alone.
 func TestReloadTakesAnAddressAway(t *testing.T) {
+	t.Parallel()
 	one := strings.NewReplacer("pool: {", lasting, "198.18.0.32/28", "198.18.0.32").Replace(text)
 	elsewhere := strings.Replace(one, "198.18.0.32", "198.18.0.77", 1)
 	r := newRig(t, one)

@@ -29,6 +29,7 @@ func manyServices(n, ports int) string {
 
 // A reload that is refused, early or late, changes nothing.
 func TestRefusedReloadChangesNothing(t *testing.T) {
+	t.Parallel()
 	big := strings.Replace(text, "198.18.0.32/28", "198.20.0.0/18", 1)
 	crowded := strings.Replace(text, "198.18.0.32/28", "198.21.0.0/28", 1) + manyServices(10, 500)
 	for _, c := range []struct {
@@ -77,6 +78,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 // A pool address that the machine has itself is never lent (I3), from the moment that it has it: who had it gets
 // another, or none, and is not told of it by what was answered before.
 func TestOwnAddressesAreNotLent(t *testing.T) {
+	t.Parallel()
 	const other = "www.hostb.foo.example."
 	r := newRig(t, strings.Replace(text, "[198.18.0.32/28]", "[198.18.0.40-198.18.0.41], wait: 0s", 1)+otherHost("b", 101))
 	r.routed()
@@ -112,6 +114,7 @@ func TestOwnAddressesAreNotLent(t *testing.T) {
 // While a reload brings a new zone, its hosts are refused, then known, and never
 // denied: resolvers would remember that.
 func TestReloadNeverDeniesANewName(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, text)
 	var sockets *server.Sockets
 	r.must(r.namespace.Do(func() (err error) { sockets, err = server.Listen(r.view.Load().config); return err }))

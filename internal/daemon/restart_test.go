@@ -78,6 +78,7 @@ func visitor(last byte, port uint16) netip.AddrPort {
 // A daemon that was killed leaves each service its address, those who know it their way in, and who was just answered
 // his claim; sessions go on.
 func TestKilledDaemonsBindingsStand(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, strings.Replace(text, "pool: {", lasting, 1)+otherHost("b", 101))
 	r.routed()
 	lent := r.mustAsk(www)
@@ -108,6 +109,7 @@ func TestKilledDaemonsBindingsStand(t *testing.T) {
 
 // What was never answered before the daemon was killed is free at once; what was answered is not.
 func TestKilledDaemonsUnansweredPlacesAreFree(t *testing.T) {
+	t.Parallel()
 	two := strings.NewReplacer("pool: {", lasting, "198.18.0.32/28", "198.18.0.32-198.18.0.33").Replace(text)
 	r := newRig(t, two+otherHost("b", 101))
 	r.routed()
@@ -127,6 +129,7 @@ func TestKilledDaemonsUnansweredPlacesAreFree(t *testing.T) {
 // What a daemon was killed with and the next one's configuration has no more rests: its clients find nobody, and nobody
 // else gets its address, until its own service is back.
 func TestAdoptionFollowsTheConfiguration(t *testing.T) {
+	t.Parallel()
 	one := strings.NewReplacer("pool: {", lasting, "198.18.0.32/28", "198.18.0.32").Replace(text)
 	without := one[:strings.Index(one, "    services")] + otherHost("b", 101)
 	for name, changed := range map[string]string{
@@ -166,6 +169,7 @@ func TestAdoptionFollowsTheConfiguration(t *testing.T) {
 // After a clean stop, and where the layout changed, the file says who had which address. Each service has it again, as a
 // binding of which nobody is known, and what is of nobody any more rests, also over the start after that.
 func TestStartTakesUpWhatTheFileHas(t *testing.T) {
+	t.Parallel()
 	three := strings.NewReplacer("pool: {", lasting, "198.18.0.32/28", "198.18.0.32-198.18.0.34").Replace(text) + otherHost("b", 101)
 	for name, c := range map[string]struct {
 		kept bool
@@ -205,6 +209,7 @@ func TestStartTakesUpWhatTheFileHas(t *testing.T) {
 
 // An address that has left the pool when a daemon starts rests all the same: should it be back, it is another's only then.
 func TestAddressesThatLeftAreRemembered(t *testing.T) {
+	t.Parallel()
 	one := strings.NewReplacer("pool: {", lasting, "198.18.0.32/28", "198.18.0.32").Replace(text)
 	elsewhere := strings.Replace(one, "198.18.0.32", "198.18.0.77", 1)
 	for _, kept := range []bool{true, false} {

@@ -74,6 +74,7 @@ func (b ruled) want(in, out string, remotes ...string) {
 // TestProtectionRule4_Direction: an entry of a list, and a geofence, hold for flows that
 // come in, that go out, or for both, as they say.
 func TestProtectionRule4_Direction(t *testing.T) {
+	t.Parallel()
 	r := newRuled(t, `sets: [{name: some, addresses: [192.0.2.16/28, "2001:db8:16::/48"]}]
 protection:
   geo_table: PLACES
@@ -107,6 +108,7 @@ protection:
 // country is said apart from the default; special ones are not unknown; and a geofence that
 // does not say it is refused.
 func TestProtectionRule5_UnknownIsSaid(t *testing.T) {
+	t.Parallel()
 	const special = "10.99.0.1 172.31.0.1 192.168.1.1 100.64.0.1 169.254.1.1 fd00::1 fc00:7::1"
 	r := newRuled(t, `protection:
   geo_table: PLACES
@@ -127,6 +129,7 @@ func TestProtectionRule5_UnknownIsSaid(t *testing.T) {
 // TestProtectionRule6_WhatSaysMoreDecides: a prefix is over an ASN, a country over its
 // continent, whichever of them allows, in both families.
 func TestProtectionRule6_WhatSaysMoreDecides(t *testing.T) {
+	t.Parallel()
 	r := newRuled(t, `protection:
   geo_table: PLACES
   geofence:
@@ -146,6 +149,7 @@ func TestProtectionRule6_WhatSaysMoreDecides(t *testing.T) {
 // TestGeofenceDefect3_IPv6IsJudgedLikeIPv4: whatever a list, a set, a ban or a geofence says
 // of addresses of both families, it is the same for both.
 func TestGeofenceDefect3_IPv6IsJudgedLikeIPv4(t *testing.T) {
+	t.Parallel()
 	both := [][2]string{
 		{"192.0.2.1", "2001:db8:7::1"}, {"192.0.2.9", "2001:db8:8::9"}, {"192.0.2.17", "2001:db8:8::17"}, {"77.1.0.1", "2a00:1::1"}, {"77.2.0.1", "2a00:2::1"},
 		{"77.3.0.1", "2a00:3::1"}, {"77.4.0.1", "2a00:4::1"}, {"77.9.0.1", "2a00:9::1"}, {"192.168.7.1", "fd00::7"},

@@ -13,6 +13,7 @@ import (
 
 // Wherever a service fails, in the order of the list, a reload changes nothing, and the next one does.
 func TestServiceThatFailsChangesNothing(t *testing.T) {
+	t.Parallel()
 	const other, more = "www.hostb.foo.example.", `chains: [{name: web, match: {direction: in}, functions: [{use: filter, deny: [{remote: 203.0.113.0/24}]}]}]` + "\n"
 	text := strings.Replace(text, "pool: {", "pool: {offer: 1m, ", 1) // which outlasts the test
 	r := newRig(t, text)

@@ -16,6 +16,7 @@ import (
 // When the kernel's notices end (its buffer ran over, say), the daemon listens
 // anew.
 func TestUpkeepListensAnew(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, text)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -44,6 +45,7 @@ func TestUpkeepListensAnew(t *testing.T) {
 // Routes and addresses are followed also while the bans wait for a disk that stalls; who is
 // spared of them is looked at later.
 func TestUpkeepDoesNotWaitForBans(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, text)
 	exempt, asked, disk := r.bans.Exempt, make(chan struct{}, 8), make(chan struct{})
 	r.bans.Exempt = func() (ban.Exempt, error) {

@@ -36,6 +36,7 @@ func viewOf(t *testing.T, text string) *view {
 }
 
 func TestReloadRefusesWhatOnlyARestartChanges(t *testing.T) {
+	t.Parallel()
 	g := newDaemon(Options{ConfigFile: "test.yaml"})
 	fixed := func(now string) error {
 		return g.fixed((&view{document: document(t, text)}).next(document(t, now), nil, nil))

@@ -8,6 +8,7 @@ import (
 // What the configuration lets through is a watch, up to each bound; what a pattern may be
 // is found out before anything changes.
 func TestWatchesAreCompiledBeforeAnythingChanges(t *testing.T) {
+	t.Parallel()
 	for watched, want := range map[string]string{
 		"{name: a, file: /x, patterns: [sshd], hits: 1, within: 1s, ban: 1s}":          "",
 		"{name: a, command: [/x, 1], patterns: [sshd], hits: 1000, within: 168h}":      "",

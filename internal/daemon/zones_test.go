@@ -11,6 +11,7 @@ import (
 
 // A zone file and the pool are checked together, whichever of them has changed.
 func TestZoneFileHasNoPoolAddress(t *testing.T) {
+	t.Parallel()
 	const zoned = "[{name: foo.example., file: foo.zone}]"
 	folder := t.TempDir()
 	read := func(records, pool string) *config.Document {
