@@ -92,7 +92,7 @@ quick_tests() {
 }
 tcx_tests() { stage tcx "$(packages test/datapath)" -count=1 -timeout=30m -mode=tcx; }
 daemon_tests() {
-  race daemon "$(packages internal/daemon)" "${waiting[@]}"
+  race daemon "$(packages internal/daemon)" -count=1 -timeout=30m
   stage cli "$(packages internal/cli)" "${waiting[@]}"
 }
 e2e_tests() { stage e2e "$(packages test/e2e)" "${waiting[@]}"; }
