@@ -29,7 +29,7 @@ enum trace_kind {
 
 struct trace_step {
 	__u16 kind; /* enum trace_kind */
-	__u16 port; /* in network byte order, but for TRACE_MSS */
+	__u16 port; /* in network byte order, also an MTU */
 	__u32 says;
 	__u32 address;
 	__u32 number;
