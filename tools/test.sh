@@ -78,7 +78,7 @@ stage() { # NAME PACKAGES FLAGS...: a run of go test whose events go to standard
   printf '  %-14s %-6s %4d s\n' "$name" "" $((SECONDS - start)) >>"$work/stages"
 }
 
-# Whole gateways wait most of the time: two at a time for each CPU.
+# What loads programs or makes namespaces waits for the kernel most of the time: two tests at a time for each CPU.
 waiting=(-count=1 -p=1 "-parallel=$(($(nproc) * 2))" -timeout=30m)
 # The race detector needs a C compiler; deps brought one.
 race() { CC=clang-19 CGO_ENABLED=1 stage "$@" -race; }
@@ -86,11 +86,11 @@ race() { CC=clang-19 CGO_ENABLED=1 stage "$@" -race; }
 quick_tests() {
   stage unit "$(others "$dataplane|$whole")" -timeout=10m
   race race "$(packages "$concurrent")" -short -timeout=10m
-  stage datapath "$(packages "$dataplane")" -count=1 -p=2 -timeout=30m
+  stage datapath "$(packages "$dataplane")" "${waiting[@]}"
   stage stories "$(packages test/e2e)" "${waiting[@]}" -run "^Test($stories)\$"
   (cd tools && go test -json ./testsummary) || echo tools >>"$work/failed"
 }
-tcx_tests() { stage tcx "$(packages test/datapath)" -count=1 -timeout=30m -mode=tcx; }
+tcx_tests() { stage tcx "$(packages test/datapath)" "${waiting[@]}" -mode=tcx; }
 daemon_tests() {
   race daemon "$(packages internal/daemon)" -count=1 -timeout=30m
   stage cli "$(packages internal/cli)" "${waiting[@]}"
