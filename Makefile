@@ -65,7 +65,7 @@ test-all: ## run all tests; what has passed at this commit is not run again
 
 test-unit: ## run the tests that need no root
 	$(GO) test $$($(GO) list ./... | grep -vE '/(test/(browser|datapath|e2e)|internal/lab/(demo|netns|bench|bench/(dut|scenario|trafficgen)))$$')
-	$(GO) test -C tools ./testsummary
+	$(GO) test -C tools ./testsummary ./constants
 
 fuzz: ## fuzz every parser for FUZZTIME=10m each; FUZZ=regexp picks some
 	FUZZTIME=$(FUZZTIME) tools/fuzz.sh
