@@ -9,6 +9,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/rlimit"
+
+	"github.com/realmgate/realmgate/internal/netdev"
 )
 
 // Datapath is a loaded data plane.
@@ -75,7 +77,7 @@ func Open(options Options) (*Datapath, error) {
 		return nil, fmt.Errorf("set the sizes of the tables: %w", err)
 	}
 	d.layout.Shape, d.layout.Build = shapeOf(spec), buildOf(_BpfBytes, _TcxBytes, _EgressBytes)
-	if d.layout.Namespace, err = networkNamespace(); err != nil {
+	if d.layout.Namespace, err = netdev.Namespace(); err != nil {
 		return nil, err
 	}
 	if options.Instance != "" {

@@ -68,11 +68,3 @@ func unpin(directory string) error {
 	}
 	return nil
 }
-
-func networkNamespace() (uint64, error) {
-	var stat unix.Stat_t
-	if err := unix.Stat("/proc/thread-self/ns/net", &stat); err != nil {
-		return 0, fmt.Errorf("look at our network namespace: %w", err)
-	}
-	return stat.Ino, nil
-}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/realmgate/realmgate/internal/lab/planes"
 )
 
 // entered are the IDs of the programs that packets enter by tail call.
@@ -56,9 +58,8 @@ func TestProgramsAreAdopted(t *testing.T) {
 // anotherBuild has the layout say that the programs were built otherwise.
 func (g *gateway) anotherBuild() {
 	g.t.Helper()
-	const build = 32 // its place, behind seeds, shape and namespace
 	layout := g.table("layout_table")
 	raw := must(layout.LookupBytes(uint32(0)))(g.t)
-	raw[build]++
+	raw[must(planes.Member(layout, "layout", "build"))(g.t)]++
 	check(g.t, layout.Update(uint32(0), raw, ebpf.UpdateExist))
 }

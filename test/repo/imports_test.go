@@ -79,7 +79,7 @@ var mayImport = map[string][]string{
 	"lab/bench":            {"client", "lab/bench/method", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model", "mounts", "netdev"},
 	"lab/bench/method":     {},
 	"lab/bench/trafficgen": {"lab/packets", "model"},
-	"lab/planes":           {"datapath"},
+	"lab/planes":           {"datapath", "netdev"},
 	"lab/bench/replay":     {"lab/packets", "model"},
 	"lab/bench/dut":        {"client", "guard/geo", "lab/bench", "lab/bench/method", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model"},
 	"lab/bench/scenario":   {"chain", "client", "lab/bench", "lab/bench/method", "lab/bench/replay", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model"},

@@ -7,6 +7,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/realmgate/realmgate/internal/netdev"
 )
 
 // address is one that an interface has for a run.
@@ -19,7 +21,7 @@ type address struct {
 // addAddress gives an interface an address until Restore, unless it has it.
 func (h *Host) addAddress(link netlink.Link, prefix netip.Prefix) error {
 	fail := func(err error) error { return fmt.Errorf("give %s the address %s: %w", link.Attrs().Name, prefix, err) }
-	namespace, err := networkNamespace()
+	namespace, err := netdev.Namespace()
 	if err != nil {
 		return fail(err)
 	}
@@ -48,7 +50,7 @@ func (h *Host) addAddress(link netlink.Link, prefix netip.Prefix) error {
 
 // here reports whether this process is where the interface is.
 func (a *address) here() bool {
-	namespace, err := networkNamespace()
+	namespace, err := netdev.Namespace()
 	return err == nil && namespace == a.Namespace
 }
 
@@ -69,12 +71,4 @@ func (a *address) remove() error {
 		return fmt.Errorf("take the address %s from %s: %w", a.Prefix, a.Interface, err)
 	}
 	return nil
-}
-
-func networkNamespace() (uint64, error) {
-	var stat unix.Stat_t
-	if err := unix.Stat("/proc/thread-self/ns/net", &stat); err != nil {
-		return 0, fmt.Errorf("look at our network namespace: %w", err)
-	}
-	return stat.Ino, nil
 }

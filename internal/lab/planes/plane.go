@@ -10,7 +10,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
-	"golang.org/x/sys/unix"
+
+	"github.com/realmgate/realmgate/internal/netdev"
 )
 
 const (
@@ -34,20 +35,23 @@ func (p *plane) remember(directory string) error {
 	}
 	p.tables, p.programs = map[string]*table{}, map[string]*ebpf.Program{}
 	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), programPins) {
+			continue
+		}
 		m, err := ebpf.LoadPinnedMap(filepath.Join(directory, e.Name()), nil)
 		if err != nil {
-			continue // a program
+			return err
 		}
 		if p.tables[e.Name()], err = newTable(m); err != nil {
 			return fmt.Errorf("read table %s: %w", e.Name(), err)
 		}
 	}
-	p.namespace, err = memberOf(p.tables[layoutPin].Map, "layout", "namespace")
+	p.namespace, err = Member(p.tables[layoutPin].Map, "layout", "namespace")
 	return err
 }
 
-// memberOf is where a struct in a table has a member.
-func memberOf(m *ebpf.Map, name, member string) (uint32, error) {
+// Member is where, in octets, a struct in a table has a member.
+func Member(m *ebpf.Map, name, member string) (uint32, error) {
 	handle, err := m.Handle()
 	if err != nil {
 		return 0, err
@@ -92,15 +96,15 @@ func (p *plane) place(directory string) error {
 
 // rehome has the layout say that the plane belongs to this network namespace.
 func (p *plane) rehome() error {
-	var namespace unix.Stat_t
-	if err := unix.Stat("/proc/thread-self/ns/net", &namespace); err != nil {
+	namespace, err := netdev.Namespace()
+	if err != nil {
 		return err
 	}
 	raw, err := p.tables[layoutPin].LookupBytes(uint32(0))
 	if err != nil {
 		return err
 	}
-	binary.NativeEndian.PutUint64(raw[p.namespace:], namespace.Ino)
+	binary.NativeEndian.PutUint64(raw[p.namespace:], namespace)
 	return p.tables[layoutPin].Put(uint32(0), raw)
 }
 
