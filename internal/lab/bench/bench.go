@@ -49,6 +49,7 @@ type Bench struct {
 	directory string
 	lock      *os.File
 	beds      int
+	sweeps    int // that were begun
 	done      int
 	total     int
 }

@@ -142,7 +142,7 @@ func (b *Bench) finish(of Comparison, c *collector, beds []*Bed) {
 		b.addVerdicts(c, of.Without)
 	}
 	for _, r := range c.results {
-		r.Summary = method.Summarise(r.values())
+		r.Summary, r.Sweep = method.Summarise(r.values()), b.sweeps
 		b.Report.Results = append(b.Report.Results, *r)
 	}
 	var baseline string

@@ -39,6 +39,8 @@ type Result struct {
 	Unit       string             `json:"unit"`
 	Parameters map[string]float64 `json:"parameters,omitempty"` // of a sweep, as rules: 1024
 	method.Summary
+	// Sweep tells which one measured it, from 1: points of one take turns within each round.
+	Sweep      int             `json:"sweep,omitempty"`
 	Unresolved string          `json:"unresolved,omitempty"` // why the values are too small to be told from the control's
 	Trials     []Trial         `json:"trials"`
 	Gates      map[string]Gate `json:"gates"`

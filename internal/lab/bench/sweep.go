@@ -37,6 +37,7 @@ func (b *Bench) Sweep(ctx context.Context, comparisons []Comparison) (err error)
 	if err != nil {
 		return err
 	}
+	b.sweeps++
 	err = b.rounds(ctx, points)
 	for _, p := range points { // what was measured until then
 		b.finish(p.Comparison, p.results, p.beds)

@@ -53,6 +53,9 @@ func TestPointsTakeTurns(t *testing.T) {
 		if len(r.Trials) != 3 {
 			t.Errorf("%s of %s at %v: %d trials", r.Metric, r.DUT, r.Parameters, len(r.Trials))
 		}
+		if r.Sweep != 1 {
+			t.Errorf("%s of %s at %v is of sweep %d", r.Metric, r.DUT, r.Parameters, r.Sweep)
+		}
 	}
 }
 

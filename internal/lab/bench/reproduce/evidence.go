@@ -75,9 +75,21 @@ func rounds(r bench.Result) map[int]float64 {
 	return values
 }
 
+// apart says why rounds of two results of a job do not belong together: only points of
+// one sweep take turns within each.
+func apart(a, b bench.Result) string {
+	if maps.Equal(a.Parameters, b.Parameters) || a.Sweep > 0 && a.Sweep == b.Sweep {
+		return ""
+	}
+	return "these points took no turns"
+}
+
 // paired is a ÷ b, round by round: what disturbs a round is in both. ok is false
 // where they have no round in common, or nothing above zero to divide by.
 func paired(a, b bench.Result) (q figure, ok bool) {
+	if why := apart(a, b); why != "" {
+		return figure{why: why}, true
+	}
 	of, by := rounds(a), rounds(b)
 	var ratios []float64
 	for _, round := range slices.Sorted(maps.Keys(of)) {
@@ -95,6 +107,9 @@ func paired(a, b bench.Result) (q figure, ok bool) {
 // rounds, or where a report has no costs above zero their times. Points of a sweep take
 // turns within each round, so that both had the same machine.
 func (e Evidence) takes(job string, a, b bench.Result) figure {
+	if why := apart(a, b); why != "" {
+		return figure{why: why}
+	}
 	ofA, okA := e.cost(job, a)
 	ofB, okB := e.cost(job, b)
 	if okA && okB {

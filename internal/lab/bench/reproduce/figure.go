@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -10,6 +11,8 @@ type figure struct {
 	x                   float64 // the parameter of a sweep
 	median, least, most float64
 	trials              int // valid ones
+	// why, if it is not empty, is why it cannot be told: it has no value then.
+	why string
 }
 
 // alone is by which factor the range of a single trial is taken to be open to either
@@ -18,6 +21,9 @@ const alone = 1.5
 
 // by is f ÷ g, with the least and the most that both ranges leave open.
 func (f figure) by(g figure) figure {
+	if f.why+g.why != "" {
+		return figure{why: cmp.Or(f.why, g.why)}
+	}
 	f, g = f.open(), g.open()
 	if g.most <= 0 {
 		panic(absent("a figure to compare with is not above zero"))
@@ -41,6 +47,7 @@ func (f figure) open() figure {
 // ratio of two figures whose ranges overlap is undecided.
 func (f figure) above(bound float64) Holds {
 	switch f = f.open(); {
+	case f.why != "":
 	case f.least > bound:
 		return Yes
 	case f.most < bound:
@@ -63,6 +70,7 @@ func (f figure) below(bound float64) Holds {
 // within is whether a ratio is closer to 1 than a factor.
 func (f figure) within(factor float64) Holds {
 	switch f = f.open(); {
+	case f.why != "":
 	case f.least > 1/factor && f.most < factor:
 		return Yes
 	case f.least > factor || f.most < 1/factor:
@@ -80,11 +88,14 @@ func (f figure) root(steps float64) figure {
 	return f
 }
 
-// String writes the median, and the range or that there is none.
+// String writes the median, and the range or that there is none, or why there is neither.
 func (f figure) String() string { return f.in("", si) }
 
 // in writes the figure with a unit.
 func (f figure) in(unit string, number func(float64) string) string {
+	if f.why != "" {
+		return "? (" + f.why + ")"
+	}
 	if f.trials == 1 {
 		return number(f.median) + unit + " (one trial)"
 	}

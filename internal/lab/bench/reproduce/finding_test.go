@@ -28,7 +28,7 @@ func reportOf(results ...[]bench.Result) bench.Report {
 // resultOf has three trials, or twelve where they are far apart: these then differ from
 // round to round in another way than those of any other result.
 func resultOf(dut, metric string, median, spread float64, parameters at) []bench.Result {
-	r := bench.Result{DUT: dut, Metric: metric, Parameters: parameters}
+	r := bench.Result{DUT: dut, Metric: metric, Parameters: parameters, Sweep: 1}
 	if math.IsNaN(median) {
 		r.Summary = method.Summarise(nil)
 		r.Trials = []bench.Trial{{Round: 1, Value: 5, Invalid: "complete: 3 of 7 lost"}}

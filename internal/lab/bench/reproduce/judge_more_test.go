@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -226,4 +227,33 @@ func TestOfferedConnections(t *testing.T) {
 		{"NAT breaks earlier", made(50e3, 20e3), Yes}, {"both at the same rate", made(20e3, 20e3), No},
 		{"none breaks", made(50e3, 50e3), Undecided}, {"no reply to any", made(50e3, 0), Unknown},
 	})
+}
+
+// Rounds of points that took no turns were minutes apart: they say nothing about each other.
+func TestPointsWithoutTurnsAreNotCompared(t *testing.T) {
+	t.Parallel()
+	made := func(first, last int) Evidence {
+		r := reportOf(sweepOf("iptables", "rate", "rules", narrow, map[float64]float64{1: 500e3, 65536: 4e3}),
+			sweepOf("ipset", "rate", "rules", narrow, map[float64]float64{1: 450e3, 65536: 440e3}))
+		for i := range r.Results {
+			r.Results[i].Sweep = map[bool]int{true: first, false: last}[r.Results[i].Parameters["rules"] == 1]
+		}
+		return Evidence{"rule-count": r}
+	}
+	check(t, "Figures 15, 16", []judged{{"one sweep", made(2, 2), Yes}, {"two", made(1, 2), Undecided}, {"none that is known", made(0, 0), Undecided}})
+	for _, c := range []struct {
+		e    Evidence
+		want bool
+	}{{made(1, 1), true}, {made(0, 0), false}, {Evidence{}, true}} {
+		var page bytes.Buffer
+		if err := Page(&page, Papers(), c.e); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(page.String(), "Points of a sweep take turns within each round"); got != c.want {
+			t.Errorf("the page says that points took turns: %t, want %t", got, c.want)
+		}
+	}
+	if v := finding(t, "Figures 15, 16").Judged(made(0, 0)); !strings.Contains(v.Why, "took no turns") {
+		t.Errorf("%+v", v)
+	}
 }

@@ -116,7 +116,7 @@ func TestHashLoad(t *testing.T) {
 
 // series sets the values of each round.
 func series(dut, metric string, parameters at, values ...float64) bench.Result {
-	r := bench.Result{DUT: dut, Metric: metric, Parameters: parameters, Summary: method.Summarise(values)}
+	r := bench.Result{DUT: dut, Metric: metric, Parameters: parameters, Sweep: 1, Summary: method.Summarise(values)}
 	for i, v := range values {
 		r.Trials = append(r.Trials, bench.Trial{Round: i + 1, Value: method.Number(v)})
 	}

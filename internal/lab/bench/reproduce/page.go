@@ -20,9 +20,10 @@ trial, its gates, the settings and the exact command.
 	text.WriteString(provenance(Jobs(papers), e))
 	text.WriteString(`
 Figures are medians with their 1st and 99th percentile, of fewer than a hundred trials the least and the greatest; k, M and G are
-10^3, 10^6 and 10^9. *Undecided* is what these ranges leave open, or what was not varied. Points of a sweep take turns within
-each round, and are compared by their costs, without the tester, in the same rounds.
-
+10^3, 10^6 and 10^9. *Undecided* is what these ranges leave open, or what was not varied.
+`)
+	text.WriteString(compared(e))
+	text.WriteString(`
 ## Summary
 Realmgate beside the better of iptables and nftables. Costs are what a device adds to the tester's own time.
 
@@ -37,6 +38,23 @@ Realmgate beside the better of iptables and nftables. Costs are what a device ad
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// compared says how points of sweeps are: all of them only if those of every report took turns.
+func compared(e Evidence) string {
+	for _, r := range e {
+		swept := map[string]bool{}
+		for _, result := range r.Results {
+			if result.Sweep == 0 && strings.HasPrefix(result.Metric, "rate") {
+				swept[at(result.Parameters).String()] = true
+			}
+		}
+		if len(swept) > 1 {
+			return "Devices are compared by their costs, without the tester, in the same rounds. Points of a sweep are compared only where its report\n" +
+				"says that they took turns within each round.\n"
+		}
+	}
+	return "Points of a sweep take turns within each round, and are compared by their costs, without the tester, in the same rounds.\n"
 }
 
 func verdict(v Verdict, f Finding) string {

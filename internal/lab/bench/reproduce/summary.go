@@ -144,11 +144,12 @@ func names(e Evidence) shown {
 	if !ok {
 		panic(absent("the report of mark-dnat has no round with costs of both pools"))
 	}
-	return shown{
-		fmt.Sprintf("%s with 65,536, %s with 256; a new session %s and %s", cost("cost_reuse", many).in(" ns", whole), cost("cost_reuse", few).in(" ns", whole),
-			cost("cost", many).in(" ns", whole), cost("cost", few).in(" ns", whole)),
-		ratio.within(sameCost),
+	text := fmt.Sprintf("%s with 65,536, %s with 256; a new session %s and %s", cost("cost_reuse", many).in(" ns", whole), cost("cost_reuse", few).in(" ns", whole),
+		cost("cost", many).in(" ns", whole), cost("cost", few).in(" ns", whole))
+	if ratio.why != "" {
+		text += "; " + ratio.why
 	}
+	return shown{text, ratio.within(sameCost)}
 }
 
 // summaryTable writes the summary in Markdown.
