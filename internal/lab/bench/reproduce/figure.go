@@ -19,6 +19,21 @@ type figure struct {
 // side: on a shared machine the same trial differs by as much from hour to hour.
 const alone = 1.5
 
+// few is by which factor two to five trials have to pass a bound: their range leaves out
+// the median of all rounds in 2^(1-n) of cases, in one of two to one of sixteen.
+const (
+	few    = 1.04
+	enough = 6 // trials
+)
+
+// margin is by which factor a bound has to be passed.
+func (f figure) margin() float64 {
+	if f.trials > 1 && f.trials < enough {
+		return few
+	}
+	return 1
+}
+
 // by is f ÷ g, with the least and the most that both ranges leave open.
 func (f figure) by(g figure) figure {
 	if f.why+g.why != "" {
@@ -43,14 +58,14 @@ func (f figure) open() figure {
 	return f
 }
 
-// above is whether all that the range leaves open is above a bound. With bound 1, a
+// above is whether all that the range leaves open is above a bound, by the margin. With bound 1, a
 // ratio of two figures whose ranges overlap is undecided.
 func (f figure) above(bound float64) Holds {
 	switch f = f.open(); {
 	case f.why != "":
-	case f.least > bound:
+	case f.least > bound*f.margin():
 		return Yes
-	case f.most < bound:
+	case f.most < bound/f.margin():
 		return No
 	}
 	return Undecided
@@ -71,9 +86,9 @@ func (f figure) below(bound float64) Holds {
 func (f figure) within(factor float64) Holds {
 	switch f = f.open(); {
 	case f.why != "":
-	case f.least > 1/factor && f.most < factor:
+	case f.least > f.margin()/factor && f.most < factor/f.margin():
 		return Yes
-	case f.least > factor || f.most < 1/factor:
+	case f.least > factor*f.margin() || f.most < 1/(factor*f.margin()):
 		return No
 	}
 	return Undecided

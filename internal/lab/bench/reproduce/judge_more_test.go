@@ -257,3 +257,25 @@ func TestPointsWithoutTurnsAreNotCompared(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// Two rounds cover the median in one of two cases: they decide nothing that is close.
+func TestFewRoundsDecideNothingClose(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rounds []float64
+		want   Holds
+	}{
+		{[]float64{1.01, 1.02}, Undecided}, {[]float64{0.99, 0.98}, Undecided}, {[]float64{1.06, 1.07}, Yes}, {[]float64{0.94, 0.95}, No},
+		{[]float64{1.01, 1.02, 1.01, 1.02, 1.01}, Undecided}, {[]float64{1.01, 1.02, 1.01, 1.02, 1.01, 1.02}, Yes}, {[]float64{1.4}, Undecided}, {[]float64{1.6}, Yes},
+	} {
+		r := series("iptables", "rate", nil, c.rounds...)
+		f := figure{median: float64(r.Median), least: float64(r.P1), most: float64(r.P99), trials: len(c.rounds)}
+		if got := f.above(1); got != c.want {
+			t.Errorf("%v is above 1: %s, want %s", c.rounds, got, c.want)
+		}
+	}
+	two := figure{median: 1.22, least: 1.22, most: 1.23, trials: 2}
+	if got := two.within(1.25); got != Undecided {
+		t.Errorf("1.22 and 1.23 are within 1.25: %s", got)
+	}
+}

@@ -134,14 +134,14 @@ func TestPointsAreComparedByCost(t *testing.T) {
 		series("iptables", "cost", flat, 2014, 2051, 1978), series("iptables", "cost", nested, 1759, 1815, 1714),
 	}}
 	e := Evidence{"rule-arrangement": r}
-	if q := e.arranged(nested, flat); q.above(1.1) != Yes || q.below(1.2) != Yes {
+	if q := e.arranged(nested, flat); q.least <= 1.1 || q.most >= 1.2 {
 		t.Errorf("nested is %s times as fast", q)
 	}
 	// Rounds that both have, and no others; without costs, by rates.
 	r.Results = r.Results[:4]
 	r.Results[3].Trials[1].Invalid = "steal: 31 %"
 	e = Evidence{"rule-arrangement": r}
-	if q := e.arranged(nested, flat); q.trials != 2 || q.above(1.17) != Yes || q.below(1.2) != Yes {
+	if q := e.arranged(nested, flat); q.trials != 2 || q.least <= 1.17 || q.most >= 1.2 {
 		t.Errorf("by rates nested is %s times as fast", q)
 	}
 }
