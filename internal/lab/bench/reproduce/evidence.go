@@ -55,8 +55,7 @@ func (e Evidence) result(job, dut, metric string, where at) bench.Result {
 
 // figure returns a device's metric as it was measured.
 func (e Evidence) figure(job, dut, metric string, where at) figure {
-	r := e.result(job, dut, metric, where)
-	return figure{median: float64(r.Median), least: float64(r.P1), most: float64(r.P99), trials: len(rounds(r))}
+	return of(e.result(job, dut, metric, where))
 }
 
 // median returns the median of that.
@@ -90,11 +89,11 @@ func paired(a, b bench.Result) (q figure, ok bool) {
 	if why := apart(a, b); why != "" {
 		return figure{why: why}, true
 	}
-	of, by := rounds(a), rounds(b)
+	values, by := rounds(a), rounds(b)
 	var ratios []float64
-	for _, round := range slices.Sorted(maps.Keys(of)) {
+	for _, round := range slices.Sorted(maps.Keys(values)) {
 		if divisor, known := by[round]; known && divisor > 0 {
-			ratios = append(ratios, of[round]/divisor)
+			ratios = append(ratios, values[round]/divisor)
 		} else if known {
 			return q, false
 		}
@@ -104,27 +103,57 @@ func paired(a, b bench.Result) (q figure, ok bool) {
 }
 
 // takes is what a takes by what b takes, two rates of one job: their costs in the same
-// rounds, or where a report has no costs above zero their times. Points of a sweep take
-// turns within each round, so that both had the same machine.
+// rounds, or in a report without costs their times. Rates have the tester's time in them,
+// which draws their ratio to 1: they say nothing where a cost is unresolved.
 func (e Evidence) takes(job string, a, b bench.Result) figure {
 	if why := apart(a, b); why != "" {
 		return figure{why: why}
 	}
-	ofA, okA := e.cost(job, a)
-	ofB, okB := e.cost(job, b)
-	if okA && okB {
-		if q, ok := paired(ofA, ofB); ok {
-			return q
-		}
-	}
-	if q, ok := paired(b, a); ok {
+	ofA, haveA := e.cost(job, a)
+	ofB, haveB := e.cost(job, b)
+	if !haveA && !haveB {
+		q := over(b, a)
+		q.basis = "rate"
 		return q
 	}
-	return e.figure(job, b.DUT, b.Metric, b.Parameters).by(e.figure(job, a.DUT, a.Metric, a.Parameters))
+	for _, side := range []struct {
+		rate, cost bench.Result
+		have       bool
+	}{{a, ofA, haveA}, {b, ofB, haveB}} {
+		if why := unresolved(side.cost); !side.have || why != "" {
+			return figure{why: cmp.Or(why, fmt.Sprintf("%s of %s has no cost", side.rate.Metric, side.rate.DUT))}
+		}
+	}
+	q := over(ofA, ofB)
+	q.basis = "cost"
+	return q
 }
 
-// cost is what a rate costs beyond the control's. ok is false where the report has no
-// cost that can be told from nothing.
+// over is a ÷ b in the same rounds, or of all where they have none in common.
+func over(a, b bench.Result) figure {
+	if q, ok := paired(a, b); ok {
+		return q
+	}
+	return of(a).by(of(b))
+}
+
+// of is a result as it was measured.
+func of(r bench.Result) figure {
+	return figure{median: float64(r.Median), least: float64(r.P1), most: float64(r.P99), trials: len(rounds(r))}
+}
+
+// unresolved says why a cost cannot be told from nothing; "" is that it can.
+func unresolved(cost bench.Result) string {
+	switch {
+	case cost.Unresolved != "":
+		return fmt.Sprintf("%s of %s is unresolved: %s", cost.Metric, cost.DUT, cost.Unresolved)
+	case !(cost.P1 > 0):
+		return fmt.Sprintf("%s of %s is not above zero in every round", cost.Metric, cost.DUT)
+	}
+	return ""
+}
+
+// cost is what a rate costs beyond the control's. ok is false where the report has none.
 func (e Evidence) cost(job string, rate bench.Result) (cost bench.Result, ok bool) {
 	const word = "rate"
 	if len(rate.Metric) < len(word) || rate.Metric[:len(word)] != word {
@@ -132,7 +161,7 @@ func (e Evidence) cost(job string, rate bench.Result) (cost bench.Result, ok boo
 	}
 	for _, r := range e[job].Results {
 		if r.DUT == rate.DUT && r.Metric == "cost"+rate.Metric[len(word):] && maps.Equal(r.Parameters, rate.Parameters) {
-			return r, r.Unresolved == "" && r.P1 > 0
+			return r, true
 		}
 	}
 	return cost, false
@@ -144,27 +173,20 @@ func (e Evidence) cheaper(job, a, b, metric string, where at) (q figure, ok bool
 	cost := "cost" + metric[len("rate"):]
 	ours, have := e.find(job, a, cost, where)
 	theirs, too := e.find(job, b, cost, where)
-	if !have || !too || ours.Unresolved+theirs.Unresolved != "" || ours.P1 <= 0 || theirs.P1 <= 0 {
+	if !have || !too || unresolved(ours)+unresolved(theirs) != "" {
 		return q, false
 	}
 	return paired(theirs, ours)
 }
 
-// faster is how often the speed of device b device a has: by their costs, or by their
-// rates where a report has no costs above zero.
+// faster is how often the speed of device b device a has, by what they take.
 func (e Evidence) faster(job, a, b, metric string, where at) figure {
-	if q, ok := e.cheaper(job, a, b, metric, where); ok {
-		return q
-	}
-	return e.ratio(job, a, b, metric, where)
+	return e.takes(job, e.result(job, b, metric, where), e.result(job, a, metric, where))
 }
 
 // ratio is the metric of one device by that of another in the same rounds.
 func (e Evidence) ratio(job, a, b, metric string, where at) figure {
-	if q, ok := paired(e.result(job, a, metric, where), e.result(job, b, metric, where)); ok {
-		return q
-	}
-	return e.figure(job, a, metric, where).by(e.figure(job, b, metric, where))
+	return over(e.result(job, a, metric, where), e.result(job, b, metric, where))
 }
 
 // swept returns a metric over a parameter, in its order.

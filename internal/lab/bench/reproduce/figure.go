@@ -11,6 +11,8 @@ type figure struct {
 	x                   float64 // the parameter of a sweep
 	median, least, most float64
 	trials              int // valid ones
+	// basis of a ratio is "cost" or "rate", the one of both that it compares, if it is one of those.
+	basis string
 	// why, if it is not empty, is why it cannot be told: it has no value then.
 	why string
 }
@@ -38,6 +40,9 @@ func (f figure) margin() float64 {
 func (f figure) by(g figure) figure {
 	if f.why+g.why != "" {
 		return figure{why: cmp.Or(f.why, g.why)}
+	}
+	if f.basis != g.basis {
+		return figure{why: fmt.Sprintf("one is by %s and the other by %s", f.basis, g.basis)}
 	}
 	f, g = f.open(), g.open()
 	if g.most <= 0 {

@@ -279,3 +279,39 @@ func TestFewRoundsDecideNothingClose(t *testing.T) {
 		t.Errorf("1.22 and 1.23 are within 1.25: %s", got)
 	}
 }
+
+// Rates have the tester's time in them: where a cost is unresolved, equal rates do not
+// make two devices the same.
+func TestUnresolvedCostDecidesNothing(t *testing.T) {
+	t.Parallel()
+	cost := func(dut, metric, why string, parameters at) []bench.Result {
+		r := resultOf(dut, metric, 20, narrow, parameters)
+		r[0].Unresolved = why
+		return r
+	}
+	filter := func(why string) Evidence {
+		var results [][]bench.Result
+		for _, dut := range []string{"conntrack", "iptables"} {
+			results = append(results, resultOf(dut, "rate", 4e6, narrow, nil), resultOf(dut, "rate_reuse", 4e6, narrow, nil),
+				cost(dut, "cost", why, nil), cost(dut, "cost_reuse", "", nil))
+		}
+		return Evidence{"filter": reportOf(results...)}
+	}
+	const why = "it is 20.0 ns, and the control's own time changes by 30.0 ns"
+	check(t, "Figures 9, 10", []judged{{"resolved", filter(""), Yes}, {"unresolved", filter(why), Undecided}})
+	if v := finding(t, "Figures 9, 10").Judged(filter(why)); !strings.Contains(v.Why, why) {
+		t.Errorf("the row does not say why: %+v", v)
+	}
+	// A cost is not divided by a rate: here known connections have no cost.
+	points := map[float64]float64{0.6: 400e3, 1: 390e3, 4: 300e3, 16: 100e3, 19: 50e3}
+	made := func(known string) Evidence {
+		r := reportOf(sweepOf("iptables", "rate", "load", narrow, points), sweepOf("iptables", "rate_reuse", "load", narrow, points),
+			sweepOf("realmgate", "rate", "load", narrow, points), sweepOf("realmgate", "rate_reuse", "load", narrow, points))
+		for x, rate := range points {
+			r.Results = append(r.Results, resultOf("iptables", "cost", 1e10/rate/rate*400e3, narrow, at{"load": x})...)
+			r.Results = append(r.Results, resultOf("iptables", known, 1e9/rate, narrow, at{"load": x})...)
+		}
+		return Evidence{"hash-load": r}
+	}
+	check(t, "Table II", []judged{{"both by cost", made("cost_reuse"), Yes}, {"one by rate", made("another"), Undecided}})
+}
