@@ -127,7 +127,7 @@ func (s *Service) Prepare(chains []config.Chain, name Name) (Set, lifecycle.Chan
 	}
 }
 
-// Run has the backends asked until ctx ends.
+// Run has the backends asked until ctx ends. What is known of them stays for a reload that still goes on.
 func (s *Service) Run(ctx context.Context) error {
 	s.mutex.Lock()
 	s.asking = ctx
@@ -137,7 +137,18 @@ func (s *Service) Run(ctx context.Context) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.asking = nil
+	for _, b := range s.current {
+		b.end()
+	}
+	return nil
+}
+
+// Stop gives up the set in force, when no reload goes on any more.
+func (s *Service) Stop() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	s.current.close(nil)
+	s.current = nil
 	return nil
 }
 

@@ -34,7 +34,7 @@ func (g *Daemon) newServices() serviceList {
 		{Name: "data plane", Fixed: fixedTables, Prepare: kernel.prepareData, Run: g.plane.Run, Report: g.plane.Report, Stop: g.plane.Stop},
 		{Name: "store", Prepare: names.prepareStore, Stop: names.closeStore},
 		{Name: "machine", Prepare: machine.prepareMachine, Run: machine.followMachine},
-		{Name: "backends", Prepare: kernel.prepareBackends, Run: g.backends.Run, Report: g.backends.Report},
+		{Name: "backends", Prepare: kernel.prepareBackends, Run: g.backends.Run, Report: g.backends.Report, Stop: g.backends.Stop},
 		{Name: "policy", Prepare: kernel.preparePolicy},
 		{Name: "counts", Prepare: kernel.prepareCounts, Report: kernel.reportChains},
 		{Name: "advice", Prepare: names.prepareAdvice, Run: names.runAdvice, Report: names.reportAdvice},
