@@ -15,7 +15,7 @@ import (
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
-// prepareMachine learns what the machine has itself, and refuses services whose ports are taken.
+// prepareMachine learns what the machine has itself, and refuses services whose ports are taken, and addresses that rest.
 func (g machineServices) prepareMachine(d *draft) (change, error) {
 	if d.before == nil {
 		if _, err := g.machine.ReadAddresses(); err != nil { // the pool asks for them
@@ -28,7 +28,7 @@ func (g machineServices) prepareMachine(d *draft) (change, error) {
 		}
 	}
 	if d.read && d.before != nil {
-		if err := g.live().CheckListening(d.shared()); err != nil {
+		if err := errors.Join(g.live().CheckListening(d.shared()), g.rested(d.view)); err != nil {
 			return change{}, err
 		}
 	}

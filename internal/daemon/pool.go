@@ -26,17 +26,10 @@ func fixedPool(d *draft) []string {
 // preparePool makes the pool at the start.
 func (g nameServices) preparePool(d *draft) (_ change, err error) {
 	if d.before == nil {
-		if g.pool, err = allocation.New(g.allocationOptions(), g.allocationConfig(d.view), g.data.Adopted()); err != nil {
-			return change{}, err
+		if g.pool, err = allocation.New(g.allocationOptions(), g.allocationConfig(d.view), g.data.Adopted()); err == nil {
+			err = g.rested(d.view)
 		}
-	}
-	if d.read {
-		if err := g.rested(d.view); err != nil {
-			return change{}, err
-		}
-	}
-	if d.before == nil {
-		return change{}, nil
+		return change{}, err
 	}
 	return change{
 		Commit:   func() error { return g.pool.Configure(g.allocationConfig(d.view)) },
@@ -58,7 +51,7 @@ func (g nameServices) reportPool(s *api.Status) error {
 }
 
 // rested returns an error if an address is to be something else that was of the pool just now.
-func (g nameServices) rested(v *view) error {
+func (g *Daemon) rested(v *view) error {
 	others := slices.DeleteFunc(slices.Concat(v.outbound, v.static.Addresses, v.config.OneToOneAddresses(), []netip.Addr{v.config.DNS.Public.Addr(), v.config.DNS.Private.Addr()}), func(a netip.Addr) bool {
 		return slices.Contains(v.config.Pool.Addresses, a)
 	})

@@ -22,8 +22,9 @@ type (
 
 // newServices is all that the daemon consists of, in the order in which a configuration goes through it; it settles and
 // stops the other way round. What a draft needs of others they have put there before: lists and places before the policy
-// that is compiled of them, the data plane before all that is in it. The data plane is attached when nothing else can
-// fail, and then the view is in force.
+// that is compiled of them, the data plane before all that is in it. The name servers are below what may wait for a disk
+// when it settles: watches, bans and lists. The data plane is attached when nothing else can fail, and then the view is in
+// force.
 func (g *Daemon) newServices() serviceList {
 	kernel, guard, names, machine := kernelServices{g}, guardServices{g}, nameServices{g}, machineServices{g}
 	return serviceList{
@@ -38,17 +39,17 @@ func (g *Daemon) newServices() serviceList {
 		{Name: "policy", Prepare: kernel.preparePolicy},
 		{Name: "counts", Prepare: kernel.prepareCounts, Report: kernel.reportChains},
 		{Name: "advice", Prepare: names.prepareAdvice, Run: names.runAdvice, Report: names.reportAdvice},
+		{Name: "watches", Prepare: guard.prepareWatches, Run: g.watches.Run, Report: g.watches.Report},
+		{Name: "events", Prepare: g.prepareEvents, Report: g.events.Report},
+		{Name: "honeypot", Run: g.honeypot.Run, Report: g.honeypot.Report},
+		{Name: "bans", Prepare: guard.prepareBans, Run: guard.runBans, Report: guard.reportBans},
 		{Name: "pool", Fixed: fixedPool, Prepare: names.preparePool, Run: names.runPool, Report: names.reportPool},
 		{Name: "name servers", Fixed: fixedNames, Prepare: names.prepareNames, Report: names.reportNames},
 		{Name: "public name server", Run: names.servePublic},
 		{Name: "private name server", Run: names.servePrivate},
 		{Name: "questions", Run: names.runQuestions},
-		{Name: "events", Prepare: g.prepareEvents, Report: g.events.Report},
-		{Name: "outbound addresses", Prepare: machine.prepareOutbound, Run: endless(machine.runOutbound), Report: machine.reportOutbound},
-		{Name: "honeypot", Run: g.honeypot.Run, Report: g.honeypot.Report},
-		{Name: "bans", Prepare: guard.prepareBans, Run: guard.runBans, Report: guard.reportBans},
-		{Name: "watches", Prepare: guard.prepareWatches, Run: g.watches.Run, Report: g.watches.Report},
 		{Name: "captures", Prepare: kernel.prepareCaptures, Run: kernel.runCaptures},
+		{Name: "outbound addresses", Prepare: machine.prepareOutbound, Run: endless(machine.runOutbound), Report: machine.reportOutbound},
 		{Name: "diagnosis", Run: g.diagnosis.Run, Report: g.diagnosis.Report},
 		{Name: "attachment", Prepare: kernel.prepareAttachment},
 		{Name: "control socket", Run: g.runControl},
