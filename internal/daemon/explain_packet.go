@@ -106,26 +106,47 @@ const noNextHeader model.Protocol = 59
 
 // freePort is one by which no session of the flow's two ends is open.
 func (e *explainer) freePort(f flow) (uint16, error) {
-	taken := map[uint16]bool{}
 	if f.source.Is6() {
 		return somePort, nil
 	}
-	err := e.data.Sessions(func(s datapath.Session) {
-		if s.Protocol != f.protocol {
-			return
-		}
-		if f.direction == model.Out && s.Private.Addr() == f.source && s.Remote.Addr() == f.destination {
-			taken[s.Private.Port()] = true
-		}
-		if f.direction == model.In && s.Remote.Addr() == f.source {
-			taken[s.Remote.Port()] = true
-		}
-	})
-	port := uint16(somePort)
-	for taken[port] {
-		port++
+	var open []datapath.Session
+	if err := e.data.Sessions(func(s datapath.Session) { open = append(open, s) }); err != nil {
+		return 0, err
 	}
-	return port, err
+	return f.freePort(open)
+}
+
+// How near a session is to a flow that has its port.
+const (
+	sameEnds = 1 + iota // their addresses; from outside the remote one's alone, for addresses may lead to one host
+	sameFlow
+)
+
+// freePort is the first one from somePort on, and round, by which nothing near to the flow is open.
+func (f flow) freePort(open []datapath.Session) (uint16, error) {
+	const ports = 1<<16 - 1
+	near := map[uint16]int{}
+	for _, s := range open {
+		from, to := s.Private, s.Remote
+		if f.direction == model.In {
+			from, to = s.Remote, s.External
+		}
+		switch {
+		case s.Protocol != f.protocol || from.Addr() != f.source:
+		case to.Addr() == f.destination && (to.Port() == f.port || !f.protocol.HasPorts()):
+			near[from.Port()] = sameFlow
+		case to.Addr() == f.destination || f.direction == model.In:
+			near[from.Port()] = max(near[from.Port()], sameEnds)
+		}
+	}
+	for _, refused := range []int{sameEnds, sameFlow} {
+		for n := range ports {
+			if port := uint16((somePort-1+n)%ports + 1); near[port] < refused {
+				return port, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("%s has sessions with %s from all its ports", f.source, endpointText(f.protocol, netip.AddrPortFrom(f.destination, f.port)))
 }
 
 // named tells what the flow goes to, and gives it the pool address that it would be answered.
