@@ -27,7 +27,7 @@ type flow struct {
 	direction           model.Direction
 	protocol            model.Protocol
 	source, destination netip.Addr      // which is not known of a flow that goes to a name
-	port                uint16          // of the destination
+	from, port          uint16          // of the source, which run takes, and of the destination
 	name                *registry.Entry // from outside: by it the flow gets a pool address
 }
 
@@ -101,7 +101,7 @@ func (e *explainer) four(f flow) (api.Ending, error) {
 	if f.name != nil {
 		e.named(&f)
 	}
-	steps, err := e.run(f)
+	steps, err := e.run(&f)
 	if err != nil {
 		return api.Ending{}, err
 	}
@@ -223,7 +223,7 @@ func aboutSource(steps []api.ExplainStep) []api.ExplainStep {
 func (e *explainer) silently(f flow) (api.Ending, error) {
 	e.steps = nil
 	f.destination = e.lendable(f.name.Service)
-	steps, err := e.run(f)
+	steps, err := e.run(&f)
 	if err != nil {
 		return api.Ending{}, err
 	}

@@ -269,16 +269,12 @@ func (d *differential) once() {
 	var x api.Explanation
 	var steps []datapath.TraceStep
 	var at datapath.Interface
-	var port uint16
 	d.must(d.namespace.Do(func() (err error) {
 		e := d.explains()
 		if x, err = e.explain(api.ExplainRequest{Address: f.source, ToAddress: f.destination, Protocol: f.protocol, Port: f.port, Direction: f.direction}); err != nil {
 			return err
 		}
-		if steps, err = e.run(f); err != nil {
-			return err
-		}
-		if port, err = e.freePort(f); err != nil {
+		if steps, err = e.run(&f); err != nil {
 			return err
 		}
 		at, err = e.ingress(f)
@@ -296,7 +292,7 @@ func (d *differential) once() {
 	}
 	counters, seen := d.counters(), d.seen()
 	d.must(d.namespace.Do(func() error {
-		_, _, err := d.data.Inject(datapath.Injected{Public: f.direction == model.In, Ifindex: at.Ifindex, Frame: f.packet(port).Between(packets.RouterMAC, packets.GatewayPublicMAC).Bytes(), Mode: at.Mode})
+		_, _, err := d.data.Inject(datapath.Injected{Public: f.direction == model.In, Ifindex: at.Ifindex, Frame: f.packet().Between(packets.RouterMAC, packets.GatewayPublicMAC).Bytes(), Mode: at.Mode})
 		return err
 	}))
 	after, now := d.counters(), d.seen()

@@ -18,9 +18,9 @@ import (
 // next one that is free is taken.
 const somePort = 40000
 
-// run has the flow's first packet go through the data plane, dry.
-func (e *explainer) run(f flow) ([]datapath.TraceStep, error) {
-	at, err := e.ingress(f)
+// run has the flow's first packet go through the data plane, dry, from a port that it takes.
+func (e *explainer) run(f *flow) ([]datapath.TraceStep, error) {
+	at, err := e.ingress(*f)
 	if err != nil {
 		return nil, err
 	}
@@ -28,11 +28,10 @@ func (e *explainer) run(f flow) ([]datapath.TraceStep, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := e.freePort(f)
-	if err != nil {
+	if f.from, err = e.freePort(*f); err != nil {
 		return nil, err
 	}
-	in := datapath.Injected{Public: f.direction == model.In, Ifindex: at.Ifindex, Frame: f.packet(port).Bytes()}
+	in := datapath.Injected{Public: f.direction == model.In, Ifindex: at.Ifindex, Frame: f.packet().Bytes()}
 	return dry.Run(in, f.lease())
 }
 
@@ -80,9 +79,9 @@ func (f flow) lease() (lent datapath.Lease) {
 	return lent
 }
 
-// packet is the flow's first one, from a port.
-func (f flow) packet(port uint16) packets.Packet {
-	source, to := netip.AddrPortFrom(f.source, port), netip.AddrPortFrom(f.destination, f.port)
+// packet is the flow's first one.
+func (f flow) packet() packets.Packet {
+	source, to := netip.AddrPortFrom(f.source, f.from), netip.AddrPortFrom(f.destination, f.port)
 	switch f.protocol {
 	case model.TCP:
 		return packets.NewTCP(source, to, packets.SYN, "")
@@ -94,7 +93,7 @@ func (f flow) packet(port uint16) packets.Packet {
 	if f.protocol.ByAddress() {
 		return packets.NewIP(f.source, f.destination, f.protocol, make([]byte, 40)) // longer than each of their headers
 	}
-	echo := packets.NewEcho(f.source, f.destination, port, 1)
+	echo := packets.NewEcho(f.source, f.destination, f.from, 1)
 	if f.source.Is6() && f.protocol == model.AnyProtocol {
 		echo.IPv6.NextHeader = noNextHeader
 	}
@@ -204,7 +203,7 @@ func (e *explainer) six(f flow) (api.Ending, error) {
 	if _, err := dry.Asked(); err != nil { // of flows before
 		return api.Ending{}, err
 	}
-	steps, err := e.run(f)
+	steps, err := e.run(&f)
 	if err != nil {
 		return api.Ending{}, err
 	}

@@ -185,13 +185,13 @@ func (t *telling) sentTo(to netip.Addr, end string) {
 	}
 }
 
-// oneOf says what else may become of a flow that multipath has sent on: the port that it
-// comes from is made up.
+// oneOf says what else may become of a flow that multipath has sent on: nobody has said the
+// port that it comes from.
 func (t *telling) oneOf() string {
 	for name, b := range t.view.balances {
 		if slices.ContainsFunc(t.steps, func(s api.ExplainStep) bool { return s.Step == name }) {
 			up, all := b.Up()
-			return fmt.Sprintf(" when it comes from port %d; %d of %d backends are up", somePort, up, all)
+			return fmt.Sprintf(" when it comes from port %d; %d of %d backends are up", t.from, up, all)
 		}
 	}
 	return ""

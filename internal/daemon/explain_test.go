@@ -250,9 +250,9 @@ func (b *rig) agrees(f flow, want string) {
 	if err != nil || said(x) != want {
 		b.t.Errorf("%s to %s: %v\n got %s\nwant %s", f.source, f.destination, err, said(x), want)
 	}
-	port, err := b.newExplainer().freePort(f)
+	f.from, err = b.newExplainer().freePort(f)
 	b.must(err)
-	end := b.send(f.direction == model.In, f.packet(port))
+	end := b.send(f.direction == model.In, f.packet())
 	if (end.IsDrop() || end == "answered_trap") == x.Passes || !x.Passes && end != x.Reason || x.Passes && x.Reason != "" && end != x.Reason {
 		b.t.Errorf("%s to %s: explained %s, and then it ended with %s", f.source, f.destination, said(x), end)
 	}

@@ -193,9 +193,9 @@ func broken(p packets.Packet) packets.Packet {
 func (w asked) ends(r *rig, want string, insane bool, reasons []reason) {
 	r.t.Helper()
 	q := w.requested(r)
-	f := flow{direction: q.Direction, protocol: q.Protocol, source: q.Address, destination: q.ToAddress, port: q.Port}
+	f := flow{direction: q.Direction, protocol: q.Protocol, source: q.Address, from: somePort, destination: q.ToAddress, port: q.Port}
 	if insane {
-		if end := r.send(w.public, broken(f.packet(somePort))); end != "drop_malformed" {
+		if end := r.send(w.public, broken(f.packet())); end != "drop_malformed" {
 			r.t.Errorf("what is no IP packet ended with %s", end)
 		}
 		return
@@ -211,7 +211,7 @@ func (w asked) ends(r *rig, want string, insane bool, reasons []reason) {
 	if got != want {
 		r.t.Errorf("with %q explained is %s, want %s: %s", reasons, got, want, said(x))
 	}
-	end := r.send(w.public, f.packet(somePort))
+	end := r.send(w.public, f.packet())
 	passes := !end.IsDrop() && end != "answered_trap"
 	if passes && w.lends {
 		client := netip.AddrPortFrom(f.source, somePort)

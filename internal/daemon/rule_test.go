@@ -38,7 +38,7 @@ func newRuled(t *testing.T, more string) ruled {
 // or the function that drops it.
 func (b ruled) ends(remote string, d model.Direction) string {
 	b.t.Helper()
-	f := flow{direction: d, protocol: model.TCP, source: netip.MustParseAddr(remote), destination: netip.MustParseAddr("198.18.0.3"), port: 443}
+	f := flow{direction: d, protocol: model.TCP, source: netip.MustParseAddr(remote), from: somePort, destination: netip.MustParseAddr("198.18.0.3"), port: 443}
 	host := netip.MustParseAddr("10.0.0.101")
 	if f.source.Is6() {
 		host = netip.MustParseAddr("2001:db8:2::5")
@@ -51,7 +51,7 @@ func (b ruled) ends(remote string, d model.Direction) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	end := b.send(d == model.In, f.packet(somePort))
+	end := b.send(d == model.In, f.packet())
 	if end.IsDrop() == x.Passes || end.IsDrop() && end != x.Reason {
 		b.t.Errorf("%s, %s: explained %s, and then it ended with %s", remote, d, said(x), end)
 	}
