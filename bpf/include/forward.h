@@ -239,6 +239,8 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 		if (!copy)
 			return CTX_DROP;
 		*copy = *session;
+		copy->next_hop_in = 0; /* its numbers are of another table than a dry run's */
+		copy->next_hop_out = 0;
 		session = copy;
 	}
 	if (__builtin_expect(packet->link_broadcast, 0))

@@ -155,7 +155,7 @@ static __noinline bool mtu_is_refused(ctx_t *ctx, const struct packet *packet, c
 	if (icmp.type != ICMP_DEST_UNREACH || icmp.code != ICMP_FRAG_NEEDED ||
 	    bpf_ntohs(icmp.un.frag.mtu) >= PATH_MTU_LEAST)
 		return false;
-	out = next_hop_at(session->next_hop_out);
+	out = DRY ? 0 : next_hop_at(session->next_hop_out);
 	return (out && out->mtu ? out->mtu : unknown_mtu(ctx, session, DIRECTION_OUT)) >= PATH_MTU_LEAST;
 }
 
