@@ -63,6 +63,7 @@ __noinline int path_clamp(ctx_t *ctx, const struct packet *packet, const struct 
 	most = mtu > MSS_HEADERS ? mtu - MSS_HEADERS : 1;
 	if (settings->mss != MSS_AUTO && settings->mss < most)
 		most = settings->mss;
-	trace_step(TRACE_MSS, came == mtu, 0, bpf_htons(mtu), most);
+	trace_step(TRACE_MTU, came == mtu, 0, 0, mtu);
+	trace_step(TRACE_MSS, 0, 0, 0, most);
 	return mss_clamp(ctx, packet, most);
 }

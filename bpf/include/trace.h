@@ -23,13 +23,14 @@ enum trace_kind {
 	TRACE_LIMIT,	 /* address has as many as it may, number; says: enum reason */
 	TRACE_NAT,	 /* it leaves as address and port */
 	TRACE_HAIRPIN,	 /* it comes in again, from address and port */
-	TRACE_MSS, /* number: the most that its SYN may say; port: the least MTU; says: that is where it came from */
-	TRACE_END, /* says: enum reason */
+	TRACE_MTU,	 /* number: the least on its way, in octets; says: that is where it came from */
+	TRACE_MSS,	 /* number: the most that its SYN may say, in octets */
+	TRACE_END,	 /* says: enum reason */
 };
 
 struct trace_step {
 	__u16 kind; /* enum trace_kind */
-	__u16 port; /* in network byte order, also an MTU */
+	__u16 port; /* in network byte order */
 	__u32 says;
 	__u32 address;
 	__u32 number;

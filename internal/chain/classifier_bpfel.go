@@ -236,8 +236,9 @@ const (
 	classifierTraceKindTRACE_LIMIT     classifierTraceKind = 13
 	classifierTraceKindTRACE_NAT       classifierTraceKind = 14
 	classifierTraceKindTRACE_HAIRPIN   classifierTraceKind = 15
-	classifierTraceKindTRACE_MSS       classifierTraceKind = 16
-	classifierTraceKindTRACE_END       classifierTraceKind = 17
+	classifierTraceKindTRACE_MTU       classifierTraceKind = 16
+	classifierTraceKindTRACE_MSS       classifierTraceKind = 17
+	classifierTraceKindTRACE_END       classifierTraceKind = 18
 )
 
 type classifierTraceLimit uint32

@@ -172,19 +172,19 @@ func (t *telling) sessions() {
 }
 
 // mss tells where the SYNs of a flow are lowered below what Ethernet carries, which most machines say.
-func (t *telling) mss(s datapath.TraceStep) {
+func (t *telling) mss(most uint32) {
 	const ethernetMTU = 1500
 	narrow := t.destination
 	switch {
-	case s.Says != 0:
+	case t.mtu.Says != 0:
 		narrow = t.source
 	case t.dnat.IsValid():
 		narrow = t.dnat
 	}
 	switch configured := t.view.config.MSS; {
-	case configured != config.MSSAuto && int(s.Number) == int(configured):
-		t.step("mss", "lower", "SYNs of both ends say at most %d octets, as configured", s.Number)
-	case s.Port < ethernetMTU:
-		t.step("mss", "lower", "SYNs of both ends say at most %d octets: %d are the MTU of the way to %s", s.Number, s.Port, narrow)
+	case configured != config.MSSAuto && int(most) == int(configured):
+		t.step("mss", "lower", "SYNs of both ends say at most %d octets, as configured", most)
+	case t.mtu.Number < ethernetMTU:
+		t.step("mss", "lower", "SYNs of both ends say at most %d octets: %d are the MTU of the way to %s", most, t.mtu.Number, narrow)
 	}
 }

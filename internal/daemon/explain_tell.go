@@ -44,6 +44,7 @@ type telling struct {
 	dnat      netip.Addr
 	known     uint32 // sessions of the client
 	limit     datapath.TraceStep
+	mtu       datapath.TraceStep
 }
 
 // tell tells what a dry run did, and returns how it ended.
@@ -148,8 +149,10 @@ func (t *telling) next(s datapath.TraceStep) {
 		t.step("hairpin", "continue", "it comes in again, from %s", s.Address)
 		t.hairpin, t.direction, t.source = true, model.In, s.Address
 		t.told = map[datapath.TraceKind]bool{datapath.TraceFind: true}
+	case datapath.TraceMTU:
+		t.mtu = s
 	case datapath.TraceMSS:
-		t.mss(s)
+		t.mss(s.Number)
 	}
 }
 

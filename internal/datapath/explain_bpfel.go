@@ -62,8 +62,9 @@ const (
 	explainTraceKindTRACE_LIMIT     explainTraceKind = 13
 	explainTraceKindTRACE_NAT       explainTraceKind = 14
 	explainTraceKindTRACE_HAIRPIN   explainTraceKind = 15
-	explainTraceKindTRACE_MSS       explainTraceKind = 16
-	explainTraceKindTRACE_END       explainTraceKind = 17
+	explainTraceKindTRACE_MTU       explainTraceKind = 16
+	explainTraceKindTRACE_MSS       explainTraceKind = 17
+	explainTraceKindTRACE_END       explainTraceKind = 18
 )
 
 type explainTraceLimit uint32

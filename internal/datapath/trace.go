@@ -26,6 +26,7 @@ const (
 	TraceLimit     = TraceKind(explainTraceKindTRACE_LIMIT)
 	TraceNAT       = TraceKind(explainTraceKindTRACE_NAT)
 	TraceHairpin   = TraceKind(explainTraceKindTRACE_HAIRPIN)
+	TraceMTU       = TraceKind(explainTraceKindTRACE_MTU)
 	TraceMSS       = TraceKind(explainTraceKindTRACE_MSS)
 	TraceEnd       = TraceKind(explainTraceKindTRACE_END)
 )
