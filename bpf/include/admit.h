@@ -59,11 +59,8 @@ static __always_inline enum reason pool_enter(struct flow *flow, const struct se
 {
 	struct binding *binding = binding_at(flow->binding);
 	enum reason reason;
-	__u32 host;
-	__u16 port;
-	bool whole;
 
-	if (DRY && dry_lent(&host, &port, &whole))
+	if (dry_is_lent())
 		return REASON_NONE;
 	if (binding && *(volatile __u32 *)&binding->sessions >= settings->limits.binding_sessions)
 		return REASON_DROP_BINDING_SESSIONS;

@@ -51,11 +51,10 @@ __noinline __u32 bound_find(const struct tuple *tuple)
 {
 	struct bound_key key = {};
 	__u32 slot;
-	bool whole;
 
 	if (!tuple)
 		return 0;
-	if (DRY && dry_lent(&key.address, &key.port, &whole))
+	if (dry_is_lent())
 		return 1;
 	key.address = tuple->destination;
 	key.protocol = tuple->protocol;

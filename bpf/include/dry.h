@@ -50,7 +50,15 @@ static __always_inline struct session *dry_record(void)
 	return bpf_map_lookup_elem(&dry_sessions, &zero);
 }
 
-/* What is taken to be lent; false where nothing is. */
+/* Whether something is taken to be lent. */
+static __always_inline bool dry_is_lent(void)
+{
+	struct trace *trace = trace_get();
+
+	return trace && trace->lent_host;
+}
+
+/* What that is; false where nothing is. */
 static __always_inline bool dry_lent(__u32 *host, __u16 *port, bool *whole)
 {
 	struct trace *trace = trace_get();
@@ -82,6 +90,11 @@ static __always_inline void trace_step(enum trace_kind kind, __u32 says, __u32 a
 static __always_inline struct session *dry_record(void)
 {
 	return 0;
+}
+
+static __always_inline bool dry_is_lent(void)
+{
+	return false;
 }
 
 static __always_inline bool dry_lent(__u32 *host, __u16 *port, bool *whole)

@@ -16,7 +16,7 @@ static __always_inline enum reason pool_way(const struct packet *packet, struct 
 	struct binding *binding;
 	bool whole;
 
-	if (DRY && dry_lent(&flow->private_address, &flow->private_port, &whole)) {
+	if (dry_lent(&flow->private_address, &flow->private_port, &whole)) {
 		flow->flags = whole ? SESSION_WHOLE_HOST : 0;
 		return REASON_NONE;
 	}
