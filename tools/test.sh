@@ -15,7 +15,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 # The minutes that each part takes at most on two cores; no run of go test may take twice as long.
-declare -A minutes=([quick]=10 [tcx]=8 [daemon]=12 [e2e]=14 [browser]=10 [lab]=12)
+declare -A minutes=([quick]=10 [tcx]=12 [daemon]=12 [e2e]=14 [browser]=10 [lab]=12)
 slow=(tcx daemon e2e browser lab)
 
 parts=("$@")
@@ -86,11 +86,16 @@ with_race() { CC=clang-19 CGO_ENABLED=1 "$@" -race; }
 quick_tests() {
   stage unit "$(others "$dataplane|$whole")"
   with_race stage race "$(packages "$concurrent")" -short
-  stage datapath "$(packages "$dataplane")" "${waiting[@]}"
+  stage datapath "$(packages "$dataplane")" "${waiting[@]}" -p=2
   stage stories "$(packages test/e2e)" "${waiting[@]}" -run "^Test($stories)\$"
   (cd tools && go test -json ./testsummary ./constants) || echo tools >>"$work/failed"
 }
-tcx_tests() { stage tcx "$(packages test/datapath)" "${waiting[@]}" -mode=tcx; }
+# The data plane at tcx, then what is random for longer in both forms.
+long=(-steps=10000 -swaps=100)
+tcx_tests() {
+  stage tcx "$(packages test/datapath)" "${waiting[@]}" -mode=tcx "${long[@]}"
+  stage long "$(packages test/datapath)" "${waiting[@]}" -run '^Test(Differential|ChainsChangeUnderTraffic)$' "${long[@]}"
+}
 daemon_tests() {
   with_race stage daemon "$(packages internal/daemon)" -count=1
   stage cli "$(packages internal/cli)" "${waiting[@]}"

@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"flag"
 	"fmt"
 	"net/netip"
 	"testing"
@@ -86,12 +87,13 @@ func TestFilterDeniesFlows(t *testing.T) {
 	g.mapped(udp(inA, server))
 }
 
+var swaps = flag.Int("swaps", 30, "of the chains in TestChainsChangeUnderTraffic")
+
 // While chains change, no packet is lost that all of them let through, and none passes
 // that all of them deny: one function of the old chain with another of the new would let
 // it. The sessions are judged again each time.
 func TestChainsChangeUnderTraffic(t *testing.T) {
 	t.Parallel()
-	const swaps = 100
 	g := newGateway(t)
 	dns := chain.Rule{Protocol: model.UDP, Ports: model.Ports{First: 53, Last: 53}}
 	out := []chain.Rule{{Direction: model.Out}}
@@ -112,7 +114,7 @@ func TestChainsChangeUnderTraffic(t *testing.T) {
 		_, _, err := g.inject(false, g.private, bad) // its sender is told, or not
 		return err
 	}, func() error {
-		for n := range swaps {
+		for n := range *swaps {
 			if err := g.chain(out, chains[(n+1)%2]); err != nil {
 				return err
 			}
@@ -123,7 +125,7 @@ func TestChainsChangeUnderTraffic(t *testing.T) {
 	if passed, denied := after["forwarded"]-before["forwarded"], after["drop_denied"]-before["drop_denied"]; passed != sent || denied != sent {
 		t.Errorf("of %d packets each, %d passed that are allowed, and %d did not that are denied", sent, passed, denied)
 	}
-	t.Logf("%d packets of each kind during %d changes", sent, swaps)
+	t.Logf("%d packets of each kind during %d changes", sent, *swaps)
 }
 
 // A function that sees every packet drops one of an open flow without ending it, is not

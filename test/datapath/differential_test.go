@@ -17,7 +17,7 @@ import (
 
 var (
 	seed  = flag.Uint64("seed", 0, "of the random tests; 0: one from the clock, which a failure prints")
-	steps = flag.Int("steps", 10_000, "of TestDifferential for each filtering")
+	steps = flag.Int("steps", 4_000, "of TestDifferential for each filtering")
 )
 
 func randomSource(t testing.TB) *rand.Rand {
