@@ -2,59 +2,66 @@ package repo
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 )
 
 const (
-	reproduction   = "docs/results/reproduction.md"
-	summaryHeading = "## What was measured"
+	reproduction     = "docs/results/reproduction.md"
+	comparedHeading  = "## Compared with"
+	comparedDevices  = "| | The better of iptables and nftables | Realmgate |"
+	comparedFigureRE = `[0-9][0-9.,]*[kMG]?(/s| ns| bytes) \([^)]*\)`
 )
 
-// checkSummary wants the table of figures that the README shows to be the one of
-// the reproduction, line by line, with its plot.
-func checkSummary(r tree) []string {
+// checkCompared wants every figure that the README compares with others to be one of the
+// reproduction, with its range, and two in each row.
+func checkCompared(r tree) []string {
 	readme, _ := r.read("README.md")
 	page, _ := r.read(reproduction)
-	_, section, ok := strings.Cut(readme, summaryHeading+"\n")
+	_, section, ok := strings.Cut(readme, comparedHeading+"\n")
 	if !ok {
-		return []string{"README.md: there is no " + summaryHeading}
+		return []string{"README.md: there is no " + comparedHeading}
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	published := map[string]bool{}
-	for line := range strings.Lines(page) {
-		published[strings.TrimSpace(line)] = true
-	}
 	var problems []string
-	rows := 0
-	for line := range strings.Lines(section) {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "|") {
-			continue
-		}
-		if rows++; !published[line] {
-			problems = append(problems, fmt.Sprintf("README.md: not in %s: %s; copy its summary again", reproduction, line))
-		}
-	}
-	if rows == 0 {
-		problems = append(problems, "README.md: no table under "+summaryHeading)
-	}
 	if !strings.Contains(section, "](docs/results/cost.svg)") {
-		problems = append(problems, "README.md: no plot under "+summaryHeading)
+		problems = append(problems, "README.md: no plot under "+comparedHeading)
+	}
+	_, table, ok := strings.Cut(section, comparedDevices+"\n")
+	if !ok {
+		return append(problems, "README.md: no table of figures under "+comparedHeading)
+	}
+	table, _, _ = strings.Cut(table, "\n\n")
+	figure := regexp.MustCompile(comparedFigureRE)
+	for _, row := range strings.Split(strings.TrimSpace(table), "\n")[1:] {
+		figures := figure.FindAllString(row, -1)
+		if len(figures) != 2 {
+			problems = append(problems, fmt.Sprintf("README.md: not two figures with their ranges: %s", row))
+		}
+		for _, f := range figures {
+			if !strings.Contains(page, f) {
+				problems = append(problems, fmt.Sprintf("README.md: %s is not in %s", f, reproduction))
+			}
+		}
 	}
 	return problems
 }
 
-func TestSummary(t *testing.T) {
+func TestCompared(t *testing.T) {
 	t.Parallel()
-	upholds(t, checkSummary)
+	upholds(t, checkCompared)
 }
 
-func TestSummaryCanFail(t *testing.T) {
+func TestComparedCanFail(t *testing.T) {
 	t.Parallel()
-	rejects(t, checkSummary, map[string]string{"README.md": "# Other\n"}, "there is no ## What was measured")
-	rejects(t, checkSummary, map[string]string{"README.md": "## What was measured\nNothing.\n"}, "no table", "no plot")
-	rejects(t, checkSummary, map[string]string{
-		"README.md":  "## What was measured\n| a | 1 |\n| b | 2 |\n\n![costs](docs/results/cost.svg)\n\n## Next\n| c | 3 |\n",
-		reproduction: "| a | 1 |\n| b | 3 |\n",
-	}, "| b | 2 |")
+	plot := "![costs](docs/results/cost.svg)\n\n"
+	table := comparedHeading + "\n" + plot + comparedDevices + "\n| --- | --- | --- |\n"
+	rejects(t, checkCompared, map[string]string{"README.md": "# Other\n"}, "there is no "+comparedHeading)
+	rejects(t, checkCompared, map[string]string{"README.md": comparedHeading + "\nNothing.\n"}, "no table", "no plot")
+	rejects(t, checkCompared, map[string]string{"README.md": table + "| a | 5 | 7 |\n"}, "not two figures")
+	rejects(t, checkCompared, map[string]string{
+		"README.md":  table + "| a | 5 ns (4–6) | 1.2M/s (1M–2M) |\n\n## Next\n| c | 3 |\n",
+		reproduction: "| a | 5 ns (4–6) | 1.3M/s (1M–2M) |\n",
+	}, "1.2M/s (1M–2M) is not in")
 }
