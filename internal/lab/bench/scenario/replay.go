@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -76,13 +75,15 @@ type replayer struct {
 	inside, outside *netns.Frames
 	external        []netip.AddrPort // what each flow was translated to; invalid until its first packet came
 	nat             trafficgen.Addresses
+	there, back     *awaiting // what comes outside, and inside
 
 	sent, lost, unanswered, wrong int
 	delays                        []float64 // ns
 }
 
 func measureReplay(ctx context.Context, bed *bench.Bed, recording *replay.Recording) (measures []bench.Measure, err error) {
-	r := &replayer{recording: recording, rig: bed.Rig, external: make([]netip.AddrPort, len(recording.Flows)), nat: bed.Translation()}
+	r := &replayer{recording: recording, rig: bed.Rig, external: make([]netip.AddrPort, len(recording.Flows)), nat: bed.Translation(),
+		there: newAwaiting(bench.Sources, bench.Destinations), back: newAwaiting(bench.Sources, bench.Destinations)}
 	if r.inside, err = bed.Rig.Inside.Frames(bed.Rig.Initiator.Name); err != nil {
 		return nil, err
 	}
@@ -104,11 +105,19 @@ func measureReplay(ctx context.Context, bed *bench.Bed, recording *replay.Record
 		}
 	}
 	took := time.Since(begun)
+	if err := errors.Join(r.drain(r.outside, r.there, false), r.drain(r.inside, r.back, true)); err != nil {
+		return nil, err
+	}
 	whole := r.sent+r.unanswered == len(recording.Packets)
 	bed.Gate("complete", whole, "it ended after %d of %d packets, of which %d were lost", r.sent, len(recording.Packets), r.lost)
-	bed.Gate("translated", r.wrong == 0, "%d of %d packets arrived with another payload or from an address that is not the device's", r.wrong, r.sent)
+	bed.Gate("translated", r.wrong == 0, "%d of %d packets arrived from an address that is not the device's, or not the one of their flow", r.wrong, r.sent)
+	twice, astray := r.there.arrivals[doubled]+r.back.arrivals[doubled], r.there.arrivals[misdirected]+r.back.arrivals[misdirected]
+	bed.Gate("doubled", twice == 0, "%d of %d packets arrived twice", twice, r.sent)
+	bed.Gate("misdirected", astray == 0, "%d frames came to where none of them was to come, or with another payload", astray)
+	share := func(n int) float64 { return 100 * float64(n) / float64(max(r.sent+r.unanswered, 1)) }
 	return []bench.Measure{
-		{Metric: "arrived", Unit: "%", Value: 100 * float64(r.sent-r.lost) / float64(max(r.sent+r.unanswered, 1))},
+		{Metric: "arrived", Unit: "%", Value: share(r.sent - r.lost)},
+		{Metric: "late", Unit: "%", Value: share(r.there.arrivals[late] + r.back.arrivals[late])},
 		{Metric: "delay_median", Unit: "ns", Value: method.Quantile(r.delays, 0.5)},
 		{Metric: "delay_p99.9", Unit: "ns", Value: method.Quantile(r.delays, 0.999)},
 		{Metric: "packets", Unit: "packets/s", Value: float64(r.sent) / took.Seconds()},
@@ -121,17 +130,22 @@ func (r *replayer) send(p replay.Packet) error {
 	inside := netip.AddrPortFrom(insideHost(flow.Host), flow.Tuple.Source.Port())
 	outside := netip.AddrPortFrom(outsideEnd(p.Flow), flow.Tuple.Destination.Port())
 	from, to, port := r.inside, r.outside, r.rig.Initiator
-	source, destination, arrives := inside, outside, outside.Addr()
+	source, destination := inside, outside
 	if p.Back {
 		if !r.external[p.Flow].IsValid() {
 			r.unanswered++
 			return nil
 		}
 		from, to, port = r.outside, r.inside, r.rig.Responder
-		source, destination, arrives = outside, r.external[p.Flow], inside.Addr()
+		source, destination = outside, r.external[p.Flow]
 	}
 	content := p.Between(source, destination)
 	frame := content.Between(packets.MAC(port.MAC), packets.MAC(port.Device)).Bytes()
+	expected, whole := r.there, content
+	if p.Back {
+		expected, whole = r.back, p.Between(outside, inside)
+	}
+	expected.next(expected.identify(whole, p.Back))
 	r.sent++
 	begun := time.Now()
 	if err := from.Send(frame); err != nil {
@@ -141,31 +155,47 @@ func (r *replayer) send(p replay.Packet) error {
 		frame, err := to.Receive(deadline)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			r.lost++
+			expected.giveUp()
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		got, err := packets.Parse(frame)
-		if err != nil || got.IPv4 == nil || got.IPv4.Destination != arrives || p.Back && got.IPv4.Source != outside.Addr() {
-			continue // another program's
+		if err != nil || expected.sort(got, p.Back) != awaited {
+			continue
 		}
 		r.delays = append(r.delays, float64(time.Since(begun).Nanoseconds()))
-		r.arrived(p, content, got)
+		if !p.Back {
+			r.arrived(p.Flow, got.Tuple().Source)
+		}
 		return nil
 	}
 }
 
-// arrived notes what a flow was translated to, and whether the packet is the one sent.
-func (r *replayer) arrived(p replay.Packet, sent, got packets.Packet) {
-	if !bytes.Equal(got.Payload, sent.Payload) {
+// drain sorts what came to a side after its last packet.
+func (r *replayer) drain(side *netns.Frames, expected *awaiting, back bool) error {
+	expected.next(identity{})
+	for deadline := time.Now().Add(replayWait); ; {
+		frame, err := side.Receive(deadline)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if got, err := packets.Parse(frame); err == nil {
+			expected.sort(got, back)
+		}
+	}
+}
+
+// arrived notes what a flow was translated to: an address of the device's, and the same for all its packets.
+func (r *replayer) arrived(flow int, source netip.AddrPort) {
+	known := r.external[flow]
+	a := source.Addr()
+	if r.nat != (trafficgen.Addresses{}) && (a.Less(r.nat.First) || r.nat.Last().Less(a)) || known.IsValid() && source != known {
 		r.wrong++
 	}
-	if p.Back {
-		return
-	}
-	r.external[p.Flow] = got.Tuple().Source
-	if a := got.IPv4.Source; r.nat != (trafficgen.Addresses{}) && (a.Less(r.nat.First) || r.nat.Last().Less(a)) {
-		r.wrong++
-	}
+	r.external[flow] = source
 }
