@@ -61,28 +61,53 @@ func TestPublishedPageIsWhatItsReportsGive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(results, "reproduction.md"))
+	fresh := t.TempDir()
+	if err := publish(fresh, Papers(), e); err != nil {
+		t.Fatal(err)
+	}
+	want, got := documents(t, fresh), documents(t, results)
+	for name, document := range want {
+		if got[name] == "" {
+			t.Errorf("%s is not there", name)
+			continue
+		}
+		wanted, lines := strings.Split(document, "\n"), strings.Split(got[name], "\n")
+		for i, line := range lines {
+			if i >= len(wanted) || line != wanted[i] {
+				t.Errorf("line %d of %s is not what the reports give (go test ./internal/lab/bench/reproduce -update):\n%s\nbut\n%s", i+1, name, line, wanted[min(i, len(wanted)-1)])
+				break
+			}
+		}
+	}
+	for name := range got {
+		if want[name] == "" && !handWritten[name] {
+			t.Errorf("no report gives %s: remove it", name)
+		}
+	}
+}
+
+// handWritten are pages that tell of measurements of other kinds.
+var handWritten = map[string]bool{"README.md": true, "clients.md": true}
+
+// documents are the files of a folder of results, by name.
+func documents(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	entries, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := pageOf(t, e)
-	for i, line := range strings.Split(string(text), "\n") {
-		if i >= len(got) || line != got[i] {
-			t.Fatalf("line %d of reproduction.md is not what the reports give (go test ./internal/lab/bench/reproduce -update):\n%s\nbut\n%s", i+1, line, got[min(i, len(got)-1)])
-		}
-	}
-	for _, d := range drawings {
-		if !d.there(e) {
+	for _, entry := range entries {
+		if entry.IsDir() {
 			continue
 		}
-		var svg bytes.Buffer
-		if err := report.SVG(&svg, d.drawn(e), d.plot); err != nil {
+		text, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		if err != nil {
 			t.Fatal(err)
 		}
-		if published, err := os.ReadFile(filepath.Join(results, d.file())); err != nil || !bytes.Equal(published, svg.Bytes()) {
-			t.Errorf("%s is not what its report gives: %v", d.file(), err)
-		}
+		all[entry.Name()] = string(text)
 	}
+	return all
 }
 
 // A report in which one device is ten times as fast gives another page.
