@@ -51,9 +51,9 @@ func (l *losses) add(lost uint64, before, after drops) {
 	l.behind += after.behind - before.behind
 }
 
-// noteLosses says where frames were lost in the paced set-up. A queue may also have
+// noteLosses says where frames were lost in the paced set-up, at which points of a sweep. A queue may also have
 // dropped frames that a trial does not miss: what is left then cannot be told.
-func (b *Bed) noteLosses() {
+func (b *Bed) noteLosses(points string) {
 	l := b.losses
 	if l.lost == 0 {
 		return
@@ -62,6 +62,6 @@ func (b *Bed) noteLosses() {
 	if l.before+l.behind > l.lost {
 		others = "which is more than were missed, since these links carry other frames too"
 	}
-	b.bench.Note("of %d frames that %s lost in all trials, also those that ask for too much, %d met a full queue in front of it and %d one behind it, "+
-		"where the tester takes them; %s", l.lost, b.Name, l.before, l.behind, others)
+	b.bench.Note("of %d frames that %s lost in all trials%s, also those that ask for too much, %d met a full queue in front of it and %d one behind it, "+
+		"where the tester takes them; %s", l.lost, b.Name, points, l.before, l.behind, others)
 }

@@ -39,8 +39,8 @@ func TestDropsOfAnOverloadedDevice(t *testing.T) {
 	if l.before+l.behind != l.lost {
 		t.Errorf("of %d frames lost %d met a full queue before and %d behind the device", l.lost, l.before, l.behind)
 	}
-	bed.noteLosses()
-	if notes := bed.bench.Report.Notes; len(notes) != 1 || !strings.Contains(notes[0], "null lost") {
+	bed.noteLosses(" at rules 16")
+	if notes := bed.bench.Report.Notes; len(notes) != 1 || !strings.Contains(notes[0], "null lost in all trials at rules 16") {
 		t.Errorf("%q", notes)
 	}
 }

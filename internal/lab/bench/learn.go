@@ -85,11 +85,14 @@ func (b *Bed) tryReset(ctx context.Context) error {
 		Flows: b.Flows, Frames: min(learnFrames, b.Flows.Count()), Rate: learnRate, Length: b.bench.Length, Epoch: b.epoch,
 		Direction: trafficgen.Reverse, CPU: b.bench.CPU, Wait: b.bench.straggle(),
 	})
-	if err == nil && o.Received() > 0 {
-		err = fmt.Errorf("of %d sessions of the box %d are still there after %q: give another --reset", o.Sent, o.Received(), command)
+	if err != nil {
+		return err
+	}
+	if o.Received() > 0 {
+		return fmt.Errorf("of %d sessions of the box %d are still there after %q: give another --reset", o.Sent, o.Received(), command)
 	}
 	b.bench.Note("%q empties the box's table", command)
-	return err
+	return nil
 }
 
 func span(a trafficgen.Addresses) string {

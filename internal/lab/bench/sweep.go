@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Tuner is a Device that needs settings of the whole machine, which another point of a
@@ -43,9 +45,32 @@ func (b *Bench) Sweep(ctx context.Context, comparisons []Comparison) (err error)
 		b.finish(p.Comparison, p.results, p.beds)
 	}
 	for _, bed := range beds {
-		bed.noteLosses()
+		bed.noteLosses(pointsOf(bed, points))
 	}
 	return err
+}
+
+// pointsOf names the points of a sweep that a bed was for, "" where it was for all.
+func pointsOf(bed *Bed, points []*point) string {
+	var names []string
+	for _, p := range points {
+		if slices.Contains(p.beds, bed) {
+			names = append(names, p.name())
+		}
+	}
+	if len(names) == len(points) {
+		return ""
+	}
+	return " at " + strings.Join(names, "; ")
+}
+
+// name has the point's place in the sweep, as "rules 1024".
+func (p *point) name() string {
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(p.Parameters)) {
+		list = append(list, fmt.Sprintf("%s %g", key, p.Parameters[key]))
+	}
+	return strings.Join(list, ", ")
 }
 
 // lay brings up the devices of all points.

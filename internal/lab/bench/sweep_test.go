@@ -82,3 +82,22 @@ func TestPointsShareTheirDevices(t *testing.T) {
 		t.Errorf("%d devices, flows %v", len(beds), flows)
 	}
 }
+
+// A note about a device says for which points of a sweep it was, unless it was for all.
+func TestPointsOfABed(t *testing.T) {
+	t.Parallel()
+	one, both := &Bed{}, &Bed{}
+	points := []*point{
+		{Comparison: Comparison{Parameters: map[string]float64{"rules": 16}}, beds: []*Bed{one, both}},
+		{Comparison: Comparison{Parameters: map[string]float64{"rules": 65536, "load": 0.5}}, beds: []*Bed{both}},
+	}
+	if got := pointsOf(one, points); got != " at rules 16" {
+		t.Errorf("one point: %q", got)
+	}
+	if got := pointsOf(both, points); got != "" {
+		t.Errorf("all points: %q", got)
+	}
+	if got := points[1].name(); got != "load 0.5, rules 65536" {
+		t.Errorf("two parameters: %q", got)
+	}
+}
