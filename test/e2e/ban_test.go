@@ -36,20 +36,21 @@ func TestBanOutlivesItsDaemon(t *testing.T) {
 	if out, err := d.tell("ban", "add", r.Clients[0].IP.String(), "--file", file, "--for", "1h"); err != nil || out != "20000 prefixes banned\n" {
 		t.Fatalf("ban add: %v: %s", err, out)
 	}
-	mustBe := func(when string) {
+	mustBe := func(when string, refused func() bool) {
 		t.Helper()
-		if !silent(t, talk) {
+		if !refused() {
 			t.Errorf("%s a banned conversation goes on", when)
 		}
 		if who, err := echoOn(other); err != nil || who != hostName(0) {
 			t.Errorf("%s who is not banned reached %q: %v", when, who, err)
 		}
 	}
-	mustBe("at once")
+	asked := func() bool { return d.refuses(talk, "drop_banned") }
+	mustBe("at once", asked)
 	d.kill()
-	mustBe("after a kill")
+	mustBe("after a kill", func() bool { return silent(t, talk) })
 	d.run()
-	mustBe("under the next daemon")
+	mustBe("under the next daemon", asked)
 	if bans := list[[]client.Ban](d, "ban", "list"); len(bans) != many {
 		t.Errorf("%d bans under the next daemon", len(bans))
 	}

@@ -27,7 +27,7 @@ func TestChainChangesByCommand(t *testing.T) {
 		}
 	}
 	must("chain echo asks no-more, filter", "chain", "insert", "echo", entry, "--before", "filter")
-	if !silent(t, talk) {
+	if !d.refuses(talk, "drop_denied") {
 		t.Error("a flow that is denied by command goes on")
 	}
 	must("echo*", "chain", "list")

@@ -44,7 +44,7 @@ func TestChainDeniesByReload(t *testing.T) {
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
 	}
-	if !silent(t, talk) {
+	if !d.refuses(talk, "drop_denied") {
 		t.Error("a session that is denied now goes on")
 	}
 	if who, err := echoOn(other); err != nil || who != hostName(1) {

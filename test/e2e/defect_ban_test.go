@@ -92,7 +92,7 @@ func TestGeofenceDefect5_SpoofedPacketBansNobody(t *testing.T) {
 	if bans := list[[]client.Ban](d, "ban", "list"); len(bans) != 1 {
 		t.Errorf("banned are %+v", bans)
 	}
-	if silent(t, talk) {
+	if _, err := echoOn(talk); err != nil {
 		t.Error("what the victim has open does not go on")
 	}
 }

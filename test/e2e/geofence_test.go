@@ -89,7 +89,7 @@ func TestGuideGeofence(t *testing.T) {
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
 	}
-	if !silent(t, talk) {
+	if !d.refuses(talk, "drop_denied") {
 		t.Error("what was open to who is denied goes on")
 	}
 	r.mustReach(finland, 0)

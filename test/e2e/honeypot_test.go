@@ -53,7 +53,7 @@ func TestGuideHoneypot(t *testing.T) {
 			t.Errorf("%s is banned for %q", a, b.Reason)
 		}
 	}
-	if !silent(t, talk) {
+	if !d.refuses(talk, "drop_banned") {
 		t.Error("what the banned had open goes on")
 	}
 	if err := connects(other, netip.AddrPortFrom(r.Gateway.PublicAddress, 23)); err == nil {
@@ -62,7 +62,7 @@ func TestGuideHoneypot(t *testing.T) {
 	if bans := list[[]client.Ban](d, "ban", "list"); len(bans) != 2 {
 		t.Errorf("banned are %+v", bans)
 	}
-	if silent(t, talk2) {
+	if _, err := echoOn(talk2); err != nil {
 		t.Error("what others have open does not go on")
 	}
 	r.mustReach(friend, 0)

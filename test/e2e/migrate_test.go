@@ -121,7 +121,7 @@ func TestGuideFromIpset(t *testing.T) {
 	if out, err := d.tell("explain", bad.IP.String()); err != nil || !strings.Contains(out, bad.IP.String()+" is of set blacklist") {
 		t.Errorf("explain: %v: %s", err, out)
 	}
-	if !silent(t, talk) {
+	if !d.refuses(talk, "drop_denied") {
 		t.Error("what was open to who is in the set goes on")
 	}
 	if who, err := lent(bad, r.Gateway, "echo."+hostName(0)); err == nil {

@@ -23,7 +23,7 @@ func TestGuideProtection(t *testing.T) {
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
 	}
-	if !silent(t, talk) {
+	if !d.refuses(talk, "drop_denied") {
 		t.Error("what was open to who is blocked goes on")
 	}
 	if _, err := lent(blocked, r.Gateway, "echo."+hostName(0)); err == nil {

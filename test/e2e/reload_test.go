@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // A file with a fault changes nothing, and the command says where it is.
@@ -69,7 +70,27 @@ func (r *realm) conversation(from netns.Node, host int) net.Conn {
 	return connection
 }
 
-// silent reports that a conversation has ended.
+// refuses sends one packet of a conversation and reports that the gateway dropped it for that reason.
+func (d *daemon) refuses(talk net.Conn, reason model.Reason) bool {
+	d.t.Helper()
+	before := d.counted(reason)
+	if _, err := talk.Write([]byte("x")); err != nil {
+		d.t.Fatal(err)
+	}
+	for range 200 {
+		_ = talk.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+		if _, err := talk.Read(make([]byte, 100)); err == nil {
+			return false
+		}
+		if d.counted(reason) > before {
+			return true
+		}
+	}
+	d.t.Errorf("one packet was neither answered nor counted as %s: %+v", reason, d.status().Reasons)
+	return false
+}
+
+// silent reports that nothing of a conversation comes back, where no daemon can be asked why.
 func silent(t *testing.T, connection net.Conn) bool {
 	t.Helper()
 	if _, err := connection.Write([]byte("x")); err != nil {
@@ -97,7 +118,7 @@ func TestReloadEndsWhatItCloses(t *testing.T) {
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
 	}
-	if !silent(t, talks[1]) {
+	if !d.refuses(talks[1], "drop_service_closed") {
 		t.Error("a session to a host that is no more goes on")
 	}
 	if who, err := echo(r.Clients[0], netip.AddrPort{}, echoAddress(open)); err == nil {
@@ -114,7 +135,7 @@ func TestReloadEndsWhatItCloses(t *testing.T) {
 			t.Errorf("%s is closed and got %s", name, address)
 		}
 	}
-	if !silent(t, talks[0]) {
+	if !d.refuses(talks[0], "drop_service_closed") {
 		t.Error("a session to a service that is no more goes on")
 	}
 }

@@ -101,7 +101,7 @@ func TestGuideWatch(t *testing.T) {
 	}
 	j.write(guessed(forged, guesser.IP))
 	j.mustBecomeBanned(guesser.IP)
-	if !silent(t, talk) {
+	if !d.refuses(talk, "drop_banned") {
 		t.Error("what was open to who is banned goes on")
 	}
 	for n := range 10 { // the last with another address of his /64 each time
