@@ -117,6 +117,7 @@ func (g machineServices) followMachine(ctx context.Context) error {
 
 func (g *Daemon) upkeep() *machine.Upkeep {
 	return &machine.Upkeep{
+		Listen:  machine.NewNotices,
 		Refresh: g.data.Refresh, Look: g.lookAtOwn, Hops: g.lookAtHops, Log: g.log,
 		Routed:     func() { g.data.RoutesChanged(); g.machine.RoutesChanged() },
 		Neighbours: func() error { return g.data.ConfirmNeighbours(g.machine.SharedNextHops()) },

@@ -13,35 +13,6 @@ import (
 	"github.com/realmgate/realmgate/internal/machine"
 )
 
-// When the kernel's notices end (its buffer ran over, say), the daemon listens
-// anew.
-func TestUpkeepListensAnew(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, text)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	ended := &machine.Notices{Done: make(chan struct{})}
-	ended.Links, ended.Addresses, ended.Routes = closed(ended.Links), closed(ended.Addresses), closed(ended.Routes)
-	go func() {
-		defer close(done)
-		_ = r.namespace.Do(func() error { r.upkeep().Run(ctx, ended); return nil })
-	}()
-	defer func() { cancel(); <-done }()
-	// Faster than the tickers, so by a notice.
-	time.Sleep(time.Second + time.Second/4)
-	for n := range 5 {
-		prefix := netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, 0, byte(40 + n)}), 24)
-		if err := r.namespace.Address("eth0", prefix.String()); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(40 * time.Millisecond)
-		if r.blocked(r.view.Load(), prefix.Addr(), 0, 0) {
-			return
-		}
-	}
-	t.Errorf("nobody noticed new addresses on eth0")
-}
-
 // Routes and addresses are followed also while the bans wait for a disk that stalls; who is
 // spared of them is looked at later.
 func TestUpkeepDoesNotWaitForBans(t *testing.T) {
@@ -99,10 +70,4 @@ func TestUpkeepDoesNotWaitForBans(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Error("nobody looks who must not be banned")
 	}
-}
-
-func closed[T any](chan T) chan T {
-	c := make(chan T)
-	close(c)
-	return c
 }

@@ -63,11 +63,12 @@ func drain[T any](updates <-chan T) {
 
 // Upkeep is what has to follow the machine.
 type Upkeep struct {
-	Refresh    func() error // compares the data plane with the kernel
-	Look       func() error // at the machine's own addresses and sockets
-	Routed     func()       // links, addresses or routes have changed
-	Hops       func() bool  // looks at next hops; false where it is too early
-	Neighbours func() error // confirms those in use
+	Listen     func() (*Notices, error) // NewNotices
+	Refresh    func() error             // compares the data plane with the kernel
+	Look       func() error             // at the machine's own addresses and sockets
+	Routed     func()                   // links, addresses or routes have changed
+	Hops       func() bool              // looks at next hops; false where it is too early
+	Neighbours func() error             // confirms those in use
 	Log        *slog.Logger
 }
 
@@ -142,7 +143,7 @@ func (u *Upkeep) confirm(before string) (failing string) {
 
 // subscribe returns nothing when it cannot; the next refresh tries again.
 func (u *Upkeep) subscribe() *Notices {
-	w, err := NewNotices()
+	w, err := u.Listen()
 	if err != nil {
 		u.Log.Warn("following the kernel", "error", err)
 		return nil
