@@ -1,8 +1,6 @@
 package nameserver
 
 import (
-	"fmt"
-
 	"github.com/miekg/dns"
 )
 
@@ -96,49 +94,24 @@ func (s *search) addresses(name string) []dns.RR {
 // entry answers for a name of the directory. Only A questions for names that
 // open something lend an address.
 func (s *search) entry(f finding) {
-	single, ok := f.entry.single()
-	port := single.Port
-	if s.inside {
-		port = single.To // whoever gets the private address must use the private port
-	}
-	switch {
-	case s.qtype == dns.TypeA && f.entry.lent():
+	if s.qtype == dns.TypeA && f.entry.lent() {
 		s.d.action, s.d.target, s.d.owner = allocate, s.plain, s.owner
 		// An alias is a CNAME, which has no place beside an SOA or other records.
 		s.d.parent = f.entry.Parent && f.entry.Encloser == "" && f.node.Empty() && s.name != string(s.zone.name) && s.hops == 0 &&
 			len(s.zone.secondaries) == 0 // a secondary would say that there is no alias
-	case s.qtype == dns.TypeSRV && ok:
-		s.add(&dns.SRV{Hdr: header(s.owner, dns.TypeSRV, recordTTL), Port: port, Target: s.owner})
-	case s.qtype == dns.TypeTXT && ok:
-		text := fmt.Sprintf("protocol=%s port=%d", single.Protocol, port)
-		s.add(&dns.TXT{Hdr: header(s.owner, dns.TypeTXT, recordTTL), Txt: []string{text}})
-	case s.qtype == dns.TypeHTTPS && f.entry.HTTPS != nil:
-		s.add(s.https(f.entry))
-	case s.inside:
-		s.negative(dns.RcodeSuccess, s.zone.absent())
-	default:
-		// What a name of the pool has may change with the next reload, and its
-		// A record is never cached either.
-		s.negative(dns.RcodeSuccess, 0)
+		return
 	}
-}
-
-// https tells a browser the port, so that it need not try 443 first, and never
-// an address: who takes one from a hint has not asked for it (RFC 9460 §7.3).
-func (s *search) https(entry Entry) dns.RR {
-	rr := &dns.HTTPS{SVCB: dns.SVCB{Hdr: header(s.owner, dns.TypeHTTPS, recordTTL), Priority: 1, Target: "."}}
-	if len(entry.HTTPS.ALPN) > 0 {
-		rr.Value = append(rr.Value, &dns.SVCBAlpn{Alpn: entry.HTTPS.ALPN})
-	}
-	port := entry.HTTPS.Port
-	for _, open := range entry.Ports {
-		if s.inside && open.Port == port && port != 0 {
-			port = open.To
-			break
+	if compute, ok := computed[s.qtype]; ok {
+		if rr := compute(s, f.entry); rr != nil {
+			s.add(rr)
+			return
 		}
 	}
-	if port != 0 && port != 443 {
-		rr.Value = append(rr.Value, &dns.SVCBPort{Port: port})
+	if s.inside {
+		s.negative(dns.RcodeSuccess, s.zone.absent())
+		return
 	}
-	return rr
+	// What a name of the pool has may change with the next reload, and its
+	// A record is never cached either.
+	s.negative(dns.RcodeSuccess, 0)
 }
