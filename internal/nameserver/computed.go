@@ -14,6 +14,7 @@ var computed = map[uint16]func(*search, Entry) dns.RR{
 	dns.TypeSRV:   serviceRecord,
 	dns.TypeTXT:   textRecord,
 	dns.TypeHTTPS: httpsRecord,
+	dns.TypeNAPTR: pointerRecord,
 }
 
 // header is of a computed record.

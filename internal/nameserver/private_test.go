@@ -26,6 +26,8 @@ func TestPrivateAnswers(t *testing.T) {
 			[]string{"www.hosta.foo.example. 60 IN SRV 0 0 8080 www.hosta.foo.example."}, nil},
 		{"TXT has the port inside", "www.hosta.foo.example.", dns.TypeTXT, 0,
 			[]string{`www.hosta.foo.example. 60 IN TXT "protocol=tcp port=8080"`}, nil},
+		{"NAPTR", "www.hosta.foo.example.", dns.TypeNAPTR, 0,
+			[]string{`www.hosta.foo.example. 60 IN NAPTR 100 10 "S" "x-www:x-tcp" "" www.hosta.foo.example.`}, nil},
 		{"AAAA", "hosta.foo.example.", dns.TypeAAAA, 0, nil, []string{negative}},
 		{"unknown", "nobody.foo.example.", dns.TypeA, dns.RcodeNameError, nil, []string{negative}},
 		{"SOA", "foo.example.", dns.TypeSOA, 0, []string{fmt.Sprintf(soaText, 3600)}, nil},
