@@ -22,7 +22,7 @@ func newGeo(a *app) *cobra.Command {
 		Short: "Make and ask the table of where addresses are",
 		Long: `Make and ask the table of where addresses are, by which geofences judge. Neither
 needs a running gateway.`,
-		Example: `  realmgate geo update && realmgate reload
+		Example: `  realmgate geo update country.mmdb asn.mmdb && realmgate reload
   realmgate geo lookup 192.0.2.1`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
@@ -33,45 +33,45 @@ needs a running gateway.`,
 
 func newGeoUpdate(a *app) *cobra.Command {
 	command := &cobra.Command{
-		Use:   "update",
+		Use:   "update SOURCE...",
 		Short: "Make the table anew",
-		Long: `Make the table of where addresses are anew. Without flags apt-get fetches the data
-of Debian's package tor-geoipdb (countries, CC BY-SA 4.0) and, where it is
-installed, npm that of the package @ip-location-db/asn (autonomous systems, CC BY
-4.0). Nothing is installed. The table that is there stays until the new one is
-whole, and where the new one would have no ASNs, or no IPv6, and it has; the
-gateway takes the new one at its next reload.`,
-		Example: `  realmgate geo update
-  realmgate geo update --country tor-geoipdb.deb --asn asn.tgz
-  realmgate geo update --country GeoLite2-Country.mmdb --asn GeoLite2-ASN.mmdb`,
-		Args: cobra.NoArgs,
+		Long: `Make the table of where addresses are anew, of sources that each say countries or
+autonomous systems, of IPv4, IPv6 or both. A source is a file or a URL, MMDB or CSV
+(FIRST,LAST,COUNTRY or FIRST,LAST,ASN,NAME), which may be compressed by gzip.
+SOURCE#sha256=HEX is refused unless its uncompressed data has that checksum. The
+table that is there stays until the new one is whole, and where the new one would
+have no ASNs, or no IPv6, and it has; the gateway takes the new one at its next
+reload.`,
+		Example: `  realmgate geo update dbip-country-lite.mmdb.gz dbip-asn-lite.mmdb.gz
+  realmgate geo update https://lists.example/country.csv#sha256=9f86d0...`,
+		Args: func(_ *cobra.Command, sources []string) error {
+			if len(sources) == 0 {
+				return usageError("give a SOURCE: a file or a URL")
+			}
+			return nil
+		},
 	}
-	var o geodata.Options
-	command.Flags().StringVar(&o.Country, "country", "", "a `FILE` instead of the package of countries: its .deb, or an .mmdb")
-	command.Flags().StringVar(&o.ASN, "asn", "", "a `FILE` instead of the package of ASNs: its .tgz, or an .mmdb; or "+geodata.None+", to do without")
-	command.Flags().StringVar(&o.Table, "table", config.DefaultGeoTable, "the `FILE` to write")
-	command.RunE = does(func(ctx context.Context) error {
-		note := func(text string) { _, _ = fmt.Fprintln(a.stderr, "realmgate: "+text) } // no reason to stop
-		table, err := geodata.Make(ctx, o, note)
-		if err != nil {
-			return err
-		}
-		return a.writeSources(o.Table, table)
-	})
+	path := command.Flags().String("table", config.DefaultGeoTable, "the `FILE` to write")
+	command.RunE = func(command *cobra.Command, sources []string) error {
+		return does(func(ctx context.Context) error {
+			table, err := geodata.Make(ctx, *path, sources)
+			if err != nil {
+				return err
+			}
+			return a.writeSources(*path, table)
+		})(command, sources)
+	}
 	return command
 }
 
 func (a *app) writeSources(path string, table *geo.Table) error {
-	t := newTable("SOURCE", "DATE", ">RANGES", "LICENCE")
+	t := newTable("SOURCE", "DATE", ">RANGES")
 	for _, s := range table.Sources() {
-		date, licence := "-", s.Licence
+		date := "-"
 		if !s.Date.IsZero() {
 			date = s.Date.UTC().Format(time.DateOnly)
 		}
-		if licence == "" {
-			licence = "-"
-		}
-		t.add(s.Name, date, count(uint64(s.Rows)), licence)
+		t.add(s.Name, date, count(uint64(s.Rows)))
 	}
 	_, err := io.WriteString(a.stdout, t.String()+fmt.Sprintf("written to %s: realmgate reload puts it into force\n", path))
 	return written(err)
@@ -129,7 +129,7 @@ are nowhere.`,
 func lookUp(path string, a netip.Addr) (geo.Place, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return geo.Place{}, fmt.Errorf("%w: realmgate geo update makes the table", err)
+		return geo.Place{}, fmt.Errorf("%w: realmgate geo update SOURCE makes the table", err)
 	}
 	defer func() { _ = file.Close() }() // only read: nothing can be lost
 	table, err := geo.Load(file)

@@ -21,7 +21,7 @@ func geoTable(t *testing.T, countries, asns string, six ...string) string {
 		if countries == "" {
 			continue
 		}
-		if err := b.ReadTor(strings.NewReader(countries), geo.Source{Name: "countries"}); err != nil {
+		if err := b.ReadCSV(strings.NewReader(countries), geo.Source{Name: "countries"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -29,7 +29,7 @@ func geoTable(t *testing.T, countries, asns string, six ...string) string {
 		if asns == "" {
 			continue
 		}
-		if err := b.ReadASN(strings.NewReader(asns), geo.Source{Name: "ASNs"}); err != nil {
+		if err := b.ReadCSV(strings.NewReader(asns), geo.Source{Name: "ASNs"}); err != nil {
 			t.Fatal(err)
 		}
 	}

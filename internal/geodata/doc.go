@@ -1,3 +1,2 @@
-// Package geodata makes the table of where addresses are, of packages that the machine's
-// own package managers fetch, or of files that a user has.
+// Package geodata makes the table of where addresses are, of files and URLs that a user has.
 package geodata

@@ -31,26 +31,19 @@ func knownBy(path string) known {
 	return knownTo(table)
 }
 
-// lost refuses a table that says nothing of what the one before it does, but for ASNs that
-// are given up. without is why it has no source of ASNs, or nil.
-func lost(o Options, was, now known, without error) error {
-	countries := "give a source that has them, or move the file away to do without"
-	asns := "give a source that has them by --asn, or do without by --asn " + None
-	if without != nil {
-		asns = without.Error()
-	}
+// lost refuses a table that says nothing of what the one before it does.
+func lost(path string, was, now known) error {
 	for _, c := range []struct {
-		what   string
-		lost   bool
-		remedy string
+		what     string
+		was, now bool
 	}{
-		{"countries of IPv4", was.countries4 && !now.countries4, countries},
-		{"countries of IPv6", was.countries6 && !now.countries6, countries},
-		{"ASNs of IPv4", was.asns4 && !now.asns4 && o.ASN != None, asns},
-		{"ASNs of IPv6", was.asns6 && !now.asns6 && o.ASN != None, asns},
+		{"countries of IPv4", was.countries4, now.countries4},
+		{"countries of IPv6", was.countries6, now.countries6},
+		{"ASNs of IPv4", was.asns4, now.asns4},
+		{"ASNs of IPv6", was.asns6, now.asns6},
 	} {
-		if c.lost {
-			return fmt.Errorf("%s stays, for it has %s and the new table would have none: %s", o.Table, c.what, c.remedy)
+		if c.was && !c.now {
+			return fmt.Errorf("%s stays, for it has %s and the new table would have none: give a source that has them, or move the file away to do without", path, c.what)
 		}
 	}
 	return nil

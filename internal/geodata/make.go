@@ -1,111 +1,78 @@
 package geodata
 
 import (
-	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/guard/geo"
-	"github.com/realmgate/realmgate/internal/guard/geo/unpack"
+	"github.com/realmgate/realmgate/internal/guard/lists"
 )
 
-// Options say what the table is made of.
-type Options struct {
-	Country string // a .deb of tor-geoipdb, or an .mmdb; "": apt-get fetches the package
-	ASN     string // a .tgz of @ip-location-db/asn, an .mmdb, or None; "": npm fetches the package, where there is npm
-	Table   string // the file to write
-}
+// limits are of a source: the largest that is published has 120 MB.
+var limits = lists.Limits{Timeout: 10 * time.Minute, Bytes: 256 << 20}
 
-// None stands in Options.ASN for no source of ASNs beside the one of countries.
-const None = "none"
+// checksum begins what the data of a source must have: its SHA-256, in hexadecimal.
+const checksum = "#sha256="
 
-// Make makes the table and writes it. The file that is there stays as it is until the new
-// one is whole, and also where it says something that the new one would not: a
-// configuration may need that. note is told what is left out, and why.
-func Make(ctx context.Context, o Options, note func(string)) (*geo.Table, error) {
-	directory, err := os.MkdirTemp("", "realmgate-geo-")
-	if err != nil {
-		return nil, fmt.Errorf("make a folder for packages: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(directory) }() // all that it has can be had again
-	table, without, err := build(ctx, directory, o)
-	if err != nil {
-		return nil, err
-	}
-	now := knownTo(table)
-	if err := lost(o, knownBy(o.Table), now, without); err != nil {
-		return nil, err
-	}
-	if without != nil && !now.asns4 && !now.asns6 {
-		note("without ASNs: " + without.Error())
-	}
-	return table, write(table, o.Table)
-}
-
-// build makes a table of its sources, fetched into the folder where they are not given.
-// without says why there is no source of ASNs where one was wanted.
-func build(ctx context.Context, directory string, o Options) (table *geo.Table, without, err error) {
+// Make makes a table of sources and writes it. A source is a file or a URL of one, MMDB or
+// CSV, which may be compressed by gzip; behind it may be the checksum of its data. The
+// table that is there stays as it is until the new one is whole, and also where it says
+// something that the new one would not: a configuration may need that.
+func Make(ctx context.Context, path string, sources []string) (*geo.Table, error) {
+	fetcher := lists.NewFetcher("realmgate", limits)
 	var b geo.Builder
-	if o.Country == "" {
-		if o.Country, err = fetchDebian(ctx, directory); err != nil {
-			return nil, nil, err
+	for _, source := range sources {
+		if err := read(ctx, fetcher, &b, source); err != nil {
+			return nil, err
 		}
 	}
-	if err := read(&b, o.Country); err != nil {
-		return nil, nil, err
+	table, err := b.Build()
+	if err != nil {
+		return nil, err
 	}
-	if o.ASN == "" {
-		o.ASN, err = fetchNPM(ctx, directory)
+	if err := lost(path, knownBy(path), knownTo(table)); err != nil {
+		return nil, err
 	}
-	switch {
-	case errors.Is(err, errNoNPM):
-		without = err
-	case err != nil:
-		return nil, nil, err
-	case o.ASN != None && o.ASN != o.Country: // one file may say both
-		if err := read(&b, o.ASN); err != nil {
-			return nil, nil, err
-		}
-	}
-	table, err = b.Build()
-	return table, without, err
+	return table, write(table, path)
 }
 
-// read reads a package or a file, by the ending of its name.
-func read(b *geo.Builder, path string) error {
-	file, err := os.Open(path)
+// read reads a source into a table.
+func read(ctx context.Context, fetcher *lists.Fetcher, b *geo.Builder, source string) error {
+	address, want, checked := strings.Cut(source, checksum)
+	from := geo.Source{Name: address}
+	if u, err := url.Parse(address); err == nil && u.Scheme != "" {
+		from.Name = u.Redacted()
+	} else {
+		path, err := filepath.Abs(address)
+		if err != nil {
+			return fmt.Errorf("%s: %w", address, err)
+		}
+		address = (&url.URL{Scheme: "file", Path: path}).String()
+	}
+	answer, err := fetcher.Fetch(ctx, address, lists.Validators{})
 	if err != nil {
-		return fmt.Errorf("read where addresses are: %w", err)
+		return fmt.Errorf("%s: %w", from.Name, err)
 	}
-	defer func() { _ = file.Close() }() // only read: nothing can be lost
-	name := filepath.Base(path)
-	switch {
-	case strings.HasSuffix(name, ".mmdb"):
-		return b.ReadMMDB(file, geo.Source{Name: name})
-	case strings.HasSuffix(name, ".deb"):
-		return readFrom(file, name, unpack.Deb, b.ReadTor, "usr/share/tor/geoip", "usr/share/tor/geoip6")
-	case strings.HasSuffix(name, ".tgz"):
-		return readFrom(file, name, unpack.Tgz, b.ReadASN, "package/asn-ipv4.csv", "package/asn-ipv6.csv")
+	sum := sha256.Sum256(answer.Body)
+	if have := hex.EncodeToString(sum[:]); checked && !strings.EqualFold(have, want) {
+		return fmt.Errorf("%s: its data has SHA-256 %s, want %s", from.Name, have, cmp.Or(want, "one"))
 	}
-	return fmt.Errorf("%s: want a .deb of tor-geoipdb, a .tgz of @ip-location-db/asn, or an .mmdb", path)
-}
-
-func readFrom(r io.Reader, archive string, open func(io.Reader, ...string) (map[string][]byte, error), read func(io.Reader, geo.Source) error, names ...string) error {
-	files, err := open(r, names...)
-	if err != nil {
-		return fmt.Errorf("unpack %s: %w", archive, err)
-	}
-	for _, name := range names {
-		if err := read(bytes.NewReader(files[name]), geo.Source{Name: archive + ": " + name}); err != nil {
-			return err
+	for _, layout := range []string{http.TimeFormat, time.RFC3339Nano} { // a server's, a file's
+		if at, err := time.Parse(layout, answer.Validators.Modified); err == nil {
+			from.Date = at
 		}
 	}
-	return nil
+	return b.Read(answer.Body, from)
 }
 
 // write puts the table in the place of the one before, and sees to it that it is on the

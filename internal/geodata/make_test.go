@@ -1,83 +1,50 @@
 package geodata
 
 import (
-	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/guard/geo"
 )
 
 const (
-	v4        = "134744072,134744072,US\n" // 8.8.8.8
-	v6        = "2a00::,2a00:ffff:ffff:ffff:ffff:ffff:ffff:ffff,FI\n"
-	asn4      = "8.8.8.8,8.8.8.8,15169,Somebody\n"
-	asn6      = "2a00::,2a00::1,64500,\"Some, body\"\n"
-	otherV4   = "134744072,134744072,SE\n"
-	badInside = "<html>\n"
+	countries = "134744072,134744072,US\n" + // 8.8.8.8
+		"2a00::,2a00:ffff:ffff:ffff:ffff:ffff:ffff:ffff,FI\n"
+	others = "8.8.8.8,8.8.8.8,SE\n2a00::,2a00::1,FI\n"
+	asns   = "8.8.8.8,8.8.8.8,15169,Somebody\n2a00::,2a00::1,64500,\"Some, body\"\n"
 )
 
-func write1(t *testing.T, path, text string) {
+// source is a file of this text.
+func source(t *testing.T, text string) string {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // dpkg-deb wants it so
-		t.Fatal(err)
-	}
+	path := filepath.Join(t.TempDir(), "some source.csv")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// deb is a package as Debian's tools make it, of these countries of IPv4.
-func deb(t *testing.T, geoip string) string {
-	t.Helper()
-	return debOf(t, geoip, v6)
-}
-
-func debOf(t *testing.T, geoip, geoip6 string) string {
-	t.Helper()
-	if _, err := exec.LookPath("dpkg-deb"); err != nil {
-		t.Skip("needs dpkg-deb, of Debian's package dpkg")
-	}
-	root := t.TempDir()
-	write1(t, filepath.Join(root, "it/DEBIAN/control"), "Package: tor-geoipdb\nVersion: 1\nArchitecture: all\nMaintainer: nobody <nobody@example>\nDescription: a test's\n")
-	write1(t, filepath.Join(root, "it/usr/share/tor/geoip"), geoip)
-	write1(t, filepath.Join(root, "it/usr/share/tor/geoip6"), geoip6)
-	path := filepath.Join(root, "tor-geoipdb_1_all.deb")
-	if out, err := exec.Command("dpkg-deb", "--build", filepath.Join(root, "it"), path).CombinedOutput(); err != nil { //nolint:gosec // our own words
-		t.Fatalf("dpkg-deb: %v: %s", err, out)
-	}
 	return path
 }
 
-func tgz(t *testing.T, name string, files map[string]string) string {
+func zipped(t *testing.T, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	w := tar.NewWriter(z)
-	for name, text := range files {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
+	if _, err := z.Write([]byte(text)); err != nil || z.Close() != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), name)
-	write1(t, path, b.String())
-	return path
+	return b.Bytes()
 }
+
+func sum(text string) string { return fmt.Sprintf("#sha256=%X", sha256.Sum256([]byte(text))) }
 
 func placeIn(t *testing.T, path, address string) geo.Place {
 	t.Helper()
@@ -93,19 +60,28 @@ func placeIn(t *testing.T, path, address string) geo.Place {
 	return table.Lookup(netip.MustParseAddr(address))
 }
 
-// A table is made of both packages; one that cannot be made leaves the one before, and
-// nothing beside it.
+// A table is made of files and of what servers have; one that cannot be made leaves the one
+// before, and nothing beside it.
 func TestMake(t *testing.T) {
-	asn := tgz(t, "asn.tgz", map[string]string{"package/asn-ipv4.csv": asn4, "package/asn-ipv6.csv": asn6})
+	asked := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked = r.URL.Path; r.URL.Path != "/asn.csv.gz" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Last-Modified", "Thu, 25 Jun 2026 04:33:59 GMT")
+		_, _ = w.Write(zipped(t, asns)) // the test sees what comes of it
+	}))
+	t.Cleanup(server.Close)
+	remote := server.URL + "/asn.csv.gz"
 	path := filepath.Join(t.TempDir(), "of", "geo.table")
-	o := Options{Country: deb(t, v4), ASN: asn, Table: path}
-	note := func(text string) { t.Errorf("note: %s", text) }
-	table, err := Make(t.Context(), o, note)
+	table, err := Make(t.Context(), path, []string{source(t, countries) + sum(countries), remote + sum(asns)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(table.Sources()); n != 4 {
-		t.Errorf("%d sources", n)
+	made := table.Sources()
+	if len(made) != 2 || made[1].Name != remote || !made[1].Date.Equal(time.Date(2026, 6, 25, 4, 33, 59, 0, time.UTC)) || made[0].Date.IsZero() {
+		t.Errorf("made of %+v", made)
 	}
 	want := geo.Place{Country: "US", Continent: "NA", ASN: 15169}
 	if got := placeIn(t, path, "8.8.8.8"); got != want {
@@ -114,26 +90,27 @@ func TestMake(t *testing.T) {
 	if got := placeIn(t, path, "2a00::1"); got != (geo.Place{Country: "FI", Continent: "EU", ASN: 64500}) {
 		t.Errorf("2a00::1 is at %+v", got)
 	}
-	for what, c := range map[string]struct {
-		o    Options
-		want string
-	}{
-		"a bad source":    {Options{Country: deb(t, badInside), ASN: asn, Table: path}, "usr/share/tor/geoip"},
-		"a missing file":  {Options{Country: "nowhere.deb", ASN: asn, Table: path}, "nowhere.deb"},
-		"no known ending": {Options{Country: asn + ".zip", ASN: asn, Table: path}, "no such file"},
-		"a strange file":  {Options{Country: tgz(t, "geoip.zip", nil), ASN: asn, Table: path}, "want a .deb of tor-geoipdb"},
-		"half a package":  {Options{Country: o.Country, ASN: tgz(t, "asn.tgz", map[string]string{"package/asn-ipv4.csv": asn4}), Table: path}, "asn-ipv6.csv"},
-		"no place for it": {Options{Country: o.Country, ASN: asn, Table: filepath.Join(path, "under")}, "make the folder of the table"},
+	for what, c := range map[string]struct{ source, path, want string }{
+		"a bad source":            {source(t, "<html>\n"), path, "some source.csv is a web page"},
+		"a missing file":          {"nowhere.csv", path, "nowhere.csv"},
+		"a missing page":          {server.URL + "/none", path, server.URL + "/none: the server answered 404"},
+		"an unknown scheme":       {"ftp://lists.example/a", path, "want http://"},
+		"another checksum":        {remote + sum(countries), path, "asn.csv.gz: its data has SHA-256 "},
+		"another file's checksum": {source(t, countries) + sum(others), path, "some source.csv: its data has SHA-256 "},
+		"an empty checksum":       {remote + "#sha256=", path, "want one"},
+		"no place for it":         {source(t, countries), filepath.Join(path, "under"), "make the folder of the table"},
 	} {
-		if _, err := Make(t.Context(), c.o, note); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Make(t.Context(), c.path, []string{c.source}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", what, err, c.want)
 		}
+	}
+	if asked != "/asn.csv.gz" && asked != "/none" {
+		t.Errorf("the server was asked for %s", asked)
 	}
 	if got := placeIn(t, path, "8.8.8.8"); got != want {
 		t.Errorf("after what failed 8.8.8.8 is at %+v", got)
 	}
-	o.Country = deb(t, otherV4)
-	if _, err := Make(t.Context(), o, note); err != nil || placeIn(t, path, "8.8.8.8").Country != "SE" {
+	if _, err := Make(t.Context(), path, []string{source(t, others), remote}); err != nil || placeIn(t, path, "8.8.8.8").Country != "SE" {
 		t.Errorf("made anew: %v", err)
 	}
 	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 {
@@ -141,34 +118,44 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// Without what fetches packages the user is told what to give instead, and ASNs are left
-// out.
-func TestMakeWithoutPackageManagers(t *testing.T) {
-	country := deb(t, v4)
-	t.Setenv("PATH", t.TempDir())
+// A timer whose source has less than the last time must not take away by what a gateway
+// judges: the table that says more stays.
+func TestTableThatSaysMoreStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "geo.table")
-	if _, err := Make(t.Context(), Options{Table: path}, nil); err == nil || !strings.Contains(err.Error(), "by --country") {
-		t.Errorf("without apt-get: %v", err)
-	}
-	var said []string
-	if _, err := Make(t.Context(), Options{Country: country, Table: path}, func(text string) { said = append(said, text) }); err != nil {
+	if _, err := Make(t.Context(), path, []string{source(t, countries), source(t, asns)}); err != nil {
 		t.Fatal(err)
 	}
-	if len(said) != 1 || !strings.Contains(said[0], "by --asn") {
-		t.Errorf("said %v", said)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := placeIn(t, path, "8.8.8.8"); got != (geo.Place{Country: "US", Continent: "NA"}) {
-		t.Errorf("8.8.8.8 is at %+v", got)
+	for what, sources := range map[string][]string{
+		"ASNs of IPv4":      {others},
+		"ASNs of IPv6":      {others, "8.8.8.8,8.8.8.8,15169,Somebody\n"},
+		"countries of IPv4": {"2a00::,2a00::1,FI\n", asns},
+		"countries of IPv6": {"8.8.8.8,8.8.8.8,SE\n", asns},
+	} {
+		var files []string
+		for _, text := range sources {
+			files = append(files, source(t, text))
+		}
+		_, err := Make(t.Context(), path, files)
+		if err == nil || !strings.Contains(err.Error(), path+" stays, for it has "+what) || !strings.Contains(err.Error(), "move the file away") {
+			t.Errorf("without %s: %v", what, err)
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, before) {
+			t.Errorf("without %s the table has changed: %v", what, err)
+		}
 	}
 }
 
-// What a package manager complains about is told, by its first line that is no warning.
-func TestFetchTellsWhatWentWrong(t *testing.T) {
-	directory := t.TempDir()
-	if _, err := fetch(t.Context(), directory, "*.deb", "sh", "-c", "echo W: old >&2; echo it is gone >&2; echo more >&2; exit 3"); err == nil || !strings.Contains(err.Error(), "exit status 3: it is gone") {
-		t.Errorf("a failure: %v", err)
+// What no gateway can start with is nothing to keep.
+func TestDamagedTableIsReplaced(t *testing.T) {
+	path := source(t, "realmgeo no more")
+	if _, err := Make(t.Context(), path, []string{source(t, countries)}); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := fetch(t.Context(), directory, "*.deb", "sh", "-c", "exit 0"); err == nil || !strings.Contains(err.Error(), "0 files") {
-		t.Errorf("nothing: %v", err)
+	if got := placeIn(t, path, "8.8.8.8"); got.Country != "US" {
+		t.Errorf("8.8.8.8 is at %+v", got)
 	}
 }

@@ -46,10 +46,10 @@ func places(t *testing.T, path string, countries map[string]string) {
 		n := model.AddressNumber(netip.MustParseAddr(a))
 		rows = append(rows, fmt.Sprintf("%d,%d,%s\n", n, n, countries[a]))
 	}
-	if err := b.ReadTor(strings.NewReader(strings.Join(rows, "")), geo.Source{Name: "the test's"}); err != nil {
+	if err := b.ReadCSV(strings.NewReader(strings.Join(rows, "")), geo.Source{Name: "the test's"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.ReadASN(strings.NewReader("77.0.0.200,77.0.0.200,64500,nobody's here\n"), geo.Source{Name: "the test's"}); err != nil {
+	if err := b.ReadCSV(strings.NewReader("77.0.0.200,77.0.0.200,64500,nobody's here\n"), geo.Source{Name: "the test's"}); err != nil {
 		t.Fatal(err)
 	}
 	table, err := b.Build()

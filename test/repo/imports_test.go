@@ -49,13 +49,12 @@ var mayImport = map[string][]string{
 	"health":     {"httperror"},
 	"diagnose":   {"api", "config"},
 	"tenants":    {},
-	"geodata":    {"guard/geo", "guard/geo/unpack"},
+	"geodata":    {"guard/geo", "guard/lists"},
 	// A filter of answers, and what joins names, policy, pool and data plane: from a question to an answer.
 	"names/rebind":     {"model"},
 	"outbound":         {"api", "config", "datapath"}, // which addresses hosts leave by
 	"names/allocation": {"api", "config", "datapath", "model", "nameserver", "policy", "pool"},
 	"guard/geo":        {"config", "model"},
-	"guard/geo/unpack": {},
 	"guard/lists":      {"api", "config", "httperror", "lifecycle", "model", "process"},
 	"guard/watch":      {"api", "config", "lifecycle", "model", "process"},
 	"machine":          {"api", "datapath", "model"},

@@ -49,7 +49,7 @@ var spelled = func() string {
 }()
 
 // letters returns the code that text spells; none where it is not two capital letters.
-func letters[T string | []byte](text T) code {
+func letters(text string) code {
 	if len(text) != 2 || text[0] < 'A' || text[0] > 'Z' || text[1] < 'A' || text[1] > 'Z' {
 		return none
 	}
@@ -76,14 +76,14 @@ func (c code) continent() string {
 
 // readCountry returns the code that a source means. Those that say nothing are none.
 // assigned is false for two letters that nobody has.
-func readCountry(text []byte) (c code, assigned bool, err error) {
-	if string(text) == "UK" {
+func readCountry(text string) (c code, assigned bool, err error) {
+	if text == "UK" {
 		return letters("GB"), true, nil // reserved for it, and used instead of GB
 	}
 	if c = letters(text); c.known() {
 		return c, true, nil
 	}
-	if slices.Contains(nowhere, string(text)) {
+	if slices.Contains(nowhere, text) {
 		return none, true, nil
 	}
 	if c == none {
@@ -93,7 +93,7 @@ func readCountry(text []byte) (c code, assigned bool, err error) {
 }
 
 // quote shows text of a file in an error, cut where it is long.
-func quote(text []byte) string {
+func quote(text string) string {
 	if len(text) > 40 {
 		return fmt.Sprintf("%q...", text[:40])
 	}

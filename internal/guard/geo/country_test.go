@@ -96,7 +96,7 @@ func TestCodesOfSourcesThatAreNoCountry(t *testing.T) {
 		{"", "", false, true},
 		{"B2", "", false, true},
 	} {
-		got, assigned, err := readCountry([]byte(c.text))
+		got, assigned, err := readCountry(c.text)
 		if got.String() != c.want || assigned != c.assigned || (err != nil) != c.refused {
 			t.Errorf("%q: %q, %v, %v", c.text, got, assigned, err)
 		}

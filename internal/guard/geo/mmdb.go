@@ -1,8 +1,6 @@
 package geo
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/netip"
@@ -24,18 +22,13 @@ type mmdbCountry struct {
 // mmdbFile is an MMDB file as it is read.
 type mmdbFile struct {
 	name         string
-	v4           mmdbFamily[v4]
-	v6           mmdbFamily[v6]
+	v4           drafts[v4]
+	v6           drafts[v6]
 	seen         map[uintptr]mmdbSaid // by the place of the record
 	nets         int
 	rows, odd    int
 	firstOdd     error
 	country, asn bool // some record has one
-}
-
-type mmdbFamily[A address[A]] struct {
-	country draft[A, code]
-	asn     draft[A, uint32]
 }
 
 type mmdbSaid struct {
@@ -48,14 +41,11 @@ type mmdbSaid struct {
 // (country.iso_code), the ASNs (autonomous_system_number), or both, of both families where
 // it has both. Where it has no country for a network, that in which the network is
 // registered stands for it (registered_country.iso_code): so do the other sources. The
-// date is the file's own where from has none.
+// date is the file's own where it has one.
 func (b *Builder) ReadMMDB(r io.Reader, from Source) error {
-	data, err := io.ReadAll(io.LimitReader(r, mostSource+1))
+	data, err := readSource(r, from)
 	if err != nil {
-		return fmt.Errorf("%s: %w", from.Name, err)
-	}
-	if len(data) > mostSource {
-		return fmt.Errorf("%s: the file is larger than %d bytes", from.Name, mostSource)
+		return err
 	}
 	db, err := maxminddb.OpenBytes(data)
 	if err != nil {
@@ -72,28 +62,11 @@ func (b *Builder) ReadMMDB(r io.Reader, from Source) error {
 	if err != nil {
 		return err
 	}
-	if err := b.free(from, says...); err != nil {
-		return err
-	}
-	if from.Date.IsZero() && db.Metadata.BuildEpoch > 0 {
+	if db.Metadata.BuildEpoch > 0 {
 		from.Date = db.Metadata.BuildTime().UTC()
 	}
-	sum := sha256.Sum256(data)
-	from.Rows, from.Odd, from.SHA256 = f.rows, f.odd, hex.EncodeToString(sum[:])
-	for _, k := range says {
-		switch k {
-		case country4:
-			b.table.v4.country = f.v4.country.done()
-		case country6:
-			b.table.v6.country = f.v6.country.done()
-		case asn4:
-			b.table.v4.asn = f.v4.asn.done()
-		case asn6:
-			b.table.v6.asn = f.v6.asn.done()
-		}
-	}
-	b.add(from, says...)
-	return nil
+	from.Rows, from.Odd, from.SHA256 = f.rows, f.odd, sumOf(data)
+	return b.take(from, says, &f.v4, &f.v6)
 }
 
 func (f *mmdbFile) says(both bool) (list []kind, err error) {
@@ -163,7 +136,7 @@ func (f *mmdbFile) decode(result maxminddb.Result) (mmdbSaid, error) {
 	}
 	if text != "" {
 		var err error
-		if said.country, said.assigned, err = readCountry([]byte(text)); err != nil {
+		if said.country, said.assigned, err = readCountry(text); err != nil {
 			return said, fmt.Errorf("%s: %s: %w", f.name, result.Prefix(), err)
 		}
 		f.country = true
@@ -173,7 +146,7 @@ func (f *mmdbFile) decode(result maxminddb.Result) (mmdbSaid, error) {
 	return said, nil
 }
 
-func addNetwork[A address[A]](f *mmdbFile, to *mmdbFamily[A], network netip.Prefix, edges func(netip.Prefix) (A, A), said mmdbSaid) error {
+func addNetwork[A address[A]](f *mmdbFile, to *drafts[A], network netip.Prefix, edges func(netip.Prefix) (A, A), said mmdbSaid) error {
 	first, last := edges(network)
 	if !to.country.add(first, last, said.country) || !to.asn.add(first, last, said.asn) {
 		return fmt.Errorf("%s: %s is there twice", f.name, network)

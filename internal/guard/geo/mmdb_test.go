@@ -130,7 +130,7 @@ func TestMMDB(t *testing.T) {
 		}
 	}
 	s := table.Sources()[0]
-	if s.Rows != 7 || s.Licence != "" || !s.Date.Equal(time.Unix(1_780_000_000, 0)) || len(s.SHA256) != 64 {
+	if s.Rows != 7 || !s.Date.Equal(time.Unix(1_780_000_000, 0)) || len(s.SHA256) != 64 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -141,10 +141,10 @@ func TestMMDBOfIPv4(t *testing.T) {
 	if err := b.ReadMMDB(bytes.NewReader(mmdbOf(t, 4, network{"5.0.0.0/8", inCountry("FI")})), Source{Name: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.ReadTor(strings.NewReader(torV6), Source{Name: "y"}); err != nil {
+	if err := b.ReadCSV(strings.NewReader(torV6), Source{Name: "y"}); err != nil {
 		t.Error(err)
 	}
-	if err := b.ReadTor(strings.NewReader(torV4), Source{Name: "z"}); err == nil {
+	if err := b.ReadCSV(strings.NewReader(torV4), Source{Name: "z"}); err == nil {
 		t.Error("two sources of countries of IPv4 were accepted")
 	}
 	table, err := b.Build()

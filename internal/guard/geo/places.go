@@ -86,9 +86,9 @@ func knowsRegion(table *Table, r model.Region) error {
 	countries, asns := table.Knows()
 	switch {
 	case r.ASN() != 0 && !asns:
-		return fmt.Errorf("has no ASNs, so that %s says nothing: make it with realmgate geo update --asn FILE", r)
+		return fmt.Errorf("has no ASNs, so that %s says nothing: give realmgate geo update a source of them", r)
 	case r.ASN() == 0 && !countries:
-		return fmt.Errorf("has no countries, so that %s says nothing: make it with realmgate geo update", r)
+		return fmt.Errorf("has no countries, so that %s says nothing: give realmgate geo update a source of them", r)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func readPlaces(path string) (*Table, error) {
 	file, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no table of places %s: run realmgate geo update%s", path, tableFlag(path))
+		return nil, fmt.Errorf("there is no table of places %s: run realmgate geo update SOURCE%s", path, tableFlag(path))
 	case err != nil:
 		return nil, fmt.Errorf("read the table of places: %w", err)
 	}

@@ -1,27 +1,23 @@
 package geo
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 )
 
 // Source is a file that a table was made of.
 type Source struct {
-	Name    string    // as in errors
-	Date    time.Time // when its data was made; zero where nobody said
-	Licence string    // of its data; "" where it is the user's own matter
-	SHA256  string    // of its bytes, in hexadecimal
-	Rows    int       // ranges that it has
-	Odd     int       // of them, those not taken as they are
+	Name   string    // as in errors
+	Date   time.Time // when its data was made; zero where nobody said
+	SHA256 string    // of its bytes, in hexadecimal
+	Rows   int       // ranges that it has
+	Odd    int       // of them, those not taken as they are
 }
-
-// The licences of the data that readers know. What they ask for is in
-// docs/reference/geo.md.
-const (
-	licenceTor = "CC BY-SA 4.0"
-	licenceASN = "CC BY 4.0"
-)
 
 const (
 	mostSource = 256 << 20 // bytes of one file, unpacked
@@ -64,11 +60,60 @@ func (b *Builder) free(from Source, kinds ...kind) error {
 	return nil
 }
 
-func (b *Builder) add(from Source, kinds ...kind) {
-	for _, k := range kinds {
+// drafts are the layers of a family as a source is read.
+type drafts[A address[A]] struct {
+	country draft[A, code]
+	asn     draft[A, uint32]
+}
+
+// take takes in what a source says, of these kinds.
+func (b *Builder) take(from Source, says []kind, four *drafts[v4], six *drafts[v6]) error {
+	if err := b.free(from, says...); err != nil {
+		return err
+	}
+	for _, k := range says {
 		b.said[k] = from.Name
+		switch k {
+		case country4:
+			b.table.v4.country = four.country.done()
+		case country6:
+			b.table.v6.country = six.country.done()
+		case asn4:
+			b.table.v4.asn = four.asn.done()
+		case asn6:
+			b.table.v6.asn = six.asn.done()
+		}
 	}
 	b.table.sources = append(b.table.sources, from)
+	return nil
+}
+
+// mmdbMarker begins the metadata of an MMDB file, which are at most its last 128 KiB.
+const mmdbMarker = "\xab\xcd\xefMaxMind.com"
+
+// Read reads an MMDB or a CSV file, whichever it is.
+func (b *Builder) Read(data []byte, from Source) error {
+	if bytes.Contains(data[max(0, len(data)-128<<10):], []byte(mmdbMarker)) {
+		return b.ReadMMDB(bytes.NewReader(data), from)
+	}
+	return b.ReadCSV(bytes.NewReader(data), from)
+}
+
+// readSource reads a source to its end.
+func readSource(r io.Reader, from Source) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, mostSource+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from.Name, err)
+	}
+	if len(data) > mostSource {
+		return nil, fmt.Errorf("%s: the file is larger than %d bytes", from.Name, mostSource)
+	}
+	return data, nil
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // Build returns the table of all sources that were read. Special-purpose addresses are

@@ -133,12 +133,12 @@ func TestTableKnowsWhatItsSourcesSay(t *testing.T) {
 	}{{"134744072,134744072,FI\n", ""}, {"", "8.8.8.8,8.8.8.8,15169,x\n"}, {"134744072,134744072,FI\n", "8.8.8.8,8.8.8.8,15169,x\n"}, {"134744072,134744072,??\n", ""}} {
 		var b Builder
 		if c.countries != "" {
-			if err := b.ReadTor(strings.NewReader(c.countries), Source{}); err != nil {
+			if err := b.ReadCSV(strings.NewReader(c.countries), Source{}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if c.asns != "" {
-			if err := b.ReadASN(strings.NewReader(c.asns), Source{}); err != nil {
+			if err := b.ReadCSV(strings.NewReader(c.asns), Source{}); err != nil {
 				t.Fatal(err)
 			}
 		}

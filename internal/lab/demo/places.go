@@ -60,7 +60,7 @@ func writePlaces(path string, countries []country) (err error) {
 		fmt.Fprintf(&rows, "%d,%d,%s\n", n, n, c.code)
 	}
 	var b geo.Builder
-	if err := b.ReadTor(strings.NewReader(rows.String()), geo.Source{Name: "the demo's countries"}); err != nil {
+	if err := b.ReadCSV(strings.NewReader(rows.String()), geo.Source{Name: "the demo's countries"}); err != nil {
 		return err
 	}
 	table, err := b.Build()

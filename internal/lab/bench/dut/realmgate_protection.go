@@ -73,7 +73,7 @@ func writeGeoTable(path string) error {
 		fmt.Fprintf(&rows, "%d,%d,%s\n", n*size, n*size+size-1, countries[int(n)%len(countries)])
 	}
 	var b geo.Builder
-	if err := b.ReadTor(strings.NewReader(rows.String()), geo.Source{Name: "made up"}); err != nil {
+	if err := b.ReadCSV(strings.NewReader(rows.String()), geo.Source{Name: "made up"}); err != nil {
 		return fmt.Errorf("make a table of places: %w", err)
 	}
 	table, err := b.Build()
