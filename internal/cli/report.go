@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // The exit codes.
@@ -41,7 +41,7 @@ func (a *app) report(command *cobra.Command, err error) int {
 		a.complain("%s (see: %s --help)", explain(command, err), command.CommandPath())
 		return exitUsage
 	}
-	var faults config.Errors
+	var faults schema.Errors
 	var refused *client.Error
 	switch {
 	case errors.As(err, &faults):

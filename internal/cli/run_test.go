@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/daemon"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 func TestRunOptions(t *testing.T) {
@@ -71,7 +71,7 @@ func TestRunErrors(t *testing.T) {
 		want string
 	}{
 		{errors.New("the data plane needs root: run as root"), "realmgate: the data plane needs root: run as root\n"},
-		{config.Errors{{File: "/a", Line: 1, Message: "one"}, {File: "/a", Line: 2, Message: "two"}}, "/a:1: one\n/a:2: two\n"},
+		{schema.Errors{{File: "/a", Line: 1, Message: "one"}, {File: "/a", Line: 2, Message: "two"}}, "/a:1: one\n/a:2: two\n"},
 	} {
 		var stderr bytes.Buffer
 		a := newApp(&bytes.Buffer{}, &stderr)

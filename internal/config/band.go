@@ -1,5 +1,7 @@
 package config
 
+import "github.com/realmgate/realmgate/internal/schema"
+
 // Band says which reputation a service needs for an address when the pool is that full. Each is from 0 to 1.
 type Band struct {
 	Load, Service, Host float64
@@ -10,11 +12,11 @@ type bandDraft struct {
 	loadLine int
 }
 
-func (b *bandDraft) keys() []key {
-	return []key{
-		oneAt("load", &b.band.Load, &b.loadLine, ratio(0, 1)).must(),
-		one("service", &b.band.Service, ratio(0, 1)).must(),
-		one("host", &b.band.Host, ratio(0, 1)).must(),
+func (b *bandDraft) keys() []schema.Key {
+	return []schema.Key{
+		schema.OneAt("load", &b.band.Load, &b.loadLine, ratio(0, 1)).Must(),
+		schema.One("service", &b.band.Service, ratio(0, 1)).Must(),
+		schema.One("host", &b.band.Host, ratio(0, 1)).Must(),
 	}
 }
 
@@ -26,7 +28,7 @@ func (d *draft) finishBands() {
 	d.config.Pool.Bands = nil
 	for i, b := range d.bands {
 		if i > 0 && b.band.Load <= d.bands[i-1].band.Load {
-			d.faults.add(b.loadLine, "pool.bands[%d].load: %s is not above the %s before it", i, showRatio(b.band.Load), showRatio(d.bands[i-1].band.Load))
+			d.faults.Add(b.loadLine, "pool.bands[%d].load: %s is not above the %s before it", i, showRatio(b.band.Load), showRatio(d.bands[i-1].band.Load))
 		}
 		d.config.Pool.Bands = append(d.config.Pool.Bands, b.band)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Bounds of bans that the gateway makes itself.
@@ -44,22 +45,22 @@ type banRegionDraft struct {
 	line   int
 }
 
-func (d *draft) bansKeys() []key {
+func (d *draft) bansKeys() []schema.Key {
 	b := &d.config.Bans
-	return []key{
-		one("factor", &b.Factor, ratio(1, mostGrowth)),
-		oneAt("cap", &b.Cap, &d.bans.capLine, duration(second, longestBan)).otherwise("604800s, or the longest `ban` of a watch or of the honeypot"),
-		one("memory", &b.Memory, duration(minute, longestMemory)),
-		one("subnet", &b.Subnet, number(0, mostSubnet)),
-		noting(&d.bans.regionsLine, listOf("regions", &d.bans.regions, (*banRegionDraft).keys)),
+	return []schema.Key{
+		schema.One("factor", &b.Factor, ratio(1, mostGrowth)),
+		schema.OneAt("cap", &b.Cap, &d.bans.capLine, schema.Duration(second, longestBan)).Otherwise("604800s, or the longest `ban` of a watch or of the honeypot"),
+		schema.One("memory", &b.Memory, schema.Duration(minute, longestMemory)),
+		schema.One("subnet", &b.Subnet, schema.Number(0, mostSubnet)),
+		noting(&d.bans.regionsLine, schema.ListOf("regions", &d.bans.regions, (*banRegionDraft).keys)),
 	}
 }
 
-func (r *banRegionDraft) keys() []key {
+func (r *banRegionDraft) keys() []schema.Key {
 	r.region.Factor = 1
-	return []key{
-		oneAt("region", &r.region.Region, &r.line, region()).must(),
-		one("factor", &r.region.Factor, ratio(0.01, mostGrowth)).must(),
+	return []schema.Key{
+		schema.OneAt("region", &r.region.Region, &r.line, region()).Must(),
+		schema.One("factor", &r.region.Factor, ratio(0.01, mostGrowth)).Must(),
 	}
 }
 
@@ -72,7 +73,7 @@ func (d *draft) finishBans() {
 		case d.bans.capLine == 0:
 			b.Cap = first
 		default:
-			d.faults.add(d.bans.capLine, "bans.cap: %s is below %s, %s", showDuration(b.Cap), whose, showDuration(first))
+			d.faults.Add(d.bans.capLine, "bans.cap: %s is below %s, %s", schema.ShowDuration(b.Cap), whose, schema.ShowDuration(first))
 		}
 	}
 	for i, w := range d.config.Watches {
@@ -82,7 +83,7 @@ func (d *draft) finishBans() {
 		atLeast(h.Ban, ProtectionName+".honeypot.ban")
 	}
 	if len(d.bans.regions) > mostBanRegions {
-		d.faults.add(d.bans.regionsLine, "bans.regions: there are %d, at most %d are allowed", len(d.bans.regions), mostBanRegions)
+		d.faults.Add(d.bans.regionsLine, "bans.regions: there are %d, at most %d are allowed", len(d.bans.regions), mostBanRegions)
 		return
 	}
 	seen := map[model.Region]int{}
@@ -91,7 +92,7 @@ func (d *draft) finishBans() {
 			continue // it is missing or bad, which has been said
 		}
 		if first, twice := seen[r.region.Region]; twice {
-			d.faults.add(r.line, "bans.regions[%d]: %s is already listed at line %d", i, r.region.Region, first)
+			d.faults.Add(r.line, "bans.regions[%d]: %s is already listed at line %d", i, r.region.Region, first)
 			continue
 		}
 		seen[r.region.Region] = r.line
@@ -100,14 +101,14 @@ func (d *draft) finishBans() {
 }
 
 // region is a country, a continent or an autonomous system.
-func region() kind[model.Region] {
-	return kind[model.Region]{
-		name: "region", allowed: "as country:FI, continent:EU or asn:64500", want: "country:FI, continent:EU or asn:64500", tags: textTag,
-		show: model.Region.String,
-		parse: func(text string) (model.Region, error) {
+func region() schema.Kind[model.Region] {
+	return schema.Kind[model.Region]{
+		Name: "region", Allowed: "as country:FI, continent:EU or asn:64500", Want: "country:FI, continent:EU or asn:64500", Tags: schema.TextTag,
+		Show: model.Region.String,
+		Parse: func(text string) (model.Region, error) {
 			r, err := model.ParseRegion(text)
 			if errors.Is(err, model.ErrNoRegion) {
-				return r, errNoHint
+				return r, schema.ErrNoHint
 			}
 			return r, err
 		},
@@ -115,16 +116,16 @@ func region() kind[model.Region] {
 }
 
 // ratio is a number with decimals, least to most.
-func ratio(least, most float64) kind[float64] {
+func ratio(least, most float64) schema.Kind[float64] {
 	bounds := fmt.Sprintf("%s to %s, as 2 or 1.5", showRatio(least), showRatio(most))
-	return kind[float64]{
-		name: "number", allowed: bounds, want: "a number of " + bounds, tags: []string{"!!int", "!!float"},
-		show: showRatio,
-		parse: func(text string) (float64, error) {
+	return schema.Kind[float64]{
+		Name: "number", Allowed: bounds, Want: "a number of " + bounds, Tags: []string{"!!int", "!!float"},
+		Show: showRatio,
+		Parse: func(text string) (float64, error) {
 			n, err := strconv.ParseFloat(text, 64)
 			// Digits alone: no exponents, no hexadecimal digits, no "inf".
 			if err != nil || strings.Trim(text, "0123456789.") != "" || !(n >= least && n <= most) {
-				return 0, errNoHint
+				return 0, schema.ErrNoHint
 			}
 			return n, nil
 		},

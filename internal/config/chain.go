@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Chain is a row of network functions for the flows that it matches.
@@ -63,9 +64,9 @@ type chainDraft struct {
 type functionDraft struct {
 	function      Function
 	nameLine      int
-	before, after []at[string]
-	line          int          // where it begins
-	given         []at[string] // keys that not every function has
+	before, after []schema.At[string]
+	line          int                 // where it begins
+	given         []schema.At[string] // keys that not every function has
 	sets          []setUse
 	backends      []*backendDraft
 }
@@ -76,67 +77,67 @@ const (
 	mostFunctions   = 10 // of a chain
 )
 
-func (c *chainDraft) keys() []key {
-	return []key{
-		oneAt("name", &c.chain.Name, &c.nameLine, label()).must(),
+func (c *chainDraft) keys() []schema.Key {
+	return []schema.Key{
+		schema.OneAt("name", &c.chain.Name, &c.nameLine, schema.Label()).Must(),
 		matches("match", &c.matches),
-		listOf("functions", &c.functions, (*functionDraft).keys),
+		schema.ListOf("functions", &c.functions, (*functionDraft).keys),
 	}
 }
 
-func (f *functionDraft) keys() []key {
+func (f *functionDraft) keys() []schema.Key {
 	if f.function.Priority == 0 {
 		f.function.Priority = defaultPriority
 	}
-	keys := []key{
-		oneAt("use", &f.function.Use, &f.line, f.used(choice(UseFilter, UseDoSDenial, UseRateLimit, UseJump, UseDnat, UseMultipath, UseFirstBytes, UseMirror))).must(),
-		oneAt("name", &f.function.Name, &f.nameLine, label()).otherwise("the word after `use`, or the file's name"),
-		one("priority", &f.function.Priority, number(0, mostPriority)),
-		many("before", &f.before, label(), 1),
-		many("after", &f.after, label(), 1),
-		one("fail", &f.function.Fail, choice(FailClosed, FailOpen)),
+	keys := []schema.Key{
+		schema.OneAt("use", &f.function.Use, &f.line, f.used(schema.Choice(UseFilter, UseDoSDenial, UseRateLimit, UseJump, UseDnat, UseMultipath, UseFirstBytes, UseMirror))).Must(),
+		schema.OneAt("name", &f.function.Name, &f.nameLine, schema.Label()).Otherwise("the word after `use`, or the file's name"),
+		schema.One("priority", &f.function.Priority, schema.Number(0, mostPriority)),
+		schema.Many("before", &f.before, schema.Label(), 1),
+		schema.Many("after", &f.after, schema.Label(), 1),
+		schema.One("fail", &f.function.Fail, schema.Choice(FailClosed, FailOpen)),
 	}
 	keys = append(keys, f.particular(
 		conditions("deny", &f.function.Filter.Deny, &f.sets),
 		conditions("allow", &f.function.Filter.Allow, &f.sets),
-		one("chain", &f.function.Jump.Chain, label()).otherwise("none"),
+		schema.One("chain", &f.function.Jump.Chain, schema.Label()).Otherwise("none"),
 		conditions("when", &f.function.Jump.When, &f.sets),
-		one("to", &f.function.Dnat.To, address()).otherwise("none"),
-		one("port", &f.function.Dnat.Port, port()).otherwise("the flow's own"),
-		listOf("backends", &f.backends, (*backendDraft).keys),
-		section("check", f.function.Multipath.Check.keys()...),
+		schema.One("to", &f.function.Dnat.To, schema.Address()).Otherwise("none"),
+		schema.One("port", &f.function.Dnat.Port, schema.Port()).Otherwise("the flow's own"),
+		schema.ListOf("backends", &f.backends, (*backendDraft).keys),
+		schema.Section("check", f.function.Multipath.Check.keys()...),
 		signatures("deny_bytes", &f.function.FirstBytes.Deny),
 		signatures("allow_bytes", &f.function.FirstBytes.Allow),
-		one("may", &f.function.Object.May, choice(MayRead, MayRewrite)),
+		schema.One("may", &f.function.Object.May, schema.Choice(MayRead, MayRewrite)),
 	)...)
 	return append(keys, f.meterKeys()...)
 }
 
 // conditions is a key with a list of conditions; one that is only an address or a
 // prefix is of the remote end. The sets that they name go into sets.
-func conditions(name string, target *[]Condition, sets *[]setUse) key {
-	keys := func(c *Condition, setLine *int) []key {
-		return []key{
-			one("from", &c.From, network()).otherwise("any"), one("to", &c.To, network()).otherwise("any"),
-			one("remote", &c.Remote, network()).otherwise("any"), oneAt("set", &c.Set, setLine, label()).otherwise("any"),
-			one("protocol", &c.Protocol, anyProtocol()), one("port", &c.Ports, portRange()),
+func conditions(name string, target *[]Condition, sets *[]setUse) schema.Key {
+	keys := func(c *Condition, setLine *int) []schema.Key {
+		return []schema.Key{
+			schema.One("from", &c.From, schema.Network()).Otherwise("any"), schema.One("to", &c.To, schema.Network()).Otherwise("any"),
+			schema.One("remote", &c.Remote, schema.Network()).Otherwise("any"), schema.OneAt("set", &c.Set, setLine, schema.Label()).Otherwise("any"),
+			schema.One("protocol", &c.Protocol, schema.AnyProtocol()), schema.One("port", &c.Ports, schema.PortRange()),
 		}
 	}
 	const want = "a list: each entry an address, a prefix or a mapping"
-	return key{
-		name: name, kind: "list of sections", standard: "none", keys: keys(new(Condition), new(int)),
-		read: func(faults *faultLog, node *yaml.Node, path string, _ int) {
-			for i, item := range elements(faults, node, path, want, 1) {
+	return schema.Key{
+		Name: name, Kind: "list of sections", Standard: "none", Keys: keys(new(Condition), new(int)),
+		Read: func(faults *schema.Faults, node *yaml.Node, path string, _ int) {
+			for i, item := range schema.Elements(faults, node, path, want, 1) {
 				var c Condition
 				full := fmt.Sprintf("%s[%d]", path, i)
 				if item.Kind == yaml.ScalarNode {
-					value, ok := readValue(faults, item, full, network())
+					value, ok := schema.ReadValue(faults, item, full, schema.Network())
 					if c.Remote = value; !ok {
 						continue
 					}
 				} else {
 					setLine := 0
-					readSection(faults, item, full, item.Line, keys(&c, &setLine))
+					schema.ReadSection(faults, item, full, item.Line, keys(&c, &setLine))
 					c.check(faults, full, item.Line)
 					if setLine > 0 {
 						*sets = append(*sets, setUse{full + ".set", c.Set, setLine})
@@ -148,15 +149,15 @@ func conditions(name string, target *[]Condition, sets *[]setUse) key {
 	}
 }
 
-func (c Condition) check(faults *faultLog, path string, line int) {
+func (c Condition) check(faults *schema.Faults, path string, line int) {
 	if c.Ports != (model.Ports{}) && c.Protocol == model.ICMP {
-		faults.add(line, "%s: ICMP has no ports: remove port, or name another protocol", path)
+		faults.Add(line, "%s: ICMP has no ports: remove port, or name another protocol", path)
 	}
 	if c.Remote.IsValid() && (c.From.IsValid() || c.To.IsValid()) {
-		faults.add(line, "%s: remote is one of from and to: give it, or those", path)
+		faults.Add(line, "%s: remote is one of from and to: give it, or those", path)
 	}
 	if c.Set != "" && (c.From.IsValid() || c.To.IsValid() || c.Remote.IsValid()) {
-		faults.add(line, "%s: a set is of the remote end: give it, or from, to and remote", path)
+		faults.Add(line, "%s: a set is of the remote end: give it, or from, to and remote", path)
 	}
 }
 
@@ -167,7 +168,7 @@ func (d *draft) finishChains() {
 		path := fmt.Sprintf("chains[%d]", i)
 		taken.take(d.faults, path, c.chain.Name, c.nameLine)
 		if c.chain.Name == ProtectionName {
-			d.faults.add(c.nameLine, "%s.name: %s is what is asked before all chains: take another name", path, ProtectionName)
+			d.faults.Add(c.nameLine, "%s.name: %s is what is asked before all chains: take another name", path, ProtectionName)
 		}
 		for _, m := range c.matches {
 			c.chain.Matches = append(c.chain.Matches, m.finish(d.faults, known, c.nameLine))
@@ -176,7 +177,7 @@ func (d *draft) finishChains() {
 			c.chain.Matches = []Match{{}}
 		}
 		if len(c.functions) > mostFunctions {
-			d.faults.add(c.nameLine, "%s.functions: there are %d, a chain has at most %d", path, len(c.functions), mostFunctions)
+			d.faults.Add(c.nameLine, "%s.functions: there are %d, a chain has at most %d", path, len(c.functions), mostFunctions)
 		}
 		for j, f := range c.functions {
 			f.check(d.faults, fmt.Sprintf("%s.functions[%d]", path, j))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // joint are the uses that an address may have together.
@@ -31,14 +32,14 @@ func (d *draft) finishAddresses() {
 }
 
 // expand lists the addresses of the spans, at most most.
-func (d *draft) expand(list []at[span], key string, most int) (addresses []netip.Addr) {
+func (d *draft) expand(list []schema.At[span], key string, most int) (addresses []netip.Addr) {
 	for _, entry := range list {
-		if total := len(addresses) + entry.value.count(); total > most {
-			d.faults.add(entry.line, "%s: up to this entry there are %d addresses, at most %d are allowed", key, total, most)
+		if total := len(addresses) + entry.Value.count(); total > most {
+			d.faults.Add(entry.Line, "%s: up to this entry there are %d addresses, at most %d are allowed", key, total, most)
 			return nil
 		}
-		for addr := range entry.value.all {
-			if !d.takeAddress(addr, use{key, entry.line}) {
+		for addr := range entry.Value.all {
+			if !d.takeAddress(addr, use{key, entry.Line}) {
 				break // one error per entry says enough
 			}
 			addresses = append(addresses, addr)
@@ -52,7 +53,7 @@ func (d *draft) checkLentNameServer() {
 	a := d.config.DNS.Public.Addr()
 	if lent, is := d.usedAs(a, "pool.addresses"); is && !d.config.Outbound.Follows() {
 		if _, is := d.usedAs(a, "outbound.addresses"); !is {
-			d.faults.add(lent.line, "pool.addresses: %s is dns.public: list it under outbound.addresses, too, so that services get ports of it", a)
+			d.faults.Add(lent.line, "pool.addresses: %s is dns.public: list it under outbound.addresses, too, so that services get ports of it", a)
 		}
 	}
 }
@@ -75,7 +76,7 @@ func (d *draft) takeAddress(addr netip.Addr, as use) bool {
 	}
 	for _, before := range d.uses[addr] {
 		if before.key == as.key || !slices.Contains(joint, before.key) || !slices.Contains(joint, as.key) {
-			d.faults.add(as.line, "%s: %s is already used by %s: an address has one use", as.key, addr, before)
+			d.faults.Add(as.line, "%s: %s is already used by %s: an address has one use", as.key, addr, before)
 			return false
 		}
 	}
@@ -87,21 +88,21 @@ func (d *draft) takeAddress(addr netip.Addr, as use) bool {
 func (d *draft) finishUpstream() {
 	seen := make(map[netip.AddrPort]int)
 	for _, server := range d.upstream {
-		if line, twice := seen[server.value]; twice {
-			d.faults.add(server.line, "dns.upstream: %s is already listed at line %d", server.value, line)
+		if line, twice := seen[server.Value]; twice {
+			d.faults.Add(server.Line, "dns.upstream: %s is already listed at line %d", server.Value, line)
 			continue
 		}
-		seen[server.value] = server.line
-		own := server.value == d.config.DNS.Public || server.value == d.config.DNS.Private
-		before, lent := d.usedAs(server.value.Addr(), "pool.addresses")
-		if uses := d.uses[server.value.Addr()]; own && len(uses) > 0 {
+		seen[server.Value] = server.Line
+		own := server.Value == d.config.DNS.Public || server.Value == d.config.DNS.Private
+		before, lent := d.usedAs(server.Value.Addr(), "pool.addresses")
+		if uses := d.uses[server.Value.Addr()]; own && len(uses) > 0 {
 			before, lent = uses[0], true
 		}
 		if lent {
-			d.faults.add(server.line, "dns.upstream: %s is %s: name a server that is not this gateway", server.value, before)
+			d.faults.Add(server.Line, "dns.upstream: %s is %s: name a server that is not this gateway", server.Value, before)
 			continue
 		}
-		d.config.DNS.Upstream = append(d.config.DNS.Upstream, server.value)
+		d.config.DNS.Upstream = append(d.config.DNS.Upstream, server.Value)
 	}
 }
 
@@ -110,7 +111,7 @@ func (d *draft) finishNames() {
 	zones := make(map[model.Name]int)
 	for _, z := range d.zones {
 		if line, twice := zones[z.zone.Name]; twice {
-			d.faults.add(z.nameLine, "realm.zones: %s is already listed at line %d", z.zone.Name, line)
+			d.faults.Add(z.nameLine, "realm.zones: %s is already listed at line %d", z.zone.Name, line)
 			continue
 		}
 		zones[z.zone.Name] = z.nameLine
@@ -124,12 +125,12 @@ func (d *draft) finishNames() {
 			return
 		}
 		if before, twice := taken[name]; twice {
-			d.faults.add(as.line, "%s: %s is already used by %s: a name stands for one thing", as.key, name, before)
+			d.faults.Add(as.line, "%s: %s is already used by %s: a name stands for one thing", as.key, name, before)
 			return
 		}
 		taken[name] = as
 		if len(zones) > 0 && !inZone(name, zones) {
-			d.faults.add(as.line, "%s: %s is in none of realm.zones (%s)", as.key, name, listNames(d.config.Realm.ZoneNames()))
+			d.faults.Add(as.line, "%s: %s is in none of realm.zones (%s)", as.key, name, listNames(d.config.Realm.ZoneNames()))
 		}
 	}
 	for i, h := range d.hosts {
@@ -141,7 +142,7 @@ func (d *draft) finishNames() {
 				key = "names"
 			}
 			for _, name := range s.names() {
-				take(name.value, use{fmt.Sprintf("%s.services[%d].%s", path, j, key), name.line})
+				take(name.Value, use{fmt.Sprintf("%s.services[%d].%s", path, j, key), name.Line})
 			}
 		}
 	}

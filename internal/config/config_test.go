@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Every rejected configuration is a file. Its first line holds the errors it
@@ -35,7 +36,7 @@ func TestBadFiles(t *testing.T) {
 			if err == nil {
 				t.Fatalf("accepted: %+v", c)
 			}
-			var found Errors
+			var found schema.Errors
 			if !errors.As(err, &found) {
 				t.Fatalf("error of type %T: %v", err, err)
 			}
@@ -176,15 +177,15 @@ func TestEmptyAndHugeFiles(t *testing.T) {
 func TestErrorsAreBounded(t *testing.T) {
 	data := "hosts:\n" + strings.Repeat("- "+strings.Repeat("x", 5000)+"\n", 500)
 	_, err := Parse("x.yaml", []byte(data))
-	var found Errors
-	if !errors.As(err, &found) || len(found) != maxErrors+1 {
-		t.Fatalf("%d errors, want %d", len(found), maxErrors+1)
+	var found schema.Errors
+	if !errors.As(err, &found) || len(found) != schema.MaxErrors+1 {
+		t.Fatalf("%d errors, want %d", len(found), schema.MaxErrors+1)
 	}
-	if last := found[maxErrors].Message; last != "more than 100 errors: the rest is not shown" {
+	if last := found[schema.MaxErrors].Message; last != "more than 100 errors: the rest is not shown" {
 		t.Errorf("the last error is %q", last)
 	}
 	for _, e := range found {
-		if len(e.Message) > maxMessage+len("…") {
+		if len(e.Message) > schema.MaxMessage+len("…") {
 			t.Errorf("a message of %d bytes", len(e.Message))
 		}
 	}

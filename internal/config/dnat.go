@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Dnat sends flows from outside to a private endpoint.
@@ -42,7 +43,7 @@ func (d *draft) finishDnat() {
 			}
 			path := fmt.Sprintf("chains[%d].functions[%d]", i, j)
 			if known++; known > 1 {
-				d.faults.add(f.line, "%s: the chain says already where flows go: one dnat or multipath is enough", path)
+				d.faults.Add(f.line, "%s: the chain says already where flows go: one dnat or multipath is enough", path)
 			}
 			d.checkDnatTarget(f, path, static)
 		}
@@ -94,18 +95,18 @@ func (d *draft) checkDnatMatches(c *chainDraft, path string, static map[netip.Ad
 func (d *draft) checkDnatMatch(c *matchDraft, line int, static map[netip.Addr]use, count int) int {
 	m, path := c.match, c.path
 	if m.Direction != model.In || !m.To.IsValid() || m.Host != "" || m.Service != "" {
-		d.faults.add(line, "%s: a chain with dnat or multipath needs direction: in, and to: the public addresses that flows come to", path)
+		d.faults.Add(line, "%s: a chain with dnat or multipath needs direction: in, and to: the public addresses that flows come to", path)
 		return count
 	}
 	first, last := m.To.Addr(), fromNumber(toNumber(m.To.Addr())|uint32(1<<(32-m.To.Bits())-1))
 	count += int(toNumber(last)) - int(toNumber(first)) + 1
 	if count > maxStatic {
-		d.faults.add(c.toLine, "%s.to: up to %s the chain has %d addresses, at most %d may be public ones of dnat", path, m.To, count, maxStatic)
+		d.faults.Add(c.toLine, "%s.to: up to %s the chain has %d addresses, at most %d may be public ones of dnat", path, m.To, count, maxStatic)
 		return count
 	}
 	for _, a := range []netip.Addr{first, last} {
-		if err := checkUnicast(a); err != nil {
-			d.faults.add(c.toLine, "%s.to: %s", path, err)
+		if err := schema.CheckUnicast(a); err != nil {
+			d.faults.Add(c.toLine, "%s.to: %s", path, err)
 			return count
 		}
 	}
@@ -130,15 +131,15 @@ func (d *draft) checkStatic(c *matchDraft, a netip.Addr) bool {
 		return true
 	case serves && (shared || d.config.Outbound.Follows()): // the two may be one address then
 		if port := d.config.DNS.Public.Port(); m.Ports.First <= port && port <= m.Ports.Last {
-			d.faults.add(c.toLine, "%s.port: %d of %s is where the name server listens, %s", path, port, a, server)
+			d.faults.Add(c.toLine, "%s.port: %d of %s is where the name server listens, %s", path, port, a, server)
 			return false
 		}
 	case !shared:
-		d.faults.add(c.toLine, "%s.to: %s is already used by %s: dnat has outbound addresses, or its own", path, a, uses[0])
+		d.faults.Add(c.toLine, "%s.to: %s is already used by %s: dnat has outbound addresses, or its own", path, a, uses[0])
 		return false
 	}
 	if shared && (m.Ports == (model.Ports{}) || m.Protocol != model.TCP && m.Protocol != model.UDP) {
-		d.faults.add(c.toLine, "%s: %s is %s, which hosts share: name protocol (tcp or udp) and port", path, a, outbound)
+		d.faults.Add(c.toLine, "%s: %s is %s, which hosts share: name protocol (tcp or udp) and port", path, a, outbound)
 		return false
 	}
 	return true
@@ -158,7 +159,7 @@ func (d *draft) checkDnatTarget(f *functionDraft, path string, static map[netip.
 			before, used = uses[0], true
 		}
 		if used {
-			d.faults.add(line, "%s: %s is %s: name a private host", where, to, before)
+			d.faults.Add(line, "%s: %s is %s: name a private host", where, to, before)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Document is a configuration and the text that says it. Nobody changes one: an edit
@@ -120,7 +122,7 @@ func (d *Document) edit(chain string, change func(functions *yaml.Node) error) (
 
 // withoutPlaces leaves out the lines of faults in a text that nobody has seen.
 func withoutPlaces(err error) error {
-	var faults Errors
+	var faults schema.Errors
 	if !errors.As(err, &faults) {
 		return err
 	}
@@ -135,7 +137,7 @@ func withoutPlaces(err error) error {
 // is seen when it stands among them. A list of one entry, as it is cut out of a file,
 // will do.
 func readFunction(text []byte) (entry *yaml.Node, name string, err error) {
-	faults := &faultLog{file: "FUNCTION"}
+	faults := &schema.Faults{File: "FUNCTION"}
 	if len(text) > maxFile {
 		return nil, "", fmt.Errorf("FUNCTION is larger than %d bytes", maxFile)
 	}
@@ -145,7 +147,7 @@ func readFunction(text []byte) (entry *yaml.Node, name string, err error) {
 		if entry.Kind == yaml.SequenceNode && len(entry.Content) == 1 {
 			entry = entry.Content[0]
 		}
-		readSection(faults, entry, "", 1, draft.keys())
+		schema.ReadSection(faults, entry, "", 1, draft.keys())
 	}
-	return entry, draft.name(), faults.err()
+	return entry, draft.name(), faults.Err()
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 const reference = "../../docs/reference/configuration.md"
@@ -60,9 +61,9 @@ func TestReferenceMatchesSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	documented := readRows(t, string(text))
-	schema := make(map[string]row)
-	collectRows(schema, "", newDraft(&faultLog{}).keys())
-	compare(documented, schema, t.Errorf)
+	keys := make(map[string]row)
+	collectRows(keys, "", newDraft(&schema.Faults{}).keys())
+	compare(documented, keys, t.Errorf)
 }
 
 // Proof that the comparison can fail.
@@ -120,15 +121,15 @@ func readRows(t *testing.T, text string) map[string]row {
 	return rows
 }
 
-func collectRows(rows map[string]row, above string, keys []key) {
+func collectRows(rows map[string]row, above string, keys []schema.Key) {
 	for _, k := range keys {
-		if k.gone {
+		if k.Gone {
 			continue
 		}
-		path := join(above, k.name)
-		r := row{k.kind, k.standard, k.allowed}
+		path := schema.Join(above, k.Name)
+		r := row{k.Kind, k.Standard, k.Allowed}
 		switch {
-		case k.required:
+		case k.Required:
 			r.standard = "required"
 		case r.standard == "":
 			r.standard = "–"
@@ -137,9 +138,9 @@ func collectRows(rows map[string]row, above string, keys []key) {
 			r.allowed = "–"
 		}
 		rows[path] = r
-		if strings.HasPrefix(k.kind, "list of") && len(k.keys) > 0 {
+		if strings.HasPrefix(k.Kind, "list of") && len(k.Keys) > 0 {
 			path += "[]"
 		}
-		collectRows(rows, path, k.keys)
+		collectRows(rows, path, k.Keys)
 	}
 }

@@ -5,22 +5,23 @@ import (
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // draft is a configuration on its way: single values go straight into config,
 // lists and the lines that later checks point at stay beside it.
 type draft struct {
-	faults *faultLog
+	faults *schema.Faults
 	config Config
 	known  []Set // whose files are not to be read
 
-	public, private, stack, xdp, tcx        []at[string]
+	public, private, stack, xdp, tcx        []schema.At[string]
 	zones                                   []*zoneDraft
 	keyDrafts                               []*keyDraft
-	upstream                                []at[netip.AddrPort]
-	neverBan, clientSubnet, excepts         []at[netip.Prefix]
-	rebindOK                                []at[model.Name]
-	pool, outbound                          []at[external]
+	upstream                                []schema.At[netip.AddrPort]
+	neverBan, clientSubnet, excepts         []schema.At[netip.Prefix]
+	rebindOK                                []schema.At[model.Name]
+	pool, outbound                          []schema.At[external]
 	server                                  server
 	hosts                                   []*hostDraft
 	bands                                   []*bandDraft
@@ -44,7 +45,7 @@ type use struct {
 
 func (u use) String() string { return fmt.Sprintf("%s at line %d", u.key, u.line) }
 
-func newDraft(faults *faultLog) *draft {
+func newDraft(faults *schema.Faults) *draft {
 	d := &draft{faults: faults, config: defaults(), uses: make(map[netip.Addr][]use)}
 	d.protection.protection = d.config.Protection
 	d.protection.honeypot.ban = d.config.Protection.Honeypot.Ban
@@ -81,42 +82,42 @@ func (d *draft) finish() {
 
 func (d *draft) finishInterfaces() {
 	seen := make(map[string]int)
-	take := func(list []at[string], side string) (names []string) {
+	take := func(list []schema.At[string], side string) (names []string) {
 		for _, device := range list {
-			if device.value == "lo" {
-				d.faults.add(device.line, "interfaces.%s: lo is the loopback interface, by which only this machine's own packets come: name one that a network is at", side)
+			if device.Value == "lo" {
+				d.faults.Add(device.Line, "interfaces.%s: lo is the loopback interface, by which only this machine's own packets come: name one that a network is at", side)
 				continue
 			}
-			if line, twice := seen[device.value]; twice {
-				d.faults.add(device.line, "interfaces.%s: %s is already listed at line %d: an interface has one side", side, device.value, line)
+			if line, twice := seen[device.Value]; twice {
+				d.faults.Add(device.Line, "interfaces.%s: %s is already listed at line %d: an interface has one side", side, device.Value, line)
 				continue
 			}
-			seen[device.value] = device.line
-			names = append(names, device.value)
+			seen[device.Value] = device.Line
+			names = append(names, device.Value)
 		}
 		return names
 	}
 	d.config.Interfaces.Public = take(d.public, "public")
 	d.config.Interfaces.Private = take(d.private, "private")
 	for _, device := range d.stack {
-		if seen[device.value] == 0 {
-			d.faults.add(device.line, "interfaces.egress.stack: %s is in neither interfaces.public nor interfaces.private: add it to one", device.value)
+		if seen[device.Value] == 0 {
+			d.faults.Add(device.Line, "interfaces.egress.stack: %s is in neither interfaces.public nor interfaces.private: add it to one", device.Value)
 			continue
 		}
-		d.config.Interfaces.Stack = append(d.config.Interfaces.Stack, device.value)
+		d.config.Interfaces.Stack = append(d.config.Interfaces.Stack, device.Value)
 	}
 	modes := make(map[string]int)
-	attach := func(list []at[string], mode string) (names []string) {
+	attach := func(list []schema.At[string], mode string) (names []string) {
 		for _, device := range list {
-			switch line, twice := modes[device.value]; {
+			switch line, twice := modes[device.Value]; {
 			case twice:
-				d.faults.add(device.line, "interfaces.%s: %s is already listed at line %d: an interface has one mode", mode, device.value, line)
-			case seen[device.value] == 0:
-				d.faults.add(device.line, "interfaces.%s: %s is in neither interfaces.public nor interfaces.private: add it to one", mode, device.value)
+				d.faults.Add(device.Line, "interfaces.%s: %s is already listed at line %d: an interface has one mode", mode, device.Value, line)
+			case seen[device.Value] == 0:
+				d.faults.Add(device.Line, "interfaces.%s: %s is in neither interfaces.public nor interfaces.private: add it to one", mode, device.Value)
 			default:
-				names = append(names, device.value)
+				names = append(names, device.Value)
 			}
-			modes[device.value] = device.line
+			modes[device.Value] = device.Line
 		}
 		return names
 	}

@@ -1,6 +1,6 @@
 package config
 
-import "fmt"
+import "github.com/realmgate/realmgate/internal/schema"
 
 // Verify says how an outside asker proves its address before it gets one.
 type Verify uint8
@@ -12,7 +12,7 @@ const (
 )
 
 // String returns the word used in the file.
-func (v Verify) String() string { return word(int(v), "verify", "tcp", "none") }
+func (v Verify) String() string { return schema.Word(int(v), "verify", "tcp", "none") }
 
 // Order says which free pool address is lent next.
 type Order uint8
@@ -24,7 +24,7 @@ const (
 )
 
 // String returns the word used in the file.
-func (o Order) String() string { return word(int(o), "order", "random", "circular") }
+func (o Order) String() string { return schema.Word(int(o), "order", "random", "circular") }
 
 // ReversePath says by which private interface a packet's source has to be reached
 // (RFC 3704 section 2).
@@ -37,7 +37,7 @@ const (
 )
 
 // String returns the word used in the file.
-func (r ReversePath) String() string { return word(int(r), "reverse_path", "strict", "loose") }
+func (r ReversePath) String() string { return schema.Word(int(r), "reverse_path", "strict", "loose") }
 
 // IPv6 says what becomes of IPv6 packets that are not for the gateway itself.
 type IPv6 uint8
@@ -49,12 +49,4 @@ const (
 )
 
 // String returns the word used in the file.
-func (v IPv6) String() string { return word(int(v), "ipv6", "drop", "forward") }
-
-// word returns the i-th word, or kind and number where there is none.
-func word(i int, kind string, words ...string) string {
-	if i < len(words) {
-		return words[i]
-	}
-	return fmt.Sprintf("%s-%d", kind, i)
-}
+func (v IPv6) String() string { return schema.Word(int(v), "ipv6", "drop", "forward") }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 const mostExcepts = 64
@@ -12,15 +14,15 @@ const mostExcepts = 64
 // comparison.
 func (d *draft) finishExcepts() {
 	if n := len(d.excepts); n > mostExcepts {
-		d.faults.add(d.excepts[mostExcepts].line, "outbound.except: there are %d, at most %d are allowed", n, mostExcepts)
+		d.faults.Add(d.excepts[mostExcepts].Line, "outbound.except: there are %d, at most %d are allowed", n, mostExcepts)
 		return
 	}
 	sorted := slices.Clone(d.excepts)
-	slices.SortStableFunc(sorted, func(a, b at[netip.Prefix]) int { return cmp.Compare(a.value.Bits(), b.value.Bits()) })
+	slices.SortStableFunc(sorted, func(a, b schema.At[netip.Prefix]) int { return cmp.Compare(a.Value.Bits(), b.Value.Bits()) })
 	for _, e := range sorted {
-		held := func(wider netip.Prefix) bool { return wider.Contains(e.value.Addr()) }
+		held := func(wider netip.Prefix) bool { return wider.Contains(e.Value.Addr()) }
 		if !slices.ContainsFunc(d.config.Outbound.Except, held) {
-			d.config.Outbound.Except = append(d.config.Outbound.Except, e.value)
+			d.config.Outbound.Except = append(d.config.Outbound.Except, e.Value)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // FirstBytes drops flows by the first bytes that their opener sends: those that begin
@@ -50,33 +52,33 @@ func (s Signature) Bytes() (list []SignatureByte) {
 // compact leaves spaces out.
 func compact(digits string) string { return strings.ReplaceAll(digits, " ", "") }
 
-func prefixText() kind[string] {
-	return kind[string]{
-		name: "text", allowed: fmt.Sprintf("1 to %d bytes", mostSignature), tags: textTag,
-		want: fmt.Sprintf("a text of 1 to %d bytes, in quotes", mostSignature),
-		show: func(s string) string { return s },
-		parse: func(text string) (string, error) {
+func prefixText() schema.Kind[string] {
+	return schema.Kind[string]{
+		Name: "text", Allowed: fmt.Sprintf("1 to %d bytes", mostSignature), Tags: schema.TextTag,
+		Want: fmt.Sprintf("a text of 1 to %d bytes, in quotes", mostSignature),
+		Show: func(s string) string { return s },
+		Parse: func(text string) (string, error) {
 			if text == "" || len(text) > mostSignature {
-				return "", errNoHint
+				return "", schema.ErrNoHint
 			}
 			return text, nil
 		},
 	}
 }
 
-func prefixHex() kind[string] {
-	return kind[string]{
-		name: "hex", allowed: fmt.Sprintf("1 to %d bytes", mostSignature), tags: textTag,
-		want: fmt.Sprintf("1 to %d bytes as \"16 03 ??\", in quotes", mostSignature),
-		show: func(s string) string { return s },
-		parse: func(text string) (string, error) {
+func prefixHex() schema.Kind[string] {
+	return schema.Kind[string]{
+		Name: "hex", Allowed: fmt.Sprintf("1 to %d bytes", mostSignature), Tags: schema.TextTag,
+		Want: fmt.Sprintf("1 to %d bytes as \"16 03 ??\", in quotes", mostSignature),
+		Show: func(s string) string { return s },
+		Parse: func(text string) (string, error) {
 			digits := compact(text)
 			if digits == "" || len(digits)%2 != 0 || len(digits) > 2*mostSignature {
-				return "", errNoHint
+				return "", schema.ErrNoHint
 			}
 			for i := 0; i < len(digits); i += 2 {
 				if digits[i:i+2] != "??" && (!isHex(digits[i]) || !isHex(digits[i+1])) {
-					return "", errNoHint
+					return "", schema.ErrNoHint
 				}
 			}
 			if strings.HasSuffix(digits, "??") {
@@ -88,28 +90,28 @@ func prefixHex() kind[string] {
 }
 
 // signatures is a key with a list of signatures; one that is only a text is a prefix.
-func signatures(name string, target *[]Signature) key {
-	keys := func(s *Signature) []key {
-		return []key{
-			one("prefix", &s.Text, prefixText()).otherwise("none"), one("hex", &s.Hex, prefixHex()).otherwise("none"),
+func signatures(name string, target *[]Signature) schema.Key {
+	keys := func(s *Signature) []schema.Key {
+		return []schema.Key{
+			schema.One("prefix", &s.Text, prefixText()).Otherwise("none"), schema.One("hex", &s.Hex, prefixHex()).Otherwise("none"),
 		}
 	}
 	const want = "a list: each entry a text or a mapping"
-	return key{
-		name: name, kind: "list of sections", standard: "none", keys: keys(new(Signature)),
-		read: func(faults *faultLog, node *yaml.Node, path string, _ int) {
-			for i, item := range elements(faults, node, path, want, 1) {
+	return schema.Key{
+		Name: name, Kind: "list of sections", Standard: "none", Keys: keys(new(Signature)),
+		Read: func(faults *schema.Faults, node *yaml.Node, path string, _ int) {
+			for i, item := range schema.Elements(faults, node, path, want, 1) {
 				var s Signature
 				full := fmt.Sprintf("%s[%d]", path, i)
 				if item.Kind == yaml.ScalarNode {
-					s.Text, _ = readValue(faults, item, full, prefixText())
+					s.Text, _ = schema.ReadValue(faults, item, full, prefixText())
 				} else {
-					readSection(faults, item, full, item.Line, keys(&s))
+					schema.ReadSection(faults, item, full, item.Line, keys(&s))
 					if s.Text != "" && s.Hex != "" {
-						faults.add(item.Line, "%s: prefix and hex are two ways to say it: give one", full)
+						faults.Add(item.Line, "%s: prefix and hex are two ways to say it: give one", full)
 					}
 					if item.Kind == yaml.MappingNode && len(item.Content) == 0 {
-						faults.add(item.Line, "%s: give prefix or hex", full)
+						faults.Add(item.Line, "%s: give prefix or hex", full)
 					}
 				}
 				*target = append(*target, s)
@@ -118,13 +120,13 @@ func signatures(name string, target *[]Signature) key {
 	}
 }
 
-func (f *functionDraft) checkFirstBytes(faults *faultLog, path string) {
+func (f *functionDraft) checkFirstBytes(faults *schema.Faults, path string) {
 	b := f.function.FirstBytes
 	n := len(b.Deny) + len(b.Allow)
 	if n == 0 {
-		faults.add(f.line, "%s: give deny_bytes, allow_bytes or both", path)
+		faults.Add(f.line, "%s: give deny_bytes, allow_bytes or both", path)
 	}
 	if n > mostSignatures {
-		faults.add(f.line, "%s: there are %d signatures, at most %d are allowed", path, n, mostSignatures)
+		faults.Add(f.line, "%s: there are %d signatures, at most %d are allowed", path, n, mostSignatures)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // FuzzParse: no input makes Parse panic; every error has file and line; what is
@@ -38,7 +39,7 @@ func FuzzParse(f *testing.F) {
 			checkRoundTrip(t, c)
 			return
 		}
-		var found Errors
+		var found schema.Errors
 		if c != nil || !errors.As(err, &found) || len(found) == 0 {
 			t.Fatalf("config %v with error %T %v", c, err, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Geofence judges addresses by where they are. The narrowest prefix around an address
@@ -43,38 +44,38 @@ const (
 )
 
 // String returns the word of the configuration.
-func (p Permission) String() string { return word(int(p), "permission", "allow", "deny") }
+func (p Permission) String() string { return schema.Word(int(p), "permission", "allow", "deny") }
 
 type geofenceDraft struct {
 	geofence        Geofence
-	allow, deny     []at[Where]
+	allow, deny     []schema.At[Where]
 	line, otherwise int // where it begins, and where the default is
 	given           int // where allow or deny is
 }
 
-func (d *geofenceDraft) keys() []key {
+func (d *geofenceDraft) keys() []schema.Key {
 	g := &d.geofence
-	return []key{
-		one("direction", &g.Direction, choice(model.In, model.Out, model.AnyDirection)),
-		noting(&d.given, many("allow", &d.allow, where(), 1)),
-		noting(&d.given, many("deny", &d.deny, where(), 1)),
-		oneAt("unknown", &g.Unknown, &d.line, choice(Allowed, Denied)).must(),
-		oneAt("default", &g.Default, &d.otherwise, choice(Allowed, Denied)).otherwise("deny where `allow` is given, else allow"),
+	return []schema.Key{
+		schema.One("direction", &g.Direction, schema.Choice(model.In, model.Out, model.AnyDirection)),
+		noting(&d.given, schema.Many("allow", &d.allow, where(), 1)),
+		noting(&d.given, schema.Many("deny", &d.deny, where(), 1)),
+		schema.OneAt("unknown", &g.Unknown, &d.line, schema.Choice(Allowed, Denied)).Must(),
+		schema.OneAt("default", &g.Default, &d.otherwise, schema.Choice(Allowed, Denied)).Otherwise("deny where `allow` is given, else allow"),
 	}
 }
 
 // where is a region or a prefix.
-func where() kind[Where] {
-	return kind[Where]{
-		name: "place", allowed: "as country:FI, continent:EU, asn:64500, 203.0.113.0/24 or 2001:db8::/32",
-		want: "country:FI, continent:EU, asn:64500, or an address or a prefix", tags: textTag,
-		show: Where.String,
-		parse: func(text string) (w Where, err error) {
+func where() schema.Kind[Where] {
+	return schema.Kind[Where]{
+		Name: "place", Allowed: "as country:FI, continent:EU, asn:64500, 203.0.113.0/24 or 2001:db8::/32",
+		Want: "country:FI, continent:EU, asn:64500, or an address or a prefix", Tags: schema.TextTag,
+		Show: Where.String,
+		Parse: func(text string) (w Where, err error) {
 			if w.Prefix, err = model.ParseNetwork(text); !errors.Is(err, model.ErrNoNetwork) {
 				return w, err
 			}
 			if w.Region, err = model.ParseRegion(text); errors.Is(err, model.ErrNoRegion) {
-				return w, errNoHint
+				return w, schema.ErrNoHint
 			}
 			return w, err
 		},
@@ -83,7 +84,7 @@ func where() kind[Where] {
 
 // finishGeofences checks that each direction has one geofence at most, and that no place
 // is both allowed and denied.
-func (d *protectionDraft) finishGeofences(faults *faultLog) {
+func (d *protectionDraft) finishGeofences(faults *schema.Faults) {
 	taken := map[model.Direction]int{}
 	for i, g := range d.geofences {
 		if g.line == 0 {
@@ -95,23 +96,23 @@ func (d *protectionDraft) finishGeofences(faults *faultLog) {
 				continue
 			}
 			if first, twice := taken[direction]; twice {
-				faults.add(g.line, "%s: geofence[%d] is for flows of direction %s already", path, first, direction)
+				faults.Add(g.line, "%s: geofence[%d] is for flows of direction %s already", path, first, direction)
 			}
 			taken[direction] = i
 		}
 		if g.given == 0 {
-			faults.add(g.line, "%s: give allow or deny, or both", path)
+			faults.Add(g.line, "%s: give allow or deny, or both", path)
 		}
 		allowed := map[Where]bool{}
 		for _, w := range g.allow {
-			allowed[w.value] = true
-			g.geofence.Allow = append(g.geofence.Allow, w.value)
+			allowed[w.Value] = true
+			g.geofence.Allow = append(g.geofence.Allow, w.Value)
 		}
 		for _, w := range g.deny {
-			if allowed[w.value] {
-				faults.add(w.line, "%s: %s is allowed, too", path, w.value)
+			if allowed[w.Value] {
+				faults.Add(w.Line, "%s: %s is allowed, too", path, w.Value)
 			}
-			g.geofence.Deny = append(g.geofence.Deny, w.value)
+			g.geofence.Deny = append(g.geofence.Deny, w.Value)
 		}
 		if g.otherwise == 0 && len(g.allow) > 0 {
 			g.geofence.Default = Denied
@@ -121,14 +122,14 @@ func (d *protectionDraft) finishGeofences(faults *faultLog) {
 }
 
 // finishGeoTable finds the table beside the configuration file.
-func (d *protectionDraft) finishGeoTable(faults *faultLog) {
+func (d *protectionDraft) finishGeoTable(faults *schema.Faults) {
 	table := d.protection.GeoTable
 	if filepath.IsAbs(table) {
 		return
 	}
-	table, err := filepath.Abs(filepath.Join(filepath.Dir(faults.file), table))
+	table, err := filepath.Abs(filepath.Join(filepath.Dir(faults.File), table))
 	if err != nil {
-		faults.add(1, "%s.geo_table: %v", ProtectionName, err)
+		faults.Add(1, "%s.geo_table: %v", ProtectionName, err)
 	}
 	d.protection.GeoTable = table
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Honeypot is ports at which nobody outside has anything to do, and for how long is banned
@@ -16,26 +17,26 @@ type Honeypot struct {
 
 // portsDraft are ports by protocol.
 type portsDraft struct {
-	tcp, udp []at[model.Ports]
+	tcp, udp []schema.At[model.Ports]
 	given    int // the line of one of them
 }
 
-func (d *portsDraft) keys() []key {
-	return []key{noting(&d.given, many("tcp", &d.tcp, portRange(), 1)), noting(&d.given, many("udp", &d.udp, portRange(), 1))}
+func (d *portsDraft) keys() []schema.Key {
+	return []schema.Key{noting(&d.given, schema.Many("tcp", &d.tcp, schema.PortRange(), 1)), noting(&d.given, schema.Many("udp", &d.udp, schema.PortRange(), 1))}
 }
 
 func (d *portsDraft) set() (s model.PortSet) {
 	for _, p := range d.tcp {
-		s.TCP = append(s.TCP, p.value)
+		s.TCP = append(s.TCP, p.Value)
 	}
 	for _, p := range d.udp {
-		s.UDP = append(s.UDP, p.value)
+		s.UDP = append(s.UDP, p.Value)
 	}
 	return s
 }
 
 // each calls f for every range.
-func (d *portsDraft) each(f func(model.Protocol, at[model.Ports])) {
+func (d *portsDraft) each(f func(model.Protocol, schema.At[model.Ports])) {
 	for _, p := range d.tcp {
 		f(model.TCP, p)
 	}
@@ -50,8 +51,8 @@ type honeypotDraft struct {
 	line  int
 }
 
-func (d *honeypotDraft) keys() []key {
-	return append(d.ports.keys(), one("ban", &d.ban, duration(second, longestBan)))
+func (d *honeypotDraft) keys() []schema.Key {
+	return append(d.ports.keys(), schema.One("ban", &d.ban, schema.Duration(second, longestBan)))
 }
 
 // finishHoneypot checks that no port of the honeypot is used for anything else.
@@ -60,24 +61,24 @@ func (d *draft) finishHoneypot() {
 	p.protection.Ignored, p.protection.Monitored = p.ignored.set(), p.monitored.set()
 	p.protection.Honeypot = Honeypot{p.honeypot.ports.set(), p.honeypot.ban}
 	if p.honeypot.line > 0 && p.honeypot.ports.given == 0 {
-		d.faults.add(p.honeypot.line, "%s.honeypot: give the ports: tcp, udp or both", ProtectionName)
+		d.faults.Add(p.honeypot.line, "%s.honeypot: give the ports: tcp, udp or both", ProtectionName)
 	}
-	p.honeypot.ports.each(func(protocol model.Protocol, trap at[model.Ports]) {
+	p.honeypot.ports.each(func(protocol model.Protocol, trap schema.At[model.Ports]) {
 		clash := func(other model.Ports, whose string, args ...any) {
-			if other.First <= trap.value.Last && trap.value.First <= other.Last {
-				d.faults.add(trap.line, "%s.honeypot.%s: %s: %s", ProtectionName, protocol, trap.value, fmt.Sprintf(whose, args...))
+			if other.First <= trap.Value.Last && trap.Value.First <= other.Last {
+				d.faults.Add(trap.Line, "%s.honeypot.%s: %s: %s", ProtectionName, protocol, trap.Value, fmt.Sprintf(whose, args...))
 			}
 		}
-		p.ignored.each(func(other model.Protocol, ignored at[model.Ports]) {
+		p.ignored.each(func(other model.Protocol, ignored schema.At[model.Ports]) {
 			if other == protocol {
-				clash(ignored.value, "ignored_ports.%s has %s at line %d", protocol, ignored.value, ignored.line)
+				clash(ignored.Value, "ignored_ports.%s has %s at line %d", protocol, ignored.Value, ignored.Line)
 			}
 		})
 		for _, h := range d.hosts {
-			opened := func(whose string, ports []at[model.Port]) {
+			opened := func(whose string, ports []schema.At[model.Port]) {
 				for _, p := range ports {
-					if p.value.Protocol == protocol {
-						clash(model.Ports{First: p.value.Port, Last: p.value.Port}, "%s %s is at port %d, line %d", whose, h.host.Name, p.value.Port, p.line)
+					if p.Value.Protocol == protocol {
+						clash(model.Ports{First: p.Value.Port, Last: p.Value.Port}, "%s %s is at port %d, line %d", whose, h.host.Name, p.Value.Port, p.Line)
 					}
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Host is a machine of the private realm that can be reached by name.
@@ -42,7 +43,7 @@ type serviceDraft struct {
 	line                           int // where the mapping begins
 	name                           model.Name
 	nameAt                         int // of a good name
-	more                           []at[model.Name]
+	more                           []schema.At[model.Name]
 	nameLine, namesLine            int
 	protocol                       model.Protocol
 	port, to                       uint16
@@ -51,45 +52,45 @@ type serviceDraft struct {
 	protocolGood, portGood, toGood int
 	https                          HTTPS
 	httpsLine                      int
-	alpn                           []at[string]
+	alpn                           []schema.At[string]
 }
 
-func (h *hostDraft) keys() []key {
-	return []key{
-		oneAt("name", &h.host.Name, &h.nameLine, domain()).must(),
-		oneAt("address", &h.host.Address, &h.addressLine, address()).must(),
-		oneAt("one_to_one", &h.host.OneToOne, &h.oneToOneLine, address()).otherwise("none"),
+func (h *hostDraft) keys() []schema.Key {
+	return []schema.Key{
+		schema.OneAt("name", &h.host.Name, &h.nameLine, schema.Domain()).Must(),
+		schema.OneAt("address", &h.host.Address, &h.addressLine, schema.Address()).Must(),
+		schema.OneAt("one_to_one", &h.host.OneToOne, &h.oneToOneLine, schema.Address()).Otherwise("none"),
 		openKey(&h.open),
-		listOf("services", &h.services, (*serviceDraft).keys),
+		schema.ListOf("services", &h.services, (*serviceDraft).keys),
 	}
 }
 
-func (s *serviceDraft) keys() []key {
-	return []key{
-		noting(&s.nameLine, oneAt("name", &s.name, &s.nameAt, pattern()).otherwise("none")),
-		noting(&s.namesLine, many("names", &s.more, pattern(), 1)),
-		noting(&s.protocolLine, oneAt("protocol", &s.protocol, &s.protocolGood, choice(model.TCP, model.UDP)).otherwise("none")),
-		noting(&s.portLine, oneAt("port", &s.port, &s.portGood, port()).otherwise("none")),
-		noting(&s.toLine, oneAt("to", &s.to, &s.toGood, port()).otherwise("the port")),
+func (s *serviceDraft) keys() []schema.Key {
+	return []schema.Key{
+		noting(&s.nameLine, schema.OneAt("name", &s.name, &s.nameAt, schema.Pattern()).Otherwise("none")),
+		noting(&s.namesLine, schema.Many("names", &s.more, schema.Pattern(), 1)),
+		noting(&s.protocolLine, schema.OneAt("protocol", &s.protocol, &s.protocolGood, schema.Choice(model.TCP, model.UDP)).Otherwise("none")),
+		noting(&s.portLine, schema.OneAt("port", &s.port, &s.portGood, schema.Port()).Otherwise("none")),
+		noting(&s.toLine, schema.OneAt("to", &s.to, &s.toGood, schema.Port()).Otherwise("the port")),
 		portsKey(&s.ports),
 		s.httpsKey(),
-		gone("again", "clients that were let in stay known, and pool.rest says how long an address stays its service's"),
+		schema.Gone("again", "clients that were let in stay known, and pool.rest says how long an address stays its service's"),
 	}
 }
 
 // begins notes where the service is, for what it lacks.
-func (s *serviceDraft) begins(line int) { s.line = line }
+func (s *serviceDraft) Begins(line int) { s.line = line }
 
 // names are the service's, in the order of the file.
-func (s *serviceDraft) names() (names []at[model.Name]) {
+func (s *serviceDraft) names() (names []schema.At[model.Name]) {
 	if s.nameAt > 0 {
-		names = append(names, at[model.Name]{s.name, s.nameAt})
+		names = append(names, schema.At[model.Name]{Value: s.name, Line: s.nameAt})
 	}
 	return append(names, s.more...)
 }
 
 // opened are the service's ports, in either form.
-func (s *serviceDraft) opened() []at[model.Port] {
+func (s *serviceDraft) opened() []schema.At[model.Port] {
 	if s.protocolGood == 0 || s.portGood == 0 {
 		return s.ports.ports
 	}
@@ -97,37 +98,37 @@ func (s *serviceDraft) opened() []at[model.Port] {
 	if s.toGood > 0 {
 		to = s.to
 	}
-	return append([]at[model.Port]{{model.Port{Protocol: s.protocol, Port: s.port, To: to}, s.portGood}}, s.ports.ports...)
+	return append([]schema.At[model.Port]{{Value: model.Port{Protocol: s.protocol, Port: s.port, To: to}, Line: s.portGood}}, s.ports.ports...)
 }
 
 // check says what the service lacks, and what it says twice.
-func (s *serviceDraft) check(faults *faultLog, path string) {
+func (s *serviceDraft) check(faults *schema.Faults, path string) {
 	if s.line == 0 {
 		return // it is no mapping, which has been told
 	}
 	switch {
 	case s.nameLine == 0 && s.namesLine == 0:
-		faults.add(s.line, "%s: give name or names", path)
+		faults.Add(s.line, "%s: give name or names", path)
 	case s.nameLine > 0 && s.namesLine > 0:
-		faults.add(s.namesLine, "%s: give name or names, not both", path)
+		faults.Add(s.namesLine, "%s: give name or names, not both", path)
 	}
 	single := max(s.protocolLine, s.portLine, s.toLine)
 	switch {
 	case s.ports.line == 0 && single == 0:
-		faults.add(s.line, "%s: give ports, or protocol and port", path)
+		faults.Add(s.line, "%s: give ports, or protocol and port", path)
 	case s.ports.line > 0 && single > 0:
-		faults.add(s.ports.line, "%s: give ports, or protocol, port and to, not both", path)
+		faults.Add(s.ports.line, "%s: give ports, or protocol, port and to, not both", path)
 	case s.ports.line == 0 && s.protocolLine == 0:
-		faults.add(s.line, "%s: the key protocol is missing", path)
+		faults.Add(s.line, "%s: the key protocol is missing", path)
 	case s.ports.line == 0 && s.portLine == 0:
-		faults.add(s.line, "%s: the key port is missing", path)
+		faults.Add(s.line, "%s: the key port is missing", path)
 	}
 }
 
 // finish completes the host that is element i of the list.
-func (h *hostDraft) finish(faults *faultLog, i int) Host {
+func (h *hostDraft) finish(faults *schema.Faults, i int) Host {
 	path := fmt.Sprintf("hosts[%d]", i)
-	lists, paths := [][]at[model.Port]{h.open.ports}, []string{path + ".open"}
+	lists, paths := [][]schema.At[model.Port]{h.open.ports}, []string{path + ".open"}
 	h.host.Open = valuesOf(h.open.ports)
 	for j, s := range h.services {
 		path := fmt.Sprintf("%s.services[%d]", path, j)
@@ -141,21 +142,21 @@ func (h *hostDraft) finish(faults *faultLog, i int) Host {
 
 // checkJoined refuses services that are one, since they share a port, and contradict each other about another.
 // Those that share none may: they get an address each.
-func checkJoined(faults *faultLog, lists [][]at[model.Port], paths []string) {
+func checkJoined(faults *schema.Faults, lists [][]schema.At[model.Port], paths []string) {
 	ports := make([][]model.Port, len(lists))
 	for i, list := range lists {
 		ports[i] = valuesOf(list)
 	}
 	for _, group := range model.Joined(ports) {
-		seen := map[uint32]at[model.Port]{}
+		seen := map[uint32]schema.At[model.Port]{}
 		for _, i := range group {
 			for _, p := range lists[i] {
-				before, taken := seen[p.value.Key()]
+				before, taken := seen[p.Value.Key()]
 				if !taken {
-					seen[p.value.Key()] = p
-				} else if before.value != p.value {
-					faults.add(p.line, "%s: %s port %d goes to %d here and to %d at line %d, yet the two share a port, directly or through other services, which makes them one",
-						paths[i], p.value.Protocol, p.value.Port, p.value.To, before.value.To, before.line)
+					seen[p.Value.Key()] = p
+				} else if before.Value != p.Value {
+					faults.Add(p.Line, "%s: %s port %d goes to %d here and to %d at line %d, yet the two share a port, directly or through other services, which makes them one",
+						paths[i], p.Value.Protocol, p.Value.Port, p.Value.To, before.Value.To, before.Line)
 					break // one error for each of them says enough
 				}
 			}
@@ -163,9 +164,9 @@ func checkJoined(faults *faultLog, lists [][]at[model.Port], paths []string) {
 	}
 }
 
-func valuesOf[T any](list []at[T]) (values []T) {
+func valuesOf[T any](list []schema.At[T]) (values []T) {
 	for _, entry := range list {
-		values = append(values, entry.value)
+		values = append(values, entry.Value)
 	}
 	return values
 }

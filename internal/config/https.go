@@ -4,27 +4,28 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // httpsPort is that of "https://name/" without a port.
 const httpsPort = 443
 
-func (s *serviceDraft) httpsKey() key {
+func (s *serviceDraft) httpsKey() schema.Key {
 	s.https.Port = httpsPort
-	return noting(&s.httpsLine, section("https",
-		one("port", &s.https.Port, port()),
-		many("alpn", &s.alpn, alpn(), 0),
+	return noting(&s.httpsLine, schema.Section("https",
+		schema.One("port", &s.https.Port, schema.Port()),
+		schema.Many("alpn", &s.alpn, alpn(), 0),
 	))
 }
 
 // alpn is an application protocol (RFC 7301), as far as browsers know some.
-func alpn() kind[string] {
-	return kind[string]{
-		name: "text", allowed: "as h2 or h3", want: "h2 or h3", tags: textTag,
-		show: func(s string) string { return s },
-		parse: func(text string) (string, error) {
+func alpn() schema.Kind[string] {
+	return schema.Kind[string]{
+		Name: "text", Allowed: "as h2 or h3", Want: "h2 or h3", Tags: schema.TextTag,
+		Show: func(s string) string { return s },
+		Parse: func(text string) (string, error) {
 			if text != "h2" && text != "h3" {
-				return "", errNoHint
+				return "", schema.ErrNoHint
 			}
 			return text, nil
 		},
@@ -32,7 +33,7 @@ func alpn() kind[string] {
 }
 
 // finishHTTPS sees to it that the service has the port that its HTTPS record names.
-func (s *serviceDraft) finishHTTPS(faults *faultLog, path string) *HTTPS {
+func (s *serviceDraft) finishHTTPS(faults *schema.Faults, path string) *HTTPS {
 	if s.httpsLine == 0 {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (s *serviceDraft) finishHTTPS(faults *faultLog, path string) *HTTPS {
 	record.ALPN = valuesOf(s.alpn)
 	opened := slices.ContainsFunc(valuesOf(s.opened()), func(p model.Port) bool { return p.Protocol == model.TCP && p.Port == record.Port })
 	if !opened {
-		faults.add(s.httpsLine, "%s.https.port: the service does not open tcp/%d", path, record.Port)
+		faults.Add(s.httpsLine, "%s.https.port: the service does not open tcp/%d", path, record.Port)
 	}
 	return &record
 }

@@ -1,6 +1,9 @@
 package config
 
-import "github.com/realmgate/realmgate/internal/model"
+import (
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
+)
 
 // Limits say how many sessions and ports one may take; 0 is no limit.
 type Limits struct {
@@ -33,20 +36,20 @@ var defaultLimits = Limits{
 	RemoteSessions: byCapacity, RemoteRate: 500, BindingSessions: byCapacity, MappingSessions: 1024,
 }
 
-func limitKeys(l *Limits) key {
-	sessions, ports := number(0, maxSessions), number(0, maxPorts)
-	return section("limits",
-		one("host_sessions", &l.HostSessions, sessions).otherwise("a sixteenth of `capacity`, at least 256"),
-		section("host_ports",
-			one("udp", &l.HostPorts.UDP, ports),
-			one("tcp", &l.HostPorts.TCP, ports),
-			one("icmp", &l.HostPorts.ICMP, ports),
+func limitKeys(l *Limits) schema.Key {
+	sessions, ports := schema.Number(0, maxSessions), schema.Number(0, maxPorts)
+	return schema.Section("limits",
+		schema.One("host_sessions", &l.HostSessions, sessions).Otherwise("a sixteenth of `capacity`, at least 256"),
+		schema.Section("host_ports",
+			schema.One("udp", &l.HostPorts.UDP, ports),
+			schema.One("tcp", &l.HostPorts.TCP, ports),
+			schema.One("icmp", &l.HostPorts.ICMP, ports),
 		),
-		one("host_rate", &l.HostRate, number(0, maxRate)),
-		one("remote_sessions", &l.RemoteSessions, sessions).otherwise("a 32nd of `capacity`, at least 128"),
-		one("remote_rate", &l.RemoteRate, number(0, maxRate)),
-		one("binding_sessions", &l.BindingSessions, sessions).otherwise("an eighth of `capacity`, at least 512"),
-		one("mapping_sessions", &l.MappingSessions, number(1, maxMapping)),
+		schema.One("host_rate", &l.HostRate, schema.Number(0, maxRate)),
+		schema.One("remote_sessions", &l.RemoteSessions, sessions).Otherwise("a 32nd of `capacity`, at least 128"),
+		schema.One("remote_rate", &l.RemoteRate, schema.Number(0, maxRate)),
+		schema.One("binding_sessions", &l.BindingSessions, sessions).Otherwise("an eighth of `capacity`, at least 512"),
+		schema.One("mapping_sessions", &l.MappingSessions, schema.Number(1, maxMapping)),
 	)
 }
 

@@ -7,6 +7,8 @@ import (
 	"path"
 	"strconv"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 const (
@@ -30,28 +32,28 @@ type listDraft struct {
 	nameLine int
 }
 
-func (l *listDraft) keys() []key {
+func (l *listDraft) keys() []schema.Key {
 	l.list.Refresh = 6 * time.Hour
-	return []key{
-		oneAt("name", &l.list.Name, &l.nameLine, label()).must(),
-		one("url", &l.list.URL, listAddress()).must(),
-		one("refresh", &l.list.Refresh, duration(leastRefresh, mostRefresh)),
-		one("column", &l.list.Column, number(1, mostColumns)).otherwise("the one that has them"),
+	return []schema.Key{
+		schema.OneAt("name", &l.list.Name, &l.nameLine, schema.Label()).Must(),
+		schema.One("url", &l.list.URL, listAddress()).Must(),
+		schema.One("refresh", &l.list.Refresh, schema.Duration(leastRefresh, mostRefresh)),
+		schema.One("column", &l.list.Column, schema.Number(1, mostColumns)).Otherwise("the one that has them"),
 	}
 }
 
 // webAddress is a URL of http or https.
-func webAddress() kind[string] {
-	return kind[string]{
-		name: "URL", allowed: "http:// or https://, and a host", want: "a URL (https://lists.example/drop.txt)", tags: textTag,
-		show: func(s string) string { return s },
-		parse: func(text string) (string, error) {
+func webAddress() schema.Kind[string] {
+	return schema.Kind[string]{
+		Name: "URL", Allowed: "http:// or https://, and a host", Want: "a URL (https://lists.example/drop.txt)", Tags: schema.TextTag,
+		Show: func(s string) string { return s },
+		Parse: func(text string) (string, error) {
 			u, err := url.Parse(text)
 			switch {
 			case len(text) > longestURL:
 				return "", fmt.Errorf("it is longer than %d bytes", longestURL)
 			case err != nil || u.Scheme != "http" && u.Scheme != "https":
-				return "", errNoHint
+				return "", schema.ErrNoHint
 			case u.Hostname() == "":
 				return "", errors.New("it has no host")
 			}
@@ -66,12 +68,12 @@ func webAddress() kind[string] {
 }
 
 // listAddress is a URL of http or https, or of a file.
-func listAddress() kind[string] {
+func listAddress() schema.Kind[string] {
 	k := webAddress()
-	k.allowed = "http:// or https:// and a host, or file:// and an absolute path"
-	k.want = "a URL (https://lists.example/drop.txt, file:///etc/drop.txt)"
-	web := k.parse
-	k.parse = func(text string) (string, error) {
+	k.Allowed = "http:// or https:// and a host, or file:// and an absolute path"
+	k.Want = "a URL (https://lists.example/drop.txt, file:///etc/drop.txt)"
+	web := k.Parse
+	k.Parse = func(text string) (string, error) {
 		u, err := url.Parse(text)
 		switch {
 		case err != nil || u.Scheme != "file" || len(text) > longestURL:
@@ -89,7 +91,7 @@ func (d *draft) finishLists() {
 	taken := takenNames{}
 	for i, l := range d.lists {
 		if i == mostLists {
-			d.faults.add(l.nameLine, "lists: there are %d, at most %d are allowed", len(d.lists), mostLists)
+			d.faults.Add(l.nameLine, "lists: there are %d, at most %d are allowed", len(d.lists), mostLists)
 			break
 		}
 		taken.take(d.faults, fmt.Sprintf("lists[%d]", i), l.list.Name, l.nameLine)
@@ -97,7 +99,7 @@ func (d *draft) finishLists() {
 	}
 	for _, u := range d.protection.lists {
 		if _, known := taken[u.name]; !known {
-			d.faults.add(u.line, "%s: there is no list %s under lists", u.path, u.name)
+			d.faults.Add(u.line, "%s: there is no list %s under lists", u.path, u.name)
 		}
 	}
 }

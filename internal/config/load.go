@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // maxFile bounds a configuration file, in bytes: some 100,000 hosts.
@@ -30,19 +32,19 @@ func Parse(file string, data []byte) (*Config, error) { return parse(file, data,
 
 // parse does not read those files of sets again that known have.
 func parse(file string, data []byte, known []Set) (*Config, error) {
-	faults := &faultLog{file: file}
+	faults := &schema.Faults{File: file}
 	draft := newDraft(faults)
 	draft.known = known
 	if len(data) > maxFile {
-		faults.add(1, "the file is larger than %d bytes", maxFile)
-		return nil, faults.err()
+		faults.Add(1, "the file is larger than %d bytes", maxFile)
+		return nil, faults.Err()
 	}
 	root, ok := parseYAML(faults, data, emptyProblem)
 	if ok {
-		readSection(faults, root, "", 1, draft.keys())
+		schema.ReadSection(faults, root, "", 1, draft.keys())
 		draft.finish()
 	}
-	if err := faults.err(); err != nil {
+	if err := faults.Err(); err != nil {
 		return nil, err
 	}
 	return &draft.config, nil

@@ -6,6 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Match says which flows a chain is for. Service is a host's; it stands for where
@@ -25,36 +26,36 @@ type matchDraft struct {
 	setLine                         int
 }
 
-func (d *matchDraft) keys() []key {
+func (d *matchDraft) keys() []schema.Key {
 	m := &d.match
-	return []key{
-		oneAt("direction", &m.Direction, &d.directionLine, choice(model.In, model.Out, model.AnyDirection)),
-		oneAt("from", &m.From, &d.fromLine, network()).otherwise("any"),
-		oneAt("to", &m.To, &d.toLine, network()).otherwise("any"),
-		oneAt("remote", &m.Remote, &d.remoteLine, network()).otherwise("any"),
-		oneAt("set", &m.Set, &d.setLine, label()).otherwise("any"),
-		oneAt("protocol", &m.Protocol, &d.protocolLine, anyProtocol()),
-		oneAt("port", &m.Ports, &d.portLine, portRange()),
-		oneAt("host", &m.Host, &d.hostLine, domain()).otherwise("any"),
-		oneAt("service", &m.Service, &d.serviceLine, pattern()).otherwise("any"),
+	return []schema.Key{
+		schema.OneAt("direction", &m.Direction, &d.directionLine, schema.Choice(model.In, model.Out, model.AnyDirection)),
+		schema.OneAt("from", &m.From, &d.fromLine, schema.Network()).Otherwise("any"),
+		schema.OneAt("to", &m.To, &d.toLine, schema.Network()).Otherwise("any"),
+		schema.OneAt("remote", &m.Remote, &d.remoteLine, schema.Network()).Otherwise("any"),
+		schema.OneAt("set", &m.Set, &d.setLine, schema.Label()).Otherwise("any"),
+		schema.OneAt("protocol", &m.Protocol, &d.protocolLine, schema.AnyProtocol()),
+		schema.OneAt("port", &m.Ports, &d.portLine, schema.PortRange()),
+		schema.OneAt("host", &m.Host, &d.hostLine, schema.Domain()).Otherwise("any"),
+		schema.OneAt("service", &m.Service, &d.serviceLine, schema.Pattern()).Otherwise("any"),
 	}
 }
 
 // matches is a key with a match, or with a list of them.
-func matches(name string, target *[]*matchDraft) key {
-	return key{
-		name: name, kind: "section or list of sections", keys: new(matchDraft).keys(),
-		read: func(faults *faultLog, node *yaml.Node, path string, line int) {
+func matches(name string, target *[]*matchDraft) schema.Key {
+	return schema.Key{
+		Name: name, Kind: "section or list of sections", Keys: new(matchDraft).keys(),
+		Read: func(faults *schema.Faults, node *yaml.Node, path string, line int) {
 			read := func(node *yaml.Node, path string, line int) {
 				m := &matchDraft{path: path}
 				*target = append(*target, m)
-				readSection(faults, node, path, line, m.keys())
+				schema.ReadSection(faults, node, path, line, m.keys())
 			}
 			if node.Kind != yaml.SequenceNode {
 				read(node, path, line)
 				return
 			}
-			for i, item := range elements(faults, node, path, "a mapping, or a list of mappings", 1) {
+			for i, item := range schema.Elements(faults, node, path, "a mapping, or a list of mappings", 1) {
 				read(item, fmt.Sprintf("%s[%d]", path, i), item.Line)
 			}
 		},
@@ -62,25 +63,25 @@ func matches(name string, target *[]*matchDraft) key {
 }
 
 // finish checks what a match of a chain, whose name is at that line, says about hosts.
-func (d *matchDraft) finish(faults *faultLog, known map[model.Name]bool, nameLine int) Match {
+func (d *matchDraft) finish(faults *schema.Faults, known map[model.Name]bool, nameLine int) Match {
 	m, path := &d.match, d.path
 	m.check(faults, path, max(d.portLine, d.remoteLine, d.setLine, nameLine, 1))
 	if d.hostLine > 0 && d.serviceLine > 0 {
-		faults.add(d.hostLine, "%s: a service has a host: give host or service", path)
+		faults.Add(d.hostLine, "%s: a service has a host: give host or service", path)
 	}
 	if d.serviceLine > 0 {
 		for name, given := range map[string]int{"to": d.toLine, "remote": d.remoteLine, "protocol": d.protocolLine, "port": d.portLine} {
 			if given > 0 {
-				faults.add(given, "%s.%s: the service says it already", path, name)
+				faults.Add(given, "%s.%s: the service says it already", path, name)
 			}
 		}
 		if d.directionLine > 0 && m.Direction != model.In {
-			faults.add(d.directionLine, "%s.direction: flows to a service come in", path)
+			faults.Add(d.directionLine, "%s.direction: flows to a service come in", path)
 		}
 		m.Direction = model.In
 	}
 	if d.hostLine > 0 && (m.Direction != model.Out && d.toLine > 0 || m.Direction != model.In && d.fromLine > 0) {
-		faults.add(d.hostLine, "%s.host: it is the end that from or to names already", path)
+		faults.Add(d.hostLine, "%s.host: it is the end that from or to names already", path)
 	}
 	for _, named := range []struct {
 		key  string
@@ -89,7 +90,7 @@ func (d *matchDraft) finish(faults *faultLog, known map[model.Name]bool, nameLin
 	}{{"host", m.Host, d.hostLine}, {"service", m.Service, d.serviceLine}} {
 		service, there := known[named.name]
 		if named.line > 0 && (!there || service != (named.key == "service")) {
-			faults.add(named.line, "%s.%s: there is no %s %s under hosts", path, named.key, named.key, named.name)
+			faults.Add(named.line, "%s.%s: there is no %s %s under hosts", path, named.key, named.key, named.name)
 		}
 	}
 	return *m
@@ -102,7 +103,7 @@ func (d *draft) named() map[model.Name]bool {
 		known[h.host.Name] = false
 		for _, s := range h.services {
 			for _, name := range s.names() {
-				known[name.value] = true
+				known[name.Value] = true
 			}
 		}
 	}

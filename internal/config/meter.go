@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Meter says how much may come, to dos-denial and rate-limit.
@@ -29,7 +31,9 @@ const (
 )
 
 // String returns the word of the configuration.
-func (m Mode) String() string { return word(int(m), "mode", "window", "token-bucket", "syn-rate") }
+func (m Mode) String() string {
+	return schema.Word(int(m), "mode", "window", "token-bucket", "syn-rate")
+}
 
 // Per is whose packets are counted together.
 type Per uint8
@@ -45,7 +49,7 @@ const (
 
 // String returns the word of the configuration.
 func (p Per) String() string {
-	return word(int(p), "per", "flow", "source", "host", "service", "packet")
+	return schema.Word(int(p), "per", "flow", "source", "host", "service", "packet")
 }
 
 // Rate is an amount for each second.
@@ -68,45 +72,45 @@ const (
 	slowestRate    = 1.0 / 3600
 )
 
-func (f *functionDraft) meterKeys() []key {
+func (f *functionDraft) meterKeys() []schema.Key {
 	m := &f.function.Meter
 	if m.Entries == 0 {
 		m.Window, m.Burst, m.Entries = defaultWindow, defaultBurst, defaultEntries
 	}
 	return f.particular(
-		one("threshold", &m.Rate, rate(true, true)).otherwise("none"),
-		one("new", &m.Rate, rate(false, true)).otherwise("none"),
-		one("packets", &m.Rate, rate(false, true)).otherwise("none"),
-		one("bytes", &m.Rate, rate(true, false)).otherwise("none"),
-		one("mode", &m.Mode, choice(ModeWindow, ModeBucket, ModeSYN)),
-		one("window", &m.Window, duration(100*time.Millisecond, time.Hour)),
-		one("burst", &m.Burst, duration(time.Millisecond, time.Hour)),
-		one("per", &m.Per, choice(PerFlow, PerSource, PerHost, PerService, PerPacket)).otherwise("flow, and source for rate-limit and syn-rate"),
-		one("entries", &m.Entries, number(1024, mostEntries)),
+		schema.One("threshold", &m.Rate, rate(true, true)).Otherwise("none"),
+		schema.One("new", &m.Rate, rate(false, true)).Otherwise("none"),
+		schema.One("packets", &m.Rate, rate(false, true)).Otherwise("none"),
+		schema.One("bytes", &m.Rate, rate(true, false)).Otherwise("none"),
+		schema.One("mode", &m.Mode, schema.Choice(ModeWindow, ModeBucket, ModeSYN)),
+		schema.One("window", &m.Window, schema.Duration(100*time.Millisecond, time.Hour)),
+		schema.One("burst", &m.Burst, schema.Duration(time.Millisecond, time.Hour)),
+		schema.One("per", &m.Per, schema.Choice(PerFlow, PerSource, PerHost, PerService, PerPacket)).Otherwise("flow, and source for rate-limit and syn-rate"),
+		schema.One("entries", &m.Entries, schema.Number(1024, mostEntries)),
 	)
 }
 
-func (f *functionDraft) checkDenial(faults *faultLog, path string) {
+func (f *functionDraft) checkDenial(faults *schema.Faults, path string) {
 	m := &f.function.Meter
 	line, given := f.gave("threshold")
 	if !given {
-		faults.add(line, "%s: the key threshold is missing", path)
+		faults.Add(line, "%s: the key threshold is missing", path)
 	}
 	if m.Mode == ModeSYN && m.Rate.Bytes {
-		faults.add(line, "%s.threshold: SYNs are counted: want a rate as 100/s", path)
+		faults.Add(line, "%s.threshold: SYNs are counted: want a rate as 100/s", path)
 	}
 	if line, given := f.gave("window"); given && m.Mode != ModeWindow {
-		faults.add(line, "%s.window: %s has none: it has burst", path, m.Mode)
+		faults.Add(line, "%s.window: %s has none: it has burst", path, m.Mode)
 	}
 	if line, given := f.gave("burst"); given && m.Mode == ModeWindow {
-		faults.add(line, "%s.burst: mode window has none: it has window", path)
+		faults.Add(line, "%s.burst: mode window has none: it has window", path)
 	}
 	line, given = f.gave("per")
 	if !given && m.Mode == ModeSYN {
 		m.Per = PerSource
 	}
 	if m.Per > PerSource {
-		faults.add(line, "%s.per: want flow or source, not %s", path, m.Per)
+		faults.Add(line, "%s.per: want flow or source, not %s", path, m.Per)
 	}
 	if m.Mode == ModeWindow {
 		m.Burst = 0
@@ -116,7 +120,7 @@ func (f *functionDraft) checkDenial(faults *faultLog, path string) {
 	f.checkBurst(faults, path)
 }
 
-func (f *functionDraft) checkLimit(faults *faultLog, path string) {
+func (f *functionDraft) checkLimit(faults *schema.Faults, path string) {
 	m := &f.function.Meter
 	ways, count := []string{"new", "packets", "bytes"}, 0
 	for _, way := range ways {
@@ -126,21 +130,21 @@ func (f *functionDraft) checkLimit(faults *faultLog, path string) {
 		}
 	}
 	if count != 1 {
-		faults.add(f.line, "%s: give one of %s", path, strings.Join(ways, ", "))
+		faults.Add(f.line, "%s: give one of %s", path, strings.Join(ways, ", "))
 	}
 	line, given := f.gave("per")
 	if !given {
 		m.Per = PerSource
 	}
 	if m.Per == PerFlow || m.Per == PerPacket {
-		faults.add(line, "%s.per: want source, host or service, not %s", path, m.Per)
+		faults.Add(line, "%s.per: want source, host or service, not %s", path, m.Per)
 	}
 	m.Window = 0
 	f.checkBurst(faults, path)
 }
 
 // checkBurst: what holds less than a packet lets none through.
-func (f *functionDraft) checkBurst(faults *faultLog, path string) {
+func (f *functionDraft) checkBurst(faults *schema.Faults, path string) {
 	m := &f.function.Meter
 	least := 1.0
 	if m.Rate.Bytes {
@@ -148,13 +152,13 @@ func (f *functionDraft) checkBurst(faults *faultLog, path string) {
 	}
 	if m.Rate.Second > 0 && m.Rate.Second*m.Burst.Seconds() < least {
 		line, _ := f.gave("burst")
-		faults.add(line, "%s.burst: at %s the bucket holds less than a packet: want at least %s", path, m.Rate,
-			showDuration(time.Duration(least/m.Rate.Second*float64(time.Second)).Round(time.Millisecond)+time.Millisecond))
+		faults.Add(line, "%s.burst: at %s the bucket holds less than a packet: want at least %s", path, m.Rate,
+			schema.ShowDuration(time.Duration(least/m.Rate.Second*float64(time.Second)).Round(time.Millisecond)+time.Millisecond))
 	}
 }
 
 // rate is an amount for each second: bits or bytes, or packets and the like.
-func rate(bytes, events bool) kind[Rate] {
+func rate(bytes, events bool) schema.Kind[Rate] {
 	var forms []string
 	if bytes {
 		forms = append(forms, "100Mbit", "10MB/s")
@@ -163,14 +167,14 @@ func rate(bytes, events bool) kind[Rate] {
 		forms = append(forms, "50/s")
 	}
 	as := "a rate as " + strings.Join(forms, " or ")
-	return kind[Rate]{
-		name: "rate", allowed: "as " + strings.Join(forms, " or "), want: as, tags: textTag, show: Rate.String,
-		parse: func(text string) (Rate, error) {
+	return schema.Kind[Rate]{
+		Name: "rate", Allowed: "as " + strings.Join(forms, " or "), Want: as, Tags: schema.TextTag, Show: Rate.String,
+		Parse: func(text string) (Rate, error) {
 			digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/")
 			unit, known := rateUnits[text[len(digits):]]
 			n, err := strconv.ParseFloat(digits, 64)
 			if !known || err != nil || unit.bytes && !bytes || !unit.bytes && !events {
-				return Rate{}, errNoHint
+				return Rate{}, schema.ErrNoHint
 			}
 			r := Rate{text, n * unit.second, unit.bytes}
 			if !(r.Second >= slowestRate && r.Second <= fastestRate) {

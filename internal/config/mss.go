@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // MSS is the most that a SYN may say its sender takes (RFC 9293 section 3.7.1): octets, or one of the
@@ -32,19 +34,19 @@ func (m MSS) String() string {
 	return strconv.Itoa(int(m))
 }
 
-func mss() kind[MSS] {
-	n := number(leastMSS, mostMSS)
-	allowed := fmt.Sprintf("auto, off or %s", n.allowed)
-	return kind[MSS]{
-		name: "word or number", allowed: allowed, want: allowed, tags: []string{"!!str", "!!int"},
-		show: MSS.String,
-		parse: func(text string) (MSS, error) {
+func mss() schema.Kind[MSS] {
+	n := schema.Number(leastMSS, mostMSS)
+	allowed := fmt.Sprintf("auto, off or %s", n.Allowed)
+	return schema.Kind[MSS]{
+		Name: "word or number", Allowed: allowed, Want: allowed, Tags: []string{"!!str", "!!int"},
+		Show: MSS.String,
+		Parse: func(text string) (MSS, error) {
 			for _, word := range []MSS{MSSAuto, MSSOff} {
 				if text == word.String() {
 					return word, nil
 				}
 			}
-			octets, err := n.parse(text)
+			octets, err := n.Parse(text)
 			return MSS(octets), err //nolint:gosec // n.parse keeps it within its bounds
 		},
 	}

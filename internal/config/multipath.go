@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Multipath sends flows from outside to one of several private endpoints.
@@ -48,39 +50,39 @@ type backendDraft struct {
 	line    int // of `to`
 }
 
-func (b *backendDraft) keys() []key {
+func (b *backendDraft) keys() []schema.Key {
 	b.backend.Weight = 1
-	return []key{
-		oneAt("to", &b.backend.To, &b.line, address()).must(),
-		one("port", &b.backend.Port, port()).otherwise("the flow's own"),
-		one("weight", &b.backend.Weight, number(1, mostWeight)),
+	return []schema.Key{
+		schema.OneAt("to", &b.backend.To, &b.line, schema.Address()).Must(),
+		schema.One("port", &b.backend.Port, schema.Port()).Otherwise("the flow's own"),
+		schema.One("weight", &b.backend.Weight, schema.Number(1, mostWeight)),
 	}
 }
 
-func (c *Check) keys() []key {
+func (c *Check) keys() []schema.Key {
 	*c = standardCheck
-	return []key{
-		one("http", &c.HTTP, webPath()).otherwise("none: a TCP connection is all"),
-		one("port", &c.Port, port()).otherwise("the backend's"),
-		one("every", &c.Every, duration(100*time.Millisecond, time.Hour)),
-		one("timeout", &c.Timeout, duration(10*time.Millisecond, time.Minute)),
-		one("fall", &c.Fall, number(1, mostAnswers)),
-		one("rise", &c.Rise, number(1, mostAnswers)),
+	return []schema.Key{
+		schema.One("http", &c.HTTP, webPath()).Otherwise("none: a TCP connection is all"),
+		schema.One("port", &c.Port, schema.Port()).Otherwise("the backend's"),
+		schema.One("every", &c.Every, schema.Duration(100*time.Millisecond, time.Hour)),
+		schema.One("timeout", &c.Timeout, schema.Duration(10*time.Millisecond, time.Minute)),
+		schema.One("fall", &c.Fall, schema.Number(1, mostAnswers)),
+		schema.One("rise", &c.Rise, schema.Number(1, mostAnswers)),
 	}
 }
 
 // webPath is what a GET asks for.
-func webPath() kind[string] {
-	return kind[string]{
-		name: "path", allowed: "as /health", want: "a path as /health", tags: textTag,
-		show: func(s string) string { return s },
-		parse: func(text string) (string, error) {
+func webPath() schema.Kind[string] {
+	return schema.Kind[string]{
+		Name: "path", Allowed: "as /health", Want: "a path as /health", Tags: schema.TextTag,
+		Show: func(s string) string { return s },
+		Parse: func(text string) (string, error) {
 			bad := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' }
 			switch {
 			case len(text) > longestPath:
 				return "", fmt.Errorf("it is longer than %d bytes", longestPath)
 			case !strings.HasPrefix(text, "/") || strings.ContainsFunc(text, bad):
-				return "", errNoHint
+				return "", schema.ErrNoHint
 			case !validEscapes(text):
 				return "", errors.New("a % is followed by two hexadecimal digits")
 			}
@@ -102,17 +104,17 @@ func validEscapes(path string) bool {
 func isHex(c byte) bool { return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 }
 
 // checkMultipath takes the backends, and says what contradicts itself.
-func (f *functionDraft) checkMultipath(faults *faultLog, path string) {
+func (f *functionDraft) checkMultipath(faults *schema.Faults, path string) {
 	m := &f.function.Multipath
 	line, given := f.gave("backends")
 	if len(f.backends) == 0 && given {
-		faults.add(line, "%s.backends: want 1 to %d entries, not none", path, mostBackends)
+		faults.Add(line, "%s.backends: want 1 to %d entries, not none", path, mostBackends)
 	}
 	if !given {
-		faults.add(line, "%s: the key backends is missing", path)
+		faults.Add(line, "%s: the key backends is missing", path)
 	}
 	if len(f.backends) > mostBackends {
-		faults.add(line, "%s.backends: there are %d, at most %d are allowed", path, len(f.backends), mostBackends)
+		faults.Add(line, "%s.backends: there are %d, at most %d are allowed", path, len(f.backends), mostBackends)
 		return
 	}
 	checkLine, checked := f.gave("check")
@@ -120,7 +122,7 @@ func (f *functionDraft) checkMultipath(faults *faultLog, path string) {
 		m.Check = Check{}
 	}
 	if checked && m.Check.Timeout > m.Check.Every {
-		faults.add(checkLine, "%s.check.timeout: %s is longer than every, %s", path, showDuration(m.Check.Timeout), showDuration(m.Check.Every))
+		faults.Add(checkLine, "%s.check.timeout: %s is longer than every, %s", path, schema.ShowDuration(m.Check.Timeout), schema.ShowDuration(m.Check.Every))
 	}
 	first := map[netip.AddrPort]int{}
 	// Of those without a line it is already said what is wrong.
@@ -129,12 +131,12 @@ func (f *functionDraft) checkMultipath(faults *faultLog, path string) {
 		m.Backends = append(m.Backends, b.backend)
 		endpoint := netip.AddrPortFrom(b.backend.To, b.backend.Port)
 		if before, twice := first[endpoint]; twice {
-			faults.add(b.line, "%s.backends[%d]: it is the same as the one at line %d: give one of them more weight", path, i, before)
+			faults.Add(b.line, "%s.backends[%d]: it is the same as the one at line %d: give one of them more weight", path, i, before)
 			continue
 		}
 		first[endpoint] = b.line
 		if checked && b.backend.Port == 0 && m.Check.Port == 0 {
-			faults.add(b.line, "%s.backends[%d]: which port is to be checked? Give port here, or in check", path, i)
+			faults.Add(b.line, "%s.backends[%d]: which port is to be checked? Give port here, or in check", path, i)
 		}
 	}
 }

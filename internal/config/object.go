@@ -6,6 +6,8 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Object is a function of the user's own.
@@ -26,7 +28,7 @@ const (
 )
 
 // String returns the word of the configuration.
-func (m May) String() string { return word(int(m), "may", "read", "rewrite") }
+func (m May) String() string { return schema.Word(int(m), "may", "read", "rewrite") }
 
 const (
 	objectSuffix = ".bpf.o"
@@ -42,13 +44,13 @@ func (f Function) Used() string {
 }
 
 // used is a function: one of the words, or an object.
-func (f *functionDraft) used(words kind[Use]) kind[Use] {
+func (f *functionDraft) used(words schema.Kind[Use]) schema.Kind[Use] {
 	k := words
-	k.name, k.allowed, k.want = "word or path", words.allowed+", or ./NAME.bpf.o", words.want+", or the path of your own (./name.bpf.o)"
-	k.parse = func(text string) (Use, error) {
+	k.Name, k.Allowed, k.Want = "word or path", words.Allowed+", or ./NAME.bpf.o", words.Want+", or the path of your own (./name.bpf.o)"
+	k.Parse = func(text string) (Use, error) {
 		switch slash := strings.Contains(text, "/"); {
 		case !strings.HasSuffix(text, ".o") && !slash:
-			return words.parse(text)
+			return words.Parse(text)
 		case !slash:
 			return 0, errors.New("a path has a slash: ./" + text)
 		case !strings.HasSuffix(text, objectSuffix):
@@ -70,23 +72,23 @@ func (o Object) name() string {
 }
 
 // checkObject reads an object's file.
-func (f *functionDraft) checkObject(faults *faultLog, path string) {
+func (f *functionDraft) checkObject(faults *schema.Faults, path string) {
 	o := &f.function.Object
-	if _, err := label().parse(f.name()); err != nil {
-		faults.add(f.line, "%s: its file's name makes no name: give it one of %s", path, label().allowed)
+	if _, err := schema.Label().Parse(f.name()); err != nil {
+		faults.Add(f.line, "%s: its file's name makes no name: give it one of %s", path, schema.Label().Allowed)
 	}
 	if o.Per = f.function.Meter.Per; o.Per != PerFlow && o.Per != PerPacket {
 		line, _ := f.gave("per")
-		faults.add(line, "%s.per: want flow or packet, not %s", path, o.Per)
+		faults.Add(line, "%s.per: want flow or packet, not %s", path, o.Per)
 	}
 	var err error
-	if o.Code, err = readObject(faults.file, o.File); err != nil {
-		faults.add(f.line, "%s.use: %v", path, err)
+	if o.Code, err = readObject(faults.File, o.File); err != nil {
+		faults.Add(f.line, "%s.use: %v", path, err)
 	}
 }
 
 func readObject(configuration, path string) ([]byte, error) {
-	file, err := openBeside(configuration, path, "function")
+	file, err := schema.OpenBeside(configuration, path, "function")
 	if err != nil {
 		return nil, err
 	}

@@ -5,18 +5,20 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // orderFunctions puts the functions of a chain into the order in which they are asked:
 // by priority, equal ones as they are given, and before and after what they name. line
 // is the chain's.
-func orderFunctions(faults *faultLog, drafts []*functionDraft, path string, line int) []Function {
+func orderFunctions(faults *schema.Faults, drafts []*functionDraft, path string, line int) []Function {
 	places := map[string]int{}
 	list := make([]Function, len(drafts))
 	for i, f := range drafts {
 		f.function.Name = f.name()
 		if first, twice := places[f.function.Name]; twice {
-			faults.add(f.nameLine, "%s.functions[%d].name: %s is the name of functions[%d] too: give each its own", path, i, f.function.Name, first)
+			faults.Add(f.nameLine, "%s.functions[%d].name: %s is the name of functions[%d] too: give each its own", path, i, f.function.Name, first)
 		}
 		places[f.function.Name] = i
 		list[i] = f.function
@@ -26,13 +28,13 @@ func orderFunctions(faults *faultLog, drafts []*functionDraft, path string, line
 		for _, other := range f.before {
 			if place, known := named(faults, places, other, fmt.Sprintf("%s.functions[%d].before", path, i)); known {
 				earlier[place] = append(earlier[place], i)
-				list[i].Before = append(list[i].Before, other.value)
+				list[i].Before = append(list[i].Before, other.Value)
 			}
 		}
 		for _, other := range f.after {
 			if place, known := named(faults, places, other, fmt.Sprintf("%s.functions[%d].after", path, i)); known {
 				earlier[i] = append(earlier[i], place)
-				list[i].After = append(list[i].After, other.value)
+				list[i].After = append(list[i].After, other.Value)
 			}
 		}
 	}
@@ -45,16 +47,16 @@ func (f *functionDraft) name() string {
 	return cmp.Or(f.function.Name, f.function.Object.name(), f.function.Use.String())
 }
 
-func named(faults *faultLog, places map[string]int, other at[string], path string) (int, bool) {
-	place, known := places[other.value]
+func named(faults *schema.Faults, places map[string]int, other schema.At[string], path string) (int, bool) {
+	place, known := places[other.Value]
 	if !known {
-		faults.add(other.line, "%s: the chain has no function %s", path, other.value)
+		faults.Add(other.Line, "%s: the chain has no function %s", path, other.Value)
 	}
 	return place, known
 }
 
 // ordered takes, again and again, the first of those that wait for nobody.
-func ordered(faults *faultLog, list []Function, earlier [][]int, path string, line int) (done []Function) {
+func ordered(faults *schema.Faults, list []Function, earlier [][]int, path string, line int) (done []Function) {
 	rest := make([]int, len(list))
 	for i := range rest {
 		rest[i] = i
@@ -69,7 +71,7 @@ func ordered(faults *faultLog, list []Function, earlier [][]int, path string, li
 			for _, i := range rest {
 				names = append(names, list[i].Name)
 			}
-			faults.add(line, "%s.functions: before and after of %s go round in a circle", path, strings.Join(names, ", "))
+			faults.Add(line, "%s.functions: before and after of %s go round in a circle", path, strings.Join(names, ", "))
 			return nil
 		}
 		done = append(done, list[rest[next]])

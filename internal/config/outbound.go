@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // external is an entry of outbound.addresses and pool.addresses: addresses, or the interface that has them.
@@ -14,23 +15,23 @@ type external struct {
 }
 
 // externals is an address, a prefix, a range or an interface.
-func externals(most int) kind[external] {
-	addresses, devices := spans(most), device()
-	return kind[external]{
-		name: "address, prefix, range or interface", allowed: addresses.allowed, tags: textTag,
-		want: addresses.want + ", or an interface (eth0)",
-		show: func(e external) string {
+func externals(most int) schema.Kind[external] {
+	addresses, devices := spans(most), schema.Device()
+	return schema.Kind[external]{
+		Name: "address, prefix, range or interface", Allowed: addresses.Allowed, Tags: schema.TextTag,
+		Want: addresses.Want + ", or an interface (eth0)",
+		Show: func(e external) string {
 			if e.device != "" {
 				return e.device
 			}
-			return addresses.show(e.span)
+			return addresses.Show(e.span)
 		},
-		parse: func(text string) (external, error) {
+		Parse: func(text string) (external, error) {
 			if strings.ContainsFunc(text, isLetter) && !strings.ContainsAny(text, ":/") {
-				name, err := devices.parse(text)
+				name, err := devices.Parse(text)
 				return external{device: name}, err
 			}
-			s, err := addresses.parse(text)
+			s, err := addresses.Parse(text)
 			return external{span: s}, err
 		},
 	}
@@ -47,25 +48,25 @@ func (d *draft) finishOutbound() {
 	o.Interfaces = valuesOf(interfaces)
 	o.Addresses = d.expand(named, "outbound.addresses", model.MaxOutbound)
 	if n := len(o.Addresses); o.Slots > 0 && n > o.Slots {
-		d.faults.add(d.outbound[0].line, "outbound.addresses: %d addresses, but outbound.slots is %d", n, o.Slots)
+		d.faults.Add(d.outbound[0].Line, "outbound.addresses: %d addresses, but outbound.slots is %d", n, o.Slots)
 	}
 }
 
 // split parts addresses from interfaces, which are outside and listed once.
-func (d *draft) split(list []at[external], key string) (named []at[span], interfaces []at[string]) {
+func (d *draft) split(list []schema.At[external], key string) (named []schema.At[span], interfaces []schema.At[string]) {
 	lines := map[string]int{}
 	for _, entry := range list {
-		name := entry.value.device
+		name := entry.Value.device
 		switch line, twice := lines[name]; {
 		case name == "":
-			named = append(named, at[span]{entry.value.span, entry.line})
+			named = append(named, schema.At[span]{Value: entry.Value.span, Line: entry.Line})
 		case twice:
-			d.faults.add(entry.line, "%s: %s is already listed at line %d", key, name, line)
-		case slices.ContainsFunc(d.private, func(device at[string]) bool { return device.value == name }):
-			d.faults.add(entry.line, "%s: %s is in interfaces.private: name a public interface", key, name)
+			d.faults.Add(entry.Line, "%s: %s is already listed at line %d", key, name, line)
+		case slices.ContainsFunc(d.private, func(device schema.At[string]) bool { return device.Value == name }):
+			d.faults.Add(entry.Line, "%s: %s is in interfaces.private: name a public interface", key, name)
 		default:
-			lines[name] = entry.line
-			interfaces = append(interfaces, at[string]{name, entry.line})
+			lines[name] = entry.Line
+			interfaces = append(interfaces, schema.At[string]{Value: name, Line: entry.Line})
 		}
 	}
 	return named, interfaces

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Place says where a function is put into a chain: beside another, whose priority it
@@ -71,7 +73,7 @@ func unplace(entry *yaml.Node) {
 func indexOf(list *yaml.Node, name string) (int, error) {
 	for i, entry := range list.Content {
 		draft := new(functionDraft)
-		readSection(new(faultLog), entry, "", 0, draft.keys())
+		schema.ReadSection(new(schema.Faults), entry, "", 0, draft.keys())
 		if draft.name() == name {
 			return i, nil
 		}

@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // ProtectionName is how the functions of the protection are told from those of chains.
@@ -48,48 +49,48 @@ type protectionDraft struct {
 	geofences          []*geofenceDraft
 }
 
-func (d *protectionDraft) keys() []key {
-	return []key{
+func (d *protectionDraft) keys() []schema.Key {
+	return []schema.Key{
 		d.listed("allowlist", &d.protection.Allowlist),
 		d.listed("blocklist", &d.protection.Blocklist),
-		section("ignored_ports", d.ignored.keys()...),
-		noting(&d.honeypot.line, section("honeypot", d.honeypot.keys()...)),
-		section("monitored_ports", d.monitored.keys()...),
-		one("geo_table", &d.protection.GeoTable, fileName()),
-		listOf("geofence", &d.geofences, (*geofenceDraft).keys),
+		schema.Section("ignored_ports", d.ignored.keys()...),
+		noting(&d.honeypot.line, schema.Section("honeypot", d.honeypot.keys()...)),
+		schema.Section("monitored_ports", d.monitored.keys()...),
+		schema.One("geo_table", &d.protection.GeoTable, fileName()),
+		schema.ListOf("geofence", &d.geofences, (*geofenceDraft).keys),
 	}
 }
 
 // listed is a key with a list of addresses, sets and lists; one that is only an address
 // or a prefix is for both directions.
-func (d *protectionDraft) listed(name string, target *[]Listed) key {
-	keys := func(l *Listed, setLine, listLine *int) []key {
-		return []key{
-			one("direction", &l.Direction, choice(model.In, model.Out, model.AnyDirection)),
-			one("remote", &l.Remote, anyNetwork()).otherwise("none"),
-			oneAt("set", &l.Set, setLine, label()).otherwise("none"),
-			oneAt("list", &l.List, listLine, label()).otherwise("none"),
+func (d *protectionDraft) listed(name string, target *[]Listed) schema.Key {
+	keys := func(l *Listed, setLine, listLine *int) []schema.Key {
+		return []schema.Key{
+			schema.One("direction", &l.Direction, schema.Choice(model.In, model.Out, model.AnyDirection)),
+			schema.One("remote", &l.Remote, schema.AnyNetwork()).Otherwise("none"),
+			schema.OneAt("set", &l.Set, setLine, schema.Label()).Otherwise("none"),
+			schema.OneAt("list", &l.List, listLine, schema.Label()).Otherwise("none"),
 		}
 	}
 	const want = "a list: each entry an address, a prefix or a mapping"
-	return key{
-		name: name, kind: "list of sections", standard: "none", keys: keys(new(Listed), new(int), new(int)),
-		read: func(faults *faultLog, node *yaml.Node, path string, _ int) {
-			items := elements(faults, node, path, want, 1)
+	return schema.Key{
+		Name: name, Kind: "list of sections", Standard: "none", Keys: keys(new(Listed), new(int), new(int)),
+		Read: func(faults *schema.Faults, node *yaml.Node, path string, _ int) {
+			items := schema.Elements(faults, node, path, want, 1)
 			if len(items) > mostListed {
-				faults.add(node.Line, "%s: there are %d entries, at most %d are allowed: put addresses into a set", path, len(items), mostListed)
+				faults.Add(node.Line, "%s: there are %d entries, at most %d are allowed: put addresses into a set", path, len(items), mostListed)
 				return
 			}
 			for i, item := range items {
 				l, full := Listed{}, fmt.Sprintf("%s[%d]", path, i)
 				if item.Kind == yaml.ScalarNode {
-					value, ok := readValue(faults, item, full, anyNetwork())
+					value, ok := schema.ReadValue(faults, item, full, schema.AnyNetwork())
 					if l.Remote = value; !ok {
 						continue
 					}
 				} else {
 					setLine, listLine := 0, 0
-					readSection(faults, item, full, item.Line, keys(&l, &setLine, &listLine))
+					schema.ReadSection(faults, item, full, item.Line, keys(&l, &setLine, &listLine))
 					d.noteListed(faults, item.Line, full, l, setLine, listLine)
 				}
 				*target = append(*target, l)
@@ -99,7 +100,7 @@ func (d *protectionDraft) listed(name string, target *[]Listed) key {
 }
 
 // noteListed checks that an entry says one thing, and notes which set or list it names.
-func (d *protectionDraft) noteListed(faults *faultLog, line int, path string, l Listed, setLine, listLine int) {
+func (d *protectionDraft) noteListed(faults *schema.Faults, line int, path string, l Listed, setLine, listLine int) {
 	given := 0
 	for _, is := range []bool{l.Remote.IsValid(), setLine > 0, listLine > 0} {
 		if is {
@@ -107,7 +108,7 @@ func (d *protectionDraft) noteListed(faults *faultLog, line int, path string, l 
 		}
 	}
 	if given != 1 {
-		faults.add(line, "%s: give remote, set or list", path)
+		faults.Add(line, "%s: give remote, set or list", path)
 	}
 	if setLine > 0 {
 		d.sets = append(d.sets, setUse{path + ".set", l.Set, setLine})

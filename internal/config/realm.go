@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // maxZoneFile bounds a zone's file.
@@ -55,15 +56,15 @@ type zoneDraft struct {
 	zone               Zone
 	nameLine, fileLine int
 	secondaries        []*secondaryDraft
-	acme               []at[model.Name]
+	acme               []schema.At[model.Name]
 }
 
-func (z *zoneDraft) keys() []key {
-	return []key{
-		oneAt("name", &z.zone.Name, &z.nameLine, domain()).must(),
-		oneAt("file", &z.zone.File, &z.fileLine, fileName()).otherwise("none"),
-		listOf("secondaries", &z.secondaries, (*secondaryDraft).keys),
-		many("acme", &z.acme, domain(), 0),
+func (z *zoneDraft) keys() []schema.Key {
+	return []schema.Key{
+		schema.OneAt("name", &z.zone.Name, &z.nameLine, schema.Domain()).Must(),
+		schema.OneAt("file", &z.zone.File, &z.fileLine, fileName()).Otherwise("none"),
+		schema.ListOf("secondaries", &z.secondaries, (*secondaryDraft).keys),
+		schema.Many("acme", &z.acme, schema.Domain(), 0),
 	}
 }
 
@@ -72,10 +73,10 @@ type secondaryDraft struct {
 	keyLine   int
 }
 
-func (s *secondaryDraft) keys() []key {
-	return []key{
-		one("address", &s.secondary.Address, addressPort(true)).must(),
-		oneAt("key", &s.secondary.Key, &s.keyLine, domain()).must(),
+func (s *secondaryDraft) keys() []schema.Key {
+	return []schema.Key{
+		schema.One("address", &s.secondary.Address, schema.AddressPort(true)).Must(),
+		schema.OneAt("key", &s.secondary.Key, &s.keyLine, schema.Domain()).Must(),
 	}
 }
 
@@ -88,27 +89,27 @@ type keyDraft struct {
 // defaultAlgorithm is that of keys that say nothing.
 const defaultAlgorithm = "hmac-sha256"
 
-func (k *keyDraft) keys() []key {
+func (k *keyDraft) keys() []schema.Key {
 	k.key.Algorithm = defaultAlgorithm
-	return []key{
-		oneAt("name", &k.key.Name, &k.nameLine, domain()).must(),
-		one("algorithm", &k.key.Algorithm, oneOf(defaultAlgorithm, "hmac-sha384", "hmac-sha512")),
-		oneAt("secret", &k.key.Secret, &k.secretLine, secret()).otherwise("none"),
-		oneAt("secret_file", &k.file, &k.fileKeyLine, fileName()).otherwise("none"),
+	return []schema.Key{
+		schema.OneAt("name", &k.key.Name, &k.nameLine, schema.Domain()).Must(),
+		schema.One("algorithm", &k.key.Algorithm, oneOf(defaultAlgorithm, "hmac-sha384", "hmac-sha512")),
+		schema.OneAt("secret", &k.key.Secret, &k.secretLine, secret()).Otherwise("none"),
+		schema.OneAt("secret_file", &k.file, &k.fileKeyLine, fileName()).Otherwise("none"),
 	}
 }
 
 // zonesKey is the zones, each a name or a section.
-func zonesKey(target *[]*zoneDraft) key {
-	name := domain()
-	return key{
-		name: "zones", kind: "list of: name or section", allowed: name.allowed, keys: new(zoneDraft).keys(),
-		read: func(faults *faultLog, node *yaml.Node, path string, _ int) {
-			for i, item := range elements(faults, node, path, "a list: each entry "+name.want+", or a mapping", 1) {
+func zonesKey(target *[]*zoneDraft) schema.Key {
+	name := schema.Domain()
+	return schema.Key{
+		Name: "zones", Kind: "list of: name or section", Allowed: name.Allowed, Keys: new(zoneDraft).keys(),
+		Read: func(faults *schema.Faults, node *yaml.Node, path string, _ int) {
+			for i, item := range schema.Elements(faults, node, path, "a list: each entry "+name.Want+", or a mapping", 1) {
 				z := new(zoneDraft)
 				if item.Kind == yaml.MappingNode {
-					readSection(faults, item, fmt.Sprintf("%s[%d]", path, i), item.Line, z.keys())
-				} else if value, ok := readValue(faults, item, path, name); ok {
+					schema.ReadSection(faults, item, fmt.Sprintf("%s[%d]", path, i), item.Line, z.keys())
+				} else if value, ok := schema.ReadValue(faults, item, path, name); ok {
 					z.zone.Name, z.nameLine = value, item.Line
 				}
 				if z.nameLine > 0 {
@@ -125,14 +126,14 @@ func (d *draft) finishZones() {
 	for i, k := range d.keyDrafts {
 		path := fmt.Sprintf("dns.keys[%d]", i)
 		if line, twice := known[k.key.Name]; twice && k.nameLine > 0 {
-			d.faults.add(k.nameLine, "%s.name: %s is already listed at line %d", path, k.key.Name, line)
+			d.faults.Add(k.nameLine, "%s.name: %s is already listed at line %d", path, k.key.Name, line)
 		}
 		known[k.key.Name] = k.nameLine
 		d.config.DNS.Keys = append(d.config.DNS.Keys, k.finish(d.faults, path))
 	}
 	wanted := func(name model.Name, line int, path string) {
 		if _, there := known[name]; !there && line > 0 {
-			d.faults.add(line, "%s: there is no key %s under dns.keys", path, name)
+			d.faults.Add(line, "%s: there is no key %s under dns.keys", path, name)
 		}
 	}
 	for i, z := range d.zones {
@@ -142,13 +143,13 @@ func (d *draft) finishZones() {
 			z.zone.Secondaries = append(z.zone.Secondaries, s.secondary)
 		}
 		for _, name := range z.acme {
-			wanted(name.value, name.line, path+".acme")
+			wanted(name.Value, name.Line, path+".acme")
 		}
 		z.zone.ACME = valuesOf(z.acme)
 		if z.zone.File != "" {
-			text, err := readSmall(d.faults.file, z.zone.File, "zone", maxZoneFile)
+			text, err := readSmall(d.faults.File, z.zone.File, "zone", maxZoneFile)
 			if err != nil {
-				d.faults.add(z.fileLine, "%s.file: %v", path, err)
+				d.faults.Add(z.fileLine, "%s.file: %v", path, err)
 			}
 			z.zone.Text = text
 		}
@@ -156,19 +157,19 @@ func (d *draft) finishZones() {
 	}
 }
 
-func (k *keyDraft) finish(faults *faultLog, path string) Key {
+func (k *keyDraft) finish(faults *schema.Faults, path string) Key {
 	switch {
 	case k.secretLine == 0 && k.fileKeyLine == 0:
-		faults.add(k.nameLine, "%s: give secret or secret_file", path)
+		faults.Add(k.nameLine, "%s: give secret or secret_file", path)
 	case k.secretLine > 0 && k.fileKeyLine > 0:
-		faults.add(k.fileKeyLine, "%s: give secret or secret_file, not both", path)
+		faults.Add(k.fileKeyLine, "%s: give secret or secret_file, not both", path)
 	case k.file != "":
-		text, err := readSmall(faults.file, k.file, "secret", 4096)
+		text, err := readSmall(faults.File, k.file, "secret", 4096)
 		if err == nil {
-			text, err = secret().parse(strings.TrimSpace(text))
+			text, err = secret().Parse(strings.TrimSpace(text))
 		}
 		if err != nil {
-			faults.add(k.fileKeyLine, "%s.secret_file: %v", path, err)
+			faults.Add(k.fileKeyLine, "%s.secret_file: %v", path, err)
 		}
 		k.key.Secret = text
 	}
@@ -177,7 +178,7 @@ func (k *keyDraft) finish(faults *faultLog, path string) Key {
 
 // readSmall reads a file whole, of at most so many bytes.
 func readSmall(configuration, path, what string, most int64) (string, error) {
-	file, err := openBeside(configuration, path, what)
+	file, err := schema.OpenBeside(configuration, path, what)
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 const (
@@ -30,7 +31,7 @@ type Set struct {
 
 type setDraft struct {
 	set                               Set
-	addresses                         []at[netip.Prefix]
+	addresses                         []schema.At[netip.Prefix]
 	nameLine, fileLine, addressesLine int
 }
 
@@ -40,18 +41,18 @@ type setUse struct {
 	line       int
 }
 
-func (s *setDraft) keys() []key {
-	return []key{
-		oneAt("name", &s.set.Name, &s.nameLine, label()).must(),
-		noting(&s.fileLine, one("file", &s.set.File, fileName()).otherwise("none")),
-		noting(&s.addressesLine, many("addresses", &s.addresses, anyNetwork(), 1)),
+func (s *setDraft) keys() []schema.Key {
+	return []schema.Key{
+		schema.OneAt("name", &s.set.Name, &s.nameLine, schema.Label()).Must(),
+		noting(&s.fileLine, schema.One("file", &s.set.File, fileName()).Otherwise("none")),
+		noting(&s.addressesLine, schema.Many("addresses", &s.addresses, schema.AnyNetwork(), 1)),
 	}
 }
 
 // noting stores the line of a key that is given, also where its value is wrong.
-func noting(target *int, k key) key {
-	read := k.read
-	k.read = func(faults *faultLog, node *yaml.Node, path string, line int) {
+func noting(target *int, k schema.Key) schema.Key {
+	read := k.Read
+	k.Read = func(faults *schema.Faults, node *yaml.Node, path string, line int) {
 		*target = line
 		read(faults, node, path, line)
 	}
@@ -59,13 +60,13 @@ func noting(target *int, k key) key {
 }
 
 // fileName is the name of a file, beside the configuration file unless it begins with "/".
-func fileName() kind[string] {
-	return kind[string]{
-		name: "file", allowed: "path, from the folder of this file on", want: "the path of a file", tags: textTag,
-		show: func(s string) string { return s },
-		parse: func(text string) (string, error) {
+func fileName() schema.Kind[string] {
+	return schema.Kind[string]{
+		Name: "file", Allowed: "path, from the folder of this file on", Want: "the path of a file", Tags: schema.TextTag,
+		Show: func(s string) string { return s },
+		Parse: func(text string) (string, error) {
 			if text == "" || bytes.IndexByte([]byte(text), 0) >= 0 {
-				return "", errNoHint
+				return "", schema.ErrNoHint
 			}
 			return text, nil
 		},
@@ -79,7 +80,7 @@ func (d *draft) finishSets() {
 		path := fmt.Sprintf("sets[%d]", i)
 		taken.take(d.faults, path, s.set.Name, s.nameLine)
 		if i == mostSets {
-			d.faults.add(s.nameLine, "sets: there are %d, at most %d are allowed", len(d.sets), mostSets)
+			d.faults.Add(s.nameLine, "sets: there are %d, at most %d are allowed", len(d.sets), mostSets)
 			break
 		}
 		d.config.Sets = append(d.config.Sets, d.finishSet(s, path))
@@ -90,7 +91,7 @@ func (d *draft) finishSets() {
 	}
 	for _, u := range uses {
 		if _, known := taken[u.name]; !known {
-			d.faults.add(u.line, "%s: there is no set %s under sets", u.path, u.name)
+			d.faults.Add(u.line, "%s: there is no set %s under sets", u.path, u.name)
 		}
 	}
 }
@@ -104,20 +105,20 @@ func (d *draft) finishSet(s *setDraft, path string) Set {
 	var ranges model.Ranges
 	switch {
 	case s.fileLine == 0 && s.addressesLine == 0:
-		faults.add(s.nameLine, "%s: give file or addresses", path)
+		faults.Add(s.nameLine, "%s: give file or addresses", path)
 	case s.fileLine > 0 && s.addressesLine > 0:
-		faults.add(s.fileLine, "%s: give file or addresses, not both", path)
+		faults.Add(s.fileLine, "%s: give file or addresses, not both", path)
 	case s.set.File != "":
 		var err error
-		if ranges, err = readSet(faults.file, s.set.File); err != nil {
-			faults.add(s.fileLine, "%s.file: %v", path, err)
+		if ranges, err = readSet(faults.File, s.set.File); err != nil {
+			faults.Add(s.fileLine, "%s.file: %v", path, err)
 		}
 	}
 	if len(s.addresses) > mostInSet {
-		faults.add(s.addressesLine, "%s.addresses: there are %d, a set has at most %d", path, len(s.addresses), mostInSet)
+		faults.Add(s.addressesLine, "%s.addresses: there are %d, a set has at most %d", path, len(s.addresses), mostInSet)
 	}
 	for _, p := range s.addresses {
-		ranges.Add(p.value)
+		ranges.Add(p.Value)
 	}
 	s.set.Addresses = ranges.Set()
 	return s.set
@@ -125,7 +126,7 @@ func (d *draft) finishSet(s *setDraft, path string) Set {
 
 // readSet reads the file of a set.
 func readSet(configuration, path string) (ranges model.Ranges, err error) {
-	file, err := openBeside(configuration, path, "set")
+	file, err := schema.OpenBeside(configuration, path, "set")
 	if err != nil {
 		return ranges, err
 	}
@@ -174,5 +175,5 @@ func setEntryError(text string, err error) error {
 	if !errors.Is(err, model.ErrNoNetwork) {
 		return err
 	}
-	return fmt.Errorf("want an address or a prefix (203.0.113.0/24, 2001:db8::/32), not %s", quote(text))
+	return fmt.Errorf("want an address or a prefix (203.0.113.0/24, 2001:db8::/32), not %s", schema.Quote(text))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // mostSinks is how many sinks of events there may be.
@@ -20,18 +21,18 @@ type Sink struct {
 
 type sinkDraft struct {
 	sink                                         Sink
-	command                                      []at[string]
-	kinds                                        []at[model.EventKind]
+	command                                      []schema.At[string]
+	kinds                                        []schema.At[model.EventKind]
 	nameLine, fileLine, commandLine, webhookLine int
 }
 
-func (s *sinkDraft) keys() []key {
-	return []key{
-		oneAt("name", &s.sink.Name, &s.nameLine, label()).must(),
-		noting(&s.fileLine, one("file", &s.sink.File, absolutePath()).otherwise("none")),
-		noting(&s.commandLine, many("command", &s.command, argument(), 1)),
-		noting(&s.webhookLine, one("webhook", &s.sink.Webhook, webAddress()).otherwise("none")),
-		many("kinds", &s.kinds, choice(model.EventKinds()...), 1).otherwise("all"),
+func (s *sinkDraft) keys() []schema.Key {
+	return []schema.Key{
+		schema.OneAt("name", &s.sink.Name, &s.nameLine, schema.Label()).Must(),
+		noting(&s.fileLine, schema.One("file", &s.sink.File, absolutePath()).Otherwise("none")),
+		noting(&s.commandLine, schema.Many("command", &s.command, argument(), 1)),
+		noting(&s.webhookLine, schema.One("webhook", &s.sink.Webhook, webAddress()).Otherwise("none")),
+		schema.Many("kinds", &s.kinds, schema.Choice(model.EventKinds()...), 1).Otherwise("all"),
 	}
 }
 
@@ -42,29 +43,29 @@ func (d *draft) finishSinks() {
 		path := fmt.Sprintf("events[%d]", i)
 		taken.take(d.faults, path, s.sink.Name, s.nameLine)
 		if i == mostSinks {
-			d.faults.add(s.nameLine, "events: there are %d, at most %d are allowed", len(d.sinks), mostSinks)
+			d.faults.Add(s.nameLine, "events: there are %d, at most %d are allowed", len(d.sinks), mostSinks)
 			break
 		}
 		d.config.Events = append(d.config.Events, s.finish(d.faults, path))
 	}
 }
 
-func (s *sinkDraft) finish(faults *faultLog, path string) Sink {
+func (s *sinkDraft) finish(faults *schema.Faults, path string) Sink {
 	given := 0
 	for _, line := range []int{s.fileLine, s.commandLine, s.webhookLine} {
 		given += min(line, 1)
 	}
 	if given != 1 {
-		faults.add(s.nameLine, "%s: give one of file, command and webhook, not %d of them", path, given)
+		faults.Add(s.nameLine, "%s: give one of file, command and webhook, not %d of them", path, given)
 	}
 	s.sink.Command = finishCommand(faults, path, s.command, s.commandLine)
 	seen := map[model.EventKind]bool{}
 	for _, k := range s.kinds {
-		if seen[k.value] {
-			faults.add(k.line, "%s.kinds: %s is there twice", path, k.value)
+		if seen[k.Value] {
+			faults.Add(k.Line, "%s.kinds: %s is there twice", path, k.Value)
 		}
-		seen[k.value] = true
-		s.sink.Kinds = append(s.sink.Kinds, k.value)
+		seen[k.Value] = true
+		s.sink.Kinds = append(s.sink.Kinds, k.Value)
 	}
 	return s.sink
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // span is a run of IPv4 addresses, both ends included. Spans are counted before
@@ -15,12 +17,12 @@ type span struct {
 }
 
 // spans is an address, a prefix or a range, of at most most addresses.
-func spans(most int) kind[span] {
-	return kind[span]{
-		name: "address, prefix or range", allowed: fmt.Sprintf("at most %d addresses in all", most), tags: textTag,
-		want: "an IPv4 address, prefix (198.18.0.32/28) or range (198.18.0.32-198.18.0.47)",
-		show: func(s span) string { return s.first.String() + "-" + s.last.String() },
-		parse: func(text string) (span, error) {
+func spans(most int) schema.Kind[span] {
+	return schema.Kind[span]{
+		Name: "address, prefix or range", Allowed: fmt.Sprintf("at most %d addresses in all", most), Tags: schema.TextTag,
+		Want: "an IPv4 address, prefix (198.18.0.32/28) or range (198.18.0.32-198.18.0.47)",
+		Show: func(s span) string { return s.first.String() + "-" + s.last.String() },
+		Parse: func(text string) (span, error) {
 			s, err := parseSpan(text)
 			if err != nil {
 				return span{}, err
@@ -31,7 +33,7 @@ func spans(most int) kind[span] {
 			// The narrowest special range is a /16, so no span of 65536 addresses
 			// can hide one between two good ends.
 			for _, addr := range []netip.Addr{s.first, s.last} {
-				if err := checkUnicast(addr); err != nil {
+				if err := schema.CheckUnicast(addr); err != nil {
 					return span{}, err
 				}
 			}
@@ -42,7 +44,7 @@ func spans(most int) kind[span] {
 
 func parseSpan(text string) (span, error) {
 	if strings.Contains(text, "/") {
-		prefix, err := parsePrefix(text)
+		prefix, err := schema.ParsePrefix(text)
 		if err != nil {
 			return span{}, err
 		}
@@ -55,11 +57,11 @@ func parseSpan(text string) (span, error) {
 	}
 	first, err := netip.ParseAddr(strings.TrimSpace(from))
 	if err != nil || !first.Is4() {
-		return span{}, errNoHint
+		return span{}, schema.ErrNoHint
 	}
 	last, err := netip.ParseAddr(strings.TrimSpace(to))
 	if err != nil || !last.Is4() {
-		return span{}, errNoHint
+		return span{}, schema.ErrNoHint
 	}
 	if last.Less(first) {
 		return span{}, errors.New("the range ends before it begins")

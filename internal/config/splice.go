@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 var errUnusual = errors.New("the file writes it in a way that cannot be edited here: edit the file, and run realmgate reload")
@@ -46,7 +48,7 @@ func (d *Document) spotOf(chain string) (*spot, error) {
 
 // chainNode finds a chain in a text that has been read before, and the root of it all.
 func chainNode(text []byte, chain string) (root, item *yaml.Node, err error) {
-	if root, ok := parseYAML(new(faultLog), text, ""); ok {
+	if root, ok := parseYAML(new(schema.Faults), text, ""); ok {
 		if list := valueOf(root, "chains"); list != nil {
 			for _, item := range list.Content {
 				if name := valueOf(item, "name"); name != nil && name.Value == chain {
@@ -111,7 +113,7 @@ func extent(text []byte, node *yaml.Node) *spot {
 			return nil
 		}
 		var ok bool
-		if s.node, ok = parseYAML(new(faultLog), slices.Concat([]byte(s.indent), text[s.start:s.end]), ""); ok && same(s.node, node) {
+		if s.node, ok = parseYAML(new(schema.Faults), slices.Concat([]byte(s.indent), text[s.start:s.end]), ""); ok && same(s.node, node) {
 			return s
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // protecting are the keys of the configuration that the protection is made of.
@@ -52,9 +54,9 @@ func TestProtectionRule1_EveryKeyIsStrict(t *testing.T) {
 			}
 		}
 	}
-	schema := make(map[string]row)
-	collectRows(schema, "", newDraft(&faultLog{}).keys())
-	for path := range schema {
+	keys := make(map[string]row)
+	collectRows(keys, "", newDraft(&schema.Faults{}).keys())
+	for path := range keys {
 		section := regexp.MustCompile(`[.\[]`).Split(path, 2)[0]
 		key := strings.TrimRight(path[strings.LastIndex(path, ".")+1:], "[]")
 		if slices.Contains(protecting, section) && !tried[section+" "+key] {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Use is which function it is.
@@ -53,14 +55,14 @@ const (
 )
 
 // String returns the word of the configuration.
-func (f Fail) String() string { return word(int(f), "fail", "closed", "open") }
+func (f Fail) String() string { return schema.Word(int(f), "fail", "closed", "open") }
 
 // particular marks keys that only some functions have, so that others are told.
-func (f *functionDraft) particular(keys ...key) []key {
+func (f *functionDraft) particular(keys ...schema.Key) []schema.Key {
 	for i, k := range keys {
-		read := k.read
-		keys[i].read = func(faults *faultLog, node *yaml.Node, path string, line int) {
-			f.given = append(f.given, at[string]{k.name, line})
+		read := k.Read
+		keys[i].Read = func(faults *schema.Faults, node *yaml.Node, path string, line int) {
+			f.given = append(f.given, schema.At[string]{Value: k.Name, Line: line})
 			read(faults, node, path, line)
 		}
 	}
@@ -69,22 +71,22 @@ func (f *functionDraft) particular(keys ...key) []key {
 
 // gave reports whether the file gives the key, and on which line.
 func (f *functionDraft) gave(name string) (line int, given bool) {
-	i := slices.IndexFunc(f.given, func(g at[string]) bool { return g.value == name })
+	i := slices.IndexFunc(f.given, func(g schema.At[string]) bool { return g.Value == name })
 	if i < 0 {
 		return f.line, false
 	}
-	return f.given[i].line, true
+	return f.given[i].Line, true
 }
 
 // check says which keys the function does not have, and what else its own contradict.
-func (f *functionDraft) check(faults *faultLog, path string) {
+func (f *functionDraft) check(faults *schema.Faults, path string) {
 	if f.line == 0 {
 		return // nobody knows which it is
 	}
 	use := uses[f.function.Use]
 	for _, g := range f.given {
-		if !slices.Contains(use.keys, g.value) {
-			faults.add(g.line, "%s: %s has no %s: it has %s", path, use.word, g.value, cmp.Or(strings.Join(use.keys, ", "), "no key of its own"))
+		if !slices.Contains(use.keys, g.Value) {
+			faults.Add(g.Line, "%s: %s has no %s: it has %s", path, use.word, g.Value, cmp.Or(strings.Join(use.keys, ", "), "no key of its own"))
 		}
 	}
 	if f.function.Use != UseMultipath {
@@ -99,11 +101,11 @@ func (f *functionDraft) check(faults *faultLog, path string) {
 		return
 	case UseJump:
 		if line, given := f.gave("chain"); !given {
-			faults.add(line, "%s: the key chain is missing", path)
+			faults.Add(line, "%s: the key chain is missing", path)
 		}
 	case UseDnat:
 		if line, given := f.gave("to"); !given {
-			faults.add(line, "%s: the key to is missing", path)
+			faults.Add(line, "%s: the key to is missing", path)
 		}
 	case UseMultipath:
 		f.checkMultipath(faults, path)
@@ -130,12 +132,12 @@ func (d *draft) checkJumps() {
 			line, _ := f.gave("chain")
 			place, known := places[f.function.Jump.Chain]
 			if !known {
-				d.faults.add(line, "chains[%d].functions[%d].chain: there is no chain %s", i, j, f.function.Jump.Chain)
+				d.faults.Add(line, "chains[%d].functions[%d].chain: there is no chain %s", i, j, f.function.Jump.Chain)
 				continue
 			}
 			to[i] = append(to[i], place)
 			if reaches(to, place, i, map[int]bool{}) {
-				d.faults.add(line, "chains[%d].functions[%d].chain: jumps go round in a circle: from %s one comes back to %s",
+				d.faults.Add(line, "chains[%d].functions[%d].chain: jumps go round in a circle: from %s one comes back to %s",
 					i, j, f.function.Jump.Chain, c.chain.Name)
 				to[i] = to[i][:len(to[i])-1]
 			}

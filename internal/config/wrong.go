@@ -4,18 +4,20 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // Wrong is the fault of an entry of a section's list that only the machine shows, at the entry's line.
 func (d *Document) Wrong(section, key, entry, why string) error {
-	fault := Error{File: d.file, Line: 1, Message: fmt.Sprintf("%s.%s: %s", section, key, why)}
-	root, ok := parseYAML(new(faultLog), d.text, "")
+	fault := schema.Error{File: d.file, Line: 1, Message: fmt.Sprintf("%s.%s: %s", section, key, why)}
+	root, ok := parseYAML(new(schema.Faults), d.text, "")
 	if !ok {
-		return Errors{fault}
+		return schema.Errors{fault}
 	}
 	for _, name := range []string{section, key} {
 		if root = valueOf(root, name); root == nil {
-			return Errors{fault}
+			return schema.Errors{fault}
 		}
 		fault.Line = root.Line
 	}
@@ -24,5 +26,5 @@ func (d *Document) Wrong(section, key, entry, why string) error {
 			fault.Line = item.Line
 		}
 	}
-	return Errors{fault}
+	return schema.Errors{fault}
 }

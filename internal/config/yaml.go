@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 const emptyProblem = "the file is empty: it needs at least interfaces, realm, dns and pool"
@@ -18,24 +20,24 @@ const emptyProblem = "the file is empty: it needs at least interfaces, realm, dn
 // parseYAML parses data into the root node of its only document, and reports
 // whether there is one; empty is the fault of having none. Aliases are not
 // followed, so a small file cannot grow.
-func parseYAML(faults *faultLog, data []byte, empty string) (*yaml.Node, bool) {
+func parseYAML(faults *schema.Faults, data []byte, empty string) (*yaml.Node, bool) {
 	first, second, line, err := documents(data)
 	if err != nil {
 		line, problem := locate(err, data, line)
-		faults.add(line, "not valid YAML: %s", problem)
+		faults.Add(line, "not valid YAML: %s", problem)
 	}
 	if second != nil {
-		faults.add(second.Line, "a second YAML document begins here: the file may hold only one")
+		faults.Add(second.Line, "a second YAML document begins here: the file may hold only one")
 	}
 	if first == nil {
 		if err == nil {
-			faults.add(1, "%s", empty)
+			faults.Add(1, "%s", empty)
 		}
 		return nil, false
 	}
 	root := first.Content[0]
 	if root.ShortTag() == "!!null" {
-		faults.add(1, "%s", empty)
+		faults.Add(1, "%s", empty)
 		return nil, false
 	}
 	return root, true
@@ -131,7 +133,7 @@ func locate(err error, data []byte, read int) (line int, problem string) {
 	var alias string
 	switch _, scanErr := fmt.Sscanf(problem, "unknown anchor '%s", &alias); {
 	case scanErr == nil:
-		return aliasLine(data, strings.TrimSuffix(alias, "'"), read), aliasProblem
+		return aliasLine(data, strings.TrimSuffix(alias, "'"), read), schema.AliasProblem
 	case has("alphabetic or numeric character"):
 		return min(line, read), problem + `: what begins with * stands in quotes, as "*.foo.example."`
 	case slices.ContainsFunc(blockProblems, has):

@@ -26,7 +26,7 @@ const (
 var mayImport = map[string][]string{
 	// 1. The words, and what stands on them alone.
 	"model":       {},
-	"config":      {"model"},
+	"config":      {"model", "schema"},
 	"store":       {"model"},
 	"mounts":      {},
 	"siphash":     {},
@@ -38,6 +38,7 @@ var mayImport = map[string][]string{
 	"lab/netns":   {"model", "netdev"},
 	"lab/packets": {"model"},
 	"chain":       {"model"},
+	"schema":      {"model"},
 	// 2. What decides: never each other, never the data plane.
 	"pool":       {"model"},
 	"registry":   {"model"},
@@ -71,7 +72,7 @@ var mayImport = map[string][]string{
 	"daemon":   {"advice", "api", "balance", "capture", "chain", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "machine", "model", "names/...", "nameserver", "outbound", "plane", "policy", "pool", "registry", "ruleset", "store", "tenants"},
 	"api":      {"model"},
 	"client":   {"api", "model"},
-	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model"},
+	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
 	"lab/demo": {"client", "guard/geo", "lab/netns", "lab/packets", "model", "mounts"},
 	// 4. The measuring lab; devices, scenarios and reports import bench, never the
 	// other way.

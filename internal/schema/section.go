@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"fmt"
@@ -8,47 +8,48 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const aliasProblem = "aliases (*name and <<) are not read: write the value out"
+// AliasProblem is what is wrong with an alias.
+const AliasProblem = "aliases (*name and <<) are not read: write the value out"
 
-// key is one entry of the schema: how it is documented and how it is read.
-type key struct {
-	name     string
-	required bool
-	kind     string // type, as the reference shows it
-	standard string // default, as the reference shows it
-	allowed  string // range, as the reference shows it
-	keys     []key  // of a section, or of each element of a list of sections
-	gone     bool   // of earlier versions, and an error now
+// Key is one entry of the schema: how it is documented and how it is read.
+type Key struct {
+	Name     string
+	Required bool
+	Kind     string // type, as the reference shows it
+	Standard string // default, as the reference shows it
+	Allowed  string // range, as the reference shows it
+	Keys     []Key  // of a section, or of each element of a list of sections
+	Gone     bool   // of earlier versions, and an error now
 
 	// read checks the node and stores its value. line is the key's own.
-	read func(faults *faultLog, node *yaml.Node, path string, line int)
+	Read func(faults *Faults, node *yaml.Node, path string, line int)
 }
 
-// must marks a key that the file has to give.
-func (k key) must() key {
-	k.required, k.standard = true, ""
+// Must marks a key that the file has to give.
+func (k Key) Must() Key {
+	k.Required, k.Standard = true, ""
 	return k
 }
 
-// otherwise documents a default that is not a fixed value.
-func (k key) otherwise(standard string) key {
-	k.standard = standard
+// Otherwise documents a default that is not a fixed value.
+func (k Key) Otherwise(standard string) Key {
+	k.Standard = standard
 	return k
 }
 
-// gone is a key of earlier versions; instead says what takes its place.
-func gone(name, instead string) key {
-	return key{
-		name: name, gone: true,
-		read: func(faults *faultLog, _ *yaml.Node, path string, line int) {
-			faults.add(line, "%s: there is no such key any more: %s", path, instead)
+// Gone is a key of earlier versions; instead says what takes its place.
+func Gone(name, instead string) Key {
+	return Key{
+		Name: name, Gone: true,
+		Read: func(faults *Faults, _ *yaml.Node, path string, line int) {
+			faults.Add(line, "%s: there is no such key any more: %s", path, instead)
 		},
 	}
 }
 
-// readSection reads a mapping whose legal keys are given. line is where a
+// ReadSection reads a mapping whose legal keys are given. line is where a
 // missing key is reported.
-func readSection(faults *faultLog, node *yaml.Node, path string, line int, keys []key) {
+func ReadSection(faults *Faults, node *yaml.Node, path string, line int, keys []Key) {
 	if node.Kind != yaml.MappingNode || node.ShortTag() != "!!map" {
 		mismatch(faults, node, path, "a mapping with the keys "+strings.Join(names(keys), ", "), nil)
 		return
@@ -57,54 +58,54 @@ func readSection(faults *faultLog, node *yaml.Node, path string, line int, keys 
 	for i := 0; i+1 < len(node.Content) && !faults.hidden; i += 2 {
 		name, value := node.Content[i], node.Content[i+1]
 		if name.Kind == yaml.AliasNode || name.ShortTag() == "!!merge" {
-			faults.add(name.Line, "%s%s", prefix(path), aliasProblem)
+			faults.Add(name.Line, "%s%s", prefix(path), AliasProblem)
 			continue
 		}
-		index := slices.IndexFunc(keys, func(k key) bool { return name.Kind == yaml.ScalarNode && k.name == name.Value })
+		index := slices.IndexFunc(keys, func(k Key) bool { return name.Kind == yaml.ScalarNode && k.Name == name.Value })
 		if index < 0 {
-			faults.add(name.Line, "%sunknown key %s: %s", prefix(path), quote(name.Value), suggest(name.Value, keys))
+			faults.Add(name.Line, "%sunknown key %s: %s", prefix(path), Quote(name.Value), suggest(name.Value, keys))
 			continue
 		}
-		full := join(path, name.Value)
+		full := Join(path, name.Value)
 		if first, twice := seen[name.Value]; twice {
-			faults.add(name.Line, "%s: duplicate key, first given at line %d", full, first)
+			faults.Add(name.Line, "%s: duplicate key, first given at line %d", full, first)
 			continue
 		}
 		seen[name.Value] = name.Line
-		keys[index].read(faults, value, full, name.Line)
+		keys[index].Read(faults, value, full, name.Line)
 	}
 	if faults.hidden {
 		return // enough is wrong already
 	}
 	for _, k := range keys {
-		if _, given := seen[k.name]; k.required && !given {
-			faults.add(line, "%sthe key %s is missing", prefix(path), k.name)
+		if _, given := seen[k.Name]; k.Required && !given {
+			faults.Add(line, "%sthe key %s is missing", prefix(path), k.Name)
 		}
 	}
 }
 
-// elements returns the items of a list, which must number least or more.
-func elements(faults *faultLog, node *yaml.Node, path, want string, least int) []*yaml.Node {
+// Elements returns the items of a list, which must number least or more.
+func Elements(faults *Faults, node *yaml.Node, path, want string, least int) []*yaml.Node {
 	if node.Kind != yaml.SequenceNode || node.ShortTag() != "!!seq" {
 		mismatch(faults, node, path, want, nil)
 		return nil
 	}
 	if len(node.Content) < least {
-		faults.add(node.Line, "%s: want at least %d entry, not an empty list", path, least)
+		faults.Add(node.Line, "%s: want at least %d entry, not an empty list", path, least)
 	}
 	return node.Content
 }
 
 // mismatch reports that node is not what the key wants. hint may be nil.
-func mismatch(faults *faultLog, node *yaml.Node, path, want string, hint error) {
+func mismatch(faults *Faults, node *yaml.Node, path, want string, hint error) {
 	message := fmt.Sprintf("%swant %s, not %s", prefix(path), want, describe(node))
 	if hint != nil && hint.Error() != "" {
 		message += ": " + hint.Error()
 	}
 	if node.Kind == yaml.AliasNode {
-		message = prefix(path) + aliasProblem
+		message = prefix(path) + AliasProblem
 	}
-	faults.add(node.Line, "%s", message)
+	faults.Add(node.Line, "%s", message)
 }
 
 // describe names what the file has.
@@ -117,11 +118,11 @@ func describe(node *yaml.Node) string {
 	case node.ShortTag() == "!!null":
 		return "nothing (give a value or remove the key)"
 	case node.Style&yaml.TaggedStyle != 0:
-		return fmt.Sprintf("%s tagged %s", quote(node.Value), quote(node.Tag))
+		return fmt.Sprintf("%s tagged %s", Quote(node.Value), Quote(node.Tag))
 	case node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
-		return "the text " + quote(node.Value)
+		return "the text " + Quote(node.Value)
 	}
-	return quote(node.Value)
+	return Quote(node.Value)
 }
 
 // prefix returns "path: ", nothing for the file as a whole.
@@ -132,8 +133,8 @@ func prefix(path string) string {
 	return path + ": "
 }
 
-// join appends a key to a path.
-func join(path, name string) string {
+// Join appends a key to a path.
+func Join(path, name string) string {
 	if path == "" {
 		return name
 	}
@@ -141,11 +142,11 @@ func join(path, name string) string {
 }
 
 // names are those of the keys that may be given.
-func names(keys []key) []string {
+func names(keys []Key) []string {
 	list := make([]string, 0, len(keys))
 	for _, k := range keys {
-		if !k.gone {
-			list = append(list, k.name)
+		if !k.Gone {
+			list = append(list, k.Name)
 		}
 	}
 	return list
@@ -153,7 +154,7 @@ func names(keys []key) []string {
 
 // suggest names the legal keys nearest to an unknown one, or all of them when
 // none is near.
-func suggest(unknown string, keys []key) string {
+func suggest(unknown string, keys []Key) string {
 	const longest = 40 // no legal key comes near a longer one
 	var near []string
 	for _, name := range names(keys) {

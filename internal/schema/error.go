@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"fmt"
@@ -31,49 +31,49 @@ func (e Errors) Error() string {
 
 // Bounds of what a broken file can make us print.
 const (
-	maxErrors  = 100 // faults; one more says that there are others
-	maxMessage = 400 // bytes of one message
+	MaxErrors  = 100 // faults; one more says that there are others
+	MaxMessage = 400 // bytes of one message
 	maxQuote   = 60  // bytes of a quoted value
 )
 
-// faultLog collects the errors of one file.
-type faultLog struct {
-	file   string
+// Faults collects the errors of one file.
+type Faults struct {
+	File   string
 	found  Errors
 	hidden bool // more than maxErrors were met
 }
 
-// add notes a fault at line. Messages stay on one line whatever they quote.
-func (f *faultLog) add(line int, format string, args ...any) {
-	if len(f.found) >= maxErrors {
+// Add notes a fault at line. Messages stay on one line whatever they quote.
+func (f *Faults) Add(line int, format string, args ...any) {
+	if len(f.found) >= MaxErrors {
 		f.hidden = true
 		return
 	}
-	message := clip(fmt.Sprintf(format, args...), maxMessage)
+	message := clip(fmt.Sprintf(format, args...), MaxMessage)
 	message = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
 	}, message)
-	f.found = append(f.found, Error{File: f.file, Line: max(line, 1), Message: message})
+	f.found = append(f.found, Error{File: f.File, Line: max(line, 1), Message: message})
 }
 
-// err returns what was found in line order, nil when nothing was.
-func (f *faultLog) err() error {
+// Err returns what was found in line order, nil when nothing was.
+func (f *Faults) Err() error {
 	if len(f.found) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(f.found, func(a, b Error) int { return a.Line - b.Line })
 	if f.hidden {
 		last := f.found[len(f.found)-1].Line
-		f.found = append(f.found, Error{f.file, last, fmt.Sprintf("more than %d errors: the rest is not shown", maxErrors)})
+		f.found = append(f.found, Error{f.File, last, fmt.Sprintf("more than %d errors: the rest is not shown", MaxErrors)})
 	}
 	return f.found
 }
 
-// quote shows a value from the file, shortened.
-func quote(s string) string { return fmt.Sprintf("%q", clip(s, maxQuote)) }
+// Quote shows a value from the file, shortened.
+func Quote(s string) string { return fmt.Sprintf("%q", clip(s, maxQuote)) }
 
 // clip shortens s to about limit bytes, at the border of a character.
 func clip(s string, limit int) string {

@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// openBeside opens a file that the configuration names: path is from its folder on. what
+// OpenBeside opens a file that the configuration names: path is from its folder on. what
 // is in it is for errors.
-func openBeside(configuration, path, what string) (*os.File, error) {
+func OpenBeside(configuration, path, what string) (*os.File, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(configuration), path)
 	}

@@ -1,0 +1,91 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// At is a value and the line it stands on; line 0 means that the file does not
+// give it, or gives it wrongly.
+type At[T any] struct {
+	Value T
+	Line  int
+}
+
+// One is a key with one value. target holds the default until the key is read.
+func One[T any](name string, target *T, k Kind[T]) Key {
+	return OneAt(name, target, new(int), k)
+}
+
+// OneAt also stores the line of a good value.
+func OneAt[T any](name string, target *T, line *int, k Kind[T]) Key {
+	return Key{
+		Name: name, Kind: k.Name, Standard: k.Show(*target), Allowed: k.Allowed,
+		Read: func(faults *Faults, node *yaml.Node, path string, _ int) {
+			if value, ok := ReadValue(faults, node, path, k); ok {
+				*target, *line = value, node.Line
+			}
+		},
+	}
+}
+
+// Many is a key with a list of least values or more. Values that cannot be read
+// are reported and left out.
+func Many[T any](name string, target *[]At[T], k Kind[T], least int) Key {
+	want := "a list: each entry " + k.Want
+	return Key{
+		Name: name, Kind: "list of: " + k.Name, Allowed: k.Allowed, Standard: "none",
+		Read: func(faults *Faults, node *yaml.Node, path string, _ int) {
+			for _, item := range Elements(faults, node, path, want, least) {
+				if value, ok := ReadValue(faults, item, path, k); ok {
+					*target = append(*target, At[T]{value, item.Line})
+				}
+			}
+		},
+	}
+}
+
+// Section is a key with keys of its own.
+func Section(name string, keys ...Key) Key {
+	return Key{
+		Name: name, Kind: "section", Keys: keys,
+		Read: func(faults *Faults, node *yaml.Node, path string, line int) {
+			ReadSection(faults, node, path, line, keys)
+		},
+	}
+}
+
+// ReadValue reads a scalar.
+func ReadValue[T any](faults *Faults, node *yaml.Node, path string, k Kind[T]) (T, bool) {
+	var none T
+	if node.Kind != yaml.ScalarNode || !slices.Contains(k.Tags, node.ShortTag()) {
+		mismatch(faults, node, path, k.Want, nil)
+		return none, false
+	}
+	value, err := k.Parse(node.Value)
+	if err != nil {
+		mismatch(faults, node, path, k.Want, err)
+		return none, false
+	}
+	return value, true
+}
+
+// ListOf is a key with a list of sections, each read into a T of its own.
+func ListOf[T any](name string, target *[]*T, keys func(*T) []Key) Key {
+	documented := keys(new(T))
+	return Key{
+		Name: name, Kind: "list of sections", Standard: "none", Keys: documented,
+		Read: func(faults *Faults, node *yaml.Node, path string, _ int) {
+			for i, item := range Elements(faults, node, path, "a list, each entry a mapping", 0) {
+				element := new(T)
+				*target = append(*target, element)
+				if e, notes := any(element).(interface{ Begins(line int) }); notes && item.Kind == yaml.MappingNode {
+					e.Begins(item.Line)
+				}
+				ReadSection(faults, item, fmt.Sprintf("%s[%d]", path, i), item.Line, keys(element))
+			}
+		},
+	}
+}

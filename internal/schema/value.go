@@ -1,0 +1,219 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Kind is one type of value: how it is named, bounded, read and shown. An error
+// of parse is a hint added to the message; it may be empty text.
+type Kind[T any] struct {
+	Name    string   // in the reference
+	Allowed string   // in the reference
+	Want    string   // in errors: "want …, not …"
+	Tags    []string // YAML types it may have
+	Parse   func(text string) (T, error)
+	Show    func(T) string
+}
+
+var (
+	// TextTag is the YAML type of a text.
+	TextTag   = []string{"!!str"}
+	numberTag = []string{"!!int"}
+
+	// ErrNoHint is for values where naming what is wanted says it all.
+	ErrNoHint = errors.New("")
+)
+
+// Duration is a time with its unit, least to most.
+func Duration(least, most time.Duration) Kind[time.Duration] {
+	bounds := ShowDuration(least) + " to " + ShowDuration(most)
+	return Kind[time.Duration]{
+		Name: "duration", Allowed: bounds, Want: "a duration of " + bounds,
+		Tags: []string{"!!str", "!!int"}, // 0 needs no unit
+		Show: ShowDuration,
+		Parse: func(text string) (time.Duration, error) {
+			d, err := time.ParseDuration(text)
+			if _, numeric := strconv.ParseFloat(text, 64); err != nil && numeric == nil {
+				return 0, errors.New("add a unit: ms, s, m or h")
+			}
+			if err != nil || d < least || d > most {
+				return 0, ErrNoHint
+			}
+			return d, nil
+		},
+	}
+}
+
+// ShowDuration writes whole seconds where it can: 7440s, not 2h4m0s.
+func ShowDuration(d time.Duration) string {
+	if d%time.Second == 0 {
+		return fmt.Sprintf("%ds", d/time.Second)
+	}
+	return d.String()
+}
+
+// Number is a whole number, least to most.
+func Number(least, most int) Kind[int] {
+	bounds := fmt.Sprintf("%d to %d", least, most)
+	return Kind[int]{
+		Name: "number", Allowed: bounds, Want: "a whole number of " + bounds, Tags: numberTag,
+		Show: strconv.Itoa,
+		Parse: func(text string) (int, error) {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < least || n > most || strconv.Itoa(n) != text {
+				return 0, ErrNoHint
+			}
+			return n, nil
+		},
+	}
+}
+
+// Boolean is yes or no.
+func Boolean() Kind[bool] {
+	return Kind[bool]{
+		Name: "boolean", Allowed: "true or false", Want: "true or false", Tags: []string{"!!bool"},
+		Show: strconv.FormatBool,
+		Parse: func(text string) (bool, error) {
+			value, err := strconv.ParseBool(strings.ToLower(text)) // as the tag has it: also True and TRUE
+			return value, err
+		},
+	}
+}
+
+// Port is a TCP or UDP port that can be reached.
+func Port() Kind[uint16] {
+	n := Number(1, 65535)
+	return Kind[uint16]{
+		Name: "port", Allowed: n.Allowed, Want: "a port of " + n.Allowed, Tags: numberTag,
+		Show: func(p uint16) string { return strconv.Itoa(int(p)) },
+		Parse: func(text string) (uint16, error) {
+			p, err := n.Parse(text)
+			return uint16(p), err //nolint:gosec // n.parse keeps it within 1 to 65535
+		},
+	}
+}
+
+// Choice is one of a few words.
+func Choice[T fmt.Stringer](values ...T) Kind[T] {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = v.String()
+	}
+	last := len(words) - 1
+	list := words[last]
+	if last > 0 {
+		list = strings.Join(words[:last], ", ") + " or " + list
+	}
+	return Kind[T]{
+		Name: "word", Allowed: list, Want: list, Tags: TextTag,
+		Show: func(v T) string { return v.String() },
+		Parse: func(text string) (T, error) {
+			for i, word := range words {
+				if text == word {
+					return values[i], nil
+				}
+			}
+			return values[0], ErrNoHint
+		},
+	}
+}
+
+// Domain is a domain name; the final dot may be left out.
+func Domain() Kind[model.Name] {
+	return Kind[model.Name]{
+		Name: "name", Allowed: "domain name", Want: "a domain name", Tags: TextTag,
+		Show: model.Name.String,
+		Parse: func(text string) (model.Name, error) {
+			if len(text) > 254 { // with a final dot; here so that no hint quotes it all
+				return "", errors.New("it is longer than 255 octets")
+			}
+			return model.ParseName(text)
+		},
+	}
+}
+
+// Pattern is a domain name, or a wildcard for the names below one.
+func Pattern() Kind[model.Name] {
+	k := Domain()
+	plain := k.Parse
+	k.Allowed = "domain name, or *. before one"
+	k.Parse = func(text string) (model.Name, error) {
+		if !strings.HasPrefix(text, "*.") || len(text) > 254 {
+			return plain(text)
+		}
+		return model.ParsePattern(text)
+	}
+	return k
+}
+
+// Device is the name of a network interface, as the kernel allows it.
+func Device() Kind[string] {
+	return Kind[string]{
+		Name: "interface", Allowed: "1 to 15 characters", Tags: TextTag,
+		Want: `an interface name of 1 to 15 characters without "/", ":" and spaces`,
+		Show: func(s string) string { return s },
+		Parse: func(text string) (string, error) {
+			bad := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '/' || r == ':' }
+			if text == "" || len(text) > 15 || text == "." || text == ".." || strings.ContainsFunc(text, bad) {
+				return "", ErrNoHint
+			}
+			return text, nil
+		},
+	}
+}
+
+// Address is an IPv4 address that one machine can have.
+func Address() Kind[netip.Addr] {
+	return Kind[netip.Addr]{
+		Name: "address", Allowed: "IPv4 address", Want: "an IPv4 address", Tags: TextTag,
+		Show: netip.Addr.String, Parse: parseAddress,
+	}
+}
+
+func parseAddress(text string) (netip.Addr, error) {
+	addr, err := netip.ParseAddr(text)
+	if err != nil || !addr.Is4() {
+		return netip.Addr{}, ErrNoHint
+	}
+	return addr, CheckUnicast(addr)
+}
+
+// CheckUnicast refuses what no machine on a network can have: the ranges of RFC
+// 6890 for this host, loopback, link-local, multicast and reserved use.
+func CheckUnicast(addr netip.Addr) error {
+	first := addr.As4()[0]
+	if first == 0 || first >= 224 || addr.IsLoopback() || addr.IsLinkLocalUnicast() {
+		return fmt.Errorf("%s is not the address of a machine on a network", addr)
+	}
+	return nil
+}
+
+// AddressPort is an IPv4 address with a port, 53 unless given. Loopback is
+// allowed where another program of this machine is meant.
+func AddressPort(loopback bool) Kind[netip.AddrPort] {
+	return Kind[netip.AddrPort]{
+		Name: "address:port", Allowed: "IPv4 address, port 53 unless given", Tags: TextTag,
+		Want: "an IPv4 address, with a port (address:port) or without (53)",
+		Show: netip.AddrPort.String,
+		Parse: func(text string) (netip.AddrPort, error) {
+			if !strings.Contains(text, ":") {
+				text += ":53"
+			}
+			ap, err := netip.ParseAddrPort(text)
+			if err != nil || !ap.Addr().Is4() || ap.Port() == 0 {
+				return netip.AddrPort{}, ErrNoHint
+			}
+			if loopback && ap.Addr().IsLoopback() {
+				return ap, nil
+			}
+			return ap, CheckUnicast(ap.Addr())
+		},
+	}
+}
