@@ -5,7 +5,7 @@
  */
 #include <stdbool.h>
 
-#include "include/capture.h"
+#include "trace/capture.h"
 #include "include/ctx.h"
 
 static __always_inline bool copy(ctx_t *ctx, const struct bpf_dynptr *place, __u32 at, __u32 size)

@@ -7,7 +7,7 @@
 
 #include "include/rules.h"
 #include "include/tail.h"
-#include "include/trace.h"
+#include "trace/trace.h"
 
 SEC(CTX_SECTION)
 int classifier(ctx_t *ctx)

@@ -5,8 +5,8 @@
  * the others are the kernel's own, forwarded for machines that are no hosts of ours, or sent by programs of the gateway.
  */
 #include "include/errno.h"
-#include "include/except.h"
-#include "include/next_hop.h"
+#include "nat/except.h"
+#include "route/next_hop.h"
 #include "include/verdict.h"
 
 #define EGRESS_NEXT -1 /* to whoever is attached behind: TCX_NEXT, and TC_ACT_UNSPEC for a filter of clsact */

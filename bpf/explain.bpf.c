@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The data plane for dry runs, include/dry.h: what comes in by either side, and what a host sends to another behind the
+ * The data plane for dry runs, trace/dry.h: what comes in by either side, and what a host sends to another behind the
  * same gateway.
  */
 #define DRY 1
 
-#include "include/private_side.h"
-#include "include/public_side.h"
+#include "path/private_side.h"
+#include "path/public_side.h"
 
 SEC(CTX_SECTION)
 int explain_private(ctx_t *ctx)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Entry points of the data plane: one program per side for the hook that it is compiled for (include/ctx.h), and what
- * the daemon runs. All the work is in include/, one concern a header.
+ * the daemon runs. All the work is in the folders beside it, one concern a header.
  */
 #include "include/export.h"
-#include "include/fragment_side.h"
-#include "include/private_side.h"
-#include "include/public_side.h"
+#include "fragment/side.h"
+#include "path/private_side.h"
+#include "path/public_side.h"
 #ifdef CTX_SKB
-#include "include/bare.h"
-#include "include/carrier_side.h"
+#include "route/bare.h"
+#include "fragment/carrier_side.h"
 #else
-#include "include/tasks.h"
+#include "tasks.h"
 #endif
 
 SEC(CTX_SECTION)

@@ -7,9 +7,9 @@
 #include <linux/in.h>
 #include <stdbool.h>
 
-#include "include/header6.h"
-#include "include/port_marks.h"
-#include "include/remote6.h"
+#include "packet/header6.h"
+#include "guard/port_marks.h"
+#include "guard/remote6.h"
 
 /* Under which the functions count, 0 for one that is not there. */
 const volatile __u32 allowlist6;

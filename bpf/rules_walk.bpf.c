@@ -5,7 +5,7 @@
  */
 #include <stdbool.h>
 
-#include "include/remote6.h"
+#include "guard/remote6.h"
 
 struct walk_flow {
 	__u32 source; /* as in struct nf_packet */

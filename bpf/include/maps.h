@@ -11,11 +11,11 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
-#include "capture.h"
-#include "dry.h"
+#include "../trace/capture.h"
+#include "../trace/dry.h"
 #include "messages.h"
 #include "nf.h"
-#include "question_types.h"
+#include "../question/types.h"
 #include "reason.h"
 #include "tail.h"
 #include "types.h"
@@ -97,7 +97,7 @@ TABLE(remote_table, BPF_MAP_TYPE_ARRAY, __u32, struct tally_bucket, 1, BPF_F_MMA
 /* And what hosts have that dnat or 1:1 leads to, from outside. */
 TABLE(led_table, BPF_MAP_TYPE_ARRAY, __u32, struct tally_bucket, LED_BUCKETS, BPF_F_MMAPABLE);
 
-/* Where later fragments go, fragment_context.h, and the numbers that packets have behind the gateway, identification.h. */
+/* Where later fragments go, fragment/context.h, and the numbers that packets have behind the gateway, identification.h. */
 TABLE(fragment_contexts, BPF_MAP_TYPE_ARRAY, __u32, struct fragment_bucket, FRAGMENT_BUCKETS, BPF_F_MMAPABLE);
 TABLE(fragment_octets, BPF_MAP_TYPE_ARRAY, __u32, struct fragment_octets,
       FRAGMENT_BUCKETS *FRAGMENT_WAYS / FRAGMENT_OCTETS, BPF_F_MMAPABLE);
@@ -174,7 +174,7 @@ enum trap_budget {
 };
 TABLE(trap_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, TRAP_BUDGET_MAX, 0);
 
-/* Questions to the name server: what the daemon says, question.h, and how many came lately, question_limit.h. */
+/* Questions to the name server: what the daemon says, question.h, and how many came lately, question/limit.h. */
 TABLE(question_states, BPF_MAP_TYPE_ARRAY, __u32, struct question_state, 1, 0);
 TABLE(lent_names, BPF_MAP_TYPE_HASH, __u64, __u8, 1, BPF_F_NO_PREALLOC); /* by the name's hash: enum lent_type */
 TABLE(awaited_askers, BPF_MAP_TYPE_ARRAY, __u32, __u64, QUESTION_AWAITED, BPF_F_MMAPABLE);

@@ -7,10 +7,10 @@
 
 #include <linux/types.h>
 
-#include "fragment_types.h"
-#include "limit_types.h"
-#include "pool_types.h"
-#include "slot_types.h"
+#include "../fragment/types.h"
+#include "../conntrack/limit_types.h"
+#include "../pool/types.h"
+#include "../nat/slot_types.h"
 
 #define INDEX_SLOTS	 16
 #define PORTS		 65536
@@ -178,7 +178,7 @@ struct life {
 	__u16 version; /* counts the uses of this record: SWEEP_END ends only the one that is meant */
 };
 
-/* The upper half of each direction's last sequence number, in network byte order, guard.h. */
+/* The upper half of each direction's last sequence number, in network byte order, conntrack/sequence.h. */
 struct guard {
 	__u16 out;
 	__u16 in;
@@ -278,7 +278,7 @@ struct next_hop {
 	__u32 used; /* tick of the last packet, for the daemon that keeps neighbours fresh */
 };
 
-/* What the kernel's routing table answered, route_cache.h. */
+/* What the kernel's routing table answered, route/cache.h. */
 struct route_answer {
 	__u32 source;
 	__u32 destination;

@@ -4,10 +4,10 @@
  */
 #pragma once
 
-#include "ban.h"
+#include "../guard/ban.h"
 #include "clock.h"
 #include "maps.h"
-#include "packet.h"
+#include "../packet/packet.h"
 
 #define DROP_SAMPLES_PER_TICK 256 /* on each CPU: about 1,000 a second */
 

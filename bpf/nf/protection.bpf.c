@@ -8,8 +8,8 @@
 #include <linux/in.h>
 #include <stdbool.h>
 
-#include "../include/port_marks.h"
-#include "../include/remote.h"
+#include "../guard/port_marks.h"
+#include "../guard/remote.h"
 
 #define TCP_SYN 0x02
 

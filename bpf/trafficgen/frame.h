@@ -12,7 +12,7 @@
 
 #include <bpf/bpf_endian.h>
 
-#include "../include/checksum.h"
+#include "../packet/checksum.h"
 #include "flow.h"
 
 #define FRAME_TTL 64

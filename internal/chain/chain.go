@@ -16,7 +16,7 @@ const licence = "Dual BSD/GPL"
 // Shared are the tables by which the programs of a chain and the gateway work together
 // (bpf/include/nf.h, tail.h and capture.h). Chains has those of XDP, TCXChains those of
 // socket buffers: programs are made for what is not nil. With Trace, which dry runs have,
-// they write down there what each function says (bpf/include/trace.h).
+// they write down there what each function says (bpf/trace/trace.h).
 type Shared struct{ Packets, Counts, Chains, Snaps, Rings, TCXChains, Trace *ebpf.Map }
 
 func (s Shared) find(name string) *ebpf.Map {

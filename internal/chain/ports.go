@@ -31,7 +31,7 @@ func (Honeypot) compile(_ string, shared Shared, _ *States) (piece, error) {
 	return protection[struct{}](protectionProgNfHoneypot, "", nil, shared)
 }
 
-// portCell is what is known of some ports, a byte each (bpf/include/port_marks.h).
+// portCell is what is known of some ports, a byte each (bpf/guard/port_marks.h).
 type portCell [64]uint8
 
 // marks is the table of all ports: those of TCP, and then those of UDP. Port 0 of TCP

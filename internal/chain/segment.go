@@ -52,7 +52,7 @@ type link struct {
 	enters  int      // the place of the chain that begins with it, from 1 on; 0: it is not the first
 }
 
-// further is what judges the further packets of a flow (told->packets, bpf/include/chain.h):
+// further is what judges the further packets of a flow (told->packets, bpf/path/chain.h):
 // while functions wait for its first bytes, and when these have been judged.
 type further struct{ waiting, spoken uint32 }
 
@@ -211,7 +211,7 @@ func (s *segment) enters(chain, i int) {
 	s.trace(traceChain, uint32(chain), fmt.Sprintf("entered-%d", i))
 }
 
-// trace writes down a step of a dry run, as bpf/include/dry.h does: R6 is what was said. The
+// trace writes down a step of a dry run, as bpf/trace/dry.h does: R6 is what was said. The
 // slot of start has 0.
 func (s *segment) trace(kind int64, number uint32, done string) {
 	s.find(s.shared.Trace, s.start, done)

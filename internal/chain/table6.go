@@ -10,7 +10,7 @@ import (
 // mostRanges6 is how many ranges the kernel finds one among by its halvings.
 const mostRanges6 = 1 << protection6Remote6LimitREMOTE6STEPS
 
-// table6 is what is known of all IPv6 addresses, in rising order (bpf/include/remote6.h).
+// table6 is what is known of all IPv6 addresses, in rising order (bpf/guard/remote6.h).
 type table6 []protection6Remote6Range
 
 // compile6 makes the table of all addresses.

@@ -57,7 +57,7 @@ func (a *audit) problem(format string, args ...any) {
 	a.problems = append(a.problems, fmt.Errorf(format, args...))
 }
 
-// hasMapping is session_has_mapping of bpf/include/session.h.
+// hasMapping is session_has_mapping of bpf/conntrack/session.h.
 func hasMapping(s *bpfSession) bool {
 	return bpfOrigin(s.Origin) == bpfOriginORIGIN_INSIDE || bpfOrigin(s.Origin) == bpfOriginORIGIN_MAPPING
 }
@@ -67,7 +67,7 @@ func isListedOutside(s *bpfSession) bool {
 	return slices.Contains([]bpfOrigin{bpfOriginORIGIN_POOL, bpfOriginORIGIN_STATIC, bpfOriginORIGIN_BASIC}, bpfOrigin(s.Origin))
 }
 
-// isOutbound is session_is_outbound of bpf/include/tcp.h.
+// isOutbound is session_is_outbound of bpf/conntrack/tcp.h.
 func isOutbound(s *bpfSession) bool {
 	return slices.Contains([]bpfOrigin{bpfOriginORIGIN_INSIDE, bpfOriginORIGIN_OWN, bpfOriginORIGIN_BASIC}, bpfOrigin(s.Origin))
 }

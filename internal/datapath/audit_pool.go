@@ -9,7 +9,7 @@ import (
 // held is what the session records say of a binding.
 type held struct{ records, sessions int }
 
-// stands is session_stands of bpf/include/standing.h.
+// stands is session_stands of bpf/conntrack/standing.h.
 func stands(s *bpfSession) bool {
 	tcp := bpfTcpState(s.Life.Tcp)
 	return s.Flags&sessionTentative == 0 && tcp != bpfTcpStateTCP_FIN_BOTH && tcp != bpfTcpStateTCP_RST

@@ -11,7 +11,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// Sizes that bpf/include/capture.h fixes.
+// Sizes that bpf/trace/capture.h fixes.
 const (
 	captureRing = 1 << 22 // bytes
 	// MostCaptured is how much of a packet can be captured.

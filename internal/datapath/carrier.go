@@ -15,7 +15,7 @@ import (
 )
 
 // carrier is a pair of interfaces of the gateway's own, by which fragments that were held are
-// released (bpf/include/carrier.h): copies are sent to the near end, and the program at the far
+// released (bpf/fragment/carrier.h): copies are sent to the near end, and the program at the far
 // end makes of each what is in a slot.
 type carrier struct {
 	near, far int // their indexes, 0 without

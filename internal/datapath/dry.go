@@ -8,7 +8,7 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// Dry runs packets that nobody sent through the data plane (bpf/include/dry.h): its programs
+// Dry runs packets that nobody sent through the data plane (bpf/trace/dry.h): its programs
 // are compiled and loaded once more, see the same tables, change nothing of them, and write
 // down their steps. Not safe for concurrent use.
 type Dry struct {

@@ -34,7 +34,7 @@ func (l ProtocolLimits) Of(protocol model.Protocol) int {
 }
 
 // MaxRate is what can be counted of a second's new sessions: TALLY_RATE_MAX of
-// bpf/include/limit_types.h.
+// bpf/conntrack/limit_types.h.
 const MaxRate = 4095
 
 // MaxMappingSessions is MAPPING_INBOUND_MOST.

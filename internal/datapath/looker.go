@@ -13,7 +13,7 @@ const (
 	lookLate = time.Second
 )
 
-// looker reads a ring of which it is woken once in 4 ms, and not for each record (claim_wakes of bpf/include/reservation.h):
+// looker reads a ring of which it is woken once in 4 ms, and not for each record (claim_wakes of bpf/pool/reservation.h):
 // it looks by itself, soon again while records come, else once a second, should a CPU that told of one have been held up.
 type looker struct {
 	reader *ringbuf.Reader

@@ -17,10 +17,10 @@ func sizeOf[T any](T) int {
 
 func knownLifeOf(word uint64) bpfKnownLife { return *(*bpfKnownLife)(unsafe.Pointer(&word)) }
 
-// knownTaken is KNOWN_TAKEN of bpf/include/known.h.
+// knownTaken is KNOWN_TAKEN of bpf/pool/known.h.
 const knownTaken = ^uint64(0)
 
-// sessionsOf is known_sessions of bpf/include/known.h.
+// sessionsOf is known_sessions of bpf/pool/known.h.
 func sessionsOf(life bpfKnownLife, protocol model.Protocol) uint16 {
 	if protocol == model.TCP {
 		return life.Tcp

@@ -14,7 +14,7 @@ import (
 	"github.com/realmgate/realmgate/internal/siphash"
 )
 
-// Lent is a set of types of DNS questions (bpf/include/question_types.h).
+// Lent is a set of types of DNS questions (bpf/question/types.h).
 type Lent uint8
 
 // The types that can be in the set.
@@ -91,7 +91,7 @@ func (d *Datapath) SetLentNames(names map[model.Name]Lent) (left int, err error)
 	return left, nil
 }
 
-// nameHash is question_name_hash of bpf/include/question.h.
+// nameHash is question_name_hash of bpf/question/question.h.
 func (d *Datapath) nameHash(name model.Name) uint64 {
 	var key [16]byte
 	binary.LittleEndian.PutUint64(key[:], d.layout.Seed[0])
@@ -110,7 +110,7 @@ func (d *Datapath) Await(asker netip.Addr, long time.Duration) {
 		return
 	}
 	address := asker.As4()
-	place := binary.BigEndian.Uint32(address[:]) * 0x9e3779b1 >> 20 // as in bpf/include/question_side.h
+	place := binary.BigEndian.Uint32(address[:]) * 0x9e3779b1 >> 20 // as in bpf/question/side.h
 	until := uint32((Now() + model.Instant(long)) >> tickShift)
 	_ = d.objects.AwaitedAskers.Put(place, uint64(until)<<32|uint64(networkOrder(asker)))
 }

@@ -33,7 +33,7 @@ func (d *Datapath) writeShares(s *shares) error {
 	return nil
 }
 
-// shareOf is share_of of bpf/include/slot.h.
+// shareOf is share_of of bpf/nat/slot.h.
 func (d *Datapath) shareOf(private uint32) int {
 	return int(d.hash(uint64(private), 0) >> (64 - shareBits))
 }

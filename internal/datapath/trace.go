@@ -6,7 +6,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// TraceKind says what a step of a dry run is, and what it has (bpf/include/trace.h).
+// TraceKind says what a step of a dry run is, and what it has (bpf/trace/trace.h).
 type TraceKind uint32
 
 // The steps of a dry run.

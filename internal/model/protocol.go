@@ -17,7 +17,7 @@ const (
 	UDP         Protocol = 17
 )
 
-// Those that it translates by address alone (bpf/include/basic.h).
+// Those that it translates by address alone (bpf/packet/basic.h).
 const (
 	IPIP    Protocol = 4
 	DCCP    Protocol = 33

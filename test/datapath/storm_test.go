@@ -237,7 +237,7 @@ func (s *storm) judge(public bool, in []byte, action datapath.Action, out []byte
 		return ""
 	}
 	toPublic := after.Ethernet.Destination == packets.RouterMAC
-	if mac := after.Ethernet.Destination; mac[0] == 0x52 { // with copies that become the fragments held for it (bpf/include/carrier.h)
+	if mac := after.Ethernet.Destination; mac[0] == 0x52 { // with copies that become the fragments held for it (bpf/fragment/carrier.h)
 		toPublic = mac[3] == 2
 	}
 	return s.translated(public, toPublic, after)

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Opening and ending a session together with what it holds: index entries, mapping, filter entry. Everything
+ * here runs under the stripe of the private endpoint.
+ *
+ * Address-dependent filtering (RFC 4787 §5) asks whether a mapping has a session to a remote address, whatever
+ * the port. The first session of such a pair owns an index entry for it; later ones lean on that owner, which
+ * keeps its record (PHASE_HOLDING) until the last of them has ended.
+ */
+#pragma once
+
+#include "../nat/mapping.h"
+#include "remote_seen.h"
+#include "standing.h"
+
+/* Whether a packet without a session may open one. */
+static __always_inline enum reason may_open(const struct packet *packet)
+{
+	if (packet->link_broadcast)
+		return REASON_DROP_LINK_BROADCAST;
+	switch (packet->tuple.protocol) {
+	case IPPROTO_TCP:
+		return tcp_is_pure_syn(packet->tcp_flags) ? REASON_NONE : REASON_DROP_NOT_SYN;
+	case IPPROTO_ICMP:
+		return packet->reply ? REASON_DROP_NO_SESSION : REASON_NONE;
+	}
+	return REASON_NONE;
+}
+
+/* What a new session is made of. Stamps and deltas are filled in here. */
+struct flow {
+	__u32 private_address;
+	__u32 remote_address;
+	__u32 external_address;
+	__u16 private_port;
+	__u16 remote_port;
+	__u16 external_port;
+	__u8 protocol;
+	__u8 origin;
+	__u8 flags;
+	__u8 opened;	   /* its session was opened, not found open */
+	__u16 route_epoch; /* of next_hop */
+	__u16 next_hop;	   /* on its way out, if it is known */
+	__u16 outbound;	   /* the slot of its host's outbound address */
+	struct homes homes;
+	__u32 mapping;
+	__u32 judged;
+	__u32 name;
+	__u32 binding; /* its slot, for ORIGIN_POOL */
+	__u32 number;  /* and its number */
+	__u32 tick;    /* now */
+};
+
+/* The one that a packet opens: too large for the stack of kernels before 6.9, which give each call 32 bytes or more. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, struct flow);
+	__uint(max_entries, 1);
+} new_flows SEC(".maps");
+
+static __always_inline struct flow *flow_new(void)
+{
+	__u32 zero = 0;
+	struct flow *flow = bpf_map_lookup_elem(&new_flows, &zero);
+
+	if (!flow)
+		return 0;
+	__builtin_memset(flow, 0, sizeof(*flow));
+	flow->tick = clock_tick();
+	return flow;
+}
+
+/* Counts the session that a flow from outside opens with its remote address, unless that has to be proved. */
+static __always_inline void flow_count(struct flow *flow)
+{
+	if (!DRY && !(flow->flags & (SESSION_HAIRPIN | SESSION_TENTATIVE)) && !session_is_led(flow->origin) &&
+	    remote_join(flow->remote_address, flow->tick))
+		flow->flags |= SESSION_COUNTED;
+}
+
+/*
+ * Whether what comes back is of another session: a chain has opened it (dnat names the port, or has named it), or, where
+ * there are no ports, another host.
+ */
+__noinline bool flow_is_taken(const struct flow *flow)
+{
+	struct control *control = control_get();
+	struct session_key key = {};
+
+	if (!flow || !control || (!control->statics && !is_basic(flow->protocol)))
+		return false;
+	key.local = flow->external_address;
+	key.local_port = flow->external_port;
+	key.remote = flow->remote_address;
+	key.remote_port = flow->remote_port;
+	key.protocol = flow->protocol;
+	key.side = KEY_OUTSIDE;
+	return session_find_indexed(&key) != 0;
+}
+
+static __always_inline void session_fill(struct session *session, const struct flow *flow, __u32 tick)
+{
+	__u16 address = checksum_delta(flow->private_address, flow->external_address);
+	__u16 port = checksum_delta(flow->private_port, flow->external_port);
+
+	session->private_address = flow->private_address;
+	session->remote_address = flow->remote_address;
+	session->external_address = flow->external_address;
+	session->private_port = flow->private_port;
+	session->remote_port = flow->remote_port;
+	session->external_port = flow->external_port;
+	session->protocol = flow->protocol;
+	session->origin = flow->origin;
+	session->judged = flow->judged;
+	session->life.stamp = tick;
+	session->life.tcp = TCP_NONE;
+	if (flow->protocol == IPPROTO_TCP)
+		session->life.tcp = TCP_SYN;
+	session->life.version++;
+	session->address_delta = address;
+	/* An ICMP checksum covers no addresses. */
+	session->l4_delta = flow->protocol == IPPROTO_ICMP ? port : checksum_add(address, port);
+	session->next_hop_out = flow->next_hop;
+	session->route_epoch = flow->route_epoch;
+	session->next_hop_in = 0;
+	session->flags = flow->flags;
+	__builtin_memset(&session->holds, 0, sizeof(session->holds));
+	session->opened = tick;
+	if (flow->origin == ORIGIN_POOL) {
+		session->holds.pool.binding = flow->binding;
+		session->holds.pool.service = flow->name;
+	} else {
+		session->holds.mapping.slot = flow->mapping;
+	}
+}
+
+/*
+ * Makes the filled record live, and known by its inside tuple: at home it is found without the index. False when
+ * the index is full; it must be unlisted even so.
+ */
+static __always_inline bool session_list(__u32 number, struct session *session, struct homes homes)
+{
+	struct session_key key = session_inside_key(session);
+	union {
+		struct life life;
+		__u64 word;
+	} life = {.life = session->life};
+	bool away = !homes_hold(homes, number);
+
+	if (away)
+		home_count(homes.first, 1);
+	life.life.phase = PHASE_LIVE;
+	/* A full barrier: who sees it live sees what it is filled with. */
+	__sync_lock_test_and_set((__u64 *)&session->life, life.word);
+	return !away || index_insert(&session_index, session_place(&key), number);
+}
+
+/* Nobody finds the session any more: before its mapping goes to somebody else. */
+static __always_inline void session_unlist(__u32 number, struct session *session, __u32 tick)
+{
+	struct session_key key = session_inside_key(session);
+	struct homes homes = homes_inside(&key);
+
+	session->life.stamp = tick;
+	barrier(); /* a sweep that sees it rest sees since when */
+	*(volatile __u8 *)&session->life.phase = PHASE_RESTING;
+	barrier();
+	if (homes_hold(homes, number))
+		return;
+	index_remove(&session_index, session_place(&key), number);
+	home_count(homes.first, -1);
+}
+
+/* Takes part in the filter entry of (mapping, remote address); false when the index is full. */
+static __always_inline bool filter_join(__u32 number, struct session *session)
+{
+	struct session_key key = session_filter_key(session);
+	__u32 owner = session_find_indexed(&key);
+	struct session *record;
+
+	if (owner) {
+		record = session_at(owner);
+		if (!record)
+			return false;
+		record->holds.mapping.filter_users++;
+		session->holds.mapping.filter = owner;
+		return true;
+	}
+	session->flags |= SESSION_FILTER_OWNER;
+	session->holds.mapping.filter = number;
+	session->holds.mapping.filter_users = 1;
+	if (index_insert(&session_index, session_place(&key), number))
+		return true;
+	session->flags &= ~SESSION_FILTER_OWNER;
+	session->holds.mapping.filter = 0;
+	return false;
+}
+
+/* Ends the owner of a filter entry on which no session leans any more. */
+static __always_inline void filter_end(__u32 number, struct session *owner, __u32 tick)
+{
+	struct session_key key = session_filter_key(owner);
+
+	index_remove(&session_index, session_place(&key), number);
+	owner->life.stamp = tick;
+	owner->life.phase = PHASE_RESTING;
+	count_statistic(STATISTIC_SESSIONS_FREED);
+}
+
+/* Leaves the filter entry. An owner that has ended before goes with the last who leaned on it. */
+static __always_inline void filter_leave(struct session *session, __u32 tick)
+{
+	__u32 number = session->holds.mapping.filter;
+	struct session *owner = number ? session_at(number) : 0;
+
+	if (!owner || !owner->holds.mapping.filter_users)
+		return;
+	owner->holds.mapping.filter_users--;
+	if (!owner->holds.mapping.filter_users && owner->life.phase == PHASE_HOLDING)
+		filter_end(number, owner, tick);
+}
+
+/* The record of a session from the pool names its binding no longer. */
+static __always_inline void pool_leave(struct session *session)
+{
+	struct binding *binding = binding_at(session->holds.pool.binding);
+
+	if (!binding)
+		return;
+	if (session_stands(session))
+		standing_leave(session, binding);
+	binding_let_go(binding);
+}
+
+/* Counts it no longer with who opened it. */
+static __always_inline void session_uncount(struct session *session)
+{
+	bool counted = session_take_mark(session, SESSION_COUNTED);
+
+	if (session_is_led(session->origin) && !(session->flags & SESSION_HAIRPIN))
+		led_leave(session->private_address);
+	if (!counted)
+		return;
+	if (session_is_outbound(session->origin))
+		subscriber_leave(session->private_address, session->protocol, false);
+	else
+		remote_leave(session->remote_address);
+}
+
+__noinline int session_end(__u32 number, struct session *session, const struct settings *settings, __u32 tick)
+{
+	struct session_key key;
+
+	if (!session || !settings)
+		return 0;
+	session_unlist(number, session, tick);
+	session_uncount(session);
+	if (session_is_listed_outside(session->origin)) {
+		key = session_outside_key(session);
+		index_remove(&session_index, session_place(&key), number);
+		if (session->origin == ORIGIN_POOL)
+			pool_leave(session);
+	} else if (session_has_mapping(session->origin)) {
+		mapping_release(session->holds.mapping.slot, session->origin == ORIGIN_MAPPING,
+				settings->port_quarantine, tick);
+		filter_leave(session, tick);
+		if (session->flags & SESSION_FILTER_OWNER) {
+			if (session->holds.mapping.filter_users)
+				session->life.phase = PHASE_HOLDING;
+			else
+				filter_end(number, session, tick);
+			return 1;
+		}
+	}
+	count_statistic(STATISTIC_SESSIONS_FREED);
+	return 1;
+}
+
+/*
+ * Opens the session in a record that the caller has allocated; neither tuple is in use. *number becomes 0 where it
+ * cannot be found.
+ */
+__noinline enum reason session_open(const struct flow *flow, const struct settings *settings, __u32 *number)
+{
+	struct session *session;
+	struct session_key key;
+	enum reason reason = REASON_DROP_SESSION_INDEX_FULL;
+	__u32 tick;
+
+	if (!flow || !settings || !number)
+		return REASON_DROP_INTERNAL;
+	tick = flow->tick;
+	session = session_entered(*number);
+	if (!session)
+		return REASON_DROP_INTERNAL;
+	session_fill(session, flow, tick);
+	if (DRY)
+		return REASON_NONE;
+	remote_see(flow->remote_address);
+	count_statistic(STATISTIC_SESSIONS_OPENED);
+	if (!session_list(*number, session, flow->homes))
+		goto full;
+	if (session_is_listed_outside(flow->origin)) {
+		key = session_outside_key(session);
+		if (!index_insert(&session_index, session_place(&key), *number))
+			goto full;
+		/* Two hosts may come at once, under different stripes: one of them sees the other, or both. */
+		if (is_basic(flow->protocol) && session_has_rival(&key, *number)) {
+			index_remove(&session_index, session_place(&key), *number);
+			reason = REASON_DROP_SESSION_CONFLICT;
+			goto full;
+		}
+	} else if (session_has_mapping(flow->origin) && settings->filtering == FILTER_ADDRESS_DEPENDENT &&
+		   !filter_join(*number, session)) {
+		goto full;
+	}
+	return REASON_NONE;
+full:
+	/* The mapping is the caller's to release. */
+	session_unlist(*number, session, tick);
+	count_statistic(STATISTIC_SESSIONS_FREED);
+	*number = 0;
+	return reason;
+}
+
+/* The same for a session by an address of many hosts. */
+static __always_inline enum reason shared_session_open(const struct flow *flow, const struct settings *settings,
+						       __u32 *number)
+{
+	if (flow_is_taken(flow)) {
+		record_release(*number, session_is_outbound(flow->origin));
+		*number = 0;
+		return REASON_DROP_SESSION_CONFLICT;
+	}
+	return session_open(flow, settings, number);
+}

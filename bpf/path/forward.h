@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The last steps of a packet that has a session: judge it if the policy changed, note it in the session,
+ * translate it, and send it to its next hop or, where no frame can be redirected, through the kernel. Whatever
+ * fails here drops the packet: an untranslated one never leaves.
+ */
+#pragma once
+
+#include "chain.h"
+#include "../fragment/first.h"
+#include "../nat/own.h"
+#include "../route/path_mtu.h"
+#include "../answer/refuse.h"
+#include "../nat/rewrite.h"
+#include "../route/cache.h"
+#include "../pool/tentative.h"
+
+/* What a packet of another protocol than TCP tells of a session from outside, and of the client of one from the pool. */
+static __always_inline void flow_meet(struct session *session, __u32 generation, enum direction direction)
+{
+	if (direction == DIRECTION_OUT) {
+		if (!(session->flags & SESSION_ANSWERED))
+			standing_answer(session, generation);
+	} else if (session->origin == ORIGIN_POOL &&
+		   (session->flags & (SESSION_ANSWERED | SESSION_SETTLED)) == SESSION_ANSWERED) {
+		proof_answered(session, generation);
+	}
+}
+
+/* Notes the packet in the session; of one from outside, whether it stands. A tentative one has noted it itself. */
+static __always_inline void flow_touch(struct session *session, const struct packet *packet, enum direction direction,
+				       __u32 tick)
+{
+	enum turn turn;
+
+	if (DRY)
+		return;
+	if (session_is_outbound(session->origin)) {
+		session_touch(session, packet, direction, tick);
+		if (direction == DIRECTION_IN && is_basic(session->protocol) && !(session->flags & SESSION_ANSWERED))
+			session_mark(session, SESSION_ANSWERED);
+		return;
+	}
+	if (session->flags & SESSION_TENTATIVE)
+		return;
+	turn = session_touch(session, packet, direction, tick);
+	if (session->protocol != IPPROTO_TCP)
+		flow_meet(session, packet->generation, direction);
+	else if (turn == TURN_CLOSES)
+		standing_close(session);
+	else if (turn == TURN_OPENS)
+		standing_return(session);
+}
+
+/* Looks the session's next hop up again and remembers it. */
+__noinline enum route session_route(ctx_t *ctx, struct session *session, enum direction direction, __u16 epoch,
+				    __u32 *number)
+{
+	struct route_query query = {.ingress = ctx_ifindex(ctx)};
+	enum route route;
+	bool out = direction == DIRECTION_OUT;
+
+	if (!session || !number)
+		return ROUTE_NONE;
+	query.source = out ? session->external_address : session->remote_address;
+	query.destination = out ? session->remote_address : session->private_address;
+	route = route_recall(ctx, &query, epoch);
+	if (session->route_epoch != epoch) {
+		session->next_hop_in = 0;
+		session->next_hop_out = 0;
+		session->route_epoch = epoch;
+	}
+	*number = query.number;
+	if (route > ROUTE_NO_NEIGHBOUR)
+		return route;
+	if (query.side != (out ? SIDE_PUBLIC : SIDE_PRIVATE))
+		return ROUTE_NONE;
+	if (out)
+		session->next_hop_out = query.number;
+	else
+		session->next_hop_in = query.number;
+	return route;
+}
+
+static __always_inline void ttl_write(struct iphdr *ip, __u8 ttl)
+{
+	__u16 before = *(__u16 *)&ip->ttl, after;
+
+	ip->ttl = ttl;
+	after = *(__u16 *)&ip->ttl;
+	ip->check = checksum_update(ip->check, checksum_fold((__u64)(__u16)~before + after));
+}
+
+static __always_inline bool forward_link(ctx_t *ctx, const struct next_hop *hop)
+{
+	struct ethhdr *eth = (void *)(long)ctx->data;
+	struct iphdr *ip = (void *)(eth + 1);
+
+	if ((void *)(ip + 1) > (void *)(long)ctx->data_end)
+		return false;
+	ttl_write(ip, ip->ttl - 1);
+	__builtin_memcpy(eth->h_dest, hop->destination, 6);
+	__builtin_memcpy(eth->h_source, hop->source, 6);
+	return true;
+}
+
+/* Sends the frame, translated by the caller, to hop; 0 stands for "no link address yet". */
+static __always_inline int forward_send(ctx_t *ctx, const struct packet *packet, struct next_hop *hop, enum side side)
+{
+	if (!hop) {
+		reason_count(REASON_FORWARDED_NO_NEIGHBOUR);
+		return CTX_PASS;
+	}
+	/* A length that is not known is too long, too. */
+	if (hop->redirect < CTX_REDIRECTS || (__u16)(packet->wire_length - 1) >= hop->mtu) {
+		/* The kernel decrements the TTL, and fragments where the sender allows it. */
+		reason_count(REASON_FORWARDED_BY_STACK);
+		return CTX_PASS;
+	}
+	if (!packet_fill_sum(ctx, packet) || !forward_link(ctx, hop))
+		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
+	reason_count(REASON_FORWARDED);
+	return bpf_redirect(hop->ifindex, 0);
+}
+
+/* The next hop for the session's direction in *hop (0: no neighbour yet); ROUTE_FOUND or why there is none. */
+static __always_inline enum route forward_hop(ctx_t *ctx, struct session *session, enum direction direction, __u32 tick,
+					      __u16 epoch, struct next_hop **hop)
+{
+	__u32 number = direction == DIRECTION_OUT ? session->next_hop_out : session->next_hop_in;
+	enum route route;
+
+	*hop = 0;
+	if (number && session->route_epoch == epoch) {
+		*hop = next_hop_at(number);
+		if (*hop && tick - (*hop)->stamp < NEXT_HOP_FRESH) {
+			if ((*hop)->used != tick)
+				(*hop)->used = tick;
+			return ROUTE_FOUND;
+		}
+	}
+	route = session_route(ctx, session, direction, epoch, &number);
+	*hop = route == ROUTE_FOUND ? next_hop_at(number) : 0;
+	return route == ROUTE_NO_NEIGHBOUR ? ROUTE_FOUND : route;
+}
+
+static __always_inline int refuse_no_route(ctx_t *ctx, const struct packet *packet, enum side side)
+{
+	if (side == SIDE_PRIVATE)
+		return refuse(ctx, packet, REASON_DROP_NO_ROUTE, side, ICMP_DEST_UNREACH, ICMP_NET_UNREACH, 0);
+	return verdict(ctx, packet, REASON_DROP_NO_ROUTE, side);
+}
+
+/*
+ * Judges the session if the policy changed since it was judged last, or if the packet opens it anew, and else the
+ * packet if functions see its every one: REASON_NONE, why it ends, or ASK_CHAIN.
+ */
+__noinline enum reason session_judge(struct session *session, const struct packet *packet, enum direction direction,
+				     bool anew)
+{
+	struct tuple flow = {};
+	enum reason reason;
+	__u32 judged, packets;
+	bool out, sent;
+
+	if (!session || !packet)
+		return REASON_DROP_INTERNAL;
+	judged = *(volatile __u32 *)&session->judged;
+	packets = judged ^ judged_by(packet->generation);
+	if (!packets && !anew)
+		return REASON_NONE;
+	out = session_is_outbound(session->origin);
+	sent = session->origin == ORIGIN_STATIC; /* its flow is judged as it came */
+	flow.source = out ? session->private_address : session->remote_address;
+	flow.destination = out ? session->remote_address : sent ? session->external_address : session->private_address;
+	flow.source_port = out ? session->private_port : session->remote_port;
+	flow.destination_port = out ? session->remote_port : sent ? session->external_port : session->private_port;
+	flow.protocol = session->protocol;
+	if (packets <= JUDGED_MASK && !anew) {
+		reason = chain_judge_packet(packet, &flow, out, session, packets);
+		goto asked;
+	}
+	if (packet->again == NF_PACKET) /* by a generation that was in force when it came */
+		return chain_was_asked(&flow, out);
+	if (is_banned(session->remote_address))
+		return REASON_DROP_BANNED;
+	reason = service_judge(session->private_address, session->private_port, session->protocol,
+			       session->origin << 8 | session->flags, packet->generation);
+	if (reason == REASON_NONE && own_is_void(session, packet->generation))
+		reason = REASON_DROP_SERVICE_CLOSED;
+	if (reason != REASON_NONE)
+		return reason;
+	reason = sent ? chain_judge_static(packet, &flow, session) : chain_judge(packet, &flow, out);
+	if (reason == REASON_NONE)
+		session->judged = chain_judged(packet);
+asked:
+	if (reason == ASK_CHAIN && session->origin == ORIGIN_MAPPING)
+		chain_is_mapped();
+	if (reason == ASK_CHAIN && session->origin == ORIGIN_POOL)
+		chain_came_to(session->external_port);
+	if (reason == ASK_CHAIN && !anew)
+		chain_is_open(out != (direction == DIRECTION_OUT), judged);
+	return reason;
+}
+
+/* Whether a connection is to take the tuple of one that is over: to chains it is a new flow. */
+static __always_inline bool session_begins_anew(const struct session *session, const struct packet *packet)
+{
+	return tcp_is_pure_syn(packet->tcp_flags) && tcp_is_closing(session->life.tcp);
+}
+
+/* The identification of a translated packet, and what a first fragment leaves for the others. */
+static __always_inline enum reason forward_number(ctx_t *ctx, const struct packet *packet,
+						  const struct session *session, enum direction direction)
+{
+	if (__builtin_expect(packet->fragment, 0))
+		return direction == DIRECTION_OUT && (session->flags & SESSION_HAIRPIN)
+			       ? fragment_turn(ctx, packet, session)
+			       : fragment_leave(ctx, packet, session, direction);
+	if (direction == DIRECTION_OUT && !packet->dont_fragment &&
+	    !identification_write(ctx, identification_next(session, ctx_segments(ctx))))
+		return REASON_DROP_INTERNAL;
+	return REASON_NONE;
+}
+
+/* A packet of an open session. hairpin: it goes to another host behind this gateway, from DIRECTION_OUT. */
+static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct session *session, enum direction direction,
+				   __u16 epoch)
+{
+	enum side side = direction == DIRECTION_OUT ? SIDE_PRIVATE : SIDE_PUBLIC;
+	bool anew = session_begins_anew(session, packet);
+	__u32 tick = clock_tick();
+	struct next_hop *hop;
+	enum reason reason;
+
+	if (DRY) {
+		struct session *copy = dry_record();
+
+		if (!copy)
+			return CTX_DROP;
+		*copy = *session;
+		copy->next_hop_in = 0; /* its numbers are of another table than a dry run's */
+		copy->next_hop_out = 0;
+		session = copy;
+	}
+	if (__builtin_expect(packet->link_broadcast, 0))
+		return verdict(ctx, packet, REASON_DROP_LINK_BROADCAST, side);
+	if (__builtin_expect(session->judged != judged_by(packet->generation) || anew, 0)) {
+		reason = session_judge(session, packet, direction, anew);
+
+		if (reason == ASK_CHAIN) {
+			reason = chain_ask(ctx, packet);
+			if (reason == REASON_NONE)
+				reason = session_judge(session, packet, direction, anew);
+			if (reason == ASK_CHAIN)
+				reason = REASON_DROP_INTERNAL;
+		}
+		if (reason != REASON_NONE)
+			return chain_refuse(ctx, packet, reason, side);
+	}
+	if (!DRY && __builtin_expect(session->flags & SESSION_TENTATIVE, 0)) {
+		reason = tentative_pass(ctx, packet, session, direction);
+
+		if (proof_is_lost(reason) && refusals_are_on(packet))
+			return refuse_stranger(ctx, packet, reason, side);
+		if (reason != REASON_NONE)
+			return verdict(ctx, packet, reason, side);
+	}
+	if (__builtin_expect(packet->ttl <= 1, 0))
+		return refuse(ctx, packet, REASON_DROP_TTL_EXPIRED, side, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
+	if (direction == DIRECTION_OUT && __builtin_expect(session->flags & SESSION_HAIRPIN, 0)) {
+		flow_touch(session, packet, direction, tick);
+		if (!rewrite_packet(ctx, packet, session, direction))
+			return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
+		reason = forward_number(ctx, packet, session, direction);
+		if (reason != REASON_NONE)
+			return verdict(ctx, packet, reason, side);
+		trace_step(TRACE_HAIRPIN, 0, session->external_address, session->external_port, 0);
+		hairpin_enter(ctx, packet);
+		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
+	}
+	if (__builtin_expect(forward_hop(ctx, session, direction, tick, epoch, &hop) != ROUTE_FOUND, 0))
+		return refuse_no_route(ctx, packet, side);
+	if (packet->dont_fragment) {
+		/* The kernel's error would name a flow that the sender does not know. */
+		__u32 most = hop ? hop->mtu : unknown_mtu(ctx, session, direction);
+
+		if (__builtin_expect(packet->wire_length > most, 0))
+			return refuse(ctx, packet, REASON_DROP_TOO_BIG, side, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED,
+				      most);
+	}
+	flow_touch(session, packet, direction, tick);
+	if (__builtin_expect(packet->tcp_flags & TCP_FLAG_SYN, 0))
+		path_clamp(ctx, packet, session, hop ? hop->mtu : 0, direction);
+	if (!rewrite_packet(ctx, packet, session, direction))
+		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
+	reason = forward_number(ctx, packet, session, direction);
+	if (reason != REASON_NONE)
+		return verdict(ctx, packet, reason, side);
+	if (__builtin_expect(packet->fragment, 0)) {
+		int action = first_release(ctx, session, direction, hop);
+
+		if (action != CARRIER_STAYS)
+			return action;
+	}
+	return forward_send(ctx, packet, hop, side);
+}
