@@ -30,26 +30,6 @@ func TestExampleLoads(t *testing.T) {
 	}
 }
 
-// Every YAML block of these pages is a whole configuration that loads.
-func TestDocumentedBlocksLoad(t *testing.T) {
-	for _, page := range []string{reference, "../../docs/guide/chains.md", "../../docs/guide/filter.md", "../../docs/guide/dos-denial.md", "../../docs/guide/rate-limit.md", "../../docs/guide/jump.md", "../../docs/guide/mirror.md", "../../docs/guide/dnat.md", "../../docs/guide/one-address.md"} {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		blocks := strings.Split(string(text), "```yaml\n")[1:]
-		if len(blocks) == 0 {
-			t.Fatalf("no YAML block found in %s", page)
-		}
-		for i, block := range blocks {
-			block, _, _ = strings.Cut(block, "```")
-			if _, err := Parse("testdata/block.yaml", []byte(block)); err != nil { // where its files are
-				t.Errorf("%s: block %d: %v", page, i+1, err)
-			}
-		}
-	}
-}
-
 // row is one key as the reference shows it, without its meaning.
 type row struct{ kind, standard, allowed string }
 

@@ -28,7 +28,7 @@ func (r *realm) guideFrom(key, page string, replaced ...string) string {
 	}
 	_, block, _ := strings.Cut(string(text), "```yaml\n")
 	block, _, _ = strings.Cut(block, "```")
-	_, rest, found := strings.Cut(block, "\n"+key+":\n")
+	_, rest, found := strings.Cut("\n"+block, "\n"+key+":\n")
 	if !found {
 		r.t.Fatalf("the first example of %s has no %s", page, key)
 	}
