@@ -23,8 +23,7 @@ var (
 var unfinished = []string{
 	"bans", "bench", "chains", "demo", "develop", "dnat", "dos-denial", "explain", "first-bytes",
 	"from-fail2ban", "from-ipset", "from-ipt-geofence", "geofence", "jump", "mirror",
-	"multipath", "names", "nat", "one-address", "operate", "own-function", "rate-limit", "start",
-	"tenants",
+	"multipath", "operate", "own-function", "rate-limit", "start",
 }
 
 // checkSentences wants short sentences in the guide. Code blocks, tables and headings
