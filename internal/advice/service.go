@@ -81,7 +81,7 @@ func (s *Service) Run(ctx context.Context) error {
 			return nil
 		case <-remember.C:
 			if err := s.note(); err != nil {
-				s.Log.Warn("remembering what was counted", "error", err)
+				s.Log.Warn("counters not stored", "error", err)
 			}
 		}
 	}

@@ -56,21 +56,21 @@ func (s *Service) takers(t totals) (list []string) {
 	if inside || outside {
 		usage, err := s.Data.Usage()
 		if err != nil {
-			s.Log.Warn("how many sessions there are is not known", "error", err)
+			s.Log.Warn("session count not read", "error", err)
 			return nil
 		}
 		limits := s.Config().Limits
 		if inside {
 			hosts, err := s.Data.Subscribers()
 			if err != nil {
-				s.Log.Warn("who has most sessions inside is not known", "error", err)
+				s.Log.Warn("busiest hosts not read", "error", err)
 			}
 			list = append(list, hostTakers(hosts, limits, int(usage.Sessions), t.reasons["drop_no_port"] > 0)...) //nolint:gosec // at most 64 million
 		}
 		if outside {
 			remotes, err := s.Data.Remotes()
 			if err != nil {
-				s.Log.Warn("who has most sessions outside is not known", "error", err)
+				s.Log.Warn("busiest remote addresses not read", "error", err)
 			}
 			list = append(list, remoteTakers(remotes, limits.RemoteSessions, t.fullest(limits, int(usage.Sessions)))...) //nolint:gosec // as above
 		}

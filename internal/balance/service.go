@@ -198,7 +198,7 @@ func (s *Service) watch(ctx context.Context, b *Balance, place int) {
 			return
 		}
 		if err := s.heard(b, place, fault); err != nil {
-			s.log.Error("a backend's state is not in force", "function", b.name, "backend", probe.Endpoint, "error", err)
+			s.log.Error("backend state not in force", "function", b.name, "backend", probe.Endpoint, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -222,9 +222,9 @@ func (s *Service) heard(b *Balance, place int, fault error) error {
 	switch {
 	case now.Up == before.Up:
 	case now.Up:
-		s.log.Info("a backend is up", "function", b.name, "backend", backend.To, "port", backend.Port)
+		s.log.Info("backend up", "function", b.name, "backend", backend.To, "port", backend.Port)
 	default:
-		s.log.Warn("a backend is down", "function", b.name, "backend", backend.To, "port", backend.Port, "error", now.Fault)
+		s.log.Warn("backend down", "function", b.name, "backend", backend.To, "port", backend.Port, "error", now.Fault)
 	}
 	if !due {
 		return nil

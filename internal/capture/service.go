@@ -55,7 +55,7 @@ func (f *Service) Open(data Data) { f.data = data }
 func (f *Service) Prepare(next Functions) lifecycle.Change {
 	return lifecycle.Change{Settle: func() {
 		if err := f.reconfigure(next); err != nil {
-			f.log.Warn("a capture misses packets after this reload", "error", err)
+			f.log.Warn("capture not updated", "error", err)
 		}
 	}}
 }
@@ -78,7 +78,7 @@ func (f *Service) join(request api.CaptureRequest) (*capture, error) {
 		}
 		f.events, f.captures = events, map[*capture]bool{}
 		booted := time.Now().Add(-time.Duration(datapath.Now())) // once, so that intervals are exact
-		go events.Follow(func(err error) { f.log.Warn("a captured packet was not read", "error", err) },
+		go events.Follow(func(err error) { f.log.Warn("captured packet lost", "error", err) },
 			func(event datapath.Capture) { f.hand(event, booted) })
 	}
 	c := newCapture(request)
@@ -94,7 +94,7 @@ func (f *Service) leave(c *capture) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if err := f.remove(c); err != nil {
-		f.log.Warn("a capture did not end as it should", "error", err)
+		f.log.Warn("capture close failed", "error", err)
 	}
 }
 

@@ -20,7 +20,7 @@ func (g kernelServices) newCaptures() *capture.Service {
 func (g kernelServices) prepareCaptures(d *draft) (change, error) {
 	if d.before == nil {
 		g.captures.Open(g.data)
-		g.drops.Open(g.data, func(err error) { g.log.Warn("a drop was not read", "error", err) })
+		g.drops.Open(g.data, func(err error) { g.log.Warn("drop event lost", "error", err) })
 		return change{}, nil
 	}
 	return g.captures.Prepare(functionsOf(d.view)), nil

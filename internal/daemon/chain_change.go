@@ -52,7 +52,7 @@ func (g commands) changeChain(r api.ChainRequest, edit func(*config.Document) (*
 	for _, f := range ch.Functions {
 		done.Functions = append(done.Functions, f.Name)
 	}
-	g.log.Info("a chain was changed by command", "chain", r.Chain, "functions", done.Functions, "generation", v.generation)
+	g.log.Info("chain changed", "chain", r.Chain, "functions", done.Functions, "generation", v.generation)
 	return done, nil
 }
 
@@ -91,7 +91,7 @@ func (g commands) SaveChains() (api.ChainsSaved, error) {
 	now := *v // others read the one in force
 	now.saved = v.config.Chains
 	g.view.Store(&now)
-	g.log.Info("chains were saved", "chains", done.Chains, "file", g.options.ConfigFile)
+	g.log.Info("chains saved", "chains", done.Chains, "file", g.options.ConfigFile)
 	return done, nil
 }
 

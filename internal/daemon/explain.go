@@ -54,7 +54,7 @@ func (g *Daemon) newExplainer() *explainer {
 func (e *explainer) close() {
 	for mode, dry := range e.dries {
 		if err := dry.Close(); err != nil {
-			e.log.Warn("closing what explains", "mode", mode, "error", err)
+			e.log.Warn("explain close failed", "mode", mode, "error", err)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (g *Daemon) lookAtHops() bool {
 	}
 	list, err := g.machine.NextHops()
 	if err != nil {
-		g.log.Warn("following the routes", "error", err)
+		g.log.Warn("route update failed", "error", err)
 	}
 	if err == nil && !slices.Equal(before, list) {
 		g.bans.SpareSoon()

@@ -25,7 +25,7 @@ func (g commands) EndSessions(filter api.Filter) (n int, err error) {
 		v := g.view.Load()
 		n, err = g.data.EndSessions(func(s datapath.Session) bool { return filter.MatchSession(v.describeSession(s)) })
 	}
-	g.log.Info("an operator ended sessions", "sessions", n, "filter", filter.Query().Encode())
+	g.log.Info("sessions ended by command", "sessions", n, "filter", filter.Query().Encode())
 	return n, err
 }
 

@@ -24,7 +24,7 @@ func (g machineServices) prepareOutbound(d *draft) (change, error) {
 	}
 	return change{Settle: func() {
 		if err := g.outbound.Follow(outbound.PlanOf(d.config), d.outbound); err != nil {
-			g.log.Error("following the outbound addresses", "error", err)
+			g.log.Error("outbound address update failed", "error", err)
 		}
 	}}, nil
 }
@@ -49,7 +49,7 @@ func (g machineServices) readdress() {
 		return
 	}
 	if err := g.services.Apply(old.next(old.document, addresses, old.lists)); err != nil {
-		g.log.Error("the configuration does not fit the outbound addresses of now", "error", err)
+		g.log.Error("configuration does not fit the outbound addresses", "error", err)
 		now := *old // others read the one in force
 		now.outbound = addresses
 		g.view.Store(&now)

@@ -61,7 +61,7 @@ func (g *Daemon) lookAtOwn() error {
 // warnOfOwn says which pool addresses are never lent.
 func (g *Daemon) warnOfOwn(v *view) {
 	for _, a := range g.ownInPool(v) {
-		g.log.Warn("a pool address stands on an interface and is not lent: take it off the interface, or out of pool.addresses", "address", a)
+		g.log.Warn("pool address is on an interface and not lent", "hint", "take it off the interface, or out of pool.addresses", "address", a)
 	}
 }
 

@@ -20,7 +20,7 @@ func (g *Daemon) Reload() (done api.Reload, err error) {
 	defer func() {
 		g.events.Emit(events.Reload{Generation: done.Generation, Error: events.Text(err)})
 		if err != nil {
-			g.log.Error("the reload changed nothing", "error", err)
+			g.log.Error("reload failed", "error", err)
 		}
 	}()
 	d, err := config.Read(g.options.ConfigFile)
@@ -37,7 +37,7 @@ func (g *Daemon) Reload() (done api.Reload, err error) {
 		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
 	}
 	c, dropped := d.Config, old.unlike(d.Config)
-	g.log.Info("reloaded", "generation", next.generation, "hosts", len(c.Hosts), "changes by command dropped", dropped)
+	g.log.Info("reloaded", "generation", next.generation, "hosts", len(c.Hosts), "dropped_changes", dropped)
 	return api.Reload{Generation: next.generation, Hosts: len(c.Hosts), Dropped: dropped}, nil
 }
 

@@ -57,7 +57,7 @@ func (d *Datapath) followCarrier() {
 		return
 	}
 	if !d.carrier.failed {
-		d.options.Logger.Warn("fragments that come before the first of their packet are dropped", "why", err)
+		d.options.Logger.Warn("early fragments are dropped", "why", err)
 	}
 	d.carrier.failed = true
 	_ = d.objects.CarrierTable.Put(uint32(0), uint32(0))

@@ -114,7 +114,7 @@ func (d *Datapath) keepHost(name string) error {
 	if err != nil || now == hostWanted {
 		return err
 	}
-	d.options.Logger.Warn("settings of the interface were changed, setting them again", "interface", name,
+	d.options.Logger.Warn("interface settings changed by others", "interface", name,
 		"forwarding", now.Forwarding, "accept_local", now.AcceptLocal, "rp_filter", now.RpFilter,
 		"accept_redirects", now.AcceptRedirects, "send_redirects", now.SendRedirects)
 	return writeHost(name, hostWanted)

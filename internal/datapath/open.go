@@ -120,9 +120,9 @@ func (d *Datapath) prepareAdoption() error {
 		}
 		err = errors.New("network namespace, capacity, outbound.slots or table layout differ")
 	}
-	d.options.Logger.Warn("discarding the data plane that an earlier daemon left", "why", err)
+	d.options.Logger.Warn("data plane of an earlier daemon discarded", "why", err)
 	if err := d.restoreDiscarded(); err != nil {
-		d.options.Logger.Warn("putting back settings of the host", "error", err)
+		d.options.Logger.Warn("host settings not restored", "error", err)
 	}
 	if err := unpin(d.directory); err != nil {
 		return err

@@ -27,8 +27,7 @@ func (d *Datapath) pinDirectory() (string, error) {
 			return "", fmt.Errorf("mount the BPF file system at %s: %w", fileSystem, err)
 		}
 		if !certain {
-			d.options.Logger.Warn("the data plane may end with this process: who started it is gone or hidden, and "+
-				"the BPF file system had to be mounted; start it by nsenter or systemd, not by ip netns exec", "at", fileSystem)
+			d.options.Logger.Warn("data plane may end with this process", "hint", "start it by nsenter or systemd, not by ip netns exec, which hides the BPF file system", "at", fileSystem)
 		}
 		if root, err = mounts.Path(outer, fileSystem); err != nil {
 			return "", err

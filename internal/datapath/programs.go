@@ -66,7 +66,7 @@ func (d *Datapath) assign(into any, spec *ebpf.CollectionSpec, options ebpf.Coll
 		path := d.pinPath(programPins + kind + name)
 		_ = os.Remove(path)
 		if err := (*field).Pin(path); err != nil {
-			d.options.Logger.Warn("not pinned: the next start verifies the program again", "program", name, "error", err)
+			d.options.Logger.Warn("program not pinned", "hint", "the next start verifies it again", "program", name, "error", err)
 		}
 	}
 	return nil

@@ -46,9 +46,9 @@ func (d *Datapath) follow(p *port) error {
 		return nil //nolint:nilerr // the next refresh looks again
 	}
 	if iface.Attrs().Index != p.ifindex {
-		d.options.Logger.Warn("an interface is there anew, attaching to it", "interface", p.name)
+		d.options.Logger.Warn("interface replaced", "interface", p.name)
 		if err := d.leave(p); err != nil {
-			d.options.Logger.Warn("leaving the old interface", "interface", p.name, "error", err)
+			d.options.Logger.Warn("detach failed", "interface", p.name, "error", err)
 		}
 		return d.attachAgain(p)
 	}
@@ -78,7 +78,7 @@ func (d *Datapath) lose(p *port) error {
 	if _, err := netlink.LinkByIndex(p.ifindex); err == nil || p.mode == Absent {
 		return nil
 	}
-	d.options.Logger.Warn("an interface has vanished", "interface", p.name)
+	d.options.Logger.Warn("interface vanished", "interface", p.name)
 	err := d.leave(p)
 	p.ifindex, p.mode, p.why, p.chosen, p.takes = 0, Absent, "", "", bpfRedirectREDIRECT_NOTHING
 	return err

@@ -109,7 +109,7 @@ func (s *Service) look(setup *Setup, neighbours *Neighbours, anew bool, others [
 func (s *Service) warn(said, warnings []string) []string {
 	for _, w := range warnings {
 		if !slices.Contains(said, w) {
-			s.Log.Warn("the configuration needs a look", "warning", w)
+			s.Log.Warn("configuration warning", "warning", w)
 		}
 	}
 	return warnings

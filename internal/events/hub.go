@@ -107,7 +107,7 @@ func (h *Hub) Close(last Event) {
 	select {
 	case <-ended:
 	case <-time.After(Drain + 2*time.Second): // a disk that hangs lets nobody go
-		h.Log.Warn("a sink of events hangs and is left behind")
+		h.Log.Warn("sink hangs and is left behind")
 	}
 }
 

@@ -142,9 +142,9 @@ func (s *sink) setFault(err error) {
 	s.mutex.Unlock()
 	switch {
 	case err != nil && before == "":
-		s.log.Warn("events wait: a sink does not take them", "sink", s.Name, "error", err)
+		s.log.Warn("sink takes no events", "sink", s.Name, "error", err)
 	case err == nil && before != "":
-		s.log.Info("a sink takes events again", "sink", s.Name)
+		s.log.Info("sink takes events again", "sink", s.Name)
 	}
 }
 
@@ -171,6 +171,6 @@ func (s *sink) finish(ctx context.Context, out outlet) {
 	s.queue.abandon()
 	s.mutex.Unlock()
 	if left > 0 || err != nil {
-		s.log.Warn("a sink has ended badly", "sink", s.Name, "undelivered", left, "error", err)
+		s.log.Warn("sink failed", "sink", s.Name, "undelivered", left, "error", err)
 	}
 }

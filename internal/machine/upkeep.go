@@ -110,15 +110,15 @@ func (u *Upkeep) Run(ctx context.Context, w *Notices) {
 			continue
 		}
 		if !open { // listen anew at the next refresh
-			u.Log.Warn("the kernel's notices of changes have ended, listening anew soon")
+			u.Log.Warn("netlink subscription ended")
 			w.close()
 			w = nil
 		}
 		if err := u.Refresh(); err != nil {
-			u.Log.Warn("following the kernel", "error", err)
+			u.Log.Warn("refresh failed", "error", err)
 		}
 		if err := u.Look(); err != nil {
-			u.Log.Warn("following the kernel", "error", err)
+			u.Log.Warn("local address update failed", "error", err)
 		}
 		if routed {
 			u.Routed()
@@ -136,7 +136,7 @@ func (u *Upkeep) confirm(before string) (failing string) {
 		failing = err.Error()
 	}
 	if failing != "" && failing != before {
-		u.Log.Warn("confirming neighbours", "error", failing)
+		u.Log.Warn("neighbour confirmation failed", "error", failing)
 	}
 	return failing
 }
@@ -145,7 +145,7 @@ func (u *Upkeep) confirm(before string) (failing string) {
 func (u *Upkeep) subscribe() *Notices {
 	w, err := u.Listen()
 	if err != nil {
-		u.Log.Warn("following the kernel", "error", err)
+		u.Log.Warn("netlink subscription failed", "error", err)
 		return nil
 	}
 	return w

@@ -51,8 +51,8 @@ func (p *Private) rebound(settings *privateSettings, m *dns.Msg, name string) (b
 			p.counters.rebindBlocked.Add(1)
 		}
 		if blocked = true; p.cut.due(p.now()) {
-			p.logger.Warn("possible DNS rebinding: an answer from outside held an address inside, which was taken out; "+
-				"if it should be there, list the name in dns.rebind_domain_ok", "name", name, "address", removed[0])
+			p.logger.Warn("possible DNS rebinding", "hint", "an address inside was taken out of an answer; if it belongs there, list the name in dns.rebind_domain_ok",
+				"name", name, "address", removed[0])
 		}
 	}
 	return blocked

@@ -99,7 +99,7 @@ func (n *notifier) tell(ctx context.Context, p *Public, settings *publicSettings
 		}
 	}
 	p.counters.notifyFailed.Add(1)
-	p.logger.Warn("secondary not told of a change", "zone", z.name, "secondary", to.Address, "serial", serial, "error", err)
+	p.logger.Warn("notify failed", "zone", z.name, "secondary", to.Address, "serial", serial, "error", err)
 }
 
 func notify(ctx context.Context, settings *publicSettings, z *served, to Secondary) error {

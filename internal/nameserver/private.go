@@ -163,7 +163,7 @@ func limit(q *query, transport Transport) int {
 func (p *Private) stranger(asker netip.Addr, transport Transport) decision {
 	p.counters.notInside.Add(1)
 	if p.strange.due(p.now()) {
-		p.logger.Warn("the inside resolver was asked by an address that no private interface leads to, and does not answer", "address", asker)
+		p.logger.Warn("inside resolver asked from outside", "address", asker)
 	}
 	if transport == UDP {
 		return decision{action: silence}

@@ -102,7 +102,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		case <-look.C:
 		case <-tend.C:
 			if err := k.options.Plane.TendSlots(); err != nil {
-				k.options.Log.Warn("tending the outbound addresses", "error", err)
+				k.options.Log.Warn("outbound address upkeep failed", "error", err)
 			}
 			continue
 		}
@@ -115,7 +115,7 @@ func (k *Keeper) Run(ctx context.Context) {
 func (k *Keeper) subscribe(done chan struct{}) chan netlink.AddrUpdate {
 	updates := make(chan netlink.AddrUpdate, 64)
 	if err := netlink.AddrSubscribe(updates, done); err != nil {
-		k.options.Log.Warn("listen for changes of addresses", "error", err)
+		k.options.Log.Warn("netlink subscription failed", "error", err)
 		return nil
 	}
 	return updates
@@ -134,7 +134,7 @@ func (k *Keeper) Look() {
 		said = err.Error()
 	}
 	if said != k.said && said != "" {
-		k.options.Log.Error("following the outbound addresses", "error", said)
+		k.options.Log.Error("outbound address update failed", "error", said)
 	}
 	k.said = said
 }
@@ -162,12 +162,12 @@ func (k *Keeper) set(addresses []netip.Addr) error {
 		}
 	}
 	if len(change.Came)+len(change.Left) > 0 {
-		k.options.Log.Info("the outbound addresses have changed", "came", joined(change.Came), "left", joined(change.Left),
+		k.options.Log.Info("outbound addresses changed", "came", joined(change.Came), "left", joined(change.Left),
 			"sessions_ended", change.Ended, "now", joined(addresses))
 		k.options.Changed(change, k.now)
 	}
 	if len(addresses) == 0 && (first || len(change.Left) > 0) {
-		k.options.Log.Warn(k.plan.missing())
+		k.options.Log.Warn("no outbound address", "hint", k.plan.missing())
 	}
 	return tooMany
 }

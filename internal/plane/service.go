@@ -92,7 +92,7 @@ func (p *Plane) Attach() lifecycle.Change {
 func (p *Plane) announce() {
 	usage, err := p.Usage()
 	if err != nil {
-		p.log.Warn("the data plane's use could not be read", "error", err)
+		p.log.Warn("table usage not read", "error", err)
 	}
 	p.log.Info("data plane ready", "capacity", usage.Capacity, "sessions", usage.Sessions, "adopted", p.Adopted(),
 		"memory", fmt.Sprintf("%.1f MiB", float64(usage.Bytes)/(1<<20)),
@@ -121,7 +121,7 @@ func (p *Plane) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		if _, err := p.Sweep(pause); err != nil && ctx.Err() == nil {
-			p.log.Error("the sweep failed", "error", err)
+			p.log.Error("sweep failed", "error", err)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestAdoptionIsRefusedForAnotherCapacity(t *testing.T) {
 	d.kill()
 	d.write(with(r.configuration(), "capacity: 50000"))
 	d.run()
-	if d.status().Adopted || len(d.sessions()) != 0 || !strings.Contains(d.logged(), "discarding the data plane") {
+	if d.status().Adopted || len(d.sessions()) != 0 || !strings.Contains(d.logged(), "data plane of an earlier daemon discarded") {
 		t.Errorf("adopted %v, %d sessions", d.status().Adopted, len(d.sessions()))
 	}
 	if got := d.status().Sessions.Capacity; got != 50000 {
@@ -52,7 +52,7 @@ func TestAdoptionIsRefusedForAnotherNamespace(t *testing.T) {
 	d.gateway = second
 	d.write(configurationOf(second))
 	d.run()
-	if d.status().Adopted || !strings.Contains(d.logged(), "discarding the data plane") {
+	if d.status().Adopted || !strings.Contains(d.logged(), "data plane of an earlier daemon discarded") {
 		t.Errorf("adopted %v", d.status().Adopted)
 	}
 	if names := attached(t, first); len(names) > 0 {

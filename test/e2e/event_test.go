@@ -235,7 +235,7 @@ func TestEventsHoldUpNobody(t *testing.T) {
 		t.Errorf("the last is %+v", last)
 	}
 	stopped := len(all)
-	if !strings.Contains(d.logged(), "a sink has ended badly") {
+	if !strings.Contains(d.logged(), "sink failed") {
 		t.Error("the log does not say that events were not delivered")
 	}
 	<-over.C

@@ -174,7 +174,7 @@ func TestReloadOpensAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, 5*time.Second, "the log tells of the bad file", func() bool {
-		return strings.Contains(d.logged(), "the reload changed nothing")
+		return strings.Contains(d.logged(), "reload failed")
 	})
 	r.mustReach(r.Clients[0], 1)
 }

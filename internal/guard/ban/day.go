@@ -18,5 +18,5 @@ func (s *Service) move(from time.Time, by time.Duration) {
 	bans, offenders := s.list.Shift(from, by), s.offences.Shift(from, by)
 	s.noteChanged(bans, offenders)
 	s.late = true
-	s.Log.Warn("the clock was set, and bans that began since the start move with it", "by", by, "bans", len(bans))
+	s.Log.Warn("clock set", "by", by, "bans", len(bans))
 }

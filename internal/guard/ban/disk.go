@@ -97,7 +97,7 @@ func (s *onDisk) tellDisk(err error) {
 	switch {
 	case err != nil:
 		if before == nil {
-			s.Log.Error("bans changed that the disk does not take: they are in force, and written as soon as it does", "entries", left, "error", err)
+			s.Log.Error("bans not stored", "hint", "they are in force, and stored as soon as the disk takes them", "entries", left, "error", err)
 		}
 		s.fault.Store(&diskFault{left, err})
 	case before == nil:
@@ -105,6 +105,6 @@ func (s *onDisk) tellDisk(err error) {
 		s.fault.Store(&diskFault{left, before.err})
 	default:
 		s.fault.Store(nil)
-		s.Log.Info("the disk has all bans again")
+		s.Log.Info("bans stored again")
 	}
 }

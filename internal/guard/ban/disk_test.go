@@ -46,7 +46,7 @@ func TestFullDiskStopsNoBan(t *testing.T) {
 	if got := o.remedies(); len(got) > 0 || o.unsaved.count() > 0 {
 		t.Errorf("the status says %q, and %d are not written", got, o.unsaved.count())
 	}
-	for said, want := range map[string]int{"the disk does not take": 1, "has all bans again": 1} {
+	for said, want := range map[string]int{"bans not stored": 1, "bans stored again": 1} {
 		if n := strings.Count(o.log.String(), said); n != want {
 			t.Errorf("the log says %d times %q: %s", n, said, o.log.String())
 		}

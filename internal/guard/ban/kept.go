@@ -75,7 +75,7 @@ func (s *Service) read() (ended []netip.Prefix, err error) {
 	s.unsaved.offences.Remove(s.offences.Load(now, rules.Memory, records))
 	bans, offenders := s.list.Mend(now, rules.Cap), s.offences.Mend(now, rules.Cap)
 	if len(bans)+len(offenders) > 0 {
-		s.Log.Warn("the clock was wrong, or bans.cap is lower now: bans were moved or made shorter", "bans", len(bans), "offenders", len(offenders))
+		s.Log.Warn("stored bans moved or shortened", "bans", len(bans), "offenders", len(offenders))
 		s.noteChanged(bans, offenders)
 	}
 	return ended, nil
@@ -102,7 +102,7 @@ func eachKept[T any](s *store.Store, log *slog.Logger, bucket string, take func(
 		return nil
 	})
 	if bad > 0 {
-		log.Error("some of what was kept cannot be read, and is left out", "of", bucket, "entries", bad, "first", first)
+		log.Error("stored entries not read", "of", bucket, "entries", bad, "first", first)
 	}
 	return err
 }

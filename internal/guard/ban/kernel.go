@@ -38,7 +38,7 @@ func (s *Service) spareAgain() {
 		return
 	}
 	if _, err := s.lookAtGuard(); err != nil {
-		s.Log.Error("some who must not be banned may be dropped by old bans", "error", err)
+		s.Log.Error("exemptions not in force", "error", err)
 	}
 }
 
@@ -89,7 +89,7 @@ func (s *inKernel) recut() error {
 	if len(begin)+len(end)+len(open)+len(closed) == 0 {
 		return nil
 	}
-	s.Log.Info("bans are spared or in force again", "spared", len(next.Whole), "spared_in_part", len(next.Part), "by_prefixes", len(next.Holes))
+	s.Log.Info("exemptions changed", "spared", len(next.Whole), "spared_in_part", len(next.Part), "by_prefixes", len(next.Holes))
 	gone := slices.DeleteFunc(slices.Concat(end, closed), s.isInKernel)
 	begin = slices.DeleteFunc(append(begin, closed...), func(p netip.Prefix) bool { return !s.list.Has(p) })
 	err := errors.Join(s.Kernel.SpareUnderBans(open), s.Kernel.DeleteBans(gone), s.Kernel.PutBans(s.effective(begin)), s.Kernel.JudgeAgain())
@@ -100,7 +100,7 @@ func (s *inKernel) recut() error {
 func (s *inKernel) setCut(next Cut) {
 	for _, p := range next.Over {
 		if !slices.Contains(s.cut.Over, p) {
-			s.Log.Warn("a ban is not in force: too many are spared under it", "ban", p, "most", MostHoles)
+			s.Log.Warn("ban not in force", "hint", "too many prefixes under it are exempt", "ban", p, "most", MostHoles)
 		}
 	}
 	s.cut = next

@@ -134,5 +134,5 @@ func (s *Service) tellSpared(now time.Time, o Offence, why error) {
 		s.told = map[netip.Addr]time.Time{}
 	}
 	s.told[o.Address] = now
-	s.Log.Warn("an offender is not banned", "address", o.Address, "offence", o.Reason, "error", why, "again_in", tellAgain)
+	s.Log.Warn("offender not banned", "address", o.Address, "offence", o.Reason, "error", why, "again_in", tellAgain)
 }

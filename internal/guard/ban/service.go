@@ -183,7 +183,7 @@ func (s *Service) giveWay(gone []netip.Prefix) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	s.Log.Warn("there are too many bans: those of offenders that end soonest gave way", "first", gone[0], "prefixes", len(gone), "most", MostAutomatic)
+	s.Log.Warn("too many bans", "first", gone[0], "prefixes", len(gone), "most", MostAutomatic)
 	s.Events.Unbanned(gone, GaveWay)
 	return s.lift(gone)
 }
@@ -221,7 +221,7 @@ func (s *Service) Remove(r api.BanRequest) (api.BanChange, error) {
 	if err := s.lift(asked); err != nil {
 		return api.BanChange{}, fmt.Errorf("the bans are removed, and what the kernel refused is tried again: %w", err)
 	}
-	s.Log.Info("banned no more", "prefixes", len(removed), "offenders_forgiven", len(forgiven))
+	s.Log.Info("unbanned", "prefixes", len(removed), "offenders_forgiven", len(forgiven))
 	return api.BanChange{Prefixes: len(removed), Wider: s.wider(asked)}, nil
 }
 
@@ -248,7 +248,7 @@ func (s *Service) Run(ctx context.Context) error {
 			s.spareAgain()
 		case <-refresh.C:
 			if err := s.follow(); err != nil {
-				s.Log.Error("bringing the kernel's bans up to date", "error", err)
+				s.Log.Error("kernel bans not updated", "error", err)
 			}
 		}
 	}

@@ -105,7 +105,7 @@ func TestBansThatGiveWayEnd(t *testing.T) {
 	if n := len(o.list.All()); n != MostAutomatic*15/16+2 {
 		t.Errorf("there are %d bans", n)
 	}
-	if said := o.log.String(); strings.Count(said, "gave way") != 1 {
+	if said := o.log.String(); strings.Count(said, "too many bans") != 1 {
 		t.Errorf("the log says %s", said)
 	}
 	o.restart()

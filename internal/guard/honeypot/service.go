@@ -59,7 +59,7 @@ func (s *Service) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	running.Go(func() {
 		defer close(s.kick) // after the last put
-		traps.Follow(func(err error) { s.Log.Error("an event of the honeypot was lost", "error", err) }, s.put)
+		traps.Follow(func(err error) { s.Log.Error("honeypot event lost", "error", err) }, s.put)
 	})
 	running.Go(s.banAll)
 	<-ctx.Done()
@@ -105,7 +105,7 @@ func (s *Service) ban() {
 		return
 	}
 	if err := s.Ban(rules, all); err != nil {
-		s.Log.Error("those who fell into the honeypot are not banned", "addresses", len(all), "error", err)
+		s.Log.Error("honeypot hits not banned", "addresses", len(all), "error", err)
 	}
 }
 

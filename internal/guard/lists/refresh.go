@@ -38,10 +38,10 @@ func (s *Service) refresh(ctx context.Context, f *fetched) {
 		return
 	}
 	if err != nil {
-		s.Log.Warn(trouble(err), "list", f.config.Name, "error", err, "next", f.Next())
+		s.Log.Warn("list refresh failed", "list", f.config.Name, "error", err, "in_force", left(err), "next", f.Next())
 	}
 	if err := s.Take(ctx); err != nil {
-		s.Log.Error("what lists have now is not in force", "error", err)
+		s.Log.Error("lists not in force", "error", err)
 	}
 	if err == nil && !f.inForce(s.InForce()) {
 		err = errNotInForce
@@ -49,12 +49,12 @@ func (s *Service) refresh(ctx context.Context, f *fetched) {
 	s.tell(ctx, f, err)
 }
 
-// trouble says what an error of a refresh means.
-func trouble(err error) string {
+// left says which copy an error of a refresh leaves in force.
+func left(err error) string {
 	if errors.Is(err, ErrUnsaved) {
-		return "a list was refreshed, but its copy is not on the disk: a start would begin with what was there before"
+		return "the new copy, until a restart"
 	}
-	return "a list could not be refreshed; its last good copy stays"
+	return "the last good copy"
 }
 
 // tell tells when a list begins to fail and when that is over, unless a reload has

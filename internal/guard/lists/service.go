@@ -62,7 +62,7 @@ func (s *Service) Prepare(wanted []config.List) (Contents, lifecycle.Change, err
 	}
 	now, err := contentsOf(next, s.InForce(), mostListed)
 	if err != nil {
-		s.Log.Error("what lists have is not in force", "error", err)
+		s.Log.Error("lists not in force", "error", err)
 	}
 	return now, lifecycle.Change{Settle: func() { s.replace(next) }}, nil
 }
@@ -120,7 +120,7 @@ func (s *Service) prepare(wanted []config.List) (next []*fetched, err error) {
 			return nil, err
 		}
 		if err := made.Restore(time.Now()); err != nil {
-			s.Log.Warn("a list begins empty", "list", l.Name, "error", err)
+			s.Log.Warn("list empty", "list", l.Name, "error", err)
 		}
 		next = append(next, &fetched{Feed: made, config: l, now: make(chan struct{}, 1)})
 	}
@@ -157,7 +157,7 @@ func (s *Service) replace(next []*fetched) {
 			names[i] = f.config.Name
 		}
 		if err := s.store.Keep(names); err != nil {
-			s.Log.Warn("copies of lists that are no more stay on the disk", "error", err)
+			s.Log.Warn("stale copies of lists not removed", "error", err)
 		}
 	}
 	s.mutex.Lock()

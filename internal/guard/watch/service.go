@@ -113,7 +113,7 @@ func (s *Service) start(ctx context.Context, w Compiled) *started {
 		defer close(r.ended)
 		w.log.Run(ctx, SystemClock(), func(o Offence) {
 			if err := s.Ban(w.Watch, o); err != nil {
-				s.Log.Warn("an offender is not banned now", "watch", w.Name, "address", o.Address, "hits", o.Count, "error", err)
+				s.Log.Warn("offender not banned", "watch", w.Name, "address", o.Address, "hits", o.Count, "error", err)
 			}
 		})
 	}()

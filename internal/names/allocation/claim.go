@@ -115,7 +115,7 @@ func (a *Allocator) settle(now model.Instant, id uint64) {
 	}
 	found, err := a.options.Plane.Withdraw(id)
 	if err != nil && !errors.Is(err, datapath.ErrSpent) {
-		a.log.Error("a reservation could not be withdrawn", "name", res.Name, "error", err)
+		a.log.Error("reservation not withdrawn", "name", res.Name, "error", err)
 	}
 	if found.Used > 0 {
 		if res.Claims == res.Granted {

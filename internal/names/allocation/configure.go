@@ -113,9 +113,9 @@ func (a *Allocator) endInherited(inherited map[netip.Addr]bool) {
 		return s.Origin == "pool" && inherited[s.Private.Addr()]
 	})
 	if err != nil {
-		a.log.Error("sessions with private addresses that are other hosts' now could not be ended: end them by realmgate sessions", "error", err)
+		a.log.Error("sessions of reassigned addresses not ended", "hint", "end them by realmgate sessions", "error", err)
 	}
-	a.log.Info("private addresses are of other hosts now: clients' sessions with them were ended", "addresses",
+	a.log.Info("sessions of reassigned addresses ended", "addresses",
 		slices.SortedFunc(maps.Keys(inherited), netip.Addr.Compare), "sessions", ended)
 }
 
@@ -141,7 +141,7 @@ func (a *Allocator) rebind(now model.Instant, b *pool.Binding) {
 	if err == nil {
 		return
 	}
-	a.log.Error("a binding's ports could not be changed", "service", b.Service.Name, "address", b.Address, "error", err)
+	a.log.Error("ports of a binding not changed", "service", b.Service.Name, "address", b.Address, "error", err)
 	if given, ok := a.pool.Unbind(b.ID); ok {
 		a.unbind(&given)
 	}

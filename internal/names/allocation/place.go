@@ -60,7 +60,7 @@ func said(err error) error {
 func (a *Allocator) install(now model.Instant, b *pool.Binding) error {
 	if err := a.options.Plane.Bind(a.record(b)); err != nil {
 		a.pool.Unbind(b.ID)
-		a.log.Error("a binding could not be installed", "service", b.Service.Name, "address", b.Address, "error", err)
+		a.log.Error("binding not installed", "service", b.Service.Name, "address", b.Address, "error", err)
 		return fmt.Errorf("%w: %w", nameserver.ErrFailed, err)
 	}
 	a.keep(b.Address)
@@ -70,7 +70,7 @@ func (a *Allocator) install(now model.Instant, b *pool.Binding) error {
 // unbind takes a binding out of the data plane that the pool has given up or lets rest.
 func (a *Allocator) unbind(b *pool.Binding) {
 	if err := a.options.Plane.Unbind(b.ID); err != nil {
-		a.log.Error("a binding could not be withdrawn", "service", b.Service.Name, "address", b.Address, "error", err)
+		a.log.Error("binding not withdrawn", "service", b.Service.Name, "address", b.Address, "error", err)
 	}
 	a.keep(b.Address)
 }
@@ -121,7 +121,7 @@ func (a *Allocator) repeat(now model.Instant, r pool.Request) (found lent, spent
 		return lent{}, res.ID, false
 	case err != nil:
 		// The offer stands, but for one asker fewer than the pool has counted; Withdraw tells the truth at its end.
-		a.log.Error("an offer could not be extended", "name", r.Name, "error", err)
+		a.log.Error("reservation not extended", "name", r.Name, "error", err)
 	}
 	return lent{b.Address, a.tickets[b.Address]}, 0, true
 }
@@ -138,7 +138,7 @@ func (a *Allocator) offer(now model.Instant, b pool.Binding, r pool.Request) err
 	}
 	if err := a.installOffer(&res); err != nil {
 		a.pool.Cancel(res.ID)
-		a.log.Error("a reservation could not be installed", "name", r.Name, "error", err)
+		a.log.Error("reservation not installed", "name", r.Name, "error", err)
 		return fmt.Errorf("%w: %w", nameserver.ErrFailed, err)
 	}
 	a.kickTimers()
@@ -158,7 +158,7 @@ func (a *Allocator) installOffer(r *pool.Reservation) error {
 	}
 	for _, stale := range left {
 		if stale.Open && uint32(stale.ID) == r.Entry() {
-			a.log.Error("withdrawing a reservation that nobody knows", "asker", stale.Asker)
+			a.log.Error("unknown reservation withdrawn", "asker", stale.Asker)
 			_, _ = a.options.Plane.Withdraw(stale.ID)
 		}
 	}

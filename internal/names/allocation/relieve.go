@@ -29,7 +29,7 @@ func (a *Allocator) runRelief(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if err := a.relieve(); err != nil {
-			a.log.Error("clients that keep places by their sessions alone could not be looked for", "error", err)
+			a.log.Error("shares of client networks not read", "error", err)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (a *Allocator) relieve() error {
 	ended, err := a.options.Plane.EndSessions(func(s datapath.Session) bool {
 		return s.Origin == "pool" && over[s.External.Addr()]
 	})
-	a.log.Warn("client networks kept more of the pool by their sessions than their share: those were ended", "addresses",
+	a.log.Warn("sessions of client networks beyond their share ended", "addresses",
 		slices.SortedFunc(maps.Keys(over), netip.Addr.Compare), "sessions", ended)
 	return err
 }

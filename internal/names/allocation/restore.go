@@ -29,7 +29,7 @@ func New(o Options, c Config, adopted bool) (*Allocator, error) {
 	a.take(c)
 	kept, unread := readKept(o.Store, c.Pool.Addresses)
 	if unread != nil {
-		a.log.Error("some of what was kept of the pool cannot be read: those addresses rest first", "error", unread)
+		a.log.Error("stored bindings not read", "hint", "their addresses rest first", "error", unread)
 	}
 	now := o.Now()
 	a.readUntil(kept)
@@ -77,10 +77,10 @@ func (a *Allocator) rest(now model.Instant, address netip.Addr) {
 
 func (a *Allocator) tellDisk(err error) {
 	if err != nil {
-		a.log.Error("the disk does not take who has which pool address: it is in force, and written as soon as it does", "error", err)
+		a.log.Error("bindings not stored", "hint", "they are in force, and stored as soon as the disk takes them", "error", err)
 		return
 	}
-	a.log.Info("the disk has again who has which pool address")
+	a.log.Info("bindings stored again")
 }
 
 // adopt takes over what an earlier process left in the data plane. What the pool cannot take leaves it.
@@ -124,7 +124,7 @@ func (a *Allocator) adopt(now model.Instant, kept map[netip.Addr][]keptBinding) 
 			offers++
 		}
 	}
-	a.log.Info("took over an earlier daemon's pool", "bindings", adopted, "offers", offers)
+	a.log.Info("pool taken over", "bindings", adopted, "offers", offers)
 	return nil
 }
 
@@ -163,7 +163,7 @@ func (a *Allocator) adoptBinding(now model.Instant, r *datapath.Binding, kept []
 	if err == nil {
 		return true
 	}
-	a.log.Warn("withdrawing a binding of an earlier daemon", "address", r.Address, "host", r.Host, "error", err)
+	a.log.Warn("binding of an earlier daemon withdrawn", "address", r.Address, "host", r.Host, "error", err)
 	_ = a.options.Plane.Unbind(r.ID)
 	if b.State, b.Used = pool.Resting, now; a.adoptAs(now, b) != nil {
 		a.rest(now, r.Address)
@@ -244,7 +244,7 @@ func (a *Allocator) restoreOne(now model.Instant, address netip.Addr, k keptBind
 		err = a.pool.Adopt(now, b)
 	}
 	if err != nil {
-		a.log.Warn("an address rests, as its last binding cannot be taken up", "address", address, "service", k.Service, "error", err)
+		a.log.Warn("binding not restored", "address", address, "service", k.Service, "error", err)
 		a.rest(now, address)
 	}
 }

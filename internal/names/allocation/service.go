@@ -47,7 +47,7 @@ func (a *Allocator) Serve(ctx context.Context, claims *datapath.Events[datapath.
 	heard := make(chan struct{})
 	go func() {
 		defer close(heard)
-		claims.Follow(func(err error) { a.log.Error("an event of the data plane was lost", "error", err) }, a.Hear)
+		claims.Follow(func(err error) { a.log.Error("data plane event lost", "error", err) }, a.Hear)
 	}()
 	a.Run(ctx)
 	_ = claims.Close()

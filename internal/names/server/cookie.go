@@ -80,6 +80,6 @@ func (s *Service) keptCookies(now time.Time) *cookies {
 func (s *Service) keepCookies(c *cookies, before ...error) {
 	err := errors.Join(append(before, s.Store.Change(namesBucket, map[string][]byte{cookieKey: c.bytes()}, nil))...)
 	if err != nil {
-		s.Log.Warn("the secret of DNS cookies could not be kept: resolvers get new ones after a restart", "error", err)
+		s.Log.Warn("DNS cookie secret not stored", "hint", "resolvers get new cookies after a restart", "error", err)
 	}
 }

@@ -119,11 +119,11 @@ func (s *Service) runPublic(ctx context.Context, packets net.PacketConn, listene
 		packets, listener, err = listenNames(next)
 		switch {
 		case err != nil:
-			s.Log.Error("nobody outside can ask for names", "error", err)
+			s.Log.Error("public name server not listening", "error", err)
 		case packets == nil:
-			s.Log.Warn("nobody outside can ask for names until the interface of dns.public has an address", "was", at)
+			s.Log.Warn("public name server waits for an address of its interface", "was", at)
 		default:
-			s.Log.Info("the name server has moved", "from", at, "to", next)
+			s.Log.Info("public name server moved", "from", at, "to", next)
 		}
 		at = next
 	}

@@ -29,7 +29,7 @@ func (s *Service) tellLentNames() error {
 	}
 	left, err := s.Data.SetLentNames(names)
 	if left > 0 {
-		s.Log.Warn("the table of lent names is full: questions for the others reach the daemon, within limits, until a restart",
+		s.Log.Warn("lent name table full", "hint", "questions for the others reach the daemon, within limits, until a restart",
 			"names", len(names), "left", left)
 	}
 	return err
@@ -52,12 +52,12 @@ func (s *Service) Run(ctx context.Context) error {
 	for {
 		s.renewCookies(time.Now())
 		if err := s.Beat(); err != nil {
-			s.Log.Warn("questions are not answered before they reach the daemon", "error", err)
+			s.Log.Warn("lent names not answered in the data plane", "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			if err := s.Data.StopHeartbeat(); err != nil {
-				s.Log.Warn("leaving questions to the kernel", "error", err)
+				s.Log.Warn("lent names left to the daemon", "error", err)
 			}
 			return nil
 		case <-ticker.C:
@@ -74,7 +74,7 @@ func (s *Service) renewCookies(now time.Time) {
 	renewed := old.renewed(now)
 	s.keepCookies(renewed)
 	if err := s.public.SetCookieSecrets(renewed.list()); err != nil {
-		s.Log.Error("the secret of DNS cookies stays as it is", "error", err)
+		s.Log.Error("DNS cookie secret not rotated", "error", err)
 		return
 	}
 	s.cookies.Store(renewed)

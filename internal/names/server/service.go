@@ -92,10 +92,10 @@ func (s *Service) Prepare(c *config.Config, r *realm.Realm) (lifecycle.Change, e
 		s.current.Store(c)
 		s.tellMoved()
 		if err := errors.Join(s.public.Reconfigure(public), s.private.Reconfigure(private)); err != nil {
-			s.Log.Error("the name servers answer as before this reload", "error", err)
+			s.Log.Error("name servers not reconfigured", "error", err)
 		}
 		if err := errors.Join(s.tellLentNames(), s.Beat()); err != nil {
-			s.Log.Warn("the data plane answers questions as before this reload", "error", err)
+			s.Log.Warn("lent names not updated in the data plane", "error", err)
 		}
 	}}, nil
 }
