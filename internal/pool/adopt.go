@@ -105,28 +105,28 @@ func (p *Pool) adoptResting(b *Binding) error {
 	return nil
 }
 
-// AdoptReservation takes over an Offered reservation of an earlier process, after its binding. What is over is due at once.
-func (p *Pool) AdoptReservation(now model.Instant, r Reservation) error {
+// Adopt takes over an Offered reservation of an earlier process, after its binding. What is over is due at once.
+func (rs *Reservations) Adopt(now model.Instant, r Reservation) error {
 	e := uint32(r.ID)
-	slot, ok := p.lookup(r.Binding)
+	slot, ok := rs.lookup(r.Binding)
 	switch {
-	case int64(e) >= int64(p.options.Capacity) || r.ID>>32 == 0:
+	case int64(e) >= int64(rs.options.Capacity) || r.ID>>32 == 0:
 		return fmt.Errorf("adopt reservation %#x: %w: the ID fits no entry", r.ID, ErrRecord)
 	case r.State != Offered || r.Claims < 0:
 		return fmt.Errorf("adopt reservation %#x: %w", r.ID, ErrRecord)
-	case int64(e) < int64(len(p.entries)) && p.entries[e].live:
+	case int64(e) < int64(len(rs.entries)) && rs.entries[e].live:
 		return fmt.Errorf("adopt reservation %#x: %w in entry %d", r.ID, ErrConflict, e)
-	case !ok || p.table[slot].State != Bound:
+	case !ok || rs.table[slot].State != Bound:
 		return fmt.Errorf("adopt reservation %#x: binding %#x: %w", r.ID, r.Binding, ErrNotInPool)
 	}
-	for len(p.entries) <= int(e) {
-		p.vacancies = append(p.vacancies, int32(len(p.entries))) // bounded by MaxCapacity
-		p.entries = append(p.entries, entry{})
+	for len(rs.entries) <= int(e) {
+		rs.vacancies = append(rs.vacancies, int32(len(rs.entries))) // bounded by MaxCapacity
+		rs.entries = append(rs.entries, entry{})
 	}
 	r.Granted = min(max(r.Granted, 1), MaxClaims)
-	p.enter(int32(e), r, slot)                // below MaxCapacity
-	p.entries[e].used = r.Claims != r.Granted // fewer: claimed; more: a resolver's
-	p.touch(slot, min(r.Created, now))
+	rs.enter(int32(e), r, slot)                // below MaxCapacity
+	rs.entries[e].used = r.Claims != r.Granted // fewer: claimed; more: a resolver's
+	rs.touch(slot, min(r.Created, now))
 	return nil
 }
 

@@ -169,16 +169,16 @@ func TestAdoptReservationRefuses(t *testing.T) {
 		"negative claims": {change(func(r *Reservation) { r.Claims = -1 }), ErrRecord},
 		"binding":         {change(func(r *Reservation) { r.Binding++ }), ErrNotInPool},
 	} {
-		if err := p.AdoptReservation(second, c.r); !errors.Is(err, c.want) {
+		if err := p.Reservations.Adopt(second, c.r); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
 		}
 	}
 	// A resolver's clients have had a part of theirs: nobody is to blame at the end.
 	n := change(func(r *Reservation) { r.Claims = 12 })
-	if err := p.AdoptReservation(second, n); err != nil {
+	if err := p.Reservations.Adopt(second, n); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := p.Expired(3*second, n.ID); !ok || got.State != Closed || got.Binding != b.ID {
+	if got, ok := p.Reservations.Expired(3*second, n.ID); !ok || got.State != Closed || got.Binding != b.ID {
 		t.Fatalf("%+v %v", got, ok)
 	}
 }
@@ -188,16 +188,16 @@ func TestAdoptedReservationsAreRepeatedLatestFirst(t *testing.T) {
 	p := newPool(t, single(), service("a.", "a.", "tcp/80"))
 	mustBind(t, p, second, "a.")
 	early := mustOffer(t, p, second, ask("a.", 1, 1))
-	p.Cancel(early.ID)
+	p.Reservations.Cancel(early.ID)
 	late := mustOffer(t, p, 2*second, ask("a.", 1, 1))
-	if err := p.AdoptReservation(2*second, early); !errors.Is(err, ErrConflict) {
+	if err := p.Reservations.Adopt(2*second, early); !errors.Is(err, ErrConflict) {
 		t.Fatal(err) // its entry has another by now
 	}
 	early.ID++
-	if err := p.AdoptReservation(2*second, early); err != nil {
+	if err := p.Reservations.Adopt(2*second, early); err != nil {
 		t.Fatal(err)
 	}
-	if r, ok := p.Repeat(2*second, ask("a.", 1, 2)); !ok || r.ID != late.ID {
+	if r, ok := p.Reservations.Repeat(2*second, ask("a.", 1, 2)); !ok || r.ID != late.ID {
 		t.Fatalf("%+v %v", r, ok)
 	}
 }

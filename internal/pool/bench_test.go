@@ -50,7 +50,7 @@ func BenchmarkOffer(b *testing.B) {
 					b.Fatal(err)
 				}
 				q := Request{Service: name, Name: name, Requester: netip.AddrFrom4([4]byte{192, byte(n >> 16), byte(n >> 8), byte(n)}), Query: uint64(n)}
-				res, fresh, err := p.Offer(2, q)
+				res, fresh, err := p.Reservations.Offer(2, q)
 				if err != nil || !fresh {
 					b.Fatal(n, fresh, err)
 				}
@@ -65,7 +65,7 @@ func BenchmarkOffer(b *testing.B) {
 				// Claims come in no order of the offers'.
 				i := int(seed>>8) % len(standing)
 				seed = seed*1664525 + 1013904223
-				p.Claimed(2, standing[i], 0)
+				p.Reservations.Claimed(2, standing[i], 0)
 				standing[i] = standing[len(standing)-1]
 				standing = standing[:len(standing)-1]
 			}
@@ -111,7 +111,7 @@ func BenchmarkMove(b *testing.B) {
 					b.Fatal(err)
 				}
 				moved += len(gone)
-				if _, _, err := p.Offer(now, Request{Service: name, Name: name, Requester: client(1), Query: uint64(n)}); err != nil {
+				if _, _, err := p.Reservations.Offer(now, Request{Service: name, Name: name, Requester: client(1), Query: uint64(n)}); err != nil {
 					b.Fatal(err)
 				}
 				slot := binding.Slot()
@@ -154,7 +154,7 @@ func BenchmarkExhausted(b *testing.B) {
 			services = append(services, manyServices(2*addresses+2, ports("tcp/80"))[2*addresses:]...)
 			p.SetServices(1, services)
 			for _, bound := range p.Place(1) {
-				if _, _, err := p.Offer(2, Request{Service: bound.Service.Name, Name: bound.Service.Name, Requester: client(1)}); err != nil {
+				if _, _, err := p.Reservations.Offer(2, Request{Service: bound.Service.Name, Name: bound.Service.Name, Requester: client(1)}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -180,7 +180,7 @@ func BenchmarkRepeat(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		q.Query++
-		if _, _, err := p.Offer(1, q); err != nil {
+		if _, _, err := p.Reservations.Offer(1, q); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -112,7 +112,7 @@ func (p *Pool) Advance(now model.Instant) {
 // NextEvent returns when Due or Advance has work next; it is in the past while something that Due returned is not
 // reported.
 func (p *Pool) NextEvent() (next model.Instant, ok bool) {
-	for _, t := range []*timers{&p.due, &p.rests, &p.places.rests} {
+	for _, t := range []*timers{&p.Reservations.due, &p.rests, &p.places.rests} {
 		if first, found := t.first(); found && (!ok || first.at < next) {
 			next, ok = first.at, true
 		}

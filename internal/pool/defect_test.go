@@ -14,9 +14,9 @@ import (
 func TestDefect1_CrossHostMisdelivery(t *testing.T) {
 	a, b := service("a.", "a.", "tcp/80"), service("b.", "b.", "tcp/80")
 	ends := map[string]func(p *Pool, r Reservation){
-		"claimed":   func(p *Pool, r Reservation) { p.Claimed(second, r.ID, 0) },
-		"expired":   func(p *Pool, r Reservation) { p.Expired(3*second, r.ID) },
-		"cancelled": func(p *Pool, r Reservation) { p.Cancel(r.ID) },
+		"claimed":   func(p *Pool, r Reservation) { p.Reservations.Claimed(second, r.ID, 0) },
+		"expired":   func(p *Pool, r Reservation) { p.Reservations.Expired(3*second, r.ID) },
+		"cancelled": func(p *Pool, r Reservation) { p.Reservations.Cancel(r.ID) },
 		"withdrawn": func(p *Pool, r Reservation) {
 			p.SetServices(second, []Service{b})
 			p.SetServices(second, []Service{a, b})
@@ -35,10 +35,10 @@ func TestDefect1_CrossHostMisdelivery(t *testing.T) {
 				t.Fatalf("b. got %+v after %+v", next, first)
 			}
 			// The address is b.'s: a.'s client must not get it again.
-			if res, ok := p.Repeat(131*second, ask("a.", 1, 1)); ok {
+			if res, ok := p.Reservations.Repeat(131*second, ask("a.", 1, 1)); ok {
 				t.Fatalf("answered from %+v", res)
 			}
-			if _, ok := p.Claimed(131*second, r.ID, 0); ok {
+			if _, ok := p.Reservations.Claimed(131*second, r.ID, 0); ok {
 				t.Fatal("a dead reservation was claimed")
 			}
 		})
@@ -51,7 +51,7 @@ func TestDefect1_NameMovedToAnotherHost(t *testing.T) {
 	visit(t, p, second, "a.")
 	after := service("a.", "b.", "tcp/80")
 	p.SetServices(second, []Service{after})
-	if res, ok := p.Repeat(second, ask("a.", 1, 1)); ok {
+	if res, ok := p.Reservations.Repeat(second, ask("a.", 1, 1)); ok {
 		t.Fatalf("answered from %+v", res)
 	}
 	b, _ := mustBind(t, p, second, "a.")
@@ -83,22 +83,22 @@ func TestDefect4_LoosePacketsHoldTheAddress(t *testing.T) {
 	q := ask("a.", 1, 1)
 	a := mustOffer(t, p, second, q)
 	for q.Query = 2; q.Query <= 3; q.Query++ {
-		if r, fresh, err := p.Offer(second, q); err != nil || fresh || r.ID != a.ID || r.Claims != int(q.Query) {
+		if r, fresh, err := p.Reservations.Offer(second, q); err != nil || fresh || r.ID != a.ID || r.Claims != int(q.Query) {
 			t.Fatalf("query %d: %+v %v %v", q.Query, r, fresh, err)
 		}
 	}
 	// While claims are left, the key is there and so is the answer.
 	for left := 2; left >= 1; left-- {
-		if r, ok := p.Claimed(2*second, a.ID, left); !ok || r.State != Offered || r.Claims != left {
+		if r, ok := p.Reservations.Claimed(2*second, a.ID, left); !ok || r.State != Offered || r.Claims != left {
 			t.Fatalf("%d left: %+v %v", left, r, ok)
 		}
 	}
 	q.Query = 3
-	if r, fresh, err := p.Offer(2*second, q); err != nil || fresh || r.ID != a.ID {
+	if r, fresh, err := p.Reservations.Offer(2*second, q); err != nil || fresh || r.ID != a.ID {
 		t.Fatalf("%+v %v %v", r, fresh, err)
 	}
 	// With the last one gone, a question gets a reservation of its own, and only the rest keeps the address.
-	if r, ok := p.Claimed(2*second, a.ID, 0); !ok || r.State != Closed {
+	if r, ok := p.Reservations.Claimed(2*second, a.ID, 0); !ok || r.State != Closed {
 		t.Fatalf("%+v %v", r, ok)
 	}
 	if r := mustOffer(t, p, 2*second, q); r.ID == a.ID {
@@ -115,14 +115,14 @@ func TestDefect4_UnusedClaimsExpireWithoutBlame(t *testing.T) {
 	q := ask("a.", 1, 1)
 	a := mustOffer(t, p, second, q)
 	q.Query++
-	if _, _, err := p.Offer(second, q); err != nil {
+	if _, _, err := p.Reservations.Offer(second, q); err != nil {
 		t.Fatal(err)
 	}
-	p.Claimed(2*second, a.ID, 1)
-	if r, ok := p.Expired(3*second-1, a.ID); ok {
+	p.Reservations.Claimed(2*second, a.ID, 1)
+	if r, ok := p.Reservations.Expired(3*second-1, a.ID); ok {
 		t.Fatalf("expired early: %+v", r)
 	}
-	if r, ok := p.Expired(3*second, a.ID); !ok || r.State != Closed {
+	if r, ok := p.Reservations.Expired(3*second, a.ID); !ok || r.State != Closed {
 		t.Fatalf("%+v %v", r, ok)
 	}
 	if s := p.Statistics(); s.Expired != 0 || s.Claimed != 1 || s.Offered != 0 {
@@ -147,19 +147,19 @@ func TestDefect5_NothingIsLeftOfAbandonedOffers(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := p.Offer(now, q); err != nil {
+		if _, _, err := p.Reservations.Offer(now, q); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// Two seconds of reservations, and on every address one binding a port at most.
-	if len(p.entries) > 201 || len(p.table) > 3*len(testAddresses)+1 {
-		t.Fatalf("the tables have grown to %d and %d", len(p.entries), len(p.table))
+	if len(p.Reservations.entries) > 201 || len(p.table) > 3*len(testAddresses)+1 {
+		t.Fatalf("the tables have grown to %d and %d", len(p.Reservations.entries), len(p.table))
 	}
 	p.SetServices(now, nil)
 	now += 4 * second
 	expire(p, now)
 	p.Advance(now)
-	left := len(p.asked) + len(p.halfOpen) + len(p.due.heap) + len(p.rests.heap) + len(p.bound) + len(p.places.ports) +
+	left := len(p.Reservations.asked) + len(p.Reservations.halfOpen) + len(p.Reservations.due.heap) + len(p.rests.heap) + len(p.bound) + len(p.places.ports) +
 		len(p.places.keys) + len(p.places.owners)
 	for c := range classes {
 		left += len(p.calm[c].heap) + len(p.busy[c].heap)
@@ -175,25 +175,25 @@ func TestDefect7_OutcomeJudgedAtTheTransition(t *testing.T) {
 	mustBind(t, p, second, "a.")
 	a := mustOffer(t, p, second, ask("a.", 1, 1))
 	late := 4 * second
-	if due := p.Due(late); len(due) != 1 || due[0] != a.ID {
+	if due := p.Reservations.Due(late); len(due) != 1 || due[0] != a.ID {
 		t.Fatalf("due: %v", due)
 	}
-	if r, ok := p.Claimed(3*second-1, a.ID, 0); !ok || r.State != Closed { // found out only now
+	if r, ok := p.Reservations.Claimed(3*second-1, a.ID, 0); !ok || r.State != Closed { // found out only now
 		t.Fatalf("%+v %v", r, ok)
 	}
-	if r, ok := p.Expired(late, a.ID); ok {
+	if r, ok := p.Reservations.Expired(late, a.ID); ok {
 		t.Fatalf("a claimed offer expired: %+v", r)
 	}
 	if s := p.Statistics(); s.Claimed != 1 || s.Expired != 0 {
 		t.Fatalf("%+v", s)
 	}
 	b := mustOffer(t, p, 4*second, ask("a.", 1, 1))
-	if r, ok := p.Expired(60*second, b.ID); !ok || r.State != Expired { // heard of much later
+	if r, ok := p.Reservations.Expired(60*second, b.ID); !ok || r.State != Expired { // heard of much later
 		t.Fatalf("%+v", r)
 	}
 	mustExhaust(t, p, 134*second-1, "b.")
 	mustBind(t, p, 134*second, "b.")
-	if _, ok := p.Expired(134*second, b.ID); ok {
+	if _, ok := p.Reservations.Expired(134*second, b.ID); ok {
 		t.Fatal("an expired offer expired again")
 	}
 }
@@ -217,7 +217,7 @@ func TestDefect8_RestartLendsNothingTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := next.AdoptReservation(2*second, offered); err != nil {
+	if err := next.Reservations.Adopt(2*second, offered); err != nil {
 		t.Fatal(err)
 	}
 	if withdrawn, changed := next.SetServices(2*second, services); len(withdrawn)+len(changed) != 0 {
@@ -229,7 +229,7 @@ func TestDefect8_RestartLendsNothingTwice(t *testing.T) {
 		t.Fatal("a slot has two bindings")
 	}
 	q := ask("a.", 1, 2)
-	if r, fresh, err := next.Offer(2*second, q); err != nil || fresh || r.ID != offered.ID {
+	if r, fresh, err := next.Reservations.Offer(2*second, q); err != nil || fresh || r.ID != offered.ID {
 		t.Fatalf("%+v %v %v", r, fresh, err)
 	}
 	q.Requester = client(2)

@@ -51,21 +51,21 @@ func (p *Pool) AdoptEvicted(id uint64, address netip.Addr, s Service) {
 
 // coalesces reports that a browser could reach a former owner of the place by one of the service's names: the service is
 // web, shares a zone with a web binding that gave way there, and sessions of that stand. It forgets those that have ended.
-func (p *Pool) coalesces(i int32, s *Service) bool {
-	there := p.evicted.at[p.places.table[i].address]
-	if len(there) == 0 || p.options.Use == nil || !s.web() && !s.All() {
+func (f *finder) coalesces(i int32, s *Service) bool {
+	there := f.evicted.at[f.places.table[i].address]
+	if len(there) == 0 || f.options.Use == nil || !s.web() && !s.All() {
 		return false
 	}
 	for _, e := range slices.Clone(there) {
 		if e.owner == s.Owner || !sharesZone(e.zones, s.Zones) {
 			continue
 		}
-		if e.heard != p.round {
-			if _, sessions := p.options.Use(e.id); sessions == 0 {
-				p.evicted.forget(uint32(e.id))
+		if e.heard != f.round {
+			if _, sessions := f.options.Use(e.id); sessions == 0 {
+				f.evicted.forget(uint32(e.id))
 				continue
 			}
-			e.heard = p.round
+			e.heard = f.round
 		}
 		return true
 	}

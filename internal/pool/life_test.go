@@ -141,7 +141,7 @@ func (m *machine) claim(t *rapid.T) {
 		t.Skip("nothing lent")
 	}
 	left := rapid.IntRange(0, r.Claims+1).Draw(t, "left") // a resolver's clients get more
-	got, ok := m.pool.Claimed(m.now, r.ID, left)
+	got, ok := m.pool.Reservations.Claimed(m.now, r.ID, left)
 	r.Claims = left
 	if left == 0 {
 		r.State = Closed
@@ -158,14 +158,14 @@ func (m *machine) claim(t *rapid.T) {
 }
 
 func (m *machine) due(t *rapid.T) {
-	ids := m.pool.Due(m.now)
+	ids := m.pool.Reservations.Due(m.now)
 	for id, r := range m.lent {
 		if (r.Expires <= m.now) != slices.Contains(ids, id) {
 			t.Fatalf("due is wrong about %+v", r)
 		}
 	}
 	for _, id := range ids {
-		if got, ok := m.pool.Expired(m.now, id); !ok || got.State == Offered {
+		if got, ok := m.pool.Reservations.Expired(m.now, id); !ok || got.State == Offered {
 			t.Fatalf("%+v %v", got, ok)
 		}
 		m.forget(id)
@@ -181,7 +181,7 @@ func (m *machine) takeBack(t *rapid.T) {
 		m.unbind(t, r.Binding)
 		return
 	}
-	if got, ok := m.pool.Cancel(r.ID); !ok || got.State != Cancelled {
+	if got, ok := m.pool.Reservations.Cancel(r.ID); !ok || got.State != Cancelled {
 		t.Fatalf("%+v %v", got, ok)
 	}
 	m.forget(r.ID)
@@ -194,7 +194,7 @@ func (m *machine) restart(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.dice.fill, p.number, p.generation = m.pool.dice.fill, m.pool.number, m.pool.generation
+	p.dice.fill, p.number, p.Reservations.generation = m.pool.dice.fill, m.pool.number, m.pool.Reservations.generation
 	m.oracle.settle(m.now)
 	ids := slices.Sorted(maps.Keys(m.oracle.bindings))
 	if len(ids) > 0 {
@@ -225,8 +225,8 @@ func (m *machine) restart(t *rapid.T) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(m.lent)) {
-		r, _ := m.pool.Get(id)
-		err := p.AdoptReservation(m.now, r)
+		r, _ := m.pool.Reservations.Get(id)
+		err := p.Reservations.Adopt(m.now, r)
 		if b := m.oracle.bindings[r.Binding]; (err == nil) != (b != nil && b.State == Bound) {
 			t.Fatal(err)
 		}
@@ -235,7 +235,7 @@ func (m *machine) restart(t *rapid.T) {
 			continue
 		}
 		m.queries[id] = map[uint64]bool{}
-		for _, q := range p.entries[r.Entry()].queries[:r.Granted] {
+		for _, q := range p.Reservations.entries[r.Entry()].queries[:r.Granted] {
 			m.queries[id][q] = true
 		}
 	}

@@ -11,12 +11,12 @@ func TestTwoClientsBehindOneResolver(t *testing.T) {
 	b, _ := mustBind(t, p, second, "a.")
 	q := ask("a.", 1, 1)
 	a := mustOffer(t, p, second, q)
-	if r, fresh, _ := p.Offer(second, q); fresh || r.Claims != 1 {
+	if r, fresh, _ := p.Reservations.Offer(second, q); fresh || r.Claims != 1 {
 		t.Fatalf("a retransmission gave a claim: %+v", r)
 	}
 	for n := uint64(2); n <= 20; n++ {
 		q.Query = n
-		r, fresh, err := p.Offer(2*second, q)
+		r, fresh, err := p.Reservations.Offer(2*second, q)
 		if err != nil || fresh || r.ID != a.ID || r.Expires != a.Expires || r.Granted != min(int(n), MaxClaims) {
 			t.Fatalf("query %d: %+v %v %v", n, r, fresh, err)
 		}
@@ -38,7 +38,7 @@ func TestNeverAnswersWithLittleLeft(t *testing.T) {
 	q := ask("a.", 1, 1)
 	a := mustOffer(t, p, second, q)
 	at := a.Expires.Add(-MinimumLeft)
-	if r, fresh, err := p.Offer(at, q); err != nil || fresh || r.ID != a.ID {
+	if r, fresh, err := p.Reservations.Offer(at, q); err != nil || fresh || r.ID != a.ID {
 		t.Fatalf("%+v %v %v", r, fresh, err)
 	}
 	b := mustOffer(t, p, at+1, q)
@@ -46,8 +46,8 @@ func TestNeverAnswersWithLittleLeft(t *testing.T) {
 		t.Fatalf("%+v after %+v", b, a)
 	}
 	// The old offer's end must not take the new one out of the index.
-	p.Expired(a.Expires, a.ID)
-	if r, fresh, err := p.Offer(a.Expires, q); err != nil || fresh || r.ID != b.ID {
+	p.Reservations.Expired(a.Expires, a.ID)
+	if r, fresh, err := p.Reservations.Offer(a.Expires, q); err != nil || fresh || r.ID != b.ID {
 		t.Fatalf("%+v %v %v", r, fresh, err)
 	}
 }
@@ -56,10 +56,10 @@ func TestCancel(t *testing.T) {
 	p := newPool(t, single(), service("a.", "a.", "tcp/80"))
 	mustBind(t, p, second, "a.")
 	a := mustOffer(t, p, second, ask("a.", 1, 1))
-	if r, ok := p.Cancel(a.ID); !ok || r.State != Cancelled {
+	if r, ok := p.Reservations.Cancel(a.ID); !ok || r.State != Cancelled {
 		t.Fatalf("%+v %v", r, ok)
 	}
-	if _, ok := p.Cancel(a.ID); ok {
+	if _, ok := p.Reservations.Cancel(a.ID); ok {
 		t.Fatal("cancelled twice")
 	}
 	if s := p.Statistics(); s.Cancelled != 1 || s.Offered != 0 || s.Bindings != 1 {
@@ -73,7 +73,7 @@ func TestExpiryOfAWithdrawnBindingIsNobodysFault(t *testing.T) {
 	mustBind(t, p, second, "a.")
 	a := mustOffer(t, p, second, ask("a.", 1, 1))
 	p.SetServices(second, nil)
-	if r, ok := p.Expired(3*second, a.ID); !ok || r.State != Cancelled {
+	if r, ok := p.Reservations.Expired(3*second, a.ID); !ok || r.State != Cancelled {
 		t.Fatalf("%+v %v", r, ok)
 	}
 }
@@ -111,7 +111,7 @@ func TestBounds(t *testing.T) {
 	}
 	mustOffer(t, p, second, ask("a.", 1, 1))
 	mustOffer(t, p, second, ask("a.", 2, 1))
-	if _, _, err := p.Offer(second, ask("b.", 1, 1)); !errors.Is(err, ErrFull) {
+	if _, _, err := p.Reservations.Offer(second, ask("b.", 1, 1)); !errors.Is(err, ErrFull) {
 		t.Fatal(err)
 	}
 	o = defaults()
@@ -119,19 +119,19 @@ func TestBounds(t *testing.T) {
 	p = newPool(t, o, services...)
 	p.Place(second)
 	a := mustOffer(t, p, second, ask("a.", 1, 1))
-	if _, _, err := p.Offer(second, ask("a.", 2, 1)); !errors.Is(err, ErrHalfOpenHost) {
+	if _, _, err := p.Reservations.Offer(second, ask("a.", 2, 1)); !errors.Is(err, ErrHalfOpenHost) {
 		t.Fatal(err)
 	}
 	mustOffer(t, p, second, ask("b.", 1, 1))
-	if _, _, err := p.Offer(second, ask("c.", 1, 1)); !errors.Is(err, ErrHalfOpen) {
+	if _, _, err := p.Reservations.Offer(second, ask("c.", 1, 1)); !errors.Is(err, ErrHalfOpen) {
 		t.Fatal(err)
 	}
-	p.Claimed(second, a.ID, 0) // what is claimed is not half-open
+	p.Reservations.Claimed(second, a.ID, 0) // what is claimed is not half-open
 	mustOffer(t, p, second, ask("a.", 2, 1))
 	if _, _, _, err := p.Bind(second, "nobody."); !errors.Is(err, ErrRequest) {
 		t.Fatal(err)
 	}
-	if _, _, err := p.Offer(second, ask("nobody.", 1, 1)); !errors.Is(err, ErrRequest) {
+	if _, _, err := p.Reservations.Offer(second, ask("nobody.", 1, 1)); !errors.Is(err, ErrRequest) {
 		t.Fatal(err)
 	}
 }

@@ -24,34 +24,12 @@ var (
 
 // Pool is the circular pool. The zero value is of no use: call New.
 type Pool struct {
-	options  Options
+	*bindings
+	*finder
+	Reservations *Reservations
+
 	services map[model.Name]*Service // nil until SetServices
 	order    []*Service              // as SetServices was given
-	places   *places
-	cursor   int32 // of the circular order
-	dice     dice
-	counts   Statistics
-
-	table   []record
-	spare   []int32 // slots that hold nothing, though sessions may stand, and some that adoption took
-	number  uint32
-	bound   map[model.Name]int32
-	evicted evictions
-	rests   timers  // Resting records, by the earliest end of their rest
-	calm    ranking // all records
-	busy    ranking // those that had sessions when they were last heard of
-	round   uint64  // of asking the data plane
-	mark    uint64
-	found   []int32
-	taken   []taken
-
-	entries    []entry
-	vacancies  []int32 // entries that hold nothing, and some that adoption took
-	generation uint32
-	asked      map[askedKey]int32
-	halfOpen   map[netip.Addr]int
-	due        timers // expiries
-	dueNow     []timer
 }
 
 // New makes an empty pool without services.
@@ -62,16 +40,19 @@ func New(o Options) (*Pool, error) {
 	// A late report that names a record of an earlier process must not meet one of ours, so numbers begin at random.
 	var start [8]byte
 	_, _ = rand.Read(start[:]) // never fails
+	bs := &bindings{
+		options: o,
+		places:  newPlaces(o.Addresses),
+		number:  binary.LittleEndian.Uint32(start[:4]),
+		bound:   map[model.Name]int32{},
+	}
 	return &Pool{
-		options:    o,
-		places:     newPlaces(o.Addresses),
-		dice:       newDice(),
-		number:     binary.LittleEndian.Uint32(start[:4]),
-		generation: binary.LittleEndian.Uint32(start[4:]),
-		bound:      map[model.Name]int32{},
-		evicted:    evictions{map[uint32]*evicted{}, map[netip.Addr][]*evicted{}},
-		asked:      map[askedKey]int32{},
-		halfOpen:   map[netip.Addr]int{},
+		bindings: bs,
+		finder:   newFinder(bs),
+		Reservations: &Reservations{
+			bindings: bs, generation: binary.LittleEndian.Uint32(start[4:]),
+			asked: map[askedKey]int32{}, halfOpen: map[netip.Addr]int{},
+		},
 	}, nil
 }
 

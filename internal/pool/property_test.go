@@ -204,7 +204,7 @@ func (m *machine) offer(t *rapid.T, b Binding) {
 			perHost++
 		}
 	}
-	res, fresh, err := m.pool.Offer(m.now, q)
+	res, fresh, err := m.pool.Reservations.Offer(m.now, q)
 	switch {
 	case errors.Is(err, ErrHalfOpen) && m.options.HalfOpen > 0 && len(m.lent) >= m.options.HalfOpen && len(standing) == 0,
 		errors.Is(err, ErrHalfOpenHost) && m.options.HalfOpenPerHost > 0 && perHost >= m.options.HalfOpenPerHost && len(standing) == 0:

@@ -45,50 +45,50 @@ func (c class) clashing(with class) bool {
 type ranking [classes]timers
 
 // rank puts a record among those that may have to move, after all that was heard of it.
-func (p *Pool) rank(slot int32) {
-	r := &p.table[slot]
+func (bs *bindings) rank(slot int32) {
+	r := &bs.table[slot]
 	r.class = classOf(&r.Service)
-	p.calm[r.class].set(slot, r.Used)
+	bs.calm[r.class].set(slot, r.Used)
 }
 
-func (p *Pool) unrank(slot int32) {
-	c := p.table[slot].class
-	p.calm[c].remove(slot)
-	p.busy[c].remove(slot)
+func (bs *bindings) unrank(slot int32) {
+	c := bs.table[slot].class
+	bs.calm[c].remove(slot)
+	bs.busy[c].remove(slot)
 }
 
 // hear asks the data plane about a binding, once a round.
-func (p *Pool) hear(slot int32) {
-	r := &p.table[slot]
-	if r.heard == p.round || p.options.Use == nil {
+func (bs *bindings) hear(slot int32) {
+	r := &bs.table[slot]
+	if r.heard == bs.round || bs.options.Use == nil {
 		return
 	}
-	r.heard = p.round
-	used, sessions := p.options.Use(r.ID)
+	r.heard = bs.round
+	used, sessions := bs.options.Use(r.ID)
 	r.Used, r.sessions = max(r.Used, used), sessions
 }
 
 // touch takes note of a use. The ranking need not know each of them, only that a binding which people ask for is none of
 // those that may move: keys so old that they could be over wait for a search.
-func (p *Pool) touch(slot int32, at model.Instant) {
-	r := &p.table[slot]
+func (bs *bindings) touch(slot int32, at model.Instant) {
+	r := &bs.table[slot]
 	r.Used = max(r.Used, at)
-	if key, _ := p.calm[r.class].get(slot); r.Used.Sub(key) > p.options.Rest/4 {
-		p.calm[r.class].set(slot, r.Used)
+	if key, _ := bs.calm[r.class].get(slot); r.Used.Sub(key) > bs.options.Rest/4 {
+		bs.calm[r.class].set(slot, r.Used)
 	}
 }
 
 // rerank corrects a record's keys by what was just heard. One with sessions counts as used now among the calm: before
 // another Rest has passed it cannot have rested without any, so that nobody need look at it.
-func (p *Pool) rerank(now model.Instant, slot int32) {
-	r := &p.table[slot]
+func (bs *bindings) rerank(now model.Instant, slot int32) {
+	r := &bs.table[slot]
 	if r.sessions == 0 {
-		p.calm[r.class].set(slot, r.Used)
-		p.busy[r.class].remove(slot)
+		bs.calm[r.class].set(slot, r.Used)
+		bs.busy[r.class].remove(slot)
 		return
 	}
-	p.calm[r.class].set(slot, now)
-	p.busy[r.class].set(slot, r.Used)
+	bs.calm[r.class].set(slot, now)
+	bs.busy[r.class].set(slot, r.Used)
 }
 
 // first returns the least key among the classes that can clash with c.
@@ -110,34 +110,34 @@ type taken struct {
 
 // longest finds the place unused for longest whose clashing bindings may all give way to the service, or -1. It looks at
 // the bindings of a ranking in the order of their use; a place is as long unused as its clashing binding used last.
-func (p *Pool) longest(now model.Instant, s *Service, k *ranking) int32 {
+func (f *finder) longest(now model.Instant, s *Service, k *ranking) int32 {
 	best, used := int32(-1), model.Instant(math.MaxInt64)
 	c := classOf(s)
-	p.round++ // what was heard before may have changed since
-	p.taken = p.taken[:0]
+	f.round++ // what was heard before may have changed since
+	f.taken = f.taken[:0]
 	for looked := 0; looked < lookLimit; {
 		t, from, ok := k.first(c)
-		if !ok || t.at >= used || !p.over(now, t.at) {
+		if !ok || t.at >= used || !f.over(now, t.at) {
 			break
 		}
-		p.hear(t.entry)
-		p.rerank(now, t.entry)
+		f.hear(t.entry)
+		f.rerank(now, t.entry)
 		if after, still := k[from].get(t.entry); !still || after != t.at {
 			continue // at most once a Rest: it was used since, or is of the other ranking
 		}
 		looked++
 		k[from].remove(t.entry)
-		p.taken = append(p.taken, taken{t, from})
-		i := p.table[t.entry].place
-		if p.places.table[i].looked == p.round {
+		f.taken = append(f.taken, taken{t, from})
+		i := f.table[t.entry].place
+		if f.places.table[i].looked == f.round {
 			continue
 		}
-		p.places.table[i].looked = p.round
-		if u, ok := p.givesWay(now, i, s, k == &p.busy); ok && u < used {
+		f.places.table[i].looked = f.round
+		if u, ok := f.givesWay(now, i, s, k == &f.busy); ok && u < used {
 			best, used = i, u
 		}
 	}
-	for _, t := range p.taken {
+	for _, t := range f.taken {
 		k[t.class].set(t.entry, t.at)
 	}
 	return best
@@ -145,15 +145,15 @@ func (p *Pool) longest(now model.Instant, s *Service, k *ranking) int32 {
 
 // givesWay reports whether everything that clashes with the service on the place may go, and when the last of it was used.
 // sessions: it may go with sessions standing.
-func (p *Pool) givesWay(now model.Instant, i int32, s *Service, sessions bool) (used model.Instant, ok bool) {
-	if !p.open(i, s) {
+func (f *finder) givesWay(now model.Instant, i int32, s *Service, sessions bool) (used model.Instant, ok bool) {
+	if !f.open(i, s) {
 		return 0, false
 	}
-	for _, slot := range p.clashes(i, s, -1, false) {
-		p.hear(slot)
-		r := &p.table[slot]
+	for _, slot := range f.clashes(i, s, -1, false) {
+		f.hear(slot)
+		r := &f.table[slot]
 		switch {
-		case r.offered > 0 || !p.over(now, r.Used):
+		case r.offered > 0 || !f.over(now, r.Used):
 			return 0, false
 		case r.sessions > 0 && (!sessions || r.web && sharesZone(r.Service.Zones, s.Zones) || r.Service.datagrams()):
 			return 0, false

@@ -2,65 +2,81 @@ package pool
 
 import (
 	"math/bits"
+	"net/netip"
 )
 
 // lookLimit bounds the places that one search looks at one by one.
 const lookLimit = 512
 
+// finder looks for places.
+type finder struct {
+	*bindings
+	cursor  int32 // of the circular order
+	dice    dice
+	evicted evictions
+	mark    uint64
+	found   []int32
+	taken   []taken
+}
+
+func newFinder(bs *bindings) *finder {
+	return &finder{bindings: bs, dice: newDice(), evicted: evictions{map[uint32]*evicted{}, map[netip.Addr][]*evicted{}}}
+}
+
 // gentle finds a place that takes nothing from anybody, or -1.
-func (p *Pool) gentle(s *Service) int32 {
-	i := p.gather(s)
+func (f *finder) gentle(s *Service) int32 {
+	i := f.gather(s)
 	if i < 0 {
-		i = p.unused(s)
+		i = f.unused(s)
 	}
 	if i < 0 {
-		i = p.shared(s)
+		i = f.shared(s)
 	}
 	return i
 }
 
 // open reports whether a place may get the service as far as its address is concerned.
-func (p *Pool) open(i int32, s *Service) bool {
-	pl := &p.places.table[i]
+func (f *finder) open(i int32, s *Service) bool {
+	pl := &f.places.table[i]
 	if pl.retired || pl.rest != 0 {
 		return false
 	}
-	return !p.blocked(i, s)
+	return !f.blocked(i, s)
 }
 
-func (p *Pool) blocked(i int32, s *Service) bool {
-	if p.coalesces(i, s) {
+func (f *finder) blocked(i int32, s *Service) bool {
+	if f.coalesces(i, s) {
 		return true
 	}
-	if p.options.Blocked == nil {
+	if f.options.Blocked == nil {
 		return false
 	}
 	for _, port := range s.Ports {
-		if p.options.Blocked(p.places.table[i].address, port.Protocol, port.Port) {
+		if f.options.Blocked(f.places.table[i].address, port.Protocol, port.Port) {
 			return true
 		}
 	}
 	return false
 }
 
-func (p *Pool) fits(i int32, s *Service) bool {
-	return p.open(i, s) && len(p.clashes(i, s, -1, true)) == 0
+func (f *finder) fits(i int32, s *Service) bool {
+	return f.open(i, s) && len(f.clashes(i, s, -1, true)) == 0
 }
 
 // clashes returns the slots, except one, that the service cannot share the place with; first: one of them is enough. The
 // result lasts until the next call.
-func (p *Pool) clashes(i int32, s *Service, except int32, first bool) []int32 {
-	found := p.found[:0]
-	defer func() { p.found = found }()
-	p.mark++
+func (f *finder) clashes(i int32, s *Service, except int32, first bool) []int32 {
+	found := f.found[:0]
+	defer func() { f.found = found }()
+	f.mark++
 	add := func(slot int32) {
-		if r := &p.table[slot]; slot != except && r.marked != p.mark {
-			r.marked = p.mark
+		if r := &f.table[slot]; slot != except && r.marked != f.mark {
+			r.marked = f.mark
 			found = append(found, slot)
 		}
 	}
 	look := func(k key, with func(slot int32) bool) {
-		h, held := p.places.ports[portAt{i, k}]
+		h, held := f.places.ports[portAt{i, k}]
 		if !held {
 			return
 		}
@@ -73,10 +89,10 @@ func (p *Pool) clashes(i int32, s *Service, except int32, first bool) []int32 {
 			}
 		}
 	}
-	stranger := func(slot int32) bool { return p.table[slot].Service.Owner != s.Owner }
-	notOurs := func(slot int32) bool { return p.table[slot].State == Bound || stranger(slot) }
+	stranger := func(slot int32) bool { return f.table[slot].Service.Owner != s.Owner }
+	notOurs := func(slot int32) bool { return f.table[slot].State == Bound || stranger(slot) }
 	if s.All() {
-		for slot := p.places.table[i].first; slot >= 0; slot = p.table[slot].next {
+		for slot := f.places.table[i].first; slot >= 0; slot = f.table[slot].next {
 			if notOurs(slot) {
 				add(slot)
 			}
@@ -98,7 +114,7 @@ func (p *Pool) clashes(i int32, s *Service, except int32, first bool) []int32 {
 				return true
 			}
 			// The same service may change where its port goes; another of the owner's waits for the rest.
-			r := &p.table[slot]
+			r := &f.table[slot]
 			to, _ := r.Service.to(keyOf(port))
 			return r.Service.Name != s.Name && to != port.To
 		})
@@ -107,10 +123,10 @@ func (p *Pool) clashes(i int32, s *Service, except int32, first bool) []int32 {
 }
 
 // gather finds a place where the service's owner is already.
-func (p *Pool) gather(s *Service) int32 {
-	list := p.places.owners[s.Owner]
+func (f *finder) gather(s *Service) int32 {
+	list := f.places.owners[s.Owner]
 	for _, o := range list[:min(len(list), lookLimit)] {
-		if p.fits(o.place, s) {
+		if f.fits(o.place, s) {
 			return o.place
 		}
 	}
@@ -118,32 +134,32 @@ func (p *Pool) gather(s *Service) int32 {
 }
 
 // unused finds a free place: one never used at random, or next in the circular order, else the one unused for longest.
-func (p *Pool) unused(s *Service) int32 {
-	ps := p.places
-	if n := len(ps.fresh); n > 0 && p.options.Order == Random {
-		start := p.dice.below(n)
+func (f *finder) unused(s *Service) int32 {
+	ps := f.places
+	if n := len(ps.fresh); n > 0 && f.options.Order == Random {
+		start := f.dice.below(n)
 		for o := range n {
-			if i := ps.fresh[(start+o)%n]; !p.blocked(i, s) {
+			if i := ps.fresh[(start+o)%n]; !f.blocked(i, s) {
 				return i
 			}
 		}
 	} else if n > 0 {
-		i := ps.freshSet.next(p.cursor)
+		i := ps.freshSet.next(f.cursor)
 		for range n {
 			if i < 0 {
 				i = ps.freshSet.next(0)
 			}
-			if !p.blocked(i, s) {
-				p.cursor = i + 1
+			if !f.blocked(i, s) {
+				f.cursor = i + 1
 				return i
 			}
 			i = ps.freshSet.next(i + 1)
 		}
 	}
 	best := timer{entry: -1}
-	if t, ok := ps.idle.first(); ok && p.blocked(t.entry, s) {
+	if t, ok := ps.idle.first(); ok && f.blocked(t.entry, s) {
 		for _, t := range ps.idle.heap {
-			if (best.entry < 0 || t.at < best.at) && !p.blocked(t.entry, s) {
+			if (best.entry < 0 || t.at < best.at) && !f.blocked(t.entry, s) {
 				best = t
 			}
 		}
@@ -155,8 +171,8 @@ func (p *Pool) unused(s *Service) int32 {
 
 // shared finds a place among the listed ones on which nothing clashes. Ports that many places hold rule those out 64 at a
 // time; what is left is looked at one by one, from somewhere.
-func (p *Pool) shared(s *Service) int32 {
-	ps := p.places
+func (f *finder) shared(s *Service) int32 {
+	ps := f.places
 	if s.All() || ps.listed == 0 {
 		return -1 // it needs a free one
 	}
@@ -181,7 +197,7 @@ func (p *Pool) shared(s *Service) int32 {
 		}
 	}
 	words := (ps.listed + 63) / 64
-	start := p.dice.below(words)
+	start := f.dice.below(words)
 	looked := 0
 	for w := range words {
 		w = (start + w) % words
@@ -193,7 +209,7 @@ func (p *Pool) shared(s *Service) int32 {
 			open &^= b.word(w)
 		}
 		for ; open != 0; open &= open - 1 {
-			if i := int32(w<<6 + bits.TrailingZeros64(open)); p.fits(i, s) { // bounded by MaxAddresses
+			if i := int32(w<<6 + bits.TrailingZeros64(open)); f.fits(i, s) { // bounded by MaxAddresses
 				return i
 			}
 			if looked++; looked == lookLimit {

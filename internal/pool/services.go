@@ -123,10 +123,10 @@ func (p *Pool) grow(slot int32) (Binding, bool) {
 }
 
 // reopen gives a record other ports.
-func (p *Pool) reopen(slot int32, ports []model.Port) {
-	p.unlink(slot)
-	p.unrank(slot)
-	p.table[slot].Service.Ports = ports
-	p.link(slot)
-	p.rank(slot)
+func (bs *bindings) reopen(slot int32, ports []model.Port) {
+	bs.unlink(slot)
+	bs.unrank(slot)
+	bs.table[slot].Service.Ports = ports
+	bs.link(slot)
+	bs.rank(slot)
 }

@@ -19,68 +19,84 @@ type record struct {
 	marked     uint64 // the search for clashes that found it
 }
 
+// bindings is the table of bindings, which reservations, searches and changes of services have in common.
+type bindings struct {
+	options Options
+	places  *places
+	counts  Statistics
+
+	table  []record
+	spare  []int32 // slots that hold nothing, though sessions may stand, and some that adoption took
+	number uint32
+	bound  map[model.Name]int32
+	rests  timers  // Resting records, by the earliest end of their rest
+	calm   ranking // all records
+	busy   ranking // those that had sessions when they were last heard of
+	round  uint64  // of asking the data plane
+}
+
 // slot returns one that holds nothing and of which no session stands, or -1.
-func (p *Pool) slot() int32 {
-	for range min(len(p.spare), vacantLimit) {
-		s := p.spare[0]
-		p.spare = p.spare[1:]
+func (bs *bindings) slot() int32 {
+	for range min(len(bs.spare), vacantLimit) {
+		s := bs.spare[0]
+		bs.spare = bs.spare[1:]
 		switch {
-		case p.table[s].live: // adoption took it meanwhile
-		case p.vacant(s):
+		case bs.table[s].live: // adoption took it meanwhile
+		case bs.vacant(s):
 			return s
 		default:
-			p.spare = append(p.spare, s)
+			bs.spare = append(bs.spare, s)
 		}
 	}
 	for range vacantLimit {
-		if len(p.table) >= p.options.Bindings {
+		if len(bs.table) >= bs.options.Bindings {
 			return -1
 		}
-		s := int32(len(p.table)) // bounded by MaxBindings
-		p.table = append(p.table, record{})
-		if p.vacant(s) {
+		s := int32(len(bs.table)) // bounded by MaxBindings
+		bs.table = append(bs.table, record{})
+		if bs.vacant(s) {
 			return s
 		}
-		p.spare = append(p.spare, s)
+		bs.spare = append(bs.spare, s)
 	}
 	return -1
 }
 
-func (p *Pool) vacant(slot int32) bool {
-	return p.options.Vacant == nil || p.options.Vacant(uint32(slot))
+func (bs *bindings) vacant(slot int32) bool {
+	return bs.options.Vacant == nil || bs.options.Vacant(uint32(slot))
 }
 
 // install binds a service at a place on which nothing clashes.
-func (p *Pool) install(slot, i int32, s *Service) Binding {
-	return p.put(slot, i, Binding{ID: p.newID(slot), Address: p.places.table[i].address, Service: *s, State: Bound})
+func (bs *bindings) install(slot, i int32, s *Service) Binding {
+	return bs.put(slot, i, Binding{ID: bs.newID(slot), Address: bs.places.table[i].address, Service: *s, State: Bound})
 }
 
-func (p *Pool) newID(slot int32) uint64 {
-	p.number = max(1, p.number+1)
-	return uint64(p.number)<<32 | uint64(uint32(slot)) // slot >= 0
+func (bs *bindings) newID(slot int32) uint64 {
+	bs.number = max(1, bs.number+1)
+	return uint64(bs.number)<<32 | uint64(uint32(slot)) // slot >= 0
 }
 
 // put fills a slot with a binding, Bound or Resting.
-func (p *Pool) put(slot, i int32, b Binding) Binding {
-	p.table[slot] = record{Binding: b, live: true, place: i}
-	p.link(slot)
-	p.rank(slot)
+func (bs *bindings) put(slot, i int32, b Binding) Binding {
+	bs.table[slot] = record{Binding: b, live: true, place: i}
+	bs.link(slot)
+	bs.rank(slot)
 	if b.State == Bound {
-		p.bound[b.Service.Name] = slot
+		bs.bound[b.Service.Name] = slot
 	} else {
-		p.startRest(slot)
+		bs.startRest(slot)
 	}
 	return b
 }
 
 // link writes a live record into the indexes of its place.
-func (p *Pool) link(slot int32) {
-	r, ps := &p.table[slot], p.places
+func (bs *bindings) link(slot int32) {
+	r, ps := &bs.table[slot], bs.places
 	ps.leave(r.place)
 	pl := &ps.table[r.place]
 	r.prev, r.next = -1, pl.first
 	if pl.first >= 0 {
-		p.table[pl.first].prev = slot
+		bs.table[pl.first].prev = slot
 	}
 	pl.first = slot
 	pl.count++
@@ -94,17 +110,17 @@ func (p *Pool) link(slot int32) {
 }
 
 // unlink undoes link.
-func (p *Pool) unlink(slot int32) {
-	r, ps := &p.table[slot], p.places
+func (bs *bindings) unlink(slot int32) {
+	r, ps := &bs.table[slot], bs.places
 	ps.leave(r.place)
 	pl := &ps.table[r.place]
 	if r.prev >= 0 {
-		p.table[r.prev].next = r.next
+		bs.table[r.prev].next = r.next
 	} else {
 		pl.first = r.next
 	}
 	if r.next >= 0 {
-		p.table[r.next].prev = r.prev
+		bs.table[r.next].prev = r.prev
 	}
 	pl.count--
 	if r.State == Bound {
@@ -117,54 +133,54 @@ func (p *Pool) unlink(slot int32) {
 }
 
 // remove takes a record out of the pool and returns what it was, as Gone.
-func (p *Pool) remove(slot int32) Binding {
-	r := &p.table[slot]
-	p.unlink(slot)
-	p.unrank(slot)
+func (bs *bindings) remove(slot int32) Binding {
+	r := &bs.table[slot]
+	bs.unlink(slot)
+	bs.unrank(slot)
 	if r.State == Bound {
-		delete(p.bound, r.Service.Name)
+		delete(bs.bound, r.Service.Name)
 	} else {
-		p.counts.Rests--
-		p.rests.remove(slot)
+		bs.counts.Rests--
+		bs.rests.remove(slot)
 	}
 	b := r.Binding
 	b.State = Gone
 	*r = record{}
-	p.spare = append(p.spare, slot)
+	bs.spare = append(bs.spare, slot)
 	return b
 }
 
 // withdraw ends a Bound record: it rests, unless nobody was told of it.
-func (p *Pool) withdraw(slot int32) Binding {
-	r := &p.table[slot]
-	p.counts.Withdrawn++
-	p.hear(slot)
+func (bs *bindings) withdraw(slot int32) Binding {
+	r := &bs.table[slot]
+	bs.counts.Withdrawn++
+	bs.hear(slot)
 	if r.Used == 0 {
-		return p.remove(slot)
+		return bs.remove(slot)
 	}
-	p.unlink(slot)
-	delete(p.bound, r.Service.Name)
+	bs.unlink(slot)
+	delete(bs.bound, r.Service.Name)
 	r.State = Resting
-	p.link(slot)
-	p.startRest(slot)
+	bs.link(slot)
+	bs.startRest(slot)
 	return r.Binding
 }
 
-func (p *Pool) startRest(slot int32) {
-	p.counts.Rests++
-	p.rests.set(slot, p.table[slot].Used.Add(p.options.Rest))
+func (bs *bindings) startRest(slot int32) {
+	bs.counts.Rests++
+	bs.rests.set(slot, bs.table[slot].Used.Add(bs.options.Rest))
 }
 
 // lookup finds a binding by its ID.
-func (p *Pool) lookup(id uint64) (int32, bool) {
+func (bs *bindings) lookup(id uint64) (int32, bool) {
 	slot := uint32(id)
-	if int64(slot) >= int64(len(p.table)) || !p.table[slot].live || p.table[slot].ID != id {
+	if int64(slot) >= int64(len(bs.table)) || !bs.table[slot].live || bs.table[slot].ID != id {
 		return 0, false
 	}
-	return int32(slot), true // below len(p.table)
+	return int32(slot), true // below len(bs.table)
 }
 
 // over reports that a rest that began at used is over; never used, nothing rests.
-func (p *Pool) over(now, used model.Instant) bool {
-	return used == 0 || used.Add(p.options.Rest) <= now
+func (bs *bindings) over(now, used model.Instant) bool {
+	return used == 0 || used.Add(bs.options.Rest) <= now
 }

@@ -102,8 +102,8 @@ func newPool(t *testing.T, o Options, services ...Service) *Pool {
 
 // expire does what the daemon does before it binds.
 func expire(p *Pool, now model.Instant) {
-	for _, id := range p.Due(now) {
-		p.Expired(now, id)
+	for _, id := range p.Reservations.Due(now) {
+		p.Reservations.Expired(now, id)
 	}
 }
 
@@ -132,7 +132,7 @@ func ask(name string, who int, query uint64) Request {
 
 func mustOffer(t *testing.T, p *Pool, now model.Instant, q Request) Reservation {
 	t.Helper()
-	r, fresh, err := p.Offer(now, q)
+	r, fresh, err := p.Reservations.Offer(now, q)
 	if err != nil || !fresh {
 		t.Fatalf("offer for %s: fresh %v, %v", q.Name, fresh, err)
 	}
@@ -152,7 +152,7 @@ func visit(t *testing.T, p *Pool, now model.Instant, name string) Binding {
 }
 
 func repeatable(p *Pool, seed uint64) {
-	p.number, p.generation = 0xffffffff, 0xffffffff // wrap at once
+	p.number, p.Reservations.generation = 0xffffffff, 0xffffffff // wrap at once
 	source := rand.New(rand.NewPCG(seed, 0))
 	p.dice.fill = func(b []byte) {
 		for i := range b {

@@ -67,7 +67,7 @@ func (a *Allocator) advance() time.Duration {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	now, late := a.options.Now(), min(late, a.config.Pool.Rest)
-	for _, id := range a.pool.Due(now.Add(-late)) {
+	for _, id := range a.pool.Reservations.Due(now.Add(-late)) {
 		a.settle(now, id)
 	}
 	a.pool.Advance(now)
@@ -109,7 +109,7 @@ func (a *Allocator) wake() {
 
 // settle ends an offer whose time is over. What became of one that no event told of, the data plane says itself.
 func (a *Allocator) settle(now model.Instant, id uint64) {
-	res, ok := a.pool.Get(id)
+	res, ok := a.pool.Reservations.Get(id)
 	if !ok {
 		return
 	}
@@ -121,10 +121,10 @@ func (a *Allocator) settle(now model.Instant, id uint64) {
 		if res.Claims == res.Granted {
 			a.claimed(found.ClaimedAt, &res)
 		}
-		a.pool.Claimed(found.ClaimedAt, id, 0)
+		a.pool.Reservations.Claimed(found.ClaimedAt, id, 0)
 		return
 	}
-	if after, ok := a.pool.Expired(now, id); !ok || after.State != pool.Expired {
+	if after, ok := a.pool.Reservations.Expired(now, id); !ok || after.State != pool.Expired {
 		return
 	}
 	if used, _ := a.options.Plane.BindingUse(res.Binding); used > res.Created {
@@ -184,7 +184,7 @@ func (a *Allocator) Hear(event datapath.ClaimEvent) {
 }
 
 func (a *Allocator) hear(event datapath.ClaimEvent) {
-	before, ok := a.pool.Get(event.ID)
+	before, ok := a.pool.Reservations.Get(event.ID)
 	if !ok {
 		return
 	}
@@ -199,7 +199,7 @@ func (a *Allocator) hear(event datapath.ClaimEvent) {
 
 // spend notes how many claims an offer has left; one without is over.
 func (a *Allocator) spend(at model.Instant, id uint64, left int) {
-	if after, ok := a.pool.Claimed(at, id, left); ok && after.State == pool.Closed {
+	if after, ok := a.pool.Reservations.Claimed(at, id, left); ok && after.State == pool.Closed {
 		_, _ = a.options.Plane.Withdraw(id)
 	}
 }

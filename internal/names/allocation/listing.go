@@ -36,7 +36,7 @@ func (a *Allocator) Places() []Place {
 		index[b.ID] = p
 		list = append(list, p)
 	}
-	for r := range a.pool.All() {
+	for r := range a.pool.Reservations.All() {
 		if p := index[r.Binding]; p != nil && r.Expires > a.options.Now() {
 			p.Offers++
 			p.Claims += r.Claims

@@ -106,7 +106,7 @@ func (a *Allocator) record(b *pool.Binding) datapath.Binding {
 // repeat answers from a standing offer, with one more claim in the data plane. Where that has given the last away, it
 // returns the offer's ID: another takes its place.
 func (a *Allocator) repeat(now model.Instant, r pool.Request) (found lent, spent uint64, ok bool) {
-	res, ok := a.pool.Repeat(now, r)
+	res, ok := a.pool.Reservations.Repeat(now, r)
 	if !ok {
 		return lent{}, 0, false
 	}
@@ -117,7 +117,7 @@ func (a *Allocator) repeat(now model.Instant, r pool.Request) (found lent, spent
 	switch err := a.options.Plane.Extend(res.ID, res.Granted); {
 	case errors.Is(err, datapath.ErrSpent):
 		a.hear(datapath.ClaimEvent{ID: res.ID, At: now, Left: 1}) // its event may be on the way still
-		a.pool.Forget(res.ID)
+		a.pool.Reservations.Forget(res.ID)
 		return lent{}, res.ID, false
 	case err != nil:
 		// The offer stands, but for one asker fewer than the pool has counted; Withdraw tells the truth at its end.
@@ -128,7 +128,7 @@ func (a *Allocator) repeat(now model.Instant, r pool.Request) (found lent, spent
 
 // offer reserves the binding for the asker, and installs that.
 func (a *Allocator) offer(now model.Instant, b pool.Binding, r pool.Request) error {
-	res, fresh, err := a.pool.Offer(now, r)
+	res, fresh, err := a.pool.Reservations.Offer(now, r)
 	switch {
 	case err != nil:
 		return said(err)
@@ -137,7 +137,7 @@ func (a *Allocator) offer(now model.Instant, b pool.Binding, r pool.Request) err
 		return fmt.Errorf("%w: the offer of %s for %s stands already", nameserver.ErrFailed, b.Address, r.Name)
 	}
 	if err := a.installOffer(&res); err != nil {
-		a.pool.Cancel(res.ID)
+		a.pool.Reservations.Cancel(res.ID)
 		a.log.Error("reservation not installed", "name", r.Name, "error", err)
 		return fmt.Errorf("%w: %w", nameserver.ErrFailed, err)
 	}

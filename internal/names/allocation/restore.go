@@ -203,7 +203,7 @@ func samePorts(a, b []model.Port) bool {
 }
 
 func (a *Allocator) adoptReservation(now model.Instant, r *datapath.Reservation) bool {
-	err := a.pool.AdoptReservation(now, pool.Reservation{
+	err := a.pool.Reservations.Adopt(now, pool.Reservation{
 		ID: r.ID, Binding: r.Binding, Name: a.config.Names.Name(r.Name), Requester: r.Asker, Source: r.Source,
 		Created: r.Expires, Expires: r.Expires, Claims: r.Claims, Granted: r.Claims + r.Used, State: pool.Offered,
 	})
