@@ -37,7 +37,7 @@ verify-generate: ## fail unless the committed BPF objects are what their source 
 
 format: ## write Go and C in their canonical form
 	gofmt -w cmd internal test tools
-	find bpf -name '*.[ch]' -print0 | xargs -0 -r clang-format-19 -i
+	find bpf internal/nf -name '*.[ch]' -print0 | xargs -0 -r clang-format-19 -i
 
 lint: $(LINTER) ## run every linter
 	GOLANGCI_LINT=$(LINTER) tools/lint.sh

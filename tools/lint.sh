@@ -23,7 +23,7 @@ go_format() {
 }
 
 c_format() {
-  find bpf \( -name '*.c' -o -name '*.h' \) -print0 | xargs -0 -r clang-format-19 --dry-run -Werror
+  find bpf internal/nf \( -name '*.c' -o -name '*.h' \) -print0 | xargs -0 -r clang-format-19 --dry-run -Werror
 }
 
 shell_check() {

@@ -60,7 +60,7 @@ packages() { grep -E "^$module/($1)$" <<<"$all" || true; }
 others() { grep -vE "^$module/($1)$" <<<"$all" || true; }
 
 # What loads programs or makes namespaces is never taken from the cache. The rest is plain Go.
-dataplane='internal/(chain|datapath|diagnose|tenants|lab/netns)|test/datapath'
+dataplane='internal/(nf(/[a-z]+)?|datapath|diagnose|tenants|lab/netns)|test/datapath'
 lab='internal/lab/(bench|bench/(dut|scenario|trafficgen)|demo)'
 whole="internal/(cli|daemon)|$lab|test/(browser|e2e)"
 concurrent='internal/(api|client|lifecycle|nameserver)'

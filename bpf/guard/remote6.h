@@ -2,7 +2,7 @@
 /*
  * What is known of remote IPv6 addresses: the marks of remote.h, of ranges in rising order that have all addresses. An
  * index by the top 16 bits of an address has the few ranges that it can lie in, and halving finds it among them. Each
- * program has tables of its own, made by internal/chain.
+ * program has tables of its own, made by internal/nf.
  */
 #pragma once
 

@@ -5,7 +5,7 @@
  * value has the few ranges of each prefix. A range knows its class: the conditions that hold there. Conditions that hold
  * at once are in different layers. Rules of one shape ask for conditions of the same layers, and are found by one look
  * into a hash table; a class knows the shapes of the rules that it can meet, so that nearly all looks find one. Each
- * program has tables of its own, made by internal/chain. Where an address lies nobody can foretell, so that to find its
+ * program has tables of its own, made by internal/nf. Where an address lies nobody can foretell, so that to find its
  * range takes as few cache lines and as few branches as can be.
  */
 #pragma once

@@ -12,19 +12,19 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/health"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf/multipath"
 )
 
 // Balance is a function "multipath" and what is known of its backends.
 type Balance struct {
-	Paths  *chain.Paths
+	Paths  *multipath.Paths
 	name   string // of the function
-	config config.Multipath
+	config multipath.Settings
 	set    func(place int, up bool) error // of Paths
 
 	mutex  sync.Mutex
@@ -35,21 +35,13 @@ type Balance struct {
 	ended sync.WaitGroup
 }
 
-func newBalance(name string, m config.Multipath) *Balance {
-	paths := chain.NewPaths(backendsOf(m))
+func newBalance(name string, m multipath.Settings) *Balance {
+	paths := multipath.NewPaths(m.Backends)
 	b := &Balance{Paths: paths, name: name, config: m, set: paths.Set, states: make([]health.State, len(m.Backends)), due: make([]bool, len(m.Backends))}
 	for i := range b.states {
 		b.states[i] = health.New()
 	}
 	return b
-}
-
-func backendsOf(m config.Multipath) []chain.Backend {
-	list := make([]chain.Backend, len(m.Backends))
-	for i, b := range m.Backends {
-		list[i] = chain.Backend{Address: b.To, Port: b.Port, Weight: b.Weight}
-	}
-	return list
 }
 
 // Set is the balances of a configuration, by the names of their functions.
@@ -63,14 +55,15 @@ func Make(chains []config.Chain, before Set, name Name) Set {
 	all := Set{}
 	for _, ch := range chains {
 		for _, f := range ch.Functions {
-			if f.Use != config.UseMultipath {
+			settings, is := f.Settings.(multipath.Settings)
+			if !is {
 				continue
 			}
 			called := name(ch.Name, f.Name)
-			if old := before[called]; old != nil && reflect.DeepEqual(old.config, f.Multipath) {
+			if old := before[called]; old != nil && reflect.DeepEqual(old.config, settings) {
 				all[called] = old
 			} else {
-				all[called] = newBalance(called, f.Multipath)
+				all[called] = newBalance(called, settings)
 			}
 		}
 	}
@@ -241,7 +234,7 @@ func (s *Service) heard(b *Balance, place int, fault error) error {
 
 // endAt ends the flows without a connection to a backend that is down: their next packets
 // are of new flows, which go to another. TCP knows of its end by itself, or goes on.
-func (s *Service) endAt(b config.Backend) error {
+func (s *Service) endAt(b multipath.Backend) error {
 	_, err := s.data.EndSessions(func(s datapath.Session) bool {
 		return s.Origin == "static" && s.Protocol != model.TCP && s.Private.Addr() == b.To && (b.Port == 0 || s.Protocol == model.ICMP || s.Private.Port() == b.Port)
 	})

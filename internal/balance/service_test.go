@@ -9,6 +9,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/nf/multipath"
 )
 
 // nothing has no sessions.
@@ -19,12 +20,12 @@ func (nothing) EndSessions(func(datapath.Session) bool) (int, error) { return 0,
 func name(chain, function string) string { return chain + "/" + function }
 
 func chains(every time.Duration) []config.Chain {
-	m := config.Multipath{Checked: true}
+	m := multipath.Settings{Checked: true}
 	for _, a := range []string{"10.0.0.100", "10.0.0.101"} {
-		m.Backends = append(m.Backends, config.Backend{To: netip.MustParseAddr(a), Port: 8080, Weight: 1})
+		m.Backends = append(m.Backends, multipath.Backend{To: netip.MustParseAddr(a), Port: 8080, Weight: 1})
 	}
 	m.Check.Every, m.Check.Fall, m.Check.Rise = every, 1, 1
-	return []config.Chain{{Name: "web", Functions: []config.Function{{Name: "multipath", Use: config.UseMultipath, Multipath: m}}}}
+	return []config.Chain{{Name: "web", Functions: []config.Function{{Name: "multipath", Use: "multipath", Settings: m}}}}
 }
 
 // A backend's state that could not be put into force is tried again with each answer, and

@@ -8,6 +8,7 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/nf"
 )
 
 // What may wait for one who captures: more packets are lost.
@@ -33,7 +34,10 @@ func newCapture(request api.CaptureRequest) *capture {
 
 // copies reports whether a function can say that a packet is to be copied; one of the
 // user's own may.
-func copies(f config.Function) bool { return f.Use == config.UseMirror || f.Use == config.UseObject }
+func copies(f config.Function) bool {
+	c, may := f.Settings.(nf.Copier)
+	return may && c.Copies()
+}
 
 // wants reports whether it is one of the functions that the request is for.
 func wants(r api.CaptureRequest, f config.Function) bool {

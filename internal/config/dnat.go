@@ -6,21 +6,16 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/schema"
 )
-
-// Dnat sends flows from outside to a private endpoint.
-type Dnat struct {
-	To   netip.Addr
-	Port uint16 // 0: the flow's own
-}
 
 // maxStatic bounds the public addresses that a chain with dnat names.
 const maxStatic = 4096
 
-// StaticAddresses are the public addresses that a condition's To names.
-func (c Condition) StaticAddresses() (list []netip.Addr) {
-	for a := c.To.Addr(); c.To.Contains(a); a = a.Next() {
+// StaticAddresses are the public addresses that a match's To names.
+func (m Match) StaticAddresses() (list []netip.Addr) {
+	for a := m.To.Addr(); m.To.Contains(a); a = a.Next() {
 		list = append(list, a)
 	}
 	return list
@@ -38,32 +33,24 @@ func (d *draft) finishDnat() {
 	for i, c := range d.chains {
 		known := 0
 		for j, f := range c.functions {
-			if f.line == 0 || !f.function.Sends() {
+			if !f.sends() {
 				continue
 			}
 			path := fmt.Sprintf("chains[%d].functions[%d]", i, j)
 			if known++; known > 1 {
-				d.faults.Add(f.line, "%s: the chain says already where flows go: one dnat or multipath is enough", path)
+				d.faults.Add(f.given.Line, "%s: the chain says already where flows go: one dnat or multipath is enough", path)
 			}
 			d.checkDnatTarget(f, path, static)
 		}
 	}
 }
 
-// Sends reports whether the function says where flows go.
-func (f Function) Sends() bool { return f.Use == UseDnat || f.Use == UseMultipath }
-
 // Targets are the private hosts that the function sends flows to.
-func (f Function) Targets() (list []netip.Addr) {
-	switch f.Use {
-	case UseDnat:
-		return []netip.Addr{f.Dnat.To}
-	case UseMultipath:
-		for _, b := range f.Multipath.Backends {
-			list = append(list, b.To)
-		}
+func (f Function) Targets() []netip.Addr {
+	if s, sends := f.Settings.(nf.Sender); sends {
+		return s.Targets()
 	}
-	return list
+	return nil
 }
 
 // sends reports whether a chain, or one that it jumps to, says where flows go.
@@ -73,8 +60,8 @@ func (d *draft) sends(c *chainDraft, seen map[string]bool) bool {
 	}
 	seen[c.chain.Name] = true
 	return slices.ContainsFunc(c.functions, func(f *functionDraft) bool {
-		return f.function.Sends() || f.function.Use == UseJump && slices.ContainsFunc(d.chains, func(other *chainDraft) bool {
-			return other.chain.Name == f.function.Jump.Chain && d.sends(other, seen)
+		return f.sends() || slices.ContainsFunc(d.chains, func(other *chainDraft) bool {
+			return other.chain.Name == f.jumpsTo() && d.sends(other, seen)
 		})
 	})
 }
@@ -147,19 +134,17 @@ func (d *draft) checkStatic(c *matchDraft, a netip.Addr) bool {
 
 // checkDnatTarget sees to it that flows are sent to hosts inside.
 func (d *draft) checkDnatTarget(f *functionDraft, path string, static map[netip.Addr]use) {
-	line, _ := f.gave("to")
+	var lines []schema.At[string]
+	if placed, has := f.own.(nf.TargetLines); has {
+		lines = placed.TargetLines(&f.given)
+	}
 	for i, to := range f.function.Targets() {
-		where := path + ".to"
-		if f.function.Use == UseMultipath {
-			where = fmt.Sprintf("%s.backends[%d].to", path, i)
-			line = f.backends[i].line
-		}
 		before, used := static[to]
 		if uses := d.uses[to]; !used && len(uses) > 0 && !d.isHost(to) {
 			before, used = uses[0], true
 		}
 		if used {
-			d.faults.Add(line, "%s: %s is %s: name a private host", where, to, before)
+			d.faults.Add(lines[i].Line, "%s.%s: %s is %s: name a private host", path, lines[i].Value, to, before)
 		}
 	}
 }

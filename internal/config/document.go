@@ -147,7 +147,7 @@ func readFunction(text []byte) (entry *yaml.Node, name string, err error) {
 		if entry.Kind == yaml.SequenceNode && len(entry.Content) == 1 {
 			entry = entry.Content[0]
 		}
-		schema.ReadSection(faults, entry, "", 1, draft.keys())
+		draft.read(faults, entry, "", 1)
 	}
 	return entry, draft.name(), faults.Err()
 }

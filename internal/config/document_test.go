@@ -3,11 +3,13 @@ package config
 import (
 	"net/netip"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf/functions"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -41,6 +43,11 @@ func TestReferenceMatchesSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	documented := readRows(t, string(text))
+	for word, page := range functionPages(t) {
+		for key, r := range readRows(t, page) {
+			documented["chains[].functions["+word+"]."+key] = r
+		}
+	}
 	keys := make(map[string]row)
 	collectRows(keys, "", newDraft(&schema.Faults{}).keys())
 	compare(documented, keys, t.Errorf)
@@ -101,9 +108,39 @@ func readRows(t *testing.T, text string) map[string]row {
 	return rows
 }
 
+// folderOf is where a function has its page.
+func folderOf(word string) string {
+	if word == "a function of your own" {
+		return "object"
+	}
+	return strings.ReplaceAll(word, "-", "")
+}
+
+// functionPages are those of the folders of functions.
+func functionPages(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("../nf/*/README.md")
+	if err != nil || len(files) < len(functions.All) {
+		t.Fatalf("%d functions have pages: %v", len(files), err)
+	}
+	pages := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[filepath.Base(filepath.Dir(file))] = string(text)
+	}
+	return pages
+}
+
 func collectRows(rows map[string]row, above string, keys []schema.Key) {
 	for _, k := range keys {
 		if k.Gone {
+			continue
+		}
+		if k.Variant { // functions[] → functions[filter]
+			collectRows(rows, strings.TrimSuffix(above, "[]")+"["+folderOf(k.Name)+"]", k.Keys)
 			continue
 		}
 		path := schema.Join(above, k.Name)

@@ -255,67 +255,14 @@ func renderChain(line func(string, ...any), ch Chain) {
 		line("      []")
 	}
 	for _, f := range ch.Functions {
-		line("      - use: %q\n        name: %q\n        priority: %d", f.Used(), f.Name, f.Priority)
+		line("      - use: %q\n        name: %q\n        priority: %d", f.Use, f.Name, f.Priority)
 		for name, others := range map[string][]string{"before": f.Before, "after": f.After} {
 			if len(others) > 0 {
 				line("        %s: %s", name, list(others))
 			}
 		}
 		line("        fail: %s", f.Fail)
-		renderMeter(line, f)
-		if f.Use == UseJump {
-			line("        chain: %q", f.Jump.Chain)
-		}
-		if f.Use == UseDnat {
-			line("        to: %q", f.Dnat.To)
-		}
-		if f.Use == UseMultipath {
-			renderMultipath(line, f.Multipath)
-		}
-		renderSignatures(line, "deny_bytes", f.FirstBytes.Deny)
-		renderSignatures(line, "allow_bytes", f.FirstBytes.Allow)
-		if f.Dnat.Port > 0 {
-			line("        port: %d", f.Dnat.Port)
-		}
-		if f.Use == UseObject {
-			line("        may: %s\n        per: %s", f.Object.May, f.Object.Per)
-		}
-		for name, conditions := range map[string][]Condition{"deny": f.Filter.Deny, "allow": f.Filter.Allow, "when": f.Jump.When} {
-			if len(conditions) > 0 {
-				line("        %s:", name)
-			}
-			for _, c := range conditions {
-				line("          - protocol: %s", c.Protocol)
-				renderCondition(line, "            ", c)
-			}
-		}
-	}
-}
-
-func renderSignatures(line func(string, ...any), name string, list []Signature) {
-	if len(list) > 0 {
-		line("        %s:", name)
-	}
-	for _, s := range list {
-		if s.Hex != "" {
-			line("          - hex: %q", s.Hex)
-		} else {
-			line("          - prefix: %q", s.Text)
-		}
-	}
-}
-
-func renderCondition(line func(string, ...any), indent string, c Condition) {
-	for key, p := range map[string]netip.Prefix{"from": c.From, "to": c.To, "remote": c.Remote} {
-		if p.IsValid() {
-			line("%s%s: %q", indent, key, p)
-		}
-	}
-	if c.Set != "" {
-		line("%sset: %q", indent, c.Set)
-	}
-	if c.Ports != (model.Ports{}) {
-		line("%sport: %q", indent, c.Ports)
+		renderSettings(line, f.Settings)
 	}
 }
 

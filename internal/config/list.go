@@ -98,8 +98,8 @@ func (d *draft) finishLists() {
 		d.config.Lists = append(d.config.Lists, l.list)
 	}
 	for _, u := range d.protection.lists {
-		if _, known := taken[u.name]; !known {
-			d.faults.Add(u.line, "%s: there is no list %s under lists", u.path, u.name)
+		if _, known := taken[u.Name]; !known {
+			d.faults.Add(u.Line, "%s: there is no list %s under lists", u.Path, u.Name)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf/match"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -13,7 +14,7 @@ import (
 // flows from outside go, and leaves no other condition on that.
 type Match struct {
 	Direction model.Direction
-	Condition
+	match.Condition
 	Host, Service model.Name // at most one
 }
 
@@ -65,7 +66,7 @@ func matches(name string, target *[]*matchDraft) schema.Key {
 // finish checks what a match of a chain, whose name is at that line, says about hosts.
 func (d *matchDraft) finish(faults *schema.Faults, known map[model.Name]bool, nameLine int) Match {
 	m, path := &d.match, d.path
-	m.check(faults, path, max(d.portLine, d.remoteLine, d.setLine, nameLine, 1))
+	m.Check(faults, path, max(d.portLine, d.remoteLine, d.setLine, nameLine, 1))
 	if d.hostLine > 0 && d.serviceLine > 0 {
 		faults.Add(d.hostLine, "%s: a service has a host: give host or service", path)
 	}

@@ -41,12 +41,6 @@ func orderFunctions(faults *schema.Faults, drafts []*functionDraft, path string,
 	return ordered(faults, list, earlier, path, line)
 }
 
-// name is what the function is called: where it has no name, the word of its use, or the
-// name of its file.
-func (f *functionDraft) name() string {
-	return cmp.Or(f.function.Name, f.function.Object.name(), f.function.Use.String())
-}
-
 func named(faults *schema.Faults, places map[string]int, other schema.At[string], path string) (int, bool) {
 	place, known := places[other.Value]
 	if !known {

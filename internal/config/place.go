@@ -73,7 +73,7 @@ func unplace(entry *yaml.Node) {
 func indexOf(list *yaml.Node, name string) (int, error) {
 	for i, entry := range list.Content {
 		draft := new(functionDraft)
-		schema.ReadSection(new(schema.Faults), entry, "", 0, draft.keys())
+		draft.read(new(schema.Faults), entry, "", 0)
 		if draft.name() == name {
 			return i, nil
 		}

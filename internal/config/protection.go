@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -43,7 +44,7 @@ const mostListed = 1024 // of a list
 
 type protectionDraft struct {
 	protection         Protection
-	sets, lists        []setUse
+	sets, lists        []nf.SetUse
 	ignored, monitored portsDraft
 	honeypot           honeypotDraft
 	geofences          []*geofenceDraft
@@ -111,9 +112,9 @@ func (d *protectionDraft) noteListed(faults *schema.Faults, line int, path strin
 		faults.Add(line, "%s: give remote, set or list", path)
 	}
 	if setLine > 0 {
-		d.sets = append(d.sets, setUse{path + ".set", l.Set, setLine})
+		d.sets = append(d.sets, nf.SetUse{Path: path + ".set", Name: l.Set, Line: setLine})
 	}
 	if listLine > 0 {
-		d.lists = append(d.lists, setUse{path + ".list", l.List, listLine})
+		d.lists = append(d.lists, nf.SetUse{Path: path + ".list", Name: l.List, Line: listLine})
 	}
 }

@@ -35,12 +35,6 @@ type setDraft struct {
 	nameLine, fileLine, addressesLine int
 }
 
-// setUse is a place that names a set or a list.
-type setUse struct {
-	path, name string
-	line       int
-}
-
 func (s *setDraft) keys() []schema.Key {
 	return []schema.Key{
 		schema.OneAt("name", &s.set.Name, &s.nameLine, schema.Label()).Must(),
@@ -90,8 +84,8 @@ func (d *draft) finishSets() {
 		uses = append(uses, c.sets()...)
 	}
 	for _, u := range uses {
-		if _, known := taken[u.name]; !known {
-			d.faults.Add(u.line, "%s: there is no set %s under sets", u.path, u.name)
+		if _, known := taken[u.Name]; !known {
+			d.faults.Add(u.Line, "%s: there is no set %s under sets", u.Path, u.Name)
 		}
 	}
 }

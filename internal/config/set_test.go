@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf/filter"
 )
 
 func TestSetsAreRead(t *testing.T) {
@@ -24,7 +25,7 @@ func TestSetsAreRead(t *testing.T) {
 	if got := fmt.Sprint(prefixes(office.Addresses)); got != "[192.0.2.0/24 192.0.3.1/32]" {
 		t.Errorf("the set of addresses: %s", got)
 	}
-	if c.Chains[0].Matches[1].Set != "bad" || c.Chains[0].Functions[0].Filter.Deny[1].Set != "office" {
+	if c.Chains[0].Matches[1].Set != "bad" || c.Chains[0].Functions[0].Settings.(filter.Settings).Deny[1].Set != "office" {
 		t.Errorf("what names them: %+v", c.Chains[0])
 	}
 }

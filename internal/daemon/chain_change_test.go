@@ -9,6 +9,8 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/nf/filter"
+	"github.com/realmgate/realmgate/internal/nf/match"
 )
 
 const withChains = text + `chains:
@@ -30,7 +32,7 @@ func TestDifferences(t *testing.T) {
 			case "1":
 				f.Priority = 1
 			case "x":
-				f.Filter.Deny = []config.Condition{{}}
+				f.Settings = filter.Settings{Deny: []match.Condition{{}}}
 			}
 			functions = append(functions, f)
 		}

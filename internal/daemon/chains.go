@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
@@ -14,20 +14,25 @@ import (
 func (v *view) rules() ruleset.Rules {
 	return ruleset.Rules{
 		Config: v.config, Lists: v.lists, Numbers: v.numbers, Denied: v.places.Denied, Hops: v.hops,
-		Paths: func(function string) *chain.Paths { return v.balances[function].Paths },
-		Own:   slices.Concat(v.config.Pool.Addresses, v.outbound, v.static.Addresses, v.config.OneToOneAddresses()),
+		Kept: func(function string) any {
+			if b := v.balances[function]; b != nil {
+				return b.Paths
+			}
+			return nil
+		},
+		Own: slices.Concat(v.config.Pool.Addresses, v.outbound, v.static.Addresses, v.config.OneToOneAddresses()),
 	}
 }
 
 // buildChains compiles a view's policy when the data plane asks for it; nil
 // where there is none.
-func buildChains(v *view, states *chain.States) datapath.BuildChains {
+func buildChains(v *view, states *nf.States) datapath.BuildChains {
 	if !v.rules().Judge() {
 		return nil
 	}
 	policy := v.rules().Policy()
 	return func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
-		made, err := chain.Build(policy, chain.Shared(tables), first, states)
+		made, err := nf.Build(policy, nf.Shared(tables), first, states)
 		return datapath.Chains{
 			XDP: datapath.ChainPrograms(made.XDP), TCX: datapath.ChainPrograms(made.TCX),
 			In: made.In, Out: made.Out, Stray: made.Stray, Traps: made.Traps,
@@ -92,7 +97,7 @@ func (g commands) Chains() ([]api.Chain, error) {
 	for i, ch := range v.config.Chains {
 		shown := api.Chain{Name: ch.Name, Match: ruleset.Matches(ch.Matches), Functions: []api.Function{}, Changes: v.changes(i)}
 		for _, f := range ch.Functions {
-			shown.Functions = append(shown.Functions, did(ch.Name, f.Name, f.Used(), f.Priority))
+			shown.Functions = append(shown.Functions, did(ch.Name, f.Name, f.Use, f.Priority))
 		}
 		list = append(list, shown)
 	}

@@ -4,12 +4,12 @@ import (
 	"fmt"
 
 	"github.com/realmgate/realmgate/internal/balance"
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/guard/geo"
 	"github.com/realmgate/realmgate/internal/guard/watch"
 	"github.com/realmgate/realmgate/internal/names/realm"
+	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
@@ -46,5 +46,5 @@ func Check(d *config.Document) error {
 	if err != nil {
 		return err
 	}
-	return chain.Check((&view{config: c, numbers: numbers, places: p, outbound: c.Outbound.Addresses, balances: balance.Make(c.Chains, nil, ruleset.Name)}).rules().Policy())
+	return nf.Check((&view{config: c, numbers: numbers, places: p, outbound: c.Outbound.Addresses, balances: balance.Make(c.Chains, nil, ruleset.Name)}).rules().Policy())
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
@@ -23,7 +24,15 @@ func (a opinion) drops() bool {
 	return a.says == datapath.SaysDrop || a.fails() && a.Fail != config.FailOpen
 }
 
-func (a opinion) jumps() bool { return a.says == datapath.SaysJump && a.Use == config.UseJump }
+func (a opinion) jumps() bool { return a.says == datapath.SaysJump && a.chainAfter() != "" }
+
+// chainAfter is the chain that it may go on in, "" for none.
+func (a opinion) chainAfter() string {
+	if j, jumps := a.Settings.(nf.Jumper); jumps {
+		return j.Chain()
+	}
+	return ""
+}
 
 func (a opinion) fails() bool {
 	return a.says != datapath.SaysContinue && a.says != datapath.SaysAccept && a.says != datapath.SaysDrop && a.says != datapath.SaysToUser && !a.jumps()
@@ -217,15 +226,17 @@ func (t *telling) function(s datapath.TraceStep) {
 	case f.says == datapath.SaysDrop:
 		says = "drop"
 	case f.jumps():
-		says, why = "jump", ": on in chain "+f.Jump.Chain
+		says, why = "jump", ": on in chain "+f.chainAfter()
 	case f.fails() && f.Fail == config.FailOpen:
 		says, why = "fail", ": it cannot say, and fails open"
 	case f.fails():
 		says, why = "fail", ": it cannot say, and fails closed"
-	case f.Use == config.UseFirstBytes:
-		why = ": it judges the flow by its first bytes when these come"
+	default:
+		if e, excuses := f.Settings.(nf.Excuser); excuses {
+			why = e.GoesOn()
+		}
 	}
-	t.step(f.name, says, "%s", f.Use.String()+why)
+	t.step(f.name, says, "%s", f.Use+why)
 }
 
 // ending is how the flow ends that a function has judged last.

@@ -1,8 +1,6 @@
 package daemon
 
-import (
-	"slices"
-)
+import "slices"
 
 // prepareHops gives a draft the next hops of now, where the file was read.
 func (g machineServices) prepareHops(d *draft) (_ change, err error) {

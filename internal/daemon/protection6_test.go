@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/guard/geo"
 	"github.com/realmgate/realmgate/internal/guard/lists"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
@@ -35,7 +35,7 @@ protection:
 	if v.places, err = geo.PlacesOf(d.Config); err != nil {
 		t.Fatal(err)
 	}
-	remote := v.rules().Policy().Protection[0].Function.(chain.Allowlist).Remote
+	remote := v.rules().Policy().Protection[0].Function.(nf.Allowlist).Remote
 	for _, c := range []struct {
 		what  string
 		set   *model.AddressSet

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/guard/geo"
+	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
@@ -97,7 +97,7 @@ protection:
 		t.Fatal(err)
 	}
 	v.hops = []netip.Addr{netip.MustParseAddr("77.0.0.9")}
-	remote := v.rules().Policy().Protection[0].Function.(chain.Allowlist).Remote
+	remote := v.rules().Policy().Protection[0].Function.(nf.Allowlist).Remote
 	for address, want := range map[string]bool{"77.0.0.2": true, "77.0.0.32": true, "77.0.0.47": true, "77.0.0.9": true, "203.0.113.9": true, "77.0.0.3": false, "77.0.0.48": false} {
 		if got := remote.In.Allowed.Contains(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s is spared: %t, want %t", address, got, want)

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lifecycle"
+	"github.com/realmgate/realmgate/internal/nf"
 )
 
 // sweepEvery is how long one sweep of all tables takes at least.
@@ -22,7 +22,7 @@ type Plane struct {
 	*datapath.Datapath                                                    // nil until Open
 	OpenTables         func(datapath.Options) (*datapath.Datapath, error) // datapath.Open, or where others have tables ready
 	Room               Room                                               // of its tables
-	States             chain.States                                       // of functions; under the lock of changes
+	States             nf.States                                          // of functions; under the lock of changes
 	instance           string
 	keep               bool // leave it in the kernel at a clean stop
 	attached           bool // the start has succeeded

@@ -1,35 +1,28 @@
 package ruleset
 
 import (
-	"net/netip"
-
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/match"
 )
 
 // Named is what conditions of chains and entries of the protection mean by names.
 type Named struct {
-	ends  map[model.Name][]end
+	ends  map[model.Name][]match.End
 	sets  map[string]*model.AddressSet
 	lists map[string]*model.AddressSet
 }
 
-// end is where a host or a port of a service is.
-type end struct {
-	host     netip.Addr
-	protocol model.Protocol
-	port     uint16 // 0: every one
-}
-
 // NamedIn are those of a configuration; lists are the addresses of its lists, by name.
 func NamedIn(c *config.Config, lists map[string]*model.AddressSet) Named {
-	n := Named{map[model.Name][]end{}, map[string]*model.AddressSet{}, lists}
+	n := Named{map[model.Name][]match.End{}, map[string]*model.AddressSet{}, lists}
 	for _, h := range c.Hosts {
-		n.ends[h.Name] = []end{{host: h.Address}}
+		n.ends[h.Name] = []match.End{{Host: h.Address}}
 		for _, s := range h.Services {
-			ends := make([]end, len(s.Ports))
+			ends := make([]match.End, len(s.Ports))
 			for i, p := range s.Ports {
-				ends[i] = end{h.Address, p.Protocol, p.To}
+				ends[i] = match.End{Host: h.Address, Protocol: p.Protocol, Port: p.To}
 			}
 			for _, name := range s.Names {
 				n.ends[name] = ends
@@ -43,9 +36,26 @@ func NamedIn(c *config.Config, lists map[string]*model.AddressSet) Named {
 }
 
 // endsOf are those of the host or the service that a match names; none where it names none.
-func (n Named) endsOf(m config.Match) []end {
+func (n Named) endsOf(m config.Match) []match.End {
 	if m.Service != "" {
 		return n.ends[m.Service]
 	}
 	return n.ends[m.Host]
 }
+
+// Set implements nf.Names.
+func (n Named) Set(name string) *model.AddressSet { return n.sets[name] }
+
+// Kept implements nf.Names: for what finds chains nothing is kept.
+func (Named) Kept(string) any { return nil }
+
+// names are what settings of functions mean by names.
+type names struct {
+	Named
+	kept func(function string) any
+}
+
+// Kept implements nf.Names.
+func (n names) Kept(function string) any { return n.kept(function) }
+
+var _ nf.Names = names{}

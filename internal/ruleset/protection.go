@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
 )
 
 // The functions of the protection.
@@ -43,23 +43,23 @@ func ProtectionFunctions(c *config.Config) (names []string) {
 	return names
 }
 
-func (n Named) protection(r Rules) (steps []chain.Step) {
+func (n Named) protection(r Rules) (steps []nf.Step) {
 	functions := ProtectionFunctions(r.Config)
 	if len(functions) == 0 {
 		return nil
 	}
-	var remote chain.Remote
+	var remote nf.Remote
 	remote.In.Allowed, remote.Out.Allowed = n.Unions(r.Config.Protection.Allowlist, sparedRanges(r.Config, r.Hops, rangesOf(r.Own)))
 	remote.In.Blocked, remote.Out.Blocked = n.Unions(r.Config.Protection.Blocklist, model.Ranges{})
 	remote.In.Fenced, remote.Out.Fenced = r.Denied(model.In), r.Denied(model.Out)
 	p := &r.Config.Protection
-	made := map[string]chain.Function{
-		Allowlist: chain.Allowlist{Remote: remote}, Blocklist: chain.Blocklist{}, Honeypot: chain.Honeypot{}, Geofence: chain.Geofence{},
-		Ports: chain.Ports{Ignored: p.Ignored, Trapped: p.Honeypot.Ports, Monitored: p.Monitored},
+	made := map[string]nf.Function{
+		Allowlist: nf.Allowlist{Remote: remote}, Blocklist: nf.Blocklist{}, Honeypot: nf.Honeypot{}, Geofence: nf.Geofence{},
+		Ports: nf.Ports{Ignored: p.Ignored, Trapped: p.Honeypot.Ports, Monitored: p.Monitored},
 	}
 	for _, f := range functions {
 		name := Name(config.ProtectionName, f)
-		steps = append(steps, chain.Step{Name: name, Number: r.Numbers[name], Function: made[f]})
+		steps = append(steps, nf.Step{Name: name, Number: r.Numbers[name], Function: made[f]})
 	}
 	return steps
 }

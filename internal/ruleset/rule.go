@@ -6,10 +6,10 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
 )
 
 // Numbers are those under which the data plane counts what functions do. A
@@ -54,8 +54,8 @@ type Rules struct {
 	Numbers Numbers
 	// Denied are the addresses that the geofence of a direction denies, nil where there is none.
 	Denied func(model.Direction) *model.AddressSet
-	// Paths are the backends of a function "multipath".
-	Paths func(function string) *chain.Paths
+	// Kept is what the daemon keeps for a function beside its tables.
+	Kept func(function string) any
 	// Own are the gateway's own addresses, which are remote ends where a private host
 	// reaches another by its public address.
 	Own  []netip.Addr
@@ -66,132 +66,38 @@ type Rules struct {
 func (r Rules) Judge() bool { return len(r.Config.Chains) > 0 || r.Config.Protection.Given() }
 
 // Policy is what they are for the engine.
-func (r Rules) Policy() chain.Policy {
+func (r Rules) Policy() nf.Policy {
 	n := NamedIn(r.Config, r.Lists)
-	policy := chain.Policy{Protection: n.protection(r), Chains: make([]chain.Chain, len(r.Config.Chains))}
+	policy := nf.Policy{Protection: n.protection(r), Chains: make([]nf.Chain, len(r.Config.Chains))}
 	for i, ch := range r.Config.Chains {
-		policy.Chains[i] = chain.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(r, ch), Static: ch.Static}
+		policy.Chains[i] = nf.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(r, ch), Static: ch.Static}
 	}
 	return policy
 }
 
-func (n Named) stepsOf(r Rules, ch config.Chain) (steps []chain.Step) {
+func (n Named) stepsOf(r Rules, ch config.Chain) (steps []nf.Step) {
+	names := names{n, r.Kept}
 	for _, f := range ch.Functions {
 		name := Name(ch.Name, f.Name)
-		step := chain.Step{Name: name, Number: r.Numbers[name], Function: n.functionOf(f, name, r), FailOpen: f.Fail == config.FailOpen}
-		if f.Use == config.UseJump {
-			step.Jumps = []int{slices.IndexFunc(r.Config.Chains, func(other config.Chain) bool { return other.Name == f.Jump.Chain })}
+		step := nf.Step{Name: name, Number: r.Numbers[name], Function: f.Settings.Function(name, names), FailOpen: f.Fail == config.FailOpen}
+		if j, jumps := f.Settings.(nf.Jumper); jumps {
+			step.Jumps = []int{slices.IndexFunc(r.Config.Chains, func(other config.Chain) bool { return other.Name == j.Chain() })}
 		}
 		steps = append(steps, step)
 	}
 	return steps
 }
 
-// functionOf is a function as it is to be compiled; name is what it is called.
-func (n Named) functionOf(f config.Function, name string, r Rules) chain.Function {
-	switch f.Use {
-	case config.UseDoSDenial:
-		return chain.DoSDenial{Meter: meterOf(f.Meter)}
-	case config.UseRateLimit:
-		return chain.RateLimit{Meter: meterOf(f.Meter)}
-	case config.UseJump:
-		return chain.Jump{When: n.conditionRules(f.Jump.When)}
-	case config.UseDnat:
-		return chain.Dnat{Address: f.Dnat.To, Port: f.Dnat.Port}
-	case config.UseMultipath:
-		return chain.Multipath{Paths: r.Paths(name)}
-	case config.UseFirstBytes:
-		return chain.FirstBytes{Deny: signaturesOf(f.FirstBytes.Deny), Allow: signaturesOf(f.FirstBytes.Allow)}
-	case config.UseMirror:
-		return chain.Mirror{}
-	case config.UseObject:
-		return chain.Object{Code: f.Object.Code, Rewrites: f.Object.May == config.MayRewrite, EveryPacket: f.Object.Per == config.PerPacket}
-	default:
-		return chain.Filter{Deny: n.conditionRules(f.Filter.Deny), Allow: n.conditionRules(f.Filter.Allow)}
-	}
-}
-
-func signaturesOf(list []config.Signature) []chain.Signature {
-	made := make([]chain.Signature, len(list))
-	for i, s := range list {
-		for _, b := range s.Bytes() {
-			made[i] = append(made[i], chain.Byte(b))
-		}
-	}
-	return made
-}
-
-func meterOf(m config.Meter) chain.Meter {
-	made := chain.Meter{
-		Per:  map[config.Per]chain.Per{config.PerFlow: chain.PerFlow, config.PerSource: chain.PerSource, config.PerHost: chain.PerHost, config.PerService: chain.PerService}[m.Per],
-		Rate: m.Rate.Second, Window: m.Window, Burst: m.Burst, Entries: m.Entries,
-	}
-	switch {
-	case m.New:
-		made.Unit = chain.Sessions
-	case m.Mode == config.ModeSYN:
-		made.Unit = chain.SYNs
-	case m.Rate.Bytes:
-		made.Unit = chain.Bytes
-	}
-	return made
-}
-
 // matchRules are the rules by which a chain is found.
-func (n Named) matchRules(matches []config.Match) (rules []chain.Rule) {
+func (n Named) matchRules(matches []config.Match) (rules []nf.Rule) {
 	for _, m := range matches {
 		ends := n.endsOf(m)
 		if len(ends) == 0 {
-			rules = append(rules, n.rulesOf(m.Direction, m.Condition, nil)...)
+			rules = append(rules, m.Rules(m.Direction, n, nil)...)
 		}
 		for i := range ends {
-			rules = append(rules, n.rulesOf(m.Direction, m.Condition, &ends[i])...)
+			rules = append(rules, m.Rules(m.Direction, n, &ends[i])...)
 		}
-	}
-	return rules
-}
-
-func (n Named) conditionRules(conditions []config.Condition) (rules []chain.Rule) {
-	for _, c := range conditions {
-		rules = append(rules, n.rulesOf(model.AnyDirection, c, nil)...)
-	}
-	return rules
-}
-
-// rulesOf says a condition as rules. Its remote end, and the private one, are where
-// flows go or where they come from: that takes a rule for each direction.
-func (n Named) rulesOf(direction model.Direction, c config.Condition, private *end) (rules []chain.Rule) {
-	rule := chain.Rule{Direction: direction, Source: c.From, Destination: c.To, Protocol: c.Protocol, Ports: c.Ports}
-	set := n.sets[c.Set]
-	if !c.Remote.IsValid() && set == nil && private == nil {
-		return []chain.Rule{rule}
-	}
-	for _, d := range []model.Direction{model.Out, model.In} {
-		if direction != model.AnyDirection && direction != d {
-			continue
-		}
-		r := rule
-		r.Direction = d
-		remote, inside := &r.Destination, &r.Source
-		if d == model.In {
-			remote, inside = inside, remote
-			r.SourceSet = set
-		} else {
-			r.DestinationSet = set
-		}
-		if c.Remote.IsValid() {
-			*remote = c.Remote
-		}
-		if private != nil {
-			*inside = netip.PrefixFrom(private.host, private.host.BitLen())
-			if private.protocol != model.AnyProtocol {
-				r.Protocol = private.protocol
-			}
-			if private.port > 0 {
-				r.Ports = model.Ports{First: private.port, Last: private.port}
-			}
-		}
-		rules = append(rules, r)
 	}
 	return rules
 }

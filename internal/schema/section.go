@@ -19,7 +19,8 @@ type Key struct {
 	Standard string // default, as the reference shows it
 	Allowed  string // range, as the reference shows it
 	Keys     []Key  // of a section, or of each element of a list of sections
-	Gone     bool   // of earlier versions, and an error now
+	Gone     bool   // of earlier versions or of others, and an error now
+	Variant  bool   // no key: Keys are those that a section has of which Name stands after its first
 
 	// read checks the node and stores its value. line is the key's own.
 	Read func(faults *Faults, node *yaml.Node, path string, line int)
@@ -51,7 +52,7 @@ func Gone(name, instead string) Key {
 // missing key is reported.
 func ReadSection(faults *Faults, node *yaml.Node, path string, line int, keys []Key) {
 	if node.Kind != yaml.MappingNode || node.ShortTag() != "!!map" {
-		mismatch(faults, node, path, "a mapping with the keys "+strings.Join(names(keys), ", "), nil)
+		mismatch(faults, node, path, "a mapping with the keys "+strings.Join(KeyNames(keys), ", "), nil)
 		return
 	}
 	seen := make(map[string]int, len(keys))
@@ -141,8 +142,8 @@ func Join(path, name string) string {
 	return path + "." + name
 }
 
-// names are those of the keys that may be given.
-func names(keys []Key) []string {
+// KeyNames are those of the keys that may be given.
+func KeyNames(keys []Key) []string {
 	list := make([]string, 0, len(keys))
 	for _, k := range keys {
 		if !k.Gone {
@@ -157,13 +158,13 @@ func names(keys []Key) []string {
 func suggest(unknown string, keys []Key) string {
 	const longest = 40 // no legal key comes near a longer one
 	var near []string
-	for _, name := range names(keys) {
+	for _, name := range KeyNames(keys) {
 		if len(unknown) <= longest && (distance(strings.ToLower(unknown), name) <= 1+len(name)/4 || strings.HasPrefix(name, unknown) && unknown != "") {
 			near = append(near, name)
 		}
 	}
 	if len(near) == 0 {
-		return "use " + strings.Join(names(keys), ", ")
+		return "use " + strings.Join(KeyNames(keys), ", ")
 	}
 	return "did you mean " + strings.Join(near, " or ") + "?"
 }

@@ -217,3 +217,6 @@ func AddressPort(loopback bool) Kind[netip.AddrPort] {
 		},
 	}
 }
+
+// IsHex reports whether it is a hexadecimal digit.
+func IsHex(c byte) bool { return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 }

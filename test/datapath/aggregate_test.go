@@ -6,10 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/meter"
+	"github.com/realmgate/realmgate/internal/nf/ratelimit"
 )
 
 // aggregate is a TCP packet that is to be cut on the wire into segments of size octets.
@@ -60,20 +62,20 @@ func TestMetersCountAggregates(t *testing.T) {
 	t.Parallel()
 	const size = 500
 	for name, c := range map[string]struct {
-		unit chain.Unit
+		unit meter.Unit
 		most float64 // an hour
 		pass int     // aggregates of four packets that come through: the last may owe
 	}{
-		"packets":                            {chain.Packets, 11, 3},
-		"octets":                             {chain.Bytes, 3 * (4*size + 40), 3},
-		"a bucket smaller than an aggregate": {chain.Packets, 3, 1},
+		"packets":                            {meter.Packets, 11, 3},
+		"octets":                             {meter.Bytes, 3 * (4*size + 40), 3},
+		"a bucket smaller than an aggregate": {meter.Packets, 3, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, counted := range []int{4, 0} {
 				g := newGateway(t)
 				g.leaves(g.put(tcp(inA, web, packets.SYN)), tcp(endpoint(outbound, inA.Port()), web, packets.SYN))
-				g.chained([]chain.Rule{{Direction: model.Out}}, []chain.Step{{Number: 1, Function: chain.RateLimit{Meter: chain.Meter{
-					Per: chain.PerSource, Unit: c.unit, Rate: c.most / 3600, Burst: time.Hour, Entries: 64,
+				g.chained([]nf.Rule{{Direction: model.Out}}, []nf.Step{{Number: 1, Function: ratelimit.RateLimit{Meter: meter.Meter{
+					Per: meter.PerSource, Unit: c.unit, Rate: c.most / 3600, Burst: time.Hour, Entries: 64,
 				}}}})
 				passed := 0
 				for range 5 {

@@ -5,10 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/filter"
 )
 
 func (g *gateway) ban(until time.Time, prefixes ...netip.Prefix) {
@@ -25,7 +26,7 @@ func (g *gateway) ban(until time.Time, prefixes ...netip.Prefix) {
 func TestBan(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.chained([]chain.Rule{{Direction: model.Out}}, deny(1, chain.Rule{Protocol: model.TCP, Ports: model.Ports{First: 25, Last: 25}}))
+	g.chained([]nf.Rule{{Direction: model.Out}}, deny(1, nf.Rule{Protocol: model.TCP, Ports: model.Ports{First: 25, Last: 25}}))
 	busy, other := endpoint(remote, 50000), endpoint(remote2, 50000)
 	g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Claims = 4 })
 	g.established(busy, lent, service)
@@ -68,8 +69,8 @@ func TestBanDuringAReload(t *testing.T) {
 	g := newGateway(t)
 	g.in(func() error {
 		made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
-			chains := []chain.Chain{{Name: "none", Rules: []chain.Rule{{}}, Steps: deny(1, chain.Rule{})}}
-			made, err := chain.Build(chain.Policy{Chains: chains}, chain.Shared(tables), first, &g.states)
+			chains := []nf.Chain{{Name: "none", Rules: []nf.Rule{{}}, Steps: deny(1, nf.Rule{})}}
+			made, err := nf.Build(nf.Policy{Chains: chains}, nf.Shared(tables), first, &g.states)
 			return chainsOf(made), err
 		})
 		if err != nil {
@@ -145,7 +146,7 @@ func TestBansOfIPv6LeaveSessionsAlone(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	g.in(func() error {
-		return g.enforce(chain.Policy{Chains: []chain.Chain{{Name: "all", Rules: []chain.Rule{{}}, Steps: []chain.Step{{Name: "all/filter", Number: 1, Function: chain.Filter{}}}}}})
+		return g.enforce(nf.Policy{Chains: []nf.Chain{{Name: "all", Rules: []nf.Rule{{}}, Steps: []nf.Step{{Name: "all/filter", Number: 1, Function: filter.Filter{}}}}}})
 	})
 	out := g.connected(inA, server)
 	before := g.seen(1)

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/nf"
 )
 
 // tickShift is TICK_SHIFT: budgets begin anew with every tick.
@@ -75,7 +75,7 @@ func TestHoneypotHasOneBudget(t *testing.T) {
 		proofs  = 4096
 	)
 	g := newGateway(t)
-	g.protected(chain.Addresses{})
+	g.protected(nf.Addresses{})
 	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
 	knock := outside(knocking(from, to)).Bytes()
 	feed := func(frame []byte, each int) {

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/mirror"
 )
 
 // capture begins one, with so many bytes of the packets of each function.
@@ -35,8 +36,8 @@ func (g *gateway) captured(events *datapath.Events[datapath.Capture], want datap
 	}
 }
 
-func mirror(number uint32, more ...chain.Step) []chain.Step {
-	return append([]chain.Step{{Number: number, Function: chain.Mirror{}}}, more...)
+func mirrored(number uint32, more ...nf.Step) []nf.Step {
+	return append([]nf.Step{{Number: number, Function: mirror.Mirror{}}}, more...)
 }
 
 // Who captures gets every packet of a flow in both directions, as it came in, also one
@@ -46,8 +47,8 @@ func TestMirror(t *testing.T) {
 	const all = datapath.MostCaptured
 	g := newGateway(t)
 	busy := endpoint(remote, 50000)
-	g.chained([]chain.Rule{{Direction: model.In}, {Direction: model.Out, Value: 1}},
-		mirror(7), mirror(8, deny(9, chain.Rule{Ports: model.Ports{First: 25, Last: 25}})...))
+	g.chained([]nf.Rule{{Direction: model.In}, {Direction: model.Out, Value: 1}},
+		mirrored(7), mirrored(8, deny(9, nf.Rule{Ports: model.Ports{First: 25, Last: 25}})...))
 	mapped := g.mapped(udp(inA, server)) // and nobody captures
 	events := g.capture(map[uint32]uint32{7: all, 8: 40})
 
@@ -82,7 +83,7 @@ func TestMirror(t *testing.T) {
 func TestCaptureOfAllLengths(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.chained([]chain.Rule{{}}, mirror(3))
+	g.chained([]nf.Rule{{}}, mirrored(3))
 	want := datapath.Capture{Function: 3, Direction: model.Out, Tuple: model.Tuple{Protocol: model.UDP, Source: inA, Destination: server}}
 	events := g.capture(nil)
 	for _, snap := range []int{1, 255, 256, 257, 512, 600, datapath.MostCaptured} {
@@ -101,7 +102,7 @@ func TestCaptureIsBounded(t *testing.T) {
 	t.Parallel()
 	const sent = 4000
 	g := newGateway(t)
-	g.chained([]chain.Rule{{}}, mirror(3))
+	g.chained([]nf.Rule{{}}, mirrored(3))
 	p := packets.NewUDP(inA, server, strings.Repeat("x", 1400))
 	frame := addressed(p).Bytes()
 	events := g.capture(map[uint32]uint32{3: datapath.MostCaptured})

@@ -7,21 +7,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/dosdenial"
+	"github.com/realmgate/realmgate/internal/nf/filter"
+	"github.com/realmgate/realmgate/internal/nf/meter"
+	"github.com/realmgate/realmgate/internal/nf/ratelimit"
 )
 
 // chained puts chains into force: rules say which chain is whose, by its place.
-func (g *gateway) chained(rules []chain.Rule, chains ...[]chain.Step) {
+func (g *gateway) chained(rules []nf.Rule, chains ...[]nf.Step) {
 	g.t.Helper()
 	g.in(func() error { return g.chain(rules, chains...) })
 }
 
 // chain is to be called in the gateway's namespace.
-func (g *gateway) chain(rules []chain.Rule, chains ...[]chain.Step) error {
-	list := make([]chain.Chain, len(chains))
+func (g *gateway) chain(rules []nf.Rule, chains ...[]nf.Step) error {
+	list := make([]nf.Chain, len(chains))
 	for i, steps := range chains {
 		list[i].Name, list[i].Steps = fmt.Sprint(i), steps
 		for j := range steps {
@@ -31,13 +35,13 @@ func (g *gateway) chain(rules []chain.Rule, chains ...[]chain.Step) error {
 	for _, r := range rules {
 		list[r.Value].Rules = append(list[r.Value].Rules, r)
 	}
-	return g.enforce(chain.Policy{Chains: list})
+	return g.enforce(nf.Policy{Chains: list})
 }
 
 // enforce puts a policy into force; it is to be called in the gateway's namespace.
-func (g *gateway) enforce(policy chain.Policy) error {
+func (g *gateway) enforce(policy nf.Policy) error {
 	made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
-		made, err := chain.Build(policy, chain.Shared(tables), first, &g.states)
+		made, err := nf.Build(policy, nf.Shared(tables), first, &g.states)
 		return chainsOf(made), err
 	})
 	if err != nil {
@@ -53,8 +57,8 @@ func (g *gateway) enforce(policy chain.Policy) error {
 	return nil
 }
 
-func deny(number uint32, rules ...chain.Rule) []chain.Step {
-	return []chain.Step{{Number: number, Function: chain.Filter{Deny: rules}}}
+func deny(number uint32, rules ...nf.Rule) []nf.Step {
+	return []nf.Step{{Number: number, Function: filter.Filter{Deny: rules}}}
 }
 
 // denied wants a packet from inside dropped by a function, and its sender told.
@@ -73,7 +77,7 @@ func TestFilterDeniesFlows(t *testing.T) {
 	g.lend(pool1, 80, service, nil)
 	g.established(busy, lent, service)
 	g.mapped(udp(inA, server)) // both are open before
-	g.chained([]chain.Rule{{Direction: model.Out}}, deny(1, chain.Rule{
+	g.chained([]nf.Rule{{Direction: model.Out}}, deny(1, nf.Rule{
 		Destination: netip.PrefixFrom(remote, 32), Protocol: model.UDP, Ports: model.Ports{First: 53, Last: 53},
 	}))
 	g.denied(udp(inA, server))
@@ -81,7 +85,7 @@ func TestFilterDeniesFlows(t *testing.T) {
 	g.mapped(udp(inB, server2))
 	g.mapped(udp(inB, endpoint(remote, 54)))
 	g.leaves(g.put(tcp(busy, lent, packets.ACK)), tcp(busy, service, packets.ACK))
-	g.chained([]chain.Rule{{Direction: model.In, Source: netip.PrefixFrom(remote, 24)}}, deny(2, chain.Rule{}))
+	g.chained([]nf.Rule{{Direction: model.In, Source: netip.PrefixFrom(remote, 24)}}, deny(2, nf.Rule{}))
 	g.dropped(g.put(tcp(busy, lent, packets.ACK)), "drop_denied")
 	g.denied(tcp(service, busy, packets.ACK))
 	g.mapped(udp(inA, server))
@@ -95,11 +99,11 @@ var swaps = flag.Int("swaps", 30, "of the chains in TestChainsChangeUnderTraffic
 func TestChainsChangeUnderTraffic(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	dns := chain.Rule{Protocol: model.UDP, Ports: model.Ports{First: 53, Last: 53}}
-	out := []chain.Rule{{Direction: model.Out}}
-	chains := [][]chain.Step{
-		{{Number: 1, Function: chain.Filter{Deny: []chain.Rule{dns}}}, {Number: 2, Function: chain.Filter{}}},
-		{{Number: 2, Function: chain.Filter{}}, {Number: 1, Function: chain.Filter{Deny: []chain.Rule{dns}}}},
+	dns := nf.Rule{Protocol: model.UDP, Ports: model.Ports{First: 53, Last: 53}}
+	out := []nf.Rule{{Direction: model.Out}}
+	chains := [][]nf.Step{
+		{{Number: 1, Function: filter.Filter{Deny: []nf.Rule{dns}}}, {Number: 2, Function: filter.Filter{}}},
+		{{Number: 2, Function: filter.Filter{}}, {Number: 1, Function: filter.Filter{Deny: []nf.Rule{dns}}}},
 	}
 	g.chained(out, chains[0])
 	good, bad := addressed(udp(inA, endpoint(remote, 54))).Bytes(), addressed(udp(inB, server)).Bytes()
@@ -134,16 +138,16 @@ func TestEveryPacketOfAFlow(t *testing.T) {
 	t.Parallel()
 	const most = 3
 	g := newGateway(t)
-	limit := func(number uint32) chain.Step {
-		return chain.Step{Number: number, Function: chain.RateLimit{Meter: chain.Meter{
-			Per: chain.PerSource, Unit: chain.Packets, Rate: 1.0 / 3600, Burst: most*time.Hour + 30*time.Minute, Entries: 1024,
+	limit := func(number uint32) nf.Step {
+		return nf.Step{Number: number, Function: ratelimit.RateLimit{Meter: meter.Meter{
+			Per: meter.PerSource, Unit: meter.Packets, Rate: 1.0 / 3600, Burst: most*time.Hour + 30*time.Minute, Entries: 1024,
 		}}}
 	}
-	out := func(protocol model.Protocol, value uint32) chain.Rule {
-		return chain.Rule{Direction: model.Out, Protocol: protocol, Value: value}
+	out := func(protocol model.Protocol, value uint32) nf.Rule {
+		return nf.Rule{Direction: model.Out, Protocol: protocol, Value: value}
 	}
-	rules := []chain.Rule{out(model.UDP, 0), out(model.TCP, 1)}
-	g.chained(rules, []chain.Step{limit(1)}, deny(2))
+	rules := []nf.Rule{out(model.UDP, 0), out(model.TCP, 1)}
+	g.chained(rules, []nf.Step{limit(1)}, deny(2))
 	for range most {
 		g.mapped(udp(inA, server))
 	}
@@ -159,7 +163,7 @@ func TestEveryPacketOfAFlow(t *testing.T) {
 	if n := g.seen(2); n != 1 {
 		t.Errorf("the function of flows was asked %d times, want once", n)
 	}
-	g.chained(rules, deny(1), []chain.Step{limit(2)})
+	g.chained(rules, deny(1), []nf.Step{limit(2)})
 	g.mapped(udp(inA, server))
 	for range most {
 		g.mapped(tcp(inB, server, packets.SYN))
@@ -173,8 +177,8 @@ func TestConnectionOnAnOldTupleIsJudged(t *testing.T) {
 	t.Parallel()
 	const most = 2
 	g := newGateway(t)
-	g.chained([]chain.Rule{{Direction: model.Out}}, []chain.Step{{Number: 1, Function: chain.RateLimit{Meter: chain.Meter{
-		Per: chain.PerSource, Unit: chain.Sessions, Rate: 1.0 / 3600, Burst: most*time.Hour + 30*time.Minute, Entries: 1024,
+	g.chained([]nf.Rule{{Direction: model.Out}}, []nf.Step{{Number: 1, Function: ratelimit.RateLimit{Meter: meter.Meter{
+		Per: meter.PerSource, Unit: meter.Sessions, Rate: 1.0 / 3600, Burst: most*time.Hour + 30*time.Minute, Entries: 1024,
 	}}}})
 	out := endpoint(outbound, inA.Port())
 	for range most {
@@ -195,8 +199,8 @@ func TestEveryPacketOfAFlowFromOutside(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	client := endpoint(remote, 50000)
-	g.chained([]chain.Rule{{Direction: model.In}}, []chain.Step{{Number: 1, Function: chain.DoSDenial{Meter: chain.Meter{
-		Per: chain.PerSource, Unit: chain.Packets, Rate: 1.0 / 3600, Burst: 2*time.Hour + 30*time.Minute, Entries: 1024,
+	g.chained([]nf.Rule{{Direction: model.In}}, []nf.Step{{Number: 1, Function: dosdenial.DoSDenial{Meter: meter.Meter{
+		Per: meter.PerSource, Unit: meter.Packets, Rate: 1.0 / 3600, Burst: 2*time.Hour + 30*time.Minute, Entries: 1024,
 	}}}})
 	g.lend(pool1, 80, service, nil)
 	g.established(client, lent, service)

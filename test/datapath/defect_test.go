@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
 )
 
 // TestGeofenceDefect9_FullQueueIsCounted: where nobody reads who fell into the honeypot,
@@ -21,7 +21,7 @@ func TestGeofenceDefect9_FullQueueIsCounted(t *testing.T) {
 	t.Parallel()
 	const tries = 400
 	g := newGateway(t)
-	g.protected(chain.Addresses{})
+	g.protected(nf.Addresses{})
 	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
 	proof := acknowledge(from, to, g.knock(from, to))
 	for range tries {
@@ -58,7 +58,7 @@ func TestProtectionRule7_UnprovenIsOnlyDropped(t *testing.T) {
 	}{"beyond the router": {[3]byte{203, 0, 113}, 256}, "on the link": {[3]byte{198, 18, 0}, 16}} {
 		t.Run(name, func(t *testing.T) {
 			g := newGateway(t)
-			g.protected(chain.Addresses{})
+			g.protected(nf.Addresses{})
 			to := netip.AddrPortFrom(publicAddress, telnet)
 			began := time.Now()
 			for n := 0; g.counters()["drop_trapped"] < 1000; n++ {
@@ -90,13 +90,13 @@ func TestProtectionRule12_NoPacketMeetsTwoGenerations(t *testing.T) {
 	const swaps = 60
 	g := newGateway(t)
 	good, bad := udp(endpoint(remote2, 40000), endpoint(publicAddress, 53)), udp(endpoint(remote, 40000), endpoint(publicAddress, 53))
-	policies := []chain.Addresses{
+	policies := []nf.Addresses{
 		{Blocked: setOf("203.0.113.10/32")}, {Fenced: setOf("203.0.113.10/31"), Allowed: setOf("203.0.113.11/32")},
 	}
-	put := func(of chain.Addresses) error {
-		return g.enforce(chain.Policy{Protection: []chain.Step{
-			{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: chain.Remote{In: of, Out: of}}},
-			{Name: "blocklist", Number: 2, Function: chain.Blocklist{}}, {Name: "geofence", Number: 3, Function: chain.Geofence{}},
+	put := func(of nf.Addresses) error {
+		return g.enforce(nf.Policy{Protection: []nf.Step{
+			{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: nf.Remote{In: of, Out: of}}},
+			{Name: "blocklist", Number: 2, Function: nf.Blocklist{}}, {Name: "geofence", Number: 3, Function: nf.Geofence{}},
 		}})
 	}
 	g.in(func() error { return put(policies[0]) })

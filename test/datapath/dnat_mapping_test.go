@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf/dnat"
 )
 
 // A port that dnat names is given to no mapping; who had it before keeps it, with what
@@ -16,7 +16,7 @@ func TestDnatAndMappings(t *testing.T) {
 	g := newGateway(t)
 	inShop, inOther := endpoint(hostB, shop.Port()), endpoint(hostA, shop.Port())
 	same(g, "port", g.mapped(udp(inShop, server)), shop)
-	g.forwards([]forward{{to: outbound, protocol: model.UDP, port: shop.Port(), dnat: chain.Dnat{Address: hostA, Port: 80}}})
+	g.forwards([]forward{{to: outbound, protocol: model.UDP, port: shop.Port(), dnat: dnat.Dnat{Address: hostA, Port: 80}}})
 	g.leaves(g.put(udp(server, shop)), udp(server, inShop))
 	g.leaves(g.put(udp(server2, shop)), udp(server2, shopIn))
 	g.leaves(g.put(udp(shopIn, server2)), udp(shop, server2))
@@ -44,7 +44,7 @@ func TestDnatAndMappings(t *testing.T) {
 func TestDnatLeavesMappingsTheOthers(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	all := forward{to: outbound, protocol: model.UDP, port: 1, last: 1023, dnat: chain.Dnat{Address: hostA}}
+	all := forward{to: outbound, protocol: model.UDP, port: 1, last: 1023, dnat: dnat.Dnat{Address: hostA}}
 	g.forwards([]forward{all})
 	p := udp(endpoint(hostB, 500), server)
 	g.refused(g.put(p), p, "drop_no_port", privateAddress, 3, 1, 0)
@@ -64,7 +64,7 @@ func TestDnatHairpin(t *testing.T) {
 	for name, options := range map[string][]option{"an address of its own": nil, "a shared address": {shared}} {
 		t.Run(name, func(t *testing.T) {
 			g := newGateway(t, options...)
-			g.forwards([]forward{tcpTo(shop, shopIn), {to: static1, dnat: chain.Dnat{Address: hostA}}})
+			g.forwards([]forward{tcpTo(shop, shopIn), {to: static1, dnat: dnat.Dnat{Address: hostA}}})
 			from := endpoint(hostB, 9000)
 			out := endpoint(outbound, 9000)
 			g.leaves(g.put(tcp(from, shop, packets.SYN)), tcp(out, shopIn, packets.SYN))
@@ -84,7 +84,7 @@ func TestDnatHairpin(t *testing.T) {
 func TestDnatOnASharedAddress(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t, shared)
-	g.forwards([]forward{tcpTo(shop, shopIn), {from: remote, to: outbound, protocol: model.UDP, port: 53, dnat: chain.Dnat{Address: hostB}}})
+	g.forwards([]forward{tcpTo(shop, shopIn), {from: remote, to: outbound, protocol: model.UDP, port: 53, dnat: dnat.Dnat{Address: hostB}}})
 	g.established(client, shop, shopIn)
 	g.leaves(g.put(udp(client, endpoint(outbound, 53))), udp(client, endpoint(hostB, 53)))
 	for _, p := range []packets.Packet{

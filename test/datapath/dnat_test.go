@@ -7,10 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/dnat"
+	"github.com/realmgate/realmgate/internal/nf/filter"
+	"github.com/realmgate/realmgate/internal/nf/mirror"
 )
 
 // static1 is for dnat alone.
@@ -21,13 +24,13 @@ type forward struct {
 	from, to   netip.Addr // from: zero for all
 	protocol   model.Protocol
 	port, last uint16
-	dnat       chain.Dnat
-	function   chain.Function // instead of dnat, where it is not nil
-	deny       []chain.Rule   // of a filter behind it
+	dnat       dnat.Dnat
+	function   nf.Function // instead of dnat, where it is not nil
+	deny       []nf.Rule   // of a filter behind it
 }
 
-func (f forward) chain(number uint32) chain.Chain {
-	rule := chain.Rule{Direction: model.In, Destination: netip.PrefixFrom(f.to, 32), Protocol: f.protocol}
+func (f forward) chain(number uint32) nf.Chain {
+	rule := nf.Rule{Direction: model.In, Destination: netip.PrefixFrom(f.to, 32), Protocol: f.protocol}
 	if f.from.IsValid() {
 		rule.Source = netip.PrefixFrom(f.from, 32)
 	}
@@ -38,11 +41,11 @@ func (f forward) chain(number uint32) chain.Chain {
 	if sends == nil {
 		sends = f.dnat
 	}
-	steps := []chain.Step{{Name: fmt.Sprint("dnat ", number), Number: 2 * number, Function: sends}}
+	steps := []nf.Step{{Name: fmt.Sprint("dnat ", number), Number: 2 * number, Function: sends}}
 	if f.deny != nil {
-		steps = append(steps, chain.Step{Name: fmt.Sprint("filter ", number), Number: 2*number + 1, Function: chain.Filter{Deny: f.deny}})
+		steps = append(steps, nf.Step{Name: fmt.Sprint("filter ", number), Number: 2*number + 1, Function: filter.Filter{Deny: f.deny}})
 	}
-	return chain.Chain{Name: fmt.Sprint(number), Rules: []chain.Rule{rule}, Steps: steps, Static: true}
+	return nf.Chain{Name: fmt.Sprint(number), Rules: []nf.Rule{rule}, Steps: steps, Static: true}
 }
 
 // ports are those of the outbound address.
@@ -54,7 +57,7 @@ func (f forward) ports() (list []datapath.Service) {
 }
 
 // forwards puts chains into force that send flows on, and others.
-func (g *gateway) forwards(list []forward, others ...chain.Chain) {
+func (g *gateway) forwards(list []forward, others ...nf.Chain) {
 	g.t.Helper()
 	chains, services := others, slices.Clone(g.services)
 	for i, f := range list {
@@ -66,7 +69,7 @@ func (g *gateway) forwards(list []forward, others ...chain.Chain) {
 			return err
 		}
 		made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
-			made, err := chain.Build(chain.Policy{Chains: chains}, chain.Shared(tables), first, &g.states)
+			made, err := nf.Build(nf.Policy{Chains: chains}, nf.Shared(tables), first, &g.states)
 			return chainsOf(made), err
 		})
 		if err != nil {
@@ -102,7 +105,7 @@ var (
 )
 
 func tcpTo(public, private netip.AddrPort) forward {
-	return forward{to: public.Addr(), protocol: model.TCP, port: public.Port(), dnat: chain.Dnat{Address: private.Addr(), Port: private.Port()}}
+	return forward{to: public.Addr(), protocol: model.TCP, port: public.Port(), dnat: dnat.Dnat{Address: private.Addr(), Port: private.Port()}}
 }
 
 // A port of an outbound address leads to a host; other ports and protocols of it do not.
@@ -148,8 +151,8 @@ func TestDnatForgetsSYNsSoon(t *testing.T) {
 func TestDnatOfARange(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	kept := forward{to: outbound, protocol: model.UDP, port: 5000, last: 5100, dnat: chain.Dnat{Address: hostB}}
-	one := forward{to: outbound, protocol: model.UDP, port: 6000, last: 6001, dnat: chain.Dnat{Address: hostB, Port: 7000}}
+	kept := forward{to: outbound, protocol: model.UDP, port: 5000, last: 5100, dnat: dnat.Dnat{Address: hostB}}
+	one := forward{to: outbound, protocol: model.UDP, port: 6000, last: 6001, dnat: dnat.Dnat{Address: hostB, Port: 7000}}
 	g.forwards([]forward{kept, one})
 	for _, port := range []uint16{5000, 5050, 5100} {
 		g.leaves(g.put(udp(client, endpoint(outbound, port))), udp(client, endpoint(hostB, port)))
@@ -169,7 +172,7 @@ func TestDnatOfARange(t *testing.T) {
 func TestDnatOfAnAddress(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.forwards([]forward{{to: static1, dnat: chain.Dnat{Address: hostA}}})
+	g.forwards([]forward{{to: static1, dnat: dnat.Dnat{Address: hostA}}})
 	ask := packets.NewARPRequest(packets.RouterMAC, router, static1)
 	same(g, "reason", g.send(true, ask.Bytes()).reason, "answered_arp")
 	for _, port := range []uint16{22, 4000} {
@@ -191,10 +194,10 @@ func TestDnatBySource(t *testing.T) {
 	g := newGateway(t)
 	dns := endpoint(outbound, 53)
 	named := func(from, host netip.Addr) forward {
-		return forward{from: from, to: outbound, protocol: model.UDP, port: 53, dnat: chain.Dnat{Address: host}}
+		return forward{from: from, to: outbound, protocol: model.UDP, port: 53, dnat: dnat.Dnat{Address: host}}
 	}
 	first := named(remote, hostA)
-	first.deny = []chain.Rule{{Destination: netip.PrefixFrom(outbound, 32), Source: netip.PrefixFrom(remote, 32), Ports: model.Ports{First: 53, Last: 53}}}
+	first.deny = []nf.Rule{{Destination: netip.PrefixFrom(outbound, 32), Source: netip.PrefixFrom(remote, 32), Ports: model.Ports{First: 53, Last: 53}}}
 	g.forwards([]forward{first, named(remote2, hostB)})
 	g.dropped(g.put(udp(client, dns)), "drop_denied")
 	g.leaves(g.put(udp(client2, dns)), udp(client2, endpoint(hostB, 53)))
@@ -210,8 +213,8 @@ func TestDnatBySource(t *testing.T) {
 func TestDnatAndOtherChains(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.forwards([]forward{{from: remote, to: outbound, protocol: model.TCP, port: 8000, dnat: chain.Dnat{Address: hostA, Port: 80}}},
-		chain.Chain{Name: "in", Rules: []chain.Rule{{Direction: model.In}}, Steps: deny(9, chain.Rule{})})
+	g.forwards([]forward{{from: remote, to: outbound, protocol: model.TCP, port: 8000, dnat: dnat.Dnat{Address: hostA, Port: 80}}},
+		nf.Chain{Name: "in", Rules: []nf.Rule{{Direction: model.In}}, Steps: deny(9, nf.Rule{})})
 	g.lend(pool1, 80, service, nil)
 	g.dropped(g.put(tcp(client, lent, packets.SYN)), "drop_denied")
 	g.established(client, shop, shopIn)
@@ -222,7 +225,7 @@ func TestDnatAndOtherChains(t *testing.T) {
 func TestDnatLeavesThePoolAlone(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.forwards([]forward{{to: pool1, dnat: chain.Dnat{Address: hostB}}, {to: pool2, protocol: model.TCP, port: 80, dnat: chain.Dnat{Address: hostB}}})
+	g.forwards([]forward{{to: pool1, dnat: dnat.Dnat{Address: hostB}}, {to: pool2, protocol: model.TCP, port: 80, dnat: dnat.Dnat{Address: hostB}}})
 	g.dropped(g.put(syn(client)), "drop_no_binding")
 	g.lend(pool1, 80, service, nil)
 	g.visits(client)
@@ -242,7 +245,7 @@ func TestDnatChanges(t *testing.T) {
 		"removed":       nil,
 		"another port":  {tcpTo(shop, endpoint(hostA, 81))},
 		"another host":  {tcpTo(shop, endpoint(hostB, 80))},
-		"of others now": {{from: never, to: outbound, protocol: model.TCP, port: 8000, dnat: chain.Dnat{Address: hostA, Port: 80}}},
+		"of others now": {{from: never, to: outbound, protocol: model.TCP, port: 8000, dnat: dnat.Dnat{Address: hostA, Port: 80}}},
 	} {
 		t.Log(what)
 		g.forwards(old)
@@ -295,9 +298,9 @@ func TestDnatThatSendsNowhere(t *testing.T) {
 	g := newGateway(t)
 	g.settings.Filtering = model.EndpointIndependent
 	out := g.mapped(udp(inA, server))
-	g.forwards(nil, chain.Chain{
-		Name: "seen", Static: true, Steps: []chain.Step{{Number: 9, Function: chain.Mirror{}}},
-		Rules: []chain.Rule{{Direction: model.In, Destination: netip.PrefixFrom(outbound, 32), Protocol: model.UDP}},
+	g.forwards(nil, nf.Chain{
+		Name: "seen", Static: true, Steps: []nf.Step{{Number: 9, Function: mirror.Mirror{}}},
+		Rules: []nf.Rule{{Direction: model.In, Destination: netip.PrefixFrom(outbound, 32), Protocol: model.UDP}},
 	})
 	for range 3 {
 		g.leaves(g.put(udp(server2, out)), udp(server2, inA))
@@ -310,7 +313,7 @@ func TestDnatThatSendsNowhere(t *testing.T) {
 func TestDnatErrors(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	list := []forward{{to: outbound, protocol: model.UDP, port: 8000, dnat: chain.Dnat{Address: hostA, Port: 80}}}
+	list := []forward{{to: outbound, protocol: model.UDP, port: 8000, dnat: dnat.Dnat{Address: hostA, Port: 80}}}
 	g.forwards(list)
 	g.leaves(g.put(udp(client, shop)), udp(client, shopIn))
 	g.leaves(g.put(unreachable(hostA, 3, 0, udp(client, shopIn), 8)), unreachable2(outbound, remote, 3, udp(client, shop), 8))

@@ -11,11 +11,14 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/mounts"
+	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/meter"
+	"github.com/realmgate/realmgate/internal/nf/mirror"
+	"github.com/realmgate/realmgate/internal/nf/ratelimit"
 )
 
 // dryRun opens dry runs of the form under test; build makes their chains, nil for none.
@@ -95,15 +98,15 @@ func TestDryRunChangesNoTable(t *testing.T) {
 	g.established(endpoint(remote, 50000), lent, service)
 	g.lend(pool1, 80, service, nil)
 	g.mapped(udp(inA, server))
-	policy := chain.Policy{Chains: []chain.Chain{{Name: "all", Rules: []chain.Rule{{}}, Steps: []chain.Step{
-		{Name: "all/meter", Number: 1, Function: chain.RateLimit{Meter: chain.Meter{Per: chain.PerSource, Unit: chain.Packets, Rate: 1, Burst: time.Minute, Entries: 4}}},
-		{Name: "all/mirror", Number: 2, Function: chain.Mirror{}},
+	policy := nf.Policy{Chains: []nf.Chain{{Name: "all", Rules: []nf.Rule{{}}, Steps: []nf.Step{
+		{Name: "all/meter", Number: 1, Function: ratelimit.RateLimit{Meter: meter.Meter{Per: meter.PerSource, Unit: meter.Packets, Rate: 1, Burst: time.Minute, Entries: 4}}},
+		{Name: "all/mirror", Number: 2, Function: mirror.Mirror{}},
 	}}}}
 	g.in(func() error { return g.enforce(policy) })
 	dry := g.dryRun(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
 		states := g.states.Look()
 		defer states.Forget()
-		made, err := chain.Build(policy, chain.Shared(tables), first, states)
+		made, err := nf.Build(policy, nf.Shared(tables), first, states)
 		return chainsOf(made), err
 	})
 	for _, c := range []struct {

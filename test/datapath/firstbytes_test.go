@@ -4,26 +4,29 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/firstbytes"
+	"github.com/realmgate/realmgate/internal/nf/jump"
+	"github.com/realmgate/realmgate/internal/nf/mirror"
 )
 
-func signature(text string) (made chain.Signature) {
+func signature(text string) (made firstbytes.Signature) {
 	for _, b := range []byte(text) {
-		made = append(made, chain.Byte{Value: b, Any: b == '?'})
+		made = append(made, firstbytes.Byte{Value: b, Any: b == '?'})
 	}
 	return made
 }
 
-func signatures(texts ...string) (made []chain.Signature) {
+func signatures(texts ...string) (made []firstbytes.Signature) {
 	for _, text := range texts {
 		made = append(made, signature(text))
 	}
 	return made
 }
 
-var outgoing = []chain.Rule{{Direction: model.Out}}
+var outgoing = []nf.Rule{{Direction: model.Out}}
 
 // says sends a segment with payload from inside.
 func says(from, to netip.AddrPort, payload string) packets.Packet {
@@ -32,9 +35,9 @@ func says(from, to netip.AddrPort, payload string) packets.Packet {
 
 // judging puts a first-bytes, number 1, before another function that sees every packet,
 // number 2.
-func (g *gateway) judging(f chain.FirstBytes, open bool) {
+func (g *gateway) judging(f firstbytes.FirstBytes, open bool) {
 	g.t.Helper()
-	g.chained(outgoing, []chain.Step{{Number: 1, Function: f, FailOpen: open}, {Number: 2, Function: chain.Mirror{}}})
+	g.chained(outgoing, []nf.Step{{Number: 1, Function: f, FailOpen: open}, {Number: 2, Function: mirror.Mirror{}}})
 }
 
 // A flow is judged by its first payload, again until one passes, and then no more; other
@@ -42,7 +45,7 @@ func (g *gateway) judging(f chain.FirstBytes, open bool) {
 func TestFirstBytesJudgeAFlowOnce(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.judging(chain.FirstBytes{Deny: signatures("SSH-", "\x16\x03?\x01")}, false)
+	g.judging(firstbytes.FirstBytes{Deny: signatures("SSH-", "\x16\x03?\x01")}, false)
 	for _, bad := range []string{"SSH-2.0-x\r\n", "SSH-", "\x16\x03\x00\x01", "\x16\x03\xff\x01 and more"} {
 		out := g.connected(inA, server)
 		g.dropped(g.put(says(inA, server, bad)), "drop_denied")
@@ -66,7 +69,7 @@ func TestFirstBytesJudgeAFlowOnce(t *testing.T) {
 func TestFirstBytesAllow(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.judging(chain.FirstBytes{Allow: signatures("GET ", "POST "), Deny: signatures("GET /secret")}, false)
+	g.judging(firstbytes.FirstBytes{Allow: signatures("GET ", "POST "), Deny: signatures("GET /secret")}, false)
 	for payload, passes := range map[string]bool{
 		"GET / HTTP/1.0\r\n": true, "POST /x": true, "GET /secret": false, "GET /secrets are": false, "GET /secure": true, "HEAD / ": false, "\x00": false,
 	} {
@@ -82,7 +85,7 @@ func TestFirstBytesAllow(t *testing.T) {
 func TestFirstBytesOfUDP(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.judging(chain.FirstBytes{Deny: signatures("some")}, false)
+	g.judging(firstbytes.FirstBytes{Deny: signatures("some")}, false)
 	g.denied(udp(inA, server))
 	g.count(0)
 	g.mapped(packets.NewUDP(inA, server, "")) // says nothing yet
@@ -100,7 +103,7 @@ func TestFirstBytesOfUDP(t *testing.T) {
 func TestFirstBytesThatAreTooFew(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	f := chain.FirstBytes{Deny: signatures("S\x00\x00")}
+	f := firstbytes.FirstBytes{Deny: signatures("S\x00\x00")}
 	g.judging(f, false)
 	g.connected(inA, server)
 	frame := append(addressed(says(inA, server, "S")).Bytes(), 0, 0, 0, 0, 0)
@@ -120,7 +123,7 @@ func TestFirstBytesWhenThePolicyChanges(t *testing.T) {
 	g := newGateway(t)
 	before := endpoint(hostA, 40010)
 	beforeOut := g.connected(before, server)
-	f := chain.FirstBytes{Allow: signatures("GET ")}
+	f := firstbytes.FirstBytes{Allow: signatures("GET ")}
 	g.judging(f, false)
 	spoke := g.connected(inA, server)
 	g.forwarded(g.put(says(inA, server, "GET / ")))
@@ -141,7 +144,7 @@ func TestFirstBytesOfAnError(t *testing.T) {
 	t.Parallel()
 	const unreachable, port = 3, 3
 	g := newGateway(t)
-	g.chained([]chain.Rule{{Direction: model.In}}, []chain.Step{{Number: 1, Function: chain.FirstBytes{Allow: signatures("GET ")}}})
+	g.chained([]nf.Rule{{Direction: model.In}}, []nf.Step{{Number: 1, Function: firstbytes.FirstBytes{Allow: signatures("GET ")}}})
 	g.lend(pool1, 80, service, nil)
 	client := endpoint(remote, 50000)
 	g.established(client, lent, service)
@@ -157,8 +160,8 @@ func TestFirstBytesAcrossAJump(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	g.chained(outgoing,
-		[]chain.Step{{Number: 1, Function: chain.FirstBytes{Deny: signatures("a")}}, {Number: 2, Function: chain.Jump{}, Jumps: []int{1}}},
-		[]chain.Step{{Number: 3, Function: chain.FirstBytes{Deny: signatures("b")}}, {Number: 4, Function: chain.Mirror{}}})
+		[]nf.Step{{Number: 1, Function: firstbytes.FirstBytes{Deny: signatures("a")}}, {Number: 2, Function: jump.Jump{}, Jumps: []int{1}}},
+		[]nf.Step{{Number: 3, Function: firstbytes.FirstBytes{Deny: signatures("b")}}, {Number: 4, Function: mirror.Mirror{}}})
 	for payload, reason := range map[string]model.Reason{"a": "drop_denied", "b": "drop_denied", "c": "forwarded"} {
 		g.connected(inA, server)
 		same(g, payload, g.put(says(inA, server, payload)).reason, reason)

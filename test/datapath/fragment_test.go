@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf/firstbytes"
 )
 
 // divided is a packet in pieces of so many octets, as its sender or a router on the way
@@ -112,7 +112,7 @@ func TestRFC4787_REQ14_InOrder(t *testing.T) {
 func TestFragmentsAreShownToFunctions(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.judging(chain.FirstBytes{Deny: signatures("SSH-")}, false)
+	g.judging(firstbytes.FirstBytes{Deny: signatures("SSH-")}, false)
 	whole := filled(udp(inA, server), 400)
 	for _, p := range divided(whole, 1, 200)[:1] {
 		g.refused(g.put(p), p, "drop_denied", privateAddress, packets.DestinationUnreachable, 13, 0)

@@ -10,12 +10,12 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/lab/planes"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
 )
 
 // The network around the gateway under test.
@@ -43,7 +43,7 @@ type gateway struct {
 	public, private int // interface indexes
 	settings        datapath.Settings
 	services        []datapath.Service
-	states          chain.States
+	states          nf.States
 	ids             uint64 // of bindings and reservations
 	bound           map[public]datapath.Binding
 	instance        string // of the pins
@@ -251,7 +251,7 @@ func (g *gateway) inject(public bool, ifindex int, frame []byte) (datapath.Actio
 }
 
 // chainsOf are chains as the data plane takes them.
-func chainsOf(made chain.Programs) datapath.Chains {
+func chainsOf(made nf.Programs) datapath.Chains {
 	return datapath.Chains{
 		XDP: datapath.ChainPrograms(made.XDP), TCX: datapath.ChainPrograms(made.TCX),
 		In: made.In, Out: made.Out, Stray: made.Stray, Traps: made.Traps,

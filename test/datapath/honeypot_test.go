@@ -10,28 +10,28 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
 )
 
 const telnet = 23
 
 // protected puts a protection into force, with the honeypot at telnet and 2300 to 2400 of
 // TCP and at 1900 of UDP.
-func (g *gateway) protected(remote chain.Addresses) {
+func (g *gateway) protected(remote nf.Addresses) {
 	g.t.Helper()
 	g.in(func() error {
-		return g.enforce(chain.Policy{Protection: []chain.Step{
-			{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: chain.Remote{In: remote, Out: remote}}},
-			{Name: "blocklist", Number: 2, Function: chain.Blocklist{}},
-			{Name: "ports", Number: 3, Function: chain.Ports{Trapped: model.PortSet{
+		return g.enforce(nf.Policy{Protection: []nf.Step{
+			{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: nf.Remote{In: remote, Out: remote}}},
+			{Name: "blocklist", Number: 2, Function: nf.Blocklist{}},
+			{Name: "ports", Number: 3, Function: nf.Ports{Trapped: model.PortSet{
 				TCP: []model.Ports{{First: telnet, Last: telnet}, {First: 1024, Last: 65535}}, UDP: []model.Ports{{First: 1900, Last: 1900}},
 			}}},
-			{Name: "honeypot", Number: 4, Function: chain.Honeypot{}},
-			{Name: "geofence", Number: 5, Function: chain.Geofence{}},
+			{Name: "honeypot", Number: 4, Function: nf.Honeypot{}},
+			{Name: "geofence", Number: 5, Function: nf.Geofence{}},
 		}})
 	})
 }
@@ -105,7 +105,7 @@ func TestHoneypotTellsWhoCompletesAHandshake(t *testing.T) {
 	for name, to := range map[string]netip.Addr{"pool": pool1, "outbound": outbound, "gateway": publicAddress} {
 		t.Run(name, func(t *testing.T) {
 			g := newGateway(t)
-			g.protected(chain.Addresses{})
+			g.protected(nf.Addresses{})
 			from, to := endpoint(remote, 40000), netip.AddrPortFrom(to, telnet)
 			cookie := g.knock(from, to)
 			g.trapped()
@@ -121,7 +121,7 @@ func TestHoneypotTellsWhoCompletesAHandshake(t *testing.T) {
 func TestSpoofedPacketBansNobody(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.protected(chain.Addresses{})
+	g.protected(nf.Addresses{})
 	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
 	cookie := g.knock(from, to)
 	for _, p := range []packets.Packet{
@@ -149,7 +149,7 @@ func TestSpoofedPacketBansNobody(t *testing.T) {
 func TestSpoofedByANeighbour(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.protected(chain.Addresses{})
+	g.protected(nf.Addresses{})
 	to := netip.AddrPortFrom(pool1, telnet)
 	forged := func(from netip.AddrPort) result {
 		return g.fromOutside(knocking(from, to).Between(packets.ClientMAC, packets.GatewayPublicMAC))
@@ -170,7 +170,7 @@ func TestHoneypotAnswersByRulesForTheGateway(t *testing.T) {
 	t.Parallel()
 	const table = 99
 	g := newGateway(t)
-	g.protected(chain.Addresses{})
+	g.protected(nf.Addresses{})
 	check(t, g.namespace.RemoveRoute("default", router.String()))
 	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
 	g.dropped(g.put(knocking(from, to)), "drop_trapped")
@@ -192,7 +192,7 @@ func TestHoneypotAnswersByRulesForTheGateway(t *testing.T) {
 func TestHoneypotAnswersWithoutRedirect(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t, publicLink(netns.GRO(netns.BothEnds, false)))
-	g.protected(chain.Addresses{})
+	g.protected(nf.Addresses{})
 	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
 	if atTCX() { // which can send what comes to any interface
 		g.answered(g.put(knocking(from, to)), datapath.Redirect, from, to, packets.RouterMAC)
@@ -206,7 +206,7 @@ func TestHoneypotAnswersWithoutRedirect(t *testing.T) {
 func TestHoneypotLeavesAloneWhatIsUsed(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t, filtering(model.EndpointIndependent))
-	g.protected(chain.Addresses{})
+	g.protected(nf.Addresses{})
 	g.lend(pool1, 80, endpoint(hostA, 80), nil)
 	g.leaves(g.put(tcp(endpoint(remote, 40000), netip.AddrPortFrom(pool1, 80), packets.SYN)), tcp(endpoint(remote, 40000), endpoint(hostA, 80), packets.SYN))
 	g.lend(pool2, 0, endpoint(hostB, 0), nil)
@@ -216,7 +216,7 @@ func TestHoneypotLeavesAloneWhatIsUsed(t *testing.T) {
 	g.established(endpoint(remote, 40001), netip.AddrPortFrom(pool1, 81), endpoint(hostA, 8080))
 	out := g.connected(inA, server)
 	g.leaves(g.put(tcp(endpoint(remote2, 4000), out, packets.SYN)), tcp(endpoint(remote2, 4000), inA, packets.SYN))
-	g.protected(chain.Addresses{}) // all are judged again
+	g.protected(nf.Addresses{}) // all are judged again
 	g.leaves(g.put(tcp(endpoint(remote2, 4000), out, packets.SYN)), tcp(endpoint(remote2, 4000), inA, packets.SYN))
 	g.leaves(g.put(tcp(server, out, packets.ACK)), tcp(server, inA, packets.ACK))
 	g.leaves(g.put(tcp(endpoint(remote, 40001), netip.AddrPortFrom(pool1, 81), packets.ACK)), tcp(endpoint(remote, 40001), endpoint(hostA, 8080), packets.ACK))
@@ -230,10 +230,10 @@ func TestGeofenceMonitorsPortsAsTheyAreOutside(t *testing.T) {
 	g := newGateway(t)
 	protect := func(fenced *model.AddressSet) {
 		g.in(func() error {
-			return g.enforce(chain.Policy{Protection: []chain.Step{
-				{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: chain.Remote{In: chain.Addresses{Fenced: fenced}}}},
-				{Name: "ports", Number: 2, Function: chain.Ports{Monitored: model.PortSet{TCP: []model.Ports{{First: 80, Last: 443}}}}},
-				{Name: "geofence", Number: 3, Function: chain.Geofence{}},
+			return g.enforce(nf.Policy{Protection: []nf.Step{
+				{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: nf.Remote{In: nf.Addresses{Fenced: fenced}}}},
+				{Name: "ports", Number: 2, Function: nf.Ports{Monitored: model.PortSet{TCP: []model.Ports{{First: 80, Last: 443}}}}},
+				{Name: "geofence", Number: 3, Function: nf.Geofence{}},
 			}})
 		})
 	}
@@ -253,7 +253,7 @@ func TestGeofenceMonitorsPortsAsTheyAreOutside(t *testing.T) {
 func TestHoneypotEndsWhatWasOpenAtTheGateway(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.protected(chain.Addresses{})
+	g.protected(nf.Addresses{})
 	g.dropped(g.put(tcp(endpoint(remote, 40000), endpoint(publicAddress, telnet), packets.ACK)), "drop_trapped")
 	if r := g.put(tcp(endpoint(remote, telnet), endpoint(publicAddress, 50000), packets.ACK)); r.reason != "to_gateway" {
 		t.Errorf("an answer to the gateway, from such a port: %s", r.reason)
@@ -265,7 +265,7 @@ func TestHoneypotEndsWhatWasOpenAtTheGateway(t *testing.T) {
 func TestHoneypotHasItsPlace(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.protected(chain.Addresses{
+	g.protected(nf.Addresses{
 		Allowed: setOf("203.0.113.10/32"), Blocked: setOf("203.0.113.10/31"), Fenced: setOf("203.0.113.0/24"),
 	})
 	toUs := netip.AddrPortFrom(publicAddress, telnet)
@@ -284,12 +284,12 @@ func TestProtectionOfTheGatewayItself(t *testing.T) {
 	names := endpoint(publicAddress, 5353)
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.NameServer = names }))
 	g.in(func() error {
-		return g.enforce(chain.Policy{Protection: []chain.Step{
-			{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: chain.Remote{
-				In: chain.Addresses{Fenced: setOf("203.0.113.10/32"), Blocked: setOf("203.0.113.99/32")}, Out: chain.Addresses{Blocked: setOf("203.0.113.11/32")},
+		return g.enforce(nf.Policy{Protection: []nf.Step{
+			{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: nf.Remote{
+				In: nf.Addresses{Fenced: setOf("203.0.113.10/32"), Blocked: setOf("203.0.113.99/32")}, Out: nf.Addresses{Blocked: setOf("203.0.113.11/32")},
 			}}},
-			{Name: "blocklist", Number: 2, Function: chain.Blocklist{}},
-			{Name: "geofence", Number: 3, Function: chain.Geofence{}},
+			{Name: "blocklist", Number: 2, Function: nf.Blocklist{}},
+			{Name: "geofence", Number: 3, Function: nf.Geofence{}},
 		}})
 	})
 	own := endpoint(publicAddress, 50000) // the kernel gives it to sockets
@@ -331,15 +331,15 @@ func TestHoneypotOverIPv6(t *testing.T) {
 	g.in(func() error { neighbour(t, g.public, way, packets.RouterMAC); return g.data.Refresh() })
 	us, scanner, friend := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8:f::21"), spared
 	g.in(func() error {
-		of := chain.Addresses{Allowed: set6(friend), Fenced: set6(deniedIn)}
-		return g.enforce(chain.Policy{Protection: []chain.Step{
-			{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: chain.Remote{In: of, Out: of}}},
-			{Name: "ports", Number: 2, Function: chain.Ports{
+		of := nf.Addresses{Allowed: set6(friend), Fenced: set6(deniedIn)}
+		return g.enforce(nf.Policy{Protection: []nf.Step{
+			{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: nf.Remote{In: of, Out: of}}},
+			{Name: "ports", Number: 2, Function: nf.Ports{
 				Ignored: model.PortSet{TCP: []model.Ports{{First: 443, Last: 443}}},
 				Trapped: model.PortSet{TCP: []model.Ports{{First: telnet, Last: telnet}}, UDP: []model.Ports{{First: 1900, Last: 1900}}},
 			}},
-			{Name: "honeypot", Number: 3, Function: chain.Honeypot{}},
-			{Name: "geofence", Number: 4, Function: chain.Geofence{}},
+			{Name: "honeypot", Number: 3, Function: nf.Honeypot{}},
+			{Name: "geofence", Number: 4, Function: nf.Geofence{}},
 		}})
 	})
 	at := netip.AddrPortFrom

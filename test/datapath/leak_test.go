@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf/dnat"
 )
 
 // tick is what the programs count time in.
@@ -26,8 +26,8 @@ func TestNothingLeaks(t *testing.T) {
 	t.Run("a shared address", func(t *testing.T) { nothingLeaks(t, shared) })
 	t.Run("dnat", func(t *testing.T) {
 		nothingLeaks(t, func(s *setup) {
-			s.forwards = []forward{{to: static1, dnat: chain.Dnat{Address: hostB}}, tcpTo(endpoint(outbound, 81), endpoint(hostA, 80)),
-				{to: outbound, protocol: model.UDP, port: 80, last: 82, dnat: chain.Dnat{Address: hostA}}}
+			s.forwards = []forward{{to: static1, dnat: dnat.Dnat{Address: hostB}}, tcpTo(endpoint(outbound, 81), endpoint(hostA, 80)),
+				{to: outbound, protocol: model.UDP, port: 80, last: 82, dnat: dnat.Dnat{Address: hostA}}}
 		})
 	})
 }

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf/dnat"
 )
 
 // A server that a host has spoken to opens no more sessions through its mapping than a remote address may; the host goes
@@ -147,7 +147,7 @@ func TestLimitRemoteByDnat(t *testing.T) {
 	t.Parallel()
 	const most = 5
 	g := newGateway(t, limited(func(l *datapath.Limits) { l.RemoteSessions = most }))
-	g.forwards([]forward{{to: outbound, protocol: model.UDP, port: 5000, dnat: chain.Dnat{Address: hostB}}})
+	g.forwards([]forward{{to: outbound, protocol: model.UDP, port: 5000, dnat: dnat.Dnat{Address: hostB}}})
 	for n := range uint16(most) {
 		g.forwarded(g.put(udp(endpoint(remote, 30000+n), endpoint(outbound, 5000))))
 		g.forwarded(g.put(udp(endpoint(hostB, 5000), endpoint(remote, 30000+n))))
@@ -207,7 +207,7 @@ func TestUnansweredUDP(t *testing.T) {
 	whole := g.bind(pool2, hostB, everything)
 	g.offer(whole, nil)
 	g.forwarded(g.put(udp(client, endpoint(pool2, 5000))))
-	g.forwards([]forward{{to: outbound, protocol: model.UDP, port: 6000, dnat: chain.Dnat{Address: hostB}}})
+	g.forwards([]forward{{to: outbound, protocol: model.UDP, port: 6000, dnat: dnat.Dnat{Address: hostB}}})
 	g.forwarded(g.put(udp(client, endpoint(outbound, 6000))))
 	g.count(5)
 	g.idle(29 * time.Second)

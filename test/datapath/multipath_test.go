@@ -4,24 +4,24 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf/multipath"
 )
 
 // balanced puts paths to port 80 of both hosts into force for a port of the outbound
 // address.
-func (g *gateway) balanced(paths *chain.Paths) {
+func (g *gateway) balanced(paths *multipath.Paths) {
 	g.t.Helper()
-	g.forwards([]forward{{to: outbound, protocol: model.TCP, port: shop.Port(), function: chain.Multipath{Paths: paths}}})
+	g.forwards([]forward{{to: outbound, protocol: model.TCP, port: shop.Port(), function: multipath.Multipath{Paths: paths}}})
 }
 
-func pathsTo(backends ...netip.Addr) *chain.Paths {
-	var list []chain.Backend
+func pathsTo(backends ...netip.Addr) *multipath.Paths {
+	var list []multipath.Backend
 	for _, a := range backends {
-		list = append(list, chain.Backend{Address: a, Port: 80, Weight: 1})
+		list = append(list, multipath.Backend{To: a, Port: 80, Weight: 1})
 	}
-	return chain.NewPaths(list)
+	return multipath.NewPaths(list)
 }
 
 // to sends a SYN and returns the host that it reaches.

@@ -8,16 +8,17 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/object"
 )
 
 // rewriting is a user's function that does something to every packet.
-func rewriting(t *testing.T, does string) chain.Object {
+func rewriting(t *testing.T, does string) object.Object {
 	t.Helper()
 	directory := t.TempDir()
-	source, object := filepath.Join(directory, "it.bpf.c"), filepath.Join(directory, "it.bpf.o")
+	source, built := filepath.Join(directory, "it.bpf.c"), filepath.Join(directory, "it.bpf.o")
 	check(t, os.WriteFile(source, []byte(`
 		#include <nf.h>
 		#include <linux/if_ether.h>
@@ -37,16 +38,16 @@ func rewriting(t *testing.T, does string) chain.Object {
 			return NF_CONTINUE;
 		}
 		char _license[] SEC("license") = "Dual BSD/GPL";`), 0o600))
-	out, err := exec.Command("clang-19", "-O2", "-g", "-target", "bpf", "-I../../bpf/include", "-I/usr/include/x86_64-linux-gnu", "-c", source, "-o", object).CombinedOutput()
+	out, err := exec.Command("clang-19", "-O2", "-g", "-target", "bpf", "-I../../bpf/include", "-I/usr/include/x86_64-linux-gnu", "-c", source, "-o", built).CombinedOutput()
 	if err != nil {
 		t.Fatalf("clang-19: %v\n%s", err, out)
 	}
-	return chain.Object{Code: must(os.ReadFile(object))(t), Rewrites: true, EveryPacket: true}
+	return object.Object{Code: must(os.ReadFile(built))(t), Rewrites: true, EveryPacket: true}
 }
 
 func (g *gateway) rewritten(does string) {
 	g.t.Helper()
-	g.chained([]chain.Rule{{Protocol: model.UDP}}, []chain.Step{{Number: 1, Function: rewriting(g.t.(*testing.T), does)}})
+	g.chained([]nf.Rule{{Protocol: model.UDP}}, []nf.Step{{Number: 1, Function: rewriting(g.t.(*testing.T), does)}})
 }
 
 // What a user's function writes into packets leaves with them, translated.
@@ -120,16 +121,16 @@ func TestLongestRowThroughAHairpin(t *testing.T) {
 	own := rewriting(t, "")
 	own.Rewrites, own.EveryPacket = false, false
 	number := uint32(10)
-	row := func(length int) (steps []chain.Step) {
+	row := func(length int) (steps []nf.Step) {
 		for range length {
-			steps = append(steps, chain.Step{Name: fmt.Sprint(number), Number: number, Function: own})
+			steps = append(steps, nf.Step{Name: fmt.Sprint(number), Number: number, Function: own})
 			number++
 		}
 		return steps
 	}
 	in := tcpTo(shop, shopIn).chain(1)
 	in.Steps = append(row(most-1), in.Steps...)
-	out := chain.Chain{Name: "out", Rules: []chain.Rule{{Direction: model.Out, Protocol: model.TCP}}, Steps: row(most)}
+	out := nf.Chain{Name: "out", Rules: []nf.Rule{{Direction: model.Out, Protocol: model.TCP}}, Steps: row(most)}
 	from := endpoint(hostB, 9000)
 	for round := range uint64(2) {
 		g.forwards(nil, in, out)

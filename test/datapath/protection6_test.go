@@ -5,10 +5,10 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
 )
 
 // Remote ends, by what is denied to them, and a host inside.
@@ -29,14 +29,14 @@ func set6(addresses ...netip.Addr) *model.AddressSet {
 }
 
 // protect is to be called in the gateway's namespace. Functions have the numbers 1 to 3.
-func (g *gateway) protect(r chain.Remote) error {
-	policy := chain.Policy{Protection: []chain.Step{
-		{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: r}},
-		{Name: "blocklist", Number: 2, Function: chain.Blocklist{}},
-		{Name: "geofence", Number: 3, Function: chain.Geofence{}},
+func (g *gateway) protect(r nf.Remote) error {
+	policy := nf.Policy{Protection: []nf.Step{
+		{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: r}},
+		{Name: "blocklist", Number: 2, Function: nf.Blocklist{}},
+		{Name: "geofence", Number: 3, Function: nf.Geofence{}},
 	}}
 	made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
-		made, err := chain.Build(policy, chain.Shared(tables), first, &g.states)
+		made, err := nf.Build(policy, nf.Shared(tables), first, &g.states)
 		return chainsOf(made), err
 	})
 	if err != nil {
@@ -55,9 +55,9 @@ func sixGateway(t *testing.T) *gateway {
 	check(t, g.namespace.Address("eth0", "2001:db8::1/64"))
 	g.in(g.data.Refresh)
 	g.in(func() error {
-		return g.protect(chain.Remote{
-			In:  chain.Addresses{Allowed: set6(spared), Blocked: set6(deniedIn, spared), Fenced: set6(deniedBoth)},
-			Out: chain.Addresses{Allowed: set6(spared), Blocked: set6(deniedOut, spared), Fenced: set6(deniedBoth)},
+		return g.protect(nf.Remote{
+			In:  nf.Addresses{Allowed: set6(spared), Blocked: set6(deniedIn, spared), Fenced: set6(deniedBoth)},
+			Out: nf.Addresses{Allowed: set6(spared), Blocked: set6(deniedOut, spared), Fenced: set6(deniedBoth)},
 		})
 	})
 	return g
@@ -185,8 +185,8 @@ func TestProtectionOfIPv6LeavesAlone(t *testing.T) {
 		for _, p := range []netip.Prefix{linkLocal, netip.MustParsePrefix("ff00::/8"), netip.PrefixFrom(deniedBoth, 128)} {
 			r.Add(p)
 		}
-		of := chain.Addresses{Blocked: r.Set()}
-		return g.protect(chain.Remote{In: of, Out: of})
+		of := nf.Addresses{Blocked: r.Set()}
+		return g.protect(nf.Remote{In: of, Out: of})
 	})
 	g.passed(g.send(false, syn(remote, "2001:db8::1")), "to_gateway", syn(remote, "2001:db8::1"))
 	g.passed(g.send(true, syn("fe80::7", "ff02::1:2")), "to_gateway", syn("fe80::7", "ff02::1:2"))
@@ -214,8 +214,8 @@ func TestProtectionOfIPv6LeavesInsideToInside(t *testing.T) {
 	check(t, g.namespace.SetSysctl("net/ipv6/conf/all/forwarding", "1"))
 	g.in(func() error {
 		all := model.Ranges{V6: []model.AddressRange6{model.RangeOf6(netip.MustParsePrefix("2001:db8::/32"))}}
-		of := chain.Addresses{Blocked: all.Set()}
-		return g.protect(chain.Remote{In: of, Out: of})
+		of := nf.Addresses{Blocked: all.Set()}
+		return g.protect(nf.Remote{In: of, Out: of})
 	})
 	to := func(a netip.Addr) []byte {
 		return inside(packets.NewUDP(endpoint(sixInside, 50000), endpoint(a, 53), "x")).Bytes()
@@ -232,7 +232,7 @@ func TestProtectionWithoutIPv6(t *testing.T) {
 	frame := outside(packets.NewUDP(endpoint(deniedBoth, 50000), endpoint(sixInside, 53), "x")).Bytes()
 	g.dropped(g.send(true, frame), "drop_denied")
 	for range 2 { // generations of both parities
-		g.in(func() error { return g.protect(chain.Remote{In: chain.Addresses{Blocked: set6(remote)}}) })
+		g.in(func() error { return g.protect(nf.Remote{In: nf.Addresses{Blocked: set6(remote)}}) })
 		g.passed(g.send(true, frame), "forwarded_ipv6", frame)
 	}
 }
@@ -243,8 +243,8 @@ func TestProtectionOfIPv6ChangesUnderTraffic(t *testing.T) {
 	t.Parallel()
 	const swaps = 60
 	g := sixGateway(t)
-	policies := []chain.Remote{
-		{In: chain.Addresses{Blocked: set6(deniedIn)}}, {In: chain.Addresses{Fenced: set6(deniedOut, deniedIn), Allowed: set6(deniedOut)}},
+	policies := []nf.Remote{
+		{In: nf.Addresses{Blocked: set6(deniedIn)}}, {In: nf.Addresses{Fenced: set6(deniedOut, deniedIn), Allowed: set6(deniedOut)}},
 	}
 	frame := func(from netip.Addr) []byte {
 		return outside(packets.NewUDP(endpoint(from, 50000), endpoint(sixInside, 53), "x")).Bytes()

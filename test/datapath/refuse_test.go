@@ -8,10 +8,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/filter"
 )
 
 // refusing tells strangers at pool addresses that they may open nothing.
@@ -78,7 +79,7 @@ func TestNoRefusal(t *testing.T) {
 	g.in(func() error { _, err := g.data.SetPolicy(g.settings, g.services, nil); return err })
 	g.lend(pool1, 80, service, nil)
 	g.visits(client)
-	g.chained([]chain.Rule{{Direction: model.In}}, []chain.Step{{Number: 1, Function: chain.Filter{Deny: []chain.Rule{{}}}}})
+	g.chained([]nf.Rule{{Direction: model.In}}, []nf.Step{{Number: 1, Function: filter.Filter{Deny: []nf.Rule{{}}}}})
 	g.dropped(g.put(syn(client2)), "drop_denied")
 	g.dropped(g.put(syn(endpoint(remote, 50001))), "drop_denied")
 	g.settings.Refuse = false
@@ -135,7 +136,7 @@ func TestRefusalAtTheLimitOfAHairpin(t *testing.T) {
 func TestHoneypotComesBeforeRefusals(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t, refusing)
-	g.protected(chain.Addresses{})
+	g.protected(nf.Addresses{})
 	before := g.counters()["answered_trap"]
 	g.put(tcp(client, endpoint(pool1, 23), packets.SYN))
 	same(g, "answers of the honeypot", g.counters()["answered_trap"]-before, 1)

@@ -4,10 +4,10 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
 )
 
 // Who is blocked reaches the gateway itself with nothing: neither in fragments nor by other
@@ -15,7 +15,7 @@ import (
 func TestBlockedReachTheGatewayWithNothing(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.protected(chain.Addresses{Blocked: setOf("203.0.113.10/32")})
+	g.protected(nf.Addresses{Blocked: setOf("203.0.113.10/32")})
 	syn := tcp(endpoint(remote, 40000), endpoint(publicAddress, 22), packets.SYN)
 	g.dropped(g.put(syn), "drop_denied")
 	for name, change := range map[string]func(*packets.Packet){
@@ -30,9 +30,9 @@ func TestBlockedReachTheGatewayWithNothing(t *testing.T) {
 		}
 	}
 	g.in(func() error {
-		return g.enforce(chain.Policy{Protection: []chain.Step{
-			{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: chain.Remote{In: chain.Addresses{Blocked: setOf("203.0.113.10/32")}}}},
-			{Name: "blocklist", Number: 2, Function: chain.Blocklist{}},
+		return g.enforce(nf.Policy{Protection: []nf.Step{
+			{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: nf.Remote{In: nf.Addresses{Blocked: setOf("203.0.113.10/32")}}}},
+			{Name: "blocklist", Number: 2, Function: nf.Blocklist{}},
 		}})
 	})
 	own := endpoint(publicAddress, 50000) // the kernel gives it to sockets
@@ -73,13 +73,13 @@ func TestFragmentsGoWhereTheirPortsMay(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	g.in(func() error {
-		return g.enforce(chain.Policy{Protection: []chain.Step{
-			{Name: "allowlist", Number: 1, Function: chain.Allowlist{Remote: chain.Remote{In: chain.Addresses{Fenced: setOf("203.0.113.10/32")}, Out: chain.Addresses{Fenced: setOf("203.0.113.10/32")}}}},
-			{Name: "ports", Number: 2, Function: chain.Ports{
+		return g.enforce(nf.Policy{Protection: []nf.Step{
+			{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: nf.Remote{In: nf.Addresses{Fenced: setOf("203.0.113.10/32")}, Out: nf.Addresses{Fenced: setOf("203.0.113.10/32")}}}},
+			{Name: "ports", Number: 2, Function: nf.Ports{
 				Ignored: model.PortSet{UDP: []model.Ports{{First: 500, Last: 500}}}, Trapped: model.PortSet{UDP: []model.Ports{{First: 1900, Last: 1900}}},
 			}},
-			{Name: "honeypot", Number: 3, Function: chain.Honeypot{}},
-			{Name: "geofence", Number: 4, Function: chain.Geofence{}},
+			{Name: "honeypot", Number: 3, Function: nf.Honeypot{}},
+			{Name: "geofence", Number: 4, Function: nf.Geofence{}},
 		}})
 	})
 	to := func(source netip.Addr, port uint16) packets.Packet {
@@ -110,10 +110,10 @@ func TestHoneypotOverIPv6LeavesAnswersAlone(t *testing.T) {
 	check(t, g.namespace.Address("eth0", "2001:db8::1/64"))
 	g.in(g.data.Refresh)
 	g.in(func() error {
-		return g.enforce(chain.Policy{Protection: []chain.Step{
-			{Name: "allowlist", Number: 1, Function: chain.Allowlist{}},
-			{Name: "ports", Number: 2, Function: chain.Ports{Trapped: model.PortSet{TCP: []model.Ports{{First: 49152, Last: 49152}}, UDP: []model.Ports{{First: 49152, Last: 49152}}}}},
-			{Name: "honeypot", Number: 3, Function: chain.Honeypot{}},
+		return g.enforce(nf.Policy{Protection: []nf.Step{
+			{Name: "allowlist", Number: 1, Function: nf.Allowlist{}},
+			{Name: "ports", Number: 2, Function: nf.Ports{Trapped: model.PortSet{TCP: []model.Ports{{First: 49152, Last: 49152}}, UDP: []model.Ports{{First: 49152, Last: 49152}}}}},
+			{Name: "honeypot", Number: 3, Function: nf.Honeypot{}},
 		}})
 	})
 	server := netip.AddrPortFrom(netip.MustParseAddr("2001:db8:f::21"), 443)
@@ -136,7 +136,7 @@ func TestHoneypotOverIPv6LeavesAnswersAlone(t *testing.T) {
 func TestAnswerToALeasePasses(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.protected(chain.Addresses{Fenced: setOf("203.0.113.10/32")})
+	g.protected(nf.Addresses{Fenced: setOf("203.0.113.10/32")})
 	if r := g.put(udp(endpoint(remote, 67), endpoint(publicAddress, 68))); r.reason.IsDrop() {
 		t.Errorf("%s", r.reason)
 	}

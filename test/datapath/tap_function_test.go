@@ -5,10 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/firstbytes"
+	"github.com/realmgate/realmgate/internal/nf/mirror"
 )
 
 // ofConnection are socket buffers of an established connection, as a virtual machine makes them.
@@ -93,7 +95,7 @@ func TestChainsOfSocketBuffers(t *testing.T) {
 	t.Parallel()
 	const snap = 300
 	g, links := tapped(t, kinds{})
-	g.chained([]chain.Rule{{}}, []chain.Step{{Number: 1, Function: chain.Mirror{}}, {Number: 2, Function: chain.FirstBytes{Deny: signatures("SSH-")}}})
+	g.chained([]nf.Rule{{}}, []nf.Step{{Number: 1, Function: mirror.Mirror{}}, {Number: 2, Function: firstbytes.FirstBytes{Deny: signatures("SSH-")}}})
 	events := g.capture(map[uint32]uint32{1: snap})
 	want := datapath.Capture{Function: 1, Direction: model.Out, Tuple: model.Tuple{Protocol: model.TCP, Source: inA, Destination: server}}
 	for name, s := range ofConnection(inA, server, clientISN+1, hostISN+1) {
@@ -151,7 +153,7 @@ func TestBansOfSocketBuffers(t *testing.T) {
 func TestHoneypotOfSocketBuffers(t *testing.T) {
 	t.Parallel()
 	g, links := tapped(t, kinds{})
-	g.protected(chain.Addresses{})
+	g.protected(nf.Addresses{})
 	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
 	check(t, links[true].send(left(knocking(from, to)).linkHeader, addressed(left(knocking(from, to)).packet).Bytes()))
 	h, frame := g.next(links[true])

@@ -50,7 +50,7 @@ func TestJumboFrames(t *testing.T) {
 func TestForeignXDPIsNamed(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1, Servers: 1})
-	r.command("gateway", "ip", "link", "set", "dev", "eth0", "xdpdrv", "obj", "../../internal/chain/capture_bpfel.o", "sec", "xdp")
+	r.command("gateway", "ip", "link", "set", "dev", "eth0", "xdpdrv", "obj", "../../internal/nf/capture_bpfel.o", "sec", "xdp")
 	d := r.start(atXDP(r.configuration(), "eth0", "eth1"))
 	if i := d.whyOf("eth0"); i.Mode != "tcx" || !strings.Contains(i.Why, "busy") {
 		t.Errorf("eth0 is at %s, because %q", i.Mode, i.Why)

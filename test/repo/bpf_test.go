@@ -22,7 +22,7 @@ var (
 func checkBPF(r tree) []string {
 	var problems []string
 	for _, file := range r.match(suffix(".c", ".h")) {
-		if !strings.HasPrefix(file, "bpf/") {
+		if !strings.HasPrefix(file, "bpf/") && !strings.HasPrefix(file, "internal/nf/") {
 			continue
 		}
 		text, _ := r.read(file)
@@ -81,12 +81,12 @@ func TestBPFCanFail(t *testing.T) {
 		"bpf/include/good.h":        licence + words + "#pragma once\n",
 		"bpf/good.bpf.c":            "// " + bpfLicence + "\n" + words,
 		"bpf/include/silent.h":      licence + "#pragma once\n/* a comment too late to count */\n",
-		"bpf/nf/short.c":            licence + "/* filter */\n",
+		"internal/nf/short.c":       licence + "/* filter */\n",
 		"bpf/free.c":                words,
 		"internal/datapath/good.go": good,
-		"internal/chain/loose.go":   strings.Replace(good, " -Werror", "", 1),
-		"internal/chain/other.go":   "//go:generate stringer -type Verdict\n",
-	}, "bpf/include/silent.h: must open", "bpf/nf/short.c: must open", "bpf/free.c: the first line", `loose.go: go:generate bpf2go without "-Werror"`)
+		"internal/nf/loose.go":      strings.Replace(good, " -Werror", "", 1),
+		"internal/nf/other.go":      "//go:generate stringer -type Verdict\n",
+	}, "bpf/include/silent.h: must open", "internal/nf/short.c: must open", "bpf/free.c: the first line", `loose.go: go:generate bpf2go without "-Werror"`)
 }
 
 func TestPinsCanFail(t *testing.T) {

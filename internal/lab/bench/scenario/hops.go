@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/realmgate/realmgate/internal/chain"
 	"github.com/realmgate/realmgate/internal/lab/bench"
 	"github.com/realmgate/realmgate/internal/lab/bench/method"
+	"github.com/realmgate/realmgate/internal/nf"
 )
 
 var chainHops = bench.Scenario{
@@ -32,7 +32,7 @@ var hopLengths = []int{0, 1, 2, 4, 8}
 func runHops(ctx context.Context, b *bench.Bench) error {
 	b.Note("functions that only say continue, and are counted as any; the kernel's test run enters each chain %d times in a row, on one CPU and with everything "+
 		"in its caches; its programs are loaded anew for each round. chain is the time of all, and hop that of a function: the chain's less that of one without functions, by their number", hopTimes)
-	kinds := []chain.HopKind{chain.Inlined, chain.Own}
+	kinds := []nf.HopKind{nf.Inlined, nf.Own}
 	b.Expect((b.Repeat + 1) * len(kinds))
 	for _, kind := range kinds {
 		if err := compareHops(ctx, b, kind); err != nil {
@@ -42,14 +42,14 @@ func runHops(ctx context.Context, b *bench.Bench) error {
 	return nil
 }
 
-func compareHops(ctx context.Context, b *bench.Bench, kind chain.HopKind) error {
+func compareHops(ctx context.Context, b *bench.Bench, kind nf.HopKind) error {
 	parameters := make([]map[string]float64, len(hopLengths))
 	for i, length := range hopLengths {
 		parameters[i] = map[string]float64{"functions": float64(length)}
 	}
 	return b.Alone(ctx, b.Devices[0], parameters, func(bed *bench.Bed) ([][]bench.Measure, error) {
 		// Anew for each trial: where in memory the kernel puts a program changes what it takes.
-		hops, err := chain.NewHops(kind, hopLengths)
+		hops, err := nf.NewHops(kind, hopLengths)
 		if err != nil {
 			return nil, fmt.Errorf("compile chains: %w", err)
 		}
@@ -58,7 +58,7 @@ func compareHops(ctx context.Context, b *bench.Bench, kind chain.HopKind) error 
 	})
 }
 
-func measureHops(b *bench.Bench, bed *bench.Bed, kind chain.HopKind, hops *chain.Hops) ([][]bench.Measure, error) {
+func measureHops(b *bench.Bench, bed *bench.Bed, kind nf.HopKind, hops *nf.Hops) ([][]bench.Measure, error) {
 	times := points(b, []int{smokeHopTimes}, []int{hopTimes}, []int{hopTimes})[0]
 	whole, each := make([][]float64, len(hopLengths)), make([][]float64, len(hopLengths))
 	for range hopSlices {
@@ -87,7 +87,7 @@ func measureHops(b *bench.Bench, bed *bench.Bed, kind chain.HopKind, hops *chain
 
 // runCounted wants the chain's last function to have been asked each time: by a run that
 // a signal ended, too, which begins anew.
-func runCounted(bed *bench.Bed, hops *chain.Hops, length, times int) (ns float64, err error) {
+func runCounted(bed *bench.Bed, hops *nf.Hops, length, times int) (ns float64, err error) {
 	before, err := hops.Asked(length)
 	if err != nil {
 		return 0, err

@@ -1,0 +1,2 @@
+// Package functions is the list of network functions that a chain may have: a line for each. It has no state.
+package functions

@@ -1,0 +1,27 @@
+package nf
+
+import "fmt"
+
+// Matching makes the piece of a function that says the value of the first rule that
+// matches, and "continue" where none does.
+func Matching(rules []Rule, c Context) (p Piece, err error) {
+	list, err := compile(rules)
+	if err != nil {
+		return p, err
+	}
+	spec, err := loadMatching()
+	if err != nil {
+		return p, fmt.Errorf("read what matches rules: %w", err)
+	}
+	if p.Maps, err = list.own(spec, c.Shared); err != nil {
+		return p, err
+	}
+	err = p.Take(spec.Programs["nf_matching"], c)
+	return p, err
+}
+
+// CheckRules says whether rules can be compiled.
+func CheckRules(rules []Rule) error {
+	_, err := compile(rules)
+	return err
+}
