@@ -46,12 +46,21 @@ type Options struct {
 
 // Allocator is a nameserver.Allocator. Call New.
 type Allocator struct {
+	*state
+	*claims
+	*questions
+	*restorer
+	*relief
+}
+
+// state is what all parts of an Allocator know.
+type state struct {
 	options Options
 	log     *slog.Logger
 	keeper  *keeper
 	kick    chan struct{} // tells the timers that their next event moved
 
-	mutex     sync.Mutex // guards what follows
+	mutex     sync.Mutex // guards what follows, and what the parts have
 	config    Config
 	pool      *pool.Pool
 	admission *policy.Admission
@@ -60,20 +69,37 @@ type Allocator struct {
 	users     *policy.Users
 	services  map[model.Name]pool.Service
 	tickets   map[netip.Addr]uint64 // by which the keeper was told last whose an address is
-	line      []*waiting            // questions over TCP without an answer yet, in the order they came
-	woken     model.Instant         // when it was last
 	pressure  pressure
 	lacked    policy.Last // whose question had no address
-	refused   recent      // questions without an address
 	counts    Counts
 	wanted    wanted
 	looked    model.Instant // at how many addresses something keeps
 	busy      int
-	adopted   map[uint32]bool          // slots of bindings that an earlier process left in the data plane
-	restored  uint32                   // the next slot for one that is taken up from the file
 	until     map[netip.Addr]time.Time // when what an earlier process had in the pool, and this one has not, has rested
-	unclear   map[netip.Addr]bool      // addresses that rest since the start, whoever had them: the file keeps what it has
 }
+
+// claims are what the data plane tells of reservations.
+type claims struct{ *state }
+
+// questions are those that name servers have, and their answers.
+type questions struct {
+	*state
+	*claims
+	line    []*waiting    // over TCP and without an answer yet, in the order they came
+	woken   model.Instant // when the line was last
+	refused recent        // without an address
+}
+
+// restorer takes up what an earlier process left.
+type restorer struct {
+	*state
+	adopted  map[uint32]bool     // slots of bindings in the data plane
+	restored uint32              // the next slot for one that is taken up from the file
+	unclear  map[netip.Addr]bool // addresses that rest since the start, whoever had them: the file keeps what it has
+}
+
+// relief takes from client networks what they keep beyond their share.
+type relief struct{ *state }
 
 // Counts are what an Allocator did.
 type Counts struct {

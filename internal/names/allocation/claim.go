@@ -21,9 +21,9 @@ const (
 	late = 4 * time.Second
 )
 
-func (a *Allocator) kickTimers() {
+func (st *state) kickTimers() {
 	select {
-	case a.kick <- struct{}{}:
+	case st.kick <- struct{}{}:
 	default:
 	}
 }
@@ -89,22 +89,22 @@ func (a *Allocator) advance() time.Duration {
 }
 
 // wake tries the questions that wait again, who came first before others.
-func (a *Allocator) wake() {
-	if len(a.line) == 0 {
+func (qs *questions) wake() {
+	if len(qs.line) == 0 {
 		return
 	}
-	a.woken = a.options.Now()
-	left := a.line[:0]
-	for _, w := range a.line {
-		found, err := a.try(w.question, true)
+	qs.woken = qs.options.Now()
+	left := qs.line[:0]
+	for _, w := range qs.line {
+		found, err := qs.try(w.question, true)
 		if mayPass(err) {
 			left = append(left, w)
 			continue
 		}
 		w.done <- outcome{found, err}
 	}
-	clear(a.line[len(left):])
-	a.line = left
+	clear(qs.line[len(left):])
+	qs.line = left
 }
 
 // settle ends an offer whose time is over. What became of one that no event told of, the data plane says itself.
@@ -138,9 +138,9 @@ func (a *Allocator) settle(now model.Instant, id uint64) {
 
 // heldUntil is until when an answer that nobody uses counts against its asker: while it keeps the place, and at least as
 // long as a second one in its wake would.
-func (a *Allocator) heldUntil(answered model.Instant) model.Instant {
-	rest := a.config.Pool.Rest
-	return answered.Add(max(rest, 2*(a.config.Pool.Offer+min(late, rest))))
+func (st *state) heldUntil(answered model.Instant) model.Instant {
+	rest := st.config.Pool.Rest
+	return answered.Add(max(rest, 2*(st.config.Pool.Offer+min(late, rest))))
 }
 
 func requestOf(r *pool.Reservation) pool.Request {
@@ -148,58 +148,58 @@ func requestOf(r *pool.Reservation) pool.Request {
 }
 
 // claimed notes that a client of the asker came.
-func (a *Allocator) claimed(at model.Instant, r *pool.Reservation) {
-	a.outcome(at, r, policy.Claimed)
+func (cs *claims) claimed(at model.Instant, r *pool.Reservation) {
+	cs.outcome(at, r, policy.Claimed)
 	if r.Requester.IsValid() {
-		a.holdings.Release(holder(requestOf(r)), r.Binding)
+		cs.holdings.Release(holder(requestOf(r)), r.Binding)
 	}
 }
 
 // used notes which client came. An asker who comes himself, and nobody else does, keeps the place from others by that.
-func (a *Allocator) used(at model.Instant, client netip.Addr, r *pool.Reservation) {
-	a.users.Note(at, client, r.Binding)
-	a.alone.ReleaseOthers(client, r.Binding)
-	rest, others := a.config.Pool.Rest, a.users.Others(client, r.Binding)
+func (cs *claims) used(at model.Instant, client netip.Addr, r *pool.Reservation) {
+	cs.users.Note(at, client, r.Binding)
+	cs.alone.ReleaseOthers(client, r.Binding)
+	rest, others := cs.config.Pool.Rest, cs.users.Others(client, r.Binding)
 	if r.Verified && r.Requester == client && (others == 0 || others.Add(rest) <= at) {
-		a.alone.Hold(client, r.Binding, at.Add(rest))
+		cs.alone.Hold(client, r.Binding, at.Add(rest))
 	}
 }
 
-func (a *Allocator) outcome(at model.Instant, r *pool.Reservation, result policy.Result) {
+func (cs *claims) outcome(at model.Instant, r *pool.Reservation, result policy.Result) {
 	if !r.Requester.IsValid() {
 		return // adopted: who asked is forgotten
 	}
 	request := requestOf(r)
-	if b, ok := a.pool.Binding(r.Binding); ok {
+	if b, ok := cs.pool.Binding(r.Binding); ok {
 		request.Service = b.Service.Name
 	}
-	a.admission.Outcome(at, a.asker(request), result)
+	cs.admission.Outcome(at, cs.asker(request), result)
 }
 
 // Hear takes what the data plane tells of a claim.
-func (a *Allocator) Hear(event datapath.ClaimEvent) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	a.hear(event)
+func (cs *claims) Hear(event datapath.ClaimEvent) {
+	cs.mutex.Lock()
+	defer cs.mutex.Unlock()
+	cs.hear(event)
 }
 
-func (a *Allocator) hear(event datapath.ClaimEvent) {
-	before, ok := a.pool.Reservations.Get(event.ID)
+func (cs *claims) hear(event datapath.ClaimEvent) {
+	before, ok := cs.pool.Reservations.Get(event.ID)
 	if !ok {
 		return
 	}
 	if before.Claims == before.Granted {
-		a.claimed(event.At, &before)
+		cs.claimed(event.At, &before)
 	}
 	if event.Client.IsValid() {
-		a.used(event.At, event.Client, &before)
+		cs.used(event.At, event.Client, &before)
 	}
-	a.spend(event.At, event.ID, event.Left)
+	cs.spend(event.At, event.ID, event.Left)
 }
 
 // spend notes how many claims an offer has left; one without is over.
-func (a *Allocator) spend(at model.Instant, id uint64, left int) {
-	if after, ok := a.pool.Reservations.Claimed(at, id, left); ok && after.State == pool.Closed {
-		_, _ = a.options.Plane.Withdraw(id)
+func (cs *claims) spend(at model.Instant, id uint64, left int) {
+	if after, ok := cs.pool.Reservations.Claimed(at, id, left); ok && after.State == pool.Closed {
+		_, _ = cs.options.Plane.Withdraw(id)
 	}
 }

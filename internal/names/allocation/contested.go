@@ -23,17 +23,17 @@ func isWeb(p model.Port) bool { return slices.Contains(webPorts, p.Key()) }
 
 // contested reports whether a service without a place could have that of a binding. Of one address many services have
 // ports, and most are in nobody's way.
-func (a *Allocator) contested(now model.Instant, b pool.Binding) bool {
-	if a.wanted.at == 0 || now.Sub(a.wanted.at) > loadFor {
-		a.wanted = wanted{at: now, ports: map[uint32]bool{}}
-		for name, s := range a.services {
-			if _, stands := a.pool.Standing(name); !stands {
-				a.wanted.add(s.Ports)
+func (st *state) contested(now model.Instant, b pool.Binding) bool {
+	if st.wanted.at == 0 || now.Sub(st.wanted.at) > loadFor {
+		st.wanted = wanted{at: now, ports: map[uint32]bool{}}
+		for name, s := range st.services {
+			if _, stands := st.pool.Standing(name); !stands {
+				st.wanted.add(s.Ports)
 			}
 		}
 	}
-	return a.wanted.whole || slices.ContainsFunc(b.Service.Ports, func(p model.Port) bool {
-		return p == model.Port{} || a.wanted.ports[p.Key()] || a.wanted.web && isWeb(p)
+	return st.wanted.whole || slices.ContainsFunc(b.Service.Ports, func(p model.Port) bool {
+		return p == model.Port{} || st.wanted.ports[p.Key()] || st.wanted.web && isWeb(p)
 	})
 }
 

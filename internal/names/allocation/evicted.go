@@ -4,12 +4,12 @@ import "github.com/realmgate/realmgate/internal/datapath"
 
 // adoptEvicted has the pool remember the services whose sessions stand where somebody else has the place by now. Of what
 // is configured no more nothing is known.
-func (a *Allocator) adoptEvicted(bindings []datapath.Binding) {
+func (re *restorer) adoptEvicted(bindings []datapath.Binding) {
 	for i := range bindings {
 		r := &bindings[i]
-		s, known := a.services[a.config.Names.Name(r.Name)]
+		s, known := re.services[re.config.Names.Name(r.Name)]
 		if !r.Open && r.Sessions > 0 && known && s.Host == r.Host {
-			a.pool.AdoptEvicted(r.ID, r.Address, s)
+			re.pool.AdoptEvicted(r.ID, r.Address, s)
 		}
 	}
 }

@@ -22,10 +22,10 @@ const (
 )
 
 // bind gives the asked service a place, and installs it: what gave way has left the data plane before.
-func (a *Allocator) bind(now model.Instant, r pool.Request) (pool.Binding, error) {
-	b, moved, fresh, err := a.pool.Bind(now, r.Service)
+func (qs *questions) bind(now model.Instant, r pool.Request) (pool.Binding, error) {
+	b, moved, fresh, err := qs.pool.Bind(now, r.Service)
 	for i := range moved {
-		a.unbind(&moved[i])
+		qs.unbind(&moved[i])
 	}
 	if err != nil {
 		return b, said(err)
@@ -33,12 +33,12 @@ func (a *Allocator) bind(now model.Instant, r pool.Request) (pool.Binding, error
 	if !fresh {
 		return b, nil
 	}
-	if err := a.install(now, &b); err != nil {
+	if err := qs.install(now, &b); err != nil {
 		return b, err
 	}
 	if r.Verified {
 		// The asker keeps the place from others until a client of his has come.
-		a.holdings.Hold(holder(r), b.ID, a.heldUntil(now))
+		qs.holdings.Hold(holder(r), b.ID, qs.heldUntil(now))
 	}
 	return b, nil
 }
@@ -57,78 +57,78 @@ func said(err error) error {
 }
 
 // install puts a fresh binding into the data plane, and has the disk told.
-func (a *Allocator) install(now model.Instant, b *pool.Binding) error {
-	if err := a.options.Plane.Bind(a.record(b)); err != nil {
-		a.pool.Unbind(b.ID)
-		a.log.Error("binding not installed", "service", b.Service.Name, "address", b.Address, "error", err)
+func (st *state) install(now model.Instant, b *pool.Binding) error {
+	if err := st.options.Plane.Bind(st.record(b)); err != nil {
+		st.pool.Unbind(b.ID)
+		st.log.Error("binding not installed", "service", b.Service.Name, "address", b.Address, "error", err)
 		return fmt.Errorf("%w: %w", nameserver.ErrFailed, err)
 	}
-	a.keep(b.Address)
+	st.keep(b.Address)
 	return nil
 }
 
 // unbind takes a binding out of the data plane that the pool has given up or lets rest.
-func (a *Allocator) unbind(b *pool.Binding) {
-	if err := a.options.Plane.Unbind(b.ID); err != nil {
-		a.log.Error("binding not withdrawn", "service", b.Service.Name, "address", b.Address, "error", err)
+func (st *state) unbind(b *pool.Binding) {
+	if err := st.options.Plane.Unbind(b.ID); err != nil {
+		st.log.Error("binding not withdrawn", "service", b.Service.Name, "address", b.Address, "error", err)
 	}
-	a.keep(b.Address)
+	st.keep(b.Address)
 }
 
 // keep has the disk told what an address is now.
-func (a *Allocator) keep(address netip.Addr) {
+func (st *state) keep(address netip.Addr) {
 	var kept []keptBinding
-	for b := range a.pool.At(address) {
+	for b := range st.pool.At(address) {
 		k := keep(b)
 		if k.Resting {
-			k.Until = a.restedAt(b)
+			k.Until = st.restedAt(b)
 		}
 		kept = append(kept, k)
 	}
-	a.tickets[address] = a.keeper.note(address, kept)
+	st.tickets[address] = st.keeper.note(address, kept)
 }
 
 // restedAt is when a binding that rests has done so, by the wall clock.
-func (a *Allocator) restedAt(b pool.Binding) time.Time {
-	if until, ok := a.until[b.Address]; ok {
+func (st *state) restedAt(b pool.Binding) time.Time {
+	if until, ok := st.until[b.Address]; ok {
 		return until
 	}
-	return a.options.Wall().Add(b.Used.Add(a.config.Pool.Rest).Sub(a.options.Now()))
+	return st.options.Wall().Add(b.Used.Add(st.config.Pool.Rest).Sub(st.options.Now()))
 }
 
-func (a *Allocator) record(b *pool.Binding) datapath.Binding {
+func (st *state) record(b *pool.Binding) datapath.Binding {
 	return datapath.Binding{
-		ID: b.ID, Address: b.Address, Host: b.Service.Host, Name: a.config.Names.Number(b.Service.Name),
+		ID: b.ID, Address: b.Address, Host: b.Service.Host, Name: st.config.Names.Number(b.Service.Name),
 		Ports: b.Service.Ports, Used: b.Used, Answered: b.Answered, Open: true,
 	}
 }
 
 // repeat answers from a standing offer, with one more claim in the data plane. Where that has given the last away, it
 // returns the offer's ID: another takes its place.
-func (a *Allocator) repeat(now model.Instant, r pool.Request) (found lent, spent uint64, ok bool) {
-	res, ok := a.pool.Reservations.Repeat(now, r)
+func (qs *questions) repeat(now model.Instant, r pool.Request) (found lent, spent uint64, ok bool) {
+	res, ok := qs.pool.Reservations.Repeat(now, r)
 	if !ok {
 		return lent{}, 0, false
 	}
-	b, ok := a.pool.Binding(res.Binding)
+	b, ok := qs.pool.Binding(res.Binding)
 	if !ok {
 		return lent{}, 0, false
 	}
-	switch err := a.options.Plane.Extend(res.ID, res.Granted); {
+	switch err := qs.options.Plane.Extend(res.ID, res.Granted); {
 	case errors.Is(err, datapath.ErrSpent):
-		a.hear(datapath.ClaimEvent{ID: res.ID, At: now, Left: 1}) // its event may be on the way still
-		a.pool.Reservations.Forget(res.ID)
+		qs.hear(datapath.ClaimEvent{ID: res.ID, At: now, Left: 1}) // its event may be on the way still
+		qs.pool.Reservations.Forget(res.ID)
 		return lent{}, res.ID, false
 	case err != nil:
 		// The offer stands, but for one asker fewer than the pool has counted; Withdraw tells the truth at its end.
-		a.log.Error("reservation not extended", "name", r.Name, "error", err)
+		qs.log.Error("reservation not extended", "name", r.Name, "error", err)
 	}
-	return lent{b.Address, a.tickets[b.Address]}, 0, true
+	return lent{b.Address, qs.tickets[b.Address]}, 0, true
 }
 
 // offer reserves the binding for the asker, and installs that.
-func (a *Allocator) offer(now model.Instant, b pool.Binding, r pool.Request) error {
-	res, fresh, err := a.pool.Reservations.Offer(now, r)
+func (qs *questions) offer(now model.Instant, b pool.Binding, r pool.Request) error {
+	res, fresh, err := qs.pool.Reservations.Offer(now, r)
 	switch {
 	case err != nil:
 		return said(err)
@@ -136,38 +136,38 @@ func (a *Allocator) offer(now model.Instant, b pool.Binding, r pool.Request) err
 		// The data plane has it already; installing it again or giving it up would part the two.
 		return fmt.Errorf("%w: the offer of %s for %s stands already", nameserver.ErrFailed, b.Address, r.Name)
 	}
-	if err := a.installOffer(&res); err != nil {
-		a.pool.Reservations.Cancel(res.ID)
-		a.log.Error("reservation not installed", "name", r.Name, "error", err)
+	if err := qs.installOffer(&res); err != nil {
+		qs.pool.Reservations.Cancel(res.ID)
+		qs.log.Error("reservation not installed", "name", r.Name, "error", err)
 		return fmt.Errorf("%w: %w", nameserver.ErrFailed, err)
 	}
-	a.kickTimers()
+	qs.kickTimers()
 	return nil
 }
 
 // installOffer puts a new offer into the data plane. Should another be open in its entry, the pool knows nothing of
 // that one: it is withdrawn, because the entry would be of no use ever after, and the pool takes the latest entry first.
-func (a *Allocator) installOffer(r *pool.Reservation) error {
-	err := a.options.Plane.Offer(a.reservation(r))
+func (st *state) installOffer(r *pool.Reservation) error {
+	err := st.options.Plane.Offer(st.reservation(r))
 	if !errors.Is(err, unix.EEXIST) {
 		return err
 	}
-	left, readErr := a.options.Plane.Reservations()
+	left, readErr := st.options.Plane.Reservations()
 	if readErr != nil {
 		return errors.Join(err, readErr)
 	}
 	for _, stale := range left {
 		if stale.Open && uint32(stale.ID) == r.Entry() {
-			a.log.Error("unknown reservation withdrawn", "asker", stale.Asker)
-			_, _ = a.options.Plane.Withdraw(stale.ID)
+			st.log.Error("unknown reservation withdrawn", "asker", stale.Asker)
+			_, _ = st.options.Plane.Withdraw(stale.ID)
 		}
 	}
-	return a.options.Plane.Offer(a.reservation(r))
+	return st.options.Plane.Offer(st.reservation(r))
 }
 
-func (a *Allocator) reservation(r *pool.Reservation) datapath.Reservation {
+func (st *state) reservation(r *pool.Reservation) datapath.Reservation {
 	return datapath.Reservation{
-		ID: r.ID, Binding: r.Binding, Asker: r.Requester, Source: r.Source, Name: a.config.Names.Number(r.Name),
+		ID: r.ID, Binding: r.Binding, Asker: r.Requester, Source: r.Source, Name: st.config.Names.Number(r.Name),
 		Expires: r.Expires, Claims: r.Claims, Merged: merged, Window: mergedWindow, Open: true,
 	}
 }

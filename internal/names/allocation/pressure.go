@@ -80,24 +80,24 @@ func (r *recent) forget() {
 }
 
 // noteExhausted counts a question that got no address, and tells when that begins.
-func (a *Allocator) noteExhausted(q nameserver.Question) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	now := a.options.Now()
-	if a.refused.repeated(now, same{q.Client.Addr(), q.Name}) {
+func (qs *questions) noteExhausted(q nameserver.Question) {
+	qs.mutex.Lock()
+	defer qs.mutex.Unlock()
+	now := qs.options.Now()
+	if qs.refused.repeated(now, same{q.Client.Addr(), q.Name}) {
 		return
 	}
-	a.counts.Exhausted++
-	a.lacked.Note(now, q.Client.Addr())
-	if a.pressure.refuse(now) {
-		a.options.Events.PoolExhausted(a.pool.Statistics().Addresses)
-		a.kickTimers()
+	qs.counts.Exhausted++
+	qs.lacked.Note(now, q.Client.Addr())
+	if qs.pressure.refuse(now) {
+		qs.options.Events.PoolExhausted(qs.pool.Statistics().Addresses)
+		qs.kickTimers()
 	}
 }
 
 // tellRecovery tells when that is over.
-func (a *Allocator) tellRecovery(now model.Instant) {
-	if refused, ends := a.pressure.recovered(now); ends {
-		a.options.Events.PoolRecovered(refused)
+func (qs *questions) tellRecovery(now model.Instant) {
+	if refused, ends := qs.pressure.recovered(now); ends {
+		qs.options.Events.PoolRecovered(refused)
 	}
 }

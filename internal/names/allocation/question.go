@@ -47,26 +47,26 @@ type waiting struct {
 	done     chan outcome // has room for one
 }
 
-func (a *Allocator) answer(ctx context.Context, q nameserver.Question) (lent, error) {
-	a.mutex.Lock()
-	found, err := a.try(q, false)
+func (qs *questions) answer(ctx context.Context, q nameserver.Question) (lent, error) {
+	qs.mutex.Lock()
+	found, err := qs.try(q, false)
 	if !mayPass(err) || q.Transport != nameserver.TCP {
-		a.mutex.Unlock()
+		qs.mutex.Unlock()
 		return found, err
 	}
 	w := &waiting{q, make(chan outcome, 1)}
-	a.line = append(a.line, w)
-	patience := time.NewTimer(a.config.Wait)
-	a.mutex.Unlock()
+	qs.line = append(qs.line, w)
+	patience := time.NewTimer(qs.config.Wait)
+	qs.mutex.Unlock()
 	defer patience.Stop()
-	a.kickTimers()
+	qs.kickTimers()
 	select {
 	case o := <-w.done:
 		return o.lent, o.err
 	case <-patience.C:
 	case <-ctx.Done():
 	}
-	a.leave(w)
+	qs.leave(w)
 	select {
 	case o := <-w.done: // just then
 		return o.lent, o.err
@@ -76,11 +76,11 @@ func (a *Allocator) answer(ctx context.Context, q nameserver.Question) (lent, er
 }
 
 // leave ends a question's wait. When it returns nobody tries it again.
-func (a *Allocator) leave(w *waiting) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	if i := slices.Index(a.line, w); i >= 0 {
-		a.line = slices.Delete(a.line, i, i+1)
+func (qs *questions) leave(w *waiting) {
+	qs.mutex.Lock()
+	defer qs.mutex.Unlock()
+	if i := slices.Index(qs.line, w); i >= 0 {
+		qs.line = slices.Delete(qs.line, i, i+1)
 	}
 }
 
@@ -90,50 +90,50 @@ func mayPass(err error) bool {
 	return errors.Is(err, nameserver.ErrExhausted) || errors.Is(err, policy.ErrShare)
 }
 
-func (a *Allocator) noteShared() {
-	a.mutex.Lock()
-	a.counts.Shared++
-	a.mutex.Unlock()
+func (qs *questions) noteShared() {
+	qs.mutex.Lock()
+	qs.counts.Shared++
+	qs.mutex.Unlock()
 }
 
 // try answers at once. admitted: the limits have been asked for this question before.
-func (a *Allocator) try(q nameserver.Question, admitted bool) (lent, error) {
-	now := a.options.Now()
-	r, err := a.request(q)
+func (qs *questions) try(q nameserver.Question, admitted bool) (lent, error) {
+	now := qs.options.Now()
+	r, err := qs.request(q)
 	if err != nil {
 		return lent{}, err
 	}
-	found, spent, ok := a.repeat(now, r)
+	found, spent, ok := qs.repeat(now, r)
 	if ok {
 		return found, nil
 	}
-	b, stands := a.pool.Standing(r.Service)
+	b, stands := qs.pool.Standing(r.Service)
 	if !admitted {
-		err = a.admit(now, r, stands)
+		err = qs.admit(now, r, stands)
 	}
 	if err == nil {
-		err = a.share(now, r, b, stands)
+		err = qs.share(now, r, b, stands)
 	}
 	if err == nil && !stands {
-		b, err = a.bind(now, r)
+		b, err = qs.bind(now, r)
 	}
 	if err == nil {
-		err = a.offer(now, b, r)
+		err = qs.offer(now, b, r)
 	}
 	if err != nil {
 		return lent{}, err
 	}
-	if r.Verified && (!a.pressed() || a.contested(now, b)) {
-		a.holdings.Renew(holder(r), b.ID, a.heldUntil(now))
-		a.alone.Renew(holder(r), b.ID, now.Add(a.config.Pool.Rest))
+	if r.Verified && (!qs.pressed() || qs.contested(now, b)) {
+		qs.holdings.Renew(holder(r), b.ID, qs.heldUntil(now))
+		qs.alone.Renew(holder(r), b.ID, now.Add(qs.config.Pool.Rest))
 	}
 	// Not before: the resolver's other clients, whose handshakes have begun, claim by one or the other.
-	a.spend(now, spent, 0)
-	return lent{b.Address, a.tickets[b.Address]}, nil
+	qs.spend(now, spent, 0)
+	return lent{b.Address, qs.tickets[b.Address]}, nil
 }
 
-func (a *Allocator) request(q nameserver.Question) (pool.Request, error) {
-	name, service, ok := a.config.Names.Find(q.Name)
+func (st *state) request(q nameserver.Question) (pool.Request, error) {
+	name, service, ok := st.config.Names.Find(q.Name)
 	if !ok { // a reload took it away meanwhile
 		return pool.Request{}, fmt.Errorf("%w: %s is not here any more", nameserver.ErrRefused, q.Name)
 	}
@@ -143,15 +143,15 @@ func (a *Allocator) request(q nameserver.Question) (pool.Request, error) {
 }
 
 // admit asks the rates and, where the question would have a service take a place, load and reputation.
-func (a *Allocator) admit(now model.Instant, r pool.Request, stands bool) error {
-	k := a.asker(r)
+func (qs *questions) admit(now model.Instant, r pool.Request, stands bool) error {
+	k := qs.asker(r)
 	load := policy.Load{}
 	if !stands {
-		load = a.load(now)
+		load = qs.load(now)
 	}
-	if err := a.admission.Admit(now, k, load, stands); err != nil {
+	if err := qs.admission.Admit(now, k, load, stands); err != nil {
 		if errors.Is(err, policy.ErrReputation) || errors.Is(err, policy.ErrReserve) {
-			a.counts.Distrusted++
+			qs.counts.Distrusted++
 		}
 		return fmt.Errorf("%w: %w", nameserver.ErrRefused, err)
 	}
@@ -161,15 +161,15 @@ func (a *Allocator) admit(now model.Instant, r pool.Request, stands bool) error 
 // share asks how many places the asker keeps from others: by answers that nobody used and, where somebody else lately had
 // no address, as the only one who uses them. A service that has its place and that others use takes nothing; any other does
 // where services are without a place that they could have instead.
-func (a *Allocator) share(now model.Instant, r pool.Request, b pool.Binding, stands bool) error {
-	k := a.asker(r)
-	if !k.Verified || stands && (a.inNobodysWay(now, b) || a.inUse(now, r, b)) {
+func (qs *questions) share(now model.Instant, r pool.Request, b pool.Binding, stands bool) error {
+	k := qs.asker(r)
+	if !k.Verified || stands && (qs.inNobodysWay(now, b) || qs.inUse(now, r, b)) {
 		return nil
 	}
-	share := policy.Share(a.pool.Statistics().Addresses, a.admission.Reputation(now, k))
-	err := a.holdings.Allows(now, holder(r), b.ID, share)
-	if lacked := a.lacked.Others(holder(r)); err == nil && lacked > 0 && now.Sub(lacked) < max(a.config.Pool.Rest, lackedFor) {
-		err = a.alone.Allows(now, holder(r), b.ID, share)
+	share := policy.Share(qs.pool.Statistics().Addresses, qs.admission.Reputation(now, k))
+	err := qs.holdings.Allows(now, holder(r), b.ID, share)
+	if lacked := qs.lacked.Others(holder(r)); err == nil && lacked > 0 && now.Sub(lacked) < max(qs.config.Pool.Rest, lackedFor) {
+		err = qs.alone.Allows(now, holder(r), b.ID, share)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", nameserver.ErrRefused, err)
@@ -182,27 +182,27 @@ const lackedFor = time.Minute
 
 // inUse reports that others than the asker came so lately that one answer more keeps the place hardly longer, an eighth
 // of its rest at most.
-func (a *Allocator) inUse(now model.Instant, r pool.Request, b pool.Binding) bool {
-	others := a.users.Others(holder(r), b.ID)
-	return others > 0 && now.Sub(others) < a.config.Pool.Rest/8
+func (st *state) inUse(now model.Instant, r pool.Request, b pool.Binding) bool {
+	others := st.users.Others(holder(r), b.ID)
+	return others > 0 && now.Sub(others) < st.config.Pool.Rest/8
 }
 
 // inNobodysWay reports that no service lacks what a binding has.
-func (a *Allocator) inNobodysWay(now model.Instant, b pool.Binding) bool {
-	return !a.pressed() || !a.contested(now, b)
+func (st *state) inNobodysWay(now model.Instant, b pool.Binding) bool {
+	return !st.pressed() || !st.contested(now, b)
 }
 
 // pressed reports whether some service has no place.
-func (a *Allocator) pressed() bool {
-	s := a.pool.Statistics()
+func (st *state) pressed() bool {
+	s := st.pool.Statistics()
 	return s.Services > s.Bindings
 }
 
 // clientBits is the prefix that counts as one client (RFC 7871 §11.1 advises no more than /24).
 const clientBits = 24
 
-func (a *Allocator) asker(r pool.Request) policy.Asker {
-	service := a.services[r.Service]
+func (st *state) asker(r pool.Request) policy.Asker {
+	service := st.services[r.Service]
 	class := policy.ServiceName
 	if service.All() {
 		class = policy.HostName
@@ -225,17 +225,17 @@ const loadFor = 100 * time.Millisecond
 
 // load is how much of the pool cannot be had now: addresses that something bound or resting keeps. What the data plane
 // has heard meanwhile of sessions is not asked for.
-func (a *Allocator) load(now model.Instant) policy.Load {
-	addresses := a.pool.Statistics().Addresses
-	if a.looked == 0 || now.Sub(a.looked) > loadFor {
-		a.looked, a.busy = now, 0
+func (st *state) load(now model.Instant) policy.Load {
+	addresses := st.pool.Statistics().Addresses
+	if st.looked == 0 || now.Sub(st.looked) > loadFor {
+		st.looked, st.busy = now, 0
 		kept := map[netip.Addr]bool{}
-		for b := range a.pool.Bindings() {
-			if b.State == pool.Resting || b.Used > 0 && b.Used.Add(a.config.Pool.Rest) > now {
+		for b := range st.pool.Bindings() {
+			if b.State == pool.Resting || b.Used > 0 && b.Used.Add(st.config.Pool.Rest) > now {
 				kept[b.Address] = true
 			}
 		}
-		a.busy = len(kept)
+		st.busy = len(kept)
 	}
-	return policy.Load{Addresses: addresses, Free: max(0, addresses-a.busy)}
+	return policy.Load{Addresses: addresses, Free: max(0, addresses-st.busy)}
 }

@@ -19,7 +19,7 @@ import (
 const relieveEvery = 30 * time.Second
 
 // runRelief frees places while the pool is exhausted, until ctx ends.
-func (a *Allocator) runRelief(ctx context.Context) {
+func (rl *relief) runRelief(ctx context.Context) {
 	ticker := time.NewTicker(relieveEvery)
 	defer ticker.Stop()
 	for {
@@ -28,8 +28,8 @@ func (a *Allocator) runRelief(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if err := a.relieve(); err != nil {
-			a.log.Error("shares of client networks not read", "error", err)
+		if err := rl.relieve(); err != nil {
+			rl.log.Error("shares of client networks not read", "error", err)
 		}
 	}
 }
@@ -87,15 +87,15 @@ func standing(s *datapath.Session) bool {
 
 // relieve takes from client networks what they keep beyond their share, if the pool has no address for somebody: their
 // bindings rest, and their sessions end, so that their next packet is answered by RST.
-func (a *Allocator) relieve() error {
-	a.mutex.Lock()
-	pressed := a.pressure.exhausted && a.pressed()
-	a.mutex.Unlock()
+func (rl *relief) relieve() error {
+	rl.mutex.Lock()
+	pressed := rl.pressure.exhausted && rl.pressed()
+	rl.mutex.Unlock()
 	if !pressed {
 		return nil
 	}
 	uses := uses{}
-	err := a.options.Plane.Sessions(func(s datapath.Session) {
+	err := rl.options.Plane.Sessions(func(s datapath.Session) {
 		if standing(&s) {
 			uses.note(&s)
 		}
@@ -103,39 +103,39 @@ func (a *Allocator) relieve() error {
 	if err != nil {
 		return err
 	}
-	over := a.withdrawBeyondShare(uses.alone())
+	over := rl.withdrawBeyondShare(uses.alone())
 	if len(over) == 0 {
 		return nil
 	}
-	ended, err := a.options.Plane.EndSessions(func(s datapath.Session) bool {
+	ended, err := rl.options.Plane.EndSessions(func(s datapath.Session) bool {
 		return s.Origin == "pool" && over[s.External.Addr()]
 	})
-	a.log.Warn("sessions of client networks beyond their share ended", "addresses",
+	rl.log.Warn("sessions of client networks beyond their share ended", "addresses",
 		slices.SortedFunc(maps.Keys(over), netip.Addr.Compare), "sessions", ended)
 	return err
 }
 
 // withdrawBeyondShare lets the bindings rest that client networks keep beyond their share.
-func (a *Allocator) withdrawBeyondShare(found keepers) map[netip.Addr]bool {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	now, over := a.options.Now(), map[netip.Addr]bool{}
+func (rl *relief) withdrawBeyondShare(found keepers) map[netip.Addr]bool {
+	rl.mutex.Lock()
+	defer rl.mutex.Unlock()
+	now, over := rl.options.Now(), map[netip.Addr]bool{}
 	for client, list := range found {
 		who := policy.Asker{Client: client, Resolver: client.Addr(), Verified: true}
-		share := policy.Share(a.pool.Statistics().Addresses, a.admission.Reputation(now, who))
-		list = slices.DeleteFunc(list, func(k kept24) bool { return !a.rested(now, k.address) })
+		share := policy.Share(rl.pool.Statistics().Addresses, rl.admission.Reputation(now, who))
+		list = slices.DeleteFunc(list, func(k kept24) bool { return !rl.rested(now, k.address) })
 		for _, k := range list[:max(0, len(list)-share)] {
 			over[k.address] = true
 		}
 	}
 	for address := range over {
 		var bound []uint64
-		for b := range a.pool.At(address) {
+		for b := range rl.pool.At(address) {
 			bound = append(bound, b.ID)
 		}
 		for _, id := range bound {
-			if b, ok := a.pool.Unbind(id); ok {
-				a.unbind(&b)
+			if b, ok := rl.pool.Unbind(id); ok {
+				rl.unbind(&b)
 			}
 		}
 	}
@@ -143,9 +143,9 @@ func (a *Allocator) withdrawBeyondShare(found keepers) map[netip.Addr]bool {
 }
 
 // rested reports that nothing but sessions keeps an address from others: the last answer was long ago.
-func (a *Allocator) rested(now model.Instant, address netip.Addr) bool {
-	for b := range a.pool.At(address) {
-		if b.State == pool.Bound && b.Answered > 0 && b.Answered.Add(a.config.Pool.Rest) > now {
+func (rl *relief) rested(now model.Instant, address netip.Addr) bool {
+	for b := range rl.pool.At(address) {
+		if b.State == pool.Bound && b.Answered > 0 && b.Answered.Add(rl.config.Pool.Rest) > now {
 			return false
 		}
 	}

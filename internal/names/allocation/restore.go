@@ -16,10 +16,15 @@ import (
 // its bindings and offers stand. Otherwise the disk says who had which address: each service gets its own again, and
 // what is of no service any more rests.
 func New(o Options, c Config, adopted bool) (*Allocator, error) {
-	a := &Allocator{
+	st := &state{
 		options: o, log: o.Log, kick: make(chan struct{}, 1),
 		admission: policy.New(c.Policy), holdings: policy.NewHoldings(), alone: policy.NewHoldings(), users: policy.NewUsers(), tickets: map[netip.Addr]uint64{},
-		until: map[netip.Addr]time.Time{}, unclear: map[netip.Addr]bool{}, adopted: map[uint32]bool{},
+		until: map[netip.Addr]time.Time{},
+	}
+	cs := &claims{st}
+	a := &Allocator{
+		state: st, claims: cs, questions: &questions{state: st, claims: cs}, relief: &relief{st},
+		restorer: &restorer{state: st, unclear: map[netip.Addr]bool{}, adopted: map[uint32]bool{}},
 	}
 	a.keeper = newKeeper(o.Store, a.tellDisk)
 	var err error
@@ -56,83 +61,83 @@ func New(o Options, c Config, adopted bool) (*Allocator, error) {
 }
 
 // readUntil takes up since when addresses that are no longer of the pool have rested.
-func (a *Allocator) readUntil(kept map[netip.Addr][]keptBinding) {
+func (re *restorer) readUntil(kept map[netip.Addr][]keptBinding) {
 	for address, list := range kept {
-		if slices.Contains(a.config.Pool.Addresses, address) {
+		if slices.Contains(re.config.Pool.Addresses, address) {
 			continue
 		}
 		for _, k := range list {
-			if !k.Until.IsZero() && k.Until.After(a.until[address]) {
-				a.until[address] = k.Until
+			if !k.Until.IsZero() && k.Until.After(re.until[address]) {
+				re.until[address] = k.Until
 			}
 		}
 	}
 }
 
 // rest keeps everybody from an address of which too little is known.
-func (a *Allocator) rest(now model.Instant, address netip.Addr) {
-	a.pool.Rest(now, address, now.Add(a.config.Pool.Rest))
-	a.unclear[address] = true
+func (re *restorer) rest(now model.Instant, address netip.Addr) {
+	re.pool.Rest(now, address, now.Add(re.config.Pool.Rest))
+	re.unclear[address] = true
 }
 
-func (a *Allocator) tellDisk(err error) {
+func (re *restorer) tellDisk(err error) {
 	if err != nil {
-		a.log.Error("bindings not stored", "hint", "they are in force, and stored as soon as the disk takes them", "error", err)
+		re.log.Error("bindings not stored", "hint", "they are in force, and stored as soon as the disk takes them", "error", err)
 		return
 	}
-	a.log.Info("bindings stored again")
+	re.log.Info("bindings stored again")
 }
 
 // adopt takes over what an earlier process left in the data plane. What the pool cannot take leaves it.
-func (a *Allocator) adopt(now model.Instant, kept map[netip.Addr][]keptBinding) error {
-	bindings, err := a.options.Plane.Bindings()
+func (re *restorer) adopt(now model.Instant, kept map[netip.Addr][]keptBinding) error {
+	bindings, err := re.options.Plane.Bindings()
 	if err != nil {
 		return err
 	}
 	adopted := 0
 	for i := range bindings {
-		if bindings[i].Open && a.adoptBinding(now, &bindings[i], kept[bindings[i].Address]) {
+		if bindings[i].Open && re.adoptBinding(now, &bindings[i], kept[bindings[i].Address]) {
 			adopted++
 		}
 	}
 	for i := range bindings {
 		if !bindings[i].Open {
-			a.adoptClosed(now, &bindings[i], kept[bindings[i].Address])
+			re.adoptClosed(now, &bindings[i], kept[bindings[i].Address])
 		}
 	}
-	a.adoptEvicted(bindings)
+	re.adoptEvicted(bindings)
 	for address, list := range kept {
 		if len(list) == 0 {
-			a.rest(now, address)
+			re.rest(now, address)
 		}
 		for _, k := range list {
 			if !k.Resting {
-				k.Ports, k.Resting = a.uncovered(address, k), true
+				k.Ports, k.Resting = re.uncovered(address, k), true
 			}
 			if len(k.Ports) > 0 {
-				a.restoreOne(now, address, k)
+				re.restoreOne(now, address, k)
 			}
 		}
 	}
-	left, err := a.options.Plane.Reservations()
+	left, err := re.options.Plane.Reservations()
 	if err != nil {
 		return err
 	}
 	offers := 0
 	for i := range left {
-		if left[i].Open && a.adoptReservation(now, &left[i]) {
+		if left[i].Open && re.adoptReservation(now, &left[i]) {
 			offers++
 		}
 	}
-	a.log.Info("pool taken over", "bindings", adopted, "offers", offers)
+	re.log.Info("pool taken over", "bindings", adopted, "offers", offers)
 	return nil
 }
 
 // uncovered are the ports of a binding in the file that its owner has at the address no more: they were closed just before
 // the end, so that the file does not know it.
-func (a *Allocator) uncovered(address netip.Addr, k keptBinding) []model.Port {
+func (re *restorer) uncovered(address netip.Addr, k keptBinding) []model.Port {
 	left := slices.Clone(k.Ports)
-	for b := range a.pool.At(address) {
+	for b := range re.pool.At(address) {
 		if b.Service.Owner != k.Owner || b.Service.Host != k.Host {
 			continue
 		}
@@ -144,52 +149,52 @@ func (a *Allocator) uncovered(address netip.Addr, k keptBinding) []model.Port {
 }
 
 // adoptClosed lets rest what was closed just before the end, so that the file does not know it.
-func (a *Allocator) adoptClosed(now model.Instant, r *datapath.Binding, kept []keptBinding) {
+func (re *restorer) adoptClosed(now model.Instant, r *datapath.Binding, kept []keptBinding) {
 	for _, k := range kept {
-		if _, stands := a.pool.Standing(k.Service); stands || k.Resting || k.Host != r.Host {
+		if _, stands := re.pool.Standing(k.Service); stands || k.Resting || k.Host != r.Host {
 			continue
 		}
 		// An error: another record of it rests already, or its place had rested and is somebody else's by now.
-		_ = a.adoptAs(now, pool.Binding{ID: r.ID, Address: r.Address, Service: k.service(), Used: now, State: pool.Resting})
+		_ = re.adoptAs(now, pool.Binding{ID: r.ID, Address: r.Address, Service: k.service(), Used: now, State: pool.Resting})
 	}
 }
 
 // adoptBinding takes over a binding with the time of its last use.
-func (a *Allocator) adoptBinding(now model.Instant, r *datapath.Binding, kept []keptBinding) bool {
+func (re *restorer) adoptBinding(now model.Instant, r *datapath.Binding, kept []keptBinding) bool {
 	b := pool.Binding{
-		ID: r.ID, Address: r.Address, Service: a.boundAs(r, kept), Used: max(r.Used, r.Answered), Answered: r.Answered, State: pool.Bound,
+		ID: r.ID, Address: r.Address, Service: re.boundAs(r, kept), Used: max(r.Used, r.Answered), Answered: r.Answered, State: pool.Bound,
 	}
-	err := a.adoptAs(now, b)
+	err := re.adoptAs(now, b)
 	if err == nil {
 		return true
 	}
-	a.log.Warn("binding of an earlier daemon withdrawn", "address", r.Address, "host", r.Host, "error", err)
-	_ = a.options.Plane.Unbind(r.ID)
-	if b.State, b.Used = pool.Resting, now; a.adoptAs(now, b) != nil {
-		a.rest(now, r.Address)
+	re.log.Warn("binding of an earlier daemon withdrawn", "address", r.Address, "host", r.Host, "error", err)
+	_ = re.options.Plane.Unbind(r.ID)
+	if b.State, b.Used = pool.Resting, now; re.adoptAs(now, b) != nil {
+		re.rest(now, r.Address)
 	}
 	return false
 }
 
 // adoptAs has the pool take over a binding with its slot.
-func (a *Allocator) adoptAs(now model.Instant, b pool.Binding) error {
-	err := a.pool.Adopt(now, b)
+func (re *restorer) adoptAs(now model.Instant, b pool.Binding) error {
+	err := re.pool.Adopt(now, b)
 	if err == nil {
-		a.adopted[uint32(b.ID)] = true //nolint:gosec // its low half
+		re.adopted[uint32(b.ID)] = true //nolint:gosec // its low half
 	}
 	return err
 }
 
 // boundAs is the service that a binding of the data plane was made for: as the file has it, or the configuration, or
 // somebody unknown, whose binding rests.
-func (a *Allocator) boundAs(r *datapath.Binding, kept []keptBinding) pool.Service {
-	name := a.config.Names.Name(r.Name)
+func (re *restorer) boundAs(r *datapath.Binding, kept []keptBinding) pool.Service {
+	name := re.config.Names.Name(r.Name)
 	for _, k := range kept {
 		if !k.Resting && k.Host == r.Host && samePorts(k.Ports, r.Ports) {
 			return k.service()
 		}
 	}
-	s, ok := a.services[name]
+	s, ok := re.services[name]
 	if !ok || s.Host != r.Host {
 		unknown := model.Name(r.Host.String() + ".")
 		s = pool.Service{Name: unknown, Owner: unknown, Host: r.Host}
@@ -202,70 +207,70 @@ func samePorts(a, b []model.Port) bool {
 	return slices.Equal(model.SortPorts(slices.Clone(a)), model.SortPorts(slices.Clone(b)))
 }
 
-func (a *Allocator) adoptReservation(now model.Instant, r *datapath.Reservation) bool {
-	err := a.pool.Reservations.Adopt(now, pool.Reservation{
-		ID: r.ID, Binding: r.Binding, Name: a.config.Names.Name(r.Name), Requester: r.Asker, Source: r.Source,
+func (re *restorer) adoptReservation(now model.Instant, r *datapath.Reservation) bool {
+	err := re.pool.Reservations.Adopt(now, pool.Reservation{
+		ID: r.ID, Binding: r.Binding, Name: re.config.Names.Name(r.Name), Requester: r.Asker, Source: r.Source,
 		Created: r.Expires, Expires: r.Expires, Claims: r.Claims, Granted: r.Claims + r.Used, State: pool.Offered,
 	})
 	if err != nil {
-		_, _ = a.options.Plane.Withdraw(r.ID)
+		_, _ = re.options.Plane.Withdraw(r.ID)
 	}
 	return err == nil
 }
 
 // restore takes up what the disk knows.
-func (a *Allocator) restore(now model.Instant, kept map[netip.Addr][]keptBinding) {
+func (re *restorer) restore(now model.Instant, kept map[netip.Addr][]keptBinding) {
 	for address, list := range kept {
 		if len(list) == 0 {
-			a.rest(now, address)
+			re.rest(now, address)
 		}
 		for _, k := range list {
-			a.restoreOne(now, address, k)
+			re.restoreOne(now, address, k)
 		}
 	}
 }
 
 // restoreOne takes up one binding as if it had been used just now: when it was nobody knows. Where it cannot stand any
 // more it rests.
-func (a *Allocator) restoreOne(now model.Instant, address netip.Addr, k keptBinding) {
+func (re *restorer) restoreOne(now model.Instant, address netip.Addr, k keptBinding) {
 	b := pool.Binding{Address: address, Service: k.service(), Used: now, Answered: now, State: pool.Bound}
 	if k.Resting {
 		b.State = pool.Resting
 	}
-	for a.adopted[a.restored] {
-		a.restored++
+	for re.adopted[re.restored] {
+		re.restored++
 	}
 	number := uint64(rand.Uint32()|1) << 32 //nolint:gosec // no secret; it only has to differ from others
-	b.ID = number | uint64(a.restored)
-	a.restored++
-	err := a.pool.Adopt(now, b)
+	b.ID = number | uint64(re.restored)
+	re.restored++
+	err := re.pool.Adopt(now, b)
 	if err != nil && b.State == pool.Bound {
 		b.State = pool.Resting
-		err = a.pool.Adopt(now, b)
+		err = re.pool.Adopt(now, b)
 	}
 	if err != nil {
-		a.log.Warn("binding not restored", "address", address, "service", k.Service, "error", err)
-		a.rest(now, address)
+		re.log.Warn("binding not restored", "address", address, "service", k.Service, "error", err)
+		re.rest(now, address)
 	}
 }
 
 // boundServices are the services of the bindings that were taken up, as they were bound.
-func (a *Allocator) boundServices() (services []pool.Service) {
-	for b := range a.pool.Bindings() {
+func (re *restorer) boundServices() (services []pool.Service) {
+	for b := range re.pool.Bindings() {
 		services = append(services, b.Service)
 	}
 	return services
 }
 
 // installAll puts the bindings that were taken up into an empty data plane.
-func (a *Allocator) installAll(now model.Instant) {
+func (re *restorer) installAll(now model.Instant) {
 	var standing []pool.Binding
-	for b := range a.pool.Bindings() {
+	for b := range re.pool.Bindings() {
 		if b.State == pool.Bound {
 			standing = append(standing, b)
 		}
 	}
 	for i := range standing {
-		_ = a.install(now, &standing[i])
+		_ = re.install(now, &standing[i])
 	}
 }
