@@ -22,7 +22,7 @@ __noinline int private_refuse(ctx_t *ctx, const struct packet *packet, enum reas
 	switch (reason) {
 	case REASON_DROP_BANNED:
 	case REASON_DROP_DENIED:
-		return chain_refuse(ctx, packet, reason, SIDE_PRIVATE);
+		return chain_refuse(ctx, packet, reason);
 	case REASON_DROP_NO_ROUTE:
 		return refuse_no_route(ctx, packet, SIDE_PRIVATE);
 	case REASON_DROP_NOT_SYN:

@@ -39,6 +39,7 @@ struct flow {
 	__u8 origin;
 	__u8 flags;
 	__u8 opened;	   /* its session was opened, not found open */
+	__u8 unbanned;	   /* bans were asked about its remote address: there is none */
 	__u16 route_epoch; /* of next_hop */
 	__u16 next_hop;	   /* on its way out, if it is known */
 	__u16 outbound;	   /* the slot of its host's outbound address */

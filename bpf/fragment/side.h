@@ -11,18 +11,11 @@
 static __always_inline enum reason later_judge(ctx_t *ctx, struct packet *packet, struct session *session,
 					       enum direction direction)
 {
-	enum reason reason;
-
-	packet->again = 0;
 	if (session->judged != judged_by(packet->generation)) {
-		reason = session_judge(session, packet, direction, false);
-		if (reason == ASK_CHAIN) {
-			reason = chain_ask(ctx, packet);
-			if (reason == REASON_NONE)
-				reason = session_judge(session, packet, direction, false);
-		}
+		enum reason reason = session_judge(ctx, session, packet, direction, false);
+
 		if (reason != REASON_NONE)
-			return reason == ASK_CHAIN ? REASON_DROP_INTERNAL : reason;
+			return reason;
 	}
 	return session->flags & SESSION_TENTATIVE ? REASON_DROP_CLAIM_UNPROVED : REASON_NONE;
 }

@@ -40,55 +40,47 @@ static __always_inline __u8 stray_ports(const struct packet *packet, const struc
 		       : 0;
 }
 
-/* REASON_NONE where nothing is to be asked, or ASK_CHAIN. What is for nobody is shown to no more than the honeypot. */
-__noinline enum reason stray_describe(ctx_t *ctx, const struct packet *packet, bool local, bool inward)
+/* What of the packet the protection is not asked about: REASON_NONE, or why it ends. *asks: it is asked. */
+static __always_inline enum reason stray_admit(ctx_t *ctx, const struct packet *packet, const struct settings *settings,
+					       bool local, bool *asks)
 {
-	struct nf_packet *told = nf_packet();
-	struct settings *settings;
-	struct tuple flow = {};
-	enum reason reason;
-	bool asked;
-
-	if (!packet || !told)
-		return REASON_DROP_INTERNAL;
-	settings = settings_get(packet->generation);
-	if (!settings || address_is_link_local(packet->tuple.destination) || is_lease(packet))
+	*asks = false;
+	if (address_is_link_local(packet->tuple.destination) || is_lease(packet))
 		return REASON_NONE;
-	asked = settings->stray && (local || settings->traps);
-	if (asked && source_is_banned(packet))
+	*asks = settings->stray && (local || settings->traps);
+	if (*asks && source_is_banned(packet))
 		return REASON_DROP_BANNED;
-	if ((asked || local) && source_is_spoofed(ctx, packet, SIDE_PUBLIC))
-		return REASON_DROP_SPOOFED_SOURCE;
-	if (!asked)
-		return REASON_NONE;
-	flow = packet->tuple;
+	return (*asks || local) && source_is_spoofed(ctx, packet, SIDE_PUBLIC) ? REASON_DROP_SPOOFED_SOURCE
+									       : REASON_NONE;
+}
+
+/* Shows the packet to the protection: of a flow from outside, or in answer to one of the gateway's own. */
+static __always_inline void stray_describe(struct nf_packet *told, const struct packet *packet,
+					   const struct settings *settings, bool inward)
+{
+	struct tuple flow = packet->tuple;
+
 	if (!inward) {
 		flow.source = packet->tuple.destination;
 		flow.destination = packet->tuple.source;
 		flow.source_port = packet->tuple.destination_port;
 		flow.destination_port = packet->tuple.source_port;
 	}
-	reason = chain_describe(packet, &flow, !inward, NF_STRAY, settings->stray);
+	chain_describe(told, packet, &flow, !inward, NF_STRAY, settings->stray);
 	if (!inward)
-		chain_is_open(true, 0);
+		chain_describe_open(told, true, 0);
 	told->ports = stray_ports(packet, settings);
-	return reason;
 }
 
-/* What the protection says: REASON_NONE, or why the packet ends. */
-static __always_inline enum reason stray_judge(ctx_t *ctx, struct packet *packet, bool local, bool inward)
+/* The honeypot has the packet: whether it is dropped for that, and told of, if it ends a handshake. reason: without that. */
+static __always_inline enum reason stray_trapped(ctx_t *ctx, const struct packet *packet, bool local, bool inward,
+						 enum reason reason)
 {
-	enum reason reason = stray_describe(ctx, packet, local, inward);
-	struct nf_packet *told = nf_packet();
 	struct in6 source = {};
 
-	if (reason != ASK_CHAIN || !told)
-		return reason;
-	reason = chain_ask(ctx, packet);
-	if (told->trap != NF_TRAP_SPRUNG || packet->tuple.protocol != IPPROTO_TCP ||
-	    (packet->tcp_flags & TCP_FLAG_SYN) || (!inward && port_is_ours(ctx, &packet->tuple)))
-		return reason;
-	told->trap = NF_TRAP_NONE;
+	if (packet->tuple.protocol != IPPROTO_TCP || (packet->tcp_flags & TCP_FLAG_SYN) ||
+	    (!inward && port_is_ours(ctx, &packet->tuple)))
+		return reason == REASON_DROP_DENIED ? REASON_DROP_TRAPPED : reason;
 	if (!trap_is_proven(ctx, packet))
 		return inward && local ? REASON_DROP_TRAPPED : reason;
 	source.word[2] = bpf_htonl(0xffff); /* IPv4 */
@@ -97,10 +89,26 @@ static __always_inline enum reason stray_judge(ctx_t *ctx, struct packet *packet
 	return REASON_DROP_TRAPPED;
 }
 
-/* Whether the honeypot has dropped the packet. */
-static __always_inline bool stray_is_trapped(enum reason reason)
+/*
+ * What the protection says: REASON_NONE, or why the packet ends; REASON_DROP_TRAPPED is the honeypot's. What is for nobody
+ * is shown to no more than that.
+ */
+__noinline enum reason stray_judge(ctx_t *ctx, struct packet *packet, bool local, bool inward)
 {
 	struct nf_packet *told = nf_packet();
+	struct settings *settings;
+	enum reason reason;
+	bool asks;
 
-	return reason == REASON_DROP_DENIED && told && told->trap == NF_TRAP_SPRUNG;
+	if (!packet || !told)
+		return REASON_DROP_INTERNAL;
+	settings = settings_get(packet->generation);
+	if (!settings)
+		return REASON_NONE;
+	reason = stray_admit(ctx, packet, settings, local, &asks);
+	if (reason != REASON_NONE || !asks)
+		return reason;
+	stray_describe(told, packet, settings, inward);
+	reason = chain_ask(ctx, packet, told);
+	return told->trap == NF_TRAP_SPRUNG ? stray_trapped(ctx, packet, local, inward, reason) : reason;
 }

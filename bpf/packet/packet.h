@@ -96,7 +96,6 @@ struct packet {
 	__u8 hairpin;	     /* came from inside, its source is translated already */
 	__u8 reply;	     /* answers an ICMP query */
 	__u8 link_broadcast; /* the frame was for many: never forwarded (RFC 1812 §5.3.4) */
-	__u8 again;	     /* enum nf_stage that a chain has judged; nf_packet() tells how */
 	__u16 l4;	     /* offset in the frame */
 	__u16 ip_length;     /* of the whole IP packet */
 	__u16 sequence;	     /* TCP: the upper half of the number, in network byte order, conntrack/sequence.h */

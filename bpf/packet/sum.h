@@ -26,7 +26,7 @@ static __always_inline __u16 sum_update(__u8 sum, __u16 field, __u16 delta, __u1
 	return checksum_update(field, delta);
 }
 
-__noinline bool checksum_is_wrong(ctx_t *ctx, __u32 offset, __u32 length, __u32 pseudo)
+static __always_inline bool checksum_is_wrong(ctx_t *ctx, __u32 offset, __u32 length, __u32 pseudo)
 {
 	return checksum_bytes(ctx, offset, length, pseudo) != 0xffff;
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The last steps of a packet that has a session: judge it if the policy changed, note it in the session,
- * translate it, and send it to its next hop or, where no frame can be redirected, through the kernel. Whatever
- * fails here drops the packet: an untranslated one never leaves.
+ * The last steps of a packet that has a session and may pass: note it in the session, translate it, and send it to its next
+ * hop or, where no frame can be redirected, through the kernel. Whatever fails here drops the packet: an untranslated one
+ * never leaves.
  */
 #pragma once
 
-#include "chain.h"
+#include "judge.h"
 #include "../fragment/first.h"
-#include "../nat/own.h"
 #include "../route/path_mtu.h"
 #include "../answer/refuse.h"
 #include "../nat/rewrite.h"
@@ -151,64 +150,6 @@ static __always_inline int refuse_no_route(ctx_t *ctx, const struct packet *pack
 	return verdict(ctx, packet, REASON_DROP_NO_ROUTE, side);
 }
 
-/*
- * Judges the session if the policy changed since it was judged last, or if the packet opens it anew, and else the
- * packet if functions see its every one: REASON_NONE, why it ends, or ASK_CHAIN.
- */
-__noinline enum reason session_judge(struct session *session, const struct packet *packet, enum direction direction,
-				     bool anew)
-{
-	struct tuple flow = {};
-	enum reason reason;
-	__u32 judged, packets;
-	bool out, sent;
-
-	if (!session || !packet)
-		return REASON_DROP_INTERNAL;
-	judged = *(volatile __u32 *)&session->judged;
-	packets = judged ^ judged_by(packet->generation);
-	if (!packets && !anew)
-		return REASON_NONE;
-	out = session_is_outbound(session->origin);
-	sent = session->origin == ORIGIN_STATIC; /* its flow is judged as it came */
-	flow.source = out ? session->private_address : session->remote_address;
-	flow.destination = out ? session->remote_address : sent ? session->external_address : session->private_address;
-	flow.source_port = out ? session->private_port : session->remote_port;
-	flow.destination_port = out ? session->remote_port : sent ? session->external_port : session->private_port;
-	flow.protocol = session->protocol;
-	if (packets <= JUDGED_MASK && !anew) {
-		reason = chain_judge_packet(packet, &flow, out, session, packets);
-		goto asked;
-	}
-	if (packet->again == NF_PACKET) /* by a generation that was in force when it came */
-		return chain_was_asked(&flow, out);
-	if (is_banned(session->remote_address))
-		return REASON_DROP_BANNED;
-	reason = service_judge(session->private_address, session->private_port, session->protocol,
-			       session->origin << 8 | session->flags, packet->generation);
-	if (reason == REASON_NONE && own_is_void(session, packet->generation))
-		reason = REASON_DROP_SERVICE_CLOSED;
-	if (reason != REASON_NONE)
-		return reason;
-	reason = sent ? chain_judge_static(packet, &flow, session) : chain_judge(packet, &flow, out);
-	if (reason == REASON_NONE)
-		session->judged = chain_judged(packet);
-asked:
-	if (reason == ASK_CHAIN && session->origin == ORIGIN_MAPPING)
-		chain_is_mapped();
-	if (reason == ASK_CHAIN && session->origin == ORIGIN_POOL)
-		chain_came_to(session->external_port);
-	if (reason == ASK_CHAIN && !anew)
-		chain_is_open(out != (direction == DIRECTION_OUT), judged);
-	return reason;
-}
-
-/* Whether a connection is to take the tuple of one that is over: to chains it is a new flow. */
-static __always_inline bool session_begins_anew(const struct session *session, const struct packet *packet)
-{
-	return tcp_is_pure_syn(packet->tcp_flags) && tcp_is_closing(session->life.tcp);
-}
-
 /* The identification of a translated packet, and what a first fragment leaves for the others. */
 static __always_inline enum reason forward_number(ctx_t *ctx, const struct packet *packet,
 						  const struct session *session, enum direction direction)
@@ -223,41 +164,15 @@ static __always_inline enum reason forward_number(ctx_t *ctx, const struct packe
 	return REASON_NONE;
 }
 
-/* A packet of an open session. hairpin: it goes to another host behind this gateway, from DIRECTION_OUT. */
+/* A packet of a session that may pass. hairpin: it goes to another host behind this gateway, from DIRECTION_OUT. */
 static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct session *session, enum direction direction,
 				   __u16 epoch)
 {
 	enum side side = direction == DIRECTION_OUT ? SIDE_PRIVATE : SIDE_PUBLIC;
-	bool anew = session_begins_anew(session, packet);
 	__u32 tick = clock_tick();
 	struct next_hop *hop;
 	enum reason reason;
 
-	if (DRY) {
-		struct session *copy = dry_record();
-
-		if (!copy)
-			return CTX_DROP;
-		*copy = *session;
-		copy->next_hop_in = 0; /* its numbers are of another table than a dry run's */
-		copy->next_hop_out = 0;
-		session = copy;
-	}
-	if (__builtin_expect(packet->link_broadcast, 0))
-		return verdict(ctx, packet, REASON_DROP_LINK_BROADCAST, side);
-	if (__builtin_expect(session->judged != judged_by(packet->generation) || anew, 0)) {
-		reason = session_judge(session, packet, direction, anew);
-
-		if (reason == ASK_CHAIN) {
-			reason = chain_ask(ctx, packet);
-			if (reason == REASON_NONE)
-				reason = session_judge(session, packet, direction, anew);
-			if (reason == ASK_CHAIN)
-				reason = REASON_DROP_INTERNAL;
-		}
-		if (reason != REASON_NONE)
-			return chain_refuse(ctx, packet, reason, side);
-	}
 	if (!DRY && __builtin_expect(session->flags & SESSION_TENTATIVE, 0)) {
 		reason = tentative_pass(ctx, packet, session, direction);
 

@@ -50,6 +50,19 @@ static __always_inline struct session *dry_record(void)
 	return bpf_map_lookup_elem(&dry_sessions, &zero);
 }
 
+/* What a dry run goes on with in the place of a session; its numbers of next hops are of another table. */
+static __always_inline struct session *dry_copy(struct session *session)
+{
+	struct session *copy = dry_record();
+
+	if (!copy)
+		return session;
+	*copy = *session;
+	copy->next_hop_in = 0;
+	copy->next_hop_out = 0;
+	return copy;
+}
+
 /* Whether something is taken to be lent. */
 static __always_inline bool dry_is_lent(void)
 {
@@ -71,16 +84,23 @@ static __always_inline bool dry_lent(__u32 *host, __u16 *port, bool *whole)
 	return true;
 }
 
-static __always_inline void trace_step(enum trace_kind kind, __u32 says, __u32 address, __u16 port, __u32 number)
+/* On its own, for the stack of those who call it. */
+__noinline int trace_write(enum trace_kind kind, __u32 says, __u32 address, __u16 port, __u32 number)
 {
 	struct trace *trace = trace_get();
 	__u32 place;
 
 	if (!trace)
-		return;
+		return 0;
 	place = trace->count++;
 	if (place < TRACE_STEPS)
 		trace->step[place] = (struct trace_step){kind, port, says, address, number};
+	return 1;
+}
+
+static __always_inline void trace_step(enum trace_kind kind, __u32 says, __u32 address, __u16 port, __u32 number)
+{
+	trace_write(kind, says, address, port, number);
 }
 
 #else
@@ -90,6 +110,11 @@ static __always_inline void trace_step(enum trace_kind kind, __u32 says, __u32 a
 static __always_inline struct session *dry_record(void)
 {
 	return 0;
+}
+
+static __always_inline struct session *dry_copy(struct session *session)
+{
+	return session;
 }
 
 static __always_inline bool dry_is_lent(void)

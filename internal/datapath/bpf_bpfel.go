@@ -197,9 +197,12 @@ type bpfFlow struct {
 	Origin          uint8
 	Flags           uint8
 	Opened          uint8
+	Unbanned        uint8
+	_               [1]byte
 	RouteEpoch      uint16
 	NextHop         uint16
 	Outbound        uint16
+	_               [2]byte
 	Homes           struct {
 		_      structs.HostLayout
 		First  uint32

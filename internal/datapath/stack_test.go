@@ -2,10 +2,10 @@ package datapath
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 )
 
@@ -76,24 +76,27 @@ func deepest(frames map[string]*frame, name string, above int) (bytes int, row s
 }
 
 func TestStackFitsOldKernels(t *testing.T) {
-	spec, err := loadBpf()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dry, err := loadExplain()
-	if err != nil {
-		t.Fatal(err)
-	}
-	maps.Copy(spec.Programs, dry.Programs)
-	for name, p := range spec.Programs {
-		frames := framesOf(p.Instructions)
-		bytes, row, wrong := deepest(frames, name, 0)
-		if bytes > mostStack {
-			wrong = append(wrong, fmt.Sprintf("%d bytes of stack", bytes))
+	for form, load := range map[string]func() (*ebpf.CollectionSpec, error){
+		"xdp": loadBpf, "tcx": loadTcx, "xdp, dry": loadExplain, "tcx, dry": loadExplainTCX,
+	} {
+		spec, err := load()
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, w := range wrong {
-			t.Errorf("%s: %s: %s", name, w, row)
+		for name, p := range spec.Programs {
+			checkStack(t, form+": "+name, framesOf(p.Instructions), name)
 		}
-		t.Logf("%s: %d bytes of stack: %s", name, bytes, row)
 	}
+}
+
+func checkStack(t *testing.T, of string, frames map[string]*frame, name string) {
+	t.Helper()
+	bytes, row, wrong := deepest(frames, name, 0)
+	if bytes > mostStack {
+		wrong = append(wrong, fmt.Sprintf("%d bytes of stack", bytes))
+	}
+	for _, w := range wrong {
+		t.Errorf("%s: %s: %s", of, w, row)
+	}
+	t.Logf("%s: %d bytes of stack: %s", of, bytes, row)
 }

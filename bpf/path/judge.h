@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whether a packet of an open session may pass: its flow is judged once a generation, and the packet alone where functions see
+ * its every one.
+ */
+#pragma once
+
+#include "chain.h"
+#include "../nat/own.h"
+
+/* Whether the flow itself was judged by the generation, so that no more than one packet of it is. */
+static __always_inline bool session_is_judged(const struct session *session, __u32 generation)
+{
+	return (*(volatile __u32 *)&session->judged ^ judged_by(generation)) <= JUDGED_MASK;
+}
+
+/* What comes before the chains, for an open flow. */
+__noinline enum reason session_stays(const struct session *session, const struct packet *packet)
+{
+	enum reason reason;
+
+	if (!session || !packet)
+		return REASON_DROP_INTERNAL;
+	if (is_banned(session->remote_address))
+		return REASON_DROP_BANNED;
+	reason = service_judge(session->private_address, session->private_port, session->protocol,
+			       session->origin << 8 | session->flags, packet->generation);
+	if (reason == REASON_NONE && own_is_void(session, packet->generation))
+		return REASON_DROP_SERVICE_CLOSED;
+	if (reason == REASON_NONE && session->origin == ORIGIN_STATIC && !chain_is_static(packet))
+		return REASON_DROP_SERVICE_CLOSED;
+	return reason;
+}
+
+/* Its flow as functions see it: of one that a chain has sent to its host as it came. On its own, for the stack. */
+__noinline bool session_describe(const struct session *session, const struct packet *packet, enum nf_stage stage,
+				 __u32 program)
+{
+	struct nf_packet *told = nf_packet();
+	struct tuple flow = {};
+	bool out, sent;
+
+	if (!session || !packet || !told)
+		return false;
+	out = session_is_outbound(session->origin);
+	sent = session->origin == ORIGIN_STATIC;
+	flow.source = out ? session->private_address : session->remote_address;
+	flow.destination = out ? session->remote_address : sent ? session->external_address : session->private_address;
+	flow.source_port = out ? session->private_port : session->remote_port;
+	flow.destination_port = out ? session->remote_port : sent ? session->external_port : session->private_port;
+	flow.protocol = session->protocol;
+	chain_describe(told, packet, &flow, out, stage, program & (CHAINS - 1));
+	chain_describe_way(told, session->origin, session->external_port);
+	if (stage == NF_STATIC) {
+		told->at_address = session->private_address;
+		told->at_port = session->private_port;
+	}
+	return true;
+}
+
+/*
+ * Judges the session if the policy changed since it was judged last, or if the packet opens it anew, and else the
+ * packet if functions see its every one. Which program its next one is for may be another: the functions that waited for
+ * first bytes have seen them.
+ */
+__noinline enum reason session_judge(ctx_t *ctx, struct session *session, struct packet *packet,
+				     enum direction direction, bool anew)
+{
+	struct nf_packet *told = nf_packet();
+	enum nf_stage stage = NF_PACKET;
+	__u32 judged, program;
+	enum reason reason;
+	bool out;
+
+	if (!session || !packet || !told)
+		return REASON_DROP_INTERNAL;
+	judged = *(volatile __u32 *)&session->judged;
+	program = judged ^ judged_by(packet->generation);
+	if (!program && !anew)
+		return REASON_NONE;
+	out = session_is_outbound(session->origin);
+	if (program > JUDGED_MASK || anew) {
+		reason = session_stays(session, packet);
+		if (reason != REASON_NONE)
+			return reason;
+		stage = session->origin == ORIGIN_STATIC ? NF_STATIC : NF_FLOW;
+		program = stage == NF_STATIC ? ENTRY_CLASSIFIER : chain_entry(packet, out);
+		if (program == ENTRY_NONE) {
+			trace_step(TRACE_ASK, NF_FLOW, 0, 0, 0);
+			session->judged = judged_by(packet->generation);
+			return REASON_NONE;
+		}
+	}
+	if (!session_describe(session, packet, stage, program))
+		return REASON_DROP_INTERNAL;
+	if (!anew)
+		chain_describe_open(told, out != (direction == DIRECTION_OUT), judged);
+	reason = chain_ask(ctx, packet, told);
+	if (reason != REASON_NONE)
+		return reason;
+	if (stage == NF_STATIC &&
+	    (told->to_address != session->private_address || chain_port(told) != session->private_port))
+		return REASON_DROP_SERVICE_CLOSED;
+	if (stage != NF_PACKET || told->packets)
+		session->judged = chain_judged(packet, told);
+	return REASON_NONE;
+}
+
+/* Whether a connection is to take the tuple of one that is over: to chains it is a new flow. */
+static __always_inline bool session_begins_anew(const struct session *session, const struct packet *packet)
+{
+	return tcp_is_pure_syn(packet->tcp_flags) && tcp_is_closing(session->life.tcp);
+}
+
+/* Whether a packet of a session that was open before may pass; nearly all may at once. */
+static __always_inline enum reason forward_judge(ctx_t *ctx, struct packet *packet, struct session *session,
+						 enum direction direction)
+{
+	bool anew = session_begins_anew(session, packet);
+
+	if (__builtin_expect(packet->link_broadcast, 0))
+		return REASON_DROP_LINK_BROADCAST;
+	if (__builtin_expect(session->judged == judged_by(packet->generation) && !anew, 1))
+		return REASON_NONE;
+	return session_judge(ctx, session, packet, direction, anew);
+}
+
+/* A sender inside is told, unless its flow goes on without this packet. */
+static __always_inline int forward_refuse(ctx_t *ctx, const struct packet *packet, const struct session *session,
+					  enum reason reason)
+{
+	if (session_is_judged(session, packet->generation) && !session_begins_anew(session, packet))
+		return verdict(ctx, packet, reason, SIDE_PRIVATE);
+	return chain_refuse(ctx, packet, reason);
+}

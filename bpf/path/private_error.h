@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ICMP errors from inside, about packets that came in.
+ */
+#pragma once
+
+#include "judge.h"
+#include "../guard/gateway_traffic.h"
+#include "../nat/icmp.h"
+
+/*
+ * An ICMP error from inside about a packet that came in: its destination is the private endpoint. The session that it is about
+ * in *number. REASON_NONE where chains are to judge that.
+ */
+__noinline enum reason private_error_admit(ctx_t *ctx, const struct packet *packet, __u32 *number)
+{
+	struct quoted quoted = {};
+	struct session_key key = {};
+	struct session *session;
+	enum reason reason;
+
+	if (!packet || !number)
+		return REASON_DROP_INTERNAL;
+	if (!bpf_map_lookup_elem(&address_table, &packet->tuple.destination)) {
+		reason = untranslated(ctx, packet->tuple.source, packet->tuple.destination);
+		if ((reason == REASON_TO_GATEWAY || reason == REASON_INSIDE_TO_INSIDE) &&
+		    source_is_spoofed(ctx, packet, SIDE_PRIVATE))
+			return REASON_DROP_SPOOFED_SOURCE;
+		if (reason != REASON_NONE)
+			return reason;
+	}
+	reason = quoted_parse(ctx, packet, &quoted);
+	if (reason != REASON_NONE)
+		return reason;
+	key.local = quoted.tuple.destination;
+	key.local_port = quoted.tuple.destination_port;
+	key.remote = quoted.tuple.source;
+	key.remote_port = quoted.tuple.source_port;
+	key.protocol = quoted.tuple.protocol;
+	key.side = KEY_INSIDE;
+	*number = session_find(&key);
+	session = session_at(*number);
+	/* Record 0 is never live. */
+	if (!session || session->life.phase != PHASE_LIVE || quoted.tuple.source != packet->tuple.destination)
+		return REASON_DROP_NO_SESSION;
+	return icmp_checksum_is_wrong(ctx, packet, &quoted) ? REASON_DROP_BAD_CHECKSUM : REASON_NONE;
+}
+
+#define TO_HAIRPIN -16 /* no action of any hook: the packet, translated, enters gateway_hairpin */
+
+/* The same when it may pass. */
+__noinline int private_error_send(ctx_t *ctx, const struct packet *packet, struct session *session)
+{
+	struct control *control = control_get();
+	struct quoted quoted = {};
+	struct next_hop *hop = 0;
+	bool hairpin;
+
+	if (!packet || !session || !control)
+		return CTX_DROP;
+	if (packet->ttl <= 1)
+		return verdict(ctx, packet, REASON_DROP_TTL_EXPIRED, SIDE_PRIVATE);
+	hairpin = session->flags & SESSION_HAIRPIN;
+	if (!hairpin &&
+	    forward_hop(ctx, session, DIRECTION_OUT, clock_tick(), control->route_epoch, &hop) != ROUTE_FOUND)
+		return verdict(ctx, packet, REASON_DROP_NO_ROUTE, SIDE_PRIVATE);
+	if (quoted_parse(ctx, packet, &quoted) != REASON_NONE ||
+	    !icmp_error_rewrite(ctx, packet, &quoted, session, DIRECTION_OUT))
+		return verdict(ctx, packet, REASON_DROP_MALFORMED, SIDE_PRIVATE);
+	return hairpin ? TO_HAIRPIN : forward_send(ctx, packet, hop, SIDE_PRIVATE);
+}
+
+static __always_inline int private_error(ctx_t *ctx, struct packet *packet)
+{
+	struct session *session;
+	enum reason reason;
+	__u32 number = 0;
+	int action;
+
+	reason = private_error_admit(ctx, packet, &number);
+	session = session_at(number);
+	if (reason == REASON_NONE && session)
+		reason = session_judge(ctx, session, packet, DIRECTION_OUT, false);
+	if (reason != REASON_NONE || !session)
+		return verdict(ctx, packet, reason, SIDE_PRIVATE);
+	action = private_error_send(ctx, packet, session);
+	if (action != TO_HAIRPIN)
+		return action;
+	hairpin_enter(ctx, packet);
+	return verdict(ctx, packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
+}
