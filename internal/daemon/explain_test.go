@@ -3,7 +3,6 @@ package daemon
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -96,37 +95,6 @@ func (b *rig) explain(r api.ExplainRequest) (x api.Explanation, err error) {
 		b.t.Errorf("explaining %+v changed\n%+v\nto\n%+v", r, before, after)
 	}
 	return x, err
-}
-
-// send sends a packet for real, and returns the reason it ended with.
-func (b *rig) send(public bool, p packets.Packet) (end model.Reason) {
-	b.t.Helper()
-	before, err := b.data.Counters()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	err = b.namespace.Do(func() error {
-		name := "eth1"
-		if public {
-			name = "eth0"
-		}
-		iface, err := net.InterfaceByName(name)
-		if err != nil {
-			return err
-		}
-		_, _, err = b.data.Inject(datapath.Injected{Public: public, Ifindex: iface.Index, Frame: p.Between(packets.RouterMAC, packets.GatewayPublicMAC).Bytes()})
-		return err
-	})
-	after, err2 := b.data.Counters()
-	if err != nil || err2 != nil {
-		b.t.Fatal(err, err2)
-	}
-	for reason := range after {
-		if after[reason] != before[reason] {
-			end = reason
-		}
-	}
-	return end
 }
 
 // said writes an explanation in one line: each step and what it says, and the end.

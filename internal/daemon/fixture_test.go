@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -41,6 +42,14 @@ func newRig(t *testing.T, text string) *rig {
 // newTellingRig is newRig with a log.
 func newTellingRig(t *testing.T, text string, log *slog.Logger) *rig {
 	t.Helper()
+	b := newIdleRig(t, log)
+	b.begin(text)
+	return b
+}
+
+// newIdleRig is newTellingRig before the start.
+func newIdleRig(t *testing.T, log *slog.Logger) *rig {
+	t.Helper()
 	l := netns.NewForTest(t, "gateway")
 	b := &rig{t: t}
 	b.compose(Options{
@@ -67,7 +76,6 @@ func newTellingRig(t *testing.T, text string, log *slog.Logger) *rig {
 		}
 		_ = os.Remove(statePath(l.ID()))
 	})
-	b.begin(text)
 	return b
 }
 
@@ -107,6 +115,40 @@ func (b *rig) askFrom(asker netip.AddrPort, name string) (netip.Addr, error) {
 		Name: model.Name(name), Client: asker, Transport: nameserver.TCP, Verified: true, ID: b.questions,
 	})
 	return answer.Address, err
+}
+
+// send sends a packet for real, and returns the reason it ended with.
+func (b *rig) send(public bool, p packets.Packet) model.Reason {
+	b.t.Helper()
+	end, _ := b.inject(public, p)
+	return end
+}
+
+// inject is send, and returns what the data plane made of the packet, too.
+func (b *rig) inject(public bool, p packets.Packet) (end model.Reason, made []byte) {
+	b.t.Helper()
+	before, err := b.data.Counters()
+	b.must(err)
+	name := "eth1"
+	if public {
+		name = "eth0"
+	}
+	b.must(b.namespace.Do(func() error {
+		iface, err := net.InterfaceByName(name)
+		if err != nil {
+			return err
+		}
+		_, made, err = b.data.Inject(datapath.Injected{Public: public, Ifindex: iface.Index, Frame: p.Between(packets.RouterMAC, packets.GatewayPublicMAC).Bytes()})
+		return err
+	}))
+	after, err := b.data.Counters()
+	b.must(err)
+	for reason := range after {
+		if after[reason] != before[reason] {
+			end = reason
+		}
+	}
+	return end, made
 }
 
 // routed gives the gateway a way to everybody outside.

@@ -80,25 +80,31 @@ func TestOffendersWhoMayNotBeBannedAreSkipped(t *testing.T) {
 	}
 }
 
-// A file that is damaged is told from one that another daemon uses, with what to do.
+// A start tells a file that is damaged from one that another daemon uses, with what to do.
 func TestStartWithADamagedFile(t *testing.T) {
 	t.Parallel()
 	o := newOffended(t, "")
 	o.offend(time.Hour, "203.0.113.1")
 	o.must(o.store.Close())
+	o.must(o.namespace.Do(func() error { return o.data.Close(false) }))
 	path := statePath(o.options.Instance)
 	whole, err := os.ReadFile(path)
 	o.must(err)
+	start := func() error {
+		o.compose(o.options)
+		return o.namespace.Do(func() error { return o.start(document(t, o.text)) })
+	}
 	o.must(os.WriteFile(path, whole[:5000], 0o600))
-	open := func() error { return fileFault(o.options.Instance, errorOf(openStore(o.options.Instance))) }
-	if err := open(); err == nil || !strings.HasPrefix(err.Error(), "move "+path+" away to start without its bans") || strings.Contains(err.Error(), "\n") {
+	if err := start(); err == nil || !strings.HasPrefix(err.Error(), "move "+path+" away to start without its bans") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("the start says %v", err)
 	}
 	o.must(os.WriteFile(path, whole, 0o600))
-	o.restart(false, "")
-	if err := open(); err == nil || !strings.HasPrefix(err.Error(), "end the other daemon") {
+	other, err := openStore(o.options.Instance)
+	o.must(err)
+	if err := start(); err == nil || !strings.HasPrefix(err.Error(), "end the other daemon") {
 		t.Errorf("a second one says %v", err)
 	}
+	o.must(other.Close())
+	o.must(start())
+	o.want("with the file that is whole", "203.0.113.1/32 1h0m0s watch ssh: 5 hits, offence 1")
 }
-
-func errorOf(_ any, err error) error { return err }
