@@ -49,25 +49,15 @@ func (m *Machine) LookAtSockets() error {
 		return err
 	}
 	found := sockets{}
-	for _, t := range socketTables {
-		table, err := os.Open("/proc/thread-self/net/" + t.name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // a kernel without IPv6
+	err = eachWaiting(func(p model.Protocol, at netip.AddrPort) {
+		// A resolver's socket for one question, say, is gone in a moment.
+		if passing := p == model.UDP && first <= at.Port() && at.Port() <= last; !passing {
+			key := model.Port{Protocol: p, Port: at.Port()}
+			found[key] = append(found[key], at.Addr())
 		}
-		if err != nil {
-			return fmt.Errorf("read the sockets that listen: %w", err)
-		}
-		err = waiting(table, t.waits, func(at netip.AddrPort) {
-			// A resolver's socket for one question, say, is gone in a moment.
-			if passing := t.protocol == model.UDP && first <= at.Port() && at.Port() <= last; !passing {
-				key := model.Port{Protocol: t.protocol, Port: at.Port()}
-				found[key] = append(found[key], at.Addr())
-			}
-		})
-		_ = table.Close() // only read: nothing can be lost
-		if err != nil {
-			return err
-		}
+	})
+	if err != nil {
+		return err
 	}
 	m.sockets.Store(&found)
 	return nil
@@ -83,6 +73,25 @@ func ephemeralPorts() (first, last uint16, err error) {
 		return 0, 0, fmt.Errorf("read the kernel's port range %q: %w", text, err)
 	}
 	return first, last, nil
+}
+
+// eachWaiting visits all sockets at which programs wait for strangers.
+func eachWaiting(visit func(model.Protocol, netip.AddrPort)) error {
+	for _, t := range socketTables {
+		table, err := os.Open("/proc/thread-self/net/" + t.name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a kernel without IPv6
+		}
+		if err != nil {
+			return fmt.Errorf("read the sockets that listen: %w", err)
+		}
+		err = waiting(table, t.waits, func(at netip.AddrPort) { visit(t.protocol, at) })
+		_ = table.Close() // only read: nothing can be lost
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // waiting visits the sockets of a table of the kernel as /proc/net/tcp that are in a state: the second column is the
@@ -127,16 +136,10 @@ func socketAddress(text string) (netip.AddrPort, error) {
 // ListeningTCP are the TCP ports at which programs listen, wherever.
 func ListeningTCP() (map[uint16]bool, error) {
 	ports := map[uint16]bool{}
-	for _, path := range []string{"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"} {
-		table, err := os.Open(path)
-		if err != nil {
-			continue // a kernel without IPv6
+	err := eachWaiting(func(p model.Protocol, at netip.AddrPort) {
+		if p == model.TCP {
+			ports[at.Port()] = true
 		}
-		err = waiting(table, "0A", func(at netip.AddrPort) { ports[at.Port()] = true })
-		_ = table.Close() // only read: nothing can be lost
-		if err != nil {
-			return nil, err
-		}
-	}
-	return ports, nil
+	})
+	return ports, err
 }
