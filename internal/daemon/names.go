@@ -5,8 +5,8 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/names/server"
+	"github.com/realmgate/realmgate/internal/nameserver"
 )
 
 func fixedNames(d *draft) []string {
@@ -15,14 +15,15 @@ func fixedNames(d *draft) []string {
 
 // prepareNames makes the name servers at the start, and has them follow later.
 func (g nameServices) prepareNames(d *draft) (_ change, err error) {
+	served := server.Served{Config: d.config, Zones: d.realm.Zones, Keys: d.realm.Keys}
 	if d.before != nil {
-		return g.names.Prepare(d.config, d.realm)
+		return g.names.Prepare(served)
 	}
 	g.names, err = server.New(server.Options{
-		Data: g.data, Store: g.store, Allocator: g.advice.Watch(g.pool), Realm: func() *realm.Realm { return g.view.Load().realm },
+		Data: g.data, Store: g.store, Allocator: g.advice.Watch(g.pool), Directory: func() nameserver.Directory { return g.view.Load().realm },
 		Serves: g.servesInside, Inside: g.leadsInside, Overdone: g.advice.Overdone,
 		Now: datapath.Now, Log: g.log,
-	}, d.config, d.realm, uint32(g.started.Unix()))
+	}, served, uint32(g.started.Unix()))
 	if err != nil {
 		return change{}, err
 	}

@@ -150,8 +150,7 @@ func prefixesOf(bans []Ban) []netip.Prefix {
 	return list
 }
 
-// enforce puts bans into force, in place of others and of those that give way. Under
-// bans.mutex.
+// enforce puts bans into force, in place of others and of those that give way. Under the mutex.
 func (s *Service) enforce(made []Ban, instead, gone []netip.Prefix) error {
 	if len(made) == 0 {
 		return nil
@@ -188,7 +187,7 @@ func (s *Service) giveWay(gone []netip.Prefix) error {
 	return s.lift(gone)
 }
 
-// Remove is api.Gateway.Remove: the offences of all in the prefixes are forgotten.
+// Remove is api.Gateway.RemoveBans: the offences of all in the prefixes are forgotten.
 func (s *Service) Remove(r api.BanRequest) (api.BanChange, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

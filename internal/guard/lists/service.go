@@ -77,8 +77,8 @@ type fetched struct {
 	now     chan struct{} // asks for a refresh that is not due
 	busy    sync.Mutex    // held over a refresh, which may write to the disk
 	over    bool          // it writes no more. Under busy
-	failing bool          // as it was told last. Under feeds.mutex
-	stop    func()        // nil: it is not fetched. Under feeds.mutex
+	failing bool          // as it was told last. Under Service.mutex
+	stop    func()        // nil: it is not fetched. Under Service.mutex
 }
 
 // refresh fetches the list and decides about it, unless it is over.
@@ -172,7 +172,7 @@ func (s *Service) replace(next []*fetched) {
 
 // handFailures tells lists that come in the place of others, by name, that these fail: what
 // was told is over when the new ones are had, which is tried at once. It returns the names
-// that have failed and are no more. Under feeds.mutex.
+// that have failed and are no more. Under Service.mutex.
 func handFailures(over, next []*fetched) (gone []string) {
 	for _, f := range over {
 		if !f.failing {

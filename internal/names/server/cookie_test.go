@@ -11,7 +11,6 @@ import (
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/store"
 )
@@ -23,8 +22,13 @@ pool: {addresses: [198.18.0.32/28]}
 hosts: [{name: hosta.foo.example., address: 10.0.0.100, open: all}]
 `
 
-// nobody answers questions, and lends nothing.
-type nobody struct{ Data }
+// nobody answers questions, lends nothing, and has no names.
+type nobody struct {
+	Data
+	nameserver.Directory
+}
+
+func (nobody) Lent(model.Name) []model.Name { return nil }
 
 func (nobody) Await(netip.Addr, time.Duration) {}
 
@@ -43,15 +47,13 @@ func served(t *testing.T, file string) *Service {
 	}
 	d, err := config.NewDocument("test.yaml", []byte(text))
 	must(err)
-	r, err := realm.New(d)
-	must(err)
 	kept, err := store.Open(file)
 	must(err)
 	t.Cleanup(func() { _ = kept.Close() })
 	s, err := New(Options{
-		Data: nobody{}, Store: kept, Allocator: nobody{}, Realm: func() *realm.Realm { return r }, Now: func() model.Instant { return 0 },
+		Data: nobody{}, Store: kept, Allocator: nobody{}, Directory: func() nameserver.Directory { return nobody{} }, Now: func() model.Instant { return 0 },
 		Serves: func(netip.Addr) bool { return true }, Inside: func(netip.Addr) bool { return false }, Log: slog.New(slog.DiscardHandler),
-	}, d.Config, r, 1)
+	}, Served{Config: d.Config, Zones: []nameserver.Zone{{Name: "foo.example."}}}, 1)
 	must(err)
 	return s
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/names/rebind"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/store"
@@ -34,12 +33,19 @@ type Options struct {
 	Data      Data
 	Store     *store.Store
 	Allocator nameserver.Allocator
-	Realm     func() *realm.Realm   // in force
-	Serves    func(netip.Addr) bool // whether the inside resolver answers an asker
-	Inside    func(netip.Addr) bool // whether nobody outside may lead a host to an address
-	Overdone  func(netip.Addr)      // hears who asks for too much inside
+	Directory func() nameserver.Directory // in force
+	Serves    func(netip.Addr) bool       // whether the inside resolver answers an asker
+	Inside    func(netip.Addr) bool       // whether nobody outside may lead a host to an address
+	Overdone  func(netip.Addr)            // hears who asks for too much inside
 	Now       func() model.Instant
 	Log       *slog.Logger
+}
+
+// Served is what a configuration has the servers serve.
+type Served struct {
+	Config *config.Config
+	Zones  []nameserver.Zone
+	Keys   []nameserver.Key // of secondaries and ACME clients
 }
 
 // Service is the name servers. Call New.
@@ -54,17 +60,17 @@ type Service struct {
 }
 
 // New makes the name servers of a configuration, which nobody can ask yet.
-func New(o Options, c *config.Config, r *realm.Realm, serial uint32) (s *Service, err error) {
+func New(o Options, served Served, serial uint32) (s *Service, err error) {
 	s = &Service{Options: o, moved: make(chan struct{}, 1)}
-	s.current.Store(c)
+	s.current.Store(served.Config)
 	s.cookies.Store(s.keptCookies(time.Now()))
 	if s.journal, err = nameserver.NewJournal(zoneStore{o.Store}); err != nil {
 		return nil, err
 	}
-	if s.public, err = nameserver.NewPublic(s.publicOptions(c, r, serial)); err != nil {
+	if s.public, err = nameserver.NewPublic(s.publicOptions(served, serial)); err != nil {
 		return nil, err
 	}
-	s.private, err = nameserver.NewPrivate(s.privateOptions(c, r, serial))
+	s.private, err = nameserver.NewPrivate(s.privateOptions(served, serial))
 	return s, err
 }
 
@@ -82,14 +88,14 @@ func (s *Service) Start() lifecycle.Change { return lifecycle.Change{Commit: s.t
 
 // Prepare sees to it that the servers take a configuration. They follow when all has committed, so that they never deny a
 // name that is in their zones.
-func (s *Service) Prepare(c *config.Config, r *realm.Realm) (lifecycle.Change, error) {
+func (s *Service) Prepare(served Served) (lifecycle.Change, error) {
 	serial := uint32(time.Now().Unix())
-	public, private := s.publicOptions(c, r, serial), s.privateOptions(c, r, serial)
+	public, private := s.publicOptions(served, serial), s.privateOptions(served, serial)
 	if err := try(public, private); err != nil {
 		return lifecycle.Change{}, err
 	}
 	return lifecycle.Change{Settle: func() {
-		s.current.Store(c)
+		s.current.Store(served.Config)
 		s.tellMoved()
 		if err := errors.Join(s.public.Reconfigure(public), s.private.Reconfigure(private)); err != nil {
 			s.Log.Error("name servers not reconfigured", "error", err)
@@ -109,32 +115,32 @@ func try(public nameserver.PublicOptions, private nameserver.PrivateOptions) err
 	return errors.Join(err, privateErr)
 }
 
-func (s *Service) publicOptions(c *config.Config, r *realm.Realm, serial uint32) nameserver.PublicOptions {
+func (s *Service) publicOptions(served Served, serial uint32) nameserver.PublicOptions {
+	c := served.Config
 	verify := nameserver.VerifyTCP
 	if c.DNS.Verify == config.VerifyNone {
 		verify = nameserver.VerifyNone
 	}
 	return nameserver.PublicOptions{
-		Zones: r.Zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Public.Addr(), Serial: serial,
-		Journal: s.journal, Keys: r.Keys, Source: c.DNS.Public.Addr(), Verify: verify, ClientSubnet: c.DNS.ClientSubnet,
-		CookieSecrets: s.cookies.Load().list(), Await: s.Data.Await, Directory: s.directory, Allocator: s.Allocator, Now: s.Now, Logger: s.Log,
+		Zones: served.Zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Public.Addr(), Serial: serial,
+		Journal: s.journal, Keys: served.Keys, Source: c.DNS.Public.Addr(), Verify: verify, ClientSubnet: c.DNS.ClientSubnet,
+		CookieSecrets: s.cookies.Load().list(), Await: s.Data.Await, Directory: s.Directory, Allocator: s.Allocator, Now: s.Now, Logger: s.Log,
 	}
 }
 
-func (s *Service) privateOptions(c *config.Config, r *realm.Realm, serial uint32) nameserver.PrivateOptions {
+func (s *Service) privateOptions(served Served, serial uint32) nameserver.PrivateOptions {
+	c := served.Config
 	var filter *rebind.Filter
 	if c.DNS.RebindProtection {
 		filter = rebind.New(c.DNS.RebindDomainOK, s.Inside)
 	}
 	return nameserver.PrivateOptions{
-		Zones: r.Zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Private.Addr(), Serial: serial,
-		Journal: s.journal, Directory: s.directory, Upstream: c.DNS.Upstream, CacheSize: c.DNS.Cache, WaitLimit: c.DNS.WaitLimit,
+		Zones: served.Zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Private.Addr(), Serial: serial,
+		Journal: s.journal, Directory: s.Directory, Upstream: c.DNS.Upstream, CacheSize: c.DNS.Cache, WaitLimit: c.DNS.WaitLimit,
 		Serves: s.Serves, Rebind: filter, Overdone: s.Overdone,
 		Now: s.Now, Logger: s.Log,
 	}
 }
-
-func (s *Service) directory() nameserver.Directory { return s.Realm() }
 
 // UpstreamFailed counts the questions that no upstream name server answered.
 func (s *Service) UpstreamFailed() uint64 { return s.private.Statistics().UpstreamFailed }
