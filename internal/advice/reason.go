@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -29,14 +29,14 @@ var byReason = map[model.Reason]string{
 }
 
 // remedies says what to do about what is wrong now, or was minutes ago.
-func remedies(t totals, usage datapath.Usage) []string {
+func remedies(t totals, sessions api.Gauge) []string {
 	list := []string{}
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
 		if n := t.reasons[reason]; n > 0 {
 			list = append(list, fmt.Sprintf("%s (%d lately): %s", reason, n, byReason[reason]))
 		}
 	}
-	if usage.Sessions >= usage.Capacity {
+	if sessions.Used >= sessions.Capacity {
 		list = append(list, "the session table is full: who has most is named where sessions are refused; where all are meant, raise capacity and restart")
 	}
 	if t.exhausted > 0 {

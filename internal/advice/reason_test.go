@@ -5,14 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
 func TestStatusNamesTheRemedy(t *testing.T) {
-	usage := datapath.Usage{Sessions: 1, Capacity: 10}
+	sessions := api.Gauge{Used: 1, Capacity: 10}
 	list := remedies(totals{reasons: map[model.Reason]uint64{"drop_no_route": 3, "drop_client_limit": 1}, exhausted: 1, distrusted: 1, upstreamFailed: 2},
-		usage)
+		sessions)
 	want := []string{"pool.quotas.client_sessions", "route", "pool.rest", "reputation", "dns.upstream"}
 	if len(list) != len(want) {
 		t.Fatal(list)
@@ -22,10 +23,10 @@ func TestStatusNamesTheRemedy(t *testing.T) {
 			t.Errorf("%q does not mention %s", list[i], word)
 		}
 	}
-	if list := remedies(totals{uncounted: 7}, usage); len(list) != 1 || !strings.Contains(list[0], "7 sessions lately were counted with nobody") {
+	if list := remedies(totals{uncounted: 7}, sessions); len(list) != 1 || !strings.Contains(list[0], "7 sessions lately were counted with nobody") {
 		t.Errorf("sessions that count with nobody: %q", list)
 	}
-	if list := remedies(totals{}, usage); len(list) != 0 {
+	if list := remedies(totals{}, sessions); len(list) != 0 {
 		t.Error(list)
 	}
 }
@@ -36,7 +37,7 @@ func TestRemediesEndWithTheirCause(t *testing.T) {
 	var r recent
 	said := func(now time.Duration, n uint64) int {
 		return len(remedies(r.since(model.Instant(now), totals{reasons: map[model.Reason]uint64{"drop_no_route": n}, exhausted: n, distrusted: n,
-			upstreamFailed: n}), datapath.Usage{Capacity: 1}))
+			upstreamFailed: n}), api.Gauge{Capacity: 1}))
 	}
 	counted := func(now time.Duration) uint64 { // a cause from minute 2 to 4, on what an earlier daemon counted
 		return 1000 + uint64(max(0, min(now, 4*time.Minute)-2*time.Minute)/time.Second)

@@ -87,14 +87,16 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// Report says what to do about what was counted lately.
+// Report says what to do about what was counted lately. The status has what the data plane counts by then.
 func (s *Service) Report(status *api.Status) error {
-	now, usage, err := s.totals()
-	if err != nil {
-		return err
+	now := totals{
+		reasons: make(map[model.Reason]uint64, len(status.Reasons)), knownFull: status.KnownFull, uncounted: status.SubscribersFull + status.RemotesFull,
 	}
-	now = s.recent.since(datapath.Now(), now)
-	list := append(remedies(now, usage), s.takers(now)...)
+	for _, r := range status.Reasons {
+		now.reasons[r.Reason] = r.Packets
+	}
+	now = s.recent.since(datapath.Now(), s.withNames(now))
+	list := append(remedies(now, status.Sessions), s.takers(now, int(status.Sessions.Used))...) //nolint:gosec // at most 64 million
 	list = append(list, s.questioners(datapath.Now())...)
 	interfaces := s.Data.Interfaces()
 	list = append(list, s.blackHoles.remedies(time.Now(), func(side string) link { return narrowestOf(interfaces, side) }, s.Config().MSS)...)
@@ -104,24 +106,21 @@ func (s *Service) Report(status *api.Status) error {
 
 // note remembers what has been counted so far.
 func (s *Service) note() error {
-	now, _, err := s.totals()
-	if err == nil {
-		s.recent.note(datapath.Now(), now)
-	}
-	return err
-}
-
-func (s *Service) totals() (t totals, usage datapath.Usage, err error) {
 	counters, err := s.Data.Counters()
 	if err != nil {
-		return t, usage, fmt.Errorf("read the counters: %w", err)
+		return fmt.Errorf("read the counters: %w", err)
 	}
-	if usage, err = s.Data.Usage(); err != nil {
-		return t, usage, err
+	usage, err := s.Data.Usage()
+	if err != nil {
+		return err
 	}
-	exhausted, distrusted := s.Pool()
-	return totals{
-		reasons: counters, exhausted: exhausted, distrusted: distrusted,
-		upstreamFailed: s.UpstreamFailed(), knownFull: usage.KnownFull, uncounted: usage.SubscribersFull + usage.RemotesFull,
-	}, usage, nil
+	s.recent.note(datapath.Now(), s.withNames(totals{reasons: counters, knownFull: usage.KnownFull, uncounted: usage.SubscribersFull + usage.RemotesFull}))
+	return nil
+}
+
+// withNames adds what the pool and the name servers count.
+func (s *Service) withNames(t totals) totals {
+	t.exhausted, t.distrusted = s.Pool()
+	t.upstreamFailed = s.UpstreamFailed()
+	return t
 }

@@ -51,29 +51,21 @@ func (t totals) sum(reasons []model.Reason) (n uint64) {
 
 // takers names who has much of what others did not get lately, and who is refused most just now,
 // each with the command that stops it.
-func (s *Service) takers(t totals) (list []string) {
-	inside, outside := t.sum(takenInside) > 0, t.sum(takenOutside) > 0
-	if inside || outside {
-		usage, err := s.Data.Usage()
+func (s *Service) takers(t totals, sessions int) (list []string) {
+	limits := s.Config().Limits
+	if t.sum(takenInside) > 0 {
+		hosts, err := s.Data.Subscribers()
 		if err != nil {
-			s.Log.Warn("session count not read", "error", err)
-			return nil
+			s.Log.Warn("busiest hosts not read", "error", err)
 		}
-		limits := s.Config().Limits
-		if inside {
-			hosts, err := s.Data.Subscribers()
-			if err != nil {
-				s.Log.Warn("busiest hosts not read", "error", err)
-			}
-			list = append(list, hostTakers(hosts, limits, int(usage.Sessions), t.reasons["drop_no_port"] > 0)...) //nolint:gosec // at most 64 million
+		list = append(list, hostTakers(hosts, limits, sessions, t.reasons["drop_no_port"] > 0)...)
+	}
+	if t.sum(takenOutside) > 0 {
+		remotes, err := s.Data.Remotes()
+		if err != nil {
+			s.Log.Warn("busiest remote addresses not read", "error", err)
 		}
-		if outside {
-			remotes, err := s.Data.Remotes()
-			if err != nil {
-				s.Log.Warn("busiest remote addresses not read", "error", err)
-			}
-			list = append(list, remoteTakers(remotes, limits.RemoteSessions, t.fullest(limits, int(usage.Sessions)))...) //nolint:gosec // as above
-		}
+		list = append(list, remoteTakers(remotes, limits.RemoteSessions, t.fullest(limits, sessions))...)
 	}
 	if t.sum(refusedOutside) >= refusedMany {
 		list = append(list, refusedTakers(s.refusedNow())...)

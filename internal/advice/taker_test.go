@@ -99,8 +99,6 @@ func TestRefusedSourcesAreNamed(t *testing.T) {
 // data has one host with as many sessions as the configuration lets it have.
 type data struct{ Data }
 
-func (data) Usage() (datapath.Usage, error) { return datapath.Usage{Sessions: 1, Capacity: 1000}, nil }
-
 func (data) Subscribers() (map[netip.Addr]datapath.Subscriber, error) {
 	return map[netip.Addr]datapath.Subscriber{netip.MustParseAddr("10.0.0.100"): {Sessions: 1, TCP: 1}}, nil
 }
@@ -109,7 +107,7 @@ func (data) Subscribers() (map[netip.Addr]datapath.Subscriber, error) {
 func TestWhoTakesIsNamed(t *testing.T) {
 	s := New(Options{Data: data{}, Config: func() *config.Config { return &config.Config{Limits: config.Limits{HostSessions: 1}} }})
 	named := func(refused uint64) bool {
-		list := s.takers(totals{reasons: map[model.Reason]uint64{"drop_host_sessions": refused}})
+		list := s.takers(totals{reasons: map[model.Reason]uint64{"drop_host_sessions": refused}}, 1)
 		return len(list) == 1 && strings.HasSuffix(list[0], "realmgate sessions end --address 10.0.0.100")
 	}
 	if named(0) || !named(1) {

@@ -8,7 +8,7 @@ import (
 // wants is what a view wants of the data plane.
 func (v *view) wants() plane.Wants {
 	return plane.Wants{
-		Config: v.config, Outbound: v.outbound, Static: v.static.Addresses, Open: v.services(), Bindings: len(v.registry.Services()),
+		Config: v.config, Outbound: v.outbound, Static: v.static.Addresses, Open: v.services(), Bindings: len(v.realm.Registry.Services()),
 		Ports: v.ports(), Names: v.realm.Names(),
 	}
 }
@@ -21,8 +21,8 @@ func fixedTables(d *draft) []string {
 func (g kernelServices) prepareData(d *draft) (change, error) {
 	switch {
 	case d.before == nil:
-		err := g.plane.Open(d.wants())
-		g.data = g.plane.Datapath
+		var err error
+		g.data, err = g.plane.Open(d.wants())
 		return change{}, err
 	case d.read:
 		return change{}, g.plane.Fits(d.before.wants(), d.wants())

@@ -113,7 +113,7 @@ func (e *explainer) flow(r api.ExplainRequest) (f flow, err error) {
 	f = flow{direction: r.Direction, protocol: r.Protocol, source: r.Address, destination: r.ToAddress, port: r.Port}
 	if f.direction == model.AnyDirection {
 		f.direction = model.In
-		if _, known := e.view.registry.ByAddress(r.Address); known || e.ledTo(r.Address) {
+		if _, known := e.view.realm.Registry.ByAddress(r.Address); known || e.ledTo(r.Address) {
 			f.direction = model.Out
 		}
 	}
@@ -128,7 +128,7 @@ func (e *explainer) flow(r api.ExplainRequest) (f flow, err error) {
 
 // toName makes the flow go to what a name stands for.
 func (f *flow) toName(v *view, r api.ExplainRequest) error {
-	entry, known := v.registry.Lookup(r.ToName)
+	entry, known := v.realm.Registry.Lookup(r.ToName)
 	if !known {
 		return fmt.Errorf("there is no name %s: see realmgate hosts", r.ToName)
 	}
@@ -185,7 +185,7 @@ func portTexts(ports []model.Port) string { return strings.Join(model.PortTexts(
 // services looks at all that a source outside may ask for by the names of services.
 func (e *explainer) services(f flow) (all api.Ending, list []api.ExplainService, err error) {
 	var about []api.ExplainStep
-	for _, h := range e.view.registry.Hosts() {
+	for _, h := range e.view.realm.Registry.Hosts() {
 		for _, s := range h.Services {
 			for _, p := range s.Ports {
 				if s.All {

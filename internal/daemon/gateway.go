@@ -27,7 +27,6 @@ import (
 	"github.com/realmgate/realmgate/internal/names/server"
 	"github.com/realmgate/realmgate/internal/outbound"
 	"github.com/realmgate/realmgate/internal/plane"
-	"github.com/realmgate/realmgate/internal/registry"
 	"github.com/realmgate/realmgate/internal/ruleset"
 	"github.com/realmgate/realmgate/internal/store"
 )
@@ -82,7 +81,6 @@ type view struct {
 	config     *config.Config
 	document   *config.Document // what config was read from, with what commands changed
 	saved      []config.Chain   // config.Chains as the file has them
-	registry   *registry.Registry
 	realm      *realm.Realm
 	numbers    ruleset.Numbers // of functions
 	places     geo.Places      // as they were read: by a start or a reload
@@ -117,7 +115,7 @@ func newView(d *config.Document, addresses []netip.Addr, past func(netip.Addr) b
 	if err != nil {
 		return nil, err
 	}
-	v := &view{config: c, document: d, saved: c.Chains, realm: r, registry: r.Registry, lists: lists, outbound: addresses}
+	v := &view{config: c, document: d, saved: c.Chains, realm: r, lists: lists, outbound: addresses}
 	if v.numbers, err = ruleset.NewNumbers(c); err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ type Options struct {
 
 // services are all that the data plane is to open.
 func (v *view) services() []datapath.Service {
-	return slices.Concat(services(v.registry), v.static.Ports, v.shared().Kept())
+	return slices.Concat(services(v.realm.Registry), v.static.Ports, v.shared().Kept())
 }
 
 // services are what sessions from the pool may reach.
@@ -43,7 +43,7 @@ func services(r *registry.Registry) (list []datapath.Service) {
 
 // ports counts the ways into all services.
 func (v *view) ports() (n int) {
-	for _, s := range v.registry.Services() {
+	for _, s := range v.realm.Registry.Services() {
 		n += len(s.Ports)
 	}
 	return n

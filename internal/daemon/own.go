@@ -10,6 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/machine"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/names/shared"
 	"github.com/realmgate/realmgate/internal/registry"
 	"github.com/realmgate/realmgate/internal/ruleset"
@@ -79,7 +80,7 @@ func ownRemedies(own []netip.Addr) []string {
 
 // shared are the pool addresses of which services get ports.
 func (v *view) shared() shared.Addresses {
-	return shared.Addresses{Config: v.config, Registry: v.registry, Outbound: v.outbound, Static: v.static.Ports}
+	return shared.Addresses{Config: v.config, Registry: v.realm.Registry, Outbound: v.outbound, Static: v.static.Ports}
 }
 
 func (g *Daemon) live() shared.Live {
@@ -100,7 +101,7 @@ func partsOf(c *config.Config, outbound []netip.Addr, r *registry.Registry) *vie
 	if c.Outbound.Follows() && slices.Contains(c.Pool.Addresses, c.DNS.Public.Addr()) {
 		outbound = append(slices.Clone(outbound), c.DNS.Public.Addr()) // it is of the interface then, or the gateway says that it is not
 	}
-	v := &view{config: c, registry: r, outbound: outbound}
+	v := &view{config: c, realm: &realm.Realm{Registry: r}, outbound: outbound}
 	v.static, _ = ruleset.StaticOf(c, outbound, nothingPast) // its error is told elsewhere
 	return v
 }

@@ -2,6 +2,7 @@ package plane
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lifecycle"
@@ -18,12 +19,12 @@ type Policy struct {
 	Switched func(generation uint32)
 }
 
-func (p Policy) open() []datapath.Service { return append(p.Open, p.Lately()...) }
+func (p Policy) open() []datapath.Service { return slices.Concat(p.Open, p.Lately()) }
 
 // Prepare compiles the next generation. Its commit is the one switch by which packets are judged by all of it. before is
 // that in force, nil at the start.
 func (p *Plane) Prepare(next Policy, before *Policy) (lifecycle.Change, error) {
-	chains, err := p.MakeChains(next.Build)
+	chains, err := p.data.MakeChains(next.Build)
 	if err != nil {
 		p.States.Forget()
 		return lifecycle.Change{}, err
@@ -48,7 +49,7 @@ func (p *Plane) change(next Policy, before *Policy, chains *datapath.NextChains)
 	var generation uint32
 	err := p.setAddresses(next.Wants)
 	if err == nil {
-		generation, err = p.SetPolicy(next.settings(), next.open(), chains)
+		generation, err = p.data.SetPolicy(next.settings(), next.open(), chains)
 	}
 	switch {
 	case err == nil:
@@ -63,7 +64,7 @@ func (p *Plane) change(next Policy, before *Policy, chains *datapath.NextChains)
 }
 
 func (p *Plane) setAddresses(w Wants) error {
-	return p.SetAddresses(w.Config.Pool.Addresses, w.Static, w.Config.OneToOneAddresses()...)
+	return p.data.SetAddresses(w.Config.Pool.Addresses, w.Static, w.Config.OneToOneAddresses()...)
 }
 
 // restore puts the data plane, which has switched, back to the policy in force; at the start there is none.
@@ -73,12 +74,12 @@ func (p *Plane) restore(before *Policy) error {
 	}
 	p.States.Forget()
 	poolErr := p.setAddresses(before.Wants)
-	chains, err := p.MakeChains(before.Build)
+	chains, err := p.data.MakeChains(before.Build)
 	if err != nil {
 		return errors.Join(poolErr, err)
 	}
 	defer chains.Close()
-	generation, err := p.SetPolicy(before.settings(), before.open(), chains)
+	generation, err := p.data.SetPolicy(before.settings(), before.open(), chains)
 	if generation > 0 {
 		p.States.Keep()
 		before.Switched(generation)

@@ -19,19 +19,18 @@ const sweepEvery = time.Second
 
 // Plane is the data plane of an instance. Call New.
 type Plane struct {
-	*datapath.Datapath                                                    // nil until Open
-	OpenTables         func(datapath.Options) (*datapath.Datapath, error) // datapath.Open, or where others have tables ready
-	Room               Room                                               // of its tables
-	States             nf.States                                          // of functions; under the lock of changes
-	instance           string
-	keep               bool // leave it in the kernel at a clean stop
-	attached           bool // the start has succeeded
-	log                *slog.Logger
+	Room     Room               // of its tables
+	States   nf.States       // of functions; under the lock of changes
+	data     *datapath.Datapath // nil until Open
+	instance string
+	keep     bool // leave it in the kernel at a clean stop
+	attached bool // the start has succeeded
+	log      *slog.Logger
 }
 
 // New makes a data plane that is not there yet.
 func New(instance string, keep bool, log *slog.Logger) *Plane {
-	return &Plane{OpenTables: datapath.Open, instance: instance, keep: keep, log: log}
+	return &Plane{instance: instance, keep: keep, log: log}
 }
 
 // Fixed are the keys that tables and programs were made for, and whether two configurations have the same.
@@ -46,15 +45,14 @@ func Fixed(old, c *config.Config) map[string]bool {
 }
 
 // Open makes the tables for a configuration, or adopts those that an earlier daemon has left.
-func (p *Plane) Open(w Wants) error {
+func (p *Plane) Open(w Wants) (data *datapath.Datapath, err error) {
 	tables := p.tables(w)
-	data, err := p.OpenTables(tables)
-	if err != nil {
-		return err
+	if p.data, err = datapath.Open(tables); err != nil {
+		return nil, err
 	}
-	p.Datapath, p.Room = data, roomFor(&tables)
-	p.Room.Slots = data.MostOutbound()
-	return nil
+	p.Room = roomFor(&tables)
+	p.Room.Slots = p.data.MostOutbound()
+	return p.data, nil
 }
 
 // Fits says whether the tables can take the next configuration.
@@ -63,14 +61,14 @@ func (p *Plane) Fits(old, next Wants) error { return p.Room.fits(old, next) }
 // Stop closes the data plane. One that was attached stays in the kernel where that is wanted, and one whose start has failed
 // where it was there before.
 func (p *Plane) Stop() error {
-	if p.Datapath == nil {
+	if p.data == nil {
 		return nil
 	}
 	keep := p.keep
 	if !p.attached {
-		keep = p.Adopted()
+		keep = p.data.Adopted()
 	}
-	if err := p.Close(keep); err != nil {
+	if err := p.data.Close(keep); err != nil {
 		return fmt.Errorf("stop the data plane: %w", err)
 	}
 	return nil
@@ -80,7 +78,7 @@ func (p *Plane) Stop() error {
 func (p *Plane) Attach() lifecycle.Change {
 	return lifecycle.Change{
 		Commit: func() error {
-			err := p.Datapath.Attach()
+			err := p.data.Attach()
 			p.attached = err == nil
 			return err
 		},
@@ -90,16 +88,16 @@ func (p *Plane) Attach() lifecycle.Change {
 
 // announce tells the log what runs, and how much memory it took.
 func (p *Plane) announce() {
-	usage, err := p.Usage()
+	usage, err := p.data.Usage()
 	if err != nil {
 		p.log.Warn("table usage not read", "error", err)
 	}
-	p.log.Info("data plane ready", "capacity", usage.Capacity, "sessions", usage.Sessions, "adopted", p.Adopted(),
+	p.log.Info("data plane ready", "capacity", usage.Capacity, "sessions", usage.Sessions, "adopted", p.data.Adopted(),
 		"memory", fmt.Sprintf("%.1f MiB", float64(usage.Bytes)/(1<<20)),
 		"bytes_per_session", (usage.Bytes-usage.AddressBytes-usage.FragmentBytes)/max(1, usage.Capacity),
 		"for_addresses", fmt.Sprintf("%.1f MiB", float64(usage.AddressBytes)/(1<<20)),
 		"for_fragments", fmt.Sprintf("%.1f MiB", float64(usage.FragmentBytes)/(1<<20)))
-	for _, i := range p.Interfaces() {
+	for _, i := range p.data.Interfaces() {
 		p.log.Info("attached", "interface", i.Name, "side", i.Side, "mode", i.Mode, "why", i.Why, "redirect", i.Redirect)
 	}
 }
@@ -120,35 +118,35 @@ func (p *Plane) Run(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 		}
-		if _, err := p.Sweep(pause); err != nil && ctx.Err() == nil {
-			p.log.Error("sweep failed", "error", err)
+		if _, err := p.data.Sweep(pause); err != nil && ctx.Err() == nil {
+			p.log.Error("the sweep failed", "error", err)
 		}
 	}
 }
 
 // Report says how full the tables are, and how packets ended.
 func (p *Plane) Report(s *api.Status) error {
-	usage, err := p.Usage()
+	usage, err := p.data.Usage()
 	if err != nil {
 		return err
 	}
-	counters, err := p.Counters()
+	counters, err := p.data.Counters()
 	if err != nil {
 		return err
 	}
-	if s.ChainBytes, err = p.ChainMemory(); err != nil {
+	if s.ChainBytes, err = p.data.ChainMemory(); err != nil {
 		return err
 	}
-	s.Adopted, s.Slots, s.Bytes, s.Refusals = p.Adopted(), p.MostOutbound(), usage.Bytes, usage.Refusals
+	s.Adopted, s.Slots, s.Bytes, s.Refusals = p.data.Adopted(), p.data.MostOutbound(), usage.Bytes, usage.Refusals
 	s.Sessions = api.Gauge{Used: usage.Sessions, Capacity: usage.Capacity}
 	s.Mappings.Used = usage.Mappings
 	s.TentativeEnded, s.KnownFull = usage.TentativeEnded, usage.KnownFull
 	s.SubscribersFull, s.RemotesFull = usage.SubscribersFull, usage.RemotesFull
 	s.Half.Capacity = usage.Reservations
-	for _, i := range p.Interfaces() {
+	for _, i := range p.data.Interfaces() {
 		s.Interfaces = append(s.Interfaces, api.Interface{Name: i.Name, Side: i.Side, Mode: string(i.Mode), Why: i.Why, Redirect: i.Redirect})
 	}
-	for _, reason := range p.Reasons() {
+	for _, reason := range p.data.Reasons() {
 		if n := counters[reason]; n > 0 {
 			s.Reasons = append(s.Reasons, api.ReasonCount{Reason: reason, Packets: n})
 		}
