@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/explain"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -19,7 +20,7 @@ func TestExplainClaims(t *testing.T) {
 	lent := r.mustAsk(www)
 	agrees := func(from netip.Addr, protocol model.Protocol, port uint16, want string) {
 		t.Helper()
-		r.agrees(flow{direction: model.In, protocol: protocol, source: from, destination: lent, port: port}, want)
+		r.agrees(explain.Flow{Direction: model.In, Protocol: protocol, Source: from, Destination: lent, Port: port}, want)
 	}
 	agrees(visitor(1, 0).Addr(), model.TCP, 80, "ban continue, binding continue, chain none, claim continue, pass")
 	r.admits(remote, lent, 80)
@@ -49,7 +50,7 @@ func TestExplainHostLimits(t *testing.T) {
 	hosta, foreign := netip.MustParseAddr("10.0.0.100"), netip.MustParseAddr("203.0.113.5")
 	agrees := func(protocol model.Protocol, port uint16, want string) {
 		t.Helper()
-		r.agrees(flow{direction: model.Out, protocol: protocol, source: hosta, destination: foreign, port: port}, want)
+		r.agrees(explain.Flow{Direction: model.Out, Protocol: protocol, Source: hosta, Destination: foreign, Port: port}, want)
 	}
 	agrees(model.TCP, 80, "ban continue, chain none, nat translate, pass")
 	agrees(model.UDP, 53, "ban continue, chain none, nat translate, pass")
@@ -68,6 +69,6 @@ func TestExplainWhatIsLeft(t *testing.T) {
 			t.Fatalf("session %d: %s", n, end)
 		}
 	}
-	r.agrees(flow{direction: model.Out, protocol: model.UDP, source: hosta, destination: foreign, port: 54},
+	r.agrees(explain.Flow{Direction: model.Out, Protocol: model.UDP, Source: hosta, Destination: foreign, Port: 54},
 		"ban continue, chain none, limit drop, drop drop_host_sessions")
 }

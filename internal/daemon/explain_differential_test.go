@@ -14,6 +14,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/explain"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -206,37 +207,37 @@ func (d *differential) host() netip.Addr {
 }
 
 // flow is one that may meet something.
-func (d *differential) flow() (f flow) {
+func (d *differential) flow() (f explain.Flow) {
 	address := netip.MustParseAddr
-	f.protocol = pick(d, model.TCP, model.TCP, model.TCP, model.UDP, model.UDP, model.ICMP, model.ESP, model.UDPLite)
-	if f.protocol.HasPorts() {
-		f.port = pick[uint16](d, 22, 23, 53, 80, 443, 1900, 8000, 8080, 7000)
+	f.Protocol = pick(d, model.TCP, model.TCP, model.TCP, model.UDP, model.UDP, model.ICMP, model.ESP, model.UDPLite)
+	if f.Protocol.HasPorts() {
+		f.Port = pick[uint16](d, 22, 23, 53, 80, 443, 1900, 8000, 8080, 7000)
 	}
-	f.direction = pick(d, model.In, model.Out)
-	if f.direction == model.In {
-		f.source = d.stranger()
+	f.Direction = pick(d, model.In, model.Out)
+	if f.Direction == model.In {
+		f.Source = d.stranger()
 		if d.often(1) {
-			f.source = pick(d, d.host(), address("198.18.0.2"), address("10.0.0.7"), address("127.0.0.1"), address("192.0.2.7"))
+			f.Source = pick(d, d.host(), address("198.18.0.2"), address("10.0.0.7"), address("127.0.0.1"), address("192.0.2.7"))
 		}
-		f.destination = pick(d, address("198.18.0.2"), address("198.18.0.2"), address("198.18.0.1"), address("198.18.0.3"), address("198.18.0.7"), address("198.18.0.32"), d.host(), address("224.0.1.1"))
+		f.Destination = pick(d, address("198.18.0.2"), address("198.18.0.2"), address("198.18.0.1"), address("198.18.0.3"), address("198.18.0.7"), address("198.18.0.32"), d.host(), address("224.0.1.1"))
 		if d.often(5) {
-			f.destination = d.lent()
+			f.Destination = d.lent()
 		}
 	} else {
-		f.source = d.host()
+		f.Source = d.host()
 		if d.often(1) {
-			f.source = pick(d, d.stranger(), address("198.18.0.2"), address("10.1.0.9"))
+			f.Source = pick(d, d.stranger(), address("198.18.0.2"), address("10.1.0.9"))
 		}
-		f.destination = pick(d, d.stranger(), d.stranger(), d.stranger(), address("198.18.0.2"), address("198.18.0.7"), address("10.0.0.1"), d.host(), address("198.18.0.3"))
+		f.Destination = pick(d, d.stranger(), d.stranger(), d.stranger(), address("198.18.0.2"), address("198.18.0.7"), address("10.0.0.1"), d.host(), address("198.18.0.3"))
 		if d.often(1) {
-			f.destination = d.lent()
+			f.Destination = d.lent()
 		}
 	}
-	if f.protocol.HasPorts() && f.destination == address("198.18.0.2") && d.often(6) {
-		f.port = somePort + uint16(d.r.IntN(3)) // of a mapping, maybe: hosts keep their ports
+	if f.Protocol.HasPorts() && f.Destination == address("198.18.0.2") && d.often(6) {
+		f.Port = somePort + uint16(d.r.IntN(3)) // of a mapping, maybe: hosts keep their ports
 	}
-	if f.direction == model.In && f.destination == address("198.18.0.1") && f.port == 53 {
-		f.port = 54 // questions are looked at by a program that dry runs do without
+	if f.Direction == model.In && f.Destination == address("198.18.0.1") && f.Port == 53 {
+		f.Port = 54 // questions are looked at by a program that dry runs do without
 	}
 	return f
 }
@@ -262,37 +263,32 @@ func (d *differential) seen() map[uint32]uint64 {
 	return seen
 }
 
+// forwards are the reasons that an explanation does not tell apart.
+var forwards = []model.Reason{model.ReasonForwarded, model.ReasonForwardedByStack, model.ReasonForwardedNoNeighbour}
+
 // once explains a flow and sends its first packet.
 func (d *differential) once() {
 	d.t.Helper()
 	f := d.flow()
 	var x api.Explanation
-	var steps []datapath.TraceStep
-	var at datapath.Interface
+	var in datapath.Injected
 	d.must(d.namespace.Do(func() (err error) {
-		e := d.explains()
-		if x, err = e.explain(api.ExplainRequest{Address: f.source, ToAddress: f.destination, Protocol: f.protocol, Port: f.port, Direction: f.direction}); err != nil {
-			return err
+		if x, err = d.explains().Explain(api.ExplainRequest{Address: f.Source, ToAddress: f.Destination, Protocol: f.Protocol, Port: f.Port, Direction: f.Direction}); err == nil {
+			in, err = d.explains().First(&f)
 		}
-		if steps, err = e.run(&f); err != nil {
-			return err
-		}
-		at, err = e.ingress(f)
 		return err
 	}))
-	asked, end := map[uint32]uint64{}, model.Reason("")
-	for _, s := range steps {
-		switch {
-		case s.Kind == datapath.TraceFunction && end == "":
-			asked[s.Number]++
+	asked := map[uint32]uint64{}
+	for _, s := range x.Steps {
+		if number, is := d.view.Load().numbers[s.Step]; is {
+			asked[number]++
 			d.asks++
-		case s.Kind == datapath.TraceEnd && end == "":
-			end = d.data.Reason(s.Says)
 		}
 	}
+	in.Frame = f.Packet().Between(packets.RouterMAC, packets.GatewayPublicMAC).Bytes()
 	counters, seen := d.counters(), d.seen()
 	d.must(d.namespace.Do(func() error {
-		_, _, err := d.data.Inject(datapath.Injected{Public: f.direction == model.In, Ifindex: at.Ifindex, Frame: f.packet().Between(packets.RouterMAC, packets.GatewayPublicMAC).Bytes(), Mode: at.Mode})
+		_, _, err := d.data.Inject(in)
 		return err
 	}))
 	after, now := d.counters(), d.seen()
@@ -308,9 +304,13 @@ func (d *differential) once() {
 			really[number] = now[number] - seen[number]
 		}
 	}
-	d.ends[end]++
-	told := fmt.Sprintf("%s %s from %s to %s port %d: explained %s", f.direction, f.protocol, f.source, f.destination, f.port, said(x))
-	if !changed[end] {
+	ends := []model.Reason{x.Reason}
+	if x.Reason == "" && x.Passes {
+		ends = forwards
+	}
+	d.ends[ends[0]]++
+	told := fmt.Sprintf("%s %s from %s to %s port %d: explained %s", f.Direction, f.Protocol, f.Source, f.Destination, f.Port, said(x))
+	if !slices.ContainsFunc(ends, func(r model.Reason) bool { return changed[r] }) {
 		d.t.Errorf("%s, and then it ended with %v", told, changed)
 	}
 	if len(changed) > 1 { // it was answered, and so was the answer judged

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/realmgate/realmgate/internal/explain"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -28,7 +29,7 @@ func TestExplainExcepted(t *testing.T) {
 		{model.In, far, hosta, 54, "address drop, drop drop_not_for_us"},
 		{model.In, other, hosta, 54, "address drop, drop drop_not_for_us"},
 	} {
-		r.agrees(flow{direction: c.direction, protocol: model.UDP, source: c.from, destination: c.to, port: c.port}, c.want)
+		r.agrees(explain.Flow{Direction: c.direction, Protocol: model.UDP, Source: c.from, Destination: c.to, Port: c.port}, c.want)
 	}
 }
 
@@ -52,6 +53,6 @@ func TestExplainOneToOne(t *testing.T) {
 		{model.In, hosta, alone, 22, "host continue, ban continue, address drop, drop drop_spoofed_source"},
 		{model.Out, hostb, alone, 23, "ban continue, chain none, hairpin continue, host continue, chain none, pass"},
 	} {
-		r.agrees(flow{direction: c.direction, protocol: model.UDP, source: c.from, destination: c.to, port: c.port}, c.want)
+		r.agrees(explain.Flow{Direction: c.direction, Protocol: model.UDP, Source: c.from, Destination: c.to, Port: c.port}, c.want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/realmgate/realmgate/internal/explain"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -55,6 +56,6 @@ protection:
 		// A host inside has opened it.
 		{"203.0.113.6", outbound, model.UDP, 7000, "mapping continue, ban continue, filtering continue, " + asked + "continue, chain none, pass"},
 	} {
-		r.agrees(flow{direction: model.In, protocol: c.protocol, source: address(c.from), destination: c.to, port: c.port}, c.want)
+		r.agrees(explain.Flow{Direction: model.In, Protocol: c.protocol, Source: address(c.from), Destination: c.to, Port: c.port}, c.want)
 	}
 }

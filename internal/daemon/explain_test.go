@@ -10,6 +10,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/explain"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -69,17 +70,17 @@ func (b *rig) state() []any {
 }
 
 // explains is what explains the policy in force: to load it takes a second.
-func (b *rig) explains() *explainer {
-	if b.explainer == nil || b.explainer.view != b.view.Load() {
+func (b *rig) explains() *explain.Explainer {
+	if b.explainer == nil || b.explained != b.view.Load() {
 		b.forget()
-		b.explainer = b.newExplainer()
+		b.explainer, b.explained = b.newExplainer(), b.view.Load()
 	}
 	return b.explainer
 }
 
 func (b *rig) forget() {
 	if b.explainer != nil {
-		b.explainer.close()
+		b.must(b.explainer.Close())
 	}
 }
 
@@ -88,7 +89,7 @@ func (b *rig) explain(r api.ExplainRequest) (x api.Explanation, err error) {
 	b.t.Helper()
 	before := b.state()
 	err = b.namespace.Do(func() (err error) {
-		x, err = b.explains().explain(r)
+		x, err = b.explains().Explain(r)
 		return err
 	})
 	if after := b.state(); !reflect.DeepEqual(before, after) {
@@ -207,22 +208,21 @@ func TestExplainAgreesWithTheDataPlane(t *testing.T) {
 		if c.to == lent {
 			c.to = r.mustAsk(www)
 		}
-		r.agrees(flow{direction: direction, protocol: c.protocol, source: c.from, destination: c.to, port: c.port}, c.want)
+		r.agrees(explain.Flow{Direction: direction, Protocol: c.protocol, Source: c.from, Destination: c.to, Port: c.port}, c.want)
 	}
 }
 
 // agrees wants an explanation, and then the flow to end as it says.
-func (b *rig) agrees(f flow, want string) {
+func (b *rig) agrees(f explain.Flow, want string) {
 	b.t.Helper()
-	x, err := b.explain(api.ExplainRequest{Address: f.source, ToAddress: f.destination, Protocol: f.protocol, Port: f.port, Direction: f.direction})
+	x, err := b.explain(api.ExplainRequest{Address: f.Source, ToAddress: f.Destination, Protocol: f.Protocol, Port: f.Port, Direction: f.Direction})
 	if err != nil || said(x) != want {
-		b.t.Errorf("%s to %s: %v\n got %s\nwant %s", f.source, f.destination, err, said(x), want)
+		b.t.Errorf("%s to %s: %v\n got %s\nwant %s", f.Source, f.Destination, err, said(x), want)
 	}
-	f.from, err = b.newExplainer().freePort(f)
-	b.must(err)
-	end := b.send(f.direction == model.In, f.packet())
+	b.must(b.namespace.Do(func() error { _, err := b.explains().First(&f); return err }))
+	end := b.send(f.Direction == model.In, f.Packet())
 	if (end.IsDrop() || end == "answered_trap") == x.Passes || !x.Passes && end != x.Reason || x.Passes && x.Reason != "" && end != x.Reason {
-		b.t.Errorf("%s to %s: explained %s, and then it ended with %s", f.source, f.destination, said(x), end)
+		b.t.Errorf("%s to %s: explained %s, and then it ended with %s", f.Source, f.Destination, said(x), end)
 	}
 }
 
@@ -261,7 +261,7 @@ func TestExplainDnatOnOwnAddresses(t *testing.T) {
 		{model.Out, hosta, second, model.TCP, hairpin + "chain whole, whole/dnat continue, dnat translate, pass"},
 		{model.Out, hosta, second, model.UDP, hairpin + "dnat drop, drop drop_no_binding"},
 	} {
-		r.agrees(flow{direction: c.direction, protocol: c.protocol, source: c.from, destination: c.to, port: 8000}, c.want)
+		r.agrees(explain.Flow{Direction: c.direction, Protocol: c.protocol, Source: c.from, Destination: c.to, Port: 8000}, c.want)
 	}
 }
 
@@ -283,6 +283,6 @@ chains:
 		"203.0.113.7": "mapping continue, ban continue, filtering drop, drop drop_filtered",
 		"192.0.2.5":   "mapping continue, session open, ban continue, filtering continue, chain foreign, foreign/foes continue, pass",
 	} {
-		r.agrees(flow{direction: model.In, protocol: model.UDP, source: address(from), destination: outbound, port: 7000}, want)
+		r.agrees(explain.Flow{Direction: model.In, Protocol: model.UDP, Source: address(from), Destination: outbound, Port: 7000}, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/explain"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -31,17 +32,17 @@ chains:
   - {name: spread, match: {direction: in, to: 198.18.0.3}, functions: [{use: multipath, backends: [{to: 10.0.0.101}]}]}
 `)
 	r.routed()
-	f := flow{direction: model.In, protocol: model.TCP, source: netip.MustParseAddr("203.0.113.5"), destination: netip.MustParseAddr("198.18.0.3"), port: 80}
+	f := explain.Flow{Direction: model.In, Protocol: model.TCP, Source: netip.MustParseAddr("203.0.113.5"), Destination: netip.MustParseAddr("198.18.0.3"), Port: 80}
 	for n, want := range []string{
 		"it goes to tcp 10.0.0.101:80 when it comes from port 40000; 1 of 1 backends are up",
 		"it goes to tcp 10.0.0.101:80 when it comes from port 40001; 1 of 1 backends are up",
 	} {
-		x, err := r.explain(api.ExplainRequest{Address: f.source, ToAddress: f.destination, Protocol: f.protocol, Port: f.port})
+		x, err := r.explain(api.ExplainRequest{Address: f.Source, ToAddress: f.Destination, Protocol: f.Protocol, Port: f.Port})
 		if got := why(x, "dnat"); err != nil || got != want {
 			t.Errorf("got %q, want %q: %v", got, want, err)
 		}
-		f.from = somePort + uint16(n)
-		if end := r.send(true, f.packet()); end.IsDrop() {
+		f.From = somePort + uint16(n)
+		if end := r.send(true, f.Packet()); end.IsDrop() {
 			t.Fatal(end)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/explain"
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
@@ -27,8 +28,12 @@ type rig struct {
 	namespace *netns.Namespace
 	text      string // the configuration that it began with
 	questions uint64
-	explainer *explainer
+	explainer *explain.Explainer
+	explained *view // by it
 }
+
+// somePort is where flows begin of which nobody says it.
+const somePort = 40000
 
 var remote = netip.MustParseAddrPort("203.0.113.10:4000")
 

@@ -99,16 +99,15 @@ func TestSparedSaysWhy(t *testing.T) {
 			t.Errorf("%s: %q, want %q", b.Prefix, b.Spared, want)
 		}
 	}
-	e := explainer{Daemon: o.Daemon, view: o.view.Load()}
 	for a, want := range map[string]string{
 		"203.0.113.7": "203.0.113.7/32 is banned, and 203.0.113.7 is spared: the allowlist has it: set friends",
 		"203.0.113.8": "203.0.113.0/24 since", "203.0.114.8": "203.0.114.8 is not banned",
 	} {
-		said := e.notBanned(netip.MustParseAddr(a))
+		said := o.bans.WhyNot(netip.MustParseAddr(a))
 		if banned, err := o.data.IsBanned(netip.MustParseAddr(a)); err != nil {
 			t.Fatal(err)
 		} else if banned {
-			said = e.banText(netip.MustParseAddr(a))
+			said = o.bans.Why(netip.MustParseAddr(a))
 		}
 		if !strings.HasPrefix(said, want) {
 			t.Errorf("%s: %s, want %s", a, said, want)

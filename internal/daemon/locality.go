@@ -4,9 +4,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/vishvananda/netlink"
-
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/machine"
 )
 
 // servesInside reports whether the inside resolver answers an asker: a host that a private interface leads to, or the
@@ -28,16 +27,5 @@ func (g *Daemon) leadsInside(a netip.Addr) bool {
 
 func (g *Daemon) isOwnAddress(a netip.Addr) bool { return g.machine.Owns(a) }
 
-// ledTo asks the kernel whether a private interface leads to an address.
-func (g *Daemon) ledTo(a netip.Addr) bool {
-	routes, err := netlink.RouteGet(a.AsSlice())
-	if err != nil || len(routes) == 0 {
-		return false // there is no way to it
-	}
-	for _, i := range g.data.Interfaces() {
-		if i.Ifindex == routes[0].LinkIndex {
-			return i.Side == "private"
-		}
-	}
-	return false
-}
+// ledTo reports whether a private interface leads to an address.
+func (g *Daemon) ledTo(a netip.Addr) bool { return machine.LeadsInside(a, g.data.Interfaces()) }

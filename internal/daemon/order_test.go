@@ -7,6 +7,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/explain"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/ruleset"
@@ -193,9 +194,9 @@ func broken(p packets.Packet) packets.Packet {
 func (w asked) ends(r *rig, want string, insane bool, reasons []reason) {
 	r.t.Helper()
 	q := w.requested(r)
-	f := flow{direction: q.Direction, protocol: q.Protocol, source: q.Address, from: somePort, destination: q.ToAddress, port: q.Port}
+	f := explain.Flow{Direction: q.Direction, Protocol: q.Protocol, Source: q.Address, From: somePort, Destination: q.ToAddress, Port: q.Port}
 	if insane {
-		if end := r.send(w.public, broken(f.packet())); end != "drop_malformed" {
+		if end := r.send(w.public, broken(f.Packet())); end != "drop_malformed" {
 			r.t.Errorf("what is no IP packet ended with %s", end)
 		}
 		return
@@ -211,12 +212,12 @@ func (w asked) ends(r *rig, want string, insane bool, reasons []reason) {
 	if got != want {
 		r.t.Errorf("with %q explained is %s, want %s: %s", reasons, got, want, said(x))
 	}
-	end := r.send(w.public, f.packet())
+	end := r.send(w.public, f.Packet())
 	passes := !end.IsDrop() && end != "answered_trap"
 	if passes && w.lends {
-		client := netip.AddrPortFrom(f.source, somePort)
+		client := netip.AddrPortFrom(f.Source, somePort)
 		r.answers(netip.MustParseAddrPort("10.0.0.101:23"), client)
-		if proved := r.proves(client, netip.AddrPortFrom(f.destination, f.port)); proved.IsDrop() {
+		if proved := r.proves(client, netip.AddrPortFrom(f.Destination, f.Port)); proved.IsDrop() {
 			r.t.Errorf("with %q the client's proof ended with %s", reasons, proved)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/realmgate/realmgate/internal/explain"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -62,9 +63,9 @@ func TestExplainTellsOfQuestions(t *testing.T) {
 	r := newRig(t, text)
 	r.routed()
 	r.must(r.names.Beat())
-	f := flow{direction: model.In, protocol: model.UDP, source: remote.Addr(), destination: netip.MustParseAddr("198.18.0.1"), port: 53}
+	f := explain.Flow{Direction: model.In, Protocol: model.UDP, Source: remote.Addr(), Destination: netip.MustParseAddr("198.18.0.1"), Port: 53}
 	r.agrees(f, "ban continue, address gateway, question continue, pass to_gateway")
-	f.protocol = model.TCP
+	f.Protocol = model.TCP
 	r.agrees(f, "ban continue, address gateway, pass to_gateway")
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/explain"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -38,20 +39,20 @@ func newRuled(t *testing.T, more string) ruled {
 // or the function that drops it.
 func (b ruled) ends(remote string, d model.Direction) string {
 	b.t.Helper()
-	f := flow{direction: d, protocol: model.TCP, source: netip.MustParseAddr(remote), from: somePort, destination: netip.MustParseAddr("198.18.0.3"), port: 443}
+	f := explain.Flow{Direction: d, Protocol: model.TCP, Source: netip.MustParseAddr(remote), From: somePort, Destination: netip.MustParseAddr("198.18.0.3"), Port: 443}
 	host := netip.MustParseAddr("10.0.0.101")
-	if f.source.Is6() {
+	if f.Source.Is6() {
 		host = netip.MustParseAddr("2001:db8:2::5")
-		f.destination = host
+		f.Destination = host
 	}
 	if d == model.Out {
-		f.source, f.destination = host, f.source
+		f.Source, f.Destination = host, f.Source
 	}
-	x, err := b.explain(api.ExplainRequest{Address: f.source, ToAddress: f.destination, Protocol: f.protocol, Port: f.port, Direction: d})
+	x, err := b.explain(api.ExplainRequest{Address: f.Source, ToAddress: f.Destination, Protocol: f.Protocol, Port: f.Port, Direction: d})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	end := b.send(d == model.In, f.packet())
+	end := b.send(d == model.In, f.Packet())
 	if end.IsDrop() == x.Passes || end.IsDrop() && end != x.Reason {
 		b.t.Errorf("%s, %s: explained %s, and then it ended with %s", remote, d, said(x), end)
 	}

@@ -20,7 +20,7 @@ const sweepEvery = time.Second
 // Plane is the data plane of an instance. Call New.
 type Plane struct {
 	Room     Room               // of its tables
-	States   nf.States       // of functions; under the lock of changes
+	States   nf.States          // of functions; under the lock of changes
 	data     *datapath.Datapath // nil until Open
 	instance string
 	keep     bool // leave it in the kernel at a clean stop

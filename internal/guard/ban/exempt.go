@@ -3,7 +3,9 @@ package ban
 import (
 	"fmt"
 	"net/netip"
+	"time"
 
+	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -19,6 +21,39 @@ type Allowed struct {
 	Why func(netip.Prefix) error // why a prefix must not be banned
 	In  *model.AddressSet        // for flows from outside: bans come after it
 	In6 []netip.Prefix           // of its IPv6 addresses
+}
+
+// Around is what a gateway has about it.
+type Around struct {
+	Config                      *config.Config
+	Outbound, Static, Own, Hops []netip.Addr // addresses: outbound ones, those that dnat answers for, the machine's, next hops
+}
+
+// ExemptOf is who must not be banned: the allowlist, and whom the gateway needs or is.
+func ExemptOf(allowed Allowed, around Around) Exempt {
+	c, reasons := around.Config, map[netip.Prefix]string{}
+	each := func(why string, addresses ...netip.Addr) {
+		for _, a := range addresses {
+			a = a.Unmap().WithZone("")
+			reasons[netip.PrefixFrom(a, a.BitLen())] = why
+		}
+	}
+	for _, p := range c.NeverBan {
+		reasons[p] = "never_ban has it"
+	}
+	for _, s := range c.DNS.Upstream {
+		each("it is an upstream name server", s.Addr())
+	}
+	each("it is an outbound address of the gateway", around.Outbound...)
+	each("it is an address of the pool", c.Pool.Addresses...)
+	each("dnat answers for it", around.Static...)
+	each("it is a private host's public address", c.OneToOneAddresses()...)
+	for _, h := range c.Hosts {
+		each("it is a private host's: a ban is of the remote end", h.Address)
+	}
+	each("it is the gateway's own address", around.Own...)
+	each("it is a next hop of the gateway", around.Hops...)
+	return Exempt{Allowed: allowed, Reasons: reasons}
 }
 
 // guard says of a prefix whether it must not be banned.
@@ -71,8 +106,34 @@ func (n *guard) why(p netip.Prefix) error {
 	return nil
 }
 
-// Of tells the ban of an address that lasts longest, and why it does not drop it, if so.
-func (s *Service) Of(a netip.Addr) (longest Ban, banned bool, spared error) {
+// Why says what bans an address.
+func (s *Service) Why(a netip.Addr) string {
+	b, known, _ := s.of(a)
+	if !known {
+		return "the kernel has it"
+	}
+	why := fmt.Sprintf("%s since %s, ", b.Prefix, b.Since.UTC().Format(time.DateTime))
+	if b.Until.IsZero() {
+		why += "for ever"
+	} else {
+		why += "until " + b.Until.UTC().Format(time.DateTime) + " UTC"
+	}
+	if b.Reason != "" {
+		why += ": " + b.Reason
+	}
+	return why
+}
+
+// WhyNot says that an address is banned by nothing, or spared by what bans it.
+func (s *Service) WhyNot(a netip.Addr) string {
+	if b, _, spared := s.of(a); spared != nil {
+		return fmt.Sprintf("%s is banned, and %s is spared: %v", b.Prefix, a, spared)
+	}
+	return fmt.Sprintf("%s is not banned", a)
+}
+
+// of is the ban of an address that lasts longest, and why the address is spared even so.
+func (s *Service) of(a netip.Addr) (longest Ban, banned bool, spared error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if longest, banned = s.list.Of(a); banned && s.guard != nil {

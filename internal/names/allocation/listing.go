@@ -52,6 +52,13 @@ func (a *Allocator) Places() []Place {
 	return places
 }
 
+// Free counts the addresses that nobody has.
+func (a *Allocator) Free() int {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.pool.Statistics().Free
+}
+
 // Statistics are the pool's, and what the Allocator counted.
 func (a *Allocator) Statistics() (pool.Statistics, Counts) {
 	a.mutex.Lock()

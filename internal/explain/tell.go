@@ -1,9 +1,8 @@
-package daemon
+package explain
 
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
@@ -42,8 +41,8 @@ func (a opinion) isProtection() bool { return a.chain == config.ProtectionName }
 
 // telling tells the steps of one dry run.
 type telling struct {
-	*explainer
-	flow
+	*Explainer
+	Flow
 	functions map[uint32]opinion // by their numbers
 	told      map[datapath.TraceKind]bool
 	stage     uint32 // what chains are asked for just now, 0 for nothing
@@ -57,32 +56,32 @@ type telling struct {
 }
 
 // tell tells what a dry run did, and returns how it ended.
-func (e *explainer) tell(f flow, steps []datapath.TraceStep) api.Ending {
-	t := &telling{explainer: e, flow: f, functions: e.functions(), told: map[datapath.TraceKind]bool{}}
+func (e *Explainer) tell(f Flow, steps []datapath.TraceStep) api.Ending {
+	t := &telling{Explainer: e, Flow: f, functions: e.functions(), told: map[datapath.TraceKind]bool{}}
 	for i, s := range steps {
 		if s.Kind == datapath.TraceEnd {
 			t.leave()
-			return t.end(e.data.Reason(s.Says))
+			return t.end(e.Data.Reason(s.Says))
 		}
 		if s.Kind == datapath.TraceNAT && i+1 < len(steps) && steps[i+1].Kind == datapath.TraceHairpin {
 			continue
 		}
 		t.next(s)
 	}
-	return dropped("")
+	return api.Ending{}
 }
 
 // functions are those of a configuration by their numbers.
-func (e *explainer) functions() map[uint32]opinion {
+func (e *Explainer) functions() map[uint32]opinion {
 	all := map[uint32]opinion{}
 	add := func(chain string, f config.Function) {
 		name := ruleset.Name(chain, f.Name)
-		all[e.view.numbers[name]] = opinion{name: name, chain: chain, Function: f}
+		all[e.State.Numbers[name]] = opinion{name: name, chain: chain, Function: f}
 	}
-	for _, f := range ruleset.ProtectionFunctions(e.view.config) {
+	for _, f := range ruleset.ProtectionFunctions(e.State.Config) {
 		add(config.ProtectionName, config.Function{Name: f})
 	}
-	for _, c := range e.view.config.Chains {
+	for _, c := range e.State.Config.Chains {
 		for _, f := range c.Functions {
 			add(c.Name, f)
 		}
@@ -96,7 +95,7 @@ func (t *telling) next(s datapath.TraceStep) {
 	case datapath.TraceChain:
 		if t.last == nil || !t.last.jumps() {
 			t.chain = true
-			t.step("chain", t.view.config.Chains[s.Number-1].Name, "the first that matches")
+			t.step("chain", t.State.Config.Chains[s.Number-1].Name, "the first that matches")
 		}
 		return
 	case datapath.TraceFunction:
@@ -107,14 +106,14 @@ func (t *telling) next(s datapath.TraceStep) {
 		return
 	}
 	t.told[s.Kind] = true
-	end := endpointText(t.protocol, netip.AddrPortFrom(s.Address, s.Port))
+	end := endpointText(t.Protocol, netip.AddrPortFrom(s.Address, s.Port))
 	switch s.Kind {
 	case datapath.TraceFind:
 		t.sessions()
 	case datapath.TraceBan:
 		t.told[s.Kind] = s.Says == 0
 		if s.Says == 0 && !t.hairpin {
-			t.step("ban", "continue", "%s", t.notBanned(s.Address))
+			t.step("ban", "continue", "%s", t.Bans.WhyNot(s.Address))
 		}
 	case datapath.TraceMapping:
 		if s.Says != 0 {
@@ -125,7 +124,7 @@ func (t *telling) next(s datapath.TraceStep) {
 			t.step("host", "continue", "it is %s alone", end)
 		}
 	case datapath.TraceBinding:
-		t.step("binding", "continue", "it is %s, as %s", end, t.view.realm.Name(s.Number))
+		t.step("binding", "continue", "it is %s, as %s", end, t.State.Name(s.Number))
 	case datapath.TraceAsk:
 		t.stage, t.chain, t.last = s.Says, false, nil
 		if s.Number == 0 {
@@ -136,27 +135,27 @@ func (t *telling) next(s datapath.TraceStep) {
 		t.sentTo(s.Address, end)
 	case datapath.TraceFiltering:
 		if s.Says == 0 {
-			t.step("filtering", "continue", "%s lets it in", t.view.config.Outbound.Filtering)
+			t.step("filtering", "continue", "%s lets it in", t.State.Config.Outbound.Filtering)
 		} else {
 			t.told[s.Kind] = false
 		}
 	case datapath.TraceKnown:
 		if t.known = s.Number; !t.isFull() {
-			t.step("claim", "continue", "%s is known there, with %d sessions", t.source, s.Number)
+			t.step("claim", "continue", "%s is known there, with %d sessions", t.Source, s.Number)
 		}
 	case datapath.TraceClaim:
 		t.step("claim", "continue", "%s was answered, and so many may come by that: %d", s.Address, s.Number)
 	case datapath.TraceLimit:
 		t.limit = s
 	case datapath.TraceNAT:
-		if s.Address == t.source {
-			t.step("nat", "continue", "outbound.except has %s: it leaves as it is", t.destination)
+		if s.Address == t.Source {
+			t.step("nat", "continue", "outbound.except has %s: it leaves as it is", t.Destination)
 		} else {
 			t.step("nat", "translate", "it leaves as %s", s.Address)
 		}
 	case datapath.TraceHairpin:
 		t.step("hairpin", "continue", "it comes in again, from %s", s.Address)
-		t.hairpin, t.direction, t.source = true, model.In, s.Address
+		t.hairpin, t.Direction, t.Source = true, model.In, s.Address
 		t.told = map[datapath.TraceKind]bool{datapath.TraceFind: true}
 	case datapath.TraceMTU:
 		t.mtu = s
@@ -177,7 +176,7 @@ func (t *telling) leave() {
 }
 
 func (t *telling) isFull() bool {
-	most := t.view.config.Pool.Quotas.ClientSessions
+	most := t.State.Config.Pool.Quotas.ClientSessions
 	return most > 0 && int(t.known) >= most
 }
 
@@ -200,10 +199,9 @@ func (t *telling) sentTo(to netip.Addr, end string) {
 // oneOf says what else may become of a flow that multipath has sent on: nobody has said the
 // port that it comes from.
 func (t *telling) oneOf() string {
-	for name, b := range t.view.balances {
-		if slices.ContainsFunc(t.steps, func(s api.ExplainStep) bool { return s.Step == name }) {
-			up, all := b.Up()
-			return fmt.Sprintf(" when it comes from port %d; %d of %d backends are up", t.from, up, all)
+	for _, s := range t.steps {
+		if up, all := t.State.Backends(s.Step); all > 0 {
+			return fmt.Sprintf(" when it comes from port %d; %d of %d backends are up", t.From, up, all)
 		}
 	}
 	return ""
@@ -215,7 +213,7 @@ func (t *telling) function(s datapath.TraceStep) {
 	f.says = s.Says
 	t.last = &f
 	if f.isProtection() {
-		says, why := t.listed(t.flow, f)
+		says, why := t.listed(t.Flow, f)
 		t.step(f.name, says, "%s", why)
 		return
 	}

@@ -1,11 +1,8 @@
-package daemon
+package explain
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
-
-	"github.com/vishvananda/netlink"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -18,29 +15,37 @@ import (
 // next one that is free is taken.
 const somePort = 40000
 
-// run has the flow's first packet go through the data plane, dry, from a port that it takes.
-func (e *explainer) run(f *flow) ([]datapath.TraceStep, error) {
+// First is the flow's first packet and how it comes in, from a port that the flow may have.
+func (e *Explainer) First(f *Flow) (in datapath.Injected, err error) {
 	at, err := e.ingress(*f)
+	if err == nil {
+		f.From, err = e.freePort(*f)
+	}
+	if err != nil {
+		return in, err
+	}
+	return datapath.Injected{Public: f.Direction == model.In, Ifindex: at.Ifindex, Mode: at.Mode, Frame: f.Packet().Bytes()}, nil
+}
+
+// run has the flow's first packet go through the data plane, dry.
+func (e *Explainer) run(f *Flow) ([]datapath.TraceStep, error) {
+	in, err := e.First(f)
 	if err != nil {
 		return nil, err
 	}
-	dry, err := e.dry(at.Mode)
+	dry, err := e.dry(in.Mode)
 	if err != nil {
 		return nil, err
 	}
-	if f.from, err = e.freePort(*f); err != nil {
-		return nil, err
-	}
-	in := datapath.Injected{Public: f.direction == model.In, Ifindex: at.Ifindex, Frame: f.packet().Bytes()}
 	return dry.Run(in, f.lease())
 }
 
 // ingress is where the flow's packets would come in: by the interface of their side that leads
 // back to their source, else by the first.
-func (e *explainer) ingress(f flow) (at datapath.Interface, err error) {
-	back := e.link(f.source)
-	for _, i := range e.data.Interfaces() {
-		if i.Ifindex == 0 || i.Mode == datapath.Absent || (i.Side == "public") != (f.direction == model.In) {
+func (e *Explainer) ingress(f Flow) (at datapath.Interface, err error) {
+	back := e.Link(f.Source)
+	for _, i := range e.Data.Interfaces() {
+		if i.Ifindex == 0 || i.Mode == datapath.Absent || (i.Side == "public") != (f.Direction == model.In) {
 			continue
 		}
 		if i.Mode == datapath.CLSACT {
@@ -51,38 +56,29 @@ func (e *explainer) ingress(f flow) (at datapath.Interface, err error) {
 		}
 	}
 	if at.Ifindex == 0 {
-		return at, fmt.Errorf("no interface is there that a flow going %s would come by", f.direction)
+		return at, fmt.Errorf("no interface is there that a flow going %s would come by", f.Direction)
 	}
 	return at, nil
 }
 
-// link is the interface by which the kernel sends to an address, 0 for none.
-func (e *explainer) link(to netip.Addr) int {
-	routes, err := netlink.RouteGet(net.IP(to.AsSlice()))
-	if err != nil || len(routes) == 0 {
-		return 0
-	}
-	return routes[0].LinkIndex
-}
-
 // lease is what a flow to a name takes to be lent to it.
-func (f flow) lease() (lent datapath.Lease) {
+func (f Flow) lease() (lent datapath.Lease) {
 	if f.name == nil {
 		return lent
 	}
-	lent = datapath.Lease{Host: f.name.Host.Address, Port: f.port, Whole: f.name.Service.All}
+	lent = datapath.Lease{Host: f.name.Host.Address, Port: f.Port, Whole: f.name.Service.All}
 	for _, p := range f.name.Service.Ports {
-		if p.Protocol == f.protocol && p.Port == f.port {
+		if p.Protocol == f.Protocol && p.Port == f.Port {
 			lent.Port = p.To
 		}
 	}
 	return lent
 }
 
-// packet is the flow's first one.
-func (f flow) packet() packets.Packet {
-	source, to := netip.AddrPortFrom(f.source, f.from), netip.AddrPortFrom(f.destination, f.port)
-	switch f.protocol {
+// Packet is the flow's first one, on no link yet.
+func (f Flow) Packet() packets.Packet {
+	source, to := netip.AddrPortFrom(f.Source, f.From), netip.AddrPortFrom(f.Destination, f.Port)
+	switch f.Protocol {
 	case model.TCP:
 		return packets.NewTCP(source, to, packets.SYN, "")
 	case model.UDP:
@@ -90,11 +86,11 @@ func (f flow) packet() packets.Packet {
 	case model.UDPLite:
 		return packets.NewCovered(source, to, 0, nil)
 	}
-	if f.protocol.ByAddress() {
-		return packets.NewIP(f.source, f.destination, f.protocol, make([]byte, 40)) // longer than each of their headers
+	if f.Protocol.ByAddress() {
+		return packets.NewIP(f.Source, f.Destination, f.Protocol, make([]byte, 40)) // longer than each of their headers
 	}
-	echo := packets.NewEcho(f.source, f.destination, f.from, 1)
-	if f.source.Is6() && f.protocol == model.AnyProtocol {
+	echo := packets.NewEcho(f.Source, f.Destination, f.From, 1)
+	if f.Source.Is6() && f.Protocol == model.AnyProtocol {
 		echo.IPv6.NextHeader = noNextHeader
 	}
 	return echo
@@ -104,12 +100,12 @@ func (f flow) packet() packets.Packet {
 const noNextHeader model.Protocol = 59
 
 // freePort is one by which no session of the flow's two ends is open.
-func (e *explainer) freePort(f flow) (uint16, error) {
-	if f.source.Is6() {
+func (e *Explainer) freePort(f Flow) (uint16, error) {
+	if f.Source.Is6() {
 		return somePort, nil
 	}
 	var open []datapath.Session
-	if err := e.data.Sessions(func(s datapath.Session) { open = append(open, s) }); err != nil {
+	if err := e.Data.Sessions(func(s datapath.Session) { open = append(open, s) }); err != nil {
 		return 0, err
 	}
 	return f.freePort(open)
@@ -122,19 +118,19 @@ const (
 )
 
 // freePort is the first one from somePort on, and round, by which nothing near to the flow is open.
-func (f flow) freePort(open []datapath.Session) (uint16, error) {
+func (f Flow) freePort(open []datapath.Session) (uint16, error) {
 	const ports = 1<<16 - 1
 	near := map[uint16]int{}
 	for _, s := range open {
 		from, to := s.Private, s.Remote
-		if f.direction == model.In {
+		if f.Direction == model.In {
 			from, to = s.Remote, s.External
 		}
 		switch {
-		case s.Protocol != f.protocol || from.Addr() != f.source:
-		case to.Addr() == f.destination && (to.Port() == f.port || !f.protocol.HasPorts()):
+		case s.Protocol != f.Protocol || from.Addr() != f.Source:
+		case to.Addr() == f.Destination && (to.Port() == f.Port || !f.Protocol.HasPorts()):
 			near[from.Port()] = sameFlow
-		case to.Addr() == f.destination || f.direction == model.In:
+		case to.Addr() == f.Destination || f.Direction == model.In:
 			near[from.Port()] = max(near[from.Port()], sameEnds)
 		}
 	}
@@ -145,33 +141,33 @@ func (f flow) freePort(open []datapath.Session) (uint16, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("%s has sessions with %s from all its ports", f.source, endpointText(f.protocol, netip.AddrPortFrom(f.destination, f.port)))
+	return 0, fmt.Errorf("%s has sessions with %s from all its ports", f.Source, endpointText(f.Protocol, netip.AddrPortFrom(f.Destination, f.Port)))
 }
 
 // named tells what the flow goes to, and gives it the pool address that it would be answered.
-func (e *explainer) named(f *flow) {
+func (e *Explainer) named(f *Flow) {
 	service := f.name.Service
-	e.step("name", "lend", "%s is %s", f.name.Name, endpointText(f.protocol, netip.AddrPortFrom(f.name.Host.Address, f.lease().Port)))
-	pool, _ := e.pool.Statistics()
-	switch address, stands := e.pool.Place(service.Name); {
+	e.step("name", "lend", "%s is %s", f.name.Name, endpointText(f.Protocol, netip.AddrPortFrom(f.name.Host.Address, f.lease().Port)))
+	free, all := e.Pool.Free(), len(e.State.Config.Pool.Addresses)
+	switch address, stands := e.Pool.Place(service.Name); {
 	case stands:
 		e.step("pool", "lend", "it has %s; quotas are not looked at", address)
-	case pool.Free > 0:
-		e.step("pool", "lend", "%d of %d addresses are free; quotas are not looked at", pool.Free, pool.Addresses)
-	case len(e.view.shared().List()) > 0:
+	case free > 0:
+		e.step("pool", "lend", "%d of %d addresses are free; quotas are not looked at", free, all)
+	case len(e.State.Shared) > 0:
 		e.step("pool", "wait", "somebody has its ports of the pool's addresses: it gets them when they have rested, or none")
 	default:
-		e.step("pool", "wait", "none of %d addresses is free: it gets one that has rested, or none", pool.Addresses)
+		e.step("pool", "wait", "none of %d addresses is free: it gets one that has rested, or none", all)
 	}
-	f.destination = e.lendable(service)
+	f.Destination = e.lendable(service)
 }
 
 // lendable is the address that a service has, or any that it may get.
-func (e *explainer) lendable(s *registry.Service) netip.Addr {
-	if address, stands := e.pool.Place(s.Name); stands {
+func (e *Explainer) lendable(s *registry.Service) netip.Addr {
+	if address, stands := e.Pool.Place(s.Name); stands {
 		return address
 	}
-	for _, list := range [][]netip.Addr{e.view.config.Pool.Addresses, e.view.shared().List()} {
+	for _, list := range [][]netip.Addr{e.State.Config.Pool.Addresses, e.State.Shared} {
 		if len(list) > 0 {
 			return list[0]
 		}
@@ -188,9 +184,9 @@ func endpointText(p model.Protocol, a netip.AddrPort) string {
 
 // six says what becomes of the IPv6 packet that opens a flow: its protection leaves no steps,
 // but counts whom it asks.
-func (e *explainer) six(f flow) (api.Ending, error) {
-	if !f.destination.IsValid() {
-		f.destination = nobody6
+func (e *Explainer) six(f Flow) (api.Ending, error) {
+	if !f.Destination.IsValid() {
+		f.Destination = nobody6
 	}
 	at, err := e.ingress(f)
 	if err != nil {

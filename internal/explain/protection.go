@@ -1,4 +1,4 @@
-package daemon
+package explain
 
 import (
 	"fmt"
@@ -13,17 +13,17 @@ import (
 )
 
 // listed tells what a function of the protection said, and which entry has the address.
-func (e *explainer) listed(f flow, a opinion) (says, why string) {
-	remote := f.source
-	if f.direction == model.Out {
-		remote = f.destination
+func (e *Explainer) listed(f Flow, a opinion) (says, why string) {
+	remote := f.Source
+	if f.Direction == model.Out {
+		remote = f.Destination
 	}
-	p := e.view.config.Protection
-	n := ruleset.NamedIn(e.view.config, e.view.lists)
-	spared := n.SparedBy(e.view.config, e.view.hops, f.direction, remote)
+	p := e.State.Config.Protection
+	n := ruleset.NamedIn(e.State.Config, e.State.Lists)
+	spared := n.SparedBy(e.State.Config, e.State.Hops, f.Direction, remote)
 	function := a.Name
 	switch {
-	case e.isOurs(remote):
+	case slices.Contains(e.State.Own, remote):
 		why = fmt.Sprintf("%s is the gateway's own", remote)
 	case spared != "" && function == ruleset.Allowlist:
 		why = fmt.Sprintf("%s is of %s", remote, spared)
@@ -33,25 +33,25 @@ func (e *explainer) listed(f flow, a opinion) (says, why string) {
 		why = "it has not " + remote.String()
 	case function == ruleset.Blocklist:
 		why = "it has not " + remote.String()
-		if entry := n.OnList(p.Blocklist, f.direction, netip.PrefixFrom(remote, remote.BitLen())); entry != "" {
+		if entry := n.OnList(p.Blocklist, f.Direction, netip.PrefixFrom(remote, remote.BitLen())); entry != "" {
 			why = fmt.Sprintf("%s is of %s", remote, entry)
 		}
 	case function == ruleset.Ports:
 		why = portText(p, f)
-		if f.asksForNames(e.view) {
+		if f.asksForNames(e.State) {
 			why = "who asks the name server asks for others: honeypot and geofence are not asked"
 		}
 	case function == ruleset.Honeypot:
 		switch {
 		case a.says != datapath.SaysDrop:
 			why = "it is no port of the honeypot"
-		case f.protocol == model.TCP:
+		case f.Protocol == model.TCP:
 			why = fmt.Sprintf("the SYN is answered, and who completes the handshake is banned for %s", p.Honeypot.Ban)
 		default:
 			why = "nobody is banned for it, for its source may be anybody's address"
 		}
 	default:
-		if why = e.view.places.Said(f.direction, remote); f.asksForNames(e.view) {
+		if why = e.State.Place(f.Direction, remote); f.asksForNames(e.State) {
 			why = "who asks the name server asks for others, wherever he is"
 		}
 	}
@@ -65,49 +65,43 @@ func (e *explainer) listed(f flow, a opinion) (says, why string) {
 }
 
 // portText tells what is known of the port that a flow goes to.
-func portText(p config.Protection, f flow) string {
-	port := fmt.Sprintf("%s port %d", f.protocol, f.port)
+func portText(p config.Protection, f Flow) string {
+	port := fmt.Sprintf("%s port %d", f.Protocol, f.Port)
 	switch {
-	case f.protocol == model.ICMP:
+	case f.Protocol == model.ICMP:
 		return "icmp has no port"
-	case p.Ignored.Has(f.protocol, f.port):
+	case p.Ignored.Has(f.Protocol, f.Port):
 		return port + " is ignored: honeypot and geofence are not asked"
-	case p.Honeypot.Ports.Has(f.protocol, f.port):
+	case p.Honeypot.Ports.Has(f.Protocol, f.Port):
 		return port + " is the honeypot's for flows from outside"
-	case !p.Monitored.Empty() && !p.Monitored.Has(f.protocol, f.port):
+	case !p.Monitored.Empty() && !p.Monitored.Has(f.Protocol, f.Port):
 		return port + " is not monitored: the geofence is not asked"
 	}
 	return port + " is as any other"
 }
 
-// isOurs reports whether an address is one that the data plane answers for.
-func (e *explainer) isOurs(a netip.Addr) bool {
-	v := e.view
-	return slices.Contains(slices.Concat(v.outbound, v.config.Pool.Addresses, v.static.Addresses, v.config.OneToOneAddresses()), a)
-}
-
 // asksForNames reports whether a flow is for the gateway's name server outside.
-func (f flow) asksForNames(v *view) bool {
-	return f.protocol != model.ICMP && netip.AddrPortFrom(f.destination, f.port) == v.config.DNS.Public
+func (f Flow) asksForNames(v State) bool {
+	return f.Protocol != model.ICMP && netip.AddrPortFrom(f.Destination, f.Port) == v.Config.DNS.Public
 }
 
 // tell6 tells what a dry run of an IPv6 packet did, and which functions of the protection it
 // has asked: in their order, until one drops.
-func (e *explainer) tell6(f flow, steps []datapath.TraceStep, numbers map[uint32]bool) api.Ending {
-	t := &telling{explainer: e, flow: f, told: map[datapath.TraceKind]bool{}}
+func (e *Explainer) tell6(f Flow, steps []datapath.TraceStep, numbers map[uint32]bool) api.Ending {
+	t := &telling{Explainer: e, Flow: f, told: map[datapath.TraceKind]bool{}}
 	reason := model.ReasonDropInternal
 	for _, s := range steps {
 		if s.Kind == datapath.TraceEnd {
-			reason = e.data.Reason(s.Says)
+			reason = e.Data.Reason(s.Says)
 			break
 		}
 		if s.Kind == datapath.TraceBan && !t.remote().IsLinkLocalUnicast() {
-			t.step("ban", "continue", "%s", e.notBanned(t.remote()))
+			t.step("ban", "continue", "%s", e.Bans.WhyNot(t.remote()))
 		}
 	}
 	var row []opinion
-	for _, name := range ruleset.ProtectionFunctions(e.view.config) {
-		number := e.view.numbers[ruleset.Name(config.ProtectionName, name)]
+	for _, name := range ruleset.ProtectionFunctions(e.State.Config) {
+		number := e.State.Numbers[ruleset.Name(config.ProtectionName, name)]
 		if numbers[number] {
 			row = append(row, opinion{name: ruleset.Name(config.ProtectionName, name), chain: config.ProtectionName, Function: config.Function{Name: name}})
 		}
@@ -117,13 +111,13 @@ func (e *explainer) tell6(f flow, steps []datapath.TraceStep, numbers map[uint32
 		if end := t.ending(reason); i == len(row)-1 && end.Function != "" {
 			row[i].says = datapath.SaysDrop
 		}
-		if f.protocol == model.AnyProtocol && (row[i].Name == ruleset.Ports || row[i].Name == ruleset.Honeypot) {
+		if f.Protocol == model.AnyProtocol && (row[i].Name == ruleset.Ports || row[i].Name == ruleset.Honeypot) {
 			continue // of an address alone they say nothing
 		}
 		says, why := e.listed(f, row[i])
 		e.step(row[i].name, says, "%s", why)
 	}
-	if len(row) == 0 && reason == model.ReasonForwardedIPv6 && (f.source.IsLinkLocalUnicast() || f.destination.IsLinkLocalUnicast() || t.remote().IsMulticast()) {
+	if len(row) == 0 && reason == model.ReasonForwardedIPv6 && (f.Source.IsLinkLocalUnicast() || f.Destination.IsLinkLocalUnicast() || t.remote().IsMulticast()) {
 		t.step("protection", "none", "what is link-local, and who is a group, is not asked about")
 	}
 	return t.end(reason)

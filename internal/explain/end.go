@@ -1,4 +1,4 @@
-package daemon
+package explain
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func (t *telling) end(reason model.Reason) api.Ending {
 	if step, says, why := t.because(reason); step != "" {
 		t.step(step, says, "%s", why)
 	}
-	if reason == model.ReasonToGateway && t.direction == model.In && !t.hairpin && t.protocol == model.UDP && t.asksForNames(t.view) && t.view.config.DNS.Verify != config.VerifyNone {
+	if reason == model.ReasonToGateway && t.Direction == model.In && !t.hairpin && t.Protocol == model.UDP && t.asksForNames(t.State) && t.State.Config.DNS.Verify != config.VerifyNone {
 		t.step("question", "continue", "of a lent name who has not proved its address is told to come by TCP; other questions reach the daemon, within limits")
 	}
 	return t.ending(reason)
@@ -32,51 +32,51 @@ func (t *telling) because(reason model.Reason) (step, says, why string) {
 	case model.ReasonForwarded, model.ReasonForwardedByStack, model.ReasonForwardedNoNeighbour, model.ReasonForwardedIPv6, model.ReasonDropDenied, model.ReasonDropTrapped, model.ReasonAnsweredTrap:
 		return "", "", ""
 	case model.ReasonToGateway:
-		return "address", "gateway", fmt.Sprintf("%s is for the gateway itself", t.destination)
+		return "address", "gateway", fmt.Sprintf("%s is for the gateway itself", t.Destination)
 	case model.ReasonInsideToInside:
 		return "route", "inside", "from one private network to another the kernel routes it"
 	case model.ReasonDropBanned:
-		return drop("ban", "%s", t.banText(t.remote()))
+		return drop("ban", "%s", t.Bans.Why(t.remote()))
 	case model.ReasonDropBadAddress:
-		return drop("address", "no packet comes from %s or goes to %s", t.source, t.destination)
+		return drop("address", "no packet comes from %s or goes to %s", t.Source, t.Destination)
 	case model.ReasonDropMulticast:
-		return drop("address", "%s is multicast", t.destination)
+		return drop("address", "%s is multicast", t.Destination)
 	case model.ReasonDropIPv6:
 		return drop("address", "IPv6 is not forwarded: that is what ipv6 says in the configuration")
 	case model.ReasonDropSpoofedSource:
-		if t.direction == model.Out {
-			return drop("address", "%s is the address of no host inside", t.source)
+		if t.Direction == model.Out {
+			return drop("address", "%s is the address of no host inside", t.Source)
 		}
-		return drop("address", "nobody outside has %s, which is the gateway's own or of a private network", t.source)
+		return drop("address", "nobody outside has %s, which is the gateway's own or of a private network", t.Source)
 	case model.ReasonDropNotForUs:
-		if slices.ContainsFunc(t.view.config.Outbound.Except, func(p netip.Prefix) bool { return p.Contains(t.source) }) {
-			return drop("address", "from %s, of outbound.except, answers come in, and nothing is opened: hosts are reached by name", t.source)
+		if slices.ContainsFunc(t.State.Config.Outbound.Except, func(p netip.Prefix) bool { return p.Contains(t.Source) }) {
+			return drop("address", "from %s, of outbound.except, answers come in, and nothing is opened: hosts are reached by name", t.Source)
 		}
-		return drop("address", "%s is neither of the pool nor outbound: hosts are reached by name", t.destination)
+		return drop("address", "%s is neither of the pool nor outbound: hosts are reached by name", t.Destination)
 	case model.ReasonDropNoRoute:
 		if t.dnat.IsValid() {
 			return drop("route", "%s is behind no private interface", t.dnat)
 		}
-		return drop("route", "there is no way to %s", t.destination)
+		return drop("route", "there is no way to %s", t.Destination)
 	case model.ReasonDropNoMapping:
 		return drop("mapping", "no private host has that port")
 	case model.ReasonDropNoSession:
-		return drop("session", "no private host has sent %s to %s", t.protocol, t.source)
+		return drop("session", "no private host has sent %s to %s", t.Protocol, t.Source)
 	case model.ReasonDropNoBinding:
-		if slices.Contains(t.view.static.Addresses, t.destination) {
-			return drop("dnat", "no chain sends it on, and nothing else is at %s", t.destination)
+		if slices.Contains(t.State.Static, t.Destination) {
+			return drop("dnat", "no chain sends it on, and nothing else is at %s", t.Destination)
 		}
 		return drop("binding", "no service has that port of the address now: ask for a name first")
 	case model.ReasonDropServiceClosed:
 		return drop("service", "it is closed")
 	case model.ReasonDropFiltered:
-		return drop("filtering", "%s: the host has sent nothing there", t.view.config.Outbound.Filtering)
+		return drop("filtering", "%s: the host has sent nothing there", t.State.Config.Outbound.Filtering)
 	case model.ReasonDropNoReservation:
-		return drop("claim", "no answer is left that %s could come by", t.source)
+		return drop("claim", "no answer is left that %s could come by", t.Source)
 	case model.ReasonDropClientLimit:
-		return drop("claim", "%s has %d sessions with it, the most that a client may (TCP and all others count apart)", t.source, t.known)
+		return drop("claim", "%s has %d sessions with it, the most that a client may (TCP and all others count apart)", t.Source, t.known)
 	case model.ReasonDropSessionConflict:
-		return drop("nat", "another host, or another chain, has a session of the same two ends, and %s has no other port", t.protocol)
+		return drop("nat", "another host, or another chain, has a session of the same two ends, and %s has no other port", t.Protocol)
 	case model.ReasonDropNoAddress:
 		return drop("nat", "no outbound address lives")
 	case model.ReasonDropNoPort:
@@ -89,10 +89,10 @@ func (t *telling) because(reason model.Reason) (step, says, why string) {
 
 // remote is the flow's end outside.
 func (t *telling) remote() netip.Addr {
-	if t.direction == model.Out {
-		return t.destination
+	if t.Direction == model.Out {
+		return t.Destination
 	}
-	return t.source
+	return t.Source
 }
 
 func (t *telling) limitText(reason model.Reason) string {
@@ -102,7 +102,7 @@ func (t *telling) limitText(reason model.Reason) string {
 		return fmt.Sprintf("%s has %d sessions: as many as a host may, or may of those that are left (limits.host_sessions)", who, has)
 	case model.ReasonDropHostPorts:
 		return fmt.Sprintf("%s has %d ports of %s: as many as a host may, or may of those that are left (limits.host_ports); by one that it has it gets through",
-			who, has, t.protocol)
+			who, has, t.Protocol)
 	case model.ReasonDropRemoteSessions:
 		return fmt.Sprintf("%s has %d sessions open: as many as a remote address may, or may of those that are left (limits.remote_sessions)", who, has)
 	case model.ReasonDropHostRate:
@@ -111,51 +111,25 @@ func (t *telling) limitText(reason model.Reason) string {
 	return fmt.Sprintf("%s has opened as many sessions in this second as a remote address may (limits.remote_rate)", who)
 }
 
-// banText says what bans an address.
-func (e *explainer) banText(remote netip.Addr) string {
-	b, known, _ := e.bans.Of(remote)
-	if !known {
-		return "the kernel has it"
-	}
-	why := fmt.Sprintf("%s since %s, ", b.Prefix, b.Since.UTC().Format(time.DateTime))
-	if b.Until.IsZero() {
-		why += "for ever"
-	} else {
-		why += "until " + b.Until.UTC().Format(time.DateTime) + " UTC"
-	}
-	if b.Reason != "" {
-		why += ": " + b.Reason
-	}
-	return why
-}
-
-// notBanned says that an address is banned by nothing, or spared by what bans it.
-func (e *explainer) notBanned(remote netip.Addr) string {
-	if b, _, spared := e.bans.Of(remote); spared != nil {
-		return fmt.Sprintf("%s is banned, and %s is spared: %v", b.Prefix, remote, spared)
-	}
-	return fmt.Sprintf("%s is not banned", remote)
-}
-
 // sessions says which sessions the flow's ends have. Where nobody knows from which port it
 // comes there may be several.
 func (t *telling) sessions() {
 	count, last := 0, datapath.Session{}
 	ends := func(one, other netip.AddrPort) bool {
-		return one.Addr() == other.Addr() && (!t.protocol.HasPorts() || one.Port() == other.Port())
+		return one.Addr() == other.Addr() && (!t.Protocol.HasPorts() || one.Port() == other.Port())
 	}
-	public := netip.AddrPortFrom(t.destination, t.port)
-	err := t.data.Sessions(func(s datapath.Session) {
+	public := netip.AddrPortFrom(t.Destination, t.Port)
+	err := t.Data.Sessions(func(s datapath.Session) {
 		var same bool
 		switch {
-		case t.direction == model.Out:
-			same = s.Private.Addr() == t.source && ends(s.Remote, public)
+		case t.Direction == model.Out:
+			same = s.Private.Addr() == t.Source && ends(s.Remote, public)
 		case t.name != nil:
-			same = s.Remote.Addr() == t.source && ends(s.Private, netip.AddrPortFrom(t.name.Host.Address, t.lease().Port))
+			same = s.Remote.Addr() == t.Source && ends(s.Private, netip.AddrPortFrom(t.name.Host.Address, t.lease().Port))
 		default:
-			same = s.Remote.Addr() == t.source && ends(s.External, public)
+			same = s.Remote.Addr() == t.Source && ends(s.External, public)
 		}
-		if same && s.Protocol == t.protocol {
+		if same && s.Protocol == t.Protocol {
 			if count++; count == 1 || s.Age < last.Age {
 				last = s
 			}
@@ -165,7 +139,7 @@ func (t *telling) sessions() {
 		return
 	}
 	why := "is judged again at its next packet"
-	if judged, err := t.data.JudgedNow(last); judged && err == nil {
+	if judged, err := t.Data.JudgedNow(last); judged && err == nil {
 		why = "is judged by the policy in force"
 	}
 	t.step("session", "open", "%d; the latest %s, %s old, %s", count, last.State, last.Age.Round(time.Second), why)
@@ -174,14 +148,14 @@ func (t *telling) sessions() {
 // mss tells where the SYNs of a flow are lowered below what Ethernet carries, which most machines say.
 func (t *telling) mss(most uint32) {
 	const ethernetMTU = 1500
-	narrow := t.destination
+	narrow := t.Destination
 	switch {
 	case t.mtu.Says != 0:
-		narrow = t.source
+		narrow = t.Source
 	case t.dnat.IsValid():
 		narrow = t.dnat
 	}
-	switch configured := t.view.config.MSS; {
+	switch configured := t.State.Config.MSS; {
 	case configured != config.MSSAuto && int(most) == int(configured):
 		t.step("mss", "lower", "SYNs of both ends say at most %d octets, as configured", most)
 	case t.mtu.Number < ethernetMTU:

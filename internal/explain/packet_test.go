@@ -1,4 +1,4 @@
-package daemon
+package explain
 
 import (
 	"net/netip"
@@ -39,14 +39,14 @@ func TestExplainTakesAFreePort(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := flow{direction: model.In, protocol: model.TCP, source: source, destination: one, port: 80}
+			f := Flow{Direction: model.In, Protocol: model.TCP, Source: source, Destination: one, Port: 80}
 			port, err := f.freePort(c.open)
 			if port != c.want || (err == nil) != (c.want != 0) {
 				t.Errorf("port %d, want %d: %v", port, c.want, err)
 			}
 		})
 	}
-	f := flow{direction: model.Out, protocol: model.UDP, source: source, destination: one, port: 53}
+	f := Flow{Direction: model.Out, Protocol: model.UDP, Source: source, Destination: one, Port: 53}
 	open := []datapath.Session{{Protocol: model.UDP, Private: at(source, somePort), Remote: at(other, 53)}} // its mapping does for both
 	if port, err := f.freePort(open); port != somePort || err != nil {
 		t.Errorf("port %d: %v", port, err)
