@@ -2,7 +2,8 @@ package daemon
 
 import (
 	"context"
-	"net/netip"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/realmgate/realmgate/internal/api"
@@ -18,19 +19,12 @@ func (g guardServices) prepareBans(d *draft) (change, error) {
 	d.allowed = sync.OnceValue(func() ban.Allowed { return allowedOf(d.view) })
 	if d.before == nil {
 		g.bans = ban.New(ban.Options{
-			Kernel: g.data, Store: g.store, Folder: stateDirectory, Events: banEvents{&g.events}, Rules: func() ban.Rules { return banRules(g.view.Load()) },
+			Kernel: g.data, Store: g.store, Folder: stateDirectory, Events: banEvents{&g.events},
+			Rules:  func() ban.Rules { return ban.RulesOf(g.view.Load().config, g.view.Load().places.BanFactor) },
 			Exempt: g.exempt, Log: g.log, Running: datapath.Running,
 		})
 	}
 	return g.bans.Prepare(d.before == nil)
-}
-
-func banRules(v *view) ban.Rules {
-	b := v.config.Bans
-	return ban.Rules{
-		Growth: ban.Growth{Factor: b.Factor, Cap: b.Cap, Memory: b.Memory}, Subnet: b.Subnet,
-		Multiplier: func(a netip.Addr) float64 { return v.places.BanFactor(b.Regions, a) },
-	}
 }
 
 func allowedOf(v *view) ban.Allowed {
@@ -42,41 +36,10 @@ func allowedOf(v *view) ban.Allowed {
 // exempt looks who must not be banned by now.
 func (g guardServices) exempt() (ban.Exempt, error) {
 	v := g.view.Load()
-	reasons := map[netip.Prefix]string{}
-	single := func(a netip.Addr, why string) {
-		a = a.Unmap().WithZone("")
-		reasons[netip.PrefixFrom(a, a.BitLen())] = why
-	}
-	c := v.config
-	for _, p := range c.NeverBan {
-		reasons[p] = "never_ban has it"
-	}
-	for _, s := range c.DNS.Upstream {
-		single(s.Addr(), "it is an upstream name server")
-	}
-	for _, a := range v.outbound {
-		single(a, "it is an outbound address of the gateway")
-	}
-	for _, a := range c.Pool.Addresses {
-		single(a, "it is an address of the pool")
-	}
-	for _, a := range v.static.Addresses {
-		single(a, "dnat answers for it")
-	}
-	for _, a := range c.OneToOneAddresses() {
-		single(a, "it is a private host's public address")
-	}
-	for _, h := range c.Hosts {
-		single(h.Address, "it is a private host's: a ban is of the remote end")
-	}
-	for a := range g.machine.Addresses() {
-		single(a, "it is the gateway's own address")
-	}
 	hops, err := g.machine.NextHops()
-	for _, a := range hops {
-		single(a, "it is a next hop of the gateway")
-	}
-	return ban.Exempt{Allowed: v.allowed(), Reasons: reasons}, err
+	return ban.ExemptOf(v.allowed(), ban.Around{
+		Config: v.config, Outbound: v.outbound, Static: v.static.Addresses, Own: slices.Collect(maps.Keys(g.machine.Addresses())), Hops: hops,
+	}), err
 }
 
 // AddBans implements api.Gateway.

@@ -45,19 +45,7 @@ func (g kernelServices) prepareCounts(d *draft) (change, error) {
 	if d.before == nil {
 		return change{}, nil
 	}
-	return change{Commit: func() error { return g.clearCounts(d.before.numbers, d.numbers) }}, nil
-}
-
-func (g kernelServices) clearCounts(old, now ruleset.Numbers) error {
-	for name, number := range now {
-		if was, known := old[name]; known && was == number {
-			continue
-		}
-		if err := g.data.ClearCount(number); err != nil {
-			return err
-		}
-	}
-	return nil
+	return g.plane.BeginCounts(d.before.numbers, d.numbers), nil
 }
 
 // reportChains says which chains are not as the file has them.

@@ -3,12 +3,9 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/netip"
 	"slices"
-
-	"github.com/vishvananda/netlink"
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -88,19 +85,6 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 		warnings = append(warnings, err.Error())
 	}
 	return warnings
-}
-
-// missing says which interface is not there at the start, by its place in the file.
-func missing(d *config.Document) error {
-	sides := d.Config.Interfaces
-	for key, names := range map[string][]string{"public": sides.Public, "private": sides.Private} {
-		for _, name := range names {
-			if _, err := netlink.LinkByName(name); errors.As(err, new(netlink.LinkNotFoundError)) {
-				return d.Wrong("interfaces", key, name, fmt.Sprintf("interface %s is not on this machine: correct the name, or have the interface there before the start", name))
-			}
-		}
-	}
-	return nil
 }
 
 func tenantsOf(c *config.Config, outbound []netip.Addr, xdp bool, ours func(uint32) bool) []string {

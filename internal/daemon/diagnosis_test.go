@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/realmgate/realmgate/internal/diagnose"
 )
 
 // Of a machine that has some of the interfaces, check says which it lacks, and what else does not fit; run refuses with
@@ -44,7 +46,7 @@ func TestCheckWarnsOfWhatRunRefuses(t *testing.T) {
 	}
 	lacking := document(t, strings.Replace(text, "private: [eth1]", "private: [eth1, nosuch]", 1))
 	var err error
-	r.must(r.namespace.Do(func() error { err = missing(lacking); return nil }))
+	r.must(r.namespace.Do(func() error { err = diagnose.Present(lacking); return nil }))
 	if err == nil || !strings.Contains(fmt.Sprintf("%v", err), ":1: interfaces.private: interface nosuch is not on this machine") {
 		t.Errorf("%v", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/diagnose"
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/outbound"
 )
@@ -64,7 +65,7 @@ func changed(same map[string]bool) (keys []string) {
 func (g *Daemon) prepareConfiguration(d *draft) (change, error) {
 	c, past := d.document.Config, nothingPast
 	if d.before == nil {
-		if err := missing(d.document); err != nil {
+		if err := diagnose.Present(d.document); err != nil {
 			return change{}, err
 		}
 	} else {

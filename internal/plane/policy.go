@@ -86,3 +86,18 @@ func (p *Plane) restore(before *Policy) error {
 	}
 	return errors.Join(poolErr, err)
 }
+
+// BeginCounts is the change that counts anew for functions that are new, or have another number. It follows that of Prepare.
+func (p *Plane) BeginCounts(before, now map[string]uint32) lifecycle.Change {
+	return lifecycle.Change{Commit: func() error {
+		for name, number := range now {
+			if was, known := before[name]; known && was == number {
+				continue
+			}
+			if err := p.data.ClearCount(number); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 	"github.com/realmgate/realmgate/internal/store"
 )
@@ -50,6 +51,15 @@ type Rules struct {
 	Growth
 	Subnet     int                      // so many banned addresses of a subnet ban all of it
 	Multiplier func(netip.Addr) float64 // by where an address is
+}
+
+// RulesOf are those of a configuration. factor is by how much a ban is longer in some regions.
+func RulesOf(c *config.Config, factor func([]config.BanRegion, netip.Addr) float64) Rules {
+	b := c.Bans
+	return Rules{
+		Growth: Growth{Factor: b.Factor, Cap: b.Cap, Memory: b.Memory}, Subnet: b.Subnet,
+		Multiplier: func(a netip.Addr) float64 { return factor(b.Regions, a) },
+	}
 }
 
 // Options are what a Service needs.
