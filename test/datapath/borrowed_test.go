@@ -109,6 +109,34 @@ func TestBorrowedAddresses(t *testing.T) {
 	}
 }
 
+// However many take all that they may, and however far above all their limit is set, something is left for who has nothing
+// yet; one alone has its limit, or seven eighths of all. Without a limit nothing need be left.
+func TestRoomIsNeverUsedUp(t *testing.T) {
+	t.Parallel()
+	const sessions, most, above, none = 1 << 12, 1<<12 - 1<<8, 1 << 30, 0
+	for _, c := range []struct{ addresses, limit, left int }{
+		{1, 1500, most - 1500}, {1, above, most / 8}, {16, 100, most - 1600}, {16, 400, most / 5}, {64, 400, most / 17},
+		{16, above, most / (1 + 16*7)}, {256, above, most / (1 + 256*7)}, {1, none, 0}, {16, none, 0},
+	} {
+		t.Run(fmt.Sprintf("%d with a limit of %d", c.addresses, c.limit), func(t *testing.T) {
+			t.Parallel()
+			g := newGateway(t, filtering(model.EndpointIndependent), sized(sessions), limited(func(l *datapath.Limits) { l.HostSessions = c.limit }))
+			g.pour(false, 2*most, func(n int) packets.Packet {
+				return udp(endpoint(host(n%c.addresses), 5000), endpoint(remote2, uint16(1+n/c.addresses)))
+			})
+			left := most - int(must(g.data.Usage())(t).Sessions)
+			if left < c.left*98/100 || left > c.left*102/100+1 {
+				t.Errorf("%d of %d are left, want %d", left, most, c.left)
+			}
+			want := model.Reason("forwarded")
+			if left == 0 {
+				want = "drop_session_table_full"
+			}
+			same(g, "who comes now", g.put(udp(endpoint(host(60_000), 7000), server)).reason, want)
+		})
+	}
+}
+
 // somebody is one of many outside.
 func somebody(n int) netip.Addr { return netip.AddrFrom4([4]byte{203, 1, byte(n >> 8), byte(n)}) }
 

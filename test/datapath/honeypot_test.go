@@ -19,21 +19,10 @@ import (
 
 const telnet = 23
 
-// protected puts a protection into force, with the honeypot at telnet and 2300 to 2400 of
-// TCP and at 1900 of UDP.
+// protected puts honeypotAt into force.
 func (g *gateway) protected(remote nf.Addresses) {
 	g.t.Helper()
-	g.in(func() error {
-		return g.enforce(nf.Policy{Protection: []nf.Step{
-			{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: nf.Remote{In: remote, Out: remote}}},
-			{Name: "blocklist", Number: 2, Function: nf.Blocklist{}},
-			{Name: "ports", Number: 3, Function: nf.Ports{Trapped: model.PortSet{
-				TCP: []model.Ports{{First: telnet, Last: telnet}, {First: 1024, Last: 65535}}, UDP: []model.Ports{{First: 1900, Last: 1900}},
-			}}},
-			{Name: "honeypot", Number: 4, Function: nf.Honeypot{}},
-			{Name: "geofence", Number: 5, Function: nf.Geofence{}},
-		}})
-	})
+	g.in(func() error { return g.enforce(honeypotAt(remote)) })
 }
 
 func setOf(prefixes ...string) *model.AddressSet {

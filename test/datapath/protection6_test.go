@@ -30,11 +30,7 @@ func set6(addresses ...netip.Addr) *model.AddressSet {
 
 // protect is to be called in the gateway's namespace. Functions have the numbers 1 to 3.
 func (g *gateway) protect(r nf.Remote) error {
-	policy := nf.Policy{Protection: []nf.Step{
-		{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: r}},
-		{Name: "blocklist", Number: 2, Function: nf.Blocklist{}},
-		{Name: "geofence", Number: 3, Function: nf.Geofence{}},
-	}}
+	policy := nf.Policy{Protection: protection6(r)}
 	made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
 		made, err := nf.Build(policy, nf.Shared(tables), first, &g.states)
 		return chainsOf(made), err
@@ -47,6 +43,20 @@ func (g *gateway) protect(r nf.Remote) error {
 	return err
 }
 
+func protection6(r nf.Remote) []nf.Step {
+	return []nf.Step{
+		{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: r}},
+		{Name: "blocklist", Number: 2, Function: nf.Blocklist{}},
+		{Name: "geofence", Number: 3, Function: nf.Geofence{}},
+	}
+}
+
+// sixRemote is whom sixGateway denies.
+var sixRemote = nf.Remote{
+	In:  nf.Addresses{Allowed: set6(spared), Blocked: set6(deniedIn, spared), Fenced: set6(deniedBoth)},
+	Out: nf.Addresses{Allowed: set6(spared), Blocked: set6(deniedOut, spared), Fenced: set6(deniedBoth)},
+}
+
 // sixGateway forwards IPv6, and denies by blocklist or geofence what the remote ends say.
 func sixGateway(t *testing.T) *gateway {
 	t.Helper()
@@ -55,10 +65,7 @@ func sixGateway(t *testing.T) *gateway {
 	check(t, g.namespace.Address("eth0", "2001:db8::1/64"))
 	g.in(g.data.Refresh)
 	g.in(func() error {
-		return g.protect(nf.Remote{
-			In:  nf.Addresses{Allowed: set6(spared), Blocked: set6(deniedIn, spared), Fenced: set6(deniedBoth)},
-			Out: nf.Addresses{Allowed: set6(spared), Blocked: set6(deniedOut, spared), Fenced: set6(deniedBoth)},
-		})
+		return g.protect(sixRemote)
 	})
 	return g
 }

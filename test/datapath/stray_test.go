@@ -141,3 +141,16 @@ func TestAnswerToALeasePasses(t *testing.T) {
 		t.Errorf("%s", r.reason)
 	}
 }
+
+// honeypotAt is a protection with the honeypot at telnet and from 1024 on of TCP, and at 1900 of UDP.
+func honeypotAt(remote nf.Addresses) nf.Policy {
+	return nf.Policy{Protection: []nf.Step{
+		{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: nf.Remote{In: remote, Out: remote}}},
+		{Name: "blocklist", Number: 2, Function: nf.Blocklist{}},
+		{Name: "ports", Number: 3, Function: nf.Ports{Trapped: model.PortSet{
+			TCP: []model.Ports{{First: telnet, Last: telnet}, {First: 1024, Last: 65535}}, UDP: []model.Ports{{First: 1900, Last: 1900}},
+		}}},
+		{Name: "honeypot", Number: 4, Function: nf.Honeypot{}},
+		{Name: "geofence", Number: 5, Function: nf.Geofence{}},
+	}}
+}
