@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	// 1. The words, and what stands on them alone.
 	"model":        {},
 	"config":       {"model", "nf", "nf/functions", "nf/match", "schema"},
-	"store":        {"model"},
+	"store":        {},
 	"mounts":       {},
 	"siphash":      {},
 	"netdev":       {},
@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"httperror":    {},
 	"lifecycle":    {},
 	"datapath":     {"model", "mounts", "netdev", "siphash"},
-	"lab/netns":    {"model", "netdev"},
+	"lab/netns":    {"netdev"},
 	"lab/packets":  {"model"},
 	"schema":       {"model"},
 	"nf":           {"model", "schema"},
@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"pool":       {"model"},
 	"registry":   {"model"},
 	"policy":     {"model"},
-	"guard/ban":  {"api", "lifecycle", "model", "store"},
+	"guard/ban":  {"api", "config", "lifecycle", "model", "store"},
 	"events":     {"api", "config", "httperror", "model", "process"},
 	"names/zone": {"model"},
 	"nameserver": {"model", "names/rebind", "names/zone", "siphash"},
@@ -55,36 +55,37 @@ var mayImport = map[string][]string{
 	"geodata":    {"guard/geo", "guard/lists"},
 	// A filter of answers, and what joins names, policy, pool and data plane: from a question to an answer.
 	"names/rebind":     {"model"},
-	"outbound":         {"api", "config", "datapath"}, // which addresses hosts leave by
+	"outbound":         {"config", "datapath"}, // which addresses hosts leave by
 	"names/allocation": {"api", "config", "datapath", "model", "nameserver", "policy", "pool"},
 	"guard/geo":        {"config", "model"},
-	"guard/lists":      {"api", "config", "httperror", "lifecycle", "model", "process"},
+	"guard/lists":      {"api", "config", "httperror", "lifecycle", "model"},
 	"guard/watch":      {"api", "config", "lifecycle", "model", "process"},
 	"machine":          {"api", "datapath", "model"},
 	"guard/honeypot":   {"api", "config", "datapath", "model"},
 	"balance":          {"api", "config", "datapath", "health", "lifecycle", "model", "nf/multipath"},
 	"capture":          {"api", "config", "datapath", "lifecycle", "nf"},
 	"names/realm":      {"api", "config", "model", "names/zone", "nameserver", "pool", "registry"},
-	"names/server":     {"api", "config", "datapath", "lifecycle", "model", "names/realm", "names/rebind", "nameserver", "store"},
+	"names/server":     {"api", "config", "datapath", "lifecycle", "model", "names/rebind", "nameserver", "store"},
 	"advice":           {"api", "config", "datapath", "lifecycle", "model", "nameserver", "policy"},
 	"ruleset":          {"config", "datapath", "model", "nf", "nf/match"},
 	"names/shared":     {"config", "datapath", "model", "registry"},
-	"plane":            {"api", "config", "datapath", "lifecycle", "model", "nf"},
+	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset"},
+	"plane":            {"api", "config", "datapath", "lifecycle", "nf"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"daemon":   {"advice", "api", "balance", "capture", "config", "datapath", "diagnose", "events", "guard/...", "health", "lab/packets", "lifecycle", "machine", "model", "names/...", "nameserver", "nf", "outbound", "plane", "policy", "pool", "registry", "ruleset", "store", "tenants"},
+	"daemon":   {"advice", "api", "balance", "capture", "config", "datapath", "diagnose", "events", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/lists", "guard/watch", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "store", "tenants"},
 	"api":      {"model"},
-	"client":   {"api", "model"},
+	"client":   {"api"},
 	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
 	"lab/demo": {"client", "guard/geo", "lab/netns", "lab/packets", "model", "mounts"},
 	// 4. The measuring lab; devices, scenarios and reports import bench, never the
 	// other way.
-	"lab/bench":            {"client", "lab/bench/method", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model", "mounts", "netdev"},
+	"lab/bench":            {"client", "lab/bench/method", "lab/bench/trafficgen", "lab/netns", "mounts", "netdev"},
 	"lab/bench/method":     {},
-	"lab/bench/trafficgen": {"lab/packets", "model"},
+	"lab/bench/trafficgen": {"lab/packets"},
 	"lab/planes":           {"datapath", "netdev"},
 	"lab/bench/replay":     {"lab/packets", "model"},
-	"lab/bench/dut":        {"client", "guard/geo", "lab/bench", "lab/bench/method", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model"},
-	"lab/bench/scenario":   {"client", "lab/bench", "lab/bench/method", "lab/bench/replay", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model", "nf"},
+	"lab/bench/dut":        {"client", "guard/geo", "lab/bench", "lab/bench/method", "lab/bench/trafficgen", "lab/netns"},
+	"lab/bench/scenario":   {"lab/bench", "lab/bench/method", "lab/bench/replay", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model", "nf"},
 	"lab/bench/report":     {"lab/bench", "lab/bench/method"},
 	"lab/bench/reproduce":  {"lab/bench", "lab/bench/method", "lab/bench/report"},
 }
@@ -92,8 +93,14 @@ var mayImport = map[string][]string{
 // Tests inside a package may also build packets, lay a lab and ask the daemon.
 var testsMayImport = []string{"client", "lab/netns", "lab/packets", "model"}
 
+// rooms are what the daemon joins; none knows another.
+var rooms = []string{
+	"advice", "balance", "capture", "diagnose", "events", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/lists", "guard/watch",
+	"machine", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "plane", "tenants",
+}
+
 // Scenarios are tried with devices, what a file says with functions, and functions on a bed.
-var testsMayAlsoImport = map[string][]string{"lab/bench/scenario": {"lab/bench/dut"}, "config": {"nf/..."}, "nf/meter": {"nf/..."}, "nf/object": {"nf/nftest"}, "daemon": {"nf/..."}}
+var testsMayAlsoImport = map[string][]string{"lab/bench/scenario": {"lab/bench/dut"}, "config": {"nf/..."}, "nf/meter": {"nf/..."}, "nf/object": {"nf/nftest"}, "daemon": {"nf/...", "pool"}}
 
 // Only these load programs and touch maps (rule 1); test/datapath runs them.
 var mayImportEBPF = []string{"internal/datapath", "internal/nf", "internal/nf/...", "internal/lab/bench/trafficgen", "internal/lab/planes", "test/datapath"}
@@ -209,8 +216,48 @@ func TestImports(t *testing.T) {
 	if len(packages) < 2 {
 		t.Fatalf("go list found %d packages: %s", len(packages), stderr.String())
 	}
-	for _, problem := range checkImports(packages) {
+	for _, problem := range slices.Concat(checkImports(packages), checkLoose(packages), checkRooms(mayImport)) {
 		t.Error(problem)
+	}
+}
+
+// checkLoose wants mayImport to say no more than there is.
+func checkLoose(packages []listing) (problems []string) {
+	for _, p := range packages {
+		name := strings.TrimPrefix(p.ImportPath, module+"/internal/")
+		for _, may := range mayImport[name] {
+			uses := func(imported string) bool { return covers(may, strings.TrimPrefix(imported, module+"/internal/")) }
+			if !slices.ContainsFunc(p.Imports, uses) {
+				problems = append(problems, fmt.Sprintf("internal/%s: does not import %s: take it out of mayImport and of .golangci.yml", name, may))
+			}
+		}
+	}
+	return problems
+}
+
+func checkRooms(may map[string][]string) (problems []string) {
+	for _, room := range rooms {
+		for _, other := range may[room] {
+			if slices.Contains(rooms, other) {
+				problems = append(problems, fmt.Sprintf("internal/%s: knows the room %s: declare the small interface it needs, daemon joins them", room, other))
+			}
+		}
+	}
+	return problems
+}
+
+func TestLooseImportsCanFail(t *testing.T) {
+	t.Parallel()
+	is := listing{ImportPath: module + "/internal/client"}
+	if problems := checkLoose([]listing{is}); len(problems) != 1 || !strings.Contains(problems[0], "internal/client: does not import api") {
+		t.Errorf("what a package does not import: got %q", problems)
+	}
+	is.Imports = []string{module + "/internal/api"}
+	if problems := checkLoose([]listing{is}); len(problems) != 0 {
+		t.Errorf("what it imports: got %q", problems)
+	}
+	if problems := checkRooms(map[string][]string{"guard/ban": {"model", "guard/geo"}}); len(problems) != 1 || !strings.Contains(problems[0], "knows the room guard/geo") {
+		t.Errorf("a room that knows another: got %q", problems)
 	}
 }
 
