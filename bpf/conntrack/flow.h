@@ -114,19 +114,20 @@ static __always_inline void session_fill(struct session *session, const struct f
 	session->protocol = flow->protocol;
 	session->origin = flow->origin;
 	session->judged = flow->judged;
-	session->life.stamp = tick;
-	session->life.tcp = TCP_NONE;
+	session->life.as.stamp = tick;
+	session->life.as.tcp = TCP_NONE;
 	if (flow->protocol == IPPROTO_TCP)
-		session->life.tcp = TCP_SYN;
-	session->life.version++;
+		session->life.as.tcp = TCP_SYN;
+	session->life.as.version++;
 	session->address_delta = address;
 	/* An ICMP checksum covers no addresses. */
 	session->l4_delta = flow->protocol == IPPROTO_ICMP ? port : checksum_add(address, port);
 	session->next_hop_out = flow->next_hop;
-	session->route_epoch = flow->route_epoch;
+	session->marks.as.route_epoch = flow->route_epoch;
 	session->next_hop_in = 0;
-	session->flags = flow->flags;
+	session->marks.as.flags = flow->flags;
 	__builtin_memset(&session->holds, 0, sizeof(session->holds));
+	session->proof.sent = 0;
 	session->opened = tick;
 	if (flow->origin == ORIGIN_POOL) {
 		session->holds.pool.binding = flow->binding;
@@ -143,17 +144,14 @@ static __always_inline void session_fill(struct session *session, const struct f
 static __always_inline bool session_list(__u32 number, struct session *session, struct homes homes)
 {
 	struct session_key key = session_inside_key(session);
-	union {
-		struct life life;
-		__u64 word;
-	} life = {.life = session->life};
+	union life life = session->life;
 	bool away = !homes_hold(homes, number);
 
 	if (away)
 		home_count(homes.first, 1);
-	life.life.phase = PHASE_LIVE;
+	life.as.phase = PHASE_LIVE;
 	/* A full barrier: who sees it live sees what it is filled with. */
-	__sync_lock_test_and_set((__u64 *)&session->life, life.word);
+	__sync_lock_test_and_set(&session->life.word, life.word);
 	return !away || index_insert(&session_index, session_place(&key), number);
 }
 
@@ -163,9 +161,9 @@ static __always_inline void session_unlist(__u32 number, struct session *session
 	struct session_key key = session_inside_key(session);
 	struct homes homes = homes_inside(&key);
 
-	session->life.stamp = tick;
+	session->life.as.stamp = tick;
 	barrier(); /* a sweep that sees it rest sees since when */
-	*(volatile __u8 *)&session->life.phase = PHASE_RESTING;
+	*(volatile __u8 *)&session->life.as.phase = PHASE_RESTING;
 	barrier();
 	if (homes_hold(homes, number))
 		return;
@@ -188,12 +186,12 @@ static __always_inline bool filter_join(__u32 number, struct session *session)
 		session->holds.mapping.filter = owner;
 		return true;
 	}
-	session->flags |= SESSION_FILTER_OWNER;
+	session->marks.as.flags |= SESSION_FILTER_OWNER;
 	session->holds.mapping.filter = number;
 	session->holds.mapping.filter_users = 1;
 	if (index_insert(&session_index, session_place(&key), number))
 		return true;
-	session->flags &= ~SESSION_FILTER_OWNER;
+	session->marks.as.flags &= ~SESSION_FILTER_OWNER;
 	session->holds.mapping.filter = 0;
 	return false;
 }
@@ -204,8 +202,8 @@ static __always_inline void filter_end(__u32 number, struct session *owner, __u3
 	struct session_key key = session_filter_key(owner);
 
 	index_remove(&session_index, session_place(&key), number);
-	owner->life.stamp = tick;
-	owner->life.phase = PHASE_RESTING;
+	owner->life.as.stamp = tick;
+	owner->life.as.phase = PHASE_RESTING;
 	count_statistic(STATISTIC_SESSIONS_FREED);
 }
 
@@ -218,7 +216,7 @@ static __always_inline void filter_leave(struct session *session, __u32 tick)
 	if (!owner || !owner->holds.mapping.filter_users)
 		return;
 	owner->holds.mapping.filter_users--;
-	if (!owner->holds.mapping.filter_users && owner->life.phase == PHASE_HOLDING)
+	if (!owner->holds.mapping.filter_users && owner->life.as.phase == PHASE_HOLDING)
 		filter_end(number, owner, tick);
 }
 
@@ -239,7 +237,7 @@ static __always_inline void session_uncount(struct session *session)
 {
 	bool counted = session_take_mark(session, SESSION_COUNTED);
 
-	if (session_is_led(session->origin) && !(session->flags & SESSION_HAIRPIN))
+	if (session_is_led(session->origin) && !(session->marks.as.flags & SESSION_HAIRPIN))
 		led_leave(session->private_address);
 	if (!counted)
 		return;
@@ -266,9 +264,9 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
 		mapping_release(session->holds.mapping.slot, session->origin == ORIGIN_MAPPING,
 				settings->port_quarantine, tick);
 		filter_leave(session, tick);
-		if (session->flags & SESSION_FILTER_OWNER) {
+		if (session->marks.as.flags & SESSION_FILTER_OWNER) {
 			if (session->holds.mapping.filter_users)
-				session->life.phase = PHASE_HOLDING;
+				session->life.as.phase = PHASE_HOLDING;
 			else
 				filter_end(number, session, tick);
 			return 1;

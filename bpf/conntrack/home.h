@@ -62,16 +62,6 @@ static __always_inline bool homes_hold(struct homes homes, __u32 number)
 	return number / HOME_RECORDS == homes.first || number / HOME_RECORDS == homes.second;
 }
 
-/* The word of a record in which its home counts; always compared and swapped whole. */
-union home_word {
-	struct {
-		__u16 route_epoch;
-		__u8 flags;
-		__u8 away;
-	};
-	__u32 word;
-};
-
 /* One session of the home more, or less, that is away. They may come under different stripes. */
 static __always_inline void home_count(__u32 home, int change)
 {
@@ -80,18 +70,17 @@ static __always_inline void home_count(__u32 home, int change)
 	if (!first)
 		return;
 	for (int tries = 0; tries < 16; tries++) {
-		__u32 *word = (__u32 *)&first->route_epoch;
-		union home_word old = {.word = *(volatile __u32 *)word}, new = old;
+		union marks old = {.word = *(volatile __u32 *)&first->marks.word}, new = old;
 
-		if (old.away == AWAY_MOST)
+		if (old.as.away == AWAY_MOST)
 			return;
-		new.away += change;
-		if (__sync_val_compare_and_swap(word, old.word, new.word) == old.word)
+		new.as.away += change;
+		if (__sync_val_compare_and_swap(&first->marks.word, old.word, new.word) == old.word)
 			return;
 	}
 	/* A count too low would hide a session; one too high only costs time. */
 	if (change > 0)
-		*(volatile __u8 *)&first->away = AWAY_MOST;
+		*(volatile __u8 *)&first->marks.as.away = AWAY_MOST;
 }
 
 /*
@@ -100,7 +89,7 @@ static __always_inline void home_count(__u32 home, int change)
  */
 static __always_inline bool home_is_inside(const struct session *session, const struct session_key *key)
 {
-	__u64 differs = *(const volatile __u8 *)&session->life.phase ^ PHASE_LIVE;
+	__u64 differs = *(const volatile __u8 *)&session->life.as.phase ^ PHASE_LIVE;
 
 	barrier();
 	differs |= session->private_address ^ key->local;
@@ -113,7 +102,7 @@ static __always_inline bool home_is_inside(const struct session *session, const 
 
 static __always_inline bool home_is_outside(const struct session *session, const struct tuple *tuple)
 {
-	__u64 differs = *(const volatile __u8 *)&session->life.phase ^ PHASE_LIVE;
+	__u64 differs = *(const volatile __u8 *)&session->life.as.phase ^ PHASE_LIVE;
 
 	barrier();
 	differs |= session->external_address ^ tuple->destination;

@@ -209,7 +209,7 @@ static __always_inline __u32 record_of_home(__u32 home)
 		__u32 number = home * HOME_RECORDS + i;
 		struct session *session = session_at(number);
 
-		if (session && session->life.phase == PHASE_FREE && record_claim(number))
+		if (session && session->life.as.phase == PHASE_FREE && record_claim(number))
 			return number;
 	}
 	return RECORD_NONE;

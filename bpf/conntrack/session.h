@@ -35,14 +35,14 @@ static __always_inline bool session_matches(__u32 number, const void *wanted)
 	switch (key->side) {
 	case KEY_INSIDE:
 		return session->private_address == key->local && session->private_port == key->local_port &&
-		       session->remote_port == key->remote_port && session->life.phase == PHASE_LIVE;
+		       session->remote_port == key->remote_port && session->life.as.phase == PHASE_LIVE;
 	case KEY_OUTSIDE:
 		return session->external_address == key->local && session->external_port == key->local_port &&
-		       session->remote_port == key->remote_port && session->life.phase == PHASE_LIVE;
+		       session->remote_port == key->remote_port && session->life.as.phase == PHASE_LIVE;
 	default:
 		return session->private_address == key->local && session->private_port == key->local_port &&
-		       (session->flags & SESSION_FILTER_OWNER) && session->life.phase != PHASE_FREE &&
-		       session->life.phase != PHASE_RESTING;
+		       (session->marks.as.flags & SESSION_FILTER_OWNER) && session->life.as.phase != PHASE_FREE &&
+		       session->life.as.phase != PHASE_RESTING;
 	}
 }
 
@@ -85,7 +85,7 @@ static __always_inline void homes_touch(struct homes homes)
 		struct session *session = session_at(homes_record(homes, i));
 
 		if (session)
-			(void)*(volatile __u8 *)&session->life.phase;
+			(void)*(volatile __u8 *)&session->life.as.phase;
 	}
 }
 
@@ -103,7 +103,7 @@ static __always_inline __u32 session_find_inside(const struct session_key *key, 
 		if (session && home_is_inside(session, key))
 			return number;
 	}
-	return first && first->away ? session_find_indexed(key) : 0;
+	return first && first->marks.as.away ? session_find_indexed(key) : 0;
 }
 
 /* The same of a packet from inside, whose homes are known. */
@@ -206,62 +206,62 @@ static __always_inline bool session_is_of(const struct session *session, const s
 /* Tentative, and its client has proved nothing in time: it is as if it were not there. */
 static __always_inline bool session_is_over(const struct session *session)
 {
-	return __builtin_expect(session->flags & SESSION_TENTATIVE, 0) &&
-	       (__s32)(clock_tick() - session->life.stamp) > TENTATIVE_TICKS;
+	return __builtin_expect(session->marks.as.flags & SESSION_TENTATIVE, 0) &&
+	       (__s32)(clock_tick() - session->life.as.stamp) > TENTATIVE_TICKS;
 }
 
 /* Sets flags, or takes them away, while others change what shares their word. */
 static __always_inline void session_mark(struct session *session, __u8 flags)
 {
-	union home_word mark = {.flags = flags};
+	union marks mark = {.as.flags = flags};
 
-	__sync_fetch_and_or((__u32 *)&session->route_epoch, mark.word);
+	__sync_fetch_and_or(&session->marks.word, mark.word);
 }
 
 static __always_inline void session_unmark(struct session *session, __u8 flags)
 {
-	union home_word mark = {.flags = flags};
+	union marks mark = {.as.flags = flags};
 
-	__sync_fetch_and_and((__u32 *)&session->route_epoch, ~mark.word);
+	__sync_fetch_and_and(&session->marks.word, ~mark.word);
 }
 
 /* Takes a flag away; whether it was there, for one of several who do. */
 static __always_inline bool session_take_mark(struct session *session, __u8 flag)
 {
-	union home_word mark = {.flags = flag};
+	union marks mark = {.as.flags = flag};
 
-	return __sync_fetch_and_and((__u32 *)&session->route_epoch, ~mark.word) & mark.word;
+	return __sync_fetch_and_and(&session->marks.word, ~mark.word) & mark.word;
 }
 
 /* How long it may be idle in its state. */
 static __always_inline __u32 state_timeout(const struct settings *settings, const struct session *session)
 {
-	if (session->flags & SESSION_TENTATIVE)
+	if (session->marks.as.flags & SESSION_TENTATIVE)
 		return TENTATIVE_TICKS;
 	switch (session->protocol) {
 	case IPPROTO_TCP:
-		return tcp_timeout(settings, session->life.tcp);
+		return tcp_timeout(settings, session->life.as.tcp);
 	case IPPROTO_UDP:
 		if (!session_is_outbound(session->origin))
-			return session->flags & SESSION_ANSWERED ? settings->udp : settings->udp_unanswered;
+			return session->marks.as.flags & SESSION_ANSWERED ? settings->udp : settings->udp_unanswered;
 		/* A resolver takes a port for each question, and needs it no more once it is answered (RFC 4787 REQ-5a). */
 		return session->remote_port == bpf_htons(53) ? settings->dns : settings->udp;
 	case IPPROTO_ICMP:
 		return settings->icmp;
 	}
-	return session->flags & SESSION_ANSWERED ? settings->others : settings->others_unanswered;
+	return session->marks.as.flags & SESSION_ANSWERED ? settings->others : settings->others_unanswered;
 }
 
 /* The most that it may be for the sake of others, where dnat or 1:1 lets in whoever comes. */
 static __always_inline __u32 led_patience(const struct settings *settings, const struct session *session)
 {
-	__u32 eighths = session->flags & SESSION_HAIRPIN ? 0 : led_eighths(session->private_address, settings);
+	__u32 eighths = session->marks.as.flags & SESSION_HAIRPIN ? 0 : led_eighths(session->private_address, settings);
 
-	if (session->protocol == IPPROTO_TCP && session->life.tcp > TCP_SYN_BOTH)
+	if (session->protocol == IPPROTO_TCP && session->life.as.tcp > TCP_SYN_BOTH)
 		return ~0U;
 	if (session->protocol == IPPROTO_TCP)
 		return eighths >= LED_SHORT ? LED_SHORT_TICKS : LED_TICKS;
-	if (session->flags & SESSION_ANSWERED)
+	if (session->marks.as.flags & SESSION_ANSWERED)
 		return eighths >= LED_FULL ? LED_TICKS : ~0U;
 	return eighths >= LED_SHORT ? LED_SHORT_TICKS : ~0U;
 }
@@ -287,13 +287,13 @@ enum turn {
 static __always_inline bool led_believes(struct session *session, const struct packet *packet, enum direction direction)
 {
 	return direction == DIRECTION_IN && (packet->tcp_flags & TCP_FLAG_ACK) &&
-	       guard_is_seen(&session->holds.tcp.guard, packet);
+	       guard_is_seen(&session->proof.guard, packet);
 }
 
 /* Whether a led session may stand, and count with its remote address: many may have begun before one of them was proved. */
 static __always_inline bool led_may_stand(const struct session *session, __u32 generation)
 {
-	return (session->flags & SESSION_HAIRPIN) ||
+	return (session->marks.as.flags & SESSION_HAIRPIN) ||
 	       remote_judge(session->remote_address, settings_get(generation), clock_tick()) == REASON_NONE;
 }
 
@@ -302,26 +302,23 @@ static __always_inline enum turn session_turn(struct session *session, __u8 tcp_
 					      __u32 tick, bool *changed)
 {
 	bool opens = direction == tcp_opener(session->origin);
-	union {
-		__u64 word;
-		struct life life;
-	} old, new;
+	union life old, new;
 
 	for (int tries = 0; tries < 4; tries++) {
-		old.word = *(volatile __u64 *)&session->life;
+		old.word = *(volatile __u64 *)&session->life.word;
 		new.word = old.word;
-		new.life.tcp = tcp_next(old.life.tcp, tcp_flags, direction, opens);
-		if (new.life.tcp == old.life.tcp || old.life.phase != PHASE_LIVE)
+		new.as.tcp = tcp_next(old.as.tcp, tcp_flags, direction, opens);
+		if (new.as.tcp == old.as.tcp || old.as.phase != PHASE_LIVE)
 			return TURN_NONE;
-		new.life.stamp = tick;
-		if (__sync_val_compare_and_swap((__u64 *)&session->life, old.word, new.word) != old.word)
+		new.as.stamp = tick;
+		if (__sync_val_compare_and_swap(&session->life.word, old.word, new.word) != old.word)
 			continue;
 		*changed = true;
-		if (session_is_led(session->origin) && old.life.tcp == TCP_SYN_BOTH)
+		if (session_is_led(session->origin) && old.as.tcp == TCP_SYN_BOTH)
 			return TURN_OPENS; /* it is proved */
-		if (tcp_is_closing(old.life.tcp) == tcp_is_closing(new.life.tcp))
+		if (tcp_is_closing(old.as.tcp) == tcp_is_closing(new.as.tcp))
 			return TURN_NONE;
-		return tcp_is_closing(new.life.tcp) ? TURN_CLOSES : TURN_OPENS;
+		return tcp_is_closing(new.as.tcp) ? TURN_CLOSES : TURN_OPENS;
 	}
 	return TURN_NONE;
 }
@@ -335,9 +332,9 @@ __noinline enum turn session_change(struct session *session, const struct packet
 	if (!session || !packet)
 		return TURN_STAYS;
 	if ((packet->tcp_flags & (TCP_FLAG_RST | TCP_FLAG_FIN)) &&
-	    !guard_believes(&session->holds.tcp.guard, packet, direction))
+	    !guard_believes(&session->proof.guard, packet, direction))
 		return TURN_NONE;
-	if (session->life.tcp == TCP_SYN_BOTH && session_is_led(session->origin) &&
+	if (session->life.as.tcp == TCP_SYN_BOTH && session_is_led(session->origin) &&
 	    (!led_believes(session, packet, direction) || !led_may_stand(session, packet->generation)))
 		return TURN_NONE;
 	turn = session_turn(session, packet->tcp_flags, direction, clock_tick(), &changed);
@@ -352,8 +349,8 @@ static __always_inline enum turn session_touch(struct session *session, const st
 					       enum direction direction, __u32 tick)
 {
 	if (session->protocol == IPPROTO_TCP) {
-		struct guard *guard = &session->holds.tcp.guard;
-		__u8 flags = packet->tcp_flags, state = session->life.tcp;
+		struct guard *guard = &session->proof.guard;
+		__u8 flags = packet->tcp_flags, state = session->life.as.tcp;
 		__u8 next = tcp_next(state, flags, direction, direction == tcp_opener(session->origin));
 
 		guard_follow(guard, packet, direction, next);
@@ -366,7 +363,7 @@ static __always_inline enum turn session_touch(struct session *session, const st
 		if (!tcp_refreshes(state))
 			return TURN_NONE;
 	}
-	if (session->life.stamp != tick)
-		session->life.stamp = tick;
+	if (session->life.as.stamp != tick)
+		session->life.as.stamp = tick;
 	return TURN_NONE;
 }

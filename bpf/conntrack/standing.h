@@ -13,8 +13,8 @@
 
 static __always_inline bool session_stands(const struct session *session)
 {
-	return !(session->flags & SESSION_TENTATIVE) &&
-	       (session->protocol != IPPROTO_TCP || !tcp_is_closing(session->life.tcp));
+	return !(session->marks.as.flags & SESSION_TENTATIVE) &&
+	       (session->protocol != IPPROTO_TCP || !tcp_is_closing(session->life.as.tcp));
 }
 
 static __always_inline void standing_count(struct binding *binding, int change)
@@ -28,7 +28,7 @@ static __always_inline void standing_count(struct binding *binding, int change)
 static __always_inline void standing_leave(struct session *session, struct binding *binding)
 {
 	standing_count(binding, -1);
-	if (session->flags & SESSION_KNOWN)
+	if (session->marks.as.flags & SESSION_KNOWN)
 		known_leave(session->remote_address, binding->number, session->protocol);
 }
 
@@ -50,11 +50,11 @@ __noinline int standing_close(struct session *session)
 /* Counts it with its remote address from now on. Whoever takes the mark away leaves: it may have closed or ended meanwhile. */
 static __always_inline void standing_join(struct session *session)
 {
-	if ((session->flags & (SESSION_HAIRPIN | SESSION_COUNTED)) ||
+	if ((session->marks.as.flags & (SESSION_HAIRPIN | SESSION_COUNTED)) ||
 	    !remote_join(session->remote_address, clock_tick()))
 		return;
 	session_mark(session, SESSION_COUNTED);
-	if ((!session_stands(session) || session->life.phase != PHASE_LIVE) &&
+	if ((!session_stands(session) || session->life.as.phase != PHASE_LIVE) &&
 	    session_take_mark(session, SESSION_COUNTED))
 		remote_leave(session->remote_address);
 }
@@ -79,13 +79,13 @@ __noinline int standing_return(struct session *session)
 
 	if (!session)
 		return 0;
-	if (!session_is_led(session->origin) || session->life.tcp > TCP_SYN_BOTH)
+	if (!session_is_led(session->origin) || session->life.as.tcp > TCP_SYN_BOTH)
 		standing_join(session);
 	binding = session->origin == ORIGIN_POOL ? binding_at(session->holds.pool.binding) : 0;
 	if (!binding)
 		return 0;
 	standing_count(binding, 1);
-	if ((session->flags & SESSION_KNOWN) &&
+	if ((session->marks.as.flags & SESSION_KNOWN) &&
 	    known_join(session->remote_address, binding->number, session->protocol, 0xffff) != KNOWN_JOINED)
 		session_unmark(session, SESSION_KNOWN);
 	return 1;

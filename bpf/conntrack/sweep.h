@@ -48,21 +48,21 @@ static __always_inline bool sweep_is_past(const struct sweep *sweep, __u32 since
 
 static __always_inline bool sweep_is_due(const struct sweep *sweep, const struct session *session)
 {
-	if (session->life.phase != PHASE_LIVE)
+	if (session->life.as.phase != PHASE_LIVE)
 		return false;
 	if (sweep->address && (session->external_address != sweep->address || session->origin == ORIGIN_POOL))
 		return false;
 	if (sweep->end)
-		return !sweep->use || sweep->use == session->life.version + 1U;
-	return sweep_is_past(sweep, session->life.stamp, session_timeout(sweep->settings, session)) ||
+		return !sweep->use || sweep->use == session->life.as.version + 1U;
+	return sweep_is_past(sweep, session->life.as.stamp, session_timeout(sweep->settings, session)) ||
 	       own_is_void(session, sweep->generation);
 }
 
 /* When an operator ends sessions, the daemon waits for the programs that run, and sweeps: that is rest enough. */
 static __always_inline void sweep_rested(const struct sweep *sweep, struct session *ended)
 {
-	if (ended && ended->life.phase == PHASE_RESTING)
-		ended->life.stamp = sweep->tick - REST - 1;
+	if (ended && ended->life.as.phase == PHASE_RESTING)
+		ended->life.as.stamp = sweep->tick - REST - 1;
 }
 
 static __noinline int sweep_live(__u32 number, struct session *session, struct sweep *sweep)
@@ -102,16 +102,16 @@ static long sweep_session(__u32 bit, struct sweep *sweep)
 	if (!session)
 		return 1;
 	sweep->visits++;
-	switch (session->life.phase) {
+	switch (session->life.as.phase) {
 	case PHASE_LIVE:
 		if (sweep_is_due(sweep, session))
 			sweep_changed(sweep, sweep_live(number, session, sweep));
-		else if (sweep->tick - session->life.stamp < SWEEP_SEES)
+		else if (sweep->tick - session->life.as.stamp < SWEEP_SEES)
 			remote_see(session->remote_address);
 		break;
 	case PHASE_RESTING:
-		if (!sweep->end && sweep_is_past(sweep, session->life.stamp, REST)) {
-			*(volatile __u8 *)&session->life.phase = PHASE_FREE;
+		if (!sweep->end && sweep_is_past(sweep, session->life.as.stamp, REST)) {
+			*(volatile __u8 *)&session->life.as.phase = PHASE_FREE;
 			sweep->rested |= 1ULL << (bit & 63);
 			sweep->gone[session_is_outbound(session->origin)]++;
 		}
@@ -159,10 +159,10 @@ static __always_inline __u32 sweep_sessions(struct sweep *sweep)
 
 static __always_inline bool quarantine_is_over(__u32 slot, struct endpoint endpoint, const struct sweep *sweep)
 {
-	__u32 *ended = mapping_users(slot);
+	union mapping_use *use = mapping_use(slot);
 
-	return endpoint.phase == PHASE_QUARANTINED && ended &&
-	       (sweep->end || sweep_is_past(sweep, *ended, sweep->settings->port_quarantine));
+	return endpoint.phase == PHASE_QUARANTINED && use &&
+	       (sweep->end || sweep_is_past(sweep, use->ended, sweep->settings->port_quarantine));
 }
 
 static long sweep_mapping(__u32 round, struct sweep *sweep)

@@ -173,7 +173,7 @@ __noinline int context_put(__u64 tag, __u32 whose, __u32 session, enum context_s
 static __always_inline bool session_has(const struct session *session, __u32 source, __u32 destination, __u8 protocol,
 					enum direction direction)
 {
-	if (*(const volatile __u8 *)&session->life.phase != PHASE_LIVE || session->protocol != protocol)
+	if (*(const volatile __u8 *)&session->life.as.phase != PHASE_LIVE || session->protocol != protocol)
 		return false;
 	return direction == DIRECTION_OUT
 		       ? session->private_address == source && session->remote_address == destination

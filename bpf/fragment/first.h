@@ -22,7 +22,7 @@ static __always_inline enum reason first_number(const struct session *session, _
 		*number = context_number(word);
 		return REASON_NONE;
 	}
-	if (other && other->life.phase == PHASE_LIVE) {
+	if (other && other->life.as.phase == PHASE_LIVE) {
 		context_put(tag, whose, 0, CONTEXT_DEAD, 0);
 		return REASON_DROP_BAD_FRAGMENT;
 	}

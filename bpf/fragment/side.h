@@ -17,7 +17,7 @@ static __always_inline enum reason later_judge(ctx_t *ctx, struct packet *packet
 		if (reason != REASON_NONE)
 			return reason;
 	}
-	return session->flags & SESSION_TENTATIVE ? REASON_DROP_CLAIM_UNPROVED : REASON_NONE;
+	return session->marks.as.flags & SESSION_TENTATIVE ? REASON_DROP_CLAIM_UNPROVED : REASON_NONE;
 }
 
 /* Writes what a fragment has to be translated: addresses, and its number on the way out. */
@@ -67,7 +67,7 @@ static __always_inline int later_send(ctx_t *ctx, const struct packet *packet, s
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 	if (forward_hop(ctx, session, direction, clock_tick(), control->route_epoch, &hop) != ROUTE_FOUND)
 		return verdict(ctx, packet, REASON_DROP_NO_ROUTE, side);
-	if (hop && packet->wire_length > hop->mtu && packet->dont_fragment)
+	if (hop && packet->wire_length > hop->key.as.mtu && packet->dont_fragment)
 		return verdict(ctx, packet, REASON_DROP_TOO_BIG, side);
 	if (!later_rewrite(ctx, session, direction, identification))
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
@@ -88,7 +88,7 @@ static __always_inline int later_follow(ctx_t *ctx, struct packet *packet, struc
 	reason = later_judge(ctx, packet, session, direction);
 	if (reason != REASON_NONE)
 		return verdict(ctx, packet, reason, side);
-	if (!(session->flags & SESSION_HAIRPIN))
+	if (!(session->marks.as.flags & SESSION_HAIRPIN))
 		return later_send(ctx, packet, session, direction, context_number(word), side);
 	if (side == SIDE_PUBLIC)
 		return verdict(ctx, packet, REASON_DROP_SPOOFED_SOURCE, side);

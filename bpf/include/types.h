@@ -171,11 +171,24 @@ enum tcp_state {
 };
 
 /* The word of a session that changes while it lives; the TCP state by compare-and-swap of the whole. */
-struct life {
-	__u32 stamp; /* tick of the last packet that refreshed it */
-	__u8 phase;
-	__u8 tcp;
-	__u16 version; /* counts the uses of this record: SWEEP_END ends only the one that is meant */
+union life {
+	struct {
+		__u32 stamp; /* tick of the last packet that refreshed it */
+		__u8 phase;
+		__u8 tcp;
+		__u16 version; /* counts the uses of this record: SWEEP_END ends only the one that is meant */
+	} as;
+	__u64 word;
+};
+
+/* Another one, of which each part changes by itself: flags and away by an atomic operation on the whole. */
+union marks {
+	struct {
+		__u16 route_epoch; /* of the next hops */
+		__u8 flags;
+		__u8 away; /* of the home that this record begins: its sessions that stand elsewhere, see home.h */
+	} as;
+	__u32 word;
 };
 
 /* The upper half of each direction's last sequence number, in network byte order, conntrack/sequence.h. */
@@ -190,17 +203,18 @@ union holds {
 		__u32 binding;	/* its slot, which nobody else gets while the session's record names it */
 		__u32 service;	/* the number of the name that it was asked for by, 0 for none */
 		__u32 expected; /* tentative: the host's first number and 1, the least that proves its client */
-		__u32 sent;	/* tentative: the number behind what the host has sent, the most that proves it */
 	} pool;			/* ORIGIN_POOL */
 	struct {
 		__u32 slot;	    /* of its mapping */
 		__u32 filter;	    /* session that owns the filter entry, may be itself */
 		__u32 filter_users; /* sessions that lean on this one's filter entry, itself included */
 	} mapping;		    /* ORIGIN_INSIDE, ORIGIN_MAPPING */
-	struct {
-		__u32 by_origin[3];
-		struct guard guard;
-	} tcp; /* of every origin, but not of a tentative one */
+};
+
+/* By which TCP tells whom to believe: SESSION_TENTATIVE says which. */
+union proof {
+	struct guard guard; /* of every session, but not of a tentative one */
+	__u32 sent;	    /* tentative: the number behind what the host has sent, the most that proves its client */
 };
 
 /* One 5-tuple pair through the gateway. One cache line: all that a packet of the flow needs. */
@@ -214,16 +228,15 @@ struct session {
 	__u8 protocol;
 	__u8 origin;
 	__u32 judged; /* by whom, chain.h */
-	struct life life __attribute__((aligned(8)));
+	union life life;
 	__u16 address_delta; /* checksum difference private → external, address alone */
 	__u16 l4_delta;	     /* the same for the L4 checksum */
 	__u16 next_hop_out;
 	__u16 next_hop_in;
-	__u16 route_epoch;
-	__u8 flags;
-	__u8 away;    /* of the home that this record begins: its sessions that stand elsewhere, see home.h */
+	union marks marks;
 	__u32 opened; /* tick */
 	union holds holds;
+	union proof proof;
 };
 
 /* The internal endpoint behind an external port. */
@@ -242,10 +255,15 @@ struct endpoint {
 #define MAPPING_USERS	0xfffff	 /* bits of them all */
 #define MAPPING_INBOUND 0x100000 /* one from outside */
 
+/* By the endpoint's phase. */
+union mapping_use {
+	__u32 users; /* live: sessions that use it, and in the high bits those opened from outside */
+	__u32 ended; /* quarantined: the tick of the last one's end */
+};
+
 struct mapping_block {
 	__u64 endpoint[MAPPING_BLOCK]; /* struct endpoint, read and written whole */
-	/* Sessions that use it, and in the high bits those opened from outside; while quarantined, the tick of the last end. */
-	__u32 users[MAPPING_BLOCK];
+	union mapping_use use[MAPPING_BLOCK];
 };
 
 /* An address that we answer for. */
@@ -265,11 +283,19 @@ struct address {
 	__u8 pad[3];
 };
 
+/* Which neighbour: compared and swapped whole. */
+union next_hop_key {
+	struct {
+		__u32 gateway;
+		__u16 ifindex;
+		__u16 mtu; /* of the route: two destinations behind one neighbour may differ */
+	} as;
+	__u64 word;
+};
+
 /* What a route lookup taught us of one neighbour. */
 struct next_hop {
-	__u32 gateway; /* with ifindex and mtu the key, compared and swapped as one word */
-	__u16 ifindex;
-	__u16 mtu;     /* of the route: two destinations behind one neighbour may differ */
+	union next_hop_key key;
 	__u32 stamp;   /* tick of the last confirmation */
 	__u8 redirect; /* enum redirect: what the interface takes */
 	__u8 pad[3];

@@ -59,12 +59,12 @@ static __always_inline void mapping_set(__u32 slot, struct endpoint endpoint)
 		*(volatile __u64 *)&block->endpoint[slot % MAPPING_BLOCK] = u.word;
 }
 
-/* Its sessions, or the tick of the last one's end; 0 only for the verifier's sake. */
-static __always_inline __u32 *mapping_users(__u32 slot)
+/* Its sessions, or the last one's end; 0 only for the verifier's sake. */
+static __always_inline union mapping_use *mapping_use(__u32 slot)
 {
 	struct mapping_block *block = mapping_block(slot);
 
-	return block ? &block->users[slot % MAPPING_BLOCK] : 0;
+	return block ? &block->use[slot % MAPPING_BLOCK] : 0;
 }
 
 static __always_inline bool mapping_matches(__u32 slot, const void *wanted)
@@ -137,30 +137,30 @@ static __always_inline void mapping_free(__u32 slot)
 /* Whether one session more from outside may use a mapping that stands. */
 static __always_inline bool mapping_is_full(__u32 slot, const struct limits *limits)
 {
-	__u32 *users = mapping_users(slot);
+	union mapping_use *use = mapping_use(slot);
 
-	return !users || *users / MAPPING_INBOUND >= limits->mapping_sessions ||
-	       (*users & MAPPING_USERS) == MAPPING_USERS;
+	return !use || use->users / MAPPING_INBOUND >= limits->mapping_sessions ||
+	       (use->users & MAPPING_USERS) == MAPPING_USERS;
 }
 
 /* One session more on a mapping that stands. */
 static __noinline bool mapping_join(__u32 slot, bool inbound)
 {
 	struct endpoint endpoint = mapping_at(slot);
-	__u32 *users = mapping_users(slot);
+	union mapping_use *use = mapping_use(slot);
 
-	if (!users)
+	if (!use)
 		return false;
 	if (endpoint.phase == PHASE_LIVE) {
-		if ((*users & MAPPING_USERS) == MAPPING_USERS)
+		if ((use->users & MAPPING_USERS) == MAPPING_USERS)
 			return false;
 		if (!DRY)
-			*users += inbound ? MAPPING_INBOUND + 1 : 1;
+			use->users += inbound ? MAPPING_INBOUND + 1 : 1;
 		return true;
 	}
 	if (DRY)
 		return true;
-	*users = 1;
+	use->users = 1;
 	endpoint.phase = PHASE_LIVE;
 	mapping_set(slot, endpoint);
 	return true;
@@ -207,16 +207,16 @@ __noinline enum reason mapping_acquire(ctx_t *ctx, const struct tuple *tuple, __
 static __noinline int mapping_release(__u32 slot, bool inbound, __u32 quarantine, __u32 tick)
 {
 	struct endpoint endpoint = mapping_at(slot);
-	__u32 *users = mapping_users(slot);
+	union mapping_use *use = mapping_use(slot);
 
-	if (!users || endpoint.phase != PHASE_LIVE)
+	if (!use || endpoint.phase != PHASE_LIVE)
 		return 0;
-	*users -= inbound ? MAPPING_INBOUND + 1 : 1;
-	if (*users & MAPPING_USERS)
+	use->users -= inbound ? MAPPING_INBOUND + 1 : 1;
+	if (use->users & MAPPING_USERS)
 		return 0;
 	/* TCP is exempt from the quarantine: its sessions end by their state. */
 	if (quarantine && slot_protocol(slot) != IPPROTO_TCP) {
-		*users = tick;
+		use->ended = tick;
 		endpoint.phase = PHASE_QUARANTINED;
 		mapping_set(slot, endpoint);
 	} else {

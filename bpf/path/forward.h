@@ -18,10 +18,10 @@
 static __always_inline void flow_meet(struct session *session, __u32 generation, enum direction direction)
 {
 	if (direction == DIRECTION_OUT) {
-		if (!(session->flags & SESSION_ANSWERED))
+		if (!(session->marks.as.flags & SESSION_ANSWERED))
 			standing_answer(session, generation);
 	} else if (session->origin == ORIGIN_POOL &&
-		   (session->flags & (SESSION_ANSWERED | SESSION_SETTLED)) == SESSION_ANSWERED) {
+		   (session->marks.as.flags & (SESSION_ANSWERED | SESSION_SETTLED)) == SESSION_ANSWERED) {
 		proof_answered(session, generation);
 	}
 }
@@ -36,11 +36,12 @@ static __always_inline void flow_touch(struct session *session, const struct pac
 		return;
 	if (session_is_outbound(session->origin)) {
 		session_touch(session, packet, direction, tick);
-		if (direction == DIRECTION_IN && is_basic(session->protocol) && !(session->flags & SESSION_ANSWERED))
+		if (direction == DIRECTION_IN && is_basic(session->protocol) &&
+		    !(session->marks.as.flags & SESSION_ANSWERED))
 			session_mark(session, SESSION_ANSWERED);
 		return;
 	}
-	if (session->flags & SESSION_TENTATIVE)
+	if (session->marks.as.flags & SESSION_TENTATIVE)
 		return;
 	turn = session_touch(session, packet, direction, tick);
 	if (session->protocol != IPPROTO_TCP)
@@ -64,10 +65,10 @@ __noinline enum route session_route(ctx_t *ctx, struct session *session, enum di
 	query.source = out ? session->external_address : session->remote_address;
 	query.destination = out ? session->remote_address : session->private_address;
 	route = route_recall(ctx, &query, epoch);
-	if (session->route_epoch != epoch) {
+	if (session->marks.as.route_epoch != epoch) {
 		session->next_hop_in = 0;
 		session->next_hop_out = 0;
-		session->route_epoch = epoch;
+		session->marks.as.route_epoch = epoch;
 	}
 	*number = query.number;
 	if (route > ROUTE_NO_NEIGHBOUR)
@@ -111,7 +112,7 @@ static __always_inline int forward_send(ctx_t *ctx, const struct packet *packet,
 		return CTX_PASS;
 	}
 	/* A length that is not known is too long, too. */
-	if (hop->redirect < CTX_REDIRECTS || (__u16)(packet->wire_length - 1) >= hop->mtu) {
+	if (hop->redirect < CTX_REDIRECTS || (__u16)(packet->wire_length - 1) >= hop->key.as.mtu) {
 		/* The kernel decrements the TTL, and fragments where the sender allows it. */
 		reason_count(REASON_FORWARDED_BY_STACK);
 		return CTX_PASS;
@@ -119,7 +120,7 @@ static __always_inline int forward_send(ctx_t *ctx, const struct packet *packet,
 	if (!packet_fill_sum(ctx, packet) || !forward_link(ctx, hop))
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 	reason_count(REASON_FORWARDED);
-	return bpf_redirect(hop->ifindex, 0);
+	return bpf_redirect(hop->key.as.ifindex, 0);
 }
 
 /* The next hop for the session's direction in *hop (0: no neighbour yet); ROUTE_FOUND or why there is none. */
@@ -130,7 +131,7 @@ static __always_inline enum route forward_hop(ctx_t *ctx, struct session *sessio
 	enum route route;
 
 	*hop = 0;
-	if (number && session->route_epoch == epoch) {
+	if (number && session->marks.as.route_epoch == epoch) {
 		*hop = next_hop_at(number);
 		if (*hop && tick - (*hop)->stamp < NEXT_HOP_FRESH) {
 			if ((*hop)->used != tick)
@@ -155,7 +156,7 @@ static __always_inline enum reason forward_number(ctx_t *ctx, const struct packe
 						  const struct session *session, enum direction direction)
 {
 	if (__builtin_expect(packet->fragment, 0))
-		return direction == DIRECTION_OUT && (session->flags & SESSION_HAIRPIN)
+		return direction == DIRECTION_OUT && (session->marks.as.flags & SESSION_HAIRPIN)
 			       ? fragment_turn(ctx, packet, session)
 			       : fragment_leave(ctx, packet, session, direction);
 	if (direction == DIRECTION_OUT && !packet->dont_fragment &&
@@ -173,7 +174,7 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 	struct next_hop *hop;
 	enum reason reason;
 
-	if (!DRY && __builtin_expect(session->flags & SESSION_TENTATIVE, 0)) {
+	if (!DRY && __builtin_expect(session->marks.as.flags & SESSION_TENTATIVE, 0)) {
 		reason = tentative_pass(ctx, packet, session, direction);
 
 		if (proof_is_lost(reason) && refusals_are_on(packet))
@@ -183,7 +184,7 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 	}
 	if (__builtin_expect(packet->ttl <= 1, 0))
 		return refuse(ctx, packet, REASON_DROP_TTL_EXPIRED, side, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
-	if (direction == DIRECTION_OUT && __builtin_expect(session->flags & SESSION_HAIRPIN, 0)) {
+	if (direction == DIRECTION_OUT && __builtin_expect(session->marks.as.flags & SESSION_HAIRPIN, 0)) {
 		flow_touch(session, packet, direction, tick);
 		if (!rewrite_packet(ctx, packet, session, direction))
 			return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
@@ -198,7 +199,7 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 		return refuse_no_route(ctx, packet, side);
 	if (packet->dont_fragment) {
 		/* The kernel's error would name a flow that the sender does not know. */
-		__u32 most = hop ? hop->mtu : unknown_mtu(ctx, session, direction);
+		__u32 most = hop ? hop->key.as.mtu : unknown_mtu(ctx, session, direction);
 
 		if (__builtin_expect(packet->wire_length > most, 0))
 			return refuse(ctx, packet, REASON_DROP_TOO_BIG, side, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED,
@@ -206,7 +207,7 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 	}
 	flow_touch(session, packet, direction, tick);
 	if (__builtin_expect(packet->tcp_flags & TCP_FLAG_SYN, 0))
-		path_clamp(ctx, packet, session, hop ? hop->mtu : 0, direction);
+		path_clamp(ctx, packet, session, hop ? hop->key.as.mtu : 0, direction);
 	if (!rewrite_packet(ctx, packet, session, direction))
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 	reason = forward_number(ctx, packet, session, direction);

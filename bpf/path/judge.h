@@ -24,7 +24,7 @@ __noinline enum reason session_stays(const struct session *session, const struct
 	if (is_banned(session->remote_address))
 		return REASON_DROP_BANNED;
 	reason = service_judge(session->private_address, session->private_port, session->protocol,
-			       session->origin << 8 | session->flags, packet->generation);
+			       session->origin << 8 | session->marks.as.flags, packet->generation);
 	if (reason == REASON_NONE && own_is_void(session, packet->generation))
 		return REASON_DROP_SERVICE_CLOSED;
 	if (reason == REASON_NONE && session->origin == ORIGIN_STATIC && !chain_is_static(packet))
@@ -109,7 +109,7 @@ __noinline enum reason session_judge(ctx_t *ctx, struct session *session, struct
 /* Whether a connection is to take the tuple of one that is over: to chains it is a new flow. */
 static __always_inline bool session_begins_anew(const struct session *session, const struct packet *packet)
 {
-	return tcp_is_pure_syn(packet->tcp_flags) && tcp_is_closing(session->life.tcp);
+	return tcp_is_pure_syn(packet->tcp_flags) && tcp_is_closing(session->life.as.tcp);
 }
 
 /* Whether a packet of a session that was open before may pass; nearly all may at once. */

@@ -41,7 +41,7 @@ __noinline enum reason private_error_admit(ctx_t *ctx, const struct packet *pack
 	*number = session_find(&key);
 	session = session_at(*number);
 	/* Record 0 is never live. */
-	if (!session || session->life.phase != PHASE_LIVE || quoted.tuple.source != packet->tuple.destination)
+	if (!session || session->life.as.phase != PHASE_LIVE || quoted.tuple.source != packet->tuple.destination)
 		return REASON_DROP_NO_SESSION;
 	return icmp_checksum_is_wrong(ctx, packet, &quoted) ? REASON_DROP_BAD_CHECKSUM : REASON_NONE;
 }
@@ -60,7 +60,7 @@ __noinline int private_error_send(ctx_t *ctx, const struct packet *packet, struc
 		return CTX_DROP;
 	if (packet->ttl <= 1)
 		return verdict(ctx, packet, REASON_DROP_TTL_EXPIRED, SIDE_PRIVATE);
-	hairpin = session->flags & SESSION_HAIRPIN;
+	hairpin = session->marks.as.flags & SESSION_HAIRPIN;
 	if (!hairpin &&
 	    forward_hop(ctx, session, DIRECTION_OUT, clock_tick(), control->route_epoch, &hop) != ROUTE_FOUND)
 		return verdict(ctx, packet, REASON_DROP_NO_ROUTE, SIDE_PRIVATE);

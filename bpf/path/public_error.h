@@ -31,7 +31,7 @@ static __noinline __u32 quoted_session(const struct quoted *quoted, __u32 genera
 	number = address ? address_find(&tuple, address, control, generation, &key, &slot, &reason)
 			 : own_find(&tuple, generation);
 	session = session_at(number);
-	return session && session->life.phase == PHASE_LIVE && session_is_of(session, &tuple) &&
+	return session && session->life.as.phase == PHASE_LIVE && session_is_of(session, &tuple) &&
 			       !session_is_over(session)
 		       ? number
 		       : 0;
@@ -54,7 +54,7 @@ static __noinline bool mtu_is_refused(ctx_t *ctx, const struct packet *packet, c
 	    bpf_ntohs(icmp.un.frag.mtu) >= PATH_MTU_LEAST)
 		return false;
 	out = DRY ? 0 : next_hop_at(session->next_hop_out);
-	return (out && out->mtu ? out->mtu : unknown_mtu(ctx, session, DIRECTION_OUT)) >= PATH_MTU_LEAST;
+	return (out && out->key.as.mtu ? out->key.as.mtu : unknown_mtu(ctx, session, DIRECTION_OUT)) >= PATH_MTU_LEAST;
 }
 
 /*

@@ -85,7 +85,8 @@ static __always_inline __u32 address_find(const struct tuple *tuple, const struc
 /* A session stands where the new one would: is it ending, so that a pure SYN may take its place (I8)? */
 static __always_inline bool session_gives_way(const struct session *session, const struct packet *packet)
 {
-	return packet->tuple.protocol == IPPROTO_TCP && (tcp_is_closing(session->life.tcp) || session_is_over(session));
+	return packet->tuple.protocol == IPPROTO_TCP &&
+	       (tcp_is_closing(session->life.as.tcp) || session_is_over(session));
 }
 
 /* From the pool, and its binding is none any more. */
@@ -142,5 +143,5 @@ static __always_inline struct session *public_find(struct packet *packet, const 
 /* Between two hosts inside, and its packet comes from outside. */
 static __always_inline bool public_is_forged(const struct session *session, const struct packet *packet)
 {
-	return (session->flags & SESSION_HAIRPIN) && !packet->hairpin;
+	return (session->marks.as.flags & SESSION_HAIRPIN) && !packet->hairpin;
 }

@@ -51,7 +51,8 @@ __noinline enum reason proof_settle(struct session *session, const struct settin
 	who.client = session->remote_address;
 	if (*(volatile __u32 *)&binding->sessions >= settings->limits.binding_sessions)
 		return REASON_DROP_BINDING_SESSIONS;
-	reason = session->flags & SESSION_HAIRPIN ? REASON_NONE : remote_judge(who.client, settings, clock_tick());
+	reason = session->marks.as.flags & SESSION_HAIRPIN ? REASON_NONE
+							   : remote_judge(who.client, settings, clock_tick());
 	if (reason != REASON_NONE)
 		return reason;
 	stripe = lock_client(known_hash(who.client, who.number));
@@ -62,10 +63,10 @@ __noinline enum reason proof_settle(struct session *session, const struct settin
 	if (reason != REASON_NONE)
 		return reason;
 	standing_count(binding, 1);
-	if (!(session->flags & SESSION_HAIRPIN) && remote_join(who.client, clock_tick()))
+	if (!(session->marks.as.flags & SESSION_HAIRPIN) && remote_join(who.client, clock_tick()))
 		session_mark(session, SESSION_COUNTED);
 	/* In place of what was to be proved: the flag is taken away with a full barrier. */
-	session->holds.tcp.guard = (struct guard){.out = bpf_htons(session->holds.pool.sent >> 16), .in = sequence};
+	session->proof.guard = (struct guard){.out = bpf_htons(session->proof.sent >> 16), .in = sequence};
 	session_unmark(session, SESSION_TENTATIVE);
 	return REASON_NONE;
 }
@@ -100,9 +101,9 @@ __noinline enum reason proof_tcp(struct session *session, __u32 generation, __u1
 	stripe = lock_stripe(endpoint_hash(session->private_address, session->private_port, session->protocol));
 	if (!stripe || !lock_take(stripe))
 		return REASON_DROP_BUSY;
-	if (session->life.phase != PHASE_LIVE)
+	if (session->life.as.phase != PHASE_LIVE)
 		reason = REASON_DROP_NOT_SYN;
-	else if (session->flags & SESSION_TENTATIVE)
+	else if (session->marks.as.flags & SESSION_TENTATIVE)
 		reason = proof_settle(session, settings, sequence);
 	if (proof_is_lost(reason))
 		proof_fail(session, settings);
@@ -141,7 +142,7 @@ __noinline int proof_answered(struct session *session, __u32 generation)
 	stripe = lock_stripe(endpoint_hash(session->private_address, session->private_port, session->protocol));
 	if (!stripe || !lock_take(stripe))
 		return 0; /* the next packet is as good */
-	if (session->life.phase == PHASE_LIVE && !(session->flags & SESSION_SETTLED))
+	if (session->life.as.phase == PHASE_LIVE && !(session->marks.as.flags & SESSION_SETTLED))
 		session_mark(session,
 			     proof_acquaint(session, settings) ? SESSION_SETTLED | SESSION_KNOWN : SESSION_SETTLED);
 	lock_release(stripe);

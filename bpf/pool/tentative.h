@@ -22,13 +22,14 @@ __noinline int tentative_end(__u32 number, __u32 version, __u32 generation)
 	struct session *session = session_at(number);
 	struct stripe *stripe;
 
-	if (!session || !settings || !(session->flags & SESSION_TENTATIVE) || session->life.version != version)
+	if (!session || !settings || !(session->marks.as.flags & SESSION_TENTATIVE) ||
+	    session->life.as.version != version)
 		return 0;
 	stripe = lock_stripe(endpoint_hash(session->private_address, session->private_port, session->protocol));
 	if (!stripe || !lock_take(stripe))
 		return 0; /* it has its 3 s */
-	if (session->life.phase == PHASE_LIVE && session->life.version == version &&
-	    (session->flags & SESSION_TENTATIVE)) {
+	if (session->life.as.phase == PHASE_LIVE && session->life.as.version == version &&
+	    (session->marks.as.flags & SESSION_TENTATIVE)) {
 		session_end(number, session, settings, clock_tick());
 		count_statistic(STATISTIC_TENTATIVE_ENDED);
 	}
@@ -56,7 +57,7 @@ __noinline int tentative_put(__u32 slot, __u32 number, __u32 generation)
 	if (!entry)
 		return 0;
 	new.tentative.session = number;
-	new.tentative.version = session->life.version;
+	new.tentative.version = session->life.as.version;
 	old.word = __sync_lock_test_and_set(entry, new.word);
 	return old.tentative.session ? tentative_end(old.tentative.session, old.tentative.version, generation) : 0;
 }
@@ -91,21 +92,21 @@ static __always_inline void tentative_out(struct session *session, const struct 
 	if (flags & TCP_FLAG_RST)
 		return;
 	if ((flags & TCP_FLAG_SYN) &&
-	    (session->life.tcp == TCP_SYN || session->holds.pool.expected != numbers->sequence + 1)) {
+	    (session->life.as.tcp == TCP_SYN || session->holds.pool.expected != numbers->sequence + 1)) {
 		session->holds.pool.expected = numbers->sequence + 1;
-		session->holds.pool.sent = numbers->end;
-	} else if (session->life.tcp != TCP_SYN) {
-		__u32 sent = *(volatile __u32 *)&session->holds.pool.sent;
+		session->proof.sent = numbers->end;
+	} else if (session->life.as.tcp != TCP_SYN) {
+		__u32 sent = *(volatile __u32 *)&session->proof.sent;
 
 		/* Where its client proves himself at this moment the guard is there. */
 		if ((__s32)(numbers->end - sent) > 0)
-			__sync_val_compare_and_swap(&session->holds.pool.sent, sent, numbers->end);
+			__sync_val_compare_and_swap(&session->proof.sent, sent, numbers->end);
 	}
 	if (!(flags & TCP_FLAG_SYN))
 		return;
 	barrier(); /* who sees the state sees the numbers */
 	session_turn(session, flags, DIRECTION_OUT, tick, &changed);
-	session->life.stamp = tick;
+	session->life.as.stamp = tick;
 }
 
 /* Whether the segment from outside acknowledges what the host has sent. */
@@ -113,8 +114,8 @@ static __always_inline bool tentative_proves(const struct session *session, cons
 {
 	__u32 expected = session->holds.pool.expected;
 
-	return (flags & TCP_FLAG_ACK) && session->life.tcp != TCP_SYN &&
-	       numbers->acknowledges - expected <= session->holds.pool.sent - expected;
+	return (flags & TCP_FLAG_ACK) && session->life.as.tcp != TCP_SYN &&
+	       numbers->acknowledges - expected <= session->proof.sent - expected;
 }
 
 /*
@@ -140,7 +141,7 @@ __noinline enum reason tentative_pass(ctx_t *ctx, const struct packet *packet, s
 	if (packet->tcp_flags & TCP_FLAG_RST)
 		return REASON_NONE;
 	if (tcp_is_pure_syn(packet->tcp_flags)) {
-		session->life.stamp = tick;
+		session->life.as.stamp = tick;
 		return REASON_NONE;
 	}
 	if (!tentative_proves(session, &numbers, packet->tcp_flags))

@@ -36,14 +36,7 @@ static __always_inline struct next_hop *next_hop_at(__u32 number)
 /* The record of the neighbour, made if there is none; 0 when its places are taken. */
 static __always_inline __u32 next_hop_record(__u32 gateway, __u32 ifindex, __u16 mtu)
 {
-	union {
-		struct {
-			__u32 gateway;
-			__u16 ifindex;
-			__u16 mtu;
-		};
-		__u64 word;
-	} key = {.gateway = gateway, .ifindex = ifindex, .mtu = mtu};
+	union next_hop_key key = {.as = {.gateway = gateway, .ifindex = ifindex, .mtu = mtu}};
 	__u32 hash = hash_words(key.word, 0);
 
 	if (ifindex >> 16)
@@ -56,9 +49,9 @@ static __always_inline __u32 next_hop_record(__u32 gateway, __u32 ifindex, __u16
 
 		if (!hop || number == 0)
 			continue;
-		found = *(volatile __u64 *)hop;
+		found = *(volatile __u64 *)&hop->key.word;
 		if (!found)
-			found = __sync_val_compare_and_swap((__u64 *)hop, 0, key.word);
+			found = __sync_val_compare_and_swap(&hop->key.word, 0, key.word);
 		if (found == 0 || found == key.word)
 			return number;
 	}

@@ -58,8 +58,8 @@ __noinline int path_clamp(ctx_t *ctx, const struct packet *packet, const struct 
 	if (came < mtu)
 		mtu = came;
 	back = next_hop_at(direction == DIRECTION_OUT ? session->next_hop_in : session->next_hop_out);
-	if (back && back->mtu && back->mtu < mtu)
-		mtu = back->mtu;
+	if (back && back->key.as.mtu && back->key.as.mtu < mtu)
+		mtu = back->key.as.mtu;
 	most = mtu > MSS_HEADERS ? mtu - MSS_HEADERS : 1;
 	if (settings->mss != MSS_AUTO && settings->mss < most)
 		most = settings->mss;

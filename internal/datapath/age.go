@@ -23,7 +23,7 @@ func (d *Datapath) Age(by time.Duration) error {
 		if err := d.objects.SessionTable.Lookup(number, &session); err != nil {
 			return fmt.Errorf("age session %d: %w", number, err)
 		}
-		session.Life.Stamp -= back
+		session.Life.As.Stamp -= back
 		session.Opened -= back
 		if err := d.objects.SessionTable.Update(number, &session, ebpf.UpdateExist); err != nil {
 			return fmt.Errorf("age session %d: %w", number, err)
@@ -62,7 +62,7 @@ func (d *Datapath) ageMappings(back uint32) error {
 		changed := false
 		for i, word := range block.Endpoint {
 			if bpfPhase(word>>endpointPhase&0xff) == bpfPhasePHASE_QUARANTINED {
-				block.Users[i] -= back
+				block.Use[i].Users -= back
 				changed = true
 			}
 		}

@@ -83,10 +83,10 @@ func (a *audit) sessions() error {
 	}
 	return forEach(a.d.objects.SessionTable, func(number uint32, s *bpfSession) {
 		owner := 0
-		if s.Flags&sessionFilterOwner != 0 {
+		if s.Marks.As.Flags&sessionFilterOwner != 0 {
 			owner = 1
 		}
-		switch bpfPhase(s.Life.Phase) {
+		switch bpfPhase(s.Life.As.Phase) {
 		case bpfPhasePHASE_LIVE:
 			a.c.Sessions++
 			a.slots += owner
@@ -111,7 +111,7 @@ func (a *audit) sessions() error {
 			return
 		}
 		if !used[number] {
-			a.problem("session record %d is in phase %d and not marked as used", number, s.Life.Phase)
+			a.problem("session record %d is in phase %d and not marked as used", number, s.Life.As.Phase)
 		}
 	})
 }
@@ -119,8 +119,8 @@ func (a *audit) sessions() error {
 // homes compares what each home counts with the sessions that are away from it.
 func (a *audit) homes() error {
 	check := func(number uint32, s *bpfSession) {
-		if away := a.away[number/homeRecords]; int(s.Away) != away && s.Away != awayMost {
-			a.problem("home %d counts %d sessions away, there are %d", number/homeRecords, s.Away, away)
+		if away := a.away[number/homeRecords]; int(s.Marks.As.Away) != away && s.Marks.As.Away != awayMost {
+			a.problem("home %d counts %d sessions away, there are %d", number/homeRecords, s.Marks.As.Away, away)
 		}
 	}
 	var zero bpfSession
@@ -178,8 +178,8 @@ func (a *audit) mappings() error {
 			}
 			taken[number*mappingBlock+uint32(i)] = true
 			if bpfPhase(e.Phase) == bpfPhasePHASE_LIVE {
-				users += int(block.Users[i] % mappingInbound)
-				inbound += int(block.Users[i] / mappingInbound)
+				users += int(block.Use[i].Users % mappingInbound)
+				inbound += int(block.Use[i].Users / mappingInbound)
 			}
 		}
 	})
@@ -214,7 +214,7 @@ func (a *audit) mappings() error {
 func (a *audit) users(sum, fromOutside int) error {
 	all, inbound := 0, 0
 	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
-		if bpfPhase(s.Life.Phase) != bpfPhasePHASE_LIVE || !hasMapping(s) {
+		if bpfPhase(s.Life.As.Phase) != bpfPhasePHASE_LIVE || !hasMapping(s) {
 			return
 		}
 		all++

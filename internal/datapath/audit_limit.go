@@ -15,7 +15,7 @@ func (a *audit) subscribers() error {
 		wanted[addressOf(address)] = s
 	}
 	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
-		if bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && isOutbound(s) && s.Flags&sessionCounted != 0 {
+		if bpfPhase(s.Life.As.Phase) == bpfPhasePHASE_LIVE && isOutbound(s) && s.Marks.As.Flags&sessionCounted != 0 {
 			change(s.PrivateAddress, func(of *Subscriber) { of.Sessions++ })
 		}
 	})
@@ -55,7 +55,7 @@ func (a *audit) subscribers() error {
 func (a *audit) remotes() error {
 	wanted := map[netip.Addr]int{}
 	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
-		if bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && !isOutbound(s) && s.Flags&sessionCounted != 0 {
+		if bpfPhase(s.Life.As.Phase) == bpfPhasePHASE_LIVE && !isOutbound(s) && s.Marks.As.Flags&sessionCounted != 0 {
 			wanted[addressOf(s.RemoteAddress)]++
 		}
 	})
@@ -78,7 +78,7 @@ func (a *audit) ledHosts() error {
 	wanted := map[netip.Addr]int{}
 	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
 		led := bpfOrigin(s.Origin) == bpfOriginORIGIN_STATIC || bpfOrigin(s.Origin) == bpfOriginORIGIN_OWN_IN
-		if bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && led && s.Flags&sessionHairpin == 0 {
+		if bpfPhase(s.Life.As.Phase) == bpfPhasePHASE_LIVE && led && s.Marks.As.Flags&sessionHairpin == 0 {
 			wanted[addressOf(s.PrivateAddress)]++
 		}
 	})

@@ -11,8 +11,8 @@ type held struct{ records, sessions int }
 
 // stands is session_stands of bpf/conntrack/standing.h.
 func stands(s *bpfSession) bool {
-	tcp := bpfTcpState(s.Life.Tcp)
-	return s.Flags&sessionTentative == 0 && tcp != bpfTcpStateTCP_FIN_BOTH && tcp != bpfTcpStateTCP_RST
+	tcp := bpfTcpState(s.Life.As.Tcp)
+	return s.Marks.As.Flags&sessionTentative == 0 && tcp != bpfTcpStateTCP_FIN_BOTH && tcp != bpfTcpStateTCP_RST
 }
 
 // bindings compares what bindings count with the sessions that name them, and the bound ports
@@ -20,7 +20,7 @@ func stands(s *bpfSession) bool {
 func (a *audit) bindings() error {
 	counts := map[uint32]held{}
 	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
-		if bpfOrigin(s.Origin) != bpfOriginORIGIN_POOL || bpfPhase(s.Life.Phase) != bpfPhasePHASE_LIVE {
+		if bpfOrigin(s.Origin) != bpfOriginORIGIN_POOL || bpfPhase(s.Life.As.Phase) != bpfPhasePHASE_LIVE {
 			return
 		}
 		c := counts[s.Holds.Pool.Binding]
@@ -65,7 +65,7 @@ func (a *audit) known() error {
 	}
 	sessions := map[counted]int{}
 	err = forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
-		if bpfOrigin(s.Origin) == bpfOriginORIGIN_POOL && bpfPhase(s.Life.Phase) == bpfPhasePHASE_LIVE && s.Flags&sessionKnown != 0 && stands(s) {
+		if bpfOrigin(s.Origin) == bpfOriginORIGIN_POOL && bpfPhase(s.Life.As.Phase) == bpfPhasePHASE_LIVE && s.Marks.As.Flags&sessionKnown != 0 && stands(s) {
 			client := knownKey(addressOf(s.RemoteAddress), numbers[s.Holds.Pool.Binding])
 			sessions[counted{client, model.Protocol(s.Protocol) == model.TCP}]++
 		}

@@ -33,7 +33,7 @@ func (a *audit) reserves() error {
 	var used [2]int
 	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
 		switch {
-		case bpfPhase(s.Life.Phase) == bpfPhasePHASE_FREE:
+		case bpfPhase(s.Life.As.Phase) == bpfPhasePHASE_FREE:
 		case isOutbound(s):
 			used[1]++
 		default:

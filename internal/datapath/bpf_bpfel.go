@@ -263,7 +263,6 @@ type bpfHolds struct {
 		Binding  uint32
 		Service  uint32
 		Expected uint32
-		Sent     uint32
 	}
 }
 
@@ -360,7 +359,10 @@ type bpfLimits struct {
 type bpfMappingBlock struct {
 	_        structs.HostLayout
 	Endpoint [8]uint64
-	Users    [8]uint32
+	Use      [8]struct {
+		_     structs.HostLayout
+		Users uint32
+	}
 }
 
 type bpfMss uint32
@@ -371,10 +373,16 @@ const (
 )
 
 type bpfNextHop struct {
-	_           structs.HostLayout
-	Gateway     uint32
-	Ifindex     uint16
-	Mtu         uint16
+	_   structs.HostLayout
+	Key struct {
+		_  structs.HostLayout
+		As struct {
+			_       structs.HostLayout
+			Gateway uint32
+			Ifindex uint16
+			Mtu     uint16
+		}
+	}
 	Stamp       uint32
 	Redirect    uint8
 	Pad         [3]uint8
@@ -662,21 +670,38 @@ type bpfSession struct {
 	Origin          uint8
 	Judged          uint32
 	Life            struct {
-		_       structs.HostLayout
-		Stamp   uint32
-		Phase   uint8
-		Tcp     uint8
-		Version uint16
+		_  structs.HostLayout
+		As struct {
+			_       structs.HostLayout
+			Stamp   uint32
+			Phase   uint8
+			Tcp     uint8
+			Version uint16
+		}
 	}
 	AddressDelta uint16
 	L4Delta      uint16
 	NextHopOut   uint16
 	NextHopIn    uint16
-	RouteEpoch   uint16
-	Flags        uint8
-	Away         uint8
-	Opened       uint32
-	Holds        bpfHolds
+	Marks        struct {
+		_  structs.HostLayout
+		As struct {
+			_          structs.HostLayout
+			RouteEpoch uint16
+			Flags      uint8
+			Away       uint8
+		}
+	}
+	Opened uint32
+	Holds  bpfHolds
+	Proof  struct {
+		_     structs.HostLayout
+		Guard struct {
+			_   structs.HostLayout
+			Out uint16
+			In  uint16
+		}
+	}
 }
 
 type bpfSettings struct {

@@ -189,14 +189,23 @@ type egressLayout struct {
 type egressMappingBlock struct {
 	_        structs.HostLayout
 	Endpoint [8]uint64
-	Users    [8]uint32
+	Use      [8]struct {
+		_     structs.HostLayout
+		Users uint32
+	}
 }
 
 type egressNextHop struct {
-	_           structs.HostLayout
-	Gateway     uint32
-	Ifindex     uint16
-	Mtu         uint16
+	_   structs.HostLayout
+	Key struct {
+		_  structs.HostLayout
+		As struct {
+			_       structs.HostLayout
+			Gateway uint32
+			Ifindex uint16
+			Mtu     uint16
+		}
+	}
 	Stamp       uint32
 	Redirect    uint8
 	Pad         [3]uint8
@@ -358,28 +367,44 @@ type egressSession struct {
 	Origin          uint8
 	Judged          uint32
 	Life            struct {
-		_       structs.HostLayout
-		Stamp   uint32
-		Phase   uint8
-		Tcp     uint8
-		Version uint16
+		_  structs.HostLayout
+		As struct {
+			_       structs.HostLayout
+			Stamp   uint32
+			Phase   uint8
+			Tcp     uint8
+			Version uint16
+		}
 	}
 	AddressDelta uint16
 	L4Delta      uint16
 	NextHopOut   uint16
 	NextHopIn    uint16
-	RouteEpoch   uint16
-	Flags        uint8
-	Away         uint8
-	Opened       uint32
-	Holds        struct {
+	Marks        struct {
+		_  structs.HostLayout
+		As struct {
+			_          structs.HostLayout
+			RouteEpoch uint16
+			Flags      uint8
+			Away       uint8
+		}
+	}
+	Opened uint32
+	Holds  struct {
 		_    structs.HostLayout
 		Pool struct {
 			_        structs.HostLayout
 			Binding  uint32
 			Service  uint32
 			Expected uint32
-			Sent     uint32
+		}
+	}
+	Proof struct {
+		_     structs.HostLayout
+		Guard struct {
+			_   structs.HostLayout
+			Out uint16
+			In  uint16
 		}
 	}
 }

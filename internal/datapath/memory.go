@@ -87,7 +87,7 @@ func forFrom[T any](table *ebpf.Map, begin int, visit func(number uint32, record
 // same use of the record.
 func sameUse(s *bpfSession, later []byte) bool {
 	l := (*bpfSession)(unsafe.Pointer(&later[0]))
-	return l.Life.Version == s.Life.Version && l.Life.Phase == s.Life.Phase && l.PrivateAddress == s.PrivateAddress &&
+	return l.Life.As.Version == s.Life.As.Version && l.Life.As.Phase == s.Life.As.Phase && l.PrivateAddress == s.PrivateAddress &&
 		l.PrivatePort == s.PrivatePort && l.RemoteAddress == s.RemoteAddress && l.RemotePort == s.RemotePort
 }
 

@@ -28,8 +28,8 @@ func (d *Datapath) ConfirmNeighbours(wanted []Neighbour) error {
 	asked := map[Neighbour]bool{} // true: also where it failed
 	tick := uint32(Now() >> tickShift)
 	err := forEach(d.objects.NextHops, func(_ uint32, hop *bpfNextHop) {
-		if hop.Ifindex != 0 && hop.Gateway != 0 && tick-hop.Used < neighbourIdle {
-			asked[Neighbour{int(hop.Ifindex), addressOf(hop.Gateway)}] = false
+		if hop.Key.As.Ifindex != 0 && hop.Key.As.Gateway != 0 && tick-hop.Used < neighbourIdle {
+			asked[Neighbour{int(hop.Key.As.Ifindex), addressOf(hop.Key.As.Gateway)}] = false
 		}
 	})
 	if err != nil {

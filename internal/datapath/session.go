@@ -66,7 +66,7 @@ func (d *Datapath) SessionsAfter(after uint32, visit func(Session) bool) error {
 		return err
 	}
 	return forFrom(d.objects.SessionTable, int(after)+1, func(number uint32, s *bpfSession) bool {
-		if bpfPhase(s.Life.Phase) != bpfPhasePHASE_LIVE {
+		if bpfPhase(s.Life.As.Phase) != bpfPhasePHASE_LIVE {
 			return true
 		}
 		// Seen by the copy and now: the same use of the record, so no tear.
@@ -78,7 +78,7 @@ func (d *Datapath) SessionsAfter(after uint32, visit func(Session) bool) error {
 		if slot := s.Holds.Pool.Binding; bpfOrigin(s.Origin) == bpfOriginORIGIN_POOL && int(slot) < len(numbers) {
 			session.Name = s.Holds.Pool.Service
 			session.Binding = bindingID(slot, numbers[slot])
-			session.Tentative = s.Flags&sessionTentative != 0
+			session.Tentative = s.Marks.As.Flags&sessionTentative != 0
 		}
 		return visit(session)
 	})
@@ -99,9 +99,9 @@ func sessionOf(s *bpfSession, tick uint32) Session {
 		Private:  netip.AddrPortFrom(addressOf(s.PrivateAddress), swap(s.PrivatePort)),
 		External: netip.AddrPortFrom(addressOf(s.ExternalAddress), swap(s.ExternalPort)),
 		Remote:   netip.AddrPortFrom(addressOf(s.RemoteAddress), swap(s.RemotePort)),
-		State:    tcpStates[int(s.Life.Tcp)%len(tcpStates)], Origin: origins[int(s.Origin)%len(origins)],
-		Hairpin: s.Flags&1 != 0, Generation: s.Judged >> judgedBits,
-		Age: since(tick, s.Opened), Idle: since(tick, s.Life.Stamp), version: s.Life.Version,
+		State:    tcpStates[int(s.Life.As.Tcp)%len(tcpStates)], Origin: origins[int(s.Origin)%len(origins)],
+		Hairpin: s.Marks.As.Flags&1 != 0, Generation: s.Judged >> judgedBits,
+		Age: since(tick, s.Opened), Idle: since(tick, s.Life.As.Stamp), version: s.Life.As.Version,
 	}
 }
 
