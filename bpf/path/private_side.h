@@ -22,10 +22,12 @@ __noinline int private_unparsed(ctx_t *ctx, const struct packet *packet, enum re
 	return packet ? verdict(ctx, packet, unparsed(ctx, packet, reason, SIDE_PRIVATE), SIDE_PRIVATE) : CTX_DROP;
 }
 
-/* The open session of the packet, or 0; its homes. */
-static __always_inline __u32 private_find(struct packet *packet)
+/* The open session of the packet, 0 where it has none; its homes. */
+static __always_inline struct session *private_find(struct packet *packet)
 {
 	struct session_key key = {};
+	struct session *session;
+	__u32 number;
 
 	key.local = packet->tuple.source;
 	key.remote = packet->tuple.destination;
@@ -34,7 +36,12 @@ static __always_inline __u32 private_find(struct packet *packet)
 	key.protocol = packet->tuple.protocol;
 	key.side = KEY_INSIDE;
 	packet->homes = homes_inside(&key);
-	return session_find_inside(&key, packet->homes);
+	number = session_find_inside(&key, packet->homes);
+	session = session_at(number);
+	if (number && (!session || session_is_over(session)))
+		number = 0;
+	trace_step(TRACE_FIND, number != 0, 0, 0, number);
+	return number ? session : 0;
 }
 
 static __always_inline int private_side(ctx_t *ctx)
@@ -43,7 +50,6 @@ static __always_inline int private_side(ctx_t *ctx)
 	enum reason reason = packet_parse(ctx, &packet);
 	struct control *control = control_get();
 	struct session *session;
-	__u32 number;
 
 	if (control)
 		packet.generation = *(volatile __u32 *)&control->generation;
@@ -53,14 +59,15 @@ static __always_inline int private_side(ctx_t *ctx)
 		return private_error(ctx, &packet);
 	if (__builtin_expect(packet.kind != PACKET_FLOW, 0))
 		return not_ipv4(ctx, &packet, SIDE_PRIVATE);
-	number = private_find(&packet);
-	session = session_at(number);
-	if (!session)
-		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
-	if (DRY)
-		trace_step(TRACE_FIND, number && !session_is_over(session), 0, 0, number);
-	if (__builtin_expect(!number || session_is_over(session), 0)) {
+	session = private_find(&packet);
+	if (__builtin_expect(session != 0, 1)) {
+		session = dry_copy(session);
+		reason = forward_judge(ctx, &packet, session, DIRECTION_OUT);
+		if (__builtin_expect(reason != REASON_NONE, 0))
+			return forward_refuse(ctx, &packet, session, reason);
+	} else {
 		struct flow *flow = flow_new();
+		__u32 number = 0;
 
 		if (!flow)
 			return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
@@ -75,11 +82,6 @@ static __always_inline int private_side(ctx_t *ctx)
 		if (!session)
 			return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
 		session = dry_copy(session);
-	} else {
-		session = dry_copy(session);
-		reason = forward_judge(ctx, &packet, session, DIRECTION_OUT);
-		if (__builtin_expect(reason != REASON_NONE, 0))
-			return forward_refuse(ctx, &packet, session, reason);
 	}
 	return forward(ctx, &packet, session, DIRECTION_OUT, control->route_epoch);
 }

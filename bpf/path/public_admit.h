@@ -79,19 +79,6 @@ __noinline enum reason static_judge(ctx_t *ctx, struct packet *packet, struct fl
 	return packet->ttl <= 1 ? REASON_DROP_TTL_EXPIRED : REASON_NONE;
 }
 
-/* Through a mapping. What filtering refuses is not shown to functions, which would count it. */
-static __always_inline enum reason mapping_way(const struct packet *packet, const struct session_key *key, __u32 slot,
-					       struct flow *flow)
-{
-	enum reason reason = may_open(packet);
-
-	flow->origin = ORIGIN_MAPPING;
-	flow->mapping = slot;
-	if (reason != REASON_NONE || !chain_entry(packet, false) || session_find(key))
-		return reason;
-	return mapping_admits(key, settings_get(packet->generation));
-}
-
 /* On an address that the gateway shares, its own sockets come first. */
 static __always_inline bool socket_waits(ctx_t *ctx, const struct packet *packet)
 {
@@ -99,6 +86,34 @@ static __always_inline bool socket_waits(ctx_t *ctx, const struct packet *packet
 	struct address *address = bpf_map_lookup_elem(&address_table, &destination);
 
 	return address && address->local && port_is_ours(ctx, &packet->tuple);
+}
+
+/* Through a mapping. What filtering refuses is not shown to functions, which would count it. */
+static __always_inline enum reason mapping_way(ctx_t *ctx, const struct packet *packet, const struct session_key *key,
+					       __u32 slot, struct flow *flow)
+{
+	enum reason reason;
+
+	if (!packet->hairpin && socket_waits(ctx, packet))
+		return REASON_TO_GATEWAY;
+	reason = may_open(packet);
+	flow->origin = ORIGIN_MAPPING;
+	flow->private_address = key->local;
+	flow->private_port = key->local_port;
+	flow->mapping = slot;
+	if (reason != REASON_NONE || !chain_entry(packet, false) || session_find(key))
+		return reason;
+	return mapping_admits(key, settings_get(packet->generation));
+}
+
+/* To a host that has the address alone: every port of it is the host's. */
+static __always_inline enum reason own_way(const struct packet *packet, const struct session_key *key,
+					   struct flow *flow)
+{
+	flow->origin = ORIGIN_OWN_IN;
+	flow->private_address = key->local;
+	flow->private_port = key->local_port;
+	return may_open(packet);
 }
 
 /* What comes before the chains, where its address and port are somebody's: REASON_NONE, or why it opens nothing. */
@@ -116,23 +131,14 @@ __noinline enum reason public_admit(ctx_t *ctx, struct packet *packet, const str
 		return REASON_DROP_SPOOFED_SOURCE;
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
-	if (key->side == KEY_OUTSIDE) {
+	if (key->side == KEY_OUTSIDE)
 		reason = pool_way(packet, flow);
-	} else {
-		flow->private_address = key->local;
-		flow->private_port = key->local_port;
-		if (!slot) {
-			flow->origin = ORIGIN_OWN_IN;
-			reason = may_open(packet);
-		} else {
-			if (!packet->hairpin && socket_waits(ctx, packet))
-				return REASON_TO_GATEWAY;
-			reason = mapping_way(packet, key, slot, flow);
-		}
-	}
+	else
+		reason = slot ? mapping_way(ctx, packet, key, slot, flow) : own_way(packet, key, flow);
 	flow_comes_in(flow, packet);
 	return reason;
 }
+
 /* There a service's port is its binding's, unless a socket of the gateway has it; every other is NAT's. */
 __noinline enum reason lent_way(ctx_t *ctx, const struct packet *packet, struct session_key *key, enum reason reason)
 {

@@ -116,7 +116,7 @@ static __always_inline bool public_is_over(const struct session *session, const 
 		(session_gives_way(session, packet) || session_is_left_over(session)));
 }
 
-/* The open session of the packet, 0 where it has none; REASON_DROP_INTERNAL in *reason where something is wrong. */
+/* The open session of the packet, 0 where it has none; where it comes to. */
 static __always_inline struct session *public_find(struct packet *packet, const struct control *control,
 						   struct target *target)
 {
