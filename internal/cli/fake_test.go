@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -193,7 +194,7 @@ func populated() *fakeDaemon {
 		},
 		sinks: []client.Sink{
 			{Name: "log", File: "/var/log/realmgate/events.jsonl", Delivered: 1_234_567, Queued: 3},
-			{Name: "siem", Command: []string{"/usr/bin/logger", "-t", "realmgate"}, Kinds: []model.EventKind{model.EventBan}, Delivered: 4, Lost: 4711, Queued: 1024, Failures: 2, Error: "the command has read nothing for 10s"},
+			{Name: "siem", Command: []string{"/usr/bin/logger", "-t", "realmgate"}, Kinds: []event.Kind{"ban"}, Delivered: 4, Lost: 4711, Queued: 1024, Failures: 2, Error: "the command has read nothing for 10s"},
 			{Name: "hook", Webhook: "https://hooks.example", Delivered: 12},
 		},
 		lists: []client.List{

@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -12,17 +12,17 @@ const mostSinks = 16
 
 // Sink is where events go: exactly one of File, Command and Webhook is given.
 type Sink struct {
-	Name    string            // unique
-	File    string            // absolute path
-	Command []string          // argument vector, whose first part is an absolute path
-	Webhook string            // with http or https and a host
-	Kinds   []model.EventKind // each once; empty: all
+	Name    string       // unique
+	File    string       // absolute path
+	Command []string     // argument vector, whose first part is an absolute path
+	Webhook string       // with http or https and a host
+	Kinds   []event.Kind // each once; empty: all
 }
 
 type sinkDraft struct {
 	sink                                         Sink
 	command                                      []schema.At[string]
-	kinds                                        []schema.At[model.EventKind]
+	kinds                                        []schema.At[event.Kind]
 	nameLine, fileLine, commandLine, webhookLine int
 }
 
@@ -32,7 +32,7 @@ func (s *sinkDraft) keys() []schema.Key {
 		noting(&s.fileLine, schema.One("file", &s.sink.File, absolutePath()).Otherwise("none")),
 		noting(&s.commandLine, schema.Many("command", &s.command, argument(), 1)),
 		noting(&s.webhookLine, schema.One("webhook", &s.sink.Webhook, webAddress()).Otherwise("none")),
-		schema.Many("kinds", &s.kinds, schema.Choice(model.EventKinds()...), 1).Otherwise("all"),
+		schema.Many("kinds", &s.kinds, schema.Choice(event.Kinds()...), 1).Otherwise("all"),
 	}
 }
 
@@ -59,7 +59,7 @@ func (s *sinkDraft) finish(faults *schema.Faults, path string) Sink {
 		faults.Add(s.nameLine, "%s: give one of file, command and webhook, not %d of them", path, given)
 	}
 	s.sink.Command = finishCommand(faults, path, s.command, s.commandLine)
-	seen := map[model.EventKind]bool{}
+	seen := map[event.Kind]bool{}
 	for _, k := range s.kinds {
 		if seen[k.Value] {
 			faults.Add(k.Line, "%s.kinds: %s is there twice", path, k.Value)

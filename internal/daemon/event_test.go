@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/events"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/nameserver"
 )
@@ -27,7 +28,7 @@ func TestEachBanIsNamedByAnEvent(t *testing.T) {
 	at := time.Unix(1_800_000_000, 5_999_999)
 	var made []ban.Ban
 	var all []netip.Prefix
-	for a := netip.MustParseAddr("100.64.0.0"); len(made) < 2*events.MostNamed+1; a = a.Next() {
+	for a := netip.MustParseAddr("100.64.0.0"); len(made) < 2*event.MostNamed+1; a = a.Next() {
 		p := netip.PrefixFrom(a, 32)
 		made, all = append(made, ban.Ban{Prefix: p, Until: at.Add(time.Duration(len(made)) * time.Second), Reason: "manual"}), append(all, p)
 	}
@@ -37,14 +38,14 @@ func TestEachBanIsNamedByAnEvent(t *testing.T) {
 	hears.Unbanned(nil, ban.Expired)
 	hears.Unbanned(all, ban.Expired)
 	var got []netip.Prefix
-	until := []time.Time{{}, at.Add((2*events.MostNamed - 1) * time.Second), at.Add(2 * events.MostNamed * time.Second)}
+	until := []time.Time{{}, at.Add((2*event.MostNamed - 1) * time.Second), at.Add(2 * event.MostNamed * time.Second)}
 	list := told()
 	for i, e := range list[:len(list)-1] {
 		kind, reason := "ban", "manual"
 		if i >= len(until) {
 			kind, reason, until = "unban", ban.Expired, append(until, time.Time{})
 		}
-		if e.Kind != kind || e.Reason != reason || e.Count != len(e.Prefixes) || e.Count > events.MostNamed || !e.Until.Equal(until[i].Truncate(time.Millisecond)) {
+		if e.Kind != kind || e.Reason != reason || e.Count != len(e.Prefixes) || e.Count > event.MostNamed || !e.Until.Equal(until[i].Truncate(time.Millisecond)) {
 			t.Errorf("event %d is %+v, want a %s until %s", i, e, kind, until[i])
 		}
 		got = append(got, e.Prefixes...)
@@ -68,7 +69,7 @@ func record(t *testing.T, g *Daemon) (told func() []toldEvent) {
 	g.events.Log = slog.New(slog.DiscardHandler)
 	g.events.Follow([]events.Options{{Name: "a", File: path}})
 	return func() (list []toldEvent) {
-		g.events.Close(events.Stop{})
+		g.events.Close(event.Stop{})
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

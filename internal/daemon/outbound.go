@@ -8,7 +8,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/events"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/outbound"
 )
 
@@ -35,7 +35,7 @@ func (g machineServices) keepOutbound(v *view) (*outbound.Keeper, error) {
 	return outbound.Begin(outbound.PlanOf(v.config), v.outbound, outbound.Options{
 		Plane: followedPlane(g), Log: g.log, Settle: g.readdress,
 		Changed: func(change datapath.OutboundChange, now []netip.Addr) {
-			g.events.Emit(events.Outbound{Came: change.Came, Left: change.Left, Ended: change.Ended, Addresses: now})
+			g.events.Emit(event.Outbound{Came: change.Came, Left: change.Left, Ended: change.Ended, Addresses: now})
 		},
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/diagnose"
-	"github.com/realmgate/realmgate/internal/events"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/outbound"
 )
 
@@ -19,7 +19,7 @@ func (g *Daemon) Reload() (done api.Reload, err error) {
 	g.reload.Lock()
 	defer g.reload.Unlock()
 	defer func() {
-		g.events.Emit(events.Reload{Generation: done.Generation, Error: events.Text(err)})
+		g.events.Emit(event.Reload{Generation: done.Generation, Error: event.Text(err)})
 		if err != nil {
 			g.log.Error("reload failed", "error", err)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/events"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/names/server"
 	"github.com/realmgate/realmgate/internal/outbound"
 	"github.com/realmgate/realmgate/internal/store"
@@ -52,7 +52,7 @@ func Run(ctx context.Context, options Options) error {
 		g.log.Info("stopping", "keep_dataplane", g.options.KeepDataplane)
 		err = errors.Join(err, g.services.Stop())
 	}
-	g.events.Close(events.Stop{Error: events.Text(err)})
+	g.events.Close(event.Stop{Error: event.Text(err)})
 	return err
 }
 

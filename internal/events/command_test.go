@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/events/event"
 )
 
 // This program is also the command that tests write to: its first argument says so.
@@ -127,7 +129,7 @@ func TestCommandThatIsOfNoUse(t *testing.T) {
 		if failures != 3 || !strings.Contains(fault, want) {
 			t.Errorf("%d failures, %q, want %q", failures, fault, want)
 		}
-		s.put(&record{event: Stop{}}, false)
+		s.put(&record{event: event.Stop{}}, false)
 		cancel()
 		<-s.over
 		if s.queue.lost != 1 || s.queue.delivered != 0 {
@@ -144,7 +146,7 @@ func TestCommandThatNeverReads(t *testing.T) {
 	s := newSink(Options{Name: "a"}, quiet)
 	h := &Hub{Log: quiet}
 	h.sinks = []*sink{h.launch(s, c)}
-	long := ListFailed{Error: strings.Repeat("x", 1000)}
+	long := event.ListFailed{Error: strings.Repeat("x", 1000)}
 	deadline := time.Now().Add(20 * time.Second)
 	for {
 		h.Emit(long)
@@ -162,7 +164,7 @@ func TestCommandThatNeverReads(t *testing.T) {
 		_, _ = fmt.Sscan(string(text), &process)
 	}
 	emitted := h.sequence
-	h.Close(Stop{})
+	h.Close(event.Stop{})
 	if err := syscall.Kill(process, 0); process == 0 || err == nil {
 		t.Errorf("process %d is left: %v", process, err)
 	}

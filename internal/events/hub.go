@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"sync"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/events/event"
 )
 
 // Drain is how long a sink that is closed has to take what waits for it.
@@ -71,13 +73,13 @@ func (h *Hub) launch(s *sink, out outlet) *sink {
 }
 
 // Emit tells the sinks that want to know. It never waits for one.
-func (h *Hub) Emit(e Event) {
+func (h *Hub) Emit(e event.Event) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	h.emit(e, false)
 }
 
-func (h *Hub) emit(e Event, last bool) {
+func (h *Hub) emit(e event.Event, last bool) {
 	if h.closed {
 		return
 	}
@@ -92,7 +94,7 @@ func (h *Hub) emit(e Event, last bool) {
 
 // Close tells a last event, and returns when all sinks have ended: after Drain and some
 // time to kill commands at most.
-func (h *Hub) Close(last Event) {
+func (h *Hub) Close(last event.Event) {
 	h.mutex.Lock()
 	h.emit(last, true)
 	if !h.closed {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/events/event"
 )
 
 // record is an event of which it is known when it happened.
@@ -12,7 +14,7 @@ type record struct {
 	time     time.Time
 	instance string
 	sequence uint64
-	event    Event
+	event    event.Event
 }
 
 // header is how every line begins.

@@ -11,30 +11,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/events/event"
 )
-
-// all has an event of each kind.
-var all = []Event{
-	Start{}, Stop{}, Reload{}, Ban{}, Unban{}, ListFailed{}, ListRecovered{}, PoolExhausted{}, PoolRecovered{}, Outbound{}, WatchFailed{}, WatchRecovered{},
-}
-
-func TestEveryKindHasItsEvent(t *testing.T) {
-	var kinds []model.EventKind
-	for _, e := range all {
-		kinds = append(kinds, e.Kind())
-	}
-	if !reflect.DeepEqual(kinds, model.EventKinds()) {
-		t.Errorf("events of %v, kinds are %v", kinds, model.EventKinds())
-	}
-}
 
 func TestLine(t *testing.T) {
 	at := time.Date(2026, 3, 1, 13, 0, 0, 7_999_999, time.FixedZone("", 3600))
-	for want, e := range map[string]Event{
-		`{"time":"2026-03-01T12:00:00.007Z","kind":"stop","instance":"a","sequence":4,"lost":2}`: Stop{},
+	for want, e := range map[string]event.Event{
+		`{"time":"2026-03-01T12:00:00.007Z","kind":"stop","instance":"a","sequence":4,"lost":2}`: event.Stop{},
 		`{"time":"2026-03-01T12:00:00.007Z","kind":"ban","instance":"a","sequence":4,"lost":2,"prefixes":["203.0.113.7/32"],"count":1,` +
-			`"until":"2026-03-01T12:00:00Z","reason":"<\"\n\u001b>"}`: Ban{
+			`"until":"2026-03-01T12:00:00Z","reason":"<\"\n\u001b>"}`: event.Ban{
 			Prefixes: []netip.Prefix{netip.MustParsePrefix("203.0.113.7/32")}, Count: 1, Until: at.UTC().Truncate(time.Second), Reason: "<\"\n\x1b>"},
 	} {
 		r := record{at, "a", 4, e}
@@ -46,8 +31,8 @@ func TestLine(t *testing.T) {
 
 // rsyslog takes 8 KiB of a message. No reason of a ban is as long as this one.
 func TestTheLongestBanIsALineForSyslog(t *testing.T) {
-	e := Ban{Count: MostNamed, Until: time.Now().UTC(), Reason: strings.Repeat("x", 1024)}
-	for range MostNamed {
+	e := event.Ban{Count: event.MostNamed, Until: time.Now().UTC(), Reason: strings.Repeat("x", 1024)}
+	for range event.MostNamed {
 		e.Prefixes = append(e.Prefixes, netip.MustParsePrefix("2001:1db8:1111:1111:1111:1111:1111:1111/128"))
 	}
 	r := record{time.Now(), strings.Repeat("i", 64), 1 << 60, e}
@@ -58,13 +43,13 @@ func TestTheLongestBanIsALineForSyslog(t *testing.T) {
 
 func TestTextIsBounded(t *testing.T) {
 	long := strings.Repeat("ä", 1000)
-	if got := Text(errors.New(long)); got != long[:1024]+" … and 976 bytes more" {
+	if got := event.Text(errors.New(long)); got != long[:1024]+" … and 976 bytes more" {
 		t.Errorf("%q", got)
 	}
-	if got := Text(errors.New("x" + long)); got != "x"+long[:1022]+" … and 977 bytes more" {
+	if got := event.Text(errors.New("x" + long)); got != "x"+long[:1022]+" … and 977 bytes more" {
 		t.Errorf("cut in a character: %q", got)
 	}
-	if Text(nil) != "" || Text(errors.New("a\xffb")) != "a?b" {
+	if event.Text(nil) != "" || event.Text(errors.New("a\xffb")) != "a?b" {
 		t.Error("another text")
 	}
 }
@@ -105,7 +90,7 @@ func undocumented(page string) (wrong []string) {
 		}
 	}
 	check("Every event", header{})
-	for _, e := range all {
+	for _, e := range event.All() {
 		check(e.Kind().String(), e)
 	}
 	return wrong

@@ -4,20 +4,20 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/events/event"
 )
 
 // Options is where events go: one of File, Command and Webhook.
 type Options struct {
-	Name    string            // unique
-	File    string            // absolute path
-	Command []string          // argument vector, whose first part is an absolute path
-	Webhook string            // URL of http or https
-	Kinds   []model.EventKind // empty: all
+	Name    string       // unique
+	File    string       // absolute path
+	Command []string     // argument vector, whose first part is an absolute path
+	Webhook string       // URL of http or https
+	Kinds   []event.Kind // empty: all
 }
 
 // wants reports whether the sink is told of a kind.
-func (o *Options) wants(k model.EventKind) bool {
+func (o *Options) wants(k event.Kind) bool {
 	return len(o.Kinds) == 0 || slices.Contains(o.Kinds, k)
 }
 

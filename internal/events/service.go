@@ -37,21 +37,3 @@ func (h *Hub) Sinks() ([]api.Sink, error) {
 	}
 	return list, nil
 }
-
-// PoolExhausted tells that a name had no address.
-func (h *Hub) PoolExhausted(addresses int) { h.Emit(PoolExhausted{Addresses: addresses}) }
-
-// PoolRecovered tells that names have addresses again, and how many questions had none.
-func (h *Hub) PoolRecovered(refused uint64) { h.Emit(PoolRecovered{Refused: refused}) }
-
-// ListFailed tells that a list cannot be refreshed.
-func (h *Hub) ListFailed(name string, why error) { h.Emit(ListFailed{List: name, Error: Text(why)}) }
-
-// ListRecovered tells that this is over.
-func (h *Hub) ListRecovered(name string) { h.Emit(ListRecovered{List: name}) }
-
-// WatchFailed tells that a watch cannot read its log.
-func (h *Hub) WatchFailed(name string, why error) { h.Emit(WatchFailed{Watch: name, Error: Text(why)}) }
-
-// WatchRecovered tells that this is over.
-func (h *Hub) WatchRecovered(name string) { h.Emit(WatchRecovered{Watch: name}) }

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/events/event"
 )
 
 const (
@@ -135,7 +137,7 @@ func (s *sink) step(ctx context.Context, out outlet) (more bool, err error) {
 func (s *sink) setFault(err error) {
 	s.mutex.Lock()
 	before := s.fault
-	s.fault = Text(err)
+	s.fault = event.Text(err)
 	if err != nil {
 		s.failures++
 	}

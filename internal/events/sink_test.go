@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/events/event"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -56,7 +56,7 @@ func TestSinkDeliversAllThatFindsRoom(t *testing.T) {
 		emitted := uint64(rapid.IntRange(0, 60).Draw(t, "emitted"))
 		go s.run(context.Background(), out)
 		for n := range emitted {
-			s.put(&record{sequence: n + 1, event: Stop{}}, n+1 == emitted)
+			s.put(&record{sequence: n + 1, event: event.Stop{}}, n+1 == emitted)
 		}
 		for s.waiting() > 0 { // it fails so many times at most
 			time.Sleep(time.Microsecond)
@@ -92,7 +92,7 @@ func TestSinkWaitsLongerAndLonger(t *testing.T) {
 	s := newSink(Options{Name: "a"}, slog.New(slog.NewTextHandler(&text, nil)))
 	asked := make(waits)
 	s.after = asked.after
-	s.put(&record{event: Stop{}}, false)
+	s.put(&record{event: event.Stop{}}, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	go s.run(ctx, &fickle{takes: make([]int, 8)})
 	var got []time.Duration
@@ -119,18 +119,18 @@ func TestFollowLetsUnchangedSinksGoOn(t *testing.T) {
 	folder := t.TempDir()
 	a, b := Options{Name: "a", File: folder + "/a"}, Options{Name: "b", File: folder + "/b"}
 	some := b
-	some.Kinds = []model.EventKind{model.EventStop}
+	some.Kinds = []event.Kind{"stop"}
 	h := &Hub{Log: quiet}
 	h.Follow([]Options{a, b})
-	h.Emit(PoolRecovered{})
+	h.Emit(event.PoolRecovered{})
 	first, second := h.sinks[0], h.sinks[1]
 	h.Follow([]Options{some, a})
 	if h.sinks[1] != first || h.sinks[0] == second {
 		t.Error("an unchanged sink was changed, or a changed one was not")
 	}
 	<-second.over
-	h.Emit(PoolRecovered{})
-	h.Close(Stop{})
+	h.Emit(event.PoolRecovered{})
+	h.Close(event.Stop{})
 	h.Follow([]Options{b})
 	if s := h.Status(); s[0].Delivered != 1 || s[1].Delivered != 3 || len(s) != 2 {
 		t.Errorf("%+v", s)
@@ -165,7 +165,7 @@ func TestAStuckSinkHoldsUpNobody(t *testing.T) {
 	h.sinks = []*sink{h.launch(fine, well), h.launch(bad, &stuck{})}
 	const emitted = queueRoom + 100
 	for n := range uint64(emitted) {
-		h.Emit(PoolRecovered{n})
+		h.Emit(event.PoolRecovered{Refused: n})
 		for fine.waiting() > queueRoom/2 { // this one is to lose nothing
 			time.Sleep(time.Microsecond)
 		}
@@ -173,14 +173,14 @@ func TestAStuckSinkHoldsUpNobody(t *testing.T) {
 	if s := h.Status(); s[1].Lost != 100 || s[1].Queued != queueRoom || s[1].Delivered != 0 {
 		t.Errorf("the stuck sink: %+v", s[1])
 	}
-	h.Close(Stop{})
+	h.Close(event.Stop{})
 	if last := string(well.lines[len(well.lines)-1]); len(well.lines) != emitted+1 || !strings.Contains(last, `"kind":"stop"`) {
 		t.Errorf("%d lines, the last %s", len(well.lines), last)
 	}
 	if s := h.Status(); s[0].Delivered != emitted+1 || s[0].Lost != 0 || s[1].Lost != emitted+1 || s[1].Queued != 0 {
 		t.Errorf("after the end: %+v", s)
 	}
-	h.Emit(Stop{})
+	h.Emit(event.Stop{})
 	if s := h.Status(); s[0].Queued > 0 {
 		t.Error("an event after the last")
 	}
@@ -204,7 +204,7 @@ func TestTheLastEventFindsRoom(t *testing.T) {
 	h := &Hub{Log: quiet}
 	h.sinks = []*sink{h.launch(newSink(Options{Name: "a"}, quiet), out)}
 	for range queueRoom + 7 {
-		h.Emit(PoolRecovered{})
+		h.Emit(event.PoolRecovered{})
 	}
 	go func() {
 		for closed := false; !closed; time.Sleep(time.Microsecond) {
@@ -214,7 +214,7 @@ func TestTheLastEventFindsRoom(t *testing.T) {
 		}
 		close(out.gate)
 	}()
-	h.Close(Stop{})
+	h.Close(event.Stop{})
 	last := string(out.lines[len(out.lines)-1])
 	if len(out.lines) != queueRoom+1 || !strings.Contains(last, `"kind":"stop"`) || !strings.Contains(last, `"lost":7`) {
 		t.Errorf("%d lines, the last %s", len(out.lines), last)
@@ -238,10 +238,10 @@ func TestWhatIsDeliveredAtOnceIsBounded(t *testing.T) {
 	t.Parallel()
 	s, out := newSink(Options{Name: "a"}, quiet), &weighing{}
 	for _, length := range []int{batchBytes, 1000, 1000, batchBytes / 2, batchBytes / 2, batchBytes} {
-		s.put(&record{event: Stop{Error: strings.Repeat("x", length)}}, false)
+		s.put(&record{event: event.Stop{Error: strings.Repeat("x", length)}}, false)
 	}
 	for range 2 * batch {
-		s.put(&record{event: Stop{}}, false)
+		s.put(&record{event: event.Stop{}}, false)
 	}
 	for more := true; more; {
 		var err error

@@ -26,8 +26,9 @@ const (
 var mayImport = map[string][]string{
 	// 1. The words, and what stands on them alone.
 	"model":        {},
-	"config":       {"model", "nf", "nf/functions", "nf/match", "schema"},
+	"config":       {"events/event", "model", "nf", "nf/functions", "nf/match", "schema"},
 	"store":        {},
+	"events/event": {},
 	"mounts":       {},
 	"siphash":      {},
 	"netdev":       {},
@@ -46,7 +47,7 @@ var mayImport = map[string][]string{
 	"registry":   {"model"},
 	"policy":     {"model"},
 	"guard/ban":  {"api", "config", "lifecycle", "model", "store"},
-	"events":     {"api", "config", "httperror", "model", "process"},
+	"events":     {"api", "config", "events/event", "httperror", "process"},
 	"names/zone": {"model"},
 	"nameserver": {"model", "names/rebind", "names/zone", "siphash"},
 	"health":     {"httperror"},
@@ -56,10 +57,10 @@ var mayImport = map[string][]string{
 	// A filter of answers, and what joins names, policy, pool and data plane: from a question to an answer.
 	"names/rebind":     {"model"},
 	"outbound":         {"config", "datapath"}, // which addresses hosts leave by
-	"names/allocation": {"api", "config", "datapath", "model", "nameserver", "policy", "pool"},
+	"names/allocation": {"api", "config", "datapath", "events/event", "model", "nameserver", "policy", "pool"},
 	"guard/geo":        {"config", "model"},
-	"guard/lists":      {"api", "config", "httperror", "lifecycle", "model"},
-	"guard/watch":      {"api", "config", "lifecycle", "model", "process"},
+	"guard/lists":      {"api", "config", "events/event", "httperror", "lifecycle", "model"},
+	"guard/watch":      {"api", "config", "events/event", "lifecycle", "model", "process"},
 	"machine":          {"api", "datapath", "model"},
 	"guard/honeypot":   {"api", "config", "datapath", "model"},
 	"balance":          {"api", "config", "datapath", "health", "lifecycle", "model", "nf/multipath"},
@@ -72,8 +73,8 @@ var mayImport = map[string][]string{
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset"},
 	"plane":            {"api", "config", "datapath", "lifecycle", "nf"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"daemon":   {"advice", "api", "balance", "capture", "config", "datapath", "diagnose", "events", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/lists", "guard/watch", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "store", "tenants"},
-	"api":      {"model"},
+	"daemon":   {"advice", "api", "balance", "capture", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/lists", "guard/watch", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "store", "tenants"},
+	"api":      {"events/event", "model"},
 	"client":   {"api"},
 	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
 	"lab/demo": {"client", "guard/geo", "lab/netns", "lab/packets", "model", "mounts"},
@@ -91,7 +92,7 @@ var mayImport = map[string][]string{
 }
 
 // Tests inside a package may also build packets, lay a lab and ask the daemon.
-var testsMayImport = []string{"client", "lab/netns", "lab/packets", "model"}
+var testsMayImport = []string{"client", "events/event", "lab/netns", "lab/packets", "model"}
 
 // rooms are what the daemon joins; none knows another.
 var rooms = []string{

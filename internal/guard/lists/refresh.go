@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/events/event"
 )
 
 // follow refreshes a list whenever it is due or asked for.
@@ -68,9 +69,9 @@ func (s *Service) tell(ctx context.Context, f *fetched, err error) {
 	failing := err != nil
 	switch {
 	case failing && !f.failing:
-		s.Events.ListFailed(f.config.Name, err)
+		s.Events.Emit(event.ListFailed{List: f.config.Name, Error: event.Text(err)})
 	case !failing && f.failing:
-		s.Events.ListRecovered(f.config.Name)
+		s.Events.Emit(event.ListRecovered{List: f.config.Name})
 	}
 	f.failing = failing
 }

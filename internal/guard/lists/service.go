@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 )
 
@@ -23,8 +24,7 @@ const (
 
 // Events hears which lists fail.
 type Events interface {
-	ListFailed(name string, why error)
-	ListRecovered(name string)
+	Emit(event.Event)
 }
 
 // Options are what a Service needs.
@@ -146,7 +146,7 @@ func (s *Service) replace(next []*fetched) {
 	gone := handFailures(over, next)
 	s.mutex.Unlock()
 	for _, name := range gone { // there are none of their names
-		s.Events.ListRecovered(name)
+		s.Events.Emit(event.ListRecovered{List: name})
 	}
 	for _, f := range over {
 		f.rest()

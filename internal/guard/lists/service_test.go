@@ -17,6 +17,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/events/event"
 )
 
 // library is a service, and a server of lists.
@@ -44,13 +45,15 @@ func newLibrary(t *testing.T) *library {
 	return l
 }
 
-// ListFailed implements Events.
-func (l *library) ListFailed(name string, why error) {
-	l.told = append(l.told, fmt.Sprintf("list_failed %s %v", name, why))
+// Emit implements Events.
+func (l *library) Emit(e event.Event) {
+	switch e := e.(type) {
+	case event.ListFailed:
+		l.told = append(l.told, fmt.Sprintf("%s %s %s", e.Kind(), e.List, e.Error))
+	case event.ListRecovered:
+		l.told = append(l.told, fmt.Sprintf("%s %s", e.Kind(), e.List))
+	}
 }
-
-// ListRecovered implements Events.
-func (l *library) ListRecovered(name string) { l.told = append(l.told, "list_recovered "+name) }
 
 // prepare makes the feeds of lists by these names, refreshed every hour.
 func (l *library) prepare(names ...string) []*fetched {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 )
 
@@ -20,8 +21,7 @@ const tellEvery = time.Second
 
 // Events hears which watches fail.
 type Events interface {
-	WatchFailed(name string, why error)
-	WatchRecovered(name string)
+	Emit(event.Event)
 }
 
 // Hooks are what a Service needs.
@@ -84,7 +84,7 @@ func (s *Service) Prepare(wanted []config.Watch) (lifecycle.Change, error) {
 	}
 	return lifecycle.Change{Settle: func() {
 		for _, name := range s.follow(compiled) {
-			s.Events.WatchRecovered(name)
+			s.Events.Emit(event.WatchRecovered{Watch: name})
 		}
 	}}, nil
 }
@@ -200,10 +200,10 @@ func (s *Service) tell() {
 		status := r.log.Status()
 		switch {
 		case status.Error != "" && !r.failing:
-			s.Events.WatchFailed(r.Name, errors.New(status.Error))
+			s.Events.Emit(event.WatchFailed{Watch: r.Name, Error: event.Text(errors.New(status.Error))})
 			r.failing = true
 		case status.Reads && r.failing:
-			s.Events.WatchRecovered(r.Name)
+			s.Events.Emit(event.WatchRecovered{Watch: r.Name})
 			r.failing = false
 		}
 	}

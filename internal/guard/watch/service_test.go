@@ -13,18 +13,21 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/events/event"
 )
 
 // recorder is what was told.
 type recorder []string
 
-// WatchFailed implements Events.
-func (r *recorder) WatchFailed(name string, why error) {
-	*r = append(*r, fmt.Sprintf("watch_failed %s %v", name, why))
+// Emit implements Events.
+func (r *recorder) Emit(e event.Event) {
+	switch e := e.(type) {
+	case event.WatchFailed:
+		*r = append(*r, fmt.Sprintf("%s %s %s", e.Kind(), e.Watch, e.Error))
+	case event.WatchRecovered:
+		*r = append(*r, fmt.Sprintf("%s %s", e.Kind(), e.Watch))
+	}
 }
-
-// WatchRecovered implements Events.
-func (r *recorder) WatchRecovered(name string) { *r = append(*r, "watch_recovered "+name) }
 
 // Whatever configurations follow each other, just the watches of the last one run, each
 // once, and only those that changed were stopped.
@@ -111,7 +114,7 @@ func TestReloadEndsWhatWasToldOfWatches(t *testing.T) {
 	}
 	reload := func(c []Compiled) {
 		for _, name := range s.follow(c) {
-			told.WatchRecovered(name)
+			told.Emit(event.WatchRecovered{Watch: name})
 		}
 	}
 	s.begin(launch)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/policy"
 	"github.com/realmgate/realmgate/internal/pool"
@@ -30,8 +31,7 @@ type Plane interface {
 
 // Events hears what happens to the pool.
 type Events interface {
-	PoolExhausted(addresses int)
-	PoolRecovered(refused uint64)
+	Emit(event.Event)
 }
 
 // Options configure an Allocator.

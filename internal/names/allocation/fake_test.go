@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/policy"
@@ -282,8 +284,9 @@ func (w *world) begin(adopted bool) {
 	w.Allocator = a
 }
 
-func (w *world) PoolExhausted(int)    { w.told = append(w.told, "exhausted") }
-func (w *world) PoolRecovered(uint64) { w.told = append(w.told, "recovered") }
+func (w *world) Emit(e event.Event) {
+	w.told = append(w.told, strings.TrimPrefix(e.Kind().String(), "pool_"))
+}
 
 // ask is a question over UDP by a verified asker: it does not wait. What the disk is to have is written first.
 func (w *world) ask(from netip.Addr, service pool.Service) (netip.Addr, error) {

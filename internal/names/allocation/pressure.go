@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nameserver"
 )
@@ -90,7 +91,7 @@ func (qs *questions) noteExhausted(q nameserver.Question) {
 	qs.counts.Exhausted++
 	qs.lacked.Note(now, q.Client.Addr())
 	if qs.pressure.refuse(now) {
-		qs.options.Events.PoolExhausted(qs.pool.Statistics().Addresses)
+		qs.options.Events.Emit(event.PoolExhausted{Addresses: qs.pool.Statistics().Addresses})
 		qs.kickTimers()
 	}
 }
@@ -98,6 +99,6 @@ func (qs *questions) noteExhausted(q nameserver.Question) {
 // tellRecovery tells when that is over.
 func (qs *questions) tellRecovery(now model.Instant) {
 	if refused, ends := qs.pressure.recovered(now); ends {
-		qs.options.Events.PoolRecovered(refused)
+		qs.options.Events.Emit(event.PoolRecovered{Refused: refused})
 	}
 }

@@ -1,13 +1,47 @@
-package events
+package event
 
 import (
 	"fmt"
 	"net/netip"
 	"strings"
 	"time"
-
-	"github.com/realmgate/realmgate/internal/model"
 )
+
+// Kind says what an event is about, as the configuration and each line have it.
+type Kind string
+
+// String returns the word.
+func (k Kind) String() string { return string(k) }
+
+// Event is what happened, without when: one of the types below.
+type Event interface{ Kind() Kind }
+
+// All has one of each.
+func All() []Event {
+	return []Event{
+		Start{},
+		Stop{},
+		Reload{},
+		Ban{},
+		Unban{},
+		ListFailed{},
+		ListRecovered{},
+		PoolExhausted{},
+		PoolRecovered{},
+		Outbound{},
+		WatchFailed{},
+		WatchRecovered{},
+	}
+}
+
+// Kinds returns all of them.
+func Kinds() []Kind {
+	var kinds []Kind
+	for _, e := range All() {
+		kinds = append(kinds, e.Kind())
+	}
+	return kinds
+}
 
 const (
 	// MostNamed is how many prefixes an event is about at most. Its line stays below 8 KiB,
@@ -16,9 +50,6 @@ const (
 	// longestText is how much of an error's text an event has, in bytes.
 	longestText = 1024
 )
-
-// Event is what happened, without when: one of the types below.
-type Event interface{ Kind() model.EventKind }
 
 // Start is that the daemon begins, with its configuration in force.
 type Start struct {
@@ -29,16 +60,25 @@ type Start struct {
 	Adopted    bool   `json:"adopted"` // took over an earlier daemon's data plane
 }
 
+// Kind implements Event.
+func (Start) Kind() Kind { return "start" }
+
 // Stop is the last event of a daemon that ends.
 type Stop struct {
 	Error string `json:"error,omitempty"` // why it ended by itself
 }
+
+// Kind implements Event.
+func (Stop) Kind() Kind { return "stop" }
 
 // Reload is a configuration that was put into force, or refused.
 type Reload struct {
 	Generation uint32 `json:"generation,omitempty"` // that is in force now; left out where refused
 	Error      string `json:"error,omitempty"`      // why it was refused and changed nothing
 }
+
+// Kind implements Event.
+func (Reload) Kind() Kind { return "reload" }
 
 // Ban is prefixes that were banned at once.
 type Ban struct {
@@ -48,6 +88,9 @@ type Ban struct {
 	Reason   string         `json:"reason"`
 }
 
+// Kind implements Event.
+func (Ban) Kind() Kind { return "ban" }
+
 // Unban is prefixes whose bans ended at once.
 type Unban struct {
 	Prefixes []netip.Prefix `json:"prefixes"` // at most MostNamed
@@ -55,26 +98,41 @@ type Unban struct {
 	Reason   string         `json:"reason"`   // expired, removed, gave_way or widened
 }
 
+// Kind implements Event.
+func (Unban) Kind() Kind { return "unban" }
+
 // ListFailed is a list that cannot be refreshed from now on.
 type ListFailed struct {
 	List  string `json:"list"`
 	Error string `json:"error"`
 }
 
+// Kind implements Event.
+func (ListFailed) Kind() Kind { return "list_failed" }
+
 // ListRecovered is a list that can be refreshed again.
 type ListRecovered struct {
 	List string `json:"list"`
 }
+
+// Kind implements Event.
+func (ListRecovered) Kind() Kind { return "list_recovered" }
 
 // PoolExhausted is a pool that had no address for a name, for the first time for a while.
 type PoolExhausted struct {
 	Addresses int `json:"addresses"` // of the pool
 }
 
+// Kind implements Event.
+func (PoolExhausted) Kind() Kind { return "pool_exhausted" }
+
 // PoolRecovered is a pool that has had an address for every name for a while.
 type PoolRecovered struct {
 	Refused uint64 `json:"refused"` // questions, since it was exhausted
 }
+
+// Kind implements Event.
+func (PoolRecovered) Kind() Kind { return "pool_recovered" }
 
 // Outbound is that outbound addresses came, or left with their sessions.
 type Outbound struct {
@@ -84,11 +142,17 @@ type Outbound struct {
 	Addresses []netip.Addr `json:"addresses"` // of now
 }
 
+// Kind implements Event.
+func (Outbound) Kind() Kind { return "outbound_changed" }
+
 // WatchFailed is a watch that cannot read its log from now on.
 type WatchFailed struct {
 	Watch string `json:"watch"`
 	Error string `json:"error"`
 }
+
+// Kind implements Event.
+func (WatchFailed) Kind() Kind { return "watch_failed" }
 
 // WatchRecovered is a watch that reads its log again.
 type WatchRecovered struct {
@@ -96,40 +160,7 @@ type WatchRecovered struct {
 }
 
 // Kind implements Event.
-func (Start) Kind() model.EventKind { return model.EventStart }
-
-// Kind implements Event.
-func (Stop) Kind() model.EventKind { return model.EventStop }
-
-// Kind implements Event.
-func (Reload) Kind() model.EventKind { return model.EventReload }
-
-// Kind implements Event.
-func (Ban) Kind() model.EventKind { return model.EventBan }
-
-// Kind implements Event.
-func (Unban) Kind() model.EventKind { return model.EventUnban }
-
-// Kind implements Event.
-func (ListFailed) Kind() model.EventKind { return model.EventListFailed }
-
-// Kind implements Event.
-func (ListRecovered) Kind() model.EventKind { return model.EventListRecovered }
-
-// Kind implements Event.
-func (PoolExhausted) Kind() model.EventKind { return model.EventPoolExhausted }
-
-// Kind implements Event.
-func (PoolRecovered) Kind() model.EventKind { return model.EventPoolRecovered }
-
-// Kind implements Event.
-func (Outbound) Kind() model.EventKind { return model.EventOutbound }
-
-// Kind implements Event.
-func (WatchFailed) Kind() model.EventKind { return model.EventWatchFailed }
-
-// Kind implements Event.
-func (WatchRecovered) Kind() model.EventKind { return model.EventWatchRecovered }
+func (WatchRecovered) Kind() Kind { return "watch_recovered" }
 
 // Text is an error as events have it: not longer than 1024 bytes and a few words. It is
 // empty without an error.
