@@ -7,6 +7,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/events/event"
 )
 
 // InsertFunction implements api.Gateway.
@@ -52,6 +53,7 @@ func (g commands) changeChain(r api.ChainRequest, edit func(*config.Document) (*
 	for _, f := range ch.Functions {
 		done.Functions = append(done.Functions, f.Name)
 	}
+	g.events.Emit(event.ChainChanged{Chain: r.Chain, Functions: done.Functions, Generation: v.generation})
 	g.log.Info("chain changed", "chain", r.Chain, "functions", done.Functions, "generation", v.generation)
 	return done, nil
 }

@@ -98,6 +98,7 @@ func (b *rig) file() string {
 func TestChainChangesAreTold(t *testing.T) {
 	t.Parallel()
 	r := begin(t)
+	told := record(t, r.Daemon)
 	friends := api.ChainRequest{Chain: "web", Function: "{use: filter, name: friends, allow: [192.0.2.0/24]}", Before: "late"}
 	r.mustChange(r.InsertFunction, friends, "filter", "friends", "late")
 	r.mustChange(r.MoveFunction, api.ChainRequest{Chain: "web", Function: "filter", After: "late"}, "friends", "late", "filter")
@@ -125,6 +126,16 @@ func TestChainChangesAreTold(t *testing.T) {
 	}
 	if err := r.namespace.Do(func() (err error) { done, err = r.Reload(); return err }); err != nil || done.Dropped != 0 {
 		t.Errorf("%d changes dropped that the file has too: %v", done.Dropped, err)
+	}
+	var events []string
+	for _, e := range told() {
+		events = append(events, strings.TrimSpace(fmt.Sprintln(e.Kind, e.Chain, e.Functions)))
+	}
+	if want := []string{
+		"chain_changed web [filter friends late]", "chain_changed web [friends late filter]", "chain_changed web [friends filter late]",
+		"chain_changed web [filter late]", "chain_changed web [filter friends late]", // then a reload ends the sink
+	}; !slices.Equal(events, want) {
+		t.Errorf("events %q, want %q", events, want)
 	}
 }
 

@@ -57,10 +57,11 @@ func TestEachBanIsNamedByAnEvent(t *testing.T) {
 
 // toldEvent has the fields of several kinds.
 type toldEvent struct {
-	Kind, List, Watch, Error, Reason string
-	Prefixes                         []netip.Prefix
-	Count                            int
-	Until                            time.Time
+	Kind, List, Watch, Chain, Error, Reason string
+	Functions                               []string
+	Prefixes                                []netip.Prefix
+	Count                                   int
+	Until                                   time.Time
 }
 
 // record lets a gateway tell events, and returns how to end that and what was told.

@@ -31,6 +31,7 @@ func All() []Event {
 		Outbound{},
 		WatchFailed{},
 		WatchRecovered{},
+		ChainChanged{},
 	}
 }
 
@@ -161,6 +162,16 @@ type WatchRecovered struct {
 
 // Kind implements Event.
 func (WatchRecovered) Kind() Kind { return "watch_recovered" }
+
+// ChainChanged is a chain that a command changed, until the next reload or for good.
+type ChainChanged struct {
+	Chain      string   `json:"chain"`
+	Functions  []string `json:"functions"` // by name, in order
+	Generation uint32   `json:"generation"`
+}
+
+// Kind implements Event.
+func (ChainChanged) Kind() Kind { return "chain_changed" }
 
 // Text is an error as events have it: not longer than 1024 bytes and a few words. It is
 // empty without an error.
