@@ -91,8 +91,6 @@ static __always_inline enum reason subscriber_judge_uncounted(const struct mappi
 	return REASON_NONE;
 }
 
-#define SUBSCRIBER_UNCOUNTED -1 /* there is no place for it */
-
 static __always_inline void subscriber_trace(const struct tally *tally, const struct mapping_key *host,
 					     enum reason reason)
 {
@@ -103,13 +101,17 @@ static __always_inline void subscriber_trace(const struct tally *tally, const st
 						    : (__u64)subscriber_sessions(tally, shares));
 }
 
-/* Counts a session that the host is about to open, and its new mapping; or the reason why it may not. */
-__noinline int subscriber_enter(const struct mapping_key *host, bool maps, const struct settings *settings, __u32 tick)
+/*
+ * Counts a session that the host is about to open, and its new mapping; or the reason why it may not. SESSION_COUNTED in *flags,
+ * unless there was no place to count it.
+ */
+__noinline enum reason subscriber_enter(const struct mapping_key *host, bool maps, const struct settings *settings,
+					__u32 tick, __u8 *flags)
 {
 	struct tally *tally;
 	enum reason reason;
 
-	if (!host || !settings)
+	if (!host || !settings || !flags)
 		return REASON_DROP_INTERNAL;
 	tally = subscriber_find(host->address);
 	if (tally) {
@@ -126,11 +128,11 @@ __noinline int subscriber_enter(const struct mapping_key *host, bool maps, const
 				   host->address, 1 + maps);
 	if (!tally) {
 		reason = subscriber_judge_uncounted(host, maps, settings);
-		if (reason != REASON_NONE)
-			return reason;
-		count_statistic(STATISTIC_SUBSCRIBERS_FULL);
-		return SUBSCRIBER_UNCOUNTED;
+		if (reason == REASON_NONE)
+			count_statistic(STATISTIC_SUBSCRIBERS_FULL);
+		return reason;
 	}
+	*flags |= SESSION_COUNTED;
 	tally_note(tally, maps ? 1ULL << subscriber_bit(host->protocol) : 0, tick);
 	return REASON_NONE;
 }

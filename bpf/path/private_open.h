@@ -24,7 +24,7 @@ __noinline bool private_clear(__u32 number, const struct settings *settings)
  * Under the stripe: the mapping of the packet's source, if it has one and needs it, and the count of what it is about to
  * open.
  */
-__noinline int private_enter(const struct packet *packet, struct flow *flow, const struct settings *settings)
+__noinline enum reason private_enter(const struct packet *packet, struct flow *flow, const struct settings *settings)
 {
 	struct mapping_key host = {};
 	bool maps = false;
@@ -44,13 +44,13 @@ __noinline int private_enter(const struct packet *packet, struct flow *flow, con
 		flow->mapping = mapping_find(&host);
 		maps = !flow->mapping;
 	}
-	return subscriber_enter(&host, maps, settings, flow->tick);
+	return subscriber_enter(&host, maps, settings, flow->tick, &flow->flags);
 }
 
-/* The same: what it is outside, by a mapping or as it is. counted: a new mapping counts with its subscriber already. */
-static __always_inline enum reason private_translate(ctx_t *ctx, const struct packet *packet, struct flow *flow,
-						     bool counted)
+/* The same: what it is outside, by a mapping or as it is. A new mapping counts with its subscriber already. */
+static __always_inline enum reason private_translate(ctx_t *ctx, const struct packet *packet, struct flow *flow)
 {
+	bool counted = flow->flags & SESSION_COUNTED;
 	enum reason reason;
 
 	if (!session_has_mapping(flow->origin)) {
@@ -74,7 +74,6 @@ static __always_inline enum reason private_open_locked(ctx_t *ctx, const struct 
 	struct settings *settings;
 	enum reason reason;
 	__u32 record;
-	int entered;
 
 	if (!packet || !flow || !number)
 		return REASON_DROP_INTERNAL;
@@ -84,24 +83,22 @@ static __always_inline enum reason private_open_locked(ctx_t *ctx, const struct 
 	*number = session_find_home(packet);
 	if (*number && !private_clear(*number, settings))
 		return REASON_NONE;
-	entered = private_enter(packet, flow, settings);
-	if (entered > REASON_NONE)
-		return entered;
+	reason = private_enter(packet, flow, settings);
+	if (reason != REASON_NONE)
+		return reason;
 	/* The record first: a packet that finds none takes no port. */
 	record = record_allocate(packet->homes.first, packet->homes.second, true);
 	if (!record) {
-		if (session_has_mapping(flow->origin) && !flow->mapping && entered == REASON_NONE)
+		if (session_has_mapping(flow->origin) && !flow->mapping && (flow->flags & SESSION_COUNTED))
 			subscriber_leave(packet->tuple.source, packet->tuple.protocol, true);
 		reason = REASON_DROP_SESSION_TABLE_FULL;
 		goto leave;
 	}
-	reason = private_translate(ctx, packet, flow, entered == REASON_NONE);
+	reason = private_translate(ctx, packet, flow);
 	if (reason != REASON_NONE) {
 		record_release(record, true);
 		goto leave;
 	}
-	if (entered == REASON_NONE)
-		flow->flags |= SESSION_COUNTED;
 	*number = record;
 	if (flow->origin == ORIGIN_OWN) {
 		reason = session_open(flow, settings, number);
@@ -115,7 +112,7 @@ static __always_inline enum reason private_open_locked(ctx_t *ctx, const struct 
 		return REASON_NONE;
 	}
 leave:
-	if (entered == REASON_NONE)
+	if (flow->flags & SESSION_COUNTED)
 		subscriber_leave(packet->tuple.source, packet->tuple.protocol, false);
 	return reason;
 }

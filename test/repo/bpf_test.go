@@ -16,6 +16,29 @@ var (
 	ebpfPin   = regexp.MustCompile(`(?m)^\s*(?:require )?github\.com/cilium/ebpf (v\S+)`)
 )
 
+var (
+	included = regexp.MustCompile(`(?m)^#include "([^"]+)"$`)
+	// What bpf/packet may include beside itself: what a frame holds is told without any table.
+	tableless = regexp.MustCompile(`^\.\./include/(ctx|ctx_skb|ctx_xdp|reason)\.h$`)
+)
+
+// checkPure wants the headers about what a packet holds to know no table.
+func checkPure(r tree) []string {
+	var problems []string
+	for _, file := range r.match(suffix(".h")) {
+		if !strings.HasPrefix(file, "bpf/packet/") {
+			continue
+		}
+		text, _ := r.read(file)
+		for _, include := range included.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(include[1], "/") && !tableless.MatchString(include[1]) {
+				problems = append(problems, fmt.Sprintf("%s: includes %s: bpf/packet knows no table", file, include[1]))
+			}
+		}
+	}
+	return problems
+}
+
 // checkBPF wants every C file of the data plane to open with its licence and a
 // comment that states its concern, and to be built by a pinned compiler that
 // takes no warning.
@@ -65,6 +88,20 @@ func checkPins(r tree) []string {
 func TestBPF(t *testing.T) {
 	t.Parallel()
 	upholds(t, checkBPF)
+}
+
+func TestPure(t *testing.T) {
+	t.Parallel()
+	upholds(t, checkPure)
+}
+
+func TestPureCanFail(t *testing.T) {
+	t.Parallel()
+	rejects(t, checkPure, map[string]string{
+		"bpf/packet/good.h": "#include \"sum.h\"\n#include \"../include/reason.h\"\n",
+		"bpf/packet/bad.h":  "#include \"../include/maps.h\"\n",
+		"bpf/nat/other.h":   "#include \"../include/maps.h\"\n",
+	}, "bpf/packet/bad.h: includes ../include/maps.h")
 }
 
 func TestPins(t *testing.T) {
