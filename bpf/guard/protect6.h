@@ -45,18 +45,18 @@ __noinline bool stays_inside6(ctx_t *ctx)
 /* REASON_NONE, or why the packet is dropped. The route is looked up only for what would be, as it takes longer. */
 static __always_inline enum reason protect6(ctx_t *ctx, __u32 generation, enum side side)
 {
-	struct nf_packet *told = nf_packet();
+	struct nf_packet *nf = nf_packet();
 	struct nf_count *count;
 	int action;
 
-	if (!told)
+	if (!nf)
 		return REASON_DROP_INTERNAL;
-	told->direction = side == SIDE_PUBLIC ? NF_IN : NF_OUT;
-	told->function = 0;
-	told->answers = false;
-	told->trap = NF_TRAP_NONE;
+	nf->direction = side == SIDE_PUBLIC ? NF_IN : NF_OUT;
+	nf->function = 0;
+	nf->answers = false;
+	nf->trap = NF_TRAP_NONE;
 	action = protect6_run(ctx, generation);
-	if (told->trap == NF_TRAP_SPRUNG && trap6_is_proven(ctx))
+	if (nf->trap == NF_TRAP_SPRUNG && trap6_is_proven(ctx))
 		return REASON_DROP_TRAPPED;
 	if (action == SAID_PASS)
 		return REASON_NONE;
@@ -64,8 +64,8 @@ static __always_inline enum reason protect6(ctx_t *ctx, __u32 generation, enum s
 		return REASON_DROP_INTERNAL;
 	if (side == SIDE_PRIVATE && stays_inside6(ctx))
 		return REASON_NONE;
-	count = nf_count(told->function);
+	count = nf_count(nf->function);
 	if (count)
 		count->dropped++;
-	return told->trap == NF_TRAP_SPRUNG && !told->answers ? REASON_DROP_TRAPPED : REASON_DROP_DENIED;
+	return nf->trap == NF_TRAP_SPRUNG && !nf->answers ? REASON_DROP_TRAPPED : REASON_DROP_DENIED;
 }

@@ -55,7 +55,7 @@ static __always_inline enum reason stray_admit(ctx_t *ctx, const struct packet *
 }
 
 /* Shows the packet to the protection: of a flow from outside, or in answer to one of the gateway's own. */
-static __always_inline void stray_describe(struct nf_packet *told, const struct packet *packet,
+static __always_inline void stray_describe(struct nf_packet *nf, const struct packet *packet,
 					   const struct settings *settings, bool inward)
 {
 	struct tuple flow = packet->tuple;
@@ -66,10 +66,10 @@ static __always_inline void stray_describe(struct nf_packet *told, const struct 
 		flow.source_port = packet->tuple.destination_port;
 		flow.destination_port = packet->tuple.source_port;
 	}
-	chain_describe(told, packet, &flow, !inward, NF_STRAY, settings->stray);
+	chain_describe(nf, packet, &flow, !inward, NF_STRAY, settings->stray);
 	if (!inward)
-		chain_describe_open(told, true, 0);
-	told->ports = stray_ports(packet, settings);
+		chain_describe_open(nf, true, 0);
+	nf->ports = stray_ports(packet, settings);
 }
 
 /* The honeypot has the packet: whether it is dropped for that, and told of, if it ends a handshake. reason: without that. */
@@ -95,12 +95,12 @@ static __always_inline enum reason stray_trapped(ctx_t *ctx, const struct packet
  */
 __noinline enum reason stray_judge(ctx_t *ctx, struct packet *packet, bool local, bool inward)
 {
-	struct nf_packet *told = nf_packet();
+	struct nf_packet *nf = nf_packet();
 	struct settings *settings;
 	enum reason reason;
 	bool asks;
 
-	if (!packet || !told)
+	if (!packet || !nf)
 		return REASON_DROP_INTERNAL;
 	settings = settings_get(packet->generation);
 	if (!settings)
@@ -108,7 +108,7 @@ __noinline enum reason stray_judge(ctx_t *ctx, struct packet *packet, bool local
 	reason = stray_admit(ctx, packet, settings, local, &asks);
 	if (reason != REASON_NONE || !asks)
 		return reason;
-	stray_describe(told, packet, settings, inward);
-	reason = chain_ask(ctx, packet, told);
-	return told->trap == NF_TRAP_SPRUNG ? stray_trapped(ctx, packet, local, inward, reason) : reason;
+	stray_describe(nf, packet, settings, inward);
+	reason = chain_ask(ctx, packet, nf);
+	return nf->trap == NF_TRAP_SPRUNG ? stray_trapped(ctx, packet, local, inward, reason) : reason;
 }

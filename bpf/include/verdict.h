@@ -66,19 +66,19 @@ static __always_inline void reason_count(enum reason reason)
 /* A translated packet goes on as one from outside, under the generation that has judged it so far. */
 static __always_inline void hairpin_enter(ctx_t *ctx, const struct packet *packet)
 {
-	struct nf_packet *told = nf_packet();
+	struct nf_packet *nf = nf_packet();
 
-	if (!told)
+	if (!nf)
 		return;
-	told->generation = packet->generation;
+	nf->generation = packet->generation;
 	bpf_tail_call(ctx, &programs, PROGRAM_HAIRPIN);
 }
 
 static __always_inline __u32 hairpin_generation(void)
 {
-	struct nf_packet *told = nf_packet();
+	struct nf_packet *nf = nf_packet();
 
-	return told ? told->generation : 0;
+	return nf ? nf->generation : 0;
 }
 
 /* For everything but a redirect: leaves the packet to the kernel or drops it. */

@@ -42,53 +42,53 @@ static __always_inline __u32 judged_by(__u32 generation)
 }
 
 /* What functions see of a packet: the first of its flow, until the asker says more. */
-static __always_inline void chain_describe(struct nf_packet *told, const struct packet *packet,
-					   const struct tuple *flow, bool out, enum nf_stage stage, __u32 program)
+static __always_inline void chain_describe(struct nf_packet *nf, const struct packet *packet, const struct tuple *flow,
+					   bool out, enum nf_stage stage, __u32 program)
 {
-	told->source = flow->source;
-	told->destination = flow->destination;
-	told->source_port = flow->source_port;
-	told->destination_port = flow->destination_port;
-	told->protocol = flow->protocol;
-	told->direction = out ? NF_OUT : NF_IN;
-	told->answers = false;
-	told->opens = true;
-	told->tcp_flags = packet->tcp_flags;
-	told->length = packet->ip_length;
-	told->stage = stage;
-	told->to_port = 0;
-	told->to_address = 0;
-	told->generation = packet->generation;
-	told->asked = program;
-	told->packets = 0;
-	told->public_port = flow->destination_port;
-	told->ports = 0;
-	told->trap = NF_TRAP_NONE;
-	told->at_address = 0;
-	told->at_port = 0;
-	told->spoke = NF_SILENT;
-	told->fragment = packet->fragment;
+	nf->source = flow->source;
+	nf->destination = flow->destination;
+	nf->source_port = flow->source_port;
+	nf->destination_port = flow->destination_port;
+	nf->protocol = flow->protocol;
+	nf->direction = out ? NF_OUT : NF_IN;
+	nf->answers = false;
+	nf->opens = true;
+	nf->tcp_flags = packet->tcp_flags;
+	nf->length = packet->ip_length;
+	nf->stage = stage;
+	nf->to_port = 0;
+	nf->to_address = 0;
+	nf->generation = packet->generation;
+	nf->asked = program;
+	nf->packets = 0;
+	nf->public_port = flow->destination_port;
+	nf->ports = 0;
+	nf->trap = NF_TRAP_NONE;
+	nf->at_address = 0;
+	nf->at_port = 0;
+	nf->spoke = NF_SILENT;
+	nf->fragment = packet->fragment;
 	if (DRY)
-		told->dry = true;
+		nf->dry = true;
 	trace_step(TRACE_ASK, stage, 0, 0, 1);
 }
 
 /* Where its flow comes by: a port that a host inside has opened is no trap; of a name's service, the one outside. */
-static __always_inline void chain_describe_way(struct nf_packet *told, __u8 origin, __u16 external_port)
+static __always_inline void chain_describe_way(struct nf_packet *nf, __u8 origin, __u16 external_port)
 {
 	if (origin == ORIGIN_MAPPING)
-		told->trap = NF_TRAP_NEVER;
+		nf->trap = NF_TRAP_NEVER;
 	if (origin == ORIGIN_POOL)
-		told->public_port = external_port;
+		nf->public_port = external_port;
 }
 
 /* The packet is of an open session, which judged says by whom it was judged before. */
-static __always_inline void chain_describe_open(struct nf_packet *told, bool answers, __u32 judged)
+static __always_inline void chain_describe_open(struct nf_packet *nf, bool answers, __u32 judged)
 {
-	told->opens = false;
-	told->answers = answers;
+	nf->opens = false;
+	nf->answers = answers;
 	/* What a flow began with while no function waited for it is past. */
-	told->spoke = judged & JUDGED_WAITS ? NF_SILENT : NF_HAS_SPOKEN;
+	nf->spoke = judged & JUDGED_WAITS ? NF_SILENT : NF_HAS_SPOKEN;
 }
 
 /* What judges flows of the direction in this generation. */
@@ -112,23 +112,23 @@ static __always_inline bool chain_is_static(const struct packet *packet)
 /* Runs the chain: its programs end by returning here. SAID_NOTHING: there is none. */
 __noinline int chain_run(ctx_t *ctx)
 {
-	struct nf_packet *told = nf_packet();
+	struct nf_packet *nf = nf_packet();
 	int action = SAID_NOTHING;
 
-	if (!told)
+	if (!nf)
 		return action;
-	told->function = 0;
-	told->verdict = NF_DROP;
-	told->changed = false;
-	told->segments = ctx_segments(ctx);
+	nf->function = 0;
+	nf->verdict = NF_DROP;
+	nf->changed = false;
+	nf->segments = ctx_segments(ctx);
 	ctx_pull(ctx, CHAIN_SEES);
-	if (told->asked)
-		bpf_tail_call(ctx, &chains, told->asked);
-	else if (told->stage == NF_STATIC && (told->generation & 1))
+	if (nf->asked)
+		bpf_tail_call(ctx, &chains, nf->asked);
+	else if (nf->stage == NF_STATIC && (nf->generation & 1))
 		bpf_tail_call(ctx, &programs, PROGRAM_STATIC_ODD);
-	else if (told->stage == NF_STATIC)
+	else if (nf->stage == NF_STATIC)
 		bpf_tail_call(ctx, &programs, PROGRAM_STATIC_EVEN);
-	else if (told->generation & 1)
+	else if (nf->generation & 1)
 		bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_ODD);
 	else
 		bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_EVEN);
@@ -168,43 +168,43 @@ __noinline enum reason chain_changed(ctx_t *ctx, struct packet *packet)
  * What chains say about the packet that was described to them: REASON_NONE, or why it ends. In line, as at most 256 bytes
  * of stack may be above a tail call.
  */
-static __always_inline enum reason chain_ask(ctx_t *ctx, struct packet *packet, struct nf_packet *told)
+static __always_inline enum reason chain_ask(ctx_t *ctx, struct packet *packet, struct nf_packet *nf)
 {
 	struct nf_count *count;
 	__u32 function;
 
 	if (chain_run(ctx) == SAID_NOTHING)
 		return REASON_DROP_INTERNAL;
-	function = told->function;
+	function = nf->function;
 	count = function ? nf_count(function) : 0;
-	if (told->verdict != NF_ACCEPT) {
+	if (nf->verdict != NF_ACCEPT) {
 		if (count)
 			count->dropped++;
 		return REASON_DROP_DENIED;
 	}
 	if (count)
 		count->accepted++;
-	return told->changed ? chain_changed(ctx, packet) : REASON_NONE;
+	return nf->changed ? chain_changed(ctx, packet) : REASON_NONE;
 }
 
 /* By whom a flow was judged that chains let pass. */
-static __always_inline __u32 chain_judged(const struct packet *packet, const struct nf_packet *told)
+static __always_inline __u32 chain_judged(const struct packet *packet, const struct nf_packet *nf)
 {
-	return judged_by(packet->generation) | (told->packets & JUDGED_MASK);
+	return judged_by(packet->generation) | (nf->packets & JUDGED_MASK);
 }
 
 /* The private port that a chain said. */
-static __always_inline __u16 chain_port(const struct nf_packet *told)
+static __always_inline __u16 chain_port(const struct nf_packet *nf)
 {
-	return told->to_port ? told->to_port : told->destination_port;
+	return nf->to_port ? nf->to_port : nf->destination_port;
 }
 
 /* A first packet from outside that the honeypot has dropped. */
-static __always_inline enum reason chain_trapped(const struct nf_packet *told, const struct packet *packet,
+static __always_inline enum reason chain_trapped(const struct nf_packet *nf, const struct packet *packet,
 						 enum reason reason)
 {
-	return reason == REASON_DROP_DENIED && told->trap == NF_TRAP_SPRUNG && !packet->hairpin ? REASON_DROP_TRAPPED
-												: reason;
+	return reason == REASON_DROP_DENIED && nf->trap == NF_TRAP_SPRUNG && !packet->hairpin ? REASON_DROP_TRAPPED
+											      : reason;
 }
 
 /*
@@ -213,13 +213,13 @@ static __always_inline enum reason chain_trapped(const struct nf_packet *told, c
  */
 __noinline enum reason chain_judge(ctx_t *ctx, struct packet *packet, struct flow *flow)
 {
-	struct nf_packet *told = nf_packet();
+	struct nf_packet *nf = nf_packet();
 	struct tuple tuple = {};
 	enum reason reason;
 	__u32 entry;
 	bool out;
 
-	if (!packet || !flow || !told)
+	if (!packet || !flow || !nf)
 		return REASON_DROP_INTERNAL;
 	out = session_is_outbound(flow->origin);
 	entry = chain_entry(packet, out);
@@ -233,11 +233,11 @@ __noinline enum reason chain_judge(ctx_t *ctx, struct packet *packet, struct flo
 	tuple.source_port = out ? flow->private_port : flow->remote_port;
 	tuple.destination_port = out ? flow->remote_port : flow->private_port;
 	tuple.protocol = flow->protocol;
-	chain_describe(told, packet, &tuple, out, NF_FLOW, entry == ENTRY_CLASSIFIER ? 0 : entry);
-	chain_describe_way(told, flow->origin, flow->external_port);
-	reason = chain_ask(ctx, packet, told);
-	flow->judged = chain_judged(packet, told);
-	return chain_trapped(told, packet, reason);
+	chain_describe(nf, packet, &tuple, out, NF_FLOW, entry == ENTRY_CLASSIFIER ? 0 : entry);
+	chain_describe_way(nf, flow->origin, flow->external_port);
+	reason = chain_ask(ctx, packet, nf);
+	flow->judged = chain_judged(packet, nf);
+	return chain_trapped(nf, packet, reason);
 }
 
 /* A sender inside is told why its flow may not pass (RFC 1812 section 5.2.7.1, code 13). */

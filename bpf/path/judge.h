@@ -36,11 +36,11 @@ __noinline enum reason session_stays(const struct session *session, const struct
 __noinline bool session_describe(const struct session *session, const struct packet *packet, enum nf_stage stage,
 				 __u32 program)
 {
-	struct nf_packet *told = nf_packet();
+	struct nf_packet *nf = nf_packet();
 	struct tuple flow = {};
 	bool out, sent;
 
-	if (!session || !packet || !told)
+	if (!session || !packet || !nf)
 		return false;
 	out = session_is_outbound(session->origin);
 	sent = session->origin == ORIGIN_STATIC;
@@ -49,11 +49,11 @@ __noinline bool session_describe(const struct session *session, const struct pac
 	flow.source_port = out ? session->private_port : session->remote_port;
 	flow.destination_port = out ? session->remote_port : sent ? session->external_port : session->private_port;
 	flow.protocol = session->protocol;
-	chain_describe(told, packet, &flow, out, stage, program & (CHAINS - 1));
-	chain_describe_way(told, session->origin, session->external_port);
+	chain_describe(nf, packet, &flow, out, stage, program & (CHAINS - 1));
+	chain_describe_way(nf, session->origin, session->external_port);
 	if (stage == NF_STATIC) {
-		told->at_address = session->private_address;
-		told->at_port = session->private_port;
+		nf->at_address = session->private_address;
+		nf->at_port = session->private_port;
 	}
 	return true;
 }
@@ -66,13 +66,13 @@ __noinline bool session_describe(const struct session *session, const struct pac
 __noinline enum reason session_judge(ctx_t *ctx, struct session *session, struct packet *packet,
 				     enum direction direction, bool anew)
 {
-	struct nf_packet *told = nf_packet();
+	struct nf_packet *nf = nf_packet();
 	enum nf_stage stage = NF_PACKET;
 	__u32 judged, program;
 	enum reason reason;
 	bool out;
 
-	if (!session || !packet || !told)
+	if (!session || !packet || !nf)
 		return REASON_DROP_INTERNAL;
 	judged = *(volatile __u32 *)&session->judged;
 	program = judged ^ judged_by(packet->generation);
@@ -94,15 +94,15 @@ __noinline enum reason session_judge(ctx_t *ctx, struct session *session, struct
 	if (!session_describe(session, packet, stage, program))
 		return REASON_DROP_INTERNAL;
 	if (!anew)
-		chain_describe_open(told, out != (direction == DIRECTION_OUT), judged);
-	reason = chain_ask(ctx, packet, told);
+		chain_describe_open(nf, out != (direction == DIRECTION_OUT), judged);
+	reason = chain_ask(ctx, packet, nf);
 	if (reason != REASON_NONE)
 		return reason;
 	if (stage == NF_STATIC &&
-	    (told->to_address != session->private_address || chain_port(told) != session->private_port))
+	    (nf->to_address != session->private_address || chain_port(nf) != session->private_port))
 		return REASON_DROP_SERVICE_CLOSED;
-	if (stage != NF_PACKET || told->packets)
-		session->judged = chain_judged(packet, told);
+	if (stage != NF_PACKET || nf->packets)
+		session->judged = chain_judged(packet, nf);
 	return REASON_NONE;
 }
 

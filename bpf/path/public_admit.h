@@ -48,31 +48,31 @@ static __always_inline void flow_comes_in(struct flow *flow, const struct packet
 }
 
 /*
- * Asks the chains that say where flows go, whatever names and NAT would say: REASON_NONE and no private address where none
- * sends it anywhere.
+ * Asks the chains that say where flows go, whatever names and NAT would say. Of ORIGIN_STATIC is a flow that one sends
+ * somewhere.
  */
 __noinline enum reason static_judge(ctx_t *ctx, struct packet *packet, struct flow *flow)
 {
-	struct nf_packet *told = nf_packet();
+	struct nf_packet *nf = nf_packet();
 	enum reason reason;
 
-	if (!packet || !flow || !told)
+	if (!packet || !flow || !nf)
 		return REASON_DROP_INTERNAL;
 	if (may_open(packet) != REASON_NONE || source_is_banned(packet))
 		return REASON_NONE;
 	flow->unbanned = true;
-	chain_describe(told, packet, &packet->tuple, false, NF_STATIC, 0);
-	reason = chain_ask(ctx, packet, told);
+	chain_describe(nf, packet, &packet->tuple, false, NF_STATIC, 0);
+	reason = chain_ask(ctx, packet, nf);
 	if (reason != REASON_NONE)
-		return chain_trapped(told, packet, reason);
+		return chain_trapped(nf, packet, reason);
 	if (DRY)
-		trace_step(TRACE_DNAT, 0, told->to_address, told->to_address ? chain_port(told) : 0, 0);
-	if (!told->to_address)
+		trace_step(TRACE_DNAT, 0, nf->to_address, nf->to_address ? chain_port(nf) : 0, 0);
+	if (!nf->to_address)
 		return REASON_NONE;
 	flow->origin = ORIGIN_STATIC;
-	flow->private_address = told->to_address;
-	flow->private_port = chain_port(told);
-	flow->judged = chain_judged(packet, told);
+	flow->private_address = nf->to_address;
+	flow->private_port = chain_port(nf);
+	flow->judged = chain_judged(packet, nf);
 	flow_comes_in(flow, packet);
 	if (source_is_spoofed(ctx, packet, SIDE_PUBLIC))
 		return REASON_DROP_SPOOFED_SOURCE;
@@ -166,7 +166,7 @@ static __always_inline enum reason public_judge(ctx_t *ctx, struct packet *packe
 		reason = lent_way(ctx, packet, &target->key, reason);
 	if (address->kind != ADDRESS_POOL && address->kind != ADDRESS_OWN && chain_is_static(packet))
 		sent = static_judge(ctx, packet, flow);
-	if (sent != REASON_NONE || flow->private_address)
+	if (sent != REASON_NONE || flow->origin == ORIGIN_STATIC)
 		return sent;
 	if (reason == REASON_NONE)
 		reason = public_admit(ctx, packet, &target->key, target->slot, flow);

@@ -67,7 +67,7 @@ type (
 	Count = classifierNfCount
 )
 
-// Trace is what a dry run wrote down (bpf/include/trace.h).
+// Trace is what a dry run wrote down (bpf/trace/trace.h).
 type Trace = classifierTrace
 
 // TraceChain is the kind of a step at which a chain begins.

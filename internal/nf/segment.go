@@ -52,7 +52,7 @@ type link struct {
 	enters  int      // the place of the chain that begins with it, from 1 on; 0: it is not the first
 }
 
-// further is what judges the further packets of a flow (told->packets, bpf/path/chain.h):
+// further is what judges the further packets of a flow (nf->packets, bpf/path/chain.h):
 // while functions wait for its first bytes, and when these have been judged.
 type further struct{ waiting, spoken uint32 }
 
