@@ -44,6 +44,11 @@ func (g *fakeGateway) Hosts(f Filter) ([]Host, error) {
 	return g.hosts, g.err
 }
 
+func (g *fakeGateway) Listing(_ string, f Filter) (any, error) {
+	g.filter = f
+	return []Host{}, g.err
+}
+
 func (g *fakeGateway) Chains() ([]Chain, error) { return g.chains, g.err }
 
 func (g *fakeGateway) InsertFunction(r ChainRequest) (ChainChange, error) {

@@ -21,6 +21,8 @@ type Gateway interface {
 	// Pool returns the bindings, by address.
 	Pool(filter Filter) ([]Binding, error)
 	Hosts(filter Filter) ([]Host, error)
+	// Listing returns the rows of one of Listings, a slice, that the filter lets through.
+	Listing(name string, filter Filter) (rows any, err error)
 	// Chains returns the chains in force, in the order in which they are sought.
 	Chains() ([]Chain, error)
 	// InsertFunction, RemoveFunction and MoveFunction change a chain until the next

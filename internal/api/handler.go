@@ -26,7 +26,7 @@ type route struct {
 	serve  func(handler, http.ResponseWriter, *http.Request, url.Values) error
 }
 
-var routes = map[string]route{
+var routes = withListings(map[string]route{
 	"/v1/status":   {http.MethodGet, handler.status},
 	"/v1/sessions": {http.MethodGet, handler.sessions},
 	"/v1/pool":     {http.MethodGet, handler.pool},
@@ -52,7 +52,7 @@ var routes = map[string]route{
 	"/v1/lists/refresh": {http.MethodPost, handler.refreshLists},
 
 	"/v1/sessions/end": {http.MethodPost, handler.endSessions},
-}
+})
 
 // failure is an error with its HTTP status.
 type failure struct {

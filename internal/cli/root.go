@@ -86,6 +86,9 @@ Then, in another terminal, see what it does:
 	for _, command := range commands {
 		root.AddCommand(command(a))
 	}
+	for _, listing := range client.Listings() {
+		root.AddCommand(newListing(a, listing))
+	}
 	root.SetHelpCommand(newHelp(root))
 	return root
 }

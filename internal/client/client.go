@@ -77,6 +77,15 @@ func (c *Client) Hosts(ctx context.Context, f Filter) ([]Host, error) {
 	return fetch[[]Host](ctx, c, http.MethodGet, "/v1/hosts", f.Query())
 }
 
+// Listing fills rows, a pointer to a slice, with those of one of Listings.
+func (c *Client) Listing(ctx context.Context, l Listing, f Filter, rows any) error {
+	response, err := c.ask(ctx, http.MethodGet, "/v1/"+l.Name, f.Query())
+	if err != nil {
+		return err
+	}
+	return decodeInto(ctx, c, response, rows)
+}
+
 // Chains returns the chains in force.
 func (c *Client) Chains(ctx context.Context) ([]Chain, error) {
 	return fetch[[]Chain](ctx, c, http.MethodGet, "/v1/chains", nil)
@@ -211,14 +220,19 @@ func post[A any](ctx context.Context, c *Client, path string, request any) (A, e
 
 // decode reads an answer of one JSON value.
 func decode[T any](ctx context.Context, c *Client, response *http.Response) (value T, err error) {
+	return value, decodeInto(ctx, c, response, &value)
+}
+
+// decodeInto is decode into what value points to.
+func decodeInto(ctx context.Context, c *Client, response *http.Response, value any) error {
 	defer func() { _ = response.Body.Close() }() // only read
-	if err := json.NewDecoder(response.Body).Decode(&value); err != nil {
+	if err := json.NewDecoder(response.Body).Decode(value); err != nil {
 		if ctx.Err() != nil {
-			return value, ctx.Err()
+			return ctx.Err()
 		}
-		return value, c.broken(err)
+		return c.broken(err)
 	}
-	return value, nil
+	return nil
 }
 
 func (c *Client) ask(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {

@@ -42,6 +42,10 @@ func (g fakeGateway) Hosts(f Filter) ([]Host, error) {
 	}}}}, g.err
 }
 
+func (g fakeGateway) Listing(name string, f Filter) (any, error) {
+	return []Host{{Name: name, Address: f.Address}}, g.err
+}
+
 func (g fakeGateway) Chains() ([]Chain, error) {
 	return []Chain{{Name: "web", Match: []map[string]string{{"direction": "in"}}, Functions: []Function{{Name: "filter", Seen: 1 << 60}}}}, g.err
 }

@@ -8,6 +8,8 @@ type (
 	Status = api.Status
 	// Filter says which entries of a listing are wanted.
 	Filter = api.Filter
+	// Listing is what the gateway lists in rows of one type.
+	Listing = api.Listing
 	// Gauge is how full something is.
 	Gauge = api.Gauge
 	// DNS counts what a name server did.
@@ -83,3 +85,6 @@ const MostSnap = api.MostSnap
 
 // Version returns which build this program is; Status.Version is the daemon's.
 func Version() string { return api.Version() }
+
+// Listings are those that have a command of their own.
+func Listings() []Listing { return api.Listings() }

@@ -1,9 +1,15 @@
 package daemon
 
 import (
+	"fmt"
+
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 )
+
+// listings say which room has the rows of each of api.Listings, a slice.
+var listings = map[string]func(commands, api.Filter) any{
+}
 
 // commands are what the control socket asks for.
 type commands struct{ *Daemon }
@@ -35,6 +41,15 @@ func (v *view) describeSession(s datapath.Session) api.Session {
 		Origin: s.Origin, Host: v.realm.HostOf(s.Private.Addr()), Name: string(v.realm.Name(s.Name)), Hairpin: s.Hairpin,
 		Age: s.Age.Seconds(), Idle: s.Idle.Seconds(),
 	}
+}
+
+// Listing implements api.Gateway.
+func (g commands) Listing(name string, filter api.Filter) (any, error) {
+	list, ok := listings[name]
+	if !ok {
+		return nil, fmt.Errorf("nobody lists %q", name)
+	}
+	return list(g, filter), nil
 }
 
 // Pool implements api.Gateway.
