@@ -46,7 +46,7 @@ func (g *fakeGateway) Hosts(f Filter) ([]Host, error) {
 
 func (g *fakeGateway) Listing(_ string, f Filter) (any, error) {
 	g.filter = f
-	return []Host{}, g.err
+	return []Name{}, g.err
 }
 
 func (g *fakeGateway) Chains() ([]Chain, error) { return g.chains, g.err }

@@ -37,7 +37,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestEmptyListsAreLists(t *testing.T) {
-	for path, want := range map[string]string{"/v1/sessions": "", "/v1/pool": "[]\n", "/v1/hosts": "[]\n", "/v1/watches": "[]\n", "/v1/events": "[]\n", "/v1/lists": "[]\n"} {
+	for path, want := range map[string]string{"/v1/sessions": "", "/v1/pool": "[]\n", "/v1/hosts": "[]\n", "/v1/watches": "[]\n", "/v1/events": "[]\n", "/v1/lists": "[]\n", "/v1/names": "[]\n"} {
 		if w := ask(t, &fakeGateway{}, http.MethodGet, path); w.Code != http.StatusOK || w.Body.String() != want {
 			t.Errorf("%s: %d %q, want %q", path, w.Code, w.Body, want)
 		}
@@ -132,7 +132,7 @@ func TestEndingFailsInTheMiddle(t *testing.T) {
 
 func TestFilterReachesGateway(t *testing.T) {
 	want := Filter{Address: netip.MustParseAddr("198.18.0.33"), Port: 80, Protocol: model.TCP, Host: "www.a.example."}
-	for _, path := range []string{"/v1/sessions", "/v1/pool", "/v1/hosts", "/v1/drops"} {
+	for _, path := range []string{"/v1/sessions", "/v1/pool", "/v1/hosts", "/v1/names", "/v1/drops"} {
 		g := &fakeGateway{drop: func(context.Context, func(Drop) bool) error { return nil }}
 		ask(t, g, http.MethodGet, path+"?address=::ffff:198.18.0.33&port=80&protocol=TCP&host=WWW.a.Example")
 		if g.filter != want {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/client"
 	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/model"
@@ -31,6 +32,7 @@ type fakeDaemon struct {
 	bans      []client.Ban
 	watches   []client.Watch
 	sinks     []client.Sink
+	names     []api.Name
 	lists     []client.List
 	explained client.Explanation
 	drops     []client.Drop   // shown, and then the stream stays open
@@ -62,6 +64,8 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, d.pool)
 	case "/v1/hosts":
 		write(w, d.hosts)
+	case "/v1/names":
+		write(w, d.names)
 	case "/v1/bans":
 		write(w, d.bans)
 	case "/v1/events":
@@ -191,6 +195,11 @@ func populated() *fakeDaemon {
 		watches: []client.Watch{
 			{Name: "ssh", File: "/var/log/auth.log", Lines: 1_234_567, Hits: 4711, NoAddress: 2, Offences: 12},
 			{Name: "mail", Command: []string{"/usr/bin/journalctl", "-fu", "postfix"}, Ends: 3, Error: "ended: exit status 1", Stderr: "No journal files were found."},
+		},
+		names: []api.Name{
+			{Service: "dns.hosta.foo.example.", Host: "hosta.foo.example.", Asked: 3, Refused: 3, Asker: address("203.0.113.7"), Last: started, Why: "no pool address is free"},
+			{Service: "www.hosta.foo.example.", Host: "hosta.foo.example.", Address: address("198.18.0.33"), Asked: 1_234_567, Lent: 1_234_560, Refused: 7, Asker: address("203.0.113.8"), Last: started.Add(26 * time.Hour)},
+			{Service: "mail.hostb.foo.example.", Host: "hostb.foo.example."},
 		},
 		sinks: []client.Sink{
 			{Name: "log", File: "/var/log/realmgate/events.jsonl", Delivered: 1_234_567, Queued: 3},

@@ -43,7 +43,7 @@ func (g fakeGateway) Hosts(f Filter) ([]Host, error) {
 }
 
 func (g fakeGateway) Listing(name string, f Filter) (any, error) {
-	return []Host{{Name: name, Address: f.Address}}, g.err
+	return []api.Name{{Service: name, Address: f.Address, Host: f.Host}}, g.err
 }
 
 func (g fakeGateway) Chains() ([]Chain, error) {
@@ -183,6 +183,11 @@ func TestAnswersComeThrough(t *testing.T) {
 	hosts, err := c.Hosts(ctx, filter)
 	if want, _ := g.Hosts(filter); err != nil || !reflect.DeepEqual(hosts, want) {
 		t.Errorf("hosts %+v, %v", hosts, err)
+	}
+	var names []api.Name
+	err = c.Listing(ctx, Listings()[0], filter, &names)
+	if want := []api.Name{{Service: "names", Address: filter.Address, Host: filter.Host}}; err != nil || !reflect.DeepEqual(names, want) {
+		t.Errorf("names %+v, %v", names, err)
 	}
 	chains, err := c.Chains(ctx)
 	if want, _ := g.Chains(); err != nil || !reflect.DeepEqual(chains, want) {

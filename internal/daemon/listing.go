@@ -9,6 +9,7 @@ import (
 
 // listings say which room has the rows of each of api.Listings, a slice.
 var listings = map[string]func(commands, api.Filter) any{
+	api.Names.Name: func(g commands, f api.Filter) any { return g.pool.Names(f) },
 }
 
 // commands are what the control socket asks for.

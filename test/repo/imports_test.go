@@ -92,7 +92,7 @@ var mayImport = map[string][]string{
 }
 
 // Tests inside a package may also build packets, lay a lab and ask the daemon.
-var testsMayImport = []string{"client", "events/event", "lab/netns", "lab/packets", "model"}
+var testsMayImport = []string{"api", "client", "events/event", "lab/netns", "lab/packets", "model"}
 
 // rooms are what the daemon joins; none knows another.
 var rooms = []string{

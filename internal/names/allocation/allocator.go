@@ -85,9 +85,10 @@ type claims struct{ *state }
 type questions struct {
 	*state
 	*claims
-	line    []*waiting    // over TCP and without an answer yet, in the order they came
-	woken   model.Instant // when the line was last
-	refused recent        // without an address
+	line    []*waiting            // over TCP and without an answer yet, in the order they came
+	woken   model.Instant         // when the line was last
+	refused recent                // without an address
+	tally   map[model.Name]*asked // of services
 }
 
 // restorer takes up what an earlier process left.

@@ -86,6 +86,7 @@ func (a *Allocator) take(c Config) {
 	for _, s := range c.Names.Services() {
 		a.services[s.Name] = s
 	}
+	a.forgetAsked()
 }
 
 // inherited finds the private addresses that were one host's and are another's now.

@@ -18,6 +18,7 @@ import (
 // knows whose the address is. A question over TCP waits for pool.wait when no address is free.
 func (a *Allocator) Allocate(ctx context.Context, q nameserver.Question) (nameserver.Answer, error) {
 	found, err := a.answer(ctx, q)
+	a.noteAsked(q, err)
 	switch {
 	case errors.Is(err, nameserver.ErrExhausted):
 		a.noteExhausted(q)
