@@ -38,7 +38,7 @@ The file stays as it is: the next reload or restart forgets the change, unless
 				}
 				r.Function = string(entry)
 			}
-			return a.changeChain(ctx, r, a.client().InsertFunction)
+			return a.changeChain(ctx, r, a.client().ChainEditor().Insert)
 		})(command, args)
 	}
 	return command
@@ -64,7 +64,7 @@ no more. The file stays as it is, as with "realmgate chain insert".`,
 		if r.Before == "" && r.After == "" && r.Priority == nil {
 			return usageError("say where to: --before, --after or --priority")
 		}
-		return does(func(ctx context.Context) error { return a.changeChain(ctx, r, a.client().MoveFunction) })(command, args)
+		return does(func(ctx context.Context) error { return a.changeChain(ctx, r, a.client().ChainEditor().Move) })(command, args)
 	}
 	return command
 }
@@ -80,7 +80,7 @@ packet. The file stays as it is, as with "realmgate chain insert".`,
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		return does(func(ctx context.Context) error {
-			return a.changeChain(ctx, client.ChainRequest{Chain: args[0], Function: args[1]}, a.client().RemoveFunction)
+			return a.changeChain(ctx, client.ChainRequest{Chain: args[0], Function: args[1]}, a.client().ChainEditor().Remove)
 		})(command, args)
 	}
 	return command
@@ -112,7 +112,7 @@ Nothing is written where the functions of such a chain changed in the file too.`
 		Args:    cobra.NoArgs,
 	}
 	command.RunE = does(func(ctx context.Context) error {
-		done, err := a.client().SaveChains(ctx)
+		done, err := a.client().ChainEditor().Save(ctx)
 		if err != nil {
 			return err
 		}

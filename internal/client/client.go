@@ -129,27 +129,6 @@ func (c *Client) RefreshLists(ctx context.Context, r ListRequest) (int, error) {
 	return change.Lists, err
 }
 
-// InsertFunction puts a function into a chain until the next reload. What is refused
-// changes nothing, as with RemoveFunction and MoveFunction.
-func (c *Client) InsertFunction(ctx context.Context, r ChainRequest) (ChainChange, error) {
-	return post[ChainChange](ctx, c, "/v1/chains/insert", r)
-}
-
-// RemoveFunction takes a function out of a chain.
-func (c *Client) RemoveFunction(ctx context.Context, r ChainRequest) (ChainChange, error) {
-	return post[ChainChange](ctx, c, "/v1/chains/remove", r)
-}
-
-// MoveFunction puts a function of a chain to another place.
-func (c *Client) MoveFunction(ctx context.Context, r ChainRequest) (ChainChange, error) {
-	return post[ChainChange](ctx, c, "/v1/chains/move", r)
-}
-
-// SaveChains makes the gateway write the chains that were changed to its file.
-func (c *Client) SaveChains(ctx context.Context) (ChainsSaved, error) {
-	return fetch[ChainsSaved](ctx, c, http.MethodPost, "/v1/chains/save", nil)
-}
-
 // Explain says what would decide about a new flow.
 func (c *Client) Explain(ctx context.Context, r ExplainRequest) (Explanation, error) {
 	return fetch[Explanation](ctx, c, http.MethodGet, "/v1/explain", r.Query())

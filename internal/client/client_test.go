@@ -244,10 +244,10 @@ func TestAnswersComeThrough(t *testing.T) {
 // Changes of chains come through with all that they say.
 func TestChainChanges(t *testing.T) {
 	c, ctx, five := serve(t, fakeGateway{}), t.Context(), 5
-	inserted, err := c.InsertFunction(ctx, ChainRequest{Chain: "web", Function: "{use: filter}", Before: "a"})
-	removed, err2 := c.RemoveFunction(ctx, ChainRequest{Chain: "web", Function: "a"})
-	moved, err3 := c.MoveFunction(ctx, ChainRequest{Chain: "web", Function: "b", Priority: &five})
-	saved, err4 := c.SaveChains(ctx)
+	inserted, err := c.ChainEditor().Insert(ctx, ChainRequest{Chain: "web", Function: "{use: filter}", Before: "a"})
+	removed, err2 := c.ChainEditor().Remove(ctx, ChainRequest{Chain: "web", Function: "a"})
+	moved, err3 := c.ChainEditor().Move(ctx, ChainRequest{Chain: "web", Function: "b", Priority: &five})
+	saved, err4 := c.ChainEditor().Save(ctx)
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // Address adds an address with its prefix, as "10.0.0.1/16", to an interface.
-func (n *Namespace) Address(ifname, prefix string) error {
+func (l *links) Address(ifname, prefix string) error {
 	fail := func(err error) error {
-		return fmt.Errorf("add address %s to %s in %s: %w", prefix, ifname, n.name, err)
+		return fmt.Errorf("add address %s to %s in %s: %w", prefix, ifname, l.name, err)
 	}
 	address, err := netlink.ParseAddr(prefix)
 	if err != nil {
@@ -24,21 +24,21 @@ func (n *Namespace) Address(ifname, prefix string) error {
 		address.Flags = unix.IFA_F_NODAD
 	}
 	add := func(link netlink.Link) error { return netlink.AddrAdd(link, address) }
-	if err := n.withLink(ifname, add); err != nil {
+	if err := l.withLink(ifname, add); err != nil {
 		return fail(err)
 	}
 	return nil
 }
 
 // Up sets an interface up. Its carrier may follow a little later: see WaitUp.
-func (n *Namespace) Up(ifname string) error { return n.set(ifname, "up", netlink.LinkSetUp) }
+func (l *links) Up(ifname string) error { return l.set(ifname, "up", netlink.LinkSetUp) }
 
 // Down sets an interface down; its routes go with it.
-func (n *Namespace) Down(ifname string) error { return n.set(ifname, "down", netlink.LinkSetDown) }
+func (l *links) Down(ifname string) error { return l.set(ifname, "down", netlink.LinkSetDown) }
 
-func (n *Namespace) set(ifname, what string, set func(netlink.Link) error) error {
-	if err := n.withLink(ifname, set); err != nil {
-		return fmt.Errorf("set %s %s in %s: %w", ifname, what, n.name, err)
+func (l *links) set(ifname, what string, set func(netlink.Link) error) error {
+	if err := l.withLink(ifname, set); err != nil {
+		return fmt.Errorf("set %s %s in %s: %w", ifname, what, l.name, err)
 	}
 	return nil
 }
@@ -46,9 +46,9 @@ func (n *Namespace) set(ifname, what string, set func(netlink.Link) error) error
 // WaitUp waits until all interfaces can carry packets: both ends of a veth are
 // up, a bridge has a port that is, and the kernel has taken notice. Until then
 // it drops what they send. WaitUp gives up after 5 s.
-func (n *Namespace) WaitUp() error {
+func (l *links) WaitUp() error {
 	var waiting string
-	err := n.Do(func() error {
+	err := l.Do(func() error {
 		links, err := netlink.LinkList()
 		if err != nil {
 			return err
@@ -62,7 +62,7 @@ func (n *Namespace) WaitUp() error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for interface %s in %s: %w", waiting, n.name, err)
+		return fmt.Errorf("wait for interface %s in %s: %w", waiting, l.name, err)
 	}
 	return nil
 }
@@ -81,18 +81,18 @@ func waitLinkUp(link netlink.Link) error {
 }
 
 // Route adds a route to destination, a prefix or "default", through gateway.
-func (n *Namespace) Route(destination, gateway string) error {
-	return n.route("add", destination, gateway, netlink.RouteAdd)
+func (l *links) Route(destination, gateway string) error {
+	return l.route("add", destination, gateway, netlink.RouteAdd)
 }
 
 // RemoveRoute removes what Route added.
-func (n *Namespace) RemoveRoute(destination, gateway string) error {
-	return n.route("remove", destination, gateway, netlink.RouteDel)
+func (l *links) RemoveRoute(destination, gateway string) error {
+	return l.route("remove", destination, gateway, netlink.RouteDel)
 }
 
-func (n *Namespace) route(what, destination, gateway string, change func(*netlink.Route) error) error {
+func (l *links) route(what, destination, gateway string, change func(*netlink.Route) error) error {
 	fail := func(err error) error {
-		return fmt.Errorf("%s route to %s through %s in %s: %w", what, destination, gateway, n.name, err)
+		return fmt.Errorf("%s route to %s through %s in %s: %w", what, destination, gateway, l.name, err)
 	}
 	via, err := netip.ParseAddr(gateway)
 	if err != nil {
@@ -109,15 +109,15 @@ func (n *Namespace) route(what, destination, gateway string, change func(*netlin
 		return fail(err)
 	}
 	route := &netlink.Route{Dst: prefix, Gw: via.AsSlice()}
-	if err := n.Do(func() error { return change(route) }); err != nil {
+	if err := l.Do(func() error { return change(route) }); err != nil {
 		return fail(err)
 	}
 	return nil
 }
 
 // withLink calls f inside the namespace with the interface called ifname.
-func (n *Namespace) withLink(ifname string, f func(netlink.Link) error) error {
-	return n.Do(func() error {
+func (p *place) withLink(ifname string, f func(netlink.Link) error) error {
+	return p.Do(func() error {
 		link, err := netlink.LinkByName(ifname)
 		if err != nil {
 			return err
@@ -127,32 +127,32 @@ func (n *Namespace) withLink(ifname string, f func(netlink.Link) error) error {
 }
 
 // MAC returns an interface's Ethernet address.
-func (n *Namespace) MAC(ifname string) (net.HardwareAddr, error) {
+func (l *links) MAC(ifname string) (net.HardwareAddr, error) {
 	var address net.HardwareAddr
-	err := n.withLink(ifname, func(link netlink.Link) error {
+	err := l.withLink(ifname, func(link netlink.Link) error {
 		address = link.Attrs().HardwareAddr
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("address of %s in %s: %w", ifname, n.name, err)
+		return nil, fmt.Errorf("address of %s in %s: %w", ifname, l.name, err)
 	}
 	return address, nil
 }
 
 // Bridge makes a switch out of ports, interfaces of this namespace, and sets it
 // and them up. It forwards at once: there is no spanning tree.
-func (n *Namespace) Bridge(name string, ports ...string) error {
+func (l *links) Bridge(name string, ports ...string) error {
 	off := false
 	bridge := &netlink.Bridge{LinkAttrs: netlink.NewLinkAttrs(), MulticastSnooping: &off}
 	bridge.Name = name
-	if err := n.Do(func() error { return netlink.LinkAdd(bridge) }); err != nil {
-		return fmt.Errorf("make bridge %s in %s: %w", name, n.name, err)
+	if err := l.Do(func() error { return netlink.LinkAdd(bridge) }); err != nil {
+		return fmt.Errorf("make bridge %s in %s: %w", name, l.name, err)
 	}
-	return errors.Join(n.Up(name), n.Join(name, ports...))
+	return errors.Join(l.Up(name), l.Join(name, ports...))
 }
 
 // Join adds ports to a bridge and sets them up.
-func (n *Namespace) Join(bridge string, ports ...string) error {
+func (l *links) Join(bridge string, ports ...string) error {
 	join := func(port netlink.Link) error {
 		master, err := netlink.LinkByName(bridge)
 		if err != nil {
@@ -161,7 +161,7 @@ func (n *Namespace) Join(bridge string, ports ...string) error {
 		return netlink.LinkSetMasterByIndex(port, master.Attrs().Index)
 	}
 	for _, port := range ports {
-		if err := errors.Join(n.set(port, "a port of "+bridge, join), n.Up(port)); err != nil {
+		if err := errors.Join(l.set(port, "a port of "+bridge, join), l.Up(port)); err != nil {
 			return err
 		}
 	}

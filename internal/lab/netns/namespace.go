@@ -14,16 +14,30 @@ import (
 // IPv4 forwarding and reverse-path filtering off, and IPv6 off, whatever the
 // machine's own settings are.
 type Namespace struct {
-	lab   *Lab
-	name  string // without the lab's id
-	path  string
-	inode inode
-	file  *os.File // holds the namespace
+	*place
+	*links
+	*sockets
+
+	lab *Lab
 
 	keeperOnce  sync.Once
 	keeper      *keeper
 	keeperError error
 }
+
+// place is where a namespace is.
+type place struct {
+	name  string // without the lab's id
+	path  string
+	inode inode
+	file  *os.File // holds the namespace
+}
+
+// links are what is done to a namespace's interfaces.
+type links struct{ *place }
+
+// sockets are made in a namespace.
+type sockets struct{ *place }
 
 // Namespace makes a namespace. name is 1 to 64 lower-case letters, digits and
 // hyphens, unique in the lab.
@@ -40,7 +54,8 @@ func (l *Lab) Namespace(name string) (*Namespace, error) {
 	if l.namespaces[name] != nil {
 		return nil, fmt.Errorf("namespace %s: it exists already in lab %s", name, l.id)
 	}
-	n := &Namespace{lab: l, name: name, path: filepath.Join(namespaceDirectory, l.id+"-"+name)}
+	p := &place{name: name, path: filepath.Join(namespaceDirectory, l.id+"-"+name)}
+	n := &Namespace{place: p, links: &links{p}, sockets: &sockets{p}, lab: l}
 	if err := n.create(); err != nil {
 		return nil, errors.Join(fmt.Errorf("make namespace %s: %w", name, err), n.close())
 	}
@@ -106,30 +121,30 @@ func (n *Namespace) close() error {
 }
 
 // Name returns the name that "ip netns" knows: the lab's id and the name given.
-func (n *Namespace) Name() string { return filepath.Base(n.path) }
+func (p *place) Name() string { return filepath.Base(p.path) }
 
 // Path returns the file that names the namespace.
-func (n *Namespace) Path() string { return n.path }
+func (p *place) Path() string { return p.path }
 
 // Do runs f inside the namespace, on a thread of its own, and returns its
 // error. Sockets that f opens stay in the namespace, and the functions of the
 // netlink library act on it; goroutines that f starts do not run in it. A panic
 // of f goes on in the caller. After the lab's Close, Do returns an error and
 // does not call f.
-func (n *Namespace) Do(f func() error) error { return inside(n.file, f) }
+func (p *place) Do(f func() error) error { return inside(p.file, f) }
 
 // SetSysctl writes a setting of the namespace; key is its path below /proc/sys,
 // as "net/ipv4/ip_forward".
-func (n *Namespace) SetSysctl(key, value string) error {
-	return n.Do(func() error {
+func (p *place) SetSysctl(key, value string) error {
+	return p.Do(func() error {
 		// The file belongs to the namespace of the thread that opens it.
 		return os.WriteFile(filepath.Join("/proc/sys", key), []byte(value), 0)
 	})
 }
 
 // Sysctl reads a setting of the namespace, without the final newline.
-func (n *Namespace) Sysctl(key string) (value string, err error) {
-	err = n.Do(func() error {
+func (p *place) Sysctl(key string) (value string, err error) {
+	err = p.Do(func() error {
 		text, err := os.ReadFile(filepath.Join("/proc/sys", key))
 		if len(text) > 0 {
 			value = string(text[:len(text)-1])
@@ -142,19 +157,19 @@ func (n *Namespace) Sysctl(key string) (value string, err error) {
 // EnableIPv6 turns IPv6 on or off on all links, present and future. Addresses
 // are usable at once: there is no duplicate address detection. On a kernel
 // without IPv6, turning it off does nothing.
-func (n *Namespace) EnableIPv6(on bool) error {
+func (p *place) EnableIPv6(on bool) error {
 	value := "1"
 	if on {
 		value = "0"
 	}
 	for _, which := range []string{"all", "default"} {
 		directory := "net/ipv6/conf/" + which + "/"
-		err := n.SetSysctl(directory+"disable_ipv6", value)
+		err := p.SetSysctl(directory+"disable_ipv6", value)
 		if errors.Is(err, os.ErrNotExist) && !on {
 			return nil
 		}
 		if err == nil {
-			err = n.SetSysctl(directory+"accept_dad", "0")
+			err = p.SetSysctl(directory+"accept_dad", "0")
 		}
 		if err != nil {
 			return err

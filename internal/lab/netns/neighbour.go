@@ -11,27 +11,27 @@ import (
 
 // Neighbour says, for good, which Ethernet address has the IP address on an
 // interface.
-func (n *Namespace) Neighbour(ifname string, ip netip.Addr, mac net.HardwareAddr) error {
+func (l *links) Neighbour(ifname string, ip netip.Addr, mac net.HardwareAddr) error {
 	add := func(link netlink.Link) error {
 		return netlink.NeighSet(&netlink.Neigh{
 			LinkIndex: link.Attrs().Index, State: unix.NUD_PERMANENT, IP: ip.AsSlice(), HardwareAddr: mac,
 		})
 	}
-	if err := n.withLink(ifname, add); err != nil {
-		return fmt.Errorf("set neighbour %s on %s in %s: %w", ip, ifname, n.name, err)
+	if err := l.withLink(ifname, add); err != nil {
+		return fmt.Errorf("set neighbour %s on %s in %s: %w", ip, ifname, l.name, err)
 	}
 	return nil
 }
 
 // Index returns an interface's number.
-func (n *Namespace) Index(ifname string) (int, error) {
+func (l *links) Index(ifname string) (int, error) {
 	var index int
-	err := n.withLink(ifname, func(link netlink.Link) error {
+	err := l.withLink(ifname, func(link netlink.Link) error {
 		index = link.Attrs().Index
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("number of %s in %s: %w", ifname, n.name, err)
+		return 0, fmt.Errorf("number of %s in %s: %w", ifname, l.name, err)
 	}
 	return index, nil
 }

@@ -16,15 +16,15 @@ import (
 
 // DialContext connects from inside the namespace, as net.Dialer does. address
 // is numeric: there is no name service in here. It fits http.Transport.
-func (n *Namespace) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	return n.DialFrom(ctx, network, netip.AddrPort{}, address)
+func (s *sockets) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return s.DialFrom(ctx, network, netip.AddrPort{}, address)
 }
 
 // DialFrom is DialContext with a local address, and port where it is not 0; an
 // invalid local means any.
-func (n *Namespace) DialFrom(ctx context.Context, network string, local netip.AddrPort, address string) (net.Conn, error) {
+func (at *sockets) DialFrom(ctx context.Context, network string, local netip.AddrPort, address string) (net.Conn, error) {
 	if _, err := netip.ParseAddrPort(address); err != nil {
-		return nil, fmt.Errorf("dial from %s: %w: only numeric addresses can be reached", n.name, err)
+		return nil, fmt.Errorf("dial from %s: %w: only numeric addresses can be reached", at.name, err)
 	}
 	var dialer net.Dialer
 	if local.IsValid() {
@@ -34,7 +34,7 @@ func (n *Namespace) DialFrom(ctx context.Context, network string, local netip.Ad
 		}
 	}
 	var connection net.Conn
-	err := n.Do(func() (err error) {
+	err := at.Do(func() (err error) {
 		connection, err = dialer.DialContext(ctx, network, address)
 		return err
 	})
@@ -42,9 +42,9 @@ func (n *Namespace) DialFrom(ctx context.Context, network string, local netip.Ad
 }
 
 // Listen listens for connections inside the namespace. address is numeric.
-func (n *Namespace) Listen(network, address string) (net.Listener, error) {
+func (s *sockets) Listen(network, address string) (net.Listener, error) {
 	var listener net.Listener
-	err := n.Do(func() (err error) {
+	err := s.Do(func() (err error) {
 		listener, err = net.Listen(network, address)
 		return err
 	})
@@ -53,9 +53,9 @@ func (n *Namespace) Listen(network, address string) (net.Listener, error) {
 
 // ListenPacket opens a packet socket (UDP) inside the namespace. address is
 // numeric.
-func (n *Namespace) ListenPacket(network, address string) (net.PacketConn, error) {
+func (s *sockets) ListenPacket(network, address string) (net.PacketConn, error) {
 	var connection net.PacketConn
-	err := n.Do(func() (err error) {
+	err := s.Do(func() (err error) {
 		connection, err = net.ListenPacket(network, address)
 		return err
 	})
@@ -67,12 +67,12 @@ type Frames struct{ file *os.File }
 
 // Frames opens an interface for sending and receiving frames beside the
 // kernel's own traffic. What the kernel itself sends there is not received.
-func (n *Namespace) Frames(ifname string) (*Frames, error) {
+func (at *sockets) Frames(ifname string) (*Frames, error) {
 	fail := func(err error) (*Frames, error) {
-		return nil, fmt.Errorf("open frames on %s in %s: %w", ifname, n.name, err)
+		return nil, fmt.Errorf("open frames on %s in %s: %w", ifname, at.name, err)
 	}
 	var frames *Frames
-	err := n.withLink(ifname, func(link netlink.Link) (err error) {
+	err := at.withLink(ifname, func(link netlink.Link) (err error) {
 		frames, err = openFrames(link)
 		return err
 	})

@@ -23,18 +23,18 @@ const AnyCPU = -1
 // called again: a driver that has made its queues anew has new threads.
 // An interface without receive offload or an XDP program has no queues. It takes
 // Linux 6.8.
-func (n *Namespace) ThreadNAPI(ifname string, cpu, priority int) error {
+func (l *links) ThreadNAPI(ifname string, cpu, priority int) error {
 	fail := func(err error) error {
-		return fmt.Errorf("receive on %s in %s by threads on CPU %d: %w", ifname, n.name, cpu, err)
+		return fmt.Errorf("receive on %s in %s by threads on CPU %d: %w", ifname, l.name, cpu, err)
 	}
 	// A CPU's number beyond these is ignored in silence by Set.
 	if cpu < AnyCPU || cpu >= runtime.NumCPU() {
 		return fail(fmt.Errorf("this machine has %d CPUs", runtime.NumCPU()))
 	}
-	if err := n.setThreaded(ifname); err != nil {
+	if err := l.setThreaded(ifname); err != nil {
 		return fail(err)
 	}
-	pids, err := n.napiThreads(ifname)
+	pids, err := l.napiThreads(ifname)
 	if err == nil && len(pids) == 0 {
 		err = errors.New("the kernel names no thread")
 	}
@@ -59,8 +59,8 @@ func (n *Namespace) ThreadNAPI(ifname string, cpu, priority int) error {
 
 // setThreaded writes the interface's setting. Sysfs shows the interfaces of the
 // namespace in which it was mounted, so a thread mounts one for itself.
-func (n *Namespace) setThreaded(ifname string) error {
-	return n.Do(func() error {
+func (l *links) setThreaded(ifname string) error {
+	return l.Do(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 			return os.NewSyscallError("unshare", err)
 		}
@@ -75,8 +75,8 @@ func (n *Namespace) setThreaded(ifname string) error {
 }
 
 // napiThreads returns the process ids of an interface's receiving threads.
-func (n *Namespace) napiThreads(ifname string) (pids []int, err error) {
-	err = n.withLink(ifname, func(link netlink.Link) error {
+func (l *links) napiThreads(ifname string) (pids []int, err error) {
+	err = l.withLink(ifname, func(link netlink.Link) error {
 		pids, err = netdev.NAPIThreads(link.Attrs().Index)
 		return err
 	})

@@ -126,9 +126,9 @@ func change(ctx context.Context, c *client.Client, swaps, reloads int) error {
 	for n := range swaps {
 		var err error
 		if n%2 == 0 {
-			_, err = c.InsertFunction(ctx, client.ChainRequest{Chain: "bench", Function: fmt.Sprintf("{use: filter, name: more, deny: [198.51.100.%d]}", n/2%250)})
+			_, err = c.ChainEditor().Insert(ctx, client.ChainRequest{Chain: "bench", Function: fmt.Sprintf("{use: filter, name: more, deny: [198.51.100.%d]}", n/2%250)})
 		} else {
-			_, err = c.RemoveFunction(ctx, client.ChainRequest{Chain: "bench", Function: "more"})
+			_, err = c.ChainEditor().Remove(ctx, client.ChainRequest{Chain: "bench", Function: "more"})
 		}
 		if n%(swaps/reloads) == 1 && err == nil {
 			_, err = c.Reload(ctx)
