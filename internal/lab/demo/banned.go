@@ -14,16 +14,16 @@ const bannedReason = model.ReasonDropBanned
 const stillComes = downloadSize / 10
 
 // Step 7: a ban ends what goes on, and lets nothing begin, until it is removed.
-func (s *story) ban(ctx context.Context) error {
-	v, d, err := s.beginDownload(ctx)
+func (on abuse) ban(ctx context.Context) error {
+	v, d, err := on.beginDownload(ctx)
 	if err != nil {
 		return err
 	}
 	defer v.close()
-	ban := client.BanRequest{Prefixes: []netip.Prefix{netip.PrefixFrom(s.bob.IP, s.bob.IP.BitLen())}}
+	ban := client.BanRequest{Prefixes: []netip.Prefix{netip.PrefixFrom(on.bob.IP, on.bob.IP.BitLen())}}
 	var at int64
-	drop, err := s.dropOf(ctx, s.bob, func() error {
-		_, err := s.gateway.client.AddBans(ctx, ban)
+	drop, err := on.dropOf(ctx, on.bob, func() error {
+		_, err := on.gateway.client.AddBans(ctx, ban)
 		at = d.octets.Load()
 		return err
 	})
@@ -33,9 +33,9 @@ func (s *story) ban(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.tell.say("bob's address is banned. The next packet from or to it: %s", drop.Reason)
-	s.tell.note("He tries to come again.")
-	drop, err = s.dropOf(ctx, s.bob, func() error { return s.knock(ctx, s.bob, s.lentWeb()) })
+	on.tell.say("bob's address is banned. The next packet from or to it: %s", drop.Reason)
+	on.tell.note("He tries to come again.")
+	drop, err = on.dropOf(ctx, on.bob, func() error { return on.knock(ctx, on.bob, on.lentWeb()) })
 	if err == nil {
 		err = expect("why a packet of bob's was dropped", drop.Reason, bannedReason)
 	}
@@ -45,18 +45,18 @@ func (s *story) ban(ctx context.Context) error {
 	if more := d.octets.Load() - at; more > stillComes {
 		return mismatch{"the download after the ban", "at most " + size(stillComes) + ", which were under way", size(more)}
 	}
-	s.tell.say("His download has ended at %s of %s.", size(d.octets.Load()), size(downloadSize))
-	s.tell.see("reason", drop.Reason)
-	s.tell.see("octets", d.octets.Load())
+	on.tell.say("His download has ended at %s of %s.", size(d.octets.Load()), size(downloadSize))
+	on.tell.see("reason", drop.Reason)
+	on.tell.see("octets", d.octets.Load())
 	v.close() // nothing of it comes back
-	if _, err := s.gateway.client.RemoveBans(ctx, ban); err != nil {
+	if _, err := on.gateway.client.RemoveBans(ctx, ban); err != nil {
 		return err
 	}
-	s.tell.say("The ban is removed. bob asks for %s again.", plain(nameOf(s.hosta)))
-	if _, err := s.bob.ask(ctx, s.resolver.IP, nameOf(s.hosta)); err != nil {
+	on.tell.say("The ban is removed. bob asks for %s again.", plain(nameOf(on.hosta)))
+	if _, err := on.bob.ask(ctx, on.resolver.IP, nameOf(on.hosta)); err != nil {
 		return err
 	}
-	again, err := s.call(ctx, s.bob, s.hosta)
+	again, err := on.call(ctx, on.bob, on.hosta)
 	again.close()
 	return err
 }

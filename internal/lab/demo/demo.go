@@ -64,13 +64,13 @@ func greeting(name string) string { return "Hello, this is " + name + "." }
 func (s *story) steps() []step {
 	return []step{
 		{"Who is where", s.layOut},
-		{"ann, outside, reaches hosta by name", s.reachByName},
-		{"The same address is lent again, at the same time", s.lendAgain},
-		{"hosta, inside, reaches a website", s.reachOut},
-		{"A stranger who did not ask is not let in", s.refuseStranger},
-		{"A flood is cut off, and nobody else", s.denyFlood},
-		{"A ban ends a download, and keeps who is banned out", s.ban},
-		{"The gateway's process is killed during a download", s.surviveKill},
+		{"ann, outside, reaches hosta by name", inward{s}.reachByName},
+		{"The same address is lent again, at the same time", inward{s}.lendAgain},
+		{"hosta, inside, reaches a website", outward{s}.reachOut},
+		{"A stranger who did not ask is not let in", outward{s}.refuseStranger},
+		{"A flood is cut off, and nobody else", abuse{s}.denyFlood},
+		{"A ban ends a download, and keeps who is banned out", abuse{s}.ban},
+		{"The gateway's process is killed during a download", restart{s}.surviveKill},
 		{"A clean stop leaves nothing behind", s.stopClean},
 	}
 }
@@ -85,3 +85,11 @@ type story struct {
 	annLines, bobLines                                  *stream
 	bobCame                                             time.Time
 }
+
+// The chapters of the story.
+type (
+	inward  struct{ *story } // people outside reach hosts inside
+	outward struct{ *story } // a host inside reaches out, and a stranger does not reach in
+	abuse   struct{ *story } // a flood, and a ban
+	restart struct{ *story } // the gateway's process is killed
+)

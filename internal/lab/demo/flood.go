@@ -19,22 +19,22 @@ const (
 )
 
 // Step 6: a function of a chain drops what one source sends too much, and no other's.
-func (s *story) denyFlood(ctx context.Context) error {
-	s.tell.note("hosta also answers packets, by UDP. The gateway has a chain for that:",
+func (at abuse) denyFlood(ctx context.Context) error {
+	at.tell.note("hosta also answers packets, by UDP. The gateway has a chain for that:",
 		fmt.Sprintf("its function dos-denial lets each source send %d packets a second.", mostEchoes), "")
-	conn, err := s.echo(ctx, s.stranger)
+	conn, err := at.echo(ctx, at.stranger)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	s.tell.say("The stranger asks for %s. hosta answers him.", plain(echoName(s.hosta)))
+	at.tell.say("The stranger asks for %s. hosta answers him.", plain(echoName(at.hosta)))
 	f := beginFlood(conn)
-	err = s.whileFlooded(ctx)
+	err = at.whileFlooded(ctx)
 	f.end()
 	if err != nil {
 		return err
 	}
-	denial, err := s.denial(ctx)
+	denial, err := at.denial(ctx)
 	if err != nil {
 		return err
 	}
@@ -42,34 +42,34 @@ func (s *story) denyFlood(ctx context.Context) error {
 		return mismatch{"what became of the stranger's packets", "most are dropped, and those not answered",
 			fmt.Sprintf("%d sent, %d answered, %d dropped", sent, f.answered.Load(), denial.Dropped)}
 	}
-	s.tell.say("Of %d packets of his flood, %d were dropped, and %d answered.", f.sent.Load(), denial.Dropped, f.answered.Load())
-	s.tell.see("flood", f.sent.Load())
-	s.tell.see("dropped", denial.Dropped)
-	s.tell.see("answered", f.answered.Load())
-	return s.bothRead(ctx, 2)
+	at.tell.say("Of %d packets of his flood, %d were dropped, and %d answered.", f.sent.Load(), denial.Dropped, f.answered.Load())
+	at.tell.see("flood", f.sent.Load())
+	at.tell.see("dropped", denial.Dropped)
+	at.tell.see("answered", f.answered.Load())
+	return at.bothRead(ctx, 2)
 }
 
 // whileFlooded has ann reach the service that somebody floods.
-func (s *story) whileFlooded(ctx context.Context) error {
+func (a abuse) whileFlooded(ctx context.Context) error {
 	err := await(ctx, "dos-denial drops the flood", func() (bool, string, error) {
-		denial, err := s.denial(ctx)
+		denial, err := a.denial(ctx)
 		return denial.Dropped >= enough, fmt.Sprintf("%d dropped", denial.Dropped), err
 	})
 	if err != nil {
 		return err
 	}
-	s.tell.say("He floods hosta, and the gateway drops: %d packets so far.", enough)
-	conn, err := s.echo(ctx, s.ann)
+	a.tell.say("He floods hosta, and the gateway drops: %d packets so far.", enough)
+	conn, err := a.echo(ctx, a.ann)
 	if err != nil {
 		return err
 	}
-	s.tell.say("Meanwhile ann asks for that name, too, and hosta answers her.")
+	a.tell.say("Meanwhile ann asks for that name, too, and hosta answers her.")
 	return conn.Close()
 }
 
 // denial is what the chain's function has done.
-func (s *story) denial(ctx context.Context) (client.Function, error) {
-	chains, err := s.gateway.client.Chains(ctx)
+func (a abuse) denial(ctx context.Context) (client.Function, error) {
+	chains, err := a.gateway.client.Chains(ctx)
 	if err != nil || len(chains) != 1 || len(chains[0].Functions) != 1 {
 		return client.Function{}, errors.Join(err, expect("chains", len(chains), 1))
 	}
@@ -77,8 +77,8 @@ func (s *story) denial(ctx context.Context) (client.Function, error) {
 }
 
 // echo asks for the echo service's name, and has a packet answered there.
-func (s *story) echo(ctx context.Context, who person) (net.Conn, error) {
-	got, err := who.ask(ctx, s.resolver.IP, echoName(s.hosta))
+func (a abuse) echo(ctx context.Context, who person) (net.Conn, error) {
+	got, err := who.ask(ctx, a.resolver.IP, echoName(a.hosta))
 	if err != nil {
 		return nil, err
 	}

@@ -14,10 +14,10 @@ import (
 )
 
 // Step 2: a name becomes a connection.
-func (s *story) reachByName(ctx context.Context) error {
-	s.tell.note("ann knows only a name. Her resolver is the server that looks names up.",
+func (i inward) reachByName(ctx context.Context) error {
+	i.tell.note("ann knows only a name. Her resolver is the server that looks names up.",
 		"It asks the gateway, which lends hosta a public address.", "")
-	got, err := s.ann.ask(ctx, s.resolver.IP, nameOf(s.hosta))
+	got, err := i.ann.ask(ctx, i.resolver.IP, nameOf(i.hosta))
 	if err != nil {
 		return err
 	}
@@ -25,76 +25,76 @@ func (s *story) reachByName(ctx context.Context) error {
 	if !slices.Equal(got.trace, want) {
 		return mismatch{"how the resolver asked the gateway", strings.Join(want, "; "), strings.Join(got.trace, "; ")}
 	}
-	s.tell.say("ann asks for %s.", plain(nameOf(s.hosta)))
-	s.tell.say("Over UDP her resolver %s is told: come again over TCP.", s.resolver.IP)
-	s.tell.note("That proves who asks: the sender of a UDP packet can be faked.")
-	if err := expect("the address for "+nameOf(s.hosta), got.address, s.lent()); err != nil {
+	i.tell.say("ann asks for %s.", plain(nameOf(i.hosta)))
+	i.tell.say("Over UDP her resolver %s is told: come again over TCP.", i.resolver.IP)
+	i.tell.note("That proves who asks: the sender of a UDP packet can be faked.")
+	if err := expect("the address for "+nameOf(i.hosta), got.address, i.lent()); err != nil {
 		return err
 	}
-	s.tell.say("It comes over TCP and gets %s. In all: %s.", got.address, milliseconds(got.took))
-	s.tell.see("address", got.address)
-	s.tell.see("resolver", got.trace)
-	s.tell.see("milliseconds", got.took.Seconds()*1000)
+	i.tell.say("It comes over TCP and gets %s. In all: %s.", got.address, milliseconds(got.took))
+	i.tell.see("address", got.address)
+	i.tell.see("resolver", got.trace)
+	i.tell.see("milliseconds", got.took.Seconds()*1000)
 
-	if s.annVisit, err = s.call(ctx, s.ann, s.hosta); err != nil {
+	if i.annVisit, err = i.call(ctx, i.ann, i.hosta); err != nil {
 		return err
 	}
-	session, err := s.translated(ctx, s.annVisit, s.hosta)
+	session, err := i.translated(ctx, i.annVisit, i.hosta)
 	if err != nil {
 		return err
 	}
-	s.tell.say("The gateway's list of sessions shows who she really talks to:")
-	s.tell.note(describe(s.ann, session, s.hosta))
-	s.tell.see("session", session)
+	i.tell.say("The gateway's list of sessions shows who she really talks to:")
+	i.tell.note(describe(i.ann, session, i.hosta))
+	i.tell.see("session", session)
 	return nil
 }
 
 // Step 3: one address, two hosts, at once.
-func (s *story) lendAgain(ctx context.Context) (err error) {
-	if s.annLines, err = s.annVisit.stream(ctx, s.hosta.name); err != nil {
+func (i inward) lendAgain(ctx context.Context) (err error) {
+	if i.annLines, err = i.annVisit.stream(ctx, i.hosta.name); err != nil {
 		return err
 	}
-	if err := s.annLines.more(ctx, 2); err != nil {
+	if err := i.annLines.more(ctx, 2); err != nil {
 		return err
 	}
-	s.tell.say("ann stays connected: hosta sends her a line every %d ms.", lineEvery.Milliseconds())
-	got, err := s.bob.ask(ctx, s.resolver.IP, nameOf(s.hostb))
+	i.tell.say("ann stays connected: hosta sends her a line every %d ms.", lineEvery.Milliseconds())
+	got, err := i.bob.ask(ctx, i.resolver.IP, nameOf(i.hostb))
 	if err != nil {
 		return err
 	}
-	if err := expect("the address for "+nameOf(s.hostb), got.address, s.lent()); err != nil {
+	if err := expect("the address for "+nameOf(i.hostb), got.address, i.lent()); err != nil {
 		return err
 	}
-	s.tell.say("bob asks for %s.", plain(nameOf(s.hostb)))
-	s.tell.say("After %.1f s he gets %s: the same address.", got.took.Seconds(), got.address)
-	s.tell.note("There is no other: his question waited until it had rested. Who was",
+	i.tell.say("bob asks for %s.", plain(nameOf(i.hostb)))
+	i.tell.say("After %.1f s he gets %s: the same address.", got.took.Seconds(), got.address)
+	i.tell.note("There is no other: his question waited until it had rested. Who was",
 		"told it for hosta and comes only now is refused: he never gets hostb.")
-	s.tell.see("address", got.address)
-	s.tell.see("waited_seconds", got.took.Seconds())
-	if s.bobVisit, err = s.call(ctx, s.bob, s.hostb); err != nil {
+	i.tell.see("address", got.address)
+	i.tell.see("waited_seconds", got.took.Seconds())
+	if i.bobVisit, err = i.call(ctx, i.bob, i.hostb); err != nil {
 		return err
 	}
-	s.bobCame = time.Now()
-	if s.bobLines, err = s.bobVisit.stream(ctx, s.hostb.name); err != nil {
+	i.bobCame = time.Now()
+	if i.bobLines, err = i.bobVisit.stream(ctx, i.hostb.name); err != nil {
 		return err
 	}
 	const lines = 10
-	if err := s.bothRead(ctx, lines); err != nil {
+	if err := i.bothRead(ctx, lines); err != nil {
 		return err
 	}
-	s.tell.say("Both read on, %d lines each, at the same time.", lines)
-	s.tell.note("ann's are all from hosta, and bob's are all from hostb.")
-	first, err := s.translated(ctx, s.annVisit, s.hosta)
+	i.tell.say("Both read on, %d lines each, at the same time.", lines)
+	i.tell.note("ann's are all from hosta, and bob's are all from hostb.")
+	first, err := i.translated(ctx, i.annVisit, i.hosta)
 	if err != nil {
 		return err
 	}
-	second, err := s.translated(ctx, s.bobVisit, s.hostb)
+	second, err := i.translated(ctx, i.bobVisit, i.hostb)
 	if err != nil {
 		return err
 	}
-	s.tell.say("Two sessions, one address:")
-	s.tell.note(describe(s.ann, first, s.hosta), describe(s.bob, second, s.hostb))
-	s.tell.see("sessions", []client.Session{first, second})
+	i.tell.say("Two sessions, one address:")
+	i.tell.note(describe(i.ann, first, i.hosta), describe(i.bob, second, i.hostb))
+	i.tell.see("sessions", []client.Session{first, second})
 	return nil
 }
 
@@ -129,11 +129,11 @@ func (s *story) call(ctx context.Context, who, host person) (*visit, error) {
 }
 
 // translated finds a visit in the gateway's list of sessions.
-func (s *story) translated(ctx context.Context, v *visit, host person) (client.Session, error) {
+func (i inward) translated(ctx context.Context, v *visit, host person) (client.Session, error) {
 	var found client.Session
 	what := fmt.Sprintf("the session of %s is listed", v.local())
 	err := await(ctx, what, func() (bool, string, error) {
-		sessions, err := s.gateway.sessions(ctx, client.Filter{
+		sessions, err := i.gateway.sessions(ctx, client.Filter{
 			Address: v.local().Addr(), Port: v.local().Port(), Protocol: model.TCP,
 		})
 		if err != nil || len(sessions) != 1 {

@@ -14,25 +14,25 @@ import (
 )
 
 // Step 4: from inside to outside.
-func (s *story) reachOut(ctx context.Context) error {
-	gateway := s.realm.Gateway
-	got, err := s.hosta.ask(ctx, gateway.PrivateAddress, websiteName)
+func (o outward) reachOut(ctx context.Context) error {
+	gateway := o.realm.Gateway
+	got, err := o.hosta.ask(ctx, gateway.PrivateAddress, websiteName)
 	if err != nil {
 		return err
 	}
-	if err := expect("the address of "+websiteName, got.address, s.website.IP); err != nil {
+	if err := expect("the address of "+websiteName, got.address, o.website.IP); err != nil {
 		return err
 	}
-	status, err := s.gateway.client.Status(ctx)
+	status, err := o.gateway.client.Status(ctx)
 	if err != nil {
 		return err
 	}
 	if err := expect("names that the gateway had to ask others for", status.DNS.Forwarded, 1); err != nil {
 		return err
 	}
-	s.tell.say("hosta asks the gateway for %s.", plain(websiteName))
-	s.tell.say("The gateway asks the resolver outside, and answers %s.", got.address)
-	v, err := s.hosta.visit(ctx, netip.AddrPortFrom(got.address, webPort))
+	o.tell.say("hosta asks the gateway for %s.", plain(websiteName))
+	o.tell.say("The gateway asks the resolver outside, and answers %s.", got.address)
+	v, err := o.hosta.visit(ctx, netip.AddrPortFrom(got.address, webPort))
 	if err != nil {
 		return err
 	}
@@ -41,20 +41,20 @@ func (s *story) reachOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := expect("the page that hosta gets", says, greeting(s.website.name)); err != nil {
+	if err := expect("the page that hosta gets", says, greeting(o.website.name)); err != nil {
 		return err
 	}
-	s.tell.say("hosta, %s, opens it and reads: %q", v.local(), says)
+	o.tell.say("hosta, %s, opens it and reads: %q", v.local(), says)
 	// The outbound address is nobody else's, so every port is free: it is kept.
 	want := netip.AddrPortFrom(gateway.Outbound, v.local().Port()).String()
 	if err := expect("whom the website saw", from, want); err != nil {
 		return err
 	}
-	s.tell.say("The website saw %s, and never %s.", from, s.hosta.IP)
-	s.tell.note("The gateway put its own address in place of the private one.",
+	o.tell.say("The website saw %s, and never %s.", from, o.hosta.IP)
+	o.tell.note("The gateway put its own address in place of the private one.",
 		fmt.Sprintf("What follows the colon, the port, is still hosta's: %d.", v.local().Port()))
-	s.tell.see("private", v.local())
-	s.tell.see("website_saw", from)
+	o.tell.see("private", v.local())
+	o.tell.see("website_saw", from)
 	return nil
 }
 
@@ -69,27 +69,27 @@ const atOnce = 900 * time.Millisecond
 const dropReason = model.ReasonDropNoReservation
 
 // Step 5: an address that was lent to others is of no use to a stranger.
-func (s *story) refuseStranger(ctx context.Context) error {
-	s.tell.note(fmt.Sprintf("The stranger has seen %s in use.", s.lent()),
+func (o outward) refuseStranger(ctx context.Context) error {
+	o.tell.note(fmt.Sprintf("The stranger has seen %s in use.", o.lent()),
 		"He calls it without asking for a name.", "")
-	if err := s.nobodyExpected(ctx); err != nil {
+	if err := o.nobodyExpected(ctx); err != nil {
 		return err
 	}
-	drop, err := s.dropOf(ctx, s.stranger, func() error {
-		took, err := s.turnedAway(ctx, s.stranger, s.lentWeb())
+	drop, err := o.dropOf(ctx, o.stranger, func() error {
+		took, err := o.turnedAway(ctx, o.stranger, o.lentWeb())
 		if err == nil {
-			s.tell.say("Within %s he is refused by %s.", milliseconds(took), s.lentWeb())
-			s.tell.see("milliseconds", took.Seconds()*1000)
+			o.tell.say("Within %s he is refused by %s.", milliseconds(took), o.lentWeb())
+			o.tell.see("milliseconds", took.Seconds()*1000)
 		}
 		return err
 	}, func() error { // the first packet may come before the gateway shows what it drops
-		_, err := s.turnedAway(ctx, s.stranger, s.lentWeb())
+		_, err := o.turnedAway(ctx, o.stranger, o.lentWeb())
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return s.explainDrop(ctx, drop)
+	return o.explainDrop(ctx, drop)
 }
 
 // othersCome is for how long others than the first may come by a resolver's answer: it asks
@@ -97,19 +97,19 @@ func (s *story) refuseStranger(ctx context.Context) error {
 const othersCome = 1100 * time.Millisecond
 
 // nobodyExpected waits until no answer waits for a client.
-func (s *story) nobodyExpected(ctx context.Context) error {
+func (o outward) nobodyExpected(ctx context.Context) error {
 	return await(ctx, "no answer waits for a client", func() (bool, string, error) {
 		offers := 0
-		bindings, err := s.gateway.client.Pool(ctx, client.Filter{})
+		bindings, err := o.gateway.client.Pool(ctx, client.Filter{})
 		for _, b := range bindings {
 			offers += b.Offers
 		}
-		return err == nil && offers == 0 && time.Since(s.bobCame) > othersCome, fmt.Sprintf("%d answers", offers), err
+		return err == nil && offers == 0 && time.Since(o.bobCame) > othersCome, fmt.Sprintf("%d answers", offers), err
 	})
 }
 
 // turnedAway tries to connect, which must be refused at once.
-func (s *story) turnedAway(ctx context.Context, who person, target netip.AddrPort) (took time.Duration, err error) {
+func (o outward) turnedAway(ctx context.Context, who person, target netip.AddrPort) (took time.Duration, err error) {
 	wait, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	began := time.Now()
@@ -197,22 +197,22 @@ func (s *stage) knock(ctx context.Context, who person, target netip.AddrPort) er
 	return nil
 }
 
-func (s *story) explainDrop(ctx context.Context, drop client.Drop) error {
+func (o outward) explainDrop(ctx context.Context, drop client.Drop) error {
 	err := errors.Join(
 		expect("why the stranger's packet was dropped", drop.Reason, dropReason),
-		expect("where it came from", drop.Tuple.Source.Addr(), s.stranger.IP),
-		expect("where it went", drop.Tuple.Destination, netip.AddrPortFrom(s.lent(), webPort)),
+		expect("where it came from", drop.Tuple.Source.Addr(), o.stranger.IP),
+		expect("where it went", drop.Tuple.Destination, netip.AddrPortFrom(o.lent(), webPort)),
 	)
 	if err != nil {
 		return err
 	}
-	s.tell.say("The gateway says why: %s", drop.Reason)
-	s.tell.note("  "+drop.Tuple.String(), "In words: no host was asked for, so none can be meant.")
-	if err := s.bothRead(ctx, 2); err != nil {
+	o.tell.say("The gateway says why: %s", drop.Reason)
+	o.tell.note("  "+drop.Tuple.String(), "In words: no host was asked for, so none can be meant.")
+	if err := o.bothRead(ctx, 2); err != nil {
 		return err
 	}
-	s.tell.say("ann and bob, at that same address and port, read on.")
-	s.tell.see("reason", drop.Reason)
-	s.tell.see("tuple", drop.Tuple)
+	o.tell.say("ann and bob, at that same address and port, read on.")
+	o.tell.see("reason", drop.Reason)
+	o.tell.see("tuple", drop.Tuple)
 	return nil
 }

@@ -20,33 +20,33 @@ const (
 )
 
 // Step 8: packets flow without the process that arranged it.
-func (s *story) surviveKill(ctx context.Context) error {
-	s.tell.note("Programs inside the kernel move the packets.",
+func (r restart) surviveKill(ctx context.Context) error {
+	r.tell.note("Programs inside the kernel move the packets.",
 		"They do not need the process that put them there.", "")
-	v, d, err := s.beginDownload(ctx)
+	v, d, err := r.beginDownload(ctx)
 	if err != nil {
 		return err
 	}
 	defer v.close()
-	if err := s.kill(ctx, d); err != nil {
+	if err := r.kill(ctx, d); err != nil {
 		return err
 	}
-	if err := s.revive(ctx); err != nil {
+	if err := r.revive(ctx); err != nil {
 		return err
 	}
 	select {
 	case <-d.finished:
 	default:
-		s.tell.say("The download has gone on all the while: %s so far.", size(d.octets.Load()))
+		r.tell.say("The download has gone on all the while: %s so far.", size(d.octets.Load()))
 	}
-	if err := s.completeDownload(ctx, d); err != nil {
+	if err := r.completeDownload(ctx, d); err != nil {
 		return err
 	}
-	if err := s.bothRead(ctx, 2); err != nil {
+	if err := r.bothRead(ctx, 2); err != nil {
 		return err
 	}
-	s.tell.say("ann and bob are connected still: %d and %d lines read.", s.annLines.lines.Load(), s.bobLines.lines.Load())
-	return s.lendAfterwards(ctx)
+	r.tell.say("ann and bob are connected still: %d and %d lines read.", r.annLines.lines.Load(), r.bobLines.lines.Load())
+	return r.lendAfterwards(ctx)
 }
 
 func (s *story) beginDownload(ctx context.Context) (*visit, *download, error) {
@@ -69,38 +69,38 @@ func (s *story) beginDownload(ctx context.Context) (*visit, *download, error) {
 	return v, d, nil
 }
 
-func (s *story) kill(ctx context.Context, d *download) error {
-	pid := s.gateway.command.Process.Pid
-	if err := s.gateway.signal(syscall.SIGKILL); err != nil {
+func (r restart) kill(ctx context.Context, d *download) error {
+	pid := r.gateway.command.Process.Pid
+	if err := r.gateway.signal(syscall.SIGKILL); err != nil {
 		return err
 	}
-	if err := s.nobodyAnswers(ctx); err != nil {
+	if err := r.nobodyAnswers(ctx); err != nil {
 		return err
 	}
 	at := d.octets.Load()
-	s.tell.say("Process %d is killed (kill -9). No gateway process runs now.", pid)
+	r.tell.say("Process %d is killed (kill -9). No gateway process runs now.", pid)
 	if err := d.more(ctx, withNobody); err != nil {
 		return err
 	}
 	without := d.octets.Load() - at
-	if err := s.nobodyAnswers(ctx); err != nil {
+	if err := r.nobodyAnswers(ctx); err != nil {
 		return err
 	}
-	s.tell.say("Still no process, and %s more have arrived.", size(without))
-	s.tell.see("killed_pid", pid)
-	s.tell.see("octets_without_process", without)
+	r.tell.say("Still no process, and %s more have arrived.", size(without))
+	r.tell.see("killed_pid", pid)
+	r.tell.see("octets_without_process", without)
 	return nil
 }
 
-func (s *story) nobodyAnswers(ctx context.Context) error {
-	if _, err := s.gateway.client.Status(ctx); !errors.Is(err, client.ErrNoGateway) {
+func (r restart) nobodyAnswers(ctx context.Context) error {
+	if _, err := r.gateway.client.Status(ctx); !errors.Is(err, client.ErrNoGateway) {
 		return mismatch{"the control socket after the kill", client.ErrNoGateway.Error(), fmt.Sprint(err)}
 	}
 	return nil
 }
 
-func (s *story) revive(ctx context.Context) error {
-	status, took, err := s.gateway.start(ctx)
+func (r restart) revive(ctx context.Context) error {
+	status, took, err := r.gateway.start(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,15 +110,15 @@ func (s *story) revive(ctx context.Context) error {
 	if status.Sessions.Used < sessionsNow {
 		return mismatch{"how many sessions it took over", fmt.Sprintf("at least %d", sessionsNow), fmt.Sprint(status.Sessions.Used)}
 	}
-	s.tell.say("A new process, %d, is started. It is ready after %.2f s.", status.PID, took.Seconds())
-	s.tell.say("It has taken over %d sessions.", status.Sessions.Used)
-	s.tell.see("adopted_sessions", status.Sessions.Used)
-	s.tell.see("new_pid", status.PID)
-	s.tell.see("ready_seconds", took.Seconds())
+	r.tell.say("A new process, %d, is started. It is ready after %.2f s.", status.PID, took.Seconds())
+	r.tell.say("It has taken over %d sessions.", status.Sessions.Used)
+	r.tell.see("adopted_sessions", status.Sessions.Used)
+	r.tell.see("new_pid", status.PID)
+	r.tell.see("ready_seconds", took.Seconds())
 	return nil
 }
 
-func (s *story) completeDownload(ctx context.Context, d *download) error {
+func (r restart) completeDownload(ctx context.Context, d *download) error {
 	limit := time.NewTimer(3 * patience)
 	defer limit.Stop()
 	select {
@@ -138,21 +138,21 @@ func (s *story) completeDownload(ctx context.Context, d *download) error {
 	if err != nil {
 		return err
 	}
-	s.tell.say("The download is complete: %s, every byte as it was sent.", size(d.octets.Load()))
-	s.tell.note("  SHA-256 on both sides: " + d.checksum()[:16] + "...")
-	s.tell.see("octets", d.octets.Load())
-	s.tell.see("sha256", d.checksum())
+	r.tell.say("The download is complete: %s, every byte as it was sent.", size(d.octets.Load()))
+	r.tell.note("  SHA-256 on both sides: " + d.checksum()[:16] + "...")
+	r.tell.see("octets", d.octets.Load())
+	r.tell.see("sha256", d.checksum())
 	return nil
 }
 
 // lendAfterwards shows that the new process does what the old one did.
-func (s *story) lendAfterwards(ctx context.Context) error {
-	got, err := s.ann.ask(ctx, s.resolver.IP, nameOf(s.hostb))
+func (r restart) lendAfterwards(ctx context.Context) error {
+	got, err := r.ann.ask(ctx, r.resolver.IP, nameOf(r.hostb))
 	if err != nil {
 		return err
 	}
-	s.tell.say("ann asks the new process for %s: %s.", plain(nameOf(s.hostb)), got.address)
-	v, err := s.call(ctx, s.ann, s.hostb)
+	r.tell.say("ann asks the new process for %s: %s.", plain(nameOf(r.hostb)), got.address)
+	v, err := r.call(ctx, r.ann, r.hostb)
 	v.close()
 	return err
 }
