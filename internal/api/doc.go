@@ -14,6 +14,6 @@
 // The four listings and the end of sessions take the query parameters address, port, protocol and host:
 // see Filter. That of sessions takes after and limit, too: see Page. What goes wrong before the answer begins is a status code and
 // {"error": "..."}; what goes wrong in the middle of a stream is that object as
-// its last line. A stream that ends without it, and with the closing chunk of
+// its last line. An unknown path is 404, another method 405, in plain text. A stream that ends without it, and with the closing chunk of
 // HTTP, is complete.
 package api

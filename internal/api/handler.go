@@ -13,46 +13,49 @@ type Error struct {
 	Message string `json:"error"`
 }
 
-// handler serves the API of one gateway.
+// handler answers for one gateway.
 type handler struct{ gateway Gateway }
 
-// Handler returns the API of g.
-func Handler(g Gateway) http.Handler { return handler{g} }
+// endpoint answers one kind of request. An error that it returns has sent nothing yet.
+type endpoint func(handler, http.ResponseWriter, *http.Request, url.Values) error
 
-// route is one method on one path. An error that it returns has sent nothing
-// yet.
-type route struct {
-	method string
-	serve  func(handler, http.ResponseWriter, *http.Request, url.Values) error
-}
+var routes = withListings(map[string]endpoint{
+	"GET /v1/status":   handler.status,
+	"GET /v1/sessions": handler.sessions,
+	"GET /v1/pool":     handler.pool,
+	"GET /v1/hosts":    handler.hosts,
+	"GET /v1/chains":   handler.chains,
+	"GET /v1/drops":    handler.drops,
+	"GET /v1/capture":  handler.capture,
+	"GET /v1/explain":  handler.explain,
+	"POST /v1/reload":  handler.reload,
 
-var routes = withListings(map[string]route{
-	"/v1/status":   {http.MethodGet, handler.status},
-	"/v1/sessions": {http.MethodGet, handler.sessions},
-	"/v1/pool":     {http.MethodGet, handler.pool},
-	"/v1/hosts":    {http.MethodGet, handler.hosts},
-	"/v1/chains":   {http.MethodGet, handler.chains},
-	"/v1/drops":    {http.MethodGet, handler.drops},
-	"/v1/capture":  {http.MethodGet, handler.capture},
-	"/v1/explain":  {http.MethodGet, handler.explain},
-	"/v1/reload":   {http.MethodPost, handler.reload},
+	"POST /v1/chains/insert": handler.insertFunction,
+	"POST /v1/chains/remove": handler.removeFunction,
+	"POST /v1/chains/move":   handler.moveFunction,
+	"POST /v1/chains/save":   handler.saveChains,
 
-	"/v1/chains/insert": {http.MethodPost, handler.insertFunction},
-	"/v1/chains/remove": {http.MethodPost, handler.removeFunction},
-	"/v1/chains/move":   {http.MethodPost, handler.moveFunction},
-	"/v1/chains/save":   {http.MethodPost, handler.saveChains},
+	"GET /v1/bans":         handler.bans,
+	"POST /v1/bans/add":    handler.addBans,
+	"POST /v1/bans/remove": handler.removeBans,
 
-	"/v1/bans":        {http.MethodGet, handler.bans},
-	"/v1/bans/add":    {http.MethodPost, handler.addBans},
-	"/v1/bans/remove": {http.MethodPost, handler.removeBans},
+	"GET /v1/watches":        handler.watches,
+	"GET /v1/events":         handler.events,
+	"GET /v1/lists":          handler.lists,
+	"POST /v1/lists/refresh": handler.refreshLists,
 
-	"/v1/watches":       {http.MethodGet, handler.watches},
-	"/v1/events":        {http.MethodGet, handler.events},
-	"/v1/lists":         {http.MethodGet, handler.lists},
-	"/v1/lists/refresh": {http.MethodPost, handler.refreshLists},
-
-	"/v1/sessions/end": {http.MethodPost, handler.endSessions},
+	"POST /v1/sessions/end": handler.endSessions,
 })
+
+// Handler returns the API of g. What it has no endpoint for is refused in the words of the
+// mux, in plain text: a client of another version.
+func Handler(g Gateway) http.Handler {
+	mux := http.NewServeMux()
+	for pattern, serve := range routes {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { serve.answer(handler{g}, w, r) })
+	}
+	return mux
+}
 
 // failure is an error with its HTTP status.
 type failure struct {
@@ -60,9 +63,14 @@ type failure struct {
 	error
 }
 
-// ServeHTTP answers one request.
-func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	err := h.route(w, r)
+// answer answers one request.
+func (serve endpoint) answer(h handler, w http.ResponseWriter, r *http.Request) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		err = failure{http.StatusBadRequest, fmt.Errorf("read the query: %w", err)}
+	} else {
+		err = serve(h, w, r, query)
+	}
 	if err == nil {
 		return
 	}
@@ -73,22 +81,6 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// A client that has gone is no error of ours.
 	_ = reply(w, status, Error{err.Error()})
-}
-
-func (h handler) route(w http.ResponseWriter, r *http.Request) error {
-	to, ok := routes[r.URL.Path]
-	if !ok {
-		return failure{http.StatusNotFound, fmt.Errorf("there is no %q", r.URL.Path)}
-	}
-	if r.Method != to.method {
-		w.Header().Set("Allow", to.method)
-		return failure{http.StatusMethodNotAllowed, fmt.Errorf("%s takes %s, not %s", r.URL.Path, to.method, r.Method)}
-	}
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return failure{http.StatusBadRequest, fmt.Errorf("read the query: %w", err)}
-	}
-	return to.serve(h, w, r, query)
 }
 
 func (h handler) status(w http.ResponseWriter, _ *http.Request, query url.Values) error {

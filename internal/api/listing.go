@@ -28,15 +28,15 @@ func (l Listing) Rows() reflect.Value {
 }
 
 // withListings adds a route for each.
-func withListings(routes map[string]route) map[string]route {
+func withListings(routes map[string]endpoint) map[string]endpoint {
 	for _, l := range Listings() {
-		routes["/v1/"+l.Name] = route{http.MethodGet, listing(l)}
+		routes["GET /v1/"+l.Name] = listing(l)
 	}
 	return routes
 }
 
 // listing answers with the rows that a filter lets through.
-func listing(l Listing) func(handler, http.ResponseWriter, *http.Request, url.Values) error {
+func listing(l Listing) endpoint {
 	return func(h handler, w http.ResponseWriter, _ *http.Request, query url.Values) error {
 		filter, err := wantFilter(query)
 		if err != nil {
