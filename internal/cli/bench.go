@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,12 +188,14 @@ func (a *app) showReport(r bench.Report, out string, asJSON bool) (err error) {
 	return err
 }
 
+const seeBenchList = ": see realmgate bench list"
+
 // options completes what was given (and what was not) by what suits the scenario.
 func (f benchFlags) options(name string, given func(flag string) bool) (bench.Scenario, bench.Options, error) {
 	var o bench.Options
 	i := slices.IndexFunc(scenario.All(), func(s bench.Scenario) bool { return s.Name == name })
 	if i < 0 {
-		return bench.Scenario{}, o, fmt.Errorf("there is no scenario %q%s", name, didYouMean(name, scenarioNames()))
+		return bench.Scenario{}, o, fmt.Errorf("there is no scenario %q%s", name, cmp.Or(didYouMean(name, scenarioNames()), seeBenchList))
 	}
 	s := scenario.All()[i]
 	names := f.duts
@@ -225,7 +228,7 @@ func (f benchFlags) options(name string, given func(flag string) bool) (bench.Sc
 	for _, name := range names {
 		i := slices.IndexFunc(dut.All(), func(m bench.Model) bool { return m.Name == name })
 		if i < 0 {
-			return s, o, fmt.Errorf("there is no device %q%s", name, didYouMean(name, deviceNames()))
+			return s, o, fmt.Errorf("there is no device %q%s", name, cmp.Or(didYouMean(name, deviceNames()), seeBenchList))
 		}
 		o.Devices = append(o.Devices, dut.All()[i])
 	}

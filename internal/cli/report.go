@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -68,6 +69,15 @@ func (a *app) complain(format string, args ...any) {
 	_, _ = fmt.Fprintln(a.stderr, "realmgate: "+strings.TrimSpace(fmt.Sprintf(format, args...)))
 }
 
+// didYouMean ends a complaint about a word with those of the names that are near it.
+func didYouMean(word string, names []string) string {
+	near := model.Near(word, names)
+	if len(near) == 0 {
+		return ""
+	}
+	return ": did you mean " + strings.Join(near, " or ") + "?"
+}
+
 // explain makes cobra's errors one line that says what to do.
 func explain(command *cobra.Command, err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
@@ -79,10 +89,11 @@ func explain(command *cobra.Command, err error) string {
 	if command.HasParent() && !command.HasSubCommands() {
 		return fmt.Sprintf("%s takes no argument, and got %q", command.CommandPath(), word)
 	}
-	text = fmt.Sprintf("unknown command %q", word)
-	command.SuggestionsMinimumDistance = 2
-	if near := command.SuggestionsFor(word); len(near) > 0 {
-		text += ": did you mean " + strings.Join(near, " or ") + "?"
+	var names []string
+	for _, c := range command.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
 	}
-	return text
+	return fmt.Sprintf("unknown command %q", word) + didYouMean(word, names)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // AliasProblem is what is wrong with an alias.
@@ -156,37 +158,9 @@ func KeyNames(keys []Key) []string {
 // suggest names the legal keys nearest to an unknown one, or all of them when
 // none is near.
 func suggest(unknown string, keys []Key) string {
-	const longest = 40 // no legal key comes near a longer one
-	var near []string
-	for _, name := range KeyNames(keys) {
-		if len(unknown) <= longest && (distance(strings.ToLower(unknown), name) <= 1+len(name)/4 || strings.HasPrefix(name, unknown) && unknown != "") {
-			near = append(near, name)
-		}
-	}
+	near := model.Near(unknown, KeyNames(keys))
 	if len(near) == 0 {
 		return "use " + strings.Join(KeyNames(keys), ", ")
 	}
 	return "did you mean " + strings.Join(near, " or ") + "?"
-}
-
-// distance is the number of letters to insert, delete or replace to get from a
-// to b (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
