@@ -1,6 +1,8 @@
 package ban
 
 import (
+	"iter"
+	"maps"
 	"net/netip"
 	"time"
 )
@@ -58,7 +60,7 @@ func begunBy(now, since, until time.Time) (time.Time, time.Time) {
 // changed: none begins after now, and none that was not made by hand lasts for longer than
 // most from now on.
 func (l *List) Mend(now time.Time, most time.Duration) (changed []netip.Prefix) {
-	return change(l.bans, func(b Ban) Ban {
+	return change(l.bans.All(), l.bans.Insert, func(b Ban) Ban {
 		b.Since, b.Until = begunBy(now, b.Since, b.Until)
 		if end := now.Add(most); !b.byHand() && b.Until.After(end) {
 			b.Until = end
@@ -70,7 +72,7 @@ func (l *List) Mend(now time.Time, most time.Duration) (changed []netip.Prefix) 
 // Shift moves the bans that began from then on, by a clock that was set by so much since,
 // and returns them.
 func (l *List) Shift(from time.Time, by time.Duration) (changed []netip.Prefix) {
-	return change(l.bans, func(b Ban) Ban {
+	return change(l.bans.All(), l.bans.Insert, func(b Ban) Ban {
 		b.Since, b.Until = moved(from, by, b.Since, b.Until)
 		return b
 	})
@@ -78,7 +80,7 @@ func (l *List) Shift(from time.Time, by time.Duration) (changed []netip.Prefix) 
 
 // Mend is that of a List.
 func (o *Offences) Mend(now time.Time, most time.Duration) (changed []netip.Prefix) {
-	return change(o.records, func(r Record) Record {
+	return change(maps.All(o.records), func(p netip.Prefix, r Record) { o.records[p] = r }, func(r Record) Record {
 		r.Since, r.Until = begunBy(now, r.Since, r.Until)
 		if end := now.Add(most); r.Until.After(end) {
 			r.Until = end
@@ -89,7 +91,7 @@ func (o *Offences) Mend(now time.Time, most time.Duration) (changed []netip.Pref
 
 // Shift is that of a List.
 func (o *Offences) Shift(from time.Time, by time.Duration) (changed []netip.Prefix) {
-	return change(o.records, func(r Record) Record {
+	return change(maps.All(o.records), func(p netip.Prefix, r Record) { o.records[p] = r }, func(r Record) Record {
 		r.Since, r.Until = moved(from, by, r.Since, r.Until)
 		return r
 	})
@@ -97,12 +99,16 @@ func (o *Offences) Shift(from time.Time, by time.Duration) (changed []netip.Pref
 
 // change puts what next makes of each entry in its place, and returns those that are
 // others now.
-func change[T comparable](entries map[netip.Prefix]T, next func(T) T) (changed []netip.Prefix) {
+func change[T comparable](entries iter.Seq2[netip.Prefix, T], put func(netip.Prefix, T), next func(T) T) (changed []netip.Prefix) {
+	others := map[netip.Prefix]T{}
 	for p, entry := range entries {
 		if n := next(entry); n != entry {
-			entries[p] = n
+			others[p] = n
 			changed = append(changed, p)
 		}
+	}
+	for p, entry := range others {
+		put(p, entry)
 	}
 	return changed
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/gaissmai/bart"
 )
 
 // Most is how many bans there can be at a time.
@@ -30,9 +32,8 @@ func (b Ban) byHand() bool { return b.Offence == 0 && (b.Reason == Manual || b.R
 
 // List is all bans. The zero value has none.
 type List struct {
-	bans      map[netip.Prefix]Ban
+	bans      bart.Table[Ban]
 	automatic int // how many of them are of offenders
-	index     index
 }
 
 // Plan returns the bans of prefixes until then, for Put; it changes nothing. never says
@@ -59,13 +60,9 @@ func (l *List) Plan(now, until time.Time, reason string, prefixes []netip.Prefix
 
 // Put brings bans into force. Each replaces an earlier one of its prefix.
 func (l *List) Put(bans []Ban) {
-	if l.bans == nil {
-		l.bans = map[netip.Prefix]Ban{}
-	}
 	for _, b := range bans {
 		l.delete(b.Prefix)
-		l.bans[b.Prefix] = b
-		l.index.add(b.Prefix)
+		l.bans.Insert(b.Prefix, b)
 		if b.Offence > 0 {
 			l.automatic++
 		}
@@ -73,12 +70,11 @@ func (l *List) Put(bans []Ban) {
 }
 
 func (l *List) delete(p netip.Prefix) {
-	b, known := l.bans[p]
+	b, known := l.bans.Get(p)
 	if !known {
 		return
 	}
-	delete(l.bans, p)
-	l.index.remove(p)
+	l.bans.Delete(p)
 	if b.Offence > 0 {
 		l.automatic--
 	}
@@ -86,19 +82,18 @@ func (l *List) delete(p netip.Prefix) {
 
 // Get returns the ban of just that prefix.
 func (l *List) Get(p netip.Prefix) (b Ban, known bool) {
-	b, known = l.bans[p]
-	return b, known
+	return l.bans.Get(p)
 }
 
 // Has reports whether there is a ban of just that prefix.
 func (l *List) Has(p netip.Prefix) bool {
-	_, known := l.bans[p]
+	_, known := l.bans.Get(p)
 	return known
 }
 
 // Outlasts reports whether there is a ban of the same prefix that ends no earlier.
 func (l *List) Outlasts(b Ban) bool {
-	before, known := l.bans[b.Prefix]
+	before, known := l.bans.Get(b.Prefix)
 	return known && (before.Until.IsZero() || !b.Until.IsZero() && !before.Until.Before(b.Until))
 }
 
@@ -124,7 +119,7 @@ func (l *List) Remove(prefixes []netip.Prefix) (removed []netip.Prefix) {
 
 // Expire removes the bans that are over, and returns them.
 func (l *List) Expire(now time.Time) (over []netip.Prefix) {
-	for p, b := range l.bans {
+	for p, b := range l.bans.All() {
 		if b.Over(now) {
 			over = append(over, p)
 		}
@@ -134,8 +129,8 @@ func (l *List) Expire(now time.Time) (over []netip.Prefix) {
 
 // All returns every ban, in no order.
 func (l *List) All() []Ban {
-	list := make([]Ban, 0, len(l.bans))
-	for _, b := range l.bans {
+	list := make([]Ban, 0, l.bans.Size())
+	for _, b := range l.bans.All() {
 		list = append(list, b)
 	}
 	return list
@@ -144,12 +139,7 @@ func (l *List) All() []Ban {
 // Effective returns until when packets of a prefix are dropped by its own ban and by
 // those of wider prefixes: a table that knows only the narrowest must be told that.
 func (l *List) Effective(p netip.Prefix) (until time.Time, banned bool) {
-	for bits := p.Bits(); bits >= 0; bits-- {
-		wider := netip.PrefixFrom(p.Addr(), bits).Masked()
-		b, known := l.bans[wider]
-		if !known {
-			continue
-		}
+	for _, b := range l.bans.Supernets(p) {
 		if b.Until.IsZero() {
 			return b.Until, true
 		}
@@ -168,11 +158,24 @@ func (l *List) Of(a netip.Addr) (longest Ban, banned bool) {
 
 // Covering returns the ban of a prefix, or of a wider one, that lasts longest.
 func (l *List) Covering(p netip.Prefix) (longest Ban, banned bool) {
-	for bits := p.Bits(); bits >= 0; bits-- {
-		b, known := l.bans[netip.PrefixFrom(p.Addr(), bits).Masked()]
-		if known && (!banned || !longest.Until.IsZero() && (b.Until.IsZero() || b.Until.After(longest.Until))) {
+	for _, b := range l.bans.Supernets(p) {
+		if !banned || !longest.Until.IsZero() && (b.Until.IsZero() || b.Until.After(longest.Until)) {
 			longest, banned = b, true
 		}
 	}
 	return longest, banned
+}
+
+// Under returns the bans of prefixes and of all narrower ones, each once.
+func (l *List) Under(prefixes []netip.Prefix) (list []netip.Prefix) {
+	found := map[netip.Prefix]bool{}
+	for _, p := range prefixes {
+		for q := range l.bans.Subnets(p) {
+			if !found[q] {
+				found[q] = true
+				list = append(list, q)
+			}
+		}
+	}
+	return list
 }

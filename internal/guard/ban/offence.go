@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/gaissmai/bart"
 )
 
 // MostOffenders is of how many offenders the offences are known at a time. Beyond that
@@ -88,9 +90,12 @@ func (o *Offences) Get(offender netip.Prefix) (r Record, known bool) {
 
 // Within are the offenders in prefixes.
 func (o *Offences) Within(prefixes []netip.Prefix) (list []netip.Prefix) {
-	within := newSet(prefixes)
+	var within bart.Lite
+	for _, p := range prefixes {
+		within.Insert(p)
+	}
 	for p := range o.records {
-		if within.covers(p) {
+		if within.LookupPrefix(p) {
 			list = append(list, p)
 		}
 	}

@@ -16,7 +16,7 @@ const MostAutomatic = Most - 1<<16
 // those that end soonest, a sixteenth of them at once, so that it is rare. None do while
 // there is room. instead are bans that end anyway. With an error there is no room even so.
 func (l *List) Room(made []Ban, instead []netip.Prefix) (gone []netip.Prefix, err error) {
-	all, automatic := len(l.bans), l.automatic
+	all, automatic := l.bans.Size(), l.automatic
 	stays := make(map[netip.Prefix]bool, len(made)+len(instead))
 	count := func(b Ban, n int) {
 		all += n
@@ -25,7 +25,7 @@ func (l *List) Room(made []Ban, instead []netip.Prefix) (gone []netip.Prefix, er
 		}
 	}
 	leave := func(p netip.Prefix) {
-		if b, known := l.bans[p]; known && !stays[p] {
+		if b, known := l.bans.Get(p); known && !stays[p] {
 			count(b, -1)
 		}
 		stays[p] = true
@@ -54,7 +54,7 @@ func (l *List) soonest(most int, but map[netip.Prefix]bool) []netip.Prefix {
 		until  time.Time
 	}
 	list := make([]one, 0, l.automatic)
-	for p, b := range l.bans {
+	for p, b := range l.bans.All() {
 		if b.Offence > 0 && !but[p] {
 			list = append(list, one{p, b.Until})
 		}

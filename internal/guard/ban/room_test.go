@@ -1,11 +1,22 @@
 package ban
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
+
+// linkOf is one of many /64.
+func linkOf(i int) netip.Prefix {
+	var b [16]byte
+	b[0] = 0x20
+	binary.BigEndian.PutUint32(b[4:], uint32(i))
+	return netip.PrefixFrom(netip.AddrFrom16(b), model.OffenderBits)
+}
 
 // Bans of offenders leave room for bans by hand, and give way to others where there are
 // too many: those that end soonest. Bans by hand never do.

@@ -1,12 +1,13 @@
 package ban
 
 import (
-	"cmp"
 	"encoding/binary"
 	"math"
 	"math/bits"
 	"net/netip"
 	"slices"
+
+	"github.com/gaissmai/bart"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -17,32 +18,27 @@ const MostHoles = 1 << 20
 // Spared are addresses that no ban drops. It does not change.
 type Spared struct {
 	v4 []*model.AddressSet // an address is spared that one of them has
-	v6 []netip.Prefix      // in order; none has another
+	v6 bart.Lite           // none has another
 }
 
 // NewSpared makes the set of some sets of IPv4 addresses, and of IPv6 prefixes.
 func NewSpared(v4 []*model.AddressSet, v6 []netip.Prefix) *Spared {
 	v6 = slices.Clone(v6)
-	slices.SortFunc(v6, inOrder)
+	slices.SortFunc(v6, netip.Prefix.Compare)
 	s := &Spared{v4: v4}
 	for _, p := range v6 {
-		if last := len(s.v6) - 1; last < 0 || !s.v6[last].Overlaps(p) {
-			s.v6 = append(s.v6, p)
+		if !s.v6.LookupPrefix(p) { // a wider one comes before
+			s.v6.Insert(p)
 		}
 	}
 	return s
-}
-
-// inOrder has a prefix before all that are in it.
-func inOrder(p, q netip.Prefix) int {
-	return cmp.Or(p.Addr().Compare(q.Addr()), cmp.Compare(p.Bits(), q.Bits()))
 }
 
 // Same reports whether both have the same addresses, as far as can be told at once: IPv4
 // sets that are not the same one are compared by their runs.
 func (s *Spared) Same(other *Spared) bool {
 	same := func(a, b *model.AddressSet) bool { return a == b || slices.Equal(a.Ranges(), b.Ranges()) }
-	return slices.Equal(s.v6, other.v6) && slices.EqualFunc(s.v4, other.v4, same)
+	return s.v6.Equal(&other.v6) && slices.EqualFunc(s.v4, other.v4, same)
 }
 
 // Within returns the spared prefixes of a prefix, and stops soon where there are more than
@@ -90,15 +86,13 @@ func appendPrefixes(list []netip.Prefix, first, last uint32) []netip.Prefix {
 }
 
 func (s *Spared) within6(p netip.Prefix, most int) (list []netip.Prefix) {
-	i, _ := slices.BinarySearchFunc(s.v6, p, inOrder)
-	if i > 0 && s.v6[i-1].Overlaps(p) {
-		return []netip.Prefix{p} // a wider one comes before
+	if s.v6.LookupPrefix(p) {
+		return []netip.Prefix{p}
 	}
-	for ; i < len(s.v6) && s.v6[i].Overlaps(p) && len(list) <= most; i++ {
-		if s.v6[i].Bits() <= p.Bits() {
-			return []netip.Prefix{p}
+	for q := range s.v6.Subnets(p) {
+		if list = append(list, q); len(list) > most {
+			break
 		}
-		list = append(list, s.v6[i])
 	}
 	return list
 }
@@ -114,7 +108,7 @@ type Cut struct {
 // Cut returns what of the bans is spared.
 func (l *List) Cut(s *Spared) Cut {
 	c := Cut{map[netip.Prefix]bool{}, map[netip.Prefix]bool{}, map[netip.Prefix]bool{}, nil}
-	for p := range l.bans {
+	for p := range l.bans.All() {
 		room := MostHoles - len(c.Holes)
 		switch holes := s.Within(p, room); {
 		case len(holes) == 0:

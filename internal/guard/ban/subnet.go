@@ -25,7 +25,7 @@ func (l *List) Widen(subnet netip.Prefix, made []Ban, most int) (whole Ban, inst
 	a := subnet.Addr()
 	for range 1 << (32 - subnetBits) {
 		p := netip.PrefixFrom(a, a.BitLen())
-		if b, known := l.bans[p]; known && b.Offence > 0 {
+		if b, known := l.bans.Get(p); known && b.Offence > 0 {
 			offenders[p] = b
 			instead = append(instead, p)
 		}
