@@ -12,6 +12,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/lab/bench"
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // box is a gateway that bench knows nothing of, between two links of a tester.
@@ -20,7 +21,7 @@ type box struct{ tester, gateway *netns.Namespace }
 // newBox lays the links; EndA is the tester's.
 func newBox(t *testing.T, options ...netns.VethOption) box {
 	t.Helper()
-	l := netns.NewForTest(t, "external")
+	l := lab.New(t, "external")
 	tester, err := l.Namespace("tester")
 	must(t, err)
 	gateway, err := l.Namespace("box")

@@ -18,6 +18,7 @@ import (
 	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/pool"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // rig is a started gateway whose parts do not run: nothing is heard of the
@@ -55,7 +56,7 @@ func newTellingRig(t *testing.T, text string, log *slog.Logger) *rig {
 // newIdleRig is newTellingRig before the start.
 func newIdleRig(t *testing.T, log *slog.Logger) *rig {
 	t.Helper()
-	l := netns.NewForTest(t, "gateway")
+	l := lab.New(t, "gateway")
 	b := &rig{t: t}
 	b.compose(Options{
 		ConfigFile: filepath.Join(t.TempDir(), "realmgate.yaml"), Instance: l.ID(), Logger: log,

@@ -16,6 +16,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 //go:generate go tool -modfile=../../tools/go.mod bpf2go -cc clang-19 -strip llvm-strip-19 -target bpfel -go-package datapath -output-stem benchmark -output-suffix _test -type benchmark_tuple -type benchmark_state benchmark ../../bpf/benchmark.bpf.c -- -O2 -g -mcpu=v3 -Wall -Werror -I/usr/include/x86_64-linux-gnu
@@ -62,7 +63,7 @@ func newRig(tb testing.TB, options Options) *rig {
 
 func newRigAt(tb testing.TB, mode Mode, options Options) *rig {
 	tb.Helper()
-	l := netns.NewForTest(tb, "bench")
+	l := lab.New(tb, "bench")
 	r := &rig{tb: tb, mode: mode}
 	do := func(steps ...error) {
 		tb.Helper()

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // hook is what a test sees of the guard in a kernel without tcx.
@@ -43,7 +44,7 @@ func TestGuardWithoutTCX(t *testing.T) {
 }
 
 func guardWithoutTCX(t *testing.T, theirs bool) {
-	l := netns.NewForTest(t, "egress")
+	l := lab.New(t, "egress")
 	gateway, err := l.Namespace("gateway")
 	fine(t, err)
 	outside, err := l.Namespace("outside")

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 func TestARP(t *testing.T) {
@@ -61,7 +61,7 @@ func TestTargets(t *testing.T) {
 // A neighbour with an address of the pool is found, and found to have gone. An answer by an
 // interface of our own does not count.
 func TestNeighbours(t *testing.T) {
-	l := netns.NewForTest(t, "diagnose")
+	l := lab.New(t, "diagnose")
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

@@ -21,13 +21,3 @@ func (f Filtering) String() string {
 	}
 	return fmt.Sprintf("filtering-%d", uint8(f))
 }
-
-// ParseFiltering reads one of the names that String returns.
-func ParseFiltering(s string) (Filtering, error) {
-	for i, name := range filteringNames {
-		if s == name {
-			return Filtering(i), nil
-		}
-	}
-	return 0, fmt.Errorf("unknown filtering %q: use endpoint-independent, address-dependent or address-and-port-dependent", s)
-}

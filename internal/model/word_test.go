@@ -34,17 +34,6 @@ func TestProtocolsReadBackWhatTheyWrite(t *testing.T) {
 	}
 }
 
-func TestFilteringsReadBackWhatTheyWrite(t *testing.T) {
-	for _, f := range []Filtering{EndpointIndependent, AddressDependent, AddressAndPortDependent} {
-		if back, err := ParseFiltering(f.String()); err != nil || back != f {
-			t.Errorf("%s became %s (%v)", f, back, err)
-		}
-	}
-	if _, err := ParseFiltering("none"); err == nil {
-		t.Error(`"none" was accepted`)
-	}
-}
-
 func TestReasonsThatDrop(t *testing.T) {
 	if Reason("forwarded").IsDrop() || !Reason("drop_vlan").IsDrop() {
 		t.Error("drops are the reasons that begin with drop_")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // bed is a namespace with the interfaces of a gateway.
@@ -18,7 +19,7 @@ type bed struct {
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	l := netns.NewForTest(t, "tenants")
+	l := lab.New(t, "tenants")
 	b := &bed{t: t, setup: Setup{Public: []string{"eth0"}, Private: []string{"eth1"}, XDP: true}}
 	for _, a := range []string{"198.18.0.2", "198.18.0.32", "198.18.0.33", "198.18.0.34", "198.18.0.35"} {
 		b.setup.External = append(b.setup.External, netip.MustParseAddr(a))

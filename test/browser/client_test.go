@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // world is a laid topology.
@@ -33,7 +34,7 @@ func newWorld(t *testing.T, options netns.Options) *world {
 		t.Fatal(err)
 	}
 	options.Prefix = "browser"
-	return &world{Realm: netns.NewRealmForTest(t, options), t: t, directory: directory}
+	return &world{Realm: lab.NewRealm(t, options), t: t, directory: directory}
 }
 
 // machine is a client's machine: a namespace, and files of its own below /etc.

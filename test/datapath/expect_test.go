@@ -9,6 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/frames"
 )
 
 // Endpoints that most tests talk about.
@@ -61,7 +62,7 @@ func (g *gateway) leaves(r result, want packets.Packet) {
 		to = packets.OtherHostMAC
 	}
 	want = want.Change(func(p *packets.Packet) { p.IPv4.TTL-- }).Between(r.packet.Ethernet.Source, to)
-	if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
+	if diff := frames.Diff(want.Bytes(), r.frame); diff != "" {
 		g.t.Fatalf("%s came out otherwise:\n%s", want, diff)
 	}
 }
@@ -89,7 +90,7 @@ func (g *gateway) passed(r result, reason model.Reason, frame []byte) {
 	if r.action != datapath.Pass || r.reason != reason {
 		g.t.Fatalf("%v, %s, want %s", r.action, r.reason, reason)
 	}
-	if diff := packets.Diff(frame, r.frame); diff != "" {
+	if diff := frames.Diff(frame, r.frame); diff != "" {
 		g.t.Fatalf("changed on its way to the kernel:\n%s", diff)
 	}
 }
@@ -104,7 +105,7 @@ func (g *gateway) refused(r result, p packets.Packet, reason model.Reason, from 
 	want := packets.NewICMPError(from, p.IPv4.Source, icmpType, code, rest, p, 8).
 		Between(r.packet.Ethernet.Source, addressed(p).Ethernet.Source)
 	want.IPv4.TOS = 0xc0
-	if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
+	if diff := frames.Diff(want.Bytes(), r.frame); diff != "" {
 		g.t.Fatalf("the error is not as wanted:\n%s", diff)
 	}
 }
@@ -251,7 +252,7 @@ func (g *gateway) reset(r result, p packets.Packet, reason model.Reason) {
 	}
 	want = want.Between(r.packet.Ethernet.Source, addressed(p).Ethernet.Source)
 	want.IPv4.TTL, want.IPv4.DF, want.IPv4.ID, want.TCP.Window = 64, true, 0, 0
-	if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
+	if diff := frames.Diff(want.Bytes(), r.frame); diff != "" {
 		g.t.Fatalf("the RST is not as wanted:\n%s", diff)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/frames"
 )
 
 func endpoint(a netip.Addr, port uint16) netip.AddrPort { return netip.AddrPortFrom(a, port) }
@@ -27,13 +28,13 @@ func TestOutboundUDPAndBack(t *testing.T) {
 	}
 	want := packets.NewUDP(endpoint(outbound, 40000), endpoint(remote, 53), "question").Between(out.packet.Ethernet.Source, packets.RouterMAC)
 	want.IPv4.TTL = packets.TTL - 1
-	if diff := packets.Diff(want.Bytes(), out.frame); diff != "" {
+	if diff := frames.Diff(want.Bytes(), out.frame); diff != "" {
 		t.Fatal(diff)
 	}
 	back := g.fromOutside(outside(packets.NewUDP(endpoint(remote, 53), endpoint(outbound, 40000), "answer")))
 	want = packets.NewUDP(endpoint(remote, 53), endpoint(hostA, 40000), "answer").Between(back.packet.Ethernet.Source, packets.HostMAC)
 	want.IPv4.TTL = packets.TTL - 1
-	if diff := packets.Diff(want.Bytes(), back.frame); diff != "" || back.action != datapath.Redirect {
+	if diff := frames.Diff(want.Bytes(), back.frame); diff != "" || back.action != datapath.Redirect {
 		t.Fatal(back.action, back.reason, diff)
 	}
 	if n := len(g.sessions()); n != 1 {

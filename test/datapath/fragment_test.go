@@ -8,6 +8,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf/firstbytes"
+	"github.com/realmgate/realmgate/test/frames"
 )
 
 // divided is a packet in pieces of so many octets, as its sender or a router on the way
@@ -64,7 +65,7 @@ func (g *gateway) passes(pieces []packets.Packet, want packets.Packet) uint16 {
 		p.IPv4.DF, p.IPv4.ID = false, got.IPv4.ID
 	}).Between(got.Ethernet.Source, got.Ethernet.Destination)
 	if !bytes.Equal(got.Bytes(), want.Bytes()) {
-		g.t.Fatalf("came out otherwise: %s", packets.Diff(want.Bytes(), got.Bytes()))
+		g.t.Fatalf("came out otherwise: %s", frames.Diff(want.Bytes(), got.Bytes()))
 	}
 	return got.IPv4.ID
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/frames"
 )
 
 var pathFrames = flag.Int("frames", 100_000, "of TestPathFuzz")
@@ -68,14 +69,14 @@ func (s *surge) once() error {
 	public := s.r.IntN(2) == 0
 	p := s.odd(s.flow(public))
 	if s.r.IntN(8) == 0 {
-		p = packets.Random(s.r, s.everyone)
+		p = frames.Random(s.r, s.everyone)
 	}
 	if p.IPv4 == nil {
 		return s.put(public, s.whole(p, choose(s.r, datapath.XDP, datapath.TCX)))
 	}
 	for _, frame := range s.of(p) {
 		if s.r.IntN(6) == 0 {
-			frame.Frame, frame.sound, frame.kind = packets.Mutate(s.r, frame.Frame), false, frame.kind+", damaged"
+			frame.Frame, frame.sound, frame.kind = frames.Mutate(s.r, frame.Frame), false, frame.kind+", damaged"
 		}
 		if err := s.put(public, frame); err != nil {
 			return err

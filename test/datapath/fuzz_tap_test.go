@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/frames"
 )
 
 // tapSurge is a storm of real socket buffers: what TestPathFuzz cannot make by test runs.
@@ -91,13 +92,13 @@ func (s *tapSurge) buffer(p packets.Packet) (b buffer, sound bool) {
 func (s *tapSurge) once(public bool) error {
 	p := s.odd(s.flow(public))
 	if s.r.IntN(8) == 0 {
-		p = packets.Random(s.r, s.everyone)
+		p = frames.Random(s.r, s.everyone)
 	}
 	p = p.Between(either(public, packets.RouterMAC, packets.HostMAC), s.macs[public])
 	b, sound := s.buffer(p.Clone())
 	frame := b.packet.Bytes()
 	if s.r.IntN(6) == 0 {
-		frame, sound = packets.Mutate(s.r, frame), false
+		frame, sound = frames.Mutate(s.r, frame), false
 	}
 	if s.r.IntN(60) == 0 { // and says something else than it is
 		b.sumStart, b.segmentSize, sound = uint16(s.r.IntN(100)), uint16(s.r.Uint32()), false

@@ -16,6 +16,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/planes"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // The network around the gateway under test.
@@ -91,7 +92,7 @@ func strangers(s *setup) { s.strangers = true }
 
 func newGateway(t testing.TB, options ...option) *gateway {
 	t.Helper()
-	l := netns.NewForTest(t, "datapath")
+	l := lab.New(t, "datapath")
 	s := setup{Settings: datapath.Settings{
 		Filtering: model.AddressDependent, TCPEstablished: 7440 * time.Second, TCPTransitory: 240 * time.Second,
 		UDP: 300 * time.Second, ICMP: 60 * time.Second, PortQuarantine: 120 * time.Second, ClientSessions: 256,

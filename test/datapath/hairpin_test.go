@@ -5,6 +5,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/frames"
 )
 
 // A host inside asks for another by name and uses the address it would get
@@ -69,7 +70,7 @@ func TestHairpinErrors(t *testing.T) {
 	want := unreachable(privateAddress, fragmentationNeeded, 1300, p, 8).Between(r.packet.Ethernet.Source, packets.HostMAC)
 	want.IPv4.TOS = 0xc0
 	want.IPv4.TTL--
-	if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
+	if diff := frames.Diff(want.Bytes(), r.frame); diff != "" {
 		t.Fatal(diff)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/test/frames"
 )
 
 const telnet = 23
@@ -70,7 +71,7 @@ func (g *gateway) answered(r result, action datapath.Action, from, to netip.Addr
 		p.TCP.Sequence, p.TCP.Acknowledge, p.TCP.Window = r.packet.TCP.Sequence, 0xffffffff, 0
 		p.IPv4.DF, p.IPv4.ID, p.IPv4.TTL = true, 0, 64
 	}).Between(r.packet.Ethernet.Source, at)
-	if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
+	if diff := frames.Diff(want.Bytes(), r.frame); diff != "" {
 		g.t.Fatalf("the answer is not as wanted:\n%s", diff)
 	}
 	return r.packet.TCP.Sequence
@@ -345,7 +346,7 @@ func TestHoneypotOverIPv6(t *testing.T) {
 		want := tcp(at(to, telnet), from, packets.SYN|packets.ACK).Change(func(p *packets.Packet) {
 			p.TCP.Sequence, p.TCP.Acknowledge, p.TCP.Window, p.IPv6.HopLimit = r.packet.TCP.Sequence, 1+tcp(from, from, 0).TCP.Sequence, 0, 64
 		}).Between(r.packet.Ethernet.Source, back)
-		if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
+		if diff := frames.Diff(want.Bytes(), r.frame); diff != "" {
 			t.Fatalf("the answer is not as wanted:\n%s", diff)
 		}
 		proof := tcp(from, at(to, telnet), packets.ACK).Change(func(p *packets.Packet) {

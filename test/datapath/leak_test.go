@@ -10,6 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf/dnat"
+	"github.com/realmgate/realmgate/test/frames"
 )
 
 // tick is what the programs count time in.
@@ -34,7 +35,7 @@ func TestNothingLeaks(t *testing.T) {
 
 func nothingLeaks(t *testing.T, options ...option) {
 	t.Helper()
-	const frames = 20000
+	const count = 20000
 	g := newGateway(t, append(options, filtering(model.EndpointIndependent))...)
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -42,16 +43,16 @@ func nothingLeaks(t *testing.T, options ...option) {
 	within := []netip.Addr{hostA, hostB, host(1), host(2), remote, remote2, outbound, pool1, static1, privateAddress}
 	without := []netip.Addr{remote, remote2, never, outbound, pool1, pool2, static1, publicAddress, hostA}
 	g.in(func() error {
-		for n := range frames {
+		for n := range count {
 			public := n%2 == 0
-			p := packets.Random(r, within)
+			p := frames.Random(r, within)
 			if public {
-				p = packets.Random(r, without)
+				p = frames.Random(r, without)
 			}
 			few(r, &p)
 			frame := p.Bytes()
 			if n%4 > 1 {
-				frame = packets.Mutate(r, frame)
+				frame = frames.Mutate(r, frame)
 			}
 			if n%100 == 0 {
 				g.lend(pool1, 0, endpoint(hostA, 0), func(r *datapath.Reservation) { r.ID = uint64(n+1)<<32 | 3; r.Claims = 8 })
@@ -129,7 +130,7 @@ func (g *gateway) judge(public bool, frame []byte) {
 			fail("dropped without a reason to")
 		}
 	case datapath.Pass:
-		changed := packets.Diff(frame, out) != ""
+		changed := frames.Diff(frame, out) != ""
 		if changed == untouched[reasons[0]] {
 			fail("passed to the kernel otherwise than its reason says")
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/siphash"
+	"github.com/realmgate/realmgate/test/frames"
 )
 
 const lentName = "www.hosta.foo.example."
@@ -82,7 +83,7 @@ func (g *gateway) truncated(p packets.Packet, reason model.Reason) []byte {
 	want := packets.NewUDP(p.Tuple().Destination, p.Tuple().Source, string(message)).Between(packets.GatewayPublicMAC, packets.RouterMAC)
 	want.IPv4.TTL, want.IPv4.DF, want.IPv4.ID = 64, true, 0
 	want.Ethernet.Source = r.packet.Ethernet.Source
-	if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
+	if diff := frames.Diff(want.Bytes(), r.frame); diff != "" {
 		g.t.Fatalf("the answer is not as wanted:\n%s", diff)
 	}
 	if len(message) > len(p.Payload) {

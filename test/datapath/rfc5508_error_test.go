@@ -7,6 +7,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/frames"
 )
 
 func TestRFC5508_REQ3_BadChecksumDropped(t *testing.T) {
@@ -150,7 +151,7 @@ func TestRFC5508_REQ4c_OuterDestination(t *testing.T) {
 	g := newGateway(t)
 	out := g.mapped(udp(inA, server))
 	p := g.forwarded(g.put(unreachable(hop, 1, 0, udp(out, server), 8)))
-	inner := must(p.Embedded())(t)
+	inner := must(frames.Embedded(p))(t)
 	same(g, "outer destination", p.IPv4.Destination, inner.IPv4.Source)
 	same(g, "embedded source", inner.IPv4.Source, hostA)
 	same(g, "outer source", p.IPv4.Source, hop)
@@ -247,6 +248,6 @@ func TestRFC5508_REQ7a_HairpinErrorDestination(t *testing.T) {
 	a, b := g.mapped(udp(inA, server)), g.mapped(udp(inB, server))
 	g.forwarded(g.put(udp(inA, b)))
 	p := g.forwarded(g.put(unreachable(hostB, portUnreachable, 0, udp(a, inB), 8)))
-	same(g, "outer destination", p.IPv4.Destination, must(p.Embedded())(t).IPv4.Source)
+	same(g, "outer destination", p.IPv4.Destination, must(frames.Embedded(p))(t).IPv4.Source)
 	same(g, "outer destination", p.IPv4.Destination, hostA)
 }

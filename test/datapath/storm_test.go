@@ -12,6 +12,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/frames"
 )
 
 var storms = flag.Int("packets", 200_000, "of TestStorm")
@@ -128,7 +129,7 @@ func (s *storm) lend() {
 func (s *storm) frame(public bool) []byte {
 	kind := s.r.IntN(8)
 	if kind < 2 {
-		return s.damaged(packets.Random(s.r, s.everyone).Bytes())
+		return s.damaged(frames.Random(s.r, s.everyone).Bytes())
 	}
 	p := s.odd(s.flow(public))
 	if kind < 5 {
@@ -153,7 +154,7 @@ func (s *storm) damaged(frame []byte) []byte {
 	if s.r.IntN(2) == 0 {
 		return frame
 	}
-	return packets.Mutate(s.r, frame)
+	return frames.Mutate(s.r, frame)
 }
 
 // flow makes a packet that may well pass: one of a session that stands, or one

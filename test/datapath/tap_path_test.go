@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/frames"
 )
 
 const sumOfTCP, sumOfUDP = 16, 6 // offsets of the fields
@@ -192,7 +193,7 @@ func (g *gateway) carries(from, to *tap, s buffer, want packets.Packet) {
 		want.TCP.Checksum = s.packet.TCP.Checksum
 	}
 	want.Ethernet, p.Ethernet = packets.Ethernet{}, packets.Ethernet{}
-	if diff := packets.Diff(want.Bytes(), p.Bytes()); diff != "" {
+	if diff := frames.Diff(want.Bytes(), p.Bytes()); diff != "" {
 		g.t.Errorf("%s: %s", s.packet, diff)
 	}
 	if h.leftSum != s.leftSum || h.aggregate != s.aggregate || h.segmentSize != s.segmentSize || s.leftSum && h.sumStart != s.sumStart {

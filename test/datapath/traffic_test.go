@@ -13,6 +13,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/frames"
 )
 
 // handed wants the packet left to the kernel as want: translated, its TTL not
@@ -23,7 +24,7 @@ func (g *gateway) handed(r result, reason string, want packets.Packet) {
 		g.t.Fatalf("%v, %s, want %s", r.action, r.reason, reason)
 	}
 	want = want.Between(r.packet.Ethernet.Source, r.packet.Ethernet.Destination)
-	if diff := packets.Diff(want.Bytes(), r.frame); diff != "" {
+	if diff := frames.Diff(want.Bytes(), r.frame); diff != "" {
 		g.t.Fatalf("handed to the kernel otherwise:\n%s", diff)
 	}
 }
@@ -152,7 +153,7 @@ func TestARP(t *testing.T) {
 		r := g.send(true, ask(a).Bytes())
 		mac := packets.MAC(must(g.namespace.MAC("eth0"))(t))
 		want := packets.NewARPReply(mac, a, packets.RouterMAC, router)
-		if diff := packets.Diff(want.Bytes(), r.frame); diff != "" || r.action != datapath.Redirect || r.reason != "answered_arp" {
+		if diff := frames.Diff(want.Bytes(), r.frame); diff != "" || r.action != datapath.Redirect || r.reason != "answered_arp" {
 			t.Errorf("who has %s: %v, %s\n%s", a, r.action, r.reason, diff)
 		}
 	}

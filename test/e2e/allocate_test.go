@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 const (
@@ -52,7 +53,7 @@ func serviceName(n int) string {
 // each host, quotas off.
 func newAllocation(b *testing.B) *allocation {
 	b.Helper()
-	r := &realm{t: nil, directory: b.TempDir(), Realm: netns.NewRealmForTest(b, netns.Options{
+	r := &realm{t: nil, directory: b.TempDir(), Realm: lab.NewRealm(b, netns.Options{
 		Prefix: "bench", Hosts: allocateHosts, Clients: 1})}
 	a := &allocation{realm: r, started: time.Now(), arrived: make([]atomic.Int64, 1<<20)}
 	client := r.Clients[0]

@@ -12,7 +12,6 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 )
@@ -36,17 +35,13 @@ func (r *realm) questionsAtFullRate() (sent *atomic.Int64, stop func()) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	flood, err := trafficgen.NewFlood(far, questions)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	flood := newFlood(r.t, far, questions)
 	sent = new(atomic.Int64)
 	var over atomic.Bool
 	var running sync.WaitGroup
 	running.Go(func() {
 		err := r.Router.Do(func() error {
-			_, err := flood.Send(runtime.NumCPU()-1, 8192, func(n int64) bool { sent.Store(n); return !over.Load() })
-			return err
+			return flood.send(runtime.NumCPU()-1, 8192, func(n int64) bool { sent.Store(n); return !over.Load() })
 		})
 		if err != nil {
 			r.t.Errorf("the flood ended: %v", err)
@@ -55,7 +50,6 @@ func (r *realm) questionsAtFullRate() (sent *atomic.Int64, stop func()) {
 	stop = sync.OnceFunc(func() {
 		over.Store(true)
 		running.Wait()
-		_ = flood.Close()
 	})
 	r.t.Cleanup(stop)
 	return sent, stop

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // realm is a laid topology.
@@ -25,7 +26,7 @@ type realm struct {
 func newRealm(t *testing.T, options netns.Options) *realm {
 	t.Helper()
 	options.Prefix = "e2e"
-	return &realm{Realm: netns.NewRealmForTest(t, options), t: t, directory: t.TempDir()}
+	return &realm{Realm: lab.NewRealm(t, options), t: t, directory: t.TempDir()}
 }
 
 // configuration is the first gateway's YAML; see configurationOf.

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
-	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // idle is a device that does nothing: here the rounds matter.
@@ -31,7 +31,7 @@ func optionsFor(repeat int, devices ...Model) Options {
 
 // What was measured before an interruption is in the report.
 func TestCompareInterrupted(t *testing.T) {
-	b := &Bench{Options: optionsFor(5, idleModel("a"), idleModel("b")), lab: netns.NewForTest(t, "interrupt"), directory: t.TempDir()}
+	b := &Bench{Options: optionsFor(5, idleModel("a"), idleModel("b")), lab: lab.New(t, "interrupt"), directory: t.TempDir()}
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	flows, _ := FlowsFor(b.Sessions, b.Hosts)

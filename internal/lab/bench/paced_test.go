@@ -8,7 +8,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/lab/bench/method"
 	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
-	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // testBed is the null device at work, with as few frames as can be.
@@ -21,7 +21,7 @@ func testBed(t *testing.T, mode Mode) *Bed {
 	b := &Bench{
 		Options: Options{Null: null, Mode: mode, Length: 64, CPU: runtime.NumCPU() - 1, Smoke: true, Search: method.Goal{Loss: 0.01, Exceed: 0.5, Trials: 3, Width: 0.2}, Direction: trafficgen.Both},
 		Host:    hostForTest(t),
-		lab:     netns.NewForTest(t, "bench"),
+		lab:     lab.New(t, "bench"),
 	}
 	flows := fewFlows(1000)
 	bed, err := b.bed(t.Context(), null, Setup{Sessions: flows.Count()}, flows)

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
-	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // testRig is a rig in a lab of its own, with a tester for so many flows.
 func testRig(t *testing.T, flows int) (*Rig, *trafficgen.Generator) {
 	t.Helper()
-	r, err := NewRig(netns.NewForTest(t, "bench"), "device")
+	r, err := NewRig(lab.New(t, "bench"), "device")
 	if err != nil {
 		t.Fatal(err)
 	}

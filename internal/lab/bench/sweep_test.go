@@ -6,13 +6,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // Points of a sweep take turns within a round, each with its control, and in another
 // order in each: what the machine does from round to round hits all alike.
 func TestPointsTakeTurns(t *testing.T) {
-	b := &Bench{Options: optionsFor(3, idleModel("a")), lab: netns.NewForTest(t, "turns"), directory: t.TempDir()}
+	b := &Bench{Options: optionsFor(3, idleModel("a")), lab: lab.New(t, "turns"), directory: t.TempDir()}
 	flows, _ := FlowsFor(b.Sessions, b.Hosts)
 	var order []string
 	speed := 1.0 // of the machine, which becomes slower from round to round
@@ -61,7 +61,7 @@ func TestPointsTakeTurns(t *testing.T) {
 
 // Points that are set up alike have their devices in common, and each its own flows.
 func TestPointsShareTheirDevices(t *testing.T) {
-	b := &Bench{Options: optionsFor(1, idleModel("a")), lab: netns.NewForTest(t, "turns"), directory: t.TempDir()}
+	b := &Bench{Options: optionsFor(1, idleModel("a")), lab: lab.New(t, "turns"), directory: t.TempDir()}
 	beds := map[*Bed]bool{}
 	var flows []int
 	point := func(sessions int, setup Setup) Comparison {

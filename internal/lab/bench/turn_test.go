@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
-	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // sharer is a device whose sessions are in a table of the whole machine.
@@ -23,7 +23,7 @@ func sharer(name string) Model {
 // All parts of a round's trials are in turns with each other, and two devices whose
 // tables are the same are in no round together.
 func TestTrialsInTurns(t *testing.T) {
-	b := &Bench{Options: optionsFor(2, idleModel("a"), sharer("s"), sharer("u")), lab: netns.NewForTest(t, "turns"), directory: t.TempDir()}
+	b := &Bench{Options: optionsFor(2, idleModel("a"), sharer("s"), sharer("u")), lab: lab.New(t, "turns"), directory: t.TempDir()}
 	b.Expect((b.Repeat + 1) * 4)
 	flows, _ := FlowsFor(b.Sessions, b.Hosts)
 	var parts []string
@@ -63,7 +63,7 @@ func TestTrialsInTurns(t *testing.T) {
 
 // When a trial fails, those in turns with it end, and count for nothing.
 func TestTrialInTurnsFails(t *testing.T) {
-	b := &Bench{Options: optionsFor(1, idleModel("a"), idleModel("b")), lab: netns.NewForTest(t, "turns"), directory: t.TempDir()}
+	b := &Bench{Options: optionsFor(1, idleModel("a"), idleModel("b")), lab: lab.New(t, "turns"), directory: t.TempDir()}
 	flows, _ := FlowsFor(b.Sessions, b.Hosts)
 	broken := errors.New("broken")
 	ended := 0

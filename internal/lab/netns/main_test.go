@@ -3,6 +3,7 @@ package netns
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -114,12 +115,28 @@ func pair(l *Lab, a, b *Namespace, options ...VethOption) error {
 	return nil
 }
 
+// closeAfter is test/lab's.
+func closeAfter(t *testing.T, l *Lab, err error) {
+	t.Helper()
+	switch {
+	case errors.Is(err, ErrNotRoot) && os.Getenv("CI") == "":
+		t.Skipf("%v", err)
+	case err != nil:
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // newPair returns two namespaces that pair joined.
 func newPair(t *testing.T, options ...VethOption) (a, b *Namespace) {
 	t.Helper()
-	l := NewForTest(t, "test")
-	a, err := l.Namespace("a")
-	if err != nil {
+	l, err := New("test")
+	closeAfter(t, l, err)
+	if a, err = l.Namespace("a"); err != nil {
 		t.Fatal(err)
 	}
 	if b, err = l.Namespace("b"); err != nil {

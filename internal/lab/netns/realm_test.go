@@ -7,8 +7,18 @@ import (
 	"time"
 )
 
+func newRealm(t *testing.T, o Options) *Realm {
+	t.Helper()
+	r, err := NewRealm(o)
+	if r == nil {
+		r = &Realm{}
+	}
+	closeAfter(t, r.Lab, err)
+	return r
+}
+
 func TestRealmCarriesPackets(t *testing.T) {
-	r := NewRealmForTest(t, Options{Hosts: 50, Clients: 4, RemoteClients: 3, Servers: 2, Resolver: true})
+	r := newRealm(t, Options{Hosts: 50, Clients: 4, RemoteClients: 3, Servers: 2, Resolver: true})
 	for _, host := range r.Hosts() {
 		exchangeTo(t, r.Gateway.Namespace, host.Namespace, host.IP)
 		exchangeTo(t, host.Namespace, r.Gateway.Namespace, r.Gateway.PrivateAddress)
@@ -37,7 +47,7 @@ func TestRealmCarriesPackets(t *testing.T) {
 }
 
 func TestRealmWithTwoGatewaysAndManyInterfaces(t *testing.T) {
-	r := NewRealmForTest(t, Options{Prefix: "two", Gateways: 2, PublicInterfaces: 2, PrivateInterfaces: 3, Hosts: 4, Clients: 3})
+	r := newRealm(t, Options{Prefix: "two", Gateways: 2, PublicInterfaces: 2, PrivateInterfaces: 3, Hosts: 4, Clients: 3})
 	for g, gateway := range r.Gateways {
 		if got := strings.Join(append(gateway.Public, gateway.Private...), " "); got != "eth0 eth1 eth2 eth3 eth4" {
 			t.Errorf("gateway %d has %s", g, got)
@@ -65,7 +75,7 @@ func TestRealmWithTwoGatewaysAndManyInterfaces(t *testing.T) {
 }
 
 func TestRealmWithIPv6AndLinkOptions(t *testing.T) {
-	r := NewRealmForTest(t, Options{Hosts: 1, IPv6: true, Link: []VethOption{MTU(1400)}, HostLink: []VethOption{MTU(1400)}})
+	r := newRealm(t, Options{Hosts: 1, IPv6: true, Link: []VethOption{MTU(1400)}, HostLink: []VethOption{MTU(1400)}})
 	host := r.Hosts()[0]
 	if err := r.Gateway.Address(r.Gateway.Private[0], "2001:db8::1/64"); err != nil {
 		t.Fatal(err)

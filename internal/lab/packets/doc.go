@@ -4,8 +4,7 @@
 //
 // A Packet says what a frame holds. Bytes writes it with right lengths and
 // checksums unless a field asks for wrong ones; Parse reads a frame back into
-// the same form, so that parsing and writing again gives the same bytes. Diff
-// tells in words where two frames differ.
+// the same form, so that parsing and writing again gives the same bytes.
 //
 // The package keeps no state. A Packet is a value, but its layers are
 // pointers: Clone it before changing a layer that another Packet shares.

@@ -121,7 +121,7 @@ type TCP struct {
 
 // ICMP is the header of RFC 792 or RFC 4443. Rest is its second word: for
 // queries identifier<<16 | sequence, for "fragmentation needed" the next-hop
-// MTU (RFC 1191 §4). An error's quoted packet is the Payload; see Embedded.
+// MTU (RFC 1191 §4). An error's quoted packet is the Payload.
 type ICMP struct {
 	Type, Code    uint8
 	Rest          uint32

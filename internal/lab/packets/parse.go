@@ -50,17 +50,6 @@ func ParseNetwork(etherType uint16, b []byte, partly bool) (Packet, error) {
 	return p, err
 }
 
-// Embedded returns the packet that p, an ICMP error, quotes (RFC 5508 §4).
-func (p Packet) Embedded() (Packet, error) {
-	if p.ICMP == nil {
-		return Packet{}, fmt.Errorf("no ICMP in the packet: %w", ErrMalformed)
-	}
-	if p.IPv6 != nil {
-		return ParseNetwork(TypeIPv6, p.Payload, true)
-	}
-	return ParseNetwork(TypeIPv4, p.Payload, true)
-}
-
 func (p *Packet) parseNetwork(b []byte, partly bool) error {
 	switch p.Ethernet.Type {
 	case TypeARP:

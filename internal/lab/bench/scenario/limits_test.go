@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/lab/bench"
-	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // The limits that are found are those that the kernel took, and nothing is left of
 // them.
 func TestConntrackLimits(t *testing.T) {
-	netns.NewForTest(t, "smoke") // skips the test without root
+	lab.New(t, "smoke") // skips the test without root
 	r, err := bench.Run(t.Context(), conntrackLimits, smokeOptions(conntrackLimits, ""))
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/bench"
 	"github.com/realmgate/realmgate/internal/lab/bench/dut"
 	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
-	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // ruleRuns are smoke runs of the scenarios about rules and settings of netfilter.
@@ -86,7 +86,7 @@ func TestSmoke(t *testing.T) {
 // buildProgram skips the test without root.
 func buildProgram(t *testing.T) (path string) {
 	t.Helper()
-	netns.NewForTest(t, "smoke")
+	lab.New(t, "smoke")
 	path = filepath.Join(t.TempDir(), "realmgate")
 	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", path, "github.com/realmgate/realmgate/cmd/realmgate")
 	if out, err := build.CombinedOutput(); err != nil {

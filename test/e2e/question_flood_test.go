@@ -1,10 +1,9 @@
-package trafficgen
+package e2e
 
 import (
-	"errors"
-	"fmt"
 	"net/netip"
 	"runtime"
+	"testing"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -21,21 +20,19 @@ const (
 	udpPayload       = udpPort + 8
 )
 
-// Flood sends frames of UDP over IPv4 as live frames, each time as if somebody else had sent it: the lower half of the
+// flood sends frames of UDP over IPv4 as live frames, each time as if somebody else had sent it: the lower half of the
 // source, the source port, and the first two octets of the payload, which are a DNS message's identification, are random.
-type Flood struct {
+type flood struct {
 	frames   [][]byte
 	programs []*ebpf.Program
 }
 
-// NewFlood loads a program for each of at most a few packets, of at least two octets of payload. They are sent by the
-// interface with that number, in the namespace of who calls Send. UDP's sum is left out (RFC 768).
-func NewFlood(ifindex int, all []packets.Packet) (*Flood, error) {
-	f := &Flood{}
+// newFlood loads a program for each of a few packets, of at least two octets of payload. They are sent by the interface
+// with that number, in the namespace of who calls send. UDP's sum is left out (RFC 768).
+func newFlood(t *testing.T, ifindex int, all []packets.Packet) *flood {
+	t.Helper()
+	f := &flood{}
 	for _, p := range all {
-		if p.IPv4 == nil || p.UDP == nil || len(p.Payload) < 2 {
-			return nil, errors.Join(errors.New("a flood is of UDP over IPv4 with a payload"), f.Close())
-		}
 		frame := p.Change(func(p *packets.Packet) {
 			source := p.IPv4.Source.As4()
 			p.IPv4.Source, p.IPv4.ID = netip.AddrFrom4([4]byte{source[0], source[1]}), 0xffff
@@ -43,11 +40,12 @@ func NewFlood(ifindex int, all []packets.Packet) (*Flood, error) {
 		}).Bytes()
 		program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "flood", Type: ebpf.XDP, License: "GPL", Instructions: anybody(ifindex, frame)})
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("load the program of a flood: %w", err), f.Close())
+			t.Fatalf("load the program of a flood: %v", err)
 		}
+		t.Cleanup(func() { _ = program.Close() })
 		f.frames, f.programs = append(f.frames, frame), append(f.programs, program)
 	}
-	return f, nil
+	return f
 }
 
 // anybody writes the frame anew, as a live frame comes back with what the device has made of it. IP's identification is
@@ -81,32 +79,20 @@ func anybody(ifindex int, frame []byte) asm.Instructions {
 		asm.Return())
 }
 
-// Send sends each frame so many times, until more returns false, on one CPU. It returns how many it has sent.
-func (f *Flood) Send(cpu int, each uint32, more func(sent int64) bool) (sent int64, err error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	release, err := occupy(cpu, false)
-	if err != nil {
-		return 0, err
+// send sends each frame so many times, until more returns false, on one CPU; more is told how many were sent.
+func (f *flood) send(cpu int, each uint32, more func(sent int64) bool) error {
+	runtime.LockOSThread() // and the thread, which is bound to the CPU, ends with its caller
+	var only unix.CPUSet
+	only.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &only); err != nil {
+		return err
 	}
-	defer release()
-	for i := 0; more(sent); i = (i + 1) % len(f.frames) {
-		switch err := runLive(f.programs[i].FD(), f.frames[i], each, pacedBatch*4); {
-		case errors.Is(err, unix.EINTR): // some of them
-			continue
-		case err != nil:
-			return sent, fmt.Errorf("send a flood: %w", err)
+	for i, sent := 0, int64(0); more(sent); i = (i + 1) % len(f.frames) {
+		options := ebpf.RunOptions{Data: f.frames[i], Repeat: each, Flags: unix.BPF_F_TEST_XDP_LIVE_FRAMES}
+		if _, err := f.programs[i].Run(&options); err != nil {
+			return err
 		}
 		sent += int64(each)
 	}
-	return sent, nil
-}
-
-// Close unloads the programs.
-func (f *Flood) Close() error {
-	var failed error
-	for _, program := range f.programs {
-		failed = errors.Join(failed, program.Close())
-	}
-	return failed
+	return nil
 }

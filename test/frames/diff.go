@@ -1,4 +1,4 @@
-package packets
+package frames
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"reflect"
 	"strings"
+
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // Diff says where two frames differ, a line per field as
@@ -14,8 +16,8 @@ func Diff(want, got []byte) string {
 	if bytes.Equal(want, got) {
 		return ""
 	}
-	wanted, wantErr := Parse(want)
-	received, gotErr := Parse(got)
+	wanted, wantErr := packets.Parse(want)
+	received, gotErr := packets.Parse(got)
 	var lines []string
 	if fmt.Sprint(wantErr) != fmt.Sprint(gotErr) {
 		lines = append(lines, fmt.Sprintf("Parse: want error %v, got error %v", wantErr, gotErr))
@@ -59,22 +61,4 @@ func describe(v reflect.Value) string {
 		return fmt.Sprintf("% x (%d octets)", v.Bytes(), v.Len())
 	}
 	return fmt.Sprintf("%+v", v.Interface())
-}
-
-// String sums p up in a line, as "tcp 10.0.0.1:5 > 10.0.0.2:80 SYN, 0 octets".
-func (p Packet) String() string {
-	switch {
-	case p.ARP != nil:
-		return fmt.Sprintf("arp operation %d, %s (%s) > %s (%s)",
-			p.ARP.Operation, p.ARP.SenderIP, p.ARP.SenderMAC, p.ARP.TargetIP, p.ARP.TargetMAC)
-	case p.TCP != nil:
-		return fmt.Sprintf("%s %s, %d octets", p.Tuple(), p.TCP.Flags, len(p.Payload))
-	case p.ICMP != nil:
-		return fmt.Sprintf("%s type %d code %d, %d octets", p.Tuple(), p.ICMP.Type, p.ICMP.Code, len(p.Payload))
-	case p.IPv4 != nil && (p.IPv4.MF || p.IPv4.FragmentOffset != 0):
-		return fmt.Sprintf("%s fragment at %d, %d octets", p.Tuple(), int(p.IPv4.FragmentOffset)*8, len(p.Payload))
-	case p.IPv4 != nil || p.IPv6 != nil:
-		return fmt.Sprintf("%s, %d octets", p.Tuple(), len(p.Payload))
-	}
-	return fmt.Sprintf("ethertype %#04x, %d octets", p.Ethernet.Type, len(p.Payload))
 }

@@ -1,42 +1,44 @@
-package packets
+package frames
 
 import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+
+	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
 // Random returns a well-formed packet of any kind: mostly UDP, TCP and ICMP
 // over IPv4, between addresses of pool, now and then a fragment, a tag, options,
 // ARP, IPv6 or an odd checksum. The same r gives the same packets.
-func Random(r *rand.Rand, pool []netip.Addr) Packet {
+func Random(r *rand.Rand, pool []netip.Addr) packets.Packet {
 	source, destination := pick(r, pool), pick(r, pool)
 	from := netip.AddrPortFrom(source, uint16(r.Uint32()))
 	to := netip.AddrPortFrom(destination, uint16(r.Uint32()))
 	data := randomBytes(r, r.IntN(64))
-	var p Packet
+	var p packets.Packet
 	switch r.IntN(12) {
 	case 0, 1, 2:
-		p = NewUDP(from, to, string(data))
+		p = packets.NewUDP(from, to, string(data))
 	case 3, 4, 5, 6:
-		p = NewTCP(from, to, Flags(r.Uint32()), string(data))
+		p = packets.NewTCP(from, to, packets.Flags(r.Uint32()), string(data))
 		p.TCP.Sequence, p.TCP.Acknowledge = r.Uint32(), r.Uint32()
 		p.TCP.Options = randomBytes(r, 4*r.IntN(11))
 	case 7:
-		p = NewEcho(source, destination, from.Port(), to.Port())
+		p = packets.NewEcho(source, destination, from.Port(), to.Port())
 	case 8:
-		p = NewEchoReply(source, destination, from.Port(), to.Port())
+		p = packets.NewEchoReply(source, destination, from.Port(), to.Port())
 	case 9:
-		errors := []uint8{DestinationUnreachable, TimeExceeded, ParameterProblem}
-		quoted := NewUDP(to, from, string(data))
-		p = NewICMPError(source, destination, pick(r, errors), uint8(r.IntN(16)), r.Uint32(), quoted, r.IntN(40))
+		errors := []uint8{packets.DestinationUnreachable, packets.TimeExceeded, packets.ParameterProblem}
+		quoted := packets.NewUDP(to, from, string(data))
+		p = packets.NewICMPError(source, destination, pick(r, errors), uint8(r.IntN(16)), r.Uint32(), quoted, r.IntN(40))
 	case 10:
-		p = NewARPRequest(ClientMAC, source, destination)
+		p = packets.NewARPRequest(packets.ClientMAC, source, destination)
 	case 11:
-		p = NewUDP(netip.AddrPortFrom(to6(source), from.Port()), netip.AddrPortFrom(to6(destination), to.Port()), string(data))
+		p = packets.NewUDP(netip.AddrPortFrom(to6(source), from.Port()), netip.AddrPortFrom(to6(destination), to.Port()), string(data))
 	}
-	p = p.Between(ClientMAC, GatewayPublicMAC)
+	p = p.Between(packets.ClientMAC, packets.GatewayPublicMAC)
 	if p.IPv4 != nil {
 		randomIPv4(r, &p)
 	}
@@ -49,7 +51,7 @@ func Random(r *rand.Rand, pool []netip.Addr) Packet {
 	return p
 }
 
-func randomIPv4(r *rand.Rand, p *Packet) {
+func randomIPv4(r *rand.Rand, p *packets.Packet) {
 	p.IPv4.TTL = uint8(r.Uint32())
 	p.IPv4.ID = uint16(r.Uint32())
 	p.IPv4.DF = r.IntN(2) == 0
@@ -57,9 +59,9 @@ func randomIPv4(r *rand.Rand, p *Packet) {
 		p.IPv4.Options = randomBytes(r, 4*r.IntN(11))
 	}
 	if r.IntN(10) == 0 {
-		p.IPv4.Checksum = ChecksumBad
+		p.IPv4.Checksum = packets.ChecksumBad
 	}
-	odd := Checksum(r.IntN(4))
+	odd := packets.Checksum(r.IntN(4))
 	switch {
 	case r.IntN(6) != 0:
 	case p.UDP != nil:
