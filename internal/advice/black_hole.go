@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	tooBig         = model.Reason("drop_too_big")
+	tooBig         = model.ReasonDropTooBig
 	blackHoleEvery = 2 * time.Second  // how often drop_too_big is read
 	blackHoleLook  = 30 * time.Second // drops are looked at for so long after it grew: who is not answered comes again by then
 	blackHoleWait  = 2 * time.Second  // who is told adapts by then

@@ -11,21 +11,21 @@ import (
 
 // byReason is what to do about a reason that should not be seen.
 var byReason = map[model.Reason]string{
-	"drop_session_table_full": "the session table is full for one side, or both, and refuses new sessions: who has most is named below; where all are meant, raise capacity and restart",
-	"drop_session_index_full": "an index bucket of the session table is full: raise capacity and restart",
-	"drop_mapping_index_full": "an index bucket of the mapping table is full: raise capacity and restart",
-	"drop_no_port":            "an outbound address has no port left for its hosts: add outbound.addresses and reload",
-	"drop_host_sessions":      "a host inside has as many sessions as it may, which is less where few are left: realmgate sessions lists them; if they are meant, raise limits.host_sessions",
-	"drop_host_ports":         "a host inside has as many ports as it may, which is less where few are left: realmgate sessions lists its sessions; if they are meant, raise limits.host_ports",
-	"drop_host_rate":          "a host inside opens sessions faster than it may: realmgate sessions lists them; if they are meant, raise limits.host_rate",
-	"drop_remote_sessions":    "a remote address has as many sessions as it may, which is less where few are left: realmgate sessions lists them, realmgate ban add stops it; if they are meant, raise limits.remote_sessions",
-	"drop_remote_rate":        "a remote address opens sessions faster than it may: realmgate ban add stops it; if they are meant, raise limits.remote_rate",
-	"drop_binding_sessions":   "a service has as many sessions as it may: realmgate sessions lists them; if they are meant, raise limits.binding_sessions",
-	"drop_mapping_sessions":   "as many sessions from outside use a host's port as may: realmgate sessions lists them; if they are meant, raise limits.mapping_sessions",
-	"drop_client_limit":       "a client has as many sessions with a service as it may: raise pool.quotas.client_sessions if many are behind its address; realmgate sessions lists them",
-	"drop_no_route":           "packets have no route: look at ip route, and at which interfaces are listed as public and private",
-	"drop_busy":               "packets waited too long for each other; should this go on, report it",
-	"drop_internal":           "the data plane met what cannot be; please report it with the output of realmgate drops",
+	model.ReasonDropSessionTableFull: "the session table is full for one side, or both, and refuses new sessions: who has most is named below; where all are meant, raise capacity and restart",
+	model.ReasonDropSessionIndexFull: "an index bucket of the session table is full: raise capacity and restart",
+	model.ReasonDropMappingIndexFull: "an index bucket of the mapping table is full: raise capacity and restart",
+	model.ReasonDropNoPort:           "an outbound address has no port left for its hosts: add outbound.addresses and reload",
+	model.ReasonDropHostSessions:     "a host inside has as many sessions as it may, which is less where few are left: realmgate sessions lists them; if they are meant, raise limits.host_sessions",
+	model.ReasonDropHostPorts:        "a host inside has as many ports as it may, which is less where few are left: realmgate sessions lists its sessions; if they are meant, raise limits.host_ports",
+	model.ReasonDropHostRate:         "a host inside opens sessions faster than it may: realmgate sessions lists them; if they are meant, raise limits.host_rate",
+	model.ReasonDropRemoteSessions:   "a remote address has as many sessions as it may, which is less where few are left: realmgate sessions lists them, realmgate ban add stops it; if they are meant, raise limits.remote_sessions",
+	model.ReasonDropRemoteRate:       "a remote address opens sessions faster than it may: realmgate ban add stops it; if they are meant, raise limits.remote_rate",
+	model.ReasonDropBindingSessions:  "a service has as many sessions as it may: realmgate sessions lists them; if they are meant, raise limits.binding_sessions",
+	model.ReasonDropMappingSessions:  "as many sessions from outside use a host's port as may: realmgate sessions lists them; if they are meant, raise limits.mapping_sessions",
+	model.ReasonDropClientLimit:      "a client has as many sessions with a service as it may: raise pool.quotas.client_sessions if many are behind its address; realmgate sessions lists them",
+	model.ReasonDropNoRoute:          "packets have no route: look at ip route, and at which interfaces are listed as public and private",
+	model.ReasonDropBusy:             "packets waited too long for each other; should this go on, report it",
+	model.ReasonDropInternal:         "the data plane met what cannot be; please report it with the output of realmgate drops",
 }
 
 // remedies says what to do about what is wrong now, or was minutes ago.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -55,17 +54,5 @@ func TestRemediesEndWithTheirCause(t *testing.T) {
 	}
 	if len(r.kept) > int(recentSpan/recentStep)+2 {
 		t.Errorf("%d moments are kept", len(r.kept))
-	}
-}
-
-func TestAdviceIsAboutReasonsThatExist(t *testing.T) {
-	known := map[string]bool{}
-	for _, reason := range datapath.ReasonNames() {
-		known[reason] = true
-	}
-	for reason := range byReason {
-		if !known[string(reason)] {
-			t.Errorf("advice about %s, which is no reason", reason)
-		}
 	}
 }

@@ -18,16 +18,16 @@ import (
 // stranger is refused at the pool.
 var (
 	takenInside = []model.Reason{
-		"drop_host_sessions", "drop_host_ports", "drop_host_rate", "drop_no_port", "drop_session_table_full", "drop_session_index_full",
-		"drop_mapping_index_full",
+		model.ReasonDropHostSessions, model.ReasonDropHostPorts, model.ReasonDropHostRate, model.ReasonDropNoPort, model.ReasonDropSessionTableFull, model.ReasonDropSessionIndexFull,
+		model.ReasonDropMappingIndexFull,
 	}
 	takenOutside = []model.Reason{
-		"drop_remote_sessions", "drop_remote_rate", "drop_binding_sessions", "drop_mapping_sessions", "drop_session_table_full",
-		"drop_session_index_full",
+		model.ReasonDropRemoteSessions, model.ReasonDropRemoteRate, model.ReasonDropBindingSessions, model.ReasonDropMappingSessions, model.ReasonDropSessionTableFull,
+		model.ReasonDropSessionIndexFull,
 	}
 	refusedOutside = []model.Reason{
-		"drop_no_reservation", "drop_claim_unproved", "drop_claim_lost", "drop_client_limit", "drop_remote_sessions", "drop_remote_rate",
-		"drop_mapping_sessions", "drop_binding_sessions", "drop_filtered",
+		model.ReasonDropNoReservation, model.ReasonDropClaimUnproved, model.ReasonDropClaimLost, model.ReasonDropClientLimit, model.ReasonDropRemoteSessions, model.ReasonDropRemoteRate,
+		model.ReasonDropMappingSessions, model.ReasonDropBindingSessions, model.ReasonDropFiltered,
 	}
 )
 
@@ -58,7 +58,7 @@ func (s *Service) takers(t totals, sessions int) (list []string) {
 		if err != nil {
 			s.Log.Warn("busiest hosts not read", "error", err)
 		}
-		list = append(list, hostTakers(hosts, limits, sessions, t.reasons["drop_no_port"] > 0)...)
+		list = append(list, hostTakers(hosts, limits, sessions, t.reasons[model.ReasonDropNoPort] > 0)...)
 	}
 	if t.sum(takenOutside) > 0 {
 		remotes, err := s.Data.Remotes()
@@ -83,7 +83,7 @@ func most[V any](of map[netip.Addr]V, value func(V) int) []netip.Addr {
 
 // fullest is the least that strangers fill when they are refused: all sessions, or those of one service or port.
 func (t totals) fullest(limits config.Limits, sessions int) int {
-	for reason, limit := range map[model.Reason]int{"drop_binding_sessions": limits.BindingSessions, "drop_mapping_sessions": limits.MappingSessions} {
+	for reason, limit := range map[model.Reason]int{model.ReasonDropBindingSessions: limits.BindingSessions, model.ReasonDropMappingSessions: limits.MappingSessions} {
 		if t.reasons[reason] > 0 && limit > 0 {
 			sessions = min(sessions, limit)
 		}

@@ -114,14 +114,3 @@ func TestWhoTakesIsNamed(t *testing.T) {
 		t.Errorf("named with nothing refused %v, else %v", named(0), named(1))
 	}
 }
-
-func TestTakersAreOfReasonsThatExist(t *testing.T) {
-	known := datapath.ReasonNames()
-	for _, list := range [][]model.Reason{takenInside, takenOutside, refusedOutside} {
-		for _, reason := range list {
-			if !strings.Contains(" "+strings.Join(known, " ")+" ", " "+string(reason)+" ") {
-				t.Errorf("%s is no reason", reason)
-			}
-		}
-	}
-}

@@ -26,16 +26,6 @@ func enumNames(spec *ebpf.CollectionSpec, name, prefix string) []string {
 	return names
 }
 
-// ReasonNames returns every reason's name, in the order of its number.
-func ReasonNames() []string {
-	spec, err := xdpSpec()
-	if err != nil {
-		panic("the compiled programs cannot be read: " + err.Error()) // embedded in this program
-	}
-	names := enumNames(spec, "reason", "REASON_")
-	return names[1 : len(names)-1]
-}
-
 // Reasons lists every reason in the order of its number, without the first,
 // "none", and the last, "max".
 func (d *Datapath) Reasons() []model.Reason {

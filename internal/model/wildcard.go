@@ -23,6 +23,3 @@ func ParsePattern(s string) (Name, error) {
 
 // Wildcard returns the wildcard for the names below n.
 func (n Name) Wildcard() Name { return wildcardPrefix + n }
-
-// IsWildcard reports whether n stands for the names below another.
-func (n Name) IsWildcard() bool { return strings.HasPrefix(string(n), wildcardPrefix) }

@@ -97,15 +97,6 @@ func (p *Public) Publish() {
 	p.notifier.wake()
 }
 
-// Serials returns the serial of each zone.
-func (p *Public) Serials() map[model.Name]uint32 {
-	serials := map[model.Name]uint32{}
-	for _, z := range p.settings.Load().authority.zones {
-		serials[z.name] = z.start("", 0).Serial
-	}
-	return serials
-}
-
 // replace makes c the newest content under the journal's serial.
 func (p *Public) replace(z *served, c *content) {
 	if z.live.Load().serial == 0 {

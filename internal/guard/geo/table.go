@@ -1,11 +1,8 @@
 package geo
 
 import (
-	"iter"
 	"net/netip"
 	"slices"
-
-	"github.com/realmgate/realmgate/internal/model"
 )
 
 // Place is where an address is.
@@ -66,18 +63,3 @@ func (f *family[A]) knows() (countries, asns bool) {
 
 // Sources returns what the table was made of.
 func (t *Table) Sources() []Source { return slices.Clone(t.sources) }
-
-// Ranges4 goes through all IPv4 addresses in rising order, in the longest runs that are
-// in one place.
-func (t *Table) Ranges4() iter.Seq2[model.AddressRange, Place] { return ranges(&t.v4, v4.to) }
-
-// Ranges6 is as Ranges4, for IPv6.
-func (t *Table) Ranges6() iter.Seq2[Range6, Place] { return ranges(&t.v6, v6.to) }
-
-func ranges[A address[A], R any](f *family[A], to func(A, A) R) iter.Seq2[R, Place] {
-	return func(yield func(R, Place) bool) {
-		cross(&f.country, &f.asn, &layer[A, bool]{}, func(first, last A, c code, asn uint32, _ bool) bool {
-			return yield(to(first, last), placeOf(c, asn))
-		})
-	}
-}

@@ -23,7 +23,6 @@ const (
 	EchoRequest6           uint8 = 128
 	EchoReply6             uint8 = 129
 	NeighborSolicitation6  uint8 = 135
-	NeighborAdvertisement6 uint8 = 136
 )
 
 // At reads "10.0.0.100:40000". It panics on anything else, as a mistake in a

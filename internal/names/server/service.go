@@ -151,7 +151,7 @@ func (s *Service) Report(status *api.Status) error {
 	public, private := s.public.Statistics(), s.private.Statistics()
 	told := uint64(0)
 	for _, r := range status.Reasons {
-		if r.Reason == "answered_question" || r.Reason == "answered_slowed" {
+		if r.Reason == model.ReasonAnsweredQuestion || r.Reason == model.ReasonAnsweredSlowed {
 			told += r.Packets
 		}
 	}
