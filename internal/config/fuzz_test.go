@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/bits"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"go4.org/netipx"
 
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/schema"
@@ -269,24 +270,10 @@ func renderChain(line func(string, ...any), ch Chain) {
 // prefixes are the fewest that have the addresses of a set.
 func prefixes(s *model.AddressSet) (all []netip.Prefix) {
 	for _, r := range s.Ranges() {
-		for at := uint64(r.First); at <= uint64(r.Last); {
-			free := min(bits.TrailingZeros32(uint32(at)), bits.Len64(uint64(r.Last)+1-at)-1)
-			all = append(all, netip.PrefixFrom(fromNumber(uint32(at)), 32-free))
-			at += 1 << free
-		}
+		all = netipx.IPRangeFrom(fromNumber(r.First), fromNumber(r.Last)).AppendPrefixes(all)
 	}
 	for _, r := range s.Ranges6() {
-		for at := netip.AddrFrom16(r.First); at.IsValid(); {
-			p := netip.PrefixFrom(at, 0)
-			last := func() netip.Addr { return netip.AddrFrom16(model.RangeOf6(p).Last) }
-			for p != p.Masked() || netip.AddrFrom16(r.Last).Less(last()) {
-				p = netip.PrefixFrom(at, p.Bits()+1)
-			}
-			all = append(all, p)
-			if at = last().Next(); netip.AddrFrom16(r.Last).Less(at) {
-				break
-			}
-		}
+		all = netipx.IPRangeFrom(netip.AddrFrom16(r.First), netip.AddrFrom16(r.Last)).AppendPrefixes(all)
 	}
 	return all
 }

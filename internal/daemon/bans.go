@@ -30,7 +30,7 @@ func (g guardServices) prepareBans(d *draft) (change, error) {
 func allowedOf(v *view) ban.Allowed {
 	n := ruleset.NamedIn(v.config, v.lists)
 	in := n.Union(v.config.Protection.Allowlist, model.Ranges{}, func(l config.Listed) bool { return l.Direction != model.Out })
-	return ban.Allowed{Why: n.Allowed(v.config), In: in, In6: in.Prefixes6()}
+	return ban.Allowed{Why: n.Allowed(v.config), In: in}
 }
 
 // exempt looks who must not be banned by now.

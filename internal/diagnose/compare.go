@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"go4.org/netipx"
 )
 
 // Doubts are about the configuration alone.
@@ -96,7 +98,7 @@ func (f *Facts) belongs(a netip.Addr, private []string) string {
 			switch a {
 			case network.Addr():
 				return fmt.Sprintf("is the network %s on %s itself", network, i.Name)
-			case last(network):
+			case netipx.PrefixLastIP(network): // broadcast
 				return fmt.Sprintf("is the broadcast address of %s on %s", network, i.Name)
 			}
 		}

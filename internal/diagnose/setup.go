@@ -77,15 +77,6 @@ func (f *Facts) network(names []string, a netip.Addr) (Interface, bool) {
 	return Interface{}, false
 }
 
-// last returns the broadcast address of an IPv4 network.
-func last(network netip.Prefix) netip.Addr {
-	b := network.Masked().Addr().As4()
-	for bit := network.Bits(); bit < 32; bit++ {
-		b[bit/8] |= 0x80 >> (bit % 8)
-	}
-	return netip.AddrFrom4(b)
-}
-
 // others continues a line about the first of n.
 func others(n int) string {
 	if n < 2 {

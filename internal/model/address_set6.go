@@ -50,30 +50,3 @@ func (s *AddressSet) meets6(r AddressRange6) bool {
 	i, _ := slices.BinarySearchFunc(s.ranges6, r.First, func(have AddressRange6, first [16]byte) int { return bytes.Compare(have.Last[:], first[:]) })
 	return i < len(s.ranges6) && bytes.Compare(s.ranges6[i].First[:], r.Last[:]) <= 0
 }
-
-// Prefixes6 returns the fewest IPv6 prefixes that have just the addresses of the set, in
-// rising order.
-func (s *AddressSet) Prefixes6() (list []netip.Prefix) {
-	for _, r := range s.ranges6 {
-		first, last := netip.AddrFrom16(r.First), netip.AddrFrom16(r.Last)
-		for first.IsValid() && !last.Less(first) {
-			bits := first.BitLen()
-			for bits > 0 {
-				wider := netip.PrefixFrom(first, bits-1)
-				if wider != wider.Masked() || bytes.Compare(lastOf(wider), r.Last[:]) > 0 {
-					break
-				}
-				bits--
-			}
-			p := netip.PrefixFrom(first, bits)
-			list = append(list, p)
-			first = netip.AddrFrom16([16]byte(lastOf(p))).Next()
-		}
-	}
-	return list
-}
-
-func lastOf(p netip.Prefix) []byte {
-	r := RangeOf6(p)
-	return r.Last[:]
-}

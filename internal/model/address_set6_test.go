@@ -48,30 +48,3 @@ func TestAddressSetOfBothFamilies(t *testing.T) {
 		}
 	})
 }
-
-// The prefixes of a set are its addresses, each once.
-func TestPrefixes6(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var ranges Ranges
-		for range rapid.IntRange(0, 4).Draw(t, "ranges") {
-			var r AddressRange6
-			for i := range r.First {
-				r.First[i] = rapid.SampledFrom([]byte{0, 1, 0x7f, 0xff}).Draw(t, "first")
-				r.Last[i] = max(r.First[i], rapid.SampledFrom([]byte{0, 0xfe, 0xff}).Draw(t, "last"))
-			}
-			ranges.V6 = append(ranges.V6, r)
-		}
-		s := ranges.Set()
-		var again Ranges
-		prefixes := s.Prefixes6()
-		for i, p := range prefixes {
-			if p != p.Masked() || i > 0 && prefixes[i-1].Overlaps(p) {
-				t.Fatalf("%v has %v", s.Ranges6(), prefixes)
-			}
-			again.Add(p)
-		}
-		if !again.Set().Equal(s) {
-			t.Fatalf("%v became %v", s.Ranges6(), prefixes)
-		}
-	})
-}

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"go4.org/netipx"
 )
 
 // filters names the forward chains that drop packets which go through the kernel's stack:
@@ -67,7 +69,7 @@ func (s *Setup) translations(chains []*chain) (list []string) {
 				continue
 			}
 			var texts, lines []string
-			for _, p := range prefixes(slices.Clone(s.External)) {
+			for _, p := range prefixes(s.External) {
 				texts = append(texts, p.String())
 				lines = append(lines, fmt.Sprintf("-s %s -o %s -j ACCEPT", p, out))
 			}
@@ -101,22 +103,15 @@ func (c *chain) insert(rule string, legacy []string) string {
 // set writes names for a shell and nft.
 func set(names []string) string { return "'{ " + strings.Join(names, ", ") + " }'" }
 
-// prefixes covers addresses, and no others, with few prefixes.
-func prefixes(addresses []netip.Addr) (list []netip.Prefix) {
-	slices.SortFunc(addresses, netip.Addr.Compare)
-	addresses = slices.Compact(addresses)
-	for len(addresses) > 0 {
-		bits := 32
-		for bits > 0 {
-			wider, _ := addresses[0].Prefix(bits - 1)
-			n := 1 << (32 - bits + 1)
-			if wider.Addr() != addresses[0] || n > len(addresses) || !wider.Contains(addresses[n-1]) {
-				break
-			}
-			bits--
-		}
-		list = append(list, netip.PrefixFrom(addresses[0], bits))
-		addresses = addresses[1<<(32-bits):]
+// prefixes covers addresses, and no others, with the fewest prefixes.
+func prefixes(addresses []netip.Addr) []netip.Prefix {
+	var b netipx.IPSetBuilder
+	for _, a := range addresses {
+		b.Add(a)
 	}
-	return list
+	set, err := b.IPSet()
+	if err != nil {
+		panic(err) // of an address that is none
+	}
+	return set.Prefixes()
 }

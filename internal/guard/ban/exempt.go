@@ -20,7 +20,6 @@ type Exempt struct {
 type Allowed struct {
 	Why func(netip.Prefix) error // why a prefix must not be banned
 	In  *model.AddressSet        // for flows from outside: bans come after it
-	In6 []netip.Prefix           // of its IPv6 addresses
 }
 
 // Around is what a gateway has about it.
@@ -59,7 +58,7 @@ func ExemptOf(allowed Allowed, around Around) Exempt {
 // guard says of a prefix whether it must not be banned.
 type guard struct {
 	Exempt
-	own    *model.AddressSet // IPv4 of the reasons
+	own    *model.AddressSet // those of the reasons
 	spared *Spared
 }
 
@@ -79,23 +78,18 @@ func (s *Service) newGuard() (*guard, error) {
 	for p, why := range never6 {
 		n.Reasons[netip.MustParsePrefix(p)] = why
 	}
-	var ranges []model.AddressRange
-	var v6 []netip.Prefix
+	var reasons model.Ranges
 	for p := range n.Reasons {
-		if p.Addr().Is4() {
-			ranges = append(ranges, model.RangeOf(p))
-		} else {
-			v6 = append(v6, p)
-		}
+		reasons.Add(p)
 	}
-	n.own = model.NewAddressSet(ranges)
-	n.spared = NewSpared([]*model.AddressSet{n.own, n.Allowed.In}, append(v6, n.Allowed.In6...))
+	n.own = reasons.Set()
+	n.spared = NewSpared(n.own, n.Allowed.In)
 	return n, nil
 }
 
 // why says why a prefix must not be banned.
 func (n *guard) why(p netip.Prefix) error {
-	if err := n.Allowed.Why(p); err != nil || p.Addr().Is4() && !n.own.Meets(model.RangeOf(p)) {
+	if err := n.Allowed.Why(p); err != nil || !n.own.MeetsPrefix(p) {
 		return err
 	}
 	for kept, why := range n.Reasons {

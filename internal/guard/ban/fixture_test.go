@@ -98,7 +98,7 @@ func newOffended(t *testing.T, rules Rules) *offended {
 	o.Service = New(Options{
 		Kernel: o.kernel, Folder: t.TempDir(), Events: silence{}, Rules: func() Rules { return rules },
 		Exempt: func() (Exempt, error) {
-			nobody := Allowed{func(netip.Prefix) error { return nil }, &model.AddressSet{}, nil}
+			nobody := Allowed{func(netip.Prefix) error { return nil }, &model.AddressSet{}}
 			return Exempt{nobody, maps.Clone(o.exempt)}, nil
 		},
 		Log: slog.New(slog.NewTextHandler(&o.log, nil)), Running: func() time.Duration { return time.Since(o.started) },

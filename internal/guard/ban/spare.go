@@ -2,12 +2,11 @@ package ban
 
 import (
 	"encoding/binary"
-	"math"
-	"math/bits"
 	"net/netip"
 	"slices"
 
 	"github.com/gaissmai/bart"
+	"go4.org/netipx"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -17,15 +16,20 @@ const MostHoles = 1 << 20
 
 // Spared are addresses that no ban drops. It does not change.
 type Spared struct {
-	v4 []*model.AddressSet // an address is spared that one of them has
-	v6 bart.Lite           // none has another
+	sets []*model.AddressSet // an address is spared that one of them has
+	v6   bart.Lite           // all of them that are IPv6; none has another
 }
 
-// NewSpared makes the set of some sets of IPv4 addresses, and of IPv6 prefixes.
-func NewSpared(v4 []*model.AddressSet, v6 []netip.Prefix) *Spared {
-	v6 = slices.Clone(v6)
+// NewSpared makes the set of what any of some sets has.
+func NewSpared(sets ...*model.AddressSet) *Spared {
+	s := &Spared{sets: sets}
+	var v6 []netip.Prefix
+	for _, set := range sets {
+		for _, r := range set.Ranges6() {
+			v6 = netipx.IPRangeFrom(netip.AddrFrom16(r.First), netip.AddrFrom16(r.Last)).AppendPrefixes(v6)
+		}
+	}
 	slices.SortFunc(v6, netip.Prefix.Compare)
-	s := &Spared{v4: v4}
 	for _, p := range v6 {
 		if !s.v6.LookupPrefix(p) { // a wider one comes before
 			s.v6.Insert(p)
@@ -38,7 +42,7 @@ func NewSpared(v4 []*model.AddressSet, v6 []netip.Prefix) *Spared {
 // sets that are not the same one are compared by their runs.
 func (s *Spared) Same(other *Spared) bool {
 	same := func(a, b *model.AddressSet) bool { return a == b || slices.Equal(a.Ranges(), b.Ranges()) }
-	return s.v6.Equal(&other.v6) && slices.EqualFunc(s.v4, other.v4, same)
+	return s.v6.Equal(&other.v6) && slices.EqualFunc(s.sets, other.sets, same)
 }
 
 // Within returns the spared prefixes of a prefix, and stops soon where there are more than
@@ -47,7 +51,7 @@ func (s *Spared) Within(p netip.Prefix, most int) (list []netip.Prefix) {
 	if !p.Addr().Is4() {
 		return s.within6(p, most)
 	}
-	for _, set := range s.v4 {
+	for _, set := range s.sets {
 		list = within4(list, set.Ranges(), p, most)
 		if len(list) > 0 && list[len(list)-1] == p {
 			return list[len(list)-1:]
@@ -65,24 +69,14 @@ func within4(list []netip.Prefix, ranges []model.AddressRange, p netip.Prefix, m
 		return 1
 	})
 	for ; i < len(ranges) && ranges[i].First <= all.Last && len(list) <= most; i++ {
-		list = appendPrefixes(list, max(ranges[i].First, all.First), min(ranges[i].Last, all.Last))
+		first, last := max(ranges[i].First, all.First), min(ranges[i].Last, all.Last)
+		list = netipx.IPRangeFrom(addressOf(first), addressOf(last)).AppendPrefixes(list)
 	}
 	return list
 }
 
-// appendPrefixes adds the fewest prefixes that have just the addresses of a run.
-func appendPrefixes(list []netip.Prefix, first, last uint32) []netip.Prefix {
-	for {
-		size := min(bits.TrailingZeros32(first), bits.Len64(uint64(last)-uint64(first)+1)-1)
-		var b [4]byte
-		binary.BigEndian.PutUint32(b[:], first)
-		list = append(list, netip.PrefixFrom(netip.AddrFrom4(b), 32-size))
-		end := uint64(first) + 1<<size
-		if end > uint64(last) || end > math.MaxUint32 {
-			return list
-		}
-		first = uint32(end)
-	}
+func addressOf(n uint32) netip.Addr {
+	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, n)))
 }
 
 func (s *Spared) within6(p netip.Prefix, most int) (list []netip.Prefix) {

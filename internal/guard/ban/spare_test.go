@@ -57,14 +57,11 @@ func TestNoBanDropsWhoIsSpared(t *testing.T) {
 		}
 		spare := func() (*Spared, []netip.Prefix) {
 			list := rapid.SliceOfN(prefix, 0, 6).Draw(t, "spared")
-			if family == "IPv6" {
-				return NewSpared(nil, list), list
-			}
-			var ranges [2][]model.AddressRange
+			var ranges [2]model.Ranges
 			for i, p := range list {
-				ranges[i%2] = append(ranges[i%2], model.RangeOf(p))
+				ranges[i%2].Add(p)
 			}
-			return NewSpared([]*model.AddressSet{model.NewAddressSet(ranges[0]), model.NewAddressSet(ranges[1])}, nil), list
+			return NewSpared(ranges[0].Set(), ranges[1].Set()), list
 		}
 		before, _ := spare()
 		after, list := spare()
@@ -111,7 +108,7 @@ func TestNoBanDropsWhoIsSpared(t *testing.T) {
 // The whole of IPv4, and its ends, are prefixes as any other.
 func TestSparedAtTheEdges(t *testing.T) {
 	all := model.NewAddressSet([]model.AddressRange{{First: 1, Last: 1<<32 - 1}})
-	s := NewSpared([]*model.AddressSet{all}, nil)
+	s := NewSpared(all)
 	holes := s.Within(netip.MustParsePrefix("0.0.0.0/0"), MostHoles)
 	if len(holes) != 32 || holes[0] != netip.MustParsePrefix("0.0.0.1/32") || holes[31] != netip.MustParsePrefix("128.0.0.0/1") {
 		t.Errorf("%v", holes)
@@ -130,7 +127,7 @@ func TestBanWithTooManyHolesIsSpared(t *testing.T) {
 	var l List
 	wide, narrow := netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("0.0.0.0/30")
 	l.Put([]Ban{{Prefix: wide}, {Prefix: narrow}})
-	c := l.Cut(NewSpared([]*model.AddressSet{model.NewAddressSet(ranges)}, nil))
+	c := l.Cut(NewSpared(model.NewAddressSet(ranges)))
 	if !c.Whole[wide] || !slices.Equal(c.Over, []netip.Prefix{wide}) || !c.Part[narrow] || len(c.Holes) != 2 {
 		t.Errorf("%v and %v are over, with %d holes", c.Over, c.Whole, len(c.Holes))
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+
+	"go4.org/netipx"
 )
 
 // span is a run of addresses of one family, both ends included.
@@ -60,21 +62,11 @@ func parsePrefix(text []byte) (span, error) {
 	if a := p.Addr(); a.Is4In6() && p.Bits() >= mapped {
 		p = netip.PrefixFrom(a.Unmap(), p.Bits()-mapped)
 	}
-	return span{p.Addr(), lastOf(p)}, nil
+	return span{p.Addr(), netipx.PrefixLastIP(p)}, nil
 }
 
 // mapped is the length of ::ffff:0:0/96, where IPv6 has the IPv4 addresses.
 const mapped = 96
-
-// lastOf returns the highest address of a prefix that is masked.
-func lastOf(p netip.Prefix) netip.Addr {
-	b := p.Addr().AsSlice()
-	for bit := p.Bits(); bit < len(b)*8; bit += 8 - bit%8 {
-		b[bit/8] |= 0xff >> (bit % 8)
-	}
-	last, _ := netip.AddrFromSlice(b)
-	return last
-}
 
 // errNoEntry shows what was found in place of an entry, a bit of it where it is long.
 func errNoEntry(text []byte) error {
