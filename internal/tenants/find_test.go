@@ -171,7 +171,7 @@ func TestQdiscThatShapes(t *testing.T) {
 func TestForeignXDP(t *testing.T) {
 	for _, mode := range []string{"xdpgeneric", "xdpdrv"} {
 		b := newBed(t)
-		b.run(`ip link set dev eth0 ` + mode + ` obj ../chain/capture_bpfel.o sec xdp`)
+		b.run(`ip link set dev eth0 ` + mode + ` obj ../nf/capture_bpfel.o sec xdp`)
 		var asked uint32
 		b.setup.IsOurs = func(program uint32) bool { asked = program; return true }
 		if got := b.find(); len(got) > 0 || asked == 0 {
