@@ -9,20 +9,32 @@
 #include "include/tail.h"
 #include "trace/trace.h"
 
-SEC(CTX_SECTION)
-int classifier(ctx_t *ctx)
+static __always_inline int classify(ctx_t *ctx, const bool source_ports)
 {
 	struct nf_packet *packet = nf_packet();
 	struct rules_found found = {};
 
 	if (!packet)
 		return SAID_NOTHING;
-	if (rules_match(packet, &found)) {
+	if (rules_match(packet, &found, source_ports)) {
 		bpf_tail_call(ctx, &chains, found.value);
 		return SAID_NOTHING;
 	}
 	packet->verdict = NF_ACCEPT;
 	return SAID_PASS;
+}
+
+SEC(CTX_SECTION)
+int classifier(ctx_t *ctx)
+{
+	return classify(ctx, false);
+}
+
+/* Where a rule asks for a source port. */
+SEC(CTX_SECTION)
+int classifier_ports(ctx_t *ctx)
+{
+	return classify(ctx, true);
 }
 
 /* Types that Go needs and no map names: a mention keeps them in the object's type information. */
@@ -32,6 +44,7 @@ struct exported {
 	struct nf_count count;
 	enum rules_limit limit;
 	struct rules_head head;
+	struct rules_dimension_cell dimension;
 	struct rules_shape_cell shapes;
 	struct rules_range_cell ranges;
 	struct rules_turn_cell turns;

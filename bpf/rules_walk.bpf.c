@@ -13,7 +13,8 @@ struct walk_flow {
 	__u16 destination_port;
 	__u8 protocol;
 	__u8 direction;
-	__u32 pad;
+	__u16 source_port;
+	__u16 pad;
 };
 
 struct {
@@ -50,6 +51,7 @@ static __always_inline bool next_flow(struct nf_packet *packet)
 		return false;
 	packet->source = flow->source;
 	packet->destination = flow->destination;
+	packet->source_port = flow->source_port;
 	packet->destination_port = flow->destination_port;
 	packet->protocol = flow->protocol;
 	packet->direction = flow->direction;
@@ -57,15 +59,27 @@ static __always_inline bool next_flow(struct nf_packet *packet)
 }
 
 /* The rule that it found, from 1; 0 is none. */
-SEC("xdp")
-int rules_walk(struct xdp_md *ctx)
+static __always_inline int walk_rules(const bool source_ports)
 {
 	struct nf_packet packet = {};
 	struct rules_found found = {};
 
 	if (!next_flow(&packet))
 		return -1;
-	return rules_match(&packet, &found) ? found.rule + 1 : 0;
+	return rules_match(&packet, &found, source_ports) ? found.rule + 1 : 0;
+}
+
+SEC("xdp")
+int rules_walk(struct xdp_md *ctx)
+{
+	return walk_rules(false);
+}
+
+/* Where a rule asks for a source port. */
+SEC("xdp")
+int rules_ports_walk(struct xdp_md *ctx)
+{
+	return walk_rules(true);
 }
 
 /* What is known of its remote address. */

@@ -16,12 +16,13 @@
 #include "nf.h"
 
 enum rules_limit {
-	RULES_LAYERS = 14, /* conditions of one dimension that may overlap, beside the one that always holds */
-	RULES_SHAPES = 64, /* bits of a word */
-	RULES_BITS = 18,   /* the most by which ranges are looked up */
-	RULES_STEPS = 6,   /* cells of cells, one below the other: 15^6 cells of ranges */
-	RULES_TURNS = 15,  /* bits of a value that a cell of turns tells apart */
-	RULES_PLACES = 2,  /* cells that a rule may be in */
+	RULES_LAYERS = 14,   /* conditions of one dimension that may overlap, beside the one that always holds */
+	RULES_SHAPES = 64,   /* bits of a word */
+	RULES_BITS = 18,     /* the most by which ranges are looked up */
+	RULES_STEPS = 6,     /* cells of cells, one below the other: 15^6 cells of ranges */
+	RULES_TURNS = 15,    /* bits of a value that a cell of turns tells apart */
+	RULES_PLACES = 2,    /* cells that a rule may be in */
+	RULES_SERVICES = 17, /* bits of a service's condition in a key; the others are the source port's */
 };
 
 /*
@@ -57,7 +58,13 @@ struct rules_head {
 	__u32 mask;   /* their cells less one: a power of two */
 	/* What is found before any rule. The verifier must not know it, or it looks at all that follows twice. */
 	struct rules_found none;
-	__u32 pad[2];
+	__u32 source_port; /* the cell of this dimension; 0: no rule asks for it */
+	__u32 pad;
+};
+
+struct rules_dimension_cell {
+	struct rules_dimension dimension;
+	__u32 pad[13];
 };
 
 /* The layer of the condition in each dimension, from 1; 0 is the condition that always holds. */
@@ -65,7 +72,7 @@ struct rules_shape {
 	__u8 source;
 	__u8 destination;
 	__u8 service;
-	__u8 pad;
+	__u8 source_port;
 	__u32 first; /* the first rule of this shape */
 };
 
@@ -98,7 +105,7 @@ struct rules_more_cell {
 struct rules_key {
 	__u32 source;
 	__u32 destination;
-	__u32 service;
+	__u32 service; /* and, above its bits, source port */
 };
 
 struct rules_rule {
@@ -281,10 +288,22 @@ static __always_inline __u32 rules_service(const struct nf_packet *packet)
 	return service | RULES_OTHERS << 16;
 }
 
-/* False when no rule matches. */
-static __always_inline bool rules_match(const struct nf_packet *packet, struct rules_found *best)
+/* The source port as a number, of what has one; 0 for all else. */
+static __always_inline __u32 rules_source_port(const struct nf_packet *packet)
 {
-	struct rules_held source, destination, service;
+	if (packet->protocol != IPPROTO_TCP && packet->protocol != IPPROTO_UDP)
+		return 0;
+	return 1U << 16 | bpf_ntohs(packet->source_port);
+}
+
+/*
+ * False when no rule matches. source_ports is known when it is compiled: where no rule asks for source ports another program is
+ * taken, which has nothing of them.
+ */
+static __always_inline bool rules_match(const struct nf_packet *packet, struct rules_found *best,
+					const bool source_ports)
+{
+	struct rules_held source, destination, service, source_port;
 	const struct rules_head *head = rules_cell(0);
 	__u64 shapes;
 	int i;
@@ -295,6 +314,13 @@ static __always_inline bool rules_match(const struct nf_packet *packet, struct r
 		return false;
 	*best = head->none;
 	shapes = RULES_AT(__u64, &source, 0) & RULES_AT(__u64, &destination, 0) & RULES_AT(__u64, &service, 0);
+	if (source_ports) {
+		const struct rules_dimension *dimension = rules_cell(head->source_port);
+
+		if (!dimension || !rules_hold(dimension, rules_source_port(packet), &source_port))
+			return false;
+		shapes &= RULES_AT(__u64, &source_port, 0);
+	}
 	for (i = 0; i < RULES_SHAPES && i < head->shapes; i++) {
 		const struct rules_shape_cell *cell;
 		const struct rules_shape *shape;
@@ -311,6 +337,8 @@ static __always_inline bool rules_match(const struct nf_packet *packet, struct r
 		key.source = rules_condition(&source, shape->source);
 		key.destination = rules_condition(&destination, shape->destination);
 		key.service = rules_condition(&service, shape->service);
+		if (source_ports)
+			key.service |= rules_condition(&source_port, shape->source_port) << RULES_SERVICES;
 		if (!rules_find(head, &key, best))
 			break;
 	}

@@ -24,7 +24,7 @@ type matchDraft struct {
 	fromLine, toLine, protocolLine  int
 	portLine, hostLine, serviceLine int
 	remoteLine, directionLine       int
-	setLine                         int
+	setLine, sourcePortLine         int
 }
 
 func (d *matchDraft) keys() []schema.Key {
@@ -37,6 +37,7 @@ func (d *matchDraft) keys() []schema.Key {
 		schema.OneAt("set", &m.Set, &d.setLine, schema.Label()).Otherwise("any"),
 		schema.OneAt("protocol", &m.Protocol, &d.protocolLine, schema.AnyProtocol()),
 		schema.OneAt("port", &m.Ports, &d.portLine, schema.PortRange()),
+		schema.OneAt("source_port", &m.SourcePorts, &d.sourcePortLine, schema.PortRange()),
 		schema.OneAt("host", &m.Host, &d.hostLine, schema.Domain()).Otherwise("any"),
 		schema.OneAt("service", &m.Service, &d.serviceLine, schema.Pattern()).Otherwise("any"),
 	}
@@ -66,7 +67,7 @@ func matches(name string, target *[]*matchDraft) schema.Key {
 // finish checks what a match of a chain, whose name is at that line, says about hosts.
 func (d *matchDraft) finish(faults *schema.Faults, known map[model.Name]bool, nameLine int) Match {
 	m, path := &d.match, d.path
-	m.Check(faults, path, max(d.portLine, d.remoteLine, d.setLine, nameLine, 1))
+	m.Check(faults, path, max(d.portLine, d.sourcePortLine, d.remoteLine, d.setLine, nameLine, 1))
 	if d.hostLine > 0 && d.serviceLine > 0 {
 		faults.Add(d.hostLine, "%s: a service has a host: give host or service", path)
 	}

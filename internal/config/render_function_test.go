@@ -108,7 +108,9 @@ func renderCondition(line func(string, ...any), indent string, c match.Condition
 	if c.Set != "" {
 		line("%sset: %q", indent, c.Set)
 	}
-	if c.Ports != (model.Ports{}) {
-		line("%sport: %q", indent, c.Ports)
+	for key, p := range map[string]model.Ports{"port": c.Ports, "source_port": c.SourcePorts} {
+		if p != (model.Ports{}) {
+			line("%s%s: %q", indent, key, p)
+		}
 	}
 }

@@ -24,6 +24,22 @@ func cellOf[T any](v T) classifierRulesCell {
 	return *(*classifierRulesCell)(unsafe.Pointer(&v))
 }
 
+// headOf is a cell that was made of a head.
+func headOf(c classifierRulesCell) classifierRulesHead {
+	return *(*classifierRulesHead)(unsafe.Pointer(&c))
+}
+
+// addDimension puts the ranges and classes of a dimension behind what there is.
+func (list *cells) addDimension(d *dimension, what string) (of classifierRulesDimension, err error) {
+	made, err := d.cut(what)
+	if err != nil {
+		return of, err
+	}
+	of = list.addRanges(made.ranges)
+	list.addClasses(d, made.classes, &of)
+	return of, nil
+}
+
 // addRanges puts the ranges of a dimension behind what there is.
 func (list *cells) addRanges(ranges []span) (d classifierRulesDimension) {
 	bits := bitsFor(ranges)

@@ -22,8 +22,12 @@ func classifier(rules []Rule, shared Shared, hooks []*hook, place func(*Set) **e
 		return err
 	}
 	defer closeMaps(own)
+	program := "classifier"
+	if list.asksSourcePorts() {
+		program = "classifier_ports"
+	}
 	for _, h := range hooks {
-		if *place(&h.made), err = h.load(spec.Copy(), "classifier", shared, own); err != nil {
+		if *place(&h.made), err = h.load(spec.Copy(), program, shared, own); err != nil {
 			return fmt.Errorf("load the classifier: %w", err)
 		}
 	}

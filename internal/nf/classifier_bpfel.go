@@ -126,6 +126,12 @@ type classifierRulesDimension struct {
 	Pad        uint16
 }
 
+type classifierRulesDimensionCell struct {
+	_         structs.HostLayout
+	Dimension classifierRulesDimension
+	Pad       [13]uint32
+}
+
 type classifierRulesFound struct {
 	_     structs.HostLayout
 	Rule  uint32
@@ -141,7 +147,8 @@ type classifierRulesHead struct {
 	Rules       uint32
 	Mask        uint32
 	None        classifierRulesFound
-	Pad         [2]uint32
+	SourcePort  uint32
+	Pad         uint32
 }
 
 type classifierRulesKey struct {
@@ -154,12 +161,13 @@ type classifierRulesKey struct {
 type classifierRulesLimit uint32
 
 const (
-	classifierRulesLimitRULES_LAYERS classifierRulesLimit = 14
-	classifierRulesLimitRULES_SHAPES classifierRulesLimit = 64
-	classifierRulesLimitRULES_BITS   classifierRulesLimit = 18
-	classifierRulesLimitRULES_STEPS  classifierRulesLimit = 6
-	classifierRulesLimitRULES_TURNS  classifierRulesLimit = 15
-	classifierRulesLimitRULES_PLACES classifierRulesLimit = 2
+	classifierRulesLimitRULES_LAYERS   classifierRulesLimit = 14
+	classifierRulesLimitRULES_SHAPES   classifierRulesLimit = 64
+	classifierRulesLimitRULES_BITS     classifierRulesLimit = 18
+	classifierRulesLimitRULES_STEPS    classifierRulesLimit = 6
+	classifierRulesLimitRULES_TURNS    classifierRulesLimit = 15
+	classifierRulesLimitRULES_PLACES   classifierRulesLimit = 2
+	classifierRulesLimitRULES_SERVICES classifierRulesLimit = 17
 )
 
 type classifierRulesMoreCell struct {
@@ -192,7 +200,7 @@ type classifierRulesShape struct {
 	Source      uint8
 	Destination uint8
 	Service     uint8
-	Pad         uint8
+	SourcePort  uint8
 	First       uint32
 }
 
@@ -260,12 +268,13 @@ type classifierTraceStep struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	classifierMapChains      = "chains"
-	classifierMapNfCounts    = "nf_counts"
-	classifierMapNfPackets   = "nf_packets"
-	classifierMapRulesCells  = "rules_cells"
-	classifierProgClassifier = "classifier"
-	classifierVarExported    = "exported"
+	classifierMapChains           = "chains"
+	classifierMapNfCounts         = "nf_counts"
+	classifierMapNfPackets        = "nf_packets"
+	classifierMapRulesCells       = "rules_cells"
+	classifierProgClassifier      = "classifier"
+	classifierProgClassifierPorts = "classifier_ports"
+	classifierVarExported         = "exported"
 )
 
 // loadClassifier returns the embedded CollectionSpec for classifier.
@@ -310,7 +319,8 @@ type classifierSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type classifierProgramSpecs struct {
-	Classifier *ebpf.ProgramSpec `ebpf:"classifier"`
+	Classifier      *ebpf.ProgramSpec `ebpf:"classifier"`
+	ClassifierPorts *ebpf.ProgramSpec `ebpf:"classifier_ports"`
 }
 
 // classifierMapSpecs contains maps before they are loaded into the kernel.
@@ -376,12 +386,14 @@ type classifierVariables struct {
 //
 // It can be passed to loadClassifierObjects or ebpf.CollectionSpec.LoadAndAssign.
 type classifierPrograms struct {
-	Classifier *ebpf.Program `ebpf:"classifier"`
+	Classifier      *ebpf.Program `ebpf:"classifier"`
+	ClassifierPorts *ebpf.Program `ebpf:"classifier_ports"`
 }
 
 func (p *classifierPrograms) Close() error {
 	return _ClassifierClose(
 		p.Classifier,
+		p.ClassifierPorts,
 	)
 }
 

@@ -102,6 +102,17 @@ func serviceLanes() (bases []uint32) {
 	return bases
 }
 
+// The values of source ports: those of what has some begin there (rules_source_port).
+const sourcePortsFrom = 1 << 16
+
+// sourcePort is the condition of source port.
+func sourcePort(r Rule) (c condition, always bool) {
+	if r.SourcePorts == (model.Ports{}) {
+		return c, true
+	}
+	return condition{first: uint32(r.SourcePorts.First), last: uint32(r.SourcePorts.Last), lanes: 1}, false
+}
+
 // service is the condition of direction, protocol and port.
 func service(r Rule) (c condition, always bool) {
 	c.last = math.MaxUint16

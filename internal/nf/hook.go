@@ -50,6 +50,7 @@ func (h *hook) load(spec *ebpf.CollectionSpec, program string, shared Shared, ow
 	if used["chains"] != nil {
 		used["chains"] = h.chains
 	}
+	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return name != program })
 	maps.DeleteFunc(spec.Maps, func(name string, _ *ebpf.MapSpec) bool { return used[name] == nil && name[0] != '.' })
 	made, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: used})
 	if err != nil {

@@ -16,7 +16,11 @@ func Matching(rules []Rule, c Context) (p Piece, err error) {
 	if p.Maps, err = list.own(spec, c.Shared); err != nil {
 		return p, err
 	}
-	err = p.Take(spec.Programs["nf_matching"], c)
+	program := "nf_matching"
+	if list.asksSourcePorts() {
+		program = "nf_matching_ports"
+	}
+	err = p.Take(spec.Programs[program], c)
 	return p, err
 }
 

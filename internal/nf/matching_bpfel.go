@@ -70,10 +70,11 @@ type matchingRulesCell struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	matchingMapNfCounts    = "nf_counts"
-	matchingMapNfPackets   = "nf_packets"
-	matchingMapRulesCells  = "rules_cells"
-	matchingProgNfMatching = "nf_matching"
+	matchingMapNfCounts         = "nf_counts"
+	matchingMapNfPackets        = "nf_packets"
+	matchingMapRulesCells       = "rules_cells"
+	matchingProgNfMatching      = "nf_matching"
+	matchingProgNfMatchingPorts = "nf_matching_ports"
 )
 
 // loadMatching returns the embedded CollectionSpec for matching.
@@ -118,7 +119,8 @@ type matchingSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type matchingProgramSpecs struct {
-	NfMatching *ebpf.ProgramSpec `ebpf:"nf_matching"`
+	NfMatching      *ebpf.ProgramSpec `ebpf:"nf_matching"`
+	NfMatchingPorts *ebpf.ProgramSpec `ebpf:"nf_matching_ports"`
 }
 
 // matchingMapSpecs contains maps before they are loaded into the kernel.
@@ -179,12 +181,14 @@ type matchingVariables struct {
 //
 // It can be passed to loadMatchingObjects or ebpf.CollectionSpec.LoadAndAssign.
 type matchingPrograms struct {
-	NfMatching *ebpf.Program `ebpf:"nf_matching"`
+	NfMatching      *ebpf.Program `ebpf:"nf_matching"`
+	NfMatchingPorts *ebpf.Program `ebpf:"nf_matching_ports"`
 }
 
 func (p *matchingPrograms) Close() error {
 	return _MatchingClose(
 		p.NfMatching,
+		p.NfMatchingPorts,
 	)
 }
 

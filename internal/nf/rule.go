@@ -16,6 +16,7 @@ type Rule struct {
 	SourceSet, DestinationSet *model.AddressSet // instead of a prefix; its IPv4 addresses
 	Protocol                  model.Protocol
 	Ports                     model.Ports // of the destination
+	SourcePorts               model.Ports
 	Value                     uint32
 }
 
@@ -25,6 +26,7 @@ type Flow struct {
 	Source, Destination netip.Addr
 	Protocol            model.Protocol
 	Port                uint16 // of the destination
+	SourcePort          uint16
 }
 
 // Matches reports whether the rule is for the flow.
@@ -32,10 +34,13 @@ func (r Rule) Matches(f Flow) bool {
 	within := func(p netip.Prefix, s *model.AddressSet, a netip.Addr) bool {
 		return (!p.IsValid() || p.Contains(a)) && (s == nil || s.Contains(a))
 	}
+	without := func(p model.Ports, port uint16) bool {
+		return p != (model.Ports{}) && (!f.Protocol.HasPorts() || port < p.First || port > p.Last)
+	}
 	switch {
 	case r.Direction != model.AnyDirection && r.Direction != f.Direction:
 	case r.Protocol != model.AnyProtocol && r.Protocol != f.Protocol:
-	case r.Ports != (model.Ports{}) && (!f.Protocol.HasPorts() || f.Port < r.Ports.First || f.Port > r.Ports.Last):
+	case without(r.Ports, f.Port), without(r.SourcePorts, f.SourcePort):
 	default:
 		return within(r.Source, r.SourceSet, f.Source) && within(r.Destination, r.DestinationSet, f.Destination)
 	}
@@ -53,10 +58,14 @@ func (r Rule) check() error {
 		return errors.New("a prefix and a set of one end")
 	case r.Direction > model.In:
 		return fmt.Errorf("direction %d: want 0 to %d", r.Direction, model.In)
-	case r.Ports.Last < r.Ports.First:
-		return fmt.Errorf("ports %d to %d: the last is below the first", r.Ports.First, r.Ports.Last)
-	case r.Ports != (model.Ports{}) && r.Protocol == model.ICMP:
-		return fmt.Errorf("ICMP has no ports")
+	}
+	for _, p := range []model.Ports{r.Ports, r.SourcePorts} {
+		switch {
+		case p.Last < p.First:
+			return fmt.Errorf("ports %d to %d: the last is below the first", p.First, p.Last)
+		case p != (model.Ports{}) && r.Protocol == model.ICMP:
+			return errors.New("ICMP has no ports")
+		}
 	}
 	return nil
 }

@@ -13,23 +13,24 @@ func compile(rules []Rule) (cells, error) {
 	if len(rules) > MostRules {
 		return nil, fmt.Errorf("%d rules: at most %d", len(rules), MostRules)
 	}
-	sources, destinations, services := newDimension(0), newDimension(0), newDimension(serviceLanes()...)
-	keys := make([]classifierRulesKey, len(rules))
+	d := dimensions{newDimension(0), newDimension(0), newDimension(serviceLanes()...), newDimension(sourcePortsFrom)}
+	keys := make([]ruleKey, len(rules))
 	for i, r := range rules {
 		if err := r.check(); err != nil {
 			return nil, fmt.Errorf("rule %d: %w", i+1, err)
 		}
-		keys[i] = classifierRulesKey{
-			Source: sources.number(address(r.Source, r.SourceSet)), Destination: destinations.number(address(r.Destination, r.DestinationSet)),
-			Service: services.number(service(r)),
+		keys[i] = ruleKey{
+			source: d.sources.number(address(r.Source, r.SourceSet)), destination: d.destinations.number(address(r.Destination, r.DestinationSet)),
+			service: d.services.number(service(r)), sourcePort: d.sourcePorts.number(sourcePort(r)),
 		}
 	}
-	for what, d := range map[string]*dimension{"source": sources, "destination": destinations, "service": services} {
-		if err := d.spread(what); err != nil {
-			return nil, err
-		}
+	if len(d.sourcePorts.list) > mostSourcePorts {
+		return nil, fmt.Errorf("more than %d different source ports or ranges of them", mostSourcePorts)
 	}
-	known := make(map[classifierRulesKey]bool, len(rules))
+	if err := d.spread(); err != nil {
+		return nil, err
+	}
+	known := make(map[ruleKey]bool, len(rules))
 	var first []classifierRulesRule // of each key
 	var list []classifierRulesShape
 	for i, key := range keys {
@@ -38,11 +39,12 @@ func compile(rules []Rule) (cells, error) {
 		}
 		known[key] = true
 		s := classifierRulesShape{
-			Source: sources.layerOf(key.Source), Destination: destinations.layerOf(key.Destination), Service: services.layerOf(key.Service),
-			First: uint32(i),
+			Source: d.sources.layerOf(key.source), Destination: d.destinations.layerOf(key.destination), Service: d.services.layerOf(key.service),
+			SourcePort: d.sourcePorts.layerOf(key.sourcePort), First: uint32(i),
 		}
 		shape := slices.IndexFunc(list, func(have classifierRulesShape) bool {
-			return have.Source == s.Source && have.Destination == s.Destination && have.Service == s.Service
+			have.First = s.First
+			return have == s
 		})
 		if shape < 0 {
 			shape = len(list)
@@ -51,16 +53,42 @@ func compile(rules []Rule) (cells, error) {
 		if shape == shapes {
 			return nil, fmt.Errorf("the rules combine conditions in more than %d ways: rule %d is the first too many", shapes, i+1)
 		}
-		sources.stands(key.Source, shape)
-		destinations.stands(key.Destination, shape)
-		services.stands(key.Service, shape)
-		first = append(first, classifierRulesRule{Key: key, Found: classifierRulesFound{Rule: uint32(i), Value: rules[i].Value}})
+		d.sources.stands(key.source, shape)
+		d.destinations.stands(key.destination, shape)
+		d.services.stands(key.service, shape)
+		d.sourcePorts.stands(key.sourcePort, shape)
+		first = append(first, classifierRulesRule{Key: key.cell(), Found: classifierRulesFound{Rule: uint32(i), Value: rules[i].Value}})
 	}
-	return fill(list, first, sources, destinations, services)
+	return d.fill(list, first)
+}
+
+// dimensions are those that rules have conditions in.
+type dimensions struct{ sources, destinations, services, sourcePorts *dimension }
+
+// ruleKey are the numbers of a rule's conditions.
+type ruleKey struct{ source, destination, service, sourcePort uint32 }
+
+// cell is the key as a cell has it: source ports lie above services.
+func (k ruleKey) cell() classifierRulesKey {
+	return classifierRulesKey{Source: k.source, Destination: k.destination, Service: k.service | k.sourcePort<<serviceBits}
+}
+
+const (
+	serviceBits     = int(classifierRulesLimitRULES_SERVICES)
+	mostSourcePorts = 1<<(32-serviceBits) - 1
+)
+
+func (d *dimensions) spread() error {
+	for what, of := range map[string]*dimension{"source": d.sources, "destination": d.destinations, "service": d.services, "source port": d.sourcePorts} {
+		if err := of.spread(what); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fill makes the cells of rules of these shapes.
-func fill(shapes []classifierRulesShape, rules []classifierRulesRule, sources, destinations, services *dimension) (cells, error) {
+func (d *dimensions) fill(shapes []classifierRulesShape, rules []classifierRulesRule) (cells, error) {
 	head := classifierRulesHead{Shapes: uint32(len(shapes)), None: classifierRulesFound{Rule: none}}
 	list := make(cells, 1) // for the head
 	for some := range slices.Chunk(shapes, len(classifierRulesShapeCell{}.Shape)) {
@@ -68,27 +96,36 @@ func fill(shapes []classifierRulesShape, rules []classifierRulesRule, sources, d
 		copy(c.Shape[:], some)
 		list = append(list, cellOf(c))
 	}
-	made, err := sources.cut("source")
+	made, err := d.sources.cut("source")
 	if err != nil {
 		return nil, err
 	}
 	head.Source = list.addRanges(made.ranges)
 	head.Destination = head.Source
-	list.addClasses(sources, made.classes, &head.Source)
+	list.addClasses(d.sources, made.classes, &head.Source)
 	// Conditions on the remote end are on both, and so are their ranges the same.
-	if !slices.Equal(sources.list, destinations.list) {
-		if made, err = destinations.cut("destination"); err != nil {
+	if !slices.Equal(d.sources.list, d.destinations.list) {
+		if made, err = d.destinations.cut("destination"); err != nil {
 			return nil, err
 		}
 		head.Destination = list.addRanges(made.ranges)
 	}
-	list.addClasses(destinations, made.classes, &head.Destination)
-	if made, err = services.cut("service"); err != nil {
+	list.addClasses(d.destinations, made.classes, &head.Destination)
+	if head.Service, err = list.addDimension(d.services, "service"); err != nil {
 		return nil, err
 	}
-	head.Service = list.addRanges(made.ranges)
-	list.addClasses(services, made.classes, &head.Service)
+	if len(d.sourcePorts.list) > 0 {
+		of, err := list.addDimension(d.sourcePorts, "source port")
+		if err != nil {
+			return nil, err
+		}
+		head.SourcePort = uint32(len(list))
+		list = append(list, cellOf(classifierRulesDimensionCell{Dimension: of}))
+	}
 	list.addRules(rules, &head)
 	list[0] = cellOf(head)
 	return list, nil
 }
+
+// asksSourcePorts reports whether a rule does.
+func (list cells) asksSourcePorts() bool { return headOf(list[0]).SourcePort > 0 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -63,13 +64,24 @@ func (list cells) find(f Flow) (best classifierRulesFound, found bool) {
 	head := cellAs[classifierRulesHead](list[0])
 	source, destination := hold(head.Source, model.AddressNumber(f.Source)), hold(head.Destination, model.AddressNumber(f.Destination))
 	other := hold(head.Service, service)
+	from := held{shapes: ^uint64(0)}
+	if list.asksSourcePorts() {
+		value := uint32(0)
+		if f.Protocol.HasPorts() {
+			value = 1<<16 | uint32(f.SourcePort)
+		}
+		from = hold(cellAs[classifierRulesDimensionCell](list[head.SourcePort]).Dimension, value)
+	}
 	for i := range head.Shapes {
-		if source.shapes&destination.shapes&other.shapes>>i&1 == 0 {
+		if source.shapes&destination.shapes&other.shapes&from.shapes>>i&1 == 0 {
 			continue
 		}
 		s := cellAs[classifierRulesShapeCell](list[1+i/8]).Shape[i%8]
-		key := classifierRulesKey{Source: source.conditions[s.Source], Destination: destination.conditions[s.Destination], Service: other.conditions[s.Service]}
-		if rule, ok := list.rule(head, key); ok && (!found || rule.Rule < best.Rule) {
+		key := ruleKey{source: source.conditions[s.Source], destination: destination.conditions[s.Destination], service: other.conditions[s.Service]}
+		if list.asksSourcePorts() {
+			key.sourcePort = from.conditions[s.SourcePort]
+		}
+		if rule, ok := list.rule(head, key.cell()); ok && (!found || rule.Rule < best.Rule) {
 			best, found = rule, true
 		}
 	}
@@ -133,6 +145,10 @@ func drawRule(sets []*model.AddressSet) *rapid.Generator[Rule] {
 			a, b := somePorts.Draw(t, "port"), somePorts.Draw(t, "port")
 			r.Ports = model.Ports{First: min(a, b), Last: max(a, b)}
 		}
+		if r.Protocol != model.ICMP && rapid.IntRange(0, 3).Draw(t, "has source ports") == 0 {
+			a, b := somePorts.Draw(t, "source port"), somePorts.Draw(t, "source port")
+			r.SourcePorts = model.Ports{First: min(a, b), Last: max(a, b)}
+		}
 		some := rapid.SampledFrom(append([]*model.AddressSet{nil, nil}, sets...))
 		if set := some.Draw(t, "source set"); set != nil {
 			r.Source, r.SourceSet = netip.Prefix{}, set
@@ -159,6 +175,7 @@ func drawFlow(sets []*model.AddressSet) *rapid.Generator[Flow] {
 		return Flow{
 			Direction: rapid.SampledFrom([]model.Direction{model.Out, model.In}).Draw(t, "direction"), Source: end(), Destination: end(),
 			Protocol: rapid.SampledFrom([]model.Protocol{model.TCP, model.UDP, model.ICMP}).Draw(t, "protocol"), Port: somePorts.Draw(t, "port"),
+			SourcePort: somePorts.Draw(t, "source port"),
 		}
 	})
 }
@@ -280,5 +297,30 @@ func TestProgramsFindAddressesOfALargeSet(t *testing.T) {
 		if got, found := list.find(f); found != (want > 0) || found && int(got.Rule) != want-1 {
 			t.Fatalf("%+v: in the tables rule %+v, %v; want %d", f, got, found, want)
 		}
+	}
+}
+
+// Who asks for no source port pays nothing for those that others may ask for: the programs are other ones, and there is no
+// table of them.
+func TestSourcePortsCostOnlyWhereTheyAreAskedFor(t *testing.T) {
+	t.Parallel()
+	without := mustCompile(t, []Rule{{Direction: model.In, Ports: model.Ports{First: 80, Last: 80}}})
+	with := mustCompile(t, []Rule{{Direction: model.In, Ports: model.Ports{First: 80, Last: 80}}, {SourcePorts: model.Ports{First: 53, Last: 53}}})
+	if without.asksSourcePorts() || !with.asksSourcePorts() {
+		t.Errorf("asked for: %v and %v", without.asksSourcePorts(), with.asksSourcePorts())
+	}
+	spec, err := loadMatching()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plain, ports := len(spec.Programs["nf_matching"].Instructions), len(spec.Programs["nf_matching_ports"].Instructions); plain >= ports {
+		t.Errorf("%d instructions without source ports, %d with them", plain, ports)
+	}
+	many := make([]Rule, mostSourcePorts+1)
+	for i := range many {
+		many[i].SourcePorts = model.Ports{First: uint16(i), Last: uint16(i + 1)}
+	}
+	if _, err := compile(many); err == nil || !strings.Contains(err.Error(), "more than 32767 different source ports") {
+		t.Errorf("%d source ports: %v", len(many), err)
 	}
 }

@@ -15,7 +15,6 @@ import (
 // Probe is the first packet of a flow, which nobody sent.
 type Probe struct {
 	Flow
-	SourcePort uint16
 	PublicPort uint16 // that it comes to: of a name's service Port may be another
 	Length     int    // of the IP packet
 	Ignored    bool   // as if its port was
@@ -48,9 +47,9 @@ func (p Probe) sent() Packet {
 func probe(protocol model.Protocol, source string) Probe {
 	return Probe{
 		Flow: Flow{
-			Direction: model.In, Source: netip.MustParseAddr(source), Destination: netip.MustParseAddr("10.0.0.1"), Protocol: protocol, Port: 80,
+			Direction: model.In, Source: netip.MustParseAddr(source), Destination: netip.MustParseAddr("10.0.0.1"), Protocol: protocol, Port: 80, SourcePort: 40000,
 		},
-		SourcePort: 40000, PublicPort: 80, Length: 100,
+		PublicPort: 80, Length: 100,
 	}
 }
 

@@ -86,7 +86,8 @@ type walkWalkFlow struct {
 	DestinationPort uint16
 	Protocol        uint8
 	Direction       uint8
-	Pad             uint32
+	SourcePort      uint16
+	Pad             uint16
 }
 
 type walkWalkState struct {
@@ -109,6 +110,7 @@ const (
 	walkProgRemote6Walk    = "remote6_walk"
 	walkProgRemoteWalk     = "remote_walk"
 	walkProgRulesIdle      = "rules_idle"
+	walkProgRulesPortsWalk = "rules_ports_walk"
 	walkProgRulesWalk      = "rules_walk"
 )
 
@@ -154,10 +156,11 @@ type walkSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type walkProgramSpecs struct {
-	Remote6Walk *ebpf.ProgramSpec `ebpf:"remote6_walk"`
-	RemoteWalk  *ebpf.ProgramSpec `ebpf:"remote_walk"`
-	RulesIdle   *ebpf.ProgramSpec `ebpf:"rules_idle"`
-	RulesWalk   *ebpf.ProgramSpec `ebpf:"rules_walk"`
+	Remote6Walk    *ebpf.ProgramSpec `ebpf:"remote6_walk"`
+	RemoteWalk     *ebpf.ProgramSpec `ebpf:"remote_walk"`
+	RulesIdle      *ebpf.ProgramSpec `ebpf:"rules_idle"`
+	RulesPortsWalk *ebpf.ProgramSpec `ebpf:"rules_ports_walk"`
+	RulesWalk      *ebpf.ProgramSpec `ebpf:"rules_walk"`
 }
 
 // walkMapSpecs contains maps before they are loaded into the kernel.
@@ -230,10 +233,11 @@ type walkVariables struct {
 //
 // It can be passed to loadWalkObjects or ebpf.CollectionSpec.LoadAndAssign.
 type walkPrograms struct {
-	Remote6Walk *ebpf.Program `ebpf:"remote6_walk"`
-	RemoteWalk  *ebpf.Program `ebpf:"remote_walk"`
-	RulesIdle   *ebpf.Program `ebpf:"rules_idle"`
-	RulesWalk   *ebpf.Program `ebpf:"rules_walk"`
+	Remote6Walk    *ebpf.Program `ebpf:"remote6_walk"`
+	RemoteWalk     *ebpf.Program `ebpf:"remote_walk"`
+	RulesIdle      *ebpf.Program `ebpf:"rules_idle"`
+	RulesPortsWalk *ebpf.Program `ebpf:"rules_ports_walk"`
+	RulesWalk      *ebpf.Program `ebpf:"rules_walk"`
 }
 
 func (p *walkPrograms) Close() error {
@@ -241,6 +245,7 @@ func (p *walkPrograms) Close() error {
 		p.Remote6Walk,
 		p.RemoteWalk,
 		p.RulesIdle,
+		p.RulesPortsWalk,
 		p.RulesWalk,
 	)
 }

@@ -15,12 +15,17 @@ import (
 type walk struct {
 	tb      testing.TB
 	objects walkObjects
+	program *ebpf.Program // asks rules
 	flows   int
 }
 
 func newWalk(tb testing.TB, rules cells, flows []Flow) *walk {
 	tb.Helper()
-	return newWalkOf(tb, flows, func(spec *ebpf.CollectionSpec) (map[string]*ebpf.Map, error) { return rules.own(spec, Shared{}) })
+	w := newWalkOf(tb, flows, func(spec *ebpf.CollectionSpec) (map[string]*ebpf.Map, error) { return rules.own(spec, Shared{}) })
+	if rules.asksSourcePorts() {
+		w.program = w.objects.RulesPortsWalk
+	}
+	return w
 }
 
 // newWalk6 has a table of IPv6 addresses, and no rules.
@@ -44,7 +49,7 @@ func newWalkOf(tb testing.TB, flows []Flow, own func(*ebpf.CollectionSpec) (map[
 		source, destination := f.Source.As4(), f.Destination.As4()
 		list[i] = walkWalkFlow{
 			Source: binary.NativeEndian.Uint32(source[:]), Destination: binary.NativeEndian.Uint32(destination[:]),
-			DestinationPort: f.Port<<8 | f.Port>>8, Protocol: uint8(f.Protocol), Direction: uint8(f.Direction),
+			SourcePort: f.SourcePort<<8 | f.SourcePort>>8, DestinationPort: f.Port<<8 | f.Port>>8, Protocol: uint8(f.Protocol), Direction: uint8(f.Direction),
 		}
 	}
 	tables, err := own(spec)
@@ -61,6 +66,7 @@ func newWalkOf(tb testing.TB, flows []Flow, own func(*ebpf.CollectionSpec) (map[
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = w.objects.Close() })
+	w.program = w.objects.RulesWalk
 	w.seek(0)
 	return w
 }
@@ -76,7 +82,7 @@ func (w *walk) seek(flow int) {
 // ask returns the rule that the next flow is of, from 1, 0 where it is of none.
 func (w *walk) ask() int {
 	w.tb.Helper()
-	rule, err := w.objects.RulesWalk.Run(&ebpf.RunOptions{Data: make([]byte, 64)})
+	rule, err := w.program.Run(&ebpf.RunOptions{Data: make([]byte, 64)})
 	if err != nil {
 		w.tb.Fatal(err)
 	}
@@ -86,7 +92,7 @@ func (w *walk) ask() int {
 // time is how long the rules take for a flow, on the mean of so many, in nanoseconds.
 func (w *walk) time(flows int) float64 {
 	w.tb.Helper()
-	return w.timeOf(w.objects.RulesWalk, flows)
+	return w.timeOf(w.program, flows)
 }
 
 // marks is the same of what is known of remote addresses.

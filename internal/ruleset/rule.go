@@ -125,6 +125,7 @@ func matchOf(m config.Match) map[string]string {
 	add("set", m.Set, m.Set != "")
 	add("protocol", m.Protocol.String(), m.Protocol != model.AnyProtocol)
 	add("port", m.Ports.String(), m.Ports != model.Ports{})
+	add("source_port", m.SourcePorts.String(), m.SourcePorts != model.Ports{})
 	add("host", m.Host.String(), m.Host != "")
 	add("service", m.Service.String(), m.Service != "")
 	return said

@@ -18,6 +18,8 @@ type Condition struct {
 	Set      string       // of addresses of that end
 	Protocol model.Protocol
 	Ports    model.Ports // of the destination
+
+	SourcePorts model.Ports
 }
 
 // Conditions is a key with a list of conditions; one that is only an address or a prefix is of the remote end. The sets that
@@ -28,6 +30,7 @@ func Conditions(name string, target *[]Condition, sets *[]nf.SetUse) schema.Key 
 			schema.One("from", &c.From, schema.Network()).Otherwise("any"), schema.One("to", &c.To, schema.Network()).Otherwise("any"),
 			schema.One("remote", &c.Remote, schema.Network()).Otherwise("any"), schema.OneAt("set", &c.Set, setLine, schema.Label()).Otherwise("any"),
 			schema.One("protocol", &c.Protocol, schema.AnyProtocol()), schema.One("port", &c.Ports, schema.PortRange()),
+			schema.One("source_port", &c.SourcePorts, schema.PortRange()),
 		}
 	}
 	const want = "a list: each entry an address, a prefix or a mapping"
@@ -58,8 +61,10 @@ func Conditions(name string, target *[]Condition, sets *[]nf.SetUse) schema.Key 
 
 // Check says what contradicts itself in a condition of the file.
 func (c Condition) Check(faults *schema.Faults, path string, line int) {
-	if c.Ports != (model.Ports{}) && c.Protocol == model.ICMP {
-		faults.Add(line, "%s: ICMP has no ports: remove port, or name another protocol", path)
+	for key, p := range map[string]model.Ports{"port": c.Ports, "source_port": c.SourcePorts} {
+		if p != (model.Ports{}) && c.Protocol == model.ICMP {
+			faults.Add(line, "%s: ICMP has no ports: remove %s, or name another protocol", path, key)
+		}
 	}
 	if c.Remote.IsValid() && (c.From.IsValid() || c.To.IsValid()) {
 		faults.Add(line, "%s: remote is one of from and to: give it, or those", path)

@@ -25,7 +25,7 @@ func Rules(conditions []Condition, n nf.Names) (rules []nf.Rule) {
 // Rules say a condition as rules. Its remote end, and the private one, are where
 // flows go or where they come from: that takes a rule for each direction.
 func (c Condition) Rules(direction model.Direction, n nf.Names, private *End) (rules []nf.Rule) {
-	rule := nf.Rule{Direction: direction, Source: c.From, Destination: c.To, Protocol: c.Protocol, Ports: c.Ports}
+	rule := nf.Rule{Direction: direction, Source: c.From, Destination: c.To, Protocol: c.Protocol, Ports: c.Ports, SourcePorts: c.SourcePorts}
 	set := n.Set(c.Set)
 	if !c.Remote.IsValid() && set == nil && private == nil {
 		return []nf.Rule{rule}
