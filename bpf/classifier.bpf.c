@@ -53,6 +53,7 @@ struct exported {
 	enum entry entry;
 	enum nf_stage stage;
 	enum nf_trap trap;
+	enum nf_changed changed;
 	enum judged judged;
 	enum trace_kind trace_kind;
 	enum trace_limit trace_limit;

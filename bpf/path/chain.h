@@ -119,7 +119,7 @@ __noinline int chain_run(ctx_t *ctx)
 		return action;
 	nf->function = 0;
 	nf->verdict = NF_DROP;
-	nf->changed = false;
+	nf->changed = NF_UNCHANGED;
 	nf->segments = ctx_segments(ctx);
 	ctx_pull(ctx, CHAIN_SEES);
 	if (nf->asked)
@@ -180,7 +180,7 @@ static __always_inline enum reason chain_ask(ctx_t *ctx, struct packet *packet, 
 	if (nf->verdict != NF_ACCEPT) {
 		if (count)
 			count->dropped++;
-		return REASON_DROP_DENIED;
+		return nf->changed == NF_BROKEN ? REASON_DROP_MALFORMED : REASON_DROP_DENIED;
 	}
 	if (count)
 		count->accepted++;

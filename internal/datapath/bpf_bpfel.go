@@ -420,6 +420,9 @@ type bpfNfPacket struct {
 	TcpFlags        uint8
 	Dry             uint8
 	Length          uint16
+	Segments        uint32
+	Fragment        uint8
+	Pad             [3]uint8
 	ToAddress       uint32
 	ToPort          uint16
 	Changed         uint8
@@ -436,9 +439,6 @@ type bpfNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
-	Fragment        uint8
-	_               [3]byte
-	Segments        uint32
 }
 
 type bpfOrigin uint32

@@ -241,6 +241,9 @@ type egressNfPacket struct {
 	TcpFlags        uint8
 	Dry             uint8
 	Length          uint16
+	Segments        uint32
+	Fragment        uint8
+	Pad             [3]uint8
 	ToAddress       uint32
 	ToPort          uint16
 	Changed         uint8
@@ -257,9 +260,6 @@ type egressNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
-	Fragment        uint8
-	_               [3]byte
-	Segments        uint32
 }
 
 type egressOwner struct {

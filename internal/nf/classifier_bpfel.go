@@ -27,6 +27,14 @@ const (
 	classifierJudgedJUDGED_SPOKE classifierJudged = 4096
 )
 
+type classifierNfChanged uint32
+
+const (
+	classifierNfChangedNF_UNCHANGED      classifierNfChanged = 0
+	classifierNfChangedNF_MAY_BE_CHANGED classifierNfChanged = 1
+	classifierNfChangedNF_BROKEN         classifierNfChanged = 2
+)
+
 type classifierNfCount struct {
 	_        structs.HostLayout
 	Seen     uint64
@@ -63,6 +71,9 @@ type classifierNfPacket struct {
 	TcpFlags        uint8
 	Dry             uint8
 	Length          uint16
+	Segments        uint32
+	Fragment        uint8
+	Pad             [3]uint8
 	ToAddress       uint32
 	ToPort          uint16
 	Changed         uint8
@@ -79,9 +90,6 @@ type classifierNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
-	Fragment        uint8
-	_               [3]byte
-	Segments        uint32
 }
 
 type classifierNfStage uint32

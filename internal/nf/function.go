@@ -39,6 +39,7 @@ type Piece struct {
 	buffer asm.Instructions // the same for socket buffers, nil where it is no other
 	stack  int              // bytes
 	alone  *alone           // it gets a program of its own
+	leaves *Piece           // compares what it leaves, nil where nothing is to be compared
 }
 
 // Standalone is a function that is a program of its own, with functions that it calls.

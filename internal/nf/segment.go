@@ -155,10 +155,12 @@ func (s *segment) ask(i int, l link) (rare func()) {
 	s.increase(number, countSeen)
 	s.add(asm.And.Imm(asm.R2, sampleMask), asm.JEq.Imm(asm.R2, 1, name("time")))
 	s.at(name("body"))
+	s.remember(l.piece)
 	s.add(asm.LoadMem(asm.R1, asm.RFP, s.context, asm.DWord))
 	s.add(s.hook.body(l.piece)...)
 	s.add(asm.LoadMem(asm.R1, asm.RFP, s.start, asm.DWord), asm.JNE.Imm(asm.R1, 0, name("timed")))
 	s.at(name("said"))
+	s.compare(l.piece, name("broken"))
 	if s.shared.Trace != nil {
 		s.add(asm.Mov.Reg(asm.R6, asm.R0))
 		s.trace(traceFunction, number, name("traced"))
@@ -176,6 +178,11 @@ func (s *segment) ask(i int, l link) (rare func()) {
 		s.increase(number, countSamples)
 		s.add(asm.LoadMem(asm.R2, asm.R1, ns, asm.DWord), asm.Add.Reg(asm.R2, asm.R0), asm.StoreMem(asm.R1, ns, asm.R2, asm.DWord),
 			asm.LoadMem(asm.R0, asm.RFP, s.packets, asm.Word), asm.Ja.Label(name("said")))
+
+		if l.piece.leaves != nil {
+			s.at(name("broken"))
+			s.broken(number, name("decided"))
+		}
 
 		s.at(name("other"))
 		s.add(asm.StoreMem(asm.RFP, s.start, asm.R0, asm.Word), asm.StoreImm(asm.RFP, s.decider, int64(number), asm.Word),
@@ -230,7 +237,7 @@ func (s *segment) write(links []link, next uint32, packets further, enters int) 
 	s.add(asm.StoreMem(asm.RFP, s.context, asm.R1, asm.DWord), s.clear(s.start))
 	if slices.ContainsFunc(links, func(l link) bool { return l.piece.Rewrites }) {
 		s.find(s.shared.Packets, s.start, "no-packet")
-		s.add(asm.StoreImm(asm.R0, packetChanged, 1, asm.Byte))
+		s.add(asm.StoreImm(asm.R0, packetChanged, int64(classifierNfChangedNF_MAY_BE_CHANGED), asm.Byte))
 	}
 	if len(links) > 0 {
 		s.find(s.shared.Counts, s.start, "no-packet")

@@ -9,7 +9,7 @@ import (
 )
 
 // IsShared reports whether a map of a function is one that the gateway gives it.
-func IsShared(name string) bool { return name == "nf_packets" || name == "nf_counts" }
+func IsShared(name string) bool { return name == "nf_packets" }
 
 // SharedMap is what a map is that the gateway gives functions.
 func SharedMap(name string) (*ebpf.MapSpec, error) {
@@ -26,10 +26,14 @@ func (o *Standalone) Check() error {
 	return err
 }
 
-// TakeStandalone fills in a function that is a program of its own. Maps and Kept have its maps.
+// TakeStandalone fills in a function that is a program of its own. Maps and Kept have its maps; what it leaves is compared
+// with what was before it.
 func (p *Piece) TakeStandalone(o *Standalone, c Context) (err error) {
 	p.alone = &alone{licence: o.Licence, function: btf.FuncMetadata(&o.Main[0])}
-	p.stack = o.Stack
+	if p.leaves, err = leaving(p.Rewrites, c); err != nil {
+		return err
+	}
+	p.stack = max(o.Stack, p.leaves.stack)
 	end := len(o.Main)
 	if p.body, p.alone.calls, err = p.takeUp(o.Main, o.Calls, c.Shared); err != nil || o.Buffers == nil {
 		return err

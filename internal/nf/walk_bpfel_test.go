@@ -40,6 +40,9 @@ type walkNfPacket struct {
 	TcpFlags        uint8
 	Dry             uint8
 	Length          uint16
+	Segments        uint32
+	Fragment        uint8
+	Pad             [3]uint8
 	ToAddress       uint32
 	ToPort          uint16
 	Changed         uint8
@@ -56,9 +59,6 @@ type walkNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
-	Fragment        uint8
-	_               [3]byte
-	Segments        uint32
 }
 
 type walkRemote6Prefix struct {

@@ -38,7 +38,7 @@ func rewriting(t *testing.T, does string) object.Object {
 			return NF_CONTINUE;
 		}
 		char _license[] SEC("license") = "Dual BSD/GPL";`), 0o600))
-	out, err := exec.Command("clang-19", "-O2", "-g", "-target", "bpf", "-I../../bpf/include", "-I/usr/include/x86_64-linux-gnu", "-c", source, "-o", built).CombinedOutput()
+	out, err := exec.Command("clang-19", "-O2", "-g", "-target", "bpf", "-I../../bpf/nf", "-I/usr/include/x86_64-linux-gnu", "-c", source, "-o", built).CombinedOutput()
 	if err != nil {
 		t.Fatalf("clang-19: %v\n%s", err, out)
 	}
@@ -69,6 +69,25 @@ func TestRewrittenPacketsLeave(t *testing.T) {
 		out := endpoint(outbound, inA.Port())
 		g.leaves(g.put(udp(inA, server)), marked(udp(out, server)))
 		g.leaves(g.put(udp(server, out)), marked(udp(server, inA)))
+	}
+}
+
+// A packet that a function has changed which says that it only reads goes nowhere, the first of its flow and each later
+// one, whatever its place says of one that cannot say; what it leaves as it is passes.
+func TestReaderThatWritesIsRefused(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	reads := rewriting(t, "if (udp->dest == bpf_htons(53)) ip->tos = 8;")
+	reads.Rewrites = false
+	g.mapped(udp(inA, server))
+	g.chained([]nf.Rule{{Protocol: model.UDP}}, []nf.Step{{Number: 1, Function: reads, FailOpen: true}})
+	for range 2 {
+		g.dropped(g.put(udp(inA, server)), "drop_malformed")
+		g.mapped(udp(inB, endpoint(remote, 54)))
+	}
+	g.dropped(g.put(udp(inB, server)), "drop_malformed")
+	if n := g.did(1); n.Failed != 3 || n.Dropped != 3 || n.Seen != 5 {
+		t.Errorf("%+v", n)
 	}
 }
 

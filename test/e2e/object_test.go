@@ -13,7 +13,7 @@ import (
 // makeFunction builds a function beside the configuration, as the example's README says.
 func (r *realm) makeFunction(name, source string) {
 	r.t.Helper()
-	include, err := filepath.Abs("../../bpf/include")
+	include, err := filepath.Abs("../../bpf/nf")
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -47,6 +47,9 @@ type dnatNfPacket struct {
 	TcpFlags        uint8
 	Dry             uint8
 	Length          uint16
+	Segments        uint32
+	Fragment        uint8
+	Pad             [3]uint8
 	ToAddress       uint32
 	ToPort          uint16
 	Changed         uint8
@@ -63,9 +66,6 @@ type dnatNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
-	Fragment        uint8
-	_               [3]byte
-	Segments        uint32
 }
 
 // Names of all BPF objects in the ELF.

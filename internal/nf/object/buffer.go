@@ -26,16 +26,16 @@ const (
 
 // forBuffers makes of a function for frames of XDP one for socket buffers: what it reads of
 // its context, and the helpers that take it, have other names there. Each instruction has
-// one in its place. states are what trace says of list.
-func forBuffers(list asm.Instructions, states []state) (asm.Instructions, error) {
+// one in its place.
+func forBuffers(list asm.Instructions) (asm.Instructions, error) {
 	made := make(asm.Instructions, 0, len(list)+3)
-	stores := false
+	reads, stores := contexts(list), false
 	for i, ins := range list {
 		switch class := ins.OpCode.Class(); {
-		case !states[i].reached:
-		case class == asm.LdXClass && states[i].registers[ins.Src].holds&theContext != 0:
+		case !reads[i].reached:
+		case class == asm.LdXClass && reads[i].registers>>ins.Src&1 == 1:
 			at, known := contextFields[ins.Offset]
-			if !known || states[i].registers[ins.Src].holds != theContext {
+			if !known {
 				return nil, fmt.Errorf("it reads of its context what a socket buffer has not%s", where(list, i))
 			}
 			ins.Offset = at

@@ -68,14 +68,13 @@ func (o Object) read() (*object, error) {
 	if err := checkInstructions(list); err != nil {
 		return nil, err
 	}
-	states := trace(list)
-	if err := permit(list, states, o.Rewrites); err != nil {
+	if err := permit(list, o.Rewrites); err != nil {
 		return nil, err
 	}
-	if got.Buffers, err = forBuffers(list, states); err != nil {
+	if got.Buffers, err = forBuffers(list); err != nil {
 		return nil, err
 	}
-	got.Stack = stackOf(got.Main, states)
+	got.Stack = stackOf(got.Main)
 	return got, got.Check()
 }
 

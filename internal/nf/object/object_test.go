@@ -22,6 +22,12 @@ func source(before, body string) string {
 // compiled is an object as a user makes it.
 func compiled(t testing.TB, text string, flags ...string) []byte {
 	t.Helper()
+	return compiledWith(t, "../../../bpf/nf", text, flags...)
+}
+
+// compiledWith has the headers of a folder.
+func compiledWith(t testing.TB, include, text string, flags ...string) []byte {
+	t.Helper()
 	if _, err := exec.LookPath("clang-19"); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal("clang-19 is missing; CI allows no skips")
@@ -34,7 +40,7 @@ func compiled(t testing.TB, text string, flags ...string) []byte {
 		t.Fatal(err)
 	}
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
-	arguments := []string{"-O2", "-g", "-target", "bpf", "-Wall", "-I../../../bpf/include", "-I/usr/include/" + machine + "-linux-gnu", "-c", file, "-o", object}
+	arguments := []string{"-O2", "-g", "-target", "bpf", "-Wall", "-I" + include, "-I/usr/include/" + machine + "-linux-gnu", "-c", file, "-o", object}
 	clang := exec.Command("clang-19", append(arguments, flags...)...)
 	if out, err := clang.CombinedOutput(); err != nil {
 		t.Fatalf("clang-19: %v\n%s\n%s", err, out, text)

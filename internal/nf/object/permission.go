@@ -1,112 +1,40 @@
 package object
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 )
 
-// helper is what a helper of the kernel does that a user's function may call.
-type helper struct {
-	arguments int
-	writes    uint8 // a bit for each argument that points to what it writes
-	calls     bool  // functions of the program
-	rewrites  bool  // the packet
-}
-
 // helpers are those that a user's function may call. None ends the program, sends the
 // packet elsewhere or changes its length: a chain goes on with every packet.
-var helpers = map[asm.BuiltinFunc]helper{
-	asm.FnMapLookupElem: {arguments: 2}, asm.FnMapUpdateElem: {arguments: 4}, asm.FnMapDeleteElem: {arguments: 2},
-	asm.FnMapPushElem: {arguments: 3}, asm.FnMapPopElem: {arguments: 2, writes: 1 << 1}, asm.FnMapPeekElem: {arguments: 2, writes: 1 << 1},
-	asm.FnMapLookupPercpuElem: {arguments: 3}, asm.FnForEachMapElem: {arguments: 4, calls: true}, asm.FnLoop: {arguments: 4, calls: true},
-	asm.FnSpinLock: {arguments: 1}, asm.FnSpinUnlock: {arguments: 1},
-	asm.FnKtimeGetNs: {}, asm.FnKtimeGetBootNs: {}, asm.FnKtimeGetCoarseNs: {}, asm.FnKtimeGetTaiNs: {}, asm.FnJiffies64: {},
-	asm.FnGetPrandomU32: {}, asm.FnGetSmpProcessorId: {}, asm.FnGetNumaNodeId: {},
-	asm.FnTracePrintk: {arguments: 5}, asm.FnSnprintf: {arguments: 5, writes: 1 << 0},
-	asm.FnStrtol: {arguments: 4, writes: 1 << 3}, asm.FnStrtoul: {arguments: 4, writes: 1 << 3}, asm.FnStrncmp: {arguments: 3},
-	asm.FnCsumDiff: {arguments: 5}, asm.FnFibLookup: {arguments: 4, writes: 1 << 1}, asm.FnCheckMtu: {arguments: 5, writes: 1 << 2},
-	asm.FnXdpGetBuffLen: {arguments: 1}, asm.FnXdpLoadBytes: {arguments: 4, writes: 1 << 2},
-	asm.FnXdpStoreBytes:   {arguments: 4, rewrites: true},
-	asm.FnPerfEventOutput: {arguments: 5},
-	asm.FnRingbufOutput:   {arguments: 4},
-	asm.FnRingbufReserve:  {arguments: 3},
-	asm.FnRingbufSubmit:   {arguments: 2},
-	asm.FnRingbufDiscard:  {arguments: 2},
-	asm.FnRingbufQuery:    {arguments: 2},
+var helpers = []asm.BuiltinFunc{
+	asm.FnMapLookupElem, asm.FnMapUpdateElem, asm.FnMapDeleteElem, asm.FnMapPushElem, asm.FnMapPopElem, asm.FnMapPeekElem,
+	asm.FnMapLookupPercpuElem, asm.FnForEachMapElem, asm.FnLoop, asm.FnSpinLock, asm.FnSpinUnlock,
+	asm.FnKtimeGetNs, asm.FnKtimeGetBootNs, asm.FnKtimeGetCoarseNs, asm.FnKtimeGetTaiNs, asm.FnJiffies64,
+	asm.FnGetPrandomU32, asm.FnGetSmpProcessorId, asm.FnGetNumaNodeId,
+	asm.FnTracePrintk, asm.FnSnprintf, asm.FnStrtol, asm.FnStrtoul, asm.FnStrncmp,
+	asm.FnCsumDiff, asm.FnFibLookup, asm.FnCheckMtu, asm.FnXdpGetBuffLen, asm.FnXdpLoadBytes, asm.FnXdpStoreBytes,
+	asm.FnPerfEventOutput, asm.FnRingbufOutput, asm.FnRingbufReserve, asm.FnRingbufSubmit, asm.FnRingbufDiscard, asm.FnRingbufQuery,
 }
 
-var (
-	errRewrites = errors.New("it changes the packet")
-	errOurs     = errors.New("it changes what the gateway says of the packet (nf_packets, nf_counts)")
-)
-
-// permit checks that a function does only what users' functions may, and changes the
-// packet only if it may rewrite. It is sure of that, and refuses what it cannot tell.
-func permit(list asm.Instructions, states []state, rewrite bool) error {
-	for i, s := range states {
-		if !s.reached {
-			continue
-		}
-		err := does(&list[i], &s)
+// permit refuses calls of what no function may call. What a function writes to is compared when it has been asked.
+func permit(list asm.Instructions, rewrite bool) error {
+	for i, ins := range list {
+		helper := asm.BuiltinFunc(ins.Constant)
 		switch {
-		case errors.Is(err, errRewrites) && rewrite:
-		case errors.Is(err, errRewrites):
-			return fmt.Errorf("%w, which takes may: rewrite,%s", err, where(list, i))
-		case err != nil:
-			return fmt.Errorf("%w%s", err, where(list, i))
+		case ins.IsKfuncCall():
+			return fmt.Errorf("it calls %s of the kernel: functions may call helpers only%s", ins.Reference(), where(list, i))
+		case !ins.IsBuiltinCall():
+		case !slices.Contains(helpers, helper):
+			return fmt.Errorf("it calls bpf_%s, which no function may%s", helperName(helper), where(list, i))
+		case helper == asm.FnXdpStoreBytes && !rewrite:
+			return fmt.Errorf("it changes the packet, which takes may: rewrite,%s", where(list, i))
 		}
-	}
-	return nil
-}
-
-// does is what an instruction does that functions may not, or not all.
-func does(ins *asm.Instruction, s *state) error {
-	switch {
-	case ins.OpCode.Class().IsStore() && (!isAtomic(ins) || ins.OpCode.AtomicOp() != loadAcquire):
-		return writes(s.registers[ins.Dst])
-	case ins.IsKfuncCall():
-		return fmt.Errorf("it calls %s of the kernel: functions may call helpers only", ins.Reference())
-	case ins.IsBuiltinCall():
-		return s.calls(asm.BuiltinFunc(ins.Constant))
-	}
-	return nil
-}
-
-// writes is what it means to write to where a register points.
-func writes(to value) error {
-	switch {
-	case to.holds&ourValue != 0:
-		return errOurs
-	case to.holds&aPacket != 0:
-		return errRewrites
-	}
-	return nil
-}
-
-// calls is what it means to call a helper.
-func (s *state) calls(function asm.BuiltinFunc) error {
-	h, known := helpers[function]
-	switch {
-	case !known:
-		return fmt.Errorf("it calls bpf_%s, which no function may", helperName(function))
-	case h.rewrites:
-		return errRewrites
-	}
-	for i, a := range s.registers[asm.R1:][:h.arguments] {
-		if h.writes&(1<<i) == 0 {
-			continue
-		}
-		if err := writes(a); err != nil {
-			return err
-		}
-	}
-	if s.registers[asm.R1].holds&ourMap != 0 && h.arguments > 0 && function != asm.FnMapLookupElem {
-		return errOurs
 	}
 	return nil
 }
