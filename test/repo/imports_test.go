@@ -92,7 +92,7 @@ var mayImport = map[string][]string{
 }
 
 // Tests inside a package may also build packets, lay a lab and ask the daemon.
-var testsMayImport = []string{"api", "client", "events/event", "lab/netns", "lab/packets", "model"}
+var testsMayImport = []string{"api", "client", "events/event", "lab/netns", "lab/packets", "model", "nf/nftest"}
 
 // rooms are what the daemon joins; none knows another.
 var rooms = []string{
@@ -101,7 +101,7 @@ var rooms = []string{
 }
 
 // Scenarios are tried with devices, what a file says with functions, and functions on a bed.
-var testsMayAlsoImport = map[string][]string{"lab/bench/scenario": {"lab/bench/dut"}, "config": {"nf/..."}, "nf/meter": {"nf/..."}, "nf/object": {"nf/nftest"}, "daemon": {"nf/...", "pool"}}
+var testsMayAlsoImport = map[string][]string{"lab/bench/scenario": {"lab/bench/dut"}, "config": {"nf/..."}, "nf/meter": {"nf/..."}, "daemon": {"nf/...", "pool"}}
 
 // Only these load programs and touch maps (rule 1); tests run them, and send floods.
 var mayImportEBPF = []string{"internal/datapath", "internal/nf", "internal/nf/...", "internal/lab/bench/trafficgen", "internal/lab/planes", "test/datapath", "test/e2e"}
