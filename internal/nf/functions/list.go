@@ -2,6 +2,7 @@ package functions
 
 import (
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/connlimit"
 	"github.com/realmgate/realmgate/internal/nf/dnat"
 	"github.com/realmgate/realmgate/internal/nf/dosdenial"
 	"github.com/realmgate/realmgate/internal/nf/filter"
@@ -18,6 +19,7 @@ var All = []nf.Kind{
 	filter.Kind,
 	dosdenial.Kind,
 	ratelimit.Kind,
+	connlimit.Kind,
 	jump.Kind,
 	dnat.Kind,
 	multipath.Kind,
