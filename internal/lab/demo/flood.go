@@ -19,22 +19,22 @@ const (
 )
 
 // Step 6: a function of a chain drops what one source sends too much, and no other's.
-func (at abuse) denyFlood(ctx context.Context) error {
-	at.tell.note("hosta also answers packets, by UDP. The gateway has a chain for that:",
+func (a abuse) denyFlood(ctx context.Context) error {
+	a.tell.note("hosta also answers packets, by UDP. The gateway has a chain for that:",
 		fmt.Sprintf("its function dos-denial lets each source send %d packets a second.", mostEchoes), "")
-	conn, err := at.echo(ctx, at.stranger)
+	conn, err := a.echo(ctx, a.stranger)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	at.tell.say("The stranger asks for %s. hosta answers him.", plain(echoName(at.hosta)))
+	a.tell.say("The stranger asks for %s. hosta answers him.", plain(echoName(a.hosta)))
 	f := beginFlood(conn)
-	err = at.whileFlooded(ctx)
+	err = a.whileFlooded(ctx)
 	f.end()
 	if err != nil {
 		return err
 	}
-	denial, err := at.denial(ctx)
+	denial, err := a.denial(ctx)
 	if err != nil {
 		return err
 	}
@@ -42,11 +42,11 @@ func (at abuse) denyFlood(ctx context.Context) error {
 		return mismatch{"what became of the stranger's packets", "most are dropped, and those not answered",
 			fmt.Sprintf("%d sent, %d answered, %d dropped", sent, f.answered.Load(), denial.Dropped)}
 	}
-	at.tell.say("Of %d packets of his flood, %d were dropped, and %d answered.", f.sent.Load(), denial.Dropped, f.answered.Load())
-	at.tell.see("flood", f.sent.Load())
-	at.tell.see("dropped", denial.Dropped)
-	at.tell.see("answered", f.answered.Load())
-	return at.bothRead(ctx, 2)
+	a.tell.say("Of %d packets of his flood, %d were dropped, and %d answered.", f.sent.Load(), denial.Dropped, f.answered.Load())
+	a.tell.see("flood", f.sent.Load())
+	a.tell.see("dropped", denial.Dropped)
+	a.tell.see("answered", f.answered.Load())
+	return a.bothRead(ctx, 2)
 }
 
 // whileFlooded has ann reach the service that somebody floods.

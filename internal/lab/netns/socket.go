@@ -22,9 +22,9 @@ func (s *sockets) DialContext(ctx context.Context, network, address string) (net
 
 // DialFrom is DialContext with a local address, and port where it is not 0; an
 // invalid local means any.
-func (at *sockets) DialFrom(ctx context.Context, network string, local netip.AddrPort, address string) (net.Conn, error) {
+func (s *sockets) DialFrom(ctx context.Context, network string, local netip.AddrPort, address string) (net.Conn, error) {
 	if _, err := netip.ParseAddrPort(address); err != nil {
-		return nil, fmt.Errorf("dial from %s: %w: only numeric addresses can be reached", at.name, err)
+		return nil, fmt.Errorf("dial from %s: %w: only numeric addresses can be reached", s.name, err)
 	}
 	var dialer net.Dialer
 	if local.IsValid() {
@@ -34,7 +34,7 @@ func (at *sockets) DialFrom(ctx context.Context, network string, local netip.Add
 		}
 	}
 	var connection net.Conn
-	err := at.Do(func() (err error) {
+	err := s.Do(func() (err error) {
 		connection, err = dialer.DialContext(ctx, network, address)
 		return err
 	})
@@ -67,12 +67,12 @@ type Frames struct{ file *os.File }
 
 // Frames opens an interface for sending and receiving frames beside the
 // kernel's own traffic. What the kernel itself sends there is not received.
-func (at *sockets) Frames(ifname string) (*Frames, error) {
+func (s *sockets) Frames(ifname string) (*Frames, error) {
 	fail := func(err error) (*Frames, error) {
-		return nil, fmt.Errorf("open frames on %s in %s: %w", ifname, at.name, err)
+		return nil, fmt.Errorf("open frames on %s in %s: %w", ifname, s.name, err)
 	}
 	var frames *Frames
-	err := at.withLink(ifname, func(link netlink.Link) (err error) {
+	err := s.withLink(ifname, func(link netlink.Link) (err error) {
 		frames, err = openFrames(link)
 		return err
 	})
