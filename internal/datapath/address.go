@@ -13,7 +13,7 @@ type addressEntry = bpfAddress
 // take packets for chains alone, and own those that are a host's alone, next to the outbound addresses; an address may be of the
 // pool and outbound. One that leaves takes no packets any more, not even those of sessions
 // that stand.
-func (d *Datapath) SetAddresses(pool, static []netip.Addr, own ...netip.Addr) error {
+func (d *addressTable) SetAddresses(pool, static []netip.Addr, own ...netip.Addr) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.pool, d.static, d.own = pool, static, own
@@ -21,7 +21,7 @@ func (d *Datapath) SetAddresses(pool, static []netip.Addr, own ...netip.Addr) er
 }
 
 // putAddresses makes the table what it is to be.
-func (d *Datapath) putAddresses() error {
+func (d *addressTable) putAddresses() error {
 	slots, err := d.Slots()
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (d *Datapath) putAddresses() error {
 	return d.refreshOwn()
 }
 
-func (d *Datapath) writeAddress(a netip.Addr, entry addressEntry) error {
+func (d *addressTable) writeAddress(a netip.Addr, entry addressEntry) error {
 	if err := d.objects.AddressTable.Put(networkOrder(a), &entry); err != nil {
 		return fmt.Errorf("tell the data plane of address %s: %w", a, err)
 	}
@@ -82,7 +82,7 @@ func (d *Datapath) writeAddress(a netip.Addr, entry addressEntry) error {
 
 // markLocal notes which of the addresses stand on an interface: there the
 // kernel answers ARP, and its sockets come first.
-func (d *Datapath) markLocal(own map[netip.Addr]bool) error {
+func (d *addressTable) markLocal(own map[netip.Addr]bool) error {
 	for a, entry := range d.known {
 		local := uint8(0)
 		if own[a] {
@@ -100,7 +100,7 @@ func (d *Datapath) markLocal(own map[netip.Addr]bool) error {
 }
 
 // readAddresses learns after an adoption what stands in the table.
-func (d *Datapath) readAddresses() error {
+func (d *addressTable) readAddresses() error {
 	var key uint32
 	var entry addressEntry
 	entries := d.objects.AddressTable.Iterate()

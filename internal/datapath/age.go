@@ -12,7 +12,7 @@ import (
 // Age makes sessions, bindings, known clients and quarantined ports look as if their last
 // packets had come so much earlier. It is for tests of timers, which need not wait then; no
 // packet may pass meanwhile.
-func (d *Datapath) Age(by time.Duration) error {
+func (d *sessionTable) Age(by time.Duration) error {
 	used, err := d.usedRecords()
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func (d *Datapath) Age(by time.Duration) error {
 }
 
 // agePool ages what bindings and known clients remember.
-func (d *Datapath) agePool(back uint32) error {
+func (d *sessionTable) agePool(back uint32) error {
 	var errs []error
 	err := forEach(d.objects.BindingTable, func(slot uint32, b *bpfBinding) {
 		if b.Stamp != 0 {
@@ -56,7 +56,7 @@ func (d *Datapath) agePool(back uint32) error {
 // it whole.
 const endpointPhase = 8 * unsafe.Offsetof(bpfEndpoint{}.Phase)
 
-func (d *Datapath) ageMappings(back uint32) error {
+func (d *sessionTable) ageMappings(back uint32) error {
 	var errs []error
 	err := forAll(d.objects.MappingTable, func(number uint32, block *bpfMappingBlock) {
 		changed := false

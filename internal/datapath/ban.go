@@ -21,7 +21,7 @@ var Forever time.Time
 // PutBans bans remote prefixes, each until then, in the kernel alone. What cannot be
 // put is in the error; all others are in force. Sessions with them are judged again at
 // their next packet.
-func (d *Datapath) PutBans(bans map[netip.Prefix]time.Time) error {
+func (d *banTable) PutBans(bans map[netip.Prefix]time.Time) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if len(bans) == 0 {
@@ -47,7 +47,7 @@ func (d *Datapath) PutBans(bans map[netip.Prefix]time.Time) error {
 
 // SpareUnderBans makes bans of wider prefixes leave out remote prefixes, in the kernel
 // alone, until DeleteBans or PutBans of them. A ban of one of them ends.
-func (d *Datapath) SpareUnderBans(prefixes []netip.Prefix) error {
+func (d *banTable) SpareUnderBans(prefixes []netip.Prefix) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	for _, p := range prefixes {
@@ -64,14 +64,14 @@ func (d *Datapath) SpareUnderBans(prefixes []netip.Prefix) error {
 }
 
 // JudgeAgain makes every session be judged at its next packet.
-func (d *Datapath) JudgeAgain() error {
+func (d *banTable) JudgeAgain() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	return d.judgeAgain(0)
 }
 
 // DeleteBans ends bans.
-func (d *Datapath) DeleteBans(prefixes []netip.Prefix) error {
+func (d *banTable) DeleteBans(prefixes []netip.Prefix) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	for _, p := range prefixes {
@@ -82,7 +82,7 @@ func (d *Datapath) DeleteBans(prefixes []netip.Prefix) error {
 	return nil
 }
 
-func (d *Datapath) deleteBan(p netip.Prefix) error {
+func (d *banTable) deleteBan(p netip.Prefix) error {
 	if !p.Addr().Is4() {
 		key := bannedKey6(p)
 		return missingIsFine(d.objects.BannedPrefixes6.Delete(&key))
@@ -103,7 +103,7 @@ func missingIsFine(err error) error {
 }
 
 // Banned lists what is banned in the kernel, or spared under bans.
-func (d *Datapath) Banned() (list []netip.Prefix, err error) {
+func (d *banTable) Banned() (list []netip.Prefix, err error) {
 	var address uint32
 	var key bpfBanned
 	var key6 bpfBanned6
@@ -125,7 +125,7 @@ func (d *Datapath) Banned() (list []netip.Prefix, err error) {
 }
 
 // putBan puts a ban where there is room for it, and there alone.
-func (d *Datapath) putBan(p netip.Prefix, end uint64) (kind bpfBanning, err error) {
+func (d *banTable) putBan(p netip.Prefix, end uint64) (kind bpfBanning, err error) {
 	if p.IsSingleIP() && p.Addr().Is4() {
 		key := bannedKey(p)
 		err = d.objects.BannedAddresses.Put(key.Address, end)
@@ -139,7 +139,7 @@ func (d *Datapath) putBan(p netip.Prefix, end uint64) (kind bpfBanning, err erro
 	return d.putInTrie(p, end)
 }
 
-func (d *Datapath) putInTrie(p netip.Prefix, end uint64) (kind bpfBanning, err error) {
+func (d *banTable) putInTrie(p netip.Prefix, end uint64) (kind bpfBanning, err error) {
 	if !p.Addr().Is4() {
 		key := bannedKey6(p)
 		return bpfBanningBANNING_IPV6, d.objects.BannedPrefixes6.Put(&key, end)
@@ -172,7 +172,7 @@ func addressOf6(a bpfIn6) netip.Addr {
 // judgeAgain makes every session be judged at its next packet, by the same policy: the
 // next generation of the same parity has the same settings and chains. Bans of these
 // kinds are looked for from now on; where all are of IPv6 nothing is judged again.
-func (d *Datapath) judgeAgain(kinds bpfBanning) error {
+func (d *banTable) judgeAgain(kinds bpfBanning) error {
 	var control bpfControl
 	if err := d.objects.ControlTable.Lookup(uint32(0), &control); err != nil {
 		return fmt.Errorf("read the generation in force: %w", err)

@@ -36,7 +36,7 @@ func numberOf(id uint64) uint32 { return uint32(id >> 32) }
 func bindingID(slot, number uint32) uint64 { return uint64(number)<<32 | uint64(slot-1) }
 
 // Bind installs the binding, then its ports; on error nothing is left of it.
-func (d *Datapath) Bind(b Binding) error {
+func (d *bindingTable) Bind(b Binding) error {
 	request := bpfBindingRequest{Slot: slotOf(b.ID)}
 	request.Binding.Number, request.Binding.Name = numberOf(b.ID), b.Name
 	request.Binding.Address, request.Binding.Host = networkOrder(b.Address), networkOrder(b.Host)
@@ -58,7 +58,7 @@ func (d *Datapath) Bind(b Binding) error {
 
 // Rebind gives a binding that stands other ports: those that stay are never away. On error
 // it has those that it had.
-func (d *Datapath) Rebind(b Binding) error {
+func (d *bindingTable) Rebind(b Binding) error {
 	have := d.bound.of(slotOf(b.ID))
 	wanted := make(map[model.Port]bool, len(b.Ports))
 	var added []model.Port
@@ -88,7 +88,7 @@ func (d *Datapath) Rebind(b Binding) error {
 
 // Unbind takes the binding's ports away and closes it: its reservations claim nothing any
 // more, nor is a client of it known. Its sessions go on.
-func (d *Datapath) Unbind(id uint64) error {
+func (d *bindingTable) Unbind(id uint64) error {
 	var errs []error
 	for p := range d.bound.of(slotOf(id)) {
 		errs = append(errs, d.unbindPort(id, p))
@@ -100,7 +100,7 @@ func (d *Datapath) Unbind(id uint64) error {
 
 // BindingUse tells when a session of the binding was opened or ended last, and how many
 // stand. Zero and 0 for one that the data plane does not know.
-func (d *Datapath) BindingUse(id uint64) (used model.Instant, sessions int) {
+func (d *bindingTable) BindingUse(id uint64) (used model.Instant, sessions int) {
 	var b bpfBinding
 	if d.objects.BindingTable.Lookup(slotOf(id), &b) != nil || b.Number != numberOf(id) {
 		return 0, 0
@@ -121,14 +121,14 @@ func usedAt(stamp uint32) model.Instant {
 
 // SlotVacant reports whether a slot may be used again: no session of its last binding is in
 // the tables, be it ended.
-func (d *Datapath) SlotVacant(slot uint32) bool {
+func (d *bindingTable) SlotVacant(slot uint32) bool {
 	var b bpfBinding
 	return d.objects.BindingTable.Lookup(slot+1, &b) == nil && b.Open == 0 && b.Records == 0
 }
 
 // Bindings reads all bindings back whose slot was not used again, with their ports, for
 // adoption.
-func (d *Datapath) Bindings() ([]Binding, error) {
+func (d *bindingTable) Bindings() ([]Binding, error) {
 	var found []Binding
 	err := forEach(d.objects.BindingTable, func(slot uint32, b *bpfBinding) {
 		if b.Number != 0 {
@@ -138,7 +138,7 @@ func (d *Datapath) Bindings() ([]Binding, error) {
 	return found, err
 }
 
-func (d *Datapath) bindingOf(slot uint32, b *bpfBinding) Binding {
+func (d *core) bindingOf(slot uint32, b *bpfBinding) Binding {
 	binding := Binding{
 		ID: bindingID(slot, b.Number), Address: addressOf(b.Address), Host: addressOf(b.Host), Name: b.Name,
 		Used: usedAt(b.Stamp), Answered: usedAt(b.Answered), Sessions: int(b.Sessions), Open: b.Open != 0,
@@ -150,7 +150,7 @@ func (d *Datapath) bindingOf(slot uint32, b *bpfBinding) Binding {
 }
 
 // bindingNumbers are the numbers of all slots' bindings.
-func (d *Datapath) bindingNumbers() ([]uint32, error) {
+func (d *core) bindingNumbers() ([]uint32, error) {
 	numbers := make([]uint32, d.layout.Bindings+1)
 	err := forEach(d.objects.BindingTable, func(slot uint32, b *bpfBinding) { numbers[slot] = b.Number })
 	return numbers, err

@@ -24,7 +24,7 @@ type boundPorts struct {
 }
 
 // readBoundPorts fills it from the table.
-func (d *Datapath) readBoundPorts() error {
+func (d *bindingTable) readBoundPorts() error {
 	d.bound.used = map[uint32]map[model.Port]uint32{}
 	return forEach(d.objects.BoundPortTable, func(entry uint32, p *bpfBoundPort) {
 		if p.Number == 0 {
@@ -53,7 +53,7 @@ func (b *boundPorts) of(binding uint32) map[model.Port]uint32 {
 	return maps.Clone(b.used[binding])
 }
 
-func (d *Datapath) bindPort(b *Binding, p model.Port) error {
+func (d *bindingTable) bindPort(b *Binding, p model.Port) error {
 	d.bound.mutex.Lock()
 	defer d.bound.mutex.Unlock()
 	if len(d.bound.free) == 0 {
@@ -74,7 +74,7 @@ func (d *Datapath) bindPort(b *Binding, p model.Port) error {
 	return nil
 }
 
-func (d *Datapath) unbindPort(id uint64, p model.Port) error {
+func (d *bindingTable) unbindPort(id uint64, p model.Port) error {
 	d.bound.mutex.Lock()
 	defer d.bound.mutex.Unlock()
 	request := bpfBindingRequest{Slot: d.bound.used[slotOf(id)][p]}

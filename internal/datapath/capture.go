@@ -31,7 +31,7 @@ type Capture struct {
 
 // Captures opens the stream of copies; WatchFunctions says of what. There is one at a
 // time, and it ends with StopCaptures.
-func (d *Datapath) Captures() (*Events[Capture], error) {
+func (d *policyTable) Captures() (*Events[Capture], error) {
 	ring, err := ebpf.NewMap(&ebpf.MapSpec{Name: "capture_ring", Type: ebpf.RingBuf, MaxEntries: captureRing})
 	if err != nil {
 		return nil, fmt.Errorf("make room for what is captured: %w", err)
@@ -48,7 +48,7 @@ func (d *Datapath) Captures() (*Events[Capture], error) {
 }
 
 // StopCaptures ends the copying, also what an earlier daemon began.
-func (d *Datapath) StopCaptures() error {
+func (d *policyTable) StopCaptures() error {
 	err := d.objects.CaptureRings.Delete(uint32(0))
 	if errors.Is(err, ebpf.ErrKeyNotExist) {
 		err = nil
@@ -58,7 +58,7 @@ func (d *Datapath) StopCaptures() error {
 
 // WatchFunctions tells the programs how many bytes are wanted of the packets that each
 // function, by its number, tells to copy; of others none are.
-func (d *Datapath) WatchFunctions(snaps map[uint32]uint32) error {
+func (d *policyTable) WatchFunctions(snaps map[uint32]uint32) error {
 	keys, values := make([]uint32, MostCounts), make([]uint32, MostCounts)
 	for i := range keys {
 		keys[i], values[i] = uint32(i), snaps[uint32(i)]

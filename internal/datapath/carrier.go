@@ -31,7 +31,7 @@ const (
 
 // carrierNames are the first that are free, or the instance's of an earlier daemon, which its
 // alias tells.
-func (d *Datapath) carrierNames() (near, far string, found bool) {
+func (d *carrierSet) carrierNames() (near, far string, found bool) {
 	for number := 0; ; number++ {
 		near, far = fmt.Sprintf("rgfrag%d", number), fmt.Sprintf("rgfrag%dp", number)
 		iface, err := netlink.LinkByName(near)
@@ -44,13 +44,13 @@ func (d *Datapath) carrierNames() (near, far string, found bool) {
 	}
 }
 
-func (d *Datapath) carrierAlias() string {
+func (d *carrierSet) carrierAlias() string {
 	return "realmgate " + d.options.Instance + ": fragments"
 }
 
 // followCarrier has the pair there, and its program at the far end. Without it early fragments
 // are dropped, and all else goes on.
-func (d *Datapath) followCarrier() {
+func (d *carrierSet) followCarrier() {
 	err := d.keepCarrier()
 	if err == nil {
 		d.carrier.failed = false
@@ -63,7 +63,7 @@ func (d *Datapath) followCarrier() {
 	_ = d.objects.CarrierTable.Put(uint32(0), uint32(0))
 }
 
-func (d *Datapath) keepCarrier() error {
+func (d *carrierSet) keepCarrier() error {
 	nearName, farName, found := d.carrierNames()
 	if !found {
 		if err := d.makeCarrier(nearName, farName); err != nil {
@@ -86,7 +86,7 @@ func (d *Datapath) keepCarrier() error {
 
 // makeCarrier makes the pair: it speaks neither ARP nor IPv6, and forwards what is left to the
 // kernel as the gateway's interfaces do.
-func (d *Datapath) makeCarrier(near, far string) error {
+func (d *carrierSet) makeCarrier(near, far string) error {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name, attributes.MTU, attributes.Alias = near, carrierMTU, d.carrierAlias()
 	queues := min(runtime.NumCPU(), carrierQueues)
@@ -108,7 +108,7 @@ func (d *Datapath) makeCarrier(near, far string) error {
 }
 
 // useCarrier prepares both ends, attaches the program and tells the others.
-func (d *Datapath) useCarrier(near, far netlink.Link) error {
+func (d *carrierSet) useCarrier(near, far netlink.Link) error {
 	for _, end := range []netlink.Link{far, near} { // the near end looks at the other when it comes up: without GRO it takes no frames
 		name := end.Attrs().Name
 		_ = os.WriteFile(filepath.Join("/proc/sys/net/ipv6/conf", name, "disable_ipv6"), []byte("1"), 0) // there may be no IPv6
@@ -138,7 +138,7 @@ func (d *Datapath) useCarrier(near, far netlink.Link) error {
 var carried = place{attach: ebpf.AttachTCXIngress, parent: netlink.HANDLE_MIN_INGRESS, first: true, pins: "carrier_"}
 
 // attachCarrier attaches the program to the far end, in the place of an earlier daemon's.
-func (d *Datapath) attachCarrier(name string, ifindex int) (err error) {
+func (d *carrierSet) attachCarrier(name string, ifindex int) (err error) {
 	if d.carrier.hold != nil {
 		_ = d.carrier.hold.remove()
 		d.carrier.hold = nil
@@ -163,7 +163,7 @@ func (d *Datapath) attachCarrier(name string, ifindex int) (err error) {
 }
 
 // closeCarrier gives the pair up; keep leaves it at work.
-func (d *Datapath) closeCarrier(keep bool) error {
+func (d *carrierSet) closeCarrier(keep bool) error {
 	errs := []error{d.carrierProgram.Close()}
 	if d.carrier.hold != nil {
 		errs = append(errs, d.carrier.hold.keep())

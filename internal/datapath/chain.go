@@ -55,7 +55,7 @@ type NextChains struct {
 // MakeChains makes the chains of the next generation for SetPolicy: what takes long
 // happens here, and nothing changes. build may be nil, and then no chains come of it.
 // The caller closes them, whether they came into force or not.
-func (d *Datapath) MakeChains(build BuildChains) (*NextChains, error) {
+func (d *policyTable) MakeChains(build BuildChains) (*NextChains, error) {
 	if build == nil {
 		return nil, nil
 	}
@@ -85,7 +85,7 @@ func (c *NextChains) Close() {
 }
 
 // putChains puts the chains of the next generation beside those in force.
-func (d *Datapath) putChains(next uint32, c *NextChains) error {
+func (d *policyTable) putChains(next uint32, c *NextChains) error {
 	if (c.generation^next)&1 != 0 { // bans came between, two generations each, or another policy
 		return fmt.Errorf("the chains were made for generation %d, and the next is %d", c.generation, next)
 	}
@@ -126,7 +126,7 @@ func chainsOf(generation uint32) (first uint32, places [3]bpfProgram) {
 }
 
 // dropChains removes the chains of a generation that no packet is judged by any more.
-func (d *Datapath) dropChains(generation uint32) error {
+func (d *policyTable) dropChains(generation uint32) error {
 	for _, f := range d.forms {
 		if err := f.dropChains(generation); err != nil {
 			return fmt.Errorf("remove the chains of generation %d: %w", generation, err)
@@ -155,7 +155,7 @@ func (f *form) dropChains(generation uint32) error {
 
 // grace waits until no packet is under way that began before: the kernel does so when
 // a map within a map is replaced.
-func (d *Datapath) grace() error {
+func (d *policyTable) grace() error {
 	if err := d.graceful.Put(uint32(0), d.objects.ControlTable); err != nil {
 		return fmt.Errorf("wait for the packets under way: %w", err)
 	}
@@ -163,7 +163,7 @@ func (d *Datapath) grace() error {
 }
 
 // newGrace makes the map of maps that grace replaces one in.
-func (d *Datapath) newGrace() (err error) {
+func (d *policyTable) newGrace() (err error) {
 	inner := &ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: d.objects.ControlTable.ValueSize(), MaxEntries: 1, Flags: d.objects.ControlTable.Flags()}
 	d.graceful, err = ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.ArrayOfMaps, KeySize: 4, ValueSize: 4, MaxEntries: 1, InnerMap: inner})
 	if err != nil {
@@ -180,7 +180,7 @@ type Count struct {
 }
 
 // Counts returns what each function has done since ClearCount, by number.
-func (d *Datapath) Counts() ([]Count, error) {
+func (d *policyTable) Counts() ([]Count, error) {
 	var each []bpfNfCounters // of each CPU
 	if err := d.objects.NfCounts.Lookup(uint32(0), &each); err != nil {
 		return nil, fmt.Errorf("read the counts of functions: %w", err)
@@ -202,7 +202,7 @@ func (d *Datapath) Counts() ([]Count, error) {
 }
 
 // ClearCount begins the counts of a function anew.
-func (d *Datapath) ClearCount(number uint32) error {
+func (d *policyTable) ClearCount(number uint32) error {
 	request := bpfCountRequest{Function: number, Cpus: uint32(ebpf.MustPossibleCPU())}
 	if _, err := d.objects.ClearCount.Run(&ebpf.RunOptions{Context: &request}); err != nil {
 		return fmt.Errorf("clear the counts of function %d: %w", number, err)

@@ -11,7 +11,7 @@ import (
 
 // ChainMemory is what the programs of the chains in force take, with the tables that
 // only they use, in bytes, as the kernel accounts for it.
-func (d *Datapath) ChainMemory() (uint64, error) {
+func (d *policyTable) ChainMemory() (uint64, error) {
 	var control bpfControl
 	if err := d.objects.ControlTable.Lookup(uint32(0), &control); err != nil {
 		return 0, fmt.Errorf("read the generation in force: %w", err)

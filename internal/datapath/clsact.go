@@ -17,7 +17,7 @@ import (
 // filter is a program as kernels without tcx have it: a filter of clsact. It outlives the daemon
 // by itself; what is pinned tells the next one of it.
 type filter struct {
-	data  *Datapath
+	data  *filterSet
 	at    place
 	name  string // of the interface, as it was attached to
 	index int
@@ -53,7 +53,7 @@ func (f *filter) spec(program *ebpf.Program) *netlink.BpfFilter {
 }
 
 // filter attaches a program by one, in the place of an earlier daemon's.
-func (d *Datapath) filter(at place, name string, ifindex int, program *ebpf.Program) (hold, error) {
+func (d *filterSet) filter(at place, name string, ifindex int, program *ebpf.Program) (hold, error) {
 	f := &filter{d, at, name, ifindex}
 	err := netlink.QdiscAdd(clsact(ifindex))
 	if err == nil {
@@ -128,10 +128,10 @@ func (f *filter) remove() error {
 	return netlink.QdiscDel(clsact(f.index))
 }
 
-func (d *Datapath) clsactPin(index int) string { return d.pinPath(fmt.Sprint(clsactPrefix, index)) }
+func (d *filterSet) clsactPin(index int) string { return d.pinPath(fmt.Sprint(clsactPrefix, index)) }
 
 // markClsact notes that an interface's clsact is of our making: the kernel does not say whose it is.
-func (d *Datapath) markClsact(index int) error {
+func (d *filterSet) markClsact(index int) error {
 	d.clsact[index] = true
 	if err := notePinned(d.egress.programs.GatewayEgress, d.clsactPin(index)); err != nil {
 		return fmt.Errorf("note that it is ours: %w", err)
@@ -139,7 +139,7 @@ func (d *Datapath) markClsact(index int) error {
 	return nil
 }
 
-func (d *Datapath) madeClsact(index int) bool {
+func (d *filterSet) madeClsact(index int) bool {
 	if path := d.clsactPin(index); path != "" {
 		_, err := os.Stat(path)
 		return err == nil
@@ -147,7 +147,7 @@ func (d *Datapath) madeClsact(index int) bool {
 	return d.clsact[index]
 }
 
-func (d *Datapath) unmarkClsact(index int) {
+func (d *filterSet) unmarkClsact(index int) {
 	delete(d.clsact, index)
 	if path := d.clsactPin(index); path != "" {
 		_ = os.Remove(path)
@@ -155,7 +155,7 @@ func (d *Datapath) unmarkClsact(index int) {
 }
 
 // leftFilters are those of a place that are pinned, and still there.
-func (d *Datapath) leftFilters(at place) (list []*filter) {
+func (d *filterSet) leftFilters(at place) (list []*filter) {
 	if d.directory == "" {
 		return nil
 	}

@@ -28,7 +28,7 @@ func enumNames(spec *ebpf.CollectionSpec, name, prefix string) []string {
 
 // Reasons lists every reason in the order of its number, without the first,
 // "none", and the last, "max".
-func (d *Datapath) Reasons() []model.Reason {
+func (d *core) Reasons() []model.Reason {
 	list := make([]model.Reason, 0, len(d.reasons))
 	for _, name := range d.reasons[1 : len(d.reasons)-1] {
 		list = append(list, model.Reason(name))
@@ -37,7 +37,7 @@ func (d *Datapath) Reasons() []model.Reason {
 }
 
 // Counters returns how many packets ended with each reason.
-func (d *Datapath) Counters() (map[model.Reason]uint64, error) {
+func (d *core) Counters() (map[model.Reason]uint64, error) {
 	counts := make(map[model.Reason]uint64, len(d.reasons))
 	for number := 1; number < len(d.reasons)-1; number++ {
 		sum, err := sumOf(d.objects.ReasonCounters, uint32(number))
@@ -92,7 +92,7 @@ type Usage struct {
 }
 
 // Usage counts what is in use.
-func (d *Datapath) Usage() (Usage, error) {
+func (d *core) Usage() (Usage, error) {
 	var sums [bpfStatisticSTATISTIC_MAX]uint64
 	for i := range sums {
 		sum, err := sumOf(d.objects.Statistics, uint32(i))
@@ -125,7 +125,7 @@ func (d *Datapath) Usage() (Usage, error) {
 }
 
 // Memory is the size of all tables in bytes, as the kernel accounts for it.
-func (d *Datapath) Memory() (uint64, error) {
+func (d *core) Memory() (uint64, error) {
 	return memoryOf(slices.Collect(maps.Values(d.tables()))...)
 }
 

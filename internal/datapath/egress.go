@@ -30,7 +30,7 @@ type guard struct {
 var leaving = place{attach: ebpf.AttachTCXEgress, parent: netlink.HANDLE_MIN_EGRESS, pins: "egress_"}
 
 // loadEgress loads the program over the tables of the data plane.
-func (d *Datapath) loadEgress() error {
+func (d *guardSet) loadEgress() error {
 	spec, err := egressSpec()
 	if err != nil {
 		return fmt.Errorf("read the compiled guard of the way out: %w", err)
@@ -51,7 +51,7 @@ func (d *Datapath) loadEgress() error {
 }
 
 // followEgress has the guard on every public interface that there is, and on no other.
-func (d *Datapath) followEgress() error {
+func (d *guardSet) followEgress() error {
 	wanted := map[string]int{} // 0: it is not there
 	for _, p := range d.ports {
 		if p.side != bpfSideSIDE_PUBLIC {
@@ -78,7 +78,7 @@ func (d *Datapath) followEgress() error {
 }
 
 // guardInterface attaches the guard, in the place of an earlier daemon's if there is one.
-func (d *Datapath) guardInterface(name string, index int) error {
+func (d *guardSet) guardInterface(name string, index int) error {
 	program := d.egress.programs.GatewayEgress
 	hold := d.adoptGuard(name, index)
 	if hold == nil {
@@ -92,7 +92,7 @@ func (d *Datapath) guardInterface(name string, index int) error {
 }
 
 // adoptGuard takes over the link that an earlier daemon left on the interface.
-func (d *Datapath) adoptGuard(name string, index int) hold {
+func (d *guardSet) adoptGuard(name string, index int) hold {
 	if d.directory == "" {
 		return nil
 	}
@@ -110,14 +110,14 @@ func (d *Datapath) adoptGuard(name string, index int) hold {
 }
 
 // unguard takes the guard off an interface that is not the gateway's, or not there any more.
-func (d *Datapath) unguard(index int) error {
+func (d *guardSet) unguard(index int) error {
 	g := d.egress.guards[index]
 	delete(d.egress.guards, index)
 	return g.remove()
 }
 
 // discardGuards takes off what an earlier daemon attached to interfaces that are no public ones any more.
-func (d *Datapath) discardGuards(wanted map[string]int) error {
+func (d *guardSet) discardGuards(wanted map[string]int) error {
 	if d.directory == "" {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (d *Datapath) discardGuards(wanted map[string]int) error {
 }
 
 // closeEgress gives the guards up; keep leaves them at work.
-func (d *Datapath) closeEgress(keep bool) error {
+func (d *guardSet) closeEgress(keep bool) error {
 	var errs []error
 	for index, g := range d.egress.guards {
 		if keep {

@@ -21,7 +21,7 @@ const endTries = 100
 // whose time is over: what they hold is free, ports of datagrams begin their
 // quarantine, and reservations hear of it. A session that is opened meanwhile may
 // stay. On return the records can be used again.
-func (d *Datapath) EndAll() (n int, err error) {
+func (d *sessionTable) EndAll() (n int, err error) {
 	d.sweeping.Lock()
 	defer d.sweeping.Unlock()
 	var ended atomic.Int64
@@ -66,7 +66,7 @@ func inChunks(last uint32, visit func(first, count uint32) (visited uint32, err 
 }
 
 // EndSessions ends at once the sessions that are wanted, as EndAll does.
-func (d *Datapath) EndSessions(wanted func(Session) bool) (n int, err error) {
+func (d *sessionTable) EndSessions(wanted func(Session) bool) (n int, err error) {
 	d.sweeping.Lock()
 	defer d.sweeping.Unlock()
 	var failed error
@@ -82,7 +82,7 @@ func (d *Datapath) EndSessions(wanted func(Session) bool) (n int, err error) {
 }
 
 // endBy ends the sessions by an outbound address that is answered for no longer.
-func (d *Datapath) endBy(address netip.Addr) (n int, err error) {
+func (d *sessionTable) endBy(address netip.Addr) (n int, err error) {
 	d.sweeping.Lock()
 	defer d.sweeping.Unlock()
 	var ended atomic.Int64
@@ -97,7 +97,7 @@ func (d *Datapath) endBy(address netip.Addr) (n int, err error) {
 
 // end ends sessions, again where their stripes were held. The answer counts all
 // that ended.
-func (d *Datapath) end(request bpfSweepRequest) (done bpfSweepRequest, err error) {
+func (d *sessionTable) end(request bpfSweepRequest) (done bpfSweepRequest, err error) {
 	request.Table = uint32(bpfSweepTableSWEEP_END)
 	freed := uint32(0)
 	for range endTries {
@@ -119,7 +119,7 @@ func (d *Datapath) end(request bpfSweepRequest) (done bpfSweepRequest, err error
 
 // reuse makes the records of n sessions that were ended usable at once: when all
 // programs have ended that may have found one of them, a sweep gives them back.
-func (d *Datapath) reuse(n int) error {
+func (d *sessionTable) reuse(n int) error {
 	if n == 0 {
 		return nil
 	}

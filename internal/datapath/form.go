@@ -68,7 +68,7 @@ func (o *objects) Close() error {
 var ofTCX = map[string]string{"programs": "tcx_programs", "chains": "tcx_chains"}
 
 // load creates or adopts the tables, and loads what the daemon runs over them.
-func (d *Datapath) load(spec *ebpf.CollectionSpec) error {
+func (d *programSet) load(spec *ebpf.CollectionSpec) error {
 	options := ebpf.CollectionOptions{}
 	if d.directory != "" {
 		options.Maps.PinPath = d.directory
@@ -93,7 +93,7 @@ func pinByName(spec *ebpf.CollectionSpec) {
 }
 
 // shared has a form take over the tables that there are, but its own.
-func (d *Datapath) shared(spec *ebpf.CollectionSpec, own map[string]string) map[string]*ebpf.Map {
+func (d *programSet) shared(spec *ebpf.CollectionSpec, own map[string]string) map[string]*ebpf.Map {
 	tables := map[string]*ebpf.Map{}
 	for name, table := range d.tables() {
 		if spec.Maps[name] != nil && own[name] == "" {
@@ -104,7 +104,7 @@ func (d *Datapath) shared(spec *ebpf.CollectionSpec, own map[string]string) map[
 	return tables
 }
 
-func (d *Datapath) notLoaded(err error) error {
+func (d *programSet) notLoaded(err error) error {
 	var verifier *ebpf.VerifierError
 	if errors.As(err, &verifier) {
 		return fmt.Errorf("the kernel refuses the programs (6.1 or newer is needed): %w", err)
@@ -114,7 +114,7 @@ func (d *Datapath) notLoaded(err error) error {
 
 // loadTCX makes what the form for socket buffers has besides, and loads the program that
 // releases fragments.
-func (d *Datapath) loadTCX(options ebpf.CollectionOptions) error {
+func (d *programSet) loadTCX(options ebpf.CollectionOptions) error {
 	spec, err := tcxSpec()
 	if err != nil {
 		return fmt.Errorf("read the compiled programs for socket buffers: %w", err)
@@ -150,7 +150,7 @@ func (d *Datapath) loadTCX(options ebpf.CollectionOptions) error {
 }
 
 // loaded are the form's entries, which it loads where nobody has needed them yet.
-func (d *Datapath) loaded(mode Mode) (*entries, error) {
+func (d *programSet) loaded(mode Mode) (*entries, error) {
 	f := d.forms[mode]
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -187,7 +187,7 @@ func (d *Datapath) loaded(mode Mode) (*entries, error) {
 }
 
 // entry is the program that is attached to an interface of the side.
-func (d *Datapath) entry(mode Mode, side bpfSide, bare bool) (*ebpf.Program, error) {
+func (d *programSet) entry(mode Mode, side bpfSide, bare bool) (*ebpf.Program, error) {
 	e, err := d.loaded(mode)
 	switch {
 	case err != nil:
@@ -207,7 +207,7 @@ func (e *entries) close() error {
 }
 
 // closeForms lets go what load has made.
-func (d *Datapath) closeForms() error {
+func (d *programSet) closeForms() error {
 	var errs []error
 	for _, f := range d.forms {
 		if f.entries != nil {

@@ -58,7 +58,7 @@ type place struct {
 
 // attachBuffers attaches a program at traffic control and pins it: by a link, or in an old kernel by a filter, in the place of
 // an earlier daemon's.
-func (d *Datapath) attachBuffers(at place, name string, ifindex int, program *ebpf.Program) (hold, error) {
+func (d *filterSet) attachBuffers(at place, name string, ifindex int, program *ebpf.Program) (hold, error) {
 	if d.old {
 		return d.filter(at, name, ifindex, program)
 	}

@@ -13,19 +13,19 @@ const (
 )
 
 // homes is homes_inside of bpf/conntrack/home.h: where a session may stand.
-func (d *Datapath) homes(s *bpfSession) (first, second uint32) {
+func (d *shareTable) homes(s *bpfSession) (first, second uint32) {
 	hash := d.hash(uint64(d.groupOf(s.PrivateAddress))<<32|uint64(s.RemoteAddress), uint64(s.PrivatePort)<<32|uint64(s.RemotePort)<<16|uint64(s.Protocol)<<8)
 	first = uint32(hash >> 32 * uint64(d.layout.Capacity/homeRecords+1) >> 32)
 	return first, first ^ (uint32(hash)%pageHomes | 1)
 }
 
 // groupOf is group_of of bpf/nat/slot.h.
-func (d *Datapath) groupOf(private uint32) uint32 {
+func (d *shareTable) groupOf(private uint32) uint32 {
 	return uint32(groupOfShare(d.shareOf(private), int(d.layout.Groups)))
 }
 
 // hash is hash_words of bpf/conntrack/index.h.
-func (d *Datapath) hash(a, b uint64) uint64 {
+func (d *core) hash(a, b uint64) uint64 {
 	h := (a ^ d.layout.Seed[0]) * 0x9fb21c651e98df25
 	h ^= h >> 32
 	h = (h + (b ^ d.layout.Seed[1])) * 0xd6e8feb86659fd93
@@ -35,7 +35,7 @@ func (d *Datapath) hash(a, b uint64) uint64 {
 }
 
 // usedRecords lists the session records that are not free.
-func (d *Datapath) usedRecords() ([]uint32, error) {
+func (d *core) usedRecords() ([]uint32, error) {
 	table := d.objects.SessionBitmap
 	memory, err := table.Memory()
 	if err != nil {

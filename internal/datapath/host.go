@@ -83,7 +83,7 @@ func writeHost(name string, wanted bpfHostSettings) error {
 
 // prepareHost remembers the interface's settings and sets ours. Call it after
 // the program is attached.
-func (d *Datapath) prepareHost(name string, ifindex int) error {
+func (d *hostKeeper) prepareHost(name string, ifindex int) error {
 	if err := d.rememberHost(name, ifindex); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (d *Datapath) prepareHost(name string, ifindex int) error {
 
 // rememberHost keeps the settings that the interface had before the first change,
 // in a table that is pinned with the programs.
-func (d *Datapath) rememberHost(name string, ifindex int) error {
+func (d *hostKeeper) rememberHost(name string, ifindex int) error {
 	var before bpfHostSettings
 	err := d.objects.HostTable.Lookup(uint32(ifindex), &before)
 	if errors.Is(err, ebpf.ErrKeyNotExist) {
@@ -109,7 +109,7 @@ func (d *Datapath) rememberHost(name string, ifindex int) error {
 
 // keepHost sets our settings again if somebody changed them: writing
 // net.ipv4.ip_forward, for one, resets the forwarding of every interface.
-func (d *Datapath) keepHost(name string) error {
+func (d *hostKeeper) keepHost(name string) error {
 	now, err := readHost(name)
 	if err != nil || now == hostWanted {
 		return err
@@ -139,7 +139,7 @@ func restoreInterface(table *ebpf.Map, ifindex uint32) error {
 }
 
 // restoreHost puts back what any daemon of this instance changed.
-func (d *Datapath) restoreHost() error {
+func (d *hostKeeper) restoreHost() error {
 	var changed []uint32
 	var ifindex uint32
 	var settings bpfHostSettings

@@ -45,7 +45,7 @@ var ErrSum = errors.New("the sum beside the frame is not the frame's")
 // interface, and returns what it said and made of the frame. Nothing is sent;
 // sessions are opened as by real packets. It must run in the gateway's network
 // namespace.
-func (d *Datapath) Inject(in Injected) (Action, []byte, error) {
+func (d *programSet) Inject(in Injected) (Action, []byte, error) {
 	mode, side := in.Mode, bpfSideSIDE_PRIVATE
 	if mode == "" {
 		mode = XDP

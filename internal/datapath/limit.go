@@ -79,7 +79,7 @@ func (s Subscriber) Ports(protocol model.Protocol) int {
 }
 
 // Subscribers lists the hosts inside that have something open.
-func (d *Datapath) Subscribers() (map[netip.Addr]Subscriber, error) {
+func (d *sessionTable) Subscribers() (map[netip.Addr]Subscriber, error) {
 	list := map[netip.Addr]Subscriber{}
 	err := forAll(d.objects.SubscriberTable, func(_ uint32, bucket *bpfTallyBucket) {
 		for _, t := range bucket.Tally {
@@ -102,10 +102,10 @@ func (d *Datapath) Subscribers() (map[netip.Addr]Subscriber, error) {
 }
 
 // Remotes lists the remote addresses that have sessions from outside open, and how many.
-func (d *Datapath) Remotes() (map[netip.Addr]int, error) { return tallies(d.objects.RemoteTable) }
+func (d *sessionTable) Remotes() (map[netip.Addr]int, error) { return tallies(d.objects.RemoteTable) }
 
 // led lists the hosts that dnat or 1:1 leads to, and how many sessions from outside they have.
-func (d *Datapath) led() (map[netip.Addr]int, error) { return tallies(d.objects.LedTable) }
+func (d *sessionTable) led() (map[netip.Addr]int, error) { return tallies(d.objects.LedTable) }
 
 func tallies(table *ebpf.Map) (map[netip.Addr]int, error) {
 	list := map[netip.Addr]int{}

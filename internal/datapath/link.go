@@ -60,7 +60,7 @@ func isNative(ifindex int) bool {
 
 // discardPorts detaches what an earlier daemon attached to interfaces that are
 // not the gateway's any more.
-func (d *Datapath) discardPorts() error {
+func (d *filterSet) discardPorts() error {
 	if d.directory == "" {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (d *Datapath) discardPorts() error {
 // restoreDiscarded puts back the settings of the interfaces to which a data plane
 // that cannot be adopted is attached. What it changed in another network
 // namespace is out of reach.
-func (d *Datapath) restoreDiscarded() error {
+func (d *filterSet) restoreDiscarded() error {
 	table, err := ebpf.LoadPinnedMap(filepath.Join(d.directory, "host_table"), nil)
 	if err != nil {
 		return nil //nolint:nilerr // nothing is remembered

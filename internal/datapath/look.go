@@ -12,7 +12,7 @@ import (
 )
 
 // IsBanned reports whether packets from and to a remote address are dropped.
-func (d *Datapath) IsBanned(remote netip.Addr) (bool, error) {
+func (d *lookup) IsBanned(remote netip.Addr) (bool, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
 		return false, fmt.Errorf("read the clock: %w", err)
@@ -35,7 +35,7 @@ func (d *Datapath) IsBanned(remote netip.Addr) (bool, error) {
 
 // OutboundOf returns the outbound address that all flows of a private host leave by; there may
 // be none.
-func (d *Datapath) OutboundOf(private netip.Addr) (outbound netip.Addr, err error) {
+func (d *lookup) OutboundOf(private netip.Addr) (outbound netip.Addr, err error) {
 	slots, err := d.Slots()
 	if err != nil {
 		return outbound, err
@@ -51,7 +51,7 @@ func (d *Datapath) OutboundOf(private netip.Addr) (outbound netip.Addr, err erro
 }
 
 // MappedTo returns the private endpoint that has an endpoint of an outbound address.
-func (d *Datapath) MappedTo(protocol model.Protocol, external netip.AddrPort) (inside netip.AddrPort, mapped bool, err error) {
+func (d *lookup) MappedTo(protocol model.Protocol, external netip.AddrPort) (inside netip.AddrPort, mapped bool, err error) {
 	all, err := d.Slots()
 	if err != nil {
 		return inside, false, err
@@ -72,7 +72,7 @@ func (d *Datapath) MappedTo(protocol model.Protocol, external netip.AddrPort) (i
 
 // BoundTo returns the open binding that a packet from outside meets, and the host's port
 // that it goes to.
-func (d *Datapath) BoundTo(t model.Tuple) (b Binding, hostPort uint16, found bool, err error) {
+func (d *lookup) BoundTo(t model.Tuple) (b Binding, hostPort uint16, found bool, err error) {
 	var met bpfBoundPort
 	err = forEach(d.objects.BoundPortTable, func(_ uint32, p *bpfBoundPort) {
 		if p.Number == 0 || addressOf(p.Address) != t.Destination.Addr() {
@@ -99,7 +99,7 @@ func (d *Datapath) BoundTo(t model.Tuple) (b Binding, hostPort uint16, found boo
 
 // KnownTo reports whether a client is known to a binding, and how many of its sessions stand that one of the
 // protocol counts with: TCP's, or all others'.
-func (d *Datapath) KnownTo(binding uint64, client netip.Addr, protocol model.Protocol) (sessions int, known bool, err error) {
+func (d *lookup) KnownTo(binding uint64, client netip.Addr, protocol model.Protocol) (sessions int, known bool, err error) {
 	wanted, tick := knownKey(client, numberOf(binding)), uint32(Now()>>tickShift)
 	err = forAll(d.objects.KnownTable, func(_ uint32, k *bpfKnown) {
 		life := knownLifeOf(k.Life)
@@ -111,7 +111,7 @@ func (d *Datapath) KnownTo(binding uint64, client netip.Addr, protocol model.Pro
 }
 
 // JudgedNow reports whether the generation in force has judged the session.
-func (d *Datapath) JudgedNow(s Session) (bool, error) {
+func (d *lookup) JudgedNow(s Session) (bool, error) {
 	generation, err := d.Generation()
 	return s.Generation == generation<<judgedBits>>judgedBits, err
 }

@@ -71,7 +71,7 @@ func redirects(kind string, bare, ethernet bool, features netdev.Features, known
 
 // followMode attaches in another mode when the interface is another than it was. What a
 // driver refused is not tried again before the interface has changed.
-func (d *Datapath) followMode(p *port) error {
+func (d *attachment) followMode(p *port) error {
 	if p.hold == nil || p.mode == p.chosen || p.chosen == XDP && p.refused != "" {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (d *Datapath) followMode(p *port) error {
 
 // reattach attaches in another mode. The kernel does not hold both at a time; meanwhile
 // it forwards nothing untranslated.
-func (d *Datapath) reattach(p *port) error {
+func (d *attachment) reattach(p *port) error {
 	if err := writeSetting(p.name, "forwarding", 0); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ type Neighbour struct {
 // redirected to, and of wanted also those that failed or that it does not know: it sees
 // none of that traffic, and would notice neither that a link address changed nor that
 // who failed is back.
-func (d *Datapath) ConfirmNeighbours(wanted []Neighbour) error {
+func (d *core) ConfirmNeighbours(wanted []Neighbour) error {
 	asked := map[Neighbour]bool{} // true: also where it failed
 	tick := uint32(Now() >> tickShift)
 	err := forEach(d.objects.NextHops, func(_ uint32, hop *bpfNextHop) {

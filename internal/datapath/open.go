@@ -13,8 +13,28 @@ import (
 	"github.com/realmgate/realmgate/internal/netdev"
 )
 
-// Datapath is a loaded data plane.
+// Datapath is a loaded data plane: a core, and parts that do one thing each with it.
 type Datapath struct {
+	*core
+	*sessionTable
+	*bindingTable
+	*questionTable
+	*banTable
+	*shareTable
+	*addressTable
+	*slotTable
+	*policyTable
+	*programSet
+	*filterSet
+	*guardSet
+	*hostKeeper
+	*carrierSet
+	*attachment
+	*lookup
+}
+
+// core is what all parts of a data plane need.
+type core struct {
 	options   Options
 	directory string // of the pins; empty: none
 	adopted   bool
@@ -56,8 +76,8 @@ func Open(options Options) (*Datapath, error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("lift the limit on locked memory: %w", err)
 	}
-	d := &Datapath{options: options, known: map[netip.Addr]addressEntry{}, forms: map[Mode]*form{},
-		old: options.WithoutTCX || isOld(), clsact: map[int]bool{}}
+	d := parts(&core{options: options, known: map[netip.Addr]addressEntry{}, forms: map[Mode]*form{},
+		old: options.WithoutTCX || isOld(), clsact: map[int]bool{}})
 	spec, err := xdpSpec()
 	if err != nil {
 		return nil, fmt.Errorf("read the compiled programs: %w", err)
@@ -101,7 +121,7 @@ func Open(options Options) (*Datapath, error) {
 }
 
 // Adopted reports whether sessions and offers of an earlier daemon live on.
-func (d *Datapath) Adopted() bool { return d.adopted }
+func (d *core) Adopted() bool { return d.adopted }
 
 // prepareAdoption looks at what is pinned: it keeps a data plane that fits and
 // takes over its secrets, and removes one that does not.

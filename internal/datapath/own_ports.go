@@ -8,7 +8,7 @@ import (
 // followOwnPorts tells the programs which ports the kernel gives to its own
 // sockets: on an outbound address that the gateway shares they are not for
 // mappings. Sockets bound to other ports are looked up when a mapping is made.
-func (d *Datapath) followOwnPorts() error {
+func (d *attachment) followOwnPorts() error {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {
 		return fmt.Errorf("read the kernel's port range: %w", err)

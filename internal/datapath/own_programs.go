@@ -3,7 +3,7 @@ package datapath
 import "github.com/cilium/ebpf"
 
 // IsOurs reports whether a program of the kernel, by its number, is one that this data plane attaches.
-func (d *Datapath) IsOurs(program uint32) bool {
+func (d *filterSet) IsOurs(program uint32) bool {
 	f := d.forms[XDP]
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -10,7 +10,7 @@ import (
 
 // putOwners makes the hosts that have a public address alone those of a generation that is
 // to come: in the place of the one before the last, by which nothing is judged any more.
-func (d *Datapath) putOwners(generation uint32, own map[netip.Addr]netip.Addr) error {
+func (d *slotTable) putOwners(generation uint32, own map[netip.Addr]netip.Addr) error {
 	if len(own) > d.options.Owners {
 		return fmt.Errorf("%d hosts with a public address of their own, but the table was made for %d: restart the daemon", len(own), d.options.Owners)
 	}

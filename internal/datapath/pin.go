@@ -16,7 +16,7 @@ const fileSystem = "/sys/fs/bpf"
 // pinDirectory returns the folder of the instance on a BPF file system that
 // outlives this process, mounting one when it is missing. The path is good as
 // long as this process lives.
-func (d *Datapath) pinDirectory() (string, error) {
+func (d *core) pinDirectory() (string, error) {
 	outer, certain := mounts.Outer()
 	root, err := mounts.Path(outer, fileSystem)
 	if err != nil {
@@ -37,7 +37,7 @@ func (d *Datapath) pinDirectory() (string, error) {
 }
 
 // pinPath is where something is pinned, "" where nothing is.
-func (d *Datapath) pinPath(name string) string {
+func (d *core) pinPath(name string) string {
 	if d.directory == "" {
 		return ""
 	}

@@ -34,7 +34,7 @@ func (s Service) record() bpfService {
 // before the switch, what it closes leaves after it. Sessions of the older
 // generation are judged again at their next packet. chains are what MakeChains
 // made, nil for none. Where it returns generation 0, nothing has changed.
-func (d *Datapath) SetPolicy(settings Settings, services []Service, chains *NextChains) (generation uint32, err error) {
+func (d *policyTable) SetPolicy(settings Settings, services []Service, chains *NextChains) (generation uint32, err error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	var control bpfControl
@@ -156,7 +156,7 @@ func putExcepts(record *bpfSettings, prefixes []netip.Prefix) error {
 }
 
 // openServices lists the services that are open.
-func (d *Datapath) openServices() (map[bpfService]bool, error) {
+func (d *policyTable) openServices() (map[bpfService]bool, error) {
 	open := map[bpfService]bool{}
 	var key bpfService
 	var since uint32
@@ -171,7 +171,7 @@ func (d *Datapath) openServices() (map[bpfService]bool, error) {
 }
 
 // closeServices closes those that are open and wanted no more.
-func (d *Datapath) closeServices(open, wanted map[bpfService]bool) error {
+func (d *policyTable) closeServices(open, wanted map[bpfService]bool) error {
 	for key := range open {
 		if wanted[key] {
 			continue
@@ -185,7 +185,7 @@ func (d *Datapath) closeServices(open, wanted map[bpfService]bool) error {
 
 // takeBack makes the services those of the generation in force again, when the next one
 // has put some of its own and does not come.
-func (d *Datapath) takeBack(generation uint32, before, put map[bpfService]bool) error {
+func (d *policyTable) takeBack(generation uint32, before, put map[bpfService]bool) error {
 	for key := range put {
 		if !before[key] {
 			continue
@@ -198,25 +198,25 @@ func (d *Datapath) takeBack(generation uint32, before, put map[bpfService]bool) 
 }
 
 // Generation returns the generation in force.
-func (d *Datapath) Generation() (uint32, error) {
+func (d *core) Generation() (uint32, error) {
 	var control bpfControl
 	err := d.objects.ControlTable.Lookup(uint32(0), &control)
 	return control.Generation, err
 }
 
 // RoutesChanged makes every session ask for its next hop again.
-func (d *Datapath) RoutesChanged() {
+func (d *policyTable) RoutesChanged() {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.epochNext()
 }
 
-func (d *Datapath) epochNext() {
+func (d *core) epochNext() {
 	d.changeControl(func(c *bpfControl) { c.RouteEpoch = (c.RouteEpoch + 1) & 0xffff })
 }
 
 // WatchDrops tells the programs whether to sample drops.
-func (d *Datapath) WatchDrops(on bool) {
+func (d *policyTable) WatchDrops(on bool) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.changeControl(func(c *bpfControl) {
@@ -227,7 +227,7 @@ func (d *Datapath) WatchDrops(on bool) {
 	})
 }
 
-func (d *Datapath) changeControl(change func(*bpfControl)) {
+func (d *core) changeControl(change func(*bpfControl)) {
 	var control bpfControl
 	if d.objects.ControlTable.Lookup(uint32(0), &control) != nil {
 		return

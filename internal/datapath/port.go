@@ -41,7 +41,7 @@ type Interface struct {
 }
 
 // Interfaces lists the attached interfaces.
-func (d *Datapath) Interfaces() []Interface {
+func (d *attachment) Interfaces() []Interface {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	frames := slices.ContainsFunc(d.ports, func(p *port) bool { return p.mode == XDP })
@@ -68,7 +68,7 @@ func sideName(side bpfSide) string {
 // Attach attaches the programs to the interfaces of the options. Where an
 // earlier daemon left a program attached it is replaced in place, without a
 // gap. Settings, addresses and services should be set before.
-func (d *Datapath) Attach() error {
+func (d *attachment) Attach() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	for _, name := range d.options.Public {
@@ -96,7 +96,7 @@ var entering = place{attach: ebpf.AttachTCXIngress, parent: netlink.HANDLE_MIN_I
 
 // attach attaches the side's program in the mode that the interface asks for, and prepares
 // the interface's settings.
-func (d *Datapath) attach(p *port) error {
+func (d *attachment) attach(p *port) error {
 	iface, err := netlink.LinkByName(p.name)
 	if err != nil {
 		return fmt.Errorf("find interface %s: %w", p.name, err)
@@ -115,7 +115,7 @@ func (d *Datapath) attach(p *port) error {
 }
 
 // look notes what the interface is, and how a program is to be attached to it.
-func (d *Datapath) look(p *port, iface netlink.Link) error {
+func (d *attachment) look(p *port, iface netlink.Link) error {
 	features, known, err := netdev.XDPFeatures(p.ifindex)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (d *Datapath) look(p *port, iface netlink.Link) error {
 }
 
 // attachChosen attaches in the mode that was chosen, where a driver refuses XDP at tcx.
-func (d *Datapath) attachChosen(p *port) error {
+func (d *attachment) attachChosen(p *port) error {
 	if p.chosen == XDP {
 		if err := d.attachMode(p, XDP); err != nil {
 			p.refused = fmt.Sprintf("its driver refuses XDP: %v", err)
@@ -157,7 +157,7 @@ func (d *Datapath) attachChosen(p *port) error {
 }
 
 // confirmPort asks what an interface takes now that XDP is attached to it.
-func (d *Datapath) confirmPort(p *port) error {
+func (d *attachment) confirmPort(p *port) error {
 	features, known, err := netdev.XDPFeatures(p.ifindex)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (d *Datapath) confirmPort(p *port) error {
 	return nil
 }
 
-func (d *Datapath) attachMode(p *port, mode Mode) (err error) {
+func (d *attachment) attachMode(p *port, mode Mode) (err error) {
 	program, err := d.entry(mode, p.side, p.bare)
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (d *Datapath) attachMode(p *port, mode Mode) (err error) {
 }
 
 // adopt takes over what an earlier daemon left on the interface, and puts our program in its place.
-func (d *Datapath) adopt(p *port) bool {
+func (d *attachment) adopt(p *port) bool {
 	if d.directory == "" {
 		return false
 	}
@@ -230,7 +230,7 @@ func (d *Datapath) adopt(p *port) bool {
 	return true
 }
 
-func (d *Datapath) detach() error {
+func (d *attachment) detach() error {
 	var errs []error
 	for _, p := range d.ports {
 		if p.hold != nil {

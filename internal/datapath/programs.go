@@ -26,7 +26,7 @@ func buildOf(objects ...[]byte) uint64 {
 
 // keepPrograms has the pinned programs of an adopted data plane stay if they are of the build, else removes their pins.
 // The layout says so before there are others.
-func (d *Datapath) keepPrograms(build uint64) error {
+func (d *programSet) keepPrograms(build uint64) error {
 	if d.layout.Build == build {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (d *Datapath) keepPrograms(build uint64) error {
 
 // assign loads the programs that a struct names, or takes over those that are pinned, all of them. kind tells those of
 // one name apart.
-func (d *Datapath) assign(into any, spec *ebpf.CollectionSpec, options ebpf.CollectionOptions, kind string) error {
+func (d *programSet) assign(into any, spec *ebpf.CollectionSpec, options ebpf.CollectionOptions, kind string) error {
 	fields := programsIn(reflect.ValueOf(into).Elem())
 	if d.adopted && d.takeOver(fields, kind) {
 		return nil
@@ -72,7 +72,7 @@ func (d *Datapath) assign(into any, spec *ebpf.CollectionSpec, options ebpf.Coll
 	return nil
 }
 
-func (d *Datapath) takeOver(fields map[string]**ebpf.Program, kind string) bool {
+func (d *programSet) takeOver(fields map[string]**ebpf.Program, kind string) bool {
 	for name, field := range fields {
 		var err error
 		if *field, err = ebpf.LoadPinnedProgram(d.pinPath(programPins+kind+name), nil); err != nil {

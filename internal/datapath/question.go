@@ -30,7 +30,7 @@ const HeartbeatLasts = 5 * time.Second
 // Heartbeat tells the programs that the name server lives, and the secrets of its
 // cookies, this one and the one before it: for HeartbeatLasts they tell askers who have
 // proved nothing to come by TCP.
-func (d *Datapath) Heartbeat(secrets [2][16]byte) error {
+func (d *questionTable) Heartbeat(secrets [2][16]byte) error {
 	now := Now()
 	state := bpfQuestionState{
 		Until: uint64(now.Add(HeartbeatLasts)), Wall: uint64(time.Now().UnixNano() - int64(now)),
@@ -42,9 +42,9 @@ func (d *Datapath) Heartbeat(secrets [2][16]byte) error {
 }
 
 // StopHeartbeat leaves all questions to the name server, or to the kernel if there is none.
-func (d *Datapath) StopHeartbeat() error { return d.putQuestionState(&bpfQuestionState{}) }
+func (d *questionTable) StopHeartbeat() error { return d.putQuestionState(&bpfQuestionState{}) }
 
-func (d *Datapath) putQuestionState(state *bpfQuestionState) error {
+func (d *questionTable) putQuestionState(state *bpfQuestionState) error {
 	if err := d.objects.QuestionStates.Put(uint32(0), state); err != nil {
 		return fmt.Errorf("tell the programs that the name server lives: %w", err)
 	}
@@ -53,7 +53,7 @@ func (d *Datapath) putQuestionState(state *bpfQuestionState) error {
 
 // SetLentNames replaces the names that the programs answer for. Those that the table has
 // no room for are left to the name server; left is how many.
-func (d *Datapath) SetLentNames(names map[model.Name]Lent) (left int, err error) {
+func (d *questionTable) SetLentNames(names map[model.Name]Lent) (left int, err error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	wanted := make(map[uint64]Lent, len(names))
@@ -92,7 +92,7 @@ func (d *Datapath) SetLentNames(names map[model.Name]Lent) (left int, err error)
 }
 
 // nameHash is question_name_hash of bpf/question/question.h.
-func (d *Datapath) nameHash(name model.Name) uint64 {
+func (d *questionTable) nameHash(name model.Name) uint64 {
 	var key [16]byte
 	binary.LittleEndian.PutUint64(key[:], d.layout.Seed[0])
 	binary.LittleEndian.PutUint64(key[8:], d.layout.Seed[1])
@@ -105,7 +105,7 @@ func (d *Datapath) nameHash(name model.Name) uint64 {
 
 // Await leaves the asker's next questions to the name server, which wants to see them,
 // for a while. Who takes its place in the table is seen instead.
-func (d *Datapath) Await(asker netip.Addr, long time.Duration) {
+func (d *questionTable) Await(asker netip.Addr, long time.Duration) {
 	if !asker.Is4() {
 		return
 	}

@@ -15,13 +15,13 @@ import (
 // Refresh brings what the programs know of interfaces and addresses up to the
 // kernel's state: call it at netlink's notice and now and then. It must run in
 // the gateway's network namespace.
-func (d *Datapath) Refresh() error {
+func (d *attachment) Refresh() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	return d.refresh()
 }
 
-func (d *Datapath) refresh() error {
+func (d *attachment) refresh() error {
 	errs := []error{d.followEgress()}
 	for _, p := range d.ports {
 		errs = append(errs, d.follow(p))
@@ -37,7 +37,7 @@ func (d *Datapath) refresh() error {
 
 // follow notices that the interface was made anew, and whether frames may be
 // redirected to it now.
-func (d *Datapath) follow(p *port) error {
+func (d *attachment) follow(p *port) error {
 	iface, err := netlink.LinkByName(p.name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
 		return d.lose(p)
@@ -74,7 +74,7 @@ func (d *Datapath) follow(p *port) error {
 
 // lose notes that an interface has vanished. One that has only another name keeps its
 // program until there is another of the old name.
-func (d *Datapath) lose(p *port) error {
+func (d *attachment) lose(p *port) error {
 	if _, err := netlink.LinkByIndex(p.ifindex); err == nil || p.mode == Absent {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (d *Datapath) lose(p *port) error {
 
 // attachAgain attaches while the gateway works: an interface that has no program
 // forwards nothing.
-func (d *Datapath) attachAgain(p *port) error {
+func (d *attachment) attachAgain(p *port) error {
 	err := d.attach(p)
 	if err == nil || p.hold != nil {
 		return err
@@ -97,7 +97,7 @@ func (d *Datapath) attachAgain(p *port) error {
 // leave gives an interface up, for which another has taken the name. If it has
 // only changed its own it gets its settings back before it loses its program; of
 // one that is gone nothing may be left, because its number comes back.
-func (d *Datapath) leave(p *port) error {
+func (d *attachment) leave(p *port) error {
 	var err error
 	if p.hold != nil {
 		if p.hold.ifindex() == p.ifindex {
@@ -113,7 +113,7 @@ func (d *Datapath) leave(p *port) error {
 }
 
 // writePort writes the interface's entry.
-func (d *Datapath) writePort(p *port) error {
+func (d *attachment) writePort(p *port) error {
 	iface, err := netlink.LinkByIndex(p.ifindex)
 	if err != nil {
 		return nil //nolint:nilerr // as in follow
@@ -149,7 +149,7 @@ func (d *Datapath) writePort(p *port) error {
 
 // refreshOwn marks the addresses that stand on an interface of this host, and
 // tells the programs which they are and of which side.
-func (d *Datapath) refreshOwn() error {
+func (d *addressTable) refreshOwn() error {
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		return fmt.Errorf("list the host's interfaces: %w", err)
@@ -179,7 +179,7 @@ func (d *Datapath) refreshOwn() error {
 }
 
 // sideOf returns the side of an interface of the gateway, 0 for other ones.
-func (d *Datapath) sideOf(ifindex int) uint8 {
+func (d *addressTable) sideOf(ifindex int) uint8 {
 	for _, p := range d.ports {
 		if p.ifindex == ifindex {
 			return uint8(p.side)
@@ -196,7 +196,7 @@ func broadcast(network netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-func (d *Datapath) writeOwn(own map[bpfIn6]uint8) error {
+func (d *addressTable) writeOwn(own map[bpfIn6]uint8) error {
 	var key bpfIn6
 	var side uint8
 	var gone []bpfIn6

@@ -44,7 +44,7 @@ func slotOf(id uint64) uint32 { return uint32(id) + 1 }
 // Offer installs the reservation, which Bind must come before: from its return on, the first
 // client that proves itself claims it. One that expired is still to be kept for 4 s: a client
 // whose SYN came in time may prove itself until then.
-func (d *Datapath) Offer(r Reservation) error {
+func (d *bindingTable) Offer(r Reservation) error {
 	request := bpfReservationRequest{Slot: slotOf(r.ID)}
 	request.Claims.State = uint8(bpfClaimsStateCLAIMS_OPEN)
 	request.Claims.Left = uint16(r.Claims)
@@ -65,7 +65,7 @@ func (d *Datapath) Offer(r Reservation) error {
 
 // Extend raises the claims ever granted to the reservation. ErrSpent: all were
 // used meanwhile, or it is gone.
-func (d *Datapath) Extend(id uint64, granted int) error {
+func (d *bindingTable) Extend(id uint64, granted int) error {
 	request := bpfReservationRequest{Slot: slotOf(id)}
 	request.Reservation.Id = id
 	request.Claims.Left = uint16(granted)
@@ -80,7 +80,7 @@ type Withdrawn struct {
 
 // Withdraw closes the reservation for good and tells what became of it:
 // nothing claims it after the return.
-func (d *Datapath) Withdraw(id uint64) (Withdrawn, error) {
+func (d *bindingTable) Withdraw(id uint64) (Withdrawn, error) {
 	request := bpfReservationRequest{Slot: slotOf(id)}
 	request.Reservation.Id = id
 	if err := d.run(d.objects.WithdrawReservation, &request, &request.Error); err != nil {
@@ -92,7 +92,7 @@ func (d *Datapath) Withdraw(id uint64) (Withdrawn, error) {
 
 // run runs one of the programs that change bindings and reservations, whose request says in
 // failed how it went.
-func (d *Datapath) run(program *ebpf.Program, request any, failed *int32) error {
+func (d *core) run(program *ebpf.Program, request any, failed *int32) error {
 	if _, err := program.Run(&ebpf.RunOptions{Context: request, ContextOut: request}); err != nil {
 		return fmt.Errorf("run %s: %w", program, err)
 	}
@@ -108,7 +108,7 @@ func (d *Datapath) run(program *ebpf.Program, request any, failed *int32) error 
 
 // Reservations reads every reservation back whose entry was not used again,
 // for adoption.
-func (d *Datapath) Reservations() ([]Reservation, error) {
+func (d *bindingTable) Reservations() ([]Reservation, error) {
 	var found []Reservation
 	err := forEach(d.objects.ReservationTable, func(_ uint32, r *bpfReservation) {
 		if r.Id != 0 {

@@ -8,7 +8,7 @@ import (
 
 // followRules tells the programs whether a routing rule looks at sources: then
 // a new flow's route is asked for before the translation as well as after it.
-func (d *Datapath) followRules() error {
+func (d *attachment) followRules() error {
 	rules, err := netlink.RuleList(netlink.FAMILY_V4)
 	blind := uint8(1)
 	for _, rule := range rules {

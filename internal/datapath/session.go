@@ -44,7 +44,7 @@ var origins = [...]string{"inside", "own", "basic", "mapping", "pool", "static",
 func (s Session) Number() uint32 { return s.record }
 
 // Sessions calls visit for every session, closing ones included, in no order.
-func (d *Datapath) Sessions(visit func(Session)) error {
+func (d *sessionTable) Sessions(visit func(Session)) error {
 	return d.SessionsAfter(0, func(s Session) bool {
 		visit(s)
 		return true
@@ -53,7 +53,7 @@ func (d *Datapath) Sessions(visit func(Session)) error {
 
 // SessionsAfter calls visit for the sessions with numbers above that one, in their order,
 // until it returns false.
-func (d *Datapath) SessionsAfter(after uint32, visit func(Session) bool) error {
+func (d *sessionTable) SessionsAfter(after uint32, visit func(Session) bool) error {
 	tick := uint32(Now() >> tickShift)
 	memory, err := d.objects.SessionTable.Memory()
 	if err != nil {

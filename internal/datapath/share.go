@@ -5,7 +5,7 @@ import "fmt"
 // shares are which slot each share of the hosts leaves by.
 type shares bpfShares
 
-func (d *Datapath) shares() (*shares, error) {
+func (d *shareTable) shares() (*shares, error) {
 	s := &shares{}
 	if err := d.objects.ShareTable.Lookup(uint32(0), (*bpfShares)(s)); err != nil {
 		return nil, fmt.Errorf("read by which outbound addresses hosts leave: %w", err)
@@ -14,7 +14,7 @@ func (d *Datapath) shares() (*shares, error) {
 }
 
 // HostShares are which part of all possible hosts leaves by each slot.
-func (d *Datapath) HostShares() (parts map[int]float64, err error) {
+func (d *shareTable) HostShares() (parts map[int]float64, err error) {
 	s, err := d.shares()
 	if err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func (d *Datapath) HostShares() (parts map[int]float64, err error) {
 	return parts, nil
 }
 
-func (d *Datapath) writeShares(s *shares) error {
+func (d *shareTable) writeShares(s *shares) error {
 	if err := d.objects.ShareTable.Put(uint32(0), (*bpfShares)(s)); err != nil {
 		return fmt.Errorf("write by which outbound addresses hosts leave: %w", err)
 	}
@@ -34,7 +34,7 @@ func (d *Datapath) writeShares(s *shares) error {
 }
 
 // shareOf is share_of of bpf/nat/slot.h.
-func (d *Datapath) shareOf(private uint32) int {
+func (d *shareTable) shareOf(private uint32) int {
 	return int(d.hash(uint64(private), 0) >> (64 - shareBits))
 }
 
@@ -114,7 +114,7 @@ func (s *shares) assignGroup(first, end int, owners []uint8, lives [noSlot + 1]b
 }
 
 // rebalance moves shares whose hosts have no mappings to addresses that have fewer.
-func (d *Datapath) rebalance(slots []Slot) error {
+func (d *shareTable) rebalance(slots []Slot) error {
 	old, err := d.shares()
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (d *Datapath) rebalance(slots []Slot) error {
 }
 
 // busyShares are those whose hosts have mappings, and in which slots.
-func (d *Datapath) busyShares() (map[int]map[uint8]bool, error) {
+func (d *shareTable) busyShares() (map[int]map[uint8]bool, error) {
 	busy := map[int]map[uint8]bool{}
 	err := forAll(d.objects.MappingTable, func(number uint32, block *bpfMappingBlock) {
 		for _, word := range block.Endpoint {

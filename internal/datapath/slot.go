@@ -44,10 +44,10 @@ type OutboundChange struct {
 }
 
 // MostOutbound is how many outbound addresses there can be.
-func (d *Datapath) MostOutbound() int { return int(d.layout.Slots) }
+func (d *shareTable) MostOutbound() int { return int(d.layout.Slots) }
 
 // Slots lists all slots, by their numbers.
-func (d *Datapath) Slots() ([]Slot, error) {
+func (d *shareTable) Slots() ([]Slot, error) {
 	list := make([]Slot, d.layout.Slots)
 	for number := range list {
 		var entry bpfSlot
@@ -63,7 +63,7 @@ func (d *Datapath) Slots() ([]Slot, error) {
 }
 
 // Outbound lists the outbound addresses that live.
-func (d *Datapath) Outbound() ([]netip.Addr, error) {
+func (d *shareTable) Outbound() ([]netip.Addr, error) {
 	slots, err := d.Slots()
 	var list []netip.Addr
 	for _, s := range slots {
@@ -74,7 +74,7 @@ func (d *Datapath) Outbound() ([]netip.Addr, error) {
 	return list, err
 }
 
-func (d *Datapath) writeSlot(s Slot) error {
+func (d *slotTable) writeSlot(s Slot) error {
 	entry := bpfSlot{State: uint8(s.State), Group: s.group}
 	if s.Address.IsValid() {
 		entry.Address = networkOrder(s.Address)
@@ -88,7 +88,7 @@ func (d *Datapath) writeSlot(s Slot) error {
 // SetOutbound makes these the outbound addresses, as many as there are slots at most. What is
 // new takes hosts that have no mappings, and those of addresses that go. What goes is answered
 // for no longer, and sessions by it end. Where it fails, the next call goes on from there.
-func (d *Datapath) SetOutbound(addresses []netip.Addr) (change OutboundChange, err error) {
+func (d *slotTable) SetOutbound(addresses []netip.Addr) (change OutboundChange, err error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if len(addresses) > int(d.layout.Slots) {
@@ -131,7 +131,7 @@ func leave(slots []Slot, addresses []netip.Addr, change *OutboundChange) {
 }
 
 // place gives slots to those that have none, and returns who finds none.
-func (d *Datapath) place(slots []Slot, addresses []netip.Addr, change *OutboundChange) (waiting []netip.Addr) {
+func (d *slotTable) place(slots []Slot, addresses []netip.Addr, change *OutboundChange) (waiting []netip.Addr) {
 	for _, a := range addresses {
 		if slices.ContainsFunc(slots, func(s Slot) bool { return s.State == SlotLive && s.Address == a }) {
 			continue
@@ -158,7 +158,7 @@ func (d *Datapath) place(slots []Slot, addresses []netip.Addr, change *OutboundC
 }
 
 // emptiestGroup is the first of those with the fewest slots that live.
-func (d *Datapath) emptiestGroup(slots []Slot) (group uint8) {
+func (d *slotTable) emptiestGroup(slots []Slot) (group uint8) {
 	living := make([]int, d.layout.Groups)
 	for _, s := range slots {
 		if s.State == SlotLive {
@@ -169,7 +169,7 @@ func (d *Datapath) emptiestGroup(slots []Slot) (group uint8) {
 }
 
 // putOutbound writes what has changed: whom hosts leave by comes last, so that it is there.
-func (d *Datapath) putOutbound(slots []Slot) error {
+func (d *slotTable) putOutbound(slots []Slot) error {
 	for _, s := range slots {
 		if err := d.writeSlot(s); err != nil {
 			return err
@@ -190,7 +190,7 @@ func (d *Datapath) putOutbound(slots []Slot) error {
 }
 
 // drain ends what stands by addresses that have gone. cut: their ports rest no longer.
-func (d *Datapath) drain(slots []Slot, cut bool) (ended int, err error) {
+func (d *slotTable) drain(slots []Slot, cut bool) (ended int, err error) {
 	if !slices.ContainsFunc(slots, func(s Slot) bool { return s.State == SlotDraining }) {
 		return 0, nil
 	}
@@ -214,7 +214,7 @@ func (d *Datapath) drain(slots []Slot, cut bool) (ended int, err error) {
 }
 
 // settle says of those that have drained that they are gone.
-func (d *Datapath) settle(slots []Slot) error {
+func (d *slotTable) settle(slots []Slot) error {
 	for i := range slots {
 		s := &slots[i]
 		if s.State != SlotDraining {
@@ -235,7 +235,7 @@ func (d *Datapath) settle(slots []Slot) error {
 }
 
 // isEmpty reports whether no port of a slot is taken.
-func (d *Datapath) isEmpty(slot int) (bool, error) {
+func (d *slotTable) isEmpty(slot int) (bool, error) {
 	for array := range uint32(protocols) {
 		var bitmap bpfPortBitmap
 		if err := d.objects.PortBitmaps.Lookup(uint32(slot)*protocols+array, &bitmap); err != nil {
@@ -253,7 +253,7 @@ var freePorts = bpfPortBitmap{Word: [1024]uint64{0: 1}}
 
 // TendSlots is for now and then: it lets go of slots that have drained, and spreads hosts
 // that have no mappings over the addresses.
-func (d *Datapath) TendSlots() error {
+func (d *slotTable) TendSlots() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	slots, err := d.Slots()

@@ -14,7 +14,7 @@ const sweepFrame = 64
 // Sweep ages all tables once: it ends sessions and quarantines whose time is
 // over, and makes ended records that have rested usable again. pause, if not
 // nil, is called between chunks.
-func (d *Datapath) Sweep(pause func()) (freed int, err error) {
+func (d *sessionTable) Sweep(pause func()) (freed int, err error) {
 	n, err := d.sweep(bpfSweepTableSWEEP_SESSIONS, 1, d.layout.Capacity+1, pause)
 	if err != nil {
 		return n, err
@@ -25,7 +25,7 @@ func (d *Datapath) Sweep(pause func()) (freed int, err error) {
 }
 
 // sweep runs the program over the records from first on, up to end.
-func (d *Datapath) sweep(table bpfSweepTable, first, end uint32, pause func()) (freed int, err error) {
+func (d *sessionTable) sweep(table bpfSweepTable, first, end uint32, pause func()) (freed int, err error) {
 	for first < end {
 		d.sweeping.Lock()
 		done, err := d.sweepOnce(bpfSweepRequest{First: first, Count: end - first, Table: uint32(table)})
@@ -46,7 +46,7 @@ const xdpPass = 2 // linux/bpf.h
 
 // sweepOnce runs the program once; the caller holds sweeping. The answer says how
 // many records it came to, at least one.
-func (d *Datapath) sweepOnce(request bpfSweepRequest) (bpfSweepRequest, error) {
+func (d *sessionTable) sweepOnce(request bpfSweepRequest) (bpfSweepRequest, error) {
 	frame, out := make([]byte, sweepFrame), make([]byte, sweepFrame)
 	if _, err := binary.Encode(frame, binary.NativeEndian, request); err != nil {
 		return request, err

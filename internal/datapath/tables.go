@@ -8,7 +8,7 @@ import (
 
 // tables are all maps of the data plane by their names, but those that only the form for
 // socket buffers has.
-func (d *Datapath) tables() map[string]*ebpf.Map {
+func (d *core) tables() map[string]*ebpf.Map {
 	all := map[string]*ebpf.Map{}
 	maps := reflect.ValueOf(d.objects.bpfMaps)
 	for i := range maps.NumField() {

@@ -57,7 +57,7 @@ type TraceStep struct {
 }
 
 // Reason names what ended a packet, in Says of a step.
-func (d *Datapath) Reason(number uint32) model.Reason {
+func (d *core) Reason(number uint32) model.Reason {
 	if int(number) >= len(d.reasons) {
 		return ""
 	}

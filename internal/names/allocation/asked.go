@@ -54,16 +54,16 @@ func (qs *questions) forgetAsked() {
 }
 
 // Names lists the services, by name, with what was asked of them.
-func (a *Allocator) Names(filter api.Filter) []api.Name {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
+func (qs *questions) Names(filter api.Filter) []api.Name {
+	qs.mutex.Lock()
+	defer qs.mutex.Unlock()
 	list := []api.Name{}
-	for name, s := range a.services {
+	for name, s := range qs.services {
 		row := api.Name{Service: name.String(), Host: s.Owner.String(), Ports: s.Ports}
-		if b, ok := a.pool.Standing(name); ok {
+		if b, ok := qs.pool.Standing(name); ok {
 			row.Address = b.Address
 		}
-		if n := a.tally[name]; n != nil {
+		if n := qs.tally[name]; n != nil {
 			row.Asked, row.Lent, row.Refused = n.lent+n.refused, n.lent, n.refused
 			row.Asker, row.Last, row.Why = n.asker, n.at, n.why
 		}
