@@ -51,7 +51,7 @@ func (s *Service) Offend(offences []Offence, base time.Duration) (int, error) {
 		r := s.offences.Next(now, unit, rules.Memory, func(n int) time.Duration { return rules.Lasts(base, multiplier, n) })
 		records[unit] = r
 		b := Ban{Prefix: unit, Since: now, Until: r.Until, Reason: o.text(unit, r.Count), Offence: r.Count}
-		if !s.list.Outlasts(b) && !s.subnetOutlasts(b) {
+		if !s.list.Outlasts(b) && !subnetOutlasts(&s.list, b) {
 			made = append(made, b)
 		}
 	}
@@ -98,10 +98,11 @@ func offender(a netip.Addr, guard *guard) (netip.Prefix, error) {
 	return unit, nil
 }
 
-func (s *Service) subnetOutlasts(b Ban) bool {
+// subnetOutlasts reports that a ban of the whole subnet lasts longer.
+func subnetOutlasts(list *List, b Ban) bool {
 	subnet, has := SubnetOf(b.Prefix)
 	b.Prefix = subnet
-	return has && s.list.Outlasts(b)
+	return has && list.Outlasts(b)
 }
 
 // widen puts bans of whole subnets in the place of those of their addresses, where enough
