@@ -8,6 +8,26 @@
 #include "../guard/gateway_traffic.h"
 #include "../nat/icmp.h"
 
+/* The session that an ICMP error from inside is about: the quoted packet is one that came in. 0: none. */
+static __noinline __u32 quoted_inside(const struct quoted *quoted)
+{
+	struct session_key key = {};
+	struct session *session;
+	__u32 number;
+
+	if (!quoted)
+		return 0;
+	key.local = quoted->tuple.destination;
+	key.local_port = quoted->tuple.destination_port;
+	key.remote = quoted->tuple.source;
+	key.remote_port = quoted->tuple.source_port;
+	key.protocol = quoted->tuple.protocol;
+	key.side = KEY_INSIDE;
+	number = session_find(&key);
+	session = session_at(number);
+	return session && session->life.as.phase == PHASE_LIVE ? number : 0; /* record 0 is never live */
+}
+
 /*
  * An ICMP error from inside about a packet that came in: its destination is the private endpoint. The session that it is about
  * in *number. REASON_NONE where chains are to judge that.
@@ -15,8 +35,6 @@
 __noinline enum reason private_error_admit(ctx_t *ctx, const struct packet *packet, __u32 *number)
 {
 	struct quoted quoted = {};
-	struct session_key key = {};
-	struct session *session;
 	enum reason reason;
 
 	if (!packet || !number)
@@ -32,25 +50,18 @@ __noinline enum reason private_error_admit(ctx_t *ctx, const struct packet *pack
 	reason = quoted_parse(ctx, packet, &quoted);
 	if (reason != REASON_NONE)
 		return reason;
-	key.local = quoted.tuple.destination;
-	key.local_port = quoted.tuple.destination_port;
-	key.remote = quoted.tuple.source;
-	key.remote_port = quoted.tuple.source_port;
-	key.protocol = quoted.tuple.protocol;
-	key.side = KEY_INSIDE;
-	*number = session_find(&key);
-	session = session_at(*number);
-	/* Record 0 is never live. */
-	if (!session || session->life.as.phase != PHASE_LIVE || quoted.tuple.source != packet->tuple.destination)
+	*number = quoted_inside(&quoted);
+	if (!*number || quoted.tuple.source != packet->tuple.destination)
 		return REASON_DROP_NO_SESSION;
 	return icmp_checksum_is_wrong(ctx, packet, &quoted) ? REASON_DROP_BAD_CHECKSUM : REASON_NONE;
 }
 
 #define TO_HAIRPIN -16 /* no action of any hook: the packet, translated, enters gateway_hairpin */
 
-/* The same when it may pass. */
-__noinline int private_error_send(ctx_t *ctx, const struct packet *packet, struct session *session)
+/* The same when it may pass. Functions may have changed what it is about. */
+__noinline int private_error_send(ctx_t *ctx, const struct packet *packet, __u32 number)
 {
+	struct session *session = session_at(number);
 	struct control *control = control_get();
 	struct quoted quoted = {};
 	struct next_hop *hop = 0;
@@ -64,8 +75,11 @@ __noinline int private_error_send(ctx_t *ctx, const struct packet *packet, struc
 	if (!hairpin &&
 	    forward_hop(ctx, session, DIRECTION_OUT, clock_tick(), control->route_epoch, &hop) != ROUTE_FOUND)
 		return verdict(ctx, packet, REASON_DROP_NO_ROUTE, SIDE_PRIVATE);
-	if (quoted_parse(ctx, packet, &quoted) != REASON_NONE ||
-	    !icmp_error_rewrite(ctx, packet, &quoted, session, DIRECTION_OUT))
+	if (quoted_parse(ctx, packet, &quoted) != REASON_NONE)
+		return verdict(ctx, packet, REASON_DROP_MALFORMED, SIDE_PRIVATE);
+	if (quoted_inside(&quoted) != number)
+		return verdict(ctx, packet, REASON_DROP_BUSY, SIDE_PRIVATE);
+	if (!icmp_error_rewrite(ctx, packet, &quoted, session, DIRECTION_OUT))
 		return verdict(ctx, packet, REASON_DROP_MALFORMED, SIDE_PRIVATE);
 	return hairpin ? TO_HAIRPIN : forward_send(ctx, packet, hop, SIDE_PRIVATE);
 }
@@ -83,7 +97,7 @@ static __always_inline int private_error(ctx_t *ctx, struct packet *packet)
 		reason = session_judge(ctx, session, packet, DIRECTION_OUT, false);
 	if (reason != REASON_NONE || !session)
 		return verdict(ctx, packet, reason, SIDE_PRIVATE);
-	action = private_error_send(ctx, packet, session);
+	action = private_error_send(ctx, packet, number);
 	if (action != TO_HAIRPIN)
 		return action;
 	hairpin_enter(ctx, packet);

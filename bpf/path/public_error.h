@@ -93,9 +93,10 @@ __noinline enum reason public_error_admit(ctx_t *ctx, const struct packet *packe
 	return mtu_is_refused(ctx, packet, session) ? REASON_DROP_SMALL_MTU : REASON_NONE;
 }
 
-/* The same when it may pass. */
-__noinline int public_error_send(ctx_t *ctx, const struct packet *packet, struct session *session)
+/* The same when it may pass. Functions may have changed what it is about. */
+__noinline int public_error_send(ctx_t *ctx, const struct packet *packet, __u32 number)
 {
+	struct session *session = session_at(number);
 	struct control *control = control_get();
 	struct quoted quoted = {};
 	struct next_hop *hop;
@@ -106,8 +107,11 @@ __noinline int public_error_send(ctx_t *ctx, const struct packet *packet, struct
 		return verdict(ctx, packet, REASON_DROP_TTL_EXPIRED, SIDE_PUBLIC);
 	if (forward_hop(ctx, session, DIRECTION_IN, clock_tick(), control->route_epoch, &hop) != ROUTE_FOUND)
 		return verdict(ctx, packet, REASON_DROP_NO_ROUTE, SIDE_PUBLIC);
-	if (quoted_parse(ctx, packet, &quoted) != REASON_NONE ||
-	    !icmp_error_rewrite(ctx, packet, &quoted, session, DIRECTION_IN))
+	if (quoted_parse(ctx, packet, &quoted) != REASON_NONE)
+		return verdict(ctx, packet, REASON_DROP_MALFORMED, SIDE_PUBLIC);
+	if (quoted_session(&quoted, packet->generation) != number)
+		return verdict(ctx, packet, REASON_DROP_BUSY, SIDE_PUBLIC);
+	if (!icmp_error_rewrite(ctx, packet, &quoted, session, DIRECTION_IN))
 		return verdict(ctx, packet, REASON_DROP_MALFORMED, SIDE_PUBLIC);
 	return forward_send(ctx, packet, hop, SIDE_PUBLIC);
 }
@@ -124,5 +128,5 @@ static __always_inline int public_error(ctx_t *ctx, struct packet *packet)
 		reason = session_judge(ctx, session, packet, DIRECTION_IN, false);
 	if (reason != REASON_NONE || !session)
 		return verdict(ctx, packet, reason, SIDE_PUBLIC);
-	return public_error_send(ctx, packet, session);
+	return public_error_send(ctx, packet, number);
 }
