@@ -28,4 +28,4 @@ func (g *Daemon) leadsInside(a netip.Addr) bool {
 func (g *Daemon) isOwnAddress(a netip.Addr) bool { return g.machine.Owns(a) }
 
 // ledTo reports whether a private interface leads to an address.
-func (g *Daemon) ledTo(a netip.Addr) bool { return machine.LeadsInside(a, g.data.Interfaces()) }
+func (g *Daemon) ledTo(a netip.Addr) bool { return machine.LeadsInside(a, g.data.Interfaces) }

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 
@@ -18,12 +19,7 @@ func LinkTo(a netip.Addr) int {
 }
 
 // LeadsInside reports whether the kernel sends to an address by one of the interfaces that is private.
-func LeadsInside(a netip.Addr, interfaces []datapath.Interface) bool {
+func LeadsInside(a netip.Addr, interfaces func() []datapath.Interface) bool {
 	link := LinkTo(a)
-	for _, i := range interfaces {
-		if link != 0 && i.Ifindex == link {
-			return i.Side == "private"
-		}
-	}
-	return false
+	return link != 0 && slices.ContainsFunc(interfaces(), func(i datapath.Interface) bool { return i.Ifindex == link && i.Side == "private" })
 }
