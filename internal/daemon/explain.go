@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"errors"
+
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/explain"
@@ -26,11 +28,23 @@ func (g commands) newExplainer() *explain.Explainer {
 	return explain.New(explain.Options{
 		State: v.explained(), Data: g.data, Bans: g.bans, Pool: g.pool, Link: machine.LinkTo, Inside: g.ledTo,
 		Dry: func(mode datapath.Mode) (*datapath.Dry, error) {
-			states := g.plane.States.Look()
-			defer states.Forget()
-			return g.data.OpenDry(mode, buildChains(v, states))
+			dry, err := g.data.OpenDry(mode)
+			if err != nil {
+				return nil, err
+			}
+			if err := g.setChains(dry, v); err != nil {
+				return nil, errors.Join(err, dry.Close())
+			}
+			return dry, nil
 		},
 	})
+}
+
+// setChains has dry runs go through the chains of a view that is in force.
+func (g commands) setChains(dry *datapath.Dry, v *view) error {
+	states := g.plane.States.Look()
+	defer states.Forget()
+	return dry.SetChains(buildChains(v, states))
 }
 
 // explained is what explanations go by.

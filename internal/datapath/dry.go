@@ -12,12 +12,12 @@ import (
 // are compiled and loaded once more, see the same tables, change nothing of them, and write
 // down their steps. Not safe for concurrent use.
 type Dry struct {
-	mode    Mode
-	refused func(error) error
-	spec    *ebpf.CollectionSpec
-	tables  map[string]*ebpf.Map
-	own     map[string]*ebpf.Map // those that real packets do not see
-	chains  Chains
+	data   *Datapath
+	mode   Mode
+	spec   *ebpf.CollectionSpec
+	tables map[string]*ebpf.Map
+	own    map[string]*ebpf.Map // those that real packets do not see
+	chains Chains
 	// Of each side, loaded when it is needed: the kernel takes a third of a second for each.
 	public struct {
 		Public *ebpf.Program `ebpf:"explain_public"`
@@ -38,10 +38,8 @@ var ofDry = map[string]uint32{
 	"traces": 0, "trap_budgets": 0, "trap_events": 0,
 }
 
-// OpenDry makes ready for packets of interfaces in a mode, XDP or TCX: the chains of the
-// generation in force are made once more. build may be nil. The caller closes it; no policy
-// may be set meanwhile.
-func (d *Datapath) OpenDry(mode Mode, build BuildChains) (*Dry, error) {
+// OpenDry makes ready for packets of interfaces in a mode, XDP or TCX, but for SetChains. The caller closes it.
+func (d *Datapath) OpenDry(mode Mode) (*Dry, error) {
 	read := loadExplain
 	if mode == TCX {
 		read = loadExplainTCX
@@ -53,7 +51,7 @@ func (d *Datapath) OpenDry(mode Mode, build BuildChains) (*Dry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the compiled programs of dry runs: %w", err)
 	}
-	x := &Dry{mode: mode, refused: d.notLoaded, spec: spec, tables: d.shared(spec, nil), own: map[string]*ebpf.Map{}}
+	x := &Dry{data: d, mode: mode, spec: spec, tables: d.shared(spec, nil), own: map[string]*ebpf.Map{}}
 	for name, entries := range ofDry {
 		if entries > 0 {
 			spec.Maps[name].MaxEntries = entries
@@ -63,12 +61,6 @@ func (d *Datapath) OpenDry(mode Mode, build BuildChains) (*Dry, error) {
 		}
 		x.tables[name] = x.own[name]
 	}
-	if build == nil {
-		return x, nil
-	}
-	if err = x.build(d, build); err != nil {
-		return nil, errors.Join(fmt.Errorf("make the chains of dry runs: %w", err), x.Close())
-	}
 	return x, nil
 }
 
@@ -76,7 +68,7 @@ func (d *Datapath) OpenDry(mode Mode, build BuildChains) (*Dry, error) {
 func (x *Dry) entry(public bool) (*ebpf.Program, error) {
 	load := func(into any) error {
 		if err := x.spec.Copy().LoadAndAssign(into, &ebpf.CollectionOptions{MapReplacements: x.tables}); err != nil {
-			return x.refused(err)
+			return x.data.notLoaded(err)
 		}
 		return nil
 	}
@@ -99,8 +91,21 @@ func (x *Dry) entry(public bool) (*ebpf.Program, error) {
 	return x.private.Private, nil
 }
 
-func (x *Dry) build(d *Datapath, build BuildChains) error {
-	generation, err := d.Generation()
+// SetChains makes the chains of the generation in force once more, in the place of those before; build may be nil. No policy
+// may be set until the last Run with them.
+func (x *Dry) SetChains(build BuildChains) error {
+	x.closeChains()
+	if build == nil {
+		return nil
+	}
+	if err := x.build(build); err != nil {
+		return fmt.Errorf("make the chains of dry runs: %w", err)
+	}
+	return nil
+}
+
+func (x *Dry) build(build BuildChains) error {
+	generation, err := x.data.Generation()
 	if err != nil {
 		return err
 	}
@@ -121,10 +126,15 @@ func (x *Dry) build(d *Datapath, build BuildChains) error {
 	return (&form{programs: x.own["programs"], chains: x.own["chains"]}).putChains(generation, made)
 }
 
-// Close gives up programs and tables.
-func (x *Dry) Close() error {
+func (x *Dry) closeChains() {
 	x.chains.XDP.close()
 	x.chains.TCX.close()
+	x.chains = Chains{}
+}
+
+// Close gives up programs and tables.
+func (x *Dry) Close() error {
+	x.closeChains()
 	errs := []error{x.private.Private.Close(), x.private.Hairpin.Close(), x.public.Public.Close()}
 	for _, m := range x.own {
 		errs = append(errs, m.Close())

@@ -34,9 +34,7 @@ const (
 // What chains are asked for, in Says of TraceAsk.
 const (
 	AskFlow   = uint32(explainNfStageNF_FLOW)
-	AskPacket = uint32(explainNfStageNF_PACKET)
 	AskStatic = uint32(explainNfStageNF_STATIC)
-	AskStray  = uint32(explainNfStageNF_STRAY)
 )
 
 // What functions say, in Says of TraceFunction.

@@ -25,7 +25,9 @@ func (g *gateway) dryRun(build datapath.BuildChains) *datapath.Dry {
 	g.t.Helper()
 	var dry *datapath.Dry
 	g.in(func() (err error) {
-		dry, err = g.data.OpenDry(datapath.Mode(*modeFlag), build)
+		if dry, err = g.data.OpenDry(datapath.Mode(*modeFlag)); err == nil {
+			err = dry.SetChains(build)
+		}
 		return err
 	})
 	g.t.Cleanup(func() { check(g.t, dry.Close()) })
