@@ -15,8 +15,8 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 # The minutes that each part takes at most on two cores; no run of go test may take twice as long.
-declare -A minutes=([quick]=10 [tcx]=12 [daemon]=12 [e2e]=14 [browser]=10 [lab]=12)
-slow=(tcx daemon e2e browser lab)
+declare -A minutes=([quick]=10 [tcx]=12 [daemon]=12 [e2e]=14 [browser]=10 [lab]=12 [explain]=20)
+slow=(tcx daemon e2e browser lab explain)
 
 parts=("$@")
 if [ "$#" -eq 0 ]; then parts=(quick); fi
@@ -102,6 +102,10 @@ daemon_tests() {
 }
 e2e_tests() { stage e2e "$(packages test/e2e)" "${waiting[@]}"; }
 browser_tests() { stage browser "$(packages test/browser)" "${waiting[@]}"; }
+# What is explained of 100 flows through each of 1,000 configurations is what then becomes of them.
+explain_tests() {
+  stage explain "$(packages internal/daemon)" -count=1 -run '^TestExplainDifferential$' -configurations=1000 -flows=100
+}
 lab_tests() { stage lab "$(packages "$lab")" "${waiting[@]}"; }
 
 # again: what failed is run once more, alone. Real programs in real time lose races where other users have the CPUs;
