@@ -145,7 +145,7 @@ func (s *Service) runBlackHoles(ctx context.Context) {
 		}
 	}
 	defer leave()
-	counted, _ := s.Data.Counters()
+	counted, _ := s.data.Counters()
 	grew := time.Time{}
 	for {
 		select {
@@ -154,7 +154,7 @@ func (s *Service) runBlackHoles(ctx context.Context) {
 		case d := <-drops:
 			s.blackHoles.note(d)
 		case now := <-tick.C:
-			if n, err := s.Data.Counters(); err == nil {
+			if n, err := s.data.Counters(); err == nil {
 				if n[tooBig] > counted[tooBig] {
 					grew = now
 				}

@@ -32,7 +32,6 @@ type Sampler interface {
 
 // Options are what a Service needs.
 type Options struct {
-	Data   Data
 	Drops  Sampler
 	Config func() *config.Config // in force
 	// Pool counts the questions without an address, and those refused by reputation.
@@ -45,6 +44,7 @@ type Options struct {
 // Service says what is wrong. Call New.
 type Service struct {
 	Options
+	data       Data
 	recent     recent
 	overdone   askers // of the inside resolver, with too many questions at a time
 	refused    askers // of the name server
@@ -54,8 +54,11 @@ type Service struct {
 // New makes a service that has seen nothing.
 func New(o Options) *Service { return &Service{Options: o} }
 
-// Start is the change that begins to remember what is counted.
-func (s *Service) Start() lifecycle.Change { return lifecycle.Change{Commit: s.note} }
+// Open is the change that begins to remember what is counted by data. Nothing else is called before it.
+func (s *Service) Open(data Data) lifecycle.Change {
+	s.data = data
+	return lifecycle.Change{Commit: s.note}
+}
 
 // Overdone hears who inside has asked for too many names at a time.
 func (s *Service) Overdone(asker netip.Addr) { s.overdone.note(datapath.Now(), asker) }
@@ -98,7 +101,7 @@ func (s *Service) Report(status *api.Status) error {
 	now = s.recent.since(datapath.Now(), s.withNames(now))
 	list := append(remedies(now, status.Sessions), s.takers(now, int(status.Sessions.Used))...) //nolint:gosec // at most 64 million
 	list = append(list, s.questioners(datapath.Now())...)
-	interfaces := s.Data.Interfaces()
+	interfaces := s.data.Interfaces()
 	list = append(list, s.blackHoles.remedies(time.Now(), func(side string) link { return narrowestOf(interfaces, side) }, s.Config().MSS)...)
 	status.Remedies = append(status.Remedies, list...)
 	return nil
@@ -106,11 +109,11 @@ func (s *Service) Report(status *api.Status) error {
 
 // note remembers what has been counted so far.
 func (s *Service) note() error {
-	counters, err := s.Data.Counters()
+	counters, err := s.data.Counters()
 	if err != nil {
 		return fmt.Errorf("read the counters: %w", err)
 	}
-	usage, err := s.Data.Usage()
+	usage, err := s.data.Usage()
 	if err != nil {
 		return err
 	}

@@ -54,14 +54,14 @@ func (t totals) sum(reasons []model.Reason) (n uint64) {
 func (s *Service) takers(t totals, sessions int) (list []string) {
 	limits := s.Config().Limits
 	if t.sum(takenInside) > 0 {
-		hosts, err := s.Data.Subscribers()
+		hosts, err := s.data.Subscribers()
 		if err != nil {
 			s.Log.Warn("busiest hosts not read", "error", err)
 		}
 		list = append(list, hostTakers(hosts, limits, sessions, t.reasons[model.ReasonDropNoPort] > 0)...)
 	}
 	if t.sum(takenOutside) > 0 {
-		remotes, err := s.Data.Remotes()
+		remotes, err := s.data.Remotes()
 		if err != nil {
 			s.Log.Warn("busiest remote addresses not read", "error", err)
 		}

@@ -105,7 +105,8 @@ func (data) Subscribers() (map[netip.Addr]datapath.Subscriber, error) {
 
 // A host that has reached its limit is named as long as the refusals are recent, and nobody where nothing is refused.
 func TestWhoTakesIsNamed(t *testing.T) {
-	s := New(Options{Data: data{}, Config: func() *config.Config { return &config.Config{Limits: config.Limits{HostSessions: 1}} }})
+	s := New(Options{Config: func() *config.Config { return &config.Config{Limits: config.Limits{HostSessions: 1}} }})
+	s.data = data{}
 	named := func(refused uint64) bool {
 		list := s.takers(totals{reasons: map[model.Reason]uint64{"drop_host_sessions": refused}}, 1)
 		return len(list) == 1 && strings.HasSuffix(list[0], "realmgate sessions end --address 10.0.0.100")

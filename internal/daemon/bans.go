@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -14,17 +13,27 @@ import (
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
-// prepareBans gives the bans what they need at the start, and a draft its allowlist.
+func (g guardServices) newBans() *ban.Service {
+	return ban.New(ban.Options{
+		Folder: stateDirectory, Events: banEvents{&g.events},
+		Rules:  func() ban.Rules { v := g.view.Load(); return ban.RulesOf(v.config, v.places.BanFactor) },
+		Exempt: g.exempt, Log: g.log, Running: datapath.Running,
+	})
+}
+
+func (g guardServices) openBans(d *draft) (change, error) {
+	d.allow()
+	return g.bans.Open(g.data, g.store), nil
+}
+
 func (g guardServices) prepareBans(d *draft) (change, error) {
+	d.allow()
+	return g.bans.Prepare(), nil
+}
+
+// allow gives the draft its allowlist.
+func (d *draft) allow() {
 	d.allowed = sync.OnceValue(func() ban.Allowed { return allowedOf(d.view) })
-	if d.before == nil {
-		g.bans = ban.New(ban.Options{
-			Kernel: g.data, Store: g.store, Folder: stateDirectory, Events: banEvents{&g.events},
-			Rules:  func() ban.Rules { return ban.RulesOf(g.view.Load().config, g.view.Load().places.BanFactor) },
-			Exempt: g.exempt, Log: g.log, Running: datapath.Running,
-		})
-	}
-	return g.bans.Prepare(d.before == nil)
 }
 
 func allowedOf(v *view) ban.Allowed {
@@ -50,7 +59,3 @@ func (g commands) RemoveBans(r api.BanRequest) (api.BanChange, error) { return g
 
 // Bans implements api.Gateway.
 func (g commands) Bans() ([]api.Ban, error) { return g.bans.Bans() }
-
-func (g guardServices) runBans(ctx context.Context) error { return g.bans.Run(ctx) }
-
-func (g guardServices) reportBans(s *api.Status) error { return g.bans.Report(s) }

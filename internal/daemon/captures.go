@@ -16,13 +16,14 @@ func (g kernelServices) newCaptures() *capture.Service {
 	return capture.New(func() capture.Functions { return functionsOf(g.view.Load()) }, g.log)
 }
 
+func (g kernelServices) openCaptures(*draft) (change, error) {
+	g.captures.Open(g.data)
+	g.drops.Open(g.data, func(err error) { g.log.Warn("drop event lost", "error", err) })
+	return change{}, nil
+}
+
 // prepareCaptures has captures go on with the functions of another view.
 func (g kernelServices) prepareCaptures(d *draft) (change, error) {
-	if d.before == nil {
-		g.captures.Open(g.data)
-		g.drops.Open(g.data, func(err error) { g.log.Warn("drop event lost", "error", err) })
-		return change{}, nil
-	}
 	return g.captures.Prepare(functionsOf(d.view)), nil
 }
 

@@ -42,9 +42,6 @@ func buildChains(v *view, states *nf.States) datapath.BuildChains {
 
 // prepareCounts begins the counts of functions that are new.
 func (g kernelServices) prepareCounts(d *draft) (change, error) {
-	if d.before == nil {
-		return change{}, nil
-	}
 	return g.plane.BeginCounts(d.before.numbers, d.numbers), nil
 }
 

@@ -17,31 +17,35 @@ func fixedTables(d *draft) []string {
 	return changed(plane.Fixed(d.before.document.Config, d.document.Config))
 }
 
-// prepareData opens the data plane at the start; later it says whether its tables can take the next configuration.
-func (g kernelServices) prepareData(d *draft) (change, error) {
-	switch {
-	case d.before == nil:
-		var err error
-		g.data, err = g.plane.Open(d.wants())
-		return change{}, err
-	case d.read:
-		return change{}, g.plane.Fits(d.before.wants(), d.wants())
-	}
-	return change{}, nil
+func (g kernelServices) openData(d *draft) (_ change, err error) {
+	g.data, err = g.plane.Open(d.wants())
+	return change{}, err
 }
 
-// preparePolicy compiles the next generation of the data plane's policy.
-func (g kernelServices) preparePolicy(d *draft) (change, error) {
-	next := g.policy(d.view, func(generation uint32) { d.generation = generation })
-	if d.before == nil {
-		return g.plane.Prepare(next, nil)
+// prepareData says whether the tables can take the next configuration.
+func (g kernelServices) prepareData(d *draft) (_ change, err error) {
+	if d.read {
+		err = g.plane.Fits(d.before.wants(), d.wants())
 	}
+	return change{}, err
+}
+
+// openPolicy compiles the first generation of the data plane's policy, preparePolicy the next.
+func (g kernelServices) openPolicy(d *draft) (change, error) {
+	return g.plane.Prepare(g.nextPolicy(d), nil)
+}
+
+func (g kernelServices) preparePolicy(d *draft) (change, error) {
 	before := g.policy(d.before, func(generation uint32) {
 		restored := *d.before // others read the one in force
 		restored.generation = generation
 		g.view.Store(&restored)
 	})
-	return g.plane.Prepare(next, &before)
+	return g.plane.Prepare(g.nextPolicy(d), &before)
+}
+
+func (g kernelServices) nextPolicy(d *draft) plane.Policy {
+	return g.policy(d.view, func(generation uint32) { d.generation = generation })
 }
 
 func (g kernelServices) policy(v *view, switched func(uint32)) plane.Policy {
@@ -51,10 +55,5 @@ func (g kernelServices) policy(v *view, switched func(uint32)) plane.Policy {
 	}
 }
 
-// prepareAttachment attaches the programs at the start.
-func (g kernelServices) prepareAttachment(d *draft) (c change, _ error) {
-	if d.before == nil {
-		c = g.plane.Attach()
-	}
-	return c, nil
-}
+// attach attaches the programs at the start.
+func (g kernelServices) attach(*draft) (change, error) { return g.plane.Attach(), nil }

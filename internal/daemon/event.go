@@ -12,15 +12,17 @@ import (
 	"github.com/realmgate/realmgate/internal/guard/ban"
 )
 
-// prepareEvents has sinks follow the file, and tells of the start.
-func (g *Daemon) prepareEvents(d *draft) (change, error) {
-	switch {
-	case d.before == nil:
-		return change{Commit: func() error { g.begun(d.view); return nil }}, nil
-	case d.read:
-		return change{Settle: func() { g.events.Follow(events.SinksOf(d.config)) }}, nil
+// openEvents tells of the start.
+func (g *Daemon) openEvents(d *draft) (change, error) {
+	return change{Commit: func() error { g.begun(d.view); return nil }}, nil
+}
+
+// prepareEvents has sinks follow the file.
+func (g *Daemon) prepareEvents(d *draft) (c change, _ error) {
+	if d.read {
+		c.Settle = func() { g.events.Follow(events.SinksOf(d.config)) }
 	}
-	return change{}, nil
+	return c, nil
 }
 
 // begun tells that the view is in force.

@@ -68,6 +68,7 @@ func newDaemon(o Options) *Daemon {
 		hangups: make(chan os.Signal, 1),
 		events:  events.Hub{Instance: o.Instance, Log: o.Logger},
 	}
+	g.bans, g.advice = guardServices{g}.newBans(), nameServices{g}.newAdvice()
 	g.plane = plane.New(o.Instance, o.KeepDataplane, o.Logger)
 	g.diagnosis = machineServices{g}.newDiagnosis()
 	g.lists, g.watches, g.honeypot = guardServices{g}.newLists(), guardServices{g}.newWatches(), guardServices{g}.newHoneypot()

@@ -13,17 +13,20 @@ func fixedNames(d *draft) []string {
 	return changed(server.Fixed(d.before.document.Config, d.document.Config))
 }
 
-// prepareNames makes the name servers at the start, and has them follow later.
-func (g nameServices) prepareNames(d *draft) (_ change, err error) {
-	served := server.Served{Config: d.config, Zones: d.realm.Zones, Keys: d.realm.Keys}
-	if d.before != nil {
-		return g.names.Prepare(served)
-	}
+func served(d *draft) server.Served {
+	return server.Served{Config: d.config, Zones: d.realm.Zones, Keys: d.realm.Keys}
+}
+
+// prepareNames has the name servers follow.
+func (g nameServices) prepareNames(d *draft) (change, error) { return g.names.Prepare(served(d)) }
+
+// openNames makes the name servers.
+func (g nameServices) openNames(d *draft) (_ change, err error) {
 	g.names, err = server.New(server.Options{
 		Data: g.data, Store: g.store, Allocator: g.advice.Watch(g.pool), Directory: func() nameserver.Directory { return g.view.Load().realm },
 		Serves: g.servesInside, Inside: g.leadsInside, Overdone: g.advice.Overdone,
 		Now: datapath.Now, Log: g.log,
-	}, served, uint32(g.started.Unix()))
+	}, served(d), uint32(g.started.Unix()))
 	if err != nil {
 		return change{}, err
 	}

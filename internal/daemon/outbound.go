@@ -14,14 +14,16 @@ import (
 
 func nothingPast(netip.Addr) bool { return false }
 
-// prepareOutbound has the keeper of the addresses follow.
+// openOutbound begins to keep the addresses.
+func (g machineServices) openOutbound(d *draft) (change, error) {
+	return change{Commit: func() (err error) {
+		g.outbound, err = g.keepOutbound(d.view)
+		return err
+	}}, nil
+}
+
+// prepareOutbound has their keeper follow.
 func (g machineServices) prepareOutbound(d *draft) (change, error) {
-	if d.before == nil {
-		return change{Commit: func() (err error) {
-			g.outbound, err = g.keepOutbound(d.view)
-			return err
-		}}, nil
-	}
 	return change{Settle: func() {
 		if err := g.outbound.Follow(outbound.PlanOf(d.config), d.outbound); err != nil {
 			g.log.Error("outbound address update failed", "error", err)

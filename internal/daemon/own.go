@@ -16,19 +16,21 @@ import (
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
-// prepareMachine learns what the machine has itself, and refuses services whose ports are taken, and addresses that rest.
-func (g machineServices) prepareMachine(d *draft) (change, error) {
-	if d.before == nil {
-		if _, err := g.machine.ReadAddresses(); err != nil { // the pool asks for them
-			return change{}, err
-		}
+// openMachine learns what the machine has itself: the pool asks for that.
+func (g machineServices) openMachine(d *draft) (change, error) {
+	_, err := g.machine.ReadAddresses()
+	if err == nil {
+		err = g.lookAtSockets(d.view)
 	}
+	return change{Settle: func() { g.warnOfOwn(d.view) }}, err
+}
+
+// prepareMachine looks again, and refuses services whose ports are taken, and addresses that rest.
+func (g machineServices) prepareMachine(d *draft) (change, error) {
 	if d.read {
 		if err := g.lookAtSockets(d.view); err != nil {
 			return change{}, err
 		}
-	}
-	if d.read && d.before != nil {
 		if err := errors.Join(g.live().CheckListening(d.shared()), g.rested(d.view)); err != nil {
 			return change{}, err
 		}

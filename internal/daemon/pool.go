@@ -23,14 +23,15 @@ func fixedPool(d *draft) []string {
 	})
 }
 
-// preparePool makes the pool at the start.
-func (g nameServices) preparePool(d *draft) (_ change, err error) {
-	if d.before == nil {
-		if g.pool, err = allocation.New(g.allocationOptions(), g.allocationConfig(d.view), g.data.Adopted()); err == nil {
-			err = g.rested(d.view)
-		}
-		return change{}, err
+// openPool makes the pool.
+func (g nameServices) openPool(d *draft) (_ change, err error) {
+	if g.pool, err = allocation.New(g.allocationOptions(), g.allocationConfig(d.view), g.data.Adopted()); err == nil {
+		err = g.rested(d.view)
 	}
+	return change{}, err
+}
+
+func (g nameServices) preparePool(d *draft) (change, error) {
 	return change{
 		Commit:   func() error { return g.pool.Configure(g.allocationConfig(d.view)) },
 		Rollback: func() error { return g.pool.Configure(g.allocationConfig(d.before)) },

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/api"
@@ -61,37 +62,41 @@ func changed(same map[string]bool) (keys []string) {
 	return keys
 }
 
+// openConfiguration makes of the first document what depends on nothing but the machine's interfaces and their addresses.
+func (g *Daemon) openConfiguration(d *draft) (change, error) {
+	if err := diagnose.Present(d.document); err != nil {
+		return change{}, err
+	}
+	return change{}, d.make(nothingPast)
+}
+
 // prepareConfiguration makes of a document what depends on nothing but the addresses of now.
 func (g *Daemon) prepareConfiguration(d *draft) (change, error) {
-	c, past := d.document.Config, nothingPast
-	if d.before == nil {
-		if err := diagnose.Present(d.document); err != nil {
-			return change{}, err
-		}
-	} else {
-		past = g.outbound.Past
-	}
-	if d.read {
-		var err error
-		if d.outbound, err = outbound.PlanOf(c).Look(); err != nil {
-			return change{}, err
-		}
-	}
-	if old := d.before; old != nil && old.document == d.document && slices.Equal(old.outbound, d.outbound) {
+	if old := d.before; !d.read && old.document == d.document && slices.Equal(old.outbound, d.outbound) {
 		lists := d.lists
 		*d.view = *old
 		d.lists = lists
 		return change{}, nil
 	}
+	return change{}, d.make(g.outbound.Past)
+}
+
+// make makes the view of the draft's document; past tells outbound addresses that were until they left their interfaces.
+func (d *draft) make(past func(netip.Addr) bool) (err error) {
+	if d.read {
+		if d.outbound, err = outbound.PlanOf(d.document.Config).Look(); err != nil {
+			return err
+		}
+	}
 	v, err := newView(d.document, d.outbound, past, d.lists)
 	if err != nil {
-		return change{}, err
+		return err
 	}
 	if !d.read {
 		v.saved = d.before.saved
 	}
 	*d.view = *v
-	return change{}, nil
+	return nil
 }
 
 // prepareView puts the view into force when all else is.

@@ -28,34 +28,37 @@ type (
 func (g *Daemon) newServices() serviceList {
 	kernel, guard, names, machine := kernelServices{g}, guardServices{g}, nameServices{g}, machineServices{g}
 	return serviceList{
-		{Name: "configuration", Prepare: g.prepareConfiguration, Run: endless(g.runHangups)},
+		{Name: "configuration", Open: g.openConfiguration, Prepare: g.prepareConfiguration, Run: endless(g.runHangups)},
 		{Name: "lists", Prepare: guard.prepareLists, Run: g.lists.Run},
 		{Name: "places", Prepare: guard.preparePlaces},
 		{Name: "routes", Prepare: machine.prepareHops, Report: g.machine.Report},
-		{Name: "data plane", Fixed: fixedTables, Prepare: kernel.prepareData, Run: g.plane.Run, Report: g.plane.Report, Stop: g.plane.Stop},
-		{Name: "store", Prepare: names.prepareStore, Stop: names.closeStore},
-		{Name: "machine", Prepare: machine.prepareMachine, Run: machine.followMachine},
-		{Name: "backends", Prepare: kernel.prepareBackends, Run: g.backends.Run, Report: g.backends.Report, Stop: g.backends.Stop},
-		{Name: "policy", Prepare: kernel.preparePolicy},
-		{Name: "counts", Prepare: kernel.prepareCounts, Report: kernel.reportChains},
-		{Name: "advice", Prepare: names.prepareAdvice, Run: names.runAdvice, Report: names.reportAdvice},
+		{Name: "data plane", Fixed: fixedTables, Open: kernel.openData, Prepare: kernel.prepareData, Run: g.plane.Run, Report: g.plane.Report, Stop: g.plane.Stop},
+		{Name: "store", Open: names.openStore, Stop: names.closeStore},
+		{Name: "machine", Open: machine.openMachine, Prepare: machine.prepareMachine, Run: machine.followMachine},
+		{Name: "backends", Open: kernel.openBackends, Prepare: kernel.prepareBackends, Run: g.backends.Run, Report: g.backends.Report, Stop: g.backends.Stop},
+		{Name: "policy", Open: kernel.openPolicy, Prepare: kernel.preparePolicy},
+		{Name: "counts", Open: noChange, Prepare: kernel.prepareCounts, Report: kernel.reportChains},
+		{Name: "advice", Open: names.openAdvice, Run: g.advice.Run, Report: names.reportAdvice},
 		{Name: "watches", Prepare: guard.prepareWatches, Run: g.watches.Run, Report: g.watches.Report},
-		{Name: "events", Prepare: g.prepareEvents, Report: g.events.Report},
+		{Name: "events", Open: g.openEvents, Prepare: g.prepareEvents, Report: g.events.Report},
 		{Name: "honeypot", Run: g.honeypot.Run, Report: g.honeypot.Report},
-		{Name: "bans", Prepare: guard.prepareBans, Run: guard.runBans, Report: guard.reportBans},
-		{Name: "pool", Fixed: fixedPool, Prepare: names.preparePool, Run: names.runPool, Report: names.reportPool},
-		{Name: "name servers", Fixed: fixedNames, Prepare: names.prepareNames, Report: names.reportNames},
+		{Name: "bans", Open: guard.openBans, Prepare: guard.prepareBans, Run: g.bans.Run, Report: g.bans.Report},
+		{Name: "pool", Fixed: fixedPool, Open: names.openPool, Prepare: names.preparePool, Run: names.runPool, Report: names.reportPool},
+		{Name: "name servers", Fixed: fixedNames, Open: names.openNames, Prepare: names.prepareNames, Report: names.reportNames},
 		{Name: "public name server", Run: names.servePublic},
 		{Name: "private name server", Run: names.servePrivate},
 		{Name: "questions", Run: names.runQuestions},
-		{Name: "captures", Prepare: kernel.prepareCaptures, Run: kernel.runCaptures},
-		{Name: "outbound addresses", Prepare: machine.prepareOutbound, Run: endless(machine.runOutbound), Report: machine.reportOutbound},
+		{Name: "captures", Open: kernel.openCaptures, Prepare: kernel.prepareCaptures, Run: kernel.runCaptures},
+		{Name: "outbound addresses", Open: machine.openOutbound, Prepare: machine.prepareOutbound, Run: endless(machine.runOutbound), Report: machine.reportOutbound},
 		{Name: "diagnosis", Run: g.diagnosis.Run, Report: g.diagnosis.Report},
-		{Name: "attachment", Prepare: kernel.prepareAttachment},
+		{Name: "attachment", Open: kernel.attach},
 		{Name: "control socket", Run: g.runControl},
 		{Name: "view", Prepare: g.prepareView},
 	}
 }
+
+// noChange is of a service that has nothing to do at the start.
+func noChange(*draft) (change, error) { return change{}, nil }
 
 // endless is a service that ends with ctx alone.
 func endless(run func(context.Context)) func(context.Context) error {

@@ -13,11 +13,8 @@ const stateDirectory = "/var/lib/realmgate"
 
 func statePath(instance string) string { return filepath.Join(stateDirectory, instance+".db") }
 
-// prepareStore opens the instance's file at the start.
-func (g nameServices) prepareStore(d *draft) (_ change, err error) {
-	if d.before == nil {
-		g.store, err = openStore(g.options.Instance)
-	}
+func (g nameServices) openStore(*draft) (_ change, err error) {
+	g.store, err = openStore(g.options.Instance)
 	return change{}, err
 }
 

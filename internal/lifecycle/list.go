@@ -22,7 +22,7 @@ func (l List[D, S]) Fixed(draft D) (keys []string) {
 
 // Start puts the first draft into force; with an error all services have stopped.
 func (l List[D, S]) Start(draft D) error {
-	changes, err := l.prepare(draft)
+	changes, err := l.prepare(draft, Service[D, S].opens)
 	if err == nil {
 		err = put(changes)
 	}
@@ -34,7 +34,7 @@ func (l List[D, S]) Start(draft D) error {
 
 // Apply puts a draft into force whole or, with an error, not at all.
 func (l List[D, S]) Apply(draft D) error {
-	changes, err := l.prepare(draft)
+	changes, err := l.prepare(draft, Service[D, S].prepares)
 	if err != nil {
 		return err
 	}
@@ -44,13 +44,26 @@ func (l List[D, S]) Apply(draft D) error {
 	return nil
 }
 
-func (l List[D, S]) prepare(draft D) ([]Change, error) {
+// step is what a service does of a draft, nil for nothing.
+type step[D any] = func(draft D) (Change, error)
+
+func (s Service[D, S]) prepares() step[D] { return s.Prepare }
+
+func (s Service[D, S]) opens() step[D] {
+	if s.Open != nil {
+		return s.Open
+	}
+	return s.Prepare
+}
+
+func (l List[D, S]) prepare(draft D, does func(Service[D, S]) step[D]) ([]Change, error) {
 	changes := make([]Change, 0, len(l))
 	for _, s := range l {
-		if s.Prepare == nil {
+		do := does(s)
+		if do == nil {
 			continue
 		}
-		c, err := s.Prepare(draft)
+		c, err := do(draft)
 		if err != nil {
 			discard(changes)
 			return nil, err

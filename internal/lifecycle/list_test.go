@@ -90,6 +90,25 @@ func TestStart(t *testing.T) {
 	}
 }
 
+// A start opens what is to be opened, and prepares what is not; a change prepares all.
+func TestOpen(t *testing.T) {
+	h := &house{}
+	all := h.list()
+	all[2].Open = func(string) (Change, error) {
+		return Change{Commit: func() error { return h.do("commit", "open b") }}, h.do("open", "b")
+	}
+	if err := all.Start(""); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(h.did, ", "), "prepare a, open b, prepare c, commit a, commit open b, commit c, settle c, settle a"; got != want {
+		t.Errorf("a start: %s\nwant %s", got, want)
+	}
+	h.did = nil
+	if err := all.Apply(""); err != nil || strings.Contains(strings.Join(h.did, ", "), "open") {
+		t.Errorf("a change: %q, %v", h.did, err)
+	}
+}
+
 // A rollback goes on where one of it fails, and both errors are told.
 func TestRollbackGoesOn(t *testing.T) {
 	h := &house{fail: "rollback b"}

@@ -8,6 +8,9 @@ type Service[D, S any] struct {
 	Name string
 	// Fixed names the keys that a draft changes and only a restart can.
 	Fixed func(draft D) []string
+	// Open is Prepare of the first draft, for a service that is not made before it, or does something else at the start. Without
+	// it Prepare does.
+	Open func(draft D) (Change, error)
 	// Prepare checks a draft and makes what takes long. Nothing that is in force changes; with an error nothing is left
 	// to discard.
 	Prepare func(draft D) (Change, error)

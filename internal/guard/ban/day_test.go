@@ -15,12 +15,12 @@ func TestBansOfAClockThatWasAhead(t *testing.T) {
 	text := func(more string, from, until time.Time) []byte {
 		return fmt.Appendf(nil, `{"since":%q,"until":%q,%s}`, from.Format(time.RFC3339Nano), until.Format(time.RFC3339Nano), more)
 	}
-	o.must(o.Store.Change(bansBucket, map[string][]byte{
+	o.must(o.store.Change(bansBucket, map[string][]byte{
 		"203.0.113.1/32": text(`"reason":"watch","offence":1`, ahead, ahead.Add(2*time.Hour)),
 		"203.0.113.2/32": text(`"reason":"watch","offence":1`, time.Now().Add(-time.Hour), ahead),
 		"203.0.113.3/32": text(`"reason":"manual"`, ahead, ahead.Add(2*time.Hour)),
 	}, nil))
-	o.must(o.Store.Change(offencesBucket, map[string][]byte{"203.0.113.4/32": text(`"count":1`, ahead, ahead.Add(2*time.Hour))}, nil))
+	o.must(o.store.Change(offencesBucket, map[string][]byte{"203.0.113.4/32": text(`"count":1`, ahead, ahead.Add(2*time.Hour))}, nil))
 	for range 2 {
 		o.restart()
 		o.want("banned are", "203.0.113.1/32 2h0m0s watch", "203.0.113.2/32 168h0m0s watch", "203.0.113.3/32 2h0m0s manual")

@@ -88,7 +88,7 @@ func (s *onDisk) write(bans, offenders []netip.Prefix) error {
 	if err != nil {
 		return err
 	}
-	return s.Store.ChangeAll(bansEdit, offencesEdit)
+	return s.store.ChangeAll(bansEdit, offencesEdit)
 }
 
 // tellDisk remembers why the last write failed, or that it did not. Under the mutex.

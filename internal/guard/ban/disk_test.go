@@ -64,7 +64,7 @@ func TestFullDiskStopsNoBan(t *testing.T) {
 func TestStartWithADiskThatTakesNothing(t *testing.T) {
 	o := newOffended(t, Rules{})
 	o.offend(time.Hour, "203.0.113.1")
-	o.must(o.Store.Change(bansBucket, map[string][]byte{
+	o.must(o.store.Change(bansBucket, map[string][]byte{
 		"203.0.113.2/32": []byte(`{"since":"2020-01-02T15:04:05Z","until":"2020-01-02T16:04:05Z","reason":"manual"}`),
 		"203.0.113.3/32": []byte(`{"since":`), "nobody": []byte(`{}`), "203.0.113.9/24": []byte(`{}`),
 	}, nil))

@@ -96,17 +96,18 @@ func newOffended(t *testing.T, rules Rules) *offended {
 	}
 	rules.Memory, rules.Multiplier = 720*time.Hour, func(netip.Addr) float64 { return 1 }
 	o.Service = New(Options{
-		Kernel: o.kernel, Folder: t.TempDir(), Events: silence{}, Rules: func() Rules { return rules },
+		Folder: t.TempDir(), Events: silence{}, Rules: func() Rules { return rules },
 		Exempt: func() (Exempt, error) {
 			nobody := Allowed{func(netip.Prefix) error { return nil }, &model.AddressSet{}}
 			return Exempt{nobody, maps.Clone(o.exempt)}, nil
 		},
 		Log: slog.New(slog.NewTextHandler(&o.log, nil)), Running: func() time.Duration { return time.Since(o.started) },
 	})
+	o.Service.kernel = o.kernel
 	var err error
-	o.Store, err = store.Open(o.path())
+	o.store, err = store.Open(o.path())
 	o.must(err)
-	t.Cleanup(func() { _ = o.Store.Close() })
+	t.Cleanup(func() { _ = o.store.Close() })
 	o.must(o.load())
 	return o
 }
@@ -130,20 +131,21 @@ func (o *offended) restart() {
 // reopen closes the file, opens it as a start does, and forgets the bans.
 func (o *offended) reopen() {
 	o.t.Helper()
-	o.must(o.Store.Close())
+	o.must(o.store.Close())
 	o.Service = New(o.Options)
+	o.Service.kernel = o.kernel
 	var err error
-	o.Store, err = store.Open(o.path())
+	o.store, err = store.Open(o.path())
 	o.must(err)
 }
 
 // fullDisk has the disk take nothing while do runs.
 func (o *offended) fullDisk(do func()) {
 	o.t.Helper()
-	o.must(o.Store.Close())
+	o.must(o.store.Close())
 	do()
 	var err error
-	o.Store, err = store.Open(o.path())
+	o.store, err = store.Open(o.path())
 	o.must(err)
 }
 
@@ -157,7 +159,7 @@ func (o *offended) without(do func()) {
 // all removes everything of a bucket.
 func (o *offended) all(bucket string) store.Edit {
 	e := store.Edit{Bucket: bucket}
-	o.must(o.Store.Each(bucket, func(key string, _ []byte) error { e.Remove = append(e.Remove, key); return nil }))
+	o.must(o.store.Each(bucket, func(key string, _ []byte) error { e.Remove = append(e.Remove, key); return nil }))
 	return e
 }
 
@@ -201,7 +203,7 @@ func (o *offended) dropped(addresses ...string) (list []string) {
 func (o *offended) records() map[netip.Prefix]keptRecord {
 	o.t.Helper()
 	all := map[netip.Prefix]keptRecord{}
-	o.must(eachKept(o.Store, o.Log, offencesBucket, func(p netip.Prefix, k keptRecord) { all[p] = k }))
+	o.must(eachKept(o.store, o.Log, offencesBucket, func(p netip.Prefix, k keptRecord) { all[p] = k }))
 	return all
 }
 

@@ -54,14 +54,14 @@ func (s *Service) load() error {
 func (s *Service) read() (ended []netip.Prefix, err error) {
 	now, rules := s.now(), s.Rules()
 	var kept []Ban
-	err = eachKept(s.Store, s.Log, bansBucket, func(p netip.Prefix, k keptBan) {
+	err = eachKept(s.store, s.Log, bansBucket, func(p netip.Prefix, k keptBan) {
 		kept = append(kept, Ban{Prefix: p, Since: k.Since, Until: k.Until, Reason: k.Reason, Offence: k.Offence})
 	})
 	if err != nil {
 		return nil, err
 	}
 	records := map[netip.Prefix]Record{}
-	err = eachKept(s.Store, s.Log, offencesBucket, func(p netip.Prefix, k keptRecord) { records[p] = Record(k) })
+	err = eachKept(s.store, s.Log, offencesBucket, func(p netip.Prefix, k keptRecord) { records[p] = Record(k) })
 	if err != nil {
 		return nil, err
 	}

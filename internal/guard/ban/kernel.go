@@ -57,7 +57,7 @@ func (s *inKernel) syncKernel() error {
 	for p := range s.cut.Holes {
 		holes = append(holes, p)
 	}
-	if err := s.Kernel.SpareUnderBans(holes); err != nil { // first: nobody of them is dropped meanwhile
+	if err := s.kernel.SpareUnderBans(holes); err != nil { // first: nobody of them is dropped meanwhile
 		return err
 	}
 	all := s.list.All()
@@ -65,14 +65,14 @@ func (s *inKernel) syncKernel() error {
 	for i, b := range all {
 		prefixes[i] = b.Prefix
 	}
-	if err := s.Kernel.PutBans(s.effective(prefixes)); err != nil {
+	if err := s.kernel.PutBans(s.effective(prefixes)); err != nil {
 		return err
 	}
-	inKernel, err := s.Kernel.Banned()
+	inKernel, err := s.kernel.Banned()
 	if err != nil {
 		return err
 	}
-	return s.Kernel.DeleteBans(slices.DeleteFunc(inKernel, s.isInKernel))
+	return s.kernel.DeleteBans(slices.DeleteFunc(inKernel, s.isInKernel))
 }
 
 // isInKernel reports whether the kernel is to have an entry of a prefix.
@@ -92,7 +92,7 @@ func (s *inKernel) recut() error {
 	s.Log.Info("exemptions changed", "spared", len(next.Whole), "spared_in_part", len(next.Part), "by_prefixes", len(next.Holes))
 	gone := slices.DeleteFunc(slices.Concat(end, closed), s.isInKernel)
 	begin = slices.DeleteFunc(append(begin, closed...), func(p netip.Prefix) bool { return !s.list.Has(p) })
-	err := errors.Join(s.Kernel.SpareUnderBans(open), s.Kernel.DeleteBans(gone), s.Kernel.PutBans(s.effective(begin)), s.Kernel.JudgeAgain())
+	err := errors.Join(s.kernel.SpareUnderBans(open), s.kernel.DeleteBans(gone), s.kernel.PutBans(s.effective(begin)), s.kernel.JudgeAgain())
 	s.late = s.late || err != nil
 	return err
 }
@@ -127,7 +127,7 @@ func (s *inKernel) lift(removed []netip.Prefix) error {
 		err = s.recut()
 	}
 	gone := slices.DeleteFunc(slices.Clone(removed), s.isInKernel)
-	err = errors.Join(err, s.Kernel.DeleteBans(gone), s.Kernel.PutBans(s.effective(s.list.Under(removed))))
+	err = errors.Join(err, s.kernel.DeleteBans(gone), s.kernel.PutBans(s.effective(s.list.Under(removed))))
 	s.late = s.late || err != nil
 	return err
 }

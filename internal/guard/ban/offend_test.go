@@ -16,7 +16,7 @@ func TestOffenderIsBanned(t *testing.T) {
 	o.offend(time.Hour, "203.0.113.7")
 	o.offend(48*time.Hour, "203.0.113.8")
 	o.offend(time.Hour, "203.0.113.8")
-	o.must(o.Store.Change(bansBucket, map[string][]byte{"203.0.113.9/32": []byte(`{"since":"2026-01-02T15:04:05Z"}`)}, nil))
+	o.must(o.store.Change(bansBucket, map[string][]byte{"203.0.113.9/32": []byte(`{"since":"2026-01-02T15:04:05Z"}`)}, nil))
 	o.restart()
 	o.want("banned are", "203.0.113.7/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.113.8/32 48h0m0s watch ssh: 5 hits, offence 1", "203.0.113.9/32 for ever ")
 }

@@ -64,8 +64,6 @@ func RulesOf(c *config.Config, factor func([]config.BanRegion, netip.Addr) float
 
 // Options are what a Service needs.
 type Options struct {
-	Kernel Kernel
-	Store  *store.Store
 	Folder string // of the store, for people
 	Events Events
 	Rules  func() Rules
@@ -78,6 +76,8 @@ type Options struct {
 // state is what all parts of a Service share.
 type state struct {
 	Options
+	kernel   Kernel
+	store    *store.Store
 	mutex    sync.Mutex // guards what follows, and what the parts keep
 	list     List
 	offences Offences
@@ -100,13 +100,14 @@ func New(o Options) *Service {
 	return &Service{state: s, inKernel: inKernel{state: s}, onDisk: onDisk{state: s}, look: make(chan struct{}, 1)}
 }
 
-// Prepare puts the bans that were kept into force at the start; later it looks anew who must not be banned.
-func (s *Service) Prepare(start bool) (lifecycle.Change, error) {
-	if start {
-		return lifecycle.Change{Commit: s.load}, nil
-	}
-	return lifecycle.Change{Settle: s.spareAgain}, nil
+// Open is the change that puts the bans of a store into force, and into a kernel. Nothing else is called before it.
+func (s *Service) Open(kernel Kernel, kept *store.Store) lifecycle.Change {
+	s.kernel, s.store = kernel, kept
+	return lifecycle.Change{Commit: s.load}
 }
+
+// Prepare is the change that looks anew who must not be banned.
+func (s *Service) Prepare() lifecycle.Change { return lifecycle.Change{Settle: s.spareAgain} }
 
 // Report says that the disk has not what is in force.
 func (s *Service) Report(status *api.Status) error {
@@ -140,7 +141,7 @@ func (s *Service) Add(r api.BanRequest) (api.BanChange, error) {
 	// The disk comes first: what is answered outlives a crash.
 	edit, err := bansEdit(made, gone)
 	if err == nil {
-		err = s.Store.ChangeAll(edit)
+		err = s.store.ChangeAll(edit)
 	}
 	if err != nil {
 		return api.BanChange{}, err
@@ -171,7 +172,7 @@ func (s *Service) enforce(made []Ban, instead, gone []netip.Prefix) error {
 	s.Events.Unbanned(instead, Widened)
 	// Those that give way go first, as the kernel may be full, and those in whose place
 	// others are only after these.
-	err := errors.Join(s.giveWay(gone), s.Kernel.PutBans(s.effective(s.list.Under(prefixesOf(made)))), s.Kernel.DeleteBans(instead))
+	err := errors.Join(s.giveWay(gone), s.kernel.PutBans(s.effective(s.list.Under(prefixesOf(made)))), s.kernel.DeleteBans(instead))
 	if err != nil {
 		s.late = true
 		return fmt.Errorf("the bans are kept, and those that the kernel refused are tried again: %w", err)
@@ -213,7 +214,7 @@ func (s *Service) Remove(r api.BanRequest) (api.BanChange, error) {
 	offenders := slices.Concat(asked, forgiven)
 	onDisk := slices.DeleteFunc(slices.Clone(asked), s.unsaved.bans.Only)
 	known := slices.DeleteFunc(slices.Clone(offenders), s.unsaved.offences.Only)
-	err := s.Store.ChangeAll(store.Edit{Bucket: bansBucket, Remove: keysOf(onDisk)}, store.Edit{Bucket: offencesBucket, Remove: keysOf(known)})
+	err := s.store.ChangeAll(store.Edit{Bucket: bansBucket, Remove: keysOf(onDisk)}, store.Edit{Bucket: offencesBucket, Remove: keysOf(known)})
 	if err != nil && len(onDisk) > 0 {
 		return api.BanChange{}, err
 	}
