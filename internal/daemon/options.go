@@ -50,6 +50,6 @@ func (v *view) ports() (n int) {
 }
 
 func (g nameServices) allocationConfig(v *view) allocation.Config {
-	return allocation.ConfigOf(v.config, realm.Lendable{Realm: v.realm}, plane.Reservations(v.config), g.plane.Room.Bindings,
+	return allocation.ConfigOf(v.config, realm.Lendable{Realm: v.realm}, plane.Reservations(v.config), g.plane.Sizes.Bindings,
 		func(a netip.Addr, p model.Protocol, port uint16) bool { return g.blocked(v, a, p, port) })
 }

@@ -47,7 +47,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 			r := newRig(t, text)
 			address := r.mustAsk(www)
 			if c.late {
-				r.plane.Room = plane.Room{Addresses: 1 << 20, Services: 1 << 20, Bindings: 1 << 20, Ports: 1 << 20, Slots: 64}
+				r.plane.Sizes = plane.Sizes{Addresses: 1 << 20, Services: 1 << 20, Bindings: 1 << 20, Ports: 1 << 20, Slots: 64}
 			}
 			if err := r.reloadWith(c.file); err == nil || !strings.Contains(err.Error(), c.complaint) {
 				t.Fatalf("the reload ended with %v", err)

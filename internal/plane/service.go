@@ -19,7 +19,7 @@ const sweepEvery = time.Second
 
 // Plane is the data plane of an instance. Call New.
 type Plane struct {
-	Room     Room               // of its tables
+	Sizes    Sizes              // of its tables
 	States   nf.States          // of functions; under the lock of changes
 	data     *datapath.Datapath // nil until Open
 	instance string
@@ -50,13 +50,13 @@ func (p *Plane) Open(w Wants) (data *datapath.Datapath, err error) {
 	if p.data, err = datapath.Open(tables); err != nil {
 		return nil, err
 	}
-	p.Room = roomFor(&tables)
-	p.Room.Slots = p.data.MostOutbound()
+	p.Sizes = sizesFor(&tables)
+	p.Sizes.Slots = p.data.MostOutbound()
 	return p.data, nil
 }
 
 // Fits says whether the tables can take the next configuration.
-func (p *Plane) Fits(old, next Wants) error { return p.Room.fits(old, next) }
+func (p *Plane) Fits(old, next Wants) error { return p.Sizes.fits(old, next) }
 
 // Stop closes the data plane. One that was attached stays in the kernel where that is wanted, and one whose start has failed
 // where it was there before.

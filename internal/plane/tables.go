@@ -101,16 +101,16 @@ func limits(l config.Limits) datapath.Limits {
 	}
 }
 
-// Room is what the tables were made for.
-type Room struct{ Addresses, Services, Bindings, Ports, Slots int }
+// Sizes is what the tables were made for.
+type Sizes struct{ Addresses, Services, Bindings, Ports, Slots int }
 
-func roomFor(o *datapath.Options) Room {
-	return Room{Addresses: o.Addresses, Services: o.Services, Bindings: o.Bindings, Ports: o.BoundPorts}
+func sizesFor(o *datapath.Options) Sizes {
+	return Sizes{Addresses: o.Addresses, Services: o.Services, Bindings: o.Bindings, Ports: o.BoundPorts}
 }
 
 // fits says whether the tables can take the step from one configuration to the
 // next; the services of both are in the table while the generation changes.
-func (r Room) fits(old, next Wants) error {
+func (r Sizes) fits(old, next Wants) error {
 	addresses := map[netip.Addr]bool{}
 	for _, a := range next.addresses() {
 		addresses[a] = true

@@ -56,7 +56,7 @@ func (s *Service) Offend(offences []Offence, base time.Duration) (int, error) {
 		}
 	}
 	made, instead := s.widen(made, rules.Subnet, guard)
-	gone, err := s.list.Room(made, instead)
+	gone, err := s.list.GiveWay(made, instead)
 	if err != nil {
 		return 0, err
 	}

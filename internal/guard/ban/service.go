@@ -134,7 +134,7 @@ func (s *Service) Add(r api.BanRequest) (api.BanChange, error) {
 	if err != nil {
 		return api.BanChange{}, err
 	}
-	gone, err := s.list.Room(made, nil)
+	gone, err := s.list.GiveWay(made, nil)
 	if err != nil {
 		return api.BanChange{}, err
 	}
