@@ -44,7 +44,7 @@ func (g commands) changeChain(r api.ChainRequest, edit func(*config.Document) (*
 	if err != nil {
 		return api.ChainChange{}, err
 	}
-	v := old.next(d, g.outbound.Addresses(), old.lists)
+	v := old.next(wanted{document: d, outbound: g.outbound.Addresses(), lists: old.lists})
 	if err := g.services.Apply(v); err != nil {
 		return api.ChainChange{}, err
 	}

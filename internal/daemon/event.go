@@ -19,7 +19,7 @@ func (g *Daemon) openEvents(d *draft) (change, error) {
 
 // prepareEvents has sinks follow the file.
 func (g *Daemon) prepareEvents(d *draft) (c change, _ error) {
-	if d.read {
+	if d.wanted.read {
 		c.Settle = func() { g.events.Follow(events.SinksOf(d.config)) }
 	}
 	return c, nil

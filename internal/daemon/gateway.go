@@ -98,13 +98,20 @@ type view struct {
 type draft struct {
 	*view
 	before *view // in force; nil at the start
-	read   bool  // from the file: what is outside the daemon is looked at anew, too
+	wanted wanted
 }
 
-// next is a draft of another view in which only this differs.
-func (v *view) next(d *config.Document, outbound []netip.Addr, lists lists.Contents) *draft {
-	return &draft{view: &view{document: d, outbound: outbound, lists: lists}, before: v}
+// wanted is what is to come into force. What is read from the file has what is outside the daemon looked at anew; the rest is
+// of what is not read.
+type wanted struct {
+	document *config.Document
+	read     bool
+	outbound []netip.Addr
+	lists    lists.Contents
 }
+
+// next is a draft of another view.
+func (v *view) next(w wanted) *draft { return &draft{view: &view{}, before: v, wanted: w} }
 
 // newView makes it. addresses are the outbound ones of now, and past tells those that were until they left their interfaces.
 func newView(d *config.Document, addresses []netip.Addr, past func(netip.Addr) bool, lists lists.Contents) (*view, error) {

@@ -4,7 +4,7 @@ import "slices"
 
 // prepareHops gives a draft the next hops of now, where the file was read.
 func (g machineServices) prepareHops(d *draft) (_ change, err error) {
-	if d.read {
+	if d.wanted.read {
 		d.hops, err = g.machine.NextHops()
 	} else {
 		d.hops = d.before.hops

@@ -20,7 +20,7 @@ func (g guardServices) newLists() *lists.Service {
 
 // prepareLists gives a draft what lists have.
 func (g guardServices) prepareLists(d *draft) (c change, err error) {
-	if d.read {
+	if d.wanted.read {
 		d.lists, c, err = g.lists.Prepare(d.config.Lists)
 	}
 	return c, err
@@ -39,7 +39,7 @@ func (g guardServices) takeLists(ctx context.Context) error {
 	if maps.Equal(now, old.lists) {
 		return left
 	}
-	next := old.next(old.document, old.outbound, now)
+	next := old.next(wanted{document: old.document, outbound: old.outbound, lists: now})
 	if err := g.services.Apply(next); err != nil {
 		return errors.Join(left, err)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func fixedNames(d *draft) []string {
-	return changed(server.Fixed(d.before.document.Config, d.document.Config))
+	return changed(server.Fixed(d.before.document.Config, d.wanted.document.Config))
 }
 
 func served(d *draft) server.Served {

@@ -50,7 +50,7 @@ func (g machineServices) readdress() {
 	if slices.Equal(old.outbound, addresses) {
 		return
 	}
-	if err := g.services.Apply(old.next(old.document, addresses, old.lists)); err != nil {
+	if err := g.services.Apply(old.next(wanted{document: old.document, outbound: addresses, lists: old.lists})); err != nil {
 		g.log.Error("configuration does not fit the outbound addresses", "error", err)
 		now := *old // others read the one in force
 		now.outbound = addresses

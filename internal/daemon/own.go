@@ -27,7 +27,7 @@ func (g machineServices) openMachine(d *draft) (change, error) {
 
 // prepareMachine looks again, and refuses services whose ports are taken, and addresses that rest.
 func (g machineServices) prepareMachine(d *draft) (change, error) {
-	if d.read {
+	if d.wanted.read {
 		if err := g.lookAtSockets(d.view); err != nil {
 			return change{}, err
 		}

@@ -19,7 +19,7 @@ func (g nameServices) allocationOptions() allocation.Options {
 
 func fixedPool(d *draft) []string {
 	return changed(map[string]bool{
-		"pool.quotas.half_open beyond the reservation table": plane.Reservations(d.before.document.Config) == plane.Reservations(d.document.Config),
+		"pool.quotas.half_open beyond the reservation table": plane.Reservations(d.before.document.Config) == plane.Reservations(d.wanted.document.Config),
 	})
 }
 

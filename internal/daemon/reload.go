@@ -30,8 +30,7 @@ func (g *Daemon) Reload() (done api.Reload, err error) {
 		return api.Reload{}, err
 	}
 	old := g.view.Load()
-	next := old.next(d, nil, nil)
-	next.read = true
+	next := old.next(wanted{document: d, read: true})
 	if err := g.fixed(next); err != nil {
 		return api.Reload{}, err
 	}
@@ -64,7 +63,7 @@ func changed(same map[string]bool) (keys []string) {
 
 // openConfiguration makes of the first document what depends on nothing but the machine's interfaces and their addresses.
 func (g *Daemon) openConfiguration(d *draft) (change, error) {
-	if err := diagnose.Present(d.document); err != nil {
+	if err := diagnose.Present(d.wanted.document); err != nil {
 		return change{}, err
 	}
 	return change{}, d.make(nothingPast)
@@ -72,10 +71,9 @@ func (g *Daemon) openConfiguration(d *draft) (change, error) {
 
 // prepareConfiguration makes of a document what depends on nothing but the addresses of now.
 func (g *Daemon) prepareConfiguration(d *draft) (change, error) {
-	if old := d.before; !d.read && old.document == d.document && slices.Equal(old.outbound, d.outbound) {
-		lists := d.lists
+	if old := d.before; !d.wanted.read && old.document == d.wanted.document && slices.Equal(old.outbound, d.wanted.outbound) {
 		*d.view = *old
-		d.lists = lists
+		d.lists = d.wanted.lists
 		return change{}, nil
 	}
 	return change{}, d.make(g.outbound.Past)
@@ -83,16 +81,17 @@ func (g *Daemon) prepareConfiguration(d *draft) (change, error) {
 
 // make makes the view of the draft's document; past tells outbound addresses that were until they left their interfaces.
 func (d *draft) make(past func(netip.Addr) bool) (err error) {
-	if d.read {
-		if d.outbound, err = outbound.PlanOf(d.document.Config).Look(); err != nil {
+	addresses := d.wanted.outbound
+	if d.wanted.read {
+		if addresses, err = outbound.PlanOf(d.wanted.document.Config).Look(); err != nil {
 			return err
 		}
 	}
-	v, err := newView(d.document, d.outbound, past, d.lists)
+	v, err := newView(d.wanted.document, addresses, past, d.wanted.lists)
 	if err != nil {
 		return err
 	}
-	if !d.read {
+	if !d.wanted.read {
 		v.saved = d.before.saved
 	}
 	*d.view = *v

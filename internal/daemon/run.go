@@ -58,7 +58,7 @@ func Run(ctx context.Context, options Options) error {
 
 // start puts the first configuration into force, and attaches the data plane last.
 func (g *Daemon) start(d *config.Document) error {
-	first := &draft{view: &view{document: d}, read: true}
+	first := &draft{view: &view{}, wanted: wanted{document: d, read: true}}
 	g.view.Store(first.view) // nobody asks yet, but what is begun
 	return fileFault(g.options.Instance, g.services.Start(first))
 }

@@ -18,7 +18,7 @@ func TestWatchesAreCompiledBeforeAnythingChanges(t *testing.T) {
 		"{name: ssh, file: /x, patterns: [sshd, '^(<ADDRESS>']}":                       "watches: ssh: pattern",
 	} {
 		d := document(t, text+"watches: ["+watched+"]\n")
-		_, reloadErr := guardServices{newDaemon(Options{})}.prepareWatches(&draft{view: &view{config: d.Config}, read: true})
+		_, reloadErr := guardServices{newDaemon(Options{})}.prepareWatches(&draft{view: &view{config: d.Config}, wanted: wanted{read: true}})
 		for by, err := range map[string]error{"check": Check(d), "reload": reloadErr} {
 			if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 				t.Errorf("%s of %s: %v, want %q", by, watched, err, want)

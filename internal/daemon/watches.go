@@ -18,7 +18,7 @@ func (g guardServices) newWatches() *watch.Service {
 
 // prepareWatches has the watches of a file follow.
 func (g guardServices) prepareWatches(d *draft) (change, error) {
-	if !d.read {
+	if !d.wanted.read {
 		return change{}, nil
 	}
 	return g.watches.Prepare(d.config.Watches)
