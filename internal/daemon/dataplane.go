@@ -9,7 +9,7 @@ import (
 func (v *view) wants() plane.Wants {
 	return plane.Wants{
 		Config: v.config, Outbound: v.outbound, Static: v.static.Addresses, Open: v.services(), Bindings: len(v.realm.Registry.Services()),
-		Ports: v.ports(), Names: v.realm.Names(),
+		Ports: len(services(v.realm.Registry)), Names: v.realm.Names(),
 	}
 }
 

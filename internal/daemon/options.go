@@ -31,7 +31,7 @@ func (v *view) services() []datapath.Service {
 	return slices.Concat(services(v.realm.Registry), v.static.Ports, v.shared().Kept())
 }
 
-// services are what sessions from the pool may reach.
+// services are what sessions from the pool may reach, each by one port.
 func services(r *registry.Registry) (list []datapath.Service) {
 	for _, s := range r.Services() {
 		for _, p := range s.Ports {
@@ -39,14 +39,6 @@ func services(r *registry.Registry) (list []datapath.Service) {
 		}
 	}
 	return list
-}
-
-// ports counts the ways into all services.
-func (v *view) ports() (n int) {
-	for _, s := range v.realm.Registry.Services() {
-		n += len(s.Ports)
-	}
-	return n
 }
 
 func (g nameServices) allocationConfig(v *view) allocation.Config {
