@@ -138,7 +138,7 @@ const listedHosts = `  - {name: hostb.foo.example., address: 10.0.0.101, open: a
 
 func (d *differential) configuration() string {
 	var b strings.Builder
-	b.WriteString(text + listedHosts)
+	b.WriteString(strings.Replace(text, "pool: {", "pool: {wait: 0s, ", 1) + listedHosts) // who gets no address does without
 	if d.often(3) {
 		b.WriteString("  - {name: own.foo.example., address: 10.0.0.103, one_to_one: 198.18.0.7}\n")
 	}
