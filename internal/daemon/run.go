@@ -60,7 +60,7 @@ func Run(ctx context.Context, options Options) error {
 func (g *Daemon) start(d *config.Document) error {
 	first := &draft{view: &view{}, wanted: wanted{document: d, read: true}}
 	g.view.Store(first.view) // nobody asks yet, but what is begun
-	return fileFault(g.options.Instance, g.services.Start(first))
+	return store.Hint(statePath(g.options.Instance), g.services.Start(first))
 }
 
 // runControl serves the control socket.

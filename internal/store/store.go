@@ -97,6 +97,17 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
+// Hint adds to an error what to do about the file that it may be of.
+func Hint(path string, err error) error {
+	switch {
+	case errors.Is(err, ErrDamaged):
+		return fmt.Errorf("move %s away to start without its bans, offences and bindings: %w", path, err)
+	case errors.Is(err, ErrInUse):
+		return fmt.Errorf("end the other daemon of the instance, or start this one with another --instance: %w", err)
+	}
+	return err
+}
+
 // Edit is what changes in a bucket.
 type Edit struct {
 	Bucket string
