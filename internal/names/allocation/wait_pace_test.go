@@ -19,7 +19,7 @@ func TestWaitingQuestionsAreTriedAtTheirPace(t *testing.T) {
 	c.Wait = 300 * time.Millisecond
 	a, err := New(Options{
 		Plane: w.plane, Store: w.store, Events: w, Log: slog.New(slog.DiscardHandler),
-		Now: func() model.Instant { return start.Add(time.Since(began)) },
+		Now: func() model.Instant { return start.Add(time.Since(began)) }, Wall: time.Now,
 	}, c, false)
 	if err != nil {
 		t.Fatal(err)
