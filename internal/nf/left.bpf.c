@@ -33,6 +33,7 @@ static __always_inline void left_take(struct left *left, int place, __u64 word)
 static __always_inline void left_headers(ctx_t *ctx, struct left *left)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u8 *last;
 	int i, at = 0;
 
 	if (data + LEFT_WHOLE <= end) {
@@ -48,6 +49,9 @@ static __always_inline void left_headers(ctx_t *ctx, struct left *left)
 			break;
 		left_take(left, 0, *word);
 	}
+	last = data + (at & 127); /* of a frame of odd length */
+	if (at < LEFT_HEADERS && (void *)(last + 1) <= end)
+		left_take(left, 0, *last);
 }
 
 static __always_inline int left_sum(ctx_t *ctx, const bool headers)
