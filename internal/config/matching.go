@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -65,7 +66,7 @@ func matches(name string, target *[]*matchDraft) schema.Key {
 }
 
 // finish checks what a match of a chain, whose name is at that line, says about hosts.
-func (d *matchDraft) finish(faults *schema.Faults, known map[model.Name]bool, nameLine int) Match {
+func (d *matchDraft) finish(faults *schema.Faults, known map[model.Name]meaning, nameLine int) Match {
 	m, path := &d.match, d.path
 	m.Check(faults, path, max(d.portLine, d.sourcePortLine, d.remoteLine, d.setLine, nameLine, 1))
 	if d.hostLine > 0 && d.serviceLine > 0 {
@@ -80,6 +81,9 @@ func (d *matchDraft) finish(faults *schema.Faults, known map[model.Name]bool, na
 		if d.directionLine > 0 && m.Direction != model.In {
 			faults.Add(d.directionLine, "%s.direction: flows to a service come in", path)
 		}
+		if d.sourcePortLine > 0 && known[m.Service].pings {
+			faults.Add(d.sourcePortLine, "%s.source_port: none of what the service opens has ports", path)
+		}
 		m.Direction = model.In
 	}
 	if d.hostLine > 0 && (m.Direction != model.Out && d.toLine > 0 || m.Direction != model.In && d.fromLine > 0) {
@@ -90,22 +94,30 @@ func (d *matchDraft) finish(faults *schema.Faults, known map[model.Name]bool, na
 		name model.Name
 		line int
 	}{{"host", m.Host, d.hostLine}, {"service", m.Service, d.serviceLine}} {
-		service, there := known[named.name]
-		if named.line > 0 && (!there || service != (named.key == "service")) {
+		of, there := known[named.name]
+		if named.line > 0 && (!there || of.service != (named.key == "service")) {
 			faults.Add(named.line, "%s.%s: there is no %s %s under hosts", path, named.key, named.key, named.name)
 		}
 	}
 	return *m
 }
 
-// named are the names of hosts, and of services, which are true.
-func (d *draft) named() map[model.Name]bool {
-	known := map[model.Name]bool{}
+// meaning is what a name of a host stands for.
+type meaning struct {
+	service bool
+	pings   bool // a service that opens nothing else
+}
+
+// named are the names of hosts and of services.
+func (d *draft) named() map[model.Name]meaning {
+	known := map[model.Name]meaning{}
 	for _, h := range d.hosts {
-		known[h.host.Name] = false
+		known[h.host.Name] = meaning{}
 		for _, s := range h.services {
+			ports := valuesOf(s.opened())
+			pings := len(ports) > 0 && !slices.ContainsFunc(ports, func(p model.Port) bool { return p.Protocol != model.ICMP })
 			for _, name := range s.names() {
-				known[name.Value] = true
+				known[name.Value] = meaning{service: true, pings: pings}
 			}
 		}
 	}

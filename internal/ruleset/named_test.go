@@ -2,10 +2,13 @@ package ruleset
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
 )
 
 const text = `interfaces: {public: [eth0], private: [eth1]}
@@ -41,6 +44,24 @@ protection: {allowlist: [{list: never}], blocklist: [192.0.2.9, {list: drop, dir
 	}
 	if in, _ := n.Unions(c.Protection.Allowlist, model.Ranges{}); len(in.Ranges()) > 0 {
 		t.Errorf("allowed are %+v", in)
+	}
+}
+
+// A port that flows come from is of those alone that have ports: the pings of a service are not meant.
+func TestSourcePortOfService(t *testing.T) {
+	d, err := config.NewDocument("test.yaml", []byte(strings.Replace(text, "protocol: tcp, port: 80, to: 8080", "ports: [tcp/80, icmp]", 1)+`
+chains: [{name: web, match: {service: www.hosta.foo.example., source_port: 1-1023}, functions: [{use: filter}]}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := Rules{Config: d.Config}.Policy()
+	want := []nf.Rule{{
+		Direction: model.In, Destination: netip.MustParsePrefix("10.0.0.100/32"), Protocol: model.TCP,
+		Ports: model.Ports{First: 80, Last: 80}, SourcePorts: model.Ports{First: 1, Last: 1023},
+	}}
+	if got := policy.Chains[0].Rules; !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
 	}
 }
 

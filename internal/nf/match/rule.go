@@ -23,8 +23,12 @@ func Rules(conditions []Condition, n nf.Names) (rules []nf.Rule) {
 }
 
 // Rules say a condition as rules. Its remote end, and the private one, are where
-// flows go or where they come from: that takes a rule for each direction.
+// flows go or where they come from: that takes a rule for each direction. A private end
+// without ports gets none where a source port is wanted.
 func (c Condition) Rules(direction model.Direction, n nf.Names, private *End) (rules []nf.Rule) {
+	if private != nil && private.Protocol == model.ICMP && c.SourcePorts != (model.Ports{}) {
+		return nil
+	}
 	rule := nf.Rule{Direction: direction, Source: c.From, Destination: c.To, Protocol: c.Protocol, Ports: c.Ports, SourcePorts: c.SourcePorts}
 	set := n.Set(c.Set)
 	if !c.Remote.IsValid() && set == nil && private == nil {
