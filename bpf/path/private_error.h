@@ -79,6 +79,8 @@ __noinline int private_error_send(ctx_t *ctx, const struct packet *packet, __u32
 		return verdict(ctx, packet, REASON_DROP_MALFORMED, SIDE_PRIVATE);
 	if (quoted_inside(&quoted) != number)
 		return verdict(ctx, packet, REASON_DROP_BUSY, SIDE_PRIVATE);
+	if (icmp_checksum_is_wrong(ctx, packet, &quoted))
+		return verdict(ctx, packet, REASON_DROP_BAD_CHECKSUM, SIDE_PRIVATE);
 	if (!icmp_error_rewrite(ctx, packet, &quoted, session, DIRECTION_OUT))
 		return verdict(ctx, packet, REASON_DROP_MALFORMED, SIDE_PRIVATE);
 	return hairpin ? TO_HAIRPIN : forward_send(ctx, packet, hop, SIDE_PRIVATE);

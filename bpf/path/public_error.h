@@ -111,6 +111,10 @@ __noinline int public_error_send(ctx_t *ctx, const struct packet *packet, __u32 
 		return verdict(ctx, packet, REASON_DROP_MALFORMED, SIDE_PUBLIC);
 	if (quoted_session(&quoted, packet->generation) != number)
 		return verdict(ctx, packet, REASON_DROP_BUSY, SIDE_PUBLIC);
+	if (icmp_checksum_is_wrong(ctx, packet, &quoted))
+		return verdict(ctx, packet, REASON_DROP_BAD_CHECKSUM, SIDE_PUBLIC);
+	if (mtu_is_refused(ctx, packet, session))
+		return verdict(ctx, packet, REASON_DROP_SMALL_MTU, SIDE_PUBLIC);
 	if (!icmp_error_rewrite(ctx, packet, &quoted, session, DIRECTION_IN))
 		return verdict(ctx, packet, REASON_DROP_MALFORMED, SIDE_PUBLIC);
 	return forward_send(ctx, packet, hop, SIDE_PUBLIC);

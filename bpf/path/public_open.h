@@ -134,6 +134,10 @@ __noinline enum reason public_open(const struct packet *packet, struct flow *flo
 
 	if (!packet || !flow || !number)
 		return REASON_DROP_INTERNAL;
+	/* Functions may have changed the packet since it was admitted. */
+	reason = packet->ttl <= 1 ? REASON_DROP_TTL_EXPIRED : may_open(packet);
+	if (reason != REASON_NONE)
+		return reason;
 	settings = settings_get(packet->generation);
 	if (!settings)
 		return REASON_DROP_INTERNAL;

@@ -131,6 +131,59 @@ func TestRewrittenErrorIsRefused(t *testing.T) {
 	g.dropped(g.put(failed(outA)), "drop_busy")
 }
 
+// Of an ICMP error, too, its checksum and its MTU are judged as its function leaves them.
+func TestRewrittenErrorIsJudgedAnew(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	out := g.mapped(udp(inA, server))
+	sum := `
+				sum = (__u16)~*check + (__u16)~*mtu + bpf_htons(68);
+				sum = (sum & 0xffff) + (sum >> 16);
+				*check = ~((sum & 0xffff) + (sum >> 16));`
+	mtu := func(corrects string) {
+		g.rewritten(`
+			if (ip->protocol == 1) { /* ICMP */
+				__u16 *check = (void *)(ip + 1) + 2, *mtu = (void *)(ip + 1) + 6;
+				__u32 sum __attribute__((unused)) = 0;
+
+				if ((void *)(mtu + 1) > end)
+					return NF_FAIL;` + corrects + `
+				*mtu = bpf_htons(68);
+			}`)
+	}
+	failed := tooBig(server.Addr(), out.Addr(), 1400, udp(out, server))
+	g.forwarded(g.put(failed))
+	mtu(sum)
+	g.forwarded(g.put(udp(server, out)))
+	g.dropped(g.put(failed), "drop_small_mtu")
+	mtu("")
+	g.forwarded(g.put(udp(server, out)))
+	g.dropped(g.put(failed), "drop_bad_checksum")
+}
+
+// A packet that its function leaves without a hop to go opens nothing.
+func TestRewrittenPacketOpensNothing(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	out := g.mapped(udp(inA, server))
+	g.rewritten(`
+			if (udp->source == bpf_htons(9)) {
+				__u32 sum;
+
+				ip->ttl = 1;
+				ip->check = 0;
+				sum = bpf_csum_diff(0, 0, (void *)ip, sizeof(*ip), 0);
+				sum = (sum & 0xffff) + (sum >> 16);
+				ip->check = ~((sum & 0xffff) + (sum >> 16));
+			}`)
+	before := len(g.sessions())
+	g.dropped(g.put(udp(endpoint(server.Addr(), 9), out)), "drop_ttl_expired")
+	if n := len(g.sessions()); n != before {
+		t.Errorf("%d sessions, before %d", n, before)
+	}
+	g.forwarded(g.put(udp(endpoint(server.Addr(), 10), out)))
+}
+
 // Where every chain is as long as can be, what a host sends to a neighbour's public
 // address goes through all of both, as a first packet and when it is judged anew.
 func TestLongestRowThroughAHairpin(t *testing.T) {
