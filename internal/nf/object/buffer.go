@@ -22,18 +22,21 @@ const (
 	recomputeSum    = 1 // BPF_F_RECOMPUTE_CSUM
 	lengthOfBuffer  = 0 // offset of len in struct __sk_buff
 	firstOfOwnPlace = -1
+	sizeOfContext   = 24 // of struct xdp_md, bytes
 )
 
 // forBuffers makes of a function for frames of XDP one for socket buffers: what it reads of
 // its context, and the helpers that take it, have other names there. Each instruction has
-// one in its place.
-func forBuffers(list asm.Instructions) (asm.Instructions, error) {
+// one in its place. reads is what follow says of list.
+func forBuffers(list asm.Instructions, reads []places) (asm.Instructions, error) {
 	made := make(asm.Instructions, 0, len(list)+3)
-	reads, stores := contexts(list), false
+	stores := false
 	for i, ins := range list {
 		switch class := ins.OpCode.Class(); {
 		case !reads[i].reached:
-		case class == asm.LdXClass && reads[i].registers>>ins.Src&1 == 1:
+		case class == asm.LdXClass && reads[i].has(perhaps, ins.Src) && isField(&ins):
+			return nil, fmt.Errorf("it reads its context from memory, where it is not followed: read the field before%s", where(list, i))
+		case class == asm.LdXClass && reads[i].has(theContext, ins.Src):
 			at, known := contextFields[ins.Offset]
 			if !known {
 				return nil, fmt.Errorf("it reads of its context what a socket buffer has not%s", where(list, i))
@@ -55,9 +58,14 @@ func forBuffers(list asm.Instructions) (asm.Instructions, error) {
 		made = append(made, ins)
 	}
 	if stores {
-		made = append(made, storing(btf.FuncMetadata(&list[0]) != nil)...)
+		made = append(made, storing(&list[0])...)
 	}
 	return made, nil
+}
+
+// isField reports whether an instruction reads what may be a field of struct xdp_md.
+func isField(ins *asm.Instruction) bool {
+	return ins.OpCode.Size() == asm.Word && ins.Offset >= 0 && ins.Offset < sizeOfContext
 }
 
 // like gives an instruction the symbol and the source of the one whose place it takes.
@@ -70,10 +78,11 @@ func like(made, ins asm.Instruction) asm.Instruction {
 }
 
 // storing is a function that stores bytes in a socket buffer as bpf_xdp_store_bytes does in
-// a frame; the helper takes one argument more.
-func storing(described bool) asm.Instructions {
-	first := asm.Mov.Imm(asm.R5, recomputeSum).WithSymbol(storeBytes)
-	if described {
+// a frame; the helper takes one argument more. The kernel wants a line of the source for each function if it has one for
+// any: it is that of the program.
+func storing(program *asm.Instruction) asm.Instructions {
+	first := asm.Mov.Imm(asm.R5, recomputeSum).WithSymbol(storeBytes).WithSource(program.Source())
+	if btf.FuncMetadata(program) != nil {
 		number := &btf.Int{Name: "long", Size: 8, Encoding: btf.Signed}
 		first = btf.WithFuncMetadata(first, &btf.Func{Name: storeBytes, Type: &btf.FuncProto{Return: number}, Linkage: btf.StaticFunc})
 	}

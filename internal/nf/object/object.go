@@ -68,10 +68,14 @@ func (o Object) read() (*object, error) {
 	if err := checkInstructions(list); err != nil {
 		return nil, err
 	}
-	if err := permit(list, o.Rewrites); err != nil {
+	followed, err := follow(list)
+	if err != nil {
 		return nil, err
 	}
-	if got.Buffers, err = forBuffers(list); err != nil {
+	if err := permit(list, followed, o.Rewrites); err != nil {
+		return nil, err
+	}
+	if got.Buffers, err = forBuffers(list, followed); err != nil {
 		return nil, err
 	}
 	got.Stack = stackOf(got.Main)

@@ -22,8 +22,9 @@ var helpers = []asm.BuiltinFunc{
 	asm.FnPerfEventOutput, asm.FnRingbufOutput, asm.FnRingbufReserve, asm.FnRingbufSubmit, asm.FnRingbufDiscard, asm.FnRingbufQuery,
 }
 
-// permit refuses calls of what no function may call. What a function writes to is compared when it has been asked.
-func permit(list asm.Instructions, rewrite bool) error {
+// permit refuses calls of what no function may call; followed is what follow says of list. What a function writes to is
+// compared when it has been asked.
+func permit(list asm.Instructions, followed []places, rewrite bool) error {
 	for i, ins := range list {
 		helper := asm.BuiltinFunc(ins.Constant)
 		switch {
@@ -32,6 +33,9 @@ func permit(list asm.Instructions, rewrite bool) error {
 		case !ins.IsBuiltinCall():
 		case !slices.Contains(helpers, helper):
 			return fmt.Errorf("it calls bpf_%s, which no function may%s", helperName(helper), where(list, i))
+		case (helper == asm.FnMapLookupPercpuElem || helper == asm.FnForEachMapElem) && followed[i].has(ourMap, asm.R1):
+			// The packet of another CPU; a callback has the map from there.
+			return fmt.Errorf("it calls bpf_%s with nf_packets: nf_packet() has what is described%s", helperName(helper), where(list, i))
 		case helper == asm.FnXdpStoreBytes && !rewrite:
 			return fmt.Errorf("it changes the packet, which takes may: rewrite,%s", where(list, i))
 		}

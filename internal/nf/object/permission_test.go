@@ -135,18 +135,20 @@ func TestReadingIsRead(t *testing.T) {
 	t.Parallel()
 	b := nftest.New(t)
 	for name, body := range map[string]string{
-		"a copy":        "struct ethhdr copy; __builtin_memcpy(&copy, data, sizeof(copy)); copy.h_proto ^= ip->tos; all += copy.h_proto;",
-		"a length":      "all += end - data;",
-		"an index":      "__u64 n = end - data; asm volatile(\"\" : \"+r\"(n)); if (n < sizeof(row)) row[n]++;",
-		"load_bytes":    "__u8 some[4]; bpf_xdp_load_bytes(ctx, 14, some, 4); all += some[2];",
-		"a lookup":      "__u64 *count = bpf_map_lookup_elem(&seen, &ip->saddr); if (count) __sync_fetch_and_add(count, 1);",
-		"an address":    "struct way way = {data, end}; asm volatile(\"\" : : \"r\"(&way) : \"memory\"); all += *(volatile __u64 *)&way.end > 0;",
-		"a ring buffer": "struct iphdr copy = *ip; bpf_ringbuf_output(&ring, &copy, sizeof(copy), 0);",
+		"a copy":         "struct ethhdr copy; __builtin_memcpy(&copy, data, sizeof(copy)); copy.h_proto ^= ip->tos; all += copy.h_proto;",
+		"a length":       "all += end - data;",
+		"an index":       "__u64 n = end - data; asm volatile(\"\" : \"+r\"(n)); if (n < sizeof(row)) row[n]++;",
+		"load_bytes":     "__u8 some[4]; bpf_xdp_load_bytes(ctx, 14, some, 4); all += some[2];",
+		"a lookup":       "__u64 *count = bpf_map_lookup_elem(&seen, &ip->saddr); if (count) __sync_fetch_and_add(count, 1);",
+		"an address":     "struct way way = {data, end}; asm volatile(\"\" : : \"r\"(&way) : \"memory\"); all += *(volatile __u64 *)&way.end > 0;",
+		"of another CPU": "__u32 zero = 0; all += bpf_map_lookup_percpu_elem(&each, &zero, 1) != 0;",
+		"a ring buffer":  "struct iphdr copy = *ip; bpf_ringbuf_output(&ring, &copy, sizeof(copy), 0);",
 	} {
 		t.Run(name, func(t *testing.T) {
 			b.T = t
 			more := counter + `
 				static __u8 row[64];
+				struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __type(key, __u32); __type(value, __u64); __uint(max_entries, 1); } each SEC(".maps");
 				struct way { __u8 *at; void *end; };
 				struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 4096); } ring SEC(".maps");`
 			o := Object{Code: compiled(t, source(more, packetOfUser+body+"\nreturn NF_CONTINUE;"))}
@@ -166,6 +168,10 @@ func TestForbidden(t *testing.T) {
 		"adjust_head": {"", "bpf_xdp_adjust_head(ctx, 8); return 0;", "it calls bpf_xdp_adjust_head, which no function may"},
 		"tail call": {`struct { __uint(type, BPF_MAP_TYPE_PROG_ARRAY); __type(key, __u32); __type(value, __u32); __uint(max_entries, 1); } next SEC(".maps");`,
 			"bpf_tail_call(ctx, &next, 0); return 0;", "its map next is of a type that functions may not have (ProgramArray)"},
+		"another CPU's description": {"", "__u32 zero = 0; return bpf_map_lookup_percpu_elem(&nf_packets, &zero, 0) != 0;",
+			"it calls bpf_map_lookup_percpu_elem with nf_packets: nf_packet() has what is described at it.bpf.c:"},
+		"another's in a function": {"static __noinline void *other(void *map) { __u32 zero = 0; return bpf_map_lookup_percpu_elem(map, &zero, 0); }",
+			"return other(&nf_packets) != 0;", "it calls bpf_map_lookup_percpu_elem with nf_packets"},
 		"a kfunc": {"extern int bpf_xdp_metadata_rx_hash(const struct xdp_md *ctx, __u32 *hash, __u32 *type) __ksym;",
 			"__u32 hash, type; return bpf_xdp_metadata_rx_hash(ctx, &hash, &type);", "it calls bpf_xdp_metadata_rx_hash of the kernel"},
 		"a function that is not there": {"extern int nowhere(void);", "return nowhere();", "it calls \"nowhere\", which is not in it"},
