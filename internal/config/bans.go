@@ -49,10 +49,10 @@ func (d *draft) bansKeys() []schema.Key {
 	b := &d.config.Bans
 	return []schema.Key{
 		schema.One("factor", &b.Factor, ratio(1, mostGrowth)),
-		schema.OneAt("cap", &b.Cap, &d.bans.capLine, schema.Duration(second, longestBan)).Otherwise("604800s, or the longest `ban` of a watch or of the honeypot"),
+		schema.OneAt("cap", &b.Cap, &d.bans.capLine, schema.Duration(second, model.LongestBan)).Otherwise("604800s, or the longest `ban` of a watch or of the honeypot"),
 		schema.One("memory", &b.Memory, schema.Duration(minute, longestMemory)),
 		schema.One("subnet", &b.Subnet, schema.Number(0, mostSubnet)),
-		noting(&d.bans.regionsLine, schema.ListOf("regions", &d.bans.regions, (*banRegionDraft).keys)),
+		schema.Noting(&d.bans.regionsLine, schema.ListOf("regions", &d.bans.regions, (*banRegionDraft).keys)),
 	}
 }
 

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 
-	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -40,10 +39,10 @@ func (c *chainDraft) keys() []schema.Key {
 
 // finishChains checks what chains say about each other and about hosts.
 func (d *draft) finishChains() {
-	taken, known := takenNames{}, d.named()
+	taken, known := schema.Names{}, d.named()
 	for i, c := range d.chains {
 		path := fmt.Sprintf("chains[%d]", i)
-		taken.take(d.faults, path, c.chain.Name, c.nameLine)
+		taken.Take(d.faults, path, c.chain.Name, c.nameLine)
 		if c.chain.Name == ProtectionName {
 			d.faults.Add(c.nameLine, "%s.name: %s is what is asked before all chains: take another name", path, ProtectionName)
 		}
@@ -67,10 +66,10 @@ func (d *draft) finishChains() {
 }
 
 // sets are all places that name a set.
-func (c *chainDraft) sets() (list []nf.SetUse) {
+func (c *chainDraft) sets() (list []schema.Named) {
 	for _, m := range c.matches {
 		if m.setLine > 0 {
-			list = append(list, nf.SetUse{Path: m.path + ".set", Name: m.match.Set, Line: m.setLine})
+			list = append(list, schema.Named{Path: m.path + ".set", Name: m.match.Set, Line: m.setLine})
 		}
 	}
 	for _, f := range c.functions {

@@ -4,6 +4,9 @@ import (
 	"net/netip"
 	"time"
 
+	events "github.com/realmgate/realmgate/internal/events/settings"
+	lists "github.com/realmgate/realmgate/internal/guard/lists/settings"
+	watch "github.com/realmgate/realmgate/internal/guard/watch/settings"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -23,9 +26,9 @@ type Config struct {
 	NeverBan   []netip.Prefix // IPv4 and IPv6
 	Bans       Bans
 	Sets       []Set
-	Watches    []Watch
-	Lists      []List
-	Events     []Sink // where events go
+	Watches    []watch.Watch
+	Lists      []lists.List
+	Events     []events.Sink // where events go
 	Protection Protection
 	Chains     []Chain // as Hosts; the first that matches a flow judges it
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"net/netip"
 
+	events "github.com/realmgate/realmgate/internal/events/settings"
+	lists "github.com/realmgate/realmgate/internal/guard/lists/settings"
+	watch "github.com/realmgate/realmgate/internal/guard/watch/settings"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/schema"
 )
@@ -27,9 +30,7 @@ type draft struct {
 	bands                                   []*bandDraft
 	sets                                    []*setDraft
 	bans                                    bansDraft
-	watches                                 []*watchDraft
-	lists                                   []*listDraft
-	sinks                                   []*sinkDraft
+	watches, lists, sinks                   schema.Draft
 	protection                              protectionDraft
 	chains                                  []*chainDraft
 	nameserverLine, publicLine, privateLine int
@@ -49,6 +50,9 @@ func newDraft(faults *schema.Faults) *draft {
 	d := &draft{faults: faults, config: defaults(), uses: make(map[netip.Addr][]use)}
 	d.protection.protection = d.config.Protection
 	d.protection.honeypot.ban = d.config.Protection.Honeypot.Ban
+	d.watches = watch.New(&d.config.Watches)
+	d.lists = lists.New(&d.config.Lists, &d.protection)
+	d.sinks = events.New(&d.config.Events)
 	return d
 }
 
@@ -66,15 +70,15 @@ func (d *draft) finish() {
 	d.finishHoneypot()
 	d.config.Protection = d.protection.protection
 	d.finishSets()
-	d.finishWatches()
+	d.watches.Finish(d.faults)
 	d.finishBans()
-	d.finishLists()
-	d.finishSinks()
+	d.lists.Finish(d.faults)
+	d.sinks.Finish(d.faults)
 	d.finishChains()
 	d.config.Limits = d.config.Limits.of(d.config.Capacity)
-	d.config.NeverBan = valuesOf(d.neverBan)
-	d.config.DNS.ClientSubnet = valuesOf(d.clientSubnet)
-	d.config.DNS.RebindDomainOK = valuesOf(d.rebindOK)
+	d.config.NeverBan = schema.Values(d.neverBan)
+	d.config.DNS.ClientSubnet = schema.Values(d.clientSubnet)
+	d.config.DNS.RebindDomainOK = schema.Values(d.rebindOK)
 	for i, h := range d.hosts {
 		d.config.Hosts = append(d.config.Hosts, h.finish(d.faults, i))
 	}

@@ -54,7 +54,7 @@ func (d *draft) finishFollowed(ofPool []schema.At[string]) {
 			d.faults.Add(i.Line, "pool.addresses: the address of %s is not outbound: list it under outbound.addresses, too, so that services get ports of it", i.Value)
 		}
 	}
-	c.Pool.Interfaces = valuesOf(ofPool)
+	c.Pool.Interfaces = schema.Values(ofPool)
 	if name := c.DNS.Interface; name != "" && !d.isFollowed(name) {
 		d.faults.Add(d.publicLine, "dns.public: %s is no interface whose address is outbound: list it under outbound.addresses, too, or give an address", name)
 	}

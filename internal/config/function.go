@@ -162,7 +162,7 @@ func (f *functionDraft) finish() {
 }
 
 // sets are the places that name a set.
-func (f *functionDraft) sets() []nf.SetUse {
+func (f *functionDraft) sets() []schema.Named {
 	if user, uses := f.own.(nf.SetUser); uses {
 		return user.Sets()
 	}

@@ -14,6 +14,8 @@ import (
 
 	"go4.org/netipx"
 
+	lists "github.com/realmgate/realmgate/internal/guard/lists/settings"
+	watch "github.com/realmgate/realmgate/internal/guard/watch/settings"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/schema"
 )
@@ -192,7 +194,7 @@ func renderGeofences(line func(string, ...any), p Protection) {
 	}
 }
 
-func renderWatches(line func(string, ...any), watches []Watch) {
+func renderWatches(line func(string, ...any), watches []watch.Watch) {
 	if len(watches) == 0 {
 		return
 	}
@@ -206,12 +208,12 @@ func renderWatches(line func(string, ...any), watches []Watch) {
 	}
 }
 
-func renderLists(line func(string, ...any), lists []List) {
+func renderLists(line func(string, ...any), all []lists.List) {
 	line("lists:")
-	if len(lists) == 0 {
+	if len(all) == 0 {
 		line("  []")
 	}
-	for _, l := range lists {
+	for _, l := range all {
 		line("  - name: %q\n    url: %q\n    refresh: %s", l.Name, l.URL, l.Refresh)
 		if l.Column > 0 {
 			line("    column: %d", l.Column)

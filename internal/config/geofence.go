@@ -57,8 +57,8 @@ func (d *geofenceDraft) keys() []schema.Key {
 	g := &d.geofence
 	return []schema.Key{
 		schema.One("direction", &g.Direction, schema.Choice(model.In, model.Out, model.AnyDirection)),
-		noting(&d.given, schema.Many("allow", &d.allow, where(), 1)),
-		noting(&d.given, schema.Many("deny", &d.deny, where(), 1)),
+		schema.Noting(&d.given, schema.Many("allow", &d.allow, where(), 1)),
+		schema.Noting(&d.given, schema.Many("deny", &d.deny, where(), 1)),
 		schema.OneAt("unknown", &g.Unknown, &d.line, schema.Choice(Allowed, Denied)).Must(),
 		schema.OneAt("default", &g.Default, &d.otherwise, schema.Choice(Allowed, Denied)).Otherwise("deny where `allow` is given, else allow"),
 	}

@@ -22,7 +22,7 @@ type portsDraft struct {
 }
 
 func (d *portsDraft) keys() []schema.Key {
-	return []schema.Key{noting(&d.given, schema.Many("tcp", &d.tcp, schema.PortRange(), 1)), noting(&d.given, schema.Many("udp", &d.udp, schema.PortRange(), 1))}
+	return []schema.Key{schema.Noting(&d.given, schema.Many("tcp", &d.tcp, schema.PortRange(), 1)), schema.Noting(&d.given, schema.Many("udp", &d.udp, schema.PortRange(), 1))}
 }
 
 func (d *portsDraft) set() (s model.PortSet) {
@@ -52,7 +52,7 @@ type honeypotDraft struct {
 }
 
 func (d *honeypotDraft) keys() []schema.Key {
-	return append(d.ports.keys(), schema.One("ban", &d.ban, schema.Duration(second, longestBan)))
+	return append(d.ports.keys(), schema.One("ban", &d.ban, schema.Duration(second, model.LongestBan)))
 }
 
 // finishHoneypot checks that no port of the honeypot is used for anything else.

@@ -67,11 +67,11 @@ func (h *hostDraft) keys() []schema.Key {
 
 func (s *serviceDraft) keys() []schema.Key {
 	return []schema.Key{
-		noting(&s.nameLine, schema.OneAt("name", &s.name, &s.nameAt, schema.Pattern()).Otherwise("none")),
-		noting(&s.namesLine, schema.Many("names", &s.more, schema.Pattern(), 1)),
-		noting(&s.protocolLine, schema.OneAt("protocol", &s.protocol, &s.protocolGood, schema.Choice(model.TCP, model.UDP)).Otherwise("none")),
-		noting(&s.portLine, schema.OneAt("port", &s.port, &s.portGood, schema.Port()).Otherwise("none")),
-		noting(&s.toLine, schema.OneAt("to", &s.to, &s.toGood, schema.Port()).Otherwise("the port")),
+		schema.Noting(&s.nameLine, schema.OneAt("name", &s.name, &s.nameAt, schema.Pattern()).Otherwise("none")),
+		schema.Noting(&s.namesLine, schema.Many("names", &s.more, schema.Pattern(), 1)),
+		schema.Noting(&s.protocolLine, schema.OneAt("protocol", &s.protocol, &s.protocolGood, schema.Choice(model.TCP, model.UDP)).Otherwise("none")),
+		schema.Noting(&s.portLine, schema.OneAt("port", &s.port, &s.portGood, schema.Port()).Otherwise("none")),
+		schema.Noting(&s.toLine, schema.OneAt("to", &s.to, &s.toGood, schema.Port()).Otherwise("the port")),
 		portsKey(&s.ports),
 		s.httpsKey(),
 		schema.Gone("again", "clients that were let in stay known, and pool.rest says how long an address stays its service's"),
@@ -129,12 +129,12 @@ func (s *serviceDraft) check(faults *schema.Faults, path string) {
 func (h *hostDraft) finish(faults *schema.Faults, i int) Host {
 	path := fmt.Sprintf("hosts[%d]", i)
 	lists, paths := [][]schema.At[model.Port]{h.open.ports}, []string{path + ".open"}
-	h.host.Open = valuesOf(h.open.ports)
+	h.host.Open = schema.Values(h.open.ports)
 	for j, s := range h.services {
 		path := fmt.Sprintf("%s.services[%d]", path, j)
 		s.check(faults, path)
 		lists, paths = append(lists, s.opened()), append(paths, path)
-		h.host.Services = append(h.host.Services, Service{Names: valuesOf(s.names()), Ports: valuesOf(s.opened()), HTTPS: s.finishHTTPS(faults, path)})
+		h.host.Services = append(h.host.Services, Service{Names: schema.Values(s.names()), Ports: schema.Values(s.opened()), HTTPS: s.finishHTTPS(faults, path)})
 	}
 	checkJoined(faults, lists, paths)
 	return h.host
@@ -145,7 +145,7 @@ func (h *hostDraft) finish(faults *schema.Faults, i int) Host {
 func checkJoined(faults *schema.Faults, lists [][]schema.At[model.Port], paths []string) {
 	ports := make([][]model.Port, len(lists))
 	for i, list := range lists {
-		ports[i] = valuesOf(list)
+		ports[i] = schema.Values(list)
 	}
 	for _, group := range model.Joined(ports) {
 		seen := map[uint32]schema.At[model.Port]{}
@@ -162,11 +162,4 @@ func checkJoined(faults *schema.Faults, lists [][]schema.At[model.Port], paths [
 			}
 		}
 	}
-}
-
-func valuesOf[T any](list []schema.At[T]) (values []T) {
-	for _, entry := range list {
-		values = append(values, entry.Value)
-	}
-	return values
 }

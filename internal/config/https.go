@@ -12,7 +12,7 @@ const httpsPort = 443
 
 func (s *serviceDraft) httpsKey() schema.Key {
 	s.https.Port = httpsPort
-	return noting(&s.httpsLine, schema.Section("https",
+	return schema.Noting(&s.httpsLine, schema.Section("https",
 		schema.One("port", &s.https.Port, schema.Port()),
 		schema.Many("alpn", &s.alpn, alpn(), 0),
 	))
@@ -38,8 +38,8 @@ func (s *serviceDraft) finishHTTPS(faults *schema.Faults, path string) *HTTPS {
 		return nil
 	}
 	record := s.https
-	record.ALPN = valuesOf(s.alpn)
-	opened := slices.ContainsFunc(valuesOf(s.opened()), func(p model.Port) bool { return p.Protocol == model.TCP && p.Port == record.Port })
+	record.ALPN = schema.Values(s.alpn)
+	opened := slices.ContainsFunc(schema.Values(s.opened()), func(p model.Port) bool { return p.Protocol == model.TCP && p.Port == record.Port })
 	if !opened {
 		faults.Add(s.httpsLine, "%s.https.port: the service does not open tcp/%d", path, record.Port)
 	}

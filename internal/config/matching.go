@@ -114,7 +114,7 @@ func (d *draft) named() map[model.Name]meaning {
 	for _, h := range d.hosts {
 		known[h.host.Name] = meaning{}
 		for _, s := range h.services {
-			ports := valuesOf(s.opened())
+			ports := schema.Values(s.opened())
 			pings := len(ports) > 0 && !slices.ContainsFunc(ports, func(p model.Port) bool { return p.Protocol != model.ICMP })
 			for _, name := range s.names() {
 				known[name.Value] = meaning{service: true, pings: pings}

@@ -45,7 +45,7 @@ func (o *Outbound) Follows() bool { return len(o.Addresses) == 0 || len(o.Interf
 func (d *draft) finishOutbound() {
 	o := &d.config.Outbound
 	named, interfaces := d.split(d.outbound, "outbound.addresses")
-	o.Interfaces = valuesOf(interfaces)
+	o.Interfaces = schema.Values(interfaces)
 	o.Addresses = d.expand(named, "outbound.addresses", model.MaxOutbound)
 	if n := len(o.Addresses); o.Slots > 0 && n > o.Slots {
 		d.faults.Add(d.outbound[0].Line, "outbound.addresses: %d addresses, but outbound.slots is %d", n, o.Slots)

@@ -7,7 +7,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -43,11 +42,11 @@ type Listed struct {
 const mostListed = 1024 // of a list
 
 type protectionDraft struct {
-	protection         Protection
-	sets, lists        []nf.SetUse
-	ignored, monitored portsDraft
-	honeypot           honeypotDraft
-	geofences          []*geofenceDraft
+	protection            Protection
+	setsNamed, listsNamed []schema.Named
+	ignored, monitored    portsDraft
+	honeypot              honeypotDraft
+	geofences             []*geofenceDraft
 }
 
 func (d *protectionDraft) keys() []schema.Key {
@@ -55,9 +54,9 @@ func (d *protectionDraft) keys() []schema.Key {
 		d.listed("allowlist", &d.protection.Allowlist),
 		d.listed("blocklist", &d.protection.Blocklist),
 		schema.Section("ignored_ports", d.ignored.keys()...),
-		noting(&d.honeypot.line, schema.Section("honeypot", d.honeypot.keys()...)),
+		schema.Noting(&d.honeypot.line, schema.Section("honeypot", d.honeypot.keys()...)),
 		schema.Section("monitored_ports", d.monitored.keys()...),
-		schema.One("geo_table", &d.protection.GeoTable, fileName()),
+		schema.One("geo_table", &d.protection.GeoTable, schema.FileName()),
 		schema.ListOf("geofence", &d.geofences, (*geofenceDraft).keys),
 	}
 }
@@ -112,9 +111,12 @@ func (d *protectionDraft) noteListed(faults *schema.Faults, line int, path strin
 		faults.Add(line, "%s: give remote, set or list", path)
 	}
 	if setLine > 0 {
-		d.sets = append(d.sets, nf.SetUse{Path: path + ".set", Name: l.Set, Line: setLine})
+		d.setsNamed = append(d.setsNamed, schema.Named{Path: path + ".set", Name: l.Set, Line: setLine})
 	}
 	if listLine > 0 {
-		d.lists = append(d.lists, nf.SetUse{Path: path + ".list", Name: l.List, Line: listLine})
+		d.listsNamed = append(d.listsNamed, schema.Named{Path: path + ".list", Name: l.List, Line: listLine})
 	}
 }
+
+// Lists are the places that name a list.
+func (d *protectionDraft) Lists() []schema.Named { return d.listsNamed }

@@ -62,7 +62,7 @@ type zoneDraft struct {
 func (z *zoneDraft) keys() []schema.Key {
 	return []schema.Key{
 		schema.OneAt("name", &z.zone.Name, &z.nameLine, schema.Domain()).Must(),
-		schema.OneAt("file", &z.zone.File, &z.fileLine, fileName()).Otherwise("none"),
+		schema.OneAt("file", &z.zone.File, &z.fileLine, schema.FileName()).Otherwise("none"),
 		schema.ListOf("secondaries", &z.secondaries, (*secondaryDraft).keys),
 		schema.Many("acme", &z.acme, schema.Domain(), 0),
 	}
@@ -95,7 +95,7 @@ func (k *keyDraft) keys() []schema.Key {
 		schema.OneAt("name", &k.key.Name, &k.nameLine, schema.Domain()).Must(),
 		schema.One("algorithm", &k.key.Algorithm, oneOf(defaultAlgorithm, "hmac-sha384", "hmac-sha512")),
 		schema.OneAt("secret", &k.key.Secret, &k.secretLine, secret()).Otherwise("none"),
-		schema.OneAt("secret_file", &k.file, &k.fileKeyLine, fileName()).Otherwise("none"),
+		schema.OneAt("secret_file", &k.file, &k.fileKeyLine, schema.FileName()).Otherwise("none"),
 	}
 }
 
@@ -145,7 +145,7 @@ func (d *draft) finishZones() {
 		for _, name := range z.acme {
 			wanted(name.Value, name.Line, path+".acme")
 		}
-		z.zone.ACME = valuesOf(z.acme)
+		z.zone.ACME = schema.Values(z.acme)
 		if z.zone.File != "" {
 			text, err := readSmall(d.faults.File, z.zone.File, "zone", maxZoneFile)
 			if err != nil {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/model"
@@ -25,7 +26,7 @@ const (
 // bound to the place in the draft where its value goes.
 func (d *draft) keys() []schema.Key {
 	c := &d.config
-	return []schema.Key{
+	return slices.Concat([]schema.Key{
 		schema.Section("interfaces",
 			schema.Many("public", &d.public, schema.Device(), 1).Must(),
 			schema.Many("private", &d.private, schema.Device(), 1).Must(),
@@ -89,12 +90,10 @@ func (d *draft) keys() []schema.Key {
 		schema.Section("bans", d.bansKeys()...),
 		schema.ListOf("hosts", &d.hosts, (*hostDraft).keys),
 		schema.ListOf("sets", &d.sets, (*setDraft).keys),
-		schema.ListOf("watches", &d.watches, (*watchDraft).keys),
-		schema.ListOf("lists", &d.lists, (*listDraft).keys),
-		schema.ListOf("events", &d.sinks, (*sinkDraft).keys),
+	}, schema.Keys([]schema.Draft{d.watches, d.lists, d.sinks}), []schema.Key{
 		schema.Section(ProtectionName, d.protection.keys()...),
 		schema.ListOf("chains", &d.chains, (*chainDraft).keys),
-	}
+	})
 }
 
 func quotaKeys(q *Quotas) schema.Key {

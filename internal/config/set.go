@@ -9,8 +9,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/schema"
 )
@@ -38,48 +36,24 @@ type setDraft struct {
 func (s *setDraft) keys() []schema.Key {
 	return []schema.Key{
 		schema.OneAt("name", &s.set.Name, &s.nameLine, schema.Label()).Must(),
-		noting(&s.fileLine, schema.One("file", &s.set.File, fileName()).Otherwise("none")),
-		noting(&s.addressesLine, schema.Many("addresses", &s.addresses, schema.AnyNetwork(), 1)),
-	}
-}
-
-// noting stores the line of a key that is given, also where its value is wrong.
-func noting(target *int, k schema.Key) schema.Key {
-	read := k.Read
-	k.Read = func(faults *schema.Faults, node *yaml.Node, path string, line int) {
-		*target = line
-		read(faults, node, path, line)
-	}
-	return k
-}
-
-// fileName is the name of a file, beside the configuration file unless it begins with "/".
-func fileName() schema.Kind[string] {
-	return schema.Kind[string]{
-		Name: "file", Allowed: "path, from the folder of this file on", Want: "the path of a file", Tags: schema.TextTag,
-		Show: func(s string) string { return s },
-		Parse: func(text string) (string, error) {
-			if text == "" || bytes.IndexByte([]byte(text), 0) >= 0 {
-				return "", schema.ErrNoHint
-			}
-			return text, nil
-		},
+		schema.Noting(&s.fileLine, schema.One("file", &s.set.File, schema.FileName()).Otherwise("none")),
+		schema.Noting(&s.addressesLine, schema.Many("addresses", &s.addresses, schema.AnyNetwork(), 1)),
 	}
 }
 
 // finishSets reads the files of sets, and sees to it that each set that is named is there.
 func (d *draft) finishSets() {
-	taken := takenNames{}
+	taken := schema.Names{}
 	for i, s := range d.sets {
 		path := fmt.Sprintf("sets[%d]", i)
-		taken.take(d.faults, path, s.set.Name, s.nameLine)
+		taken.Take(d.faults, path, s.set.Name, s.nameLine)
 		if i == mostSets {
 			d.faults.Add(s.nameLine, "sets: there are %d, at most %d are allowed", len(d.sets), mostSets)
 			break
 		}
 		d.config.Sets = append(d.config.Sets, d.finishSet(s, path))
 	}
-	uses := d.protection.sets
+	uses := d.protection.setsNamed
 	for _, c := range d.chains {
 		uses = append(uses, c.sets()...)
 	}

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	events "github.com/realmgate/realmgate/internal/events/settings"
 )
 
-func renderSinks(line func(string, ...any), sinks []Sink) {
+func renderSinks(line func(string, ...any), sinks []events.Sink) {
 	if len(sinks) == 0 {
 		return
 	}

@@ -20,14 +20,14 @@ func (g *Daemon) openEvents(d *draft) (change, error) {
 // prepareEvents has sinks follow the file.
 func (g *Daemon) prepareEvents(d *draft) (c change, _ error) {
 	if d.wanted.read {
-		c.Settle = func() { g.events.Follow(events.SinksOf(d.config)) }
+		c.Settle = func() { g.events.Follow(events.SinksOf(d.config.Events)) }
 	}
 	return c, nil
 }
 
 // begun tells that the view is in force.
 func (g *Daemon) begun(v *view) {
-	g.events.Follow(events.SinksOf(v.config))
+	g.events.Follow(events.SinksOf(v.config.Events))
 	g.events.Emit(event.Start{
 		Version: api.Version(), PID: os.Getpid(), Config: g.options.ConfigFile, Generation: v.generation, Adopted: g.data.Adopted(),
 	})

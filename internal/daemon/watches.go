@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/guard/watch"
+	"github.com/realmgate/realmgate/internal/guard/watch/settings"
 )
 
 func (g guardServices) newWatches() *watch.Service {
-	return watch.New(watch.Hooks{Events: &g.events, Log: g.log, Ban: func(w config.Watch, o watch.Offence) error {
+	return watch.New(watch.Hooks{Events: &g.events, Log: g.log, Ban: func(w settings.Watch, o watch.Offence) error {
 		_, err := g.bans.Offend([]ban.Offence{{Address: o.Address, Reason: fmt.Sprintf("watch %s: %d hits", o.Watch, o.Count)}}, w.Ban)
 		return err
 	}})

@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/events/settings"
 )
 
-// SinksOf are the sinks of a configuration.
-func SinksOf(c *config.Config) []Options {
-	list := make([]Options, len(c.Events))
-	for i, s := range c.Events {
+// SinksOf are the sinks that a configuration has.
+func SinksOf(sinks []settings.Sink) []Options {
+	list := make([]Options, len(sinks))
+	for i, s := range sinks {
 		list[i] = Options{Name: s.Name, File: s.File, Command: s.Command, Webhook: s.Webhook, Kinds: s.Kinds}
 	}
 	return list

@@ -1,6 +1,9 @@
 package model
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // OffenderBits are the leading bits of an IPv6 address that tell one offender from another:
 // a link has a prefix of 64 bits (RFC 4291 §2.5.1), and who is on it any address of it.
@@ -15,3 +18,6 @@ func OffenderOf(a netip.Addr) netip.Prefix {
 	}
 	return netip.PrefixFrom(a.WithZone(""), OffenderBits).Masked()
 }
+
+// LongestBan is how long a ban lasts at most that the gateway makes itself.
+const LongestBan = 365 * 24 * time.Hour

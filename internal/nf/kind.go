@@ -40,12 +40,7 @@ type (
 	// Named is a draft that has a name of its own where the file gives it none.
 	Named interface{ Name() string }
 	// SetUser is a draft that names sets of addresses.
-	SetUser interface{ Sets() []SetUse }
-	// SetUse is a place that names a set or a list.
-	SetUse struct {
-		Path, Name string
-		Line       int
-	}
+	SetUser interface{ Sets() []schema.Named }
 	// Sender is settings by which flows from outside go to private hosts: its chain is static. Their places in the file
 	// are its draft's TargetLines.
 	Sender interface{ Targets() []netip.Addr }

@@ -89,3 +89,21 @@ func ListOf[T any](name string, target *[]*T, keys func(*T) []Key) Key {
 		},
 	}
 }
+
+// Noting also stores the line of a key that is given, also where its value is wrong.
+func Noting(target *int, k Key) Key {
+	read := k.Read
+	k.Read = func(faults *Faults, node *yaml.Node, path string, line int) {
+		*target = line
+		read(faults, node, path, line)
+	}
+	return k
+}
+
+// Values are those of a list, without their lines.
+func Values[T any](list []At[T]) (values []T) {
+	for _, entry := range list {
+		values = append(values, entry.Value)
+	}
+	return values
+}

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/events/event"
+	"github.com/realmgate/realmgate/internal/guard/lists/settings"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 )
 
@@ -55,7 +55,7 @@ func New(o Options) *Service { return &Service{Options: o} }
 
 // Prepare returns what the lists of a configuration have: those that are in force already, where they are the same, and
 // new ones from the disk. It is called for one configuration at a time.
-func (s *Service) Prepare(wanted []config.List) (Contents, lifecycle.Change, error) {
+func (s *Service) Prepare(wanted []settings.List) (Contents, lifecycle.Change, error) {
 	next, err := s.prepare(wanted)
 	if err != nil {
 		return nil, lifecycle.Change{}, err
@@ -73,7 +73,7 @@ func (s *Service) Contents() (Contents, error) { return contentsOf(s.all, s.InFo
 // fetched is a list that is fetched, or is to be.
 type fetched struct {
 	*Feed
-	config  config.List
+	config  settings.List
 	now     chan struct{} // asks for a refresh that is not due
 	busy    sync.Mutex    // held over a refresh, which may write to the disk
 	over    bool          // it writes no more. Under busy
@@ -101,7 +101,7 @@ func (f *fetched) rest() {
 
 // prepare returns the feeds of a configuration: those that run already, where they
 // are the same, and new ones with their last good copies from the disk.
-func (s *Service) prepare(wanted []config.List) (next []*fetched, err error) {
+func (s *Service) prepare(wanted []settings.List) (next []*fetched, err error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}

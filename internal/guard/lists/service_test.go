@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/events/event"
+	"github.com/realmgate/realmgate/internal/guard/lists/settings"
 )
 
 // library is a service, and a server of lists.
@@ -58,9 +58,9 @@ func (l *library) Emit(e event.Event) {
 // prepare makes the feeds of lists by these names, refreshed every hour.
 func (l *library) prepare(names ...string) []*fetched {
 	l.t.Helper()
-	var wanted []config.List
+	var wanted []settings.List
 	for _, name := range names {
-		wanted = append(wanted, config.List{Name: name, URL: l.url, Refresh: time.Hour})
+		wanted = append(wanted, settings.List{Name: name, URL: l.url, Refresh: time.Hour})
 	}
 	next, err := l.Service.prepare(wanted)
 	if err != nil {
@@ -183,7 +183,7 @@ func TestListsThatStayAreNotMadeAgain(t *testing.T) {
 	for _, f := range first {
 		l.get(f, "192.0.2.1\n")
 	}
-	c := []config.List{
+	c := []settings.List{
 		{Name: "new", URL: l.url, Refresh: time.Hour},
 		{Name: "changes", URL: l.url, Refresh: 2 * time.Hour},
 		first[0].config,
@@ -250,7 +250,7 @@ func TestReloadEndsWhatWasToldOfLists(t *testing.T) {
 	for _, f := range first[:2] {
 		l.tell(ctx, f, bad)
 	}
-	c := []config.List{{Name: "corrected", URL: l.url, Refresh: 2 * time.Hour}, {Name: "well", URL: l.url, Refresh: 2 * time.Hour}}
+	c := []settings.List{{Name: "corrected", URL: l.url, Refresh: 2 * time.Hour}, {Name: "well", URL: l.url, Refresh: 2 * time.Hour}}
 	next, err := l.Service.prepare(c)
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +294,7 @@ func TestRefreshOfListsIsAskedForOnce(t *testing.T) {
 
 func TestListsTellWhatChanges(t *testing.T) {
 	l := newLibrary(t)
-	a, b := &fetched{config: config.List{Name: "a"}}, &fetched{config: config.List{Name: "b"}}
+	a, b := &fetched{config: settings.List{Name: "a"}}, &fetched{config: settings.List{Name: "b"}}
 	bad := errors.New("bad")
 	for _, step := range []struct {
 		f   *fetched

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/events/event"
+	"github.com/realmgate/realmgate/internal/guard/watch/settings"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 )
 
@@ -28,18 +28,18 @@ type Events interface {
 type Hooks struct {
 	Events Events
 	// Ban bans who offends; its error is for the log.
-	Ban func(config.Watch, Offence) error
+	Ban func(settings.Watch, Offence) error
 	Log *slog.Logger
 }
 
 // Compiled is a watch that can run, once.
 type Compiled struct {
-	config.Watch
+	settings.Watch
 	log *Watch
 }
 
 // CompileAll makes the watches of a configuration.
-func CompileAll(wanted []config.Watch) ([]Compiled, error) {
+func CompileAll(wanted []settings.Watch) ([]Compiled, error) {
 	list := make([]Compiled, 0, len(wanted))
 	for _, w := range wanted {
 		compiled, err := Compile(Options{
@@ -77,7 +77,7 @@ type started struct {
 }
 
 // Prepare compiles the watches of a configuration.
-func (s *Service) Prepare(wanted []config.Watch) (lifecycle.Change, error) {
+func (s *Service) Prepare(wanted []settings.Watch) (lifecycle.Change, error) {
 	compiled, err := CompileAll(wanted)
 	if err != nil {
 		return lifecycle.Change{}, err

@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/events/event"
+	"github.com/realmgate/realmgate/internal/guard/watch/settings"
 )
 
 // recorder is what was told.
@@ -55,7 +55,7 @@ func TestFollowRunsJustWhatIsWanted(t *testing.T) {
 			var ids []string
 			for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.ID[string]).Draw(t, "names") {
 				hits := rapid.IntRange(1, 2).Draw(t, "hits")
-				wanted = append(wanted, Compiled{Watch: config.Watch{Name: name, Hits: hits}})
+				wanted = append(wanted, Compiled{Watch: settings.Watch{Name: name, Hits: hits}})
 				ids = append(ids, fmt.Sprint(name, hits))
 			}
 			launched = 0
@@ -91,9 +91,9 @@ func TestReloadEndsWhatWasToldOfWatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted := func(files ...string) (list []Compiled) {
-		var watches []config.Watch
+		var watches []settings.Watch
 		for i, file := range files {
-			watches = append(watches, config.Watch{Name: []string{"a", "b"}[i], File: file, Patterns: []string{"sshd"}, Hits: 1, Within: time.Second})
+			watches = append(watches, settings.Watch{Name: []string{"a", "b"}[i], File: file, Patterns: []string{"sshd"}, Hits: 1, Within: time.Second})
 		}
 		list, err := CompileAll(watches)
 		if err != nil {

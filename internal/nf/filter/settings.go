@@ -14,7 +14,7 @@ type Settings struct{ Deny, Allow []match.Condition }
 
 type draft struct {
 	settings Settings
-	sets     []nf.SetUse
+	sets     []schema.Named
 }
 
 // Keys implements nf.Draft.
@@ -23,7 +23,7 @@ func (d *draft) Keys() []schema.Key {
 }
 
 // Sets implements nf.SetUser.
-func (d *draft) Sets() []nf.SetUse { return d.sets }
+func (d *draft) Sets() []schema.Named { return d.sets }
 
 // Finish implements nf.Draft.
 func (d *draft) Finish(*schema.Given) nf.Settings { return d.settings }

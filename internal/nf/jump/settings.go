@@ -17,7 +17,7 @@ type Settings struct {
 
 type draft struct {
 	settings Settings
-	sets     []nf.SetUse
+	sets     []schema.Named
 }
 
 // Keys implements nf.Draft.
@@ -29,7 +29,7 @@ func (d *draft) Keys() []schema.Key {
 }
 
 // Sets implements nf.SetUser.
-func (d *draft) Sets() []nf.SetUse { return d.sets }
+func (d *draft) Sets() []schema.Named { return d.sets }
 
 // Finish implements nf.Draft.
 func (d *draft) Finish(s *schema.Given) nf.Settings {

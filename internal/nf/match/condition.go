@@ -7,7 +7,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -24,7 +23,7 @@ type Condition struct {
 
 // Conditions is a key with a list of conditions; one that is only an address or a prefix is of the remote end. The sets that
 // they name go into sets.
-func Conditions(name string, target *[]Condition, sets *[]nf.SetUse) schema.Key {
+func Conditions(name string, target *[]Condition, sets *[]schema.Named) schema.Key {
 	keys := func(c *Condition, setLine *int) []schema.Key {
 		return []schema.Key{
 			schema.One("from", &c.From, schema.Network()).Otherwise("any"), schema.One("to", &c.To, schema.Network()).Otherwise("any"),
@@ -50,7 +49,7 @@ func Conditions(name string, target *[]Condition, sets *[]nf.SetUse) schema.Key 
 					schema.ReadSection(faults, item, full, item.Line, keys(&c, &setLine))
 					c.Check(faults, full, item.Line)
 					if setLine > 0 {
-						*sets = append(*sets, nf.SetUse{Path: full + ".set", Name: c.Set, Line: setLine})
+						*sets = append(*sets, schema.Named{Path: full + ".set", Name: c.Set, Line: setLine})
 					}
 				}
 				*target = append(*target, c)

@@ -1,0 +1,98 @@
+package settings
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
+)
+
+// Bounds of watches.
+const (
+	mostWatches  = 64
+	mostPatterns = 16
+	mostHits     = 1000
+	longestCount = 7 * 24 * time.Hour
+)
+
+// Watch is a log, and what in it has an address banned. What a pattern may be is the
+// gateway's to check.
+type Watch struct {
+	Name     string   // unique
+	File     string   // absolute path of a log; empty: Command
+	Command  []string // argument vector, whose first part is an absolute path
+	Patterns []string // 1 to 16
+	Hits     int      // 1 to 1000
+	Within   time.Duration
+	Ban      time.Duration
+}
+
+type entry struct {
+	watch                                         Watch
+	command, patterns                             []schema.At[string]
+	nameLine, fileLine, commandLine, patternsLine int
+}
+
+func (w *entry) keys() []schema.Key {
+	w.watch.Hits, w.watch.Within, w.watch.Ban = 5, 10*time.Minute, time.Hour
+	return []schema.Key{
+		schema.OneAt("name", &w.watch.Name, &w.nameLine, schema.Label()).Must(),
+		schema.Noting(&w.fileLine, schema.One("file", &w.watch.File, schema.AbsolutePath()).Otherwise("none")),
+		schema.Noting(&w.commandLine, schema.Many("command", &w.command, schema.Argument(), 1)),
+		schema.Noting(&w.patternsLine, schema.Many("patterns", &w.patterns, logPattern(), 1)).Must(),
+		schema.One("hits", &w.watch.Hits, schema.Number(1, mostHits)),
+		schema.One("within", &w.watch.Within, schema.Duration(time.Second, longestCount)),
+		schema.One("ban", &w.watch.Ban, schema.Duration(time.Second, model.LongestBan)),
+	}
+}
+
+func logPattern() schema.Kind[string] {
+	return schema.Text("pattern", "ready-made, or with `<ADDRESS>`", "a pattern")
+}
+
+// Draft is `watches`.
+type Draft struct {
+	watches *[]Watch
+	entries []*entry
+}
+
+// New makes a draft whose values go to watches.
+func New(watches *[]Watch) *Draft { return &Draft{watches: watches} }
+
+// Keys implements schema.Draft.
+func (s *Draft) Keys() []schema.Key {
+	return []schema.Key{schema.ListOf("watches", &s.entries, (*entry).keys)}
+}
+
+// Finish implements schema.Draft.
+func (s *Draft) Finish(faults *schema.Faults) {
+	taken := schema.Names{}
+	for i, w := range s.entries {
+		path := fmt.Sprintf("watches[%d]", i)
+		taken.Take(faults, path, w.watch.Name, w.nameLine)
+		if i == mostWatches {
+			faults.Add(w.nameLine, "watches: there are %d, at most %d are allowed", len(s.entries), mostWatches)
+			break
+		}
+		*s.watches = append(*s.watches, w.finish(faults, path))
+	}
+}
+
+func (w *entry) finish(faults *schema.Faults, path string) Watch {
+	w.watch.Command = schema.Command(faults, path+".command", w.command, w.commandLine)
+	w.watch.Patterns = schema.Values(w.patterns)
+	switch {
+	case w.fileLine == 0 && w.commandLine == 0:
+		faults.Add(w.nameLine, "%s: give file or command", path)
+	case w.fileLine > 0 && w.commandLine > 0:
+		faults.Add(w.commandLine, "%s: give file or command, not both", path)
+	case strings.ContainsAny(w.watch.File, "*?"):
+		faults.Add(w.fileLine, "%s.file: %s: give one file, and each a watch of its own: * and ? stand for themselves", path, schema.Quote(w.watch.File))
+	}
+	if len(w.patterns) > mostPatterns {
+		faults.Add(w.patternsLine, "%s.patterns: there are %d, at most %d are allowed", path, len(w.patterns), mostPatterns)
+	}
+	return w.watch
+}

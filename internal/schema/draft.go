@@ -1,0 +1,34 @@
+package schema
+
+// Draft is keys of the top level that belong together, on their way to the place of their values that it is made with.
+type Draft interface {
+	Keys() []Key
+	// Finish says what contradicts itself or what others say, and completes the values. All are read by then.
+	Finish(faults *Faults)
+}
+
+// Keys are those of all drafts, in their order.
+func Keys(drafts []Draft) (keys []Key) {
+	for _, d := range drafts {
+		keys = append(keys, d.Keys()...)
+	}
+	return keys
+}
+
+// Names are the names that entries of a list have, with the lines that they are given at.
+type Names map[string]int
+
+// Take notes the name of an entry, and says where another has it. What has no name, of
+// which line is 0, has been told so.
+func (n Names) Take(faults *Faults, path, name string, line int) {
+	if first, twice := n[name]; twice && line > 0 {
+		faults.Add(line, "%s.name: %s is already used at line %d", path, name, first)
+	}
+	n[name] = line
+}
+
+// Named is a place that names an entry of another section.
+type Named struct {
+	Path, Name string
+	Line       int
+}
