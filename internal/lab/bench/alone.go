@@ -11,19 +11,19 @@ import (
 
 // Alone makes trials of what no traffic goes through, on the tester's CPU: one that does
 // not count, then Repeat that do. A trial gives measures for each of the parameters.
-func (b *Bench) Alone(ctx context.Context, m Model, parameters []map[string]float64, trial func(bed *Bed) ([][]Measure, error)) error {
+func (b *Bench) Alone(ctx context.Context, m Model, parameters []map[string]float64, trial func(gates *Gates) ([][]Measure, error)) error {
 	results := make([]*collector, len(parameters))
 	for i, p := range parameters {
 		results[i] = newCollector(p)
 	}
-	bed := &Bed{Model: m, bench: b}
+	bed := newBed(b, m)
 	for round := 0; round <= b.Repeat; round++ {
 		b.tell(fmt.Sprintf("round %d, %s", round, m.Name))
 		for range trialAttempts {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			measures, err := b.undisturbed(bed, trial)
+			measures, err := b.undisturbed(bed.Gates, trial)
 			if err != nil {
 				return err
 			}
@@ -32,7 +32,7 @@ func (b *Bench) Alone(ctx context.Context, m Model, parameters []map[string]floa
 					results[i].add(bed, round, measures[i])
 				}
 			}
-			if round == 0 || !bed.disturbed() {
+			if round == 0 || !bed.Gates.disturbed() {
 				break
 			}
 		}
@@ -45,17 +45,17 @@ func (b *Bench) Alone(ctx context.Context, m Model, parameters []map[string]floa
 }
 
 // undisturbed makes a trial and sees whether it had the CPU.
-func (b *Bench) undisturbed(bed *Bed, trial func(bed *Bed) ([][]Measure, error)) (measures [][]Measure, err error) {
-	bed.gates = map[string]string{}
+func (b *Bench) undisturbed(gates *Gates, trial func(gates *Gates) ([][]Measure, error)) (measures [][]Measure, err error) {
+	gates.begin()
 	stolen := stealWatch{cpus: []int{b.CPU}}
 	stolen.begin()
 	err = b.onCPU(func() (err error) {
-		measures, err = trial(bed)
+		measures, err = trial(gates)
 		return err
 	})
 	stolen.end()
 	if !b.Smoke {
-		bed.Gate("steal", stolen.share() <= mostStolen, "%.0f %% of a CPU's time was stolen", 100*stolen.share())
+		gates.Require("steal", stolen.share() <= mostStolen, "%.0f %% of a CPU's time was stolen", 100*stolen.share())
 	}
 	return measures, err
 }

@@ -54,12 +54,12 @@ const (
 // trial is a device's in a round. All attempts of a round are reported; round 0 is
 // for warming up.
 func (b *Bench) trial(ctx context.Context, c Comparison, bed *Bed, round int, results *collector) error {
-	b.tell(strings.Join(append([]string{fmt.Sprintf("round %d, %s", round, bed.Name)}, named(c.Parameters)...), " "))
+	b.tell(strings.Join(append([]string{fmt.Sprintf("round %d, %s", round, bed.DUT.Name)}, named(c.Parameters)...), " "))
 	if err := bed.begin(c); err != nil {
 		return err
 	}
 	for range trialAttempts {
-		bed.gates = map[string]string{}
+		bed.Gates.begin()
 		measures, err := c.Measure(ctx, bed)
 		if err != nil {
 			return err
@@ -67,7 +67,7 @@ func (b *Bench) trial(ctx context.Context, c Comparison, bed *Bed, round int, re
 		if round > 0 {
 			results.add(bed, round, measures)
 		}
-		if round == 0 || !bed.disturbed() {
+		if round == 0 || !bed.Gates.disturbed() {
 			break
 		}
 	}
@@ -117,11 +117,11 @@ func (c *collector) result(dut string, m Measure) *Result {
 }
 
 func (c *collector) add(bed *Bed, round int, measures []Measure) {
-	invalid := bed.invalid()
+	invalid := bed.Gates.invalid()
 	for _, m := range measures {
-		r := c.result(bed.Name, m)
+		r := c.result(bed.DUT.Name, m)
 		r.Trials = append(r.Trials, Trial{Round: round, Value: method.Number(m.Value), Invalid: invalid})
-		for name, why := range bed.gates {
+		for name, why := range bed.Gates.failed {
 			gate := r.Gates[name]
 			if why == "" {
 				gate.Passed++
@@ -147,8 +147,8 @@ func (b *Bench) finish(of Comparison, c *collector, beds []*Bed) {
 	}
 	var baseline string
 	for _, bed := range beds {
-		if bed.Name != b.Null.Name {
-			baseline = bed.Name
+		if bed.DUT.Name != b.Null.Name {
+			baseline = bed.DUT.Name
 			break
 		}
 	}

@@ -40,7 +40,7 @@ func TestFinishLeavesUnresolvedCostsOutOfRatios(t *testing.T) {
 		results := newCollector(map[string]float64{"rules": 1024})
 		var beds []*Bed
 		for _, name := range []string{control, "a", "b"} {
-			bed := &Bed{Model: idleModel(name), bench: b, gates: map[string]string{}}
+			bed := newBed(b, idleModel(name))
 			beds = append(beds, bed)
 			for round, null := range map[int]float64{1: 4e6, 2: 4.1e6} {
 				rate := c.rates[name]

@@ -1,10 +1,6 @@
 package bench
 
-import (
-	"context"
-	"fmt"
-	"time"
-)
+import "time"
 
 // Queue says how first packets wait for a program that decides about them.
 type Queue struct {
@@ -17,27 +13,6 @@ type Queue struct {
 type Decider interface {
 	Decisions() (Decisions, error)
 }
-
-// Decided waits until no packet waits for a verdict, and returns what has been
-// decided until then.
-func (b *Bed) Decided(ctx context.Context, d Decider) (Decisions, error) {
-	ctx, cancel := context.WithTimeout(ctx, decidedWithin)
-	defer cancel()
-	for {
-		now, err := d.Decisions()
-		if err != nil || now.Waiting == 0 {
-			return now, err
-		}
-		select {
-		case <-ctx.Done():
-			return now, fmt.Errorf("%s: %d packets wait for a verdict: %w", b.Name, now.Waiting, ctx.Err())
-		case <-time.After(time.Millisecond):
-		}
-	}
-}
-
-// decidedWithin is how long a program may take for what waits.
-const decidedWithin = 10 * time.Second
 
 // Decisions is what a Decider's program has done so far.
 type Decisions struct {

@@ -53,8 +53,8 @@ func (l *losses) add(lost uint64, before, after drops) {
 
 // noteLosses says where frames were lost in the paced set-up, at which points of a sweep. A queue may also have
 // dropped frames that a trial does not miss: what is left then cannot be told.
-func (b *Bed) noteLosses(points string) {
-	l := b.losses
+func (t *Tester) noteLosses(points string) {
+	l := t.losses
 	if l.lost == 0 {
 		return
 	}
@@ -62,6 +62,6 @@ func (b *Bed) noteLosses(points string) {
 	if l.before+l.behind > l.lost {
 		others = "which is more than were missed, since these links carry other frames too"
 	}
-	b.bench.Note("of %d frames that %s lost in all trials%s, also those that ask for too much, %d met a full queue in front of it and %d one behind it, "+
-		"where the tester takes them; %s", l.lost, b.Name, points, l.before, l.behind, others)
+	t.bench.Note("of %d frames that %s lost in all trials%s, also those that ask for too much, %d met a full queue in front of it and %d one behind it, "+
+		"where the tester takes them; %s", l.lost, t.dut.Name, points, l.before, l.behind, others)
 }

@@ -12,12 +12,12 @@ import (
 // and neither goes before the other, so that its queue is full before it runs.
 func overload(t *testing.T, bed *Bed) {
 	t.Helper()
-	cpu := bed.bench.CPU
+	cpu := bed.Tester.bench.CPU
 	if err := bed.Rig.place(cpu); err != nil {
 		t.Fatal(err)
 	}
-	o, err := bed.send(t.Context(), trafficgen.Plan{
-		Flows: bed.Flows, Frames: 200_000, Random: true, Rate: trafficgen.MaxRate, Length: bed.bench.Length, Epoch: max(bed.epoch, 1), CPU: cpu, Wait: bed.bench.straggle(),
+	o, err := bed.Tester.send(t.Context(), trafficgen.Plan{
+		Flows: bed.Tester.Flows, Frames: 200_000, Random: true, Rate: trafficgen.MaxRate, Length: bed.Tester.bench.Length, Epoch: max(bed.Tester.epoch, 1), CPU: cpu, Wait: bed.Tester.bench.straggle(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -30,17 +30,17 @@ func overload(t *testing.T, bed *Bed) {
 // Whatever the null device loses met a full queue: it drops nothing by itself.
 func TestDropsOfAnOverloadedDevice(t *testing.T) {
 	bed := testBed(t, Paced)
-	if _, err := bed.Establish(t.Context(), trafficgen.Plan{}); err != nil {
+	if _, err := bed.Sessions.Establish(t.Context(), trafficgen.Plan{}); err != nil {
 		t.Fatal(err)
 	}
 	overload(t, bed)
-	l := bed.losses
+	l := bed.Tester.losses
 	t.Logf("%+v", l)
 	if l.before+l.behind != l.lost {
 		t.Errorf("of %d frames lost %d met a full queue before and %d behind the device", l.lost, l.before, l.behind)
 	}
-	bed.noteLosses(" at rules 16")
-	if notes := bed.bench.Report.Notes; len(notes) != 1 || !strings.Contains(notes[0], "null lost in all trials at rules 16") {
+	bed.Tester.noteLosses(" at rules 16")
+	if notes := bed.Tester.bench.Report.Notes; len(notes) != 1 || !strings.Contains(notes[0], "null lost in all trials at rules 16") {
 		t.Errorf("%q", notes)
 	}
 }
@@ -56,7 +56,7 @@ func TestDropsAtABoxOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want.before == 0 {
-		t.Fatalf("of %d frames lost none met a full queue in front of the device", bed.losses.lost)
+		t.Fatalf("of %d frames lost none met a full queue in front of the device", bed.Tester.losses.lost)
 	}
 	for _, c := range []struct {
 		at   *netns.Namespace

@@ -16,15 +16,14 @@ import (
 // and all Sources, the outside PublicNextHop and all Destinations, and all else is
 // behind the device. It may be called again. Where the rig is not laid here the
 // error is ErrUnsupported.
-func (b *Bed) Hosts() error {
-	if b.hosts {
+func (r *Rig) Hosts() error {
+	if r.hosts {
 		return nil
 	}
-	r := b.Rig
 	if r.Inside == nil {
 		return fmt.Errorf("%w: nothing here runs programs on both sides of an external device", ErrUnsupported)
 	}
-	b.hosts = true
+	r.hosts = true
 	return errors.Join(
 		host(r.Inside, insideInterface, netip.PrefixFrom(PrivateNextHop, PrivateAddress.Bits()), PrivateAddress.Addr(), r.Private.MAC, Sources),
 		host(r.Outside, outsideInterface, netip.PrefixFrom(PublicNextHop, PublicAddress.Bits()), PublicAddress.Addr(), r.Public.MAC, Destinations))

@@ -42,7 +42,7 @@ func TestCompareInterrupted(t *testing.T) {
 			return nil, ctx.Err()
 		}
 		rate := float64(1000 + trials)
-		if bed.isNull() {
+		if bed.DUT.null {
 			rate *= 1000
 		}
 		return []Measure{{Metric: "rate", Unit: PerSecond, Value: rate}}, nil
@@ -86,7 +86,7 @@ func TestPacedRunInterrupted(t *testing.T) {
 				watched <- untilPunctual(ctx)
 				interrupt()
 			}()
-			_, err := bed.Run(ctx, trafficgen.Plan{Frames: leastRate * 1000, Rate: leastRate, Random: true}, true)
+			_, err := bed.Tester.Run(ctx, trafficgen.Plan{Frames: leastRate * 1000, Rate: leastRate, Random: true}, true)
 			return nil, err
 		}})
 	}}, o)

@@ -35,10 +35,10 @@ func externalFlows(sessions int) trafficgen.Flows {
 // learn sends a few frames through an unknown box, and sees whether they come and
 // what it translates their sources to.
 func (b *Bed) learn(ctx context.Context) error {
-	b.epoch++
-	o, err := b.Tester.Run(ctx, trafficgen.Plan{
-		Flows: b.Flows, Frames: min(learnFrames, b.Flows.Count()), Rate: learnRate, Length: b.bench.Length, Epoch: b.epoch,
-		Pool: everywhere, CPU: b.bench.CPU, Wait: b.bench.straggle(),
+	b.Tester.epoch++
+	o, err := b.Tester.Generator.Run(ctx, trafficgen.Plan{
+		Flows: b.Tester.Flows, Frames: min(learnFrames, b.Tester.Flows.Count()), Rate: learnRate, Length: b.Tester.bench.Length, Epoch: b.Tester.epoch,
+		Pool: everywhere, CPU: b.Tester.bench.CPU, Wait: b.Tester.bench.straggle(),
 	})
 	if err != nil {
 		return err
@@ -49,24 +49,24 @@ func (b *Bed) learn(ctx context.Context) error {
 			astray = fmt.Sprintf(" %d came to a wrong address or port", n)
 		}
 		return fmt.Errorf("none of %d frames from %s to %s came through the box: does it forward, and is %s its private side?%s",
-			o.Sent, b.Flows.Sources.First, b.Flows.Destinations.First, b.Rig.Initiator.Name, astray)
+			o.Sent, b.Tester.Flows.Sources.First, b.Tester.Flows.Destinations.First, b.Rig.Initiator.Name, astray)
 	}
-	seen, err := b.Tester.External(b.epoch)
+	seen, err := b.Tester.Generator.External(b.Tester.epoch)
 	if err != nil {
 		return err
 	}
-	source := b.Flows.Sources.First
+	source := b.Tester.Flows.Sources.First
 	switch {
 	case seen.First == source && seen.Count == 1:
 		return fmt.Errorf("the box translates nothing: %s arrives as it is, and this measures NAT44", source)
 	case source.Less(seen.First) || seen.Last().Less(source):
-		b.Setup.NAT = seen
-		b.bench.Note("the box translates %s to %s", source, span(seen))
+		b.DUT.Setup.NAT = seen
+		b.Tester.bench.Note("the box translates %s to %s", source, span(seen))
 	default:
 		return fmt.Errorf("the box translates only some of the frames from %s: they arrive from %s", source, span(seen))
 	}
 	if o.Lost() > 0 {
-		b.bench.Note("of the first %d frames, at %d/s, the box lost %d", o.Sent, learnRate, o.Lost())
+		b.Tester.bench.Note("of the first %d frames, at %d/s, the box lost %d", o.Sent, learnRate, o.Lost())
 	}
 	return b.tryReset(ctx)
 }
@@ -75,15 +75,15 @@ func (b *Bed) learn(ctx context.Context) error {
 func (b *Bed) tryReset(ctx context.Context) error {
 	command := b.Rig.ResetCommand
 	if command == "" {
-		b.bench.Note("the box's table is not emptied between trials: sessions of one live on in the next")
+		b.Tester.bench.Note("the box's table is not emptied between trials: sessions of one live on in the next")
 		return nil
 	}
-	if err := b.Reset(ctx); err != nil {
+	if err := b.DUT.Reset(ctx); err != nil {
 		return err
 	}
-	o, err := b.Tester.Run(ctx, trafficgen.Plan{
-		Flows: b.Flows, Frames: min(learnFrames, b.Flows.Count()), Rate: learnRate, Length: b.bench.Length, Epoch: b.epoch,
-		Direction: trafficgen.Reverse, CPU: b.bench.CPU, Wait: b.bench.straggle(),
+	o, err := b.Tester.Generator.Run(ctx, trafficgen.Plan{
+		Flows: b.Tester.Flows, Frames: min(learnFrames, b.Tester.Flows.Count()), Rate: learnRate, Length: b.Tester.bench.Length, Epoch: b.Tester.epoch,
+		Direction: trafficgen.Reverse, CPU: b.Tester.bench.CPU, Wait: b.Tester.bench.straggle(),
 	})
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (b *Bed) tryReset(ctx context.Context) error {
 	if o.Received() > 0 {
 		return fmt.Errorf("of %d sessions of the box %d are still there after %q: give another --reset", o.Sent, o.Received(), command)
 	}
-	b.bench.Note("%q empties the box's table", command)
+	b.Tester.bench.Note("%q empties the box's table", command)
 	return nil
 }
 

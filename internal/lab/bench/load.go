@@ -14,22 +14,21 @@ const (
 	framesASession  = 4
 	leastFrames     = 1000
 	fewSessions     = 100_000
-	fullRate        = "full load"
 	smokeFullFrames = 20_000
 )
 
 // Load returns a plan for a trial of phase 2 (RFC 9693): flows drawn at
 // random, none new, for as long as the profile says, as far as a trial can tell
 // frames apart. rate is in frames per second; 0 is as fast as can be.
-func (b *Bed) Load(rate float64) trafficgen.Plan {
-	o := b.bench.Options
+func (t *Tester) Load(rate float64) trafficgen.Plan {
+	o := t.bench.Options
 	most := trafficgen.MaxFrames
 	if o.Direction == trafficgen.Both {
 		most *= 2
 	}
 	frames := int(rate * o.Duration().Seconds())
 	if rate == 0 {
-		frames = o.fullFrames(b.hints[fullRate])
+		frames = o.fullFrames(t.fullRate)
 	}
 	return trafficgen.Plan{Frames: min(max(frames, leastFrames), most), Rate: rate, Direction: o.Direction, Random: true}
 }
@@ -49,10 +48,10 @@ func (o Options) fullFrames(rate float64) int {
 
 // FullLoad runs a trial of phase 2 as fast as can be, in turns with other devices,
 // in which nothing may be lost.
-func (b *Bed) FullLoad(ctx context.Context, p trafficgen.Plan) (trafficgen.Outcome, error) {
-	o, err := b.Run(ctx, b.inTurns(p), false)
+func (t *Tester) FullLoad(ctx context.Context, p trafficgen.Plan) (trafficgen.Outcome, error) {
+	o, err := t.Run(ctx, t.inTurns(p), false)
 	if err == nil {
-		b.hints[fullRate] = o.Rate()
+		t.fullRate = o.Rate()
 	}
 	return o, err
 }

@@ -33,17 +33,17 @@ func testBed(t *testing.T, mode Mode) *Bed {
 			t.Error(err)
 		}
 	})
-	bed.gates = map[string]string{}
+	bed.Gates.failed = map[string]string{}
 	return bed
 }
 
 func TestPacedSearchOverNull(t *testing.T) {
 	bed := testBed(t, Paced)
-	if err := bed.Prepare(t.Context()); err != nil {
+	if err := bed.Sessions.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	found, err := bed.SearchRate("frames", func(rate float64) (trafficgen.Outcome, error) {
-		o, err := bed.Run(t.Context(), bed.Load(rate), true)
+	found, err := bed.Search.Rate("frames", func(rate float64) (trafficgen.Outcome, error) {
+		o, err := bed.Tester.Run(t.Context(), bed.Tester.Load(rate), true)
 		if o.Sent+o.Missing < leastFrames {
 			t.Errorf("%d frames at %.0f/s", o.Sent, rate)
 		}
@@ -52,79 +52,79 @@ func TestPacedSearchOverNull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if why := bed.gates["translated"]; why != "" {
+	if why := bed.Gates.failed["translated"]; why != "" {
 		t.Error(why)
 	}
 	t.Logf("%d trials: %.0f to %.0f/s", len(found.Steps), found.Lower, found.Upper)
-	if found.Lower <= 0 || len(bed.bench.Report.Series) != 2 || len(bed.bench.Report.Series[0].Points) != len(found.Steps) {
-		t.Errorf("found %+v, traced %+v", found, bed.bench.Report.Series)
+	if found.Lower <= 0 || len(bed.Tester.bench.Report.Series) != 2 || len(bed.Tester.bench.Report.Series[0].Points) != len(found.Steps) {
+		t.Errorf("found %+v, traced %+v", found, bed.Tester.bench.Report.Series)
 	}
 }
 
 func TestGates(t *testing.T) {
 	bed := testBed(t, SelfClocked)
-	if _, err := bed.Establish(t.Context(), trafficgen.Plan{}); err != nil {
+	if _, err := bed.Sessions.Establish(t.Context(), trafficgen.Plan{}); err != nil {
 		t.Fatal(err)
 	}
-	if why := bed.gates["generator"]; why != "" {
+	if why := bed.Gates.failed["generator"]; why != "" {
 		t.Errorf("at full load: %s", why)
 	}
-	if _, err := bed.Run(t.Context(), trafficgen.Plan{Frames: 5000, Random: true, Rate: trafficgen.MaxRate}, true); err != nil {
+	if _, err := bed.Tester.Run(t.Context(), trafficgen.Plan{Frames: 5000, Random: true, Rate: trafficgen.MaxRate}, true); err != nil {
 		t.Fatal(err)
 	}
-	if why := bed.gates["generator"]; !strings.Contains(why, "asked") {
+	if why := bed.Gates.failed["generator"]; !strings.Contains(why, "asked") {
 		t.Errorf("no generator sends %g/s; the gate says %q", trafficgen.MaxRate, why)
 	}
-	if o, err := bed.Run(t.Context(), trafficgen.Plan{Frames: 1000, Direction: trafficgen.Reverse}, false); err != nil || o.Missing != 0 {
+	if o, err := bed.Tester.Run(t.Context(), trafficgen.Plan{Frames: 1000, Direction: trafficgen.Reverse}, false); err != nil || o.Missing != 0 {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if why := bed.gates["complete"]; why != "" {
+	if why := bed.Gates.failed["complete"]; why != "" {
 		t.Error(why)
 	}
-	bed.epoch++ // as if the responder had seen nothing
-	if _, err := bed.Run(t.Context(), trafficgen.Plan{Frames: 1000, Direction: trafficgen.Reverse}, false); err != nil {
+	bed.Tester.epoch++ // as if the responder had seen nothing
+	if _, err := bed.Tester.Run(t.Context(), trafficgen.Plan{Frames: 1000, Direction: trafficgen.Reverse}, false); err != nil {
 		t.Fatal(err)
 	}
-	if why := bed.gates["complete"]; !strings.Contains(why, "1000 not answered") {
+	if why := bed.Gates.failed["complete"]; !strings.Contains(why, "1000 not answered") {
 		t.Errorf("the gate says %q", why)
 	}
 }
 
 // A part of a trial is repeated until it is valid; only its last attempt counts.
 func TestTry(t *testing.T) {
-	bed := &Bed{gates: map[string]string{"before": ""}}
+	bed := &Bed{Gates: &Gates{failed: map[string]string{"before": ""}}}
 	attempts := 0
-	err := bed.Try(func() error {
+	err := bed.Gates.Try(func() error {
 		attempts++
-		bed.Gate("noise", attempts == 2, "attempt %d", attempts)
+		bed.Gates.Require("noise", attempts == 2, "attempt %d", attempts)
 		return nil
 	})
-	if err != nil || attempts != 2 || bed.invalid() != "" || len(bed.gates) != 2 {
-		t.Errorf("%v after %d attempts: %v", err, attempts, bed.gates)
+	if err != nil || attempts != 2 || bed.Gates.invalid() != "" || len(bed.Gates.failed) != 2 {
+		t.Errorf("%v after %d attempts: %v", err, attempts, bed.Gates.failed)
 	}
-	err = bed.Try(func() error {
-		bed.Gate("noise", false, "always")
+	err = bed.Gates.Try(func() error {
+		bed.Gates.Require("noise", false, "always")
 		return nil
 	})
-	if err != nil || bed.gates["noise"] != "always" {
-		t.Errorf("%v: %v", err, bed.gates)
+	if err != nil || bed.Gates.failed["noise"] != "always" {
+		t.Errorf("%v: %v", err, bed.Gates.failed)
 	}
 	broken := errors.New("broken")
-	if err := bed.Try(func() error { return broken }); !errors.Is(err, broken) {
+	if err := bed.Gates.Try(func() error { return broken }); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }
 
 // What a trial is called invalid for is what the device did, if it did anything.
 func TestInvalidNamesTheDeviceFirst(t *testing.T) {
-	bed := &Bed{gates: map[string]string{}}
+	bed := &Bed{Gates: &Gates{failed: map[string]string{}}}
 	for _, name := range []string{"contention", "steal", "generator", "found", "complete", "prepared", "translated"} {
-		bed.Gate(name, false, "it failed")
-		if got := bed.invalid(); name != "steal" && got != name+": it failed" {
+		bed.Gates.Require(name, false, "it failed")
+		if got := bed.Gates.invalid(); name != "steal" && got != name+": it failed" {
 			t.Errorf("with %s: %s", name, got)
 		}
 	}
-	if !bed.disturbed() || (Trial{Invalid: bed.invalid()}).Disturbed() || !(Trial{Invalid: "steal: 31 %"}).Disturbed() || (Trial{}).Disturbed() {
+	if !bed.Gates.disturbed() || (Trial{Invalid: bed.Gates.invalid()}).Disturbed() || !(Trial{Invalid: "steal: 31 %"}).Disturbed() || (Trial{}).Disturbed() {
 		t.Error("a disturbed trial is not told from one that the device failed")
 	}
 }
@@ -151,11 +151,11 @@ func TestProfiles(t *testing.T) {
 	if quick.Duration() >= rfc.Duration() || Quick.Repeat() >= RFC.Repeat() || Quick.Goal().Loss == 0 {
 		t.Error("the profile quick is not quick")
 	}
-	bed := &Bed{bench: &Bench{Options: rfc}, hints: map[string]float64{}}
-	if n := bed.Load(10_000).Frames; n != 600_000 {
+	bed := newBed(&Bench{Options: rfc}, Model{})
+	if n := bed.Tester.Load(10_000).Frames; n != 600_000 {
 		t.Errorf("%d frames in a minute of 10,000/s", n)
 	}
-	if n := bed.Load(1e8).Frames; n != trafficgen.MaxFrames {
+	if n := bed.Tester.Load(1e8).Frames; n != trafficgen.MaxFrames {
 		t.Errorf("%d frames: a trial tells %d apart", n, trafficgen.MaxFrames)
 	}
 }

@@ -53,24 +53,23 @@ func (p *preparation) slower(loss float64) bool {
 // Prepare is phase 1 as preparation: afterwards the device has all sessions. In
 // the paced set-up it goes at a rate that is safely below what the device can do. Of
 // a device that loses some at any rate they are sent again.
-func (b *Bed) Prepare(ctx context.Context) error {
-	if b.bench.Mode != Paced {
-		_, err := b.establish(ctx, trafficgen.Plan{Frames: b.Flows.Count()})
+func (s *Sessions) Prepare(ctx context.Context) error {
+	if s.bench.Mode != Paced {
+		_, err := s.establish(ctx, trafficgen.Plan{Frames: s.tester.Flows.Count()})
 		return err
 	}
-	_, err := b.PrepareSome(ctx, b.Flows.Count())
+	_, err := s.PrepareSome(ctx, s.tester.Flows.Count())
 	return err
 }
 
 // PrepareSome is Prepare of the first so many sessions in the paced set-up. It returns
 // the rate, in frames per second.
-func (b *Bed) PrepareSome(ctx context.Context, sessions int) (float64, error) {
-	const name = "preparation"
-	for p := newPreparation(b.hints[name], b.lossy); ; {
+func (s *Sessions) PrepareSome(ctx context.Context, sessions int) (float64, error) {
+	for p := newPreparation(s.rate, s.lossy); ; {
 		var o trafficgen.Outcome
-		gates, err := b.attempt(mostAttempts, func() (err error) {
-			if err = b.Reset(ctx); err == nil {
-				o, err = b.Establish(ctx, trafficgen.Plan{Frames: sessions, Rate: p.rate})
+		gates, err := s.gates.attempt(mostAttempts, func() (err error) {
+			if err = s.dut.Reset(ctx); err == nil {
+				o, err = s.Establish(ctx, trafficgen.Plan{Frames: sessions, Rate: p.rate})
 			}
 			return err
 		})
@@ -78,37 +77,37 @@ func (b *Bed) PrepareSome(ctx context.Context, sessions int) (float64, error) {
 			return 0, err
 		}
 		if o.Lost() == 0 {
-			b.hints[name] = p.rate
-			b.join(gates)
+			s.rate = p.rate
+			s.gates.join(gates)
 			return p.rate, nil
 		}
 		if !p.slower(o.LossRatio()) {
-			b.hints[name] = 0 // what else was in this trial says nothing about the next
-			b.join(gates)
-			return p.rate, b.sendAgain(ctx, p.rate, o)
+			s.rate = 0 // what else was in this trial says nothing about the next
+			s.gates.join(gates)
+			return p.rate, s.sendAgain(ctx, p.rate, o)
 		}
 	}
 }
 
 // sendAgain sends all sessions until each has come once, or often enough.
-func (b *Bed) sendAgain(ctx context.Context, rate float64, first trafficgen.Outcome) error {
+func (s *Sessions) sendAgain(ctx context.Context, rate float64, first trafficgen.Outcome) error {
 	all := int(first.Sent)
-	made, err := b.Seen()
+	made, err := s.tester.Seen()
 	passes := 1
 	for ; err == nil && made < all && passes < mostPasses; passes++ {
-		if _, err = b.Run(ctx, trafficgen.Plan{Frames: all, Rate: rate}, true); err == nil {
-			made, err = b.Seen()
+		if _, err = s.tester.Run(ctx, trafficgen.Plan{Frames: all, Rate: rate}, true); err == nil {
+			made, err = s.tester.Seen()
 		}
 	}
 	if err != nil {
 		return err
 	}
 	missing := all - made
-	b.Gate("prepared", float64(missing) <= mostUnmade*float64(all), "%.2g %% of the sessions were lost at %.0f/s, which no lower rate makes better; %d of %d are missing after %d attempts",
+	s.gates.Require("prepared", float64(missing) <= mostUnmade*float64(all), "%.2g %% of the sessions were lost at %.0f/s, which no lower rate makes better; %d of %d are missing after %d attempts",
 		100*first.LossRatio(), rate, missing, all, passes)
-	if missing == 0 && !b.lossy {
-		b.lossy = true
-		b.bench.Note("%s loses sessions at any rate, %.2g %% of them at %.0f/s: they were sent %d times before each was there", b.Name, 100*first.LossRatio(), rate, passes)
+	if missing == 0 && !s.lossy {
+		s.lossy = true
+		s.bench.Note("%s loses sessions at any rate, %.2g %% of them at %.0f/s: they were sent %d times before each was there", s.dut.Name, 100*first.LossRatio(), rate, passes)
 	}
 	return nil
 }

@@ -24,12 +24,12 @@ const leastSent = 0.98
 // Offered wants a trial that is reported by its rate to have been sent at that rate,
 // whatever kept the tester from it: what did not come since it was not sent is no fault of
 // the device.
-func (b *Bed) Offered(o trafficgen.Outcome, rate float64) {
+func (t *Tester) Offered(o trafficgen.Outcome, rate float64) {
 	sent := float64(o.Sent+o.Missing) / o.Elapsed.Seconds()
-	if b.bench.Smoke { // too short to tell
+	if t.bench.Smoke { // too short to tell
 		return
 	}
-	b.Gate("generator", sent >= leastSent*rate, "%.0f/s sent, %.0f/s asked", sent, rate)
+	t.gates.Require("generator", sent >= leastSent*rate, "%.0f/s sent, %.0f/s asked", sent, rate)
 }
 
 // What the tester may wait for a CPU that others want too: a fiftieth of a trial, or

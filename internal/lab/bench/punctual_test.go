@@ -31,10 +31,11 @@ func TestOfferedRate(t *testing.T) {
 func TestOfferedIsSent(t *testing.T) {
 	t.Parallel()
 	for sent, valid := range map[uint64]bool{1000: true, 985: true, 960: false} {
-		bed := &Bed{gates: map[string]string{}, bench: &Bench{}}
-		bed.Offered(trafficgen.Outcome{Sent: sent, Elapsed: time.Second, Stalled: 40 * time.Millisecond, Waited: 40 * time.Millisecond}, 1000)
-		if (bed.invalid() == "") != valid {
-			t.Errorf("%d of 1000 sent: %q", sent, bed.invalid())
+		bed := newBed(&Bench{}, Model{})
+		bed.Gates.begin()
+		bed.Tester.Offered(trafficgen.Outcome{Sent: sent, Elapsed: time.Second, Stalled: 40 * time.Millisecond, Waited: 40 * time.Millisecond}, 1000)
+		if (bed.Gates.invalid() == "") != valid {
+			t.Errorf("%d of 1000 sent: %q", sent, bed.Gates.invalid())
 		}
 	}
 }
@@ -72,14 +73,14 @@ func TestPacedSetupChangesAndRestores(t *testing.T) {
 		t.Fatal(err)
 	}
 	bed := testBed(t, Paced)
-	during, err := bed.bench.Host.Get(realTimePart)
+	during, err := bed.Tester.bench.Host.Get(realTimePart)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if part, err := strconv.Atoi(before); err == nil && part >= 0 && part <= 950_000 && during == before {
 		t.Errorf("%s before and in the paced set-up", during)
 	}
-	if err := bed.bench.Host.Restore(); err != nil {
+	if err := bed.Tester.bench.Host.Restore(); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := readSetting(realTimePart); err != nil || after != before {

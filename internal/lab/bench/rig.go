@@ -53,6 +53,9 @@ type Rig struct {
 	// Inside and Outside hold the tester's interfaces, in the private and the
 	// public realm.
 	Inside, Outside *netns.Namespace
+
+	hosts   bool  // they are there
+	threads []int // the CPUs to which a scenario has moved the device
 }
 
 // Names of the tester's interfaces.

@@ -45,7 +45,7 @@ func (b *Bench) Sweep(ctx context.Context, comparisons []Comparison) (err error)
 		b.finish(p.Comparison, p.results, p.beds)
 	}
 	for _, bed := range beds {
-		bed.noteLosses(pointsOf(bed, points))
+		bed.Tester.noteLosses(pointsOf(bed, points))
 	}
 	return err
 }
@@ -167,7 +167,7 @@ func (b *Bench) rounds(ctx context.Context, points []*point) error {
 				beds = p.groups[round%len(p.groups)]
 			}
 			for _, bed := range beds {
-				bed.turns = round > 0 && p.InTurns && b.Mode == SelfClocked
+				bed.Tester.turns = round > 0 && p.InTurns && b.Mode == SelfClocked
 			}
 			if err := b.round(ctx, p.Comparison, beds, round, p.results); err != nil {
 				return err
@@ -188,12 +188,12 @@ const mostWarming = 4_000_000
 
 // begin gives a bed what is of a comparison alone.
 func (b *Bed) begin(c Comparison) error {
-	if !b.External {
-		b.Flows = c.Flows
+	if !b.DUT.External {
+		b.Tester.Flows = c.Flows
 	}
-	if tuner, ok := b.Device.(Tuner); ok {
+	if tuner, ok := b.DUT.Device.(Tuner); ok {
 		if err := tuner.Tune(); err != nil {
-			return fmt.Errorf("tune %s: %w", b.Name, err)
+			return fmt.Errorf("tune %s: %w", b.DUT.Name, err)
 		}
 	}
 	if c.Before != nil {

@@ -24,7 +24,7 @@ func TestPointsTakeTurns(t *testing.T) {
 			Measure: func(_ context.Context, bed *Bed) ([]Measure, error) {
 				speed *= 0.99
 				rate := 1e6 * speed
-				if !bed.isNull() {
+				if !bed.DUT.null {
 					rate /= 1 + x
 				}
 				return []Measure{{Metric: "rate", Unit: PerSecond, Value: rate}}, nil
@@ -68,8 +68,8 @@ func TestPointsShareTheirDevices(t *testing.T) {
 		f, _ := FlowsFor(sessions, 1)
 		return Comparison{Setup: setup, Flows: f, Measure: func(_ context.Context, bed *Bed) ([]Measure, error) {
 			beds[bed] = true
-			if !bed.isNull() {
-				flows = append(flows, bed.Flows.Count())
+			if !bed.DUT.null {
+				flows = append(flows, bed.Tester.Flows.Count())
 			}
 			return []Measure{{Metric: "rate", Unit: PerSecond, Value: 1}}, nil
 		}}

@@ -21,8 +21,8 @@ const (
 
 // inTurns divides a plan, where other devices have their turns between its parts and no
 // clock says when its frames are sent.
-func (b *Bed) inTurns(p trafficgen.Plan) trafficgen.Plan {
-	if b.turns && p.Rate == 0 && !p.TCP && !b.Asynchronous {
+func (t *Tester) inTurns(p trafficgen.Plan) trafficgen.Plan {
+	if t.turns && p.Rate == 0 && !p.TCP && !t.dut.Asynchronous {
 		p.Part = max((p.Frames+partsOfTrial-1)/partsOfTrial, leastPart)
 	}
 	return p
@@ -55,12 +55,12 @@ const mostWaitedPart = time.Millisecond
 func neighbours(beds []*Bed) (groups [][]*Bed) {
 	var apart []*Bed
 	for _, bed := range beds {
-		if !bed.common() {
+		if !bed.DUT.common() {
 			apart = append(apart, bed)
 		}
 	}
 	for _, bed := range beds {
-		if bed.common() {
+		if bed.DUT.common() {
 			groups = append(groups, append(apart[:len(apart):len(apart)], bed))
 		}
 	}
@@ -83,7 +83,7 @@ func (b *Bench) round(ctx context.Context, c Comparison, beds []*Bed, round int,
 	for _, i := range order(round, len(beds)) {
 		bed := beds[i]
 		next, stop := iter.Pull(func(back func(error) bool) {
-			bed.yield = func() error {
+			bed.Tester.yield = func() error {
 				if !back(nil) {
 					return errLeft
 				}

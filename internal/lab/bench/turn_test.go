@@ -29,8 +29,8 @@ func TestTrialsInTurns(t *testing.T) {
 	var parts []string
 	err := b.Compare(t.Context(), Comparison{Flows: flows, InTurns: true, Measure: func(_ context.Context, bed *Bed) ([]Measure, error) {
 		for range 3 {
-			parts = append(parts, bed.Name)
-			if err := bed.yield(); bed.turns && err != nil {
+			parts = append(parts, bed.DUT.Name)
+			if err := bed.Tester.yield(); bed.Tester.turns && err != nil {
 				return nil, err
 			}
 		}
@@ -69,11 +69,11 @@ func TestTrialInTurnsFails(t *testing.T) {
 	ended := 0
 	err := b.Compare(t.Context(), Comparison{Flows: flows, InTurns: true, Measure: func(_ context.Context, bed *Bed) ([]Measure, error) {
 		defer func() { ended++ }()
-		for bed.turns {
-			if err := bed.yield(); err != nil {
+		for bed.Tester.turns {
+			if err := bed.Tester.yield(); err != nil {
 				return nil, err
 			}
-			if bed.Name == "b" {
+			if bed.DUT.Name == "b" {
 				return nil, broken
 			}
 		}

@@ -13,7 +13,9 @@ func TestVerdictIsOverTheDeviceWithout(t *testing.T) {
 	b := &Bench{Options: optionsFor(2, idleModel("a"), idleModel("b"))}
 	results := newCollector(nil)
 	add := func(dut string, round int, rate float64, why string) {
-		results.add(&Bed{Model: idleModel(dut), bench: b, gates: map[string]string{"complete": why}}, round,
+		bed := newBed(b, idleModel(dut))
+		bed.Gates.failed = map[string]string{"complete": why}
+		results.add(bed, round,
 			[]Measure{{Metric: "rate_alone", Unit: PerSecond, Value: rate}, {Metric: "loss", Unit: "%"}})
 	}
 	add("a", 1, 1e6, "")        // 1,000 ns

@@ -13,32 +13,32 @@ const (
 
 // Watch samples how many sessions the device has, once a second, until the function that
 // it returns is called, which plots them. Small tables fill too fast for that.
-func (b *Bed) Watch(ctx context.Context) (stop func()) {
-	if b.Setup.Sessions < leastWatched {
+func (s *Sessions) Watch(ctx context.Context) (stop func()) {
+	if s.dut.Setup.Sessions < leastWatched {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	sampled := make(chan Series, 1)
 	go func() {
-		s := Series{DUT: b.Name, Plot: "connections over time", X: "s", Y: "connections"}
+		curve := Series{DUT: s.dut.Name, Plot: "connections over time", X: "s", Y: "connections"}
 		begun := time.Now()
 		for ticker := time.NewTicker(watchEvery); ; {
 			select {
 			case <-ctx.Done():
 				ticker.Stop()
-				sampled <- s
+				sampled <- curve
 				return
 			case now := <-ticker.C:
-				if n, err := b.Device.Count(ctx); err == nil {
-					s.Points = append(s.Points, [2]float64{now.Sub(begun).Seconds(), float64(n)})
+				if n, err := s.dut.Device.Count(ctx); err == nil {
+					curve.Points = append(curve.Points, [2]float64{now.Sub(begun).Seconds(), float64(n)})
 				}
 			}
 		}
 	}()
 	return func() {
 		cancel()
-		if s := <-sampled; len(s.Points) > 0 {
-			b.bench.Plot(s)
+		if curve := <-sampled; len(curve.Points) > 0 {
+			s.bench.Plot(curve)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestNothingIsLostToChanges(t *testing.T) {
 	const swaps, reloads = 50, 5
 	setup := bench.Setup{NAT: trafficgen.Addresses{First: bench.PublicAddress.Addr().Next(), Count: 1}}
 	measure(t, built(t), setup, func(ctx context.Context, bed *bench.Bed) error {
-		d := bed.Device.(*builtDevice)
+		d := bed.DUT.Device.(*builtDevice)
 		const chains = "chains: [{name: bench, functions: [{use: filter, deny: [192.0.2.0/24]}]}]\n"
 		if err := os.WriteFile(d.config, []byte(realmgateConfiguration(d.mode, d.setup)+chains), 0o600); err != nil {
 			return err
@@ -38,10 +38,10 @@ func TestNothingIsLostToChanges(t *testing.T) {
 // sendWhile establishes all sessions anew, and sends by them as fast as the tester can while
 // something is done. Every frame has to arrive.
 func sendWhile(ctx context.Context, bed *bench.Bed, do func() error) (frames int, err error) {
-	if err := bed.Reset(ctx); err != nil {
+	if err := bed.DUT.Reset(ctx); err != nil {
 		return 0, err
 	}
-	if _, err := bed.Establish(ctx, trafficgen.Plan{}); err != nil {
+	if _, err := bed.Sessions.Establish(ctx, trafficgen.Plan{}); err != nil {
 		return 0, err
 	}
 	done := make(chan error, 1)
@@ -49,7 +49,7 @@ func sendWhile(ctx context.Context, bed *bench.Bed, do func() error) (frames int
 	doing.Go(func() { done <- do() })
 	defer doing.Wait()
 	for {
-		o, err := bed.Run(ctx, trafficgen.Plan{Frames: 1 << 20, Random: true, Direction: trafficgen.Both}, false)
+		o, err := bed.Tester.Run(ctx, trafficgen.Plan{Frames: 1 << 20, Random: true, Direction: trafficgen.Both}, false)
 		frames += int(o.Sent)
 		if err != nil {
 			return frames, err
@@ -68,7 +68,7 @@ func TestNothingIsLostToAMillionBlocked(t *testing.T) {
 	const reloads = 4
 	setup := bench.Setup{NAT: trafficgen.Addresses{First: bench.PublicAddress.Addr().Next(), Count: 1}, Blocked: 1_000_000}
 	measure(t, built(t), setup, func(ctx context.Context, bed *bench.Bed) error {
-		d := bed.Device.(*builtDevice)
+		d := bed.DUT.Device.(*builtDevice)
 		list := filepath.Join(d.rig.Directory, d.rig.Instance+".blocked")
 		all, err := os.ReadFile(list)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 // decided returns what the program did during do.
 func decided(t *testing.T, bed *bench.Bed, do func() error) (d bench.Decisions, err error) {
 	t.Helper()
-	decider := bed.Device.(bench.Decider)
+	decider := bed.DUT.Device.(bench.Decider)
 	before, err := decider.Decisions()
 	if err != nil {
 		return d, err
@@ -21,7 +21,7 @@ func decided(t *testing.T, bed *bench.Bed, do func() error) (d bench.Decisions, 
 	if err := do(); err != nil {
 		return d, err
 	}
-	after, err := bed.Decided(t.Context(), decider)
+	after, err := bed.DUT.Decided(t.Context(), decider)
 	after.Made -= before.Made
 	after.QueueFull -= before.QueueFull
 	after.SocketFull -= before.SocketFull
@@ -31,9 +31,9 @@ func decided(t *testing.T, bed *bench.Bed, do func() error) (d bench.Decisions, 
 func TestNFQueueDecidesOnceAboutEverySession(t *testing.T) {
 	for _, queue := range []bench.Queue{{}, {Count: 4}, {Count: 4, ByCPU: true}} {
 		measure(t, nfqueue, bench.Setup{Queue: queue}, func(ctx context.Context, bed *bench.Bed) error {
-			n := bed.Flows.Count()
+			n := bed.Tester.Flows.Count()
 			d, err := decided(t, bed, func() error {
-				_, err := bed.Establish(ctx, trafficgen.Plan{})
+				_, err := bed.Sessions.Establish(ctx, trafficgen.Plan{})
 				return err
 			})
 			if err != nil {
@@ -44,7 +44,7 @@ func TestNFQueueDecidesOnceAboutEverySession(t *testing.T) {
 			}
 			// Those that follow, either way, are not asked about.
 			d, err = decided(t, bed, func() error {
-				_, err := bed.Run(ctx, trafficgen.Plan{Frames: 2 * n, Direction: trafficgen.Both, Random: true}, false)
+				_, err := bed.Tester.Run(ctx, trafficgen.Plan{Frames: 2 * n, Direction: trafficgen.Both, Random: true}, false)
 				return err
 			})
 			if err != nil {
@@ -53,7 +53,7 @@ func TestNFQueueDecidesOnceAboutEverySession(t *testing.T) {
 			if d.Made != 0 {
 				t.Errorf("%+v: the program was asked about %d packets of sessions that it knew", queue, d.Made)
 			}
-			return bed.Reset(ctx)
+			return bed.DUT.Reset(ctx)
 		})
 	}
 }
@@ -62,7 +62,7 @@ func TestNFQueueCountsWhatATinyQueueDrops(t *testing.T) {
 	measure(t, nfqueue, bench.Setup{Queue: bench.Queue{Length: 2}}, func(ctx context.Context, bed *bench.Bed) error {
 		var o trafficgen.Outcome
 		d, err := decided(t, bed, func() (err error) {
-			o, err = bed.Establish(ctx, trafficgen.Plan{Rate: 1e6})
+			o, err = bed.Sessions.Establish(ctx, trafficgen.Plan{Rate: 1e6})
 			return err
 		})
 		if err != nil {
@@ -71,7 +71,7 @@ func TestNFQueueCountsWhatATinyQueueDrops(t *testing.T) {
 		if o.Lost() == 0 || d.QueueFull+d.SocketFull != o.Lost() || d.Made != o.Received() {
 			t.Errorf("sent %d, lost %d: %+v", o.Sent, o.Lost(), d)
 		}
-		return bed.Reset(ctx)
+		return bed.DUT.Reset(ctx)
 	})
 }
 

@@ -20,7 +20,7 @@ func measure(t *testing.T, m bench.Model, setup bench.Setup, do func(ctx context
 		Name: "test",
 		Run: func(ctx context.Context, b *bench.Bench) error {
 			return b.Compare(ctx, bench.Comparison{Setup: setup, Flows: flows, Measure: func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
-				if bed.Name == null.Name {
+				if bed.DUT.Name == null.Name {
 					return nil, nil
 				}
 				return []bench.Measure{{Metric: "done", Unit: "1", Value: 1}}, do(ctx, bed)

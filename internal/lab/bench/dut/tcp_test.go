@@ -22,21 +22,21 @@ func TestTCPSessionsAreRightToConntrack(t *testing.T) {
 			if err := bed.Rig.Device.SetSysctl("net/netfilter/nf_conntrack_tcp_loose", "0"); err != nil {
 				return err
 			}
-			o, err := bed.TCPSessions(ctx, window)
+			o, err := bed.Sessions.TCP(ctx, window)
 			if err != nil {
 				return err
 			}
-			if n := bed.Flows.Count() * trafficgen.TCPSteps; int(o.Received()) != n {
+			if n := bed.Tester.Flows.Count() * trafficgen.TCPSteps; int(o.Received()) != n {
 				t.Errorf("%d of %d packets arrived", o.Received(), n)
 			}
 			states, err := tcpStates(bed)
 			if err != nil {
 				return err
 			}
-			if len(states) != bed.Flows.Count() || slices.ContainsFunc(states, func(s uint8) bool { return s != timeWait }) {
-				t.Errorf("window %d: of %d sessions, conntrack holds %d, in states %v", window, bed.Flows.Count(), len(states), tally(states))
+			if len(states) != bed.Tester.Flows.Count() || slices.ContainsFunc(states, func(s uint8) bool { return s != timeWait }) {
+				t.Errorf("window %d: of %d sessions, conntrack holds %d, in states %v", window, bed.Tester.Flows.Count(), len(states), tally(states))
 			}
-			return bed.Reset(ctx)
+			return bed.DUT.Reset(ctx)
 		})
 	}
 }
@@ -72,9 +72,9 @@ func tally(states []uint8) map[uint8]int {
 func TestTCPSessionsThroughAnAsynchronousDevice(t *testing.T) {
 	flows, pool := bench.FlowsFor(1000, 1)
 	measure(t, nfqueue, bench.Setup{NAT: pool, Sessions: flows.Count()}, func(ctx context.Context, bed *bench.Bed) error {
-		if _, err := bed.TCPSessions(ctx, 300); err != nil {
+		if _, err := bed.Sessions.TCP(ctx, 300); err != nil {
 			return err
 		}
-		return bed.Reset(ctx)
+		return bed.DUT.Reset(ctx)
 	})
 }

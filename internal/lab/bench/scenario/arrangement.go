@@ -72,14 +72,14 @@ func arrangementComparison(b *bench.Bench, a method.Arrangement) bench.Compariso
 	return bench.Comparison{
 		Setup: setup, Translating: translating(b, sessions, pool), Flows: flows, Parameters: arrangementParameters(a),
 		Measure: func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
-			if bed.Translates { // what has a session asks no rule: all are new
-				o, err := bed.Establish(ctx, trafficgen.Plan{})
+			if bed.DUT.Translates { // what has a session asks no rule: all are new
+				o, err := bed.Sessions.Establish(ctx, trafficgen.Plan{})
 				if err != nil {
 					return nil, err
 				}
-				return perSecond(o.Rate()), bed.Reset(ctx)
+				return perSecond(o.Rate()), bed.DUT.Reset(ctx)
 			}
-			o, err := bed.Run(ctx, trafficgen.Plan{Frames: frames, Random: true}, false)
+			o, err := bed.Tester.Run(ctx, trafficgen.Plan{Frames: frames, Random: true}, false)
 			return []bench.Measure{{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate()}}, err
 		},
 	}

@@ -92,16 +92,16 @@ func measurePlaced(ctx context.Context, bed *bench.Bed, p place) ([]bench.Measur
 	window := 0
 	if p.threads {
 		// A device that was started anew has new queues.
-		if err := bed.Thread(p.device); err != nil {
+		if err := bed.Rig.Thread(p.device); err != nil {
 			return nil, err
 		}
 		window = threadWindow
 	}
-	first, err := bed.Establish(ctx, trafficgen.Plan{Window: window})
+	first, err := bed.Sessions.Establish(ctx, trafficgen.Plan{Window: window})
 	if err != nil {
 		return nil, err
 	}
-	further, err := bed.Run(ctx, trafficgen.Plan{Frames: furtherFrames(bed.Flows.Count()), Direction: trafficgen.Both, Random: true, Window: window}, false)
+	further, err := bed.Tester.Run(ctx, trafficgen.Plan{Frames: furtherFrames(bed.Tester.Flows.Count()), Direction: trafficgen.Both, Random: true, Window: window}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -115,5 +115,5 @@ func measurePlaced(ctx context.Context, bed *bench.Bed, p place) ([]bench.Measur
 			{Metric: "threaded_reuse", Unit: "packets/s", Value: further.Rate()},
 		}
 	}
-	return measures, bed.Reset(ctx)
+	return measures, bed.DUT.Reset(ctx)
 }

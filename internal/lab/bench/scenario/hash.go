@@ -79,47 +79,47 @@ const mostRefused = 0.01
 // measureFull is measureSessions for tables that are too full for some sessions.
 // The most that a device refused goes into refused.
 func measureFull(ctx context.Context, bed *bench.Bed, refused map[string]uint64) ([]bench.Measure, error) {
-	n := bed.Flows.Count()
-	before, err := bed.Device.Memory(ctx)
+	n := bed.Tester.Flows.Count()
+	before, err := bed.DUT.Device.Memory(ctx)
 	if err != nil && !errors.Is(err, bench.ErrUnsupported) {
-		return nil, fmt.Errorf("memory of %s: %w", bed.Name, err)
+		return nil, fmt.Errorf("memory of %s: %w", bed.DUT.Name, err)
 	}
-	first, counted, err := bed.Overfill(ctx, trafficgen.Plan{Frames: n})
+	first, counted, err := bed.Sessions.Overfill(ctx, trafficgen.Plan{Frames: n})
 	switch {
 	case errors.Is(err, bench.ErrUnsupported): // the control
 	case err != nil:
 		return nil, err
 	default:
-		bed.Gate("counted", uint64(counted) == first.Received(), "%d frames came, the device counts %d sessions", first.Received(), counted)
+		bed.Gates.Require("counted", uint64(counted) == first.Received(), "%d frames came, the device counts %d sessions", first.Received(), counted)
 	}
-	measures, err := growth(ctx, bed, before, first.Received())
+	measures, err := growth(ctx, bed.DUT, before, first.Received())
 	if err != nil {
 		return nil, err
 	}
-	bed.Gate("complete", float64(first.Lost()) <= mostRefused*float64(n), "%d of %d sessions refused", first.Lost(), n)
-	if first.Lost() > refused[bed.Name] {
-		refused[bed.Name] = first.Lost()
+	bed.Gates.Require("complete", float64(first.Lost()) <= mostRefused*float64(n), "%d of %d sessions refused", first.Lost(), n)
+	if first.Lost() > refused[bed.DUT.Name] {
+		refused[bed.DUT.Name] = first.Lost()
 	}
-	further, err := bed.Run(ctx, trafficgen.Plan{Frames: furtherFrames(n), Direction: trafficgen.Both, Random: true}, true)
+	further, err := bed.Tester.Run(ctx, trafficgen.Plan{Frames: furtherFrames(n), Direction: trafficgen.Both, Random: true}, true)
 	if err != nil {
 		return nil, err
 	}
 	missing := further.Lost() + further.Missing
-	bed.Gate("answered", float64(missing) <= mostRefused*float64(further.Sent), "%d of %d further packets lost or not answered", missing, further.Sent)
+	bed.Gates.Require("answered", float64(missing) <= mostRefused*float64(further.Sent), "%d of %d further packets lost or not answered", missing, further.Sent)
 	measures = append(measures,
 		bench.Measure{Metric: "rate", Unit: bench.PerSecond, Value: first.Rate()},
 		bench.Measure{Metric: "rate_reuse", Unit: bench.PerSecond, Value: further.Rate()})
-	ended, err := endAll(ctx, bed, first.Received())
+	ended, err := endAll(ctx, bed.DUT, first.Received())
 	return append(measures, ended...), err
 }
 
 // endAll is the tear-down rate of so many sessions, of a device that has any.
-func endAll(ctx context.Context, bed *bench.Bed, sessions uint64) ([]bench.Measure, error) {
-	full, err := timeReset(ctx, bed)
-	if err != nil || !bed.Remembers(ctx) {
+func endAll(ctx context.Context, dut *bench.DUT, sessions uint64) ([]bench.Measure, error) {
+	full, err := timeReset(ctx, dut)
+	if err != nil || !dut.Remembers(ctx) {
 		return nil, err
 	}
-	empty, err := timeReset(ctx, bed)
+	empty, err := timeReset(ctx, dut)
 	if err != nil || full <= empty { // too few sessions to tell
 		return nil, err
 	}
@@ -127,13 +127,13 @@ func endAll(ctx context.Context, bed *bench.Bed, sessions uint64) ([]bench.Measu
 }
 
 // growth is what the sessions added to the device's memory, if it tells.
-func growth(ctx context.Context, bed *bench.Bed, before int64, sessions uint64) ([]bench.Measure, error) {
-	after, err := bed.Device.Memory(ctx)
+func growth(ctx context.Context, dut *bench.DUT, before int64, sessions uint64) ([]bench.Measure, error) {
+	after, err := dut.Device.Memory(ctx)
 	if errors.Is(err, bench.ErrUnsupported) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("memory of %s: %w", bed.Name, err)
+		return nil, fmt.Errorf("memory of %s: %w", dut.Name, err)
 	}
 	return []bench.Measure{{Metric: "memory_growth", Unit: "bytes per session", Value: float64(after-before) / float64(max(sessions, 1))}}, nil
 }

@@ -47,24 +47,24 @@ func compareHops(ctx context.Context, b *bench.Bench, kind nf.HopKind) error {
 	for i, length := range hopLengths {
 		parameters[i] = map[string]float64{"functions": float64(length)}
 	}
-	return b.Alone(ctx, b.Devices[0], parameters, func(bed *bench.Bed) ([][]bench.Measure, error) {
+	return b.Alone(ctx, b.Devices[0], parameters, func(gates *bench.Gates) ([][]bench.Measure, error) {
 		// Anew for each trial: where in memory the kernel puts a program changes what it takes.
 		hops, err := nf.NewHops(kind, hopLengths)
 		if err != nil {
 			return nil, fmt.Errorf("compile chains: %w", err)
 		}
 		defer hops.Close()
-		return measureHops(b, bed, kind, hops)
+		return measureHops(b, gates, kind, hops)
 	})
 }
 
-func measureHops(b *bench.Bench, bed *bench.Bed, kind nf.HopKind, hops *nf.Hops) ([][]bench.Measure, error) {
+func measureHops(b *bench.Bench, gates *bench.Gates, kind nf.HopKind, hops *nf.Hops) ([][]bench.Measure, error) {
 	times := points(b, []int{smokeHopTimes}, []int{hopTimes}, []int{hopTimes})[0]
 	whole, each := make([][]float64, len(hopLengths)), make([][]float64, len(hopLengths))
 	for range hopSlices {
 		var empty float64
 		for i, length := range hopLengths {
-			ns, err := runCounted(bed, hops, length, times)
+			ns, err := runCounted(gates, hops, length, times)
 			if err != nil {
 				return nil, err
 			}
@@ -87,7 +87,7 @@ func measureHops(b *bench.Bench, bed *bench.Bed, kind nf.HopKind, hops *nf.Hops)
 
 // runCounted wants the chain's last function to have been asked each time: by a run that
 // a signal ended, too, which begins anew.
-func runCounted(bed *bench.Bed, hops *nf.Hops, length, times int) (ns float64, err error) {
+func runCounted(gates *bench.Gates, hops *nf.Hops, length, times int) (ns float64, err error) {
 	before, err := hops.Asked(length)
 	if err != nil {
 		return 0, err
@@ -97,7 +97,7 @@ func runCounted(bed *bench.Bed, hops *nf.Hops, length, times int) (ns float64, e
 	}
 	after, err := hops.Asked(length)
 	if length > 0 {
-		bed.Gate("asked", after-before >= uint64(times), "the last of %d functions was asked %d times of %d", length, after-before, times)
+		gates.Require("asked", after-before >= uint64(times), "the last of %d functions was asked %d times of %d", length, after-before, times)
 	}
 	return ns, err
 }

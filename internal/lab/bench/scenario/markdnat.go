@@ -48,7 +48,7 @@ func poolComparison(b *bench.Bench, size int) bench.Comparison {
 func measureKnown(b *bench.Bench, rules int) func(context.Context, *bench.Bed) ([]bench.Measure, error) {
 	measure := measureRules(b, rules)
 	return func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
-		if device, ok := bed.Device.(bench.Ender); ok {
+		if device, ok := bed.DUT.Device.(bench.Ender); ok {
 			if err := acquaint(ctx, bed, device); err != nil {
 				return nil, err
 			}
@@ -59,14 +59,14 @@ func measureKnown(b *bench.Bench, rules int) func(context.Context, *bench.Bed) (
 
 // acquaint has a session with each address: answered, and gone on.
 func acquaint(ctx context.Context, bed *bench.Bed, device bench.Ender) error {
-	all := bed.Flows
-	defer func() { bed.Flows = all }()
-	bed.Flows.SourcePorts = trafficgen.SourcePorts.Some(1)
-	if _, err := bed.Establish(ctx, trafficgen.Plan{}); err != nil {
+	all := bed.Tester.Flows
+	defer func() { bed.Tester.Flows = all }()
+	bed.Tester.Flows.SourcePorts = trafficgen.SourcePorts.Some(1)
+	if _, err := bed.Sessions.Establish(ctx, trafficgen.Plan{}); err != nil {
 		return err
 	}
 	for _, direction := range []trafficgen.Direction{trafficgen.Reverse, trafficgen.Forward} {
-		if _, err := bed.Run(ctx, trafficgen.Plan{Frames: bed.Flows.Count(), Direction: direction}, false); err != nil {
+		if _, err := bed.Tester.Run(ctx, trafficgen.Plan{Frames: bed.Tester.Flows.Count(), Direction: direction}, false); err != nil {
 			return err
 		}
 	}

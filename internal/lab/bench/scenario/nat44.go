@@ -68,46 +68,46 @@ func measureEstablish(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]be
 	if b.Mode == bench.Paced {
 		return searchEstablish(ctx, b, bed)
 	}
-	o, err := bed.Establish(ctx, trafficgen.Plan{})
+	o, err := bed.Sessions.Establish(ctx, trafficgen.Plan{})
 	if err != nil {
 		return nil, err
 	}
-	_, err = bed.Run(ctx, validation(bed), false)
+	_, err = bed.Tester.Run(ctx, validation(bed.Tester.Flows), false)
 	if err != nil {
 		return nil, err
 	}
-	return perSecond(o.Rate()), bed.Reset(ctx)
+	return perSecond(o.Rate()), bed.DUT.Reset(ctx)
 }
 
 func searchEstablish(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
 	phase1 := func(rate float64) (trafficgen.Outcome, error) {
-		if err := bed.Reset(ctx); err != nil {
+		if err := bed.DUT.Reset(ctx); err != nil {
 			return trafficgen.Outcome{}, err
 		}
-		return bed.Establish(ctx, trafficgen.Plan{Rate: rate})
+		return bed.Sessions.Establish(ctx, trafficgen.Plan{Rate: rate})
 	}
-	found, err := bed.SearchEstablishRate("new sessions", phase1)
+	found, err := bed.Search.EstablishRate("new sessions", phase1)
 	if err != nil || found.Lower == 0 {
 		return perSecond(0), err
 	}
-	err = bed.Try(func() error {
+	err = bed.Gates.Try(func() error {
 		if _, err := phase1(found.Lower); err != nil {
 			return err
 		}
-		p := validation(bed)
+		p := validation(bed.Tester.Flows)
 		p.Rate = found.Lower
-		o, err := bed.Run(ctx, p, true)
-		bed.Gate("validated", float64(o.Lost()) <= b.Search.Loss*float64(o.Sent), "%d of %d sessions did not answer", o.Lost(), o.Sent)
+		o, err := bed.Tester.Run(ctx, p, true)
+		bed.Gates.Require("validated", float64(o.Lost()) <= b.Search.Loss*float64(o.Sent), "%d of %d sessions did not answer", o.Lost(), o.Sent)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return perSecond(bed.Rate(found)), bed.Reset(ctx)
+	return perSecond(bed.Search.Reported(found)), bed.DUT.Reset(ctx)
 }
 
-func validation(bed *bench.Bed) trafficgen.Plan {
-	return trafficgen.Plan{Frames: bed.Flows.Count(), Direction: trafficgen.Reverse, VerifyEvery: 1}
+func validation(flows trafficgen.Flows) trafficgen.Plan {
+	return trafficgen.Plan{Frames: flows.Count(), Direction: trafficgen.Reverse, VerifyEvery: 1}
 }
 
 var natThroughput = bench.Scenario{
@@ -122,7 +122,7 @@ var natThroughput = bench.Scenario{
 // measureThroughput is phase 2 of RFC 9693, at full load or at the highest rate
 // without loss.
 func measureThroughput(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
-	if err := bed.Prepare(ctx); err != nil {
+	if err := bed.Sessions.Prepare(ctx); err != nil {
 		return nil, err
 	}
 	if b.Mode == bench.Paced {
@@ -130,18 +130,20 @@ func measureThroughput(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]b
 		if err != nil {
 			return nil, err
 		}
-		return perSecond(rate), bed.Reset(ctx)
+		return perSecond(rate), bed.DUT.Reset(ctx)
 	}
-	o, err := bed.FullLoad(ctx, bed.Load(0))
+	o, err := bed.Tester.FullLoad(ctx, bed.Tester.Load(0))
 	if err != nil {
 		return nil, err
 	}
-	return perSecond(o.Rate()), bed.Reset(ctx)
+	return perSecond(o.Rate()), bed.DUT.Reset(ctx)
 }
 
 const throughput = "frames"
 
 func searchThroughput(ctx context.Context, bed *bench.Bed) (float64, error) {
-	found, err := bed.SearchRate(throughput, func(rate float64) (trafficgen.Outcome, error) { return bed.Run(ctx, bed.Load(rate), true) })
-	return bed.Rate(found), err
+	found, err := bed.Search.Rate(throughput, func(rate float64) (trafficgen.Outcome, error) {
+		return bed.Tester.Run(ctx, bed.Tester.Load(rate), true)
+	})
+	return bed.Search.Reported(found), err
 }

@@ -33,7 +33,7 @@ func delayScenario(name, about string, m func(trafficgen.Latency) []bench.Measur
 				if err != nil {
 					return nil, err
 				}
-				return m(latency), bed.Reset(ctx)
+				return m(latency), bed.DUT.Reset(ctx)
 			})
 		},
 	}
@@ -41,35 +41,35 @@ func delayScenario(name, about string, m func(trafficgen.Latency) []bench.Measur
 
 // measureDelay sends frames of which every one or some carry the time.
 func measureDelay(ctx context.Context, b *bench.Bench, bed *bench.Bed, tagAll bool) (trafficgen.Latency, error) {
-	if err := bed.Prepare(ctx); err != nil {
+	if err := bed.Sessions.Prepare(ctx); err != nil {
 		return trafficgen.Latency{}, err
 	}
 	rate, err := delayRate(ctx, b, bed)
 	if err != nil {
 		return trafficgen.Latency{}, err
 	}
-	p := bed.Load(rate)
+	p := bed.Tester.Load(rate)
 	p.StampEvery = 1
 	for !tagAll && p.Frames/(2*p.StampEvery) >= aimTagged {
 		p.StampEvery *= 2
 	}
 	var o trafficgen.Outcome
-	err = bed.Try(func() (err error) {
+	err = bed.Gates.Try(func() (err error) {
 		if b.Mode == bench.SelfClocked {
-			o, err = bed.FullLoad(ctx, p)
-		} else if o, err = bed.Run(ctx, p, true); err == nil {
-			bed.Gate("complete", o.LossRatio() <= b.Search.Loss, "%.3g %% of the frames lost at %.0f/s", 100*o.LossRatio(), rate)
+			o, err = bed.Tester.FullLoad(ctx, p)
+		} else if o, err = bed.Tester.Run(ctx, p, true); err == nil {
+			bed.Gates.Require("complete", o.LossRatio() <= b.Search.Loss, "%.3g %% of the frames lost at %.0f/s", 100*o.LossRatio(), rate)
 		}
-		bed.Gate("tagged", o.Latency.Count() >= leastTagged, "%d frames came with the time in them", o.Latency.Count())
+		bed.Gates.Require("tagged", o.Latency.Count() >= leastTagged, "%d frames came with the time in them", o.Latency.Count())
 		return err
 	})
-	b.Plot(cumulative(bed.Name, o.Latency))
+	b.Plot(cumulative(bed.DUT.Name, o.Latency))
 	return o.Latency, err
 }
 
 // delayRate is 0 for full load. A device's throughput is looked for once.
 func delayRate(ctx context.Context, b *bench.Bench, bed *bench.Bed) (float64, error) {
-	switch known := bed.Hint(throughput); {
+	switch known := bed.Search.Known(throughput); {
 	case b.Mode == bench.SelfClocked:
 		return 0, nil
 	case b.Rate > 0:
@@ -78,7 +78,7 @@ func delayRate(ctx context.Context, b *bench.Bench, bed *bench.Bed) (float64, er
 		return known, nil
 	}
 	_, err := searchThroughput(ctx, bed)
-	return max(bed.Hint(throughput), leastDelayRate), err
+	return max(bed.Search.Known(throughput), leastDelayRate), err
 }
 
 // leastDelayRate is for a device in which no rate passed, which a gate tells.

@@ -56,7 +56,7 @@ func nullRate(ctx context.Context, b *bench.Bench) (rate float64, err error) {
 	b.Devices, b.Repeat = nil, 1
 	c := natComparison(b)
 	c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
-		if err := bed.Prepare(ctx); err != nil {
+		if err := bed.Sessions.Prepare(ctx); err != nil {
 			return nil, err
 		}
 		rate, err = searchThroughput(ctx, bed)
@@ -72,13 +72,13 @@ func nullRate(ctx context.Context, b *bench.Bench) (rate float64, err error) {
 }
 
 func measureLoss(ctx context.Context, bed *bench.Bed, rate float64) ([]bench.Measure, error) {
-	if err := bed.Prepare(ctx); err != nil {
+	if err := bed.Sessions.Prepare(ctx); err != nil {
 		return nil, err
 	}
-	o, err := bed.Run(ctx, bed.Load(rate), true)
+	o, err := bed.Tester.Run(ctx, bed.Tester.Load(rate), true)
 	if err != nil {
 		return nil, err
 	}
-	bed.Offered(o, rate)
-	return []bench.Measure{{Metric: "loss", Unit: "%", Value: 100 * o.LossRatio()}}, bed.Reset(ctx)
+	bed.Tester.Offered(o, rate)
+	return []bench.Measure{{Metric: "loss", Unit: "%", Value: 100 * o.LossRatio()}}, bed.DUT.Reset(ctx)
 }

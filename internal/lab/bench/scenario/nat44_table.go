@@ -27,27 +27,27 @@ var natTeardown = bench.Scenario{
 // takes without any (RFC 9693, connection tear-down rate). Of a table that takes minutes to fill it
 // also tells how fast that was, and how much memory it takes then.
 func measureTeardown(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
-	if !bed.Remembers(ctx) {
+	if !bed.DUT.Remembers(ctx) {
 		return nil, nil
 	}
 	filled, err := fill(ctx, b, bed)
 	if err != nil {
 		return nil, err
 	}
-	full, err := timeReset(ctx, bed)
+	full, err := timeReset(ctx, bed.DUT)
 	if err != nil {
 		return nil, err
 	}
-	n, err := bed.Device.Count(ctx)
+	n, err := bed.DUT.Device.Count(ctx)
 	if err != nil && !errors.Is(err, bench.ErrUnsupported) {
-		return nil, fmt.Errorf("count the sessions of %s: %w", bed.Name, err)
+		return nil, fmt.Errorf("count the sessions of %s: %w", bed.DUT.Name, err)
 	}
-	bed.Gate("deleted", n == 0, "%d sessions are left", n)
-	empty, err := timeReset(ctx, bed)
+	bed.Gates.Require("deleted", n == 0, "%d sessions are left", n)
+	empty, err := timeReset(ctx, bed.DUT)
 	if err != nil {
 		return nil, err
 	}
-	bed.Gate("longer", full > empty, "it took %s to delete %d sessions, and %s to delete none: use more --sessions", full, filled.sessions, empty)
+	bed.Gates.Require("longer", full > empty, "it took %s to delete %d sessions, and %s to delete none: use more --sessions", full, filled.sessions, empty)
 	return append([]bench.Measure{
 		{Metric: "teardown", Unit: bench.PerSecond, Value: float64(filled.sessions) / (full - empty).Seconds()},
 		{Metric: "teardown_time", Unit: "ms", Value: full.Seconds() * 1e3},
@@ -65,14 +65,14 @@ type filled struct {
 // says nothing of how fast the device is.
 func fill(ctx context.Context, b *bench.Bench, bed *bench.Bed) (f filled, err error) {
 	if b.Mode == bench.Paced {
-		if err := bed.Prepare(ctx); err != nil {
+		if err := bed.Sessions.Prepare(ctx); err != nil {
 			return f, err
 		}
-		f.sessions, err = bed.Seen()
+		f.sessions, err = bed.Tester.Seen()
 	} else {
 		var o trafficgen.Outcome
-		watched := bed.Watch(ctx)
-		if o, err = bed.Establish(ctx, trafficgen.Plan{}); err == nil {
+		watched := bed.Sessions.Watch(ctx)
+		if o, err = bed.Sessions.Establish(ctx, trafficgen.Plan{}); err == nil {
 			f.sessions = int(o.Received())
 			f.measures = append(f.measures, bench.Measure{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate()})
 		}
@@ -81,20 +81,20 @@ func fill(ctx context.Context, b *bench.Bench, bed *bench.Bed) (f filled, err er
 	if err != nil {
 		return f, err
 	}
-	memory, err := bed.Device.Memory(ctx)
+	memory, err := bed.DUT.Device.Memory(ctx)
 	switch {
 	case errors.Is(err, bench.ErrUnsupported):
 		return f, nil
 	case err != nil:
-		return f, fmt.Errorf("memory of %s: %w", bed.Name, err)
+		return f, fmt.Errorf("memory of %s: %w", bed.DUT.Name, err)
 	}
 	f.measures = append(f.measures, bench.Measure{Metric: "memory", Unit: "bytes per session", Value: float64(memory) / float64(max(f.sessions, 1))})
 	return f, nil
 }
 
-func timeReset(ctx context.Context, bed *bench.Bed) (time.Duration, error) {
+func timeReset(ctx context.Context, dut *bench.DUT) (time.Duration, error) {
 	begun := time.Now()
-	err := bed.Reset(ctx)
+	err := dut.Reset(ctx)
 	return time.Since(begun), err
 }
 
@@ -109,26 +109,26 @@ var natMemory = bench.Scenario{
 // measureMemory asks the device for its memory before and after all sessions are
 // established.
 func measureMemory(ctx context.Context, _ *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
-	before, err := bed.Device.Memory(ctx)
+	before, err := bed.DUT.Device.Memory(ctx)
 	if errors.Is(err, bench.ErrUnsupported) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("memory of %s: %w", bed.Name, err)
+		return nil, fmt.Errorf("memory of %s: %w", bed.DUT.Name, err)
 	}
-	o, err := bed.Establish(ctx, trafficgen.Plan{})
+	o, err := bed.Sessions.Establish(ctx, trafficgen.Plan{})
 	if err != nil {
 		return nil, err
 	}
-	after, err := bed.Device.Memory(ctx)
+	after, err := bed.DUT.Device.Memory(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("memory of %s: %w", bed.Name, err)
+		return nil, fmt.Errorf("memory of %s: %w", bed.DUT.Name, err)
 	}
 	sessions := float64(max(o.Received(), 1))
 	return []bench.Measure{
 		{Metric: "memory", Unit: "bytes per session", Value: float64(after) / sessions},
 		{Metric: "memory_growth", Unit: "bytes per session", Value: float64(after-before) / sessions},
-	}, bed.Reset(ctx)
+	}, bed.DUT.Reset(ctx)
 }
 
 var sessionMemory = bench.Scenario{
@@ -179,25 +179,25 @@ const (
 // session by dropping an old one. In the paced set-up it is offered them at a rate at
 // which it takes the first number.
 func measureCapacity(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]bench.Measure, error) {
-	if !bed.Remembers(ctx) {
+	if !bed.DUT.Remembers(ctx) {
 		return nil, nil
 	}
-	rates := bench.Series{DUT: bed.Name, Plot: "rate by sessions", X: "sessions", Y: "new sessions, 1/s"}
+	rates := bench.Series{DUT: bed.DUT.Name, Plot: "rate by sessions", X: "sessions", Y: "new sessions, 1/s"}
 	var last float64 // rate at the last number that fitted
-	rate, err := safeRate(ctx, b, bed)
+	rate, err := safeRate(ctx, b, bed.Sessions)
 	if err != nil {
 		return nil, err
 	}
 	search := method.Search{
-		Goal: method.Strict(), Least: 1, Most: float64(bed.Flows.Count()),
+		Goal: method.Strict(), Least: 1, Most: float64(bed.Tester.Flows.Count()),
 		Start: float64(max(b.Sessions/overfill, 1)), Stride: 2,
 	}
 	found, err := search.Run(func(load float64) (seen method.Observation, err error) {
-		err = bed.Try(func() error {
-			if err := bed.Reset(ctx); err != nil {
+		err = bed.Gates.Try(func() error {
+			if err := bed.DUT.Reset(ctx); err != nil {
 				return err
 			}
-			o, sessions, err := bed.Overfill(ctx, trafficgen.Plan{Frames: int(load), Rate: rate})
+			o, sessions, err := bed.Sessions.Overfill(ctx, trafficgen.Plan{Frames: int(load), Rate: rate})
 			if err != nil {
 				return err
 			}
@@ -218,14 +218,14 @@ func measureCapacity(ctx context.Context, b *bench.Bench, bed *bench.Bed) ([]ben
 		return nil, err
 	}
 	b.Plot(rates)
-	return []bench.Measure{{Metric: "capacity", Unit: "sessions", Value: float64(int(found.Lower))}}, bed.Reset(ctx)
+	return []bench.Measure{{Metric: "capacity", Unit: "sessions", Value: float64(int(found.Lower))}}, bed.DUT.Reset(ctx)
 }
 
 // safeRate is one at which the device takes as many sessions as the search begins with;
 // 0 is full load.
-func safeRate(ctx context.Context, b *bench.Bench, bed *bench.Bed) (float64, error) {
+func safeRate(ctx context.Context, b *bench.Bench, sessions *bench.Sessions) (float64, error) {
 	if b.Mode != bench.Paced {
 		return 0, nil
 	}
-	return bed.PrepareSome(ctx, max(b.Sessions/overfill, 1))
+	return sessions.PrepareSome(ctx, max(b.Sessions/overfill, 1))
 }

@@ -108,7 +108,7 @@ func measureDecisions(ctx context.Context, bed *bench.Bed, p trafficgen.Plan) ([
 	}
 	measures := []bench.Measure{{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate()}}
 	if p.Rate > 0 {
-		bed.Offered(o, p.Rate)
+		bed.Tester.Offered(o, p.Rate)
 		measures = []bench.Measure{
 			{Metric: "passed", Unit: "sessions/s", Value: float64(o.Received()) / o.Elapsed.Seconds()},
 			{Metric: "loss", Unit: "%", Value: 100 * float64(o.Lost()) / float64(o.Sent)},
@@ -118,31 +118,31 @@ func measureDecisions(ctx context.Context, bed *bench.Bed, p trafficgen.Plan) ([
 		measures = append(measures, decisionTime(made),
 			bench.Measure{Metric: "queue_drops", Unit: "%", Value: 100 * float64(made.QueueFull+made.SocketFull) / float64(o.Sent)})
 	}
-	return measures, bed.Reset(ctx)
+	return measures, bed.DUT.Reset(ctx)
 }
 
 // decide wants every session that came to be decided about once, and every one that did
 // not to have been dropped by a queue, where the device has a program that decides.
 func decide(ctx context.Context, bed *bench.Bed, p trafficgen.Plan) (o trafficgen.Outcome, made bench.Decisions, decides bool, err error) {
-	decider, decides := bed.Device.(bench.Decider)
+	decider, decides := bed.DUT.Device.(bench.Decider)
 	if !decides {
-		o, err = bed.Establish(ctx, p)
+		o, err = bed.Sessions.Establish(ctx, p)
 		return o, made, decides, err
 	}
 	before, err := decider.Decisions()
 	if err != nil {
 		return o, made, decides, err
 	}
-	if o, err = bed.Establish(ctx, p); err != nil {
+	if o, err = bed.Sessions.Establish(ctx, p); err != nil {
 		return o, made, decides, err
 	}
-	after, err := bed.Decided(ctx, decider)
+	after, err := bed.DUT.Decided(ctx, decider)
 	if err != nil {
 		return o, made, decides, err
 	}
 	made = after.Since(before)
-	bed.Gate("decided once", made.Made == o.Received(), "%d sessions came, the program decided about %d", o.Received(), made.Made)
-	bed.Gate("dropped by queues only", made.QueueFull+made.SocketFull == o.Lost(),
+	bed.Gates.Require("decided once", made.Made == o.Received(), "%d sessions came, the program decided about %d", o.Received(), made.Made)
+	bed.Gates.Require("dropped by queues only", made.QueueFull+made.SocketFull == o.Lost(),
 		"%d sessions lost, %d dropped by full queues, %d by full sockets", o.Lost(), made.QueueFull, made.SocketFull)
 	return o, made, decides, nil
 }

@@ -89,11 +89,11 @@ func allocateComparison(b *bench.Bench, hosts, services, standing int) bench.Com
 	}
 	client := &poolClient{pool: c.Setup.Pool, began: time.Now(), arrived: make([]atomic.Int64, mostClaims)}
 	c.Measure = func(ctx context.Context, bed *bench.Bed) (measures []bench.Measure, err error) {
-		if err := errors.Join(bed.Hosts(), client.open(bed.Rig)); err != nil {
+		if err := errors.Join(bed.Rig.Hosts(), client.open(bed.Rig)); err != nil {
 			return nil, errors.Join(err, client.close())
 		}
 		defer func() { err = errors.Join(err, client.close()) }()
-		return measureAllocations(ctx, bed, bed.Device.(bench.Lender), client, most, standing)
+		return measureAllocations(ctx, bed, bed.DUT.Device.(bench.Lender), client, most, standing)
 	}
 	return c
 }
@@ -115,18 +115,18 @@ func measureAllocations(ctx context.Context, bed *bench.Bed, lender bench.Lender
 	if err != nil {
 		return nil, err
 	}
-	bed.Gate("standing", still >= standing, "%d of %d offers stood at the end", still, standing)
-	bed.Gate("lent", fast.refused+steady.refused == 0, "%d questions got no address", fast.refused+steady.refused)
+	bed.Gates.Require("standing", still >= standing, "%d of %d offers stood at the end", still, standing)
+	bed.Gates.Require("lent", fast.refused+steady.refused == 0, "%d questions got no address", fast.refused+steady.refused)
 	arrived, sent := len(fast.delays)+len(steady.delays), most+min(most, 2*allocateRate)
 	lost := 1 - float64(arrived)/float64(sent)
-	bed.Gate("claimed", lost == 0, "%d of %d first packets arrived", arrived, sent)
+	bed.Gates.Require("claimed", lost == 0, "%d of %d first packets arrived", arrived, sent)
 	at := func(share float64) float64 { return method.Quantile(steady.delays, share) / 1e3 }
 	return []bench.Measure{
 		{Metric: "rate", Unit: "allocations/s", Value: float64(len(fast.delays)) / fast.took.Seconds()},
 		{Metric: "p50", Unit: "µs", Value: at(0.5)},
 		{Metric: "p99", Unit: "µs", Value: at(0.99)},
 		{Metric: "loss", Unit: "%", Value: 100 * lost},
-	}, bed.Reset(ctx)
+	}, bed.DUT.Reset(ctx)
 }
 
 // stand leaves so many offers standing: each address that asks gets one for each

@@ -82,7 +82,7 @@ type replayer struct {
 }
 
 func measureReplay(ctx context.Context, bed *bench.Bed, recording *replay.Recording) (measures []bench.Measure, err error) {
-	r := &replayer{recording: recording, rig: bed.Rig, external: make([]netip.AddrPort, len(recording.Flows)), nat: bed.Translation(),
+	r := &replayer{recording: recording, rig: bed.Rig, external: make([]netip.AddrPort, len(recording.Flows)), nat: bed.DUT.Translation(),
 		there: newAwaiting(bench.Sources, bench.Destinations), back: newAwaiting(bench.Sources, bench.Destinations)}
 	if r.inside, err = bed.Rig.Inside.Frames(bed.Rig.Initiator.Name); err != nil {
 		return nil, err
@@ -109,11 +109,11 @@ func measureReplay(ctx context.Context, bed *bench.Bed, recording *replay.Record
 		return nil, err
 	}
 	whole := r.sent+r.unanswered == len(recording.Packets)
-	bed.Gate("complete", whole, "it ended after %d of %d packets, of which %d were lost", r.sent, len(recording.Packets), r.lost)
-	bed.Gate("translated", r.wrong == 0, "%d of %d packets arrived from an address that is not the device's, or not the one of their flow", r.wrong, r.sent)
+	bed.Gates.Require("complete", whole, "it ended after %d of %d packets, of which %d were lost", r.sent, len(recording.Packets), r.lost)
+	bed.Gates.Require("translated", r.wrong == 0, "%d of %d packets arrived from an address that is not the device's, or not the one of their flow", r.wrong, r.sent)
 	twice, astray := r.there.arrivals[doubled]+r.back.arrivals[doubled], r.there.arrivals[misdirected]+r.back.arrivals[misdirected]
-	bed.Gate("doubled", twice == 0, "%d of %d packets arrived twice", twice, r.sent)
-	bed.Gate("misdirected", astray == 0, "%d frames came to where none of them was to come, or with another payload", astray)
+	bed.Gates.Require("doubled", twice == 0, "%d of %d packets arrived twice", twice, r.sent)
+	bed.Gates.Require("misdirected", astray == 0, "%d frames came to where none of them was to come, or with another payload", astray)
 	share := func(n int) float64 { return 100 * float64(n) / float64(max(r.sent+r.unanswered, 1)) }
 	return []bench.Measure{
 		{Metric: "arrived", Unit: "%", Value: share(r.sent - r.lost)},
@@ -121,7 +121,7 @@ func measureReplay(ctx context.Context, bed *bench.Bed, recording *replay.Record
 		{Metric: "delay_median", Unit: "ns", Value: method.Quantile(r.delays, 0.5)},
 		{Metric: "delay_p99.9", Unit: "ns", Value: method.Quantile(r.delays, 0.999)},
 		{Metric: "packets", Unit: "packets/s", Value: float64(r.sent) / took.Seconds()},
-	}, bed.Reset(ctx)
+	}, bed.DUT.Reset(ctx)
 }
 
 // send sends a packet and waits for it. An answer to what never came is not sent.

@@ -20,15 +20,15 @@ var linear = []string{"iptables", "iptables-nft", "nftables"}
 // these in the CPU's caches than those of the others: rate_reuse is left out.
 func measureRules(b *bench.Bench, rules int) func(context.Context, *bench.Bed) ([]bench.Measure, error) {
 	return func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
-		if ports := &bed.Flows.SourcePorts; slices.Contains(linear, bed.Name) {
+		if ports := &bed.Tester.Flows.SourcePorts; slices.Contains(linear, bed.DUT.Name) {
 			most := max(500, visits/max(rules, 1))
-			ports.Count = max(1, min(ports.Count, most*ports.Count/bed.Flows.Count()))
+			ports.Count = max(1, min(ports.Count, most*ports.Count/bed.Tester.Flows.Count()))
 		}
 		measures, err := measureSessions(ctx, bed)
-		if n := bed.Flows.Count(); err == nil && n < bed.Setup.Sessions {
+		if n := bed.Tester.Flows.Count(); err == nil && n < bed.DUT.Setup.Sessions {
 			measures = slices.DeleteFunc(measures, func(m bench.Measure) bool { return m.Metric == "rate_reuse" })
 			b.Note("%s has %d sessions where each passes by %d rules, and the devices that do not have %d: its rate_reuse, which depends on that, is left out there",
-				bed.Name, n, rules, bed.Setup.Sessions)
+				bed.DUT.Name, n, rules, bed.DUT.Setup.Sessions)
 		}
 		return measures, err
 	}
@@ -70,7 +70,7 @@ var ruleLoadTime = bench.Scenario{
 // measureLoad loads the rules anew, adds one, and lets sessions pass by them, so that a
 // device that only seems to have loaded them does not count.
 func measureLoad(ctx context.Context, bed *bench.Bed) (measures []bench.Measure, err error) {
-	if loader, ok := bed.Device.(bench.Loader); ok {
+	if loader, ok := bed.DUT.Device.(bench.Loader); ok {
 		taken, err := loader.Load(ctx)
 		if err != nil {
 			return nil, err
@@ -81,10 +81,10 @@ func measureLoad(ctx context.Context, bed *bench.Bed) (measures []bench.Measure,
 		}
 		measures = []bench.Measure{{Metric: "seconds", Unit: "s", Value: taken.Seconds()}, {Metric: "seconds_add", Unit: "s", Value: one.Seconds()}}
 	}
-	if _, err := bed.Establish(ctx, trafficgen.Plan{}); err != nil {
+	if _, err := bed.Sessions.Establish(ctx, trafficgen.Plan{}); err != nil {
 		return nil, err
 	}
-	return measures, bed.Reset(ctx)
+	return measures, bed.DUT.Reset(ctx)
 }
 
 var rulePosition = bench.Scenario{

@@ -39,22 +39,22 @@ func sweep[T any](ctx context.Context, b *bench.Bench, points []T, at func(T) be
 // session, one back, which shows that the device has them all, and then packets of
 // these both ways, in random order.
 func measureSessions(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
-	first, err := bed.Establish(ctx, trafficgen.Plan{})
+	first, err := bed.Sessions.Establish(ctx, trafficgen.Plan{})
 	if err != nil {
 		return nil, err
 	}
-	n := bed.Flows.Count()
-	if _, err := bed.Run(ctx, trafficgen.Plan{Frames: n, Direction: trafficgen.Reverse, VerifyEvery: 1}, false); err != nil {
+	n := bed.Tester.Flows.Count()
+	if _, err := bed.Tester.Run(ctx, trafficgen.Plan{Frames: n, Direction: trafficgen.Reverse, VerifyEvery: 1}, false); err != nil {
 		return nil, err
 	}
-	further, err := bed.Run(ctx, trafficgen.Plan{Frames: furtherFrames(n), Direction: trafficgen.Both, Random: true}, false)
+	further, err := bed.Tester.Run(ctx, trafficgen.Plan{Frames: furtherFrames(n), Direction: trafficgen.Both, Random: true}, false)
 	if err != nil {
 		return nil, err
 	}
 	return []bench.Measure{
 		{Metric: "rate", Unit: bench.PerSecond, Value: first.Rate()},
 		{Metric: "rate_reuse", Unit: bench.PerSecond, Value: further.Rate()},
-	}, bed.Reset(ctx)
+	}, bed.DUT.Reset(ctx)
 }
 
 // furtherFrames is enough for a few hundredths of a second at least.

@@ -57,14 +57,14 @@ func runTCPOffered(ctx context.Context, b *bench.Bench) error {
 }
 
 func measureReplies(ctx context.Context, bed *bench.Bed, rate float64) ([]bench.Measure, error) {
-	o, replies, err := bed.TCPOffered(ctx, tcpWindow, rate)
+	o, replies, err := bed.Sessions.OfferTCP(ctx, tcpWindow, rate)
 	if err != nil {
 		return nil, err
 	}
 	return []bench.Measure{
 		{Metric: "replies", Unit: "sessions/s", Value: float64(replies) / o.Elapsed.Seconds()},
 		{Metric: "packets", Unit: "packets/s", Value: float64(o.Received()) / o.Elapsed.Seconds()},
-	}, bed.Reset(ctx)
+	}, bed.DUT.Reset(ctx)
 }
 
 // offerHTTP does it with a client and a server of their own, as the authors did: httperf,
@@ -90,7 +90,7 @@ func offerHTTP(ctx context.Context, b *bench.Bench, nat bench.Comparison, rates 
 }
 
 func measureHTTP(ctx context.Context, b *bench.Bench, bed *bench.Bed, rate float64) (measures []bench.Measure, err error) {
-	if err := bed.Hosts(); err != nil {
+	if err := bed.Rig.Hosts(); err != nil {
 		return nil, err
 	}
 	stop, err := serve(ctx, bed.Rig)
@@ -107,15 +107,15 @@ func measureHTTP(ctx context.Context, b *bench.Bench, bed *bench.Bed, rate float
 	out, err := bed.Rig.Inside.Command(ctx, "httperf", "--hog", "--server", bench.PublicNextHop.String(), "--port", strconv.Itoa(pageServer), "--uri", "/",
 		"--rate", strconv.Itoa(int(rate)), "--num-conns", strconv.Itoa(int(rate*offeredSeconds)), "--timeout", "1").CombinedOutput()
 	if err != nil {
-		return nil, fmt.Errorf("httperf through %s: %w: %s", bed.Name, err, bytes.TrimSpace(out))
+		return nil, fmt.Errorf("httperf through %s: %w: %s", bed.DUT.Name, err, bytes.TrimSpace(out))
 	}
 	r, err := parseHTTPerf(string(out))
 	if err != nil {
 		return nil, err
 	}
-	bed.Gate("pages", r.replies > 0, "no reply came")
-	bed.Gate("generator", b.Smoke || r.opened >= leastOpened*rate && r.unable == 0, "%.0f connections a second opened, %.0f asked; %d not for want of files or ports", r.opened, rate, r.unable)
-	return []bench.Measure{{Metric: "replies_http", Unit: "sessions/s", Value: r.replies}}, bed.Reset(ctx)
+	bed.Gates.Require("pages", r.replies > 0, "no reply came")
+	bed.Gates.Require("generator", b.Smoke || r.opened >= leastOpened*rate && r.unable == 0, "%.0f connections a second opened, %.0f asked; %d not for want of files or ports", r.opened, rate, r.unable)
+	return []bench.Measure{{Metric: "replies_http", Unit: "sessions/s", Value: r.replies}}, bed.DUT.Reset(ctx)
 }
 
 // leastOpened is which share of a rate the client must have opened.

@@ -53,7 +53,7 @@ func comparePages(ctx context.Context, b *bench.Bench, c bench.Comparison) error
 }
 
 func measurePages(ctx context.Context, bed *bench.Bed, seconds int) (measures []bench.Measure, err error) {
-	if err := bed.Hosts(); err != nil {
+	if err := bed.Rig.Hosts(); err != nil {
 		return nil, err
 	}
 	stop, err := serve(ctx, bed.Rig)
@@ -67,14 +67,14 @@ func measurePages(ctx context.Context, bed *bench.Bed, seconds int) (measures []
 	out, err := bed.Rig.Inside.Command(ctx, "wrk", "-t", "1", "-c", strconv.Itoa(pageClients), "-d", strconv.Itoa(seconds),
 		"-H", "Connection: close", url).CombinedOutput()
 	if err != nil {
-		return nil, fmt.Errorf("wrk through %s: %w: %s", bed.Name, err, bytes.TrimSpace(out))
+		return nil, fmt.Errorf("wrk through %s: %w: %s", bed.DUT.Name, err, bytes.TrimSpace(out))
 	}
 	pages, failed, err := parsePages(out)
 	if err != nil {
 		return nil, err
 	}
-	bed.Gate("pages", pages > 0 && failed == 0, "%g pages a second, %d connections failed", pages, failed)
-	return []bench.Measure{{Metric: "pages", Unit: "sessions/s", Value: pages}}, bed.Reset(ctx)
+	bed.Gates.Require("pages", pages > 0 && failed == 0, "%g pages a second, %d connections failed", pages, failed)
+	return []bench.Measure{{Metric: "pages", Unit: "sessions/s", Value: pages}}, bed.DUT.Reset(ctx)
 }
 
 var (

@@ -73,13 +73,13 @@ func layersOf(nat bench.Setup) []layer {
 }
 
 func measureTCP(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
-	o, err := bed.TCPSessions(ctx, tcpWindow)
+	o, err := bed.Sessions.TCP(ctx, tcpWindow)
 	if err != nil {
 		return nil, err
 	}
-	bed.Gate("time", o.Elapsed < 100*time.Second, "it took %s, and closed sessions live 120 s", o.Elapsed)
+	bed.Gates.Require("time", o.Elapsed < 100*time.Second, "it took %s, and closed sessions live 120 s", o.Elapsed)
 	return []bench.Measure{
 		{Metric: "rate", Unit: bench.PerSecond, Value: o.Rate() / float64(trafficgen.TCPSteps)},
 		{Metric: "packets", Unit: "packets/s", Value: o.Rate()},
-	}, bed.Reset(ctx)
+	}, bed.DUT.Reset(ctx)
 }

@@ -92,8 +92,8 @@ func compareVerdicts(ctx context.Context, b *bench.Bench, c bench.Comparison) er
 		if err != nil {
 			return nil, err
 		}
-		plan := trafficgen.Plan{Frames: bed.Flows.Count(), Window: 1, Batch: 1}
-		if bed.Asynchronous {
+		plan := trafficgen.Plan{Frames: bed.Tester.Flows.Count(), Window: 1, Batch: 1}
+		if bed.DUT.Asynchronous {
 			plan.Frames = min(plan.Frames, aloneFrames)
 		}
 		alone, err := measureVerdict(ctx, b, bed, plan, "_alone")
@@ -113,15 +113,15 @@ func measureVerdict(ctx context.Context, b *bench.Bench, bed *bench.Bed, p traff
 		measures = append(measures, decisionTime(made))
 	}
 	if decides && !b.Smoke {
-		bed.Gate("contention", made.Waited <= o.Elapsed/mostWaitedShare, "the program that decides waited %s of %s for its CPU", made.Waited, o.Elapsed)
+		bed.Gates.Require("contention", made.Waited <= o.Elapsed/mostWaitedShare, "the program that decides waited %s of %s for its CPU", made.Waited, o.Elapsed)
 	}
 	if p.Window > 0 && !b.Smoke {
-		bed.Gate("contention", o.Waited <= o.Elapsed/mostWaitedShare, "the tester waited %s of %s for its CPU", o.Waited, o.Elapsed)
+		bed.Gates.Require("contention", o.Waited <= o.Elapsed/mostWaitedShare, "the tester waited %s of %s for its CPU", o.Waited, o.Elapsed)
 	}
 	for i := range measures {
 		measures[i].Metric += how
 	}
-	return measures, bed.Reset(ctx)
+	return measures, bed.DUT.Reset(ctx)
 }
 
 // compareDenied is of a setup that lets no session pass. Devices with a program take no
@@ -135,11 +135,11 @@ func compareDenied(ctx context.Context, b *bench.Bench, c bench.Comparison) erro
 	}
 	c.InTurns = true
 	c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
-		o, err := bed.Denied(ctx)
+		o, err := bed.Sessions.Denied(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return []bench.Measure{{Metric: "rate_denied", Unit: bench.PerSecond, Value: o.Rate()}}, bed.Reset(ctx)
+		return []bench.Measure{{Metric: "rate_denied", Unit: bench.PerSecond, Value: o.Rate()}}, bed.DUT.Reset(ctx)
 	}
 	return b.Compare(ctx, c)
 }

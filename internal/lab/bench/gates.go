@@ -1,0 +1,88 @@
+package bench
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Gates are the conditions that must hold for a trial to be valid. The zero value is of a
+// trial that has not begun.
+type Gates struct {
+	failed map[string]string // why each failed, "" for one that held
+}
+
+// Require notes a condition that must hold for the trial to be valid.
+func (g *Gates) Require(name string, holds bool, format string, args ...any) {
+	if holds {
+		if _, known := g.failed[name]; !known {
+			g.failed[name] = ""
+		}
+		return
+	}
+	g.failed[name] = fmt.Sprintf(format, args...)
+}
+
+// begin forgets the trial before.
+func (g *Gates) begin() { g.failed = map[string]string{} }
+
+// Gates that say what the others follow from come first, and what the tester or its
+// machine failed to do last: a device's own fault is no less one on a busy machine.
+var (
+	firstGates = []string{"translated", "prepared"}
+	testers    = []string{"generator", "contention", "steal"}
+)
+
+// before is the order in which gates say why a trial is invalid.
+func before(a, b string) int {
+	rank := func(name string) int {
+		if i := slices.Index(firstGates, name); i >= 0 {
+			return i - len(firstGates)
+		}
+		return 1 + slices.Index(testers, name)
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+}
+
+// invalid says why the trial is, or nothing.
+func (g *Gates) invalid() string {
+	for _, name := range slices.SortedFunc(maps.Keys(g.failed), before) {
+		if why := g.failed[name]; why != "" {
+			return name + ": " + why
+		}
+	}
+	return ""
+}
+
+// disturbed reports whether something but the device made the trial invalid.
+func (g *Gates) disturbed() bool {
+	return slices.ContainsFunc(testers, func(name string) bool { return g.failed[name] != "" })
+}
+
+// Try makes a part of a trial until it is valid, as often as a whole trial would
+// be made.
+func (g *Gates) Try(part func() error) error {
+	failed, err := g.attempt(mostAttempts, part)
+	g.join(failed)
+	return err
+}
+
+// attempt returns what the gates of the last attempt say.
+func (g *Gates) attempt(most int, part func() error) (failed map[string]string, err error) {
+	whole := g.failed
+	defer func() { g.failed = whole }()
+	for range most {
+		g.begin()
+		if err = part(); err != nil || g.invalid() == "" {
+			break
+		}
+	}
+	return g.failed, err
+}
+
+func (g *Gates) join(failed map[string]string) {
+	for name, why := range failed {
+		g.Require(name, why == "", "%s", why)
+	}
+}
