@@ -52,7 +52,7 @@ struct exported {
 	struct rules_rule_cell rules;
 	enum entry entry;
 	enum nf_stage stage;
-	enum nf_trap trap;
+	enum nf_honeypot honeypot;
 	enum nf_changed changed;
 	enum judged judged;
 	enum trace_kind trace_kind;

@@ -66,13 +66,13 @@ static __always_inline __u8 flow6_ports(const struct header6 *header, enum openi
 }
 
 /* What comes to a port of the honeypot is dropped, but for TCP that may answer a flow of whoever has the port. */
-static __always_inline bool traps6(struct nf_packet *told, const struct header6 *header, enum opening6 opening)
+static __always_inline bool is_honeypot6(struct nf_packet *told, const struct header6 *header, enum opening6 opening)
 {
 	__u8 marks = port_marks_of(header->protocol, header->destination);
 
-	if (!asks6(honeypot6) || (marks & (PORT_TRAP | PORT_IGNORED)) != PORT_TRAP || opening == OPENING6_OTHER)
+	if (!asks6(honeypot6) || (marks & (PORT_HONEYPOT | PORT_IGNORED)) != PORT_HONEYPOT || opening == OPENING6_OTHER)
 		return false;
-	told->trap = NF_TRAP_SPRUNG;
+	told->honeypot = NF_HONEYPOT_HIT;
 	told->answers = header->protocol == IPPROTO_TCP && opening == OPENING6_EITHER;
 	if (told->answers)
 		return false;
@@ -91,7 +91,7 @@ static __always_inline bool judges6(struct nf_packet *told, __u32 marks, const s
 		return true;
 	if (asks6(ports6))
 		ports = flow6_ports(header, opening);
-	if (told->direction == NF_IN && !(marks & REMOTE_ALLOWED) && traps6(told, header, opening))
+	if (told->direction == NF_IN && !(marks & REMOTE_ALLOWED) && is_honeypot6(told, header, opening))
 		return true;
 	if (ports & (PORT_IGNORED | PORT_UNMONITORED))
 		return false;

@@ -127,16 +127,16 @@ __noinline enum reason unparsed(ctx_t *ctx, const struct packet *packet, enum re
 
 __noinline int not_ipv4(ctx_t *ctx, const struct packet *packet, enum side side)
 {
-	struct trap_way way = {};
+	struct reply_route route = {};
 	enum reason reason;
 
 	if (!packet)
 		return CTX_DROP;
 	if (packet->kind == PACKET_IPV6) {
 		reason = ipv6_judge(ctx, side);
-		if (reason != REASON_DROP_TRAPPED || packet->link_broadcast || !trap6_answer(ctx, &way))
+		if (reason != REASON_DROP_HONEYPOT || packet->link_broadcast || !honeypot6_answer(ctx, &route))
 			return verdict(ctx, packet, reason, side);
-		return trap_send(&way);
+		return honeypot_send(&route);
 	}
 	reason = side == SIDE_PUBLIC ? arp_answer(ctx) : REASON_TO_GATEWAY;
 	if (reason == REASON_TO_GATEWAY)

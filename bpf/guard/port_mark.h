@@ -6,6 +6,6 @@
 
 enum port_mark {
 	PORT_IGNORED = 1,     /* honeypot and geofence are not asked */
-	PORT_TRAP = 2,	      /* the honeypot's */
+	PORT_HONEYPOT = 2,    /* the honeypot's */
 	PORT_UNMONITORED = 4, /* the geofence is not asked */
 };

@@ -8,7 +8,7 @@
 #include "../include/maps.h"
 #include "../route/next_hop.h"
 #include "../include/reason.h"
-#include "trap6.h"
+#include "honeypot6.h"
 
 /* The program of the generation returns here. SAID_NOTHING: it is not there, or cannot say. */
 __noinline int protect6_run(ctx_t *ctx, __u32 generation)
@@ -54,10 +54,10 @@ static __always_inline enum reason protect6(ctx_t *ctx, __u32 generation, enum s
 	nf->direction = side == SIDE_PUBLIC ? NF_IN : NF_OUT;
 	nf->function = 0;
 	nf->answers = false;
-	nf->trap = NF_TRAP_NONE;
+	nf->honeypot = NF_HONEYPOT_NONE;
 	action = protect6_run(ctx, generation);
-	if (nf->trap == NF_TRAP_SPRUNG && trap6_is_proven(ctx))
-		return REASON_DROP_TRAPPED;
+	if (nf->honeypot == NF_HONEYPOT_HIT && honeypot6_is_completed(ctx))
+		return REASON_DROP_HONEYPOT;
 	if (action == SAID_PASS)
 		return REASON_NONE;
 	if (action != SAID_DROP)
@@ -67,5 +67,5 @@ static __always_inline enum reason protect6(ctx_t *ctx, __u32 generation, enum s
 	count = nf_count(nf->function);
 	if (count)
 		count->dropped++;
-	return nf->trap == NF_TRAP_SPRUNG && !nf->answers ? REASON_DROP_TRAPPED : REASON_DROP_DENIED;
+	return nf->honeypot == NF_HONEYPOT_HIT && !nf->answers ? REASON_DROP_HONEYPOT : REASON_DROP_DENIED;
 }

@@ -11,7 +11,7 @@
 #include "../nat/port.h"
 #include "port_mark.h"
 #include "../path/public_open.h"
-#include "trap.h"
+#include "honeypot.h"
 
 /*
  * Whether the packet is of a flow that began outside. What comes to a port that the kernel gives to the gateway's own
@@ -47,7 +47,7 @@ static __always_inline enum reason stray_admit(ctx_t *ctx, const struct packet *
 	*asks = false;
 	if (address_is_link_local(packet->tuple.destination) || is_lease(packet))
 		return REASON_NONE;
-	*asks = settings->stray && (local || settings->traps);
+	*asks = settings->stray && (local || settings->honeypot);
 	if (*asks && source_is_banned(packet))
 		return REASON_DROP_BANNED;
 	return (*asks || local) && source_is_spoofed(ctx, packet, SIDE_PUBLIC) ? REASON_DROP_SPOOFED_SOURCE
@@ -73,24 +73,24 @@ static __always_inline void stray_describe(struct nf_packet *nf, const struct pa
 }
 
 /* The honeypot has the packet: whether it is dropped for that, and told of, if it ends a handshake. reason: without that. */
-static __always_inline enum reason stray_trapped(ctx_t *ctx, const struct packet *packet, bool local, bool inward,
-						 enum reason reason)
+static __always_inline enum reason stray_honeypot(ctx_t *ctx, const struct packet *packet, bool local, bool inward,
+						  enum reason reason)
 {
 	struct in6 source = {};
 
 	if (packet->tuple.protocol != IPPROTO_TCP || (packet->tcp_flags & TCP_FLAG_SYN) ||
 	    (!inward && port_is_ours(ctx, &packet->tuple)))
-		return reason == REASON_DROP_DENIED ? REASON_DROP_TRAPPED : reason;
-	if (!trap_is_proven(ctx, packet))
-		return inward && local ? REASON_DROP_TRAPPED : reason;
+		return reason == REASON_DROP_DENIED ? REASON_DROP_HONEYPOT : reason;
+	if (!honeypot_is_completed(ctx, packet))
+		return inward && local ? REASON_DROP_HONEYPOT : reason;
 	source.word[2] = bpf_htonl(0xffff); /* IPv4 */
 	source.word[3] = packet->tuple.source;
-	trap_tell(&source, packet->tuple.destination_port);
-	return REASON_DROP_TRAPPED;
+	honeypot_report(&source, packet->tuple.destination_port);
+	return REASON_DROP_HONEYPOT;
 }
 
 /*
- * What the protection says: REASON_NONE, or why the packet ends; REASON_DROP_TRAPPED is the honeypot's. What is for nobody
+ * What the protection says: REASON_NONE, or why the packet ends; REASON_DROP_HONEYPOT is the honeypot's. What is for nobody
  * is shown to no more than that.
  */
 __noinline enum reason stray_judge(ctx_t *ctx, struct packet *packet, bool local, bool inward)
@@ -110,5 +110,5 @@ __noinline enum reason stray_judge(ctx_t *ctx, struct packet *packet, bool local
 		return reason;
 	stray_describe(nf, packet, settings, inward);
 	reason = chain_ask(ctx, packet, nf);
-	return nf->trap == NF_TRAP_SPRUNG ? stray_trapped(ctx, packet, local, inward, reason) : reason;
+	return nf->honeypot == NF_HONEYPOT_HIT ? stray_honeypot(ctx, packet, local, inward, reason) : reason;
 }

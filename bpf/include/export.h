@@ -28,7 +28,7 @@ struct exported {
 	struct endpoint endpoint;
 	struct claim_event claim_event;
 	struct drop_event drop_event;
-	struct trap_event trap_event;
+	struct honeypot_event honeypot_event;
 	struct count_request count_request;
 	struct sweep_request sweep_request;
 	struct capture_record capture_record;

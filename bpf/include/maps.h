@@ -166,13 +166,13 @@ TABLE(budgets, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct budget, 1, 0);
 /* How much was refused lately (refuse.h): struct spending, by a hash of who was, and first in all. */
 TABLE(refusal_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1 + REFUSAL_SOURCES, BPF_F_MMAPABLE);
 
-/* How much the honeypot did lately (trap_way.h): struct spending. */
-enum trap_budget {
-	TRAP_BUDGET_ANSWERS,
-	TRAP_BUDGET_PROOFS,
-	TRAP_BUDGET_MAX,
+/* How much the honeypot did lately (honeypot_route.h): struct spending. */
+enum honeypot_budget {
+	HONEYPOT_BUDGET_ANSWERS,
+	HONEYPOT_BUDGET_ACKS,
+	HONEYPOT_BUDGET_MAX,
 };
-TABLE(trap_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, TRAP_BUDGET_MAX, 0);
+TABLE(honeypot_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, HONEYPOT_BUDGET_MAX, 0);
 
 /* Questions to the name server: what the daemon says, question.h, and how many came lately, question/limit.h. */
 TABLE(question_states, BPF_MAP_TYPE_ARRAY, __u32, struct question_state, 1, 0);
@@ -194,7 +194,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 12);
-} trap_events SEC(".maps");
+} honeypot_events SEC(".maps");
 
 static __always_inline void count_statistic(__u32 which)
 {

@@ -37,7 +37,7 @@ struct claim_event {
 };
 
 /* A handshake with the honeypot was completed: its source is nobody else's address. */
-struct trap_event {
+struct honeypot_event {
 	__u64 at; /* CLOCK_MONOTONIC, ns */
 	struct in6 source;
 	__u16 port; /* of ours */

@@ -19,7 +19,7 @@
 	__u32 packets;	  /* the program that the flow's further packets are to be judged by, 0 for none */           \
 	__u8 remote;	  /* enum remote_mark: what the function "allowlist" found */                                 \
 	__u8 ports;	  /* enum port_mark: what the function "ports" found */                                       \
-	__u8 trap;	  /* enum nf_trap */                                                                          \
+	__u8 honeypot;	  /* enum nf_honeypot */                                                                      \
 	__u8 spoke;	  /* enum nf_spoke */                                                                         \
 	__u32 at_address; /* where an open flow goes by now, by a chain's word (multipath); 0: it goes nowhere yet */ \
 	__u16 at_port;                                                                                                \
@@ -45,10 +45,10 @@ enum nf_stage {
 };
 
 /* What the honeypot has to do with a packet. */
-enum nf_trap {
-	NF_TRAP_NONE,
-	NF_TRAP_NEVER, /* a host inside has opened the port */
-	NF_TRAP_SPRUNG,
+enum nf_honeypot {
+	NF_HONEYPOT_NONE,
+	NF_HONEYPOT_EXEMPT, /* a host inside has opened the port */
+	NF_HONEYPOT_HIT,
 };
 
 /* Whether the flow's first bytes have come: what only functions want to know that judge these. */

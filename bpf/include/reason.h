@@ -17,7 +17,7 @@ enum reason {
 	REASON_INSIDE_TO_INSIDE,       /* between two private networks: routed by the kernel, not translated */
 	REASON_ANSWERED_ARP,	       /* ARP request for a pool or outbound address */
 	REASON_FORWARDED_IPV6,	       /* IPv6 left to the kernel because the configuration says forward */
-	REASON_ANSWERED_TRAP, /* SYN to a port of the honeypot: answered, so that its sender proves who it is */
+	REASON_ANSWERED_HONEYPOT, /* SYN to a port of the honeypot: answered, so that its sender proves who it is */
 
 	REASON_ANSWERED_QUESTION, /* for a lent name, its asker not proved: told to come by TCP */
 	REASON_ANSWERED_SLOWED,	  /* another question to the name server, over the limit: told the same */
@@ -59,8 +59,8 @@ enum reason {
 	REASON_DROP_SESSION_CONFLICT,
 	REASON_DROP_SERVICE_CLOSED,
 	REASON_DROP_BANNED,
-	REASON_DROP_DENIED,  /* by a network function of a chain */
-	REASON_DROP_TRAPPED, /* by the honeypot */
+	REASON_DROP_DENIED,   /* by a network function of a chain */
+	REASON_DROP_HONEYPOT, /* by the honeypot */
 
 	/* Dropped: something is used up or missing. */
 	REASON_DROP_SESSION_TABLE_FULL,

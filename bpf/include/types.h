@@ -80,7 +80,7 @@ struct settings {
 	__u8 protects6; /* the protection has IPv6 addresses: its program is asked about what ipv6_forward lets pass */
 	__u16 entry[2]; /* what judges flows from outside, and inside: an enum entry, or their only chain's program */
 	__u16 stray;	/* the program of the protection alone, 0 where there is none */
-	__u8 traps;	/* it has a honeypot: what is for nobody is shown to it, too */
+	__u8 honeypot;	/* it has a honeypot: what is for nobody is shown to it, too */
 	__u32 name_server; /* where it is asked from outside */
 	__u16 name_port;
 	__u16 client_sessions;	 /* of one client that may stand with one binding: TCP's, and all others' */

@@ -49,7 +49,8 @@ int nf_ports(struct xdp_md *ctx)
 		return NF_DROP;
 	marks = port_marks_of(packet->protocol, packet->public_port);
 	if (packet->stage == NF_STRAY && packet->answers)
-		marks = (marks & ~PORT_TRAP) | (port_marks_of(packet->protocol, packet->source_port) & PORT_TRAP);
+		marks = (marks & ~PORT_HONEYPOT) |
+			(port_marks_of(packet->protocol, packet->source_port) & PORT_HONEYPOT);
 	packet->ports |= marks;
 	return NF_CONTINUE;
 }
@@ -61,16 +62,16 @@ int nf_honeypot(struct xdp_md *ctx)
 
 	if (!packet)
 		return NF_DROP;
-	if ((packet->remote & REMOTE_ALLOWED) || (packet->ports & (PORT_TRAP | PORT_IGNORED)) != PORT_TRAP ||
-	    packet->trap == NF_TRAP_NEVER)
+	if ((packet->remote & REMOTE_ALLOWED) || (packet->ports & (PORT_HONEYPOT | PORT_IGNORED)) != PORT_HONEYPOT ||
+	    packet->honeypot == NF_HONEYPOT_EXEMPT)
 		return NF_CONTINUE;
 	if (packet->stage == NF_STRAY && packet->protocol == IPPROTO_TCP && !(packet->tcp_flags & TCP_SYN)) {
-		packet->trap = NF_TRAP_SPRUNG; /* the gateway looks whether it ends a handshake */
+		packet->honeypot = NF_HONEYPOT_HIT; /* the gateway looks whether it ends a handshake */
 		return NF_CONTINUE;
 	}
 	if (packet->direction != NF_IN)
 		return NF_CONTINUE;
-	packet->trap = NF_TRAP_SPRUNG;
+	packet->honeypot = NF_HONEYPOT_HIT;
 	return NF_DROP;
 }
 

@@ -63,7 +63,7 @@ static __always_inline void chain_describe(struct nf_packet *nf, const struct pa
 	nf->packets = 0;
 	nf->public_port = flow->destination_port;
 	nf->ports = 0;
-	nf->trap = NF_TRAP_NONE;
+	nf->honeypot = NF_HONEYPOT_NONE;
 	nf->at_address = 0;
 	nf->at_port = 0;
 	nf->spoke = NF_SILENT;
@@ -73,11 +73,11 @@ static __always_inline void chain_describe(struct nf_packet *nf, const struct pa
 	trace_step(TRACE_ASK, stage, 0, 0, 1);
 }
 
-/* Where its flow comes by: a port that a host inside has opened is no trap; of a name's service, the one outside. */
+/* Where its flow comes by: a port that a host inside has opened is no honeypot; of a name's service, the one outside. */
 static __always_inline void chain_describe_way(struct nf_packet *nf, __u8 origin, __u16 external_port)
 {
 	if (origin == ORIGIN_MAPPING)
-		nf->trap = NF_TRAP_NEVER;
+		nf->honeypot = NF_HONEYPOT_EXEMPT;
 	if (origin == ORIGIN_POOL)
 		nf->public_port = external_port;
 }
@@ -200,16 +200,17 @@ static __always_inline __u16 chain_port(const struct nf_packet *nf)
 }
 
 /* A first packet from outside that the honeypot has dropped. */
-static __always_inline enum reason chain_trapped(const struct nf_packet *nf, const struct packet *packet,
-						 enum reason reason)
+static __always_inline enum reason chain_honeypot(const struct nf_packet *nf, const struct packet *packet,
+						  enum reason reason)
 {
-	return reason == REASON_DROP_DENIED && nf->trap == NF_TRAP_SPRUNG && !packet->hairpin ? REASON_DROP_TRAPPED
-											      : reason;
+	return reason == REASON_DROP_DENIED && nf->honeypot == NF_HONEYPOT_HIT && !packet->hairpin
+		       ? REASON_DROP_HONEYPOT
+		       : reason;
 }
 
 /*
  * Judges the flow that a packet is about to open by the chains of its direction, as the private host knows it.
- * REASON_DROP_TRAPPED: by the honeypot.
+ * REASON_DROP_HONEYPOT: by the honeypot.
  */
 __noinline enum reason chain_judge(ctx_t *ctx, struct packet *packet, struct flow *flow)
 {
@@ -237,7 +238,7 @@ __noinline enum reason chain_judge(ctx_t *ctx, struct packet *packet, struct flo
 	chain_describe_way(nf, flow->origin, flow->external_port);
 	reason = chain_ask(ctx, packet, nf);
 	flow->judged = chain_judged(packet, nf);
-	return chain_trapped(nf, packet, reason);
+	return chain_honeypot(nf, packet, reason);
 }
 
 /* A sender inside is told why its flow may not pass (RFC 1812 section 5.2.7.1, code 13). */

@@ -64,7 +64,7 @@ __noinline enum reason static_judge(ctx_t *ctx, struct packet *packet, struct fl
 	chain_describe(nf, packet, &packet->tuple, false, NF_STATIC, 0);
 	reason = chain_ask(ctx, packet, nf);
 	if (reason != REASON_NONE)
-		return chain_trapped(nf, packet, reason);
+		return chain_honeypot(nf, packet, reason);
 	if (DRY)
 		trace_step(TRACE_DNAT, 0, nf->to_address, nf->to_address ? chain_port(nf) : 0, 0);
 	if (!nf->to_address)

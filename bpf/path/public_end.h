@@ -37,8 +37,8 @@ static __always_inline int public_stray(ctx_t *ctx, struct packet *packet, bool 
 {
 	enum reason said = stray_judge(ctx, packet, local, inward);
 
-	if (said == REASON_DROP_TRAPPED)
-		return trap_spring(ctx, packet);
+	if (said == REASON_DROP_HONEYPOT)
+		return honeypot_respond(ctx, packet);
 	if (said == REASON_NONE && reason == REASON_TO_GATEWAY && question_is_due(packet)) {
 		if (!packet->fragment)
 			bpf_tail_call(ctx, &programs, PROGRAM_QUESTION);
@@ -97,8 +97,8 @@ static __always_inline int public_end(ctx_t *ctx, struct packet *packet, const s
 		      reason == REASON_DROP_NO_RESERVATION || reason == REASON_DROP_NO_SESSION;
 
 	if (!packet->hairpin) {
-		if (reason == REASON_DROP_TRAPPED)
-			return trap_spring(ctx, packet);
+		if (reason == REASON_DROP_HONEYPOT)
+			return honeypot_respond(ctx, packet);
 		if (nobody && is_local(ctx, packet, address) && !port_is_lent(packet)) /* I9: the host, or nobody */
 			reason = REASON_TO_GATEWAY;
 		if (nobody || reason == REASON_TO_GATEWAY || reason == REASON_DROP_NOT_SYN)

@@ -16,7 +16,7 @@ func newDemoProtect(a *app) *cobra.Command { return newDemoProtectOf(a, demo.Run
 func newDemoProtectOf(a *app, tell func(context.Context, demo.ProtectOptions) error) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "protect",
-		Short: "Show a country blocked, a scanner trapped and a guesser banned",
+		Short: "Show a country blocked, a scanner caught and a guesser banned",
 		Long: `Show what the protection does, in network namespaces on this machine: a geofence
 blocks a country, a honeypot has a scanner banned, and a watch of sshd's log has
 somebody banned who guesses passwords. What they have open ends; who is only named

@@ -63,10 +63,10 @@ func (d *draft) finishHoneypot() {
 	if p.honeypot.line > 0 && p.honeypot.ports.given == 0 {
 		d.faults.Add(p.honeypot.line, "%s.honeypot: give the ports: tcp, udp or both", ProtectionName)
 	}
-	p.honeypot.ports.each(func(protocol model.Protocol, trap schema.At[model.Ports]) {
+	p.honeypot.ports.each(func(protocol model.Protocol, port schema.At[model.Ports]) {
 		clash := func(other model.Ports, whose string, args ...any) {
-			if other.First <= trap.Value.Last && trap.Value.First <= other.Last {
-				d.faults.Add(trap.Line, "%s.honeypot.%s: %s: %s", ProtectionName, protocol, trap.Value, fmt.Sprintf(whose, args...))
+			if other.First <= port.Value.Last && port.Value.First <= other.Last {
+				d.faults.Add(port.Line, "%s.honeypot.%s: %s: %s", ProtectionName, protocol, port.Value, fmt.Sprintf(whose, args...))
 			}
 		}
 		p.ignored.each(func(other model.Protocol, ignored schema.At[model.Ports]) {

@@ -31,7 +31,7 @@ protection:
 	}
 	const (
 		asked  = "protection/allowlist continue, protection/blocklist continue, protection/ports continue, protection/honeypot "
-		sprung = asked + "drop, drop answered_trap protection/honeypot"
+		sprung = asked + "drop, drop answered_honeypot protection/honeypot"
 	)
 	for _, c := range []struct {
 		from     string
@@ -41,7 +41,7 @@ protection:
 		want     string
 	}{
 		{"203.0.113.5", us, model.TCP, 23, "ban continue, " + sprung},
-		{"203.0.113.5", us, model.UDP, 1900, "ban continue, " + asked + "drop, drop drop_trapped protection/honeypot"},
+		{"203.0.113.5", us, model.UDP, 1900, "ban continue, " + asked + "drop, drop drop_honeypot protection/honeypot"},
 		{"203.0.113.5", us, model.TCP, 22, "ban continue, " + asked + "continue, address gateway, pass to_gateway"},
 		{"203.0.113.1", us, model.TCP, 23, "ban continue, " + asked + "continue, address gateway, pass to_gateway"},
 		{"203.0.113.2", us, model.TCP, 23, "ban continue, protection/allowlist continue, protection/blocklist drop, drop drop_denied protection/blocklist"},

@@ -221,7 +221,7 @@ func (b *rig) agrees(f explain.Flow, want string) {
 	}
 	b.must(b.namespace.Do(func() error { _, err := b.explains().First(&f); return err }))
 	end := b.send(f.Direction == model.In, f.Packet())
-	if (end.IsDrop() || end == "answered_trap") == x.Passes || !x.Passes && end != x.Reason || x.Passes && x.Reason != "" && end != x.Reason {
+	if (end.IsDrop() || end == "answered_honeypot") == x.Passes || !x.Passes && end != x.Reason || x.Passes && x.Reason != "" && end != x.Reason {
 		b.t.Errorf("%s to %s: explained %s, and then it ended with %s", f.Source, f.Destination, said(x), end)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/guard/geo"
-	trap "github.com/realmgate/realmgate/internal/guard/honeypot"
+	"github.com/realmgate/realmgate/internal/guard/honeypot"
 	"github.com/realmgate/realmgate/internal/guard/lists"
 	"github.com/realmgate/realmgate/internal/guard/watch"
 	"github.com/realmgate/realmgate/internal/machine"
@@ -46,7 +46,7 @@ type Daemon struct {
 	advice    *advice.Service
 	bans      *ban.Service
 	watches   *watch.Service
-	honeypot  *trap.Service
+	honeypot  *honeypot.Service
 	backends  *balance.Service
 	captures  *capture.Service
 	lists     *lists.Service

@@ -6,15 +6,15 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/guard/ban"
-	trap "github.com/realmgate/realmgate/internal/guard/honeypot"
+	"github.com/realmgate/realmgate/internal/guard/honeypot"
 	"github.com/realmgate/realmgate/internal/machine"
 )
 
-func (g guardServices) newHoneypot() *trap.Service {
-	return trap.New(trap.Options{
-		Traps: func() (*datapath.Events[datapath.TrapEvent], error) { return g.data.Traps() },
-		Rules: func() config.Honeypot { return g.view.Load().config.Protection.Honeypot },
-		Ban: func(rules config.Honeypot, all []trap.Caught) error {
+func (g guardServices) newHoneypot() *honeypot.Service {
+	return honeypot.New(honeypot.Options{
+		Events: func() (*datapath.Events[datapath.HoneypotEvent], error) { return g.data.HoneypotEvents() },
+		Rules:  func() config.Honeypot { return g.view.Load().config.Protection.Honeypot },
+		Ban: func(rules config.Honeypot, all []honeypot.Hit) error {
 			offences := make([]ban.Offence, len(all))
 			for i, c := range all {
 				offences[i] = ban.Offence{Address: c.Address, Reason: fmt.Sprintf("honeypot: tcp port %d", c.Port)}

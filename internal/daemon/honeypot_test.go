@@ -15,7 +15,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lifecycle"
 )
 
-const withTrap = "protection: {honeypot: {tcp: [23], ban: 1h}}\n"
+const withHoneypot = "protection: {honeypot: {tcp: [23], ban: 1h}}\n"
 
 // caught has somebody complete a handshake with the honeypot.
 func (b *rig) caught(address string) {
@@ -23,12 +23,12 @@ func (b *rig) caught(address string) {
 	from, to := netip.AddrPortFrom(netip.MustParseAddr(address), 5000), netip.MustParseAddrPort("198.18.0.40:23")
 	end, made := b.inject(true, packets.NewTCP(from, to, packets.SYN, ""))
 	answer, err := packets.Parse(made)
-	if b.must(err); end != "answered_trap" {
+	if b.must(err); end != "answered_honeypot" {
 		b.t.Fatalf("a SYN to the honeypot ended with %s", end)
 	}
 	proof := packets.NewTCP(from, to, packets.ACK, "")
 	proof.TCP.Sequence, proof.TCP.Acknowledge = 1, answer.TCP.Sequence+1
-	if end := b.send(true, proof); end != "drop_trapped" {
+	if end := b.send(true, proof); end != "drop_honeypot" {
 		b.t.Fatalf("a handshake with the honeypot ended with %s", end)
 	}
 }
@@ -62,7 +62,7 @@ func (b *rig) within(what string, happened <-chan struct{}) {
 // start.
 func TestCaughtAtAStopAreOnTheDisk(t *testing.T) {
 	t.Parallel()
-	o := newOffended(t, withTrap)
+	o := newOffended(t, withHoneypot)
 	o.routed()
 	exempt, asked, disk := o.bans.Exempt, make(chan struct{}), make(chan struct{})
 	o.bans.Exempt = func() (ban.Exempt, error) {
@@ -88,7 +88,7 @@ func TestCaughtAtAStopAreOnTheDisk(t *testing.T) {
 // A reload that takes the honeypot away forgives those who are not banned yet: they have not offended.
 func TestCaughtWithoutAHoneypotHaveNotOffended(t *testing.T) {
 	t.Parallel()
-	o := newOffended(t, withTrap)
+	o := newOffended(t, withHoneypot)
 	o.routed()
 	rules, asked := o.honeypot.Rules, make(chan struct{}, 8)
 	o.honeypot.Rules = func() config.Honeypot {

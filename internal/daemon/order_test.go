@@ -21,7 +21,7 @@ const (
 	allowing  reason = "  allowlist: [REMOTE]\n"
 	blocking  reason = "  blocklist: [REMOTE]\n"
 	ignoring  reason = "  ignored_ports: {tcp: [23]}\n"
-	trapping  reason = "  honeypot: {tcp: [23]}\n"
+	luring    reason = "  honeypot: {tcp: [23]}\n"
 	elsewhere reason = "  monitored_ports: {tcp: [25]}\n"
 	fencing   reason = "  geofence: [{deny: [REMOTE], unknown: allow, default: deny, allow: [198.51.100.0/24]}]\n"
 	unknown   reason = "  geofence: [{deny: [192.0.2.77], unknown: deny, default: allow}]\n"
@@ -94,16 +94,16 @@ func TestProtectionRule3_OrderForEveryDirection(t *testing.T) {
 			return api.ExplainRequest{Address: v4, ToAddress: r.mustAsk("hostb.foo.example."), Protocol: model.TCP, Port: port, Direction: model.In}
 		}
 	}
-	trap := func(w *asked) { w.honeypot = true }
+	pot := func(w *asked) { w.honeypot = true }
 	for _, w := range []asked{
 		named(to(true, v4, netip.Addr{}), "to an address that is lent", lends),
 		named(to(true, v4, netip.MustParseAddr("198.18.0.2")), "to a port that a host has opened", func(*asked) {}),
-		named(to(true, v4, netip.MustParseAddr("198.18.0.3")), "by dnat", trap),
-		named(to(true, v4, netip.MustParseAddr("198.18.0.1")), "to the gateway", trap),
+		named(to(true, v4, netip.MustParseAddr("198.18.0.3")), "by dnat", pot),
+		named(to(true, v4, netip.MustParseAddr("198.18.0.1")), "to the gateway", pot),
 		named(to(false, v4, host), "from inside", func(*asked) {}),
-		named(to(true, v6, host6), "IPv6 to a host", trap),
+		named(to(true, v6, host6), "IPv6 to a host", pot),
 		named(to(false, v6, host6), "IPv6 from inside", func(*asked) {}),
-		named(to(true, v6, netip.MustParseAddr("2001:db8:1::1")), "IPv6 to the gateway", trap),
+		named(to(true, v6, netip.MustParseAddr("2001:db8:1::1")), "IPv6 to the gateway", pot),
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			r := newRig(t, w.text(table, nothing))
@@ -135,8 +135,8 @@ func (b *rig) ready(t *testing.T) {
 // decides goes through the reasons.
 func (w asked) decides(r *rig, table string) {
 	const (
-		denied  = "drop_denied protection/"
-		trapped = "answered_trap protection/honeypot"
+		denied = "drop_denied protection/"
+		hit    = "answered_honeypot protection/honeypot"
 	)
 	banned := netip.PrefixFrom(w.remote, w.remote.BitLen())
 	r.ban(banned)
@@ -147,15 +147,15 @@ func (w asked) decides(r *rig, table string) {
 		not     bool // this way has not that
 		insane  bool
 	}{
-		{reasons: []reason{neverBan, allowing, blocking, trapping, fencing}, want: "insane", insane: true},
-		{reasons: []reason{neverBan, allowing, blocking, trapping, fencing}, want: "passes"},
-		{reasons: []reason{neverBan, blocking, trapping, fencing}, want: "passes"},
-		{reasons: []reason{allowing, blocking, trapping, fencing}, want: "passes"},
-		{reasons: []reason{blocking, trapping, fencing}, want: "drop_banned"},
-		{reasons: []reason{blocking, trapping, fencing}, want: denied + ruleset.Blocklist, unban: true},
+		{reasons: []reason{neverBan, allowing, blocking, luring, fencing}, want: "insane", insane: true},
+		{reasons: []reason{neverBan, allowing, blocking, luring, fencing}, want: "passes"},
+		{reasons: []reason{neverBan, blocking, luring, fencing}, want: "passes"},
+		{reasons: []reason{allowing, blocking, luring, fencing}, want: "passes"},
+		{reasons: []reason{blocking, luring, fencing}, want: "drop_banned"},
+		{reasons: []reason{blocking, luring, fencing}, want: denied + ruleset.Blocklist, unban: true},
 		{reasons: []reason{ignoring, fencing}, want: "passes"},
-		{reasons: []reason{trapping, fencing}, want: trapped, not: !w.honeypot},
-		{reasons: []reason{trapping, elsewhere, fencing}, want: trapped, not: !w.honeypot},
+		{reasons: []reason{luring, fencing}, want: hit, not: !w.honeypot},
+		{reasons: []reason{luring, elsewhere, fencing}, want: hit, not: !w.honeypot},
 		{reasons: []reason{elsewhere, fencing}, want: "passes"},
 		{reasons: []reason{fencing}, want: denied + ruleset.Geofence},
 		{reasons: []reason{unknown}, want: "passes"}, // its country is known
@@ -174,7 +174,7 @@ func (w asked) decides(r *rig, table string) {
 		if err := r.reloadWith(w.text(table, s.reasons...)); err != nil {
 			r.t.Fatal(err)
 		}
-		if s.want == trapped || w.lends && s.want == "passes" { // else what is open is judged anew
+		if s.want == hit || w.lends && s.want == "passes" { // else what is open is judged anew
 			if _, err := r.data.EndSessions(func(s datapath.Session) bool { return s.Remote.Addr() == w.remote }); err != nil {
 				r.t.Fatal(err)
 			}
@@ -213,7 +213,7 @@ func (w asked) ends(r *rig, want string, insane bool, reasons []reason) {
 		r.t.Errorf("with %q explained is %s, want %s: %s", reasons, got, want, said(x))
 	}
 	end := r.send(w.public, f.Packet())
-	passes := !end.IsDrop() && end != "answered_trap"
+	passes := !end.IsDrop() && end != "answered_honeypot"
 	if passes && w.lends {
 		client := netip.AddrPortFrom(f.Source, somePort)
 		r.answers(netip.MustParseAddrPort("10.0.0.101:23"), client)

@@ -274,6 +274,14 @@ const (
 	bpfHomeAWAY_MOST    bpfHome = 255
 )
 
+type bpfHoneypotEvent struct {
+	_      structs.HostLayout
+	At     uint64
+	Source bpfIn6
+	Port   uint16
+	Pad    [6]uint8
+}
+
 type bpfHostSettings struct {
 	_               structs.HostLayout
 	Forwarding      int32
@@ -434,7 +442,7 @@ type bpfNfPacket struct {
 	Packets         uint32
 	Remote          uint8
 	Ports           uint8
-	Trap            uint8
+	Honeypot        uint8
 	Spoke           uint8
 	AtAddress       uint32
 	AtPort          uint16
@@ -528,7 +536,7 @@ const (
 	bpfReasonREASON_INSIDE_TO_INSIDE        bpfReason = 5
 	bpfReasonREASON_ANSWERED_ARP            bpfReason = 6
 	bpfReasonREASON_FORWARDED_IPV6          bpfReason = 7
-	bpfReasonREASON_ANSWERED_TRAP           bpfReason = 8
+	bpfReasonREASON_ANSWERED_HONEYPOT       bpfReason = 8
 	bpfReasonREASON_ANSWERED_QUESTION       bpfReason = 9
 	bpfReasonREASON_ANSWERED_SLOWED         bpfReason = 10
 	bpfReasonREASON_HELD_FRAGMENT           bpfReason = 11
@@ -565,7 +573,7 @@ const (
 	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 42
 	bpfReasonREASON_DROP_BANNED             bpfReason = 43
 	bpfReasonREASON_DROP_DENIED             bpfReason = 44
-	bpfReasonREASON_DROP_TRAPPED            bpfReason = 45
+	bpfReasonREASON_DROP_HONEYPOT           bpfReason = 45
 	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 46
 	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 47
 	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 48
@@ -722,7 +730,7 @@ type bpfSettings struct {
 	Protects6        uint8
 	Entry            [2]uint16
 	Stray            uint16
-	Traps            uint8
+	Honeypot         uint8
 	_                [1]byte
 	NameServer       uint32
 	NamePort         uint16
@@ -830,14 +838,6 @@ const (
 	bpfTcpStateTCP_RST         bpfTcpState = 7
 )
 
-type bpfTrapEvent struct {
-	_      structs.HostLayout
-	At     uint64
-	Source bpfIn6
-	Port   uint16
-	Pad    [6]uint8
-}
-
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -871,6 +871,8 @@ const (
 	bpfMapFragmentOctets       = "fragment_octets"
 	bpfMapFragmentsHere        = "fragments_here"
 	bpfMapHeldFragments        = "held_fragments"
+	bpfMapHoneypotBudgets      = "honeypot_budgets"
+	bpfMapHoneypotEvents       = "honeypot_events"
 	bpfMapHostTable            = "host_table"
 	bpfMapIdentifications      = "identifications"
 	bpfMapInterfaceTable       = "interface_table"
@@ -913,8 +915,6 @@ const (
 	bpfMapStatistics           = "statistics"
 	bpfMapSubscriberTable      = "subscriber_table"
 	bpfMapTentativeTable       = "tentative_table"
-	bpfMapTrapBudgets          = "trap_budgets"
-	bpfMapTrapEvents           = "trap_events"
 	bpfProgBindPort            = "bind_port"
 	bpfProgBindService         = "bind_service"
 	bpfProgClearCount          = "clear_count"
@@ -1024,6 +1024,8 @@ type bpfMapSpecs struct {
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
+	HoneypotBudgets  *ebpf.MapSpec `ebpf:"honeypot_budgets"`
+	HoneypotEvents   *ebpf.MapSpec `ebpf:"honeypot_events"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
 	Identifications  *ebpf.MapSpec `ebpf:"identifications"`
 	InterfaceTable   *ebpf.MapSpec `ebpf:"interface_table"`
@@ -1066,8 +1068,6 @@ type bpfMapSpecs struct {
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
 	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
-	TrapBudgets      *ebpf.MapSpec `ebpf:"trap_budgets"`
-	TrapEvents       *ebpf.MapSpec `ebpf:"trap_events"`
 }
 
 // bpfVariableSpecs contains global variables before they are loaded into the kernel.
@@ -1127,6 +1127,8 @@ type bpfMaps struct {
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
+	HoneypotBudgets  *ebpf.Map `ebpf:"honeypot_budgets"`
+	HoneypotEvents   *ebpf.Map `ebpf:"honeypot_events"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
 	Identifications  *ebpf.Map `ebpf:"identifications"`
 	InterfaceTable   *ebpf.Map `ebpf:"interface_table"`
@@ -1169,8 +1171,6 @@ type bpfMaps struct {
 	Statistics       *ebpf.Map `ebpf:"statistics"`
 	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
-	TrapBudgets      *ebpf.Map `ebpf:"trap_budgets"`
-	TrapEvents       *ebpf.Map `ebpf:"trap_events"`
 }
 
 func (m *bpfMaps) Close() error {
@@ -1204,6 +1204,8 @@ func (m *bpfMaps) Close() error {
 		m.FragmentOctets,
 		m.FragmentsHere,
 		m.HeldFragments,
+		m.HoneypotBudgets,
+		m.HoneypotEvents,
 		m.HostTable,
 		m.Identifications,
 		m.InterfaceTable,
@@ -1246,8 +1248,6 @@ func (m *bpfMaps) Close() error {
 		m.Statistics,
 		m.SubscriberTable,
 		m.TentativeTable,
-		m.TrapBudgets,
-		m.TrapEvents,
 	)
 }
 

@@ -38,9 +38,9 @@ type Chains struct {
 	// that they can have, that of the classifier (bpf/include/tail.h), or 0 for nothing.
 	In, Out uint32
 	// What judges packets from outside that are for the gateway itself, or for nobody:
-	// the number of a program, 0 for none. Traps: it has a honeypot.
-	Stray uint32
-	Traps bool
+	// the number of a program, 0 for none. Honeypot: it has a honeypot.
+	Stray    uint32
+	Honeypot bool
 }
 
 // BuildChains makes the chains of a generation, which are numbered from first on.

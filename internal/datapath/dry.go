@@ -35,7 +35,7 @@ var ofDry = map[string]uint32{
 	"fragment_contexts": 1, "fragment_holds": 1, "fragment_octets": 1, "fragments_here": 0, "held_fragments": 1,
 	"identifications": 0, "locks": 0, "new_flows": 0, "next_hops": 0, "nf_counts": 0, "nf_packets": 0, "programs": 0,
 	"question_budgets": 0, "questions": 0, "reason_counters": 0, "refusal_budgets": 0, "route_answers": 0, "statistics": 0,
-	"traces": 0, "trap_budgets": 0, "trap_events": 0,
+	"traces": 0, "honeypot_budgets": 0, "honeypot_events": 0,
 }
 
 // OpenDry makes ready for packets of interfaces in a mode, XDP or TCX, but for SetChains. The caller closes it.

@@ -255,7 +255,7 @@ type egressNfPacket struct {
 	Packets         uint32
 	Remote          uint8
 	Ports           uint8
-	Trap            uint8
+	Honeypot        uint8
 	Spoke           uint8
 	AtAddress       uint32
 	AtPort          uint16
@@ -427,7 +427,7 @@ type egressSettings struct {
 	Protects6        uint8
 	Entry            [2]uint16
 	Stray            uint16
-	Traps            uint8
+	Honeypot         uint8
 	_                [1]byte
 	NameServer       uint32
 	NamePort         uint16
@@ -508,6 +508,8 @@ const (
 	egressMapFragmentOctets   = "fragment_octets"
 	egressMapFragmentsHere    = "fragments_here"
 	egressMapHeldFragments    = "held_fragments"
+	egressMapHoneypotBudgets  = "honeypot_budgets"
+	egressMapHoneypotEvents   = "honeypot_events"
 	egressMapHostTable        = "host_table"
 	egressMapIdentifications  = "identifications"
 	egressMapInterfaceTable   = "interface_table"
@@ -549,8 +551,6 @@ const (
 	egressMapStatistics       = "statistics"
 	egressMapSubscriberTable  = "subscriber_table"
 	egressMapTentativeTable   = "tentative_table"
-	egressMapTrapBudgets      = "trap_budgets"
-	egressMapTrapEvents       = "trap_events"
 	egressProgGatewayEgress   = "gateway_egress"
 	egressVarFixed            = "fixed"
 )
@@ -625,6 +625,8 @@ type egressMapSpecs struct {
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
+	HoneypotBudgets  *ebpf.MapSpec `ebpf:"honeypot_budgets"`
+	HoneypotEvents   *ebpf.MapSpec `ebpf:"honeypot_events"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
 	Identifications  *ebpf.MapSpec `ebpf:"identifications"`
 	InterfaceTable   *ebpf.MapSpec `ebpf:"interface_table"`
@@ -666,8 +668,6 @@ type egressMapSpecs struct {
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
 	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
-	TrapBudgets      *ebpf.MapSpec `ebpf:"trap_budgets"`
-	TrapEvents       *ebpf.MapSpec `ebpf:"trap_events"`
 }
 
 // egressVariableSpecs contains global variables before they are loaded into the kernel.
@@ -718,6 +718,8 @@ type egressMaps struct {
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
+	HoneypotBudgets  *ebpf.Map `ebpf:"honeypot_budgets"`
+	HoneypotEvents   *ebpf.Map `ebpf:"honeypot_events"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
 	Identifications  *ebpf.Map `ebpf:"identifications"`
 	InterfaceTable   *ebpf.Map `ebpf:"interface_table"`
@@ -759,8 +761,6 @@ type egressMaps struct {
 	Statistics       *ebpf.Map `ebpf:"statistics"`
 	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
-	TrapBudgets      *ebpf.Map `ebpf:"trap_budgets"`
-	TrapEvents       *ebpf.Map `ebpf:"trap_events"`
 }
 
 func (m *egressMaps) Close() error {
@@ -786,6 +786,8 @@ func (m *egressMaps) Close() error {
 		m.FragmentOctets,
 		m.FragmentsHere,
 		m.HeldFragments,
+		m.HoneypotBudgets,
+		m.HoneypotEvents,
 		m.HostTable,
 		m.Identifications,
 		m.InterfaceTable,
@@ -827,8 +829,6 @@ func (m *egressMaps) Close() error {
 		m.Statistics,
 		m.SubscriberTable,
 		m.TentativeTable,
-		m.TrapBudgets,
-		m.TrapEvents,
 	)
 }
 

@@ -34,9 +34,9 @@ type DropEvent struct {
 	Length    int           `json:"length"`
 }
 
-// TrapEvent tells that a source completed a handshake with the honeypot: the address is its
+// HoneypotEvent tells that a source completed a handshake with the honeypot: the address is its
 // own. Events can be lost when the reader is too slow; who comes again is told of again.
-type TrapEvent struct {
+type HoneypotEvent struct {
 	At     model.Instant
 	Source netip.Addr
 	Port   uint16 // TCP, of ours
@@ -82,12 +82,12 @@ func (d *Datapath) Drops() (*Events[DropEvent], error) {
 	})
 }
 
-// Traps opens the stream of those who fell into the honeypot.
-func (d *Datapath) Traps() (*Events[TrapEvent], error) {
-	return newEvents(d.objects.TrapEvents, func(raw []byte) (TrapEvent, error) {
-		var e bpfTrapEvent
+// HoneypotEvents opens the stream of handshakes that were completed with the honeypot.
+func (d *Datapath) HoneypotEvents() (*Events[HoneypotEvent], error) {
+	return newEvents(d.objects.HoneypotEvents, func(raw []byte) (HoneypotEvent, error) {
+		var e bpfHoneypotEvent
 		_, err := binary.Decode(raw, binary.NativeEndian, &e)
-		return TrapEvent{At: model.Instant(e.At), Source: addressOf6(e.Source).Unmap(), Port: swap(e.Port)}, err
+		return HoneypotEvent{At: model.Instant(e.At), Source: addressOf6(e.Source).Unmap(), Port: swap(e.Port)}, err
 	})
 }
 

@@ -116,6 +116,8 @@ const (
 	explainMapFragmentOctets   = "fragment_octets"
 	explainMapFragmentsHere    = "fragments_here"
 	explainMapHeldFragments    = "held_fragments"
+	explainMapHoneypotBudgets  = "honeypot_budgets"
+	explainMapHoneypotEvents   = "honeypot_events"
 	explainMapHostTable        = "host_table"
 	explainMapIdentifications  = "identifications"
 	explainMapInterfaceTable   = "interface_table"
@@ -159,8 +161,6 @@ const (
 	explainMapSubscriberTable  = "subscriber_table"
 	explainMapTentativeTable   = "tentative_table"
 	explainMapTraces           = "traces"
-	explainMapTrapBudgets      = "trap_budgets"
-	explainMapTrapEvents       = "trap_events"
 	explainProgExplainHairpin  = "explain_hairpin"
 	explainProgExplainPrivate  = "explain_private"
 	explainProgExplainPublic   = "explain_public"
@@ -249,6 +249,8 @@ type explainMapSpecs struct {
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
+	HoneypotBudgets  *ebpf.MapSpec `ebpf:"honeypot_budgets"`
+	HoneypotEvents   *ebpf.MapSpec `ebpf:"honeypot_events"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
 	Identifications  *ebpf.MapSpec `ebpf:"identifications"`
 	InterfaceTable   *ebpf.MapSpec `ebpf:"interface_table"`
@@ -292,8 +294,6 @@ type explainMapSpecs struct {
 	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
 	Traces           *ebpf.MapSpec `ebpf:"traces"`
-	TrapBudgets      *ebpf.MapSpec `ebpf:"trap_budgets"`
-	TrapEvents       *ebpf.MapSpec `ebpf:"trap_events"`
 }
 
 // explainVariableSpecs contains global variables before they are loaded into the kernel.
@@ -354,6 +354,8 @@ type explainMaps struct {
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
+	HoneypotBudgets  *ebpf.Map `ebpf:"honeypot_budgets"`
+	HoneypotEvents   *ebpf.Map `ebpf:"honeypot_events"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
 	Identifications  *ebpf.Map `ebpf:"identifications"`
 	InterfaceTable   *ebpf.Map `ebpf:"interface_table"`
@@ -397,8 +399,6 @@ type explainMaps struct {
 	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
 	Traces           *ebpf.Map `ebpf:"traces"`
-	TrapBudgets      *ebpf.Map `ebpf:"trap_budgets"`
-	TrapEvents       *ebpf.Map `ebpf:"trap_events"`
 }
 
 func (m *explainMaps) Close() error {
@@ -433,6 +433,8 @@ func (m *explainMaps) Close() error {
 		m.FragmentOctets,
 		m.FragmentsHere,
 		m.HeldFragments,
+		m.HoneypotBudgets,
+		m.HoneypotEvents,
 		m.HostTable,
 		m.Identifications,
 		m.InterfaceTable,
@@ -476,8 +478,6 @@ func (m *explainMaps) Close() error {
 		m.SubscriberTable,
 		m.TentativeTable,
 		m.Traces,
-		m.TrapBudgets,
-		m.TrapEvents,
 	)
 }
 

@@ -38,6 +38,8 @@ const (
 	explainTCXMapFragmentOctets   = "fragment_octets"
 	explainTCXMapFragmentsHere    = "fragments_here"
 	explainTCXMapHeldFragments    = "held_fragments"
+	explainTCXMapHoneypotBudgets  = "honeypot_budgets"
+	explainTCXMapHoneypotEvents   = "honeypot_events"
 	explainTCXMapHostTable        = "host_table"
 	explainTCXMapIdentifications  = "identifications"
 	explainTCXMapInterfaceTable   = "interface_table"
@@ -81,8 +83,6 @@ const (
 	explainTCXMapSubscriberTable  = "subscriber_table"
 	explainTCXMapTentativeTable   = "tentative_table"
 	explainTCXMapTraces           = "traces"
-	explainTCXMapTrapBudgets      = "trap_budgets"
-	explainTCXMapTrapEvents       = "trap_events"
 	explainTCXProgExplainHairpin  = "explain_hairpin"
 	explainTCXProgExplainPrivate  = "explain_private"
 	explainTCXProgExplainPublic   = "explain_public"
@@ -163,6 +163,8 @@ type explainTCXMapSpecs struct {
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
+	HoneypotBudgets  *ebpf.MapSpec `ebpf:"honeypot_budgets"`
+	HoneypotEvents   *ebpf.MapSpec `ebpf:"honeypot_events"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
 	Identifications  *ebpf.MapSpec `ebpf:"identifications"`
 	InterfaceTable   *ebpf.MapSpec `ebpf:"interface_table"`
@@ -206,8 +208,6 @@ type explainTCXMapSpecs struct {
 	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
 	Traces           *ebpf.MapSpec `ebpf:"traces"`
-	TrapBudgets      *ebpf.MapSpec `ebpf:"trap_budgets"`
-	TrapEvents       *ebpf.MapSpec `ebpf:"trap_events"`
 }
 
 // explainTCXVariableSpecs contains global variables before they are loaded into the kernel.
@@ -260,6 +260,8 @@ type explainTCXMaps struct {
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
+	HoneypotBudgets  *ebpf.Map `ebpf:"honeypot_budgets"`
+	HoneypotEvents   *ebpf.Map `ebpf:"honeypot_events"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
 	Identifications  *ebpf.Map `ebpf:"identifications"`
 	InterfaceTable   *ebpf.Map `ebpf:"interface_table"`
@@ -303,8 +305,6 @@ type explainTCXMaps struct {
 	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
 	Traces           *ebpf.Map `ebpf:"traces"`
-	TrapBudgets      *ebpf.Map `ebpf:"trap_budgets"`
-	TrapEvents       *ebpf.Map `ebpf:"trap_events"`
 }
 
 func (m *explainTCXMaps) Close() error {
@@ -331,6 +331,8 @@ func (m *explainTCXMaps) Close() error {
 		m.FragmentOctets,
 		m.FragmentsHere,
 		m.HeldFragments,
+		m.HoneypotBudgets,
+		m.HoneypotEvents,
 		m.HostTable,
 		m.Identifications,
 		m.InterfaceTable,
@@ -374,8 +376,6 @@ func (m *explainTCXMaps) Close() error {
 		m.SubscriberTable,
 		m.TentativeTable,
 		m.Traces,
-		m.TrapBudgets,
-		m.TrapEvents,
 	)
 }
 

@@ -95,8 +95,8 @@ func (d *policyTable) SetPolicy(settings Settings, services []Service, chains *N
 		}
 		record.Entry = [2]uint16{uint16(chains.made.In), uint16(chains.made.Out)}
 		record.Stray = uint16(chains.made.Stray)
-		if chains.made.Traps {
-			record.Traps = 1
+		if chains.made.Honeypot {
+			record.Honeypot = 1
 		}
 		if chains.made.XDP.Static != nil {
 			record.Statics = 1

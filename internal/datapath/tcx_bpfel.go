@@ -37,6 +37,8 @@ const (
 	tcxMapFragmentOctets   = "fragment_octets"
 	tcxMapFragmentsHere    = "fragments_here"
 	tcxMapHeldFragments    = "held_fragments"
+	tcxMapHoneypotBudgets  = "honeypot_budgets"
+	tcxMapHoneypotEvents   = "honeypot_events"
 	tcxMapHostTable        = "host_table"
 	tcxMapIdentifications  = "identifications"
 	tcxMapInterfaceTable   = "interface_table"
@@ -79,8 +81,6 @@ const (
 	tcxMapStatistics       = "statistics"
 	tcxMapSubscriberTable  = "subscriber_table"
 	tcxMapTentativeTable   = "tentative_table"
-	tcxMapTrapBudgets      = "trap_budgets"
-	tcxMapTrapEvents       = "trap_events"
 	tcxProgBarePrivate     = "bare_private"
 	tcxProgBarePublic      = "bare_public"
 	tcxProgGatewayCarrier  = "gateway_carrier"
@@ -170,6 +170,8 @@ type tcxMapSpecs struct {
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
+	HoneypotBudgets  *ebpf.MapSpec `ebpf:"honeypot_budgets"`
+	HoneypotEvents   *ebpf.MapSpec `ebpf:"honeypot_events"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
 	Identifications  *ebpf.MapSpec `ebpf:"identifications"`
 	InterfaceTable   *ebpf.MapSpec `ebpf:"interface_table"`
@@ -212,8 +214,6 @@ type tcxMapSpecs struct {
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
 	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
-	TrapBudgets      *ebpf.MapSpec `ebpf:"trap_budgets"`
-	TrapEvents       *ebpf.MapSpec `ebpf:"trap_events"`
 }
 
 // tcxVariableSpecs contains global variables before they are loaded into the kernel.
@@ -265,6 +265,8 @@ type tcxMaps struct {
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
+	HoneypotBudgets  *ebpf.Map `ebpf:"honeypot_budgets"`
+	HoneypotEvents   *ebpf.Map `ebpf:"honeypot_events"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
 	Identifications  *ebpf.Map `ebpf:"identifications"`
 	InterfaceTable   *ebpf.Map `ebpf:"interface_table"`
@@ -307,8 +309,6 @@ type tcxMaps struct {
 	Statistics       *ebpf.Map `ebpf:"statistics"`
 	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
-	TrapBudgets      *ebpf.Map `ebpf:"trap_budgets"`
-	TrapEvents       *ebpf.Map `ebpf:"trap_events"`
 }
 
 func (m *tcxMaps) Close() error {
@@ -334,6 +334,8 @@ func (m *tcxMaps) Close() error {
 		m.FragmentOctets,
 		m.FragmentsHere,
 		m.HeldFragments,
+		m.HoneypotBudgets,
+		m.HoneypotEvents,
 		m.HostTable,
 		m.Identifications,
 		m.InterfaceTable,
@@ -376,8 +378,6 @@ func (m *tcxMaps) Close() error {
 		m.Statistics,
 		m.SubscriberTable,
 		m.TentativeTable,
-		m.TrapBudgets,
-		m.TrapEvents,
 	)
 }
 

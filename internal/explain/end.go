@@ -29,7 +29,7 @@ func (t *telling) because(reason model.Reason) (step, says, why string) {
 		return step, "drop", fmt.Sprintf(format, args...)
 	}
 	switch reason {
-	case model.ReasonForwarded, model.ReasonForwardedByStack, model.ReasonForwardedNoNeighbour, model.ReasonForwardedIPv6, model.ReasonDropDenied, model.ReasonDropTrapped, model.ReasonAnsweredTrap:
+	case model.ReasonForwarded, model.ReasonForwardedByStack, model.ReasonForwardedNoNeighbour, model.ReasonForwardedIPv6, model.ReasonDropDenied, model.ReasonDropHoneypot, model.ReasonAnsweredHoneypot:
 		return "", "", ""
 	case model.ReasonToGateway:
 		return "address", "gateway", fmt.Sprintf("%s is for the gateway itself", t.Destination)

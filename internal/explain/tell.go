@@ -239,14 +239,14 @@ func (t *telling) function(s datapath.TraceStep) {
 
 // ending is how the flow ends that a function has judged last.
 func (t *telling) ending(reason model.Reason) api.Ending {
-	end := api.Ending{Reason: reason, Passes: !reason.IsDrop() && reason != model.ReasonAnsweredTrap}
+	end := api.Ending{Reason: reason, Passes: !reason.IsDrop() && reason != model.ReasonAnsweredHoneypot}
 	switch reason {
 	case model.ReasonForwarded, model.ReasonForwardedByStack, model.ReasonForwardedNoNeighbour:
 		end.Reason = ""
 		if t.last != nil && t.last.says == datapath.SaysAccept {
 			end.Function = t.last.name
 		}
-	case model.ReasonDropDenied, model.ReasonDropTrapped, model.ReasonAnsweredTrap:
+	case model.ReasonDropDenied, model.ReasonDropHoneypot, model.ReasonAnsweredHoneypot:
 		if t.last != nil {
 			end.Function = t.last.name
 		}

@@ -62,7 +62,7 @@ type Programs struct {
 	XDP, TCX Set
 	In, Out  uint32 // what judges flows of a direction: the number of their only chain, ByClassifier, or 0 for nothing
 	Stray    uint32 // the number of the protection alone, which judges packets that no chain is for; 0 for none
-	Traps    bool   // there is a honeypot
+	Honeypot bool   // there is a honeypot
 }
 
 // Close gives up the programs; what is in force stays so.
@@ -117,7 +117,7 @@ func Build(policy Policy, shared Shared, first uint32, states *States) (made Pro
 			return made, fmt.Errorf("protection: %w", err)
 		}
 		made.Stray = number
-		made.Traps = slices.ContainsFunc(policy.Protection, func(s Step) bool { return s.Function == Honeypot{} })
+		made.Honeypot = slices.ContainsFunc(policy.Protection, func(s Step) bool { return s.Function == Honeypot{} })
 		rules = append(rules, Rule{Value: number})
 		if err := protection6(policy.Protection, shared, hooks); err != nil {
 			return made, fmt.Errorf("protection: %w", err)

@@ -58,6 +58,14 @@ const (
 	classifierNfDirectionNF_IN  classifierNfDirection = 2
 )
 
+type classifierNfHoneypot uint32
+
+const (
+	classifierNfHoneypotNF_HONEYPOT_NONE   classifierNfHoneypot = 0
+	classifierNfHoneypotNF_HONEYPOT_EXEMPT classifierNfHoneypot = 1
+	classifierNfHoneypotNF_HONEYPOT_HIT    classifierNfHoneypot = 2
+)
+
 type classifierNfPacket struct {
 	_               structs.HostLayout
 	Source          uint32
@@ -85,7 +93,7 @@ type classifierNfPacket struct {
 	Packets         uint32
 	Remote          uint8
 	Ports           uint8
-	Trap            uint8
+	Honeypot        uint8
 	Spoke           uint8
 	AtAddress       uint32
 	AtPort          uint16
@@ -99,14 +107,6 @@ const (
 	classifierNfStageNF_PACKET classifierNfStage = 2
 	classifierNfStageNF_STATIC classifierNfStage = 3
 	classifierNfStageNF_STRAY  classifierNfStage = 4
-)
-
-type classifierNfTrap uint32
-
-const (
-	classifierNfTrapNF_TRAP_NONE   classifierNfTrap = 0
-	classifierNfTrapNF_TRAP_NEVER  classifierNfTrap = 1
-	classifierNfTrapNF_TRAP_SPRUNG classifierNfTrap = 2
 )
 
 type classifierNfVerdict uint32

@@ -54,7 +54,7 @@ type leftNfPacket struct {
 	Packets         uint32
 	Remote          uint8
 	Ports           uint8
-	Trap            uint8
+	Honeypot        uint8
 	Spoke           uint8
 	AtAddress       uint32
 	AtPort          uint16

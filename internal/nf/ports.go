@@ -10,7 +10,7 @@ import (
 // for the functions that follow.
 type Ports struct {
 	Ignored   model.PortSet // honeypot and geofence are not asked
-	Trapped   model.PortSet // the honeypot drops what comes from outside
+	Honeypot  model.PortSet // the honeypot drops what comes from outside
 	Monitored model.PortSet // the geofence is asked about these alone; empty: about all
 }
 
@@ -56,7 +56,7 @@ func (p Ports) marks() (cells []portCell) {
 		}
 		add(p.Monitored, func(m *uint8) { *m = 0 })
 		add(p.Ignored, func(m *uint8) { *m |= uint8(protectionPortMarkPORT_IGNORED) })
-		add(p.Trapped, func(m *uint8) { *m |= uint8(protectionPortMarkPORT_TRAP) })
+		add(p.Honeypot, func(m *uint8) { *m |= uint8(protectionPortMarkPORT_HONEYPOT) })
 		marks[0] = 0
 		if !p.Ignored.Empty() || !p.Monitored.Empty() {
 			marks[0] = uint8(protectionPortMarkPORT_IGNORED)

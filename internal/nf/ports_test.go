@@ -25,7 +25,7 @@ func TestPortsHaveTheirPlaces(t *testing.T) {
 			return list
 		}
 		set := func(name string) model.PortSet { return model.PortSet{TCP: drawn(name), UDP: drawn(name)} }
-		p := Ports{Ignored: set("ignored"), Trapped: set("trapped"), Monitored: set("monitored")}
+		p := Ports{Ignored: set("ignored"), Honeypot: set("honeypot"), Monitored: set("monitored")}
 		b.putPolicy(Policy{Protection: []Step{
 			{Name: "allowlist", Number: 1, Function: Allowlist{Remote{In: fenced, Out: fenced}}},
 			{Name: "ports", Number: 2, Function: p},
@@ -43,7 +43,7 @@ func TestPortsHaveTheirPlaces(t *testing.T) {
 			switch has := func(s model.PortSet) bool { return s.Has(protocol, asked.PublicPort) }; {
 			case has(p.Ignored):
 				want.verdict = accept
-			case has(p.Trapped) && !out:
+			case has(p.Honeypot) && !out:
 				want.function = honeypot
 			case !p.Monitored.Empty() && !has(p.Monitored) && protocol != model.ICMP:
 				want.verdict = accept

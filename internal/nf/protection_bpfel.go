@@ -54,7 +54,7 @@ type protectionNfPacket struct {
 	Packets         uint32
 	Remote          uint8
 	Ports           uint8
-	Trap            uint8
+	Honeypot        uint8
 	Spoke           uint8
 	AtAddress       uint32
 	AtPort          uint16
@@ -70,7 +70,7 @@ type protectionPortMark uint32
 
 const (
 	protectionPortMarkPORT_IGNORED     protectionPortMark = 1
-	protectionPortMarkPORT_TRAP        protectionPortMark = 2
+	protectionPortMarkPORT_HONEYPOT    protectionPortMark = 2
 	protectionPortMarkPORT_UNMONITORED protectionPortMark = 4
 )
 

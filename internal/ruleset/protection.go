@@ -55,7 +55,7 @@ func (n Named) protection(r Rules) (steps []nf.Step) {
 	p := &r.Config.Protection
 	made := map[string]nf.Function{
 		Allowlist: nf.Allowlist{Remote: remote}, Blocklist: nf.Blocklist{}, Honeypot: nf.Honeypot{}, Geofence: nf.Geofence{},
-		Ports: nf.Ports{Ignored: p.Ignored, Trapped: p.Honeypot.Ports, Monitored: p.Monitored},
+		Ports: nf.Ports{Ignored: p.Ignored, Honeypot: p.Honeypot.Ports, Monitored: p.Monitored},
 	}
 	for _, f := range functions {
 		name := Name(config.ProtectionName, f)

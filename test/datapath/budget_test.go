@@ -51,8 +51,8 @@ func (g *gateway) inOneTick(f func()) {
 // told reads how many the honeypot has told of.
 func (g *gateway) told() (n int) {
 	g.t.Helper()
-	var events *datapath.Events[datapath.TrapEvent]
-	g.in(func() (err error) { events, err = g.data.Traps(); return err })
+	var events *datapath.Events[datapath.HoneypotEvent]
+	g.in(func() (err error) { events, err = g.data.HoneypotEvents(); return err })
 	defer func() { _ = events.Close() }()
 	events.SetDeadline(time.Now())
 	for ; ; n++ {
@@ -93,9 +93,9 @@ func TestHoneypotHasOneBudget(t *testing.T) {
 	}
 	var answered uint64
 	g.inOneTick(func() {
-		before := g.counters()["answered_trap"]
+		before := g.counters()["answered_honeypot"]
 		feed(knock, answers)
-		answered = g.counters()["answered_trap"] - before
+		answered = g.counters()["answered_honeypot"] - before
 	})
 	same(g, "SYNs answered in a tick by two CPUs", answered, answers)
 

@@ -25,12 +25,12 @@ func TestGeofenceDefect9_FullQueueIsCounted(t *testing.T) {
 	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
 	proof := acknowledge(from, to, g.knock(from, to))
 	for range tries {
-		g.dropped(g.put(proof), "drop_trapped")
+		g.dropped(g.put(proof), "drop_honeypot")
 	}
 	lost := must(g.data.Usage())(t).EventsLost
 	told := uint64(0)
-	var events *datapath.Events[datapath.TrapEvent]
-	g.in(func() (err error) { events, err = g.data.Traps(); return err })
+	var events *datapath.Events[datapath.HoneypotEvent]
+	g.in(func() (err error) { events, err = g.data.HoneypotEvents(); return err })
 	defer func() { _ = events.Close() }()
 	events.SetDeadline(time.Now())
 	for {
@@ -54,14 +54,14 @@ func TestProtectionRule7_UnprovenIsOnlyDropped(t *testing.T) {
 	const tick = 1 << 28 * time.Nanosecond // TICK_SHIFT
 	for name, c := range map[string]struct {
 		network [3]byte
-		most    int // of each CPU and tick: TRAPS_PER_TICK, TRAPS_TO_STRANGERS
+		most    int // of each CPU and tick: HONEYPOT_ANSWERS_PER_TICK, HONEYPOT_UNRESOLVED_PER_TICK
 	}{"beyond the router": {[3]byte{203, 0, 113}, 256}, "on the link": {[3]byte{198, 18, 0}, 16}} {
 		t.Run(name, func(t *testing.T) {
 			g := newGateway(t)
 			g.protected(nf.Addresses{})
 			to := netip.AddrPortFrom(publicAddress, telnet)
 			began := time.Now()
-			for n := 0; g.counters()["drop_trapped"] < 1000; n++ {
+			for n := 0; g.counters()["drop_honeypot"] < 1000; n++ {
 				if n == 100 {
 					t.Fatalf("all were answered: %v", g.counters())
 				}
@@ -74,11 +74,11 @@ func TestProtectionRule7_UnprovenIsOnlyDropped(t *testing.T) {
 					return err
 				})
 			}
-			answered := int(g.counters()["answered_trap"])
+			answered := int(g.counters()["answered_honeypot"])
 			if bound := c.most * runtime.NumCPU() * (int(time.Since(began)/tick) + 2); answered == 0 || answered > bound {
 				t.Errorf("%d SYNs were answered, at most %d should be", answered, bound)
 			}
-			g.trapped()
+			g.hits()
 		})
 	}
 }

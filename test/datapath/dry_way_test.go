@@ -136,8 +136,8 @@ func TestDryRunChangesNoTableOfTheGateway(t *testing.T) {
 	g.in(func() error { return g.enforce(policy) })
 	dry := g.dryOf(policy)
 	for _, way := range []dryWay{
-		{name: "a port of the honeypot", public: true, packet: knocking(endpoint(remote, 40000), endpoint(publicAddress, telnet)), want: "answered_trap", changes: "trap_budgets"},
-		{name: "one of UDP", public: true, packet: udp(server, endpoint(publicAddress, 1900)), want: "drop_trapped"},
+		{name: "a port of the honeypot", public: true, packet: knocking(endpoint(remote, 40000), endpoint(publicAddress, telnet)), want: "answered_honeypot", changes: "honeypot_budgets"},
+		{name: "one of UDP", public: true, packet: udp(server, endpoint(publicAddress, 1900)), want: "drop_honeypot"},
 		{name: "a question", public: true, packet: datagram(askedFrom, question(t, lentName, dns.TypeA, 0)), want: "to_gateway", changes: "questions"},
 	} {
 		g.goes(dry, way)

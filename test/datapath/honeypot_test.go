@@ -34,11 +34,11 @@ func setOf(prefixes ...string) *model.AddressSet {
 	return model.NewAddressSet(ranges)
 }
 
-// trapped wants who is told of by the stream of those who fell into the honeypot.
-func (g *gateway) trapped(want ...datapath.TrapEvent) {
+// hits wants who is told of by the stream of those who fell into the honeypot.
+func (g *gateway) hits(want ...datapath.HoneypotEvent) {
 	g.t.Helper()
-	var events *datapath.Events[datapath.TrapEvent]
-	g.in(func() (err error) { events, err = g.data.Traps(); return err })
+	var events *datapath.Events[datapath.HoneypotEvent]
+	g.in(func() (err error) { events, err = g.data.HoneypotEvents(); return err })
 	defer func() { _ = events.Close() }()
 	events.SetDeadline(time.Now())
 	for i := 0; ; i++ {
@@ -64,7 +64,7 @@ func knocking(from, to netip.AddrPort) packets.Packet {
 // answered wants the answer to what knocked, and returns its number.
 func (g *gateway) answered(r result, action datapath.Action, from, to netip.AddrPort, at packets.MAC) uint32 {
 	g.t.Helper()
-	if r.action != action || r.reason != "answered_trap" || r.packet.TCP == nil {
+	if r.action != action || r.reason != "answered_honeypot" || r.packet.TCP == nil {
 		g.t.Fatalf("%v, %s, %s: want it answered", r.action, r.reason, r.packet)
 	}
 	want := tcp(to, from, packets.SYN|packets.ACK).Change(func(p *packets.Packet) {
@@ -98,9 +98,9 @@ func TestHoneypotTellsWhoCompletesAHandshake(t *testing.T) {
 			g.protected(nf.Addresses{})
 			from, to := endpoint(remote, 40000), netip.AddrPortFrom(to, telnet)
 			cookie := g.knock(from, to)
-			g.trapped()
-			g.dropped(g.put(acknowledge(from, to, cookie)), "drop_trapped")
-			g.trapped(datapath.TrapEvent{Source: remote, Port: telnet})
+			g.hits()
+			g.dropped(g.put(acknowledge(from, to, cookie)), "drop_honeypot")
+			g.hits(datapath.HoneypotEvent{Source: remote, Port: telnet})
 			g.count(0)
 		})
 	}
@@ -128,9 +128,9 @@ func TestSpoofedPacketBansNobody(t *testing.T) {
 			t.Errorf("%s: %s", p, r.reason)
 		}
 	}
-	g.dropped(g.put(tcp(from, to, packets.SYN|packets.ACK)), "drop_trapped")
-	g.dropped(g.put(udp(from, netip.AddrPortFrom(pool1, 1900))), "drop_trapped")
-	g.trapped()
+	g.dropped(g.put(tcp(from, to, packets.SYN|packets.ACK)), "drop_honeypot")
+	g.dropped(g.put(udp(from, netip.AddrPortFrom(pool1, 1900))), "drop_honeypot")
+	g.hits()
 }
 
 // TestSpoofedByANeighbour: who shares the link and takes the address of somebody else sees
@@ -150,8 +150,8 @@ func TestSpoofedByANeighbour(t *testing.T) {
 	g.in(func() error { neighbour(t, g.public, stranger.Addr(), packets.ClientMAC); return nil })
 	g.answered(forged(stranger), datapath.Redirect, stranger, to, packets.ClientMAC)
 	check(t, g.namespace.RemoveRoute("default", router.String()))
-	g.dropped(forged(victim), "drop_trapped")
-	g.trapped()
+	g.dropped(forged(victim), "drop_honeypot")
+	g.hits()
 }
 
 // Where rules of the host tell what is forwarded from what the gateway itself sends, answers
@@ -163,7 +163,7 @@ func TestHoneypotAnswersByRulesForTheGateway(t *testing.T) {
 	g.protected(nf.Addresses{})
 	check(t, g.namespace.RemoveRoute("default", router.String()))
 	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
-	g.dropped(g.put(knocking(from, to)), "drop_trapped")
+	g.dropped(g.put(knocking(from, to)), "drop_honeypot")
 	g.in(func() error {
 		all := &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}
 		rule := netlink.NewRule()
@@ -175,7 +175,7 @@ func TestHoneypotAnswersByRulesForTheGateway(t *testing.T) {
 	g.in(func() error {
 		return netlink.NeighDel(&netlink.Neigh{LinkIndex: g.public, IP: router.AsSlice()})
 	})
-	g.dropped(g.put(knocking(from, to)), "drop_trapped")
+	g.dropped(g.put(knocking(from, to)), "drop_honeypot")
 }
 
 // What comes in by an interface that takes no redirected frames is answered through the kernel.
@@ -191,7 +191,7 @@ func TestHoneypotAnswersWithoutRedirect(t *testing.T) {
 	g.answered(g.put(knocking(from, to)), datapath.Pass, from, to, packets.GatewayPublicMAC)
 }
 
-// A name's service is no trap, though who comes for the honeypot is kept from what is lent
+// A name's service is no honeypot, though who comes for the honeypot is kept from what is lent
 // to others; nor is a port that a host inside has opened.
 func TestHoneypotLeavesAloneWhatIsUsed(t *testing.T) {
 	t.Parallel()
@@ -210,7 +210,7 @@ func TestHoneypotLeavesAloneWhatIsUsed(t *testing.T) {
 	g.leaves(g.put(tcp(endpoint(remote2, 4000), out, packets.SYN)), tcp(endpoint(remote2, 4000), inA, packets.SYN))
 	g.leaves(g.put(tcp(server, out, packets.ACK)), tcp(server, inA, packets.ACK))
 	g.leaves(g.put(tcp(endpoint(remote, 40001), netip.AddrPortFrom(pool1, 81), packets.ACK)), tcp(endpoint(remote, 40001), endpoint(hostA, 8080), packets.ACK))
-	g.trapped()
+	g.hits()
 }
 
 // A service of a name is judged by the port that it has outside, at its first packet and
@@ -239,16 +239,16 @@ func TestGeofenceMonitorsPortsAsTheyAreOutside(t *testing.T) {
 	g.leaves(g.put(tcp(endpoint(remote, 40000), other, packets.ACK)), tcp(endpoint(remote, 40000), endpoint(hostB, 80), packets.ACK))
 }
 
-// A port of the gateway that becomes a trap is one for connections, too, that were open.
+// A port of the gateway that becomes a honeypot is one for connections, too, that were open.
 func TestHoneypotEndsWhatWasOpenAtTheGateway(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	g.protected(nf.Addresses{})
-	g.dropped(g.put(tcp(endpoint(remote, 40000), endpoint(publicAddress, telnet), packets.ACK)), "drop_trapped")
+	g.dropped(g.put(tcp(endpoint(remote, 40000), endpoint(publicAddress, telnet), packets.ACK)), "drop_honeypot")
 	if r := g.put(tcp(endpoint(remote, telnet), endpoint(publicAddress, 50000), packets.ACK)); r.reason != "to_gateway" {
 		t.Errorf("an answer to the gateway, from such a port: %s", r.reason)
 	}
-	g.trapped()
+	g.hits()
 }
 
 // The order is: allowlist, ban, blocklist, honeypot. Of these only the honeypot answers.
@@ -325,8 +325,8 @@ func TestHoneypotOverIPv6(t *testing.T) {
 		return g.enforce(nf.Policy{Protection: []nf.Step{
 			{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: nf.Remote{In: of, Out: of}}},
 			{Name: "ports", Number: 2, Function: nf.Ports{
-				Ignored: model.PortSet{TCP: []model.Ports{{First: 443, Last: 443}}},
-				Trapped: model.PortSet{TCP: []model.Ports{{First: telnet, Last: telnet}}, UDP: []model.Ports{{First: 1900, Last: 1900}}},
+				Ignored:  model.PortSet{TCP: []model.Ports{{First: 443, Last: 443}}},
+				Honeypot: model.PortSet{TCP: []model.Ports{{First: telnet, Last: telnet}}, UDP: []model.Ports{{First: 1900, Last: 1900}}},
 			}},
 			{Name: "honeypot", Number: 3, Function: nf.Honeypot{}},
 			{Name: "geofence", Number: 4, Function: nf.Geofence{}},
@@ -340,7 +340,7 @@ func TestHoneypotOverIPv6(t *testing.T) {
 			back = packets.RouterMAC
 		}
 		r := g.fromOutside(tcp(from, at(to, telnet), packets.SYN).Between(packets.ClientMAC, packets.GatewayPublicMAC))
-		if r.action != datapath.Redirect || r.reason != "answered_trap" || r.packet.TCP == nil {
+		if r.action != datapath.Redirect || r.reason != "answered_honeypot" || r.packet.TCP == nil {
 			t.Fatalf("to %s: %v, %s, %s: want it answered", to, r.action, r.reason, r.packet)
 		}
 		want := tcp(at(to, telnet), from, packets.SYN|packets.ACK).Change(func(p *packets.Packet) {
@@ -357,16 +357,16 @@ func TestHoneypotOverIPv6(t *testing.T) {
 			proof.Change(func(p *packets.Packet) { p.TCP.Acknowledge += 16 }), proof.Change(func(p *packets.Packet) { p.IPv6.Source = other.Addr() }),
 			proof.Change(func(p *packets.Packet) { p.TCP.Flags |= packets.RST }),
 		} {
-			g.dropped(g.fromOutside(outside(p)), "drop_trapped")
+			g.dropped(g.fromOutside(outside(p)), "drop_honeypot")
 		}
 		// It may be the answer to a flow of ours from such a port.
 		if r := g.fromOutside(outside(tcp(at(scanner, 80), at(to, telnet), packets.ACK))); r.reason.IsDrop() {
 			t.Errorf("of a flow that may be our own: %s", r.reason)
 		}
-		g.trapped()
-		g.dropped(g.fromOutside(outside(proof)), "drop_trapped")
-		g.trapped(datapath.TrapEvent{Source: scanner, Port: telnet})
-		g.dropped(g.fromOutside(outside(udp(from, at(to, 1900)))), "drop_trapped")
+		g.hits()
+		g.dropped(g.fromOutside(outside(proof)), "drop_honeypot")
+		g.hits(datapath.HoneypotEvent{Source: scanner, Port: telnet})
+		g.dropped(g.fromOutside(outside(udp(from, at(to, 1900)))), "drop_honeypot")
 		g.dropped(g.fromOutside(outside(tcp(at(deniedIn, 40000), at(to, 80), packets.SYN))), "drop_denied")
 		for _, p := range []packets.Packet{tcp(at(deniedIn, 40000), at(to, 443), packets.SYN), tcp(at(friend, 40000), at(to, telnet), packets.SYN)} {
 			if r := g.fromOutside(outside(p)); r.reason.IsDrop() {
@@ -377,13 +377,13 @@ func TestHoneypotOverIPv6(t *testing.T) {
 	// On the link, and unknown; and one who ought to be inside.
 	stranger, ours := netip.MustParseAddr("2001:db8::77"), sixInside.Next()
 	check(t, g.namespace.Address("eth1", "2001:db8:1::1/64"))
-	if r := g.fromOutside(outside(tcp(at(stranger, 40000), at(us, telnet), packets.SYN))); r.action != datapath.Pass || r.reason != "answered_trap" {
+	if r := g.fromOutside(outside(tcp(at(stranger, 40000), at(us, telnet), packets.SYN))); r.action != datapath.Pass || r.reason != "answered_honeypot" {
 		t.Errorf("a stranger on the link: %v, %s, want the answer left to the kernel", r.action, r.reason)
 	}
-	g.dropped(g.fromOutside(outside(tcp(at(ours, 40000), at(us, telnet), packets.SYN))), "drop_trapped")
+	g.dropped(g.fromOutside(outside(tcp(at(ours, 40000), at(us, telnet), packets.SYN))), "drop_honeypot")
 	inside := packets.NewTCP(at(sixInside, 40000), at(scanner, telnet), packets.SYN, "")
 	if r := g.fromInside(inside.Between(packets.HostMAC, packets.GatewayPrivateMAC)); r.reason != "forwarded_ipv6" {
 		t.Errorf("a host inside that goes to such a port outside: %s", r.reason)
 	}
-	g.trapped()
+	g.hits()
 }

@@ -137,9 +137,9 @@ func TestHoneypotComesBeforeRefusals(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t, refusing)
 	g.protected(nf.Addresses{})
-	before := g.counters()["answered_trap"]
+	before := g.counters()["answered_honeypot"]
 	g.put(tcp(client, endpoint(pool1, 23), packets.SYN))
-	same(g, "answers of the honeypot", g.counters()["answered_trap"]-before, 1)
+	same(g, "answers of the honeypot", g.counters()["answered_honeypot"]-before, 1)
 	same(g, "refusals", must(g.data.Usage())(t).Refusals, 0)
 }
 

@@ -76,7 +76,7 @@ func TestFragmentsGoWhereTheirPortsMay(t *testing.T) {
 		return g.enforce(nf.Policy{Protection: []nf.Step{
 			{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: nf.Remote{In: nf.Addresses{Fenced: setOf("203.0.113.10/32")}, Out: nf.Addresses{Fenced: setOf("203.0.113.10/32")}}}},
 			{Name: "ports", Number: 2, Function: nf.Ports{
-				Ignored: model.PortSet{UDP: []model.Ports{{First: 500, Last: 500}}}, Trapped: model.PortSet{UDP: []model.Ports{{First: 1900, Last: 1900}}},
+				Ignored: model.PortSet{UDP: []model.Ports{{First: 500, Last: 500}}}, Honeypot: model.PortSet{UDP: []model.Ports{{First: 1900, Last: 1900}}},
 			}},
 			{Name: "honeypot", Number: 3, Function: nf.Honeypot{}},
 			{Name: "geofence", Number: 4, Function: nf.Geofence{}},
@@ -93,7 +93,7 @@ func TestFragmentsGoWhereTheirPortsMay(t *testing.T) {
 		{to(remote, 500), firstFragment, "to_gateway"},
 		{to(remote, 500), lastFragment, "to_gateway"},
 		{to(remote, 501), firstFragment, "drop_denied"},
-		{to(remote2, 1900), firstFragment, "drop_trapped"},
+		{to(remote2, 1900), firstFragment, "drop_honeypot"},
 	} {
 		if r := g.put(c.packet.Change(c.change)); r.reason != c.reason {
 			t.Errorf("%s: %s, want %s", c.packet, r.reason, c.reason)
@@ -112,7 +112,7 @@ func TestHoneypotOverIPv6LeavesAnswersAlone(t *testing.T) {
 	g.in(func() error {
 		return g.enforce(nf.Policy{Protection: []nf.Step{
 			{Name: "allowlist", Number: 1, Function: nf.Allowlist{}},
-			{Name: "ports", Number: 2, Function: nf.Ports{Trapped: model.PortSet{TCP: []model.Ports{{First: 49152, Last: 49152}}, UDP: []model.Ports{{First: 49152, Last: 49152}}}}},
+			{Name: "ports", Number: 2, Function: nf.Ports{Honeypot: model.PortSet{TCP: []model.Ports{{First: 49152, Last: 49152}}, UDP: []model.Ports{{First: 49152, Last: 49152}}}}},
 			{Name: "honeypot", Number: 3, Function: nf.Honeypot{}},
 		}})
 	})
@@ -147,7 +147,7 @@ func honeypotAt(remote nf.Addresses) nf.Policy {
 	return nf.Policy{Protection: []nf.Step{
 		{Name: "allowlist", Number: 1, Function: nf.Allowlist{Remote: nf.Remote{In: remote, Out: remote}}},
 		{Name: "blocklist", Number: 2, Function: nf.Blocklist{}},
-		{Name: "ports", Number: 3, Function: nf.Ports{Trapped: model.PortSet{
+		{Name: "ports", Number: 3, Function: nf.Ports{Honeypot: model.PortSet{
 			TCP: []model.Ports{{First: telnet, Last: telnet}, {First: 1024, Last: 65535}}, UDP: []model.Ports{{First: 1900, Last: 1900}},
 		}}},
 		{Name: "honeypot", Number: 4, Function: nf.Honeypot{}},

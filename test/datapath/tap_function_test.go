@@ -165,8 +165,8 @@ func TestHoneypotOfSocketBuffers(t *testing.T) {
 		t.Fatalf("%+v: %s", h, answer)
 	}
 	for _, s := range []buffer{left(acknowledge(from, to, answer.TCP.Sequence+16)), left(acknowledge(from, to, answer.TCP.Sequence))} {
-		g.trapped()
+		g.hits()
 		check(t, links[true].send(s.linkHeader, addressed(s.packet).Bytes()))
 	}
-	g.trapped(datapath.TrapEvent{Source: remote, Port: telnet})
+	g.hits(datapath.HoneypotEvent{Source: remote, Port: telnet})
 }

@@ -84,7 +84,7 @@ func TestGeofenceDefect5_SpoofedPacketBansNobody(t *testing.T) {
 			sends(packets.NewEcho(victim.IP, a, random(), 1))
 		}
 	}
-	eventually(t, 20*time.Second, "the honeypot has seen it", func() bool { return d.counted("answered_trap") > 0 && d.counted("drop_trapped") >= 600 })
+	eventually(t, 20*time.Second, "the honeypot has seen it", func() bool { return d.counted("answered_honeypot") > 0 && d.counted("drop_honeypot") >= 600 })
 	if err := connects(attacker, netip.AddrPortFrom(pool, 23)); err != nil {
 		t.Fatal(err)
 	}

@@ -110,10 +110,10 @@ func TestForgedAcknowledgementsBanNobody(t *testing.T) {
 	webServer(t, r.Clients[1], 8080, "outside")
 	attacker, scanner := r.Clients[0], r.Clients[2]
 	d := r.start(r.configuration() + r.guideFrom("protection", "honeypot.md"))
-	trap := netip.AddrPortFrom(r.Gateway.PublicAddress, 23)
+	honeypot := netip.AddrPortFrom(r.Gateway.PublicAddress, 23)
 	frames := r.frames(attacker, r.Gateway.Public[0], different, func(i int) packets.Packet {
 		victim := netip.AddrFrom4([4]byte{203, 0, 113, byte(i)})
-		p := packets.NewTCP(netip.AddrPortFrom(victim, anyPort()), trap, packets.ACK, "")
+		p := packets.NewTCP(netip.AddrPortFrom(victim, anyPort()), honeypot, packets.ACK, "")
 		p.TCP.Sequence, p.TCP.Acknowledge = rand.Uint32(), rand.Uint32() //nolint:gosec // any will do
 		return p
 	})
@@ -124,7 +124,7 @@ func TestForgedAcknowledgementsBanNobody(t *testing.T) {
 		r.bystanders(t)
 		j := journal{daemon: d}
 		for n := 0; rate == reported && n < handshakes; n++ {
-			eventually(t, 30*time.Second, "the honeypot answers", func() bool { return connects(scanner, trap) == nil })
+			eventually(t, 30*time.Second, "the honeypot answers", func() bool { return connects(scanner, honeypot) == nil })
 			j.mustBecomeBanned(scanner.IP)
 			if out, err := d.tell("ban", "remove", scanner.IP.String()); err != nil {
 				t.Fatalf("%v: %s", err, out)

@@ -145,12 +145,12 @@ protection:
 		}
 	}
 	for want, flow := range map[string][]string{
-		"would be dropped (drop_denied by protection/blocklist)":          {blocked.IP.String()},
-		"would be dropped (drop_denied by protection/geofence)":           {fenced.IP.String(), "--to", host.IP.String()},
-		"would pass (forwarded_ipv6)":                                     {spared.IP.String()},
-		"port 23 would be dropped (answered_trap by protection/honeypot)": {friend.IP.String(), "--protocol", "tcp", "--port", "23"},
-		fenced.IP.String() + " would pass (forwarded_ipv6)":               {host.IP.String(), "--to", fenced.IP.String()},
-		"would pass (to_gateway)":                                         {listed.IP.String(), "--to", "2001:db8:1::1", "--direction", "out"},
+		"would be dropped (drop_denied by protection/blocklist)":              {blocked.IP.String()},
+		"would be dropped (drop_denied by protection/geofence)":               {fenced.IP.String(), "--to", host.IP.String()},
+		"would pass (forwarded_ipv6)":                                         {spared.IP.String()},
+		"port 23 would be dropped (answered_honeypot by protection/honeypot)": {friend.IP.String(), "--protocol", "tcp", "--port", "23"},
+		fenced.IP.String() + " would pass (forwarded_ipv6)":                   {host.IP.String(), "--to", fenced.IP.String()},
+		"would pass (to_gateway)":                                             {listed.IP.String(), "--to", "2001:db8:1::1", "--direction", "out"},
 	} {
 		d.explains(want, flow...)
 	}

@@ -15,65 +15,65 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// mostCaught is how many may wait for their ban. Who finds no room is banned when it comes again.
-const mostCaught = 1 << 14
+// mostWaiting is how many may wait for their ban. A source that finds no room is banned when it comes again.
+const mostWaiting = 1 << 14
 
-// Caught is a source that completed a handshake with a trap.
-type Caught struct {
+// Hit is a source that completed a handshake with the honeypot.
+type Hit struct {
 	Address netip.Addr
 	Port    uint16 // TCP
 }
 
 // Options are what a Service needs.
 type Options struct {
-	// Traps opens the stream of those who are caught.
-	Traps func() (*datapath.Events[datapath.TrapEvent], error)
+	// Events opens the stream of completed handshakes.
+	Events func() (*datapath.Events[datapath.HoneypotEvent], error)
 	// Rules are those of the configuration in force.
 	Rules func() config.Honeypot
 	// Ban bans sources by these rules; its error is for the log.
-	Ban func(config.Honeypot, []Caught) error
+	Ban func(config.Honeypot, []Hit) error
 	// Listening are the TCP ports at which programs of the gateway listen.
 	Listening func() (map[uint16]bool, error)
 	Log       *slog.Logger
 }
 
-// Service bans who is caught. Call New.
+// Service bans sources of hits. Call New.
 type Service struct {
 	Options
 	kick    chan struct{}
-	mutex   sync.Mutex              // guards what follows
-	waiting map[netip.Prefix]Caught // by offender, with what it did last
+	mutex   sync.Mutex           // guards what follows
+	waiting map[netip.Prefix]Hit // by offender, with what it did last
 }
 
-// New makes a service that has caught nobody.
+// New makes a service without hits.
 func New(o Options) *Service {
-	return &Service{Options: o, waiting: map[netip.Prefix]Caught{}, kick: make(chan struct{}, 1)}
+	return &Service{Options: o, waiting: map[netip.Prefix]Hit{}, kick: make(chan struct{}, 1)}
 }
 
-// Run bans who is caught until ctx ends, those too who were caught before that.
+// Run bans sources of hits until ctx ends, those too that came before that.
 func (s *Service) Run(ctx context.Context) error {
-	traps, err := s.Traps()
+	events, err := s.Events()
 	if err != nil {
 		return err
 	}
 	var running sync.WaitGroup
 	running.Go(func() {
 		defer close(s.kick) // after the last put
-		traps.Follow(func(err error) { s.Log.Error("honeypot event lost", "error", err) }, s.put)
+		events.Follow(func(err error) { s.Log.Error("honeypot event lost", "error", err) }, s.put)
 	})
 	running.Go(s.banAll)
 	<-ctx.Done()
-	_ = traps.Close()
+	_ = events.Close()
 	running.Wait()
 	return nil
 }
 
 // put takes one more.
-func (s *Service) put(e datapath.TrapEvent) {
+func (s *Service) put(e datapath.HoneypotEvent) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if len(s.waiting) < mostCaught {
-		s.waiting[model.OffenderOf(e.Source)] = Caught{e.Source, e.Port}
+	if len(s.waiting) < mostWaiting {
+		s.waiting[model.OffenderOf(e.Source)] = Hit{e.Source, e.Port}
 	}
 	select {
 	case s.kick <- struct{}{}:
@@ -82,7 +82,7 @@ func (s *Service) put(e datapath.TrapEvent) {
 }
 
 // take returns all who wait.
-func (s *Service) take() []Caught {
+func (s *Service) take() []Hit {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	all := slices.Collect(maps.Values(s.waiting))
@@ -111,19 +111,19 @@ func (s *Service) ban() {
 
 // Report says at which ports of the honeypot programs of the gateway listen: who wants something of them is banned.
 func (s *Service) Report(status *api.Status) error {
-	traps := s.Rules().Ports
-	if traps.Empty() {
+	ports := s.Rules().Ports
+	if ports.Empty() {
 		return nil
 	}
-	ports, err := s.Listening()
+	listening, err := s.Listening()
 	if err != nil {
 		status.Remedies = append(status.Remedies, err.Error())
 		return nil
 	}
 	for port := range 1 << 16 {
-		if ports[uint16(port)] && traps.Has(model.TCP, uint16(port)) {
+		if listening[uint16(port)] && ports.Has(model.TCP, uint16(port)) {
 			status.Remedies = append(status.Remedies,
-				fmt.Sprintf("a program of the gateway listens at tcp port %d, which is the honeypot's: who connects from outside is banned", port))
+				fmt.Sprintf("a program of the gateway listens at tcp port %d, which is the honeypot's: what connects from outside is banned", port))
 		}
 	}
 	return nil

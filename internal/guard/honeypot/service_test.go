@@ -14,19 +14,19 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// trap is a service, and who was banned by it, each time in order.
-type trap struct {
+// pot is a service, and who was banned by it, each time in order.
+type pot struct {
 	*Service
 	rules  config.Honeypot
-	banned [][]Caught
+	banned [][]Hit
 }
 
-func newTrap() *trap {
-	t := &trap{rules: config.Honeypot{Ports: model.PortSet{TCP: []model.Ports{{First: 23, Last: 24}}}, Ban: time.Hour}}
+func newPot() *pot {
+	t := &pot{rules: config.Honeypot{Ports: model.PortSet{TCP: []model.Ports{{First: 23, Last: 24}}}, Ban: time.Hour}}
 	t.Service = New(Options{
 		Rules: func() config.Honeypot { return t.rules }, Log: slog.New(slog.DiscardHandler),
-		Ban: func(rules config.Honeypot, all []Caught) error {
-			slices.SortFunc(all, func(a, b Caught) int { return a.Address.Compare(b.Address) })
+		Ban: func(rules config.Honeypot, all []Hit) error {
+			slices.SortFunc(all, func(a, b Hit) int { return a.Address.Compare(b.Address) })
 			if rules.Ban == time.Hour {
 				t.banned = append(t.banned, all)
 			}
@@ -38,44 +38,44 @@ func newTrap() *trap {
 }
 
 // catch has addresses fall into the honeypot, at its ports by turns.
-func (t *trap) catch(addresses ...string) {
+func (t *pot) catch(addresses ...string) {
 	for i, a := range addresses {
-		t.put(datapath.TrapEvent{Source: netip.MustParseAddr(a), Port: uint16(23 + i%2)})
+		t.put(datapath.HoneypotEvent{Source: netip.MustParseAddr(a), Port: uint16(23 + i%2)})
 	}
 }
 
-func caught(address string, port uint16) Caught { return Caught{netip.MustParseAddr(address), port} }
+func caught(address string, port uint16) Hit { return Hit{netip.MustParseAddr(address), port} }
 
 // Those who are caught are banned at once, whatever the ports, and each offender once, with what it did last.
-func TestCaughtAreBannedAtOnce(t *testing.T) {
-	r := newTrap()
+func TestHitsAreBannedAtOnce(t *testing.T) {
+	r := newPot()
 	r.catch("203.0.113.1", "203.0.113.2", "2001:db8::1", "2001:db8::2")
 	r.ban()
-	want := []Caught{caught("203.0.113.1", 23), caught("203.0.113.2", 24), caught("2001:db8::2", 24)}
+	want := []Hit{caught("203.0.113.1", 23), caught("203.0.113.2", 24), caught("2001:db8::2", 24)}
 	if len(r.banned) != 1 || !slices.Equal(r.banned[0], want) {
 		t.Errorf("banned are %v", r.banned)
 	}
-	for i := range mostCaught + 1 { // of one link
-		r.put(datapath.TrapEvent{Source: netip.AddrFrom16([16]byte{0x20, 1, 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}), Port: 23})
+	for i := range mostWaiting + 1 { // of one link
+		r.put(datapath.HoneypotEvent{Source: netip.AddrFrom16([16]byte{0x20, 1, 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}), Port: 23})
 	}
 	if waiting := r.take(); len(waiting) != 1 {
 		t.Errorf("of one link %d wait", len(waiting))
 	}
-	for i := range mostCaught + 1 {
-		r.put(datapath.TrapEvent{Source: netip.AddrFrom4([4]byte{100, byte(i >> 16), byte(i >> 8), byte(i)}), Port: 23})
+	for i := range mostWaiting + 1 {
+		r.put(datapath.HoneypotEvent{Source: netip.AddrFrom4([4]byte{100, byte(i >> 16), byte(i >> 8), byte(i)}), Port: 23})
 	}
-	if waiting := r.take(); len(waiting) != mostCaught {
+	if waiting := r.take(); len(waiting) != mostWaiting {
 		t.Errorf("%d wait", len(waiting))
 	}
 }
 
 // A reload that takes the honeypot away forgives those who are not banned yet.
-func TestCaughtWithoutAHoneypotAreNotBanned(t *testing.T) {
-	r := newTrap()
+func TestHitsWithoutAHoneypotAreNotBanned(t *testing.T) {
+	r := newPot()
 	r.catch("203.0.113.2")
 	r.rules = config.Honeypot{}
 	r.ban()
-	r.rules = newTrap().rules
+	r.rules = newPot().rules
 	r.ban()
 	if len(r.banned) > 0 {
 		t.Errorf("banned are %v", r.banned)
@@ -83,8 +83,8 @@ func TestCaughtWithoutAHoneypotAreNotBanned(t *testing.T) {
 }
 
 // Those who wait when the stream ends are banned.
-func TestCaughtAtAStopAreBanned(t *testing.T) {
-	r := newTrap()
+func TestHitsAtAStopAreBanned(t *testing.T) {
+	r := newPot()
 	close(r.kick)
 	r.waiting[netip.MustParsePrefix("203.0.113.1/32")] = caught("203.0.113.1", 23)
 	r.banAll()
@@ -93,9 +93,9 @@ func TestCaughtAtAStopAreBanned(t *testing.T) {
 	}
 }
 
-// A trap at the port of a program of ours is told.
-func TestTrapAtAPortOfOurs(t *testing.T) {
-	r := newTrap()
+// A honeypot at the port of a program of ours is told.
+func TestHoneypotAtAPortOfOurs(t *testing.T) {
+	r := newPot()
 	var s api.Status
 	if err := r.Report(&s); err != nil || len(s.Remedies) != 1 || !strings.Contains(s.Remedies[0], "tcp port 24, which is the honeypot's") {
 		t.Errorf("%q, %v", s.Remedies, err)

@@ -60,7 +60,7 @@ func (s *siege) countReasons(ctx context.Context) error {
 	}
 	s.tell.say("realmgate status, of the packets that ended for a reason of these:")
 	seen := map[model.Reason]uint64{}
-	for _, reason := range []model.Reason{model.ReasonAnsweredTrap, model.ReasonDropTrapped, deniedReason, bannedReason} {
+	for _, reason := range []model.Reason{model.ReasonAnsweredHoneypot, model.ReasonDropHoneypot, deniedReason, bannedReason} {
 		i := slices.IndexFunc(status.Reasons, func(r client.ReasonCount) bool { return r.Reason == reason })
 		if i < 0 {
 			return mismatch{"packets that ended with " + string(reason), "some", "none"}

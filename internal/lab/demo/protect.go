@@ -56,7 +56,7 @@ func (s *siege) steps() []step {
 	return []step{
 		{"A service that everybody reaches", s.layOut},
 		{"A country is blocked", s.block},
-		{"A scanner falls into the honeypot", s.trap},
+		{"A scanner falls into the honeypot", s.honeypot},
 		{"Somebody guesses passwords", s.guess},
 		{"What was counted, and the end of a ban", s.count},
 		{"A clean stop leaves nothing behind", s.stop},

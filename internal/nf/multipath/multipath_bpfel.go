@@ -78,7 +78,7 @@ type multipathNfPacket struct {
 	Packets         uint32
 	Remote          uint8
 	Ports           uint8
-	Trap            uint8
+	Honeypot        uint8
 	Spoke           uint8
 	AtAddress       uint32
 	AtPort          uint16

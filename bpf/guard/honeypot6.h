@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The honeypot's end of a TCP handshake over IPv6, as trap.h has it over IPv4. Packets with extension headers are not
+ * The honeypot's end of a TCP handshake over IPv6, as honeypot.h has it over IPv4. Packets with extension headers are not
  * answered, nor believed.
  */
 #pragma once
 
-#include "trap.h"
+#include "honeypot.h"
 
-struct trap6_headers {
+struct honeypot6_headers {
 	struct ipv6hdr ip;
 	struct tcphdr tcp;
 };
 
 /* The headers of a packet, whose TCP header is left without options. False where it is no TCP. */
-static __always_inline bool trap6_read(ctx_t *ctx, struct trap6_headers *headers)
+static __always_inline bool honeypot6_read(ctx_t *ctx, struct honeypot6_headers *headers)
 {
 	if (ctx_load(ctx, ETH_HLEN, headers, sizeof(*headers)) || headers->ip.nexthdr != IPPROTO_TCP)
 		return false;
@@ -22,7 +22,7 @@ static __always_inline bool trap6_read(ctx_t *ctx, struct trap6_headers *headers
 }
 
 /* The answer to a SYN whose headers are in *headers, with that number. partial: an interface fills in the checksum. */
-static __always_inline void trap6_fill(struct trap6_headers *headers, __u32 cookie, bool partial)
+static __always_inline void honeypot6_fill(struct honeypot6_headers *headers, __u32 cookie, bool partial)
 {
 	struct {
 		struct in6_addr source, destination;
@@ -30,7 +30,7 @@ static __always_inline void trap6_fill(struct trap6_headers *headers, __u32 cook
 		__be32 protocol;
 	} pseudo = {.length = bpf_htonl(sizeof(headers->tcp)),
 		    .protocol = bpf_htonl(IPPROTO_TCP)}; /* RFC 8200 section 8.1 */
-	struct trap6_headers out = {};
+	struct honeypot6_headers out = {};
 	__u32 sum;
 
 	out.ip.version = 6;
@@ -49,38 +49,39 @@ static __always_inline void trap6_fill(struct trap6_headers *headers, __u32 cook
 }
 
 /* Turns a SYN into the answer to it; false where none is due or possible. */
-__noinline bool trap6_answer(ctx_t *ctx, struct trap_way *way)
+__noinline bool honeypot6_answer(ctx_t *ctx, struct reply_route *route)
 {
-	struct trap6_headers headers;
+	struct honeypot6_headers headers;
 	__u32 start = sum_start(ctx);
 	__s64 cookie;
 
 	if (start && start != ETH_HLEN + sizeof(headers.ip))
 		return false;
-	if (!way || !trap6_read(ctx, &headers) || !tcp_is_pure_syn(((__u8 *)&headers.tcp)[13]) || !trap_route(ctx, way))
+	if (!route || !honeypot6_read(ctx, &headers) || !tcp_is_pure_syn(((__u8 *)&headers.tcp)[13]) ||
+	    !honeypot_route(ctx, route))
 		return false;
 	cookie = bpf_tcp_raw_gen_syncookie_ipv6(&headers.ip, &headers.tcp, sizeof(headers.tcp));
-	if (cookie < 0 || !budget_spend(trap_budget(TRAP_BUDGET_ANSWERS), TRAPS_PER_TICK))
+	if (cookie < 0 || !budget_spend(honeypot_budget(HONEYPOT_BUDGET_ANSWERS), HONEYPOT_ANSWERS_PER_TICK))
 		return false;
-	trap6_fill(&headers, cookie, start);
-	return segment_write(ctx, way->destination, way->source, &headers, sizeof(headers));
+	honeypot6_fill(&headers, cookie, start);
+	return segment_write(ctx, route->destination, route->source, &headers, sizeof(headers));
 }
 
-/* Tells of the packet if it ends a handshake that trap6_answer began. */
-__noinline bool trap6_is_proven(ctx_t *ctx)
+/* Tells of the packet if it ends a handshake that honeypot6_answer began. */
+__noinline bool honeypot6_is_completed(ctx_t *ctx)
 {
-	struct trap6_headers headers;
+	struct honeypot6_headers headers;
 	struct in6 source;
 	__u8 flags;
 
-	if (!trap6_read(ctx, &headers))
+	if (!honeypot6_read(ctx, &headers))
 		return false;
 	flags = ((__u8 *)&headers.tcp)[13];
 	if ((flags & (TCP_FLAG_SYN | TCP_FLAG_ACK | TCP_FLAG_RST)) != TCP_FLAG_ACK ||
-	    !budget_spend(trap_budget(TRAP_BUDGET_PROOFS), PROOFS_PER_TICK) ||
+	    !budget_spend(honeypot_budget(HONEYPOT_BUDGET_ACKS), HONEYPOT_ACKS_PER_TICK) ||
 	    bpf_tcp_raw_check_syncookie_ipv6(&headers.ip, &headers.tcp))
 		return false;
 	__builtin_memcpy(&source, &headers.ip.saddr, sizeof(source));
-	trap_tell(&source, headers.tcp.dest);
+	honeypot_report(&source, headers.tcp.dest);
 	return true;
 }

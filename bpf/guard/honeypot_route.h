@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The way of the honeypot's answers: where the kernel's routes send packets to that address, whatever link address
+ * The route of the honeypot's answers: where the kernel's routes send packets to that address, whatever link address
  * the SYN came from. A neighbour who takes the address of somebody else sees no answer.
  */
 #pragma once
@@ -9,37 +9,37 @@
 #include "../include/maps.h"
 #include "../route/next_hop.h"
 
-#define AF_INET6	   10
-#define TRAPS_PER_TICK	   256	/* SYNs answered: about 1,000 a second */
-#define TRAPS_TO_STRANGERS 16	/* of these: the kernel remembers each neighbour that it asks for */
-#define PROOFS_PER_TICK	   4096 /* ACKs looked at: about 15,000 a second, of 2^29 to guess one */
+#define AF_INET6		     10
+#define HONEYPOT_ANSWERS_PER_TICK    256  /* SYNs answered: about 1,000 a second */
+#define HONEYPOT_UNRESOLVED_PER_TICK 16	  /* of these: the kernel remembers each neighbour that it asks for */
+#define HONEYPOT_ACKS_PER_TICK	     4096 /* ACKs looked at: about 15,000 a second, of 2^29 to guess one */
 
-static __always_inline __u64 *trap_budget(enum trap_budget which)
+static __always_inline __u64 *honeypot_budget(enum honeypot_budget which)
 {
 	__u32 key = which;
 
-	return bpf_map_lookup_elem(&trap_budgets, &key);
+	return bpf_map_lookup_elem(&honeypot_budgets, &key);
 }
 
-struct trap_way {
+struct reply_route {
 	__u8 destination[6];
 	__u8 source[6];
 	__u32 ifindex; /* 0: the kernel sends it */
 };
 
-/* The way back to the sender of the packet; false where that is not outside, or enough were answered. */
-__noinline bool trap_route(ctx_t *ctx, struct trap_way *way)
+/* The route back to the sender of the packet; false where that is not outside, or enough were answered. */
+__noinline bool honeypot_route(ctx_t *ctx, struct reply_route *route)
 {
 	struct bpf_fib_lookup fib = {.family = AF_INET, .ifindex = ctx_ifindex(ctx), .tot_len = 1};
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	struct iphdr *ip4 = (void *)(eth + 1);
 	struct ipv6hdr *ip6 = (void *)(eth + 1);
-	__u64 *budget = trap_budget(TRAP_BUDGET_ANSWERS);
+	__u64 *budget = honeypot_budget(HONEYPOT_BUDGET_ANSWERS);
 	struct interface *interface;
 	bool own = false;
 	long code;
 
-	if (!way || !budget || budget_spent(budget) >= TRAPS_PER_TICK ||
+	if (!route || !budget || budget_spent(budget) >= HONEYPOT_ANSWERS_PER_TICK ||
 	    (void *)(ip4 + 1) > (void *)(long)ctx->data_end)
 		return false;
 	if (ip4->version == 4) {
@@ -58,28 +58,28 @@ __noinline bool trap_route(ctx_t *ctx, struct trap_way *way)
 		code = bpf_fib_lookup(ctx, &fib, sizeof(fib), BPF_FIB_LOOKUP_OUTPUT);
 	}
 	if (code == BPF_FIB_LKUP_RET_FWD_DISABLED && fib.family == AF_INET6) { /* the kernel tells nothing then */
-		__builtin_memcpy(way->destination, eth->h_source, 6);
-		__builtin_memcpy(way->source, eth->h_dest, 6);
-		way->ifindex = ctx_ifindex(ctx);
+		__builtin_memcpy(route->destination, eth->h_source, 6);
+		__builtin_memcpy(route->source, eth->h_dest, 6);
+		route->ifindex = ctx_ifindex(ctx);
 		return true;
 	}
 	if (code != BPF_FIB_LKUP_RET_SUCCESS &&
-	    (code != BPF_FIB_LKUP_RET_NO_NEIGH || budget_spent(budget) >= TRAPS_TO_STRANGERS))
+	    (code != BPF_FIB_LKUP_RET_NO_NEIGH || budget_spent(budget) >= HONEYPOT_UNRESOLVED_PER_TICK))
 		return false;
 	interface = bpf_map_lookup_elem(&interface_table, &fib.ifindex);
 	if (!interface || interface->side != SIDE_PUBLIC)
 		return false;
 	if (code == BPF_FIB_LKUP_RET_SUCCESS && interface->redirect >= CTX_REDIRECTS) {
-		__builtin_memcpy(way->destination, fib.dmac, 6);
-		__builtin_memcpy(way->source, fib.smac, 6);
-		way->ifindex = fib.ifindex;
+		__builtin_memcpy(route->destination, fib.dmac, 6);
+		__builtin_memcpy(route->source, fib.smac, 6);
+		route->ifindex = fib.ifindex;
 		return true;
 	}
-	if (own) /* the kernel would forward it, and knows no way */
+	if (own) /* the kernel would forward it, and knows no route */
 		return false;
 	/* To the gateway, so that the kernel forwards it: it asks for the link address. */
-	__builtin_memcpy(way->destination, eth->h_dest, 6);
-	__builtin_memcpy(way->source, eth->h_source, 6);
-	way->ifindex = 0;
+	__builtin_memcpy(route->destination, eth->h_dest, 6);
+	__builtin_memcpy(route->source, eth->h_source, 6);
+	route->ifindex = 0;
 	return true;
 }

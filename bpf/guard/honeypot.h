@@ -8,47 +8,48 @@
 
 #include "../answer/segment.h"
 #include "../conntrack/tcp.h"
-#include "trap_way.h"
+#include "honeypot_route.h"
 #include "../include/verdict.h"
 
-static __always_inline bool trap_is_knock(const struct packet *packet)
+static __always_inline bool honeypot_is_syn(const struct packet *packet)
 {
 	return !packet->hairpin && !packet->link_broadcast && packet->tuple.protocol == IPPROTO_TCP &&
 	       tcp_is_pure_syn(packet->tcp_flags);
 }
 
 /* Turns a SYN into the answer to it; false where it cannot. */
-__noinline bool trap_answer(ctx_t *ctx, const struct packet *packet, const struct trap_way *way)
+__noinline bool honeypot_answer(ctx_t *ctx, const struct packet *packet, const struct reply_route *route)
 {
 	struct segment headers;
 	__s64 cookie;
 
-	if (!packet || !way || !segment_fits(packet) || !segment_read(ctx, packet, &headers))
+	if (!packet || !route || !segment_fits(packet) || !segment_read(ctx, packet, &headers))
 		return false;
 	cookie = bpf_tcp_raw_gen_syncookie_ipv4(&headers.ip, &headers.tcp, sizeof(headers.tcp));
-	if (cookie < 0 || !budget_spend(trap_budget(TRAP_BUDGET_ANSWERS), TRAPS_PER_TICK))
+	if (cookie < 0 || !budget_spend(honeypot_budget(HONEYPOT_BUDGET_ANSWERS), HONEYPOT_ANSWERS_PER_TICK))
 		return false;
 	segment_answer(&headers, cookie, bpf_ntohl(headers.tcp.seq) + 1, TCP_FLAG_SYN | TCP_FLAG_ACK,
-		       sum_stays(packet->sum, way->ifindex));
-	return segment_write(ctx, way->destination, way->source, &headers, sizeof(headers));
+		       sum_stays(packet->sum, route->ifindex));
+	return segment_write(ctx, route->destination, route->source, &headers, sizeof(headers));
 }
 
-/* Whether the packet ends a handshake that trap_answer began. */
-__noinline bool trap_is_proven(ctx_t *ctx, const struct packet *packet)
+/* Whether the packet ends a handshake that honeypot_answer began. */
+__noinline bool honeypot_is_completed(ctx_t *ctx, const struct packet *packet)
 {
 	struct segment headers;
 
 	if (!packet || packet->tuple.protocol != IPPROTO_TCP ||
 	    (packet->tcp_flags & (TCP_FLAG_SYN | TCP_FLAG_ACK | TCP_FLAG_RST)) != TCP_FLAG_ACK ||
-	    !segment_read(ctx, packet, &headers) || !budget_spend(trap_budget(TRAP_BUDGET_PROOFS), PROOFS_PER_TICK))
+	    !segment_read(ctx, packet, &headers) ||
+	    !budget_spend(honeypot_budget(HONEYPOT_BUDGET_ACKS), HONEYPOT_ACKS_PER_TICK))
 		return false;
 	return bpf_tcp_raw_check_syncookie_ipv4(&headers.ip, &headers.tcp) == 0;
 }
 
 /* The daemon bans who proved that he was here. */
-static __always_inline void trap_tell(const struct in6 *source, __u16 port)
+static __always_inline void honeypot_report(const struct in6 *source, __u16 port)
 {
-	struct trap_event *event = bpf_ringbuf_reserve(&trap_events, sizeof(*event), 0);
+	struct honeypot_event *event = bpf_ringbuf_reserve(&honeypot_events, sizeof(*event), 0);
 
 	if (!event) {
 		count_statistic(STATISTIC_EVENTS_LOST);
@@ -62,20 +63,21 @@ static __always_inline void trap_tell(const struct in6 *source, __u16 port)
 }
 
 /* Sends an answer. */
-static __always_inline int trap_send(const struct trap_way *way)
+static __always_inline int honeypot_send(const struct reply_route *route)
 {
-	reason_count(REASON_ANSWERED_TRAP);
-	return way->ifindex ? bpf_redirect(way->ifindex, 0) : CTX_PASS;
+	reason_count(REASON_ANSWERED_HONEYPOT);
+	return route->ifindex ? bpf_redirect(route->ifindex, 0) : CTX_PASS;
 }
 
 /* What becomes of a packet that the honeypot dropped. */
-__noinline int trap_spring(ctx_t *ctx, const struct packet *packet)
+__noinline int honeypot_respond(ctx_t *ctx, const struct packet *packet)
 {
-	struct trap_way way = {};
+	struct reply_route route = {};
 
 	if (!packet)
 		return CTX_DROP;
-	if (packet->fragment || !trap_is_knock(packet) || !trap_route(ctx, &way) || !trap_answer(ctx, packet, &way))
-		return verdict(ctx, packet, REASON_DROP_TRAPPED, SIDE_PUBLIC);
-	return trap_send(&way);
+	if (packet->fragment || !honeypot_is_syn(packet) || !honeypot_route(ctx, &route) ||
+	    !honeypot_answer(ctx, packet, &route))
+		return verdict(ctx, packet, REASON_DROP_HONEYPOT, SIDE_PUBLIC);
+	return honeypot_send(&route);
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
-const trapPort = 23 // telnet: nobody has anything to do there
+const honeypotPort = 23 // telnet: nobody has anything to do there
 
 // forged is how many SYNs are sent in another's name.
 const forged = 500
 
-// Step 3: who connects to a trap is banned, and nobody in whose name only SYNs come.
-func (s *siege) trap(ctx context.Context) error {
+// Step 3: who connects to a honeypot is banned, and nobody in whose name only SYNs come.
+func (s *siege) honeypot(ctx context.Context) error {
 	s.tell.note("A honeypot is added, at ports where nobody has anything to do.", "")
-	if err := s.add(ctx, fmt.Sprintf("  honeypot: {tcp: [%d, 2323], ban: 1h}\n", trapPort)); err != nil {
+	if err := s.add(ctx, fmt.Sprintf("  honeypot: {tcp: [%d, 2323], ban: 1h}\n", honeypotPort)); err != nil {
 		return err
 	}
-	to := netip.AddrPortFrom(s.realm.Gateway.PublicAddress, trapPort)
+	to := netip.AddrPortFrom(s.realm.Gateway.PublicAddress, honeypotPort)
 	if err := s.forge(ctx, to); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (s *siege) trap(ctx context.Context) error {
 	return s.shutOut(ctx, &s.scanner, bannedReason)
 }
 
-// forge has the scanner send SYNs to the trap in ann's name.
+// forge has the scanner send SYNs to the honeypot in ann's name.
 func (s *siege) forge(ctx context.Context, to netip.AddrPort) error {
 	before, err := s.protection(ctx, "honeypot")
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *siege) forge(ctx context.Context, to netip.AddrPort) error {
 	if err != nil {
 		return err
 	}
-	s.tell.say("The scanner sends %d SYNs to port %d, in ann's name. Nobody is banned:", forged, trapPort)
+	s.tell.say("The scanner sends %d SYNs to port %d, in ann's name. Nobody is banned:", forged, honeypotPort)
 	s.tell.note("a sender can be forged, but not who takes the answer. ann reads on.")
 	s.tell.see("forged", forged)
 	return nil
