@@ -41,7 +41,7 @@ enum nf_stage {
 	NF_FLOW = 1, /* whether the flow may pass: all of the chain */
 	NF_PACKET,   /* whether a packet of it may: those that see every packet */
 	NF_STATIC,   /* whether it may, and where to (dnat): all of the chain; destination is as it came */
-	NF_STRAY,    /* whether a packet may that is for the gateway itself, or for nobody: the protection alone */
+	NF_INPUT,    /* whether a packet may that is for the gateway itself, or for nobody: the protection alone */
 };
 
 /* What the honeypot has to do with a packet. */

@@ -79,7 +79,7 @@ struct settings {
 	__u8 statics; /* some chains say where flows go (dnat): their classifier is asked before reservations and mappings */
 	__u8 protects6; /* the protection has IPv6 addresses: its program is asked about what ipv6_forward lets pass */
 	__u16 entry[2]; /* what judges flows from outside, and inside: an enum entry, or their only chain's program */
-	__u16 stray;	/* the program of the protection alone, 0 where there is none */
+	__u16 input;	/* the program of the protection alone, 0 where there is none */
 	__u8 honeypot;	/* it has a honeypot: what is for nobody is shown to it, too */
 	__u32 name_server; /* where it is asked from outside */
 	__u16 name_port;

@@ -74,7 +74,7 @@ static __always_inline void chain_describe(struct nf_packet *nf, const struct pa
 }
 
 /* Where its flow comes by: a port that a host inside has opened is no honeypot; of a name's service, the one outside. */
-static __always_inline void chain_describe_way(struct nf_packet *nf, __u8 origin, __u16 external_port)
+static __always_inline void chain_describe_origin(struct nf_packet *nf, __u8 origin, __u16 external_port)
 {
 	if (origin == ORIGIN_MAPPING)
 		nf->honeypot = NF_HONEYPOT_EXEMPT;
@@ -235,7 +235,7 @@ __noinline enum reason chain_judge(ctx_t *ctx, struct packet *packet, struct flo
 	tuple.destination_port = out ? flow->remote_port : flow->private_port;
 	tuple.protocol = flow->protocol;
 	chain_describe(nf, packet, &tuple, out, NF_FLOW, entry == ENTRY_CLASSIFIER ? 0 : entry);
-	chain_describe_way(nf, flow->origin, flow->external_port);
+	chain_describe_origin(nf, flow->origin, flow->external_port);
 	reason = chain_ask(ctx, packet, nf);
 	flow->judged = chain_judged(packet, nf);
 	return chain_honeypot(nf, packet, reason);

@@ -50,7 +50,7 @@ __noinline bool session_describe(const struct session *session, const struct pac
 	flow.destination_port = out ? session->remote_port : sent ? session->external_port : session->private_port;
 	flow.protocol = session->protocol;
 	chain_describe(nf, packet, &flow, out, stage, program & (CHAINS - 1));
-	chain_describe_way(nf, session->origin, session->external_port);
+	chain_describe_origin(nf, session->origin, session->external_port);
 	if (stage == NF_STATIC) {
 		nf->at_address = session->private_address;
 		nf->at_port = session->private_port;

@@ -7,7 +7,7 @@
 
 #include "public_find.h"
 #include "../guard/gateway_traffic.h"
-#include "../pool/way.h"
+#include "../pool/find.h"
 
 /* Whether the mapping lets in what its host has not asked for (RFC 4787 §5). */
 static __always_inline enum reason mapping_filter(const struct session_key *inside, const struct settings *settings)
@@ -132,7 +132,7 @@ __noinline enum reason public_admit(ctx_t *ctx, struct packet *packet, const str
 	if (packet->ttl <= 1)
 		return REASON_DROP_TTL_EXPIRED;
 	if (key->side == KEY_OUTSIDE)
-		reason = pool_way(packet, flow);
+		reason = pool_find(packet, flow);
 	else
 		reason = slot ? mapping_way(ctx, packet, key, slot, flow) : own_way(packet, key, flow);
 	flow_comes_in(flow, packet);

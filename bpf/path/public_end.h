@@ -5,8 +5,8 @@
 #pragma once
 
 #include "public_admit.h"
-#include "../fragment/stray.h"
-#include "../guard/stray.h"
+#include "../fragment/input.h"
+#include "../guard/input.h"
 #include "../pool/proof.h"
 #include "../question/side.h"
 
@@ -33,9 +33,9 @@ static __always_inline bool public_refuses(const struct packet *packet, enum rea
 		reason == REASON_DROP_NOT_SYN);
 }
 
-static __always_inline int public_stray(ctx_t *ctx, struct packet *packet, bool local, bool inward, enum reason reason)
+static __always_inline int public_input(ctx_t *ctx, struct packet *packet, bool local, bool inward, enum reason reason)
 {
-	enum reason said = stray_judge(ctx, packet, local, inward);
+	enum reason said = input_judge(ctx, packet, local, inward);
 
 	if (said == REASON_DROP_HONEYPOT)
 		return honeypot_respond(ctx, packet);
@@ -56,11 +56,11 @@ static __always_inline int public_unparsed(ctx_t *ctx, struct packet *packet, en
 	if (reason != REASON_TO_GATEWAY || packet->hairpin)
 		return verdict(ctx, packet, reason, SIDE_PUBLIC);
 	if (later) {
-		enum reason said = fragment_stray(ctx, packet);
+		enum reason said = fragment_input(ctx, packet);
 
 		return verdict(ctx, packet, said == REASON_NONE ? reason : said, SIDE_PUBLIC);
 	}
-	return public_stray(ctx, packet, true, true, reason);
+	return public_input(ctx, packet, true, true, reason);
 }
 
 /*
@@ -86,7 +86,7 @@ static __always_inline int public_untranslated(ctx_t *ctx, struct packet *packet
 		return verdict(ctx, packet, REASON_DROP_NOT_FOR_US, SIDE_PUBLIC);
 	if (hairpin)
 		return verdict(ctx, packet, REASON_TO_GATEWAY, SIDE_PUBLIC);
-	return public_stray(ctx, packet, true, stray_comes_in(packet, true), REASON_TO_GATEWAY);
+	return public_input(ctx, packet, true, input_is_inward(packet, true), REASON_TO_GATEWAY);
 }
 
 /* The end of a packet that opens nothing, for that reason. Where nobody inside is meant, the gateway may be. */
@@ -102,8 +102,8 @@ static __always_inline int public_end(ctx_t *ctx, struct packet *packet, const s
 		if (nobody && is_local(ctx, packet, address) && !port_is_lent(packet)) /* I9: the host, or nobody */
 			reason = REASON_TO_GATEWAY;
 		if (nobody || reason == REASON_TO_GATEWAY || reason == REASON_DROP_NOT_SYN)
-			return public_stray(ctx, packet, reason == REASON_TO_GATEWAY,
-					    stray_comes_in(packet, reason == REASON_TO_GATEWAY), reason);
+			return public_input(ctx, packet, reason == REASON_TO_GATEWAY,
+					    input_is_inward(packet, reason == REASON_TO_GATEWAY), reason);
 	}
 	if (public_refuses(packet, reason))
 		return refuse_stranger(ctx, packet, reason, SIDE_PUBLIC);

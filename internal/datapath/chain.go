@@ -39,7 +39,7 @@ type Chains struct {
 	In, Out uint32
 	// What judges packets from outside that are for the gateway itself, or for nobody:
 	// the number of a program, 0 for none. Honeypot: it has a honeypot.
-	Stray    uint32
+	Input    uint32
 	Honeypot bool
 }
 

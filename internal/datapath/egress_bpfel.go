@@ -426,7 +426,7 @@ type egressSettings struct {
 	Statics          uint8
 	Protects6        uint8
 	Entry            [2]uint16
-	Stray            uint16
+	Input            uint16
 	Honeypot         uint8
 	_                [1]byte
 	NameServer       uint32

@@ -19,7 +19,7 @@ const (
 	explainNfStageNF_FLOW   explainNfStage = 1
 	explainNfStageNF_PACKET explainNfStage = 2
 	explainNfStageNF_STATIC explainNfStage = 3
-	explainNfStageNF_STRAY  explainNfStage = 4
+	explainNfStageNF_INPUT  explainNfStage = 4
 )
 
 type explainNfVerdict uint32

@@ -94,7 +94,7 @@ func (d *policyTable) SetPolicy(settings Settings, services []Service, chains *N
 			return 0, err
 		}
 		record.Entry = [2]uint16{uint16(chains.made.In), uint16(chains.made.Out)}
-		record.Stray = uint16(chains.made.Stray)
+		record.Input = uint16(chains.made.Input)
 		if chains.made.Honeypot {
 			record.Honeypot = 1
 		}

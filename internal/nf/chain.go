@@ -61,7 +61,7 @@ func (s *Set) close() {
 type Programs struct {
 	XDP, TCX Set
 	In, Out  uint32 // what judges flows of a direction: the number of their only chain, ByClassifier, or 0 for nothing
-	Stray    uint32 // the number of the protection alone, which judges packets that no chain is for; 0 for none
+	Input    uint32 // the number of the protection alone, which judges packets that no chain is for; 0 for none
 	Honeypot bool   // there is a honeypot
 }
 
@@ -116,7 +116,7 @@ func Build(policy Policy, shared Shared, first uint32, states *States) (made Pro
 		if err != nil {
 			return made, fmt.Errorf("protection: %w", err)
 		}
-		made.Stray = number
+		made.Input = number
 		made.Honeypot = slices.ContainsFunc(policy.Protection, func(s Step) bool { return s.Function == Honeypot{} })
 		rules = append(rules, Rule{Value: number})
 		if err := protection6(policy.Protection, shared, hooks); err != nil {

@@ -106,7 +106,7 @@ const (
 	classifierNfStageNF_FLOW   classifierNfStage = 1
 	classifierNfStageNF_PACKET classifierNfStage = 2
 	classifierNfStageNF_STATIC classifierNfStage = 3
-	classifierNfStageNF_STRAY  classifierNfStage = 4
+	classifierNfStageNF_INPUT  classifierNfStage = 4
 )
 
 type classifierNfVerdict uint32

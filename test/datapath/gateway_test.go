@@ -255,7 +255,7 @@ func (g *gateway) inject(public bool, ifindex int, frame []byte) (datapath.Actio
 func chainsOf(made nf.Programs) datapath.Chains {
 	return datapath.Chains{
 		XDP: datapath.ChainPrograms(made.XDP), TCX: datapath.ChainPrograms(made.TCX),
-		In: made.In, Out: made.Out, Stray: made.Stray, Honeypot: made.Honeypot,
+		In: made.In, Out: made.Out, Input: made.Input, Honeypot: made.Honeypot,
 	}
 }
 

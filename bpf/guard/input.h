@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Strays: packets from outside that are for the gateway itself, or for nobody. No chain is for them, but the
+ * Local input: packets from outside that are for the gateway itself, or for nobody. No chain is for them, but the
  * protection is asked: about the flow from outside that the packet is of, or about the flow from the gateway that it
  * answers. There are no sessions for these, so that the packet has to tell.
  */
@@ -17,7 +17,7 @@
  * Whether the packet is of a flow that began outside. What comes to a port that the kernel gives to the gateway's own
  * sockets is an answer, but for a SYN.
  */
-static __always_inline bool stray_comes_in(const struct packet *packet, bool local)
+static __always_inline bool input_is_inward(const struct packet *packet, bool local)
 {
 	struct control *control = control_get();
 	__u16 port = bpf_ntohs(packet->tuple.destination_port);
@@ -30,7 +30,7 @@ static __always_inline bool stray_comes_in(const struct packet *packet, bool loc
 }
 
 /* Resolvers ask the name server for others, wherever those are: who may not come is told when he does. */
-static __always_inline __u8 stray_ports(const struct packet *packet, const struct settings *settings)
+static __always_inline __u8 input_ports(const struct packet *packet, const struct settings *settings)
 {
 	const struct tuple *tuple = &packet->tuple;
 
@@ -41,13 +41,13 @@ static __always_inline __u8 stray_ports(const struct packet *packet, const struc
 }
 
 /* What of the packet the protection is not asked about: REASON_NONE, or why it ends. *asks: it is asked. */
-static __always_inline enum reason stray_admit(ctx_t *ctx, const struct packet *packet, const struct settings *settings,
+static __always_inline enum reason input_admit(ctx_t *ctx, const struct packet *packet, const struct settings *settings,
 					       bool local, bool *asks)
 {
 	*asks = false;
 	if (address_is_link_local(packet->tuple.destination) || is_lease(packet))
 		return REASON_NONE;
-	*asks = settings->stray && (local || settings->honeypot);
+	*asks = settings->input && (local || settings->honeypot);
 	if (*asks && source_is_banned(packet))
 		return REASON_DROP_BANNED;
 	return (*asks || local) && source_is_spoofed(ctx, packet, SIDE_PUBLIC) ? REASON_DROP_SPOOFED_SOURCE
@@ -55,7 +55,7 @@ static __always_inline enum reason stray_admit(ctx_t *ctx, const struct packet *
 }
 
 /* Shows the packet to the protection: of a flow from outside, or in answer to one of the gateway's own. */
-static __always_inline void stray_describe(struct nf_packet *nf, const struct packet *packet,
+static __always_inline void input_describe(struct nf_packet *nf, const struct packet *packet,
 					   const struct settings *settings, bool inward)
 {
 	struct tuple flow = packet->tuple;
@@ -66,14 +66,14 @@ static __always_inline void stray_describe(struct nf_packet *nf, const struct pa
 		flow.source_port = packet->tuple.destination_port;
 		flow.destination_port = packet->tuple.source_port;
 	}
-	chain_describe(nf, packet, &flow, !inward, NF_STRAY, settings->stray);
+	chain_describe(nf, packet, &flow, !inward, NF_INPUT, settings->input);
 	if (!inward)
 		chain_describe_open(nf, true, 0);
-	nf->ports = stray_ports(packet, settings);
+	nf->ports = input_ports(packet, settings);
 }
 
 /* The honeypot has the packet: whether it is dropped for that, and told of, if it ends a handshake. reason: without that. */
-static __always_inline enum reason stray_honeypot(ctx_t *ctx, const struct packet *packet, bool local, bool inward,
+static __always_inline enum reason input_honeypot(ctx_t *ctx, const struct packet *packet, bool local, bool inward,
 						  enum reason reason)
 {
 	struct in6 source = {};
@@ -93,7 +93,7 @@ static __always_inline enum reason stray_honeypot(ctx_t *ctx, const struct packe
  * What the protection says: REASON_NONE, or why the packet ends; REASON_DROP_HONEYPOT is the honeypot's. What is for nobody
  * is shown to no more than that.
  */
-__noinline enum reason stray_judge(ctx_t *ctx, struct packet *packet, bool local, bool inward)
+__noinline enum reason input_judge(ctx_t *ctx, struct packet *packet, bool local, bool inward)
 {
 	struct nf_packet *nf = nf_packet();
 	struct settings *settings;
@@ -105,10 +105,10 @@ __noinline enum reason stray_judge(ctx_t *ctx, struct packet *packet, bool local
 	settings = settings_get(packet->generation);
 	if (!settings)
 		return REASON_NONE;
-	reason = stray_admit(ctx, packet, settings, local, &asks);
+	reason = input_admit(ctx, packet, settings, local, &asks);
 	if (reason != REASON_NONE || !asks)
 		return reason;
-	stray_describe(nf, packet, settings, inward);
+	input_describe(nf, packet, settings, inward);
 	reason = chain_ask(ctx, packet, nf);
-	return nf->honeypot == NF_HONEYPOT_HIT ? stray_honeypot(ctx, packet, local, inward, reason) : reason;
+	return nf->honeypot == NF_HONEYPOT_HIT ? input_honeypot(ctx, packet, local, inward, reason) : reason;
 }

@@ -11,7 +11,7 @@ import (
 
 // What comes to a port of the honeypot, or to the gateway itself, ends as explained: the
 // protection is asked in its order wherever a flow may go.
-func TestExplainAgreesAboutStrays(t *testing.T) {
+func TestExplainAgreesAboutInput(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, text+`  - {name: hostb.foo.example., address: 10.0.0.101}
 outbound: {addresses: [198.18.0.2], filtering: endpoint-independent}

@@ -8,7 +8,7 @@
 #include "../path/chain.h"
 
 /* The host, and its port, that the packet's bound port stands for. */
-static __always_inline enum reason pool_find(const struct packet *packet, struct flow *flow)
+static __always_inline enum reason pool_binding(const struct packet *packet, struct flow *flow)
 {
 	__u32 slot = bound_find(&packet->tuple);
 	struct bound_port *port = bound_port_at(slot);
@@ -36,14 +36,14 @@ static __always_inline enum reason pool_find(const struct packet *packet, struct
 }
 
 /* REASON_NONE where chains are to be asked. */
-__noinline enum reason pool_way(const struct packet *packet, struct flow *flow)
+__noinline enum reason pool_find(const struct packet *packet, struct flow *flow)
 {
 	enum reason reason;
 
 	if (!packet || !flow)
 		return REASON_DROP_INTERNAL;
 	flow->origin = ORIGIN_POOL;
-	reason = pool_find(packet, flow);
+	reason = pool_binding(packet, flow);
 	if (reason == REASON_NONE)
 		reason = may_open(packet);
 	if (reason != REASON_NONE)

@@ -5,13 +5,13 @@
  */
 #pragma once
 
-#include "../guard/stray.h"
+#include "../guard/input.h"
 
-static __always_inline enum reason fragment_stray(ctx_t *ctx, struct packet *packet)
+static __always_inline enum reason fragment_input(ctx_t *ctx, struct packet *packet)
 {
 	enum reason said;
 
 	packet->tuple.protocol = IPPROTO_FRAGMENT;
-	said = stray_judge(ctx, packet, true, false);
-	return said == REASON_NONE ? said : stray_judge(ctx, packet, true, true);
+	said = input_judge(ctx, packet, true, false);
+	return said == REASON_NONE ? said : input_judge(ctx, packet, true, true);
 }
