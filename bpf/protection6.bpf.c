@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What the functions of the protection (nf/protection.bpf.c) say of an IPv6 packet that is to pass. IPv6 has no sessions
- * here, so that each packet is judged, and its flow's direction is told from the packet. The program is entered by tail
+ * here, so that each packet is judged, and its flow's direction is taken from the packet. The program is entered by tail
  * call; there is one for each generation, with tables of its own. SAID_NOTHING: it cannot say.
  */
 #include <linux/in.h>
@@ -44,11 +44,11 @@ static __always_inline bool asks6(__u32 function)
 	return count;
 }
 
-static __always_inline bool drops6(struct nf_packet *told, __u32 function, __u32 marks, enum remote_mark mark)
+static __always_inline bool drops6(struct nf_packet *nf, __u32 function, __u32 marks, enum remote_mark mark)
 {
 	if (!asks6(function) || (marks & (mark | REMOTE_ALLOWED)) != mark)
 		return false;
-	told->function = function;
+	nf->function = function;
 	return true;
 }
 
@@ -66,42 +66,42 @@ static __always_inline __u8 flow6_ports(const struct header6 *header, enum openi
 }
 
 /* What comes to a port of the honeypot is dropped, but for TCP that may answer a flow of whoever has the port. */
-static __always_inline bool is_honeypot6(struct nf_packet *told, const struct header6 *header, enum opening6 opening)
+static __always_inline bool is_honeypot6(struct nf_packet *nf, const struct header6 *header, enum opening6 opening)
 {
 	__u8 marks = port_marks_of(header->protocol, header->destination);
 
 	if (!asks6(honeypot6) || (marks & (PORT_HONEYPOT | PORT_IGNORED)) != PORT_HONEYPOT || opening == OPENING6_OTHER)
 		return false;
-	told->honeypot = NF_HONEYPOT_HIT;
-	told->answers = header->protocol == IPPROTO_TCP && opening == OPENING6_EITHER;
-	if (told->answers)
+	nf->honeypot = NF_HONEYPOT_HIT;
+	nf->answers = header->protocol == IPPROTO_TCP && opening == OPENING6_EITHER;
+	if (nf->answers)
 		return false;
-	told->function = honeypot6;
+	nf->function = honeypot6;
 	return true;
 }
 
 /* Whether a function drops a packet, of which the marks of its remote end are known. */
-static __always_inline bool judges6(struct nf_packet *told, __u32 marks, const struct header6 *header,
+static __always_inline bool judges6(struct nf_packet *nf, __u32 marks, const struct header6 *header,
 				    enum opening6 opening)
 {
 	__u8 ports = 0;
 
 	asks6(allowlist6);
-	if (drops6(told, blocklist6, marks, REMOTE_BLOCKED))
+	if (drops6(nf, blocklist6, marks, REMOTE_BLOCKED))
 		return true;
 	if (asks6(ports6))
 		ports = flow6_ports(header, opening);
-	if (told->direction == NF_IN && !(marks & REMOTE_ALLOWED) && is_honeypot6(told, header, opening))
+	if (nf->direction == NF_IN && !(marks & REMOTE_ALLOWED) && is_honeypot6(nf, header, opening))
 		return true;
 	if (ports & (PORT_IGNORED | PORT_UNMONITORED))
 		return false;
-	return drops6(told, geofence6, marks, REMOTE_FENCED);
+	return drops6(nf, geofence6, marks, REMOTE_FENCED);
 }
 
 SEC(CTX_SECTION)
 int protection6(ctx_t *ctx)
 {
-	struct nf_packet *told = nf_packet();
+	struct nf_packet *nf = nf_packet();
 	struct ipv6hdr *ip;
 	const struct in6_addr *remote;
 	struct header6 header = {};
@@ -111,9 +111,9 @@ int protection6(ctx_t *ctx)
 
 	ctx_pull(ctx, HEADER6_REACH);
 	ip = (void *)(long)ctx->data + ETH_HLEN;
-	if (!told || (void *)(ip + 1) > (void *)(long)ctx->data_end)
+	if (!nf || (void *)(ip + 1) > (void *)(long)ctx->data_end)
 		return SAID_NOTHING;
-	inward = told->direction == NF_IN;
+	inward = nf->direction == NF_IN;
 	remote = inward ? &ip->saddr : &ip->daddr;
 	if (is_link_local6(ip->saddr.in6_u.u6_addr32[0]) || is_link_local6(ip->daddr.in6_u.u6_addr32[0]) ||
 	    is_multicast6(remote))
@@ -127,7 +127,7 @@ int protection6(ctx_t *ctx)
 	marks = inward ? marks : marks >> REMOTE_MARKS;
 	if (opening == OPENING6_OTHER || (opening == OPENING6_EITHER && !is_dropped6(others)))
 		marks = others;
-	return judges6(told, marks, &header, opening) ? SAID_DROP : SAID_PASS;
+	return judges6(nf, marks, &header, opening) ? SAID_DROP : SAID_PASS;
 }
 
 /* Types that Go needs and no map names. */

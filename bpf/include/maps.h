@@ -126,7 +126,7 @@ TABLE(banned_addresses, BPF_MAP_TYPE_HASH, __u32, __u64, BANNED_ADDRESSES, BPF_F
 TABLE(banned_prefixes, BPF_MAP_TYPE_LPM_TRIE, struct banned, __u64, BANS, BPF_F_NO_PREALLOC);
 TABLE(banned_prefixes6, BPF_MAP_TYPE_LPM_TRIE, struct banned6, __u64, BANS, BPF_F_NO_PREALLOC);
 TABLE(next_hops, BPF_MAP_TYPE_ARRAY, __u32, struct next_hop, NEXT_HOPS, BPF_F_MMAPABLE);
-TABLE(route_answers, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct route_answer, ROUTE_ANSWERS, 0);
+TABLE(route_cache, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct route_cache_entry, ROUTE_CACHE, 0);
 
 /* Policy and what the daemon says. */
 TABLE(control_table, BPF_MAP_TYPE_ARRAY, __u32, struct control, 1, BPF_F_MMAPABLE);

@@ -19,7 +19,7 @@
 #define CLIENT_LOCKS	 256
 #define REFUSAL_SOURCES	 1024
 #define NEXT_HOPS	 16384
-#define ROUTE_ANSWERS	 1024		    /* of a CPU */
+#define ROUTE_CACHE	 1024		    /* of a CPU */
 #define BANS		 ((1 << 21) + 1024) /* and what they spare; some kernels replace no entry of a full trie */
 #define BANNED_ADDRESSES (1 << 16)
 #define EXCEPTS		 64 /* prefixes without NAT */
@@ -305,7 +305,7 @@ struct next_hop {
 };
 
 /* What the kernel's routing table answered, route/cache.h. */
-struct route_answer {
+struct route_cache_entry {
 	__u32 source;
 	__u32 destination;
 	__u32 ingress;

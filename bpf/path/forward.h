@@ -64,7 +64,7 @@ __noinline enum route session_route(ctx_t *ctx, struct session *session, enum di
 		return ROUTE_NONE;
 	query.source = out ? session->external_address : session->remote_address;
 	query.destination = out ? session->remote_address : session->private_address;
-	route = route_recall(ctx, &query, epoch);
+	route = route_cached(ctx, &query, epoch);
 	if (session->marks.as.route_epoch != epoch) {
 		session->next_hop_in = 0;
 		session->next_hop_out = 0;

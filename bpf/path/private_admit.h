@@ -25,7 +25,7 @@ static __always_inline bool private_leaves(ctx_t *ctx, const struct packet *pack
 		return false;
 	flow->route_epoch = *(volatile __u32 *)&control->route_epoch;
 	query.source = flow->external_address ? flow->external_address : slot_address(slot_of(packet->tuple.source));
-	if (!query.source || route_recall(ctx, &query, flow->route_epoch) != ROUTE_FOUND || query.side != SIDE_PUBLIC)
+	if (!query.source || route_cached(ctx, &query, flow->route_epoch) != ROUTE_FOUND || query.side != SIDE_PUBLIC)
 		return false;
 	flow->next_hop = query.number;
 	return true;

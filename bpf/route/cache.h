@@ -8,26 +8,26 @@
 #include "next_hop.h"
 
 /* As route_lookup, for packets that are forwarded and not the gateway's. */
-__noinline enum route route_recall(ctx_t *ctx, struct route_query *query, __u16 epoch)
+__noinline enum route route_cached(ctx_t *ctx, struct route_query *query, __u16 epoch)
 {
-	struct route_answer *answer;
+	struct route_cache_entry *entry;
 	enum route route;
 	__u32 tick = clock_tick(), place;
 
 	if (!query)
 		return ROUTE_NONE;
-	place = hash_words((__u64)query->source << 32 | query->destination, query->ingress) & (ROUTE_ANSWERS - 1);
-	answer = bpf_map_lookup_elem(&route_answers, &place);
-	if (!answer)
+	place = hash_words((__u64)query->source << 32 | query->destination, query->ingress) & (ROUTE_CACHE - 1);
+	entry = bpf_map_lookup_elem(&route_cache, &place);
+	if (!entry)
 		return route_lookup(ctx, query);
-	if (answer->number && answer->source == query->source && answer->destination == query->destination &&
-	    answer->ingress == query->ingress && answer->epoch == epoch && tick - answer->stamp < NEXT_HOP_FRESH) {
-		query->number = answer->number;
-		query->side = answer->side;
+	if (entry->number && entry->source == query->source && entry->destination == query->destination &&
+	    entry->ingress == query->ingress && entry->epoch == epoch && tick - entry->stamp < NEXT_HOP_FRESH) {
+		query->number = entry->number;
+		query->side = entry->side;
 		return ROUTE_FOUND;
 	}
 	route = route_lookup(ctx, query);
-	*answer = (struct route_answer){
+	*entry = (struct route_cache_entry){
 		.source = query->source,
 		.destination = query->destination,
 		.ingress = query->ingress,

@@ -641,7 +641,7 @@ type bpfReservationRequest struct {
 	Reservation bpfReservation
 }
 
-type bpfRouteAnswer struct {
+type bpfRouteCacheEntry struct {
 	_           structs.HostLayout
 	Source      uint32
 	Destination uint32
@@ -904,7 +904,7 @@ const (
 	bpfMapReservationIndex     = "reservation_index"
 	bpfMapReservationQueue     = "reservation_queue"
 	bpfMapReservationTable     = "reservation_table"
-	bpfMapRouteAnswers         = "route_answers"
+	bpfMapRouteCache           = "route_cache"
 	bpfMapServiceTable         = "service_table"
 	bpfMapSessionBitmap        = "session_bitmap"
 	bpfMapSessionIndex         = "session_index"
@@ -1057,7 +1057,7 @@ type bpfMapSpecs struct {
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.MapSpec `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.MapSpec `ebpf:"reservation_table"`
-	RouteAnswers     *ebpf.MapSpec `ebpf:"route_answers"`
+	RouteCache       *ebpf.MapSpec `ebpf:"route_cache"`
 	ServiceTable     *ebpf.MapSpec `ebpf:"service_table"`
 	SessionBitmap    *ebpf.MapSpec `ebpf:"session_bitmap"`
 	SessionIndex     *ebpf.MapSpec `ebpf:"session_index"`
@@ -1160,7 +1160,7 @@ type bpfMaps struct {
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.Map `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.Map `ebpf:"reservation_table"`
-	RouteAnswers     *ebpf.Map `ebpf:"route_answers"`
+	RouteCache       *ebpf.Map `ebpf:"route_cache"`
 	ServiceTable     *ebpf.Map `ebpf:"service_table"`
 	SessionBitmap    *ebpf.Map `ebpf:"session_bitmap"`
 	SessionIndex     *ebpf.Map `ebpf:"session_index"`
@@ -1237,7 +1237,7 @@ func (m *bpfMaps) Close() error {
 		m.ReservationIndex,
 		m.ReservationQueue,
 		m.ReservationTable,
-		m.RouteAnswers,
+		m.RouteCache,
 		m.ServiceTable,
 		m.SessionBitmap,
 		m.SessionIndex,

@@ -330,7 +330,7 @@ type egressReservation struct {
 	Pad         uint8
 }
 
-type egressRouteAnswer struct {
+type egressRouteCacheEntry struct {
 	_           structs.HostLayout
 	Source      uint32
 	Destination uint32
@@ -540,7 +540,7 @@ const (
 	egressMapReservationIndex = "reservation_index"
 	egressMapReservationQueue = "reservation_queue"
 	egressMapReservationTable = "reservation_table"
-	egressMapRouteAnswers     = "route_answers"
+	egressMapRouteCache       = "route_cache"
 	egressMapServiceTable     = "service_table"
 	egressMapSessionBitmap    = "session_bitmap"
 	egressMapSessionIndex     = "session_index"
@@ -657,7 +657,7 @@ type egressMapSpecs struct {
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.MapSpec `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.MapSpec `ebpf:"reservation_table"`
-	RouteAnswers     *ebpf.MapSpec `ebpf:"route_answers"`
+	RouteCache       *ebpf.MapSpec `ebpf:"route_cache"`
 	ServiceTable     *ebpf.MapSpec `ebpf:"service_table"`
 	SessionBitmap    *ebpf.MapSpec `ebpf:"session_bitmap"`
 	SessionIndex     *ebpf.MapSpec `ebpf:"session_index"`
@@ -750,7 +750,7 @@ type egressMaps struct {
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.Map `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.Map `ebpf:"reservation_table"`
-	RouteAnswers     *ebpf.Map `ebpf:"route_answers"`
+	RouteCache       *ebpf.Map `ebpf:"route_cache"`
 	ServiceTable     *ebpf.Map `ebpf:"service_table"`
 	SessionBitmap    *ebpf.Map `ebpf:"session_bitmap"`
 	SessionIndex     *ebpf.Map `ebpf:"session_index"`
@@ -818,7 +818,7 @@ func (m *egressMaps) Close() error {
 		m.ReservationIndex,
 		m.ReservationQueue,
 		m.ReservationTable,
-		m.RouteAnswers,
+		m.RouteCache,
 		m.ServiceTable,
 		m.SessionBitmap,
 		m.SessionIndex,

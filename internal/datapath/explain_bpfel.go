@@ -149,7 +149,7 @@ const (
 	explainMapReservationIndex = "reservation_index"
 	explainMapReservationQueue = "reservation_queue"
 	explainMapReservationTable = "reservation_table"
-	explainMapRouteAnswers     = "route_answers"
+	explainMapRouteCache       = "route_cache"
 	explainMapServiceTable     = "service_table"
 	explainMapSessionBitmap    = "session_bitmap"
 	explainMapSessionIndex     = "session_index"
@@ -282,7 +282,7 @@ type explainMapSpecs struct {
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.MapSpec `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.MapSpec `ebpf:"reservation_table"`
-	RouteAnswers     *ebpf.MapSpec `ebpf:"route_answers"`
+	RouteCache       *ebpf.MapSpec `ebpf:"route_cache"`
 	ServiceTable     *ebpf.MapSpec `ebpf:"service_table"`
 	SessionBitmap    *ebpf.MapSpec `ebpf:"session_bitmap"`
 	SessionIndex     *ebpf.MapSpec `ebpf:"session_index"`
@@ -387,7 +387,7 @@ type explainMaps struct {
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.Map `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.Map `ebpf:"reservation_table"`
-	RouteAnswers     *ebpf.Map `ebpf:"route_answers"`
+	RouteCache       *ebpf.Map `ebpf:"route_cache"`
 	ServiceTable     *ebpf.Map `ebpf:"service_table"`
 	SessionBitmap    *ebpf.Map `ebpf:"session_bitmap"`
 	SessionIndex     *ebpf.Map `ebpf:"session_index"`
@@ -466,7 +466,7 @@ func (m *explainMaps) Close() error {
 		m.ReservationIndex,
 		m.ReservationQueue,
 		m.ReservationTable,
-		m.RouteAnswers,
+		m.RouteCache,
 		m.ServiceTable,
 		m.SessionBitmap,
 		m.SessionIndex,

@@ -71,7 +71,7 @@ const (
 	explainTCXMapReservationIndex = "reservation_index"
 	explainTCXMapReservationQueue = "reservation_queue"
 	explainTCXMapReservationTable = "reservation_table"
-	explainTCXMapRouteAnswers     = "route_answers"
+	explainTCXMapRouteCache       = "route_cache"
 	explainTCXMapServiceTable     = "service_table"
 	explainTCXMapSessionBitmap    = "session_bitmap"
 	explainTCXMapSessionIndex     = "session_index"
@@ -196,7 +196,7 @@ type explainTCXMapSpecs struct {
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.MapSpec `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.MapSpec `ebpf:"reservation_table"`
-	RouteAnswers     *ebpf.MapSpec `ebpf:"route_answers"`
+	RouteCache       *ebpf.MapSpec `ebpf:"route_cache"`
 	ServiceTable     *ebpf.MapSpec `ebpf:"service_table"`
 	SessionBitmap    *ebpf.MapSpec `ebpf:"session_bitmap"`
 	SessionIndex     *ebpf.MapSpec `ebpf:"session_index"`
@@ -293,7 +293,7 @@ type explainTCXMaps struct {
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.Map `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.Map `ebpf:"reservation_table"`
-	RouteAnswers     *ebpf.Map `ebpf:"route_answers"`
+	RouteCache       *ebpf.Map `ebpf:"route_cache"`
 	ServiceTable     *ebpf.Map `ebpf:"service_table"`
 	SessionBitmap    *ebpf.Map `ebpf:"session_bitmap"`
 	SessionIndex     *ebpf.Map `ebpf:"session_index"`
@@ -364,7 +364,7 @@ func (m *explainTCXMaps) Close() error {
 		m.ReservationIndex,
 		m.ReservationQueue,
 		m.ReservationTable,
-		m.RouteAnswers,
+		m.RouteCache,
 		m.ServiceTable,
 		m.SessionBitmap,
 		m.SessionIndex,

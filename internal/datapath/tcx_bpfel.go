@@ -70,7 +70,7 @@ const (
 	tcxMapReservationIndex = "reservation_index"
 	tcxMapReservationQueue = "reservation_queue"
 	tcxMapReservationTable = "reservation_table"
-	tcxMapRouteAnswers     = "route_answers"
+	tcxMapRouteCache       = "route_cache"
 	tcxMapServiceTable     = "service_table"
 	tcxMapSessionBitmap    = "session_bitmap"
 	tcxMapSessionIndex     = "session_index"
@@ -203,7 +203,7 @@ type tcxMapSpecs struct {
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.MapSpec `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.MapSpec `ebpf:"reservation_table"`
-	RouteAnswers     *ebpf.MapSpec `ebpf:"route_answers"`
+	RouteCache       *ebpf.MapSpec `ebpf:"route_cache"`
 	ServiceTable     *ebpf.MapSpec `ebpf:"service_table"`
 	SessionBitmap    *ebpf.MapSpec `ebpf:"session_bitmap"`
 	SessionIndex     *ebpf.MapSpec `ebpf:"session_index"`
@@ -298,7 +298,7 @@ type tcxMaps struct {
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
 	ReservationQueue *ebpf.Map `ebpf:"reservation_queue"`
 	ReservationTable *ebpf.Map `ebpf:"reservation_table"`
-	RouteAnswers     *ebpf.Map `ebpf:"route_answers"`
+	RouteCache       *ebpf.Map `ebpf:"route_cache"`
 	ServiceTable     *ebpf.Map `ebpf:"service_table"`
 	SessionBitmap    *ebpf.Map `ebpf:"session_bitmap"`
 	SessionIndex     *ebpf.Map `ebpf:"session_index"`
@@ -367,7 +367,7 @@ func (m *tcxMaps) Close() error {
 		m.ReservationIndex,
 		m.ReservationQueue,
 		m.ReservationTable,
-		m.RouteAnswers,
+		m.RouteCache,
 		m.ServiceTable,
 		m.SessionBitmap,
 		m.SessionIndex,
