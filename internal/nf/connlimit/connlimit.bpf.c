@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The function "connlimit": each source may have so many connections open. A source has a record with a slot for each
- * connection, which is there from the packet that opens it to the first FIN or RST, or until none of its packets has come
- * for the idle time. Records stand in buckets of two; one without connections gives way. Where neither does, the function
- * cannot say.
+ * connection, which counts until some tick: a short time on while the source may not be who it says, the idle time on
+ * once both ends have spoken. Records stand in buckets of eight; one without open connections gives way. Where none
+ * does, the function cannot say.
  */
 
 //go:build ignore
@@ -16,25 +16,40 @@
 
 enum connlimit_limit {
 	CONNLIMIT_MOST = 64, /* connections of a source */
-	CONNLIMIT_WAYS = 2,
+	CONNLIMIT_WAYS = 8,
 	CONNLIMIT_TICK = 27, /* bits of a clock in ns: 134 ms */
+};
+
+/* What is known of a connection: the two lowest bits of its slot's flow. */
+enum connlimit_state {
+	CONNLIMIT_OPENING,  /* somebody began it */
+	CONNLIMIT_ANSWERED, /* of TCP: the other end answered, as it does whoever sent the SYN */
+	CONNLIMIT_OPEN,	    /* the source answered that; of others, the other end answered */
+	CONNLIMIT_ENDING,   /* it was open, and the source says that it ends it */
+	CONNLIMIT_STATE = 3,
 };
 
 struct connlimit_settings {
 	__u64 seed;
 	__u32 most;    /* connections of a source, up to CONNLIMIT_MOST */
-	__u32 idle;    /* ticks */
+	__u32 idle;    /* ticks that one counts which is open */
+	__u32 brief;   /* and any other */
 	__u32 buckets; /* a power of two */
-	__u32 pad;
 };
 
-struct connlimit_source {
-	__u64 who;		    /* 0: nobody's */
-	__u64 slot[CONNLIMIT_MOST]; /* the hash of a flow << 32 | the tick of its last packet; 0: free */
+struct connlimit_slot {
+	__u32 flow;  /* a hash of it, and what is known of it; 0: none */
+	__u32 until; /* the tick from which on it does not count, unless packets come */
 };
 
+/* Packets that change nothing read it without the lock. */
 struct connlimit_bucket {
-	struct connlimit_source way[CONNLIMIT_WAYS];
+	__u64 who[CONNLIMIT_WAYS];  /* whose record it is; 0: nobody's */
+	__u32 kept[CONNLIMIT_WAYS]; /* the tick from which on others may have it */
+	__u8 open[CONNLIMIT_WAYS];  /* slots that are CONNLIMIT_OPEN */
+	struct bpf_spin_lock lock;
+	__u32 pad;
+	struct connlimit_slot slot[CONNLIMIT_WAYS][CONNLIMIT_MOST];
 };
 
 struct {
@@ -52,104 +67,193 @@ struct {
 	__uint(max_entries, 1);
 } connlimit_table SEC(".maps");
 
-static __always_inline bool connlimit_is_free(const struct connlimit_settings *settings, __u64 slot, __u32 now)
+/*
+ * A number that a loop has found, without what the verifier knows of it: else it follows what comes behind the loop for
+ * each that may be, a million instructions. any: what it does not know.
+ */
+static __always_inline __u64 connlimit_found(__u64 number, __u64 any)
 {
-	return !slot || (__s32)(now - (__u32)slot) > (__s32)settings->idle;
+	asm volatile("%0 += %1\n\t%0 -= %1" : "+r"(number) : "r"(any));
+	return number;
 }
 
-static __always_inline bool connlimit_is_idle(const struct connlimit_settings *settings,
-					      const struct connlimit_source *source, __u32 now)
+/* The way of a source's record; CONNLIMIT_WAYS: it has none. */
+static __always_inline __u64 connlimit_find(const struct connlimit_bucket *bucket, __u64 who)
 {
-	int i;
+	__u64 i;
 
-	for (i = 0; i < CONNLIMIT_MOST; i++)
-		if (!connlimit_is_free(settings, *(volatile __u64 *)&source->slot[i], now))
-			return false;
-	return true;
-}
-
-/* The record of the packet's source. One is taken where the packet opens a connection; 0: there is none. */
-static __always_inline struct connlimit_source *connlimit_find(const struct connlimit_settings *settings,
-							       const struct nf_packet *packet, __u32 now)
-{
-	__u64 who = mix_word(settings->seed, packet->source) | 1;
-	__u32 number = who >> 32 & (settings->buckets - 1);
-	struct connlimit_bucket *bucket = bpf_map_lookup_elem(&connlimit_table, &number);
-	int i;
-
-	if (!bucket)
-		return 0;
-#pragma unroll
 	for (i = 0; i < CONNLIMIT_WAYS; i++)
-		if (*(volatile __u64 *)&bucket->way[i].who == who)
-			return &bucket->way[i];
-	if (!packet->opens)
-		return 0;
-#pragma unroll
-	for (i = 0; i < CONNLIMIT_WAYS; i++) {
-		struct connlimit_source *source = &bucket->way[i];
-		__u64 old = *(volatile __u64 *)&source->who;
-
-		if (old && !connlimit_is_idle(settings, source, now))
-			continue;
-		if (packet->dry || __sync_val_compare_and_swap(&source->who, old, who) == old)
-			return source;
-	}
-	return 0;
+		if (bucket->who[i] == who)
+			break;
+	return connlimit_found(i, who);
 }
 
-/* Takes a free slot for the connection that a packet opens. */
-static __always_inline enum nf_verdict connlimit_open(const struct connlimit_settings *settings,
-						      struct connlimit_source *source, const struct nf_packet *packet,
-						      __u64 flow, __u32 now)
+/* The way that a new source may have: the one that was not kept for longest. CONNLIMIT_WAYS: all are kept. */
+static __always_inline __u64 connlimit_give_way(const struct connlimit_bucket *bucket, __u32 now)
 {
-	__u32 i;
+	__u64 i, way = CONNLIMIT_WAYS;
+	__s32 longest = -1;
 
-	for (i = 0; i < CONNLIMIT_MOST && i < settings->most; i++) {
-		__u64 old = *(volatile __u64 *)&source->slot[i];
+	for (i = 0; i < CONNLIMIT_WAYS; i++) {
+		__s32 since = now - bucket->kept[i];
 
-		if (!connlimit_is_free(settings, old, now))
-			continue;
-		if (packet->dry || __sync_val_compare_and_swap(&source->slot[i], old, flow | now) == old)
-			return NF_CONTINUE;
+		if (since > longest) {
+			longest = since;
+			way = i;
+		}
 	}
-	return NF_DROP;
+	return connlimit_found(way, now);
+}
+
+/* The number of a flow's slot; CONNLIMIT_MOST: it has none. */
+static __always_inline __u64 connlimit_of_flow(const struct connlimit_settings *settings,
+					       const struct connlimit_slot *slot, __u32 flow)
+{
+	__u64 i, number = CONNLIMIT_MOST;
+
+	for (i = 0; i < CONNLIMIT_MOST && i < settings->most; i++)
+		if ((slot[i].flow & ~CONNLIMIT_STATE) == flow) {
+			number = i;
+			break;
+		}
+	return connlimit_found(number, flow);
+}
+
+/* The number of a slot that does not count; CONNLIMIT_MOST: all do. */
+static __always_inline __u64 connlimit_free(const struct connlimit_settings *settings,
+					    const struct connlimit_slot *slot, __u32 now)
+{
+	__u64 i, number = CONNLIMIT_MOST;
+
+	for (i = 0; i < CONNLIMIT_MOST && i < settings->most; i++)
+		if ((__s32)(slot[i].until - now) <= 0) {
+			number = i;
+			break;
+		}
+	return connlimit_found(number, now);
+}
+
+/* The slot after a packet of its connection. */
+static __always_inline struct connlimit_slot connlimit_after(const struct connlimit_settings *settings,
+							     struct connlimit_slot slot, const struct nf_packet *packet,
+							     __u32 now)
+{
+	const __u8 fin = 0x01, syn = 0x02, rst = 0x04, ack = 0x10;
+	bool tcp = packet->protocol == IPPROTO_TCP, ends = tcp && (packet->tcp_flags & (fin | rst));
+	__u32 state = slot.flow & CONNLIMIT_STATE;
+
+	if (ends && packet->answers)
+		return (struct connlimit_slot){.flow = 0, .until = now};
+	if (ends && state == CONNLIMIT_OPEN)
+		state = CONNLIMIT_ENDING;
+	else if (packet->answers && state == CONNLIMIT_OPENING)
+		state = tcp ? CONNLIMIT_ANSWERED : CONNLIMIT_OPEN;
+	else if (!ends && !packet->answers && state != CONNLIMIT_OPENING && (packet->tcp_flags & (syn | ack)) == ack)
+		state = CONNLIMIT_OPEN;
+	slot.flow = (slot.flow & ~CONNLIMIT_STATE) | state;
+	slot.until = now + (state == CONNLIMIT_OPEN ? settings->idle : settings->brief);
+	return slot;
+}
+
+static __always_inline bool connlimit_is_open(const struct connlimit_slot *slot)
+{
+	return (slot->flow & CONNLIMIT_STATE) == CONNLIMIT_OPEN;
+}
+
+/* Under the bucket's lock. A record is kept while a connection of it is open. */
+static __always_inline void connlimit_put(struct connlimit_bucket *bucket, __u64 way, __u64 number,
+					  struct connlimit_slot slot, __u32 now)
+{
+	bucket->open[way] += connlimit_is_open(&slot) - connlimit_is_open(&bucket->slot[way][number]);
+	bucket->slot[way][number] = slot;
+	if (connlimit_is_open(&slot))
+		bucket->kept[way] = slot.until;
+	else if (!bucket->open[way])
+		bucket->kept[way] = now;
+}
+
+/* A packet that opens a connection, under the bucket's lock. */
+static __always_inline enum nf_verdict connlimit_open(const struct connlimit_settings *settings,
+						      struct connlimit_bucket *bucket, bool dry, __u64 who, __u32 flow,
+						      __u32 now)
+{
+	struct connlimit_slot slot = {.flow = flow | CONNLIMIT_OPENING, .until = now + settings->brief};
+	__u64 i, number, way = connlimit_find(bucket, who);
+
+	if (way >= CONNLIMIT_WAYS) {
+		way = connlimit_give_way(bucket, now);
+		if (way >= CONNLIMIT_WAYS)
+			return NF_FAIL;
+		if (dry)
+			return NF_CONTINUE;
+		bucket->who[way] = who;
+		bucket->open[way] = 0;
+		for (i = 0; i < CONNLIMIT_MOST; i++)
+			bucket->slot[way][i] = (struct connlimit_slot){.flow = 0, .until = now};
+	}
+	number = connlimit_of_flow(settings, bucket->slot[way], flow);
+	if (number >= CONNLIMIT_MOST)
+		number = connlimit_free(settings, bucket->slot[way], now);
+	if (number >= CONNLIMIT_MOST)
+		return NF_DROP;
+	if (!dry)
+		connlimit_put(bucket, way, number, slot, now);
+	return NF_CONTINUE;
+}
+
+/* Any other packet. */
+static __always_inline void connlimit_hear(const struct connlimit_settings *settings, struct connlimit_bucket *bucket,
+					   const struct nf_packet *packet, __u64 who, __u32 flow, __u32 now)
+{
+	__u64 number, way = connlimit_find(bucket, who);
+	struct connlimit_slot *slot, after;
+
+	if (way >= CONNLIMIT_WAYS)
+		return;
+	number = connlimit_of_flow(settings, bucket->slot[way], flow);
+	if (number >= CONNLIMIT_MOST)
+		return;
+	slot = &bucket->slot[way][number];
+	after = connlimit_after(settings, *slot, packet, now);
+	if (after.flow == slot->flow && after.until == slot->until)
+		return;
+	bpf_spin_lock(&bucket->lock);
+	if (bucket->who[way] == who && (slot->flow & ~CONNLIMIT_STATE) == flow)
+		connlimit_put(bucket, way, number, connlimit_after(settings, *slot, packet, now), now);
+	bpf_spin_unlock(&bucket->lock);
 }
 
 SEC("xdp")
 int nf_connlimit(struct xdp_md *ctx)
 {
-	const __u8 fin = 0x01, rst = 0x04;
-	const struct connlimit_settings *settings;
+	__u32 zero = 0, now = bpf_ktime_get_ns() >> CONNLIMIT_TICK, number, flow;
 	const struct nf_packet *packet = nf_packet();
-	__u32 zero = 0, now = bpf_ktime_get_ns() >> CONNLIMIT_TICK, i;
-	struct connlimit_source *source;
-	__u64 flow;
+	const struct connlimit_settings *settings;
+	struct connlimit_bucket *bucket;
+	enum nf_verdict said;
+	__u64 who, hash;
 
 	settings = bpf_map_lookup_elem(&connlimits, &zero);
 	if (!packet || !settings)
 		return NF_FAIL;
-	source = connlimit_find(settings, packet, now);
-	if (!source)
-		return packet->opens ? NF_FAIL : NF_CONTINUE;
-	flow = mix_word(settings->seed, (__u64)packet->source << 32 | packet->destination);
-	flow = mix_word(flow,
+	who = mix_word(settings->seed, packet->source) | 1;
+	number = who >> 32 & (settings->buckets - 1);
+	bucket = bpf_map_lookup_elem(&connlimit_table, &number);
+	if (!bucket)
+		return NF_FAIL;
+	hash = mix_word(settings->seed, (__u64)packet->source << 32 | packet->destination);
+	hash = mix_word(hash,
 			(__u64)packet->source_port << 32 | (__u64)packet->destination_port << 16 | packet->protocol);
-	flow = (flow | 1ULL << 63) >> 32 << 32;
-	for (i = 0; i < CONNLIMIT_MOST && i < settings->most; i++) {
-		volatile __u64 *slot = &source->slot[i];
-
-		if (*slot >> 32 << 32 != flow)
-			continue;
-		if (packet->dry)
-			return NF_CONTINUE;
-		if (packet->protocol == IPPROTO_TCP && (packet->tcp_flags & (fin | rst)))
-			*slot = 0;
-		else if ((__u32)*slot != now)
-			*slot = flow | now;
-		return NF_CONTINUE;
+	flow = (hash >> 32 | 1U << 31) & ~CONNLIMIT_STATE;
+	if (packet->opens) {
+		bpf_spin_lock(&bucket->lock);
+		said = connlimit_open(settings, bucket, packet->dry, who, flow, now);
+		bpf_spin_unlock(&bucket->lock);
+		return said;
 	}
-	return packet->opens ? connlimit_open(settings, source, packet, flow, now) : NF_CONTINUE;
+	if (!packet->dry)
+		connlimit_hear(settings, bucket, packet, who, flow, now);
+	return NF_CONTINUE;
 }
 
 /* For Go. */

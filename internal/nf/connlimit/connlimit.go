@@ -14,13 +14,16 @@ const (
 	most = int(connlimitConnlimitLimitCONNLIMIT_MOST)
 	ways = uint32(connlimitConnlimitLimitCONNLIMIT_WAYS)
 	tick = time.Duration(1) << connlimitConnlimitLimitCONNLIMIT_TICK
+	// brief is how long a connection counts that is not open, or that its source has
+	// ended: a host sends a SYN again after 1, 3 and 7 seconds.
+	brief = 10 * time.Second
 )
 
 // ConnLimit drops what opens a connection of a source that has Connections open.
 type ConnLimit struct {
 	Connections int           // of a source, 1 to 64
 	Idle        time.Duration // a connection without packets for so long is none
-	Entries     int           // sources that are remembered at once, 520 bytes each
+	Entries     int           // sources that are remembered at once, 526 bytes each
 }
 
 // SeesEveryPacket implements nf.Function: it hears of their ends.
@@ -44,7 +47,8 @@ func (l ConnLimit) Compile(c nf.Context) (p nf.Piece, err error) {
 	}
 	p.Kept = map[string]*ebpf.Map{connlimitMapConnlimitTable: sources}
 	settings, err := nf.ArrayOf(spec.Maps[connlimitMapConnlimits], []connlimitConnlimitSettings{{
-		Seed: c.States.Secret(), Most: uint32(l.Connections), Idle: uint32(l.Idle / tick), Buckets: l.buckets(),
+		Seed: c.States.Secret(), Most: uint32(l.Connections), Idle: uint32(l.Idle / tick),
+		Brief: uint32(min(l.Idle, brief) / tick), Buckets: l.buckets(),
 	}})
 	if err != nil {
 		return p, fmt.Errorf("make its settings: %w", err)

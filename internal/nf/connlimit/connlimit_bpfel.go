@@ -14,11 +14,19 @@ import (
 )
 
 type connlimitConnlimitBucket struct {
-	_   structs.HostLayout
-	Way [2]struct {
-		_    structs.HostLayout
-		Who  uint64
-		Slot [64]uint64
+	_    structs.HostLayout
+	Who  [8]uint64
+	Kept [8]uint32
+	Open [8]uint8
+	Lock struct {
+		_   structs.HostLayout
+		Val uint32
+	}
+	Pad  uint32
+	Slot [8][64]struct {
+		_     structs.HostLayout
+		Flow  uint32
+		Until uint32
 	}
 }
 
@@ -26,7 +34,7 @@ type connlimitConnlimitLimit uint32
 
 const (
 	connlimitConnlimitLimitCONNLIMIT_MOST connlimitConnlimitLimit = 64
-	connlimitConnlimitLimitCONNLIMIT_WAYS connlimitConnlimitLimit = 2
+	connlimitConnlimitLimitCONNLIMIT_WAYS connlimitConnlimitLimit = 8
 	connlimitConnlimitLimitCONNLIMIT_TICK connlimitConnlimitLimit = 27
 )
 
@@ -35,8 +43,8 @@ type connlimitConnlimitSettings struct {
 	Seed    uint64
 	Most    uint32
 	Idle    uint32
+	Brief   uint32
 	Buckets uint32
-	Pad     uint32
 }
 
 type connlimitNfCounters struct {
