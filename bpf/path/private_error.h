@@ -61,7 +61,7 @@ __noinline enum reason private_error_admit(ctx_t *ctx, const struct packet *pack
 /* The same when it may pass. Functions may have changed what it is about. */
 __noinline int private_error_send(ctx_t *ctx, const struct packet *packet, __u32 number)
 {
-	struct session *session = session_at(number);
+	struct session *session = dry_copy(session_at(number));
 	struct control *control = control_get();
 	struct quoted quoted = {};
 	struct next_hop *hop = 0;
@@ -94,7 +94,7 @@ static __always_inline int private_error(ctx_t *ctx, struct packet *packet)
 	int action;
 
 	reason = private_error_admit(ctx, packet, &number);
-	session = session_at(number);
+	session = dry_copy(session_at(number));
 	if (reason == REASON_NONE && session)
 		reason = session_judge(ctx, session, packet, DIRECTION_OUT, false);
 	if (reason != REASON_NONE || !session)

@@ -96,7 +96,7 @@ __noinline enum reason public_error_admit(ctx_t *ctx, const struct packet *packe
 /* The same when it may pass. Functions may have changed what it is about. */
 __noinline int public_error_send(ctx_t *ctx, const struct packet *packet, __u32 number)
 {
-	struct session *session = session_at(number);
+	struct session *session = dry_copy(session_at(number));
 	struct control *control = control_get();
 	struct quoted quoted = {};
 	struct next_hop *hop;
@@ -127,7 +127,7 @@ static __always_inline int public_error(ctx_t *ctx, struct packet *packet)
 	__u32 number = 0;
 
 	reason = public_error_admit(ctx, packet, &number);
-	session = session_at(number);
+	session = dry_copy(session_at(number));
 	if (reason == REASON_NONE && session)
 		reason = session_judge(ctx, session, packet, DIRECTION_IN, false);
 	if (reason != REASON_NONE || !session)

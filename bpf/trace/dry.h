@@ -55,7 +55,7 @@ static __always_inline struct session *dry_copy(struct session *session)
 {
 	struct session *copy = dry_record();
 
-	if (!copy)
+	if (!copy || !session)
 		return session;
 	*copy = *session;
 	copy->next_hop_in = 0;

@@ -13,6 +13,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/nf/dnat"
+	"github.com/realmgate/realmgate/internal/nf/mirror"
 )
 
 // dryWay is a packet whose way leads by a table that it changes when it is real.
@@ -36,19 +37,12 @@ func (g *gateway) dryOf(policy nf.Policy) *datapath.Dry {
 	})
 }
 
-// changed are the tables in which something is other than before. Where the kernel has sent something itself meanwhile, it
-// is done again; what a dry run changes, each does.
+// changed are the tables in which something is other than before.
 func (g *gateway) changed(do func()) (names []string) {
-	for range 5 {
-		before := g.contents()
-		do()
-		after := g.contents()
-		names = slices.DeleteFunc(slices.Collect(maps.Keys(before)), func(name string) bool { return before[name] == after[name] })
-		if len(names) == 0 {
-			break
-		}
-	}
-	return names
+	before := g.contents()
+	do()
+	after := g.contents()
+	return slices.DeleteFunc(slices.Collect(maps.Keys(before)), func(name string) bool { return before[name] == after[name] })
 }
 
 // goes wants a packet to change nothing dry, and then, real, what lies on its way.
@@ -155,4 +149,17 @@ func TestDryRunChangesNoTableOfIPv6(t *testing.T) {
 	} {
 		g.goes(dry, way)
 	}
+}
+
+// What is refused is answered, and that answer is of the session, too: a session that another generation judged is not
+// judged by a dry run, nor by the answer to it.
+func TestDryRunJudgesNoSessionByItsAnswer(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.Refuse = true }))
+	p := packets.NewIP(hostA, pool2, model.ESP, make([]byte, 40))
+	g.fromInside(inside(p))
+	policy := nf.Policy{Chains: []nf.Chain{{Name: "all", Rules: []nf.Rule{{}}, Steps: []nf.Step{{Name: "all/mirror", Number: 2, Function: mirror.Mirror{}}}}}}
+	g.in(func() error { return g.enforce(policy) })
+	dry := g.dryOf(policy)
+	g.goes(dry, dryWay{name: "an open session whose packet is refused", packet: p, want: "drop_no_binding", changes: "session_table"})
 }
