@@ -33,6 +33,7 @@ enum reason {
 	REASON_DROP_ETHERTYPE,
 	REASON_DROP_PROTOCOL,
 	REASON_DROP_ICMP_TYPE,
+	REASON_DROP_TCP_FLAGS, /* those that no sender sets */
 	REASON_DROP_SMALL_MTU, /* an ICMP error that asks for packets shorter than any link needs */
 	REASON_DROP_BAD_ADDRESS,
 	REASON_DROP_MULTICAST,

@@ -164,6 +164,14 @@ static __always_inline enum reason packet_parse_udp(ctx_t *ctx, struct packet *p
 	return REASON_NONE;
 }
 
+/* No sender sets these: two of SYN, FIN and RST, or no ACK without SYN or RST (RFC 9293 §3.10.7). */
+static __always_inline bool tcp_flags_are_bad(__u8 flags)
+{
+	__u8 control = flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
+
+	return control & (control - 1) || !(flags & (TCP_FLAG_ACK | TCP_FLAG_SYN | TCP_FLAG_RST));
+}
+
 static __always_inline enum reason packet_parse_tcp(ctx_t *ctx, struct packet *packet, void *l4, void *end,
 						    __u16 l4_length)
 {
@@ -176,6 +184,8 @@ static __always_inline enum reason packet_parse_tcp(ctx_t *ctx, struct packet *p
 	packet->tuple.source_port = tcp->source;
 	packet->tuple.destination_port = tcp->dest;
 	packet->tcp_flags = ((__u8 *)tcp)[13];
+	if (tcp_flags_are_bad(packet->tcp_flags))
+		return REASON_DROP_TCP_FLAGS;
 	packet->sequence = *(__u16 *)&tcp->seq;
 	packet->acknowledges = *(__u16 *)&tcp->ack_seq;
 	packet->wire_length = packet_wire_length(ctx, packet, tcp->doff * 4);

@@ -26,6 +26,7 @@ const (
 	ReasonDropEthertype        Reason = "drop_ethertype"
 	ReasonDropProtocol         Reason = "drop_protocol"
 	ReasonDropICMPType         Reason = "drop_icmp_type"
+	ReasonDropTcpFlags         Reason = "drop_tcp_flags"
 	ReasonDropSmallMTU         Reason = "drop_small_mtu"
 	ReasonDropBadAddress       Reason = "drop_bad_address"
 	ReasonDropMulticast        Reason = "drop_multicast"

@@ -100,6 +100,32 @@ func withOptions(octets []byte) func(*packets.Packet) {
 	return func(p *packets.Packet) { p.IPv4.Options = octets }
 }
 
+// Flags that no sender of TCP sets say nothing of a connection (RFC 9293 section 3.10.7): they are for probing.
+func TestFlagsThatNoSenderSets(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	out := g.connected(inA, web)
+	for flags := range packets.URG << 1 {
+		p := tcp(inA, web, flags)
+		r := g.put(p)
+		if tcpFlags[flags&^packets.PSH] {
+			g.leaves(r, tcp(out, web, flags))
+			continue
+		}
+		if r.reason != "drop_tcp_flags" {
+			t.Errorf("%06b: %v, %s, want drop_tcp_flags", flags, r.action, r.reason)
+		}
+	}
+}
+
+// Whatever PSH says. Netfilter takes the same but URG with RST, and with SYN and ACK (nf_conntrack_proto_tcp.c).
+var tcpFlags = map[packets.Flags]bool{
+	packets.SYN: true, packets.SYN | packets.URG: true, packets.SYN | packets.ACK: true, packets.RST: true, packets.RST | packets.URG: true,
+	packets.SYN | packets.ACK | packets.URG: true,
+	packets.RST | packets.ACK:               true, packets.RST | packets.ACK | packets.URG: true, packets.FIN | packets.ACK: true, packets.FIN | packets.ACK | packets.URG: true,
+	packets.ACK: true, packets.ACK | packets.URG: true,
+}
+
 // A sender does not choose the way (RFC 7126 §4.3 and §4.4); what else stands
 // among the options is none of our business.
 func TestSourceRoutes(t *testing.T) {

@@ -38,7 +38,7 @@ func TestProof(t *testing.T) {
 		"the number behind":                       {[]step{shaken, {flags: packets.ACK, number: isn + 2, reason: "drop_claim_unproved"}}, false},
 		"a wrong one, then the right one":         {[]step{shaken, {flags: packets.ACK, number: 7, reason: "drop_claim_unproved"}, {flags: packets.ACK, number: isn + 1}}, true},
 		"before the host has said anything":       {[]step{{flags: packets.ACK, number: 0, reason: "drop_claim_unproved"}}, false},
-		"no acknowledgement":                      {[]step{shaken, {flags: packets.PSH, number: isn + 1, reason: "drop_claim_unproved"}}, false},
+		"no acknowledgement":                      {[]step{shaken, {flags: packets.PSH, number: isn + 1, reason: "drop_tcp_flags"}}, false},
 		"an RST, which the host may judge":        {[]step{shaken, {flags: packets.RST | packets.ACK, number: isn + 1}}, false},
 		"SYN and ACK again":                       {[]step{shaken, shaken, {flags: packets.ACK, number: isn + 1}}, true},
 		"the client's SYN again, and SYN and ACK": {[]step{shaken, {flags: packets.SYN}, shaken, {flags: packets.ACK, number: isn + 1}}, true},
