@@ -174,7 +174,7 @@ func TestRSTToAHost(t *testing.T) {
 	g := newGateway(t)
 	p := segment(service, client, synAck, hostISN, clientISN+1)
 	g.reset(g.put(p), p, "drop_not_syn")
-	for _, flags := range []packets.Flags{packets.ACK, packets.RST, packets.FIN | packets.ACK, synAck | packets.RST} {
+	for _, flags := range []packets.Flags{packets.ACK, packets.RST, packets.FIN | packets.ACK, packets.RST | packets.ACK} {
 		g.dropped(g.put(tcp(service, client, flags)), "drop_not_syn")
 	}
 }

@@ -55,8 +55,11 @@ func TestClaimNeedsAPureSYN(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	r := g.lend(pool1, 80, service, nil)
-	for _, flags := range []packets.Flags{0, packets.ACK, synAck, packets.SYN | packets.FIN, packets.SYN | packets.RST, packets.FIN, packets.RST} {
+	for _, flags := range []packets.Flags{packets.ACK, synAck, packets.FIN | packets.ACK, packets.RST, packets.RST | packets.ACK} {
 		g.dropped(g.put(tcp(client, lent, flags)), "drop_not_syn")
+	}
+	for _, flags := range []packets.Flags{0, packets.SYN | packets.FIN, packets.SYN | packets.RST, packets.FIN} {
+		g.dropped(g.put(tcp(client, lent, flags)), "drop_tcp_flags")
 	}
 	g.dropped(g.put(udp(client, lent)), "drop_no_binding")
 	g.dropped(g.put(tcp(client, endpoint(pool1, 81), packets.SYN)), "drop_no_binding")
