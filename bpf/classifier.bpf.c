@@ -54,7 +54,7 @@ struct exported {
 	enum nf_stage stage;
 	enum nf_honeypot honeypot;
 	enum nf_changed changed;
-	enum judged judged;
+	enum policy_flag policy_flag;
 	enum trace_kind trace_kind;
 	enum trace_limit trace_limit;
 	struct trace trace;

@@ -45,7 +45,7 @@ struct flow {
 	__u16 outbound;	   /* the slot of its host's outbound address */
 	struct homes homes;
 	__u32 mapping;
-	__u32 judged;
+	__u32 policy;
 	__u32 name;
 	__u32 binding; /* its slot, for ORIGIN_POOL */
 	__u32 number;  /* and its number */
@@ -113,7 +113,7 @@ static __always_inline void session_fill(struct session *session, const struct f
 	session->external_port = flow->external_port;
 	session->protocol = flow->protocol;
 	session->origin = flow->origin;
-	session->judged = flow->judged;
+	session->policy = flow->policy;
 	session->life.as.stamp = tick;
 	session->life.as.tcp = TCP_NONE;
 	if (flow->protocol == IPPROTO_TCP)

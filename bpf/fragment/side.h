@@ -11,7 +11,7 @@
 static __always_inline enum reason later_judge(ctx_t *ctx, struct packet *packet, struct session *session,
 					       enum direction direction)
 {
-	if (session->judged != judged_by(packet->generation)) {
+	if (session->policy != policy_epoch(packet->generation)) {
 		enum reason reason = session_judge(ctx, session, packet, direction, false);
 
 		if (reason != REASON_NONE)

@@ -29,15 +29,15 @@ enum program {
 #define CHAINS	   (1 << CHAIN_BITS) /* programs of two generations' chains; number 0 is none */
 
 /*
- * By whom a session was judged, chain.h, has a program's number in its low bits. The functions of such a program wait
- * for the first bytes of the flow; JUDGED_SPOKE, in what a program says, is that it has judged them and no other follows.
+ * The policy word of a session, chain.h, has a program's number in its low bits. The functions of such a program wait
+ * for the first bytes of the flow; POLICY_PAYLOAD_DONE, in what a program says, is that it has checked them and no other follows.
  */
-#define JUDGED_BITS (CHAIN_BITS + 1)
-#define JUDGED_MASK ((1 << JUDGED_BITS) - 1)
+#define POLICY_BITS (CHAIN_BITS + 1)
+#define POLICY_MASK ((1 << POLICY_BITS) - 1)
 
-enum judged {
-	JUDGED_WAITS = CHAINS,
-	JUDGED_SPOKE = 1 << JUDGED_BITS,
+enum policy_flag {
+	POLICY_AWAITS_PAYLOAD = CHAINS,
+	POLICY_PAYLOAD_DONE = 1 << POLICY_BITS,
 };
 
 /* What judges flows of a direction, beside the programs of chains. */

@@ -227,7 +227,7 @@ struct session {
 	__u16 external_port;
 	__u8 protocol;
 	__u8 origin;
-	__u32 judged; /* by whom, chain.h */
+	__u32 policy; /* generation and program that checked it, chain.h */
 	union life life;
 	__u16 address_delta; /* checksum difference private → external, address alone */
 	__u16 l4_delta;	     /* the same for the L4 checksum */

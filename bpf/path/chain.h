@@ -32,13 +32,13 @@ __noinline enum reason service_judge(__u32 private_address, __u16 private_port, 
 }
 
 /*
- * By whom a session was judged: the low bits of the generation, whether first bytes of its flow are still waited for,
- * and the program that judges its every packet, if there is one. The fast path compares it with the generation alone.
- * What has slept through 2^20 generations would be taken for judged; no session waits as long.
+ * What checked a session last: the low bits of the generation, whether first bytes of its flow are still waited for,
+ * and the program that its every packet meets, if there is one. The fast path compares it with the generation alone.
+ * What has slept through 2^20 generations would be taken for checked; no session waits as long.
  */
-static __always_inline __u32 judged_by(__u32 generation)
+static __always_inline __u32 policy_epoch(__u32 generation)
 {
-	return generation << JUDGED_BITS;
+	return generation << POLICY_BITS;
 }
 
 /* What functions see of a packet: the first of its flow, until the asker says more. */
@@ -82,13 +82,13 @@ static __always_inline void chain_describe_origin(struct nf_packet *nf, __u8 ori
 		nf->public_port = external_port;
 }
 
-/* The packet is of an open session, which judged says by whom it was judged before. */
-static __always_inline void chain_describe_open(struct nf_packet *nf, bool answers, __u32 judged)
+/* The packet is of an open session, whose policy says what checked it before. */
+static __always_inline void chain_describe_open(struct nf_packet *nf, bool answers, __u32 policy)
 {
 	nf->opens = false;
 	nf->answers = answers;
 	/* What a flow began with while no function waited for it is past. */
-	nf->spoke = judged & JUDGED_WAITS ? NF_SILENT : NF_HAS_SPOKEN;
+	nf->spoke = policy & POLICY_AWAITS_PAYLOAD ? NF_SILENT : NF_HAS_SPOKEN;
 }
 
 /* What judges flows of the direction in this generation. */
@@ -187,10 +187,10 @@ static __always_inline enum reason chain_ask(ctx_t *ctx, struct packet *packet, 
 	return nf->changed ? chain_changed(ctx, packet) : REASON_NONE;
 }
 
-/* By whom a flow was judged that chains let pass. */
-static __always_inline __u32 chain_judged(const struct packet *packet, const struct nf_packet *nf)
+/* The policy word of a flow that chains let pass. */
+static __always_inline __u32 chain_policy(const struct packet *packet, const struct nf_packet *nf)
 {
-	return judged_by(packet->generation) | (nf->packets & JUDGED_MASK);
+	return policy_epoch(packet->generation) | (nf->packets & POLICY_MASK);
 }
 
 /* The private port that a chain said. */
@@ -224,7 +224,7 @@ __noinline enum reason chain_judge(ctx_t *ctx, struct packet *packet, struct flo
 		return REASON_DROP_INTERNAL;
 	out = session_is_outbound(flow->origin);
 	entry = chain_entry(packet, out);
-	flow->judged = judged_by(packet->generation);
+	flow->policy = policy_epoch(packet->generation);
 	if (entry == ENTRY_NONE) {
 		trace_step(TRACE_ASK, NF_FLOW, 0, 0, 0);
 		return REASON_NONE;
@@ -237,7 +237,7 @@ __noinline enum reason chain_judge(ctx_t *ctx, struct packet *packet, struct flo
 	chain_describe(nf, packet, &tuple, out, NF_FLOW, entry == ENTRY_CLASSIFIER ? 0 : entry);
 	chain_describe_origin(nf, flow->origin, flow->external_port);
 	reason = chain_ask(ctx, packet, nf);
-	flow->judged = chain_judged(packet, nf);
+	flow->policy = chain_policy(packet, nf);
 	return chain_honeypot(nf, packet, reason);
 }
 

@@ -9,9 +9,9 @@
 #include "../nat/own.h"
 
 /* Whether the flow itself was judged by the generation, so that no more than one packet of it is. */
-static __always_inline bool session_is_judged(const struct session *session, __u32 generation)
+static __always_inline bool session_is_checked(const struct session *session, __u32 generation)
 {
-	return (*(volatile __u32 *)&session->judged ^ judged_by(generation)) <= JUDGED_MASK;
+	return (*(volatile __u32 *)&session->policy ^ policy_epoch(generation)) <= POLICY_MASK;
 }
 
 /* What comes before the chains, for an open flow. */
@@ -68,18 +68,18 @@ __noinline enum reason session_judge(ctx_t *ctx, struct session *session, struct
 {
 	struct nf_packet *nf = nf_packet();
 	enum nf_stage stage = NF_PACKET;
-	__u32 judged, program;
+	__u32 policy, program;
 	enum reason reason;
 	bool out;
 
 	if (!session || !packet || !nf)
 		return REASON_DROP_INTERNAL;
-	judged = *(volatile __u32 *)&session->judged;
-	program = judged ^ judged_by(packet->generation);
+	policy = *(volatile __u32 *)&session->policy;
+	program = policy ^ policy_epoch(packet->generation);
 	if (!program && !anew)
 		return REASON_NONE;
 	out = session_is_outbound(session->origin);
-	if (program > JUDGED_MASK || anew) {
+	if (program > POLICY_MASK || anew) {
 		reason = session_stays(session, packet);
 		if (reason != REASON_NONE)
 			return reason;
@@ -87,14 +87,14 @@ __noinline enum reason session_judge(ctx_t *ctx, struct session *session, struct
 		program = stage == NF_STATIC ? ENTRY_CLASSIFIER : chain_entry(packet, out);
 		if (program == ENTRY_NONE) {
 			trace_step(TRACE_ASK, NF_FLOW, 0, 0, 0);
-			session->judged = judged_by(packet->generation);
+			session->policy = policy_epoch(packet->generation);
 			return REASON_NONE;
 		}
 	}
 	if (!session_describe(session, packet, stage, program))
 		return REASON_DROP_INTERNAL;
 	if (!anew)
-		chain_describe_open(nf, out != (direction == DIRECTION_OUT), judged);
+		chain_describe_open(nf, out != (direction == DIRECTION_OUT), policy);
 	reason = chain_ask(ctx, packet, nf);
 	if (reason != REASON_NONE)
 		return reason;
@@ -102,7 +102,7 @@ __noinline enum reason session_judge(ctx_t *ctx, struct session *session, struct
 	    (nf->to_address != session->private_address || chain_port(nf) != session->private_port))
 		return REASON_DROP_SERVICE_CLOSED;
 	if (stage != NF_PACKET || nf->packets)
-		session->judged = chain_judged(packet, nf);
+		session->policy = chain_policy(packet, nf);
 	return REASON_NONE;
 }
 
@@ -120,7 +120,7 @@ static __always_inline enum reason forward_judge(ctx_t *ctx, struct packet *pack
 
 	if (__builtin_expect(packet->link_broadcast, 0))
 		return REASON_DROP_LINK_BROADCAST;
-	if (__builtin_expect(session->judged == judged_by(packet->generation) && !anew, 1))
+	if (__builtin_expect(session->policy == policy_epoch(packet->generation) && !anew, 1))
 		return REASON_NONE;
 	return session_judge(ctx, session, packet, direction, anew);
 }
@@ -129,7 +129,7 @@ static __always_inline enum reason forward_judge(ctx_t *ctx, struct packet *pack
 static __always_inline int forward_refuse(ctx_t *ctx, const struct packet *packet, const struct session *session,
 					  enum reason reason)
 {
-	if (session_is_judged(session, packet->generation) && !session_begins_anew(session, packet))
+	if (session_is_checked(session, packet->generation) && !session_begins_anew(session, packet))
 		return verdict(ctx, packet, reason, SIDE_PRIVATE);
 	return chain_refuse(ctx, packet, reason);
 }

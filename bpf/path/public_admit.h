@@ -72,7 +72,7 @@ __noinline enum reason static_judge(ctx_t *ctx, struct packet *packet, struct fl
 	flow->origin = ORIGIN_STATIC;
 	flow->private_address = nf->to_address;
 	flow->private_port = chain_port(nf);
-	flow->judged = chain_judged(packet, nf);
+	flow->policy = chain_policy(packet, nf);
 	flow_comes_in(flow, packet);
 	if (source_is_spoofed(ctx, packet, SIDE_PUBLIC))
 		return REASON_DROP_SPOOFED_SOURCE;

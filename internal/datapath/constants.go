@@ -17,6 +17,6 @@ const (
 	noSlot         = 255     // NO_SLOT
 	MaxExcepts     = 64      // EXCEPTS
 	chainNumbers   = 2048    // CHAINS
-	judgedBits     = 12      // JUDGED_BITS
+	policyBits     = 12      // POLICY_BITS
 	MostCounts     = 512     // NF_COUNTS
 )

@@ -365,7 +365,7 @@ type egressSession struct {
 	ExternalPort    uint16
 	Protocol        uint8
 	Origin          uint8
-	Judged          uint32
+	Policy          uint32
 	Life            struct {
 		_  structs.HostLayout
 		As struct {

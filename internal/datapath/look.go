@@ -110,8 +110,8 @@ func (d *lookup) KnownTo(binding uint64, client netip.Addr, protocol model.Proto
 	return sessions, known, err
 }
 
-// JudgedNow reports whether the generation in force has judged the session.
-func (d *lookup) JudgedNow(s Session) (bool, error) {
+// CheckedNow reports whether the generation in force has checked the session.
+func (d *lookup) CheckedNow(s Session) (bool, error) {
 	generation, err := d.Generation()
-	return s.Generation == generation<<judgedBits>>judgedBits, err
+	return s.Generation == generation<<policyBits>>policyBits, err
 }

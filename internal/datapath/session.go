@@ -100,7 +100,7 @@ func sessionOf(s *bpfSession, tick uint32) Session {
 		External: netip.AddrPortFrom(addressOf(s.ExternalAddress), swap(s.ExternalPort)),
 		Remote:   netip.AddrPortFrom(addressOf(s.RemoteAddress), swap(s.RemotePort)),
 		State:    tcpStates[int(s.Life.As.Tcp)%len(tcpStates)], Origin: origins[int(s.Origin)%len(origins)],
-		Hairpin: s.Marks.As.Flags&1 != 0, Generation: s.Judged >> judgedBits,
+		Hairpin: s.Marks.As.Flags&1 != 0, Generation: s.Policy >> policyBits,
 		Age: since(tick, s.Opened), Idle: since(tick, s.Life.As.Stamp), version: s.Life.As.Version,
 	}
 }

@@ -139,7 +139,7 @@ func (t *telling) sessions() {
 		return
 	}
 	why := "is judged again at its next packet"
-	if judged, err := t.Data.JudgedNow(last); judged && err == nil {
+	if checked, err := t.Data.CheckedNow(last); checked && err == nil {
 		why = "is judged by the policy in force"
 	}
 	t.step("session", "open", "%d; the latest %s, %s old, %s", count, last.State, last.Age.Round(time.Second), why)

@@ -37,7 +37,7 @@ type State struct {
 type Data interface {
 	Interfaces() []datapath.Interface
 	Sessions(visit func(datapath.Session)) error
-	JudgedNow(datapath.Session) (bool, error)
+	CheckedNow(datapath.Session) (bool, error)
 	Reason(number uint32) model.Reason
 }
 

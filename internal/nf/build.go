@@ -131,8 +131,8 @@ func (b *builder) packets(asked []*Step) (further, error) {
 		return further{after, after}, err
 	}
 	// Until then the same program, which is told by 0; then the other, or none.
-	waiting, err := b.every(asked, further{0, uint32(classifierJudgedJUDGED_SPOKE) | after})
-	return further{uint32(classifierJudgedJUDGED_WAITS) | waiting, after}, err
+	waiting, err := b.every(asked, further{0, uint32(classifierPolicyFlagPOLICY_PAYLOAD_DONE) | after})
+	return further{uint32(classifierPolicyFlagPOLICY_AWAITS_PAYLOAD) | waiting, after}, err
 }
 
 // every returns the number of the program that asks functions about every packet, 0

@@ -20,13 +20,6 @@ const (
 	classifierEntryENTRY_CLASSIFIER classifierEntry = 2048
 )
 
-type classifierJudged uint32
-
-const (
-	classifierJudgedJUDGED_WAITS classifierJudged = 2048
-	classifierJudgedJUDGED_SPOKE classifierJudged = 4096
-)
-
 type classifierNfChanged uint32
 
 const (
@@ -118,6 +111,13 @@ const (
 	classifierNfVerdictNF_TO_USER  classifierNfVerdict = 3
 	classifierNfVerdictNF_FAIL     classifierNfVerdict = 4
 	classifierNfVerdictNF_JUMP     classifierNfVerdict = 16
+)
+
+type classifierPolicyFlag uint32
+
+const (
+	classifierPolicyFlagPOLICY_AWAITS_PAYLOAD classifierPolicyFlag = 2048
+	classifierPolicyFlagPOLICY_PAYLOAD_DONE   classifierPolicyFlag = 4096
 )
 
 type classifierRulesCell struct {
