@@ -51,7 +51,7 @@ struct exported {
 	struct rules_more_cell more;
 	struct rules_rule_cell rules;
 	enum entry entry;
-	enum nf_stage stage;
+	enum nf_hook hook;
 	enum nf_honeypot honeypot;
 	enum nf_changed changed;
 	enum policy_flag policy_flag;

@@ -31,7 +31,7 @@ int explain_hairpin(ctx_t *ctx)
 struct exported {
 	enum trace_kind kind;
 	enum trace_limit limit;
-	enum nf_stage stage;
+	enum nf_hook hook;
 	enum nf_verdict verdict;
 };
 const struct exported *exported __attribute__((unused));

@@ -66,7 +66,7 @@ static __always_inline void input_describe(struct nf_packet *nf, const struct pa
 		flow.source_port = packet->tuple.destination_port;
 		flow.destination_port = packet->tuple.source_port;
 	}
-	chain_describe(nf, packet, &flow, !inward, NF_INPUT, settings->input);
+	chain_describe(nf, packet, &flow, !inward, NF_HOOK_INPUT, settings->input);
 	if (!inward)
 		chain_describe_open(nf, true, 0);
 	nf->ports = input_ports(packet, settings);

@@ -11,16 +11,16 @@
 	__u32 to_address; /* a private host's, where the flow goes; 0: none was said */                               \
 	__u16 to_port;	  /* 0: the flow's own */                                                                     \
 	__u8 changed;	  /* enum nf_changed */                                                                       \
-	__u8 stage;	  /* enum nf_stage */                                                                         \
+	__u8 hook;	  /* enum nf_hook */                                                                          \
 	__u32 function;	  /* the one that decided, 0 where none did */                                                \
 	__u32 verdict;                                                                                                \
 	__u32 generation;                                                                                             \
-	__u32 asked;	  /* the program that is asked, 0 for the classifier */                                       \
-	__u32 packets;	  /* the program that the flow's further packets are to be judged by, 0 for none */           \
-	__u8 remote;	  /* enum remote_mark: what the function "allowlist" found */                                 \
-	__u8 ports;	  /* enum port_mark: what the function "ports" found */                                       \
-	__u8 honeypot;	  /* enum nf_honeypot */                                                                      \
-	__u8 spoke;	  /* enum nf_spoke */                                                                         \
+	__u32 program;	      /* of the chain that is asked, 0 for the classifier */                                  \
+	__u32 packet_program; /* that checks the flow's further packets, 0 for none */                                \
+	__u8 remote;	      /* enum remote_mark: what the function "allowlist" found */                             \
+	__u8 ports;	      /* enum port_mark: what the function "ports" found */                                   \
+	__u8 honeypot;	      /* enum nf_honeypot */                                                                  \
+	__u8 payload;	      /* enum nf_payload */                                                                   \
 	__u32 at_address; /* where an open flow goes by now, by a chain's word (multipath); 0: it goes nowhere yet */ \
 	__u16 at_port;                                                                                                \
 	__u16 public_port; /* that the flow came to: of a name's service it may be another than destination_port */
@@ -36,12 +36,12 @@ enum nf_changed {
 	NF_BROKEN,	   /* one changed what it said that it would not: the packet is dropped */
 };
 
-/* What the functions that are asked have to say. */
-enum nf_stage {
-	NF_FLOW = 1, /* whether the flow may pass: all of the chain */
-	NF_PACKET,   /* whether a packet of it may: those that see every packet */
-	NF_STATIC,   /* whether it may, and where to (dnat): all of the chain; destination is as it came */
-	NF_INPUT,    /* whether a packet may that is for the gateway itself, or for nobody: the protection alone */
+/* Where functions are asked, and what they have to say. */
+enum nf_hook {
+	NF_HOOK_FLOW = 1, /* whether the flow may pass: all of the chain */
+	NF_HOOK_PACKET,	  /* whether a packet of it may: those that see every packet */
+	NF_HOOK_DNAT,	  /* whether it may, and where to (dnat): all of the chain; destination is as it came */
+	NF_HOOK_INPUT,	  /* whether a packet may that is for the gateway itself, or for nobody: the protection alone */
 };
 
 /* What the honeypot has to do with a packet. */
@@ -51,11 +51,11 @@ enum nf_honeypot {
 	NF_HONEYPOT_HIT,
 };
 
-/* Whether the flow's first bytes have come: what only functions want to know that judge these. */
-enum nf_spoke {
-	NF_SILENT,
-	NF_SPEAKS,     /* with this packet */
-	NF_HAS_SPOKEN, /* before, or nobody waited for it: it is not judged any more */
+/* Whether the first bytes of the flow's payload have come: what only functions want to know that judge these. */
+enum nf_payload {
+	NF_PAYLOAD_NONE,
+	NF_PAYLOAD_FIRST, /* with this packet */
+	NF_PAYLOAD_DONE,  /* before, or nobody waited for it: it is not checked any more */
 };
 
 /* What a function of a chain did. Its number stays the same as long as chain and function have their names. */

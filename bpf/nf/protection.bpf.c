@@ -48,7 +48,7 @@ int nf_ports(struct xdp_md *ctx)
 	if (!packet)
 		return NF_DROP;
 	marks = port_marks_of(packet->protocol, packet->public_port);
-	if (packet->stage == NF_INPUT && packet->answers)
+	if (packet->hook == NF_HOOK_INPUT && packet->answers)
 		marks = (marks & ~PORT_HONEYPOT) |
 			(port_marks_of(packet->protocol, packet->source_port) & PORT_HONEYPOT);
 	packet->ports |= marks;
@@ -65,7 +65,7 @@ int nf_honeypot(struct xdp_md *ctx)
 	if ((packet->remote & REMOTE_ALLOWED) || (packet->ports & (PORT_HONEYPOT | PORT_IGNORED)) != PORT_HONEYPOT ||
 	    packet->honeypot == NF_HONEYPOT_EXEMPT)
 		return NF_CONTINUE;
-	if (packet->stage == NF_INPUT && packet->protocol == IPPROTO_TCP && !(packet->tcp_flags & TCP_SYN)) {
+	if (packet->hook == NF_HOOK_INPUT && packet->protocol == IPPROTO_TCP && !(packet->tcp_flags & TCP_SYN)) {
 		packet->honeypot = NF_HONEYPOT_HIT; /* the gateway looks whether it ends a handshake */
 		return NF_CONTINUE;
 	}

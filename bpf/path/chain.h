@@ -43,7 +43,7 @@ static __always_inline __u32 policy_epoch(__u32 generation)
 
 /* What functions see of a packet: the first of its flow, until the asker says more. */
 static __always_inline void chain_describe(struct nf_packet *nf, const struct packet *packet, const struct tuple *flow,
-					   bool out, enum nf_stage stage, __u32 program)
+					   bool out, enum nf_hook hook, __u32 program)
 {
 	nf->source = flow->source;
 	nf->destination = flow->destination;
@@ -55,22 +55,22 @@ static __always_inline void chain_describe(struct nf_packet *nf, const struct pa
 	nf->opens = true;
 	nf->tcp_flags = packet->tcp_flags;
 	nf->length = packet->ip_length;
-	nf->stage = stage;
+	nf->hook = hook;
 	nf->to_port = 0;
 	nf->to_address = 0;
 	nf->generation = packet->generation;
-	nf->asked = program;
-	nf->packets = 0;
+	nf->program = program;
+	nf->packet_program = 0;
 	nf->public_port = flow->destination_port;
 	nf->ports = 0;
 	nf->honeypot = NF_HONEYPOT_NONE;
 	nf->at_address = 0;
 	nf->at_port = 0;
-	nf->spoke = NF_SILENT;
+	nf->payload = NF_PAYLOAD_NONE;
 	nf->fragment = packet->fragment;
 	if (DRY)
 		nf->dry = true;
-	trace_step(TRACE_ASK, stage, 0, 0, 1);
+	trace_step(TRACE_ASK, hook, 0, 0, 1);
 }
 
 /* Where its flow comes by: a port that a host inside has opened is no honeypot; of a name's service, the one outside. */
@@ -88,7 +88,7 @@ static __always_inline void chain_describe_open(struct nf_packet *nf, bool answe
 	nf->opens = false;
 	nf->answers = answers;
 	/* What a flow began with while no function waited for it is past. */
-	nf->spoke = policy & POLICY_AWAITS_PAYLOAD ? NF_SILENT : NF_HAS_SPOKEN;
+	nf->payload = policy & POLICY_AWAITS_PAYLOAD ? NF_PAYLOAD_NONE : NF_PAYLOAD_DONE;
 }
 
 /* What judges flows of the direction in this generation. */
@@ -122,11 +122,11 @@ __noinline int chain_run(ctx_t *ctx)
 	nf->changed = NF_UNCHANGED;
 	nf->segments = ctx_segments(ctx);
 	ctx_pull(ctx, CHAIN_SEES);
-	if (nf->asked)
-		bpf_tail_call(ctx, &chains, nf->asked);
-	else if (nf->stage == NF_STATIC && (nf->generation & 1))
+	if (nf->program)
+		bpf_tail_call(ctx, &chains, nf->program);
+	else if (nf->hook == NF_HOOK_DNAT && (nf->generation & 1))
 		bpf_tail_call(ctx, &programs, PROGRAM_STATIC_ODD);
-	else if (nf->stage == NF_STATIC)
+	else if (nf->hook == NF_HOOK_DNAT)
 		bpf_tail_call(ctx, &programs, PROGRAM_STATIC_EVEN);
 	else if (nf->generation & 1)
 		bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_ODD);
@@ -190,7 +190,7 @@ static __always_inline enum reason chain_ask(ctx_t *ctx, struct packet *packet, 
 /* The policy word of a flow that chains let pass. */
 static __always_inline __u32 chain_policy(const struct packet *packet, const struct nf_packet *nf)
 {
-	return policy_epoch(packet->generation) | (nf->packets & POLICY_MASK);
+	return policy_epoch(packet->generation) | (nf->packet_program & POLICY_MASK);
 }
 
 /* The private port that a chain said. */
@@ -226,7 +226,7 @@ __noinline enum reason chain_judge(ctx_t *ctx, struct packet *packet, struct flo
 	entry = chain_entry(packet, out);
 	flow->policy = policy_epoch(packet->generation);
 	if (entry == ENTRY_NONE) {
-		trace_step(TRACE_ASK, NF_FLOW, 0, 0, 0);
+		trace_step(TRACE_ASK, NF_HOOK_FLOW, 0, 0, 0);
 		return REASON_NONE;
 	}
 	tuple.source = out ? flow->private_address : flow->remote_address;
@@ -234,7 +234,7 @@ __noinline enum reason chain_judge(ctx_t *ctx, struct packet *packet, struct flo
 	tuple.source_port = out ? flow->private_port : flow->remote_port;
 	tuple.destination_port = out ? flow->remote_port : flow->private_port;
 	tuple.protocol = flow->protocol;
-	chain_describe(nf, packet, &tuple, out, NF_FLOW, entry == ENTRY_CLASSIFIER ? 0 : entry);
+	chain_describe(nf, packet, &tuple, out, NF_HOOK_FLOW, entry == ENTRY_CLASSIFIER ? 0 : entry);
 	chain_describe_origin(nf, flow->origin, flow->external_port);
 	reason = chain_ask(ctx, packet, nf);
 	flow->policy = chain_policy(packet, nf);

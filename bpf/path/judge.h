@@ -33,7 +33,7 @@ __noinline enum reason session_stays(const struct session *session, const struct
 }
 
 /* Its flow as functions see it: of one that a chain has sent to its host as it came. On its own, for the stack. */
-__noinline bool session_describe(const struct session *session, const struct packet *packet, enum nf_stage stage,
+__noinline bool session_describe(const struct session *session, const struct packet *packet, enum nf_hook hook,
 				 __u32 program)
 {
 	struct nf_packet *nf = nf_packet();
@@ -49,9 +49,9 @@ __noinline bool session_describe(const struct session *session, const struct pac
 	flow.source_port = out ? session->private_port : session->remote_port;
 	flow.destination_port = out ? session->remote_port : sent ? session->external_port : session->private_port;
 	flow.protocol = session->protocol;
-	chain_describe(nf, packet, &flow, out, stage, program & (CHAINS - 1));
+	chain_describe(nf, packet, &flow, out, hook, program & (CHAINS - 1));
 	chain_describe_origin(nf, session->origin, session->external_port);
-	if (stage == NF_STATIC) {
+	if (hook == NF_HOOK_DNAT) {
 		nf->at_address = session->private_address;
 		nf->at_port = session->private_port;
 	}
@@ -67,7 +67,7 @@ __noinline enum reason session_judge(ctx_t *ctx, struct session *session, struct
 				     enum direction direction, bool anew)
 {
 	struct nf_packet *nf = nf_packet();
-	enum nf_stage stage = NF_PACKET;
+	enum nf_hook hook = NF_HOOK_PACKET;
 	__u32 policy, program;
 	enum reason reason;
 	bool out;
@@ -83,25 +83,25 @@ __noinline enum reason session_judge(ctx_t *ctx, struct session *session, struct
 		reason = session_stays(session, packet);
 		if (reason != REASON_NONE)
 			return reason;
-		stage = session->origin == ORIGIN_STATIC ? NF_STATIC : NF_FLOW;
-		program = stage == NF_STATIC ? ENTRY_CLASSIFIER : chain_entry(packet, out);
+		hook = session->origin == ORIGIN_STATIC ? NF_HOOK_DNAT : NF_HOOK_FLOW;
+		program = hook == NF_HOOK_DNAT ? ENTRY_CLASSIFIER : chain_entry(packet, out);
 		if (program == ENTRY_NONE) {
-			trace_step(TRACE_ASK, NF_FLOW, 0, 0, 0);
+			trace_step(TRACE_ASK, NF_HOOK_FLOW, 0, 0, 0);
 			session->policy = policy_epoch(packet->generation);
 			return REASON_NONE;
 		}
 	}
-	if (!session_describe(session, packet, stage, program))
+	if (!session_describe(session, packet, hook, program))
 		return REASON_DROP_INTERNAL;
 	if (!anew)
 		chain_describe_open(nf, out != (direction == DIRECTION_OUT), policy);
 	reason = chain_ask(ctx, packet, nf);
 	if (reason != REASON_NONE)
 		return reason;
-	if (stage == NF_STATIC &&
+	if (hook == NF_HOOK_DNAT &&
 	    (nf->to_address != session->private_address || chain_port(nf) != session->private_port))
 		return REASON_DROP_SERVICE_CLOSED;
-	if (stage != NF_PACKET || nf->packets)
+	if (hook != NF_HOOK_PACKET || nf->packet_program)
 		session->policy = chain_policy(packet, nf);
 	return REASON_NONE;
 }

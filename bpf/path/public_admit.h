@@ -61,7 +61,7 @@ __noinline enum reason static_judge(ctx_t *ctx, struct packet *packet, struct fl
 	if (may_open(packet) != REASON_NONE || source_is_banned(packet))
 		return REASON_NONE;
 	flow->unbanned = true;
-	chain_describe(nf, packet, &packet->tuple, false, NF_STATIC, 0);
+	chain_describe(nf, packet, &packet->tuple, false, NF_HOOK_DNAT, 0);
 	reason = chain_ask(ctx, packet, nf);
 	if (reason != REASON_NONE)
 		return chain_honeypot(nf, packet, reason);

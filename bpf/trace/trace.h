@@ -13,7 +13,7 @@ enum trace_kind {
 	TRACE_MAPPING,	 /* address and port have the outbound port */
 	TRACE_HOST,	 /* address and port have the public address alone */
 	TRACE_BINDING,	 /* address and port are what the bound port stands for; number: the name's */
-	TRACE_ASK,	 /* chains are asked; says: enum nf_stage; number 0: there is none */
+	TRACE_ASK,	 /* chains are asked; says: enum nf_hook; number 0: there is none */
 	TRACE_CHAIN,	 /* number: its place, from 1 on */
 	TRACE_FUNCTION,	 /* number: its own; says: what it said, a verdict of nf.h */
 	TRACE_DNAT,	 /* address and port that chains send it to; 0: none */

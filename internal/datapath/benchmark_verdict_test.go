@@ -113,7 +113,7 @@ func (r *rig) judge(packets uint32) {
 			asm.StoreImm(asm.RFP, -4, 0, asm.Word), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, -4), lookup, asm.FnMapLookupElem.Call(),
 			asm.JEq.Imm(asm.R0, 0, "end"),
 			asm.StoreImm(asm.R0, int16(unsafe.Offsetof(bpfNfPacket{}.Verdict)), accept, asm.Word),
-			asm.StoreImm(asm.R0, int16(unsafe.Offsetof(bpfNfPacket{}.Packets)), int64(packets*first), asm.Word),
+			asm.StoreImm(asm.R0, int16(unsafe.Offsetof(bpfNfPacket{}.PacketProgram)), int64(packets*first), asm.Word),
 			asm.Mov.Imm(asm.R0, int32(xdpPass)).WithSymbol("end"), asm.Return(),
 		}})
 		return Chains{XDP: ChainPrograms{Classifier: program, Chains: []*ebpf.Program{program}}, In: first, Out: first}, err

@@ -13,13 +13,13 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type explainNfStage uint32
+type explainNfHook uint32
 
 const (
-	explainNfStageNF_FLOW   explainNfStage = 1
-	explainNfStageNF_PACKET explainNfStage = 2
-	explainNfStageNF_STATIC explainNfStage = 3
-	explainNfStageNF_INPUT  explainNfStage = 4
+	explainNfHookNF_HOOK_FLOW   explainNfHook = 1
+	explainNfHookNF_HOOK_PACKET explainNfHook = 2
+	explainNfHookNF_HOOK_DNAT   explainNfHook = 3
+	explainNfHookNF_HOOK_INPUT  explainNfHook = 4
 )
 
 type explainNfVerdict uint32

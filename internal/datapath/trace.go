@@ -33,8 +33,8 @@ const (
 
 // What chains are asked for, in Says of TraceAsk.
 const (
-	AskFlow   = uint32(explainNfStageNF_FLOW)
-	AskStatic = uint32(explainNfStageNF_STATIC)
+	AskFlow = uint32(explainNfHookNF_HOOK_FLOW)
+	AskDnat = uint32(explainNfHookNF_HOOK_DNAT)
 )
 
 // What functions say, in Says of TraceFunction.

@@ -45,7 +45,7 @@ type telling struct {
 	Flow
 	functions map[uint32]opinion // by their numbers
 	told      map[datapath.TraceKind]bool
-	stage     uint32 // what chains are asked for just now, 0 for nothing
+	hook      uint32 // what chains are asked for just now, 0 for nothing
 	chain     bool   // one was found
 	last      *opinion
 	hairpin   bool
@@ -126,9 +126,9 @@ func (t *telling) next(s datapath.TraceStep) {
 	case datapath.TraceBinding:
 		t.step("binding", "continue", "it is %s, as %s", end, t.State.Name(s.Number))
 	case datapath.TraceAsk:
-		t.stage, t.chain, t.last = s.Says, false, nil
+		t.hook, t.chain, t.last = s.Says, false, nil
 		if s.Number == 0 {
-			t.stage = 0
+			t.hook = 0
 			t.step("chain", "none", "there are none: what names and NAT let through passes")
 		}
 	case datapath.TraceDnat:
@@ -166,13 +166,13 @@ func (t *telling) next(s datapath.TraceStep) {
 
 // leave is where chains have been asked.
 func (t *telling) leave() {
-	if t.stage == datapath.AskFlow && !t.chain && (t.last == nil || !t.last.drops()) {
+	if t.hook == datapath.AskFlow && !t.chain && (t.last == nil || !t.last.drops()) {
 		t.step("chain", "none", "no chain is for this flow")
 	}
-	if t.stage != datapath.AskStatic { // of which TraceDnat tells
+	if t.hook != datapath.AskDnat { // of which TraceDnat tells
 		t.chain = false
 	}
-	t.stage = 0
+	t.hook = 0
 }
 
 func (t *telling) isFull() bool {
@@ -180,7 +180,7 @@ func (t *telling) isFull() bool {
 	return most > 0 && int(t.known) >= most
 }
 
-// sentTo tells where chains send the flow. On AskStatic none may be for it.
+// sentTo tells where chains send the flow. On AskDnat none may be for it.
 func (t *telling) sentTo(to netip.Addr, end string) {
 	chain := t.chain
 	t.chain = false

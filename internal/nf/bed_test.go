@@ -62,7 +62,7 @@ func (b *bed) ask(program *ebpf.Program, p Packet) said {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return said{Verdict(after.Verdict), after.Function, after.Packets}
+	return said{Verdict(after.Verdict), after.Function, after.PacketProgram}
 }
 
 func (b *bed) classify(p Packet) said {

@@ -125,9 +125,9 @@ func waits(f Function) bool {
 // packets returns what judges the further packets of flows about whose first these
 // functions were asked.
 func (b *builder) packets(asked []*Step) (further, error) {
-	spoken := slices.DeleteFunc(slices.Clone(asked), func(s *Step) bool { return waits(s.Function) })
-	after, err := b.every(spoken, further{})
-	if err != nil || len(spoken) == len(asked) {
+	others := slices.DeleteFunc(slices.Clone(asked), func(s *Step) bool { return waits(s.Function) })
+	after, err := b.every(others, further{})
+	if err != nil || len(others) == len(asked) {
 		return further{after, after}, err
 	}
 	// Until then the same program, which is told by 0; then the other, or none.

@@ -59,6 +59,15 @@ const (
 	classifierNfHoneypotNF_HONEYPOT_HIT    classifierNfHoneypot = 2
 )
 
+type classifierNfHook uint32
+
+const (
+	classifierNfHookNF_HOOK_FLOW   classifierNfHook = 1
+	classifierNfHookNF_HOOK_PACKET classifierNfHook = 2
+	classifierNfHookNF_HOOK_DNAT   classifierNfHook = 3
+	classifierNfHookNF_HOOK_INPUT  classifierNfHook = 4
+)
+
 type classifierNfPacket struct {
 	_               structs.HostLayout
 	Source          uint32
@@ -78,29 +87,20 @@ type classifierNfPacket struct {
 	ToAddress       uint32
 	ToPort          uint16
 	Changed         uint8
-	Stage           uint8
+	Hook            uint8
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32
-	Asked           uint32
-	Packets         uint32
+	Program         uint32
+	PacketProgram   uint32
 	Remote          uint8
 	Ports           uint8
 	Honeypot        uint8
-	Spoke           uint8
+	Payload         uint8
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
 }
-
-type classifierNfStage uint32
-
-const (
-	classifierNfStageNF_FLOW   classifierNfStage = 1
-	classifierNfStageNF_PACKET classifierNfStage = 2
-	classifierNfStageNF_STATIC classifierNfStage = 3
-	classifierNfStageNF_INPUT  classifierNfStage = 4
-)
 
 type classifierNfVerdict uint32
 

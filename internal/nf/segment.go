@@ -15,8 +15,8 @@ const (
 	saidNothing = 0
 	saidPass    = 2
 	ownStack    = 32
-	// spokenShift is where the second half of a further is in its word.
-	spokenShift = 16
+	// doneShift is where the second half of a further is in its word.
+	doneShift = 16
 	// sampleMask: one in so many questions to a function is timed, the first among them.
 	sampleMask = 1<<10 - 1
 )
@@ -25,8 +25,8 @@ const (
 const (
 	packetVerdict  = int16(unsafe.Offsetof(Packet{}.Verdict))
 	packetFunction = int16(unsafe.Offsetof(Packet{}.Function))
-	packetPackets  = int16(unsafe.Offsetof(Packet{}.Packets))
-	packetSpoke    = int16(unsafe.Offsetof(Packet{}.Spoke))
+	packetProgram  = int16(unsafe.Offsetof(Packet{}.PacketProgram))
+	packetPayload  = int16(unsafe.Offsetof(Packet{}.Payload))
 	packetChanged  = int16(unsafe.Offsetof(Packet{}.Changed))
 	countSeen      = int16(unsafe.Offsetof(classifierNfCount{}.Seen))
 	countFailed    = int16(unsafe.Offsetof(classifierNfCount{}.Failed))
@@ -52,16 +52,16 @@ type link struct {
 	enters  int      // the place of the chain that begins with it, from 1 on; 0: it is not the first
 }
 
-// further is what judges the further packets of a flow (nf->packets, bpf/path/chain.h):
+// further is what judges the further packets of a flow (nf->packet_program, bpf/path/chain.h):
 // while functions wait for its first bytes, and when these have been judged.
-type further struct{ waiting, spoken uint32 }
+type further struct{ waiting, done uint32 }
 
 // word is what a program keeps of it: both halves in a program where they may differ.
 func (f further) word(differ bool) int64 {
 	if !differ {
 		return int64(f.waiting)
 	}
-	return int64(f.spoken)<<spokenShift | int64(f.waiting)
+	return int64(f.done)<<doneShift | int64(f.waiting)
 }
 
 // segment writes one program: the functions of links, in their order. The first that
@@ -233,7 +233,7 @@ func (s *segment) trace(kind int64, number uint32, done string) {
 
 // write returns the program.
 func (s *segment) write(links []link, next uint32, packets further, enters int) (asm.Instructions, error) {
-	s.differ = packets.waiting != packets.spoken || slices.ContainsFunc(links, func(l link) bool { return l.packets.waiting != l.packets.spoken })
+	s.differ = packets.waiting != packets.done || slices.ContainsFunc(links, func(l link) bool { return l.packets.waiting != l.packets.done })
 	s.add(asm.StoreMem(asm.RFP, s.context, asm.R1, asm.DWord), s.clear(s.start))
 	if slices.ContainsFunc(links, func(l link) bool { return l.piece.Rewrites }) {
 		s.find(s.shared.Packets, s.start, "no-packet")
@@ -264,11 +264,11 @@ func (s *segment) write(links []link, next uint32, packets further, enters int) 
 	}
 	s.add(asm.LoadMem(asm.R1, asm.RFP, s.packets, asm.Word))
 	if s.differ {
-		s.add(asm.LoadMem(asm.R2, asm.R0, packetSpoke, asm.Byte), asm.JEq.Imm(asm.R2, 0, "waiting"), asm.RSh.Imm(asm.R1, spokenShift))
+		s.add(asm.LoadMem(asm.R2, asm.R0, packetPayload, asm.Byte), asm.JEq.Imm(asm.R2, 0, "waiting"), asm.RSh.Imm(asm.R1, doneShift))
 		s.at("waiting")
-		s.add(asm.And.Imm(asm.R1, 1<<spokenShift-1))
+		s.add(asm.And.Imm(asm.R1, 1<<doneShift-1))
 	}
-	s.add(asm.StoreMem(asm.R0, packetPackets, asm.R1, asm.Word))
+	s.add(asm.StoreMem(asm.R0, packetProgram, asm.R1, asm.Word))
 	s.add(asm.Mov.Imm(asm.R0, saidPass), asm.Return())
 	s.at("no-packet")
 	s.add(asm.Mov.Imm(asm.R0, saidNothing), asm.Return())

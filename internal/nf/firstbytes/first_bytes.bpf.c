@@ -77,15 +77,15 @@ int nf_first_bytes(ctx_t *ctx)
 
 	if (!packet)
 		return NF_FAIL;
-	if (packet->answers || packet->spoke == NF_HAS_SPOKEN)
+	if (packet->answers || packet->payload == NF_PAYLOAD_DONE)
 		return NF_CONTINUE;
 	if (packet->fragment) { /* another may be put over what it says */
-		packet->spoke = NF_SPEAKS;
+		packet->payload = NF_PAYLOAD_FIRST;
 		return NF_FAIL;
 	}
 	if (!payload_find(ctx, packet, &from, &to) || from >= to)
 		return NF_CONTINUE;
-	packet->spoke = NF_SPEAKS;
+	packet->payload = NF_PAYLOAD_FIRST;
 	for (i = 0; i < FIRST_BYTES_MOST; i++) {
 		const struct first_bytes_node *at = bpf_map_lookup_elem(&first_bytes_nodes, &node);
 		__u8 *byte = data + (from & 0xff) + i;

@@ -96,7 +96,7 @@ func (b *Bed) Frame(program *ebpf.Program, frame []byte, p nf.Packet) Said {
 	if err != nil {
 		b.T.Fatal(err)
 	}
-	return Said{nf.Verdict(after.Verdict), after.Function, after.Packets}
+	return Said{nf.Verdict(after.Verdict), after.Function, after.PacketProgram}
 }
 
 // Classify runs a packet through the chain that is for it.
