@@ -89,7 +89,7 @@ __noinline bool flow_is_taken(const struct flow *flow)
 	struct control *control = control_get();
 	struct session_key key = {};
 
-	if (!flow || !control || (!control->statics && !is_basic(flow->protocol)))
+	if (!flow || !control || (!control->excluded_ports && !is_basic(flow->protocol)))
 		return false;
 	key.local = flow->external_address;
 	key.local_port = flow->external_port;

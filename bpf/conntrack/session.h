@@ -166,7 +166,7 @@ static __always_inline __u32 dry_found(const struct packet *packet, __u32 *numbe
 /* Found from outside by its outside tuple alone: that is in the index. */
 static __always_inline bool session_is_listed_outside(__u8 origin)
 {
-	return origin == ORIGIN_POOL || origin == ORIGIN_STATIC || origin == ORIGIN_BASIC;
+	return origin == ORIGIN_POOL || origin == ORIGIN_DNAT || origin == ORIGIN_BASIC;
 }
 
 static __always_inline bool session_has_mapping(__u8 origin)

@@ -22,7 +22,7 @@ static __always_inline bool session_is_outbound(__u8 origin)
 /* From outside, to where dnat or 1:1 leads: whoever sends the first packet has a session, and may not be who it says. */
 static __always_inline bool session_is_led(__u8 origin)
 {
-	return origin == ORIGIN_STATIC || origin == ORIGIN_OWN_IN;
+	return origin == ORIGIN_DNAT || origin == ORIGIN_OWN_IN;
 }
 
 static __always_inline enum direction tcp_opener(__u8 origin)

@@ -18,8 +18,8 @@ enum program {
 	PROGRAM_FRAGMENT,	 /* that is not the first of its packet */
 	PROGRAM_CLASSIFIER_EVEN, /* of the even generations */
 	PROGRAM_CLASSIFIER_ODD,
-	PROGRAM_STATIC_EVEN, /* classifiers of the chains that say where flows go */
-	PROGRAM_STATIC_ODD,
+	PROGRAM_DNAT_EVEN, /* classifiers of the chains that say where flows go */
+	PROGRAM_DNAT_ODD,
 	PROGRAM_PROTECTION6_EVEN, /* of what IPv6 passes */
 	PROGRAM_PROTECTION6_ODD,
 	PROGRAM_MAX,

@@ -76,7 +76,7 @@ struct settings {
 	__u32 since;	/* the generation that these came with; later ones of the same parity judge by them, too */
 	__u8 filtering; /* enum filtering */
 	__u8 ipv6_forward;
-	__u8 statics; /* some chains say where flows go (dnat): their classifier is asked before reservations and mappings */
+	__u8 dnat; /* some chains say where flows go (dnat): their classifier is asked before reservations and mappings */
 	__u8 protects6; /* the protection has IPv6 addresses: its program is asked about what ipv6_forward lets pass */
 	__u16 entry[2]; /* what judges flows from outside, and inside: an enum entry, or their only chain's program */
 	__u16 input;	/* the program of the protection alone, 0 where there is none */
@@ -105,10 +105,10 @@ struct control {
 	__u32 watch_drops; /* somebody listens to drop_events */
 	__u16 own_first;   /* ports that the kernel gives to sockets of the gateway, host byte order */
 	__u16 own_last;
-	__u8 source_blind; /* no routing rule looks at a packet's source */
-	__u8 banning;	   /* enum banning: which bans there have been */
-	__u8 statics;	   /* outbound addresses have had static ports: sessions of theirs may stand */
-	__u8 left;	   /* outbound addresses have left, and sessions have ended with them */
+	__u8 source_blind;   /* no routing rule looks at a packet's source */
+	__u8 banning;	     /* enum banning: which bans there have been */
+	__u8 excluded_ports; /* outbound addresses have had ports of dnat or services: sessions of theirs may stand */
+	__u8 left;	     /* outbound addresses have left, and sessions have ended with them */
 	__u8 pad[4];
 } __attribute__((aligned(8)));
 
@@ -146,7 +146,7 @@ enum origin {
 	/* From outside. */
 	ORIGIN_MAPPING, /* opened through a mapping that let it in */
 	ORIGIN_POOL,	/* by a claim of a binding */
-	ORIGIN_STATIC,	/* a chain said where to (dnat) */
+	ORIGIN_DNAT,	/* a chain said where to (dnat) */
 	ORIGIN_OWN_IN,	/* to an address that is the host's own */
 };
 
@@ -270,8 +270,8 @@ struct mapping_block {
 enum address_kind {
 	ADDRESS_POOL = 1,
 	ADDRESS_OUTBOUND = 2,
-	ADDRESS_STATIC = 3, /* for dnat alone */
-	ADDRESS_OWN = 4,    /* one host's (1:1) */
+	ADDRESS_DNAT = 3, /* for dnat alone */
+	ADDRESS_OWN = 4,  /* one host's (1:1) */
 };
 
 struct address {

@@ -157,7 +157,7 @@ __noinline __s32 port_random(struct port_bitmap *bitmap, bool low, const struct 
 }
 
 /* Whether dnat names the port of an outbound address, or a service has it. */
-__noinline bool port_is_static(__u32 address, __u16 port, __u8 protocol)
+__noinline bool port_is_excluded(__u32 address, __u16 port, __u8 protocol)
 {
 	struct control *control = control_get();
 	struct settings *settings = control ? settings_get(control->generation) : 0;
@@ -229,7 +229,7 @@ __noinline __s32 port_choose(ctx_t *ctx, const struct tuple *tuple, __u32 outbou
 		if (port < 0)
 			return -1;
 		answer.destination_port = bpf_htons(port);
-		if (!port_is_static(answer.destination, answer.destination_port, tuple->protocol) &&
+		if (!port_is_excluded(answer.destination, answer.destination_port, tuple->protocol) &&
 		    (!shared || !port_is_ours(ctx, &answer))) {
 			port_count(bitmap, port, 1);
 			return port;

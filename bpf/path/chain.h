@@ -102,11 +102,11 @@ static __always_inline __u32 chain_entry(const struct packet *packet, bool out)
 }
 
 /* Whether the generation has chains that say where flows go. */
-static __always_inline bool chain_is_static(const struct packet *packet)
+static __always_inline bool chain_has_dnat(const struct packet *packet)
 {
 	struct settings *settings = settings_get(packet->generation);
 
-	return settings && settings->statics;
+	return settings && settings->dnat;
 }
 
 /* Runs the chain: its programs end by returning here. SAID_NOTHING: there is none. */
@@ -125,9 +125,9 @@ __noinline int chain_run(ctx_t *ctx)
 	if (nf->program)
 		bpf_tail_call(ctx, &chains, nf->program);
 	else if (nf->hook == NF_HOOK_DNAT && (nf->generation & 1))
-		bpf_tail_call(ctx, &programs, PROGRAM_STATIC_ODD);
+		bpf_tail_call(ctx, &programs, PROGRAM_DNAT_ODD);
 	else if (nf->hook == NF_HOOK_DNAT)
-		bpf_tail_call(ctx, &programs, PROGRAM_STATIC_EVEN);
+		bpf_tail_call(ctx, &programs, PROGRAM_DNAT_EVEN);
 	else if (nf->generation & 1)
 		bpf_tail_call(ctx, &programs, PROGRAM_CLASSIFIER_ODD);
 	else

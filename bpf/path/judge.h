@@ -27,7 +27,7 @@ __noinline enum reason session_stays(const struct session *session, const struct
 			       session->origin << 8 | session->marks.as.flags, packet->generation);
 	if (reason == REASON_NONE && own_is_void(session, packet->generation))
 		return REASON_DROP_SERVICE_CLOSED;
-	if (reason == REASON_NONE && session->origin == ORIGIN_STATIC && !chain_is_static(packet))
+	if (reason == REASON_NONE && session->origin == ORIGIN_DNAT && !chain_has_dnat(packet))
 		return REASON_DROP_SERVICE_CLOSED;
 	return reason;
 }
@@ -43,7 +43,7 @@ __noinline bool session_describe(const struct session *session, const struct pac
 	if (!session || !packet || !nf)
 		return false;
 	out = session_is_outbound(session->origin);
-	sent = session->origin == ORIGIN_STATIC;
+	sent = session->origin == ORIGIN_DNAT;
 	flow.source = out ? session->private_address : session->remote_address;
 	flow.destination = out ? session->remote_address : sent ? session->external_address : session->private_address;
 	flow.source_port = out ? session->private_port : session->remote_port;
@@ -83,7 +83,7 @@ __noinline enum reason session_judge(ctx_t *ctx, struct session *session, struct
 		reason = session_stays(session, packet);
 		if (reason != REASON_NONE)
 			return reason;
-		hook = session->origin == ORIGIN_STATIC ? NF_HOOK_DNAT : NF_HOOK_FLOW;
+		hook = session->origin == ORIGIN_DNAT ? NF_HOOK_DNAT : NF_HOOK_FLOW;
 		program = hook == NF_HOOK_DNAT ? ENTRY_CLASSIFIER : chain_entry(packet, out);
 		if (program == ENTRY_NONE) {
 			trace_step(TRACE_ASK, NF_HOOK_FLOW, 0, 0, 0);

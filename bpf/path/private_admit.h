@@ -52,7 +52,7 @@ __noinline enum reason private_destination(ctx_t *ctx, const struct packet *pack
 
 		if (address->lends && bound_find(&packet->tuple))
 			return port_is_ours(ctx, &packet->tuple) ? REASON_TO_GATEWAY : REASON_NONE;
-		if (port_is_static(destination, packet->tuple.destination_port, packet->tuple.protocol))
+		if (port_is_excluded(destination, packet->tuple.destination_port, packet->tuple.protocol))
 			return REASON_NONE;
 		return endpoint.phase == PHASE_LIVE && !is_basic(packet->tuple.protocol) &&
 				       !port_is_ours(ctx, &packet->tuple)

@@ -48,10 +48,10 @@ static __always_inline void flow_comes_in(struct flow *flow, const struct packet
 }
 
 /*
- * Asks the chains that say where flows go, whatever names and NAT would say. Of ORIGIN_STATIC is a flow that one sends
+ * Asks the chains that say where flows go, whatever names and NAT would say. Of ORIGIN_DNAT is a flow that one sends
  * somewhere.
  */
-__noinline enum reason static_judge(ctx_t *ctx, struct packet *packet, struct flow *flow)
+__noinline enum reason dnat_judge(ctx_t *ctx, struct packet *packet, struct flow *flow)
 {
 	struct nf_packet *nf = nf_packet();
 	enum reason reason;
@@ -69,7 +69,7 @@ __noinline enum reason static_judge(ctx_t *ctx, struct packet *packet, struct fl
 		trace_step(TRACE_DNAT, 0, nf->to_address, nf->to_address ? chain_port(nf) : 0, 0);
 	if (!nf->to_address)
 		return REASON_NONE;
-	flow->origin = ORIGIN_STATIC;
+	flow->origin = ORIGIN_DNAT;
 	flow->private_address = nf->to_address;
 	flow->private_port = chain_port(nf);
 	flow->policy = chain_policy(packet, nf);
@@ -164,9 +164,9 @@ static __always_inline enum reason public_judge(ctx_t *ctx, struct packet *packe
 		reason = public_key(&packet->tuple, address, packet->generation, &target->key, &target->slot);
 	if (address->lends)
 		reason = lent_way(ctx, packet, &target->key, reason);
-	if (address->kind != ADDRESS_POOL && address->kind != ADDRESS_OWN && chain_is_static(packet))
-		sent = static_judge(ctx, packet, flow);
-	if (sent != REASON_NONE || flow->origin == ORIGIN_STATIC)
+	if (address->kind != ADDRESS_POOL && address->kind != ADDRESS_OWN && chain_has_dnat(packet))
+		sent = dnat_judge(ctx, packet, flow);
+	if (sent != REASON_NONE || flow->origin == ORIGIN_DNAT)
 		return sent;
 	if (reason == REASON_NONE)
 		reason = public_admit(ctx, packet, &target->key, target->slot, flow);

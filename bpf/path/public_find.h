@@ -34,7 +34,7 @@ static __always_inline enum reason public_key(const struct tuple *tuple, const s
 		key->side = KEY_OUTSIDE;
 		return REASON_NONE;
 	}
-	if (is_basic(tuple->protocol)) /* by its outside tuple alone: static_find */
+	if (is_basic(tuple->protocol)) /* by its outside tuple alone: outside_find */
 		return REASON_DROP_NO_SESSION;
 	*slot = mapping_slot(address->number, tuple->protocol, tuple->destination_port);
 	key->side = KEY_INSIDE;
@@ -49,7 +49,7 @@ static __always_inline enum reason public_key(const struct tuple *tuple, const s
  * The session of a packet to an outbound address: number is its mapping's, but a chain or a binding may have opened it, or a
  * host without a mapping.
  */
-__noinline __u32 static_find(const struct tuple *tuple, __u32 number)
+__noinline __u32 outside_find(const struct tuple *tuple, __u32 number)
 {
 	struct session *session = session_at(number);
 	struct session_key key = {};
@@ -77,8 +77,9 @@ static __always_inline __u32 address_find(const struct tuple *tuple, const struc
 	*reason = public_key(tuple, address, generation, key, slot);
 	if (*reason == REASON_NONE)
 		number = session_find(key);
-	return (control->statics || address->lends || is_basic(tuple->protocol)) && address->kind == ADDRESS_OUTBOUND
-		       ? static_find(tuple, number)
+	return (control->excluded_ports || address->lends || is_basic(tuple->protocol)) &&
+			       address->kind == ADDRESS_OUTBOUND
+		       ? outside_find(tuple, number)
 		       : number;
 }
 

@@ -171,7 +171,7 @@ type Session struct {
 	External netip.AddrPort `json:"external"`
 	Remote   netip.AddrPort `json:"remote"`
 	State    string         `json:"state"`  // open, syn, syn_both, established, fin_out, fin_in, fin_both, rst
-	Origin   string         `json:"origin"` // inside, mapping, pool, static, own, own_in or basic
+	Origin   string         `json:"origin"` // inside, mapping, pool, dnat, own, own_in or basic
 	Host     string         `json:"host,omitempty"`
 	Name     string         `json:"name,omitempty"` // that was asked for, for sessions from the pool
 	Hairpin  bool           `json:"hairpin,omitempty"`

@@ -236,7 +236,7 @@ func (s *Service) heard(b *Balance, place int, fault error) error {
 // are of new flows, which go to another. TCP knows of its end by itself, or goes on.
 func (s *Service) endAt(b multipath.Backend) error {
 	_, err := s.data.EndSessions(func(s datapath.Session) bool {
-		return s.Origin == "static" && s.Protocol != model.TCP && s.Private.Addr() == b.To && (b.Port == 0 || s.Protocol == model.ICMP || s.Private.Port() == b.Port)
+		return s.Origin == "dnat" && s.Protocol != model.TCP && s.Private.Addr() == b.To && (b.Port == 0 || s.Protocol == model.ICMP || s.Private.Port() == b.Port)
 	})
 	return err
 }

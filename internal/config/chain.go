@@ -11,9 +11,9 @@ type Chain struct {
 	Name      string
 	Matches   []Match    // it is for what any of them matches
 	Functions []Function // in the order in which they are asked
-	// Static: it has dnat, or jumps to a chain that has. It is asked about flows as they
+	// Dnat: it has dnat, or jumps to a chain that has. It is asked about flows as they
 	// come from outside, and Match.To are public addresses.
-	Static bool
+	Dnat bool
 }
 
 type chainDraft struct {

@@ -10,11 +10,11 @@ import (
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
-// maxStatic bounds the public addresses that a chain with dnat names.
-const maxStatic = 4096
+// mostDnat bounds the public addresses that a chain with dnat names.
+const mostDnat = 4096
 
-// StaticAddresses are the public addresses that a match's To names.
-func (m Match) StaticAddresses() (list []netip.Addr) {
+// DnatAddresses are the public addresses that a match's To names.
+func (m Match) DnatAddresses() (list []netip.Addr) {
 	for a := m.To.Addr(); m.To.Contains(a); a = a.Next() {
 		list = append(list, a)
 	}
@@ -23,11 +23,11 @@ func (m Match) StaticAddresses() (list []netip.Addr) {
 
 // finishDnat checks the chains that say where flows go, and where that is.
 func (d *draft) finishDnat() {
-	static := map[netip.Addr]use{}
+	dnat := map[netip.Addr]use{}
 	for i, c := range d.chains {
 		if d.sends(c, map[string]bool{}) {
-			d.config.Chains[i].Static = true
-			d.checkDnatMatches(c, fmt.Sprintf("chains[%d]", i), static)
+			d.config.Chains[i].Dnat = true
+			d.checkDnatMatches(c, fmt.Sprintf("chains[%d]", i), dnat)
 		}
 	}
 	for i, c := range d.chains {
@@ -40,7 +40,7 @@ func (d *draft) finishDnat() {
 			if known++; known > 1 {
 				d.faults.Add(f.given.Line, "%s: the chain says already where flows go: one dnat or multipath is enough", path)
 			}
-			d.checkDnatTarget(f, path, static)
+			d.checkDnatTarget(f, path, dnat)
 		}
 	}
 }
@@ -67,19 +67,19 @@ func (d *draft) sends(c *chainDraft, seen map[string]bool) bool {
 }
 
 // checkDnatMatches notes the public addresses of the chain.
-func (d *draft) checkDnatMatches(c *chainDraft, path string, static map[netip.Addr]use) {
+func (d *draft) checkDnatMatches(c *chainDraft, path string, dnat map[netip.Addr]use) {
 	if len(c.matches) == 0 {
-		d.checkDnatMatch(&matchDraft{path: path + ".match"}, c.nameLine, static, 0)
+		d.checkDnatMatch(&matchDraft{path: path + ".match"}, c.nameLine, dnat, 0)
 	}
 	count := 0
 	for _, m := range c.matches {
-		count = d.checkDnatMatch(m, c.nameLine, static, count)
+		count = d.checkDnatMatch(m, c.nameLine, dnat, count)
 	}
 }
 
 // checkDnatMatch adds the public addresses of a match to those that the chain has
 // before it, and returns how many that makes. line is the chain's.
-func (d *draft) checkDnatMatch(c *matchDraft, line int, static map[netip.Addr]use, count int) int {
+func (d *draft) checkDnatMatch(c *matchDraft, line int, dnat map[netip.Addr]use, count int) int {
 	m, path := c.match, c.path
 	if m.Direction != model.In || !m.To.IsValid() || m.Host != "" || m.Service != "" {
 		d.faults.Add(line, "%s: a chain with dnat or multipath needs direction: in, and to: the public addresses that flows come to", path)
@@ -87,8 +87,8 @@ func (d *draft) checkDnatMatch(c *matchDraft, line int, static map[netip.Addr]us
 	}
 	first, last := m.To.Addr(), fromNumber(toNumber(m.To.Addr())|uint32(1<<(32-m.To.Bits())-1))
 	count += int(toNumber(last)) - int(toNumber(first)) + 1
-	if count > maxStatic {
-		d.faults.Add(c.toLine, "%s.to: up to %s the chain has %d addresses, at most %d may be public ones of dnat", path, m.To, count, maxStatic)
+	if count > mostDnat {
+		d.faults.Add(c.toLine, "%s.to: up to %s the chain has %d addresses, at most %d may be public ones of dnat", path, m.To, count, mostDnat)
 		return count
 	}
 	for _, a := range []netip.Addr{first, last} {
@@ -97,18 +97,18 @@ func (d *draft) checkDnatMatch(c *matchDraft, line int, static map[netip.Addr]us
 			return count
 		}
 	}
-	for _, a := range m.StaticAddresses() {
-		if !d.checkStatic(c, a) {
+	for _, a := range m.DnatAddresses() {
+		if !d.checkDnatAddress(c, a) {
 			break // one error says enough
 		}
-		static[a] = use{path + ".to", c.toLine}
+		dnat[a] = use{path + ".to", c.toLine}
 	}
 	return count
 }
 
-// checkStatic reports whether dnat may have the address, as far as that can be said
+// checkDnatAddress reports whether dnat may have the address, as far as that can be said
 // before outbound.addresses has its default.
-func (d *draft) checkStatic(c *matchDraft, a netip.Addr) bool {
+func (d *draft) checkDnatAddress(c *matchDraft, a netip.Addr) bool {
 	m, path := c.match, c.path
 	uses := d.uses[a]
 	outbound, shared := d.usedAs(a, "outbound.addresses")
@@ -133,13 +133,13 @@ func (d *draft) checkStatic(c *matchDraft, a netip.Addr) bool {
 }
 
 // checkDnatTarget sees to it that flows are sent to hosts inside.
-func (d *draft) checkDnatTarget(f *functionDraft, path string, static map[netip.Addr]use) {
+func (d *draft) checkDnatTarget(f *functionDraft, path string, dnat map[netip.Addr]use) {
 	var lines []schema.At[string]
 	if placed, has := f.own.(nf.TargetLines); has {
 		lines = placed.TargetLines(&f.given)
 	}
 	for i, to := range f.function.Targets() {
-		before, used := static[to]
+		before, used := dnat[to]
 		if uses := d.uses[to]; !used && len(uses) > 0 && !d.isHost(to) {
 			before, used = uses[0], true
 		}

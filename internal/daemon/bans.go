@@ -47,7 +47,7 @@ func (g guardServices) exempt() (ban.Exempt, error) {
 	v := g.view.Load()
 	hops, err := g.machine.NextHops()
 	return ban.ExemptOf(v.allowed(), ban.Around{
-		Config: v.config, Outbound: v.outbound, Static: v.static.Addresses, Own: slices.Collect(maps.Keys(g.machine.Addresses())), Hops: hops,
+		Config: v.config, Outbound: v.outbound, Dnat: v.dnat.Addresses, Own: slices.Collect(maps.Keys(g.machine.Addresses())), Hops: hops,
 	}), err
 }
 

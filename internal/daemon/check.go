@@ -35,7 +35,7 @@ func Check(d *config.Document) error {
 		return err
 	}
 	if len(c.Outbound.Addresses) > 0 { // else they are known when the gateway starts
-		if _, err := ruleset.StaticOf(c, c.Outbound.Addresses, nothingPast); err != nil {
+		if _, err := ruleset.DnatOf(c, c.Outbound.Addresses, nothingPast); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // wants is what a view wants of the data plane.
 func (v *view) wants() plane.Wants {
 	return plane.Wants{
-		Config: v.config, Outbound: v.outbound, Static: v.static.Addresses, Open: v.services(), Bindings: len(v.realm.Registry.Services()),
+		Config: v.config, Outbound: v.outbound, Dnat: v.dnat.Addresses, Open: v.services(), Bindings: len(v.realm.Registry.Services()),
 		Ports: len(services(v.realm.Registry)), Names: v.realm.Names(),
 	}
 }

@@ -179,9 +179,9 @@ func (d *differential) configuration() string {
 
 // chain writes one that may jump to those before, which have no dnat.
 func (d *differential) chain(b *strings.Builder, n int, jumps []string) {
-	static := n > 2 && d.often(5)
+	dnat := n > 2 && d.often(5)
 	match := []string{}
-	if static {
+	if dnat {
 		match = append(match, "direction: in", "to: "+pick(d, "198.18.0.2", "198.18.0.3", "198.18.0.1"))
 	} else if d.often(7) {
 		match = append(match, "direction: "+pick(d, "in", "out"))
@@ -189,7 +189,7 @@ func (d *differential) chain(b *strings.Builder, n int, jumps []string) {
 	if d.often(3) {
 		match = append(match, "remote: "+pick(d, "203.0.113.0/29", "203.0.113.4/30", "192.0.2.0/24"))
 	}
-	if static || d.often(3) {
+	if dnat || d.often(3) {
 		match = append(match, "protocol: "+pick(d, "tcp", "udp"))
 		if d.often(7) {
 			match = append(match, "port: "+pick(d, "80", "8000", "20-90"))
@@ -220,10 +220,10 @@ func (d *differential) chain(b *strings.Builder, n int, jumps []string) {
 			fmt.Fprintf(b, "      - {use: filter, %s, deny: [{protocol: tcp, port: 22}]}\n", name)
 		}
 	}
-	if static && d.often(7) {
+	if dnat && d.often(7) {
 		b.WriteString(pick(d, "      - {use: dnat, to: 10.0.0.101, port: 8080}\n", "      - {use: dnat, to: 172.16.0.1}\n",
 			"      - {use: multipath, backends: [{to: 10.0.0.101}, {to: 10.0.0.102}]}\n"))
-	} else if static {
+	} else if dnat {
 		b.WriteString("      - {use: dnat, to: 10.0.0.102}\n")
 	}
 }

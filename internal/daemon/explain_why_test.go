@@ -77,7 +77,7 @@ chains:
 	}
 	route("203.0.113.77", "eth0", address("198.18.0.254"), 1200)
 	route("10.0.0.101", "eth1", netip.Addr{}, 1300)
-	hostb, stranger, outbound, static := address("10.0.0.101"), address("203.0.113.5"), address("198.18.0.2"), address("198.18.0.3")
+	hostb, stranger, outbound, dnat := address("10.0.0.101"), address("203.0.113.5"), address("198.18.0.2"), address("198.18.0.3")
 	if end := r.send(false, packets.NewUDP(netip.AddrPortFrom(hostb, 7000), netip.AddrPortFrom(stranger, 53), "")); end.IsDrop() {
 		t.Fatal(end)
 	}
@@ -91,16 +91,16 @@ chains:
 	}{
 		{stranger, outbound, model.UDP, 7000, "mapping", "it is of udp 10.0.0.101:7000"},
 		{stranger, outbound, model.UDP, 7001, "mapping", "no private host has that port"},
-		{stranger, static, model.UDP, 7000, "mapping", ""},
+		{stranger, dnat, model.UDP, 7000, "mapping", ""},
 		{stranger, address("198.18.0.7"), model.UDP, 22, "host", "it is udp 10.0.0.103:22 alone"},
 		{stranger, address("198.18.0.7"), model.ICMP, 0, "host", "it is icmp of 10.0.0.103 alone"},
 		{stranger, outbound, model.UDP, 22, "host", ""},
 		{stranger, lent, model.TCP, 80, "binding", "it is tcp 10.0.0.100:8080, as www.hosta.foo.example."},
 		{stranger, lent, model.TCP, 81, "binding", "no service has that port of the address now: ask for a name first"},
-		{stranger, static, model.TCP, 80, "binding", ""},
-		{stranger, static, model.TCP, 80, "dnat", "it goes to tcp 10.0.0.101:8080"},
-		{stranger, static, model.UDP, 53, "dnat", "it goes to udp 10.0.0.102:53"},
-		{stranger, static, model.ICMP, 0, "dnat", "it goes to icmp of 10.0.0.102"},
+		{stranger, dnat, model.TCP, 80, "binding", ""},
+		{stranger, dnat, model.TCP, 80, "dnat", "it goes to tcp 10.0.0.101:8080"},
+		{stranger, dnat, model.UDP, 53, "dnat", "it goes to udp 10.0.0.102:53"},
+		{stranger, dnat, model.ICMP, 0, "dnat", "it goes to icmp of 10.0.0.102"},
 		{stranger, outbound, model.TCP, 80, "dnat", "no function says where it goes: names and NAT do"},
 		{stranger, lent, model.TCP, 80, "dnat", ""},
 		{hostb, stranger, model.UDP, 53, "nat", "it leaves as 198.18.0.2"},
@@ -108,7 +108,7 @@ chains:
 		{hostb, address("192.0.2.5"), model.UDP, 53, "nat", "outbound.except has 192.0.2.5: it leaves as it is"},
 		{hostb, outbound, model.UDP, 7001, "nat", ""},
 		{address("10.0.0.100"), address("203.0.113.77"), model.TCP, 443, "mss", "SYNs of both ends say at most 1160 octets: 1200 are the MTU of the way to 203.0.113.77"},
-		{stranger, static, model.TCP, 443, "mss", "SYNs of both ends say at most 1260 octets: 1300 are the MTU of the way to 10.0.0.101"},
+		{stranger, dnat, model.TCP, 443, "mss", "SYNs of both ends say at most 1260 octets: 1300 are the MTU of the way to 10.0.0.101"},
 		{address("10.0.0.100"), stranger, model.TCP, 443, "mss", ""},
 	} {
 		x, err := r.explain(api.ExplainRequest{Address: c.from, ToAddress: c.to, Protocol: c.protocol, Port: c.port})

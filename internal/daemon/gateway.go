@@ -87,7 +87,7 @@ type view struct {
 	places     geo.Places      // as they were read: by a start or a reload
 	outbound   []netip.Addr
 	hops       []netip.Addr // as they were then, too
-	static     ruleset.Static
+	dnat       ruleset.Dnat
 	balances   balance.Set
 	lists      lists.Contents
 	allowed    func() ban.Allowed // made once
@@ -127,7 +127,7 @@ func newView(d *config.Document, addresses []netip.Addr, past func(netip.Addr) b
 	if v.numbers, err = ruleset.NewNumbers(c); err != nil {
 		return nil, err
 	}
-	if v.static, err = ruleset.StaticOf(c, addresses, past); err != nil {
+	if v.dnat, err = ruleset.DnatOf(c, addresses, past); err != nil {
 		return nil, err
 	}
 	if err := v.shared().Check(); err != nil {

@@ -17,7 +17,7 @@ func TestLeadsInside(t *testing.T) {
 	var g Daemon
 	own, opened, ports := netip.MustParseAddr("198.18.0.1"), netip.MustParseAddr("198.18.0.7"), netip.MustParseAddr("198.18.0.2")
 	g.machine.SetAddresses(map[netip.Addr]bool{own: true, opened: true, ports: true})
-	g.view.Store(&view{config: &config.Config{}, realm: &realm.Realm{}, static: ruleset.Static{
+	g.view.Store(&view{config: &config.Config{}, realm: &realm.Realm{}, dnat: ruleset.Dnat{
 		Addresses: []netip.Addr{opened}, Ports: []datapath.Service{{Host: ports, Port: 443, Protocol: model.TCP}},
 	}})
 	for a, want := range map[netip.Addr]bool{own: true, opened: false, ports: false, netip.MustParseAddr("2001:db8::1"): false} {

@@ -28,7 +28,7 @@ type Options struct {
 
 // services are all that the data plane is to open.
 func (v *view) services() []datapath.Service {
-	return slices.Concat(services(v.realm.Registry), v.static.Ports, v.shared().Kept())
+	return slices.Concat(services(v.realm.Registry), v.dnat.Ports, v.shared().Kept())
 }
 
 // services are what sessions from the pool may reach, each by one port.

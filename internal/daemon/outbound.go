@@ -92,7 +92,7 @@ func (p followedPlane) SetOutbound(addresses []netip.Addr) (datapath.OutboundCha
 	if len(left) > 0 {
 		err = p.data.SetAddresses(slices.DeleteFunc(slices.Clone(v.config.Pool.Addresses), func(a netip.Addr) bool {
 			return slices.Contains(left, a)
-		}), v.static.Addresses)
+		}), v.dnat.Addresses)
 	}
 	change, outboundErr := p.data.SetOutbound(addresses)
 	if len(left) > 0 { // those by a mapping have ended

@@ -82,7 +82,7 @@ func ownRemedies(own []netip.Addr) []string {
 
 // shared are the pool addresses of which services get ports.
 func (v *view) shared() shared.Addresses {
-	return shared.Addresses{Config: v.config, Registry: v.realm.Registry, Outbound: v.outbound, Static: v.static.Ports}
+	return shared.Addresses{Config: v.config, Registry: v.realm.Registry, Outbound: v.outbound, Dnat: v.dnat.Ports}
 }
 
 func (g *Daemon) live() shared.Live {
@@ -104,7 +104,7 @@ func partsOf(c *config.Config, outbound []netip.Addr, r *registry.Registry) *vie
 		outbound = append(slices.Clone(outbound), c.DNS.Public.Addr()) // it is of the interface then, or the gateway says that it is not
 	}
 	v := &view{config: c, realm: &realm.Realm{Registry: r}, outbound: outbound}
-	v.static, _ = ruleset.StaticOf(c, outbound, nothingPast) // its error is told elsewhere
+	v.dnat, _ = ruleset.DnatOf(c, outbound, nothingPast) // its error is told elsewhere
 	return v
 }
 

@@ -9,14 +9,14 @@ import (
 // addressEntry is an address that is answered for as written to address_table.
 type addressEntry = bpfAddress
 
-// SetAddresses makes pool the addresses of the circular pool, static those that
+// SetAddresses makes pool the addresses of the circular pool, dnat those that
 // take packets for chains alone, and own those that are a host's alone, next to the outbound addresses; an address may be of the
 // pool and outbound. One that leaves takes no packets any more, not even those of sessions
 // that stand.
-func (d *addressTable) SetAddresses(pool, static []netip.Addr, own ...netip.Addr) error {
+func (d *addressTable) SetAddresses(pool, dnat []netip.Addr, own ...netip.Addr) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	d.pool, d.static, d.own = pool, static, own
+	d.pool, d.dnat, d.own = pool, dnat, own
 	return d.putAddresses()
 }
 
@@ -26,12 +26,12 @@ func (d *addressTable) putAddresses() error {
 	if err != nil {
 		return err
 	}
-	wanted := make(map[netip.Addr]addressEntry, len(d.pool)+len(d.static)+len(d.own)+len(slots))
+	wanted := make(map[netip.Addr]addressEntry, len(d.pool)+len(d.dnat)+len(d.own)+len(slots))
 	for _, a := range d.pool {
 		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_POOL)}
 	}
-	for _, a := range d.static {
-		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_STATIC)}
+	for _, a := range d.dnat {
+		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_DNAT)}
 	}
 	for _, a := range d.own {
 		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_OWN)}
@@ -47,7 +47,7 @@ func (d *addressTable) putAddresses() error {
 		wanted[s.Address] = entry
 	}
 	if len(wanted) > d.options.Addresses {
-		return fmt.Errorf("%d pool, outbound, static and one-to-one addresses, but the table was made for %d: restart the daemon",
+		return fmt.Errorf("%d pool, outbound, dnat and one-to-one addresses, but the table was made for %d: restart the daemon",
 			len(wanted), d.options.Addresses)
 	}
 	for a := range d.known { // first, so that the table need not hold both
@@ -110,8 +110,8 @@ func (d *addressTable) readAddresses() error {
 		switch {
 		case bpfAddressKind(entry.Kind) == bpfAddressKindADDRESS_POOL || entry.Lends != 0:
 			d.pool = append(d.pool, a)
-		case bpfAddressKind(entry.Kind) == bpfAddressKindADDRESS_STATIC:
-			d.static = append(d.static, a)
+		case bpfAddressKind(entry.Kind) == bpfAddressKindADDRESS_DNAT:
+			d.dnat = append(d.dnat, a)
 		case bpfAddressKind(entry.Kind) == bpfAddressKindADDRESS_OWN:
 			d.own = append(d.own, a)
 		}

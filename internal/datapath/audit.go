@@ -64,7 +64,7 @@ func hasMapping(s *bpfSession) bool {
 
 // isListedOutside is session_is_listed_outside of the same.
 func isListedOutside(s *bpfSession) bool {
-	return slices.Contains([]bpfOrigin{bpfOriginORIGIN_POOL, bpfOriginORIGIN_STATIC, bpfOriginORIGIN_BASIC}, bpfOrigin(s.Origin))
+	return slices.Contains([]bpfOrigin{bpfOriginORIGIN_POOL, bpfOriginORIGIN_DNAT, bpfOriginORIGIN_BASIC}, bpfOrigin(s.Origin))
 }
 
 // isOutbound is session_is_outbound of bpf/conntrack/tcp.h.

@@ -77,7 +77,7 @@ func (a *audit) remotes() error {
 func (a *audit) ledHosts() error {
 	wanted := map[netip.Addr]int{}
 	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
-		led := bpfOrigin(s.Origin) == bpfOriginORIGIN_STATIC || bpfOrigin(s.Origin) == bpfOriginORIGIN_OWN_IN
+		led := bpfOrigin(s.Origin) == bpfOriginORIGIN_DNAT || bpfOrigin(s.Origin) == bpfOriginORIGIN_OWN_IN
 		if bpfPhase(s.Life.As.Phase) == bpfPhasePHASE_LIVE && led && s.Marks.As.Flags&sessionHairpin == 0 {
 			wanted[addressOf(s.PrivateAddress)]++
 		}

@@ -28,7 +28,7 @@ type bpfAddressKind uint32
 const (
 	bpfAddressKindADDRESS_POOL     bpfAddressKind = 1
 	bpfAddressKindADDRESS_OUTBOUND bpfAddressKind = 2
-	bpfAddressKindADDRESS_STATIC   bpfAddressKind = 3
+	bpfAddressKindADDRESS_DNAT     bpfAddressKind = 3
 	bpfAddressKindADDRESS_OWN      bpfAddressKind = 4
 )
 
@@ -144,17 +144,17 @@ const (
 )
 
 type bpfControl struct {
-	_           structs.HostLayout
-	Generation  uint32
-	RouteEpoch  uint32
-	WatchDrops  uint32
-	OwnFirst    uint16
-	OwnLast     uint16
-	SourceBlind uint8
-	Banning     uint8
-	Statics     uint8
-	Left        uint8
-	Pad         [4]uint8
+	_             structs.HostLayout
+	Generation    uint32
+	RouteEpoch    uint32
+	WatchDrops    uint32
+	OwnFirst      uint16
+	OwnLast       uint16
+	SourceBlind   uint8
+	Banning       uint8
+	ExcludedPorts uint8
+	Left          uint8
+	Pad           [4]uint8
 }
 
 type bpfCountRequest struct {
@@ -209,7 +209,7 @@ type bpfFlow struct {
 		Second uint32
 	}
 	Mapping uint32
-	Judged  uint32
+	Policy  uint32
 	Name    uint32
 	Binding uint32
 	Number  uint32
@@ -434,16 +434,16 @@ type bpfNfPacket struct {
 	ToAddress       uint32
 	ToPort          uint16
 	Changed         uint8
-	Stage           uint8
+	Hook            uint8
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32
-	Asked           uint32
-	Packets         uint32
+	Program         uint32
+	PacketProgram   uint32
 	Remote          uint8
 	Ports           uint8
 	Honeypot        uint8
-	Spoke           uint8
+	Payload         uint8
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
@@ -457,7 +457,7 @@ const (
 	bpfOriginORIGIN_BASIC   bpfOrigin = 2
 	bpfOriginORIGIN_MAPPING bpfOrigin = 3
 	bpfOriginORIGIN_POOL    bpfOrigin = 4
-	bpfOriginORIGIN_STATIC  bpfOrigin = 5
+	bpfOriginORIGIN_DNAT    bpfOrigin = 5
 	bpfOriginORIGIN_OWN_IN  bpfOrigin = 6
 )
 
@@ -494,8 +494,8 @@ const (
 	bpfProgramPROGRAM_FRAGMENT        bpfProgram = 4
 	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 5
 	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 6
-	bpfProgramPROGRAM_STATIC_EVEN     bpfProgram = 7
-	bpfProgramPROGRAM_STATIC_ODD      bpfProgram = 8
+	bpfProgramPROGRAM_DNAT_EVEN       bpfProgram = 7
+	bpfProgramPROGRAM_DNAT_ODD        bpfProgram = 8
 	bpfProgramPROGRAM_PROTECTION6EVEN bpfProgram = 9
 	bpfProgramPROGRAM_PROTECTION6ODD  bpfProgram = 10
 	bpfProgramPROGRAM_MAX             bpfProgram = 11
@@ -677,7 +677,7 @@ type bpfSession struct {
 	ExternalPort    uint16
 	Protocol        uint8
 	Origin          uint8
-	Judged          uint32
+	Policy          uint32
 	Life            struct {
 		_  structs.HostLayout
 		As struct {
@@ -727,7 +727,7 @@ type bpfSettings struct {
 	Since            uint32
 	Filtering        uint8
 	Ipv6Forward      uint8
-	Statics          uint8
+	Dnat             uint8
 	Protects6        uint8
 	Entry            [2]uint16
 	Input            uint16

@@ -20,13 +20,13 @@ type ChainTables struct{ Packets, Counts, Chains, Snaps, Rings, TCXChains, Trace
 // the chain of the number that it finds.
 type ChainPrograms struct {
 	Classifier *ebpf.Program
-	Static     *ebpf.Program   // of the chains that say where flows go; nil where there are none
+	Dnat       *ebpf.Program   // of the chains that say where flows go; nil where there are none
 	Protection *ebpf.Program   // of IPv6; nil where the policy has none
 	Chains     []*ebpf.Program // numbered from the first number on
 }
 
 func (p *ChainPrograms) close() {
-	for _, program := range append(p.Chains, p.Classifier, p.Static, p.Protection) {
+	for _, program := range append(p.Chains, p.Classifier, p.Dnat, p.Protection) {
 		_ = program.Close() // what is in force keeps it
 	}
 }
@@ -105,7 +105,7 @@ func (f *form) putChains(next uint32, made *ChainPrograms) error {
 			return fmt.Errorf("put chain %d beside those in force: %w", i+1, err)
 		}
 	}
-	for i, program := range []*ebpf.Program{made.Classifier, made.Static, made.Protection} {
+	for i, program := range []*ebpf.Program{made.Classifier, made.Dnat, made.Protection} {
 		if program == nil {
 			continue
 		}
@@ -120,9 +120,9 @@ func (f *form) putChains(next uint32, made *ChainPrograms) error {
 // places of the classifier, that of dnat, and the protection of IPv6 among the programs.
 func chainsOf(generation uint32) (first uint32, places [3]bpfProgram) {
 	if generation&1 == 1 {
-		return 1 + chainNumbers/2, [...]bpfProgram{bpfProgramPROGRAM_CLASSIFIER_ODD, bpfProgramPROGRAM_STATIC_ODD, bpfProgramPROGRAM_PROTECTION6ODD}
+		return 1 + chainNumbers/2, [...]bpfProgram{bpfProgramPROGRAM_CLASSIFIER_ODD, bpfProgramPROGRAM_DNAT_ODD, bpfProgramPROGRAM_PROTECTION6ODD}
 	}
-	return 1, [...]bpfProgram{bpfProgramPROGRAM_CLASSIFIER_EVEN, bpfProgramPROGRAM_STATIC_EVEN, bpfProgramPROGRAM_PROTECTION6EVEN}
+	return 1, [...]bpfProgram{bpfProgramPROGRAM_CLASSIFIER_EVEN, bpfProgramPROGRAM_DNAT_EVEN, bpfProgramPROGRAM_PROTECTION6EVEN}
 }
 
 // dropChains removes the chains of a generation that no packet is judged by any more.

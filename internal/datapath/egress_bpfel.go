@@ -77,17 +77,17 @@ type egressBudget struct {
 }
 
 type egressControl struct {
-	_           structs.HostLayout
-	Generation  uint32
-	RouteEpoch  uint32
-	WatchDrops  uint32
-	OwnFirst    uint16
-	OwnLast     uint16
-	SourceBlind uint8
-	Banning     uint8
-	Statics     uint8
-	Left        uint8
-	Pad         [4]uint8
+	_             structs.HostLayout
+	Generation    uint32
+	RouteEpoch    uint32
+	WatchDrops    uint32
+	OwnFirst      uint16
+	OwnLast       uint16
+	SourceBlind   uint8
+	Banning       uint8
+	ExcludedPorts uint8
+	Left          uint8
+	Pad           [4]uint8
 }
 
 type egressFragmentBucket struct {
@@ -423,7 +423,7 @@ type egressSettings struct {
 	Since            uint32
 	Filtering        uint8
 	Ipv6Forward      uint8
-	Statics          uint8
+	Dnat             uint8
 	Protects6        uint8
 	Entry            [2]uint16
 	Input            uint16

@@ -58,7 +58,7 @@ type core struct {
 	carrier carrier
 	known   map[netip.Addr]addressEntry // addresses that are answered for by what was written
 	pool    []netip.Addr                // of these, as SetAddresses said
-	static  []netip.Addr
+	dnat    []netip.Addr
 	own     []netip.Addr
 }
 

@@ -98,15 +98,15 @@ func (d *policyTable) SetPolicy(settings Settings, services []Service, chains *N
 		if chains.made.Honeypot {
 			record.Honeypot = 1
 		}
-		if chains.made.XDP.Static != nil {
-			record.Statics = 1
+		if chains.made.XDP.Dnat != nil {
+			record.Dnat = 1
 		}
 		if chains.made.XDP.Protection != nil {
 			record.Protects6 = 1
 		}
 	}
 	if kept := keptPorts(services, slices.Concat(outbound, settings.Coming)); kept > 0 {
-		record.Keeps, control.Statics = kept, 1
+		record.Keeps, control.ExcludedPorts = kept, 1
 	}
 	if err := d.objects.SettingsTable.Put(next&1, &record); err != nil {
 		return 0, fmt.Errorf("write the settings of generation %d: %w", next, err)

@@ -18,7 +18,7 @@ type Session struct {
 	// State is "open" for all protocols but TCP, else a TCP state: syn, syn_both,
 	// established, fin_out, fin_in, fin_both or rst.
 	State string `json:"state"`
-	// Origin is inside, mapping (let in by an outbound mapping), pool, static (sent on by a
+	// Origin is inside, mapping (let in by an outbound mapping), pool, dnat (sent on by a
 	// chain), own (from inside, by an address that is the host's own), own_in (from outside, to
 	// such an address), or basic (from inside, of a protocol that is translated by address alone).
 	Origin     string `json:"origin"`
@@ -38,7 +38,7 @@ type Session struct {
 
 var tcpStates = [...]string{"open", "syn", "syn_both", "established", "fin_out", "fin_in", "fin_both", "rst"}
 
-var origins = [...]string{"inside", "own", "basic", "mapping", "pool", "static", "own_in"}
+var origins = [...]string{"inside", "own", "basic", "mapping", "pool", "dnat", "own_in"}
 
 // Number is the session's place in the table, 1 and up, for as long as it lives.
 func (s Session) Number() uint32 { return s.record }

@@ -63,7 +63,7 @@ func (t *telling) because(reason model.Reason) (step, says, why string) {
 	case model.ReasonDropNoSession:
 		return drop("session", "no private host has sent %s to %s", t.Protocol, t.Source)
 	case model.ReasonDropNoBinding:
-		if slices.Contains(t.State.Static, t.Destination) {
+		if slices.Contains(t.State.Dnat, t.Destination) {
 			return drop("dnat", "no chain sends it on, and nothing else is at %s", t.Destination)
 		}
 		return drop("binding", "no service has that port of the address now: ask for a name first")

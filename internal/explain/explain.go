@@ -25,7 +25,7 @@ type State struct {
 	Lists      map[string]*model.AddressSet
 	Hops       []netip.Addr // next hops, who are spared
 	Own        []netip.Addr // that the data plane answers for
-	Static     []netip.Addr // of these, those that only dnat has
+	Dnat       []netip.Addr // of these, those that only dnat has
 	Shared     []netip.Addr // of these, those of which services get ports alone
 	// Place says where an address is, and what decides about it there.
 	Place func(model.Direction, netip.Addr) string

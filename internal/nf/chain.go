@@ -37,22 +37,22 @@ type Step struct {
 type Chain struct {
 	Name  string
 	Rules []Rule // Value is not looked at
-	// Static: its functions say where flows go (Dnat). It is asked about those from
+	// Dnat: its functions say where flows go (dnat, multipath). It is asked about those from
 	// outside, as they came, before names and mappings are.
-	Static bool
-	Steps  []Step
+	Dnat  bool
+	Steps []Step
 }
 
 // Set are the programs of one generation for one hook.
 type Set struct {
 	Classifier *ebpf.Program
-	Static     *ebpf.Program   // the classifier of static chains, nil where there are none
+	Dnat       *ebpf.Program   // the classifier of dnat chains, nil where there are none
 	Protection *ebpf.Program   // of IPv6 packets; nil where it has no IPv6 addresses
 	Chains     []*ebpf.Program // by their numbers, from the first on
 }
 
 func (s *Set) close() {
-	for _, program := range append(s.Chains, s.Classifier, s.Static, s.Protection) {
+	for _, program := range append(s.Chains, s.Classifier, s.Dnat, s.Protection) {
 		_ = program.Close() // what is in force keeps it
 	}
 }
@@ -96,7 +96,7 @@ func Build(policy Policy, shared Shared, first uint32, states *States) (made Pro
 			made.Close()
 		}
 	}()
-	var rules, static []Rule
+	var rules, dnat []Rule
 	for i, c := range policy.Chains {
 		number, err := b.entry(i)
 		if err != nil {
@@ -104,8 +104,8 @@ func Build(policy Policy, shared Shared, first uint32, states *States) (made Pro
 		}
 		for _, r := range c.Rules {
 			r.Value = number
-			if c.Static {
-				static = append(static, r)
+			if c.Dnat {
+				dnat = append(dnat, r)
 			} else {
 				rules = append(rules, r)
 			}
@@ -126,8 +126,8 @@ func Build(policy Policy, shared Shared, first uint32, states *States) (made Pro
 	if err := classifier(rules, shared, hooks, func(s *Set) **ebpf.Program { return &s.Classifier }); err != nil {
 		return made, fmt.Errorf("chains: %w", err)
 	}
-	if len(static) > 0 {
-		if err := classifier(static, shared, hooks, func(s *Set) **ebpf.Program { return &s.Static }); err != nil {
+	if len(dnat) > 0 {
+		if err := classifier(dnat, shared, hooks, func(s *Set) **ebpf.Program { return &s.Dnat }); err != nil {
 			return made, fmt.Errorf("chains: %w", err)
 		}
 	}

@@ -16,10 +16,10 @@ func Check(policy Policy) error {
 	if err := checkSteps(policy.Protection); err != nil {
 		return fmt.Errorf("protection: %w", err)
 	}
-	var rules, static []Rule
+	var rules, dnat []Rule
 	for _, c := range policy.Chains {
-		if c.Static {
-			static = append(static, c.Rules...)
+		if c.Dnat {
+			dnat = append(dnat, c.Rules...)
 		} else {
 			rules = append(rules, c.Rules...)
 		}
@@ -27,7 +27,7 @@ func Check(policy Policy) error {
 			return fmt.Errorf("chains: %w", err)
 		}
 	}
-	for _, classified := range [][]Rule{rules, static} {
+	for _, classified := range [][]Rule{rules, dnat} {
 		if _, err := compile(classified); err != nil {
 			return fmt.Errorf("chains: %w", err)
 		}

@@ -41,7 +41,7 @@ type (
 	Named interface{ Name() string }
 	// SetUser is a draft that names sets of addresses.
 	SetUser interface{ Sets() []schema.Named }
-	// Sender is settings by which flows from outside go to private hosts: its chain is static. Their places in the file
+	// Sender is settings by which flows from outside go to private hosts: its chain sees them as they come. Their places in the file
 	// are its draft's TargetLines.
 	Sender interface{ Targets() []netip.Addr }
 	// TargetLines are a sender's draft's: the key that names each target, and its line.

@@ -46,7 +46,7 @@ func TestProtectionComesFirst(t *testing.T) {
 		Chains: []Chain{
 			{Name: "tcp", Rules: []Rule{{Protocol: model.TCP, Ports: model.Ports{First: 80, Last: 80}}}, Steps: []Step{{Name: "deny", Number: deny, Function: denying{{}}}}},
 			{Name: "icmp", Rules: []Rule{{Protocol: model.ICMP}}},
-			{Name: "static", Static: true, Rules: []Rule{{}}, Steps: []Step{{Name: "dnat", Number: dnat, Function: fixed{goOn, false, false}}}},
+			{Name: "dnat", Dnat: true, Rules: []Rule{{}}, Steps: []Step{{Name: "dnat", Number: dnat, Function: fixed{goOn, false, false}}}},
 		},
 	})
 	for _, c := range []struct {
@@ -80,8 +80,8 @@ func TestProtectionComesFirst(t *testing.T) {
 		if got != want {
 			t.Errorf("%v: %+v, want %+v", c, got, want)
 		}
-		if static := b.ask(b.Made.XDP.Static, p.sent()); (static.verdict == drop) != (c.decider == 2 || c.decider == 3) {
-			t.Errorf("%v: the chain that says where flows go: %+v", c, static)
+		if sent := b.ask(b.Made.XDP.Dnat, p.sent()); (sent.verdict == drop) != (c.decider == 2 || c.decider == 3) {
+			t.Errorf("%v: the chain that says where flows go: %+v", c, sent)
 		}
 	}
 }

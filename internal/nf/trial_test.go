@@ -50,20 +50,20 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// Static chains are asked for themselves.
-func TestTraceOfStatic(t *testing.T) {
+// Dnat chains are asked for themselves.
+func TestTraceOfDnat(t *testing.T) {
 	t.Parallel()
 	b := newTraced(t)
-	static := func(name, from string, s ...Step) Chain {
-		return Chain{Name: name, Static: true, Rules: []Rule{{Source: netip.MustParsePrefix(from)}}, Steps: s}
+	dnat := func(name, from string, s ...Step) Chain {
+		return Chain{Name: name, Dnat: true, Rules: []Rule{{Source: netip.MustParsePrefix(from)}}, Steps: s}
 	}
 	chains := []Chain{
-		static("port", "203.0.113.0/28", Step{Number: 1, Function: fixed{goOn, false, false}}),
-		static("address", "203.0.113.16/28", Step{Number: 2, Function: fixed{goOn, false, false}}),
-		static("denied", "203.0.113.32/28", Step{Number: 3, Function: fixed{goOn, false, false}}, Step{Number: 4, Function: fixed{drop, false, false}}),
-		static("nowhere", "203.0.113.48/28", steps(5, fixed{accept, false, false})...),
+		dnat("port", "203.0.113.0/28", Step{Number: 1, Function: fixed{goOn, false, false}}),
+		dnat("address", "203.0.113.16/28", Step{Number: 2, Function: fixed{goOn, false, false}}),
+		dnat("denied", "203.0.113.32/28", Step{Number: 3, Function: fixed{goOn, false, false}}, Step{Number: 4, Function: fixed{drop, false, false}}),
+		dnat("nowhere", "203.0.113.48/28", steps(5, fixed{accept, false, false})...),
 		{Name: "empty", Rules: []Rule{{Source: netip.MustParsePrefix("198.51.100.0/24")}}},
-		static("empty", "198.51.100.0/24"),
+		dnat("empty", "198.51.100.0/24"),
 		{Name: "other", Rules: []Rule{{}}, Steps: steps(6, fixed{drop, false, false})},
 	}
 	b.put(chains...)
@@ -76,7 +76,7 @@ func TestTraceOfStatic(t *testing.T) {
 		"192.0.2.1":    {"passes", "other: 6 drop, drops"},
 	} {
 		asked := probe(model.TCP, source)
-		if got := [2]string{b.dry(b.Made.XDP.Static, asked), b.dry(b.Made.XDP.Classifier, asked)}; got != want {
+		if got := [2]string{b.dry(b.Made.XDP.Dnat, asked), b.dry(b.Made.XDP.Classifier, asked)}; got != want {
 			t.Errorf("%s: %q, want %q", source, got, want)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 type Wants struct {
 	Config   *config.Config     // with the addresses of now
 	Outbound []netip.Addr       // of now
-	Static   []netip.Addr       // addresses of dnat's own
+	Dnat     []netip.Addr       // addresses of dnat's own
 	Open     []datapath.Service // all that is to be open
 	Bindings int                // services that the pool may bind
 	Ports    int                // ways into them
@@ -24,7 +24,7 @@ type Wants struct {
 
 // addresses are those that the data plane answers for, with the outbound ones.
 func (w Wants) addresses() []netip.Addr {
-	return slices.Concat(w.Config.Pool.Addresses, w.Outbound, w.Static, w.Config.OneToOneAddresses())
+	return slices.Concat(w.Config.Pool.Addresses, w.Outbound, w.Dnat, w.Config.OneToOneAddresses())
 }
 
 // spare bounds tables that a reload may fill beyond today's need.
@@ -124,7 +124,7 @@ func (r Sizes) fits(old, next Wants) error {
 		errs = append(errs, fmt.Errorf("outbound.addresses: %d addresses, but there are slots for %d: raise outbound.slots and restart the daemon", n, r.Slots))
 	}
 	if len(addresses) > r.Addresses {
-		errs = append(errs, fmt.Errorf("pool.addresses: %d pool, outbound, static and one-to-one addresses, but the table was made for %d: restart the daemon",
+		errs = append(errs, fmt.Errorf("pool.addresses: %d pool, outbound, dnat and one-to-one addresses, but the table was made for %d: restart the daemon",
 			len(addresses), r.Addresses))
 	}
 	if len(open) > r.Services {

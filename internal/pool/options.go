@@ -38,7 +38,7 @@ type Options struct {
 	// Capacity bounds the reservations in the pool, Bindings the bindings, resting ones included. Reconfigure cannot
 	// change them. There should be twice as many Bindings as services: a reload may make each of them rest.
 	Capacity, Bindings int
-	// Blocked reports that a port of an address is somebody else's (I3): a service of the gateway, a static mapping.
+	// Blocked reports that a port of an address is somebody else's (I3): a service of the gateway, a dnat mapping.
 	// AnyProtocol and port 0 stand for everything. Nil blocks nothing. It must not call the pool.
 	Blocked func(netip.Addr, model.Protocol, uint16) bool
 	// Use tells what the data plane knows of a binding: when a session of it was opened or ended last, 0 for never, and

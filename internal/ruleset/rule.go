@@ -70,7 +70,7 @@ func (r Rules) Policy() nf.Policy {
 	n := NamedIn(r.Config, r.Lists)
 	policy := nf.Policy{Protection: n.protection(r), Chains: make([]nf.Chain, len(r.Config.Chains))}
 	for i, ch := range r.Config.Chains {
-		policy.Chains[i] = nf.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(r, ch), Static: ch.Static}
+		policy.Chains[i] = nf.Chain{Name: ch.Name, Rules: n.matchRules(ch.Matches), Steps: n.stepsOf(r, ch), Dnat: ch.Dnat}
 	}
 	return policy
 }

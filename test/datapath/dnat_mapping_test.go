@@ -21,7 +21,7 @@ func TestDnatAndMappings(t *testing.T) {
 	g.leaves(g.put(udp(server2, shop)), udp(server2, shopIn))
 	g.leaves(g.put(udp(shopIn, server2)), udp(shop, server2))
 	g.dropped(g.put(udp(inShop, server2)), "drop_session_conflict")
-	same(g, "origins", fmt.Sprint(g.origins()), "[inside static]")
+	same(g, "origins", fmt.Sprint(g.origins()), "[dnat inside]")
 	if out := g.mapped(udp(inOther, server2)); out == shop {
 		t.Errorf("%s was given to a mapping", out)
 	}
@@ -40,7 +40,7 @@ func TestDnatAndMappings(t *testing.T) {
 	g.sound()
 }
 
-// Nearly all low ports are static: those that are left are found.
+// Nearly all low ports are dnat's: those that are left are found.
 func TestDnatLeavesMappingsTheOthers(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
@@ -64,13 +64,13 @@ func TestDnatHairpin(t *testing.T) {
 	for name, options := range map[string][]option{"an address of its own": nil, "a shared address": {shared}} {
 		t.Run(name, func(t *testing.T) {
 			g := newGateway(t, options...)
-			g.forwards([]forward{tcpTo(shop, shopIn), {to: static1, dnat: dnat.Dnat{Address: hostA}}})
+			g.forwards([]forward{tcpTo(shop, shopIn), {to: dnat1, dnat: dnat.Dnat{Address: hostA}}})
 			from := endpoint(hostB, 9000)
 			out := endpoint(outbound, 9000)
 			g.leaves(g.put(tcp(from, shop, packets.SYN)), tcp(out, shopIn, packets.SYN))
 			g.leaves(g.put(tcp(shopIn, out, synAck)), tcp(shop, from, synAck))
-			g.leaves(g.put(udp(from, endpoint(static1, 99))), udp(out, endpoint(hostA, 99)))
-			g.leaves(g.put(udp(endpoint(hostA, 99), out)), udp(endpoint(static1, 99), from))
+			g.leaves(g.put(udp(from, endpoint(dnat1, 99))), udp(out, endpoint(hostA, 99)))
+			g.leaves(g.put(udp(endpoint(hostA, 99), out)), udp(endpoint(dnat1, 99), from))
 			self := endpoint(hostA, 9001)
 			g.leaves(g.put(tcp(self, shop, packets.SYN)), tcp(endpoint(outbound, 9001), shopIn, packets.SYN))
 			g.dropped(g.fromOutside(outside(tcp(out, shop, packets.ACK))), "drop_spoofed_source")

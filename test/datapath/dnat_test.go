@@ -16,8 +16,8 @@ import (
 	"github.com/realmgate/realmgate/internal/nf/mirror"
 )
 
-// static1 is for dnat alone.
-var static1 = netip.MustParseAddr("198.18.0.48")
+// dnat1 is for dnat alone.
+var dnat1 = netip.MustParseAddr("198.18.0.48")
 
 // forward is a chain that sends flows on.
 type forward struct {
@@ -45,7 +45,7 @@ func (f forward) chain(number uint32) nf.Chain {
 	if f.deny != nil {
 		steps = append(steps, nf.Step{Name: fmt.Sprint("filter ", number), Number: 2*number + 1, Function: filter.Filter{Deny: f.deny}})
 	}
-	return nf.Chain{Name: fmt.Sprint(number), Rules: []nf.Rule{rule}, Steps: steps, Static: true}
+	return nf.Chain{Name: fmt.Sprint(number), Rules: []nf.Rule{rule}, Steps: steps, Dnat: true}
 }
 
 // ports are those of the outbound address.
@@ -65,7 +65,7 @@ func (g *gateway) forwards(list []forward, others ...nf.Chain) {
 		services = append(services, f.ports()...)
 	}
 	g.in(func() error {
-		if err := g.data.SetAddresses([]netip.Addr{pool1, pool2}, []netip.Addr{static1}); err != nil {
+		if err := g.data.SetAddresses([]netip.Addr{pool1, pool2}, []netip.Addr{dnat1}); err != nil {
 			return err
 		}
 		made, err := g.data.MakeChains(func(tables datapath.ChainTables, first uint32) (datapath.Chains, error) {
@@ -114,7 +114,7 @@ func TestDnatForwardsAPort(t *testing.T) {
 	g := newGateway(t)
 	g.forwards([]forward{tcpTo(shop, shopIn)})
 	g.established(client, shop, shopIn)
-	same(g, "origins", fmt.Sprint(g.origins()), "[static]")
+	same(g, "origins", fmt.Sprint(g.origins()), "[dnat]")
 	same(g, "state", g.state(), "established")
 	g.sound()
 	g.dropped(g.put(tcp(client, endpoint(outbound, 8001), packets.SYN)), "drop_no_mapping")
@@ -172,20 +172,20 @@ func TestDnatOfARange(t *testing.T) {
 func TestDnatOfAnAddress(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.forwards([]forward{{to: static1, dnat: dnat.Dnat{Address: hostA}}})
-	ask := packets.NewARPRequest(packets.RouterMAC, router, static1)
+	g.forwards([]forward{{to: dnat1, dnat: dnat.Dnat{Address: hostA}}})
+	ask := packets.NewARPRequest(packets.RouterMAC, router, dnat1)
 	same(g, "reason", g.send(true, ask.Bytes()).reason, "answered_arp")
 	for _, port := range []uint16{22, 4000} {
-		g.established(client, endpoint(static1, port), endpoint(hostA, port))
-		g.leaves(g.put(udp(client, endpoint(static1, port))), udp(client, endpoint(hostA, port)))
-		g.leaves(g.put(udp(endpoint(hostA, port), client)), udp(endpoint(static1, port), client))
+		g.established(client, endpoint(dnat1, port), endpoint(hostA, port))
+		g.leaves(g.put(udp(client, endpoint(dnat1, port))), udp(client, endpoint(hostA, port)))
+		g.leaves(g.put(udp(endpoint(hostA, port), client)), udp(endpoint(dnat1, port), client))
 	}
-	g.leaves(g.put(echo(remote, static1, 7)), echo(remote, hostA, 7))
-	g.leaves(g.put(echoReply(hostA, remote, 7)), echoReply(static1, remote, 7))
+	g.leaves(g.put(echo(remote, dnat1, 7)), echo(remote, hostA, 7))
+	g.leaves(g.put(echoReply(hostA, remote, 7)), echoReply(dnat1, remote, 7))
 	same(g, "outbound", g.mapped(udp(inA, server)).Addr(), outbound)
 	g.sound()
 	g.forwards(nil)
-	g.dropped(g.put(udp(client2, endpoint(static1, 22))), "drop_no_binding")
+	g.dropped(g.put(udp(client2, endpoint(dnat1, 22))), "drop_no_binding")
 }
 
 // Who comes from where decides, and a filter behind the dnat sees flows as they came.
@@ -299,7 +299,7 @@ func TestDnatThatSendsNowhere(t *testing.T) {
 	g.settings.Filtering = model.EndpointIndependent
 	out := g.mapped(udp(inA, server))
 	g.forwards(nil, nf.Chain{
-		Name: "seen", Static: true, Steps: []nf.Step{{Number: 9, Function: mirror.Mirror{}}},
+		Name: "seen", Dnat: true, Steps: []nf.Step{{Number: 9, Function: mirror.Mirror{}}},
 		Rules: []nf.Rule{{Direction: model.In, Destination: netip.PrefixFrom(outbound, 32), Protocol: model.UDP}},
 	})
 	for range 3 {

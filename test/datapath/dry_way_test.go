@@ -100,18 +100,18 @@ func TestDryRunChangesNoTableOfThePool(t *testing.T) {
 }
 
 // Who comes to what dnat sends on or to a host's own address, from outside and through a hairpin.
-func TestDryRunChangesNoTableOfStatics(t *testing.T) {
+func TestDryRunChangesNoTableOfDnat(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	sends := forward{to: static1, protocol: model.UDP, port: 53, dnat: dnat.Dnat{Address: hostA}}
+	sends := forward{to: dnat1, protocol: model.UDP, port: 53, dnat: dnat.Dnat{Address: hostA}}
 	g.settings.Own = map[netip.Addr]netip.Addr{hostB: alone}
 	g.forwards([]forward{sends})
-	g.in(func() error { return g.data.SetAddresses([]netip.Addr{pool1, pool2}, []netip.Addr{static1}, alone) })
+	g.in(func() error { return g.data.SetAddresses([]netip.Addr{pool1, pool2}, []netip.Addr{dnat1}, alone) })
 	g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Claims = 2 })
 	dry := g.dryOf(nf.Policy{Chains: []nf.Chain{sends.chain(1)}})
 	for _, way := range []dryWay{
-		{name: "dnat", public: true, packet: udp(server, endpoint(static1, 53)), want: "forwarded"},
-		{name: "dnat through a hairpin", packet: udp(endpoint(hostB, 40000), endpoint(static1, 53)), want: "forwarded"},
+		{name: "dnat", public: true, packet: udp(server, endpoint(dnat1, 53)), want: "forwarded"},
+		{name: "dnat through a hairpin", packet: udp(endpoint(hostB, 40000), endpoint(dnat1, 53)), want: "forwarded"},
 		{name: "a host's own", public: true, packet: udp(server, endpoint(alone, 22)), want: "forwarded"},
 		{name: "a host's own through a hairpin", packet: udp(inA, endpoint(alone, 22)), want: "forwarded"},
 		{name: "out of a host's own", packet: udp(endpoint(hostB, 40001), server), want: "forwarded"},

@@ -27,7 +27,7 @@ func TestNothingLeaks(t *testing.T) {
 	t.Run("a shared address", func(t *testing.T) { nothingLeaks(t, shared) })
 	t.Run("dnat", func(t *testing.T) {
 		nothingLeaks(t, func(s *setup) {
-			s.forwards = []forward{{to: static1, dnat: dnat.Dnat{Address: hostB}}, tcpTo(endpoint(outbound, 81), endpoint(hostA, 80)),
+			s.forwards = []forward{{to: dnat1, dnat: dnat.Dnat{Address: hostB}}, tcpTo(endpoint(outbound, 81), endpoint(hostA, 80)),
 				{to: outbound, protocol: model.UDP, port: 80, last: 82, dnat: dnat.Dnat{Address: hostA}}}
 		})
 	})
@@ -40,8 +40,8 @@ func nothingLeaks(t *testing.T, options ...option) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
 	t.Logf("seed %d", seed)
-	within := []netip.Addr{hostA, hostB, host(1), host(2), remote, remote2, outbound, pool1, static1, privateAddress}
-	without := []netip.Addr{remote, remote2, never, outbound, pool1, pool2, static1, publicAddress, hostA}
+	within := []netip.Addr{hostA, hostB, host(1), host(2), remote, remote2, outbound, pool1, dnat1, privateAddress}
+	without := []netip.Addr{remote, remote2, never, outbound, pool1, pool2, dnat1, publicAddress, hostA}
 	g.in(func() error {
 		for n := range count {
 			public := n%2 == 0

@@ -65,7 +65,7 @@ func TestDnat(t *testing.T) {
 	}
 	goesOn("at first")
 	for _, s := range d.sessions("--address", r.Clients[0].IP.String()) {
-		if s.Origin != "static" {
+		if s.Origin != "dnat" {
 			t.Errorf("a session that dnat opened: %+v", s)
 		}
 	}

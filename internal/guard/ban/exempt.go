@@ -24,8 +24,8 @@ type Allowed struct {
 
 // Around is what a gateway has about it.
 type Around struct {
-	Config                      *config.Config
-	Outbound, Static, Own, Hops []netip.Addr // addresses: outbound ones, those that dnat answers for, the machine's, next hops
+	Config                    *config.Config
+	Outbound, Dnat, Own, Hops []netip.Addr // addresses: outbound ones, those that dnat answers for, the machine's, next hops
 }
 
 // ExemptOf is who must not be banned: the allowlist, and whom the gateway needs or is.
@@ -45,7 +45,7 @@ func ExemptOf(allowed Allowed, around Around) Exempt {
 	}
 	each("it is an outbound address of the gateway", around.Outbound...)
 	each("it is an address of the pool", c.Pool.Addresses...)
-	each("dnat answers for it", around.Static...)
+	each("dnat answers for it", around.Dnat...)
 	each("it is a private host's public address", c.OneToOneAddresses()...)
 	for _, h := range c.Hosts {
 		each("it is a private host's: a ban is of the remote end", h.Address)

@@ -17,7 +17,7 @@ type Addresses struct {
 	Config   *config.Config // with the pool's addresses of now
 	Registry *registry.Registry
 	Outbound []netip.Addr       // of now
-	Static   []datapath.Service // ports of outbound addresses that dnat has
+	Dnat     []datapath.Service // ports of outbound addresses that dnat has
 }
 
 // Lends reports whether an address is of the pool and outbound: services get ports of it, never
@@ -63,7 +63,7 @@ func (s Addresses) never(a netip.Addr, p model.Protocol, port uint16) string {
 		return fmt.Sprintf("pings of %s, which is outbound, are the gateway's: leave icmp out", where)
 	case netip.AddrPortFrom(a, port) == s.Config.DNS.Public:
 		return fmt.Sprintf("%s port %d of %s is where the name server listens", p, port, where)
-	case slices.Contains(s.Static, datapath.Service{Host: a, Protocol: p, Port: port}):
+	case slices.Contains(s.Dnat, datapath.Service{Host: a, Protocol: p, Port: port}):
 		return fmt.Sprintf("%s port %d of %s is sent on by dnat", p, port, where)
 	}
 	return ""

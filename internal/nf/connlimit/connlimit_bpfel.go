@@ -80,16 +80,16 @@ type connlimitNfPacket struct {
 	ToAddress       uint32
 	ToPort          uint16
 	Changed         uint8
-	Stage           uint8
+	Hook            uint8
 	Function        uint32
 	Verdict         uint32
 	Generation      uint32
-	Asked           uint32
-	Packets         uint32
+	Program         uint32
+	PacketProgram   uint32
 	Remote          uint8
 	Ports           uint8
 	Honeypot        uint8
-	Spoke           uint8
+	Payload         uint8
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16

@@ -10,24 +10,24 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// mostStaticPorts bounds the ports of outbound addresses that dnat has.
-const mostStaticPorts = 4096
+// mostDnatPorts bounds the ports of outbound addresses that dnat has.
+const mostDnatPorts = 4096
 
-// Static is what dnat takes: addresses of its own, and ports of outbound addresses.
-type Static struct {
+// Dnat is what dnat takes: addresses of its own, and ports of outbound addresses.
+type Dnat struct {
 	Addresses []netip.Addr
 	Ports     []datapath.Service
 }
 
 // Opens reports whether dnat opens ports of an address.
-func (s Static) Opens(a netip.Addr) bool {
+func (s Dnat) Opens(a netip.Addr) bool {
 	return slices.Contains(s.Addresses, a) || slices.ContainsFunc(s.Ports, func(p datapath.Service) bool { return p.Host == a })
 }
 
-// StaticOf tells what the configuration's chains take from the outbound addresses,
+// DnatOf tells what the configuration's chains take from the outbound addresses,
 // which the configuration may leave to the gateway. Those that have left their interfaces are
 // nobody's: past tells them.
-func StaticOf(c *config.Config, outbound []netip.Addr, past func(netip.Addr) bool) (s Static, err error) {
+func DnatOf(c *config.Config, outbound []netip.Addr, past func(netip.Addr) bool) (s Dnat, err error) {
 	for _, h := range c.Hosts {
 		if h.OneToOne.IsValid() && slices.Contains(outbound, h.OneToOne) {
 			return s, fmt.Errorf("hosts: %s has one_to_one %s, an outbound address, which hosts share: give it another", h.Name, h.OneToOne)
@@ -35,7 +35,7 @@ func StaticOf(c *config.Config, outbound []netip.Addr, past func(netip.Addr) boo
 	}
 	ports := map[datapath.Service]bool{}
 	for _, ch := range c.Chains {
-		if !ch.Static {
+		if !ch.Dnat {
 			continue
 		}
 		for _, m := range ch.Matches {
@@ -51,8 +51,8 @@ func StaticOf(c *config.Config, outbound []netip.Addr, past func(netip.Addr) boo
 			}
 		}
 	}
-	if len(ports) > mostStaticPorts {
-		return s, fmt.Errorf("chains: %d ports of outbound addresses for dnat, at most %d", len(ports), mostStaticPorts)
+	if len(ports) > mostDnatPorts {
+		return s, fmt.Errorf("chains: %d ports of outbound addresses for dnat, at most %d", len(ports), mostDnatPorts)
 	}
 	for p := range ports {
 		s.Ports = append(s.Ports, p)
@@ -61,8 +61,8 @@ func StaticOf(c *config.Config, outbound []netip.Addr, past func(netip.Addr) boo
 }
 
 // add takes what a match of a chain names.
-func (s *Static) add(c *config.Config, chain string, m config.Match, outbound []netip.Addr, past func(netip.Addr) bool, ports map[datapath.Service]bool) error {
-	for _, a := range m.StaticAddresses() {
+func (s *Dnat) add(c *config.Config, chain string, m config.Match, outbound []netip.Addr, past func(netip.Addr) bool, ports map[datapath.Service]bool) error {
+	for _, a := range m.DnatAddresses() {
 		switch {
 		case !slices.Contains(outbound, a) && past(a):
 		case !slices.Contains(outbound, a):
