@@ -21,6 +21,7 @@ struct benchmark_state {
 	__u32 next; /* tuple */
 	__u32 end;  /* behind the last one */
 	__u32 first;
+	__u32 row; /* so many tuples for the first program, then as many for the second; 0: all for the first */
 };
 
 struct {
@@ -40,7 +41,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, 2);
 	__type(key, __u32);
 	__type(value, __u32);
 } benchmark_programs SEC(".maps");
@@ -109,7 +110,10 @@ int benchmark_next(ctx_t *ctx)
 		word[4] = 0;
 		((struct tcphdr *)l4)->check = ~checksum_fold(sum + control + bpf_htons(sizeof(struct tcphdr)));
 	}
-	bpf_tail_call(ctx, &benchmark_programs, 0);
+	if (state->row && (number - state->first) / state->row % 2)
+		bpf_tail_call(ctx, &benchmark_programs, 1);
+	else
+		bpf_tail_call(ctx, &benchmark_programs, 0);
 	return FAILED;
 }
 

@@ -23,6 +23,7 @@ type benchmarkBenchmarkState struct {
 	Next  uint32
 	End   uint32
 	First uint32
+	Row   uint32
 }
 
 type benchmarkBenchmarkTuple struct {

@@ -33,6 +33,7 @@ type rig struct {
 	generator       benchmarkObjects
 	public, private int // interface indexes
 	first, tuples   int // that the generator goes round
+	row             int // of mixed traffic: so many for one side, then as many for the other
 }
 
 var (
@@ -230,7 +231,9 @@ func (r *rig) narrow(first, tuples, position int) {
 // seek lets the generator go on with tuple number position, counted round.
 func (r *rig) seek(position int) {
 	r.tb.Helper()
-	state := benchmarkBenchmarkState{Next: uint32(r.first + position%r.tuples), End: uint32(r.first + r.tuples), First: uint32(r.first)}
+	state := benchmarkBenchmarkState{
+		Next: uint32(r.first + position%r.tuples), End: uint32(r.first + r.tuples), First: uint32(r.first), Row: uint32(r.row),
+	}
 	if err := r.generator.BenchmarkStates.Put(uint32(0), &state); err != nil {
 		r.tb.Fatal(err)
 	}
