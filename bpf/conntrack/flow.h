@@ -72,6 +72,18 @@ static __always_inline struct flow *flow_new(void)
 	return flow;
 }
 
+static __always_inline struct session_key flow_inside_key(const struct flow *flow)
+{
+	return (struct session_key){flow->private_address, flow->remote_address, flow->private_port,
+				    flow->remote_port,	   flow->protocol,	 KEY_INSIDE};
+}
+
+static __always_inline struct session_key flow_outside_key(const struct flow *flow)
+{
+	return (struct session_key){flow->external_address, flow->remote_address, flow->external_port,
+				    flow->remote_port,	    flow->protocol,	  KEY_OUTSIDE};
+}
+
 /* Counts the session that a flow from outside opens with its remote address, unless that has to be proved. */
 static __always_inline void flow_count(struct flow *flow)
 {
@@ -87,16 +99,11 @@ static __always_inline void flow_count(struct flow *flow)
 __noinline bool flow_is_taken(const struct flow *flow)
 {
 	struct control *control = control_get();
-	struct session_key key = {};
+	struct session_key key;
 
 	if (!flow || !control || (!control->excluded_ports && !is_basic(flow->protocol)))
 		return false;
-	key.local = flow->external_address;
-	key.local_port = flow->external_port;
-	key.remote = flow->remote_address;
-	key.remote_port = flow->remote_port;
-	key.protocol = flow->protocol;
-	key.side = KEY_OUTSIDE;
+	key = flow_outside_key(flow);
 	return session_find_indexed(&key) != 0;
 }
 

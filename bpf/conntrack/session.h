@@ -13,6 +13,20 @@
 #include "limit.h"
 #include "lock.h"
 
+/* By its source, as a host inside sends it. */
+static __always_inline struct session_key source_key(const struct tuple *tuple)
+{
+	return (struct session_key){tuple->source,	     tuple->destination, tuple->source_port,
+				    tuple->destination_port, tuple->protocol,	 KEY_INSIDE};
+}
+
+/* By its destination: of the host that it is for, or where it is known outside. */
+static __always_inline struct session_key destination_key(const struct tuple *tuple, enum key_side side)
+{
+	return (struct session_key){tuple->destination, tuple->source,	 tuple->destination_port,
+				    tuple->source_port, tuple->protocol, side};
+}
+
 static __always_inline __u64 session_hash(const struct session_key *key)
 {
 	return hash_words((__u64)key->local << 32 | key->remote, (__u64)key->local_port << 32 |
@@ -109,16 +123,11 @@ static __always_inline __u32 session_find_inside(const struct session_key *key, 
 /* The same of a packet from inside, whose homes are known. */
 __noinline __u32 session_find_home(const struct packet *packet)
 {
-	struct session_key key = {};
+	struct session_key key;
 
 	if (!packet)
 		return 0;
-	key.local = packet->tuple.source;
-	key.remote = packet->tuple.destination;
-	key.local_port = packet->tuple.source_port;
-	key.remote_port = packet->tuple.destination_port;
-	key.protocol = packet->tuple.protocol;
-	key.side = KEY_INSIDE;
+	key = source_key(&packet->tuple);
 	return session_find_inside(&key, packet->homes);
 }
 

@@ -44,18 +44,13 @@ static __always_inline bool own_is_void(const struct session *session, __u32 gen
 __noinline __u32 own_find(const struct tuple *tuple, __u32 generation)
 {
 	struct settings *settings = settings_get(generation);
-	struct session_key key = {};
+	struct session_key key;
 	struct session *session;
 	__u32 number;
 
 	if (!tuple || !settings || !settings->excepts || !is_excepted(settings, tuple->source))
 		return 0;
-	key.local = tuple->destination;
-	key.local_port = tuple->destination_port;
-	key.remote = tuple->source;
-	key.remote_port = tuple->source_port;
-	key.protocol = tuple->protocol;
-	key.side = KEY_INSIDE;
+	key = destination_key(tuple, KEY_INSIDE);
 	number = session_find(&key);
 	session = session_at(number);
 	return number && session && session->origin == ORIGIN_OWN ? number : 0;

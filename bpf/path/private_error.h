@@ -11,18 +11,13 @@
 /* The session that an ICMP error from inside is about: the quoted packet is one that came in. 0: none. */
 static __noinline __u32 quoted_inside(const struct quoted *quoted)
 {
-	struct session_key key = {};
+	struct session_key key;
 	struct session *session;
 	__u32 number;
 
 	if (!quoted)
 		return 0;
-	key.local = quoted->tuple.destination;
-	key.local_port = quoted->tuple.destination_port;
-	key.remote = quoted->tuple.source;
-	key.remote_port = quoted->tuple.source_port;
-	key.protocol = quoted->tuple.protocol;
-	key.side = KEY_INSIDE;
+	key = destination_key(&quoted->tuple, KEY_INSIDE);
 	number = session_find(&key);
 	session = session_at(number);
 	return session && session->life.as.phase == PHASE_LIVE ? number : 0; /* record 0 is never live */

@@ -25,16 +25,10 @@ __noinline int private_unparsed(ctx_t *ctx, const struct packet *packet, enum re
 /* The open session of the packet, 0 where it has none; its homes. */
 static __always_inline struct session *private_find(struct packet *packet)
 {
-	struct session_key key = {};
+	struct session_key key = source_key(&packet->tuple);
 	struct session *session;
 	__u32 number;
 
-	key.local = packet->tuple.source;
-	key.remote = packet->tuple.destination;
-	key.local_port = packet->tuple.source_port;
-	key.remote_port = packet->tuple.destination_port;
-	key.protocol = packet->tuple.protocol;
-	key.side = KEY_INSIDE;
 	packet->homes = homes_inside(&key);
 	number = session_find_inside(&key, packet->homes);
 	session = session_at(number);

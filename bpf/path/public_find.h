@@ -52,18 +52,13 @@ static __always_inline enum reason public_key(const struct tuple *tuple, const s
 __noinline __u32 outside_find(const struct tuple *tuple, __u32 number)
 {
 	struct session *session = session_at(number);
-	struct session_key key = {};
+	struct session_key key;
 
 	if (!tuple)
 		return 0;
 	if (number && session && session_is_of(session, tuple))
 		return number;
-	key.local = tuple->destination;
-	key.local_port = tuple->destination_port;
-	key.remote = tuple->source;
-	key.remote_port = tuple->source_port;
-	key.protocol = tuple->protocol;
-	key.side = KEY_OUTSIDE;
+	key = destination_key(tuple, KEY_OUTSIDE);
 	return session_find_indexed(&key);
 }
 

@@ -13,19 +13,14 @@
 __noinline enum reason outside_open_locked(const struct packet *packet, struct flow *flow,
 					   const struct settings *settings, __u32 *number)
 {
-	struct session_key key = {};
+	struct session_key key;
 	struct session *session;
 	enum reason reason;
 	__u32 found;
 
 	if (!packet || !flow || !settings || !number)
 		return REASON_DROP_INTERNAL;
-	key.local = flow->external_address;
-	key.local_port = flow->external_port;
-	key.remote = flow->remote_address;
-	key.remote_port = flow->remote_port;
-	key.protocol = flow->protocol;
-	key.side = KEY_OUTSIDE;
+	key = flow_outside_key(flow);
 	found = session_is_listed_outside(flow->origin) ? session_find(&key) : 0;
 	if (found) {
 		session = session_at(found);
@@ -37,9 +32,7 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 			return REASON_NONE;
 		}
 	}
-	key.local = flow->private_address;
-	key.local_port = flow->private_port;
-	key.side = KEY_INSIDE;
+	key = flow_inside_key(flow);
 	found = session_find(&key);
 	session = session_at(found);
 	if (found && session && flow->origin == ORIGIN_OWN_IN && session_is_of(session, &packet->tuple) &&
@@ -84,19 +77,14 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 __noinline enum reason mapping_open_locked(const struct packet *packet, struct flow *flow,
 					   const struct settings *settings, __u32 *number)
 {
-	struct session_key key = {};
+	struct session_key key;
 	struct endpoint endpoint;
 	struct session *session;
 	enum reason reason;
 
 	if (!packet || !flow || !settings || !number)
 		return REASON_DROP_INTERNAL;
-	key.local = flow->private_address;
-	key.local_port = flow->private_port;
-	key.remote = flow->remote_address;
-	key.remote_port = flow->remote_port;
-	key.protocol = flow->protocol;
-	key.side = KEY_INSIDE;
+	key = flow_inside_key(flow);
 	endpoint = mapping_at(flow->mapping);
 	if (endpoint.phase != PHASE_LIVE || endpoint.address != key.local || endpoint.port != key.local_port)
 		return REASON_DROP_NO_MAPPING;
