@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/health"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf/multipath"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 // Balance is a function "multipath" and what is known of its backends.
@@ -51,7 +51,7 @@ type Set map[string]*Balance
 type Name func(chain, function string) string
 
 // Make takes the balances that a set before has just the same, and makes the others.
-func Make(chains []config.Chain, before Set, name Name) Set {
+func Make(chains []settings.Chain, before Set, name Name) Set {
 	all := Set{}
 	for _, ch := range chains {
 		for _, f := range ch.Functions {
@@ -103,7 +103,7 @@ func (s *Service) SetData(d Data) { s.data = d }
 func New(log *slog.Logger) *Service { return &Service{log: log} }
 
 // Prepare makes the set of a configuration. It takes over what is known of backends that stay.
-func (s *Service) Prepare(chains []config.Chain, name Name) (Set, lifecycle.Change) {
+func (s *Service) Prepare(chains []settings.Chain, name Name) (Set, lifecycle.Change) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	before := s.current

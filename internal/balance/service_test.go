@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/nf/multipath"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 // nothing has no sessions.
@@ -19,13 +19,13 @@ func (nothing) EndSessions(func(datapath.Session) bool) (int, error) { return 0,
 
 func name(chain, function string) string { return chain + "/" + function }
 
-func chains(every time.Duration) []config.Chain {
+func chains(every time.Duration) []settings.Chain {
 	m := multipath.Settings{Checked: true}
 	for _, a := range []string{"10.0.0.100", "10.0.0.101"} {
 		m.Backends = append(m.Backends, multipath.Backend{To: netip.MustParseAddr(a), Port: 8080, Weight: 1})
 	}
 	m.Check.Every, m.Check.Fall, m.Check.Rise = every, 1, 1
-	return []config.Chain{{Name: "web", Functions: []config.Function{{Name: "multipath", Use: "multipath", Settings: m}}}}
+	return []settings.Chain{{Name: "web", Functions: []settings.Function{{Name: "multipath", Use: "multipath", Settings: m}}}}
 }
 
 // A backend's state that could not be put into force is tried again with each answer, and

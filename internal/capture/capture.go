@@ -6,9 +6,10 @@ import (
 	"strings"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 // What may wait for one who captures: more packets are lost.
@@ -34,27 +35,27 @@ func newCapture(request api.CaptureRequest) *capture {
 
 // copies reports whether a function can say that a packet is to be copied; one of the
 // user's own may.
-func copies(f config.Function) bool {
+func copies(f settings.Function) bool {
 	c, may := f.Settings.(nf.Copier)
 	return may && c.Copies()
 }
 
 // wants reports whether it is one of the functions that the request is for.
-func wants(r api.CaptureRequest, f config.Function) bool {
+func wants(r api.CaptureRequest, f settings.Function) bool {
 	return copies(f) && (r.Function == "" || r.Function == f.Name)
 }
 
 // canCapture says why a request can have no packets.
-func canCapture(chains []config.Chain, r api.CaptureRequest) error {
-	i := slices.IndexFunc(chains, func(ch config.Chain) bool { return ch.Name == r.Chain })
-	if r.Chain == config.ProtectionName {
+func canCapture(chains []settings.Chain, r api.CaptureRequest) error {
+	i := slices.IndexFunc(chains, func(ch settings.Chain) bool { return ch.Name == r.Chain })
+	if r.Chain == model.ProtectionName {
 		return api.Absent("the protection copies no packets: add {use: mirror} to a chain")
 	}
 	if i < 0 {
 		return api.Absent(fmt.Sprintf("there is no chain %q: see realmgate chain list", r.Chain))
 	}
 	functions := chains[i].Functions
-	if slices.ContainsFunc(functions, func(f config.Function) bool { return wants(r, f) }) {
+	if slices.ContainsFunc(functions, func(f settings.Function) bool { return wants(r, f) }) {
 		return nil
 	}
 	var able []string

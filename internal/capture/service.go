@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lifecycle"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 // Data copies and samples packets. *datapath.Datapath is one.
@@ -26,7 +26,7 @@ type Data interface {
 
 // Functions are the chains in force, and the numbers under which the data plane counts their functions.
 type Functions struct {
-	Chains []config.Chain
+	Chains []settings.Chain
 	Number func(chain, function string) uint32
 }
 

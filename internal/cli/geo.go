@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/geodata"
 	"github.com/realmgate/realmgate/internal/guard/geo"
+	geofence "github.com/realmgate/realmgate/internal/guard/geo/settings"
 )
 
 func newGeo(a *app) *cobra.Command {
@@ -51,7 +51,7 @@ reload.`,
 			return nil
 		},
 	}
-	path := command.Flags().String("table", config.DefaultGeoTable, "the `FILE` to write")
+	path := command.Flags().String("table", geofence.DefaultGeoTable, "the `FILE` to write")
 	command.RunE = func(command *cobra.Command, sources []string) error {
 		return does(func(ctx context.Context) error {
 			table, err := geodata.Make(ctx, *path, sources)
@@ -97,7 +97,7 @@ are nowhere.`,
 		Args:    takes("an address, IPv4 or IPv6"),
 	}
 	output := outputFlag(command)
-	path := command.Flags().String("table", config.DefaultGeoTable, "the `FILE` of the table")
+	path := command.Flags().String("table", geofence.DefaultGeoTable, "the `FILE` of the table")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		address, err := netip.ParseAddr(args[0])
 		if err != nil {

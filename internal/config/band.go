@@ -14,9 +14,9 @@ type bandDraft struct {
 
 func (b *bandDraft) keys() []schema.Key {
 	return []schema.Key{
-		schema.OneAt("load", &b.band.Load, &b.loadLine, ratio(0, 1)).Must(),
-		schema.One("service", &b.band.Service, ratio(0, 1)).Must(),
-		schema.One("host", &b.band.Host, ratio(0, 1)).Must(),
+		schema.OneAt("load", &b.band.Load, &b.loadLine, schema.Ratio(0, 1)).Must(),
+		schema.One("service", &b.band.Service, schema.Ratio(0, 1)).Must(),
+		schema.One("host", &b.band.Host, schema.Ratio(0, 1)).Must(),
 	}
 }
 
@@ -28,7 +28,7 @@ func (d *draft) finishBands() {
 	d.config.Pool.Bands = nil
 	for i, b := range d.bands {
 		if i > 0 && b.band.Load <= d.bands[i-1].band.Load {
-			d.faults.Add(b.loadLine, "pool.bands[%d].load: %s is not above the %s before it", i, showRatio(b.band.Load), showRatio(d.bands[i-1].band.Load))
+			d.faults.Add(b.loadLine, "pool.bands[%d].load: %s is not above the %s before it", i, schema.ShowRatio(b.band.Load), schema.ShowRatio(d.bands[i-1].band.Load))
 		}
 		d.config.Pool.Bands = append(d.config.Pool.Bands, b.band)
 	}

@@ -3,31 +3,27 @@ package config
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
-// joint are the uses that an address may have together.
-var joint = []string{"dns.public", "pool.addresses", "outbound.addresses"}
-
 // finishAddresses expands the spans and checks that no address has two uses that are not joint.
 func (d *draft) finishAddresses() {
 	d.config.DNS.Public, d.config.DNS.Interface = d.server.at, d.server.device
 	if d.server.device == "" {
-		d.takeAddress(d.config.DNS.Public.Addr(), use{"dns.public", d.publicLine})
+		d.uses.Take(d.faults, d.config.DNS.Public.Addr(), schema.Use{Key: "dns.public", Line: d.publicLine, Joint: true})
 	}
-	d.takeAddress(d.config.DNS.Private.Addr(), use{"dns.private", d.privateLine})
+	d.uses.Take(d.faults, d.config.DNS.Private.Addr(), schema.Use{Key: "dns.private", Line: d.privateLine})
 	named, interfaces := d.split(d.pool, "pool.addresses")
 	d.config.Pool.Addresses = d.expand(named, "pool.addresses", maxPool)
 	d.finishOutbound()
 	d.finishFollowed(interfaces)
 	d.checkLentNameServer()
 	for i, h := range d.hosts {
-		d.takeAddress(h.host.Address, use{fmt.Sprintf("hosts[%d].address", i), h.addressLine})
-		d.takeAddress(h.host.OneToOne, use{fmt.Sprintf("hosts[%d].one_to_one", i), h.oneToOneLine})
+		d.uses.Take(d.faults, h.host.Address, schema.Use{Key: fmt.Sprintf("hosts[%d].address", i), Line: h.addressLine})
+		d.uses.Take(d.faults, h.host.OneToOne, schema.Use{Key: fmt.Sprintf("hosts[%d].one_to_one", i), Line: h.oneToOneLine})
 	}
 }
 
@@ -39,7 +35,7 @@ func (d *draft) expand(list []schema.At[span], key string, most int) (addresses 
 			return nil
 		}
 		for addr := range entry.Value.all {
-			if !d.takeAddress(addr, use{key, entry.Line}) {
+			if !d.uses.Take(d.faults, addr, schema.Use{Key: key, Line: entry.Line, Joint: true}) {
 				break // one error per entry says enough
 			}
 			addresses = append(addresses, addr)
@@ -51,37 +47,11 @@ func (d *draft) expand(list []schema.At[span], key string, most int) (addresses 
 // checkLentNameServer refuses to lend the name server's address whole: outbound, services get ports of it.
 func (d *draft) checkLentNameServer() {
 	a := d.config.DNS.Public.Addr()
-	if lent, is := d.usedAs(a, "pool.addresses"); is && !d.config.Outbound.Follows() {
-		if _, is := d.usedAs(a, "outbound.addresses"); !is {
-			d.faults.Add(lent.line, "pool.addresses: %s is dns.public: list it under outbound.addresses, too, so that services get ports of it", a)
+	if lent, is := d.uses.As(a, "pool.addresses"); is && !d.config.Outbound.Follows() {
+		if _, is := d.uses.As(a, "outbound.addresses"); !is {
+			d.faults.Add(lent.Line, "pool.addresses: %s is dns.public: list it under outbound.addresses, too, so that services get ports of it", a)
 		}
 	}
-}
-
-// usedAs finds a use of an address.
-func (d *draft) usedAs(a netip.Addr, key string) (use, bool) {
-	for _, u := range d.uses[a] {
-		if u.key == key {
-			return u, true
-		}
-	}
-	return use{}, false
-}
-
-// takeAddress notes what addr is for and reports whether it may be that. A value
-// without a line was not given or is already reported.
-func (d *draft) takeAddress(addr netip.Addr, as use) bool {
-	if as.line == 0 {
-		return true
-	}
-	for _, before := range d.uses[addr] {
-		if before.key == as.key || !slices.Contains(joint, before.key) || !slices.Contains(joint, as.key) {
-			d.faults.Add(as.line, "%s: %s is already used by %s: an address has one use", as.key, addr, before)
-			return false
-		}
-	}
-	d.uses[addr] = append(d.uses[addr], as)
-	return true
 }
 
 // finishUpstream refuses servers that would bring our own queries back to us.
@@ -94,7 +64,7 @@ func (d *draft) finishUpstream() {
 		}
 		seen[server.Value] = server.Line
 		own := server.Value == d.config.DNS.Public || server.Value == d.config.DNS.Private
-		before, lent := d.usedAs(server.Value.Addr(), "pool.addresses")
+		before, lent := d.uses.As(server.Value.Addr(), "pool.addresses")
 		if uses := d.uses[server.Value.Addr()]; own && len(uses) > 0 {
 			before, lent = uses[0], true
 		}
@@ -116,33 +86,33 @@ func (d *draft) finishNames() {
 		}
 		zones[z.zone.Name] = z.nameLine
 	}
-	taken := make(map[model.Name]use)
+	taken := make(map[model.Name]schema.Use)
 	if d.nameserverLine > 0 {
-		taken[d.config.Realm.Nameserver] = use{"realm.nameserver", d.nameserverLine}
+		taken[d.config.Realm.Nameserver] = schema.Use{Key: "realm.nameserver", Line: d.nameserverLine}
 	}
-	take := func(name model.Name, as use) {
-		if as.line == 0 {
+	take := func(name model.Name, as schema.Use) {
+		if as.Line == 0 {
 			return
 		}
 		if before, twice := taken[name]; twice {
-			d.faults.Add(as.line, "%s: %s is already used by %s: a name stands for one thing", as.key, name, before)
+			d.faults.Add(as.Line, "%s: %s is already used by %s: a name stands for one thing", as.Key, name, before)
 			return
 		}
 		taken[name] = as
 		if len(zones) > 0 && !inZone(name, zones) {
-			d.faults.Add(as.line, "%s: %s is in none of realm.zones (%s)", as.key, name, listNames(d.config.Realm.ZoneNames()))
+			d.faults.Add(as.Line, "%s: %s is in none of realm.zones (%s)", as.Key, name, listNames(d.config.Realm.ZoneNames()))
 		}
 	}
 	for i, h := range d.hosts {
 		path := fmt.Sprintf("hosts[%d]", i)
-		take(h.host.Name, use{path + ".name", h.nameLine})
+		take(h.host.Name, schema.Use{Key: path + ".name", Line: h.nameLine})
 		for j, s := range h.services {
 			key := "name"
 			if s.namesLine > 0 {
 				key = "names"
 			}
 			for _, name := range s.names() {
-				take(name.Value, use{fmt.Sprintf("%s.services[%d].%s", path, j, key), name.Line})
+				take(name.Value, schema.Use{Key: fmt.Sprintf("%s.services[%d].%s", path, j, key), Line: name.Line})
 			}
 		}
 	}

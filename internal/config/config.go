@@ -5,9 +5,13 @@ import (
 	"time"
 
 	events "github.com/realmgate/realmgate/internal/events/settings"
+	ban "github.com/realmgate/realmgate/internal/guard/ban/settings"
+	geo "github.com/realmgate/realmgate/internal/guard/geo/settings"
+	honeypot "github.com/realmgate/realmgate/internal/guard/honeypot/settings"
 	lists "github.com/realmgate/realmgate/internal/guard/lists/settings"
 	watch "github.com/realmgate/realmgate/internal/guard/watch/settings"
 	"github.com/realmgate/realmgate/internal/model"
+	rules "github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 // Config is one complete, validated configuration.
@@ -24,13 +28,13 @@ type Config struct {
 	MSS        MSS            // of SYNs that pass
 	Hosts      []Host         // in the order of the file
 	NeverBan   []netip.Prefix // IPv4 and IPv6
-	Bans       Bans
-	Sets       []Set
+	Bans       ban.Bans
+	Sets       []rules.Set
 	Watches    []watch.Watch
 	Lists      []lists.List
 	Events     []events.Sink // where events go
 	Protection Protection
-	Chains     []Chain // as Hosts; the first that matches a flow judges it
+	Chains     []rules.Chain // as Hosts; the first that matches a flow judges it
 }
 
 // Interfaces names the network interfaces of each side. Both lists hold at
@@ -93,4 +97,17 @@ type Outbound struct {
 // Timeouts says how long a session may idle, each 1s to 2592000s.
 type Timeouts struct {
 	TCPEstablished, TCPTransitory, UDP, UDPUnanswered, DNS, ICMP, Others time.Duration
+}
+
+// Protection is asked about every flow before the chain that is for it, in the order of
+// its fields.
+type Protection struct {
+	rules.Lists
+	Honeypot honeypot.Honeypot
+	geo.Fences
+}
+
+// Given reports whether there is anything to ask.
+func (p Protection) Given() bool {
+	return len(p.Allowlist)+len(p.Blocklist)+len(p.Geofences) > 0 || !p.Honeypot.Ports.Empty()
 }

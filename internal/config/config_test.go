@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	ban "github.com/realmgate/realmgate/internal/guard/ban/settings"
+	geo "github.com/realmgate/realmgate/internal/guard/geo/settings"
+	honeypot "github.com/realmgate/realmgate/internal/guard/honeypot/settings"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/schema"
 )
@@ -99,8 +102,8 @@ func TestFullFile(t *testing.T) {
 			Bands: []Band{{0.25, 0, 0.1}, {0.9, 0.5, 1}}, Reserve: 0.25,
 			Quotas: Quotas{Client: 1, Resolver: 2, Host: 3, Service: 4, Total: 5, HalfOpen: 6, HalfOpenPerHost: 7, ClientSessions: 8},
 		},
-		Protection: Protection{GeoTable: "/var/lib/realmgate/geo.table", Honeypot: Honeypot{Ban: time.Hour}},
-		Bans:       Bans{Factor: 2, Cap: 168 * time.Hour, Memory: 24 * time.Hour},
+		Protection: Protection{Fences: geo.Fences{GeoTable: "/var/lib/realmgate/geo.table"}, Honeypot: honeypot.Honeypot{Ban: time.Hour}},
+		Bans:       ban.Bans{Factor: 2, Cap: 168 * time.Hour, Memory: 24 * time.Hour},
 		Outbound: Outbound{
 			Addresses: addresses("198.18.0.2", "198.18.0.8", "198.18.0.9", "198.18.0.10", "198.18.0.11"),
 			Filtering: model.EndpointIndependent, Except: []netip.Prefix{netip.MustParsePrefix("10.98.0.0/15"), netip.MustParsePrefix("203.0.113.7/32")},
@@ -134,7 +137,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := defaults()
+	want := newDraft(new(schema.Faults), nil).config
 	want.Limits.HostSessions, want.Limits.RemoteSessions, want.Limits.BindingSessions = 62_500, 31_250, 125_000
 	want.Interfaces = Interfaces{Public: []string{"eth0"}, Private: []string{"eth1"}}
 	want.Realm = Realm{Zones: []Zone{{Name: "foo.example."}}, Nameserver: "ns.elsewhere.example."}

@@ -6,9 +6,6 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// DefaultGeoTable is the file that says where addresses are.
-const DefaultGeoTable = "/var/lib/realmgate/geo.table"
-
 // defaults returns what holds where the file is silent.
 func defaults() Config {
 	return Config{
@@ -36,10 +33,8 @@ func defaults() Config {
 			ICMP:           60 * time.Second,  // RFC 5508 REQ-2: at least 60 s
 			Others:         600 * time.Second, // as netfilter's generic timeout
 		},
-		Limits:     defaultLimits,
-		Capacity:   1_000_000,
-		IPv6:       IPv6Drop,
-		Bans:       Bans{Factor: 2, Cap: usualCap, Memory: 24 * time.Hour},
-		Protection: Protection{GeoTable: DefaultGeoTable, Honeypot: Honeypot{Ban: time.Hour}},
+		Limits:   defaultLimits,
+		Capacity: 1_000_000,
+		IPv6:     IPv6Drop,
 	}
 }

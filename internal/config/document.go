@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	rules "github.com/realmgate/realmgate/internal/ruleset/settings"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -32,10 +33,10 @@ func NewDocument(file string, text []byte) (*Document, error) {
 }
 
 // Chain finds a chain by its name.
-func (c *Config) Chain(name string) (Chain, bool) {
-	i := slices.IndexFunc(c.Chains, func(ch Chain) bool { return ch.Name == name })
+func (c *Config) Chain(name string) (rules.Chain, bool) {
+	i := slices.IndexFunc(c.Chains, func(ch rules.Chain) bool { return ch.Name == name })
 	if i < 0 {
-		return Chain{}, false
+		return rules.Chain{}, false
 	}
 	return c.Chains[i], true
 }
@@ -142,12 +143,11 @@ func readFunction(text []byte) (entry *yaml.Node, name string, err error) {
 		return nil, "", fmt.Errorf("FUNCTION is larger than %d bytes", maxFile)
 	}
 	entry, ok := parseYAML(faults, text, "it is empty: give the entry of a function, as {use: filter, deny: [192.0.2.0/24]}")
-	draft := new(functionDraft)
 	if ok {
 		if entry.Kind == yaml.SequenceNode && len(entry.Content) == 1 {
 			entry = entry.Content[0]
 		}
-		draft.read(faults, entry, "", 1)
+		name = rules.ReadFunction(faults, entry)
 	}
-	return entry, draft.name(), faults.Err()
+	return entry, name, faults.Err()
 }

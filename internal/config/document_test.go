@@ -49,7 +49,7 @@ func TestReferenceMatchesSchema(t *testing.T) {
 		}
 	}
 	keys := make(map[string]row)
-	collectRows(keys, "", newDraft(&schema.Faults{}).keys())
+	collectRows(keys, "", newDraft(&schema.Faults{}, nil).keys())
 	compare(documented, keys, t.Errorf)
 }
 

@@ -1,13 +1,17 @@
 package config
 
 import (
-	"fmt"
 	"net/netip"
+	"slices"
 
 	events "github.com/realmgate/realmgate/internal/events/settings"
+	ban "github.com/realmgate/realmgate/internal/guard/ban/settings"
+	geo "github.com/realmgate/realmgate/internal/guard/geo/settings"
+	honeypot "github.com/realmgate/realmgate/internal/guard/honeypot/settings"
 	lists "github.com/realmgate/realmgate/internal/guard/lists/settings"
 	watch "github.com/realmgate/realmgate/internal/guard/watch/settings"
 	"github.com/realmgate/realmgate/internal/model"
+	rules "github.com/realmgate/realmgate/internal/ruleset/settings"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -16,44 +20,87 @@ import (
 type draft struct {
 	faults *schema.Faults
 	config Config
-	known  []Set // whose files are not to be read
 
 	public, private, stack, xdp, tcx        []schema.At[string]
 	zones                                   []*zoneDraft
 	keyDrafts                               []*keyDraft
 	upstream                                []schema.At[netip.AddrPort]
-	neverBan, clientSubnet, excepts         []schema.At[netip.Prefix]
+	clientSubnet, excepts                   []schema.At[netip.Prefix]
 	rebindOK                                []schema.At[model.Name]
 	pool, outbound                          []schema.At[external]
 	server                                  server
 	hosts                                   []*hostDraft
 	bands                                   []*bandDraft
-	sets                                    []*setDraft
-	bans                                    bansDraft
-	watches, lists, sinks                   schema.Draft
-	protection                              protectionDraft
-	chains                                  []*chainDraft
 	nameserverLine, publicLine, privateLine int
 
-	uses map[netip.Addr][]use // what every address is for: one thing, or several of joint
+	bans, sets, watches, lists, sinks, protection, chains schema.Draft
+
+	uses schema.Uses
 }
 
-// use is the key that an address or a name was given under.
-type use struct {
-	key  string
-	line int
-}
-
-func (u use) String() string { return fmt.Sprintf("%s at line %d", u.key, u.line) }
-
-func newDraft(faults *schema.Faults) *draft {
-	d := &draft{faults: faults, config: defaults(), uses: make(map[netip.Addr][]use)}
-	d.protection.protection = d.config.Protection
-	d.protection.honeypot.ban = d.config.Protection.Honeypot.Ban
-	d.watches = watch.New(&d.config.Watches)
-	d.lists = lists.New(&d.config.Lists, &d.protection)
-	d.sinks = events.New(&d.config.Events)
+func newDraft(faults *schema.Faults, known []rules.Set) *draft {
+	d := &draft{faults: faults, config: defaults(), uses: schema.Uses{}}
+	c := &d.config
+	chains := rules.NewChains(&c.Chains, d.uses, hosts{d}, nameServer{d}, outbound{d})
+	listed := rules.NewLists(&c.Protection.Lists)
+	pot := honeypot.New(&c.Protection.Honeypot, listed, hosts{d}, nameServer{d}, chains)
+	watches := watch.New(&c.Watches)
+	d.protection = schema.Under(model.ProtectionName, listed, pot, geo.New(&c.Protection.Fences))
+	d.bans = ban.New(&c.NeverBan, &c.Bans, watches, pot)
+	d.sets = rules.NewSets(&c.Sets, known, listed, chains)
+	d.watches, d.lists, d.sinks, d.chains = watches, lists.New(&c.Lists, listed), events.New(&c.Events), chains
 	return d
+}
+
+// What sections say of others.
+type (
+	hosts      struct{ *draft }
+	nameServer struct{ *draft }
+	outbound   struct{ *draft }
+)
+
+func (o outbound) Follows() bool { return o.config.Outbound.Follows() }
+
+func (s nameServer) Port() uint16 { return s.config.DNS.Public.Port() }
+
+func (s nameServer) EachPort(_ model.Protocol, each func(used model.Ports, whose string, args ...any)) {
+	port := s.Port()
+	each(model.Ports{First: port, Last: port}, "the name server is at port %d", port)
+}
+
+func (h hosts) Has(a netip.Addr) bool {
+	return slices.ContainsFunc(h.hosts, func(h *hostDraft) bool { return h.host.Address == a })
+}
+
+func (h hosts) Named(name model.Name) (service, pings, known bool) {
+	for _, h := range h.hosts {
+		if h.host.Name == name {
+			known = true
+		}
+		for _, s := range h.services {
+			if slices.ContainsFunc(s.names(), func(n schema.At[model.Name]) bool { return n.Value == name }) {
+				ports := schema.Values(s.opened())
+				return true, len(ports) > 0 && !slices.ContainsFunc(ports, func(p model.Port) bool { return p.Protocol != model.ICMP }), true
+			}
+		}
+	}
+	return false, false, known
+}
+
+func (h hosts) EachPort(protocol model.Protocol, each func(used model.Ports, whose string, args ...any)) {
+	for _, h := range h.hosts {
+		opened := func(whose string, ports []schema.At[model.Port]) {
+			for _, p := range ports {
+				if p.Value.Protocol == protocol {
+					each(model.Ports{First: p.Value.Port, Last: p.Value.Port}, "%s %s is at port %d, line %d", whose, h.host.Name, p.Value.Port, p.Line)
+				}
+			}
+		}
+		opened("the name", h.open.ports)
+		for _, s := range h.services {
+			opened("a service of", s.opened())
+		}
+	}
 }
 
 // finish checks how the values relate to each other and completes the config.
@@ -65,18 +112,10 @@ func (d *draft) finish() {
 	d.finishBands()
 	d.finishZones()
 	d.finishNames()
-	d.protection.finishGeofences(d.faults)
-	d.protection.finishGeoTable(d.faults)
-	d.finishHoneypot()
-	d.config.Protection = d.protection.protection
-	d.finishSets()
-	d.watches.Finish(d.faults)
-	d.finishBans()
-	d.lists.Finish(d.faults)
-	d.sinks.Finish(d.faults)
-	d.finishChains()
+	for _, section := range []schema.Draft{d.protection, d.sets, d.watches, d.bans, d.lists, d.sinks, d.chains} {
+		section.Finish(d.faults)
+	}
 	d.config.Limits = d.config.Limits.of(d.config.Capacity)
-	d.config.NeverBan = schema.Values(d.neverBan)
 	d.config.DNS.ClientSubnet = schema.Values(d.clientSubnet)
 	d.config.DNS.RebindDomainOK = schema.Values(d.rebindOK)
 	for i, h := range d.hosts {

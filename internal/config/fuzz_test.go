@@ -14,9 +14,12 @@ import (
 
 	"go4.org/netipx"
 
+	ban "github.com/realmgate/realmgate/internal/guard/ban/settings"
+	geo "github.com/realmgate/realmgate/internal/guard/geo/settings"
 	lists "github.com/realmgate/realmgate/internal/guard/lists/settings"
 	watch "github.com/realmgate/realmgate/internal/guard/watch/settings"
 	"github.com/realmgate/realmgate/internal/model"
+	rules "github.com/realmgate/realmgate/internal/ruleset/settings"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -91,9 +94,9 @@ func render(c *Config) string {
 	line("  addresses: %s", list(slices.Concat(p.Interfaces, ranges(p.Addresses))))
 	line("  order: %s", p.Order)
 	line("  offer: %s\n  rest: %s\n  refuse: %t\n  wait: %s", p.Offer, p.Rest, p.Refuse, p.Wait)
-	line("  reserve: %s\n  bands: [", showRatio(p.Reserve))
+	line("  reserve: %s\n  bands: [", schema.ShowRatio(p.Reserve))
 	for _, b := range p.Bands {
-		line("    {load: %s, service: %s, host: %s},", showRatio(b.Load), showRatio(b.Service), showRatio(b.Host))
+		line("    {load: %s, service: %s, host: %s},", schema.ShowRatio(b.Load), schema.ShowRatio(b.Service), schema.ShowRatio(b.Host))
 	}
 	line("  ]\n  quotas: {client: %d, resolver: %d, host: %d, service: %d, total: %d, half_open: %d, half_open_per_host: %d, client_sessions: %d}",
 		q.Client, q.Resolver, q.Host, q.Service, q.Total, q.HalfOpen, q.HalfOpenPerHost, q.ClientSessions)
@@ -171,10 +174,10 @@ func renderPorts(line func(string, ...any), key string, s model.PortSet, ban str
 	}
 }
 
-func renderBans(line func(string, ...any), b Bans) {
-	line("bans:\n  {factor: %s, cap: %s, memory: %s, subnet: %d, regions: [", showRatio(b.Factor), b.Cap, b.Memory, b.Subnet)
+func renderBans(line func(string, ...any), b ban.Bans) {
+	line("bans:\n  {factor: %s, cap: %s, memory: %s, subnet: %d, regions: [", schema.ShowRatio(b.Factor), b.Cap, b.Memory, b.Subnet)
 	for _, r := range b.Regions {
-		line("    {region: %q, factor: %s},", r.Region, showRatio(r.Factor))
+		line("    {region: %q, factor: %s},", r.Region, schema.ShowRatio(r.Factor))
 	}
 	line("  ]}")
 }
@@ -186,7 +189,7 @@ func renderGeofences(line func(string, ...any), p Protection) {
 	line("  geo_table: %q\n  geofence:", p.GeoTable)
 	for _, g := range p.Geofences {
 		line("    - direction: %s\n      unknown: %s\n      default: %s", g.Direction, g.Unknown, g.Default)
-		for key, places := range map[string][]Where{"allow": g.Allow, "deny": g.Deny} {
+		for key, places := range map[string][]geo.Where{"allow": g.Allow, "deny": g.Deny} {
 			if len(places) > 0 {
 				line("      %s: %s", key, list(places))
 			}
@@ -221,7 +224,7 @@ func renderLists(line func(string, ...any), all []lists.List) {
 	}
 }
 
-func renderListed(line func(string, ...any), name string, listed []Listed) {
+func renderListed(line func(string, ...any), name string, listed []rules.Listed) {
 	if len(listed) == 0 {
 		return
 	}
@@ -238,7 +241,7 @@ func renderListed(line func(string, ...any), name string, listed []Listed) {
 	}
 }
 
-func renderChain(line func(string, ...any), ch Chain) {
+func renderChain(line func(string, ...any), ch rules.Chain) {
 	line("  - name: %q\n    match:", ch.Name)
 	for _, m := range ch.Matches {
 		line("      - direction: %s", m.Direction)

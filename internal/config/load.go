@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	rules "github.com/realmgate/realmgate/internal/ruleset/settings"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -31,10 +32,9 @@ func Read(path string) (*Document, error) {
 func Parse(file string, data []byte) (*Config, error) { return parse(file, data, nil) }
 
 // parse does not read those files of sets again that known have.
-func parse(file string, data []byte, known []Set) (*Config, error) {
+func parse(file string, data []byte, known []rules.Set) (*Config, error) {
 	faults := &schema.Faults{File: file}
-	draft := newDraft(faults)
-	draft.known = known
+	draft := newDraft(faults, known)
 	if len(data) > maxFile {
 		faults.Add(1, "the file is larger than %d bytes", maxFile)
 		return nil, faults.Err()

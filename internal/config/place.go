@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	rules "github.com/realmgate/realmgate/internal/ruleset/settings"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -36,7 +37,7 @@ func (p Place) put(list, entry *yaml.Node) error {
 	if err != nil {
 		return err
 	}
-	if priority := valueOf(list.Content[i], "priority"); priority != nil {
+	if priority := schema.ValueOf(list.Content[i], "priority"); priority != nil {
 		setKey(entry, "priority", priority.Value)
 	}
 	if p.After != "" {
@@ -51,7 +52,7 @@ func (p Place) put(list, entry *yaml.Node) error {
 func (p Place) check(d *Document, chain, name string) error {
 	ch, _ := d.Config.Chain(chain)
 	at := func(name string) int {
-		return slices.IndexFunc(ch.Functions, func(f Function) bool { return f.Name == name })
+		return slices.IndexFunc(ch.Functions, func(f rules.Function) bool { return f.Name == name })
 	}
 	if p.Before != "" && at(name) > at(p.Before) || p.After != "" && at(name) < at(p.After) {
 		return fmt.Errorf("chain %s: what before and after of its functions say does not let %s stand there", chain, name)
@@ -60,7 +61,7 @@ func (p Place) check(d *Document, chain, name string) error {
 }
 
 func isPlaced(entry *yaml.Node) bool {
-	return slices.ContainsFunc(placeKeys, func(key string) bool { return valueOf(entry, key) != nil })
+	return slices.ContainsFunc(placeKeys, func(key string) bool { return schema.ValueOf(entry, key) != nil })
 }
 
 func unplace(entry *yaml.Node) {
@@ -72,9 +73,7 @@ func unplace(entry *yaml.Node) {
 // indexOf finds a function of a list by its name.
 func indexOf(list *yaml.Node, name string) (int, error) {
 	for i, entry := range list.Content {
-		draft := new(functionDraft)
-		draft.read(new(schema.Faults), entry, "", 0)
-		if draft.name() == name {
+		if rules.ReadFunction(new(schema.Faults), entry) == name {
 			return i, nil
 		}
 	}
@@ -91,14 +90,6 @@ func takeOut(list *yaml.Node, name string) (*yaml.Node, error) {
 	return entry, nil
 }
 
-// valueOf returns the value of a mapping's key, nil where it has none.
-func valueOf(mapping *yaml.Node, key string) *yaml.Node {
-	if i := keyIndex(mapping, key); i >= 0 {
-		return mapping.Content[i+1]
-	}
-	return nil
-}
-
 func keyIndex(mapping *yaml.Node, key string) int {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {
@@ -110,7 +101,7 @@ func keyIndex(mapping *yaml.Node, key string) int {
 
 func setKey(mapping *yaml.Node, key, value string) {
 	scalar := func(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }
-	if old := valueOf(mapping, key); old != nil {
+	if old := schema.ValueOf(mapping, key); old != nil {
 		old.Value = value
 		return
 	}

@@ -59,7 +59,7 @@ func (d *draft) keys() []schema.Key {
 			schema.One("refuse", &c.Pool.Refuse, schema.Boolean()),
 			schema.One("wait", &c.Pool.Wait, schema.Duration(0, 5*second)),
 			schema.ListOf("bands", &d.bands, (*bandDraft).keys).Otherwise("0.5: 0.2 and 0.3; 0.75: 0.3 and 0.4"),
-			schema.One("reserve", &c.Pool.Reserve, ratio(0, 0.5)),
+			schema.One("reserve", &c.Pool.Reserve, schema.Ratio(0, 0.5)),
 			quotaKeys(&c.Pool.Quotas),
 			schema.Gone("again", "clients that were let in stay known, and pool.rest says how long an address stays its service's"),
 			schema.Gone("quarantine", "pool.rest says how long an address stays its service's after its last use"),
@@ -86,14 +86,9 @@ func (d *draft) keys() []schema.Key {
 		schema.One("capacity", &c.Capacity, schema.Number(model.MinCapacity, model.MaxCapacity)),
 		schema.One("ipv6", &c.IPv6, schema.Choice(IPv6Drop, IPv6Forward)),
 		schema.One("mss", &c.MSS, mss()),
-		schema.Many("never_ban", &d.neverBan, schema.AnyNetwork(), 0),
-		schema.Section("bans", d.bansKeys()...),
+	}, d.bans.Keys(), []schema.Key{
 		schema.ListOf("hosts", &d.hosts, (*hostDraft).keys),
-		schema.ListOf("sets", &d.sets, (*setDraft).keys),
-	}, schema.Keys([]schema.Draft{d.watches, d.lists, d.sinks}), []schema.Key{
-		schema.Section(ProtectionName, d.protection.keys()...),
-		schema.ListOf("chains", &d.chains, (*chainDraft).keys),
-	})
+	}, schema.Keys([]schema.Draft{d.sets, d.watches, d.lists, d.sinks, d.protection, d.chains}))
 }
 
 func quotaKeys(q *Quotas) schema.Key {

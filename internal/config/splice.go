@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -32,7 +33,7 @@ func (d *Document) spotOf(chain string) (*spot, error) {
 		return nil, err
 	}
 	node := item
-	if functions := valueOf(item, "functions"); functions != nil {
+	if functions := schema.ValueOf(item, "functions"); functions != nil {
 		node = functions
 	}
 	s := extent(d.text, node)
@@ -49,16 +50,16 @@ func (d *Document) spotOf(chain string) (*spot, error) {
 // chainNode finds a chain in a text that has been read before, and the root of it all.
 func chainNode(text []byte, chain string) (root, item *yaml.Node, err error) {
 	if root, ok := parseYAML(new(schema.Faults), text, ""); ok {
-		if list := valueOf(root, "chains"); list != nil {
+		if list := schema.ValueOf(root, "chains"); list != nil {
 			for _, item := range list.Content {
-				if name := valueOf(item, "name"); name != nil && name.Value == chain {
+				if name := schema.ValueOf(item, "name"); name != nil && name.Value == chain {
 					return root, item, nil
 				}
 			}
 		}
 	}
-	if chain == ProtectionName {
-		return nil, nil, fmt.Errorf("%s has no functions to change by command: change the file and reload", ProtectionName)
+	if chain == model.ProtectionName {
+		return nil, nil, fmt.Errorf("%s has no functions to change by command: change the file and reload", model.ProtectionName)
 	}
 	return nil, nil, fmt.Errorf("there is no chain %q: see realmgate chain list", chain)
 }

@@ -16,7 +16,7 @@ func (d *Document) Wrong(section, key, entry, why string) error {
 		return schema.Errors{fault}
 	}
 	for _, name := range []string{section, key} {
-		if root = valueOf(root, name); root == nil {
+		if root = schema.ValueOf(root, name); root == nil {
 			return schema.Errors{fault}
 		}
 		fault.Line = root.Line

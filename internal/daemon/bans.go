@@ -6,11 +6,11 @@ import (
 	"sync"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/ruleset"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 func (g guardServices) newBans() *ban.Service {
@@ -38,7 +38,7 @@ func (d *draft) allow() {
 
 func allowedOf(v *view) ban.Allowed {
 	n := ruleset.NamedIn(v.config, v.lists)
-	in := n.Union(v.config.Protection.Allowlist, model.Ranges{}, func(l config.Listed) bool { return l.Direction != model.Out })
+	in := n.Union(v.config.Protection.Allowlist, model.Ranges{}, func(l settings.Listed) bool { return l.Direction != model.Out })
 	return ban.Allowed{Why: n.Allowed(v.config), In: in}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/events/event"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 // InsertFunction implements api.Gateway.
@@ -109,9 +110,9 @@ func (v *view) unlike(c *config.Config) (n int) {
 
 // changes says what commands did to chain i that the file does not have.
 func (v *view) changes(i int) []string {
-	return config.Differences(v.saved[i].Functions, v.config.Chains[i].Functions)
+	return settings.Differences(v.saved[i].Functions, v.config.Chains[i].Functions)
 }
 
-func sameFunctions(a, b config.Chain) bool {
-	return slices.EqualFunc(a.Functions, b.Functions, func(x, y config.Function) bool { return reflect.DeepEqual(x, y) })
+func sameFunctions(a, b settings.Chain) bool {
+	return slices.EqualFunc(a.Functions, b.Functions, func(x, y settings.Function) bool { return reflect.DeepEqual(x, y) })
 }

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/nf/filter"
 	"github.com/realmgate/realmgate/internal/nf/match"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 const withChains = text + `chains:
@@ -25,9 +25,9 @@ const withChains = text + `chains:
 
 func TestDifferences(t *testing.T) {
 	t.Parallel()
-	list := func(names string) (functions []config.Function) {
+	list := func(names string) (functions []settings.Function) {
 		for _, name := range strings.Fields(names) {
-			f := config.Function{Name: name[:1], Priority: 100}
+			f := settings.Function{Name: name[:1], Priority: 100}
 			switch name[1:] {
 			case "1":
 				f.Priority = 1
@@ -44,7 +44,7 @@ func TestDifferences(t *testing.T) {
 		{"a b", "b a", "moved a"}, {"a b c", "b c a", "moved a"}, {"a b c", "c a b", "moved c"}, {"a b c d", "d c b a", "moved a, moved b, moved c"},
 		{"a b", "b1 a", "moved b"}, {"a b", "a bx", "changed b"}, {"a b c", "d cx a1", "removed b, inserted d, changed c, moved a"},
 	} {
-		if got := strings.Join(config.Differences(list(c.was), list(c.is)), ", "); got != c.want {
+		if got := strings.Join(settings.Differences(list(c.was), list(c.is)), ", "); got != c.want {
 			t.Errorf("from %q to %q: %q, want %q", c.was, c.is, got, c.want)
 		}
 	}

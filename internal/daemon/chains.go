@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
@@ -73,9 +73,9 @@ func (g commands) Chains() ([]api.Chain, error) {
 		}
 	}
 	if v.config.Protection.Given() {
-		shown := api.Chain{Name: config.ProtectionName, Match: []map[string]string{{}}}
+		shown := api.Chain{Name: model.ProtectionName, Match: []map[string]string{{}}}
 		for _, f := range ruleset.ProtectionFunctions(v.config) {
-			shown.Functions = append(shown.Functions, did(config.ProtectionName, f, f, 0))
+			shown.Functions = append(shown.Functions, did(model.ProtectionName, f, f, 0))
 		}
 		list = append(list, shown)
 	}

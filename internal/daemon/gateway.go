@@ -28,6 +28,7 @@ import (
 	"github.com/realmgate/realmgate/internal/outbound"
 	"github.com/realmgate/realmgate/internal/plane"
 	"github.com/realmgate/realmgate/internal/ruleset"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 	"github.com/realmgate/realmgate/internal/store"
 )
 
@@ -81,7 +82,7 @@ func newDaemon(o Options) *Daemon {
 type view struct {
 	config     *config.Config
 	document   *config.Document // what config was read from, with what commands changed
-	saved      []config.Chain   // config.Chains as the file has them
+	saved      []settings.Chain // config.Chains as the file has them
 	realm      *realm.Realm
 	numbers    ruleset.Numbers // of functions
 	places     geo.Places      // as they were read: by a start or a reload

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/guard/ban"
+	"github.com/realmgate/realmgate/internal/guard/honeypot/settings"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 )
@@ -91,7 +91,7 @@ func TestCaughtWithoutAHoneypotHaveNotOffended(t *testing.T) {
 	o := newOffended(t, withHoneypot)
 	o.routed()
 	rules, asked := o.honeypot.Rules, make(chan struct{}, 8)
-	o.honeypot.Rules = func() config.Honeypot {
+	o.honeypot.Rules = func() settings.Honeypot {
 		defer func() { asked <- struct{}{} }()
 		return rules()
 	}

@@ -185,7 +185,7 @@ func (e *Explainer) services(f Flow) (all api.Ending, list []api.ExplainService,
 // aboutSource are the steps that are the same whatever a source outside asks for.
 func aboutSource(steps []api.ExplainStep) []api.ExplainStep {
 	return slices.DeleteFunc(steps, func(s api.ExplainStep) bool {
-		list, listed := strings.CutPrefix(s.Step, ruleset.Name(config.ProtectionName, ""))
+		list, listed := strings.CutPrefix(s.Step, ruleset.Name(model.ProtectionName, ""))
 		return s.Step != "ban" && s.Step != "address" && (!listed || list == ruleset.Ports || list == ruleset.Honeypot)
 	})
 }

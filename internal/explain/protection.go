@@ -10,6 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/ruleset"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 // listed tells what a function of the protection said, and which entry has the address.
@@ -101,9 +102,9 @@ func (e *Explainer) tell6(f Flow, steps []datapath.TraceStep, numbers map[uint32
 	}
 	var row []opinion
 	for _, name := range ruleset.ProtectionFunctions(e.State.Config) {
-		number := e.State.Numbers[ruleset.Name(config.ProtectionName, name)]
+		number := e.State.Numbers[ruleset.Name(model.ProtectionName, name)]
 		if numbers[number] {
-			row = append(row, opinion{name: ruleset.Name(config.ProtectionName, name), chain: config.ProtectionName, Function: config.Function{Name: name}})
+			row = append(row, opinion{name: ruleset.Name(model.ProtectionName, name), chain: model.ProtectionName, Function: settings.Function{Name: name}})
 		}
 	}
 	for i := range row {

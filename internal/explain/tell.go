@@ -5,22 +5,22 @@ import (
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/ruleset"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 // opinion is of a function that a dry run has asked, and what it said.
 type opinion struct {
 	name, chain string
-	config.Function
+	settings.Function
 	says uint32
 }
 
 func (a opinion) drops() bool {
-	return a.says == datapath.SaysDrop || a.fails() && a.Fail != config.FailOpen
+	return a.says == datapath.SaysDrop || a.fails() && a.Fail != settings.FailOpen
 }
 
 func (a opinion) jumps() bool { return a.says == datapath.SaysJump && a.chainAfter() != "" }
@@ -37,7 +37,7 @@ func (a opinion) fails() bool {
 	return a.says != datapath.SaysContinue && a.says != datapath.SaysAccept && a.says != datapath.SaysDrop && a.says != datapath.SaysToUser && !a.jumps()
 }
 
-func (a opinion) isProtection() bool { return a.chain == config.ProtectionName }
+func (a opinion) isProtection() bool { return a.chain == model.ProtectionName }
 
 // telling tells the steps of one dry run.
 type telling struct {
@@ -74,12 +74,12 @@ func (e *Explainer) tell(f Flow, steps []datapath.TraceStep) api.Ending {
 // functions are those of a configuration by their numbers.
 func (e *Explainer) functions() map[uint32]opinion {
 	all := map[uint32]opinion{}
-	add := func(chain string, f config.Function) {
+	add := func(chain string, f settings.Function) {
 		name := ruleset.Name(chain, f.Name)
 		all[e.State.Numbers[name]] = opinion{name: name, chain: chain, Function: f}
 	}
 	for _, f := range ruleset.ProtectionFunctions(e.State.Config) {
-		add(config.ProtectionName, config.Function{Name: f})
+		add(model.ProtectionName, settings.Function{Name: f})
 	}
 	for _, c := range e.State.Config.Chains {
 		for _, f := range c.Functions {
@@ -225,7 +225,7 @@ func (t *telling) function(s datapath.TraceStep) {
 		says = "drop"
 	case f.jumps():
 		says, why = "jump", ": on in chain "+f.chainAfter()
-	case f.fails() && f.Fail == config.FailOpen:
+	case f.fails() && f.Fail == settings.FailOpen:
 		says, why = "fail", ": it cannot say, and fails open"
 	case f.fails():
 		says, why = "fail", ": it cannot say, and fails closed"

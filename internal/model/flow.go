@@ -21,3 +21,6 @@ func (d Direction) String() string {
 	}
 	return fmt.Sprintf("direction-%d", uint8(d))
 }
+
+// ProtectionName is how the functions of the protection are told from those of chains.
+const ProtectionName = "protection"

@@ -141,3 +141,9 @@ func quoted(text string) string {
 	}
 	return fmt.Sprintf("%q", text)
 }
+
+// RegionFactor makes something of a region's addresses longer, or shorter.
+type RegionFactor struct {
+	Region Region
+	Factor float64
+}

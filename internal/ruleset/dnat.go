@@ -8,6 +8,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 // mostDnatPorts bounds the ports of outbound addresses that dnat has.
@@ -61,7 +62,7 @@ func DnatOf(c *config.Config, outbound []netip.Addr, past func(netip.Addr) bool)
 }
 
 // add takes what a match of a chain names.
-func (s *Dnat) add(c *config.Config, chain string, m config.Match, outbound []netip.Addr, past func(netip.Addr) bool, ports map[datapath.Service]bool) error {
+func (s *Dnat) add(c *config.Config, chain string, m settings.Match, outbound []netip.Addr, past func(netip.Addr) bool, ports map[datapath.Service]bool) error {
 	for _, a := range m.DnatAddresses() {
 		switch {
 		case !slices.Contains(outbound, a) && past(a):

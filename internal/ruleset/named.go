@@ -5,6 +5,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/nf/match"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 // Named is what conditions of chains and entries of the protection mean by names.
@@ -36,7 +37,7 @@ func NamedIn(c *config.Config, lists map[string]*model.AddressSet) Named {
 }
 
 // endsOf are those of the host or the service that a match names; none where it names none.
-func (n Named) endsOf(m config.Match) []match.End {
+func (n Named) endsOf(m settings.Match) []match.End {
 	if m.Service != "" {
 		return n.ends[m.Service]
 	}

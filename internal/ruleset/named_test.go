@@ -9,6 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 const text = `interfaces: {public: [eth0], private: [eth1]}
@@ -69,9 +70,9 @@ chains: [{name: web, match: {service: www.hosta.foo.example., source_port: 1-102
 func TestNumbersStay(t *testing.T) {
 	of := func(functions ...string) Numbers {
 		t.Helper()
-		c := &config.Config{Chains: []config.Chain{{Name: "web"}}}
+		c := &config.Config{Chains: []settings.Chain{{Name: "web"}}}
 		for _, name := range functions {
-			c.Chains[0].Functions = append(c.Chains[0].Functions, config.Function{Name: name})
+			c.Chains[0].Functions = append(c.Chains[0].Functions, settings.Function{Name: name})
 		}
 		n, err := NewNumbers(c)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 // The functions of the protection.
@@ -58,7 +59,7 @@ func (n Named) protection(r Rules) (steps []nf.Step) {
 		Ports: nf.Ports{Ignored: p.Ignored, Honeypot: p.Honeypot.Ports, Monitored: p.Monitored},
 	}
 	for _, f := range functions {
-		name := Name(config.ProtectionName, f)
+		name := Name(model.ProtectionName, f)
 		steps = append(steps, nf.Step{Name: name, Number: r.Numbers[name], Function: made[f]})
 	}
 	return steps
@@ -101,16 +102,16 @@ func (n Named) SparedBy(c *config.Config, hops []netip.Addr, d model.Direction, 
 
 // Unions are the addresses of a list, and others, for flows from outside and from inside.
 // It is one set where the directions have the same.
-func (n Named) Unions(list []config.Listed, others model.Ranges) (in, out *model.AddressSet) {
-	in = n.Union(list, others, func(l config.Listed) bool { return l.Direction != model.Out })
-	if slices.ContainsFunc(list, func(l config.Listed) bool { return l.Direction != model.AnyDirection }) {
-		return in, n.Union(list, others, func(l config.Listed) bool { return l.Direction != model.In })
+func (n Named) Unions(list []settings.Listed, others model.Ranges) (in, out *model.AddressSet) {
+	in = n.Union(list, others, func(l settings.Listed) bool { return l.Direction != model.Out })
+	if slices.ContainsFunc(list, func(l settings.Listed) bool { return l.Direction != model.AnyDirection }) {
+		return in, n.Union(list, others, func(l settings.Listed) bool { return l.Direction != model.In })
 	}
 	return in, in
 }
 
 // Union is one set of the addresses of a list's entries that are wanted, and of others.
-func (n Named) Union(list []config.Listed, others model.Ranges, wanted func(config.Listed) bool) *model.AddressSet {
+func (n Named) Union(list []settings.Listed, others model.Ranges, wanted func(settings.Listed) bool) *model.AddressSet {
 	ranges := model.Ranges{V4: slices.Clone(others.V4), V6: slices.Clone(others.V6)}
 	for _, l := range list {
 		if wanted(l) {
@@ -120,7 +121,7 @@ func (n Named) Union(list []config.Listed, others model.Ranges, wanted func(conf
 	return ranges.Set()
 }
 
-func (n Named) addresses(l config.Listed) *model.AddressSet {
+func (n Named) addresses(l settings.Listed) *model.AddressSet {
 	switch {
 	case l.Set != "":
 		return n.sets[l.Set]
@@ -134,8 +135,8 @@ func (n Named) addresses(l config.Listed) *model.AddressSet {
 
 // OnList returns the first entry of a list that has an address of the prefix, for flows
 // of a direction, and "" where none has.
-func (n Named) OnList(list []config.Listed, d model.Direction, p netip.Prefix) string {
-	i := slices.IndexFunc(list, func(l config.Listed) bool {
+func (n Named) OnList(list []settings.Listed, d model.Direction, p netip.Prefix) string {
+	i := slices.IndexFunc(list, func(l settings.Listed) bool {
 		return (l.Direction == model.AnyDirection || d == model.AnyDirection || l.Direction == d) && n.addresses(l).MeetsPrefix(p)
 	})
 	switch {
@@ -153,7 +154,7 @@ func (n Named) OnList(list []config.Listed, d model.Direction, p netip.Prefix) s
 // before bans.
 func (n Named) Allowed(c *config.Config) func(netip.Prefix) error {
 	list := c.Protection.Allowlist
-	all := n.Union(list, model.Ranges{}, func(config.Listed) bool { return true })
+	all := n.Union(list, model.Ranges{}, func(settings.Listed) bool { return true })
 	return func(p netip.Prefix) error {
 		if !all.MeetsPrefix(p) {
 			return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 // Numbers are those under which the data plane counts what functions do. A
@@ -21,7 +22,7 @@ type Numbers map[string]uint32
 func NewNumbers(of *config.Config) (Numbers, error) {
 	var names []string
 	for _, f := range ProtectionFunctions(of) {
-		names = append(names, Name(config.ProtectionName, f))
+		names = append(names, Name(model.ProtectionName, f))
 	}
 	for _, ch := range of.Chains {
 		for _, f := range ch.Functions {
@@ -75,13 +76,13 @@ func (r Rules) Policy() nf.Policy {
 	return policy
 }
 
-func (n Named) stepsOf(r Rules, ch config.Chain) (steps []nf.Step) {
+func (n Named) stepsOf(r Rules, ch settings.Chain) (steps []nf.Step) {
 	names := names{n, r.Kept}
 	for _, f := range ch.Functions {
 		name := Name(ch.Name, f.Name)
-		step := nf.Step{Name: name, Number: r.Numbers[name], Function: f.Settings.Function(name, names), FailOpen: f.Fail == config.FailOpen}
+		step := nf.Step{Name: name, Number: r.Numbers[name], Function: f.Settings.Function(name, names), FailOpen: f.Fail == settings.FailOpen}
 		if j, jumps := f.Settings.(nf.Jumper); jumps {
-			step.Jumps = []int{slices.IndexFunc(r.Config.Chains, func(other config.Chain) bool { return other.Name == j.Chain() })}
+			step.Jumps = []int{slices.IndexFunc(r.Config.Chains, func(other settings.Chain) bool { return other.Name == j.Chain() })}
 		}
 		steps = append(steps, step)
 	}
@@ -89,7 +90,7 @@ func (n Named) stepsOf(r Rules, ch config.Chain) (steps []nf.Step) {
 }
 
 // matchRules are the rules by which a chain is found.
-func (n Named) matchRules(matches []config.Match) (rules []nf.Rule) {
+func (n Named) matchRules(matches []settings.Match) (rules []nf.Rule) {
 	for _, m := range matches {
 		ends := n.endsOf(m)
 		if len(ends) == 0 {
@@ -103,7 +104,7 @@ func (n Named) matchRules(matches []config.Match) (rules []nf.Rule) {
 }
 
 // Matches says what finds a chain, for people.
-func Matches(matches []config.Match) (said []map[string]string) {
+func Matches(matches []settings.Match) (said []map[string]string) {
 	for _, m := range matches {
 		said = append(said, matchOf(m))
 	}
@@ -111,7 +112,7 @@ func Matches(matches []config.Match) (said []map[string]string) {
 }
 
 // matchOf leaves out what matches all.
-func matchOf(m config.Match) map[string]string {
+func matchOf(m settings.Match) map[string]string {
 	said := map[string]string{}
 	add := func(key, value string, given bool) {
 		if given {

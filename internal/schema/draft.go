@@ -32,3 +32,19 @@ type Named struct {
 	Path, Name string
 	Line       int
 }
+
+// Under is drafts below a key of the top level.
+func Under(name string, drafts ...Draft) Draft { return under{name, drafts} }
+
+type under struct {
+	name   string
+	drafts []Draft
+}
+
+func (u under) Keys() []Key { return []Key{Section(u.name, Keys(u.drafts)...)} }
+
+func (u under) Finish(faults *Faults) {
+	for _, d := range u.drafts {
+		d.Finish(faults)
+	}
+}

@@ -164,3 +164,13 @@ func suggest(unknown string, keys []Key) string {
 	}
 	return "did you mean " + strings.Join(near, " or ") + "?"
 }
+
+// ValueOf returns the value of a mapping's key, nil where it has none.
+func ValueOf(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
+}

@@ -220,3 +220,23 @@ func AddressPort(loopback bool) Kind[netip.AddrPort] {
 
 // IsHex reports whether it is a hexadecimal digit.
 func IsHex(c byte) bool { return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 }
+
+// Ratio is a number with decimals, least to most.
+func Ratio(least, most float64) Kind[float64] {
+	bounds := fmt.Sprintf("%s to %s, as 2 or 1.5", ShowRatio(least), ShowRatio(most))
+	return Kind[float64]{
+		Name: "number", Allowed: bounds, Want: "a number of " + bounds, Tags: []string{"!!int", "!!float"},
+		Show: ShowRatio,
+		Parse: func(text string) (float64, error) {
+			n, err := strconv.ParseFloat(text, 64)
+			// Digits alone: no exponents, no hexadecimal digits, no "inf".
+			if err != nil || strings.Trim(text, "0123456789.") != "" || !(n >= least && n <= most) {
+				return 0, ErrNoHint
+			}
+			return n, nil
+		},
+	}
+}
+
+// ShowRatio writes all decimals and no more.
+func ShowRatio(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }

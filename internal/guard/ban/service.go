@@ -13,6 +13,7 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/lifecycle"
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/store"
 )
 
@@ -54,7 +55,7 @@ type Rules struct {
 }
 
 // RulesOf are those of a configuration. factor is by how much a ban is longer in some regions.
-func RulesOf(c *config.Config, factor func([]config.BanRegion, netip.Addr) float64) Rules {
+func RulesOf(c *config.Config, factor func([]model.RegionFactor, netip.Addr) float64) Rules {
 	b := c.Bans
 	return Rules{
 		Growth: Growth{Factor: b.Factor, Cap: b.Cap, Memory: b.Memory}, Subnet: b.Subnet,

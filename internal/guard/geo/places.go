@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/guard/geo/settings"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -70,7 +71,7 @@ func deniedBy(table *Table, policy *Policy) *model.AddressSet {
 }
 
 // knows wants the table to have what a geofence judges by.
-func knows(table *Table, g *config.Geofence) error {
+func knows(table *Table, g *settings.Geofence) error {
 	for _, w := range slices.Concat(g.Allow, g.Deny) {
 		if w.Prefix.IsValid() {
 			continue
@@ -95,7 +96,7 @@ func knowsRegion(table *Table, r model.Region) error {
 
 // tableFlag is the flag of realmgate geo update for a table that is not where it usually is.
 func tableFlag(path string) string {
-	if path == config.DefaultGeoTable {
+	if path == settings.DefaultGeoTable {
 		return ""
 	}
 	return " --table " + path
@@ -117,10 +118,10 @@ func readPlaces(path string) (*Table, error) {
 	return table, nil
 }
 
-func geofenceRules(g *config.Geofence) Rules {
-	action := map[config.Permission]Action{config.Allowed: Allow, config.Denied: Deny}
+func geofenceRules(g *settings.Geofence) Rules {
+	action := map[settings.Permission]Action{settings.Allowed: Allow, settings.Denied: Deny}
 	rules := Rules{Unknown: action[g.Unknown], Default: action[g.Default]}
-	split := func(list []config.Where) (regions []model.Region, prefixes []netip.Prefix) {
+	split := func(list []settings.Where) (regions []model.Region, prefixes []netip.Prefix) {
 		for _, w := range list {
 			if w.Prefix.IsValid() {
 				prefixes = append(prefixes, w.Prefix)
@@ -162,7 +163,7 @@ func placeText(p Place) string {
 
 // BanFactor is by how much bans of an address are longer by where it is: its ASN counts
 // before its country, and that before its continent.
-func (p Places) BanFactor(regions []config.BanRegion, a netip.Addr) float64 {
+func (p Places) BanFactor(regions []model.RegionFactor, a netip.Addr) float64 {
 	if len(regions) == 0 {
 		return 1
 	}
@@ -172,7 +173,7 @@ func (p Places) BanFactor(regions []config.BanRegion, a netip.Addr) float64 {
 		func(r model.Region) bool { return r.Country() != "" && r.Country() == place.Country },
 		func(r model.Region) bool { return r.Continent() != "" && r.Continent() == place.Continent },
 	} {
-		if i := slices.IndexFunc(regions, func(r config.BanRegion) bool { return is(r.Region) }); i >= 0 {
+		if i := slices.IndexFunc(regions, func(r model.RegionFactor) bool { return is(r.Region) }); i >= 0 {
 			return regions[i].Factor
 		}
 	}
@@ -180,7 +181,7 @@ func (p Places) BanFactor(regions []config.BanRegion, a netip.Addr) float64 {
 }
 
 // knowsBanRegions wants the table to have what bans are made longer by.
-func knowsBanRegions(table *Table, regions []config.BanRegion) error {
+func knowsBanRegions(table *Table, regions []model.RegionFactor) error {
 	for _, r := range regions {
 		if err := knowsRegion(table, r.Region); err != nil {
 			return err

@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/guard/honeypot/settings"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -29,9 +29,9 @@ type Options struct {
 	// Events opens the stream of completed handshakes.
 	Events func() (*datapath.Events[datapath.HoneypotEvent], error)
 	// Rules are those of the configuration in force.
-	Rules func() config.Honeypot
+	Rules func() settings.Honeypot
 	// Ban bans sources by these rules; its error is for the log.
-	Ban func(config.Honeypot, []Hit) error
+	Ban func(settings.Honeypot, []Hit) error
 	// Listening are the TCP ports at which programs of the gateway listen.
 	Listening func() (map[uint16]bool, error)
 	Log       *slog.Logger

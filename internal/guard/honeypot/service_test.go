@@ -9,23 +9,23 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/guard/honeypot/settings"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
 // pot is a service, and who was banned by it, each time in order.
 type pot struct {
 	*Service
-	rules  config.Honeypot
+	rules  settings.Honeypot
 	banned [][]Hit
 }
 
 func newPot() *pot {
-	t := &pot{rules: config.Honeypot{Ports: model.PortSet{TCP: []model.Ports{{First: 23, Last: 24}}}, Ban: time.Hour}}
+	t := &pot{rules: settings.Honeypot{Ports: model.PortSet{TCP: []model.Ports{{First: 23, Last: 24}}}, Ban: time.Hour}}
 	t.Service = New(Options{
-		Rules: func() config.Honeypot { return t.rules }, Log: slog.New(slog.DiscardHandler),
-		Ban: func(rules config.Honeypot, all []Hit) error {
+		Rules: func() settings.Honeypot { return t.rules }, Log: slog.New(slog.DiscardHandler),
+		Ban: func(rules settings.Honeypot, all []Hit) error {
 			slices.SortFunc(all, func(a, b Hit) int { return a.Address.Compare(b.Address) })
 			if rules.Ban == time.Hour {
 				t.banned = append(t.banned, all)
@@ -73,7 +73,7 @@ func TestHitsAreBannedAtOnce(t *testing.T) {
 func TestHitsWithoutAHoneypotAreNotBanned(t *testing.T) {
 	r := newPot()
 	r.catch("203.0.113.2")
-	r.rules = config.Honeypot{}
+	r.rules = settings.Honeypot{}
 	r.ban()
 	r.rules = newPot().rules
 	r.ban()

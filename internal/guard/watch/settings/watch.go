@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -95,4 +96,15 @@ func (w *entry) finish(faults *schema.Faults, path string) Watch {
 		faults.Add(w.patternsLine, "%s.patterns: there are %d, at most %d are allowed", path, len(w.patterns), mostPatterns)
 	}
 	return w.watch
+}
+
+// Bans are for how long each bans.
+func (s *Draft) Bans() iter.Seq2[string, time.Duration] {
+	return func(yield func(string, time.Duration) bool) {
+		for i, w := range s.entries {
+			if !yield(fmt.Sprintf("watches[%d].ban", i), w.watch.Ban) {
+				return
+			}
+		}
+	}
 }

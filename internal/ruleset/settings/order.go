@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 // orderFunctions puts the functions of a chain into the order in which they are asked:
 // by priority, equal ones as they are given, and before and after what they name. line
 // is the chain's.
-func orderFunctions(faults *schema.Faults, drafts []*functionDraft, path string, line int) []Function {
+func orderFunctions(faults *schema.Faults, drafts []*functionEntry, path string, line int) []Function {
 	places := map[string]int{}
 	list := make([]Function, len(drafts))
 	for i, f := range drafts {

@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"cmp"
@@ -35,7 +35,7 @@ const (
 // String returns the word of the configuration.
 func (f Fail) String() string { return schema.Word(int(f), "fail", "closed", "open") }
 
-type functionDraft struct {
+type functionEntry struct {
 	function      Function
 	nameLine      int
 	before, after []schema.At[string]
@@ -45,8 +45,8 @@ type functionDraft struct {
 }
 
 // functionsKey is a key with a list of functions. Which keys one has depends on what stands after `use`.
-func functionsKey(name string, target *[]*functionDraft) schema.Key {
-	documented := new(functionDraft).common()
+func functionsKey(name string, target *[]*functionEntry) schema.Key {
+	documented := new(functionEntry).common()
 	for i := range functions.All {
 		kind := &functions.All[i]
 		documented = append(documented, schema.Key{Variant: true, Name: kind.Word, Keys: kind.New("").Keys()})
@@ -55,7 +55,7 @@ func functionsKey(name string, target *[]*functionDraft) schema.Key {
 		Name: name, Kind: "list of sections", Standard: "none", Keys: documented,
 		Read: func(faults *schema.Faults, node *yaml.Node, path string, _ int) {
 			for i, item := range schema.Elements(faults, node, path, "a list, each entry a mapping", 0) {
-				f := new(functionDraft)
+				f := new(functionEntry)
 				*target = append(*target, f)
 				f.read(faults, item, fmt.Sprintf("%s[%d]", path, i), item.Line)
 			}
@@ -64,10 +64,10 @@ func functionsKey(name string, target *[]*functionDraft) schema.Key {
 }
 
 // read reads the section of a function.
-func (f *functionDraft) read(faults *schema.Faults, node *yaml.Node, path string, line int) {
+func (f *functionEntry) read(faults *schema.Faults, node *yaml.Node, path string, line int) {
 	f.given = schema.Given{Faults: faults, Path: path, Line: line}
 	keys := f.common()
-	if use := valueOf(node, "use"); node.Kind == yaml.MappingNode && use != nil && use.Kind == yaml.ScalarNode {
+	if use := schema.ValueOf(node, "use"); node.Kind == yaml.MappingNode && use != nil && use.Kind == yaml.ScalarNode {
 		if kind, err := kindOf(use.Value); kind != nil && err == nil {
 			f.kind, f.own = kind, kind.New(use.Value)
 			keys = append(keys, f.given.Noting(f.own.Keys()...)...)
@@ -78,7 +78,7 @@ func (f *functionDraft) read(faults *schema.Faults, node *yaml.Node, path string
 }
 
 // common are the keys that all functions have.
-func (f *functionDraft) common() []schema.Key {
+func (f *functionEntry) common() []schema.Key {
 	f.function.Priority = defaultPriority
 	return []schema.Key{
 		schema.OneAt("use", &f.function.Use, &f.given.Line, used()).Must(),
@@ -91,7 +91,7 @@ func (f *functionDraft) common() []schema.Key {
 }
 
 // others are keys that only other functions have: it is a fault to give them, where it is known which function it is.
-func (f *functionDraft) others(keys []schema.Key) (list []schema.Key) {
+func (f *functionEntry) others(keys []schema.Key) (list []schema.Key) {
 	for _, kind := range functions.All {
 		for _, k := range kind.New("").Keys() {
 			if slices.ContainsFunc(slices.Concat(keys, list), func(o schema.Key) bool { return o.Name == k.Name }) {
@@ -146,7 +146,7 @@ func used() schema.Kind[string] {
 }
 
 // name is what the function is called: where it has no name, that of its own, or the word of its use.
-func (f *functionDraft) name() string {
+func (f *functionEntry) name() string {
 	own := ""
 	if named, has := f.own.(nf.Named); has {
 		own = named.Name()
@@ -155,16 +155,23 @@ func (f *functionDraft) name() string {
 }
 
 // finish checks the function's own keys.
-func (f *functionDraft) finish() {
+func (f *functionEntry) finish() {
 	if f.own != nil && f.function.Use != "" {
 		f.function.Settings = f.own.Finish(&f.given)
 	}
 }
 
 // sets are the places that name a set.
-func (f *functionDraft) sets() []schema.Named {
+func (f *functionEntry) sets() []schema.Named {
 	if user, uses := f.own.(nf.SetUser); uses {
 		return user.Sets()
 	}
 	return nil
+}
+
+// ReadFunction reads the entry of a function alone, and returns its name.
+func ReadFunction(faults *schema.Faults, entry *yaml.Node) (name string) {
+	f := new(functionEntry)
+	f.read(faults, entry, "", 1)
+	return f.name()
 }

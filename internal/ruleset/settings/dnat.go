@@ -1,9 +1,11 @@
-package config
+package settings
 
 import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"go4.org/netipx"
 
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
@@ -22,15 +24,15 @@ func (m Match) DnatAddresses() (list []netip.Addr) {
 }
 
 // finishDnat checks the chains that say where flows go, and where that is.
-func (d *draft) finishDnat() {
-	dnat := map[netip.Addr]use{}
-	for i, c := range d.chains {
+func (d *ChainsDraft) finishDnat(faults *schema.Faults) {
+	dnat := map[netip.Addr]schema.Use{}
+	for i, c := range d.entries {
 		if d.sends(c, map[string]bool{}) {
-			d.config.Chains[i].Dnat = true
-			d.checkDnatMatches(c, fmt.Sprintf("chains[%d]", i), dnat)
+			(*d.chains)[i].Dnat = true
+			d.checkDnatMatches(faults, c, fmt.Sprintf("chains[%d]", i), dnat)
 		}
 	}
-	for i, c := range d.chains {
+	for i, c := range d.entries {
 		known := 0
 		for j, f := range c.functions {
 			if !f.sends() {
@@ -38,9 +40,9 @@ func (d *draft) finishDnat() {
 			}
 			path := fmt.Sprintf("chains[%d].functions[%d]", i, j)
 			if known++; known > 1 {
-				d.faults.Add(f.given.Line, "%s: the chain says already where flows go: one dnat or multipath is enough", path)
+				faults.Add(f.given.Line, "%s: the chain says already where flows go: one dnat or multipath is enough", path)
 			}
-			d.checkDnatTarget(f, path, dnat)
+			d.checkDnatTarget(faults, f, path, dnat)
 		}
 	}
 }
@@ -54,101 +56,96 @@ func (f Function) Targets() []netip.Addr {
 }
 
 // sends reports whether a chain, or one that it jumps to, says where flows go.
-func (d *draft) sends(c *chainDraft, seen map[string]bool) bool {
+func (d *ChainsDraft) sends(c *chainEntry, seen map[string]bool) bool {
 	if seen[c.chain.Name] {
 		return false // a circle, which is refused
 	}
 	seen[c.chain.Name] = true
-	return slices.ContainsFunc(c.functions, func(f *functionDraft) bool {
-		return f.sends() || slices.ContainsFunc(d.chains, func(other *chainDraft) bool {
+	return slices.ContainsFunc(c.functions, func(f *functionEntry) bool {
+		return f.sends() || slices.ContainsFunc(d.entries, func(other *chainEntry) bool {
 			return other.chain.Name == f.jumpsTo() && d.sends(other, seen)
 		})
 	})
 }
 
 // checkDnatMatches notes the public addresses of the chain.
-func (d *draft) checkDnatMatches(c *chainDraft, path string, dnat map[netip.Addr]use) {
+func (d *ChainsDraft) checkDnatMatches(faults *schema.Faults, c *chainEntry, path string, dnat map[netip.Addr]schema.Use) {
 	if len(c.matches) == 0 {
-		d.checkDnatMatch(&matchDraft{path: path + ".match"}, c.nameLine, dnat, 0)
+		d.checkDnatMatch(faults, &matchEntry{path: path + ".match"}, c.nameLine, dnat, 0)
 	}
 	count := 0
 	for _, m := range c.matches {
-		count = d.checkDnatMatch(m, c.nameLine, dnat, count)
+		count = d.checkDnatMatch(faults, m, c.nameLine, dnat, count)
 	}
 }
 
 // checkDnatMatch adds the public addresses of a match to those that the chain has
 // before it, and returns how many that makes. line is the chain's.
-func (d *draft) checkDnatMatch(c *matchDraft, line int, dnat map[netip.Addr]use, count int) int {
+func (d *ChainsDraft) checkDnatMatch(faults *schema.Faults, c *matchEntry, line int, dnat map[netip.Addr]schema.Use, count int) int {
 	m, path := c.match, c.path
 	if m.Direction != model.In || !m.To.IsValid() || m.Host != "" || m.Service != "" {
-		d.faults.Add(line, "%s: a chain with dnat or multipath needs direction: in, and to: the public addresses that flows come to", path)
+		faults.Add(line, "%s: a chain with dnat or multipath needs direction: in, and to: the public addresses that flows come to", path)
 		return count
 	}
-	first, last := m.To.Addr(), fromNumber(toNumber(m.To.Addr())|uint32(1<<(32-m.To.Bits())-1))
-	count += int(toNumber(last)) - int(toNumber(first)) + 1
+	count += 1 << (32 - m.To.Bits())
 	if count > mostDnat {
-		d.faults.Add(c.toLine, "%s.to: up to %s the chain has %d addresses, at most %d may be public ones of dnat", path, m.To, count, mostDnat)
+		faults.Add(c.toLine, "%s.to: up to %s the chain has %d addresses, at most %d may be public ones of dnat", path, m.To, count, mostDnat)
 		return count
 	}
-	for _, a := range []netip.Addr{first, last} {
+	for _, a := range []netip.Addr{m.To.Addr(), netipx.PrefixLastIP(m.To)} {
 		if err := schema.CheckUnicast(a); err != nil {
-			d.faults.Add(c.toLine, "%s.to: %s", path, err)
+			faults.Add(c.toLine, "%s.to: %s", path, err)
 			return count
 		}
 	}
 	for _, a := range m.DnatAddresses() {
-		if !d.checkDnatAddress(c, a) {
+		if !d.checkDnatAddress(faults, c, a) {
 			break // one error says enough
 		}
-		dnat[a] = use{path + ".to", c.toLine}
+		dnat[a] = schema.Use{Key: path + ".to", Line: c.toLine}
 	}
 	return count
 }
 
 // checkDnatAddress reports whether dnat may have the address, as far as that can be said
 // before outbound.addresses has its default.
-func (d *draft) checkDnatAddress(c *matchDraft, a netip.Addr) bool {
+func (d *ChainsDraft) checkDnatAddress(faults *schema.Faults, c *matchEntry, a netip.Addr) bool {
 	m, path := c.match, c.path
 	uses := d.uses[a]
-	outbound, shared := d.usedAs(a, "outbound.addresses")
-	server, serves := d.usedAs(a, "dns.public")
+	outbound, shared := d.uses.As(a, "outbound.addresses")
+	server, serves := d.uses.As(a, "dns.public")
 	switch {
 	case len(uses) == 0:
 		return true
-	case serves && (shared || d.config.Outbound.Follows()): // the two may be one address then
-		if port := d.config.DNS.Public.Port(); m.Ports.First <= port && port <= m.Ports.Last {
-			d.faults.Add(c.toLine, "%s.port: %d of %s is where the name server listens, %s", path, port, a, server)
+	case serves && (shared || d.outbound.Follows()): // the two may be one address then
+		if port := d.server.Port(); m.Ports.First <= port && port <= m.Ports.Last {
+			faults.Add(c.toLine, "%s.port: %d of %s is where the name server listens, %s", path, port, a, server)
 			return false
 		}
 	case !shared:
-		d.faults.Add(c.toLine, "%s.to: %s is already used by %s: dnat has outbound addresses, or its own", path, a, uses[0])
+		faults.Add(c.toLine, "%s.to: %s is already used by %s: dnat has outbound addresses, or its own", path, a, uses[0])
 		return false
 	}
 	if shared && (m.Ports == (model.Ports{}) || m.Protocol != model.TCP && m.Protocol != model.UDP) {
-		d.faults.Add(c.toLine, "%s: %s is %s, which hosts share: name protocol (tcp or udp) and port", path, a, outbound)
+		faults.Add(c.toLine, "%s: %s is %s, which hosts share: name protocol (tcp or udp) and port", path, a, outbound)
 		return false
 	}
 	return true
 }
 
 // checkDnatTarget sees to it that flows are sent to hosts inside.
-func (d *draft) checkDnatTarget(f *functionDraft, path string, dnat map[netip.Addr]use) {
+func (d *ChainsDraft) checkDnatTarget(faults *schema.Faults, f *functionEntry, path string, dnat map[netip.Addr]schema.Use) {
 	var lines []schema.At[string]
 	if placed, has := f.own.(nf.TargetLines); has {
 		lines = placed.TargetLines(&f.given)
 	}
 	for i, to := range f.function.Targets() {
 		before, used := dnat[to]
-		if uses := d.uses[to]; !used && len(uses) > 0 && !d.isHost(to) {
+		if uses := d.uses[to]; !used && len(uses) > 0 && !d.hosts.Has(to) {
 			before, used = uses[0], true
 		}
 		if used {
-			d.faults.Add(lines[i].Line, "%s.%s: %s is %s: name a private host", path, lines[i].Value, to, before)
+			faults.Add(lines[i].Line, "%s.%s: %s is %s: name a private host", path, lines[i].Value, to, before)
 		}
 	}
-}
-
-func (d *draft) isHost(a netip.Addr) bool {
-	return slices.ContainsFunc(d.hosts, func(h *hostDraft) bool { return h.host.Address == a })
 }

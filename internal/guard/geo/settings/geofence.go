@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"errors"
@@ -9,6 +9,12 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/schema"
 )
+
+// DefaultGeoTable is the file that says where addresses are.
+const DefaultGeoTable = "/var/lib/realmgate/geo.table"
+
+// section is where the keys stand.
+const section = "protection"
 
 // Geofence judges addresses by where they are. The narrowest prefix around an address
 // decides, else its ASN, else its country, else its continent.
@@ -46,15 +52,15 @@ const (
 // String returns the word of the configuration.
 func (p Permission) String() string { return schema.Word(int(p), "permission", "allow", "deny") }
 
-type geofenceDraft struct {
-	geofence        Geofence
+type geofence struct {
+	Geofence
 	allow, deny     []schema.At[Where]
 	line, otherwise int // where it begins, and where the default is
 	given           int // where allow or deny is
 }
 
-func (d *geofenceDraft) keys() []schema.Key {
-	g := &d.geofence
+func (d *geofence) keys() []schema.Key {
+	g := &d.Geofence
 	return []schema.Key{
 		schema.One("direction", &g.Direction, schema.Choice(model.In, model.Out, model.AnyDirection)),
 		schema.Noting(&d.given, schema.Many("allow", &d.allow, where(), 1)),
@@ -82,17 +88,47 @@ func where() schema.Kind[Where] {
 	}
 }
 
-// finishGeofences checks that each direction has one geofence at most, and that no place
-// is both allowed and denied.
-func (d *protectionDraft) finishGeofences(faults *schema.Faults) {
+// Fences are the geofences, and by what they judge.
+type Fences struct {
+	Monitored model.PortSet // the geofences are asked about these ports alone; empty: about all
+	Geofences []Geofence
+	GeoTable  string // the file that says where addresses are
+}
+
+// Draft is `protection.monitored_ports`, `protection.geo_table` and `protection.geofence`.
+type Draft struct {
+	fences    *Fences
+	monitored schema.Ports
+	geofences []*geofence
+}
+
+// New makes a draft whose values go to fences.
+func New(fences *Fences) *Draft {
+	fences.GeoTable = DefaultGeoTable
+	return &Draft{fences: fences}
+}
+
+// Keys implements schema.Draft.
+func (d *Draft) Keys() []schema.Key {
+	return []schema.Key{
+		schema.Section("monitored_ports", d.monitored.Keys()...),
+		schema.One("geo_table", &d.fences.GeoTable, schema.FileName()),
+		schema.ListOf("geofence", &d.geofences, (*geofence).keys),
+	}
+}
+
+// Finish implements schema.Draft: each direction has one geofence at most, and no place is both allowed and denied.
+func (d *Draft) Finish(faults *schema.Faults) {
+	d.fences.Monitored = d.monitored.Set()
+	d.finishTable(faults)
 	taken := map[model.Direction]int{}
 	for i, g := range d.geofences {
 		if g.line == 0 {
 			continue // unknown is missing, which has been said
 		}
-		path := fmt.Sprintf("%s.geofence[%d]", ProtectionName, i)
+		path := fmt.Sprintf("%s.geofence[%d]", section, i)
 		for _, direction := range []model.Direction{model.In, model.Out} {
-			if g.geofence.Direction != model.AnyDirection && g.geofence.Direction != direction {
+			if g.Direction != model.AnyDirection && g.Direction != direction {
 				continue
 			}
 			if first, twice := taken[direction]; twice {
@@ -106,30 +142,30 @@ func (d *protectionDraft) finishGeofences(faults *schema.Faults) {
 		allowed := map[Where]bool{}
 		for _, w := range g.allow {
 			allowed[w.Value] = true
-			g.geofence.Allow = append(g.geofence.Allow, w.Value)
+			g.Allow = append(g.Allow, w.Value)
 		}
 		for _, w := range g.deny {
 			if allowed[w.Value] {
 				faults.Add(w.Line, "%s: %s is allowed, too", path, w.Value)
 			}
-			g.geofence.Deny = append(g.geofence.Deny, w.Value)
+			g.Deny = append(g.Deny, w.Value)
 		}
 		if g.otherwise == 0 && len(g.allow) > 0 {
-			g.geofence.Default = Denied
+			g.Default = Denied
 		}
-		d.protection.Geofences = append(d.protection.Geofences, g.geofence)
+		d.fences.Geofences = append(d.fences.Geofences, g.Geofence)
 	}
 }
 
-// finishGeoTable finds the table beside the configuration file.
-func (d *protectionDraft) finishGeoTable(faults *schema.Faults) {
-	table := d.protection.GeoTable
+// finishTable finds the table beside the configuration file.
+func (d *Draft) finishTable(faults *schema.Faults) {
+	table := d.fences.GeoTable
 	if filepath.IsAbs(table) {
 		return
 	}
 	table, err := filepath.Abs(filepath.Join(filepath.Dir(faults.File), table))
 	if err != nil {
-		faults.Add(1, "%s.geo_table: %v", ProtectionName, err)
+		faults.Add(1, "%s.geo_table: %v", section, err)
 	}
-	d.protection.GeoTable = table
+	d.fences.GeoTable = table
 }

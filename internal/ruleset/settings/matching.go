@@ -1,8 +1,7 @@
-package config
+package settings
 
 import (
 	"fmt"
-	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -19,7 +18,7 @@ type Match struct {
 	Host, Service model.Name // at most one
 }
 
-type matchDraft struct {
+type matchEntry struct {
 	match                           Match
 	path                            string
 	fromLine, toLine, protocolLine  int
@@ -28,7 +27,7 @@ type matchDraft struct {
 	setLine, sourcePortLine         int
 }
 
-func (d *matchDraft) keys() []schema.Key {
+func (d *matchEntry) keys() []schema.Key {
 	m := &d.match
 	return []schema.Key{
 		schema.OneAt("direction", &m.Direction, &d.directionLine, schema.Choice(model.In, model.Out, model.AnyDirection)),
@@ -45,12 +44,12 @@ func (d *matchDraft) keys() []schema.Key {
 }
 
 // matches is a key with a match, or with a list of them.
-func matches(name string, target *[]*matchDraft) schema.Key {
+func matches(name string, target *[]*matchEntry) schema.Key {
 	return schema.Key{
-		Name: name, Kind: "section or list of sections", Keys: new(matchDraft).keys(),
+		Name: name, Kind: "section or list of sections", Keys: new(matchEntry).keys(),
 		Read: func(faults *schema.Faults, node *yaml.Node, path string, line int) {
 			read := func(node *yaml.Node, path string, line int) {
-				m := &matchDraft{path: path}
+				m := &matchEntry{path: path}
 				*target = append(*target, m)
 				schema.ReadSection(faults, node, path, line, m.keys())
 			}
@@ -66,7 +65,7 @@ func matches(name string, target *[]*matchDraft) schema.Key {
 }
 
 // finish checks what a match of a chain, whose name is at that line, says about hosts.
-func (d *matchDraft) finish(faults *schema.Faults, known map[model.Name]meaning, nameLine int) Match {
+func (d *matchEntry) finish(faults *schema.Faults, hosts Hosts, nameLine int) Match {
 	m, path := &d.match, d.path
 	m.Check(faults, path, max(d.portLine, d.sourcePortLine, d.remoteLine, d.setLine, nameLine, 1))
 	if d.hostLine > 0 && d.serviceLine > 0 {
@@ -81,7 +80,7 @@ func (d *matchDraft) finish(faults *schema.Faults, known map[model.Name]meaning,
 		if d.directionLine > 0 && m.Direction != model.In {
 			faults.Add(d.directionLine, "%s.direction: flows to a service come in", path)
 		}
-		if d.sourcePortLine > 0 && known[m.Service].pings {
+		if _, pings, _ := hosts.Named(m.Service); d.sourcePortLine > 0 && pings {
 			faults.Add(d.sourcePortLine, "%s.source_port: none of what the service opens has ports", path)
 		}
 		m.Direction = model.In
@@ -94,32 +93,10 @@ func (d *matchDraft) finish(faults *schema.Faults, known map[model.Name]meaning,
 		name model.Name
 		line int
 	}{{"host", m.Host, d.hostLine}, {"service", m.Service, d.serviceLine}} {
-		of, there := known[named.name]
-		if named.line > 0 && (!there || of.service != (named.key == "service")) {
+		service, _, known := hosts.Named(named.name)
+		if named.line > 0 && (!known || service != (named.key == "service")) {
 			faults.Add(named.line, "%s.%s: there is no %s %s under hosts", path, named.key, named.key, named.name)
 		}
 	}
 	return *m
-}
-
-// meaning is what a name of a host stands for.
-type meaning struct {
-	service bool
-	pings   bool // a service that opens nothing else
-}
-
-// named are the names of hosts and of services.
-func (d *draft) named() map[model.Name]meaning {
-	known := map[model.Name]meaning{}
-	for _, h := range d.hosts {
-		known[h.host.Name] = meaning{}
-		for _, s := range h.services {
-			ports := schema.Values(s.opened())
-			pings := len(ports) > 0 && !slices.ContainsFunc(ports, func(p model.Port) bool { return p.Protocol != model.ICMP })
-			for _, name := range s.names() {
-				known[name.Value] = meaning{service: true, pings: pings}
-			}
-		}
-	}
-	return known
 }

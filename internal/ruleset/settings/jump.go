@@ -1,13 +1,14 @@
-package config
+package settings
 
 import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
 // jumpsTo is the chain that a function goes on in, "" for none.
-func (f *functionDraft) jumpsTo() string {
+func (f *functionEntry) jumpsTo() string {
 	if j, jumps := f.own.(nf.Jumper); jumps {
 		return j.Chain()
 	}
@@ -15,19 +16,19 @@ func (f *functionDraft) jumpsTo() string {
 }
 
 // sends reports whether the function says where flows go.
-func (f *functionDraft) sends() bool {
+func (f *functionEntry) sends() bool {
 	_, sends := f.own.(nf.TargetLines)
 	return sends
 }
 
 // checkJumps says where jumps go nowhere, or round in a circle.
-func (d *draft) checkJumps() {
+func (d *ChainsDraft) checkJumps(faults *schema.Faults) {
 	places := map[string]int{}
-	for i, c := range d.chains {
+	for i, c := range d.entries {
 		places[c.chain.Name] = i
 	}
-	to := make([][]int, len(d.chains))
-	for i, c := range d.chains {
+	to := make([][]int, len(d.entries))
+	for i, c := range d.entries {
 		for j, f := range c.functions {
 			name := f.jumpsTo()
 			if name == "" {
@@ -36,12 +37,12 @@ func (d *draft) checkJumps() {
 			line, _ := f.given.Has("chain")
 			place, known := places[name]
 			if !known {
-				d.faults.Add(line, "chains[%d].functions[%d].chain: there is no chain %s", i, j, name)
+				faults.Add(line, "chains[%d].functions[%d].chain: there is no chain %s", i, j, name)
 				continue
 			}
 			to[i] = append(to[i], place)
 			if reaches(to, place, i, map[int]bool{}) {
-				d.faults.Add(line, "chains[%d].functions[%d].chain: jumps go round in a circle: from %s one comes back to %s",
+				faults.Add(line, "chains[%d].functions[%d].chain: jumps go round in a circle: from %s one comes back to %s",
 					i, j, name, c.chain.Name)
 				to[i] = to[i][:len(to[i])-1]
 			}

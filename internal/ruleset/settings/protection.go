@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"fmt"
@@ -10,24 +10,11 @@ import (
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
-// ProtectionName is how the functions of the protection are told from those of chains.
-const ProtectionName = "protection"
-
-// Protection is asked about every flow before the chain that is for it, in the order of
-// its fields.
-type Protection struct {
+// Lists are asked before the rest of the protection.
+type Lists struct {
 	Allowlist []Listed      // left alone by the rest of it, and never banned
 	Blocklist []Listed      // dropped
 	Ignored   model.PortSet // honeypot and geofences are not asked about flows to these
-	Honeypot  Honeypot
-	Monitored model.PortSet // the geofences are asked about these ports alone; empty: about all
-	Geofences []Geofence
-	GeoTable  string // the file that says where addresses are
-}
-
-// Given reports whether there is anything to ask.
-func (p Protection) Given() bool {
-	return len(p.Allowlist)+len(p.Blocklist)+len(p.Geofences) > 0 || !p.Honeypot.Ports.Empty()
 }
 
 // Listed are addresses that flows from outside come from (model.In), that flows from
@@ -41,29 +28,41 @@ type Listed struct {
 
 const mostListed = 1024 // of a list
 
-type protectionDraft struct {
-	protection            Protection
+// ListsDraft is `protection.allowlist`, `protection.blocklist` and `protection.ignored_ports`.
+type ListsDraft struct {
+	lists                 *Lists
 	setsNamed, listsNamed []schema.Named
-	ignored, monitored    portsDraft
-	honeypot              honeypotDraft
-	geofences             []*geofenceDraft
+	ignored               schema.Ports
 }
 
-func (d *protectionDraft) keys() []schema.Key {
+// NewLists makes a draft whose values go to lists.
+func NewLists(lists *Lists) *ListsDraft { return &ListsDraft{lists: lists} }
+
+// Keys implements schema.Draft.
+func (d *ListsDraft) Keys() []schema.Key {
 	return []schema.Key{
-		d.listed("allowlist", &d.protection.Allowlist),
-		d.listed("blocklist", &d.protection.Blocklist),
-		schema.Section("ignored_ports", d.ignored.keys()...),
-		schema.Noting(&d.honeypot.line, schema.Section("honeypot", d.honeypot.keys()...)),
-		schema.Section("monitored_ports", d.monitored.keys()...),
-		schema.One("geo_table", &d.protection.GeoTable, schema.FileName()),
-		schema.ListOf("geofence", &d.geofences, (*geofenceDraft).keys),
+		d.listed("allowlist", &d.lists.Allowlist),
+		d.listed("blocklist", &d.lists.Blocklist),
+		schema.Section("ignored_ports", d.ignored.Keys()...),
+	}
+}
+
+// Finish implements schema.Draft.
+func (d *ListsDraft) Finish(*schema.Faults) { d.lists.Ignored = d.ignored.Set() }
+
+// Sets are the places that name a set.
+func (d *ListsDraft) Sets() []schema.Named { return d.setsNamed }
+
+// EachPort calls each for the ports that are ignored.
+func (d *ListsDraft) EachPort(protocol model.Protocol, each func(used model.Ports, whose string, args ...any)) {
+	for _, p := range d.ignored.Of(protocol) {
+		each(p.Value, "ignored_ports.%s has %s at line %d", protocol, p.Value, p.Line)
 	}
 }
 
 // listed is a key with a list of addresses, sets and lists; one that is only an address
 // or a prefix is for both directions.
-func (d *protectionDraft) listed(name string, target *[]Listed) schema.Key {
+func (d *ListsDraft) listed(name string, target *[]Listed) schema.Key {
 	keys := func(l *Listed, setLine, listLine *int) []schema.Key {
 		return []schema.Key{
 			schema.One("direction", &l.Direction, schema.Choice(model.In, model.Out, model.AnyDirection)),
@@ -100,7 +99,7 @@ func (d *protectionDraft) listed(name string, target *[]Listed) schema.Key {
 }
 
 // noteListed checks that an entry says one thing, and notes which set or list it names.
-func (d *protectionDraft) noteListed(faults *schema.Faults, line int, path string, l Listed, setLine, listLine int) {
+func (d *ListsDraft) noteListed(faults *schema.Faults, line int, path string, l Listed, setLine, listLine int) {
 	given := 0
 	for _, is := range []bool{l.Remote.IsValid(), setLine > 0, listLine > 0} {
 		if is {
@@ -119,4 +118,4 @@ func (d *protectionDraft) noteListed(faults *schema.Faults, line int, path strin
 }
 
 // Lists are the places that name a list.
-func (d *protectionDraft) Lists() []schema.Named { return d.listsNamed }
+func (d *ListsDraft) Lists() []schema.Named { return d.listsNamed }

@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"bufio"
@@ -27,13 +27,13 @@ type Set struct {
 	Addresses *model.AddressSet
 }
 
-type setDraft struct {
+type setEntry struct {
 	set                               Set
 	addresses                         []schema.At[netip.Prefix]
 	nameLine, fileLine, addressesLine int
 }
 
-func (s *setDraft) keys() []schema.Key {
+func (s *setEntry) keys() []schema.Key {
 	return []schema.Key{
 		schema.OneAt("name", &s.set.Name, &s.nameLine, schema.Label()).Must(),
 		schema.Noting(&s.fileLine, schema.One("file", &s.set.File, schema.FileName()).Otherwise("none")),
@@ -41,35 +41,62 @@ func (s *setDraft) keys() []schema.Key {
 	}
 }
 
-// finishSets reads the files of sets, and sees to it that each set that is named is there.
-func (d *draft) finishSets() {
+// SetsDraft is `sets`.
+type SetsDraft struct {
+	sets    *[]Set
+	known   []Set
+	users   []SetUser
+	entries []*setEntry
+}
+
+// SetUser is a section that names sets.
+type SetUser interface{ Sets() []schema.Named }
+
+// NewSets makes a draft whose values go to sets, which the users name. The files of known ones are not read again.
+func NewSets(sets *[]Set, known []Set, users ...SetUser) *SetsDraft {
+	return &SetsDraft{sets: sets, known: known, users: users}
+}
+
+// Keys implements schema.Draft.
+func (d *SetsDraft) Keys() []schema.Key {
+	return []schema.Key{schema.ListOf("sets", &d.entries, (*setEntry).keys)}
+}
+
+// Finish implements schema.Draft: it reads the files of sets, and sees to it that each set that is named is there.
+func (d *SetsDraft) Finish(faults *schema.Faults) {
 	taken := schema.Names{}
-	for i, s := range d.sets {
+	for i, s := range d.entries {
 		path := fmt.Sprintf("sets[%d]", i)
-		taken.Take(d.faults, path, s.set.Name, s.nameLine)
+		taken.Take(faults, path, s.set.Name, s.nameLine)
 		if i == mostSets {
-			d.faults.Add(s.nameLine, "sets: there are %d, at most %d are allowed", len(d.sets), mostSets)
+			faults.Add(s.nameLine, "sets: there are %d, at most %d are allowed", len(d.entries), mostSets)
 			break
 		}
-		d.config.Sets = append(d.config.Sets, d.finishSet(s, path))
+		if !s.takeKnown(d.known) {
+			s.finish(faults, path)
+		}
+		*d.sets = append(*d.sets, s.set)
 	}
-	uses := d.protection.setsNamed
-	for _, c := range d.chains {
-		uses = append(uses, c.sets()...)
-	}
-	for _, u := range uses {
-		if _, known := taken[u.Name]; !known {
-			d.faults.Add(u.Line, "%s: there is no set %s under sets", u.Path, u.Name)
+	for _, user := range d.users {
+		for _, u := range user.Sets() {
+			if _, known := taken[u.Name]; !known {
+				faults.Add(u.Line, "%s: there is no set %s under sets", u.Path, u.Name)
+			}
 		}
 	}
 }
 
-func (d *draft) finishSet(s *setDraft, path string) Set {
-	if i := slices.IndexFunc(d.known, func(k Set) bool { return k.File == s.set.File && k.File != "" }); i >= 0 && s.addressesLine == 0 {
-		s.set.Addresses = d.known[i].Addresses
-		return s.set
+// takeKnown takes the addresses of a set that is of the same file.
+func (s *setEntry) takeKnown(known []Set) bool {
+	i := slices.IndexFunc(known, func(k Set) bool { return k.File == s.set.File && k.File != "" })
+	if i < 0 || s.addressesLine > 0 {
+		return false
 	}
-	faults := d.faults
+	s.set.Addresses = known[i].Addresses
+	return true
+}
+
+func (s *setEntry) finish(faults *schema.Faults, path string) {
 	var ranges model.Ranges
 	switch {
 	case s.fileLine == 0 && s.addressesLine == 0:
@@ -89,7 +116,6 @@ func (d *draft) finishSet(s *setDraft, path string) Set {
 		ranges.Add(p.Value)
 	}
 	s.set.Addresses = ranges.Set()
-	return s.set
 }
 
 // readSet reads the file of a set.
