@@ -3,6 +3,7 @@ package ban
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/gaissmai/bart"
@@ -164,6 +165,17 @@ func (l *List) Covering(p netip.Prefix) (longest Ban, banned bool) {
 		}
 	}
 	return longest, banned
+}
+
+// Wider returns the bans that prefixes still have a part in, each once and at most so many.
+func (l *List) Wider(prefixes []netip.Prefix, most int) (list []netip.Prefix) {
+	for _, p := range prefixes {
+		b, banned := l.Covering(p)
+		if banned && len(list) < most && !slices.Contains(list, b.Prefix) {
+			list = append(list, b.Prefix)
+		}
+	}
+	return list
 }
 
 // Under returns the bans of prefixes and of all narrower ones, each once.

@@ -233,18 +233,7 @@ func (s *Service) Remove(r api.BanRequest) (api.BanChange, error) {
 		return api.BanChange{}, fmt.Errorf("the bans are removed, and what the kernel refused is tried again: %w", err)
 	}
 	s.Log.Info("unbanned", "prefixes", len(removed), "offenders_forgiven", len(forgiven))
-	return api.BanChange{Prefixes: len(removed), Wider: s.wider(asked)}, nil
-}
-
-// wider are the bans that some prefixes still have a part in, each once.
-func (s *Service) wider(prefixes []netip.Prefix) (list []netip.Prefix) {
-	for _, p := range prefixes {
-		b, banned := s.list.Covering(p)
-		if banned && len(list) < api.MostWider && !slices.Contains(list, b.Prefix) {
-			list = append(list, b.Prefix)
-		}
-	}
-	return list
+	return api.BanChange{Prefixes: len(removed), Wider: s.list.Wider(asked, api.MostWider)}, nil
 }
 
 // Run keeps the bans true until ctx ends. It may wait for the disk, and for who does.
