@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -79,7 +78,7 @@ type hole struct {
 
 // remedies names what is too narrow for senders who did not hear it lately: the narrowest interface of the other side, or
 // else the way to whom they send to. One line for each.
-func (b *blackHoles) remedies(now time.Time, narrowest func(side string) link, mss config.MSS) (list []string) {
+func (b *blackHoles) remedies(now time.Time, narrowest func(side string) link, mss model.MSS) (list []string) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	holes := map[string]hole{}
@@ -105,12 +104,12 @@ func (b *blackHoles) remedies(now time.Time, narrowest func(side string) link, m
 	return list
 }
 
-func (h hole) remedy(mss config.MSS) string {
+func (h hole) remedy(mss model.MSS) string {
 	carries, mend := "less than its interface", "lower the MTU of the senders' interfaces"
 	if h.mtu > 0 {
 		carries, mend = fmt.Sprintf("%d octets", h.mtu), fmt.Sprintf("on the senders: ip link set dev INTERFACE mtu %d", h.mtu)
 	}
-	if h.example.Protocol == model.TCP && mss == config.MSSOff {
+	if h.example.Protocol == model.TCP && mss == model.MSSOff {
 		mend = "set mss: auto, then realmgate reload"
 	}
 	return fmt.Sprintf("%s carries %s, and flows go on with longer packets though their senders are told (drop_too_big), %d of them, as %s: "+

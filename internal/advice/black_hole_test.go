@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -22,7 +21,7 @@ func TestBlackHoles(t *testing.T) {
 	for name, c := range map[string]struct {
 		protocol model.Protocol
 		side     string
-		mss      config.MSS
+		mss      model.MSS
 		packets  []packet
 		at       time.Duration // since t0
 		want     string        // what the only line has; empty: there is none
@@ -30,7 +29,7 @@ func TestBlackHoles(t *testing.T) {
 		"deaf":                 {model.UDP, "private", 0, []packet{{0, 1414}, {3 * time.Second, 1414}}, 0, "1 of them, as udp 10.0.0.100:40000"},
 		"what mends it":        {model.UDP, "private", 0, []packet{{0, 1414}, {3 * time.Second, 1414}}, 0, "ip link set dev INTERFACE mtu 1300"},
 		"from outside":         {model.UDP, "public", 0, []packet{{0, 1314}, {3 * time.Second, 1414}}, 0, "eth1 carries 1200 octets"},
-		"TCP without its mend": {model.TCP, "private", config.MSSOff, []packet{{0, 1414}, {3 * time.Second, 1414}}, 0, "set mss: auto"},
+		"TCP without its mend": {model.TCP, "private", model.MSSOff, []packet{{0, 1414}, {3 * time.Second, 1414}}, 0, "set mss: auto"},
 		"TCP with it":          {model.TCP, "private", 0, []packet{{0, 1414}, {3 * time.Second, 1414}}, 0, "INTERFACE mtu 1300"},
 		"a narrow route":       {model.UDP, "private", 0, []packet{{0, 1214}, {3 * time.Second, 1214}}, 0, "the route to 203.0.113.1 carries less"},
 		"told just now":        {model.UDP, "private", 0, []packet{{0, 1414}, {time.Second, 1414}}, 0, ""},

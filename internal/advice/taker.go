@@ -52,20 +52,20 @@ func (t totals) sum(reasons []model.Reason) (n uint64) {
 // takers names who has much of what others did not get lately, and who is refused most just now,
 // each with the command that stops it.
 func (s *Service) takers(t totals, sessions int) (list []string) {
-	limits := s.Config().Limits
+	c := s.Config()
 	if t.sum(takenInside) > 0 {
 		hosts, err := s.data.Subscribers()
 		if err != nil {
 			s.Log.Warn("busiest hosts not read", "error", err)
 		}
-		list = append(list, hostTakers(hosts, limits, sessions, t.reasons[model.ReasonDropNoPort] > 0)...)
+		list = append(list, hostTakers(hosts, c, sessions, t.reasons[model.ReasonDropNoPort] > 0)...)
 	}
 	if t.sum(takenOutside) > 0 {
 		remotes, err := s.data.Remotes()
 		if err != nil {
 			s.Log.Warn("busiest remote addresses not read", "error", err)
 		}
-		list = append(list, remoteTakers(remotes, limits.RemoteSessions, t.fullest(limits, sessions))...)
+		list = append(list, remoteTakers(remotes, c.Limits.RemoteSessions, t.fullest(c, sessions))...)
 	}
 	if t.sum(refusedOutside) >= refusedMany {
 		list = append(list, refusedTakers(s.refusedNow())...)
@@ -82,8 +82,8 @@ func most[V any](of map[netip.Addr]V, value func(V) int) []netip.Addr {
 }
 
 // fullest is the least that strangers fill when they are refused: all sessions, or those of one service or port.
-func (t totals) fullest(limits config.Limits, sessions int) int {
-	for reason, limit := range map[model.Reason]int{model.ReasonDropBindingSessions: limits.BindingSessions, model.ReasonDropMappingSessions: limits.MappingSessions} {
+func (t totals) fullest(c *config.Config, sessions int) int {
+	for reason, limit := range map[model.Reason]int{model.ReasonDropBindingSessions: c.Limits.BindingSessions, model.ReasonDropMappingSessions: c.Limits.MappingSessions} {
 		if t.reasons[reason] > 0 && limit > 0 {
 			sessions = min(sessions, limit)
 		}
@@ -98,7 +98,7 @@ func much(n, of int) bool { return n > 0 && float64(n) >= takenShare*float64(of)
 func full(n, limit int) bool { return limit > 0 && n >= limit }
 
 // hostTakers names hosts with much of all sessions, or of all ports where those are short, or that are at a limit.
-func hostTakers(hosts map[netip.Addr]datapath.Subscriber, limits config.Limits, sessions int, short bool) (list []string) {
+func hostTakers(hosts map[netip.Addr]datapath.Subscriber, c *config.Config, sessions int, short bool) (list []string) {
 	opened, ports := 0, 0
 	for _, s := range hosts {
 		opened, ports = opened+s.Sessions, ports+s.UDP+s.TCP+s.ICMP
@@ -106,7 +106,7 @@ func hostTakers(hosts map[netip.Addr]datapath.Subscriber, limits config.Limits, 
 	weight := func(s datapath.Subscriber) int { return s.Sessions + s.UDP + s.TCP + s.ICMP }
 	for _, a := range most(hosts, weight) {
 		s := hosts[a]
-		limited := full(s.Sessions, limits.HostSessions) || full(s.UDP, limits.HostPorts.UDP) || full(s.TCP, limits.HostPorts.TCP) || full(s.ICMP, limits.HostPorts.ICMP)
+		limited := full(s.Sessions, c.Limits.HostSessions) || full(s.UDP, c.Limits.HostPorts.UDP) || full(s.TCP, c.Limits.HostPorts.TCP) || full(s.ICMP, c.Limits.HostPorts.ICMP)
 		if !limited && !much(s.Sessions, sessions) && (!short || !much(s.UDP+s.TCP+s.ICMP, ports)) {
 			continue
 		}

@@ -21,7 +21,7 @@ func TestTakersAreNamed(t *testing.T) {
 		remotes[numbered(n)] = n
 	}
 	for what, list := range map[string][]string{
-		"sessions end --address": hostTakers(hosts, config.Limits{}, 45, false), "ban add": remoteTakers(remotes, 0, 45),
+		"sessions end --address": hostTakers(hosts, new(config.Config), 45, false), "ban add": remoteTakers(remotes, 0, 45),
 	} {
 		if len(list) != takersNamed {
 			t.Fatal(list)
@@ -45,22 +45,23 @@ func TestInnocentsAreNotNamed(t *testing.T) {
 		crowd[numbered(n)] = datapath.Subscriber{Sessions: 1, TCP: 1}
 	}
 	few[numbered(7)], few[numbered(8)] = datapath.Subscriber{Sessions: 2, UDP: 2}, datapath.Subscriber{Sessions: 1, UDP: 1}
-	limits := config.Limits{HostSessions: 2}
-	ports := config.Limits{HostPorts: config.ProtocolLimits{UDP: 2, TCP: 2, ICMP: 2}}
+	limits, ports := new(config.Config), new(config.Config)
+	limits.Limits.HostSessions = 2
+	ports.Limits.HostPorts.UDP, ports.Limits.HostPorts.TCP, ports.Limits.HostPorts.ICMP = 2, 2, 2
 	for name, c := range map[string]struct {
 		list []string
 		want string // what the only line contains; empty: there is none
 	}{
 		"forged sources have the table":           {remoteTakers(forged, 32, 1024), many},
-		"and hosts little of it":                  {hostTakers(few, config.Limits{}, 1024, false), ""},
-		"hosts have the table":                    {hostTakers(crowd, config.Limits{}, 1024, false), many},
+		"and hosts little of it":                  {hostTakers(few, new(config.Config), 1024, false), ""},
+		"hosts have the table":                    {hostTakers(crowd, new(config.Config), 1024, false), many},
 		"and strangers little of it":              {remoteTakers(map[netip.Addr]int{numbered(7): 2, numbered(8): 1}, 32, 1024), ""},
 		"a host at its limit":                     {hostTakers(few, limits, 1024, false), named},
 		"a host with all its ports":               {hostTakers(few, ports, 1024, false), named},
 		"a stranger at his limit":                 {remoteTakers(map[netip.Addr]int{numbered(7): 32, numbered(8): 1}, 32, 1024), named},
 		"a stranger with a tenth":                 {remoteTakers(map[netip.Addr]int{numbered(7): 103, numbered(8): 1}, 0, 1024), named},
-		"ports are short, many hosts have them":   {hostTakers(crowd, config.Limits{}, 1024, true), many},
-		"ports are short, and one has most of it": {hostTakers(map[netip.Addr]datapath.Subscriber{numbered(7): {TCP: 900}, numbered(8): {TCP: 9}}, config.Limits{}, 1<<20, true), named},
+		"ports are short, many hosts have them":   {hostTakers(crowd, new(config.Config), 1024, true), many},
+		"ports are short, and one has most of it": {hostTakers(map[netip.Addr]datapath.Subscriber{numbered(7): {TCP: 900}, numbered(8): {TCP: 9}}, new(config.Config), 1<<20, true), named},
 	} {
 		if c.want == "" && len(c.list) > 0 || c.want != "" && (len(c.list) != 1 || !strings.Contains(c.list[0], c.want)) {
 			t.Errorf("%s: %q, want %q", name, c.list, c.want)
@@ -70,7 +71,8 @@ func TestInnocentsAreNotNamed(t *testing.T) {
 
 // Of one port's sessions few are many.
 func TestFullestIsTheLeast(t *testing.T) {
-	limits := config.Limits{BindingSessions: 512, MappingSessions: 0}
+	limits := new(config.Config)
+	limits.Limits.BindingSessions = 512
 	for reason, want := range map[model.Reason]int{"drop_session_table_full": 1024, "drop_binding_sessions": 512, "drop_mapping_sessions": 1024} {
 		if got := (totals{reasons: map[model.Reason]uint64{reason: 1}}).fullest(limits, 1024); got != want {
 			t.Errorf("%s: %d, want %d", reason, got, want)
@@ -105,7 +107,9 @@ func (data) Subscribers() (map[netip.Addr]datapath.Subscriber, error) {
 
 // A host that has reached its limit is named as long as the refusals are recent, and nobody where nothing is refused.
 func TestWhoTakesIsNamed(t *testing.T) {
-	s := New(Options{Config: func() *config.Config { return &config.Config{Limits: config.Limits{HostSessions: 1}} }})
+	c := new(config.Config)
+	c.Limits.HostSessions = 1
+	s := New(Options{Config: func() *config.Config { return c }})
 	s.data = data{}
 	named := func(refused uint64) bool {
 		list := s.takers(totals{reasons: map[model.Reason]uint64{"drop_host_sessions": refused}}, 1)

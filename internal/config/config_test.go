@@ -14,6 +14,11 @@ import (
 	geo "github.com/realmgate/realmgate/internal/guard/geo/settings"
 	honeypot "github.com/realmgate/realmgate/internal/guard/honeypot/settings"
 	"github.com/realmgate/realmgate/internal/model"
+	allocation "github.com/realmgate/realmgate/internal/names/allocation/settings"
+	realm "github.com/realmgate/realmgate/internal/names/realm/settings"
+	server "github.com/realmgate/realmgate/internal/names/server/settings"
+	outbound "github.com/realmgate/realmgate/internal/outbound/settings"
+	plane "github.com/realmgate/realmgate/internal/plane/settings"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -83,45 +88,45 @@ func TestFullFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{
-		Interfaces: Interfaces{Public: []string{"eth0", "eth2.100"}, Private: []string{"eth1", "br-lan"}},
-		Realm: Realm{Zones: []Zone{{Name: "foo.example."}, {
+		Interfaces: plane.Interfaces{Public: []string{"eth0", "eth2.100"}, Private: []string{"eth1", "br-lan"}},
+		Realm: realm.Realm{Zones: []realm.Zone{{Name: "foo.example."}, {
 			Name: "sub.foo.example.", File: "sub.zone", Text: "@ TXT \"fixed\"\n",
-			Secondaries: []Secondary{{netip.MustParseAddrPort("192.0.2.53:5300"), "copy."}}, ACME: []model.Name{"acme.", "copy."},
+			Secondaries: []realm.Secondary{{Address: netip.MustParseAddrPort("192.0.2.53:5300"), Key: "copy."}}, ACME: []model.Name{"acme.", "copy."},
 		}, {Name: "bar.example."}}, Nameserver: "foo.example."},
-		DNS: DNS{
+		DNS: server.DNS{
 			Public: netip.MustParseAddrPort("198.18.0.1:5300"), Private: netip.MustParseAddrPort("10.0.0.1:5301"),
 			Upstream: []netip.AddrPort{
 				netip.MustParseAddrPort("198.51.100.53:53"), netip.MustParseAddrPort("127.0.0.1:5353"), netip.MustParseAddrPort("10.0.0.1:54"),
 			},
-			Verify: VerifyNone, WaitLimit: 64, RebindDomainOK: []model.Name{"plex.direct.", "corp.example."}, ClientSubnet: []netip.Prefix{netip.MustParsePrefix("192.0.2.53/32"), netip.MustParsePrefix("203.0.113.0/24")},
-			Keys: []Key{{"copy.", "hmac-sha512", "c2VjcmV0IG9mIHR3ZW50eSBvY3RldHM="}, {"acme.", "hmac-sha256", "YW5vdGhlciBvbmUgb2YgdHdlbnR5Li4="}},
+			Verify: server.VerifyNone, WaitLimit: 64, RebindDomainOK: []model.Name{"plex.direct.", "corp.example."}, ClientSubnet: []netip.Prefix{netip.MustParsePrefix("192.0.2.53/32"), netip.MustParsePrefix("203.0.113.0/24")},
+			Keys: []server.Key{{Name: "copy.", Algorithm: "hmac-sha512", Secret: "c2VjcmV0IG9mIHR3ZW50eSBvY3RldHM="}, {Name: "acme.", Algorithm: "hmac-sha256", Secret: "YW5vdGhlciBvbmUgb2YgdHdlbnR5Li4="}},
 		},
-		Pool: Pool{
+		Pool: allocation.Pool{
 			Addresses: addresses("198.18.0.48", "198.18.0.32", "198.18.0.33", "198.18.0.40", "198.18.0.41", "198.18.0.42"),
-			Order:     OrderCircular, Offer: 500 * time.Millisecond, Rest: 90 * time.Minute, Wait: 1500 * time.Millisecond,
-			Bands: []Band{{0.25, 0, 0.1}, {0.9, 0.5, 1}}, Reserve: 0.25,
-			Quotas: Quotas{Client: 1, Resolver: 2, Host: 3, Service: 4, Total: 5, HalfOpen: 6, HalfOpenPerHost: 7, ClientSessions: 8},
+			Order:     allocation.OrderCircular, Offer: 500 * time.Millisecond, Rest: 90 * time.Minute, Wait: 1500 * time.Millisecond,
+			Bands: []allocation.Band{{Load: 0.25, Host: 0.1}, {Load: 0.9, Service: 0.5, Host: 1}}, Reserve: 0.25,
+			Quotas: allocation.Quotas{Client: 1, Resolver: 2, Host: 3, Service: 4, Total: 5, HalfOpen: 6, HalfOpenPerHost: 7, ClientSessions: 8},
 		},
 		Protection: Protection{Fences: geo.Fences{GeoTable: "/var/lib/realmgate/geo.table"}, Honeypot: honeypot.Honeypot{Ban: time.Hour}},
 		Bans:       ban.Bans{Factor: 2, Cap: 168 * time.Hour, Memory: 24 * time.Hour},
-		Outbound: Outbound{
+		Outbound: outbound.Outbound{
 			Addresses: addresses("198.18.0.2", "198.18.0.8", "198.18.0.9", "198.18.0.10", "198.18.0.11"),
 			Filtering: model.EndpointIndependent, Except: []netip.Prefix{netip.MustParsePrefix("10.98.0.0/15"), netip.MustParsePrefix("203.0.113.7/32")},
 		},
-		Timeouts: Timeouts{TCPEstablished: 120 * time.Hour, TCPTransitory: time.Second, UDP: 3 * time.Minute, UDPUnanswered: 20 * time.Second, DNS: 15 * time.Second, ICMP: 30 * time.Second, Others: 15 * time.Minute},
-		Limits:   Limits{HostSessions: 100, HostPorts: ProtocolLimits{1, 2, 3}, HostRate: 4, RemoteSessions: 5, RemoteRate: 6, BindingSessions: 7, MappingSessions: 8},
-		Capacity: 1024, IPv6: IPv6Forward, MSS: 1452,
-		Hosts: []Host{
-			{Name: "hosta.foo.example.", Address: netip.MustParseAddr("10.0.0.100"), Open: ports("tcp/22", "icmp"), Services: []Service{
-				{[]model.Name{"www.hosta.foo.example."}, ports("tcp/80:8080"), nil},
-				{[]model.Name{"blog.hosta.foo.example."}, ports("tcp/80:8080"), nil},
-				{[]model.Name{"_dns.sub.foo.example."}, ports("udp/80"), nil},
+		Tables: plane.Tables{Timeouts: plane.Timeouts{TCPEstablished: 120 * time.Hour, TCPTransitory: time.Second, UDP: 3 * time.Minute, UDPUnanswered: 20 * time.Second, DNS: 15 * time.Second, ICMP: 30 * time.Second, Others: 15 * time.Minute},
+			Limits:   plane.Limits{HostSessions: 100, HostPorts: plane.ProtocolLimits{UDP: 1, TCP: 2, ICMP: 3}, HostRate: 4, RemoteSessions: 5, RemoteRate: 6, BindingSessions: 7, MappingSessions: 8},
+			Capacity: 1024, IPv6: plane.IPv6Forward, MSS: 1452},
+		Hosts: realm.Hosts{
+			{Name: "hosta.foo.example.", Address: netip.MustParseAddr("10.0.0.100"), Open: ports("tcp/22", "icmp"), Services: []realm.Service{
+				{Names: []model.Name{"www.hosta.foo.example."}, Ports: ports("tcp/80:8080")},
+				{Names: []model.Name{"blog.hosta.foo.example."}, Ports: ports("tcp/80:8080")},
+				{Names: []model.Name{"_dns.sub.foo.example."}, Ports: ports("udp/80")},
 				{
-					[]model.Name{"shop.foo.example.", "sub.foo.example.", "*.shop.foo.example."},
-					ports("tcp/80:8081", "udp/443:8443", "tcp/50000", "tcp/50001", "tcp/50002", "icmp"), &HTTPS{Port: 80, ALPN: []string{"h2", "h3"}},
+					Names: []model.Name{"shop.foo.example.", "sub.foo.example.", "*.shop.foo.example."},
+					Ports: ports("tcp/80:8081", "udp/443:8443", "tcp/50000", "tcp/50001", "tcp/50002", "icmp"), HTTPS: &realm.HTTPS{Port: 80, ALPN: []string{"h2", "h3"}},
 				},
-				{[]model.Name{"*.a.foo.example."}, ports("tcp/25"), nil},
-				{[]model.Name{"b.foo.example."}, ports("udp/25:26"), nil},
+				{Names: []model.Name{"*.a.foo.example."}, Ports: ports("tcp/25")},
+				{Names: []model.Name{"b.foo.example."}, Ports: ports("udp/25:26")},
 			}},
 			{Name: "bar.example.", Address: netip.MustParseAddr("10.0.0.101"), OneToOne: netip.MustParseAddr("198.18.0.20"), Open: ports("all")},
 			{Name: "hostc.foo.example.", Address: netip.MustParseAddr("10.0.0.102"), Open: ports("all")},
@@ -137,10 +142,11 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := newDraft(new(schema.Faults), nil).config
+	var want Config
+	want.drafts(nil)
 	want.Limits.HostSessions, want.Limits.RemoteSessions, want.Limits.BindingSessions = 62_500, 31_250, 125_000
-	want.Interfaces = Interfaces{Public: []string{"eth0"}, Private: []string{"eth1"}}
-	want.Realm = Realm{Zones: []Zone{{Name: "foo.example."}}, Nameserver: "ns.elsewhere.example."}
+	want.Interfaces = plane.Interfaces{Public: []string{"eth0"}, Private: []string{"eth1"}}
+	want.Realm = realm.Realm{Zones: []realm.Zone{{Name: "foo.example."}}, Nameserver: "ns.elsewhere.example."}
 	want.DNS.Public, want.DNS.Private = netip.MustParseAddrPort("198.18.0.1:53"), netip.MustParseAddrPort("10.0.0.1:53")
 	want.Pool.Addresses = addresses("198.18.0.32")
 	if !reflect.DeepEqual(got, &want) {

@@ -5,9 +5,11 @@
 // Parse returns needs no further check that does not involve the host itself
 // (whether an interface exists, which addresses it has).
 //
-// The keys, their types, defaults and ranges are declared once, in schema.go;
-// docs/reference/configuration.md shows the same table and a test compares the
-// two.
+// The sections are in the packages settings of the rooms that they are for: keys,
+// types, defaults and ranges are declared there, once. The list of them, in
+// config.go, is all that config knows; docs/reference/configuration.md shows the
+// same table and a test compares the two. What edits the functions of a chain in
+// the text of a file is here, too.
 //
 // The package keeps no state. A Config is immutable by agreement: nobody
 // changes one after Parse returned it, so it may be shared between goroutines.

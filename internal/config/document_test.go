@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/model"
+	realm "github.com/realmgate/realmgate/internal/names/realm/settings"
 	"github.com/realmgate/realmgate/internal/nf/functions"
 	"github.com/realmgate/realmgate/internal/schema"
 )
@@ -21,10 +22,10 @@ func TestExampleLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkRoundTrip(t, c)
-	want := []Host{{
+	want := realm.Hosts{{
 		Name: "hosta.foo.example.", Address: netip.MustParseAddr("10.0.0.100"),
-		Open: ports("tcp/22", "icmp"), Services: []Service{{
-			[]model.Name{"www.hosta.foo.example.", "foo.example.", "*.shop.foo.example."}, ports("tcp/80:8080", "tcp/443", "udp/443"), nil,
+		Open: ports("tcp/22", "icmp"), Services: []realm.Service{{
+			Names: []model.Name{"www.hosta.foo.example.", "foo.example.", "*.shop.foo.example."}, Ports: ports("tcp/80:8080", "tcp/443", "udp/443"),
 		}},
 	}}
 	if !reflect.DeepEqual(c.Hosts, want) || len(c.Pool.Addresses) != 16 {
@@ -49,7 +50,7 @@ func TestReferenceMatchesSchema(t *testing.T) {
 		}
 	}
 	keys := make(map[string]row)
-	collectRows(keys, "", newDraft(&schema.Faults{}, nil).keys())
+	collectRows(keys, "", schema.Keys(new(Config).drafts(nil)))
 	compare(documented, keys, t.Errorf)
 }
 

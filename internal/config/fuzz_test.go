@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -19,6 +20,8 @@ import (
 	lists "github.com/realmgate/realmgate/internal/guard/lists/settings"
 	watch "github.com/realmgate/realmgate/internal/guard/watch/settings"
 	"github.com/realmgate/realmgate/internal/model"
+	server "github.com/realmgate/realmgate/internal/names/server/settings"
+	outbound "github.com/realmgate/realmgate/internal/outbound/settings"
 	rules "github.com/realmgate/realmgate/internal/ruleset/settings"
 	"github.com/realmgate/realmgate/internal/schema"
 )
@@ -275,7 +278,7 @@ func renderChain(line func(string, ...any), ch rules.Chain) {
 // prefixes are the fewest that have the addresses of a set.
 func prefixes(s *model.AddressSet) (all []netip.Prefix) {
 	for _, r := range s.Ranges() {
-		all = netipx.IPRangeFrom(fromNumber(r.First), fromNumber(r.Last)).AppendPrefixes(all)
+		all = netipx.IPRangeFrom(numbered(r.First), numbered(r.Last)).AppendPrefixes(all)
 	}
 	for _, r := range s.Ranges6() {
 		all = netipx.IPRangeFrom(netip.AddrFrom16(r.First), netip.AddrFrom16(r.Last)).AppendPrefixes(all)
@@ -304,7 +307,7 @@ func ranges(addresses []netip.Addr) (runs []string) {
 	return runs
 }
 
-func outboundEntries(o Outbound) []string {
+func outboundEntries(o outbound.Outbound) []string {
 	entries := slices.Clone(o.Interfaces)
 	for _, a := range o.Addresses {
 		entries = append(entries, a.String())
@@ -312,16 +315,20 @@ func outboundEntries(o Outbound) []string {
 	return entries
 }
 
-func slots(o Outbound) string {
+func slots(o outbound.Outbound) string {
 	if o.Slots == 0 {
 		return ""
 	}
 	return fmt.Sprintf(", slots: %d", o.Slots)
 }
 
-func publicServer(d DNS) string {
+func publicServer(d server.DNS) string {
 	if d.Interface == "" {
 		return d.Public.String()
 	}
 	return fmt.Sprintf("%s:%d", d.Interface, d.Public.Port())
+}
+
+func numbered(n uint32) netip.Addr {
+	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, n)))
 }

@@ -34,18 +34,18 @@ func Parse(file string, data []byte) (*Config, error) { return parse(file, data,
 // parse does not read those files of sets again that known have.
 func parse(file string, data []byte, known []rules.Set) (*Config, error) {
 	faults := &schema.Faults{File: file}
-	draft := newDraft(faults, known)
+	c := new(Config)
+	drafts := c.drafts(known)
 	if len(data) > maxFile {
 		faults.Add(1, "the file is larger than %d bytes", maxFile)
 		return nil, faults.Err()
 	}
 	root, ok := parseYAML(faults, data, emptyProblem)
 	if ok {
-		schema.ReadSection(faults, root, "", 1, draft.keys())
-		draft.finish()
+		schema.Read(faults, root, drafts)
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	return &draft.config, nil
+	return c, nil
 }

@@ -1,11 +1,17 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+
+	realm "github.com/realmgate/realmgate/internal/names/realm/settings"
+	server "github.com/realmgate/realmgate/internal/names/server/settings"
+	plane "github.com/realmgate/realmgate/internal/plane/settings"
+)
 
 // writeLine writes a line of a configuration.
 type writeLine = func(format string, args ...any)
 
-func renderRealm(line writeLine, r Realm) {
+func renderRealm(line writeLine, r realm.Realm) {
 	line("realm:\n  nameserver: %q\n  zones:", r.Nameserver)
 	for _, z := range r.Zones {
 		line("    - name: %q\n      acme: %s\n      secondaries: [", z.Name, list(z.ACME))
@@ -20,21 +26,21 @@ func renderRealm(line writeLine, r Realm) {
 }
 
 // renderKeys goes on within dns.
-func renderKeys(line writeLine, keys []Key) {
+func renderKeys(line writeLine, keys []server.Key) {
 	for _, k := range keys {
 		line("  {name: %q, algorithm: %s, secret: %q},", k.Name, k.Algorithm, k.Secret)
 	}
 	line("]}")
 }
 
-func https(s Service) string {
+func https(s realm.Service) string {
 	if s.HTTPS == nil {
 		return ""
 	}
 	return fmt.Sprintf(", https: {port: %d, alpn: %s}", s.HTTPS.Port, list(s.HTTPS.ALPN))
 }
 
-func renderLimits(line func(string, ...any), l Limits) {
+func renderLimits(line func(string, ...any), l plane.Limits) {
 	line("limits: {host_sessions: %d, host_ports: {udp: %d, tcp: %d, icmp: %d}, host_rate: %d, remote_sessions: %d, remote_rate: %d, binding_sessions: %d, mapping_sessions: %d}",
 		l.HostSessions, l.HostPorts.UDP, l.HostPorts.TCP, l.HostPorts.ICMP, l.HostRate, l.RemoteSessions, l.RemoteRate, l.BindingSessions, l.MappingSessions)
 }

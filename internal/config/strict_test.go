@@ -55,7 +55,7 @@ func TestProtectionRule1_EveryKeyIsStrict(t *testing.T) {
 		}
 	}
 	keys := make(map[string]row)
-	collectRows(keys, "", newDraft(&schema.Faults{}, nil).keys())
+	collectRows(keys, "", schema.Keys(new(Config).drafts(nil)))
 	for path := range keys {
 		section := regexp.MustCompile(`[.\[]`).Split(path, 2)[0]
 		key := strings.TrimRight(path[strings.LastIndex(path, ".")+1:], "[]")

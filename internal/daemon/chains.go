@@ -20,7 +20,7 @@ func (v *view) rules() ruleset.Rules {
 			}
 			return nil
 		},
-		Own: slices.Concat(v.config.Pool.Addresses, v.outbound, v.dnat.Addresses, v.config.OneToOneAddresses()),
+		Own: slices.Concat(v.config.Pool.Addresses, v.outbound, v.dnat.Addresses, v.config.Hosts.OneToOneAddresses()),
 	}
 }
 

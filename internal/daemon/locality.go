@@ -20,7 +20,7 @@ func (g *Daemon) servesInside(a netip.Addr) bool {
 func (g *Daemon) leadsInside(a netip.Addr) bool {
 	if g.isOwnAddress(a) {
 		v := g.view.Load()
-		return !v.dnat.Opens(a) && !v.shared().Lends(a) && !slices.Contains(v.config.OneToOneAddresses(), a)
+		return !v.dnat.Opens(a) && !v.shared().Lends(a) && !slices.Contains(v.config.Hosts.OneToOneAddresses(), a)
 	}
 	return a.Is4() && g.machine.IsInside(a, datapath.Now(), g.ledTo)
 }

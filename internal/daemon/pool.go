@@ -53,7 +53,7 @@ func (g nameServices) reportPool(s *api.Status) error {
 
 // rested returns an error if an address is to be something else that was of the pool just now.
 func (g *Daemon) rested(v *view) error {
-	others := slices.DeleteFunc(slices.Concat(v.outbound, v.dnat.Addresses, v.config.OneToOneAddresses(), []netip.Addr{v.config.DNS.Public.Addr(), v.config.DNS.Private.Addr()}), func(a netip.Addr) bool {
+	others := slices.DeleteFunc(slices.Concat(v.outbound, v.dnat.Addresses, v.config.Hosts.OneToOneAddresses(), []netip.Addr{v.config.DNS.Public.Addr(), v.config.DNS.Private.Addr()}), func(a netip.Addr) bool {
 		return slices.Contains(v.config.Pool.Addresses, a)
 	})
 	if address, left, rests := g.pool.StillResting(others, v.outbound); rests {

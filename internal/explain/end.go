@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -17,7 +16,7 @@ func (t *telling) end(reason model.Reason) api.Ending {
 	if step, says, why := t.because(reason); step != "" {
 		t.step(step, says, "%s", why)
 	}
-	if reason == model.ReasonToGateway && t.Direction == model.In && !t.hairpin && t.Protocol == model.UDP && t.asksForNames(t.State) && t.State.Config.DNS.Verify != config.VerifyNone {
+	if reason == model.ReasonToGateway && t.Direction == model.In && !t.hairpin && t.Protocol == model.UDP && t.asksForNames(t.State) && t.State.Config.DNS.Verifies() {
 		t.step("question", "continue", "of a lent name who has not proved its address is told to come by TCP; other questions reach the daemon, within limits")
 	}
 	return t.ending(reason)
@@ -156,7 +155,7 @@ func (t *telling) mss(most uint32) {
 		narrow = t.dnat
 	}
 	switch configured := t.State.Config.MSS; {
-	case configured != config.MSSAuto && int(most) == int(configured):
+	case configured != model.MSSAuto && int(most) == int(configured):
 		t.step("mss", "lower", "SYNs of both ends say at most %d octets, as configured", most)
 	case t.mtu.Number < ethernetMTU:
 		t.step("mss", "lower", "SYNs of both ends say at most %d octets: %d are the MTU of the way to %s", most, t.mtu.Number, narrow)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/plane/settings"
 )
 
 // Wants is what a configuration wants of the data plane.
@@ -24,7 +25,7 @@ type Wants struct {
 
 // addresses are those that the data plane answers for, with the outbound ones.
 func (w Wants) addresses() []netip.Addr {
-	return slices.Concat(w.Config.Pool.Addresses, w.Outbound, w.Dnat, w.Config.OneToOneAddresses())
+	return slices.Concat(w.Config.Pool.Addresses, w.Outbound, w.Dnat, w.Config.Hosts.OneToOneAddresses())
 }
 
 // spare bounds tables that a reload may fill beyond today's need.
@@ -44,7 +45,7 @@ func (p *Plane) tables(w Wants) datapath.Options {
 		Instance: p.instance, WithoutTCX: withoutTCX != "", Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
 		Stack: c.Interfaces.Stack, Capacity: c.Capacity, Reserve: c.Capacity / reserved, Outbound: w.Outbound, Slots: c.Outbound.Slots, Logger: p.log,
 		Reservations: Reservations(c), Bindings: bindings(c, w.Bindings), BoundPorts: spare(w.Ports),
-		Addresses: spare(len(w.addresses())), Owners: max(1024, 2*len(c.OneToOneAddresses())), Services: spare(len(w.Open)), Names: spare(w.Names),
+		Addresses: spare(len(w.addresses())), Owners: max(1024, 2*len(c.Hosts.OneToOneAddresses())), Services: spare(len(w.Open)), Names: spare(w.Names),
 	}
 }
 
@@ -84,17 +85,17 @@ func (w Wants) settings() datapath.Settings {
 	return datapath.Settings{
 		Filtering: c.Outbound.Filtering, TCPEstablished: c.Timeouts.TCPEstablished,
 		TCPTransitory: c.Timeouts.TCPTransitory, UDP: c.Timeouts.UDP, UDPUnanswered: c.Timeouts.UDPUnanswered, DNS: c.Timeouts.DNS, ICMP: c.Timeouts.ICMP, Others: c.Timeouts.Others,
-		Coming: w.Outbound, PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6 == config.IPv6Forward, NameServer: c.DNS.Public,
+		Coming: w.Outbound, PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6.Forwards(), NameServer: c.DNS.Public,
 		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
 		Limits:           limits(c.Limits),
 		MSS:              uint16(c.MSS), // the words have the same values
 		Except:           c.Outbound.Except,
-		Own:              c.OneToOne(),
-		LooseReversePath: c.Interfaces.ReversePath == config.ReversePathLoose,
+		Own:              c.Hosts.OneToOne(),
+		LooseReversePath: c.Interfaces.ReversePath == settings.ReversePathLoose,
 	}
 }
 
-func limits(l config.Limits) datapath.Limits {
+func limits(l settings.Limits) datapath.Limits {
 	return datapath.Limits{
 		HostSessions: l.HostSessions, HostPorts: datapath.ProtocolLimits(l.HostPorts), HostRate: l.HostRate,
 		RemoteSessions: l.RemoteSessions, RemoteRate: l.RemoteRate, BindingSessions: l.BindingSessions, MappingSessions: l.MappingSessions,

@@ -19,7 +19,8 @@ func TestShortRestNeedsManyBindings(t *testing.T) {
 		{16, 10, 130 * time.Second, 256}, {16, 200, 130 * time.Second, 800},
 		{16, 200, time.Second, 5000}, {256, 10, time.Second, 65535}, {16, 10, time.Hour, 256},
 	} {
-		configuration := &config.Config{Pool: config.Pool{Addresses: make([]netip.Addr, c.addresses), Rest: c.rest}}
+		configuration := new(config.Config)
+		configuration.Pool.Addresses, configuration.Pool.Rest = make([]netip.Addr, c.addresses), c.rest
 		if got := bindings(configuration, c.services); got != c.want {
 			t.Errorf("%d addresses, %d services, rest %s: %d bindings, not %d", c.addresses, c.services, c.rest, got, c.want)
 		}

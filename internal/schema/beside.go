@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -24,4 +25,21 @@ func OpenBeside(configuration, path, what string) (*os.File, error) {
 		return nil, fmt.Errorf("read the %s: %w", what, err)
 	}
 	return file, nil
+}
+
+// ReadBeside reads such a file whole, of at most so many bytes.
+func ReadBeside(configuration, path, what string, most int64) (string, error) {
+	file, err := OpenBeside(configuration, path, what)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }() // only read: nothing can be lost
+	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read the %s %s: %w", what, file.Name(), err)
+	case int64(len(text)) > most:
+		return "", fmt.Errorf("%s is larger than %d bytes", file.Name(), most)
+	}
+	return string(text), nil
 }

@@ -1,10 +1,28 @@
 package schema
 
+import "go.yaml.in/yaml/v3"
+
 // Draft is keys of the top level that belong together, on their way to the place of their values that it is made with.
 type Draft interface {
 	Keys() []Key
 	// Finish says what contradicts itself or what others say, and completes the values. All are read by then.
 	Finish(faults *Faults)
+}
+
+// Claimer is a draft with something that others must not have, or ask for. All claim before the first is finished.
+type Claimer interface{ Claim(faults *Faults) }
+
+// Read reads a document: what is in it is for one draft each.
+func Read(faults *Faults, root *yaml.Node, drafts []Draft) {
+	ReadSection(faults, root, "", 1, Keys(drafts))
+	for _, d := range drafts {
+		if c, claims := d.(Claimer); claims {
+			c.Claim(faults)
+		}
+	}
+	for _, d := range drafts {
+		d.Finish(faults)
+	}
 }
 
 // Keys are those of all drafts, in their order.

@@ -240,3 +240,6 @@ func Ratio(least, most float64) Kind[float64] {
 
 // ShowRatio writes all decimals and no more.
 func ShowRatio(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+// IsLetter reports whether it is one of English.
+func IsLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }

@@ -27,7 +27,7 @@ const (
 var mayImport = map[string][]string{
 	// 1. The words, and what stands on them alone.
 	"model":        {},
-	"config":       {"events/settings", "guard/ban/settings", "guard/geo/settings", "guard/honeypot/settings", "guard/lists/settings", "guard/watch/settings", "model", "ruleset/settings", "schema"},
+	"config":       {"events/settings", "guard/ban/settings", "guard/geo/settings", "guard/honeypot/settings", "guard/lists/settings", "guard/watch/settings", "model", "names/allocation/settings", "names/realm/settings", "names/server/settings", "outbound/settings", "plane/settings", "ruleset/settings", "schema"},
 	"store":        {},
 	"events/event": {},
 	"mounts":       {},
@@ -62,7 +62,7 @@ var mayImport = map[string][]string{
 	// A filter of answers, and what joins names, policy, pool and data plane: from a question to an answer.
 	"names/rebind":     {"model"},
 	"outbound":         {"config", "datapath"}, // which addresses hosts leave by
-	"names/allocation": {"api", "config", "datapath", "events/event", "model", "nameserver", "policy", "pool"},
+	"names/allocation": {"api", "config", "datapath", "events/event", "model", "names/allocation/settings", "nameserver", "policy", "pool"},
 	"guard/geo":        {"config", "guard/geo/settings", "model"},
 	"guard/lists":      {"api", "events/event", "guard/lists/settings", "httperror", "lifecycle", "model"},
 	"guard/watch":      {"api", "events/event", "guard/watch/settings", "lifecycle", "model", "process"},
@@ -76,7 +76,7 @@ var mayImport = map[string][]string{
 	"ruleset":          {"config", "datapath", "model", "nf", "nf/match", "ruleset/settings"},
 	"names/shared":     {"config", "datapath", "model", "registry"},
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset", "ruleset/settings"},
-	"plane":            {"api", "config", "datapath", "lifecycle", "nf"},
+	"plane":            {"api", "config", "datapath", "lifecycle", "nf", "plane/settings"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
 	"daemon":   {"advice", "api", "balance", "capture", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/lists", "guard/watch", "guard/watch/settings", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "ruleset/settings", "store", "tenants"},
 	"api":      {"events/event", "model"},

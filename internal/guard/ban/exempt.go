@@ -46,7 +46,7 @@ func ExemptOf(allowed Allowed, around Around) Exempt {
 	each("it is an outbound address of the gateway", around.Outbound...)
 	each("it is an address of the pool", c.Pool.Addresses...)
 	each("dnat answers for it", around.Dnat...)
-	each("it is a private host's public address", c.OneToOneAddresses()...)
+	each("it is a private host's public address", c.Hosts.OneToOneAddresses()...)
 	for _, h := range c.Hosts {
 		each("it is a private host's: a ban is of the remote end", h.Address)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/names/allocation/settings"
 	"github.com/realmgate/realmgate/internal/policy"
 	"github.com/realmgate/realmgate/internal/pool"
 )
@@ -16,7 +17,7 @@ import (
 // ports of an address are somebody else's.
 func ConfigOf(c *config.Config, names Names, reservations, most int, blocked func(netip.Addr, model.Protocol, uint16) bool) Config {
 	order := pool.Random
-	if c.Pool.Order == config.OrderCircular {
+	if c.Pool.Order == settings.OrderCircular {
 		order = pool.Circular
 	}
 	q := c.Pool.Quotas
@@ -28,13 +29,13 @@ func ConfigOf(c *config.Config, names Names, reservations, most int, blocked fun
 		},
 		Policy: policy.Options{
 			Client: q.Client, Resolver: q.Resolver, Host: q.Host, Service: q.Service, Total: q.Total,
-			Bands: bands(c.Pool.Bands), Reserve: c.Pool.Reserve, Open: c.DNS.Verify == config.VerifyNone,
+			Bands: bands(c.Pool.Bands), Reserve: c.Pool.Reserve, Open: !c.DNS.Verifies(),
 		},
 		Wait: c.Pool.Wait,
 	}
 }
 
-func bands(list []config.Band) []policy.Band {
+func bands(list []settings.Band) []policy.Band {
 	made := make([]policy.Band, len(list))
 	for i, b := range list {
 		made[i] = policy.Band(b)

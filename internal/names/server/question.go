@@ -6,7 +6,6 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -38,7 +37,7 @@ func (s *Service) tellLentNames() error {
 // Beat tells the data plane that the name server lives, and the secrets of cookies. Where UDP lends,
 // there is nothing that the data plane could say instead.
 func (s *Service) Beat() error {
-	if s.current.Load().DNS.Verify == config.VerifyNone {
+	if !s.current.Load().DNS.Verifies() {
 		return s.Data.StopHeartbeat()
 	}
 	cookies := s.cookies.Load()

@@ -118,7 +118,7 @@ func try(public nameserver.PublicOptions, private nameserver.PrivateOptions) err
 func (s *Service) publicOptions(served Served, serial uint32) nameserver.PublicOptions {
 	c := served.Config
 	verify := nameserver.VerifyTCP
-	if c.DNS.Verify == config.VerifyNone {
+	if !c.DNS.Verifies() {
 		verify = nameserver.VerifyNone
 	}
 	return nameserver.PublicOptions{

@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 // httpsPort is that of "https://name/" without a port.
 const httpsPort = 443
 
-func (s *serviceDraft) httpsKey() schema.Key {
+func (s *serviceEntry) httpsKey() schema.Key {
 	s.https.Port = httpsPort
 	return schema.Noting(&s.httpsLine, schema.Section("https",
 		schema.One("port", &s.https.Port, schema.Port()),
@@ -33,7 +33,7 @@ func alpn() schema.Kind[string] {
 }
 
 // finishHTTPS sees to it that the service has the port that its HTTPS record names.
-func (s *serviceDraft) finishHTTPS(faults *schema.Faults, path string) *HTTPS {
+func (s *serviceEntry) finishHTTPS(faults *schema.Faults, path string) *HTTPS {
 	if s.httpsLine == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"fmt"
@@ -30,16 +30,16 @@ type HTTPS struct {
 	ALPN []string
 }
 
-type hostDraft struct {
+type hostEntry struct {
 	host                  Host
 	open                  portList
-	services              []*serviceDraft
+	services              []*serviceEntry
 	nameLine, addressLine int
 	oneToOneLine          int
 }
 
-// serviceDraft is a service in either form: one name or several, one port or several.
-type serviceDraft struct {
+// serviceEntry is a service in either form: one name or several, one port or several.
+type serviceEntry struct {
 	line                           int // where the mapping begins
 	name                           model.Name
 	nameAt                         int // of a good name
@@ -55,17 +55,17 @@ type serviceDraft struct {
 	alpn                           []schema.At[string]
 }
 
-func (h *hostDraft) keys() []schema.Key {
+func (h *hostEntry) keys() []schema.Key {
 	return []schema.Key{
 		schema.OneAt("name", &h.host.Name, &h.nameLine, schema.Domain()).Must(),
 		schema.OneAt("address", &h.host.Address, &h.addressLine, schema.Address()).Must(),
 		schema.OneAt("one_to_one", &h.host.OneToOne, &h.oneToOneLine, schema.Address()).Otherwise("none"),
 		openKey(&h.open),
-		schema.ListOf("services", &h.services, (*serviceDraft).keys),
+		schema.ListOf("services", &h.services, (*serviceEntry).keys),
 	}
 }
 
-func (s *serviceDraft) keys() []schema.Key {
+func (s *serviceEntry) keys() []schema.Key {
 	return []schema.Key{
 		schema.Noting(&s.nameLine, schema.OneAt("name", &s.name, &s.nameAt, schema.Pattern()).Otherwise("none")),
 		schema.Noting(&s.namesLine, schema.Many("names", &s.more, schema.Pattern(), 1)),
@@ -79,10 +79,10 @@ func (s *serviceDraft) keys() []schema.Key {
 }
 
 // begins notes where the service is, for what it lacks.
-func (s *serviceDraft) Begins(line int) { s.line = line }
+func (s *serviceEntry) Begins(line int) { s.line = line }
 
 // names are the service's, in the order of the file.
-func (s *serviceDraft) names() (names []schema.At[model.Name]) {
+func (s *serviceEntry) names() (names []schema.At[model.Name]) {
 	if s.nameAt > 0 {
 		names = append(names, schema.At[model.Name]{Value: s.name, Line: s.nameAt})
 	}
@@ -90,7 +90,7 @@ func (s *serviceDraft) names() (names []schema.At[model.Name]) {
 }
 
 // opened are the service's ports, in either form.
-func (s *serviceDraft) opened() []schema.At[model.Port] {
+func (s *serviceEntry) opened() []schema.At[model.Port] {
 	if s.protocolGood == 0 || s.portGood == 0 {
 		return s.ports.ports
 	}
@@ -102,7 +102,7 @@ func (s *serviceDraft) opened() []schema.At[model.Port] {
 }
 
 // check says what the service lacks, and what it says twice.
-func (s *serviceDraft) check(faults *schema.Faults, path string) {
+func (s *serviceEntry) check(faults *schema.Faults, path string) {
 	if s.line == 0 {
 		return // it is no mapping, which has been told
 	}
@@ -126,7 +126,7 @@ func (s *serviceDraft) check(faults *schema.Faults, path string) {
 }
 
 // finish completes the host that is element i of the list.
-func (h *hostDraft) finish(faults *schema.Faults, i int) Host {
+func (h *hostEntry) finish(faults *schema.Faults, i int) Host {
 	path := fmt.Sprintf("hosts[%d]", i)
 	lists, paths := [][]schema.At[model.Port]{h.open.ports}, []string{path + ".open"}
 	h.host.Open = schema.Values(h.open.ports)

@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"github.com/realmgate/realmgate/internal/model"
@@ -36,7 +36,7 @@ var defaultLimits = Limits{
 	RemoteSessions: byCapacity, RemoteRate: 500, BindingSessions: byCapacity, MappingSessions: 1024,
 }
 
-func limitKeys(l *Limits) schema.Key {
+func (l *Limits) key() schema.Key {
 	sessions, ports := schema.Number(0, maxSessions), schema.Number(0, maxPorts)
 	return schema.Section("limits",
 		schema.One("host_sessions", &l.HostSessions, sessions).Otherwise("a sixteenth of `capacity`, at least 256"),
@@ -54,7 +54,7 @@ func limitKeys(l *Limits) schema.Key {
 }
 
 // of replaces what is a share of the capacity.
-func (l Limits) of(capacity int) Limits {
+func (l *Limits) of(capacity int) {
 	share := func(limit *int, part, least int) {
 		if *limit == byCapacity {
 			*limit = max(capacity/part, least)
@@ -63,5 +63,4 @@ func (l Limits) of(capacity int) Limits {
 	share(&l.HostSessions, 16, 256)
 	share(&l.RemoteSessions, 32, 128)
 	share(&l.BindingSessions, 8, 512)
-	return l
 }

@@ -1,0 +1,2 @@
+// Package settings is `pool`: which addresses are lent, and to whom. It has no state.
+package settings

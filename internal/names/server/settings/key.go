@@ -1,0 +1,110 @@
+package settings
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
+)
+
+// Key is a shared secret by which servers and ACME clients sign (TSIG, RFC 8945).
+type Key struct {
+	Name              model.Name
+	Algorithm, Secret string // as tsig-keygen prints them; the secret in base64
+}
+
+type keyEntry struct {
+	key                               Key
+	file                              string
+	nameLine, secretLine, fileKeyLine int
+}
+
+// defaultAlgorithm is that of keys that say nothing.
+const defaultAlgorithm = "hmac-sha256"
+
+func (k *keyEntry) keys() []schema.Key {
+	k.key.Algorithm = defaultAlgorithm
+	return []schema.Key{
+		schema.OneAt("name", &k.key.Name, &k.nameLine, schema.Domain()).Must(),
+		schema.One("algorithm", &k.key.Algorithm, oneOf(defaultAlgorithm, "hmac-sha384", "hmac-sha512")),
+		schema.OneAt("secret", &k.key.Secret, &k.secretLine, secret()).Otherwise("none"),
+		schema.OneAt("secret_file", &k.file, &k.fileKeyLine, schema.FileName()).Otherwise("none"),
+	}
+}
+
+// finishKeys completes the keys: files of secrets are read.
+func (d *Draft) finishKeys(faults *schema.Faults) {
+	known := map[model.Name]int{}
+	for i, k := range d.keys {
+		path := fmt.Sprintf("dns.keys[%d]", i)
+		if line, twice := known[k.key.Name]; twice && k.nameLine > 0 {
+			faults.Add(k.nameLine, "%s.name: %s is already listed at line %d", path, k.key.Name, line)
+		}
+		known[k.key.Name] = k.nameLine
+		d.dns.Keys = append(d.dns.Keys, k.finish(faults, path))
+	}
+}
+
+// HasKey reports whether the file has a key of that name.
+func (d *Draft) HasKey(name model.Name) bool {
+	return slices.ContainsFunc(d.keys, func(k *keyEntry) bool { return k.key.Name == name })
+}
+
+func (k *keyEntry) finish(faults *schema.Faults, path string) Key {
+	switch {
+	case k.secretLine == 0 && k.fileKeyLine == 0:
+		faults.Add(k.nameLine, "%s: give secret or secret_file", path)
+	case k.secretLine > 0 && k.fileKeyLine > 0:
+		faults.Add(k.fileKeyLine, "%s: give secret or secret_file, not both", path)
+	case k.file != "":
+		text, err := schema.ReadBeside(faults.File, k.file, "secret", 4096)
+		if err == nil {
+			text, err = secret().Parse(strings.TrimSpace(text))
+		}
+		if err != nil {
+			faults.Add(k.fileKeyLine, "%s.secret_file: %v", path, err)
+		}
+		k.key.Secret = text
+	}
+	return k.key
+}
+
+// leastSecret is the least length of a key in octets (RFC 8945 section 8: as long as the hash's output is advised).
+const leastSecret = 16
+
+// secret is a key in base64.
+func secret() schema.Kind[string] {
+	return schema.Kind[string]{
+		Name: "text", Allowed: "base64 of 16 octets or more", Want: "a secret in base64, as tsig-keygen prints it", Tags: schema.TextTag,
+		Show: func(s string) string { return s },
+		Parse: func(text string) (string, error) {
+			raw, err := base64.StdEncoding.DecodeString(text)
+			if err != nil {
+				return "", errors.New("it is not base64")
+			}
+			if len(raw) < leastSecret {
+				return "", errors.New("it is too short: make one with tsig-keygen or keymgr -t")
+			}
+			return text, nil
+		},
+	}
+}
+
+// oneOf is one of some words.
+func oneOf(words ...string) schema.Kind[string] {
+	allowed := strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+	return schema.Kind[string]{
+		Name: "word", Allowed: allowed, Want: allowed, Tags: schema.TextTag,
+		Show: func(s string) string { return s },
+		Parse: func(text string) (string, error) {
+			if !slices.Contains(words, text) {
+				return "", schema.ErrNoHint
+			}
+			return text, nil
+		},
+	}
+}
