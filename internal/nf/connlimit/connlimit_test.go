@@ -135,6 +135,8 @@ func TestHalfOpenCountsBriefly(t *testing.T) {
 	b.wants("another", opening(flow(7, 2)), nf.Accept)
 	b.wants("its answer", answering(ending(flow(7, 2), syn|ack)), nf.Accept)
 	b.wants("the SYN again", ending(flow(7, 2), syn), nf.Accept)
+	b.wants("SYN and ACK of its source", ending(flow(7, 2), syn|ack), nf.Accept)
+	b.wants("a later fragment", ending(flow(7, 2), 0), nf.Accept)
 	b.wants("a question", first, nf.Accept)
 	b.wants("one too many", opening(flow(7, 4)), nf.Drop)
 	b.pass(late)
