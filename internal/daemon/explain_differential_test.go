@@ -19,6 +19,7 @@ import (
 	"github.com/realmgate/realmgate/internal/explain"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 var (
@@ -322,10 +323,10 @@ func (d *differential) once() {
 
 func (d *differential) flowIs(f explain.Flow) {
 	var x api.Explanation
-	var in datapath.Injected
+	var in dataplane.Injected
 	d.must(d.namespace.Do(func() (err error) {
 		if x, err = d.explains().Explain(api.ExplainRequest{Address: f.Source, ToAddress: f.Destination, Protocol: f.Protocol, Port: f.Port, Direction: f.Direction}); err == nil {
-			in, err = d.explains().First(&f)
+			in.Frame, in.Mode, err = d.explains().First(&f)
 		}
 		return err
 	}))
@@ -336,10 +337,10 @@ func (d *differential) flowIs(f explain.Flow) {
 			d.asks++
 		}
 	}
-	in.Frame = f.Packet().Between(packets.RouterMAC, packets.GatewayPublicMAC).Bytes()
+	in.Octets = f.Packet().Between(packets.RouterMAC, packets.GatewayPublicMAC).Bytes()
 	counters, seen := d.counters(), d.seen()
 	d.must(d.namespace.Do(func() error {
-		_, _, err := d.data.Inject(in)
+		_, _, err := dataplane.Inject(d.data, in)
 		return err
 	}))
 	after, now := d.counters(), d.seen()

@@ -219,7 +219,7 @@ func (b *rig) agrees(f explain.Flow, want string) {
 	if err != nil || said(x) != want {
 		b.t.Errorf("%s to %s: %v\n got %s\nwant %s", f.Source, f.Destination, err, said(x), want)
 	}
-	b.must(b.namespace.Do(func() error { _, err := b.explains().First(&f); return err }))
+	b.must(b.namespace.Do(func() error { _, _, err := b.explains().First(&f); return err }))
 	end := b.send(f.Direction == model.In, f.Packet())
 	if (end.IsDrop() || end == "answered_honeypot") == x.Passes || !x.Passes && end != x.Reason || x.Passes && x.Reason != "" && end != x.Reason {
 		b.t.Errorf("%s to %s: explained %s, and then it ended with %s", f.Source, f.Destination, said(x), end)

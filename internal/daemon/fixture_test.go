@@ -18,6 +18,7 @@ import (
 	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/pool"
+	"github.com/realmgate/realmgate/test/dataplane"
 	"github.com/realmgate/realmgate/test/lab"
 )
 
@@ -144,7 +145,9 @@ func (b *rig) inject(public bool, p packets.Packet) (end model.Reason, made []by
 		if err != nil {
 			return err
 		}
-		_, made, err = b.data.Inject(datapath.Injected{Public: public, Ifindex: iface.Index, Frame: p.Between(packets.RouterMAC, packets.GatewayPublicMAC).Bytes()})
+		_, made, err = dataplane.Inject(b.data, dataplane.Injected{Frame: datapath.Frame{
+			Public: public, Ifindex: iface.Index, Octets: p.Between(packets.RouterMAC, packets.GatewayPublicMAC).Bytes(),
+		}})
 		return err
 	}))
 	after, err := b.data.Counters()
@@ -169,7 +172,7 @@ func (b *rig) routed() {
 func (b *rig) connect(from netip.AddrPort, to netip.Addr, port uint16) (end model.Reason) {
 	b.t.Helper()
 	public := netip.AddrPortFrom(to, port)
-	bound, inside, found, err := b.data.BoundTo(model.Tuple{Protocol: model.TCP, Source: from, Destination: public})
+	bound, inside, found, err := dataplane.BoundTo(b.data, model.Tuple{Protocol: model.TCP, Source: from, Destination: public})
 	b.must(err)
 	if end = b.send(true, packets.NewTCP(from, public, packets.SYN, "")); end.IsDrop() {
 		return end

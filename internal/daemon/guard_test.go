@@ -8,13 +8,14 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/guard/geo"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // dropped are those of some addresses that the kernel drops.
 func (o *offended) dropped(addresses ...string) (list []string) {
 	o.t.Helper()
 	for _, a := range addresses {
-		banned, err := o.data.IsBanned(netip.MustParseAddr(a))
+		banned, err := dataplane.IsBanned(o.data, netip.MustParseAddr(a))
 		o.must(err)
 		if banned {
 			list = append(list, a)
@@ -104,7 +105,7 @@ func TestSparedSaysWhy(t *testing.T) {
 		"203.0.113.8": "203.0.113.0/24 since", "203.0.114.8": "203.0.114.8 is not banned",
 	} {
 		said := o.bans.WhyNot(netip.MustParseAddr(a))
-		if banned, err := o.data.IsBanned(netip.MustParseAddr(a)); err != nil {
+		if banned, err := dataplane.IsBanned(o.data, netip.MustParseAddr(a)); err != nil {
 			t.Fatal(err)
 		} else if banned {
 			said = o.bans.Why(netip.MustParseAddr(a))

@@ -11,6 +11,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // takes changes an address of the public interface, and has the gateway look.
@@ -34,7 +35,7 @@ func (b *rig) takes(change func(netlink.Link, *netlink.Addr) error, prefix strin
 
 func (b *rig) leavesBy() netip.Addr {
 	b.t.Helper()
-	a, err := b.data.OutboundOf(netip.MustParseAddr("10.0.0.9"))
+	a, err := dataplane.OutboundOf(b.data, netip.MustParseAddr("10.0.0.9"))
 	b.must(err)
 	return a
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/pool"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 const (
@@ -46,7 +47,7 @@ func (b *rig) write() {
 
 // boundTo is the binding that has a TCP port.
 func (b *rig) boundTo(address netip.Addr, port uint16) (datapath.Binding, bool, error) {
-	found, _, ok, err := b.data.BoundTo(model.Tuple{
+	found, _, ok, err := dataplane.BoundTo(b.data, model.Tuple{
 		Protocol: model.TCP, Source: remote, Destination: netip.AddrPortFrom(address, port),
 	})
 	return found, ok, err

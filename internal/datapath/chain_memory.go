@@ -17,7 +17,7 @@ func (d *policyTable) ChainMemory() (uint64, error) {
 		return 0, fmt.Errorf("read the generation in force: %w", err)
 	}
 	m := memories{seen: map[ebpf.MapID]bool{}}
-	own := slices.Concat(slices.Collect(maps.Values(d.tables())), []*ebpf.Map{d.forms[TCX].programs, d.forms[TCX].chains})
+	own := slices.Concat(slices.Collect(maps.Values(d.Tables())), []*ebpf.Map{d.forms[TCX].programs, d.forms[TCX].chains})
 	for _, table := range own {
 		info, err := table.Info()
 		if err != nil {

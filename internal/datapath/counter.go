@@ -126,7 +126,7 @@ func (d *core) Usage() (Usage, error) {
 
 // Memory is the size of all tables in bytes, as the kernel accounts for it.
 func (d *core) Memory() (uint64, error) {
-	return memoryOf(slices.Collect(maps.Values(d.tables()))...)
+	return memoryOf(slices.Collect(maps.Values(d.Tables()))...)
 }
 
 func memoryOf(tables ...*ebpf.Map) (uint64, error) {

@@ -149,10 +149,17 @@ type Lease struct {
 	Whole bool   // the host opens everything
 }
 
+// Frame is a frame and how it comes in.
+type Frame struct {
+	Public  bool // by the public side
+	Ifindex int
+	Octets  []byte
+}
+
 // Run runs a frame through the programs as if it had come in, and returns their steps. With
-// a host in lent, the pool address that it goes to is taken to be lent for that. Only Public,
-// Ifindex and Frame of in count. It must run in the gateway's network namespace.
-func (x *Dry) Run(in Injected, lent Lease) ([]TraceStep, error) {
+// a host in lent, the pool address that it goes to is taken to be lent for that.
+// It must run in the gateway's network namespace.
+func (x *Dry) Run(in Frame, lent Lease) ([]TraceStep, error) {
 	trace := explainTrace{LentPort: swap(lent.Port)}
 	if lent.Host.IsValid() {
 		trace.LentHost = networkOrder(lent.Host)
@@ -167,12 +174,12 @@ func (x *Dry) Run(in Injected, lent Lease) ([]TraceStep, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := ebpf.RunOptions{Data: in.Frame, DataOut: make([]byte, len(in.Frame)+256), Context: bpfSkBuff{Ifindex: uint32(in.Ifindex)}}
+	options := ebpf.RunOptions{Data: in.Octets, DataOut: make([]byte, len(in.Octets)+256), Context: bpfSkBuff{Ifindex: uint32(in.Ifindex)}}
 	if x.mode == XDP {
-		options.Context = bpfXdpMd{DataEnd: uint32(len(in.Frame)), IngressIfindex: uint32(in.Ifindex)}
+		options.Context = bpfXdpMd{DataEnd: uint32(len(in.Octets)), IngressIfindex: uint32(in.Ifindex)}
 	}
 	if _, err := program.Run(&options); err != nil {
-		return nil, fmt.Errorf("run a frame of %d bytes dry: %w", len(in.Frame), err)
+		return nil, fmt.Errorf("run a frame of %d bytes dry: %w", len(in.Octets), err)
 	}
 	if err := x.own["traces"].Lookup(uint32(0), &trace); err != nil {
 		return nil, fmt.Errorf("read the steps of a dry run: %w", err)
@@ -207,4 +214,17 @@ func (x *Dry) Asked() (map[uint32]bool, error) {
 		return nil, fmt.Errorf("forget which functions a dry run asked: %w", err)
 	}
 	return asked, nil
+}
+
+// bpfXdpMd is struct xdp_md of linux/bpf.h.
+type bpfXdpMd struct {
+	Data, DataEnd, DataMeta                     uint32
+	IngressIfindex, RxQueueIndex, EgressIfindex uint32
+}
+
+// bpfSkBuff is struct __sk_buff of linux/bpf.h as far as is set here.
+type bpfSkBuff struct {
+	_       [10]uint32
+	Ifindex uint32
+	_       [37]uint32
 }

@@ -95,7 +95,7 @@ func pinByName(spec *ebpf.CollectionSpec) {
 // shared has a form take over the tables that there are, but its own.
 func (d *programSet) shared(spec *ebpf.CollectionSpec, own map[string]string) map[string]*ebpf.Map {
 	tables := map[string]*ebpf.Map{}
-	for name, table := range d.tables() {
+	for name, table := range d.Tables() {
 		if spec.Maps[name] != nil && own[name] == "" {
 			tables[name] = table
 			spec.Maps[name].Pinning = ebpf.PinNone
@@ -186,17 +186,17 @@ func (d *programSet) loaded(mode Mode) (*entries, error) {
 	return e, nil
 }
 
-// entry is the program that is attached to an interface of the side.
-func (d *programSet) entry(mode Mode, side bpfSide, bare bool) (*ebpf.Program, error) {
+// Entry is the program that is attached to an interface of the side.
+func (d *programSet) Entry(mode Mode, public, bare bool) (*ebpf.Program, error) {
 	e, err := d.loaded(mode)
 	switch {
 	case err != nil:
 		return nil, err
-	case bare && side == bpfSideSIDE_PUBLIC:
+	case bare && public:
 		return e.bareSides.Public, nil
 	case bare:
 		return e.bareSides.Private, nil
-	case side == bpfSideSIDE_PUBLIC:
+	case public:
 		return e.sides.Public, nil
 	}
 	return e.sides.Private, nil

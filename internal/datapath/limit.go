@@ -4,8 +4,6 @@ import (
 	"math"
 	"net/netip"
 
-	"github.com/cilium/ebpf"
-
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -102,14 +100,9 @@ func (d *sessionTable) Subscribers() (map[netip.Addr]Subscriber, error) {
 }
 
 // Remotes lists the remote addresses that have sessions from outside open, and how many.
-func (d *sessionTable) Remotes() (map[netip.Addr]int, error) { return tallies(d.objects.RemoteTable) }
-
-// led lists the hosts that dnat or 1:1 leads to, and how many sessions from outside they have.
-func (d *sessionTable) led() (map[netip.Addr]int, error) { return tallies(d.objects.LedTable) }
-
-func tallies(table *ebpf.Map) (map[netip.Addr]int, error) {
+func (d *sessionTable) Remotes() (map[netip.Addr]int, error) {
 	list := map[netip.Addr]int{}
-	err := forAll(table, func(_ uint32, bucket *bpfTallyBucket) {
+	err := forAll(d.objects.RemoteTable, func(_ uint32, bucket *bpfTallyBucket) {
 		for _, t := range bucket.Tally {
 			if count := int(t.Uses >> 32); count > 0 {
 				list[addressOf(uint32(t.Uses))] += count

@@ -2,35 +2,14 @@ package datapath
 
 import (
 	"fmt"
-	"net/netip"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
-
-	"github.com/realmgate/realmgate/internal/model"
 )
 
 func sizeOf[T any](T) int {
 	var zero T
 	return int(unsafe.Sizeof(zero))
-}
-
-func knownLifeOf(word uint64) bpfKnownLife { return *(*bpfKnownLife)(unsafe.Pointer(&word)) }
-
-// knownTaken is KNOWN_TAKEN of bpf/pool/known.h.
-const knownTaken = ^uint64(0)
-
-// sessionsOf is known_sessions of bpf/pool/known.h.
-func sessionsOf(life bpfKnownLife, protocol model.Protocol) uint16 {
-	if protocol == model.TCP {
-		return life.Tcp
-	}
-	return life.Others
-}
-
-func knownKey(client netip.Addr, number uint32) uint64 {
-	key := struct{ client, number uint32 }{networkOrder(client), number}
-	return *(*uint64)(unsafe.Pointer(&key))
 }
 
 func claimsOf(word uint64) bpfClaims { return *(*bpfClaims)(unsafe.Pointer(&word)) }
@@ -92,18 +71,3 @@ func sameUse(s *bpfSession, later []byte) bool {
 }
 
 func endpointOf(word uint64) bpfEndpoint { return *(*bpfEndpoint)(unsafe.Pointer(&word)) }
-
-// each reads a table of the kernel that cannot be mapped into memory and calls
-// visit for each of its records, the first included.
-func each[T any](table *ebpf.Map, visit func(number uint32, record *T)) error {
-	var key uint32
-	var record T
-	entries := table.Iterate()
-	for entries.Next(&key, &record) {
-		visit(key, &record)
-	}
-	if err := entries.Err(); err != nil {
-		return fmt.Errorf("read table %s: %w", table, err)
-	}
-	return nil
-}

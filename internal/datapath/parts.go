@@ -2,39 +2,38 @@ package datapath
 
 // The parts of a Datapath, by what they are about. They share its core.
 type (
-
-	// sessionTable is sessions: listed, ended, swept.
+	// sessionTable lists, ends and sweeps sessions.
 	sessionTable struct {
 		*core
 	}
 
-	// bindingTable is bindings and reservations of the pool.
+	// bindingTable makes bindings and reservations of the pool, and reads them back.
 	bindingTable struct {
 		*core
 	}
 
-	// questionTable is names that the data plane answers questions for.
+	// questionTable says for which names the data plane answers questions.
 	questionTable struct {
 		*core
 	}
 
-	// banTable is bans.
+	// banTable puts and lists bans.
 	banTable struct {
 		*core
 	}
 
-	// shareTable is which hosts leave by which outbound address.
+	// shareTable says which hosts leave by which outbound address.
 	shareTable struct {
 		*core
 	}
 
-	// addressTable is addresses that are answered for.
+	// addressTable says which addresses are answered for.
 	addressTable struct {
 		*core
 		*shareTable
 	}
 
-	// slotTable is outbound addresses that come and go.
+	// slotTable lets outbound addresses come and go.
 	slotTable struct {
 		*core
 		*shareTable
@@ -42,43 +41,43 @@ type (
 		*addressTable
 	}
 
-	// policyTable is generations of policy, with their chains.
+	// policyTable sets generations of policy, with their chains.
 	policyTable struct {
 		*core
 		*shareTable
 		*slotTable
 	}
 
-	// programSet is programs in the forms of both hooks.
+	// programSet loads the programs in the forms of both hooks.
 	programSet struct {
 		*core
 	}
 
-	// filterSet is filters of clsact and programs at buffers.
+	// filterSet attaches programs at traffic control.
 	filterSet struct {
 		*core
 	}
 
-	// guardSet is programs at ways out.
+	// guardSet attaches programs at the ways out.
 	guardSet struct {
 		*core
 		*filterSet
 		*programSet
 	}
 
-	// hostKeeper is settings of the host.
+	// hostKeeper keeps settings of the host and puts them back.
 	hostKeeper struct {
 		*core
 	}
 
-	// carrierSet is the pair of veths that carries fragments.
+	// carrierSet makes the pair of veths that carries fragments.
 	carrierSet struct {
 		*core
 		*filterSet
 		*hostKeeper
 	}
 
-	// attachment is interfaces.
+	// attachment attaches the data plane to interfaces and follows them.
 	attachment struct {
 		*core
 		*programSet
@@ -89,7 +88,7 @@ type (
 		*addressTable
 	}
 
-	// lookup is what a packet would meet.
+	// lookup tells what a packet would meet.
 	lookup struct {
 		*core
 		*shareTable
@@ -103,15 +102,15 @@ func parts(c *core) *Datapath {
 	questions := &questionTable{c}
 	bans := &banTable{c}
 	shares := &shareTable{c}
-	addresss := &addressTable{c, shares}
-	slots := &slotTable{c, shares, sessions, addresss}
+	addresses := &addressTable{c, shares}
+	slots := &slotTable{c, shares, sessions, addresses}
 	policy := &policyTable{c, shares, slots}
 	program := &programSet{c}
 	filter := &filterSet{c}
 	guard := &guardSet{c, filter, program}
 	host := &hostKeeper{c}
 	carrier := &carrierSet{c, filter, host}
-	attachment := &attachment{c, program, filter, guard, carrier, host, addresss}
+	attachment := &attachment{c, program, filter, guard, carrier, host, addresses}
 	lookup := &lookup{c, shares}
 	return &Datapath{
 		core:          c,
@@ -120,7 +119,7 @@ func parts(c *core) *Datapath {
 		questionTable: questions,
 		banTable:      bans,
 		shareTable:    shares,
-		addressTable:  addresss,
+		addressTable:  addresses,
 		slotTable:     slots,
 		policyTable:   policy,
 		programSet:    program,

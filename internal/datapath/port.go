@@ -170,7 +170,7 @@ func (d *attachment) confirmPort(p *port) error {
 }
 
 func (d *attachment) attachMode(p *port, mode Mode) (err error) {
-	program, err := d.entry(mode, p.side, p.bare)
+	program, err := d.Entry(mode, p.side == bpfSideSIDE_PUBLIC, p.bare)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (d *attachment) adopt(p *port) bool {
 		case ifindex != p.ifindex || mode != TCX && (mode != p.chosen || !isNative(ifindex)):
 			return errors.New("it is attached otherwise")
 		}
-		program, err := d.entry(mode, p.side, p.bare)
+		program, err := d.Entry(mode, p.side == bpfSideSIDE_PUBLIC, p.bare)
 		if err != nil {
 			return err
 		}

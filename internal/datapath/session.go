@@ -84,15 +84,6 @@ func (d *sessionTable) SessionsAfter(after uint32, visit func(Session) bool) err
 	})
 }
 
-// Flags of a session (bpf/include/types.h).
-const (
-	sessionHairpin     = 0x01
-	sessionFilterOwner = 0x02
-	sessionTentative   = 0x08
-	sessionKnown       = 0x40
-	sessionCounted     = 0x80
-)
-
 func sessionOf(s *bpfSession, tick uint32) Session {
 	return Session{
 		Protocol: model.Protocol(s.Protocol),
@@ -100,7 +91,7 @@ func sessionOf(s *bpfSession, tick uint32) Session {
 		External: netip.AddrPortFrom(addressOf(s.ExternalAddress), swap(s.ExternalPort)),
 		Remote:   netip.AddrPortFrom(addressOf(s.RemoteAddress), swap(s.RemotePort)),
 		State:    tcpStates[int(s.Life.As.Tcp)%len(tcpStates)], Origin: origins[int(s.Origin)%len(origins)],
-		Hairpin: s.Marks.As.Flags&1 != 0, Generation: s.Policy >> policyBits,
+		Hairpin: s.Marks.As.Flags&sessionHairpin != 0, Generation: s.Policy >> policyBits,
 		Age: since(tick, s.Opened), Idle: since(tick, s.Life.As.Stamp), version: s.Life.As.Version,
 	}
 }

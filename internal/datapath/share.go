@@ -38,7 +38,17 @@ func (d *shareTable) shareOf(private uint32) int {
 	return int(d.hash(uint64(private), 0) >> (64 - shareBits))
 }
 
-// groupOfShare is the rest of group_of.
+// hash is hash_words of bpf/conntrack/index.h.
+func (d *core) hash(a, b uint64) uint64 {
+	h := (a ^ d.layout.Seed[0]) * 0x9fb21c651e98df25
+	h ^= h >> 32
+	h = (h + (b ^ d.layout.Seed[1])) * 0xd6e8feb86659fd93
+	h ^= h >> 29
+	h *= 0x9fb21c651e98df25
+	return h ^ h>>32
+}
+
+// groupOfShare is group_of of bpf/nat/slot.h.
 func groupOfShare(share, groups int) int { return share * groups >> shareBits }
 
 // assign gives each share a slot that lives, of its own group if there is one. A share stays

@@ -6,9 +6,9 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// tables are all maps of the data plane by their names, but those that only the form for
+// Tables are all maps of the data plane by their names, but those that only the form for
 // socket buffers has.
-func (d *core) tables() map[string]*ebpf.Map {
+func (d *core) Tables() map[string]*ebpf.Map {
 	all := map[string]*ebpf.Map{}
 	maps := reflect.ValueOf(d.objects.bpfMaps)
 	for i := range maps.NumField() {

@@ -15,25 +15,25 @@ import (
 // next one that is free is taken.
 const somePort = 40000
 
-// First is the flow's first packet and how it comes in, from a port that the flow may have.
-func (e *Explainer) First(f *Flow) (in datapath.Injected, err error) {
+// First is the flow's first packet, how it comes in and in which mode, XDP or TCX, from a port that the flow may have.
+func (e *Explainer) First(f *Flow) (in datapath.Frame, mode datapath.Mode, err error) {
 	at, err := e.ingress(*f)
 	if err == nil {
 		f.From, err = e.freePort(*f)
 	}
 	if err != nil {
-		return in, err
+		return in, mode, err
 	}
-	return datapath.Injected{Public: f.Direction == model.In, Ifindex: at.Ifindex, Mode: at.Mode, Frame: f.Packet().Bytes()}, nil
+	return datapath.Frame{Public: f.Direction == model.In, Ifindex: at.Ifindex, Octets: f.Packet().Bytes()}, at.Mode, nil
 }
 
 // run has the flow's first packet go through the data plane, dry.
 func (e *Explainer) run(f *Flow) ([]datapath.TraceStep, error) {
-	in, err := e.First(f)
+	in, mode, err := e.First(f)
 	if err != nil {
 		return nil, err
 	}
-	dry, err := e.dry(in.Mode)
+	dry, err := e.dry(mode)
 	if err != nil {
 		return nil, err
 	}

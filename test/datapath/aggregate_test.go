@@ -12,6 +12,7 @@ import (
 	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/nf/meter"
 	"github.com/realmgate/realmgate/internal/nf/ratelimit"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // aggregate is a TCP packet that is to be cut on the wire into segments of size octets.
@@ -27,8 +28,8 @@ func (g *gateway) aggregateOf(segments, size, counted int) (packets.Packet, resu
 	before := g.counters()
 	var r result
 	g.in(func() (err error) {
-		r.action, r.frame, err = g.data.Inject(datapath.Injected{
-			Ifindex: g.private, Frame: inside(p).Bytes(), Mode: datapath.TCX, Segments: uint32(counted), SegmentSize: uint32(size),
+		r.action, r.frame, err = dataplane.Inject(g.data, dataplane.Injected{
+			Frame: datapath.Frame{Ifindex: g.private, Octets: inside(p).Bytes()}, Mode: datapath.TCX, Segments: uint32(counted), SegmentSize: uint32(size),
 		})
 		return err
 	})
@@ -49,7 +50,7 @@ func TestAggregatesAndTheMTU(t *testing.T) {
 	g := newGateway(t, links(1300, 1500))
 	g.leaves(g.put(tcp(inA, web, packets.SYN)), tcp(endpoint(outbound, inA.Port()), web, packets.SYN))
 	_, r := g.aggregate(2, 1300-headers)
-	if r.action != datapath.Redirect || r.reason != "forwarded" || r.packet.IPv4.Source != outbound || len(r.packet.Payload) != 2*(1300-headers) {
+	if r.action != dataplane.Redirect || r.reason != "forwarded" || r.packet.IPv4.Source != outbound || len(r.packet.Payload) != 2*(1300-headers) {
 		t.Errorf("%v, %s: %s", r.action, r.reason, r.packet)
 	}
 	const unreachable, tooBig = 3, 4

@@ -10,6 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // A service's ports lead to the host's, and no others; everything leads everywhere.
@@ -141,7 +142,7 @@ func TestBindingUse(t *testing.T) {
 	if n != 1 || used < before-2*1<<28 || used > before+1<<28 {
 		t.Fatalf("used %d before now, %d sessions", before-used, n)
 	}
-	check(t, g.data.Age(time.Minute))
+	check(t, dataplane.Age(g.data, time.Minute))
 	g.forwarded(g.put(tcp(service, client, packets.FIN|packets.ACK)))
 	_, n = g.data.BindingUse(b.ID)
 	same(g, "sessions when one side is done", n, 1)

@@ -10,6 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/nf/mirror"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // capture begins one, with so many bytes of the packets of each function.
@@ -108,7 +109,7 @@ func TestCaptureIsBounded(t *testing.T) {
 	events := g.capture(map[uint32]uint32{3: datapath.MostCaptured})
 	g.in(func() error {
 		for range sent {
-			if action, _, err := g.inject(false, g.private, frame); err != nil || action != datapath.Redirect {
+			if action, _, err := g.inject(false, g.private, frame); err != nil || action != dataplane.Redirect {
 				t.Fatalf("%v, %v", action, err)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/realmgate/realmgate/internal/nf/filter"
 	"github.com/realmgate/realmgate/internal/nf/meter"
 	"github.com/realmgate/realmgate/internal/nf/ratelimit"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // chained puts chains into force: rules say which chain is whose, by its place.
@@ -112,7 +113,7 @@ func TestChainsChangeUnderTraffic(t *testing.T) {
 	sent := uint64(0)
 	g.during(func() error {
 		sent++
-		if action, _, err := g.inject(false, g.private, good); err != nil || action != datapath.Redirect {
+		if action, _, err := g.inject(false, g.private, good); err != nil || action != dataplane.Redirect {
 			return fmt.Errorf("a packet that is allowed: %v, %w", action, err)
 		}
 		_, _, err := g.inject(false, g.private, bad) // its sender is told, or not

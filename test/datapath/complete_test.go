@@ -6,6 +6,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // An interface that adds all octets up puts the sum beside the frame (CHECKSUM_COMPLETE). What
@@ -40,17 +41,17 @@ func TestCompleteSums(t *testing.T) {
 		before := g.counters()["forwarded"]
 		framed := addressed(p)
 		public := !realm.Contains(p.IPv4.Source)
-		var action datapath.Action
+		var action dataplane.Action
 		g.in(func() (err error) {
-			action, _, err = g.data.Inject(datapath.Injected{
-				Public: public, Ifindex: either(public, g.public, g.private), Frame: framed.Bytes(), Mode: datapath.TCX, Complete: true,
+			action, _, err = dataplane.Inject(g.data, dataplane.Injected{
+				Frame: datapath.Frame{Public: public, Ifindex: either(public, g.public, g.private), Octets: framed.Bytes()}, Mode: datapath.TCX, Complete: true,
 			})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			return nil
 		})
-		if action != datapath.Redirect || g.counters()["forwarded"] == before {
+		if action != dataplane.Redirect || g.counters()["forwarded"] == before {
 			t.Errorf("%s: %s, %s", name, p, action)
 		}
 	}

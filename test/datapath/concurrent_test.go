@@ -10,6 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // at once runs f on several threads in the gateway's namespace, each with its
@@ -41,7 +42,7 @@ func (g *gateway) atOnce(threads int, f func(thread int) error) {
 func (g *gateway) untilForwarded(frame []byte) ([]byte, error) {
 	for range 100 {
 		action, out, err := g.inject(false, g.private, frame)
-		if err != nil || action == datapath.Redirect {
+		if err != nil || action == dataplane.Redirect {
 			return out, err
 		}
 	}
@@ -99,7 +100,7 @@ func (g *gateway) shakes(from, to, host netip.AddrPort) (in bool, err error) {
 	} {
 		ifindex := map[bool]int{true: g.public, false: g.private}[step.public]
 		action, _, err := g.inject(step.public, ifindex, step.packet.Bytes())
-		if err != nil || action != datapath.Redirect {
+		if err != nil || action != dataplane.Redirect {
 			return false, err
 		}
 	}
@@ -147,7 +148,7 @@ func TestOneWinnerOfAClaim(t *testing.T) {
 		won := [threads]bool{}
 		g.atOnce(threads, func(thread int) error {
 			action, _, err := g.inject(true, g.public, outside(proof(clients[thread], lent)).Bytes())
-			won[thread] = action == datapath.Redirect
+			won[thread] = action == dataplane.Redirect
 			return err
 		})
 		winners := 0
@@ -182,7 +183,7 @@ func TestOneClaimForAllOfAClient(t *testing.T) {
 		g.atOnce(threads, func(thread int) error {
 			p := outside(proof(endpoint(from, uint16(50000+thread)), ways[thread%2].to))
 			action, _, err := g.inject(true, g.public, p.Bytes())
-			if err == nil && action != datapath.Redirect {
+			if err == nil && action != dataplane.Redirect {
 				err = fmt.Errorf("round %d: connection %d is out", n, thread)
 			}
 			return err
@@ -207,7 +208,7 @@ func TestConcurrentClaimsOfAWholeHost(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if action != datapath.Drop {
+			if action != dataplane.Drop {
 				in[thread]++
 			}
 		}
@@ -233,9 +234,9 @@ func TestWithdrawRacesWithClaim(t *testing.T) {
 		g.atOnce(2, func(thread int) error {
 			var err error
 			if thread == 0 {
-				var action datapath.Action
+				var action dataplane.Action
 				action, _, err = g.inject(true, g.public, outside(proof(from, lent)).Bytes())
-				claimed = action == datapath.Redirect
+				claimed = action == dataplane.Redirect
 				return err
 			}
 			withdrawn, err = g.data.Withdraw(r.ID)

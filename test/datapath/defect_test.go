@@ -13,6 +13,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // TestGeofenceDefect9_FullQueueIsCounted: where nobody reads who fell into the honeypot,
@@ -100,7 +101,7 @@ func TestProtectionRule12_NoPacketMeetsTwoGenerations(t *testing.T) {
 		}})
 	}
 	g.in(func() error { return put(policies[0]) })
-	frames := map[datapath.Action][]byte{datapath.Pass: addressed(good).Bytes(), datapath.Drop: addressed(bad).Bytes()}
+	frames := map[dataplane.Action][]byte{dataplane.Pass: addressed(good).Bytes(), dataplane.Drop: addressed(bad).Bytes()}
 	g.during(func() error {
 		for want, f := range frames {
 			if action, _, err := g.inject(true, g.public, f); err != nil || action != want {

@@ -13,6 +13,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 	"github.com/realmgate/realmgate/test/frames"
 )
 
@@ -299,7 +300,7 @@ func (d *duel) expect(p packets.Packet, got result, predict func() fate) {
 		return
 	}
 	want.packet.Ethernet.Source = d.macs[want.packet.Ethernet.Destination == packets.RouterMAC]
-	if diff := frames.Diff(want.packet.Bytes(), got.frame); diff != "" || got.action != datapath.Redirect {
+	if diff := frames.Diff(want.packet.Bytes(), got.frame); diff != "" || got.action != dataplane.Redirect {
 		d.t.Fatalf("step %d: %v: %v\n%s", d.step, p, got.action, diff)
 	}
 }

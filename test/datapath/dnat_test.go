@@ -14,6 +14,7 @@ import (
 	"github.com/realmgate/realmgate/internal/nf/dnat"
 	"github.com/realmgate/realmgate/internal/nf/filter"
 	"github.com/realmgate/realmgate/internal/nf/mirror"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // dnat1 is for dnat alone.
@@ -85,7 +86,7 @@ func (g *gateway) forwards(list []forward, others ...nf.Chain) {
 // sound wants the tables to agree with each other.
 func (g *gateway) sound() {
 	g.t.Helper()
-	if census, err := g.data.Audit(); err != nil {
+	if census, err := dataplane.Audit(g.data); err != nil {
 		g.t.Fatalf("%v\n%+v", err, census)
 	}
 }

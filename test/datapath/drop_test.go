@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 func change(p packets.Packet, f func(*packets.Packet)) packets.Packet { return p.Change(f) }
@@ -62,7 +62,7 @@ func TestDrops(t *testing.T) {
 				frame[14] = 0x65
 			}
 			r := g.send(public, frame)
-			if r.action != datapath.Drop || r.reason != c.reason {
+			if r.action != dataplane.Drop || r.reason != c.reason {
 				t.Errorf("%s, from outside %v: %v, %s, want %s", c.name, public, r.action, r.reason, c.reason)
 			}
 		}

@@ -48,7 +48,7 @@ func (g *gateway) dryLent(dry *datapath.Dry, public bool, frame []byte, lent dat
 		if public {
 			ifindex = g.public
 		}
-		steps, err := dry.Run(datapath.Injected{Public: public, Ifindex: ifindex, Frame: frame}, lent)
+		steps, err := dry.Run(datapath.Frame{Public: public, Ifindex: ifindex, Octets: frame}, lent)
 		for _, s := range steps {
 			if s.Kind == datapath.TraceEnd && !end.IsDrop() {
 				end = g.data.Reason(s.Says)

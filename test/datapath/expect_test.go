@@ -9,6 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 	"github.com/realmgate/realmgate/test/frames"
 )
 
@@ -51,7 +52,7 @@ func (g *gateway) put(p packets.Packet) result {
 // inside, to the host, as want with one hop less.
 func (g *gateway) leaves(r result, want packets.Packet) {
 	g.t.Helper()
-	if r.action != datapath.Redirect || r.reason != "forwarded" {
+	if r.action != dataplane.Redirect || r.reason != "forwarded" {
 		g.t.Fatalf("%v, %s, want %s forwarded", r.action, r.reason, want)
 	}
 	to := packets.RouterMAC
@@ -70,7 +71,7 @@ func (g *gateway) leaves(r result, want packets.Packet) {
 // forwarded wants the packet forwarded, however translated.
 func (g *gateway) forwarded(r result) packets.Packet {
 	g.t.Helper()
-	if r.action != datapath.Redirect || r.reason != "forwarded" {
+	if r.action != dataplane.Redirect || r.reason != "forwarded" {
 		g.t.Fatalf("%v, %s, want it forwarded", r.action, r.reason)
 	}
 	return r.packet
@@ -79,7 +80,7 @@ func (g *gateway) forwarded(r result) packets.Packet {
 // dropped wants the packet dropped for the reason, and its sender told nothing.
 func (g *gateway) dropped(r result, reason model.Reason) {
 	g.t.Helper()
-	if r.action != datapath.Drop || r.reason != reason {
+	if r.action != dataplane.Drop || r.reason != reason {
 		g.t.Fatalf("%v, %s, want %s", r.action, r.reason, reason)
 	}
 }
@@ -87,7 +88,7 @@ func (g *gateway) dropped(r result, reason model.Reason) {
 // passed wants the packet left to the kernel as it was.
 func (g *gateway) passed(r result, reason model.Reason, frame []byte) {
 	g.t.Helper()
-	if r.action != datapath.Pass || r.reason != reason {
+	if r.action != dataplane.Pass || r.reason != reason {
 		g.t.Fatalf("%v, %s, want %s", r.action, r.reason, reason)
 	}
 	if diff := frames.Diff(frame, r.frame); diff != "" {
@@ -99,7 +100,7 @@ func (g *gateway) passed(r result, reason model.Reason, frame []byte) {
 // ICMP error from the address.
 func (g *gateway) refused(r result, p packets.Packet, reason model.Reason, from netip.Addr, icmpType, code uint8, rest uint32) {
 	g.t.Helper()
-	if r.action != datapath.Redirect || r.reason != reason {
+	if r.action != dataplane.Redirect || r.reason != reason {
 		g.t.Fatalf("%v, %s, want %s and an ICMP error", r.action, r.reason, reason)
 	}
 	want := packets.NewICMPError(from, p.IPv4.Source, icmpType, code, rest, p, 8).
@@ -236,7 +237,7 @@ func (g *gateway) established(client, public, host netip.AddrPort) {
 // 3.10.7.1 describes.
 func (g *gateway) reset(r result, p packets.Packet, reason model.Reason) {
 	g.t.Helper()
-	if r.action != datapath.Redirect || r.reason != reason {
+	if r.action != dataplane.Redirect || r.reason != reason {
 		g.t.Fatalf("%v, %s, want %s and an RST", r.action, r.reason, reason)
 	}
 	t := p.Tuple()
@@ -270,7 +271,7 @@ func (g *gateway) connected(host, to netip.AddrPort) netip.AddrPort {
 // idle lets time pass without a packet, and ages the tables.
 func (g *gateway) idle(d time.Duration) {
 	g.t.Helper()
-	check(g.t, g.data.Age(d))
+	check(g.t, dataplane.Age(g.data, d))
 	g.sweep()
 }
 

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/dataplane"
 	"github.com/realmgate/realmgate/test/frames"
 )
 
@@ -23,7 +23,7 @@ func TestOutboundUDPAndBack(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	out := g.fromInside(inside(packets.NewUDP(endpoint(hostA, 40000), endpoint(remote, 53), "question")))
-	if out.action != datapath.Redirect || out.reason != "forwarded" {
+	if out.action != dataplane.Redirect || out.reason != "forwarded" {
 		t.Fatalf("outbound: %v, %s", out.action, out.reason)
 	}
 	want := packets.NewUDP(endpoint(outbound, 40000), endpoint(remote, 53), "question").Between(out.packet.Ethernet.Source, packets.RouterMAC)
@@ -34,7 +34,7 @@ func TestOutboundUDPAndBack(t *testing.T) {
 	back := g.fromOutside(outside(packets.NewUDP(endpoint(remote, 53), endpoint(outbound, 40000), "answer")))
 	want = packets.NewUDP(endpoint(remote, 53), endpoint(hostA, 40000), "answer").Between(back.packet.Ethernet.Source, packets.HostMAC)
 	want.IPv4.TTL = packets.TTL - 1
-	if diff := frames.Diff(want.Bytes(), back.frame); diff != "" || back.action != datapath.Redirect {
+	if diff := frames.Diff(want.Bytes(), back.frame); diff != "" || back.action != dataplane.Redirect {
 		t.Fatal(back.action, back.reason, diff)
 	}
 	if n := len(g.sessions()); n != 1 {

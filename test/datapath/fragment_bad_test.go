@@ -6,9 +6,9 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // piece is a fragment of the packet with so many octets from an offset, in octets.
@@ -47,7 +47,7 @@ func TestBadFragments(t *testing.T) {
 		"a later one with nothing in it":         piece(udp(server, out), 64, 0, false),
 		"a first one of ICMP without its header": piece(echo(hostA, remote, 3), 0, 0, true),
 	} {
-		if r := g.put(p); r.action != datapath.Drop || r.reason != "drop_bad_fragment" {
+		if r := g.put(p); r.action != dataplane.Drop || r.reason != "drop_bad_fragment" {
 			t.Errorf("%s: %v, %s", name, r.action, r.reason)
 		}
 	}

@@ -3,7 +3,7 @@ package datapath
 import (
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // A sender has 64 buckets of contexts, however many packets he sends in fragments; his oldest give way.
@@ -46,7 +46,7 @@ func TestMoreEarlyFragmentsThanSlots(t *testing.T) {
 	g.mapped(udp(inA, server))
 	pieces := divided(filled(udp(inA, server), 2400), 7, 200)
 	for _, p := range pieces[1:] {
-		if r := g.put(p); r.action != datapath.Drop || r.reason != "held_fragment" && r.reason != "drop_fragment" {
+		if r := g.put(p); r.action != dataplane.Drop || r.reason != "held_fragment" && r.reason != "drop_fragment" {
 			t.Fatalf("%v, %s", r.action, r.reason)
 		}
 	}

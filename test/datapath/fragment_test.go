@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf/firstbytes"
+	"github.com/realmgate/realmgate/test/dataplane"
 	"github.com/realmgate/realmgate/test/frames"
 )
 
@@ -54,7 +54,7 @@ func (g *gateway) passes(pieces []packets.Packet, want packets.Packet) uint16 {
 	out := make([]packets.Packet, 0, len(pieces))
 	for i, p := range pieces {
 		r := g.put(p)
-		if r.action != datapath.Redirect || r.reason != "forwarded" {
+		if r.action != dataplane.Redirect || r.reason != "forwarded" {
 			g.t.Fatalf("piece %d, %s: %v, %s, want it forwarded", i, p, r.action, r.reason)
 		}
 		out = append(out, r.packet)

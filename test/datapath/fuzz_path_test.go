@@ -11,6 +11,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 	"github.com/realmgate/realmgate/test/frames"
 )
 
@@ -36,7 +37,7 @@ func TestPathFuzz(t *testing.T) {
 	g := newGateway(t, capacity(1<<15), outboundAddresses(outbound), reserve(1<<11))
 	storm := newStorm(g, []netip.Addr{publicAddress, privateAddress})
 	s := &surge{storm: storm, shapes: shapes{storm.r}, kinds: map[string]int{}}
-	before := must(g.data.Audit())(t)
+	before := must(dataplane.Audit(g.data))(t)
 	began := time.Now()
 	g.in(func() error {
 		for next := audited; s.step < *pathFrames; {
@@ -58,10 +59,10 @@ func TestPathFuzz(t *testing.T) {
 // pass lets time pass, some sessions end by it, and looks at the tables.
 func (s *storm) pass() {
 	s.t.Helper()
-	check(s.t, auditError(s.data.Audit()))
-	check(s.t, s.data.Age(time.Duration(s.r.IntN(400))*time.Second))
+	check(s.t, auditError(dataplane.Audit(s.data)))
+	check(s.t, dataplane.Age(s.data, time.Duration(s.r.IntN(400))*time.Second))
 	must(s.data.Sweep(nil))(s.t)
-	check(s.t, auditError(s.data.Audit()))
+	check(s.t, auditError(dataplane.Audit(s.data)))
 }
 
 // once puts the frames of one packet in.
@@ -76,7 +77,7 @@ func (s *surge) once() error {
 	}
 	for _, frame := range s.of(p) {
 		if s.r.IntN(6) == 0 {
-			frame.Frame, frame.sound, frame.kind = frames.Mutate(s.r, frame.Frame), false, frame.kind+", damaged"
+			frame.Octets, frame.sound, frame.kind = frames.Mutate(s.r, frame.Octets), false, frame.kind+", damaged"
 		}
 		if err := s.put(public, frame); err != nil {
 			return err
@@ -87,7 +88,7 @@ func (s *surge) once() error {
 
 // put puts one frame in and checks what comes out.
 func (s *surge) put(public bool, in shaped) error {
-	if !runsAt(in.Mode, in.Frame) || len(in.Frame) > longest+200 {
+	if !runsAt(in.Mode, in.Octets) || len(in.Octets) > longest+200 {
 		return nil
 	}
 	if s.step++; s.step%500 == 0 {
@@ -99,13 +100,13 @@ func (s *surge) put(public bool, in shaped) error {
 	if in.Complete {
 		before = s.counters()
 	}
-	fail := func(problem string, action datapath.Action, out []byte) error {
+	fail := func(problem string, action dataplane.Action, out []byte) error {
 		return fmt.Errorf("frame %d, %s, %d segments of %d, sum beside it %v: %s, %v:\nin  (public side %v) % x\nout (%v) % x",
-			s.step, in.kind, in.Segments, in.SegmentSize, in.Complete, problem, gained(before, s.counters()), public, in.Frame, action, out)
+			s.step, in.kind, in.Segments, in.SegmentSize, in.Complete, problem, gained(before, s.counters()), public, in.Octets, action, out)
 	}
-	action, out, err := s.data.Inject(in.Injected)
+	action, out, err := dataplane.Inject(s.data, in.Injected)
 	switch {
-	case errors.Is(err, datapath.ErrSum):
+	case errors.Is(err, dataplane.ErrSum):
 		if !answered(gained(before, s.counters())) {
 			return fail(err.Error(), "", nil)
 		}
@@ -113,10 +114,10 @@ func (s *surge) put(public bool, in shaped) error {
 	case err != nil:
 		return err
 	}
-	if problem := s.judge(public, in.Frame, action, out); problem != "" {
+	if problem := s.judge(public, in.Octets, action, out); problem != "" {
 		return fail(problem, action, out)
 	}
-	if after, err := packets.Parse(out); in.sound && action == datapath.Redirect && err == nil && !isError(after) {
+	if after, err := packets.Parse(out); in.sound && action == dataplane.Redirect && err == nil && !isError(after) {
 		s.sums++
 		if sum, _ := sumOf(after); sum != packets.ChecksumValid {
 			return fail("a wrong checksum", action, out)

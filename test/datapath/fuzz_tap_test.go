@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/dataplane"
 	"github.com/realmgate/realmgate/test/frames"
 )
 
@@ -37,7 +38,7 @@ func tapFuzz(t *testing.T, bare kinds) {
 	g, links := tapped(t, bare, capacity(1<<15), outboundAddresses(outbound))
 	storm := newStorm(g, []netip.Addr{publicAddress, privateAddress})
 	s := &tapSurge{storm: storm, shapes: shapes{storm.r}, links: links, macs: g.interfaceMACs()}
-	before := must(g.data.Audit())(t)
+	before := must(dataplane.Audit(g.data))(t)
 	began, frames := time.Now(), *pathFrames/8
 	g.in(func() error {
 		for s.step = range frames {

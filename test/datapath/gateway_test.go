@@ -16,6 +16,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/planes"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/test/dataplane"
 	"github.com/realmgate/realmgate/test/lab"
 )
 
@@ -188,7 +189,7 @@ func (g *gateway) in(f func() error) {
 
 // result is what became of a packet.
 type result struct {
-	action datapath.Action
+	action dataplane.Action
 	packet packets.Packet
 	frame  []byte
 	reason model.Reason // for a packet that was dropped and answered: why
@@ -247,8 +248,8 @@ func runsAt(mode datapath.Mode, frame []byte) bool {
 	return len(frame) >= least
 }
 
-func (g *gateway) inject(public bool, ifindex int, frame []byte) (datapath.Action, []byte, error) {
-	return g.data.Inject(datapath.Injected{Public: public, Ifindex: ifindex, Frame: frame, Mode: datapath.Mode(*modeFlag)})
+func (g *gateway) inject(public bool, ifindex int, frame []byte) (dataplane.Action, []byte, error) {
+	return dataplane.Inject(g.data, dataplane.Injected{Frame: datapath.Frame{Public: public, Ifindex: ifindex, Octets: frame}, Mode: datapath.Mode(*modeFlag)})
 }
 
 // chainsOf are chains as the data plane takes them.

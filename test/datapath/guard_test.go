@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // talk is an open connection whose ends have sent little or nothing: the host's
@@ -109,7 +109,7 @@ func (c talk) forge(g *gateway, fromHost bool, flags packets.Flags, sequence, ac
 		ifindex = g.public
 	}
 	action, _, err := g.inject(public, ifindex, p.Bytes())
-	if err != nil || action != datapath.Redirect {
+	if err != nil || action != dataplane.Redirect {
 		g.t.Fatalf("%s: %v, %v, want it forwarded", p, action, err)
 	}
 }

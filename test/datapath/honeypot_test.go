@@ -15,6 +15,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/test/dataplane"
 	"github.com/realmgate/realmgate/test/frames"
 )
 
@@ -62,7 +63,7 @@ func knocking(from, to netip.AddrPort) packets.Packet {
 }
 
 // answered wants the answer to what knocked, and returns its number.
-func (g *gateway) answered(r result, action datapath.Action, from, to netip.AddrPort, at packets.MAC) uint32 {
+func (g *gateway) answered(r result, action dataplane.Action, from, to netip.AddrPort, at packets.MAC) uint32 {
 	g.t.Helper()
 	if r.action != action || r.reason != "answered_honeypot" || r.packet.TCP == nil {
 		g.t.Fatalf("%v, %s, %s: want it answered", r.action, r.reason, r.packet)
@@ -80,7 +81,7 @@ func (g *gateway) answered(r result, action datapath.Action, from, to netip.Addr
 // knock sends a SYN that the honeypot answers, and returns the answer's number.
 func (g *gateway) knock(from, to netip.AddrPort) uint32 {
 	g.t.Helper()
-	return g.answered(g.put(knocking(from, to)), datapath.Redirect, from, to, packets.RouterMAC)
+	return g.answered(g.put(knocking(from, to)), dataplane.Redirect, from, to, packets.RouterMAC)
 }
 
 func acknowledge(from, to netip.AddrPort, cookie uint32) packets.Packet {
@@ -145,10 +146,10 @@ func TestSpoofedByANeighbour(t *testing.T) {
 		return g.fromOutside(knocking(from, to).Between(packets.ClientMAC, packets.GatewayPublicMAC))
 	}
 	victim, stranger := endpoint(remote, 40000), netip.MustParseAddrPort("198.18.0.77:40000")
-	g.answered(forged(victim), datapath.Redirect, victim, to, packets.RouterMAC)
-	g.answered(forged(stranger), datapath.Pass, stranger, to, packets.GatewayPublicMAC)
+	g.answered(forged(victim), dataplane.Redirect, victim, to, packets.RouterMAC)
+	g.answered(forged(stranger), dataplane.Pass, stranger, to, packets.GatewayPublicMAC)
 	g.in(func() error { neighbour(t, g.public, stranger.Addr(), packets.ClientMAC); return nil })
-	g.answered(forged(stranger), datapath.Redirect, stranger, to, packets.ClientMAC)
+	g.answered(forged(stranger), dataplane.Redirect, stranger, to, packets.ClientMAC)
 	check(t, g.namespace.RemoveRoute("default", router.String()))
 	g.dropped(forged(victim), "drop_honeypot")
 	g.hits()
@@ -185,10 +186,10 @@ func TestHoneypotAnswersWithoutRedirect(t *testing.T) {
 	g.protected(nf.Addresses{})
 	from, to := endpoint(remote, 40000), netip.AddrPortFrom(pool1, telnet)
 	if atTCX() { // which can send what comes to any interface
-		g.answered(g.put(knocking(from, to)), datapath.Redirect, from, to, packets.RouterMAC)
+		g.answered(g.put(knocking(from, to)), dataplane.Redirect, from, to, packets.RouterMAC)
 		return
 	}
-	g.answered(g.put(knocking(from, to)), datapath.Pass, from, to, packets.GatewayPublicMAC)
+	g.answered(g.put(knocking(from, to)), dataplane.Pass, from, to, packets.GatewayPublicMAC)
 }
 
 // A name's service is no honeypot, though who comes for the honeypot is kept from what is lent
@@ -340,7 +341,7 @@ func TestHoneypotOverIPv6(t *testing.T) {
 			back = packets.RouterMAC
 		}
 		r := g.fromOutside(tcp(from, at(to, telnet), packets.SYN).Between(packets.ClientMAC, packets.GatewayPublicMAC))
-		if r.action != datapath.Redirect || r.reason != "answered_honeypot" || r.packet.TCP == nil {
+		if r.action != dataplane.Redirect || r.reason != "answered_honeypot" || r.packet.TCP == nil {
 			t.Fatalf("to %s: %v, %s, %s: want it answered", to, r.action, r.reason, r.packet)
 		}
 		want := tcp(at(to, telnet), from, packets.SYN|packets.ACK).Change(func(p *packets.Packet) {
@@ -377,7 +378,7 @@ func TestHoneypotOverIPv6(t *testing.T) {
 	// On the link, and unknown; and one who ought to be inside.
 	stranger, ours := netip.MustParseAddr("2001:db8::77"), sixInside.Next()
 	check(t, g.namespace.Address("eth1", "2001:db8:1::1/64"))
-	if r := g.fromOutside(outside(tcp(at(stranger, 40000), at(us, telnet), packets.SYN))); r.action != datapath.Pass || r.reason != "answered_honeypot" {
+	if r := g.fromOutside(outside(tcp(at(stranger, 40000), at(us, telnet), packets.SYN))); r.action != dataplane.Pass || r.reason != "answered_honeypot" {
 		t.Errorf("a stranger on the link: %v, %s, want the answer left to the kernel", r.action, r.reason)
 	}
 	g.dropped(g.fromOutside(outside(tcp(at(ours, 40000), at(us, telnet), packets.SYN))), "drop_honeypot")

@@ -8,6 +8,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // Who has proved himself comes again without a claim, to all ports of the service.
@@ -23,7 +24,7 @@ func TestKnownClientReturns(t *testing.T) {
 	g.leaves(g.put(udp(client, endpoint(pool1, 443))), udp(client, endpoint(hostA, 8081)))
 	g.dropped(g.put(syn(client2)), "drop_no_reservation")
 	for protocol, want := range map[model.Protocol]int{model.TCP: 6, model.UDP: 1} {
-		sessions, known, err := g.data.KnownTo(b.ID, remote, protocol)
+		sessions, known, err := dataplane.KnownTo(g.data, b.ID, remote, protocol)
 		if err != nil || !known || sessions != want {
 			t.Fatalf("%d sessions of %s, want %d, known %v: %v", sessions, protocol, want, known, err)
 		}
@@ -42,10 +43,10 @@ func TestKnownClientIsTentative(t *testing.T) {
 	g.knocks(again)
 	g.answers(again, lent, service)
 	g.dropped(g.put(segment(again, lent, packets.ACK, clientISN+1, 77)), "drop_claim_unproved")
-	sessions, _, _ := g.data.KnownTo(b.ID, remote, model.TCP)
+	sessions, _, _ := dataplane.KnownTo(g.data, b.ID, remote, model.TCP)
 	same(g, "sessions", sessions, 1)
 	g.leaves(g.put(proof(again, lent)), proof(again, service))
-	sessions, _, _ = g.data.KnownTo(b.ID, remote, model.TCP)
+	sessions, _, _ = dataplane.KnownTo(g.data, b.ID, remote, model.TCP)
 	same(g, "sessions", sessions, 2)
 }
 
@@ -66,7 +67,7 @@ func TestKnownClientIsForgotten(t *testing.T) {
 	g.forwarded(g.put(tcp(endpoint(remote, 50002), lent, packets.RST)))
 	g.idle(302 * time.Second)
 	g.dropped(g.put(syn(endpoint(remote, 50003))), "drop_no_reservation")
-	if _, known, _ := g.data.KnownTo(b.ID, remote, model.TCP); known {
+	if _, known, _ := dataplane.KnownTo(g.data, b.ID, remote, model.TCP); known {
 		t.Error("still known")
 	}
 	g.sound()
@@ -166,7 +167,7 @@ func TestKnownByDatagrams(t *testing.T) {
 			g.offer(b, nil)
 			known := func(want bool) {
 				t.Helper()
-				_, is, err := g.data.KnownTo(b.ID, remote, model.UDP)
+				_, is, err := dataplane.KnownTo(g.data, b.ID, remote, model.UDP)
 				check(t, err)
 				same(g, "known", is, want)
 			}
@@ -180,10 +181,10 @@ func TestKnownByDatagrams(t *testing.T) {
 			g.forwarded(g.put(protocol.in(5)))
 			known(true)
 			g.forwarded(g.put(protocol.in(6)))
-			sessions, _, _ := g.data.KnownTo(b.ID, remote, model.UDP)
+			sessions, _, _ := dataplane.KnownTo(g.data, b.ID, remote, model.UDP)
 			same(g, "sessions", sessions, 2)
 			g.idle(301 * time.Second)
-			sessions, _, _ = g.data.KnownTo(b.ID, remote, model.UDP)
+			sessions, _, _ = dataplane.KnownTo(g.data, b.ID, remote, model.UDP)
 			same(g, "sessions", sessions, 0)
 			g.sound()
 		})
@@ -207,17 +208,17 @@ func TestFullTableOfKnownClients(t *testing.T) {
 	same(g, "known clients", g.census().Known, 5*places-int(full))
 	known := 0
 	for n := range 5 * places {
-		_, is, _ := g.data.KnownTo(b.ID, stranger(n).Addr(), model.TCP)
+		_, is, _ := dataplane.KnownTo(g.data, b.ID, stranger(n).Addr(), model.TCP)
 		if is {
 			known++
 		}
 	}
 	same(g, "known clients", known, 5*places-int(full))
 	must(g.data.EndAll())(t)
-	check(t, g.data.Age(301*time.Second))
+	check(t, dataplane.Age(g.data, 301*time.Second))
 	g.visits(client) // places that nobody holds are given away
 	g.visits(endpoint(remote, 50001))
-	_, is, _ := g.data.KnownTo(b.ID, remote, model.TCP)
+	_, is, _ := dataplane.KnownTo(g.data, b.ID, remote, model.TCP)
 	same(g, "known", is, true)
 	g.sound()
 }

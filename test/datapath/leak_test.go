@@ -10,6 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf/dnat"
+	"github.com/realmgate/realmgate/test/dataplane"
 	"github.com/realmgate/realmgate/test/frames"
 )
 
@@ -125,16 +126,16 @@ func (g *gateway) judge(public bool, frame []byte) {
 	in, _ := packets.Parse(frame)
 	p, _ := packets.Parse(out)
 	switch action {
-	case datapath.Drop:
+	case dataplane.Drop:
 		if !reasons[0].IsDrop() && reasons[0] != "held_fragment" {
 			fail("dropped without a reason to")
 		}
-	case datapath.Pass:
+	case dataplane.Pass:
 		changed := frames.Diff(frame, out) != ""
 		if changed == untouched[reasons[0]] {
 			fail("passed to the kernel otherwise than its reason says")
 		}
-	case datapath.Redirect:
+	case dataplane.Redirect:
 		if p.IPv4 == nil || reasons[0] == "answered_arp" {
 			return
 		}

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // What a DHCP server offers goes to the address that nobody has yet, if the client does not ask for a broadcast. It was dropped:
@@ -24,7 +24,7 @@ func TestLeaseOfAnAddressThatNobodyHas(t *testing.T) {
 			udp(server, endpoint(to, 67)), udp(endpoint(router, 68), endpoint(to, 68)), tcp(server, endpoint(to, 68), packets.SYN),
 			udp(server, endpoint(to, 68)).Change(lastFragment),
 		} {
-			if r := g.fromOutside(outside(p)); r.action != datapath.Drop {
+			if r := g.fromOutside(outside(p)); r.action != dataplane.Drop {
 				t.Errorf("%s: %v, %s", p, r.action, r.reason)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // with puts data into a segment.
@@ -140,7 +141,7 @@ func TestTentativeSessionsEndByTheirStamps(t *testing.T) {
 			g.lend(pool1, 80, service, func(r *datapath.Reservation) { r.Claims = 2 })
 			g.knocks(client)
 			g.answers(client, lent, service)
-			check(t, g.data.Age(c.idle))
+			check(t, dataplane.Age(g.data, c.idle))
 			if c.live {
 				g.leaves(g.put(proof(client, lent)), proof(client, service))
 				return
@@ -161,7 +162,7 @@ func TestHostTakesTheTupleOfAnOldTentativeSession(t *testing.T) {
 	g := newGateway(t)
 	g.lend(pool1, 80, service, nil)
 	g.knocks(client)
-	check(t, g.data.Age(4*time.Second))
+	check(t, dataplane.Age(g.data, 4*time.Second))
 	g.forwarded(g.put(tcp(service, client, packets.SYN)))
 	same(g, "origin", g.sessions()[0].Origin, "inside")
 	g.sound()

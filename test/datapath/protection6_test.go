@@ -9,6 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // Remote ends, by what is denied to them, and a host inside.
@@ -164,9 +165,9 @@ func TestFlowsOfIPv6(t *testing.T) {
 					p = inside(c.packet(sixInside, end))
 				}
 				switch r := g.send(public, p.Bytes()); {
-				case r.action == datapath.Drop && r.reason == "drop_denied":
+				case r.action == dataplane.Drop && r.reason == "drop_denied":
 					got[end] = true
-				case r.action != datapath.Pass || r.reason != "forwarded_ipv6":
+				case r.action != dataplane.Pass || r.reason != "forwarded_ipv6":
 					t.Fatalf("%s, from outside: %v, of %s: %v, %s", name, public, end, r.action, r.reason)
 				}
 			}
@@ -261,7 +262,7 @@ func TestProtectionOfIPv6ChangesUnderTraffic(t *testing.T) {
 	sent := 0
 	g.during(func() error {
 		sent++
-		for want, f := range map[datapath.Action][]byte{datapath.Pass: good, datapath.Drop: bad} {
+		for want, f := range map[dataplane.Action][]byte{dataplane.Pass: good, dataplane.Drop: bad} {
 			if action, _, err := g.inject(true, g.public, f); err != nil || action != want {
 				return fmt.Errorf("%v, want %v: %w", action, want, err)
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nameserver"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 var questionCount = flag.Int("questions", 30_000, "of TestAnswersAreTheNameServers")
@@ -258,13 +259,13 @@ func TestAnswersAreTheNameServers(t *testing.T) {
 // answerTo returns the message that answers one, nil for none, and whether it is said with authority.
 func (g *gateway) answerTo(message []byte) (answer []byte, authoritative bool) {
 	g.t.Helper()
-	var action datapath.Action
+	var action dataplane.Action
 	var frame []byte
 	g.in(func() (err error) {
 		action, frame, err = g.inject(true, g.public, addressed(datagram(askedFrom, message)).Bytes())
 		return err
 	})
-	if action != datapath.Redirect {
+	if action != dataplane.Redirect {
 		return nil, false
 	}
 	answer = frame[14+20+8:]

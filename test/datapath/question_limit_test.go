@@ -8,8 +8,8 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // neighbours are askers of one /24, another each time.
@@ -35,7 +35,7 @@ func (g *gateway) passing(count int, from func(n int) netip.AddrPort, message fu
 			if err != nil {
 				return err
 			}
-			if action == datapath.Pass {
+			if action == dataplane.Pass {
 				passed++
 			}
 		}
@@ -125,7 +125,7 @@ func TestQuestionsInFragmentsAreLimited(t *testing.T) {
 	began := time.Now()
 	for range 200 {
 		switch r := g.put(first); {
-		case r.action == datapath.Pass && r.reason == "to_gateway":
+		case r.action == dataplane.Pass && r.reason == "to_gateway":
 			passed++
 		default:
 			g.dropped(r, "drop_question_limit")

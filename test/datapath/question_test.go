@@ -13,6 +13,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/siphash"
+	"github.com/realmgate/realmgate/test/dataplane"
 	"github.com/realmgate/realmgate/test/frames"
 )
 
@@ -76,7 +77,7 @@ func serverCookie(secret [16]byte, asker netip.Addr, made time.Time) []byte {
 func (g *gateway) truncated(p packets.Packet, reason model.Reason) []byte {
 	g.t.Helper()
 	r := g.put(p)
-	if r.action != datapath.Redirect || r.reason != reason || r.packet.UDP == nil {
+	if r.action != dataplane.Redirect || r.reason != reason || r.packet.UDP == nil {
 		g.t.Fatalf("%v, %s, %s: want it answered", r.action, r.reason, r.packet)
 	}
 	message := r.packet.Payload

@@ -13,6 +13,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/nf/filter"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // refusing tells strangers at pool addresses that they may open nothing.
@@ -152,7 +153,7 @@ func TestRefusalsOfHairpins(t *testing.T) {
 	g.leavesRST(r, segment(lent, inA, packets.RST|packets.ACK, 0, 8))
 	u := udp(inB, lent)
 	r = g.put(u)
-	if r.action != datapath.Redirect || r.packet.ICMP == nil || r.packet.ICMP.Code != 3 || r.packet.IPv4.Destination != hostB {
+	if r.action != dataplane.Redirect || r.packet.ICMP == nil || r.packet.ICMP.Code != 3 || r.packet.IPv4.Destination != hostB {
 		t.Fatalf("%v, %s: %s", r.action, r.reason, r.packet)
 	}
 }
@@ -161,7 +162,7 @@ func TestRefusalsOfHairpins(t *testing.T) {
 func (g *gateway) leavesRST(r result, want packets.Packet) {
 	g.t.Helper()
 	p := r.packet
-	if r.action != datapath.Redirect || p.TCP == nil || p.Tuple() != want.Tuple() || p.TCP.Flags != want.TCP.Flags ||
+	if r.action != dataplane.Redirect || p.TCP == nil || p.Tuple() != want.Tuple() || p.TCP.Flags != want.TCP.Flags ||
 		p.TCP.Sequence != want.TCP.Sequence || p.TCP.Acknowledge != want.TCP.Acknowledge {
 		g.t.Fatalf("%v, %s: %s, want %s", r.action, r.reason, p, want)
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // Routers on the paths: outside, and inside behind hostA.
@@ -141,7 +141,7 @@ func TestRFC4787_REQ14a_FragmentFlood(t *testing.T) {
 		}
 		pieces := big(endpoint(from, uint16(1024+n)), out, 200, false).Change(func(p *packets.Packet) { p.IPv4.ID = uint16(n) }).Fragments(64)
 		r := g.put(pieces[1+n%(len(pieces)-1)])
-		if r.action != datapath.Drop || r.reason != "drop_fragment" && (r.reason != "held_fragment" || from == nobody) {
+		if r.action != dataplane.Drop || r.reason != "drop_fragment" && (r.reason != "held_fragment" || from == nobody) {
 			t.Fatalf("a fragment from %s: %v, %s", from, r.action, r.reason)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 const synAck = packets.SYN | packets.ACK
@@ -122,7 +123,7 @@ func TestRFC5382_REQ4_UnsolicitedSYNUnanswered(t *testing.T) {
 	out := g.mapped(tcp(inA, web, packets.SYN))
 	for range 3 {
 		r := g.put(tcp(server2, out, packets.SYN))
-		if r.action != datapath.Drop {
+		if r.action != dataplane.Drop {
 			t.Fatalf("%v, %s: answered or passed on", r.action, r.reason)
 		}
 	}

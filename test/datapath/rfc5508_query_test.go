@@ -9,6 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 func echo(from, to netip.Addr, id uint16) packets.Packet { return packets.NewEcho(from, to, id, 1) }
@@ -205,7 +206,7 @@ func TestRFC5508_REQ10f_RateLimit(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			silent = action == datapath.Drop
+			silent = action == dataplane.Drop
 			if !silent {
 				answers++
 			}

@@ -5,11 +5,12 @@ import (
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // shaped is a frame as a link may hand it over, for the form of the data plane that it is for.
 type shaped struct {
-	datapath.Injected
+	dataplane.Injected
 	kind string
 	// sound says that the packet's own sum is right, or left to an interface.
 	sound bool
@@ -57,7 +58,7 @@ func (r shapes) fill(p *packets.Packet, octets int) {
 func (r shapes) whole(p packets.Packet, mode datapath.Mode) shaped {
 	sum, has := sumOf(p)
 	return shaped{
-		Injected: datapath.Injected{Frame: p.Bytes(), Mode: mode}, kind: "whole at " + string(mode),
+		Injected: dataplane.Injected{Frame: datapath.Frame{Octets: p.Bytes()}, Mode: mode}, kind: "whole at " + string(mode),
 		sound: has && (sum == packets.ChecksumValid || sum == packets.ChecksumPartial && mode == datapath.XDP),
 	}
 }
@@ -137,5 +138,5 @@ func (r shapes) fragments(p packets.Packet) []shaped {
 
 func (r shapes) piece(p packets.Packet) shaped {
 	mode := choose(r.Rand, datapath.XDP, datapath.TCX)
-	return shaped{Injected: datapath.Injected{Frame: p.Bytes(), Mode: mode, Complete: mode == datapath.TCX && r.IntN(2) == 0}, kind: "fragment"}
+	return shaped{Injected: dataplane.Injected{Frame: datapath.Frame{Octets: p.Bytes()}, Mode: mode, Complete: mode == datapath.TCX && r.IntN(2) == 0}, kind: "fragment"}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // connecting opens a TCP socket of the gateway that has sent its SYN.
@@ -170,7 +171,7 @@ func TestMappingOutlivesTheSharing(t *testing.T) {
 	if other := g.mapped(udp(endpoint(hostB, inA.Port()), server)); other.Port() == inA.Port() {
 		t.Fatalf("%s stands for two hosts", other)
 	}
-	check(t, auditError(g.data.Audit()))
+	check(t, auditError(dataplane.Audit(g.data)))
 }
 
 // The kernel has no such range for ICMP identifiers.

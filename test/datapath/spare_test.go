@@ -8,6 +8,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 func (g *gateway) spare(prefixes ...netip.Prefix) {
@@ -33,7 +34,7 @@ func TestSparedUnderABan(t *testing.T) {
 	g.ban(datapath.Forever, alone) // and a ban takes the place of what spares
 	g.spare(alone)
 	g.ban(datapath.Forever, alone)
-	if banned := must(g.data.IsBanned(remote))(t); !banned {
+	if banned := must(dataplane.IsBanned(g.data, remote))(t); !banned {
 		t.Error("a ban after he was spared is none")
 	}
 }

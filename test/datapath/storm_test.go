@@ -12,6 +12,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 	"github.com/realmgate/realmgate/test/frames"
 )
 
@@ -41,7 +42,7 @@ func rage(t *testing.T, frames int, local []netip.Addr, options ...option) {
 	t.Helper()
 	g := newGateway(t, append(options, capacity(1<<17), outboundAddresses(outbound))...)
 	s := newStorm(g, local)
-	before := must(g.data.Audit())(t)
+	before := must(dataplane.Audit(g.data))(t)
 	g.in(func() error {
 		for s.step = range frames {
 			if err := s.send(); err != nil {
@@ -64,12 +65,12 @@ func newStorm(g *gateway, local []netip.Addr) *storm {
 }
 
 // leavesNothing wants the tables to be as they were, when all is withdrawn and all timeouts are over.
-func (s *storm) leavesNothing(before datapath.Census) {
+func (s *storm) leavesNothing(before dataplane.Census) {
 	s.t.Helper()
 	if n := s.counters()["drop_internal"]; n > 0 {
 		s.t.Errorf("%d times that cannot be", n)
 	}
-	check(s.t, auditError(s.data.Audit()))
+	check(s.t, auditError(dataplane.Audit(s.data)))
 	for id := range s.offered {
 		must(s.data.Withdraw(id))(s.t)
 	}
@@ -83,15 +84,15 @@ func (s *storm) leavesNothing(before datapath.Census) {
 	}
 }
 
-func auditError(_ datapath.Census, err error) error { return err }
+func auditError(_ dataplane.Census, err error) error { return err }
 
 // drained sweeps until nothing but free records is left, and returns what
 // stands then, without those.
-func (g *gateway) drained(want datapath.Census) datapath.Census {
+func (g *gateway) drained(want dataplane.Census) dataplane.Census {
 	g.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		g.sweep()
-		census := must(g.data.Audit())(g.t)
+		census := must(dataplane.Audit(g.data))(g.t)
 		census.Free = want.Free
 		if census == want || time.Now().After(deadline) {
 			return census
@@ -206,19 +207,19 @@ func isError(p packets.Packet) bool {
 func isInside(a netip.Addr) bool { return netip.MustParsePrefix("10.0.0.0/16").Contains(a) }
 
 // judge says what is wrong with what came out; "" when nothing is.
-func (s *storm) judge(public bool, in []byte, action datapath.Action, out []byte) string {
+func (s *storm) judge(public bool, in []byte, action dataplane.Action, out []byte) string {
 	before, _ := packets.Parse(in)
 	after, err := packets.Parse(out)
 	switch action {
-	case datapath.Drop:
+	case dataplane.Drop:
 		return ""
-	case datapath.Pass:
+	case dataplane.Pass:
 		// Link-local multicast of IPv6 whose length is wrong is the kernel's matter, too.
 		if len(in) >= 54 && in[12] == 0x86 && in[13] == 0xdd && in[38] == 0xff && in[39]&15 == 2 {
 			return ""
 		}
 		return s.judgePass(public, before, after)
-	case datapath.Redirect:
+	case dataplane.Redirect:
 	default:
 		return "an action that no packet should get"
 	}

@@ -4,15 +4,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // census counts the tables, which must agree with each other.
-func (g *gateway) census() datapath.Census {
+func (g *gateway) census() dataplane.Census {
 	g.t.Helper()
-	return must(g.data.Audit())(g.t)
+	return must(dataplane.Audit(g.data))(g.t)
 }
 
 // A packet may still read a record that has just ended: it rests.
@@ -43,7 +43,7 @@ func TestSweepSparesTheYounger(t *testing.T) {
 		g.mapped(tcp(inA, web, packets.SYN))
 		g.lend(pool1, 80, service, nil)
 		g.knocks(client)
-		check(t, g.data.Age(-ahead))
+		check(t, dataplane.Age(g.data, -ahead))
 		before := g.census()
 		g.sweep()
 		same(g, "census", g.census(), before)
@@ -53,7 +53,7 @@ func TestSweepSparesTheYounger(t *testing.T) {
 		g := newGateway(t)
 		g.mapped(tcp(inA, web, packets.SYN))
 		g.idle(241 * time.Second)
-		check(t, g.data.Age(-ahead))
+		check(t, dataplane.Age(g.data, -ahead))
 		before := g.census()
 		same(g, "resting", before.Resting, 1)
 		g.sweep()
@@ -63,7 +63,7 @@ func TestSweepSparesTheYounger(t *testing.T) {
 		g := newGateway(t, filtering(model.EndpointIndependent))
 		out := g.mapped(udp(inA, server))
 		g.idle(301 * time.Second)
-		check(t, g.data.Age(-ahead))
+		check(t, dataplane.Age(g.data, -ahead))
 		before := g.census()
 		g.sweep()
 		same(g, "ports in use", g.census().Ports, before.Ports)

@@ -13,6 +13,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/dataplane"
 	"github.com/realmgate/realmgate/test/frames"
 )
 
@@ -20,7 +21,7 @@ import (
 // yet decremented.
 func (g *gateway) handed(r result, reason string, want packets.Packet) {
 	g.t.Helper()
-	if r.action != datapath.Pass || string(r.reason) != reason {
+	if r.action != dataplane.Pass || string(r.reason) != reason {
 		g.t.Fatalf("%v, %s, want %s", r.action, r.reason, reason)
 	}
 	want = want.Between(r.packet.Ethernet.Source, r.packet.Ethernet.Destination)
@@ -153,7 +154,7 @@ func TestARP(t *testing.T) {
 		r := g.send(true, ask(a).Bytes())
 		mac := packets.MAC(must(g.namespace.MAC("eth0"))(t))
 		want := packets.NewARPReply(mac, a, packets.RouterMAC, router)
-		if diff := frames.Diff(want.Bytes(), r.frame); diff != "" || r.action != datapath.Redirect || r.reason != "answered_arp" {
+		if diff := frames.Diff(want.Bytes(), r.frame); diff != "" || r.action != dataplane.Redirect || r.reason != "answered_arp" {
 			t.Errorf("who has %s: %v, %s\n%s", a, r.action, r.reason, diff)
 		}
 	}

@@ -1,11 +1,11 @@
-package datapath
+package dataplane
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/cilium/ebpf"
+	"github.com/realmgate/realmgate/internal/datapath"
 )
 
 // Census counts what stands in the tables, record by record, while Usage reads
@@ -33,9 +33,13 @@ type Census struct {
 // Audit counts what stands in the tables and checks that they agree with each
 // other; the error says how they do not. It reads every table whole, and while
 // packets pass it may see a change half made: run it again before alarm.
-func (d *Datapath) Audit() (Census, error) {
+func Audit(d *datapath.Datapath) (Census, error) {
 	var c Census
-	a := audit{d: d, c: &c, away: map[uint32]int{}}
+	t, err := tablesOf(d)
+	if err != nil {
+		return c, err
+	}
+	a := audit{d: d, t: t, c: &c, away: map[uint32]int{}}
 	steps := []func() error{a.sessions, a.homes, a.indexes, a.mappings, a.reservations, a.bindings, a.known, a.subscribers, a.remotes, a.ledHosts, a.reserves}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -46,7 +50,8 @@ func (d *Datapath) Audit() (Census, error) {
 }
 
 type audit struct {
-	d        *Datapath
+	d        *datapath.Datapath
+	t        *tables
 	c        *Census
 	slots    int            // of session_index that the records should have
 	away     map[uint32]int // sessions that are not at home, by their home
@@ -57,51 +62,53 @@ func (a *audit) problem(format string, args ...any) {
 	a.problems = append(a.problems, fmt.Errorf(format, args...))
 }
 
+// portBitmap is struct port_bitmap of bpf/include/maps.h.
+type portBitmap struct {
+	Word     [ports / 64]uint64
+	Taken, _ uint32
+}
+
 // hasMapping is session_has_mapping of bpf/conntrack/session.h.
-func hasMapping(s *bpfSession) bool {
-	return bpfOrigin(s.Origin) == bpfOriginORIGIN_INSIDE || bpfOrigin(s.Origin) == bpfOriginORIGIN_MAPPING
+func hasMapping(s *typesSession) bool {
+	return typesOrigin(s.Origin) == typesOriginORIGIN_INSIDE || typesOrigin(s.Origin) == typesOriginORIGIN_MAPPING
 }
 
 // isListedOutside is session_is_listed_outside of the same.
-func isListedOutside(s *bpfSession) bool {
-	return slices.Contains([]bpfOrigin{bpfOriginORIGIN_POOL, bpfOriginORIGIN_DNAT, bpfOriginORIGIN_BASIC}, bpfOrigin(s.Origin))
+func isListedOutside(s *typesSession) bool {
+	return slices.Contains([]typesOrigin{typesOriginORIGIN_POOL, typesOriginORIGIN_DNAT, typesOriginORIGIN_BASIC}, typesOrigin(s.Origin))
 }
 
 // isOutbound is session_is_outbound of bpf/conntrack/tcp.h.
-func isOutbound(s *bpfSession) bool {
-	return slices.Contains([]bpfOrigin{bpfOriginORIGIN_INSIDE, bpfOriginORIGIN_OWN, bpfOriginORIGIN_BASIC}, bpfOrigin(s.Origin))
+func isOutbound(s *typesSession) bool {
+	return slices.Contains([]typesOrigin{typesOriginORIGIN_INSIDE, typesOriginORIGIN_OWN, typesOriginORIGIN_BASIC}, typesOrigin(s.Origin))
 }
 
 func (a *audit) sessions() error {
-	list, err := a.d.usedRecords()
+	used, err := a.t.usedRecords()
 	if err != nil {
 		return err
 	}
-	used := make(map[uint32]bool, len(list))
-	for _, number := range list {
-		used[number] = true
-	}
-	return forEach(a.d.objects.SessionTable, func(number uint32, s *bpfSession) {
+	return forEach(a.t, "session_table", func(number uint32, s *typesSession) {
 		owner := 0
 		if s.Marks.As.Flags&sessionFilterOwner != 0 {
 			owner = 1
 		}
-		switch bpfPhase(s.Life.As.Phase) {
-		case bpfPhasePHASE_LIVE:
+		switch typesPhase(s.Life.As.Phase) {
+		case typesPhasePHASE_LIVE:
 			a.c.Sessions++
 			a.slots += owner
 			if isListedOutside(s) {
 				a.slots++
 			}
-			first, second := a.d.homes(s)
+			first, second := a.t.homes(s)
 			if home := number / homeRecords; home != first && home != second {
 				a.slots++
 				a.away[first]++
 			}
-		case bpfPhasePHASE_HOLDING:
+		case typesPhasePHASE_HOLDING:
 			a.c.Holding++
 			a.slots += owner
-		case bpfPhasePHASE_RESTING:
+		case typesPhasePHASE_RESTING:
 			a.c.Resting++
 		default:
 			a.c.Free++
@@ -118,17 +125,17 @@ func (a *audit) sessions() error {
 
 // homes compares what each home counts with the sessions that are away from it.
 func (a *audit) homes() error {
-	check := func(number uint32, s *bpfSession) {
+	check := func(number uint32, s *typesSession) {
 		if away := a.away[number/homeRecords]; int(s.Marks.As.Away) != away && s.Marks.As.Away != awayMost {
 			a.problem("home %d counts %d sessions away, there are %d", number/homeRecords, s.Marks.As.Away, away)
 		}
 	}
-	var zero bpfSession
-	if err := a.d.objects.SessionTable.Lookup(uint32(0), &zero); err != nil {
+	var zero typesSession
+	if err := a.t.of["session_table"].Lookup(uint32(0), &zero); err != nil {
 		return fmt.Errorf("read session record 0: %w", err)
 	}
 	check(0, &zero)
-	return forEach(a.d.objects.SessionTable, func(number uint32, s *bpfSession) {
+	return forEach(a.t, "session_table", func(number uint32, s *typesSession) {
 		if number%homeRecords == 0 {
 			check(number, s)
 		}
@@ -137,16 +144,15 @@ func (a *audit) homes() error {
 
 func (a *audit) indexes() error {
 	for _, index := range []struct {
-		table *ebpf.Map
-		bits  uint32
+		table string
 		used  *int
 	}{
-		{a.d.objects.SessionIndex, a.d.layout.SessionBits, &a.c.SessionIndex},
-		{a.d.objects.MappingIndex, a.d.layout.MappingBits, &a.c.MappingIndex},
-		{a.d.objects.ReservationIndex, a.d.layout.ReservationBits, &a.c.ReservationIndex},
-		{a.d.objects.BoundPortIndex, a.d.layout.BoundBits, &a.c.BoundPortIndex},
+		{"session_index", &a.c.SessionIndex},
+		{"mapping_index", &a.c.MappingIndex},
+		{"reservation_index", &a.c.ReservationIndex},
+		{"bound_port_index", &a.c.BoundPortIndex},
 	} {
-		err := each(index.table, func(_ uint32, bucket *bpfBucket) {
+		err := each(a.t, index.table, func(_ uint32, bucket *typesBucket) {
 			for _, slot := range bucket.Slot {
 				if slot != 0 {
 					*index.used++
@@ -166,10 +172,10 @@ func (a *audit) indexes() error {
 func (a *audit) mappings() error {
 	users, inbound, displaced := 0, 0, 0
 	taken := map[uint32]bool{} // slots
-	err := forAll(a.d.objects.MappingTable, func(number uint32, block *bpfMappingBlock) {
+	err := forAll(a.t, "mapping_table", func(number uint32, block *typesMappingBlock) {
 		for i, word := range block.Endpoint {
 			e := endpointOf(word)
-			if bpfPhase(e.Phase) == bpfPhasePHASE_FREE {
+			if typesPhase(e.Phase) == typesPhasePHASE_FREE {
 				continue
 			}
 			a.c.Mappings++
@@ -177,7 +183,7 @@ func (a *audit) mappings() error {
 				displaced++
 			}
 			taken[number*mappingBlock+uint32(i)] = true
-			if bpfPhase(e.Phase) == bpfPhasePHASE_LIVE {
+			if typesPhase(e.Phase) == typesPhasePHASE_LIVE {
 				users += int(block.Use[i].Users % mappingInbound)
 				inbound += int(block.Use[i].Users / mappingInbound)
 			}
@@ -192,7 +198,7 @@ func (a *audit) mappings() error {
 	if err := a.users(users, inbound); err != nil {
 		return err
 	}
-	return each(a.d.objects.PortBitmaps, func(array uint32, bitmap *bpfPortBitmap) {
+	return each(a.t, "port_bitmaps", func(array uint32, bitmap *portBitmap) {
 		counted := uint32(0)
 		for port := range uint32(ports) {
 			if bitmap.Word[port/64]&(1<<(port%64)) != 0 {
@@ -213,12 +219,12 @@ func (a *audit) mappings() error {
 // users compares the mappings' sums with the sessions that lean on them, and those from outside among them.
 func (a *audit) users(sum, fromOutside int) error {
 	all, inbound := 0, 0
-	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
-		if bpfPhase(s.Life.As.Phase) != bpfPhasePHASE_LIVE || !hasMapping(s) {
+	err := forEach(a.t, "session_table", func(_ uint32, s *typesSession) {
+		if typesPhase(s.Life.As.Phase) != typesPhasePHASE_LIVE || !hasMapping(s) {
 			return
 		}
 		all++
-		if bpfOrigin(s.Origin) == bpfOriginORIGIN_MAPPING {
+		if typesOrigin(s.Origin) == typesOriginORIGIN_MAPPING {
 			inbound++
 		}
 	})

@@ -1,4 +1,4 @@
-package datapath
+package dataplane
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/realmgate/realmgate/internal/datapath"
 )
 
 // Action is what a program said of a packet.
@@ -19,18 +21,16 @@ const (
 )
 
 // actions are those of each hook (enum xdp_action, enum tcx_action_base).
-var actions = map[Mode]map[uint32]Action{
-	XDP: {1: Drop, 2: Pass, 4: Redirect},
-	TCX: {2: Drop, ^uint32(0): Pass, 7: Redirect},
+var actions = map[datapath.Mode]map[uint32]Action{
+	datapath.XDP: {1: Drop, 2: Pass, 4: Redirect},
+	datapath.TCX: {2: Drop, ^uint32(0): Pass, 7: Redirect},
 }
 
 // Injected is a frame and how it comes.
 type Injected struct {
-	Public  bool // by the public side
-	Ifindex int
-	Frame   []byte
+	datapath.Frame
 	// Mode is XDP or TCX; empty is XDP.
-	Mode Mode
+	Mode datapath.Mode
 	// Segments and SegmentSize are of an aggregate (gso_segs, gso_size), which only TCX takes.
 	Segments, SegmentSize uint32
 	// Complete says that the interface has added all octets up (CHECKSUM_COMPLETE), which only
@@ -45,24 +45,20 @@ var ErrSum = errors.New("the sum beside the frame is not the frame's")
 // interface, and returns what it said and made of the frame. Nothing is sent;
 // sessions are opened as by real packets. It must run in the gateway's network
 // namespace.
-func (d *programSet) Inject(in Injected) (Action, []byte, error) {
-	mode, side := in.Mode, bpfSideSIDE_PRIVATE
-	if mode == "" {
-		mode = XDP
+func Inject(d *datapath.Datapath, in Injected) (Action, []byte, error) {
+	if in.Mode == "" {
+		in.Mode = datapath.XDP
 	}
-	if in.Public {
-		side = bpfSideSIDE_PUBLIC
-	}
-	options := ebpf.RunOptions{Data: in.Frame, DataOut: make([]byte, len(in.Frame)+256)}
-	if mode == XDP {
-		options.Context = bpfXdpMd{DataEnd: uint32(len(in.Frame)), IngressIfindex: uint32(in.Ifindex)}
+	options := ebpf.RunOptions{Data: in.Octets, DataOut: make([]byte, len(in.Octets)+256)}
+	if in.Mode == datapath.XDP {
+		options.Context = xdpMd{DataEnd: uint32(len(in.Octets)), IngressIfindex: uint32(in.Ifindex)}
 	} else {
-		options.Context = bpfSkBuff{Ifindex: uint32(in.Ifindex), GsoSegs: in.Segments, GsoSize: in.SegmentSize}
+		options.Context = skBuff{Ifindex: uint32(in.Ifindex), GsoSegs: in.Segments, GsoSize: in.SegmentSize}
 	}
 	if in.Complete {
 		options.Flags |= unix.BPF_F_TEST_SKB_CHECKSUM_COMPLETE
 	}
-	program, err := d.entry(mode, side, false)
+	program, err := d.Entry(in.Mode, in.Public, false)
 	if err != nil {
 		return "", nil, err
 	}
@@ -71,23 +67,23 @@ func (d *programSet) Inject(in Injected) (Action, []byte, error) {
 		return "", nil, ErrSum
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("run a frame of %d bytes through the data plane: %w", len(in.Frame), err)
+		return "", nil, fmt.Errorf("run a frame of %d bytes through the data plane: %w", len(in.Octets), err)
 	}
-	action, known := actions[mode][said]
+	action, known := actions[in.Mode][said]
 	if !known {
 		return "", nil, fmt.Errorf("the data plane says %d of a frame, which is no action", int32(said))
 	}
 	return action, options.DataOut, nil
 }
 
-// bpfXdpMd is struct xdp_md of linux/bpf.h.
-type bpfXdpMd struct {
+// xdpMd is struct xdp_md of linux/bpf.h.
+type xdpMd struct {
 	Data, DataEnd, DataMeta                     uint32
 	IngressIfindex, RxQueueIndex, EgressIfindex uint32
 }
 
-// bpfSkBuff is struct __sk_buff of linux/bpf.h as far as is set here.
-type bpfSkBuff struct {
+// skBuff is struct __sk_buff of linux/bpf.h as far as is set here.
+type skBuff struct {
 	_       [10]uint32
 	Ifindex uint32
 	_       [30]uint32

@@ -1,4 +1,4 @@
-package datapath
+package dataplane
 
 import (
 	"net/netip"
@@ -10,17 +10,17 @@ import (
 type held struct{ records, sessions int }
 
 // stands is session_stands of bpf/conntrack/standing.h.
-func stands(s *bpfSession) bool {
-	tcp := bpfTcpState(s.Life.As.Tcp)
-	return s.Marks.As.Flags&sessionTentative == 0 && tcp != bpfTcpStateTCP_FIN_BOTH && tcp != bpfTcpStateTCP_RST
+func stands(s *typesSession) bool {
+	tcp := typesTcpState(s.Life.As.Tcp)
+	return s.Marks.As.Flags&sessionTentative == 0 && tcp != typesTcpStateTCP_FIN_BOTH && tcp != typesTcpStateTCP_RST
 }
 
 // bindings compares what bindings count with the sessions that name them, and the bound ports
 // with their index.
 func (a *audit) bindings() error {
 	counts := map[uint32]held{}
-	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
-		if bpfOrigin(s.Origin) != bpfOriginORIGIN_POOL || bpfPhase(s.Life.As.Phase) != bpfPhasePHASE_LIVE {
+	err := forEach(a.t, "session_table", func(_ uint32, s *typesSession) {
+		if typesOrigin(s.Origin) != typesOriginORIGIN_POOL || typesPhase(s.Life.As.Phase) != typesPhasePHASE_LIVE {
 			return
 		}
 		c := counts[s.Holds.Pool.Binding]
@@ -33,7 +33,7 @@ func (a *audit) bindings() error {
 	if err != nil {
 		return err
 	}
-	err = forEach(a.d.objects.BindingTable, func(slot uint32, b *bpfBinding) {
+	err = forEach(a.t, "binding_table", func(slot uint32, b *typesBinding) {
 		a.c.Bindings += int(b.Open)
 		if c := counts[slot]; int(b.Records) != c.records || int(b.Sessions) != c.sessions {
 			a.problem("binding %d counts %d records and %d sessions, there are %d and %d", slot, b.Records, b.Sessions, c.records, c.sessions)
@@ -42,7 +42,7 @@ func (a *audit) bindings() error {
 	if err != nil {
 		return err
 	}
-	err = forEach(a.d.objects.BoundPortTable, func(_ uint32, p *bpfBoundPort) {
+	err = forEach(a.t, "bound_port_table", func(_ uint32, p *typesBoundPort) {
 		if p.Number != 0 {
 			a.c.BoundPorts++
 		}
@@ -55,7 +55,8 @@ func (a *audit) bindings() error {
 
 // known compares what known clients count with their sessions.
 func (a *audit) known() error {
-	numbers, err := a.d.bindingNumbers()
+	numbers := map[uint32]uint32{} // of bindings, by their slots
+	err := forEach(a.t, "binding_table", func(slot uint32, b *typesBinding) { numbers[slot] = b.Number })
 	if err != nil {
 		return err
 	}
@@ -64,8 +65,8 @@ func (a *audit) known() error {
 		tcp    bool
 	}
 	sessions := map[counted]int{}
-	err = forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
-		if bpfOrigin(s.Origin) == bpfOriginORIGIN_POOL && bpfPhase(s.Life.As.Phase) == bpfPhasePHASE_LIVE && s.Marks.As.Flags&sessionKnown != 0 && stands(s) {
+	err = forEach(a.t, "session_table", func(_ uint32, s *typesSession) {
+		if typesOrigin(s.Origin) == typesOriginORIGIN_POOL && typesPhase(s.Life.As.Phase) == typesPhasePHASE_LIVE && s.Marks.As.Flags&sessionKnown != 0 && stands(s) {
 			client := knownKey(addressOf(s.RemoteAddress), numbers[s.Holds.Pool.Binding])
 			sessions[counted{client, model.Protocol(s.Protocol) == model.TCP}]++
 		}
@@ -73,7 +74,7 @@ func (a *audit) known() error {
 	if err != nil {
 		return err
 	}
-	return forAll(a.d.objects.KnownTable, func(_ uint32, k *bpfKnown) {
+	return forAll(a.t, "known_table", func(_ uint32, k *typesKnown) {
 		life := knownLifeOf(k.Life)
 		tcp, others := sessions[counted{k.Key, true}], sessions[counted{k.Key, false}]
 		if int(life.Tcp) != tcp || int(life.Others) != others {

@@ -1,4 +1,4 @@
-package datapath
+package dataplane
 
 import (
 	"fmt"
@@ -8,18 +8,22 @@ import (
 
 // recordUses returns what the programs count of records in use: of sessions opened from outside,
 // and from inside.
-func (d *Datapath) recordUses() (of [2]int, err error) {
-	var all bpfRecordUses
-	here := make([]bpfRecordUses, ebpf.MustPossibleCPU())
-	if err = d.objects.RecordUses.Lookup(uint32(0), &all); err == nil {
-		err = d.objects.RecordUsesHere.Lookup(uint32(0), &here)
+func (t *tables) recordUses() (of [2]int, err error) {
+	type uses struct { // struct record_uses of bpf/include/maps.h
+		Of [2]int32
+		_  [56]uint8
+	}
+	var all uses
+	here := make([]uses, ebpf.MustPossibleCPU())
+	if err = t.of["record_uses"].Lookup(uint32(0), &all); err == nil {
+		err = t.of["record_uses_here"].Lookup(uint32(0), &here)
 	}
 	if err != nil {
 		return of, fmt.Errorf("read the uses of session records: %w", err)
 	}
-	for _, uses := range append(here, all) {
+	for _, each := range append(here, all) {
 		for side := range of {
-			of[side] += int(uses.Of[side])
+			of[side] += int(each.Of[side])
 		}
 	}
 	return of, nil
@@ -27,13 +31,13 @@ func (d *Datapath) recordUses() (of [2]int, err error) {
 
 // reserves compares what is counted for the reserves with the records in use.
 func (a *audit) reserves() error {
-	if a.d.layout.Reserve == 0 {
+	if a.t.layout.Reserve == 0 {
 		return nil
 	}
 	var used [2]int
-	err := forEach(a.d.objects.SessionTable, func(_ uint32, s *bpfSession) {
+	err := forEach(a.t, "session_table", func(_ uint32, s *typesSession) {
 		switch {
-		case bpfPhase(s.Life.As.Phase) == bpfPhasePHASE_FREE:
+		case typesPhase(s.Life.As.Phase) == typesPhasePHASE_FREE:
 		case isOutbound(s):
 			used[1]++
 		default:
@@ -43,7 +47,7 @@ func (a *audit) reserves() error {
 	if err != nil {
 		return err
 	}
-	counted, err := a.d.recordUses()
+	counted, err := a.t.recordUses()
 	if counted != used {
 		a.problem("%v records are counted for sessions from outside and inside, %v are in use", counted, used)
 	}
