@@ -242,6 +242,14 @@ static __always_inline bool session_take_mark(struct session *session, __u8 flag
 	return __sync_fetch_and_and(&session->marks.word, ~mark.word) & mark.word;
 }
 
+/* How long it may be idle until it is answered; answered: from then on. */
+static __always_inline __u32 unanswered_timeout(const struct settings *settings, enum timeout answered)
+{
+	__u32 most = settings->timeout[answered], least = settings->timeout[TIMEOUT_UDP_UNANSWERED];
+
+	return least < most ? least : most;
+}
+
 /* How long it may be idle in its state. */
 static __always_inline __u32 state_timeout(const struct settings *settings, const struct session *session)
 {
@@ -251,14 +259,18 @@ static __always_inline __u32 state_timeout(const struct settings *settings, cons
 	case IPPROTO_TCP:
 		return tcp_timeout(settings, session->life.as.tcp);
 	case IPPROTO_UDP:
-		if (!session_is_outbound(session->origin))
-			return session->marks.as.flags & SESSION_ANSWERED ? settings->udp : settings->udp_unanswered;
+		if (!session_is_outbound(session->origin) && !(session->marks.as.flags & SESSION_ANSWERED))
+			return unanswered_timeout(settings, TIMEOUT_UDP);
 		/* A resolver takes a port for each question, and needs it no more once it is answered (RFC 4787 REQ-5a). */
-		return session->remote_port == bpf_htons(53) ? settings->dns : settings->udp;
+		if (session_is_outbound(session->origin) && session->remote_port == bpf_htons(53))
+			return settings->timeout[TIMEOUT_DNS];
+		return settings->timeout[TIMEOUT_UDP];
 	case IPPROTO_ICMP:
-		return settings->icmp;
+		return settings->timeout[TIMEOUT_ICMP];
 	}
-	return session->marks.as.flags & SESSION_ANSWERED ? settings->others : settings->others_unanswered;
+	if (!(session->marks.as.flags & SESSION_ANSWERED)) /* from whichever side */
+		return unanswered_timeout(settings, TIMEOUT_OTHERS);
+	return settings->timeout[TIMEOUT_OTHERS];
 }
 
 /* The most that it may be for the sake of others, where dnat or 1:1 lets in whoever comes. */

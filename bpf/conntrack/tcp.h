@@ -82,5 +82,5 @@ static __always_inline __u8 tcp_next(__u8 state, __u8 flags, enum direction dire
 
 static __always_inline __u32 tcp_timeout(const struct settings *settings, __u8 state)
 {
-	return tcp_refreshes(state) ? settings->tcp_established : settings->tcp_transitory;
+	return settings->timeout[tcp_refreshes(state) ? TIMEOUT_TCP_ESTABLISHED : TIMEOUT_TCP_TRANSITORY];
 }

@@ -9,6 +9,7 @@
 
 #include "../fragment/types.h"
 #include "../conntrack/limit_types.h"
+#include "../conntrack/timeout.h"
 #include "../pool/types.h"
 #include "../nat/slot_types.h"
 
@@ -64,15 +65,8 @@ struct owner {
 
 /* What a reload may change. Two of them: the programs read settings[generation & 1]. */
 struct settings {
-	__u32 tcp_established; /* timeouts in ticks of 2^28 ns, see clock.h */
-	__u32 tcp_transitory;
-	__u32 udp;
-	__u32 udp_unanswered; /* opened from outside, and the host has not answered */
-	__u32 dns;	      /* UDP from inside to port 53 */
-	__u32 icmp;
-	__u32 others;		 /* protocols that are translated by address alone, basic.h */
-	__u32 others_unanswered; /* nobody has answered yet, from whichever side */
-	__u32 port_quarantine;	 /* 0 where filtering depends on the peer */
+	__u32 timeout[TIMEOUT_MAX]; /* by enum timeout, in ticks of 2^28 ns, see clock.h */
+	__u32 port_quarantine;	    /* 0 where filtering depends on the peer */
 	__u32 since;	/* the generation that these came with; later ones of the same parity judge by them, too */
 	__u8 filtering; /* enum filtering */
 	__u8 ipv6_forward;

@@ -104,8 +104,10 @@ func render(c *Config) string {
 	line("  ]\n  quotas: {client: %d, resolver: %d, host: %d, service: %d, total: %d, half_open: %d, half_open_per_host: %d, client_sessions: %d}",
 		q.Client, q.Resolver, q.Host, q.Service, q.Total, q.HalfOpen, q.HalfOpenPerHost, q.ClientSessions)
 	line("outbound: {addresses: %s, filtering: %s, quarantine: %s, except: %s%s}", list(outboundEntries(c.Outbound)), c.Outbound.Filtering, c.Outbound.Quarantine, list(c.Outbound.Except), slots(c.Outbound))
-	t := c.Timeouts
-	line("timeouts: {tcp_established: %s, tcp_transitory: %s, udp: %s, udp_unanswered: %s, dns: %s, icmp: %s, others: %s}", t.TCPEstablished, t.TCPTransitory, t.UDP, t.UDPUnanswered, t.DNS, t.ICMP, t.Others)
+	line("timeouts:")
+	for of, key := range []string{"tcp_established", "tcp_transitory", "udp", "udp_unanswered", "dns", "icmp", "others"} {
+		line("  %s: %s", key, c.Timeouts[of])
+	}
 	renderLimits(line, c.Limits)
 	line("capacity: %d\nipv6: %s\nmss: %s\nhosts:", c.Capacity, c.IPv6, c.MSS)
 	if len(c.Hosts) == 0 {

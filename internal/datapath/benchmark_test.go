@@ -44,8 +44,12 @@ var (
 )
 
 var rigSettings = Settings{
-	Filtering: model.AddressDependent, TCPEstablished: 7440 * time.Second, TCPTransitory: 240 * time.Second,
-	UDP: 300 * time.Second, ICMP: 60 * time.Second, PortQuarantine: 120 * time.Second,
+	Filtering: model.AddressDependent, PortQuarantine: 120 * time.Second,
+	Timeouts: model.Timeouts{
+		model.TimeoutTCPEstablished: 7440 * time.Second, model.TimeoutTCPTransitory: 240 * time.Second,
+		model.TimeoutUDP: 300 * time.Second, model.TimeoutUDPUnanswered: 300 * time.Second, model.TimeoutDNS: 300 * time.Second,
+		model.TimeoutICMP: 60 * time.Second, model.TimeoutOthers: 300 * time.Second,
+	},
 	Refuse: true, ClientSessions: 256,
 }
 

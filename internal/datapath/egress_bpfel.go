@@ -411,14 +411,7 @@ type egressSession struct {
 
 type egressSettings struct {
 	_                structs.HostLayout
-	TcpEstablished   uint32
-	TcpTransitory    uint32
-	Udp              uint32
-	UdpUnanswered    uint32
-	Dns              uint32
-	Icmp             uint32
-	Others           uint32
-	OthersUnanswered uint32
+	Timeout          [7]uint32
 	PortQuarantine   uint32
 	Since            uint32
 	Filtering        uint8

@@ -69,15 +69,8 @@ type Options struct {
 
 // Settings are the policy of one generation.
 type Settings struct {
-	Filtering                     model.Filtering
-	TCPEstablished, TCPTransitory time.Duration
-	UDP, ICMP                     time.Duration
-	// UDPUnanswered is for sessions from outside that their hosts have not answered; 0: as UDP.
-	UDPUnanswered time.Duration
-	DNS           time.Duration // UDP from inside to port 53; 0: as UDP
-	// Others is for protocols that are translated by address alone; 0: as UDP. Until they are
-	// answered, from whichever side, UDPUnanswered is.
-	Others         time.Duration
+	Filtering      model.Filtering
+	Timeouts       model.Timeouts
 	PortQuarantine time.Duration // with model.EndpointIndependent alone
 	// Refuse answers what may open nothing at a pool address, by RST or port unreachable.
 	Refuse bool

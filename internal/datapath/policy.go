@@ -1,7 +1,6 @@
 package datapath
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -57,19 +56,15 @@ func (d *policyTable) SetPolicy(settings Settings, services []Service, chains *N
 		}
 	}()
 	record := bpfSettings{
-		TcpEstablished: ticks(settings.TCPEstablished), TcpTransitory: ticks(settings.TCPTransitory),
-		Udp: ticks(settings.UDP), Dns: ticks(cmp.Or(settings.DNS, settings.UDP)), Icmp: ticks(settings.ICMP),
 		PortQuarantine: ticks(settings.quarantine()), Filtering: uint8(settings.Filtering), Since: next,
 		ClientSessions: math.MaxUint16, Mss: settings.MSS, Limits: settings.Limits.record(),
 	}
 	if settings.ClientSessions > 0 {
 		record.ClientSessions = uint16(min(settings.ClientSessions, math.MaxUint16))
 	}
-	if record.UdpUnanswered = record.Udp; settings.UDPUnanswered > 0 {
-		record.UdpUnanswered = min(record.Udp, ticks(settings.UDPUnanswered))
+	for of, idle := range settings.Timeouts {
+		record.Timeout[of] = ticks(idle)
 	}
-	record.Others = ticks(cmp.Or(settings.Others, settings.UDP))
-	record.OthersUnanswered = min(record.Others, ticks(cmp.Or(settings.UDPUnanswered, settings.UDP)))
 	if err := putExcepts(&record, settings.Except); err != nil {
 		return 0, err
 	}

@@ -83,8 +83,7 @@ func Reservations(c *config.Config) int {
 func (w Wants) settings() datapath.Settings {
 	c := w.Config
 	return datapath.Settings{
-		Filtering: c.Outbound.Filtering, TCPEstablished: c.Timeouts.TCPEstablished,
-		TCPTransitory: c.Timeouts.TCPTransitory, UDP: c.Timeouts.UDP, UDPUnanswered: c.Timeouts.UDPUnanswered, DNS: c.Timeouts.DNS, ICMP: c.Timeouts.ICMP, Others: c.Timeouts.Others,
+		Filtering: c.Outbound.Filtering, Timeouts: c.Timeouts,
 		Coming: w.Outbound, PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6.Forwards(), NameServer: c.DNS.Public,
 		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
 		Limits:           limits(c.Limits),

@@ -207,7 +207,9 @@ func TestBasicFragments(t *testing.T) {
 // As long as nobody has answered its time is short; who sends keeps it open.
 func TestBasicTimes(t *testing.T) {
 	long := func() []option {
-		return []option{except(farSite), timeouts(func(s *datapath.Settings) { s.Others, s.UDPUnanswered = 10*time.Minute, 30*time.Second })}
+		return []option{except(farSite), timeouts(func(s *datapath.Settings) {
+			s.Timeouts[model.TimeoutOthers], s.Timeouts[model.TimeoutUDPUnanswered] = 10*time.Minute, 30*time.Second
+		})}
 	}
 	eachBasic(t, long, func(g *gateway, p func(from, to netip.Addr) packets.Packet) {
 		lives := func(d time.Duration, want int) { g.t.Helper(); g.idle(d); g.count(want) }

@@ -284,7 +284,7 @@ func TestUnbindRacesWithClaim(t *testing.T) {
 func TestConcurrentSweep(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.PortQuarantine = 0 }))
-	g.settings.UDP = 0
+	g.settings.Timeouts[model.TimeoutUDP] = 0
 	g.in(func() error { _, err := g.data.SetPolicy(g.settings, g.services, nil); return err })
 	g.atOnce(3, func(thread int) error {
 		for n := range 2000 {

@@ -95,8 +95,12 @@ func newGateway(t testing.TB, options ...option) *gateway {
 	t.Helper()
 	l := lab.New(t, "datapath")
 	s := setup{Settings: datapath.Settings{
-		Filtering: model.AddressDependent, TCPEstablished: 7440 * time.Second, TCPTransitory: 240 * time.Second,
-		UDP: 300 * time.Second, ICMP: 60 * time.Second, PortQuarantine: 120 * time.Second, ClientSessions: 256,
+		Filtering: model.AddressDependent, PortQuarantine: 120 * time.Second, ClientSessions: 256,
+		Timeouts: model.Timeouts{
+			model.TimeoutTCPEstablished: 7440 * time.Second, model.TimeoutTCPTransitory: 240 * time.Second,
+			model.TimeoutUDP: 300 * time.Second, model.TimeoutUDPUnanswered: 300 * time.Second, model.TimeoutDNS: 300 * time.Second,
+			model.TimeoutICMP: 60 * time.Second, model.TimeoutOthers: 300 * time.Second,
+		},
 	}, Options: datapath.Options{
 		Public: []string{"eth0"}, Private: []string{"eth1"}, Capacity: 4096, Outbound: []netip.Addr{outbound},
 	}}

@@ -70,7 +70,7 @@ func TestForgedSourcesMustHurry(t *testing.T) {
 	const most = 24
 	eachLed(t, func(t *testing.T, made func(...option) (*gateway, netip.AddrPort)) {
 		g, at := made(limited(func(l *datapath.Limits) { l.BindingSessions = most }),
-			timeouts(func(s *datapath.Settings) { s.UDPUnanswered = 30 * time.Second }))
+			timeouts(func(s *datapath.Settings) { s.Timeouts[model.TimeoutUDPUnanswered] = 30 * time.Second }))
 		from := func(port uint16) netip.AddrPort { return endpoint(client.Addr(), port) }
 		flood := func(first, last int) {
 			for n := first; n < last; n++ {

@@ -199,7 +199,7 @@ func TestLimitSparesHairpins(t *testing.T) {
 // at least (RFC 4787 REQ-5).
 func TestUnansweredUDP(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, filtering(model.EndpointIndependent), timeouts(func(s *datapath.Settings) { s.UDPUnanswered = 30 * time.Second }))
+	g := newGateway(t, filtering(model.EndpointIndependent), timeouts(func(s *datapath.Settings) { s.Timeouts[model.TimeoutUDPUnanswered] = 30 * time.Second }))
 	out := g.mapped(udp(inA, server)) // nobody answers that
 	g.forwarded(g.put(udp(client, out)))
 	g.forwarded(g.put(udp(client2, out)))
@@ -222,7 +222,9 @@ func TestUnansweredUDP(t *testing.T) {
 // However short it is set, what a host has opened keeps its own time.
 func TestUnansweredUDPIsNoLongerThanUDP(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, filtering(model.EndpointIndependent), timeouts(func(s *datapath.Settings) { s.UDP, s.UDPUnanswered = 20*time.Second, 30*time.Second }))
+	g := newGateway(t, filtering(model.EndpointIndependent), timeouts(func(s *datapath.Settings) {
+		s.Timeouts[model.TimeoutUDP], s.Timeouts[model.TimeoutUDPUnanswered] = 20*time.Second, 30*time.Second
+	}))
 	g.forwarded(g.put(udp(client, g.mapped(udp(inA, server)))))
 	g.idle(21 * time.Second)
 	g.count(0)

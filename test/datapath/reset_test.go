@@ -6,6 +6,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // A client that sends SYN, RST and ACK and hears nothing has no connection: its
@@ -114,7 +115,7 @@ func TestResetOfAnOpenConnection(t *testing.T) {
 		"reset before":       {{received, packets.RST, "rst"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newGateway(t, timeouts(func(s *datapath.Settings) { s.TCPTransitory = 10 * time.Second }))
+			g := newGateway(t, timeouts(func(s *datapath.Settings) { s.Timeouts[model.TimeoutTCPTransitory] = 10 * time.Second }))
 			out := g.connected(inA, web)
 			g.converse(out, append(before, step{sent, packets.RST, "rst"}))
 			g.idle(11 * time.Second)

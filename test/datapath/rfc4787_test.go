@@ -19,9 +19,7 @@ dns: {public: "198.18.0.1:53", private: "10.0.0.1:53"}
 pool: {addresses: [198.18.0.32/28]}
 `)))(t)
 	return timeouts(func(s *datapath.Settings) {
-		s.UDP, s.DNS, s.ICMP = c.Timeouts.UDP, c.Timeouts.DNS, c.Timeouts.ICMP
-		s.TCPEstablished, s.TCPTransitory = c.Timeouts.TCPEstablished, c.Timeouts.TCPTransitory
-		s.PortQuarantine = c.Outbound.Quarantine
+		s.Timeouts, s.PortQuarantine = c.Timeouts, c.Outbound.Quarantine
 	})
 }
 
@@ -52,7 +50,7 @@ func TestRFC4787_REQ5a_ShortForDNS(t *testing.T) {
 	g.count(1)
 	g.leaves(g.put(udp(web, out)), udp(web, inA))
 	g.leaves(g.put(udp(server2, out)), udp(server2, inA)) // opened from outside, from port 53
-	g.idle(2 * time.Minute)
+	g.idle(28 * time.Second)                              // for what is not answered
 	g.count(2)
 
 	asked := g.mapped(tcp(inA, server, packets.SYN))
@@ -62,13 +60,13 @@ func TestRFC4787_REQ5a_ShortForDNS(t *testing.T) {
 
 func TestRFC4787_REQ5b_TimerConfigurable(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.UDP = 20 * time.Second }))
-	out := g.mapped(udp(inA, server))
+	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.Timeouts[model.TimeoutUDP] = 20 * time.Second }))
+	out := g.mapped(udp(inA, web))
 	g.idle(19 * time.Second)
 	g.count(1)
 	g.idle(2 * time.Second)
 	g.count(0)
-	g.dropped(g.put(udp(server, out)), "drop_no_mapping")
+	g.dropped(g.put(udp(web, out)), "drop_no_mapping")
 }
 
 func TestRFC4787_REQ5c_FiveMinutesByDefault(t *testing.T) {

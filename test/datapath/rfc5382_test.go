@@ -158,7 +158,9 @@ func TestRFC5382_REQ5_Timers(t *testing.T) {
 
 func TestRFC5382_REQ5a_TimersConfigurable(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.TCPEstablished, s.TCPTransitory = 30*time.Second, 10*time.Second }))
+	g := newGateway(t, timeouts(func(s *datapath.Settings) {
+		s.Timeouts[model.TimeoutTCPEstablished], s.Timeouts[model.TimeoutTCPTransitory] = 30*time.Second, 10*time.Second
+	}))
 	g.mapped(tcp(inA, web, packets.SYN))
 	g.idle(9 * time.Second)
 	g.count(1)

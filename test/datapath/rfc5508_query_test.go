@@ -62,7 +62,7 @@ func TestRFC5508_REQ2_NotBeforeSixtySeconds(t *testing.T) {
 
 func TestRFC5508_REQ2a_TimerConfigurable(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ICMP = 90 * time.Second }))
+	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.Timeouts[model.TimeoutICMP] = 90 * time.Second }))
 	g.put(echo(hostA, remote, 77))
 	g.idle(89 * time.Second)
 	g.count(1)
