@@ -82,5 +82,7 @@ static __always_inline __u8 tcp_next(__u8 state, __u8 flags, enum direction dire
 
 static __always_inline __u32 tcp_timeout(const struct settings *settings, __u8 state)
 {
+	if (tcp_is_closing(state)) /* apart from opening: RFC 7857 §2.1 */
+		return settings->timeout[TIMEOUT_TCP_CLOSING];
 	return settings->timeout[tcp_refreshes(state) ? TIMEOUT_TCP_ESTABLISHED : TIMEOUT_TCP_TRANSITORY];
 }

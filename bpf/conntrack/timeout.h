@@ -4,7 +4,8 @@
 
 enum timeout {
 	TIMEOUT_TCP_ESTABLISHED,
-	TIMEOUT_TCP_TRANSITORY, /* opening or closing */
+	TIMEOUT_TCP_TRANSITORY, /* opening */
+	TIMEOUT_TCP_CLOSING,	/* both sides have finished, or one has reset */
 	TIMEOUT_UDP,
 	TIMEOUT_UDP_UNANSWERED, /* opened from outside, and the host has not answered */
 	TIMEOUT_DNS,		/* UDP from inside to port 53 */

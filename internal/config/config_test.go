@@ -113,7 +113,7 @@ func TestFullFile(t *testing.T) {
 			Addresses: addresses("198.18.0.2", "198.18.0.8", "198.18.0.9", "198.18.0.10", "198.18.0.11"),
 			Filtering: model.EndpointIndependent, Except: []netip.Prefix{netip.MustParsePrefix("10.98.0.0/15"), netip.MustParsePrefix("203.0.113.7/32")},
 		},
-		Tables: plane.Tables{Timeouts: model.Timeouts{120 * time.Hour, time.Second, 3 * time.Minute, 20 * time.Second, 15 * time.Second, 30 * time.Second, 15 * time.Minute},
+		Tables: plane.Tables{Timeouts: model.Timeouts{120 * time.Hour, time.Second, 2 * time.Second, 3 * time.Minute, 20 * time.Second, 15 * time.Second, 30 * time.Second, 15 * time.Minute},
 			Limits:   plane.Limits{HostSessions: 100, HostPorts: plane.ProtocolLimits{UDP: 1, TCP: 2, ICMP: 3}, HostRate: 4, RemoteSessions: 5, RemoteRate: 6, BindingSessions: 7, MappingSessions: 8},
 			Capacity: 1024, IPv6: plane.IPv6Forward, MSS: 1452},
 		Hosts: realm.Hosts{

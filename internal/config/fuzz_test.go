@@ -105,7 +105,7 @@ func render(c *Config) string {
 		q.Client, q.Resolver, q.Host, q.Service, q.Total, q.HalfOpen, q.HalfOpenPerHost, q.ClientSessions)
 	line("outbound: {addresses: %s, filtering: %s, quarantine: %s, except: %s%s}", list(outboundEntries(c.Outbound)), c.Outbound.Filtering, c.Outbound.Quarantine, list(c.Outbound.Except), slots(c.Outbound))
 	line("timeouts:")
-	for of, key := range []string{"tcp_established", "tcp_transitory", "udp", "udp_unanswered", "dns", "icmp", "others"} {
+	for of, key := range []string{"tcp_established", "tcp_transitory", "tcp_closing", "udp", "udp_unanswered", "dns", "icmp", "others"} {
 		line("  %s: %s", key, c.Timeouts[of])
 	}
 	renderLimits(line, c.Limits)

@@ -46,7 +46,7 @@ var (
 var rigSettings = Settings{
 	Filtering: model.AddressDependent, PortQuarantine: 120 * time.Second,
 	Timeouts: model.Timeouts{
-		model.TimeoutTCPEstablished: 7440 * time.Second, model.TimeoutTCPTransitory: 240 * time.Second,
+		model.TimeoutTCPEstablished: 7440 * time.Second, model.TimeoutTCPTransitory: 240 * time.Second, model.TimeoutTCPClosing: 240 * time.Second,
 		model.TimeoutUDP: 300 * time.Second, model.TimeoutUDPUnanswered: 300 * time.Second, model.TimeoutDNS: 300 * time.Second,
 		model.TimeoutICMP: 60 * time.Second, model.TimeoutOthers: 300 * time.Second,
 	},

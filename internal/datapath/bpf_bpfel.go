@@ -715,7 +715,7 @@ type bpfSession struct {
 
 type bpfSettings struct {
 	_                structs.HostLayout
-	Timeout          [7]uint32
+	Timeout          [8]uint32
 	PortQuarantine   uint32
 	Since            uint32
 	Filtering        uint8

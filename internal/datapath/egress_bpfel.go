@@ -411,7 +411,7 @@ type egressSession struct {
 
 type egressSettings struct {
 	_                structs.HostLayout
-	Timeout          [7]uint32
+	Timeout          [8]uint32
 	PortQuarantine   uint32
 	Since            uint32
 	Filtering        uint8

@@ -75,10 +75,11 @@ const (
 const (
 	TimeoutTCPEstablished Timeout = 0
 	TimeoutTCPTransitory  Timeout = 1
-	TimeoutUDP            Timeout = 2
-	TimeoutUDPUnanswered  Timeout = 3
-	TimeoutDNS            Timeout = 4
-	TimeoutICMP           Timeout = 5
-	TimeoutOthers         Timeout = 6
-	TimeoutMax            Timeout = 7
+	TimeoutTCPClosing     Timeout = 2
+	TimeoutUDP            Timeout = 3
+	TimeoutUDPUnanswered  Timeout = 4
+	TimeoutDNS            Timeout = 5
+	TimeoutICMP           Timeout = 6
+	TimeoutOthers         Timeout = 7
+	TimeoutMax            Timeout = 8
 )

@@ -97,7 +97,7 @@ func newGateway(t testing.TB, options ...option) *gateway {
 	s := setup{Settings: datapath.Settings{
 		Filtering: model.AddressDependent, PortQuarantine: 120 * time.Second, ClientSessions: 256,
 		Timeouts: model.Timeouts{
-			model.TimeoutTCPEstablished: 7440 * time.Second, model.TimeoutTCPTransitory: 240 * time.Second,
+			model.TimeoutTCPEstablished: 7440 * time.Second, model.TimeoutTCPTransitory: 240 * time.Second, model.TimeoutTCPClosing: 240 * time.Second,
 			model.TimeoutUDP: 300 * time.Second, model.TimeoutUDPUnanswered: 300 * time.Second, model.TimeoutDNS: 300 * time.Second,
 			model.TimeoutICMP: 60 * time.Second, model.TimeoutOthers: 300 * time.Second,
 		},

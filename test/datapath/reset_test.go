@@ -115,7 +115,7 @@ func TestResetOfAnOpenConnection(t *testing.T) {
 		"reset before":       {{received, packets.RST, "rst"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newGateway(t, timeouts(func(s *datapath.Settings) { s.Timeouts[model.TimeoutTCPTransitory] = 10 * time.Second }))
+			g := newGateway(t, timeouts(func(s *datapath.Settings) { s.Timeouts[model.TimeoutTCPClosing] = 10 * time.Second }))
 			out := g.connected(inA, web)
 			g.converse(out, append(before, step{sent, packets.RST, "rst"}))
 			g.idle(11 * time.Second)

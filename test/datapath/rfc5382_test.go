@@ -173,6 +173,31 @@ func TestRFC5382_REQ5a_TimersConfigurable(t *testing.T) {
 	g.count(0)
 }
 
+// RFC 7857 section 2.1: the time for opening is not the one for closing.
+func TestRFC7857_S2_1_ClosingApart(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t, timeouts(func(s *datapath.Settings) {
+		s.Timeouts[model.TimeoutTCPTransitory], s.Timeouts[model.TimeoutTCPClosing] = 30*time.Second, 10*time.Second
+	}))
+	closings := map[string][]step{
+		"two FINs": {{sent, packets.FIN | packets.ACK, "fin_out"}, {received, packets.FIN | packets.ACK, "fin_both"}},
+		"an RST":   {{received, packets.RST | packets.ACK, "rst"}},
+	}
+	for name, steps := range closings {
+		t.Log(name)
+		g.converse(g.connected(inA, web), steps)
+		g.idle(9 * time.Second)
+		g.count(1)
+		g.idle(2 * time.Second)
+		g.count(0)
+	}
+	g.mapped(tcp(inA, web, packets.SYN))
+	g.idle(29 * time.Second)
+	g.count(1)
+	g.idle(2 * time.Second)
+	g.count(0)
+}
+
 func TestRFC5382_REQ6_PayloadUntouched(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)

@@ -78,11 +78,11 @@ func throw(t *testing.T, from netns.Node, all [][]byte, rate int) float64 {
 // 30,000 a second and then as fast as one core can.
 func TestBlindResetsOfIdleConnections(t *testing.T) {
 	t.Parallel()
-	const each, transitory = 20, 2 * time.Second
+	const each, closing = 20, 2 * time.Second
 	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1, Servers: 1})
 	server := netip.AddrPortFrom(r.Servers[0].IP, 7)
 	echoLines(t, r.Servers[0], 7)
-	d := r.start(with(r.configuration(), fmt.Sprintf("timeouts: {tcp_transitory: %s}", transitory)))
+	d := r.start(with(r.configuration(), fmt.Sprintf("timeouts: {tcp_closing: %s}", closing)))
 	var idle []net.Conn
 	for _, host := range r.Hosts() {
 		for range each {
@@ -112,7 +112,7 @@ func TestBlindResetsOfIdleConnections(t *testing.T) {
 		if forwarded := d.counted("forwarded") - before; forwarded < uint64(len(idle)*len(rounds)/len(all)) {
 			t.Errorf("%d RSTs met a session: the test shows nothing", forwarded)
 		}
-		time.Sleep(2 * transitory) // what a believed RST ends is gone then
+		time.Sleep(2 * closing) // what a believed RST ends is gone then
 		lost := 0
 		for _, connection := range idle {
 			if err := line(connection, "after"); err != nil {

@@ -15,6 +15,7 @@ var timeouts = []struct {
 }{
 	{"tcp_established", model.TimeoutTCPEstablished, 7440 * time.Second}, // RFC 5382 REQ-5: at least 2 h 4 min
 	{"tcp_transitory", model.TimeoutTCPTransitory, 240 * time.Second},    // RFC 5382 REQ-5: at least 4 min
+	{"tcp_closing", model.TimeoutTCPClosing, 240 * time.Second},          // RFC 7857 section 2.1: apart, and as long
 	{"udp", model.TimeoutUDP, 300 * time.Second},                         // RFC 4787 REQ-5: recommended
 	{"udp_unanswered", model.TimeoutUDPUnanswered, 30 * time.Second},
 	{"dns", model.TimeoutDNS, 6 * time.Second},         // RFC 4787 REQ-5a: longer than stub resolvers wait for an answer (5 s)
