@@ -103,7 +103,7 @@ func TestFullFile(t *testing.T) {
 		},
 		Pool: allocation.Pool{
 			Addresses: addresses("198.18.0.48", "198.18.0.32", "198.18.0.33", "198.18.0.40", "198.18.0.41", "198.18.0.42"),
-			Order:     allocation.OrderCircular, Offer: 500 * time.Millisecond, Rest: 90 * time.Minute, Wait: 1500 * time.Millisecond,
+			Order:     allocation.OrderCircular, ReservationTimeout: 500 * time.Millisecond, Rest: 90 * time.Minute, Wait: 1500 * time.Millisecond,
 			Bands: []allocation.Band{{Load: 0.25, Host: 0.1}, {Load: 0.9, Service: 0.5, Host: 1}}, Reserve: 0.25,
 			Quotas: allocation.Quotas{Client: 1, Resolver: 2, Host: 3, Service: 4, Total: 5, HalfOpen: 6, HalfOpenPerHost: 7, ClientSessions: 8},
 		},

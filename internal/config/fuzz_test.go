@@ -96,7 +96,7 @@ func render(c *Config) string {
 	line("pool:")
 	line("  addresses: %s", list(slices.Concat(p.Interfaces, ranges(p.Addresses))))
 	line("  order: %s", p.Order)
-	line("  offer: %s\n  rest: %s\n  refuse: %t\n  wait: %s", p.Offer, p.Rest, p.Refuse, p.Wait)
+	line("  reservation_timeout: %s\n  rest: %s\n  refuse: %t\n  wait: %s", p.ReservationTimeout, p.Rest, p.Refuse, p.Wait)
 	line("  reserve: %s\n  bands: [", schema.ShowRatio(p.Reserve))
 	for _, b := range p.Bands {
 		line("    {load: %s, service: %s, host: %s},", schema.ShowRatio(b.Load), schema.ShowRatio(b.Service), schema.ShowRatio(b.Host))

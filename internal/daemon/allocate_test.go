@@ -20,7 +20,7 @@ func TestSpentBeforeWeHeardOfIt(t *testing.T) {
 	t.Parallel()
 	for _, rest := range []string{"1s", "730s"} {
 		t.Run("rest "+rest, func(t *testing.T) {
-			b := newRig(t, strings.Replace(text, "pool: {", "pool: {offer: 1m, rest: "+rest+", ", 1))
+			b := newRig(t, strings.Replace(text, "pool: {", "pool: {reservation_timeout: 1m, rest: "+rest+", ", 1))
 			b.routed()
 			lent := b.mustAsk(www)
 			const rounds = 5

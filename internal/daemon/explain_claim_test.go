@@ -14,7 +14,7 @@ import (
 // Who may use a binding ends as explained: by an answer, as one who is known, or not at all.
 func TestExplainClaims(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, strings.NewReplacer("pool: {", "pool: {offer: 1m, quotas: {client_sessions: 2}, ", "to: 8080}",
+	r := newRig(t, strings.NewReplacer("pool: {", "pool: {reservation_timeout: 1m, quotas: {client_sessions: 2}, ", "to: 8080}",
 		"to: 8080}, {name: dns.hosta.foo.example., protocol: udp, port: 53}").Replace(text))
 	r.routed()
 	lent := r.mustAsk(www)

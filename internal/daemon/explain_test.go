@@ -46,7 +46,7 @@ chains:
 // newExplained is a rig with chains and one service more.
 func newExplained(t *testing.T) *rig {
 	t.Helper()
-	more := strings.NewReplacer("to: 8080}", "to: 8080}, {name: dns.hosta.foo.example., protocol: udp, port: 53}", "/28]", "/28], offer: 1m")
+	more := strings.NewReplacer("to: 8080}", "to: 8080}, {name: dns.hosta.foo.example., protocol: udp, port: 53}", "/28]", "/28], reservation_timeout: 1m")
 	return newRig(t, more.Replace(text)+explained)
 }
 

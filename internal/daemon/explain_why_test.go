@@ -51,7 +51,7 @@ chains:
 // Each step tells the address and the port that the data plane has found.
 func TestExplainTellsAddressesAndPorts(t *testing.T) {
 	t.Parallel()
-	more := strings.Replace(text, "pool: {", "pool: {offer: 1m, ", 1)
+	more := strings.Replace(text, "pool: {", "pool: {reservation_timeout: 1m, ", 1)
 	r := newRig(t, more+`  - {name: hostb.foo.example., address: 10.0.0.101}
   - {name: own.foo.example., address: 10.0.0.103, one_to_one: 198.18.0.7}
 outbound: {addresses: [198.18.0.2], except: [192.0.2.0/26]}

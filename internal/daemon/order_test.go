@@ -41,7 +41,7 @@ type asked struct {
 
 // orderText has what all ways need, and offers that outlast a test; the table of places knows 77.0.0.0/8 and 2a00:1::/32
 // to be in Finland.
-var orderText = strings.Replace(text, "pool: {", "pool: {offer: 1m, ", 1) + `  - {name: hostb.foo.example., address: 10.0.0.101, open: all}
+var orderText = strings.Replace(text, "pool: {", "pool: {reservation_timeout: 1m, ", 1) + `  - {name: hostb.foo.example., address: 10.0.0.101, open: all}
 outbound: {addresses: [198.18.0.2], filtering: endpoint-independent}
 ipv6: forward
 chains:

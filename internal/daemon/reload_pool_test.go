@@ -71,7 +71,7 @@ func TestReloadEndsWhatClientsHad(t *testing.T) {
 func TestReloadChangesThePortsOfABinding(t *testing.T) {
 	t.Parallel()
 	ports := func(list string) string {
-		return strings.NewReplacer("pool: {", "pool: {offer: 1m, ", "protocol: tcp, port: 80, to: 8080", "ports: ["+list+"]").Replace(text)
+		return strings.NewReplacer("pool: {", "pool: {reservation_timeout: 1m, ", "protocol: tcp, port: 80, to: 8080", "ports: ["+list+"]").Replace(text)
 	}
 	r := newRig(t, ports("tcp/80:8080, tcp/22"))
 	r.routed()

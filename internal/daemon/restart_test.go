@@ -18,7 +18,7 @@ import (
 const (
 	wwwB = "www.hostb.foo.example."
 	// lasting is a pool that says no at once when nothing is free, and whose offers outlast a test.
-	lasting = "pool: {wait: 0s, rest: 130s, offer: 1m, "
+	lasting = "pool: {wait: 0s, rest: 130s, reservation_timeout: 1m, "
 )
 
 // restart ends the daemon and starts it with a configuration, "" for that of the last start. With kept it is killed: what

@@ -39,7 +39,7 @@ func before(list serviceList, at int) string {
 func TestServiceThatFailsChangesNothing(t *testing.T) {
 	t.Parallel()
 	const other, more = "www.hostb.foo.example.", `chains: [{name: web, match: {direction: in}, functions: [{use: filter, deny: [{remote: 203.0.113.0/24}]}]}]` + "\n"
-	text := strings.Replace(text, "pool: {", "pool: {offer: 1m, ", 1)
+	text := strings.Replace(text, "pool: {", "pool: {reservation_timeout: 1m, ", 1)
 	r := newRig(t, text)
 	r.routed()
 	r.running("pool") // which knows when an answer is no more: on a busy machine that is before the end
@@ -79,7 +79,7 @@ func TestServiceThatFailsChangesNothing(t *testing.T) {
 func TestStartThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	r := newIdleRig(t, slog.New(slog.DiscardHandler))
-	was, text := r.traces(), strings.Replace(text, "pool: {", "pool: {offer: 1m, ", 1)
+	was, text := r.traces(), strings.Replace(text, "pool: {", "pool: {reservation_timeout: 1m, ", 1)
 	for at := range len(r.services) + 1 {
 		for does, service := range failing() {
 			where := fmt.Sprintf("what %s before %s fails", does, before(r.services, at))

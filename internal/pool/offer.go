@@ -35,7 +35,7 @@ func (rs *Reservations) Offer(now model.Instant, r Request) (res Reservation, fr
 	rs.enter(e, Reservation{
 		ID: uint64(rs.generation)<<32 | uint64(uint32(e)), Binding: b.ID, // e >= 0
 		Name: r.Name, Requester: r.Requester, Source: r.Source,
-		Created: now, Expires: now.Add(rs.options.Offer), Granted: 1, Claims: 1, Verified: r.Verified, State: Offered,
+		Created: now, Expires: now.Add(rs.options.ReservationTimeout), Granted: 1, Claims: 1, Verified: r.Verified, State: Offered,
 	}, slot)
 	rs.entries[e].queries[0] = r.Query
 	rs.answer(slot, now)

@@ -29,8 +29,8 @@ const (
 type Options struct {
 	Addresses []netip.Addr // up to MaxAddresses, no address twice, in circular order
 	Order     Order
-	// Offer is the time from an answer to its expiry, at least MinimumLeft.
-	Offer time.Duration
+	// ReservationTimeout is the time from an answer to its expiry, at least MinimumLeft.
+	ReservationTimeout time.Duration
 	// Rest is how long after its last use a binding's ports are given to no other owner.
 	Rest time.Duration
 	// HalfOpen and HalfOpenPerHost bound standing reservations; 0 is no bound but Capacity.
@@ -53,8 +53,8 @@ func (o *Options) validate() error {
 	switch {
 	case len(o.Addresses) > MaxAddresses:
 		return fmt.Errorf("pool has %d addresses: list at most %d", len(o.Addresses), MaxAddresses)
-	case o.Offer < MinimumLeft:
-		return fmt.Errorf("pool offer is %s: use at least %s", o.Offer, MinimumLeft)
+	case o.ReservationTimeout < MinimumLeft:
+		return fmt.Errorf("pool reservation time-out is %s: use at least %s", o.ReservationTimeout, MinimumLeft)
 	case o.Rest <= 0:
 		return fmt.Errorf("pool rest is %s: use more than 0", o.Rest)
 	case o.HalfOpen < 0 || o.HalfOpenPerHost < 0:

@@ -239,13 +239,13 @@ func TestSlotsWaitForTheirSessions(t *testing.T) {
 
 func TestOptionsRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Options){
-		"too many":     func(o *Options) { o.Addresses = make([]netip.Addr, MaxAddresses+1) },
-		"twice":        func(o *Options) { o.Addresses = []netip.Addr{client(1), client(1)} },
-		"none":         func(o *Options) { o.Addresses = []netip.Addr{{}} },
-		"short offer":  func(o *Options) { o.Offer = MinimumLeft - time.Nanosecond },
-		"no rest":      func(o *Options) { o.Rest = 0 },
-		"quota":        func(o *Options) { o.HalfOpen = -1 },
-		"unknown word": func(o *Options) { o.Order = 9 },
+		"too many":       func(o *Options) { o.Addresses = make([]netip.Addr, MaxAddresses+1) },
+		"twice":          func(o *Options) { o.Addresses = []netip.Addr{client(1), client(1)} },
+		"none":           func(o *Options) { o.Addresses = []netip.Addr{{}} },
+		"short time-out": func(o *Options) { o.ReservationTimeout = MinimumLeft - time.Nanosecond },
+		"no rest":        func(o *Options) { o.Rest = 0 },
+		"quota":          func(o *Options) { o.HalfOpen = -1 },
+		"unknown word":   func(o *Options) { o.Order = 9 },
 	} {
 		o := defaults()
 		change(&o)

@@ -211,7 +211,7 @@ func (m *machine) offer(t *rapid.T, b Binding) {
 		return
 	case err != nil:
 		t.Fatal(err)
-	case fresh && (len(standing) > 0 || m.given[res.ID] || res.Binding != b.ID || res.Claims != 1 || res.Expires.Sub(m.now) != m.options.Offer):
+	case fresh && (len(standing) > 0 || m.given[res.ID] || res.Binding != b.ID || res.Claims != 1 || res.Expires.Sub(m.now) != m.options.ReservationTimeout):
 		t.Fatalf("I5: fresh %+v, though %v stand", res, standing)
 	case fresh:
 		m.queries[res.ID] = map[uint64]bool{}

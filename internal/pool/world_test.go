@@ -29,7 +29,7 @@ var testAddresses = []netip.Addr{
 }
 
 func defaults() Options {
-	return Options{Addresses: testAddresses, Offer: 2 * time.Second, Rest: 130 * time.Second, Capacity: 1 << 17, Bindings: 1 << 12}
+	return Options{Addresses: testAddresses, ReservationTimeout: 2 * time.Second, Rest: 130 * time.Second, Capacity: 1 << 17, Bindings: 1 << 12}
 }
 
 func single() Options {

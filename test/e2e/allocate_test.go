@@ -101,7 +101,7 @@ func allocateConfiguration(g *netns.Gateway) string {
 	}
 	configuration := with(configurationOf(g),
 		`dns: {public: "198.18.0.1:53", private: "10.0.0.1:53", verify: none}`,
-		"pool: {addresses: [198.18.2.0/24], offer: 60s, rest: 1s, "+
+		"pool: {addresses: [198.18.2.0/24], reservation_timeout: 60s, rest: 1s, "+
 			"quotas: {client: 0, resolver: 0, host: 0, service: 0, total: 0, half_open: 0, half_open_per_host: 0}}",
 		"capacity: 2200000", "timeouts: {udp: 5s}")
 	before, _, _ := strings.Cut(configuration, "hosts:\n")

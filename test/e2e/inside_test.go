@@ -77,7 +77,7 @@ func TestPoolEmpty(t *testing.T) {
 	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
 	r.webServers()
 	base := with(r.configuration(), `dns: {public: "198.18.0.1:53", private: "10.0.0.1:53", verify: none}`)
-	d := r.start(with(base, "pool: {addresses: [198.18.0.32], offer: 5s, rest: 1s, wait: 300ms}"))
+	d := r.start(with(base, "pool: {addresses: [198.18.0.32], reservation_timeout: 5s, rest: 1s, wait: 300ms}"))
 	client, gateway := r.Clients[0], r.Gateway.PublicAddress
 	open := r.mustLend(client, "www."+hostName(0))
 	answer, err := ask(client, "udp", gateway, "www."+hostName(1), dns.TypeA)
@@ -94,7 +94,7 @@ func TestPoolEmpty(t *testing.T) {
 		t.Errorf("exhausted %d, addresses %v, remedies %q", status.DNS.Exhausted, status.Addresses, status.Remedies)
 	}
 	// A reload lengthens the wait; then the claim of the offer ends it.
-	d.write(with(base, "pool: {addresses: [198.18.0.32], offer: 5s, rest: 1s, wait: 5s}"))
+	d.write(with(base, "pool: {addresses: [198.18.0.32], reservation_timeout: 5s, rest: 1s, wait: 5s}"))
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
 	}

@@ -96,7 +96,7 @@ func TestNeverAnotherHost(t *testing.T) {
 	r := newRealm(t, netns.Options{Hosts: hosts, RemoteClients: 8})
 	r.webServers()
 	r.echoServers()
-	all := with(r.configuration(), "pool: {addresses: [198.18.0.32/29], offer: 1s, rest: 2s}")
+	all := with(r.configuration(), "pool: {addresses: [198.18.0.32/29], reservation_timeout: 1s, rest: 2s}")
 	some := all
 	for i := range hosts / 3 {
 		some = strings.Replace(some, hostEntry(3*i, r.Hosts()[3*i].IP), "", 1)

@@ -78,7 +78,7 @@ func TestKillLendsNothingTwice(t *testing.T) {
 	r := newRealm(t, netns.Options{Hosts: 5, RemoteClients: 5})
 	r.echoServers()
 	d := r.start(with(r.configuration(),
-		"pool: {addresses: [198.18.0.32/30], offer: 5s, rest: 40s}"))
+		"pool: {addresses: [198.18.0.32/30], reservation_timeout: 5s, rest: 40s}"))
 	name := func(i int) string { return "echo." + hostName(i) }
 	clients := r.RemoteClients // each of another network: what one leaves unused is counted
 	held, unused := r.mustLend(clients[0], name(0)), r.mustLend(clients[1], name(1))
@@ -131,7 +131,7 @@ func TestKillsMisleadNobody(t *testing.T) {
 	const hosts, workers, kills = 12, 4, 4
 	r := newRealm(t, netns.Options{Hosts: hosts, Clients: workers})
 	r.echoServers()
-	d := r.start(with(r.configuration(), "pool: {addresses: [198.18.0.32/29], offer: 1s, rest: 1s}"))
+	d := r.start(with(r.configuration(), "pool: {addresses: [198.18.0.32/29], reservation_timeout: 1s, rest: 1s}"))
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	var right, silent atomic.Int64

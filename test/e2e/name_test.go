@@ -39,7 +39,7 @@ func TestThousandFetches(t *testing.T) {
 	r := newRealm(t, netns.Options{Hosts: hosts, RemoteClients: 4, Resolver: true})
 	r.webServers()
 	r.resolver("  discard-timeout: 0\n") // else it drops an answer for which it had to wait for 1.9 s
-	d := r.start(with(r.configuration(), "pool: {addresses: ["+r.Gateway.Pool.String()+"], offer: 1s, rest: 1s, wait: 5s}"))
+	d := r.start(with(r.configuration(), "pool: {addresses: ["+r.Gateway.Pool.String()+"], reservation_timeout: 1s, rest: 1s, wait: 5s}"))
 	jobs := make(chan int)
 	var running sync.WaitGroup
 	var mutex sync.Mutex

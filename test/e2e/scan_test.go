@@ -16,7 +16,7 @@ func TestScans(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.webServers()
-	d := r.start(with(r.configuration(), "pool: {addresses: ["+r.Gateway.Pool.String()+"], offer: 60s}"))
+	d := r.start(with(r.configuration(), "pool: {addresses: ["+r.Gateway.Pool.String()+"], reservation_timeout: 60s}"))
 	scanner := r.Clients[0]
 	address := r.mustLend(scanner, "www."+hostName(0))
 	scan := func(from netns.Node, how string) map[string]string {

@@ -91,7 +91,7 @@ func TestStrangersBesideADirectAsker(t *testing.T) {
 	const strangers, rounds = 6, 4
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1 + strangers})
 	r.webServers()
-	d := r.start(with(r.configuration(), "pool: {addresses: ["+r.Gateway.Pool.String()+"], offer: 20s}"))
+	d := r.start(with(r.configuration(), "pool: {addresses: ["+r.Gateway.Pool.String()+"], reservation_timeout: 20s}"))
 	for round := range rounds {
 		address := r.mustLend(r.Clients[0], "www."+hostName(0))
 		if page, err := visit(r.Clients[0], address, 80); err != nil || page != hostName(0) {

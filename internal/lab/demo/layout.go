@@ -83,7 +83,7 @@ func (s *story) configuration() string {
 	text := fmt.Sprintf(`interfaces: {public: [%s], private: [%s]}
 realm: {zones: [%s, %s], nameserver: ns.%[3]s}
 dns: {public: "%[5]s:53", private: "%s:53", upstream: ["%s:53"]}
-pool: {addresses: [%s], offer: 1s, rest: 1s, wait: 5s}
+pool: {addresses: [%s], reservation_timeout: 1s, rest: 1s, wait: 5s}
 outbound: {addresses: [%s]}
 capacity: 10000
 hosts:

@@ -140,7 +140,7 @@ func (a *Allocator) settle(now model.Instant, id uint64) {
 // long as a second one in its wake would.
 func (st *state) heldUntil(answered model.Instant) model.Instant {
 	rest := st.config.Pool.Rest
-	return answered.Add(max(rest, 2*(st.config.Pool.Offer+min(late, rest))))
+	return answered.Add(max(rest, 2*(st.config.Pool.ReservationTimeout+min(late, rest))))
 }
 
 func requestOf(r *pool.Reservation) pool.Request {

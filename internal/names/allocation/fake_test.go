@@ -265,7 +265,7 @@ func (w *world) config() Config {
 	}
 	return Config{
 		Names:  w.services,
-		Pool:   pool.Options{Addresses: addresses, Order: pool.Circular, Offer: 2 * time.Second, Rest: cmp.Or(w.rest, rest), Capacity: 1 << 16, Bindings: 4096},
+		Pool:   pool.Options{Addresses: addresses, Order: pool.Circular, ReservationTimeout: 2 * time.Second, Rest: cmp.Or(w.rest, rest), Capacity: 1 << 16, Bindings: 4096},
 		Policy: policy.Options{Bands: []policy.Band{{Load: 0.5, Service: 0.2, Host: 0.3}, {Load: 0.75, Service: 0.3, Host: 0.4}}},
 	}
 }

@@ -24,7 +24,7 @@ func ConfigOf(c *config.Config, names Names, reservations, most int, blocked fun
 	return Config{
 		Names: names,
 		Pool: pool.Options{
-			Addresses: c.Pool.Addresses, Order: order, Offer: c.Pool.Offer, Rest: c.Pool.Rest, HalfOpen: q.HalfOpen,
+			Addresses: c.Pool.Addresses, Order: order, ReservationTimeout: c.Pool.ReservationTimeout, Rest: c.Pool.Rest, HalfOpen: q.HalfOpen,
 			HalfOpenPerHost: q.HalfOpenPerHost, Capacity: reservations, Bindings: most, Blocked: blocked,
 		},
 		Policy: policy.Options{

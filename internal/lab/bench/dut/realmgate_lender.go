@@ -13,7 +13,7 @@ func lenderConfiguration(p bench.Pool) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `pool:
  addresses: [%s]
- offer: %s
+ reservation_timeout: %s
  rest: 1s
  quotas: {client: 0, resolver: 0, host: 0, service: 0, total: 0, half_open: %d, half_open_per_host: 0}
 hosts:

@@ -24,7 +24,7 @@ func poolConfiguration(s bench.Setup) string {
 	fmt.Fprintf(&text, `pool:
  addresses: [%s]
  order: circular
- offer: %s
+ reservation_timeout: %s
  quotas: {client: 0, resolver: 0, host: 0, service: 0, total: 0, half_open: %d, client_sessions: 65535}
 hosts:
 `, span(s.DNAT.From), poolOffer, s.DNAT.From.Count)

@@ -18,16 +18,16 @@ const key = "pool.addresses"
 
 // Pool configures the circular pool.
 type Pool struct {
-	Addresses  []netip.Addr // up to 65536, expanded, in the order of the file; with no Interfaces one at least
-	Interfaces []string     // whose outbound addresses are of the pool, too
-	Order      Order
-	Offer      time.Duration // 500ms to 60s
-	Rest       time.Duration // 1s to 24h
-	Refuse     bool
-	Wait       time.Duration // 0s to 5s
-	Bands      []Band        // by load, the least first
-	Reserve    float64       // 0 to 0.5: the share of the addresses that is kept for newcomers
-	Quotas     Quotas
+	Addresses          []netip.Addr // up to 65536, expanded, in the order of the file; with no Interfaces one at least
+	Interfaces         []string     // whose outbound addresses are of the pool, too
+	Order              Order
+	ReservationTimeout time.Duration // 500ms to 60s
+	Rest               time.Duration // 1s to 24h
+	Refuse             bool
+	Wait               time.Duration // 0s to 5s
+	Bands              []Band        // by load, the least first
+	Reserve            float64       // 0 to 0.5: the share of the addresses that is kept for newcomers
+	Quotas             Quotas
 }
 
 // Quotas bounds allocations: Client to Total count allocations per second,
@@ -71,8 +71,8 @@ type Draft struct {
 // New makes a draft whose values go to pool, and which says in uses what addresses are for.
 func New(pool *Pool, uses schema.Uses, interfaces Interfaces, outbound Outbound) *Draft {
 	*pool = Pool{
-		Order: OrderRandom,
-		Offer: 2 * time.Second,
+		Order:              OrderRandom,
+		ReservationTimeout: 2 * time.Second,
 		// Longer than clients keep an address, whatever its TTL: Firefox for 660 s, behind a resolver that adds a minute.
 		Rest:   730 * time.Second,
 		Refuse: true,
@@ -90,7 +90,7 @@ func (d *Draft) Keys() []schema.Key {
 		"pool",
 		d.addresses.Key("addresses", key, mostAddresses, 1).Must(),
 		schema.One("order", &p.Order, schema.Choice(OrderRandom, OrderCircular)),
-		schema.One("offer", &p.Offer, schema.Duration(500*time.Millisecond, time.Minute)),
+		schema.One("reservation_timeout", &p.ReservationTimeout, schema.Duration(500*time.Millisecond, time.Minute)),
 		schema.One("rest", &p.Rest, schema.Duration(time.Second, 24*time.Hour)),
 		schema.One("refuse", &p.Refuse, schema.Boolean()),
 		schema.One("wait", &p.Wait, schema.Duration(0, 5*time.Second)),
