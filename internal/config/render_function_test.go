@@ -36,7 +36,7 @@ func renderSettings(line writeLine, settings nf.Settings) {
 		renderSignatures(line, "deny_bytes", s.Deny)
 		renderSignatures(line, "allow_bytes", s.Allow)
 	case object.Settings:
-		line("        may: %s\n        per: %s", s.May, s.Per)
+		line("        access: %s\n        hook: %s", s.Access, s.Hook)
 	case dosdenial.Settings:
 		line("        threshold: %s\n        mode: %s\n        per: %s\n        entries: %d", s.Rate, s.Mode, s.Per, s.Entries)
 		if s.Window > 0 {

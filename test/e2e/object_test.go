@@ -67,7 +67,7 @@ func TestExampleFunction(t *testing.T) {
 	}
 	for _, c := range []struct{ source, check, reload string }{
 		{strings.Replace(string(source), "return NF_CONTINUE;", "bpf_xdp_store_bytes(ctx, 0, &too_long, 1);\nreturn NF_CONTINUE;", 1),
-			"it changes the packet, which takes may: rewrite, at only_small_pings.bpf.c:", "it changes the packet"},
+			"it changes the packet, which takes access: rewrite, at only_small_pings.bpf.c:", "it changes the packet"},
 		{strings.Replace(string(source), "return NF_CONTINUE;", "return *(char *)(long)ctx->data;", 1),
 			"ok (1 host", "the kernel's verifier refuses it: R1 offset is outside of the packet at return *(char *)(long)ctx->data; @ only_small_pings.bpf.c:"},
 	} {

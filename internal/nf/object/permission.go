@@ -37,7 +37,7 @@ func permit(list asm.Instructions, followed []places, rewrite bool) error {
 			// The packet of another CPU; a callback has the map from there.
 			return fmt.Errorf("it calls bpf_%s with nf_packets: nf_packet() has what is described%s", helperName(helper), where(list, i))
 		case helper == asm.FnXdpStoreBytes && !rewrite:
-			return fmt.Errorf("it changes the packet, which takes may: rewrite,%s", where(list, i))
+			return fmt.Errorf("it changes the packet, which takes access: rewrite,%s", where(list, i))
 		}
 	}
 	return nil

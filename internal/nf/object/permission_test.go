@@ -36,7 +36,7 @@ static __noinline __u8 *first(struct xdp_md *ctx) { return (void *)(long)ctx->da
 `
 
 // Whichever way a function changes the packet that says that it only reads, the packet is dropped and the function
-// counted as failed; with may: rewrite it passes, so that the ways are true ones.
+// counted as failed; with access: rewrite it passes, so that the ways are true ones.
 func TestReadingFunctionsOnlyRead(t *testing.T) {
 	t.Parallel()
 	b := nftest.New(t)
@@ -163,7 +163,7 @@ func TestReadingIsRead(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ before, body, want string }{
-		"store_bytes": {"", "__u8 tos = 1; bpf_xdp_store_bytes(ctx, 15, &tos, 1); return 0;", "takes may: rewrite"},
+		"store_bytes": {"", "__u8 tos = 1; bpf_xdp_store_bytes(ctx, 15, &tos, 1); return 0;", "takes access: rewrite"},
 		"redirect":    {"", "return bpf_redirect(1, 0);", "it calls bpf_redirect, which no function may"},
 		"adjust_head": {"", "bpf_xdp_adjust_head(ctx, 8); return 0;", "it calls bpf_xdp_adjust_head, which no function may"},
 		"tail call": {`struct { __uint(type, BPF_MAP_TYPE_PROG_ARRAY); __type(key, __u32); __type(value, __u32); __uint(max_entries, 1); } next SEC(".maps");`,
@@ -178,7 +178,7 @@ func TestForbidden(t *testing.T) {
 		"kernel configuration":         {"extern int CONFIG_HZ __kconfig;", "return CONFIG_HZ;", "it needs the kernel's configuration"},
 	} {
 		o := Object{Code: compiled(t, source(c.before, c.body)), Rewrites: true}
-		o.Rewrites = c.want != "takes may: rewrite"
+		o.Rewrites = c.want != "takes access: rewrite"
 		if err := o.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}

@@ -19,33 +19,33 @@ var Kind = nf.Kind{Word: "a function of your own", Path: isPath, New: func(use s
 type Settings struct {
 	File string // as the configuration has it
 	Code []byte // what is in it
-	May  May
-	Per  Per
+	Access  Access
+	Hook  Hook
 }
 
-// Per is what the function is asked about.
-type Per uint8
+// Hook is what the function is asked about.
+type Hook uint8
 
 // A function is asked about the first packet of a flow, or about all.
 const (
-	PerFlow Per = iota
-	PerPacket
+	HookFlow Hook = iota
+	HookPacket
 )
 
 // String returns the word of the configuration.
-func (p Per) String() string { return schema.Word(int(p), "per", "flow", "packet") }
+func (h Hook) String() string { return schema.Word(int(h), "hook", "flow", "packet") }
 
-// May is what a function of the user's own may do with packets.
-type May uint8
+// Access is what a function of the user's own may do with packets.
+type Access uint8
 
 // A function only reads packets, or changes them too.
 const (
-	MayRead May = iota
-	MayRewrite
+	ReadOnly Access = iota
+	Rewrite
 )
 
 // String returns the word of the configuration.
-func (m May) String() string { return schema.Word(int(m), "may", "read", "rewrite") }
+func (a Access) String() string { return schema.Word(int(a), "access", "read", "rewrite") }
 
 const (
 	objectSuffix = ".bpf.o"
@@ -70,8 +70,8 @@ type draft struct{ settings Settings }
 // Keys implements nf.Draft.
 func (d *draft) Keys() []schema.Key {
 	return []schema.Key{
-		schema.One("may", &d.settings.May, schema.Choice(MayRead, MayRewrite)),
-		schema.One("per", &d.settings.Per, schema.Choice(PerFlow, PerPacket)),
+		schema.One("access", &d.settings.Access, schema.Choice(ReadOnly, Rewrite)),
+		schema.One("hook", &d.settings.Hook, schema.Choice(HookFlow, HookPacket)),
 	}
 }
 
@@ -98,7 +98,7 @@ func (Settings) Copies() bool { return true }
 
 // Function implements nf.Settings.
 func (s Settings) Function(string, nf.Names) nf.Function {
-	return Object{Code: s.Code, Rewrites: s.May == MayRewrite, EveryPacket: s.Per == PerPacket}
+	return Object{Code: s.Code, Rewrites: s.Access == Rewrite, EveryPacket: s.Hook == HookPacket}
 }
 
 func readObject(configuration, path string) ([]byte, error) {
