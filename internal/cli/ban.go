@@ -39,7 +39,7 @@ func newBanAdd(a *app) *cobra.Command {
 		Short: "Ban addresses and prefixes",
 		Long: `Ban remote addresses and prefixes, all of them or, with an error, none. A ban of the
 same prefix is replaced. The gateway's own addresses, its next hops, its upstream
-name servers and what never_ban has cannot be banned.`,
+name servers and what ignoreip has cannot be banned.`,
 		Example: `  realmgate ban add 203.0.113.7 --for 1h
   realmgate ban add 198.51.100.0/24 2001:db8::/64
   realmgate ban add --file bad.txt`,

@@ -28,7 +28,7 @@ type Config struct {
 	Outbound   outbound.Outbound
 	plane.Tables
 	Hosts      realm.Hosts
-	NeverBan   []netip.Prefix // IPv4 and IPv6
+	IgnoreIP   []netip.Prefix // IPv4 and IPv6
 	Bans       ban.Bans
 	Sets       []rules.Set
 	Watches    []watch.Watch
@@ -71,7 +71,7 @@ func (c *Config) drafts(known []rules.Set) []schema.Draft {
 		allocation.New(&c.Pool, uses, interfaces, outside),
 		outside,
 		plane.NewTables(&c.Tables),
-		ban.New(&c.NeverBan, &c.Bans, watches, pot),
+		ban.New(&c.IgnoreIP, &c.Bans, watches, pot),
 		hosts,
 		rules.NewSets(&c.Sets, known, listed, chains),
 		watches,

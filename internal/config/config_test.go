@@ -107,7 +107,7 @@ func TestFullFile(t *testing.T) {
 			Bands: []allocation.Band{{Load: 0.25, Host: 0.1}, {Load: 0.9, Service: 0.5, Host: 1}}, Reserve: 0.25,
 			Quotas: allocation.Quotas{Client: 1, Resolver: 2, Host: 3, Service: 4, Total: 5, HalfOpen: 6, HalfOpenPerHost: 7, ClientSessions: 8},
 		},
-		Protection: Protection{Fences: geo.Fences{GeoTable: "/var/lib/realmgate/geo.table"}, Honeypot: honeypot.Honeypot{Ban: time.Hour}},
+		Protection: Protection{Fences: geo.Fences{GeoTable: "/var/lib/realmgate/geo.table"}, Honeypot: honeypot.Honeypot{BanTime: time.Hour}},
 		Bans:       ban.Bans{Factor: 2, Cap: 168 * time.Hour, Memory: 24 * time.Hour},
 		Outbound: outbound.Outbound{
 			Addresses: addresses("198.18.0.2", "198.18.0.8", "198.18.0.9", "198.18.0.10", "198.18.0.11"),

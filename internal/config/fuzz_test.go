@@ -127,7 +127,7 @@ func render(c *Config) string {
 		}
 		line("    ]")
 	}
-	line("never_ban: %s", list(c.NeverBan))
+	line("ignoreip: %s", list(c.IgnoreIP))
 	renderBans(line, c.Bans)
 	line("sets:")
 	if len(c.Sets) == 0 {
@@ -150,7 +150,7 @@ func render(c *Config) string {
 	renderListed(line, "blocklist", c.Protection.Blocklist)
 	renderPorts(line, "ignored_ports", c.Protection.Ignored, "")
 	if h := c.Protection.Honeypot; !h.Ports.Empty() {
-		renderPorts(line, "honeypot", h.Ports, h.Ban.String())
+		renderPorts(line, "honeypot", h.Ports, h.BanTime.String())
 	}
 	renderPorts(line, "monitored_ports", c.Protection.Monitored, "")
 	renderGeofences(line, c.Protection)
@@ -175,7 +175,7 @@ func renderPorts(line func(string, ...any), key string, s model.PortSet, ban str
 		}
 	}
 	if ban != "" {
-		line("    ban: %s", ban)
+		line("    bantime: %s", ban)
 	}
 }
 
@@ -212,7 +212,7 @@ func renderWatches(line func(string, ...any), watches []watch.Watch) {
 		if w.File != "" {
 			source = fmt.Sprintf("file: %q", w.File)
 		}
-		line("  - {name: %q, %s, patterns: %s, hits: %d, within: %s, ban: %s}", w.Name, source, list(w.Patterns), w.Hits, w.Within, w.Ban)
+		line("  - {name: %q, %s, patterns: %s, maxretry: %d, findtime: %s, bantime: %s}", w.Name, source, list(w.Patterns), w.MaxRetry, w.FindTime, w.BanTime)
 	}
 }
 

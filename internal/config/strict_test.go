@@ -12,7 +12,7 @@ import (
 )
 
 // protecting are the keys of the configuration that the protection is made of.
-var protecting = []string{"sets", "lists", "never_ban", "bans", "protection", "watches"}
+var protecting = []string{"sets", "lists", "ignoreip", "bans", "protection", "watches"}
 
 // aKey is a key in a YAML file, in block or flow style.
 var aKey = regexp.MustCompile(`(^|[\s{,-])([a-z_]+):(\s|$)`)
@@ -64,16 +64,16 @@ func TestProtectionRule1_EveryKeyIsStrict(t *testing.T) {
 		}
 	}
 	for value, want := range map[string]string{
-		"protection: {blocklist: [192.0.2.1/24]}":                               "no prefix boundary",
-		"protection: {allowlist: [\"2001:db8::/129\"]}":                         "want an address or a prefix",
-		"never_ban: [192.0.2.300]":                                              "never_ban",
-		"protection: {geofence: [{deny: [country:XX], unknown: allow}]}":        "no country has the code",
-		"protection: {geofence: [{deny: [FI], unknown: allow}]}":                "want country:FI",
-		"protection: {geofence: [{deny: [continent:EX], unknown: allow}]}":      "continent",
-		"protection: {geofence: [{deny: [asn:0], unknown: allow}]}":             "asn",
-		"bans: {regions: [{region: country:ZZ, factor: 2}]}":                    "no country has the code",
-		"protection: {honeypot: {tcp: [23], ban: soon}}":                        "ban",
-		"watches: [{name: a, file: /a, patterns: [sshd], within: 1 fortnight}]": "within",
+		"protection: {blocklist: [192.0.2.1/24]}":                                 "no prefix boundary",
+		"protection: {allowlist: [\"2001:db8::/129\"]}":                           "want an address or a prefix",
+		"ignoreip: [192.0.2.300]":                                                 "ignoreip",
+		"protection: {geofence: [{deny: [country:XX], unknown: allow}]}":          "no country has the code",
+		"protection: {geofence: [{deny: [FI], unknown: allow}]}":                  "want country:FI",
+		"protection: {geofence: [{deny: [continent:EX], unknown: allow}]}":        "continent",
+		"protection: {geofence: [{deny: [asn:0], unknown: allow}]}":               "asn",
+		"bans: {regions: [{region: country:ZZ, factor: 2}]}":                      "no country has the code",
+		"protection: {honeypot: {tcp: [23], bantime: soon}}":                      "bantime",
+		"watches: [{name: a, file: /a, patterns: [sshd], findtime: 1 fortnight}]": "findtime",
 	} {
 		if _, err := Parse("testdata/test.yml", []byte(least+value+"\n")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", value, err, want)
@@ -89,6 +89,6 @@ pool: {addresses: [198.18.0.32]}
 
 // wholeProtection has the keys that the good files have not.
 var wholeProtection = map[string]string{
-	"honeypot": least + "protection:\n  ignored_ports: {tcp: [443], udp: [53]}\n  monitored_ports: {tcp: [22], udp: [123]}\n  honeypot:\n    tcp: [23]\n    udp: [1900]\n    ban: 1h\n",
+	"honeypot": least + "protection:\n  ignored_ports: {tcp: [443], udp: [53]}\n  monitored_ports: {tcp: [22], udp: [123]}\n  honeypot:\n    tcp: [23]\n    udp: [1900]\n    bantime: 1h\n",
 	"lists":    least + "lists:\n  - {name: drop, url: \"https://lists.example/drop.txt\", refresh: 1h, column: 2}\nsets:\n  - {name: a, addresses: [192.0.2.1]}\n",
 }

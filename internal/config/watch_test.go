@@ -22,15 +22,15 @@ func TestWatchesAreBounded(t *testing.T) {
 	for watched, want := range map[string]string{
 		many(64): "",
 		many(65): "watches: there are 65, at most 64 are allowed",
-		"{name: a, patterns: [sshd], command: [/x" + strings.Repeat(", -v", 63) + "]}":                    "",
-		"{name: a, patterns: [sshd], command: [/x" + strings.Repeat(", -v", 64) + "]}":                    "watches[0].command: there are 65 arguments, at most 64",
-		"{name: a, patterns: ['" + strings.Repeat("x", 4097) + "'], file: /x}":                            "watches[0].patterns: want a pattern",
-		"{name: a, patterns: [sshd], file: /" + strings.Repeat("x", 4096) + "}":                           "watches[0].file: want an absolute path",
-		"{name: a, patterns: [sshd], command: [/x, \"a\\0b\"]}":                                           "it has a NUL",
-		"{name: a, patterns: [" + strings.Repeat("sshd, ", 16) + "], file: /x, within: 168h, ban: 8760h}": "",
-		"{name: a, patterns: [" + strings.Repeat("sshd, ", 17) + "], file: /x, within: 168h, ban: 8760h}": "watches[0].patterns: there are 17",
-		"{name: a, patterns: [sshd], file: /x, within: 168h1s}":                                           "watches[0].within",
-		"{name: a, patterns: [sshd], file: /x, ban: 8760h1s}":                                             "watches[0].ban",
+		"{name: a, patterns: [sshd], command: [/x" + strings.Repeat(", -v", 63) + "]}":                          "",
+		"{name: a, patterns: [sshd], command: [/x" + strings.Repeat(", -v", 64) + "]}":                          "watches[0].command: there are 65 arguments, at most 64",
+		"{name: a, patterns: ['" + strings.Repeat("x", 4097) + "'], file: /x}":                                  "watches[0].patterns: want a pattern",
+		"{name: a, patterns: [sshd], file: /" + strings.Repeat("x", 4096) + "}":                                 "watches[0].file: want an absolute path",
+		"{name: a, patterns: [sshd], command: [/x, \"a\\0b\"]}":                                                 "it has a NUL",
+		"{name: a, patterns: [" + strings.Repeat("sshd, ", 16) + "], file: /x, findtime: 168h, bantime: 8760h}": "",
+		"{name: a, patterns: [" + strings.Repeat("sshd, ", 17) + "], file: /x, findtime: 168h, bantime: 8760h}": "watches[0].patterns: there are 17",
+		"{name: a, patterns: [sshd], file: /x, findtime: 168h1s}":                                               "watches[0].findtime",
+		"{name: a, patterns: [sshd], file: /x, bantime: 8760h1s}":                                               "watches[0].bantime",
 	} {
 		_, err := Parse("x.yaml", []byte(string(least)+"\nwatches: ["+watched+"]\n"))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -49,7 +49,7 @@ func TestBansFollowWhoIsSpared(t *testing.T) {
 	change(o.AddBans, "203.0.112.0/22", "203.0.113.0/24", "203.0.113.7/32", "2001:db8::/64")
 	want("at first", "203.0.113.7", "203.0.113.8", "203.0.113.9", "203.0.114.1", "2001:db8::7", "2001:db8::8")
 
-	friends := text + "never_ban: [\"2001:db8::8\"]\nprotection: {allowlist: [203.0.113.7, {remote: 203.0.113.8, direction: in}, {remote: 203.0.113.9, direction: out}]}\n"
+	friends := text + "ignoreip: [\"2001:db8::8\"]\nprotection: {allowlist: [203.0.113.7, {remote: 203.0.113.8, direction: in}, {remote: 203.0.113.9, direction: out}]}\n"
 	o.must(o.reloadWith(friends))
 	want("with an allowlist", "203.0.113.9", "203.0.114.1", "2001:db8::7")
 	if listed := strings.Join(o.listed(), "\n"); strings.Count(listed, "/") != 4 {
@@ -73,8 +73,8 @@ func TestBansFollowWhoIsSpared(t *testing.T) {
 	}
 	o.must(o.reloadWith(strings.Replace(friends, "203.0.113.7", "203.0.113.0/24", 1)))
 	want("within a wide allowlist", "2001:db8::7")
-	o.must(o.reloadWith(text + "never_ban: [\"2001:db8::/32\"]\n"))
-	want("with never_ban", "203.0.113.7")
+	o.must(o.reloadWith(text + "ignoreip: [\"2001:db8::/32\"]\n"))
+	want("with ignoreip", "203.0.113.7")
 	change(o.RemoveBans, "203.0.113.7/32", "2001:db8::/64")
 	in, err = o.data.Banned()
 	if o.must(err); len(in) != 0 {

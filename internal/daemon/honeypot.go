@@ -19,7 +19,7 @@ func (g guardServices) newHoneypot() *honeypot.Service {
 			for i, c := range all {
 				offences[i] = ban.Offence{Address: c.Address, Reason: fmt.Sprintf("honeypot: tcp port %d", c.Port)}
 			}
-			_, err := g.bans.Offend(offences, rules.Ban)
+			_, err := g.bans.Offend(offences, rules.BanTime)
 			return err
 		},
 		Listening: machine.ListeningTCP, Log: g.log,

@@ -15,7 +15,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lifecycle"
 )
 
-const withHoneypot = "protection: {honeypot: {tcp: [23], ban: 1h}}\n"
+const withHoneypot = "protection: {honeypot: {tcp: [23], bantime: 1h}}\n"
 
 // caught has somebody complete a handshake with the honeypot.
 func (b *rig) caught(address string) {

@@ -17,7 +17,7 @@ import (
 type reason string
 
 const (
-	neverBan  reason = "never_ban: [REMOTE]\n"
+	ignoreIP  reason = "ignoreip: [REMOTE]\n"
 	allowing  reason = "  allowlist: [REMOTE]\n"
 	blocking  reason = "  blocklist: [REMOTE]\n"
 	ignoring  reason = "  ignored_ports: {tcp: [23]}\n"
@@ -52,7 +52,7 @@ func (w asked) text(table string, reasons ...reason) string {
 	t, protection := orderText, "protection:\n  geo_table: "+table+"\n"
 	for _, r := range reasons {
 		line := strings.ReplaceAll(string(r), "REMOTE", `"`+w.remote.String()+`"`)
-		if r == neverBan {
+		if r == ignoreIP {
 			t = line + t
 		} else {
 			protection += line
@@ -147,9 +147,9 @@ func (w asked) decides(r *rig, table string) {
 		not     bool // this way has not that
 		insane  bool
 	}{
-		{reasons: []reason{neverBan, allowing, blocking, luring, fencing}, want: "insane", insane: true},
-		{reasons: []reason{neverBan, allowing, blocking, luring, fencing}, want: "passes"},
-		{reasons: []reason{neverBan, blocking, luring, fencing}, want: "passes"},
+		{reasons: []reason{ignoreIP, allowing, blocking, luring, fencing}, want: "insane", insane: true},
+		{reasons: []reason{ignoreIP, allowing, blocking, luring, fencing}, want: "passes"},
+		{reasons: []reason{ignoreIP, blocking, luring, fencing}, want: "passes"},
 		{reasons: []reason{allowing, blocking, luring, fencing}, want: "passes"},
 		{reasons: []reason{blocking, luring, fencing}, want: "drop_banned"},
 		{reasons: []reason{blocking, luring, fencing}, want: denied + ruleset.Blocklist, unban: true},

@@ -23,7 +23,7 @@ func TestNewZonesDoNotWaitForAWatch(t *testing.T) {
 	if err := os.WriteFile(log, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, text+fmt.Sprintf("watches: [{name: a, file: %s, patterns: ['^from <ADDRESS>$'], hits: 1}]\n", log))
+	r := newRig(t, text+fmt.Sprintf("watches: [{name: a, file: %s, patterns: ['^from <ADDRESS>$'], maxretry: 1}]\n", log))
 	exempt, asked, disk := r.bans.Exempt, make(chan struct{}), make(chan struct{})
 	r.bans.Exempt = func() (ban.Exempt, error) {
 		select {

@@ -10,12 +10,12 @@ import (
 func TestWatchesAreCompiledBeforeAnythingChanges(t *testing.T) {
 	t.Parallel()
 	for watched, want := range map[string]string{
-		"{name: a, file: /x, patterns: [sshd], hits: 1, within: 1s, ban: 1s}":          "",
-		"{name: a, command: [/x, 1], patterns: [sshd], hits: 1000, within: 168h}":      "",
-		"{name: a, file: /x, patterns: [" + strings.Repeat("sshd, ", 15) + "postfix]}": "",
-		"{name: ssh, file: /x, patterns: [sshx]}":                                      "watches: ssh: pattern",
-		"{name: ssh, file: /x, patterns: ['from <ADDRESS>']}":                          "watches: ssh: pattern",
-		"{name: ssh, file: /x, patterns: [sshd, '^(<ADDRESS>']}":                       "watches: ssh: pattern",
+		"{name: a, file: /x, patterns: [sshd], maxretry: 1, findtime: 1s, bantime: 1s}": "",
+		"{name: a, command: [/x, 1], patterns: [sshd], maxretry: 1000, findtime: 168h}": "",
+		"{name: a, file: /x, patterns: [" + strings.Repeat("sshd, ", 15) + "postfix]}":  "",
+		"{name: ssh, file: /x, patterns: [sshx]}":                                       "watches: ssh: pattern",
+		"{name: ssh, file: /x, patterns: ['from <ADDRESS>']}":                           "watches: ssh: pattern",
+		"{name: ssh, file: /x, patterns: [sshd, '^(<ADDRESS>']}":                        "watches: ssh: pattern",
 	} {
 		d := document(t, text+"watches: ["+watched+"]\n")
 		_, reloadErr := guardServices{newDaemon(Options{})}.prepareWatches(&draft{view: &view{config: d.Config}, wanted: wanted{read: true}})

@@ -11,7 +11,7 @@ import (
 
 func (g guardServices) newWatches() *watch.Service {
 	return watch.New(watch.Hooks{Events: &g.events, Log: g.log, Ban: func(w settings.Watch, o watch.Offence) error {
-		_, err := g.bans.Offend([]ban.Offence{{Address: o.Address, Reason: fmt.Sprintf("watch %s: %d hits", o.Watch, o.Count)}}, w.Ban)
+		_, err := g.bans.Offend([]ban.Offence{{Address: o.Address, Reason: fmt.Sprintf("watch %s: %d hits", o.Watch, o.Count)}}, w.BanTime)
 		return err
 	}})
 }

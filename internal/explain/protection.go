@@ -47,7 +47,7 @@ func (e *Explainer) listed(f Flow, a opinion) (says, why string) {
 		case a.says != datapath.SaysDrop:
 			why = "it is no port of the honeypot"
 		case f.Protocol == model.TCP:
-			why = fmt.Sprintf("the SYN is answered, and who completes the handshake is banned for %s", p.Honeypot.Ban)
+			why = fmt.Sprintf("the SYN is answered, and who completes the handshake is banned for %s", p.Honeypot.BanTime)
 		default:
 			why = "nobody is banned for it, for its source may be anybody's address"
 		}

@@ -75,7 +75,7 @@ func rangesOf(list []netip.Addr) (ranges model.Ranges) {
 // sparedRanges are ranges, and those that are asked nothing whatever the lists have: without
 // them the gateway, or who looks after it, would be cut off.
 func sparedRanges(c *config.Config, hops []netip.Addr, ranges model.Ranges) model.Ranges {
-	for _, p := range c.NeverBan {
+	for _, p := range c.IgnoreIP {
 		ranges.Add(p)
 	}
 	for _, a := range hops {
@@ -95,7 +95,7 @@ func (n Named) SparedBy(c *config.Config, hops []netip.Addr, d model.Direction, 
 	}
 	spared := sparedRanges(c, hops, model.Ranges{})
 	if spared.Set().Contains(a) {
-		return "never_ban, a next hop, or an upstream name server"
+		return "ignoreip, a next hop, or an upstream name server"
 	}
 	return ""
 }

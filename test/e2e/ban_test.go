@@ -76,13 +76,13 @@ func TestBanOutlivesItsDaemon(t *testing.T) {
 }
 
 // Nobody cuts the gateway off: itself, its next hops, its upstreams, and who is in
-// never_ban.
+// ignoreip.
 func TestWhatCannotBeBanned(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
-	d := r.start(r.configuration() + "never_ban: [" + r.Clients[1].IP.String() + "]\n")
+	d := r.start(r.configuration() + "ignoreip: [" + r.Clients[1].IP.String() + "]\n")
 	for what, said := range map[string]string{
-		r.Clients[1].IP.String(): "never_ban has it", r.Gateway.PublicAddress.String(): "the gateway's own address",
+		r.Clients[1].IP.String(): "ignoreip has it", r.Gateway.PublicAddress.String(): "the gateway's own address",
 		"198.51.100.53": "an upstream name server", "0.0.0.0/0": "cannot be banned", "fe80::1": "link-local", "::/0": "cannot be banned",
 		r.mustLend(r.Clients[0], "echo."+hostName(0)).String(): "an address of the pool", r.Hosts()[0].IP.String(): "a private host's",
 	} {

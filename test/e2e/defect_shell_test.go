@@ -54,8 +54,8 @@ func TestGeofenceDefect1_LogLinesReachNoShell(t *testing.T) {
 	p := publish(t, r.Servers[0])
 	p.put("/drop.txt", append([]string{"203.0.113.0/24"}, texts...)...)
 	sinks, mailbox := r.mailed()
-	d := r.start(r.configuration() + "lists: [{name: drop, url: \"" + p.url + "/drop.txt\"}]\nwatches:\n" + watch("ssh", path, ", hits: 1") +
-		"  - {name: journal, command: [/usr/bin/tail, -n, 0, -F, " + path + ".2], patterns: [sshd], hits: 1}\n" +
+	d := r.start(r.configuration() + "lists: [{name: drop, url: \"" + p.url + "/drop.txt\"}]\nwatches:\n" + watch("ssh", path, ", maxretry: 1") +
+		"  - {name: journal, command: [/usr/bin/tail, -n, 0, -F, " + path + ".2], patterns: [sshd], maxretry: 1}\n" +
 		strings.Replace(sinks, "events:\n", "events:\n  - {name: log, file: "+log+"}\n  - {name: siem, command: [/usr/bin/tee, "+siem+"]}\n", 1))
 	file, command, victim := r.Clients[0].IP, r.Clients[1].IP, r.Clients[2].IP
 	j := journal{d, path}.watched()

@@ -29,7 +29,7 @@ func TestGuideHoneypot(t *testing.T) {
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 4})
 	r.echoServers()
 	scanner, other, friend, quiet := r.Clients[0], r.Clients[1], r.Clients[2], r.Clients[3]
-	d := r.start(r.configuration() + "never_ban: [" + friend.IP.String() + "]\n" + r.guideFrom("protection", "honeypot.md"))
+	d := r.start(r.configuration() + "ignoreip: [" + friend.IP.String() + "]\n" + r.guideFrom("protection", "honeypot.md"))
 	talk, talk2 := r.conversation(scanner, 0), r.conversation(quiet, 0)
 	pool := r.mustLend(quiet, "echo."+hostName(0))
 	r.command("gateway", "ip", "neigh", "flush", "all") // the kernel asks for who is to be answered

@@ -170,7 +170,7 @@ func TestGuideFromFail2ban(t *testing.T) {
 	if out := m.does(m.block("sh", 0)); out != "3 prefixes banned\n" {
 		t.Errorf("taken over: %s", out)
 	}
-	if out, err := d.tell("ban", "add", friend.String(), "--for", "10s"); err == nil || !strings.Contains(out, "never_ban has it") {
+	if out, err := d.tell("ban", "add", friend.String(), "--for", "10s"); err == nil || !strings.Contains(out, "ignoreip has it") {
 		t.Errorf("who was ignored: %v: %s", err, out)
 	}
 }

@@ -29,7 +29,7 @@ func TestGeofenceDefect8_OffencesAreRemembered(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	path := filepath.Join(r.directory, "auth.log")
-	d := r.start(r.configuration() + "bans: {factor: 60, cap: 2h}\nwatches:\n" + watch("ssh", path, ", hits: 1, ban: 1s"))
+	d := r.start(r.configuration() + "bans: {factor: 60, cap: 2h}\nwatches:\n" + watch("ssh", path, ", maxretry: 1, bantime: 1s"))
 	j := journal{d, path}.watched()
 	guesser := r.Clients[0].IP
 	offends := func(n int, lasts time.Duration) {
@@ -56,7 +56,7 @@ func TestGeofenceDefect8_OffencesAreRemembered(t *testing.T) {
 	offends(1, time.Second)
 }
 
-// Who comes onto the allowlist or into never_ban is dropped by no ban that was there
+// Who comes onto the allowlist or into ignoreip is dropped by no ban that was there
 // before, also of a wider prefix, and by those again when he is off it.
 func TestGeofenceDefect4_AllowlistComesBeforeBans(t *testing.T) {
 	t.Parallel()
@@ -77,7 +77,7 @@ func TestGeofenceDefect4_AllowlistComesBeforeBans(t *testing.T) {
 	for _, c := range []netns.Node{first, second, third} {
 		reaches(c, false)
 	}
-	d.write(r.configuration() + "never_ban: [" + second.IP.String() + "]\nprotection: {allowlist: [" + first.IP.String() + ", " + third.IP.String() + "]}\n")
+	d.write(r.configuration() + "ignoreip: [" + second.IP.String() + "]\nprotection: {allowlist: [" + first.IP.String() + ", " + third.IP.String() + "]}\n")
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
 	}
@@ -85,7 +85,7 @@ func TestGeofenceDefect4_AllowlistComesBeforeBans(t *testing.T) {
 		reaches(c, true)
 	}
 	out, err := d.tell("ban", "list")
-	if err != nil || strings.Count(out, "; spared: the allowlist has it") != 1 || !strings.Contains(out, "never_ban has it") || !strings.Contains(out, "; spared: in part") {
+	if err != nil || strings.Count(out, "; spared: the allowlist has it") != 1 || !strings.Contains(out, "ignoreip has it") || !strings.Contains(out, "; spared: in part") {
 		t.Errorf("ban list: %v: %s", err, out)
 	}
 	d.stop()
@@ -115,7 +115,7 @@ func TestWatchBansIPv6(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(r.directory, "auth.log")
-	d := r.start(r.configuration() + "ipv6: forward\nwatches:\n" + watch("ssh", path, ", hits: 1"))
+	d := r.start(r.configuration() + "ipv6: forward\nwatches:\n" + watch("ssh", path, ", maxretry: 1"))
 	j := journal{d, path}.watched()
 	port := netip.AddrPortFrom(own, 2222)
 	listener, err := r.Gateway.Listen("tcp6", port.String())
@@ -162,7 +162,7 @@ func TestGuideBans(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	path := filepath.Join(r.directory, "auth.log")
-	configuration := r.configuration() + r.guideFrom("watches", "bans.md", "/var/log/auth.log", path, "ban: 1h", "ban: 1s, hits: 1")
+	configuration := r.configuration() + r.guideFrom("watches", "bans.md", "/var/log/auth.log", path, "bantime: 1h", "bantime: 1s, maxretry: 1")
 	d := r.start(configuration)
 	j := journal{d, path}.watched()
 	guesser := r.Clients[0].IP
@@ -174,7 +174,7 @@ func TestGuideBans(t *testing.T) {
 		}
 		j.ends(guesser)
 	}
-	d.write(strings.ReplaceAll(configuration, "ban: 1s", "ban: 1h"))
+	d.write(strings.ReplaceAll(configuration, "bantime: 1s", "bantime: 1h"))
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
 	}

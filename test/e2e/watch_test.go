@@ -88,7 +88,7 @@ func TestGuideWatch(t *testing.T) {
 	r.echoServers()
 	guesser, victim, friend := r.Clients[0], r.Clients[1], r.Clients[2]
 	path := filepath.Join(r.directory, "auth.log")
-	d := r.start(r.configuration() + "never_ban: [" + friend.IP.String() + "]\n" + r.guideFrom("watches", "watch.md", "/var/log/auth.log", path))
+	d := r.start(r.configuration() + "ignoreip: [" + friend.IP.String() + "]\n" + r.guideFrom("watches", "watch.md", "/var/log/auth.log", path))
 	j := journal{d, path}.watched()
 	talk, other := r.conversation(guesser, 0), r.conversation(victim, 0)
 	forged := "x from " + victim.IP.String() + " port 22"
@@ -120,7 +120,7 @@ func TestGuideWatch(t *testing.T) {
 	if who := fmt.Sprint(prefixesOf(bans)); who != "["+guesser.IP.String()+"/32 2001:db8::/64]" {
 		t.Errorf("banned are %s", who)
 	}
-	spared := friend.IP.String() + "/32 cannot be banned: " + friend.IP.String() + "/32: never_ban has it"
+	spared := friend.IP.String() + "/32 cannot be banned: " + friend.IP.String() + "/32: ignoreip has it"
 	if n := strings.Count(d.logged(), spared); n != 1 {
 		t.Errorf("the log says %d times that %s", n, spared)
 	}
@@ -150,7 +150,7 @@ func TestWatchGoesOn(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 3})
 	path := filepath.Join(r.directory, "auth.log")
-	configuration := r.configuration() + "watches:\n" + watch("ssh", path, ", hits: 3")
+	configuration := r.configuration() + "watches:\n" + watch("ssh", path, ", maxretry: 3")
 	d := r.start(configuration)
 	j := journal{d, path}.watched()
 	first, second, third := r.Clients[0].IP, r.Clients[1].IP, r.Clients[2].IP
@@ -159,7 +159,7 @@ func TestWatchGoesOn(t *testing.T) {
 	generation := d.status().Generation
 	for bad, said := range map[string]string{
 		strings.Replace(configuration, "[sshd]", "['from <ADDRESS>']", 1): "watches: ssh: pattern",
-		strings.Replace(configuration, "hits: 3", "hits: 0", 1):           "watches[0].hits",
+		strings.Replace(configuration, "maxretry: 3", "maxretry: 0", 1): "watches[0].maxretry",
 	} {
 		d.write(bad)
 		for _, command := range [][]string{{"reload"}, {"check", "-c", d.config}} {
@@ -193,7 +193,7 @@ func TestWatchGoesOn(t *testing.T) {
 	if b, banned := j.banned(second); !banned || !b.Until.IsZero() || b.Reason != "manual" {
 		t.Errorf("a ban for ever became %+v", b)
 	}
-	d.write(r.configuration() + "watches:\n" + watch("ssh", path, ", hits: 1"))
+	d.write(r.configuration() + "watches:\n" + watch("ssh", path, ", maxretry: 1"))
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
 	}
@@ -211,7 +211,7 @@ func TestWatchOfACommand(t *testing.T) {
 	path := filepath.Join(r.directory, "auth.log")
 	pid := filepath.Join(r.directory, "pid")
 	watched := fmt.Sprintf(
-		"watches: [{name: ssh, command: [/bin/sh, -c, 'echo $$ >%s; touch %s; exec tail -F %s', -n, 0], patterns: [sshd], hits: 2}]\n", pid, path, path)
+		"watches: [{name: ssh, command: [/bin/sh, -c, 'echo $$ >%s; touch %s; exec tail -F %s', -n, 0], patterns: [sshd], maxretry: 2}]\n", pid, path, path)
 	d := r.start(r.configuration() + watched)
 	j := journal{d, path}.watched()
 	j.write(guessed("root; touch "+path+".touched", r.Clients[0].IP), guessed("$(touch "+path+".touched)", r.Clients[0].IP))

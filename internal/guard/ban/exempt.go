@@ -37,8 +37,8 @@ func ExemptOf(allowed Allowed, around Around) Exempt {
 			reasons[netip.PrefixFrom(a, a.BitLen())] = why
 		}
 	}
-	for _, p := range c.NeverBan {
-		reasons[p] = "never_ban has it"
+	for _, p := range c.IgnoreIP {
+		reasons[p] = "ignoreip has it"
 	}
 	for _, s := range c.DNS.Upstream {
 		each("it is an upstream name server", s.Addr())

@@ -56,7 +56,7 @@ func TestOffencesAreCountedAcrossRestarts(t *testing.T) {
 // stays beside it and does not count.
 func TestSubnetIsBanned(t *testing.T) {
 	o := newOffended(t, Rules{Subnet: 3})
-	o.exempt[netip.MustParsePrefix("203.0.114.200/32")] = "never_ban has it"
+	o.exempt[netip.MustParsePrefix("203.0.114.200/32")] = "ignoreip has it"
 	o.must(o.add("203.0.113.1/32", 0))
 	o.offend(2*time.Hour, "203.0.113.7")
 	o.offend(time.Hour, "203.0.113.8", "203.0.114.8", "203.0.114.9", "203.0.115.1")

@@ -22,12 +22,12 @@ type pot struct {
 }
 
 func newPot() *pot {
-	t := &pot{rules: settings.Honeypot{Ports: model.PortSet{TCP: []model.Ports{{First: 23, Last: 24}}}, Ban: time.Hour}}
+	t := &pot{rules: settings.Honeypot{Ports: model.PortSet{TCP: []model.Ports{{First: 23, Last: 24}}}, BanTime: time.Hour}}
 	t.Service = New(Options{
 		Rules: func() settings.Honeypot { return t.rules }, Log: slog.New(slog.DiscardHandler),
 		Ban: func(rules settings.Honeypot, all []Hit) error {
 			slices.SortFunc(all, func(a, b Hit) int { return a.Address.Compare(b.Address) })
-			if rules.Ban == time.Hour {
+			if rules.BanTime == time.Hour {
 				t.banned = append(t.banned, all)
 			}
 			return nil

@@ -28,7 +28,7 @@ func TestProtectionRule9_LinesAreOnlyRead(t *testing.T) {
 	t.Parallel()
 	made := filepath.Join(t.TempDir(), "made")
 	w, err := Compile(Options{
-		Name: "w", Patterns: []string{`^from <ADDRESS>`}, Hits: 1, Within: time.Minute,
+		Name: "w", Patterns: []string{`^from <ADDRESS>`}, MaxRetry: 1, FindTime: time.Minute,
 		Command: []string{os.Args[0], "as-command", "print", "from 203.0.113.7;touch " + made, "from $(touch " + made + ")", "from 203.0.113.8`touch " + made + "`"},
 	})
 	if err != nil {
@@ -137,7 +137,7 @@ func TestAnErrorIsOverWithARunThatLasts(t *testing.T) {
 
 func TestACommandThatDoesNotStartSaysWhy(t *testing.T) {
 	t.Parallel()
-	w, err := Compile(Options{Name: "w", Command: []string{"/nowhere/program"}, Patterns: []string{"sshd"}, Hits: 1, Within: time.Minute})
+	w, err := Compile(Options{Name: "w", Command: []string{"/nowhere/program"}, Patterns: []string{"sshd"}, MaxRetry: 1, FindTime: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -244,7 +244,7 @@ func TestAWatchedFileEndsInOffences(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w, err := Compile(Options{Name: "ssh", File: path, Patterns: []string{"sshd"}, Hits: 2, Within: 3 * time.Second})
+	w, err := Compile(Options{Name: "ssh", File: path, Patterns: []string{"sshd"}, MaxRetry: 2, FindTime: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

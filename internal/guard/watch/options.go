@@ -12,7 +12,7 @@ import (
 // Limits of Options.
 const (
 	MostPatterns = 16
-	MostHits     = 1000
+	MostRetries  = 1000
 	LongestTime  = 7 * 24 * time.Hour
 )
 
@@ -26,10 +26,10 @@ type Options struct {
 	// Patterns are names of ready-made patterns (see ReadyMade) and regular expressions (RE2)
 	// with one Placeholder. A line that several describe is one hit.
 	Patterns []string
-	// An address, or a /64 of IPv6, offends with so many Hits (1 to MostHits) of which the
-	// first and the last are no more than Within apart (1 ns to LongestTime).
-	Hits   int
-	Within time.Duration
+	// An address, or a /64 of IPv6, offends with so many hits, MaxRetry (1 to MostRetries) of which the
+	// first and the last are no more than FindTime apart (1 ns to LongestTime).
+	MaxRetry int
+	FindTime time.Duration
 }
 
 func (o *Options) check() error {
@@ -50,10 +50,10 @@ func (o *Options) check() error {
 		return fmt.Errorf("command %q: no argument can have a NUL", o.Command)
 	case len(o.Patterns) == 0 || len(o.Patterns) > MostPatterns:
 		return fmt.Errorf("%d patterns: give 1 to %d", len(o.Patterns), MostPatterns)
-	case o.Hits < 1 || o.Hits > MostHits:
-		return fmt.Errorf("%d hits: give 1 to %d", o.Hits, MostHits)
-	case o.Within <= 0 || o.Within > LongestTime:
-		return fmt.Errorf("hits within %v: give more than 0s, at most %v", o.Within, LongestTime)
+	case o.MaxRetry < 1 || o.MaxRetry > MostRetries:
+		return fmt.Errorf("maxretry %d: give 1 to %d", o.MaxRetry, MostRetries)
+	case o.FindTime <= 0 || o.FindTime > LongestTime:
+		return fmt.Errorf("findtime %v: give more than 0s, at most %v", o.FindTime, LongestTime)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func TestOptionsThatCannotBeMeantAreRefused(t *testing.T) {
 	}{
 		{"", func(*Options) {}},
 		{"", func(o *Options) { o.File, o.Command = "", []string{"/usr/bin/journalctl", "-f"} }},
-		{"", func(o *Options) { o.Hits, o.Within = MostHits, LongestTime }},
+		{"", func(o *Options) { o.MaxRetry, o.FindTime = MostRetries, LongestTime }},
 		{"needs a name", func(o *Options) { o.Name = "" }},
 		{"give a file or a command", func(o *Options) { o.File = "" }},
 		{"not both", func(o *Options) { o.Command = []string{"/bin/true"} }},
@@ -27,12 +27,12 @@ func TestOptionsThatCannotBeMeantAreRefused(t *testing.T) {
 		{"17 patterns", func(o *Options) { o.Patterns = slices.Repeat([]string{"sshd"}, 17) }},
 		{"none of the ready-made ones (nginx-access, postfix, sshd)", func(o *Options) { o.Patterns = []string{"ssh"} }},
 		{`pattern "<ADDRESS>": it must begin with ^`, func(o *Options) { o.Patterns = []string{"sshd", "<ADDRESS>"} }},
-		{"0 hits", func(o *Options) { o.Hits = 0 }},
-		{"1001 hits", func(o *Options) { o.Hits = MostHits + 1 }},
-		{"hits within 0s", func(o *Options) { o.Within = 0 }},
-		{"hits within 168h0m0.000000001s", func(o *Options) { o.Within = LongestTime + time.Nanosecond }},
+		{"maxretry 0", func(o *Options) { o.MaxRetry = 0 }},
+		{"maxretry 1001", func(o *Options) { o.MaxRetry = MostRetries + 1 }},
+		{"findtime 0s", func(o *Options) { o.FindTime = 0 }},
+		{"findtime 168h0m0.000000001s", func(o *Options) { o.FindTime = LongestTime + time.Nanosecond }},
 	} {
-		o := Options{Name: "ssh", File: "/var/log/auth.log", Patterns: []string{"sshd"}, Hits: 5, Within: time.Minute}
+		o := Options{Name: "ssh", File: "/var/log/auth.log", Patterns: []string{"sshd"}, MaxRetry: 5, FindTime: time.Minute}
 		c.change(&o)
 		w, err := Compile(o)
 		switch {

@@ -178,7 +178,7 @@ func TestALineThatDoesNotMatchAllocatesNothing(t *testing.T) {
 
 func watch(t testing.TB, patterns ...string) *Watch {
 	t.Helper()
-	w, err := Compile(Options{Name: "w", File: "/var/log/w", Patterns: patterns, Hits: 3, Within: 600e9})
+	w, err := Compile(Options{Name: "w", File: "/var/log/w", Patterns: patterns, MaxRetry: 3, FindTime: 600e9})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func CompileAll(wanted []settings.Watch) ([]Compiled, error) {
 	list := make([]Compiled, 0, len(wanted))
 	for _, w := range wanted {
 		compiled, err := Compile(Options{
-			Name: w.Name, File: w.File, Command: w.Command, Patterns: w.Patterns, Hits: w.Hits, Within: w.Within,
+			Name: w.Name, File: w.File, Command: w.Command, Patterns: w.Patterns, MaxRetry: w.MaxRetry, FindTime: w.FindTime,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("watches: %s: %w", w.Name, err)

@@ -37,7 +37,7 @@ func TestFollowRunsJustWhatIsWanted(t *testing.T) {
 		launched := 0
 		s := New(Hooks{})
 		s.begin(func(w Compiled) *started {
-			id := fmt.Sprint(w.Name, w.Hits)
+			id := fmt.Sprint(w.Name, w.MaxRetry)
 			launched++
 			runs[id]++
 			for other, n := range runs {
@@ -55,7 +55,7 @@ func TestFollowRunsJustWhatIsWanted(t *testing.T) {
 			var ids []string
 			for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.ID[string]).Draw(t, "names") {
 				hits := rapid.IntRange(1, 2).Draw(t, "hits")
-				wanted = append(wanted, Compiled{Watch: settings.Watch{Name: name, Hits: hits}})
+				wanted = append(wanted, Compiled{Watch: settings.Watch{Name: name, MaxRetry: hits}})
 				ids = append(ids, fmt.Sprint(name, hits))
 			}
 			launched = 0
@@ -93,7 +93,7 @@ func TestReloadEndsWhatWasToldOfWatches(t *testing.T) {
 	wanted := func(files ...string) (list []Compiled) {
 		var watches []settings.Watch
 		for i, file := range files {
-			watches = append(watches, settings.Watch{Name: []string{"a", "b"}[i], File: file, Patterns: []string{"sshd"}, Hits: 1, Within: time.Second})
+			watches = append(watches, settings.Watch{Name: []string{"a", "b"}[i], File: file, Patterns: []string{"sshd"}, MaxRetry: 1, FindTime: time.Second})
 		}
 		list, err := CompileAll(watches)
 		if err != nil {

@@ -62,7 +62,7 @@ func Compile(o Options) (*Watch, error) {
 // until it returns. It begins at the end of a file, and what an earlier run counted is not
 // known.
 func (w *Watch) Run(ctx context.Context, clock Clock, report func(Offence)) {
-	c := newCounter(w.options.Hits, w.options.Within, mostOffenders)
+	c := newCounter(w.options.MaxRetry, w.options.FindTime, mostOffenders)
 	each := func(line []byte) {
 		w.lines.Add(1)
 		a, matched := w.match(line)

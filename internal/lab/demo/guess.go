@@ -19,7 +19,7 @@ func (s *siege) guess(ctx context.Context) error {
 	log := filepath.Join(s.directory, "auth.log")
 	s.tell.note(fmt.Sprintf("A watch is added: with %d hits in sshd's log an address is banned.", hits),
 		"No sshd runs here: the demo writes the lines that it would.", "")
-	err := s.add(ctx, fmt.Sprintf("watches: [{name: ssh, file: %s, patterns: [sshd], hits: %d, within: 10m, ban: 1h}]\n", log, hits))
+	err := s.add(ctx, fmt.Sprintf("watches: [{name: ssh, file: %s, patterns: [sshd], maxretry: %d, findtime: 10m, bantime: 1h}]\n", log, hits))
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ const forged = 500
 // Step 3: who connects to a honeypot is banned, and nobody in whose name only SYNs come.
 func (s *siege) honeypot(ctx context.Context) error {
 	s.tell.note("A honeypot is added, at ports where nobody has anything to do.", "")
-	if err := s.add(ctx, fmt.Sprintf("  honeypot: {tcp: [%d, 2323], ban: 1h}\n", honeypotPort)); err != nil {
+	if err := s.add(ctx, fmt.Sprintf("  honeypot: {tcp: [%d, 2323], bantime: 1h}\n", honeypotPort)); err != nil {
 		return err
 	}
 	to := netip.AddrPortFrom(s.realm.Gateway.PublicAddress, honeypotPort)

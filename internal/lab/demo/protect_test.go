@@ -46,8 +46,8 @@ func TestAnAttackThatGoesOnFailsTheDemo(t *testing.T) {
 		says     string
 	}{
 		{"country:AQ", "country:SE", 2, "expected: no answer"},
-		{"realm:", "never_ban: [77.0.0.3]\nrealm:", 3, "the honeypot does not answer"},
-		{"hits: 5", "hits: 3", 4, "who is banned\n"},
+		{"realm:", "ignoreip: [77.0.0.3]\nrealm:", 3, "the honeypot does not answer"},
+		{"maxretry: 5", "maxretry: 3", 4, "who is banned\n"},
 	} {
 		var out bytes.Buffer
 		err := RunProtect(t.Context(), ProtectOptions{Out: &out, JSON: true, Executable: program, change: func(text string) string {

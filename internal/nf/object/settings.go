@@ -17,10 +17,10 @@ var Kind = nf.Kind{Word: "a function of your own", Path: isPath, New: func(use s
 
 // Settings are the object, and what it is asked.
 type Settings struct {
-	File string // as the configuration has it
-	Code []byte // what is in it
-	Access  Access
-	Hook  Hook
+	File   string // as the configuration has it
+	Code   []byte // what is in it
+	Access Access
+	Hook   Hook
 }
 
 // Hook is what the function is asked about.

@@ -33,9 +33,9 @@ type Banner interface {
 	Bans() iter.Seq2[string, time.Duration]
 }
 
-// Draft is `never_ban` and `bans`.
+// Draft is `ignoreip` and `bans`.
 type Draft struct {
-	neverBan             *[]netip.Prefix
+	ignoreIP             *[]netip.Prefix
 	bans                 *Bans
 	banners              []Banner
 	never                []schema.At[netip.Prefix]
@@ -48,21 +48,21 @@ type region struct {
 	line int
 }
 
-// New makes a draft whose values go to neverBan and bans. No ban of the banners may be longer than any.
-func New(neverBan *[]netip.Prefix, bans *Bans, banners ...Banner) *Draft {
+// New makes a draft whose values go to ignoreIP and bans. No ban of the banners may be longer than any.
+func New(ignoreIP *[]netip.Prefix, bans *Bans, banners ...Banner) *Draft {
 	*bans = Bans{Factor: 2, Cap: usualCap, Memory: 24 * time.Hour}
-	return &Draft{neverBan: neverBan, bans: bans, banners: banners}
+	return &Draft{ignoreIP: ignoreIP, bans: bans, banners: banners}
 }
 
 // Keys implements schema.Draft.
 func (d *Draft) Keys() []schema.Key {
 	b := d.bans
 	return []schema.Key{
-		schema.Many("never_ban", &d.never, schema.AnyNetwork(), 0),
+		schema.Many("ignoreip", &d.never, schema.AnyNetwork(), 0),
 		schema.Section(
 			"bans",
 			schema.One("factor", &b.Factor, schema.Ratio(1, mostGrowth)),
-			schema.OneAt("cap", &b.Cap, &d.capLine, schema.Duration(time.Second, model.LongestBan)).Otherwise("604800s, or the longest `ban` of a watch or of the honeypot"),
+			schema.OneAt("cap", &b.Cap, &d.capLine, schema.Duration(time.Second, model.LongestBan)).Otherwise("604800s, or the longest `bantime` of a watch or of the honeypot"),
 			schema.One("memory", &b.Memory, schema.Duration(time.Minute, longestMemory)),
 			schema.One("subnet", &b.Subnet, schema.Number(0, mostSubnet)),
 			schema.Noting(&d.regionsLine, schema.ListOf("regions", &d.regions, (*region).keys)),
@@ -80,7 +80,7 @@ func (r *region) keys() []schema.Key {
 
 // Finish implements schema.Draft.
 func (d *Draft) Finish(faults *schema.Faults) {
-	*d.neverBan = schema.Values(d.never)
+	*d.ignoreIP = schema.Values(d.never)
 	b := d.bans
 	for _, banner := range d.banners {
 		for whose, first := range banner.Bans() {

@@ -15,8 +15,8 @@ const key = "protection.honeypot"
 // Honeypot is ports at which nobody outside has anything to do, and for how long is banned
 // who completes a TCP handshake there.
 type Honeypot struct {
-	Ports model.PortSet // empty: there is none
-	Ban   time.Duration // 1s to 8760h
+	Ports   model.PortSet // empty: there is none
+	BanTime time.Duration // 1s to 8760h
 }
 
 // PortUser is a section that uses ports, of which the honeypot may have none: each is called with those of a
@@ -35,13 +35,13 @@ type Draft struct {
 
 // New makes a draft whose values go to honeypot. None of its ports may be one of the users.
 func New(honeypot *Honeypot, users ...PortUser) *Draft {
-	*honeypot = Honeypot{Ban: time.Hour}
+	*honeypot = Honeypot{BanTime: time.Hour}
 	return &Draft{honeypot: honeypot, users: users}
 }
 
 // Keys implements schema.Draft.
 func (d *Draft) Keys() []schema.Key {
-	keys := append(d.ports.Keys(), schema.One("ban", &d.honeypot.Ban, schema.Duration(time.Second, model.LongestBan)))
+	keys := append(d.ports.Keys(), schema.One("bantime", &d.honeypot.BanTime, schema.Duration(time.Second, model.LongestBan)))
 	return []schema.Key{schema.Noting(&d.line, schema.Section("honeypot", keys...))}
 }
 
@@ -68,7 +68,7 @@ func (d *Draft) Finish(faults *schema.Faults) {
 func (d *Draft) Bans() iter.Seq2[string, time.Duration] {
 	return func(yield func(string, time.Duration) bool) {
 		if set := d.ports.Set(); !set.Empty() {
-			yield(key+".ban", d.honeypot.Ban)
+			yield(key+".bantime", d.honeypot.BanTime)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 const (
 	mostWatches  = 64
 	mostPatterns = 16
-	mostHits     = 1000
+	mostRetries  = 1000
 	longestCount = 7 * 24 * time.Hour
 )
 
@@ -25,9 +25,9 @@ type Watch struct {
 	File     string   // absolute path of a log; empty: Command
 	Command  []string // argument vector, whose first part is an absolute path
 	Patterns []string // 1 to 16
-	Hits     int      // 1 to 1000
-	Within   time.Duration
-	Ban      time.Duration
+	MaxRetry int      // 1 to 1000
+	FindTime time.Duration
+	BanTime  time.Duration
 }
 
 type entry struct {
@@ -37,15 +37,15 @@ type entry struct {
 }
 
 func (w *entry) keys() []schema.Key {
-	w.watch.Hits, w.watch.Within, w.watch.Ban = 5, 10*time.Minute, time.Hour
+	w.watch.MaxRetry, w.watch.FindTime, w.watch.BanTime = 5, 10*time.Minute, time.Hour
 	return []schema.Key{
 		schema.OneAt("name", &w.watch.Name, &w.nameLine, schema.Label()).Must(),
 		schema.Noting(&w.fileLine, schema.One("file", &w.watch.File, schema.AbsolutePath()).Otherwise("none")),
 		schema.Noting(&w.commandLine, schema.Many("command", &w.command, schema.Argument(), 1)),
 		schema.Noting(&w.patternsLine, schema.Many("patterns", &w.patterns, logPattern(), 1)).Must(),
-		schema.One("hits", &w.watch.Hits, schema.Number(1, mostHits)),
-		schema.One("within", &w.watch.Within, schema.Duration(time.Second, longestCount)),
-		schema.One("ban", &w.watch.Ban, schema.Duration(time.Second, model.LongestBan)),
+		schema.One("maxretry", &w.watch.MaxRetry, schema.Number(1, mostRetries)),
+		schema.One("findtime", &w.watch.FindTime, schema.Duration(time.Second, longestCount)),
+		schema.One("bantime", &w.watch.BanTime, schema.Duration(time.Second, model.LongestBan)),
 	}
 }
 
@@ -102,7 +102,7 @@ func (w *entry) finish(faults *schema.Faults, path string) Watch {
 func (s *Draft) Bans() iter.Seq2[string, time.Duration] {
 	return func(yield func(string, time.Duration) bool) {
 		for i, w := range s.entries {
-			if !yield(fmt.Sprintf("watches[%d].ban", i), w.watch.Ban) {
+			if !yield(fmt.Sprintf("watches[%d].bantime", i), w.watch.BanTime) {
 				return
 			}
 		}
