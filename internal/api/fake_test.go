@@ -23,7 +23,7 @@ type fakeGateway struct {
 	hosts    []Host
 	chains   []Chain
 	bans     []Ban
-	watches  []Watch
+	jails    []Jail
 	events   []Sink
 	lists    []List
 	status   Status
@@ -71,7 +71,7 @@ func (g *fakeGateway) Bans() ([]Ban, error) { return g.bans, g.err }
 
 func (g *fakeGateway) Events() ([]Sink, error) { return g.events, g.err }
 
-func (g *fakeGateway) Watches() ([]Watch, error) { return g.watches, g.err }
+func (g *fakeGateway) Jails() ([]Jail, error) { return g.jails, g.err }
 
 func (g *fakeGateway) AddBans(r BanRequest) (BanChange, error) {
 	return BanChange{Prefixes: len(r.Prefixes)}, g.err

@@ -38,8 +38,8 @@ type Gateway interface {
 	AddBans(BanRequest) (BanChange, error)
 	// RemoveBans ends bans; prefixes that are not banned do not count.
 	RemoveBans(BanRequest) (BanChange, error)
-	// Watches returns the logs that are watched, in the order of the configuration.
-	Watches() ([]Watch, error)
+	// Jails returns the logs that are watched, in the order of the configuration.
+	Jails() ([]Jail, error)
 	// Events returns the sinks of events, in the order of the configuration.
 	Events() ([]Sink, error)
 	// Lists returns the lists of addresses that are fetched, in the order of the file.
@@ -268,7 +268,7 @@ type Ban struct {
 	Prefix netip.Prefix `json:"prefix"`
 	Since  time.Time    `json:"since"`
 	Until  time.Time    `json:"until,omitzero"` // left out: for ever
-	Reason string       `json:"reason"`         // "manual", or as "watch ssh: 5 hits, offence 1"; empty: from before reasons were kept
+	Reason string       `json:"reason"`         // "manual", or as "jail ssh: 5 failures, offence 1"; empty: from before reasons were kept
 	// Offence is how often the address has offended; 0: the ban is by hand, or of a subnet.
 	Offence int `json:"offence,omitempty"`
 	// Spared says what keeps the ban out of force, or, after "in part: ", some of it.

@@ -39,7 +39,7 @@ var routes = withListings(map[string]endpoint{
 	"POST /v1/bans/add":    handler.addBans,
 	"POST /v1/bans/remove": handler.removeBans,
 
-	"GET /v1/watches":        handler.watches,
+	"GET /v1/jails":          handler.jails,
 	"GET /v1/events":         handler.events,
 	"GET /v1/lists":          handler.lists,
 	"POST /v1/lists/refresh": handler.refreshLists,

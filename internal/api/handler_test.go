@@ -37,7 +37,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestEmptyListsAreLists(t *testing.T) {
-	for path, want := range map[string]string{"/v1/sessions": "", "/v1/pool": "[]\n", "/v1/hosts": "[]\n", "/v1/watches": "[]\n", "/v1/events": "[]\n", "/v1/lists": "[]\n", "/v1/names": "[]\n"} {
+	for path, want := range map[string]string{"/v1/sessions": "", "/v1/pool": "[]\n", "/v1/hosts": "[]\n", "/v1/jails": "[]\n", "/v1/events": "[]\n", "/v1/lists": "[]\n", "/v1/names": "[]\n"} {
 		if w := ask(t, &fakeGateway{}, http.MethodGet, path); w.Code != http.StatusOK || w.Body.String() != want {
 			t.Errorf("%s: %d %q, want %q", path, w.Code, w.Body, want)
 		}

@@ -196,7 +196,7 @@ func newBanList(a *app) *cobra.Command {
 		Use:   "list",
 		Short: "List the bans in force",
 		Long: `List the bans in force, in the order of their addresses. LEFT is until they end,
-REASON who made them: somebody by hand, or a watch, and how often the address has
+REASON who made them: somebody by hand, or a jail, and how often the address has
 offended. A ban that is spared drops nobody for as long as the reason for that
 lasts, as that its address is on the allowlist.`,
 		Example: "  realmgate ban list",

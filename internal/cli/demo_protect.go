@@ -18,7 +18,7 @@ func newDemoProtectOf(a *app, tell func(context.Context, demo.ProtectOptions) er
 		Use:   "protect",
 		Short: "Show a country blocked, a scanner caught and a guesser banned",
 		Long: `Show what the protection does, in network namespaces on this machine: a geofence
-blocks a country, a honeypot has a scanner banned, and a watch of sshd's log has
+blocks a country, a honeypot has a scanner banned, and a jail of sshd's log has
 somebody banned who guesses passwords. What they have open ends; who is only named
 in forged packets and lines goes on.
 

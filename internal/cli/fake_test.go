@@ -30,7 +30,7 @@ type fakeDaemon struct {
 	hosts     []client.Host
 	chains    []client.Chain
 	bans      []client.Ban
-	watches   []client.Watch
+	jails     []client.Jail
 	sinks     []client.Sink
 	names     []api.Name
 	lists     []client.List
@@ -70,8 +70,8 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, d.bans)
 	case "/v1/events":
 		write(w, d.sinks)
-	case "/v1/watches":
-		write(w, d.watches)
+	case "/v1/jails":
+		write(w, d.jails)
 	case "/v1/bans/add":
 		var asked client.BanRequest
 		_ = json.NewDecoder(r.Body).Decode(&asked)
@@ -190,10 +190,10 @@ func populated() *fakeDaemon {
 		bans: []client.Ban{
 			{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Since: started, Spared: "in part: the allowlist has it: set friends"},
 			{Prefix: netip.MustParsePrefix("2001:db8::/64"), Since: started, Reason: "manual"},
-			{Prefix: netip.MustParsePrefix("198.51.100.7/32"), Since: started, Until: started.Add(100 * time.Hour), Reason: "watch ssh: 5 hits, offence 2", Offence: 2},
+			{Prefix: netip.MustParsePrefix("198.51.100.7/32"), Since: started, Until: started.Add(100 * time.Hour), Reason: "jail ssh: 5 failures, offence 2", Offence: 2},
 		},
-		watches: []client.Watch{
-			{Name: "ssh", File: "/var/log/auth.log", Lines: 1_234_567, Hits: 4711, NoAddress: 2, Offences: 12},
+		jails: []client.Jail{
+			{Name: "ssh", File: "/var/log/auth.log", Lines: 1_234_567, Failures: 4711, NoAddress: 2, Offences: 12},
 			{Name: "mail", Command: []string{"/usr/bin/journalctl", "-fu", "postfix"}, Ends: 3, Error: "ended: exit status 1", Stderr: "No journal files were found."},
 		},
 		names: []api.Name{

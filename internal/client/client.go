@@ -108,9 +108,9 @@ func (c *Client) RemoveBans(ctx context.Context, r BanRequest) (BanChange, error
 	return post[BanChange](ctx, c, "/v1/bans/remove", r)
 }
 
-// Watches returns the logs that are watched, in the order of the configuration.
-func (c *Client) Watches(ctx context.Context) ([]Watch, error) {
-	return fetch[[]Watch](ctx, c, http.MethodGet, "/v1/watches", nil)
+// Jails returns the logs that are watched, in the order of the configuration.
+func (c *Client) Jails(ctx context.Context) ([]Jail, error) {
+	return fetch[[]Jail](ctx, c, http.MethodGet, "/v1/jails", nil)
 }
 
 // Events returns the sinks of events, in the order of the configuration.

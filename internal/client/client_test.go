@@ -70,8 +70,8 @@ func (g fakeGateway) Bans() ([]Ban, error) {
 	return []Ban{{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Since: g.started}}, g.err
 }
 
-func (g fakeGateway) Watches() ([]Watch, error) {
-	return []Watch{{Name: "ssh", Command: []string{"/bin/a", "-b"}, Lines: 7, Error: "c"}}, g.err
+func (g fakeGateway) Jails() ([]Jail, error) {
+	return []Jail{{Name: "ssh", Command: []string{"/bin/a", "-b"}, Lines: 7, Error: "c"}}, g.err
 }
 
 func (g fakeGateway) Events() ([]Sink, error) {
@@ -197,9 +197,9 @@ func TestAnswersComeThrough(t *testing.T) {
 	if want, _ := g.Bans(); err != nil || !reflect.DeepEqual(bans, want) {
 		t.Errorf("bans %+v, %v", bans, err)
 	}
-	watches, err := c.Watches(ctx)
-	if want, _ := g.Watches(); err != nil || !reflect.DeepEqual(watches, want) {
-		t.Errorf("watches %+v, %v", watches, err)
+	jails, err := c.Jails(ctx)
+	if want, _ := g.Jails(); err != nil || !reflect.DeepEqual(jails, want) {
+		t.Errorf("jails %+v, %v", jails, err)
 	}
 	sinks, err := c.Events(ctx)
 	if want, _ := g.Events(); err != nil || !reflect.DeepEqual(sinks, want) {

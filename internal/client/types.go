@@ -32,8 +32,8 @@ type (
 	BanRequest = api.BanRequest
 	// BanChange says how many prefixes that were.
 	BanChange = api.BanChange
-	// Watch is a log that is watched.
-	Watch = api.Watch
+	// Jail is a log that is watched.
+	Jail = api.Jail
 	// Sink is where events go.
 	Sink = api.Sink
 	// List is a list of addresses that somebody else publishes.

@@ -7,8 +7,8 @@ import (
 	ban "github.com/realmgate/realmgate/internal/guard/ban/settings"
 	geo "github.com/realmgate/realmgate/internal/guard/geo/settings"
 	honeypot "github.com/realmgate/realmgate/internal/guard/honeypot/settings"
+	jail "github.com/realmgate/realmgate/internal/guard/jail/settings"
 	lists "github.com/realmgate/realmgate/internal/guard/lists/settings"
-	watch "github.com/realmgate/realmgate/internal/guard/watch/settings"
 	"github.com/realmgate/realmgate/internal/model"
 	allocation "github.com/realmgate/realmgate/internal/names/allocation/settings"
 	realm "github.com/realmgate/realmgate/internal/names/realm/settings"
@@ -31,7 +31,7 @@ type Config struct {
 	IgnoreIP   []netip.Prefix // IPv4 and IPv6
 	Bans       ban.Bans
 	Sets       []rules.Set
-	Watches    []watch.Watch
+	Jails      []jail.Jail
 	Lists      []lists.List
 	Events     []events.Sink // where events go
 	Protection Protection
@@ -63,7 +63,7 @@ func (c *Config) drafts(known []rules.Set) []schema.Draft {
 	chains := rules.NewChains(&c.Chains, uses, hosts, dns, outside)
 	listed := rules.NewLists(&c.Protection.Lists)
 	pot := honeypot.New(&c.Protection.Honeypot, listed, hosts, dns, chains)
-	watches := watch.New(&c.Watches)
+	jails := jail.New(&c.Jails)
 	return []schema.Draft{
 		interfaces,
 		zones,
@@ -71,10 +71,10 @@ func (c *Config) drafts(known []rules.Set) []schema.Draft {
 		allocation.New(&c.Pool, uses, interfaces, outside),
 		outside,
 		plane.NewTables(&c.Tables),
-		ban.New(&c.IgnoreIP, &c.Bans, watches, pot),
+		ban.New(&c.IgnoreIP, &c.Bans, jails, pot),
 		hosts,
 		rules.NewSets(&c.Sets, known, listed, chains),
-		watches,
+		jails,
 		lists.New(&c.Lists, listed),
 		events.New(&c.Events),
 		schema.Under(model.ProtectionName, listed, pot, geo.New(&c.Protection.Fences)),

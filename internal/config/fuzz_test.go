@@ -17,8 +17,8 @@ import (
 
 	ban "github.com/realmgate/realmgate/internal/guard/ban/settings"
 	geo "github.com/realmgate/realmgate/internal/guard/geo/settings"
+	jail "github.com/realmgate/realmgate/internal/guard/jail/settings"
 	lists "github.com/realmgate/realmgate/internal/guard/lists/settings"
-	watch "github.com/realmgate/realmgate/internal/guard/watch/settings"
 	"github.com/realmgate/realmgate/internal/model"
 	server "github.com/realmgate/realmgate/internal/names/server/settings"
 	outbound "github.com/realmgate/realmgate/internal/outbound/settings"
@@ -140,7 +140,7 @@ func render(c *Config) string {
 		}
 		line("  - {name: %q, addresses: %s}", s.Name, list(prefixes(s.Addresses)))
 	}
-	renderWatches(line, c.Watches)
+	renderJails(line, c.Jails)
 	renderLists(line, c.Lists)
 	renderSinks(line, c.Events)
 	if c.Protection.Given() {
@@ -202,12 +202,12 @@ func renderGeofences(line func(string, ...any), p Protection) {
 	}
 }
 
-func renderWatches(line func(string, ...any), watches []watch.Watch) {
-	if len(watches) == 0 {
+func renderJails(line func(string, ...any), jails []jail.Jail) {
+	if len(jails) == 0 {
 		return
 	}
-	line("watches:")
-	for _, w := range watches {
+	line("jails:")
+	for _, w := range jails {
 		source := fmt.Sprintf("command: %s", list(w.Command))
 		if w.File != "" {
 			source = fmt.Sprintf("file: %q", w.File)

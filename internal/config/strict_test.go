@@ -12,7 +12,7 @@ import (
 )
 
 // protecting are the keys of the configuration that the protection is made of.
-var protecting = []string{"sets", "lists", "ignoreip", "bans", "protection", "watches"}
+var protecting = []string{"sets", "lists", "ignoreip", "bans", "protection", "jails"}
 
 // aKey is a key in a YAML file, in block or flow style.
 var aKey = regexp.MustCompile(`(^|[\s{,-])([a-z_]+):(\s|$)`)
@@ -21,7 +21,7 @@ var aKey = regexp.MustCompile(`(^|[\s{,-])([a-z_]+):(\s|$)`)
 // misspelled is refused, with its line; so are addresses, places and durations that are none.
 func TestProtectionRule1_EveryKeyIsStrict(t *testing.T) {
 	tried := map[string]bool{}
-	for _, file := range []string{"protection", "bans", "watches", "honeypot", "lists"} {
+	for _, file := range []string{"protection", "bans", "jails", "honeypot", "lists"} {
 		text := wholeProtection[file]
 		if text == "" {
 			read, err := os.ReadFile("testdata/" + file + ".good.yml")
@@ -64,16 +64,16 @@ func TestProtectionRule1_EveryKeyIsStrict(t *testing.T) {
 		}
 	}
 	for value, want := range map[string]string{
-		"protection: {blocklist: [192.0.2.1/24]}":                                 "no prefix boundary",
-		"protection: {allowlist: [\"2001:db8::/129\"]}":                           "want an address or a prefix",
-		"ignoreip: [192.0.2.300]":                                                 "ignoreip",
-		"protection: {geofence: [{deny: [country:XX], unknown: allow}]}":          "no country has the code",
-		"protection: {geofence: [{deny: [FI], unknown: allow}]}":                  "want country:FI",
-		"protection: {geofence: [{deny: [continent:EX], unknown: allow}]}":        "continent",
-		"protection: {geofence: [{deny: [asn:0], unknown: allow}]}":               "asn",
-		"bans: {regions: [{region: country:ZZ, factor: 2}]}":                      "no country has the code",
-		"protection: {honeypot: {tcp: [23], bantime: soon}}":                      "bantime",
-		"watches: [{name: a, file: /a, patterns: [sshd], findtime: 1 fortnight}]": "findtime",
+		"protection: {blocklist: [192.0.2.1/24]}":                               "no prefix boundary",
+		"protection: {allowlist: [\"2001:db8::/129\"]}":                         "want an address or a prefix",
+		"ignoreip: [192.0.2.300]":                                               "ignoreip",
+		"protection: {geofence: [{deny: [country:XX], unknown: allow}]}":        "no country has the code",
+		"protection: {geofence: [{deny: [FI], unknown: allow}]}":                "want country:FI",
+		"protection: {geofence: [{deny: [continent:EX], unknown: allow}]}":      "continent",
+		"protection: {geofence: [{deny: [asn:0], unknown: allow}]}":             "asn",
+		"bans: {regions: [{region: country:ZZ, factor: 2}]}":                    "no country has the code",
+		"protection: {honeypot: {tcp: [23], bantime: soon}}":                    "bantime",
+		"jails: [{name: a, file: /a, patterns: [sshd], findtime: 1 fortnight}]": "findtime",
 	} {
 		if _, err := Parse("testdata/test.yml", []byte(least+value+"\n")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", value, err, want)

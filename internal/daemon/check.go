@@ -7,7 +7,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/guard/geo"
-	"github.com/realmgate/realmgate/internal/guard/watch"
+	"github.com/realmgate/realmgate/internal/guard/jail"
 	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/ruleset"
@@ -39,7 +39,7 @@ func Check(d *config.Document) error {
 			return err
 		}
 	}
-	if _, err := watch.CompileAll(c.Watches); err != nil {
+	if _, err := jail.CompileAll(c.Jails); err != nil {
 		return err
 	}
 	p, err := geo.PlacesOf(c)

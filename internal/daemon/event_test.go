@@ -57,11 +57,11 @@ func TestEachBanIsNamedByAnEvent(t *testing.T) {
 
 // toldEvent has the fields of several kinds.
 type toldEvent struct {
-	Kind, List, Watch, Chain, Error, Reason string
-	Functions                               []string
-	Prefixes                                []netip.Prefix
-	Count                                   int
-	Until                                   time.Time
+	Kind, List, Jail, Chain, Error, Reason string
+	Functions                              []string
+	Prefixes                               []netip.Prefix
+	Count                                  int
+	Until                                  time.Time
 }
 
 // record lets a gateway tell events, and returns how to end that and what was told.
@@ -91,7 +91,7 @@ func recorder(t *testing.T, g *Daemon) (told func() []string) {
 	recorded := record(t, g)
 	return func() (list []string) {
 		for _, e := range recorded() {
-			list = append(list, strings.Join(strings.Fields(e.Kind+" "+e.List+e.Watch+" "+e.Error), " "))
+			list = append(list, strings.Join(strings.Fields(e.Kind+" "+e.List+e.Jail+" "+e.Error), " "))
 		}
 		return list
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/guard/geo"
 	"github.com/realmgate/realmgate/internal/guard/honeypot"
+	"github.com/realmgate/realmgate/internal/guard/jail"
 	"github.com/realmgate/realmgate/internal/guard/lists"
-	"github.com/realmgate/realmgate/internal/guard/watch"
 	"github.com/realmgate/realmgate/internal/machine"
 	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/names/realm"
@@ -46,7 +46,7 @@ type Daemon struct {
 	plane     *plane.Plane
 	advice    *advice.Service
 	bans      *ban.Service
-	watches   *watch.Service
+	jails     *jail.Service
 	honeypot  *honeypot.Service
 	backends  *balance.Service
 	captures  *capture.Service
@@ -72,7 +72,7 @@ func newDaemon(o Options) *Daemon {
 	g.bans, g.advice = guardServices{g}.newBans(), nameServices{g}.newAdvice()
 	g.plane = plane.New(o.Instance, o.KeepDataplane, o.Logger)
 	g.diagnosis = machineServices{g}.newDiagnosis()
-	g.lists, g.watches, g.honeypot = guardServices{g}.newLists(), guardServices{g}.newWatches(), guardServices{g}.newHoneypot()
+	g.lists, g.jails, g.honeypot = guardServices{g}.newLists(), guardServices{g}.newJails(), guardServices{g}.newHoneypot()
 	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
 	g.services = g.newServices()
 	return g

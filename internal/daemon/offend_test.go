@@ -30,7 +30,7 @@ func (o *offended) offend(lasts time.Duration, addresses ...string) (n int) {
 	o.t.Helper()
 	list := make([]ban.Offence, len(addresses))
 	for i, a := range addresses {
-		list[i] = ban.Offence{Address: netip.MustParseAddr(a), Reason: "watch ssh: 5 hits"}
+		list[i] = ban.Offence{Address: netip.MustParseAddr(a), Reason: "jail ssh: 5 failures"}
 	}
 	o.must(o.namespace.Do(func() (err error) { n, err = o.bans.Offend(list, lasts); return err }))
 	return n
@@ -71,8 +71,8 @@ func TestOffendersWhoMayNotBeBannedAreSkipped(t *testing.T) {
 	if first != 3 || again != 0 {
 		t.Errorf("%d bans, and again %d: want 3 and none", first, again)
 	}
-	o.want("banned are", "2001:db8:1::8/128 1h0m0s watch ssh: 5 hits, offence 1",
-		"2001:db8::/64 1h0m0s watch ssh: 5 hits, offence 1, by 2001:db8::7", "203.0.113.7/32 1h0m0s watch ssh: 5 hits, offence 1")
+	o.want("banned are", "2001:db8:1::8/128 1h0m0s jail ssh: 5 failures, offence 1",
+		"2001:db8::/64 1h0m0s jail ssh: 5 failures, offence 1, by 2001:db8::7", "203.0.113.7/32 1h0m0s jail ssh: 5 failures, offence 1")
 	for _, said := range []string{"ignoreip has it", "203.0.113.9/32 cannot", "a private host's", "the gateway's own", "link-local", "no packet of others"} {
 		if n := strings.Count(o.log.String(), said); said != "ignoreip has it" && n != 1 || n == 0 {
 			t.Errorf("the log says %d times %q: %s", n, said, o.log.String())
@@ -106,5 +106,5 @@ func TestStartWithADamagedFile(t *testing.T) {
 	}
 	o.must(other.Close())
 	o.must(start())
-	o.want("with the file that is whole", "203.0.113.1/32 1h0m0s watch ssh: 5 hits, offence 1")
+	o.want("with the file that is whole", "203.0.113.1/32 1h0m0s jail ssh: 5 failures, offence 1")
 }

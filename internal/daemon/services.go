@@ -23,7 +23,7 @@ type (
 // newServices is all that the daemon consists of, in the order in which a configuration goes through it; it settles and
 // stops the other way round. What a draft needs of others they have put there before: lists and places before the policy
 // that is compiled of them, the data plane before all that is in it. The name servers are below what may wait for a disk
-// when it settles: watches, bans and lists. The data plane is attached when nothing else can fail, and then the view is in
+// when it settles: jails, bans and lists. The data plane is attached when nothing else can fail, and then the view is in
 // force.
 func (g *Daemon) newServices() serviceList {
 	kernel, guard, names, machine := kernelServices{g}, guardServices{g}, nameServices{g}, machineServices{g}
@@ -39,7 +39,7 @@ func (g *Daemon) newServices() serviceList {
 		{Name: "policy", Open: kernel.openPolicy, Prepare: kernel.preparePolicy},
 		{Name: "counts", Open: noChange, Prepare: kernel.prepareCounts, Report: kernel.reportChains},
 		{Name: "advice", Open: names.openAdvice, Run: g.advice.Run, Report: names.reportAdvice},
-		{Name: "watches", Prepare: guard.prepareWatches, Run: g.watches.Run, Report: g.watches.Report},
+		{Name: "jails", Prepare: guard.prepareJails, Run: g.jails.Run, Report: g.jails.Report},
 		{Name: "events", Open: g.openEvents, Prepare: g.prepareEvents, Report: g.events.Report},
 		{Name: "honeypot", Run: g.honeypot.Run, Report: g.honeypot.Report},
 		{Name: "bans", Open: guard.openBans, Prepare: guard.prepareBans, Run: g.bans.Run, Report: g.bans.Report},

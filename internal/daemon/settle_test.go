@@ -16,14 +16,14 @@ import (
 	"github.com/realmgate/realmgate/internal/names/server"
 )
 
-// A reload that ends a watch waits for the ban that this makes, say on a disk that stalls; the names of the reload do not.
-func TestNewZonesDoNotWaitForAWatch(t *testing.T) {
+// A reload that ends a jail waits for the ban that this makes, say on a disk that stalls; the names of the reload do not.
+func TestNewZonesDoNotWaitForAJail(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(log, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, text+fmt.Sprintf("watches: [{name: a, file: %s, patterns: ['^from <ADDRESS>$'], maxretry: 1}]\n", log))
+	r := newRig(t, text+fmt.Sprintf("jails: [{name: a, file: %s, patterns: ['^from <ADDRESS>$'], maxretry: 1}]\n", log))
 	exempt, asked, disk := r.bans.Exempt, make(chan struct{}), make(chan struct{})
 	r.bans.Exempt = func() (ban.Exempt, error) {
 		select {
@@ -41,10 +41,10 @@ func TestNewZonesDoNotWaitForAWatch(t *testing.T) {
 	defer running.Wait()
 	defer cancel()
 	defer sync.OnceFunc(func() { close(disk) })()
-	running.Go(func() { _ = r.watches.Run(ctx) })
+	running.Go(func() { _ = r.jails.Run(ctx) })
 	running.Go(func() { _ = r.names.ServePublic(ctx, sockets) })
 	late := time.After(20 * time.Second)
-	for banned := false; !banned; { // the watch reads what comes after its start
+	for banned := false; !banned; { // the jail reads what comes after its start
 		f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
 		r.must(err)
 		_, err = f.WriteString("from 203.0.113.7\n")
@@ -55,7 +55,7 @@ func TestNewZonesDoNotWaitForAWatch(t *testing.T) {
 			banned = true
 		case <-time.After(50 * time.Millisecond):
 		case <-late:
-			t.Fatal("the watch bans nobody")
+			t.Fatal("the jail bans nobody")
 		}
 	}
 	more := strings.Replace(text, "zones: [foo.example.]", "zones: [foo.example., bar.example.]", 1) +

@@ -66,7 +66,7 @@ func TestGeofenceDefect10_ForeignRulesAreUntouched(t *testing.T) {
 	}
 	journalPath := filepath.Join(r.directory, "auth.log")
 	places(t, filepath.Join(r.directory, "geo.table"), map[string]string{"77.0.0.1": "FI"})
-	protection := "watches:\n" + watch("ssh", journalPath, ", maxretry: 1") + "protection:\n  geo_table: geo.table\n  blocklist: [203.0.113.0/24]\n" +
+	protection := "jails:\n" + jail("ssh", journalPath, ", maxretry: 1") + "protection:\n  geo_table: geo.table\n  blocklist: [203.0.113.0/24]\n" +
 		"  honeypot: {tcp: [23]}\n  geofence: [{deny: [country:KP], unknown: allow}]\n"
 	d := r.start(with(r.configuration(), "ipv6: forward") + protection)
 	same("after the start")

@@ -54,7 +54,7 @@ func TestGeofenceDefect1_LogLinesReachNoShell(t *testing.T) {
 	p := publish(t, r.Servers[0])
 	p.put("/drop.txt", append([]string{"203.0.113.0/24"}, texts...)...)
 	sinks, mailbox := r.mailed()
-	d := r.start(r.configuration() + "lists: [{name: drop, url: \"" + p.url + "/drop.txt\"}]\nwatches:\n" + watch("ssh", path, ", maxretry: 1") +
+	d := r.start(r.configuration() + "lists: [{name: drop, url: \"" + p.url + "/drop.txt\"}]\njails:\n" + jail("ssh", path, ", maxretry: 1") +
 		"  - {name: journal, command: [/usr/bin/tail, -n, 0, -F, " + path + ".2], patterns: [sshd], maxretry: 1}\n" +
 		strings.Replace(sinks, "events:\n", "events:\n  - {name: log, file: "+log+"}\n  - {name: siem, command: [/usr/bin/tee, "+siem+"]}\n", 1))
 	file, command, victim := r.Clients[0].IP, r.Clients[1].IP, r.Clients[2].IP
@@ -62,7 +62,7 @@ func TestGeofenceDefect1_LogLinesReachNoShell(t *testing.T) {
 	second := journal{d, path + ".2"}
 	eventually(t, 20*time.Second, "the command's log is watched", func() bool {
 		second.write("Jan  2 15:04:05 gw cron[1]: nothing\n")
-		return d.watch("journal").Lines > 0
+		return d.jail("journal").Lines > 0
 	})
 	for _, text := range texts {
 		j.write(guessed(text, file), "from "+victim.String()+text+"\n")

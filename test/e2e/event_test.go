@@ -178,7 +178,7 @@ func TestEventsHoldUpNobody(t *testing.T) {
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	log, journal, many := filepath.Join(r.directory, "events.jsonl"), filepath.Join(r.directory, "auth.log"), filepath.Join(r.directory, "many")
 	pid := filepath.Join(r.directory, "pid")
-	configuration := r.configuration() + "watches:\n" + watch("ssh", journal, "") + "events:\n  - {name: log, file: " + log + "}\n" +
+	configuration := r.configuration() + "jails:\n" + jail("ssh", journal, "") + "events:\n  - {name: log, file: " + log + "}\n" +
 		"  - {name: stuck, command: [/bin/sh, -c, 'echo $$ >" + pid + "; exec sleep 1000']}\n" +
 		"  - {name: missing, file: " + log + ".d/events.jsonl}\n  - {name: absent, command: [/none]}\n"
 	d := r.start(configuration)
@@ -192,11 +192,11 @@ func TestEventsHoldUpNobody(t *testing.T) {
 		t.Helper()
 		eventually(t, 20*time.Second, "told "+want, func() bool { return kinds(told(t, log)) == want })
 	}
-	mustBeTold("start watch_failed")
+	mustBeTold("start jail_failed")
 	if err := os.WriteFile(journal, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	mustBeTold("start watch_failed watch_recovered")
+	mustBeTold("start jail_failed jail_recovered")
 	var text strings.Builder
 	for n := range 5_000 {
 		fmt.Fprintf(&text, "203.%d.%d.%d\n", n>>16, n>>8&255, n&255)
@@ -207,7 +207,7 @@ func TestEventsHoldUpNobody(t *testing.T) {
 	mustTell("ban", "add", "--file", many)
 	mustTell("ban", "remove", "--file", many)
 	mustTell("reload")
-	mustBeTold("start watch_failed watch_recovered" + strings.Repeat(" ban", 40) + strings.Repeat(" unban", 40) + " reload")
+	mustBeTold("start jail_failed jail_recovered" + strings.Repeat(" ban", 40) + strings.Repeat(" unban", 40) + " reload")
 	named := map[string]map[string]bool{"ban": {}, "unban": {}}
 	for _, e := range told(t, log) {
 		for _, p := range e.Prefixes {

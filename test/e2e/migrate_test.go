@@ -158,12 +158,12 @@ func TestGuideFromFail2ban(t *testing.T) {
 	}
 	eventually(t, 20*time.Second, "the log is watched", func() bool {
 		j.write("2026-01-02 15:04:05 nothing\n")
-		return list[[]client.Watch](d, "watches")[1].Lines > 0
+		return list[[]client.Jail](d, "jails")[1].Lines > 0
 	})
 	j.write(strings.Repeat(failed(friend)+failed(bad), 10))
 	eventually(t, 20*time.Second, "who failed is banned", func() bool { return len(list[[]client.Ban](d, "ban", "list")) > 0 })
 	bans := list[[]client.Ban](d, "ban", "list")
-	if len(bans) != 1 || bans[0].Prefix.Addr() != bad || bans[0].Reason != "watch app: 10 hits, offence 1" {
+	if len(bans) != 1 || bans[0].Prefix.Addr() != bad || bans[0].Reason != "jail app: 10 failures, offence 1" {
 		t.Errorf("bans: %+v", bans)
 	}
 	m.program("fail2ban-client", `[ "$*" = "get sshd banip" ] && echo "192.0.2.7 2001:db8::9 203.0.113.0/24"`) // as 1.0.2 does
@@ -176,7 +176,7 @@ func TestGuideFromFail2ban(t *testing.T) {
 }
 
 // The page's configuration lets in whom ipt_geofence's did, by country and by continent, and
-// nobody of another; what its watch prints is banned, and so are the addresses of its file.
+// nobody of another; what its jail prints is banned, and so are the addresses of its file.
 func TestGuideFromIptGeofence(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, RemoteClients: 4})
@@ -197,7 +197,7 @@ func TestGuideFromIptGeofence(t *testing.T) {
 	if who, err := echo(belarus, netip.AddrPort{}, echoAddress(address)); err == nil {
 		t.Errorf("who is where nothing is allowed reached %s", who)
 	}
-	eventually(t, 20*time.Second, "what the watch printed is banned", func() bool {
+	eventually(t, 20*time.Second, "what the jail printed is banned", func() bool {
 		bans := list[[]client.Ban](d, "ban", "list")
 		return len(bans) == 1 && bans[0].Prefix.String() == "203.0.113.77/32" && time.Until(bans[0].Until) < 5*time.Minute
 	})

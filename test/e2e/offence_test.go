@@ -29,14 +29,14 @@ func TestGeofenceDefect8_OffencesAreRemembered(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	path := filepath.Join(r.directory, "auth.log")
-	d := r.start(r.configuration() + "bans: {factor: 60, cap: 2h}\nwatches:\n" + watch("ssh", path, ", maxretry: 1, bantime: 1s"))
+	d := r.start(r.configuration() + "bans: {factor: 60, cap: 2h}\njails:\n" + jail("ssh", path, ", maxretry: 1, bantime: 1s"))
 	j := journal{d, path}.watched()
 	guesser := r.Clients[0].IP
 	offends := func(n int, lasts time.Duration) {
 		t.Helper()
 		j.watched().write(guessed("root", guesser))
 		j.mustBecomeBanned(guesser)
-		if b, _ := j.banned(guesser); b.Offence != n || b.Until.Sub(b.Since).Round(time.Second) != lasts || b.Reason != fmt.Sprint("watch ssh: 1 hits, offence ", n) {
+		if b, _ := j.banned(guesser); b.Offence != n || b.Until.Sub(b.Since).Round(time.Second) != lasts || b.Reason != fmt.Sprint("jail ssh: 1 failures, offence ", n) {
 			t.Errorf("offence %d: %+v", n, b)
 		}
 	}
@@ -107,7 +107,7 @@ func TestGeofenceDefect4_AllowlistComesBeforeBans(t *testing.T) {
 
 // Who offends by IPv6 is banned with his /64, and reaches the gateway itself no more,
 // until somebody forgives.
-func TestWatchBansIPv6(t *testing.T) {
+func TestJailBansIPv6(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1, IPv6: true})
 	own, guesser := netip.MustParseAddr("2001:db8:5::1"), netip.MustParseAddr("2001:db8:6::7")
@@ -115,7 +115,7 @@ func TestWatchBansIPv6(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(r.directory, "auth.log")
-	d := r.start(r.configuration() + "ipv6: forward\nwatches:\n" + watch("ssh", path, ", maxretry: 1"))
+	d := r.start(r.configuration() + "ipv6: forward\njails:\n" + jail("ssh", path, ", maxretry: 1"))
 	j := journal{d, path}.watched()
 	port := netip.AddrPortFrom(own, 2222)
 	listener, err := r.Gateway.Listen("tcp6", port.String())
@@ -162,7 +162,7 @@ func TestGuideBans(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	path := filepath.Join(r.directory, "auth.log")
-	configuration := r.configuration() + r.guideFrom("watches", "bans.md", "/var/log/auth.log", path, "bantime: 1h", "bantime: 1s, maxretry: 1")
+	configuration := r.configuration() + r.guideFrom("jails", "bans.md", "/var/log/auth.log", path, "bantime: 1h", "bantime: 1s, maxretry: 1")
 	d := r.start(configuration)
 	j := journal{d, path}.watched()
 	guesser := r.Clients[0].IP
@@ -184,6 +184,6 @@ func TestGuideBans(t *testing.T) {
 	}
 	eventually(t, 20*time.Second, "the subnet is banned", func() bool {
 		bans := list[[]client.Ban](d, "ban", "list")
-		return len(bans) == 1 && bans[0].Prefix.String() == "203.0.113.0/24" && strings.HasPrefix(bans[0].Reason, "5 addresses of it were banned, the last: watch ssh: 1 hits, offence 1")
+		return len(bans) == 1 && bans[0].Prefix.String() == "203.0.113.0/24" && strings.HasPrefix(bans[0].Reason, "5 addresses of it were banned, the last: jail ssh: 1 failures, offence 1")
 	})
 }

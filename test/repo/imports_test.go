@@ -27,7 +27,7 @@ const (
 var mayImport = map[string][]string{
 	// 1. The words, and what stands on them alone.
 	"model":        {},
-	"config":       {"events/settings", "guard/ban/settings", "guard/geo/settings", "guard/honeypot/settings", "guard/lists/settings", "guard/watch/settings", "model", "names/allocation/settings", "names/realm/settings", "names/server/settings", "outbound/settings", "plane/settings", "ruleset/settings", "schema"},
+	"config":       {"events/settings", "guard/ban/settings", "guard/geo/settings", "guard/honeypot/settings", "guard/jail/settings", "guard/lists/settings", "model", "names/allocation/settings", "names/realm/settings", "names/server/settings", "outbound/settings", "plane/settings", "ruleset/settings", "schema"},
 	"store":        {},
 	"events/event": {},
 	"mounts":       {},
@@ -64,8 +64,8 @@ var mayImport = map[string][]string{
 	"outbound":         {"config", "datapath"}, // which addresses hosts leave by
 	"names/allocation": {"api", "config", "datapath", "events/event", "model", "names/allocation/settings", "nameserver", "policy", "pool"},
 	"guard/geo":        {"config", "guard/geo/settings", "model"},
+	"guard/jail":       {"api", "events/event", "guard/jail/settings", "lifecycle", "model", "process"},
 	"guard/lists":      {"api", "events/event", "guard/lists/settings", "httperror", "lifecycle", "model"},
-	"guard/watch":      {"api", "events/event", "guard/watch/settings", "lifecycle", "model", "process"},
 	"machine":          {"api", "datapath", "model"},
 	"guard/honeypot":   {"api", "datapath", "guard/honeypot/settings", "model"},
 	"balance":          {"api", "datapath", "health", "lifecycle", "model", "nf/multipath", "ruleset/settings"},
@@ -78,7 +78,7 @@ var mayImport = map[string][]string{
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset", "ruleset/settings"},
 	"plane":            {"api", "config", "datapath", "lifecycle", "nf", "plane/settings"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"daemon":   {"advice", "api", "balance", "capture", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/lists", "guard/watch", "guard/watch/settings", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "ruleset/settings", "store", "tenants"},
+	"daemon":   {"advice", "api", "balance", "capture", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "ruleset/settings", "store", "tenants"},
 	"api":      {"events/event", "model"},
 	"client":   {"api"},
 	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "guard/geo/settings", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
@@ -101,7 +101,7 @@ var testsMayImport = []string{"api", "client", "events/event", "lab/netns", "lab
 
 // rooms are what the daemon joins; none knows another.
 var rooms = []string{
-	"advice", "balance", "capture", "diagnose", "events", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/lists", "guard/watch",
+	"advice", "balance", "capture", "diagnose", "events", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/jail", "guard/lists",
 	"machine", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "plane", "tenants",
 }
 
@@ -286,7 +286,7 @@ func TestImportsCanFail(t *testing.T) {
 		{module + "/test/browser", ebpf, "only datapath, nf, lab/bench/trafficgen and lab/planes"},
 		{module + "/cmd/realmgate", in("daemon"), "cmd/realmgate: imports daemon"},
 		{in("newcomer"), "fmt", "internal/newcomer: nobody said"},
-		{in("guard/watch/settings"), in("guard/watch"), "internal/guard/watch/settings: imports guard/watch"},
+		{in("guard/jail/settings"), in("guard/jail"), "internal/guard/jail/settings: imports guard/jail"},
 		{in("pool"), "fmt", ""},
 		{in("daemon"), in("guard/ban"), ""},
 		{in("lab/bench/dut"), in("lab/bench"), ""},

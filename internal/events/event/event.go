@@ -29,8 +29,8 @@ func All() []Event {
 		PoolExhausted{},
 		PoolRecovered{},
 		Outbound{},
-		WatchFailed{},
-		WatchRecovered{},
+		JailFailed{},
+		JailRecovered{},
 		ChainChanged{},
 	}
 }
@@ -146,22 +146,22 @@ type Outbound struct {
 // Kind implements Event.
 func (Outbound) Kind() Kind { return "outbound_changed" }
 
-// WatchFailed is a watch that cannot read its log from now on.
-type WatchFailed struct {
-	Watch string `json:"watch"`
+// JailFailed is a jail that cannot read its log from now on.
+type JailFailed struct {
+	Jail  string `json:"jail"`
 	Error string `json:"error"`
 }
 
 // Kind implements Event.
-func (WatchFailed) Kind() Kind { return "watch_failed" }
+func (JailFailed) Kind() Kind { return "jail_failed" }
 
-// WatchRecovered is a watch that reads its log again.
-type WatchRecovered struct {
-	Watch string `json:"watch"`
+// JailRecovered is a jail that reads its log again.
+type JailRecovered struct {
+	Jail string `json:"jail"`
 }
 
 // Kind implements Event.
-func (WatchRecovered) Kind() Kind { return "watch_recovered" }
+func (JailRecovered) Kind() Kind { return "jail_recovered" }
 
 // ChainChanged is a chain that a command changed, until the next reload or for good.
 type ChainChanged struct {

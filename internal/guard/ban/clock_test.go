@@ -17,7 +17,7 @@ func TestClockThatWasAheadMakesNoBanLonger(t *testing.T) {
 	for name, c := range map[string]struct {
 		ban, want Ban
 	}{
-		"of an offender":     {Ban{Since: ahead, Until: at(ahead, time.Hour), Offence: 2, Reason: "watch"}, Ban{Since: start, Until: at(start, time.Hour), Offence: 2, Reason: "watch"}},
+		"of an offender":     {Ban{Since: ahead, Until: at(ahead, time.Hour), Offence: 2, Reason: "jail"}, Ban{Since: start, Until: at(start, time.Hour), Offence: 2, Reason: "jail"}},
 		"of a subnet":        {Ban{Since: ahead, Until: at(ahead, time.Hour), Reason: "3 addresses"}, Ban{Since: start, Until: at(start, time.Hour), Reason: "3 addresses"}},
 		"as long as another": {Ban{Since: at(start, -1), Until: ahead, Offence: 1}, Ban{Since: at(start, -1), Until: at(start, week), Offence: 1}},
 		"a subnet's as such": {Ban{Since: at(start, -1), Until: ahead, Reason: "3 addresses"}, Ban{Since: at(start, -1), Until: at(start, week), Reason: "3 addresses"}},

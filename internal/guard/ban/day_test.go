@@ -16,14 +16,14 @@ func TestBansOfAClockThatWasAhead(t *testing.T) {
 		return fmt.Appendf(nil, `{"since":%q,"until":%q,%s}`, from.Format(time.RFC3339Nano), until.Format(time.RFC3339Nano), more)
 	}
 	o.must(o.store.Change(bansBucket, map[string][]byte{
-		"203.0.113.1/32": text(`"reason":"watch","offence":1`, ahead, ahead.Add(2*time.Hour)),
-		"203.0.113.2/32": text(`"reason":"watch","offence":1`, time.Now().Add(-time.Hour), ahead),
+		"203.0.113.1/32": text(`"reason":"jail","offence":1`, ahead, ahead.Add(2*time.Hour)),
+		"203.0.113.2/32": text(`"reason":"jail","offence":1`, time.Now().Add(-time.Hour), ahead),
 		"203.0.113.3/32": text(`"reason":"manual"`, ahead, ahead.Add(2*time.Hour)),
 	}, nil))
 	o.must(o.store.Change(offencesBucket, map[string][]byte{"203.0.113.4/32": text(`"count":1`, ahead, ahead.Add(2*time.Hour))}, nil))
 	for range 2 {
 		o.restart()
-		o.want("banned are", "203.0.113.1/32 2h0m0s watch", "203.0.113.2/32 168h0m0s watch", "203.0.113.3/32 2h0m0s manual")
+		o.want("banned are", "203.0.113.1/32 2h0m0s jail", "203.0.113.2/32 168h0m0s jail", "203.0.113.3/32 2h0m0s manual")
 	}
 	o.offend(time.Minute, "203.0.113.4")
 	if b, _ := o.list.Get(netip.MustParsePrefix("203.0.113.4/32")); time.Until(b.Until) > 2*time.Hour {
@@ -50,5 +50,5 @@ func TestBansAreOfTheClockOfTheDay(t *testing.T) {
 		t.Errorf("dropped are %v", got)
 	}
 	o.restart()
-	o.want("a day later banned are", "203.0.113.1/32 24h0m0s watch ssh: 5 hits, offence 1")
+	o.want("a day later banned are", "203.0.113.1/32 24h0m0s jail ssh: 5 failures, offence 1")
 }

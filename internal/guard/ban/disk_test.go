@@ -52,8 +52,8 @@ func TestFullDiskStopsNoBan(t *testing.T) {
 		}
 	}
 	o.restart()
-	o.want("on the disk are", "203.0.113.1/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.113.2/32 0s manual",
-		"203.0.113.5/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.113.6/32 1h0m0s watch ssh: 5 hits, offence 1")
+	o.want("on the disk are", "203.0.113.1/32 1h0m0s jail ssh: 5 failures, offence 1", "203.0.113.2/32 0s manual",
+		"203.0.113.5/32 1h0m0s jail ssh: 5 failures, offence 1", "203.0.113.6/32 1h0m0s jail ssh: 5 failures, offence 1")
 	if _, known := o.records()[netip.MustParsePrefix("203.0.113.3/32")]; known {
 		t.Error("who was forgiven is remembered")
 	}
@@ -78,7 +78,7 @@ func TestStartWithADiskThatTakesNothing(t *testing.T) {
 		t.Errorf("the status says %q", got)
 	}
 	o.restart()
-	o.want("banned are", "203.0.113.1/32 1h0m0s watch ssh: 5 hits, offence 1")
+	o.want("banned are", "203.0.113.1/32 1h0m0s jail ssh: 5 failures, offence 1")
 	if n := strings.Count(o.log.String(), "of=bans entries=3"); n != 2 {
 		t.Errorf("the log says %s", o.log.String())
 	}

@@ -167,7 +167,7 @@ func (o *offended) offend(lasts time.Duration, addresses ...string) int {
 	o.t.Helper()
 	list := make([]Offence, len(addresses))
 	for i, a := range addresses {
-		list[i] = Offence{netip.MustParseAddr(a), "watch ssh: 5 hits"}
+		list[i] = Offence{netip.MustParseAddr(a), "jail ssh: 5 failures"}
 	}
 	n, err := o.Offend(list, lasts)
 	o.must(err)

@@ -18,7 +18,7 @@ func TestOffenderIsBanned(t *testing.T) {
 	o.offend(time.Hour, "203.0.113.8")
 	o.must(o.store.Change(bansBucket, map[string][]byte{"203.0.113.9/32": []byte(`{"since":"2026-01-02T15:04:05Z"}`)}, nil))
 	o.restart()
-	o.want("banned are", "203.0.113.7/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.113.8/32 48h0m0s watch ssh: 5 hits, offence 1", "203.0.113.9/32 for ever ")
+	o.want("banned are", "203.0.113.7/32 1h0m0s jail ssh: 5 failures, offence 1", "203.0.113.8/32 48h0m0s jail ssh: 5 failures, offence 1", "203.0.113.9/32 for ever ")
 }
 
 // The fault of ipt_geofence: an offender's count was forgotten when its ban was over, and by
@@ -39,9 +39,9 @@ func TestOffencesAreCountedAcrossRestarts(t *testing.T) {
 		o.restart()
 	}
 	o.offend(time.Hour, "203.0.113.7")
-	o.want("the fifth ban is", "203.0.113.7/32 24h0m0s watch ssh: 5 hits, offence 5")
+	o.want("the fifth ban is", "203.0.113.7/32 24h0m0s jail ssh: 5 failures, offence 5")
 	o.restart()
-	o.want("after a restart it is", "203.0.113.7/32 24h0m0s watch ssh: 5 hits, offence 5")
+	o.want("after a restart it is", "203.0.113.7/32 24h0m0s jail ssh: 5 failures, offence 5")
 	_, err := o.remove("203.0.113.7/32")
 	o.must(err)
 	if _, known := o.records()[offender]; known {
@@ -49,7 +49,7 @@ func TestOffencesAreCountedAcrossRestarts(t *testing.T) {
 	}
 	o.restart()
 	o.offend(time.Hour, "203.0.113.7")
-	o.want("after a pardon it is", "203.0.113.7/32 1h0m0s watch ssh: 5 hits, offence 1")
+	o.want("after a pardon it is", "203.0.113.7/32 1h0m0s jail ssh: 5 failures, offence 1")
 }
 
 // With enough of its addresses a subnet is banned, but for who is in it; a ban by hand
@@ -60,14 +60,14 @@ func TestSubnetIsBanned(t *testing.T) {
 	o.must(o.add("203.0.113.1/32", 0))
 	o.offend(2*time.Hour, "203.0.113.7")
 	o.offend(time.Hour, "203.0.113.8", "203.0.114.8", "203.0.114.9", "203.0.115.1")
-	o.want("before the third", "203.0.113.1/32 for ever manual", "203.0.113.7/32 2h0m0s watch ssh: 5 hits, offence 1",
-		"203.0.113.8/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.114.8/32 1h0m0s watch ssh: 5 hits, offence 1",
-		"203.0.114.9/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.115.1/32 1h0m0s watch ssh: 5 hits, offence 1")
+	o.want("before the third", "203.0.113.1/32 for ever manual", "203.0.113.7/32 2h0m0s jail ssh: 5 failures, offence 1",
+		"203.0.113.8/32 1h0m0s jail ssh: 5 failures, offence 1", "203.0.114.8/32 1h0m0s jail ssh: 5 failures, offence 1",
+		"203.0.114.9/32 1h0m0s jail ssh: 5 failures, offence 1", "203.0.115.1/32 1h0m0s jail ssh: 5 failures, offence 1")
 	o.offend(time.Hour, "203.0.113.9", "203.0.114.10")
 	want := []string{
-		"203.0.113.0/24 2h0m0s 3 addresses of it were banned, the last: watch ssh: 5 hits, offence 1", "203.0.113.1/32 for ever manual",
-		"203.0.114.10/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.114.8/32 1h0m0s watch ssh: 5 hits, offence 1",
-		"203.0.114.9/32 1h0m0s watch ssh: 5 hits, offence 1", "203.0.115.1/32 1h0m0s watch ssh: 5 hits, offence 1",
+		"203.0.113.0/24 2h0m0s 3 addresses of it were banned, the last: jail ssh: 5 failures, offence 1", "203.0.113.1/32 for ever manual",
+		"203.0.114.10/32 1h0m0s jail ssh: 5 failures, offence 1", "203.0.114.8/32 1h0m0s jail ssh: 5 failures, offence 1",
+		"203.0.114.9/32 1h0m0s jail ssh: 5 failures, offence 1", "203.0.115.1/32 1h0m0s jail ssh: 5 failures, offence 1",
 	}
 	o.want("with the third", want...)
 	o.offend(time.Hour, "203.0.113.10")

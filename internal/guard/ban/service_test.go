@@ -109,5 +109,5 @@ func TestBansThatGiveWayEnd(t *testing.T) {
 		t.Errorf("the log says %s", said)
 	}
 	o.restart()
-	o.want("on the disk are", "2001:db8::2/128 0s manual", "203.0.113.2/32 3h0m0s watch ssh: 5 hits, offence 1")
+	o.want("on the disk are", "2001:db8::2/128 0s manual", "203.0.113.2/32 3h0m0s jail ssh: 5 failures, offence 1")
 }

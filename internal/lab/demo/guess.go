@@ -11,15 +11,15 @@ import (
 	"github.com/realmgate/realmgate/internal/client"
 )
 
-// hits is with how many of them a watch bans an address.
-const hits = 5
+// failures is with how many of them a jail bans an address.
+const failures = 5
 
 // Step 4: who guesses passwords is banned by what sshd writes, and nobody whom he names.
 func (s *siege) guess(ctx context.Context) error {
 	log := filepath.Join(s.directory, "auth.log")
-	s.tell.note(fmt.Sprintf("A watch is added: with %d hits in sshd's log an address is banned.", hits),
+	s.tell.note(fmt.Sprintf("A jail is added: with %d failures in sshd's log an address is banned.", failures),
 		"No sshd runs here: the demo writes the lines that it would.", "")
-	err := s.add(ctx, fmt.Sprintf("watches: [{name: ssh, file: %s, patterns: [sshd], maxretry: %d, findtime: 10m, bantime: 1h}]\n", log, hits))
+	err := s.add(ctx, fmt.Sprintf("jails: [{name: ssh, file: %s, patterns: [sshd], maxretry: %d, findtime: 10m, bantime: 1h}]\n", log, failures))
 	if err != nil {
 		return err
 	}
@@ -28,19 +28,19 @@ func (s *siege) guess(ctx context.Context) error {
 	}
 	// As the name of a user he gives what looks like ann's address.
 	line := fmt.Sprintf("Invalid user x from %s port 22 from %s port 40022", annLives.address, guesserLives.address)
-	for range hits - 1 {
+	for range failures - 1 {
 		if err := sshdWrites(log, line); err != nil {
 			return err
 		}
 	}
-	err = s.watch(ctx, fmt.Sprintf("the watch has %d hits", hits-1), func(w client.Watch) (bool, error) { return w.Hits == hits-1, nil })
+	err = s.jail(ctx, fmt.Sprintf("the jail has %d failures", failures-1), func(w client.Jail) (bool, error) { return w.Failures == failures-1, nil })
 	if err == nil {
 		_, err = s.bannedAre(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	s.tell.say("The guesser fails %d times: the log has so many lines of his.", hits-1)
+	s.tell.say("The guesser fails %d times: the log has so many lines of his.", failures-1)
 	s.tell.note("  "+line, "In place of a user's name he gives ann's address. Nobody is banned.")
 	since := time.Now()
 	if err := sshdWrites(log, line); err != nil {
@@ -60,20 +60,20 @@ func (s *siege) guess(ctx context.Context) error {
 // watched writes harmless lines until one is read: a log is followed from where its end is
 // at the first look.
 func (s *siege) watched(ctx context.Context, log string) error {
-	return s.watch(ctx, "the log is watched", func(w client.Watch) (bool, error) {
+	return s.jail(ctx, "the log is watched", func(w client.Jail) (bool, error) {
 		return w.Lines > 0, sshdWrites(log, "Server listening on 0.0.0.0 port 22.")
 	})
 }
 
-// watch waits until the watch is as it should be.
-func (s *siege) watch(ctx context.Context, what string, is func(client.Watch) (bool, error)) error {
+// jail waits until the jail is as it should be.
+func (s *siege) jail(ctx context.Context, what string, is func(client.Jail) (bool, error)) error {
 	return await(ctx, what, func() (bool, string, error) {
-		watches, err := s.gateway.client.Watches(ctx)
-		if err != nil || len(watches) != 1 {
-			return false, fmt.Sprintf("%d watches", len(watches)), err
+		jails, err := s.gateway.client.Jails(ctx)
+		if err != nil || len(jails) != 1 {
+			return false, fmt.Sprintf("%d jails", len(jails)), err
 		}
-		done, err := is(watches[0])
-		return done, fmt.Sprintf("%d lines, %d hits %s", watches[0].Lines, watches[0].Hits, watches[0].Error), err
+		done, err := is(jails[0])
+		return done, fmt.Sprintf("%d lines, %d failures %s", jails[0].Lines, jails[0].Failures, jails[0].Error), err
 	})
 }
 

@@ -19,7 +19,7 @@ const (
 	usualCap      = 7 * 24 * time.Hour
 )
 
-// Bans says how long bans last that the gateway makes itself, as those of watches.
+// Bans says how long bans last that the gateway makes itself, as those of jails.
 type Bans struct {
 	Factor  float64              // 1 to 100: each further offence makes the ban longer by it
 	Cap     time.Duration        // 1s to 31536000s: no ban lasts longer
@@ -62,7 +62,7 @@ func (d *Draft) Keys() []schema.Key {
 		schema.Section(
 			"bans",
 			schema.One("factor", &b.Factor, schema.Ratio(1, mostGrowth)),
-			schema.OneAt("cap", &b.Cap, &d.capLine, schema.Duration(time.Second, model.LongestBan)).Otherwise("604800s, or the longest `bantime` of a watch or of the honeypot"),
+			schema.OneAt("cap", &b.Cap, &d.capLine, schema.Duration(time.Second, model.LongestBan)).Otherwise("604800s, or the longest `bantime` of a jail or of the honeypot"),
 			schema.One("memory", &b.Memory, schema.Duration(time.Minute, longestMemory)),
 			schema.One("subnet", &b.Subnet, schema.Number(0, mostSubnet)),
 			schema.Noting(&d.regionsLine, schema.ListOf("regions", &d.regions, (*region).keys)),

@@ -1,0 +1,110 @@
+package settings
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
+)
+
+// Bounds of jails.
+const (
+	mostJails    = 64
+	mostPatterns = 16
+	mostRetries  = 1000
+	longestCount = 7 * 24 * time.Hour
+)
+
+// Jail is a log, and what in it has an address banned. What a pattern may be is the
+// gateway's to check.
+type Jail struct {
+	Name     string   // unique
+	File     string   // absolute path of a log; empty: Command
+	Command  []string // argument vector, whose first part is an absolute path
+	Patterns []string // 1 to 16
+	MaxRetry int      // 1 to 1000
+	FindTime time.Duration
+	BanTime  time.Duration
+}
+
+type entry struct {
+	jail                                          Jail
+	command, patterns                             []schema.At[string]
+	nameLine, fileLine, commandLine, patternsLine int
+}
+
+func (w *entry) keys() []schema.Key {
+	w.jail.MaxRetry, w.jail.FindTime, w.jail.BanTime = 5, 10*time.Minute, time.Hour
+	return []schema.Key{
+		schema.OneAt("name", &w.jail.Name, &w.nameLine, schema.Label()).Must(),
+		schema.Noting(&w.fileLine, schema.One("file", &w.jail.File, schema.AbsolutePath()).Otherwise("none")),
+		schema.Noting(&w.commandLine, schema.Many("command", &w.command, schema.Argument(), 1)),
+		schema.Noting(&w.patternsLine, schema.Many("patterns", &w.patterns, logPattern(), 1)).Must(),
+		schema.One("maxretry", &w.jail.MaxRetry, schema.Number(1, mostRetries)),
+		schema.One("findtime", &w.jail.FindTime, schema.Duration(time.Second, longestCount)),
+		schema.One("bantime", &w.jail.BanTime, schema.Duration(time.Second, model.LongestBan)),
+	}
+}
+
+func logPattern() schema.Kind[string] {
+	return schema.Text("pattern", "ready-made, or with `<ADDRESS>`", "a pattern")
+}
+
+// Draft is `jails`.
+type Draft struct {
+	jails   *[]Jail
+	entries []*entry
+}
+
+// New makes a draft whose values go to jails.
+func New(jails *[]Jail) *Draft { return &Draft{jails: jails} }
+
+// Keys implements schema.Draft.
+func (s *Draft) Keys() []schema.Key {
+	return []schema.Key{schema.ListOf("jails", &s.entries, (*entry).keys)}
+}
+
+// Finish implements schema.Draft.
+func (s *Draft) Finish(faults *schema.Faults) {
+	taken := schema.Names{}
+	for i, w := range s.entries {
+		path := fmt.Sprintf("jails[%d]", i)
+		taken.Take(faults, path, w.jail.Name, w.nameLine)
+		if i == mostJails {
+			faults.Add(w.nameLine, "jails: there are %d, at most %d are allowed", len(s.entries), mostJails)
+			break
+		}
+		*s.jails = append(*s.jails, w.finish(faults, path))
+	}
+}
+
+func (w *entry) finish(faults *schema.Faults, path string) Jail {
+	w.jail.Command = schema.Command(faults, path+".command", w.command, w.commandLine)
+	w.jail.Patterns = schema.Values(w.patterns)
+	switch {
+	case w.fileLine == 0 && w.commandLine == 0:
+		faults.Add(w.nameLine, "%s: give file or command", path)
+	case w.fileLine > 0 && w.commandLine > 0:
+		faults.Add(w.commandLine, "%s: give file or command, not both", path)
+	case strings.ContainsAny(w.jail.File, "*?"):
+		faults.Add(w.fileLine, "%s.file: %s: give one file, and each a jail of its own: * and ? stand for themselves", path, schema.Quote(w.jail.File))
+	}
+	if len(w.patterns) > mostPatterns {
+		faults.Add(w.patternsLine, "%s.patterns: there are %d, at most %d are allowed", path, len(w.patterns), mostPatterns)
+	}
+	return w.jail
+}
+
+// Bans are for how long each bans.
+func (s *Draft) Bans() iter.Seq2[string, time.Duration] {
+	return func(yield func(string, time.Duration) bool) {
+		for i, w := range s.entries {
+			if !yield(fmt.Sprintf("jails[%d].bantime", i), w.jail.BanTime) {
+				return
+			}
+		}
+	}
+}

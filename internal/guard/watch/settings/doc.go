@@ -1,2 +1,0 @@
-// Package settings is what `watches` says: logs, and what in them has an address banned. It has no state.
-package settings
