@@ -21,7 +21,7 @@
 #define REFUSAL_SOURCES	 1024
 #define NEXT_HOPS	 16384
 #define ROUTE_CACHE	 1024		    /* of a CPU */
-#define BANS		 ((1 << 21) + 1024) /* and what they spare; some kernels replace no entry of a full trie */
+#define BANS		 ((1 << 21) + 1024) /* and what is exempt; some kernels replace no entry of a full trie */
 #define BANNED_ADDRESSES (1 << 16)
 #define EXCEPTS		 64 /* prefixes without NAT */
 

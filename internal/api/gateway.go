@@ -271,8 +271,8 @@ type Ban struct {
 	Reason string       `json:"reason"`         // "manual", or as "jail ssh: 5 failures, offence 1"; empty: from before reasons were kept
 	// Offence is how often the address has offended; 0: the ban is by hand, or of a subnet.
 	Offence int `json:"offence,omitempty"`
-	// Spared says what keeps the ban out of force, or, after "in part: ", some of it.
-	Spared string `json:"spared,omitempty"`
+	// Exempt says what keeps the ban out of force, or, after "in part: ", some of it.
+	Exempt string `json:"exempt,omitempty"`
 }
 
 // BanRequest says what to ban, or to ban no more.

@@ -183,12 +183,12 @@ func readPrefixes(name string, stdin io.Reader) (list []netip.Prefix, err error)
 
 func banReason(b client.Ban) string {
 	switch {
-	case b.Spared == "":
+	case b.Exempt == "":
 		return b.Reason
 	case b.Reason == "":
-		return "spared: " + b.Spared
+		return "exempt: " + b.Exempt
 	}
-	return b.Reason + "; spared: " + b.Spared
+	return b.Reason + "; exempt: " + b.Exempt
 }
 
 func newBanList(a *app) *cobra.Command {
@@ -197,7 +197,7 @@ func newBanList(a *app) *cobra.Command {
 		Short: "List the bans in force",
 		Long: `List the bans in force, in the order of their addresses. LEFT is until they end,
 REASON who made them: somebody by hand, or a jail, and how often the address has
-offended. A ban that is spared drops nobody for as long as the reason for that
+offended. A ban that is exempt drops nobody for as long as the reason for that
 lasts, as that its address is on the allowlist.`,
 		Example: "  realmgate ban list",
 		Args:    cobra.NoArgs,

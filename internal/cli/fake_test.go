@@ -188,7 +188,7 @@ func populated() *fakeDaemon {
 	endpoint, address := netip.MustParseAddrPort, netip.MustParseAddr
 	return &fakeDaemon{
 		bans: []client.Ban{
-			{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Since: started, Spared: "in part: the allowlist has it: set friends"},
+			{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Since: started, Exempt: "in part: the allowlist has it: set friends"},
 			{Prefix: netip.MustParsePrefix("2001:db8::/64"), Since: started, Reason: "manual"},
 			{Prefix: netip.MustParsePrefix("198.51.100.7/32"), Since: started, Until: started.Add(100 * time.Hour), Reason: "jail ssh: 5 failures, offence 2", Offence: 2},
 		},

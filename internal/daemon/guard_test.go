@@ -26,7 +26,7 @@ func (o *offended) dropped(addresses ...string) (list []string) {
 
 // What the kernel drops is what is banned and may be, whatever changes: a reload, the
 // bans, or the daemon.
-func TestBansFollowWhoIsSpared(t *testing.T) {
+func TestBansFollowWhoIsExempt(t *testing.T) {
 	t.Parallel()
 	o := newOffended(t, "")
 	request := func(prefixes ...string) (r api.BanRequest) {
@@ -63,7 +63,7 @@ func TestBansFollowWhoIsSpared(t *testing.T) {
 	want("without the wider one, too", "2001:db8::7")
 	in, err := o.data.Banned()
 	if o.must(err); len(in) != 2 {
-		t.Errorf("in the kernel are %v, and not just a ban of IPv6 and who is spared under it", in)
+		t.Errorf("in the kernel are %v, and not just a ban of IPv6 and who is exempt under it", in)
 	}
 	o.must(o.reloadWith(text))
 	want("without the allowlist", "203.0.113.7", "2001:db8::7", "2001:db8::8")
@@ -82,8 +82,8 @@ func TestBansFollowWhoIsSpared(t *testing.T) {
 	}
 }
 
-// What is spared under a ban says so, to people and to who asks about a flow.
-func TestSparedSaysWhy(t *testing.T) {
+// What is exempt under a ban says so, to people and to who asks about a flow.
+func TestExemptSaysWhy(t *testing.T) {
 	t.Parallel()
 	o := newOffended(t, "")
 	ban := api.BanRequest{Prefixes: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("203.0.113.7/32")}}
@@ -96,12 +96,12 @@ func TestSparedSaysWhy(t *testing.T) {
 		if !b.Prefix.IsSingleIP() {
 			want = "in part: " + want
 		}
-		if b.Spared != want {
-			t.Errorf("%s: %q, want %q", b.Prefix, b.Spared, want)
+		if b.Exempt != want {
+			t.Errorf("%s: %q, want %q", b.Prefix, b.Exempt, want)
 		}
 	}
 	for a, want := range map[string]string{
-		"203.0.113.7": "203.0.113.7/32 is banned, and 203.0.113.7 is spared: the allowlist has it: set friends",
+		"203.0.113.7": "203.0.113.7/32 is banned, and 203.0.113.7 is exempt: the allowlist has it: set friends",
 		"203.0.113.8": "203.0.113.0/24 since", "203.0.114.8": "203.0.114.8 is not banned",
 	} {
 		said := o.bans.WhyNot(netip.MustParseAddr(a))

@@ -23,7 +23,7 @@ func (g *Daemon) lookAtHops() bool {
 		g.log.Warn("route update failed", "error", err)
 	}
 	if err == nil && !slices.Equal(before, list) {
-		g.bans.SpareSoon()
+		g.bans.ExemptSoon()
 	}
 	return true
 }

@@ -57,7 +57,7 @@ func (g *Daemon) lookAtOwn() error {
 		return errors.Join(socketsErr, err)
 	}
 	g.warnOfOwn(v)
-	g.bans.SpareSoon()
+	g.bans.ExemptSoon()
 	return errors.Join(socketsErr, g.pool.Reconsider())
 }
 

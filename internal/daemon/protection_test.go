@@ -76,9 +76,9 @@ func TestGeofenceWantsWhatItJudgesBy(t *testing.T) {
 	}
 }
 
-// The gateway's own addresses are spared, for by them its hosts reach each other, and so
+// The gateway's own addresses are exempt, for by them its hosts reach each other, and so
 // are its next hops; what both directions have in common is there once.
-func TestProtectionSparesOurOwn(t *testing.T) {
+func TestProtectionExemptsOurOwn(t *testing.T) {
 	t.Parallel()
 	table := geoTable(t, finland, "")
 	d := document(t, strings.Replace(text, "198.18.0.32/28", "77.0.0.32/28", 1)+"outbound: {addresses: [77.0.0.2]}\n"+`
@@ -100,7 +100,7 @@ protection:
 	remote := v.rules().Policy().Protection[0].Function.(nf.Allowlist).Remote
 	for address, want := range map[string]bool{"77.0.0.2": true, "77.0.0.32": true, "77.0.0.47": true, "77.0.0.9": true, "203.0.113.9": true, "77.0.0.3": false, "77.0.0.48": false} {
 		if got := remote.In.Allowed.Contains(netip.MustParseAddr(address)); got != want {
-			t.Errorf("%s is spared: %t, want %t", address, got, want)
+			t.Errorf("%s is exempt: %t, want %t", address, got, want)
 		}
 	}
 	if remote.In != remote.Out || !remote.In.Fenced.Contains(netip.MustParseAddr("77.0.0.3")) || !remote.In.Blocked.Contains(netip.MustParseAddr("198.51.100.1")) {

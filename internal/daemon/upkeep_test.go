@@ -14,7 +14,7 @@ import (
 )
 
 // Routes and addresses are followed also while the bans wait for a disk that stalls; who is
-// spared of them is looked at later.
+// exempt of them is looked at later.
 func TestUpkeepDoesNotWaitForBans(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, text)

@@ -45,9 +45,9 @@ func (d *banTable) PutBans(bans map[netip.Prefix]time.Time) error {
 	return errors.Join(failed, d.judgeAgain(kinds))
 }
 
-// SpareUnderBans makes bans of wider prefixes leave out remote prefixes, in the kernel
+// ExcludeFromBans makes bans of wider prefixes leave out remote prefixes, in the kernel
 // alone, until DeleteBans or PutBans of them. A ban of one of them ends.
-func (d *banTable) SpareUnderBans(prefixes []netip.Prefix) error {
+func (d *banTable) ExcludeFromBans(prefixes []netip.Prefix) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	for _, p := range prefixes {
@@ -57,7 +57,7 @@ func (d *banTable) SpareUnderBans(prefixes []netip.Prefix) error {
 			err = missingIsFine(d.objects.BannedAddresses.Delete(networkOrder(p.Addr())))
 		}
 		if err != nil {
-			return fmt.Errorf("spare %s under bans: %w", p, err)
+			return fmt.Errorf("exempt %s under bans: %w", p, err)
 		}
 	}
 	return nil
@@ -102,7 +102,7 @@ func missingIsFine(err error) error {
 	return err
 }
 
-// Banned lists what is banned in the kernel, or spared under bans.
+// Banned lists what is banned in the kernel, or exempt under bans.
 func (d *banTable) Banned() (list []netip.Prefix, err error) {
 	var address uint32
 	var key bpfBanned

@@ -23,7 +23,7 @@ type State struct {
 	Name       func(number uint32) model.Name // "" of none
 	Numbers    ruleset.Numbers                // of functions
 	Lists      map[string]*model.AddressSet
-	Hops       []netip.Addr // next hops, who are spared
+	Hops       []netip.Addr // next hops, who are exempt
 	Own        []netip.Addr // that the data plane answers for
 	Dnat       []netip.Addr // of these, those that only dnat has
 	Shared     []netip.Addr // of these, those of which services get ports alone

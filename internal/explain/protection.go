@@ -21,15 +21,15 @@ func (e *Explainer) listed(f Flow, a opinion) (says, why string) {
 	}
 	p := e.State.Config.Protection
 	n := ruleset.NamedIn(e.State.Config, e.State.Lists)
-	spared := n.SparedBy(e.State.Config, e.State.Hops, f.Direction, remote)
+	exempt := n.ExemptBy(e.State.Config, e.State.Hops, f.Direction, remote)
 	function := a.Name
 	switch {
 	case slices.Contains(e.State.Own, remote):
 		why = fmt.Sprintf("%s is the gateway's own", remote)
-	case spared != "" && function == ruleset.Allowlist:
-		why = fmt.Sprintf("%s is of %s", remote, spared)
-	case spared != "":
-		why = fmt.Sprintf("%s is spared", remote)
+	case exempt != "" && function == ruleset.Allowlist:
+		why = fmt.Sprintf("%s is of %s", remote, exempt)
+	case exempt != "":
+		why = fmt.Sprintf("%s is exempt", remote)
 	case function == ruleset.Allowlist:
 		why = "it has not " + remote.String()
 	case function == ruleset.Blocklist:

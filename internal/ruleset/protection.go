@@ -50,7 +50,7 @@ func (n Named) protection(r Rules) (steps []nf.Step) {
 		return nil
 	}
 	var remote nf.Remote
-	remote.In.Allowed, remote.Out.Allowed = n.Unions(r.Config.Protection.Allowlist, sparedRanges(r.Config, r.Hops, rangesOf(r.Own)))
+	remote.In.Allowed, remote.Out.Allowed = n.Unions(r.Config.Protection.Allowlist, exemptRanges(r.Config, r.Hops, rangesOf(r.Own)))
 	remote.In.Blocked, remote.Out.Blocked = n.Unions(r.Config.Protection.Blocklist, model.Ranges{})
 	remote.In.Fenced, remote.Out.Fenced = r.Denied(model.In), r.Denied(model.Out)
 	p := &r.Config.Protection
@@ -72,9 +72,9 @@ func rangesOf(list []netip.Addr) (ranges model.Ranges) {
 	return ranges
 }
 
-// sparedRanges are ranges, and those that are asked nothing whatever the lists have: without
+// exemptRanges are ranges, and those that are asked nothing whatever the lists have: without
 // them the gateway, or who looks after it, would be cut off.
-func sparedRanges(c *config.Config, hops []netip.Addr, ranges model.Ranges) model.Ranges {
+func exemptRanges(c *config.Config, hops []netip.Addr, ranges model.Ranges) model.Ranges {
 	for _, p := range c.IgnoreIP {
 		ranges.Add(p)
 	}
@@ -87,14 +87,14 @@ func sparedRanges(c *config.Config, hops []netip.Addr, ranges model.Ranges) mode
 	return ranges
 }
 
-// SparedBy says why an address is asked nothing, "" where it is.
-func (n Named) SparedBy(c *config.Config, hops []netip.Addr, d model.Direction, a netip.Addr) string {
+// ExemptBy says why an address is asked nothing, "" where it is.
+func (n Named) ExemptBy(c *config.Config, hops []netip.Addr, d model.Direction, a netip.Addr) string {
 	p := netip.PrefixFrom(a, a.BitLen())
 	if entry := n.OnList(c.Protection.Allowlist, d, p); entry != "" {
 		return entry
 	}
-	spared := sparedRanges(c, hops, model.Ranges{})
-	if spared.Set().Contains(a) {
+	exempt := exemptRanges(c, hops, model.Ranges{})
+	if exempt.Set().Contains(a) {
 		return "ignoreip, a next hop, or an upstream name server"
 	}
 	return ""

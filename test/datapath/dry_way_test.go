@@ -145,7 +145,7 @@ func TestDryRunChangesNoTableOfIPv6(t *testing.T) {
 	dry := g.dryOf(nf.Policy{Protection: protection6(sixRemote)})
 	for _, way := range []dryWay{
 		{name: "denied", public: true, packet: udp(endpoint(deniedIn, 4000), endpoint(sixInside, 80)), want: "drop_denied", changes: "nf_counts"},
-		{name: "spared", public: true, packet: udp(endpoint(spared, 4000), endpoint(sixInside, 80)), want: "forwarded_ipv6", changes: "nf_counts"},
+		{name: "exempt", public: true, packet: udp(endpoint(exempt, 4000), endpoint(sixInside, 80)), want: "forwarded_ipv6", changes: "nf_counts"},
 	} {
 		g.goes(dry, way)
 	}

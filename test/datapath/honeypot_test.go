@@ -320,7 +320,7 @@ func TestHoneypotOverIPv6(t *testing.T) {
 	way := netip.MustParseAddr("2001:db8::ff")
 	check(t, g.namespace.Route("default", way.String()))
 	g.in(func() error { neighbour(t, g.public, way, packets.RouterMAC); return g.data.Refresh() })
-	us, scanner, friend := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8:f::21"), spared
+	us, scanner, friend := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8:f::21"), exempt
 	g.in(func() error {
 		of := nf.Addresses{Allowed: set6(friend), Fenced: set6(deniedIn)}
 		return g.enforce(nf.Policy{Protection: []nf.Step{

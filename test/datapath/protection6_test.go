@@ -17,7 +17,7 @@ var (
 	deniedIn   = netip.MustParseAddr("2001:db8:f::1")
 	deniedOut  = netip.MustParseAddr("2001:db8:f::2")
 	deniedBoth = netip.MustParseAddr("2001:db8:f::3")
-	spared     = netip.MustParseAddr("2001:db8:f::4")
+	exempt     = netip.MustParseAddr("2001:db8:f::4")
 	sixInside  = netip.MustParseAddr("2001:db8:1::5")
 )
 
@@ -54,8 +54,8 @@ func protection6(r nf.Remote) []nf.Step {
 
 // sixRemote is whom sixGateway denies.
 var sixRemote = nf.Remote{
-	In:  nf.Addresses{Allowed: set6(spared), Blocked: set6(deniedIn, spared), Fenced: set6(deniedBoth)},
-	Out: nf.Addresses{Allowed: set6(spared), Blocked: set6(deniedOut, spared), Fenced: set6(deniedBoth)},
+	In:  nf.Addresses{Allowed: set6(exempt), Blocked: set6(deniedIn, exempt), Fenced: set6(deniedBoth)},
+	Out: nf.Addresses{Allowed: set6(exempt), Blocked: set6(deniedOut, exempt), Fenced: set6(deniedBoth)},
 }
 
 // sixGateway forwards IPv6, and denies by blocklist or geofence what the remote ends say.
@@ -159,7 +159,7 @@ func TestFlowsOfIPv6(t *testing.T) {
 	} {
 		for public, want := range map[bool]string{true: c.outside, false: c.fromHost} {
 			got := map[netip.Addr]bool{} // who is denied
-			for _, end := range []netip.Addr{deniedIn, deniedOut, deniedBoth, spared, netip.MustParseAddr("2001:db8:f::9")} {
+			for _, end := range []netip.Addr{deniedIn, deniedOut, deniedBoth, exempt, netip.MustParseAddr("2001:db8:f::9")} {
 				p := outside(c.packet(end, sixInside))
 				if !public {
 					p = inside(c.packet(sixInside, end))
@@ -172,7 +172,7 @@ func TestFlowsOfIPv6(t *testing.T) {
 				}
 			}
 			of := map[[4]bool]string{{true, false, true}: "in", {false, true, true}: "out", {false, false, true}: "either", {}: "none"}
-			if of := of[[4]bool{got[deniedIn], got[deniedOut], got[deniedBoth], got[spared]}]; of != want || len(got) > 2 {
+			if of := of[[4]bool{got[deniedIn], got[deniedOut], got[deniedBoth], got[exempt]}]; of != want || len(got) > 2 {
 				t.Errorf("%s, from outside: %v: denied are %v, of %q; want %q", name, public, got, of, want)
 			}
 		}

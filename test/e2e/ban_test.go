@@ -102,7 +102,7 @@ func TestWhatCannotBeBanned(t *testing.T) {
 }
 
 // Who becomes a next hop of the gateway is dropped by no ban that was there before.
-func TestBanSparesANewNextHop(t *testing.T) {
+func TestBanExemptsANewNextHop(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	d := r.start(r.configuration())

@@ -120,9 +120,9 @@ func TestGuideJail(t *testing.T) {
 	if who := fmt.Sprint(prefixesOf(bans)); who != "["+guesser.IP.String()+"/32 2001:db8::/64]" {
 		t.Errorf("banned are %s", who)
 	}
-	spared := friend.IP.String() + "/32 cannot be banned: " + friend.IP.String() + "/32: ignoreip has it"
-	if n := strings.Count(d.logged(), spared); n != 1 {
-		t.Errorf("the log says %d times that %s", n, spared)
+	exempt := friend.IP.String() + "/32 cannot be banned: " + friend.IP.String() + "/32: ignoreip has it"
+	if n := strings.Count(d.logged(), exempt); n != 1 {
+		t.Errorf("the log says %d times that %s", n, exempt)
 	}
 	out, err := d.tell("jails")
 	if err != nil || !strings.Contains(out, "ssh") || !strings.Contains(out, path) {

@@ -93,7 +93,7 @@ func (m moving) takes(r *realm, configuration string) {
 
 // What a real ipset saved becomes a set by the page's command, and what it has for a time a
 // ban of the same time: the one loses what is open, the other gets nothing, and a friend on
-// the blacklist is spared. The page's rules are some that iptables takes.
+// the blacklist is exempt. The page's rules are some that iptables takes.
 func TestGuideFromIpset(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 4})

@@ -85,7 +85,7 @@ func TestGeofenceDefect4_AllowlistComesBeforeBans(t *testing.T) {
 		reaches(c, true)
 	}
 	out, err := d.tell("ban", "list")
-	if err != nil || strings.Count(out, "; spared: the allowlist has it") != 1 || !strings.Contains(out, "ignoreip has it") || !strings.Contains(out, "; spared: in part") {
+	if err != nil || strings.Count(out, "; exempt: the allowlist has it") != 1 || !strings.Contains(out, "ignoreip has it") || !strings.Contains(out, "; exempt: in part") {
 		t.Errorf("ban list: %v: %s", err, out)
 	}
 	d.stop()

@@ -68,11 +68,11 @@ func greeted(from netns.Node, to netip.AddrPort, patience time.Duration) (net.Co
 }
 
 // Who is blocked by IPv6 is cut off both ways, what is open with it; a geofence for flows
-// that come in lets the answers of those pass that went out; who is allowed is spared.
+// that come in lets the answers of those pass that went out; who is allowed is exempt.
 func TestProtectionOfIPv6(t *testing.T) {
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 5, Servers: 1, IPv6: true})
 	host, clients := r.six()
-	friend, blocked, fenced, spared, listed := clients[0], clients[1], clients[2], clients[3], clients[4]
+	friend, blocked, fenced, exempt, listed := clients[0], clients[1], clients[2], clients[3], clients[4]
 	service := greeter(t, host)
 	services := map[netns.Node]netip.AddrPort{}
 	for _, c := range clients {
@@ -104,11 +104,11 @@ func TestProtectionOfIPv6(t *testing.T) {
 sets: [{name: enemies, addresses: [203.0.113.0/24, ` + blocked.IP.String() + `]}]
 lists: [{name: drop, url: "` + p.url + `/drop.txt"}]
 protection:
-  allowlist: [` + spared.IP.String() + `]
+  allowlist: [` + exempt.IP.String() + `]
   blocklist: [{set: enemies}, {list: drop, direction: in}]
   honeypot: {tcp: [23]}
   geo_table: geo.table
-  geofence: [{direction: in, unknown: allow, deny: [` + fenced.IP.String() + `, ` + spared.IP.String() + `]}]
+  geofence: [{direction: in, unknown: allow, deny: [` + fenced.IP.String() + `, ` + exempt.IP.String() + `]}]
 `)
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)
@@ -128,7 +128,7 @@ protection:
 		in, out bool
 	}{
 		"a friend": {friend, true, true}, "who is blocked": {blocked, false, false}, "who is fenced off": {fenced, false, true},
-		"who is spared": {spared, true, true}, "who is on a list": {listed, false, true},
+		"who is exempt": {exempt, true, true}, "who is on a list": {listed, false, true},
 	} {
 		before := d.counted("drop_denied")
 		in, errIn := greeted(c.node, service, awaited[c.in])
@@ -147,7 +147,7 @@ protection:
 	for want, flow := range map[string][]string{
 		"would be dropped (drop_denied by protection/blocklist)":              {blocked.IP.String()},
 		"would be dropped (drop_denied by protection/geofence)":               {fenced.IP.String(), "--to", host.IP.String()},
-		"would pass (forwarded_ipv6)":                                         {spared.IP.String()},
+		"would pass (forwarded_ipv6)":                                         {exempt.IP.String()},
 		"port 23 would be dropped (answered_honeypot by protection/honeypot)": {friend.IP.String(), "--protocol", "tcp", "--port", "23"},
 		fenced.IP.String() + " would pass (forwarded_ipv6)":                   {host.IP.String(), "--to", fenced.IP.String()},
 		"would pass (to_gateway)":                                             {listed.IP.String(), "--to", "2001:db8:1::1", "--direction", "out"},

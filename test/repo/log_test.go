@@ -91,7 +91,7 @@ func TestLogsCanFail(t *testing.T) {
 	file := func(call string) map[string]string {
 		return map[string]string{"internal/a/a.go": "package a\nfunc f() {\n" + call + "\n}\n"}
 	}
-	rejects(t, checkLogs, file(`s.Log.Warn("a ban is not in force: too many are spared")`), "no short constant")
+	rejects(t, checkLogs, file(`s.Log.Warn("a ban is not in force: too many are exempt")`), "no short constant")
 	rejects(t, checkLogs, file(`s.log.Info(text)`), "no short constant")
 	rejects(t, checkLogs, file(`logger.Error("sweep failed", "bytes per session", 3)`), `the key "bytes per session"`)
 	rejects(t, checkLogs, file(`g.log.Error("sweep failed", key, 3)`), `the key ""`)

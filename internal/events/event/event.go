@@ -96,7 +96,7 @@ func (Ban) Kind() Kind { return "ban" }
 type Unban struct {
 	Prefixes []netip.Prefix `json:"prefixes"` // at most MostNamed
 	Count    int            `json:"count"`    // of them
-	Reason   string         `json:"reason"`   // expired, removed, gave_way or widened
+	Reason   string         `json:"reason"`   // expired, removed, evicted or aggregated
 }
 
 // Kind implements Event.

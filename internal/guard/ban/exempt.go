@@ -59,7 +59,7 @@ func ExemptOf(allowed Allowed, around Around) Exempt {
 type guard struct {
 	Exempt
 	own    *model.AddressSet // those of the reasons
-	spared *Spared
+	exempt *ExemptSet
 }
 
 // never6 are for what a link needs (RFC 4291, RFC 4861), or no remote end's.
@@ -83,7 +83,7 @@ func (s *Service) newGuard() (*guard, error) {
 		reasons.Add(p)
 	}
 	n.own = reasons.Set()
-	n.spared = NewSpared(n.own, n.Allowed.In)
+	n.exempt = NewExemptSet(n.own, n.Allowed.In)
 	return n, nil
 }
 
@@ -118,20 +118,20 @@ func (s *Service) Why(a netip.Addr) string {
 	return why
 }
 
-// WhyNot says that an address is banned by nothing, or spared by what bans it.
+// WhyNot says that an address is banned by nothing, or exempt by what bans it.
 func (s *Service) WhyNot(a netip.Addr) string {
-	if b, _, spared := s.of(a); spared != nil {
-		return fmt.Sprintf("%s is banned, and %s is spared: %v", b.Prefix, a, spared)
+	if b, _, exempt := s.of(a); exempt != nil {
+		return fmt.Sprintf("%s is banned, and %s is exempt: %v", b.Prefix, a, exempt)
 	}
 	return fmt.Sprintf("%s is not banned", a)
 }
 
-// of is the ban of an address that lasts longest, and why the address is spared even so.
-func (s *Service) of(a netip.Addr) (longest Ban, banned bool, spared error) {
+// of is the ban of an address that lasts longest, and why the address is exempt even so.
+func (s *Service) of(a netip.Addr) (longest Ban, banned bool, exempt error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if longest, banned = s.list.Of(a); banned && s.guard != nil {
-		spared = s.guard.why(netip.PrefixFrom(a, a.BitLen()))
+		exempt = s.guard.why(netip.PrefixFrom(a, a.BitLen()))
 	}
-	return longest, banned, spared
+	return longest, banned, exempt
 }

@@ -39,12 +39,12 @@ func (k *kernel) PutBans(until map[netip.Prefix]time.Time) error {
 	return k.refused()
 }
 
-func (k *kernel) SpareUnderBans(prefixes []netip.Prefix) error {
-	holes := map[netip.Prefix]time.Time{}
+func (k *kernel) ExcludeFromBans(prefixes []netip.Prefix) error {
+	excluded := map[netip.Prefix]time.Time{}
 	for _, p := range prefixes {
-		holes[p] = time.Unix(1, 0) // it is over
+		excluded[p] = time.Unix(1, 0) // it is over
 	}
-	return k.PutBans(holes)
+	return k.PutBans(excluded)
 }
 
 func (k *kernel) DeleteBans(prefixes []netip.Prefix) error {

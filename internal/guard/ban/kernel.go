@@ -10,8 +10,8 @@ import (
 // inKernel is the bans in the kernel.
 type inKernel struct {
 	*state
-	cut  Cut  // what of the list the guard spares
-	late bool // the kernel has not just what is in force
+	excluded Exclusions // what of the list is exempt
+	late     bool       // the kernel has not just what is in force
 }
 
 // lookAtGuard learns who must not be banned, and takes those out of the bans that there
@@ -23,15 +23,15 @@ func (s *Service) lookAtGuard() (*guard, error) {
 		return nil, err
 	}
 	s.guard = next
-	if before != nil && before.spared.Same(next.spared) {
+	if before != nil && before.exempt.Same(next.exempt) {
 		return next, nil
 	}
-	return next, s.recut()
+	return next, s.exclude()
 }
 
-// spareAgain lets bans drop nobody who must not be banned any more, and those again who
+// exemptAgain lets bans drop nobody who must not be banned any more, and those again who
 // may. It is for after a change of who that is.
-func (s *Service) spareAgain() {
+func (s *Service) exemptAgain() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.guard == nil { // before they are loaded, which does it
@@ -42,8 +42,8 @@ func (s *Service) spareAgain() {
 	}
 }
 
-// SpareSoon has Run look who must not be banned: who calls it does not wait for the disk.
-func (s *Service) SpareSoon() {
+// ExemptSoon has Run look who must not be banned: who calls it does not wait for the disk.
+func (s *Service) ExemptSoon() {
 	select {
 	case s.look <- struct{}{}:
 	default:
@@ -52,12 +52,12 @@ func (s *Service) SpareSoon() {
 
 // syncKernel makes the kernel have just what is in force of the bans.
 func (s *inKernel) syncKernel() error {
-	s.setCut(s.list.Cut(s.guard.spared))
-	var holes []netip.Prefix
-	for p := range s.cut.Holes {
-		holes = append(holes, p)
+	s.setExcluded(s.list.Exclude(s.guard.exempt))
+	var excluded []netip.Prefix
+	for p := range s.excluded.Prefixes {
+		excluded = append(excluded, p)
 	}
-	if err := s.kernel.SpareUnderBans(holes); err != nil { // first: nobody of them is dropped meanwhile
+	if err := s.kernel.ExcludeFromBans(excluded); err != nil { // first: nobody of them is dropped meanwhile
 		return err
 	}
 	all := s.list.All()
@@ -77,41 +77,41 @@ func (s *inKernel) syncKernel() error {
 
 // isInKernel reports whether the kernel is to have an entry of a prefix.
 func (s *inKernel) isInKernel(p netip.Prefix) bool {
-	return s.cut.Holes[p] || s.list.Has(p) && !s.cut.Whole[p]
+	return s.excluded.Prefixes[p] || s.list.Has(p) && !s.excluded.Whole[p]
 }
 
-// recut brings what is spared of the bans up to date. Only bans that somebody spared is in
+// exclude brings what is exempt of the bans up to date. Only bans that somebody exempt is in
 // or was in are touched in the kernel.
-func (s *inKernel) recut() error {
-	next := s.list.Cut(s.guard.spared)
-	begin, end, open, closed := s.cut.Changes(next)
-	s.setCut(next)
+func (s *inKernel) exclude() error {
+	next := s.list.Exclude(s.guard.exempt)
+	begin, end, open, closed := s.excluded.Changes(next)
+	s.setExcluded(next)
 	if len(begin)+len(end)+len(open)+len(closed) == 0 {
 		return nil
 	}
-	s.Log.Info("exemptions changed", "spared", len(next.Whole), "spared_in_part", len(next.Part), "by_prefixes", len(next.Holes))
+	s.Log.Info("exemptions changed", "exempt", len(next.Whole), "exempt_in_part", len(next.Part), "by_prefixes", len(next.Prefixes))
 	gone := slices.DeleteFunc(slices.Concat(end, closed), s.isInKernel)
 	begin = slices.DeleteFunc(append(begin, closed...), func(p netip.Prefix) bool { return !s.list.Has(p) })
-	err := errors.Join(s.kernel.SpareUnderBans(open), s.kernel.DeleteBans(gone), s.kernel.PutBans(s.effective(begin)), s.kernel.JudgeAgain())
+	err := errors.Join(s.kernel.ExcludeFromBans(open), s.kernel.DeleteBans(gone), s.kernel.PutBans(s.effective(begin)), s.kernel.JudgeAgain())
 	s.late = s.late || err != nil
 	return err
 }
 
-func (s *inKernel) setCut(next Cut) {
+func (s *inKernel) setExcluded(next Exclusions) {
 	for _, p := range next.Over {
-		if !slices.Contains(s.cut.Over, p) {
-			s.Log.Warn("ban not in force", "hint", "too many prefixes under it are exempt", "ban", p, "most", MostHoles)
+		if !slices.Contains(s.excluded.Over, p) {
+			s.Log.Warn("ban not in force", "hint", "too many prefixes under it are exempt", "ban", p, "most", MostExcluded)
 		}
 	}
-	s.cut = next
+	s.excluded = next
 }
 
 // effective is until when the kernel drops packets of the prefixes of bans. It leaves out
-// those that are spared.
+// those that are exempt.
 func (s *inKernel) effective(prefixes []netip.Prefix) map[netip.Prefix]time.Time {
 	until := make(map[netip.Prefix]time.Time, len(prefixes))
 	for _, p := range prefixes {
-		if !s.cut.Whole[p] {
+		if !s.excluded.Whole[p] {
 			until[p], _ = s.list.Effective(p)
 		}
 	}
@@ -119,12 +119,12 @@ func (s *inKernel) effective(prefixes []netip.Prefix) map[netip.Prefix]time.Time
 }
 
 // lift ends bans in the kernel that the list has no more; those of narrower prefixes
-// may end earlier now, and nobody need be spared under those that are gone. What the kernel
+// may end earlier now, and nobody need be exempt under those that are gone. What the kernel
 // refuses follow tries again.
 func (s *inKernel) lift(removed []netip.Prefix) error {
 	var err error
-	if s.cut.Touches(removed) {
-		err = s.recut()
+	if s.excluded.Touches(removed) {
+		err = s.exclude()
 	}
 	gone := slices.DeleteFunc(slices.Clone(removed), s.isInKernel)
 	err = errors.Join(err, s.kernel.DeleteBans(gone), s.kernel.PutBans(s.effective(s.list.Under(removed))))

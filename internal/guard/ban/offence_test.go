@@ -140,7 +140,7 @@ func TestLoadOfOffences(t *testing.T) {
 
 // A subnet is banned by as many of its offenders as it takes, no longer than the longest
 // of their bans, and not by bans by hand or of others.
-func TestWiden(t *testing.T) {
+func TestAggregate(t *testing.T) {
 	var l List
 	offence := func(last byte, hours int) Ban {
 		p := model.OffenderOf(netip.AddrFrom4([4]byte{203, 0, 113, last}))
@@ -148,11 +148,11 @@ func TestWiden(t *testing.T) {
 	}
 	l.Put([]Ban{offence(0, 3), {Prefix: one}, {Prefix: other, Offence: 1}})
 	for most, want := range map[int]bool{0: false, 1: true, 3: true, 4: false} {
-		whole, instead, widened := l.Widen(wide, []Ban{offence(255, 1), offence(254, 2)}, most)
-		if widened != want {
-			t.Errorf("by %d: %t", most, widened)
+		whole, instead, aggregated := l.Aggregate(wide, []Ban{offence(255, 1), offence(254, 2)}, most)
+		if aggregated != want {
+			t.Errorf("by %d: %t", most, aggregated)
 		}
-		if widened && (whole.Prefix != wide || !whole.Until.Equal(start.Add(3*time.Hour)) || whole.Offence != 0 || len(instead) != 1 || instead[0] != offence(0, 0).Prefix) {
+		if aggregated && (whole.Prefix != wide || !whole.Until.Equal(start.Add(3*time.Hour)) || whole.Offence != 0 || len(instead) != 1 || instead[0] != offence(0, 0).Prefix) {
 			t.Errorf("by %d: %+v in place of %v", most, whole, instead)
 		}
 	}

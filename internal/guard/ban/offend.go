@@ -41,7 +41,7 @@ func (s *Service) Offend(offences []Offence, base time.Duration) (int, error) {
 	for _, o := range offences {
 		unit, err := offender(o.Address, guard)
 		if err != nil {
-			s.tellSpared(now, o, err)
+			s.tellExempt(now, o, err)
 			continue
 		}
 		if _, twice := records[unit]; twice {
@@ -55,8 +55,8 @@ func (s *Service) Offend(offences []Offence, base time.Duration) (int, error) {
 			made = append(made, b)
 		}
 	}
-	made, instead := s.widen(made, rules.Subnet, guard)
-	gone, err := s.list.GiveWay(made, instead)
+	made, instead := s.aggregate(made, rules.Subnet, guard)
+	gone, err := s.list.Evict(made, instead)
 	if err != nil {
 		return 0, err
 	}
@@ -105,9 +105,9 @@ func subnetOutlasts(list *List, b Ban) bool {
 	return has && list.Outlasts(b)
 }
 
-// widen puts bans of whole subnets in the place of those of their addresses, where enough
+// aggregate puts bans of whole subnets in the place of those of their addresses, where enough
 // of them are banned, and nobody is there who must not be.
-func (s *Service) widen(made []Ban, most int, guard *guard) (list []Ban, instead []netip.Prefix) {
+func (s *Service) aggregate(made []Ban, most int, guard *guard) (list []Ban, instead []netip.Prefix) {
 	asked := map[netip.Prefix]bool{}
 	for _, b := range slices.Clone(made) {
 		subnet, has := SubnetOf(b.Prefix)
@@ -115,8 +115,8 @@ func (s *Service) widen(made []Ban, most int, guard *guard) (list []Ban, instead
 			continue
 		}
 		asked[subnet] = true
-		whole, replaced, widened := s.list.Widen(subnet, made, most)
-		if !widened || s.list.Outlasts(whole) || guard.why(subnet) != nil {
+		whole, replaced, aggregated := s.list.Aggregate(subnet, made, most)
+		if !aggregated || s.list.Outlasts(whole) || guard.why(subnet) != nil {
 			continue
 		}
 		whole.Reason += ", the last: " + b.Reason
@@ -126,8 +126,8 @@ func (s *Service) widen(made []Ban, most int, guard *guard) (list []Ban, instead
 	return made, instead
 }
 
-// tellSpared says that an offender is not banned, unless it has been said lately.
-func (s *Service) tellSpared(now time.Time, o Offence, why error) {
+// tellExempt says that an offender is not banned, unless it has been said lately.
+func (s *Service) tellExempt(now time.Time, o Offence, why error) {
 	if last, told := s.told[o.Address]; told && now.Sub(last) < tellAgain {
 		return
 	}

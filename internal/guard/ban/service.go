@@ -22,18 +22,18 @@ const lookEvery = time.Second
 
 // Why a ban has ended, as events say it.
 const (
-	Expired = "expired"
-	Removed = "removed"
-	GaveWay = "gave_way" // to others: there were too many
-	Widened = "widened"  // its subnet is banned in its place
+	Expired    = "expired"
+	Removed    = "removed"
+	Evicted    = "evicted"    // to others: there were too many
+	Aggregated = "aggregated" // its subnet is banned in its place
 )
 
 // Kernel drops packets of the prefixes that it is told. *datapath.Datapath is one.
 type Kernel interface {
 	// PutBans bans prefixes, each until then.
 	PutBans(until map[netip.Prefix]time.Time) error
-	// SpareUnderBans makes bans of wider prefixes leave out some, until DeleteBans or PutBans of them.
-	SpareUnderBans([]netip.Prefix) error
+	// ExcludeFromBans makes bans of wider prefixes leave out some, until DeleteBans or PutBans of them.
+	ExcludeFromBans([]netip.Prefix) error
 	DeleteBans([]netip.Prefix) error
 	// Banned lists the prefixes that it was told of either way.
 	Banned() ([]netip.Prefix, error)
@@ -108,7 +108,7 @@ func (s *Service) Open(kernel Kernel, kept *store.Store) lifecycle.Change {
 }
 
 // Prepare is the change that looks anew who must not be banned.
-func (s *Service) Prepare() lifecycle.Change { return lifecycle.Change{Settle: s.spareAgain} }
+func (s *Service) Prepare() lifecycle.Change { return lifecycle.Change{Settle: s.exemptAgain} }
 
 // Report says that the disk has not what is in force.
 func (s *Service) Report(status *api.Status) error {
@@ -135,7 +135,7 @@ func (s *Service) Add(r api.BanRequest) (api.BanChange, error) {
 	if err != nil {
 		return api.BanChange{}, err
 	}
-	gone, err := s.list.GiveWay(made, nil)
+	gone, err := s.list.Evict(made, nil)
 	if err != nil {
 		return api.BanChange{}, err
 	}
@@ -170,10 +170,10 @@ func (s *Service) enforce(made []Ban, instead, gone []netip.Prefix) error {
 	s.list.Remove(slices.Concat(instead, gone))
 	s.list.Put(made)
 	s.Events.Banned(made)
-	s.Events.Unbanned(instead, Widened)
+	s.Events.Unbanned(instead, Aggregated)
 	// Those that give way go first, as the kernel may be full, and those in whose place
 	// others are only after these.
-	err := errors.Join(s.giveWay(gone), s.kernel.PutBans(s.effective(s.list.Under(prefixesOf(made)))), s.kernel.DeleteBans(instead))
+	err := errors.Join(s.evict(gone), s.kernel.PutBans(s.effective(s.list.Under(prefixesOf(made)))), s.kernel.DeleteBans(instead))
 	if err != nil {
 		s.late = true
 		return fmt.Errorf("the bans are kept, and those that the kernel refused are tried again: %w", err)
@@ -189,13 +189,13 @@ func untilText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// giveWay ends bans of offenders that the list has no room for.
-func (s *Service) giveWay(gone []netip.Prefix) error {
+// evict ends bans of offenders that the list has no room for.
+func (s *Service) evict(gone []netip.Prefix) error {
 	if len(gone) == 0 {
 		return nil
 	}
 	s.Log.Warn("too many bans", "first", gone[0], "prefixes", len(gone), "most", MostAutomatic)
-	s.Events.Unbanned(gone, GaveWay)
+	s.Events.Unbanned(gone, Evicted)
 	return s.lift(gone)
 }
 
@@ -245,7 +245,7 @@ func (s *Service) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-s.look:
-			s.spareAgain()
+			s.exemptAgain()
 		case <-refresh.C:
 			if err := s.follow(); err != nil {
 				s.Log.Error("kernel bans not updated", "error", err)
@@ -280,19 +280,19 @@ func (s *Service) Bans() ([]api.Ban, error) {
 	defer s.mutex.Unlock()
 	list := []api.Ban{}
 	for _, b := range s.list.All() {
-		shown := api.Ban{Prefix: b.Prefix, Since: b.Since, Until: b.Until, Reason: b.Reason, Offence: b.Offence, Spared: s.sparedText(b.Prefix)}
+		shown := api.Ban{Prefix: b.Prefix, Since: b.Since, Until: b.Until, Reason: b.Reason, Offence: b.Offence, Exempt: s.exemptText(b.Prefix)}
 		list = append(list, shown)
 	}
 	return list, nil
 }
 
-// sparedText says what of a ban is not in force, and why.
-func (s *Service) sparedText(p netip.Prefix) string {
+// exemptText says what of a ban is not in force, and why.
+func (s *Service) exemptText(p netip.Prefix) string {
 	part := ""
 	switch {
-	case s.cut.Part[p]:
+	case s.excluded.Part[p]:
 		part = "in part: "
-	case !s.cut.Whole[p]:
+	case !s.excluded.Whole[p]:
 		return ""
 	}
 	if err := s.guard.why(p); err != nil {

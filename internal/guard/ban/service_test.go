@@ -89,7 +89,7 @@ func TestRemovalThatTheKernelRefusedIsRepeated(t *testing.T) {
 
 // Where offenders fill the list, the next is banned even so, and so is who is banned by
 // hand; the kernel lets those pass again who gave way.
-func TestBansThatGiveWayEnd(t *testing.T) {
+func TestEvictedBansEnd(t *testing.T) {
 	o := newOffended(t, Rules{})
 	o.offend(time.Hour, "203.0.113.1", "2001:db8::1")
 	o.must(o.add("2001:db8::2/128", 60))

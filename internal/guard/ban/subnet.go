@@ -17,10 +17,10 @@ func SubnetOf(offender netip.Prefix) (subnet netip.Prefix, has bool) {
 	return netip.PrefixFrom(offender.Addr(), subnetBits).Masked(), true
 }
 
-// Widen returns the ban of a whole subnet in place of those of its offenders, if most or
+// Aggregate returns the ban of a whole subnet in place of those of its offenders, if most or
 // more of them are banned with the ones that are about to be. It lasts as long as the
 // longest of them. Bans by hand do not count, and stay.
-func (l *List) Widen(subnet netip.Prefix, made []Ban, most int) (whole Ban, instead []netip.Prefix, widened bool) {
+func (l *List) Aggregate(subnet netip.Prefix, made []Ban, most int) (whole Ban, instead []netip.Prefix, aggregated bool) {
 	offenders := map[netip.Prefix]Ban{}
 	a := subnet.Addr()
 	for range 1 << (32 - subnetBits) {

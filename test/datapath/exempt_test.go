@@ -11,31 +11,31 @@ import (
 	"github.com/realmgate/realmgate/test/dataplane"
 )
 
-func (g *gateway) spare(prefixes ...netip.Prefix) {
+func (g *gateway) exempt(prefixes ...netip.Prefix) {
 	g.t.Helper()
-	g.in(func() error { return g.data.SpareUnderBans(prefixes) })
+	g.in(func() error { return g.data.ExcludeFromBans(prefixes) })
 }
 
-// Who is spared is dropped neither by a ban of a wider prefix nor by one of himself that
-// was there before; others of the prefix are, and he is again when he is spared no more.
-func TestSparedUnderABan(t *testing.T) {
+// Who is exempt is dropped neither by a ban of a wider prefix nor by one of himself that
+// was there before; others of the prefix are, and he is again when he is exempt no more.
+func TestExemptUnderABan(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	alone, around := netip.PrefixFrom(remote, 32), netip.PrefixFrom(remote, 24).Masked()
 	g.ban(datapath.Forever, alone, around)
 	g.refused(g.put(udp(inA, server)), udp(inA, server), "drop_banned", privateAddress, 3, 13, 0)
-	g.spare(alone)
+	g.exempt(alone)
 	g.mapped(udp(inA, server))
 	neighbour := udp(inA, endpoint(remote.Next(), 53))
 	g.refused(g.put(neighbour), neighbour, "drop_banned", privateAddress, 3, 13, 0)
 	g.in(func() error { return g.data.DeleteBans([]netip.Prefix{alone}) })
 	g.in(g.data.JudgeAgain)
 	g.refused(g.put(udp(inA, server)), udp(inA, server), "drop_banned", privateAddress, 3, 13, 0)
-	g.ban(datapath.Forever, alone) // and a ban takes the place of what spares
-	g.spare(alone)
+	g.ban(datapath.Forever, alone) // and a ban takes the place of what exempts
+	g.exempt(alone)
 	g.ban(datapath.Forever, alone)
 	if banned := must(dataplane.IsBanned(g.data, remote))(t); !banned {
-		t.Error("a ban after he was spared is none")
+		t.Error("a ban after he was exempt is none")
 	}
 }
 
@@ -45,14 +45,14 @@ func question6(from, to string) packets.Packet {
 }
 
 // A ban of IPv6 drops what comes from there, also for the gateway itself, and what goes
-// there from inside; not what a link needs, and nobody who is spared.
+// there from inside; not what a link needs, and nobody who is exempt.
 func TestBanOfIPv6(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ForwardIPv6 = true }))
 	check(t, g.namespace.EnableIPv6(true))
 	check(t, g.namespace.Address("eth0", "2001:db8::1/64"))
 	g.in(g.data.Refresh)
-	const own, banned, spared, other, inside = "2001:db8::1", "2001:db8:7::1", "2001:db8:7::2", "2001:db8:8::1", "2001:db8:1::5"
+	const own, banned, exempt, other, inside = "2001:db8::1", "2001:db8:7::1", "2001:db8:7::2", "2001:db8:8::1", "2001:db8:1::5"
 	passes := func(public bool, from, to string, reason model.Reason) {
 		t.Helper()
 		frame := question6(from, to).Bytes()
@@ -65,13 +65,13 @@ func TestBanOfIPv6(t *testing.T) {
 	passes(true, banned, own, "to_gateway")
 	passes(true, banned, inside, "forwarded_ipv6")
 	g.ban(datapath.Forever, netip.MustParsePrefix("2001:db8:7::/64"), netip.MustParsePrefix("fe80::/10"))
-	g.spare(netip.MustParsePrefix(spared + "/128"))
+	g.exempt(netip.MustParsePrefix(exempt + "/128"))
 	dropped(true, banned, own)
 	dropped(true, banned, inside)
 	dropped(true, banned, "ff02::1")
 	dropped(false, inside, banned)
-	passes(false, inside, spared, "forwarded_ipv6")
-	passes(true, spared, inside, "forwarded_ipv6")
+	passes(false, inside, exempt, "forwarded_ipv6")
+	passes(true, exempt, inside, "forwarded_ipv6")
 	passes(true, other, inside, "forwarded_ipv6")
 	passes(false, inside, other, "forwarded_ipv6")
 	passes(false, banned, inside, "forwarded_ipv6") // of inside is asked where it goes

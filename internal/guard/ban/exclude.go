@@ -11,18 +11,18 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// MostHoles bounds the prefixes that are spared under bans of wider ones.
-const MostHoles = 1 << 20
+// MostExcluded bounds the prefixes that are exempt under bans of wider ones.
+const MostExcluded = 1 << 20
 
-// Spared are addresses that no ban drops. It does not change.
-type Spared struct {
-	sets []*model.AddressSet // an address is spared that one of them has
+// ExemptSet are addresses that no ban drops. It does not change.
+type ExemptSet struct {
+	sets []*model.AddressSet // an address is exempt that one of them has
 	v6   bart.Lite           // all of them that are IPv6; none has another
 }
 
-// NewSpared makes the set of what any of some sets has.
-func NewSpared(sets ...*model.AddressSet) *Spared {
-	s := &Spared{sets: sets}
+// NewExemptSet makes the set of what any of some sets has.
+func NewExemptSet(sets ...*model.AddressSet) *ExemptSet {
+	s := &ExemptSet{sets: sets}
 	var v6 []netip.Prefix
 	for _, set := range sets {
 		for _, r := range set.Ranges6() {
@@ -40,14 +40,14 @@ func NewSpared(sets ...*model.AddressSet) *Spared {
 
 // Same reports whether both have the same addresses, as far as can be told at once: IPv4
 // sets that are not the same one are compared by their runs.
-func (s *Spared) Same(other *Spared) bool {
+func (s *ExemptSet) Same(other *ExemptSet) bool {
 	same := func(a, b *model.AddressSet) bool { return a == b || slices.Equal(a.Ranges(), b.Ranges()) }
 	return s.v6.Equal(&other.v6) && slices.EqualFunc(s.sets, other.sets, same)
 }
 
-// Within returns the spared prefixes of a prefix, and stops soon where there are more than
+// Within returns the exempt prefixes of a prefix, and stops soon where there are more than
 // most. It is the prefix itself where one of the sets has all of it.
-func (s *Spared) Within(p netip.Prefix, most int) (list []netip.Prefix) {
+func (s *ExemptSet) Within(p netip.Prefix, most int) (list []netip.Prefix) {
 	if !p.Addr().Is4() {
 		return s.within6(p, most)
 	}
@@ -79,7 +79,7 @@ func addressOf(n uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, n)))
 }
 
-func (s *Spared) within6(p netip.Prefix, most int) (list []netip.Prefix) {
+func (s *ExemptSet) within6(p netip.Prefix, most int) (list []netip.Prefix) {
 	if s.v6.LookupPrefix(p) {
 		return []netip.Prefix{p}
 	}
@@ -91,44 +91,44 @@ func (s *Spared) within6(p netip.Prefix, most int) (list []netip.Prefix) {
 	return list
 }
 
-// Cut is what of the bans is not in force, because it is spared.
-type Cut struct {
-	Whole map[netip.Prefix]bool // bans of which nothing is in force
-	Part  map[netip.Prefix]bool // bans that leave out some of the holes
-	Holes map[netip.Prefix]bool // the narrower prefixes that they leave out
-	Over  []netip.Prefix        // of Whole: those that would need more than MostHoles
+// Exclusions is what of the bans is not in force, because it is exempt.
+type Exclusions struct {
+	Whole    map[netip.Prefix]bool // bans of which nothing is in force
+	Part     map[netip.Prefix]bool // bans that leave out some prefixes
+	Prefixes map[netip.Prefix]bool // the narrower prefixes that they leave out
+	Over     []netip.Prefix        // of Whole: those that would need more than MostExcluded
 }
 
-// Cut returns what of the bans is spared.
-func (l *List) Cut(s *Spared) Cut {
-	c := Cut{map[netip.Prefix]bool{}, map[netip.Prefix]bool{}, map[netip.Prefix]bool{}, nil}
+// Exclude returns what of the bans is exempt.
+func (l *List) Exclude(s *ExemptSet) Exclusions {
+	c := Exclusions{map[netip.Prefix]bool{}, map[netip.Prefix]bool{}, map[netip.Prefix]bool{}, nil}
 	for p := range l.bans.All() {
-		room := MostHoles - len(c.Holes)
-		switch holes := s.Within(p, room); {
-		case len(holes) == 0:
-		case len(holes) == 1 && holes[0] == p:
+		room := MostExcluded - len(c.Prefixes)
+		switch excluded := s.Within(p, room); {
+		case len(excluded) == 0:
+		case len(excluded) == 1 && excluded[0] == p:
 			c.Whole[p] = true
-		case len(holes) > room:
+		case len(excluded) > room:
 			c.Whole[p] = true
 			c.Over = append(c.Over, p)
 		default:
 			c.Part[p] = true
-			for _, h := range holes {
-				c.Holes[h] = true
+			for _, h := range excluded {
+				c.Prefixes[h] = true
 			}
 		}
 	}
 	return c
 }
 
-// Touches reports whether any of the bans is spared, whole or in part.
-func (c Cut) Touches(prefixes []netip.Prefix) bool {
+// Touches reports whether any of the bans is exempt, whole or in part.
+func (c Exclusions) Touches(prefixes []netip.Prefix) bool {
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return c.Whole[p] || c.Part[p] })
 }
 
 // Changes are the prefixes that a table of bans has otherwise after the next cut: those
-// of bans that begin or end to be in force, and the holes to make and to close.
-func (c Cut) Changes(next Cut) (begin, end, open, closed []netip.Prefix) {
+// of bans that begin or end to be in force, and the prefixes to exclude, or not any more.
+func (c Exclusions) Changes(next Exclusions) (begin, end, open, closed []netip.Prefix) {
 	for p := range c.Whole {
 		if !next.Whole[p] {
 			begin = append(begin, p)
@@ -139,13 +139,13 @@ func (c Cut) Changes(next Cut) (begin, end, open, closed []netip.Prefix) {
 			end = append(end, p)
 		}
 	}
-	for p := range next.Holes {
-		if !c.Holes[p] {
+	for p := range next.Prefixes {
+		if !c.Prefixes[p] {
 			open = append(open, p)
 		}
 	}
-	for p := range c.Holes {
-		if !next.Holes[p] {
+	for p := range c.Prefixes {
+		if !next.Prefixes[p] {
 			closed = append(closed, p)
 		}
 	}

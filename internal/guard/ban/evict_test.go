@@ -20,14 +20,14 @@ func linkOf(i int) netip.Prefix {
 
 // Bans of offenders leave room for bans by hand, and give way to others where there are
 // too many: those that end soonest. Bans by hand never do.
-func TestBansOfOffendersGiveWay(t *testing.T) {
+func TestBansOfOffendersAreEvicted(t *testing.T) {
 	var l List
 	for i := range MostAutomatic {
 		l.Put([]Ban{{Prefix: linkOf(i), Until: start.Add(time.Duration(i) * time.Second), Offence: 1}})
 	}
 	room := func(what string, most int, made Ban, instead ...netip.Prefix) []netip.Prefix {
 		t.Helper()
-		gone, err := l.GiveWay([]Ban{made}, instead)
+		gone, err := l.Evict([]Ban{made}, instead)
 		if err != nil || len(gone) != most {
 			t.Errorf("%s: %d give way, want %d: %v", what, len(gone), most, err)
 		}
@@ -53,7 +53,7 @@ func TestBansOfOffendersGiveWay(t *testing.T) {
 	for i := range MostAutomatic {
 		l.Put([]Ban{{Prefix: linkOf(i)}})
 	}
-	if _, err := l.GiveWay([]Ban{{Prefix: one, Offence: 1}}, nil); err == nil || !strings.Contains(err.Error(), "realmgate ban remove") {
+	if _, err := l.Evict([]Ban{{Prefix: one, Offence: 1}}, nil); err == nil || !strings.Contains(err.Error(), "realmgate ban remove") {
 		t.Errorf("where all are by hand: %v", err)
 	}
 	if len(l.Remove([]netip.Prefix{linkOf(1)})) != 1 || l.automatic != 0 {

@@ -23,14 +23,14 @@ func somePrefix(t *rapid.T, family string) netip.Prefix {
 }
 
 // table is what a kernel has that knows only the narrowest prefix: whether it drops.
-func (c Cut) table(l *List) map[netip.Prefix]bool {
+func (c Exclusions) table(l *List) map[netip.Prefix]bool {
 	made := map[netip.Prefix]bool{}
 	for _, b := range l.All() {
 		if !c.Whole[b.Prefix] {
 			made[b.Prefix] = true
 		}
 	}
-	for p := range c.Holes {
+	for p := range c.Prefixes {
 		made[p] = false
 	}
 	return made
@@ -45,9 +45,9 @@ func drops(table map[netip.Prefix]bool, a netip.Addr) bool {
 	return false
 }
 
-// An address is dropped if it is banned and not spared, whatever lies in or around what;
+// An address is dropped if it is banned and not exempt, whatever lies in or around what;
 // and the changes lead from one table to the next.
-func TestNoBanDropsWhoIsSpared(t *testing.T) {
+func TestNoBanDropsWhoIsExempt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		family := rapid.SampledFrom([]string{"IPv4", "IPv6"}).Draw(t, "family")
 		prefix := rapid.Custom(func(t *rapid.T) netip.Prefix { return somePrefix(t, family) })
@@ -55,17 +55,17 @@ func TestNoBanDropsWhoIsSpared(t *testing.T) {
 		for _, p := range rapid.SliceOfN(prefix, 0, 6).Draw(t, "bans") {
 			l.Put([]Ban{{Prefix: p}})
 		}
-		spare := func() (*Spared, []netip.Prefix) {
-			list := rapid.SliceOfN(prefix, 0, 6).Draw(t, "spared")
+		exempt := func() (*ExemptSet, []netip.Prefix) {
+			list := rapid.SliceOfN(prefix, 0, 6).Draw(t, "exempt")
 			var ranges [2]model.Ranges
 			for i, p := range list {
 				ranges[i%2].Add(p)
 			}
-			return NewSpared(ranges[0].Set(), ranges[1].Set()), list
+			return NewExemptSet(ranges[0].Set(), ranges[1].Set()), list
 		}
-		before, _ := spare()
-		after, list := spare()
-		old, next := l.Cut(before), l.Cut(after)
+		before, _ := exempt()
+		after, list := exempt()
+		old, next := l.Exclude(before), l.Exclude(after)
 		table := next.table(&l)
 		for i := range 32 {
 			a := netip.MustParseAddr("203.0.112.248")
@@ -91,7 +91,7 @@ func TestNoBanDropsWhoIsSpared(t *testing.T) {
 				changed[p] = true
 			}
 		}
-		for p := range next.Holes {
+		for p := range next.Prefixes {
 			if slices.Contains(open, p) || slices.Contains(end, p) {
 				changed[p] = false
 			}
@@ -100,35 +100,35 @@ func TestNoBanDropsWhoIsSpared(t *testing.T) {
 			t.Fatalf("the changes made %v, want %v", changed, table)
 		}
 		if before.Same(after) && !maps.Equal(old.table(&l), table) {
-			t.Fatal("what is the same spares others")
+			t.Fatal("what is the same exempts others")
 		}
 	})
 }
 
 // The whole of IPv4, and its ends, are prefixes as any other.
-func TestSparedAtTheEdges(t *testing.T) {
+func TestExemptAtTheEdges(t *testing.T) {
 	all := model.NewAddressSet([]model.AddressRange{{First: 1, Last: 1<<32 - 1}})
-	s := NewSpared(all)
-	holes := s.Within(netip.MustParsePrefix("0.0.0.0/0"), MostHoles)
-	if len(holes) != 32 || holes[0] != netip.MustParsePrefix("0.0.0.1/32") || holes[31] != netip.MustParsePrefix("128.0.0.0/1") {
-		t.Errorf("%v", holes)
+	s := NewExemptSet(all)
+	excluded := s.Within(netip.MustParsePrefix("0.0.0.0/0"), MostExcluded)
+	if len(excluded) != 32 || excluded[0] != netip.MustParsePrefix("0.0.0.1/32") || excluded[31] != netip.MustParsePrefix("128.0.0.0/1") {
+		t.Errorf("%v", excluded)
 	}
-	if whole := s.Within(netip.MustParsePrefix("255.255.255.255/32"), MostHoles); len(whole) != 1 || whole[0] != netip.MustParsePrefix("255.255.255.255/32") {
+	if whole := s.Within(netip.MustParsePrefix("255.255.255.255/32"), MostExcluded); len(whole) != 1 || whole[0] != netip.MustParsePrefix("255.255.255.255/32") {
 		t.Errorf("%v", whole)
 	}
 }
 
-// A ban under which more is spared than a table holds drops nobody.
-func TestBanWithTooManyHolesIsSpared(t *testing.T) {
+// A ban under which more is exempt than a table holds drops nobody.
+func TestBanWithTooManyExclusionsIsExempt(t *testing.T) {
 	var ranges []model.AddressRange
-	for i := range uint32(MostHoles + 1) {
+	for i := range uint32(MostExcluded + 1) {
 		ranges = append(ranges, model.AddressRange{First: 2 * i, Last: 2 * i})
 	}
 	var l List
 	wide, narrow := netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("0.0.0.0/30")
 	l.Put([]Ban{{Prefix: wide}, {Prefix: narrow}})
-	c := l.Cut(NewSpared(model.NewAddressSet(ranges)))
-	if !c.Whole[wide] || !slices.Equal(c.Over, []netip.Prefix{wide}) || !c.Part[narrow] || len(c.Holes) != 2 {
-		t.Errorf("%v and %v are over, with %d holes", c.Over, c.Whole, len(c.Holes))
+	c := l.Exclude(NewExemptSet(model.NewAddressSet(ranges)))
+	if !c.Whole[wide] || !slices.Equal(c.Over, []netip.Prefix{wide}) || !c.Part[narrow] || len(c.Prefixes) != 2 {
+		t.Errorf("%v and %v are over, with %d excluded", c.Over, c.Whole, len(c.Prefixes))
 	}
 }

@@ -12,10 +12,10 @@ import (
 // for bans by hand: who owns a large prefix of IPv6 can offend from each /64 of it.
 const MostAutomatic = Most - 1<<16
 
-// GiveWay returns the bans of offenders that give way to others that are about to be made:
+// Evict returns the bans of offenders that give way to others that are about to be made:
 // those that end soonest, a sixteenth of them at once, so that it is rare. None do while
 // there is room. instead are bans that end anyway. With an error there is no room even so.
-func (l *List) GiveWay(made []Ban, instead []netip.Prefix) (gone []netip.Prefix, err error) {
+func (l *List) Evict(made []Ban, instead []netip.Prefix) (gone []netip.Prefix, err error) {
 	all, automatic := l.bans.Size(), l.automatic
 	stays := make(map[netip.Prefix]bool, len(made)+len(instead))
 	count := func(b Ban, n int) {
