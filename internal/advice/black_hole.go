@@ -76,9 +76,9 @@ type hole struct {
 	example model.Tuple
 }
 
-// remedies names what is too narrow for senders who did not hear it lately: the narrowest interface of the other side, or
+// warnings names what is too narrow for senders who did not hear it lately: the narrowest interface of the other side, or
 // else the way to whom they send to. One line for each.
-func (b *blackHoles) remedies(now time.Time, narrowest func(side string) link, mss model.MSS) (list []string) {
+func (b *blackHoles) warnings(now time.Time, narrowest func(side string) link, mss model.MSS) (list []string) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	holes := map[string]hole{}
@@ -99,12 +99,12 @@ func (b *blackHoles) remedies(now time.Time, narrowest func(side string) link, m
 		holes[l.name] = h
 	}
 	for _, name := range slices.Sorted(maps.Keys(holes)) {
-		list = append(list, holes[name].remedy(mss))
+		list = append(list, holes[name].warning(mss))
 	}
 	return list
 }
 
-func (h hole) remedy(mss model.MSS) string {
+func (h hole) warning(mss model.MSS) string {
 	carries, mend := "less than its interface", "lower the MTU of the senders' interfaces"
 	if h.mtu > 0 {
 		carries, mend = fmt.Sprintf("%d octets", h.mtu), fmt.Sprintf("on the senders: ip link set dev INTERFACE mtu %d", h.mtu)

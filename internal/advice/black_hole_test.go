@@ -45,7 +45,7 @@ func TestBlackHoles(t *testing.T) {
 				b.note(api.Drop{Time: t0.Add(p.after), Reason: tooBig, Side: c.side, Tuple: flow, Length: p.length})
 				b.note(api.Drop{Time: t0.Add(p.after), Reason: "drop_fragment", Side: c.side, Tuple: model.Tuple{}, Length: p.length})
 			}
-			list := b.remedies(t0.Add(max(c.at, c.packets[len(c.packets)-1].after)), func(side string) link {
+			list := b.warnings(t0.Add(max(c.at, c.packets[len(c.packets)-1].after)), func(side string) link {
 				return map[string]link{"public": {"eth0", 1300}, "private": {"eth1", 1200}}[side]
 			}, c.mss)
 			if c.want == "" && len(list) > 0 || c.want != "" && (len(list) != 1 || !strings.Contains(list[0], c.want)) {

@@ -28,8 +28,8 @@ var byReason = map[model.Reason]string{
 	model.ReasonDropInternal:         "the data plane met what cannot be; please report it with the output of realmgate drops",
 }
 
-// remedies says what to do about what is wrong now, or was minutes ago.
-func remedies(t totals, sessions api.Gauge) []string {
+// warnings says what to do about what is wrong now, or was minutes ago.
+func warnings(t totals, sessions api.Gauge) []string {
 	list := []string{}
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
 		if n := t.reasons[reason]; n > 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-func TestStatusNamesTheRemedy(t *testing.T) {
+func TestStatusWarns(t *testing.T) {
 	sessions := api.Gauge{Used: 1, Capacity: 10}
-	list := remedies(totals{reasons: map[model.Reason]uint64{"drop_no_route": 3, "drop_client_limit": 1}, exhausted: 1, distrusted: 1, upstreamFailed: 2},
+	list := warnings(totals{reasons: map[model.Reason]uint64{"drop_no_route": 3, "drop_client_limit": 1}, exhausted: 1, distrusted: 1, upstreamFailed: 2},
 		sessions)
 	want := []string{"pool.quotas.client_sessions", "route", "pool.rest", "reputation", "dns.upstream"}
 	if len(list) != len(want) {
@@ -22,20 +22,20 @@ func TestStatusNamesTheRemedy(t *testing.T) {
 			t.Errorf("%q does not mention %s", list[i], word)
 		}
 	}
-	if list := remedies(totals{uncounted: 7}, sessions); len(list) != 1 || !strings.Contains(list[0], "7 sessions lately were counted with nobody") {
+	if list := warnings(totals{uncounted: 7}, sessions); len(list) != 1 || !strings.Contains(list[0], "7 sessions lately were counted with nobody") {
 		t.Errorf("sessions that count with nobody: %q", list)
 	}
-	if list := remedies(totals{}, sessions); len(list) != 0 {
+	if list := warnings(totals{}, sessions); len(list) != 0 {
 		t.Error(list)
 	}
 }
 
-// A remedy is told soon after its cause begins, and no more minutes after it
+// A warning is told soon after its cause begins, and no more minutes after it
 // has ended, however much was counted in all.
-func TestRemediesEndWithTheirCause(t *testing.T) {
+func TestWarningsEndWithTheirCause(t *testing.T) {
 	var r recent
 	said := func(now time.Duration, n uint64) int {
-		return len(remedies(r.since(model.Instant(now), totals{reasons: map[model.Reason]uint64{"drop_no_route": n}, exhausted: n, distrusted: n,
+		return len(warnings(r.since(model.Instant(now), totals{reasons: map[model.Reason]uint64{"drop_no_route": n}, exhausted: n, distrusted: n,
 			upstreamFailed: n}), api.Gauge{Capacity: 1}))
 	}
 	counted := func(now time.Duration) uint64 { // a cause from minute 2 to 4, on what an earlier daemon counted
@@ -49,7 +49,7 @@ func TestRemediesEndWithTheirCause(t *testing.T) {
 		switch {
 		case later > 2*time.Minute && later < 4*time.Minute+recentSpan-recentStep && got != 4,
 			(later < 2*time.Minute || later > 4*time.Minute+recentSpan) && got != 0:
-			t.Fatalf("after %s: %d remedies", later, got)
+			t.Fatalf("after %s: %d warnings", later, got)
 		}
 	}
 	if len(r.kept) > int(recentSpan/recentStep)+2 {

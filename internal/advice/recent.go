@@ -8,7 +8,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// totals count, since the start, what remedies go by.
+// totals count, since the start, what warnings go by.
 type totals struct {
 	reasons                               map[model.Reason]uint64
 	exhausted, distrusted, upstreamFailed uint64
@@ -37,7 +37,7 @@ const (
 	recentStep = 30 * time.Second
 )
 
-// recent remembers the totals of the last minutes, so that a remedy ends soon
+// recent remembers the totals of the last minutes, so that a warning ends soon
 // after its cause.
 type recent struct {
 	mutex sync.Mutex

@@ -99,11 +99,11 @@ func (s *Service) Report(status *api.Status) error {
 		now.reasons[r.Reason] = r.Packets
 	}
 	now = s.recent.since(datapath.Now(), s.withNames(now))
-	list := append(remedies(now, status.Sessions), s.takers(now, int(status.Sessions.Used))...) //nolint:gosec // at most 64 million
+	list := append(warnings(now, status.Sessions), s.takers(now, int(status.Sessions.Used))...) //nolint:gosec // at most 64 million
 	list = append(list, s.questioners(datapath.Now())...)
 	interfaces := s.data.Interfaces()
-	list = append(list, s.blackHoles.remedies(time.Now(), func(side string) link { return narrowestOf(interfaces, side) }, s.Config().MSS)...)
-	status.Remedies = append(status.Remedies, list...)
+	list = append(list, s.blackHoles.warnings(time.Now(), func(side string) link { return narrowestOf(interfaces, side) }, s.Config().MSS)...)
+	status.Warnings = append(status.Warnings, list...)
 	return nil
 }
 

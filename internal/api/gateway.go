@@ -107,7 +107,7 @@ type Status struct {
 
 	DNS      DNS           `json:"dns"`
 	Reasons  []ReasonCount `json:"reasons"`  // how packets ended; only those above zero
-	Remedies []string      `json:"remedies"` // what is wrong and what to do, a line each
+	Warnings []string      `json:"warnings"` // what is wrong and what to do, a line each
 
 	// ChangedChains are those that are not as the configuration file has them.
 	ChangedChains []ChangedChain `json:"changed_chains"`

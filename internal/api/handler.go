@@ -91,7 +91,7 @@ func (h handler) status(w http.ResponseWriter, _ *http.Request, query url.Values
 	if err != nil {
 		return err
 	}
-	status.Interfaces, status.Reasons, status.Remedies = list(status.Interfaces), list(status.Reasons), list(status.Remedies)
+	status.Interfaces, status.Reasons, status.Warnings = list(status.Interfaces), list(status.Reasons), list(status.Warnings)
 	status.ChangedChains = list(status.ChangedChains)
 	return reply(w, http.StatusOK, status)
 }

@@ -285,7 +285,7 @@ func (s *Service) Report(status *api.Status) error {
 	s.mutex.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if up, all := set[name].Up(); up < all {
-			status.Remedies = append(status.Remedies, fmt.Sprintf("function %s: %d of %d backends are down: see realmgate chain show", name, all-up, all))
+			status.Warnings = append(status.Warnings, fmt.Sprintf("function %s: %d of %d backends are down: see realmgate chain show", name, all-up, all))
 		}
 	}
 	return nil

@@ -259,7 +259,7 @@ func populated() *fakeDaemon {
 			DNS:           client.DNS{Queries: 9, Answered: 4, Refused: 1, Truncated: 2, Exhausted: 1, Forwarded: 5, UpstreamFailed: 3, WaitLimited: 7, RebindBlocked: 6, OwnRemoved: 8, NotInside: 2},
 			Reasons:       []client.ReasonCount{{Reason: "drop_no_reservation", Packets: 12}, {Reason: "forwarded", Packets: 1_048_576}, {Reason: "answered_arp", Packets: 12}},
 			ChangedChains: []client.ChangedChain{{Chain: "out", Changes: []string{"removed filter", "moved a"}}},
-			Remedies: []string{
+			Warnings: []string{
 				"the pool had no address 1 times: add pool.addresses, or shorten pool.rest",
 			},
 		},

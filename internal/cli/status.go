@@ -32,12 +32,12 @@ docs/reference/counters.md explains the reasons.`,
 		if err != nil {
 			return err
 		}
-		slices.Sort(s.Remedies)
+		slices.Sort(s.Warnings)
 		if output.value == "json" {
 			return writeJSON(a.stdout, s)
 		}
 		_, err = io.WriteString(a.stdout, strings.Join([]string{
-			statusHead(s, a.now()), statusRemedies(s), statusTables(s), statusInterfaces(s), statusOutbound(s), statusNames(s), statusReasons(s),
+			statusHead(s, a.now()), statusWarnings(s), statusTables(s), statusInterfaces(s), statusOutbound(s), statusNames(s), statusReasons(s),
 		}, ""))
 		return written(err)
 	})
@@ -60,13 +60,13 @@ func statusHead(s client.Status, now time.Time) string {
 	return text
 }
 
-func statusRemedies(s client.Status) string {
-	if len(s.Remedies) == 0 {
+func statusWarnings(s client.Status) string {
+	if len(s.Warnings) == 0 {
 		return ""
 	}
-	text := "\nTO DO\n"
-	for _, remedy := range s.Remedies {
-		text += "- " + plain(remedy) + "\n"
+	text := "\nWARNINGS\n"
+	for _, warning := range s.Warnings {
+		text += "- " + plain(warning) + "\n"
 	}
 	return text
 }

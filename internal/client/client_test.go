@@ -171,7 +171,7 @@ func TestAnswersComeThrough(t *testing.T) {
 	c, ctx := serve(t, g), t.Context()
 	status, err := c.Status(ctx)
 	want, _ := g.Status()
-	want.Interfaces, want.Reasons, want.Remedies = []Interface{}, []ReasonCount{}, []string{}
+	want.Interfaces, want.Reasons, want.Warnings = []Interface{}, []ReasonCount{}, []string{}
 	want.ChangedChains = []ChangedChain{}
 	if err != nil || !reflect.DeepEqual(status, want) {
 		t.Errorf("status %+v, %v", status, err)

@@ -22,6 +22,6 @@ func (g nameServices) openAdvice(*draft) (change, error) { return g.advice.Open(
 
 // reportAdvice says what is wrong with what packets and questions did, and with the pool's addresses.
 func (g nameServices) reportAdvice(s *api.Status) error {
-	s.Remedies = append(s.Remedies, ownRemedies(g.ownInPool(g.view.Load()))...)
+	s.Warnings = append(s.Warnings, ownWarnings(g.ownInPool(g.view.Load()))...)
 	return g.advice.Report(s)
 }

@@ -16,7 +16,7 @@ func TestStatusNamesWhoTakes(t *testing.T) {
 	named := func() bool {
 		s, err := r.Status()
 		r.must(err)
-		all := strings.Join(s.Remedies, "\n")
+		all := strings.Join(s.Warnings, "\n")
 		return strings.Contains(all, "host 10.0.0.100 is among those inside that have most: 1 sessions, and ports: udp 0, tcp 1, icmp 0") &&
 			strings.Contains(all, "realmgate sessions end --address 10.0.0.100")
 	}

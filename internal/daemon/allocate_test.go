@@ -103,8 +103,8 @@ func TestDistrustIsCounted(t *testing.T) {
 		t.Errorf("%s, %v", address, err)
 	}
 	status, err := r.Status()
-	if err != nil || status.DNS.Distrusted != 1 || !strings.Contains(strings.Join(status.Remedies, "\n"), "reputation") {
-		t.Errorf("%+v, %q, %v", status.DNS, status.Remedies, err)
+	if err != nil || status.DNS.Distrusted != 1 || !strings.Contains(strings.Join(status.Warnings, "\n"), "reputation") {
+		t.Errorf("%+v, %q, %v", status.DNS, status.Warnings, err)
 	}
 }
 

@@ -73,7 +73,7 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 		return warnings
 	}
 	if parts != nil {
-		warnings = append(warnings, ownRemedies(parts.shared().OnInterfaces(facts.Own))...)
+		warnings = append(warnings, ownWarnings(parts.shared().OnInterfaces(facts.Own))...)
 	}
 	if len(facts.Missing) == 0 { // else that is why
 		warnings = append(warnings, plan.Doubts(addresses, c.Outbound.Slots)...)

@@ -116,8 +116,8 @@ func TestExhaustionIsToldOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, err := b.Status()
-	if err != nil || status.DNS.Exhausted != 2 || !strings.Contains(strings.Join(status.Remedies, "\n"), "pool.rest") {
-		t.Errorf("%+v, %q, %v", status.DNS, status.Remedies, err)
+	if err != nil || status.DNS.Exhausted != 2 || !strings.Contains(strings.Join(status.Warnings, "\n"), "pool.rest") {
+		t.Errorf("%+v, %q, %v", status.DNS, status.Warnings, err)
 	}
 	if got := told(); !reflect.DeepEqual(got, []string{"pool_exhausted", "stop"}) {
 		t.Errorf("told %q", got)

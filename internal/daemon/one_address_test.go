@@ -25,8 +25,8 @@ func (b *rig) says(words string) {
 	b.t.Helper()
 	var status api.Status
 	b.must(b.namespace.Do(func() (err error) { status, err = b.Status(); return err }))
-	if !slices.ContainsFunc(status.Remedies, func(r string) bool { return strings.Contains(r, words) }) {
-		b.t.Errorf("the status does not say %q: %q", words, status.Remedies)
+	if !slices.ContainsFunc(status.Warnings, func(r string) bool { return strings.Contains(r, words) }) {
+		b.t.Errorf("the status does not say %q: %q", words, status.Warnings)
 	}
 }
 

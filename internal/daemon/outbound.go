@@ -74,7 +74,7 @@ func (g machineServices) reportOutbound(s *api.Status) error {
 		}
 	}
 	s.Mappings.Capacity = uint64(len(g.outbound.Addresses())) * 3 * 65535
-	s.Remedies = append(s.Remedies, g.outbound.Remedies()...)
+	s.Warnings = append(s.Warnings, g.outbound.Warnings()...)
 	return nil
 }
 

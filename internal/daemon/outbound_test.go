@@ -76,9 +76,9 @@ func TestOutboundFollowsAnInterface(t *testing.T) {
 			b.follows(c.none)
 			status, err := b.Status()
 			b.must(err)
-			waits := strings.Contains(fmt.Sprint(status.Remedies), "no outbound address: hosts inside reach nobody outside until eth0")
+			waits := strings.Contains(fmt.Sprint(status.Warnings), "no outbound address: hosts inside reach nobody outside until eth0")
 			if waits != (c.none == "") {
-				t.Errorf("with the addresses [%s] the remedies are %q", c.none, status.Remedies)
+				t.Errorf("with the addresses [%s] the warnings are %q", c.none, status.Warnings)
 			}
 			b.takes(netlink.AddrAdd, "198.18.0.51/32")
 			if !strings.HasSuffix(fmt.Sprint(b.outbound.Addresses()), "198.18.0.51]") {

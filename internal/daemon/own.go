@@ -72,8 +72,8 @@ func (g *Daemon) ownInPool(v *view) []netip.Addr {
 	return v.shared().OnInterfaces(g.machine.Addresses())
 }
 
-// ownRemedies says it.
-func ownRemedies(own []netip.Addr) []string {
+// ownWarnings says it.
+func ownWarnings(own []netip.Addr) []string {
 	if len(own) == 0 {
 		return nil
 	}

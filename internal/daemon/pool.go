@@ -47,7 +47,7 @@ func (g nameServices) runPool(ctx context.Context) error {
 }
 
 func (g nameServices) reportPool(s *api.Status) error {
-	s.Remedies = append(s.Remedies, g.live().Remedies(g.view.Load().shared())...)
+	s.Warnings = append(s.Warnings, g.live().Warnings(g.view.Load().shared())...)
 	return g.pool.Report(s)
 }
 

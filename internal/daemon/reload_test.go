@@ -89,7 +89,7 @@ func TestOwnAddressesAreNotLent(t *testing.T) {
 	if list := r.ownInPool(r.view.Load()); len(list) != 1 || list[0] != lost {
 		t.Errorf("the warning names %v", list)
 	}
-	if list := ownRemedies(r.ownInPool(r.view.Load())); len(list) != 1 || !strings.Contains(list[0], lost.String()) {
+	if list := ownWarnings(r.ownInPool(r.view.Load())); len(list) != 1 || !strings.Contains(list[0], lost.String()) {
 		t.Errorf("the status says %q", list)
 	}
 	if address, err := r.ask(www); !errors.Is(err, nameserver.ErrExhausted) {

@@ -10,7 +10,7 @@ import (
 func (g commands) Status() (api.Status, error) {
 	s := api.Status{
 		Instance: g.options.Instance, Version: api.Version(), PID: os.Getpid(), Config: g.options.ConfigFile,
-		Started: g.started, Generation: g.view.Load().generation, Remedies: []string{},
+		Started: g.started, Generation: g.view.Load().generation, Warnings: []string{},
 	}
 	if err := g.services.Report(&s); err != nil {
 		return api.Status{}, err

@@ -50,9 +50,9 @@ func New(h Hooks) *Service { return &Service{Hooks: h} }
 // Report says where machine and configuration do not fit, and how the interfaces are now.
 func (s *Service) Report(status *api.Status) error {
 	if warnings := s.warnings.Load(); warnings != nil {
-		status.Remedies = append(status.Remedies, *warnings...)
+		status.Warnings = append(status.Warnings, *warnings...)
 	}
-	status.Remedies = append(status.Remedies, Vanished(s.Absent())...)
+	status.Warnings = append(status.Warnings, Vanished(s.Absent())...)
 	return nil
 }
 

@@ -20,7 +20,7 @@ func SinksOf(sinks []settings.Sink) []Options {
 func (h *Hub) Report(s *api.Status) error {
 	for _, sink := range h.Status() {
 		if sink.Error != "" {
-			s.Remedies = append(s.Remedies, fmt.Sprintf("events wait for sink %s: %s: see realmgate events", sink.Name, sink.Error))
+			s.Warnings = append(s.Warnings, fmt.Sprintf("events wait for sink %s: %s: see realmgate events", sink.Name, sink.Error))
 		}
 	}
 	return nil

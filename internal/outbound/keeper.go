@@ -188,8 +188,8 @@ func (p Plan) Doubts(addresses []netip.Addr, slots int) []string {
 	return nil
 }
 
-// Remedies says what is wrong.
-func (k *Keeper) Remedies() (list []string) {
+// Warnings says what is wrong.
+func (k *Keeper) Warnings() (list []string) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if len(k.now) == 0 {

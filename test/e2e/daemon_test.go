@@ -153,10 +153,10 @@ func (d *daemon) counted(reason model.Reason) uint64 {
 	return 0
 }
 
-// remedy finds the line of status that says what to do and mentions what.
-func (d *daemon) remedy(what string) string {
+// warning finds the line of status that says what to do and mentions what.
+func (d *daemon) warning(what string) string {
 	d.t.Helper()
-	for _, line := range d.status().Remedies {
+	for _, line := range d.status().Warnings {
 		if strings.Contains(line, what) {
 			return line
 		}

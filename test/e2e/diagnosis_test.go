@@ -53,7 +53,7 @@ func TestNewcomersAreWarned(t *testing.T) {
 	}
 	d := r.start(configuration)
 	for _, w := range warnings {
-		eventually(t, 10*time.Second, "status says "+w, func() bool { return d.remedy(w) != "" })
+		eventually(t, 10*time.Second, "status says "+w, func() bool { return d.warning(w) != "" })
 	}
 	said = r.check(r.Gateway.Namespace, configuration) // the data plane answers for the pool now
 	if strings.Contains(said, "more) is in use") || !strings.Contains(said, warnings[0]) {
@@ -63,7 +63,7 @@ func TestNewcomersAreWarned(t *testing.T) {
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	eventually(t, 10*time.Second, "status has nothing to say", func() bool { return len(d.status().Remedies) == 0 })
+	eventually(t, 10*time.Second, "status has nothing to say", func() bool { return len(d.status().Warnings) == 0 })
 	for _, w := range warnings {
 		if n := strings.Count(d.logged(), w); n != 1 {
 			t.Errorf("the log says %d times %q", n, w)
@@ -82,7 +82,7 @@ func TestOwnAnswersAreNoNeighbours(t *testing.T) {
 	r.command("router", "ip", "link", "set", "gateway-1", "master", "public0")
 	d := r.start(r.configuration())
 	time.Sleep(4 * time.Second) // it asks three times, a second apart
-	if list := d.status().Remedies; len(list) > 0 {
+	if list := d.status().Warnings; len(list) > 0 {
 		t.Errorf("status says %q", list)
 	}
 	if said := r.check(r.Gateway.Namespace, r.configuration()); strings.Contains(said, "warning") {
@@ -104,7 +104,7 @@ func TestInterfaceVanishesAndReturns(t *testing.T) {
 	}
 	r.command("gateway", "ip", "link", "del", "eth0")
 	eventually(t, time.Second, "status says that eth0 is gone", func() bool {
-		return d.remedy("interface eth0 has vanished") != "" && d.interfaceOf("eth0") == "absent false"
+		return d.warning("interface eth0 has vanished") != "" && d.interfaceOf("eth0") == "absent false"
 	})
 	// By hand, as people do it: receive offload of the far side comes last.
 	r.command("gateway", "ip", "link", "add", "eth0", "address", mac.String(), "type", "veth", "peer", "name", "gateway-0", "netns", r.ID()+"-router")
@@ -120,6 +120,6 @@ func TestInterfaceVanishesAndReturns(t *testing.T) {
 	eventually(t, 5*time.Second, "eth0 is back at tcx", func() bool { return d.interfaceOf("eth0") == "tcx false" })
 	r.receiveOffload("router", "gateway-0", true)
 	eventually(t, 5*time.Second, "eth0 has XDP again", func() bool { return d.interfaceOf("eth0") == "xdp true" })
-	eventually(t, 5*time.Second, "nothing is left to do", func() bool { return d.remedy("eth0") == "" })
+	eventually(t, 5*time.Second, "nothing is left to do", func() bool { return d.warning("eth0") == "" })
 	r.mustReach(r.Clients[0], 0)
 }

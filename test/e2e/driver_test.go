@@ -55,12 +55,12 @@ func TestForeignXDPIsNamed(t *testing.T) {
 	if i := d.whyOf("eth0"); i.Mode != "tcx" || !strings.Contains(i.Why, "busy") {
 		t.Errorf("eth0 is at %s, because %q", i.Mode, i.Why)
 	}
-	line := d.remedy("of somebody else sees the packets of eth0")
+	line := d.warning("of somebody else sees the packets of eth0")
 	if line == "" {
-		t.Fatalf("status does not name it: %q", d.status().Remedies)
+		t.Fatalf("status does not name it: %q", d.status().Warnings)
 	}
 	r.command("gateway", "sh", "-c", line[strings.LastIndex(line, ": ")+2:])
-	eventually(t, 30*time.Second, "the line is gone", func() bool { return d.remedy("of somebody else") == "" })
+	eventually(t, 30*time.Second, "the line is gone", func() bool { return d.warning("of somebody else") == "" })
 	r.everything()
 }
 
@@ -84,12 +84,12 @@ func TestDockerIsNamed(t *testing.T) {
 	}
 	d := r.start(with(r.configuration(), "interfaces: {public: [eth0], private: [br0]}"))
 	for _, what := range []string{"closed by Docker", "translates again on eth0"} {
-		line := d.remedy(what)
+		line := d.warning(what)
 		if line == "" {
-			t.Fatalf("status does not say %q: %q", what, d.status().Remedies)
+			t.Fatalf("status does not say %q: %q", what, d.status().Warnings)
 		}
 		r.command("gateway", "sh", "-c", line[strings.LastIndex(line, ": ")+2:])
 	}
-	eventually(t, 30*time.Second, "the lines are gone", func() bool { return d.remedy("Docker") == "" && d.remedy("translates again") == "" })
+	eventually(t, 30*time.Second, "the lines are gone", func() bool { return d.warning("Docker") == "" && d.warning("translates again") == "" })
 	r.everything()
 }

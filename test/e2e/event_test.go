@@ -218,7 +218,7 @@ func TestEventsHoldUpNobody(t *testing.T) {
 		t.Errorf("of 5000 prefixes %d are told as banned, %d as banned no more", len(named["ban"]), len(named["unban"]))
 	}
 	for _, what := range []string{"missing: open", "absent: the command does not start"} {
-		if d.remedy("events wait for sink "+what) == "" {
+		if d.warning("events wait for sink "+what) == "" {
 			t.Errorf("status does not tell of %s", what)
 		}
 	}

@@ -64,8 +64,8 @@ func TestNamesInside(t *testing.T) {
 		t.Errorf("upstream is dead: %v after %s, %v", answer, took, err)
 	}
 	status := d.status()
-	if status.DNS.UpstreamFailed != 1 || d.remedy("upstream") == "" {
-		t.Errorf("upstream_failed %d, remedies %q", status.DNS.UpstreamFailed, status.Remedies)
+	if status.DNS.UpstreamFailed != 1 || d.warning("upstream") == "" {
+		t.Errorf("upstream_failed %d, warnings %q", status.DNS.UpstreamFailed, status.Warnings)
 	}
 	want(hostName(0), dns.TypeA, "10.0.0.100")
 }
@@ -90,8 +90,8 @@ func TestPoolEmpty(t *testing.T) {
 		t.Errorf("over TCP after %s: %v, %v", time.Since(began), answer, err)
 	}
 	status := d.status()
-	if status.DNS.Exhausted != 1 || status.Addresses.Used != 1 || d.remedy("pool.addresses") == "" {
-		t.Errorf("exhausted %d, addresses %v, remedies %q", status.DNS.Exhausted, status.Addresses, status.Remedies)
+	if status.DNS.Exhausted != 1 || status.Addresses.Used != 1 || d.warning("pool.addresses") == "" {
+		t.Errorf("exhausted %d, addresses %v, warnings %q", status.DNS.Exhausted, status.Addresses, status.Warnings)
 	}
 	// A reload lengthens the wait; then the claim of the offer ends it.
 	d.write(with(base, "pool: {addresses: [198.18.0.32], reservation_timeout: 5s, rest: 1s, wait: 5s}"))

@@ -176,7 +176,7 @@ func TestJailGoesOn(t *testing.T) {
 		t.Fatal(out)
 	}
 	eventually(t, 20*time.Second, "status tells of a log that is not there", func() bool {
-		return strings.Contains(d.remedy("jail more bans nobody"), path+".none")
+		return strings.Contains(d.warning("jail more bans nobody"), path+".none")
 	})
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)

@@ -147,7 +147,7 @@ func TestNobodyTakesItAll(t *testing.T) {
 				r.bystanders(t)
 				rate := float64(sent.Load()) / time.Since(began).Seconds()
 				eventually(t, 10*time.Second, "status names who it is: "+a.stops, func() bool {
-					return strings.Contains(strings.Join(d.status().Remedies, "\n")+"\n", a.stops+"\n")
+					return strings.Contains(strings.Join(d.status().Warnings, "\n")+"\n", a.stops+"\n")
 				})
 				stop()
 				t.Logf("%.0f packets a second of %d that were wanted; %d sessions", rate, times*a.rate, d.status().Sessions.Used)

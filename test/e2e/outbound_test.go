@@ -201,8 +201,8 @@ func TestNeighboursAndRoutes(t *testing.T) {
 		to := netip.AddrPortFrom(netip.MustParseAddr("203.0.113.1"), 7)
 		return complaint(t, host, netip.AddrPort{}, to, 64) == "3/0 from 10.0.0.1"
 	})
-	if d.counted("drop_no_route") == 0 || d.remedy("drop_no_route") == "" {
-		t.Errorf("drop_no_route %d, remedies %q", d.counted("drop_no_route"), d.status().Remedies)
+	if d.counted("drop_no_route") == 0 || d.warning("drop_no_route") == "" {
+		t.Errorf("drop_no_route %d, warnings %q", d.counted("drop_no_route"), d.status().Warnings)
 	}
 	if err := r.Gateway.Route("default", "198.18.0.254"); err != nil {
 		t.Fatal(err)

@@ -20,11 +20,11 @@ func TestClosedFirewallIsNamed(t *testing.T) {
 	r.command("gateway", "nft", "add table inet filter")
 	r.command("gateway", "nft", "add chain inet filter forward { type filter hook forward priority 0; policy drop; }")
 	var line string
-	eventually(t, 30*time.Second, "status names it", func() bool { line = d.remedy(what); return line != "" })
+	eventually(t, 30*time.Second, "status names it", func() bool { line = d.warning(what); return line != "" })
 	mend := line[strings.LastIndex(line, ": ")+2:]
 	r.command("gateway", "sh", "-c", mend)
-	eventually(t, 30*time.Second, "the line is gone", func() bool { return d.remedy(what) == "" })
-	if line := d.remedy("XDP program"); line != "" {
+	eventually(t, 30*time.Second, "the line is gone", func() bool { return d.warning(what) == "" })
+	if line := d.warning("XDP program"); line != "" {
 		t.Error("its own program is somebody else's: " + line)
 	}
 	if page, err := curl(r.Gateway.Hosts[0], r.Clients[0].IP, 80); err != nil || strings.TrimSpace(page) != "outside" {
@@ -50,7 +50,7 @@ func TestQdiscSeesWhatLeaves(t *testing.T) {
 				configuration = strings.Replace(configuration, "interfaces: {", "interfaces: {egress: {stack: ["+out+"]}, ", 1)
 			}
 			d := r.start(configuration)
-			named := func() bool { return d.remedy("qdisc tbf of "+out+" shapes none") != "" }
+			named := func() bool { return d.warning("qdisc tbf of "+out+" shapes none") != "" }
 			if !stack {
 				eventually(t, 10*time.Second, "status names the qdisc", named)
 			}
@@ -65,7 +65,7 @@ func TestQdiscSeesWhatLeaves(t *testing.T) {
 				t.Errorf("the qdisc has sent %d packets", more)
 			}
 			if stack && named() {
-				t.Error(d.status().Remedies)
+				t.Error(d.status().Warnings)
 			}
 		})
 	}

@@ -108,8 +108,8 @@ func TestWorksOn(t *testing.T) {
 				l.again(w, d)
 				w.tryAll("Realmgate, changed")
 			}
-			if remedies := d.status().Remedies; len(remedies) > 0 {
-				t.Errorf("there is something to do: %q", remedies)
+			if warnings := d.status().Warnings; len(warnings) > 0 {
+				t.Errorf("there is something to do: %q", warnings)
 			}
 			if t.Failed() {
 				text, _ := d.tell("status")

@@ -23,7 +23,7 @@ func TestFullDiskStopsNoBan(t *testing.T) {
 			t.Errorf("dropped are just %v", got)
 		}
 		o.must(o.follow())
-		if got := o.remedies(); len(got) != 1 || !strings.HasPrefix(got[0], "8 changes of bans are in force but not on the disk") {
+		if got := o.warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "8 changes of bans are in force but not on the disk") {
 			t.Errorf("the status says %q", got)
 		}
 		if err := o.add("203.0.113.7/32", 60); err == nil {
@@ -43,7 +43,7 @@ func TestFullDiskStopsNoBan(t *testing.T) {
 		}
 	})
 	o.must(o.follow())
-	if got := o.remedies(); len(got) > 0 || o.unsaved.count() > 0 {
+	if got := o.warnings(); len(got) > 0 || o.unsaved.count() > 0 {
 		t.Errorf("the status says %q, and %d are not written", got, o.unsaved.count())
 	}
 	for said, want := range map[string]int{"bans not stored": 1, "bans stored again": 1} {
@@ -74,7 +74,7 @@ func TestStartWithADiskThatTakesNothing(t *testing.T) {
 		t.Errorf("over are %v", ended)
 	}
 	o.fullDisk(o.save)
-	if got := o.remedies(); len(got) != 1 {
+	if got := o.warnings(); len(got) != 1 {
 		t.Errorf("the status says %q", got)
 	}
 	o.restart()

@@ -207,12 +207,12 @@ func (o *offended) records() map[netip.Prefix]keptRecord {
 	return all
 }
 
-// remedies are what the status says.
-func (o *offended) remedies() []string {
+// warnings are what the status says.
+func (o *offended) warnings() []string {
 	o.t.Helper()
 	var status api.Status
 	o.must(o.Report(&status))
-	return status.Remedies
+	return status.Warnings
 }
 
 // listed are the bans, with the hours that are left.

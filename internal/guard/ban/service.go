@@ -113,7 +113,7 @@ func (s *Service) Prepare() lifecycle.Change { return lifecycle.Change{Settle: s
 // Report says that the disk has not what is in force.
 func (s *Service) Report(status *api.Status) error {
 	if fault := s.fault.Load(); fault != nil {
-		status.Remedies = append(status.Remedies, fmt.Sprintf("%d changes of bans are in force but not on the disk, and a restart undoes them: %v: "+
+		status.Warnings = append(status.Warnings, fmt.Sprintf("%d changes of bans are in force but not on the disk, and a restart undoes them: %v: "+
 			"make room in %s, or make it writable", fault.entries, fault.err, s.Folder))
 	}
 	return nil

@@ -117,12 +117,12 @@ func (s *Service) Report(status *api.Status) error {
 	}
 	listening, err := s.Listening()
 	if err != nil {
-		status.Remedies = append(status.Remedies, err.Error())
+		status.Warnings = append(status.Warnings, err.Error())
 		return nil
 	}
 	for port := range 1 << 16 {
 		if listening[uint16(port)] && ports.Has(model.TCP, uint16(port)) {
-			status.Remedies = append(status.Remedies,
+			status.Warnings = append(status.Warnings,
 				fmt.Sprintf("a program of the gateway listens at tcp port %d, which is the honeypot's: what connects from outside is banned", port))
 		}
 	}

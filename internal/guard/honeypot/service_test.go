@@ -97,12 +97,12 @@ func TestHitsAtAStopAreBanned(t *testing.T) {
 func TestHoneypotAtAPortOfOurs(t *testing.T) {
 	r := newPot()
 	var s api.Status
-	if err := r.Report(&s); err != nil || len(s.Remedies) != 1 || !strings.Contains(s.Remedies[0], "tcp port 24, which is the honeypot's") {
-		t.Errorf("%q, %v", s.Remedies, err)
+	if err := r.Report(&s); err != nil || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "tcp port 24, which is the honeypot's") {
+		t.Errorf("%q, %v", s.Warnings, err)
 	}
 	r.rules.Ports = model.PortSet{UDP: r.rules.Ports.TCP}
 	s = api.Status{}
-	if err := r.Report(&s); err != nil || len(s.Remedies) != 0 {
-		t.Errorf("of UDP: %q, %v", s.Remedies, err)
+	if err := r.Report(&s); err != nil || len(s.Warnings) != 0 {
+		t.Errorf("of UDP: %q, %v", s.Warnings, err)
 	}
 }

@@ -215,7 +215,7 @@ func (s *Service) Report(status *api.Status) error {
 	defer s.mutex.Unlock()
 	for _, r := range s.running {
 		if fault := r.log.Status().Error; fault != "" {
-			status.Remedies = append(status.Remedies, fmt.Sprintf("jail %s bans nobody now: %s: see realmgate jails", r.Name, fault))
+			status.Warnings = append(status.Warnings, fmt.Sprintf("jail %s bans nobody now: %s: see realmgate jails", r.Name, fault))
 		}
 	}
 	return nil

@@ -104,8 +104,8 @@ func (a *Allocator) restOf(address netip.Addr) model.Instant {
 	return a.pool.Rests(address)
 }
 
-// Remedies says what to do about what is wrong.
-func (a *Allocator) Remedies() []string {
+// Warnings says what to do about what is wrong.
+func (a *Allocator) Warnings() []string {
 	behind, err := a.keeper.failing()
 	if err == nil {
 		return nil

@@ -158,14 +158,14 @@ func TestTheDiskFails(t *testing.T) {
 	w.pass(rest + time.Second)
 	w.store.fails = errNo
 	address := w.mustAsk(client, web(2))
-	if list := w.Remedies(); len(list) != 1 {
+	if list := w.Warnings(); len(list) != 1 {
 		t.Errorf("status says %v", list)
 	}
 	w.store.fails = nil
 	w.keeper.flush()
 	kept, err := readKept(w.store, nil)
-	if err != nil || len(kept[address]) != 1 || kept[address][0].Service != web(2).Name || len(w.Remedies()) != 0 {
-		t.Errorf("the disk has %+v, %v; status says %v", kept, err, w.Remedies())
+	if err != nil || len(kept[address]) != 1 || kept[address][0].Service != web(2).Name || len(w.Warnings()) != 0 {
+		t.Errorf("the disk has %+v, %v; status says %v", kept, err, w.Warnings())
 	}
 }
 

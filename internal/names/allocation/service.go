@@ -63,7 +63,7 @@ func (a *Allocator) Report(s *api.Status) error {
 	s.Places = api.Gauge{Used: uint64(p.Bindings), Capacity: uint64(p.Services)}
 	s.Lent, s.Claimed, s.Expired, s.Moved = p.Offers+p.Repeats, p.Claimed, p.Expired, p.Moved
 	s.DNS.Distrusted, s.DNS.Exhausted = asked.Distrusted+asked.Shared, asked.Exhausted
-	s.Remedies = append(s.Remedies, a.Remedies()...)
+	s.Warnings = append(s.Warnings, a.Warnings()...)
 	return nil
 }
 

@@ -85,8 +85,8 @@ func (l Live) whyListening(s Addresses, service *registry.Service) (why string) 
 	return why
 }
 
-// Remedies says which names have no place at an outbound address, and who has what they want.
-func (l Live) Remedies(s Addresses) (list []string) {
+// Warnings says which names have no place at an outbound address, and who has what they want.
+func (l Live) Warnings(s Addresses) (list []string) {
 	if len(s.List()) == 0 {
 		return nil
 	}
