@@ -44,12 +44,12 @@ struct exported {
 	struct nf_count count;
 	enum rules_limit limit;
 	struct rules_head head;
-	struct rules_dimension_cell dimension;
-	struct rules_shape_cell shapes;
-	struct rules_range_cell ranges;
-	struct rules_turn_cell turns;
-	struct rules_more_cell more;
-	struct rules_rule_cell rules;
+	struct rules_dimension_node dimension;
+	struct rules_mask_node masks;
+	struct rules_range_node ranges;
+	struct rules_alternating_node turns;
+	struct rules_inner_node more;
+	struct rules_rule_node rules;
 	enum entry entry;
 	enum nf_hook hook;
 	enum nf_honeypot honeypot;

@@ -17,7 +17,7 @@ enum remote_mark {
 /* False where there is no such table. */
 static __always_inline bool remote_find(const struct nf_packet *packet, __u8 *marks)
 {
-	const struct rules_head *head = rules_cell(0);
+	const struct rules_head *head = rules_node(0);
 	__u32 remote = packet->direction == NF_IN ? packet->source : packet->destination;
 	struct rules_held held;
 

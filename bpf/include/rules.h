@@ -3,8 +3,8 @@
  * The first of many rules that a packet matches, in a time that does not grow with their number. Each dimension
  * (source, destination, service) is cut into ranges at the bounds of the rules' conditions; a table by the top bits of a
  * value has the few ranges of each prefix. A range knows its class: the conditions that hold there. Conditions that hold
- * at once are in different layers. Rules of one shape ask for conditions of the same layers, and are found by one look
- * into a hash table; a class knows the shapes of the rules that it can meet, so that nearly all looks find one. Each
+ * at once are in different levels. Rules of one mask ask for conditions of the same levels, and are found by one look
+ * into a hash table; a class knows the masks of the rules that it can meet, so that nearly all looks find one. Each
  * program has tables of its own, made by internal/nf. Where an address lies nobody can foretell, so that to find its
  * range takes as few cache lines and as few branches as can be.
  */
@@ -16,28 +16,28 @@
 #include "nf.h"
 
 enum rules_limit {
-	RULES_LAYERS = 14,   /* conditions of one dimension that may overlap, beside the one that always holds */
-	RULES_SHAPES = 64,   /* bits of a word */
-	RULES_BITS = 18,     /* the most by which ranges are looked up */
-	RULES_STEPS = 6,     /* cells of cells, one below the other: 15^6 cells of ranges */
-	RULES_TURNS = 15,    /* bits of a value that a cell of turns tells apart */
-	RULES_PLACES = 2,    /* cells that a rule may be in */
-	RULES_SERVICES = 17, /* bits of a service's condition in a key; the others are the source port's */
+	RULES_LEVELS = 14, /* conditions of one dimension that may overlap, beside the one that always holds */
+	RULES_MASKS = 64,  /* bits of a word */
+	RULES_BITS = 18,   /* the most by which ranges are looked up */
+	RULES_STEPS = 6,   /* nodes of nodes, one below the other: 15^6 nodes of ranges */
+	RULES_ALTERNATING_BITS = 15, /* bits of a value that a node of alternating ranges tells apart */
+	RULES_PLACES = 2,	     /* nodes that a rule may be in */
+	RULES_SERVICES = 17,	     /* bits of a service's condition in a key; the others are the source port's */
 };
 
 /*
- * All is in one array of cells, each a cache line: the head, the shapes, of each dimension its ranges and its classes,
- * and the rules. A class is a word of the shapes of rules that it can meet, and the
- * condition in each layer, 0 for none; a cell has as many classes as fit.
+ * All is in one array of nodes, each a cache line: the head, the masks, of each dimension its ranges and its classes,
+ * and the rules. A class is a word of the masks of rules that it can meet, and the
+ * condition in each level, 0 for none; a node has as many classes as fit.
  */
-struct rules_cell {
+struct rules_node {
 	__u64 word[8];
 };
 
 struct rules_dimension {
-	__u32 ranges; /* the cells where these begin */
+	__u32 ranges; /* the nodes where these begin */
 	__u32 classes;
-	__u8 shift;	  /* of a value: which cell has its ranges */
+	__u8 shift;	  /* of a value: which node has its ranges */
 	__u8 class_shift; /* of a class's number: its first byte */
 	__u16 pad;
 };
@@ -53,54 +53,54 @@ struct rules_head {
 	struct rules_dimension source;
 	struct rules_dimension destination;
 	struct rules_dimension service;
-	__u32 shapes; /* how many; in the order of their first rules */
-	__u32 rules;  /* the cell where these begin */
-	__u32 mask;   /* their cells less one: a power of two */
+	__u32 masks;	 /* how many; in the order of their first rules */
+	__u32 rules;	 /* the node where these begin */
+	__u32 hash_mask; /* their nodes less one: a power of two */
 	/* What is found before any rule. The verifier must not know it, or it looks at all that follows twice. */
 	struct rules_found none;
-	__u32 source_port; /* the cell of this dimension; 0: no rule asks for it */
+	__u32 source_port; /* the node of this dimension; 0: no rule asks for it */
 	__u32 pad;
 };
 
-struct rules_dimension_cell {
+struct rules_dimension_node {
 	struct rules_dimension dimension;
 	__u32 pad[13];
 };
 
-/* The layer of the condition in each dimension, from 1; 0 is the condition that always holds. */
-struct rules_shape {
+/* The level of the condition in each dimension, from 1; 0 is the condition that always holds. */
+struct rules_mask {
 	__u8 source;
 	__u8 destination;
 	__u8 service;
 	__u8 source_port;
-	__u32 first; /* the first rule of this shape */
+	__u32 first; /* the first rule of this mask */
 };
 
-struct rules_shape_cell {
-	struct rules_shape shape[8];
+struct rules_mask_node {
+	struct rules_mask mask[8];
 };
 
 /* Each range is from first up to the next one; the first range of a prefix may begin before it. */
-struct rules_range_cell {
+struct rules_range_node {
 	__u32 first[8];
 	__u32 class[8];
 };
 
-/* A prefix with many ranges of two classes in turns, as a set makes them. */
-struct rules_turn_cell {
-	__u64 bounds[7]; /* four each: where a range begins within the prefix, 1 << RULES_TURNS for none */
+/* A prefix with many ranges of two alternating classes, as a set makes them. */
+struct rules_alternating_node {
+	__u64 bounds[7]; /* four each: where a range begins within the prefix, 1 << RULES_ALTERNATING_BITS for none */
 	__u32 class[2];	 /* with RULES_MARK in the second */
 };
 
-/* Where a prefix has more ranges than a cell takes: others that have them, or cells like this one, in rising order. */
-struct rules_more_cell {
-	__u32 cells;	/* the first of up to 15 */
+/* Where a prefix has more ranges than a node takes: others that have them, or nodes like this one, in rising order. */
+struct rules_inner_node {
+	__u32 nodes;	/* the first of up to 15 */
 	__u32 last[14]; /* the last value of each but the last; beyond them, RULES_NONE */
-	__u32 more;	/* RULES_MORE, which is no class */
+	__u32 inner;	/* RULES_INNER, which is no class */
 };
 
-#define RULES_MARK (1U << 31)
-#define RULES_MORE (~0U)
+#define RULES_MARK  (1U << 31)
+#define RULES_INNER (~0U)
 
 struct rules_key {
 	__u32 source;
@@ -113,22 +113,22 @@ struct rules_rule {
 	struct rules_found found;
 };
 
-struct rules_rule_cell {
+struct rules_rule_node {
 	struct rules_rule rule[3];
-	__u32 away; /* rules that belong here are in their other place */
+	__u32 displaced; /* rules that belong here are in their other place */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);
-	__type(value, struct rules_cell);
+	__type(value, struct rules_node);
 	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_RDONLY_PROG | BPF_F_MMAPABLE); /* values begin at a page: none is in two cache lines */
-} rules_cells SEC(".maps");
+} rules_nodes SEC(".maps");
 
-static __always_inline const void *rules_cell(__u32 number)
+static __always_inline const void *rules_node(__u32 number)
 {
-	return bpf_map_lookup_elem(&rules_cells, &number);
+	return bpf_map_lookup_elem(&rules_nodes, &number);
 }
 
 /* All bits where the number is below zero, else none: no branch, which could not be foretold. */
@@ -148,7 +148,7 @@ static __always_inline __u32 rules_is_below(__u32 number, __u32 other)
 }
 
 /* The class of a value among ranges. */
-static __always_inline __u32 rules_of_ranges(const struct rules_range_cell *ranges, __u32 value)
+static __always_inline __u32 rules_of_ranges(const struct rules_range_node *ranges, __u32 value)
 {
 	__u32 place = 0;
 	int i;
@@ -158,65 +158,65 @@ static __always_inline __u32 rules_of_ranges(const struct rules_range_cell *rang
 	return ranges->class[7 - (place & 7)];
 }
 
-/* The cell that has a value's range, or more of its kind. */
-static __always_inline __u32 rules_of_more(const struct rules_more_cell *more, __u32 value)
+/* The node that has a value's range, or an inner node below it. */
+static __always_inline __u32 rules_of_inner(const struct rules_inner_node *inner, __u32 value)
 {
-	__u32 cell = more->cells;
+	__u32 node = inner->nodes;
 	int i;
 
 	for (i = 0; i < 14; i++)
-		cell += rules_is_below(more->last[i], value);
-	return cell;
+		node += rules_is_below(inner->last[i], value);
+	return node;
 }
 
-/* The class of a value, without the bits of its prefix, among turns. A lane of 16 bits for each bound: the top one stays where it is reached. */
-static __always_inline __u32 rules_of_turns(const struct rules_turn_cell *turns, __u32 value)
+/* The class of a value, without the bits of its prefix, among alternating ranges. A lane of 16 bits for each bound: the top one stays where it is reached. */
+static __always_inline __u32 rules_of_alternating(const struct rules_alternating_node *alternating, __u32 value)
 {
 	const __u64 lanes = 0x0001000100010001ULL;
-	__u64 within = (value | 1U << RULES_TURNS) * lanes, reached = 0;
+	__u64 within = (value | 1U << RULES_ALTERNATING_BITS) * lanes, reached = 0;
 	int i;
 
 	for (i = 0; i < 7; i++)
-		reached += ((within - turns->bounds[i]) >> RULES_TURNS) & lanes;
-	return turns->class[(reached * lanes >> 48) & 1] & ~RULES_MARK;
+		reached += ((within - alternating->bounds[i]) >> RULES_ALTERNATING_BITS) & lanes;
+	return alternating->class[(reached * lanes >> 48) & 1] & ~RULES_MARK;
 }
 
-/* Where a class is: at that byte of the cell. */
+/* Where a class is: at that byte of the node. */
 struct rules_held {
-	const void *cell;
+	const void *node;
 	__u32 at;
 };
 
 /* The class of a value. */
 static __always_inline bool rules_hold(const struct rules_dimension *dimension, __u32 value, struct rules_held *held)
 {
-	const struct rules_range_cell *ranges;
+	const struct rules_range_node *ranges;
 	__u32 class;
 	int i;
 
-	ranges = rules_cell(dimension->ranges + (__u32)((__u64)value >> (dimension->shift & 63)));
+	ranges = rules_node(dimension->ranges + (__u32)((__u64)value >> (dimension->shift & 63)));
 	if (!ranges)
 		return false;
-	for (i = 0; i < RULES_STEPS && ranges->class[7] == RULES_MORE; i++) {
-		ranges = rules_cell(rules_of_more((const void *)ranges, value));
+	for (i = 0; i < RULES_STEPS && ranges->class[7] == RULES_INNER; i++) {
+		ranges = rules_node(rules_of_inner((const void *)ranges, value));
 		if (!ranges)
 			return false;
 	}
 	if (ranges->class[7] & RULES_MARK)
-		class = rules_of_turns((const void *)ranges, value & ((1ULL << (dimension->shift & 63)) - 1));
+		class = rules_of_alternating((const void *)ranges, value & ((1ULL << (dimension->shift & 63)) - 1));
 	else
 		class = rules_of_ranges(ranges, value);
 	held->at = class << (dimension->class_shift & 31);
-	held->cell = rules_cell(dimension->classes + (held->at >> 6));
-	return held->cell;
+	held->node = rules_node(dimension->classes + (held->at >> 6));
+	return held->node;
 }
 
-/* What a class has from that byte on. The mask tells the verifier that a class is within its cell. */
-#define RULES_AT(type, held, from) (*(const type *)((held)->cell + (((held)->at + (from)) & (64 - sizeof(type)))))
+/* What a class has from that byte on. The mask tells the verifier that a class is within its node. */
+#define RULES_AT(type, held, from) (*(const type *)((held)->node + (((held)->at + (from)) & (64 - sizeof(type)))))
 
-static __always_inline __u32 rules_condition(const struct rules_held *held, __u8 layer)
+static __always_inline __u32 rules_condition(const struct rules_held *held, __u8 level)
 {
-	return RULES_AT(__u32, held, sizeof(__u64) + 4 * (layer - 1)) & rules_below(-(__s64)layer);
+	return RULES_AT(__u32, held, sizeof(__u64) + 4 * (level - 1)) & rules_below(-(__s64)level);
 }
 
 /* The low half is a rule's first place, and the high half its other. */
@@ -238,33 +238,33 @@ static __always_inline __u32 rules_is(const struct rules_rule *rule, const struc
 	return rules_below((__s64)differ - 1);
 }
 
-static __always_inline bool rules_has(const struct rules_rule_cell *cell, const struct rules_key *key)
+static __always_inline bool rules_has(const struct rules_rule_node *node, const struct rules_key *key)
 {
-	return rules_is(&cell->rule[0], key) | rules_is(&cell->rule[1], key) | rules_is(&cell->rule[2], key);
+	return rules_is(&node->rule[0], key) | rules_is(&node->rule[1], key) | rules_is(&node->rule[2], key);
 }
 
-/* Takes the rule of a key where it comes before the best one; false where there is no such cell. */
+/* Takes the rule of a key where it comes before the best one; false where there is no such node. */
 static __always_inline bool rules_find(const struct rules_head *head, const struct rules_key *key,
 				       struct rules_found *best)
 {
 	__u64 hash = rules_hash(key);
-	const struct rules_rule_cell *cell = rules_cell(head->rules + ((__u32)hash & head->mask));
+	const struct rules_rule_node *node = rules_node(head->rules + ((__u32)hash & head->hash_mask));
 	__u32 is[3], rule, value, better;
 
-	if (!cell)
+	if (!node)
 		return false;
-	if (cell->away && !rules_has(cell, key)) {
-		cell = rules_cell(head->rules + ((__u32)(hash >> 32) & head->mask));
-		if (!cell)
+	if (node->displaced && !rules_has(node, key)) {
+		node = rules_node(head->rules + ((__u32)(hash >> 32) & head->hash_mask));
+		if (!node)
 			return false;
 	}
-	is[0] = rules_is(&cell->rule[0], key);
-	is[1] = rules_is(&cell->rule[1], key);
-	is[2] = rules_is(&cell->rule[2], key);
-	rule = (cell->rule[0].found.rule & is[0]) | (cell->rule[1].found.rule & is[1]) |
-	       (cell->rule[2].found.rule & is[2]);
-	value = (cell->rule[0].found.value & is[0]) | (cell->rule[1].found.value & is[1]) |
-		(cell->rule[2].found.value & is[2]);
+	is[0] = rules_is(&node->rule[0], key);
+	is[1] = rules_is(&node->rule[1], key);
+	is[2] = rules_is(&node->rule[2], key);
+	rule = (node->rule[0].found.rule & is[0]) | (node->rule[1].found.rule & is[1]) |
+	       (node->rule[2].found.rule & is[2]);
+	value = (node->rule[0].found.value & is[0]) | (node->rule[1].found.value & is[1]) |
+		(node->rule[2].found.value & is[2]);
 	better = rules_below((__s64)rule - best->rule) & (is[0] | is[1] | is[2]);
 	best->rule = (rule & better) | (best->rule & ~better);
 	best->value = (value & better) | (best->value & ~better);
@@ -304,8 +304,8 @@ static __always_inline bool rules_match(const struct nf_packet *packet, struct r
 					const bool source_ports)
 {
 	struct rules_held source, destination, service, source_port;
-	const struct rules_head *head = rules_cell(0);
-	__u64 shapes;
+	const struct rules_head *head = rules_node(0);
+	__u64 masks;
 	int i;
 
 	if (!head || !rules_hold(&head->source, bpf_ntohl(packet->source), &source) ||
@@ -313,32 +313,32 @@ static __always_inline bool rules_match(const struct nf_packet *packet, struct r
 	    !rules_hold(&head->service, rules_service(packet), &service))
 		return false;
 	*best = head->none;
-	shapes = RULES_AT(__u64, &source, 0) & RULES_AT(__u64, &destination, 0) & RULES_AT(__u64, &service, 0);
+	masks = RULES_AT(__u64, &source, 0) & RULES_AT(__u64, &destination, 0) & RULES_AT(__u64, &service, 0);
 	if (source_ports) {
-		const struct rules_dimension *dimension = rules_cell(head->source_port);
+		const struct rules_dimension *dimension = rules_node(head->source_port);
 
 		if (!dimension || !rules_hold(dimension, rules_source_port(packet), &source_port))
 			return false;
-		shapes &= RULES_AT(__u64, &source_port, 0);
+		masks &= RULES_AT(__u64, &source_port, 0);
 	}
-	for (i = 0; i < RULES_SHAPES && i < head->shapes; i++) {
-		const struct rules_shape_cell *cell;
-		const struct rules_shape *shape;
+	for (i = 0; i < RULES_MASKS && i < head->masks; i++) {
+		const struct rules_mask_node *node;
+		const struct rules_mask *mask;
 		struct rules_key key;
 
-		if (!(shapes >> i & 1))
+		if (!(masks >> i & 1))
 			continue;
-		cell = rules_cell(1 + i / 8);
-		if (!cell)
+		node = rules_node(1 + i / 8);
+		if (!node)
 			break;
-		shape = &cell->shape[i & 7];
-		if (shape->first > best->rule)
+		mask = &node->mask[i & 7];
+		if (mask->first > best->rule)
 			break; /* no later one is of an earlier rule */
-		key.source = rules_condition(&source, shape->source);
-		key.destination = rules_condition(&destination, shape->destination);
-		key.service = rules_condition(&service, shape->service);
+		key.source = rules_condition(&source, mask->source);
+		key.destination = rules_condition(&destination, mask->destination);
+		key.service = rules_condition(&service, mask->service);
 		if (source_ports)
-			key.service |= rules_condition(&source_port, shape->source_port) << RULES_SERVICES;
+			key.service |= rules_condition(&source_port, mask->source_port) << RULES_SERVICES;
 		if (!rules_find(head, &key, best))
 			break;
 	}

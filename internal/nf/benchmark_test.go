@@ -47,7 +47,7 @@ func denySet(prefixes []netip.Prefix) []Rule {
 	return []Rule{{Direction: model.Out, DestinationSet: s}, {Direction: model.In, SourceSet: s}}
 }
 
-func mustCompile(tb testing.TB, rules []Rule) cells {
+func mustCompile(tb testing.TB, rules []Rule) nodes {
 	tb.Helper()
 	t, err := compile(rules)
 	if err != nil {
@@ -131,7 +131,7 @@ func BenchmarkProtection(b *testing.B) {
 		first := random.Uint32() &^ 0xff
 		fenced[i] = model.AddressRange{First: first, Last: first | 0xff<<random.IntN(8)}
 	}
-	compile := func(of Addresses) cells {
+	compile := func(of Addresses) nodes {
 		made, err := Remote{In: of}.compile()
 		if err != nil {
 			b.Fatal(err)
@@ -146,7 +146,7 @@ func BenchmarkProtection(b *testing.B) {
 	}
 	for _, of := range []struct {
 		name  string
-		table cells
+		table nodes
 		first uint32
 		mask  uint32 // of the bits that addresses differ in
 	}{

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// conditions are those that hold at once, by their layers; 0 is for none.
-type conditions [layers]uint32
+// conditions are those that hold at once, by their levels; 0 is for none.
+type conditions [levels]uint32
 
 // span is a range of a dimension: from first up to the next one.
 type span struct{ first, class uint32 }
@@ -20,7 +20,7 @@ type cuts struct {
 }
 
 // bound is where a condition begins or ends: the place << 22 | the condition's number,
-// 0 where it ends, << 4 | its layer from 0. So bounds have the right order as numbers.
+// 0 where it ends, << 4 | its level from 0. So bounds have the right order as numbers.
 type bound = uint64
 
 // cut cuts the dimension at the bounds of its conditions.
@@ -32,9 +32,9 @@ func (d *dimension) cut(what string) (*cuts, error) {
 				continue
 			}
 			for _, r := range c.runs() {
-				layer := uint64(d.layer[i] - 1)
-				bounds = append(bounds, (uint64(base)+uint64(r.First))<<22|uint64(i+1)<<4|layer,
-					(uint64(base)+uint64(r.Last)+1)<<22|layer)
+				level := uint64(d.level[i] - 1)
+				bounds = append(bounds, (uint64(base)+uint64(r.First))<<22|uint64(i+1)<<4|level,
+					(uint64(base)+uint64(r.Last)+1)<<22|level)
 			}
 		}
 	}
@@ -75,13 +75,13 @@ func (c *cuts) add(numbers map[conditions]uint32, first uint32, now conditions) 
 	}
 }
 
-// shapesOf are the shapes of the rules that can match where these conditions hold.
-func (d *dimension) shapesOf(now conditions) uint64 {
-	shapes := d.always
+// masksOf are the masks of the rules that can match where these conditions hold.
+func (d *dimension) masksOf(now conditions) uint64 {
+	masks := d.always
 	for _, number := range now {
 		if number > 0 {
-			shapes |= d.shapes[number-1]
+			masks |= d.masks[number-1]
 		}
 	}
-	return shapes
+	return masks
 }

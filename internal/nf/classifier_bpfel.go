@@ -120,9 +120,10 @@ const (
 	classifierPolicyFlagPOLICY_PAYLOAD_DONE   classifierPolicyFlag = 4096
 )
 
-type classifierRulesCell struct {
-	_    structs.HostLayout
-	Word [8]uint64
+type classifierRulesAlternatingNode struct {
+	_      structs.HostLayout
+	Bounds [7]uint64
+	Class  [2]uint32
 }
 
 type classifierRulesDimension struct {
@@ -134,7 +135,7 @@ type classifierRulesDimension struct {
 	Pad        uint16
 }
 
-type classifierRulesDimensionCell struct {
+type classifierRulesDimensionNode struct {
 	_         structs.HostLayout
 	Dimension classifierRulesDimension
 	Pad       [13]uint32
@@ -151,12 +152,19 @@ type classifierRulesHead struct {
 	Source      classifierRulesDimension
 	Destination classifierRulesDimension
 	Service     classifierRulesDimension
-	Shapes      uint32
+	Masks       uint32
 	Rules       uint32
-	Mask        uint32
+	HashMask    uint32
 	None        classifierRulesFound
 	SourcePort  uint32
 	Pad         uint32
+}
+
+type classifierRulesInnerNode struct {
+	_     structs.HostLayout
+	Nodes uint32
+	Last  [14]uint32
+	Inner uint32
 }
 
 type classifierRulesKey struct {
@@ -169,23 +177,35 @@ type classifierRulesKey struct {
 type classifierRulesLimit uint32
 
 const (
-	classifierRulesLimitRULES_LAYERS   classifierRulesLimit = 14
-	classifierRulesLimitRULES_SHAPES   classifierRulesLimit = 64
-	classifierRulesLimitRULES_BITS     classifierRulesLimit = 18
-	classifierRulesLimitRULES_STEPS    classifierRulesLimit = 6
-	classifierRulesLimitRULES_TURNS    classifierRulesLimit = 15
-	classifierRulesLimitRULES_PLACES   classifierRulesLimit = 2
-	classifierRulesLimitRULES_SERVICES classifierRulesLimit = 17
+	classifierRulesLimitRULES_LEVELS           classifierRulesLimit = 14
+	classifierRulesLimitRULES_MASKS            classifierRulesLimit = 64
+	classifierRulesLimitRULES_BITS             classifierRulesLimit = 18
+	classifierRulesLimitRULES_STEPS            classifierRulesLimit = 6
+	classifierRulesLimitRULES_ALTERNATING_BITS classifierRulesLimit = 15
+	classifierRulesLimitRULES_PLACES           classifierRulesLimit = 2
+	classifierRulesLimitRULES_SERVICES         classifierRulesLimit = 17
 )
 
-type classifierRulesMoreCell struct {
-	_     structs.HostLayout
-	Cells uint32
-	Last  [14]uint32
-	More  uint32
+type classifierRulesMask struct {
+	_           structs.HostLayout
+	Source      uint8
+	Destination uint8
+	Service     uint8
+	SourcePort  uint8
+	First       uint32
 }
 
-type classifierRulesRangeCell struct {
+type classifierRulesMaskNode struct {
+	_    structs.HostLayout
+	Mask [8]classifierRulesMask
+}
+
+type classifierRulesNode struct {
+	_    structs.HostLayout
+	Word [8]uint64
+}
+
+type classifierRulesRangeNode struct {
 	_     structs.HostLayout
 	First [8]uint32
 	Class [8]uint32
@@ -197,30 +217,10 @@ type classifierRulesRule struct {
 	Found classifierRulesFound
 }
 
-type classifierRulesRuleCell struct {
-	_    structs.HostLayout
-	Rule [3]classifierRulesRule
-	Away uint32
-}
-
-type classifierRulesShape struct {
-	_           structs.HostLayout
-	Source      uint8
-	Destination uint8
-	Service     uint8
-	SourcePort  uint8
-	First       uint32
-}
-
-type classifierRulesShapeCell struct {
-	_     structs.HostLayout
-	Shape [8]classifierRulesShape
-}
-
-type classifierRulesTurnCell struct {
-	_      structs.HostLayout
-	Bounds [7]uint64
-	Class  [2]uint32
+type classifierRulesRuleNode struct {
+	_         structs.HostLayout
+	Rule      [3]classifierRulesRule
+	Displaced uint32
 }
 
 type classifierTrace struct {
@@ -279,7 +279,7 @@ const (
 	classifierMapChains           = "chains"
 	classifierMapNfCounts         = "nf_counts"
 	classifierMapNfPackets        = "nf_packets"
-	classifierMapRulesCells       = "rules_cells"
+	classifierMapRulesNodes       = "rules_nodes"
 	classifierProgClassifier      = "classifier"
 	classifierProgClassifierPorts = "classifier_ports"
 	classifierVarExported         = "exported"
@@ -338,7 +338,7 @@ type classifierMapSpecs struct {
 	Chains     *ebpf.MapSpec `ebpf:"chains"`
 	NfCounts   *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets  *ebpf.MapSpec `ebpf:"nf_packets"`
-	RulesCells *ebpf.MapSpec `ebpf:"rules_cells"`
+	RulesNodes *ebpf.MapSpec `ebpf:"rules_nodes"`
 }
 
 // classifierVariableSpecs contains global variables before they are loaded into the kernel.
@@ -371,7 +371,7 @@ type classifierMaps struct {
 	Chains     *ebpf.Map `ebpf:"chains"`
 	NfCounts   *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets  *ebpf.Map `ebpf:"nf_packets"`
-	RulesCells *ebpf.Map `ebpf:"rules_cells"`
+	RulesNodes *ebpf.Map `ebpf:"rules_nodes"`
 }
 
 func (m *classifierMaps) Close() error {
@@ -379,7 +379,7 @@ func (m *classifierMaps) Close() error {
 		m.Chains,
 		m.NfCounts,
 		m.NfPackets,
-		m.RulesCells,
+		m.RulesNodes,
 	)
 }
 

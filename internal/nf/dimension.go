@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	layers = int(classifierRulesLimitRULES_LAYERS)
-	shapes = int(classifierRulesLimitRULES_SHAPES)
+	levels = int(classifierRulesLimitRULES_LEVELS)
+	masks  = int(classifierRulesLimitRULES_MASKS)
 )
 
 // condition is what a rule asks of one dimension: a number from first to last, in
@@ -34,9 +34,9 @@ type dimension struct {
 	lanes   []uint32 // where each lane begins
 	numbers map[condition]uint32
 	list    []condition
-	layer   []uint8  // of each, from 1
-	shapes  []uint64 // of the rules that each stands in
-	always  uint64   // shapes of the rules that ask for nothing here
+	level   []uint8  // of each, from 1
+	masks   []uint64 // of the rules that each stands in
+	always  uint64   // masks of the rules that ask for nothing here
 }
 
 func newDimension(lanes ...uint32) *dimension {
@@ -56,20 +56,20 @@ func (d *dimension) number(c condition, always bool) uint32 {
 	return n
 }
 
-func (d *dimension) layerOf(number uint32) uint8 {
+func (d *dimension) levelOf(number uint32) uint8 {
 	if number == 0 {
 		return 0
 	}
-	return d.layer[number-1]
+	return d.level[number-1]
 }
 
-// stands notes a shape of a rule that asks for a condition.
-func (d *dimension) stands(number uint32, shape int) {
+// stands notes a mask of a rule that asks for a condition.
+func (d *dimension) stands(number uint32, mask int) {
 	if number == 0 {
-		d.always |= 1 << shape
+		d.always |= 1 << mask
 		return
 	}
-	d.shapes[number-1] |= 1 << shape
+	d.masks[number-1] |= 1 << mask
 }
 
 // address is a condition of addresses.

@@ -1,12 +1,12 @@
 package nf
 
 const (
-	perRuleCell = len(classifierRulesRuleCell{}.Rule)
+	perRuleNode = len(classifierRulesRuleNode{}.Rule)
 	none        = ^uint32(0) // RULES_NONE
 	mostMoves   = 100
 )
 
-// placesOf are the cells of a table of that size that a rule may be in (rules_hash of
+// placesOf are the nodes of a table of that size that a rule may be in (rules_hash of
 // bpf/include/rules.h).
 func placesOf(k classifierRulesKey, mask uint32) (places [classifierRulesLimitRULES_PLACES]uint32) {
 	const odd = 0x9e3779b97f4a7c15
@@ -20,9 +20,9 @@ func placesOf(k classifierRulesKey, mask uint32) (places [classifierRulesLimitRU
 }
 
 // addRules puts the rules behind what there is: a hash table, half of it or less in use.
-func (list *cells) addRules(rules []classifierRulesRule, head *classifierRulesHead) {
+func (list *nodes) addRules(rules []classifierRulesRule, head *classifierRulesHead) {
 	size := 1
-	for size*perRuleCell < 2*len(rules) {
+	for size*perRuleNode < 2*len(rules) {
 		size *= 2
 	}
 	table := newHashTable(size)
@@ -30,19 +30,19 @@ func (list *cells) addRules(rules []classifierRulesRule, head *classifierRulesHe
 		size *= 2
 		table = newHashTable(size)
 	}
-	head.Rules, head.Mask = uint32(len(*list)), uint32(size-1)
+	head.Rules, head.HashMask = uint32(len(*list)), uint32(size-1)
 	for _, c := range table {
-		*list = append(*list, cellOf(c))
+		*list = append(*list, nodeOf(c))
 	}
 }
 
 // hashTable has each rule in its first place or in the other (cuckoo hashing).
-type hashTable []classifierRulesRuleCell
+type hashTable []classifierRulesRuleNode
 
 func newHashTable(size int) hashTable {
 	t := make(hashTable, size)
 	for i := range t {
-		for j := range perRuleCell {
+		for j := range perRuleNode {
 			t[i].Rule[j].Key.Source = none
 		}
 	}
@@ -63,16 +63,16 @@ func (t hashTable) put(r classifierRulesRule) bool {
 	for moved := range mostMoves {
 		places := placesOf(r.Key, uint32(len(t)-1))
 		for _, p := range places {
-			for j := range perRuleCell {
+			for j := range perRuleNode {
 				if t[p].Rule[j].Key.Source == none {
 					t[p].Rule[j] = r
 					return true
 				}
 			}
-			t[p].Away = 1 // who does not find it here looks in the other
+			t[p].Displaced = 1 // who does not find it here looks in the other
 		}
 		// Another one moves.
-		out := &t[places[moved%len(places)]].Rule[moved%perRuleCell]
+		out := &t[places[moved%len(places)]].Rule[moved%perRuleNode]
 		r, *out = *out, r
 	}
 	return false

@@ -7,9 +7,9 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// own makes the maps that a program has for itself: that of the cells with them, others
+// own makes the maps that a program has for itself: that of the nodes with them, others
 // as the specification says. shared are those that it has in common with others.
-func (list cells) own(spec *ebpf.CollectionSpec, shared Shared) (made map[string]*ebpf.Map, err error) {
+func (list nodes) own(spec *ebpf.CollectionSpec, shared Shared) (made map[string]*ebpf.Map, err error) {
 	made = map[string]*ebpf.Map{}
 	defer func() {
 		if err != nil {
@@ -20,7 +20,7 @@ func (list cells) own(spec *ebpf.CollectionSpec, shared Shared) (made map[string
 		if shared.find(name) != nil {
 			continue
 		}
-		if name == "rules_cells" {
+		if name == "rules_nodes" {
 			made[name], err = ArrayOf(m, list)
 		} else {
 			made[name], err = ebpf.NewMap(m)

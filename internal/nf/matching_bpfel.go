@@ -61,7 +61,7 @@ type matchingNfPacket struct {
 	PublicPort      uint16
 }
 
-type matchingRulesCell struct {
+type matchingRulesNode struct {
 	_    structs.HostLayout
 	Word [8]uint64
 }
@@ -72,7 +72,7 @@ type matchingRulesCell struct {
 const (
 	matchingMapNfCounts         = "nf_counts"
 	matchingMapNfPackets        = "nf_packets"
-	matchingMapRulesCells       = "rules_cells"
+	matchingMapRulesNodes       = "rules_nodes"
 	matchingProgNfMatching      = "nf_matching"
 	matchingProgNfMatchingPorts = "nf_matching_ports"
 )
@@ -129,7 +129,7 @@ type matchingProgramSpecs struct {
 type matchingMapSpecs struct {
 	NfCounts   *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets  *ebpf.MapSpec `ebpf:"nf_packets"`
-	RulesCells *ebpf.MapSpec `ebpf:"rules_cells"`
+	RulesNodes *ebpf.MapSpec `ebpf:"rules_nodes"`
 }
 
 // matchingVariableSpecs contains global variables before they are loaded into the kernel.
@@ -160,14 +160,14 @@ func (o *matchingObjects) Close() error {
 type matchingMaps struct {
 	NfCounts   *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets  *ebpf.Map `ebpf:"nf_packets"`
-	RulesCells *ebpf.Map `ebpf:"rules_cells"`
+	RulesNodes *ebpf.Map `ebpf:"rules_nodes"`
 }
 
 func (m *matchingMaps) Close() error {
 	return _MatchingClose(
 		m.NfCounts,
 		m.NfPackets,
-		m.RulesCells,
+		m.RulesNodes,
 	)
 }
 

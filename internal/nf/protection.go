@@ -44,7 +44,7 @@ func (a Allowlist) Compile(c Context) (p Piece, err error) {
 	if err != nil {
 		return p, err
 	}
-	return protection(protectionProgNfAllowlist, protectionMapRulesCells, list, c)
+	return protection(protectionProgNfAllowlist, protectionMapRulesNodes, list, c)
 }
 
 // Compile implements Function.
@@ -77,7 +77,7 @@ func protection[T any](name, table string, values []T, c Context) (p Piece, err 
 
 // compile makes the table of all addresses: a head with ranges in its first dimension,
 // and classes that are words of marks.
-func (r Remote) compile() (cells, error) {
+func (r Remote) compile() (nodes, error) {
 	marked := newDimension(0)
 	var marks []uint64 // of each condition
 	for shift, of := range []Addresses{r.In, r.Out} {
@@ -91,7 +91,7 @@ func (r Remote) compile() (cells, error) {
 			number := int(marked.number(condition{lanes: 1, set: m.set}, false))
 			if number > len(marks) { // a set may be known for two things
 				marks = append(marks, 0)
-				marked.layer = append(marked.layer, uint8(number))
+				marked.level = append(marked.level, uint8(number))
 			}
 			marks[number-1] |= uint64(m.mark) << (shift * int(protectionRemoteMarkREMOTE_MARKS))
 		}
@@ -100,10 +100,10 @@ func (r Remote) compile() (cells, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make(cells, 1) // for the head
+	list := make(nodes, 1) // for the head
 	head := classifierRulesHead{Source: list.addRanges(made.ranges)}
 	head.Source.Classes, head.Source.ClassShift = uint32(len(list)), 3
-	var c classifierRulesCell
+	var c classifierRulesNode
 	for i, now := range made.classes {
 		at := i % len(c.Word)
 		for _, number := range now {
@@ -113,9 +113,9 @@ func (r Remote) compile() (cells, error) {
 		}
 		if at == len(c.Word)-1 || i == len(made.classes)-1 {
 			list = append(list, c)
-			c = classifierRulesCell{}
+			c = classifierRulesNode{}
 		}
 	}
-	list[0] = cellOf(head)
+	list[0] = nodeOf(head)
 	return list, nil
 }

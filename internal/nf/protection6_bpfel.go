@@ -95,7 +95,7 @@ const (
 	protection6RemoteMarkREMOTE_MARKS   protection6RemoteMark = 8
 )
 
-type protection6RulesCell struct {
+type protection6RulesNode struct {
 	_    structs.HostLayout
 	Word [8]uint64
 }
@@ -109,7 +109,7 @@ const (
 	protection6MapPortMarks       = "port_marks"
 	protection6MapRemote6Prefixes = "remote6_prefixes"
 	protection6MapRemote6Ranges   = "remote6_ranges"
-	protection6MapRulesCells      = "rules_cells"
+	protection6MapRulesNodes      = "rules_nodes"
 	protection6ProgProtection6    = "protection6"
 	protection6VarAllowlist6      = "allowlist6"
 	protection6VarBlocklist6      = "blocklist6"
@@ -173,7 +173,7 @@ type protection6MapSpecs struct {
 	PortMarks       *ebpf.MapSpec `ebpf:"port_marks"`
 	Remote6Prefixes *ebpf.MapSpec `ebpf:"remote6_prefixes"`
 	Remote6Ranges   *ebpf.MapSpec `ebpf:"remote6_ranges"`
-	RulesCells      *ebpf.MapSpec `ebpf:"rules_cells"`
+	RulesNodes      *ebpf.MapSpec `ebpf:"rules_nodes"`
 }
 
 // protection6VariableSpecs contains global variables before they are loaded into the kernel.
@@ -213,7 +213,7 @@ type protection6Maps struct {
 	PortMarks       *ebpf.Map `ebpf:"port_marks"`
 	Remote6Prefixes *ebpf.Map `ebpf:"remote6_prefixes"`
 	Remote6Ranges   *ebpf.Map `ebpf:"remote6_ranges"`
-	RulesCells      *ebpf.Map `ebpf:"rules_cells"`
+	RulesNodes      *ebpf.Map `ebpf:"rules_nodes"`
 }
 
 func (m *protection6Maps) Close() error {
@@ -223,7 +223,7 @@ func (m *protection6Maps) Close() error {
 		m.PortMarks,
 		m.Remote6Prefixes,
 		m.Remote6Ranges,
-		m.RulesCells,
+		m.RulesNodes,
 	)
 }
 

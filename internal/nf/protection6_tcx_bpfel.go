@@ -21,7 +21,7 @@ const (
 	protection6TCXMapPortMarks       = "port_marks"
 	protection6TCXMapRemote6Prefixes = "remote6_prefixes"
 	protection6TCXMapRemote6Ranges   = "remote6_ranges"
-	protection6TCXMapRulesCells      = "rules_cells"
+	protection6TCXMapRulesNodes      = "rules_nodes"
 	protection6TCXProgProtection6    = "protection6"
 	protection6TCXVarAllowlist6      = "allowlist6"
 	protection6TCXVarBlocklist6      = "blocklist6"
@@ -85,7 +85,7 @@ type protection6TCXMapSpecs struct {
 	PortMarks       *ebpf.MapSpec `ebpf:"port_marks"`
 	Remote6Prefixes *ebpf.MapSpec `ebpf:"remote6_prefixes"`
 	Remote6Ranges   *ebpf.MapSpec `ebpf:"remote6_ranges"`
-	RulesCells      *ebpf.MapSpec `ebpf:"rules_cells"`
+	RulesNodes      *ebpf.MapSpec `ebpf:"rules_nodes"`
 }
 
 // protection6TCXVariableSpecs contains global variables before they are loaded into the kernel.
@@ -125,7 +125,7 @@ type protection6TCXMaps struct {
 	PortMarks       *ebpf.Map `ebpf:"port_marks"`
 	Remote6Prefixes *ebpf.Map `ebpf:"remote6_prefixes"`
 	Remote6Ranges   *ebpf.Map `ebpf:"remote6_ranges"`
-	RulesCells      *ebpf.Map `ebpf:"rules_cells"`
+	RulesNodes      *ebpf.Map `ebpf:"rules_nodes"`
 }
 
 func (m *protection6TCXMaps) Close() error {
@@ -135,7 +135,7 @@ func (m *protection6TCXMaps) Close() error {
 		m.PortMarks,
 		m.Remote6Prefixes,
 		m.Remote6Ranges,
-		m.RulesCells,
+		m.RulesNodes,
 	)
 }
 

@@ -83,7 +83,7 @@ const (
 	protectionRemoteMarkREMOTE_MARKS   protectionRemoteMark = 8
 )
 
-type protectionRulesCell struct {
+type protectionRulesNode struct {
 	_    structs.HostLayout
 	Word [8]uint64
 }
@@ -95,7 +95,7 @@ const (
 	protectionMapNfCounts     = "nf_counts"
 	protectionMapNfPackets    = "nf_packets"
 	protectionMapPortMarks    = "port_marks"
-	protectionMapRulesCells   = "rules_cells"
+	protectionMapRulesNodes   = "rules_nodes"
 	protectionProgNfAllowlist = "nf_allowlist"
 	protectionProgNfBlocklist = "nf_blocklist"
 	protectionProgNfGeofence  = "nf_geofence"
@@ -160,7 +160,7 @@ type protectionMapSpecs struct {
 	NfCounts   *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets  *ebpf.MapSpec `ebpf:"nf_packets"`
 	PortMarks  *ebpf.MapSpec `ebpf:"port_marks"`
-	RulesCells *ebpf.MapSpec `ebpf:"rules_cells"`
+	RulesNodes *ebpf.MapSpec `ebpf:"rules_nodes"`
 }
 
 // protectionVariableSpecs contains global variables before they are loaded into the kernel.
@@ -193,7 +193,7 @@ type protectionMaps struct {
 	NfCounts   *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets  *ebpf.Map `ebpf:"nf_packets"`
 	PortMarks  *ebpf.Map `ebpf:"port_marks"`
-	RulesCells *ebpf.Map `ebpf:"rules_cells"`
+	RulesNodes *ebpf.Map `ebpf:"rules_nodes"`
 }
 
 func (m *protectionMaps) Close() error {
@@ -201,7 +201,7 @@ func (m *protectionMaps) Close() error {
 		m.NfCounts,
 		m.NfPackets,
 		m.PortMarks,
-		m.RulesCells,
+		m.RulesNodes,
 	)
 }
 

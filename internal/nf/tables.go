@@ -9,7 +9,7 @@ import (
 const MostRules = 1 << 16
 
 // compile makes the tables of rules of which the first that matches counts.
-func compile(rules []Rule) (cells, error) {
+func compile(rules []Rule) (nodes, error) {
 	if len(rules) > MostRules {
 		return nil, fmt.Errorf("%d rules: at most %d", len(rules), MostRules)
 	}
@@ -32,32 +32,32 @@ func compile(rules []Rule) (cells, error) {
 	}
 	known := make(map[ruleKey]bool, len(rules))
 	var first []classifierRulesRule // of each key
-	var list []classifierRulesShape
+	var list []classifierRulesMask
 	for i, key := range keys {
 		if known[key] {
 			continue
 		}
 		known[key] = true
-		s := classifierRulesShape{
-			Source: d.sources.layerOf(key.source), Destination: d.destinations.layerOf(key.destination), Service: d.services.layerOf(key.service),
-			SourcePort: d.sourcePorts.layerOf(key.sourcePort), First: uint32(i),
+		s := classifierRulesMask{
+			Source: d.sources.levelOf(key.source), Destination: d.destinations.levelOf(key.destination), Service: d.services.levelOf(key.service),
+			SourcePort: d.sourcePorts.levelOf(key.sourcePort), First: uint32(i),
 		}
-		shape := slices.IndexFunc(list, func(have classifierRulesShape) bool {
+		mask := slices.IndexFunc(list, func(have classifierRulesMask) bool {
 			have.First = s.First
 			return have == s
 		})
-		if shape < 0 {
-			shape = len(list)
+		if mask < 0 {
+			mask = len(list)
 			list = append(list, s)
 		}
-		if shape == shapes {
-			return nil, fmt.Errorf("the rules combine conditions in more than %d ways: rule %d is the first too many", shapes, i+1)
+		if mask == masks {
+			return nil, fmt.Errorf("the rules combine conditions in more than %d ways: rule %d is the first too many", masks, i+1)
 		}
-		d.sources.stands(key.source, shape)
-		d.destinations.stands(key.destination, shape)
-		d.services.stands(key.service, shape)
-		d.sourcePorts.stands(key.sourcePort, shape)
-		first = append(first, classifierRulesRule{Key: key.cell(), Found: classifierRulesFound{Rule: uint32(i), Value: rules[i].Value}})
+		d.sources.stands(key.source, mask)
+		d.destinations.stands(key.destination, mask)
+		d.services.stands(key.service, mask)
+		d.sourcePorts.stands(key.sourcePort, mask)
+		first = append(first, classifierRulesRule{Key: key.node(), Found: classifierRulesFound{Rule: uint32(i), Value: rules[i].Value}})
 	}
 	return d.fill(list, first)
 }
@@ -68,8 +68,8 @@ type dimensions struct{ sources, destinations, services, sourcePorts *dimension 
 // ruleKey are the numbers of a rule's conditions.
 type ruleKey struct{ source, destination, service, sourcePort uint32 }
 
-// cell is the key as a cell has it: source ports lie above services.
-func (k ruleKey) cell() classifierRulesKey {
+// node is the key as a node has it: source ports lie above services.
+func (k ruleKey) node() classifierRulesKey {
 	return classifierRulesKey{Source: k.source, Destination: k.destination, Service: k.service | k.sourcePort<<serviceBits}
 }
 
@@ -87,14 +87,14 @@ func (d *dimensions) spread() error {
 	return nil
 }
 
-// fill makes the cells of rules of these shapes.
-func (d *dimensions) fill(shapes []classifierRulesShape, rules []classifierRulesRule) (cells, error) {
-	head := classifierRulesHead{Shapes: uint32(len(shapes)), None: classifierRulesFound{Rule: none}}
-	list := make(cells, 1) // for the head
-	for some := range slices.Chunk(shapes, len(classifierRulesShapeCell{}.Shape)) {
-		var c classifierRulesShapeCell
-		copy(c.Shape[:], some)
-		list = append(list, cellOf(c))
+// fill makes the nodes of rules of these masks.
+func (d *dimensions) fill(masks []classifierRulesMask, rules []classifierRulesRule) (nodes, error) {
+	head := classifierRulesHead{Masks: uint32(len(masks)), None: classifierRulesFound{Rule: none}}
+	list := make(nodes, 1) // for the head
+	for some := range slices.Chunk(masks, len(classifierRulesMaskNode{}.Mask)) {
+		var c classifierRulesMaskNode
+		copy(c.Mask[:], some)
+		list = append(list, nodeOf(c))
 	}
 	made, err := d.sources.cut("source")
 	if err != nil {
@@ -120,12 +120,12 @@ func (d *dimensions) fill(shapes []classifierRulesShape, rules []classifierRules
 			return nil, err
 		}
 		head.SourcePort = uint32(len(list))
-		list = append(list, cellOf(classifierRulesDimensionCell{Dimension: of}))
+		list = append(list, nodeOf(classifierRulesDimensionNode{Dimension: of}))
 	}
 	list.addRules(rules, &head)
-	list[0] = cellOf(head)
+	list[0] = nodeOf(head)
 	return list, nil
 }
 
 // asksSourcePorts reports whether a rule does.
-func (list cells) asksSourcePorts() bool { return headOf(list[0]).SourcePort > 0 }
+func (list nodes) asksSourcePorts() bool { return headOf(list[0]).SourcePort > 0 }

@@ -13,16 +13,16 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// cellAs is a cell in the form that it was made from.
-func cellAs[T any](c classifierRulesCell) T { return *(*T)(unsafe.Pointer(&c)) }
+// nodeAs is a node in the form that it was made from.
+func nodeAs[T any](c classifierRulesNode) T { return *(*T)(unsafe.Pointer(&c)) }
 
 // class finds the class of a value as rules_hold does.
-func (list cells) class(d classifierRulesDimension, value uint32) uint32 {
-	ranges := func(n uint32) classifierRulesRangeCell { return cellAs[classifierRulesRangeCell](list[n]) }
+func (list nodes) class(d classifierRulesDimension, value uint32) uint32 {
+	ranges := func(n uint32) classifierRulesRangeNode { return nodeAs[classifierRulesRangeNode](list[n]) }
 	low := d.Ranges + uint32(uint64(value)>>d.Shift)
-	for ranges(low).Class[7] == more {
-		c := cellAs[classifierRulesMoreCell](list[low])
-		low = c.Cells
+	for ranges(low).Class[7] == inner {
+		c := nodeAs[classifierRulesInnerNode](list[low])
+		low = c.Nodes
 		for _, last := range c.Last {
 			if last < value {
 				low++
@@ -30,8 +30,8 @@ func (list cells) class(d classifierRulesDimension, value uint32) uint32 {
 		}
 	}
 	if ranges(low).Class[7]&mark != 0 {
-		c, turns := cellAs[classifierRulesTurnCell](list[low]), 0
-		for i := range mostTurns - 1 {
+		c, turns := nodeAs[classifierRulesAlternatingNode](list[low]), 0
+		for i := range mostAlternating - 1 {
 			if c.Bounds[i/4]>>(i%4*16)&0xffff <= uint64(value)&(1<<d.Shift-1) {
 				turns++
 			}
@@ -46,57 +46,57 @@ func (list cells) class(d classifierRulesDimension, value uint32) uint32 {
 }
 
 // find looks a flow up as bpf/include/rules.h does.
-func (list cells) find(f Flow) (best classifierRulesFound, found bool) {
+func (list nodes) find(f Flow) (best classifierRulesFound, found bool) {
 	type held struct {
-		shapes     uint64
+		masks      uint64
 		conditions []uint32
 	}
 	hold := func(d classifierRulesDimension, value uint32) (h held) {
 		at := list.class(d, value) << d.ClassShift
-		cell := cellAs[[16]uint32](list[d.Classes+at>>6])
-		within := cell[at%64/4:][:4<<(d.ClassShift-4)]
+		node := nodeAs[[16]uint32](list[d.Classes+at>>6])
+		within := node[at%64/4:][:4<<(d.ClassShift-4)]
 		return held{uint64(within[0]) | uint64(within[1])<<32, append([]uint32{0}, within[2:]...)}
 	}
 	service := uint32(f.Direction)<<24 | uint32(f.Protocol)<<16
 	if f.Protocol != model.ICMP {
 		service |= uint32(f.Port)
 	}
-	head := cellAs[classifierRulesHead](list[0])
+	head := nodeAs[classifierRulesHead](list[0])
 	source, destination := hold(head.Source, model.AddressNumber(f.Source)), hold(head.Destination, model.AddressNumber(f.Destination))
 	other := hold(head.Service, service)
-	from := held{shapes: ^uint64(0)}
+	from := held{masks: ^uint64(0)}
 	if list.asksSourcePorts() {
 		value := uint32(0)
 		if f.Protocol.HasPorts() {
 			value = 1<<16 | uint32(f.SourcePort)
 		}
-		from = hold(cellAs[classifierRulesDimensionCell](list[head.SourcePort]).Dimension, value)
+		from = hold(nodeAs[classifierRulesDimensionNode](list[head.SourcePort]).Dimension, value)
 	}
-	for i := range head.Shapes {
-		if source.shapes&destination.shapes&other.shapes&from.shapes>>i&1 == 0 {
+	for i := range head.Masks {
+		if source.masks&destination.masks&other.masks&from.masks>>i&1 == 0 {
 			continue
 		}
-		s := cellAs[classifierRulesShapeCell](list[1+i/8]).Shape[i%8]
+		s := nodeAs[classifierRulesMaskNode](list[1+i/8]).Mask[i%8]
 		key := ruleKey{source: source.conditions[s.Source], destination: destination.conditions[s.Destination], service: other.conditions[s.Service]}
 		if list.asksSourcePorts() {
 			key.sourcePort = from.conditions[s.SourcePort]
 		}
-		if rule, ok := list.rule(head, key.cell()); ok && (!found || rule.Rule < best.Rule) {
+		if rule, ok := list.rule(head, key.node()); ok && (!found || rule.Rule < best.Rule) {
 			best, found = rule, true
 		}
 	}
 	return best, found
 }
 
-func (list cells) rule(head classifierRulesHead, key classifierRulesKey) (found classifierRulesFound, ok bool) {
-	for _, place := range placesOf(key, head.Mask) {
-		c := cellAs[classifierRulesRuleCell](list[head.Rules+place])
+func (list nodes) rule(head classifierRulesHead, key classifierRulesKey) (found classifierRulesFound, ok bool) {
+	for _, place := range placesOf(key, head.HashMask) {
+		c := nodeAs[classifierRulesRuleNode](list[head.Rules+place])
 		for _, r := range c.Rule {
 			if r.Key == key {
 				return r.Found, true
 			}
 		}
-		if c.Away == 0 {
+		if c.Displaced == 0 {
 			break
 		}
 	}
@@ -181,7 +181,7 @@ func drawFlow(sets []*model.AddressSet) *rapid.Generator[Flow] {
 }
 
 // drawn draws rules and flows; a dozen rules may combine more than the tables hold.
-func drawn(t *rapid.T) (rules []Rule, made cells, flows []Flow) {
+func drawn(t *rapid.T) (rules []Rule, made nodes, flows []Flow) {
 	sets := rapid.SliceOfN(rapid.Custom(drawSet), 0, 3).Draw(t, "sets")
 	rules = rapid.SliceOfN(drawRule(sets), 0, 12).Draw(t, "rules")
 	made, err := compile(rules)
@@ -212,7 +212,7 @@ func TestProgramsFindTheFirstRuleThatMatches(t *testing.T) {
 	for seed := range 40 {
 		generated := rapid.Custom(func(t *rapid.T) (all struct {
 			rules []Rule
-			made  cells
+			made  nodes
 			flows []Flow
 		}) {
 			all.rules, all.made, all.flows = drawn(t)
@@ -228,10 +228,10 @@ func TestProgramsFindTheFirstRuleThatMatches(t *testing.T) {
 	}
 }
 
-// kindOf is what a cell of ranges is.
-func kindOf(c classifierRulesCell) string {
-	switch last := cellAs[classifierRulesRangeCell](c).Class[perCell-1]; {
-	case last == more:
+// kindOf is what a node of ranges is.
+func kindOf(c classifierRulesNode) string {
+	switch last := nodeAs[classifierRulesRangeNode](c).Class[perNode-1]; {
+	case last == inner:
 		return "more"
 	case last&mark != 0:
 		return "turns"
@@ -239,7 +239,7 @@ func kindOf(c classifierRulesCell) string {
 	return "ranges"
 }
 
-// A set of a million has cells of every kind: with scattered addresses, with many close
+// A set of a million has nodes of every kind: with scattered addresses, with many close
 // together, and with prefixes; beside another, which some of these are in.
 func TestProgramsFindAddressesOfALargeSet(t *testing.T) {
 	t.Parallel()
@@ -261,7 +261,7 @@ func TestProgramsFindAddressesOfALargeSet(t *testing.T) {
 	}
 	other := model.NewAddressSet(others)
 	list := mustCompile(t, []Rule{{Direction: model.In, SourceSet: other}, {Direction: model.In, SourceSet: set}})
-	head := cellAs[classifierRulesHead](list[0])
+	head := nodeAs[classifierRulesHead](list[0])
 	kinds := map[string]bool{}
 	for i, c := range list[head.Source.Ranges:head.Source.Classes] {
 		kind := kindOf(c)
@@ -272,7 +272,7 @@ func TestProgramsFindAddressesOfALargeSet(t *testing.T) {
 	}
 	for _, want := range []string{"ranges", "turns", "more", "ranges below more", "turns below more", "more below more"} {
 		if !kinds[want] {
-			t.Fatalf("of cells there are only %v", slices.Collect(maps.Keys(kinds)))
+			t.Fatalf("of nodes there are only %v", slices.Collect(maps.Keys(kinds)))
 		}
 	}
 	var flows []Flow

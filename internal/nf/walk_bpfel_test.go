@@ -74,7 +74,7 @@ type walkRemote6Range struct {
 	Marks uint64
 }
 
-type walkRulesCell struct {
+type walkRulesNode struct {
 	_    structs.HostLayout
 	Word [8]uint64
 }
@@ -104,7 +104,7 @@ const (
 	walkMapNfPackets       = "nf_packets"
 	walkMapRemote6Prefixes = "remote6_prefixes"
 	walkMapRemote6Ranges   = "remote6_ranges"
-	walkMapRulesCells      = "rules_cells"
+	walkMapRulesNodes      = "rules_nodes"
 	walkMapWalkFlows       = "walk_flows"
 	walkMapWalkStates      = "walk_states"
 	walkProgRemote6Walk    = "remote6_walk"
@@ -171,7 +171,7 @@ type walkMapSpecs struct {
 	NfPackets       *ebpf.MapSpec `ebpf:"nf_packets"`
 	Remote6Prefixes *ebpf.MapSpec `ebpf:"remote6_prefixes"`
 	Remote6Ranges   *ebpf.MapSpec `ebpf:"remote6_ranges"`
-	RulesCells      *ebpf.MapSpec `ebpf:"rules_cells"`
+	RulesNodes      *ebpf.MapSpec `ebpf:"rules_nodes"`
 	WalkFlows       *ebpf.MapSpec `ebpf:"walk_flows"`
 	WalkStates      *ebpf.MapSpec `ebpf:"walk_states"`
 }
@@ -206,7 +206,7 @@ type walkMaps struct {
 	NfPackets       *ebpf.Map `ebpf:"nf_packets"`
 	Remote6Prefixes *ebpf.Map `ebpf:"remote6_prefixes"`
 	Remote6Ranges   *ebpf.Map `ebpf:"remote6_ranges"`
-	RulesCells      *ebpf.Map `ebpf:"rules_cells"`
+	RulesNodes      *ebpf.Map `ebpf:"rules_nodes"`
 	WalkFlows       *ebpf.Map `ebpf:"walk_flows"`
 	WalkStates      *ebpf.Map `ebpf:"walk_states"`
 }
@@ -217,7 +217,7 @@ func (m *walkMaps) Close() error {
 		m.NfPackets,
 		m.Remote6Prefixes,
 		m.Remote6Ranges,
-		m.RulesCells,
+		m.RulesNodes,
 		m.WalkFlows,
 		m.WalkStates,
 	)

@@ -19,7 +19,7 @@ type walk struct {
 	flows   int
 }
 
-func newWalk(tb testing.TB, rules cells, flows []Flow) *walk {
+func newWalk(tb testing.TB, rules nodes, flows []Flow) *walk {
 	tb.Helper()
 	w := newWalkOf(tb, flows, func(spec *ebpf.CollectionSpec) (map[string]*ebpf.Map, error) { return rules.own(spec, Shared{}) })
 	if rules.asksSourcePorts() {

@@ -8,17 +8,17 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// layer are conditions of one dimension of which no two hold at once.
-type layer struct {
+// level are conditions of one dimension of which no two hold at once.
+type level struct {
 	sets []*model.AddressSet
 	ends [16]int64 // of the conditions that are no sets, up to there in each lane
 }
 
-// spread puts conditions that can hold at once into different layers: sets first, and
+// spread puts conditions that can hold at once into different levels: sets first, and
 // then the others, in as few as can be where there are no sets and one lane.
 func (d *dimension) spread(what string) error {
-	d.layer, d.shapes = make([]uint8, len(d.list)), make([]uint64, len(d.list))
-	var all [layers]layer
+	d.level, d.masks = make([]uint8, len(d.list)), make([]uint64, len(d.list))
+	var all [levels]level
 	for l := range all {
 		for lane := range all[l].ends {
 			all[l].ends[lane] = -1
@@ -34,12 +34,12 @@ func (d *dimension) spread(what string) error {
 	})
 	for _, i := range order {
 		c := d.list[i]
-		l := slices.IndexFunc(all[:], func(l layer) bool { return l.takes(c) })
+		l := slices.IndexFunc(all[:], func(l level) bool { return l.takes(c) })
 		if l < 0 {
-			return fmt.Errorf("more than %d different conditions of the %s overlap", layers, what)
+			return fmt.Errorf("more than %d different conditions of the %s overlap", levels, what)
 		}
 		all[l].put(c)
-		d.layer[i] = uint8(l + 1)
+		d.level[i] = uint8(l + 1)
 	}
 	return nil
 }
@@ -54,9 +54,9 @@ func before(a, b bool) int {
 	return 0
 }
 
-// takes reports whether nothing in the layer holds at once with c. Conditions come in
+// takes reports whether nothing in the level holds at once with c. Conditions come in
 // the order of their first numbers, after all sets.
-func (l *layer) takes(c condition) bool {
+func (l *level) takes(c condition) bool {
 	for lane, end := range l.ends {
 		if c.lanes>>lane&1 == 1 && end >= int64(c.first) && c.set == nil {
 			return false
@@ -71,7 +71,7 @@ func (l *layer) takes(c condition) bool {
 	})
 }
 
-func (l *layer) put(c condition) {
+func (l *level) put(c condition) {
 	if c.set != nil {
 		l.sets = append(l.sets, c.set)
 		return
