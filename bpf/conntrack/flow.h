@@ -4,8 +4,8 @@
  * here runs under the stripe of the private endpoint.
  *
  * Address-dependent filtering (RFC 4787 §5) asks whether a mapping has a session to a remote address, whatever
- * the port. The first session of such a pair owns an index entry for it; later ones lean on that owner, which
- * keeps its record (PHASE_HOLDING) until the last of them has ended.
+ * the port. The first session of such a pair owns an index entry for it; later ones refer to that owner, which
+ * keeps its record (PHASE_REFERENCED) until the last of them has ended.
  */
 #pragma once
 
@@ -189,13 +189,13 @@ static __always_inline bool filter_join(__u32 number, struct session *session)
 		record = session_at(owner);
 		if (!record)
 			return false;
-		record->holds.mapping.filter_users++;
+		record->holds.mapping.filter_refs++;
 		session->holds.mapping.filter = owner;
 		return true;
 	}
 	session->marks.as.flags |= SESSION_FILTER_OWNER;
 	session->holds.mapping.filter = number;
-	session->holds.mapping.filter_users = 1;
+	session->holds.mapping.filter_refs = 1;
 	if (index_insert(&session_index, session_place(&key), number))
 		return true;
 	session->marks.as.flags &= ~SESSION_FILTER_OWNER;
@@ -203,7 +203,7 @@ static __always_inline bool filter_join(__u32 number, struct session *session)
 	return false;
 }
 
-/* Ends the owner of a filter entry on which no session leans any more. */
+/* Ends the owner of a filter entry that no session refers to any more. */
 static __always_inline void filter_end(__u32 number, struct session *owner, __u32 tick)
 {
 	struct session_key key = session_filter_key(owner);
@@ -220,10 +220,10 @@ static __always_inline void filter_leave(struct session *session, __u32 tick)
 	__u32 number = session->holds.mapping.filter;
 	struct session *owner = number ? session_at(number) : 0;
 
-	if (!owner || !owner->holds.mapping.filter_users)
+	if (!owner || !owner->holds.mapping.filter_refs)
 		return;
-	owner->holds.mapping.filter_users--;
-	if (!owner->holds.mapping.filter_users && owner->life.as.phase == PHASE_HOLDING)
+	owner->holds.mapping.filter_refs--;
+	if (!owner->holds.mapping.filter_refs && owner->life.as.phase == PHASE_REFERENCED)
 		filter_end(number, owner, tick);
 }
 
@@ -272,8 +272,8 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
 				settings->port_quarantine, tick);
 		filter_leave(session, tick);
 		if (session->marks.as.flags & SESSION_FILTER_OWNER) {
-			if (session->holds.mapping.filter_users)
-				session->life.as.phase = PHASE_HOLDING;
+			if (session->holds.mapping.filter_refs)
+				session->life.as.phase = PHASE_REFERENCED;
 			else
 				filter_end(number, session, tick);
 			return 1;

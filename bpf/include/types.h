@@ -127,7 +127,7 @@ struct bucket {
 enum phase {
 	PHASE_FREE,
 	PHASE_LIVE,
-	PHASE_HOLDING,	   /* session: ended, but other sessions lean on its filter entry */
+	PHASE_REFERENCED,  /* session: ended, but other sessions refer to its filter entry */
 	PHASE_RESTING,	   /* ended; not used again for REST ticks */
 	PHASE_QUARANTINED, /* mapping: no session left, the port waits (RFC 6888 REQ-8) */
 };
@@ -199,10 +199,10 @@ union holds {
 		__u32 expected; /* tentative: the host's first number and 1, the least that proves its client */
 	} pool;			/* ORIGIN_POOL */
 	struct {
-		__u32 slot;	    /* of its mapping */
-		__u32 filter;	    /* session that owns the filter entry, may be itself */
-		__u32 filter_users; /* sessions that lean on this one's filter entry, itself included */
-	} mapping;		    /* ORIGIN_INSIDE, ORIGIN_MAPPING */
+		__u32 slot;	   /* of its mapping */
+		__u32 filter;	   /* session that owns the filter entry, may be itself */
+		__u32 filter_refs; /* sessions that refer to this one's filter entry, itself included */
+	} mapping;		   /* ORIGIN_INSIDE, ORIGIN_MAPPING */
 };
 
 /* By which TCP tells whom to believe: SESSION_TENTATIVE says which. */

@@ -41,7 +41,7 @@ func TestEndAll(t *testing.T) {
 	same(g, "ended where none is", must(g.data.EndAll())(t), 0)
 }
 
-// Only what is wanted ends, also of sessions that lean on each other's filter
+// Only what is wanted ends, also of sessions that refer to each other's filter
 // entry.
 func TestEndSessions(t *testing.T) {
 	t.Parallel()
@@ -62,13 +62,13 @@ func TestEndSessions(t *testing.T) {
 	}
 	same(g, "ended", must(g.data.EndSessions(to(server)))(t), 1)
 	g.count(2)
-	same(g, "held for the filter", g.census().Holding, 1)
+	same(g, "held for the filter", g.census().Referenced, 1)
 	g.forwarded(g.put(udp(endpoint(remote, 55), out))) // another session lets the address in
 	same(g, "ended", must(g.data.EndSessions(to(endpoint(remote, 54), endpoint(remote, 55))))(t), 2)
 	g.dropped(g.put(udp(server, out)), "drop_filtered")
 	g.leaves(g.put(udp(server2, out)), udp(server2, inA))
 	census := g.census()
-	same(g, "records", [3]int{census.Sessions, census.Holding, census.Resting}, [3]int{1, 0, 0})
+	same(g, "records", [3]int{census.Sessions, census.Referenced, census.Resting}, [3]int{1, 0, 0})
 	same(g, "ended", must(g.data.EndSessions(func(datapath.Session) bool { return false }))(t), 0)
 }
 
@@ -135,5 +135,5 @@ func TestEndBesideTraffic(t *testing.T) {
 	g.idle(2 * time.Second)
 	g.idle(2 * time.Second)
 	census = g.census()
-	same(g, "records not free", [2]int{census.Resting, census.Holding}, [2]int{})
+	same(g, "records not free", [2]int{census.Resting, census.Referenced}, [2]int{})
 }

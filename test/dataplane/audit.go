@@ -11,10 +11,10 @@ import (
 // Census counts what stands in the tables, record by record, while Usage reads
 // the programs' own counters.
 type Census struct {
-	Sessions int `json:"sessions"` // live
-	Holding  int `json:"holding"`  // ended, but others lean on their filter entry
-	Resting  int `json:"resting"`  // ended, free when they have rested
-	Free     int `json:"free"`     // never used, or used again
+	Sessions   int `json:"sessions"`   // live
+	Referenced int `json:"referenced"` // ended, but others refer to their filter entry
+	Resting    int `json:"resting"`    // ended, free when they have rested
+	Free       int `json:"free"`       // never used, or used again
 	// SessionIndex to BoundPortIndex are slots in use.
 	SessionIndex     int `json:"session_index"`
 	MappingIndex     int `json:"mapping_index"`
@@ -105,8 +105,8 @@ func (a *audit) sessions() error {
 				a.slots++
 				a.away[first]++
 			}
-		case typesPhasePHASE_HOLDING:
-			a.c.Holding++
+		case typesPhasePHASE_REFERENCED:
+			a.c.Referenced++
 			a.slots += owner
 		case typesPhasePHASE_RESTING:
 			a.c.Resting++
@@ -216,7 +216,7 @@ func (a *audit) mappings() error {
 	})
 }
 
-// users compares the mappings' sums with the sessions that lean on them, and those from outside among them.
+// users compares the mappings' sums with the sessions that refer to them, and those from outside among them.
 func (a *audit) users(sum, fromOutside int) error {
 	all, inbound := 0, 0
 	err := forEach(a.t, "session_table", func(_ uint32, s *typesSession) {

@@ -142,7 +142,7 @@ type typesPhase uint32
 const (
 	typesPhasePHASE_FREE        typesPhase = 0
 	typesPhasePHASE_LIVE        typesPhase = 1
-	typesPhasePHASE_HOLDING     typesPhase = 2
+	typesPhasePHASE_REFERENCED  typesPhase = 2
 	typesPhasePHASE_RESTING     typesPhase = 3
 	typesPhasePHASE_QUARANTINED typesPhase = 4
 )
