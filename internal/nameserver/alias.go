@@ -140,18 +140,18 @@ func (s *publicSettings) decideAlias(q *query, zone *served, directory Directory
 	return d, true
 }
 
-// sight learns from the question and turns a minimiser's question for a host
+// observe learns from the question and turns a minimiser's question for a host
 // into an alias: if it was meant, the asker follows, and if it was only on the
 // way to a name below, no address is taken.
-func (p *Public) sight(settings *publicSettings, q *query, d *decision, asker netip.Addr, proved bool, now model.Instant) {
-	s := sighting{asker: asker, zone: d.zone, name: q.canonical, host: d.parent, verified: settings.verified(proved)}
+func (p *Public) observe(settings *publicSettings, q *query, d *decision, asker netip.Addr, proved bool, now model.Instant) {
+	s := observation{asker: asker, zone: d.zone, name: q.canonical, host: d.parent, verified: settings.verified(proved)}
 	if d.alias {
 		s.alias = d.target
 	}
 	if s.host && s.verified && settings.await != nil {
 		settings.await(asker, minimiserLate)
 	}
-	if !p.minimisers.see(now, s) || !d.parent || d.action != allocate {
+	if !p.detector.observe(now, s) || !d.parent || d.action != allocate {
 		return
 	}
 	alias, ok := p.aliases.make(now, d.zone, d.target, asker)

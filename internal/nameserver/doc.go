@@ -33,7 +33,7 @@
 //
 // A resolver that minimises (RFC 9156) asks for a service's host before it asks
 // for the service, and an address lent for that is lost until it expires.
-// Public learns who does so (minimisers) and answers their questions for such
+// Public learns who does so (detector) and answers their questions for such
 // hosts with an alias, a CNAME with TTL 0 that takes no address (aliases). Who
 // meant the host asks for the alias and gets an address for the host.
 //
@@ -43,7 +43,7 @@
 // malformed; what is signed, an update or a copy of a zone is read by the library
 // instead (special). decide (on Public and Private) is pure: query, zones, directory and,
 // on Public, asker and time give a decision, which is a reply, silence, an address
-// to allocate or a name to ask upstream. On Public, sight may then turn an
+// to allocate or a name to ask upstream. On Public, observe may then turn an
 // address into an alias. render writes the reply within its limit. Sockets know none of
 // this: serve.go and stream.go carry octets to a responder and back.
 //

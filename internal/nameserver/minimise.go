@@ -21,7 +21,7 @@ const (
 	minimiserMemory = time.Hour              // since the last evidence
 )
 
-// minimisers learns which askers minimise names (RFC 9156): those ask for the
+// detector learns which askers minimise names (RFC 9156): those ask for the
 // host above a service before they ask for the service, and a single such
 // question looks like any other. One rule:
 //
@@ -38,10 +38,10 @@ const (
 // two round trips after it.
 //
 // It is safe for concurrent use, and the clock is an argument.
-type minimisers struct {
+type detector struct {
 	mu     sync.Mutex
 	askers *simplelru.LRU[netip.Addr, *minimiser]
-	open   *simplelru.LRU[hostQuestion, *followUp] // in the order of followUp.asked
+	open   *simplelru.LRU[hostQuestion, *laterQuestion] // in the order of laterQuestion.asked
 }
 
 type hostQuestion struct {
@@ -57,15 +57,15 @@ type minimiser struct {
 	open  int           // of its host questions
 }
 
-// followUp is a host question that something may follow.
-type followUp struct {
+// laterQuestion is a host question that something may follow.
+type laterQuestion struct {
 	asked model.Instant
 	soon  bool // an unverified question followed soon
 	asker *minimiser
 }
 
-// sighting is a question as far as it matters here.
-type sighting struct {
+// observation is a question as far as it matters here.
+type observation struct {
 	asker      netip.Addr
 	zone, name model.Name
 	alias      model.Name // the host that name is an alias of, or ""
@@ -73,21 +73,21 @@ type sighting struct {
 	verified   bool       // the asker's address is
 }
 
-func newMinimisers() (*minimisers, error) {
-	m := &minimisers{}
+func newDetector() (*detector, error) {
+	m := &detector{}
 	var err error
 	if m.askers, err = simplelru.NewLRU[netip.Addr, *minimiser](minimiserAskers, nil); err != nil {
 		return nil, fmt.Errorf("make a table of %d askers: %w", minimiserAskers, err)
 	}
-	m.open, err = simplelru.NewLRU(minimiserOpen, func(_ hostQuestion, f *followUp) { f.asker.open-- })
+	m.open, err = simplelru.NewLRU(minimiserOpen, func(_ hostQuestion, f *laterQuestion) { f.asker.open-- })
 	if err != nil {
 		return nil, fmt.Errorf("make a table of %d host questions: %w", minimiserOpen, err)
 	}
 	return m, nil
 }
 
-// see learns from a question and reports whether its asker minimises.
-func (m *minimisers) see(now model.Instant, s sighting) bool {
+// observe learns from a question and reports whether its asker minimises.
+func (m *detector) observe(now model.Instant, s observation) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s.verified {
@@ -106,13 +106,13 @@ func (m *minimisers) see(now model.Instant, s sighting) bool {
 	m.askers.Add(s.asker, asker)
 	question := hostQuestion{s.asker, s.name}
 	m.open.Remove(question) // asked again: the time runs from now
-	m.open.Add(question, &followUp{asked: now, asker: asker})
+	m.open.Add(question, &laterQuestion{asked: now, asker: asker})
 	asker.open++
 	return asker.proven(now)
 }
 
 // expire ends the rows of those whose host questions nothing followed.
-func (m *minimisers) expire(now model.Instant) {
+func (m *detector) expire(now model.Instant) {
 	for {
 		question, f, ok := m.open.GetOldest()
 		if !ok || now.Sub(f.asked) <= minimiserLate {
@@ -127,7 +127,7 @@ func (m *minimisers) expire(now model.Instant) {
 
 // follow looks for open questions for the alias's host and for all names
 // above s.name in its zone.
-func (m *minimisers) follow(now model.Instant, s sighting) {
+func (m *detector) follow(now model.Instant, s observation) {
 	if s.alias != "" {
 		question := hostQuestion{s.asker, s.alias}
 		if f, ok := m.open.Peek(question); ok && !s.verified {

@@ -15,9 +15,9 @@ const testZone = model.Name("foo.example.")
 // question: H is the host, W a service below it, D one two labels below it, G
 // another host, X below G, A the host's alias; a small letter is one that is
 // not verified. The verdicts follow as one character a step: y or n.
-func story(t *testing.T, m *minimisers, now *model.Instant, from netip.Addr, steps string) string {
+func story(t *testing.T, m *detector, now *model.Instant, from netip.Addr, steps string) string {
 	t.Helper()
-	kinds := map[string]sighting{
+	kinds := map[string]observation{
 		"H": {name: "h.foo.example.", host: true},
 		"W": {name: "www.h.foo.example."},
 		"D": {name: "a.b.h.foo.example."},
@@ -40,7 +40,7 @@ func story(t *testing.T, m *minimisers, now *model.Instant, from netip.Addr, ste
 		}
 		s.asker, s.zone, s.verified = from, testZone, letter == strings.ToUpper(letter)
 		*now = now.Add(wait)
-		if m.see(*now, s) {
+		if m.observe(*now, s) {
 			verdicts.WriteByte('y')
 		} else {
 			verdicts.WriteByte('n')
@@ -49,9 +49,9 @@ func story(t *testing.T, m *minimisers, now *model.Instant, from netip.Addr, ste
 	return verdicts.String()
 }
 
-func newTestMinimisers(t testing.TB) *minimisers {
+func newTestDetector(t testing.TB) *detector {
 	t.Helper()
-	m, err := newMinimisers()
+	m, err := newDetector()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestMinimiserEvidence(t *testing.T) {
 	} {
 		t.Run(test.about, func(t *testing.T) {
 			now := model.Instant(time.Hour)
-			got := story(t, newTestMinimisers(t), &now, asker.Addr(), test.steps)
+			got := story(t, newTestDetector(t), &now, asker.Addr(), test.steps)
 			if last := got[len(got)-1:]; last != test.verdict {
 				t.Errorf("%s: %s, want %s at the end", test.steps, got, test.verdict)
 			}
@@ -104,7 +104,7 @@ func TestMinimiserEvidence(t *testing.T) {
 }
 
 func TestMinimisersAreToldApart(t *testing.T) {
-	m, now, other := newTestMinimisers(t), model.Instant(0), netip.MustParseAddr("198.51.100.8")
+	m, now, other := newTestDetector(t), model.Instant(0), netip.MustParseAddr("198.51.100.8")
 	story(t, m, &now, asker.Addr(), "0H 1W 0H 1W 0H 1W")
 	if got := story(t, m, &now, other, "0H 1W 0H 1W 0H"); got != "nnnnn" {
 		t.Errorf("another asker: %s", got)
@@ -119,7 +119,7 @@ func TestMinimisersAreToldApart(t *testing.T) {
 }
 
 func TestMinimiserTablesAreBounded(t *testing.T) {
-	m, now := newTestMinimisers(t), model.Instant(0)
+	m, now := newTestDetector(t), model.Instant(0)
 	story(t, m, &now, asker.Addr(), "0H 1W 0H 1W 0H 1W")
 	from := netip.MustParseAddr("203.0.113.1")
 	for range 3 * minimiserOpen {

@@ -31,20 +31,20 @@ const (
 
 // Public is the authoritative server that the public realm asks.
 type Public struct {
-	settings   atomic.Pointer[publicSettings]
-	minimisers *minimisers
-	aliases    *aliases
-	rate       *rate
-	cookies    *cookies
-	journal    *Journal
-	published  published
-	notifier   notifier
-	counters   counters
-	seed       maphash.Seed
-	streamed   atomic.Uint64 // queries over TCP that allocate; makes their IDs differ
-	now        func() model.Instant
-	limits     Limits
-	logger     *slog.Logger
+	settings  atomic.Pointer[publicSettings]
+	detector  *detector
+	aliases   *aliases
+	rate      *rate
+	cookies   *cookies
+	journal   *Journal
+	published published
+	notifier  notifier
+	counters  counters
+	seed      maphash.Seed
+	streamed  atomic.Uint64 // queries over TCP that allocate; makes their IDs differ
+	now       func() model.Instant
+	limits    Limits
+	logger    *slog.Logger
 }
 
 type publicSettings struct {
@@ -63,7 +63,7 @@ type publicSettings struct {
 
 // NewPublic checks the options and makes a server; Serve starts it.
 func NewPublic(options PublicOptions) (*Public, error) {
-	minimisers, err := newMinimisers()
+	detector, err := newDetector()
 	if err != nil {
 		return nil, fmt.Errorf("make public name server: %w", err)
 	}
@@ -80,7 +80,7 @@ func NewPublic(options PublicOptions) (*Public, error) {
 		return nil, fmt.Errorf("make public name server: %w", err)
 	}
 	p := &Public{
-		journal: journal, minimisers: minimisers, aliases: aliases, rate: newRate(options.StaticRate), cookies: cookies, notifier: newNotifier(), seed: maphash.MakeSeed(), now: clockOr(options.Now),
+		journal: journal, detector: detector, aliases: aliases, rate: newRate(options.StaticRate), cookies: cookies, notifier: newNotifier(), seed: maphash.MakeSeed(), now: clockOr(options.Now),
 		limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
 	}
 	return p, p.Reconfigure(options)
@@ -209,7 +209,7 @@ func (p *Public) plain(ctx context.Context, settings *publicSettings, q *query, 
 	d := settings.decide(q, fault, proved, from.Addr(), now)
 	d.reply.cookie, d.reply.server = server[0] != 0, server
 	if d.zone != "" {
-		p.sight(settings, q, &d, from.Addr(), proved, now)
+		p.observe(settings, q, &d, from.Addr(), proved, now)
 	}
 	p.counters.countDecision(fault, &d)
 	switch {
