@@ -20,8 +20,8 @@ import (
 	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
-// Balance is a function "multipath" and what is known of its backends.
-type Balance struct {
+// Backends is a function "multipath" and what is known of its backends.
+type Backends struct {
 	Paths  *multipath.Paths
 	name   string // of the function
 	config multipath.Settings
@@ -35,22 +35,22 @@ type Balance struct {
 	ended sync.WaitGroup
 }
 
-func newBalance(name string, m multipath.Settings) *Balance {
+func newBackends(name string, m multipath.Settings) *Backends {
 	paths := multipath.NewPaths(m.Backends)
-	b := &Balance{Paths: paths, name: name, config: m, set: paths.Set, states: make([]health.State, len(m.Backends)), due: make([]bool, len(m.Backends))}
+	b := &Backends{Paths: paths, name: name, config: m, set: paths.Set, states: make([]health.State, len(m.Backends)), due: make([]bool, len(m.Backends))}
 	for i := range b.states {
 		b.states[i] = health.New()
 	}
 	return b
 }
 
-// Set is the balances of a configuration, by the names of their functions.
-type Set map[string]*Balance
+// Set is the backends of a configuration, by the names of their functions.
+type Set map[string]*Backends
 
 // Name is how a function of a chain is called.
 type Name func(chain, function string) string
 
-// Make takes the balances that a set before has just the same, and makes the others.
+// Make takes the backends that a set before has just the same, and makes the others.
 func Make(chains []settings.Chain, before Set, name Name) Set {
 	all := Set{}
 	for _, ch := range chains {
@@ -63,7 +63,7 @@ func Make(chains []settings.Chain, before Set, name Name) Set {
 			if old := before[called]; old != nil && reflect.DeepEqual(old.config, settings) {
 				all[called] = old
 			} else {
-				all[called] = newBalance(called, settings)
+				all[called] = newBackends(called, settings)
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func (s *Service) ask() {
 	}
 }
 
-func (b *Balance) end() {
+func (b *Backends) end() {
 	if b.stop != nil {
 		b.stop()
 		b.ended.Wait()
@@ -171,7 +171,7 @@ func (b *Balance) end() {
 }
 
 // endpoint is where a backend is asked.
-func (b *Balance) endpoint(place int) netip.AddrPort {
+func (b *Backends) endpoint(place int) netip.AddrPort {
 	backend := b.config.Backends[place]
 	if port := b.config.Check.Port; port != 0 {
 		return netip.AddrPortFrom(backend.To, port)
@@ -180,7 +180,7 @@ func (b *Balance) endpoint(place int) netip.AddrPort {
 }
 
 // watch asks a backend again and again until ctx ends, one question at a time.
-func (s *Service) watch(ctx context.Context, b *Balance, place int) {
+func (s *Service) watch(ctx context.Context, b *Backends, place int) {
 	c := b.config.Check
 	probe := health.Probe{Endpoint: b.endpoint(place), Path: c.HTTP, Timeout: c.Timeout}
 	again := time.NewTicker(c.Every)
@@ -203,7 +203,7 @@ func (s *Service) watch(ctx context.Context, b *Balance, place int) {
 
 // heard notes what a backend answered, and lets new flows go by it where that changes
 // who is up. With an error that is tried again at its next answer.
-func (s *Service) heard(b *Balance, place int, fault error) error {
+func (s *Service) heard(b *Backends, place int, fault error) error {
 	b.mutex.Lock()
 	before := b.states[place]
 	now := before.After(health.Options{Rise: b.config.Check.Rise, Fall: b.config.Check.Fall}, time.Now(), fault)
@@ -242,7 +242,7 @@ func (s *Service) endAt(b multipath.Backend) error {
 }
 
 // Up counts the backends that are up, and all.
-func (b *Balance) Up() (up, all int) {
+func (b *Backends) Up() (up, all int) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	for _, s := range b.states {

@@ -9,6 +9,6 @@ func (g kernelServices) openBackends(d *draft) (change, error) {
 
 // prepareBackends gives a draft what is known of its backends.
 func (g kernelServices) prepareBackends(d *draft) (c change, _ error) {
-	d.balances, c = g.backends.Prepare(d.config.Chains, ruleset.Name)
+	d.backends, c = g.backends.Prepare(d.config.Chains, ruleset.Name)
 	return c, nil
 }

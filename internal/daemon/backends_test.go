@@ -57,7 +57,7 @@ func TestStopGivesUpTablesOfBackends(t *testing.T) {
 // limit is of the process, so that no other test may run.
 func TestPathsWithoutAFileLeft(t *testing.T) {
 	r := newRig(t, text+balanced)
-	paths := r.view.Load().balances["web/multipath"].Paths
+	paths := r.view.Load().backends["web/multipath"].Paths
 	var limit unix.Rlimit
 	r.must(unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	r.must(unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}))

@@ -13,9 +13,9 @@ import (
 // rules are what a view has to compile.
 func (v *view) rules() ruleset.Rules {
 	return ruleset.Rules{
-		Config: v.config, Lists: v.lists, Numbers: v.numbers, Denied: v.places.Denied, Hops: v.hops,
+		Config: v.config, Lists: v.lists, Numbers: v.numbers, Denied: v.geofences.Denied, Hops: v.hops,
 		Kept: func(function string) any {
-			if b := v.balances[function]; b != nil {
+			if b := v.backends[function]; b != nil {
 				return b.Paths
 			}
 			return nil
@@ -69,7 +69,7 @@ func (g commands) Chains() ([]api.Chain, error) {
 		n := counts[v.numbers[name]]
 		return api.Function{
 			Name: function, Use: use, Priority: priority, Seen: n.Seen, Accepted: n.Accepted, Dropped: n.Dropped,
-			Failed: n.Failed, Samples: n.Samples, NsEach: n.Ns / max(1, n.Samples), Backends: v.balances.Backends(name),
+			Failed: n.Failed, Samples: n.Samples, NsEach: n.Ns / max(1, n.Samples), Backends: v.backends.Backends(name),
 		}
 	}
 	if v.config.Protection.Given() {

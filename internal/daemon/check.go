@@ -42,9 +42,9 @@ func Check(d *config.Document) error {
 	if _, err := jail.CompileAll(c.Jails); err != nil {
 		return err
 	}
-	p, err := geo.PlacesOf(c)
+	p, err := geo.GeofencesOf(c)
 	if err != nil {
 		return err
 	}
-	return nf.Check((&view{config: c, numbers: numbers, places: p, outbound: c.Outbound.Addresses, balances: balance.Make(c.Chains, nil, ruleset.Name)}).rules().Policy())
+	return nf.Check((&view{config: c, numbers: numbers, geofences: p, outbound: c.Outbound.Addresses, backends: balance.Make(c.Chains, nil, ruleset.Name)}).rules().Policy())
 }

@@ -22,7 +22,7 @@ func (g machineServices) newDiagnosis() *diagnose.Service {
 			v := g.view.Load()
 			return diagnose.State{Config: v.config, Outbound: v.outbound, Doubts: v.shared().Rivals()}
 		},
-		Hops: func() []netip.Addr { // the upkeep follows them, and has to see each change
+		Hops: func() []netip.Addr { // netlink is followed, and has to see each change
 			hops, _ := g.machine.LastNextHops()
 			return hops
 		},

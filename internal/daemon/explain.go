@@ -51,9 +51,9 @@ func (g commands) setChains(dry *datapath.Dry, v *view) error {
 func (v *view) explained() explain.State {
 	return explain.State{
 		Config: v.config, Generation: v.generation, Registry: v.realm.Registry, Name: v.realm.Name, Numbers: v.numbers, Lists: v.lists,
-		Hops: v.hops, Own: v.rules().Own, Dnat: v.dnat.Addresses, Shared: v.shared().List(), Place: v.places.Said,
+		Hops: v.hops, Own: v.rules().Own, Dnat: v.dnat.Addresses, Shared: v.shared().List(), Place: v.geofences.Said,
 		Backends: func(function string) (up, all int) {
-			if b := v.balances[function]; b != nil {
+			if b := v.backends[function]; b != nil {
 				up, all = b.Up()
 			}
 			return up, all

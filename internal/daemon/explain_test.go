@@ -240,7 +240,7 @@ func TestExplainDnatOnOwnAddresses(t *testing.T) {
 	if err := r.namespace.Route("default", "198.18.0.254"); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.namespace.Do(func() error { return errors.Join(r.lookAtOwn(), r.data.Refresh()) }); err != nil {
+	if err := r.namespace.Do(func() error { return errors.Join(r.readLocalAddresses(), r.data.Refresh()) }); err != nil {
 		t.Fatal(err)
 	}
 	foreign, hosta := netip.MustParseAddr("203.0.113.5"), netip.MustParseAddr("10.0.0.100")

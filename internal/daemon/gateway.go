@@ -85,11 +85,11 @@ type view struct {
 	saved      []settings.Chain // config.Chains as the file has them
 	realm      *realm.Realm
 	numbers    ruleset.Numbers // of functions
-	places     geo.Places      // as they were read: by a start or a reload
+	geofences  geo.Geofences   // as they were read: by a start or a reload
 	outbound   []netip.Addr
 	hops       []netip.Addr // as they were then, too
 	dnat       ruleset.Dnat
-	balances   balance.Set
+	backends   balance.Set
 	lists      lists.Contents
 	allowed    func() ban.Allowed // made once
 	generation uint32

@@ -128,7 +128,7 @@ func TestBansGrowByRegion(t *testing.T) {
 	for _, c := range []struct{ more, want string }{
 		{at(both, all), ""},
 		{at(countries, all), "bans.regions: " + countries + " has no ASNs, so that asn:64500 says nothing"},
-		{at(both+"x", all), "bans.regions: there is no table of places"},
+		{at(both+"x", all), "bans.regions: there is no geo table"},
 	} {
 		if err := Check(document(t, text+c.more)); (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.more, err, c.want)
@@ -142,7 +142,7 @@ func TestBansGrowByRegion(t *testing.T) {
 		{"{region: continent:EU, factor: 2}", "77.0.0.1", 2}, {"{region: country:SE, factor: 2}", "77.0.0.1", 1}, {"", "77.0.0.1", 1},
 	} {
 		config := document(t, text+at(both, c.regions)).Config
-		p, err := geo.PlacesOf(config)
+		p, err := geo.GeofencesOf(config)
 		if err != nil {
 			t.Fatal(err)
 		}

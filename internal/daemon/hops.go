@@ -12,8 +12,8 @@ func (g machineServices) prepareHops(d *draft) (_ change, err error) {
 	return change{}, err
 }
 
-// lookAtHops has old bans drop no new next hop. False where it is too early to look.
-func (g *Daemon) lookAtHops() bool {
+// readNextHops has old bans drop no new next hop. False where it is too early to look.
+func (g *Daemon) readNextHops() bool {
 	before, early := g.machine.LastNextHops()
 	if early {
 		return false

@@ -160,13 +160,13 @@ func TestOneAddressAndPrograms(t *testing.T) {
 	}
 	r.says("www.hosta.foo.example. opens tcp port 8443, where a program of the gateway listens")
 	r.must(listener.Close())
-	r.must(r.namespace.Do(r.lookAtOwn))
+	r.must(r.namespace.Do(r.readLocalAddresses))
 	r.mustAsk(www)
 	r.admits(remote, theOne, 8443)
 	listener, err = r.namespace.Listen("tcp", "198.18.0.1:8443")
 	r.must(err)
 	defer func() { _ = listener.Close() }()
-	r.must(r.namespace.Do(r.lookAtOwn))
+	r.must(r.namespace.Do(r.readLocalAddresses))
 	r.says("a program of the gateway listens at tcp port 8443 of 198.18.0.1 and gets what is for www.hosta.foo.example.")
 }
 
@@ -238,7 +238,7 @@ func TestExplainOneAddress(t *testing.T) {
 	listener, err := r.namespace.Listen("tcp", "198.18.0.1:80")
 	r.must(err)
 	defer func() { _ = listener.Close() }()
-	r.must(r.namespace.Do(r.lookAtOwn))
+	r.must(r.namespace.Do(r.readLocalAddresses))
 	if x := ask(80); x.Reason != "to_gateway" {
 		t.Errorf("with a socket at the port %+v", x)
 	}

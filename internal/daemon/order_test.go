@@ -39,7 +39,7 @@ type asked struct {
 	requested func(r *rig) api.ExplainRequest
 }
 
-// orderText has what all ways need, and offers that outlast a test; the table of places knows 77.0.0.0/8 and 2a00:1::/32
+// orderText has what all ways need, and offers that outlast a test; the geo table knows 77.0.0.0/8 and 2a00:1::/32
 // to be in Finland.
 var orderText = strings.Replace(text, "pool: {", "pool: {reservation_timeout: 1m, ", 1) + `  - {name: hostb.foo.example., address: 10.0.0.101, open: all}
 outbound: {addresses: [198.18.0.2], filtering: endpoint-independent}
@@ -124,7 +124,7 @@ func (b *rig) ready(t *testing.T) {
 	t.Helper()
 	for _, err := range []error{
 		b.namespace.EnableIPv6(true), b.namespace.Address("eth0", "2001:db8:1::1/64"), b.namespace.Address("eth1", "2001:db8:2::1/64"),
-		b.namespace.Route("default", "198.18.0.254"), b.namespace.Route("default", "2001:db8:1::254"), b.namespace.Do(b.lookAtOwn), b.namespace.Do(b.data.Refresh),
+		b.namespace.Route("default", "198.18.0.254"), b.namespace.Route("default", "2001:db8:1::254"), b.namespace.Do(b.readLocalAddresses), b.namespace.Do(b.data.Refresh),
 	} {
 		if err != nil {
 			t.Fatal(err)

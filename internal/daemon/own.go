@@ -47,9 +47,9 @@ func (g *Daemon) lookAtSockets(v *view) error {
 	return g.machine.LookAtSockets()
 }
 
-// lookAtOwn learns which addresses are the machine's own. Each time that they change it warns of those that are in the
+// readLocalAddresses learns which addresses are the machine's own. Each time that they change it warns of those that are in the
 // pool, and has the pool give them up.
-func (g *Daemon) lookAtOwn() error {
+func (g *Daemon) readLocalAddresses() error {
 	v := g.view.Load()
 	socketsErr := g.lookAtSockets(v)
 	changed, err := g.machine.ReadAddresses()
@@ -114,14 +114,14 @@ func (g machineServices) followMachine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.upkeep().Run(ctx, w)
+	g.follower().Run(ctx, w)
 	return nil
 }
 
-func (g *Daemon) upkeep() *machine.Upkeep {
+func (g *Daemon) follower() *machine.Upkeep {
 	return &machine.Upkeep{
 		Listen:  machine.NewNotices,
-		Refresh: g.data.Refresh, Look: g.lookAtOwn, Hops: g.lookAtHops, Log: g.log,
+		Refresh: g.data.Refresh, Look: g.readLocalAddresses, Hops: g.readNextHops, Log: g.log,
 		Routed:     func() { g.data.RoutesChanged(); g.machine.RoutesChanged() },
 		Neighbours: func() error { return g.data.ConfirmNeighbours(g.machine.SharedNextHops()) },
 	}

@@ -32,7 +32,7 @@ protection:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.places, err = geo.PlacesOf(d.Config); err != nil {
+	if v.geofences, err = geo.GeofencesOf(d.Config); err != nil {
 		t.Fatal(err)
 	}
 	remote := v.rules().Policy().Protection[0].Function.(nf.Allowlist).Remote

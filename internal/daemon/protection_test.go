@@ -93,7 +93,7 @@ protection:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.places, err = geo.PlacesOf(d.Config); err != nil {
+	if v.geofences, err = geo.GeofencesOf(d.Config); err != nil {
 		t.Fatal(err)
 	}
 	v.hops = []netip.Addr{netip.MustParseAddr("77.0.0.9")}

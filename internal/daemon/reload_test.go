@@ -85,7 +85,7 @@ func TestOwnAddressesAreNotLent(t *testing.T) {
 	lost := r.mustAsk(www)
 	kept := r.mustAsk(other)
 	r.must(r.namespace.Address("eth0", lost.String()+"/24"))
-	r.must(r.namespace.Do(r.lookAtOwn))
+	r.must(r.namespace.Do(r.readLocalAddresses))
 	if list := r.ownInPool(r.view.Load()); len(list) != 1 || list[0] != lost {
 		t.Errorf("the warning names %v", list)
 	}

@@ -14,7 +14,7 @@ import (
 // from outside to a host by dnat or forwarded, and from the host.
 type ruled struct{ *rig }
 
-// somewhere is a table of places: 77.1.0.0/16 and 2a00:1::/32 are in Finland, .2 and :2: in
+// somewhere is a geo table: 77.1.0.0/16 and 2a00:1::/32 are in Finland, .2 and :2: in
 // Japan and of AS64500, .3 and :3: in Saudi Arabia, .4 and :4: in Brazil; all else nowhere.
 func somewhere(t *testing.T) string {
 	t.Helper()
@@ -27,7 +27,7 @@ func somewhere(t *testing.T) string {
 	return geoTable(t, v4, "77.2.0.0,77.2.255.255,64500,Somebody\n|2a00:2::,2a00:2:ffff:ffff:ffff:ffff:ffff:ffff,64500,Somebody\n", v6.String())
 }
 
-// newRuled takes what a configuration has from the sets on; PLACES is the table of places.
+// newRuled takes what a configuration has from the sets on; PLACES is the geo table.
 func newRuled(t *testing.T, more string) ruled {
 	t.Helper()
 	b := newRig(t, orderText+strings.ReplaceAll(more, "PLACES", somewhere(t)))

@@ -21,7 +21,7 @@ type (
 )
 
 // newServices is all that the daemon consists of, in the order in which a configuration goes through it; it settles and
-// stops the other way round. What a draft needs of others they have put there before: lists and places before the policy
+// stops the other way round. What a draft needs of others they have put there before: lists and geofences before the policy
 // that is compiled of them, the data plane before all that is in it. The name servers are below what may wait for a disk
 // when it settles: jails, bans and lists. The data plane is attached when nothing else can fail, and then the view is in
 // force.
@@ -30,7 +30,7 @@ func (g *Daemon) newServices() serviceList {
 	return serviceList{
 		{Name: "configuration", Open: g.openConfiguration, Prepare: g.prepareConfiguration, Run: endless(g.runHangups)},
 		{Name: "lists", Prepare: guard.prepareLists, Run: g.lists.Run},
-		{Name: "places", Prepare: guard.preparePlaces},
+		{Name: "geofences", Prepare: guard.prepareGeofences},
 		{Name: "routes", Prepare: machine.prepareHops, Report: g.machine.Report},
 		{Name: "data plane", Fixed: fixedTables, Open: kernel.openData, Prepare: kernel.prepareData, Run: g.plane.Run, Report: g.plane.Report, Stop: g.plane.Stop},
 		{Name: "store", Open: names.openStore, Stop: names.closeStore},

@@ -35,7 +35,7 @@ func TestUpkeepDoesNotWaitForBans(t *testing.T) {
 	<-asked
 	go func() {
 		defer close(done)
-		_ = r.namespace.Do(func() error { r.upkeep().Run(ctx, w); return nil })
+		_ = r.namespace.Do(func() error { r.follower().Run(ctx, w); return nil })
 	}()
 	defer func() {
 		cancel()

@@ -11,8 +11,8 @@ import (
 type known struct{ countries4, countries6, asns4, asns6 bool }
 
 func knownTo(t *geo.Table) (k known) {
-	k.countries4, k.asns4 = t.Knows()
-	k.countries6, k.asns6 = t.Knows6()
+	k.countries4, k.asns4 = t.Has()
+	k.countries6, k.asns6 = t.Has6()
 	return k
 }
 

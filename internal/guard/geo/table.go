@@ -50,14 +50,14 @@ func (t *Table) Lookup(a netip.Addr) Place {
 	return Place{}
 }
 
-// Knows reports whether the table has the country of any IPv4 address, and its ASN. Rules
+// Has reports whether the table has the country of any IPv4 address, and its ASN. Rules
 // about what it has not would say nothing.
-func (t *Table) Knows() (countries, asns bool) { return t.v4.knows() }
+func (t *Table) Has() (countries, asns bool) { return t.v4.has() }
 
-// Knows6 is as Knows, of IPv6 addresses.
-func (t *Table) Knows6() (countries, asns bool) { return t.v6.knows() }
+// Has6 is as Knows, of IPv6 addresses.
+func (t *Table) Has6() (countries, asns bool) { return t.v6.has() }
 
-func (f *family[A]) knows() (countries, asns bool) {
+func (f *family[A]) has() (countries, asns bool) {
 	return slices.ContainsFunc(f.country.values, code.known), slices.ContainsFunc(f.asn.values, func(n uint32) bool { return n != 0 })
 }
 

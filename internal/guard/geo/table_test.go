@@ -149,11 +149,11 @@ func TestTableKnowsWhatItsSourcesSay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		countries, asns := table.Knows()
+		countries, asns := table.Has()
 		if countries != strings.Contains(c.countries, "FI") || asns != (c.asns != "") {
 			t.Errorf("%+v: countries %t, ASNs %t", c, countries, asns)
 		}
-		if countries, asns := table.Knows6(); countries || asns {
+		if countries, asns := table.Has6(); countries || asns {
 			t.Errorf("%+v: of IPv6 countries %t, ASNs %t", c, countries, asns)
 		}
 	}

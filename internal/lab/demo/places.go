@@ -69,7 +69,7 @@ func writePlaces(path string, countries []country) (err error) {
 	}
 	file, err := os.Create(path)
 	if err != nil {
-		return fmt.Errorf("write the table of places: %w", err)
+		return fmt.Errorf("write the geo table: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	return table.Save(file)

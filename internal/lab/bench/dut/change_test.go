@@ -62,7 +62,7 @@ func sendWhile(ctx context.Context, bed *bench.Bed, do func() error) (frames int
 	}
 }
 
-// A million blocked addresses and a table of places as large as real ones are loaded
+// A million blocked addresses and a geo table as large as real ones are loaded
 // again and again, the half of them others each time: no frame is lost, and each is judged.
 func TestNothingIsLostToAMillionBlocked(t *testing.T) {
 	const reloads = 4

@@ -74,15 +74,15 @@ func writeGeoTable(path string) error {
 	}
 	var b geo.Builder
 	if err := b.ReadCSV(strings.NewReader(rows.String()), geo.Source{Name: "made up"}); err != nil {
-		return fmt.Errorf("make a table of places: %w", err)
+		return fmt.Errorf("make a geo table: %w", err)
 	}
 	table, err := b.Build()
 	if err != nil {
-		return fmt.Errorf("make a table of places: %w", err)
+		return fmt.Errorf("make a geo table: %w", err)
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("write the table of places: %w", err)
+		return fmt.Errorf("write the geo table: %w", err)
 	}
 	err = table.Save(file)
 	if e := file.Close(); err == nil {

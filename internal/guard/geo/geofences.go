@@ -13,8 +13,8 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// Places is where addresses are, and what the geofences of a configuration say of that. It is empty where there is none.
-type Places struct {
+// Geofences is where addresses are, and what the geofences of a configuration say of that. It is empty where there is none.
+type Geofences struct {
 	table  *Table
 	fences map[model.Direction]fence
 }
@@ -25,25 +25,25 @@ type fence struct {
 	denied *model.AddressSet
 }
 
-// PlacesOf reads the table of places that a configuration names, and wants it to know what that judges by.
-func PlacesOf(c *config.Config) (p Places, err error) {
+// GeofencesOf reads the geo table that a configuration names, and wants it to know what that judges by.
+func GeofencesOf(c *config.Config) (p Geofences, err error) {
 	if len(c.Protection.Geofences)+len(c.Bans.Regions) == 0 {
 		return p, nil
 	}
-	if p.table, err = readPlaces(c.Protection.GeoTable); err != nil {
+	if p.table, err = openTable(c.Protection.GeoTable); err != nil {
 		key := "protection.geofence"
 		if len(c.Protection.Geofences) == 0 {
 			key = "bans.regions"
 		}
 		return p, fmt.Errorf("%s: %w", key, err)
 	}
-	if err := knowsBanRegions(p.table, c.Bans.Regions); err != nil {
+	if err := hasBanRegions(p.table, c.Bans.Regions); err != nil {
 		return p, fmt.Errorf("bans.regions: %s %w", c.Protection.GeoTable, err)
 	}
 	p.fences = map[model.Direction]fence{}
 	for i := range c.Protection.Geofences {
 		g := &c.Protection.Geofences[i]
-		if err := knows(p.table, g); err != nil {
+		if err := hasRegions(p.table, g); err != nil {
 			return p, fmt.Errorf("protection.geofence: %s %w", c.Protection.GeoTable, err)
 		}
 		policy, err := NewPolicy(geofenceRules(g))
@@ -70,21 +70,21 @@ func deniedBy(table *Table, policy *Policy) *model.AddressSet {
 	return ranges.Set()
 }
 
-// knows wants the table to have what a geofence judges by.
-func knows(table *Table, g *settings.Geofence) error {
+// hasRegions wants the table to have what a geofence judges by.
+func hasRegions(table *Table, g *settings.Geofence) error {
 	for _, w := range slices.Concat(g.Allow, g.Deny) {
 		if w.Prefix.IsValid() {
 			continue
 		}
-		if err := knowsRegion(table, w.Region); err != nil {
+		if err := hasRegion(table, w.Region); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func knowsRegion(table *Table, r model.Region) error {
-	countries, asns := table.Knows()
+func hasRegion(table *Table, r model.Region) error {
+	countries, asns := table.Has()
 	switch {
 	case r.ASN() != 0 && !asns:
 		return fmt.Errorf("has no ASNs, so that %s says nothing: give realmgate geo update a source of them", r)
@@ -102,18 +102,18 @@ func tableFlag(path string) string {
 	return " --table " + path
 }
 
-func readPlaces(path string) (*Table, error) {
+func openTable(path string) (*Table, error) {
 	file, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no table of places %s: run realmgate geo update SOURCE%s", path, tableFlag(path))
+		return nil, fmt.Errorf("there is no geo table %s: run realmgate geo update SOURCE%s", path, tableFlag(path))
 	case err != nil:
-		return nil, fmt.Errorf("read the table of places: %w", err)
+		return nil, fmt.Errorf("read the geo table: %w", err)
 	}
 	defer func() { _ = file.Close() }() // only read: nothing can be lost
 	table, err := Load(file)
 	if err != nil {
-		return nil, fmt.Errorf("read the table of places %s: %w", path, err)
+		return nil, fmt.Errorf("read the geo table %s: %w", path, err)
 	}
 	return table, nil
 }
@@ -137,7 +137,7 @@ func geofenceRules(g *settings.Geofence) Rules {
 }
 
 // Said tells where an address is and what decides about it there.
-func (p Places) Said(d model.Direction, a netip.Addr) string {
+func (p Geofences) Said(d model.Direction, a netip.Addr) string {
 	place := p.table.Lookup(a)
 	fence, known := p.fences[d]
 	if !known {
@@ -163,7 +163,7 @@ func placeText(p Place) string {
 
 // BanFactor is by how much bans of an address are longer by where it is: its ASN counts
 // before its country, and that before its continent.
-func (p Places) BanFactor(regions []model.RegionFactor, a netip.Addr) float64 {
+func (p Geofences) BanFactor(regions []model.RegionFactor, a netip.Addr) float64 {
 	if len(regions) == 0 {
 		return 1
 	}
@@ -180,10 +180,10 @@ func (p Places) BanFactor(regions []model.RegionFactor, a netip.Addr) float64 {
 	return 1
 }
 
-// knowsBanRegions wants the table to have what bans are made longer by.
-func knowsBanRegions(table *Table, regions []model.RegionFactor) error {
+// hasBanRegions wants the table to have what bans are made longer by.
+func hasBanRegions(table *Table, regions []model.RegionFactor) error {
 	for _, r := range regions {
-		if err := knowsRegion(table, r.Region); err != nil {
+		if err := hasRegion(table, r.Region); err != nil {
 			return err
 		}
 	}
@@ -191,4 +191,4 @@ func knowsBanRegions(table *Table, regions []model.RegionFactor) error {
 }
 
 // Denied are the addresses that the geofence of a direction denies, nil where there is none.
-func (p Places) Denied(d model.Direction) *model.AddressSet { return p.fences[d].denied }
+func (p Geofences) Denied(d model.Direction) *model.AddressSet { return p.fences[d].denied }
