@@ -43,7 +43,7 @@ struct flow {
 	__u16 route_epoch; /* of next_hop */
 	__u16 next_hop;	   /* on its way out, if it is known */
 	__u16 outbound;	   /* the slot of its host's outbound address */
-	struct homes homes;
+	struct record_buckets buckets;
 	__u32 mapping;
 	__u32 policy;
 	__u32 name;
@@ -145,37 +145,37 @@ static __always_inline void session_fill(struct session *session, const struct f
 }
 
 /*
- * Makes the filled record live, and known by its inside tuple: at home it is found without the index. False when
+ * Makes the filled record live, and known by its inside tuple: in its bucket it is found without the index. False when
  * the index is full; it must be unlisted even so.
  */
-static __always_inline bool session_list(__u32 number, struct session *session, struct homes homes)
+static __always_inline bool session_list(__u32 number, struct session *session, struct record_buckets buckets)
 {
 	struct session_key key = session_inside_key(session);
 	union life life = session->life;
-	bool away = !homes_hold(homes, number);
+	bool overflows = !record_buckets_hold(buckets, number);
 
-	if (away)
-		home_count(homes.first, 1);
+	if (overflows)
+		record_bucket_overflow(buckets.first, 1);
 	life.as.phase = PHASE_LIVE;
 	/* A full barrier: who sees it live sees what it is filled with. */
 	__sync_lock_test_and_set(&session->life.word, life.word);
-	return !away || index_insert(&session_index, session_place(&key), number);
+	return !overflows || index_insert(&session_index, session_place(&key), number);
 }
 
 /* Nobody finds the session any more: before its mapping goes to somebody else. */
 static __always_inline void session_unlist(__u32 number, struct session *session, __u32 tick)
 {
 	struct session_key key = session_inside_key(session);
-	struct homes homes = homes_inside(&key);
+	struct record_buckets buckets = record_buckets_inside(&key);
 
 	session->life.as.stamp = tick;
 	barrier(); /* a sweep that sees it rest sees since when */
 	*(volatile __u8 *)&session->life.as.phase = PHASE_RESTING;
 	barrier();
-	if (homes_hold(homes, number))
+	if (record_buckets_hold(buckets, number))
 		return;
 	index_remove(&session_index, session_place(&key), number);
-	home_count(homes.first, -1);
+	record_bucket_overflow(buckets.first, -1);
 }
 
 /* Takes part in the filter entry of (mapping, remote address); false when the index is full. */
@@ -305,7 +305,7 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 		return REASON_NONE;
 	remote_see(flow->remote_address);
 	count_statistic(STATISTIC_SESSIONS_OPENED);
-	if (!session_list(*number, session, flow->homes))
+	if (!session_list(*number, session, flow->buckets))
 		goto full;
 	if (session_is_listed_outside(flow->origin)) {
 		key = session_outside_key(session);

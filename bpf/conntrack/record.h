@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Which session records are in use: a bit for each. Whoever sets a record's bit has it alone. A session would stand
- * at its home, neighbouring records that its tuple names (home.h); where all are taken it stands anywhere.
+ * in its bucket, neighbouring records that its tuple names (record_bucket.h); where all are taken it stands anywhere.
  * Whoever fills the table from one side leaves the other side's reserve: uses are counted by side, on each CPU, which
  * tells the others when it has counted RESERVE_STEPS of them for the reserve.
  */
@@ -193,20 +193,20 @@ __noinline __u32 record_anywhere(void)
 	return walk.record;
 }
 
-/* Reads the bits of a home's page before they are needed. */
-static __always_inline void record_touch(__u32 home)
+/* Reads the bits of a bucket's page before they are needed. */
+static __always_inline void record_touch(__u32 bucket)
 {
-	__u32 word = home / PAGE_HOMES;
+	__u32 word = bucket / PAGE_BUCKETS;
 	__u64 *used = bpf_map_lookup_elem(&session_bitmap, &word);
 
 	if (used)
 		(void)*(volatile __u64 *)used;
 }
 
-static __always_inline __u32 record_of_home(__u32 home)
+static __always_inline __u32 record_of_bucket(__u32 bucket)
 {
-	for (int i = 0; i < HOME_RECORDS; i++) {
-		__u32 number = home * HOME_RECORDS + i;
+	for (int i = 0; i < BUCKET_RECORDS; i++) {
+		__u32 number = bucket * BUCKET_RECORDS + i;
 		struct session *session = session_at(number);
 
 		if (session && session->life.as.phase == PHASE_FREE && record_claim(number))
@@ -215,18 +215,18 @@ static __always_inline __u32 record_of_home(__u32 home)
 	return RECORD_NONE;
 }
 
-/* A free record, claimed: of a home if it can be, else of their page; RECORD_NONE when all are in use that it may have. */
+/* A free record, claimed: of a bucket if it can be, else of their page; RECORD_NONE when all are in use that it may have. */
 __noinline __u32 record_allocate(__u32 first, __u32 second, bool inside)
 {
 	__u32 number;
 
 	if (record_is_kept(inside))
 		return RECORD_NONE;
-	number = record_of_home(first);
+	number = record_of_bucket(first);
 	if (!number)
-		number = record_of_home(second);
+		number = record_of_bucket(second);
 	if (!number)
-		number = record_of_word(first / PAGE_HOMES);
+		number = record_of_word(first / PAGE_BUCKETS);
 	if (!number)
 		number = record_anywhere();
 	if (number)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sessions: finding them, and noting their packets. A packet of an open session reads the records at its home, or a
+ * Sessions: finding them, and noting their packets. A packet of an open session reads the records in its bucket, or a
  * bucket or two of the index and one record, without a lock. Opening and ending happen under the stripe of the
  * private endpoint. A record that ended rests before it is used again, so whoever found it just before still reads
  * its own flow.
@@ -9,7 +9,7 @@
 
 #include "../include/clock.h"
 #include "sequence.h"
-#include "home.h"
+#include "record_bucket.h"
 #include "limit.h"
 #include "lock.h"
 
@@ -91,12 +91,12 @@ __noinline bool session_has_rival(const struct session_key *key, __u32 than)
 	return index_find(&session_index, session_place(key), fixed.session_bits, session_rivals, &rival) != 0;
 }
 
-/* Asks for all records of both homes together: one wait for memory. */
-static __always_inline void homes_touch(struct homes homes)
+/* Asks for all records of both buckets together: one wait for memory. */
+static __always_inline void record_buckets_touch(struct record_buckets buckets)
 {
 #pragma unroll
-	for (int i = 0; i < 2 * HOME_RECORDS; i++) {
-		struct session *session = session_at(homes_record(homes, i));
+	for (int i = 0; i < 2 * BUCKET_RECORDS; i++) {
+		struct session *session = session_at(record_buckets_record(buckets, i));
 
 		if (session)
 			(void)*(volatile __u8 *)&session->life.as.phase;
@@ -104,48 +104,48 @@ static __always_inline void homes_touch(struct homes homes)
 }
 
 /* The open session of an inside tuple, or 0. */
-static __always_inline __u32 session_find_inside(const struct session_key *key, struct homes homes)
+static __always_inline __u32 session_find_inside(const struct session_key *key, struct record_buckets buckets)
 {
-	struct session *first = session_at(homes.first * HOME_RECORDS);
+	struct session *first = session_at(buckets.first * BUCKET_RECORDS);
 
-	homes_touch(homes);
+	record_buckets_touch(buckets);
 #pragma unroll
-	for (int i = 0; i < 2 * HOME_RECORDS; i++) {
-		__u32 number = homes_record(homes, i);
+	for (int i = 0; i < 2 * BUCKET_RECORDS; i++) {
+		__u32 number = record_buckets_record(buckets, i);
 		struct session *session = session_at(number);
 
-		if (session && home_is_inside(session, key))
+		if (session && record_is_inside(session, key))
 			return number;
 	}
-	return first && first->marks.as.away ? session_find_indexed(key) : 0;
+	return first && first->marks.as.overflow ? session_find_indexed(key) : 0;
 }
 
-/* The same of a packet from inside, whose homes are known. */
-__noinline __u32 session_find_home(const struct packet *packet)
+/* The same of a packet from inside, whose buckets are known. */
+__noinline __u32 session_find_bucket(const struct packet *packet)
 {
 	struct session_key key;
 
 	if (!packet)
 		return 0;
 	key = source_key(&packet->tuple);
-	return session_find_inside(&key, packet->homes);
+	return session_find_inside(&key, packet->buckets);
 }
 
 /*
- * The same by the outside tuple, through an outbound address: only one that is at home and kept its inside port. Where a
+ * The same by the outside tuple, through an outbound address: only one that is in its bucket and kept its inside port. Where a
  * host leaves by an address of another group than its own, none is.
  */
 static __always_inline __u32 session_find_kept(const struct tuple *tuple, __u32 group)
 {
-	struct homes homes = homes_outside(tuple, group);
+	struct record_buckets buckets = record_buckets_outside(tuple, group);
 
-	homes_touch(homes);
+	record_buckets_touch(buckets);
 #pragma unroll
-	for (int i = 0; i < 2 * HOME_RECORDS; i++) {
-		__u32 number = homes_record(homes, i);
+	for (int i = 0; i < 2 * BUCKET_RECORDS; i++) {
+		__u32 number = record_buckets_record(buckets, i);
 		struct session *session = session_at(number);
 
-		if (session && home_is_outside(session, tuple))
+		if (session && record_is_outside(session, tuple))
 			return number;
 	}
 	return 0;
@@ -198,7 +198,8 @@ __noinline __u32 session_find(const struct session_key *key)
 {
 	if (!key)
 		return 0;
-	return key->side == KEY_INSIDE ? session_find_inside(key, homes_inside(key)) : session_find_indexed(key);
+	return key->side == KEY_INSIDE ? session_find_inside(key, record_buckets_inside(key))
+				       : session_find_indexed(key);
 }
 
 static __always_inline bool session_is_of(const struct session *session, const struct tuple *tuple)

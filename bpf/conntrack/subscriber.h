@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "home.h"
+#include "record_bucket.h"
 #include "../nat/port.h"
 #include "tally.h"
 

@@ -15,7 +15,7 @@ struct exported {
 	enum statistic statistic;
 	enum address_kind address_kind;
 	enum sweep_table sweep_table;
-	enum home home;
+	enum record_bucket record_bucket;
 	enum mss mss;
 	enum claims_state claims_state;
 	enum program program;

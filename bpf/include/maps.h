@@ -31,7 +31,7 @@ const volatile struct layout fixed;
 		__uint(map_flags, flags);                           \
 	} name SEC(".maps")
 
-/* Sessions, and the index of those that are away from home, by the inside tuple, by the outside one, or filter owners. */
+/* Sessions, and the index of those that are in no bucket of theirs, by the inside tuple, by the outside one, or filter owners. */
 TABLE(session_table, BPF_MAP_TYPE_ARRAY, __u32, struct session, 1, BPF_F_MMAPABLE);
 TABLE(session_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, BPF_F_MMAPABLE);
 

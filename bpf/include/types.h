@@ -106,11 +106,11 @@ struct control {
 	__u8 pad[4];
 } __attribute__((aligned(8)));
 
-/* Where sessions stand, home.h. */
-enum home {
-	HOME_RECORDS = 2,		/* of a home; a power of two */
-	PAGE_HOMES = 64 / HOME_RECORDS, /* of a page: 4 KiB of records, and a word of bits */
-	AWAY_MOST = 255,		/* sessions that a home counts as away, and then for ever */
+/* Where sessions stand, record_bucket.h. */
+enum record_bucket {
+	BUCKET_RECORDS = 2,		    /* of a bucket; a power of two */
+	PAGE_BUCKETS = 64 / BUCKET_RECORDS, /* of a page: 4 KiB of records, and a word of bits */
+	OVERFLOW_MOST = 255,		    /* sessions that a bucket counts as overflowed, and then for ever */
 };
 
 enum filtering {
@@ -175,12 +175,12 @@ union life {
 	__u64 word;
 };
 
-/* Another one, of which each part changes by itself: flags and away by an atomic operation on the whole. */
+/* Another one, of which each part changes by itself: flags and overflow by an atomic operation on the whole. */
 union marks {
 	struct {
 		__u16 route_epoch; /* of the next hops */
 		__u8 flags;
-		__u8 away; /* of the home that this record begins: its sessions that stand elsewhere, see home.h */
+		__u8 overflow; /* of the bucket that this record begins: its sessions that stand elsewhere, see record_bucket.h */
 	} as;
 	__u32 word;
 };

@@ -15,7 +15,7 @@
 struct slot {
 	__u32 address;
 	__u8 state; /* the daemon's: what may become of it */
-	__u8 group; /* of shares: where sessions by its address stand, home.h */
+	__u8 group; /* of shares: where sessions by its address stand, record_bucket.h */
 	__u8 pad[2];
 };
 

@@ -72,8 +72,8 @@ struct tuple {
 	__u8 protocol;
 };
 
-/* Where a session may stand, home.h. */
-struct homes {
+/* Where a session may stand, record_bucket.h. */
+struct record_buckets {
 	__u32 first;
 	__u32 second;
 };
@@ -87,8 +87,8 @@ enum packet_kind {
 
 struct packet {
 	struct tuple tuple;
-	__u32 generation;   /* of the policy that judges it: read once */
-	struct homes homes; /* of its session, for packets from inside */
+	__u32 generation;	       /* of the policy that judges it: read once */
+	struct record_buckets buckets; /* of its session, for packets from inside */
 	__u8 kind;
 	__u8 tcp_flags;
 	__u8 ttl;

@@ -77,7 +77,7 @@ __noinline int private_touch(const struct packet *packet)
 	endpoint.port = packet->tuple.source_port;
 	endpoint.protocol = packet->tuple.protocol;
 	endpoint.outbound = slot_of(endpoint.address);
-	record_touch(packet->homes.first);
+	record_touch(packet->buckets.first);
 	subscriber_touch(endpoint.address);
 	mapping_touch(&endpoint);
 	seen_touch(packet->tuple.destination);
@@ -117,6 +117,6 @@ __noinline enum reason private_admit(ctx_t *ctx, const struct packet *packet, st
 	flow->remote_address = packet->tuple.destination;
 	flow->remote_port = packet->tuple.destination_port;
 	flow->protocol = packet->tuple.protocol;
-	flow->homes = packet->homes;
+	flow->buckets = packet->buckets;
 	return is_banned(flow->remote_address) ? REASON_DROP_BANNED : REASON_NONE;
 }

@@ -80,14 +80,14 @@ static __always_inline enum reason private_open_locked(ctx_t *ctx, const struct 
 	settings = settings_get(packet->generation);
 	if (!settings)
 		return REASON_DROP_INTERNAL;
-	*number = session_find_home(packet);
+	*number = session_find_bucket(packet);
 	if (*number && !private_clear(*number, settings))
 		return REASON_NONE;
 	reason = private_enter(packet, flow, settings);
 	if (reason != REASON_NONE)
 		return reason;
 	/* The record first: a packet that finds none takes no port. */
-	record = record_allocate(packet->homes.first, packet->homes.second, true);
+	record = record_allocate(packet->buckets.first, packet->buckets.second, true);
 	if (!record) {
 		if (session_has_mapping(flow->origin) && !flow->mapping && (flow->flags & SESSION_COUNTED))
 			subscriber_leave(packet->tuple.source, packet->tuple.protocol, true);

@@ -22,15 +22,15 @@ __noinline int private_unparsed(ctx_t *ctx, const struct packet *packet, enum re
 	return packet ? verdict(ctx, packet, unparsed(ctx, packet, reason, SIDE_PRIVATE), SIDE_PRIVATE) : CTX_DROP;
 }
 
-/* The open session of the packet, 0 where it has none; its homes. */
+/* The open session of the packet, 0 where it has none; its buckets. */
 static __always_inline struct session *private_find(struct packet *packet)
 {
 	struct session_key key = source_key(&packet->tuple);
 	struct session *session;
 	__u32 number;
 
-	packet->homes = homes_inside(&key);
-	number = session_find_inside(&key, packet->homes);
+	packet->buckets = record_buckets_inside(&key);
+	number = session_find_inside(&key, packet->buckets);
 	session = session_at(number);
 	if (number && (!session || session_is_over(session)))
 		number = 0;

@@ -121,7 +121,7 @@ static __always_inline struct session *public_find(struct packet *packet, const 
 	__u32 number = 0;
 
 	target->address = address;
-	/* An open session at home says all: its mapping is not read. It stays what it is, as an ended one rests first. */
+	/* An open session in its bucket says all: its mapping is not read. It stays what it is, as an ended one rests first. */
 	if (address && address->kind == ADDRESS_OUTBOUND)
 		number = session_find_kept(&packet->tuple, address->group);
 	if (!address)

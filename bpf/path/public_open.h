@@ -46,8 +46,8 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 	if (reason != REASON_NONE)
 		return reason;
 	/* The record first: a packet that finds none spends no claim. */
-	flow->homes = homes_inside(&key);
-	*number = record_allocate(flow->homes.first, flow->homes.second, false);
+	flow->buckets = record_buckets_inside(&key);
+	*number = record_allocate(flow->buckets.first, flow->buckets.second, false);
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	if (flow->origin == ORIGIN_POOL)
@@ -100,8 +100,8 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct f
 		reason = remote_judge(flow->remote_address, settings, flow->tick);
 	if (reason != REASON_NONE)
 		return reason;
-	flow->homes = homes_inside(&key);
-	*number = record_allocate(flow->homes.first, flow->homes.second, false);
+	flow->buckets = record_buckets_inside(&key);
+	*number = record_allocate(flow->buckets.first, flow->buckets.second, false);
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
 	flow_count(flow);

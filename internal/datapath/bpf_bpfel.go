@@ -203,7 +203,7 @@ type bpfFlow struct {
 	NextHop         uint16
 	Outbound        uint16
 	_               [2]byte
-	Homes           struct {
+	Buckets         struct {
 		_      structs.HostLayout
 		First  uint32
 		Second uint32
@@ -265,14 +265,6 @@ type bpfHolds struct {
 		Expected uint32
 	}
 }
-
-type bpfHome uint32
-
-const (
-	bpfHomeHOME_RECORDS bpfHome = 2
-	bpfHomePAGE_HOMES   bpfHome = 32
-	bpfHomeAWAY_MOST    bpfHome = 255
-)
 
 type bpfHoneypotEvent struct {
 	_      structs.HostLayout
@@ -472,7 +464,7 @@ type bpfPhase uint32
 const (
 	bpfPhasePHASE_FREE        bpfPhase = 0
 	bpfPhasePHASE_LIVE        bpfPhase = 1
-	bpfPhasePHASE_HOLDING     bpfPhase = 2
+	bpfPhasePHASE_REFERENCED  bpfPhase = 2
 	bpfPhasePHASE_RESTING     bpfPhase = 3
 	bpfPhasePHASE_QUARANTINED bpfPhase = 4
 )
@@ -595,6 +587,14 @@ const (
 	bpfReasonREASON_MAX                     bpfReason = 64
 )
 
+type bpfRecordBucket uint32
+
+const (
+	bpfRecordBucketBUCKET_RECORDS bpfRecordBucket = 2
+	bpfRecordBucketPAGE_BUCKETS   bpfRecordBucket = 32
+	bpfRecordBucketOVERFLOW_MOST  bpfRecordBucket = 255
+)
+
 type bpfRecordSearch struct {
 	_        structs.HostLayout
 	Word     uint32
@@ -698,7 +698,7 @@ type bpfSession struct {
 			_          structs.HostLayout
 			RouteEpoch uint16
 			Flags      uint8
-			Away       uint8
+			Overflow   uint8
 		}
 	}
 	Opened uint32

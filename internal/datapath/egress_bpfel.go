@@ -386,7 +386,7 @@ type egressSession struct {
 			_          structs.HostLayout
 			RouteEpoch uint16
 			Flags      uint8
-			Away       uint8
+			Overflow   uint8
 		}
 	}
 	Opened uint32

@@ -96,7 +96,7 @@ func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error
 // two data planes with the same shape can take over each other's tables.
 func shapeOf(spec *ebpf.CollectionSpec) uint64 {
 	hash := fnv.New64a()
-	fmt.Fprintln(hash, "homes", 4, uint32(bpfHomeHOME_RECORDS), "known_life", "stamp", "tcp", "others", "mapping users", mappingInbound) // what no size tells
+	fmt.Fprintln(hash, "buckets", 4, uint32(bpfRecordBucketBUCKET_RECORDS), "known_life", "stamp", "tcp", "others", "mapping users", mappingInbound) // what no size tells
 	names := make([]string, 0, len(spec.Maps))
 	for name := range spec.Maps {
 		names = append(names, name)

@@ -270,7 +270,7 @@ func TestDnatChanges(t *testing.T) {
 func TestDnatOpensAgain(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	for _, private := range []netip.AddrPort{shopIn, endpoint(hostA, shop.Port())} { // away from home, and at home
+	for _, private := range []netip.AddrPort{shopIn, endpoint(hostA, shop.Port())} { // in no bucket of its own, and in one
 		g.forwards([]forward{tcpTo(shop, private)})
 		g.established(client, shop, private)
 		before := g.did(2)

@@ -81,7 +81,7 @@ func TestOneAddress(t *testing.T) {
 	})
 }
 
-// The port and its host's are one: at home both directions of the session are found.
+// The port and its host's are one: in its bucket both directions of the session are found.
 func TestOneAddressKeepsThePort(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(_ *testing.T, g *gateway, _ bool) {

@@ -39,8 +39,8 @@ func Audit(d *datapath.Datapath) (Census, error) {
 	if err != nil {
 		return c, err
 	}
-	a := audit{d: d, t: t, c: &c, away: map[uint32]int{}}
-	steps := []func() error{a.sessions, a.homes, a.indexes, a.mappings, a.reservations, a.bindings, a.known, a.subscribers, a.remotes, a.ledHosts, a.reserves}
+	a := audit{d: d, t: t, c: &c, overflow: map[uint32]int{}}
+	steps := []func() error{a.sessions, a.buckets, a.indexes, a.mappings, a.reservations, a.bindings, a.known, a.subscribers, a.remotes, a.ledHosts, a.reserves}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return c, fmt.Errorf("audit the tables: %w", err)
@@ -54,7 +54,7 @@ type audit struct {
 	t        *tables
 	c        *Census
 	slots    int            // of session_index that the records should have
-	away     map[uint32]int // sessions that are not at home, by their home
+	overflow map[uint32]int // sessions in no bucket of theirs, by the first of them
 	problems []error
 }
 
@@ -100,10 +100,10 @@ func (a *audit) sessions() error {
 			if isListedOutside(s) {
 				a.slots++
 			}
-			first, second := a.t.homes(s)
-			if home := number / homeRecords; home != first && home != second {
+			first, second := a.t.recordBuckets(s)
+			if bucket := number / bucketRecords; bucket != first && bucket != second {
 				a.slots++
-				a.away[first]++
+				a.overflow[first]++
 			}
 		case typesPhasePHASE_REFERENCED:
 			a.c.Referenced++
@@ -123,11 +123,11 @@ func (a *audit) sessions() error {
 	})
 }
 
-// homes compares what each home counts with the sessions that are away from it.
-func (a *audit) homes() error {
+// buckets compares what each bucket counts with the sessions that overflowed it.
+func (a *audit) buckets() error {
 	check := func(number uint32, s *typesSession) {
-		if away := a.away[number/homeRecords]; int(s.Marks.As.Away) != away && s.Marks.As.Away != awayMost {
-			a.problem("home %d counts %d sessions away, there are %d", number/homeRecords, s.Marks.As.Away, away)
+		if overflow := a.overflow[number/bucketRecords]; int(s.Marks.As.Overflow) != overflow && s.Marks.As.Overflow != overflowMost {
+			a.problem("bucket %d counts %d sessions that overflowed it, there are %d", number/bucketRecords, s.Marks.As.Overflow, overflow)
 		}
 	}
 	var zero typesSession
@@ -136,7 +136,7 @@ func (a *audit) homes() error {
 	}
 	check(0, &zero)
 	return forEach(a.t, "session_table", func(number uint32, s *typesSession) {
-		if number%homeRecords == 0 {
+		if number%bucketRecords == 0 {
 			check(number, s)
 		}
 	})

@@ -13,7 +13,7 @@
 #include "../../bpf/pool/types.h"
 
 struct read {
-	enum home home;
+	enum record_bucket record_bucket;
 	enum origin origin;
 	enum phase phase;
 	enum tcp_state tcp_state;

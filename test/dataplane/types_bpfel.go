@@ -69,14 +69,6 @@ type typesEndpoint struct {
 	Counted uint8
 }
 
-type typesHome uint32
-
-const (
-	typesHomeHOME_RECORDS typesHome = 2
-	typesHomePAGE_HOMES   typesHome = 32
-	typesHomeAWAY_MOST    typesHome = 255
-)
-
 type typesKnown struct {
 	_    structs.HostLayout
 	Key  uint64
@@ -147,6 +139,14 @@ const (
 	typesPhasePHASE_QUARANTINED typesPhase = 4
 )
 
+type typesRecordBucket uint32
+
+const (
+	typesRecordBucketBUCKET_RECORDS typesRecordBucket = 2
+	typesRecordBucketPAGE_BUCKETS   typesRecordBucket = 32
+	typesRecordBucketOVERFLOW_MOST  typesRecordBucket = 255
+)
+
 type typesSession struct {
 	_               structs.HostLayout
 	PrivateAddress  uint32
@@ -178,7 +178,7 @@ type typesSession struct {
 			_          structs.HostLayout
 			RouteEpoch uint16
 			Flags      uint8
-			Away       uint8
+			Overflow   uint8
 		}
 	}
 	Opened uint32

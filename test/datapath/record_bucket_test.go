@@ -11,12 +11,12 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// homeRecords is HOME_RECORDS of bpf/include/types.h.
-const homeRecords = 2
+// bucketRecords is BUCKET_RECORDS of bpf/include/types.h.
+const bucketRecords = 2
 
-// evict makes others of the first homes of the packets' sessions, or of both,
+// evict makes others of the first buckets of the packets' sessions, or of both,
 // so that these will stand elsewhere; house undoes it. The tables must be empty.
-func (g *gateway) evict(homes int, list ...packets.Packet) (house func()) {
+func (g *gateway) evict(buckets int, list ...packets.Packet) (house func()) {
 	g.t.Helper()
 	bits := g.table("session_bitmap")
 	records := g.table("session_table").MaxEntries()
@@ -28,15 +28,15 @@ func (g *gateway) evict(homes int, list ...packets.Packet) (house func()) {
 			check(g.t, bits.Update(uint32(word), by(now, taken[word]), ebpf.UpdateExist))
 		}
 	}
-	for range homes {
+	for range buckets {
 		for _, p := range list {
 			g.mapped(p)
 		}
 		for word := range taken {
 			check(g.t, bits.Lookup(uint32(word), &taken[word]))
-			for first := 0; first < 64; first += homeRecords {
-				if home := uint64(1<<homeRecords-1) << first; taken[word]&home != 0 {
-					taken[word] |= home
+			for first := 0; first < 64; first += bucketRecords {
+				if bucket := uint64(1<<bucketRecords-1) << first; taken[word]&bucket != 0 {
+					taken[word] |= bucket
 				}
 			}
 			if beyond := 64*(word+1) - int(records); beyond > 0 {
@@ -51,11 +51,11 @@ func (g *gateway) evict(homes int, list ...packets.Packet) (house func()) {
 	return func() { change(func(now, taken uint64) uint64 { return now &^ taken }) }
 }
 
-// A session whose home is taken works from both sides, also after there is room
-// at home again, and when it ends the home forgets it.
-func TestSessionAwayFromHome(t *testing.T) {
+// A session whose bucket is taken works from both sides, also after there is room
+// in it again, and when it ends the bucket forgets it.
+func TestSessionInOverflow(t *testing.T) {
 	t.Parallel()
-	for name, indexed := range map[string]int{"in its second home": 0, "away from both": 1} {
+	for name, indexed := range map[string]int{"in its second bucket": 0, "in neither": 1} {
 		t.Run(name, func(t *testing.T) {
 			g := newGateway(t, filtering(model.EndpointIndependent))
 			before := g.census()
@@ -65,7 +65,7 @@ func TestSessionAwayFromHome(t *testing.T) {
 			same(g, "places of the session index", g.census().SessionIndex, before.SessionIndex+indexed)
 			g.leaves(g.put(udp(inA, server)), udp(out, server))
 			g.leaves(g.put(udp(server, out)), udp(server, inA))
-			g.leaves(g.put(udp(server2, out)), udp(server2, inA)) // at home
+			g.leaves(g.put(udp(server2, out)), udp(server2, inA)) // in its bucket
 			g.leaves(g.put(udp(inA, server2)), udp(out, server2))
 			same(g, "places of the session index", g.census().SessionIndex, before.SessionIndex+indexed)
 			g.idle(301 * time.Second)
@@ -80,7 +80,7 @@ func TestSessionAwayFromHome(t *testing.T) {
 // crowd is an endpoint inside; half of their mappings cannot keep the port.
 func crowd(n int) netip.AddrPort { return endpoint([]netip.Addr{hostA, hostB}[n%2], uint16(2000+n/2)) }
 
-// The table takes as many sessions as it has records, wherever their homes are:
+// The table takes as many sessions as it has records, wherever their buckets are:
 // the last ones find a record anywhere. Each is found from both sides.
 func TestLastRecords(t *testing.T) {
 	t.Parallel()

@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	homeRecords = uint32(typesHomeHOME_RECORDS)
-	pageHomes   = uint32(typesHomePAGE_HOMES)
-	awayMost    = uint8(typesHomeAWAY_MOST)
+	bucketRecords = uint32(typesRecordBucketBUCKET_RECORDS)
+	pageBuckets   = uint32(typesRecordBucketPAGE_BUCKETS)
+	overflowMost  = uint8(typesRecordBucketOVERFLOW_MOST)
 )
 
-// homes is homes_inside of bpf/conntrack/home.h: where a session may stand.
-func (t *tables) homes(s *typesSession) (first, second uint32) {
+// recordBuckets is record_buckets_inside of bpf/conntrack/record_bucket.h: where a session may stand.
+func (t *tables) recordBuckets(s *typesSession) (first, second uint32) {
 	group := t.shareOf(s.PrivateAddress) * t.layout.Groups >> shareBits // group_of of bpf/nat/slot.h
 	hash := t.hash(uint64(group)<<32|uint64(s.RemoteAddress), uint64(s.PrivatePort)<<32|uint64(s.RemotePort)<<16|uint64(s.Protocol)<<8)
-	first = uint32(hash >> 32 * uint64(t.layout.Capacity/homeRecords+1) >> 32)
-	return first, first ^ (uint32(hash)%pageHomes | 1)
+	first = uint32(hash >> 32 * uint64(t.layout.Capacity/bucketRecords+1) >> 32)
+	return first, first ^ (uint32(hash)%pageBuckets | 1)
 }
 
 // shareOf is share_of of bpf/nat/slot.h.
