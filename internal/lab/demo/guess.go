@@ -50,7 +50,7 @@ func (s *siege) guess(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.tell.say("With the next, %.1f s later, he is banned: %s", took.Seconds(), ban.Reason)
+	s.tell.say("One more, and %.1f s later it is banned: %s", took.Seconds(), ban.Reason)
 	s.tell.see("line", line)
 	s.tell.see("ban", ban)
 	s.tell.see("seconds", took.Seconds())

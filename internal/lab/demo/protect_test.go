@@ -21,7 +21,7 @@ func TestProtectShutsOutWhoAttacks(t *testing.T) {
 	for _, want := range []string{
 		`in AQ, AN: by country:AQ\n`, `drop_denied`, `SYNs to port 23, in ann's name\. Nobody is banned`,
 		`Within [0-9.]+ ms he is banned: honeypot: tcp port 23`, `Invalid user x from 77\.0\.0\.1 port 22 from 77\.0\.0\.4 port`,
-		`he is banned: jail ssh: 5 failures`, `\n\nAll 6 steps went as they should in [0-9.]+ seconds\.\n$`,
+		`it is banned: jail ssh: 5 failures`, `\n\nAll 6 steps went as they should in [0-9.]+ seconds\.\n$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(stdout) {
 			t.Errorf("the output lacks %q:\n%s", want, stdout)
