@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
@@ -52,27 +50,25 @@ func (r CaptureRequest) Query() url.Values {
 // parseCapture wants the parameter chain, and may have function and snap.
 func parseCapture(query url.Values) (r CaptureRequest, err error) {
 	r.Snap = MostSnap
-	for _, key := range slices.Sorted(maps.Keys(query)) {
-		if len(query[key]) != 1 {
-			return r, fmt.Errorf("parameter %q is given %d times", key, len(query[key]))
-		}
-		switch value := query.Get(key); key {
+	err = setEach(query, "parameter", func(key, value string) (err error) {
+		switch key {
 		case "chain":
 			r.Chain = value
 		case "function":
 			r.Function = value
 		case "snap":
 			if r.Snap, err = strconv.Atoi(value); err != nil || r.Snap < 1 || r.Snap > MostSnap {
-				return r, fmt.Errorf("snap %q: use 1 to %d bytes", value, MostSnap)
+				return fmt.Errorf("snap %q: use 1 to %d bytes", value, MostSnap)
 			}
 		default:
-			return r, fmt.Errorf("unknown parameter %q: use chain, function, snap", key)
+			return fmt.Errorf("unknown parameter %q: use chain, function, snap", key)
 		}
-	}
-	if r.Chain == "" {
+		return nil
+	})
+	if err == nil && r.Chain == "" {
 		return r, errors.New("the parameter chain is missing")
 	}
-	return r, nil
+	return r, err
 }
 
 func (h handler) capture(w http.ResponseWriter, r *http.Request, query url.Values) error {

@@ -150,13 +150,8 @@ func (r *ExplainRequest) Check() error {
 // ParseExplain reads the query of a request. An unknown or a repeated parameter is an
 // error.
 func ParseExplain(query url.Values) (r ExplainRequest, err error) {
-	for _, key := range slices.Sorted(maps.Keys(query)) {
-		if len(query[key]) != 1 {
-			return r, fmt.Errorf("parameter %q is given %d times", key, len(query[key]))
-		}
-		if err := r.Set(key, query.Get(key)); err != nil {
-			return r, err
-		}
+	if err := setEach(query, "parameter", r.Set); err != nil {
+		return r, err
 	}
 	return r, r.Check()
 }

@@ -58,15 +58,24 @@ func (f *Filter) Set(key, value string) error {
 // repeated parameter is an error, so that a slip never widens the answer.
 func ParseFilter(query url.Values) (Filter, error) {
 	var f Filter
-	for _, key := range slices.Sorted(maps.Keys(query)) {
-		if len(query[key]) != 1 {
-			return Filter{}, fmt.Errorf("filter %q is given %d times", key, len(query[key]))
-		}
-		if err := f.Set(key, query.Get(key)); err != nil {
-			return Filter{}, err
-		}
+	if err := setEach(query, "filter", f.Set); err != nil {
+		return Filter{}, err
 	}
 	return f, nil
+}
+
+// setEach gives each parameter of a query to set, in alphabetical order. A repeated one is
+// an error, which says what kind it is of.
+func setEach(query url.Values, kind string, set func(key, value string) error) error {
+	for _, key := range slices.Sorted(maps.Keys(query)) {
+		if len(query[key]) != 1 {
+			return fmt.Errorf("%s %q is given %d times", kind, key, len(query[key]))
+		}
+		if err := set(key, query.Get(key)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Query returns what ParseFilter reads.

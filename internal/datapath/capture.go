@@ -11,12 +11,8 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// Sizes that bpf/trace/capture.h fixes.
-const (
-	captureRing = 1 << 22 // bytes
-	// MostCaptured is how much of a packet can be captured.
-	MostCaptured = 65535
-)
+// captureRing is a size that bpf/trace/capture.h fixes, in bytes.
+const captureRing = 1 << 22
 
 // Capture is a copy of a packet that a function of a chain told to take.
 type Capture struct {

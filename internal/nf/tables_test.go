@@ -324,3 +324,30 @@ func TestSourcePortsCostOnlyWhereTheyAreAskedFor(t *testing.T) {
 		t.Errorf("%d source ports: %v", len(many), err)
 	}
 }
+
+// Flow is what rules are asked about.
+type Flow struct {
+	Direction           model.Direction // model.Out or model.In
+	Source, Destination netip.Addr
+	Protocol            model.Protocol
+	Port                uint16 // of the destination
+	SourcePort          uint16
+}
+
+// Matches reports whether the rule is for the flow.
+func (r Rule) Matches(f Flow) bool {
+	within := func(p netip.Prefix, s *model.AddressSet, a netip.Addr) bool {
+		return (!p.IsValid() || p.Contains(a)) && (s == nil || s.Contains(a))
+	}
+	without := func(p model.Ports, port uint16) bool {
+		return p != (model.Ports{}) && (!f.Protocol.HasPorts() || port < p.First || port > p.Last)
+	}
+	switch {
+	case r.Direction != model.AnyDirection && r.Direction != f.Direction:
+	case r.Protocol != model.AnyProtocol && r.Protocol != f.Protocol:
+	case without(r.Ports, f.Port), without(r.SourcePorts, f.SourcePort):
+	default:
+		return within(r.Source, r.SourceSet, f.Source) && within(r.Destination, r.DestinationSet, f.Destination)
+	}
+	return false
+}

@@ -42,6 +42,3 @@ type Binding struct {
 	Answered model.Instant
 	State    BindingState
 }
-
-// Slot returns the table entry that the binding occupies.
-func (b *Binding) Slot() uint32 { return uint32(b.ID) }

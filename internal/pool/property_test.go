@@ -258,3 +258,6 @@ func (m *machine) time(t *rapid.T) {
 		m.oracle.settle(m.now)
 	}
 }
+
+// Slot returns the table entry that the binding occupies.
+func (b *Binding) Slot() uint32 { return uint32(b.ID) }

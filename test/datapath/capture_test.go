@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
@@ -45,7 +46,7 @@ func mirrored(number uint32, more ...nf.Step) []nf.Step {
 // that a later function drops; others pass on as if nobody captured.
 func TestMirror(t *testing.T) {
 	t.Parallel()
-	const all = datapath.MostCaptured
+	const all = api.MostSnap
 	g := newGateway(t)
 	busy := endpoint(remote, 50000)
 	g.chained([]nf.Rule{{Direction: model.In}, {Direction: model.Out, Value: 1}},
@@ -87,7 +88,7 @@ func TestCaptureOfAllLengths(t *testing.T) {
 	g.chained([]nf.Rule{{}}, mirrored(3))
 	want := datapath.Capture{Function: 3, Direction: model.Out, Tuple: model.Tuple{Protocol: model.UDP, Source: inA, Destination: server}}
 	events := g.capture(nil)
-	for _, snap := range []int{1, 255, 256, 257, 512, 600, datapath.MostCaptured} {
+	for _, snap := range []int{1, 255, 256, 257, 512, 600, api.MostSnap} {
 		check(t, g.data.WatchFunctions(map[uint32]uint32{3: uint32(snap)}))
 		for _, length := range []int{0, 1, 213, 214, 215, 469, 470, 471, 1000, 1472} { // 42 octets of headers
 			p := packets.NewUDP(inA, server, strings.Repeat("0123456789", 148)[:length])
@@ -106,7 +107,7 @@ func TestCaptureIsBounded(t *testing.T) {
 	g.chained([]nf.Rule{{}}, mirrored(3))
 	p := packets.NewUDP(inA, server, strings.Repeat("x", 1400))
 	frame := addressed(p).Bytes()
-	events := g.capture(map[uint32]uint32{3: datapath.MostCaptured})
+	events := g.capture(map[uint32]uint32{3: api.MostSnap})
 	g.in(func() error {
 		for range sent {
 			if action, _, err := g.inject(false, g.private, frame); err != nil || action != dataplane.Redirect {

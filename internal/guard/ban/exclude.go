@@ -129,25 +129,15 @@ func (c Exclusions) Touches(prefixes []netip.Prefix) bool {
 // Changes are the prefixes that a table of bans has otherwise after the next cut: those
 // of bans that begin or end to be in force, and the prefixes to exclude, or not any more.
 func (c Exclusions) Changes(next Exclusions) (begin, end, open, closed []netip.Prefix) {
-	for p := range c.Whole {
-		if !next.Whole[p] {
-			begin = append(begin, p)
+	return missing(next.Whole, c.Whole), missing(c.Whole, next.Whole), missing(c.Prefixes, next.Prefixes), missing(next.Prefixes, c.Prefixes)
+}
+
+// missing are those of others that a set has not.
+func missing(set, others map[netip.Prefix]bool) (list []netip.Prefix) {
+	for p := range others {
+		if !set[p] {
+			list = append(list, p)
 		}
 	}
-	for p := range next.Whole {
-		if !c.Whole[p] {
-			end = append(end, p)
-		}
-	}
-	for p := range next.Prefixes {
-		if !c.Prefixes[p] {
-			open = append(open, p)
-		}
-	}
-	for p := range c.Prefixes {
-		if !next.Prefixes[p] {
-			closed = append(closed, p)
-		}
-	}
-	return begin, end, open, closed
+	return list
 }

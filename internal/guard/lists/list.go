@@ -1,10 +1,6 @@
 package lists
 
-import (
-	"net/netip"
-
-	"github.com/realmgate/realmgate/internal/model"
-)
+import "github.com/realmgate/realmgate/internal/model"
 
 // List is a set of IPv4 and IPv6 addresses that was read from a text.
 type List struct {
@@ -13,10 +9,4 @@ type List struct {
 	Entries int        // lines with an address, a prefix or a range; two may say the same
 	Faults  int        // lines that were left out; 0 in a file that the user wrote
 	Fault   *LineError // the first of them, or nil
-}
-
-// Contains reports whether an address is in the list. An IPv6 address that maps an IPv4
-// one is the IPv4 one.
-func (l *List) Contains(a netip.Addr) bool {
-	return a.IsValid() && l.Addresses.Contains(a.Unmap())
 }

@@ -227,3 +227,9 @@ func TestAnErrorOfTheReaderIsNotTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// Contains reports whether an address is in the list. An IPv6 address that maps an IPv4
+// one is the IPv4 one.
+func (l *List) Contains(a netip.Addr) bool {
+	return a.IsValid() && l.Addresses.Contains(a.Unmap())
+}
