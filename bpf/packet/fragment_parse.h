@@ -22,6 +22,8 @@ static __always_inline enum reason first_parse_tcp(struct packet *packet, const 
 	packet->tuple.source_port = tcp->source;
 	packet->tuple.destination_port = tcp->dest;
 	packet->tcp_flags = ((__u8 *)tcp)[13];
+	if (tcp_flags_are_bad(packet->tcp_flags))
+		return REASON_DROP_TCP_FLAGS;
 	packet->sequence = *(__u16 *)&tcp->seq;
 	packet->acknowledges = *(__u16 *)&tcp->ack_seq;
 	return REASON_NONE;

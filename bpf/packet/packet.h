@@ -164,12 +164,12 @@ static __always_inline enum reason packet_parse_udp(ctx_t *ctx, struct packet *p
 	return REASON_NONE;
 }
 
-/* No sender sets these: two of SYN, FIN and RST, or no ACK without SYN or RST (RFC 9293 §3.10.7). */
+/* No sender sets these: FIN or RST with SYN, or none of SYN, RST and ACK (RFC 9293 §3.10.7). FIN with RST resets. */
 static __always_inline bool tcp_flags_are_bad(__u8 flags)
 {
-	__u8 control = flags & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
-
-	return control & (control - 1) || !(flags & (TCP_FLAG_ACK | TCP_FLAG_SYN | TCP_FLAG_RST));
+	if (flags & TCP_FLAG_SYN)
+		return flags & (TCP_FLAG_FIN | TCP_FLAG_RST);
+	return !(flags & (TCP_FLAG_RST | TCP_FLAG_ACK));
 }
 
 static __always_inline enum reason packet_parse_tcp(ctx_t *ctx, struct packet *packet, void *l4, void *end,

@@ -15,14 +15,9 @@ type Claimer interface{ Claim(faults *Faults) }
 // Read reads a document: what is in it is for one draft each.
 func Read(faults *Faults, root *yaml.Node, drafts []Draft) {
 	ReadSection(faults, root, "", 1, Keys(drafts))
-	for _, d := range drafts {
-		if c, claims := d.(Claimer); claims {
-			c.Claim(faults)
-		}
-	}
-	for _, d := range drafts {
-		d.Finish(faults)
-	}
+	all := under{drafts: drafts}
+	all.Claim(faults)
+	all.Finish(faults)
 }
 
 // Keys are those of all drafts, in their order.
@@ -60,6 +55,14 @@ type under struct {
 }
 
 func (u under) Keys() []Key { return []Key{Section(u.name, Keys(u.drafts)...)} }
+
+func (u under) Claim(faults *Faults) {
+	for _, d := range u.drafts {
+		if c, claims := d.(Claimer); claims {
+			c.Claim(faults)
+		}
+	}
+}
 
 func (u under) Finish(faults *Faults) {
 	for _, d := range u.drafts {

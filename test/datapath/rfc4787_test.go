@@ -50,7 +50,8 @@ func TestRFC4787_REQ5a_ShortForDNS(t *testing.T) {
 	g.count(1)
 	g.leaves(g.put(udp(web, out)), udp(web, inA))
 	g.leaves(g.put(udp(server2, out)), udp(server2, inA)) // opened from outside, from port 53
-	g.idle(28 * time.Second)                              // for what is not answered
+	g.leaves(g.put(udp(inA, server2)), udp(out, server2)) // and answered
+	g.idle(2 * time.Minute)
 	g.count(2)
 
 	asked := g.mapped(tcp(inA, server, packets.SYN))
