@@ -42,10 +42,11 @@ static __always_inline bool guard_is_acknowledged(struct guard *guard, const str
 	return (packet->tcp_flags & TCP_FLAG_ACK) && behind >= 0 && behind <= GUARD_ACKED;
 }
 
-/* Whether a segment from outside, the first behind the host's SYN and ACK, acknowledges that: it may be in the next unit. */
-static __always_inline bool guard_is_seen(struct guard *guard, const struct packet *packet)
+/* The same of the first segment behind the other side's SYN and ACK, which acknowledges that: it may be in the next unit. */
+static __always_inline bool guard_is_seen(struct guard *guard, const struct packet *packet, enum direction direction)
 {
-	__s16 behind = guard_ahead(guard->out, packet->acknowledges);
+	enum direction other = direction == DIRECTION_OUT ? DIRECTION_IN : DIRECTION_OUT;
+	__s16 behind = guard_ahead(*guard_of(guard, other), packet->acknowledges);
 
 	return behind >= -1 && behind <= GUARD_ACKED;
 }

@@ -309,7 +309,7 @@ enum turn {
 static __always_inline bool led_believes(struct session *session, const struct packet *packet, enum direction direction)
 {
 	return direction == DIRECTION_IN && (packet->tcp_flags & TCP_FLAG_ACK) &&
-	       guard_is_seen(&session->proof.guard, packet);
+	       guard_is_seen(&session->proof.guard, packet, direction);
 }
 
 /* Whether a led session may stand, and count with its remote address: many may have begun before one of them was proved. */

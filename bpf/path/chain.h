@@ -68,6 +68,8 @@ static __always_inline void chain_describe(struct nf_packet *nf, const struct pa
 	nf->at_port = 0;
 	nf->payload = NF_PAYLOAD_NONE;
 	nf->fragment = packet->fragment;
+	nf->error = packet->kind == PACKET_ICMP_ERROR;
+	nf->proves = false;
 	if (DRY)
 		nf->dry = true;
 	trace_step(TRACE_ASK, hook, 0, 0, 1);

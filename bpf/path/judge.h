@@ -7,6 +7,7 @@
 
 #include "chain.h"
 #include "../nat/own.h"
+#include "../pool/numbers.h"
 
 /* Whether the flow itself was judged by the generation, so that no more than one packet of it is. */
 static __always_inline bool session_is_checked(const struct session *session, __u32 generation)
@@ -95,6 +96,8 @@ __noinline enum reason session_judge(ctx_t *ctx, struct session *session, struct
 		return REASON_DROP_INTERNAL;
 	if (!anew)
 		chain_describe_open(nf, out != (direction == DIRECTION_OUT), policy);
+	if (!anew && packet->tcp_flags)
+		nf->proves = segment_proves(ctx, session, packet, direction);
 	reason = chain_ask(ctx, packet, nf);
 	if (reason != REASON_NONE)
 		return reason;

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "numbers.h"
 #include "proof.h"
 
 /* A place of the ring. */
@@ -62,27 +63,6 @@ __noinline int tentative_put(__u32 slot, __u32 number, __u32 generation)
 	return old.tentative.session ? tentative_end(old.tentative.session, old.tentative.version, generation) : 0;
 }
 
-/* A segment's numbers, in host byte order. */
-struct numbers {
-	__u32 sequence;
-	__u32 acknowledges;
-	__u32 end; /* behind its data, and its SYN and FIN */
-};
-
-static __always_inline bool numbers_read(ctx_t *ctx, const struct packet *packet, struct numbers *numbers)
-{
-	__u32 word[3]; /* sequence, acknowledgement, and the data's offset in the high four bits */
-
-	if (ctx_load(ctx, packet->l4 + 4, word, sizeof(word)))
-		return false;
-	numbers->sequence = bpf_ntohl(word[0]);
-	numbers->acknowledges = bpf_ntohl(word[1]);
-	numbers->end = numbers->sequence + packet->ip_length - (packet->l4 - ETH_HLEN) -
-		       (bpf_ntohl(word[2]) >> 28) * 4 + !!(packet->tcp_flags & TCP_FLAG_SYN) +
-		       !!(packet->tcp_flags & TCP_FLAG_FIN);
-	return true;
-}
-
 /* From the host: what its client may acknowledge. A host that says SYN with another number begins anew. */
 static __always_inline void tentative_out(struct session *session, const struct numbers *numbers, __u8 flags,
 					  __u32 tick)
@@ -107,15 +87,6 @@ static __always_inline void tentative_out(struct session *session, const struct 
 	barrier(); /* who sees the state sees the numbers */
 	session_turn(session, flags, DIRECTION_OUT, tick, &changed);
 	session->life.as.stamp = tick;
-}
-
-/* Whether the segment from outside acknowledges what the host has sent. */
-static __always_inline bool tentative_proves(const struct session *session, const struct numbers *numbers, __u8 flags)
-{
-	__u32 expected = session->holds.pool.expected;
-
-	return (flags & TCP_FLAG_ACK) && session->life.as.tcp != TCP_SYN &&
-	       numbers->acknowledges - expected <= session->proof.sent - expected;
 }
 
 /*

@@ -42,7 +42,9 @@ type leftNfPacket struct {
 	Length          uint16
 	Segments        uint32
 	Fragment        uint8
-	Pad             [3]uint8
+	Error           uint8
+	Proves          uint8
+	Pad             uint8
 	ToAddress       uint32
 	ToPort          uint16
 	Changed         uint8

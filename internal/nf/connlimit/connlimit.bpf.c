@@ -2,7 +2,7 @@
 /*
  * The function "connlimit": each source may have so many connections open. A source has a record with a slot for each
  * connection, which counts until some tick: a short time on while the source may not be who it says, the idle time on
- * once both ends have spoken. Records stand in buckets of eight; one without open connections gives way. Where none
+ * once it is known. Records stand in buckets of eight; one without open connections gives way. Where none
  * does, the function cannot say.
  */
 
@@ -22,10 +22,9 @@ enum connlimit_limit {
 
 /* What is known of a connection: the two lowest bits of its slot's flow. */
 enum connlimit_state {
-	CONNLIMIT_OPENING,  /* somebody began it */
-	CONNLIMIT_ANSWERED, /* of TCP: the other end answered, as it does whoever sent the SYN */
-	CONNLIMIT_OPEN,	    /* the source answered that; of others, the other end answered */
-	CONNLIMIT_ENDING,   /* it was open, and the source says that it ends it */
+	CONNLIMIT_OPENING, /* somebody began it */
+	CONNLIMIT_OPEN,	   /* of TCP: the source has seen the other end's answer; of others, the other end answered */
+	CONNLIMIT_ENDING,  /* it was open, and the source says that it ends it */
 	CONNLIMIT_STATE = 3,
 };
 
@@ -46,7 +45,7 @@ struct connlimit_slot {
 struct connlimit_bucket {
 	__u64 who[CONNLIMIT_WAYS];  /* whose record it is; 0: nobody's */
 	__u32 kept[CONNLIMIT_WAYS]; /* the tick from which on others may have it */
-	__u8 open[CONNLIMIT_WAYS];  /* slots that are CONNLIMIT_OPEN */
+	__u8 open[CONNLIMIT_WAYS];  /* slots that are CONNLIMIT_OPEN or CONNLIMIT_ENDING */
 	struct bpf_spin_lock lock;
 	__u32 pad;
 	struct connlimit_slot slot[CONNLIMIT_WAYS][CONNLIMIT_MOST];
@@ -88,16 +87,26 @@ static __always_inline __u64 connlimit_find(const struct connlimit_bucket *bucke
 	return connlimit_found(i, who);
 }
 
+/* Whether now is before the tick: one further ahead than the idle time was set before that was made shorter. */
+static __always_inline bool connlimit_is_ahead(const struct connlimit_settings *settings, __u32 tick, __u32 now)
+{
+	return tick - now - 1 <= settings->idle; /* another CPU's now may be a tick ahead */
+}
+
 /* The way that a new source may have: the one that was not kept for longest. CONNLIMIT_WAYS: all are kept. */
-static __always_inline __u64 connlimit_give_way(const struct connlimit_bucket *bucket, __u32 now)
+static __always_inline __u64 connlimit_give_way(const struct connlimit_settings *settings,
+						const struct connlimit_bucket *bucket, __u32 now)
 {
 	__u64 i, way = CONNLIMIT_WAYS;
 	__s32 longest = -1;
 
 	for (i = 0; i < CONNLIMIT_WAYS; i++) {
-		__s32 since = now - bucket->kept[i];
+		__u32 since = now - bucket->kept[i];
 
-		if (since > longest) {
+		if (connlimit_is_ahead(settings, bucket->kept[i], now))
+			continue;
+		since = (__s32)since < 0 ? 0 : since;
+		if ((__s32)since > longest) {
 			longest = since;
 			way = i;
 		}
@@ -126,7 +135,7 @@ static __always_inline __u64 connlimit_free(const struct connlimit_settings *set
 	__u64 i, number = CONNLIMIT_MOST;
 
 	for (i = 0; i < CONNLIMIT_MOST && i < settings->most; i++)
-		if ((__s32)(slot[i].until - now) <= 0) {
+		if (!connlimit_is_ahead(settings, slot[i].until, now)) {
 			number = i;
 			break;
 		}
@@ -138,38 +147,38 @@ static __always_inline struct connlimit_slot connlimit_after(const struct connli
 							     struct connlimit_slot slot, const struct nf_packet *packet,
 							     __u32 now)
 {
-	const __u8 fin = 0x01, syn = 0x02, rst = 0x04, ack = 0x10;
+	const __u8 fin = 0x01, rst = 0x04;
 	bool tcp = packet->protocol == IPPROTO_TCP, ends = tcp && (packet->tcp_flags & (fin | rst));
+	bool opens = tcp ? packet->proves && !packet->answers && !ends : packet->answers;
 	__u32 state = slot.flow & CONNLIMIT_STATE;
 
 	if (ends && packet->answers)
 		return (struct connlimit_slot){.flow = 0, .until = now};
 	if (ends && state == CONNLIMIT_OPEN)
 		state = CONNLIMIT_ENDING;
-	else if (packet->answers && state == CONNLIMIT_OPENING)
-		state = tcp ? CONNLIMIT_ANSWERED : CONNLIMIT_OPEN;
-	else if (!ends && !packet->answers && state != CONNLIMIT_OPENING && (packet->tcp_flags & (syn | ack)) == ack)
+	else if (opens)
 		state = CONNLIMIT_OPEN;
 	slot.flow = (slot.flow & ~CONNLIMIT_STATE) | state;
 	slot.until = now + (state == CONNLIMIT_OPEN ? settings->idle : settings->brief);
 	return slot;
 }
 
-static __always_inline bool connlimit_is_open(const struct connlimit_slot *slot)
+static __always_inline bool connlimit_was_open(const struct connlimit_slot *slot)
 {
-	return (slot->flow & CONNLIMIT_STATE) == CONNLIMIT_OPEN;
+	return (slot->flow & CONNLIMIT_STATE) != CONNLIMIT_OPENING;
 }
 
-/* Under the bucket's lock. A record is kept while a connection of it is open. */
+/* Under the bucket's lock. A record is kept while a connection of it is open, or ends: not longer if it is the only one. */
 static __always_inline void connlimit_put(struct connlimit_bucket *bucket, __u64 way, __u64 number,
 					  struct connlimit_slot slot, __u32 now)
 {
-	bucket->open[way] += connlimit_is_open(&slot) - connlimit_is_open(&bucket->slot[way][number]);
+	bucket->open[way] += connlimit_was_open(&slot) - connlimit_was_open(&bucket->slot[way][number]);
 	bucket->slot[way][number] = slot;
-	if (connlimit_is_open(&slot))
-		bucket->kept[way] = slot.until;
-	else if (!bucket->open[way])
+	if (!bucket->open[way])
 		bucket->kept[way] = now;
+	else if ((slot.flow & CONNLIMIT_STATE) == CONNLIMIT_OPEN ||
+		 (connlimit_was_open(&slot) && bucket->open[way] == 1))
+		bucket->kept[way] = slot.until;
 }
 
 /* A packet that opens a connection, under the bucket's lock. */
@@ -181,7 +190,7 @@ static __always_inline enum nf_verdict connlimit_open(const struct connlimit_set
 	__u64 i, number, way = connlimit_find(bucket, who);
 
 	if (way >= CONNLIMIT_WAYS) {
-		way = connlimit_give_way(bucket, now);
+		way = connlimit_give_way(settings, bucket, now);
 		if (way >= CONNLIMIT_WAYS)
 			return NF_FAIL;
 		if (dry)
@@ -251,7 +260,7 @@ int nf_connlimit(struct xdp_md *ctx)
 		bpf_spin_unlock(&bucket->lock);
 		return said;
 	}
-	if (!packet->dry)
+	if (!packet->dry && !packet->error)
 		connlimit_hear(settings, bucket, packet, who, flow, now);
 	return NF_CONTINUE;
 }

@@ -30,7 +30,7 @@ type ConnLimit struct {
 func (ConnLimit) SeesEveryPacket() bool { return true }
 
 func (l ConnLimit) buckets() uint32 {
-	return 1 << bits.Len(uint(max(1, l.Entries/int(ways)))-1) // a power of two
+	return 1 << bits.Len(uint((l.Entries+int(ways)-1)/int(ways))-1) // a power of two
 }
 
 // Compile implements nf.Function.
