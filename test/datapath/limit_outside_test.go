@@ -225,7 +225,7 @@ func TestUnansweredUDPIsNoLongerThanUDP(t *testing.T) {
 	g := newGateway(t, filtering(model.EndpointIndependent), timeouts(func(s *datapath.Settings) {
 		s.Timeouts[model.TimeoutUDP], s.Timeouts[model.TimeoutUDPUnanswered] = 20*time.Second, 30*time.Second
 	}))
-	g.forwarded(g.put(udp(client, g.mapped(udp(inA, server)))))
+	g.forwarded(g.put(udp(client, g.mapped(udp(inA, web)))))
 	g.idle(21 * time.Second)
 	g.count(0)
 }
