@@ -85,6 +85,16 @@ func (w waits) after(d time.Duration) <-chan time.Time {
 	return atOnce(d)
 }
 
+// falls waits until no more than most are in the queue.
+func (s *sink) falls(t *testing.T, most int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); s.waiting() > most; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d wait, not %d", s.waiting(), most)
+		}
+	}
+}
+
 // A sink that fails is tried after longer and longer times, and the log is told once.
 func TestSinkWaitsLongerAndLonger(t *testing.T) {
 	t.Parallel()
@@ -99,9 +109,7 @@ func TestSinkWaitsLongerAndLonger(t *testing.T) {
 	for range 8 {
 		got = append(got, (<-asked)/time.Second)
 	}
-	for s.waiting() > 0 {
-		time.Sleep(time.Millisecond)
-	}
+	s.falls(t, 0)
 	cancel()
 	<-s.over
 	if want := []time.Duration{1, 2, 4, 8, 16, 32, 60, 60}; !slices.Equal(got, want) {
@@ -166,9 +174,7 @@ func TestAStuckSinkHoldsUpNobody(t *testing.T) {
 	const emitted = queueRoom + 100
 	for n := range uint64(emitted) {
 		h.Emit(event.PoolRecovered{Refused: n})
-		for fine.waiting() > queueRoom/2 { // this one is to lose nothing
-			time.Sleep(time.Microsecond)
-		}
+		fine.falls(t, queueRoom/2) // this one is to lose nothing
 	}
 	if s := h.Status(); s[1].Lost != 100 || s[1].Queued != queueRoom || s[1].Delivered != 0 {
 		t.Errorf("the stuck sink: %+v", s[1])

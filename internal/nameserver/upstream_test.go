@@ -287,10 +287,13 @@ func TestSameQuestionsUnderWayAreAskedOnce(t *testing.T) {
 	for range askers - 1 {
 		go question()
 	}
+	deadline := time.After(10 * time.Second)
 	for private.Statistics().CacheMisses < askers {
 		select {
 		case err := <-replies:
 			t.Fatalf("an answer before upstream gave one: %v", err)
+		case <-deadline:
+			t.Fatalf("of %d questions %d wait", askers, private.Statistics().CacheMisses)
 		default:
 		}
 	}

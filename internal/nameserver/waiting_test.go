@@ -3,7 +3,6 @@ package nameserver
 import (
 	"context"
 	"net/netip"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -111,9 +110,8 @@ func TestLogLinesAreSeldom(t *testing.T) {
 // A host that takes its neighbours' addresses fills all there is. A new question gets in as soon as one has waited for
 // long, and that one's upstream is asked no more.
 func TestLongWaitsGiveWay(t *testing.T) {
-	var asked atomic.Int32
 	var now atomic.Int64
-	stopped := make(chan struct{})
+	asked, stopped := make(chan struct{}), make(chan struct{})
 	server := newPrivate(t, func(o *PrivateOptions) {
 		o.Upstream, o.WaitLimit = []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:53")}, 1
 		o.Now = func() model.Instant { return model.Instant(now.Load()) }
@@ -122,7 +120,7 @@ func TestLongWaitsGiveWay(t *testing.T) {
 		if strings.HasPrefix(m.Question[0].Name, "good") {
 			return new(dns.Msg).SetReply(m), nil
 		}
-		asked.Add(1)
+		close(asked)
 		<-ctx.Done()
 		close(stopped)
 		return nil, ctx.Err()
@@ -134,9 +132,7 @@ func TestLongWaitsGiveWay(t *testing.T) {
 	_, first := ask(0, "slow.example.net.", TCP)
 	gone := make(chan []byte)
 	go func() { gone <- first(t.Context(), nil, nil) }()
-	for asked.Load() == 0 {
-		runtime.Gosched()
-	}
+	<-asked
 	for n := 1; n < underWay; n++ {
 		if _, later := ask(n, "slow.example.net.", UDP); later == nil {
 			t.Fatalf("question %d does not wait", n)

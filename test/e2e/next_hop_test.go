@@ -90,7 +90,10 @@ func share(t *testing.T, s *shared) {
 	if heavy, light := got["hop1\n"], got["hop2\n"]; heavy+light != times || light < 10 || light > 100 {
 		t.Fatalf("of %d flows: %v", times, got)
 	}
-	for s.ask(1)["hop2\n"] == 0 {
+	for asked := 0; s.ask(1)["hop2\n"] == 0; asked++ {
+		if asked == times {
+			t.Fatalf("of %d flows more none takes the lighter next hop", times)
+		}
 	}
 	talk := s.talkTo(t, s.address())
 	for n := range 10 {
