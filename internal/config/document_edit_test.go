@@ -206,6 +206,7 @@ func TestEditsAreRefused(t *testing.T) {
 		`FUNCTION:1: not valid YAML: did not find expected node content`:                 insert("out", "{use: filter, deny: [", Place{}),
 		`FUNCTION:1: it is empty: give the entry of a function`:                          insert("out", " \n", Place{}),
 		`FUNCTION:1: want a mapping with the keys use, name`:                             insert("out", "[{use: filter}, {use: filter, name: x}]", Place{}),
+		`FUNCTION:1: filter has no threshold: it has `:                                   insert("out", "{use: filter, threshold: 3}", Place{}),
 		`FUNCTION:1: deny: aliases (*name and <<) are not read`:                          insert("out", "{use: filter, name: &a x, deny: *a}", Place{}),
 		`FUNCTION is larger than`:                                                        insert("out", strings.Repeat("#", maxFile+1), Place{}),
 		`FUNCTION says its place`:                                                        insert("out", "{use: filter, name: x, after: [last]}", Place{Priority: &ten}),

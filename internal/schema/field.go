@@ -72,6 +72,12 @@ func ReadValue[T any](faults *Faults, node *yaml.Node, path string, k Kind[T]) (
 	return value, true
 }
 
+// Begun is where an entry of a list begins, for what it lacks; 0: it is no mapping, which has been told. Entries embed it.
+type Begun struct{ Line int }
+
+// Begins notes the line.
+func (b *Begun) Begins(line int) { b.Line = line }
+
 // ListOf is a key with a list of sections, each read into a T of its own.
 func ListOf[T any](name string, target *[]*T, keys func(*T) []Key) Key {
 	documented := keys(new(T))

@@ -61,12 +61,12 @@ func ReadSection(faults *Faults, node *yaml.Node, path string, line int, keys []
 	for i := 0; i+1 < len(node.Content) && !faults.hidden; i += 2 {
 		name, value := node.Content[i], node.Content[i+1]
 		if name.Kind == yaml.AliasNode || name.ShortTag() == "!!merge" {
-			faults.Add(name.Line, "%s%s", prefix(path), AliasProblem)
+			faults.Add(name.Line, "%s%s", Prefix(path), AliasProblem)
 			continue
 		}
 		index := slices.IndexFunc(keys, func(k Key) bool { return name.Kind == yaml.ScalarNode && k.Name == name.Value })
 		if index < 0 {
-			faults.Add(name.Line, "%sunknown key %s: %s", prefix(path), Quote(name.Value), suggest(name.Value, keys))
+			faults.Add(name.Line, "%sunknown key %s: %s", Prefix(path), Quote(name.Value), suggest(name.Value, keys))
 			continue
 		}
 		full := Join(path, name.Value)
@@ -82,7 +82,7 @@ func ReadSection(faults *Faults, node *yaml.Node, path string, line int, keys []
 	}
 	for _, k := range keys {
 		if _, given := seen[k.Name]; k.Required && !given {
-			faults.Add(line, "%sthe key %s is missing", prefix(path), k.Name)
+			faults.Add(line, "%sthe key %s is missing", Prefix(path), k.Name)
 		}
 	}
 }
@@ -101,12 +101,12 @@ func Elements(faults *Faults, node *yaml.Node, path, want string, least int) []*
 
 // mismatch reports that node is not what the key wants. hint may be nil.
 func mismatch(faults *Faults, node *yaml.Node, path, want string, hint error) {
-	message := fmt.Sprintf("%swant %s, not %s", prefix(path), want, describe(node))
+	message := fmt.Sprintf("%swant %s, not %s", Prefix(path), want, describe(node))
 	if hint != nil && hint.Error() != "" {
 		message += ": " + hint.Error()
 	}
 	if node.Kind == yaml.AliasNode {
-		message = prefix(path) + AliasProblem
+		message = Prefix(path) + AliasProblem
 	}
 	faults.Add(node.Line, "%s", message)
 }
@@ -128,8 +128,8 @@ func describe(node *yaml.Node) string {
 	return Quote(node.Value)
 }
 
-// prefix returns "path: ", nothing for the file as a whole.
-func prefix(path string) string {
+// Prefix returns "path: ", nothing for the file as a whole.
+func Prefix(path string) string {
 	if path == "" {
 		return ""
 	}

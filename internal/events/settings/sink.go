@@ -20,6 +20,7 @@ type Sink struct {
 }
 
 type entry struct {
+	schema.Begun
 	sink                                         Sink
 	command                                      []schema.At[string]
 	kinds                                        []schema.At[event.Kind]
@@ -57,7 +58,7 @@ func (s *Draft) Finish(faults *schema.Faults) {
 		path := fmt.Sprintf("events[%d]", i)
 		taken.Take(faults, path, d.sink.Name, d.nameLine)
 		if i == mostSinks {
-			faults.Add(d.nameLine, "events: there are %d, at most %d are allowed", len(s.entries), mostSinks)
+			faults.Add(d.Line, "events: there are %d, at most %d are allowed", len(s.entries), mostSinks)
 			break
 		}
 		*s.sinks = append(*s.sinks, d.finish(faults, path))
@@ -69,8 +70,8 @@ func (d *entry) finish(faults *schema.Faults, path string) Sink {
 	for _, line := range []int{d.fileLine, d.commandLine, d.webhookLine} {
 		given += min(line, 1)
 	}
-	if given != 1 {
-		faults.Add(d.nameLine, "%s: give one of file, command and webhook, not %d of them", path, given)
+	if d.Line > 0 && given != 1 {
+		faults.Add(d.Line, "%s: give one of file, command and webhook, not %d of them", path, given)
 	}
 	d.sink.Command = schema.Command(faults, path+".command", d.command, d.commandLine)
 	seen := map[event.Kind]bool{}

@@ -3,7 +3,6 @@ package multipath
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/nf"
@@ -40,7 +39,7 @@ var standardCheck = Check{Every: 5 * time.Second, Timeout: time.Second, Fall: 3,
 
 type backendDraft struct {
 	backend Backend
-	line    int // of `to`
+	line    int // of `to`; 0: it is missing or wrong, which has been told
 }
 
 func (b *backendDraft) keys() []schema.Key {
@@ -86,6 +85,9 @@ func (d *draft) Finish(s *schema.Given) nf.Settings {
 // TargetLines implements nf.TargetLines.
 func (d *draft) TargetLines(*schema.Given) (list []schema.At[string]) {
 	for i, b := range d.backends {
+		if b.line == 0 {
+			continue
+		}
 		list = append(list, schema.At[string]{Value: fmt.Sprintf("backends[%d].to", i), Line: b.line})
 	}
 	return list
@@ -127,9 +129,10 @@ func (d *draft) check(s *schema.Given) {
 		s.Add(checkLine, "%s.check.timeout: %s is longer than every, %s", s.Path, schema.ShowDuration(m.Check.Timeout), schema.ShowDuration(m.Check.Every))
 	}
 	first := map[netip.AddrPort]int{}
-	// Of those without a line it is already said what is wrong.
-	d.backends = slices.DeleteFunc(d.backends, func(b *backendDraft) bool { return b.line == 0 })
 	for i, b := range d.backends {
+		if b.line == 0 {
+			continue
+		}
 		m.Backends = append(m.Backends, b.backend)
 		endpoint := netip.AddrPortFrom(b.backend.To, b.backend.Port)
 		if before, twice := first[endpoint]; twice {

@@ -19,6 +19,7 @@ type Chain struct {
 }
 
 type chainEntry struct {
+	schema.Begun
 	chain     Chain
 	nameLine  int
 	matches   []*matchEntry
@@ -82,18 +83,18 @@ func (d *ChainsDraft) Finish(faults *schema.Faults) {
 			faults.Add(c.nameLine, "%s.name: %s is what is asked before all chains: take another name", path, model.ProtectionName)
 		}
 		for _, m := range c.matches {
-			c.chain.Matches = append(c.chain.Matches, m.finish(faults, d.hosts, c.nameLine))
+			c.chain.Matches = append(c.chain.Matches, m.finish(faults, d.hosts, c.Line))
 		}
 		if len(c.matches) == 0 {
 			c.chain.Matches = []Match{{}}
 		}
 		if len(c.functions) > mostFunctions {
-			faults.Add(c.nameLine, "%s.functions: there are %d, a chain has at most %d", path, len(c.functions), mostFunctions)
+			faults.Add(c.Line, "%s.functions: there are %d, a chain has at most %d", path, len(c.functions), mostFunctions)
 		}
 		for _, f := range c.functions {
 			f.finish()
 		}
-		c.chain.Functions = orderFunctions(faults, c.functions, path, c.nameLine)
+		c.chain.Functions = orderFunctions(faults, c.functions, path, c.Line)
 		*d.chains = append(*d.chains, c.chain)
 	}
 	d.checkJumps(faults)

@@ -62,8 +62,9 @@ func (d *ChainsDraft) sends(c *chainEntry, seen map[string]bool) bool {
 	}
 	seen[c.chain.Name] = true
 	return slices.ContainsFunc(c.functions, func(f *functionEntry) bool {
-		return f.sends() || slices.ContainsFunc(d.entries, func(other *chainEntry) bool {
-			return other.chain.Name == f.jumpsTo() && d.sends(other, seen)
+		to := f.jumpsTo()
+		return f.sends() || to != "" && slices.ContainsFunc(d.entries, func(other *chainEntry) bool {
+			return other.chain.Name == to && d.sends(other, seen)
 		})
 	})
 }
@@ -71,11 +72,11 @@ func (d *ChainsDraft) sends(c *chainEntry, seen map[string]bool) bool {
 // checkDnatMatches notes the public addresses of the chain.
 func (d *ChainsDraft) checkDnatMatches(faults *schema.Faults, c *chainEntry, path string, dnat map[netip.Addr]schema.Use) {
 	if len(c.matches) == 0 {
-		d.checkDnatMatch(faults, &matchEntry{path: path + ".match"}, c.nameLine, dnat, 0)
+		d.checkDnatMatch(faults, &matchEntry{path: path + ".match"}, c.Line, dnat, 0)
 	}
 	count := 0
 	for _, m := range c.matches {
-		count = d.checkDnatMatch(faults, m, c.nameLine, dnat, count)
+		count = d.checkDnatMatch(faults, m, c.Line, dnat, count)
 	}
 }
 
@@ -119,7 +120,7 @@ func (d *ChainsDraft) checkDnatAddress(faults *schema.Faults, c *matchEntry, a n
 		return true
 	case serves && (shared || d.outbound.Follows()): // the two may be one address then
 		if port := d.server.Port(); m.Ports.First <= port && port <= m.Ports.Last {
-			faults.Add(c.toLine, "%s.port: %d of %s is where the name server listens, %s", path, port, a, server)
+			faults.Add(c.portLine, "%s.port: %d of %s is where the name server listens, %s", path, port, a, server)
 			return false
 		}
 	case !shared:

@@ -99,7 +99,7 @@ func (f *functionEntry) others(keys []schema.Key) (list []schema.Key) {
 			}
 			list = append(list, schema.Key{Name: k.Name, Gone: true, Read: func(faults *schema.Faults, _ *yaml.Node, path string, line int) {
 				if f.kind != nil {
-					faults.Add(line, "%s: %s has no %s: it has %s", f.given.Path, f.kind.Word, k.Name,
+					faults.Add(line, "%s%s has no %s: it has %s", schema.Prefix(f.given.Path), f.kind.Word, k.Name,
 						cmp.Or(strings.Join(schema.KeyNames(f.own.Keys()), ", "), "no key of its own"))
 				}
 			}})

@@ -64,10 +64,10 @@ func matches(name string, target *[]*matchEntry) schema.Key {
 	}
 }
 
-// finish checks what a match of a chain, whose name is at that line, says about hosts.
-func (d *matchEntry) finish(faults *schema.Faults, hosts Hosts, nameLine int) Match {
+// finish checks what a match of a chain, which begins at that line, says about hosts.
+func (d *matchEntry) finish(faults *schema.Faults, hosts Hosts, line int) Match {
 	m, path := &d.match, d.path
-	m.Check(faults, path, max(d.portLine, d.sourcePortLine, d.remoteLine, d.setLine, nameLine, 1))
+	m.Check(faults, path, max(d.portLine, d.sourcePortLine, d.remoteLine, d.setLine, line, 1))
 	if d.hostLine > 0 && d.serviceLine > 0 {
 		faults.Add(d.hostLine, "%s: a service has a host: give host or service", path)
 	}

@@ -17,8 +17,8 @@ func orderFunctions(faults *schema.Faults, drafts []*functionEntry, path string,
 	list := make([]Function, len(drafts))
 	for i, f := range drafts {
 		f.function.Name = f.name()
-		if first, twice := places[f.function.Name]; twice {
-			faults.Add(f.nameLine, "%s.functions[%d].name: %s is the name of functions[%d] too: give each its own", path, i, f.function.Name, first)
+		if first, twice := places[f.function.Name]; twice && f.function.Name != "" {
+			faults.Add(cmp.Or(f.nameLine, f.given.Line), "%s.functions[%d].name: %s is the name of functions[%d] too: give each its own", path, i, f.function.Name, first)
 		}
 		places[f.function.Name] = i
 		list[i] = f.function

@@ -56,7 +56,7 @@ func (d *ListsDraft) Sets() []schema.Named { return d.setsNamed }
 // EachPort calls each for the ports that are ignored.
 func (d *ListsDraft) EachPort(protocol model.Protocol, each func(used model.Ports, whose string, args ...any)) {
 	for _, p := range d.ignored.Of(protocol) {
-		each(p.Value, "ignored_ports.%s has %s at line %d", protocol, p.Value, p.Line)
+		each(p.Value, "%s.ignored_ports.%s has %s at line %d", model.ProtectionName, protocol, p.Value, p.Line)
 	}
 }
 

@@ -28,6 +28,7 @@ type Set struct {
 }
 
 type setEntry struct {
+	schema.Begun
 	set                               Set
 	addresses                         []schema.At[netip.Prefix]
 	nameLine, fileLine, addressesLine int
@@ -69,7 +70,7 @@ func (d *SetsDraft) Finish(faults *schema.Faults) {
 		path := fmt.Sprintf("sets[%d]", i)
 		taken.Take(faults, path, s.set.Name, s.nameLine)
 		if i == mostSets {
-			faults.Add(s.nameLine, "sets: there are %d, at most %d are allowed", len(d.entries), mostSets)
+			faults.Add(s.Line, "sets: there are %d, at most %d are allowed", len(d.entries), mostSets)
 			break
 		}
 		if !s.takeKnown(d.known) {
@@ -99,8 +100,8 @@ func (s *setEntry) takeKnown(known []Set) bool {
 func (s *setEntry) finish(faults *schema.Faults, path string) {
 	var ranges model.Ranges
 	switch {
-	case s.fileLine == 0 && s.addressesLine == 0:
-		faults.Add(s.nameLine, "%s: give file or addresses", path)
+	case s.Line > 0 && s.fileLine == 0 && s.addressesLine == 0:
+		faults.Add(s.Line, "%s: give file or addresses", path)
 	case s.fileLine > 0 && s.addressesLine > 0:
 		faults.Add(s.fileLine, "%s: give file or addresses, not both", path)
 	case s.set.File != "":

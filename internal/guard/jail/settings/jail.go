@@ -31,6 +31,7 @@ type Jail struct {
 }
 
 type entry struct {
+	schema.Begun
 	jail                                          Jail
 	command, patterns                             []schema.At[string]
 	nameLine, fileLine, commandLine, patternsLine int
@@ -74,7 +75,7 @@ func (s *Draft) Finish(faults *schema.Faults) {
 		path := fmt.Sprintf("jails[%d]", i)
 		taken.Take(faults, path, w.jail.Name, w.nameLine)
 		if i == mostJails {
-			faults.Add(w.nameLine, "jails: there are %d, at most %d are allowed", len(s.entries), mostJails)
+			faults.Add(w.Line, "jails: there are %d, at most %d are allowed", len(s.entries), mostJails)
 			break
 		}
 		*s.jails = append(*s.jails, w.finish(faults, path))
@@ -85,8 +86,8 @@ func (w *entry) finish(faults *schema.Faults, path string) Jail {
 	w.jail.Command = schema.Command(faults, path+".command", w.command, w.commandLine)
 	w.jail.Patterns = schema.Values(w.patterns)
 	switch {
-	case w.fileLine == 0 && w.commandLine == 0:
-		faults.Add(w.nameLine, "%s: give file or command", path)
+	case w.Line > 0 && w.fileLine == 0 && w.commandLine == 0:
+		faults.Add(w.Line, "%s: give file or command", path)
 	case w.fileLine > 0 && w.commandLine > 0:
 		faults.Add(w.commandLine, "%s: give file or command, not both", path)
 	case strings.ContainsAny(w.jail.File, "*?"):

@@ -26,6 +26,7 @@ type List struct {
 }
 
 type entry struct {
+	schema.Begun
 	list     List
 	nameLine int
 }
@@ -82,7 +83,7 @@ func (s *Draft) Finish(faults *schema.Faults) {
 	taken := schema.Names{}
 	for i, l := range s.entries {
 		if i == mostLists {
-			faults.Add(l.nameLine, "lists: there are %d, at most %d are allowed", len(s.entries), mostLists)
+			faults.Add(l.Line, "lists: there are %d, at most %d are allowed", len(s.entries), mostLists)
 			break
 		}
 		taken.Take(faults, fmt.Sprintf("lists[%d]", i), l.list.Name, l.nameLine)

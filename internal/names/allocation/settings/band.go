@@ -29,7 +29,7 @@ func (d *Draft) finishBands(faults *schema.Faults) {
 	}
 	d.pool.Bands = nil
 	for i, b := range d.bands {
-		if i > 0 && b.band.Load <= d.bands[i-1].band.Load {
+		if i > 0 && b.loadLine > 0 && b.band.Load <= d.bands[i-1].band.Load {
 			faults.Add(b.loadLine, "pool.bands[%d].load: %s is not above the %s before it", i, schema.ShowRatio(b.band.Load), schema.ShowRatio(d.bands[i-1].band.Load))
 		}
 		d.pool.Bands = append(d.pool.Bands, b.band)

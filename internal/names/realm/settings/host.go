@@ -40,7 +40,7 @@ type hostEntry struct {
 
 // serviceEntry is a service in either form: one name or several, one port or several.
 type serviceEntry struct {
-	line                           int // where the mapping begins
+	schema.Begun
 	name                           model.Name
 	nameAt                         int // of a good name
 	more                           []schema.At[model.Name]
@@ -78,9 +78,6 @@ func (s *serviceEntry) keys() []schema.Key {
 	}
 }
 
-// begins notes where the service is, for what it lacks.
-func (s *serviceEntry) Begins(line int) { s.line = line }
-
 // names are the service's, in the order of the file.
 func (s *serviceEntry) names() (names []schema.At[model.Name]) {
 	if s.nameAt > 0 {
@@ -103,25 +100,25 @@ func (s *serviceEntry) opened() []schema.At[model.Port] {
 
 // check says what the service lacks, and what it says twice.
 func (s *serviceEntry) check(faults *schema.Faults, path string) {
-	if s.line == 0 {
-		return // it is no mapping, which has been told
+	if s.Line == 0 {
+		return // it is no mapping
 	}
 	switch {
 	case s.nameLine == 0 && s.namesLine == 0:
-		faults.Add(s.line, "%s: give name or names", path)
+		faults.Add(s.Line, "%s: give name or names", path)
 	case s.nameLine > 0 && s.namesLine > 0:
 		faults.Add(s.namesLine, "%s: give name or names, not both", path)
 	}
 	single := max(s.protocolLine, s.portLine, s.toLine)
 	switch {
 	case s.ports.line == 0 && single == 0:
-		faults.Add(s.line, "%s: give ports, or protocol and port", path)
+		faults.Add(s.Line, "%s: give ports, or protocol and port", path)
 	case s.ports.line > 0 && single > 0:
 		faults.Add(s.ports.line, "%s: give ports, or protocol, port and to, not both", path)
 	case s.ports.line == 0 && s.protocolLine == 0:
-		faults.Add(s.line, "%s: the key protocol is missing", path)
+		faults.Add(s.Line, "%s: the key protocol is missing", path)
 	case s.ports.line == 0 && s.portLine == 0:
-		faults.Add(s.line, "%s: the key port is missing", path)
+		faults.Add(s.Line, "%s: the key port is missing", path)
 	}
 }
 

@@ -46,6 +46,7 @@ type Secondary struct {
 
 type zoneEntry struct {
 	zone               Zone
+	path               string
 	nameLine, fileLine int
 	secondaries        []*secondaryEntry
 	acme               []schema.At[model.Name]
@@ -79,9 +80,9 @@ func zonesKey(target *[]*zoneEntry) schema.Key {
 		Name: "zones", Kind: "list of: name or section", Allowed: name.Allowed, Keys: new(zoneEntry).keys(),
 		Read: func(faults *schema.Faults, node *yaml.Node, path string, _ int) {
 			for i, item := range schema.Elements(faults, node, path, "a list: each entry "+name.Want+", or a mapping", 1) {
-				z := new(zoneEntry)
+				z := &zoneEntry{path: fmt.Sprintf("%s[%d]", path, i)}
 				if item.Kind == yaml.MappingNode {
-					schema.ReadSection(faults, item, fmt.Sprintf("%s[%d]", path, i), item.Line, z.keys())
+					schema.ReadSection(faults, item, z.path, item.Line, z.keys())
 				} else if value, ok := schema.ReadValue(faults, item, path, name); ok {
 					z.zone.Name, z.nameLine = value, item.Line
 				}
@@ -123,20 +124,19 @@ func (d *Draft) Finish(faults *schema.Faults) {
 			faults.Add(line, "%s: there is no key %s under dns.keys", path, name)
 		}
 	}
-	for i, z := range d.zones {
-		path := fmt.Sprintf("realm.zones[%d]", i)
+	for _, z := range d.zones {
 		for j, s := range z.secondaries {
-			wanted(s.secondary.Key, s.keyLine, fmt.Sprintf("%s.secondaries[%d].key", path, j))
+			wanted(s.secondary.Key, s.keyLine, fmt.Sprintf("%s.secondaries[%d].key", z.path, j))
 			z.zone.Secondaries = append(z.zone.Secondaries, s.secondary)
 		}
 		for _, name := range z.acme {
-			wanted(name.Value, name.Line, path+".acme")
+			wanted(name.Value, name.Line, z.path+".acme")
 		}
 		z.zone.ACME = schema.Values(z.acme)
 		if z.zone.File != "" {
 			text, err := schema.ReadBeside(faults.File, z.zone.File, "zone", maxZoneFile)
 			if err != nil {
-				faults.Add(z.fileLine, "%s.file: %v", path, err)
+				faults.Add(z.fileLine, "%s.file: %v", z.path, err)
 			}
 			z.zone.Text = text
 		}

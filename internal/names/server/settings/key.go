@@ -18,6 +18,7 @@ type Key struct {
 }
 
 type keyEntry struct {
+	schema.Begun
 	key                               Key
 	file                              string
 	nameLine, secretLine, fileKeyLine int
@@ -56,8 +57,8 @@ func (d *Draft) HasKey(name model.Name) bool {
 
 func (k *keyEntry) finish(faults *schema.Faults, path string) Key {
 	switch {
-	case k.secretLine == 0 && k.fileKeyLine == 0:
-		faults.Add(k.nameLine, "%s: give secret or secret_file", path)
+	case k.Line > 0 && k.secretLine == 0 && k.fileKeyLine == 0:
+		faults.Add(k.Line, "%s: give secret or secret_file", path)
 	case k.secretLine > 0 && k.fileKeyLine > 0:
 		faults.Add(k.fileKeyLine, "%s: give secret or secret_file, not both", path)
 	case k.file != "":
