@@ -41,7 +41,7 @@ type Config struct {
 // Protection is asked about every flow before the chain that is for it, in the order of
 // its fields.
 type Protection struct {
-	rules.Lists
+	rules.Addresses
 	Honeypot honeypot.Honeypot
 	geo.Fences
 }
@@ -61,7 +61,7 @@ func (c *Config) drafts(known []rules.Set) []schema.Draft {
 	zones := realm.New(&c.Realm, dns)
 	hosts := realm.NewHosts(&c.Hosts, uses, zones)
 	chains := rules.NewChains(&c.Chains, uses, hosts, dns, outside)
-	listed := rules.NewLists(&c.Protection.Lists)
+	listed := rules.NewAddresses(&c.Protection.Addresses)
 	pot := honeypot.New(&c.Protection.Honeypot, listed, hosts, dns, chains)
 	jails := jail.New(&c.Jails)
 	return []schema.Draft{

@@ -12,7 +12,7 @@ import (
 // maxFile bounds a configuration file, in bytes: some 100,000 hosts.
 const maxFile = 16 << 20
 
-// Read reads and validates the file at path, and keeps its text. The error is Errors when the file could be read and is
+// Read reads and validates the file at path, and keeps its text. The error is schema.Errors when the file could be read and is
 // not valid.
 func Read(path string) (*Document, error) {
 	file, err := os.Open(path)
@@ -28,7 +28,7 @@ func Read(path string) (*Document, error) {
 }
 
 // Parse validates data, the content of the file named file. The name is used in
-// errors, and files of sets are beside it. Every error is of type Errors.
+// errors, and files of sets are beside it. Every error is of type schema.Errors.
 func Parse(file string, data []byte) (*Config, error) { return parse(file, data, nil) }
 
 // parse does not read those files of sets again that known have.

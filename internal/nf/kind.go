@@ -39,7 +39,7 @@ type Names interface {
 type (
 	// Named is a draft that has a name of its own where the file gives it none.
 	Named interface{ Name() string }
-	// SetUser is a draft that names sets of addresses.
+	// SetUser is a draft, or a section with such drafts, that names sets of addresses.
 	SetUser interface{ Sets() []schema.Named }
 	// Sender is settings by which flows from outside go to private hosts: its chain sees them as they come. Their places in the file
 	// are its draft's TargetLines.

@@ -40,7 +40,7 @@ const (
 type Faults struct {
 	File   string
 	found  Errors
-	hidden bool // more than maxErrors were met
+	hidden bool // more than MaxErrors were met
 }
 
 // Add notes a fault at line. Messages stay on one line whatever they quote.

@@ -24,7 +24,7 @@ type Key struct {
 	Gone     bool   // of earlier versions or of others, and an error now
 	Variant  bool   // no key: Keys are those that a section has of which Name stands after its first
 
-	// read checks the node and stores its value. line is the key's own.
+	// Read checks the node and stores its value. line is the key's own.
 	Read func(faults *Faults, node *yaml.Node, path string, line int)
 }
 

@@ -12,6 +12,13 @@ type Use struct {
 	Joint bool
 }
 
+// Keys under which sections give addresses, by which others ask for them.
+const (
+	OutboundAddresses = "outbound.addresses"
+	PoolAddresses     = "pool.addresses"
+	DNSPublic         = "dns.public"
+)
+
 // String names it, for people.
 func (u Use) String() string { return fmt.Sprintf("%s at line %d", u.Key, u.Line) }
 

@@ -12,9 +12,6 @@ import (
 
 const mostExcepts = 64
 
-// key is where the addresses stand.
-const key = "outbound.addresses"
-
 // Outbound configures translation for hosts that open sessions themselves.
 type Outbound struct {
 	Addresses  []netip.Addr // at most 64; with no Interfaces either: the first public interface's first IPv4 address
@@ -57,7 +54,7 @@ func (d *Draft) Keys() []schema.Key {
 	o := d.outbound
 	return []schema.Key{schema.Section(
 		"outbound",
-		d.addresses.Key("addresses", key, model.MaxOutbound, 0).Otherwise("the first public interface's address"),
+		d.addresses.Key("addresses", schema.OutboundAddresses, model.MaxOutbound, 0).Otherwise("the first public interface's address"),
 		schema.One("slots", &o.Slots, schema.Number(1, model.MaxOutbound)).Otherwise("2 more than addresses at the start, at least 3"),
 		schema.One("filtering", &o.Filtering,
 			schema.Choice(model.EndpointIndependent, model.AddressDependent, model.AddressAndPortDependent)),
@@ -78,7 +75,7 @@ func (d *Draft) Claim(faults *schema.Faults) {
 func (d *Draft) Finish(faults *schema.Faults) {
 	o := d.outbound
 	if n := len(o.Addresses); o.Slots > 0 && n > o.Slots {
-		faults.Add(d.addresses.Line(), "%s: %d addresses, but outbound.slots is %d", key, n, o.Slots)
+		faults.Add(d.addresses.Line(), "%s: %d addresses, but outbound.slots is %d", schema.OutboundAddresses, n, o.Slots)
 	}
 	d.finishExcepts(faults)
 }

@@ -113,8 +113,8 @@ func (d *ChainsDraft) checkDnatMatch(faults *schema.Faults, c *matchEntry, line 
 func (d *ChainsDraft) checkDnatAddress(faults *schema.Faults, c *matchEntry, a netip.Addr) bool {
 	m, path := c.match, c.path
 	uses := d.uses[a]
-	outbound, shared := d.uses.As(a, "outbound.addresses")
-	server, serves := d.uses.As(a, "dns.public")
+	outbound, shared := d.uses.As(a, schema.OutboundAddresses)
+	server, serves := d.uses.As(a, schema.DNSPublic)
 	switch {
 	case len(uses) == 0:
 		return true

@@ -1,2 +1,2 @@
-// Package settings is what `chains`, `sets` and the lists of `protection`. It has no state.
+// Package settings is what `chains`, `sets`, and the lists and ignored ports of `protection` say: what judges flows. It has no state.
 package settings

@@ -10,8 +10,8 @@ import (
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
-// Lists are asked before the rest of the protection.
-type Lists struct {
+// Addresses are whom the protection leaves alone or drops before the rest of it is asked.
+type Addresses struct {
 	Allowlist []Listed      // left alone by the rest of it, and never banned
 	Blocklist []Listed      // dropped
 	Ignored   model.PortSet // honeypot and geofences are not asked about flows to these
@@ -28,33 +28,33 @@ type Listed struct {
 
 const mostListed = 1024 // of a list
 
-// ListsDraft is `protection.allowlist`, `protection.blocklist` and `protection.ignored_ports`.
-type ListsDraft struct {
-	lists                 *Lists
+// AddressesDraft is `protection.allowlist`, `protection.blocklist` and `protection.ignored_ports`.
+type AddressesDraft struct {
+	addresses             *Addresses
 	setsNamed, listsNamed []schema.Named
 	ignored               schema.Ports
 }
 
-// NewLists makes a draft whose values go to lists.
-func NewLists(lists *Lists) *ListsDraft { return &ListsDraft{lists: lists} }
+// NewAddresses makes a draft whose values go to addresses.
+func NewAddresses(addresses *Addresses) *AddressesDraft { return &AddressesDraft{addresses: addresses} }
 
 // Keys implements schema.Draft.
-func (d *ListsDraft) Keys() []schema.Key {
+func (d *AddressesDraft) Keys() []schema.Key {
 	return []schema.Key{
-		d.listed("allowlist", &d.lists.Allowlist),
-		d.listed("blocklist", &d.lists.Blocklist),
+		d.listed("allowlist", &d.addresses.Allowlist),
+		d.listed("blocklist", &d.addresses.Blocklist),
 		schema.Section("ignored_ports", d.ignored.Keys()...),
 	}
 }
 
 // Finish implements schema.Draft.
-func (d *ListsDraft) Finish(*schema.Faults) { d.lists.Ignored = d.ignored.Set() }
+func (d *AddressesDraft) Finish(*schema.Faults) { d.addresses.Ignored = d.ignored.Set() }
 
 // Sets are the places that name a set.
-func (d *ListsDraft) Sets() []schema.Named { return d.setsNamed }
+func (d *AddressesDraft) Sets() []schema.Named { return d.setsNamed }
 
 // EachPort calls each for the ports that are ignored.
-func (d *ListsDraft) EachPort(protocol model.Protocol, each func(used model.Ports, whose string, args ...any)) {
+func (d *AddressesDraft) EachPort(protocol model.Protocol, each func(used model.Ports, whose string, args ...any)) {
 	for _, p := range d.ignored.Of(protocol) {
 		each(p.Value, "%s.ignored_ports.%s has %s at line %d", model.ProtectionName, protocol, p.Value, p.Line)
 	}
@@ -62,7 +62,7 @@ func (d *ListsDraft) EachPort(protocol model.Protocol, each func(used model.Port
 
 // listed is a key with a list of addresses, sets and lists; one that is only an address
 // or a prefix is for both directions.
-func (d *ListsDraft) listed(name string, target *[]Listed) schema.Key {
+func (d *AddressesDraft) listed(name string, target *[]Listed) schema.Key {
 	keys := func(l *Listed, setLine, listLine *int) []schema.Key {
 		return []schema.Key{
 			schema.One("direction", &l.Direction, schema.Choice(model.In, model.Out, model.AnyDirection)),
@@ -99,7 +99,7 @@ func (d *ListsDraft) listed(name string, target *[]Listed) schema.Key {
 }
 
 // noteListed checks that an entry says one thing, and notes which set or list it names.
-func (d *ListsDraft) noteListed(faults *schema.Faults, line int, path string, l Listed, setLine, listLine int) {
+func (d *AddressesDraft) noteListed(faults *schema.Faults, line int, path string, l Listed, setLine, listLine int) {
 	given := 0
 	for _, is := range []bool{l.Remote.IsValid(), setLine > 0, listLine > 0} {
 		if is {
@@ -118,4 +118,4 @@ func (d *ListsDraft) noteListed(faults *schema.Faults, line int, path string, l 
 }
 
 // Lists are the places that name a list.
-func (d *ListsDraft) Lists() []schema.Named { return d.listsNamed }
+func (d *AddressesDraft) Lists() []schema.Named { return d.listsNamed }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
@@ -46,15 +47,12 @@ func (s *setEntry) keys() []schema.Key {
 type SetsDraft struct {
 	sets    *[]Set
 	known   []Set
-	users   []SetUser
+	users   []nf.SetUser
 	entries []*setEntry
 }
 
-// SetUser is a section that names sets.
-type SetUser interface{ Sets() []schema.Named }
-
 // NewSets makes a draft whose values go to sets, which the users name. The files of known ones are not read again.
-func NewSets(sets *[]Set, known []Set, users ...SetUser) *SetsDraft {
+func NewSets(sets *[]Set, known []Set, users ...nf.SetUser) *SetsDraft {
 	return &SetsDraft{sets: sets, known: known, users: users}
 }
 

@@ -1,2 +1,3 @@
-// Package settings is what `protection.geofence` and what it judges by. It has no state.
+// Package settings is what `protection.geofence`, `monitored_ports` and `geo_table` say: where flows may come from and go to,
+// which are asked about, and what tells where addresses are. It has no state.
 package settings

@@ -13,9 +13,6 @@ const (
 	maxQuota      = 1_000_000
 )
 
-// key is where the addresses stand.
-const key = "pool.addresses"
-
 // Pool configures the circular pool.
 type Pool struct {
 	Addresses          []netip.Addr // up to 65536, expanded, in the order of the file; with no Interfaces one at least
@@ -88,7 +85,7 @@ func (d *Draft) Keys() []schema.Key {
 	p := d.pool
 	return []schema.Key{schema.Section(
 		"pool",
-		d.addresses.Key("addresses", key, mostAddresses, 1).Must(),
+		d.addresses.Key("addresses", schema.PoolAddresses, mostAddresses, 1).Must(),
 		schema.One("order", &p.Order, schema.Choice(OrderRandom, OrderCircular)),
 		schema.One("reservation_timeout", &p.ReservationTimeout, schema.Duration(500*time.Millisecond, time.Minute)),
 		schema.One("rest", &p.Rest, schema.Duration(time.Second, 24*time.Hour)),
@@ -113,7 +110,7 @@ func (d *Draft) Claim(faults *schema.Faults) {
 func (d *Draft) Finish(faults *schema.Faults) {
 	for _, i := range d.followed {
 		if !d.outbound.Followed(i.Value) {
-			faults.Add(i.Line, "%s: the address of %s is not outbound: list it under outbound.addresses, too, so that services get ports of it", key, i.Value)
+			faults.Add(i.Line, "%s: the address of %s is not outbound: list it under outbound.addresses, too, so that services get ports of it", schema.PoolAddresses, i.Value)
 		}
 	}
 	d.finishBands(faults)

@@ -26,7 +26,7 @@ type Service struct {
 
 // HTTPS says where a browser finds "https://name/" (RFC 9460).
 type HTTPS struct {
-	Port uint16 // outside, TCP or UDP, one of the service's
+	Port uint16 // outside, of TCP, one of the service's
 	ALPN []string
 }
 

@@ -117,9 +117,9 @@ func (d *HostsDraft) checkNames(faults *schema.Faults) {
 	if r := d.realm; r.nameserverLine > 0 {
 		taken[r.realm.Nameserver] = schema.Use{Key: "realm.nameserver", Line: r.nameserverLine}
 	}
-	zones := make(map[model.Name]bool, len(d.realm.zones))
-	for _, z := range d.realm.zones {
-		zones[z.zone.Name] = true
+	zones, names := make(map[model.Name]bool, len(d.realm.zones)), make([]model.Name, len(d.realm.zones))
+	for i, z := range d.realm.zones {
+		zones[z.zone.Name], names[i] = true, z.zone.Name
 	}
 	take := func(name model.Name, as schema.Use) {
 		if as.Line == 0 {
@@ -131,7 +131,7 @@ func (d *HostsDraft) checkNames(faults *schema.Faults) {
 		}
 		taken[name] = as
 		if len(zones) > 0 && !inZone(name, zones) {
-			faults.Add(as.Line, "%s: %s is in none of realm.zones (%s)", as.Key, name, listNames(d.realm.realm.ZoneNames()))
+			faults.Add(as.Line, "%s: %s is in none of realm.zones (%s)", as.Key, name, listNames(names))
 		}
 	}
 	for i, h := range d.entries {

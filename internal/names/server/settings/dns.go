@@ -83,7 +83,7 @@ func (d *Draft) Keys() []schema.Key {
 func (d *Draft) Claim(faults *schema.Faults) {
 	d.dns.Public, d.dns.Interface = d.server.at, d.server.device
 	if d.server.device == "" {
-		d.uses.Take(faults, d.dns.Public.Addr(), schema.Use{Key: "dns.public", Line: d.publicLine, Joint: true})
+		d.uses.Take(faults, d.dns.Public.Addr(), schema.Use{Key: schema.DNSPublic, Line: d.publicLine, Joint: true})
 	}
 	d.uses.Take(faults, d.dns.Private.Addr(), schema.Use{Key: "dns.private", Line: d.privateLine})
 }
@@ -112,8 +112,8 @@ func (d *Draft) EachPort(_ model.Protocol, each func(used model.Ports, whose str
 // checkLent refuses to lend the name server's address whole: outbound, services get ports of it.
 func (d *Draft) checkLent(faults *schema.Faults) {
 	a := d.dns.Public.Addr()
-	if lent, is := d.uses.As(a, "pool.addresses"); is && !d.outbound.Follows() {
-		if _, is := d.uses.As(a, "outbound.addresses"); !is {
+	if lent, is := d.uses.As(a, schema.PoolAddresses); is && !d.outbound.Follows() {
+		if _, is := d.uses.As(a, schema.OutboundAddresses); !is {
 			faults.Add(lent.Line, "pool.addresses: %s is dns.public: list it under outbound.addresses, too, so that services get ports of it", a)
 		}
 	}
@@ -129,7 +129,7 @@ func (d *Draft) finishUpstream(faults *schema.Faults) {
 		}
 		seen[server.Value] = server.Line
 		own := server.Value == d.dns.Public || server.Value == d.dns.Private
-		before, lent := d.uses.As(server.Value.Addr(), "pool.addresses")
+		before, lent := d.uses.As(server.Value.Addr(), schema.PoolAddresses)
 		if uses := d.uses[server.Value.Addr()]; own && len(uses) > 0 {
 			before, lent = uses[0], true
 		}
