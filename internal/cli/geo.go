@@ -65,13 +65,13 @@ reload.`,
 }
 
 func (a *app) writeSources(path string, table *geo.Table) error {
-	t := newTable("SOURCE", "DATE", ">RANGES")
+	t := newTable("SOURCE", "DATE", ">RANGES", ">SKIPPED")
 	for _, s := range table.Sources() {
 		date := "-"
 		if !s.Date.IsZero() {
 			date = s.Date.UTC().Format(time.DateOnly)
 		}
-		t.add(s.Name, date, count(uint64(s.Rows)))
+		t.add(s.Name, date, count(uint64(s.Rows)), count(uint64(s.Skipped)))
 	}
 	_, err := io.WriteString(a.stdout, t.String()+fmt.Sprintf("written to %s: realmgate reload puts it into force\n", path))
 	return written(err)

@@ -13,14 +13,14 @@ import (
 
 // csvFile is a CSV file as it is read.
 type csvFile struct {
-	v4       drafts[v4]
-	v6       drafts[v6]
-	asns     bool // it says ASNs, not countries
-	rows     int
-	rows6    int // of them, those of IPv6
-	odd      int // of them, those not taken as they are
-	oddHere  error
-	firstOdd error
+	v4           drafts[v4]
+	v6           drafts[v6]
+	asns         bool // it says ASNs, not countries
+	rows         int
+	rows6        int // of them, those of IPv6
+	skipped      int // of them, those not taken as they are
+	skippedHere  error
+	firstSkipped error
 }
 
 // ReadCSV reads ranges of IPv4 or IPv6 addresses or both, each family in rising order, of
@@ -54,17 +54,17 @@ func (b *Builder) ReadCSV(r io.Reader, from Source) error {
 		if err := f.read(row); err != nil {
 			return fmt.Errorf("%s:%d: %w", from.Name, line, err)
 		}
-		if f.oddHere != nil && f.firstOdd == nil {
-			f.firstOdd = fmt.Errorf("%s:%d: %w", from.Name, line, f.oddHere)
+		if f.skippedHere != nil && f.firstSkipped == nil {
+			f.firstSkipped = fmt.Errorf("%s:%d: %w", from.Name, line, f.skippedHere)
 		}
 	}
 	switch {
 	case f.rows == 0:
 		return fmt.Errorf("%s has no ranges", from.Name)
-	case f.odd*rowsPerOdd > f.rows:
-		return f.firstOdd
+	case f.skipped*rowsPerSkipped > f.rows:
+		return f.firstSkipped
 	}
-	from.Rows, from.Odd, from.SHA256 = f.rows, f.odd, sumOf(data)
+	from.Rows, from.Skipped, from.SHA256 = f.rows, f.skipped, sumOf(data)
 	return b.take(from, f.says(), &f.v4, &f.v6)
 }
 
@@ -84,7 +84,7 @@ func (f *csvFile) says() (list []kind) {
 
 // read takes a row in.
 func (f *csvFile) read(row []string) error {
-	f.oddHere = nil
+	f.skippedHere = nil
 	if f.rows++; f.rows > mostRows {
 		return fmt.Errorf("the file has more than %d ranges", mostRows)
 	}
@@ -122,8 +122,8 @@ func (f *csvFile) read(row []string) error {
 
 // strange is called where a row is not taken as it is.
 func (f *csvFile) strange(why error) {
-	f.odd++
-	f.oddHere = why
+	f.skipped++
+	f.skippedHere = why
 }
 
 // addRow adds a range to what it is about.

@@ -21,14 +21,14 @@ type mmdbCountry struct {
 
 // mmdbFile is an MMDB file as it is read.
 type mmdbFile struct {
-	name         string
-	v4           drafts[v4]
-	v6           drafts[v6]
-	seen         map[uintptr]mmdbSaid // by the place of the record
-	nets         int
-	rows, odd    int
-	firstOdd     error
-	country, asn bool // some record has one
+	name          string
+	v4            drafts[v4]
+	v6            drafts[v6]
+	seen          map[uintptr]mmdbSaid // by the place of the record
+	nets          int
+	rows, skipped int
+	firstSkipped  error
+	country, asn  bool // some record has one
 }
 
 type mmdbSaid struct {
@@ -65,13 +65,13 @@ func (b *Builder) ReadMMDB(r io.Reader, from Source) error {
 	if db.Metadata.BuildEpoch > 0 {
 		from.Date = db.Metadata.BuildTime().UTC()
 	}
-	from.Rows, from.Odd, from.SHA256 = f.rows, f.odd, sumOf(data)
+	from.Rows, from.Skipped, from.SHA256 = f.rows, f.skipped, sumOf(data)
 	return b.take(from, says, &f.v4, &f.v6)
 }
 
 func (f *mmdbFile) says(both bool) (list []kind, err error) {
-	if f.odd*rowsPerOdd > f.rows {
-		return nil, f.firstOdd
+	if f.skipped*rowsPerSkipped > f.rows {
+		return nil, f.firstSkipped
 	}
 	if f.country {
 		list = append(list, country4)
@@ -107,8 +107,8 @@ func (f *mmdbFile) read(result maxminddb.Result) error {
 	}
 	network := result.Prefix()
 	if !said.assigned {
-		if f.odd++; f.odd == 1 {
-			f.firstOdd = fmt.Errorf("%s: %s has a code that no country has", f.name, network)
+		if f.skipped++; f.skipped == 1 {
+			f.firstSkipped = fmt.Errorf("%s: %s has a code that no country has", f.name, network)
 		}
 	}
 	if f.rows++; f.rows > mostRows {

@@ -12,11 +12,11 @@ import (
 
 // Source is a file that a table was made of.
 type Source struct {
-	Name   string    // as in errors
-	Date   time.Time // when its data was made; zero where nobody said
-	SHA256 string    // of its bytes, in hexadecimal
-	Rows   int       // ranges that it has
-	Odd    int       // of them, those not taken as they are
+	Name    string    // as in errors
+	Date    time.Time // when its data was made; zero where nobody said
+	SHA256  string    // of its bytes, in hexadecimal
+	Rows    int       // ranges that it has
+	Skipped int       // of them, invalid ones: what they say is not taken, or in part
 }
 
 const (
@@ -26,8 +26,8 @@ const (
 	// Published data is not without errors: in one file of 2026 a row of 412,000 has
 	// addresses of the row above, in another three of 277,000 have letters that are no
 	// country's code. Such a country is unknown, and such addresses are the earlier row's.
-	// Of a file with more than one odd row in this many, one does not know what it is.
-	rowsPerOdd = 1000
+	// Of a file with more than one skipped row in this many, one does not know what it is.
+	rowsPerSkipped = 1000
 )
 
 // A Builder makes a table of sources, each of which says the country or the ASN of IPv4

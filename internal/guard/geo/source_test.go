@@ -122,11 +122,11 @@ func TestBadSourcesAreRefusedWithTheLine(t *testing.T) {
 	}
 }
 
-// Published files have a few rows that are odd. One in a thousand is borne and counted: an
+// Published files have a few invalid rows. One in a thousand is skipped and counted: an
 // unassigned code is unknown, and addresses that two rows have are the first's.
-func TestFewOddRowsAreBorne(t *testing.T) {
+func TestFewInvalidRowsAreSkipped(t *testing.T) {
 	var text strings.Builder
-	for i := range 2 * rowsPerOdd {
+	for i := range 2 * rowsPerSkipped {
 		switch i {
 		case 10:
 			fmt.Fprintf(&text, "%d,%d,QQ\n", i<<24>>16, i<<24>>16+255)
@@ -141,7 +141,7 @@ func TestFewOddRowsAreBorne(t *testing.T) {
 	if err := b.ReadCSV(strings.NewReader(source), Source{Name: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	if s := b.table.sources[0]; s.Odd != 2 || s.Rows != 2*rowsPerOdd {
+	if s := b.table.sources[0]; s.Skipped != 2 || s.Rows != 2*rowsPerSkipped {
 		t.Errorf("%+v", s)
 	}
 	for n, want := range map[v4]string{10*256 - 1: "FI", 10 * 256: "", 11*256 - 1: "", 11 * 256: "FI", 20*256 - 1: "FI", 20 * 256: "SE", 21*256 - 1: "SE", 21 * 256: "FI"} {
