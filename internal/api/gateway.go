@@ -85,7 +85,7 @@ type Status struct {
 	Slots      int         `json:"outbound_slots"`
 	Sessions   Gauge       `json:"sessions"`
 	Mappings   Gauge       `json:"mappings"`
-	Half       Gauge       `json:"half_open"`      // offers standing in the circular pool
+	Half       Gauge       `json:"half_open"`      // reservations standing in the circular pool
 	Addresses  Gauge       `json:"pool_addresses"` // that have a service, or rest
 	Places     Gauge       `json:"pool_services"`  // that have an address, of all
 	Bytes      uint64      `json:"bytes"`          // memory of the data plane's tables
@@ -181,16 +181,16 @@ type Session struct {
 
 // Binding is a service at an address of the pool.
 type Binding struct {
-	Address  netip.Addr   `json:"address"`
-	Service  string       `json:"service"` // the first of its names
-	Host     string       `json:"host"`
-	Private  netip.Addr   `json:"private"`
-	Ports    []model.Port `json:"ports"`    // as "tcp/80:8080"
-	State    string       `json:"state"`    // bound, or resting: nobody else may have the ports yet
-	Sessions int          `json:"sessions"` // that stand
-	Offers   int          `json:"offers"`   // answers that wait for a client
-	Claims   int          `json:"claims"`   // clients that may still come by those
-	Rests    float64      `json:"rests"`    // seconds until another host may have the place, should nobody use it meanwhile
+	Address      netip.Addr   `json:"address"`
+	Service      string       `json:"service"` // the first of its names
+	Host         string       `json:"host"`
+	Private      netip.Addr   `json:"private"`
+	Ports        []model.Port `json:"ports"`        // as "tcp/80:8080"
+	State        string       `json:"state"`        // bound, or resting: nobody else may have the ports yet
+	Sessions     int          `json:"sessions"`     // that stand
+	Reservations int          `json:"reservations"` // answers that wait for a client
+	Claims       int          `json:"claims"`       // clients that may still come by those
+	Rests        float64      `json:"rests"`        // seconds until another host may have the place, should nobody use it meanwhile
 }
 
 // Host is a host of the private realm, and what of it is open from outside.

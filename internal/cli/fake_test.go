@@ -281,7 +281,7 @@ func populated() *fakeDaemon {
 			{
 				Address: address("198.18.0.33"), Service: "www.hosta.foo.example.", Host: "hosta.foo.example.", Private: address("10.0.0.100"),
 				Ports: []model.Port{{Protocol: model.TCP, Port: 80, To: 8080}, {Protocol: model.TCP, Port: 443, To: 443}}, State: "bound",
-				Sessions: 12, Offers: 1, Claims: 1, Rests: 129.6,
+				Sessions: 12, Reservations: 1, Claims: 1, Rests: 129.6,
 			},
 			{
 				Address: address("198.18.0.40"), Service: "hosta.foo.example.", Host: "hosta.foo.example.", Private: address("10.0.0.100"),

@@ -106,7 +106,7 @@ func (a *Admission) Reconfigure(o Options) {
 // Admit returns nil and takes the tokens if the asker may have an address, or
 // says why not: first by the limits, then by load and reputation, unless the
 // service has its place already: its answer takes nothing. A question that a
-// standing offer answers need not be admitted.
+// standing reservation answers need not be admitted.
 func (a *Admission) Admit(now model.Instant, asker Asker, load Load, standing bool) error {
 	if err := a.limits(now, &asker); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (a *Admission) limits(now model.Instant, k *Asker) error {
 }
 
 // tolerance is what a reputation may be less than the first one to reach the
-// reserve: who abandoned one offer does so again after a minute.
+// reserve: who abandoned one reservation does so again after a minute.
 const tolerance = 0.02
 
 func (a *Admission) band(now model.Instant, k *Asker, l Load) error {

@@ -12,7 +12,7 @@
 // limits are asked. For others, the fuller the pool, the better the reputation
 // that a place needs, a
 // host name's more than a service name's, since it takes a whole address. A
-// reputation is the share of claimed offers among those judged, from 0 to 1;
+// reputation is the share of claimed reservations among those judged, from 0 to 1;
 // a resolver never seen has FirstReputation. Only verified parties earn or lose
 // one, for their address and for its /24, of which the less counts: anybody can
 // write another's address into a UDP query. Outcomes lose half

@@ -15,7 +15,7 @@ const FirstReputation = 0.5
 const Period = 20 * time.Second
 
 // firstWeight is how many outcomes the first impression counts as: one
-// abandoned offer costs a newcomer a tenth, not everything.
+// abandoned reservation costs a newcomer a tenth, not everything.
 const firstWeight = 4
 
 // record counts the outcomes of one party, weighted by age as of since.
@@ -31,13 +31,13 @@ func (r *record) age(now model.Instant) {
 	}
 }
 
-// score is the share of claimed offers, from 0 to 1: dividing by what was
+// score is the share of claimed reservations, from 0 to 1: dividing by what was
 // judged makes the busy and the quiet comparable.
 func (r record) score() float64 {
 	return (r.claimed + firstWeight*FirstReputation) / (r.claimed + r.abandoned + firstWeight)
 }
 
-// Result is what became of an offer.
+// Result is what became of a reservation.
 type Result uint8
 
 // The results: some packet came; none came before the expiry; the gateway
@@ -48,7 +48,7 @@ const (
 	Failed
 )
 
-// Outcome records what became of an offer that the asker got. Call it at the
+// Outcome records what became of a reservation that the asker got. Call it at the
 // reservation's change of state, with the instant of that change.
 func (a *Admission) Outcome(at model.Instant, asker Asker, result Result) {
 	party, ok := asker.party()

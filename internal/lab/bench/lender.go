@@ -14,12 +14,12 @@ type Pool struct {
 	Addresses trafficgen.Addresses
 	Hosts     int
 	Services  int // of each host, each with a name and a UDP port of its own
-	HalfOpen  int // offers that may wait for their first packet at one time
+	HalfOpen  int // reservations that may wait for their first packet at one time
 }
 
 // Lender is a Device that lends addresses by name.
 type Lender interface {
-	// HalfOpen returns how many offers wait for their first packet.
+	// HalfOpen returns how many reservations wait for their first packet.
 	HalfOpen(ctx context.Context) (int, error)
 }
 

@@ -99,12 +99,12 @@ const othersCome = 1100 * time.Millisecond
 // nobodyExpected waits until no answer waits for a client.
 func (o outward) nobodyExpected(ctx context.Context) error {
 	return await(ctx, "no answer waits for a client", func() (bool, string, error) {
-		offers := 0
+		open := 0
 		bindings, err := o.gateway.client.Pool(ctx, client.Filter{})
 		for _, b := range bindings {
-			offers += b.Offers
+			open += b.Reservations
 		}
-		return err == nil && offers == 0 && time.Since(o.bobCame) > othersCome, fmt.Sprintf("%d answers", offers), err
+		return err == nil && open == 0 && time.Since(o.bobCame) > othersCome, fmt.Sprintf("%d answers", open), err
 	})
 }
 

@@ -47,7 +47,7 @@ func (a *Allocator) runTimers(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-a.kick:
-			// A burst of offers kicks once.
+			// A burst of reservations kicks once.
 			select {
 			case <-ctx.Done():
 				return
@@ -68,7 +68,7 @@ func (a *Allocator) advance() time.Duration {
 	defer a.mutex.Unlock()
 	now, late := a.options.Now(), min(late, a.config.Pool.Rest)
 	for _, id := range a.pool.Reservations.Due(now.Add(-late)) {
-		a.settle(now, id)
+		a.expire(now, id)
 	}
 	a.pool.Advance(now)
 	if now.Sub(a.woken) >= retryWaiting {
@@ -107,8 +107,8 @@ func (qs *questions) wake() {
 	qs.line = left
 }
 
-// settle ends an offer whose time is over. What became of one that no event told of, the data plane says itself.
-func (a *Allocator) settle(now model.Instant, id uint64) {
+// expire ends a reservation whose time is over. What became of one that no event told of, the data plane says itself.
+func (a *Allocator) expire(now model.Instant, id uint64) {
 	res, ok := a.pool.Reservations.Get(id)
 	if !ok {
 		return
@@ -197,7 +197,7 @@ func (cs *claims) hear(event datapath.ClaimEvent) {
 	cs.spend(event.At, event.ID, event.Left)
 }
 
-// spend notes how many claims an offer has left; one without is over.
+// spend notes how many claims a reservation has left; one without is over.
 func (cs *claims) spend(at model.Instant, id uint64, left int) {
 	if after, ok := cs.pool.Reservations.Claimed(at, id, left); ok && after.State == pool.Closed {
 		_, _ = cs.options.Plane.Withdraw(id)

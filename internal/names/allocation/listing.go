@@ -14,10 +14,10 @@ import (
 // Place is a binding as people see it.
 type Place struct {
 	pool.Binding
-	Sessions int           // that stand
-	Rested   model.Instant // when another owner may have it, as far as is known now; 0: nobody has used it
-	Offers   int           // answers that wait for a client
-	Claims   int           // clients that may still come by those
+	Sessions     int           // that stand
+	Rested       model.Instant // when another owner may have it, as far as is known now; 0: nobody has used it
+	Reservations int           // answers that wait for a client
+	Claims       int           // clients that may still come by those
 }
 
 // Places lists what the pool's addresses are used for, by address and service. What the data plane knows is asked of it.
@@ -38,7 +38,7 @@ func (a *Allocator) Places() []Place {
 	}
 	for r := range a.pool.Reservations.All() {
 		if p := index[r.Binding]; p != nil && r.Expires > a.options.Now() {
-			p.Offers++
+			p.Reservations++
 			p.Claims += r.Claims
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // New makes an Allocator whose data plane is not attached yet. With adopted that of an earlier process goes on:
-// its bindings and offers stand. Otherwise the disk says who had which address: each service gets its own again, and
+// its bindings and reservations stand. Otherwise the disk says who had which address: each service gets its own again, and
 // what is of no service any more rests.
 func New(o Options, c Config, adopted bool) (*Allocator, error) {
 	st := &state{
@@ -123,13 +123,13 @@ func (re *restorer) adopt(now model.Instant, kept map[netip.Addr][]keptBinding) 
 	if err != nil {
 		return err
 	}
-	offers := 0
+	reservations := 0
 	for i := range left {
 		if left[i].Open && re.adoptReservation(now, &left[i]) {
-			offers++
+			reservations++
 		}
 	}
-	re.log.Info("pool taken over", "bindings", adopted, "offers", offers)
+	re.log.Info("pool taken over", "bindings", adopted, "reservations", reservations)
 	return nil
 }
 

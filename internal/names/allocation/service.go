@@ -74,7 +74,7 @@ func (a *Allocator) Bindings(filter api.Filter) ([]api.Binding, error) {
 	for _, p := range a.Places() {
 		entry := api.Binding{
 			Address: p.Address, Service: p.Service.Name.String(), Host: p.Service.Owner.String(), Private: p.Service.Host,
-			Ports: p.Service.Ports, State: p.State.String(), Sessions: p.Sessions, Offers: p.Offers, Claims: p.Claims,
+			Ports: p.Service.Ports, State: p.State.String(), Sessions: p.Sessions, Reservations: p.Reservations, Claims: p.Claims,
 			Rests: max(0, p.Rested.Sub(now).Seconds()),
 		}
 		if filter.MatchBinding(entry) {

@@ -16,7 +16,7 @@ import (
 
 var poolAllocate = bench.Scenario{
 	Name:     "pool-allocate",
-	About:    "question, address lent, first packet at the host: per second and how long, with offers half-open, by names",
+	About:    "question, address lent, first packet at the host: per second and how long, with reservations half-open, by names",
 	Devices:  []string{"realmgate"},
 	Modes:    []bench.Mode{bench.SelfClocked},
 	Sessions: 20_000,
@@ -37,7 +37,7 @@ const (
 	smokeAllocations = 200
 )
 
-// allocatePool has more ports than the most offers that stand.
+// allocatePool has more ports than the most reservations that stand.
 var allocatePool = trafficgen.Addresses{First: bench.FirstTranslated, Count: 4096}
 
 func runPoolAllocate(ctx context.Context, b *bench.Bench) error {
@@ -115,7 +115,7 @@ func measureAllocations(ctx context.Context, bed *bench.Bed, lender bench.Lender
 	if err != nil {
 		return nil, err
 	}
-	bed.Gates.Require("standing", still >= standing, "%d of %d offers stood at the end", still, standing)
+	bed.Gates.Require("standing", still >= standing, "%d of %d reservations stood at the end", still, standing)
 	bed.Gates.Require("lent", fast.refused+steady.refused == 0, "%d questions got no address", fast.refused+steady.refused)
 	arrived, sent := len(fast.delays)+len(steady.delays), most+min(most, 2*allocateRate)
 	lost := 1 - float64(arrived)/float64(sent)
@@ -129,7 +129,7 @@ func measureAllocations(ctx context.Context, bed *bench.Bed, lender bench.Lender
 	}, bed.DUT.Reset(ctx)
 }
 
-// stand leaves so many offers standing: each address that asks gets one for each
+// stand leaves so many reservations standing: each address that asks gets one for each
 // name.
 func (c *poolClient) stand(ctx context.Context, lender bench.Lender, offers int) error {
 	const firstAsker = 256 // below are those that measure

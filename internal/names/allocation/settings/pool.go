@@ -28,7 +28,7 @@ type Pool struct {
 }
 
 // Quotas bounds allocations: Client to Total count allocations per second,
-// HalfOpen and HalfOpenPerHost count standing offers, and 0 means no limit. ClientSessions
+// HalfOpen and HalfOpenPerHost count standing reservations, and 0 means no limit. ClientSessions
 // counts the open sessions that one client has with one binding, those of TCP apart.
 type Quotas struct {
 	Client, Resolver, Host, Service, Total int
