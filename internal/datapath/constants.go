@@ -3,20 +3,21 @@
 package datapath
 
 const (
-	indexSlots       = 16      // INDEX_SLOTS
-	protocols        = 3       // PROTOCOLS
-	ports            = 65536   // PORTS
-	mappingBlock     = 8       // MAPPING_BLOCK
-	mappingInbound   = 1048576 // MAPPING_INBOUND
-	knownWays        = 4       // KNOWN_WAYS
-	tallyWays        = 4       // TALLY_WAYS
-	tickShift        = 28      // TICK_SHIFT
-	shareBits        = 14      // SHARE_BITS
-	noSlot           = 255     // NO_SLOT
-	MaxExcepts       = 64      // EXCEPTS
-	chainNumbers     = 2048    // CHAINS
-	policyBits       = 12      // POLICY_BITS
-	MostCounts       = 512     // NF_COUNTS
-	sessionHairpin   = 1       // SESSION_HAIRPIN
-	sessionTentative = 8       // SESSION_TENTATIVE
+	indexSlots         = 16      // INDEX_SLOTS
+	protocols          = 3       // PROTOCOLS
+	ports              = 65536   // PORTS
+	mappingBlock       = 8       // MAPPING_BLOCK
+	mappingInbound     = 1048576 // MAPPING_INBOUND
+	knownWays          = 4       // KNOWN_WAYS
+	tallyWays          = 4       // TALLY_WAYS
+	MaxMappingSessions = 4095    // MAPPING_INBOUND_MOST
+	tickShift          = 28      // TICK_SHIFT
+	shareBits          = 14      // SHARE_BITS
+	noSlot             = 255     // NO_SLOT
+	MaxExcepts         = 64      // EXCEPTS
+	chainNumbers       = 2048    // CHAINS
+	policyBits         = 12      // POLICY_BITS
+	MostCounts         = 512     // NF_COUNTS
+	sessionHairpin     = 1       // SESSION_HAIRPIN
+	sessionTentative   = 8       // SESSION_TENTATIVE
 )

@@ -13,10 +13,10 @@ type Limits struct {
 	HostSessions int
 	// HostPorts are its mappings of each protocol, those that rest among them.
 	HostPorts ProtocolLimits
-	// HostRate is how many sessions it may open in a second, at most 4095 (TALLY_RATE_MAX).
+	// HostRate is how many sessions it may open in a second, at most TALLY_RATE_MAX.
 	HostRate int
 	// RemoteSessions are those open that one remote address has opened, RemoteRate how many it
-	// may open in a second, at most 4095 (TALLY_RATE_MAX).
+	// may open in a second, at most TALLY_RATE_MAX.
 	RemoteSessions, RemoteRate int
 	// BindingSessions are those open of one binding, MappingSessions those from outside through
 	// one mapping, at most MaxMappingSessions, which is also what 0 means.
@@ -30,9 +30,6 @@ type ProtocolLimits struct{ UDP, TCP, ICMP int }
 func (l ProtocolLimits) Of(protocol model.Protocol) int {
 	return Subscriber{UDP: l.UDP, TCP: l.TCP, ICMP: l.ICMP}.Ports(protocol)
 }
-
-// MaxMappingSessions is MAPPING_INBOUND_MOST.
-const MaxMappingSessions = 4095
 
 func (l Limits) record() bpfLimits {
 	return bpfLimits{

@@ -20,14 +20,13 @@ const (
 
 // Limits of a pool's size.
 const (
-	MaxAddresses = 65536
-	MaxCapacity  = 1 << 24
-	MaxBindings  = 1 << 20
+	MaxCapacity = 1 << 24
+	MaxBindings = 1 << 20
 )
 
 // Options configure a Pool. They are read once; later changes to the slice do not matter.
 type Options struct {
-	Addresses []netip.Addr // up to MaxAddresses, no address twice, in circular order
+	Addresses []netip.Addr // up to model.MaxPoolAddresses, no address twice, in circular order
 	Order     Order
 	// ReservationTimeout is the time from an answer to its expiry, at least MinimumLeft.
 	ReservationTimeout time.Duration
@@ -51,8 +50,8 @@ type Options struct {
 
 func (o *Options) validate() error {
 	switch {
-	case len(o.Addresses) > MaxAddresses:
-		return fmt.Errorf("pool has %d addresses: list at most %d", len(o.Addresses), MaxAddresses)
+	case len(o.Addresses) > model.MaxPoolAddresses:
+		return fmt.Errorf("pool has %d addresses: list at most %d", len(o.Addresses), model.MaxPoolAddresses)
 	case o.ReservationTimeout < MinimumLeft:
 		return fmt.Errorf("pool reservation time-out is %s: use at least %s", o.ReservationTimeout, MinimumLeft)
 	case o.Rest <= 0:

@@ -239,7 +239,7 @@ func TestSlotsWaitForTheirSessions(t *testing.T) {
 
 func TestOptionsRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Options){
-		"too many":       func(o *Options) { o.Addresses = make([]netip.Addr, MaxAddresses+1) },
+		"too many":       func(o *Options) { o.Addresses = make([]netip.Addr, model.MaxPoolAddresses+1) },
 		"twice":          func(o *Options) { o.Addresses = []netip.Addr{client(1), client(1)} },
 		"none":           func(o *Options) { o.Addresses = []netip.Addr{{}} },
 		"short time-out": func(o *Options) { o.ReservationTimeout = MinimumLeft - time.Nanosecond },

@@ -68,7 +68,7 @@ func newPlaces(addresses []netip.Addr) *places {
 }
 
 func (ps *places) append(a netip.Addr, retired bool) int32 {
-	i := int32(len(ps.table)) // bounded by MaxAddresses and the rests
+	i := int32(len(ps.table)) // bounded by model.MaxPoolAddresses and the rests
 	ps.table = append(ps.table, place{address: a, first: -1, freshAt: -1, retired: retired})
 	ps.index[a] = i
 	ps.enter(i)
@@ -96,7 +96,7 @@ func (ps *places) enter(i int32) {
 	case pl.used != 0:
 		ps.idle.set(i, pl.used)
 	default:
-		pl.freshAt = int32(len(ps.fresh)) // bounded by MaxAddresses
+		pl.freshAt = int32(len(ps.fresh)) // bounded by model.MaxPoolAddresses
 		ps.fresh = append(ps.fresh, i)
 		ps.freshSet.add(i)
 	}

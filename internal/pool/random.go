@@ -30,7 +30,7 @@ func (d *dice) draw() uint32 {
 // below draws from 0..n-1; n is at least 1. Draws that would make the low
 // numbers likelier are thrown away.
 func (d *dice) below(n int) int {
-	limit := uint32(n) // n <= MaxAddresses
+	limit := uint32(n) // n <= model.MaxPoolAddresses
 	threshold := -limit % limit
 	for {
 		product := uint64(d.draw()) * uint64(limit)

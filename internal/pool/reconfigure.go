@@ -33,7 +33,7 @@ func (p *Pool) Reconfigure(now model.Instant, o Options) (withdrawn []Binding, e
 	cursor := int32(0)
 	if p.cursor > 0 {
 		last := p.places.table[p.cursor-1].address
-		cursor = int32(slices.Index(o.Addresses, last) + 1) // bounded by MaxAddresses
+		cursor = int32(slices.Index(o.Addresses, last) + 1) // bounded by model.MaxPoolAddresses
 	}
 	p.options, p.places, p.cursor = o, next, cursor
 	for slot := range p.table {

@@ -209,7 +209,7 @@ func (f *finder) shared(s *Service) int32 {
 			open &^= b.word(w)
 		}
 		for ; open != 0; open &= open - 1 {
-			if i := int32(w<<6 + bits.TrailingZeros64(open)); f.fits(i, s) { // bounded by MaxAddresses
+			if i := int32(w<<6 + bits.TrailingZeros64(open)); f.fits(i, s) { // bounded by model.MaxPoolAddresses
 				return i
 			}
 			if looked++; looked == lookLimit {

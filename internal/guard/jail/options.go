@@ -7,13 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-)
 
-// Limits of Options.
-const (
-	MostPatterns = 16
-	MostRetries  = 1000
-	LongestTime  = 7 * 24 * time.Hour
+	"github.com/realmgate/realmgate/internal/guard/jail/settings"
 )
 
 // Options say what is watched, and what is an offence.
@@ -26,8 +21,8 @@ type Options struct {
 	// Patterns are names of ready-made patterns (see ReadyMade) and regular expressions (RE2)
 	// with one Placeholder. A line that several describe is one failure.
 	Patterns []string
-	// An address, or a /64 of IPv6, offends with so many failures, MaxRetry (1 to MostRetries) of which the
-	// first and the last are no more than FindTime apart (1 ns to LongestTime).
+	// An address, or a /64 of IPv6, offends with so many failures, MaxRetry (1 to settings.MostRetries) of which the
+	// first and the last are no more than FindTime apart (1 ns to settings.LongestTime).
 	MaxRetry int
 	FindTime time.Duration
 }
@@ -48,12 +43,12 @@ func (o *Options) check() error {
 		return fmt.Errorf("command %q: give the program's absolute path, and each argument apart: no shell splits them", o.Command[0])
 	case slices.ContainsFunc(o.Command, func(s string) bool { return strings.ContainsRune(s, 0) }):
 		return fmt.Errorf("command %q: no argument can have a NUL", o.Command)
-	case len(o.Patterns) == 0 || len(o.Patterns) > MostPatterns:
-		return fmt.Errorf("%d patterns: give 1 to %d", len(o.Patterns), MostPatterns)
-	case o.MaxRetry < 1 || o.MaxRetry > MostRetries:
-		return fmt.Errorf("maxretry %d: give 1 to %d", o.MaxRetry, MostRetries)
-	case o.FindTime <= 0 || o.FindTime > LongestTime:
-		return fmt.Errorf("findtime %v: give more than 0s, at most %v", o.FindTime, LongestTime)
+	case len(o.Patterns) == 0 || len(o.Patterns) > settings.MostPatterns:
+		return fmt.Errorf("%d patterns: give 1 to %d", len(o.Patterns), settings.MostPatterns)
+	case o.MaxRetry < 1 || o.MaxRetry > settings.MostRetries:
+		return fmt.Errorf("maxretry %d: give 1 to %d", o.MaxRetry, settings.MostRetries)
+	case o.FindTime <= 0 || o.FindTime > settings.LongestTime:
+		return fmt.Errorf("findtime %v: give more than 0s, at most %v", o.FindTime, settings.LongestTime)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/guard/jail/settings"
 )
 
 func TestOptionsThatCannotBeMeantAreRefused(t *testing.T) {
@@ -15,7 +17,7 @@ func TestOptionsThatCannotBeMeantAreRefused(t *testing.T) {
 	}{
 		{"", func(*Options) {}},
 		{"", func(o *Options) { o.File, o.Command = "", []string{"/usr/bin/journalctl", "-f"} }},
-		{"", func(o *Options) { o.MaxRetry, o.FindTime = MostRetries, LongestTime }},
+		{"", func(o *Options) { o.MaxRetry, o.FindTime = settings.MostRetries, settings.LongestTime }},
 		{"needs a name", func(o *Options) { o.Name = "" }},
 		{"give a file or a command", func(o *Options) { o.File = "" }},
 		{"not both", func(o *Options) { o.Command = []string{"/bin/true"} }},
@@ -28,9 +30,9 @@ func TestOptionsThatCannotBeMeantAreRefused(t *testing.T) {
 		{"none of the ready-made ones (nginx-access, postfix, sshd)", func(o *Options) { o.Patterns = []string{"ssh"} }},
 		{`pattern "<ADDRESS>": it must begin with ^`, func(o *Options) { o.Patterns = []string{"sshd", "<ADDRESS>"} }},
 		{"maxretry 0", func(o *Options) { o.MaxRetry = 0 }},
-		{"maxretry 1001", func(o *Options) { o.MaxRetry = MostRetries + 1 }},
+		{"maxretry 1001", func(o *Options) { o.MaxRetry = settings.MostRetries + 1 }},
 		{"findtime 0s", func(o *Options) { o.FindTime = 0 }},
-		{"findtime 168h0m0.000000001s", func(o *Options) { o.FindTime = LongestTime + time.Nanosecond }},
+		{"findtime 168h0m0.000000001s", func(o *Options) { o.FindTime = settings.LongestTime + time.Nanosecond }},
 	} {
 		o := Options{Name: "ssh", File: "/var/log/auth.log", Patterns: []string{"sshd"}, MaxRetry: 5, FindTime: time.Minute}
 		c.change(&o)

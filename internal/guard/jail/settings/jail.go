@@ -13,9 +13,9 @@ import (
 // Bounds of jails.
 const (
 	mostJails    = 64
-	mostPatterns = 16
-	mostRetries  = 1000
-	longestCount = 7 * 24 * time.Hour
+	MostPatterns = 16
+	MostRetries  = 1000
+	LongestTime  = 7 * 24 * time.Hour // in which failures are counted
 )
 
 // Jail is a log, and what in it has an address banned. What a pattern may be is the
@@ -24,8 +24,8 @@ type Jail struct {
 	Name     string   // unique
 	File     string   // absolute path of a log; empty: Command
 	Command  []string // argument vector, whose first part is an absolute path
-	Patterns []string // 1 to 16
-	MaxRetry int      // 1 to 1000
+	Patterns []string // 1 to MostPatterns
+	MaxRetry int      // 1 to MostRetries
 	FindTime time.Duration
 	BanTime  time.Duration
 }
@@ -44,8 +44,8 @@ func (w *entry) keys() []schema.Key {
 		schema.Noting(&w.fileLine, schema.One("file", &w.jail.File, schema.AbsolutePath()).Otherwise("none")),
 		schema.Noting(&w.commandLine, schema.Many("command", &w.command, schema.Argument(), 1)),
 		schema.Noting(&w.patternsLine, schema.Many("patterns", &w.patterns, logPattern(), 1)).Must(),
-		schema.One("maxretry", &w.jail.MaxRetry, schema.Number(1, mostRetries)),
-		schema.One("findtime", &w.jail.FindTime, schema.Duration(time.Second, longestCount)),
+		schema.One("maxretry", &w.jail.MaxRetry, schema.Number(1, MostRetries)),
+		schema.One("findtime", &w.jail.FindTime, schema.Duration(time.Second, LongestTime)),
 		schema.One("bantime", &w.jail.BanTime, schema.Duration(time.Second, model.LongestBan)),
 	}
 }
@@ -93,8 +93,8 @@ func (w *entry) finish(faults *schema.Faults, path string) Jail {
 	case strings.ContainsAny(w.jail.File, "*?"):
 		faults.Add(w.fileLine, "%s.file: %s: give one file, and each a jail of its own: * and ? stand for themselves", path, schema.Quote(w.jail.File))
 	}
-	if len(w.patterns) > mostPatterns {
-		faults.Add(w.patternsLine, "%s.patterns: there are %d, at most %d are allowed", path, len(w.patterns), mostPatterns)
+	if len(w.patterns) > MostPatterns {
+		faults.Add(w.patternsLine, "%s.patterns: there are %d, at most %d are allowed", path, len(w.patterns), MostPatterns)
 	}
 	return w.jail
 }

@@ -4,18 +4,15 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
-// Bounds of what the pool is made of.
-const (
-	mostAddresses = 65536
-	maxQuota      = 1_000_000
-)
+const maxQuota = 1_000_000
 
 // Pool configures the circular pool.
 type Pool struct {
-	Addresses          []netip.Addr // up to 65536, expanded, in the order of the file; with no Interfaces one at least
+	Addresses          []netip.Addr // up to model.MaxPoolAddresses, expanded, in the order of the file; with no Interfaces one at least
 	Interfaces         []string     // whose outbound addresses are of the pool, too
 	Order              Order
 	ReservationTimeout time.Duration // 500ms to 60s
@@ -85,7 +82,7 @@ func (d *Draft) Keys() []schema.Key {
 	p := d.pool
 	return []schema.Key{schema.Section(
 		"pool",
-		d.addresses.Key("addresses", schema.PoolAddresses, mostAddresses, 1).Must(),
+		d.addresses.Key("addresses", schema.PoolAddresses, model.MaxPoolAddresses, 1).Must(),
 		schema.One("order", &p.Order, schema.Choice(OrderRandom, OrderCircular)),
 		schema.One("reservation_timeout", &p.ReservationTimeout, schema.Duration(500*time.Millisecond, time.Minute)),
 		schema.One("rest", &p.Rest, schema.Duration(time.Second, 24*time.Hour)),
