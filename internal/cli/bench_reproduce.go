@@ -49,7 +49,7 @@ written, which needs no root.`,
 // measureJob runs a job.
 func (a *app) measureJob(ctx context.Context, job reproduce.Job) (bench.Report, error) {
 	if job.Scenario == reproduce.ChainScenario {
-		return a.measureChain(ctx)
+		return reproduce.MeasureChain(ctx)
 	}
 	s, o, err := jobOptions(job)
 	if err != nil {

@@ -93,7 +93,7 @@ var mayImport = map[string][]string{
 	"lab/bench/dut":        {"client", "guard/geo", "lab/bench", "lab/bench/method", "lab/bench/trafficgen", "lab/netns"},
 	"lab/bench/scenario":   {"lab/bench", "lab/bench/method", "lab/bench/replay", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model", "nf"},
 	"lab/bench/report":     {"lab/bench", "lab/bench/method"},
-	"lab/bench/reproduce":  {"lab/bench", "lab/bench/method", "lab/bench/report"},
+	"lab/bench/reproduce":  {"lab/bench", "lab/bench/method", "lab/bench/report", "lab/demo"},
 }
 
 // Tests inside a package may also build packets, lay a lab and ask the daemon.
