@@ -66,7 +66,9 @@ func TestMistakes(t *testing.T) {
 		"bench run nat44-throughput --external a,b --dut realmgate": {2, `--external measures one box alone: leave --dut out (see: realmgate bench run --help)`},
 		"bench run nat44-throughput --external a,b --setup self-clocked": {2,
 			`an external box has a clock of its own: it is measured with --setup paced alone (see: realmgate bench run --help)`},
-		"help bogus": {2, `there is no command "bogus" (see: realmgate help --help)`},
+		"completion":     {2, `give a shell: bash, zsh or fish (see: realmgate completion --help)`},
+		"completion csh": {2, `there is no completion for "csh": give bash, zsh or fish (see: realmgate completion --help)`},
+		"help bogus":     {2, `there is no command "bogus" (see: realmgate help --help)`},
 		"status --instance ../x": {2,
 			`invalid argument "../x" for "--instance" flag: use 1 to 32 letters, digits, hyphens and underscores (see: realmgate status --help)`},
 		"status --instance " + strings.Repeat("a", 33): {2,
@@ -168,7 +170,7 @@ func TestFailureToWrite(t *testing.T) {
 	socket := populated().serve(t)
 	for _, line := range []string{
 		"status", "status -o json", "sessions", "sessions -o json", "pool", "pool -o json", "hosts", "hosts -o json",
-		"explain 1.1.1.1", "explain 1.1.1.1 -o json", "drops", "drops -o json", "reload", "version", "bench list", "bench list -o json", "check -c " + elsewhere(t),
+		"explain 1.1.1.1", "explain 1.1.1.1 -o json", "drops", "drops -o json", "reload", "version", "completion bash", "completion zsh", "completion fish", "bench list", "bench list -o json", "check -c " + elsewhere(t),
 	} {
 		var stderr strings.Builder
 		code := newApp(fullPipe{}, &stderr).main(t.Context(), append(strings.Fields(line), "--socket", socket))

@@ -17,7 +17,7 @@ import (
 var commands = []func(*app) *cobra.Command{
 	newRun, newCheck, newReload,
 	newStatus, newSessions, newPool, newHosts, newDrops, newCapture, newChain, newBan, newLists, newJails, newEvents, newGeo, newExplain,
-	newDemo, newBench, newTune, newVersion,
+	newDemo, newBench, newTune, newCompletion, newVersion,
 }
 
 // app is what the commands share.
@@ -76,7 +76,6 @@ Then, in another terminal, see what it does:
 		SilenceErrors: true,
 		// Our own errors name what is near.
 		DisableSuggestions: true,
-		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
