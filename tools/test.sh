@@ -62,12 +62,13 @@ others() { grep -vE "^$module/($1)$" <<<"$all" || true; }
 # What loads programs or makes namespaces is never taken from the cache. The rest is plain Go.
 dataplane='internal/(nf(/[a-z]+)?|datapath|diagnose|tenants|lab/netns)|test/datapath'
 lab='internal/lab/(bench|bench/(dut|scenario|trafficgen)|demo)'
-whole="internal/(cli|daemon)|$lab|test/(browser|e2e)"
+whole="internal/daemon|$lab|test/(browser|e2e)"
+bench='External|Interrupted$|Killed' # those of internal/cli that run the lab's programs
 concurrent='internal/(api|client|lifecycle|nameserver)'
 raced="$concurrent|internal/daemon" # with the race detector
 
-# The main stories of whole gateways, told in a minute; the part e2e has all.
-stories='NameToPage|ReloadOpensAtOnce|ReloadOfABadFileChangesNothing|KillLosesNoTransfer|BanOutlivesItsDaemon|Dnat|SessionsEnd|StopPutsEverythingBack'
+# The main stories of whole gateways and of the daemon, told in a minute; the parts e2e and daemon have all.
+stories='NameToPage|ReloadOpensAtOnce|ReloadOfABadFileChangesNothing|KillLosesNoTransfer|BanOutlivesItsDaemon|Dnat|SessionsEnd|StopPutsEverythingBack|ServiceThatFailsChangesNothing'
 
 stage() { # NAME PACKAGES FLAGS...: a run of go test whose events go to standard output
   local name=$1 list=$2 start=$SECONDS
@@ -84,10 +85,10 @@ waiting=(-count=1 -p=1 "-parallel=$(($(nproc) * 2))")
 with_race() { CC=clang-19 CGO_ENABLED=1 "$@" -race; }
 
 quick_tests() {
-  stage unit "$(others "$dataplane|$whole")"
+  stage unit "$(others "$dataplane|$whole")" -skip "^TestBench($bench)"
   with_race stage race "$(packages "$concurrent")" -short
   stage datapath "$(packages "$dataplane")" "${waiting[@]}" -p=2
-  stage stories "$(packages test/e2e)" "${waiting[@]}" -run "^Test($stories)\$"
+  stage stories "$(packages 'test/e2e|internal/daemon')" "${waiting[@]}" -p=2 -run "^Test($stories)\$"
   (cd tools && go test -json ./testsummary ./constants) || echo tools >>"$work/failed"
 }
 # The data plane at tcx, then what is random for longer in both forms.
