@@ -47,9 +47,14 @@ func TestBanOutlivesItsDaemon(t *testing.T) {
 	}
 	asked := func() bool { return d.refuses(talk, "drop_banned") }
 	mustBe("at once", asked)
+	before := d.counted("drop_banned")
 	d.kill()
-	mustBe("after a kill", func() bool { return silent(t, talk) })
+	d.sends(talk)
+	if who, err := echoOn(other); err != nil || who != hostName(0) {
+		t.Errorf("without a daemon who is not banned reached %q: %v", who, err)
+	}
 	d.run()
+	mustBe("after a kill", func() bool { return d.refused(talk, "drop_banned", before) })
 	mustBe("under the next daemon", asked)
 	if bans := list[[]client.Ban](d, "ban", "list"); len(bans) != many {
 		t.Errorf("%d bans under the next daemon", len(bans))

@@ -57,12 +57,14 @@ func TestChainDeniesByReload(t *testing.T) {
 	if second.Dropped <= first.Dropped {
 		t.Errorf("the filter did %+v, and %+v after a reload", first, second)
 	}
+	before := d.counted("drop_denied")
 	d.kill()
-	if !silent(t, talk) {
-		t.Error("without its daemon the gateway denies no more")
-	}
+	d.sends(talk)
 	d.write(r.configuration())
 	d.run()
+	if !d.refused(talk, "drop_denied", before) {
+		t.Error("without its daemon the gateway denies no more")
+	}
 	if chains, err := d.tell("chain", "list"); err != nil || strings.Contains(chains, "echo") {
 		t.Errorf("chain list: %v: %s", err, chains)
 	}
