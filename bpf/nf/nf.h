@@ -51,8 +51,10 @@ struct nf_packet {
 	__u16 length; /* of the IP packet, bytes */
 	__u32 segments; /* packets that the frame is on the wire: 1, but of an aggregate (GSO, GRO) */
 	__u8 fragment;	/* enum nf_fragment */
-	__u8 error;	/* it is an ICMP error about the flow, by whoever saw a packet of it */
-	__u8 proves;	/* of TCP, behind both SYNs: it acknowledges, so its sender has seen what the other end sent */
+	/* It is an ICMP error about the flow, by whoever saw a packet of it. Answer about the flow where that is asked. */
+	__u8 error;
+	/* Of TCP, behind both SYNs: it acknowledges, so its sender has seen what the other end sent. 0 says nothing. */
+	__u8 proves;
 	__u8 pad;
 	NF_PACKET_ENGINE
 };

@@ -14,8 +14,8 @@ import (
 	"github.com/realmgate/realmgate/internal/nf/connlimit"
 )
 
-// A source opens as many connections as it may, from inside and from outside. Its own FIN makes no room at once, a FIN or
-// an RST of the other end does, and open connections go on.
+// A source opens as many connections as it may, from inside and from outside. Its own FIN makes no room at once, nor does an
+// RST that proves nothing; a FIN or an RST of the other end does that proves, and open connections go on.
 func TestConnLimit(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
@@ -43,8 +43,10 @@ func TestConnLimit(t *testing.T) {
 	client := func(port uint16) packets.Packet { return tcp(endpoint(remote, port), lent, packets.SYN) }
 	g.established(endpoint(remote, 50001), lent, service)
 	g.forwarded(g.put(client(50002)))
-	g.dropped(g.put(client(50003)), "drop_denied")
-	g.leaves(g.put(tcp(service, endpoint(remote, 50001), packets.RST)), tcp(lent, endpoint(remote, 50001), packets.RST))
+	for _, flags := range []packets.Flags{packets.RST, packets.RST | packets.ACK} {
+		g.dropped(g.put(client(50003)), "drop_denied")
+		g.leaves(g.put(tcp(service, endpoint(remote, 50001), flags)), tcp(lent, endpoint(remote, 50001), flags))
+	}
 	g.forwarded(g.put(client(50003)))
 }
 

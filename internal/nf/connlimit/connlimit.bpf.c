@@ -24,7 +24,7 @@ enum connlimit_limit {
 enum connlimit_state {
 	CONNLIMIT_OPENING, /* somebody began it */
 	CONNLIMIT_OPEN,	   /* of TCP: the source has seen the other end's answer; of others, the other end answered */
-	CONNLIMIT_ENDING,  /* it was open, and the source says that it ends it */
+	CONNLIMIT_ENDING,  /* it was open, and the source says that it ends it, or somebody in the other end's name */
 	CONNLIMIT_STATE = 3,
 };
 
@@ -45,7 +45,6 @@ struct connlimit_slot {
 struct connlimit_bucket {
 	__u64 who[CONNLIMIT_WAYS];  /* whose record it is; 0: nobody's */
 	__u32 kept[CONNLIMIT_WAYS]; /* the tick from which on others may have it */
-	__u8 open[CONNLIMIT_WAYS];  /* slots that are CONNLIMIT_OPEN or CONNLIMIT_ENDING */
 	struct bpf_spin_lock lock;
 	__u32 pad;
 	struct connlimit_slot slot[CONNLIMIT_WAYS][CONNLIMIT_MOST];
@@ -67,8 +66,8 @@ struct {
 } connlimit_table SEC(".maps");
 
 /*
- * A number that a loop has found, without what the verifier knows of it: else it follows what comes behind the loop for
- * each that may be, a million instructions. any: what it does not know.
+ * A number that a loop or branches have found, without what the verifier knows of it: else it follows what comes behind
+ * for each that may be, a million instructions. any: what it does not know.
  */
 static __always_inline __u64 connlimit_found(__u64 number, __u64 any)
 {
@@ -152,12 +151,13 @@ static __always_inline struct connlimit_slot connlimit_after(const struct connli
 	bool opens = tcp ? packet->proves && !packet->answers && !ends : packet->answers;
 	__u32 state = slot.flow & CONNLIMIT_STATE;
 
-	if (ends && packet->answers)
+	if (ends && packet->answers && (packet->proves || state == CONNLIMIT_OPENING)) /* a refusal proves nothing */
 		return (struct connlimit_slot){.flow = 0, .until = now};
 	if (ends && state == CONNLIMIT_OPEN)
 		state = CONNLIMIT_ENDING;
 	else if (opens)
 		state = CONNLIMIT_OPEN;
+	state = connlimit_found(state, now);
 	slot.flow = (slot.flow & ~CONNLIMIT_STATE) | state;
 	slot.until = now + (state == CONNLIMIT_OPEN ? settings->idle : settings->brief);
 	return slot;
@@ -168,17 +168,32 @@ static __always_inline bool connlimit_was_open(const struct connlimit_slot *slot
 	return (slot->flow & CONNLIMIT_STATE) != CONNLIMIT_OPENING;
 }
 
-/* Under the bucket's lock. A record is kept while a connection of it is open, or ends: not longer if it is the only one. */
-static __always_inline void connlimit_put(struct connlimit_bucket *bucket, __u64 way, __u64 number,
-					  struct connlimit_slot slot, __u32 now)
+/* The tick from which on no connection of a record that was open counts. */
+static __always_inline __u32 connlimit_latest(const struct connlimit_settings *settings,
+					      const struct connlimit_slot *slot, __u32 now)
 {
-	bucket->open[way] += connlimit_was_open(&slot) - connlimit_was_open(&bucket->slot[way][number]);
+	__u32 i, longest = 0;
+
+	for (i = 0; i < CONNLIMIT_MOST && i < settings->most; i++)
+		if (connlimit_was_open(&slot[i]) && connlimit_is_ahead(settings, slot[i].until, now) &&
+		    slot[i].until - now > longest)
+			longest = slot[i].until - now;
+	return now + longest;
+}
+
+/* Under the bucket's lock. A record is kept while a connection of it that was open counts. */
+static __always_inline void connlimit_put(const struct connlimit_settings *settings, struct connlimit_bucket *bucket,
+					  __u64 way, __u64 number, struct connlimit_slot slot, __u32 now)
+{
+	bool was_open = connlimit_was_open(&bucket->slot[way][number]);
+
 	bucket->slot[way][number] = slot;
-	if (!bucket->open[way])
+	if ((slot.flow & CONNLIMIT_STATE) == CONNLIMIT_OPEN)
+		bucket->kept[way] = slot.until; /* the longest */
+	else if (was_open)
+		bucket->kept[way] = connlimit_latest(settings, bucket->slot[way], now);
+	else if (!connlimit_is_ahead(settings, bucket->kept[way], now))
 		bucket->kept[way] = now;
-	else if ((slot.flow & CONNLIMIT_STATE) == CONNLIMIT_OPEN ||
-		 (connlimit_was_open(&slot) && bucket->open[way] == 1))
-		bucket->kept[way] = slot.until;
 }
 
 /* A packet that opens a connection, under the bucket's lock. */
@@ -196,7 +211,6 @@ static __always_inline enum nf_verdict connlimit_open(const struct connlimit_set
 		if (dry)
 			return NF_CONTINUE;
 		bucket->who[way] = who;
-		bucket->open[way] = 0;
 		for (i = 0; i < CONNLIMIT_MOST; i++)
 			bucket->slot[way][i] = (struct connlimit_slot){.flow = 0, .until = now};
 	}
@@ -206,7 +220,7 @@ static __always_inline enum nf_verdict connlimit_open(const struct connlimit_set
 	if (number >= CONNLIMIT_MOST)
 		return NF_DROP;
 	if (!dry)
-		connlimit_put(bucket, way, number, slot, now);
+		connlimit_put(settings, bucket, way, number, slot, now);
 	return NF_CONTINUE;
 }
 
@@ -228,7 +242,7 @@ static __always_inline void connlimit_hear(const struct connlimit_settings *sett
 		return;
 	bpf_spin_lock(&bucket->lock);
 	if (bucket->who[way] == who && (slot->flow & ~CONNLIMIT_STATE) == flow)
-		connlimit_put(bucket, way, number, connlimit_after(settings, *slot, packet, now), now);
+		connlimit_put(settings, bucket, way, number, connlimit_after(settings, *slot, packet, now), now);
 	bpf_spin_unlock(&bucket->lock);
 }
 

@@ -15,7 +15,7 @@ const (
 	ways = uint32(connlimitConnlimitLimitCONNLIMIT_WAYS)
 	tick = time.Duration(1) << connlimitConnlimitLimitCONNLIMIT_TICK
 	// brief is how long a connection counts that is not open, or that its source has
-	// ended: a host sends a SYN again after 1, 3 and 7 seconds.
+	// ended, or somebody in the other end's name: a host sends a SYN again after 1, 3 and 7 seconds.
 	brief = 10 * time.Second
 )
 
@@ -23,7 +23,7 @@ const (
 type ConnLimit struct {
 	Connections int           // of a source, 1 to 64
 	Idle        time.Duration // a connection without packets for so long is none
-	Entries     int           // sources that are remembered at once, 526 bytes each
+	Entries     int           // sources that are remembered at once, 525 bytes each
 }
 
 // SeesEveryPacket implements nf.Function: it hears of their ends.

@@ -17,7 +17,6 @@ type connlimitConnlimitBucket struct {
 	_    structs.HostLayout
 	Who  [8]uint64
 	Kept [8]uint32
-	Open [8]uint8
 	Lock struct {
 		_   structs.HostLayout
 		Val uint32

@@ -6,6 +6,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/nftest"
 )
 
 // An ICMP error is no packet of the connection that it is about: neither end needs to have sent it.
@@ -43,16 +44,68 @@ func TestIdleBecomesShorter(t *testing.T) {
 	b.shakesHands(flow(200, 1))
 }
 
-// A connection that its source says it ends keeps the source's record as long as it counts.
-func TestEndKeepsItsRecord(t *testing.T) {
+// The other end ends a connection by what it proves; anybody may have sent another end, and it is as one of the source.
+func TestUnprovedEndIsNoEnd(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, ConnLimit{Connections: 1, Idle: idle, Entries: int(ways)})
-	for source := range ways {
-		b.shakesHands(flow(source, 1))
-		b.wants("its end", ending(flow(source, 1), rst), nf.Accept)
+	for _, flags := range []uint8{fin | ack, rst} {
+		b := newBed(t, ConnLimit{Connections: 1, Idle: idle, Entries: 1024})
+		forged, refused := answering(guessed(ending(flow(7, 1), flags))), answering(guessed(ending(flow(7, 2), flags)))
+		b.shakesHands(flow(7, 1))
+		b.wants("a forged end", forged, nf.Accept)
+		b.wants("one too many", opening(flow(7, 2)), nf.Drop)
+		b.wants("it goes on", flow(7, 1), nf.Accept)
+		b.pass(late)
+		b.wants("one too many, later", opening(flow(7, 2)), nf.Drop)
+		b.wants("an end that may be real", forged, nf.Accept)
+		b.wants("the same", forged, nf.Accept)
+		b.pass(late)
+		b.wants("a SYN", opening(flow(7, 2)), nf.Accept)
+		b.wants("it is refused", refused, nf.Accept)
+		b.shakesHands(flow(7, 3))
 	}
-	b.wants("one source too many", opening(flow(ways, 1)), nf.Drop)
-	b.wants("another of the last", opening(flow(ways-1, 2)), nf.Drop)
-	b.pass(late)
-	b.shakesHands(flow(ways, 1))
+}
+
+// A source's record is kept as long as a connection of it counts that is open, or that it ends, and not longer.
+func TestEndsKeepTheirRecord(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		ends  []uint16
+		after time.Duration // from the last packets on
+	}{
+		"the only one of it":               {[]uint16{1}, 0},
+		"both":                             {[]uint16{1, 2}, 0},
+		"one, later than the other speaks": {[]uint16{1}, idle - time.Second},
+	} {
+		b := newBed(t, ConnLimit{Connections: 2, Idle: idle, Entries: int(ways)})
+		for source := range ways {
+			b.shakesHands(flow(source, 1))
+			if what != "the only one of it" {
+				b.shakesHands(flow(source, 2))
+			}
+		}
+		b.pass(c.after)
+		for source := range ways {
+			for _, connection := range c.ends {
+				b.wants(what+": the end", ending(flow(source, connection), rst), nf.Accept)
+			}
+		}
+		b.pass(late / 2)
+		b.wants(what+": one source too many", opening(flow(ways, 1)), nf.Drop)
+		b.pass(late / 2)
+		for source := range ways {
+			b.wants(what+": another source", opening(flow(100+source, 1)), nf.Accept)
+			b.shakesHands(flow(100+source, 1))
+		}
+	}
+}
+
+// A chain has room for as many as functions: the verifier looks at a million instructions at most.
+func TestTenLoad(t *testing.T) {
+	t.Parallel()
+	b := nftest.New(t)
+	steps := make([]nf.Step, 10)
+	for i := range steps {
+		steps[i] = nf.Step{Number: uint32(i + 1), Function: ConnLimit{Connections: most, Idle: idle, Entries: int(ways)}}
+	}
+	b.Put(nf.Chain{Name: "it", Rules: []nf.Rule{{}}, Steps: steps})
 }
