@@ -17,8 +17,8 @@ var (
 	wordInside  = regexp.MustCompile(`[\pL\pN]`)
 )
 
-// checkSentences wants short sentences in guide and reference. Code blocks, tables and headings
-// are not prose, and an inline piece of code is one word.
+// checkSentences wants short sentences in guide and reference, in tables, too. Code blocks and
+// headings are not prose, and an inline piece of code is one word.
 func checkSentences(r tree) []string {
 	var problems []string
 	for _, page := range r.match(suffix(".md")) {
@@ -43,8 +43,8 @@ func longSentences(page, text string) []string {
 	return found
 }
 
-// paragraphs are a page's texts, each on one line: blank lines, list items, tables and
-// headings end one.
+// paragraphs are a page's texts, each on one line: blank lines, list items, cells of tables
+// and headings end one.
 func paragraphs(text string) []string {
 	var found []string
 	var open []string
@@ -57,8 +57,15 @@ func paragraphs(text string) []string {
 	for line := range strings.Lines(fence.ReplaceAllString(text, "\n")) {
 		line = strings.TrimSpace(line)
 		switch {
-		case line == "" || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "#"):
+		case line == "" || strings.HasPrefix(line, "#"):
 			end()
+			continue
+		case strings.HasPrefix(line, "|"):
+			end()
+			for cell := range strings.SplitSeq(strings.ReplaceAll(line, `\|`, " "), "|") {
+				open = []string{cell}
+				end()
+			}
 			continue
 		case listItem.MatchString(line):
 			end()
@@ -92,8 +99,9 @@ func TestSentencesAreShortCanFail(t *testing.T) {
 	rejects(t, checkSentences, map[string]string{
 		"docs/guide/long.md": "# Title\n\nShort.\n" + at(longest-5) + "\n" + at(6) + ". And " + at(3) + ".\n",
 		"docs/guide/item.md": "- " + at(10) + "\n  " + at(16) + "\n",
+		"docs/guide/cell.md": "| " + at(20) + " | " + at(10) + ". " + at(27) + " |\n| --- | --- |\n",
 		"docs/guide/fits.md": at(longest) + ". " + at(longest) + "\n\n- " + at(20) + "\n- " + at(20) +
-			"\n\n| " + at(40) + " |\n| --- |\n\n```sh\n" + at(40) + "\n```\n\n`" + at(40) + "` [" + at(2) + "](a \"" + at(40) + "\")\n",
+			"\n\n| " + at(20) + " | " + at(20) + ". " + at(20) + " |\n| --- | --- |\n\n```sh\n" + at(40) + "\n```\n\n`" + at(40) + "` [" + at(2) + "](a \"" + at(40) + "\")\n",
 		"docs/design/other.md": at(40),
-	}, "docs/guide/long.md: 26 words", "docs/guide/item.md: 26 words")
+	}, "docs/guide/long.md: 26 words", "docs/guide/item.md: 26 words", "docs/guide/cell.md: 27 words")
 }
