@@ -62,7 +62,7 @@ func sharma() Paper {
 			{
 				Item: "Table 17, Figure 26", Needs: []Job{pinning},
 				Claim: "Pinning the sender to a CPU helps a little.",
-				Then:  "known, load 8: normal 169k, pinned 213k packets/s",
+				Then:  "known, load 8: normal 169k, pinned 213k packets/s. Not repeated: *reserved*, a CPU kept free at boot, which no program can do later",
 				Judge: judgePinning,
 			},
 			{

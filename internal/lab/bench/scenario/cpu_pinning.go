@@ -20,8 +20,7 @@ var cpuPinning = bench.Scenario{
 	Run:      runCPUPinning,
 }
 
-// Table 17 has loads of 8 and 16, and CPUs kept free of all else at boot, which no program
-// can do later.
+// Table 17 has loads of 8 and 16.
 const (
 	// threadWindow is half a veth's queue: threads lose nothing then.
 	threadWindow = 128
