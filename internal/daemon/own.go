@@ -64,7 +64,7 @@ func (g *Daemon) readLocalAddresses() error {
 // warnOfOwn says which pool addresses are never lent.
 func (g *Daemon) warnOfOwn(v *view) {
 	for _, a := range g.ownInPool(v) {
-		g.log.Warn("pool address is on an interface and not lent", "hint", "take it off the interface, or out of pool.addresses", "address", a)
+		g.log.Warn("pool address not lent", "hint", "it is on an interface: take it off, or out of pool.addresses", "address", a)
 	}
 }
 

@@ -57,7 +57,7 @@ func (d *carrierSet) followCarrier() {
 		return
 	}
 	if !d.carrier.failed {
-		d.options.Logger.Warn("early fragments are dropped", "why", err)
+		d.options.Logger.Warn("fragment carrier update failed", "hint", "early fragments are dropped", "error", err)
 	}
 	d.carrier.failed = true
 	_ = d.objects.CarrierTable.Put(uint32(0), uint32(0))

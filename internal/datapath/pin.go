@@ -27,7 +27,7 @@ func (d *core) pinDirectory() (string, error) {
 			return "", fmt.Errorf("mount the BPF file system at %s: %w", fileSystem, err)
 		}
 		if !certain {
-			d.options.Logger.Warn("data plane may end with this process", "hint", "start it by nsenter or systemd, not by ip netns exec, which hides the BPF file system", "at", fileSystem)
+			d.options.Logger.Warn("data plane persistence not certain", "hint", "it may end with this process: start it by nsenter or systemd, not by ip netns exec, which hides the BPF file system", "at", fileSystem)
 		}
 		if root, err = mounts.Path(outer, fileSystem); err != nil {
 			return "", err

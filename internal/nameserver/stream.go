@@ -48,7 +48,7 @@ func (s *streams) accept(ctx context.Context, listener net.Listener) error {
 			return fmt.Errorf("accept DNS connections on %s: %w", listener.Addr(), err)
 		}
 		if err != nil {
-			s.logger.Warn("accept DNS connection", "listener", listener.Addr().String(), "error", err)
+			s.logger.Warn("accept failed", "listener", listener.Addr().String(), "error", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(acceptPause):

@@ -119,7 +119,7 @@ func (p *Plane) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		if _, err := p.data.Sweep(pause); err != nil && ctx.Err() == nil {
-			p.log.Error("the sweep failed", "error", err)
+			p.log.Error("sweep failed", "error", err)
 		}
 	}
 }
