@@ -28,7 +28,7 @@ type fakeGateway struct {
 	lists    []List
 	status   Status
 	drop     func(ctx context.Context, visit func(Drop) bool) error
-	capture  func(ctx context.Context, request CaptureRequest, begun func(), visit func([]Packet) bool) error
+	capture  func(ctx context.Context, request CaptureRequest, started func(), visit func([]Packet) bool) error
 }
 
 func (g *fakeGateway) Status() (Status, error) { return g.status, g.err }
@@ -114,8 +114,8 @@ func (g *fakeGateway) Drops(ctx context.Context, f Filter, visit func(Drop) bool
 	return g.drop(ctx, visit)
 }
 
-func (g *fakeGateway) Capture(ctx context.Context, request CaptureRequest, begun func(), visit func([]Packet) bool) error {
-	return g.capture(ctx, request, begun, visit)
+func (g *fakeGateway) Capture(ctx context.Context, request CaptureRequest, started func(), visit func([]Packet) bool) error {
+	return g.capture(ctx, request, started, visit)
 }
 
 // ask sends one request to the API of g.

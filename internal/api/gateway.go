@@ -55,9 +55,9 @@ type Gateway interface {
 	Drops(ctx context.Context, filter Filter, visit func(Drop) bool) error
 	// Capture calls visit with copies of packets that functions of a chain told to take,
 	// in their order, until ctx ends or visit returns false, which may wait: what comes
-	// too fast for it is counted as lost. It calls begun before that, once packets are
+	// too fast for it is counted as lost. It calls started before that, once packets are
 	// copied. An error of type Absent says that there is nothing to capture.
-	Capture(ctx context.Context, request CaptureRequest, begun func(), visit func([]Packet) bool) error
+	Capture(ctx context.Context, request CaptureRequest, started func(), visit func([]Packet) bool) error
 	// Reload reads the configuration file again and puts it into force whole.
 	// An error, which reads FILE:LINE: message where it can, changes nothing.
 	Reload() (Reload, error)

@@ -160,13 +160,13 @@ func (f *Service) take(c *capture) ([]api.Packet, error) {
 }
 
 // Capture is api.Gateway.Capture.
-func (f *Service) Capture(ctx context.Context, request api.CaptureRequest, begun func(), visit func([]api.Packet) bool) error {
+func (f *Service) Capture(ctx context.Context, request api.CaptureRequest, started func(), visit func([]api.Packet) bool) error {
 	c, err := f.join(request)
 	if err != nil {
 		return err
 	}
 	defer f.leave(c)
-	begun()
+	started()
 	for {
 		select {
 		case <-ctx.Done():

@@ -149,21 +149,21 @@ func (c *Client) EndSessions(ctx context.Context, f Filter) (int, error) {
 
 // Drops calls visit for dropped packets as they happen, until visit returns
 // false. There is no other end without an error; ctx.Err() is one. It calls
-// begun before that, once the gateway has agreed.
-func (c *Client) Drops(ctx context.Context, f Filter, begun func(), visit func(Drop) bool) error {
-	return live(ctx, c, "/v1/drops", f.Query(), begun, visit)
+// started before that, once the gateway has agreed.
+func (c *Client) Drops(ctx context.Context, f Filter, started func(), visit func(Drop) bool) error {
+	return live(ctx, c, "/v1/drops", f.Query(), started, visit)
 }
 
 // Capture calls visit for packets that functions of a chain told to copy, as Drops
 // does for those that are dropped.
-func (c *Client) Capture(ctx context.Context, r CaptureRequest, begun func(), visit func(Packet) bool) error {
-	return live(ctx, c, "/v1/capture", r.Query(), begun, visit)
+func (c *Client) Capture(ctx context.Context, r CaptureRequest, started func(), visit func(Packet) bool) error {
+	return live(ctx, c, "/v1/capture", r.Query(), started, visit)
 }
 
 // live follows a stream that has no end of its own.
-func live[T any](ctx context.Context, c *Client, path string, query url.Values, begun func(), visit func(T) bool) error {
+func live[T any](ctx context.Context, c *Client, path string, query url.Values, started func(), visit func(T) bool) error {
 	enough := false
-	err := follow(ctx, c, path, query, begun, func(value T) bool {
+	err := follow(ctx, c, path, query, started, func(value T) bool {
 		enough = !visit(value)
 		return !enough
 	})

@@ -126,11 +126,11 @@ func (g fakeGateway) Drops(ctx context.Context, f Filter, visit func(Drop) bool)
 	return g.err
 }
 
-func (g fakeGateway) Capture(ctx context.Context, r CaptureRequest, begun func(), visit func([]Packet) bool) error {
+func (g fakeGateway) Capture(ctx context.Context, r CaptureRequest, started func(), visit func([]Packet) bool) error {
 	if r != request {
 		return api.Absent("another request")
 	}
-	begun()
+	started()
 	for ctx.Err() == nil {
 		if !visit([]Packet{packet, packet}) {
 			break
@@ -279,13 +279,13 @@ func TestManySessions(t *testing.T) {
 
 func TestDropsEnd(t *testing.T) {
 	c := serve(t, fakeGateway{})
-	seen, begun := 0, 0
-	err := c.Drops(t.Context(), filter, func() { begun++ }, func(d Drop) bool {
+	seen, started := 0, 0
+	err := c.Drops(t.Context(), filter, func() { started++ }, func(d Drop) bool {
 		seen++
 		return d.Host == filter.Host && seen < 10
 	})
-	if err != nil || seen != 10 || begun != 1 {
-		t.Errorf("%d drops, begun %d times, %v", seen, begun, err)
+	if err != nil || seen != 10 || started != 1 {
+		t.Errorf("%d drops, started %d times, %v", seen, started, err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	if err := c.Drops(ctx, filter, func() {}, func(Drop) bool { stop(); return true }); !errors.Is(err, context.Canceled) {

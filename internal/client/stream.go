@@ -20,8 +20,8 @@ const readBuffer = 64 << 10 // bytes of a stream that are read at a time
 var errorPrefix = []byte(`{"error":`)
 
 // follow calls visit for each line of a stream.
-func follow[T any](ctx context.Context, c *Client, path string, query url.Values, begun func(), visit func(T) bool) error {
-	return c.lines(ctx, path, query, begun, func(line []byte) (bool, error) {
+func follow[T any](ctx context.Context, c *Client, path string, query url.Values, started func(), visit func(T) bool) error {
+	return c.lines(ctx, path, query, started, func(line []byte) (bool, error) {
 		var value T
 		if err := json.Unmarshal(line, &value); err != nil {
 			return false, err
@@ -32,13 +32,13 @@ func follow[T any](ctx context.Context, c *Client, path string, query url.Values
 
 // lines calls read for each line of a stream until it wants no more. What it cannot read
 // is a broken answer.
-func (c *Client) lines(ctx context.Context, path string, query url.Values, begun func(), read func([]byte) (bool, error)) error {
+func (c *Client) lines(ctx context.Context, path string, query url.Values, started func(), read func([]byte) (bool, error)) error {
 	response, err := c.ask(ctx, http.MethodGet, path, query)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }() // only read
-	begun()
+	started()
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(make([]byte, 0, readBuffer), maxLine)
 	for lines.Scan() {

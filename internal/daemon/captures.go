@@ -36,8 +36,8 @@ func (g kernelServices) runCaptures(ctx context.Context) error {
 }
 
 // Capture implements api.Gateway.
-func (g commands) Capture(ctx context.Context, request api.CaptureRequest, begun func(), visit func([]api.Packet) bool) error {
-	return g.captures.Capture(ctx, request, begun, visit)
+func (g commands) Capture(ctx context.Context, request api.CaptureRequest, started func(), visit func([]api.Packet) bool) error {
+	return g.captures.Capture(ctx, request, started, visit)
 }
 
 // Drops implements api.Gateway.

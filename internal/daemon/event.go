@@ -14,7 +14,7 @@ import (
 
 // openEvents tells of the start.
 func (g *Daemon) openEvents(d *draft) (change, error) {
-	return change{Commit: func() error { g.begun(d.view); return nil }}, nil
+	return change{Commit: func() error { g.emitStart(d.view); return nil }}, nil
 }
 
 // prepareEvents has sinks follow the file.
@@ -25,8 +25,8 @@ func (g *Daemon) prepareEvents(d *draft) (c change, _ error) {
 	return c, nil
 }
 
-// begun tells that the view is in force.
-func (g *Daemon) begun(v *view) {
+// emitStart tells that the view is in force.
+func (g *Daemon) emitStart(v *view) {
 	g.events.Follow(events.SinksOf(v.config.Events))
 	g.events.Emit(event.Start{
 		Version: api.Version(), PID: os.Getpid(), Config: g.options.ConfigFile, Generation: v.generation, Adopted: g.data.Adopted(),

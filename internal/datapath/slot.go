@@ -210,11 +210,11 @@ func (d *slotTable) drain(slots []Slot, cut bool) (ended int, err error) {
 			errs = append(errs, err)
 		}
 	}
-	return ended, errors.Join(append(errs, d.settle(slots))...)
+	return ended, errors.Join(append(errs, d.expire(slots))...)
 }
 
-// settle says of those that have drained that they are gone.
-func (d *slotTable) settle(slots []Slot) error {
+// expire says of those that have drained that they are gone.
+func (d *slotTable) expire(slots []Slot) error {
 	for i := range slots {
 		s := &slots[i]
 		if s.State != SlotDraining {
@@ -260,5 +260,5 @@ func (d *slotTable) TendSlots() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.settle(slots), d.rebalance(slots))
+	return errors.Join(d.expire(slots), d.rebalance(slots))
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // listed tells what a function of the protection said, and which entry has the address.
-func (e *Explainer) listed(f Flow, a opinion) (says, why string) {
+func (e *Explainer) listed(f Flow, a verdict) (says, why string) {
 	remote := f.Source
 	if f.Direction == model.Out {
 		remote = f.Destination
@@ -53,7 +53,7 @@ func (e *Explainer) listed(f Flow, a opinion) (says, why string) {
 		}
 	default:
 		if why = e.State.Place(f.Direction, remote); f.asksForNames(e.State) {
-			why = "who asks the name server asks for others, wherever he is"
+			why = "the name server is asked for others, wherever those are"
 		}
 	}
 	switch {
@@ -100,11 +100,11 @@ func (e *Explainer) tell6(f Flow, steps []datapath.TraceStep, numbers map[uint32
 			t.step("ban", "continue", "%s", e.Bans.WhyNot(t.remote()))
 		}
 	}
-	var row []opinion
+	var row []verdict
 	for _, name := range ruleset.ProtectionFunctions(e.State.Config) {
 		number := e.State.Numbers[ruleset.Name(model.ProtectionName, name)]
 		if numbers[number] {
-			row = append(row, opinion{name: ruleset.Name(model.ProtectionName, name), chain: model.ProtectionName, Function: settings.Function{Name: name}})
+			row = append(row, verdict{name: ruleset.Name(model.ProtectionName, name), chain: model.ProtectionName, Function: settings.Function{Name: name}})
 		}
 	}
 	for i := range row {

@@ -12,42 +12,42 @@ import (
 	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
-// opinion is of a function that a dry run has asked, and what it said.
-type opinion struct {
+// verdict is what a function said that a dry run has asked.
+type verdict struct {
 	name, chain string
 	settings.Function
 	says uint32
 }
 
-func (a opinion) drops() bool {
+func (a verdict) drops() bool {
 	return a.says == datapath.SaysDrop || a.fails() && a.Fail != settings.FailOpen
 }
 
-func (a opinion) jumps() bool { return a.says == datapath.SaysJump && a.chainAfter() != "" }
+func (a verdict) jumps() bool { return a.says == datapath.SaysJump && a.chainAfter() != "" }
 
 // chainAfter is the chain that it may go on in, "" for none.
-func (a opinion) chainAfter() string {
+func (a verdict) chainAfter() string {
 	if j, jumps := a.Settings.(nf.Jumper); jumps {
 		return j.Chain()
 	}
 	return ""
 }
 
-func (a opinion) fails() bool {
+func (a verdict) fails() bool {
 	return a.says != datapath.SaysContinue && a.says != datapath.SaysAccept && a.says != datapath.SaysDrop && a.says != datapath.SaysToUser && !a.jumps()
 }
 
-func (a opinion) isProtection() bool { return a.chain == model.ProtectionName }
+func (a verdict) isProtection() bool { return a.chain == model.ProtectionName }
 
 // telling tells the steps of one dry run.
 type telling struct {
 	*Explainer
 	Flow
-	functions map[uint32]opinion // by their numbers
+	functions map[uint32]verdict // by their numbers
 	told      map[datapath.TraceKind]bool
 	hook      uint32 // what chains are asked for just now, 0 for nothing
 	chain     bool   // one was found
-	last      *opinion
+	last      *verdict
 	hairpin   bool
 	dnat      netip.Addr
 	known     uint32 // sessions of the client
@@ -72,11 +72,11 @@ func (e *Explainer) tell(f Flow, steps []datapath.TraceStep) api.Ending {
 }
 
 // functions are those of a configuration by their numbers.
-func (e *Explainer) functions() map[uint32]opinion {
-	all := map[uint32]opinion{}
+func (e *Explainer) functions() map[uint32]verdict {
+	all := map[uint32]verdict{}
 	add := func(chain string, f settings.Function) {
 		name := ruleset.Name(chain, f.Name)
-		all[e.State.Numbers[name]] = opinion{name: name, chain: chain, Function: f}
+		all[e.State.Numbers[name]] = verdict{name: name, chain: chain, Function: f}
 	}
 	for _, f := range ruleset.ProtectionFunctions(e.State.Config) {
 		add(model.ProtectionName, settings.Function{Name: f})

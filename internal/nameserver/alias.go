@@ -140,7 +140,7 @@ func (s *publicSettings) decideAlias(q *query, zone *served, directory Directory
 	return d, true
 }
 
-// observe learns from the question and turns a minimiser's question for a host
+// observe learns from the question and turns a minimising asker's question for a host
 // into an alias: if it was meant, the asker follows, and if it was only on the
 // way to a name below, no address is taken.
 func (p *Public) observe(settings *publicSettings, q *query, d *decision, asker netip.Addr, proved bool, now model.Instant) {
@@ -149,7 +149,7 @@ func (p *Public) observe(settings *publicSettings, q *query, d *decision, asker 
 		s.alias = d.target
 	}
 	if s.host && s.verified && settings.await != nil {
-		settings.await(asker, minimiserLate)
+		settings.await(asker, detectorLate)
 	}
 	if !p.detector.observe(now, s) || !d.parent || d.action != allocate {
 		return

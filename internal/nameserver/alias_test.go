@@ -136,7 +136,7 @@ func TestAliasNeedsRoomInItsName(t *testing.T) {
 // proven makes the test's asker one that minimises, over TCP.
 func proven(t testing.TB, server *Public) {
 	t.Helper()
-	for range minimiserProof {
+	for range detectorProof {
 		for _, name := range []string{"hosta.foo.example.", "www.hosta.foo.example."} {
 			if reply := unpacked(t, through(server, packed(t, request(name, dns.TypeA)), TCP)); len(reply.Answer) != 1 {
 				t.Fatalf("%s: %v", name, reply)

@@ -48,12 +48,12 @@ func TestLentNames(t *testing.T) {
 	}
 }
 
-// Whoever has asked for a host with names below it may go on to those: his next questions are to be seen.
+// Whoever has asked for a host with names below it may go on to those: its next questions are to be seen.
 func TestAskersOnTheirWayAreAwaited(t *testing.T) {
 	var awaited []netip.Addr
 	server, _ := newPublic(t, func(o *PublicOptions) {
 		o.Await = func(asker netip.Addr, long time.Duration) {
-			if long < minimiserLate {
+			if long < detectorLate {
 				t.Errorf("awaited for %s", long)
 			}
 			awaited = append(awaited, asker)

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	minimiserAskers = 4096                   // remembered; the one silent for longest makes room
-	minimiserOpen   = 16384                  // host questions not yet followed; the oldest makes room
-	minimiserProof  = 3                      // followed host questions in a row
-	minimiserSoon   = 100 * time.Millisecond // a resolver that minimises goes on at once
-	minimiserLate   = time.Second            // then nothing followed
-	minimiserMemory = time.Hour              // since the last evidence
+	detectorAskers = 4096                   // remembered; the one silent for longest makes room
+	detectorOpen   = 16384                  // host questions not yet followed; the oldest makes room
+	detectorProof  = 3                      // followed host questions in a row
+	detectorSoon   = 100 * time.Millisecond // a resolver that minimises goes on at once
+	detectorLate   = time.Second            // then nothing followed
+	detectorMemory = time.Hour              // since the last evidence
 )
 
 // detector learns which askers minimise names (RFC 9156): those ask for the
@@ -27,7 +27,7 @@ const (
 //
 //   - A host question is followed when the same asker soon asks for a name
 //     below that host. Three in a row prove that the asker minimises.
-//   - A host question that nothing follows in time ends the row, and the proof.
+//   - A host question that nothing follows in time ends the streak, and the proof.
 //     The alias counts as following: who got one and asked for the host itself
 //     comes back with it. So an asker that cannot, for instance because it
 //     asks from several addresses in turn, soon gets addresses again.
@@ -40,7 +40,7 @@ const (
 // It is safe for concurrent use, and the clock is an argument.
 type detector struct {
 	mu     sync.Mutex
-	askers *simplelru.LRU[netip.Addr, *minimiser]
+	askers *simplelru.LRU[netip.Addr, *askerRecord]
 	open   *simplelru.LRU[hostQuestion, *laterQuestion] // in the order of laterQuestion.asked
 }
 
@@ -49,19 +49,19 @@ type hostQuestion struct {
 	host  model.Name
 }
 
-// minimiser is what is known of one asker. It is proven when row is
-// minimiserProof and until has not come.
-type minimiser struct {
-	row   int           // host questions followed, up to minimiserProof
-	until model.Instant // the proof holds
-	open  int           // of its host questions
+// askerRecord is what is known of one asker. It is proven when streak is
+// detectorProof and until has not come.
+type askerRecord struct {
+	streak int           // host questions followed, up to detectorProof
+	until  model.Instant // the proof holds
+	open   int           // of its host questions
 }
 
 // laterQuestion is a host question that something may follow.
 type laterQuestion struct {
 	asked model.Instant
 	soon  bool // an unverified question followed soon
-	asker *minimiser
+	asker *askerRecord
 }
 
 // observation is a question as far as it matters here.
@@ -76,12 +76,12 @@ type observation struct {
 func newDetector() (*detector, error) {
 	m := &detector{}
 	var err error
-	if m.askers, err = simplelru.NewLRU[netip.Addr, *minimiser](minimiserAskers, nil); err != nil {
-		return nil, fmt.Errorf("make a table of %d askers: %w", minimiserAskers, err)
+	if m.askers, err = simplelru.NewLRU[netip.Addr, *askerRecord](detectorAskers, nil); err != nil {
+		return nil, fmt.Errorf("make a table of %d askers: %w", detectorAskers, err)
 	}
-	m.open, err = simplelru.NewLRU(minimiserOpen, func(_ hostQuestion, f *laterQuestion) { f.asker.open-- })
+	m.open, err = simplelru.NewLRU(detectorOpen, func(_ hostQuestion, f *laterQuestion) { f.asker.open-- })
 	if err != nil {
-		return nil, fmt.Errorf("make a table of %d host questions: %w", minimiserOpen, err)
+		return nil, fmt.Errorf("make a table of %d host questions: %w", detectorOpen, err)
 	}
 	return m, nil
 }
@@ -101,7 +101,7 @@ func (m *detector) observe(now model.Instant, s observation) bool {
 		return known && asker.proven(now)
 	}
 	if !known {
-		asker = &minimiser{}
+		asker = &askerRecord{}
 	}
 	m.askers.Add(s.asker, asker)
 	question := hostQuestion{s.asker, s.name}
@@ -111,15 +111,15 @@ func (m *detector) observe(now model.Instant, s observation) bool {
 	return asker.proven(now)
 }
 
-// expire ends the rows of those whose host questions nothing followed.
+// expire ends the streaks of those whose host questions nothing followed.
 func (m *detector) expire(now model.Instant) {
 	for {
 		question, f, ok := m.open.GetOldest()
-		if !ok || now.Sub(f.asked) <= minimiserLate {
+		if !ok || now.Sub(f.asked) <= detectorLate {
 			return
 		}
 		if !f.soon {
-			f.asker.row = 0
+			f.asker.streak = 0
 		}
 		m.open.Remove(question)
 	}
@@ -147,7 +147,7 @@ func (m *detector) follow(now model.Instant, s observation) {
 		if !ok {
 			continue
 		}
-		soon := now.Sub(f.asked) <= minimiserSoon
+		soon := now.Sub(f.asked) <= detectorSoon
 		if !s.verified {
 			f.soon = f.soon || soon
 			continue
@@ -159,15 +159,15 @@ func (m *detector) follow(now model.Instant, s observation) {
 	}
 }
 
-func (a *minimiser) followed(now model.Instant) {
-	if a.row == minimiserProof && !a.proven(now) {
-		a.row = 0 // forgotten
+func (a *askerRecord) followed(now model.Instant) {
+	if a.streak == detectorProof && !a.proven(now) {
+		a.streak = 0 // forgotten
 	}
-	if a.row = min(a.row+1, minimiserProof); a.row == minimiserProof {
-		a.until = now.Add(minimiserMemory)
+	if a.streak = min(a.streak+1, detectorProof); a.streak == detectorProof {
+		a.until = now.Add(detectorMemory)
 	}
 }
 
-func (a *minimiser) proven(now model.Instant) bool {
-	return a.row == minimiserProof && now.Before(a.until)
+func (a *askerRecord) proven(now model.Instant) bool {
+	return a.streak == detectorProof && now.Before(a.until)
 }

@@ -122,11 +122,11 @@ func TestMinimiserTablesAreBounded(t *testing.T) {
 	m, now := newTestDetector(t), model.Instant(0)
 	story(t, m, &now, asker.Addr(), "0H 1W 0H 1W 0H 1W")
 	from := netip.MustParseAddr("203.0.113.1")
-	for range 3 * minimiserOpen {
+	for range 3 * detectorOpen {
 		from = from.Next()
 		story(t, m, &now, from, "0H")
 	}
-	if m.askers.Len() > minimiserAskers || m.open.Len() > minimiserOpen {
+	if m.askers.Len() > detectorAskers || m.open.Len() > detectorOpen {
 		t.Errorf("%d askers and %d questions", m.askers.Len(), m.open.Len())
 	}
 	if got := story(t, m, &now, asker.Addr(), "0H"); got != "n" {

@@ -141,7 +141,7 @@ func TestOnlyAddressQuestionsLend(t *testing.T) {
 	}
 }
 
-// A minimiser's alias fits a wildcard of the zone, but is what it was made for.
+// A minimising asker's alias fits a wildcard of the zone, but is what it was made for.
 func TestAliasComesBeforeWildcards(t *testing.T) {
 	address := netip.MustParseAddr("10.0.0.100")
 	server, allocator := newPublic(t, func(o *PublicOptions) {

@@ -127,7 +127,7 @@ func TestUnboundMinimises(t *testing.T) {
 			resolver := unbound(t, start(t, server), settings)
 			off := about == "minimisation off"
 			askWWW := func(i byte) {
-				now.Add(int64(2 * minimiserLate))
+				now.Add(int64(2 * detectorLate))
 				name := "www." + string(hostName(i))
 				reply := ask(t, resolver, "udp", request(name, dns.TypeA))
 				if len(reply.Answer) != 1 || reply.Answer[0].Header().Rrtype != dns.TypeA {
@@ -137,7 +137,7 @@ func TestUnboundMinimises(t *testing.T) {
 			var want []model.Name
 			for i := range byte(10) {
 				askWWW(i)
-				if i < minimiserProof && !off { // not known yet: each takes two addresses
+				if i < detectorProof && !off { // not known yet: each takes two addresses
 					want = append(want, hostName(i))
 				}
 				want = append(want, "www."+hostName(i))

@@ -24,7 +24,7 @@ func (t *timers) set(entry int32, at model.Instant) {
 		i = int32(len(t.heap))
 		t.heap = append(t.heap, timer{})
 	}
-	t.settle(i, timer{at, entry})
+	t.sift(i, timer{at, entry})
 }
 
 func (t *timers) remove(entry int32) {
@@ -36,7 +36,7 @@ func (t *timers) remove(entry int32) {
 	t.heap = t.heap[:last]
 	t.position[entry] = -1
 	if i != last {
-		t.settle(i, moved)
+		t.sift(i, moved)
 	}
 }
 
@@ -48,8 +48,8 @@ func (t *timers) get(entry int32) (model.Instant, bool) {
 	return t.heap[t.position[entry]].at, true
 }
 
-// settle puts x at node i, then moves it up or down to where it belongs.
-func (t *timers) settle(i int32, x timer) {
+// sift puts x at node i, then moves it up or down to where it belongs.
+func (t *timers) sift(i int32, x timer) {
 	for i > 0 {
 		parent := (i - 1) / 4
 		if t.heap[parent].at <= x.at {
