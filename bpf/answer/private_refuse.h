@@ -26,7 +26,7 @@ __noinline int private_refuse(ctx_t *ctx, const struct packet *packet, enum reas
 	case REASON_DROP_NO_ROUTE:
 		return refuse_no_route(ctx, packet, SIDE_PRIVATE);
 	case REASON_DROP_NOT_SYN:
-		/* A host that answers a client who is gone, or lost: it forgets him. Or its session has ended with our address. */
+		/* A host that answers a client who is gone, or lost: it forgets the client. Or its session has ended with our address. */
 		if ((packet->tcp_flags & (TCP_FLAG_SYN | TCP_FLAG_ACK)) == (TCP_FLAG_SYN | TCP_FLAG_ACK) ||
 		    sessions_have_ended())
 			return refuse_stranger(ctx, packet, reason, SIDE_PRIVATE);

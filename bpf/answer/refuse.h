@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Telling a sender that there is nothing for him, so that his program goes on at once instead of waiting: by RST
- * (RFC 9293 §3.10.7.1) or ICMP port unreachable (RFC 1122 §3.2.2.1), from the address that he came to. One budget is the
+ * Telling a sender that there is nothing for it, so that its program goes on at once instead of waiting: by RST
+ * (RFC 9293 §3.10.7.1) or ICMP port unreachable (RFC 1122 §3.2.2.1), from the address that it came to. One budget is the
  * gateway's, and one each source's, all CPUs together: what is beyond it ends in silence.
  */
 #pragma once

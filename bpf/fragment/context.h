@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Where later fragments go. The first of a packet is judged as any packet is; if it passes it leaves here the session
- * that it is of, and the others follow it, whoever sends them. A sender has 64 buckets of the table, which his address
- * chooses, so that he takes no room from most others: beyond that his oldest give way.
+ * that it is of, and the others follow it, whoever sends them. A sender has 64 buckets of the table, which its address
+ * chooses, so that it takes no room from most others: beyond that its oldest give way.
  */
 #pragma once
 

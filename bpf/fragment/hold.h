@@ -2,7 +2,7 @@
 /*
  * Fragments that come before the first of their packet: copied into a slot, until that one comes and claims them. Who holds
  * one looks for the context again when the slot can be seen, and who writes a context looks for slots behind it, with full
- * barriers: so neither can miss the other. A sender has 4 of the 64 sets, which his address chooses.
+ * barriers: so neither can miss the other. A sender has 4 of the 64 sets, which its address chooses.
  */
 #pragma once
 

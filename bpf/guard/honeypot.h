@@ -46,7 +46,7 @@ __noinline bool honeypot_is_completed(ctx_t *ctx, const struct packet *packet)
 	return bpf_tcp_raw_check_syncookie_ipv4(&headers.ip, &headers.tcp) == 0;
 }
 
-/* The daemon bans who proved that he was here. */
+/* The daemon bans who proved that it was here. */
 static __always_inline void honeypot_report(const struct in6 *source, __u16 port)
 {
 	struct honeypot_event *event = bpf_ringbuf_reserve(&honeypot_events, sizeof(*event), 0);

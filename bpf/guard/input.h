@@ -29,7 +29,7 @@ static __always_inline bool input_is_inward(const struct packet *packet, bool lo
 	return !local || !control || port < control->own_first || port > control->own_last;
 }
 
-/* Resolvers ask the name server for others, wherever those are: who may not come is told when he does. */
+/* Resolvers ask the name server for others, wherever those are: who may not come is told when it does. */
 static __always_inline __u8 input_ports(const struct packet *packet, const struct settings *settings)
 {
 	const struct tuple *tuple = &packet->tuple;

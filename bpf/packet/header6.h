@@ -72,7 +72,7 @@ static __always_inline enum opening6 tcp6_opening(__u8 flags, __u16 source, __u1
 }
 
 /*
- * Whoever is outside may choose his own port, so that the port inside tells. From inside also the other one must say
+ * Whoever is outside may choose its own port, so that the port inside tells. From inside also the other one must say
  * that it is an answer: a flow between two high ports is one from inside, whichever way the packet goes.
  */
 static __always_inline enum opening6 udp6_opening(__u16 source, __u16 destination, bool inward)

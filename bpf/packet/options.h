@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * IPv4 options. Who sends by a route of his own choice goes around what decides here (RFC 7126 §4.3 and §4.4);
+ * IPv4 options. Who sends by a route of its own choice goes around what decides here (RFC 7126 §4.3 and §4.4);
  * options that contradict their lengths are malformed; all others pass as they are.
  */
 #pragma once

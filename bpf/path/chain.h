@@ -34,7 +34,8 @@ __noinline enum reason service_judge(__u32 private_address, __u16 private_port, 
 /*
  * What checked a session last: the low bits of the generation, whether first bytes of its flow are still waited for,
  * and the program that its every packet meets, if there is one. The fast path compares it with the generation alone.
- * What has slept through 2^20 generations would be taken for checked; no session waits as long.
+ * Generations are told apart by 20 bits: after exactly 2^20 changes of policy, or a multiple, a session that had no packet
+ * meanwhile passes for checked, a chance of one in a million for one that is idle so long.
  */
 static __always_inline __u32 policy_epoch(__u32 generation)
 {

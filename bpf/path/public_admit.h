@@ -89,8 +89,8 @@ static __always_inline bool socket_waits(ctx_t *ctx, const struct packet *packet
 }
 
 /* Through a mapping. What filtering refuses is not shown to functions, which would count it. */
-static __always_inline enum reason mapping_way(ctx_t *ctx, const struct packet *packet, const struct session_key *key,
-					       __u32 slot, struct flow *flow)
+static __always_inline enum reason mapping_admit(ctx_t *ctx, const struct packet *packet, const struct session_key *key,
+						 __u32 slot, struct flow *flow)
 {
 	enum reason reason;
 
@@ -107,8 +107,8 @@ static __always_inline enum reason mapping_way(ctx_t *ctx, const struct packet *
 }
 
 /* To a host that has the address alone: every port of it is the host's. */
-static __always_inline enum reason own_way(const struct packet *packet, const struct session_key *key,
-					   struct flow *flow)
+static __always_inline enum reason own_admit(const struct packet *packet, const struct session_key *key,
+					     struct flow *flow)
 {
 	flow->origin = ORIGIN_OWN_IN;
 	flow->private_address = key->local;
@@ -134,13 +134,13 @@ __noinline enum reason public_admit(ctx_t *ctx, struct packet *packet, const str
 	if (key->side == KEY_OUTSIDE)
 		reason = pool_find(packet, flow);
 	else
-		reason = slot ? mapping_way(ctx, packet, key, slot, flow) : own_way(packet, key, flow);
+		reason = slot ? mapping_admit(ctx, packet, key, slot, flow) : own_admit(packet, key, flow);
 	flow_comes_in(flow, packet);
 	return reason;
 }
 
 /* There a service's port is its binding's, unless a socket of the gateway has it; every other is NAT's. */
-__noinline enum reason lent_way(ctx_t *ctx, const struct packet *packet, struct session_key *key, enum reason reason)
+__noinline enum reason lent_admit(ctx_t *ctx, const struct packet *packet, struct session_key *key, enum reason reason)
 {
 	if (!packet || !key || !bound_find(&packet->tuple))
 		return reason;
@@ -163,7 +163,7 @@ static __always_inline enum reason public_judge(ctx_t *ctx, struct packet *packe
 	if (!target->key.side)
 		reason = public_key(&packet->tuple, address, packet->generation, &target->key, &target->slot);
 	if (address->lends)
-		reason = lent_way(ctx, packet, &target->key, reason);
+		reason = lent_admit(ctx, packet, &target->key, reason);
 	if (address->kind != ADDRESS_POOL && address->kind != ADDRESS_OWN && chain_has_dnat(packet))
 		sent = dnat_judge(ctx, packet, flow);
 	if (sent != REASON_NONE || flow->origin == ORIGIN_DNAT)

@@ -121,7 +121,10 @@ static __always_inline struct session *public_find(struct packet *packet, const 
 	__u32 number = 0;
 
 	target->address = address;
-	/* An open session in its bucket says all: its mapping is not read. It stays what it is, as an ended one rests first. */
+	/*
+	 * Fast path: a session in its own bucket needs no mapping lookup. Safe: a freed record is not reused before a
+	 * grace period.
+	 */
 	if (address && address->kind == ADDRESS_OUTBOUND)
 		number = session_find_kept(&packet->tuple, address->group);
 	if (!address)

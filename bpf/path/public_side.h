@@ -22,7 +22,7 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 	if (!control)
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PUBLIC);
 	packet.generation = hairpin ? hairpin_generation() : *(volatile __u32 *)&control->generation;
-	/* Who has left no session has left no first fragment, and nothing of his is held. */
+	/* Who has left no session has left no first fragment, and nothing of it is held. */
 	if (reason == REASON_DROP_FRAGMENT && remote_was_seen(packet.tuple.source) &&
 	    fragment_is_awaited(&packet, FRAGMENT_IN))
 		fragment_enter(ctx, FRAGMENT_IN);

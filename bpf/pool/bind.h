@@ -17,7 +17,7 @@ static __always_inline int bind_run(struct binding_request *request)
 		return -ENOENT;
 	if (binding->open)
 		return -EEXIST;
-	/* records is not written: somebody may just look whether the slot is still what he has found. */
+	/* records is not written: somebody may just look whether the slot is still what it has found. */
 	if (*(volatile __u32 *)&binding->records)
 		return -EBUSY;
 	binding->address = request->binding.address;

@@ -11,7 +11,7 @@
 #include "reservation.h"
 
 #define QUEUE_LOOK 64
-#define QUEUE_LATE 4000000000ULL /* ns behind its expiry: who came in time may prove himself until then */
+#define QUEUE_LATE 4000000000ULL /* ns behind its expiry: who came in time may prove itself until then */
 
 struct queue_walk {
 	struct claimer who;

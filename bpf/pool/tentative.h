@@ -78,7 +78,7 @@ static __always_inline void tentative_out(struct session *session, const struct 
 	} else if (session->life.as.tcp != TCP_SYN) {
 		__u32 sent = *(volatile __u32 *)&session->proof.sent;
 
-		/* Where its client proves himself at this moment the guard is there. */
+		/* Where its client proves itself at this moment the guard is there. */
 		if ((__s32)(numbers->end - sent) > 0)
 			__sync_val_compare_and_swap(&session->proof.sent, sent, numbers->end);
 	}

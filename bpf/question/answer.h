@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tells an asker to come by TCP: his question with TC=1 (RFC 1035 section 4.1.1), which is never longer than what he
+ * Tells an asker to come by TCP: its question with TC=1 (RFC 1035 section 4.1.1), which is never longer than what it
  * sent. It goes back where it came from, as other answers of the data plane do.
  */
 #pragma once

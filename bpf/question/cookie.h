@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Server cookies of DNS (RFC 7873, RFC 9018): they prove that the asker gets what is sent to his address. Made with
+ * Server cookies of DNS (RFC 7873, RFC 9018): they prove that the asker gets what is sent to its address. Made with
  * one secret, good with that or the one before it, for an hour.
  */
 #pragma once

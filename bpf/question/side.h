@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Questions to the name server from outside, over UDP. Anybody can forge whose they are: for a lent name who has not
- * proved his address is told here to come by TCP, and costs the daemon nothing. What it has to see for itself - good
+ * proved its address is told here to come by TCP, and costs the daemon nothing. What it has to see for itself - good
  * cookies, other names and types, what cannot be read - reaches it within limits, and beyond them is told the same.
  * While no daemon lives all is left to the kernel: nobody would serve TCP.
  */

@@ -23,7 +23,7 @@ const (
 
 // askers count whose questions were refused in the last minutes. Where there are more than are
 // counted, each that is new takes one from all (Misra and Gries): who asks much stays, and nobody
-// is told to have asked more than he has.
+// is told to have asked more than it has.
 type askers struct {
 	mutex       sync.Mutex
 	since       model.Instant
@@ -74,7 +74,7 @@ func (a *askers) list(at model.Instant) map[netip.Addr]int {
 // ofAsker are the refusals that are nobody's doing but the asker's.
 var ofAsker = []error{policy.ErrClientLimit, policy.ErrResolverLimit, policy.ErrReputation, policy.ErrShare}
 
-// watchedAllocator counts who is refused for what he has asked before, of those who have proved their address.
+// watchedAllocator counts who is refused for what it has asked before, of those who have proved their address.
 type watchedAllocator struct {
 	nameserver.Allocator
 	refused *askers

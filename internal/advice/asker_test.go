@@ -14,7 +14,7 @@ import (
 	"github.com/realmgate/realmgate/internal/policy"
 )
 
-// Who asks much is counted among any number of others, never as more than he asked, and forgotten in minutes.
+// Who asks much is counted among any number of others, never as more than it asked, and forgotten in minutes.
 func TestAskersAreBounded(t *testing.T) {
 	var a askers
 	at, loud := model.Instant(time.Hour), numbered(60000)
@@ -65,7 +65,7 @@ func (r refusing) Allocate(context.Context, nameserver.Question) (nameserver.Ans
 	return nameserver.Answer{}, fmt.Errorf("%w: %w", nameserver.ErrRefused, r.why)
 }
 
-// Status names who is refused for what he asks, with what stops him; neither whose address may be forged nor who is
+// Status names who is refused for what it asks, with what stops it; neither whose address may be forged nor who is
 // refused for what others ask.
 func TestQuestionersAreNamed(t *testing.T) {
 	var s Service

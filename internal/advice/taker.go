@@ -119,7 +119,7 @@ func hostTakers(hosts map[netip.Addr]datapath.Subscriber, c *config.Config, sess
 	return list
 }
 
-// remoteTakers names strangers with much of what is used, or all that one may have. Who forges his source has many, none
+// remoteTakers names strangers with much of what is used, or all that one may have. Who forges its source has many, none
 // of which is named.
 func remoteTakers(remotes map[netip.Addr]int, limit, used int) (list []string) {
 	opened := 0
@@ -137,7 +137,7 @@ func remoteTakers(remotes map[netip.Addr]int, limit, used int) (list []string) {
 	return list
 }
 
-// refusedTakers tells of sources in a sample of drops. Who forges his source has many, none of which is named.
+// refusedTakers tells of sources in a sample of drops. Who forges its source has many, none of which is named.
 func refusedTakers(refused map[netip.Addr]int) (list []string) {
 	all := 0
 	for _, n := range refused {

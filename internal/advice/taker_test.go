@@ -34,7 +34,7 @@ func TestTakersAreNamed(t *testing.T) {
 	}
 }
 
-// Who has little of what is used is named only if it is all that he may have: a table that forged sources fill is not
+// Who has little of what is used is named only if it is all that it may have: a table that forged sources fill is not
 // the fault of those who were there.
 func TestInnocentsAreNotNamed(t *testing.T) {
 	const named, many = "10.0.0.7", "may be forged"
@@ -58,7 +58,7 @@ func TestInnocentsAreNotNamed(t *testing.T) {
 		"and strangers little of it":              {remoteTakers(map[netip.Addr]int{numbered(7): 2, numbered(8): 1}, 32, 1024), ""},
 		"a host at its limit":                     {hostTakers(few, limits, 1024, false), named},
 		"a host with all its ports":               {hostTakers(few, ports, 1024, false), named},
-		"a stranger at his limit":                 {remoteTakers(map[netip.Addr]int{numbered(7): 32, numbered(8): 1}, 32, 1024), named},
+		"a stranger at its limit":                 {remoteTakers(map[netip.Addr]int{numbered(7): 32, numbered(8): 1}, 32, 1024), named},
 		"a stranger with a tenth":                 {remoteTakers(map[netip.Addr]int{numbered(7): 103, numbered(8): 1}, 0, 1024), named},
 		"ports are short, many hosts have them":   {hostTakers(crowd, new(config.Config), 1024, true), many},
 		"ports are short, and one has most of it": {hostTakers(map[netip.Addr]datapath.Subscriber{numbered(7): {TCP: 900}, numbered(8): {TCP: 9}}, new(config.Config), 1<<20, true), named},

@@ -18,10 +18,10 @@ const (
 	packetBytes   = 256      // what one takes beside its data
 )
 
-// capture is what one who captures wants, and what waits for him.
+// capture is what one who captures wants, and what waits for it.
 type capture struct {
 	request   api.CaptureRequest
-	functions map[uint32]string // that he wants the packets of, by number
+	functions map[uint32]string // that it wants the packets of, by number
 	counted   map[uint32]uint64 // what each had lost when it was looked at last
 	lost      uint64
 	waiting   []api.Packet

@@ -25,7 +25,7 @@ func TestSpentBeforeWeHeardOfIt(t *testing.T) {
 			lent := b.mustAsk(www)
 			const rounds = 5
 			for round := range rounds {
-				// Nobody who is known yet: his sessions would take no claim.
+				// Nobody who is known yet: its sessions would take no claim.
 				asker := netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, 113, byte(20 + round)}), 4000)
 				ask := func() datapath.Reservation {
 					t.Helper()
@@ -86,7 +86,7 @@ func TestOneClientGetsFiftyNamesASecond(t *testing.T) {
 	}
 }
 
-// Who keeps as much of the pool unused as he may gets no more of it; that is counted apart from quotas, and told.
+// Who keeps as much of the pool unused as it may gets no more of it; that is counted apart from quotas, and told.
 func TestDistrustIsCounted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, strings.Replace(text, "198.18.0.32/28", "198.18.0.32-198.18.0.33", 1)+otherHost("b", 101)+otherHost("c", 102))

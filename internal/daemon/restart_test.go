@@ -77,7 +77,7 @@ func visitor(last byte, port uint16) netip.AddrPort {
 }
 
 // A daemon that was killed leaves each service its address, those who know it their way in, and who was just answered
-// his claim; sessions go on.
+// its claim; sessions go on.
 func TestKilledDaemonsBindingsStand(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, strings.Replace(text, "pool: {", lasting, 1)+otherHost("b", 101))

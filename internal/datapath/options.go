@@ -89,7 +89,7 @@ type Settings struct {
 	// by one; without it only by that one (RFC 3704 section 2).
 	LooseReversePath bool
 	// NameServer is where the gateway is asked for names from outside: whoever asks there
-	// does so for others, so that honeypot and geofence let him. IPv4; may be invalid.
+	// does so for others, so that honeypot and geofence let it. IPv4; may be invalid.
 	NameServer netip.AddrPort
 	// Coming are addresses that are to be outbound soon, beside those that are.
 	Coming []netip.Addr

@@ -27,7 +27,7 @@ func probe(from net.HardwareAddr, address netip.Addr) []byte {
 	return frame
 }
 
-// owner reads who says in an ARP question or answer that an IPv4 address is his.
+// owner reads who says in an ARP question or answer to have an IPv4 address.
 func owner(frame []byte) (address netip.Addr, mac net.HardwareAddr, ok bool) {
 	if len(frame) < arpSize || binary.BigEndian.Uint16(frame[12:]) != arpType ||
 		[6]byte(frame[arpStart:]) != [6]byte{0, 1, 8, 0, 6, 4} {

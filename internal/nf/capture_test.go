@@ -51,7 +51,7 @@ func (b *bed) snap(number, bytes uint32) {
 }
 
 // Functions that say NF_TO_USER leave the decision to the next one, and who captures
-// gets the packets of those that he asked for, from programs of their own too.
+// gets the packets of those that it asked for, from programs of their own too.
 func TestToUserGoesOn(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

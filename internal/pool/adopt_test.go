@@ -52,7 +52,7 @@ func TestAdoptRefuses(t *testing.T) {
 	if s := p.Statistics(); s.Bindings != 1 || s.Rests != 0 {
 		t.Fatalf("%+v", s)
 	}
-	// Who rests on what is his own by now may.
+	// Who rests on what is its own by now may.
 	own := change(func(b *Binding) { b.Service.Name, b.State = "old.", Resting })
 	if err := p.Adopt(2*second, own); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ type oracle struct {
 	last      map[lent]lastUse             // the ledger of I9
 }
 
-// lent is a port of an address, lastUse who had it last, and when he used it.
+// lent is a port of an address, lastUse who had it last, and when it used it.
 type lent struct {
 	address  netip.Addr
 	protocol model.Protocol

@@ -43,7 +43,7 @@ func TestOwnersShareAnAddress(t *testing.T) {
 	g.offer(a, nil)
 	g.offer(b, nil)
 	g.visits(client)
-	g.dropped(g.put(tcp(client2, lent, packets.SYN)), "drop_no_reservation") // the other's claim is not for him
+	g.dropped(g.put(tcp(client2, lent, packets.SYN)), "drop_no_reservation") // the other's claim is not for it
 	g.established(client2, endpoint(pool1, 8443), endpoint(hostB, 80))
 	if err := g.data.Bind(datapath.Binding{ID: 99<<32 | 9, Address: pool1, Host: hostB, Ports: []model.Port{tcpPort(81, 81), tcpPort(80, 80)}}); err == nil {
 		t.Fatal("a port is bound twice")
@@ -65,7 +65,7 @@ func TestRebind(t *testing.T) {
 	b.Ports = []model.Port{tcpPort(80, 8080), tcpPort(443, 5000)}
 	check(t, g.data.Rebind(b))
 	g.dropped(g.put(tcp(client, endpoint(pool1, 81), packets.SYN)), "drop_no_binding")
-	g.established(client, endpoint(pool1, 443), endpoint(hostA, 5000)) // he is known as before
+	g.established(client, endpoint(pool1, 443), endpoint(hostA, 5000)) // it is known as before
 	found := must(g.data.Bindings())(t)
 	same(g, "bindings", len(found), 1)
 	same(g, "sessions", found[0].Sessions, 2)
@@ -75,7 +75,7 @@ func TestRebind(t *testing.T) {
 	g.sound()
 }
 
-// I9: when the binding has moved nobody reaches the new owner by what he was told of the old
+// I9: when the binding has moved nobody reaches the new owner by what it was told of the old
 // one; what stands goes on.
 func TestMovedBinding(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,7 @@ func TestModeWithoutTCX(t *testing.T) {
 	g.crosses(udp(inA, server), outbound)
 }
 
-// Where somebody else has a filter clsact stays, and his filter with it.
+// Where somebody else has a filter clsact stays, and its filter with it.
 func TestSomebodysFilterStays(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t, withoutTCX)

@@ -249,7 +249,7 @@ func TestWithdrawRacesWithClaim(t *testing.T) {
 }
 
 // A binding moves while its clients knock: whoever gets in meets the host that it was bound to
-// when he was told (I9), and the slot is not used again while a record names it.
+// when it was told (I9), and the slot is not used again while a record names it.
 func TestUnbindRacesWithClaim(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)

@@ -16,8 +16,8 @@ func (g *gateway) exempt(prefixes ...netip.Prefix) {
 	g.in(func() error { return g.data.ExcludeFromBans(prefixes) })
 }
 
-// Who is exempt is dropped neither by a ban of a wider prefix nor by one of himself that
-// was there before; others of the prefix are, and he is again when he is exempt no more.
+// Who is exempt is dropped neither by a ban of a wider prefix nor by one of itself that
+// was there before; others of the prefix are, and it is again when it is exempt no more.
 func TestExemptUnderABan(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
@@ -35,7 +35,7 @@ func TestExemptUnderABan(t *testing.T) {
 	g.exempt(alone)
 	g.ban(datapath.Forever, alone)
 	if banned := must(dataplane.IsBanned(g.data, remote))(t); !banned {
-		t.Error("a ban after he was exempt is none")
+		t.Error("a ban after it was exempt is none")
 	}
 }
 

@@ -54,7 +54,7 @@ func TestBadFragments(t *testing.T) {
 	g.passes(divided(filled(udp(inA, server), 400), 1, 200), filled(udp(out, server), 400))
 }
 
-// Who opens nothing leaves nothing: others are not led by his first fragment.
+// Who opens nothing leaves nothing: others are not led by its first fragment.
 func TestFragmentsOfWhatOpensNothing(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
@@ -118,7 +118,7 @@ func aged(t testing.TB, table *ebpf.Map, words, at int, units uint64) {
 	}
 }
 
-// A context is good for 2 s, and who has waited for 100 ms gives his slot to another.
+// A context is good for 2 s, and who has waited for 100 ms gives its slot to another.
 func TestFragmentsAreForgotten(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)

@@ -6,7 +6,7 @@ import (
 	"github.com/realmgate/realmgate/test/dataplane"
 )
 
-// A sender has 64 buckets of contexts, however many packets he sends in fragments; his oldest give way.
+// A sender has 64 buckets of contexts, however many packets it sends in fragments; its oldest give way.
 func TestFirstFragmentsOfOneSenderAreBounded(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// Whom the full table refuses takes nothing else with him: no port that others
+// Whom the full table refuses takes nothing else with it: no port that others
 // would miss, no place in an index.
 func TestFullTableTakesNothing(t *testing.T) {
 	t.Parallel()
@@ -32,7 +32,7 @@ func TestFullTableTakesNothing(t *testing.T) {
 	same(g, "outside endpoint", g.mapped(udp(endpoint(hostB, 2048), server)), endpoint(outbound, 2048)) // of those refused
 }
 
-// Whom the full table refuses may come again: the claim is still his.
+// Whom the full table refuses may come again: the claim is still its own.
 func TestFullTableSpendsNoClaim(t *testing.T) {
 	t.Parallel()
 	g, _ := exhausted(t)

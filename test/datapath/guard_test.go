@@ -99,7 +99,7 @@ func (c talk) stands(g *gateway) bool {
 }
 
 // forge sends a segment of one side that somebody else may have made, and wants it forwarded: who is
-// meant judges it himself (RFC 5961). In the gateway's namespace.
+// meant checks that itself (RFC 5961). In the gateway's namespace.
 func (c talk) forge(g *gateway, fromHost bool, flags packets.Flags, sequence, acknowledge uint32) {
 	g.t.Helper()
 	from, to := c.ends(fromHost)

@@ -263,7 +263,7 @@ func TestHoneypotHasItsPlace(t *testing.T) {
 	allowed := tcp(endpoint(remote, 40000), toUs, packets.SYN)
 	g.passed(g.put(allowed), "to_gateway", addressed(allowed).Bytes())
 	g.dropped(g.put(tcp(endpoint(remote2, 40000), toUs, packets.SYN)), "drop_denied")
-	g.knock(endpoint(never, 40000), toUs) // the geofence denies him, and is asked later
+	g.knock(endpoint(never, 40000), toUs) // the geofence denies it, and is asked later
 	g.ban(datapath.Forever, netip.PrefixFrom(never, 32))
 	g.dropped(g.put(tcp(endpoint(never, 40000), toUs, packets.SYN)), "drop_banned")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/realmgate/realmgate/test/dataplane"
 )
 
-// Who has proved himself comes again without a claim, to all ports of the service.
+// Who has proved itself comes again without a claim, to all ports of the service.
 func TestKnownClientReturns(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
@@ -32,7 +32,7 @@ func TestKnownClientReturns(t *testing.T) {
 	g.sound()
 }
 
-// His SYN alone is no session of his: anybody could have sent it.
+// A SYN alone is no session of the client's: anybody could have sent it.
 func TestKnownClientIsTentative(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
@@ -106,7 +106,7 @@ func TestLimitOfAClient(t *testing.T) {
 	g.sound()
 }
 
-// Datagrams have a limit of their own: those that somebody forges in a client's name leave him his connections.
+// Datagrams have a limit of their own: those that somebody forges in a client's name leave the client its connections.
 func TestForgedDatagramsLeaveConnections(t *testing.T) {
 	t.Parallel()
 	const most = 4
@@ -149,7 +149,7 @@ func TestLimitOfAClientAtItsProof(t *testing.T) {
 	g.sound()
 }
 
-// A datagram's source may be anybody: he is known when the host has answered and he came again.
+// A datagram's source may be anybody: it is known when the host has answered and it came again.
 func TestKnownByDatagrams(t *testing.T) {
 	t.Parallel()
 	for name, protocol := range map[string]struct {
@@ -176,7 +176,7 @@ func TestKnownByDatagrams(t *testing.T) {
 			known(false) // nobody has answered
 			g.dropped(g.put(protocol.in(6)), "drop_no_reservation")
 			g.forwarded(g.put(protocol.out(5)))
-			known(false) // nor has he come again
+			known(false) // nor has it come again
 			g.dropped(g.put(protocol.in(6)), "drop_no_reservation")
 			g.forwarded(g.put(protocol.in(5)))
 			known(true)

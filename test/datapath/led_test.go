@@ -148,7 +148,7 @@ func TestForgedSourcesLockNobodyOut(t *testing.T) {
 	})
 }
 
-// Whoever sends all his SYNs first, and what proves them later, has no more than his own share; nor has who sends datagrams
+// Whoever sends all its SYNs first, and what proves them later, has no more than its own share; nor has who sends datagrams
 // before the host has answered any.
 func TestLateProofsKeepTheRemoteLimit(t *testing.T) {
 	t.Parallel()

@@ -79,7 +79,7 @@ func (g *gateway) refusing() *gateway {
 	return g
 }
 
-// Who proves himself when the last place has gone loses, and is told.
+// Who proves itself when the last place has gone loses, and is told.
 func TestLimitAtTheProof(t *testing.T) {
 	t.Parallel()
 	for reason, set := range map[model.Reason]func(*datapath.Limits){

@@ -167,7 +167,7 @@ func TestOneAddressAndAnOlderMapping(t *testing.T) {
 }
 
 // I9: when the port goes to another host, who was given it for the first goes on with that, and nobody
-// reaches the second by what he was told of the first.
+// reaches the second by what it was told of the first.
 func TestOneAddressMoves(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(_ *testing.T, g *gateway, own bool) {

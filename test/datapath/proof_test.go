@@ -203,14 +203,14 @@ func TestFloodOfSYNs(t *testing.T) {
 	same(g, "sessions that gave way", must(g.data.Usage())(t).TentativeEnded, 10*ring)
 	g.answers(client2, other, endpoint(hostB, 8080))
 	g.leaves(g.put(proof(client2, other)), proof(client2, endpoint(hostB, 8080)))
-	// Nor has the flood claimed: who comes and proves himself gets in, and stays.
+	// Nor has the flood claimed: who comes and proves itself gets in, and stays.
 	g.visits(endpoint(remote, 50001))
 	g.flood(0, 2*ring)
 	g.leaves(g.put(tcp(endpoint(remote, 50001), lent, packets.ACK)), tcp(endpoint(remote, 50001), service, packets.ACK))
 	g.sound()
 }
 
-// I2: of two who knock for one claim the first who proves himself wins; the other's session is
+// I2: of two who knock for one claim the first who proves itself wins; the other's session is
 // over for both its ends.
 func TestLoserOfAClaim(t *testing.T) {
 	t.Parallel()

@@ -78,7 +78,7 @@ func TestUnprovedQuestionsAreLimited(t *testing.T) {
 			within(t, "a network", g.passing(200, neighbours(113), same, test.reason), 64, 64, began)
 			within(t, "another", g.passing(200, neighbours(114), same, test.reason), 64, 64, began)
 			within(t, "all", g.passing(2000, strangersAll, same, test.reason), 512-2*64, 512, began)
-			// A lent name has no limit, nor has who proves himself used any of his.
+			// A lent name has no limit, nor has who proves itself used any of its own.
 			g.truncated(datagram(askedFrom, question(t, lentName, dns.TypeA, 0)), "answered_question")
 			g.toDaemon(datagram(askedFrom, question(t, lentName, dns.TypeA, 1232, cookieOption(append(bytes.Clone(clientCookie), serverCookie(secrets[0], remote, time.Now())...)...))))
 		})
@@ -100,7 +100,7 @@ func TestSlowedAnswerIsOfNoAuthority(t *testing.T) {
 	}
 }
 
-// Who proves himself reaches the daemon, whatever he asks, 4,096 times a second of a network and 16,384
+// Who proves itself reaches the daemon, whatever it asks, 4,096 times a second of a network and 16,384
 // times in all.
 func TestProvedQuestionsAreLimited(t *testing.T) {
 	t.Parallel()

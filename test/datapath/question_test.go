@@ -98,7 +98,7 @@ func (g *gateway) toDaemon(p packets.Packet) {
 	g.passed(g.put(p), "to_gateway", addressed(p).Bytes())
 }
 
-// Who has not proved his address is told to come by TCP, in the octets that the name server has
+// Who has not proved its address is told to come by TCP, in the octets that the name server has
 // for it: id, flags, the letters as asked, an OPT record where there was one.
 func TestUnprovedAskersAreToldToComeByTCP(t *testing.T) {
 	t.Parallel()
@@ -156,7 +156,7 @@ func TestOtherQuestionsReachTheDaemon(t *testing.T) {
 	g.toDaemon(packets.NewTCP(askedFrom, netip.AddrPortFrom(publicAddress, 53), packets.SYN, ""))
 }
 
-// A cookie that the name server has given to this asker proves his address, for an hour, with
+// A cookie that the name server has given to this asker proves its address, for an hour, with
 // either secret.
 func TestCookiesAreCheckedBeforeTheDaemon(t *testing.T) {
 	t.Parallel()
@@ -256,7 +256,7 @@ func TestQuestionsToASharedAddress(t *testing.T) {
 	g.truncated(p, "answered_question")
 }
 
-// Who is banned, or is not who he says, is told nothing.
+// Who is banned, or is not who it says, is told nothing.
 func TestBannedAskersAreToldNothing(t *testing.T) {
 	t.Parallel()
 	g := asked(t)

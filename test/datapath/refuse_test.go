@@ -20,7 +20,7 @@ import (
 func refusing(s *setup) { s.Refuse = true }
 
 // unreachablePort wants the packet dropped for the reason, and its sender told by the address
-// that he came to.
+// that it came to.
 func (g *gateway) unreachablePort(r result, p packets.Packet, reason model.Reason) {
 	g.t.Helper()
 	g.refused(r, p, reason, p.IPv4.Destination, packets.DestinationUnreachable, 3, 0)
@@ -74,7 +74,7 @@ func TestNoRefusal(t *testing.T) {
 	// Addresses that are not the pool's.
 	g.dropped(g.put(tcp(client, endpoint(outbound, 80), packets.SYN)), "drop_no_mapping")
 	g.dropped(g.put(udp(client, endpoint(outbound, 80))), "drop_no_mapping")
-	// What a chain denies, also to who is at his limit.
+	// What a chain denies, also to who is at its limit.
 	g.settings.ClientSessions = 1
 	g.in(func() error { _, err := g.data.SetPolicy(g.settings, g.services, nil); return err })
 	g.lend(pool1, 80, service, nil)

@@ -36,7 +36,7 @@ func (g *gateway) visits(from netip.AddrPort) {
 	g.established(from, lent, service)
 }
 
-// Who asked, and whether a claim was taken: a SYN takes none, and the first who proves himself
+// Who asked, and whether a claim was taken: a SYN takes none, and the first who proves itself
 // takes the only one.
 func TestClaimOnce(t *testing.T) {
 	t.Parallel()
@@ -96,7 +96,7 @@ func TestClaimExtended(t *testing.T) {
 	}
 }
 
-// Who asks himself gets his own claim, however long others have waited, and nobody shares it.
+// Who asks itself gets its own claim, however long others have waited, and nobody shares it.
 func TestClaimOfWhoAskedHimself(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
@@ -109,7 +109,7 @@ func TestClaimOfWhoAskedHimself(t *testing.T) {
 	for n := range 6 {
 		g.dropped(g.put(syn(stranger(n))), "drop_no_reservation")
 	}
-	same(g, "claims of his own", must(g.data.Withdraw(own.ID))(t).Used, 1)
+	same(g, "claims of its own", must(g.data.Withdraw(own.ID))(t).Used, 1)
 }
 
 // First come, first served: the oldest that may still be claimed.
@@ -202,7 +202,7 @@ func TestClaimMergedEndsWithTheAnswer(t *testing.T) {
 	g.dropped(g.put(syn(client2)), "drop_no_reservation")
 }
 
-// A known client needs no claim, but what he has asked for himself is used up by him: no other comes by it.
+// A known client needs no claim, but what it has asked for itself is used up by that: no other comes by it.
 func TestClaimOfAKnownClient(t *testing.T) {
 	t.Parallel()
 	again := endpoint(client.Addr(), client.Port()+1)
@@ -231,7 +231,7 @@ func TestClaimExpired(t *testing.T) {
 	g.dropped(g.put(syn(client)), "drop_no_reservation")
 }
 
-// Who knocks in time may prove himself when it is over.
+// Who knocks in time may prove itself when it is over.
 func TestClaimBeforeTheExpiryProvedBehindIt(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)

@@ -12,7 +12,7 @@ import (
 func reserve(n int) option { return func(s *setup) { s.Reserve = n } }
 
 // Many hosts inside fill the table, and what comes from outside still has its part of it; and
-// the other way round. Who has opened all that he may is refused, and what ends is given back.
+// the other way round. Who has opened all that it may is refused, and what ends is given back.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	const kept, most = 64, model.MinCapacity - 64

@@ -58,7 +58,7 @@ func (g *gateway) by(ifindex int, p packets.Packet) result {
 	return g.send(false, inside(p).Bytes())
 }
 
-// field-attacks.md A4: one packet in a neighbour's name opened his port to an
+// field-attacks.md A4: one packet in a neighbour's name opened its port to an
 // accomplice, and the gateway answered to whoever was named as a source. What
 // opens a session, goes to the gateway or to another network inside has to come
 // by the interface that its source is reached by (RFC 3704 section 2.2).

@@ -157,7 +157,7 @@ func TestBanEndsADownload(t *testing.T) {
 	<-done
 }
 
-// endless sends to everybody who comes, for as long as he takes it.
+// endless sends to everybody who comes, for as long as it takes it.
 func endless(t *testing.T, at netns.Node, port int) {
 	t.Helper()
 	accepts(t, at, port, func(connection net.Conn) {

@@ -41,7 +41,7 @@ func (r *realm) answers(from netns.Node, at netip.AddrPort) bool {
 
 // TestGeofenceDefect5_SpoofedPacketBansNobody: whatever somebody sends with another's
 // address, to the honeypot and elsewhere, the other is not banned and goes on; who sends
-// it is as soon as he completes a handshake himself.
+// it is as soon as it completes a handshake itself.
 func TestGeofenceDefect5_SpoofedPacketBansNobody(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})

@@ -23,7 +23,7 @@ func connects(from netns.Node, to netip.AddrPort) error {
 }
 
 // The guide's honeypot bans who connects to it, at an address of the pool as at the
-// gateway, and ends what he has open. Who may not be banned is not.
+// gateway, and ends what it has open. Who may not be banned is not.
 func TestGuideHoneypot(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 4})
@@ -43,7 +43,7 @@ func TestGuideHoneypot(t *testing.T) {
 	}
 	for from, to := range map[netns.Node]netip.AddrPort{quiet: netip.AddrPortFrom(pool, 24), friend: netip.AddrPortFrom(r.Gateway.PublicAddress, 2323)} {
 		if err := connects(from, to); err == nil {
-			t.Errorf("somebody answers %s where there is no honeypot for him", from.IP)
+			t.Errorf("somebody answers %s where there is no honeypot for it", from.IP)
 		}
 	}
 	for a, reason := range map[netip.Addr]string{scanner.IP: "honeypot: tcp port 5905", other.IP: "honeypot: tcp port 23"} {

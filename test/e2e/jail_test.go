@@ -80,8 +80,8 @@ func (j journal) mustBecomeBanned(a netip.Addr) {
 	})
 }
 
-// The guide's jail ends what is open to who guesses names, and nothing of whom he names
-// instead of himself.
+// The guide's jail ends what is open to who guesses names, and nothing of whom it names
+// instead of itself.
 func TestGuideJail(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 3})
@@ -104,7 +104,7 @@ func TestGuideJail(t *testing.T) {
 	if !d.refuses(talk, "drop_banned") {
 		t.Error("what was open to who is banned goes on")
 	}
-	for n := range 10 { // the last with another address of his /64 each time
+	for n := range 10 { // the last with another address of its /64 each time
 		j.write(guessed(forged, guesser.IP), guessed("root", friend.IP), guessed("root", netip.MustParseAddr(fmt.Sprintf("2001:db8::%d", n))))
 	}
 	j.failures(35)

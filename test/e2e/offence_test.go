@@ -57,7 +57,7 @@ func TestGeofenceDefect8_OffencesAreRemembered(t *testing.T) {
 }
 
 // Who comes onto the allowlist or into ignoreip is dropped by no ban that was there
-// before, also of a wider prefix, and by those again when he is off it.
+// before, also of a wider prefix, and by those again when it is off it.
 func TestGeofenceDefect4_AllowlistComesBeforeBans(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 3})
@@ -105,7 +105,7 @@ func TestGeofenceDefect4_AllowlistComesBeforeBans(t *testing.T) {
 	}
 }
 
-// Who offends by IPv6 is banned with his /64, and reaches the gateway itself no more,
+// Who offends by IPv6 is banned with its /64, and reaches the gateway itself no more,
 // until somebody forgives.
 func TestJailBansIPv6(t *testing.T) {
 	t.Parallel()

@@ -168,7 +168,7 @@ func (r *realm) asks(from netns.Node, name string, qtype uint16) (*dns.Msg, erro
 	return nil, errors.New("TC=1 over TCP")
 }
 
-// Forged questions, as many as one CPU sends, keep nobody away who asks for himself - by UDP and then TCP, by a
+// Forged questions, as many as one CPU sends, keep nobody away who asks for itself - by UDP and then TCP, by a
 // cookie, for a lent name or a static record - lend nothing, and cost the daemon next to nothing.
 func TestForgedQuestionsKeepNobodyAway(t *testing.T) {
 	rounds := 50

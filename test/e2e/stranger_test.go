@@ -84,8 +84,8 @@ func visitBy(from netns.Node, local netip.AddrPort, address netip.Addr, port int
 	return strings.TrimSpace(body), nil
 }
 
-// Beside somebody who asks for himself and comes nobody gets in who has not asked,
-// however often he asks and comes.
+// Beside somebody who asks for itself and comes nobody gets in who has not asked,
+// however often it asks and comes.
 func TestStrangersBesideADirectAsker(t *testing.T) {
 	t.Parallel()
 	const strangers, rounds = 6, 4

@@ -13,7 +13,7 @@ import (
 //
 // Addresses that stand for an IPv4 host anywhere are not among them: 6to4's 2002::/16,
 // Teredo's 2001::/32, NAT64's 64:ff9b::/96 and the relays' 192.88.99.0/24. Who is denied by
-// his country would else come back through a tunnel. They are what the sources say of
+// its country would else come back through a tunnel. They are what the sources say of
 // them, most often unknown.
 var specialPurpose = []string{
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",

@@ -25,7 +25,7 @@ var readyMade = map[string][]string{
 	// methods whose end tells what the client sent (hostbased, publickey) are not here. Nor is
 	// it an offence that a connection ends before its user is authenticated: each guess at a
 	// password has a line of its own before that, and who has no key that fits, or does not
-	// know his password, is honest. rsyslog may put repeated lines into one.
+	// know the password, is honest. rsyslog may put repeated lines into one.
 	"sshd": {
 		sshd + `(?:message repeated \d+ times: \[ )?Failed (?:password|keyboard-interactive(?:/[a-z]+)?) for .*` +
 			` from <ADDRESS> port \d+ ssh2\]?$`,

@@ -7,7 +7,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// What a downloaded list may cover. Its author, or who broke into his server, must not
+// What a downloaded list may cover. Its author, or who broke into the server, must not
 // be able to cut a gateway off (or, with an allowlist, to open it to all). Only space
 // that hosts of the Internet can have is counted: IPv4 below multicast, IPv6 in
 // 2000::/3 (RFC 4291 2.4), so that lists of bogons may have 224.0.0.0/3 or 4000::/2.

@@ -34,8 +34,8 @@ func (on abuse) ban(ctx context.Context) error {
 		return err
 	}
 	on.tell.say("bob's address is banned. The next packet from or to it: %s", drop.Reason)
-	on.tell.note("He tries to come again.")
-	drop, err = on.dropOf(ctx, on.bob, func() error { return on.knock(ctx, on.bob, on.lentWeb()) })
+	on.tell.note("bob tries to come again.")
+	drop, err = on.dropOf(ctx, on.bob, func() error { return on.unanswered(ctx, on.bob, on.lentWeb()) })
 	if err == nil {
 		err = expect("why a packet of bob's was dropped", drop.Reason, bannedReason)
 	}
@@ -45,7 +45,7 @@ func (on abuse) ban(ctx context.Context) error {
 	if more := d.octets.Load() - at; more > stillComes {
 		return mismatch{"the download after the ban", "at most " + size(stillComes) + ", which were under way", size(more)}
 	}
-	on.tell.say("His download has ended at %s of %s.", size(d.octets.Load()), size(downloadSize))
+	on.tell.say("bob's download has ended at %s of %s.", size(d.octets.Load()), size(downloadSize))
 	on.tell.see("reason", drop.Reason)
 	on.tell.see("octets", d.octets.Load())
 	v.close() // nothing of it comes back

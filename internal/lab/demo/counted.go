@@ -88,7 +88,7 @@ func (s *siege) forgive(ctx context.Context) error {
 	if err := s.open(ctx, &s.guesser); err != nil {
 		return err
 	}
-	s.tell.say("hosta sends him lines.")
+	s.tell.say("hosta sends it lines.")
 	_, err = s.bannedAre(ctx)
 	return err
 }

@@ -27,7 +27,7 @@ func (a abuse) denyFlood(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
-	a.tell.say("The stranger asks for %s. hosta answers him.", plain(echoName(a.hosta)))
+	a.tell.say("The stranger asks for %s. hosta answers it.", plain(echoName(a.hosta)))
 	f := beginFlood(conn)
 	err = a.whileFlooded(ctx)
 	f.end()
@@ -42,7 +42,7 @@ func (a abuse) denyFlood(ctx context.Context) error {
 		return mismatch{"what became of the stranger's packets", "most are dropped, and those not answered",
 			fmt.Sprintf("%d sent, %d answered, %d dropped", sent, f.answered.Load(), denial.Dropped)}
 	}
-	a.tell.say("Of %d packets of his flood, %d were dropped, and %d answered.", f.sent.Load(), denial.Dropped, f.answered.Load())
+	a.tell.say("Of %d packets of its flood, %d were dropped, and %d answered.", f.sent.Load(), denial.Dropped, f.answered.Load())
 	a.tell.see("flood", f.sent.Load())
 	a.tell.see("dropped", denial.Dropped)
 	a.tell.see("answered", f.answered.Load())
@@ -58,7 +58,7 @@ func (a abuse) whileFlooded(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.tell.say("He floods hosta, and the gateway drops: %d packets so far.", enough)
+	a.tell.say("It floods hosta, and the gateway drops: %d packets so far.", enough)
 	conn, err := a.echo(ctx, a.ann)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 // failures is with how many of them a jail bans an address.
 const failures = 5
 
-// Step 4: who guesses passwords is banned by what sshd writes, and nobody whom he names.
+// Step 4: who guesses passwords is banned by what sshd writes, and nobody whom it names.
 func (s *siege) guess(ctx context.Context) error {
 	log := filepath.Join(s.directory, "auth.log")
 	s.tell.note(fmt.Sprintf("A jail is added: with %d failures in sshd's log an address is banned.", failures),
@@ -26,7 +26,7 @@ func (s *siege) guess(ctx context.Context) error {
 	if err := s.watched(ctx, log); err != nil {
 		return err
 	}
-	// As the name of a user he gives what looks like ann's address.
+	// As the name of a user it gives what looks like ann's address.
 	line := fmt.Sprintf("Invalid user x from %s port 22 from %s port 40022", annLives.address, guesserLives.address)
 	for range failures - 1 {
 		if err := sshdWrites(log, line); err != nil {
@@ -40,8 +40,8 @@ func (s *siege) guess(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.tell.say("The guesser fails %d times: the log has so many lines of his.", failures-1)
-	s.tell.note("  "+line, "In place of a user's name he gives ann's address. Nobody is banned.")
+	s.tell.say("The guesser fails %d times: the log has so many lines of its own.", failures-1)
+	s.tell.note("  "+line, "In place of a user's name it gives ann's address. Nobody is banned.")
 	since := time.Now()
 	if err := sshdWrites(log, line); err != nil {
 		return err

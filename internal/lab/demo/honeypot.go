@@ -34,14 +34,14 @@ func (s *siege) honeypot(ctx context.Context) error {
 		return fmt.Errorf("the honeypot does not answer at %s: %w", to, err)
 	}
 	since := time.Now()
-	_ = connection.Close() // he has seen enough
-	s.tell.say("The scanner connects to %s himself. He is answered.", to)
+	_ = connection.Close() // it has seen enough
+	s.tell.say("The scanner connects to %s itself. It is answered.", to)
 	ban, took, err := s.banned(ctx, s.scanner.person, since)
 	if err != nil {
 		return err
 	}
-	s.tell.say("Within %s he is banned: %s", milliseconds(took), ban.Reason)
-	s.tell.note("He tries the service.")
+	s.tell.say("Within %s it is banned: %s", milliseconds(took), ban.Reason)
+	s.tell.note("It tries the service.")
 	s.tell.see("ban", ban)
 	s.tell.see("milliseconds", took.Seconds()*1000)
 	return s.shutOut(ctx, &s.scanner, bannedReason)

@@ -66,9 +66,9 @@ func (i inward) lendAgain(ctx context.Context) (err error) {
 		return err
 	}
 	i.tell.say("bob asks for %s.", plain(nameOf(i.hostb)))
-	i.tell.say("After %.1f s he gets %s: the same address.", got.took.Seconds(), got.address)
-	i.tell.note("There is no other: his question waited until it had rested. Who was",
-		"told it for hosta and comes only now is refused: he never gets hostb.")
+	i.tell.say("After %.1f s bob gets %s: the same address.", got.took.Seconds(), got.address)
+	i.tell.note("There is no other: bob's question waited until it had rested. Who was",
+		"told it for hosta and comes only now is refused, and never gets hostb.")
 	i.tell.see("address", got.address)
 	i.tell.see("waited_seconds", got.took.Seconds())
 	if i.bobVisit, err = i.call(ctx, i.bob, i.hostb); err != nil {

@@ -58,7 +58,7 @@ func (o outward) reachOut(ctx context.Context) error {
 	return nil
 }
 
-// strangerWaits is how long one waits who gets no answer. His system sends a second packet
+// strangerWaits is how long one waits who gets no answer. Its system sends a second packet
 // after a second: the first may come before the gateway shows what it drops.
 const strangerWaits = 1200 * time.Millisecond
 
@@ -71,14 +71,14 @@ const dropReason = model.ReasonDropNoReservation
 // Step 5: an address that was lent to others is of no use to a stranger.
 func (o outward) refuseStranger(ctx context.Context) error {
 	o.tell.note(fmt.Sprintf("The stranger has seen %s in use.", o.lent()),
-		"He calls it without asking for a name.", "")
+		"It calls it without asking for a name.", "")
 	if err := o.nobodyExpected(ctx); err != nil {
 		return err
 	}
 	drop, err := o.dropOf(ctx, o.stranger, func() error {
 		took, err := o.turnedAway(ctx, o.stranger, o.lentWeb())
 		if err == nil {
-			o.tell.say("Within %s he is refused by %s.", milliseconds(took), o.lentWeb())
+			o.tell.say("Within %s it is refused by %s.", milliseconds(took), o.lentWeb())
 			o.tell.see("milliseconds", took.Seconds()*1000)
 		}
 		return err
@@ -117,7 +117,7 @@ func (o outward) turnedAway(ctx context.Context, who person, target netip.AddrPo
 	took = time.Since(began)
 	switch {
 	case err == nil:
-		_ = connection.Close() // he should not have it
+		_ = connection.Close() // it should be closed
 		return took, mismatch{"what " + who.name + " gets from " + target.String(), "a refusal", "a connection"}
 	case !errors.Is(err, syscall.ECONNREFUSED):
 		return took, mismatch{"what " + who.name + " gets from " + target.String(), "a refusal", err.Error()}
@@ -176,15 +176,15 @@ func untilEnded(ended <-chan error, again []func() error) error {
 	}
 }
 
-// knock tries to connect, which must get no answer at all.
-func (s *stage) knock(ctx context.Context, who person, target netip.AddrPort) error {
+// unanswered tries to connect, which must get no answer at all.
+func (s *stage) unanswered(ctx context.Context, who person, target netip.AddrPort) error {
 	wait, cancel := context.WithTimeout(ctx, strangerWaits)
 	defer cancel()
 	began := time.Now()
 	connection, err := who.DialContext(wait, "tcp", target.String())
 	took := time.Since(began)
 	if err == nil {
-		_ = connection.Close() // he should not have it
+		_ = connection.Close() // it should be closed
 		return mismatch{"what " + who.name + " gets from " + target.String(), "no answer", "a connection"}
 	}
 	if ctx.Err() != nil {
@@ -193,7 +193,7 @@ func (s *stage) knock(ctx context.Context, who person, target netip.AddrPort) er
 	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
 		return mismatch{"what " + who.name + " gets from " + target.String(), "no answer", err.Error()}
 	}
-	s.tell.say("He gets no answer from %s. After %.1f s he gives up.", target, took.Seconds())
+	s.tell.say("No answer comes from %s, and after %.1f s the attempt ends.", target, took.Seconds())
 	return nil
 }
 

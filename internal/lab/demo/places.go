@@ -16,7 +16,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// settle gives somebody behind the router another address, by which he speaks from then
+// settle gives somebody behind the router another address, by which it speaks from then
 // on: those of labs are special ones, which are in no country.
 func settle(router *netns.Namespace, who person, to netip.Addr) (person, error) {
 	prefix := netip.PrefixFrom(to, to.BitLen()).String()

@@ -20,7 +20,7 @@ func TestProtectShutsOutWhoAttacks(t *testing.T) {
 	}
 	for _, want := range []string{
 		`in AQ, AN: by country:AQ\n`, `drop_denied`, `SYNs to port 23, in ann's name\. Nobody is banned`,
-		`Within [0-9.]+ ms he is banned: honeypot: tcp port 23`, `Invalid user x from 77\.0\.0\.1 port 22 from 77\.0\.0\.4 port`,
+		`Within [0-9.]+ ms it is banned: honeypot: tcp port 23`, `Invalid user x from 77\.0\.0\.1 port 22 from 77\.0\.0\.4 port`,
 		`it is banned: jail ssh: 5 failures`, `\n\nAll 6 steps went as they should in [0-9.]+ seconds\.\n$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(stdout) {
@@ -72,7 +72,7 @@ func TestAnAttackThatGoesOnFailsTheDemo(t *testing.T) {
 }
 
 func TestAnInterruptOfProtectCleansUp(t *testing.T) {
-	for _, moment := range []string{"1. A service", "2. A country", "He tries the service", "4. Somebody guesses"} {
+	for _, moment := range []string{"1. A service", "2. A country", "It tries the service", "4. Somebody guesses"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		out := &trigger{text: moment, do: cancel}
 		err := RunProtect(ctx, ProtectOptions{Out: out, Executable: program})

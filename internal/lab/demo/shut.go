@@ -14,14 +14,14 @@ import (
 )
 
 // stillReads is how many lines may arrive that were under way when somebody was shut out.
-// While he waits in vain, some 24 are sent to who reads on.
+// While that one waits in vain, some 24 are sent to who reads on.
 const stillReads = 5
 
-// shutOut sees that nothing more reaches somebody, of what he has open nor anew, and that
+// shutOut sees that nothing more reaches somebody, of what is open nor anew, and that
 // the gateway says why; that ann reads on, and who is banned.
 func (s *siege) shutOut(ctx context.Context, who *caller, reason model.Reason) error {
 	at := who.lines.lines.Load()
-	drop, err := s.dropOf(ctx, who.person, func() error { return s.knock(ctx, who.person, s.service()) })
+	drop, err := s.dropOf(ctx, who.person, func() error { return s.unanswered(ctx, who.person, s.service()) })
 	if err == nil {
 		err = expect("why a packet of "+who.name+"'s was dropped", drop.Reason, reason)
 	}
@@ -32,7 +32,7 @@ func (s *siege) shutOut(ctx context.Context, who *caller, reason model.Reason) e
 		return mismatch{"the lines that " + who.name + " still reads", fmt.Sprintf("at most %d, which were under way", stillReads), fmt.Sprint(more)}
 	}
 	s.tell.say("The gateway says why: %s", drop.Reason)
-	s.tell.note("The lines that he read have ended, too.")
+	s.tell.note("The lines on the open connection have ended, too.")
 	if err := s.ann.lines.more(ctx, 2); err != nil {
 		return err
 	}

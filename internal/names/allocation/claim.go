@@ -155,7 +155,7 @@ func (cs *claims) claimed(at model.Instant, r *pool.Reservation) {
 	}
 }
 
-// used notes which client came. An asker who comes himself, and nobody else does, keeps the place from others by that.
+// used notes which client came. An asker who comes itself, and nobody else does, keeps the place from others by that.
 func (cs *claims) used(at model.Instant, client netip.Addr, r *pool.Reservation) {
 	cs.users.Note(at, client, r.Binding)
 	cs.alone.ReleaseOthers(client, r.Binding)

@@ -37,7 +37,7 @@ func (qs *questions) bind(now model.Instant, r pool.Request) (pool.Binding, erro
 		return b, err
 	}
 	if r.Verified {
-		// The asker keeps the place from others until a client of his has come.
+		// The asker keeps the place from others until one of its clients has come.
 		qs.holdings.Hold(holder(r), b.ID, qs.heldUntil(now))
 	}
 	return b, nil

@@ -213,7 +213,7 @@ func (st *state) asker(r pool.Request) policy.Asker {
 	return policy.Asker{Client: prefix, Resolver: r.Requester, Host: service.Host, Service: r.Service, Class: class, Verified: r.Verified}
 }
 
-// holder is whom an answer is for: the asker or, where a listed resolver names him, the client behind it.
+// holder is whom an answer is for: the asker or, where a listed resolver names it, the client behind it.
 func holder(r pool.Request) netip.Addr {
 	if r.Source.IsValid() {
 		return r.Source.Addr()

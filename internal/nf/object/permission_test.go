@@ -113,7 +113,7 @@ func TestHeadersAreCompared(t *testing.T) {
 	}
 }
 
-// What the gateway says of a packet nobody changes, whatever he may do with the packet.
+// What the gateway says of a packet nobody changes, whatever it may do with the packet.
 func TestDescriptionIsCompared(t *testing.T) {
 	t.Parallel()
 	b := nftest.New(t)
