@@ -87,7 +87,7 @@ with_race() { CC=clang-19 CGO_ENABLED=1 "$@" -race; }
 quick_tests() {
   stage unit "$(others "$dataplane|$whole")" -skip "^TestBench($bench)"
   with_race stage race "$(packages "$concurrent")" -short
-  stage datapath "$(packages "$dataplane")" "${waiting[@]}" -p=2
+  stage datapath "$(packages "$dataplane")" "${waiting[@]}" -p=2 "-parallel=$(($(nproc) * 4))" # the kernel gives maps back slowly
   stage stories "$(packages 'test/e2e|internal/daemon')" "${waiting[@]}" -p=2 -run "^Test($stories)\$"
   (cd tools && go test -json ./testsummary ./constants) || echo tools >>"$work/failed"
 }

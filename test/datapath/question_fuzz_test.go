@@ -218,7 +218,7 @@ func TestAnswersAreTheNameServers(t *testing.T) {
 	r := asking{randomSource(t)}
 	var answered, slowed, passed int
 	for i := range *questionCount {
-		if i%1000 == 0 {
+		if i%100 == 0 { // it is believed for a few seconds, and other tests have the CPUs, too
 			check(t, g.data.Heartbeat(secrets))
 		}
 		message, told, proved := r.message(t)
