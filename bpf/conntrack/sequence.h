@@ -32,12 +32,19 @@ static __always_inline bool guard_believes(struct guard *guard, const struct pac
 	return ahead >= -GUARD_NEAR && ahead <= GUARD_NEAR;
 }
 
+/* How far the segment's acknowledgement is behind what the other side sent last. */
+static __always_inline __s16 guard_behind(struct guard *guard, const struct packet *packet, enum direction direction)
+{
+	enum direction other = direction == DIRECTION_OUT ? DIRECTION_IN : DIRECTION_OUT;
+
+	return guard_ahead(*guard_of(guard, other), packet->acknowledges);
+}
+
 /* Whether the segment acknowledges what the other side sent last: whoever sent it has seen that. */
 static __always_inline bool guard_is_acknowledged(struct guard *guard, const struct packet *packet,
 						  enum direction direction)
 {
-	enum direction other = direction == DIRECTION_OUT ? DIRECTION_IN : DIRECTION_OUT;
-	__s16 behind = guard_ahead(*guard_of(guard, other), packet->acknowledges);
+	__s16 behind = guard_behind(guard, packet, direction);
 
 	return (packet->tcp_flags & TCP_FLAG_ACK) && behind >= 0 && behind <= GUARD_ACKED;
 }
@@ -45,8 +52,7 @@ static __always_inline bool guard_is_acknowledged(struct guard *guard, const str
 /* The same of the first segment behind the other side's SYN and ACK, which acknowledges that: it may be in the next unit. */
 static __always_inline bool guard_is_seen(struct guard *guard, const struct packet *packet, enum direction direction)
 {
-	enum direction other = direction == DIRECTION_OUT ? DIRECTION_IN : DIRECTION_OUT;
-	__s16 behind = guard_ahead(*guard_of(guard, other), packet->acknowledges);
+	__s16 behind = guard_behind(guard, packet, direction);
 
 	return behind >= -1 && behind <= GUARD_ACKED;
 }

@@ -60,6 +60,20 @@ __noinline bool session_describe(const struct session *session, const struct pac
 }
 
 /*
+ * Whether who sent a segment has seen what the other side sent last. Of a tentative session its client proves, by any number
+ * that the host has sent; of others, as far as the guard knows: one number of 6,553 is believed.
+ */
+static __always_inline bool segment_proves(ctx_t *ctx, struct session *session, const struct packet *packet,
+					   enum direction direction)
+{
+	if (!(packet->tcp_flags & TCP_FLAG_ACK) || session->life.as.tcp <= TCP_SYN)
+		return false;
+	if (__builtin_expect(session->marks.as.flags & SESSION_TENTATIVE, 0))
+		return direction == DIRECTION_IN && tentative_is_proved(ctx, session, packet);
+	return guard_is_seen(&session->proof.guard, packet, direction);
+}
+
+/*
  * Judges the session if the policy changed since it was judged last, or if the packet opens it anew, and else the
  * packet if functions see its every one. Which program its next one is for may be another: the functions that waited for
  * first bytes have seen them.

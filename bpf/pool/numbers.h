@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The numbers of a TCP segment, and whether they prove that its sender has seen what the other side sent.
+ * The numbers of a TCP segment, and whether they prove the client of a tentative session.
  */
 #pragma once
 
@@ -36,21 +36,11 @@ static __always_inline bool tentative_proves(const struct session *session, cons
 	       numbers->acknowledges - expected <= session->proof.sent - expected;
 }
 
-/*
- * Whether who sent a segment has seen what the other side sent last. Of a tentative session its client proves, by any number
- * that the host has sent; of others, as far as the guard knows: one number of 6,553 is believed.
- */
-__noinline bool segment_proves(ctx_t *ctx, const struct session *session, const struct packet *packet,
-			       enum direction direction)
+/* The same of a packet from outside. On its own, for the stack. */
+__noinline bool tentative_is_proved(ctx_t *ctx, const struct session *session, const struct packet *packet)
 {
 	struct numbers numbers;
-	struct guard guard;
 
-	if (!session || !packet || !(packet->tcp_flags & TCP_FLAG_ACK) || session->life.as.tcp <= TCP_SYN)
-		return false;
-	if (session->marks.as.flags & SESSION_TENTATIVE)
-		return direction == DIRECTION_IN && numbers_read(ctx, packet, &numbers) &&
-		       tentative_proves(session, &numbers, packet->tcp_flags);
-	guard = session->proof.guard;
-	return guard_is_seen(&guard, packet, direction);
+	return session && packet && numbers_read(ctx, packet, &numbers) &&
+	       tentative_proves(session, &numbers, packet->tcp_flags);
 }

@@ -50,6 +50,12 @@ func BenchmarkVerdict(b *testing.B) {
 // BenchmarkEveryPacket measures what packets of open sessions take beyond others where a
 // chain sees every one.
 func BenchmarkEveryPacket(b *testing.B) {
+	for _, protocol := range []model.Protocol{model.UDP, model.TCP} {
+		b.Run(protocol.String(), func(b *testing.B) { everyPacket(b, protocol) })
+	}
+}
+
+func everyPacket(b *testing.B, protocol model.Protocol) {
 	const sessions = 10_000
 	var rigs []*rig
 	for range 2 {
@@ -57,7 +63,7 @@ func BenchmarkEveryPacket(b *testing.B) {
 	}
 	rigs[1].judge(1)
 	for _, r := range rigs {
-		r.fill(sessions, model.UDP)
+		r.fill(sessions, protocol)
 		r.aim(r.outgoing())
 		r.run(r.program(false), false, sessions, xdpRedirect) // each session learns its next hop
 	}
