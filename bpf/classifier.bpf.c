@@ -47,8 +47,8 @@ struct exported {
 	struct rules_dimension_node dimension;
 	struct rules_mask_node masks;
 	struct rules_range_node ranges;
-	struct rules_alternating_node turns;
-	struct rules_inner_node more;
+	struct rules_alternating_node alternating;
+	struct rules_inner_node inner;
 	struct rules_rule_node rules;
 	enum entry entry;
 	enum nf_hook hook;

@@ -56,17 +56,17 @@ static __always_inline void left_headers(ctx_t *ctx, struct left *left)
 
 static __always_inline int left_sum(ctx_t *ctx, const bool headers)
 {
-	const void *told = nf_packet();
+	const void *packet = nf_packet();
 	struct left left = {};
 	int i;
 
-	if (!told)
+	if (!packet)
 		return 0;
 #pragma unroll
 	for (i = 0; i < sizeof(struct nf_packet) / 8; i++)
-		left_take(&left, i, ((const __u64 *)told)[i]);
+		left_take(&left, i, ((const __u64 *)packet)[i]);
 	if (sizeof(struct nf_packet) % 8)
-		left_take(&left, i, *(const __u32 *)(told + i * 8));
+		left_take(&left, i, *(const __u32 *)(packet + i * 8));
 	if (headers)
 		left_headers(ctx, &left);
 	left.lane[0] ^= left.lane[1] * 3;
