@@ -106,6 +106,21 @@ func Noting(target *int, k Key) Key {
 	return k
 }
 
+// Most reads n entries of a list at most; that it has more is told at the first of those.
+func (k Key) Most(n int) Key {
+	read := k.Read
+	k.Read = func(faults *Faults, node *yaml.Node, path string, line int) {
+		if count := len(node.Content); node.Kind == yaml.SequenceNode && count > n {
+			faults.Add(node.Content[n].Line, "%s: there are %d, at most %d are allowed", path, count, n)
+			first := *node // the document stays as it is
+			first.Content = node.Content[:n]
+			node = &first
+		}
+		read(faults, node, path, line)
+	}
+	return k
+}
+
 // Values are those of a list, without their lines.
 func Values[T any](list []At[T]) (values []T) {
 	for _, entry := range list {

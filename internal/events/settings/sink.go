@@ -48,7 +48,7 @@ func New(sinks *[]Sink) *Draft { return &Draft{sinks: sinks} }
 
 // Keys implements schema.Draft.
 func (s *Draft) Keys() []schema.Key {
-	return []schema.Key{schema.ListOf("events", &s.entries, (*entry).keys)}
+	return []schema.Key{schema.ListOf("events", &s.entries, (*entry).keys).Most(mostSinks)}
 }
 
 // Finish implements schema.Draft.
@@ -57,10 +57,6 @@ func (s *Draft) Finish(faults *schema.Faults) {
 	for i, d := range s.entries {
 		path := fmt.Sprintf("events[%d]", i)
 		taken.Take(faults, path, d.sink.Name, d.nameLine)
-		if i == mostSinks {
-			faults.Add(d.Line, "events: there are %d, at most %d are allowed", len(s.entries), mostSinks)
-			break
-		}
 		*s.sinks = append(*s.sinks, d.finish(faults, path))
 	}
 }

@@ -71,7 +71,7 @@ type draft struct {
 // Keys implements nf.Draft.
 func (d *draft) Keys() []schema.Key {
 	return []schema.Key{
-		schema.ListOf("backends", &d.backends, (*backendDraft).keys),
+		schema.ListOf("backends", &d.backends, (*backendDraft).keys).Most(MostBackends),
 		schema.Section("check", d.settings.Check.keys()...),
 	}
 }
@@ -116,10 +116,6 @@ func (d *draft) check(s *schema.Given) {
 	}
 	if !given {
 		s.Add(line, "%s: the key backends is missing", s.Path)
-	}
-	if len(d.backends) > MostBackends {
-		s.Add(line, "%s.backends: there are %d, at most %d are allowed", s.Path, len(d.backends), MostBackends)
-		return
 	}
 	checkLine, checked := s.Has("check")
 	if m.Checked = checked; !checked {

@@ -59,7 +59,7 @@ func (d *Draft) Keys() []schema.Key {
 		schema.One("filtering", &o.Filtering,
 			schema.Choice(model.EndpointIndependent, model.AddressDependent, model.AddressAndPortDependent)),
 		schema.One("quarantine", &o.Quarantine, schema.Duration(0, time.Hour)),
-		schema.Many("except", &d.excepts, schema.Network(), 0),
+		schema.Many("except", &d.excepts, schema.Network(), 0).Most(mostExcepts),
 	)}
 }
 
@@ -77,7 +77,7 @@ func (d *Draft) Finish(faults *schema.Faults) {
 	if n := len(o.Addresses); o.Slots > 0 && n > o.Slots {
 		faults.Add(d.addresses.Line(), "%s: %d addresses, but outbound.slots is %d", schema.OutboundAddresses, n, o.Slots)
 	}
-	d.finishExcepts(faults)
+	d.finishExcepts()
 }
 
 // Follows is that of what is read.
@@ -93,11 +93,7 @@ func (d *Draft) Followed(name string) bool {
 
 // finishExcepts leaves out what another prefix of the list holds: each costs a new session a
 // comparison.
-func (d *Draft) finishExcepts(faults *schema.Faults) {
-	if n := len(d.excepts); n > mostExcepts {
-		faults.Add(d.excepts[mostExcepts].Line, "outbound.except: there are %d, at most %d are allowed", n, mostExcepts)
-		return
-	}
+func (d *Draft) finishExcepts() {
 	sorted := slices.Clone(d.excepts)
 	slices.SortStableFunc(sorted, func(a, b schema.At[netip.Prefix]) int { return cmp.Compare(a.Value.Bits(), b.Value.Bits()) })
 	for _, e := range sorted {

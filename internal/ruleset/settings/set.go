@@ -58,7 +58,7 @@ func NewSets(sets *[]Set, known []Set, users ...nf.SetUser) *SetsDraft {
 
 // Keys implements schema.Draft.
 func (d *SetsDraft) Keys() []schema.Key {
-	return []schema.Key{schema.ListOf("sets", &d.entries, (*setEntry).keys)}
+	return []schema.Key{schema.ListOf("sets", &d.entries, (*setEntry).keys).Most(mostSets)}
 }
 
 // Finish implements schema.Draft: it reads the files of sets, and sees to it that each set that is named is there.
@@ -67,10 +67,6 @@ func (d *SetsDraft) Finish(faults *schema.Faults) {
 	for i, s := range d.entries {
 		path := fmt.Sprintf("sets[%d]", i)
 		taken.Take(faults, path, s.set.Name, s.nameLine)
-		if i == mostSets {
-			faults.Add(s.Line, "sets: there are %d, at most %d are allowed", len(d.entries), mostSets)
-			break
-		}
 		if !s.takeKnown(d.known) {
 			s.finish(faults, path)
 		}

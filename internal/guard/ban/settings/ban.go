@@ -35,12 +35,12 @@ type Banner interface {
 
 // Draft is `ignoreip` and `bans`.
 type Draft struct {
-	ignoreIP             *[]netip.Prefix
-	bans                 *Bans
-	banners              []Banner
-	never                []schema.At[netip.Prefix]
-	capLine, regionsLine int
-	regions              []*region
+	ignoreIP *[]netip.Prefix
+	bans     *Bans
+	banners  []Banner
+	never    []schema.At[netip.Prefix]
+	capLine  int
+	regions  []*region
 }
 
 type region struct {
@@ -65,7 +65,7 @@ func (d *Draft) Keys() []schema.Key {
 			schema.OneAt("cap", &b.Cap, &d.capLine, schema.Duration(time.Second, model.LongestBan)).Otherwise("604800s, or the longest `bantime` of a jail or of the honeypot"),
 			schema.One("memory", &b.Memory, schema.Duration(time.Minute, longestMemory)),
 			schema.One("subnet", &b.Subnet, schema.Number(0, mostSubnet)),
-			schema.Noting(&d.regionsLine, schema.ListOf("regions", &d.regions, (*region).keys)),
+			schema.ListOf("regions", &d.regions, (*region).keys).Most(mostRegions),
 		),
 	}
 }
@@ -92,10 +92,6 @@ func (d *Draft) Finish(faults *schema.Faults) {
 				faults.Add(d.capLine, "bans.cap: %s is below %s, %s", schema.ShowDuration(b.Cap), whose, schema.ShowDuration(first))
 			}
 		}
-	}
-	if len(d.regions) > mostRegions {
-		faults.Add(d.regionsLine, "bans.regions: there are %d, at most %d are allowed", len(d.regions), mostRegions)
-		return
 	}
 	seen := map[model.Region]int{}
 	for i, r := range d.regions {

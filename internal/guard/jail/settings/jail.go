@@ -32,9 +32,9 @@ type Jail struct {
 
 type entry struct {
 	schema.Begun
-	jail                                          Jail
-	command, patterns                             []schema.At[string]
-	nameLine, fileLine, commandLine, patternsLine int
+	jail                            Jail
+	command, patterns               []schema.At[string]
+	nameLine, fileLine, commandLine int
 }
 
 func (w *entry) keys() []schema.Key {
@@ -43,7 +43,7 @@ func (w *entry) keys() []schema.Key {
 		schema.OneAt("name", &w.jail.Name, &w.nameLine, schema.Label()).Must(),
 		schema.Noting(&w.fileLine, schema.One("file", &w.jail.File, schema.AbsolutePath()).Otherwise("none")),
 		schema.Noting(&w.commandLine, schema.Many("command", &w.command, schema.Argument(), 1)),
-		schema.Noting(&w.patternsLine, schema.Many("patterns", &w.patterns, logPattern(), 1)).Must(),
+		schema.Many("patterns", &w.patterns, logPattern(), 1).Most(MostPatterns).Must(),
 		schema.One("maxretry", &w.jail.MaxRetry, schema.Number(1, MostRetries)),
 		schema.One("findtime", &w.jail.FindTime, schema.Duration(time.Second, LongestTime)),
 		schema.One("bantime", &w.jail.BanTime, schema.Duration(time.Second, model.LongestBan)),
@@ -65,7 +65,7 @@ func New(jails *[]Jail) *Draft { return &Draft{jails: jails} }
 
 // Keys implements schema.Draft.
 func (s *Draft) Keys() []schema.Key {
-	return []schema.Key{schema.ListOf("jails", &s.entries, (*entry).keys)}
+	return []schema.Key{schema.ListOf("jails", &s.entries, (*entry).keys).Most(mostJails)}
 }
 
 // Finish implements schema.Draft.
@@ -74,10 +74,6 @@ func (s *Draft) Finish(faults *schema.Faults) {
 	for i, w := range s.entries {
 		path := fmt.Sprintf("jails[%d]", i)
 		taken.Take(faults, path, w.jail.Name, w.nameLine)
-		if i == mostJails {
-			faults.Add(w.Line, "jails: there are %d, at most %d are allowed", len(s.entries), mostJails)
-			break
-		}
 		*s.jails = append(*s.jails, w.finish(faults, path))
 	}
 }
@@ -92,9 +88,6 @@ func (w *entry) finish(faults *schema.Faults, path string) Jail {
 		faults.Add(w.commandLine, "%s: give file or command, not both", path)
 	case strings.ContainsAny(w.jail.File, "*?"):
 		faults.Add(w.fileLine, "%s.file: %s: give one file, and each a jail of its own: * and ? stand for themselves", path, schema.Quote(w.jail.File))
-	}
-	if len(w.patterns) > MostPatterns {
-		faults.Add(w.patternsLine, "%s.patterns: there are %d, at most %d are allowed", path, len(w.patterns), MostPatterns)
 	}
 	return w.jail
 }

@@ -75,17 +75,13 @@ func New(lists *[]List, users ...User) *Draft { return &Draft{lists: lists, user
 
 // Keys implements schema.Draft.
 func (s *Draft) Keys() []schema.Key {
-	return []schema.Key{schema.ListOf("lists", &s.entries, (*entry).keys)}
+	return []schema.Key{schema.ListOf("lists", &s.entries, (*entry).keys).Most(mostLists)}
 }
 
 // Finish implements schema.Draft.
 func (s *Draft) Finish(faults *schema.Faults) {
 	taken := schema.Names{}
 	for i, l := range s.entries {
-		if i == mostLists {
-			faults.Add(l.Line, "lists: there are %d, at most %d are allowed", len(s.entries), mostLists)
-			break
-		}
 		taken.Take(faults, fmt.Sprintf("lists[%d]", i), l.list.Name, l.nameLine)
 		*s.lists = append(*s.lists, l.list)
 	}
