@@ -40,6 +40,19 @@ func (n Names) Take(faults *Faults, path, name string, line int) {
 	n[name] = line
 }
 
+// Once are the values of a list that has each once, with the lines that they are given at.
+type Once[T comparable] map[T]int
+
+// Take notes a value and reports whether it is new; else it says where the list has it.
+func (o Once[T]) Take(faults *Faults, path string, value T, line int) bool {
+	if first, twice := o[value]; twice {
+		faults.Add(line, "%s: %v is already listed at line %d", path, value, first)
+		return false
+	}
+	o[value] = line
+	return true
+}
+
 // Named is a place that names an entry of another section.
 type Named struct {
 	Path, Name string

@@ -42,18 +42,15 @@ func (e *Externals) Line() int {
 // Claim parts addresses from interfaces, which are outside and listed once, and notes what the addresses are for.
 func (e *Externals) Claim(faults *Faults, uses Uses, private func(device string) bool) (addresses []netip.Addr, interfaces []At[string]) {
 	var named []At[netipx.IPRange]
-	lines := map[string]int{}
+	once := Once[string]{}
 	for _, entry := range e.entries {
 		name := entry.Value.device
-		switch line, twice := lines[name]; {
+		switch {
 		case name == "":
 			named = append(named, At[netipx.IPRange]{entry.Value.span, entry.Line})
-		case twice:
-			faults.Add(entry.Line, "%s: %s is already listed at line %d", e.path, name, line)
 		case private(name):
 			faults.Add(entry.Line, "%s: %s is in interfaces.private: name a public interface", e.path, name)
-		default:
-			lines[name] = entry.Line
+		case once.Take(faults, e.path, name, entry.Line):
 			interfaces = append(interfaces, At[string]{name, entry.Line})
 		}
 	}

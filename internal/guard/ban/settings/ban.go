@@ -2,6 +2,7 @@ package settings
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"net/netip"
 	"time"
@@ -45,7 +46,7 @@ type Draft struct {
 
 type region struct {
 	model.RegionFactor
-	line int
+	line int // 0: the region is missing or bad, which has been said
 }
 
 // New makes a draft whose values go to ignoreIP and bans. No ban of the banners may be longer than any.
@@ -93,17 +94,11 @@ func (d *Draft) Finish(faults *schema.Faults) {
 			}
 		}
 	}
-	seen := map[model.Region]int{}
+	once := schema.Once[model.Region]{}
 	for i, r := range d.regions {
-		if r.line == 0 {
-			continue // it is missing or bad, which has been said
+		if r.line > 0 && once.Take(faults, fmt.Sprintf("bans.regions[%d]", i), r.Region, r.line) {
+			b.Regions = append(b.Regions, r.RegionFactor)
 		}
-		if first, twice := seen[r.Region]; twice {
-			faults.Add(r.line, "bans.regions[%d]: %s is already listed at line %d", i, r.Region, first)
-			continue
-		}
-		seen[r.Region] = r.line
-		b.Regions = append(b.Regions, r.RegionFactor)
 	}
 }
 

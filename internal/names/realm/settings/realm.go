@@ -124,6 +124,7 @@ func (d *Draft) Finish(faults *schema.Faults) {
 			faults.Add(line, "%s: there is no key %s under dns.keys", path, name)
 		}
 	}
+	once := schema.Once[model.Name]{}
 	for _, z := range d.zones {
 		for j, s := range z.secondaries {
 			wanted(s.secondary.Key, s.keyLine, fmt.Sprintf("%s.secondaries[%d].key", z.path, j))
@@ -140,15 +141,8 @@ func (d *Draft) Finish(faults *schema.Faults) {
 			}
 			z.zone.Text = text
 		}
+		once.Take(faults, "realm.zones", z.zone.Name, z.nameLine)
 		d.realm.Zones = append(d.realm.Zones, z.zone)
-	}
-	zones := map[model.Name]int{}
-	for _, z := range d.zones {
-		if line, twice := zones[z.zone.Name]; twice {
-			faults.Add(z.nameLine, "realm.zones: %s is already listed at line %d", z.zone.Name, line)
-			continue
-		}
-		zones[z.zone.Name] = z.nameLine
 	}
 }
 

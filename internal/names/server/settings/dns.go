@@ -121,13 +121,11 @@ func (d *Draft) checkLent(faults *schema.Faults) {
 
 // finishUpstream refuses servers that would bring our own queries back to us.
 func (d *Draft) finishUpstream(faults *schema.Faults) {
-	seen := make(map[netip.AddrPort]int)
+	once := schema.Once[netip.AddrPort]{}
 	for _, server := range d.upstream {
-		if line, twice := seen[server.Value]; twice {
-			faults.Add(server.Line, "dns.upstream: %s is already listed at line %d", server.Value, line)
+		if !once.Take(faults, "dns.upstream", server.Value, server.Line) {
 			continue
 		}
-		seen[server.Value] = server.Line
 		own := server.Value == d.dns.Public || server.Value == d.dns.Private
 		before, lent := d.uses.As(server.Value.Addr(), schema.PoolAddresses)
 		if uses := d.uses[server.Value.Addr()]; own && len(uses) > 0 {

@@ -39,13 +39,10 @@ func (k *keyEntry) keys() []schema.Key {
 
 // finishKeys completes the keys: files of secrets are read.
 func (d *Draft) finishKeys(faults *schema.Faults) {
-	known := map[model.Name]int{}
+	taken := schema.Names{}
 	for i, k := range d.keys {
 		path := fmt.Sprintf("dns.keys[%d]", i)
-		if line, twice := known[k.key.Name]; twice && k.nameLine > 0 {
-			faults.Add(k.nameLine, "%s.name: %s is already listed at line %d", path, k.key.Name, line)
-		}
-		known[k.key.Name] = k.nameLine
+		taken.Take(faults, path, k.key.Name.String(), k.nameLine)
 		d.dns.Keys = append(d.dns.Keys, k.finish(faults, path))
 	}
 }
