@@ -78,6 +78,18 @@ type Begun struct{ Line int }
 // Begins notes the line.
 func (b *Begun) Begins(line int) { b.Line = line }
 
+// Either reports whether an entry has one of two keys, which words name, and says so where it has none or both. The
+// lines are theirs, 0: not given.
+func (b Begun) Either(faults *Faults, path, words string, first, second int) bool {
+	switch {
+	case b.Line > 0 && first == 0 && second == 0:
+		faults.Add(b.Line, "%s: give %s", path, words)
+	case first > 0 && second > 0:
+		faults.Add(second, "%s: give %s, not both", path, words)
+	}
+	return (first > 0) != (second > 0)
+}
+
 // ListOf is a key with a list of sections, each read into a T of its own.
 func ListOf[T any](name string, target *[]*T, keys func(*T) []Key) Key {
 	documented := keys(new(T))

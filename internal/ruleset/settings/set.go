@@ -93,12 +93,7 @@ func (s *setEntry) takeKnown(known []Set) bool {
 
 func (s *setEntry) finish(faults *schema.Faults, path string) {
 	var ranges model.Ranges
-	switch {
-	case s.Line > 0 && s.fileLine == 0 && s.addressesLine == 0:
-		faults.Add(s.Line, "%s: give file or addresses", path)
-	case s.fileLine > 0 && s.addressesLine > 0:
-		faults.Add(s.fileLine, "%s: give file or addresses, not both", path)
-	case s.set.File != "":
+	if s.Either(faults, path, "file or addresses", s.addressesLine, s.fileLine) && s.set.File != "" {
 		var err error
 		if ranges, err = readSet(faults.File, s.set.File); err != nil {
 			faults.Add(s.fileLine, "%s.file: %v", path, err)

@@ -81,12 +81,7 @@ func (s *Draft) Finish(faults *schema.Faults) {
 func (w *entry) finish(faults *schema.Faults, path string) Jail {
 	w.jail.Command = schema.Command(faults, path+".command", w.command, w.commandLine)
 	w.jail.Patterns = schema.Values(w.patterns)
-	switch {
-	case w.Line > 0 && w.fileLine == 0 && w.commandLine == 0:
-		faults.Add(w.Line, "%s: give file or command", path)
-	case w.fileLine > 0 && w.commandLine > 0:
-		faults.Add(w.commandLine, "%s: give file or command, not both", path)
-	case strings.ContainsAny(w.jail.File, "*?"):
+	if w.Either(faults, path, "file or command", w.fileLine, w.commandLine) && strings.ContainsAny(w.jail.File, "*?") {
 		faults.Add(w.fileLine, "%s.file: %s: give one file, and each a jail of its own: * and ? stand for themselves", path, schema.Quote(w.jail.File))
 	}
 	return w.jail

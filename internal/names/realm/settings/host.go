@@ -103,12 +103,7 @@ func (s *serviceEntry) check(faults *schema.Faults, path string) {
 	if s.Line == 0 {
 		return // it is no mapping
 	}
-	switch {
-	case s.nameLine == 0 && s.namesLine == 0:
-		faults.Add(s.Line, "%s: give name or names", path)
-	case s.nameLine > 0 && s.namesLine > 0:
-		faults.Add(s.namesLine, "%s: give name or names, not both", path)
-	}
+	s.Either(faults, path, "name or names", s.nameLine, s.namesLine)
 	single := max(s.protocolLine, s.portLine, s.toLine)
 	switch {
 	case s.ports.line == 0 && single == 0:

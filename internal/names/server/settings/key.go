@@ -53,12 +53,7 @@ func (d *Draft) HasKey(name model.Name) bool {
 }
 
 func (k *keyEntry) finish(faults *schema.Faults, path string) Key {
-	switch {
-	case k.Line > 0 && k.secretLine == 0 && k.fileKeyLine == 0:
-		faults.Add(k.Line, "%s: give secret or secret_file", path)
-	case k.secretLine > 0 && k.fileKeyLine > 0:
-		faults.Add(k.fileKeyLine, "%s: give secret or secret_file, not both", path)
-	case k.file != "":
+	if k.Either(faults, path, "secret or secret_file", k.secretLine, k.fileKeyLine) && k.file != "" {
 		text, err := schema.ReadBeside(faults.File, k.file, "secret", 4096)
 		if err == nil {
 			text, err = secret().Parse(strings.TrimSpace(text))
