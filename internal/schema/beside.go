@@ -7,12 +7,17 @@ import (
 	"path/filepath"
 )
 
-// OpenBeside opens a file that the configuration names: path is from its folder on. what
-// is in it is for errors.
-func OpenBeside(configuration, path, what string) (*os.File, error) {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(configuration), path)
+// Beside is a path that the configuration file names, which is from its folder on.
+func Beside(configuration, path string) string {
+	if filepath.IsAbs(path) {
+		return path
 	}
+	return filepath.Join(filepath.Dir(configuration), path)
+}
+
+// OpenBeside opens such a file. what is in it is for errors.
+func OpenBeside(configuration, path, what string) (*os.File, error) {
+	path = Beside(configuration, path)
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

@@ -163,7 +163,7 @@ func (d *Draft) finishTable(faults *schema.Faults) {
 	if filepath.IsAbs(table) {
 		return
 	}
-	table, err := filepath.Abs(filepath.Join(filepath.Dir(faults.File), table))
+	table, err := filepath.Abs(schema.Beside(faults.File, table))
 	if err != nil {
 		faults.Add(1, "%s.geo_table: %v", section, err)
 	}

@@ -3,7 +3,6 @@ package settings
 import (
 	"fmt"
 	"net/netip"
-	"path/filepath"
 
 	"go.yaml.in/yaml/v3"
 
@@ -147,9 +146,4 @@ func (d *Draft) Finish(faults *schema.Faults) {
 }
 
 // Path is where the zone's file is, seen from a configuration file's folder.
-func (z Zone) Path(configuration string) string {
-	if filepath.IsAbs(z.File) {
-		return z.File
-	}
-	return filepath.Join(filepath.Dir(configuration), z.File)
-}
+func (z Zone) Path(configuration string) string { return schema.Beside(configuration, z.File) }
