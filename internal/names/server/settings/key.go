@@ -32,8 +32,8 @@ func (k *keyEntry) keys() []schema.Key {
 	return []schema.Key{
 		schema.OneAt("name", &k.key.Name, &k.nameLine, schema.Domain()).Must(),
 		schema.One("algorithm", &k.key.Algorithm, oneOf(defaultAlgorithm, "hmac-sha384", "hmac-sha512")),
-		schema.OneAt("secret", &k.key.Secret, &k.secretLine, secret()).Otherwise("none"),
-		schema.OneAt("secret_file", &k.file, &k.fileKeyLine, schema.FileName()).Otherwise("none"),
+		schema.Noting(&k.secretLine, schema.One("secret", &k.key.Secret, secret()).Otherwise("none")),
+		schema.Noting(&k.fileKeyLine, schema.One("secret_file", &k.file, schema.FileName()).Otherwise("none")),
 	}
 }
 
