@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -100,11 +101,18 @@ func Port() Kind[uint16] {
 	}
 }
 
-// Choice is one of a few words.
-func Choice[T fmt.Stringer](values ...T) Kind[T] {
+// Choice is one of a few values, by their words.
+func Choice[T fmt.Stringer](values ...T) Kind[T] { return choice(T.String, values) }
+
+// OneOf is one of a few words.
+func OneOf(words ...string) Kind[string] {
+	return choice(func(word string) string { return word }, words)
+}
+
+func choice[T any](show func(T) string, values []T) Kind[T] {
 	words := make([]string, len(values))
 	for i, v := range values {
-		words[i] = v.String()
+		words[i] = show(v)
 	}
 	last := len(words) - 1
 	list := words[last]
@@ -113,12 +121,10 @@ func Choice[T fmt.Stringer](values ...T) Kind[T] {
 	}
 	return Kind[T]{
 		Name: "word", Allowed: list, Want: list, Tags: TextTag,
-		Show: func(v T) string { return v.String() },
+		Show: show,
 		Parse: func(text string) (T, error) {
-			for i, word := range words {
-				if text == word {
-					return values[i], nil
-				}
+			if i := slices.Index(words, text); i >= 0 {
+				return values[i], nil
 			}
 			return values[0], ErrNoHint
 		},

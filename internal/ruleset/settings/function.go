@@ -133,16 +133,13 @@ func used() schema.Kind[string] {
 			words = append(words, kind.Word)
 		}
 	}
-	last := len(words) - 1
-	list := strings.Join(words[:last], ", ") + " or " + words[last]
-	return schema.Kind[string]{
-		Name: "word or path", Allowed: "a function's word, or ./NAME.bpf.o", Want: list + ", or the path of your own (./name.bpf.o)", Tags: schema.TextTag,
-		Show: func(s string) string { return s },
-		Parse: func(text string) (string, error) {
-			_, err := kindOf(text)
-			return text, err
-		},
+	k := schema.OneOf(words...)
+	k.Name, k.Allowed, k.Want = "word or path", "a function's word, or ./NAME.bpf.o", k.Want+", or the path of your own (./name.bpf.o)"
+	k.Parse = func(text string) (string, error) {
+		_, err := kindOf(text)
+		return text, err
 	}
+	return k
 }
 
 // name is what the function is called: where it has no name, that of its own, or the word of its use.

@@ -14,22 +14,8 @@ func (s *serviceEntry) httpsKey() schema.Key {
 	s.https.Port = httpsPort
 	return schema.Noting(&s.httpsLine, schema.Section("https",
 		schema.One("port", &s.https.Port, schema.Port()),
-		schema.Many("alpn", &s.alpn, alpn(), 0),
+		schema.Many("alpn", &s.alpn, schema.OneOf("h2", "h3"), 0), // of RFC 7301, as far as browsers know some
 	))
-}
-
-// alpn is an application protocol (RFC 7301), as far as browsers know some.
-func alpn() schema.Kind[string] {
-	return schema.Kind[string]{
-		Name: "text", Allowed: "as h2 or h3", Want: "h2 or h3", Tags: schema.TextTag,
-		Show: func(s string) string { return s },
-		Parse: func(text string) (string, error) {
-			if text != "h2" && text != "h3" {
-				return "", schema.ErrNoHint
-			}
-			return text, nil
-		},
-	}
 }
 
 // finishHTTPS sees to it that the service has the port that its HTTPS record names.

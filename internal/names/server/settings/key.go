@@ -31,7 +31,7 @@ func (k *keyEntry) keys() []schema.Key {
 	k.key.Algorithm = defaultAlgorithm
 	return []schema.Key{
 		schema.OneAt("name", &k.key.Name, &k.nameLine, schema.Domain()).Must(),
-		schema.One("algorithm", &k.key.Algorithm, oneOf(defaultAlgorithm, "hmac-sha384", "hmac-sha512")),
+		schema.One("algorithm", &k.key.Algorithm, schema.OneOf(defaultAlgorithm, "hmac-sha384", "hmac-sha512")),
 		schema.Noting(&k.secretLine, schema.One("secret", &k.key.Secret, secret()).Otherwise("none")),
 		schema.Noting(&k.fileKeyLine, schema.One("secret_file", &k.file, schema.FileName()).Otherwise("none")),
 	}
@@ -81,21 +81,6 @@ func secret() schema.Kind[string] {
 			}
 			if len(raw) < leastSecret {
 				return "", errors.New("it is too short: make one with tsig-keygen or keymgr -t")
-			}
-			return text, nil
-		},
-	}
-}
-
-// oneOf is one of some words.
-func oneOf(words ...string) schema.Kind[string] {
-	allowed := strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
-	return schema.Kind[string]{
-		Name: "word", Allowed: allowed, Want: allowed, Tags: schema.TextTag,
-		Show: func(s string) string { return s },
-		Parse: func(text string) (string, error) {
-			if !slices.Contains(words, text) {
-				return "", schema.ErrNoHint
 			}
 			return text, nil
 		},
