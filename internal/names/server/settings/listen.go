@@ -16,7 +16,7 @@ type server struct {
 
 // servers is an address or an interface, and a port.
 func servers() schema.Kind[server] {
-	addresses, devices := schema.AddressPort(false), schema.Device()
+	addresses, devices, ports := schema.AddressPort(false), schema.Device(), schema.Port()
 	return schema.Kind[server]{
 		Name: "address:port or interface:port", Allowed: addresses.Allowed, Tags: schema.TextTag,
 		Want: addresses.Want + ", or an interface (eth0)",
@@ -35,11 +35,11 @@ func servers() schema.Kind[server] {
 			if !given {
 				port = "53"
 			}
-			found, err := addresses.Parse("192.0.2.1:" + port)
+			number, err := ports.Parse(port)
 			if err == nil {
 				name, err = devices.Parse(name)
 			}
-			return server{netip.AddrPortFrom(netip.IPv4Unspecified(), found.Port()), name}, err
+			return server{netip.AddrPortFrom(netip.IPv4Unspecified(), number), name}, err
 		},
 	}
 }
