@@ -14,7 +14,7 @@ import (
 const DefaultGeoTable = "/var/lib/realmgate/geo.table"
 
 // section is where the keys stand.
-const section = "protection"
+const section = model.ProtectionName
 
 // Geofence judges addresses by where they are. The narrowest prefix around an address
 // decides, else its ASN, else its country, else its continent.
@@ -55,7 +55,7 @@ func (p Permission) String() string { return schema.Word(int(p), "permission", "
 type geofence struct {
 	Geofence
 	allow, deny     []schema.At[Where]
-	line, otherwise int // where it begins, and where the default is
+	line, otherwise int // where unknown and default are; 0: missing or wrong
 	given           int // where allow or deny is
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // key is where the section stands.
-const key = "protection.honeypot"
+const key = model.ProtectionName + ".honeypot"
 
 // Honeypot is ports at which nobody outside has anything to do, and for how long is banned
 // who completes a TCP handshake there.
@@ -53,14 +53,18 @@ func (d *Draft) Finish(faults *schema.Faults) {
 	}
 	for _, protocol := range []model.Protocol{model.TCP, model.UDP} {
 		for _, port := range d.ports.Of(protocol) {
-			for _, user := range d.users {
-				user.EachPort(protocol, func(used model.Ports, whose string, args ...any) {
-					if used.First <= port.Value.Last && port.Value.First <= used.Last {
-						faults.Add(port.Line, "%s.%s: %s: %s", key, protocol, port.Value, fmt.Sprintf(whose, args...))
-					}
-				})
-			}
+			d.refuseUsed(faults, protocol, port)
 		}
+	}
+}
+
+func (d *Draft) refuseUsed(faults *schema.Faults, protocol model.Protocol, port schema.At[model.Ports]) {
+	for _, user := range d.users {
+		user.EachPort(protocol, func(used model.Ports, whose string, args ...any) {
+			if used.First <= port.Value.Last && port.Value.First <= used.Last {
+				faults.Add(port.Line, "%s.%s: %s: %s", key, protocol, port.Value, fmt.Sprintf(whose, args...))
+			}
+		})
 	}
 }
 
