@@ -126,7 +126,7 @@ func (c Exclusions) Touches(prefixes []netip.Prefix) bool {
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return c.Whole[p] || c.Part[p] })
 }
 
-// Changes are the prefixes that a table of bans has otherwise after the next cut: those
+// Changes are the prefixes that a table of bans has otherwise with the next exclusions: those
 // of bans that begin or end to be in force, and the prefixes to exclude, or not any more.
 func (c Exclusions) Changes(next Exclusions) (begin, end, open, closed []netip.Prefix) {
 	return missing(next.Whole, c.Whole), missing(c.Whole, next.Whole), missing(c.Prefixes, next.Prefixes), missing(next.Prefixes, c.Prefixes)

@@ -54,7 +54,7 @@ func (t *Table) Lookup(a netip.Addr) Place {
 // about what it has not would say nothing.
 func (t *Table) Has() (countries, asns bool) { return t.v4.has() }
 
-// Has6 is as Knows, of IPv6 addresses.
+// Has6 is as Has, of IPv6 addresses.
 func (t *Table) Has6() (countries, asns bool) { return t.v6.has() }
 
 func (f *family[A]) has() (countries, asns bool) {
