@@ -111,7 +111,7 @@ func externals(most int) Kind[external] {
 
 func parseSpan(text string) (netipx.IPRange, error) {
 	if strings.Contains(text, "/") {
-		prefix, err := ParsePrefix(text)
+		prefix, err := parsePrefix(text)
 		if err != nil {
 			return netipx.IPRange{}, err
 		}

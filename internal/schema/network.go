@@ -8,7 +8,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// Label is a name of a chain or a function.
+// Label is a name of a chain, a function, a set, a list, a jail or a sink.
 func Label() Kind[string] {
 	return Kind[string]{
 		Name: "word", Allowed: "1 to 32 of a-z, 0-9 and -", Want: "a name of 1 to 32 letters a-z, digits and hyphens", Tags: TextTag,
@@ -29,7 +29,7 @@ func Network() Kind[netip.Prefix] {
 	return Kind[netip.Prefix]{
 		Name: "address or prefix", Allowed: "IPv4 address or prefix", Want: "an IPv4 address or prefix (203.0.113.0/24)", Tags: TextTag,
 		Show:  netip.Prefix.String,
-		Parse: ParsePrefix,
+		Parse: parsePrefix,
 	}
 }
 
@@ -48,8 +48,8 @@ func AnyNetwork() Kind[netip.Prefix] {
 	}
 }
 
-// ParsePrefix has no hint where naming what is wanted says it all.
-func ParsePrefix(text string) (netip.Prefix, error) {
+// parsePrefix has no hint where naming what is wanted says it all.
+func parsePrefix(text string) (netip.Prefix, error) {
 	p, err := model.ParsePrefix(text)
 	if errors.Is(err, model.ErrNoPrefix) {
 		return p, ErrNoHint
