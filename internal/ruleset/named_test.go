@@ -40,10 +40,10 @@ protection: {allowlist: [{list: never}], blocklist: [192.0.2.9, {list: drop, dir
 			t.Errorf("flows %s are on %q, want %q", d, got, want)
 		}
 	}
-	if in, out := n.Unions(c.Protection.Blocklist, model.Ranges{}); !in.Contains(listed.Addr()) || out.Contains(listed.Addr()) {
+	if in, out := n.unions(c.Protection.Blocklist, model.Ranges{}); !in.Contains(listed.Addr()) || out.Contains(listed.Addr()) {
 		t.Errorf("blocked are %+v and %+v", in, out)
 	}
-	if in, _ := n.Unions(c.Protection.Allowlist, model.Ranges{}); len(in.Ranges()) > 0 {
+	if in, _ := n.unions(c.Protection.Allowlist, model.Ranges{}); len(in.Ranges()) > 0 {
 		t.Errorf("allowed are %+v", in)
 	}
 }

@@ -50,8 +50,8 @@ func (n Named) protection(r Rules) (steps []nf.Step) {
 		return nil
 	}
 	var remote nf.Remote
-	remote.In.Allowed, remote.Out.Allowed = n.Unions(r.Config.Protection.Allowlist, exemptRanges(r.Config, r.Hops, rangesOf(r.Own)))
-	remote.In.Blocked, remote.Out.Blocked = n.Unions(r.Config.Protection.Blocklist, model.Ranges{})
+	remote.In.Allowed, remote.Out.Allowed = n.unions(r.Config.Protection.Allowlist, exemptRanges(r.Config, r.Hops, rangesOf(r.Own)))
+	remote.In.Blocked, remote.Out.Blocked = n.unions(r.Config.Protection.Blocklist, model.Ranges{})
 	remote.In.Fenced, remote.Out.Fenced = r.Denied(model.In), r.Denied(model.Out)
 	p := &r.Config.Protection
 	made := map[string]nf.Function{
@@ -100,9 +100,9 @@ func (n Named) ExemptBy(c *config.Config, hops []netip.Addr, d model.Direction, 
 	return ""
 }
 
-// Unions are the addresses of a list, and others, for flows from outside and from inside.
+// unions are the addresses of a list, and others, for flows from outside and from inside.
 // It is one set where the directions have the same.
-func (n Named) Unions(list []settings.Listed, others model.Ranges) (in, out *model.AddressSet) {
+func (n Named) unions(list []settings.Listed, others model.Ranges) (in, out *model.AddressSet) {
 	in = n.Union(list, others, func(l settings.Listed) bool { return l.Direction != model.Out })
 	if slices.ContainsFunc(list, func(l settings.Listed) bool { return l.Direction != model.AnyDirection }) {
 		return in, n.Union(list, others, func(l settings.Listed) bool { return l.Direction != model.In })
