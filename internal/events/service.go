@@ -11,7 +11,7 @@ import (
 func SinksOf(sinks []settings.Sink) []Options {
 	list := make([]Options, len(sinks))
 	for i, s := range sinks {
-		list[i] = Options{Name: s.Name, File: s.File, Command: s.Command, Webhook: s.Webhook, Kinds: s.Kinds}
+		list[i] = Options(s)
 	}
 	return list
 }
