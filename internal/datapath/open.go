@@ -120,7 +120,7 @@ func Open(options Options) (*Datapath, error) {
 	return d, nil
 }
 
-// Adopted reports whether sessions and offers of an earlier daemon live on.
+// Adopted reports whether sessions and reservations of an earlier daemon live on.
 func (d *core) Adopted() bool { return d.adopted }
 
 // prepareAdoption looks at what is pinned: it keeps a data plane that fits and

@@ -71,7 +71,7 @@ func bindings(c *config.Config, services int) int {
 	return min(max(256, 4*services, services+moves), datapath.MaxBindings)
 }
 
-// Reservations is the size of the pool's table: offers may fill it to the quota, and those that are over stay a moment.
+// Reservations is the size of the pool's table: they may fill it to the quota, and those that are over stay a moment.
 func Reservations(c *config.Config) int {
 	if c.Pool.Quotas.HalfOpen > 0 {
 		return min(max(2*c.Pool.Quotas.HalfOpen, 1024), datapath.MaxReservations)

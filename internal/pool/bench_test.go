@@ -62,7 +62,7 @@ func BenchmarkOffer(b *testing.B) {
 			b.ReportAllocs()
 			for n := c.standing; b.Loop(); n++ {
 				offer(n)
-				// Claims come in no order of the offers'.
+				// Claims come in no order of the reservations'.
 				i := int(seed>>8) % len(standing)
 				seed = seed*1664525 + 1013904223
 				p.Reservations.Claimed(2, standing[i], 0)
@@ -168,7 +168,7 @@ func BenchmarkExhausted(b *testing.B) {
 	}
 }
 
-// BenchmarkRepeat measures a standing offer's answer to the same question.
+// BenchmarkRepeat measures a standing reservation's answer to the same question.
 func BenchmarkRepeat(b *testing.B) {
 	p, err := New(defaults())
 	if err != nil {

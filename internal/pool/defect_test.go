@@ -108,7 +108,7 @@ func TestDefect4_LoosePacketsHoldTheAddress(t *testing.T) {
 	mustBind(t, p, 132*second, "b.")
 }
 
-// A used offer whose other claims nobody uses leaves without blame.
+// A used reservation whose other claims nobody uses leaves without blame.
 func TestDefect4_UnusedClaimsExpireWithoutBlame(t *testing.T) {
 	p := newPool(t, single(), service("a.", "a.", "tcp/80"))
 	mustBind(t, p, second, "a.")
@@ -182,7 +182,7 @@ func TestDefect7_OutcomeJudgedAtTheTransition(t *testing.T) {
 		t.Fatalf("%+v %v", r, ok)
 	}
 	if r, ok := p.Reservations.Expired(late, a.ID); ok {
-		t.Fatalf("a claimed offer expired: %+v", r)
+		t.Fatalf("a claimed reservation expired: %+v", r)
 	}
 	if s := p.Statistics(); s.Claimed != 1 || s.Expired != 0 {
 		t.Fatalf("%+v", s)
@@ -194,7 +194,7 @@ func TestDefect7_OutcomeJudgedAtTheTransition(t *testing.T) {
 	mustExhaust(t, p, 134*second-1, "b.")
 	mustBind(t, p, 134*second, "b.")
 	if _, ok := p.Reservations.Expired(134*second, b.ID); ok {
-		t.Fatal("an expired offer expired again")
+		t.Fatal("an expired reservation expired again")
 	}
 }
 

@@ -44,8 +44,8 @@
 //
 // The data plane is the authority on claims and on use. The pool asks Options.Use only when a place has to move or a rest
 // is over, so that what it orders bindings by may be old; it is a lower bound, which is made true before it decides
-// anything. The pool never ends an offer by itself either: Due names those whose time is over, the caller asks the data
-// plane and reports Claimed or Expired. So an outcome is judged by when it happened, not by when it was heard of.
+// anything. The pool never ends a reservation by itself either: Due names those whose time is over, the caller asks the
+// data plane and reports Claimed or Expired. So an outcome is judged by when it happened, not by when it was heard of.
 //
 // # State and concurrency
 //
@@ -55,6 +55,6 @@
 //
 // # Cost
 //
-// An offer from a standing binding costs about a microsecond. A move looks at candidates, the longest unused first, at
-// most lookLimit of them; where that many do not do, though others might, it says ErrExhausted.
+// A reservation from a standing binding costs about a microsecond. A move looks at candidates, the longest unused first,
+// at most lookLimit of them; where that many do not do, though others might, it says ErrExhausted.
 package pool

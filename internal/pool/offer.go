@@ -7,7 +7,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// askedKey finds the offer that a repeated question gets again.
+// askedKey finds the reservation that a repeated question gets again.
 type askedKey struct {
 	name      model.Name
 	requester netip.Addr
@@ -15,9 +15,9 @@ type askedKey struct {
 }
 
 // Offer answers a question for a bound service; it counts as a use. With fresh the reservation is new: install it in the
-// data plane, then answer; Cancel it when the install fails (I6). Without fresh it is a standing offer's answer again,
-// expiry unchanged: raise the data plane's claims to Granted, then answer; when the data plane has no such offer any more,
-// report Claimed or Expired and call Offer again.
+// data plane, then answer; Cancel it when the install fails (I6). Without fresh it is a standing reservation's answer
+// again, expiry unchanged: raise the data plane's claims to Granted, then answer; when the data plane has no such
+// reservation any more, report Claimed or Expired and call Offer again.
 func (rs *Reservations) Offer(now model.Instant, r Request) (res Reservation, fresh bool, err error) {
 	if res, ok := rs.Repeat(now, r); ok {
 		return res, false, nil
@@ -43,8 +43,8 @@ func (rs *Reservations) Offer(now model.Instant, r Request) (res Reservation, fr
 	return rs.entries[e].Reservation, true, nil
 }
 
-// Repeat is the first step of Offer alone: the standing offer that the same requester got for the same name, with one more
-// claim if the query is a new one and fewer than MaxClaims were given. Limits need not be asked for it.
+// Repeat is the first step of Offer alone: the standing reservation that the same requester got for the same name, with
+// one more claim if the query is a new one and fewer than MaxClaims were given. Limits need not be asked for it.
 func (rs *Reservations) Repeat(now model.Instant, r Request) (Reservation, bool) {
 	i, ok := rs.asked[askedKey{r.Name, r.Requester, r.Source}]
 	if !ok {

@@ -45,7 +45,7 @@ func TestNeverAnswersWithLittleLeft(t *testing.T) {
 	if b.Binding != a.Binding || b.Expires != (at+1).Add(2*time.Second) {
 		t.Fatalf("%+v after %+v", b, a)
 	}
-	// The old offer's end must not take the new one out of the index.
+	// The old reservation's end must not take the new one out of the index.
 	p.Reservations.Expired(a.Expires, a.ID)
 	if r, fresh, err := p.Reservations.Offer(a.Expires, q); err != nil || fresh || r.ID != b.ID {
 		t.Fatalf("%+v %v %v", r, fresh, err)

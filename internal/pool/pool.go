@@ -18,7 +18,7 @@ var (
 	ErrHalfOpenHost = errors.New("half-open quota of the host reached")
 	// ErrFull: Options.Capacity reservations or Options.Bindings bindings are in the pool.
 	ErrFull = errors.New("pool table full")
-	// ErrRequest: no such service stands, or for an offer, it is not bound.
+	// ErrRequest: no such service stands, or for a reservation, it is not bound.
 	ErrRequest = errors.New("impossible request")
 )
 

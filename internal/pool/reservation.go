@@ -7,11 +7,11 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// MaxClaims bounds the claims of one reservation: the questions of one asker that one offer answers each with a claim of
-// its own. A burst of a dozen clients behind an asker that puts each one's question fits.
+// MaxClaims bounds the claims of one reservation: the questions of one asker that it answers each with a claim of its own.
+// A burst of a dozen clients behind an asker that puts each one's question fits.
 const MaxClaims = 16
 
-// MinimumLeft is the least time an offer must still have to be answered with: a shorter one would expire on the client's
+// MinimumLeft is the least time a reservation must still have to be answered with: a shorter one would expire on the client's
 // way to us.
 const MinimumLeft = 250 * time.Millisecond
 
@@ -47,7 +47,7 @@ type Request struct {
 	Requester netip.Addr   // who asked
 	Source    netip.Prefix // limits who may claim; the zero Prefix lets anyone
 	// Query tells queries apart: a retransmission has the same number, and only a new number adds a claim to a standing
-	// offer.
+	// reservation.
 	Query    uint64
 	Verified bool // the requester has proved its address
 }

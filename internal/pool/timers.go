@@ -2,7 +2,7 @@ package pool
 
 import "github.com/realmgate/realmgate/internal/model"
 
-// timers is a heap of table entries by time, four children a node. Offers end
+// timers is a heap of table entries by time, four children a node. Reservations end
 // in the order they were made, so that adding hardly ever moves anything.
 type timers struct {
 	heap     []timer

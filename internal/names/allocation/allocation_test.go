@@ -53,13 +53,14 @@ func TestInstalledBeforeAnswered(t *testing.T) {
 	}
 }
 
-// The same asker gets the same offer with one more claim; once the data plane has given the last away unheard, another.
+// The same asker gets the same reservation with one more claim; once the data plane has given the last away unheard,
+// another.
 func TestRepeats(t *testing.T) {
 	w := newWorld(t, 2, webs(2))
 	w.mustAsk(client, web(1))
 	w.mustAsk(client, web(1))
 	if len(w.plane.offers) != 1 {
-		t.Fatalf("%d offers for two questions", len(w.plane.offers))
+		t.Fatalf("%d reservations for two questions", len(w.plane.offers))
 	}
 	for id, r := range w.plane.offers {
 		if r.Claims != 2 {
@@ -69,11 +70,11 @@ func TestRepeats(t *testing.T) {
 	}
 	w.mustAsk(client, web(1))
 	if len(w.plane.offers) != 1 {
-		t.Errorf("%d offers after the first was spent", len(w.plane.offers))
+		t.Errorf("%d reservations after the first was spent", len(w.plane.offers))
 	}
 }
 
-// A resolver's clients have shaken hands by an offer that is followed by another: there is one at every moment.
+// A resolver's clients have shaken hands by a reservation that is followed by another: there is one at every moment.
 func TestNextOfferBeforeTheSpentOneGoes(t *testing.T) {
 	w := newWorld(t, 2, webs(2))
 	w.mustAsk(client, web(1))
@@ -86,7 +87,7 @@ func TestNextOfferBeforeTheSpentOneGoes(t *testing.T) {
 		t.Errorf("the order was %s", got)
 	}
 	if s, _ := w.Statistics(); s.Offered != 1 {
-		t.Errorf("%d offers stand", s.Offered)
+		t.Errorf("%d reservations stand", s.Offered)
 	}
 }
 

@@ -39,7 +39,7 @@ type fakePlane struct {
 	now      func() model.Instant
 	standing []datapath.Session
 	refuses  error  // of Bind and Offer
-	spent    uint64 // the offer whose last claim is gone, but a resolver's for its other clients
+	spent    uint64 // the reservation whose last claim is gone, but a resolver's for its other clients
 	order    []string
 }
 
@@ -317,7 +317,7 @@ func (w *world) pass(d time.Duration) {
 	w.advance()
 }
 
-// claim has the client of every open offer come.
+// claim has the client of every open reservation come.
 func (w *world) claim() {
 	for id, r := range w.plane.offers {
 		r.Used, r.Claims, r.ClaimedAt = r.Used+r.Claims, 0, w.now

@@ -103,8 +103,8 @@ func (st *state) record(b *pool.Binding) datapath.Binding {
 	}
 }
 
-// repeat answers from a standing offer, with one more claim in the data plane. Where that has given the last away, it
-// returns the offer's ID: another takes its place.
+// repeat answers from a standing reservation, with one more claim in the data plane. Where that has given the last
+// away, it returns the reservation's ID: another takes its place.
 func (qs *questions) repeat(now model.Instant, r pool.Request) (found lent, spent uint64, ok bool) {
 	res, ok := qs.pool.Reservations.Repeat(now, r)
 	if !ok {
@@ -120,7 +120,7 @@ func (qs *questions) repeat(now model.Instant, r pool.Request) (found lent, spen
 		qs.pool.Reservations.Forget(res.ID)
 		return lent{}, res.ID, false
 	case err != nil:
-		// The offer stands, but for one asker fewer than the pool has counted; Withdraw tells the truth at its end.
+		// The reservation stands, but for one asker fewer than the pool has counted; Withdraw tells the truth at its end.
 		qs.log.Error("reservation not extended", "name", r.Name, "error", err)
 	}
 	return lent{b.Address, qs.tickets[b.Address]}, 0, true
@@ -134,9 +134,9 @@ func (qs *questions) offer(now model.Instant, b pool.Binding, r pool.Request) er
 		return said(err)
 	case !fresh:
 		// The data plane has it already; installing it again or giving it up would part the two.
-		return fmt.Errorf("%w: the offer of %s for %s stands already", nameserver.ErrFailed, b.Address, r.Name)
+		return fmt.Errorf("%w: the reservation of %s for %s stands already", nameserver.ErrFailed, b.Address, r.Name)
 	}
-	if err := qs.installOffer(&res); err != nil {
+	if err := qs.installReservation(&res); err != nil {
 		qs.pool.Reservations.Cancel(res.ID)
 		qs.log.Error("reservation not installed", "name", r.Name, "error", err)
 		return fmt.Errorf("%w: %w", nameserver.ErrFailed, err)
@@ -145,9 +145,9 @@ func (qs *questions) offer(now model.Instant, b pool.Binding, r pool.Request) er
 	return nil
 }
 
-// installOffer puts a new offer into the data plane. Should another be open in its entry, the pool knows nothing of
-// that one: it is withdrawn, because the entry would be of no use ever after, and the pool takes the latest entry first.
-func (st *state) installOffer(r *pool.Reservation) error {
+// installReservation puts a new one into the data plane. Should another be open in its entry, the pool knows nothing
+// of that one: it is withdrawn, because the entry would be of no use ever after, and the pool takes the latest entry first.
+func (st *state) installReservation(r *pool.Reservation) error {
 	err := st.options.Plane.Offer(st.reservation(r))
 	if !errors.Is(err, unix.EEXIST) {
 		return err

@@ -43,7 +43,7 @@ func bands(list []settings.Band) []policy.Band {
 	return made
 }
 
-// Serve runs the timers until ctx ends, and hears which offers were claimed.
+// Serve runs the timers until ctx ends, and hears which reservations were claimed.
 func (a *Allocator) Serve(ctx context.Context, claims *datapath.Events[datapath.ClaimEvent]) {
 	heard := make(chan struct{})
 	go func() {

@@ -40,7 +40,7 @@ func TestWaitingQuestionsAreTriedAtTheirPace(t *testing.T) {
 	busy := make(chan struct{})
 	go func() {
 		defer close(busy)
-		for id := uint64(2); id < 60; id++ { // offers kick the timers
+		for id := uint64(2); id < 60; id++ { // reservations kick the timers
 			_ = ask(1, id)
 			time.Sleep(5 * time.Millisecond)
 		}
