@@ -63,7 +63,7 @@ others() { grep -vE "^$module/($1)$" <<<"$all" || true; }
 dataplane='internal/(nf(/[a-z]+)?|datapath|diagnose|tenants|lab/netns)|test/datapath'
 lab='internal/lab/(bench|bench/(dut|scenario|trafficgen)|demo)'
 whole="internal/daemon|$lab|test/(browser|e2e)"
-bench='External|Interrupted$|Killed' # those of internal/cli that run the lab's programs
+bench='External|Interrupted$|Killed|WaitsForAnother' # those of internal/cli that run the lab's programs
 concurrent='internal/(api|client|lifecycle|nameserver)'
 raced="$concurrent|internal/daemon" # with the race detector
 
