@@ -16,7 +16,7 @@ func (b *Bench) Alone(ctx context.Context, m Model, parameters []map[string]floa
 	for i, p := range parameters {
 		results[i] = newCollector(p)
 	}
-	bed := newBed(b, m)
+	bed := newBed(b, m, nil)
 	for round := 0; round <= b.Repeat; round++ {
 		b.tell(fmt.Sprintf("round %d, %s", round, m.Name))
 		for range trialAttempts {

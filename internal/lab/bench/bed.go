@@ -19,13 +19,13 @@ type Bed struct {
 	Gates    *Gates    // what must hold in a trial
 }
 
-// newBed joins the parts of a bed, of which nothing is up.
-func newBed(b *Bench, m Model) *Bed {
+// newBed joins the parts of a bed, of which nothing is up. Without traffic it needs no rig.
+func newBed(b *Bench, m Model, rig *Rig) *Bed {
 	dut := &DUT{Model: m, null: m.Name == b.Null.Name}
 	gates := &Gates{}
-	tester := &Tester{dut: dut, gates: gates, bench: b}
+	tester := &Tester{dut: dut, rig: rig, gates: gates, bench: b}
 	return &Bed{
-		DUT: dut, Tester: tester, Gates: gates,
+		DUT: dut, Rig: rig, Tester: tester, Gates: gates,
 		Sessions: &Sessions{dut: dut, tester: tester, gates: gates, bench: b},
 		Search:   &Search{dut: dut, tester: tester, gates: gates, bench: b, found: map[string]float64{}},
 	}
@@ -39,7 +39,6 @@ func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.
 		}
 	}
 	b.beds++
-	bed := newBed(b, m)
 	if m.External {
 		flows, setup.NAT = externalFlows(flows.Count()), trafficgen.Addresses{}
 	}
@@ -50,7 +49,8 @@ func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.
 	if setup.Inbound {
 		rig.Turn()
 	}
-	bed.Rig, bed.Tester.rig, bed.Tester.Flows = rig, rig, flows
+	bed := newBed(b, m, rig)
+	bed.Tester.Flows = flows
 	if err = bed.DUT.up(ctx, rig, setup); err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.
 		err = rig.Attach(bed.Tester.Generator)
 	}
 	if err == nil && m.External {
-		err = bed.learn(ctx)
+		err = bed.Tester.learn(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, bed.down())

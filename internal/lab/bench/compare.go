@@ -121,7 +121,7 @@ func (c *collector) add(bed *Bed, round int, measures []Measure) {
 	for _, m := range measures {
 		r := c.result(bed.DUT.Name, m)
 		r.Trials = append(r.Trials, Trial{Round: round, Value: method.Number(m.Value), Invalid: invalid})
-		for name, why := range bed.Gates.failed {
+		for name, why := range bed.Gates.said {
 			gate := r.Gates[name]
 			if why == "" {
 				gate.Passed++
@@ -147,7 +147,7 @@ func (b *Bench) finish(of Comparison, c *collector, beds []*Bed) {
 	}
 	var baseline string
 	for _, bed := range beds {
-		if bed.DUT.Name != b.Null.Name {
+		if !bed.DUT.null {
 			baseline = bed.DUT.Name
 			break
 		}

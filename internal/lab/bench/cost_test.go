@@ -40,7 +40,7 @@ func TestFinishLeavesUnresolvedCostsOutOfRatios(t *testing.T) {
 		results := newCollector(map[string]float64{"rules": 1024})
 		var beds []*Bed
 		for _, name := range []string{control, "a", "b"} {
-			bed := newBed(b, idleModel(name))
+			bed := newBed(b, idleModel(name), nil)
 			beds = append(beds, bed)
 			for round, null := range map[int]float64{1: 4e6, 2: 4.1e6} {
 				rate := c.rates[name]

@@ -9,7 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
 )
 
-// DUT is the device under test (RFC 1242): a device of its model, and what it is to do.
+// DUT is the device under test (RFC 2544): a device of its model, and what it is to do.
 type DUT struct {
 	Model
 	Device Device

@@ -34,11 +34,11 @@ func externalFlows(sessions int) trafficgen.Flows {
 
 // learn sends a few frames through an unknown box, and sees whether they come and
 // what it translates their sources to.
-func (b *Bed) learn(ctx context.Context) error {
-	b.Tester.epoch++
-	o, err := b.Tester.Generator.Run(ctx, trafficgen.Plan{
-		Flows: b.Tester.Flows, Frames: min(learnFrames, b.Tester.Flows.Count()), Rate: learnRate, Length: b.Tester.bench.Length, Epoch: b.Tester.epoch,
-		Pool: everywhere, CPU: b.Tester.bench.CPU, Wait: b.Tester.bench.straggle(),
+func (t *Tester) learn(ctx context.Context) error {
+	t.epoch++
+	o, err := t.Generator.Run(ctx, trafficgen.Plan{
+		Flows: t.Flows, Frames: min(learnFrames, t.Flows.Count()), Rate: learnRate, Length: t.bench.Length, Epoch: t.epoch,
+		Pool: everywhere, CPU: t.bench.CPU, Wait: t.bench.straggle(),
 	})
 	if err != nil {
 		return err
@@ -49,41 +49,41 @@ func (b *Bed) learn(ctx context.Context) error {
 			astray = fmt.Sprintf(" %d came to a wrong address or port", n)
 		}
 		return fmt.Errorf("none of %d frames from %s to %s came through the box: does it forward, and is %s its private side?%s",
-			o.Sent, b.Tester.Flows.Sources.First, b.Tester.Flows.Destinations.First, b.Rig.Initiator.Name, astray)
+			o.Sent, t.Flows.Sources.First, t.Flows.Destinations.First, t.rig.Initiator.Name, astray)
 	}
-	seen, err := b.Tester.Generator.External(b.Tester.epoch)
+	seen, err := t.Generator.External(t.epoch)
 	if err != nil {
 		return err
 	}
-	source := b.Tester.Flows.Sources.First
+	source := t.Flows.Sources.First
 	switch {
 	case seen.First == source && seen.Count == 1:
 		return fmt.Errorf("the box translates nothing: %s arrives as it is, and this measures NAT44", source)
 	case source.Less(seen.First) || seen.Last().Less(source):
-		b.DUT.Setup.NAT = seen
-		b.Tester.bench.Note("the box translates %s to %s", source, span(seen))
+		t.dut.Setup.NAT = seen
+		t.bench.Note("the box translates %s to %s", source, span(seen))
 	default:
 		return fmt.Errorf("the box translates only some of the frames from %s: they arrive from %s", source, span(seen))
 	}
 	if o.Lost() > 0 {
-		b.Tester.bench.Note("of the first %d frames, at %d/s, the box lost %d", o.Sent, learnRate, o.Lost())
+		t.bench.Note("of the first %d frames, at %d/s, the box lost %d", o.Sent, learnRate, o.Lost())
 	}
-	return b.tryReset(ctx)
+	return t.tryReset(ctx)
 }
 
 // tryReset wants no session of the first frames to be there when all have been ended.
-func (b *Bed) tryReset(ctx context.Context) error {
-	command := b.Rig.ResetCommand
+func (t *Tester) tryReset(ctx context.Context) error {
+	command := t.rig.ResetCommand
 	if command == "" {
-		b.Tester.bench.Note("the box's table is not emptied between trials: sessions of one live on in the next")
+		t.bench.Note("the box's table is not emptied between trials: sessions of one live on in the next")
 		return nil
 	}
-	if err := b.DUT.Reset(ctx); err != nil {
+	if err := t.dut.Reset(ctx); err != nil {
 		return err
 	}
-	o, err := b.Tester.Generator.Run(ctx, trafficgen.Plan{
-		Flows: b.Tester.Flows, Frames: min(learnFrames, b.Tester.Flows.Count()), Rate: learnRate, Length: b.Tester.bench.Length, Epoch: b.Tester.epoch,
-		Direction: trafficgen.Reverse, CPU: b.Tester.bench.CPU, Wait: b.Tester.bench.straggle(),
+	o, err := t.Generator.Run(ctx, trafficgen.Plan{
+		Flows: t.Flows, Frames: min(learnFrames, t.Flows.Count()), Rate: learnRate, Length: t.bench.Length, Epoch: t.epoch,
+		Direction: trafficgen.Reverse, CPU: t.bench.CPU, Wait: t.bench.straggle(),
 	})
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (b *Bed) tryReset(ctx context.Context) error {
 	if o.Received() > 0 {
 		return fmt.Errorf("of %d sessions of the box %d are still there after %q: give another --reset", o.Sent, o.Received(), command)
 	}
-	b.Tester.bench.Note("%q empties the box's table", command)
+	t.bench.Note("%q empties the box's table", command)
 	return nil
 }
 

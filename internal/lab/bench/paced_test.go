@@ -33,7 +33,7 @@ func testBed(t *testing.T, mode Mode) *Bed {
 			t.Error(err)
 		}
 	})
-	bed.Gates.failed = map[string]string{}
+	bed.Gates.begin()
 	return bed
 }
 
@@ -52,7 +52,7 @@ func TestPacedSearchOverNull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if why := bed.Gates.failed["translated"]; why != "" {
+	if why := bed.Gates.said["translated"]; why != "" {
 		t.Error(why)
 	}
 	t.Logf("%d trials: %.0f to %.0f/s", len(found.Steps), found.Lower, found.Upper)
@@ -66,48 +66,48 @@ func TestGates(t *testing.T) {
 	if _, err := bed.Sessions.Establish(t.Context(), trafficgen.Plan{}); err != nil {
 		t.Fatal(err)
 	}
-	if why := bed.Gates.failed["generator"]; why != "" {
+	if why := bed.Gates.said["generator"]; why != "" {
 		t.Errorf("at full load: %s", why)
 	}
 	if _, err := bed.Tester.Run(t.Context(), trafficgen.Plan{Frames: 5000, Random: true, Rate: trafficgen.MaxRate}, true); err != nil {
 		t.Fatal(err)
 	}
-	if why := bed.Gates.failed["generator"]; !strings.Contains(why, "asked") {
+	if why := bed.Gates.said["generator"]; !strings.Contains(why, "asked") {
 		t.Errorf("no generator sends %g/s; the gate says %q", trafficgen.MaxRate, why)
 	}
 	if o, err := bed.Tester.Run(t.Context(), trafficgen.Plan{Frames: 1000, Direction: trafficgen.Reverse}, false); err != nil || o.Missing != 0 {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if why := bed.Gates.failed["complete"]; why != "" {
+	if why := bed.Gates.said["complete"]; why != "" {
 		t.Error(why)
 	}
 	bed.Tester.epoch++ // as if the responder had seen nothing
 	if _, err := bed.Tester.Run(t.Context(), trafficgen.Plan{Frames: 1000, Direction: trafficgen.Reverse}, false); err != nil {
 		t.Fatal(err)
 	}
-	if why := bed.Gates.failed["complete"]; !strings.Contains(why, "1000 not answered") {
+	if why := bed.Gates.said["complete"]; !strings.Contains(why, "1000 not answered") {
 		t.Errorf("the gate says %q", why)
 	}
 }
 
 // A part of a trial is repeated until it is valid; only its last attempt counts.
 func TestTry(t *testing.T) {
-	bed := &Bed{Gates: &Gates{failed: map[string]string{"before": ""}}}
+	bed := &Bed{Gates: &Gates{said: map[string]string{"before": ""}}}
 	attempts := 0
 	err := bed.Gates.Try(func() error {
 		attempts++
 		bed.Gates.Require("noise", attempts == 2, "attempt %d", attempts)
 		return nil
 	})
-	if err != nil || attempts != 2 || bed.Gates.invalid() != "" || len(bed.Gates.failed) != 2 {
-		t.Errorf("%v after %d attempts: %v", err, attempts, bed.Gates.failed)
+	if err != nil || attempts != 2 || bed.Gates.invalid() != "" || len(bed.Gates.said) != 2 {
+		t.Errorf("%v after %d attempts: %v", err, attempts, bed.Gates.said)
 	}
 	err = bed.Gates.Try(func() error {
 		bed.Gates.Require("noise", false, "always")
 		return nil
 	})
-	if err != nil || bed.Gates.failed["noise"] != "always" {
-		t.Errorf("%v: %v", err, bed.Gates.failed)
+	if err != nil || bed.Gates.said["noise"] != "always" {
+		t.Errorf("%v: %v", err, bed.Gates.said)
 	}
 	broken := errors.New("broken")
 	if err := bed.Gates.Try(func() error { return broken }); !errors.Is(err, broken) {
@@ -117,7 +117,8 @@ func TestTry(t *testing.T) {
 
 // What a trial is called invalid for is what the device did, if it did anything.
 func TestInvalidNamesTheDeviceFirst(t *testing.T) {
-	bed := &Bed{Gates: &Gates{failed: map[string]string{}}}
+	bed := &Bed{Gates: &Gates{}}
+	bed.Gates.begin()
 	for _, name := range []string{"contention", "steal", "generator", "found", "complete", "prepared", "translated"} {
 		bed.Gates.Require(name, false, "it failed")
 		if got := bed.Gates.invalid(); name != "steal" && got != name+": it failed" {
@@ -151,7 +152,7 @@ func TestProfiles(t *testing.T) {
 	if quick.Duration() >= rfc.Duration() || Quick.Repeat() >= RFC.Repeat() || Quick.Goal().Loss == 0 {
 		t.Error("the profile quick is not quick")
 	}
-	bed := newBed(&Bench{Options: rfc}, Model{})
+	bed := newBed(&Bench{Options: rfc}, Model{}, nil)
 	if n := bed.Tester.Load(10_000).Frames; n != 600_000 {
 		t.Errorf("%d frames in a minute of 10,000/s", n)
 	}

@@ -31,7 +31,7 @@ func TestOfferedRate(t *testing.T) {
 func TestOfferedIsSent(t *testing.T) {
 	t.Parallel()
 	for sent, valid := range map[uint64]bool{1000: true, 985: true, 960: false} {
-		bed := newBed(&Bench{}, Model{})
+		bed := newBed(&Bench{}, Model{}, nil)
 		bed.Gates.begin()
 		bed.Tester.Offered(trafficgen.Outcome{Sent: sent, Elapsed: time.Second, Stalled: 40 * time.Millisecond, Waited: 40 * time.Millisecond}, 1000)
 		if (bed.Gates.invalid() == "") != valid {

@@ -13,8 +13,9 @@ func TestVerdictIsOverTheDeviceWithout(t *testing.T) {
 	b := &Bench{Options: optionsFor(2, idleModel("a"), idleModel("b"))}
 	results := newCollector(nil)
 	add := func(dut string, round int, rate float64, why string) {
-		bed := newBed(b, idleModel(dut))
-		bed.Gates.failed = map[string]string{"complete": why}
+		bed := newBed(b, idleModel(dut), nil)
+		bed.Gates.begin()
+		bed.Gates.Require("complete", why == "", "%s", why)
 		results.add(bed, round,
 			[]Measure{{Metric: "rate_alone", Unit: PerSecond, Value: rate}, {Metric: "loss", Unit: "%"}})
 	}
