@@ -30,13 +30,13 @@ func (list nodes) class(d classifierRulesDimension, value uint32) uint32 {
 		}
 	}
 	if ranges(low).Class[7]&mark != 0 {
-		c, turns := nodeAs[classifierRulesAlternatingNode](list[low]), 0
+		c, reached := nodeAs[classifierRulesAlternatingNode](list[low]), 0
 		for i := range mostAlternating - 1 {
 			if c.Bounds[i/4]>>(i%4*16)&0xffff <= uint64(value)&(1<<d.Shift-1) {
-				turns++
+				reached++
 			}
 		}
-		return c.Class[turns%2] &^ mark
+		return c.Class[reached%2] &^ mark
 	}
 	last := 7
 	for ranges(low).First[last] > value {
@@ -232,9 +232,9 @@ func TestProgramsFindTheFirstRuleThatMatches(t *testing.T) {
 func kindOf(c classifierRulesNode) string {
 	switch last := nodeAs[classifierRulesRangeNode](c).Class[perNode-1]; {
 	case last == inner:
-		return "more"
+		return "inner"
 	case last&mark != 0:
-		return "turns"
+		return "alternating"
 	}
 	return "ranges"
 }
@@ -266,11 +266,11 @@ func TestProgramsFindAddressesOfALargeSet(t *testing.T) {
 	for i, c := range list[head.Source.Ranges:head.Source.Classes] {
 		kind := kindOf(c)
 		if i >= 1<<(32-head.Source.Shift) {
-			kind += " below more"
+			kind += " below inner"
 		}
 		kinds[kind] = true
 	}
-	for _, want := range []string{"ranges", "turns", "more", "ranges below more", "turns below more", "more below more"} {
+	for _, want := range []string{"ranges", "alternating", "inner", "ranges below inner", "alternating below inner", "inner below inner"} {
 		if !kinds[want] {
 			t.Fatalf("of nodes there are only %v", slices.Collect(maps.Keys(kinds)))
 		}

@@ -97,7 +97,7 @@ func TestClaimExtended(t *testing.T) {
 }
 
 // Who asks itself gets its own claim, however long others have waited, and nobody shares it.
-func TestClaimOfWhoAskedHimself(t *testing.T) {
+func TestClaimOfWhoAskedItself(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	first := g.lend(pool1, 80, service, nil)

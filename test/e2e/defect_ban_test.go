@@ -25,7 +25,7 @@ func (r *realm) open() (configuration string, at netip.AddrPort) {
 	return r.configuration() + "chains:\n" + dnatTo("echo", "to: "+address.String(), r.Hosts()[0].IP.String()), echoAddress(address)
 }
 
-// answers reports whether a flow of its own reaches the first host within half a second, where no daemon can be asked.
+// answers reports whether a flow of its own reaches the first host within half a second.
 func (r *realm) answers(from netns.Node, at netip.AddrPort) bool {
 	r.t.Helper()
 	c, err := from.DialContext(r.t.Context(), "udp4", at.String())

@@ -117,7 +117,7 @@ func (o outward) turnedAway(ctx context.Context, who person, target netip.AddrPo
 	took = time.Since(began)
 	switch {
 	case err == nil:
-		_ = connection.Close() // it should be closed
+		_ = connection.Close() // nobody should get it
 		return took, mismatch{"what " + who.name + " gets from " + target.String(), "a refusal", "a connection"}
 	case !errors.Is(err, syscall.ECONNREFUSED):
 		return took, mismatch{"what " + who.name + " gets from " + target.String(), "a refusal", err.Error()}
@@ -184,7 +184,7 @@ func (s *stage) unanswered(ctx context.Context, who person, target netip.AddrPor
 	connection, err := who.DialContext(wait, "tcp", target.String())
 	took := time.Since(began)
 	if err == nil {
-		_ = connection.Close() // it should be closed
+		_ = connection.Close() // nobody should get it
 		return mismatch{"what " + who.name + " gets from " + target.String(), "no answer", "a connection"}
 	}
 	if ctx.Err() != nil {

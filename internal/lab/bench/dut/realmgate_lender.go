@@ -17,7 +17,7 @@ func lenderConfiguration(p bench.Pool) string {
  rest: 1s
  quotas: {client: 0, resolver: 0, host: 0, service: 0, total: 0, half_open: %d, half_open_per_host: 0}
 hosts:
-`, span(p.Addresses), poolOffer, p.HalfOpen)
+`, span(p.Addresses), reservationTimeout, p.HalfOpen)
 	for host := range p.Hosts {
 		fmt.Fprintf(&text, "- name: %s\n  address: %s\n  services:\n", p.HostName(host), p.Host(host))
 		for service := range p.Services {

@@ -12,9 +12,9 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/bench"
 )
 
-// poolOffer is the longest that the gateway waits for the first packet to an
+// reservationTimeout is the longest that the gateway waits for the first packet to an
 // address that it lent.
-const poolOffer = 60 * time.Second
+const reservationTimeout = 60 * time.Second
 
 // poolConfiguration is for sessions from outside: a host for each address of the
 // pool, open whole, and as many sessions of one client as there can be. Every name is asked for once, in order, so that the nth address is lent to
@@ -27,7 +27,7 @@ func poolConfiguration(s bench.Setup) string {
  reservation_timeout: %s
  quotas: {client: 0, resolver: 0, host: 0, service: 0, total: 0, half_open: %d, client_sessions: 65535}
 hosts:
-`, span(s.DNAT.From), poolOffer, s.DNAT.From.Count)
+`, span(s.DNAT.From), reservationTimeout, s.DNAT.From.Count)
 	for i := range s.DNAT.From.Count {
 		fmt.Fprintf(&text, "- {name: %s, address: %s, open: all}\n", hostName(i), s.DNAT.Target(i))
 	}
@@ -39,7 +39,7 @@ func hostName(i int) string { return fmt.Sprintf("h%d.bench.example.", i) }
 // lend asks for every name, so that all addresses of the pool wait for a first
 // packet.
 func (d *realmgateDevice) lend(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, poolOffer)
+	ctx, cancel := context.WithTimeout(ctx, reservationTimeout)
 	defer cancel()
 	server := netip.AddrPortFrom(bench.PublicAddress.Addr(), 53).String()
 	connection, err := d.rig.Device.DialContext(ctx, "udp", server)

@@ -131,14 +131,14 @@ func measureAllocations(ctx context.Context, bed *bench.Bed, lender bench.Lender
 
 // stand leaves so many reservations standing: each address that asks gets one for each
 // name.
-func (c *poolClient) stand(ctx context.Context, lender bench.Lender, offers int) error {
+func (c *poolClient) stand(ctx context.Context, lender bench.Lender, reservations int) error {
 	const firstAsker = 256 // below are those that measure
 	for {
 		used, err := lender.HalfOpen(ctx)
-		if err != nil || used >= offers {
+		if err != nil || used >= reservations {
 			return err
 		}
-		for missing := offers - used; missing > 0; missing -= c.pool.Names() {
+		for missing := reservations - used; missing > 0; missing -= c.pool.Names() {
 			a, err := c.asker(ctx, firstAsker+c.askers)
 			if err != nil {
 				return err

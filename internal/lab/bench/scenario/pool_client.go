@@ -33,7 +33,7 @@ type poolClient struct {
 	began   time.Time
 	arrived []atomic.Int64 // by claim, ns since began
 	number  atomic.Uint64  // of claims so far: each is from an endpoint of its own
-	askers  int            // addresses that asked for offers to leave standing
+	askers  int            // addresses that asked for reservations to leave standing
 }
 
 // open listens on every service's port inside.
