@@ -79,7 +79,7 @@ func constants(text, in string, want wanted, from string) ([]byte, error) {
 
 var (
 	comment = regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*`)
-	entry   = regexp.MustCompile(`(?m)^\s*([A-Z0-9_]+)\b`)
+	entry   = regexp.MustCompile(`(?m)^\s*([A-Z0-9_]+)\b(\s*=)?`)
 	number  = regexp.MustCompile(`^(0x[0-9a-fA-F]+|[0-9]+)(U|L|UL|ULL)?$`)
 	binary  = regexp.MustCompile(`^(.+?) (<<|\+|-|\*) (.+)$`)
 )
@@ -130,7 +130,7 @@ func evaluate(text, said string, depth int) (int64, error) {
 
 // writeNames writes each entry of an enum as a constant, whose text is its name in lower case.
 func writeNames(b *bytes.Buffer, text, names string) error {
-	entries, of, err := enum(text, names)
+	entries, _, of, err := enum(text, names)
 	if err != nil {
 		return err
 	}
@@ -144,11 +144,14 @@ func writeNames(b *bytes.Buffer, text, names string) error {
 	return nil
 }
 
-// writeNumbers writes each entry of an enum as a constant of its number.
+// writeNumbers writes each entry of an enum as a constant of its number, which is its place.
 func writeNumbers(b *bytes.Buffer, text, numbers string) error {
-	entries, of, err := enum(text, numbers)
+	entries, given, of, err := enum(text, numbers)
 	if err != nil {
 		return err
+	}
+	if given != "" {
+		return fmt.Errorf("%s has a number of its own: entries are numbered by their places", given)
 	}
 	fmt.Fprintf(b, "\nconst (\n")
 	for n, name := range entries {
@@ -158,20 +161,24 @@ func writeNumbers(b *bytes.Buffer, text, numbers string) error {
 	return nil
 }
 
-// enum finds what said, enum:PREFIX_:GoType, means: its entries without their prefix, and the Go type.
-func enum(text, said string) (entries []string, of string, err error) {
+// enum finds what said, enum:PREFIX_:GoType, means: its entries without their prefix, the last of them whose number is
+// given, and the Go type.
+func enum(text, said string) (entries []string, given, of string, err error) {
 	parts := strings.Split(said, ":")
 	if len(parts) != 3 {
-		return nil, "", fmt.Errorf("%q: want enum:PREFIX_:GoType", said)
+		return nil, "", "", fmt.Errorf("%q: want enum:PREFIX_:GoType", said)
 	}
 	body := regexp.MustCompile(`(?s)enum ` + parts[0] + ` \{(.*?)\n\}`).FindStringSubmatch(text)
 	if body == nil {
-		return nil, "", fmt.Errorf("there is no enum %s", parts[0])
+		return nil, "", "", fmt.Errorf("there is no enum %s", parts[0])
 	}
 	for _, m := range entry.FindAllStringSubmatch(comment.ReplaceAllString(body[1], ""), -1) {
 		entries = append(entries, strings.TrimPrefix(m[1], parts[1]))
+		if m[2] != "" {
+			given = m[1]
+		}
 	}
-	return entries, parts[2], nil
+	return entries, given, parts[2], nil
 }
 
 // goWord writes A_NAME as Go does.

@@ -57,4 +57,7 @@ func TestConstantsThatAreNot(t *testing.T) {
 	if _, err := constants(header, "p", wanted{names: "nothing:X_:T"}, "a.h"); err == nil {
 		t.Error("an enum that is not there")
 	}
+	if made, err := constants(header, "p", wanted{numbers: "limit:X_:T"}, "a.h"); err == nil {
+		t.Errorf("WAYS is 4, and numbered by its place:\n%s", made)
+	}
 }
