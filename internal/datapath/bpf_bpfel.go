@@ -304,13 +304,6 @@ type bpfKnown struct {
 	Life uint64
 }
 
-type bpfKnownLife struct {
-	_      structs.HostLayout
-	Stamp  uint32
-	Tcp    uint16
-	Others uint16
-}
-
 type bpfLayout struct {
 	_                  structs.HostLayout
 	Seed               [2]uint64
@@ -364,13 +357,6 @@ type bpfMappingBlock struct {
 		Users uint32
 	}
 }
-
-type bpfMss uint32
-
-const (
-	bpfMssMSS_AUTO bpfMss = 0
-	bpfMssMSS_OFF  bpfMss = 65535
-)
 
 type bpfNextHop struct {
 	_   structs.HostLayout
@@ -820,19 +806,6 @@ type bpfTallyBucket struct {
 	_     structs.HostLayout
 	Tally [4]bpfTally
 }
-
-type bpfTcpState uint32
-
-const (
-	bpfTcpStateTCP_NONE        bpfTcpState = 0
-	bpfTcpStateTCP_SYN         bpfTcpState = 1
-	bpfTcpStateTCP_SYN_BOTH    bpfTcpState = 2
-	bpfTcpStateTCP_ESTABLISHED bpfTcpState = 3
-	bpfTcpStateTCP_FIN_OUT     bpfTcpState = 4
-	bpfTcpStateTCP_FIN_IN      bpfTcpState = 5
-	bpfTcpStateTCP_FIN_BOTH    bpfTcpState = 6
-	bpfTcpStateTCP_RST         bpfTcpState = 7
-)
 
 // Names of all BPF objects in the ELF.
 //

@@ -83,8 +83,8 @@ type Settings struct {
 	Except []netip.Prefix
 	// Own are hosts inside that have a public address alone (1:1), by their private one.
 	Own map[netip.Addr]netip.Addr
-	// MSS is what a SYN may say at most; MSSAuto: what fits the links of both sides.
-	MSS uint16
+	// MSS is what a SYN may say at most.
+	MSS model.MSS
 	// LooseReversePath lets a source inside come by any private interface where it is reached
 	// by one; without it only by that one (RFC 3704 section 2).
 	LooseReversePath bool
@@ -103,12 +103,6 @@ func (s *Settings) quarantine() time.Duration {
 	}
 	return s.PortQuarantine
 }
-
-// Words for Settings.MSS.
-const (
-	MSSAuto = uint16(bpfMssMSS_AUTO)
-	MSSOff  = uint16(bpfMssMSS_OFF)
-)
 
 // DefaultReservations is one for 48 sessions, within 1,024 and 65,536.
 func DefaultReservations(capacity int) int { return min(max(capacity/48, 1024), 65536) }

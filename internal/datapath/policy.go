@@ -57,7 +57,7 @@ func (d *policyTable) SetPolicy(settings Settings, services []Service, chains *N
 	}()
 	record := bpfSettings{
 		PortQuarantine: ticks(settings.quarantine()), Filtering: uint8(settings.Filtering), Since: next,
-		ClientSessions: math.MaxUint16, Mss: settings.MSS, Limits: settings.Limits.record(),
+		ClientSessions: math.MaxUint16, Mss: uint16(settings.MSS), Limits: settings.Limits.record(),
 	}
 	if settings.ClientSessions > 0 {
 		record.ClientSessions = uint16(min(settings.ClientSessions, math.MaxUint16))

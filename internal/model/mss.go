@@ -9,7 +9,7 @@ type MSS uint16
 // The words.
 const (
 	MSSAuto MSS = 0      // what fits the links of both sides
-	MSSOff  MSS = 65_535 // whatever it says
+	MSSOff  MSS = mssOff // whatever it says
 )
 
 // String returns the word or number used in the file.

@@ -87,7 +87,7 @@ func (w Wants) settings() datapath.Settings {
 		Coming: w.Outbound, PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6.Forwards(), NameServer: c.DNS.Public,
 		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
 		Limits:           limits(c.Limits),
-		MSS:              uint16(c.MSS), // the words have the same values
+		MSS:              c.MSS,
 		Except:           c.Outbound.Except,
 		Own:              c.Hosts.OneToOne(),
 		LooseReversePath: c.Interfaces.ReversePath == settings.ReversePathLoose,

@@ -105,8 +105,11 @@ func TestMSS(t *testing.T) {
 // What the configuration says instead.
 func TestMSSAsConfigured(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ mss, said, becomes uint16 }{
-		{datapath.MSSOff, 1460, 1460}, {datapath.MSSOff, 65535, 65535}, {1400, 1460, 1400}, {1400, 1300, 1300},
+	for _, c := range []struct {
+		mss           model.MSS
+		said, becomes uint16
+	}{
+		{model.MSSOff, 1460, 1460}, {model.MSSOff, 65535, 65535}, {1400, 1460, 1400}, {1400, 1300, 1300},
 		{8960, 1460, 1452}, // never what does not fit
 	} {
 		g := newGateway(t, links(1492, 1500), timeouts(func(s *datapath.Settings) { s.MSS = c.mss }))
