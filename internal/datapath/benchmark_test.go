@@ -272,9 +272,9 @@ func (r *rig) run(program *ebpf.Program, public bool, count int, want uint32) fl
 		ifindex = r.public
 	}
 	frame := make([]byte, 64)
-	var context any = bpfXdpMd{DataEnd: uint32(len(frame)), IngressIfindex: uint32(ifindex)}
+	var context any = XDPMd{DataEnd: uint32(len(frame)), IngressIfindex: uint32(ifindex)}
 	if r.mode == TCX {
-		context = bpfSkBuff{Ifindex: uint32(ifindex)}
+		context = SKBuff{Ifindex: uint32(ifindex)}
 	}
 	raw := make([]byte, binary.Size(context))
 	_, err := binary.Encode(raw, binary.NativeEndian, context)

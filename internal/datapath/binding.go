@@ -130,7 +130,7 @@ func (d *bindingTable) SlotVacant(slot uint32) bool {
 // adoption.
 func (d *bindingTable) Bindings() ([]Binding, error) {
 	var found []Binding
-	err := forEach(d.objects.BindingTable, func(slot uint32, b *bpfBinding) {
+	err := ForEach(d.objects.BindingTable, func(slot uint32, b *bpfBinding) {
 		if b.Number != 0 {
 			found = append(found, d.bindingOf(slot, b))
 		}
@@ -152,6 +152,6 @@ func (d *core) bindingOf(slot uint32, b *bpfBinding) Binding {
 // bindingNumbers are the numbers of all slots' bindings.
 func (d *core) bindingNumbers() ([]uint32, error) {
 	numbers := make([]uint32, d.layout.Bindings+1)
-	err := forEach(d.objects.BindingTable, func(slot uint32, b *bpfBinding) { numbers[slot] = b.Number })
+	err := ForEach(d.objects.BindingTable, func(slot uint32, b *bpfBinding) { numbers[slot] = b.Number })
 	return numbers, err
 }

@@ -26,7 +26,7 @@ type boundPorts struct {
 // readBoundPorts fills it from the table.
 func (d *bindingTable) readBoundPorts() error {
 	d.bound.used = map[uint32]map[model.Port]uint32{}
-	return forEach(d.objects.BoundPortTable, func(entry uint32, p *bpfBoundPort) {
+	return ForEach(d.objects.BoundPortTable, func(entry uint32, p *bpfBoundPort) {
 		if p.Number == 0 {
 			d.bound.free = append(d.bound.free, entry)
 			return

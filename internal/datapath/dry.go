@@ -174,9 +174,9 @@ func (x *Dry) Run(in Frame, lent Lease) ([]TraceStep, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := ebpf.RunOptions{Data: in.Octets, DataOut: make([]byte, len(in.Octets)+256), Context: bpfSkBuff{Ifindex: uint32(in.Ifindex)}}
+	options := ebpf.RunOptions{Data: in.Octets, DataOut: make([]byte, len(in.Octets)+256), Context: SKBuff{Ifindex: uint32(in.Ifindex)}}
 	if x.mode == XDP {
-		options.Context = bpfXdpMd{DataEnd: uint32(len(in.Octets)), IngressIfindex: uint32(in.Ifindex)}
+		options.Context = XDPMd{DataEnd: uint32(len(in.Octets)), IngressIfindex: uint32(in.Ifindex)}
 	}
 	if _, err := program.Run(&options); err != nil {
 		return nil, fmt.Errorf("run a frame of %d bytes dry: %w", len(in.Octets), err)
@@ -216,15 +216,19 @@ func (x *Dry) Asked() (map[uint32]bool, error) {
 	return asked, nil
 }
 
-// bpfXdpMd is struct xdp_md of linux/bpf.h.
-type bpfXdpMd struct {
+// XDPMd is struct xdp_md of linux/bpf.h.
+type XDPMd struct {
 	Data, DataEnd, DataMeta                     uint32
 	IngressIfindex, RxQueueIndex, EgressIfindex uint32
 }
 
-// bpfSkBuff is struct __sk_buff of linux/bpf.h as far as is set here.
-type bpfSkBuff struct {
+// SKBuff is struct __sk_buff of linux/bpf.h as far as it is set.
+type SKBuff struct {
 	_       [10]uint32
 	Ifindex uint32
-	_       [37]uint32
+	_       [30]uint32
+	GsoSegs uint32
+	_       [2]uint32
+	GsoSize uint32
+	_       [3]uint32
 }

@@ -72,7 +72,7 @@ func (s Subscriber) Ports(protocol model.Protocol) int {
 // Subscribers lists the hosts inside that have something open.
 func (d *sessionTable) Subscribers() (map[netip.Addr]Subscriber, error) {
 	list := map[netip.Addr]Subscriber{}
-	err := forAll(d.objects.SubscriberTable, func(_ uint32, bucket *bpfTallyBucket) {
+	err := ForAll(d.objects.SubscriberTable, func(_ uint32, bucket *bpfTallyBucket) {
 		for _, t := range bucket.Tally {
 			count := int(t.Uses >> 32)
 			if count == 0 {
@@ -95,7 +95,7 @@ func (d *sessionTable) Subscribers() (map[netip.Addr]Subscriber, error) {
 // Remotes lists the remote addresses that have sessions from outside open, and how many.
 func (d *sessionTable) Remotes() (map[netip.Addr]int, error) {
 	list := map[netip.Addr]int{}
-	err := forAll(d.objects.RemoteTable, func(_ uint32, bucket *bpfTallyBucket) {
+	err := ForAll(d.objects.RemoteTable, func(_ uint32, bucket *bpfTallyBucket) {
 		for _, t := range bucket.Tally {
 			if count := int(t.Uses >> 32); count > 0 {
 				list[addressOf(uint32(t.Uses))] += count

@@ -17,20 +17,20 @@ func claimsOf(word uint64) bpfClaims { return *(*bpfClaims)(unsafe.Pointer(&word
 // chunkBytes is how much of a table is copied at a time.
 const chunkBytes = 1 << 16
 
-// forEach reads a table of the kernel that can be mapped into memory and calls
+// ForEach reads a table of the kernel that can be mapped into memory and calls
 // visit for each of its records but record 0, which no table uses that is found by an index.
 // The record is a copy; it may be torn by a packet that changed it meanwhile, which is why
 // sessions carry a version.
-func forEach[T any](table *ebpf.Map, visit func(number uint32, record *T)) error {
-	return forAll(table, func(number uint32, record *T) {
+func ForEach[T any](table *ebpf.Map, visit func(number uint32, record *T)) error {
+	return ForAll(table, func(number uint32, record *T) {
 		if number > 0 {
 			visit(number, record)
 		}
 	})
 }
 
-// forAll is forEach with record 0.
-func forAll[T any](table *ebpf.Map, visit func(number uint32, record *T)) error {
+// ForAll is ForEach with record 0.
+func ForAll[T any](table *ebpf.Map, visit func(number uint32, record *T)) error {
 	return forFrom(table, 0, func(number uint32, record *T) bool {
 		visit(number, record)
 		return true

@@ -27,7 +27,7 @@ type Neighbour struct {
 func (d *core) ConfirmNeighbours(wanted []Neighbour) error {
 	asked := map[Neighbour]bool{} // true: also where it failed
 	tick := uint32(Now() >> tickShift)
-	err := forEach(d.objects.NextHops, func(_ uint32, hop *bpfNextHop) {
+	err := ForEach(d.objects.NextHops, func(_ uint32, hop *bpfNextHop) {
 		if hop.Key.As.Ifindex != 0 && hop.Key.As.Gateway != 0 && tick-hop.Used < neighbourIdle {
 			asked[Neighbour{int(hop.Key.As.Ifindex), addressOf(hop.Key.As.Gateway)}] = false
 		}

@@ -110,7 +110,7 @@ func (d *core) run(program *ebpf.Program, request any, failed *int32) error {
 // for adoption.
 func (d *bindingTable) Reservations() ([]Reservation, error) {
 	var found []Reservation
-	err := forEach(d.objects.ReservationTable, func(_ uint32, r *bpfReservation) {
+	err := ForEach(d.objects.ReservationTable, func(_ uint32, r *bpfReservation) {
 		if r.Id != 0 {
 			found = append(found, reservationOf(r))
 		}

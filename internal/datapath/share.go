@@ -33,13 +33,13 @@ func (d *shareTable) writeShares(s *shares) error {
 	return nil
 }
 
-// shareOf is share_of of bpf/nat/slot.h.
-func (d *shareTable) shareOf(private uint32) int {
-	return int(d.hash(uint64(private), 0) >> (64 - shareBits))
+// ShareOf is share_of of bpf/nat/slot.h: the share of a private address, which is in network order.
+func (d *shareTable) ShareOf(private uint32) int {
+	return int(d.Hash(uint64(private), 0) >> (64 - shareBits))
 }
 
-// hash is hash_words of bpf/conntrack/index.h.
-func (d *core) hash(a, b uint64) uint64 {
+// Hash is hash_words of bpf/conntrack/index.h.
+func (d *core) Hash(a, b uint64) uint64 {
 	h := (a ^ d.layout.Seed[0]) * 0x9fb21c651e98df25
 	h ^= h >> 32
 	h = (h + (b ^ d.layout.Seed[1])) * 0xd6e8feb86659fd93
@@ -166,7 +166,7 @@ func (d *shareTable) rebalance(slots []Slot) error {
 // busyShares are those whose hosts have mappings, and in which slots.
 func (d *shareTable) busyShares() (map[int]map[uint8]bool, error) {
 	busy := map[int]map[uint8]bool{}
-	err := forAll(d.objects.MappingTable, func(number uint32, block *bpfMappingBlock) {
+	err := ForAll(d.objects.MappingTable, func(number uint32, block *bpfMappingBlock) {
 		for _, word := range block.Endpoint {
 			if word == 0 {
 				continue
@@ -175,7 +175,7 @@ func (d *shareTable) busyShares() (map[int]map[uint8]bool, error) {
 			if bpfPhase(e.Phase) == bpfPhasePHASE_FREE {
 				continue
 			}
-			share := d.shareOf(e.Address)
+			share := d.ShareOf(e.Address)
 			if busy[share] == nil {
 				busy[share] = map[uint8]bool{}
 			}
