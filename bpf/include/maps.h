@@ -47,10 +47,6 @@ struct record_search {
 TABLE(record_searches, BPF_MAP_TYPE_ARRAY, __u32, struct record_search, 1, BPF_F_MMAPABLE);
 
 /* The session records in use, of sessions opened from outside and from inside; a CPU keeps some counts to itself. */
-struct record_uses {
-	__s32 of[2];
-	__u8 pad[56];
-};
 TABLE(record_uses, BPF_MAP_TYPE_ARRAY, __u32, struct record_uses, 1, BPF_F_MMAPABLE);
 TABLE(record_uses_here, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct record_uses, 1, 0);
 
@@ -67,12 +63,6 @@ TABLE(share_table, BPF_MAP_TYPE_ARRAY, __u32, struct shares, 1, BPF_F_MMAPABLE);
 /* Outbound mappings, the index by internal endpoint, and the ports in use. */
 TABLE(mapping_table, BPF_MAP_TYPE_ARRAY, __u32, struct mapping_block, 1, BPF_F_MMAPABLE);
 TABLE(mapping_index, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1, BPF_F_MMAPABLE);
-
-struct port_bitmap {
-	__u64 word[PORTS / 64];
-	__u32 taken; /* for mappings, from PORT_CLASS on */
-	__u32 pad;
-};
 TABLE(port_bitmaps, BPF_MAP_TYPE_ARRAY, __u32, struct port_bitmap, 1, 0);
 
 /* The circular pool: bindings by slot, their ports by address, protocol and port. */

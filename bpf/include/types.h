@@ -113,6 +113,12 @@ enum record_bucket {
 	OVERFLOW_MOST = 255,		    /* sessions that a bucket counts as overflowed, and then for ever */
 };
 
+/* The session records in use, of sessions opened from outside and from inside. */
+struct record_uses {
+	__s32 of[2];
+	__u8 pad[56];
+};
+
 enum filtering {
 	FILTER_ENDPOINT_INDEPENDENT,
 	FILTER_ADDRESS_DEPENDENT,
@@ -258,6 +264,13 @@ union mapping_use {
 struct mapping_block {
 	__u64 endpoint[MAPPING_BLOCK]; /* struct endpoint, read and written whole */
 	union mapping_use use[MAPPING_BLOCK];
+};
+
+/* The ports in use of an outbound address and protocol. */
+struct port_bitmap {
+	__u64 word[PORTS / 64];
+	__u32 taken; /* for mappings, from PORT_CLASS on */
+	__u32 pad;
 };
 
 /* An address that we answer for. */

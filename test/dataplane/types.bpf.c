@@ -27,6 +27,8 @@ struct read {
 	struct known_life known_life;
 	struct layout layout;
 	struct mapping_block mapping_block;
+	struct port_bitmap port_bitmap;
+	struct record_uses record_uses;
 	struct session session;
 	struct shares shares;
 	struct tally_bucket tally_bucket;

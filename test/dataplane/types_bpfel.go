@@ -139,6 +139,13 @@ const (
 	typesPhasePHASE_QUARANTINED typesPhase = 4
 )
 
+type typesPortBitmap struct {
+	_     structs.HostLayout
+	Word  [1024]uint64
+	Taken uint32
+	Pad   uint32
+}
+
 type typesRecordBucket uint32
 
 const (
@@ -146,6 +153,12 @@ const (
 	typesRecordBucketPAGE_BUCKETS   typesRecordBucket = 32
 	typesRecordBucketOVERFLOW_MOST  typesRecordBucket = 255
 )
+
+type typesRecordUses struct {
+	_   structs.HostLayout
+	Of  [2]int32
+	Pad [56]uint8
+}
 
 type typesSession struct {
 	_               structs.HostLayout
