@@ -9,10 +9,8 @@ import (
 
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
-
-// bucketRecords is BUCKET_RECORDS of bpf/include/types.h.
-const bucketRecords = 2
 
 // evict makes others of the first buckets of the packets' sessions, or of both,
 // so that these will stand elsewhere; house undoes it. The tables must be empty.
@@ -34,8 +32,8 @@ func (g *gateway) evict(buckets int, list ...packets.Packet) (house func()) {
 		}
 		for word := range taken {
 			check(g.t, bits.Lookup(uint32(word), &taken[word]))
-			for first := 0; first < 64; first += bucketRecords {
-				if bucket := uint64(1<<bucketRecords-1) << first; taken[word]&bucket != 0 {
+			for first := 0; first < 64; first += int(dataplane.BucketRecords) {
+				if bucket := uint64(1<<dataplane.BucketRecords-1) << first; taken[word]&bucket != 0 {
 					taken[word] |= bucket
 				}
 			}

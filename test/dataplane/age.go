@@ -24,7 +24,7 @@ func Age(d *datapath.Datapath, by time.Duration) error {
 
 func (t *tables) ageSessions(back uint32) error {
 	var errs []error
-	err := forEach(t, "session_table", func(number uint32, s *typesSession) {
+	err := datapath.ForEach(t.of["session_table"], func(number uint32, s *typesSession) {
 		if typesPhase(s.Life.As.Phase) != typesPhasePHASE_FREE {
 			s.Life.As.Stamp -= back
 			s.Opened -= back
@@ -40,7 +40,7 @@ const endpointPhase = 8 * unsafe.Offsetof(typesEndpoint{}.Phase)
 
 func (t *tables) ageMappings(back uint32) error {
 	var errs []error
-	err := forAll(t, "mapping_table", func(number uint32, block *typesMappingBlock) {
+	err := datapath.ForAll(t.of["mapping_table"], func(number uint32, block *typesMappingBlock) {
 		changed := false
 		for i, word := range block.Endpoint {
 			if typesPhase(word>>endpointPhase&0xff) == typesPhasePHASE_QUARANTINED {
@@ -58,14 +58,14 @@ func (t *tables) ageMappings(back uint32) error {
 // agePool ages what bindings and known clients remember.
 func (t *tables) agePool(back uint32) error {
 	var errs []error
-	err := forEach(t, "binding_table", func(slot uint32, b *typesBinding) {
+	err := datapath.ForEach(t.of["binding_table"], func(slot uint32, b *typesBinding) {
 		if b.Stamp != 0 {
 			b.Stamp -= back
 			errs = append(errs, t.of["binding_table"].Update(slot, b, ebpf.UpdateExist))
 		}
 	})
 	errs = append(errs, err)
-	err = forAll(t, "known_table", func(place uint32, k *typesKnown) {
+	err = datapath.ForAll(t.of["known_table"], func(place uint32, k *typesKnown) {
 		if k.Key != 0 {
 			life := knownLifeOf(k.Life)
 			k.Life += uint64(life.Stamp-back) - uint64(life.Stamp) // in the low half

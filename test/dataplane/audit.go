@@ -11,23 +11,23 @@ import (
 // Census counts what stands in the tables, record by record, while Usage reads
 // the programs' own counters.
 type Census struct {
-	Sessions   int `json:"sessions"`   // live
-	Referenced int `json:"referenced"` // ended, but others refer to their filter entry
-	Resting    int `json:"resting"`    // ended, free when they have rested
-	Free       int `json:"free"`       // never used, or used again
+	Sessions   int // live
+	Referenced int // ended, but others refer to their filter entry
+	Resting    int // ended, free when they have rested
+	Free       int // never used, or used again
 	// SessionIndex to BoundPortIndex are slots in use.
-	SessionIndex     int `json:"session_index"`
-	MappingIndex     int `json:"mapping_index"`
-	ReservationIndex int `json:"reservation_index"`
-	BoundPortIndex   int `json:"bound_port_index"`
-	Mappings         int `json:"mappings"` // live and quarantined
-	Ports            int `json:"ports"`    // taken in the bitmaps, by mappings and for the gateway's own use
-	Reservations     int `json:"reservations"`
-	Bindings         int `json:"bindings"` // open
-	BoundPorts       int `json:"bound_ports"`
-	Known            int `json:"known"` // clients with sessions that stand
-	Subscribers      int `json:"subscribers"`
-	Remotes          int `json:"remotes"`
+	SessionIndex     int
+	MappingIndex     int
+	ReservationIndex int
+	BoundPortIndex   int
+	Mappings         int // live and quarantined
+	Ports            int // taken in the bitmaps, by mappings and for the gateway's own use
+	Reservations     int
+	Bindings         int // open
+	BoundPorts       int
+	Known            int // clients with sessions that stand
+	Subscribers      int
+	Remotes          int
 }
 
 // Audit counts what stands in the tables and checks that they agree with each
@@ -39,7 +39,7 @@ func Audit(d *datapath.Datapath) (Census, error) {
 	if err != nil {
 		return c, err
 	}
-	a := audit{d: d, t: t, c: &c, overflow: map[uint32]int{}}
+	a := audit{t: t, c: &c, overflow: map[uint32]int{}}
 	steps := []func() error{a.sessions, a.buckets, a.indexes, a.mappings, a.reservations, a.bindings, a.known, a.subscribers, a.remotes, a.ledHosts, a.reserves}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -50,7 +50,6 @@ func Audit(d *datapath.Datapath) (Census, error) {
 }
 
 type audit struct {
-	d        *datapath.Datapath
 	t        *tables
 	c        *Census
 	slots    int            // of session_index that the records should have
@@ -60,12 +59,6 @@ type audit struct {
 
 func (a *audit) problem(format string, args ...any) {
 	a.problems = append(a.problems, fmt.Errorf(format, args...))
-}
-
-// portBitmap is struct port_bitmap of bpf/include/maps.h.
-type portBitmap struct {
-	Word     [ports / 64]uint64
-	Taken, _ uint32
 }
 
 // hasMapping is session_has_mapping of bpf/conntrack/session.h.
@@ -88,7 +81,7 @@ func (a *audit) sessions() error {
 	if err != nil {
 		return err
 	}
-	return forEach(a.t, "session_table", func(number uint32, s *typesSession) {
+	return datapath.ForEach(a.t.of["session_table"], func(number uint32, s *typesSession) {
 		owner := 0
 		if s.Marks.As.Flags&sessionFilterOwner != 0 {
 			owner = 1
@@ -101,7 +94,7 @@ func (a *audit) sessions() error {
 				a.slots++
 			}
 			first, second := a.t.recordBuckets(s)
-			if bucket := number / bucketRecords; bucket != first && bucket != second {
+			if bucket := number / BucketRecords; bucket != first && bucket != second {
 				a.slots++
 				a.overflow[first]++
 			}
@@ -126,8 +119,8 @@ func (a *audit) sessions() error {
 // buckets compares what each bucket counts with the sessions that overflowed it.
 func (a *audit) buckets() error {
 	check := func(number uint32, s *typesSession) {
-		if overflow := a.overflow[number/bucketRecords]; int(s.Marks.As.Overflow) != overflow && s.Marks.As.Overflow != overflowMost {
-			a.problem("bucket %d counts %d sessions that overflowed it, there are %d", number/bucketRecords, s.Marks.As.Overflow, overflow)
+		if overflow := a.overflow[number/BucketRecords]; int(s.Marks.As.Overflow) != overflow && s.Marks.As.Overflow != overflowMost {
+			a.problem("bucket %d counts %d sessions that overflowed it, there are %d", number/BucketRecords, s.Marks.As.Overflow, overflow)
 		}
 	}
 	var zero typesSession
@@ -135,8 +128,8 @@ func (a *audit) buckets() error {
 		return fmt.Errorf("read session record 0: %w", err)
 	}
 	check(0, &zero)
-	return forEach(a.t, "session_table", func(number uint32, s *typesSession) {
-		if number%bucketRecords == 0 {
+	return datapath.ForEach(a.t.of["session_table"], func(number uint32, s *typesSession) {
+		if number%BucketRecords == 0 {
 			check(number, s)
 		}
 	})
@@ -152,7 +145,7 @@ func (a *audit) indexes() error {
 		{"reservation_index", &a.c.ReservationIndex},
 		{"bound_port_index", &a.c.BoundPortIndex},
 	} {
-		err := each(a.t, index.table, func(_ uint32, bucket *typesBucket) {
+		err := datapath.ForAll(a.t.of[index.table], func(_ uint32, bucket *typesBucket) {
 			for _, slot := range bucket.Slot {
 				if slot != 0 {
 					*index.used++
@@ -172,7 +165,7 @@ func (a *audit) indexes() error {
 func (a *audit) mappings() error {
 	users, inbound, displaced := 0, 0, 0
 	taken := map[uint32]bool{} // slots
-	err := forAll(a.t, "mapping_table", func(number uint32, block *typesMappingBlock) {
+	err := datapath.ForAll(a.t.of["mapping_table"], func(number uint32, block *typesMappingBlock) {
 		for i, word := range block.Endpoint {
 			e := endpointOf(word)
 			if typesPhase(e.Phase) == typesPhasePHASE_FREE {
@@ -198,7 +191,7 @@ func (a *audit) mappings() error {
 	if err := a.users(users, inbound); err != nil {
 		return err
 	}
-	return each(a.t, "port_bitmaps", func(array uint32, bitmap *portBitmap) {
+	return each(a.t, "port_bitmaps", func(array uint32, bitmap *typesPortBitmap) {
 		counted := uint32(0)
 		for port := range uint32(ports) {
 			if bitmap.Word[port/64]&(1<<(port%64)) != 0 {
@@ -219,7 +212,7 @@ func (a *audit) mappings() error {
 // users compares the mappings' sums with the sessions that refer to them, and those from outside among them.
 func (a *audit) users(sum, fromOutside int) error {
 	all, inbound := 0, 0
-	err := forEach(a.t, "session_table", func(_ uint32, s *typesSession) {
+	err := datapath.ForEach(a.t.of["session_table"], func(_ uint32, s *typesSession) {
 		if typesPhase(s.Life.As.Phase) != typesPhasePHASE_LIVE || !hasMapping(s) {
 			return
 		}
@@ -235,7 +228,7 @@ func (a *audit) users(sum, fromOutside int) error {
 }
 
 func (a *audit) reservations() error {
-	list, err := a.d.Reservations()
+	list, err := a.t.d.Reservations()
 	for _, r := range list {
 		if r.Open {
 			a.c.Reservations++

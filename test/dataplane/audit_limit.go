@@ -16,7 +16,7 @@ func (a *audit) subscribers() error {
 		count(&s)
 		wanted[addressOf(address)] = s
 	}
-	err := forEach(a.t, "session_table", func(_ uint32, s *typesSession) {
+	err := datapath.ForEach(a.t.of["session_table"], func(_ uint32, s *typesSession) {
 		if typesPhase(s.Life.As.Phase) == typesPhasePHASE_LIVE && isOutbound(s) && s.Marks.As.Flags&sessionCounted != 0 {
 			change(s.PrivateAddress, func(of *datapath.Subscriber) { of.Sessions++ })
 		}
@@ -24,7 +24,7 @@ func (a *audit) subscribers() error {
 	if err != nil {
 		return err
 	}
-	err = each(a.t, "mapping_table", func(number uint32, block *typesMappingBlock) {
+	err = datapath.ForAll(a.t.of["mapping_table"], func(number uint32, block *typesMappingBlock) {
 		for _, word := range block.Endpoint {
 			if e := endpointOf(word); typesPhase(e.Phase) != typesPhasePHASE_FREE && e.Counted != 0 {
 				change(e.Address, func(of *datapath.Subscriber) { *portsOf(of, number*mappingBlock/ports%protocols)++ })
@@ -34,7 +34,7 @@ func (a *audit) subscribers() error {
 	if err != nil {
 		return err
 	}
-	counted, err := a.d.Subscribers()
+	counted, err := a.t.d.Subscribers()
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func portsOf(s *datapath.Subscriber, protocol uint32) *int {
 // remotes compares what remote addresses count with the sessions that they have open.
 func (a *audit) remotes() error {
 	wanted := map[netip.Addr]int{}
-	err := forEach(a.t, "session_table", func(_ uint32, s *typesSession) {
+	err := datapath.ForEach(a.t.of["session_table"], func(_ uint32, s *typesSession) {
 		if typesPhase(s.Life.As.Phase) == typesPhasePHASE_LIVE && !isOutbound(s) && s.Marks.As.Flags&sessionCounted != 0 {
 			wanted[addressOf(s.RemoteAddress)]++
 		}
@@ -69,7 +69,7 @@ func (a *audit) remotes() error {
 	if err != nil {
 		return err
 	}
-	counted, err := a.d.Remotes()
+	counted, err := a.t.d.Remotes()
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (a *audit) remotes() error {
 // ledHosts compares what hosts count that dnat or 1:1 leads to with the sessions that they have from outside.
 func (a *audit) ledHosts() error {
 	wanted := map[netip.Addr]int{}
-	err := forEach(a.t, "session_table", func(_ uint32, s *typesSession) {
+	err := datapath.ForEach(a.t.of["session_table"], func(_ uint32, s *typesSession) {
 		led := typesOrigin(s.Origin) == typesOriginORIGIN_DNAT || typesOrigin(s.Origin) == typesOriginORIGIN_OWN_IN
 		if typesPhase(s.Life.As.Phase) == typesPhasePHASE_LIVE && led && s.Marks.As.Flags&sessionHairpin == 0 {
 			wanted[addressOf(s.PrivateAddress)]++
@@ -102,7 +102,7 @@ func (a *audit) ledHosts() error {
 // led are the hosts that dnat or 1:1 leads to, and how many sessions from outside they have.
 func (t *tables) led() (map[netip.Addr]int, error) {
 	list := map[netip.Addr]int{}
-	err := forAll(t, "led_table", func(_ uint32, bucket *typesTallyBucket) {
+	err := datapath.ForAll(t.of["led_table"], func(_ uint32, bucket *typesTallyBucket) {
 		for _, each := range bucket.Tally {
 			if count := int(each.Uses >> 32); count > 0 {
 				list[addressOf(uint32(each.Uses))] += count

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"net/netip"
 
+	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -19,7 +20,7 @@ func stands(s *typesSession) bool {
 // with their index.
 func (a *audit) bindings() error {
 	counts := map[uint32]held{}
-	err := forEach(a.t, "session_table", func(_ uint32, s *typesSession) {
+	err := datapath.ForEach(a.t.of["session_table"], func(_ uint32, s *typesSession) {
 		if typesOrigin(s.Origin) != typesOriginORIGIN_POOL || typesPhase(s.Life.As.Phase) != typesPhasePHASE_LIVE {
 			return
 		}
@@ -33,7 +34,7 @@ func (a *audit) bindings() error {
 	if err != nil {
 		return err
 	}
-	err = forEach(a.t, "binding_table", func(slot uint32, b *typesBinding) {
+	err = datapath.ForEach(a.t.of["binding_table"], func(slot uint32, b *typesBinding) {
 		a.c.Bindings += int(b.Open)
 		if c := counts[slot]; int(b.Records) != c.records || int(b.Sessions) != c.sessions {
 			a.problem("binding %d counts %d records and %d sessions, there are %d and %d", slot, b.Records, b.Sessions, c.records, c.sessions)
@@ -42,7 +43,7 @@ func (a *audit) bindings() error {
 	if err != nil {
 		return err
 	}
-	err = forEach(a.t, "bound_port_table", func(_ uint32, p *typesBoundPort) {
+	err = datapath.ForEach(a.t.of["bound_port_table"], func(_ uint32, p *typesBoundPort) {
 		if p.Number != 0 {
 			a.c.BoundPorts++
 		}
@@ -56,7 +57,7 @@ func (a *audit) bindings() error {
 // known compares what known clients count with their sessions.
 func (a *audit) known() error {
 	numbers := map[uint32]uint32{} // of bindings, by their slots
-	err := forEach(a.t, "binding_table", func(slot uint32, b *typesBinding) { numbers[slot] = b.Number })
+	err := datapath.ForEach(a.t.of["binding_table"], func(slot uint32, b *typesBinding) { numbers[slot] = b.Number })
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (a *audit) known() error {
 		tcp    bool
 	}
 	sessions := map[counted]int{}
-	err = forEach(a.t, "session_table", func(_ uint32, s *typesSession) {
+	err = datapath.ForEach(a.t.of["session_table"], func(_ uint32, s *typesSession) {
 		if typesOrigin(s.Origin) == typesOriginORIGIN_POOL && typesPhase(s.Life.As.Phase) == typesPhasePHASE_LIVE && s.Marks.As.Flags&sessionKnown != 0 && stands(s) {
 			client := knownKey(addressOf(s.RemoteAddress), numbers[s.Holds.Pool.Binding])
 			sessions[counted{client, model.Protocol(s.Protocol) == model.TCP}]++
@@ -74,7 +75,7 @@ func (a *audit) known() error {
 	if err != nil {
 		return err
 	}
-	return forAll(a.t, "known_table", func(_ uint32, k *typesKnown) {
+	return datapath.ForAll(a.t.of["known_table"], func(_ uint32, k *typesKnown) {
 		life := knownLifeOf(k.Life)
 		tcp, others := sessions[counted{k.Key, true}], sessions[counted{k.Key, false}]
 		if int(life.Tcp) != tcp || int(life.Others) != others {

@@ -4,17 +4,15 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/realmgate/realmgate/internal/datapath"
 )
 
 // recordUses returns what the programs count of records in use: of sessions opened from outside,
 // and from inside.
 func (t *tables) recordUses() (of [2]int, err error) {
-	type uses struct { // struct record_uses of bpf/include/maps.h
-		Of [2]int32
-		_  [56]uint8
-	}
-	var all uses
-	here := make([]uses, ebpf.MustPossibleCPU())
+	var all typesRecordUses
+	here := make([]typesRecordUses, ebpf.MustPossibleCPU())
 	if err = t.of["record_uses"].Lookup(uint32(0), &all); err == nil {
 		err = t.of["record_uses_here"].Lookup(uint32(0), &here)
 	}
@@ -35,7 +33,7 @@ func (a *audit) reserves() error {
 		return nil
 	}
 	var used [2]int
-	err := forEach(a.t, "session_table", func(_ uint32, s *typesSession) {
+	err := datapath.ForEach(a.t.of["session_table"], func(_ uint32, s *typesSession) {
 		switch {
 		case typesPhase(s.Life.As.Phase) == typesPhasePHASE_FREE:
 		case isOutbound(s):

@@ -51,9 +51,9 @@ func Inject(d *datapath.Datapath, in Injected) (Action, []byte, error) {
 	}
 	options := ebpf.RunOptions{Data: in.Octets, DataOut: make([]byte, len(in.Octets)+256)}
 	if in.Mode == datapath.XDP {
-		options.Context = xdpMd{DataEnd: uint32(len(in.Octets)), IngressIfindex: uint32(in.Ifindex)}
+		options.Context = datapath.XDPMd{DataEnd: uint32(len(in.Octets)), IngressIfindex: uint32(in.Ifindex)}
 	} else {
-		options.Context = skBuff{Ifindex: uint32(in.Ifindex), GsoSegs: in.Segments, GsoSize: in.SegmentSize}
+		options.Context = datapath.SKBuff{Ifindex: uint32(in.Ifindex), GsoSegs: in.Segments, GsoSize: in.SegmentSize}
 	}
 	if in.Complete {
 		options.Flags |= unix.BPF_F_TEST_SKB_CHECKSUM_COMPLETE
@@ -74,21 +74,4 @@ func Inject(d *datapath.Datapath, in Injected) (Action, []byte, error) {
 		return "", nil, fmt.Errorf("the data plane says %d of a frame, which is no action", int32(said))
 	}
 	return action, options.DataOut, nil
-}
-
-// xdpMd is struct xdp_md of linux/bpf.h.
-type xdpMd struct {
-	Data, DataEnd, DataMeta                     uint32
-	IngressIfindex, RxQueueIndex, EgressIfindex uint32
-}
-
-// skBuff is struct __sk_buff of linux/bpf.h as far as is set here.
-type skBuff struct {
-	_       [10]uint32
-	Ifindex uint32
-	_       [30]uint32
-	GsoSegs uint32
-	_       [2]uint32
-	GsoSize uint32
-	_       [3]uint32
 }

@@ -61,7 +61,7 @@ func OutboundOf(d *datapath.Datapath, private netip.Addr) (outbound netip.Addr, 
 	if err := t.of["share_table"].Lookup(uint32(0), &shares); err != nil {
 		return outbound, fmt.Errorf("read by which outbound addresses hosts leave: %w", err)
 	}
-	if number := int(shares.Slot[t.shareOf(networkOrder(private))]); number < len(slots) {
+	if number := int(shares.Slot[t.d.ShareOf(networkOrder(private))]); number < len(slots) {
 		outbound = slots[number].Address
 	}
 	return outbound, nil
@@ -75,7 +75,7 @@ func BoundTo(d *datapath.Datapath, p model.Tuple) (b datapath.Binding, hostPort 
 		return b, 0, false, err
 	}
 	var met typesBoundPort
-	err = forEach(t, "bound_port_table", func(_ uint32, port *typesBoundPort) {
+	err = datapath.ForEach(t.of["bound_port_table"], func(_ uint32, port *typesBoundPort) {
 		if port.Number == 0 || addressOf(port.Address) != p.Destination.Addr() {
 			return
 		}
@@ -108,7 +108,7 @@ func KnownTo(d *datapath.Datapath, binding uint64, client netip.Addr, protocol m
 		return 0, false, err
 	}
 	wanted, tick := knownKey(client, uint32(binding>>32)), uint32(datapath.Now()>>tickShift)
-	err = forAll(t, "known_table", func(_ uint32, k *typesKnown) {
+	err = datapath.ForAll(t.of["known_table"], func(_ uint32, k *typesKnown) {
 		life := knownLifeOf(k.Life)
 		if k.Key != wanted || k.Life == ^uint64(0) || life.Tcp == 0 && life.Others == 0 && int32(tick-life.Stamp) > knownTicks {
 			return // KNOWN_TAKEN of bpf/pool/known.h is all ones

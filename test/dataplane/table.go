@@ -14,51 +14,20 @@ import (
 
 // tables are those of a data plane by their names.
 type tables struct {
+	d      *datapath.Datapath
 	of     map[string]*ebpf.Map
 	layout typesLayout
 }
 
 func tablesOf(d *datapath.Datapath) (*tables, error) {
-	t := &tables{of: d.Tables()}
+	t := &tables{d: d, of: d.Tables()}
 	if err := t.of["layout_table"].Lookup(uint32(0), &t.layout); err != nil {
 		return nil, fmt.Errorf("read the layout: %w", err)
 	}
 	return t, nil
 }
 
-// forAll calls visit for a copy of each record of an array.
-func forAll[T any](t *tables, name string, visit func(number uint32, record *T)) error {
-	table := t.of[name]
-	memory, err := table.Memory()
-	if err != nil {
-		return fmt.Errorf("map %s into memory: %w", name, err)
-	}
-	var record T
-	size := int(unsafe.Sizeof(record))
-	bytes := make([]byte, 1<<16/size*size)
-	for first := 0; first < int(table.MaxEntries()); first += len(bytes) / size {
-		count := min(len(bytes)/size, int(table.MaxEntries())-first)
-		if _, err := memory.ReadAt(bytes[:count*size], int64(first*size)); err != nil {
-			return fmt.Errorf("read %s: %w", name, err)
-		}
-		for i := range count {
-			record = *(*T)(unsafe.Pointer(&bytes[i*size]))
-			visit(uint32(first+i), &record)
-		}
-	}
-	return nil
-}
-
-// forEach is forAll but for record 0, which no table uses that is found by an index.
-func forEach[T any](t *tables, name string, visit func(number uint32, record *T)) error {
-	return forAll(t, name, func(number uint32, record *T) {
-		if number > 0 {
-			visit(number, record)
-		}
-	})
-}
-
-// each is forAll for an array that cannot be mapped into memory.
+// each is datapath.ForAll for an array that cannot be mapped into memory.
 func each[T any](t *tables, name string, visit func(number uint32, record *T)) error {
 	var key uint32
 	var record T
