@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/balance"
 	"github.com/realmgate/realmgate/internal/config"
@@ -12,6 +13,8 @@ import (
 	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
+
+func nothingPast(netip.Addr) bool { return false }
 
 // Check says whether a configuration can be put into force, as far as can be told
 // without the kernel: the chains' tables have limits that no single key shows.

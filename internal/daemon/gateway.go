@@ -71,7 +71,7 @@ func newDaemon(o Options) *Daemon {
 	}
 	g.bans, g.advice = guardServices{g}.newBans(), nameServices{g}.newAdvice()
 	g.plane = plane.New(o.Instance, o.KeepDataplane, o.Logger)
-	g.diagnosis = machineServices{g}.newDiagnosis()
+	g.outbound, g.diagnosis = machineServices{g}.newOutbound(), machineServices{g}.newDiagnosis()
 	g.lists, g.jails, g.honeypot = guardServices{g}.newLists(), guardServices{g}.newJails(), guardServices{g}.newHoneypot()
 	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
 	g.services = g.newServices()

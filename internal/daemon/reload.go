@@ -66,7 +66,7 @@ func (g *Daemon) openConfiguration(d *draft) (change, error) {
 	if err := diagnose.Present(d.wanted.document); err != nil {
 		return change{}, err
 	}
-	return change{}, d.make(nothingPast)
+	return change{}, d.make(g.outbound.Past)
 }
 
 // prepareConfiguration makes of a document what depends on nothing but the addresses of now.

@@ -49,7 +49,7 @@ func (g *Daemon) newServices() serviceList {
 		{Name: "private name server", Run: names.servePrivate},
 		{Name: "questions", Run: names.runQuestions},
 		{Name: "captures", Open: kernel.openCaptures, Prepare: kernel.prepareCaptures, Run: kernel.runCaptures},
-		{Name: "outbound addresses", Open: machine.openOutbound, Prepare: machine.prepareOutbound, Run: endless(machine.runOutbound), Report: machine.reportOutbound},
+		{Name: "outbound addresses", Open: machine.openOutbound, Prepare: machine.prepareOutbound, Run: endless(g.outbound.Run), Report: g.outbound.Report},
 		{Name: "diagnosis", Run: g.diagnosis.Run, Report: g.diagnosis.Report},
 		{Name: "attachment", Open: kernel.attach},
 		{Name: "control socket", Run: g.runControl},

@@ -12,7 +12,9 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/events/event"
+	"github.com/realmgate/realmgate/internal/lifecycle"
 )
 
 const (
@@ -23,26 +25,20 @@ const (
 	tendEvery = 30 * time.Second
 )
 
-// Plane is what has the addresses.
-type Plane interface {
-	SetOutbound(addresses []netip.Addr) (datapath.OutboundChange, error)
-	TendSlots() error
-	MostOutbound() int
-}
-
 // Options are what a Keeper needs.
 type Options struct {
-	Plane Plane
-	// Changed hears of each change, before others can see it; the addresses are those of now.
-	Changed func(change datapath.OutboundChange, now []netip.Addr)
+	InForce func() InForce
+	// Events hears of each change, before others can see it.
+	Events interface{ Emit(event.Event) }
 	// Settle is called after each look, for what follows the addresses and may take long.
 	Settle func()
 	Log    *slog.Logger
 }
 
-// Keeper makes the outbound addresses what a plan says, again and again.
+// Keeper makes the outbound addresses what a plan says, again and again. Call New.
 type Keeper struct {
 	options Options
+	plane   Plane // nil until Open
 
 	mutex sync.Mutex // held while they change
 	plan  Plan
@@ -52,14 +48,26 @@ type Keeper struct {
 	said  string              // what was wrong last
 }
 
-// Begin starts with addresses that the plan had a moment ago: an adopted data plane may have others.
-func Begin(plan Plan, addresses []netip.Addr, options Options) (*Keeper, error) {
-	k := &Keeper{options: options, plan: plan, past: map[netip.Addr]bool{}}
-	return k, k.set(addresses)
+// New makes a keeper without addresses.
+func New(o Options) *Keeper { return &Keeper{options: o, past: map[netip.Addr]bool{}} }
+
+// Open is the change that begins with the addresses that a configuration had a moment ago: an adopted data plane may have
+// others.
+func (k *Keeper) Open(plane Plane, c *config.Config, addresses []netip.Addr) lifecycle.Change {
+	k.plane = plane
+	return lifecycle.Change{Commit: func() error { return k.follow(PlanOf(c), addresses) }}
 }
 
-// Follow makes another plan the one in force, with the addresses that it had a moment ago.
-func (k *Keeper) Follow(plan Plan, addresses []netip.Addr) error {
+// Prepare is the change to another configuration, with the addresses that it had a moment ago.
+func (k *Keeper) Prepare(c *config.Config, addresses []netip.Addr) lifecycle.Change {
+	return lifecycle.Change{Settle: func() {
+		if err := k.follow(PlanOf(c), addresses); err != nil {
+			k.options.Log.Error("outbound address update failed", "error", err)
+		}
+	}}
+}
+
+func (k *Keeper) follow(plan Plan, addresses []netip.Addr) error {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.plan = plan
@@ -101,7 +109,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			}
 		case <-look.C:
 		case <-tend.C:
-			if err := k.options.Plane.TendSlots(); err != nil {
+			if err := k.plane.TendSlots(); err != nil {
 				k.options.Log.Warn("outbound address upkeep failed", "error", err)
 			}
 			continue
@@ -142,7 +150,7 @@ func (k *Keeper) Look() {
 // set makes the addresses these, as far as there are slots.
 func (k *Keeper) set(addresses []netip.Addr) error {
 	var tooMany error
-	if most := k.options.Plane.MostOutbound(); len(addresses) > most {
+	if most := k.plane.MostOutbound(); len(addresses) > most {
 		tooMany = fmt.Errorf("%d outbound addresses, and slots for %d: %s are not used; raise outbound.slots and restart",
 			len(addresses), most, joined(addresses[most:]))
 		addresses = addresses[:most]
@@ -150,7 +158,7 @@ func (k *Keeper) set(addresses []netip.Addr) error {
 	if k.now != nil && slices.Equal(addresses, k.now) && !k.stale {
 		return tooMany
 	}
-	change, err := k.options.Plane.SetOutbound(addresses)
+	change, err := k.put(addresses)
 	if k.stale = err != nil; k.stale {
 		return err
 	}
@@ -164,7 +172,7 @@ func (k *Keeper) set(addresses []netip.Addr) error {
 	if len(change.Came)+len(change.Left) > 0 {
 		k.options.Log.Info("outbound addresses changed", "came", joined(change.Came), "left", joined(change.Left),
 			"sessions_ended", change.Ended, "now", joined(addresses))
-		k.options.Changed(change, k.now)
+		k.options.Events.Emit(event.Outbound{Came: change.Came, Left: change.Left, Ended: change.Ended, Addresses: k.now})
 	}
 	if len(addresses) == 0 && (first || len(change.Left) > 0) {
 		k.options.Log.Warn("no outbound address", "hint", k.plan.missing())
@@ -186,19 +194,6 @@ func (p Plan) Doubts(addresses []netip.Addr, slots int) []string {
 		return []string{fmt.Sprintf("%d outbound addresses, and slots for %d: raise outbound.slots", len(addresses), slots)}
 	}
 	return nil
-}
-
-// Warnings says what is wrong.
-func (k *Keeper) Warnings() (list []string) {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	if len(k.now) == 0 {
-		list = append(list, k.plan.missing())
-	}
-	if k.said != "" {
-		list = append(list, k.said)
-	}
-	return list
 }
 
 func joined(addresses []netip.Addr) string {

@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 	"geodata":    {"guard/geo", "guard/lists"},
 	// A filter of answers, and what joins names, policy, pool and data plane: from a question to an answer.
 	"names/rebind":     {"model"},
-	"outbound":         {"config", "datapath"}, // which addresses hosts leave by
+	"outbound":         {"api", "config", "datapath", "events/event", "lifecycle"}, // which addresses hosts leave by
 	"names/allocation": {"api", "config", "datapath", "events/event", "model", "names/allocation/settings", "nameserver", "policy", "pool"},
 	"guard/geo":        {"config", "guard/geo/settings", "model"},
 	"guard/jail":       {"api", "events/event", "guard/jail/settings", "lifecycle", "model", "process"},

@@ -1,0 +1,50 @@
+package outbound
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+)
+
+// Plane is what has the addresses: the data plane.
+type Plane interface {
+	SetOutbound(addresses []netip.Addr) (datapath.OutboundChange, error)
+	SetAddresses(pool, dnat []netip.Addr, own ...netip.Addr) error
+	EndSessions(wanted func(datapath.Session) bool) (n int, err error)
+	TendSlots() error
+	MostOutbound() int
+	Slots() ([]datapath.Slot, error)
+	HostShares() (map[int]float64, error)
+}
+
+// InForce is what the data plane answers for beside the outbound addresses.
+type InForce struct {
+	Config *config.Config // with the addresses of now
+	File   *config.Config // with the names of interfaces
+	Dnat   []netip.Addr   // addresses of dnat's own
+}
+
+// put gives the data plane the addresses. Those that have left their interface are taken out of the pool before they are
+// outbound no more, so that nobody answers ARP for them, and the sessions there end.
+func (k *Keeper) put(addresses []netip.Addr) (datapath.OutboundChange, error) {
+	v := k.options.InForce()
+	pool := slices.Clone(v.Config.Pool.Addresses)
+	left := slices.DeleteFunc(slices.Clone(pool), func(a netip.Addr) bool {
+		return slices.Contains(v.File.Pool.Addresses, a) || slices.Contains(addresses, a)
+	})
+	isLeft := func(a netip.Addr) bool { return slices.Contains(left, a) }
+	var err error
+	if len(left) > 0 {
+		err = k.plane.SetAddresses(slices.DeleteFunc(pool, isLeft), v.Dnat)
+	}
+	change, outboundErr := k.plane.SetOutbound(addresses)
+	if len(left) > 0 { // those by a mapping have ended
+		ended, endErr := k.plane.EndSessions(func(s datapath.Session) bool { return s.Origin == "pool" && isLeft(s.External.Addr()) })
+		change.Ended += ended
+		err = errors.Join(err, endErr)
+	}
+	return change, errors.Join(err, outboundErr)
+}
