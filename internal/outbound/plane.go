@@ -38,7 +38,7 @@ func (k *Keeper) put(addresses []netip.Addr) (datapath.OutboundChange, error) {
 	isLeft := func(a netip.Addr) bool { return slices.Contains(left, a) }
 	var err error
 	if len(left) > 0 {
-		err = k.plane.SetAddresses(slices.DeleteFunc(pool, isLeft), v.Dnat)
+		err = k.plane.SetAddresses(slices.DeleteFunc(pool, isLeft), v.Dnat, v.Config.Hosts.OneToOneAddresses()...)
 	}
 	change, outboundErr := k.plane.SetOutbound(addresses)
 	if len(left) > 0 { // those by a mapping have ended

@@ -43,7 +43,7 @@ func (r *recorder) EndSessions(wanted func(datapath.Session) bool) (n int, err e
 func (r *recorder) Emit(e event.Event) { r.calls = append(r.calls, fmt.Sprintf("%s %+v", e.Kind(), e)) }
 
 var (
-	first, second, lent, dnat = address("198.18.0.1"), address("198.18.0.2"), address("198.18.0.32"), address("198.18.0.7")
+	first, second, lent, dnat, own = address("198.18.0.1"), address("198.18.0.2"), address("198.18.0.32"), address("198.18.0.7"), address("198.18.0.9")
 )
 
 func address(text string) netip.Addr { return netip.MustParseAddr(text) }
@@ -51,11 +51,13 @@ func address(text string) netip.Addr { return netip.MustParseAddr(text) }
 func configured(pool ...netip.Addr) *config.Config {
 	c := new(config.Config)
 	c.Outbound.Addresses, c.Pool.Addresses = []netip.Addr{second}, pool
+	c.Hosts = slices.Grow(c.Hosts, 1)[:1]
+	c.Hosts[0].OneToOne = own
 	return c
 }
 
 // An address that its interface has no more leaves the pool before it is outbound no more, and the sessions of names there
-// end; what the file has in the pool stays.
+// end; what the file has in the pool stays, and what is a host's alone.
 func TestAddressLeavesThePoolFirst(t *testing.T) {
 	t.Parallel()
 	session := func(origin string, at netip.Addr) datapath.Session {
@@ -73,7 +75,7 @@ func TestAddressLeavesThePoolFirst(t *testing.T) {
 	k.Prepare(now, []netip.Addr{second}).Settle()
 	if want := []string{
 		"outbound [198.18.0.2 198.18.0.1]", "outbound_changed {Came:[] Left:[198.18.0.1] Ended:2 Addresses:[198.18.0.2 198.18.0.1]}",
-		"pool [198.18.0.32] dnat [198.18.0.7] own []", "outbound [198.18.0.2]", "outbound_changed {Came:[] Left:[198.18.0.1] Ended:3 Addresses:[198.18.0.2]}",
+		"pool [198.18.0.32] dnat [198.18.0.7] own [198.18.0.9]", "outbound [198.18.0.2]", "outbound_changed {Came:[] Left:[198.18.0.1] Ended:3 Addresses:[198.18.0.2]}",
 	}; !slices.Equal(r.calls, want) {
 		t.Errorf("got  %q\nwant %q", r.calls, want)
 	}
