@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"github.com/realmgate/realmgate/internal/advice"
-	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 )
 
@@ -19,9 +18,3 @@ func (g nameServices) newAdvice() *advice.Service {
 
 // openAdvice begins to remember what is counted.
 func (g nameServices) openAdvice(*draft) (change, error) { return g.advice.Open(g.data), nil }
-
-// reportAdvice says what is wrong with what packets and questions did, and with the pool's addresses.
-func (g nameServices) reportAdvice(s *api.Status) error {
-	s.Warnings = append(s.Warnings, ownWarnings(g.ownInPool(g.view.Load()))...)
-	return g.advice.Report(s)
-}

@@ -10,6 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/guard/geo"
 	"github.com/realmgate/realmgate/internal/guard/jail"
 	"github.com/realmgate/realmgate/internal/names/realm"
+	"github.com/realmgate/realmgate/internal/names/shared"
 	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
@@ -34,7 +35,7 @@ func Check(d *config.Document) error {
 	if err != nil {
 		return err
 	}
-	if err := partsOf(c, c.Outbound.Addresses, r).shared().Check(); err != nil {
+	if err := shared.Before(c, r, c.Outbound.Addresses).Check(); err != nil {
 		return err
 	}
 	if len(c.Outbound.Addresses) > 0 { // else they are known when the gateway starts

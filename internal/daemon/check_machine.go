@@ -12,6 +12,7 @@ import (
 	"github.com/realmgate/realmgate/internal/diagnose"
 	"github.com/realmgate/realmgate/internal/machine"
 	"github.com/realmgate/realmgate/internal/names/realm"
+	"github.com/realmgate/realmgate/internal/names/shared"
 	"github.com/realmgate/realmgate/internal/outbound"
 	"github.com/realmgate/realmgate/internal/tenants"
 )
@@ -55,10 +56,10 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 	}
 	setup := diagnose.SetupOf(c, addresses)
 	warnings := setup.Doubts()
-	var parts *view
+	var both shared.Addresses
 	if r, err := realm.RegistryOf(d); err == nil {
-		parts = partsOf(c, addresses, r)
-		warnings = append(warnings, parts.shared().Rivals()...)
+		both = shared.Before(c, r, addresses)
+		warnings = append(warnings, both.Rivals()...)
 	}
 	hops, _, err := machine.FindNextHops()
 	if err != nil {
@@ -72,8 +73,8 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 	if !setup.IsHere(facts) {
 		return warnings
 	}
-	if parts != nil {
-		warnings = append(warnings, ownWarnings(parts.shared().OnInterfaces(facts.Own))...)
+	if both.Config != nil {
+		warnings = append(warnings, both.OwnWarnings(facts.Own)...)
 	}
 	if len(facts.Missing) == 0 { // else that is why
 		warnings = append(warnings, plan.Doubts(addresses, c.Outbound.Slots)...)

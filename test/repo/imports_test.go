@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 	"names/server":     {"api", "config", "datapath", "lifecycle", "model", "names/rebind", "nameserver", "store"},
 	"advice":           {"api", "config", "datapath", "lifecycle", "model", "nameserver", "policy"},
 	"ruleset":          {"config", "datapath", "model", "nf", "nf/match", "ruleset/settings"},
-	"names/shared":     {"config", "datapath", "model", "registry"},
+	"names/shared":     {"config", "datapath", "model", "registry", "ruleset"},
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset", "ruleset/settings"},
 	"plane":            {"api", "config", "datapath", "lifecycle", "nf", "plane/settings"},
 	// 3. The daemon, the only package that knows all the others, and its faces.

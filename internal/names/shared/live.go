@@ -2,6 +2,7 @@ package shared
 
 import (
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"slices"
 
@@ -23,6 +24,11 @@ type Live struct {
 		// Owns reports whether an address is on an interface, Listens whether a program waits for strangers there.
 		Owns(netip.Addr) bool
 		Listens(model.Protocol, netip.AddrPort) bool
+		// Addresses are all that are on an interface.
+		Addresses() map[netip.Addr]bool
+		// LookAtSockets learns what programs wait at, and ForgetSockets is for when nobody asks.
+		LookAtSockets() error
+		ForgetSockets()
 	}
 }
 
@@ -60,6 +66,22 @@ func (l Live) isMapped(a netip.Addr, p model.Protocol, port uint16) bool {
 	return mapped || err != nil
 }
 
+// LookAtSockets has the machine learn what programs of it listen at, as long as services have ports of an outbound address.
+func (l Live) LookAtSockets(s Addresses) error {
+	if len(s.List()) == 0 {
+		l.Machine.ForgetSockets()
+		return nil
+	}
+	return l.Machine.LookAtSockets()
+}
+
+// LogOwn tells the log which pool addresses are never lent.
+func (l Live) LogOwn(s Addresses, log *slog.Logger) {
+	for _, a := range s.onInterfaces(l.Machine.Addresses()) {
+		log.Warn("pool address not lent", "hint", "it is on an interface: take it off, or out of pool.addresses", "address", a)
+	}
+}
+
 // CheckListening refuses services whose ports programs of the gateway have, where the pool has nothing else.
 func (l Live) CheckListening(s Addresses) error {
 	for _, service := range s.Registry.Services() {
@@ -85,10 +107,12 @@ func (l Live) whyListening(s Addresses, service *registry.Service) (why string) 
 	return why
 }
 
-// Warnings says which names have no place at an outbound address, and who has what they want.
+// Warnings says which pool addresses are never lent, which names have no place at an outbound address, and who has what they
+// want.
 func (l Live) Warnings(s Addresses) (list []string) {
+	list = s.OwnWarnings(l.Machine.Addresses())
 	if len(s.List()) == 0 {
-		return nil
+		return list
 	}
 	for _, service := range s.Registry.Services() {
 		if at, stands := l.Place(service.Name); !stands {

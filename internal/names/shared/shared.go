@@ -10,6 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/registry"
+	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
 // Addresses are the shared ones of a configuration.
@@ -18,6 +19,15 @@ type Addresses struct {
 	Registry *registry.Registry
 	Outbound []netip.Addr       // of now
 	Dnat     []datapath.Service // ports of outbound addresses that dnat has
+}
+
+// Before are those of a configuration before it runs, as far as outbound addresses are known by then.
+func Before(c *config.Config, r *registry.Registry, outbound []netip.Addr) Addresses {
+	if c.Outbound.Follows() && slices.Contains(c.Pool.Addresses, c.DNS.Public.Addr()) {
+		outbound = append(slices.Clone(outbound), c.DNS.Public.Addr()) // it is of the interface then, or the gateway says that it is not
+	}
+	dnat, _ := ruleset.DnatOf(c, outbound, func(netip.Addr) bool { return false }) // its error is told elsewhere
+	return Addresses{Config: c, Registry: r, Outbound: outbound, Dnat: dnat.Ports}
 }
 
 // Lends reports whether an address is of the pool and outbound: services get ports of it, never
@@ -149,12 +159,21 @@ func more(n int) string {
 	return fmt.Sprintf(" (and %d more)", n-1)
 }
 
-// OnInterfaces are the pool addresses that the machine has itself, and that are not lent by ports: they are never lent.
-func (s Addresses) OnInterfaces(own map[netip.Addr]bool) (found []netip.Addr) {
+// onInterfaces are the pool addresses that the machine has itself, and that are not lent by ports: they are never lent.
+func (s Addresses) onInterfaces(own map[netip.Addr]bool) (found []netip.Addr) {
 	for _, a := range s.Config.Pool.Addresses {
 		if own[a] && !s.Lends(a) {
 			found = append(found, a)
 		}
 	}
 	return found
+}
+
+// OwnWarnings says that pool addresses are never lent, as they are the machine's own.
+func (s Addresses) OwnWarnings(own map[netip.Addr]bool) []string {
+	found := s.onInterfaces(own)
+	if len(found) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s of the pool stands on an interface (%d such) and is not lent: take it off the interface, or out of pool.addresses", found[0], len(found))}
 }

@@ -1,0 +1,66 @@
+package shared
+
+import (
+	"bytes"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/registry"
+)
+
+var pooled, named, outside = netip.MustParseAddr("198.18.0.32"), netip.MustParseAddr("198.18.0.1"), netip.MustParseAddr("198.18.0.2")
+
+// machine has an address, and counts how often it looks at sockets.
+type machine struct {
+	own               netip.Addr
+	looked, forgotten int
+}
+
+func (m *machine) Owns(a netip.Addr) bool                      { return a == m.own }
+func (m *machine) Listens(model.Protocol, netip.AddrPort) bool { return false }
+func (m *machine) Addresses() map[netip.Addr]bool              { return map[netip.Addr]bool{m.own: true} }
+func (m *machine) LookAtSockets() error                        { m.looked++; return nil }
+func (m *machine) ForgetSockets()                              { m.forgotten++ }
+
+// A pool address that the machine has itself is not lent, in log and status, unless it is outbound too: then its ports are.
+func TestOwnAddressIsTold(t *testing.T) {
+	t.Parallel()
+	c := new(config.Config)
+	c.Pool.Addresses = []netip.Addr{pooled}
+	for _, x := range []struct {
+		own      netip.Addr
+		outbound []netip.Addr
+		told     bool
+	}{{pooled, nil, true}, {named, nil, false}, {pooled, []netip.Addr{pooled}, false}} {
+		m, log := &machine{own: x.own}, new(bytes.Buffer)
+		s := Addresses{Config: c, Registry: new(registry.Registry), Outbound: x.outbound}
+		l := Live{Machine: m}
+		l.LogOwn(s, slog.New(slog.NewTextHandler(log, nil)))
+		warnings := strings.Join(l.Warnings(s), "\n")
+		for _, said := range []string{log.String(), warnings} {
+			if strings.Contains(said, "198.18.0.32") != x.told {
+				t.Errorf("with %s on an interface and %v outbound: %q", x.own, x.outbound, said)
+			}
+		}
+		if err := l.LookAtSockets(s); err != nil || m.looked != len(x.outbound) || m.forgotten != 1-m.looked {
+			t.Errorf("with %v outbound: looked at sockets %d times, forgot them %d times: %v", x.outbound, m.looked, m.forgotten, err)
+		}
+	}
+}
+
+// Before the interface's addresses are known, the name server's is taken for one of them.
+func TestBefore(t *testing.T) {
+	t.Parallel()
+	c := new(config.Config)
+	c.Pool.Addresses, c.DNS.Public = []netip.Addr{named}, netip.AddrPortFrom(named, 53)
+	for interfaces, lends := range map[string]bool{"eth0": true, "": false} {
+		c.Outbound.Interfaces, c.Outbound.Addresses = strings.Fields(interfaces), []netip.Addr{outside}
+		if s := Before(c, new(registry.Registry), []netip.Addr{outside}); s.Lends(named) != lends || s.Lends(outside) {
+			t.Errorf("outbound of interfaces %q: %v", interfaces, s.Outbound)
+		}
+	}
+}
