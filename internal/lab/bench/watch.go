@@ -20,7 +20,7 @@ func (s *Sessions) Watch(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	sampled := make(chan Series, 1)
 	go func() {
-		curve := Series{DUT: s.dut.Name, Plot: "connections over time", X: "s", Y: "connections"}
+		curve := Series{DUT: s.dut.Name, Plot: "connections over time", X: "time, s", Y: "connections"}
 		begun := time.Now()
 		for ticker := time.NewTicker(watchEvery); ; {
 			select {

@@ -1,49 +1,55 @@
 package reproduce
 
 import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench/report"
 )
 
 // drawing is a figure of a paper, drawn as it is there: a metric over what was varied,
-// a line for each device.
+// a line for each device, or bars.
 type drawing struct {
-	item  string // of the finding that it illustrates
-	name  string // of its file
-	job   string
-	plot  string // a metric, or a plot of curves by its name
-	where at     // parameters that all its points have
+	item   string // of the finding that it illustrates
+	title  string
+	name   string // of its file
+	job    string
+	beside []string  // jobs whose curves are in it too
+	plot   string    // a metric, or a plot of curves by its name
+	where  at        // parameters that all its points have
+	over   string    // the parameter that was varied; none: the one with the most values
+	values []float64 // of that; none: all that were measured
+	lines  []line    // instead of one for each device
+	alone  bool      // without the control, whose rate would leave the others no room on an even axis
 }
 
-// drawings lists them. Rates are drawn, as the papers did, and not the costs by which
-// points are judged.
-var drawings = []drawing{
-	{item: "Table 16, Figure 25", name: "figure-25-new", job: hashLoad.Name, plot: "rate"},
-	{item: "Table 16, Figure 25", name: "figure-25-known", job: hashLoad.Name, plot: "rate_reuse"},
-	{item: "Figures 28 to 30", name: "figure-28", job: position.Name, plot: "rate"},
-	{item: "Figure 31", name: "figure-31", job: markDNAT.Name, plot: "rate"},
-	{item: "Table 18, Figure 33", name: "figure-33", job: arrangement.Name, plot: "rate", where: at{"levels": 1}},
-	{item: "Table 19, Figure 35", name: "figure-35", job: arrangement.Name, plot: "rate", where: at{"chains": 256}},
-	{item: "Figures 15, 16", name: "figure-15", job: ruleCount.Name, plot: "rate"},
-	{item: "the last figure", name: "rule-load", job: ruleLoad.Name, plot: "seconds"},
-	{item: "Figures 3 to 13, as curves", name: "figure-5-routed", job: offered.Name, plot: "replies", where: at{"layer": 1}},
-	{item: "Figures 3 to 13, as curves", name: "figure-7-tracked", job: offered.Name, plot: "replies", where: at{"layer": 2}},
-	{item: "Figures 3 to 13, as curves", name: "figure-9-filtered", job: offered.Name, plot: "replies", where: at{"layer": 3}},
-	{item: "Figures 3 to 13, as curves", name: "figure-11-translated", job: offered.Name, plot: "replies", where: at{"layer": 4}},
-	{item: "Figure 14", name: "figure-14", job: manyIptables.Name, plot: "connections over time"},
-	{item: "the sweep", name: "geofence-sweep", job: protecting.Name, plot: "passed"},
+// line is a line of a drawing or, in a group, a bar.
+type line struct {
+	name, group string
+	dut         string
+	metric      string // none: the drawing's
+	where       at
 }
 
 func (d drawing) file() string { return d.name + ".svg" }
 
-// there reports whether there are two points at least to draw.
+func (d drawing) bars() bool { return len(d.lines) > 0 && d.lines[0].group != "" }
+
+// there reports whether there are two points or groups at least to draw.
 func (d drawing) there(e Evidence) bool {
 	r := d.drawn(e)
 	points := map[string]bool{}
 	for _, result := range r.Results {
-		points[at(result.Parameters).String()] = true
+		if math.IsNaN(float64(result.Median)) {
+			continue
+		}
+		points[result.Metric+at(result.Parameters).String()] = true
 	}
 	return len(points) > 1 || slices.ContainsFunc(r.Series, func(s bench.Series) bool { return s.Plot == d.plot && len(s.Points) > 1 })
 }
@@ -51,10 +57,55 @@ func (d drawing) there(e Evidence) bool {
 // drawn is the report with what the figure shows alone.
 func (d drawing) drawn(e Evidence) bench.Report {
 	r := e[d.job]
-	r.Results = slices.DeleteFunc(slices.Clone(r.Results), func(result bench.Result) bool {
-		return result.Metric != d.plot || result.DUT == "model" || !d.where.match(result.Parameters)
-	})
+	r.Scenario = d.title
+	for _, job := range d.beside {
+		r.Series = slices.Concat(r.Series, e[job].Series)
+		r.Devices = slices.Concat(r.Devices, e[job].Devices)
+	}
+	measured := r.Results
+	r.Results = nil
+	if len(d.lines) == 0 {
+		for _, result := range measured {
+			if result.Metric == d.plot && result.DUT != "model" && (!d.alone || result.DUT != r.Control) {
+				d.add(&r, result, line{name: result.DUT, where: d.where})
+			}
+		}
+		return r
+	}
+	r.Devices, r.Control = nil, ""
+	for _, l := range d.lines {
+		for _, result := range measured {
+			if result.DUT == l.dut && result.Metric == cmp.Or(l.metric, d.plot) {
+				d.add(&r, result, l)
+			}
+		}
+	}
 	return r
+}
+
+// add puts a result into a report as a point of a line, if it is one. Its parameters are
+// then but what it is drawn over.
+func (d drawing) add(r *bench.Report, result bench.Result, l line) {
+	if !l.where.match(result.Parameters) || len(d.values) > 0 && !slices.Contains(d.values, result.Parameters[d.over]) {
+		return
+	}
+	result.DUT, result.Metric = l.name, d.plot
+	if d.bars() {
+		result.Metric, result.Parameters = d.plot+"_"+l.group, nil
+	}
+	if d.over != "" {
+		result.Parameters = maps.Clone(result.Parameters)
+		maps.DeleteFunc(result.Parameters, func(key string, _ float64) bool { return key != d.over })
+	}
+	r.Results = append(r.Results, result)
+}
+
+// draw writes the figure as SVG.
+func (d drawing) draw(w io.Writer, e Evidence) error {
+	if d.bars() {
+		return report.Bars(w, d.drawn(e), d.plot)
+	}
+	return report.SVG(w, d.drawn(e), d.plot)
 }
 
 // pictures links the drawings of a finding.
@@ -62,7 +113,7 @@ func pictures(e Evidence, item string) string {
 	var links []string
 	for _, d := range drawings {
 		if d.item == item && d.there(e) {
-			links = append(links, "["+d.name+"]("+d.file()+")")
+			links = append(links, fmt.Sprintf("[%s](%s)", d.name, d.file()))
 		}
 	}
 	if len(links) == 0 {

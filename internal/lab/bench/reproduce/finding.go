@@ -12,6 +12,7 @@ import (
 type Paper struct {
 	Name     string // as the page names it
 	Hardware string // that it measured on
+	Figures  string // which of its figures are not drawn, and why, in sentences
 	Findings []Finding
 }
 

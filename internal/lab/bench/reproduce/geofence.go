@@ -6,6 +6,7 @@ func geofence() Paper {
 	return Paper{
 		Name:     "Lorenzoni, Caprini and Guastella 2022, ipt_geofence – Performance Evaluation",
 		Hardware: "Core i7-8750H, 16 GB, 10^5 one-packet connections by tcpreplay",
+		Figures:  "Its figures are designs, a set-up and a sketch of how packets wait: what it measured is in tables, of which the sweep is drawn.",
 		Findings: []Finding{
 			{
 				Item: "Table 1", Needs: []Job{queue, protecting},

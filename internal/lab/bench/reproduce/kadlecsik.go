@@ -15,6 +15,8 @@ func kadlecsik() Paper {
 	return Paper{
 		Name:     "Kadlecsik and Pásztor, Netfilter Performance Testing",
 		Hardware: "two Opterons of 2.2 GHz, 4 GB, 1 GbE, Linux 2.6.11, TCP sessions of about 10 packets",
+		Figures: "Figures 3 and 4 are 5 and 6 on another processor, kernels and drivers, of which there is one each here: they are not drawn. " +
+			"Nor is 16, which is 15 in packets: a session has about ten there and one here. Figures 1 and 2 are the set-up. nf-hipac is not in Linux.",
 		Findings: []Finding{
 			{
 				Item: "Figures 7, 8", Needs: []Job{tracking},

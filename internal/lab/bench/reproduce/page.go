@@ -32,7 +32,11 @@ Realmgate beside the better of iptables and nftables. Costs are what a device ad
 `)
 	text.WriteString(summaryTable(e))
 	for _, p := range papers {
-		fmt.Fprintf(&text, "\n## %s\nOn %s.\n\n| | Finding | Then | Netfilter here | Realmgate here | Holds |\n| --- | --- | --- | --- | --- | --- |\n", p.Name, p.Hardware)
+		fmt.Fprintf(&text, "\n## %s\nOn %s.\n", p.Name, p.Hardware)
+		if p.Figures != "" {
+			fmt.Fprintf(&text, "\n%s\n", p.Figures)
+		}
+		text.WriteString("\n| | Finding | Then | Netfilter here | Realmgate here | Holds |\n| --- | --- | --- | --- | --- | --- |\n")
 		for _, f := range p.Findings {
 			v := f.Judged(e)
 			fmt.Fprintf(&text, "| %s | %s | %s | %s | %s | %s |\n", f.Item, cell(f.Claim), cell(f.Then), cell(v.Netfilter), cell(v.Realmgate), cell(verdict(v, f)+pictures(e, f.Item)))

@@ -129,7 +129,7 @@ func publish(folder string, papers []Paper, e Evidence) error {
 	}
 	for _, d := range drawings {
 		if d.there(e) {
-			err = errors.Join(err, write(filepath.Join(folder, d.file()), func(w io.Writer) error { return report.SVG(w, d.drawn(e), d.plot) }))
+			err = errors.Join(err, write(filepath.Join(folder, d.file()), func(w io.Writer) error { return d.draw(w, e) }))
 		}
 	}
 	return err

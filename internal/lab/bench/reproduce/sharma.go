@@ -28,6 +28,8 @@ func sharma() Paper {
 	return Paper{
 		Name:     "Sharma 2018, Evaluating the performance of Netfilter architecture in Private Realm Gateway",
 		Hardware: "24 CPUs (Xeon E5-2630), 32 GB, Linux 4.8, veth, 64-octet UDP, median of 10 runs",
+		Figures: "Figure 25 has each load at 1 to 16 M connections. Here the load is varied at one number of them, and the number only without tracking. " +
+			"Figures 33 and 35 have rates and look-ups in one picture, here each has its own. Figures 1 to 24 and 34 are designs and set-ups.",
 		Findings: []Finding{
 			{
 				Item: "Table 12", Needs: []Job{limits},

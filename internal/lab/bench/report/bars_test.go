@@ -1,0 +1,64 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench/method"
+)
+
+// A bar is as high as its median, stands in its group, and beside those of other devices.
+func TestBars(t *testing.T) {
+	r := bench.Report{Scenario: "Figure 27", Devices: []string{"one", "two"}}
+	for _, of := range []struct {
+		dut, group string
+		value      float64
+	}{{"one", "DNAT", 100}, {"two", "DNAT", 50}, {"one", "a group of many words that do not fit into one row of it", 25}, {"one", "SNAT", 75}} {
+		r.Results = append(r.Results, bench.Result{DUT: of.dut, Metric: "rate_" + of.group, Unit: bench.PerSecond, Summary: method.Summarise([]float64{of.value})})
+	}
+	b := find(blocks(r), "rate")
+	d := b.bars("title").draw()
+	var bars []struct{ x, y, width, height float64 }
+	for _, s := range d.Shapes {
+		if strings.HasSuffix(s.Class, " bar") {
+			bars = append(bars, struct{ x, y, width, height float64 }{})
+			b := &bars[len(bars)-1]
+			if _, err := fmt.Sscanf(s.D, "M%f %fh%fv%f", &b.x, &b.y, &b.width, &b.height); err != nil {
+				t.Fatalf("%s: %v", s.D, err)
+			}
+		}
+	}
+	if len(bars) != 4 {
+		t.Fatalf("%d bars", len(bars))
+	}
+	for i, want := range []float64{1, 0.5, 0.25, 0.75} {
+		if share := bars[i].height / bars[0].height; share < want-0.01 || share > want+0.01 {
+			t.Errorf("bar %d is %.2f of the first, want %.2f", i, share, want)
+		}
+		if i > 0 && bars[i].x < bars[i-1].x+bars[i-1].width {
+			t.Errorf("bar %d stands in the one before it", i)
+		}
+	}
+	deepest := 0.0
+	for _, s := range d.Shapes {
+		if s.Text != "" && s.Class == "middle" {
+			deepest = max(deepest, s.Y)
+			if room := (plotWidth - marginRight) / 3; wide(s.Text) > room {
+				t.Errorf("%q is wider than its group", s.Text)
+			}
+		}
+	}
+	if deepest > d.Height-4 || !strings.Contains(d.Description, "two: 50 with DNAT") {
+		t.Errorf("texts end at %.0f of %.0f; %s", deepest, d.Height, d.Description)
+	}
+	var svg bytes.Buffer
+	if err := Bars(&svg, r, "rate"); err != nil || len(external(t, svg.String())) > 0 || !strings.Contains(svg.String(), "Figure 27, rate") {
+		t.Errorf("%v: %s", err, svg.String())
+	}
+	if err := Bars(&svg, r, "seconds"); err == nil {
+		t.Error("bars of a metric that is not there")
+	}
+}
