@@ -4,10 +4,12 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/chains"
+	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
-	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/ruleset"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 // rules are what a view has to compile.
@@ -45,46 +47,42 @@ func (g kernelServices) prepareCounts(d *draft) (change, error) {
 	return g.plane.BeginCounts(d.before.numbers, d.numbers), nil
 }
 
-// reportChains says which chains are not as the file has them.
-func (g kernelServices) reportChains(s *api.Status) error {
-	v := g.view.Load()
-	for i, ch := range v.config.Chains {
-		if changes := v.changes(i); len(changes) > 0 {
-			s.ChangedChains = append(s.ChangedChains, api.ChangedChain{Chain: ch.Name, Changes: changes})
-		}
-	}
-	return nil
+func (g kernelServices) newChains() *chains.Service {
+	return chains.New(chains.Options{
+		File: g.options.ConfigFile, Changing: &g.reload, InForce: func() chains.InForce { return g.view.Load().chains() },
+		Put: func(d *config.Document) error {
+			old := g.view.Load()
+			return g.services.Apply(old.next(wanted{document: d, outbound: g.outbound.Addresses(), lists: old.lists}))
+		},
+		SetSaved: func(saved []settings.Chain) {
+			now := *g.view.Load() // others read the one in force
+			now.saved = saved
+			g.view.Store(&now)
+		},
+		Counts: func() ([]datapath.Count, error) { return g.data.Counts() },
+		Events: &g.events, Log: g.log,
+	})
+}
+
+func (v *view) chains() chains.InForce {
+	return chains.InForce{Document: v.document, Saved: v.saved, Generation: v.generation, Numbers: v.numbers, Backends: v.backends.Backends}
 }
 
 // Chains implements api.Gateway.
-func (g commands) Chains() ([]api.Chain, error) {
-	v := g.view.Load()
-	counts, err := g.data.Counts()
-	if err != nil {
-		return nil, err
-	}
-	list := []api.Chain{}
-	did := func(chain, function, use string, priority int) api.Function {
-		name := ruleset.Name(chain, function)
-		n := counts[v.numbers[name]]
-		return api.Function{
-			Name: function, Use: use, Priority: priority, Seen: n.Seen, Accepted: n.Accepted, Dropped: n.Dropped,
-			Failed: n.Failed, Samples: n.Samples, NsEach: n.Ns / max(1, n.Samples), Backends: v.backends.Backends(name),
-		}
-	}
-	if v.config.Protection.Given() {
-		shown := api.Chain{Name: model.ProtectionName, Match: []map[string]string{{}}}
-		for _, f := range ruleset.ProtectionFunctions(v.config) {
-			shown.Functions = append(shown.Functions, did(model.ProtectionName, f, f, 0))
-		}
-		list = append(list, shown)
-	}
-	for i, ch := range v.config.Chains {
-		shown := api.Chain{Name: ch.Name, Match: ruleset.Matches(ch.Matches), Functions: []api.Function{}, Changes: v.changes(i)}
-		for _, f := range ch.Functions {
-			shown.Functions = append(shown.Functions, did(ch.Name, f.Name, f.Use, f.Priority))
-		}
-		list = append(list, shown)
-	}
-	return list, nil
+func (g commands) Chains() ([]api.Chain, error) { return g.chains.List() }
+
+// InsertFunction implements api.Gateway.
+func (g commands) InsertFunction(r api.ChainRequest) (api.ChainChange, error) {
+	return g.chains.Insert(r)
 }
+
+// RemoveFunction implements api.Gateway.
+func (g commands) RemoveFunction(r api.ChainRequest) (api.ChainChange, error) {
+	return g.chains.Remove(r)
+}
+
+// MoveFunction implements api.Gateway.
+func (g commands) MoveFunction(r api.ChainRequest) (api.ChainChange, error) { return g.chains.Move(r) }
+
+// SaveChains implements api.Gateway.
+func (g commands) SaveChains() (api.ChainsSaved, error) { return g.chains.Save() }

@@ -12,6 +12,7 @@ import (
 	"github.com/realmgate/realmgate/internal/advice"
 	"github.com/realmgate/realmgate/internal/balance"
 	"github.com/realmgate/realmgate/internal/capture"
+	"github.com/realmgate/realmgate/internal/chains"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/diagnose"
@@ -50,6 +51,7 @@ type Daemon struct {
 	honeypot  *honeypot.Service
 	backends  *balance.Service
 	captures  *capture.Service
+	chains    *chains.Service
 	lists     *lists.Service
 	events    events.Hub
 	view      atomic.Pointer[view]
@@ -74,6 +76,7 @@ func newDaemon(o Options) *Daemon {
 	g.outbound, g.diagnosis = machineServices{g}.newOutbound(), machineServices{g}.newDiagnosis()
 	g.lists, g.jails, g.honeypot = guardServices{g}.newLists(), guardServices{g}.newJails(), guardServices{g}.newHoneypot()
 	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
+	g.chains = kernelServices{g}.newChains()
 	g.services = g.newServices()
 	return g
 }

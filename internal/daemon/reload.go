@@ -37,7 +37,7 @@ func (g *Daemon) Reload() (done api.Reload, err error) {
 	if err := g.services.Apply(next); err != nil {
 		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
 	}
-	c, dropped := d.Config, old.unlike(d.Config)
+	c, dropped := d.Config, old.chains().Lost(d.Config)
 	g.log.Info("reloaded", "generation", next.generation, "hosts", len(c.Hosts), "dropped_changes", dropped)
 	return api.Reload{Generation: next.generation, Hosts: len(c.Hosts), Dropped: dropped}, nil
 }

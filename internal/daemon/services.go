@@ -37,7 +37,7 @@ func (g *Daemon) newServices() serviceList {
 		{Name: "machine", Open: machine.openMachine, Prepare: machine.prepareMachine, Run: machine.followMachine},
 		{Name: "backends", Open: kernel.openBackends, Prepare: kernel.prepareBackends, Run: g.backends.Run, Report: g.backends.Report, Stop: g.backends.Stop},
 		{Name: "policy", Open: kernel.openPolicy, Prepare: kernel.preparePolicy},
-		{Name: "counts", Open: noChange, Prepare: kernel.prepareCounts, Report: kernel.reportChains},
+		{Name: "counts", Open: noChange, Prepare: kernel.prepareCounts, Report: g.chains.Report},
 		{Name: "advice", Open: names.openAdvice, Run: g.advice.Run, Report: g.advice.Report},
 		{Name: "jails", Prepare: guard.prepareJails, Run: g.jails.Run, Report: g.jails.Report},
 		{Name: "events", Open: g.openEvents, Prepare: g.prepareEvents, Report: g.events.Report},

@@ -1,0 +1,114 @@
+package chains
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/events/event"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
+)
+
+// Insert puts a function into a chain.
+func (s *Service) Insert(r api.ChainRequest) (api.ChainChange, error) {
+	return s.change(r.Chain, func(d *config.Document) (*config.Document, error) {
+		next, _, err := d.Insert(r.Chain, []byte(r.Function), placeOf(r))
+		return next, err
+	})
+}
+
+// Remove takes a function out of a chain.
+func (s *Service) Remove(r api.ChainRequest) (api.ChainChange, error) {
+	return s.change(r.Chain, func(d *config.Document) (*config.Document, error) { return d.Remove(r.Chain, r.Function) })
+}
+
+// Move puts a function of a chain to another place.
+func (s *Service) Move(r api.ChainRequest) (api.ChainChange, error) {
+	return s.change(r.Chain, func(d *config.Document) (*config.Document, error) {
+		return d.Move(r.Chain, r.Function, placeOf(r))
+	})
+}
+
+func placeOf(r api.ChainRequest) config.Place {
+	return config.Place{Before: r.Before, After: r.After, Priority: r.Priority}
+}
+
+// change edits what is in force, not the file, and puts it into force as a reload
+// would.
+func (s *Service) change(chain string, edit func(*config.Document) (*config.Document, error)) (api.ChainChange, error) {
+	s.Changing.Lock()
+	defer s.Changing.Unlock()
+	d, err := edit(s.InForce().Document)
+	if err == nil {
+		err = s.Put(d)
+	}
+	if err != nil {
+		return api.ChainChange{}, err
+	}
+	v := s.InForce()
+	done := api.ChainChange{Generation: v.Generation, Chain: chain, Functions: []string{}}
+	ch, _ := v.Document.Config.Chain(chain)
+	for _, f := range ch.Functions {
+		done.Functions = append(done.Functions, f.Name)
+	}
+	s.Events.Emit(event.ChainChanged{Chain: chain, Functions: done.Functions, Generation: v.Generation})
+	s.Log.Info("chain changed", "chain", chain, "functions", done.Functions, "generation", v.Generation)
+	return done, nil
+}
+
+// Save writes the functions of the chains that commands changed. The file may have changed since it was read, but
+// not in the functions that are to be written.
+func (s *Service) Save() (api.ChainsSaved, error) {
+	s.Changing.Lock()
+	defer s.Changing.Unlock()
+	v := s.InForce()
+	done := api.ChainsSaved{Config: s.File, Chains: []string{}}
+	file, err := config.Read(s.File)
+	if err != nil {
+		return done, err
+	}
+	next := file
+	for i, ch := range v.Document.Config.Chains {
+		if len(v.changes(i)) == 0 {
+			continue
+		}
+		theirs, known := file.Config.Chain(ch.Name)
+		if !known || !sameFunctions(theirs, v.Saved[i]) && !sameFunctions(theirs, ch) {
+			return done, fmt.Errorf("%s: chain %s is not as it was loaded: nothing is saved; after a reload make the changes again", s.File, ch.Name)
+		}
+		if next, err = next.Take(ch.Name, v.Document); err != nil {
+			return done, fmt.Errorf("%s: %w", s.File, err)
+		}
+		done.Chains = append(done.Chains, ch.Name)
+	}
+	if len(done.Chains) == 0 {
+		return done, nil
+	}
+	if err := next.Save(); err != nil {
+		return done, err
+	}
+	s.SetSaved(v.Document.Config.Chains)
+	s.Log.Info("chains saved", "chains", done.Chains, "file", s.File)
+	return done, nil
+}
+
+// Lost counts the changes by command that a configuration does not have.
+func (v InForce) Lost(c *config.Config) (n int) {
+	for i, ch := range v.Document.Config.Chains {
+		if is, _ := c.Chain(ch.Name); !sameFunctions(is, ch) {
+			n += len(v.changes(i))
+		}
+	}
+	return n
+}
+
+// changes says what commands did to chain i that the file does not have.
+func (v InForce) changes(i int) []string {
+	return settings.Differences(v.Saved[i].Functions, v.Document.Config.Chains[i].Functions)
+}
+
+func sameFunctions(a, b settings.Chain) bool {
+	return slices.EqualFunc(a.Functions, b.Functions, func(x, y settings.Function) bool { return reflect.DeepEqual(x, y) })
+}

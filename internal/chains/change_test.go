@@ -1,0 +1,223 @@
+package chains
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/events/event"
+	"github.com/realmgate/realmgate/internal/ruleset"
+	"github.com/realmgate/realmgate/internal/ruleset/settings"
+)
+
+const (
+	plain = `interfaces: {public: [eth0], private: [eth1]}
+realm: {zones: [foo.example.], nameserver: ns.foo.example.}
+dns: {public: 198.18.0.1, private: 10.0.0.1}
+pool: {addresses: [198.18.0.32/28]}
+hosts:
+  - name: hosta.foo.example.
+    address: 10.0.0.100
+    services: [{name: www.hosta.foo.example., protocol: tcp, port: 80}]
+`
+	withChains = plain + `chains:
+  - name: web # for everybody
+    match: {service: www.hosta.foo.example.}
+    functions:
+      - {use: filter, priority: 10, deny: [203.0.113.0/24]}
+      - {use: filter, name: late, priority: 10} # the last one
+  - name: out
+    match: {direction: out}
+`
+)
+
+// gateway has chains in force, and a file.
+type gateway struct {
+	*Service
+	t       *testing.T
+	now     InForce
+	refuses error
+	told    []string
+}
+
+func newGateway(t *testing.T) *gateway {
+	t.Helper()
+	g := &gateway{t: t}
+	file := filepath.Join(t.TempDir(), "realmgate.yaml")
+	g.Service = New(Options{
+		File: file, Changing: new(sync.Mutex), InForce: func() InForce { return g.now },
+		Put: func(d *config.Document) error {
+			if g.refuses == nil {
+				g.now.Document = d
+				g.now.Generation++
+			}
+			return g.refuses
+		},
+		SetSaved: func(saved []settings.Chain) { g.now.Saved = saved },
+		Counts:   func() ([]datapath.Count, error) { return make([]datapath.Count, datapath.MostCounts), nil },
+		Events:   g, Log: slog.New(slog.DiscardHandler),
+	})
+	g.write(withChains)
+	d, err := config.Read(file)
+	g.must(err)
+	g.now = InForce{Document: d, Saved: d.Config.Chains, Generation: 1, Backends: func(string) []api.Backend { return nil }}
+	g.now.Numbers, err = ruleset.NewNumbers(d.Config)
+	g.must(err)
+	return g
+}
+
+// Emit notes an event.
+func (g *gateway) Emit(e event.Event) {
+	c, _ := e.(event.ChainChanged)
+	g.told = append(g.told, fmt.Sprintf("%s %s %s %d", e.Kind(), c.Chain, c.Functions, c.Generation))
+}
+
+func (g *gateway) must(err error) {
+	g.t.Helper()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+func (g *gateway) write(text string) {
+	g.t.Helper()
+	g.must(os.WriteFile(g.File, []byte(text), 0o600))
+}
+
+func (g *gateway) file() string {
+	g.t.Helper()
+	data, err := os.ReadFile(g.File)
+	g.must(err)
+	return string(data)
+}
+
+func (g *gateway) mustChange(do func(api.ChainRequest) (api.ChainChange, error), r api.ChainRequest, want ...string) {
+	g.t.Helper()
+	if done, err := do(r); err != nil || !slices.Equal(done.Functions, want) || done.Generation != g.now.Generation {
+		g.t.Fatalf("%+v, %v, want %s", done, err, want)
+	}
+}
+
+// changed is what status says that commands changed.
+func (g *gateway) changed() string {
+	g.t.Helper()
+	var s api.Status
+	g.must(g.Report(&s))
+	return fmt.Sprint(s.ChangedChains)
+}
+
+// What commands change is told until it is undone.
+func TestChangesAreTold(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	friends := api.ChainRequest{Chain: "web", Function: "{use: filter, name: friends, allow: [192.0.2.0/24]}", Before: "late"}
+	g.mustChange(g.Insert, friends, "filter", "friends", "late")
+	g.mustChange(g.Move, api.ChainRequest{Chain: "web", Function: "filter", After: "late"}, "friends", "late", "filter")
+	if got := g.changed(); got != "[{web [inserted friends moved filter]}]" {
+		t.Error(got)
+	}
+	list, err := g.List()
+	if err != nil || len(list) != 2 || len(list[0].Changes) != 2 || len(list[0].Functions) != 3 || len(list[1].Changes) != 0 {
+		t.Errorf("%+v: %v", list, err)
+	}
+	g.mustChange(g.Move, api.ChainRequest{Chain: "web", Function: "late", After: "filter"}, "friends", "filter", "late")
+	g.mustChange(g.Remove, api.ChainRequest{Chain: "web", Function: "friends"}, "filter", "late")
+	if got := g.changed(); got != "[]" || g.file() != withChains {
+		t.Errorf("all is as it was, and status says %s", got)
+	}
+	if want := []string{
+		"chain_changed web [filter friends late] 2", "chain_changed web [friends late filter] 3", "chain_changed web [friends filter late] 4", "chain_changed web [filter late] 5",
+	}; !slices.Equal(g.told, want) {
+		t.Errorf("events %q, want %q", g.told, want)
+	}
+}
+
+// A reload loses the changes that its file does not have.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.mustChange(g.Insert, api.ChainRequest{Chain: "web", Function: "{use: filter, name: friends, allow: [192.0.2.0/24]}", Before: "late"}, "filter", "friends", "late")
+	has := strings.Replace(withChains, "      - {use: filter, name: late", "      - {use: filter, name: friends, priority: 10, allow: [192.0.2.0/24]}\n      - {use: filter, name: late", 1)
+	for text, want := range map[string]int{withChains: 1, plain: 1, has: 0} {
+		c, err := config.Parse("a.yaml", []byte(text))
+		g.must(err)
+		if n := g.now.Lost(c); n != want {
+			t.Errorf("%d changes are lost, want %d, with:\n%s", n, want, text)
+		}
+	}
+}
+
+// Saving writes the functions that commands changed, and leaves what else changed in the
+// file.
+func TestSave(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	if saved, err := g.Save(); err != nil || len(saved.Chains) != 0 {
+		t.Errorf("with nothing to save: %+v, %v", saved, err)
+	}
+	g.mustChange(g.Remove, api.ChainRequest{Chain: "web", Function: "filter"}, "late")
+	g.mustChange(g.Insert, api.ChainRequest{Chain: "out", Function: "{use: filter, deny: [{port: 25, protocol: tcp}]}"}, "filter")
+	more := strings.Replace(withChains, "    services:", "    # Its services.\n    services:", 1) + "timeouts: {udp: 200s}\n"
+	g.write(more)
+	saved, err := g.Save()
+	if err != nil || !slices.Equal(saved.Chains, []string{"web", "out"}) || g.changed() != "[]" {
+		t.Fatalf("saved %+v, %v, and changed is %s", saved, err, g.changed())
+	}
+	want := strings.Replace(more, "      - {use: filter, priority: 10, deny: [203.0.113.0/24]}\n", "", 1)
+	want = strings.Replace(want, "direction: out}\n", "direction: out}\n    functions:\n      - {use: filter, deny: [{port: 25, protocol: tcp}]}\n", 1)
+	if got := g.file(); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// What cannot be saved is refused whole: the file stays as it is.
+func TestSavingIsRefused(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.mustChange(g.Remove, api.ChainRequest{Chain: "web", Function: "filter"}, "late")
+	for file, want := range map[string]string{
+		strings.Replace(withChains, "203.0.113.0/24", "203.0.113.0/25", 1): "chain web is not as it was loaded",
+		plain:      "chain web is not as it was loaded",
+		"nonsense": ":1: want a mapping",
+	} {
+		g.write(file)
+		if _, err := g.Save(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if g.file() != file || g.changed() != "[{web [removed filter]}]" {
+			t.Errorf("afterwards %s and:\n%s", g.changed(), g.file())
+		}
+	}
+	g.File = "/dev/null"
+	if _, err := g.Save(); err == nil {
+		t.Error("/dev/null was written")
+	}
+}
+
+// A change that does not come into force is told to nobody.
+func TestRefusedChange(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.refuses = errors.New("no room")
+	for want, r := range map[string]api.ChainRequest{
+		"no room":                   {Chain: "out", Function: "{use: filter}"},
+		`there is no chain "no"`:    {Chain: "no", Function: "{use: filter}"},
+		`it has no function "none"`: {Chain: "web", Function: "{use: filter, name: x}", Before: "none"},
+	} {
+		if done, err := g.Insert(r); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %+v, %v", r, done, err)
+		}
+	}
+	if len(g.told) > 0 || g.now.Generation != 1 || g.changed() != "[]" {
+		t.Errorf("told %q, generation %d, changed %s", g.told, g.now.Generation, g.changed())
+	}
+}
