@@ -61,7 +61,7 @@ others() { grep -vE "^$module/($1)$" <<<"$all" || true; }
 
 # What loads programs or makes namespaces is never taken from the cache. The rest is plain Go.
 dataplane='internal/(nf(/[a-z]+)?|datapath|diagnose|tenants|lab/netns)|test/datapath'
-lab='internal/lab/(bench|bench/(dut|scenario|trafficgen)|demo)'
+lab='internal/lab/(bench|bench/(dut|scenario|trafficgen)|demo|oncpu)'
 whole="internal/daemon|$lab|test/(browser|e2e)"
 bench='External|Interrupted$|Killed|WaitsForAnother' # those of internal/cli that run the lab's programs
 concurrent='internal/(api|client|lifecycle|nameserver)'

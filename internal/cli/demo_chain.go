@@ -28,8 +28,8 @@ and 100 Mbit/s go through a chain each, of dos-denial with a threshold of 100
 Mbit/s and dnat to a host each. What arrives is printed as it does, and judged
 packet by packet; then what a chain takes is measured beside plain routing.
 
-It takes about a minute, needs root and no other program, and removes everything
-at the end. What is not as it should be ends it with exit code 1.`,
+It takes about a minute and a half, needs root and no other program, and removes
+everything at the end. What is not as it should be ends it with exit code 1.`,
 		Example: `  realmgate demo chain --svg throughput.svg
   realmgate demo chain --json | jq '.[1].seen.flows[].phases'`,
 		Args: cobra.NoArgs,

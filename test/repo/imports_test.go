@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"datapath":     {"model", "mounts", "netdev", "siphash"},
 	"lab/netns":    {"netdev"},
 	"lab/packets":  {"model"},
+	"lab/oncpu":    {},
 	"schema":       {"model"},
 	"nf":           {"model", "schema"},
 	"nf/...":       {"model", "nf", "nf/match", "nf/meter", "schema"},
@@ -83,7 +84,7 @@ var mayImport = map[string][]string{
 	"api":      {"events/event", "model"},
 	"client":   {"api"},
 	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "guard/geo/settings", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
-	"lab/demo": {"client", "guard/geo", "lab/netns", "lab/packets", "model", "mounts"},
+	"lab/demo": {"client", "guard/geo", "lab/netns", "lab/oncpu", "lab/packets", "model", "mounts"},
 	// 4. The measuring lab; devices, scenarios and reports import bench, never the
 	// other way.
 	"lab/bench":            {"client", "lab/bench/method", "lab/bench/trafficgen", "lab/netns", "mounts", "netdev"},
@@ -94,7 +95,7 @@ var mayImport = map[string][]string{
 	"lab/bench/dut":        {"client", "guard/geo", "lab/bench", "lab/bench/method", "lab/bench/trafficgen", "lab/netns"},
 	"lab/bench/scenario":   {"lab/bench", "lab/bench/method", "lab/bench/replay", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model", "nf"},
 	"lab/bench/report":     {"lab/bench", "lab/bench/method"},
-	"lab/bench/reproduce":  {"lab/bench", "lab/bench/method", "lab/bench/report", "lab/demo"},
+	"lab/bench/reproduce":  {"lab/bench", "lab/bench/method", "lab/bench/report", "lab/demo", "lab/oncpu"},
 }
 
 // Tests inside a package may also build packets, lay a lab and ask the daemon.
@@ -110,7 +111,7 @@ var rooms = []string{
 var testsMayAlsoImport = map[string][]string{"lab/bench/scenario": {"lab/bench/dut"}, "config": {"nf", "nf/..."}, "nf/meter": {"nf/..."}, "daemon": {"nf/...", "pool"}}
 
 // Only these load programs and touch maps (rule 1); tests run them, and send floods.
-var mayImportEBPF = []string{"internal/datapath", "internal/nf", "internal/nf/...", "internal/lab/bench/trafficgen", "internal/lab/planes", "test/dataplane", "test/datapath", "test/e2e"}
+var mayImportEBPF = []string{"internal/datapath", "internal/nf", "internal/nf/...", "internal/lab/bench/trafficgen", "internal/lab/oncpu", "internal/lab/planes", "test/dataplane", "test/datapath", "test/e2e"}
 
 // listing is what `go list -json` says of a package.
 type listing struct {

@@ -52,6 +52,11 @@ func TestChainCutsOffWhatIsAboveTheThreshold(t *testing.T) {
 			t.Errorf("under load: %+v", u)
 		}
 	}
+	for _, u := range []Usage{m.Rounds[0].Idle, m.Rounds[0].Routing, m.Rounds[0].Chain} {
+		if u.OnCPU.Voluntary.Total() == 0 || u.OnCPU.Seconds < shortly().round.Seconds() {
+			t.Errorf("tasks on a CPU: %+v", u.OnCPU)
+		}
+	}
 	nothingLeft(t)
 }
 

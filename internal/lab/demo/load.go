@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/oncpu"
 )
 
 // Round is the machine at rest, then the two flows as fast as can be through a kernel
@@ -26,6 +27,8 @@ type Usage struct {
 	CPU    float64    `json:"cpu"`    // per cent of all CPUs
 	Packet float64    `json:"packet"` // CPU time of the machine for each packet that arrived, s
 	Memory int64      `json:"memory"` // in use on the machine, KB
+	// OnCPU was seen in another while of the same kind: to see it costs CPU time.
+	OnCPU oncpu.Switches `json:"on_cpu"`
 }
 
 // way is where the flows of a round are sent to: at an address of a gateway, or of the
@@ -38,20 +41,31 @@ type way struct {
 // load is Hanna's experiment 2.
 func (e *experiment) load(ctx context.Context) error {
 	e.tell.note(fmt.Sprintf("Both flows want to send %g Mbit/s, %d times %s: through a kernel that", e.plan.load/1e6, e.rounds, e.round),
-		"routes, and through the chains. Sender, gateways and hosts share the CPUs.", "")
+		"routes, and through the chains, then both again while each context switch is",
+		"seen. Sender, gateways and hosts share the CPUs.", "")
 	routed := way{e.beside.Hosts, [2]netip.Addr{e.beside.Hosts[0].IP, e.beside.Hosts[1].IP}}
 	chained := way{e.through.Hosts, [2]netip.Addr{e.through.PublicAddress, e.through.PublicAddress}}
 	for range e.rounds {
 		var r Round
-		var err error
-		if r.Idle, err = e.usage(func() ([2]int, time.Duration, error) { return [2]int{}, e.round, rest(ctx, e.round) }); err == nil {
-			r.Routing, err = e.usage(func() ([2]int, time.Duration, error) { return e.flood(ctx, routed) })
+		windows := []struct {
+			usage  *Usage
+			during during
+		}{
+			{&r.Idle, func() ([2]int, time.Duration, error) { return [2]int{}, e.round, rest(ctx, e.round) }},
+			{&r.Routing, func() ([2]int, time.Duration, error) { return e.flood(ctx, routed) }},
+			{&r.Chain, func() ([2]int, time.Duration, error) { return e.flood(ctx, chained) }},
 		}
-		if err == nil {
-			r.Chain, err = e.usage(func() ([2]int, time.Duration, error) { return e.flood(ctx, chained) })
+		for _, w := range windows {
+			var err error
+			if *w.usage, err = e.usage(w.during); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
+		for _, w := range windows {
+			var err error
+			if w.usage.OnCPU, err = switches(w.during); err != nil {
+				return err
+			}
 		}
 		e.measured.Rounds = append(e.measured.Rounds, r)
 	}
@@ -60,9 +74,23 @@ func (e *experiment) load(ctx context.Context) error {
 	return nil
 }
 
-// usage measures what happens while something goes on, which says how many packets of
-// each flow arrived, and in what time.
-func (e *experiment) usage(during func() ([2]int, time.Duration, error)) (u Usage, err error) {
+// during goes on for a while, and says how many packets of each flow arrived, and in
+// what time.
+type during func() ([2]int, time.Duration, error)
+
+// switches sees all context switches while something goes on.
+func switches(during during) (oncpu.Switches, error) {
+	recorder, err := oncpu.Start()
+	if err != nil {
+		return oncpu.Switches{}, err
+	}
+	_, _, err = during()
+	s, failed := recorder.Stop()
+	return s, errors.Join(err, failed)
+}
+
+// usage measures what happens while something goes on.
+func (e *experiment) usage(during during) (u Usage, err error) {
 	before, err := readCPUTime()
 	if err != nil {
 		return u, err
@@ -149,5 +177,7 @@ func (e *experiment) tellLoad() {
 	row("flow 2, Mbit/s", "%.1f", func(u Usage) float64 { return u.Rates[1] / 1e6 }, "- / 804 / 800")
 	row("CPU utilisation, %", "%.0f", func(u Usage) float64 { return u.CPU }, "0 / - / 0")
 	row("CPU of a packet, µs", "%.2f", func(u Usage) float64 { return u.Packet * 1e6 }, "")
+	row("context switches, 1/s", "%.0f", func(u Usage) float64 { return float64(u.OnCPU.Tasks().Total()) / u.OnCPU.Seconds }, "")
+	row("most often after, µs", "%.0f", func(u Usage) float64 { return float64(oncpu.From(u.OnCPU.Tasks().Most()).Microseconds()) }, "2048 / - / 2048")
 	row("memory in use, KB", "%.0f", func(u Usage) float64 { return float64(u.Memory) }, "766664 / - / 766844")
 }

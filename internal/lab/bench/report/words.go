@@ -42,6 +42,8 @@ var metrics = map[string]string{
 	"cpu":        "CPU time in use on the machine, of all CPUs",
 	"cpu_packet": "CPU time of the machine for each packet that arrived",
 
+	"switches": "context switches a second, from tasks that had been on the CPU for so long",
+
 	"memory_chains": "memory of the chains' programs and of the tables that only they use",
 
 	"hits":     "rules that are looked at when every flow sends one packet, by the model of the paper",
@@ -67,6 +69,7 @@ var axes = map[string]string{
 	"percent":   "share of the full load, %",
 	"half_open": "reservations that nobody has claimed yet",
 	"hits":      "rules that are looked at for a packet, the mean by the model",
+	"from":      "shortest time on the CPU, µs",
 	"phase":     "third of the experiment",
 	"asked":     "rate that was asked for, bit/s",
 	"offered":   "new sessions offered, 1/s",

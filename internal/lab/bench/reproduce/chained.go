@@ -12,7 +12,7 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/demo"
 )
 
-// MeasureChain makes the experiment of ChainScenario. Like the demo it needs root and takes about a minute.
+// MeasureChain makes the experiment of ChainScenario. Like the demo it needs root and takes about a minute and a half.
 func MeasureChain(ctx context.Context) (bench.Report, error) {
 	var told strings.Builder
 	started := time.Now().UTC()
@@ -38,7 +38,8 @@ func ChainReport(m demo.Measured) bench.Report {
 		Notes: []string{
 			"rates are bits of IP packets of 1,400 octets that arrived; sender, gateways and hosts share the CPUs",
 			"memory is all that is in use on the machine, as vmstat has it; memory_chains is what the kernel accounts for the programs of both chains and the tables that only they use",
-			"in each round: nothing for 2 s, 2 s through a kernel that routes, 2 s through the chains",
+			"in each round: nothing for 2 s, 2 s through a kernel that routes, 2 s through the chains; then the same again with each context switch seen",
+			"switches are context switches a second, from tasks that had been on the CPU for so many µs at least, and less than twice as many; swapper is the idle task",
 		},
 	}
 	add := func(dut, metric, unit string, parameters map[string]float64, values ...float64) {
@@ -80,6 +81,9 @@ func ChainReport(m demo.Measured) bench.Report {
 		}
 		add(way.dut, "memory"+way.suffix, "bytes", nil, each(func(u demo.Usage) float64 { return 1024 * float64(u.Memory) })...)
 		add(way.dut, "cpu"+way.suffix, "%", nil, each(func(u demo.Usage) float64 { return u.CPU })...)
+		addSwitches(m.Rounds, way.of, func(metric string, parameters map[string]float64, values ...float64) {
+			add(way.dut, metric+way.suffix, bench.PerSecond, parameters, values...)
+		})
 		if way.suffix != "" {
 			continue
 		}

@@ -26,14 +26,14 @@ func measuredChain(last float64) demo.Measured {
 // Hanna's findings are judged by what the demo measured.
 func TestChainIsJudged(t *testing.T) {
 	for last, want := range map[float64][]Holds{
-		0:    {Yes, Yes, Undecided, Yes},
-		50e6: {No, Yes, Undecided, Yes},
+		0:    {Yes, Yes, Unknown, Yes},
+		50e6: {No, Yes, Unknown, Yes},
 	} {
 		papers := Papers()
 		findings := papers[len(papers)-1].Findings
 		for i, f := range findings {
 			v := f.Judged(Evidence{"chaining": ChainReport(measuredChain(last))})
-			if v.Holds != want[i] || v.Realmgate == "" || v.Why == "" {
+			if v.Holds != want[i] || v.Realmgate == "" && v.Holds != Unknown || v.Why == "" {
 				t.Errorf("%s with %g bit/s at the end: %+v, want %s", f.Item, last, v, want[i])
 			}
 		}

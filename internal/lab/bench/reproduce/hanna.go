@@ -33,16 +33,9 @@ func hanna() Paper {
 			},
 			{
 				Item: "Figure 7.3", Needs: []Job{chaining},
-				Claim: "At work, tasks are on the CPU about twice as often as idle, most of them for 2 to 4 ms.",
+				Claim: "Idle and at work, tasks stay on the CPU for 2,048 to 4,095 µs most often; at work about twice as many as idle.",
 				Then:  "a histogram without numbers",
-				Judge: func(e Evidence) Verdict {
-					busy, idle := e.figure(chaining.Name, "realmgate", "cpu", nil), e.figure(chaining.Name, "realmgate", "cpu_idle", nil)
-					return Verdict{
-						Holds:     Undecided,
-						Realmgate: fmt.Sprintf("CPUs %s %% at work, %s %% idle", busy, idle),
-						Why:       "how long tasks stay on the CPU is not traced here, only how much of it they take",
-					}
-				},
+				Judge: judgeSwitches,
 			},
 			{
 				Item: "Table 7.4", Needs: []Job{chaining},

@@ -1,0 +1,186 @@
+package reproduce
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench/method"
+	"github.com/realmgate/realmgate/internal/lab/bench/report"
+	"github.com/realmgate/realmgate/internal/lab/demo"
+	"github.com/realmgate/realmgate/internal/lab/oncpu"
+)
+
+// Context switches, three metrics of the report: each over the least time, in µs, that the
+// task had been on the CPU.
+const (
+	voluntary   = "switches_voluntary"
+	involuntary = "switches_involuntary"
+	swapper     = "switches_swapper" // from the idle task, by the kernel's name
+)
+
+var (
+	tasks = []string{voluntary, involuntary}
+	// cpudist of 2017 counted involuntary switches. Those from the idle task are such, and
+	// were not left out before 2022.
+	cpudist2017 = []string{involuntary, swapper}
+)
+
+// addSwitches adds the metrics of a way.
+func addSwitches(rounds []demo.Round, of func(demo.Round) demo.Usage, add func(metric string, parameters map[string]float64, values ...float64)) {
+	if of(rounds[0]).OnCPU.Seconds == 0 {
+		return
+	}
+	for _, kind := range []struct {
+		metric string
+		of     func(oncpu.Switches) oncpu.Histogram
+	}{
+		{voluntary, func(s oncpu.Switches) oncpu.Histogram { return s.Voluntary }},
+		{involuntary, func(s oncpu.Switches) oncpu.Histogram { return s.Involuntary }},
+		{swapper, func(s oncpu.Switches) oncpu.Histogram { return s.Idle }},
+	} {
+		for bucket := range oncpu.Buckets {
+			var values []float64
+			for _, round := range rounds {
+				seen := of(round).OnCPU
+				values = append(values, float64(kind.of(seen)[bucket])/seen.Seconds)
+			}
+			add(kind.metric, map[string]float64{"from": float64(oncpu.From(bucket).Microseconds())}, values...)
+		}
+	}
+}
+
+// histogram is switches a second, by bucket and round.
+type histogram [oncpu.Buckets]map[int]float64
+
+// switches are those of some kinds, of a device; way is "_idle" where it rests.
+func (e Evidence) switches(dut, way string, kinds []string) (h histogram) {
+	for _, kind := range kinds {
+		for bucket := range h {
+			if h[bucket] == nil {
+				h[bucket] = map[int]float64{}
+			}
+			where := at{"from": float64(oncpu.From(bucket).Microseconds())}
+			for round, value := range rounds(e.result(chaining.Name, dut, kind+way, where)) {
+				h[bucket][round] += value
+			}
+		}
+	}
+	return h
+}
+
+// total is of all buckets.
+func (h histogram) total() map[int]float64 {
+	all := map[int]float64{}
+	for _, bucket := range h {
+		for round, value := range bucket {
+			all[round] += value
+		}
+	}
+	return all
+}
+
+// perSecond is switches a second by round as a result.
+func perSecond(values map[int]float64) (r bench.Result) {
+	var all []float64
+	for round, value := range values {
+		r.Trials = append(r.Trials, bench.Trial{Round: round, Value: method.Number(value)})
+		all = append(all, value)
+	}
+	r.Summary = method.Summarise(all)
+	return r
+}
+
+// most is the bucket with the greatest median.
+func (h histogram) most() int {
+	var medians []float64
+	for _, bucket := range h {
+		medians = append(medians, float64(perSecond(bucket).Median))
+	}
+	return slices.Index(medians, slices.Max(medians))
+}
+
+// mostIs is whether a bucket has most in each round, or in none.
+func (h histogram) mostIs(bucket int) Holds {
+	var with, without int
+	for round, value := range h[bucket] {
+		if slices.ContainsFunc(h[:], func(other map[int]float64) bool { return other[round] > value }) {
+			without++
+		} else {
+			with++
+		}
+	}
+	switch {
+	case without == 0:
+		return Yes
+	case with == 0:
+		return No
+	}
+	return Undecided
+}
+
+// span writes what a bucket has, as cpudist does.
+func span(bucket int) string {
+	return fmt.Sprintf("%d–%d", oncpu.From(bucket).Microseconds(), oncpu.From(bucket+1).Microseconds()-1)
+}
+
+func (h histogram) String() string {
+	return fmt.Sprintf("%s switches a second, most often after %s µs", of(perSecond(h.total())), span(h.most()))
+}
+
+func judgeSwitches(e Evidence) Verdict {
+	if !switched(e) {
+		panic(absent("the report is older than this measurement"))
+	}
+	const (
+		hannas  = 11      // the bucket of 2,048 to 4,095 µs
+		twice   = 2.0     // as many at work
+		roughly = 4.0 / 3 // a third more or less than that
+	)
+	idle, work := e.switches("realmgate", "_idle", tasks), e.switches("realmgate", "", tasks)
+	times := over(perSecond(work.total()), perSecond(idle.total()))
+	old, oldWork := e.switches("realmgate", "_idle", cpudist2017), e.switches("realmgate", "", cpudist2017)
+	half := times
+	half.median, half.least, half.most = times.median/twice, times.least/twice, times.most/twice
+	return Verdict{
+		Holds:     together(idle.mostIs(hannas), work.mostIs(hannas), half.within(roughly)),
+		Netfilter: "routing: " + e.switches("route", "", tasks).String(),
+		Realmgate: fmt.Sprintf("%s; idle %s: %s times as many at work", work, idle, times.in("", tenths)),
+		Why: fmt.Sprintf("[both](figure-7.3.svg); sender, gateways and hosts are on this machine and wake each other. cpudist of 2017 counted only involuntary switches and those from the idle task: %s at work, and idle %s",
+			oldWork, old),
+	}
+}
+
+// switched reports whether there are switches to judge and to draw.
+func switched(e Evidence) bool {
+	_, ok := e.find(chaining.Name, "realmgate", voluntary, nil)
+	return ok
+}
+
+// PlotSwitches draws how long tasks were on a CPU, idle and at work, as SVG: bars, from the
+// first to the last bucket that has any.
+func PlotSwitches(w io.Writer, e Evidence) error {
+	const family = "rate"
+	idle, work := e.switches("realmgate", "_idle", tasks), e.switches("realmgate", "", tasks)
+	first, last := oncpu.Buckets, 0
+	for bucket := range oncpu.Buckets {
+		if perSecond(idle[bucket]).P99 > 0 || perSecond(work[bucket]).P99 > 0 {
+			first, last = min(first, bucket), bucket
+		}
+	}
+	r := bench.Report{Scenario: "Context switches, by the time of the task on the CPU in µs", Devices: []string{"idle", "chains at work"}}
+	for bucket := first; bucket <= last; bucket++ {
+		for n, set := range []histogram{idle, work} {
+			result := perSecond(set[bucket])
+			result.DUT, result.Unit = r.Devices[n], bench.PerSecond
+			result.Metric = family + "_" + span(bucket)
+			if bucket >= 6 { // from 64–127 on there is room for a half only
+				result.Metric = strings.Replace(result.Metric, "–", "– ", 1)
+			}
+			r.Results = append(r.Results, result)
+		}
+	}
+	return report.Bars(w, r, family)
+}
