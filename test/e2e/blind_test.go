@@ -19,6 +19,7 @@ func echoLines(t *testing.T, at netns.Node, port int) {
 	accepts(t, at, port, func(connection net.Conn) {
 		quiet(connection)
 		_, _ = io.Copy(connection, connection)
+		_ = connection.Close()
 	})
 }
 
