@@ -196,7 +196,7 @@ static __always_inline void connlimit_put(const struct connlimit_settings *setti
 		bucket->kept[way] = now;
 }
 
-/* A packet that opens a connection, under the bucket's lock. */
+/* Gives a connection that begins a slot, under the bucket's lock. */
 static __always_inline enum nf_verdict connlimit_open(const struct connlimit_settings *settings,
 						      struct connlimit_bucket *bucket, bool dry, __u64 who, __u32 flow,
 						      __u32 now)
@@ -224,26 +224,27 @@ static __always_inline enum nf_verdict connlimit_open(const struct connlimit_set
 	return NF_CONTINUE;
 }
 
-/* Any other packet. */
-static __always_inline void connlimit_hear(const struct connlimit_settings *settings, struct connlimit_bucket *bucket,
+/* Any other packet; false where its connection has no slot. */
+static __always_inline bool connlimit_hear(const struct connlimit_settings *settings, struct connlimit_bucket *bucket,
 					   const struct nf_packet *packet, __u64 who, __u32 flow, __u32 now)
 {
 	__u64 number, way = connlimit_find(bucket, who);
 	struct connlimit_slot *slot, after;
 
 	if (way >= CONNLIMIT_WAYS)
-		return;
+		return false;
 	number = connlimit_of_flow(settings, bucket->slot[way], flow);
 	if (number >= CONNLIMIT_MOST)
-		return;
+		return false;
 	slot = &bucket->slot[way][number];
 	after = connlimit_after(settings, *slot, packet, now);
 	if (after.flow == slot->flow && after.until == slot->until)
-		return;
+		return true;
 	bpf_spin_lock(&bucket->lock);
 	if (bucket->who[way] == who && (slot->flow & ~CONNLIMIT_STATE) == flow)
 		connlimit_put(settings, bucket, way, number, connlimit_after(settings, *slot, packet, now), now);
 	bpf_spin_unlock(&bucket->lock);
+	return true;
 }
 
 SEC("xdp")
@@ -268,20 +269,21 @@ int nf_connlimit(struct xdp_md *ctx)
 	hash = mix_word(hash,
 			(__u64)packet->source_port << 32 | (__u64)packet->destination_port << 16 | packet->protocol);
 	flow = (hash >> 32 | 1U << 31) & ~CONNLIMIT_STATE;
-	if (packet->opens) {
-		bpf_spin_lock(&bucket->lock);
-		said = connlimit_open(settings, bucket, packet->dry, who, flow, now);
-		bpf_spin_unlock(&bucket->lock);
-		return said;
-	}
-	if (!packet->dry && !packet->error)
-		connlimit_hear(settings, bucket, packet, who, flow, now);
-	return NF_CONTINUE;
+	/* A flow that is checked anew was open before the function, or the daemon: it begins to count, and is not refused. */
+	if (!packet->opens &&
+	    (packet->dry || packet->error || connlimit_hear(settings, bucket, packet, who, flow, now) ||
+	     packet->hook == NF_HOOK_PACKET))
+		return NF_CONTINUE;
+	bpf_spin_lock(&bucket->lock);
+	said = connlimit_open(settings, bucket, packet->dry, who, flow, now);
+	bpf_spin_unlock(&bucket->lock);
+	return packet->opens ? said : NF_CONTINUE;
 }
 
 /* For Go. */
 struct exported {
 	enum connlimit_limit limit;
+	enum nf_hook hook;
 };
 const struct exported *exported __attribute__((unused));
 

@@ -60,6 +60,15 @@ type connlimitNfCounters struct {
 	}
 }
 
+type connlimitNfHook uint32
+
+const (
+	connlimitNfHookNF_HOOK_FLOW   connlimitNfHook = 1
+	connlimitNfHookNF_HOOK_PACKET connlimitNfHook = 2
+	connlimitNfHookNF_HOOK_DNAT   connlimitNfHook = 3
+	connlimitNfHookNF_HOOK_INPUT  connlimitNfHook = 4
+)
+
 type connlimitNfPacket struct {
 	_               structs.HostLayout
 	Source          uint32

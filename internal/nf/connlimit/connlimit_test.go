@@ -24,7 +24,7 @@ const (
 func flow(source uint32, connection uint16) nf.Packet {
 	return nf.Packet{
 		Source: source, SourcePort: connection, Destination: 1, DestinationPort: 2, Protocol: uint8(model.TCP), Direction: uint8(model.In),
-		TcpFlags: ack, Length: 40, Segments: 1, Proves: 1,
+		TcpFlags: ack, Length: 40, Segments: 1, Proves: 1, Hook: uint8(connlimitNfHookNF_HOOK_PACKET),
 	}
 }
 

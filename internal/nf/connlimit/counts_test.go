@@ -9,6 +9,33 @@ import (
 	"github.com/realmgate/realmgate/internal/nf/nftest"
 )
 
+// A connection that was open before the function, or before the daemon, is checked anew with its next packet, of whichever
+// end. From then on it counts as one that begins, and as open when it shows that; none is refused.
+func TestOpenConnectionsAreTakenUp(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, ConnLimit{Connections: 2, Idle: idle, Entries: int(ways)})
+	anew := func(p nf.Packet) nf.Packet {
+		p.Hook = uint8(connlimitNfHookNF_HOOK_FLOW)
+		return p
+	}
+	dry, failure := anew(flow(7, 1)), anew(answering(flow(7, 1)))
+	dry.Dry, failure.Error = 1, 1
+	b.changesNothing(dry, nf.Accept)
+	b.wants("an error", failure, nf.Accept)
+	b.wants("a packet of one that was checked", flow(7, 1), nf.Accept)
+	if n := b.taken(); n != 0 {
+		t.Errorf("%d are taken up", n)
+	}
+	b.wants("one end", anew(guessed(flow(7, 1))), nf.Accept)
+	b.wants("the other end of another", anew(answering(flow(7, 2))), nf.Accept)
+	b.wants("one more", anew(flow(7, 3)), nf.Accept)
+	b.wants("one too many", opening(flow(7, 4)), nf.Drop)
+	b.wants("the first goes on", flow(7, 1), nf.Accept)
+	b.pass(late)
+	b.wants("in the place of the second", opening(flow(7, 4)), nf.Accept)
+	b.wants("one too many, later", opening(flow(7, 5)), nf.Drop)
+}
+
 // An ICMP error is no packet of the connection that it is about: neither end needs to have sent it.
 func TestErrorsAreNoAnswers(t *testing.T) {
 	t.Parallel()
