@@ -8,9 +8,15 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// Gateway is what the API needs of the daemon. All methods may be called
+// Gateway is what the API needs of the daemon, and of what the daemon consists of. All methods may be called
 // concurrently.
 type Gateway interface {
+	BanCommands
+	CaptureCommands
+	ChainCommands
+	EventCommands
+	JailCommands
+	ListCommands
 	Status() (Status, error)
 	// Sessions calls visit for each session with a number above after that the
 	// filter lets through, by their numbers, until visit returns false.
@@ -23,6 +29,38 @@ type Gateway interface {
 	Hosts(filter Filter) ([]Host, error)
 	// Listing returns the rows of one of Listings, a slice, that the filter lets through.
 	Listing(name string, filter Filter) (rows any, err error)
+	// Explain says what would decide about a new flow, and changes nothing.
+	Explain(ExplainRequest) (Explanation, error)
+	// Drops calls visit for a sample of the packets that are dropped, as it
+	// happens, until ctx ends or visit returns false. It calls visit from one
+	// goroutine at a time, and visit never waits.
+	Drops(ctx context.Context, filter Filter, visit func(Drop) bool) error
+	// Reload reads the configuration file again and puts it into force whole.
+	// An error, which reads FILE:LINE: message where it can, changes nothing.
+	Reload() (Reload, error)
+}
+
+// BanCommands are those about bans.
+type BanCommands interface {
+	Bans() ([]Ban, error)
+	// AddBans bans prefixes, all of them or, with an error, none. When it returns they
+	// outlive a crash.
+	AddBans(BanRequest) (BanChange, error)
+	// RemoveBans ends bans; prefixes that are not banned do not count.
+	RemoveBans(BanRequest) (BanChange, error)
+}
+
+// CaptureCommands are those about copies of packets.
+type CaptureCommands interface {
+	// Capture calls visit with copies of packets that functions of a chain told to take,
+	// in their order, until ctx ends or visit returns false, which may wait: what comes
+	// too fast for it is counted as lost. It calls started before that, once packets are
+	// copied. An error of type Absent says that there is nothing to capture.
+	Capture(ctx context.Context, request CaptureRequest, started func(), visit func([]Packet) bool) error
+}
+
+// ChainCommands are those about chains.
+type ChainCommands interface {
 	// Chains returns the chains in force, in the order in which they are sought.
 	Chains() ([]Chain, error)
 	// InsertFunction, RemoveFunction and MoveFunction change a chain until the next
@@ -32,35 +70,27 @@ type Gateway interface {
 	MoveFunction(ChainRequest) (ChainChange, error)
 	// SaveChains writes the chains that were changed to the configuration file.
 	SaveChains() (ChainsSaved, error)
-	Bans() ([]Ban, error)
-	// AddBans bans prefixes, all of them or, with an error, none. When it returns they
-	// outlive a crash.
-	AddBans(BanRequest) (BanChange, error)
-	// RemoveBans ends bans; prefixes that are not banned do not count.
-	RemoveBans(BanRequest) (BanChange, error)
-	// Jails returns the logs that are watched, in the order of the configuration.
-	Jails() ([]Jail, error)
+}
+
+// EventCommands are those about events.
+type EventCommands interface {
 	// Events returns the sinks of events, in the order of the configuration.
 	Events() ([]Sink, error)
+}
+
+// JailCommands are those about jails.
+type JailCommands interface {
+	// Jails returns the logs that are watched, in the order of the configuration.
+	Jails() ([]Jail, error)
+}
+
+// ListCommands are those about lists.
+type ListCommands interface {
 	// Lists returns the lists of addresses that are fetched, in the order of the file.
 	Lists() ([]List, error)
 	// RefreshLists makes lists be fetched now, all of those named or, with an error,
 	// none. It does not wait for them.
 	RefreshLists(ListRequest) (ListChange, error)
-	// Explain says what would decide about a new flow, and changes nothing.
-	Explain(ExplainRequest) (Explanation, error)
-	// Drops calls visit for a sample of the packets that are dropped, as it
-	// happens, until ctx ends or visit returns false. It calls visit from one
-	// goroutine at a time, and visit never waits.
-	Drops(ctx context.Context, filter Filter, visit func(Drop) bool) error
-	// Capture calls visit with copies of packets that functions of a chain told to take,
-	// in their order, until ctx ends or visit returns false, which may wait: what comes
-	// too fast for it is counted as lost. It calls started before that, once packets are
-	// copied. An error of type Absent says that there is nothing to capture.
-	Capture(ctx context.Context, request CaptureRequest, started func(), visit func([]Packet) bool) error
-	// Reload reads the configuration file again and puts it into force whole.
-	// An error, which reads FILE:LINE: message where it can, changes nothing.
-	Reload() (Reload, error)
 }
 
 // Filter chooses entries of a listing; zero fields let everything through.

@@ -159,7 +159,7 @@ func (f *Service) take(c *capture) ([]api.Packet, error) {
 	return c.take(f.data)
 }
 
-// Capture is api.Gateway.Capture.
+// Capture implements api.CaptureCommands.
 func (f *Service) Capture(ctx context.Context, request api.CaptureRequest, started func(), visit func([]api.Packet) bool) error {
 	c, err := f.join(request)
 	if err != nil {

@@ -11,21 +11,21 @@ import (
 	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
-// Insert puts a function into a chain.
-func (s *Service) Insert(r api.ChainRequest) (api.ChainChange, error) {
+// InsertFunction puts a function into a chain.
+func (s *Service) InsertFunction(r api.ChainRequest) (api.ChainChange, error) {
 	return s.change(r.Chain, func(d *config.Document) (*config.Document, error) {
 		next, _, err := d.Insert(r.Chain, []byte(r.Function), placeOf(r))
 		return next, err
 	})
 }
 
-// Remove takes a function out of a chain.
-func (s *Service) Remove(r api.ChainRequest) (api.ChainChange, error) {
+// RemoveFunction takes a function out of a chain.
+func (s *Service) RemoveFunction(r api.ChainRequest) (api.ChainChange, error) {
 	return s.change(r.Chain, func(d *config.Document) (*config.Document, error) { return d.Remove(r.Chain, r.Function) })
 }
 
-// Move puts a function of a chain to another place.
-func (s *Service) Move(r api.ChainRequest) (api.ChainChange, error) {
+// MoveFunction puts a function of a chain to another place.
+func (s *Service) MoveFunction(r api.ChainRequest) (api.ChainChange, error) {
 	return s.change(r.Chain, func(d *config.Document) (*config.Document, error) {
 		return d.Move(r.Chain, r.Function, placeOf(r))
 	})
@@ -58,9 +58,9 @@ func (s *Service) change(chain string, edit func(*config.Document) (*config.Docu
 	return done, nil
 }
 
-// Save writes the functions of the chains that commands changed. The file may have changed since it was read, but
+// SaveChains writes the functions of the chains that commands changed. The file may have changed since it was read, but
 // not in the functions that are to be written.
-func (s *Service) Save() (api.ChainsSaved, error) {
+func (s *Service) SaveChains() (api.ChainsSaved, error) {
 	s.Changing.Lock()
 	defer s.Changing.Unlock()
 	v := s.InForce()

@@ -120,17 +120,17 @@ func TestChangesAreTold(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	friends := api.ChainRequest{Chain: "web", Function: "{use: filter, name: friends, allow: [192.0.2.0/24]}", Before: "late"}
-	g.mustChange(g.Insert, friends, "filter", "friends", "late")
-	g.mustChange(g.Move, api.ChainRequest{Chain: "web", Function: "filter", After: "late"}, "friends", "late", "filter")
+	g.mustChange(g.InsertFunction, friends, "filter", "friends", "late")
+	g.mustChange(g.MoveFunction, api.ChainRequest{Chain: "web", Function: "filter", After: "late"}, "friends", "late", "filter")
 	if got := g.changed(); got != "[{web [inserted friends moved filter]}]" {
 		t.Error(got)
 	}
-	list, err := g.List()
+	list, err := g.Chains()
 	if err != nil || len(list) != 2 || len(list[0].Changes) != 2 || len(list[0].Functions) != 3 || len(list[1].Changes) != 0 {
 		t.Errorf("%+v: %v", list, err)
 	}
-	g.mustChange(g.Move, api.ChainRequest{Chain: "web", Function: "late", After: "filter"}, "friends", "filter", "late")
-	g.mustChange(g.Remove, api.ChainRequest{Chain: "web", Function: "friends"}, "filter", "late")
+	g.mustChange(g.MoveFunction, api.ChainRequest{Chain: "web", Function: "late", After: "filter"}, "friends", "filter", "late")
+	g.mustChange(g.RemoveFunction, api.ChainRequest{Chain: "web", Function: "friends"}, "filter", "late")
 	if got := g.changed(); got != "[]" || g.file() != withChains {
 		t.Errorf("all is as it was, and status says %s", got)
 	}
@@ -145,7 +145,7 @@ func TestChangesAreTold(t *testing.T) {
 func TestLost(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.mustChange(g.Insert, api.ChainRequest{Chain: "web", Function: "{use: filter, name: friends, allow: [192.0.2.0/24]}", Before: "late"}, "filter", "friends", "late")
+	g.mustChange(g.InsertFunction, api.ChainRequest{Chain: "web", Function: "{use: filter, name: friends, allow: [192.0.2.0/24]}", Before: "late"}, "filter", "friends", "late")
 	has := strings.Replace(withChains, "      - {use: filter, name: late", "      - {use: filter, name: friends, priority: 10, allow: [192.0.2.0/24]}\n      - {use: filter, name: late", 1)
 	for text, want := range map[string]int{withChains: 1, plain: 1, has: 0} {
 		c, err := config.Parse("a.yaml", []byte(text))
@@ -161,14 +161,14 @@ func TestLost(t *testing.T) {
 func TestSave(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	if saved, err := g.Save(); err != nil || len(saved.Chains) != 0 {
+	if saved, err := g.SaveChains(); err != nil || len(saved.Chains) != 0 {
 		t.Errorf("with nothing to save: %+v, %v", saved, err)
 	}
-	g.mustChange(g.Remove, api.ChainRequest{Chain: "web", Function: "filter"}, "late")
-	g.mustChange(g.Insert, api.ChainRequest{Chain: "out", Function: "{use: filter, deny: [{port: 25, protocol: tcp}]}"}, "filter")
+	g.mustChange(g.RemoveFunction, api.ChainRequest{Chain: "web", Function: "filter"}, "late")
+	g.mustChange(g.InsertFunction, api.ChainRequest{Chain: "out", Function: "{use: filter, deny: [{port: 25, protocol: tcp}]}"}, "filter")
 	more := strings.Replace(withChains, "    services:", "    # Its services.\n    services:", 1) + "timeouts: {udp: 200s}\n"
 	g.write(more)
-	saved, err := g.Save()
+	saved, err := g.SaveChains()
 	if err != nil || !slices.Equal(saved.Chains, []string{"web", "out"}) || g.changed() != "[]" {
 		t.Fatalf("saved %+v, %v, and changed is %s", saved, err, g.changed())
 	}
@@ -183,14 +183,14 @@ func TestSave(t *testing.T) {
 func TestSavingIsRefused(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.mustChange(g.Remove, api.ChainRequest{Chain: "web", Function: "filter"}, "late")
+	g.mustChange(g.RemoveFunction, api.ChainRequest{Chain: "web", Function: "filter"}, "late")
 	for file, want := range map[string]string{
 		strings.Replace(withChains, "203.0.113.0/24", "203.0.113.0/25", 1): "chain web is not as it was loaded",
 		plain:      "chain web is not as it was loaded",
 		"nonsense": ":1: want a mapping",
 	} {
 		g.write(file)
-		if _, err := g.Save(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := g.SaveChains(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		if g.file() != file || g.changed() != "[{web [removed filter]}]" {
@@ -198,7 +198,7 @@ func TestSavingIsRefused(t *testing.T) {
 		}
 	}
 	g.File = "/dev/null"
-	if _, err := g.Save(); err == nil {
+	if _, err := g.SaveChains(); err == nil {
 		t.Error("/dev/null was written")
 	}
 }
@@ -213,7 +213,7 @@ func TestRefusedChange(t *testing.T) {
 		`there is no chain "no"`:    {Chain: "no", Function: "{use: filter}"},
 		`it has no function "none"`: {Chain: "web", Function: "{use: filter, name: x}", Before: "none"},
 	} {
-		if done, err := g.Insert(r); err == nil || !strings.Contains(err.Error(), want) {
+		if done, err := g.InsertFunction(r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %+v, %v", r, done, err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
-// List returns the chains in force, protection first, and what their functions did.
-func (s *Service) List() ([]api.Chain, error) {
+// Chains returns the chains in force, protection first, and what their functions did.
+func (s *Service) Chains() ([]api.Chain, error) {
 	v := s.InForce()
 	counts, err := s.Counts()
 	if err != nil {

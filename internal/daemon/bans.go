@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/model"
@@ -50,12 +49,3 @@ func (g guardServices) exempt() (ban.Exempt, error) {
 		Config: v.config, Outbound: v.outbound, Dnat: v.dnat.Addresses, Own: slices.Collect(maps.Keys(g.machine.Addresses())), Hops: hops,
 	}), err
 }
-
-// AddBans implements api.Gateway.
-func (g commands) AddBans(r api.BanRequest) (api.BanChange, error) { return g.bans.Add(r) }
-
-// RemoveBans implements api.Gateway.
-func (g commands) RemoveBans(r api.BanRequest) (api.BanChange, error) { return g.bans.Remove(r) }
-
-// Bans implements api.Gateway.
-func (g commands) Bans() ([]api.Ban, error) { return g.bans.Bans() }

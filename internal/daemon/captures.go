@@ -35,11 +35,6 @@ func (g kernelServices) runCaptures(ctx context.Context) error {
 	return nil
 }
 
-// Capture implements api.Gateway.
-func (g commands) Capture(ctx context.Context, request api.CaptureRequest, started func(), visit func([]api.Packet) bool) error {
-	return g.captures.Capture(ctx, request, started, visit)
-}
-
 // Drops implements api.Gateway.
 func (g commands) Drops(ctx context.Context, filter api.Filter, visit func(api.Drop) bool) error {
 	drops, err := g.drops.Join()

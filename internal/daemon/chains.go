@@ -3,7 +3,6 @@ package daemon
 import (
 	"slices"
 
-	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/chains"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -67,22 +66,3 @@ func (g kernelServices) newChains() *chains.Service {
 func (v *view) chains() chains.InForce {
 	return chains.InForce{Document: v.document, Saved: v.saved, Generation: v.generation, Numbers: v.numbers, Backends: v.backends.Backends}
 }
-
-// Chains implements api.Gateway.
-func (g commands) Chains() ([]api.Chain, error) { return g.chains.List() }
-
-// InsertFunction implements api.Gateway.
-func (g commands) InsertFunction(r api.ChainRequest) (api.ChainChange, error) {
-	return g.chains.Insert(r)
-}
-
-// RemoveFunction implements api.Gateway.
-func (g commands) RemoveFunction(r api.ChainRequest) (api.ChainChange, error) {
-	return g.chains.Remove(r)
-}
-
-// MoveFunction implements api.Gateway.
-func (g commands) MoveFunction(r api.ChainRequest) (api.ChainChange, error) { return g.chains.Move(r) }
-
-// SaveChains implements api.Gateway.
-func (g commands) SaveChains() (api.ChainsSaved, error) { return g.chains.Save() }

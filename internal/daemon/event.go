@@ -64,6 +64,3 @@ func (e banEvents) Unbanned(prefixes []netip.Prefix, reason string) {
 		e.hub.Emit(event.Unban{Prefixes: slices.Clone(some), Count: len(some), Reason: reason})
 	}
 }
-
-// Events implements api.Gateway.
-func (g commands) Events() ([]api.Sink, error) { return g.events.Sinks() }

@@ -88,7 +88,7 @@ func newIdleRig(t *testing.T, log *slog.Logger) *rig {
 
 // compose makes a gateway as Run does.
 func (b *rig) compose(o Options) {
-	b.commands = commands{newDaemon(o)}
+	b.commands = newDaemon(o).commands()
 }
 
 func (b *rig) begin(text string) {

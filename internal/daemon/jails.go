@@ -3,7 +3,6 @@ package daemon
 import (
 	"fmt"
 
-	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/guard/jail"
 	"github.com/realmgate/realmgate/internal/guard/jail/settings"
@@ -23,6 +22,3 @@ func (g guardServices) prepareJails(d *draft) (change, error) {
 	}
 	return g.jails.Prepare(d.config.Jails)
 }
-
-// Jails implements api.Gateway.
-func (g commands) Jails() ([]api.Jail, error) { return g.jails.Jails() }

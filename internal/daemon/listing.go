@@ -12,8 +12,23 @@ var listings = map[string]func(commands, api.Filter) any{
 	api.Names.Name: func(g commands, f api.Filter) any { return g.pool.Names(f) },
 }
 
-// commands are what the control socket asks for.
-type commands struct{ *Daemon }
+// commands are what the control socket asks for: of rooms, and what takes more than one.
+type commands struct {
+	*Daemon
+	api.BanCommands
+	api.CaptureCommands
+	api.ChainCommands
+	api.EventCommands
+	api.JailCommands
+	api.ListCommands
+}
+
+func (g *Daemon) commands() commands {
+	return commands{
+		Daemon: g, BanCommands: g.bans, CaptureCommands: g.captures, ChainCommands: g.chains, EventCommands: &g.events,
+		JailCommands: g.jails, ListCommands: g.lists,
+	}
+}
 
 // Sessions implements api.Gateway.
 func (g commands) Sessions(filter api.Filter, after uint32, visit func(api.Session) bool) error {

@@ -12,7 +12,7 @@ func TestListings(t *testing.T) {
 	r := newRig(t, text)
 	r.mustAsk(www)
 	for _, l := range api.Listings() {
-		rows, err := commands{r.Daemon}.Listing(l.Name, api.Filter{})
+		rows, err := r.Listing(l.Name, api.Filter{})
 		if err != nil {
 			t.Errorf("%s: %v", l.Name, err)
 		}
@@ -20,7 +20,7 @@ func TestListings(t *testing.T) {
 			t.Errorf("after one question: %+v", names)
 		}
 	}
-	if _, err := (commands{r.Daemon}).Listing("others", api.Filter{}); err == nil {
+	if _, err := r.Listing("others", api.Filter{}); err == nil {
 		t.Error("something is listed that nobody knows")
 	}
 }

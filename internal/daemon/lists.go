@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/guard/lists"
 )
 
@@ -53,9 +52,3 @@ func (g guardServices) takeLists(ctx context.Context) error {
 	g.log.Info("lists changed", "lists", changed, "generation", next.generation)
 	return left
 }
-
-// Lists implements api.Gateway.
-func (g commands) Lists() ([]api.List, error) { return g.lists.Lists() }
-
-// RefreshLists implements api.Gateway.
-func (g commands) RefreshLists(r api.ListRequest) (api.ListChange, error) { return g.lists.Refresh(r) }

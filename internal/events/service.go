@@ -26,8 +26,8 @@ func (h *Hub) Report(s *api.Status) error {
 	return nil
 }
 
-// Sinks is api.Gateway.Events.
-func (h *Hub) Sinks() ([]api.Sink, error) {
+// Events implements api.EventCommands.
+func (h *Hub) Events() ([]api.Sink, error) {
 	list := []api.Sink{}
 	for _, s := range h.Status() {
 		list = append(list, api.Sink{

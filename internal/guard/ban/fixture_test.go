@@ -176,7 +176,7 @@ func (o *offended) offend(lasts time.Duration, addresses ...string) int {
 
 // add bans a prefix by hand, for so many seconds; 0 is for ever.
 func (o *offended) add(prefix string, seconds float64) error {
-	_, err := o.Add(api.BanRequest{Prefixes: []netip.Prefix{netip.MustParsePrefix(prefix)}, Seconds: seconds})
+	_, err := o.AddBans(api.BanRequest{Prefixes: []netip.Prefix{netip.MustParsePrefix(prefix)}, Seconds: seconds})
 	return err
 }
 
@@ -186,7 +186,7 @@ func (o *offended) remove(prefixes ...string) (api.BanChange, error) {
 	for _, p := range prefixes {
 		r.Prefixes = append(r.Prefixes, netip.MustParsePrefix(p))
 	}
-	return o.Remove(r)
+	return o.RemoveBans(r)
 }
 
 // dropped are those of some addresses that the kernel drops.

@@ -119,8 +119,8 @@ func (s *Service) Report(status *api.Status) error {
 	return nil
 }
 
-// Add is api.Gateway.AddBans: all of the prefixes are banned or, with an error, none.
-func (s *Service) Add(r api.BanRequest) (api.BanChange, error) {
+// AddBans implements api.BanCommands: all of the prefixes are banned or, with an error, none.
+func (s *Service) AddBans(r api.BanRequest) (api.BanChange, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	guard, err := s.lookAtGuard()
@@ -199,8 +199,8 @@ func (s *Service) evict(gone []netip.Prefix) error {
 	return s.lift(gone)
 }
 
-// Remove is api.Gateway.RemoveBans: the offences of all in the prefixes are forgotten.
-func (s *Service) Remove(r api.BanRequest) (api.BanChange, error) {
+// RemoveBans implements api.BanCommands: the offences of all in the prefixes are forgotten.
+func (s *Service) RemoveBans(r api.BanRequest) (api.BanChange, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	asked := make([]netip.Prefix, 0, len(r.Prefixes))
@@ -274,7 +274,7 @@ func (s *Service) follow() error {
 	return late
 }
 
-// Bans is api.Gateway.Bans.
+// Bans implements api.BanCommands.
 func (s *Service) Bans() ([]api.Ban, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

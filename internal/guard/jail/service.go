@@ -221,7 +221,7 @@ func (s *Service) Report(status *api.Status) error {
 	return nil
 }
 
-// Jails is api.Gateway.Jails.
+// Jails implements api.JailCommands.
 func (s *Service) Jails() ([]api.Jail, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

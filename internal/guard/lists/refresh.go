@@ -84,7 +84,7 @@ func (f *fetched) inForce(c Contents) bool {
 	return l == nil || l.Addresses.Equal(c.Of(f.config.Name))
 }
 
-// Lists is api.Gateway.Lists.
+// Lists implements api.ListCommands.
 func (s *Service) Lists() ([]api.List, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -103,8 +103,8 @@ func (s *Service) Lists() ([]api.List, error) {
 	return list, nil
 }
 
-// Refresh is api.Gateway.RefreshLists.
-func (s *Service) Refresh(r api.ListRequest) (api.ListChange, error) {
+// RefreshLists implements api.ListCommands.
+func (s *Service) RefreshLists(r api.ListRequest) (api.ListChange, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	var errs []error

@@ -278,11 +278,11 @@ func TestRefreshOfListsIsAskedForOnce(t *testing.T) {
 		ask  api.ListRequest
 		want int
 	}{{api.ListRequest{Lists: []string{"b"}}, 1}, {api.ListRequest{Lists: []string{"b", "b"}}, 1}, {api.ListRequest{Force: true}, 2}} {
-		if done, err := l.Refresh(c.ask); err != nil || done.Lists != c.want {
+		if done, err := l.RefreshLists(c.ask); err != nil || done.Lists != c.want {
 			t.Errorf("%+v: %+v, %v", c.ask, done, err)
 		}
 	}
-	if _, err := l.Refresh(api.ListRequest{Lists: []string{"a", "x"}}); err == nil || !strings.Contains(err.Error(), "no list x") {
+	if _, err := l.RefreshLists(api.ListRequest{Lists: []string{"a", "x"}}); err == nil || !strings.Contains(err.Error(), "no list x") {
 		t.Errorf("of one that there is not: %v", err)
 	}
 	for _, f := range l.all {
