@@ -25,7 +25,7 @@ func (g machineServices) prepareMachine(d *draft) (change, error) {
 		if err := g.live().LookAtSockets(d.shared()); err != nil {
 			return change{}, err
 		}
-		if err := errors.Join(g.live().CheckListening(d.shared()), g.rested(d.view)); err != nil {
+		if err := errors.Join(g.live().CheckListening(d.shared()), g.pool.CheckResting(d.config, d.outbound, d.dnat.Addresses)); err != nil {
 			return change{}, err
 		}
 	}

@@ -2,9 +2,6 @@ package daemon
 
 import (
 	"context"
-	"fmt"
-	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
@@ -12,10 +9,6 @@ import (
 	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/plane"
 )
-
-func (g nameServices) allocationOptions() allocation.Options {
-	return allocation.Options{Plane: g.data, Store: g.store, Events: &g.events, Log: g.log, Now: datapath.Now, Wall: time.Now}
-}
 
 func fixedPool(d *draft) []string {
 	return changed(map[string]bool{
@@ -25,8 +18,9 @@ func fixedPool(d *draft) []string {
 
 // openPool makes the pool.
 func (g nameServices) openPool(d *draft) (_ change, err error) {
-	if g.pool, err = allocation.New(g.allocationOptions(), g.allocationConfig(d.view), g.data.Adopted()); err == nil {
-		err = g.rested(d.view)
+	o := allocation.Options{Plane: g.data, Store: g.store, Events: &g.events, Log: g.log, Now: datapath.Now, Wall: time.Now}
+	if g.pool, err = allocation.New(o, g.allocationConfig(d.view), g.data.Adopted()); err == nil {
+		err = g.pool.CheckResting(d.config, d.outbound, d.dnat.Addresses)
 	}
 	return change{}, err
 }
@@ -49,15 +43,4 @@ func (g nameServices) runPool(ctx context.Context) error {
 func (g nameServices) reportPool(s *api.Status) error {
 	s.Warnings = append(s.Warnings, g.live().Warnings(g.view.Load().shared())...)
 	return g.pool.Report(s)
-}
-
-// rested returns an error if an address is to be something else that was of the pool just now.
-func (g *Daemon) rested(v *view) error {
-	others := slices.DeleteFunc(slices.Concat(v.outbound, v.dnat.Addresses, v.config.Hosts.OneToOneAddresses(), []netip.Addr{v.config.DNS.Public.Addr(), v.config.DNS.Private.Addr()}), func(a netip.Addr) bool {
-		return slices.Contains(v.config.Pool.Addresses, a)
-	})
-	if address, left, rests := g.pool.StillResting(others, v.outbound); rests {
-		return fmt.Errorf("%s was of the pool until now, and clients may still come to what it was: it can be used in %s", address, left.Round(time.Second))
-	}
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/pool"
 )
@@ -74,10 +75,23 @@ func (a *Allocator) Place(service model.Name) (netip.Addr, bool) {
 	return b.Address, ok
 }
 
-// StillResting returns the first of some addresses that was of the pool, and for how long it may be nothing else yet: a
+// CheckResting refuses that an address which was of the pool just now is something else: outbound, dnat's own, a host's, or
+// where a name server listens.
+func (a *Allocator) CheckResting(c *config.Config, outbound, dnat []netip.Addr) error {
+	servers := []netip.Addr{c.DNS.Public.Addr(), c.DNS.Private.Addr()}
+	others := slices.DeleteFunc(slices.Concat(outbound, dnat, c.Hosts.OneToOneAddresses(), servers), func(other netip.Addr) bool {
+		return slices.Contains(c.Pool.Addresses, other)
+	})
+	if address, left, rests := a.stillResting(others, outbound); rests {
+		return fmt.Errorf("%s was of the pool until now, and clients may still come to what it was: it can be used in %s", address, left.Round(time.Second))
+	}
+	return nil
+}
+
+// stillResting returns the first of some addresses that was of the pool, and for how long it may be nothing else yet: a
 // client may come back to what it was. Of addresses in parts the ports that rest are kept from others, so that only what
 // was lent whole is in the way.
-func (a *Allocator) StillResting(addresses, parts []netip.Addr) (netip.Addr, time.Duration, bool) {
+func (a *Allocator) stillResting(addresses, parts []netip.Addr) (netip.Addr, time.Duration, bool) {
 	now := a.options.Now()
 	for _, address := range addresses {
 		if left := a.restOf(address).Sub(now); left > 0 {
@@ -98,10 +112,10 @@ func (a *Allocator) StillResting(addresses, parts []netip.Addr) (netip.Addr, tim
 }
 
 // restOf is until when an address rests of which too little is known.
-func (a *Allocator) restOf(address netip.Addr) model.Instant {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	return a.pool.Rests(address)
+func (st *state) restOf(address netip.Addr) model.Instant {
+	st.mutex.Lock()
+	defer st.mutex.Unlock()
+	return st.pool.Rests(address)
 }
 
 // Warnings says what to do about what is wrong.

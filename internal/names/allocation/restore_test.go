@@ -177,7 +177,7 @@ func TestUnclearAddressesRest(t *testing.T) {
 	w.store.entries[gone.String()] = []byte("no JSON")
 	w.size = 1
 	w.begin(false)
-	if _, _, rests := w.StillResting([]netip.Addr{gone}, nil); !rests {
+	if _, _, rests := w.stillResting([]netip.Addr{gone}, nil); !rests {
 		t.Error("nobody knows who had it, and it may be anything at once")
 	}
 }
@@ -262,7 +262,7 @@ func TestAnAddressThatLeftRestsOnce(t *testing.T) {
 	for started := range 3 {
 		w.plane, w.now = newPlane(), 1
 		w.begin(false)
-		_, left, rests := w.StillResting([]netip.Addr{gone}, nil)
+		_, left, rests := w.stillResting([]netip.Addr{gone}, nil)
 		if want := rest - time.Duration(started)*300*time.Second; !rests || left > want || left < want-time.Minute {
 			t.Errorf("start %d: it rests %v for %s, not %s", started+1, rests, left, want)
 		}
@@ -270,7 +270,7 @@ func TestAnAddressThatLeftRestsOnce(t *testing.T) {
 	}
 	w.plane, w.now = newPlane(), 1
 	w.begin(false)
-	if _, left, rests := w.StillResting([]netip.Addr{gone}, nil); rests {
+	if _, left, rests := w.stillResting([]netip.Addr{gone}, nil); rests {
 		t.Errorf("it rests for %s more", left)
 	}
 }
