@@ -13,9 +13,10 @@ const leastAchieved = 0.99
 
 // offered is the rate that the generator kept while it had its CPU. While it had not,
 // its schedule waited with it: the device had less to do for a while, and never more.
-func offered(o trafficgen.Outcome) float64 {
-	return float64(o.Sent+o.Missing) / (o.Elapsed - min(o.Stalled, o.Waited)).Seconds()
-}
+func offered(o trafficgen.Outcome) float64 { return float64(o.Sent+o.Missing) / kept(o) }
+
+// kept is for how many seconds of a trial the tester had its CPU.
+func kept(o trafficgen.Outcome) float64 { return (o.Elapsed - min(o.Stalled, o.Waited)).Seconds() }
 
 // leastSent is which share of a rate must have been sent over the whole of a trial that
 // is reported by it.

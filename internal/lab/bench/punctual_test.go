@@ -40,6 +40,32 @@ func TestOfferedIsSent(t *testing.T) {
 	}
 }
 
+// Of offered sessions it is no fault of the device what the tester did not send while it
+// waited for its CPU, and no reply what was not translated.
+func TestAnsweredWhileSent(t *testing.T) {
+	t.Parallel()
+	o := trafficgen.Outcome{
+		Sent: 960, Elapsed: time.Second, Stalled: 40 * time.Millisecond, Waited: 40 * time.Millisecond,
+		Initiator: trafficgen.Counters{Received: 480, Misdirected: 96}, Responder: trafficgen.Counters{Received: 480, Untranslated: 96, Moved: 5},
+	}
+	if got := answered(o, 96); math.Abs(got.Replies-100) > 0.001 || math.Abs(got.Packets-800) > 0.001 {
+		t.Errorf("%+v", got)
+	}
+	for _, c := range []struct {
+		plan  trafficgen.Plan
+		twice uint64
+		valid bool
+	}{{trafficgen.Plan{TCP: true, Rate: 1000}, 0, true}, {trafficgen.Plan{TCP: true, Rate: 1000}, 1, false}, {trafficgen.Plan{Rate: 1000}, 0, false}, {trafficgen.Plan{TCP: true}, 0, false}} {
+		bed := newBed(&Bench{}, Model{}, nil)
+		bed.Gates.begin()
+		o.Initiator.Duplicate = c.twice
+		bed.Tester.arrived(o, c.plan, true)
+		if (bed.Gates.invalid() == "") != c.valid {
+			t.Errorf("%+v: %q", c, bed.Gates.invalid())
+		}
+	}
+}
+
 // What the kernel keeps for ordinary programs must not make a paced trial invalid, and
 // what they take of a self-clocked one does.
 func TestMayWait(t *testing.T) {

@@ -92,20 +92,29 @@ func (s *Sessions) TCP(ctx context.Context, window int) (trafficgen.Outcome, err
 	return o, s.counted(ctx, n, n)
 }
 
+// Answered is what came of sessions that were offered, in a second of the time in which
+// the tester had its CPU: what it did not send meanwhile is no fault of the device.
+type Answered struct{ Replies, Packets float64 }
+
 // OfferTCP opens every flow once as a TCP session, at a rate in sessions per second
-// whatever becomes of them, and returns how many replies came.
-func (s *Sessions) OfferTCP(ctx context.Context, window int, rate float64) (o trafficgen.Outcome, replies int, err error) {
+// whatever becomes of them. Replies are sessions whose answer came.
+func (s *Sessions) OfferTCP(ctx context.Context, window int, rate float64) (Answered, error) {
 	if err := s.beginEmpty(ctx); err != nil {
-		return o, 0, err
+		return Answered{}, err
 	}
 	n := s.tester.Flows.Count()
-	p := trafficgen.Plan{TCP: true, Window: window, Frames: n * trafficgen.TCPSteps, Rate: rate * float64(trafficgen.TCPSteps)}
-	if o, err = s.tester.Run(ctx, p, true); err != nil {
-		return o, 0, err
+	o, err := s.tester.Run(ctx, trafficgen.Plan{TCP: true, Window: window, Frames: n * trafficgen.TCPSteps, Rate: rate * float64(trafficgen.TCPSteps)}, true)
+	if err != nil {
+		return Answered{}, err
 	}
-	s.tester.Offered(o, p.Rate)
-	replies, err = s.tester.Generator.Replies(n)
-	return o, replies, err
+	replies, err := s.tester.Generator.Replies(n)
+	return answered(o, replies), err
+}
+
+// answered leaves out of the packets that came those that were not translated.
+func answered(o trafficgen.Outcome, replies int) Answered {
+	seconds, came := kept(o), o.Received()
+	return Answered{float64(replies) / seconds, float64(came-min(came, o.Responder.Untranslated)) / seconds}
 }
 
 // beginEmpty forgets what the responder has seen, and wants the device to have no

@@ -74,11 +74,22 @@ func (t *Tester) Run(ctx context.Context, p trafficgen.Plan, mayLose bool) (traf
 		t.gates.Require("steal", left || share <= mostStolen, "%.0f %% of a CPU's time was stolen", 100*share)
 		t.gates.Require("contention", left || o.Waited <= mayWait(p, o.Elapsed), "the tester waited %s of %s for its CPU", o.Waited, o.Elapsed)
 	}
+	t.arrived(o, p, mayLose)
+	return o, nil
+}
+
+// arrived wants a plan to have been sent as fast as it asks for, and what came to be as it
+// should be. Of TCP sessions offered at a rate a device that lost the first frame may pass
+// the others as they are: they are no replies.
+func (t *Tester) arrived(o trafficgen.Outcome, p trafficgen.Plan, mayLose bool) {
 	achieved := offered(o)
 	t.gates.Require("generator", p.Rate == 0 || achieved >= leastAchieved*p.Rate, "%.0f/s sent, %.0f/s asked", achieved, p.Rate)
-	t.gates.Require("translated", o.Wrong() == 0, "of %d frames sent, arrived wrong: initiator %+v, responder %+v", o.Sent, o.Initiator, o.Responder)
+	wrong := o.Wrong()
+	if p.TCP && p.Rate > 0 {
+		wrong -= o.Initiator.Misdirected + o.Responder.Misdirected + o.Responder.Untranslated + o.Responder.Moved
+	}
+	t.gates.Require("translated", wrong == 0, "of %d frames sent, arrived wrong: initiator %+v, responder %+v", o.Sent, o.Initiator, o.Responder)
 	t.gates.Require("complete", mayLose || o.Lost() == 0 && o.Missing == 0, "%d of %d frames lost, %d not answered", o.Lost(), o.Sent, o.Missing)
-	return o, nil
 }
 
 // send counts where frames are lost, where they may be.

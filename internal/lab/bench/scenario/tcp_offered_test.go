@@ -1,6 +1,13 @@
 package scenario
 
-import "testing"
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
 
 func TestParseHTTPerf(t *testing.T) {
 	t.Parallel()
@@ -18,5 +25,24 @@ Errors: fd-unavail 1 addrunavail 2 ftab-full 3 other 0
 	}
 	if _, err := parseHTTPerf("httperf: usage"); err == nil {
 		t.Error("what has no totals is read")
+	}
+}
+
+// A client that is not done in time makes its trial invalid, and does not end the run.
+func TestHTTPerfThatIsLate(t *testing.T) {
+	t.Parallel()
+	over, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	r, err := ask(over, exec.CommandContext(over, "sleep", "60").CombinedOutput)
+	if err != nil || !r.late || !strings.Contains(r.opening(5000), "not done") {
+		t.Errorf("%+v, %v: %s", r, err, r.opening(5000))
+	}
+	for _, c := range []struct {
+		out string
+		err error
+	}{{"httperf: failed to connect", errors.New("exit status 1")}, {"httperf: usage", nil}} {
+		if r, err := ask(t.Context(), func() ([]byte, error) { return []byte(c.out), c.err }); err == nil || !strings.Contains(err.Error(), c.out) || r.late {
+			t.Errorf("%+v, %v", r, err)
+		}
 	}
 }
