@@ -35,8 +35,9 @@ func (t *Tester) Offered(o trafficgen.Outcome, rate float64) {
 
 // What the tester may wait for a CPU that others want too: a fiftieth of a trial, or
 // what it may have waited before the trial began. At a rate, which the wait does not
-// change, it is what the kernel keeps for ordinary programs, a twentieth, and a little.
-// With a window the tester waits for the device, whose threads may be on its CPU.
+// change, it is what the kernel keeps for ordinary programs, a twentieth, and a little:
+// also of TCP sessions, of which the window says how many go in step. With a window alone
+// the tester waits for the device, whose threads may be on its CPU.
 const (
 	mostWaitedShare      = 50
 	mostWaitedPacedShare = 16
@@ -45,10 +46,10 @@ const (
 
 func mayWait(p trafficgen.Plan, elapsed time.Duration) time.Duration {
 	switch {
-	case p.Window > 0:
-		return elapsed
 	case p.Rate > 0:
 		return max(mostWaited, elapsed/mostWaitedPacedShare)
+	case p.Window > 0:
+		return elapsed
 	}
 	return max(mostWaited, elapsed/mostWaitedShare)
 }

@@ -73,6 +73,12 @@ func TestMayWait(t *testing.T) {
 	if got := mayWait(trafficgen.Plan{Rate: 1000}, time.Second); got < kept || got > 2*kept {
 		t.Errorf("%s of a second at a rate", got)
 	}
+	if got := mayWait(trafficgen.Plan{TCP: true, Window: 1024, Rate: 1000}, time.Second); got < kept || got > 2*kept {
+		t.Errorf("%s of a second of TCP sessions at a rate", got)
+	}
+	if got := mayWait(trafficgen.Plan{TCP: true, Window: 1024}, time.Second); got != time.Second {
+		t.Errorf("%s of a second of TCP sessions that wait for the device", got)
+	}
 	if got := mayWait(trafficgen.Plan{}, time.Second); got >= kept {
 		t.Errorf("%s of a second without one", got)
 	}
