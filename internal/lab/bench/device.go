@@ -42,6 +42,11 @@ type Model struct {
 	// Translates says that it has no other way to pass a session on.
 	Translates bool
 
+	// PassesInvalid says that it passes packets that conntrack finds INVALID, and its NAT
+	// skips them. An ACK is one whose session is in SYN_SENT, since the responder never had
+	// its first packet: it leaves with the source that it came with.
+	PassesInvalid bool
+
 	External bool // a box that nobody here sets up, between Options.External
 	// Asynchronous says that it decides on a thread of its own: the tester's next
 	// frames find it still at work, and must wait.

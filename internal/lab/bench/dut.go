@@ -41,6 +41,24 @@ func (d *DUT) Translation() trafficgen.Addresses {
 	return pool
 }
 
+// SkipsNAT reports whether some of what the device passes may come untranslated though it is
+// to translate: netfilter's NAT leaves out what conntrack finds INVALID.
+func (d *DUT) SkipsNAT() bool {
+	return d.PassesInvalid && d.Translation() != (trafficgen.Addresses{})
+}
+
+// skipped is how many packets of TCP sessions offered at a rate came since NAT skipped one:
+// those untranslated, and answers to them from another port, as conntrack has the session
+// already. faults is what the tester's counters have of it, where each untranslated packet may
+// also move its session there and back.
+func (d *DUT) skipped(o trafficgen.Outcome) (packets, faults uint64) {
+	if !d.SkipsNAT() {
+		return 0, 0
+	}
+	packets = o.Responder.Untranslated + o.Initiator.Misdirected
+	return packets, packets + min(o.Responder.Moved, 2*o.Responder.Untranslated)
+}
+
 // Remembers reports whether the device has sessions that can be counted, or are taken
 // to be there since nobody can look into a box of others.
 func (d *DUT) Remembers(ctx context.Context) bool {

@@ -40,29 +40,66 @@ func TestOfferedIsSent(t *testing.T) {
 	}
 }
 
+// skipping is an outcome of which NAT skipped packets, and bedThat a bed without traffic that
+// is to translate, with a device whose NAT may do so.
+func skipping() trafficgen.Outcome {
+	return trafficgen.Outcome{
+		Sent: 960, Elapsed: time.Second, Stalled: 40 * time.Millisecond, Waited: 40 * time.Millisecond,
+		Initiator: trafficgen.Counters{Received: 480, Misdirected: 96}, Responder: trafficgen.Counters{Received: 480, Untranslated: 96, Moved: 5},
+	}
+}
+
+func bedThat(passesInvalid bool) *Bed {
+	bed := newBed(&Bench{}, Model{Name: "translating", PassesInvalid: passesInvalid}, nil)
+	bed.DUT.Setup.NAT = trafficgen.Addresses{First: PublicAddress.Addr(), Count: 1}
+	bed.Gates.begin()
+	return bed
+}
+
 // Of offered sessions it is no fault of the device what the tester did not send while it
 // waited for its CPU, and no reply what was not translated.
 func TestAnsweredWhileSent(t *testing.T) {
 	t.Parallel()
-	o := trafficgen.Outcome{
-		Sent: 960, Elapsed: time.Second, Stalled: 40 * time.Millisecond, Waited: 40 * time.Millisecond,
-		Initiator: trafficgen.Counters{Received: 480, Misdirected: 96}, Responder: trafficgen.Counters{Received: 480, Untranslated: 96, Moved: 5},
-	}
-	if got := answered(o, 96); math.Abs(got.Replies-100) > 0.001 || math.Abs(got.Packets-800) > 0.001 {
+	got := bedThat(true).Sessions.answered(skipping(), 96)
+	if math.Abs(got.Replies-100) > 0.001 || math.Abs(got.Packets-800) > 0.001 || math.Abs(got.Skipped-20) > 0.001 {
 		t.Errorf("%+v", got)
 	}
-	for _, c := range []struct {
-		plan  trafficgen.Plan
-		twice uint64
-		valid bool
-	}{{trafficgen.Plan{TCP: true, Rate: 1000}, 0, true}, {trafficgen.Plan{TCP: true, Rate: 1000}, 1, false}, {trafficgen.Plan{Rate: 1000}, 0, false}, {trafficgen.Plan{TCP: true}, 0, false}} {
-		bed := newBed(&Bench{}, Model{}, nil)
-		bed.Gates.begin()
-		o.Initiator.Duplicate = c.twice
-		bed.Tester.arrived(o, c.plan, true)
-		if (bed.Gates.invalid() == "") != c.valid {
-			t.Errorf("%+v: %q", c, bed.Gates.invalid())
+	if got := bedThat(false).Sessions.answered(skipping(), 96); got.Skipped != 0 {
+		t.Errorf("of a device whose NAT skips nothing: %+v", got)
+	}
+}
+
+// What NAT skips is excused of TCP sessions offered at a rate to a device of which that is
+// known, and nothing else of it.
+func TestOnlySkippedNATIsExcused(t *testing.T) {
+	t.Parallel()
+	offer := trafficgen.Plan{TCP: true, Window: 1024, Rate: 1000}
+	for name, c := range map[string]struct {
+		bed     *Bed
+		plan    trafficgen.Plan
+		besides func(o *trafficgen.Outcome)
+		valid   bool
+	}{
+		"skipped":                    {bedThat(true), offer, func(*trafficgen.Outcome) {}, true},
+		"another device":             {bedThat(false), offer, func(*trafficgen.Outcome) {}, false},
+		"no TCP":                     {bedThat(true), trafficgen.Plan{Rate: 1000}, func(*trafficgen.Outcome) {}, false},
+		"TCP in step":                {bedThat(true), trafficgen.Plan{TCP: true, Window: 1024}, func(*trafficgen.Outcome) {}, false},
+		"a packet twice":             {bedThat(true), offer, func(o *trafficgen.Outcome) { o.Initiator.Duplicate = 1 }, false},
+		"at the wrong responder":     {bedThat(true), offer, func(o *trafficgen.Outcome) { o.Responder.Misdirected = 1 }, false},
+		"untranslated at the inside": {bedThat(true), offer, func(o *trafficgen.Outcome) { o.Initiator.Untranslated = 1 }, false},
+		"moved by itself":            {bedThat(true), offer, func(o *trafficgen.Outcome) { o.Responder.Moved = 2*96 + 1 }, false},
+	} {
+		o := skipping()
+		c.besides(&o)
+		c.bed.Tester.arrived(o, c.plan, true)
+		if (c.bed.Gates.invalid() == "") != c.valid {
+			t.Errorf("%s: %q", name, c.bed.Gates.invalid())
 		}
+	}
+	routing := bedThat(true)
+	routing.DUT.Setup.NAT = trafficgen.Addresses{}
+	if routing.Tester.arrived(skipping(), offer, true); routing.Gates.invalid() == "" {
+		t.Error("it is excused where nothing is to be translated")
 	}
 }
 

@@ -92,9 +92,15 @@ func (s *Sessions) TCP(ctx context.Context, window int) (trafficgen.Outcome, err
 	return o, s.counted(ctx, n, n)
 }
 
-// Answered is what came of sessions that were offered, in a second of the time in which
-// the tester had its CPU: what it did not send meanwhile is no fault of the device.
-type Answered struct{ Replies, Packets float64 }
+// Answered is what came of sessions that were offered.
+type Answered struct {
+	// Replies and Packets are in a second of the time in which the tester had its CPU: what
+	// it did not send meanwhile is no fault of the device.
+	Replies, Packets float64
+	// Skipped is the share, in per cent, of the packets that came since NAT had skipped one:
+	// they are not among the Packets.
+	Skipped float64
+}
 
 // OfferTCP opens every flow once as a TCP session, at a rate in sessions per second
 // whatever becomes of them. Replies are sessions whose answer came.
@@ -108,13 +114,17 @@ func (s *Sessions) OfferTCP(ctx context.Context, window int, rate float64) (Answ
 		return Answered{}, err
 	}
 	replies, err := s.tester.Generator.Replies(n)
-	return answered(o, replies), err
+	return s.answered(o, replies), err
 }
 
-// answered leaves out of the packets that came those that were not translated.
-func answered(o trafficgen.Outcome, replies int) Answered {
+func (s *Sessions) answered(o trafficgen.Outcome, replies int) Answered {
+	skipped, _ := s.dut.skipped(o)
 	seconds, came := kept(o), o.Received()
-	return Answered{float64(replies) / seconds, float64(came-min(came, o.Responder.Untranslated)) / seconds}
+	return Answered{
+		Replies: float64(replies) / seconds,
+		Packets: float64(came-min(came, o.Responder.Untranslated)) / seconds,
+		Skipped: 100 * float64(skipped) / float64(max(o.Initiator.Received+o.Responder.Received, 1)),
+	}
 }
 
 // beginEmpty forgets what the responder has seen, and wants the device to have no

@@ -16,6 +16,8 @@ var ipset = bench.Model{
 	Tools: []string{"iptables-legacy-restore", "ipset"},
 	Bytes: netfilterBytes,
 	New:   func() bench.Device { return &ipsetDevice{} },
+
+	PassesInvalid: true,
 }
 
 type ipsetDevice struct{ netfilter }

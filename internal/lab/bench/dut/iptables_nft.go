@@ -8,4 +8,6 @@ var iptablesNFT = bench.Model{
 	Tools: []string{"iptables-nft-restore"},
 	Bytes: netfilterBytes,
 	New:   func() bench.Device { return &iptablesDevice{restore: "iptables-nft-restore"} },
+
+	PassesInvalid: true,
 }

@@ -18,7 +18,8 @@ var nfqueue = bench.Model{
 	Bytes: netfilterBytes,
 	New:   func() bench.Device { return &nfqueueDevice{} },
 
-	Asynchronous: true,
+	Asynchronous:  true,
+	PassesInvalid: true,
 }
 
 // nfqueueDevice asks queueClients about the first packets of a connection; what

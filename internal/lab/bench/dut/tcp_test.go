@@ -41,6 +41,21 @@ func TestTCPSessionsAreRightToConntrack(t *testing.T) {
 	}
 }
 
+// The tester excuses what NAT skips of netfilter's devices that translate, and never of this
+// program.
+func TestWhoPassesInvalid(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, m := range All() {
+		if m.PassesInvalid {
+			got = append(got, m.Name)
+		}
+	}
+	if want := []string{"iptables", "iptables-nft", "ipset", "nftables", "nftables-set", "nfqueue"}; !slices.Equal(got, want) {
+		t.Errorf("%q pass what conntrack finds INVALID, want %q", got, want)
+	}
+}
+
 // timeWait is TCP_CONNTRACK_TIME_WAIT, where a session ends that was established
 // and closed from both sides.
 const timeWait = 7

@@ -44,6 +44,8 @@ var metrics = map[string]string{
 
 	"switches": "context switches a second, from tasks that had been on the CPU for so long",
 
+	"untranslated": "the share of the packets that came untranslated since NAT skipped them, and of answers to them from another port",
+
 	"memory_chains": "memory of the chains' programs and of the tables that only they use",
 
 	"hits":     "rules that are looked at when every flow sends one packet, by the model of the paper",
@@ -93,7 +95,7 @@ func inWords(parameter string) string {
 var gates = map[string]string{
 	"steal":      "other machines left the CPU to this one",
 	"contention": "other programs left the tester its CPU",
-	"translated": "every frame that arrived had the addresses and ports that it should have, and one in 64 right checksums",
+	"translated": "every frame that arrived had the addresses and ports that it should have, and one in 64 right checksums; what a metric untranslated tells of is excused",
 	"complete":   "no more frames were lost than may be: none, unless the scenario looks for loss",
 	"empty":      "the device had no session before the first frame",
 	"counted":    "the device itself counts as many sessions as arrived",

@@ -3,11 +3,31 @@ package scenario
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/lab/bench"
 )
+
+// checkSkipped wants the share that NAT skipped of netfilter's devices that translate, and of
+// no other.
+func checkSkipped(t *testing.T, r bench.Report) {
+	t.Helper()
+	var got []string
+	for _, result := range r.Results {
+		if result.Metric == skippedShare {
+			got = append(got, fmt.Sprintf("%s in layer %g", result.DUT, result.Parameters["layer"]))
+		}
+	}
+	slices.Sort(got)
+	if want := []string{"iptables in layer 4", "nftables in layer 4"}; !slices.Equal(got, want) {
+		t.Errorf("the share of what NAT skipped is told of %q, want %q", got, want)
+	}
+}
 
 func TestParseHTTPerf(t *testing.T) {
 	t.Parallel()
