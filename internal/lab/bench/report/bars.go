@@ -103,13 +103,21 @@ func (d *drawing) group(c bars, number int, left, width float64, y axis) {
 	}
 }
 
-// broken breaks a text into rows of a width, where it has spaces.
+// broken breaks a text into rows of a width, where it has spaces and after the dash of a range.
 func broken(text string, width float64) (rows []string) {
+	const dash = "–"
 	for _, word := range strings.Fields(text) {
-		if last := len(rows) - 1; last >= 0 && wide(rows[last]+" "+word) < width {
-			rows[last] += " " + word
-		} else {
-			rows = append(rows, word)
+		between := " "
+		for _, part := range strings.SplitAfter(word, dash) {
+			if part == "" { // behind a dash at the end
+				continue
+			}
+			if last := len(rows) - 1; last >= 0 && wide(rows[last]+between+part) < width {
+				rows[last] += between + part
+			} else {
+				rows = append(rows, part)
+			}
+			between = ""
 		}
 	}
 	return rows

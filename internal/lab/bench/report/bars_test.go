@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,5 +61,22 @@ func TestBars(t *testing.T) {
 	}
 	if err := Bars(&svg, r, "seconds"); err == nil {
 		t.Error("bars of a metric that is not there")
+	}
+}
+
+// A range that does not fit is broken after its dash, and no text is changed by it.
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text  string
+		width int // letters
+		want  []string
+	}{
+		{"4–7", 4, []string{"4–7"}}, {"2048–4095", 9, []string{"2048–", "4095"}}, {"2048–4095", 10, []string{"2048–4095"}},
+		{"load 16, pinned", 9, []string{"load 16,", "pinned"}}, {"after 2048–", 8, []string{"after", "2048–"}}, {"", 5, nil},
+	} {
+		if got := broken(c.text, letter*float64(c.width)); !slices.Equal(got, c.want) {
+			t.Errorf("%q in %d letters: %q, want %q", c.text, c.width, got, c.want)
+		}
 	}
 }

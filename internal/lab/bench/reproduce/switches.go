@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/realmgate/realmgate/internal/lab/bench"
 	"github.com/realmgate/realmgate/internal/lab/bench/method"
@@ -176,9 +175,6 @@ func PlotSwitches(w io.Writer, e Evidence) error {
 			result := perSecond(set[bucket])
 			result.DUT, result.Unit = r.Devices[n], bench.PerSecond
 			result.Metric = family + "_" + span(bucket)
-			if bucket >= 6 { // from 64–127 on there is room for a half only
-				result.Metric = strings.Replace(result.Metric, "–", "– ", 1)
-			}
 			r.Results = append(r.Results, result)
 		}
 	}

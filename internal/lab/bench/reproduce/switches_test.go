@@ -62,7 +62,7 @@ func TestSwitchesAreDrawn(t *testing.T) {
 	if err := PlotSwitches(&svg, e); err != nil || !switched(e) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{">idle<", ">chains at work<", ">4–7<", ">2048–<", ">4095<", "2048– 4095, chains at work: rate 59.0 /s"} {
+	for _, want := range []string{">idle<", ">chains at work<", ">4–7<", ">2048–<", ">4095<", "2048–4095, chains at work: rate 59.0 /s"} {
 		if !strings.Contains(svg.String(), want) {
 			t.Errorf("no %q in\n%s", want, svg.String())
 		}
