@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/internal/lab/oncpu"
 )
 
 // ChainOptions say how to show a chain of network functions at work.
@@ -31,12 +32,15 @@ type plan struct {
 	load   float64 // of each flow, beside plain routing
 	rounds int
 	round  time.Duration
+
+	record func() (*oncpu.Recorder, error) // begins to see context switches
 }
 
 // hanna is the plan of Hanna's experiments: the rounds make 10 seconds.
 var hanna = plan{
 	window: 10 * time.Second, rates: [3]float64{50e6, 150e6, 100e6}, threshold: "100Mbit", attempts: 3,
 	load: 1e9, rounds: 5, round: 2 * time.Second,
+	record: oncpu.Start,
 }
 
 // Measured is what a run of the experiments measured.

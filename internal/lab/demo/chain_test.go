@@ -3,9 +3,12 @@ package demo
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/lab/oncpu"
 )
 
 // shortly is Hanna's plan in a tenth of the time, at a tenth of the rates.
@@ -13,6 +16,7 @@ func shortly() *plan {
 	return &plan{
 		window: time.Second, rates: [3]float64{5e6, 15e6, 10e6}, threshold: "10Mbit", attempts: 10,
 		load: 10e6, rounds: 1, round: 200 * time.Millisecond,
+		record: oncpu.Start,
 	}
 }
 
@@ -68,6 +72,21 @@ func TestChainThatDropsNothingFails(t *testing.T) {
 	m, err := RunChain(t.Context(), ChainOptions{Out: &out, Executable: program, plan: p})
 	if err == nil || m.Shown || !strings.Contains(out.String(), "nothing arrives") {
 		t.Errorf("%v: %s", err, out.String())
+	}
+	nothingLeft(t)
+}
+
+// A kernel that lets nobody see its scheduler shows all the rest.
+func TestChainWhereSwitchesCannotBeSeen(t *testing.T) {
+	var out bytes.Buffer
+	p := shortly()
+	p.record = func() (*oncpu.Recorder, error) { return nil, errors.New("this kernel has no BTF") }
+	m, err := RunChain(t.Context(), ChainOptions{Out: &out, Executable: program, plan: p})
+	if err != nil || !strings.Contains(out.String(), "this kernel has no BTF") || !strings.Contains(out.String(), "memory in use") || strings.Contains(out.String(), "NaN") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+	if len(m.Rounds) != 1 || m.Rounds[0].Chain.Rates[0] <= 0 || m.Rounds[0].Chain.OnCPU != (oncpu.Switches{}) {
+		t.Errorf("measured %+v", m.Rounds)
 	}
 	nothingLeft(t)
 }

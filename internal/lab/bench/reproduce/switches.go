@@ -29,9 +29,6 @@ var (
 
 // addSwitches adds the metrics of a way.
 func addSwitches(rounds []demo.Round, of func(demo.Round) demo.Usage, add func(metric string, parameters map[string]float64, values ...float64)) {
-	if of(rounds[0]).OnCPU.Seconds == 0 {
-		return
-	}
 	for _, kind := range []struct {
 		metric string
 		of     func(oncpu.Switches) oncpu.Histogram
@@ -131,7 +128,7 @@ func (h histogram) String() string {
 
 func judgeSwitches(e Evidence) Verdict {
 	if !switched(e) {
-		panic(absent("the report is older than this measurement"))
+		panic(absent("the report has no context switches: it is older, or they could not be seen"))
 	}
 	const (
 		hannas  = 11      // the bucket of 2,048 to 4,095 µs

@@ -3,9 +3,11 @@ package reproduce
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/realmgate/realmgate/internal/lab/bench"
 	"github.com/realmgate/realmgate/internal/lab/demo"
 	"github.com/realmgate/realmgate/internal/lab/oncpu"
 )
@@ -73,6 +75,14 @@ func TestSwitchesAreDrawn(t *testing.T) {
 		}
 	}
 	before := Evidence{chaining.Name: ChainReport(measuredChain(0))}
+	for _, e := range []Evidence{e, before} {
+		r := e[chaining.Name]
+		told := strings.Contains(strings.Join(r.Notes, "\n"), "context switches")
+		has := slices.ContainsFunc(r.Results, func(result bench.Result) bool { return result.Metric == voluntary })
+		if told != switched(e) || has != told {
+			t.Errorf("switches are measured: %t, in the notes: %t, in the results: %t", switched(e), told, has)
+		}
+	}
 	for file, e := range map[bool]Evidence{true: e, false: before} {
 		folder := t.TempDir()
 		err := publish(folder, Papers(), e)
