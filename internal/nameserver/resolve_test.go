@@ -19,7 +19,7 @@ import (
 // removes it when the test ends.
 func namespace(t *testing.T, addresses ...string) (name string) {
 	t.Helper()
-	if os.Geteuid() != 0 {
+	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
 		t.Skip("a network namespace needs root")
 	}
 	name = fmt.Sprintf("rg-dns-%d", os.Getpid())

@@ -24,7 +24,7 @@ type said struct {
 
 func newBed(t testing.TB) *bed {
 	t.Helper()
-	if os.Geteuid() != 0 {
+	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
 		t.Skip("needs root: it loads programs")
 	}
 	trial, err := NewTrial()

@@ -12,7 +12,7 @@ import (
 // Processes that want more CPUs than there are get in each other's way: each switch that the kernel
 // counted of them is seen, and all times together are as long as they had a CPU.
 func TestRecorderSeesEverySwitch(t *testing.T) {
-	if os.Geteuid() != 0 {
+	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
 		t.Skip("only root may watch the scheduler")
 	}
 	const busy = `i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sleep 0.01; sleep 0.01`
@@ -47,7 +47,7 @@ func TestRecorderSeesEverySwitch(t *testing.T) {
 	if got := int64(s.Voluntary.Total()); voluntary <= 0 || got < voluntary {
 		t.Errorf("%d voluntary switches of %d", got, voluntary)
 	}
-	if got := int64(s.Involuntary.Total()); got < involuntary {
+	if got := int64(s.Involuntary.Total()); involuntary <= 0 || got < involuntary {
 		t.Errorf("%d involuntary switches of %d", got, involuntary)
 	}
 	var least, most time.Duration
