@@ -18,6 +18,7 @@ func hanna() Paper {
 	return Paper{
 		Name:     "Hanna 2017, Lightweight Network Function Chaining Mechanism in Linux Kernel",
 		Hardware: "Xeon X5690, KVM guests of 4 CPUs, Linux 4.4, virtio",
+		Figures:  "Figures 7.1 and 7.4 are set-ups, and those of the chapters before are designs.",
 		Findings: []Finding{
 			{
 				Item: "Figure 7.2", Needs: []Job{chaining},

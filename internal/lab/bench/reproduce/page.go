@@ -32,10 +32,7 @@ Realmgate beside the better of iptables and nftables. Costs are what a device ad
 `)
 	text.WriteString(summaryTable(e))
 	for _, p := range papers {
-		fmt.Fprintf(&text, "\n## %s\nOn %s.\n", p.Name, p.Hardware)
-		if p.Figures != "" {
-			fmt.Fprintf(&text, "\n%s\n", p.Figures)
-		}
+		fmt.Fprintf(&text, "\n## %s\nOn %s.\n\n%s\n", p.Name, p.Hardware, p.Figures)
 		text.WriteString("\n| | Finding | Then | Netfilter here | Realmgate here | Holds |\n| --- | --- | --- | --- | --- | --- |\n")
 		for _, f := range p.Findings {
 			v := f.Judged(e)
