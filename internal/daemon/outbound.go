@@ -8,7 +8,7 @@ import (
 
 func (g machineServices) newOutbound() *outbound.Keeper {
 	return outbound.New(outbound.Options{
-		InForce: func() outbound.InForce {
+		Changing: &g.reload, InForce: func() outbound.InForce {
 			v := g.view.Load()
 			return outbound.InForce{Config: v.config, File: v.document.Config, Dnat: v.dnat.Addresses}
 		},
@@ -26,10 +26,8 @@ func (g machineServices) prepareOutbound(d *draft) (change, error) {
 	return g.outbound.Prepare(d.config, d.outbound), nil
 }
 
-// readdress makes what is in force follow the outbound addresses.
+// readdress makes what is in force follow the outbound addresses. The caller holds reload.
 func (g machineServices) readdress() {
-	g.reload.Lock()
-	defer g.reload.Unlock()
 	old, addresses := g.view.Load(), g.outbound.Addresses()
 	if slices.Equal(old.outbound, addresses) {
 		return

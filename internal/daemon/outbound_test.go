@@ -28,7 +28,6 @@ func (b *rig) takes(change func(netlink.Link, *netlink.Addr) error, prefix strin
 			return err
 		}
 		b.outbound.Look()
-		machineServices{b.Daemon}.readdress()
 		return nil
 	}))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 )
@@ -27,10 +28,11 @@ const (
 
 // Options are what a Keeper needs.
 type Options struct {
-	InForce func() InForce
+	Changing sync.Locker // held while another configuration comes into force
+	InForce  func() InForce
 	// Events hears of each change, before others can see it.
 	Events interface{ Emit(event.Event) }
-	// Settle is called after each look, for what follows the addresses and may take long.
+	// Settle is called after each look, under Changing, for what follows the addresses and may take long.
 	Settle func()
 	Log    *slog.Logger
 }
@@ -40,12 +42,13 @@ type Keeper struct {
 	options Options
 	plane   Plane // nil until Open
 
-	mutex sync.Mutex // held while they change
-	plan  Plan
-	now   []netip.Addr        // that live
-	past  map[netip.Addr]bool // that interfaces had
-	stale bool                // the data plane has not taken them
-	said  string              // what was wrong last
+	mutex  sync.Mutex // held while they change
+	plan   Plan
+	now    []netip.Addr            // that live
+	past   map[netip.Addr]bool     // that interfaces had
+	stale  bool                    // the data plane has not taken them
+	untold datapath.OutboundChange // what it has done of a change that is not over
+	said   string                  // what was wrong last
 }
 
 // New makes a keeper without addresses.
@@ -115,7 +118,6 @@ func (k *Keeper) Run(ctx context.Context) {
 			continue
 		}
 		k.Look()
-		k.options.Settle()
 	}
 }
 
@@ -129,8 +131,17 @@ func (k *Keeper) subscribe(done chan struct{}) chan netlink.AddrUpdate {
 	return updates
 }
 
-// Look makes the addresses what the plan says by now, and says once why it cannot.
+// Look makes the addresses what the plan says by now, and has the rest follow. It waits for a change under way: the data
+// plane may have half of that already, and InForce nothing.
 func (k *Keeper) Look() {
+	k.options.Changing.Lock()
+	defer k.options.Changing.Unlock()
+	k.look()
+	k.options.Settle()
+}
+
+// look says once why it cannot.
+func (k *Keeper) look() {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	addresses, err := k.plan.Look()
@@ -159,9 +170,12 @@ func (k *Keeper) set(addresses []netip.Addr) error {
 		return tooMany
 	}
 	change, err := k.put(addresses)
+	change = with(k.untold, change, addresses)
 	if k.stale = err != nil; k.stale {
+		k.untold = change
 		return err
 	}
+	k.untold = datapath.OutboundChange{}
 	first := k.now == nil
 	k.now = append([]netip.Addr{}, addresses...)
 	for _, a := range addresses {

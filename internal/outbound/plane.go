@@ -37,7 +37,7 @@ func (k *Keeper) put(addresses []netip.Addr) (datapath.OutboundChange, error) {
 	})
 	isLeft := func(a netip.Addr) bool { return slices.Contains(left, a) }
 	var err error
-	if len(left) > 0 {
+	if len(left) > 0 || k.stale { // what has left may be back
 		err = k.plane.SetAddresses(slices.DeleteFunc(pool, isLeft), v.Dnat, v.Config.Hosts.OneToOneAddresses()...)
 	}
 	change, outboundErr := k.plane.SetOutbound(addresses)
@@ -47,4 +47,23 @@ func (k *Keeper) put(addresses []netip.Addr) (datapath.OutboundChange, error) {
 		err = errors.Join(err, endErr)
 	}
 	return change, errors.Join(err, outboundErr)
+}
+
+// with is a change so far and the next step of it: an address has come that is one of now, and has left that is none.
+func with(before, next datapath.OutboundChange, now []netip.Addr) datapath.OutboundChange {
+	return datapath.OutboundChange{
+		Came:  merged(before.Came, next.Came, now, true),
+		Left:  merged(before.Left, next.Left, now, false),
+		Ended: before.Ended + next.Ended,
+	}
+}
+
+// merged are the addresses of two lists, each once, that are among those of now, or are not.
+func merged(a, b, now []netip.Addr, among bool) (list []netip.Addr) {
+	for _, x := range slices.Concat(a, b) {
+		if slices.Contains(now, x) == among && !slices.Contains(list, x) {
+			list = append(list, x)
+		}
+	}
+	return list
 }

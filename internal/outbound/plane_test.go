@@ -1,10 +1,13 @@
 package outbound
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/config"
@@ -15,32 +18,56 @@ import (
 // recorder is a data plane that notes what is asked of it, in order.
 type recorder struct {
 	Plane
-	calls    []string
-	sessions []datapath.Session
+	calls          []string
+	fails          string // how the call begins that fails next, when it has done its work
+	outbound, pool []netip.Addr
+	sessions       []datapath.Session
+	slots          []datapath.Slot
+}
+
+var errFails = errors.New("it fails")
+
+func (r *recorder) note(call string) error {
+	r.calls = append(r.calls, call)
+	if r.fails == "" || !strings.HasPrefix(call, r.fails) {
+		return nil
+	}
+	r.fails = ""
+	return errFails
 }
 
 func (r *recorder) MostOutbound() int { return 3 }
 
 func (r *recorder) SetOutbound(addresses []netip.Addr) (datapath.OutboundChange, error) {
-	r.calls = append(r.calls, fmt.Sprint("outbound ", addresses))
-	return datapath.OutboundChange{Left: []netip.Addr{first}, Ended: 2}, nil
+	change := datapath.OutboundChange{Came: without(addresses, r.outbound), Left: without(r.outbound, addresses)}
+	change.Ended = 2 * len(change.Left)
+	r.outbound = addresses
+	return change, r.note(fmt.Sprint("outbound ", addresses))
+}
+
+func without(list, others []netip.Addr) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(list), func(a netip.Addr) bool { return slices.Contains(others, a) })
 }
 
 func (r *recorder) SetAddresses(pool, dnat []netip.Addr, own ...netip.Addr) error {
-	r.calls = append(r.calls, fmt.Sprint("pool ", pool, " dnat ", dnat, " own ", own))
-	return nil
+	r.pool = pool
+	return r.note(fmt.Sprint("pool ", pool, " dnat ", dnat, " own ", own))
 }
 
-func (r *recorder) EndSessions(wanted func(datapath.Session) bool) (n int, err error) {
-	for _, s := range r.sessions {
-		if wanted(s) {
-			n++
-		}
-	}
-	return n, nil
+func (r *recorder) EndSessions(wanted func(datapath.Session) bool) (int, error) {
+	before := len(r.sessions)
+	r.sessions = slices.DeleteFunc(r.sessions, wanted)
+	return before - len(r.sessions), r.note("end")
 }
 
 func (r *recorder) Emit(e event.Event) { r.calls = append(r.calls, fmt.Sprintf("%s %+v", e.Kind(), e)) }
+
+// keeper keeps the addresses of the recorder.
+func (r *recorder) keeper(v *InForce) *Keeper {
+	return New(Options{
+		Changing: new(sync.Mutex), InForce: func() InForce { return *v }, Events: r, Settle: func() {}, Log: slog.New(slog.DiscardHandler),
+	})
+}
 
 var (
 	first, second, lent, dnat, own = address("198.18.0.1"), address("198.18.0.2"), address("198.18.0.32"), address("198.18.0.7"), address("198.18.0.9")
@@ -65,17 +92,15 @@ func TestAddressLeavesThePoolFirst(t *testing.T) {
 	}
 	r := &recorder{sessions: []datapath.Session{session("pool", first), session("pool", lent), session("mapping", first)}}
 	file, now := configured(lent), configured(lent, first)
-	k := New(Options{
-		InForce: func() InForce { return InForce{Config: now, File: file, Dnat: []netip.Addr{dnat}} },
-		Events:  r, Log: slog.New(slog.DiscardHandler),
-	})
+	k := r.keeper(&InForce{Config: now, File: file, Dnat: []netip.Addr{dnat}})
 	if err := k.Open(r, now, []netip.Addr{second, first}).Commit(); err != nil {
 		t.Fatal(err)
 	}
 	k.Prepare(now, []netip.Addr{second}).Settle()
 	if want := []string{
-		"outbound [198.18.0.2 198.18.0.1]", "outbound_changed {Came:[] Left:[198.18.0.1] Ended:2 Addresses:[198.18.0.2 198.18.0.1]}",
-		"pool [198.18.0.32] dnat [198.18.0.7] own [198.18.0.9]", "outbound [198.18.0.2]", "outbound_changed {Came:[] Left:[198.18.0.1] Ended:3 Addresses:[198.18.0.2]}",
+		"outbound [198.18.0.2 198.18.0.1]", "outbound_changed {Came:[198.18.0.2 198.18.0.1] Left:[] Ended:0 Addresses:[198.18.0.2 198.18.0.1]}",
+		"pool [198.18.0.32] dnat [198.18.0.7] own [198.18.0.9]", "outbound [198.18.0.2]", "end",
+		"outbound_changed {Came:[] Left:[198.18.0.1] Ended:3 Addresses:[198.18.0.2]}",
 	}; !slices.Equal(r.calls, want) {
 		t.Errorf("got  %q\nwant %q", r.calls, want)
 	}
