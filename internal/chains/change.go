@@ -38,34 +38,34 @@ func placeOf(r api.ChainRequest) config.Place {
 // change edits what is in force, not the file, and puts it into force as a reload
 // would.
 func (s *Service) change(chain string, edit func(*config.Document) (*config.Document, error)) (api.ChainChange, error) {
-	s.Changing.Lock()
-	defer s.Changing.Unlock()
-	d, err := edit(s.InForce().Document)
+	s.options.Changing.Lock()
+	defer s.options.Changing.Unlock()
+	d, err := edit(s.options.InForce().Document)
 	if err == nil {
-		err = s.Put(d)
+		err = s.options.Put(d)
 	}
 	if err != nil {
 		return api.ChainChange{}, err
 	}
-	v := s.InForce()
+	v := s.options.InForce()
 	done := api.ChainChange{Generation: v.Generation, Chain: chain, Functions: []string{}}
 	ch, _ := v.Document.Config.Chain(chain)
 	for _, f := range ch.Functions {
 		done.Functions = append(done.Functions, f.Name)
 	}
-	s.Events.Emit(event.ChainChanged{Chain: chain, Functions: done.Functions, Generation: v.Generation})
-	s.Log.Info("chain changed", "chain", chain, "functions", done.Functions, "generation", v.Generation)
+	s.options.Events.Emit(event.ChainChanged{Chain: chain, Functions: done.Functions, Generation: v.Generation})
+	s.options.Log.Info("chain changed", "chain", chain, "functions", done.Functions, "generation", v.Generation)
 	return done, nil
 }
 
 // SaveChains writes the functions of the chains that commands changed. The file may have changed since it was read, but
 // not in the functions that are to be written.
 func (s *Service) SaveChains() (api.ChainsSaved, error) {
-	s.Changing.Lock()
-	defer s.Changing.Unlock()
-	v := s.InForce()
-	done := api.ChainsSaved{Config: s.File, Chains: []string{}}
-	file, err := config.Read(s.File)
+	s.options.Changing.Lock()
+	defer s.options.Changing.Unlock()
+	v := s.options.InForce()
+	done := api.ChainsSaved{Config: s.options.File, Chains: []string{}}
+	file, err := config.Read(s.options.File)
 	if err != nil {
 		return done, err
 	}
@@ -76,10 +76,10 @@ func (s *Service) SaveChains() (api.ChainsSaved, error) {
 		}
 		theirs, known := file.Config.Chain(ch.Name)
 		if !known || !sameFunctions(theirs, v.Saved[i]) && !sameFunctions(theirs, ch) {
-			return done, fmt.Errorf("%s: chain %s is not as it was loaded: nothing is saved; after a reload make the changes again", s.File, ch.Name)
+			return done, fmt.Errorf("%s: chain %s is not as it was loaded: nothing is saved; after a reload make the changes again", s.options.File, ch.Name)
 		}
 		if next, err = next.Take(ch.Name, v.Document); err != nil {
-			return done, fmt.Errorf("%s: %w", s.File, err)
+			return done, fmt.Errorf("%s: %w", s.options.File, err)
 		}
 		done.Chains = append(done.Chains, ch.Name)
 	}
@@ -89,8 +89,8 @@ func (s *Service) SaveChains() (api.ChainsSaved, error) {
 	if err := next.Save(); err != nil {
 		return done, err
 	}
-	s.SetSaved(v.Document.Config.Chains)
-	s.Log.Info("chains saved", "chains", done.Chains, "file", s.File)
+	s.options.SetSaved(v.Document.Config.Chains)
+	s.options.Log.Info("chains saved", "chains", done.Chains, "file", s.options.File)
 	return done, nil
 }
 

@@ -8,8 +8,8 @@ import (
 
 // Chains returns the chains in force, protection first, and what their functions did.
 func (s *Service) Chains() ([]api.Chain, error) {
-	v := s.InForce()
-	counts, err := s.Counts()
+	v := s.options.InForce()
+	counts, err := s.options.Counts()
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (s *Service) Chains() ([]api.Chain, error) {
 
 // Report says which chains are not as the file has them.
 func (s *Service) Report(status *api.Status) error {
-	v := s.InForce()
+	v := s.options.InForce()
 	for i, ch := range v.Document.Config.Chains {
 		if changes := v.changes(i); len(changes) > 0 {
 			status.ChangedChains = append(status.ChangedChains, api.ChangedChain{Chain: ch.Name, Changes: changes})

@@ -38,7 +38,7 @@ type Options struct {
 }
 
 // Service is what the control socket asks about chains. Call New.
-type Service struct{ Options }
+type Service struct{ options Options }
 
 // New makes a service.
-func New(o Options) *Service { return &Service{Options: o} }
+func New(o Options) *Service { return &Service{options: o} }
