@@ -98,7 +98,10 @@ func (a *Allocator) stillResting(addresses, parts []netip.Addr) (netip.Addr, tim
 			return address, left, true
 		}
 	}
-	for _, p := range a.Places() {
+	places := a.Places()
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	for _, p := range places {
 		left := p.Rested.Sub(now)
 		if until, ok := a.until[p.Address]; ok {
 			left = min(left, until.Sub(a.options.Wall()))
