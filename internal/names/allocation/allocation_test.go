@@ -59,18 +59,18 @@ func TestRepeats(t *testing.T) {
 	w := newWorld(t, 2, webs(2))
 	w.mustAsk(client, web(1))
 	w.mustAsk(client, web(1))
-	if len(w.plane.offers) != 1 {
-		t.Fatalf("%d reservations for two questions", len(w.plane.offers))
+	if len(w.plane.reservations) != 1 {
+		t.Fatalf("%d reservations for two questions", len(w.plane.reservations))
 	}
-	for id, r := range w.plane.offers {
+	for id, r := range w.plane.reservations {
 		if r.Claims != 2 {
 			t.Errorf("%d claims for two questions", r.Claims)
 		}
-		delete(w.plane.offers, id) // its claims were used, and the event was lost
+		delete(w.plane.reservations, id) // its claims were used, and the event was lost
 	}
 	w.mustAsk(client, web(1))
-	if len(w.plane.offers) != 1 {
-		t.Errorf("%d reservations after the first was spent", len(w.plane.offers))
+	if len(w.plane.reservations) != 1 {
+		t.Errorf("%d reservations after the first was spent", len(w.plane.reservations))
 	}
 }
 
@@ -78,7 +78,7 @@ func TestRepeats(t *testing.T) {
 func TestNextOfferBeforeTheSpentOneGoes(t *testing.T) {
 	w := newWorld(t, 2, webs(2))
 	w.mustAsk(client, web(1))
-	for id := range w.plane.offers {
+	for id := range w.plane.reservations {
 		w.plane.spent = id
 	}
 	w.plane.order = nil

@@ -32,19 +32,19 @@ var (
 
 // fakePlane is a data plane that does nothing but remember.
 type fakePlane struct {
-	bindings map[uint64]datapath.Binding
-	offers   map[uint64]datapath.Reservation
-	sessions map[uint64]int
-	used     map[uint64]model.Instant
-	now      func() model.Instant
-	standing []datapath.Session
-	refuses  error  // of Bind and Offer
-	spent    uint64 // the reservation whose last claim is gone, but a resolver's for its other clients
-	order    []string
+	bindings     map[uint64]datapath.Binding
+	reservations map[uint64]datapath.Reservation
+	sessions     map[uint64]int
+	used         map[uint64]model.Instant
+	now          func() model.Instant
+	standing     []datapath.Session
+	refuses      error  // of Bind and Offer
+	spent        uint64 // the reservation whose last claim is gone, but a resolver's for its other clients
+	order        []string
 }
 
 func newPlane() *fakePlane {
-	return &fakePlane{bindings: map[uint64]datapath.Binding{}, offers: map[uint64]datapath.Reservation{},
+	return &fakePlane{bindings: map[uint64]datapath.Binding{}, reservations: map[uint64]datapath.Reservation{},
 		sessions: map[uint64]int{}, used: map[uint64]model.Instant{}, now: func() model.Instant { return start }}
 }
 
@@ -110,18 +110,18 @@ func (f *fakePlane) Offer(r datapath.Reservation) error {
 	if b := f.bindings[r.Binding]; !b.Open {
 		return errNo
 	}
-	f.offers[r.ID] = r
+	f.reservations[r.ID] = r
 	f.answered(r.Binding)
 	return nil
 }
 
 func (f *fakePlane) Extend(id uint64, granted int) error {
-	r, ok := f.offers[id]
+	r, ok := f.reservations[id]
 	if !ok || f.spent == id {
 		return datapath.ErrSpent
 	}
 	r.Claims = granted - r.Used
-	f.offers[id] = r
+	f.reservations[id] = r
 	f.answered(r.Binding)
 	return nil
 }
@@ -133,17 +133,17 @@ func (f *fakePlane) answered(binding uint64) {
 }
 
 func (f *fakePlane) Withdraw(id uint64) (datapath.Withdrawn, error) {
-	r, ok := f.offers[id]
+	r, ok := f.reservations[id]
 	if !ok {
 		return datapath.Withdrawn{}, datapath.ErrSpent
 	}
 	f.order = append(f.order, "withdraw")
-	delete(f.offers, id)
+	delete(f.reservations, id)
 	return datapath.Withdrawn{Left: r.Claims, Used: r.Used, ClaimedAt: r.ClaimedAt}, nil
 }
 
 func (f *fakePlane) Reservations() (all []datapath.Reservation, err error) {
-	for _, r := range f.offers {
+	for _, r := range f.reservations {
 		all = append(all, r)
 	}
 	return all, nil
@@ -319,9 +319,9 @@ func (w *world) pass(d time.Duration) {
 
 // claim has the client of every open reservation come.
 func (w *world) claim() {
-	for id, r := range w.plane.offers {
+	for id, r := range w.plane.reservations {
 		r.Used, r.Claims, r.ClaimedAt = r.Used+r.Claims, 0, w.now
-		w.plane.offers[id] = r
+		w.plane.reservations[id] = r
 		w.plane.used[r.Binding] = w.now
 		w.Hear(datapath.ClaimEvent{ID: id, At: w.now, Left: 0, Used: r.Used, Client: r.Asker})
 	}

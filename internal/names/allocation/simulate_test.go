@@ -153,10 +153,10 @@ func (w *world) boundID(service model.Name) uint64 {
 // come is the proof of a client that asked itself.
 func (w *world) come(binding uint64, from netip.Addr) {
 	w.plane.used[binding] = w.now
-	for id, r := range w.plane.offers {
+	for id, r := range w.plane.reservations {
 		if r.Binding == binding && r.Asker == from {
 			r.Used, r.Claims, r.ClaimedAt = r.Used+1, r.Claims-1, w.now
-			w.plane.offers[id] = r
+			w.plane.reservations[id] = r
 			w.Hear(datapath.ClaimEvent{ID: id, At: w.now, Left: r.Claims, Used: r.Used, Client: from})
 			return
 		}
