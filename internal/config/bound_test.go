@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A list that is too long is told at the first entry too many, by its path, and nothing is told of what follows.
+// A list that is too long is told at the first entry too many, by its path, and nothing is told of those that follow in it.
 func TestListsHaveAtMostSoMany(t *testing.T) {
 	t.Parallel()
 	least := "interfaces: {public: [eth0], private: [eth1]}\nrealm: {zones: [foo.example.], nameserver: ns.elsewhere.example.}\n" +

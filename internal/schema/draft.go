@@ -28,29 +28,38 @@ func Keys(drafts []Draft) (keys []Key) {
 	return keys
 }
 
-// Names are the names that entries of a list have, with the lines that they are given at.
-type Names map[string]int
+// Names are the names that entries of a list have.
+type Names Once[string]
 
 // Take notes the name of an entry, and says where another has it. What has no name, of
 // which line is 0, has been told so.
 func (n Names) Take(faults *Faults, path, name string, line int) {
-	if first, twice := n[name]; twice && line > 0 {
+	if line == 0 {
+		return
+	}
+	if first, twice := Once[string](n).note(name, line); twice {
 		faults.Add(line, "%s.name: %s is already used at line %d", path, name, first)
 	}
-	n[name] = line
 }
 
-// Once are the values of a list that has each once, with the lines that they are given at.
+// Once are the values of a list that has each once, with the lines where they are first.
 type Once[T comparable] map[T]int
 
 // Take notes a value and reports whether it is new; else it says where the list has it.
 func (o Once[T]) Take(faults *Faults, path string, value T, line int) bool {
-	if first, twice := o[value]; twice {
+	first, twice := o.note(value, line)
+	if twice {
 		faults.Add(line, "%s: %v is already listed at line %d", path, value, first)
-		return false
 	}
-	o[value] = line
-	return true
+	return !twice
+}
+
+// note returns the line of a value that is there already.
+func (o Once[T]) note(value T, line int) (first int, twice bool) {
+	if first, twice = o[value]; !twice {
+		o[value] = line
+	}
+	return first, twice
 }
 
 // Named is a place that names an entry of another section.
