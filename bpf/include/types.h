@@ -89,7 +89,7 @@ struct settings {
 };
 
 enum mss {
-	MSS_AUTO,	 /* what fits the links of both sides */
+	MSS_AUTO = 0,	 /* what fits the links of both sides */
 	MSS_OFF = 65535, /* whatever it says */
 };
 

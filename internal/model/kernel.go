@@ -4,6 +4,7 @@ package model
 
 const (
 	MaxOutbound = 64    // MAX_OUTBOUND
+	mssAuto     = 0     // MSS_AUTO
 	mssOff      = 65535 // MSS_OFF
 )
 

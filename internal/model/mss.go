@@ -8,8 +8,8 @@ type MSS uint16
 
 // The words.
 const (
-	MSSAuto MSS = 0      // what fits the links of both sides
-	MSSOff  MSS = mssOff // whatever it says
+	MSSAuto MSS = mssAuto // what fits the links of both sides
+	MSSOff  MSS = mssOff  // whatever it says
 )
 
 // String returns the word or number used in the file.

@@ -2,7 +2,7 @@ package model
 
 import "strings"
 
-//go:generate go run -C ../../tools ./constants -package model -o ../internal/model/kernel.go -values MAX_OUTBOUND=MaxOutbound,MSS_OFF=mssOff -names reason:REASON_:Reason -numbers timeout:TIMEOUT_:Timeout ../bpf/include/reason.h ../bpf/conntrack/timeout.h ../bpf/nat/slot_types.h ../bpf/include/types.h
+//go:generate go run -C ../../tools ./constants -package model -o ../internal/model/kernel.go -values MAX_OUTBOUND=MaxOutbound,MSS_AUTO=mssAuto,MSS_OFF=mssOff -names reason:REASON_:Reason -numbers timeout:TIMEOUT_:Timeout ../bpf/include/reason.h ../bpf/conntrack/timeout.h ../bpf/nat/slot_types.h ../bpf/include/types.h
 
 // Reason says how the data plane ended a packet: "forwarded",
 // "drop_no_reservation". The list has one definition, enum reason in
