@@ -46,7 +46,7 @@ struct record_search {
 };
 TABLE(record_searches, BPF_MAP_TYPE_ARRAY, __u32, struct record_search, 1, BPF_F_MMAPABLE);
 
-/* The session records in use, of sessions opened from outside and from inside; a CPU keeps some counts to itself. */
+/* How many records are in use; a CPU keeps some counts to itself. */
 TABLE(record_uses, BPF_MAP_TYPE_ARRAY, __u32, struct record_uses, 1, BPF_F_MMAPABLE);
 TABLE(record_uses_here, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct record_uses, 1, 0);
 

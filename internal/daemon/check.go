@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/balance"
 	"github.com/realmgate/realmgate/internal/config"
@@ -14,8 +13,6 @@ import (
 	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
-
-func nothingPast(netip.Addr) bool { return false }
 
 // Check says whether a configuration can be put into force, as far as can be told
 // without the kernel: the chains' tables have limits that no single key shows.
@@ -39,7 +36,7 @@ func Check(d *config.Document) error {
 		return err
 	}
 	if len(c.Outbound.Addresses) > 0 { // else they are known when the gateway starts
-		if _, err := ruleset.DnatOf(c, c.Outbound.Addresses, nothingPast); err != nil {
+		if _, err := ruleset.DnatOf(c, c.Outbound.Addresses, nil); err != nil {
 			return err
 		}
 	}

@@ -56,10 +56,10 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 	}
 	setup := diagnose.SetupOf(c, addresses)
 	warnings := setup.Doubts()
-	var both shared.Addresses
-	if r, err := realm.RegistryOf(d); err == nil {
-		both = shared.Before(c, r, addresses)
-		warnings = append(warnings, both.Rivals()...)
+	r, err := realm.RegistryOf(d)
+	before := shared.Before(c, r, addresses)
+	if err == nil {
+		warnings = append(warnings, before.Rivals()...)
 	}
 	hops, _, err := machine.FindNextHops()
 	if err != nil {
@@ -73,9 +73,7 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 	if !setup.IsHere(facts) {
 		return warnings
 	}
-	if both.Config != nil {
-		warnings = append(warnings, both.OwnWarnings(facts.Own)...)
-	}
+	warnings = append(warnings, before.OwnWarnings(facts.Own)...)
 	if len(facts.Missing) == 0 { // else that is why
 		warnings = append(warnings, plan.Doubts(addresses, c.Outbound.Slots)...)
 	}

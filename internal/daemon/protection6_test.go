@@ -28,7 +28,7 @@ protection:
 `)
 	var listed model.Ranges
 	listed.Add(netip.MustParsePrefix("2001:db8:7::/48"))
-	v, err := newView(d, nil, nothingPast, lists.Contents{"drop": listed.Set()})
+	v, err := newView(d, nil, nil, lists.Contents{"drop": listed.Set()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ protection:
   blocklist: [77.0.0.2, {set: some}]
   geofence: [{deny: [country:FI], unknown: allow}]
 `)
-	v, err := newView(d, d.Config.Outbound.Addresses, nothingPast, nil)
+	v, err := newView(d, d.Config.Outbound.Addresses, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

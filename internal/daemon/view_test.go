@@ -28,7 +28,7 @@ func document(t *testing.T, text string) *config.Document {
 
 func viewOf(t *testing.T, text string) *view {
 	t.Helper()
-	v, err := newView(document(t, text), nil, nothingPast, nil)
+	v, err := newView(document(t, text), nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestZoneFileHasNoPoolAddress(t *testing.T) {
 		{"hint", "x HTTPS 1 . ipv4hint=198.18.0.33\n", "198.18.0.33-198.18.0.34", "foo.zone:1: HTTPS of x.foo.example. with ipv4hint=198.18.0.33"},
 	} {
 		d := read(c.records, c.pool)
-		_, newErr := newView(d, nil, nothingPast, nil) // as a start and a reload do
+		_, newErr := newView(d, nil, nil, nil) // as a start and a reload do
 		for by, err := range map[string]error{"check": Check(d), "start and reload": newErr} {
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%s, %s: %v, want %q", c.about, by, err, c.want)

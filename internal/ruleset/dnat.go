@@ -27,7 +27,7 @@ func (s Dnat) Opens(a netip.Addr) bool {
 
 // DnatOf tells what the configuration's chains take from the outbound addresses,
 // which the configuration may leave to the gateway. Those that have left their interfaces are
-// nobody's: past tells them.
+// nobody's: past tells them; nil: none has.
 func DnatOf(c *config.Config, outbound []netip.Addr, past func(netip.Addr) bool) (s Dnat, err error) {
 	for _, h := range c.Hosts {
 		if h.OneToOne.IsValid() && slices.Contains(outbound, h.OneToOne) {
@@ -65,7 +65,7 @@ func DnatOf(c *config.Config, outbound []netip.Addr, past func(netip.Addr) bool)
 func (s *Dnat) add(c *config.Config, chain string, m settings.Match, outbound []netip.Addr, past func(netip.Addr) bool, ports map[datapath.Service]bool) error {
 	for _, a := range m.DnatAddresses() {
 		switch {
-		case !slices.Contains(outbound, a) && past(a):
+		case !slices.Contains(outbound, a) && past != nil && past(a):
 		case !slices.Contains(outbound, a):
 			if a == c.DNS.Public.Addr() {
 				return fmt.Errorf("chain %s: %s is dns.public and no outbound address: dnat has outbound addresses, or its own", chain, a)

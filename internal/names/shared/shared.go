@@ -26,7 +26,7 @@ func Before(c *config.Config, r *registry.Registry, outbound []netip.Addr) Addre
 	if c.Outbound.Follows() && slices.Contains(c.Pool.Addresses, c.DNS.Public.Addr()) {
 		outbound = append(slices.Clone(outbound), c.DNS.Public.Addr()) // it is of the interface then, or the gateway says that it is not
 	}
-	dnat, _ := ruleset.DnatOf(c, outbound, func(netip.Addr) bool { return false }) // its error is told elsewhere
+	dnat, _ := ruleset.DnatOf(c, outbound, nil) // its error is told elsewhere
 	return Addresses{Config: c, Registry: r, Outbound: outbound, Dnat: dnat.Ports}
 }
 
