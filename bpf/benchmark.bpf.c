@@ -5,7 +5,7 @@
  * checksums, and enters the program under test by a tail call. benchmark_parse is what the others are compared
  * with: it parses and does no more. All of it is compiled for both hooks (include/ctx.h).
  */
-#include "packet/packet.h"
+#include "packet/parse.h"
 
 struct benchmark_tuple {
 	__u32 source;

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "../packet/parse.h"
 #include "../path/private_side.h"
 #include "../path/public_side.h"
 

@@ -80,7 +80,7 @@ struct settings {
 	__u16 client_sessions;	 /* of one client that may stand with one binding: TCP's, and all others' */
 	__u8 refuse;		 /* tell strangers at pool addresses that they may open nothing */
 	__u8 loose_reverse_path; /* a source inside may be reached by another private interface than it came by */
-	__u16 mss;		 /* what a SYN may say at most, or an enum mss */
+	__u16 mss;		 /* the most that a SYN may say; enum mss */
 	struct limits limits;
 	__u32 excepts; /* how many there are */
 	__u32 owners;  /* hosts with a public address of their own */

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "../answer/answer.h"
+#include "../packet/basic.h"
 #include "../packet/packet.h"
 #include "../conntrack/session.h"
 

@@ -5,13 +5,8 @@
  */
 #pragma once
 
+#include "basic.h"
 #include "packet.h"
-
-enum fragment {
-	FRAGMENT_NONE,
-	FRAGMENT_FIRST,
-	FRAGMENT_LATER,
-};
 
 static __always_inline enum reason first_parse_tcp(struct packet *packet, const struct tcphdr *tcp, __u16 length)
 {

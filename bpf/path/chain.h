@@ -9,7 +9,7 @@
 #include "../answer/answer.h"
 #include "../conntrack/flow.h"
 #include "../include/maps.h"
-#include "../packet/packet.h"
+#include "../packet/parse.h"
 
 #define CHAIN_SEES 2048 /* octets of a frame that functions find in one piece, if it has as many */
 

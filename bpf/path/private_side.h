@@ -9,6 +9,7 @@
 #include "private_open.h"
 #include "../answer/private_refuse.h"
 #include "../fragment/enter.h"
+#include "../packet/parse.h"
 
 /* What parsing could not make a flow of. On its own, for the stack of the entry. */
 __noinline int private_unparsed(ctx_t *ctx, const struct packet *packet, enum reason reason)

@@ -10,6 +10,7 @@
 #include "public_error.h"
 #include "public_open.h"
 #include "../fragment/enter.h"
+#include "../packet/parse.h"
 
 static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 {

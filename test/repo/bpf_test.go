@@ -2,7 +2,10 @@ package repo
 
 import (
 	"fmt"
+	"maps"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,6 +38,38 @@ func checkPure(r tree) []string {
 				problems = append(problems, fmt.Sprintf("%s: includes %s: bpf/packet knows no table", file, include[1]))
 			}
 		}
+	}
+	return problems
+}
+
+// checkCircles wants no header to include itself by way of others: #pragma once would hide it, and what it declares would
+// depend on who is first.
+func checkCircles(r tree) []string {
+	includes := map[string][]string{}
+	for _, file := range r.match(suffix(".c", ".h")) {
+		text, _ := r.read(file)
+		for _, include := range included.FindAllStringSubmatch(text, -1) {
+			includes[file] = append(includes[file], path.Join(path.Dir(file), include[1]))
+		}
+	}
+	var problems []string
+	done := map[string]bool{}
+	var visit func(file string, way []string)
+	visit = func(file string, way []string) {
+		if at := slices.Index(way, file); at >= 0 {
+			problems = append(problems, strings.Join(append(way[at:], file), " includes "))
+			return
+		}
+		if done[file] {
+			return
+		}
+		for _, next := range includes[file] {
+			visit(next, append(slices.Clone(way), file))
+		}
+		done[file] = true
+	}
+	for _, file := range slices.Sorted(maps.Keys(includes)) {
+		visit(file, nil)
 	}
 	return problems
 }
@@ -102,6 +137,21 @@ func TestPureCanFail(t *testing.T) {
 		"bpf/packet/bad.h":  "#include \"../include/maps.h\"\n",
 		"bpf/nat/other.h":   "#include \"../include/maps.h\"\n",
 	}, "bpf/packet/bad.h: includes ../include/maps.h")
+}
+
+func TestCircles(t *testing.T) {
+	t.Parallel()
+	upholds(t, checkCircles)
+}
+
+func TestCirclesCanFail(t *testing.T) {
+	t.Parallel()
+	rejects(t, checkCircles, map[string]string{
+		"bpf/a.bpf.c": "#include \"x/a.h\"\n#include \"x/c.h\"\n",
+		"bpf/x/a.h":   "#include \"../y/b.h\"\n#include \"c.h\"\n",
+		"bpf/x/c.h":   "",
+		"bpf/y/b.h":   "#include \"../x/a.h\"\n",
+	}, "bpf/x/a.h includes bpf/y/b.h includes bpf/x/a.h")
 }
 
 func TestPins(t *testing.T) {
