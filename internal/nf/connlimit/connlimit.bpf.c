@@ -141,14 +141,20 @@ static __always_inline __u64 connlimit_free(const struct connlimit_settings *set
 	return connlimit_found(number, now);
 }
 
+static __always_inline bool connlimit_ends(const struct nf_packet *packet)
+{
+	const __u8 fin = 0x01, rst = 0x04;
+
+	return packet->protocol == IPPROTO_TCP && (packet->tcp_flags & (fin | rst));
+}
+
 /* The slot after a packet of its connection. */
 static __always_inline struct connlimit_slot connlimit_after(const struct connlimit_settings *settings,
 							     struct connlimit_slot slot, const struct nf_packet *packet,
 							     __u32 now)
 {
-	const __u8 fin = 0x01, rst = 0x04;
-	bool tcp = packet->protocol == IPPROTO_TCP, ends = tcp && (packet->tcp_flags & (fin | rst));
-	bool opens = tcp ? packet->proves && !packet->answers && !ends : packet->answers;
+	bool ends = connlimit_ends(packet);
+	bool opens = packet->protocol == IPPROTO_TCP ? packet->proves && !packet->answers && !ends : packet->answers;
 	__u32 state = slot.flow & CONNLIMIT_STATE;
 
 	if (ends && packet->answers && (packet->proves || state == CONNLIMIT_OPENING)) /* a refusal proves nothing */
@@ -196,12 +202,14 @@ static __always_inline void connlimit_put(const struct connlimit_settings *setti
 		bucket->kept[way] = now;
 }
 
-/* Gives a connection that begins a slot, under the bucket's lock. */
+/*
+ * Gives a connection a slot, under the bucket's lock. begins: its first packet opens it; else one that was open before begins
+ * to count, and keeps a slot that another CPU has given it.
+ */
 static __always_inline enum nf_verdict connlimit_open(const struct connlimit_settings *settings,
-						      struct connlimit_bucket *bucket, bool dry, __u64 who, __u32 flow,
-						      __u32 now)
+						      struct connlimit_bucket *bucket, bool dry, bool begins, __u64 who,
+						      struct connlimit_slot slot, __u32 now)
 {
-	struct connlimit_slot slot = {.flow = flow | CONNLIMIT_OPENING, .until = now + settings->brief};
 	__u64 i, number, way = connlimit_find(bucket, who);
 
 	if (way >= CONNLIMIT_WAYS) {
@@ -214,7 +222,9 @@ static __always_inline enum nf_verdict connlimit_open(const struct connlimit_set
 		for (i = 0; i < CONNLIMIT_MOST; i++)
 			bucket->slot[way][i] = (struct connlimit_slot){.flow = 0, .until = now};
 	}
-	number = connlimit_of_flow(settings, bucket->slot[way], flow);
+	number = connlimit_of_flow(settings, bucket->slot[way], slot.flow & ~CONNLIMIT_STATE);
+	if (number < CONNLIMIT_MOST && !begins)
+		return NF_CONTINUE;
 	if (number >= CONNLIMIT_MOST)
 		number = connlimit_free(settings, bucket->slot[way], now);
 	if (number >= CONNLIMIT_MOST)
@@ -254,6 +264,7 @@ int nf_connlimit(struct xdp_md *ctx)
 	const struct nf_packet *packet = nf_packet();
 	const struct connlimit_settings *settings;
 	struct connlimit_bucket *bucket;
+	struct connlimit_slot slot;
 	enum nf_verdict said;
 	__u64 who, hash;
 
@@ -269,13 +280,19 @@ int nf_connlimit(struct xdp_md *ctx)
 	hash = mix_word(hash,
 			(__u64)packet->source_port << 32 | (__u64)packet->destination_port << 16 | packet->protocol);
 	flow = (hash >> 32 | 1U << 31) & ~CONNLIMIT_STATE;
-	/* A flow that is checked anew was open before the function, or the daemon: it begins to count, and is not refused. */
-	if (!packet->opens &&
-	    (packet->dry || packet->error || connlimit_hear(settings, bucket, packet, who, flow, now) ||
-	     packet->hook == NF_HOOK_PACKET))
-		return NF_CONTINUE;
+	slot = (struct connlimit_slot){.flow = flow | CONNLIMIT_OPENING, .until = now + settings->brief};
+	if (!packet->opens) {
+		if (packet->dry || packet->error || connlimit_hear(settings, bucket, packet, who, flow, now) ||
+		    packet->hook == NF_HOOK_PACKET || connlimit_ends(packet))
+			return NF_CONTINUE;
+		/*
+		 * A flow without a slot that is checked anew, as behind a change of the configuration or with a new daemon,
+		 * begins to count by what this packet shows, and is not refused.
+		 */
+		slot = connlimit_after(settings, slot, packet, now);
+	}
 	bpf_spin_lock(&bucket->lock);
-	said = connlimit_open(settings, bucket, packet->dry, who, flow, now);
+	said = connlimit_open(settings, bucket, packet->dry, packet->opens, who, slot, now);
 	bpf_spin_unlock(&bucket->lock);
 	return packet->opens ? said : NF_CONTINUE;
 }

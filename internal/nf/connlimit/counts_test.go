@@ -9,20 +9,26 @@ import (
 	"github.com/realmgate/realmgate/internal/nf/nftest"
 )
 
+// anew is the packet as the first of its connection that the function hears of, though it was open before.
+func anew(p nf.Packet) nf.Packet {
+	p.Hook = uint8(connlimitNfHookNF_HOOK_FLOW)
+	return p
+}
+
 // A connection that was open before the function, or before the daemon, is checked anew with its next packet, of whichever
-// end. From then on it counts as one that begins, and as open when it shows that; none is refused.
+// end. From then on it counts by what it shows; none is refused.
 func TestOpenConnectionsAreTakenUp(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, ConnLimit{Connections: 2, Idle: idle, Entries: int(ways)})
-	anew := func(p nf.Packet) nf.Packet {
-		p.Hook = uint8(connlimitNfHookNF_HOOK_FLOW)
-		return p
-	}
 	dry, failure := anew(flow(7, 1)), anew(answering(flow(7, 1)))
 	dry.Dry, failure.Error = 1, 1
 	b.changesNothing(dry, nf.Accept)
 	b.wants("an error", failure, nf.Accept)
 	b.wants("a packet of one that was checked", flow(7, 1), nf.Accept)
+	for _, flags := range []uint8{fin | ack, rst} {
+		b.wants("an end", anew(ending(flow(7, 1), flags)), nf.Accept)
+		b.wants("an end by the other", anew(answering(ending(flow(7, 2), flags))), nf.Accept)
+	}
 	if n := b.taken(); n != 0 {
 		t.Errorf("%d are taken up", n)
 	}
@@ -34,6 +40,26 @@ func TestOpenConnectionsAreTakenUp(t *testing.T) {
 	b.pass(late)
 	b.wants("in the place of the second", opening(flow(7, 4)), nf.Accept)
 	b.wants("one too many, later", opening(flow(7, 5)), nf.Drop)
+	for source := range ways - 1 {
+		b.shakesHands(flow(100+source, 1))
+	}
+	b.wants("one whose source has no place", anew(flow(8, 1)), nf.Accept)
+}
+
+// What shows that it is open counts as open at once: of TCP by a proof, of others by an answer. A further check changes nothing.
+func TestTakenUpAsOpen(t *testing.T) {
+	t.Parallel()
+	answered := answering(flow(7, 1))
+	answered.Protocol, answered.TcpFlags, answered.Proves = uint8(model.UDP), 0, 0
+	for _, p := range []nf.Packet{flow(7, 1), answered} {
+		b := newBed(t, ConnLimit{Connections: 1, Idle: idle, Entries: 1024})
+		b.wants("one that is open", anew(p), nf.Accept)
+		b.pass(late)
+		b.wants("one too many", opening(flow(7, 2)), nf.Drop)
+		b.wants("by a guess", anew(guessed(flow(7, 1))), nf.Accept)
+		b.pass(late)
+		b.wants("one too many, still", opening(flow(7, 2)), nf.Drop)
+	}
 }
 
 // An ICMP error is no packet of the connection that it is about: neither end needs to have sent it.
