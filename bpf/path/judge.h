@@ -123,6 +123,21 @@ __noinline enum reason session_judge(ctx_t *ctx, struct session *session, struct
 	return REASON_NONE;
 }
 
+/*
+ * Judges an ICMP error by its session. It is no packet of that: functions that see flows are still to see one. What another
+ * CPU has judged meanwhile is judged once more.
+ */
+static __always_inline enum reason error_judge(ctx_t *ctx, struct session *session, struct packet *packet,
+					       enum direction direction)
+{
+	__u32 policy = session->policy;
+	enum reason reason = session_judge(ctx, session, packet, direction, false);
+
+	if (session->policy != policy)
+		session->policy = policy;
+	return reason;
+}
+
 /* Whether a connection is to take the tuple of one that is over: to chains it is a new flow. */
 static __always_inline bool session_begins_anew(const struct session *session, const struct packet *packet)
 {

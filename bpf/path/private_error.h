@@ -91,7 +91,7 @@ static __always_inline int private_error(ctx_t *ctx, struct packet *packet)
 	reason = private_error_admit(ctx, packet, &number);
 	session = dry_copy(session_at(number));
 	if (reason == REASON_NONE && session)
-		reason = session_judge(ctx, session, packet, DIRECTION_OUT, false);
+		reason = error_judge(ctx, session, packet, DIRECTION_OUT);
 	if (reason != REASON_NONE || !session)
 		return verdict(ctx, packet, reason, SIDE_PRIVATE);
 	action = private_error_send(ctx, packet, number);

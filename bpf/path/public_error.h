@@ -129,7 +129,7 @@ static __always_inline int public_error(ctx_t *ctx, struct packet *packet)
 	reason = public_error_admit(ctx, packet, &number);
 	session = dry_copy(session_at(number));
 	if (reason == REASON_NONE && session)
-		reason = session_judge(ctx, session, packet, DIRECTION_IN, false);
+		reason = error_judge(ctx, session, packet, DIRECTION_IN);
 	if (reason != REASON_NONE || !session)
 		return verdict(ctx, packet, reason, SIDE_PUBLIC);
 	return public_error_send(ctx, packet, number);

@@ -50,6 +50,26 @@ func TestConnLimit(t *testing.T) {
 	g.forwarded(g.put(client(50003)))
 }
 
+// What was open before counts from its next packet on, though the first that comes of it is an ICMP error, which is none.
+func TestConnLimitTakesUp(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	limit := func(number uint32) []nf.Step {
+		return []nf.Step{{Number: number, Function: connlimit.ConnLimit{Connections: 2, Idle: time.Hour, Entries: 1024}}}
+	}
+	g.chained([]nf.Rule{{Direction: model.Out}}, limit(1))
+	from := func(port uint16) packets.Packet { return udp(endpoint(inA.Addr(), port), server) }
+	out := g.mapped(from(1001))
+	g.mapped(from(1002))
+	g.denied(from(1003))
+	g.chained([]nf.Rule{{Direction: model.Out}}, limit(2)) // its table is another
+	g.forwarded(g.put(unreachable(hop, 1, 0, udp(out, server), 8)))
+	g.mapped(from(1001))
+	g.mapped(from(1003))
+	g.denied(from(1004))
+	g.mapped(from(1002)) // there is no room for it, and it goes on
+}
+
 // Functions hear whether the sender of a segment has seen what the other end sent, and what is an error about a flow.
 func TestConnLimitHearsWhatProves(t *testing.T) {
 	t.Parallel()
