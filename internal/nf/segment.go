@@ -153,8 +153,8 @@ func (s *segment) ask(i int, l link) (rare func()) {
 	s.at(name("ask"))
 	s.enters(l.enters, i)
 	s.increase(number, countSeen)
-	// The time stands here, though it is seldom taken: the verifier looks at what stands next first, and what holds
-	// behind it with some time holds without one, too.
+	// The time stands here, though it is seldom taken: the verifier (Linux 6.18) looks at what stands next first,
+	// and what holds behind it with some time holds without one, too.
 	s.add(asm.And.Imm(asm.R2, sampleMask), asm.JNE.Imm(asm.R2, 1, name("body")),
 		asm.FnKtimeGetNs.Call(), asm.StoreMem(asm.RFP, s.start, asm.R0, asm.DWord))
 	s.at(name("body"))
