@@ -84,6 +84,13 @@ func run(ctx context.Context, profile bench.Profile, papers []Paper, folder stri
 // old reads the reports that are there, and lists the jobs that are to be done.
 func old(jobs []Job, folder string, here bench.Environment, tell func(string)) (e Evidence, due []Job, err error) {
 	e = Evidence{}
+	var reasons []string
+	again := map[string][]string{} // jobs by the reason
+	defer func() {
+		for _, why := range reasons {
+			tell(fmt.Sprintf("measured again: %s (%s)", strings.Join(again[why], ", "), why))
+		}
+	}()
 	for _, job := range jobs {
 		r, err := report.Read(filepath.Join(folder, "raw", job.Name, "result.json"))
 		if errors.Is(err, os.ErrNotExist) {
@@ -99,7 +106,11 @@ func old(jobs []Job, folder string, here bench.Environment, tell func(string)) (
 			why = append(why, "it has no valid trial")
 		}
 		if len(why) > 0 {
-			tell(fmt.Sprintf("%s is measured again: its report has %s", job.Name, strings.Join(why, "; ")))
+			text := strings.Join(why, "; ")
+			if again[text] == nil {
+				reasons = append(reasons, text)
+			}
+			again[text] = append(again[text], job.Name)
 			due = append(due, job)
 		}
 	}

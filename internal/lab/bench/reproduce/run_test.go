@@ -118,7 +118,7 @@ func TestRunMeasuresAgainWhatDoesNotBelong(t *testing.T) {
 		if err := r.run(measureHere); err != nil {
 			t.Fatal(err)
 		}
-		if len(r.done) != 1 || r.done[0] != forward.Name || !strings.Contains(r.told, forward.Name+" is measured again") || !strings.Contains(r.told, what) {
+		if len(r.done) != 1 || r.done[0] != forward.Name || !strings.Contains(r.told, "measured again: "+forward.Name+" (") || !strings.Contains(r.told, what) {
 			t.Errorf("%s: measured %v, told %q", what, r.done, r.told)
 		}
 	}
