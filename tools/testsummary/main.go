@@ -29,13 +29,15 @@ type tally struct {
 	perPackage              map[string]int // tests run
 	failedIn                map[string]bool
 	skips                   []string
+	logs                    bool     // tell what passed tests logged
 	failures                []string // package and test; of a broken package its name alone
 }
 
 func main() {
 	failures := flag.String("failed", "", "`file` that gets a line of package and test for each that failed, of the package alone where it broke")
+	logs := flag.Bool("logs", false, "tell what passed tests logged, too")
 	flag.Parse()
-	code, failed := run(os.Stdin, os.Stdout, os.Getenv("CI") != "")
+	code, failed := run(os.Stdin, os.Stdout, os.Getenv("CI") != "", *logs)
 	if *failures != "" {
 		if err := os.WriteFile(*failures, []byte(strings.Join(failed, "")), 0o600); err != nil {
 			fmt.Fprintf(os.Stderr, "testsummary: writing what failed: %v\n", err)
@@ -46,8 +48,8 @@ func main() {
 }
 
 // run summarises in to out and returns the exit code, and what failed.
-func run(in io.Reader, out io.Writer, ci bool) (int, []string) {
-	t := tally{output: map[test]*strings.Builder{}, perPackage: map[string]int{}, failedIn: map[string]bool{}}
+func run(in io.Reader, out io.Writer, ci, logs bool) (int, []string) {
+	t := tally{output: map[test]*strings.Builder{}, perPackage: map[string]int{}, failedIn: map[string]bool{}, logs: logs}
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(nil, 16<<20)
 	for scanner.Scan() {
@@ -125,6 +127,9 @@ func (t *tally) endTest(e event, out io.Writer) {
 		}
 		t.skips = append(t.skips, fmt.Sprintf("%s %s: %s", e.Package, e.Test, reason))
 	case "pass":
+		if t.logs {
+			fmt.Fprint(out, said)
+		}
 		if top {
 			t.passed++
 		}
@@ -151,6 +156,11 @@ func (t *tally) endPackage(e event, out io.Writer) {
 		fmt.Fprintf(out, "FAIL  %s (%d tests, %s)\n", e.Package, t.perPackage[e.Package], elapsed)
 	case t.perPackage[e.Package] > 0:
 		fmt.Fprintf(out, "ok    %s (%d tests, %s)\n", e.Package, t.perPackage[e.Package], elapsed)
+	default: // its TestMain may have run none
+		if _, reason, ok := strings.Cut(t.said(test{pkg: e.Package}), "skipped: "); ok {
+			t.skipped++
+			t.skips = append(t.skips, fmt.Sprintf("%s: %s", e.Package, why(reason)))
+		}
 	}
 }
 

@@ -26,6 +26,10 @@ const (
 {"ImportPath":"s","Action":"build-fail"}
 {"Action":"fail","Package":"s","FailedBuild":"s"}
 `
+	unable = `{"Action":"output","Package":"v","Output":"skipped: v needs unbound\n"}
+{"Action":"output","Package":"v","Output":"ok  \tv\t0.01s\n"}
+{"Action":"pass","Package":"v"}
+`
 	panicking = `{"Action":"output","Package":"u","Test":"TestD","Output":"panic: oh\n"}
 {"Action":"fail","Package":"u","Elapsed":1}
 `
@@ -44,7 +48,9 @@ func TestRun(t *testing.T) {
 		{"fail", passing + failing, false, 1, []string{"broken thing", "FAIL  q", "1 passed, 1 failed, 0 skipped"}, "", "q TestB\n"},
 		{"skip on a desk", passing + skipping, false, 0, []string{"skipped: r TestC: r_test.go:3: needs root", "1 passed, 0 failed, 1 skipped"}, "CI allows", ""},
 		{"skip in CI", passing + skipping, true, 1, []string{"CI allows no skipped tests"}, "", ""},
-		{"slow tier in CI", passing + strings.Replace(skipping, "needs root", "slow tier: set REALMGATE_SLOW=1", 1), true, 0, []string{"skipped: r TestC: r_test.go:3: slow tier", "1 passed, 0 failed, 0 skipped"}, "CI allows", ""},
+		{"slow tier in CI", passing + strings.Replace(skipping, "needs root", "slow tier: not here", 1), true, 0, []string{"skipped: r TestC: r_test.go:3: slow tier", "1 passed, 0 failed, 0 skipped"}, "CI allows", ""},
+		{"whole package skipped", passing + unable, false, 0, []string{"skipped: v: v needs unbound\n", "1 passed, 0 failed, 1 skipped"}, "", ""},
+		{"whole package skipped in CI", passing + unable, true, 1, []string{"CI allows no skipped tests"}, "", ""},
 		{"build", passing + building, false, 1, []string{"undefined: x", "FAIL  s", "1 passed, 1 failed"}, "", "s\n"},
 		{"panic", passing + panicking, false, 1, []string{"panic: oh", "FAIL  u"}, "", "u\n"},
 		{"nothing", "", false, 1, []string{"no test ran"}, "", ""},
@@ -52,7 +58,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			code, failed := run(strings.NewReader(c.in), &out, c.ci)
+			code, failed := run(strings.NewReader(c.in), &out, c.ci, false)
 			if code != c.code {
 				t.Errorf("exit code %d, want %d", code, c.code)
 			}
@@ -68,5 +74,13 @@ func TestRun(t *testing.T) {
 				t.Errorf("output says %q:\n%s", c.avoid, out.String())
 			}
 		})
+	}
+}
+
+func TestLogsOfPassedTests(t *testing.T) {
+	var out bytes.Buffer
+	run(strings.NewReader(passing), &out, true, true)
+	if !strings.Contains(out.String(), "quiet words\n") {
+		t.Errorf("output does not say what the test logged:\n%s", out.String())
 	}
 }
