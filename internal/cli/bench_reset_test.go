@@ -56,9 +56,6 @@ func TestBenchExternalThatIsNotReset(t *testing.T) {
 
 // What a box loses at a rate is told without emptying it.
 func TestBenchExternalLoss(t *testing.T) {
-	if os.Getenv("REALMGATE_SLOW") == "" {
-		t.Skip("slow tier: set REALMGATE_SLOW=1")
-	}
 	b := newBox(t)
 	b.rules(t, "wan", "ip protocol udp numgen inc mod 97 0 drop")
 	b.measures(t, "nat44-loss", "--external", "in0,out0", "--sessions", "500").mustFail(t,
@@ -73,10 +70,15 @@ func TestBenchExternalLoss(t *testing.T) {
 	if len(report.Results) != 10 {
 		t.Fatalf("%d loads: %s", len(report.Results), text)
 	}
+	least := 100.0
 	for _, r := range report.Results {
-		// At high loads a busy machine loses some, too.
-		if loss, load := float64(r.Trials[0].Value), r.Parameters["percent"]; loss < 0.9 || load <= 20 && loss > 1.2 {
-			t.Errorf("at %g %%: %g %% lost of 1 in 97", load, loss)
+		loss := float64(r.Trials[0].Value)
+		if loss < 0.9 {
+			t.Errorf("at %g %%: %g %% lost of 1 in 97", r.Parameters["percent"], loss)
 		}
+		least = min(least, loss)
+	}
+	if least > 1.2 { // a busy machine loses some, too, but not at every load
+		t.Errorf("at least %g %% lost of 1 in 97", least)
 	}
 }
