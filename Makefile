@@ -57,7 +57,7 @@ build: ## build bin/realmgate; needs only Go
 test: ## run the quick tests: objects, linters, unit, data plane, the main stories of whole gateways (root, Debian)
 	tools/test.sh quick
 
-test-slow: ## run the slow tests that have not passed at this commit: PARTS='tcx daemon e2e browser lab explain', LIMIT=minutes
+test-slow: ## run the slow tests that have not passed at this commit: PARTS='tcx e2e' (all are in docs/guide/develop.md), LIMIT=minutes
 	tools/test.sh $(PARTS)
 
 test-all: ## run all tests; what has passed at this commit is not run again

@@ -14,9 +14,21 @@ if [ "$(id -u)" -ne 0 ]; then
   exit 1
 fi
 
-# The minutes that each part takes at most on two cores; no run of go test may take twice as long.
-declare -A minutes=([quick]=10 [tcx]=12 [daemon]=12 [e2e]=14 [browser]=10 [lab]=12 [explain]=12)
-slow=(tcx daemon e2e browser lab explain)
+# The minutes that each part takes at most on two cores; no run of go test may take twice as long. test/repo wants each to
+# end within a turn of CI.
+declare -A minutes=([quick]=10 [tcx]=12 [daemon]=12 [e2e]=14 [browser]=10 [lab]=12 [explain]=12
+  [matrix-http]=30 [matrix-https]=30 [matrix-both]=30 [clients]=25 [measures]=30)
+slow=(tcx daemon e2e browser lab explain matrix-http matrix-https matrix-both clients measures)
+
+# The parts in which tests may take many minutes, and the tests that do; what these log is told. test/repo holds this
+# against the tests that ask for it.
+declare -A lengthy=(
+  [matrix-http]='MatrixHTTP'
+  [matrix-https]='MatrixHTTPS'
+  [matrix-both]='MatrixBoth|MoreNamesThanAddresses'
+  [clients]='HowLongAddressesAreHeld|WhatRefusalDoes'
+  [measures]='BulkBesideTheKernel|ForgedQuestionsAtFullRate|ForgedQuestionsKeepNobodyAway|ForgedSYNsKeepNobodyAway|MillionSessionsListed|NeverAnotherHost|ThousandFetches|UnanswerableQuestionsTakeNothingFromOthers'
+)
 
 parts=("$@")
 if [ "$#" -eq 0 ]; then parts=(quick); fi
@@ -108,6 +120,12 @@ explain_tests() {
   stage explain "$(packages internal/daemon)" -count=1 -run '^TestExplainDifferential$' -configurations=1000 -flows=100
 }
 lab_tests() { stage lab "$(packages "$lab")" "${waiting[@]}"; }
+at_length() { stage "$part" "$(packages "$1")" "${waiting[@]}" -run "^Test(${lengthy[$part]})\$"; }
+matrix-http_tests() { at_length test/browser; }
+matrix-https_tests() { at_length test/browser; }
+matrix-both_tests() { at_length test/browser; }
+clients_tests() { at_length test/browser; }
+measures_tests() { at_length test/e2e; }
 
 # again: what failed is run once more, alone. Real programs in real time lose races where other users have the CPUs;
 # what is broken fails again, and many failures are no races. A race of the program's own is never forgiven.
@@ -123,7 +141,7 @@ again() { # PART
     if grep -qE "^$module/($raced)\$" <<<"$package"; then run=with_race; fi
     for mode in $modes; do
       echo "again: $package $name $mode"
-      $run go test "$package" -count=1 -timeout=10m -run "^$name\$" "$mode" </dev/null || return 1
+      $run go test "$package" -count=1 "-timeout=$((2 * minutes[$1]))m" -run "^$name\$" "$mode" </dev/null || return 1
     done
     again="$again $name"
   done <"$work/tests"
@@ -131,8 +149,14 @@ again() { # PART
 }
 
 tests() { # PART
+  local summary=("$work/testsummary" -failed "$work/tests")
+  unset REALMGATE_SLOW # a part is the same whoever runs it
+  if [ -n "${lengthy[$1]:-}" ]; then
+    export REALMGATE_SLOW=1
+    summary+=(-logs)
+  fi
   : >"$work/failed"
-  "$1_tests" 2>&1 | "$work/testsummary" -failed "$work/tests" | tee "$work/summary-$1" || again "$1" || return 1
+  "$1_tests" 2>&1 | "${summary[@]}" | tee "$work/summary-$1" || again "$1" || return 1
   if [ -s "$work/failed" ]; then
     echo "test: go test failed in: $(tr '\n' ' ' <"$work/failed")" >&2
     return 1
@@ -165,6 +189,7 @@ echo "== summary"
 cat "$work/steps"
 if [ -f "$work/stages" ]; then cat "$work/stages"; fi
 printf '%-16s %-6s %4d s\n' total "$([ $failed -eq 0 ] && echo ok || echo FAILED)" "$SECONDS"
+if [ "${parts[*]}" = quick ]; then echo "not run: the slow parts, ${slow[*]}: make test-slow"; fi
 if [ -n "$again" ]; then echo "passed only when they ran again, alone:$again"; fi
 # The counts of all parts together, as the last line.
 if compgen -G "$work/summary-*" >/dev/null; then

@@ -13,7 +13,7 @@ import (
 var program string
 
 // tools are the programs that the tests need from Debian.
-var tools = []string{"chromium", "firefox-esr", "certutil", "dnsmasq", "nginx", "unbound", "unshare"}
+var tools = []string{"chromium", "firefox-esr", "certutil", "dnsmasq", "iptables", "javac", "nginx", "unbound", "unshare"}
 
 func TestMain(m *testing.M) {
 	if missing := whatIsMissing(); missing != "" {
@@ -52,14 +52,6 @@ func whatIsMissing() string {
 		}
 	}
 	return ""
-}
-
-// slow skips a test that takes many minutes unless it was asked for.
-func slow(t *testing.T) {
-	t.Helper()
-	if os.Getenv("REALMGATE_SLOW") == "" {
-		t.Skip("slow tier: set REALMGATE_SLOW=1, and go test -timeout=3h")
-	}
 }
 
 // eventually polls until the condition holds.

@@ -3,28 +3,27 @@ package browser
 import (
 	"fmt"
 	"testing"
+
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // pauses are those of the matrix, each in browsers of its own.
 var pauses = []int{2, 10, 30, 58, 70, 90, 110, 125, 300}
 
-// TestMatrix is every scheme with pools of 4 and 16, and every pause in both
-// browsers: 18 of them at a time, seven minutes each.
-func TestMatrix(t *testing.T) {
-	slow(t)
-	for _, s := range []struct {
-		name    string
-		sites   []site
-		at      string
-		origins []origin
-		upgrade bool
-	}{
-		{"http", fullSites, "", plain, false},
-		{"wildcard", fullSites, "", wildcard, false},
-		{"own certificates", fullSites, "", owned, false},
-		{"http with upgrades", splitSites, "", split, true},
-		{"http beside https with upgrades", bothSites, "http://j.foo.example", both, true},
-	} {
+// scheme is how the sites of a page are reached.
+type scheme struct {
+	name    string
+	sites   []site
+	at      string // the page's origin as it is typed; the first origin without it
+	origins []origin
+	upgrade bool
+}
+
+// The matrix is every scheme with pools of 4 and 16, and every pause in both browsers: 18 of them at a time, seven
+// minutes each. It is divided so that each part of the tests takes half an hour.
+func matrix(t *testing.T, schemes ...scheme) {
+	t.Helper()
+	for _, s := range schemes {
 		for _, pool := range []int{4, 16} {
 			t.Run(fmt.Sprintf("%s, %d addresses", s.name, pool), func(t *testing.T) {
 				play(t, scene{pool: pool, sites: s.sites, once: pool == 4, visitors: everyPause(s.at, s.origins, s.upgrade)})
@@ -33,14 +32,28 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
+func TestMatrixHTTP(t *testing.T) {
+	lab.SlowOnly(t)
+	matrix(t, scheme{name: "http", sites: fullSites, origins: plain},
+		scheme{name: "http with upgrades", sites: splitSites, origins: split, upgrade: true})
+}
+
+func TestMatrixHTTPS(t *testing.T) {
+	lab.SlowOnly(t)
+	matrix(t, scheme{name: "wildcard", sites: fullSites, origins: wildcard},
+		scheme{name: "own certificates", sites: fullSites, origins: owned})
+}
+
+func TestMatrixBoth(t *testing.T) {
+	lab.SlowOnly(t)
+	matrix(t, scheme{name: "http beside https with upgrades", sites: bothSites, at: "http://j.foo.example", origins: both, upgrade: true})
+}
+
 // TestMoreNamesThanAddresses lets three hosts share two addresses: one of them
 // has none, and is refused. Whoever is not refused is at the right host.
 func TestMoreNamesThanAddresses(t *testing.T) {
-	slow(t)
-	for _, s := range []struct {
-		name    string
-		origins []origin
-	}{{"http", plain}, {"wildcard", wildcard}} {
+	lab.SlowOnly(t)
+	for _, s := range []scheme{{name: "http", origins: plain}, {name: "wildcard", origins: wildcard}} {
 		t.Run(s.name, func(t *testing.T) {
 			play(t, scene{pool: 2, sites: fullSites, scarce: true, visitors: everyPause("", s.origins, false)})
 		})

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // TestWhatRefusalDoes measures what a browser does with an address that it knows
 // and that lets nobody in any more, while the name has another one: refused by
 // RST, or met with silence. There is no gateway in it.
 func TestWhatRefusalDoes(t *testing.T) {
-	slow(t)
+	lab.SlowOnly(t)
 	for _, end := range []struct {
 		name, target string
 		cases        []string

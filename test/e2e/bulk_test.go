@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // bulkPairs is how many transfers of a kind each has, one after the other's.
@@ -19,11 +20,9 @@ const bulkLeast = 0.9
 
 // Bulk TCP with default offloads, from a container and from behind a bridge whose port has GRO,
 // beside the kernel's own NAT in a twin of the same network: in pairs, in turns. It fails where every pair is below
-// nine tenths of the kernel's. It measures, and runs where REALMGATE_SLOW is set.
+// nine tenths of the kernel's.
 func TestBulkBesideTheKernel(t *testing.T) {
-	if !slow() {
-		return
-	}
+	lab.SlowOnly(t)
 	for _, c := range []struct {
 		name, private string
 		lay           func(*realm)

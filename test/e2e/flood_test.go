@@ -15,6 +15,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // flood sends SYNs to port 80 of each address, so many a second, from forged
@@ -80,7 +81,7 @@ func forgedSYN(to, from packets.MAC, address netip.Addr) []byte {
 func TestForgedSYNsKeepNobodyAway(t *testing.T) {
 	const hosts, workers = 8, 8
 	cycles := 100
-	if slow() {
+	if lab.Slow() {
 		cycles = 1000
 	}
 	r := newRealm(t, netns.Options{Hosts: hosts, Clients: 1})

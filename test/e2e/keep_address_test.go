@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // keepers ask for names, keep the addresses for as long as a rest, and use them
@@ -104,7 +105,7 @@ func TestNeverAnotherHost(t *testing.T) {
 	d := r.start(all)
 	k := r.keep(hosts, 2*time.Second)
 	rounds := 1
-	if slow() {
+	if lab.Slow() {
 		rounds = 5
 	}
 	for range rounds {

@@ -12,14 +12,12 @@ import (
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
-// A million sessions are listed to the last, as a table and as JSON. It measures: the aim is 2 s. It runs where
-// REALMGATE_SLOW is set.
+// A million sessions are listed to the last, as a table and as JSON. It measures: the aim is 2 s.
 func TestMillionSessionsListed(t *testing.T) {
-	if !slow() {
-		return
-	}
+	lab.SlowOnly(t)
 	const all, rounds = 1_000_000, 5
 	r := newRealm(t, netns.Options{Hosts: 1})
 	r.command("router", "ip", "route", "add", "blackhole", "203.0.0.0/8")

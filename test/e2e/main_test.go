@@ -13,10 +13,7 @@ var program string
 
 // tools are the programs that the tests need from Debian.
 var tools = []string{"unbound", "dig", "curl", "nginx", "iperf3", "wrk", "dnsperf", "ethtool", "ip", "ipset", "iptables-restore",
-	"nmap", "vsftpd", "lftp", "swaks", "git", "knotd", "nsd", "nsupdate", "dnsmasq", "openvpn", "ping", "sipp", "udhcpc", "wg", "wireguard-go"}
-
-// slow says that the long tier is wanted: what takes minutes.
-func slow() bool { return os.Getenv("REALMGATE_SLOW") != "" }
+	"nft", "nmap", "vsftpd", "lftp", "swaks", "git", "knotd", "nsd", "nsupdate", "dnsmasq", "openvpn", "ping", "sipp", "udhcpc", "wg", "wireguard-go"}
 
 func TestMain(m *testing.M) {
 	if missing := whatIsMissing(); missing != "" {

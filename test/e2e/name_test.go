@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 func TestNameToPage(t *testing.T) {
@@ -33,7 +34,7 @@ func TestNameToPage(t *testing.T) {
 func TestThousandFetches(t *testing.T) {
 	const hosts, workers = 50, 8
 	fetches := 300
-	if slow() {
+	if lab.Slow() {
 		fetches = 1000
 	}
 	r := newRealm(t, netns.Options{Hosts: hosts, RemoteClients: 4, Resolver: true})

@@ -14,6 +14,8 @@ import (
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // questionsAtFullRate sends forged questions as live frames straight to the gateway's public interface, by the last CPU
@@ -55,20 +57,36 @@ func (r *realm) questionsAtFullRate() (sent *atomic.Int64, stop func()) {
 	return sent, stop
 }
 
-// What one core sends of forged questions, to a gateway whose program is at XDP, leaves 200 askers a second answered, and the
-// daemon idle. Times are told and not judged. It runs where REALMGATE_SLOW is set.
-func TestForgedQuestionsAtFullRate(t *testing.T) {
-	if !slow() {
-		return
+// questioned is how many questions the data plane told to come by TCP at once, and how many went through to the daemon.
+func (d *daemon) questioned() (told, through uint64) {
+	d.t.Helper()
+	status := d.status()
+	through = status.DNS.Queries
+	for _, r := range status.Reasons {
+		switch r.Reason {
+		case model.ReasonAnsweredQuestion:
+			told = r.Packets
+			through -= r.Packets
+		case model.ReasonAnsweredSlowed:
+			through -= r.Packets
+		}
 	}
+	return told, through
+}
+
+// What one core sends of forged questions, to a gateway whose program is at XDP, leaves 200 askers a second answered, and
+// reaches the daemon no oftener than the limit says. Times are told and not judged.
+func TestForgedQuestionsAtFullRate(t *testing.T) {
+	lab.SlowOnly(t)
 	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
 	d := r.start(atXDP(r.configuration(), "eth0", "eth1"))
-	const asked, every = 2000, 5 * time.Millisecond
+	const asked, every, tries = 2000, 5 * time.Millisecond, 3
+	const limit = 512 // a second, docs/reference/dns.md
 	all := func(when string) (took time.Duration) {
 		before := d.busy()
 		times := make([]time.Duration, asked)
 		var running sync.WaitGroup
-		var lost atomic.Int64
+		var atOnce, never atomic.Int64
 		tick := time.NewTicker(every)
 		defer tick.Stop()
 		began := time.Now()
@@ -76,35 +94,45 @@ func TestForgedQuestionsAtFullRate(t *testing.T) {
 			<-tick.C
 			running.Go(func() {
 				at := time.Now()
-				answer, err := r.asks(r.Clients[0], "www."+hostName(n%2), dns.TypeA)
-				if err != nil || !strings.HasPrefix(first(answer), "198.18.") {
-					lost.Add(1) // a full ring's, say; who asks by UDP asks again
+				defer func() { times[n] = time.Since(at) }()
+				for try := range tries { // a full ring loses some; who asks by UDP asks again
+					answer, err := r.asks(r.Clients[0], "www."+hostName(n%2), dns.TypeA)
+					if err != nil || !strings.HasPrefix(first(answer), "198.18.") {
+						continue
+					}
+					if try == 0 {
+						atOnce.Add(1)
+					}
+					return
 				}
-				times[n] = time.Since(at)
+				never.Add(1)
 			})
 		}
 		running.Wait()
 		took = d.busy() - before
-		if lost.Load() > asked/100 {
-			t.Errorf("%s: %d of %d were not answered", when, lost.Load(), asked)
+		if never.Load() > asked/100 {
+			t.Errorf("%s: %d of %d were not answered when they had asked %d times", when, never.Load(), asked, tries)
 		}
 		slices.Sort(times)
-		t.Logf("%s: %d of %d answered in %s, median %.2f ms, 99 of 100 within %.2f ms; the daemon took %s", when, asked-lost.Load(), asked, time.Since(began).Round(time.Millisecond),
+		t.Logf("%s: %d of %d answered at the first try, in %s, median %.2f ms, 99 of 100 within %.2f ms; the daemon took %s", when, atOnce.Load(), asked, time.Since(began).Round(time.Millisecond),
 			times[asked/2].Seconds()*1e3, times[asked*99/100].Seconds()*1e3, took)
 		return took
 	}
 	calm := all("calm")
 	sent, stop := r.questionsAtFullRate()
 	eventually(t, 10*time.Second, "the flood has begun", func() bool { return sent.Load() > 100_000 })
-	told, before, began := d.counted("answered_question"), sent.Load(), time.Now()
+	began, before := time.Now(), sent.Load()
+	toldBefore, throughBefore := d.questioned()
 	flooded := all("flooded")
+	told, through := d.questioned()
 	forged, span := sent.Load()-before, time.Since(began)
-	answered := int64(d.counted("answered_question") - told)
+	answered, reached := int64(told-toldBefore), float64(through-throughBefore)
 	stop()
-	t.Logf("%.0f forged questions a second, %d of %d told to come by TCP; the daemon took %.1f %% of a CPU more", float64(forged)/span.Seconds(),
-		answered, forged, 100*(flooded-calm).Seconds()/span.Seconds())
-	if (flooded-calm)*10 > span {
-		t.Errorf("the daemon took %s more in %s", flooded-calm, span)
+	t.Logf("%.0f forged questions a second, %d of %d told to come by TCP, %.0f questions reached the daemon; it took %.1f %% of a CPU more", float64(forged)/span.Seconds(),
+		answered, forged, reached, 100*(flooded-calm).Seconds()/span.Seconds())
+	// Askers by TCP, each at most so often as it tries, and a burst of the limit.
+	if most := asked*tries + limit*(span.Seconds()+2); reached > most {
+		t.Errorf("%.0f questions reached the daemon, at most %.0f should", reached, most)
 	}
 	if answered < forged/4 { // six of eight kinds are, as long as rings have room for them
 		t.Errorf("%d of %d were told to come by TCP", answered, forged)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // forged are messages of a flood: mostly for lent names, some with server cookies that nobody gave
@@ -172,7 +173,7 @@ func (r *realm) asks(from netns.Node, name string, qtype uint16) (*dns.Msg, erro
 // cookie, for a lent name or a static record - lend nothing, and cost the daemon next to nothing.
 func TestForgedQuestionsKeepNobodyAway(t *testing.T) {
 	rounds := 50
-	if slow() {
+	if lab.Slow() {
 		rounds = 1000
 	}
 	r := newRealm(t, netns.Options{Hosts: 2, Clients: 4})

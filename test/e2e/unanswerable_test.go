@@ -14,6 +14,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // upstreamAt answers questions at a node's port 53, UDP and TCP, as handle does; what handle has no reply for is never
@@ -103,7 +104,7 @@ func TestUnanswerableQuestionsTakeNothingFromOthers(t *testing.T) {
 		rate int
 	}
 	floods := []flood{{"one address", one, 1_500}, {"one address", one, 15_000}, {"256 addresses", neighbours, 5_000}}
-	if slow() {
+	if lab.Slow() {
 		floods = append(floods, flood{"one address", one, 50_000}, flood{"256 addresses", neighbours, 15_000})
 	}
 	for _, f := range floods {
