@@ -4,10 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/realmgate/realmgate/internal/nf"
-	"github.com/realmgate/realmgate/internal/schema"
+	"github.com/realmgate/realmgate/internal/nf/nftest"
 )
 
 // A table has places for as many sources as it says.
@@ -31,16 +29,9 @@ func TestSettings(t *testing.T) {
 		"{connections: 0}":             {},
 		"{connections: 1, idle: 10ms}": {},
 	} {
-		var root yaml.Node
-		if err := yaml.Unmarshal([]byte(text), &root); err != nil {
-			t.Fatal(err)
-		}
-		faults := &schema.Faults{File: "test.yaml"}
-		given := &schema.Given{Faults: faults}
-		d := Kind.New("")
-		schema.ReadSection(faults, root.Content[0], "", 1, given.Noting(d.Keys()...))
-		got := d.Finish(given).Function("", nil)
-		switch err := faults.Err(); {
+		settings, err := nftest.Read(t, Kind, text)
+		got := settings.Function("", nil)
+		switch {
 		case (err != nil) != (want == ConnLimit{}):
 			t.Errorf("%s: %v", text, err)
 		case err == nil && got != nf.Function(want):

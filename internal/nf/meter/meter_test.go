@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"pgregory.net/rapid"
 
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
@@ -28,90 +27,6 @@ func packetOf(source uint32, length uint16) nf.Packet {
 	}
 }
 
-// metered puts one function into force and returns the program that its packets meet,
-// with its table.
-func metered(b *nftest.Bed, f nf.Function) (*ebpf.Program, *ebpf.Map) {
-	b.T.Helper()
-	program := b.Only(f)
-	return program, b.Table(program, "meters")
-}
-
-// pass lets time go by for all meters.
-func pass(b *nftest.Bed, table *ebpf.Map, d time.Duration) {
-	b.T.Helper()
-	for n := range table.MaxEntries() {
-		var bucket meter.CMeterBucket
-		if err := table.Lookup(n, &bucket); err != nil {
-			b.T.Fatal(err)
-		}
-		for i := range bucket.Way {
-			bucket.Way[i].At -= uint64(d)
-		}
-		if err := table.Put(n, &bucket); err != nil {
-			b.T.Fatal(err)
-		}
-	}
-}
-
-// window is figure 6.7 of Hanna's thesis, for one flow.
-type window struct {
-	start         time.Duration
-	count, most   uint64
-	verdict, next nf.Verdict
-}
-
-func (w *window) packet(now time.Duration, units uint64) nf.Verdict {
-	w.count += units
-	if now-w.start < windowLength {
-		w.next = nf.Continue
-		if w.count > w.most {
-			w.next = nf.Drop
-		}
-		return w.verdict
-	}
-	w.start, w.verdict, w.count = now, w.next, 0
-	return w.verdict
-}
-
-const windowLength = 10 * time.Hour // so that what a test takes is nothing
-
-// The window mode does what the thesis's program does, packet by packet, in packets and
-// in bytes.
-func TestWindowIsTheThesis(t *testing.T) {
-	t.Parallel()
-	b := nftest.New(t)
-	for _, unit := range []meter.Unit{meter.Packets, meter.Bytes} {
-		const most = 1000
-		program, table := metered(b, dosdenial.DoSDenial{Meter: meter.Meter{Per: meter.PerFlow, Unit: unit, Rate: most / windowLength.Seconds(), Window: windowLength, Entries: 4}})
-		rapid.Check(t, func(rt *rapid.T) {
-			if err := table.Put(uint32(0), &meter.CMeterBucket{}); err != nil {
-				t.Fatal(err)
-			}
-			now := 1000 * time.Hour
-			model := window{most: most, verdict: nf.Continue, next: nf.Continue}
-			for range rapid.IntRange(1, 40).Draw(rt, "bursts") {
-				step := time.Duration(rapid.IntRange(0, 13).Draw(rt, "hours"))*time.Hour + time.Minute
-				now += step
-				pass(b, table, step)
-				length := uint16(rapid.SampledFrom([]int{40, 300, 1500}).Draw(rt, "length"))
-				for i := range rapid.SampledFrom([]int{1, 2, 30, 600}).Draw(rt, "packets") {
-					units := uint64(1)
-					if unit == meter.Bytes {
-						units = uint64(length)
-					}
-					want := model.packet(now, units)
-					if want == nf.Continue {
-						want = nf.Accept
-					}
-					if got := b.Ask(program, packetOf(7, length)).Verdict; got != want {
-						rt.Fatalf("at %v packet %d: %v, want %v", now, i, got, want)
-					}
-				}
-			}
-		})
-	}
-}
-
 // A bucket of ten lets ten through at once, and one more each hour.
 func TestTokenBucket(t *testing.T) {
 	t.Parallel()
@@ -119,7 +34,7 @@ func TestTokenBucket(t *testing.T) {
 	for name, f := range map[string]func(meter.Meter) nf.Function{
 		"dos-denial": func(m meter.Meter) nf.Function { return dosdenial.DoSDenial{Meter: m} }, "rate-limit": func(m meter.Meter) nf.Function { return ratelimit.RateLimit{Meter: m} },
 	} {
-		program, table := metered(b, f(meter.Meter{Per: meter.PerSource, Unit: meter.Packets, Rate: 1.0 / 3600, Burst: 10*time.Hour + 30*time.Minute, Entries: 64}))
+		program, table := b.Metered(f(meter.Meter{Per: meter.PerSource, Unit: meter.Packets, Rate: 1.0 / 3600, Burst: 10*time.Hour + 30*time.Minute, Entries: 64}))
 		through := func(source uint32) (n int) {
 			for range 20 {
 				if b.Ask(program, packetOf(source, 100)).Verdict == nf.Accept {
@@ -136,7 +51,7 @@ func TestTokenBucket(t *testing.T) {
 		if got := through(8); got != 10 {
 			t.Errorf("%s: another source: %d of 20 came through, want 10", name, got)
 		}
-		pass(b, table, 3*time.Hour)
+		b.Pass(table, 3*time.Hour)
 		if got := through(7); got != 3 {
 			t.Errorf("%s: 3 hours later %d came through, want 3", name, got)
 		}
@@ -183,7 +98,7 @@ func TestWhatMetersCount(t *testing.T) {
 		"answers count for rate-limit":  {meter.PerSource, meter.Packets, packet(func(p *nf.Packet) { p.Answers = 1 }), true},
 		"what nobody sent changes none": {meter.PerSource, meter.Packets, same, true},
 	} {
-		program, _ := metered(b, ratelimit.RateLimit{Meter: meter.Meter{Per: c.per, Unit: c.unit, Rate: 1.0 / 3600, Burst: 90 * time.Minute, Entries: 64}})
+		program, _ := b.Metered(ratelimit.RateLimit{Meter: meter.Meter{Per: c.per, Unit: c.unit, Rate: 1.0 / 3600, Burst: 90 * time.Minute, Entries: 64}})
 		same.Direction = in
 		sent := same
 		if c.second.Protocol == icmpOf {
@@ -198,23 +113,6 @@ func TestWhatMetersCount(t *testing.T) {
 			t.Errorf("%s: first %v, second %v, want %v and %v", name, first, second, nf.Accept, want)
 		}
 		b.Put() // forgets
-	}
-}
-
-// Answers do not count for dos-denial, and a dry packet changes nothing.
-func TestAnswersAndDryPackets(t *testing.T) {
-	t.Parallel()
-	b := nftest.New(t)
-	program, _ := metered(b, dosdenial.DoSDenial{Meter: meter.Meter{Per: meter.PerFlow, Unit: meter.Packets, Rate: 1.0 / 3600, Burst: 90 * time.Minute, Entries: 64}})
-	answer, dry := packetOf(7, 100), packetOf(7, 100)
-	answer.Answers, dry.Dry = 1, 1
-	for _, c := range []struct {
-		packet nf.Packet
-		want   nf.Verdict
-	}{{answer, nf.Accept}, {dry, nf.Accept}, {answer, nf.Accept}, {packetOf(7, 100), nf.Accept}, {answer, nf.Accept}, {dry, nf.Drop}, {packetOf(7, 100), nf.Drop}} {
-		if got := b.Ask(program, c.packet).Verdict; got != c.want {
-			t.Errorf("%+v: %v, want %v", c.packet, got, c.want)
-		}
 	}
 }
 
@@ -235,7 +133,7 @@ func TestMetersAreBounded(t *testing.T) {
 	limit := func(rate float64) ratelimit.RateLimit {
 		return ratelimit.RateLimit{Meter: meter.Meter{Per: meter.PerSource, Unit: meter.Packets, Rate: rate, Burst: 10 * time.Hour, Entries: 4}}
 	}
-	program, table := metered(b, limit(1.0/3600))
+	program, table := b.Metered(limit(1.0 / 3600))
 	for source := uint32(1); source <= 5; source++ {
 		want := nf.Accept
 		if source == 5 {
@@ -248,37 +146,13 @@ func TestMetersAreBounded(t *testing.T) {
 	if n := b.Count(1); n.Failed != 1 {
 		t.Errorf("%d failures counted, want 1", n.Failed)
 	}
-	program, same := metered(b, limit(2.0/3600))
+	program, same := b.Metered(limit(2.0 / 3600))
 	if id(same) != id(table) {
 		t.Error("the table did not outlive a change of the rate")
 	}
-	pass(b, table, 2*time.Hour)
+	b.Pass(table, 2*time.Hour)
 	if got := b.Ask(program, packetOf(5, 100)).Verdict; got != nf.Accept {
 		t.Errorf("others are idle: %v, want it accepted", got)
-	}
-}
-
-// A packet whose clock was read just before another CPU began a window does not end it.
-func TestWindowBegunElsewhere(t *testing.T) {
-	t.Parallel()
-	b := nftest.New(t)
-	program, table := metered(b, dosdenial.DoSDenial{Meter: meter.Meter{Per: meter.PerFlow, Unit: meter.Packets, Rate: 1, Window: windowLength, Entries: 4}})
-	b.Ask(program, packetOf(7, 100))
-	var bucket meter.CMeterBucket
-	if err := table.Lookup(uint32(0), &bucket); err != nil {
-		t.Fatal(err)
-	}
-	for i := range bucket.Way {
-		if bucket.Way[i].Who != 0 {
-			bucket.Way[i].At += uint64(time.Hour)
-			bucket.Way[i].Verdict = uint32(nf.Drop)
-		}
-	}
-	if err := table.Put(uint32(0), &bucket); err != nil {
-		t.Fatal(err)
-	}
-	if got := b.Ask(program, packetOf(7, 100)).Verdict; got != nf.Drop {
-		t.Errorf("%v, want %v: the window that is dropped has just begun", got, nf.Drop)
 	}
 }
 
@@ -291,17 +165,17 @@ func TestDryRunUsesNothingUp(t *testing.T) {
 		"rate-limit": ratelimit.RateLimit{Meter: meter.Meter{Per: meter.PerSource, Unit: meter.Packets, Rate: 1.0 / hours, Burst: 90 * time.Minute, Entries: 4}},
 		"a window":   dosdenial.DoSDenial{Meter: meter.Meter{Per: meter.PerSource, Unit: meter.Packets, Rate: 1.0 / hours, Window: time.Hour, Entries: 4}},
 	} {
-		program, table := metered(b, f)
+		program, table := b.Metered(f)
 		judge := func(source, want string) {
 			t.Helper()
-			before := contentsOf(t, table)
+			before := b.Contents(table)
 			dry := b.Looking()
 			for range 3 {
 				if got := dry.Dry(packetFrom(source)); got != want {
 					t.Errorf("%s: %s: %q, want %q", name, source, got, want)
 				}
 			}
-			if after := contentsOf(t, table); !slices.EqualFunc(before, after, slices.Equal) {
+			if after := b.Contents(table); !slices.EqualFunc(before, after, slices.Equal) {
 				t.Errorf("%s: %s changed the table", name, source)
 			}
 		}
@@ -312,7 +186,7 @@ func TestDryRunUsesNothingUp(t *testing.T) {
 		}
 		if name == "a window" { // what brought too much is dropped in the next
 			judge("203.0.113.1", passes)
-			pass(b, table, 3*time.Hour)
+			b.Pass(table, 3*time.Hour)
 		}
 		judge("203.0.113.1", drops)
 		judge("203.0.113.2", passes)
@@ -323,17 +197,4 @@ func TestDryRunUsesNothingUp(t *testing.T) {
 func packetFrom(source string) nf.Packet {
 	a := netip.MustParseAddr(source).As4()
 	return packetOf(binary.NativeEndian.Uint32(a[:]), 100)
-}
-
-// contentsOf are all bytes of a table.
-func contentsOf(t *testing.T, table *ebpf.Map) (all [][]byte) {
-	t.Helper()
-	for n := range table.MaxEntries() {
-		value, err := table.LookupBytes(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, value)
-	}
-	return all
 }

@@ -1,8 +1,11 @@
 package nftest
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
+	"net/netip"
 	"os"
 	"testing"
 
@@ -23,6 +26,7 @@ type Said struct {
 	Verdict  nf.Verdict
 	Function uint32
 	Packets  uint32
+	To       netip.AddrPort // where a function sends the flow; invalid: none did; port 0: the flow's own
 }
 
 // New makes a bed without chains.
@@ -96,7 +100,13 @@ func (b *Bed) Frame(program *ebpf.Program, frame []byte, p nf.Packet) Said {
 	if err != nil {
 		b.T.Fatal(err)
 	}
-	return Said{nf.Verdict(after.Verdict), after.Function, after.PacketProgram}
+	said := Said{Verdict: nf.Verdict(after.Verdict), Function: after.Function, Packets: after.PacketProgram}
+	if after.ToAddress != 0 {
+		var a [4]byte
+		binary.NativeEndian.PutUint32(a[:], after.ToAddress)
+		said.To = netip.AddrPortFrom(netip.AddrFrom4(a), bits.ReverseBytes16(after.ToPort))
+	}
+	return said
 }
 
 // Classify runs a packet through the chain that is for it.
@@ -116,6 +126,7 @@ func (b *Bed) Count(number uint32) (all nf.Count) {
 		c := each[i].Of[number]
 		all.Seen += c.Seen
 		all.Failed += c.Failed
+		all.Lost += c.Lost
 	}
 	return all
 }
@@ -163,8 +174,9 @@ func (b *Bed) Dry(p nf.Packet) string {
 			line += b.Policy.Chains[s.Number-1].Name + ": "
 			continue
 		}
-		word := map[nf.Verdict]string{nf.Continue: "continue", nf.Accept: "accept", nf.Drop: "drop", nf.Fail: "fail"}[nf.Verdict(s.Says)]
-		line += fmt.Sprint(s.Number, " ", word, ", ")
+		says := nf.Verdict(s.Says)
+		word := map[nf.Verdict]string{nf.Continue: "continue", nf.Accept: "accept", nf.Drop: "drop", nf.ToUser: "to user", nf.Fail: "fail"}[says]
+		line += fmt.Sprint(s.Number, " ", cmp.Or(word, fmt.Sprint("jump ", int(says)-int(nf.JumpTo))), ", ")
 	}
 	if got.Verdict == nf.Accept {
 		return line + "passes"
