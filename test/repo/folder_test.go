@@ -11,7 +11,7 @@ const developing = "docs/guide/develop.md"
 
 var (
 	firstCell   = regexp.MustCompile(`(?m)^\| (.*?) \|`)
-	namedFolder = regexp.MustCompile("`((?:bpf|internal|…)(?:/[a-z0-9_/]+)?)`")
+	namedFolder = regexp.MustCompile("`((?:bpf|cmd|examples|internal|test|tools|…)(?:/[a-z0-9_/-]+)?)`")
 	isCode      = suffix(".go", ".c", ".h")
 )
 
@@ -41,7 +41,7 @@ func checkFolders(r tree) []string {
 	seen := map[string]bool{}
 	for _, file := range r.match(isCode) {
 		folder := path.Dir(file)
-		if root, _, _ := strings.Cut(folder, "/"); seen[folder] || root != "bpf" && root != "internal" {
+		if seen[folder] {
 			continue
 		}
 		seen[folder] = true
@@ -70,6 +70,7 @@ func TestFoldersHaveTheirPlaceCanFail(t *testing.T) {
 		"bpf/gateway.bpf.c":                  "",
 		"bpf/aside/a.h":                      "",
 		"internal/prose/a.go":                "",
+		"tools/told/a.go":                    "",
 		"internal/events/a.go":               "",
 		"internal/events/event/a.go":         "",
 		"internal/store/a.go":                "",
@@ -78,6 +79,6 @@ func TestFoldersHaveTheirPlaceCanFail(t *testing.T) {
 		"internal/guard/geo/settings/a.go":   "",
 		"internal/guard/lists/settings/a.go": "",
 		"internal/guard/geo/testdata/a.txt":  "",
-	}, "bpf/aside: has no place", "internal/prose: has no place", "internal/guard/lists/settings: has no place",
+	}, "bpf/aside: has no place", "internal/prose: has no place", "tools/told: has no place", "internal/guard/lists/settings: has no place",
 		"names internal/guard/gone, which does not exist")
 }
