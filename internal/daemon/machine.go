@@ -70,12 +70,12 @@ func (g machineServices) followMachine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.follower().Run(ctx, w)
+	g.reconciler().Run(ctx, w)
 	return nil
 }
 
-func (g *Daemon) follower() *machine.Upkeep {
-	return &machine.Upkeep{
+func (g *Daemon) reconciler() *machine.Reconciler {
+	return &machine.Reconciler{
 		Listen:  machine.NewNotices,
 		Refresh: g.data.Refresh, Look: g.readLocalAddresses, Hops: g.readNextHops, Log: g.log,
 		Routed:     func() { g.data.RoutesChanged(); g.machine.RoutesChanged() },

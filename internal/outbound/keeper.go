@@ -113,7 +113,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		case <-look.C:
 		case <-tend.C:
 			if err := k.plane.TendSlots(); err != nil {
-				k.options.Log.Warn("outbound address upkeep failed", "error", err)
+				k.options.Log.Warn("outbound slot update failed", "error", err)
 			}
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 
 // Routes and addresses are followed also while the bans wait for a disk that stalls; who is
 // exempt of them is looked at later.
-func TestUpkeepDoesNotWaitForBans(t *testing.T) {
+func TestReconcilerDoesNotWaitForBans(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, text)
 	exempt, asked, disk := r.bans.Exempt, make(chan struct{}, 8), make(chan struct{})
@@ -35,7 +35,7 @@ func TestUpkeepDoesNotWaitForBans(t *testing.T) {
 	<-asked
 	go func() {
 		defer close(done)
-		_ = r.namespace.Do(func() error { r.follower().Run(ctx, w); return nil })
+		_ = r.namespace.Do(func() error { r.reconciler().Run(ctx, w); return nil })
 	}()
 	defer func() {
 		cancel()

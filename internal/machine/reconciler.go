@@ -61,8 +61,8 @@ func drain[T any](updates <-chan T) {
 	}
 }
 
-// Upkeep is what has to follow the machine.
-type Upkeep struct {
+// Reconciler has what follows the machine, as netlink and the clock tell of it.
+type Reconciler struct {
 	Listen     func() (*Notices, error) // NewNotices
 	Refresh    func() error             // compares the data plane with the kernel
 	Look       func() error             // at the machine's own addresses and sockets
@@ -74,7 +74,7 @@ type Upkeep struct {
 
 // Run keeps the data plane's picture of the machine true until ctx ends. It never waits for the disk,
 // nor for bans, which do. It closes w.
-func (u *Upkeep) Run(ctx context.Context, w *Notices) {
+func (r *Reconciler) Run(ctx context.Context, w *Notices) {
 	defer func() {
 		if w != nil {
 			w.close()
@@ -96,7 +96,7 @@ func (u *Upkeep) Run(ctx context.Context, w *Notices) {
 			return
 		case <-refresh.C:
 			if w == nil {
-				w = u.subscribe()
+				w = r.subscribe()
 				routed = w != nil // nobody heard of changes meanwhile
 			}
 		case _, open = <-current.Links:
@@ -106,46 +106,46 @@ func (u *Upkeep) Run(ctx context.Context, w *Notices) {
 		case _, open = <-current.Routes:
 			routed = true
 		case <-neighbours.C:
-			failing = u.confirm(failing)
+			failing = r.confirm(failing)
 			continue
 		}
 		if !open { // listen anew at the next refresh
-			u.Log.Warn("netlink subscription ended")
+			r.Log.Warn("netlink subscription ended")
 			w.close()
 			w = nil
 		}
-		if err := u.Refresh(); err != nil {
-			u.Log.Warn("refresh failed", "error", err)
+		if err := r.Refresh(); err != nil {
+			r.Log.Warn("refresh failed", "error", err)
 		}
-		if err := u.Look(); err != nil {
-			u.Log.Warn("local address update failed", "error", err)
+		if err := r.Look(); err != nil {
+			r.Log.Warn("local address update failed", "error", err)
 		}
 		if routed {
-			u.Routed()
+			r.Routed()
 		}
 		if routed || !hopsLooked {
-			hopsLooked = u.Hops()
+			hopsLooked = r.Hops()
 		}
 	}
 }
 
 // confirm returns what fails, and says it if it is not what failed before: a link
 // may be without IPv6 for long.
-func (u *Upkeep) confirm(before string) (failing string) {
-	if err := u.Neighbours(); err != nil {
+func (r *Reconciler) confirm(before string) (failing string) {
+	if err := r.Neighbours(); err != nil {
 		failing = err.Error()
 	}
 	if failing != "" && failing != before {
-		u.Log.Warn("neighbour confirmation failed", "error", failing)
+		r.Log.Warn("neighbour confirmation failed", "error", failing)
 	}
 	return failing
 }
 
 // subscribe returns nothing when it cannot; the next refresh tries again.
-func (u *Upkeep) subscribe() *Notices {
-	w, err := u.Listen()
+func (r *Reconciler) subscribe() *Notices {
+	w, err := r.Listen()
 	if err != nil {
-		u.Log.Warn("netlink subscription failed", "error", err)
+		r.Log.Warn("netlink subscription failed", "error", err)
 		return nil
 	}
 	return w

@@ -11,15 +11,15 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// following counts what an Upkeep calls.
+// following counts what a Reconciler calls.
 type following struct {
 	listened, refreshed, routed, confirmed int
 	silent                                 int // how often nobody can listen
 	notices                                *Notices
 }
 
-func (f *following) upkeep() *Upkeep {
-	return &Upkeep{
+func (f *following) reconciler() *Reconciler {
+	return &Reconciler{
 		Listen: func() (*Notices, error) {
 			if f.listened++; f.listened <= f.silent {
 				return nil, errors.New("no buffer space available")
@@ -51,7 +51,7 @@ func (f *following) run(w *Notices) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		f.upkeep().Run(ctx, w)
+		f.reconciler().Run(ctx, w)
 	}()
 	return func() {
 		cancel()
@@ -64,7 +64,7 @@ func (f *following) run(w *Notices) (stop func()) {
 
 // When the kernel's notices end (its buffer ran over, say), it is listened to anew at the next
 // refresh, or the one after, and what was missed is looked at.
-func TestUpkeepListensAnew(t *testing.T) {
+func TestReconcilerListensAnew(t *testing.T) {
 	t.Parallel()
 	for _, silent := range []int{0, 2} {
 		synctest.Test(t, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestUpkeepListensAnew(t *testing.T) {
 
 // The data plane is compared with the kernel each second, and neighbours are confirmed each
 // five, where no notice comes.
-func TestUpkeepWithoutNotices(t *testing.T) {
+func TestReconcilerWithoutNotices(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &following{}
