@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a dry run leaves for who explains: its steps in their order. The programs write the most of them, dry.h, and the
- * chains' programs what functions say (internal/nf/segment.go).
+ * chains' programs what functions say (internal/nf/assembler.go).
  */
 #pragma once
 

@@ -30,13 +30,13 @@ type builder struct {
 	states   *States
 	first    uint32
 	hooks    []*hook
-	variants map[string]uint32 // the number of a row's first program
-	pieces   map[*Step]*Piece
-	rows     map[uint32]int // how many programs a packet may yet go through, by number
+	variants map[string]uint32 // the number of a sequence's first program
+	compiled map[*Step]*Compiled
+	depths   map[uint32]int // how many programs a packet may yet go through, by number
 }
 
 func (b *builder) close() {
-	for _, p := range b.pieces {
+	for _, p := range b.compiled {
 		closeMaps(p.Maps)
 	}
 }
@@ -47,11 +47,11 @@ func (b *builder) entry(place int) (uint32, error) {
 	if len(b.Protection) == 0 {
 		return b.chain(place, nil)
 	}
-	row, packets, err := b.links(place, nil)
+	sites, packets, err := b.sites(place, nil)
 	if err != nil {
 		return 0, err
 	}
-	return b.row(append(b.protected(), row...), packets, b.empty(place))
+	return b.sequence(append(b.protected(), sites...), packets, b.empty(place))
 }
 
 // empty is the place of a chain without functions, from 1 on, and 0 for all others.
@@ -63,11 +63,11 @@ func (b *builder) empty(place int) int {
 }
 
 // protected asks the protection.
-func (b *builder) protected() (row []link) {
+func (b *builder) protected() (sites []callSite) {
 	for i := range b.Protection {
-		row = append(row, link{step: &b.Protection[i]})
+		sites = append(sites, callSite{step: &b.Protection[i]})
 	}
-	return row
+	return sites
 }
 
 // chain returns the number of a chain's program, entered when functions before have
@@ -77,17 +77,17 @@ func (b *builder) chain(place int, before []*Step) (uint32, error) {
 	if number, known := b.variants[name]; known {
 		return number, nil
 	}
-	row, packets, err := b.links(place, before)
+	sites, packets, err := b.sites(place, before)
 	if err != nil {
 		return 0, err
 	}
-	b.variants[name], err = b.row(row, packets, b.empty(place))
+	b.variants[name], err = b.sequence(sites, packets, b.empty(place))
 	return b.variants[name], err
 }
 
-// links are a chain's functions at their places, and packets what judges a flow's
+// sites are a chain's functions at their places, and packets what judges a flow's
 // further packets where none of them decides.
-func (b *builder) links(place int, before []*Step) (row []link, packets further, err error) {
+func (b *builder) sites(place int, before []*Step) (sites []callSite, packets packetPrograms, err error) {
 	asked := before[:len(before):len(before)]
 	if packets, err = b.packets(asked); err != nil {
 		return nil, packets, err
@@ -100,20 +100,20 @@ func (b *builder) links(place int, before []*Step) (row []link, packets further,
 				return nil, packets, err
 			}
 		}
-		l := link{step: step, packets: packets}
+		site := callSite{step: step, packets: packets}
 		if i == 0 {
-			l.enters = place + 1
+			site.enters = place + 1
 		}
 		for _, other := range step.Jumps {
 			number, err := b.chain(other, asked)
 			if err != nil {
 				return nil, packets, err
 			}
-			l.jumps = append(l.jumps, number)
+			site.jumps = append(site.jumps, number)
 		}
-		row = append(row, l)
+		sites = append(sites, site)
 	}
-	return row, packets, nil
+	return sites, packets, nil
 }
 
 // waits reports whether a function is to be asked only until the first bytes of a flow have come.
@@ -124,29 +124,29 @@ func waits(f Function) bool {
 
 // packets returns what judges the further packets of flows about whose first these
 // functions were asked.
-func (b *builder) packets(asked []*Step) (further, error) {
+func (b *builder) packets(asked []*Step) (packetPrograms, error) {
 	others := slices.DeleteFunc(slices.Clone(asked), func(s *Step) bool { return waits(s.Function) })
-	after, err := b.every(others, further{})
+	after, err := b.every(others, packetPrograms{})
 	if err != nil || len(others) == len(asked) {
-		return further{after, after}, err
+		return packetPrograms{after, after}, err
 	}
 	// Until then the same program, which is told by 0; then the other, or none.
-	waiting, err := b.every(asked, further{0, uint32(classifierPolicyFlagPOLICY_PAYLOAD_DONE) | after})
-	return further{uint32(classifierPolicyFlagPOLICY_AWAITS_PAYLOAD) | waiting, after}, err
+	waiting, err := b.every(asked, packetPrograms{0, uint32(classifierPolicyFlagPOLICY_PAYLOAD_DONE) | after})
+	return packetPrograms{uint32(classifierPolicyFlagPOLICY_AWAITS_PAYLOAD) | waiting, after}, err
 }
 
 // every returns the number of the program that asks functions about every packet, 0
 // without any. next is what judges the packets after that.
-func (b *builder) every(asked []*Step, next further) (uint32, error) {
+func (b *builder) every(asked []*Step, next packetPrograms) (uint32, error) {
 	name := variant("packets", asked)
 	if number, known := b.variants[name]; known || len(asked) == 0 {
 		return number, nil
 	}
-	var row []link
+	var sites []callSite
 	for _, step := range asked {
-		row = append(row, link{step: step, packets: next})
+		sites = append(sites, callSite{step: step, packets: next})
 	}
-	number, err := b.row(row, next, 0)
+	number, err := b.sequence(sites, next, 0)
 	b.variants[name] = number
 	return number, err
 }
@@ -160,64 +160,64 @@ func variant(what string, asked []*Step) string {
 	return name.String()
 }
 
-// row loads the programs that ask the functions of a row, one after the other, and
+// sequence loads the programs that ask functions, one after the other, and
 // returns the number of the first. packets is what judges further packets where none of
 // them decides. enters is the chain that begins at the end, as it has no functions.
-func (b *builder) row(row []link, packets further, enters int) (next uint32, err error) {
-	for i := range row {
-		if row[i].piece, err = b.piece(row[i].step); err != nil {
-			return 0, fmt.Errorf("function %s: %w", row[i].step.Name, err)
+func (b *builder) sequence(sites []callSite, packets packetPrograms, enters int) (next uint32, err error) {
+	for i := range sites {
+		if sites[i].compiled, err = b.compile(sites[i].step); err != nil {
+			return 0, fmt.Errorf("function %s: %w", sites[i].step.Name, err)
 		}
 	}
-	end := len(row)
+	end := len(sites)
 	for {
-		begin := b.begin(row, end)
-		if end < len(row) {
+		begin := b.begin(sites, end)
+		if end < len(sites) {
 			enters = 0
 		}
-		if next, err = b.load(row[begin:end], next, packets, enters); err != nil || begin == 0 {
+		if next, err = b.load(sites[begin:end], next, packets, enters); err != nil || begin == 0 {
 			return next, err
 		}
 		end = begin
 	}
 }
 
-// begin is where the program begins that asks the last functions of a row.
-func (b *builder) begin(row []link, end int) int {
+// begin is where the program begins that asks the last functions of a sequence.
+func (b *builder) begin(sites []callSite, end int) int {
 	maps := 0
 	for i := end - 1; i >= 0; i-- {
-		maps += len(row[i].piece.Maps) + len(row[i].piece.Kept)
-		if i < end-1 && (maps > MostMaps || row[i].piece.alone != nil || row[i+1].piece.alone != nil) {
+		maps += len(sites[i].compiled.Maps) + len(sites[i].compiled.Kept)
+		if i < end-1 && (maps > MostMaps || sites[i].compiled.standalone != nil || sites[i+1].compiled.standalone != nil) {
 			return i + 1
 		}
 	}
 	return 0
 }
 
-func (b *builder) piece(step *Step) (*Piece, error) {
-	if p, known := b.pieces[step]; known {
+func (b *builder) compile(step *Step) (*Compiled, error) {
+	if p, known := b.compiled[step]; known {
 		return p, nil
 	}
 	p, err := step.Function.Compile(Context{Name: step.Name, Shared: b.shared, States: b.states})
-	b.pieces[step] = &p
+	b.compiled[step] = &p
 	return &p, err
 }
 
-func (b *builder) load(links []link, next uint32, packets further, enters int) (uint32, error) {
+func (b *builder) load(sites []callSite, next uint32, packets packetPrograms, enters int) (uint32, error) {
 	if len(b.hooks[0].made.Chains) == mostPrograms {
 		return 0, fmt.Errorf("chains take more than %d programs: each function that sees every packet takes some more, and so does each way to jump past one", mostPrograms)
 	}
-	row := b.rows[next]
-	for _, l := range links {
-		for _, number := range l.jumps {
-			row = max(row, b.rows[number])
+	depth := b.depths[next]
+	for _, site := range sites {
+		for _, number := range site.jumps {
+			depth = max(depth, b.depths[number])
 		}
 	}
-	if row == mostInRow {
+	if depth == mostInRow {
 		return 0, fmt.Errorf("it takes more than %d programs in a row, with those it jumps to: users' own functions are each one, and so are others between them", mostInRow)
 	}
-	var capture Piece
-	if tell(links) {
+	var capture Compiled
+	if tell(sites) {
 		var err error
 		if capture, err = capturing(b.shared); err != nil {
 			return 0, err
@@ -225,24 +225,24 @@ func (b *builder) load(links []link, next uint32, packets further, enters int) (
 	}
 	number := b.first + uint32(len(b.hooks[0].made.Chains))
 	for _, h := range b.hooks {
-		program, err := h.segment(links, capture, b.shared, next, packets, enters)
+		program, err := h.assemble(sites, capture, b.shared, next, packets, enters)
 		if err != nil {
 			return 0, err
 		}
 		h.made.Chains = append(h.made.Chains, program)
 	}
-	b.rows[number] = row + 1
+	b.depths[number] = depth + 1
 	return number, nil
 }
 
-// segment loads the program that asks the functions of links.
-func (h *hook) segment(links []link, capture Piece, shared Shared, next uint32, packets further, enters int) (*ebpf.Program, error) {
-	instructions, err := newSegment(links, capture, shared, h).write(links, next, packets, enters)
+// assemble loads the program that asks the functions of sites.
+func (h *hook) assemble(sites []callSite, capture Compiled, shared Shared, next uint32, packets packetPrograms, enters int) (*ebpf.Program, error) {
+	instructions, err := newAssembler(sites, capture, shared, h).write(sites, next, packets, enters)
 	if err != nil {
 		return nil, err
 	}
 	spec := &ebpf.ProgramSpec{Name: "chain", Type: h.kind, AttachType: h.attach, Instructions: instructions, License: licence}
-	own := aloneOf(links)
+	own := standaloneOf(sites)
 	if own != nil {
 		spec.License = own.licence
 	}
@@ -250,9 +250,9 @@ func (h *hook) segment(links []link, capture Piece, shared Shared, next uint32, 
 	var refused *ebpf.VerifierError
 	switch {
 	case errors.As(err, &refused) && own != nil:
-		return nil, fmt.Errorf("function %s: %w", links[0].step.Name, refusal(refused))
-	case errors.As(err, &refused) && len(links) == 1:
-		return nil, fmt.Errorf("the kernel refuses function %s: %w", links[0].step.Name, err)
+		return nil, fmt.Errorf("function %s: %w", sites[0].step.Name, refusal(refused))
+	case errors.As(err, &refused) && len(sites) == 1:
+		return nil, fmt.Errorf("the kernel refuses function %s: %w", sites[0].step.Name, err)
 	case err != nil:
 		return nil, fmt.Errorf("the kernel refuses its program: %w", err)
 	}

@@ -21,12 +21,12 @@ type fixed struct {
 
 func (f fixed) SeesEveryPacket() bool { return f.every }
 
-func (f fixed) Compile(Context) (p Piece, err error) {
+func (f fixed) Compile(Context) (p Compiled, err error) {
 	p.body = asm.Instructions{asm.Mov.Imm(asm.R0, int32(f.verdict))}
 	p.ToUser = f.verdict == toUser
 	if f.calls {
 		call := asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoCall, Constant: -1}
-		p.alone = &alone{calls: asm.Instructions{p.body[0].WithSymbol("said"), asm.Return()}, licence: licence}
+		p.standalone = &standalone{calls: asm.Instructions{p.body[0].WithSymbol("said"), asm.Return()}, licence: licence}
 		p.body = asm.Instructions{call.WithReference("said")}
 	}
 	return p, nil
@@ -46,7 +46,7 @@ type denying []Rule
 
 func (denying) SeesEveryPacket() bool { return false }
 
-func (d denying) Compile(c Context) (Piece, error) {
+func (d denying) Compile(c Context) (Compiled, error) {
 	rules := slices.Clone(d)
 	for i := range rules {
 		rules[i].Value = uint32(Drop)

@@ -8,7 +8,7 @@ import (
 )
 
 // capturing returns what programs take up to copy a packet (bpf/capture.bpf.c).
-func capturing(shared Shared) (p Piece, err error) {
+func capturing(shared Shared) (p Compiled, err error) {
 	spec, err := loadCapture()
 	if err != nil {
 		return p, fmt.Errorf("read what captures: %w", err)
@@ -21,27 +21,27 @@ func capturing(shared Shared) (p Piece, err error) {
 	return p, err
 }
 
-// tell reports whether a function of links may say NF_TO_USER.
-func tell(links []link) bool {
-	return slices.ContainsFunc(links, func(l link) bool { return l.piece.ToUser })
+// tell reports whether a function of sites may say NF_TO_USER.
+func tell(sites []callSite) bool {
+	return slices.ContainsFunc(sites, func(site callSite) bool { return site.compiled.ToUser })
 }
 
 // copy writes what copies the packet when a function has said NF_TO_USER, the one whose
 // place is in the slot start, which is not in use between functions: once for all of
 // the program. Then the next function is asked.
-func (s *segment) copy(links []link) {
-	s.at("to-user")
-	s.add(asm.StoreImm(asm.RFP, s.packets, 0, asm.Word))
-	s.find(s.shared.Packets, s.packets, "to-user-done")
-	s.add(asm.LoadMem(asm.R1, asm.RFP, s.decider, asm.Word), asm.StoreMem(asm.R0, packetFunction, asm.R1, asm.Word),
-		asm.LoadMem(asm.R1, asm.RFP, s.context, asm.DWord))
-	s.add(s.hook.body(&s.capture)...)
-	s.at("to-user-done")
-	s.add(asm.LoadMem(asm.R0, asm.RFP, s.start, asm.DWord), s.clear(s.start))
-	for i, l := range links {
-		if l.piece.ToUser {
-			s.add(asm.JEq.Imm(asm.R0, int32(i), fmt.Sprintf("ask-%d", i+1)))
+func (a *assembler) copy(sites []callSite) {
+	a.at("to-user")
+	a.add(asm.StoreImm(asm.RFP, a.packets, 0, asm.Word))
+	a.find(a.shared.Packets, a.packets, "to-user-done")
+	a.add(asm.LoadMem(asm.R1, asm.RFP, a.decider, asm.Word), asm.StoreMem(asm.R0, packetFunction, asm.R1, asm.Word),
+		asm.LoadMem(asm.R1, asm.RFP, a.context, asm.DWord))
+	a.add(a.hook.body(&a.capture)...)
+	a.at("to-user-done")
+	a.add(asm.LoadMem(asm.R0, asm.RFP, a.start, asm.DWord), a.clear(a.start))
+	for i, site := range sites {
+		if site.compiled.ToUser {
+			a.add(asm.JEq.Imm(asm.R0, int32(i), fmt.Sprintf("ask-%d", i+1)))
 		}
 	}
-	s.add(asm.Ja.Label("no-packet")) // one of them was asked
+	a.add(asm.Ja.Label("no-packet")) // one of them was asked
 }

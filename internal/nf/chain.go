@@ -33,7 +33,7 @@ type Step struct {
 	Jumps    []int // places of the chains that it may go on in
 }
 
-// Chain is a row of functions for the flows that Rules match.
+// Chain is a sequence of functions for the flows that Rules match.
 type Chain struct {
 	Name  string
 	Rules []Rule // Value is not looked at
@@ -80,7 +80,7 @@ type Policy struct {
 // Build compiles a policy. The numbers of its programs begin at first; states are kept
 // from one generation to the next.
 func Build(policy Policy, shared Shared, first uint32, states *States) (made Programs, err error) {
-	b := &builder{Policy: policy, shared: shared, states: states, first: first, variants: map[string]uint32{}, pieces: map[*Step]*Piece{}, rows: map[uint32]int{}}
+	b := &builder{Policy: policy, shared: shared, states: states, first: first, variants: map[string]uint32{}, compiled: map[*Step]*Compiled{}, depths: map[uint32]int{}}
 	hooks := hooksOf(shared)
 	b.hooks = hooks
 	defer func() {
@@ -112,7 +112,7 @@ func Build(policy Policy, shared Shared, first uint32, states *States) (made Pro
 		}
 	}
 	if len(policy.Protection) > 0 {
-		number, err := b.row(b.protected(), further{}, 0)
+		number, err := b.sequence(b.protected(), packetPrograms{}, 0)
 		if err != nil {
 			return made, fmt.Errorf("protection: %w", err)
 		}

@@ -11,8 +11,8 @@ type Function interface {
 	// SeesEveryPacket reports whether it judges every packet of a flow, and not only
 	// the first.
 	SeesEveryPacket() bool
-	// Compile returns what programs take up.
-	Compile(Context) (Piece, error)
+	// Compile returns what programs take up of it.
+	Compile(Context) (Compiled, error)
 }
 
 // Waiter is a function that sees every packet until the first bytes of a flow have come.
@@ -28,18 +28,18 @@ type Context struct {
 	States *States
 }
 
-// Piece is a function in the form in which a program takes it up: its maps, and the code that Take links with them.
-type Piece struct {
+// Compiled is a function in the form in which a program takes it up: its maps, and the code that Take links with them.
+type Compiled struct {
 	Maps     map[string]*ebpf.Map // its own, of this generation
 	Kept     map[string]*ebpf.Map // those that States keep
 	ToUser   bool                 // it may say NF_TO_USER
 	Rewrites bool                 // it may change the packet
 
-	body   asm.Instructions // ends by a jump to what follows
-	buffer asm.Instructions // the same for socket buffers, nil where it is no other
-	stack  int              // bytes
-	alone  *alone           // it gets a program of its own
-	leaves *Piece           // compares what it leaves, nil where nothing is to be compared
+	body       asm.Instructions // ends by a jump to what follows
+	buffer     asm.Instructions // the same for socket buffers, nil where it is no other
+	stack      int              // bytes
+	standalone *standalone      // it gets a program of its own
+	leaves     *Compiled        // compares what it leaves, nil where nothing is to be compared
 }
 
 // Standalone is a function that is a program of its own, with functions that it calls.
@@ -50,8 +50,8 @@ type Standalone struct {
 	Licence     string
 }
 
-// alone is what a program of its own has of its function.
-type alone struct {
+// standalone is what a program of its own has of its function.
+type standalone struct {
 	calls    asm.Instructions // functions that it calls
 	buffer   asm.Instructions // the same for socket buffers
 	licence  string

@@ -29,7 +29,7 @@ func hooksOf(shared Shared) (hooks []*hook) {
 }
 
 // body is what a program for the hook takes up of a function.
-func (h *hook) body(p *Piece) asm.Instructions {
+func (h *hook) body(p *Compiled) asm.Instructions {
 	if h.buffer && p.buffer != nil {
 		return p.buffer
 	}

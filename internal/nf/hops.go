@@ -25,10 +25,10 @@ type empty HopKind
 // SeesEveryPacket implements Function.
 func (empty) SeesEveryPacket() bool { return false }
 
-func (e empty) Compile(Context) (Piece, error) {
-	p := Piece{body: asm.Instructions{asm.Mov.Imm(asm.R0, int32(Continue))}}
+func (e empty) Compile(Context) (Compiled, error) {
+	p := Compiled{body: asm.Instructions{asm.Mov.Imm(asm.R0, int32(Continue))}}
 	if HopKind(e) == Own {
-		p.alone = &alone{licence: licence}
+		p.standalone = &standalone{licence: licence}
 	}
 	return p, nil
 }

@@ -16,13 +16,13 @@ const (
 )
 
 // find returns the map that a function knows by that name.
-func (p *Piece) find(name string, shared Shared) *ebpf.Map {
+func (p *Compiled) find(name string, shared Shared) *ebpf.Map {
 	return cmp.Or(p.Maps[name], p.Kept[name], shared.find(name))
 }
 
 // TakeBoth is Take of a function that looks at the packet itself, and is compiled for
 // socket buffers, too.
-func (p *Piece) TakeBoth(program, buffer *ebpf.ProgramSpec, c Context) error {
+func (p *Compiled) TakeBoth(program, buffer *ebpf.ProgramSpec, c Context) error {
 	if err := p.Take(buffer, c); err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (p *Piece) TakeBoth(program, buffer *ebpf.ProgramSpec, c Context) error {
 }
 
 // Take fills in the body of a function that is one program of its object.
-func (p *Piece) Take(program *ebpf.ProgramSpec, c Context) (err error) {
+func (p *Compiled) Take(program *ebpf.ProgramSpec, c Context) (err error) {
 	for _, ins := range program.Instructions {
 		if ins.IsFunctionReference() {
 			return fmt.Errorf("it calls %s: everything in a function must be inlined", ins.Reference())
@@ -72,7 +72,7 @@ func inline(instructions asm.Instructions, stack int, link func(asm.Instruction)
 }
 
 // link is an instruction alone, with the map that it names.
-func (p *Piece) link(ins asm.Instruction, shared Shared) (asm.Instruction, error) {
+func (p *Compiled) link(ins asm.Instruction, shared Shared) (asm.Instruction, error) {
 	plain := asm.Instruction{OpCode: ins.OpCode, Dst: ins.Dst, Src: ins.Src, Offset: ins.Offset, Constant: ins.Constant}
 	if !ins.IsLoadFromMap() && (ins.Reference() == "" || !ins.IsConstantLoad(asm.DWord)) {
 		return plain, nil

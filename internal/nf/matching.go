@@ -2,9 +2,8 @@ package nf
 
 import "fmt"
 
-// Matching makes the piece of a function that says the value of the first rule that
-// matches, and "continue" where none does.
-func Matching(rules []Rule, c Context) (p Piece, err error) {
+// Matching compiles a function that says the value of the first rule that matches, and "continue" where none does.
+func Matching(rules []Rule, c Context) (p Compiled, err error) {
 	list, err := compile(rules)
 	if err != nil {
 		return p, err

@@ -24,12 +24,12 @@ func (Ports) SeesEveryPacket() bool { return false }
 func (Honeypot) SeesEveryPacket() bool { return false }
 
 // Compile implements Function.
-func (p Ports) Compile(c Context) (Piece, error) {
+func (p Ports) Compile(c Context) (Compiled, error) {
 	return protection(protectionProgNfPorts, protectionMapPortMarks, p.marks(), c)
 }
 
 // Compile implements Function.
-func (Honeypot) Compile(c Context) (Piece, error) {
+func (Honeypot) Compile(c Context) (Compiled, error) {
 	return protection[struct{}](protectionProgNfHoneypot, "", nil, c)
 }
 

@@ -39,7 +39,7 @@ func (Blocklist) SeesEveryPacket() bool { return false }
 func (Geofence) SeesEveryPacket() bool { return false }
 
 // Compile implements Function.
-func (a Allowlist) Compile(c Context) (p Piece, err error) {
+func (a Allowlist) Compile(c Context) (p Compiled, err error) {
 	list, err := a.Remote.compile()
 	if err != nil {
 		return p, err
@@ -48,18 +48,18 @@ func (a Allowlist) Compile(c Context) (p Piece, err error) {
 }
 
 // Compile implements Function.
-func (Blocklist) Compile(c Context) (Piece, error) {
+func (Blocklist) Compile(c Context) (Compiled, error) {
 	return protection[struct{}](protectionProgNfBlocklist, "", nil, c)
 }
 
 // Compile implements Function.
-func (Geofence) Compile(c Context) (Piece, error) {
+func (Geofence) Compile(c Context) (Compiled, error) {
 	return protection[struct{}](protectionProgNfGeofence, "", nil, c)
 }
 
-// protection makes the piece of one of the functions; table is the name of the one that
-// it has for itself, empty for none.
-func protection[T any](name, table string, values []T, c Context) (p Piece, err error) {
+// protection compiles one of the functions; table is the name of the one that it has for itself,
+// empty for none.
+func protection[T any](name, table string, values []T, c Context) (p Compiled, err error) {
 	spec, err := loadProtection()
 	if err != nil {
 		return p, fmt.Errorf("read the protection: %w", err)

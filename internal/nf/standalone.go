@@ -28,22 +28,22 @@ func (o *Standalone) Check() error {
 
 // TakeStandalone fills in a function that is a program of its own. Maps and Kept have its maps; what it leaves is compared
 // with what was before it.
-func (p *Piece) TakeStandalone(o *Standalone, c Context) (err error) {
-	p.alone = &alone{licence: o.Licence, function: btf.FuncMetadata(&o.Main[0])}
+func (p *Compiled) TakeStandalone(o *Standalone, c Context) (err error) {
+	p.standalone = &standalone{licence: o.Licence, function: btf.FuncMetadata(&o.Main[0])}
 	if p.leaves, err = leaving(p.Rewrites, c); err != nil {
 		return err
 	}
 	p.stack = max(o.Stack, p.leaves.stack)
 	end := len(o.Main)
-	if p.body, p.alone.calls, err = p.takeUp(o.Main, o.Calls, c.Shared); err != nil || o.Buffers == nil {
+	if p.body, p.standalone.calls, err = p.takeUp(o.Main, o.Calls, c.Shared); err != nil || o.Buffers == nil {
 		return err
 	}
-	p.buffer, p.alone.buffer, err = p.takeUp(o.Buffers[:end], o.Buffers[end:], c.Shared)
+	p.buffer, p.standalone.buffer, err = p.takeUp(o.Buffers[:end], o.Buffers[end:], c.Shared)
 	return err
 }
 
 // takeUp is what a program takes up of a function, and of those that it calls.
-func (p *Piece) takeUp(main, calls asm.Instructions, shared Shared) (body, called asm.Instructions, err error) {
+func (p *Compiled) takeUp(main, calls asm.Instructions, shared Shared) (body, called asm.Instructions, err error) {
 	if body, err = inline(main, p.stack, func(ins asm.Instruction) (asm.Instruction, error) { return p.describe(ins, shared) }); err != nil {
 		return nil, nil, err
 	}
@@ -65,7 +65,7 @@ func (p *Piece) takeUp(main, calls asm.Instructions, shared Shared) (body, calle
 
 // describe is link, with what the compiler says of the instruction: the line of its
 // source, and which function it means.
-func (p *Piece) describe(ins asm.Instruction, shared Shared) (asm.Instruction, error) {
+func (p *Compiled) describe(ins asm.Instruction, shared Shared) (asm.Instruction, error) {
 	if ins.IsLoadFromMap() && !IsShared(ins.Reference()) && p.Kept[ins.Reference()] == nil {
 		return ins, fmt.Errorf("it has no map %q", ins.Reference())
 	}

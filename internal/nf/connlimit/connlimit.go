@@ -34,7 +34,7 @@ func (l ConnLimit) buckets() uint32 {
 }
 
 // Compile implements nf.Function.
-func (l ConnLimit) Compile(c nf.Context) (p nf.Piece, err error) {
+func (l ConnLimit) Compile(c nf.Context) (p nf.Compiled, err error) {
 	spec, err := loadConnlimit()
 	if err != nil {
 		return p, fmt.Errorf("read connlimit: %w", err)

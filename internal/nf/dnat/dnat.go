@@ -21,7 +21,7 @@ type Dnat struct {
 func (d Dnat) SeesEveryPacket() bool { return false }
 
 // Compile implements nf.Function.
-func (d Dnat) Compile(c nf.Context) (p nf.Piece, err error) {
+func (d Dnat) Compile(c nf.Context) (p nf.Compiled, err error) {
 	spec, err := loadDnat()
 	if err != nil {
 		return p, fmt.Errorf("read dnat: %w", err)

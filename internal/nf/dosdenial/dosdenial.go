@@ -10,6 +10,6 @@ import (
 type DoSDenial struct{ meter.Meter }
 
 // Compile implements nf.Function.
-func (f DoSDenial) Compile(c nf.Context) (nf.Piece, error) {
+func (f DoSDenial) Compile(c nf.Context) (nf.Compiled, error) {
 	return f.Meter.Compile("nf_dos_denial", loadDosDenial, c)
 }

@@ -28,4 +28,4 @@ func (f Filter) SeesEveryPacket() bool { return false }
 func (f Filter) Check() error { return nf.CheckRules(f.rules()) }
 
 // Compile implements nf.Function.
-func (f Filter) Compile(c nf.Context) (nf.Piece, error) { return nf.Matching(f.rules(), c) }
+func (f Filter) Compile(c nf.Context) (nf.Compiled, error) { return nf.Matching(f.rules(), c) }

@@ -25,7 +25,7 @@ func (f FirstBytes) Check() error {
 }
 
 // Compile implements nf.Function.
-func (f FirstBytes) Compile(c nf.Context) (p nf.Piece, err error) {
+func (f FirstBytes) Compile(c nf.Context) (p nf.Compiled, err error) {
 	nodes, err := f.automaton()
 	if err != nil {
 		return p, err

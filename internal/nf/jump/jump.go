@@ -25,4 +25,4 @@ func (Jump) SeesEveryPacket() bool { return false }
 func (j Jump) Check() error { return nf.CheckRules(j.rules()) }
 
 // Compile implements nf.Function.
-func (j Jump) Compile(c nf.Context) (nf.Piece, error) { return nf.Matching(j.rules(), c) }
+func (j Jump) Compile(c nf.Context) (nf.Compiled, error) { return nf.Matching(j.rules(), c) }

@@ -57,8 +57,8 @@ func (m Meter) buckets() uint32 {
 	return 1 << bits.Len(uint(max(1, m.Entries/int(CMeterLimitMETER_WAYS))-1))
 }
 
-// Compile makes the piece of a function that has a meter; program is its name in the object.
-func (m Meter) Compile(program string, load func() (*ebpf.CollectionSpec, error), c nf.Context) (p nf.Piece, err error) {
+// Compile compiles a function that has a meter; program is its name in the object.
+func (m Meter) Compile(program string, load func() (*ebpf.CollectionSpec, error), c nf.Context) (p nf.Compiled, err error) {
 	spec, err := load()
 	if err != nil {
 		return p, fmt.Errorf("read %s: %w", program, err)

@@ -13,7 +13,7 @@ type Mirror struct{}
 func (Mirror) SeesEveryPacket() bool { return true }
 
 // Compile implements nf.Function.
-func (Mirror) Compile(c nf.Context) (p nf.Piece, err error) {
+func (Mirror) Compile(c nf.Context) (p nf.Compiled, err error) {
 	spec, err := loadMirror()
 	if err != nil {
 		return p, fmt.Errorf("read mirror: %w", err)

@@ -15,7 +15,7 @@ type Multipath struct{ Paths *Paths }
 func (m Multipath) SeesEveryPacket() bool { return false }
 
 // Compile implements nf.Function.
-func (m Multipath) Compile(c nf.Context) (p nf.Piece, err error) {
+func (m Multipath) Compile(c nf.Context) (p nf.Compiled, err error) {
 	spec, err := loadMultipath()
 	if err != nil {
 		return p, fmt.Errorf("read multipath: %w", err)

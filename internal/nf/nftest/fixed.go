@@ -14,7 +14,7 @@ type Fixed nf.Verdict
 func (Fixed) SeesEveryPacket() bool { return false }
 
 // Compile implements nf.Function.
-func (f Fixed) Compile(c nf.Context) (p nf.Piece, err error) {
+func (f Fixed) Compile(c nf.Context) (p nf.Compiled, err error) {
 	p.ToUser = nf.Verdict(f) == nf.ToUser
 	err = p.Take(&ebpf.ProgramSpec{Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, int32(f)), asm.Return()}}, c)
 	return p, err

@@ -137,7 +137,7 @@ func (o Object) Check() error {
 
 // Compile implements nf.Function. It keeps the object's maps for as long as it stays the same. Nothing tells that it
 // leaves them alone in a trial.
-func (o Object) Compile(c nf.Context) (p nf.Piece, err error) {
+func (o Object) Compile(c nf.Context) (p nf.Compiled, err error) {
 	got, err := o.read()
 	if err != nil {
 		return p, err

@@ -9,6 +9,6 @@ import (
 type RateLimit struct{ meter.Meter }
 
 // Compile implements nf.Function.
-func (f RateLimit) Compile(c nf.Context) (nf.Piece, error) {
+func (f RateLimit) Compile(c nf.Context) (nf.Compiled, error) {
 	return f.Meter.Compile("nf_rate_limit", loadRateLimit, c)
 }
