@@ -137,7 +137,7 @@ func functionPages(t *testing.T) map[string]string {
 
 func collectRows(rows map[string]row, above string, keys []schema.Key) {
 	for _, k := range keys {
-		if k.Gone {
+		if k.Foreign {
 			continue
 		}
 		if k.Variant { // functions[] → functions[filter]

@@ -21,7 +21,7 @@ type Key struct {
 	Standard string // default, as the reference shows it
 	Allowed  string // range, as the reference shows it
 	Keys     []Key  // of a section, or of each element of a list of sections
-	Gone     bool   // of earlier versions or of others, and an error now
+	Foreign  bool   // of another kind of section, and an error here
 	Variant  bool   // no key: Keys are those that a section has of which Name stands after its first
 
 	// Read checks the node and stores its value. line is the key's own.
@@ -38,16 +38,6 @@ func (k Key) Must() Key {
 func (k Key) Otherwise(standard string) Key {
 	k.Standard = standard
 	return k
-}
-
-// Gone is a key of earlier versions; instead says what takes its place.
-func Gone(name, instead string) Key {
-	return Key{
-		Name: name, Gone: true,
-		Read: func(faults *Faults, _ *yaml.Node, path string, line int) {
-			faults.Add(line, "%s: there is no such key any more: %s", path, instead)
-		},
-	}
 }
 
 // ReadSection reads a mapping whose legal keys are given. line is where a
@@ -148,7 +138,7 @@ func Join(path, name string) string {
 func KeyNames(keys []Key) []string {
 	list := make([]string, 0, len(keys))
 	for _, k := range keys {
-		if !k.Gone {
+		if !k.Foreign {
 			list = append(list, k.Name)
 		}
 	}

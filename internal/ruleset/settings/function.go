@@ -97,7 +97,7 @@ func (f *functionEntry) others(keys []schema.Key) (list []schema.Key) {
 			if slices.ContainsFunc(slices.Concat(keys, list), func(o schema.Key) bool { return o.Name == k.Name }) {
 				continue
 			}
-			list = append(list, schema.Key{Name: k.Name, Gone: true, Read: func(faults *schema.Faults, _ *yaml.Node, path string, line int) {
+			list = append(list, schema.Key{Name: k.Name, Foreign: true, Read: func(faults *schema.Faults, _ *yaml.Node, path string, line int) {
 				if f.kind != nil {
 					faults.Add(line, "%s%s has no %s: it has %s", schema.Prefix(f.given.Path), f.kind.Word, k.Name,
 						cmp.Or(strings.Join(schema.KeyNames(f.own.Keys()), ", "), "no key of its own"))

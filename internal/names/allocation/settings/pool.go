@@ -91,9 +91,6 @@ func (d *Draft) Keys() []schema.Key {
 		schema.ListOf("bands", &d.bands, (*bandEntry).keys).Otherwise("0.5: 0.2 and 0.3; 0.75: 0.3 and 0.4"),
 		schema.One("reserve", &p.Reserve, schema.Ratio(0, 0.5)),
 		p.Quotas.key(),
-		schema.Gone("again", "clients that were let in stay known, and pool.rest says how long an address stays its service's"),
-		schema.Gone("quarantine", "pool.rest says how long an address stays its service's after its last use"),
-		schema.Gone("claim", "it goes without one, a handshake has 3s; pool.rest says how long an address stays its service's"),
 	).Must()}
 }
 

@@ -74,7 +74,6 @@ func (s *serviceEntry) keys() []schema.Key {
 		schema.Noting(&s.toLine, schema.OneAt("to", &s.to, &s.toGood, schema.Port()).Otherwise("the port")),
 		portsKey(&s.ports),
 		s.httpsKey(),
-		schema.Gone("again", "clients that were let in stay known, and pool.rest says how long an address stays its service's"),
 	}
 }
 
