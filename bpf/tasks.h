@@ -5,7 +5,7 @@
 #pragma once
 
 #include "pool/bind.h"
-#include "pool/offer.h"
+#include "pool/reserve.h"
 #include "conntrack/sweep.h"
 
 /* XDP, so that it runs with softirqs off like the packets whose stripes it takes. */
@@ -44,9 +44,9 @@ int unbind_port(struct binding_request *request)
 }
 
 SEC("syscall")
-int offer_reservation(struct reservation_request *request)
+int reserve_binding(struct reservation_request *request)
 {
-	request->error = offer_run(request);
+	request->error = reserve_run(request);
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 
 #include "types.h"
 
-/* What offer_reservation, extend_reservation and withdraw_reservation take and return. */
+/* What reserve_binding, extend_reservation and withdraw_reservation take and return. */
 struct reservation_request {
 	__u32 slot; /* of the reservations table, chosen by the daemon, 1… */
 	__s32 error;

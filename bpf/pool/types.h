@@ -21,7 +21,7 @@ struct binding {
 	__u32 tentative_next; /* how many were put in its ring, tentative.h */
 	__u32 queue_head;     /* how many reservations were put in its queue, queue.h */
 	__u32 queue_tail;     /* those below it cannot be claimed any more */
-	__u32 answered;	      /* tick at which it was offered to somebody last, 0: never */
+	__u32 answered;	      /* tick at which somebody reserved it last, 0: never */
 	__u32 pad[4];
 };
 

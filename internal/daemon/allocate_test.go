@@ -14,7 +14,7 @@ import (
 
 const www = "www.hosta.foo.example."
 
-// The data plane lets a client in before we hear of it. Whoever asks again meanwhile is answered by another offer, of
+// The data plane lets a client in before we hear of it. Whoever asks again meanwhile is answered by another reservation, of
 // the same address, and what is heard at last changes nothing.
 func TestSpentBeforeWeHeardOfIt(t *testing.T) {
 	t.Parallel()
@@ -43,21 +43,21 @@ func TestSpentBeforeWeHeardOfIt(t *testing.T) {
 				b.pool.Hear(datapath.ClaimEvent{ID: first.ID, At: datapath.Now(), Client: asker.Addr()}) // too late to matter
 			}
 			s, _ := b.pool.Statistics()
-			if open := len(b.open()); s.Offered != open || open != 1+rounds || s.Cancelled > 0 || s.Claimed != rounds {
-				t.Errorf("%d offers are open in the data plane, and the pool says %+v", open, s)
+			if open := len(b.open()); s.Active != open || open != 1+rounds || s.Cancelled > 0 || s.Claimed != rounds {
+				t.Errorf("%d reservations are open in the data plane, and the pool says %+v", open, s)
 			}
 		})
 	}
 }
 
-// An entry in which the data plane has an offer that the pool does not know is
+// An entry in which the data plane has a reservation that the pool does not know is
 // cleared, not met again and again.
 func TestStaleReservationGivesWay(t *testing.T) {
 	t.Parallel()
 	b := newRig(t, text)
 	place, _ := b.place(www)
 	stale := datapath.Reservation{ID: 7 << 32, Binding: place.ID, Asker: remote.Addr(), Expires: datapath.Now() + 1e12, Claims: 1}
-	b.must(b.data.Offer(stale))
+	b.must(b.data.Reserve(stale))
 	b.mustAsk(www)
 	if open := b.open(); len(open) != 1 || open[0].ID == stale.ID {
 		t.Errorf("open: %+v", open)
@@ -81,8 +81,8 @@ func TestOneClientGetsFiftyNamesASecond(t *testing.T) {
 			t.Fatalf("question %d: %v", n, err)
 		}
 	}
-	if s, _ := r.pool.Statistics(); s.Offers != rate*seconds {
-		t.Errorf("%d offers", s.Offers)
+	if s, _ := r.pool.Statistics(); s.Reservations != rate*seconds {
+		t.Errorf("%d reservations", s.Reservations)
 	}
 }
 

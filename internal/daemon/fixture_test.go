@@ -233,7 +233,7 @@ func (b *rig) reloadWith(text string) error {
 	})
 }
 
-// open lists what the data plane has on offer.
+// open lists the reservations that are open in the data plane.
 func (b *rig) open() []datapath.Reservation {
 	b.t.Helper()
 	all, err := b.data.Reservations()
@@ -258,7 +258,7 @@ func (b *rig) mustAsk(name string) netip.Addr {
 	return address
 }
 
-// standing is the open offer that expires last.
+// standing is the open reservation that expires last.
 func (b *rig) standing() (last datapath.Reservation) {
 	b.t.Helper()
 	for _, r := range b.open() {
@@ -267,7 +267,7 @@ func (b *rig) standing() (last datapath.Reservation) {
 		}
 	}
 	if last.ID == 0 {
-		b.t.Fatal("no offer stands")
+		b.t.Fatal("no reservation stands")
 	}
 	return last
 }

@@ -39,7 +39,7 @@ type asked struct {
 	requested func(r *rig) api.ExplainRequest
 }
 
-// orderText has what all ways need, and offers that outlast a test; the geo table knows 77.0.0.0/8 and 2a00:1::/32
+// orderText has what all ways need, and reservations that outlast a test; the geo table knows 77.0.0.0/8 and 2a00:1::/32
 // to be in Finland.
 var orderText = strings.Replace(text, "pool: {", "pool: {reservation_timeout: 1m, ", 1) + `  - {name: hostb.foo.example., address: 10.0.0.101, open: all}
 outbound: {addresses: [198.18.0.2], filtering: endpoint-independent}

@@ -56,7 +56,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 				t.Errorf("the name had %s, now it has %s", address, again)
 			}
 			if got, err := r.data.Withdraw(r.standing().ID); err != nil || got.Left != 2 {
-				t.Errorf("the data plane has %+v of the standing offer: %v", got, err)
+				t.Errorf("the data plane has %+v of the standing reservation: %v", got, err)
 			}
 			if s, _ := r.pool.Statistics(); s.Addresses != 16 || s.Cancelled != 0 || s.Services != 1 || s.Withdrawn != 0 {
 				t.Errorf("%+v", s)

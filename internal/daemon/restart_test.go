@@ -17,7 +17,7 @@ import (
 
 const (
 	wwwB = "www.hostb.foo.example."
-	// lasting is a pool that says no at once when nothing is free, and whose offers outlast a test.
+	// lasting is a pool that says no at once when nothing is free, and whose reservations outlast a test.
 	lasting = "pool: {wait: 0s, rest: 130s, reservation_timeout: 1m, "
 )
 

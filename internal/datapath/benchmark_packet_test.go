@@ -113,7 +113,7 @@ func BenchmarkNew(b *testing.B) {
 		b.Run(fmt.Sprintf("sessions=%d/pool", sessions), func(b *testing.B) {
 			r := newRig(b, options)
 			r.fill(sessions, model.UDP)
-			r.offerMany()
+			r.reserveMany()
 			r.aim(r.knocks(fresh))
 			r.opening(b, r.program(true), true, fresh)
 			r.wantSessions(sessions + fresh/rounds*rounds)
@@ -130,14 +130,14 @@ func (r *rig) opening(b *testing.B, program *ebpf.Program, public bool, fresh in
 	t.report(b)
 }
 
-// offerPorts is how many ports of the pool address are bound.
-const offerPorts = 64
+// rigPorts is how many ports of the pool address are bound.
+const rigPorts = 64
 
-// bind binds the pool address to the host, by offerPorts ports.
+// bind binds the pool address to the host, by rigPorts ports.
 func (r *rig) bind() Binding {
 	r.tb.Helper()
 	b := Binding{ID: 7 << 32, Address: rigPool, Host: rigHost}
-	for i := range uint16(offerPorts) {
+	for i := range uint16(rigPorts) {
 		b.Ports = append(b.Ports, model.Port{Protocol: model.UDP, Port: 1 + i, To: 1 + i})
 	}
 	if err := r.data.Bind(b); err != nil {
@@ -146,12 +146,12 @@ func (r *rig) bind() Binding {
 	return b
 }
 
-// offerMany makes as many reservations as there are ports; each has 65,535 claims.
-func (r *rig) offerMany() {
+// reserveMany makes as many reservations as there are ports; each has 65,535 claims.
+func (r *rig) reserveMany() {
 	r.tb.Helper()
 	b := r.bind()
-	for i := range offerPorts {
-		err := r.data.Offer(Reservation{
+	for i := range rigPorts {
+		err := r.data.Reserve(Reservation{
 			ID: 1<<32 | uint64(i), Binding: b.ID, Asker: rigRouter, Expires: Now().Add(3600e9), Claims: 65_535,
 		})
 		if err != nil {
@@ -178,7 +178,7 @@ func (r *rig) knocks(count int) []tuple {
 	for i := range list {
 		list[i] = tuple{
 			Source: networkOrder(netip.AddrFrom4([4]byte{65, byte(i >> 16), byte(i >> 8), byte(i)})), SourcePort: swap(40_000),
-			Destination: networkOrder(rigPool), DestinationPort: swap(uint16(1 + i%offerPorts)),
+			Destination: networkOrder(rigPool), DestinationPort: swap(uint16(1 + i%rigPorts)),
 			Protocol: uint8(model.UDP),
 		}
 	}

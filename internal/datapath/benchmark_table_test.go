@@ -36,26 +36,26 @@ func BenchmarkBytesPerSession(b *testing.B) {
 	}
 }
 
-// BenchmarkOffer measures how fast the daemon can offer and withdraw: each is a
+// BenchmarkReserve measures how fast the daemon can reserve and withdraw: each is a
 // system call.
-func BenchmarkOffer(b *testing.B) {
+func BenchmarkReserve(b *testing.B) {
 	for _, standing := range []int{0, 10_000} {
 		name := map[bool]string{true: "standing=0", false: "standing=10000"}[standing == 0]
 		b.Run(name, func(b *testing.B) {
 			r := newRig(b, Options{Capacity: model.MinCapacity, Outbound: outboundAddresses(1), Reservations: 16384})
 			bound := r.bind()
-			offer := func(i int) Reservation {
+			reservation := func(i int) Reservation {
 				asker := netip.AddrFrom4([4]byte{65, 0, byte(i >> 8), byte(i)})
 				return Reservation{ID: 1<<32 | uint64(i), Binding: bound.ID, Asker: asker, Expires: Now().Add(3600e9), Claims: 1}
 			}
 			for i := range standing {
-				if err := r.data.Offer(offer(i)); err != nil {
+				if err := r.data.Reserve(reservation(i)); err != nil {
 					b.Fatal(err)
 				}
 			}
-			next := offer(standing)
+			next := reservation(standing)
 			for b.Loop() {
-				if err := r.data.Offer(next); err != nil {
+				if err := r.data.Reserve(next); err != nil {
 					b.Fatal(err)
 				}
 				if _, err := r.data.Withdraw(next.ID); err != nil {

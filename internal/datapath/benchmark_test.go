@@ -111,7 +111,7 @@ func (r *rig) open(options Options) error {
 	if err = r.data.SetAddresses([]netip.Addr{rigPool}, nil); err != nil {
 		return err
 	}
-	services := make([]Service, offerPorts)
+	services := make([]Service, rigPorts)
 	for i := range services {
 		services[i] = Service{Host: rigHost, Port: uint16(1 + i), Protocol: model.UDP}
 	}

@@ -20,7 +20,7 @@ type Binding struct {
 	Host    netip.Addr // private
 	Name    uint32     // number of the service, for listings
 	Ports   []model.Port
-	// Used is when a session of it was opened or ended last, Answered when it was offered;
+	// Used is when a session of it was opened or ended last, Answered when it was reserved;
 	// zero: never. They may be up to a tick late, never early.
 	Used     model.Instant
 	Answered model.Instant

@@ -893,7 +893,7 @@ const (
 	bpfProgGatewayPrivate      = "gateway_private"
 	bpfProgGatewayPublic       = "gateway_public"
 	bpfProgGatewayQuestion     = "gateway_question"
-	bpfProgOfferReservation    = "offer_reservation"
+	bpfProgReserveBinding      = "reserve_binding"
 	bpfProgSweep               = "sweep"
 	bpfProgUnbindPort          = "unbind_port"
 	bpfProgUnbindService       = "unbind_service"
@@ -953,7 +953,7 @@ type bpfProgramSpecs struct {
 	GatewayPrivate      *ebpf.ProgramSpec `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.ProgramSpec `ebpf:"gateway_public"`
 	GatewayQuestion     *ebpf.ProgramSpec `ebpf:"gateway_question"`
-	OfferReservation    *ebpf.ProgramSpec `ebpf:"offer_reservation"`
+	ReserveBinding      *ebpf.ProgramSpec `ebpf:"reserve_binding"`
 	Sweep               *ebpf.ProgramSpec `ebpf:"sweep"`
 	UnbindPort          *ebpf.ProgramSpec `ebpf:"unbind_port"`
 	UnbindService       *ebpf.ProgramSpec `ebpf:"unbind_service"`
@@ -1241,7 +1241,7 @@ type bpfPrograms struct {
 	GatewayPrivate      *ebpf.Program `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.Program `ebpf:"gateway_public"`
 	GatewayQuestion     *ebpf.Program `ebpf:"gateway_question"`
-	OfferReservation    *ebpf.Program `ebpf:"offer_reservation"`
+	ReserveBinding      *ebpf.Program `ebpf:"reserve_binding"`
 	Sweep               *ebpf.Program `ebpf:"sweep"`
 	UnbindPort          *ebpf.Program `ebpf:"unbind_port"`
 	UnbindService       *ebpf.Program `ebpf:"unbind_service"`
@@ -1259,7 +1259,7 @@ func (p *bpfPrograms) Close() error {
 		p.GatewayPrivate,
 		p.GatewayPublic,
 		p.GatewayQuestion,
-		p.OfferReservation,
+		p.ReserveBinding,
 		p.Sweep,
 		p.UnbindPort,
 		p.UnbindService,

@@ -3,7 +3,7 @@
 // views of every table and the event streams. It decides nothing; package
 // gateway tells it what to do.
 //
-// A Datapath may be used by several goroutines, but Bind, Rebind and Unbind, and Offer,
+// A Datapath may be used by several goroutines, but Bind, Rebind and Unbind, and Reserve,
 // Extend and Withdraw, only by one at a time.
 package datapath
 

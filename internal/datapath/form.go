@@ -51,7 +51,7 @@ type own struct {
 	BindService         *ebpf.Program `ebpf:"bind_service"`
 	ClearCount          *ebpf.Program `ebpf:"clear_count"`
 	ExtendReservation   *ebpf.Program `ebpf:"extend_reservation"`
-	OfferReservation    *ebpf.Program `ebpf:"offer_reservation"`
+	ReserveBinding      *ebpf.Program `ebpf:"reserve_binding"`
 	Sweep               *ebpf.Program `ebpf:"sweep"`
 	UnbindPort          *ebpf.Program `ebpf:"unbind_port"`
 	UnbindService       *ebpf.Program `ebpf:"unbind_service"`
@@ -60,7 +60,7 @@ type own struct {
 
 func (o *objects) Close() error {
 	return errors.Join(o.bpfMaps.Close(), _BpfClose(o.BindPort, o.BindService, o.ClearCount, o.ExtendReservation,
-		o.OfferReservation, o.Sweep, o.UnbindPort, o.UnbindService, o.WithdrawReservation))
+		o.ReserveBinding, o.Sweep, o.UnbindPort, o.UnbindService, o.WithdrawReservation))
 }
 
 // ofTCX are the arrays of programs that the form for socket buffers has for itself, under

@@ -41,10 +41,10 @@ var ErrSpent = errors.New("reservation is spent, or it or its binding is gone")
 
 func slotOf(id uint64) uint32 { return uint32(id) + 1 }
 
-// Offer installs the reservation, which Bind must come before: from its return on, the first
+// Reserve installs the reservation, which Bind must come before: from its return on, the first
 // client that proves itself claims it. One that expired is still to be kept for 4 s: a client
 // whose SYN came in time may prove itself until then.
-func (d *bindingTable) Offer(r Reservation) error {
+func (d *bindingTable) Reserve(r Reservation) error {
 	request := bpfReservationRequest{Slot: slotOf(r.ID)}
 	request.Claims.State = uint8(bpfClaimsStateCLAIMS_OPEN)
 	request.Claims.Left = uint16(r.Claims)
@@ -57,8 +57,8 @@ func (d *bindingTable) Offer(r Reservation) error {
 	if r.Source.IsValid() {
 		record.Source, record.SourceBits = networkOrder(r.Source.Masked().Addr()), uint8(r.Source.Bits())
 	}
-	if err := d.run(d.objects.OfferReservation, &request, &request.Error); err != nil {
-		return fmt.Errorf("offer binding %#x to %s in the data plane: %w", r.Binding, r.Asker, err)
+	if err := d.run(d.objects.ReserveBinding, &request, &request.Error); err != nil {
+		return fmt.Errorf("reserve binding %#x for %s in the data plane: %w", r.Binding, r.Asker, err)
 	}
 	return nil
 }

@@ -186,7 +186,7 @@ func TestSmallPoolHasNoReserve(t *testing.T) {
 	}
 }
 
-// One abandoned offer keeps nobody from the reserve for long.
+// One abandoned reservation keeps nobody from the reserve for long.
 func TestReserveForgives(t *testing.T) {
 	a := New(defaults)
 	a.Outcome(0, asker(1), Abandoned)
@@ -198,7 +198,7 @@ func TestReserveForgives(t *testing.T) {
 	}
 }
 
-// The same over many names of many hosts, half of the offers unused: nothing
+// The same over many names of many hosts, half of the reservations unused: nothing
 // that is counted by name or host may add up against the client.
 func TestDefaultsLetOneClientHaveManyNames(t *testing.T) {
 	a := New(Options{Client: 100, Resolver: 1000, Host: 1000, Service: 1000, Bands: bands, Reserve: 0.1})

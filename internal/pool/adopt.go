@@ -105,14 +105,14 @@ func (p *Pool) adoptResting(b *Binding) error {
 	return nil
 }
 
-// Adopt takes over an Offered reservation of an earlier process, after its binding. What is over is due at once.
+// Adopt takes over an Active reservation of an earlier process, after its binding. What is over is due at once.
 func (rs *Reservations) Adopt(now model.Instant, r Reservation) error {
 	e := uint32(r.ID)
 	slot, ok := rs.lookup(r.Binding)
 	switch {
 	case int64(e) >= int64(rs.options.Capacity) || r.ID>>32 == 0:
 		return fmt.Errorf("adopt reservation %#x: %w: the ID fits no entry", r.ID, ErrRecord)
-	case r.State != Offered || r.Claims < 0:
+	case r.State != Active || r.Claims < 0:
 		return fmt.Errorf("adopt reservation %#x: %w", r.ID, ErrRecord)
 	case int64(e) < int64(len(rs.entries)) && rs.entries[e].live:
 		return fmt.Errorf("adopt reservation %#x: %w in entry %d", r.ID, ErrConflict, e)

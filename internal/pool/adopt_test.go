@@ -151,7 +151,7 @@ func TestAdoptAfterAMoveUnderSessions(t *testing.T) {
 func TestAdoptReservationRefuses(t *testing.T) {
 	p := newPool(t, single(), service("a.", "a.", "tcp/80"))
 	b, _ := mustBind(t, p, second, "a.")
-	r := mustOffer(t, p, second, ask("a.", 1, 1))
+	r := mustReserve(t, p, second, ask("a.", 1, 1))
 	change := func(f func(*Reservation)) Reservation {
 		n := r
 		n.ID++
@@ -187,9 +187,9 @@ func TestAdoptReservationRefuses(t *testing.T) {
 func TestAdoptedReservationsAreRepeatedLatestFirst(t *testing.T) {
 	p := newPool(t, single(), service("a.", "a.", "tcp/80"))
 	mustBind(t, p, second, "a.")
-	early := mustOffer(t, p, second, ask("a.", 1, 1))
+	early := mustReserve(t, p, second, ask("a.", 1, 1))
 	p.Reservations.Cancel(early.ID)
-	late := mustOffer(t, p, 2*second, ask("a.", 1, 1))
+	late := mustReserve(t, p, 2*second, ask("a.", 1, 1))
 	if err := p.Reservations.Adopt(2*second, early); !errors.Is(err, ErrConflict) {
 		t.Fatal(err) // its entry has another by now
 	}

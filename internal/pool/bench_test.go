@@ -28,9 +28,9 @@ func manyServices(n int, open ...[]model.Port) []Service {
 	return s
 }
 
-// BenchmarkOffer measures a visit to a service that has its binding: Bind, Offer and the Claimed that ends the
+// BenchmarkReserve measures a visit to a service that has its binding: Bind, Reserve and the Claimed that ends the
 // reservation, with a number of others standing.
-func BenchmarkOffer(b *testing.B) {
+func BenchmarkReserve(b *testing.B) {
 	for _, c := range []struct{ addresses, standing int }{{16, 0}, {256, 10000}, {65536, 100000}} {
 		b.Run(fmt.Sprintf("addresses=%d/standing=%d", c.addresses, c.standing), func(b *testing.B) {
 			o := defaults()
@@ -44,24 +44,24 @@ func BenchmarkOffer(b *testing.B) {
 			p.Place(1)
 			var standing []uint64
 			seed := uint32(1)
-			offer := func(n int) {
+			reserve := func(n int) {
 				name := services[n%len(services)].Name
 				if _, _, _, err := p.Bind(2, name); err != nil {
 					b.Fatal(err)
 				}
 				q := Request{Service: name, Name: name, Requester: netip.AddrFrom4([4]byte{192, byte(n >> 16), byte(n >> 8), byte(n)}), Query: uint64(n)}
-				res, fresh, err := p.Reservations.Offer(2, q)
+				res, fresh, err := p.Reservations.Reserve(2, q)
 				if err != nil || !fresh {
 					b.Fatal(n, fresh, err)
 				}
 				standing = append(standing, res.ID)
 			}
 			for n := range c.standing {
-				offer(n)
+				reserve(n)
 			}
 			b.ReportAllocs()
 			for n := c.standing; b.Loop(); n++ {
-				offer(n)
+				reserve(n)
 				// Claims come in no order of the reservations'.
 				i := int(seed>>8) % len(standing)
 				seed = seed*1664525 + 1013904223
@@ -111,7 +111,7 @@ func BenchmarkMove(b *testing.B) {
 					b.Fatal(err)
 				}
 				moved += len(gone)
-				if _, _, err := p.Reservations.Offer(now, Request{Service: name, Name: name, Requester: client(1), Query: uint64(n)}); err != nil {
+				if _, _, err := p.Reservations.Reserve(now, Request{Service: name, Name: name, Requester: client(1), Query: uint64(n)}); err != nil {
 					b.Fatal(err)
 				}
 				slot := binding.Slot()
@@ -154,7 +154,7 @@ func BenchmarkExhausted(b *testing.B) {
 			services = append(services, manyServices(2*addresses+2, ports("tcp/80"))[2*addresses:]...)
 			p.SetServices(1, services)
 			for _, bound := range p.Place(1) {
-				if _, _, err := p.Reservations.Offer(2, Request{Service: bound.Service.Name, Name: bound.Service.Name, Requester: client(1)}); err != nil {
+				if _, _, err := p.Reservations.Reserve(2, Request{Service: bound.Service.Name, Name: bound.Service.Name, Requester: client(1)}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -180,7 +180,7 @@ func BenchmarkRepeat(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		q.Query++
-		if _, _, err := p.Reservations.Offer(1, q); err != nil {
+		if _, _, err := p.Reservations.Reserve(1, q); err != nil {
 			b.Fatal(err)
 		}
 	}

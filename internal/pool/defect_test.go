@@ -26,11 +26,11 @@ func TestDefect1_CrossHostMisdelivery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPool(t, single(), a, b)
 			first, _ := mustBind(t, p, second, "a.")
-			r := mustOffer(t, p, second, ask("a.", 1, 1))
+			r := mustReserve(t, p, second, ask("a.", 1, 1))
 			end(p, r)
 			mustExhaust(t, p, 131*second-1, "b.") // who asked for a. may still come
 			next, _ := mustBind(t, p, 131*second, "b.")
-			mustOffer(t, p, 131*second, ask("b.", 1, 1))
+			mustReserve(t, p, 131*second, ask("b.", 1, 1))
 			if next.Address != first.Address || next.ID == first.ID {
 				t.Fatalf("b. got %+v after %+v", next, first)
 			}
@@ -55,7 +55,7 @@ func TestDefect1_NameMovedToAnotherHost(t *testing.T) {
 		t.Fatalf("answered from %+v", res)
 	}
 	b, _ := mustBind(t, p, second, "a.")
-	if r := mustOffer(t, p, second, ask("a.", int(second%251), 1)); r.Binding != b.ID || b.Service.Host != after.Host {
+	if r := mustReserve(t, p, second, ask("a.", int(second%251), 1)); r.Binding != b.ID || b.Service.Host != after.Host {
 		t.Fatalf("got %+v", r)
 	}
 }
@@ -81,27 +81,27 @@ func TestDefect4_LoosePacketsHoldTheAddress(t *testing.T) {
 	p := newPool(t, single(), service("a.", "a.", "tcp/80"), service("b.", "b.", "tcp/80"))
 	mustBind(t, p, second, "a.")
 	q := ask("a.", 1, 1)
-	a := mustOffer(t, p, second, q)
+	a := mustReserve(t, p, second, q)
 	for q.Query = 2; q.Query <= 3; q.Query++ {
-		if r, fresh, err := p.Reservations.Offer(second, q); err != nil || fresh || r.ID != a.ID || r.Claims != int(q.Query) {
+		if r, fresh, err := p.Reservations.Reserve(second, q); err != nil || fresh || r.ID != a.ID || r.Claims != int(q.Query) {
 			t.Fatalf("query %d: %+v %v %v", q.Query, r, fresh, err)
 		}
 	}
 	// While claims are left, the key is there and so is the answer.
 	for left := 2; left >= 1; left-- {
-		if r, ok := p.Reservations.Claimed(2*second, a.ID, left); !ok || r.State != Offered || r.Claims != left {
+		if r, ok := p.Reservations.Claimed(2*second, a.ID, left); !ok || r.State != Active || r.Claims != left {
 			t.Fatalf("%d left: %+v %v", left, r, ok)
 		}
 	}
 	q.Query = 3
-	if r, fresh, err := p.Reservations.Offer(2*second, q); err != nil || fresh || r.ID != a.ID {
+	if r, fresh, err := p.Reservations.Reserve(2*second, q); err != nil || fresh || r.ID != a.ID {
 		t.Fatalf("%+v %v %v", r, fresh, err)
 	}
 	// With the last one gone, a question gets a reservation of its own, and only the rest keeps the address.
 	if r, ok := p.Reservations.Claimed(2*second, a.ID, 0); !ok || r.State != Closed {
 		t.Fatalf("%+v %v", r, ok)
 	}
-	if r := mustOffer(t, p, 2*second, q); r.ID == a.ID {
+	if r := mustReserve(t, p, 2*second, q); r.ID == a.ID {
 		t.Fatalf("%+v", r)
 	}
 	mustExhaust(t, p, 132*second-1, "b.")
@@ -113,9 +113,9 @@ func TestDefect4_UnusedClaimsExpireWithoutBlame(t *testing.T) {
 	p := newPool(t, single(), service("a.", "a.", "tcp/80"))
 	mustBind(t, p, second, "a.")
 	q := ask("a.", 1, 1)
-	a := mustOffer(t, p, second, q)
+	a := mustReserve(t, p, second, q)
 	q.Query++
-	if _, _, err := p.Reservations.Offer(second, q); err != nil {
+	if _, _, err := p.Reservations.Reserve(second, q); err != nil {
 		t.Fatal(err)
 	}
 	p.Reservations.Claimed(2*second, a.ID, 1)
@@ -125,13 +125,13 @@ func TestDefect4_UnusedClaimsExpireWithoutBlame(t *testing.T) {
 	if r, ok := p.Reservations.Expired(3*second, a.ID); !ok || r.State != Closed {
 		t.Fatalf("%+v %v", r, ok)
 	}
-	if s := p.Statistics(); s.Expired != 0 || s.Claimed != 1 || s.Offered != 0 {
+	if s := p.Statistics(); s.Expired != 0 || s.Claimed != 1 || s.Active != 0 {
 		t.Fatalf("%+v", s)
 	}
 }
 
 // Sources that ask once and never come back left their traces for ever.
-func TestDefect5_NothingIsLeftOfAbandonedOffers(t *testing.T) {
+func TestDefect5_NothingIsLeftOfAbandonedReservations(t *testing.T) {
 	services := manyServices(100, ports("tcp/80"), ports("tcp/22"), ports("tcp/25", "tcp/443"))
 	o, d := defaults(), newData()
 	d.attach(&o)
@@ -147,7 +147,7 @@ func TestDefect5_NothingIsLeftOfAbandonedOffers(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := p.Reservations.Offer(now, q); err != nil {
+		if _, _, err := p.Reservations.Reserve(now, q); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -164,7 +164,7 @@ func TestDefect5_NothingIsLeftOfAbandonedOffers(t *testing.T) {
 	for c := range classes {
 		left += len(p.calm[c].heap) + len(p.busy[c].heap)
 	}
-	if s := p.Statistics(); left != 0 || s.Free != s.Addresses || s.Offered+s.Bindings+s.Rests != 0 {
+	if s := p.Statistics(); left != 0 || s.Free != s.Addresses || s.Active+s.Bindings+s.Rests != 0 {
 		t.Fatalf("%d things are left: %+v", left, s)
 	}
 }
@@ -173,7 +173,7 @@ func TestDefect5_NothingIsLeftOfAbandonedOffers(t *testing.T) {
 func TestDefect7_OutcomeJudgedAtTheTransition(t *testing.T) {
 	p := newPool(t, single(), service("a.", "a.", "tcp/80"), service("b.", "b.", "tcp/80"))
 	mustBind(t, p, second, "a.")
-	a := mustOffer(t, p, second, ask("a.", 1, 1))
+	a := mustReserve(t, p, second, ask("a.", 1, 1))
 	late := 4 * second
 	if due := p.Reservations.Due(late); len(due) != 1 || due[0] != a.ID {
 		t.Fatalf("due: %v", due)
@@ -187,7 +187,7 @@ func TestDefect7_OutcomeJudgedAtTheTransition(t *testing.T) {
 	if s := p.Statistics(); s.Claimed != 1 || s.Expired != 0 {
 		t.Fatalf("%+v", s)
 	}
-	b := mustOffer(t, p, 4*second, ask("a.", 1, 1))
+	b := mustReserve(t, p, 4*second, ask("a.", 1, 1))
 	if r, ok := p.Reservations.Expired(60*second, b.ID); !ok || r.State != Expired { // heard of much later
 		t.Fatalf("%+v", r)
 	}
@@ -205,7 +205,7 @@ func TestDefect8_RestartLendsNothingTwice(t *testing.T) {
 	o := single()
 	p := newPool(t, o, services...)
 	a, _ := mustBind(t, p, second, "a.")
-	offered := mustOffer(t, p, second, ask("a.", 1, 1))
+	reserved := mustReserve(t, p, second, ask("a.", 1, 1))
 	c := visit(t, p, second, "c.")
 	p.SetServices(second, services[:1])
 	next, err := New(o)
@@ -217,7 +217,7 @@ func TestDefect8_RestartLendsNothingTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := next.Reservations.Adopt(2*second, offered); err != nil {
+	if err := next.Reservations.Adopt(2*second, reserved); err != nil {
 		t.Fatal(err)
 	}
 	if withdrawn, changed := next.SetServices(2*second, services); len(withdrawn)+len(changed) != 0 {
@@ -229,11 +229,11 @@ func TestDefect8_RestartLendsNothingTwice(t *testing.T) {
 		t.Fatal("a slot has two bindings")
 	}
 	q := ask("a.", 1, 2)
-	if r, fresh, err := next.Reservations.Offer(2*second, q); err != nil || fresh || r.ID != offered.ID {
+	if r, fresh, err := next.Reservations.Reserve(2*second, q); err != nil || fresh || r.ID != reserved.ID {
 		t.Fatalf("%+v %v %v", r, fresh, err)
 	}
 	q.Requester = client(2)
-	if r := mustOffer(t, next, 2*second, q); r.Entry() == offered.Entry() {
+	if r := mustReserve(t, next, 2*second, q); r.Entry() == reserved.Entry() {
 		t.Fatal("a table entry has two reservations")
 	}
 }

@@ -37,7 +37,7 @@
 // port, and a packet finds at most one binding (I2) whatever the order of lookup. I3: Options.Blocked rejects addresses
 // whose port is somebody else's. I4: a binding never changes its address, owner or host, nor loses a zone. I5: bindings and
 // reservations are identified by IDs that are never used twice, and a question is answered from a reservation only while
-// it is Offered and its binding is Bound. I9: between any use of a binding and that use + Rest, none of its ports is given
+// it is Active and its binding is Bound. I9: between any use of a binding and that use + Rest, none of its ports is given
 // to another owner, over reloads, adoption and changes of the pool.
 //
 // # Who knows what

@@ -47,8 +47,8 @@ func (rs *Reservations) vacancy() int32 {
 func (rs *Reservations) enter(e int32, r Reservation, slot int32) {
 	b := &rs.table[slot]
 	rs.entries[e] = entry{Reservation: r, live: true, host: b.Service.Host}
-	b.offered++
-	rs.counts.Offered++
+	b.active++
+	rs.counts.Active++
 	rs.halfOpen[b.Service.Host]++
 	rs.due.set(e, r.Expires)
 	k := askedKey{r.Name, r.Requester, r.Source}
@@ -60,14 +60,14 @@ func (rs *Reservations) enter(e int32, r Reservation, slot int32) {
 // end takes a reservation out of the pool and returns what it was, in its last state.
 func (rs *Reservations) end(e int32, last State) Reservation {
 	n := &rs.entries[e]
-	rs.counts.Offered--
+	rs.counts.Active--
 	if rs.halfOpen[n.host]--; rs.halfOpen[n.host] == 0 {
 		delete(rs.halfOpen, n.host)
 	}
 	rs.forget(e)
 	rs.due.remove(e)
 	if slot, ok := rs.lookup(n.Binding); ok {
-		rs.table[slot].offered--
+		rs.table[slot].active--
 	}
 	res := n.Reservation
 	res.State = last

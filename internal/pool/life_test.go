@@ -132,7 +132,7 @@ func (m *machine) any(t *rapid.T) (Reservation, bool) {
 
 func (m *machine) forget(id uint64) {
 	delete(m.lent, id)
-	delete(m.oracle.offered, id)
+	delete(m.oracle.reserved, id)
 }
 
 func (m *machine) claim(t *rapid.T) {
@@ -165,7 +165,7 @@ func (m *machine) due(t *rapid.T) {
 		}
 	}
 	for _, id := range ids {
-		if got, ok := m.pool.Reservations.Expired(m.now, id); !ok || got.State == Offered {
+		if got, ok := m.pool.Reservations.Expired(m.now, id); !ok || got.State == Active {
 			t.Fatalf("%+v %v", got, ok)
 		}
 		m.forget(id)
@@ -300,7 +300,7 @@ func (m *machine) check(t *rapid.T) {
 	if n != len(m.oracle.bindings) {
 		t.Fatalf("pool has %d bindings, oracle %d", n, len(m.oracle.bindings))
 	}
-	if s := m.pool.Statistics(); s.Addresses != len(m.oracle.addresses) || s.Offered != len(m.lent) || s.Bindings+s.Rests != n {
+	if s := m.pool.Statistics(); s.Addresses != len(m.oracle.addresses) || s.Active != len(m.lent) || s.Bindings+s.Rests != n {
 		t.Fatalf("%+v", s)
 	}
 }

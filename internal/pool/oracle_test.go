@@ -17,7 +17,7 @@ type oracle struct {
 	blocked   func(netip.Addr, model.Protocol, uint16) bool
 	bindings  map[uint64]*Binding // Bound and Resting; Used is the truth
 	evicted   map[uint64]*Binding // those that gave way
-	offered   map[uint64]uint64   // binding of every standing reservation
+	reserved  map[uint64]uint64   // binding of every standing reservation
 	sessions  map[uint64]int
 	idle      map[netip.Addr]model.Instant // last use of an address by bindings that have gone
 	resting   map[netip.Addr]model.Instant // rests of whole addresses
@@ -188,7 +188,7 @@ func (o *oracle) choices(now model.Instant, s *Service) (step int, list []netip.
 		for _, b := range clashing {
 			used = max(used, b.Used)
 			standing := false
-			for _, id := range o.offered {
+			for _, id := range o.reserved {
 				standing = standing || id == b.ID
 			}
 			if !o.over(now, b) || standing {

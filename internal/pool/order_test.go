@@ -161,14 +161,14 @@ func TestSessionsMoveLastAndNeverWithinAZone(t *testing.T) {
 	if got.Address != c.Address || moved[0].ID != c.ID {
 		t.Fatal("a place with sessions went before one without")
 	}
-	mustOffer(t, p, 200*second, ask("d.", 1, 1))
+	mustReserve(t, p, 200*second, ask("d.", 1, 1))
 	mustExhaust(t, p, 300*second, "e.") // a. and b. have web sessions, and are of its zone
 	if got, _ := mustBind(t, p, 300*second, "far."); got.Address != a.Address {
 		t.Fatal("not the longest unused gave way to the other zone")
 	}
 	d.session(310*second, b.ID, -1)
-	mustOffer(t, p, 310*second, ask("d.", 2, 1))
-	mustOffer(t, p, 310*second, ask("far.", 3, 1))
+	mustReserve(t, p, 310*second, ask("d.", 2, 1))
+	mustReserve(t, p, 310*second, ask("far.", 3, 1))
 	mustExhaust(t, p, 440*second-1, "e.")
 	if got, _ := mustBind(t, p, 440*second, "e."); got.Address != b.Address {
 		t.Fatal("a session that has ended stands in the way")
@@ -207,7 +207,7 @@ func TestEveryClashingBindingCounts(t *testing.T) {
 	if got, moved := mustBind(t, p, 200*second, "d."); got.Address != c.Address || len(moved) != 1 {
 		t.Fatal("a place with sessions went before one without")
 	}
-	mustOffer(t, p, 200*second, ask("d.", 1, 1))
+	mustReserve(t, p, 200*second, ask("d.", 1, 1))
 	if got, moved := mustBind(t, p, 201*second, "e."); got.Address != a.Address || len(moved) != 2 {
 		t.Fatalf("%s gave way", addressesOf(moved))
 	}

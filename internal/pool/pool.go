@@ -9,7 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// What Bind and Offer can fail with. Callers compare with errors.Is.
+// What Bind and Reserve can fail with. Callers compare with errors.Is.
 var (
 	// ErrExhausted: no address can take the service now.
 	ErrExhausted = errors.New("pool exhausted")

@@ -48,7 +48,7 @@ func TestProperties(t *testing.T) {
 		m.data.attach(&m.options)
 		m.oracle = oracle{
 			addresses: o.Addresses, rest: o.Rest, blocked: o.Blocked, bindings: map[uint64]*Binding{}, evicted: map[uint64]*Binding{},
-			offered: map[uint64]uint64{}, sessions: m.data.sessions,
+			reserved: map[uint64]uint64{}, sessions: m.data.sessions,
 			idle: map[netip.Addr]model.Instant{}, resting: map[netip.Addr]model.Instant{}, last: map[lent]lastUse{},
 		}
 		p, err := New(m.options)
@@ -115,7 +115,7 @@ func (m *machine) visit(t *rapid.T) {
 	case err != nil:
 		t.Fatalf("%v, though step %d has %v", err, step, choices)
 	}
-	m.offer(t, b)
+	m.reserve(t, b)
 }
 
 // full reports that no slot is vacant.
@@ -189,7 +189,7 @@ func (m *machine) unbind(t *rapid.T, id uint64) {
 	m.oracle.withdraw(id)
 }
 
-func (m *machine) offer(t *rapid.T, b Binding) {
+func (m *machine) reserve(t *rapid.T, b Binding) {
 	q := ask(string(b.Service.Name), rapid.IntRange(1, 2).Draw(t, "requester"), rapid.Uint64Range(1, 30).Draw(t, "query"))
 	if rapid.Bool().Draw(t, "subnet") {
 		q.Source = netip.MustParsePrefix("192.0.2.0/24")
@@ -204,7 +204,7 @@ func (m *machine) offer(t *rapid.T, b Binding) {
 			perHost++
 		}
 	}
-	res, fresh, err := m.pool.Reservations.Offer(m.now, q)
+	res, fresh, err := m.pool.Reservations.Reserve(m.now, q)
 	switch {
 	case errors.Is(err, ErrHalfOpen) && m.options.HalfOpen > 0 && len(m.lent) >= m.options.HalfOpen && len(standing) == 0,
 		errors.Is(err, ErrHalfOpenHost) && m.options.HalfOpenPerHost > 0 && perHost >= m.options.HalfOpenPerHost && len(standing) == 0:
@@ -230,7 +230,7 @@ func (m *machine) offer(t *rapid.T, b Binding) {
 	}
 	m.queries[res.ID][q.Query] = true
 	m.lent[res.ID] = res
-	m.oracle.offered[res.ID] = res.Binding
+	m.oracle.reserved[res.ID] = res.Binding
 	m.oracle.touch(m.now, b.ID)
 }
 

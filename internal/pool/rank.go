@@ -153,7 +153,7 @@ func (f *finder) givesWay(now model.Instant, i int32, s *Service, sessions bool)
 		f.hear(slot)
 		r := &f.table[slot]
 		switch {
-		case r.offered > 0 || !f.over(now, r.Used):
+		case r.active > 0 || !f.over(now, r.Used):
 			return 0, false
 		case r.sessions > 0 && (!sessions || r.web && sharesZone(r.Service.Zones, s.Zones) || r.Service.datagrams()):
 			return 0, false

@@ -18,16 +18,16 @@ const MinimumLeft = 250 * time.Millisecond
 // State is where a reservation stands.
 type State uint8
 
-// The states of a reservation. Only Offered ones are in the pool. Closed ones were claimed, Expired ones were not;
+// The states of a reservation. Only Active ones are in the pool. Closed ones were claimed, Expired ones were not;
 // Cancelled ones nobody could claim.
 const (
-	Offered State = iota + 1
+	Active State = iota + 1
 	Expired
 	Cancelled
 	Closed
 )
 
-var stateNames = [...]string{"none", "offered", "expired", "cancelled", "closed"}
+var stateNames = [...]string{"none", "active", "expired", "cancelled", "closed"}
 
 // String returns the state in lower case.
 func (s State) String() string {

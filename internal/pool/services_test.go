@@ -143,7 +143,7 @@ func TestReconfigure(t *testing.T) {
 	if b, _ := mustBind(t, p, 2*second, "a."); b.Address != testAddresses[1] {
 		t.Fatalf("%+v", b)
 	}
-	mustOffer(t, p, 2*second, ask("a.", 1, 1))
+	mustReserve(t, p, 2*second, ask("a.", 1, 1))
 	// The address comes back before it has rested.
 	o.Addresses = testAddresses[:1]
 	if _, err := p.Reconfigure(3*second, o); err != nil {

@@ -6,11 +6,11 @@ type Statistics struct {
 	Addresses, Free, Bound, Resting int
 	// Services counts what SetServices told of, Bindings the Bound ones, Rests the Resting ones.
 	Services, Bindings, Rests int
-	// Offered counts standing reservations.
-	Offered int
-	// Offers counts fresh reservations, Repeats answers from standing ones. Claimed and Expired count reservations by
+	// Active counts standing reservations.
+	Active int
+	// Reservations counts fresh ones, Repeats answers from standing ones. Claimed and Expired count reservations by
 	// whether any client came.
-	Offers, Repeats, Claimed, Expired, Cancelled uint64
+	Reservations, Repeats, Claimed, Expired, Cancelled uint64
 	// Moved counts bindings that gave way to others, Withdrawn those that a change of services or addresses ended.
 	Moved, Withdrawn uint64
 	// Exhausted, Refused (half-open quotas) and Full count what was not given.

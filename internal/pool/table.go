@@ -13,7 +13,7 @@ type record struct {
 	class      class
 	place      int32
 	next, prev int32 // bindings of the same place
-	offered    int   // standing reservations
+	active     int   // standing reservations
 	sessions   int   // what the data plane told in the round heard
 	heard      uint64
 	marked     uint64 // the search for clashes that found it

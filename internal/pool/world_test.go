@@ -130,11 +130,11 @@ func ask(name string, who int, query uint64) Request {
 	return Request{Service: model.Name(name), Name: model.Name(name), Requester: client(who), Query: query, Verified: true}
 }
 
-func mustOffer(t *testing.T, p *Pool, now model.Instant, q Request) Reservation {
+func mustReserve(t *testing.T, p *Pool, now model.Instant, q Request) Reservation {
 	t.Helper()
-	r, fresh, err := p.Reservations.Offer(now, q)
+	r, fresh, err := p.Reservations.Reserve(now, q)
 	if err != nil || !fresh {
-		t.Fatalf("offer for %s: fresh %v, %v", q.Name, fresh, err)
+		t.Fatalf("reserve for %s: fresh %v, %v", q.Name, fresh, err)
 	}
 	return r
 }
@@ -146,7 +146,7 @@ func visit(t *testing.T, p *Pool, now model.Instant, name string) Binding {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustOffer(t, p, now, ask(name, int(now%251), uint64(now)))
+	mustReserve(t, p, now, ask(name, int(now%251), uint64(now)))
 	b, _ = p.Binding(b.ID)
 	return b
 }

@@ -144,7 +144,7 @@ func somebody(n int) netip.Addr { return netip.AddrFrom4([4]byte{203, 1, byte(n 
 func (g *gateway) anybody() datapath.Binding {
 	g.t.Helper()
 	b := g.bind(pool1, hostA, everything)
-	g.offer(b, func(r *datapath.Reservation) { r.Claims = 65_535 })
+	g.reserve(b, func(r *datapath.Reservation) { r.Claims = 65_535 })
 	return b
 }
 
@@ -197,7 +197,7 @@ func TestUncountedRemotes(t *testing.T) {
 		t.Errorf("%d of %d hosts inside got through", passed, ordinary)
 	}
 	g.forgotten()
-	g.offer(b, nil)
+	g.reserve(b, nil)
 	g.forwarded(g.put(knockAt(somebody(9000), 5000)))
 }
 

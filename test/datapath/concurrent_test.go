@@ -139,7 +139,7 @@ func TestOneWinnerOfAClaim(t *testing.T) {
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
 	for n := range rounds {
 		clients := [threads]netip.AddrPort{}
-		r := g.offer(b, nil)
+		r := g.reserve(b, nil)
 		for i := range clients {
 			clients[i] = endpoint(netip.AddrFrom4([4]byte{192, byte(i), byte(n), 1}), 50000)
 			g.knocks(clients[i])
@@ -174,7 +174,7 @@ func TestOneClaimForAllOfAClient(t *testing.T) {
 	ways := []struct{ to, host netip.AddrPort }{{lent, service}, {endpoint(pool1, 443), endpoint(hostA, 5000)}}
 	for n := range rounds {
 		from := netip.AddrFrom4([4]byte{192, 0, byte(n), 1})
-		g.offer(b, func(r *datapath.Reservation) { r.Asker = from })
+		g.reserve(b, func(r *datapath.Reservation) { r.Asker = from })
 		for i := range threads {
 			c, way := endpoint(from, uint16(50000+i)), ways[i%2]
 			g.forwarded(g.put(segment(c, way.to, packets.SYN, clientISN, 0)))
@@ -225,7 +225,7 @@ func TestWithdrawRacesWithClaim(t *testing.T) {
 	g := newGateway(t)
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
 	for n := range 200 {
-		r := g.offer(b, nil)
+		r := g.reserve(b, nil)
 		from := stranger(n)
 		g.knocks(from)
 		g.answers(from, lent, service)
@@ -255,7 +255,7 @@ func TestUnbindRacesWithClaim(t *testing.T) {
 	g := newGateway(t)
 	for n := range 200 {
 		b := g.bind(pool1, hostA, tcpPort(80, 8080))
-		g.offer(b, nil)
+		g.reserve(b, nil)
 		from := stranger(n)
 		var claimed bool
 		g.atOnce(2, func(thread int) error {

@@ -42,7 +42,7 @@ type duel struct {
 	model *nat
 	r     *rand.Rand
 	ways  []way
-	next  uint64 // reservations that a storm has offered
+	next  uint64 // reservations that a storm has made
 	step  int
 	macs  map[bool]packets.MAC // of the gateway's interface on the public side, on the private
 	dry   *datapath.Dry

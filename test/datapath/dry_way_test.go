@@ -80,7 +80,7 @@ func TestDryRunChangesNoTableOfThePool(t *testing.T) {
 	g := newGateway(t, func(s *setup) { s.Bindings = 16 })
 	g.lend(pool1, 80, service, nil)
 	g.visits(client)
-	g.offer(g.bind(pool1, hostB, model.Port{Protocol: model.UDP, Port: 53, To: 53}), nil)
+	g.reserve(g.bind(pool1, hostB, model.Port{Protocol: model.UDP, Port: 53, To: 53}), nil)
 	g.lend(pool2, 80, endpoint(hostB, 8080), nil)
 	for n := range ring {
 		g.forwarded(g.put(segment(stranger(n), endpoint(pool2, 80), packets.SYN, clientISN, 0)))

@@ -64,7 +64,7 @@ func (d *duel) someBinding() *modelBinding {
 	return d.model.bound[public{way.address, way.ports[0].Protocol, way.ports[0].Port}]
 }
 
-// answer offers a binding, to each asker once.
+// answer reserves a binding, for each asker once.
 func (d *duel) answer() {
 	b := d.someBinding()
 	who := choose(d.r, asker, asker, remote, remote2, router)
@@ -75,7 +75,7 @@ func (d *duel) answer() {
 	if d.r.IntN(4) == 0 {
 		l.source = netip.PrefixFrom(choose(d.r, remote, router), 24).Masked()
 	}
-	l.id = d.offer(datapath.Binding{ID: b.id}, func(r *datapath.Reservation) {
+	l.id = d.reserve(datapath.Binding{ID: b.id}, func(r *datapath.Reservation) {
 		r.Asker, r.Claims, r.Merged, r.Window, r.Source = who, l.left, l.merged, time.Minute, l.source
 	}).ID
 	b.reservations = append(b.reservations, l)

@@ -172,21 +172,21 @@ var everything = model.Port{}
 // asker is a resolver that asks for others.
 var asker = netip.MustParseAddr("203.0.113.53")
 
-// offer answers somebody who asked for the binding: with one claim, for whoever comes. change
+// reserve answers somebody who asked for the binding: with one claim, for whoever comes. change
 // may be nil.
-func (g *gateway) offer(b datapath.Binding, change func(*datapath.Reservation)) datapath.Reservation {
+func (g *gateway) reserve(b datapath.Binding, change func(*datapath.Reservation)) datapath.Reservation {
 	g.t.Helper()
 	r := datapath.Reservation{ID: g.ids<<32 | g.ids%1000, Binding: b.ID, Asker: asker, Expires: datapath.Now().Add(time.Minute), Claims: 1}
 	g.ids++
 	if change != nil {
 		change(&r)
 	}
-	check(g.t, g.data.Offer(r))
+	check(g.t, g.data.Reserve(r))
 	return r
 }
 
 // lend binds a port of the pool to the host, or with port 0 all of the address, unless it is
-// already, and offers it.
+// already, and reserves it.
 func (g *gateway) lend(address netip.Addr, port uint16, host netip.AddrPort, change func(*datapath.Reservation)) datapath.Reservation {
 	g.t.Helper()
 	p := tcpPort(port, host.Port())
@@ -197,7 +197,7 @@ func (g *gateway) lend(address netip.Addr, port uint16, host netip.AddrPort, cha
 	if !is || b.Host != host.Addr() || !slices.Contains(b.Ports, p) {
 		b = g.bind(address, host.Addr(), p)
 	}
-	return g.offer(b, change)
+	return g.reserve(b, change)
 }
 
 // Numbers of the segments that client and host say SYN with.

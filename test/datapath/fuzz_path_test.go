@@ -34,7 +34,7 @@ type surge struct {
 // every sum that was right stays so, and the tables agree with each other all the time.
 func TestPathFuzz(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t, capacity(1<<15), outboundAddresses(outbound), reserve(1<<11))
+	g := newGateway(t, capacity(1<<15), outboundAddresses(outbound), sessionReserve(1<<11))
 	storm := newStorm(g, []netip.Addr{publicAddress, privateAddress})
 	s := &surge{storm: storm, shapes: shapes{storm.r}, kinds: map[string]int{}}
 	before := must(dataplane.Audit(g.data))(t)

@@ -16,7 +16,7 @@ func TestKnownClientReturns(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	b := g.bind(pool1, hostA, tcpPort(80, 8080), model.Port{Protocol: model.UDP, Port: 443, To: 8081})
-	g.offer(b, nil)
+	g.reserve(b, nil)
 	g.visits(client)
 	for n := range uint16(5) {
 		g.visits(endpoint(remote, 50001+n))
@@ -37,7 +37,7 @@ func TestKnownClientIsTentative(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
-	g.offer(b, nil)
+	g.reserve(b, nil)
 	g.visits(client)
 	again := endpoint(remote, 50001)
 	g.knocks(again)
@@ -55,7 +55,7 @@ func TestKnownClientIsForgotten(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
-	g.offer(b, nil)
+	g.reserve(b, nil)
 	g.visits(client)
 	g.idle(600 * time.Second) // as long as one stands
 	g.visits(endpoint(remote, 50001))
@@ -90,8 +90,8 @@ func TestLimitOfAClient(t *testing.T) {
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ClientSessions = most }))
 	all := g.bind(pool1, hostA, everything)
 	other := g.bind(pool2, hostB, everything)
-	g.offer(all, func(r *datapath.Reservation) { r.Claims = 2 })
-	g.offer(other, nil)
+	g.reserve(all, func(r *datapath.Reservation) { r.Claims = 2 })
+	g.reserve(other, nil)
 	host := endpoint(hostA, 80)
 	for n := range uint16(most) {
 		g.established(endpoint(remote, 50000+n), lent, host)
@@ -113,7 +113,7 @@ func TestForgedDatagramsLeaveConnections(t *testing.T) {
 	g := newGateway(t, timeouts(func(s *datapath.Settings) { s.ClientSessions = most }))
 	public, host := endpoint(pool1, 443), endpoint(hostA, 8080)
 	b := g.bind(pool1, hostA, tcpPort(443, 8080), model.Port{Protocol: model.UDP, Port: 443, To: 8080})
-	g.offer(b, nil)
+	g.reserve(b, nil)
 	g.established(client, public, host)
 	forged := func(n uint16) packets.Packet { return udp(endpoint(remote, 20000+n), public) }
 	for n := range uint16(most) {
@@ -164,7 +164,7 @@ func TestKnownByDatagrams(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGateway(t)
 			b := g.bind(pool1, hostA, everything)
-			g.offer(b, nil)
+			g.reserve(b, nil)
 			known := func(want bool) {
 				t.Helper()
 				_, is, err := dataplane.KnownTo(g.data, b.ID, remote, model.UDP)
@@ -197,7 +197,7 @@ func TestFullTableOfKnownClients(t *testing.T) {
 	const places = 8
 	g := newGateway(t, func(s *setup) { s.Known = places })
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
-	g.offer(b, func(r *datapath.Reservation) { r.Claims = 1000 })
+	g.reserve(b, func(r *datapath.Reservation) { r.Claims = 1000 })
 	for n := range 5 * places {
 		g.visits(stranger(n))
 	}

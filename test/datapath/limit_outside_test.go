@@ -40,7 +40,7 @@ func TestLimitRemoteCountsOpenOnes(t *testing.T) {
 	const most = 4
 	g := newGateway(t, limited(func(l *datapath.Limits) { l.RemoteSessions = most }))
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
-	g.offer(b, nil)
+	g.reserve(b, nil)
 	open := func() int { g.census(); return must(g.data.Remotes())(t)[remote] }
 	for n := range uint16(most) {
 		g.established(endpoint(remote, 50000+n), lent, service)
@@ -63,7 +63,7 @@ func TestLimitRemoteCountsNoForgedSYN(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t, limited(func(l *datapath.Limits) { l.RemoteSessions, l.RemoteRate = 1, 1 }))
 	b := g.bind(pool1, hostA, tcpPort(80, 8080))
-	g.offer(b, func(r *datapath.Reservation) { r.Claims = 4 })
+	g.reserve(b, func(r *datapath.Reservation) { r.Claims = 4 })
 	for n := range uint16(3) {
 		g.knocks(endpoint(remote, 51000+n))
 	}
@@ -88,7 +88,7 @@ func TestLimitAtTheProof(t *testing.T) {
 	} {
 		g := newGateway(t, refusing, limited(set))
 		b := g.bind(pool1, hostA, tcpPort(80, 8080))
-		g.offer(b, func(r *datapath.Reservation) { r.Claims = 4 })
+		g.reserve(b, func(r *datapath.Reservation) { r.Claims = 4 })
 		late := endpoint(remote, 51000)
 		g.knocks(late)
 		g.answers(late, lent, service)
@@ -104,9 +104,9 @@ func TestLimitBinding(t *testing.T) {
 	const most = 5
 	g := newGateway(t, limited(func(l *datapath.Limits) { l.BindingSessions = most }))
 	whole := g.bind(pool1, hostA, everything)
-	r := g.offer(whole, func(r *datapath.Reservation) { r.Claims = 100 })
+	r := g.reserve(whole, func(r *datapath.Reservation) { r.Claims = 100 })
 	other := g.bind(pool2, hostB, everything)
-	g.offer(other, nil)
+	g.reserve(other, nil)
 	for n := range most {
 		g.forwarded(g.put(udp(stranger(n), endpoint(pool1, 5000))))
 	}
@@ -205,7 +205,7 @@ func TestUnansweredUDP(t *testing.T) {
 	g.forwarded(g.put(udp(client2, out)))
 	g.mapped(udp(inA, client2)) // the answer
 	whole := g.bind(pool2, hostB, everything)
-	g.offer(whole, nil)
+	g.reserve(whole, nil)
 	g.forwarded(g.put(udp(client, endpoint(pool2, 5000))))
 	g.forwards([]forward{{to: outbound, protocol: model.UDP, port: 6000, dnat: dnat.Dnat{Address: hostB}}})
 	g.forwarded(g.put(udp(client, endpoint(outbound, 6000))))

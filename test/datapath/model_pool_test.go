@@ -15,7 +15,7 @@ type modelBinding struct {
 	ports        []model.Port
 	address      netip.Addr
 	open         bool
-	reservations []*modelReservation // in the order of their offers
+	reservations []*modelReservation // in the order of their making
 	ring         []*modelSession     // tentative ones, and what they became; the oldest first
 }
 

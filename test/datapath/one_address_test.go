@@ -51,7 +51,7 @@ func TestOneAddress(t *testing.T) {
 	onBoth(t, func(t *testing.T, g *gateway, own bool) {
 		g.one(tcpPort(80, 8080), quicPort)
 		b := g.bind(outbound, hostA, tcpPort(80, 8080), quicPort)
-		g.offer(b, func(r *datapath.Reservation) { r.Claims = 2 })
+		g.reserve(b, func(r *datapath.Reservation) { r.Claims = 2 })
 		g.established(client, lentOne, service)
 		g.leaves(g.put(udp(client2, endpoint(outbound, 4433))), udp(client2, endpoint(hostA, 8081)))
 		g.leaves(g.put(udp(endpoint(hostA, 8081), client2)), udp(endpoint(outbound, 4433), client2))
@@ -173,7 +173,7 @@ func TestOneAddressMoves(t *testing.T) {
 	onBoth(t, func(_ *testing.T, g *gateway, own bool) {
 		g.one(tcpPort(80, 8080))
 		first := g.bind(outbound, hostA, tcpPort(80, 8080))
-		g.offer(first, func(r *datapath.Reservation) { r.Claims = 9 })
+		g.reserve(first, func(r *datapath.Reservation) { r.Claims = 9 })
 		g.established(client, lentOne, service)
 		g.unbind(first)
 		late := tcp(client2, lentOne, packets.SYN)
@@ -186,7 +186,7 @@ func TestOneAddressMoves(t *testing.T) {
 		g.dropped(g.put(late), "drop_no_reservation")
 		g.dropped(g.put(tcp(endpoint(remote, 50001), lentOne, packets.SYN)), "drop_no_reservation") // known to the first
 		g.leaves(g.put(tcp(client, lentOne, packets.ACK)), tcp(client, service, packets.ACK))
-		g.offer(next, nil)
+		g.reserve(next, nil)
 		g.established(client2, lentOne, endpoint(hostB, 8080))
 		g.sound()
 	})
@@ -198,7 +198,7 @@ func TestOneAddressAndOwnSockets(t *testing.T) {
 	g := newGateway(t, shared)
 	g.one(tcpPort(80, 8080), quicPort)
 	b := g.bind(outbound, hostA, tcpPort(80, 8080), quicPort)
-	g.offer(b, func(r *datapath.Reservation) { r.Claims = 4 })
+	g.reserve(b, func(r *datapath.Reservation) { r.Claims = 4 })
 	listener := must(g.namespace.Listen("tcp", lentOne.String()))(t)
 	peer := endpoint(router, 53)
 	socket := must(g.namespace.DialFrom(t.Context(), "udp", endpoint(outbound, 4433), peer.String()))(t)
@@ -218,7 +218,7 @@ func TestOneAddressFromInside(t *testing.T) {
 	onBoth(t, func(_ *testing.T, g *gateway, own bool) {
 		g.one(tcpPort(80, 8080), tcpPort(443, 443))
 		b := g.bind(outbound, hostA, tcpPort(80, 8080))
-		g.offer(b, func(r *datapath.Reservation) { r.Claims = 2 })
+		g.reserve(b, func(r *datapath.Reservation) { r.Claims = 2 })
 		for _, in := range []netip.AddrPort{endpoint(hostB, 5000), endpoint(hostA, 5001)} {
 			from := endpoint(outbound, in.Port())
 			g.leaves(g.put(segment(in, lentOne, packets.SYN, clientISN, 0)), segment(from, service, packets.SYN, clientISN, 0))
@@ -257,7 +257,7 @@ func TestOneAddressComesAndGoes(t *testing.T) {
 	g := newGateway(t, shared)
 	g.one(tcpPort(80, 8080))
 	b := g.bind(outbound, hostA, tcpPort(80, 8080))
-	g.offer(b, func(r *datapath.Reservation) { r.Claims = 9 })
+	g.reserve(b, func(r *datapath.Reservation) { r.Claims = 9 })
 	g.established(client, lentOne, service)
 	goesOn := func() {
 		t.Helper()

@@ -48,7 +48,7 @@ func TestRefusals(t *testing.T) {
 	g.unreachablePort(g.put(udp(client, lent)), udp(client, lent), "drop_no_reservation")
 	p = segment(client, lent, packets.ACK, 7, 8)
 	g.reset(g.put(p), p, "drop_not_syn")
-	r := g.offer(b, nil)
+	r := g.reserve(b, nil)
 	g.visits(client)
 	p = syn(client2)
 	g.reset(g.put(p), p, "drop_no_reservation")
@@ -97,7 +97,7 @@ func TestRefusalsAtTheLimitOfAClient(t *testing.T) {
 	const most = 2
 	g := newGateway(t, refusing, timeouts(func(s *datapath.Settings) { s.ClientSessions = most }))
 	b := g.bind(pool1, hostA, tcpPort(80, 8080), model.Port{Protocol: model.UDP, Port: 80, To: 8080})
-	g.offer(b, nil)
+	g.reserve(b, nil)
 	late := endpoint(remote, 50001)
 	g.visits(client)
 	g.knocks(late)

@@ -272,8 +272,8 @@ func TestWithdrawn(t *testing.T) {
 	if err := g.data.Extend(r.ID, 2); !errors.Is(err, datapath.ErrSpent) {
 		t.Fatalf("extended behind its end: %v", err)
 	}
-	if err := g.data.Offer(datapath.Reservation{ID: 9 << 32, Binding: r.Binding + 1<<32, Asker: asker, Claims: 1}); !errors.Is(err, datapath.ErrSpent) {
-		t.Fatalf("offered of a binding that is not there: %v", err)
+	if err := g.data.Reserve(datapath.Reservation{ID: 9 << 32, Binding: r.Binding + 1<<32, Asker: asker, Claims: 1}); !errors.Is(err, datapath.ErrSpent) {
+		t.Fatalf("reserved of a binding that is not there: %v", err)
 	}
 }
 

@@ -9,14 +9,14 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-func reserve(n int) option { return func(s *setup) { s.Reserve = n } }
+func sessionReserve(n int) option { return func(s *setup) { s.Reserve = n } }
 
 // Many hosts inside fill the table, and what comes from outside still has its part of it; and
 // the other way round. Who has opened all that it may is refused, and what ends is given back.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	const kept, most = 64, model.MinCapacity - 64
-	g := newGateway(t, capacity(model.MinCapacity), filtering(model.EndpointIndependent), reserve(kept))
+	g := newGateway(t, capacity(model.MinCapacity), filtering(model.EndpointIndependent), sessionReserve(kept))
 	out := g.mapped(udp(inA, server)) // the first of those from inside
 	inside := func(n int) packets.Packet {
 		return udp(endpoint(host(n), 5000), server)

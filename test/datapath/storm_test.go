@@ -23,7 +23,7 @@ type storm struct {
 	duel                            // for its packets; its model stays empty
 	everyone []netip.Addr           // addresses of random packets
 	answers  map[bool][]model.Tuple // of packets that came out of the side: who would answer them how
-	offered  map[uint64]bool
+	reserved map[uint64]bool
 	local    []netip.Addr // the gateway's own addresses, those of its networks' ends included
 }
 
@@ -61,7 +61,7 @@ func rage(t *testing.T, frames int, local []netip.Addr, options ...option) {
 func newStorm(g *gateway, local []netip.Addr) *storm {
 	return &storm{duel: duel{gateway: g, model: newNAT(model.AddressDependent), r: randomSource(g.t)},
 		everyone: []netip.Addr{hostA, hostB, outbound, pool1, pool2, remote, remote2, router, publicAddress, privateAddress},
-		answers:  map[bool][]model.Tuple{}, offered: map[uint64]bool{}, local: local}
+		answers:  map[bool][]model.Tuple{}, reserved: map[uint64]bool{}, local: local}
 }
 
 // leavesNothing wants the tables to be as they were, when all is withdrawn and all timeouts are over.
@@ -71,7 +71,7 @@ func (s *storm) leavesNothing(before dataplane.Census) {
 		s.t.Errorf("%d times that cannot be", n)
 	}
 	check(s.t, auditError(dataplane.Audit(s.data)))
-	for id := range s.offered {
+	for id := range s.reserved {
 		must(s.data.Withdraw(id))(s.t)
 	}
 	for _, b := range s.bound {
@@ -100,13 +100,13 @@ func (g *gateway) drained(want dataplane.Census) dataplane.Census {
 	}
 }
 
-// lend withdraws an offer now and then, moves a port of the pool to another host, and offers it.
+// lend withdraws a reservation now and then, moves a port of the pool to another host, and reserves that.
 func (s *storm) lend() {
 	slot := uint64(s.r.IntN(8))
-	for id := range s.offered {
+	for id := range s.reserved {
 		if id&0xffffffff == slot {
 			must(s.data.Withdraw(id))(s.t)
-			delete(s.offered, id)
+			delete(s.reserved, id)
 		}
 	}
 	if _, found := s.vacant(); !found {
@@ -122,8 +122,8 @@ func (s *storm) lend() {
 		ID: s.next<<32 | slot, Binding: b.ID, Asker: choose(s.r, asker, remote, router), Expires: datapath.Now().Add(time.Hour),
 		Merged: s.r.IntN(16), Window: time.Minute, Claims: 1 + s.r.IntN(8),
 	}
-	check(s.t, s.data.Offer(r))
-	s.offered[r.ID] = true
+	check(s.t, s.data.Reserve(r))
+	s.reserved[r.ID] = true
 }
 
 // frame makes the next frame of the side.

@@ -25,7 +25,7 @@ const (
 	allocatePorts = 64
 	firstPort     = 1000
 	// Requesters are a resolver's addresses: the load's, one a worker, and
-	// those that only leave offers standing.
+	// those that only leave reservations standing.
 	loadNetwork, standingNetwork = 1, 2
 )
 
@@ -136,15 +136,15 @@ func (a *allocation) listen(b *testing.B) {
 	}
 }
 
-// stand leaves about so many offers standing.
-func (a *allocation) stand(b *testing.B, offers int) {
+// stand leaves about so many reservations standing.
+func (a *allocation) stand(b *testing.B, reservations int) {
 	b.Helper()
 	const names = allocateHosts * allocatePorts
-	for made := 0; made < offers; made += names {
+	for made := 0; made < reservations; made += names {
 		k := a.asker(b, requester(standingNetwork, made/names+1))
 		for n := range names {
 			if _, ok, err := k.ask(serviceName(n)); err != nil || !ok {
-				b.Fatalf("standing offer %d: lent %v, %v", made+n, ok, err)
+				b.Fatalf("standing reservation %d: lent %v, %v", made+n, ok, err)
 			}
 		}
 	}

@@ -24,7 +24,7 @@ func BenchmarkAllocateAndClaim(b *testing.B) {
 				b.Run(fmt.Sprintf("rate=%d", rate), func(b *testing.B) { a.run(b, 16, rate) })
 			}
 			if used := a.halfOpen(b); standing > 0 && used < standing {
-				b.Errorf("%d offers stood at the end: they expired under the measurement", used)
+				b.Errorf("%d reservations stood at the end: they expired under the measurement", used)
 			}
 		})
 	}

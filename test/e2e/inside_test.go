@@ -93,7 +93,7 @@ func TestPoolEmpty(t *testing.T) {
 	if status.DNS.Exhausted != 1 || status.Addresses.Used != 1 || d.warning("pool.addresses") == "" {
 		t.Errorf("exhausted %d, addresses %v, warnings %q", status.DNS.Exhausted, status.Addresses, status.Warnings)
 	}
-	// A reload lengthens the wait; then the claim of the offer ends it.
+	// A reload lengthens the wait; then the claim of the reservation ends it.
 	d.write(with(base, "pool: {addresses: [198.18.0.32], reservation_timeout: 5s, rest: 1s, wait: 5s}"))
 	if out, err := d.tell("reload"); err != nil {
 		t.Fatal(out)

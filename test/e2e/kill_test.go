@@ -83,12 +83,12 @@ func TestKillLendsNothingTwice(t *testing.T) {
 	clients := r.RemoteClients // each of another network: what one leaves unused is counted
 	held, unused := r.mustLend(clients[0], name(0)), r.mustLend(clients[1], name(1))
 	r.becomeKnown(clients[0], echoAddress(held), hostName(0))
-	eventually(t, 15*time.Second, "the unused offer has expired", func() bool { return d.status().Expired == 1 })
+	eventually(t, 15*time.Second, "the unused reservation has expired", func() bool { return d.status().Expired == 1 })
 	never, open := d.at(name(3)), r.mustLend(clients[2], name(2))
 	d.kill()
 	d.run()
 	if who, err := echo(clients[2], netip.AddrPort{}, echoAddress(open)); err != nil || who != hostName(2) {
-		t.Errorf("the offer answered before the kill reached %q: %v", who, err)
+		t.Errorf("the reservation answered before the kill reached %q: %v", who, err)
 	}
 	// The one place whose address nobody was given is free, and nobody's any more then.
 	if address := r.mustLend(clients[4], name(4)); address != never {

@@ -113,7 +113,7 @@ func TestReloadEndsWhatItCloses(t *testing.T) {
 	for host := range 3 {
 		talks = append(talks, r.conversation(r.Clients[0], host))
 	}
-	open := r.mustLend(r.Clients[0], "echo."+hostName(1)) // a standing offer too
+	open := r.mustLend(r.Clients[0], "echo."+hostName(1)) // a standing reservation too
 	changed := without(r.configuration(), "echo."+hostName(0))
 	whole := hostEntry(1, r.Hosts()[1].IP)
 	d.write(strings.Replace(changed, whole, "", 1))
@@ -124,7 +124,7 @@ func TestReloadEndsWhatItCloses(t *testing.T) {
 		t.Error("a session to a host that is no more goes on")
 	}
 	if who, err := echo(r.Clients[0], netip.AddrPort{}, echoAddress(open)); err == nil {
-		t.Errorf("an offer to a host that is no more let in, to %s", who)
+		t.Errorf("a reservation to a host that is no more let in, to %s", who)
 	}
 	if who, err := echoOn(talks[2]); err != nil || who != hostName(2) {
 		t.Errorf("a session that nothing closed reached %q: %v", who, err)

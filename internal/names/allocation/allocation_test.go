@@ -36,7 +36,7 @@ func TestInstalledBeforeAnswered(t *testing.T) {
 	w.pass(rest + time.Second)
 	w.plane.order = nil
 	w.mustAsk(client, web(2))
-	if got := strings.Join(w.plane.order, ", "); got != "unbind 198.18.0.0 10.0.0.1, bind 198.18.0.0 10.0.0.2, offer" {
+	if got := strings.Join(w.plane.order, ", "); got != "unbind 198.18.0.0 10.0.0.1, bind 198.18.0.0 10.0.0.2, reserve" {
 		t.Errorf("the order was %s", got)
 	}
 	w.plane.refuses = errNo
@@ -44,7 +44,7 @@ func TestInstalledBeforeAnswered(t *testing.T) {
 	if _, err := w.ask(client, web(1)); !errors.Is(err, nameserver.ErrFailed) {
 		t.Errorf("a binding that the data plane refuses: %v", err)
 	}
-	if s, _ := w.Statistics(); s.Bindings != 0 || s.Offered != 0 {
+	if s, _ := w.Statistics(); s.Bindings != 0 || s.Active != 0 {
 		t.Errorf("%+v is left of it", s)
 	}
 	w.plane.refuses = nil
@@ -75,7 +75,7 @@ func TestRepeats(t *testing.T) {
 }
 
 // A resolver's clients have shaken hands by a reservation that is followed by another: there is one at every moment.
-func TestNextOfferBeforeTheSpentOneGoes(t *testing.T) {
+func TestNextReservationBeforeTheSpentOneGoes(t *testing.T) {
 	w := newWorld(t, 2, webs(2))
 	w.mustAsk(client, web(1))
 	for id := range w.plane.reservations {
@@ -83,11 +83,11 @@ func TestNextOfferBeforeTheSpentOneGoes(t *testing.T) {
 	}
 	w.plane.order = nil
 	w.mustAsk(client, web(1))
-	if got := strings.Join(w.plane.order, ", "); got != "offer, withdraw" {
+	if got := strings.Join(w.plane.order, ", "); got != "reserve, withdraw" {
 		t.Errorf("the order was %s", got)
 	}
-	if s, _ := w.Statistics(); s.Offered != 1 {
-		t.Errorf("%d reservations stand", s.Offered)
+	if s, _ := w.Statistics(); s.Active != 1 {
+		t.Errorf("%d reservations stand", s.Active)
 	}
 }
 

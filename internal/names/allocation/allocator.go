@@ -21,7 +21,7 @@ type Plane interface {
 	BindingUse(id uint64) (used model.Instant, sessions int)
 	SlotVacant(slot uint32) bool
 	Bindings() ([]datapath.Binding, error)
-	Offer(datapath.Reservation) error
+	Reserve(datapath.Reservation) error
 	Extend(id uint64, granted int) error
 	Withdraw(id uint64) (datapath.Withdrawn, error)
 	Reservations() ([]datapath.Reservation, error)

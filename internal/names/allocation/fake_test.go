@@ -38,7 +38,7 @@ type fakePlane struct {
 	used         map[uint64]model.Instant
 	now          func() model.Instant
 	standing     []datapath.Session
-	refuses      error  // of Bind and Offer
+	refuses      error  // of Bind and Reserve
 	spent        uint64 // the reservation whose last claim is gone, but a resolver's for its other clients
 	order        []string
 }
@@ -102,8 +102,8 @@ func (f *fakePlane) Bindings() (all []datapath.Binding, err error) {
 	return all, nil
 }
 
-func (f *fakePlane) Offer(r datapath.Reservation) error {
-	f.order = append(f.order, "offer")
+func (f *fakePlane) Reserve(r datapath.Reservation) error {
+	f.order = append(f.order, "reserve")
 	if f.refuses != nil {
 		return f.refuses
 	}

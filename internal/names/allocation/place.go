@@ -126,9 +126,9 @@ func (qs *questions) repeat(now model.Instant, r pool.Request) (found lent, spen
 	return lent{b.Address, qs.tickets[b.Address]}, 0, true
 }
 
-// offer reserves the binding for the asker, and installs that.
-func (qs *questions) offer(now model.Instant, b pool.Binding, r pool.Request) error {
-	res, fresh, err := qs.pool.Reservations.Offer(now, r)
+// reserve reserves the binding for the asker, and installs that.
+func (qs *questions) reserve(now model.Instant, b pool.Binding, r pool.Request) error {
+	res, fresh, err := qs.pool.Reservations.Reserve(now, r)
 	switch {
 	case err != nil:
 		return said(err)
@@ -148,7 +148,7 @@ func (qs *questions) offer(now model.Instant, b pool.Binding, r pool.Request) er
 // installReservation puts a new one into the data plane. Should another be open in its entry, the pool knows nothing
 // of that one: it is withdrawn, because the entry would be of no use ever after, and the pool takes the latest entry first.
 func (st *state) installReservation(r *pool.Reservation) error {
-	err := st.options.Plane.Offer(st.reservation(r))
+	err := st.options.Plane.Reserve(st.reservation(r))
 	if !errors.Is(err, unix.EEXIST) {
 		return err
 	}
@@ -162,7 +162,7 @@ func (st *state) installReservation(r *pool.Reservation) error {
 			_, _ = st.options.Plane.Withdraw(stale.ID)
 		}
 	}
-	return st.options.Plane.Offer(st.reservation(r))
+	return st.options.Plane.Reserve(st.reservation(r))
 }
 
 func (st *state) reservation(r *pool.Reservation) datapath.Reservation {

@@ -119,7 +119,7 @@ func (qs *questions) try(q nameserver.Question, admitted bool) (lent, error) {
 		b, err = qs.bind(now, r)
 	}
 	if err == nil {
-		err = qs.offer(now, b, r)
+		err = qs.reserve(now, b, r)
 	}
 	if err != nil {
 		return lent{}, err

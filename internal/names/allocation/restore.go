@@ -210,7 +210,7 @@ func samePorts(a, b []model.Port) bool {
 func (re *restorer) adoptReservation(now model.Instant, r *datapath.Reservation) bool {
 	err := re.pool.Reservations.Adopt(now, pool.Reservation{
 		ID: r.ID, Binding: r.Binding, Name: re.config.Names.Name(r.Name), Requester: r.Asker, Source: r.Source,
-		Created: r.Expires, Expires: r.Expires, Claims: r.Claims, Granted: r.Claims + r.Used, State: pool.Offered,
+		Created: r.Expires, Expires: r.Expires, Claims: r.Claims, Granted: r.Claims + r.Used, State: pool.Active,
 	})
 	if err != nil {
 		_, _ = re.options.Plane.Withdraw(r.ID)

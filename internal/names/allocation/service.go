@@ -58,10 +58,10 @@ func (a *Allocator) Serve(ctx context.Context, claims *datapath.Events[datapath.
 // Report says how full the pool is.
 func (a *Allocator) Report(s *api.Status) error {
 	p, asked := a.Statistics()
-	s.Half.Used = uint64(p.Offered)
+	s.Half.Used = uint64(p.Active)
 	s.Addresses = api.Gauge{Used: uint64(p.Addresses - p.Free), Capacity: uint64(p.Addresses)}
 	s.Places = api.Gauge{Used: uint64(p.Bindings), Capacity: uint64(p.Services)}
-	s.Lent, s.Claimed, s.Expired, s.Moved = p.Offers+p.Repeats, p.Claimed, p.Expired, p.Moved
+	s.Lent, s.Claimed, s.Expired, s.Moved = p.Reservations+p.Repeats, p.Claimed, p.Expired, p.Moved
 	s.DNS.Distrusted, s.DNS.Exhausted = asked.Distrusted+asked.Shared, asked.Exhausted
 	s.Warnings = append(s.Warnings, a.Warnings()...)
 	return nil

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the daemon does with reservations: offer one before it answers a name (I6), add a claim to it, withdraw
+ * What the daemon does with reservations: reserve a binding before it answers a name (I6), add a claim to it, withdraw
  * it and learn what became of it. The daemon calls one at a time.
  */
 #pragma once
@@ -9,7 +9,7 @@
 #include "queue.h"
 
 /* Behind the others of the binding. Where the queue is full the oldest goes without. */
-static __always_inline void offer_queue(struct binding *binding, const struct reservation *r, __u32 slot)
+static __always_inline void reserve_queue(struct binding *binding, const struct reservation *r, __u32 slot)
 {
 	__u32 head = binding->queue_head, place = queue_place(r->binding, head);
 	__u32 *entry = bpf_map_lookup_elem(&reservation_queue, &place);
@@ -22,7 +22,7 @@ static __always_inline void offer_queue(struct binding *binding, const struct re
 }
 
 /* Field by field: the kernel lets nobody read a request through another pointer into it. */
-static __always_inline void offer_fill(struct reservation *r, const struct reservation_request *request)
+static __always_inline void reserve_fill(struct reservation *r, const struct reservation_request *request)
 {
 	r->id = request->reservation.id;
 	r->expires = request->reservation.expires;
@@ -38,13 +38,13 @@ static __always_inline void offer_fill(struct reservation *r, const struct reser
 }
 
 /* For a daemon that comes after this one: since when nobody has been given the binding's address. */
-static __always_inline void offer_stamp(struct binding *binding)
+static __always_inline void reserve_stamp(struct binding *binding)
 {
 	/* Programs of the daemon's may not ask for the coarse clock. */
 	*(volatile __u32 *)&binding->answered = bpf_ktime_get_ns() >> TICK_SHIFT;
 }
 
-static __always_inline int offer_run(struct reservation_request *request)
+static __always_inline int reserve_run(struct reservation_request *request)
 {
 	struct reservation *r = reservation_at(request->slot);
 	struct binding *binding = binding_at(request->reservation.binding);
@@ -55,8 +55,8 @@ static __always_inline int offer_run(struct reservation_request *request)
 	if (claims_of(r->claims).state != CLAIMS_CLOSED)
 		return -EEXIST;
 	request->claims.use = request->reservation.id >> 32;
-	offer_fill(r, request);
-	offer_stamp(binding);
+	reserve_fill(r, request);
+	reserve_stamp(binding);
 	barrier();
 	*(volatile __u64 *)&r->claims = claims_word(request->claims);
 	/*
@@ -65,7 +65,7 @@ static __always_inline int offer_run(struct reservation_request *request)
 	 */
 	place = reservation_place(r->number, r->asker);
 	index_insert(&reservation_index, place, request->slot);
-	offer_queue(binding, r, request->slot);
+	reserve_queue(binding, r, request->slot);
 	return 0;
 }
 
@@ -79,7 +79,7 @@ static __always_inline int extend_run(struct reservation_request *request)
 	if (!r || !binding || r->id != request->reservation.id)
 		return -ENOENT;
 	if (binding_is(binding, r->number))
-		offer_stamp(binding);
+		reserve_stamp(binding);
 	for (int tries = 0; tries < 8; tries++) {
 		__u64 before = *(volatile __u64 *)&r->claims;
 		struct claims claims = claims_of(before);

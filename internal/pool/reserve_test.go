@@ -10,23 +10,23 @@ func TestTwoClientsBehindOneResolver(t *testing.T) {
 	p := newPool(t, defaults(), service("a.", "a.", "tcp/80"))
 	b, _ := mustBind(t, p, second, "a.")
 	q := ask("a.", 1, 1)
-	a := mustOffer(t, p, second, q)
-	if r, fresh, _ := p.Reservations.Offer(second, q); fresh || r.Claims != 1 {
+	a := mustReserve(t, p, second, q)
+	if r, fresh, _ := p.Reservations.Reserve(second, q); fresh || r.Claims != 1 {
 		t.Fatalf("a retransmission gave a claim: %+v", r)
 	}
 	for n := uint64(2); n <= 20; n++ {
 		q.Query = n
-		r, fresh, err := p.Reservations.Offer(2*second, q)
+		r, fresh, err := p.Reservations.Reserve(2*second, q)
 		if err != nil || fresh || r.ID != a.ID || r.Expires != a.Expires || r.Granted != min(int(n), MaxClaims) {
 			t.Fatalf("query %d: %+v %v %v", n, r, fresh, err)
 		}
 	}
 	q.Requester = client(2)
-	if r := mustOffer(t, p, second, q); r.Binding != b.ID {
+	if r := mustReserve(t, p, second, q); r.Binding != b.ID {
 		t.Fatal("two requesters have two addresses")
 	}
 	q.Name = "www."
-	mustOffer(t, p, second, q) // another name of the service
+	mustReserve(t, p, second, q) // another name of the service
 	if got, _ := p.Binding(b.ID); got.Used != 2*second {
 		t.Fatalf("used at %d: a repeated answer is one, too", got.Used)
 	}
@@ -36,18 +36,18 @@ func TestNeverAnswersWithLittleLeft(t *testing.T) {
 	p := newPool(t, defaults(), service("a.", "a.", "tcp/80"))
 	mustBind(t, p, second, "a.")
 	q := ask("a.", 1, 1)
-	a := mustOffer(t, p, second, q)
+	a := mustReserve(t, p, second, q)
 	at := a.Expires.Add(-MinimumLeft)
-	if r, fresh, err := p.Reservations.Offer(at, q); err != nil || fresh || r.ID != a.ID {
+	if r, fresh, err := p.Reservations.Reserve(at, q); err != nil || fresh || r.ID != a.ID {
 		t.Fatalf("%+v %v %v", r, fresh, err)
 	}
-	b := mustOffer(t, p, at+1, q)
+	b := mustReserve(t, p, at+1, q)
 	if b.Binding != a.Binding || b.Expires != (at+1).Add(2*time.Second) {
 		t.Fatalf("%+v after %+v", b, a)
 	}
 	// The old reservation's end must not take the new one out of the index.
 	p.Reservations.Expired(a.Expires, a.ID)
-	if r, fresh, err := p.Reservations.Offer(a.Expires, q); err != nil || fresh || r.ID != b.ID {
+	if r, fresh, err := p.Reservations.Reserve(a.Expires, q); err != nil || fresh || r.ID != b.ID {
 		t.Fatalf("%+v %v %v", r, fresh, err)
 	}
 }
@@ -55,14 +55,14 @@ func TestNeverAnswersWithLittleLeft(t *testing.T) {
 func TestCancel(t *testing.T) {
 	p := newPool(t, single(), service("a.", "a.", "tcp/80"))
 	mustBind(t, p, second, "a.")
-	a := mustOffer(t, p, second, ask("a.", 1, 1))
+	a := mustReserve(t, p, second, ask("a.", 1, 1))
 	if r, ok := p.Reservations.Cancel(a.ID); !ok || r.State != Cancelled {
 		t.Fatalf("%+v %v", r, ok)
 	}
 	if _, ok := p.Reservations.Cancel(a.ID); ok {
 		t.Fatal("cancelled twice")
 	}
-	if s := p.Statistics(); s.Cancelled != 1 || s.Offered != 0 || s.Bindings != 1 {
+	if s := p.Statistics(); s.Cancelled != 1 || s.Active != 0 || s.Bindings != 1 {
 		t.Fatalf("%+v", s)
 	}
 }
@@ -71,7 +71,7 @@ func TestCancel(t *testing.T) {
 func TestExpiryOfAWithdrawnBindingIsNobodysFault(t *testing.T) {
 	p := newPool(t, single(), service("a.", "a.", "tcp/80"))
 	mustBind(t, p, second, "a.")
-	a := mustOffer(t, p, second, ask("a.", 1, 1))
+	a := mustReserve(t, p, second, ask("a.", 1, 1))
 	p.SetServices(second, nil)
 	if r, ok := p.Reservations.Expired(3*second, a.ID); !ok || r.State != Cancelled {
 		t.Fatalf("%+v %v", r, ok)
@@ -109,29 +109,29 @@ func TestBounds(t *testing.T) {
 	if placed := p.Place(second); len(placed) != 0 {
 		t.Fatal(addressesOf(placed))
 	}
-	mustOffer(t, p, second, ask("a.", 1, 1))
-	mustOffer(t, p, second, ask("a.", 2, 1))
-	if _, _, err := p.Reservations.Offer(second, ask("b.", 1, 1)); !errors.Is(err, ErrFull) {
+	mustReserve(t, p, second, ask("a.", 1, 1))
+	mustReserve(t, p, second, ask("a.", 2, 1))
+	if _, _, err := p.Reservations.Reserve(second, ask("b.", 1, 1)); !errors.Is(err, ErrFull) {
 		t.Fatal(err)
 	}
 	o = defaults()
 	o.HalfOpenPerHost, o.HalfOpen = 1, 2
 	p = newPool(t, o, services...)
 	p.Place(second)
-	a := mustOffer(t, p, second, ask("a.", 1, 1))
-	if _, _, err := p.Reservations.Offer(second, ask("a.", 2, 1)); !errors.Is(err, ErrHalfOpenHost) {
+	a := mustReserve(t, p, second, ask("a.", 1, 1))
+	if _, _, err := p.Reservations.Reserve(second, ask("a.", 2, 1)); !errors.Is(err, ErrHalfOpenHost) {
 		t.Fatal(err)
 	}
-	mustOffer(t, p, second, ask("b.", 1, 1))
-	if _, _, err := p.Reservations.Offer(second, ask("c.", 1, 1)); !errors.Is(err, ErrHalfOpen) {
+	mustReserve(t, p, second, ask("b.", 1, 1))
+	if _, _, err := p.Reservations.Reserve(second, ask("c.", 1, 1)); !errors.Is(err, ErrHalfOpen) {
 		t.Fatal(err)
 	}
 	p.Reservations.Claimed(second, a.ID, 0) // what is claimed is not half-open
-	mustOffer(t, p, second, ask("a.", 2, 1))
+	mustReserve(t, p, second, ask("a.", 2, 1))
 	if _, _, _, err := p.Bind(second, "nobody."); !errors.Is(err, ErrRequest) {
 		t.Fatal(err)
 	}
-	if _, _, err := p.Reservations.Offer(second, ask("nobody.", 1, 1)); !errors.Is(err, ErrRequest) {
+	if _, _, err := p.Reservations.Reserve(second, ask("nobody.", 1, 1)); !errors.Is(err, ErrRequest) {
 		t.Fatal(err)
 	}
 }

@@ -14,36 +14,36 @@ type askedKey struct {
 	source    netip.Prefix
 }
 
-// Offer answers a question for a bound service; it counts as a use. With fresh the reservation is new: install it in the
+// Reserve answers a question for a bound service; it counts as a use. With fresh the reservation is new: install it in the
 // data plane, then answer; Cancel it when the install fails (I6). Without fresh it is a standing reservation's answer
 // again, expiry unchanged: raise the data plane's claims to Granted, then answer; when the data plane has no such
-// reservation any more, report Claimed or Expired and call Offer again.
-func (rs *Reservations) Offer(now model.Instant, r Request) (res Reservation, fresh bool, err error) {
+// reservation any more, report Claimed or Expired and call Reserve again.
+func (rs *Reservations) Reserve(now model.Instant, r Request) (res Reservation, fresh bool, err error) {
 	if res, ok := rs.Repeat(now, r); ok {
 		return res, false, nil
 	}
 	slot, ok := rs.bound[r.Service]
 	if !ok {
-		return Reservation{}, false, fmt.Errorf("offer for %s: %w: %s is not bound", r.Name, ErrRequest, r.Service)
+		return Reservation{}, false, fmt.Errorf("reserve for %s: %w: %s is not bound", r.Name, ErrRequest, r.Service)
 	}
 	b := &rs.table[slot]
 	if err := rs.admit(b.Service.Host); err != nil {
-		return Reservation{}, false, fmt.Errorf("offer for %s: %w", r.Name, err)
+		return Reservation{}, false, fmt.Errorf("reserve for %s: %w", r.Name, err)
 	}
 	e := rs.vacancy()
 	rs.generation = max(1, rs.generation+1)
 	rs.enter(e, Reservation{
 		ID: uint64(rs.generation)<<32 | uint64(uint32(e)), Binding: b.ID, // e >= 0
 		Name: r.Name, Requester: r.Requester, Source: r.Source,
-		Created: now, Expires: now.Add(rs.options.ReservationTimeout), Granted: 1, Claims: 1, Verified: r.Verified, State: Offered,
+		Created: now, Expires: now.Add(rs.options.ReservationTimeout), Granted: 1, Claims: 1, Verified: r.Verified, State: Active,
 	}, slot)
 	rs.entries[e].queries[0] = r.Query
 	rs.answer(slot, now)
-	rs.counts.Offers++
+	rs.counts.Reservations++
 	return rs.entries[e].Reservation, true, nil
 }
 
-// Repeat is the first step of Offer alone: the standing reservation that the same requester got for the same name, with
+// Repeat is the first step of Reserve alone: the standing reservation that the same requester got for the same name, with
 // one more claim if the query is a new one and fewer than MaxClaims were given. Limits need not be asked for it.
 func (rs *Reservations) Repeat(now model.Instant, r Request) (Reservation, bool) {
 	i, ok := rs.asked[askedKey{r.Name, r.Requester, r.Source}]
@@ -86,13 +86,13 @@ func (rs *Reservations) answer(slot int32, now model.Instant) {
 // admit applies the half-open quotas and the table's bound.
 func (rs *Reservations) admit(host netip.Addr) error {
 	switch {
-	case rs.options.HalfOpen > 0 && rs.counts.Offered >= rs.options.HalfOpen:
+	case rs.options.HalfOpen > 0 && rs.counts.Active >= rs.options.HalfOpen:
 		rs.counts.Refused++
 		return ErrHalfOpen
 	case rs.options.HalfOpenPerHost > 0 && rs.halfOpen[host] >= rs.options.HalfOpenPerHost:
 		rs.counts.Refused++
 		return ErrHalfOpenHost
-	case rs.counts.Offered >= rs.options.Capacity:
+	case rs.counts.Active >= rs.options.Capacity:
 		rs.counts.Full++
 		return ErrFull
 	}
