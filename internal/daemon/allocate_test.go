@@ -40,7 +40,7 @@ func TestSpentBeforeWeHeardOfIt(t *testing.T) {
 				if second.ID == first.ID || second.Claims != 1 {
 					t.Errorf("round %d: after %+v, which was used, %+v", round, first, second)
 				}
-				b.pool.Hear(datapath.ClaimEvent{ID: first.ID, At: datapath.Now(), Client: asker.Addr()}) // too late to matter
+				b.pool.OnClaim(datapath.ClaimEvent{ID: first.ID, At: datapath.Now(), Client: asker.Addr()}) // too late to matter
 			}
 			s, _ := b.pool.Statistics()
 			if open := len(b.open()); s.Active != open || open != 1+rounds || s.Cancelled > 0 || s.Claimed != rounds {

@@ -13,8 +13,8 @@ func (v *view) wants() plane.Wants {
 	}
 }
 
-func fixedTables(d *draft) []string {
-	return changed(plane.Fixed(d.before.document.Config, d.wanted.document.Config))
+func immutableTables(d *draft) []string {
+	return changed(plane.Immutable(d.before.document.Config, d.wanted.document.Config))
 }
 
 func (g kernelServices) openData(d *draft) (_ change, err error) {
@@ -25,7 +25,7 @@ func (g kernelServices) openData(d *draft) (_ change, err error) {
 // prepareData says whether the tables can take the next configuration.
 func (g kernelServices) prepareData(d *draft) (_ change, err error) {
 	if d.wanted.read {
-		err = g.plane.Fits(d.before.wants(), d.wants())
+		err = g.plane.Validate(d.before.wants(), d.wants())
 	}
 	return change{}, err
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/realmgate/realmgate/internal/nameserver"
 )
 
-func fixedNames(d *draft) []string {
-	return changed(server.Fixed(d.before.document.Config, d.wanted.document.Config))
+func immutableNames(d *draft) []string {
+	return changed(server.Immutable(d.before.document.Config, d.wanted.document.Config))
 }
 
 func served(d *draft) server.Served {

@@ -10,7 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/plane"
 )
 
-func fixedPool(d *draft) []string {
+func immutablePool(d *draft) []string {
 	return changed(map[string]bool{
 		"pool.quotas.half_open beyond the reservation table": plane.Reservations(d.before.document.Config) == plane.Reservations(d.wanted.document.Config),
 	})

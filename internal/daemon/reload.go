@@ -31,7 +31,7 @@ func (g *Daemon) Reload() (done api.Reload, err error) {
 	}
 	old := g.view.Load()
 	next := old.next(wanted{document: d, read: true})
-	if err := g.fixed(next); err != nil {
+	if err := g.immutable(next); err != nil {
 		return api.Reload{}, err
 	}
 	if err := g.services.Apply(next); err != nil {
@@ -42,10 +42,10 @@ func (g *Daemon) Reload() (done api.Reload, err error) {
 	return api.Reload{Generation: next.generation, Hosts: len(c.Hosts), Dropped: dropped}, nil
 }
 
-// fixed returns an error for each change that only a restart can make.
-func (g *Daemon) fixed(d *draft) error {
+// immutable returns an error for each change that only a restart can make.
+func (g *Daemon) immutable(d *draft) error {
 	var errs []error
-	for _, key := range g.services.Fixed(d) {
+	for _, key := range g.services.Immutable(d) {
 		errs = append(errs, fmt.Errorf("%s: %s changed: restart the daemon to change it", g.options.ConfigFile, key))
 	}
 	return errors.Join(errs...)

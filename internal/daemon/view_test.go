@@ -39,7 +39,7 @@ func TestReloadRefusesWhatOnlyARestartChanges(t *testing.T) {
 	t.Parallel()
 	g := newDaemon(Options{ConfigFile: "test.yaml"})
 	fixed := func(now string) error {
-		return g.fixed((&view{document: document(t, text)}).next(wanted{document: document(t, now)}))
+		return g.immutable((&view{document: document(t, text)}).next(wanted{document: document(t, now)}))
 	}
 	for key, changed := range map[string]string{
 		"interfaces":     strings.Replace(text, "eth1", "eth2", 1),

@@ -10,11 +10,11 @@ import (
 // List is the services in their order: each may use what those before it are.
 type List[D, S any] []Service[D, S]
 
-// Fixed names the keys that a draft changes and only a restart can.
-func (l List[D, S]) Fixed(draft D) (keys []string) {
+// Immutable names the keys that a draft changes and only a restart can.
+func (l List[D, S]) Immutable(draft D) (keys []string) {
 	for _, s := range l {
-		if s.Fixed != nil {
-			keys = append(keys, s.Fixed(draft)...)
+		if s.Immutable != nil {
+			keys = append(keys, s.Immutable(draft)...)
 		}
 	}
 	return keys

@@ -128,10 +128,10 @@ func TestRollbackGoesOn(t *testing.T) {
 // A draft that changes what only a restart can is told of by all whose keys those are.
 func TestFixed(t *testing.T) {
 	fixed := func(keys ...string) Service[string, int] {
-		return Service[string, int]{Fixed: func(string) []string { return keys }}
+		return Service[string, int]{Immutable: func(string) []string { return keys }}
 	}
 	l := List[string, int]{fixed("a", "b"), {}, fixed(), fixed("c")}
-	if got := l.Fixed(""); !slices.Equal(got, []string{"a", "b", "c"}) {
+	if got := l.Immutable(""); !slices.Equal(got, []string{"a", "b", "c"}) {
 		t.Errorf("fixed are %q", got)
 	}
 }

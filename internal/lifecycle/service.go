@@ -6,8 +6,8 @@ import "context"
 // of it for those after it; S is what a status is written to. What is nil the service does not do.
 type Service[D, S any] struct {
 	Name string
-	// Fixed names the keys that a draft changes and only a restart can.
-	Fixed func(draft D) []string
+	// Immutable names the keys that a draft changes and only a restart can.
+	Immutable func(draft D) []string
 	// Open is Prepare of the first draft, for a service that is not made before it, or does something else at the start. Without
 	// it Prepare does.
 	Open func(draft D) (Change, error)

@@ -33,8 +33,8 @@ func New(instance string, keep bool, log *slog.Logger) *Plane {
 	return &Plane{instance: instance, keep: keep, log: log}
 }
 
-// Fixed are the keys that tables and programs were made for, and whether two configurations have the same.
-func Fixed(old, c *config.Config) map[string]bool {
+// Immutable are the keys that tables and programs were made for, and whether two configurations have the same.
+func Immutable(old, c *config.Config) map[string]bool {
 	return map[string]bool{
 		"interfaces": slices.Equal(old.Interfaces.Public, c.Interfaces.Public) && slices.Equal(old.Interfaces.Private, c.Interfaces.Private) &&
 			slices.Equal(old.Interfaces.XDP, c.Interfaces.XDP) && slices.Equal(old.Interfaces.TCX, c.Interfaces.TCX),
@@ -55,8 +55,8 @@ func (p *Plane) Open(w Wants) (data *datapath.Datapath, err error) {
 	return p.data, nil
 }
 
-// Fits says whether the tables can take the next configuration.
-func (p *Plane) Fits(old, next Wants) error { return p.Sizes.fits(old, next) }
+// Validate says whether the tables can take the next configuration.
+func (p *Plane) Validate(old, next Wants) error { return p.Sizes.validate(old, next) }
 
 // Stop closes the data plane. One that was attached stays in the kernel where that is wanted, and one whose start has failed
 // where it was there before.

@@ -108,9 +108,9 @@ func sizesFor(o *datapath.Options) Sizes {
 	return Sizes{Addresses: o.Addresses, Services: o.Services, Bindings: o.Bindings, Ports: o.BoundPorts}
 }
 
-// fits says whether the tables can take the step from one configuration to the
+// validate says whether the tables can take the step from one configuration to the
 // next; the services of both are in the table while the generation changes.
-func (r Sizes) fits(old, next Wants) error {
+func (r Sizes) validate(old, next Wants) error {
 	addresses := map[netip.Addr]bool{}
 	for _, a := range next.addresses() {
 		addresses[a] = true

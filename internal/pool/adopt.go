@@ -70,7 +70,7 @@ func (p *Pool) adoptBound(now model.Instant, b *Binding) error {
 	}
 	p.round++
 	for _, other := range p.clashes(i, &b.Service, -1, false) {
-		p.hear(other)
+		p.refresh(other)
 		if r := &p.table[other]; r.State == Bound || !p.over(now, r.Used) {
 			return fmt.Errorf("%w: %s has its ports", ErrConflict, r.Service.Name)
 		}

@@ -96,7 +96,7 @@ func (p *Pool) Advance(now model.Instant) {
 	}
 	p.round++
 	for t, ok := p.rests.first(); ok && t.at <= now; t, ok = p.rests.first() {
-		p.hear(t.entry)
+		p.refresh(t.entry)
 		r := &p.table[t.entry]
 		switch {
 		case !p.over(now, r.Used):

@@ -57,8 +57,8 @@ func (bs *bindings) unrank(slot int32) {
 	bs.busy[c].remove(slot)
 }
 
-// hear asks the data plane about a binding, once a round.
-func (bs *bindings) hear(slot int32) {
+// refresh asks the data plane about a binding, once a round.
+func (bs *bindings) refresh(slot int32) {
 	r := &bs.table[slot]
 	if r.heard == bs.round || bs.options.Use == nil {
 		return
@@ -120,7 +120,7 @@ func (f *finder) longest(now model.Instant, s *Service, k *ranking) int32 {
 		if !ok || t.at >= used || !f.over(now, t.at) {
 			break
 		}
-		f.hear(t.entry)
+		f.refresh(t.entry)
 		f.rerank(now, t.entry)
 		if after, still := k[from].get(t.entry); !still || after != t.at {
 			continue // at most once a Rest: it was used since, or is of the other ranking
@@ -150,7 +150,7 @@ func (f *finder) givesWay(now model.Instant, i int32, s *Service, sessions bool)
 		return 0, false
 	}
 	for _, slot := range f.clashes(i, s, -1, false) {
-		f.hear(slot)
+		f.refresh(slot)
 		r := &f.table[slot]
 		switch {
 		case r.active > 0 || !f.over(now, r.Used):

@@ -97,7 +97,7 @@ func (p *Pool) shrink(now model.Instant, slot int32) (b Binding, lost, ok bool) 
 	if len(kept) == 0 {
 		return p.withdraw(slot), false, false
 	}
-	p.hear(slot)
+	p.refresh(slot)
 	if p.table[slot].Used != 0 {
 		rest := p.slot()
 		if rest < 0 {

@@ -154,7 +154,7 @@ func (bs *bindings) remove(slot int32) Binding {
 func (bs *bindings) withdraw(slot int32) Binding {
 	r := &bs.table[slot]
 	bs.counts.Withdrawn++
-	bs.hear(slot)
+	bs.refresh(slot)
 	if r.Used == 0 {
 		return bs.remove(slot)
 	}

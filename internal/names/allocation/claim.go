@@ -176,14 +176,14 @@ func (cs *claims) outcome(at model.Instant, r *pool.Reservation, result policy.R
 	cs.admission.Outcome(at, cs.asker(request), result)
 }
 
-// Hear takes what the data plane tells of a claim.
-func (cs *claims) Hear(event datapath.ClaimEvent) {
+// OnClaim takes what the data plane tells of a claim.
+func (cs *claims) OnClaim(event datapath.ClaimEvent) {
 	cs.mutex.Lock()
 	defer cs.mutex.Unlock()
-	cs.hear(event)
+	cs.onClaim(event)
 }
 
-func (cs *claims) hear(event datapath.ClaimEvent) {
+func (cs *claims) onClaim(event datapath.ClaimEvent) {
 	before, ok := cs.pool.Reservations.Get(event.ID)
 	if !ok {
 		return

@@ -323,7 +323,7 @@ func (w *world) claim() {
 		r.Used, r.Claims, r.ClaimedAt = r.Used+r.Claims, 0, w.now
 		w.plane.reservations[id] = r
 		w.plane.used[r.Binding] = w.now
-		w.Hear(datapath.ClaimEvent{ID: id, At: w.now, Left: 0, Used: r.Used, Client: r.Asker})
+		w.OnClaim(datapath.ClaimEvent{ID: id, At: w.now, Left: 0, Used: r.Used, Client: r.Asker})
 	}
 }
 

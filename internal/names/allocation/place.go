@@ -116,7 +116,7 @@ func (qs *questions) repeat(now model.Instant, r pool.Request) (found lent, spen
 	}
 	switch err := qs.options.Plane.Extend(res.ID, res.Granted); {
 	case errors.Is(err, datapath.ErrSpent):
-		qs.hear(datapath.ClaimEvent{ID: res.ID, At: now, Left: 1}) // its event may be on the way still
+		qs.onClaim(datapath.ClaimEvent{ID: res.ID, At: now, Left: 1}) // its event may be on the way still
 		qs.pool.Reservations.Forget(res.ID)
 		return lent{}, res.ID, false
 	case err != nil:

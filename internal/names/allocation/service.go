@@ -48,7 +48,7 @@ func (a *Allocator) Serve(ctx context.Context, claims *datapath.Events[datapath.
 	heard := make(chan struct{})
 	go func() {
 		defer close(heard)
-		claims.Follow(func(err error) { a.log.Error("data plane event lost", "error", err) }, a.Hear)
+		claims.Follow(func(err error) { a.log.Error("data plane event lost", "error", err) }, a.OnClaim)
 	}()
 	a.Run(ctx)
 	_ = claims.Close()

@@ -157,7 +157,7 @@ func (w *world) come(binding uint64, from netip.Addr) {
 		if r.Binding == binding && r.Asker == from {
 			r.Used, r.Claims, r.ClaimedAt = r.Used+1, r.Claims-1, w.now
 			w.plane.reservations[id] = r
-			w.Hear(datapath.ClaimEvent{ID: id, At: w.now, Left: r.Claims, Used: r.Used, Client: from})
+			w.OnClaim(datapath.ClaimEvent{ID: id, At: w.now, Left: r.Claims, Used: r.Used, Client: from})
 			return
 		}
 	}

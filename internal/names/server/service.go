@@ -74,8 +74,8 @@ func New(o Options, served Served, serial uint32) (s *Service, err error) {
 	return s, err
 }
 
-// Fixed are the keys that only a restart changes, and whether two configurations have the same.
-func Fixed(old, c *config.Config) map[string]bool {
+// Immutable are the keys that only a restart changes, and whether two configurations have the same.
+func Immutable(old, c *config.Config) map[string]bool {
 	return map[string]bool{
 		"dns.public":  old.DNS.Public == c.DNS.Public && old.DNS.Interface == c.DNS.Interface,
 		"dns.private": old.DNS.Private == c.DNS.Private,
