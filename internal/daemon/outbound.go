@@ -33,7 +33,7 @@ func (g machineServices) readdress() {
 		return
 	}
 	if err := g.services.Apply(old.next(wanted{document: old.document, outbound: addresses, lists: old.lists})); err != nil {
-		g.log.Error("configuration does not fit the outbound addresses", "error", err)
+		g.log.Error("outbound addresses not applied", "error", err)
 		now := *old // others read the one in force
 		now.outbound = addresses
 		g.view.Store(&now)

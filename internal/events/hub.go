@@ -109,7 +109,7 @@ func (h *Hub) Close(last event.Event) {
 	select {
 	case <-ended:
 	case <-time.After(Drain + 2*time.Second): // a disk that hangs lets nobody go
-		h.Log.Warn("sink hangs and is left behind")
+		h.Log.Warn("sinks not stopped")
 	}
 }
 

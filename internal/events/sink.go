@@ -144,9 +144,9 @@ func (s *sink) setFault(err error) {
 	s.mutex.Unlock()
 	switch {
 	case err != nil && before == "":
-		s.log.Warn("sink takes no events", "sink", s.Name, "error", err)
+		s.log.Warn("sink delivery failed", "sink", s.Name, "error", err)
 	case err == nil && before != "":
-		s.log.Info("sink takes events again", "sink", s.Name)
+		s.log.Info("sink delivery resumed", "sink", s.Name)
 	}
 }
 

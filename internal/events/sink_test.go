@@ -115,7 +115,7 @@ func TestSinkWaitsLongerAndLonger(t *testing.T) {
 	if want := []time.Duration{1, 2, 4, 8, 16, 32, 60, 60}; !slices.Equal(got, want) {
 		t.Errorf("waits of %d s, want %d s", got, want)
 	}
-	if log := text.String(); strings.Count(log, "takes no events") != 1 || strings.Count(log, "takes events again") != 1 || s.failures != 8 || s.fault != "" {
+	if log := text.String(); strings.Count(log, "delivery failed") != 1 || strings.Count(log, "delivery resumed") != 1 || s.failures != 8 || s.fault != "" {
 		t.Errorf("%d failures, %q, log:\n%s", s.failures, s.fault, log)
 	}
 }

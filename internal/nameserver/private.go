@@ -163,7 +163,7 @@ func limit(q *query, transport Transport) int {
 func (p *Private) stranger(asker netip.Addr, transport Transport) decision {
 	p.counters.notInside.Add(1)
 	if p.strange.due(p.now()) {
-		p.logger.Warn("inside resolver asked from outside", "address", asker)
+		p.logger.Warn("outside question to private resolver", "address", asker)
 	}
 	if transport == UDP {
 		return decision{action: silence}

@@ -90,7 +90,7 @@ func (p *Public) Publish() {
 			file = soa.Serial
 		}
 		if err := p.journal.publish(z.name, c.digest, z.soa.Serial, file); err != nil {
-			p.logger.Warn("serial kept for this run only", "zone", z.name, "error", err)
+			p.logger.Warn("serial not stored", "zone", z.name, "error", err)
 		}
 		p.replace(z, c)
 	}

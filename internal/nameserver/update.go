@@ -39,7 +39,7 @@ func (p *Public) update(m *dns.Msg, sig signature, buf []byte) []byte {
 	if rcode == dns.RcodeSuccess && u.changed {
 		c := settings.authority.content(z, directory, u.records)
 		if err := p.journal.change(z.name, u.records, c.digest); err != nil {
-			p.logger.Error("update not done", "zone", z.name, "key", sig.key.name, "error", err)
+			p.logger.Error("update not stored", "zone", z.name, "key", sig.key.name, "error", err)
 			return p.reply(m, dns.RcodeServerFailure, sig, buf)
 		}
 		p.replace(z, c)

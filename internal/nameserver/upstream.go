@@ -68,7 +68,7 @@ func (u *upstream) ask(ctx context.Context, question dns.Question, do, cd bool) 
 			continue
 		}
 		if index != first && u.preferred.CompareAndSwap(first, index) {
-			u.logger.Warn("upstream DNS server gives no answer",
+			u.logger.Warn("upstream DNS server changed",
 				"silent", u.servers[first].String(), "now", u.servers[index].String())
 		}
 		return m, nil

@@ -123,7 +123,7 @@ func (p *Private) overdo(a admission, settings *privateSettings, q *query, asker
 			p.tell(asker)
 		}
 		if p.overdone.due(p.now()) {
-			p.logger.Warn("too many waiting questions of one host", "hint", "more are dropped: see dns.wait_limit",
+			p.logger.Warn("host over wait limit", "hint", "more are dropped: see dns.wait_limit",
 				"host", asker, "limit", settings.waitLimit)
 		}
 	} else {

@@ -110,7 +110,7 @@ func (rl *relief) relieve() error {
 	ended, err := rl.options.Plane.EndSessions(func(s datapath.Session) bool {
 		return s.Origin == "pool" && over[s.External.Addr()]
 	})
-	rl.log.Warn("sessions of client networks beyond their share ended", "addresses",
+	rl.log.Warn("sessions over client share ended", "addresses",
 		slices.SortedFunc(maps.Keys(over), netip.Addr.Compare), "sessions", ended)
 	return err
 }

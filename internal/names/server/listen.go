@@ -121,7 +121,7 @@ func (s *Service) runPublic(ctx context.Context, packets net.PacketConn, listene
 		case err != nil:
 			s.Log.Error("public name server not listening", "error", err)
 		case packets == nil:
-			s.Log.Warn("public name server waits for an address of its interface", "was", at)
+			s.Log.Warn("public name server without address", "was", at)
 		default:
 			s.Log.Info("public name server moved", "from", at, "to", next)
 		}

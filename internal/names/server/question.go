@@ -51,12 +51,12 @@ func (s *Service) Run(ctx context.Context) error {
 	for {
 		s.renewCookies(time.Now())
 		if err := s.Beat(); err != nil {
-			s.Log.Warn("lent names not answered in the data plane", "error", err)
+			s.Log.Warn("name server heartbeat failed", "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			if err := s.Data.StopHeartbeat(); err != nil {
-				s.Log.Warn("lent names left to the daemon", "error", err)
+				s.Log.Warn("name server heartbeat not stopped", "error", err)
 			}
 			return nil
 		case <-ticker.C:
