@@ -63,8 +63,8 @@ func (d *dimension) levelOf(number uint32) uint8 {
 	return d.level[number-1]
 }
 
-// stands notes a mask of a rule that asks for a condition.
-func (d *dimension) stands(number uint32, mask int) {
+// note notes a mask of a rule that asks for a condition.
+func (d *dimension) note(number uint32, mask int) {
 	if number == 0 {
 		d.always |= 1 << mask
 		return

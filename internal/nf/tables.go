@@ -53,10 +53,10 @@ func compile(rules []Rule) (nodes, error) {
 		if mask == masks {
 			return nil, fmt.Errorf("the rules combine conditions in more than %d ways: rule %d is the first too many", masks, i+1)
 		}
-		d.sources.stands(key.source, mask)
-		d.destinations.stands(key.destination, mask)
-		d.services.stands(key.service, mask)
-		d.sourcePorts.stands(key.sourcePort, mask)
+		d.sources.note(key.source, mask)
+		d.destinations.note(key.destination, mask)
+		d.services.note(key.service, mask)
+		d.sourcePorts.note(key.sourcePort, mask)
 		first = append(first, classifierRulesRule{Key: key.node(), Found: classifierRulesFound{Rule: uint32(i), Value: rules[i].Value}})
 	}
 	return d.fill(list, first)
