@@ -126,7 +126,7 @@ func TestRollbackGoesOn(t *testing.T) {
 }
 
 // A draft that changes what only a restart can is told of by all whose keys those are.
-func TestFixed(t *testing.T) {
+func TestImmutable(t *testing.T) {
 	fixed := func(keys ...string) Service[string, int] {
 		return Service[string, int]{Immutable: func(string) []string { return keys }}
 	}
