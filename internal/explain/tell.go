@@ -154,7 +154,7 @@ func (t *telling) next(s datapath.TraceStep) {
 			t.step("nat", "translate", "it leaves as %s", s.Address)
 		}
 	case datapath.TraceHairpin:
-		t.step("hairpin", "continue", "it comes in again, from %s", s.Address)
+		t.step("hairpin", "continue", "it comes in again, from %s", end)
 		t.hairpin, t.Direction, t.Source = true, model.In, s.Address
 		t.told = map[datapath.TraceKind]bool{datapath.TraceFind: true}
 	case datapath.TraceMTU:
