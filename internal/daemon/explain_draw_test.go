@@ -78,25 +78,29 @@ func (d *differential) match(dnat bool) (match []string) {
 	if d.often(2) { // flows come from the first port of these that is free
 		match = append(match, "source_port: "+pick(d, "40000", "40001-40003", "1-40000"))
 	}
-	if !dnat && d.often(2) {
+	port, remote := "port: "+pick(d, "80", "8000", "20-90"), pick(d, "203.0.113.0/29", "203.0.113.4/30", "192.0.2.0/24")
+	switch protocol := "protocol: " + pick(d, "tcp", "udp"); {
+	case dnat:
+		match = append(match, "direction: in")
+		if d.often(3) {
+			match = append(match, "from: "+remote)
+		}
+		if d.often(5) {
+			return append(match, "to: 198.18.0.3", protocol)
+		}
+		return append(match, "to: "+pick(d, "198.18.0.2", "198.18.0.2", "198.18.0.3"), protocol, "port: "+pick(d, "80", "8080", "24-90")) // none of the honeypot
+	case d.often(2):
 		return append(match, "service: "+pick(d, www, "ask.foo.example."))
+	case d.often(2):
+		match = append(match, protocol, port)
+	case d.often(2):
+		match = append(match, protocol)
 	}
 	if d.often(3) {
-		match = append(match, "remote: "+pick(d, "203.0.113.0/29", "203.0.113.4/30", "192.0.2.0/24"))
+		match = append(match, "remote: "+remote)
 	}
-	if dnat || d.often(3) {
-		match = append(match, "protocol: "+pick(d, "tcp", "udp"))
-	}
-	switch {
-	case dnat && d.often(3): // of an address of the gateway's own it has ports alone
-		return append(match, "direction: in", "to: 198.18.0.1", "port: "+pick(d, "80", "8000"))
-	case dnat:
-		match = append(match, "direction: in", "to: "+pick(d, "198.18.0.2", "198.18.0.3"))
-	case d.often(7):
+	if d.often(7) {
 		match = append(match, "direction: "+pick(d, "in", "out"))
-	}
-	if d.often(4) {
-		match = append(match, "port: "+pick(d, "80", "8000", "20-90"))
 	}
 	return match
 }
@@ -110,7 +114,7 @@ func (d *differential) function(jumps []string) string {
 	case k < 7:
 		return fmt.Sprintf("use: rate-limit, new: %d/h, burst: 1h, per: %s", pick(d, 1, 5, 50), pick(d, "source", "host"))
 	case k < 8:
-		return fmt.Sprintf("use: dos-denial, threshold: %d/h, mode: %s, burst: 1h, per: %s", pick(d, 2, 20), pick(d, "token-bucket", "syn-rate"), pick(d, "source", "flow"))
+		return fmt.Sprintf("use: dos-denial, threshold: %d/h, mode: %s, burst: 1h, per: %s", pick(d, 1, 2, 20), pick(d, "token-bucket", "syn-rate"), pick(d, "source", "flow"))
 	case k < 9 && len(jumps) > 0:
 		return fmt.Sprintf("use: jump, chain: %s%s", pick(d, jumps...), pick(d, "", ", when: ["+d.condition()+"]"))
 	case k < 10:
