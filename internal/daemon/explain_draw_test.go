@@ -38,8 +38,9 @@ func (d *differential) configuration() string {
 		b.WriteString("chains:\n")
 		jumps := []string(nil)
 		for n := range 1 + d.r.IntN(5) {
-			d.chain(&b, n, jumps)
-			jumps = append(jumps, fmt.Sprint("c", n))
+			if !d.chain(&b, n, jumps) {
+				jumps = append(jumps, fmt.Sprint("c", n))
+			}
 		}
 	}
 	if d.often(6) {
@@ -59,9 +60,9 @@ func (d *differential) limits(b *strings.Builder) {
 	fmt.Fprintf(b, "limits: {%s%s}\n", sessions, rates)
 }
 
-// chain writes one that may jump to those before, which have no dnat.
-func (d *differential) chain(b *strings.Builder, n int, jumps []string) {
-	dnat := n > 2 && d.often(5)
+// chain writes one that may jump to some of those before; one with dnat cannot be jumped to.
+func (d *differential) chain(b *strings.Builder, n int, jumps []string) (dnat bool) {
+	dnat = n > 2 && d.often(5)
 	fmt.Fprintf(b, "  - name: c%d\n    match: {%s}\n    functions:\n", n, strings.Join(d.match(dnat), ", "))
 	for f := range 1 + d.r.IntN(3) {
 		fmt.Fprintf(b, "      - {%s, name: f%d}\n", d.function(jumps), f)
@@ -72,6 +73,7 @@ func (d *differential) chain(b *strings.Builder, n int, jumps []string) {
 	} else if dnat {
 		b.WriteString("      - {use: dnat, to: 10.0.0.102}\n")
 	}
+	return dnat
 }
 
 func (d *differential) match(dnat bool) (match []string) {

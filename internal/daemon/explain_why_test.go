@@ -107,6 +107,7 @@ chains:
 		{address("10.0.0.103"), stranger, model.UDP, 53, "nat", "it leaves as 198.18.0.7"},
 		{hostb, address("192.0.2.5"), model.UDP, 53, "nat", "outbound.except has 192.0.2.5: it leaves as it is"},
 		{hostb, outbound, model.UDP, 7001, "nat", ""},
+		{address("10.0.0.100"), outbound, model.UDP, 7000, "hairpin", "it comes in again, from udp 198.18.0.2:40000"},
 		{address("10.0.0.100"), address("203.0.113.77"), model.TCP, 443, "mss", "SYNs of both ends say at most 1160 octets: 1200 are the MTU of the way to 203.0.113.77"},
 		{stranger, dnat, model.TCP, 443, "mss", "SYNs of both ends say at most 1260 octets: 1300 are the MTU of the way to 10.0.0.101"},
 		{address("10.0.0.100"), stranger, model.TCP, 443, "mss", ""},
