@@ -99,7 +99,7 @@ func TestFateOfPackets(t *testing.T) {
 	}
 	sent := []burst{at(0), at(500), at(1100), at(1500), at(1700), at(1900), at(2010), at(2150), at(2900), at(3050)}
 	windows, ok := windowsOf(sent, w, 25)
-	if !ok || windows.second != 1101*time.Millisecond {
+	if !ok || windows.second != 1101*time.Millisecond+delivery {
 		t.Fatalf("windows %+v, %t", windows, ok)
 	}
 	want := []fate{passes, passes, passes, passes, passes, passes, either, dropped, dropped, either}

@@ -11,6 +11,9 @@ const (
 	dropped
 )
 
+// delivery is how long a packet takes at most from the sender to the function: ksoftirqd may have to wait for its CPU.
+const delivery = 20 * time.Millisecond
+
 // windows is what dos-denial must make of three phases of one flow, each as long as a
 // window (Hanna, figure 6.7): a window begins with the first packet after the one
 // before, and so a little later than a phase. The first passes and is below the
@@ -28,7 +31,7 @@ func windowsOf(sent []burst, length time.Duration, most int) (w windows, ok bool
 	w = windows{length: length, first: sent[0].before, second: -1}
 	for _, b := range sent {
 		if b.before >= sent[0].after+length {
-			w.second = b.after
+			w.second = b.after + delivery
 			break
 		}
 	}
