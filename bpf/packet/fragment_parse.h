@@ -12,16 +12,7 @@ static __always_inline enum reason first_parse_tcp(struct packet *packet, const 
 {
 	if (tcp->doff * 4 < sizeof(*tcp) || tcp->doff * 4 > length)
 		return REASON_DROP_BAD_FRAGMENT;
-	if (!tcp->source || !tcp->dest)
-		return REASON_DROP_MALFORMED;
-	packet->tuple.source_port = tcp->source;
-	packet->tuple.destination_port = tcp->dest;
-	packet->tcp_flags = ((__u8 *)tcp)[13];
-	if (tcp_flags_are_bad(packet->tcp_flags))
-		return REASON_DROP_TCP_FLAGS;
-	packet->sequence = *(__u16 *)&tcp->seq;
-	packet->acknowledges = *(__u16 *)&tcp->ack_seq;
-	return REASON_NONE;
+	return packet_read_tcp(packet, tcp);
 }
 
 static __always_inline enum reason first_parse_udp(struct packet *packet, const struct udphdr *udp)

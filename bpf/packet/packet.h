@@ -154,3 +154,18 @@ static __always_inline bool tcp_flags_are_bad(__u8 flags)
 		return flags & (TCP_FLAG_FIN | TCP_FLAG_RST);
 	return !(flags & (TCP_FLAG_RST | TCP_FLAG_ACK));
 }
+
+/* What TCP's header says of a segment; its length is judged before. */
+static __always_inline enum reason packet_read_tcp(struct packet *packet, const struct tcphdr *tcp)
+{
+	if (!tcp->source || !tcp->dest)
+		return REASON_DROP_MALFORMED;
+	packet->tuple.source_port = tcp->source;
+	packet->tuple.destination_port = tcp->dest;
+	packet->tcp_flags = ((__u8 *)tcp)[13];
+	if (tcp_flags_are_bad(packet->tcp_flags))
+		return REASON_DROP_TCP_FLAGS;
+	packet->sequence = *(__u16 *)&tcp->seq;
+	packet->acknowledges = *(__u16 *)&tcp->ack_seq;
+	return REASON_NONE;
+}

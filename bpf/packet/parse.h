@@ -29,18 +29,15 @@ static __always_inline enum reason packet_parse_tcp(ctx_t *ctx, struct packet *p
 						    __u16 l4_length)
 {
 	struct tcphdr *tcp = l4;
+	enum reason reason;
 
 	if ((void *)(tcp + 1) > end || l4_length < sizeof(*tcp))
 		return REASON_DROP_MALFORMED;
-	if (tcp->doff * 4 < sizeof(*tcp) || tcp->doff * 4 > l4_length || !tcp->source || !tcp->dest)
+	if (tcp->doff * 4 < sizeof(*tcp) || tcp->doff * 4 > l4_length)
 		return REASON_DROP_MALFORMED;
-	packet->tuple.source_port = tcp->source;
-	packet->tuple.destination_port = tcp->dest;
-	packet->tcp_flags = ((__u8 *)tcp)[13];
-	if (tcp_flags_are_bad(packet->tcp_flags))
-		return REASON_DROP_TCP_FLAGS;
-	packet->sequence = *(__u16 *)&tcp->seq;
-	packet->acknowledges = *(__u16 *)&tcp->ack_seq;
+	reason = packet_read_tcp(packet, tcp);
+	if (reason != REASON_NONE)
+		return reason;
 	packet->wire_length = packet_wire_length(ctx, packet, tcp->doff * 4);
 	packet->sum = packet_sum(ctx, packet, l4_length, tcp->check);
 	return REASON_NONE;
