@@ -60,12 +60,14 @@ func Times(after time.Duration, p nf.Packet, sent, passes int) Burst {
 }
 
 // Bursts sends bursts through a function with meters that are new. Before each it asks about its packet as one that nobody sent:
-// that says the same as the first that is sent, and changes no meter.
+// that says the same as the first that is sent, and changes no meter. Each packet is counted once, and none finds no place.
 func (b *Bed) Bursts(f nf.Function, bursts ...Burst) {
 	b.T.Helper()
 	b.Put() // forgets
 	program, meters := b.Metered(f)
+	begin, asked := b.Count(1), uint64(0)
 	for i, burst := range bursts {
+		asked += uint64(burst.Sent) + 1 // and dry
 		b.Pass(meters, burst.After)
 		dry, before := burst.Packet, b.Contents(meters)
 		dry.Dry = 1
@@ -86,5 +88,8 @@ func (b *Bed) Bursts(f nf.Function, bursts ...Burst) {
 				b.T.Errorf("burst %d: %v, and a dry packet was told %v", i, got, told)
 			}
 		}
+	}
+	if end := b.Count(1); end.Seen-begin.Seen != asked || end.Failed != begin.Failed {
+		b.T.Errorf("counted %+v, before %+v, and it was asked %d times", end, begin, asked)
 	}
 }

@@ -30,15 +30,7 @@ func TestLetsThroughSoMuch(t *testing.T) {
 	} {
 		t.Run(section, func(t *testing.T) {
 			b.T = t
-			before := b.Count(1)
 			b.Bursts(nftest.Function(t, Kind, section, nil), bursts...)
-			asked := uint64(0)
-			for _, burst := range bursts {
-				asked += uint64(burst.Sent) + 1 // and dry
-			}
-			if after := b.Count(1); after.Seen-before.Seen != asked || after.Failed != before.Failed {
-				t.Errorf("counted %+v, before %+v, and it was asked %d times", after, before, asked)
-			}
 		})
 	}
 }
