@@ -121,7 +121,7 @@ func (c *collector) add(bed *Bed, round int, measures []Measure) {
 	for _, m := range measures {
 		r := c.result(bed.DUT.Name, m)
 		r.Trials = append(r.Trials, Trial{Round: round, Value: method.Number(m.Value), Invalid: invalid})
-		for name, why := range bed.Gates.said {
+		for name, why := range bed.Gates.failures {
 			gate := r.Gates[name]
 			if why == "" {
 				gate.Passed++

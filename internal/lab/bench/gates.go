@@ -10,22 +10,22 @@ import (
 // Gates are the conditions that must hold for a trial to be valid. The zero value is of a
 // trial that has not begun.
 type Gates struct {
-	said map[string]string // why each failed, "" for one that held
+	failures map[string]string // why each failed, "" for one that held
 }
 
 // Require notes a condition that must hold for the trial to be valid.
 func (g *Gates) Require(name string, holds bool, format string, args ...any) {
 	if holds {
-		if _, known := g.said[name]; !known {
-			g.said[name] = ""
+		if _, known := g.failures[name]; !known {
+			g.failures[name] = ""
 		}
 		return
 	}
-	g.said[name] = fmt.Sprintf(format, args...)
+	g.failures[name] = fmt.Sprintf(format, args...)
 }
 
 // begin forgets the trial before.
-func (g *Gates) begin() { g.said = map[string]string{} }
+func (g *Gates) begin() { g.failures = map[string]string{} }
 
 // Gates that say what the others follow from come first, and what the tester or its
 // machine failed to do last: a device's own fault is no less one on a busy machine.
@@ -47,8 +47,8 @@ func before(a, b string) int {
 
 // invalid says why the trial is, or nothing.
 func (g *Gates) invalid() string {
-	for _, name := range slices.SortedFunc(maps.Keys(g.said), before) {
-		if why := g.said[name]; why != "" {
+	for _, name := range slices.SortedFunc(maps.Keys(g.failures), before) {
+		if why := g.failures[name]; why != "" {
 			return name + ": " + why
 		}
 	}
@@ -57,32 +57,32 @@ func (g *Gates) invalid() string {
 
 // disturbed reports whether something but the device made the trial invalid.
 func (g *Gates) disturbed() bool {
-	return slices.ContainsFunc(testers, func(name string) bool { return g.said[name] != "" })
+	return slices.ContainsFunc(testers, func(name string) bool { return g.failures[name] != "" })
 }
 
 // Try makes a part of a trial until it is valid, as often as a whole trial would
 // be made.
 func (g *Gates) Try(part func() error) error {
-	said, err := g.attempt(mostAttempts, part)
-	g.join(said)
+	failures, err := g.attempt(mostAttempts, part)
+	g.join(failures)
 	return err
 }
 
 // attempt returns what the gates of the last attempt say.
-func (g *Gates) attempt(most int, part func() error) (said map[string]string, err error) {
-	whole := g.said
-	defer func() { g.said = whole }()
+func (g *Gates) attempt(most int, part func() error) (failures map[string]string, err error) {
+	whole := g.failures
+	defer func() { g.failures = whole }()
 	for range most {
 		g.begin()
 		if err = part(); err != nil || g.invalid() == "" {
 			break
 		}
 	}
-	return g.said, err
+	return g.failures, err
 }
 
-func (g *Gates) join(said map[string]string) {
-	for name, why := range said {
+func (g *Gates) join(failures map[string]string) {
+	for name, why := range failures {
 		g.Require(name, why == "", "%s", why)
 	}
 }

@@ -52,7 +52,7 @@ func TestPacedSearchOverNull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if why := bed.Gates.said["translated"]; why != "" {
+	if why := bed.Gates.failures["translated"]; why != "" {
 		t.Error(why)
 	}
 	t.Logf("%d trials: %.0f to %.0f/s", len(found.Steps), found.Lower, found.Upper)
@@ -66,48 +66,48 @@ func TestGates(t *testing.T) {
 	if _, err := bed.Sessions.Establish(t.Context(), trafficgen.Plan{}); err != nil {
 		t.Fatal(err)
 	}
-	if why := bed.Gates.said["generator"]; why != "" {
+	if why := bed.Gates.failures["generator"]; why != "" {
 		t.Errorf("at full load: %s", why)
 	}
 	if _, err := bed.Tester.Run(t.Context(), trafficgen.Plan{Frames: 5000, Random: true, Rate: trafficgen.MaxRate}, true); err != nil {
 		t.Fatal(err)
 	}
-	if why := bed.Gates.said["generator"]; !strings.Contains(why, "asked") {
+	if why := bed.Gates.failures["generator"]; !strings.Contains(why, "asked") {
 		t.Errorf("no generator sends %g/s; the gate says %q", trafficgen.MaxRate, why)
 	}
 	if o, err := bed.Tester.Run(t.Context(), trafficgen.Plan{Frames: 1000, Direction: trafficgen.Reverse}, false); err != nil || o.Missing != 0 {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if why := bed.Gates.said["complete"]; why != "" {
+	if why := bed.Gates.failures["complete"]; why != "" {
 		t.Error(why)
 	}
 	bed.Tester.epoch++ // as if the responder had seen nothing
 	if _, err := bed.Tester.Run(t.Context(), trafficgen.Plan{Frames: 1000, Direction: trafficgen.Reverse}, false); err != nil {
 		t.Fatal(err)
 	}
-	if why := bed.Gates.said["complete"]; !strings.Contains(why, "1000 not answered") {
+	if why := bed.Gates.failures["complete"]; !strings.Contains(why, "1000 not answered") {
 		t.Errorf("the gate says %q", why)
 	}
 }
 
 // A part of a trial is repeated until it is valid; only its last attempt counts.
 func TestTry(t *testing.T) {
-	bed := &Bed{Gates: &Gates{said: map[string]string{"before": ""}}}
+	bed := &Bed{Gates: &Gates{failures: map[string]string{"before": ""}}}
 	attempts := 0
 	err := bed.Gates.Try(func() error {
 		attempts++
 		bed.Gates.Require("noise", attempts == 2, "attempt %d", attempts)
 		return nil
 	})
-	if err != nil || attempts != 2 || bed.Gates.invalid() != "" || len(bed.Gates.said) != 2 {
-		t.Errorf("%v after %d attempts: %v", err, attempts, bed.Gates.said)
+	if err != nil || attempts != 2 || bed.Gates.invalid() != "" || len(bed.Gates.failures) != 2 {
+		t.Errorf("%v after %d attempts: %v", err, attempts, bed.Gates.failures)
 	}
 	err = bed.Gates.Try(func() error {
 		bed.Gates.Require("noise", false, "always")
 		return nil
 	})
-	if err != nil || bed.Gates.said["noise"] != "always" {
-		t.Errorf("%v: %v", err, bed.Gates.said)
+	if err != nil || bed.Gates.failures["noise"] != "always" {
+		t.Errorf("%v: %v", err, bed.Gates.failures)
 	}
 	broken := errors.New("broken")
 	if err := bed.Gates.Try(func() error { return broken }); !errors.Is(err, broken) {

@@ -60,11 +60,15 @@ func bedThat(passesInvalid bool) *Bed {
 // waited for its CPU, and no reply what was not translated.
 func TestAnsweredWhileSent(t *testing.T) {
 	t.Parallel()
-	got := bedThat(true).Sessions.answered(skipping(), 96)
+	got := bedThat(true).Sessions.answered(skipping(), 96, 96)
 	if math.Abs(got.Replies-100) > 0.001 || math.Abs(got.Packets-800) > 0.001 || math.Abs(got.Skipped-20) > 0.001 {
 		t.Errorf("%+v", got)
 	}
-	if got := bedThat(false).Sessions.answered(skipping(), 96); got.Skipped != 0 {
+	got = bedThat(true).Sessions.answered(skipping(), 192, 96)
+	if math.Abs(got.Replies-96) > 0.001 || math.Abs(got.Packets-768) > 0.001 {
+		t.Errorf("of a device that answers half of them: %+v", got)
+	}
+	if got := bedThat(false).Sessions.answered(skipping(), 96, 96); got.Skipped != 0 {
 		t.Errorf("of a device whose NAT skips nothing: %+v", got)
 	}
 }

@@ -42,7 +42,7 @@ func (s *Search) EstablishRate(name string, trial func(rate float64) (trafficgen
 }
 
 func (s *Search) from(least float64, name string, trial func(rate float64) (trafficgen.Outcome, error)) (method.Found, error) {
-	if s.gates.said["prepared"] != "" {
+	if s.gates.failures["prepared"] != "" {
 		return method.Found{}, nil
 	}
 	goal := s.bench.Search

@@ -199,7 +199,7 @@ func (e *experiment) tellLoad() {
 	row("CPU of a packet, µs", "%.2f", func(u Usage) float64 { return u.Packet * 1e6 }, "")
 	if e.measured.Rounds[0].Chain.OnCPU.Seconds > 0 {
 		row("context switches, 1/s", "%.0f", func(u Usage) float64 { return float64(u.OnCPU.Tasks().Total()) / u.OnCPU.Seconds }, "")
-		row("most often after, µs", "%.0f", func(u Usage) float64 { return float64(oncpu.From(u.OnCPU.Tasks().Most()).Microseconds()) }, "2048 / - / 2048")
+		row("most often after, µs", "%.0f", func(u Usage) float64 { return float64(oncpu.LowerBound(u.OnCPU.Tasks().Mode()).Microseconds()) }, "2048 / - / 2048")
 	}
 	row("memory in use, KB", "%.0f", func(u Usage) float64 { return float64(u.Memory) }, "766664 / - / 766844")
 }

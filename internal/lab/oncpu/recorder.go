@@ -14,8 +14,8 @@ import (
 // microseconds, the first also earlier and the last all later ones.
 const Buckets = len(bpfOncpuCpu{}.Voluntary)
 
-// From is the shortest time on a CPU that a bucket counts.
-func From(bucket int) time.Duration {
+// LowerBound is the shortest time on a CPU that a bucket counts.
+func LowerBound(bucket int) time.Duration {
 	if bucket == 0 {
 		return 0
 	}
@@ -48,8 +48,8 @@ func (h Histogram) Total() (all uint64) {
 	return all
 }
 
-// Most is the bucket that has most of them.
-func (h Histogram) Most() int { return slices.Index(h[:], slices.Max(h[:])) }
+// Mode is the bucket that has most of them.
+func (h Histogram) Mode() int { return slices.Index(h[:], slices.Max(h[:])) }
 
 func (h *Histogram) add(counts [Buckets]uint64) {
 	for i, n := range counts {

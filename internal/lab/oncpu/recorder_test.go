@@ -52,10 +52,10 @@ func TestRecorderSeesEverySwitch(t *testing.T) {
 	}
 	var least, most time.Duration
 	for i, n := range s.Tasks() {
-		least, most = least+time.Duration(n)*From(i), most+time.Duration(n)*From(i+1)
+		least, most = least+time.Duration(n)*LowerBound(i), most+time.Duration(n)*LowerBound(i+1)
 	}
 	for i, n := range s.Idle {
-		least += time.Duration(n) * From(i)
+		least += time.Duration(n) * LowerBound(i)
 	}
 	if all := watched * time.Duration(runtime.NumCPU()); least > all || most < used || used == 0 {
 		t.Errorf("tasks had a CPU for %s at most, those of the test alone for %s; all times are %s at least, in %s", most, used, least, all)
@@ -69,10 +69,10 @@ func TestHistogram(t *testing.T) {
 	t.Parallel()
 	s := Switches{Voluntary: Histogram{1, 4, 2}, Involuntary: Histogram{2: 5}, Idle: Histogram{7: 100}}
 	tasks := s.Tasks()
-	if tasks != (Histogram{1, 4, 7}) || tasks.Total() != 12 || tasks.Most() != 2 || s.Idle.Most() != 7 {
-		t.Errorf("tasks are %v: %d, most of them in %d", tasks, tasks.Total(), tasks.Most())
+	if tasks != (Histogram{1, 4, 7}) || tasks.Total() != 12 || tasks.Mode() != 2 || s.Idle.Mode() != 7 {
+		t.Errorf("tasks are %v: %d, most of them in %d", tasks, tasks.Total(), tasks.Mode())
 	}
-	if From(0) != 0 || From(1) != 2*time.Microsecond || From(11) != 2048*time.Microsecond {
-		t.Errorf("buckets begin at %s, %s, and the eleventh at %s", From(0), From(1), From(11))
+	if LowerBound(0) != 0 || LowerBound(1) != 2*time.Microsecond || LowerBound(11) != 2048*time.Microsecond {
+		t.Errorf("buckets begin at %s, %s, and the eleventh at %s", LowerBound(0), LowerBound(1), LowerBound(11))
 	}
 }

@@ -9,8 +9,13 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/bench"
 )
 
-// bars is a plot of a family of metrics: a group for each member, and a bar in it for each
-// device that has one there.
+// Group is what stands side by side in a plot of bars: a result of each device that has one.
+type Group struct {
+	Name    string
+	Results []bench.Result
+}
+
+// bars is a plot of groups.
 type bars struct {
 	title, y string
 	groups   []string
@@ -23,28 +28,28 @@ const (
 	gap     = 0.2
 )
 
-// Bars writes a family of metrics, as rate_snat and rate_dnat, as a file of bars up to the
-// medians, with whiskers from the 1st to the 99th percentile.
-func Bars(w io.Writer, r bench.Report, family string) error {
-	b := find(blocks(r), family)
-	if b == nil || b.of == "" {
-		return fmt.Errorf("the report has no family of metrics %q", family)
-	}
-	return b.bars(r.Scenario + ", " + family).draw().file(w)
+// Bars writes a metric as a file of bars up to the medians, with whiskers from the 1st to
+// the 99th percentile. Devices stand in the order in which they come first.
+func Bars(w io.Writer, title, metric string, groups []Group) error {
+	return grouped(title, metric, groups).draw().file(w)
 }
 
-func (b *block) bars(title string) bars {
-	c := bars{title: title, y: b.label()}
-	for _, r := range b.rows {
-		group := slices.Index(c.groups, r.member)
-		if group < 0 {
-			group, c.groups = len(c.groups), append(c.groups, r.member)
+func grouped(title, metric string, groups []Group) bars {
+	c := bars{title: title + ", " + metric}
+	for number, group := range groups {
+		c.groups = append(c.groups, group.Name)
+		for _, r := range group.Results {
+			c.y = label(metric, r.Unit)
+			if bound, is := LowerBound(r); is {
+				r.Summary = bound
+			}
+			i := slices.IndexFunc(c.lines, func(l curve) bool { return l.name == r.DUT })
+			if i < 0 {
+				i = len(c.lines)
+				c.lines = append(c.lines, curve{name: r.DUT, style: styleOf(i, false)})
+			}
+			c.lines[i].points = append(c.lines[i].points, point{float64(number), float64(r.Median), float64(r.P1), float64(r.P99)})
 		}
-		i := slices.IndexFunc(c.lines, func(l curve) bool { return l.name == r.DUT })
-		if i < 0 {
-			i, c.lines = len(c.lines), append(c.lines, curve{name: r.DUT, style: styleOf(r.style, r.control)})
-		}
-		c.lines[i].points = append(c.lines[i].points, point{float64(group), float64(r.Median), float64(r.P1), float64(r.P99)})
 	}
 	return c
 }

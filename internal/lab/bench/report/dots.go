@@ -118,9 +118,11 @@ func (r row) text(v float64) string {
 }
 
 // label is that of an axis for a metric.
-func (b *block) label() string {
-	if b.unit == "" {
-		return b.metric
+func (b *block) label() string { return label(b.metric, b.unit) }
+
+func label(metric, unit string) string {
+	if unit == "" {
+		return metric
 	}
-	return b.metric + ", " + b.unit
+	return metric + ", " + unit
 }

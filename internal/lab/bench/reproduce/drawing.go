@@ -20,13 +20,14 @@ type drawing struct {
 	title  string
 	name   string // of its file
 	job    string
-	beside []string  // jobs whose curves are in it too
-	plot   string    // a metric, or a plot of curves by its name
-	where  at        // parameters that all its points have
-	over   string    // the parameter that was varied; none: the one with the most values
-	values []float64 // of that; none: all that were measured
-	lines  []line    // instead of one for each device
-	alone  bool      // without the control, whose rate would leave the others no room on an even axis
+	beside []string                      // jobs whose curves are in it too
+	plot   string                        // a metric, or a plot of curves by its name
+	where  at                            // parameters that all its points have
+	over   string                        // the parameter that was varied; none: the one with the most values
+	values []float64                     // of that; none: all that were measured
+	lines  []line                        // instead of one for each device
+	alone  bool                          // without the control, whose rate would leave the others no room on an even axis
+	groups func(Evidence) []report.Group // of bars, where they are not of lines
 }
 
 // line is a line of a drawing or, in a group, a bar.
@@ -39,10 +40,13 @@ type line struct {
 
 func (d drawing) file() string { return d.name + ".svg" }
 
-func (d drawing) bars() bool { return len(d.lines) > 0 && d.lines[0].group != "" }
+func (d drawing) bars() bool { return d.groups != nil || len(d.lines) > 0 && d.lines[0].group != "" }
 
 // there reports whether there are two points or groups at least to draw.
 func (d drawing) there(e Evidence) bool {
+	if d.bars() {
+		return len(d.grouped(e)) > 1
+	}
 	r := d.drawn(e)
 	points := map[string]bool{}
 	for _, result := range r.Results {
@@ -90,9 +94,6 @@ func (d drawing) add(r *bench.Report, result bench.Result, l line) {
 		return
 	}
 	result.DUT, result.Metric = l.name, d.plot
-	if d.bars() {
-		result.Metric, result.Parameters = d.plot+"_"+l.group, nil
-	}
 	if d.over != "" {
 		result.Parameters = maps.Clone(result.Parameters)
 		maps.DeleteFunc(result.Parameters, func(key string, _ float64) bool { return key != d.over })
@@ -100,10 +101,31 @@ func (d drawing) add(r *bench.Report, result bench.Result, l line) {
 	r.Results = append(r.Results, result)
 }
 
+// grouped are the groups of bars that have any.
+func (d drawing) grouped(e Evidence) (list []report.Group) {
+	if d.groups != nil {
+		return d.groups(e)
+	}
+	for _, l := range d.lines {
+		for _, result := range e[d.job].Results {
+			if result.DUT != l.dut || result.Metric != cmp.Or(l.metric, d.plot) || !l.where.match(result.Parameters) || math.IsNaN(float64(result.Median)) {
+				continue
+			}
+			i := slices.IndexFunc(list, func(g report.Group) bool { return g.Name == l.group })
+			if i < 0 {
+				i, list = len(list), append(list, report.Group{Name: l.group})
+			}
+			result.DUT = l.name
+			list[i].Results = append(list[i].Results, result)
+		}
+	}
+	return list
+}
+
 // draw writes the figure as SVG.
 func (d drawing) draw(w io.Writer, e Evidence) error {
 	if d.bars() {
-		return report.Bars(w, d.drawn(e), d.plot)
+		return report.Bars(w, d.title, d.plot, d.grouped(e))
 	}
 	return report.SVG(w, d.drawn(e), d.plot)
 }

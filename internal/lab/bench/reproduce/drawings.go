@@ -42,6 +42,7 @@ var drawings = []drawing{
 	{item: "Figures 15, 16", title: "Figure 15: rules that do not match", name: "figure-15", job: ruleCount.Name, plot: "rate", over: "rules"},
 	{item: "the last figure", title: "All rules at once", name: "rule-load", job: ruleLoad.Name, plot: "seconds", over: "rules"},
 	{item: "the last figure", title: "One rule more", name: "rule-add", job: ruleLoad.Name, plot: "seconds_add", over: "rules"},
+	{item: "Figure 7.3", title: "Figure 7.3: by the time of the task on the CPU in µs", name: "figure-7.3", job: chaining.Name, plot: "context switches", groups: switchGroups},
 	{item: "the sweep", title: "The sweep of ipt_geofence", name: "geofence-sweep", job: protecting.Name, plot: "passed", over: "offered"},
 }
 

@@ -138,9 +138,6 @@ func publish(folder string, papers []Paper, e Evidence) error {
 	if chains := e[chaining.Name]; len(chains.Series) > 0 {
 		err = errors.Join(err, write(filepath.Join(folder, "chaining.svg"), func(w io.Writer) error { return PlotChain(w, chains) }))
 	}
-	if switched(e) {
-		err = errors.Join(err, write(filepath.Join(folder, "figure-7.3.svg"), func(w io.Writer) error { return PlotSwitches(w, e) }))
-	}
 	for _, d := range drawings {
 		if d.there(e) {
 			err = errors.Join(err, write(filepath.Join(folder, d.file()), func(w io.Writer) error { return d.draw(w, e) }))

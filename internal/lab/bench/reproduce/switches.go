@@ -2,7 +2,6 @@ package reproduce
 
 import (
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/lab/bench"
@@ -43,7 +42,7 @@ func addSwitches(rounds []demo.Round, of func(demo.Round) demo.Usage, add func(m
 				seen := of(round).OnCPU
 				values = append(values, float64(kind.of(seen)[bucket])/seen.Seconds)
 			}
-			add(kind.metric, map[string]float64{"from": float64(oncpu.From(bucket).Microseconds())}, values...)
+			add(kind.metric, map[string]float64{"from": float64(oncpu.LowerBound(bucket).Microseconds())}, values...)
 		}
 	}
 }
@@ -58,7 +57,7 @@ func (e Evidence) switches(dut, way string, kinds []string) (h histogram) {
 			if h[bucket] == nil {
 				h[bucket] = map[int]float64{}
 			}
-			where := at{"from": float64(oncpu.From(bucket).Microseconds())}
+			where := at{"from": float64(oncpu.LowerBound(bucket).Microseconds())}
 			for round, value := range rounds(e.result(chaining.Name, dut, kind+way, where)) {
 				h[bucket][round] += value
 			}
@@ -79,7 +78,8 @@ func (h histogram) total() map[int]float64 {
 }
 
 // perSecond is switches a second by round as a result.
-func perSecond(values map[int]float64) (r bench.Result) {
+func perSecond(values map[int]float64) bench.Result {
+	r := bench.Result{Unit: bench.PerSecond}
 	var all []float64
 	for round, value := range values {
 		r.Trials = append(r.Trials, bench.Trial{Round: round, Value: method.Number(value)})
@@ -89,8 +89,8 @@ func perSecond(values map[int]float64) (r bench.Result) {
 	return r
 }
 
-// most is the bucket with the greatest median.
-func (h histogram) most() int {
+// mode is the bucket with the greatest median.
+func (h histogram) mode() int {
 	var medians []float64
 	for _, bucket := range h {
 		medians = append(medians, float64(perSecond(bucket).Median))
@@ -98,20 +98,20 @@ func (h histogram) most() int {
 	return slices.Index(medians, slices.Max(medians))
 }
 
-// mostIs is whether a bucket has most in each round, or in none.
-func (h histogram) mostIs(bucket int) Holds {
-	var with, without int
+// modeIs is whether a bucket has most in each round, or in none.
+func (h histogram) modeIs(bucket int) Holds {
+	var is, other int
 	for round, value := range h[bucket] {
-		if slices.ContainsFunc(h[:], func(other map[int]float64) bool { return other[round] > value }) {
-			without++
+		if slices.ContainsFunc(h[:], func(another map[int]float64) bool { return another[round] > value }) {
+			other++
 		} else {
-			with++
+			is++
 		}
 	}
 	switch {
-	case without == 0:
+	case other == 0:
 		return Yes
-	case with == 0:
+	case is == 0:
 		return No
 	}
 	return Undecided
@@ -119,11 +119,11 @@ func (h histogram) mostIs(bucket int) Holds {
 
 // span writes what a bucket has, as cpudist does.
 func span(bucket int) string {
-	return fmt.Sprintf("%d–%d", oncpu.From(bucket).Microseconds(), oncpu.From(bucket+1).Microseconds()-1)
+	return fmt.Sprintf("%d–%d", oncpu.LowerBound(bucket).Microseconds(), oncpu.LowerBound(bucket+1).Microseconds()-1)
 }
 
 func (h histogram) String() string {
-	return fmt.Sprintf("%s switches a second, most often after %s µs", of(perSecond(h.total())), span(h.most()))
+	return fmt.Sprintf("%s switches a second, most often after %s µs", of(perSecond(h.total())), span(h.mode()))
 }
 
 func judgeSwitches(e Evidence) Verdict {
@@ -141,10 +141,10 @@ func judgeSwitches(e Evidence) Verdict {
 	half := times
 	half.median, half.least, half.most = times.median/twice, times.least/twice, times.most/twice
 	return Verdict{
-		Holds:     together(idle.mostIs(hannas), work.mostIs(hannas), half.within(roughly)),
+		Holds:     together(idle.modeIs(hannas), work.modeIs(hannas), half.within(roughly)),
 		Netfilter: "routing: " + e.switches("route", "", tasks).String(),
 		Realmgate: fmt.Sprintf("%s; idle %s: %s times as many at work", work, idle, times.in("", tenths)),
-		Why: fmt.Sprintf("[both](figure-7.3.svg); sender, gateways and hosts are on this machine and wake each other. cpudist of 2017 counted only involuntary switches and those from the idle task: %s at work, and idle %s",
+		Why: fmt.Sprintf("sender, gateways and hosts are on this machine and wake each other. cpudist of 2017 counted only involuntary switches and those from the idle task: %s at work, and idle %s",
 			oldWork, old),
 	}
 }
@@ -155,10 +155,12 @@ func switched(e Evidence) bool {
 	return ok
 }
 
-// PlotSwitches draws how long tasks were on a CPU, idle and at work, as SVG: bars, from the
-// first to the last bucket that has any.
-func PlotSwitches(w io.Writer, e Evidence) error {
-	const family = "rate"
+// switchGroups are the switches of a bucket, idle and at work, from the first to the last
+// bucket that has any.
+func switchGroups(e Evidence) (groups []report.Group) {
+	if !switched(e) {
+		return nil
+	}
 	idle, work := e.switches("realmgate", "_idle", tasks), e.switches("realmgate", "", tasks)
 	first, last := oncpu.Buckets, 0
 	for bucket := range oncpu.Buckets {
@@ -166,14 +168,10 @@ func PlotSwitches(w io.Writer, e Evidence) error {
 			first, last = min(first, bucket), bucket
 		}
 	}
-	r := bench.Report{Scenario: "Context switches, by the time of the task on the CPU in µs", Devices: []string{"idle", "chains at work"}}
 	for bucket := first; bucket <= last; bucket++ {
-		for n, set := range []histogram{idle, work} {
-			result := perSecond(set[bucket])
-			result.DUT, result.Unit = r.Devices[n], bench.PerSecond
-			result.Metric = family + "_" + span(bucket)
-			r.Results = append(r.Results, result)
-		}
+		rests, works := perSecond(idle[bucket]), perSecond(work[bucket])
+		rests.DUT, works.DUT = "idle", "chains at work"
+		groups = append(groups, report.Group{Name: span(bucket), Results: []bench.Result{rests, works}})
 	}
-	return report.Bars(w, r, family)
+	return groups
 }

@@ -61,10 +61,11 @@ func TestSwitchesAreDrawn(t *testing.T) {
 	t.Parallel()
 	e := switches(both(switchedAfter(map[int]uint64{2: 30, 11: 68})), both(switchedAfter(map[int]uint64{2: 80, 11: 118})))
 	var svg bytes.Buffer
-	if err := PlotSwitches(&svg, e); err != nil || !switched(e) {
+	drawn := drawings[slices.IndexFunc(drawings, func(d drawing) bool { return d.name == "figure-7.3" })]
+	if err := drawn.draw(&svg, e); err != nil || !drawn.there(e) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{">idle<", ">chains at work<", ">4–7<", ">2048–<", ">4095<", "2048–4095, chains at work: rate 59.0 /s"} {
+	for _, want := range []string{">idle<", ">chains at work<", ">4–7<", ">2048–<", ">4095<", "2048–4095, chains at work: context switches 59.0 /s"} {
 		if !strings.Contains(svg.String(), want) {
 			t.Errorf("no %q in\n%s", want, svg.String())
 		}
