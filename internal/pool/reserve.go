@@ -144,7 +144,7 @@ func (rs *Reservations) Expired(now model.Instant, id uint64) (Reservation, bool
 	return rs.end(e, Expired), true
 }
 
-// Cancel takes back a reservation: its install failed, or its service is gone. Nobody is to blame.
+// Cancel withdraws a reservation: its install failed, or its service is gone. Nobody is to blame.
 func (rs *Reservations) Cancel(id uint64) (Reservation, bool) {
 	e, ok := rs.lookupEntry(id)
 	if !ok {
