@@ -17,7 +17,7 @@ fi
 # The minutes that each part takes at most on two cores; no run of go test may take twice as long. test/repo wants each to
 # end within a turn of CI.
 declare -A minutes=([quick]=10 [tcx]=12 [daemon]=12 [e2e]=14 [browser]=10 [lab]=12 [explain]=12
-  [matrix-http]=30 [matrix-https]=30 [matrix-both]=30 [clients]=25 [measures]=30)
+  [matrix-http]=20 [matrix-https]=20 [matrix-both]=20 [clients]=25 [measures]=30)
 slow=(tcx daemon e2e browser lab explain matrix-http matrix-https matrix-both clients measures)
 
 # The parts in which tests may take many minutes, and the tests that do; what these log is told. test/repo holds this
@@ -120,39 +120,51 @@ explain_tests() {
   stage explain "$(packages internal/daemon)" -count=1 -run '^TestExplainDifferential$' -configurations=1000 -flows=100
 }
 lab_tests() { stage lab "$(packages "$lab")" "${waiting[@]}"; }
-at_length() { stage "$part" "$(packages "$1")" "${waiting[@]}" -run "^Test(${lengthy[$part]})\$"; }
-matrix-http_tests() { at_length test/browser; }
-matrix-https_tests() { at_length test/browser; }
-matrix-both_tests() { at_length test/browser; }
+at_length() { # PACKAGES FLAGS...
+  local list=$1
+  shift
+  stage "$part" "$(packages "$list")" "${waiting[@]}" "$@" -run "^Test(${lengthy[$part]})\$"
+}
+two_scenes='-parallel=2' # of 18 browsers each: more of them take their time from each other
+matrix-http_tests() { at_length test/browser "$two_scenes"; }
+matrix-https_tests() { at_length test/browser "$two_scenes"; }
+matrix-both_tests() { at_length test/browser "$two_scenes"; }
 clients_tests() { at_length test/browser; }
 measures_tests() { at_length test/e2e; }
 
-# again: what failed is run once more, alone. Real programs in real time lose races where other users have the CPUs;
-# what is broken fails again, and many failures are no races. A race of the program's own is never forgiven.
+# again: the tests that failed are run once more, alone. Real programs in real time lose races where other users have the
+# CPUs; what is broken fails again, and many failures are no races. A race of the program's own is never forgiven. What draws at
+# random draws the same again, by the flags that it told. A test of the parts in $final may take as long as its part: none is
+# run again there.
+final=" lab explain ${!lengthy[*]} "
 again() { # PART
-  local package name mode modes run
+  local package name mode modes run flags
+  if [[ "$final" = *" $1 "* ]]; then return 1; fi
   if [ "$(wc -l <"$work/tests")" -gt 5 ] || ! grep -q . "$work/tests"; then return 1; fi
   if grep -q 'WARNING: DATA RACE' "$work/summary-$1"; then return 1; fi
   while read -r package name; do
     if [ -z "$name" ]; then return 1; fi
     modes='-count=1'
     if [ "$package" = "$module/test/datapath" ]; then modes='-mode=xdp -mode=tcx'; fi
+    # shellcheck disable=SC2207 # words without blanks
+    flags=($(sed -nE "s/.*again: .*-run '?${name}[^ ]* (-.*)/\1/p" "$work/summary-$1" | head -n 1))
+    if [ "$1" = tcx ]; then flags+=("${long[@]}"); fi
     run=
     if grep -qE "^$module/($raced)\$" <<<"$package"; then run=with_race; fi
     for mode in $modes; do
-      echo "again: $package $name $mode"
-      $run go test "$package" -count=1 "-timeout=$((2 * minutes[$1]))m" -run "^$name\$" "$mode" </dev/null || return 1
+      echo "again: $package $name $mode ${flags[*]}"
+      $run go test "$package" -count=1 "-timeout=${minutes[$1]}m" -run "^$name\$" "$mode" "${flags[@]}" </dev/null || return 1
     done
     again="$again $name"
-  done <"$work/tests"
+  done < <(sort -u "$work/tests") # two stages may have run a test
   : >"$work/failed"
 }
 
 tests() { # PART
   local summary=("$work/testsummary" -failed "$work/tests")
-  unset REALMGATE_SLOW # a part is the same whoever runs it
+  unset REALMGATE_LENGTHY REALMGATE_HOLDERS # a part is the same whoever runs it
   if [ -n "${lengthy[$1]:-}" ]; then
-    export REALMGATE_SLOW=1
+    export REALMGATE_LENGTHY=1
     summary+=(-logs)
   fi
   : >"$work/failed"

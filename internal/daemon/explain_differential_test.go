@@ -26,7 +26,7 @@ import (
 )
 
 var (
-	configurations = flag.Int("configurations", 3, "of TestExplainDifferential; 1000 in a slow run")
+	configurations = flag.Int("configurations", 3, "of TestExplainDifferential; 1000 in the part explain")
 	flows          = flag.Int("flows", 60, "of TestExplainDifferential for each configuration")
 	explainSeed    = flag.Uint64("explain-seed", 0, "of TestExplainDifferential; 0: one from the clock, which a failure prints")
 )

@@ -8,7 +8,7 @@
 // wrong host, never a hang. The matrix is the same for every scheme, pool and
 // pause. What hold measures needs no gateway: how long a program goes on
 // connecting to an address that the name no longer has. The matrix and hold take
-// hours, in parts of their own: see docs/guide/develop.md.
+// an hour, in parts of their own: see docs/guide/develop.md.
 //
 // A browser is driven through its own protocol, Chromium's CDP and Firefox's
 // WebDriver BiDi. Both are JSON over a WebSocket, so that one small client (wire)

@@ -67,7 +67,7 @@ type observation struct {
 // an answer with TTL 0 at which it opens a new connection to that answer's
 // address, though the name has had another one since. There is no gateway in it.
 func TestHowLongAddressesAreHeld(t *testing.T) {
-	lab.SlowOnly(t)
+	lab.LengthyOnly(t)
 	clients := slices.DeleteFunc(holders(), func(h holder) bool {
 		// Some of them, where not all are wanted: REALMGATE_HOLDERS='OpenJDK|asked before'.
 		return !regexp.MustCompile(os.Getenv("REALMGATE_HOLDERS")).MatchString(h.name)

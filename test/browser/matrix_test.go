@@ -19,13 +19,14 @@ type scheme struct {
 	upgrade bool
 }
 
-// The matrix is every scheme with pools of 4 and 16, and every pause in both browsers: 18 of them at a time, seven
-// minutes each. It is divided so that each part of the tests takes half an hour.
+// The matrix is every scheme with pools of 4 and 16, and every pause in both browsers: 18 of them in a scene of six
+// minutes, of which two run side by side (tools/test.sh). It is divided so that a part of the tests ends within 20 minutes.
 func matrix(t *testing.T, schemes ...scheme) {
 	t.Helper()
 	for _, s := range schemes {
 		for _, pool := range []int{4, 16} {
 			t.Run(fmt.Sprintf("%s, %d addresses", s.name, pool), func(t *testing.T) {
+				t.Parallel()
 				play(t, scene{pool: pool, sites: s.sites, once: pool == 4, visitors: everyPause(s.at, s.origins, s.upgrade)})
 			})
 		}
@@ -33,28 +34,29 @@ func matrix(t *testing.T, schemes ...scheme) {
 }
 
 func TestMatrixHTTP(t *testing.T) {
-	lab.SlowOnly(t)
+	lab.LengthyOnly(t)
 	matrix(t, scheme{name: "http", sites: fullSites, origins: plain},
 		scheme{name: "http with upgrades", sites: splitSites, origins: split, upgrade: true})
 }
 
 func TestMatrixHTTPS(t *testing.T) {
-	lab.SlowOnly(t)
+	lab.LengthyOnly(t)
 	matrix(t, scheme{name: "wildcard", sites: fullSites, origins: wildcard},
 		scheme{name: "own certificates", sites: fullSites, origins: owned})
 }
 
 func TestMatrixBoth(t *testing.T) {
-	lab.SlowOnly(t)
+	lab.LengthyOnly(t)
 	matrix(t, scheme{name: "http beside https with upgrades", sites: bothSites, at: "http://j.foo.example", origins: both, upgrade: true})
 }
 
 // TestMoreNamesThanAddresses lets three hosts share two addresses: one of them
 // has none, and is refused. Whoever is not refused is at the right host.
 func TestMoreNamesThanAddresses(t *testing.T) {
-	lab.SlowOnly(t)
+	lab.LengthyOnly(t)
 	for _, s := range []scheme{{name: "http", origins: plain}, {name: "wildcard", origins: wildcard}} {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			play(t, scene{pool: 2, sites: fullSites, scarce: true, visitors: everyPause("", s.origins, false)})
 		})
 	}

@@ -16,7 +16,7 @@ import (
 // and that lets nobody in any more, while the name has another one: refused by
 // RST, or met with silence. There is no gateway in it.
 func TestWhatRefusalDoes(t *testing.T) {
-	lab.SlowOnly(t)
+	lab.LengthyOnly(t)
 	for _, end := range []struct {
 		name, target string
 		cases        []string

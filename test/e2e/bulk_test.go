@@ -22,7 +22,7 @@ const bulkLeast = 0.9
 // beside the kernel's own NAT in a twin of the same network: in pairs, in turns. It fails where every pair is below
 // nine tenths of the kernel's.
 func TestBulkBesideTheKernel(t *testing.T) {
-	lab.SlowOnly(t)
+	lab.LengthyOnly(t)
 	for _, c := range []struct {
 		name, private string
 		lay           func(*realm)

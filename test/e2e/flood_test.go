@@ -81,7 +81,7 @@ func forgedSYN(to, from packets.MAC, address netip.Addr) []byte {
 func TestForgedSYNsKeepNobodyAway(t *testing.T) {
 	const hosts, workers = 8, 8
 	cycles := 100
-	if lab.Slow() {
+	if lab.Lengthy() {
 		cycles = 1000
 	}
 	r := newRealm(t, netns.Options{Hosts: hosts, Clients: 1})

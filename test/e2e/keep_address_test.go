@@ -105,7 +105,7 @@ func TestNeverAnotherHost(t *testing.T) {
 	d := r.start(all)
 	k := r.keep(hosts, 2*time.Second)
 	rounds := 1
-	if lab.Slow() {
+	if lab.Lengthy() {
 		rounds = 5
 	}
 	for range rounds {

@@ -17,7 +17,7 @@ import (
 
 // A million sessions are listed to the last, as a table and as JSON. It measures: the aim is 2 s.
 func TestMillionSessionsListed(t *testing.T) {
-	lab.SlowOnly(t)
+	lab.LengthyOnly(t)
 	const all, rounds = 1_000_000, 5
 	r := newRealm(t, netns.Options{Hosts: 1})
 	r.command("router", "ip", "route", "add", "blackhole", "203.0.0.0/8")

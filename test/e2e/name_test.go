@@ -29,12 +29,12 @@ func TestNameToPage(t *testing.T) {
 	}
 }
 
-// 1,000 fetches (300 but in the slow tier), 8 at a time, 50 hosts that take turns at
+// 1,000 fetches (300 but in the lengthy part), 8 at a time, 50 hosts that take turns at
 // 16 addresses: every page is from the host that was asked for.
 func TestThousandFetches(t *testing.T) {
 	const hosts, workers = 50, 8
 	fetches := 300
-	if lab.Slow() {
+	if lab.Lengthy() {
 		fetches = 1000
 	}
 	r := newRealm(t, netns.Options{Hosts: hosts, RemoteClients: 4, Resolver: true})

@@ -77,7 +77,7 @@ func (d *daemon) questioned() (told, through uint64) {
 // What one core sends of forged questions, to a gateway whose program is at XDP, leaves 200 askers a second answered, and
 // reaches the daemon no oftener than the limit says. Times are told and not judged.
 func TestForgedQuestionsAtFullRate(t *testing.T) {
-	lab.SlowOnly(t)
+	lab.LengthyOnly(t)
 	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
 	d := r.start(atXDP(r.configuration(), "eth0", "eth1"))
 	const asked, every, tries = 2000, 5 * time.Millisecond, 3

@@ -173,7 +173,7 @@ func (r *realm) asks(from netns.Node, name string, qtype uint16) (*dns.Msg, erro
 // cookie, for a lent name or a static record - lend nothing, and cost the daemon next to nothing.
 func TestForgedQuestionsKeepNobodyAway(t *testing.T) {
 	rounds := 50
-	if lab.Slow() {
+	if lab.Lengthy() {
 		rounds = 1000
 	}
 	r := newRealm(t, netns.Options{Hosts: 2, Clients: 4})

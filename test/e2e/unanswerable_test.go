@@ -83,7 +83,7 @@ func (r *realm) questions(ctx context.Context, from netns.Node, as func(n int) n
 	return sent
 }
 
-// field-attacks.md A8: one host asks names that nobody answers, 1,500 and 15,000 a second (50,000 in the slow tier); of
+// field-attacks.md A8: one host asks names that nobody answers, 1,500 and 15,000 a second (50,000 in the lengthy part); of
 // another host's questions at least 99 of 100 are answered meanwhile. The fiercest floods leave two cores no time for
 // others: without a host's share 13 of 100 were answered.
 func TestUnanswerableQuestionsTakeNothingFromOthers(t *testing.T) {
@@ -105,7 +105,7 @@ func TestUnanswerableQuestionsTakeNothingFromOthers(t *testing.T) {
 		rate, least int // a second; of 100 questions
 	}
 	floods := []flood{{"one address", one, 1_500, 99}, {"one address", one, 15_000, 99}, {"256 addresses", neighbours, 5_000, 99}}
-	if lab.Slow() {
+	if lab.Lengthy() {
 		floods = append(floods, flood{"one address", one, 50_000, 50}, flood{"256 addresses", neighbours, 15_000, 50})
 	}
 	for _, f := range floods {

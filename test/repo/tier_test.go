@@ -12,7 +12,7 @@ import (
 
 const (
 	tierScript = "tools/test.sh"
-	tierHelper = "test/lab/slow.go"
+	tierHelper = "test/lab/lengthy.go"
 	ciTurn     = 40 // minutes that CI has left for slow parts after make test and its installing
 )
 
@@ -20,7 +20,7 @@ var (
 	partMinutes = regexp.MustCompile(`\[([a-z0-9-]+)\]=(\d+)`)
 	lengthyPart = regexp.MustCompile(`\[([a-z0-9-]+)\]='([^']*)'`)
 	partRuns    = regexp.MustCompile(`(?m)^([a-z0-9-]+)_tests\(\) \{(.*)`)
-	asksSlow    = regexp.MustCompile(`lab\.Slow(?:Only)?\(`)
+	asksLengthy = regexp.MustCompile(`lab\.Lengthy(?:Only)?\(`)
 	goFunction  = regexp.MustCompile(`(?ms)^func (\w+)\([^\n]*\{\n.*?^\}\n`)
 )
 
@@ -60,14 +60,14 @@ func checkTiers(r tree) []string {
 			problems = append(problems, fmt.Sprintf("%s: lengthy %s is no slow part", tierScript, part))
 		}
 		for name := range strings.SplitSeq(found[2], "|") {
-			if folder, ok := asking["Test"+name]; !ok || !strings.Contains(runs[part], "at_length "+folder+";") {
-				problems = append(problems, fmt.Sprintf("%s: part %s does not run a Test%s that asks lab.Slow", tierScript, part, name))
+			if folder, ok := asking["Test"+name]; !ok || !strings.Contains(strings.ReplaceAll(runs[part], ";", " "), " at_length "+folder+" ") {
+				problems = append(problems, fmt.Sprintf("%s: part %s does not run a Test%s that asks lab.Lengthy", tierScript, part, name))
 			}
 			delete(asking, "Test"+name)
 		}
 	}
 	for name, folder := range asking {
-		problems = append(problems, fmt.Sprintf("%s: %s asks lab.Slow and is in no part of %s", folder, name, tierScript))
+		problems = append(problems, fmt.Sprintf("%s: %s asks lab.Lengthy and is in no part of %s", folder, name, tierScript))
 	}
 	return problems
 }
@@ -88,20 +88,20 @@ func askingTests(r tree) (asking map[string]string, problems []string) {
 			continue
 		}
 		text, _ := r.read(file)
-		if strings.Contains(text, "REALMGATE_SLOW") {
-			problems = append(problems, file+": names REALMGATE_SLOW; ask lab.Slow")
+		if strings.Contains(text, "REALMGATE_LENGTHY") {
+			problems = append(problems, file+": names REALMGATE_LENGTHY; ask lab.Lengthy")
 		}
-		if !asksSlow.MatchString(text) {
+		if !asksLengthy.MatchString(text) {
 			continue
 		}
 		for _, function := range goFunction.FindAllStringSubmatch(text, -1) {
-			if name := function[1]; strings.HasPrefix(name, "Test") && asksSlow.MatchString(function[0]) {
+			if name := function[1]; strings.HasPrefix(name, "Test") && asksLengthy.MatchString(function[0]) {
 				asking[name] = folder
 				text = strings.Replace(text, function[0], "", 1)
 			}
 		}
-		if asksSlow.MatchString(text) {
-			problems = append(problems, file+": asks lab.Slow outside of a test; ask where the test begins")
+		if asksLengthy.MatchString(text) {
+			problems = append(problems, file+": asks lab.Lengthy outside of a test; ask where the test begins")
 		}
 	}
 	return asking, problems
@@ -120,12 +120,12 @@ func TestTiersCanFail(t *testing.T) {
 		tierScript: "declare -A minutes=([quick]=10 [a]=12 [b]=50\n  [c]=9)\nslow=(a b c d)\n" +
 			"declare -A lengthy=(\n  [a]='Long|Elsewhere'\n  [b]='Gone'\n  [e]='Lost'\n)\n" +
 			"a_tests() { at_length test/e2e; }\nb_tests() { at_length test/e2e; }\nc_tests() {\n  stage c\n}\n",
-		"test/e2e/x_test.go": "func TestLong(t *testing.T) {\n\tlab.SlowOnly(t)\n}\n\nfunc TestForgotten(t *testing.T) {\n\tif lab.Slow() {\n\t}\n}\n\n" +
-			"func helper(t *testing.T) {\n\tlab.SlowOnly(t)\n}\n",
-		"test/browser/x_test.go": "func TestElsewhere(t *testing.T) {\n\tlab.SlowOnly(t)\n}\n",
-		"internal/x_test.go":     "os.Getenv(\"REALMGATE_SLOW\")\n",
-		tierHelper:               "os.Getenv(\"REALMGATE_SLOW\")\n",
+		"test/e2e/x_test.go": "func TestLong(t *testing.T) {\n\tlab.LengthyOnly(t)\n}\n\nfunc TestForgotten(t *testing.T) {\n\tif lab.Lengthy() {\n\t}\n}\n\n" +
+			"func helper(t *testing.T) {\n\tlab.LengthyOnly(t)\n}\n",
+		"test/browser/x_test.go": "func TestElsewhere(t *testing.T) {\n\tlab.LengthyOnly(t)\n}\n",
+		"internal/x_test.go":     "os.Getenv(\"REALMGATE_LENGTHY\")\n",
+		tierHelper:               "os.Getenv(\"REALMGATE_LENGTHY\")\n",
 	}, "part b has 50 minutes", "part d has 0 minutes", "part d runs nothing", "part d is not told of", "lengthy e is no slow part",
 		"part a does not run a TestElsewhere", "part b does not run a TestGone", "part e does not run a TestLost",
-		"TestForgotten asks lab.Slow and is in no part", "x_test.go: asks lab.Slow outside of a test", "internal/x_test.go: names REALMGATE_SLOW")
+		"TestForgotten asks lab.Lengthy and is in no part", "x_test.go: asks lab.Lengthy outside of a test", "internal/x_test.go: names REALMGATE_LENGTHY")
 }

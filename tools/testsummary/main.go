@@ -122,7 +122,7 @@ func (t *tally) endTest(e event, out io.Writer) {
 		}
 	case "skip":
 		reason := why(said)
-		if !strings.Contains(reason, slowTier) {
+		if !strings.Contains(reason, lengthy) {
 			t.skipped++
 		}
 		t.skips = append(t.skips, fmt.Sprintf("%s %s: %s", e.Package, e.Test, reason))
@@ -171,9 +171,9 @@ func (t *tally) said(key test) string {
 	return ""
 }
 
-// slowTier marks the reason of a test that takes too long for every run, which says how to run it: it is listed, and
+// lengthy marks the reason of a test that takes too long for every run, which says how to run it: it is listed, and
 // not counted among the skipped.
-const slowTier = "slow tier: "
+const lengthy = "lengthy: "
 
 // why picks the reason out of a skipped test's output.
 func why(said string) string {

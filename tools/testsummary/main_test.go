@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 		{"fail", passing + failing, false, 1, []string{"broken thing", "FAIL  q", "1 passed, 1 failed, 0 skipped"}, "", "q TestB\n"},
 		{"skip on a desk", passing + skipping, false, 0, []string{"skipped: r TestC: r_test.go:3: needs root", "1 passed, 0 failed, 1 skipped"}, "CI allows", ""},
 		{"skip in CI", passing + skipping, true, 1, []string{"CI allows no skipped tests"}, "", ""},
-		{"slow tier in CI", passing + strings.Replace(skipping, "needs root", "slow tier: not here", 1), true, 0, []string{"skipped: r TestC: r_test.go:3: slow tier", "1 passed, 0 failed, 0 skipped"}, "CI allows", ""},
+		{"lengthy in CI", passing + strings.Replace(skipping, "needs root", "lengthy: not here", 1), true, 0, []string{"skipped: r TestC: r_test.go:3: lengthy", "1 passed, 0 failed, 0 skipped"}, "CI allows", ""},
 		{"whole package skipped", passing + unable, false, 0, []string{"skipped: v: v needs unbound\n", "1 passed, 0 failed, 1 skipped"}, "", ""},
 		{"whole package skipped in CI", passing + unable, true, 1, []string{"CI allows no skipped tests"}, "", ""},
 		{"build", passing + building, false, 1, []string{"undefined: x", "FAIL  s", "1 passed, 1 failed"}, "", "s\n"},
