@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -74,19 +75,20 @@ func (d *daemon) questioned() (told, through uint64) {
 	return told, through
 }
 
-// What one core sends of forged questions, to a gateway whose program is at XDP, leaves 200 askers a second answered, and
-// reaches the daemon no oftener than the limit says. Times are told and not judged.
+// What one core sends of forged questions, to a gateway whose program is at XDP, leaves 99 of 100 of 200 askers a second
+// answered at once, takes a tenth of a CPU of the daemon's at most, and reaches it no oftener than the limit says. It
+// fails where each of three rounds is beyond that. Times are told and not judged.
 func TestForgedQuestionsAtFullRate(t *testing.T) {
 	lab.LengthyOnly(t)
 	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
 	d := r.start(atXDP(r.configuration(), "eth0", "eth1"))
-	const asked, every, tries = 2000, 5 * time.Millisecond, 3
+	const asked, every, rounds = 2000, 5 * time.Millisecond, 3
 	const limit = 512 // a second, docs/reference/dns.md
-	all := func(when string) (took time.Duration) {
+	all := func(when string) (took time.Duration, lost int64) {
 		before := d.busy()
 		times := make([]time.Duration, asked)
 		var running sync.WaitGroup
-		var atOnce, never atomic.Int64
+		var unanswered atomic.Int64
 		tick := time.NewTicker(every)
 		defer tick.Stop()
 		began := time.Now()
@@ -94,47 +96,56 @@ func TestForgedQuestionsAtFullRate(t *testing.T) {
 			<-tick.C
 			running.Go(func() {
 				at := time.Now()
-				defer func() { times[n] = time.Since(at) }()
-				for try := range tries { // a full ring loses some; who asks by UDP asks again
-					answer, err := r.asks(r.Clients[0], "www."+hostName(n%2), dns.TypeA)
-					if err != nil || !strings.HasPrefix(first(answer), "198.18.") {
-						continue
-					}
-					if try == 0 {
-						atOnce.Add(1)
-					}
-					return
+				answer, err := r.asks(r.Clients[0], "www."+hostName(n%2), dns.TypeA)
+				if err != nil || !strings.HasPrefix(first(answer), "198.18.") {
+					unanswered.Add(1) // a full ring's, say
 				}
-				never.Add(1)
+				times[n] = time.Since(at)
 			})
 		}
 		running.Wait()
-		took = d.busy() - before
-		if never.Load() > asked/100 {
-			t.Errorf("%s: %d of %d were not answered when they had asked %d times", when, never.Load(), asked, tries)
-		}
+		took, lost = d.busy()-before, unanswered.Load()
 		slices.Sort(times)
-		t.Logf("%s: %d of %d answered at the first try, in %s, median %.2f ms, 99 of 100 within %.2f ms; the daemon took %s", when, atOnce.Load(), asked, time.Since(began).Round(time.Millisecond),
+		t.Logf("%s: %d of %d answered in %s, median %.2f ms, 99 of 100 within %.2f ms; the daemon took %s", when, asked-lost, asked, time.Since(began).Round(time.Millisecond),
 			times[asked/2].Seconds()*1e3, times[asked*99/100].Seconds()*1e3, took)
-		return took
+		return took, lost
 	}
-	calm := all("calm")
+	calm, lost := all("calm")
+	if lost > asked/100 {
+		t.Errorf("without a flood %d of %d were not answered", lost, asked)
+	}
 	sent, stop := r.questionsAtFullRate()
 	eventually(t, 10*time.Second, "the flood has begun", func() bool { return sent.Load() > 100_000 })
-	began, before := time.Now(), sent.Load()
-	toldBefore, throughBefore := d.questioned()
-	flooded := all("flooded")
-	told, through := d.questioned()
-	forged, span := sent.Load()-before, time.Since(began)
-	answered, reached := int64(told-toldBefore), float64(through-throughBefore)
-	stop()
-	t.Logf("%.0f forged questions a second, %d of %d told to come by TCP, %.0f questions reached the daemon; it took %.1f %% of a CPU more", float64(forged)/span.Seconds(),
-		answered, forged, reached, 100*(flooded-calm).Seconds()/span.Seconds())
-	// Askers by TCP, each at most so often as it tries, and a burst of the limit.
-	if most := asked*tries + limit*(span.Seconds()+2); reached > most {
-		t.Errorf("%.0f questions reached the daemon, at most %.0f should", reached, most)
+	round := func() (beyond []string) {
+		began, before := time.Now(), sent.Load()
+		toldBefore, throughBefore := d.questioned()
+		flooded, lost := all("flooded")
+		told, through := d.questioned()
+		forged, span := sent.Load()-before, time.Since(began)
+		answered, reached := int64(told-toldBefore), float64(through-throughBefore)
+		t.Logf("%.0f forged questions a second, %d of %d told to come by TCP, %.0f questions reached the daemon; it took %.1f %% of a CPU more", float64(forged)/span.Seconds(),
+			answered, forged, reached, 100*(flooded-calm).Seconds()/span.Seconds())
+		if lost > asked/100 {
+			beyond = append(beyond, fmt.Sprintf("%d of %d were not answered", lost, asked))
+		}
+		if (flooded-calm)*10 > span {
+			beyond = append(beyond, fmt.Sprintf("the daemon took %s more in %s", flooded-calm, span))
+		}
+		if most := asked + limit*(span.Seconds()+2); reached > most { // askers by TCP, and a burst of the limit
+			beyond = append(beyond, fmt.Sprintf("%.0f questions reached the daemon, at most %.0f should", reached, most))
+		}
+		if answered < forged/4 { // six of eight kinds are, as long as rings have room for them
+			beyond = append(beyond, fmt.Sprintf("%d of %d were told to come by TCP", answered, forged))
+		}
+		return beyond
 	}
-	if answered < forged/4 { // six of eight kinds are, as long as rings have room for them
-		t.Errorf("%d of %d were told to come by TCP", answered, forged)
+	beyond := round()
+	for n := 1; n < rounds && len(beyond) > 0; n++ {
+		t.Logf("round %d: %s", n, strings.Join(beyond, "; "))
+		beyond = round()
+	}
+	stop()
+	if len(beyond) > 0 {
+		t.Errorf("each of %d rounds is beyond a limit, the last: %s", rounds, strings.Join(beyond, "; "))
 	}
 }
