@@ -12,10 +12,8 @@ import (
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
-
-// tickShift is TICK_SHIFT: budgets begin anew with every tick.
-const tickShift = 28
 
 // onCPU keeps the calling thread, which ends with its work, on one CPU.
 func onCPU(cpu int) error {
@@ -24,12 +22,12 @@ func onCPU(cpu int) error {
 	return unix.SchedSetaffinity(0, &set)
 }
 
-// tick is what the programs' clock_tick says now.
+// tick is what the programs' clock_tick says now: budgets begin anew with every tick.
 func (g *gateway) tick() int64 {
 	g.t.Helper()
 	var now unix.Timespec
 	check(g.t, unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &now))
-	return now.Nano() >> tickShift
+	return now.Nano() / int64(dataplane.Tick)
 }
 
 // inOneTick runs f until a whole run fell into one tick.

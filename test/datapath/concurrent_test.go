@@ -304,8 +304,8 @@ func TestConcurrentSweep(t *testing.T) {
 		}
 		return nil
 	})
-	g.idle(5 * tick)
-	g.idle(10 * tick)
+	g.idle(5 * dataplane.Tick)
+	g.idle(10 * dataplane.Tick)
 	usage := must(g.data.Usage())(t)
 	same(g, "what is left", fmt.Sprint(usage.Sessions, usage.Mappings), "0 0")
 }

@@ -52,7 +52,6 @@ func TestGeofenceDefect9_FullQueueIsCounted(t *testing.T) {
 // others are dropped, and nobody is told of for it.
 func TestProtectionRule7_UnprovenIsOnlyDropped(t *testing.T) {
 	t.Parallel()
-	const tick = 1 << 28 * time.Nanosecond // TICK_SHIFT
 	for name, c := range map[string]struct {
 		network [3]byte
 		most    int // of each CPU and tick: HONEYPOT_ANSWERS_PER_TICK, HONEYPOT_UNRESOLVED_PER_TICK
@@ -76,7 +75,7 @@ func TestProtectionRule7_UnprovenIsOnlyDropped(t *testing.T) {
 				})
 			}
 			answered := int(g.counters()["answered_honeypot"])
-			if bound := c.most * runtime.NumCPU() * (int(time.Since(began)/tick) + 2); answered == 0 || answered > bound {
+			if bound := c.most * runtime.NumCPU() * (int(time.Since(began)/dataplane.Tick) + 2); answered == 0 || answered > bound {
 				t.Errorf("%d SYNs were answered, at most %d should be", answered, bound)
 			}
 			g.hits()

@@ -14,9 +14,6 @@ import (
 	"github.com/realmgate/realmgate/test/frames"
 )
 
-// tick is what the programs count time in.
-const tick = 1 << 28 * time.Nanosecond
-
 // untouched are the reasons with which a packet passes as it is.
 var untouched = map[model.Reason]bool{"to_gateway": true, "inside_to_inside": true, "forwarded_ipv6": true}
 

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
@@ -193,17 +191,17 @@ func TestBudgetsOfRefusals(t *testing.T) {
 		g.in(func() error {
 			for range 100 { // until all were within one tick
 				before := must(g.data.Usage())(t).Refusals
-				at := coarseTick(t)
+				at := g.tick()
 				for _, frame := range frames {
 					if _, _, err := g.inject(true, g.public, frame); err != nil {
 						return err
 					}
 				}
-				if coarseTick(t) == at {
+				if g.tick() == at {
 					refused = int(must(g.data.Usage())(t).Refusals - before)
 					return nil
 				}
-				time.Sleep(tick - time.Duration(datapath.Now()&(1<<28-1))) // to the next one's beginning
+				time.Sleep(dataplane.Tick - time.Duration(datapath.Now()%model.Instant(dataplane.Tick))) // to the next one's beginning
 			}
 			return errors.New("the machine never has a quarter of a second")
 		})
@@ -212,21 +210,11 @@ func TestBudgetsOfRefusals(t *testing.T) {
 	if n := told(3*each, func(int) netip.AddrPort { return client }); n != each {
 		t.Errorf("one source is told %d times, want %d", n, each)
 	}
-	time.Sleep(tick)
+	time.Sleep(dataplane.Tick)
 	many := func(n int) netip.AddrPort {
 		return endpoint(netip.AddrFrom4([4]byte{100, byte(n >> 8), byte(n), 1}), 5)
 	}
 	if n := told(2*all, many); n != all {
 		t.Errorf("all sources are told %d times, want %d", n, all)
 	}
-}
-
-// coarseTick is the tick that the programs see: by the clock that moves with the kernel's.
-func coarseTick(t *testing.T) int64 {
-	t.Helper()
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &now); err != nil {
-		t.Fatal(err)
-	}
-	return now.Nano() >> 28
 }

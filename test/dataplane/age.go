@@ -10,6 +10,9 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 )
 
+// Tick is what the data plane counts time in.
+const Tick time.Duration = 1 << tickShift
+
 // Age makes sessions, bindings, known clients and quarantined ports look as if their last
 // packets had come so much earlier: tests of timers need not wait. No packet may pass
 // meanwhile.
