@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/explain"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nf/nftest"
 )
 
 const listedHosts = `  - {name: hostb.foo.example., address: 10.0.0.101, open: all}
@@ -171,26 +170,7 @@ func ownFunction(t *testing.T) []byte {
 	if err != nil || !strings.Contains(string(source), length) {
 		t.Fatalf("the example has no %s: %v", length, err)
 	}
-	include, err := filepath.Abs("../../bpf/nf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	makefile, err := filepath.Abs(example + "Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	directory := t.TempDir()
-	if err := os.WriteFile(filepath.Join(directory, "own.bpf.c"), []byte(strings.Replace(string(source), length, "#define MOST 27", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("make", "-C", directory, "-f", makefile, "CLANG=clang-19", "INCLUDE="+include, "own.bpf.o").CombinedOutput(); err != nil {
-		t.Fatalf("make: %v\n%s", err, out)
-	}
-	object, err := os.ReadFile(filepath.Join(directory, "own.bpf.o"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return object
+	return nftest.Compile(t, strings.Replace(string(source), length, "#define MOST 27", 1))
 }
 
 // stranger is one of few, of whom the geo table knows some.

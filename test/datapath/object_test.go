@@ -3,23 +3,19 @@ package datapath
 import (
 	"fmt"
 	"net/netip"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/nftest"
 	"github.com/realmgate/realmgate/internal/nf/object"
 )
 
 // rewriting is a user's function that does something to every packet.
 func rewriting(t *testing.T, does string) object.Object {
 	t.Helper()
-	directory := t.TempDir()
-	source, built := filepath.Join(directory, "it.bpf.c"), filepath.Join(directory, "it.bpf.o")
-	check(t, os.WriteFile(source, []byte(`
+	return object.Object{Rewrites: true, EveryPacket: true, Code: nftest.Compile(t, `
 		#include <nf.h>
 		#include <linux/if_ether.h>
 		#include <linux/ip.h>
@@ -37,12 +33,7 @@ func rewriting(t *testing.T, does string) object.Object {
 			`+does+`
 			return NF_CONTINUE;
 		}
-		char _license[] SEC("license") = "Dual BSD/GPL";`), 0o600))
-	out, err := exec.Command("clang-19", "-O2", "-g", "-target", "bpf", "-I../../bpf/nf", "-I/usr/include/x86_64-linux-gnu", "-c", source, "-o", built).CombinedOutput()
-	if err != nil {
-		t.Fatalf("clang-19: %v\n%s", err, out)
-	}
-	return object.Object{Code: must(os.ReadFile(built))(t), Rewrites: true, EveryPacket: true}
+		char _license[] SEC("license") = "Dual BSD/GPL";`)}
 }
 
 func (g *gateway) rewritten(does string) {

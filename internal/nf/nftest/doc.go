@@ -1,4 +1,5 @@
-// Package nftest runs chains in the kernel without a gateway around them, for the tests of functions, and reads their sections.
+// Package nftest is for the tests of functions: it runs chains in the kernel without a gateway around them, reads their
+// sections, and compiles functions as users do.
 //
 // A bed has tables of its own in the kernel and is for one goroutine.
 package nftest

@@ -14,7 +14,7 @@ import (
 // may rewrite, of which the description is compared, and one that only reads, of which the headers are, too. The
 // measurements take turns, as the machine's speed drifts; the values are medians over a built-in function.
 func BenchmarkCompare(b *testing.B) {
-	code := compiled(b, source("", "return NF_CONTINUE;"))
+	code := nftest.Compile(b, source("", "return NF_CONTINUE;"))
 	of := map[string]nf.Function{"built-in": nftest.Fixed(nf.Continue), "rewrites": Object{Code: code, Rewrites: true}, "reads": Object{Code: code}}
 	programs, taken := map[string]*ebpf.Program{}, map[string][]float64{}
 	for name, f := range of {

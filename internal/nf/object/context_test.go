@@ -79,7 +79,7 @@ func TestKeptContextAtTCX(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b.T = t
 			more := "#include <bpf/bpf_endian.h>\n" + kept + "static int sums(__u32 i, __u32 *sum) { *sum += i; return 0; }\n"
-			o := Object{Rewrites: true, Code: compiled(t, source(more, packetOfUser+"struct kept kept = {ip, end, ctx};\n"+body))}
+			o := Object{Rewrites: true, Code: nftest.Compile(t, source(more, packetOfUser+"struct kept kept = {ip, end, ctx};\n"+body))}
 			b.Only(o)
 			frame := make([]byte, 64)
 			frame[14] = 0x45
@@ -101,7 +101,7 @@ func TestLostContextIsRefused(t *testing.T) {
 		"what a function hands back":   {"return same(ctx)->rx_queue_index;", "it puts its context where that cannot be followed at it.bpf.c:"},
 		"what a function puts for one": {"put(&kept, ctx); return kept.ctx->rx_queue_index;", "it puts its context where that cannot be followed"},
 	} {
-		o := Object{Code: compiled(t, source("#include <bpf/bpf_endian.h>\n"+kept, "struct kept kept = {0, 0, ctx};\n"+c.body))}
+		o := Object{Code: nftest.Compile(t, source("#include <bpf/bpf_endian.h>\n"+kept, "struct kept kept = {0, 0, ctx};\n"+c.body))}
 		if err := o.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}

@@ -26,7 +26,7 @@ func TestExampleNeedsThePublicHeaderAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := b.Only(Object{Code: compiledWith(t, alone, string(example)), EveryPacket: true})
+	program := b.Only(Object{Code: nftest.CompileWith(t, alone, string(example)), EveryPacket: true})
 	for length, want := range map[uint16]nf.Verdict{128: nf.Accept, 129: nf.Drop} {
 		p := packetOf(length)
 		p.Protocol = uint8(model.ICMP)

@@ -2,9 +2,6 @@ package object
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -17,39 +14,6 @@ import (
 func source(before, body string) string {
 	return "#include <nf.h>\n#include <stdbool.h>\n#include <linux/if_ether.h>\n#include <linux/ip.h>\n" + before +
 		"\nSEC(\"xdp\") int function(struct xdp_md *ctx)\n{\n" + body + "\n}\nchar _license[] SEC(\"license\") = \"GPL\";\n"
-}
-
-// compiled is an object as a user makes it.
-func compiled(t testing.TB, text string, flags ...string) []byte {
-	t.Helper()
-	return compiledWith(t, "../../../bpf/nf", text, flags...)
-}
-
-// compiledWith has the headers of a folder.
-func compiledWith(t testing.TB, include, text string, flags ...string) []byte {
-	t.Helper()
-	if _, err := exec.LookPath("clang-19"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("clang-19 is missing; CI allows no skips")
-		}
-		t.Skip("needs clang-19: run make deps")
-	}
-	directory := t.TempDir()
-	file, object := filepath.Join(directory, "it.bpf.c"), filepath.Join(directory, "it.bpf.o")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
-	arguments := []string{"-O2", "-g", "-target", "bpf", "-Wall", "-I" + include, "-I/usr/include/" + machine + "-linux-gnu", "-c", file, "-o", object}
-	clang := exec.Command("clang-19", append(arguments, flags...)...)
-	if out, err := clang.CombinedOutput(); err != nil {
-		t.Fatalf("clang-19: %v\n%s\n%s", err, out, text)
-	}
-	code, err := os.ReadFile(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return code
 }
 
 // packetOf is a packet from outside.
@@ -121,9 +85,9 @@ func TestObjectDecides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b.T = t
-			c.object.Code = compiled(t, c.source)
+			c.object.Code = nftest.Compile(t, c.source)
 			b.Put(nf.Chain{Name: "it", Rules: []nf.Rule{{}}, Steps: []nf.Step{
-				{Number: 1, Function: Object{Code: compiled(t, source("", "return NF_CONTINUE;"))}},
+				{Number: 1, Function: Object{Code: nftest.Compile(t, source("", "return NF_CONTINUE;"))}},
 				{Number: 2, Function: c.object}, {Number: 3, Function: nftest.Fixed(nf.Accept)},
 			}})
 			before := b.Count(2)
@@ -157,28 +121,28 @@ func TestObjectIsRefused(t *testing.T) {
 		want string
 	}{
 		"no ELF":           {[]byte("hello"), "it is not a compiled object (ELF)"},
-		"cut off":          {compiled(t, source("", "return 0;"))[:200], "it is not a compiled object (ELF)"},
-		"huge variables":   {compiled(t, source("char row[1 << 30];", "return row[7];")), "its section .bss takes 1024 MiB: at most 64"},
+		"cut off":          {nftest.Compile(t, source("", "return 0;"))[:200], "it is not a compiled object (ELF)"},
+		"huge variables":   {nftest.Compile(t, source("char row[1 << 30];", "return row[7];")), "its section .bss takes 1024 MiB: at most 64"},
 		"another machine":  {program, "unexpected machine type"},
-		"other byte order": {compiled(t, source("", "return 0;"), "-target", "bpfeb"), "the other byte order"},
-		"no program":       {compiled(t, "int x;\n"), "it has 0 programs (): a function is one"},
-		"two programs":     {compiled(t, source(`SEC("xdp") int another(struct xdp_md *ctx) { return 0; }`, "return 0;")), "it has 2 programs (another, function): a function is one"},
-		"of another type":  {compiled(t, "#include <nf.h>\nSEC(\"tc\") int it(void *ctx) { return 0; }\n"), `its program it is marked SEC("tc"): mark it SEC("xdp")`},
-		"fragments":        {compiled(t, "#include <nf.h>\nSEC(\"xdp.frags\") int it(void *ctx) { return 0; }\n"), `mark it SEC("xdp")`},
-		"too large a map":  {compiled(t, source(table("BPF_MAP_TYPE_HASH", "65536", ""), lookup)), "its maps take 69 MiB: at most 64"},
-		"a huge map":       {compiled(t, source(table("BPF_MAP_TYPE_PERCPU_HASH", "4294967295", ""), lookup)), "MiB: at most 64"},
-		"no entries":       {compiled(t, source(table("BPF_MAP_TYPE_HASH", "0", ""), lookup)), "its map table has no max_entries"},
-		"a pinned map":     {compiled(t, source(table("BPF_MAP_TYPE_HASH", "1", "__uint(pinning, LIBBPF_PIN_BY_NAME);"), lookup)), "its map table is pinned"},
-		"too much stack": {compiled(t, source("", `volatile char row[500]; for (int i = 0; i < 500; i++) row[i] = 1; return row[7];`)),
+		"other byte order": {nftest.Compile(t, source("", "return 0;"), "-target", "bpfeb"), "the other byte order"},
+		"no program":       {nftest.Compile(t, "int x;\n"), "it has 0 programs (): a function is one"},
+		"two programs":     {nftest.Compile(t, source(`SEC("xdp") int another(struct xdp_md *ctx) { return 0; }`, "return 0;")), "it has 2 programs (another, function): a function is one"},
+		"of another type":  {nftest.Compile(t, "#include <nf.h>\nSEC(\"tc\") int it(void *ctx) { return 0; }\n"), `its program it is marked SEC("tc"): mark it SEC("xdp")`},
+		"fragments":        {nftest.Compile(t, "#include <nf.h>\nSEC(\"xdp.frags\") int it(void *ctx) { return 0; }\n"), `mark it SEC("xdp")`},
+		"too large a map":  {nftest.Compile(t, source(table("BPF_MAP_TYPE_HASH", "65536", ""), lookup)), "its maps take 69 MiB: at most 64"},
+		"a huge map":       {nftest.Compile(t, source(table("BPF_MAP_TYPE_PERCPU_HASH", "4294967295", ""), lookup)), "MiB: at most 64"},
+		"no entries":       {nftest.Compile(t, source(table("BPF_MAP_TYPE_HASH", "0", ""), lookup)), "its map table has no max_entries"},
+		"a pinned map":     {nftest.Compile(t, source(table("BPF_MAP_TYPE_HASH", "1", "__uint(pinning, LIBBPF_PIN_BY_NAME);"), lookup)), "its map table is pinned"},
+		"too much stack": {nftest.Compile(t, source("", `volatile char row[500]; for (int i = 0; i < 500; i++) row[i] = 1; return row[7];`)),
 			"bytes of stack: at most"},
 		// Its store is through what the instruction says is no packet; the loader would change where it reads.
-		"a type of the kernel": {compiled(t, source("struct xdp_md___far { char pad[24]; __u32 data, data_end; } __attribute__((preserve_access_index));", `
+		"a type of the kernel": {nftest.Compile(t, source("struct xdp_md___far { char pad[24]; __u32 data, data_end; } __attribute__((preserve_access_index));", `
 			struct xdp_md___far *far = (void *)ctx;
 			char *data = (void *)(long)far->data, *end = (void *)(long)far->data_end;
 			if (data + 16 > end) return NF_CONTINUE;
 			data[15] = 0x42;
 			return NF_CONTINUE;`)), "it depends on the layout of a type of the kernel (CO-RE)"},
-		"another interface": {compiled(t, `
+		"another interface": {nftest.Compile(t, `
 			#include <linux/bpf.h>
 			#include <bpf/bpf_helpers.h>
 			struct nf_packet { __u32 other; };
@@ -201,7 +165,7 @@ func TestKernelRefusesObject(t *testing.T) {
 		"two frames": {`static __noinline int deep(__u32 n) { volatile char row[400]; for (int i = 0; i < 400; i++) row[i] = n; return row[n & 127]; }`,
 			`volatile char row[200]; for (int i = 0; i < 200; i++) row[i] = i; return deep(row[7]);`, "combined stack size of 2 calls"},
 	} {
-		o := Object{Code: compiled(t, source(c.before, c.body))}
+		o := Object{Code: nftest.Compile(t, source(c.before, c.body))}
 		if err := o.Check(); err != nil {
 			t.Errorf("%s: refused without the kernel: %v", name, err)
 		}
@@ -221,7 +185,7 @@ func TestObjectKeepsItsMaps(t *testing.T) {
 	t.Parallel()
 	b := nftest.New(t)
 	body := packetOfUser + "return all++ > 2 ? NF_DROP : NF_ACCEPT;"
-	first, second := Object{Code: compiled(t, source(counter, body))}, Object{Code: compiled(t, source(counter, strings.Replace(body, "> 2", "> 3", 1)))}
+	first, second := Object{Code: nftest.Compile(t, source(counter, body))}, Object{Code: nftest.Compile(t, source(counter, strings.Replace(body, "> 2", "> 3", 1)))}
 	put := func(o Object, more ...nftest.Fixed) {
 		b.T.Helper()
 		steps := []nf.Step{{Number: 1, Function: o}}
@@ -246,7 +210,7 @@ func TestObjectKeepsItsMaps(t *testing.T) {
 func TestDryRunLeavesObjectsMaps(t *testing.T) {
 	t.Parallel()
 	b := nftest.New(t)
-	it := Object{Code: compiled(t, source(counter, packetOfUser+"return all++ > 2 ? NF_DROP : NF_ACCEPT;"))}
+	it := Object{Code: nftest.Compile(t, source(counter, packetOfUser+"return all++ > 2 ? NF_DROP : NF_ACCEPT;"))}
 	chains := []nf.Chain{{Name: "it", Rules: []nf.Rule{{}}, Steps: []nf.Step{{Number: 1, Function: it}}}}
 	b.Put(chains...)
 	ask := func(want nf.Verdict) {

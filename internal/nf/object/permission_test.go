@@ -66,7 +66,7 @@ func TestReadingFunctionsOnlyRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b.T = t
-			o := Object{Code: compiled(t, source(sneaky, packetOfUser+body+"\nreturn NF_CONTINUE;"))}
+			o := Object{Code: nftest.Compile(t, source(sneaky, packetOfUser+body+"\nreturn NF_CONTINUE;"))}
 			for _, rewrites := range []bool{false, true} {
 				o.Rewrites = rewrites
 				program, before := b.Only(o), b.Count(1)
@@ -88,7 +88,7 @@ func TestHeadersAreCompared(t *testing.T) {
 	t.Parallel()
 	b := nftest.New(t)
 	const headers = 96
-	o := Object{Code: compiled(t, source("", `
+	o := Object{Code: nftest.Compile(t, source("", `
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 		const struct nf_packet *packet = nf_packet();
 		__u8 *at;
@@ -121,7 +121,7 @@ func TestDescriptionIsCompared(t *testing.T) {
 		"what functions see":  "((struct nf_packet *)nf_packet())->direction = 2;",
 		"what is behind that": "((__u32 *)nf_packet())[sizeof(struct nf_packet) / 4 + 1] = 7;",
 	} {
-		o := Object{Code: compiled(t, source("", "if (nf_packet()) { "+body+" }\nreturn NF_ACCEPT;")), Rewrites: true}
+		o := Object{Code: nftest.Compile(t, source("", "if (nf_packet()) { "+body+" }\nreturn NF_ACCEPT;")), Rewrites: true}
 		p := packetOf(100)
 		p.Direction = 1
 		if got := b.Ask(b.Only(o), p); got.Verdict != nf.Drop || got.Function != 1 {
@@ -151,7 +151,7 @@ func TestReadingIsRead(t *testing.T) {
 				struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __type(key, __u32); __type(value, __u64); __uint(max_entries, 1); } each SEC(".maps");
 				struct way { __u8 *at; void *end; };
 				struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 4096); } ring SEC(".maps");`
-			o := Object{Code: compiled(t, source(more, packetOfUser+body+"\nreturn NF_CONTINUE;"))}
+			o := Object{Code: nftest.Compile(t, source(more, packetOfUser+body+"\nreturn NF_CONTINUE;"))}
 			if got := b.Ask(b.Only(o), packetOf(1500)).Verdict; got != nf.Accept {
 				t.Errorf("%v", got)
 			}
@@ -177,7 +177,7 @@ func TestForbidden(t *testing.T) {
 		"a function that is not there": {"extern int nowhere(void);", "return nowhere();", "it calls \"nowhere\", which is not in it"},
 		"kernel configuration":         {"extern int CONFIG_HZ __kconfig;", "return CONFIG_HZ;", "it needs the kernel's configuration"},
 	} {
-		o := Object{Code: compiled(t, source(c.before, c.body)), Rewrites: true}
+		o := Object{Code: nftest.Compile(t, source(c.before, c.body)), Rewrites: true}
 		o.Rewrites = c.want != "takes access: rewrite"
 		if err := o.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
