@@ -61,22 +61,25 @@ func (d *differential) limits(b *strings.Builder) {
 
 // chain writes one that may jump to some of those before; one with dnat cannot be jumped to.
 func (d *differential) chain(b *strings.Builder, n int, jumps []string) (dnat bool) {
-	dnat = n > 2 && d.often(5)
+	dnat = n > 0 && d.often(5)
 	fmt.Fprintf(b, "  - name: c%d\n    match: {%s}\n    functions:\n", n, strings.Join(d.match(dnat), ", "))
 	for f := range 1 + d.r.IntN(3) {
 		fmt.Fprintf(b, "      - {%s, name: f%d}\n", d.function(jumps), f)
 	}
 	if dnat && d.often(7) {
 		b.WriteString(pick(d, "      - {use: dnat, to: 10.0.0.101, port: 8080}\n", "      - {use: dnat, to: 172.16.0.1}\n",
-			"      - {use: multipath, backends: [{to: 10.0.0.101}, {to: 10.0.0.102}]}\n"))
+			"      - {use: multipath, backends: [{to: 10.0.0.101}]}\n", "      - {use: multipath, backends: [{to: 10.0.0.101}, {to: 10.0.0.102}]}\n"))
 	} else if dnat {
 		b.WriteString("      - {use: dnat, to: 10.0.0.102}\n")
 	}
 	return dnat
 }
 
+// Match and condition draw these source ports alone, and all from 1 to the first: flows come from the first of them that is free.
+const firstSourcePort, lastSourcePort = 40000, 40009
+
 func (d *differential) match(dnat bool) (match []string) {
-	if d.often(2) { // flows come from the first port of these that is free
+	if d.often(2) {
 		match = append(match, "source_port: "+pick(d, "40000", "40001-40003", "1-40000"))
 	}
 	port, remote := "port: "+pick(d, "80", "8000", "20-90"), pick(d, "203.0.113.0/29", "203.0.113.4/30", "192.0.2.0/24")
@@ -107,7 +110,7 @@ func (d *differential) match(dnat bool) (match []string) {
 }
 
 func (d *differential) function(jumps []string) string {
-	switch k := d.r.IntN(16); {
+	switch k := d.r.IntN(18); {
 	case k < 4:
 		return "use: filter, deny: [" + d.condition() + "]"
 	case k < 6:
@@ -116,16 +119,16 @@ func (d *differential) function(jumps []string) string {
 		return fmt.Sprintf("use: rate-limit, new: %d/h, burst: 1h, per: %s", pick(d, 1, 5, 50), pick(d, "source", "host"))
 	case k < 8:
 		return fmt.Sprintf("use: dos-denial, threshold: %d/h, mode: %s, burst: 1h, per: %s", pick(d, 1, 2, 20), pick(d, "token-bucket", "syn-rate"), pick(d, "source", "flow"))
-	case k < 9 && len(jumps) > 0:
+	case k < 10 && len(jumps) > 0:
 		return fmt.Sprintf("use: jump, chain: %s%s", pick(d, jumps...), pick(d, "", ", when: ["+d.condition()+"]"))
-	case k < 10:
-		return "use: mirror"
 	case k < 11:
+		return "use: mirror"
+	case k < 12:
 		return `use: first-bytes, deny_bytes: ["SSH-"]`
-	case k < 13:
+	case k < 14:
 		d.clocked = true
 		return fmt.Sprintf("use: connlimit, connections: %d, idle: %s, entries: 1024", pick(d, 1, 2, 5), pick(d, "300s", "10s"))
-	case k < 14:
+	case k < 16:
 		return "use: " + ownFile + pick(d, "", ", hook: packet", ", access: rewrite")
 	}
 	return "use: filter, deny: [{protocol: tcp, port: 22}]"
@@ -202,6 +205,9 @@ func (d *differential) flow() (f explain.Flow) {
 		f.Destination = pick(d, address("198.18.0.2"), address("198.18.0.2"), address("198.18.0.1"), address("198.18.0.3"), address("198.18.0.7"), address("198.18.0.32"), d.host(), address("224.0.1.1"))
 		if d.often(5) {
 			f.Destination = d.lent()
+		}
+		if d.often(5) && strings.Contains(d.text, "to: 198.18.0.3") {
+			f.Destination = address("198.18.0.3") // dnat has all of it
 		}
 	} else {
 		f.Source = d.host()
