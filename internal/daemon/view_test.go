@@ -38,7 +38,7 @@ func viewOf(t *testing.T, text string) *view {
 func TestReloadRefusesWhatOnlyARestartChanges(t *testing.T) {
 	t.Parallel()
 	g := newDaemon(Options{ConfigFile: "test.yaml"})
-	fixed := func(now string) error {
+	refused := func(now string) error {
 		return g.immutable((&view{document: document(t, text)}).next(wanted{document: document(t, now)}))
 	}
 	for key, changed := range map[string]string{
@@ -48,12 +48,12 @@ func TestReloadRefusesWhatOnlyARestartChanges(t *testing.T) {
 		"dns.public":     strings.Replace(text, "198.18.0.1,", "198.18.0.3,", 1),
 		"dns.private":    strings.Replace(text, "10.0.0.1}", "10.0.0.2}", 1),
 	} {
-		if err := fixed(changed); err == nil || !strings.Contains(err.Error(), key) {
+		if err := refused(changed); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
 	for _, same := range []string{text, strings.Replace(text, "10.0.0.100", "10.0.0.101", 1), text + "ipv6: forward\n"} {
-		if err := fixed(same); err != nil {
+		if err := refused(same); err != nil {
 			t.Error(err)
 		}
 	}
