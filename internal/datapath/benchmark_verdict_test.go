@@ -109,7 +109,6 @@ func (r *rig) ban(count int) {
 // every further packet, too, where packets is 1.
 func (r *rig) judge(packets uint32) {
 	r.tb.Helper()
-	const accept = 1 // NF_ACCEPT, bpf/include/nf.h
 	made, err := r.data.MakeChains(func(tables ChainTables, first uint32) (made Chains, err error) {
 		lookup := asm.LoadMapPtr(asm.R1, 0)
 		if err := lookup.AssociateMap(tables.Packets); err != nil {
@@ -118,7 +117,7 @@ func (r *rig) judge(packets uint32) {
 		program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, AttachType: ebpf.AttachXDP, License: "GPL", Instructions: asm.Instructions{
 			asm.StoreImm(asm.RFP, -4, 0, asm.Word), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, -4), lookup, asm.FnMapLookupElem.Call(),
 			asm.JEq.Imm(asm.R0, 0, "end"),
-			asm.StoreImm(asm.R0, int16(unsafe.Offsetof(bpfNfPacket{}.Verdict)), accept, asm.Word),
+			asm.StoreImm(asm.R0, int16(unsafe.Offsetof(bpfNfPacket{}.Verdict)), int64(SaysAccept), asm.Word),
 			asm.StoreImm(asm.R0, int16(unsafe.Offsetof(bpfNfPacket{}.PacketProgram)), int64(packets*first), asm.Word),
 			asm.Mov.Imm(asm.R0, int32(xdpPass)).WithSymbol("end"), asm.Return(),
 		}})
