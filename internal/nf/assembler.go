@@ -278,24 +278,24 @@ func (a *assembler) write(sites []callSite, next uint32, packets packetPrograms,
 	if tell(sites) {
 		a.copy(sites)
 	}
-	if own := standaloneOf(sites); own != nil {
+	if own := ownProgramOf(sites); own != nil {
 		a.describe(own, a.hook.body(sites[0].compiled)[0].Source())
 	}
 	return a.list, a.failed
 }
 
-// standaloneOf is what the program has that is of one function only, nil where there are
+// ownProgramOf is what the program has that is of one function only, nil where there are
 // others, or none.
-func standaloneOf(sites []callSite) *standalone {
+func ownProgramOf(sites []callSite) *ownProgram {
 	if len(sites) != 1 {
 		return nil
 	}
-	return sites[0].compiled.standalone
+	return sites[0].compiled.ownProgram
 }
 
 // describe adds what a program has that is of one function only: the functions that it
 // calls, and its type and a line of its source, which the kernel wants at its beginning.
-func (a *assembler) describe(own *standalone, line fmt.Stringer) {
+func (a *assembler) describe(own *ownProgram, line fmt.Stringer) {
 	if own.function != nil {
 		a.list[0] = btf.WithFuncMetadata(a.list[0], own.function).WithSource(line)
 	}

@@ -187,7 +187,7 @@ func (b *builder) begin(sites []callSite, end int) int {
 	maps := 0
 	for i := end - 1; i >= 0; i-- {
 		maps += len(sites[i].compiled.Maps) + len(sites[i].compiled.Kept)
-		if i < end-1 && (maps > MostMaps || sites[i].compiled.standalone != nil || sites[i+1].compiled.standalone != nil) {
+		if i < end-1 && (maps > MostMaps || sites[i].compiled.ownProgram != nil || sites[i+1].compiled.ownProgram != nil) {
 			return i + 1
 		}
 	}
@@ -242,7 +242,7 @@ func (h *hook) assemble(sites []callSite, capture Compiled, shared Shared, next 
 		return nil, err
 	}
 	spec := &ebpf.ProgramSpec{Name: "chain", Type: h.kind, AttachType: h.attach, Instructions: instructions, License: licence}
-	own := standaloneOf(sites)
+	own := ownProgramOf(sites)
 	if own != nil {
 		spec.License = own.licence
 	}

@@ -26,7 +26,7 @@ func (f fixed) Compile(Context) (p Compiled, err error) {
 	p.ToUser = f.verdict == toUser
 	if f.calls {
 		call := asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoCall, Constant: -1}
-		p.standalone = &standalone{calls: asm.Instructions{p.body[0].WithSymbol("said"), asm.Return()}, licence: licence}
+		p.ownProgram = &ownProgram{calls: asm.Instructions{p.body[0].WithSymbol("said"), asm.Return()}, licence: licence}
 		p.body = asm.Instructions{call.WithReference("said")}
 	}
 	return p, nil

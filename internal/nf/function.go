@@ -38,7 +38,7 @@ type Compiled struct {
 	body       asm.Instructions // ends by a jump to what follows
 	buffer     asm.Instructions // the same for socket buffers, nil where it is no other
 	stack      int              // bytes
-	standalone *standalone      // it gets a program of its own
+	ownProgram *ownProgram      // it gets a program of its own
 	leaves     *Compiled        // compares what it leaves, nil where nothing is to be compared
 }
 
@@ -50,8 +50,8 @@ type Standalone struct {
 	Licence     string
 }
 
-// standalone is what a program of its own has of its function.
-type standalone struct {
+// ownProgram is what a program of its own has of its function.
+type ownProgram struct {
 	calls    asm.Instructions // functions that it calls
 	buffer   asm.Instructions // the same for socket buffers
 	licence  string

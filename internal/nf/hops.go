@@ -28,7 +28,7 @@ func (empty) SeesEveryPacket() bool { return false }
 func (e empty) Compile(Context) (Compiled, error) {
 	p := Compiled{body: asm.Instructions{asm.Mov.Imm(asm.R0, int32(Continue))}}
 	if HopKind(e) == Own {
-		p.standalone = &standalone{licence: licence}
+		p.ownProgram = &ownProgram{licence: licence}
 	}
 	return p, nil
 }

@@ -29,16 +29,16 @@ func (o *Standalone) Check() error {
 // TakeStandalone fills in a function that is a program of its own. Maps and Kept have its maps; what it leaves is compared
 // with what was before it.
 func (p *Compiled) TakeStandalone(o *Standalone, c Context) (err error) {
-	p.standalone = &standalone{licence: o.Licence, function: btf.FuncMetadata(&o.Main[0])}
+	p.ownProgram = &ownProgram{licence: o.Licence, function: btf.FuncMetadata(&o.Main[0])}
 	if p.leaves, err = leaving(p.Rewrites, c); err != nil {
 		return err
 	}
 	p.stack = max(o.Stack, p.leaves.stack)
 	end := len(o.Main)
-	if p.body, p.standalone.calls, err = p.takeUp(o.Main, o.Calls, c.Shared); err != nil || o.Buffers == nil {
+	if p.body, p.ownProgram.calls, err = p.takeUp(o.Main, o.Calls, c.Shared); err != nil || o.Buffers == nil {
 		return err
 	}
-	p.buffer, p.standalone.buffer, err = p.takeUp(o.Buffers[:end], o.Buffers[end:], c.Shared)
+	p.buffer, p.ownProgram.buffer, err = p.takeUp(o.Buffers[:end], o.Buffers[end:], c.Shared)
 	return err
 }
 
