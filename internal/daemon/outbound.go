@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/outbound"
@@ -8,11 +9,11 @@ import (
 
 func (g machineServices) newOutbound() *outbound.Keeper {
 	return outbound.New(outbound.Options{
-		Changing: &g.reload, InForce: func() outbound.InForce {
+		InForce: func() outbound.InForce {
 			v := g.view.Load()
 			return outbound.InForce{Config: v.config, File: v.document.Config, Dnat: v.dnat.Addresses}
 		},
-		Events: &g.events, Settle: g.readdress, Log: g.log,
+		Events: &g.events, Apply: g.readdress, Log: g.log,
 	})
 }
 
@@ -26,11 +27,16 @@ func (g machineServices) prepareOutbound(d *draft) (change, error) {
 	return g.outbound.Prepare(d.config, d.outbound), nil
 }
 
-// readdress makes what is in force follow the outbound addresses. The caller holds reload.
-func (g machineServices) readdress() {
+// readdress makes what is in force follow the outbound addresses.
+func (g machineServices) readdress(ctx context.Context) {
+	if slices.Equal(g.view.Load().outbound, g.outbound.Addresses()) {
+		return // without the lock, which a reload may hold for long
+	}
+	g.reload.Lock()
+	defer g.reload.Unlock()
 	old, addresses := g.view.Load(), g.outbound.Addresses()
-	if slices.Equal(old.outbound, addresses) {
-		return
+	if ctx.Err() != nil || slices.Equal(old.outbound, addresses) {
+		return // we stop, or a reload has done it
 	}
 	if err := g.services.Apply(old.next(wanted{document: old.document, outbound: addresses, lists: old.lists})); err != nil {
 		g.log.Error("outbound addresses not applied", "error", err)

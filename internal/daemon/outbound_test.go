@@ -3,8 +3,11 @@ package daemon
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 
@@ -14,8 +17,18 @@ import (
 	"github.com/realmgate/realmgate/test/dataplane"
 )
 
-// takes changes an address of the public interface, and has the gateway look.
+// takes changes an address of the public interface, and has the gateway look and follow.
 func (b *rig) takes(change func(netlink.Link, *netlink.Addr) error, prefix string) {
+	b.t.Helper()
+	b.sees(change, prefix)
+	b.must(b.namespace.Do(func() error {
+		machineServices{b.Daemon}.readdress(b.t.Context())
+		return nil
+	}))
+}
+
+// sees changes an address of the public interface, and has the gateway look.
+func (b *rig) sees(change func(netlink.Link, *netlink.Addr) error, prefix string) {
 	b.t.Helper()
 	address, err := netlink.ParseAddr(prefix)
 	b.must(err)
@@ -85,6 +98,47 @@ func TestOutboundFollowsAnInterface(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A reload that waits, say for a disk that stalls, holds no look up; the rest follows when it is over.
+func TestOutboundIsFollowedWhileAReloadWaits(t *testing.T) {
+	t.Parallel()
+	b := newRig(t, "outbound: {addresses: [eth0]}\n"+text)
+	waits, disk := make(chan struct{}), make(chan struct{})
+	begin := sync.OnceFunc(func() { close(waits) })
+	b.services = slices.Insert(slices.Clone(b.services), 0, service{Prepare: func(*draft) (change, error) {
+		return change{Settle: func() { begin(); <-disk }}, nil
+	}})
+	var reloading sync.WaitGroup
+	defer reloading.Wait()
+	end := sync.OnceFunc(func() { close(disk) })
+	defer end()
+	reloading.Go(func() {
+		if err := b.reloadWith(b.text + otherHost("b", 101)); err != nil {
+			t.Error(err)
+		}
+	})
+	<-waits
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		b.sees(netlink.AddrAdd, "198.18.0.50/32")
+	}()
+	select {
+	case <-looked:
+	case <-time.After(20 * time.Second):
+		end()
+		<-looked
+		t.Fatal("a look waits for a reload")
+	}
+	if got := fmt.Sprint(b.outbound.Addresses()); got != "[198.18.0.1 198.18.0.50]" {
+		t.Errorf("while a reload waits the outbound addresses are %s", got)
+	}
+	end()
+	reloading.Wait()
+	b.services = b.services[1:]
+	b.takes(netlink.AddrAdd, "198.18.0.51/32")
+	b.follows("198.18.0.1 198.18.0.50 198.18.0.51")
 }
 
 // An interface that is not even there is waited for.

@@ -28,13 +28,12 @@ const (
 
 // Options are what a Keeper needs.
 type Options struct {
-	Changing sync.Locker // held while another configuration comes into force
-	InForce  func() InForce
+	InForce func() InForce // asked between changes
 	// Events hears of each change, before others can see it.
 	Events interface{ Emit(event.Event) }
-	// Settle is called after each look, under Changing, for what follows the addresses and may take long.
-	Settle func()
-	Log    *slog.Logger
+	// Apply is called after looks, for what follows the addresses. It may wait for another change: looks go on.
+	Apply func(context.Context)
+	Log   *slog.Logger
 }
 
 // Keeper makes the outbound addresses what a plan says, again and again. Call New.
@@ -42,39 +41,71 @@ type Keeper struct {
 	options Options
 	plane   Plane // nil until Open
 
-	mutex  sync.Mutex // held while they change
-	plan   Plan
-	now    []netip.Addr            // that live
-	past   map[netip.Addr]bool     // that interfaces had
-	stale  bool                    // the data plane has not taken them
-	untold datapath.OutboundChange // what it has done of a change that is not over
-	said   string                  // what was wrong last
+	mutex    sync.Mutex // held while they change
+	plan     Plan
+	look     func(Plan) ([]netip.Addr, error) // Plan.Look
+	revision int                              // of plan and addresses: what was seen at another is old
+	changing bool                             // from Prepare until its change settles or is discarded
+	missed   bool                             // a look came meanwhile
+	now      []netip.Addr                     // that live
+	past     map[netip.Addr]bool              // that interfaces had
+	stale    bool                             // the data plane has not taken them
+	pending  datapath.OutboundChange          // what it has done of a change that is not over
+	said     string                           // what was wrong last
 }
 
 // New makes a keeper without addresses.
-func New(o Options) *Keeper { return &Keeper{options: o, past: map[netip.Addr]bool{}} }
+func New(o Options) *Keeper { return &Keeper{options: o, look: Plan.Look, past: map[netip.Addr]bool{}} }
 
 // Open is the change that begins with the addresses that a configuration had a moment ago: an adopted data plane may have
 // others.
 func (k *Keeper) Open(plane Plane, c *config.Config, addresses []netip.Addr) lifecycle.Change {
 	k.plane = plane
-	return lifecycle.Change{Commit: func() error { return k.follow(PlanOf(c), addresses) }}
-}
-
-// Prepare is the change to another configuration, with the addresses that it had a moment ago.
-func (k *Keeper) Prepare(c *config.Config, addresses []netip.Addr) lifecycle.Change {
-	return lifecycle.Change{Settle: func() {
-		if err := k.follow(PlanOf(c), addresses); err != nil {
-			k.options.Log.Error("outbound address update failed", "error", err)
-		}
+	return lifecycle.Change{Commit: func() error {
+		k.mutex.Lock()
+		defer k.mutex.Unlock()
+		k.plan = PlanOf(c)
+		return k.set(addresses)
 	}}
 }
 
-func (k *Keeper) follow(plan Plan, addresses []netip.Addr) error {
+// Prepare is the change to another configuration, with the addresses that it had a moment ago. Looks take nothing until it
+// is over: the data plane may have half of it already, and InForce nothing.
+func (k *Keeper) Prepare(c *config.Config, addresses []netip.Addr) lifecycle.Change {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.changing = true
+	k.revision++
+	return lifecycle.Change{Settle: func() { k.settle(PlanOf(c), addresses) }, Discard: k.discard}
+}
+
+// settle takes another plan. Where a look has seen other addresses than the change, they are looked at anew.
+func (k *Keeper) settle(plan Plan, addresses []netip.Addr) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.plan = plan
-	return k.set(addresses)
+	k.end(addresses, k.missed || !slices.Equal(addresses, k.now))
+}
+
+// discard keeps the plan.
+func (k *Keeper) discard() {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.end(k.now, k.missed || k.stale)
+}
+
+// end ends a change.
+func (k *Keeper) end(addresses []netip.Addr, anew bool) {
+	k.changing, k.missed = false, false
+	if anew {
+		if found, err := k.look(k.plan); err == nil {
+			addresses = found
+		}
+	}
+	k.stale = k.stale || len(k.options.InForce().left(addresses)) > 0 // the change has put them back into the pool
+	if err := k.set(addresses); err != nil {
+		k.options.Log.Error("outbound address update failed", "error", err)
+	}
 }
 
 // Addresses are those that live.
@@ -99,6 +130,10 @@ func (k *Keeper) Run(ctx context.Context) {
 	var updates chan netlink.AddrUpdate
 	done := make(chan struct{})
 	defer func() { close(done) }()
+	looked := make(chan struct{}, 1)
+	var applying sync.WaitGroup
+	defer applying.Wait()
+	applying.Go(func() { k.apply(ctx, looked) })
 	for {
 		if updates == nil {
 			updates = k.subscribe(done)
@@ -118,6 +153,21 @@ func (k *Keeper) Run(ctx context.Context) {
 			continue
 		}
 		k.Look()
+		select {
+		case looked <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (k *Keeper) apply(ctx context.Context, looked <-chan struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-looked:
+			k.options.Apply(ctx)
+		}
 	}
 }
 
@@ -131,20 +181,30 @@ func (k *Keeper) subscribe(done chan struct{}) chan netlink.AddrUpdate {
 	return updates
 }
 
-// Look makes the addresses what the plan says by now, and has the rest follow. It waits for a change under way: the data
-// plane may have half of that already, and InForce nothing.
+// Look makes the addresses what the plan says by now. It waits for no change: one that is under way looks when it ends.
 func (k *Keeper) Look() {
-	k.options.Changing.Lock()
-	defer k.options.Changing.Unlock()
-	k.look()
-	k.options.Settle()
+	for {
+		k.mutex.Lock()
+		plan, revision := k.plan, k.revision
+		k.mutex.Unlock()
+		addresses, err := k.look(plan)
+		if k.take(revision, addresses, err) {
+			return
+		}
+	}
 }
 
-// look says once why it cannot.
-func (k *Keeper) look() {
+// take takes what a look has seen, and says once why it cannot. False where that is of another revision.
+func (k *Keeper) take(revision int, addresses []netip.Addr, err error) bool {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	addresses, err := k.plan.Look()
+	switch {
+	case k.changing:
+		k.missed = true
+		return true
+	case k.revision != revision:
+		return false
+	}
 	if err == nil {
 		err = k.set(addresses)
 	}
@@ -156,6 +216,7 @@ func (k *Keeper) look() {
 		k.options.Log.Error("outbound address update failed", "error", said)
 	}
 	k.said = said
+	return true
 }
 
 // set makes the addresses these, as far as there are slots.
@@ -169,13 +230,14 @@ func (k *Keeper) set(addresses []netip.Addr) error {
 	if k.now != nil && slices.Equal(addresses, k.now) && !k.stale {
 		return tooMany
 	}
+	k.revision++
 	change, err := k.put(addresses)
-	change = with(k.untold, change, addresses)
+	change = union(k.pending, change, addresses)
 	if k.stale = err != nil; k.stale {
-		k.untold = change
+		k.pending = change
 		return err
 	}
-	k.untold = datapath.OutboundChange{}
+	k.pending = datapath.OutboundChange{}
 	first := k.now == nil
 	k.now = append([]netip.Addr{}, addresses...)
 	for _, a := range addresses {

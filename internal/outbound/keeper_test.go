@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"reflect"
@@ -13,34 +14,126 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 )
 
-// busy is a lock that another change has until it ends.
-type busy struct{ end func() }
-
-func (b busy) Lock() { b.end() }
-func (busy) Unlock() {}
-
-// A look in the middle of a change waits for its end: else it would give the data plane the pool of before.
-func TestLookWaitsForAChange(t *testing.T) {
+// A look in the middle of a change takes nothing, as it would give the data plane the pool of before. The end of the change
+// takes it, and so does that of one that is given up.
+func TestLookDuringAChange(t *testing.T) {
 	t.Parallel()
-	r, next := new(recorder), configured(lent, address("198.18.0.33"))
-	v := InForce{Config: configured(lent, first), File: configured(lent)}
-	k := r.keeper(&v)
-	if err := k.Open(r, v.Config, []netip.Addr{second, first}).Commit(); err != nil {
+	for _, discarded := range []bool{false, true} {
+		r := &recorder{machine: []netip.Addr{second, first}}
+		before, next := configured(lent, first), configured(lent, first, address("198.18.0.33"))
+		v := InForce{Config: before, File: configured(lent)}
+		k := r.keeper(&v)
+		if err := k.Open(r, before, r.machine).Commit(); err != nil {
+			t.Fatal(err)
+		}
+		change := k.Prepare(next, r.machine)
+		if err := r.SetAddresses(next.Pool.Addresses, nil); err != nil { // the change has committed this
+			t.Fatal(err)
+		}
+		r.machine = []netip.Addr{second}
+		k.Look()
+		if len(r.outbound) != 2 || !slices.Equal(r.pool, next.Pool.Addresses) {
+			t.Errorf("during the change a look gave the data plane the pool %s and the outbound addresses %s", r.pool, r.outbound)
+		}
+		want := []netip.Addr{lent, address("198.18.0.33")}
+		if discarded {
+			want = want[:1]
+			change.Discard()
+		} else {
+			v = InForce{Config: next, File: configured(want...)}
+			change.Settle()
+		}
+		if !slices.Equal(r.pool, want) || !slices.Equal(r.outbound, r.machine) {
+			t.Errorf("discarded: %t: after the change the data plane has the pool %s and the outbound addresses %s", discarded, r.pool, r.outbound)
+		}
+		r.machine = []netip.Addr{second, own}
+		if k.Look(); !slices.Equal(r.outbound, r.machine) {
+			t.Errorf("discarded: %t: a look after the change gave the data plane %s", discarded, r.outbound)
+		}
+	}
+}
+
+// What a look saw before a change does not undo it: it looks again, by the plan of now.
+func TestLookBegunBeforeAChange(t *testing.T) {
+	t.Parallel()
+	r := &recorder{machine: []netip.Addr{second}}
+	c := configured(lent)
+	k := r.keeper(&InForce{Config: c, File: c})
+	if err := k.Open(r, c, r.machine).Commit(); err != nil {
 		t.Fatal(err)
 	}
-	end := sync.OnceFunc(func() {
-		v = InForce{Config: next, File: next}
-		k.Prepare(next, []netip.Addr{second}).Settle()
-	})
-	k.options.Changing = busy{end}
-	if err := r.SetAddresses(next.Pool.Addresses, nil); err != nil { // the change has committed this
+	look := k.look
+	k.look = func(p Plan) ([]netip.Addr, error) {
+		k.look = look
+		saw, err := look(p)
+		r.machine = []netip.Addr{first}
+		k.Prepare(c, r.machine).Settle()
+		return saw, err
+	}
+	if k.Look(); !slices.Equal(r.outbound, []netip.Addr{first}) {
+		t.Errorf("the data plane has %s", r.outbound)
+	}
+}
+
+// A change that was prepared with older addresses than a look has taken does not bring them back, neither among the outbound
+// ones nor into the pool.
+func TestChangeWithOldAddresses(t *testing.T) {
+	t.Parallel()
+	for _, discarded := range []bool{false, true} {
+		r := &recorder{machine: []netip.Addr{second, first}}
+		c := configured(lent, first)
+		k := r.keeper(&InForce{Config: c, File: configured(lent)})
+		if err := k.Open(r, c, r.machine).Commit(); err != nil {
+			t.Fatal(err)
+		}
+		r.machine = []netip.Addr{second}
+		k.Look()
+		r.told()
+		change := k.Prepare(c, []netip.Addr{second, first})
+		if err := r.SetAddresses(c.Pool.Addresses, nil); err != nil {
+			t.Fatal(err)
+		}
+		if discarded {
+			change.Discard()
+		} else {
+			change.Settle()
+		}
+		if !slices.Equal(r.outbound, r.machine) || !slices.Equal(r.pool, []netip.Addr{lent}) {
+			t.Errorf("discarded: %t: the data plane has the pool %s and the outbound addresses %s", discarded, r.pool, r.outbound)
+		}
+		if told := r.told(); len(told) > 0 {
+			t.Errorf("discarded: %t: told is %q", discarded, told)
+		}
+	}
+}
+
+// Looks go on while what follows them waits.
+func TestRunLooksWhileApplyWaits(t *testing.T) {
+	t.Parallel()
+	r, c := &recorder{machine: []netip.Addr{second}}, configured(lent)
+	k := r.keeper(&InForce{Config: c, File: c})
+	if err := k.Open(r, c, r.machine).Commit(); err != nil {
 		t.Fatal(err)
 	}
-	k.Look()
-	end()
-	if !slices.Equal(r.pool, next.Pool.Addresses) || !slices.Equal(r.outbound, []netip.Addr{second}) {
-		t.Errorf("after the change the data plane has the pool %s and the outbound addresses %s", r.pool, r.outbound)
+	ctx, cancel := context.WithCancel(t.Context())
+	applies, looks := make(chan struct{}), make(chan struct{})
+	begin := sync.OnceFunc(func() { close(applies) })
+	k.options.Apply = func(ctx context.Context) { begin(); <-ctx.Done() }
+	k.look = func(Plan) ([]netip.Addr, error) {
+		select {
+		case looks <- struct{}{}:
+		case <-ctx.Done():
+		}
+		return []netip.Addr{second}, nil
 	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); k.Run(ctx) }()
+	<-looks
+	<-applies
+	<-looks
+	<-looks
+	cancel()
+	<-ended
 }
 
 // told are the events since it was asked last.
@@ -60,14 +153,17 @@ func TestHalfAChangeIsToldLater(t *testing.T) {
 	)
 	for _, fails := range []string{"pool", "outbound", "end"} {
 		for _, returns := range []bool{false, true} {
-			r := &recorder{sessions: []datapath.Session{{Origin: "pool", External: netip.AddrPortFrom(first, 80)}}}
+			r := &recorder{
+				machine:  []netip.Addr{second, first},
+				sessions: []datapath.Session{{Origin: "pool", External: netip.AddrPortFrom(first, 80)}},
+			}
 			c := configured(lent, first)
 			k := r.keeper(&InForce{Config: c, File: configured(lent)})
-			if err := k.Open(r, c, []netip.Addr{second, first}).Commit(); err != nil {
+			if err := k.Open(r, c, r.machine).Commit(); err != nil {
 				t.Fatal(err)
 			}
 			r.told()
-			r.fails = fails
+			r.fails, r.machine = fails, []netip.Addr{second}
 			k.Look()
 			if told := r.told(); len(told) > 0 {
 				t.Errorf("%s fails, and told is %q", fails, told)
@@ -75,11 +171,13 @@ func TestHalfAChangeIsToldLater(t *testing.T) {
 			want := []string{left, next}
 			if returns {
 				want = []string{back}
-				k.Prepare(c, []netip.Addr{second, first}).Settle()
+				r.machine = []netip.Addr{second, first}
+				k.Prepare(c, r.machine).Settle()
 			} else {
 				k.Look()
 				k.Look()
-				k.Prepare(c, []netip.Addr{second, own}).Settle()
+				r.machine = []netip.Addr{second, own}
+				k.Prepare(c, r.machine).Settle()
 			}
 			if told := r.told(); !slices.Equal(told, want) {
 				t.Errorf("%s has failed, and told is %q, want %q", fails, told, want)
@@ -100,7 +198,7 @@ func (r *recorder) HostShares() (map[int]float64, error) {
 // A status has the addresses that live and those that drain, how many mappings there may be, and what is wrong.
 func TestReport(t *testing.T) {
 	t.Parallel()
-	r := &recorder{slots: []datapath.Slot{
+	r := &recorder{machine: []netip.Addr{second, first}, slots: []datapath.Slot{
 		{Number: 0, Address: lent, State: datapath.SlotGone}, {Number: 1, Address: second, State: datapath.SlotLive},
 		{Number: 3, Address: own, State: datapath.SlotDraining}, {Number: 4, Address: first, State: datapath.SlotLive},
 	}}
@@ -126,10 +224,10 @@ func TestReport(t *testing.T) {
 	}
 	const each = 3 * 65535 // TCP, UDP and ICMP
 	report(2 * each)
-	r.fails = "outbound"
+	r.fails, r.machine = "outbound", []netip.Addr{second}
 	k.Look()
 	report(2*each, "it fails")
-	k.plan = Plan{}
+	r.machine = []netip.Addr{}
 	k.Look()
 	report(0, "no outbound address: ")
 	for _, r.fails = range []string{"slots", "shares"} {

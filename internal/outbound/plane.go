@@ -31,10 +31,7 @@ type InForce struct {
 // outbound no more, so that nobody answers ARP for them, and the sessions there end.
 func (k *Keeper) put(addresses []netip.Addr) (datapath.OutboundChange, error) {
 	v := k.options.InForce()
-	pool := slices.Clone(v.Config.Pool.Addresses)
-	left := slices.DeleteFunc(slices.Clone(pool), func(a netip.Addr) bool {
-		return slices.Contains(v.File.Pool.Addresses, a) || slices.Contains(addresses, a)
-	})
+	pool, left := slices.Clone(v.Config.Pool.Addresses), v.left(addresses)
 	isLeft := func(a netip.Addr) bool { return slices.Contains(left, a) }
 	var err error
 	if len(left) > 0 || k.stale { // what has left may be back
@@ -49,19 +46,27 @@ func (k *Keeper) put(addresses []netip.Addr) (datapath.OutboundChange, error) {
 	return change, errors.Join(err, outboundErr)
 }
 
-// with is a change so far and the next step of it: an address has come that is one of now, and has left that is none.
-func with(before, next datapath.OutboundChange, now []netip.Addr) datapath.OutboundChange {
+// left are the addresses of the pool that have left their interface.
+func (v InForce) left(addresses []netip.Addr) []netip.Addr {
+	return slices.DeleteFunc(slices.Clone(v.Config.Pool.Addresses), func(a netip.Addr) bool {
+		return slices.Contains(v.File.Pool.Addresses, a) || slices.Contains(addresses, a)
+	})
+}
+
+// union is a change so far and the next step of it: an address has come that is one of now, and has left that is none.
+func union(before, next datapath.OutboundChange, now []netip.Addr) datapath.OutboundChange {
+	among := func(a netip.Addr) bool { return slices.Contains(now, a) }
 	return datapath.OutboundChange{
-		Came:  merged(before.Came, next.Came, now, true),
-		Left:  merged(before.Left, next.Left, now, false),
+		Came:  slices.DeleteFunc(distinct(before.Came, next.Came), func(a netip.Addr) bool { return !among(a) }),
+		Left:  slices.DeleteFunc(distinct(before.Left, next.Left), among),
 		Ended: before.Ended + next.Ended,
 	}
 }
 
-// merged are the addresses of two lists, each once, that are among those of now, or are not.
-func merged(a, b, now []netip.Addr, among bool) (list []netip.Addr) {
+// distinct are the addresses of two lists, each once.
+func distinct(a, b []netip.Addr) (list []netip.Addr) {
 	for _, x := range slices.Concat(a, b) {
-		if slices.Contains(now, x) == among && !slices.Contains(list, x) {
+		if !slices.Contains(list, x) {
 			list = append(list, x)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/config"
@@ -18,6 +17,7 @@ import (
 // recorder is a data plane that notes what is asked of it, in order.
 type recorder struct {
 	Plane
+	machine        []netip.Addr // the addresses that looks find
 	calls          []string
 	fails          string // how the call begins that fails next, when it has done its work
 	outbound, pool []netip.Addr
@@ -64,9 +64,9 @@ func (r *recorder) Emit(e event.Event) { r.calls = append(r.calls, fmt.Sprintf("
 
 // keeper keeps the addresses of the recorder.
 func (r *recorder) keeper(v *InForce) *Keeper {
-	return New(Options{
-		Changing: new(sync.Mutex), InForce: func() InForce { return *v }, Events: r, Settle: func() {}, Log: slog.New(slog.DiscardHandler),
-	})
+	k := New(Options{InForce: func() InForce { return *v }, Events: r, Log: slog.New(slog.DiscardHandler)})
+	k.look = func(Plan) ([]netip.Addr, error) { return r.machine, nil }
+	return k
 }
 
 var (
@@ -96,7 +96,8 @@ func TestAddressLeavesThePoolFirst(t *testing.T) {
 	if err := k.Open(r, now, []netip.Addr{second, first}).Commit(); err != nil {
 		t.Fatal(err)
 	}
-	k.Prepare(now, []netip.Addr{second}).Settle()
+	r.machine = []netip.Addr{second}
+	k.Prepare(now, r.machine).Settle()
 	if want := []string{
 		"outbound [198.18.0.2 198.18.0.1]", "outbound_changed {Came:[198.18.0.2 198.18.0.1] Left:[] Ended:0 Addresses:[198.18.0.2 198.18.0.1]}",
 		"pool [198.18.0.32] dnat [198.18.0.7] own [198.18.0.9]", "outbound [198.18.0.2]", "end",
