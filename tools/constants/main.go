@@ -19,7 +19,7 @@ func main() {
 	to := options.String("o", "", "the file")
 	values := options.String("values", "", "macros, as NAME=goName, with commas between")
 	names := options.String("names", "", "an enum and the beginning of its entries' names, as enum:PREFIX_:GoType")
-	numbers := options.String("numbers", "", "the same of an enum whose entries' numbers are wanted, from 0 on")
+	numbers := options.String("numbers", "", "the same of enums whose entries' numbers are wanted, from 0 on, with commas between")
 	_ = options.Parse(os.Args[1:])
 	if err := write(*in, *to, wanted{*values, *names, *numbers}, options.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "constants:", err)
@@ -69,8 +69,8 @@ func constants(text, in string, want wanted, from string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if want.numbers != "" {
-		if err := writeNumbers(&b, text, want.numbers); err != nil {
+	for _, numbers := range strings.FieldsFunc(want.numbers, func(r rune) bool { return r == ',' }) {
+		if err := writeNumbers(&b, text, numbers); err != nil {
 			return nil, err
 		}
 	}

@@ -107,7 +107,7 @@ func TestWaitsForTheFirstBytes(t *testing.T) {
 // The packets that follow meet the same function until one has first bytes, and are not judged any more when these have passed.
 func TestJudgesAFlowOnce(t *testing.T) {
 	t.Parallel()
-	const done = 2 // NF_PAYLOAD_DONE
+	const done = uint8(nftest.PayloadDone)
 	b := nftest.New(t)
 	b.Only(nftest.Function(t, Kind, `{allow_bytes: ["GET "]}`, nil))
 	follows := b.Made.XDP.Chains[0]
@@ -137,9 +137,9 @@ func TestFragmentsCannotBeJudged(t *testing.T) {
 	b := nftest.New(t)
 	program := b.Only(nftest.Function(t, Kind, `{allow_bytes: ["GET "]}`, nil))
 	frame := packets.NewUDP(client, server, "GET ").Bytes()
-	for fragment := uint8(1); fragment <= 2; fragment++ { // NF_FIRST_FRAGMENT, NF_LATER_FRAGMENT
+	for _, fragment := range []nftest.Fragment{nftest.FragmentFirstFragment, nftest.FragmentLaterFragment} {
 		p := nftest.Packet(udp)
-		p.Fragment = fragment
+		p.Fragment = uint8(fragment)
 		if said := b.Frame(program, frame, p); said != (nftest.Said{Verdict: nf.Drop, Function: 1}) {
 			t.Errorf("fragment %d: %+v", fragment, said)
 		}

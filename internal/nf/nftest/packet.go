@@ -35,3 +35,9 @@ func number(a netip.Addr) uint32 {
 	b := a.As4()
 	return binary.NativeEndian.Uint32(b[:])
 }
+
+// Payload and Fragment are what fields of a packet say (enum nf_payload, enum nf_fragment).
+type (
+	Payload  uint8
+	Fragment uint8
+)
