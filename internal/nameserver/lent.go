@@ -39,7 +39,7 @@ func (p *Public) LentNames() []LentName {
 			}
 			lent := LentName{Name: name}
 			for _, qtype := range lentTypes {
-				if settings.untold(name, qtype, p.now()) {
+				if settings.truncates(name, qtype, p.now()) {
 					lent.Types = append(lent.Types, qtype)
 				}
 			}
@@ -51,9 +51,9 @@ func (p *Public) LentNames() []LentName {
 	return list
 }
 
-// untold reports whether all that the shortest question is told over UDP, by an
+// truncates reports whether all that the shortest question gets over UDP, by an
 // asker that has proved nothing, is TC=1.
-func (s *publicSettings) untold(name model.Name, qtype uint16, now model.Instant) bool {
+func (s *publicSettings) truncates(name model.Name, qtype uint16, now model.Instant) bool {
 	message, err := new(dns.Msg).SetQuestion(string(name), qtype).Pack()
 	if err != nil {
 		return false
