@@ -161,9 +161,6 @@ func (d *differential) seen() map[uint32]uint64 {
 	return seen
 }
 
-// forwards are the reasons that an explanation does not tell apart.
-var forwards = []model.Reason{model.ReasonForwarded, model.ReasonForwardedByStack, model.ReasonForwardedNoNeighbour}
-
 // once explains a flow and sends its first packet.
 func (d *differential) once() {
 	d.t.Helper()
@@ -229,7 +226,7 @@ type outcome struct {
 // either side of those that match and condition draw.
 func (d *differential) foretell(f explain.Flow) (list []outcome, err error) {
 	const most = 64 // for no port of either side may be left
-	for below, above := false, false; len(list) < most && !(below && above); {
+	for below, above := false, false; len(list) < most && (!below || !above); {
 		x, err := d.explains().Explain(api.ExplainRequest{Address: f.Source, ToAddress: f.Destination, Protocol: f.Protocol, Port: f.Port, Direction: f.Direction})
 		if err != nil {
 			return nil, err
