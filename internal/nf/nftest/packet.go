@@ -36,8 +36,8 @@ func number(a netip.Addr) uint32 {
 	return binary.NativeEndian.Uint32(b[:])
 }
 
-// Payload and Fragment are what fields of a packet say (enum nf_payload, enum nf_fragment).
-type (
-	Payload  uint8
-	Fragment uint8
-)
+// Payload is whether the first bytes of the flow's payload have come (enum nf_payload).
+type Payload uint8
+
+// Fragment is which part of a datagram a packet is (enum nf_fragment).
+type Fragment uint8
