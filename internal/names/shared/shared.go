@@ -79,16 +79,9 @@ func (s Addresses) never(a netip.Addr, p model.Protocol, port uint16) string {
 	return ""
 }
 
-// whyNever says why a service has no place in the pool whatever else there is, "" where it may have one.
-func (s Addresses) whyNever(service *registry.Service) (why string) {
-	addresses := slices.Clone(s.Config.Pool.Addresses)
-	if len(s.Config.Pool.Interfaces) > 0 {
-		addresses = append(addresses, netip.IPv4Unspecified()) // whatever it will be
-	}
+// whyNever says why a service has no place at addresses of which services get ports, "" where it may have one.
+func (s Addresses) whyNever(service *registry.Service, addresses []netip.Addr) (why string) {
 	for _, a := range addresses {
-		if !a.IsUnspecified() && !s.Lends(a) {
-			return ""
-		}
 		here := ""
 		for _, p := range service.Ports {
 			if here == "" {
@@ -105,8 +98,15 @@ func (s Addresses) whyNever(service *registry.Service) (why string) {
 
 // Check refuses names that the pool has no address for, ever.
 func (s Addresses) Check() error {
+	if slices.ContainsFunc(s.Config.Pool.Addresses, func(a netip.Addr) bool { return !slices.Contains(s.Outbound, a) }) {
+		return nil // that one is lent whole
+	}
+	addresses := slices.Clone(s.Config.Pool.Addresses)
+	if len(s.Config.Pool.Interfaces) > 0 {
+		addresses = append(addresses, netip.IPv4Unspecified()) // whatever it will be
+	}
 	for _, service := range s.Registry.Services() {
-		if why := s.whyNever(service); why != "" {
+		if why := s.whyNever(service, addresses); why != "" {
 			return fmt.Errorf("hosts: %s opens %s, and the pool has no address for that: %s, or give the pool an address that is not outbound",
 				service.Name, strings.Join(model.PortTexts(service.Ports), ", "), why)
 		}
@@ -121,17 +121,24 @@ func (s Addresses) Rivals() (list []string) {
 	if len(addresses) == 0 || len(addresses) < len(s.Config.Pool.Addresses) {
 		return nil
 	}
-	owners := map[string][]*registry.Service{}
+	type demand struct {
+		port  string
+		owner model.Name
+	}
+	wanted := map[demand]bool{}
+	owners := map[string][]*registry.Service{} // one service of each
 	var order []string
 	for _, service := range s.Registry.Services() {
 		for _, p := range service.Ports {
 			port := portOrWeb(p)
-			if !slices.ContainsFunc(owners[port], func(o *registry.Service) bool { return o.Owner == service.Owner }) {
-				owners[port] = append(owners[port], service)
+			if wanted[demand{port, service.Owner}] {
+				continue
 			}
-			if !slices.Contains(order, port) {
+			wanted[demand{port, service.Owner}] = true
+			if owners[port] == nil {
 				order = append(order, port)
 			}
+			owners[port] = append(owners[port], service)
 		}
 	}
 	for _, port := range order {

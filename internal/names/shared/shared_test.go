@@ -2,6 +2,7 @@ package shared
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"strings"
@@ -62,5 +63,33 @@ func TestBefore(t *testing.T) {
 		if s := Before(c, new(registry.Registry), []netip.Addr{outside}); s.Lends(named) != lends || s.Lends(outside) {
 			t.Errorf("outbound of interfaces %q: %v", interfaces, s.Outbound)
 		}
+	}
+}
+
+// What the pool has for names is looked at once, and not for each of 65,536 hosts at as many addresses.
+func TestCheckTakesNothingForEachService(t *testing.T) {
+	c := new(config.Config)
+	c.Pool.Addresses = []netip.Addr{pooled, outside}
+	check := func(hosts int) float64 {
+		var specs []registry.HostSpec
+		for n := range hosts {
+			specs = append(specs, registry.HostSpec{
+				Name: model.Name(fmt.Sprintf("h%d.example.", n)), Address: netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)}),
+				Open: []model.Port{{Protocol: model.TCP, Port: 22, To: 22}},
+			})
+		}
+		r, err := registry.New([]model.Name{"example."}, specs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := Addresses{Config: c, Registry: r, Outbound: []netip.Addr{pooled}}
+		return testing.AllocsPerRun(5, func() {
+			if err := s.Check(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if one, many := check(1), check(100); many > one {
+		t.Errorf("it takes memory %g times for 100 hosts, and %g for one", many, one)
 	}
 }
