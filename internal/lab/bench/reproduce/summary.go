@@ -54,7 +54,7 @@ func Summary(e Evidence) (rows []Row) {
 		{"Tear-down", fmt.Sprintf("%d times as fast", timesTornDown), fasterBy(teardown, "teardown", timesTornDown)},
 		{"Memory of a session", fmt.Sprintf("at most %d bytes", mostBytes), memories},
 		{"Memory of 40 million sessions", fmt.Sprintf("at most %.0f GB", mostManyBytes/1e9), manyMemories},
-		{"An established packet with 65,536 names in the pool beside 256 (50,000 sessions)", "within 10 %", names},
+		{"An established packet with 65,535 names in the pool beside 256 (50,000 sessions)", "within 10 %", names},
 		{"A verdict about a new session, by a filter and 20,000 bans (200,000 sessions)", fmt.Sprintf("%d times cheaper than nfqueue's", timesDecided), verdicts},
 		{"A connection of one packet, by geofence, a blocklist of 100,000 and honeypot", fmt.Sprintf("at most %d ns, and none lost", mostProtected), protections},
 		{"A function of a chain of 8 that does nothing, inlined", fmt.Sprintf("at most %d ns", mostInlined), hopBelow("hop_inlined", mostInlined)},
@@ -139,12 +139,12 @@ func names(e Evidence) shown {
 	cost := func(metric string, pool float64) figure {
 		return e.figure(markDNAT.Name, "realmgate", metric, at{"pool": pool})
 	}
-	const few, many = 256, 65536
+	const few, many = 256, 65535
 	ratio, ok := paired(e.result(markDNAT.Name, "realmgate", "cost_reuse", at{"pool": many}), e.result(markDNAT.Name, "realmgate", "cost_reuse", at{"pool": few}))
 	if !ok {
 		panic(absent("the report of mark-dnat has no round with costs of both pools"))
 	}
-	text := fmt.Sprintf("%s with 65,536, %s with 256; a new session %s and %s", cost("cost_reuse", many).in(" ns", whole), cost("cost_reuse", few).in(" ns", whole),
+	text := fmt.Sprintf("%s with 65,535, %s with 256; a new session %s and %s", cost("cost_reuse", many).in(" ns", whole), cost("cost_reuse", few).in(" ns", whole),
 		cost("cost", many).in(" ns", whole), cost("cost", few).in(" ns", whole))
 	if ratio.why != "" {
 		text += "; " + ratio.why

@@ -22,8 +22,8 @@ func summaryEvidence() Evidence {
 	e[teardown.Name] = reportOf(resultOf("realmgate", "teardown", 4e6, narrow, nil), resultOf("iptables", "teardown", 400e3, narrow, nil),
 		resultOf("nftables", "teardown", 300e3, narrow, nil))
 	e[memory.Name] = reportOf(resultOf("realmgate", "memory", 90, 0, nil), resultOf("iptables", "memory", 264, 0, nil))
-	e[markDNAT.Name] = reportOf(sweepOf("realmgate", "cost", "pool", narrow, map[float64]float64{256: 1000, 65536: 1040}),
-		sweepOf("realmgate", "cost_reuse", "pool", narrow, map[float64]float64{256: 300, 65536: 303}))
+	e[markDNAT.Name] = reportOf(sweepOf("realmgate", "cost", "pool", narrow, map[float64]float64{256: 1000, 65535: 1040}),
+		sweepOf("realmgate", "cost_reuse", "pool", narrow, map[float64]float64{256: 300, 65535: 303}))
 	e[deciding.Name] = reportOf(resultOf("realmgate", "verdict", 100, narrow, nil), resultOf("nfqueue", "verdict", 4000, narrow, nil),
 		resultOf("realmgate", "verdict_alone", 100, narrow, nil), resultOf("nfqueue", "verdict_alone", 6000, narrow, nil))
 	e[protecting.Name] = protectionReport()
@@ -63,7 +63,7 @@ func TestSummary(t *testing.T) {
 		"A connection of one packet, by geofence, a blocklist of 100,000 and honeypot": "Realmgate 150 ns (148–152), nfqueue 4000 ns (3960–4040); one at a time " +
 			"Realmgate 250 ns (248–252), nfqueue 6000 ns (5940–6060); at 100k/s offered 0.000 % lost",
 		"A function of a chain of 8 that does nothing, inlined":                            "1.50 ns (1.48–1.52)",
-		"An established packet with 65,536 names in the pool beside 256 (50,000 sessions)": "303 ns (300–306) with 65,536, 300 ns (297–303) with 256; a new session 1040 ns",
+		"An established packet with 65,535 names in the pool beside 256 (50,000 sessions)": "303 ns (300–306) with 65,535, 300 ns (297–303) with 256; a new session 1040 ns",
 	} {
 		if !strings.Contains(rows[what].Measured, want) {
 			t.Errorf("%s: %q, want %q in it", what, rows[what].Measured, want)
@@ -75,7 +75,7 @@ func TestSummary(t *testing.T) {
 		"A connection of one packet, by geofence, a blocklist of 100,000 and honeypot": Partly,
 		"The same where each is a program, as a user's own are":                        No,
 		"The tester alone (null), both ways":                                           Yes, "Whole path, established packets both ways": No,
-		"An established packet with 65,536 names in the pool beside 256 (50,000 sessions)": Yes,
+		"An established packet with 65,535 names in the pool beside 256 (50,000 sessions)": Yes,
 	} {
 		if rows[what].Met != met {
 			t.Errorf("%s: met %q, want %q", what, rows[what].Met, met)

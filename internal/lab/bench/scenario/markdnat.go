@@ -3,22 +3,26 @@ package scenario
 import (
 	"context"
 
+	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/bench"
 	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
 )
 
 var markDNAT = bench.Scenario{
 	Name:    "mark-dnat",
-	About:   "new sessions from outside through a pool of 1 to 65,536 public addresses: rules, a map, names (Sharma Figure 31)",
+	About:   "new sessions from outside through a pool of 1 to 65,535 public addresses: rules, a map, names (Sharma Figure 31)",
 	Devices: []string{"iptables", "nftables", "nftables-set", "realmgate"}, Modes: []bench.Mode{bench.SelfClocked}, Sessions: 50_000, Repeat: 2,
 	Run: func(ctx context.Context, b *bench.Bench) error {
 		b.Note("the MARKDNAT module of Sharma is not part of Linux: what takes constant time instead is a map of nftables, and realmgate's reservations; its rules matched marks, these match destinations")
 		b.Note("realmgate lends the addresses by name first, which is not timed: pool-allocate measures that; each is claimed by its first packet, and the client is known when it was answered and came again; those sessions are ended before the sessions of a client that is known are timed")
-		sizes := points(b, []int{1, 16}, []int{1, 256, 2048, 65536}, []int{1, 16, 256, 2048, 16384, 65536})
+		sizes := points(b, []int{1, 16}, []int{1, 256, 2048, mostLent}, []int{1, 16, 256, 2048, 16384, mostLent})
 		b.Note("sessions go to %d addresses of a pool, or to all of a smaller one: compare pools from %d addresses on, whose sessions differ in nothing else", mostAsked, mostAsked)
 		return sweep(ctx, b, sizes, func(size int) bench.Comparison { return poolComparison(b, size) })
 	},
 }
+
+// mostLent is how many addresses the gateway lends at once: each has a binding.
+const mostLent = datapath.MaxBindings
 
 // mostAsked is how many addresses of the pool sessions go to: as many claims, and as
 // many sessions, in every pool that is not smaller.

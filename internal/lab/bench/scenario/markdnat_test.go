@@ -10,8 +10,8 @@ import (
 func TestLargePoolsHaveTheSameSessions(t *testing.T) {
 	t.Parallel()
 	b := &bench.Bench{Options: bench.Options{Sessions: markDNAT.Sessions}}
-	few, many := poolComparison(b, mostAsked), poolComparison(b, 65536)
-	if few.Setup.DNAT.From.Count != mostAsked || many.Setup.DNAT.From.Count != 65536 {
+	few, many := poolComparison(b, mostAsked), poolComparison(b, mostLent)
+	if few.Setup.DNAT.From.Count != mostAsked || many.Setup.DNAT.From.Count != mostLent {
 		t.Errorf("pools of %d and %d addresses", few.Setup.DNAT.From.Count, many.Setup.DNAT.From.Count)
 	}
 	many.Flows.Destinations.First = few.Flows.Destinations.First
