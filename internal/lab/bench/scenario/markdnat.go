@@ -3,7 +3,6 @@ package scenario
 import (
 	"context"
 
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/bench"
 	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
 )
@@ -21,8 +20,8 @@ var markDNAT = bench.Scenario{
 	},
 }
 
-// mostLent is how many addresses the gateway lends at once: each has a binding.
-const mostLent = datapath.MaxBindings
+// mostLent is how many addresses the gateway lends at once: each has a binding (datapath.MaxBindings).
+const mostLent = 1<<16 - 1
 
 // mostAsked is how many addresses of the pool sessions go to: as many claims, and as
 // many sessions, in every pool that is not smaller.
