@@ -104,6 +104,13 @@ type Ender interface {
 	EndSessions(ctx context.Context) error
 }
 
+// Pauser is a Device with a process of its own, which is up for a point of a sweep and is to
+// take no time from the others.
+type Pauser interface {
+	Pause() error
+	Resume() error
+}
+
 // Loader is a Device whose rules can be loaded again by themselves.
 type Loader interface {
 	// Load removes all rules, loads them again as one transaction, and returns how

@@ -83,10 +83,12 @@ func (b *Bench) lay(ctx context.Context, comparisons []Comparison) (points []*po
 		points = append(points, p)
 		if known := sameSetup(comparisons[:i], c); known >= 0 {
 			p.beds = points[known].beds
-		} else if p.beds, err = b.bringUp(ctx, c, mostFlows(comparisons[i:], c)); err != nil {
-			return points, append(beds, p.beds...), err
 		} else {
+			p.beds, err = b.bringUp(ctx, c, mostFlows(comparisons[i:], c))
 			beds = append(beds, p.beds...)
+			if err = errors.Join(err, pause(p.beds)); err != nil {
+				return points, beds, err
+			}
 		}
 		p.groups = [][]*Bed{p.beds}
 		if c.InTurns && b.Mode == SelfClocked {
@@ -169,7 +171,7 @@ func (b *Bench) rounds(ctx context.Context, points []*point) error {
 			for _, bed := range beds {
 				bed.Tester.turns = round > 0 && p.InTurns && b.Mode == SelfClocked
 			}
-			if err := b.round(ctx, p.Comparison, beds, round, p.results); err != nil {
+			if err := running(beds, func() error { return b.round(ctx, p.Comparison, beds, round, p.results) }); err != nil {
 				return err
 			}
 			if round == 1 {
@@ -180,6 +182,31 @@ func (b *Bench) rounds(ctx context.Context, points []*point) error {
 		}
 	}
 	return nil
+}
+
+// running makes a round, in which the devices of a point alone run: each gateway of another
+// point would take a fiftieth of a CPU to look through its tables.
+func running(beds []*Bed, round func() error) (err error) {
+	defer func() { err = errors.Join(err, pause(beds)) }()
+	for _, bed := range beds {
+		if pauser, ok := bed.DUT.Device.(Pauser); ok {
+			if err := pauser.Resume(); err != nil {
+				return fmt.Errorf("resume %s: %w", bed.DUT.Name, err)
+			}
+		}
+	}
+	return round()
+}
+
+func pause(beds []*Bed) (err error) {
+	for _, bed := range beds {
+		if pauser, ok := bed.DUT.Device.(Pauser); ok {
+			if failed := pauser.Pause(); failed != nil {
+				err = errors.Join(err, fmt.Errorf("pause %s: %w", bed.DUT.Name, failed))
+			}
+		}
+	}
+	return err
 }
 
 // mostWarming is up to how many sessions a round for warming up is made: beyond

@@ -59,6 +59,44 @@ func TestPointsTakeTurns(t *testing.T) {
 	}
 }
 
+// pausing is a device with a process of its own.
+type pausing struct {
+	idle
+	runs *bool
+}
+
+func (p pausing) Up(context.Context, *Rig, Setup) error { *p.runs = true; return nil }
+func (p pausing) Pause() error                          { *p.runs = false; return nil }
+func (p pausing) Resume() error                         { *p.runs = true; return nil }
+
+// While a point has its turn the devices of the others are paused.
+func TestOnlyTheDevicesOfAPointRun(t *testing.T) {
+	var all []*bool
+	m := Model{Name: "a", New: func() Device { all = append(all, new(bool)); return pausing{runs: all[len(all)-1]} }}
+	b := &Bench{Options: optionsFor(2, m), lab: lab.New(t, "pause"), directory: t.TempDir()}
+	running := func() (n int) {
+		for _, runs := range all {
+			if *runs {
+				n++
+			}
+		}
+		return n
+	}
+	flows, _ := FlowsFor(b.Sessions, b.Hosts)
+	var comparisons []Comparison
+	for _, x := range []int{1, 2, 3} {
+		comparisons = append(comparisons, Comparison{Setup: Setup{Sessions: x}, Flows: flows, Measure: func(_ context.Context, bed *Bed) ([]Measure, error) {
+			if p, ok := bed.DUT.Device.(pausing); running() != 1 || ok && !*p.runs {
+				t.Errorf("%d of 3 devices run in a trial of %s, its own: %t", running(), bed.DUT.Name, ok && *p.runs)
+			}
+			return []Measure{{Metric: "rate", Unit: PerSecond, Value: 1}}, nil
+		}})
+	}
+	if err := b.Sweep(t.Context(), comparisons); err != nil || len(all) != 3 {
+		t.Errorf("%d devices: %v", len(all), err)
+	}
+}
+
 // Points that are set up alike have their devices in common, and each its own flows.
 func TestPointsShareTheirDevices(t *testing.T) {
 	b := &Bench{Options: optionsFor(1, idleModel("a")), lab: lab.New(t, "turns"), directory: t.TempDir()}

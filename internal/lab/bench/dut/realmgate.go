@@ -151,7 +151,7 @@ func (d *realmgateDevice) stop() error {
 	if d.command == nil {
 		return nil
 	}
-	if err := d.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := errors.Join(d.signal(syscall.SIGTERM), d.Resume()); err != nil {
 		return fmt.Errorf("stop the gateway: %w", err)
 	}
 	limit := time.AfterFunc(stopWithin, func() { _ = d.command.Process.Kill() }) // it may have ended at last
@@ -181,6 +181,22 @@ func (d *realmgateDevice) Reset(ctx context.Context) error {
 func (d *realmgateDevice) EndSessions(ctx context.Context) error {
 	_, err := d.client.EndSessions(ctx, client.Filter{})
 	return err
+}
+
+// Pause and Resume implement bench.Pauser.
+func (d *realmgateDevice) Pause() error { return d.signal(syscall.SIGSTOP) }
+
+func (d *realmgateDevice) Resume() error { return d.signal(syscall.SIGCONT) }
+
+// signal sends it unless the gateway has ended.
+func (d *realmgateDevice) signal(s syscall.Signal) error {
+	if d.command == nil {
+		return nil
+	}
+	if err := d.command.Process.Signal(s); !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
 }
 
 func (d *realmgateDevice) Count(ctx context.Context) (int, error) {
