@@ -76,8 +76,8 @@ func (d *daemon) questioned() (told, through uint64) {
 }
 
 // What one core sends of forged questions, to a gateway whose program is at XDP, leaves 99 of 100 of 200 askers a second
-// answered at once, takes a tenth of a CPU of the daemon's at most, and reaches it no oftener than the limit says. It
-// fails where each of three rounds is beyond that. Times are told and not judged.
+// answered at once, takes a tenth of a CPU of the daemon's at most, both in one round of three at least, and reaches it no
+// oftener than the limit says. Times are told and not judged.
 func TestForgedQuestionsAtFullRate(t *testing.T) {
 	lab.LengthyOnly(t)
 	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
@@ -131,11 +131,12 @@ func TestForgedQuestionsAtFullRate(t *testing.T) {
 		if (flooded-calm)*10 > span {
 			beyond = append(beyond, fmt.Sprintf("the daemon took %s more in %s", flooded-calm, span))
 		}
+		// What bounds these is no load: they hold in each round.
 		if most := asked + limit*(span.Seconds()+2); reached > most { // askers by TCP, and a burst of the limit
-			beyond = append(beyond, fmt.Sprintf("%.0f questions reached the daemon, at most %.0f should", reached, most))
+			t.Errorf("%.0f questions reached the daemon, at most %.0f should", reached, most)
 		}
 		if answered < forged/4 { // six of eight kinds are, as long as rings have room for them
-			beyond = append(beyond, fmt.Sprintf("%d of %d were told to come by TCP", answered, forged))
+			t.Errorf("%d of %d were told to come by TCP", answered, forged)
 		}
 		return beyond
 	}
