@@ -1,8 +1,11 @@
 package nameserver
 
 import (
+	"cmp"
+	"container/heap"
 	"container/list"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,26 +20,59 @@ const (
 	underWay = 4096
 	// defaultWaitLimit is how many of them one asker may have.
 	defaultWaitLimit = 128
-	// jostleAfter is how long a question may wait without making room for a new one
-	// where there is none (unbound's jostle-timeout): most are answered by then.
+	// jostleAfter is how long a question may wait without making room for one of who has
+	// as many, where there is none (unbound's jostle-timeout): most are answered by then.
 	jostleAfter = 200 * time.Millisecond
 )
 
 // waiting holds the questions that wait for upstream. Who asks what nobody answers
 // keeps no others from asking: one asker has a share, and where all is full, since
-// a host may take its neighbours' addresses, what has waited for longest gives way.
+// a host may take its neighbours' addresses, who has most gives way to who has less.
 type waiting struct {
 	mu     sync.Mutex
-	all    list.List          // of *wait, the oldest first
-	askers map[netip.Addr]int // none with 0, so never more than underWay
+	all    int
+	askers map[netip.Addr]*share // none without questions, so never more than underWay
+	most   shares
 }
 
 // wait is one question's.
 type wait struct {
-	asker   netip.Addr
+	share   *share
 	since   model.Instant
 	place   *list.Element // nil once it has left or given way
 	gaveWay chan struct{} // closed then
+}
+
+// share is one asker's.
+type share struct {
+	asker     netip.Addr
+	questions list.List // of *wait, the oldest first, never empty
+	index     int       // in shares
+}
+
+func (s *share) oldest() *wait { return s.questions.Front().Value.(*wait) }
+
+// shares is a heap: who has most questions comes first, and of those whose oldest
+// has waited for longest.
+type shares []*share
+
+func (s shares) Len() int { return len(s) }
+func (s shares) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(s[j].questions.Len(), s[i].questions.Len()), cmp.Compare(s[i].oldest().since, s[j].oldest().since)) < 0
+}
+func (s shares) Swap(i, j int) {
+	s[i], s[j] = s[j], s[i]
+	s[i].index, s[j].index = i, j
+}
+func (s *shares) Push(x any) {
+	x.(*share).index = len(*s)
+	*s = append(*s, x.(*share))
+}
+func (s *shares) Pop() any {
+	last := len(*s) - 1
+	x := (*s)[last]
+	*s = slices.Delete(*s, last, last+1)
+	return x
 }
 
 // admission is what becomes of a question that would wait.
@@ -49,27 +85,29 @@ const (
 )
 
 // enter takes a question in, if its asker has fewer than limit and there is room
-// for it, or another gives way; leave must follow then.
+// for it, or another gives way; leave must follow then. Who would not have more
+// than the asker gives way only after jostleAfter.
 func (w *waiting) enter(asker netip.Addr, limit int, now model.Instant) (*wait, admission) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.askers[asker] >= limit {
+	has := 0
+	if s := w.askers[asker]; s != nil {
+		has = s.questions.Len()
+	}
+	if has >= limit {
 		return nil, overShare
 	}
-	if w.all.Len() >= underWay {
-		oldest := w.all.Front().Value.(*wait)
-		if now.Sub(oldest.since) < jostleAfter {
+	if w.all >= underWay {
+		most := w.most[0]
+		oldest := most.oldest()
+		if most.questions.Len() <= has+1 && now.Sub(oldest.since) < jostleAfter {
 			return nil, overAll
 		}
 		w.drop(oldest)
 		close(oldest.gaveWay)
 	}
-	if w.askers == nil {
-		w.askers = map[netip.Addr]int{}
-	}
-	one := &wait{asker: asker, since: now, gaveWay: make(chan struct{})}
-	one.place = w.all.PushBack(one)
-	w.askers[asker]++
+	one := &wait{since: now, gaveWay: make(chan struct{})}
+	w.add(asker, one)
 	return one, admitted
 }
 
@@ -79,15 +117,36 @@ func (w *waiting) leave(one *wait) {
 	w.drop(one)
 }
 
+func (w *waiting) add(asker netip.Addr, one *wait) {
+	w.all++
+	if s := w.askers[asker]; s != nil {
+		one.share, one.place = s, s.questions.PushBack(one)
+		heap.Fix(&w.most, s.index)
+		return
+	}
+	if w.askers == nil {
+		w.askers = map[netip.Addr]*share{}
+	}
+	s := &share{asker: asker}
+	one.share, one.place = s, s.questions.PushBack(one)
+	w.askers[asker] = s
+	heap.Push(&w.most, s)
+}
+
 func (w *waiting) drop(one *wait) {
 	if one.place == nil {
 		return
 	}
-	w.all.Remove(one.place)
-	one.place = nil
-	if w.askers[one.asker]--; w.askers[one.asker] == 0 {
-		delete(w.askers, one.asker)
+	w.all--
+	s := one.share
+	if s.questions.Len() == 1 {
+		heap.Remove(&w.most, s.index)
+		delete(w.askers, s.asker)
+	} else {
+		s.questions.Remove(one.place)
+		heap.Fix(&w.most, s.index)
 	}
+	one.place = nil
 }
 
 func (w *wait) hasGivenWay() bool {

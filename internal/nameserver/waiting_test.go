@@ -64,8 +64,8 @@ func TestWaitLimit(t *testing.T) {
 			t.Errorf("got %v", m)
 		}
 	}
-	if n := len(server.waiting.askers); n != 0 || server.waiting.all.Len() != 0 {
-		t.Errorf("%d askers and %d questions are left", n, server.waiting.all.Len())
+	if n := len(server.waiting.askers); n != 0 || server.waiting.all != 0 {
+		t.Errorf("%d askers and %d questions are left", n, server.waiting.all)
 	}
 	if _, later := ask(greedy, "e.example.net.", UDP); later == nil {
 		t.Error("when its questions are done the asker may ask again")
@@ -154,7 +154,47 @@ func TestLongWaitsGiveWay(t *testing.T) {
 	if reply := unpacked(t, later(t.Context(), nil, nil)); reply.Rcode != dns.RcodeSuccess {
 		t.Errorf("who got in: %v", reply)
 	}
-	if n := len(server.flights.live); n != 0 || server.waiting.all.Len() != underWay-1 {
-		t.Errorf("%d questions are asked, %d wait", n, server.waiting.all.Len())
+	if n := len(server.flights.live); n != 0 || server.waiting.all != underWay-1 {
+		t.Errorf("%d questions are asked, %d wait", n, server.waiting.all)
+	}
+}
+
+// Where all is full who has most gives way to who has less at once, and to who has as many after a while. The only
+// question of an asker stays, though it has waited for longest.
+func TestWhoHasMostGivesWay(t *testing.T) {
+	var w waiting
+	address := func(n int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(n)}) }
+	enter := func(n int, now model.Instant) *wait {
+		one, admission := w.enter(address(n), underWay, now)
+		if (one != nil) != (admission == admitted) {
+			t.Fatalf("question of %d at %d: %d, but %v", n, now, admission, one)
+		}
+		return one
+	}
+	first := enter(1, 0)
+	var hosts [2][]*wait // 2,047 of one, 2,048 of another
+	for n := 1; n < underWay; n++ {
+		hosts[n%2] = append(hosts[n%2], enter(10+n%2, model.Instant(n)))
+	}
+	if enter(10, underWay) != nil {
+		t.Error("who would have as many as who has most gets in at once")
+	}
+	second := enter(2, underWay)
+	if second == nil || !hosts[1][0].hasGivenWay() {
+		t.Fatal("the oldest of who has most does not give way to a newcomer")
+	}
+	if now := 2 + model.Instant(jostleAfter); enter(10, now) == nil || !hosts[0][0].hasGivenWay() {
+		t.Error("after a while the oldest of who has most does not give way")
+	}
+	for range 3 * underWay { // both hosts go on
+		enter(10, 3*model.Instant(jostleAfter))
+		enter(11, 3*model.Instant(jostleAfter))
+	}
+	if first.hasGivenWay() || second.hasGivenWay() || w.all != underWay || len(w.most) != 4 {
+		t.Errorf("the only questions of others gave way: %t, %t; %d wait, of %d askers", first.hasGivenWay(), second.hasGivenWay(), w.all, len(w.most))
+	}
+	for _, one := range append(append(hosts[0], hosts[1]...), first, second) {
+		w.leave(one)
+		w.leave(one)
 	}
 }
