@@ -86,6 +86,23 @@ func TestPublishedPageIsWhatItsReportsGive(t *testing.T) {
 	}
 }
 
+// Every report is there, and all are of one build on one machine.
+func TestPublishedReportsAreOfOneBuild(t *testing.T) {
+	t.Parallel()
+	e := published(t)
+	first := Jobs(Papers())[0].Name
+	for _, job := range Jobs(Papers()) {
+		r, there := e[job.Name]
+		if !there {
+			t.Errorf("there is no report of %s", job.Name)
+			continue
+		}
+		if other := unlike(r.Environment, e[first].Environment); len(other) > 0 {
+			t.Errorf("%s and %s differ: %s", first, job.Name, strings.Join(other, "; "))
+		}
+	}
+}
+
 // handWritten are pages that tell of measurements of other kinds.
 var handWritten = map[string]bool{"README.md": true, "clients.md": true}
 
