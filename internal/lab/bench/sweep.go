@@ -188,21 +188,20 @@ func (b *Bench) rounds(ctx context.Context, points []*point) error {
 // point would take a fiftieth of a CPU to look through its tables.
 func running(beds []*Bed, round func() error) (err error) {
 	defer func() { err = errors.Join(err, pause(beds)) }()
-	for _, bed := range beds {
-		if pauser, ok := bed.DUT.Device.(Pauser); ok {
-			if err := pauser.Resume(); err != nil {
-				return fmt.Errorf("resume %s: %w", bed.DUT.Name, err)
-			}
-		}
+	if err := pausers(beds, "resume", Pauser.Resume); err != nil {
+		return err
 	}
 	return round()
 }
 
-func pause(beds []*Bed) (err error) {
+func pause(beds []*Bed) error { return pausers(beds, "pause", Pauser.Pause) }
+
+// pausers has each device that can be paused do something.
+func pausers(beds []*Bed, what string, do func(Pauser) error) (err error) {
 	for _, bed := range beds {
 		if pauser, ok := bed.DUT.Device.(Pauser); ok {
-			if failed := pauser.Pause(); failed != nil {
-				err = errors.Join(err, fmt.Errorf("pause %s: %w", bed.DUT.Name, failed))
+			if failed := do(pauser); failed != nil {
+				err = errors.Join(err, fmt.Errorf("%s %s: %w", what, bed.DUT.Name, failed))
 			}
 		}
 	}
