@@ -3,6 +3,7 @@ package nameserver
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -193,8 +194,11 @@ func TestWhoHasMostGivesWay(t *testing.T) {
 	if first.hasGivenWay() || second.hasGivenWay() || w.all != underWay || len(w.most) != 4 {
 		t.Errorf("the only questions of others gave way: %t, %t; %d wait, of %d askers", first.hasGivenWay(), second.hasGivenWay(), w.all, len(w.most))
 	}
-	for _, one := range append(append(hosts[0], hosts[1]...), first, second) {
+	for _, one := range slices.Concat(hosts[0], hosts[1], []*wait{first, second}) { // all that gave way, and who did not
 		w.leave(one)
 		w.leave(one)
+	}
+	if w.all != underWay-2 || len(w.most) != 2 || len(w.askers) != 2 {
+		t.Errorf("when these two have left %d wait, of %d askers, of whom %d are known", w.all, len(w.most), len(w.askers))
 	}
 }
