@@ -98,9 +98,11 @@ type Setup struct {
 	Mark, NoTrack bool
 }
 
-// Ender is a Device that lets further sessions of a client in for having had some: those
-// that made it known are ended before anything is measured.
-type Ender interface {
+// Acquainter is a Device that lends addresses by name, and lets further sessions of a client
+// in for having had some: those that made it known are ended before anything is measured.
+type Acquainter interface {
+	// Lend lends all addresses. Their first packets are to come within a minute.
+	Lend(ctx context.Context) error
 	EndSessions(ctx context.Context) error
 }
 

@@ -18,6 +18,11 @@ func offered(o trafficgen.Outcome) float64 { return float64(o.Sent+o.Missing) / 
 // kept is for how many seconds of a trial the tester had its CPU.
 func kept(o trafficgen.Outcome) float64 { return (o.Elapsed - min(o.Stalled, o.Waited)).Seconds() }
 
+// Uninterrupted is for how long a tester can send at a rate: where ordinary programs wait
+// for its CPU, they have it after 950 ms, for 50, whatever is set (the fair server of
+// kernels from 6.12 on, and before them what letRealTimeRun sets lower).
+const Uninterrupted = 900 * time.Millisecond
+
 // leastSent is which share of a rate must have been sent over the whole of a trial that
 // is reported by it.
 const leastSent = 0.98

@@ -160,3 +160,21 @@ func TestPacedSetupChangesAndRestores(t *testing.T) {
 		t.Errorf("%q before, %q after, %v", before, after, err)
 	}
 }
+
+// TestMemoryKnowsNoTime: a tester that waited makes no trial invalid that measures no time.
+func TestMemoryKnowsNoTime(t *testing.T) {
+	t.Parallel()
+	var g Gates
+	g.begin()
+	g.Require("contention", false, "the tester waited")
+	g.Require("steal", false, "stolen")
+	g.Untimed()
+	if g.disturbed() || g.invalid() != "" {
+		t.Errorf("it is invalid: %s", g.invalid())
+	}
+	g.Require("complete", false, "1 of 2 frames lost")
+	g.Untimed()
+	if g.invalid() == "" {
+		t.Error("lost frames are forgotten")
+	}
+}

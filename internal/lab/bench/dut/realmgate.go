@@ -132,7 +132,7 @@ func (d *realmgateDevice) start(ctx context.Context) error {
 	limit := time.After(startWithin)
 	for {
 		if status, err := d.client.Status(ctx); err == nil && status.PID == d.command.Process.Pid {
-			return errors.Join(d.lend(ctx), d.ban(ctx))
+			return d.ban(ctx)
 		}
 		select {
 		case err := <-ended:
@@ -165,7 +165,7 @@ func (d *realmgateDevice) stop() error {
 }
 
 // Reset ends all sessions, as an operator would. There is no quarantine: nothing of
-// the trial before is left. A pool is lent anew by a gateway started anew, since
+// the trial before is left. A pool is lent by a gateway started anew, since
 // an address that was claimed is not free at once.
 func (d *realmgateDevice) Reset(ctx context.Context) error {
 	if d.setup.DNAT != (trafficgen.DNAT{}) {
@@ -177,7 +177,7 @@ func (d *realmgateDevice) Reset(ctx context.Context) error {
 	return d.EndSessions(ctx)
 }
 
-// EndSessions implements bench.Ender.
+// EndSessions implements bench.Acquainter.
 func (d *realmgateDevice) EndSessions(ctx context.Context) error {
 	_, err := d.client.EndSessions(ctx, client.Filter{})
 	return err

@@ -36,9 +36,9 @@ hosts:
 
 func hostName(i int) string { return fmt.Sprintf("h%d.bench.example.", i) }
 
-// lend asks for every name, so that all addresses of the pool wait for a first
-// packet.
-func (d *realmgateDevice) lend(ctx context.Context) error {
+// Lend implements bench.Acquainter: it asks for every name, so that all addresses of the
+// pool wait for a first packet.
+func (d *realmgateDevice) Lend(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reservationTimeout)
 	defer cancel()
 	server := netip.AddrPortFrom(bench.PublicAddress.Addr(), 53).String()

@@ -110,6 +110,7 @@ var gates = map[string]string{
 	"tagged":     "enough frames carried the time of their sending",
 	"time":       "closed TCP sessions were still there to be counted",
 	"pages":      "every page came",
+	"client":     "the client opened connections as fast as it was asked to, and is not itself the limit",
 	"standing":   "as many reservations were half-open until the end",
 	"lent":       "every question got an address",
 	"claimed":    "every first packet came to its host",

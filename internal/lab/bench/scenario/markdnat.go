@@ -51,7 +51,7 @@ func poolComparison(b *bench.Bench, size int) bench.Comparison {
 func measureKnown(b *bench.Bench, rules int) func(context.Context, *bench.Bed) ([]bench.Measure, error) {
 	measure := measureRules(b, rules)
 	return func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
-		if device, ok := bed.DUT.Device.(bench.Ender); ok {
+		if device, ok := bed.DUT.Device.(bench.Acquainter); ok {
 			if err := acquaint(ctx, bed, device); err != nil {
 				return nil, err
 			}
@@ -60,8 +60,13 @@ func measureKnown(b *bench.Bench, rules int) func(context.Context, *bench.Bed) (
 	}
 }
 
-// acquaint has a session with each address: answered, and gone on.
-func acquaint(ctx context.Context, bed *bench.Bed, device bench.Ender) error {
+// acquaint has a session with each address: answered, and gone on. An address is lent just
+// before: while the other points of a sweep have their trials, what waits for a first packet
+// is over.
+func acquaint(ctx context.Context, bed *bench.Bed, device bench.Acquainter) error {
+	if err := device.Lend(ctx); err != nil {
+		return err
+	}
 	all := bed.Tester.Flows
 	defer func() { bed.Tester.Flows = all }()
 	bed.Tester.Flows.SourcePorts = trafficgen.SourcePorts.Some(1)

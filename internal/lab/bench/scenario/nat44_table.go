@@ -124,6 +124,7 @@ func measureMemory(ctx context.Context, _ *bench.Bench, bed *bench.Bed) ([]bench
 	if err != nil {
 		return nil, fmt.Errorf("memory of %s: %w", bed.DUT.Name, err)
 	}
+	bed.Gates.Untimed()
 	sessions := float64(max(o.Received(), 1))
 	return []bench.Measure{
 		{Metric: "memory", Unit: "bytes per session", Value: float64(after) / sessions},

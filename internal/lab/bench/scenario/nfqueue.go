@@ -94,9 +94,14 @@ func offeredComparison(b *bench.Bench, rate float64) bench.Comparison {
 	c.Setup.Queue.Count = 1
 	c.Parameters = map[string]float64{"offered": rate}
 	c.Measure = func(ctx context.Context, bed *bench.Bed) ([]bench.Measure, error) {
-		return measureDecisions(ctx, bed, trafficgen.Plan{Rate: rate})
+		return measureDecisions(ctx, bed, offerAt(bed, rate))
 	}
 	return c
+}
+
+// offerAt is as many sessions at a rate as the tester can send without a stop.
+func offerAt(bed *bench.Bed, rate float64) trafficgen.Plan {
+	return trafficgen.Plan{Rate: rate, Frames: min(bed.Tester.Flows.Count(), int(rate*bench.Uninterrupted.Seconds()))}
 }
 
 // measureDecisions establishes all sessions, and asks a device with a program what

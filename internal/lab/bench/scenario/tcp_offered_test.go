@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/bench"
+	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
 )
 
 // checkSkipped wants the share that NAT skipped of netfilter's devices that translate, and of
@@ -63,6 +64,32 @@ func TestHTTPerfThatIsLate(t *testing.T) {
 	}{{"httperf: failed to connect", errors.New("exit status 1")}, {"httperf: usage", nil}} {
 		if r, err := ask(t.Context(), func() ([]byte, error) { return []byte(c.out), c.err }); err == nil || !strings.Contains(err.Error(), c.out) || r.late {
 			t.Errorf("%+v, %v", r, err)
+		}
+	}
+}
+
+// TestOfferedWithoutAStop: what is offered at a rate is sent before the kernel stops the tester.
+func TestOfferedWithoutAStop(t *testing.T) {
+	t.Parallel()
+	bed := &bench.Bed{Tester: &bench.Tester{}}
+	bed.Tester.Flows = trafficgen.Flows{
+		Sources: trafficgen.Addresses{Count: 100}, SourcePorts: trafficgen.Ports{Count: 1000},
+		Destinations: trafficgen.Addresses{Count: 1}, DestinationPorts: trafficgen.Ports{Count: 1},
+	}
+	for rate, want := range map[float64]int{30_000: 27_000, 100_000: 90_000, 200_000: 100_000} {
+		if p := offerAt(bed, rate); p.Frames != want || p.Rate != rate {
+			t.Errorf("at %.0f/s: %d at %.0f/s, want %d", rate, p.Frames, p.Rate, want)
+		}
+	}
+}
+
+// TestRatesBeyondTheClient: each device has a trial at every rate, and no other where the client cannot follow.
+func TestRatesBeyondTheClient(t *testing.T) {
+	t.Parallel()
+	c := &httpClient{best: 10_000, trials: map[float64]int{5_000: 4, 11_000: 4, 20_000: 4, 30_000: 3}, devices: 4}
+	for rate, want := range map[float64]bool{5_000: false, 11_000: false, 20_000: true, 30_000: false} {
+		if got := c.beyond(rate); got != want {
+			t.Errorf("%.0f is beyond: %t, want %t", rate, got, want)
 		}
 	}
 }
