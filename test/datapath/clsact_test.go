@@ -11,7 +11,10 @@ import (
 )
 
 // withoutTCX is a kernel before 6.6.
-func withoutTCX(s *setup) { s.WithoutTCX = true }
+func withoutTCX(s *setup) {
+	auto(s)
+	s.WithoutTCX = true
+}
 
 // clsactOf is whether an interface of the gateway has clsact, and how many filters at both its ends.
 func (g *gateway) clsactOf(name string) (there bool, filters int) {

@@ -85,6 +85,9 @@ func publicLink(options ...netns.VethOption) option {
 	return func(s *setup) { s.link = options }
 }
 
+// auto leaves it to the interfaces how programs are attached, which else are as the frames that tests inject.
+func auto(s *setup) { s.Modes = map[string]datapath.Mode{} }
+
 // shared puts the outbound address on the public interface.
 func shared(s *setup) { s.addresses = []string{outbound.String() + "/24"} }
 
@@ -106,6 +109,10 @@ func newGateway(t testing.TB, options ...option) *gateway {
 	}}
 	for _, change := range options {
 		change(&s)
+	}
+	if s.Modes == nil { // the kernel verifies the programs of one form alone
+		wanted(datapath.Mode(*modeFlag))(&s)
+		s.Modes["eth1"] = s.Modes["eth0"]
 	}
 	s.Instance = l.ID()
 	plane := planes.Take(s.Options)

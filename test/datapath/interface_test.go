@@ -174,7 +174,7 @@ func TestInterfaceRenamed(t *testing.T) {
 // it is attached as soon as that is possible.
 func TestInterfaceWithoutAProgram(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t)
+	g := newGateway(t, auto)
 	forwarding := func(want string) {
 		t.Helper()
 		same(g, "forwarding of eth0", must(g.namespace.Sysctl("net/ipv4/conf/eth0/forwarding"))(t), want)

@@ -100,7 +100,7 @@ func TestModeOfAnInterfaceMadeAnew(t *testing.T) {
 // An interface that is gone is nowhere in the tables, and nobody says that it is served.
 func TestInterfaceVanishes(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t)
+	g := newGateway(t, auto)
 	g.in(func() error {
 		old, err := netlink.LinkByName("eth0")
 		return errors.Join(err, netlink.LinkDel(old))
