@@ -101,7 +101,7 @@ func offeredComparison(b *bench.Bench, rate float64) bench.Comparison {
 
 // offerAt is as many sessions at a rate as the tester can send without a stop.
 func offerAt(bed *bench.Bed, rate float64) trafficgen.Plan {
-	return trafficgen.Plan{Rate: rate, Frames: min(bed.Tester.Flows.Count(), int(rate*bench.Uninterrupted.Seconds()))}
+	return trafficgen.Plan{Rate: rate, Frames: min(bed.Tester.Flows.Count(), offeredAt(rate))}
 }
 
 // measureDecisions establishes all sessions, and asks a device with a program what

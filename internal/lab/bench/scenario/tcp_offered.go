@@ -62,7 +62,7 @@ func runTCPOffered(ctx context.Context, b *bench.Bench) error {
 	return offerHTTP(ctx, b, nat, rates)
 }
 
-// offeredAt is how many connections are opened at a rate in a trial.
+// offeredAt is how many sessions are opened at a rate in a trial.
 func offeredAt(rate float64) int { return int(rate * bench.Uninterrupted.Seconds()) }
 
 func measureReplies(ctx context.Context, bed *bench.Bed, rate float64) ([]bench.Measure, error) {
