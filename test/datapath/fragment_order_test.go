@@ -188,7 +188,7 @@ func bothModes(t *testing.T, test func(t *testing.T, at option)) {
 	for _, mode := range []datapath.Mode{datapath.XDP, datapath.TCX} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			test(t, func(s *setup) { s.Modes = map[string]datapath.Mode{"eth0": mode, "eth1": mode} })
+			test(t, attachedAt(mode))
 		})
 	}
 }

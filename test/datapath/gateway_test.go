@@ -85,7 +85,12 @@ func publicLink(options ...netns.VethOption) option {
 	return func(s *setup) { s.link = options }
 }
 
-// auto leaves it to the interfaces how programs are attached, which else are as the frames that tests inject.
+// attachedAt has programs attached to both interfaces in a mode; without it, in that in which frames are injected.
+func attachedAt(mode datapath.Mode) option {
+	return func(s *setup) { s.Modes = map[string]datapath.Mode{"eth0": mode, "eth1": mode} }
+}
+
+// auto leaves the mode to the interfaces.
 func auto(s *setup) { s.Modes = map[string]datapath.Mode{} }
 
 // shared puts the outbound address on the public interface.
@@ -111,8 +116,7 @@ func newGateway(t testing.TB, options ...option) *gateway {
 		change(&s)
 	}
 	if s.Modes == nil { // the kernel verifies the programs of one form alone
-		wanted(datapath.Mode(*modeFlag))(&s)
-		s.Modes["eth1"] = s.Modes["eth0"]
+		attachedAt(datapath.Mode(*modeFlag))(&s)
 	}
 	s.Instance = l.ID()
 	plane := planes.Take(s.Options)

@@ -125,7 +125,7 @@ var allKinds = map[string]kinds{
 func tapped(t testing.TB, bare kinds, options ...option) (*gateway, taps) {
 	t.Helper()
 	links := taps{}
-	g := newGateway(t, append(options, auto, func(s *setup) {
+	g := newGateway(t, append(append([]option{auto}, options...), func(s *setup) {
 		s.before = func() error {
 			for public, address := range map[bool]netip.Prefix{true: netip.PrefixFrom(publicAddress, 24), false: netip.PrefixFrom(privateAddress, 16)} {
 				link, err := becomeTap(either(public, "eth0", "eth1"), bare[public], address)
