@@ -14,12 +14,12 @@ var (
 	limits        = Job{Name: "conntrack-limits", Scenario: "conntrack-limits", Repeat: 1}
 	sessionMemory = Job{Name: "session-memory", Scenario: "session-memory", Repeat: 1}
 	memory        = Job{Name: "nat44-memory", Scenario: "nat44-memory", Devices: []string{"iptables", "realmgate"}, Sessions: 1_000_000, Repeat: 3}
-	hashLoad      = Job{Name: "hash-load", Scenario: "hash-load", Sessions: 1_000_000, Repeat: 3}
+	hashLoad      = Job{Name: "hash-load", Scenario: "hash-load", Sessions: 1_000_000, Repeat: 2}
 	flowCount     = Job{Name: "flow-count", Scenario: "flow-count", Repeat: 2}
-	pinning       = Job{Name: "cpu-pinning", Scenario: "cpu-pinning", Repeat: 5}
+	pinning       = Job{Name: "cpu-pinning", Scenario: "cpu-pinning", Repeat: 3}
 	targets       = Job{Name: "targets", Scenario: "targets", Repeat: 5}
 	position      = Job{Name: "rule-position", Scenario: "rule-position", Repeat: 3}
-	markDNAT      = Job{Name: "mark-dnat", Scenario: "mark-dnat", Repeat: 5}
+	markDNAT      = Job{Name: "mark-dnat", Scenario: "mark-dnat", Repeat: 3}
 	queue         = Job{Name: "nfqueue", Scenario: "nfqueue", Repeat: 3}
 	arrangement   = Job{Name: "rule-arrangement", Scenario: "rule-arrangement", Repeat: 3}
 )

@@ -3,7 +3,7 @@ package reproduce
 import "fmt"
 
 var (
-	deciding = Job{Name: "first-packet-verdict", Scenario: "first-packet-verdict", Repeat: 10}
+	deciding = Job{Name: "first-packet-verdict", Scenario: "first-packet-verdict", Repeat: 8}
 	hops     = Job{Name: "chain-hops", Scenario: "chain-hops", Repeat: 20}
 )
 
