@@ -3,6 +3,7 @@ package datapath
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -28,6 +29,10 @@ const (
 	carrierMTU    = 65535
 	carrierQueues = 8
 )
+
+// dummyAddress is nobody's (RFC 7600 section 4.8). By an interface without addresses the kernel forwards nothing, whatever
+// rp_filter says, unless the way back is by it.
+var dummyAddress = &net.IPNet{IP: net.IPv4(192, 0, 0, 8), Mask: net.CIDRMask(32, 32)}
 
 // carrierNames are the first that are free, or the instance's of an earlier daemon, which its
 // alias tells.
@@ -115,6 +120,9 @@ func (d *carrierSet) useCarrier(near, far netlink.Link) error {
 		if err := errors.Join(netlink.LinkSetARPOff(end), netdev.SetOffload(name, netdev.GRO, true), netlink.LinkSetUp(end)); err != nil {
 			return fmt.Errorf("prepare %s: %w", name, err)
 		}
+	}
+	if err := netlink.AddrReplace(far, &netlink.Addr{IPNet: dummyAddress, Scope: int(netlink.SCOPE_HOST)}); err != nil {
+		return fmt.Errorf("give %s an address: %w", far.Attrs().Name, err)
 	}
 	if err := writeHost(far.Attrs().Name, hostWanted); err != nil {
 		return err
