@@ -30,8 +30,8 @@ const (
 	carrierQueues = 8
 )
 
-// dummyAddress is nobody's (RFC 7600 section 4.8). By an interface without addresses the kernel forwards nothing, whatever
-// rp_filter says, unless the way back is by it.
+// dummyAddress is nobody's (RFC 7600 section 4.8). By an interface without addresses the kernel's reverse path filter, a loose
+// one (rp_filter 2) too, lets in only what the way back is by that interface for.
 var dummyAddress = &net.IPNet{IP: net.IPv4(192, 0, 0, 8), Mask: net.CIDRMask(32, 32)}
 
 // carrierNames are the first that are free, or the instance's of an earlier daemon, which its

@@ -9,8 +9,7 @@ import (
 )
 
 // Fragments that were held are left to the kernel where the next hop's link address is not known, as others are: they go out
-// when it is. The kernel lets nothing in by an interface without addresses unless the way back is by it, whatever rp_filter
-// says.
+// when it is. The kernel's reverse path filter, a loose one too, drops what comes in by an interface without addresses.
 func TestHeldFragmentsWaitForTheNextHop(t *testing.T) {
 	t.Parallel()
 	bothModes(t, func(t *testing.T, at option) {
