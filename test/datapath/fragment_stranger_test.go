@@ -28,7 +28,7 @@ func TestHeldFragmentsWaitForTheNextHop(t *testing.T) {
 			p, err := packets.Parse(must(e.outside.Receive(deadline))(t))
 			asked = err == nil && p.ARP != nil && p.ARP.TargetIP == router
 		}
-		for ; g.held() > 0; time.Sleep(time.Millisecond) {
+		for ; g.held() > 0; time.Sleep(time.Millisecond) { // nothing tells of a slot that is free
 			if time.Now().After(deadline) {
 				t.Fatal("fragments are held still")
 			}
