@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,27 +39,33 @@ func (d *core) Reasons() []model.Reason {
 
 // Counters returns how many packets ended with each reason.
 func (d *core) Counters() (map[model.Reason]uint64, error) {
+	sums, err := sumsOf(d.objects.ReasonCounters)
+	if err != nil {
+		return nil, err
+	}
 	counts := make(map[model.Reason]uint64, len(d.reasons))
 	for number := 1; number < len(d.reasons)-1; number++ {
-		sum, err := sumOf(d.objects.ReasonCounters, uint32(number))
-		if err != nil {
-			return nil, err
-		}
-		counts[model.Reason(d.reasons[number])] = sum
+		counts[model.Reason(d.reasons[number])] = sums[number]
 	}
 	return counts, nil
 }
 
-func sumOf(table *ebpf.Map, key uint32) (uint64, error) {
-	var perCPU []uint64
-	if err := table.Lookup(key, &perCPU); err != nil {
-		return 0, fmt.Errorf("read counter %d of %s: %w", key, table, err)
+// sumsOf are the counters of a table, each of all CPUs, by one system call.
+func sumsOf(table *ebpf.Map) ([]uint64, error) {
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return nil, fmt.Errorf("count the CPUs: %w", err)
 	}
-	var sum uint64
-	for _, v := range perCPU {
-		sum += v
+	keys := make([]uint32, table.MaxEntries())
+	perCPU := make([]uint64, len(keys)*cpus)
+	if _, err := table.BatchLookup(&ebpf.MapBatchCursor{}, keys, perCPU, nil); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) { // it was all
+		return nil, fmt.Errorf("read the counters of %s: %w", table, err)
 	}
-	return sum, nil
+	sums := make([]uint64, len(keys))
+	for i := range perCPU {
+		sums[keys[i/cpus]] += perCPU[i]
+	}
+	return sums, nil
 }
 
 // Usage says how full the tables are.
@@ -93,13 +100,9 @@ type Usage struct {
 
 // Usage counts what is in use.
 func (d *core) Usage() (Usage, error) {
-	var sums [bpfStatisticSTATISTIC_MAX]uint64
-	for i := range sums {
-		sum, err := sumOf(d.objects.Statistics, uint32(i))
-		if err != nil {
-			return Usage{}, err
-		}
-		sums[i] = sum
+	sums, err := sumsOf(d.objects.Statistics)
+	if err != nil {
+		return Usage{}, err
 	}
 	bytes, err := d.Memory()
 	if err != nil {

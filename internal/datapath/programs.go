@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"sync"
 
 	"github.com/cilium/ebpf"
 )
@@ -15,14 +16,14 @@ import (
 // the kernel need not verify them again, which takes it more than a second.
 const programPins = "program_"
 
-// buildOf is a hash over compiled programs.
-func buildOf(objects ...[]byte) uint64 {
+// build is a hash over the compiled programs.
+var build = sync.OnceValue(func() uint64 {
 	hash := fnv.New64a()
-	for _, o := range objects {
+	for _, o := range [][]byte{_BpfBytes, _TcxBytes, _EgressBytes} {
 		_, _ = hash.Write(o)
 	}
 	return hash.Sum64()
-}
+})
 
 // keepPrograms has the pinned programs of an adopted data plane stay if they are of the build, else removes their pins.
 // The layout says so before there are others.
