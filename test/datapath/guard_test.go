@@ -128,7 +128,7 @@ func TestBlindResetsAndFINs(t *testing.T) {
 			t.Run(origin+", guessed "+side, func(t *testing.T) {
 				t.Parallel()
 				r, believed := randomSource(t), 0
-				g := newGateway(t, capacity(1024), filtering(model.EndpointIndependent))
+				g := newGateway(t, filtering(model.EndpointIndependent))
 				c := open(g)
 				guess := func(stratum int) uint32 { return uint32(stratum*every+r.IntN(every))<<16 | r.Uint32()>>16 }
 				acknowledgements := r.Perm(guesses)
@@ -224,7 +224,7 @@ func TestGuardBelievesBothEnds(t *testing.T) {
 	for origin, open := range talks {
 		t.Run(origin, func(t *testing.T) {
 			t.Parallel()
-			g := newGateway(t, capacity(1024), filtering(model.EndpointIndependent))
+			g := newGateway(t, filtering(model.EndpointIndependent))
 			for name, turn := range turns {
 				for _, fromHost := range []bool{true, false} {
 					for _, end := range []packets.Flags{packets.RST, packets.FIN | packets.ACK} {

@@ -2,6 +2,7 @@ package planes
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -14,7 +15,7 @@ const pins = "/sys/fs/bpf/realmgate"
 
 // Most waits for tests in a process at a time, of those that do not take much memory.
 const (
-	most         = 16
+	most         = 48 // 12 to 22 MB each
 	mostCapacity = 1 << 17
 )
 
@@ -37,11 +38,31 @@ func Take(options datapath.Options) *Lease {
 	l := &Lease{options, &plane{key: fmt.Sprintf("%+v", key)}}
 	free.Lock()
 	defer free.Unlock()
-	if i := slices.IndexFunc(free.planes, func(p *plane) bool { return p.key == l.plane.key }); i >= 0 {
+	if i := l.best(); i >= 0 {
 		l.plane = free.planes[i]
 		free.planes = slices.Delete(free.planes, i, i+1)
 	}
 	return l
+}
+
+// best is the place of the free plane that fits, -1 where none does: of those that do, one that has the programs of both
+// forms for a test that may want those for socket buffers, and for another one that has not.
+func (l *Lease) best() int {
+	best, most := -1, 0
+	for i, p := range free.planes {
+		n := len(p.programs)
+		if !l.buffers() {
+			n = -n
+		}
+		if p.key == l.plane.key && (best < 0 || n > most) {
+			best, most = i, n
+		}
+	}
+	return best
+}
+
+func (l *Lease) buffers() bool {
+	return len(l.options.Modes) == 0 || slices.Contains(slices.Collect(maps.Values(l.options.Modes)), datapath.TCX)
 }
 
 // Open opens it in the network namespace of the caller, as new.
