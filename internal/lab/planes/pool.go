@@ -48,21 +48,18 @@ func Take(options datapath.Options) *Lease {
 // best is the place of the free plane that fits, -1 where none does: of those that do, one that has the programs of both
 // forms for a test that may want those for socket buffers, and for another one that has not.
 func (l *Lease) best() int {
-	best, most := -1, 0
+	modes := slices.Collect(maps.Values(l.options.Modes))
+	buffers := len(modes) == 0 || slices.Contains(modes, datapath.TCX)
+	best := -1
 	for i, p := range free.planes {
-		n := len(p.programs)
-		if !l.buffers() {
-			n = -n
+		if p.key != l.plane.key {
+			continue
 		}
-		if p.key == l.plane.key && (best < 0 || n > most) {
-			best, most = i, n
+		if best < 0 || len(p.programs) != len(free.planes[best].programs) && buffers == (len(p.programs) > len(free.planes[best].programs)) {
+			best = i
 		}
 	}
 	return best
-}
-
-func (l *Lease) buffers() bool {
-	return len(l.options.Modes) == 0 || slices.Contains(slices.Collect(maps.Values(l.options.Modes)), datapath.TCX)
 }
 
 // Open opens it in the network namespace of the caller, as new.
