@@ -19,10 +19,7 @@ trap 'rm -rf "$copy"' EXIT
 tar --exclude=./bin --exclude=./.git -cf - . | tar -xf - -C "$copy"
 generated "$copy" | (cd "$copy" && xargs -r rm -f --)
 # In two halves of about the same length: a compiler has one CPU.
-(cd "$copy" && go generate -run tcx ./...) &
-half=$!
-(cd "$copy" && go generate -skip tcx ./...)
-wait "$half"
+(cd "$copy" && printf '%s\n' -run -skip | xargs -P 2 -I{} go generate {} tcx ./...)
 
 wrong=0
 while IFS= read -r file; do
