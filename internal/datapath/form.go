@@ -13,7 +13,7 @@ import (
 type form struct {
 	programs, chains *ebpf.Map
 
-	// The kernel takes half a second for each form's entries: they are loaded when an interface needs them.
+	// The kernel takes a second for each form's entries: they are loaded when an interface needs them.
 	mutex   sync.Mutex
 	read    func() (*ebpf.CollectionSpec, error)
 	entries *entries // nil: not loaded

@@ -96,7 +96,7 @@ func Open(options Options) (*Datapath, error) {
 	if err := applyLayout(spec, &d.layout, &d.options); err != nil {
 		return nil, fmt.Errorf("set the sizes of the tables: %w", err)
 	}
-	d.layout.Shape, d.layout.Build = shapeOf(spec), build()
+	d.layout.Shape, d.layout.Build = shapeOf(spec), buildHash()
 	if d.layout.Namespace, err = netdev.Namespace(); err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 // the kernel need not verify them again, which takes it more than a second.
 const programPins = "program_"
 
-// build is a hash over the compiled programs.
-var build = sync.OnceValue(func() uint64 {
+// buildHash is a hash over the compiled programs.
+var buildHash = sync.OnceValue(func() uint64 {
 	hash := fnv.New64a()
 	for _, o := range [][]byte{_BpfBytes, _TcxBytes, _EgressBytes} {
 		_, _ = hash.Write(o)
