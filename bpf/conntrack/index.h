@@ -48,6 +48,7 @@ static __always_inline __u32 bucket_find(struct bucket *bucket, __u32 tag, __u32
 {
 	__u32 mask = (1U << bits) - 1;
 
+	/* Unrolled it would have match, with its lookups, 32 times: the kernel copies the program for each lookup. */
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < INDEX_SLOTS; i++) {
 		__u32 slot = *(volatile __u32 *)&bucket->slot[i];

@@ -66,7 +66,7 @@ struct nf_count {
 	__u64 failed;
 	__u64 samples; /* times it was timed */
 	__u64 ns;      /* all of them together */
-	__u64 lost;    /* copies for who captures that found no room */
+	__u64 lost;    /* copies for who captures that found no room; of number 0 none ever: chains take a 0 from it */
 };
 
 #define NF_COUNTS 512

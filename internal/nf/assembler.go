@@ -146,7 +146,7 @@ func zero(pointer asm.Register, offset int16) asm.Instruction {
 	return asm.Instruction{OpCode: asm.StoreImmOp(asm.DWord), Dst: pointer, Offset: offset}
 }
 
-// unknown writes a 0 to the slot of start that the verifier does not know: the count of number 0, which is no function's.
+// unknown writes a 0 to the slot of start that the verifier does not know: the copies lost of number 0, which is no function's.
 // So what it has seen holds with a time, too, and it goes through each function once.
 func (a *assembler) unknown() {
 	a.add(asm.LoadMem(asm.R1, asm.R0, countLost, asm.DWord), asm.StoreMem(asm.RFP, a.start, asm.R1, asm.DWord))

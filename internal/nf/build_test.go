@@ -118,6 +118,28 @@ func TestProtectionRule11_FailOpenOrClosed(t *testing.T) {
 	}
 }
 
+// Of the questions to a function each CPU times the first, and then one in so many, whatever function of the chain it is.
+func TestOneQuestionInSoManyIsTimed(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.put(Chain{Name: "it", Rules: []Rule{{}}, Steps: steps(1, fixed{goOn, false, false}, fixed{goOn, false, false}, fixed{accept, false, false})})
+	for range 2*(sampleMask+1) + 2 {
+		b.classify(Packet{})
+	}
+	var each []classifierNfCounters
+	if err := b.Shared.Counts.Lookup(uint32(0), &each); err != nil {
+		t.Fatal(err)
+	}
+	for cpu := range each {
+		for number := 1; number <= 3; number++ {
+			n := each[cpu].Of[number]
+			if want := (n.Seen + sampleMask) / (sampleMask + 1); n.Samples != want {
+				t.Errorf("CPU %d: of %d questions to function %d %d were timed, want %d", cpu, n.Seen, number, n.Samples, want)
+			}
+		}
+	}
+}
+
 // The further packets of a flow are judged by the functions that see every packet and
 // were asked about its first, those before a jump among them.
 func TestFurtherPackets(t *testing.T) {
