@@ -2,7 +2,6 @@ package policy
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/model"
@@ -137,13 +136,13 @@ func (a *Admission) Admit(now model.Instant, asker Asker, load Load, standing bo
 func (a *Admission) limits(now model.Instant, k *Asker) error {
 	switch {
 	case k.Client.IsValid() && !a.client.ready(now, k.Client):
-		return fmt.Errorf("admit %s: %w", k.Client, ErrClientLimit)
+		return refuse(ErrClientLimit, "admit %s", k.Client)
 	case k.Resolver.IsValid() && !a.resolver.ready(now, k.Resolver):
-		return fmt.Errorf("admit %s: %w", k.Resolver, ErrResolverLimit)
+		return refuse(ErrResolverLimit, "admit %s", k.Resolver)
 	case k.Host.IsValid() && !a.host.ready(now, k.Host):
-		return fmt.Errorf("admit to %s: %w", k.Host, ErrHostLimit)
+		return refuse(ErrHostLimit, "admit to %s", k.Host)
 	case k.Service != "" && !a.service.ready(now, k.Service):
-		return fmt.Errorf("admit to %s: %w", k.Service, ErrServiceLimit)
+		return refuse(ErrServiceLimit, "admit to %s", k.Service)
 	case !a.total.ready(now, a.rate):
 		return ErrTotalLimit
 	}
@@ -160,7 +159,7 @@ func (a *Admission) band(now model.Instant, k *Asker, l Load) error {
 	reputation := a.Reputation(now, *k)
 	if kept := int(a.reserve * float64(l.Addresses)); kept > 0 && l.Addresses-used < kept {
 		if !k.Verified && !a.open || reputation < FirstReputation-tolerance {
-			return fmt.Errorf("admit to %s: %w: load %.2f, reputation %.2f", k.Service, ErrReserve, load, reputation)
+			return refuse(ErrReserve, "admit to %s: load %.2f, reputation %.2f", k.Service, load, reputation)
 		}
 		return nil
 	}
@@ -170,7 +169,7 @@ func (a *Admission) band(now model.Instant, k *Asker, l Load) error {
 			least = b.Host
 		}
 		if load >= b.Load && reputation < least {
-			return fmt.Errorf("admit to %s: %w: load %.2f, reputation %.2f", k.Service, ErrReputation, load, reputation)
+			return refuse(ErrReputation, "admit to %s: load %.2f, reputation %.2f", k.Service, load, reputation)
 		}
 	}
 	return nil

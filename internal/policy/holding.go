@@ -2,7 +2,6 @@ package policy
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -57,7 +56,7 @@ func (h *Holdings) Allows(now model.Instant, asker netip.Addr, binding uint64, s
 	h.expire(now)
 	for _, p := range partiesOf(asker) {
 		if n := len(h.bindings[p]); n >= share && h.rank(held{p, binding}) >= share {
-			return fmt.Errorf("admit %s: %w: %d of %d addresses", p, ErrShare, n, share)
+			return refuse(ErrShare, "admit %s: %d of %d addresses", p, n, share)
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ type asked struct {
 	lent, refused uint64
 	asker         netip.Addr // the last
 	at            time.Time  // when it asked
-	why           string     // of the last refusal
+	why           error      // of the last refusal; formatted when it is listed
 }
 
 // noteAsked counts a question that is over. A service that a reload took away meanwhile has no count.
@@ -38,7 +38,7 @@ func (qs *questions) noteAsked(q nameserver.Question, err error) {
 	n.asker, n.at = q.Client.Addr(), qs.options.Wall()
 	if err != nil {
 		n.refused++
-		n.why = err.Error()
+		n.why = err
 		return
 	}
 	n.lent++
@@ -65,7 +65,10 @@ func (qs *questions) Names(filter api.Filter) []api.Name {
 		}
 		if n := qs.tally[name]; n != nil {
 			row.Asked, row.Lent, row.Refused = n.lent+n.refused, n.lent, n.refused
-			row.Asker, row.Last, row.Why = n.asker, n.at, n.why
+			row.Asker, row.Last = n.asker, n.at
+			if n.why != nil {
+				row.Why = n.why.Error()
+			}
 		}
 		if filter.MatchName(row) {
 			list = append(list, row)

@@ -24,18 +24,20 @@ func TestAttackWithRoomForAll(t *testing.T) {
 func TestAttackByOneParty(t *testing.T) {
 	t.Parallel()
 	for _, addresses := range []int{4, 16} { // with few addresses chance counts: several hours
-		for _, name := range []string{"1 address", "30 of a /24"} {
-			for pause, questions := range map[time.Duration]float64{rest: 10, time.Second: 40} {
+		for pause, questions := range map[time.Duration]float64{rest: 10, time.Second: 40} {
+			t.Run(fmt.Sprintf("%d addresses, rest %s", addresses, pause), func(t *testing.T) {
+				t.Parallel()
 				s := scenario{addresses: addresses, names: 4 * addresses, rest: pause, visits: float64(addresses) / 750, seed: 1}
 				smaller := s
 				smaller.addresses -= policy.Share(addresses, policy.FirstReputation)
 				want := smaller.average(t).share()
-				s.askers, s.questions = attackers[name], questions
-				if got := s.average(t); got.share() < 0.95*want {
-					t.Errorf("%d addresses, rest %s, %s: %s %% of %d visits, %s %% from a smaller pool",
-						addresses, pause, name, percent(got.share()), got.visits, percent(want))
+				for _, name := range []string{"1 address", "30 of a /24"} {
+					s.askers, s.questions = attackers[name], questions
+					if got := s.average(t); got.share() < 0.95*want {
+						t.Errorf("%s: %s %% of %d visits, %s %% from a smaller pool", name, percent(got.share()), got.visits, percent(want))
+					}
 				}
-			}
+			})
 		}
 	}
 }

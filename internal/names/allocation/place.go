@@ -49,11 +49,11 @@ func said(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, pool.ErrExhausted):
-		return fmt.Errorf("%w: %w", nameserver.ErrExhausted, err)
+		return &answered{nameserver.ErrExhausted, err}
 	case errors.Is(err, pool.ErrHalfOpen), errors.Is(err, pool.ErrHalfOpenHost), errors.Is(err, pool.ErrFull):
-		return fmt.Errorf("%w: %w", nameserver.ErrRefused, err)
+		return &answered{nameserver.ErrRefused, err}
 	}
-	return fmt.Errorf("%w: %w", nameserver.ErrFailed, err)
+	return &answered{nameserver.ErrFailed, err}
 }
 
 // install puts a fresh binding into the data plane, and has the disk told.
@@ -61,7 +61,7 @@ func (st *state) install(now model.Instant, b *pool.Binding) error {
 	if err := st.options.Plane.Bind(st.record(b)); err != nil {
 		st.pool.Unbind(b.ID)
 		st.log.Error("binding not installed", "service", b.Service.Name, "address", b.Address, "error", err)
-		return fmt.Errorf("%w: %w", nameserver.ErrFailed, err)
+		return &answered{nameserver.ErrFailed, err}
 	}
 	st.keep(b.Address)
 	return nil
@@ -139,7 +139,7 @@ func (qs *questions) reserve(now model.Instant, b pool.Binding, r pool.Request) 
 	if err := qs.installReservation(&res); err != nil {
 		qs.pool.Reservations.Cancel(res.ID)
 		qs.log.Error("reservation not installed", "name", r.Name, "error", err)
-		return fmt.Errorf("%w: %w", nameserver.ErrFailed, err)
+		return &answered{nameserver.ErrFailed, err}
 	}
 	qs.kickTimers()
 	return nil

@@ -154,7 +154,7 @@ func (qs *questions) admit(now model.Instant, r pool.Request, stands bool) error
 		if errors.Is(err, policy.ErrReputation) || errors.Is(err, policy.ErrReserve) {
 			qs.counts.Distrusted++
 		}
-		return fmt.Errorf("%w: %w", nameserver.ErrRefused, err)
+		return &answered{nameserver.ErrRefused, err}
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (qs *questions) share(now model.Instant, r pool.Request, b pool.Binding, st
 		err = qs.alone.Allows(now, holder(r), b.ID, share)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", nameserver.ErrRefused, err)
+		return &answered{nameserver.ErrRefused, err}
 	}
 	return nil
 }
