@@ -118,11 +118,12 @@ int protection6(ctx_t *ctx)
 	if (is_link_local6(ip->saddr.in6_u.u6_addr32[0]) || is_link_local6(ip->daddr.in6_u.u6_addr32[0]) ||
 	    is_multicast6(remote))
 		return SAID_PASS;
+	/* Before the headers, after which there are many cases, and the verifier would look at it for each. */
+	if (!remote6_find(word6(remote, 0), word6(remote, 1), &marks))
+		return SAID_NOTHING;
 	opening = header6_opening(ctx, ip, inward, &header);
 	if (opening == OPENING6_NONE)
 		return SAID_PASS;
-	if (!remote6_find(word6(remote, 0), word6(remote, 1), &marks))
-		return SAID_NOTHING;
 	others = inward ? marks >> REMOTE_MARKS : marks; /* of flows that the other end began */
 	marks = inward ? marks : marks >> REMOTE_MARKS;
 	if (opening == OPENING6_OTHER || (opening == OPENING6_EITHER && !is_dropped6(others)))

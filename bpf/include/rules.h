@@ -266,6 +266,7 @@ static __always_inline bool rules_find(const struct rules_head *head, const stru
 	value = (node->rule[0].found.value & is[0]) | (node->rule[1].found.value & is[1]) |
 		(node->rule[2].found.value & is[2]);
 	better = rules_below((__s64)rule - best->rule) & (is[0] | is[1] | is[2]);
+	asm volatile("" : "+r"(better)); /* else it becomes a branch */
 	best->rule = (rule & better) | (best->rule & ~better);
 	best->value = (value & better) | (best->value & ~better);
 	return true;
