@@ -11,6 +11,9 @@ TOOL      := $(GO) tool -modfile=tools/go.mod
 VCS       := $(if $(shell git rev-parse HEAD 2>/dev/null),auto,false)
 COMMIT    := $(shell git describe --always --abbrev=12 --exclude='*' --dirty 2>/dev/null)
 
+# Without the folder's name in them, another clone or worktree has what this one compiled.
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS 2>/dev/null) -trimpath)
+
 FUZZTIME  ?= 10m
 BENCH     ?= .
 BENCHTIME ?= 1s
@@ -52,7 +55,7 @@ $(LINTER): tools/go.mod tools/go.sum
 
 # Without symbols and DWARF: panics still print their stacks.
 build: ## build bin/realmgate; needs only Go
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags='-s -w $(if $(COMMIT),-X github.com/realmgate/realmgate/internal/api.revision=$(COMMIT))' -o $(BIN) ./cmd/realmgate
+	CGO_ENABLED=0 $(GO) build -buildvcs=$(VCS) -ldflags='-s -w $(if $(COMMIT),-X github.com/realmgate/realmgate/internal/api.revision=$(COMMIT))' -o $(BIN) ./cmd/realmgate
 
 test: ## run the quick tests: objects, linters, unit, data plane, the main stories of whole gateways (root, Debian)
 	tools/test.sh quick

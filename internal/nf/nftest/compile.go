@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -12,7 +11,7 @@ import (
 // Compile makes an object of the source of a user's own function, with the public header. Flags come last.
 func Compile(t testing.TB, source string, flags ...string) []byte {
 	t.Helper()
-	return CompileWith(t, filepath.Join(repository(), "bpf/nf"), source, flags...)
+	return CompileWith(t, filepath.Join(repository(t), "bpf/nf"), source, flags...)
 }
 
 // CompileWith has the headers of a folder. It goes by the Makefile that users are given.
@@ -28,7 +27,7 @@ func CompileWith(t testing.TB, include, source string, flags ...string) []byte {
 	if err := os.WriteFile(filepath.Join(directory, "it.bpf.c"), []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	makefile := filepath.Join(repository(), "examples/network-function/Makefile")
+	makefile := filepath.Join(repository(t), "examples/network-function/Makefile")
 	including := strings.Join(append([]string{include}, flags...), " ")
 	built := exec.Command("make", "-C", directory, "-f", makefile, "CLANG=clang-19", "INCLUDE="+including, "it.bpf.o")
 	if out, err := built.CombinedOutput(); err != nil {
@@ -41,8 +40,19 @@ func CompileWith(t testing.TB, include, source string, flags ...string) []byte {
 	return object
 }
 
-// repository is its folder: tests of several others compile.
-func repository() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../../..")
+// repository is the folder that has the module: tests of several others compile.
+func repository(t testing.TB) string {
+	t.Helper()
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder != "/" {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder
+		}
+		folder = filepath.Dir(folder)
+	}
+	t.Fatal("no folder above has a go.mod")
+	return ""
 }
