@@ -12,7 +12,8 @@ VCS       := $(if $(shell git rev-parse HEAD 2>/dev/null),auto,false)
 COMMIT    := $(shell git describe --always --abbrev=12 --exclude='*' --dirty 2>/dev/null)
 
 # Without the folder's name in them, another clone or worktree has what this one compiled.
-export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS 2>/dev/null) -trimpath)
+override GOFLAGS := $(strip $(or $(GOFLAGS),$(shell $(GO) env GOFLAGS 2>/dev/null)) -trimpath)
+export GOFLAGS
 
 FUZZTIME  ?= 10m
 BENCH     ?= .
