@@ -113,6 +113,7 @@ func TestUnanswerableQuestionsTakeNothingFromOthers(t *testing.T) {
 	if lab.Lengthy() {
 		floods = append(floods, flood{"one address", one, 50_000, 50}, flood{"256 addresses", neighbours, 15_000, 50})
 	}
+	stop, named := "ip route add blackhole "+attacker.IP.String(), false
 	for _, f := range floods {
 		rate := f.rate
 		ctx, cancel := context.WithCancel(context.Background())
@@ -144,14 +145,14 @@ func TestUnanswerableQuestionsTakeNothingFromOthers(t *testing.T) {
 		least := max(float64(f.least), tries*0.99*kept*kept*upstream)
 		t.Logf("%d of %d answered, at least %.1f should, while one host asked %.0f times a second as %s; %d of the gateway's own, and %.3f of the forwarded came to the upstream",
 			answered, tries, least, float64(sent.Load()-first)/time.Since(began).Seconds(), f.who, own, upstream)
+		named = named || d.warning(stop) != "" // that is of what was lately
 		cancel()
 		if float64(answered) < least {
 			t.Errorf("%d of %d answered, at least %.1f should, while one host asked %d times a second as %s", answered, tries, least, rate, f.who)
 		}
 	}
-	stop := "ip route add blackhole " + attacker.IP.String()
-	if d.warning(stop) == "" {
-		t.Errorf("%q is not in %q", stop, d.status().Warnings)
+	if !named {
+		t.Errorf("nothing has said %q", stop)
 	}
 	r.command("gateway", strings.Fields(stop)...)
 	if out, err := attacker.Command(t.Context(), "dig", "+tries=1", "+time=1", "@"+gateway.String(), "ns.foo.example").CombinedOutput(); err == nil {
