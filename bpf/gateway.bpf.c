@@ -5,6 +5,9 @@
  */
 #include "include/export.h"
 #include "fragment/side.h"
+#include "handshake/datagram.h"
+#include "handshake/host.h"
+#include "handshake/side.h"
 #include "path/private_side.h"
 #include "path/public_side.h"
 #ifdef CTX_SKB
@@ -38,6 +41,27 @@ SEC(CTX_SECTION)
 int gateway_question(ctx_t *ctx)
 {
 	return question_side(ctx);
+}
+
+/* Entered from gateway_public by tail call. */
+SEC(CTX_SECTION)
+int gateway_web(ctx_t *ctx)
+{
+	return web_side(ctx);
+}
+
+/* Entered from gateway_public by tail call. */
+SEC(CTX_SECTION)
+int gateway_datagram(ctx_t *ctx)
+{
+	return datagram_side(ctx);
+}
+
+/* Entered from gateway_private by tail call. */
+SEC(CTX_SECTION)
+int gateway_host(ctx_t *ctx)
+{
+	return host_side(ctx);
 }
 
 /* Entered from the programs of both sides by tail call. */

@@ -10,6 +10,9 @@
 #pragma once
 
 #include "../nat/mapping.h"
+#include "guest.h"
+#include "../handshake/offer.h"
+#include "../pool/numbers.h"
 #include "remote_seen.h"
 #include "standing.h"
 
@@ -47,9 +50,11 @@ struct flow {
 	__u32 mapping;
 	__u32 policy;
 	__u32 name;
-	__u32 binding; /* its slot, for ORIGIN_POOL */
-	__u32 number;  /* and its number */
-	__u32 tick;    /* now */
+	__u32 binding;	      /* its slot, for ORIGIN_POOL */
+	__u32 number;	      /* and its number */
+	__u32 tick;	      /* now */
+	struct numbers first; /* of its client's first data, for ORIGIN_WEB, */
+	struct offer offer;   /* and what it offered */
 };
 
 /* The one that a packet opens: too large for the stack of kernels before 6.9, which give each call 32 bytes or more. */
@@ -84,10 +89,16 @@ static __always_inline struct session_key flow_outside_key(const struct flow *fl
 				    flow->remote_port,	    flow->protocol,	  KEY_OUTSIDE};
 }
 
+/* Whether its client has to prove its address: to a web address it has, before a name was read. */
+static __always_inline bool flow_is_unproved(const struct flow *flow)
+{
+	return session_is_led(flow->origin) || (flow->origin == ORIGIN_POOL && (flow->flags & SESSION_TENTATIVE));
+}
+
 /* Counts the session that a flow from outside opens with its remote address, unless that has to be proved. */
 static __always_inline void flow_count(struct flow *flow)
 {
-	if (!DRY && !(flow->flags & (SESSION_HAIRPIN | SESSION_TENTATIVE)) && !session_is_led(flow->origin) &&
+	if (!DRY && !(flow->flags & SESSION_HAIRPIN) && !flow_is_unproved(flow) &&
 	    remote_join(flow->remote_address, flow->tick))
 		flow->flags |= SESSION_COUNTED;
 }
@@ -139,6 +150,8 @@ static __always_inline void session_fill(struct session *session, const struct f
 	if (flow->origin == ORIGIN_POOL) {
 		session->holds.pool.binding = flow->binding;
 		session->holds.pool.service = flow->name;
+	} else if (flow->origin == ORIGIN_WEB) {
+		session->holds.web.name = flow->name;
 	} else {
 		session->holds.mapping.slot = flow->mapping;
 	}
@@ -267,6 +280,8 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
 		index_remove(&session_index, session_place(&key), number);
 		if (session->origin == ORIGIN_POOL)
 			pool_leave(session);
+		if (session_is_guest(session))
+			guest_leave(number, session, tick);
 	} else if (session_has_mapping(session->origin)) {
 		mapping_release(session->holds.mapping.slot, session->origin == ORIGIN_MAPPING,
 				settings->port_quarantine, tick);

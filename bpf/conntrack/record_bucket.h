@@ -18,6 +18,7 @@ enum key_side {
 	KEY_INSIDE = 1, /* local is the private endpoint */
 	KEY_OUTSIDE,	/* local is the external endpoint; sessions that session_is_listed_outside() names only */
 	KEY_FILTER,	/* local is the private endpoint, any remote port; owners of a filter entry only */
+	KEY_GUEST,	/* local is the web address, any remote port; owners of a guest entry only, guest.h */
 };
 
 struct session_key {

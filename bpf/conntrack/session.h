@@ -39,6 +39,13 @@ static __always_inline struct place session_place(const struct session_key *key)
 	return index_place(session_hash(key), fixed.session_buckets, fixed.session_bits);
 }
 
+/* Whether an entry of the index that is any remote port's is by its record, though it may have ended itself. */
+static __always_inline bool session_owns(const struct session *session)
+{
+	return (session->marks.as.flags & SESSION_FILTER_OWNER) && session->life.as.phase != PHASE_FREE &&
+	       session->life.as.phase != PHASE_RESTING;
+}
+
 static __always_inline bool session_matches(__u32 number, const void *wanted)
 {
 	const struct session_key *key = wanted;
@@ -53,10 +60,12 @@ static __always_inline bool session_matches(__u32 number, const void *wanted)
 	case KEY_OUTSIDE:
 		return session->external_address == key->local && session->external_port == key->local_port &&
 		       session->remote_port == key->remote_port && session->life.as.phase == PHASE_LIVE;
+	case KEY_GUEST:
+		return session->external_address == key->local && session->external_port == key->local_port &&
+		       session->origin == ORIGIN_WEB && session_owns(session);
 	default:
 		return session->private_address == key->local && session->private_port == key->local_port &&
-		       (session->marks.as.flags & SESSION_FILTER_OWNER) && session->life.as.phase != PHASE_FREE &&
-		       session->life.as.phase != PHASE_RESTING;
+		       session->origin != ORIGIN_WEB && session_owns(session);
 	}
 }
 
@@ -175,7 +184,7 @@ static __always_inline __u32 dry_found(const struct packet *packet, __u32 *numbe
 /* Found from outside by its outside tuple alone: that is in the index. */
 static __always_inline bool session_is_listed_outside(__u8 origin)
 {
-	return origin == ORIGIN_POOL || origin == ORIGIN_DNAT || origin == ORIGIN_BASIC;
+	return origin == ORIGIN_POOL || origin == ORIGIN_DNAT || origin == ORIGIN_BASIC || origin == ORIGIN_WEB;
 }
 
 static __always_inline bool session_has_mapping(__u8 origin)
@@ -208,10 +217,6 @@ static __always_inline bool session_is_of(const struct session *session, const s
 }
 
 #define TENTATIVE_TICKS 12 /* 3 s, and what the ticks round away */
-#define LED_TICKS	40 /* 10 s: TCP that dnat or 1:1 lets in, and nobody has proved */
-#define LED_SHORT_TICKS 8  /* 2 s, in which one SYN-ACK may be lost: the same, and datagrams without an answer */
-#define LED_SHORT	4  /* eighths of its host's places in use, from which on that holds, */
-#define LED_FULL	7  /* and LED_TICKS for datagrams that were answered */
 
 /* Tentative, and its client has proved nothing in time: it is as if it were not there. */
 static __always_inline bool session_is_over(const struct session *session)
@@ -241,60 +246,6 @@ static __always_inline bool session_take_mark(struct session *session, __u8 flag
 	union marks mark = {.as.flags = flag};
 
 	return __sync_fetch_and_and(&session->marks.word, ~mark.word) & mark.word;
-}
-
-/* How long it may be idle until it is answered; answered: from then on. */
-static __always_inline __u32 unanswered_timeout(const struct settings *settings, enum timeout answered)
-{
-	__u32 most = settings->timeout[answered], least = settings->timeout[TIMEOUT_UDP_UNANSWERED];
-
-	return least < most ? least : most;
-}
-
-/* How long it may be idle in its state. */
-static __always_inline __u32 state_timeout(const struct settings *settings, const struct session *session)
-{
-	if (session->marks.as.flags & SESSION_TENTATIVE)
-		return TENTATIVE_TICKS;
-	switch (session->protocol) {
-	case IPPROTO_TCP:
-		return tcp_timeout(settings, session->life.as.tcp);
-	case IPPROTO_UDP:
-		if (!session_is_outbound(session->origin) && !(session->marks.as.flags & SESSION_ANSWERED))
-			return unanswered_timeout(settings, TIMEOUT_UDP);
-		/* A resolver takes a port for each question, and needs it no more once it is answered (RFC 4787 REQ-5a). */
-		if (session_is_outbound(session->origin) && session->remote_port == bpf_htons(53))
-			return settings->timeout[TIMEOUT_DNS];
-		return settings->timeout[TIMEOUT_UDP];
-	case IPPROTO_ICMP:
-		return settings->timeout[TIMEOUT_ICMP];
-	}
-	if (!(session->marks.as.flags & SESSION_ANSWERED)) /* from whichever side */
-		return unanswered_timeout(settings, TIMEOUT_OTHERS);
-	return settings->timeout[TIMEOUT_OTHERS];
-}
-
-/* The most that it may be for the sake of others, where dnat or 1:1 lets in whoever comes. */
-static __always_inline __u32 led_patience(const struct settings *settings, const struct session *session)
-{
-	__u32 eighths = session->marks.as.flags & SESSION_HAIRPIN ? 0 : led_eighths(session->private_address, settings);
-
-	if (session->protocol == IPPROTO_TCP && session->life.as.tcp > TCP_SYN_BOTH)
-		return ~0U;
-	if (session->protocol == IPPROTO_TCP)
-		return eighths >= LED_SHORT ? LED_SHORT_TICKS : LED_TICKS;
-	if (session->marks.as.flags & SESSION_ANSWERED)
-		return eighths >= LED_FULL ? LED_TICKS : ~0U;
-	return eighths >= LED_SHORT ? LED_SHORT_TICKS : ~0U;
-}
-
-/* How long it may be idle. */
-static __always_inline __u32 session_timeout(const struct settings *settings, const struct session *session)
-{
-	__u32 timeout = state_timeout(settings, session);
-	__u32 patience = session_is_led(session->origin) ? led_patience(settings, session) : ~0U;
-
-	return patience < timeout ? patience : timeout;
 }
 
 /* What a packet did to the session. */

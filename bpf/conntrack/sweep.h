@@ -6,6 +6,7 @@
 #pragma once
 
 #include "flow.h"
+#include "idle.h"
 #include "../nat/own.h"
 
 #define REST 4 /* ticks that an ended record rests: a packet's program ends within microseconds */
@@ -85,6 +86,8 @@ static __noinline int sweep_live(__u32 number, struct session *session, struct s
 			sweep_rested(sweep, session);
 			if (session_has_mapping(session->origin))
 				sweep_rested(sweep, session_at(session->holds.mapping.filter));
+			else if (session_is_guest(session))
+				sweep_rested(sweep, session_at(session->holds.guest.owner));
 		}
 	}
 	lock_release(stripe);

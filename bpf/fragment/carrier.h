@@ -10,8 +10,9 @@
 #include "hold.h"
 #include "../include/verdict.h"
 
-#define CARRIER_KIND 0x52
-#define CARRIER_COPY 0xffff
+#define CARRIER_KIND   0x52
+#define CARRIER_REPLAY 0x57 /* internal/datapath/replay.go */
+#define CARRIER_COPY   0xffff
 
 #ifndef CTX_SKB
 #define CARRIER(copies) TABLE(carrier_##copies, BPF_MAP_TYPE_DEVMAP, __u32, __u32, copies, 0)

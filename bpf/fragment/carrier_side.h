@@ -38,6 +38,19 @@ static __always_inline int carrier_first(ctx_t *ctx, const struct carrier_messag
 	return forward_send(ctx, &packet, message->hop ? next_hop_at(message->hop) : 0, message->side);
 }
 
+/* What the daemon sends again that came from outside: link addresses that are nobody's, and the ordinary way. */
+static __always_inline int carrier_replay(ctx_t *ctx)
+{
+	struct ethhdr link = {.h_dest = {2}, .h_source = {2}};
+
+	link.h_proto = bpf_htons(ETH_P_IP);
+	if (ctx_store(ctx, 0, &link, sizeof(link)))
+		return CTX_DROP;
+	bpf_skb_change_type(ctx, PACKET_HOST);
+	bpf_tail_call(ctx, &programs, PROGRAM_PUBLIC);
+	return CTX_DROP;
+}
+
 static __always_inline int carrier_side(ctx_t *ctx)
 {
 	struct carrier_message message;
@@ -45,7 +58,11 @@ static __always_inline int carrier_side(ctx_t *ctx)
 	__u32 place, way = 0;
 	__u64 tag, busy;
 
-	if (ctx_load(ctx, 0, &message, sizeof(message)) || message.kind != CARRIER_KIND)
+	if (ctx_load(ctx, 0, &message, sizeof(message)))
+		return CTX_DROP;
+	if (message.kind == CARRIER_REPLAY)
+		return carrier_replay(ctx);
+	if (message.kind != CARRIER_KIND)
 		return CTX_DROP;
 	bpf_skb_change_type(ctx, PACKET_HOST); /* what is left to the kernel is for it to forward */
 	place = message.set;

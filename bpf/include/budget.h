@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Budgets of the whole gateway: so much in a tick, whichever CPUs the packets come to. Each is one word of a table,
- * compared and swapped.
+ * Budgets of the whole gateway: so much in a tick, whichever CPUs the packets come to, or so much at a steady pace. Each is
+ * one word of a table, compared and swapped.
  */
 #pragma once
 
@@ -42,6 +42,26 @@ static __always_inline bool budget_spend(__u64 *budget, __u32 most)
 			return false;
 		new.spending.count++;
 		if (__sync_val_compare_and_swap(budget, old.word, new.word) == old.word)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Spends one of rate a second, where the budget is the time until which it is spent, CLOCK_MONOTONIC, at most burst ns ahead
+ * (a leaky bucket). False as above.
+ */
+static __always_inline bool budget_pace(__u64 *budget, __u64 rate, __u64 burst)
+{
+	__u64 now = bpf_ktime_get_coarse_ns();
+
+	for (int tries = 0; budget && tries < 4; tries++) {
+		__u64 old = *(volatile __u64 *)budget, spent = old > now ? old : now;
+
+		spent += 1000000000ULL / rate;
+		if (spent - now > burst)
+			return false;
+		if (__sync_val_compare_and_swap(budget, old, spent) == old)
 			return true;
 	}
 	return false;

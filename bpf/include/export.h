@@ -22,6 +22,8 @@ struct exported {
 	enum redirect redirect;
 	enum banning banning;
 	enum lent_type lent_type;
+	enum web_event_kind web_event_kind;
+	enum web_promise web_promise;
 	struct claims claims;
 	struct known_life known_life;
 	struct binding_request binding_request;
@@ -29,6 +31,7 @@ struct exported {
 	struct claim_event claim_event;
 	struct drop_event drop_event;
 	struct honeypot_event honeypot_event;
+	struct web_event web_event;
 	struct count_request count_request;
 	struct sweep_request sweep_request;
 	struct capture_record capture_record;

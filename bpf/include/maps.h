@@ -150,6 +150,7 @@ struct budget {
 	__u32 drops;	   /* samples sent in this tick */
 	__u32 icmp;	   /* ICMP errors sent in this tick */
 	__u32 claims_told; /* in which 4 ms its reader was last woken for a claim, reservation.h */
+	__u32 cookies;	   /* SYNs answered by cookie in this tick */
 };
 TABLE(budgets, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct budget, 1, 0);
 
@@ -170,6 +171,26 @@ TABLE(lent_names, BPF_MAP_TYPE_HASH, __u64, __u8, 1, BPF_F_NO_PREALLOC); /* by t
 TABLE(awaited_askers, BPF_MAP_TYPE_ARRAY, __u32, __u64, QUESTION_AWAITED, BPF_F_MMAPABLE);
 TABLE(question_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, 2 * (1 + QUESTION_NETWORKS), BPF_F_MMAPABLE);
 TABLE(questions, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct question, 1, 0);
+
+/* Connections to web addresses: that the daemon lives, and what it says of them. */
+TABLE(web_states, BPF_MAP_TYPE_ARRAY, __u32, struct web_state, 1, 0);
+TABLE(web_answers, BPF_MAP_TYPE_HASH, struct web_key, struct web_answer, WEB_ANSWERS, BPF_F_NO_PREALLOC);
+
+/* How many frames the daemon heard of lately: struct spending, by a hash of whose they are. */
+TABLE(web_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, WEB_SOURCES, BPF_F_MMAPABLE);
+
+/* How much was done lately for datagrams to them (handshake/datagram.h): until when it is spent. */
+enum datagram_budget {
+	DATAGRAM_BUDGET_INITIALS,
+	DATAGRAM_BUDGET_REBINDINGS,
+	DATAGRAM_BUDGET_MAX,
+};
+TABLE(datagram_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, DATAGRAM_BUDGET_MAX, 0);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} web_events SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

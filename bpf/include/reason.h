@@ -24,6 +24,10 @@ enum reason {
 
 	REASON_HELD_FRAGMENT, /* until the first fragment of its packet comes */
 
+	REASON_ANSWERED_COOKIE, /* SYN to a web address: answered, and nothing is kept of it */
+	REASON_ANSWERED_HOST,	/* the SYN and ACK of a web host: acknowledged in its client's stead */
+	REASON_HELD_FOR_NAME,	/* of such a connection, while the name that it asks for is read */
+
 	/* Dropped: what the packet is. */
 	REASON_DROP_MALFORMED,
 	REASON_DROP_FRAGMENT,	     /* a later one, and the first of its packet is not known */
@@ -53,6 +57,15 @@ enum reason {
 	REASON_DROP_NO_RESERVATION, /* nothing there is for this client to claim */
 	REASON_DROP_CLAIM_UNPROVED, /* it does not acknowledge what the host has sent */
 	REASON_DROP_CLAIM_LOST,	    /* proved, but another has taken the last claim */
+	REASON_DROP_COOKIE,	    /* to a web address: of no connection that was begun there */
+	REASON_DROP_NAME_UNKNOWN,   /* asks for a name that no host has, or for none */
+	REASON_DROP_NAME_MALFORMED, /* what asks for a name cannot be read */
+	REASON_DROP_NAME_LATE,	    /* it did not ask for one in time */
+	REASON_DROP_QUIC_VERSION,   /* asks by a version of QUIC that is not read */
+	REASON_DROP_REBINDING,	    /* from a new port of a client of several hosts there: for which one is unknown */
+	REASON_DROP_REDIRECTED,	    /* a request of HTTP for a web name that wants https: its client was led there */
+	REASON_DROP_HOST_REFUSED,   /* the host of that name does not answer, or says no */
+	REASON_DROP_HOST_OPTIONS,   /* that host can less than its clients were promised */
 	REASON_DROP_NO_MAPPING,
 	REASON_DROP_FILTERED,
 	REASON_DROP_NO_SESSION,
@@ -78,6 +91,8 @@ enum reason {
 	REASON_DROP_MAPPING_SESSIONS,
 	REASON_DROP_CLIENT_LIMIT,   /* as many sessions of the client stand with the binding as may */
 	REASON_DROP_QUESTION_LIMIT, /* to the name server, over the limit, and nothing to be told about */
+	REASON_DROP_WEB_FULL,	    /* as many connections wait for their names as may */
+	REASON_DROP_DAEMON_AWAY,    /* to a web address, and nobody reads names */
 	REASON_DROP_NO_ROUTE,
 	REASON_DROP_BUSY,
 	REASON_DROP_INTERNAL,

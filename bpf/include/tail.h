@@ -16,6 +16,9 @@ enum program {
 	PROGRAM_HAIRPIN,
 	PROGRAM_QUESTION,	 /* to the name server */
 	PROGRAM_FRAGMENT,	 /* that is not the first of its packet */
+	PROGRAM_WEB,		 /* to a web address, of no session yet */
+	PROGRAM_HOST,		 /* what a host says to the SYN of one */
+	PROGRAM_DATAGRAM,	 /* UDP to a web address, of no session yet */
 	PROGRAM_CLASSIFIER_EVEN, /* of the even generations */
 	PROGRAM_CLASSIFIER_ODD,
 	PROGRAM_DNAT_EVEN, /* classifiers of the chains that say where flows go */

@@ -8,8 +8,10 @@
 #include <linux/types.h>
 
 #include "../fragment/types.h"
+#include "../handshake/types.h"
 #include "../conntrack/limit_types.h"
 #include "../conntrack/timeout.h"
+#include "../conntrack/types.h"
 #include "../pool/types.h"
 #include "../nat/slot_types.h"
 
@@ -47,8 +49,9 @@ struct layout {
 	__u32 known_buckets; /* of KNOWN_WAYS entries */
 	__u32 subscriber_buckets;
 	__u32 remote_buckets;
-	__u32 slots;  /* for outbound addresses */
-	__u32 groups; /* of shares, slot.h */
+	__u32 slots;		 /* for outbound addresses */
+	__u32 groups;		 /* of shares, slot.h */
+	__u64 syn_cookie_key[2]; /* of handshake/syn_cookie.h, random */
 };
 
 /* Destinations that are reached without NAT; both words in network byte order. */
@@ -85,6 +88,7 @@ struct settings {
 	__u32 excepts; /* how many there are */
 	__u32 owners;  /* hosts with a public address of their own */
 	__u32 keeps;   /* ports that no mapping gets, of the outbound address and protocol that have most of them */
+	__u16 web_port[2][WEB_PORTS]; /* of web addresses: TCP's and UDP's, 0 where there are no more */
 	struct except except[EXCEPTS];
 };
 
@@ -130,115 +134,6 @@ struct bucket {
 	__u32 slot[INDEX_SLOTS];
 };
 
-enum phase {
-	PHASE_FREE,
-	PHASE_LIVE,
-	PHASE_REFERENCED,  /* session: ended, but other sessions refer to its filter entry */
-	PHASE_RESTING,	   /* ended; not used again for REST ticks */
-	PHASE_QUARANTINED, /* mapping: no session left, the port waits (RFC 6888 REQ-8) */
-};
-
-enum origin {
-	/* From inside. */
-	ORIGIN_INSIDE, /* opened through a mapping */
-	ORIGIN_OWN,    /* by an address that is the host's own outside, too: its port stays */
-	ORIGIN_BASIC,  /* of a protocol that is translated by address alone, basic.h */
-	/* From outside. */
-	ORIGIN_MAPPING, /* opened through a mapping that let it in */
-	ORIGIN_POOL,	/* by a claim of a binding */
-	ORIGIN_DNAT,	/* a chain said where to (dnat) */
-	ORIGIN_OWN_IN,	/* to an address that is the host's own */
-};
-
-#define SESSION_HAIRPIN	     0x01 /* the remote end is behind this gateway too */
-#define SESSION_FILTER_OWNER 0x02 /* its filter entry stands for all sessions to the same remote address */
-#define SESSION_WHOLE_HOST   0x04 /* from the pool: every port of the host is open */
-#define SESSION_TENTATIVE    0x08 /* from the pool: its client has proved nothing yet */
-#define SESSION_ANSWERED     0x10 /* from outside, no TCP, or translated by address alone: the other end has answered */
-#define SESSION_SETTLED	     0x20 /* from the pool: whether its client is known was decided */
-#define SESSION_KNOWN	     0x40 /* from the pool: it counts among its known client's */
-#define SESSION_COUNTED	     0x80 /* it counts with who opened it: a subscriber, or a remote address while it stands */
-
-enum tcp_state {
-	TCP_NONE,
-	TCP_SYN,      /* opener's SYN seen */
-	TCP_SYN_BOTH, /* the other side answered, or both opened at once */
-	TCP_ESTABLISHED,
-	TCP_FIN_OUT,
-	TCP_FIN_IN,
-	TCP_FIN_BOTH,
-	TCP_RST,
-};
-
-/* The word of a session that changes while it lives; the TCP state by compare-and-swap of the whole. */
-union life {
-	struct {
-		__u32 stamp; /* tick of the last packet that refreshed it */
-		__u8 phase;
-		__u8 tcp;
-		__u16 version; /* counts the uses of this record: SWEEP_END ends only the one that is meant */
-	} as;
-	__u64 word;
-};
-
-/* Another one, of which each part changes by itself: flags and overflow by an atomic operation on the whole. */
-union marks {
-	struct {
-		__u16 route_epoch; /* of the next hops */
-		__u8 flags;
-		__u8 overflow; /* of the bucket that this record begins: its sessions that stand elsewhere, see record_bucket.h */
-	} as;
-	__u32 word;
-};
-
-/* The upper half of each direction's last sequence number, in network byte order, conntrack/sequence.h. */
-struct guard {
-	__u16 out;
-	__u16 in;
-};
-
-/* What a session holds, by its origin. */
-union holds {
-	struct {
-		__u32 binding;	/* its slot, which nobody else gets while the session's record names it */
-		__u32 service;	/* the number of the name that it was asked for by, 0 for none */
-		__u32 expected; /* tentative: the host's first number and 1, the least that proves its client */
-	} pool;			/* ORIGIN_POOL */
-	struct {
-		__u32 slot;	   /* of its mapping */
-		__u32 filter;	   /* session that owns the filter entry, may be itself */
-		__u32 filter_refs; /* sessions that refer to this one's filter entry, itself included */
-	} mapping;		   /* ORIGIN_INSIDE, ORIGIN_MAPPING */
-};
-
-/* By which TCP tells whom to believe: SESSION_TENTATIVE says which. */
-union proof {
-	struct guard guard; /* of every session, but not of a tentative one */
-	__u32 sent;	    /* tentative: the number behind what the host has sent, the most that proves its client */
-};
-
-/* One 5-tuple pair through the gateway. One cache line: all that a packet of the flow needs. */
-struct session {
-	__u32 private_address;
-	__u32 remote_address;
-	__u32 external_address;
-	__u16 private_port;
-	__u16 remote_port;
-	__u16 external_port;
-	__u8 protocol;
-	__u8 origin;
-	__u32 policy; /* generation and program that checked it, chain.h */
-	union life life;
-	__u16 address_delta; /* checksum difference private → external, address alone */
-	__u16 l4_delta;	     /* the same for the L4 checksum */
-	__u16 next_hop_out;
-	__u16 next_hop_in;
-	union marks marks;
-	__u32 opened; /* tick */
-	union holds holds;
-	union proof proof;
-};
-
 /* The internal endpoint behind an external port. */
 struct endpoint {
 	__u32 address;
@@ -279,15 +174,17 @@ enum address_kind {
 	ADDRESS_OUTBOUND = 2,
 	ADDRESS_DNAT = 3, /* for dnat alone */
 	ADDRESS_OWN = 4,  /* one host's (1:1) */
+	ADDRESS_WEB = 5,  /* of names that are read from connections */
 };
 
 struct address {
 	__u8 kind;
-	__u8 local;  /* it is on an interface of the gateway, whose own sockets come first */
-	__u8 number; /* outbound: its slot */
-	__u8 lends;  /* outbound: it is of the pool, too, whose services have ports of it */
-	__u8 group;  /* outbound: its slot's */
-	__u8 pad[3];
+	__u8 local;    /* it is on an interface of the gateway, whose own sockets come first */
+	__u8 number;   /* outbound: its slot */
+	__u8 lends;    /* outbound: it is of the pool, too, whose services have ports of it */
+	__u8 group;    /* outbound: its slot's */
+	__u8 promises; /* web: a set of enum web_promise */
+	__u16 mss;     /* web: the most that its hosts take, host byte order */
 };
 
 /* Which neighbour: compared and swapped whole. */

@@ -20,6 +20,7 @@ static __always_inline struct budget *budget_get(void)
 		budget->tick = tick;
 		budget->drops = 0;
 		budget->icmp = 0;
+		budget->cookies = 0;
 	}
 	return budget;
 }

@@ -10,6 +10,7 @@
 #include "../packet/basic.h"
 #include "../packet/packet.h"
 #include "../conntrack/session.h"
+#include "difference.h"
 
 /* The packet quoted in an ICMP error, seen as the packet its sender got. */
 struct quoted {
@@ -81,6 +82,21 @@ static __always_inline bool quoted_word(ctx_t *ctx, __u32 offset, __u16 value, _
 	return true;
 }
 
+/*
+ * The number of a segment that left us is the host's again, or it takes the error for one about nothing in flight. The quoted
+ * checksum, of more than is quoted, is left as nobody checks it.
+ */
+static __always_inline bool quoted_sequence(ctx_t *ctx, const struct quoted *quoted, const struct session *session,
+					    __u16 *delta)
+{
+	__be32 number;
+
+	if (ctx_load(ctx, quoted->l4 + 4, &number, sizeof(number)))
+		return false;
+	difference_add(&number, -session->holds.web.difference, delta);
+	return !ctx_store(ctx, quoted->l4 + 4, &number, sizeof(number));
+}
+
 /* Where the quoted L4 header keeps port (or identifier) and checksum, relative to its start. */
 static __always_inline __u32 quoted_port_offset(__u8 protocol, bool source)
 {
@@ -117,6 +133,8 @@ static __always_inline bool quoted_rewrite(ctx_t *ctx, const struct packet *pack
 	if (!has_port && !basic_has_sum(session->protocol))
 		return true;
 	if (has_port && !quoted_word(ctx, quoted->l4 + quoted_port_offset(session->protocol, source), port, delta))
+		return false;
+	if (source && session_differs(session) && !quoted_sequence(ctx, quoted, session, delta))
 		return false;
 	/* Often only eight bytes are quoted, and TCP's checksum is not among them. */
 	if (checksum_at + 2 > ETH_HLEN + packet->ip_length || ctx_load(ctx, checksum_at, &field, 2))

@@ -10,6 +10,7 @@
 #include "../fragment/first.h"
 #include "../route/path_mtu.h"
 #include "../answer/refuse.h"
+#include "../nat/difference.h"
 #include "../nat/rewrite.h"
 #include "../route/cache.h"
 #include "../pool/tentative.h"
@@ -23,6 +24,9 @@ static __always_inline void flow_meet(struct session *session, __u32 generation,
 	} else if (session->origin == ORIGIN_POOL &&
 		   (session->marks.as.flags & (SESSION_ANSWERED | SESSION_SETTLED)) == SESSION_ANSWERED) {
 		proof_answered(session, generation);
+	} else if (session->origin == ORIGIN_WEB &&
+		   (session->marks.as.flags & (SESSION_ANSWERED | SESSION_SETTLED)) == SESSION_ANSWERED) {
+		session_mark(session, SESSION_SETTLED);
 	}
 }
 
@@ -165,16 +169,30 @@ static __always_inline enum reason forward_number(ctx_t *ctx, const struct packe
 	return REASON_NONE;
 }
 
-/* A packet of a session that may pass. hairpin: it goes to another host behind this gateway, from DIRECTION_OUT. */
-static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct session *session, enum direction direction,
-				   __u16 epoch)
+/* Of a connection by name whose host has not answered: who reads what either side says of that. */
+static __always_inline int handshake_enter(ctx_t *ctx, const struct packet *packet, enum direction direction)
+{
+	__u32 program = packet->tuple.protocol == IPPROTO_UDP ? PROGRAM_DATAGRAM : PROGRAM_WEB;
+
+	bpf_tail_call(ctx, &programs, direction == DIRECTION_IN ? program : PROGRAM_HOST);
+	return verdict(ctx, packet, REASON_DROP_INTERNAL, direction == DIRECTION_IN ? SIDE_PUBLIC : SIDE_PRIVATE);
+}
+
+/*
+ * A packet of a session that may pass. hairpin: it goes to another host behind this gateway, from DIRECTION_OUT. handshake: it
+ * is the SYN that opens one by name.
+ */
+static __always_inline int forward_on(ctx_t *ctx, struct packet *packet, struct session *session,
+				      enum direction direction, __u16 epoch, bool handshake)
 {
 	enum side side = direction == DIRECTION_OUT ? SIDE_PRIVATE : SIDE_PUBLIC;
 	__u32 tick = clock_tick();
 	struct next_hop *hop;
 	enum reason reason;
 
-	if (!DRY && __builtin_expect(session->marks.as.flags & SESSION_TENTATIVE, 0)) {
+	if (!DRY && !handshake && __builtin_expect(session->marks.as.flags & SESSION_TENTATIVE, 0)) {
+		if (session->origin == ORIGIN_WEB)
+			return handshake_enter(ctx, packet, direction);
 		reason = tentative_pass(ctx, packet, session, direction);
 
 		if (proof_is_lost(reason) && refusals_are_on(packet))
@@ -205,6 +223,9 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 			return refuse(ctx, packet, REASON_DROP_TOO_BIG, side, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED,
 				      most);
 	}
+	if (!handshake && !DRY && __builtin_expect(session_differs(session), 0) &&
+	    !difference_apply(ctx, packet, session, direction))
+		return verdict(ctx, packet, REASON_DROP_MALFORMED, side);
 	flow_touch(session, packet, direction, tick);
 	if (__builtin_expect(packet->tcp_flags & TCP_FLAG_SYN, 0))
 		path_clamp(ctx, packet, session, hop ? hop->key.as.mtu : 0, direction);
@@ -220,4 +241,10 @@ static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct ses
 			return action;
 	}
 	return forward_send(ctx, packet, hop, side);
+}
+
+static __always_inline int forward(ctx_t *ctx, struct packet *packet, struct session *session, enum direction direction,
+				   __u16 epoch)
+{
+	return forward_on(ctx, packet, session, direction, epoch, false);
 }

@@ -69,7 +69,8 @@ static __always_inline bool segment_proves(ctx_t *ctx, struct session *session, 
 	if (!(packet->tcp_flags & TCP_FLAG_ACK) || session->life.as.tcp <= TCP_SYN)
 		return false;
 	if (__builtin_expect(session->marks.as.flags & SESSION_TENTATIVE, 0))
-		return direction == DIRECTION_IN && tentative_is_proved(ctx, session, packet);
+		return session->origin == ORIGIN_POOL && direction == DIRECTION_IN &&
+		       tentative_is_proved(ctx, session, packet);
 	return guard_is_seen(&session->proof.guard, packet, direction);
 }
 

@@ -27,8 +27,8 @@ static __always_inline bool public_refuses(const struct packet *packet, enum rea
 	__u32 destination = packet->tuple.destination;
 	struct address *address = bpf_map_lookup_elem(&address_table, &destination);
 
-	return address && (address->kind == ADDRESS_POOL || port_is_lent(packet)) && !packet->fragment &&
-	       refusals_are_on(packet) &&
+	return address && (address->kind == ADDRESS_POOL || address->kind == ADDRESS_WEB || port_is_lent(packet)) &&
+	       !packet->fragment && refusals_are_on(packet) &&
 	       (reason == REASON_DROP_NO_BINDING || reason == REASON_DROP_NO_RESERVATION || proof_is_lost(reason) ||
 		reason == REASON_DROP_NOT_SYN);
 }

@@ -9,6 +9,12 @@
 #include "../pool/tentative.h"
 #include "public_admit.h"
 
+/* Whether it takes one of the places that its host has for sessions of whoever comes. */
+static __always_inline bool flow_is_led(const struct flow *flow)
+{
+	return session_is_led(flow->origin) && !(flow->flags & SESSION_HAIRPIN);
+}
+
 /* Under the stripe of the host's endpoint. flow->opened says whether it was opened, or found open. */
 __noinline enum reason outside_open_locked(const struct packet *packet, struct flow *flow,
 					   const struct settings *settings, __u32 *number)
@@ -52,7 +58,7 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 		return REASON_DROP_SESSION_TABLE_FULL;
 	if (flow->origin == ORIGIN_POOL)
 		reason = pool_enter(flow, settings);
-	else if (!(flow->flags & SESSION_HAIRPIN) && !led_join(flow->private_address, settings))
+	else if (flow_is_led(flow) && !led_join(flow->private_address, settings))
 		reason = REASON_DROP_BINDING_SESSIONS;
 	if (reason != REASON_NONE) {
 		record_release(*number, false);
@@ -66,7 +72,7 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 	flow->opened = reason == REASON_NONE;
 	if (!flow->opened && (flow->flags & SESSION_COUNTED))
 		remote_leave(flow->remote_address);
-	if (!flow->opened && flow->origin != ORIGIN_POOL && !(flow->flags & SESSION_HAIRPIN))
+	if (!flow->opened && flow_is_led(flow))
 		led_leave(flow->private_address);
 	if (flow->origin == ORIGIN_POOL)
 		pool_entered(flow, flow->opened);
@@ -135,7 +141,7 @@ __noinline enum reason public_open(const struct packet *packet, struct flow *flo
 	reason = flow->origin == ORIGIN_MAPPING ? mapping_open_locked(packet, flow, settings, number)
 						: outside_open_locked(packet, flow, settings, number);
 	lock_release(stripe);
-	if (!DRY && flow->opened && (flow->flags & SESSION_TENTATIVE))
+	if (!DRY && flow->opened && flow->origin == ORIGIN_POOL && (flow->flags & SESSION_TENTATIVE))
 		tentative_put(flow->binding, *number, packet->generation);
 	return reason;
 }

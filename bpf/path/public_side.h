@@ -10,6 +10,7 @@
 #include "public_error.h"
 #include "public_open.h"
 #include "../fragment/enter.h"
+#include "../handshake/port.h"
 #include "../packet/parse.h"
 
 static __always_inline int public_side(ctx_t *ctx, bool hairpin)
@@ -48,6 +49,9 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 
 		if (!target.address)
 			return public_untranslated(ctx, &packet, hairpin);
+		if (target.address->kind == ADDRESS_WEB && !hairpin && web_serves(&packet))
+			return DRY ? verdict(ctx, &packet, web_dry(ctx, &packet), SIDE_PUBLIC)
+				   : handshake_enter(ctx, &packet, DIRECTION_IN);
 		reason = flow ? public_judge(ctx, &packet, &target, flow) : REASON_DROP_INTERNAL;
 		if (reason == REASON_NONE)
 			reason = public_open(&packet, flow, &number);

@@ -20,13 +20,27 @@ func (d *addressTable) SetAddresses(pool, dnat []netip.Addr, own ...netip.Addr) 
 	return d.putAddresses()
 }
 
+// SetWebAddresses makes web the addresses that names share, next to those of SetAddresses. One that leaves takes no packets
+// any more, either.
+func (d *addressTable) SetWebAddresses(web []netip.Addr) error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if len(web) > 0 {
+		if err := d.serve(); err != nil {
+			return err
+		}
+	}
+	d.web = web
+	return d.putAddresses()
+}
+
 // putAddresses makes the table what it is to be.
 func (d *addressTable) putAddresses() error {
 	slots, err := d.Slots()
 	if err != nil {
 		return err
 	}
-	wanted := make(map[netip.Addr]addressEntry, len(d.pool)+len(d.dnat)+len(d.own)+len(slots))
+	wanted := make(map[netip.Addr]addressEntry, len(d.pool)+len(d.dnat)+len(d.own)+len(d.web)+len(slots))
 	for _, a := range d.pool {
 		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_POOL)}
 	}
@@ -35,6 +49,9 @@ func (d *addressTable) putAddresses() error {
 	}
 	for _, a := range d.own {
 		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_OWN)}
+	}
+	for _, a := range d.web {
+		wanted[a] = d.promise(a).entry()
 	}
 	for _, s := range slots {
 		if s.State != SlotLive {
@@ -47,7 +64,7 @@ func (d *addressTable) putAddresses() error {
 		wanted[s.Address] = entry
 	}
 	if len(wanted) > d.options.Addresses {
-		return fmt.Errorf("%d pool, outbound, dnat and one-to-one addresses, but the table was made for %d: restart the daemon",
+		return fmt.Errorf("%d pool, outbound, dnat, one-to-one and web addresses, but the table was made for %d: restart the daemon",
 			len(wanted), d.options.Addresses)
 	}
 	for a := range d.known { // first, so that the table need not hold both
@@ -114,6 +131,10 @@ func (d *addressTable) readAddresses() error {
 			d.dnat = append(d.dnat, a)
 		case bpfAddressKind(entry.Kind) == bpfAddressKindADDRESS_OWN:
 			d.own = append(d.own, a)
+		case bpfAddressKind(entry.Kind) == bpfAddressKindADDRESS_WEB:
+			d.web = append(d.web, a)
+			d.serves.Store(true)
+			d.promises[a] = promiseOf(entry.Mss, uint32(entry.Promises))
 		}
 	}
 	return entries.Err()

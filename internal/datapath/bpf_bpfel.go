@@ -14,13 +14,14 @@ import (
 )
 
 type bpfAddress struct {
-	_      structs.HostLayout
-	Kind   uint8
-	Local  uint8
-	Number uint8
-	Lends  uint8
-	Group  uint8
-	Pad    [3]uint8
+	_        structs.HostLayout
+	Kind     uint8
+	Local    uint8
+	Number   uint8
+	Lends    uint8
+	Group    uint8
+	Promises uint8
+	Mss      uint16
 }
 
 type bpfAddressKind uint32
@@ -30,6 +31,7 @@ const (
 	bpfAddressKindADDRESS_OUTBOUND bpfAddressKind = 2
 	bpfAddressKindADDRESS_DNAT     bpfAddressKind = 3
 	bpfAddressKindADDRESS_OWN      bpfAddressKind = 4
+	bpfAddressKindADDRESS_WEB      bpfAddressKind = 5
 )
 
 type bpfBanned struct {
@@ -99,6 +101,7 @@ type bpfBudget struct {
 	Drops      uint32
 	Icmp       uint32
 	ClaimsTold uint32
+	Cookies    uint32
 }
 
 type bpfCaptureRecord struct {
@@ -214,6 +217,22 @@ type bpfFlow struct {
 	Binding uint32
 	Number  uint32
 	Tick    uint32
+	First   struct {
+		_            structs.HostLayout
+		Sequence     uint32
+		Acknowledges uint32
+		End          uint32
+	}
+	Offer struct {
+		_          structs.HostLayout
+		Value      uint32
+		Echo       uint32
+		Mss        uint16
+		Scale      uint8
+		Sack       uint8
+		Timestamps uint8
+		_          [3]byte
+	}
 }
 
 type bpfFragmentBucket struct {
@@ -328,6 +347,7 @@ type bpfLayout struct {
 	RemoteBuckets      uint32
 	Slots              uint32
 	Groups             uint32
+	SynCookieKey       [2]uint64
 }
 
 type bpfLentType uint32
@@ -439,6 +459,7 @@ const (
 	bpfOriginORIGIN_POOL    bpfOrigin = 4
 	bpfOriginORIGIN_DNAT    bpfOrigin = 5
 	bpfOriginORIGIN_OWN_IN  bpfOrigin = 6
+	bpfOriginORIGIN_WEB     bpfOrigin = 7
 )
 
 type bpfOwner struct {
@@ -472,13 +493,16 @@ const (
 	bpfProgramPROGRAM_HAIRPIN         bpfProgram = 2
 	bpfProgramPROGRAM_QUESTION        bpfProgram = 3
 	bpfProgramPROGRAM_FRAGMENT        bpfProgram = 4
-	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 5
-	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 6
-	bpfProgramPROGRAM_DNAT_EVEN       bpfProgram = 7
-	bpfProgramPROGRAM_DNAT_ODD        bpfProgram = 8
-	bpfProgramPROGRAM_PROTECTION6EVEN bpfProgram = 9
-	bpfProgramPROGRAM_PROTECTION6ODD  bpfProgram = 10
-	bpfProgramPROGRAM_MAX             bpfProgram = 11
+	bpfProgramPROGRAM_WEB             bpfProgram = 5
+	bpfProgramPROGRAM_HOST            bpfProgram = 6
+	bpfProgramPROGRAM_DATAGRAM        bpfProgram = 7
+	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 8
+	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 9
+	bpfProgramPROGRAM_DNAT_EVEN       bpfProgram = 10
+	bpfProgramPROGRAM_DNAT_ODD        bpfProgram = 11
+	bpfProgramPROGRAM_PROTECTION6EVEN bpfProgram = 12
+	bpfProgramPROGRAM_PROTECTION6ODD  bpfProgram = 13
+	bpfProgramPROGRAM_MAX             bpfProgram = 14
 )
 
 type bpfQuestion struct {
@@ -520,59 +544,73 @@ const (
 	bpfReasonREASON_ANSWERED_QUESTION       bpfReason = 9
 	bpfReasonREASON_ANSWERED_SLOWED         bpfReason = 10
 	bpfReasonREASON_HELD_FRAGMENT           bpfReason = 11
-	bpfReasonREASON_DROP_MALFORMED          bpfReason = 12
-	bpfReasonREASON_DROP_FRAGMENT           bpfReason = 13
-	bpfReasonREASON_DROP_BAD_FRAGMENT       bpfReason = 14
-	bpfReasonREASON_DROP_QUOTED_FRAGMENT    bpfReason = 15
-	bpfReasonREASON_DROP_VLAN               bpfReason = 16
-	bpfReasonREASON_DROP_ETHERTYPE          bpfReason = 17
-	bpfReasonREASON_DROP_PROTOCOL           bpfReason = 18
-	bpfReasonREASON_DROP_ICMP_TYPE          bpfReason = 19
-	bpfReasonREASON_DROP_TCP_FLAGS          bpfReason = 20
-	bpfReasonREASON_DROP_SMALL_MTU          bpfReason = 21
-	bpfReasonREASON_DROP_BAD_ADDRESS        bpfReason = 22
-	bpfReasonREASON_DROP_MULTICAST          bpfReason = 23
-	bpfReasonREASON_DROP_LINK_BROADCAST     bpfReason = 24
-	bpfReasonREASON_DROP_SOURCE_ROUTE       bpfReason = 25
-	bpfReasonREASON_DROP_BAD_CHECKSUM       bpfReason = 26
-	bpfReasonREASON_DROP_IPV6               bpfReason = 27
-	bpfReasonREASON_DROP_TTL_EXPIRED        bpfReason = 28
-	bpfReasonREASON_DROP_TOO_BIG            bpfReason = 29
-	bpfReasonREASON_DROP_NOT_FOR_US         bpfReason = 30
-	bpfReasonREASON_DROP_SPOOFED_SOURCE     bpfReason = 31
-	bpfReasonREASON_DROP_PRIVATE_SOURCE     bpfReason = 32
-	bpfReasonREASON_DROP_ARP_SENDER         bpfReason = 33
-	bpfReasonREASON_DROP_NO_BINDING         bpfReason = 34
-	bpfReasonREASON_DROP_NO_RESERVATION     bpfReason = 35
-	bpfReasonREASON_DROP_CLAIM_UNPROVED     bpfReason = 36
-	bpfReasonREASON_DROP_CLAIM_LOST         bpfReason = 37
-	bpfReasonREASON_DROP_NO_MAPPING         bpfReason = 38
-	bpfReasonREASON_DROP_FILTERED           bpfReason = 39
-	bpfReasonREASON_DROP_NO_SESSION         bpfReason = 40
-	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 41
-	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 42
-	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 43
-	bpfReasonREASON_DROP_BANNED             bpfReason = 44
-	bpfReasonREASON_DROP_DENIED             bpfReason = 45
-	bpfReasonREASON_DROP_HONEYPOT           bpfReason = 46
-	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 47
-	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 48
-	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 49
-	bpfReasonREASON_DROP_NO_ADDRESS         bpfReason = 50
-	bpfReasonREASON_DROP_NO_PORT            bpfReason = 51
-	bpfReasonREASON_DROP_HOST_SESSIONS      bpfReason = 52
-	bpfReasonREASON_DROP_HOST_PORTS         bpfReason = 53
-	bpfReasonREASON_DROP_HOST_RATE          bpfReason = 54
-	bpfReasonREASON_DROP_REMOTE_SESSIONS    bpfReason = 55
-	bpfReasonREASON_DROP_REMOTE_RATE        bpfReason = 56
-	bpfReasonREASON_DROP_BINDING_SESSIONS   bpfReason = 57
-	bpfReasonREASON_DROP_MAPPING_SESSIONS   bpfReason = 58
-	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 59
-	bpfReasonREASON_DROP_QUESTION_LIMIT     bpfReason = 60
-	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 61
-	bpfReasonREASON_DROP_BUSY               bpfReason = 62
-	bpfReasonREASON_DROP_INTERNAL           bpfReason = 63
-	bpfReasonREASON_MAX                     bpfReason = 64
+	bpfReasonREASON_ANSWERED_COOKIE         bpfReason = 12
+	bpfReasonREASON_ANSWERED_HOST           bpfReason = 13
+	bpfReasonREASON_HELD_FOR_NAME           bpfReason = 14
+	bpfReasonREASON_DROP_MALFORMED          bpfReason = 15
+	bpfReasonREASON_DROP_FRAGMENT           bpfReason = 16
+	bpfReasonREASON_DROP_BAD_FRAGMENT       bpfReason = 17
+	bpfReasonREASON_DROP_QUOTED_FRAGMENT    bpfReason = 18
+	bpfReasonREASON_DROP_VLAN               bpfReason = 19
+	bpfReasonREASON_DROP_ETHERTYPE          bpfReason = 20
+	bpfReasonREASON_DROP_PROTOCOL           bpfReason = 21
+	bpfReasonREASON_DROP_ICMP_TYPE          bpfReason = 22
+	bpfReasonREASON_DROP_TCP_FLAGS          bpfReason = 23
+	bpfReasonREASON_DROP_SMALL_MTU          bpfReason = 24
+	bpfReasonREASON_DROP_BAD_ADDRESS        bpfReason = 25
+	bpfReasonREASON_DROP_MULTICAST          bpfReason = 26
+	bpfReasonREASON_DROP_LINK_BROADCAST     bpfReason = 27
+	bpfReasonREASON_DROP_SOURCE_ROUTE       bpfReason = 28
+	bpfReasonREASON_DROP_BAD_CHECKSUM       bpfReason = 29
+	bpfReasonREASON_DROP_IPV6               bpfReason = 30
+	bpfReasonREASON_DROP_TTL_EXPIRED        bpfReason = 31
+	bpfReasonREASON_DROP_TOO_BIG            bpfReason = 32
+	bpfReasonREASON_DROP_NOT_FOR_US         bpfReason = 33
+	bpfReasonREASON_DROP_SPOOFED_SOURCE     bpfReason = 34
+	bpfReasonREASON_DROP_PRIVATE_SOURCE     bpfReason = 35
+	bpfReasonREASON_DROP_ARP_SENDER         bpfReason = 36
+	bpfReasonREASON_DROP_NO_BINDING         bpfReason = 37
+	bpfReasonREASON_DROP_NO_RESERVATION     bpfReason = 38
+	bpfReasonREASON_DROP_CLAIM_UNPROVED     bpfReason = 39
+	bpfReasonREASON_DROP_CLAIM_LOST         bpfReason = 40
+	bpfReasonREASON_DROP_COOKIE             bpfReason = 41
+	bpfReasonREASON_DROP_NAME_UNKNOWN       bpfReason = 42
+	bpfReasonREASON_DROP_NAME_MALFORMED     bpfReason = 43
+	bpfReasonREASON_DROP_NAME_LATE          bpfReason = 44
+	bpfReasonREASON_DROP_QUIC_VERSION       bpfReason = 45
+	bpfReasonREASON_DROP_REBINDING          bpfReason = 46
+	bpfReasonREASON_DROP_REDIRECTED         bpfReason = 47
+	bpfReasonREASON_DROP_HOST_REFUSED       bpfReason = 48
+	bpfReasonREASON_DROP_HOST_OPTIONS       bpfReason = 49
+	bpfReasonREASON_DROP_NO_MAPPING         bpfReason = 50
+	bpfReasonREASON_DROP_FILTERED           bpfReason = 51
+	bpfReasonREASON_DROP_NO_SESSION         bpfReason = 52
+	bpfReasonREASON_DROP_NOT_SYN            bpfReason = 53
+	bpfReasonREASON_DROP_SESSION_CONFLICT   bpfReason = 54
+	bpfReasonREASON_DROP_SERVICE_CLOSED     bpfReason = 55
+	bpfReasonREASON_DROP_BANNED             bpfReason = 56
+	bpfReasonREASON_DROP_DENIED             bpfReason = 57
+	bpfReasonREASON_DROP_HONEYPOT           bpfReason = 58
+	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 59
+	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 60
+	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 61
+	bpfReasonREASON_DROP_NO_ADDRESS         bpfReason = 62
+	bpfReasonREASON_DROP_NO_PORT            bpfReason = 63
+	bpfReasonREASON_DROP_HOST_SESSIONS      bpfReason = 64
+	bpfReasonREASON_DROP_HOST_PORTS         bpfReason = 65
+	bpfReasonREASON_DROP_HOST_RATE          bpfReason = 66
+	bpfReasonREASON_DROP_REMOTE_SESSIONS    bpfReason = 67
+	bpfReasonREASON_DROP_REMOTE_RATE        bpfReason = 68
+	bpfReasonREASON_DROP_BINDING_SESSIONS   bpfReason = 69
+	bpfReasonREASON_DROP_MAPPING_SESSIONS   bpfReason = 70
+	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 71
+	bpfReasonREASON_DROP_QUESTION_LIMIT     bpfReason = 72
+	bpfReasonREASON_DROP_WEB_FULL           bpfReason = 73
+	bpfReasonREASON_DROP_DAEMON_AWAY        bpfReason = 74
+	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 75
+	bpfReasonREASON_DROP_BUSY               bpfReason = 76
+	bpfReasonREASON_DROP_INTERNAL           bpfReason = 77
+	bpfReasonREASON_MAX                     bpfReason = 78
 )
 
 type bpfRecordBucket uint32
@@ -724,6 +762,7 @@ type bpfSettings struct {
 	Excepts          uint32
 	Owners           uint32
 	Keeps            uint32
+	WebPort          [2][16]uint16
 	Except           [64]struct {
 		_       structs.HostLayout
 		Address uint32
@@ -807,6 +846,59 @@ type bpfTallyBucket struct {
 	Tally [4]bpfTally
 }
 
+type bpfWebAnswer struct {
+	_      structs.HostLayout
+	Host   uint32
+	Name   uint32
+	Port   uint16
+	Reason uint16
+}
+
+type bpfWebEvent struct {
+	_        structs.HostLayout
+	At       uint64
+	Key      bpfWebKey
+	Ifindex  uint32
+	Length   uint32
+	Kind     uint16
+	Reason   uint16
+	Mss      uint16
+	Promises uint16
+}
+
+type bpfWebEventKind uint32
+
+const (
+	bpfWebEventKindWEB_FIRST    bpfWebEventKind = 1
+	bpfWebEventKindWEB_LATER    bpfWebEventKind = 2
+	bpfWebEventKindWEB_OPENED   bpfWebEventKind = 3
+	bpfWebEventKindWEB_REFUSED  bpfWebEventKind = 4
+	bpfWebEventKindWEB_WEAK     bpfWebEventKind = 5
+	bpfWebEventKindWEB_DATAGRAM bpfWebEventKind = 6
+)
+
+type bpfWebKey struct {
+	_          structs.HostLayout
+	Remote     uint32
+	Address    uint32
+	RemotePort uint16
+	Port       uint16
+	Protocol   uint8
+	Pad        [3]uint8
+}
+
+type bpfWebPromise uint32
+
+const (
+	bpfWebPromiseWEB_PROMISES_SACK       bpfWebPromise = 1
+	bpfWebPromiseWEB_PROMISES_TIMESTAMPS bpfWebPromise = 2
+)
+
+type bpfWebState struct {
+	_     structs.HostLayout
+	Until uint64
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -834,6 +926,7 @@ const (
 	bpfMapChains               = "chains"
 	bpfMapClaimEvents          = "claim_events"
 	bpfMapControlTable         = "control_table"
+	bpfMapDatagramBudgets      = "datagram_budgets"
 	bpfMapDropEvents           = "drop_events"
 	bpfMapFragmentContexts     = "fragment_contexts"
 	bpfMapFragmentHolds        = "fragment_holds"
@@ -884,15 +977,22 @@ const (
 	bpfMapStatistics           = "statistics"
 	bpfMapSubscriberTable      = "subscriber_table"
 	bpfMapTentativeTable       = "tentative_table"
+	bpfMapWebAnswers           = "web_answers"
+	bpfMapWebBudgets           = "web_budgets"
+	bpfMapWebEvents            = "web_events"
+	bpfMapWebStates            = "web_states"
 	bpfProgBindPort            = "bind_port"
 	bpfProgBindService         = "bind_service"
 	bpfProgClearCount          = "clear_count"
 	bpfProgExtendReservation   = "extend_reservation"
+	bpfProgGatewayDatagram     = "gateway_datagram"
 	bpfProgGatewayFragment     = "gateway_fragment"
 	bpfProgGatewayHairpin      = "gateway_hairpin"
+	bpfProgGatewayHost         = "gateway_host"
 	bpfProgGatewayPrivate      = "gateway_private"
 	bpfProgGatewayPublic       = "gateway_public"
 	bpfProgGatewayQuestion     = "gateway_question"
+	bpfProgGatewayWeb          = "gateway_web"
 	bpfProgReserveBinding      = "reserve_binding"
 	bpfProgSweep               = "sweep"
 	bpfProgUnbindPort          = "unbind_port"
@@ -948,11 +1048,14 @@ type bpfProgramSpecs struct {
 	BindService         *ebpf.ProgramSpec `ebpf:"bind_service"`
 	ClearCount          *ebpf.ProgramSpec `ebpf:"clear_count"`
 	ExtendReservation   *ebpf.ProgramSpec `ebpf:"extend_reservation"`
+	GatewayDatagram     *ebpf.ProgramSpec `ebpf:"gateway_datagram"`
 	GatewayFragment     *ebpf.ProgramSpec `ebpf:"gateway_fragment"`
 	GatewayHairpin      *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
+	GatewayHost         *ebpf.ProgramSpec `ebpf:"gateway_host"`
 	GatewayPrivate      *ebpf.ProgramSpec `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.ProgramSpec `ebpf:"gateway_public"`
 	GatewayQuestion     *ebpf.ProgramSpec `ebpf:"gateway_question"`
+	GatewayWeb          *ebpf.ProgramSpec `ebpf:"gateway_web"`
 	ReserveBinding      *ebpf.ProgramSpec `ebpf:"reserve_binding"`
 	Sweep               *ebpf.ProgramSpec `ebpf:"sweep"`
 	UnbindPort          *ebpf.ProgramSpec `ebpf:"unbind_port"`
@@ -987,6 +1090,7 @@ type bpfMapSpecs struct {
 	Chains           *ebpf.MapSpec `ebpf:"chains"`
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
+	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
 	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
@@ -1037,6 +1141,10 @@ type bpfMapSpecs struct {
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
 	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
+	WebAnswers       *ebpf.MapSpec `ebpf:"web_answers"`
+	WebBudgets       *ebpf.MapSpec `ebpf:"web_budgets"`
+	WebEvents        *ebpf.MapSpec `ebpf:"web_events"`
+	WebStates        *ebpf.MapSpec `ebpf:"web_states"`
 }
 
 // bpfVariableSpecs contains global variables before they are loaded into the kernel.
@@ -1090,6 +1198,7 @@ type bpfMaps struct {
 	Chains           *ebpf.Map `ebpf:"chains"`
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
+	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
 	DropEvents       *ebpf.Map `ebpf:"drop_events"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
@@ -1140,6 +1249,10 @@ type bpfMaps struct {
 	Statistics       *ebpf.Map `ebpf:"statistics"`
 	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
+	WebAnswers       *ebpf.Map `ebpf:"web_answers"`
+	WebBudgets       *ebpf.Map `ebpf:"web_budgets"`
+	WebEvents        *ebpf.Map `ebpf:"web_events"`
+	WebStates        *ebpf.Map `ebpf:"web_states"`
 }
 
 func (m *bpfMaps) Close() error {
@@ -1167,6 +1280,7 @@ func (m *bpfMaps) Close() error {
 		m.Chains,
 		m.ClaimEvents,
 		m.ControlTable,
+		m.DatagramBudgets,
 		m.DropEvents,
 		m.FragmentContexts,
 		m.FragmentHolds,
@@ -1217,6 +1331,10 @@ func (m *bpfMaps) Close() error {
 		m.Statistics,
 		m.SubscriberTable,
 		m.TentativeTable,
+		m.WebAnswers,
+		m.WebBudgets,
+		m.WebEvents,
+		m.WebStates,
 	)
 }
 
@@ -1236,11 +1354,14 @@ type bpfPrograms struct {
 	BindService         *ebpf.Program `ebpf:"bind_service"`
 	ClearCount          *ebpf.Program `ebpf:"clear_count"`
 	ExtendReservation   *ebpf.Program `ebpf:"extend_reservation"`
+	GatewayDatagram     *ebpf.Program `ebpf:"gateway_datagram"`
 	GatewayFragment     *ebpf.Program `ebpf:"gateway_fragment"`
 	GatewayHairpin      *ebpf.Program `ebpf:"gateway_hairpin"`
+	GatewayHost         *ebpf.Program `ebpf:"gateway_host"`
 	GatewayPrivate      *ebpf.Program `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.Program `ebpf:"gateway_public"`
 	GatewayQuestion     *ebpf.Program `ebpf:"gateway_question"`
+	GatewayWeb          *ebpf.Program `ebpf:"gateway_web"`
 	ReserveBinding      *ebpf.Program `ebpf:"reserve_binding"`
 	Sweep               *ebpf.Program `ebpf:"sweep"`
 	UnbindPort          *ebpf.Program `ebpf:"unbind_port"`
@@ -1254,11 +1375,14 @@ func (p *bpfPrograms) Close() error {
 		p.BindService,
 		p.ClearCount,
 		p.ExtendReservation,
+		p.GatewayDatagram,
 		p.GatewayFragment,
 		p.GatewayHairpin,
+		p.GatewayHost,
 		p.GatewayPrivate,
 		p.GatewayPublic,
 		p.GatewayQuestion,
+		p.GatewayWeb,
 		p.ReserveBinding,
 		p.Sweep,
 		p.UnbindPort,

@@ -14,13 +14,14 @@ import (
 )
 
 type egressAddress struct {
-	_      structs.HostLayout
-	Kind   uint8
-	Local  uint8
-	Number uint8
-	Lends  uint8
-	Group  uint8
-	Pad    [3]uint8
+	_        structs.HostLayout
+	Kind     uint8
+	Local    uint8
+	Number   uint8
+	Lends    uint8
+	Group    uint8
+	Promises uint8
+	Mss      uint16
 }
 
 type egressBanned struct {
@@ -74,6 +75,7 @@ type egressBudget struct {
 	Drops      uint32
 	Icmp       uint32
 	ClaimsTold uint32
+	Cookies    uint32
 }
 
 type egressControl struct {
@@ -184,6 +186,7 @@ type egressLayout struct {
 	RemoteBuckets      uint32
 	Slots              uint32
 	Groups             uint32
+	SynCookieKey       [2]uint64
 }
 
 type egressMappingBlock struct {
@@ -443,6 +446,7 @@ type egressSettings struct {
 	Excepts uint32
 	Owners  uint32
 	Keeps   uint32
+	WebPort [2][16]uint16
 	Except  [64]struct {
 		_       structs.HostLayout
 		Address uint32
@@ -478,6 +482,29 @@ type egressTallyBucket struct {
 	}
 }
 
+type egressWebAnswer struct {
+	_      structs.HostLayout
+	Host   uint32
+	Name   uint32
+	Port   uint16
+	Reason uint16
+}
+
+type egressWebKey struct {
+	_          structs.HostLayout
+	Remote     uint32
+	Address    uint32
+	RemotePort uint16
+	Port       uint16
+	Protocol   uint8
+	Pad        [3]uint8
+}
+
+type egressWebState struct {
+	_     structs.HostLayout
+	Until uint64
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -497,6 +524,7 @@ const (
 	egressMapChains           = "chains"
 	egressMapClaimEvents      = "claim_events"
 	egressMapControlTable     = "control_table"
+	egressMapDatagramBudgets  = "datagram_budgets"
 	egressMapDropEvents       = "drop_events"
 	egressMapFragmentContexts = "fragment_contexts"
 	egressMapFragmentHolds    = "fragment_holds"
@@ -546,6 +574,10 @@ const (
 	egressMapStatistics       = "statistics"
 	egressMapSubscriberTable  = "subscriber_table"
 	egressMapTentativeTable   = "tentative_table"
+	egressMapWebAnswers       = "web_answers"
+	egressMapWebBudgets       = "web_budgets"
+	egressMapWebEvents        = "web_events"
+	egressMapWebStates        = "web_states"
 	egressProgGatewayEgress   = "gateway_egress"
 	egressVarFixed            = "fixed"
 )
@@ -614,6 +646,7 @@ type egressMapSpecs struct {
 	Chains           *ebpf.MapSpec `ebpf:"chains"`
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
+	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
 	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
@@ -663,6 +696,10 @@ type egressMapSpecs struct {
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
 	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
+	WebAnswers       *ebpf.MapSpec `ebpf:"web_answers"`
+	WebBudgets       *ebpf.MapSpec `ebpf:"web_budgets"`
+	WebEvents        *ebpf.MapSpec `ebpf:"web_events"`
+	WebStates        *ebpf.MapSpec `ebpf:"web_states"`
 }
 
 // egressVariableSpecs contains global variables before they are loaded into the kernel.
@@ -707,6 +744,7 @@ type egressMaps struct {
 	Chains           *ebpf.Map `ebpf:"chains"`
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
+	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
 	DropEvents       *ebpf.Map `ebpf:"drop_events"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
@@ -756,6 +794,10 @@ type egressMaps struct {
 	Statistics       *ebpf.Map `ebpf:"statistics"`
 	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
+	WebAnswers       *ebpf.Map `ebpf:"web_answers"`
+	WebBudgets       *ebpf.Map `ebpf:"web_budgets"`
+	WebEvents        *ebpf.Map `ebpf:"web_events"`
+	WebStates        *ebpf.Map `ebpf:"web_states"`
 }
 
 func (m *egressMaps) Close() error {
@@ -775,6 +817,7 @@ func (m *egressMaps) Close() error {
 		m.Chains,
 		m.ClaimEvents,
 		m.ControlTable,
+		m.DatagramBudgets,
 		m.DropEvents,
 		m.FragmentContexts,
 		m.FragmentHolds,
@@ -824,6 +867,10 @@ func (m *egressMaps) Close() error {
 		m.Statistics,
 		m.SubscriberTable,
 		m.TentativeTable,
+		m.WebAnswers,
+		m.WebBudgets,
+		m.WebEvents,
+		m.WebStates,
 	)
 }
 

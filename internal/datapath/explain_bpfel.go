@@ -109,6 +109,7 @@ const (
 	explainMapChains           = "chains"
 	explainMapClaimEvents      = "claim_events"
 	explainMapControlTable     = "control_table"
+	explainMapDatagramBudgets  = "datagram_budgets"
 	explainMapDropEvents       = "drop_events"
 	explainMapDrySessions      = "dry_sessions"
 	explainMapFragmentContexts = "fragment_contexts"
@@ -161,6 +162,10 @@ const (
 	explainMapSubscriberTable  = "subscriber_table"
 	explainMapTentativeTable   = "tentative_table"
 	explainMapTraces           = "traces"
+	explainMapWebAnswers       = "web_answers"
+	explainMapWebBudgets       = "web_budgets"
+	explainMapWebEvents        = "web_events"
+	explainMapWebStates        = "web_states"
 	explainProgExplainHairpin  = "explain_hairpin"
 	explainProgExplainPrivate  = "explain_private"
 	explainProgExplainPublic   = "explain_public"
@@ -242,6 +247,7 @@ type explainMapSpecs struct {
 	Chains           *ebpf.MapSpec `ebpf:"chains"`
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
+	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
 	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
 	DrySessions      *ebpf.MapSpec `ebpf:"dry_sessions"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
@@ -294,6 +300,10 @@ type explainMapSpecs struct {
 	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
 	Traces           *ebpf.MapSpec `ebpf:"traces"`
+	WebAnswers       *ebpf.MapSpec `ebpf:"web_answers"`
+	WebBudgets       *ebpf.MapSpec `ebpf:"web_budgets"`
+	WebEvents        *ebpf.MapSpec `ebpf:"web_events"`
+	WebStates        *ebpf.MapSpec `ebpf:"web_states"`
 }
 
 // explainVariableSpecs contains global variables before they are loaded into the kernel.
@@ -347,6 +357,7 @@ type explainMaps struct {
 	Chains           *ebpf.Map `ebpf:"chains"`
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
+	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
 	DropEvents       *ebpf.Map `ebpf:"drop_events"`
 	DrySessions      *ebpf.Map `ebpf:"dry_sessions"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
@@ -399,6 +410,10 @@ type explainMaps struct {
 	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
 	Traces           *ebpf.Map `ebpf:"traces"`
+	WebAnswers       *ebpf.Map `ebpf:"web_answers"`
+	WebBudgets       *ebpf.Map `ebpf:"web_budgets"`
+	WebEvents        *ebpf.Map `ebpf:"web_events"`
+	WebStates        *ebpf.Map `ebpf:"web_states"`
 }
 
 func (m *explainMaps) Close() error {
@@ -426,6 +441,7 @@ func (m *explainMaps) Close() error {
 		m.Chains,
 		m.ClaimEvents,
 		m.ControlTable,
+		m.DatagramBudgets,
 		m.DropEvents,
 		m.DrySessions,
 		m.FragmentContexts,
@@ -478,6 +494,10 @@ func (m *explainMaps) Close() error {
 		m.SubscriberTable,
 		m.TentativeTable,
 		m.Traces,
+		m.WebAnswers,
+		m.WebBudgets,
+		m.WebEvents,
+		m.WebStates,
 	)
 }
 

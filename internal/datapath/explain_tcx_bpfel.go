@@ -31,6 +31,7 @@ const (
 	explainTCXMapChains           = "chains"
 	explainTCXMapClaimEvents      = "claim_events"
 	explainTCXMapControlTable     = "control_table"
+	explainTCXMapDatagramBudgets  = "datagram_budgets"
 	explainTCXMapDropEvents       = "drop_events"
 	explainTCXMapDrySessions      = "dry_sessions"
 	explainTCXMapFragmentContexts = "fragment_contexts"
@@ -83,6 +84,10 @@ const (
 	explainTCXMapSubscriberTable  = "subscriber_table"
 	explainTCXMapTentativeTable   = "tentative_table"
 	explainTCXMapTraces           = "traces"
+	explainTCXMapWebAnswers       = "web_answers"
+	explainTCXMapWebBudgets       = "web_budgets"
+	explainTCXMapWebEvents        = "web_events"
+	explainTCXMapWebStates        = "web_states"
 	explainTCXProgExplainHairpin  = "explain_hairpin"
 	explainTCXProgExplainPrivate  = "explain_private"
 	explainTCXProgExplainPublic   = "explain_public"
@@ -156,6 +161,7 @@ type explainTCXMapSpecs struct {
 	Chains           *ebpf.MapSpec `ebpf:"chains"`
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
+	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
 	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
 	DrySessions      *ebpf.MapSpec `ebpf:"dry_sessions"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
@@ -208,6 +214,10 @@ type explainTCXMapSpecs struct {
 	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
 	Traces           *ebpf.MapSpec `ebpf:"traces"`
+	WebAnswers       *ebpf.MapSpec `ebpf:"web_answers"`
+	WebBudgets       *ebpf.MapSpec `ebpf:"web_budgets"`
+	WebEvents        *ebpf.MapSpec `ebpf:"web_events"`
+	WebStates        *ebpf.MapSpec `ebpf:"web_states"`
 }
 
 // explainTCXVariableSpecs contains global variables before they are loaded into the kernel.
@@ -253,6 +263,7 @@ type explainTCXMaps struct {
 	Chains           *ebpf.Map `ebpf:"chains"`
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
+	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
 	DropEvents       *ebpf.Map `ebpf:"drop_events"`
 	DrySessions      *ebpf.Map `ebpf:"dry_sessions"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
@@ -305,6 +316,10 @@ type explainTCXMaps struct {
 	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
 	Traces           *ebpf.Map `ebpf:"traces"`
+	WebAnswers       *ebpf.Map `ebpf:"web_answers"`
+	WebBudgets       *ebpf.Map `ebpf:"web_budgets"`
+	WebEvents        *ebpf.Map `ebpf:"web_events"`
+	WebStates        *ebpf.Map `ebpf:"web_states"`
 }
 
 func (m *explainTCXMaps) Close() error {
@@ -324,6 +339,7 @@ func (m *explainTCXMaps) Close() error {
 		m.Chains,
 		m.ClaimEvents,
 		m.ControlTable,
+		m.DatagramBudgets,
 		m.DropEvents,
 		m.DrySessions,
 		m.FragmentContexts,
@@ -376,6 +392,10 @@ func (m *explainTCXMaps) Close() error {
 		m.SubscriberTable,
 		m.TentativeTable,
 		m.Traces,
+		m.WebAnswers,
+		m.WebBudgets,
+		m.WebEvents,
+		m.WebStates,
 	)
 }
 

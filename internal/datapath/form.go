@@ -21,6 +21,12 @@ type form struct {
 
 // entries are the programs that packets come in by, or come to by tail call.
 type entries struct {
+	hookSides
+	webSides
+}
+
+// hookSides are those of them that a form always has.
+type hookSides struct {
 	sides
 	bareSides // TCX alone
 }
@@ -31,6 +37,13 @@ type sides struct {
 	Hairpin  *ebpf.Program `ebpf:"gateway_hairpin"`
 	Question *ebpf.Program `ebpf:"gateway_question"`
 	Fragment *ebpf.Program `ebpf:"gateway_fragment"`
+}
+
+// webSides are where packets of connections to web addresses come to by tail call: loaded where there are such addresses.
+type webSides struct {
+	Web      *ebpf.Program `ebpf:"gateway_web"`
+	Host     *ebpf.Program `ebpf:"gateway_host"`
+	Datagram *ebpf.Program `ebpf:"gateway_datagram"`
 }
 
 // bareSides are where packets of bare interfaces come in.
@@ -160,30 +173,78 @@ func (d *programSet) loaded(mode Mode) (*entries, error) {
 	e := &entries{}
 	var into any = &e.sides
 	if mode == TCX {
-		into = e
+		into = &e.hookSides
 	}
+	if err := d.loadInto(into, mode); err != nil {
+		return nil, err
+	}
+	err := f.enter(map[bpfProgram]*ebpf.Program{
+		bpfProgramPROGRAM_PRIVATE: e.sides.Private, bpfProgramPROGRAM_PUBLIC: e.sides.Public, bpfProgramPROGRAM_HAIRPIN: e.Hairpin,
+		bpfProgramPROGRAM_QUESTION: e.Question, bpfProgramPROGRAM_FRAGMENT: e.Fragment,
+	})
+	if err == nil && d.serves.Load() {
+		err = d.loadWeb(mode, e)
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	f.entries = e
+	return e, nil
+}
+
+// loadInto loads the programs that a struct names, of a form.
+func (d *programSet) loadInto(into any, mode Mode) error {
+	f := d.forms[mode]
 	spec, err := f.read()
 	if err == nil {
 		err = applyLayout(spec, &d.layout, &d.options)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the compiled programs for %s: %w", mode, err)
+		return fmt.Errorf("read the compiled programs for %s: %w", mode, err)
 	}
 	tables := d.shared(spec, nil)
 	tables["programs"], tables["chains"] = f.programs, f.chains
-	if err := d.assign(into, spec, ebpf.CollectionOptions{MapReplacements: tables}, string(mode)); err != nil {
-		return nil, err
+	return d.assign(into, spec, ebpf.CollectionOptions{MapReplacements: tables}, string(mode))
+}
+
+// loadWeb loads those of web addresses, of a form whose others are loaded.
+func (d *programSet) loadWeb(mode Mode, e *entries) error {
+	if e.Web != nil {
+		return nil
 	}
-	for number, program := range map[bpfProgram]*ebpf.Program{
-		bpfProgramPROGRAM_PRIVATE: e.sides.Private, bpfProgramPROGRAM_PUBLIC: e.sides.Public, bpfProgramPROGRAM_HAIRPIN: e.Hairpin,
-		bpfProgramPROGRAM_QUESTION: e.Question, bpfProgramPROGRAM_FRAGMENT: e.Fragment,
-	} {
-		if err := f.programs.Put(uint32(number), program); err != nil {
-			return nil, errors.Join(fmt.Errorf("set a program that is entered by tail call: %w", err), e.close())
+	if err := d.loadInto(&e.webSides, mode); err != nil {
+		return err
+	}
+	return d.forms[mode].enter(map[bpfProgram]*ebpf.Program{
+		bpfProgramPROGRAM_WEB: e.Web, bpfProgramPROGRAM_HOST: e.Host, bpfProgramPROGRAM_DATAGRAM: e.Datagram,
+	})
+}
+
+// serve has the programs of web addresses loaded, in all forms that are.
+func (d *programSet) serve() error {
+	d.serves.Store(true)
+	for mode, f := range d.forms {
+		f.mutex.Lock()
+		var err error
+		if f.entries != nil {
+			err = d.loadWeb(mode, f.entries)
+		}
+		f.mutex.Unlock()
+		if err != nil {
+			return err
 		}
 	}
-	f.entries = e
-	return e, nil
+	return nil
+}
+
+// enter sets programs that are entered by tail call.
+func (f *form) enter(programs map[bpfProgram]*ebpf.Program) error {
+	for number, program := range programs {
+		if err := f.programs.Put(uint32(number), program); err != nil {
+			return fmt.Errorf("set a program that is entered by tail call: %w", err)
+		}
+	}
+	return nil
 }
 
 // Entry is the program that is attached to an interface of the side.
@@ -203,7 +264,7 @@ func (d *programSet) Entry(mode Mode, public, bare bool) (*ebpf.Program, error) 
 }
 
 func (e *entries) close() error {
-	return _BpfClose(e.sides.Private, e.sides.Public, e.Hairpin, e.Question, e.Fragment, e.bareSides.Private, e.bareSides.Public)
+	return _BpfClose(e.sides.Private, e.sides.Public, e.Hairpin, e.Question, e.Fragment, e.Web, e.Host, e.Datagram, e.bareSides.Private, e.bareSides.Public)
 }
 
 // closeForms lets go what load has made.

@@ -53,13 +53,19 @@ func newLayout(o *Options) bpfLayout {
 		Slots:              uint32(o.Slots),
 		Groups:             uint32(max(1, len(o.Outbound))),
 	}
-	var seed [16]byte
-	if _, err := rand.Read(seed[:]); err != nil {
+	layout.Seed, layout.SynCookieKey = secret(), secret()
+	return layout
+}
+
+func secret() (words [2]uint64) {
+	var octets [16]byte
+	if _, err := rand.Read(octets[:]); err != nil {
 		panic(fmt.Sprintf("no random numbers: %v", err))
 	}
-	layout.Seed[0] = binary.NativeEndian.Uint64(seed[:8])
-	layout.Seed[1] = binary.NativeEndian.Uint64(seed[8:])
-	return layout
+	for i := range words {
+		words[i] = binary.NativeEndian.Uint64(octets[8*i:])
+	}
+	return words
 }
 
 // applyLayout writes the sizes into the collection's specification.

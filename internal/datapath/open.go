@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/rlimit"
@@ -19,6 +20,7 @@ type Datapath struct {
 	*sessionTable
 	*bindingTable
 	*questionTable
+	*webTable
 	*banTable
 	*shareTable
 	*addressTable
@@ -29,6 +31,7 @@ type Datapath struct {
 	*guardSet
 	*hostKeeper
 	*carrierSet
+	*replayer
 	*attachment
 	*lookup
 }
@@ -46,7 +49,8 @@ type core struct {
 
 	carrierProgram *ebpf.Program
 
-	sweeping sync.Mutex // held while the sweep runs
+	serves   atomic.Bool // there are web addresses, or have been
+	sweeping sync.Mutex  // held while the sweep runs
 	bound    boundPorts
 
 	mutex sync.Mutex // guards what follows
@@ -56,10 +60,14 @@ type core struct {
 	clsact  map[int]bool // interfaces whose clsact is of our making
 	egress  egress
 	carrier carrier
+	raw     *os.File                    // a packet socket, nil: none is open
 	known   map[netip.Addr]addressEntry // addresses that are answered for by what was written
 	pool    []netip.Addr                // of these, as SetAddresses said
 	dnat    []netip.Addr
 	own     []netip.Addr
+	web     []netip.Addr // as SetWebAddresses said
+
+	promises map[netip.Addr]WebPromise // of these
 }
 
 // Open adopts the data plane that an earlier daemon of the same instance left
@@ -76,7 +84,7 @@ func Open(options Options) (*Datapath, error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("lift the limit on locked memory: %w", err)
 	}
-	d := parts(&core{options: options, known: map[netip.Addr]addressEntry{}, forms: map[Mode]*form{},
+	d := parts(&core{options: options, known: map[netip.Addr]addressEntry{}, promises: map[netip.Addr]WebPromise{}, forms: map[Mode]*form{},
 		old: options.WithoutTCX || isOld(), clsact: map[int]bool{}})
 	spec, err := xdpSpec()
 	if err != nil {
@@ -132,7 +140,7 @@ func (d *Datapath) prepareAdoption() error {
 	old, err := d.pinnedLayout()
 	if err == nil {
 		fits := old
-		fits.Seed, fits.Groups, fits.Build = d.layout.Seed, d.layout.Groups, d.layout.Build
+		fits.Seed, fits.SynCookieKey, fits.Groups, fits.Build = d.layout.Seed, d.layout.SynCookieKey, d.layout.Groups, d.layout.Build
 		if fits == d.layout {
 			build := d.layout.Build
 			d.layout, d.adopted = old, true
@@ -216,5 +224,9 @@ func (d *Datapath) Close(keep bool) error {
 		}
 	}
 	d.ports = nil
+	if d.raw != nil {
+		errs = append(errs, d.raw.Close())
+		d.raw = nil
+	}
 	return errors.Join(append(errs, d.graceful.Close(), d.closeForms())...)
 }

@@ -91,6 +91,8 @@ type Settings struct {
 	// NameServer is where the gateway is asked for names from outside: whoever asks there
 	// does so for others, so that honeypot and geofence let it. IPv4; may be invalid.
 	NameServer netip.AddrPort
+	// WebTCP and WebUDP are the ports of web addresses, at most MaxWebPorts of each.
+	WebTCP, WebUDP []uint16
 	// Coming are addresses that are to be outbound soon, beside those that are.
 	Coming []netip.Addr
 }

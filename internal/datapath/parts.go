@@ -17,6 +17,12 @@ type (
 		*core
 	}
 
+	// webTable says where connections to web addresses go, and hears of them.
+	webTable struct {
+		*core
+		*addressTable
+	}
+
 	// banTable puts and lists bans.
 	banTable struct {
 		*core
@@ -31,6 +37,7 @@ type (
 	addressTable struct {
 		*core
 		*shareTable
+		*programSet
 	}
 
 	// slotTable lets outbound addresses come and go.
@@ -77,6 +84,13 @@ type (
 		*hostKeeper
 	}
 
+	// replayer sends frames again that programs have left to the daemon.
+	replayer struct {
+		*core
+		*programSet
+		*carrierSet
+	}
+
 	// attachment attaches the data plane to interfaces and follows them.
 	attachment struct {
 		*core
@@ -102,14 +116,16 @@ func parts(c *core) *Datapath {
 	questions := &questionTable{c}
 	bans := &banTable{c}
 	shares := &shareTable{c}
-	addresses := &addressTable{c, shares}
-	slots := &slotTable{c, shares, sessions, addresses}
-	policy := &policyTable{c, shares, slots}
 	program := &programSet{c}
+	addresses := &addressTable{c, shares, program}
+	slots := &slotTable{c, shares, sessions, addresses}
+	web := &webTable{c, addresses}
+	policy := &policyTable{c, shares, slots}
 	filter := &filterSet{c}
 	guard := &guardSet{c, filter, program}
 	host := &hostKeeper{c}
 	carrier := &carrierSet{c, filter, host}
+	replay := &replayer{c, program, carrier}
 	attachment := &attachment{c, program, filter, guard, carrier, host, addresses}
 	lookup := &lookup{c, shares}
 	return &Datapath{
@@ -117,6 +133,7 @@ func parts(c *core) *Datapath {
 		sessionTable:  sessions,
 		bindingTable:  bindings,
 		questionTable: questions,
+		webTable:      web,
 		banTable:      bans,
 		shareTable:    shares,
 		addressTable:  addresses,
@@ -127,6 +144,7 @@ func parts(c *core) *Datapath {
 		guardSet:      guard,
 		hostKeeper:    host,
 		carrierSet:    carrier,
+		replayer:      replay,
 		attachment:    attachment,
 		lookup:        lookup,
 	}

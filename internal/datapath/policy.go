@@ -68,6 +68,9 @@ func (d *policyTable) SetPolicy(settings Settings, services []Service, chains *N
 	if err := putExcepts(&record, settings.Except); err != nil {
 		return 0, err
 	}
+	if err := putWebPorts(&record, settings.WebTCP, settings.WebUDP); err != nil {
+		return 0, err
+	}
 	if err := d.putOwners(next, settings.Own); err != nil {
 		return 0, err
 	}

@@ -20,13 +20,13 @@ type Session struct {
 	State string `json:"state"`
 	// Origin is inside, mapping (let in by an outbound mapping), pool, dnat (sent on by a
 	// chain), own (from inside, by an address that is the host's own), own_in (from outside, to
-	// such an address), or basic (from inside, of a protocol that is translated by address alone).
+	// such an address), web (by the name that it asked for), or basic (from inside, of a protocol that is translated by address alone).
 	Origin     string `json:"origin"`
 	Hairpin    bool   `json:"hairpin"`
 	Generation uint32 `json:"generation"`
 	Name       uint32 `json:"-"` // number of the service name it was asked by; 0: none
 	// Binding is the ID of its binding, for a session from the pool. Tentative: its client has
-	// proved nothing yet.
+	// proved nothing yet, or the host of a name has not answered.
 	Binding   uint64        `json:"-"`
 	Tentative bool          `json:"tentative,omitempty"`
 	Age       time.Duration `json:"age"`
@@ -38,7 +38,7 @@ type Session struct {
 
 var tcpStates = [...]string{"open", "syn", "syn_both", "established", "fin_out", "fin_in", "fin_both", "rst"}
 
-var origins = [...]string{"inside", "own", "basic", "mapping", "pool", "dnat", "own_in"}
+var origins = [...]string{"inside", "own", "basic", "mapping", "pool", "dnat", "own_in", "web"}
 
 // Number is the session's place in the table, 1 and up, for as long as it lives.
 func (s Session) Number() uint32 { return s.record }
@@ -78,6 +78,10 @@ func (d *sessionTable) SessionsAfter(after uint32, visit func(Session) bool) err
 		if slot := s.Holds.Pool.Binding; bpfOrigin(s.Origin) == bpfOriginORIGIN_POOL && int(slot) < len(numbers) {
 			session.Name = s.Holds.Pool.Service
 			session.Binding = bindingID(slot, numbers[slot])
+			session.Tentative = s.Marks.As.Flags&sessionTentative != 0
+		}
+		if bpfOrigin(s.Origin) == bpfOriginORIGIN_WEB {
+			session.Name = webName(s)
 			session.Tentative = s.Marks.As.Flags&sessionTentative != 0
 		}
 		return visit(session)

@@ -31,6 +31,7 @@ const (
 	tcxMapChains           = "chains"
 	tcxMapClaimEvents      = "claim_events"
 	tcxMapControlTable     = "control_table"
+	tcxMapDatagramBudgets  = "datagram_budgets"
 	tcxMapDropEvents       = "drop_events"
 	tcxMapFragmentContexts = "fragment_contexts"
 	tcxMapFragmentHolds    = "fragment_holds"
@@ -81,14 +82,21 @@ const (
 	tcxMapStatistics       = "statistics"
 	tcxMapSubscriberTable  = "subscriber_table"
 	tcxMapTentativeTable   = "tentative_table"
+	tcxMapWebAnswers       = "web_answers"
+	tcxMapWebBudgets       = "web_budgets"
+	tcxMapWebEvents        = "web_events"
+	tcxMapWebStates        = "web_states"
 	tcxProgBarePrivate     = "bare_private"
 	tcxProgBarePublic      = "bare_public"
 	tcxProgGatewayCarrier  = "gateway_carrier"
+	tcxProgGatewayDatagram = "gateway_datagram"
 	tcxProgGatewayFragment = "gateway_fragment"
 	tcxProgGatewayHairpin  = "gateway_hairpin"
+	tcxProgGatewayHost     = "gateway_host"
 	tcxProgGatewayPrivate  = "gateway_private"
 	tcxProgGatewayPublic   = "gateway_public"
 	tcxProgGatewayQuestion = "gateway_question"
+	tcxProgGatewayWeb      = "gateway_web"
 	tcxVarExported         = "exported"
 	tcxVarFixed            = "fixed"
 )
@@ -138,11 +146,14 @@ type tcxProgramSpecs struct {
 	BarePrivate     *ebpf.ProgramSpec `ebpf:"bare_private"`
 	BarePublic      *ebpf.ProgramSpec `ebpf:"bare_public"`
 	GatewayCarrier  *ebpf.ProgramSpec `ebpf:"gateway_carrier"`
+	GatewayDatagram *ebpf.ProgramSpec `ebpf:"gateway_datagram"`
 	GatewayFragment *ebpf.ProgramSpec `ebpf:"gateway_fragment"`
 	GatewayHairpin  *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
+	GatewayHost     *ebpf.ProgramSpec `ebpf:"gateway_host"`
 	GatewayPrivate  *ebpf.ProgramSpec `ebpf:"gateway_private"`
 	GatewayPublic   *ebpf.ProgramSpec `ebpf:"gateway_public"`
 	GatewayQuestion *ebpf.ProgramSpec `ebpf:"gateway_question"`
+	GatewayWeb      *ebpf.ProgramSpec `ebpf:"gateway_web"`
 }
 
 // tcxMapSpecs contains maps before they are loaded into the kernel.
@@ -164,6 +175,7 @@ type tcxMapSpecs struct {
 	Chains           *ebpf.MapSpec `ebpf:"chains"`
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
+	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
 	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
@@ -214,6 +226,10 @@ type tcxMapSpecs struct {
 	Statistics       *ebpf.MapSpec `ebpf:"statistics"`
 	SubscriberTable  *ebpf.MapSpec `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.MapSpec `ebpf:"tentative_table"`
+	WebAnswers       *ebpf.MapSpec `ebpf:"web_answers"`
+	WebBudgets       *ebpf.MapSpec `ebpf:"web_budgets"`
+	WebEvents        *ebpf.MapSpec `ebpf:"web_events"`
+	WebStates        *ebpf.MapSpec `ebpf:"web_states"`
 }
 
 // tcxVariableSpecs contains global variables before they are loaded into the kernel.
@@ -259,6 +275,7 @@ type tcxMaps struct {
 	Chains           *ebpf.Map `ebpf:"chains"`
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
+	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
 	DropEvents       *ebpf.Map `ebpf:"drop_events"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
@@ -309,6 +326,10 @@ type tcxMaps struct {
 	Statistics       *ebpf.Map `ebpf:"statistics"`
 	SubscriberTable  *ebpf.Map `ebpf:"subscriber_table"`
 	TentativeTable   *ebpf.Map `ebpf:"tentative_table"`
+	WebAnswers       *ebpf.Map `ebpf:"web_answers"`
+	WebBudgets       *ebpf.Map `ebpf:"web_budgets"`
+	WebEvents        *ebpf.Map `ebpf:"web_events"`
+	WebStates        *ebpf.Map `ebpf:"web_states"`
 }
 
 func (m *tcxMaps) Close() error {
@@ -328,6 +349,7 @@ func (m *tcxMaps) Close() error {
 		m.Chains,
 		m.ClaimEvents,
 		m.ControlTable,
+		m.DatagramBudgets,
 		m.DropEvents,
 		m.FragmentContexts,
 		m.FragmentHolds,
@@ -378,6 +400,10 @@ func (m *tcxMaps) Close() error {
 		m.Statistics,
 		m.SubscriberTable,
 		m.TentativeTable,
+		m.WebAnswers,
+		m.WebBudgets,
+		m.WebEvents,
+		m.WebStates,
 	)
 }
 
@@ -396,11 +422,14 @@ type tcxPrograms struct {
 	BarePrivate     *ebpf.Program `ebpf:"bare_private"`
 	BarePublic      *ebpf.Program `ebpf:"bare_public"`
 	GatewayCarrier  *ebpf.Program `ebpf:"gateway_carrier"`
+	GatewayDatagram *ebpf.Program `ebpf:"gateway_datagram"`
 	GatewayFragment *ebpf.Program `ebpf:"gateway_fragment"`
 	GatewayHairpin  *ebpf.Program `ebpf:"gateway_hairpin"`
+	GatewayHost     *ebpf.Program `ebpf:"gateway_host"`
 	GatewayPrivate  *ebpf.Program `ebpf:"gateway_private"`
 	GatewayPublic   *ebpf.Program `ebpf:"gateway_public"`
 	GatewayQuestion *ebpf.Program `ebpf:"gateway_question"`
+	GatewayWeb      *ebpf.Program `ebpf:"gateway_web"`
 }
 
 func (p *tcxPrograms) Close() error {
@@ -408,11 +437,14 @@ func (p *tcxPrograms) Close() error {
 		p.BarePrivate,
 		p.BarePublic,
 		p.GatewayCarrier,
+		p.GatewayDatagram,
 		p.GatewayFragment,
 		p.GatewayHairpin,
+		p.GatewayHost,
 		p.GatewayPrivate,
 		p.GatewayPublic,
 		p.GatewayQuestion,
+		p.GatewayWeb,
 	)
 }
 

@@ -31,6 +31,7 @@ type names map[model.Name]nameserver.Entry
 func (n names) Find(name model.Name) (nameserver.Entry, bool) { e, ok := n[name]; return e, ok }
 func (n names) Reverse(netip.Addr) (name model.Name, ok bool) { return "", false }
 func (n names) Lent(model.Name) (list []model.Name)           { return slices.Collect(keysOf(n)) }
+func (n names) WebNames(model.Name) []model.Name              { return nil }
 func (n names) Exists(name model.Name) bool {
 	for known := range n {
 		if known.In(name) {

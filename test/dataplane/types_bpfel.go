@@ -106,6 +106,7 @@ type typesLayout struct {
 	RemoteBuckets      uint32
 	Slots              uint32
 	Groups             uint32
+	SynCookieKey       [2]uint64
 }
 
 type typesMappingBlock struct {
@@ -127,6 +128,7 @@ const (
 	typesOriginORIGIN_POOL    typesOrigin = 4
 	typesOriginORIGIN_DNAT    typesOrigin = 5
 	typesOriginORIGIN_OWN_IN  typesOrigin = 6
+	typesOriginORIGIN_WEB     typesOrigin = 7
 )
 
 type typesPhase uint32

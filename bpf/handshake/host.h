@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a host says to the SYN of a connection by name. Its SYN and ACK opens the session, with the differences to what the
+ * client was promised, and becomes our ACK. That echoes no timestamp, and the daemon sends the SYN twice where the client is
+ * far (Karn): so the host takes no sample of the round trip from this handshake, which is not its client's.
+ */
+#pragma once
+
+#include "../path/forward.h"
+#include "report.h"
+#include "side.h"
+#include "write.h"
+
+/* Ends a session that did not come to be. */
+__noinline int host_end(struct session *session, __u32 generation)
+{
+	struct settings *settings = settings_get(generation);
+	struct stripe *stripe;
+
+	if (!session || !settings)
+		return 0;
+	stripe = lock_stripe(endpoint_hash(session->private_address, session->private_port, session->protocol));
+	if (!stripe || !lock_take(stripe))
+		return 0; /* it has its 3 s */
+	if (session->life.as.phase == PHASE_LIVE && (session->marks.as.flags & SESSION_TENTATIVE))
+		proof_fail(session, settings);
+	lock_release(stripe);
+	return 1;
+}
+
+static __always_inline struct web_key host_key(const struct session *session)
+{
+	return (struct web_key){session->remote_address, session->external_address, session->remote_port,
+				session->external_port, IPPROTO_TCP};
+}
+
+/* The session is open from now on. numbers, offer: the host's. */
+static __always_inline void host_open(struct session *session, const struct numbers *numbers, const struct offer *offer)
+{
+	__u32 tick = clock_tick(), begun = session->holds.offered.begun;
+	union life old, new;
+
+	session->holds.web.difference = session->holds.offered.number - numbers->sequence;
+	session->holds.web.clock = offer->timestamps ? handshake_clock() - offer->value : 0;
+	session->holds.web.host_scale = offer->scale;
+	session->proof.guard =
+		(struct guard){.out = bpf_htons((numbers->sequence + 1) >> 16), .in = bpf_htons((begun + 1) >> 16)};
+	for (int tries = 0; tries < 4; tries++) {
+		old.word = *(volatile __u64 *)&session->life.word;
+		new.word = old.word;
+		new.as.tcp = TCP_ESTABLISHED;
+		new.as.stamp = tick;
+		if (__sync_val_compare_and_swap(&session->life.word, old.word, new.word) == old.word)
+			break;
+	}
+	/* With a full barrier: who sees it open sees its differences. */
+	session_unmark(session, SESSION_TENTATIVE);
+}
+
+/* Makes of what the host said our answer, back to it. what: its flags and window. */
+__noinline bool host_answer(ctx_t *ctx, const struct packet *packet, const struct numbers *numbers,
+			    const struct offer *said, struct handshake *what)
+{
+	struct offer offer = {};
+
+	if (!packet || !numbers || !said || !what)
+		return false;
+	what->sequence = numbers->acknowledges;
+	what->acknowledges = numbers->sequence + 1;
+	what->partial = sum_stays(packet->sum, true);
+	what->back = true;
+	offer.timestamps = said->timestamps;
+	offer.value = said->echo;
+	return handshake_write(ctx, packet, what, &offer);
+}
+
+/* Whether a host can less than the client of its address was promised. */
+static __always_inline bool host_is_weak(const struct session *session, const struct offer *offer)
+{
+	__u32 external = session->external_address;
+	struct address *address = bpf_map_lookup_elem(&address_table, &external);
+
+	return (session->holds.offered.timestamps && !offer->timestamps) ||
+	       (address && address->kind == ADDRESS_WEB && offer->mss < address->mss);
+}
+
+static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct session *session,
+				       const struct numbers *numbers)
+{
+	struct web_key key = host_key(session);
+	struct handshake what = {.flags = TCP_FLAG_ACK};
+	__u8 scale = session->holds.offered.client_scale;
+	struct offer offer;
+	bool weak;
+
+	if (!offer_read(ctx, packet, &offer))
+		return verdict(ctx, packet, REASON_DROP_MALFORMED, SIDE_PRIVATE);
+	weak = host_is_weak(session, &offer);
+	if (weak) {
+		host_end(session, packet->generation);
+		web_report(ctx, &key, WEB_WEAK, REASON_DROP_HOST_OPTIONS,
+			   offer.mss | (offer.sack ? WEB_PROMISES_SACK << 16 : 0) |
+				   (offer.timestamps ? WEB_PROMISES_TIMESTAMPS << 16 : 0));
+		reason_count(REASON_DROP_HOST_OPTIONS);
+		drop_sample(ctx, packet, REASON_DROP_HOST_OPTIONS, SIDE_PRIVATE);
+	} else {
+		host_open(session, numbers, &offer);
+		web_report(ctx, &key, WEB_OPENED, REASON_NONE, 0);
+	}
+	what.window = 0xffff >> (scale == HANDSHAKE_NONE ? 0 : scale);
+	if (weak)
+		what.flags |= TCP_FLAG_RST;
+	if (!host_answer(ctx, packet, numbers, &offer, &what))
+		return verdict(ctx, packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
+	if (!weak)
+		reason_count(REASON_ANSWERED_HOST);
+	return bpf_redirect(ctx_ifindex(ctx), 0);
+}
+
+/* Entered by tail call, with a packet of a session whose host has not answered yet. */
+static __always_inline int host_side(ctx_t *ctx)
+{
+	struct packet packet = {};
+	enum reason reason = packet_parse(ctx, &packet);
+	struct control *control = control_get();
+	struct session_key wanted;
+	struct session *session;
+	struct numbers numbers;
+
+	if (!control || reason != REASON_NONE || packet.kind != PACKET_FLOW)
+		return verdict(ctx, &packet, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason, SIDE_PRIVATE);
+	packet.generation = *(volatile __u32 *)&control->generation;
+	wanted = source_key(&packet.tuple);
+	session = session_at(session_find(&wanted));
+	if (!session || session->origin != ORIGIN_WEB || !(session->marks.as.flags & SESSION_TENTATIVE) ||
+	    !numbers_read(ctx, &packet, &numbers))
+		return verdict(ctx, &packet, REASON_DROP_BUSY, SIDE_PRIVATE); /* it has just opened, or ended */
+	if (numbers.acknowledges != session->holds.offered.begun + 1 || !(packet.tcp_flags & TCP_FLAG_ACK))
+		return verdict(ctx, &packet, REASON_DROP_NOT_SYN, SIDE_PRIVATE);
+	if (packet.tcp_flags & TCP_FLAG_RST) {
+		struct web_key key = host_key(session);
+
+		host_end(session, packet.generation);
+		web_report(ctx, &key, WEB_REFUSED, REASON_DROP_HOST_REFUSED, 0);
+		return verdict(ctx, &packet, REASON_DROP_HOST_REFUSED, SIDE_PRIVATE);
+	}
+	if (!(packet.tcp_flags & TCP_FLAG_SYN))
+		return verdict(ctx, &packet, REASON_DROP_NOT_SYN, SIDE_PRIVATE);
+	return host_accept(ctx, &packet, session, &numbers);
+}

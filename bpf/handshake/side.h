@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Connections to web addresses until they are sessions. A SYN is answered by a cookie, and nothing is kept. The daemon reads
+ * the first data and says to which host they go; then the segment with them becomes the SYN to that host, and the daemon
+ * sends the frames again when the host has answered (host.h). No data are acknowledged here: what is lost comes again.
+ */
+#pragma once
+
+#include "../path/forward.h"
+#include "../path/public_open.h"
+#include "syn_cookie.h"
+#include "report.h"
+#include "write.h"
+
+#define COOKIES_PER_TICK 53687 /* on each CPU: about 200,000 a second */
+
+static __always_inline __u32 handshake_clock(void)
+{
+	return bpf_ktime_get_ns() >> HANDSHAKE_CLOCK;
+}
+
+/* Whether a daemon reads names. */
+static __always_inline bool web_is_read(void)
+{
+	__u32 zero = 0;
+	struct web_state *state = bpf_map_lookup_elem(&web_states, &zero);
+
+	return state && *(volatile __u64 *)&state->until > bpf_ktime_get_coarse_ns();
+}
+
+/* What comes before all else is asked: REASON_NONE, or why the packet opens nothing. */
+static __always_inline enum reason web_guard(ctx_t *ctx, const struct packet *packet)
+{
+	if (packet->link_broadcast)
+		return REASON_DROP_LINK_BROADCAST;
+	if (source_is_banned(packet))
+		return REASON_DROP_BANNED;
+	if (source_is_spoofed(ctx, packet, SIDE_PUBLIC))
+		return REASON_DROP_SPOOFED_SOURCE;
+	return packet->ttl <= 1 ? REASON_DROP_TTL_EXPIRED : REASON_NONE;
+}
+
+static __always_inline bool syn_cookie_is_paid(void)
+{
+	struct budget *budget = budget_get();
+
+	return budget && budget->cookies++ < COOKIES_PER_TICK;
+}
+
+/* The MSS that an address promises, within what fits the link that its client comes by. */
+static __always_inline __u16 web_mss(ctx_t *ctx, const struct packet *packet, __u16 promised)
+{
+	struct settings *settings = settings_get(packet->generation);
+	__u32 mtu, most = promised;
+
+	if (!settings || settings->mss == MSS_OFF)
+		return promised;
+	mtu = interface_mtu(ctx, 0);
+	if (mtu > MSS_HEADERS && mtu - MSS_HEADERS < most)
+		most = mtu - MSS_HEADERS;
+	if (settings->mss != MSS_AUTO && settings->mss < most)
+		most = settings->mss;
+	return most;
+}
+
+/* Makes of a SYN the answer to it: what is promised is what the client offers and all hosts of the address can. */
+__noinline bool web_answer_write(ctx_t *ctx, const struct packet *packet)
+{
+	struct handshake what = {.window = HANDSHAKE_WINDOW, .flags = TCP_FLAG_SYN | TCP_FLAG_ACK, .back = true};
+	struct syn_cookie_input in = {};
+	struct address *address;
+	struct offer offer;
+	__u32 sequence;
+
+	if (!packet || !offer_read(ctx, packet, &offer) || ctx_load(ctx, packet->l4 + 4, &sequence, sizeof(sequence)))
+		return false;
+	address = bpf_map_lookup_elem(&address_table, &packet->tuple.destination);
+	if (!address)
+		return false;
+	if (!(address->promises & WEB_PROMISES_SACK))
+		offer.sack = 0;
+	if (!(address->promises & WEB_PROMISES_TIMESTAMPS))
+		offer.timestamps = 0;
+	in.tuple = packet->tuple;
+	in.begun = bpf_ntohl(sequence);
+	in.epoch = syn_cookie_epoch();
+	what.sequence = syn_cookie_make(&in, syn_cookie_data(&offer));
+	what.acknowledges = in.begun + 1;
+	what.partial = sum_stays(packet->sum, true);
+	offer.mss = web_mss(ctx, packet, address->mss);
+	offer.echo = offer.value;
+	offer.value = handshake_clock();
+	if (offer.scale != HANDSHAKE_NONE)
+		offer.scale = HANDSHAKE_SCALE;
+	return handshake_write(ctx, packet, &what, &offer);
+}
+
+static __always_inline int web_answer(ctx_t *ctx, struct packet *packet)
+{
+	enum reason reason = web_protect(ctx, packet);
+
+	if (reason != REASON_NONE)
+		return verdict(ctx, packet, reason, SIDE_PUBLIC);
+	if (!web_is_read())
+		return refuse_stranger(ctx, packet, REASON_DROP_DAEMON_AWAY, SIDE_PUBLIC);
+	if (!syn_cookie_is_paid() || !web_answer_write(ctx, packet))
+		return verdict(ctx, packet, REASON_DROP_BUSY, SIDE_PUBLIC);
+	reason_count(REASON_ANSWERED_COOKIE);
+	return bpf_redirect(ctx_ifindex(ctx), 0);
+}
+
+/* Reads the numbers of a segment. */
+__noinline bool web_numbers(ctx_t *ctx, const struct packet *packet, struct flow *flow)
+{
+	return packet && flow && numbers_read(ctx, packet, &flow->first);
+}
+
+/* What a segment with data is of; flow->first has its numbers, flow->offer gets what its client offered. */
+__noinline enum syn_cookie_said web_recognise(ctx_t *ctx, const struct packet *packet, struct flow *flow)
+{
+	struct syn_cookie_input in = {.epoch = syn_cookie_epoch()};
+	enum syn_cookie_said said;
+
+	if (!packet || !flow || !(packet->tcp_flags & TCP_FLAG_ACK))
+		return SYN_COOKIE_BAD;
+	in.tuple = packet->tuple;
+	in.begun = flow->first.sequence - 1;
+	said = syn_cookie_check(&in, flow->first.acknowledges - 1);
+	if (said == SYN_COOKIE_FIRST && offer_read(ctx, packet, &flow->offer))
+		syn_cookie_offer(flow->first.acknowledges - 1, &flow->offer);
+	return said;
+}
+
+/* Makes of the first data the SYN to their host, as the client sent it. */
+__noinline enum reason web_syn_write(ctx_t *ctx, struct packet *packet, struct flow *flow)
+{
+	struct handshake what = {.window = 0xffff, .flags = TCP_FLAG_SYN};
+	__u32 generation;
+	enum reason reason;
+
+	if (!packet || !flow)
+		return REASON_DROP_INTERNAL;
+	generation = packet->generation;
+	what.sequence = flow->first.sequence - 1;
+	what.partial = sum_stays(packet->sum, true);
+	flow->offer.echo = 0;
+	if (!handshake_write(ctx, packet, &what, &flow->offer))
+		return REASON_DROP_MALFORMED;
+	__builtin_memset(packet, 0, sizeof(*packet));
+	reason = packet_parse(ctx, packet);
+	packet->generation = generation;
+	return reason;
+}
+
+#define WEB_FRAMES_OF_A_SOURCE 256 /* in a tick: about 950 a second; sources of one hash share it */
+
+/* Whether the daemon is to hear of one more frame of a source: who has proved its address could else fill its ears. */
+static __always_inline bool web_is_paid(__u32 source)
+{
+	__u32 place = hash_words(source, 0) & (WEB_SOURCES - 1);
+
+	return budget_spend(bpf_map_lookup_elem(&web_budgets, &place), WEB_FRAMES_OF_A_SOURCE);
+}
+
+/* What the daemon has said of a connection. */
+enum web_said {
+	WEB_SAID_NOTHING,
+	WEB_SAID_HOST,
+	WEB_SAID_NO, /* and for which reason: WEB_SAID_NO + reason */
+};
+
+/* Where the connection goes by its name. A copy, in flow, as the daemon may take it back at any time. */
+__noinline __u32 web_said(const struct packet *packet, struct flow *flow)
+{
+	struct web_answer *answer;
+	struct web_key key;
+	__u32 host;
+
+	if (!packet || !flow)
+		return WEB_SAID_NOTHING;
+	key = web_key_of(&packet->tuple);
+	answer = bpf_map_lookup_elem(&web_answers, &key);
+	if (!answer)
+		return WEB_SAID_NOTHING;
+	host = answer->host;
+	if (!host)
+		return WEB_SAID_NO + answer->reason;
+	flow->origin = ORIGIN_WEB;
+	flow->private_address = host;
+	flow->private_port = answer->port;
+	flow->name = answer->name;
+	if (packet->tuple.protocol == IPPROTO_TCP)
+		flow->flags |= SESSION_TENTATIVE;
+	return WEB_SAID_HOST;
+}
+
+/* Whether the flow may open its session. */
+static __always_inline enum reason web_judge(ctx_t *ctx, struct packet *packet, struct flow *flow)
+{
+	enum reason reason = service_judge(flow->private_address, flow->private_port, flow->protocol,
+					   ORIGIN_WEB << 8 | flow->flags, packet->generation);
+
+	return reason == REASON_NONE ? chain_judge(ctx, packet, flow) : reason;
+}
+
+static __always_inline void web_offered(struct session *session, const struct flow *flow)
+{
+	session->holds.offered.number = flow->first.acknowledges - 1;
+	session->holds.offered.begun = flow->first.sequence - 1;
+	session->holds.offered.client_scale = flow->offer.scale;
+	session->holds.offered.timestamps = flow->offer.timestamps;
+}
+
+/* The session that the packet is of, which is not open yet; 0 where there is none. */
+static __always_inline struct session *web_session(const struct packet *packet)
+{
+	struct session_key key = destination_key(&packet->tuple, KEY_OUTSIDE);
+	struct session *session = session_at(session_find_indexed(&key));
+
+	return session && (session->marks.as.flags & SESSION_TENTATIVE) && !session_is_over(session) ? session : 0;
+}
+
+/* The end of a connection that did not become a session. */
+__noinline int web_end(ctx_t *ctx, const struct packet *packet, enum reason reason)
+{
+	struct web_key key;
+
+	if (!packet)
+		return CTX_DROP;
+	key = web_key_of(&packet->tuple);
+	web_report(ctx, &key, WEB_REFUSED, reason, 0);
+	return verdict(ctx, packet, reason, SIDE_PUBLIC);
+}
+
+/* The SYN to the host that the name leads to: once, or again while it does not answer. */
+static __always_inline int web_connect(ctx_t *ctx, struct packet *packet, struct flow *flow, __u16 epoch)
+{
+	struct session *session = web_session(packet);
+	enum reason reason = web_syn_write(ctx, packet, flow);
+	__u32 number = 0;
+
+	if (reason != REASON_NONE)
+		return verdict(ctx, packet, reason, SIDE_PUBLIC);
+	if (!session) {
+		flow_comes_in(flow, packet);
+		reason = web_judge(ctx, packet, flow);
+		if (reason == REASON_NONE)
+			reason = public_open(packet, flow, &number);
+		session = session_at(number);
+		if (reason != REASON_NONE || !session)
+			return web_end(ctx, packet, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason);
+		if (!flow->opened)
+			return verdict(ctx, packet, REASON_DROP_BUSY, SIDE_PUBLIC);
+		web_offered(session, flow);
+	}
+	return forward_on(ctx, packet, session, DIRECTION_IN, epoch, true);
+}
+
+/* Data of a connection that is no session yet. */
+static __always_inline int web_data(ctx_t *ctx, struct packet *packet, struct flow *flow, __u16 epoch)
+{
+	enum syn_cookie_said cookie = web_recognise(ctx, packet, flow);
+	__u32 said;
+
+	if (cookie == SYN_COOKIE_BAD)
+		return refuse_stranger(ctx, packet, REASON_DROP_COOKIE, SIDE_PUBLIC);
+	said = web_said(packet, flow);
+	if (said >= WEB_SAID_NO)
+		return verdict(ctx, packet, said - WEB_SAID_NO, SIDE_PUBLIC);
+	if (said == WEB_SAID_HOST && cookie == SYN_COOKIE_FIRST)
+		return web_connect(ctx, packet, flow, epoch);
+	if (!web_is_read())
+		return verdict(ctx, packet, REASON_DROP_DAEMON_AWAY, SIDE_PUBLIC);
+	if (!web_is_paid(packet->tuple.source) ||
+	    !web_report_frame(ctx, packet, cookie == SYN_COOKIE_FIRST ? WEB_FIRST : WEB_LATER))
+		return verdict(ctx, packet, REASON_DROP_WEB_FULL, SIDE_PUBLIC);
+	reason_count(REASON_HELD_FOR_NAME);
+	return CTX_DROP;
+}
+
+/* Entered by tail call. */
+static __always_inline int web_side(ctx_t *ctx)
+{
+	struct packet packet = {};
+	enum reason reason = packet_parse(ctx, &packet);
+	struct control *control = control_get();
+	struct flow *flow = flow_new();
+
+	if (!control || !flow || reason != REASON_NONE || packet.kind != PACKET_FLOW ||
+	    packet.tuple.protocol != IPPROTO_TCP)
+		return verdict(ctx, &packet, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason, SIDE_PUBLIC);
+	packet.generation = *(volatile __u32 *)&control->generation;
+	reason = web_guard(ctx, &packet);
+	if (reason != REASON_NONE)
+		return verdict(ctx, &packet, reason, SIDE_PUBLIC);
+	if (tcp_is_pure_syn(packet.tcp_flags))
+		return web_answer(ctx, &packet);
+	if (packet.tcp_flags & (TCP_FLAG_RST | TCP_FLAG_SYN))
+		return verdict(ctx, &packet, REASON_DROP_NO_SESSION, SIDE_PUBLIC);
+	if (!web_numbers(ctx, &packet, flow))
+		return verdict(ctx, &packet, REASON_DROP_MALFORMED, SIDE_PUBLIC);
+	if (flow->first.end == flow->first.sequence) { /* no timer, no table: a connection without data costs nothing */
+		reason_count(REASON_HELD_FOR_NAME);
+		return CTX_DROP;
+	}
+	return web_data(ctx, &packet, flow, control->route_epoch);
+}

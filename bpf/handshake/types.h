@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the daemon says of connections to web addresses, and what it hears of them. A connection is known by its outside
+ * tuple until it is a session.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#define WEB_PORTS     16 /* different ones, of TCP and of UDP */
+#define WEB_NAME_BITS 24 /* of a name's number, in a session */
+#define WEB_SOURCES   4096
+#define WEB_ANSWERS   16384 /* connections whose name was read, and whose host has not answered yet */
+
+#define HANDSHAKE_SCALE 7  /* the window scale that clients are promised (RFC 7323 section 2) */
+#define HANDSHAKE_CLOCK 20 /* of CLOCK_MONOTONIC's ns: our timestamps count about milliseconds */
+#define HANDSHAKE_NONE	15 /* no window scale: greater than any (RFC 7323 section 2.3) */
+
+/* What a web address promises its clients, as all its hosts can. */
+enum web_promise {
+	WEB_PROMISES_SACK = 1,
+	WEB_PROMISES_TIMESTAMPS = 2,
+};
+
+/* Written by the daemon again and again: it is its heartbeat. */
+struct web_state {
+	__u64 until; /* CLOCK_MONOTONIC, ns: it lives, and reads names */
+};
+
+struct web_key {
+	__u32 remote;
+	__u32 address;
+	__u16 remote_port;
+	__u16 port;
+	__u8 protocol;
+	__u8 pad[3];
+};
+
+/* Where a connection goes, now that its name is read. */
+struct web_answer {
+	__u32 host;   /* 0: nowhere */
+	__u32 name;   /* number of the name that it asked for, WEB_NAME_BITS of it */
+	__u16 port;   /* the host's */
+	__u16 reason; /* why it goes nowhere */
+};
+
+enum web_event_kind {
+	WEB_FIRST = 1, /* a frame: the first data of a connection, whose client has proved its address */
+	WEB_LATER,     /* a frame: other data of one that is no session yet, which may be anybody's */
+	WEB_OPENED,    /* it is a session: its frames may be sent again */
+	WEB_REFUSED,   /* it is none, for a reason */
+	WEB_WEAK,      /* it is none, as its host can less than was promised: mss, promises */
+	WEB_DATAGRAM,  /* a frame: an Initial of QUIC without a session, which may be anybody's */
+};
+
+struct web_event {
+	__u64 at; /* CLOCK_MONOTONIC, ns */
+	struct web_key key;
+	__u32 ifindex;
+	__u32 length; /* of the frame */
+	__u16 kind;   /* enum web_event_kind */
+	__u16 reason; /* enum reason */
+	__u16 mss;    /* host byte order; of WEB_DATAGRAM the octets of each datagram of an aggregate, 0: it is one */
+	__u16 promises;
+};
+
+/* A frame behind its event. What is longer than the longest is not heard of. */
+#define WEB_FRAME_SHORT 1600
+#define WEB_FRAME_LONG	16640
+
+struct web_short_frame {
+	struct web_event event;
+	__u8 octet[WEB_FRAME_SHORT];
+};
+
+struct web_long_frame {
+	struct web_event event;
+	__u8 octet[WEB_FRAME_LONG];
+};

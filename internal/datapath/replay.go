@@ -1,0 +1,99 @@
+package datapath
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// replayMessage begins a frame that goes through the carrier to be taken as one from outside (bpf/fragment/carrier.h), in the
+// place of its link addresses.
+const replayMessage = 0x57
+
+// Replay sends a frame again as if it had come in by a public interface, times times. It is to run in the gateway's network
+// namespace.
+func (d *replayer) Replay(ifindex int, frame []byte, times int) error {
+	d.mutex.Lock()
+	mode := TCX
+	for _, p := range d.ports {
+		if p.ifindex == ifindex {
+			mode = p.mode
+		}
+	}
+	near := d.carrier.near
+	d.mutex.Unlock()
+	if mode == XDP {
+		return d.replayFrames(ifindex, frame, times)
+	}
+	return d.replayBuffers(near, frame, times)
+}
+
+// replayFrames has the program of XDP run over the frame, and the kernel send what comes of it: at once and in place.
+func (d *replayer) replayFrames(ifindex int, frame []byte, times int) error {
+	program, err := d.Entry(XDP, true, false)
+	if err != nil {
+		return err
+	}
+	_, err = program.Run(&ebpf.RunOptions{
+		Data: frame, Repeat: uint32(times), Flags: unix.BPF_F_TEST_XDP_LIVE_FRAMES,
+		Context: XDPMd{DataEnd: uint32(len(frame)), IngressIfindex: uint32(ifindex)},
+	})
+	if err != nil {
+		return fmt.Errorf("send a frame of %d octets again: %w", len(frame), err)
+	}
+	return nil
+}
+
+var errNoCarrier = errors.New("there are no interfaces to send frames again by")
+
+// replayBuffers sends it through the pair of interfaces of our own, as only real socket buffers leave by tcx.
+func (d *replayer) replayBuffers(near int, frame []byte, times int) error {
+	if near == 0 {
+		return errNoCarrier
+	}
+	if len(frame) < 14 {
+		return os.ErrInvalid
+	}
+	socket, err := d.replaySocket()
+	if err != nil {
+		return err
+	}
+	message := append(make([]byte, 0, len(frame)), frame...)
+	clear(message[:12])
+	message[0] = replayMessage
+	for range times {
+		if err := unix.Sendto(socket, message, 0, &unix.SockaddrLinklayer{Ifindex: near, Protocol: 0x0008}); err != nil {
+			return fmt.Errorf("send a frame of %d octets again: %w", len(frame), err)
+		}
+	}
+	return nil
+}
+
+// replaySocket is opened by the first who needs it, and closed with the data plane.
+func (d *replayer) replaySocket() (int, error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.raw == nil {
+		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return 0, fmt.Errorf("open a socket to send frames by: %w", err)
+		}
+		d.raw = os.NewFile(uintptr(fd), "frames")
+	}
+	return int(d.raw.Fd()), nil
+}
+
+// Send sends a frame out by an interface as it is.
+func (d *replayer) Send(ifindex int, frame []byte) error {
+	socket, err := d.replaySocket()
+	if err != nil {
+		return err
+	}
+	if err := unix.Sendto(socket, frame, 0, &unix.SockaddrLinklayer{Ifindex: ifindex, Protocol: 0x0008}); err != nil {
+		return fmt.Errorf("send a frame of %d octets: %w", len(frame), err)
+	}
+	return nil
+}
