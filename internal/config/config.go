@@ -17,6 +17,7 @@ import (
 	plane "github.com/realmgate/realmgate/internal/plane/settings"
 	rules "github.com/realmgate/realmgate/internal/ruleset/settings"
 	"github.com/realmgate/realmgate/internal/schema"
+	web "github.com/realmgate/realmgate/internal/web/settings"
 )
 
 // Config is one complete, validated configuration: what the rooms have in it.
@@ -26,6 +27,7 @@ type Config struct {
 	DNS        server.DNS
 	Pool       allocation.Pool
 	Outbound   outbound.Outbound
+	Web        web.Web
 	plane.Tables
 	Hosts      realm.Hosts
 	IgnoreIP   []netip.Prefix // IPv4 and IPv6
@@ -59,7 +61,8 @@ func (c *Config) drafts(known []rules.Set) []schema.Draft {
 	outside := outbound.New(&c.Outbound, uses, interfaces)
 	dns := server.New(&c.DNS, uses, outside)
 	zones := realm.New(&c.Realm, dns)
-	hosts := realm.NewHosts(&c.Hosts, uses, zones)
+	shared := web.New(&c.Web, uses)
+	hosts := realm.NewHosts(&c.Hosts, uses, zones, shared)
 	chains := rules.NewChains(&c.Chains, uses, hosts, dns, outside)
 	listed := rules.NewAddresses(&c.Protection.Addresses)
 	pot := honeypot.New(&c.Protection.Honeypot, listed, hosts, dns, chains)
@@ -70,6 +73,7 @@ func (c *Config) drafts(known []rules.Set) []schema.Draft {
 		dns,
 		allocation.New(&c.Pool, uses, interfaces, outside),
 		outside,
+		shared,
 		plane.NewTables(&c.Tables),
 		ban.New(&c.IgnoreIP, &c.Bans, jails, pot),
 		hosts,

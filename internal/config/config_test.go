@@ -20,6 +20,7 @@ import (
 	outbound "github.com/realmgate/realmgate/internal/outbound/settings"
 	plane "github.com/realmgate/realmgate/internal/plane/settings"
 	"github.com/realmgate/realmgate/internal/schema"
+	web "github.com/realmgate/realmgate/internal/web/settings"
 )
 
 // Every rejected configuration is a file. Its first line holds the errors it
@@ -113,13 +114,14 @@ func TestFullFile(t *testing.T) {
 			Addresses: addresses("198.18.0.2", "198.18.0.8", "198.18.0.9", "198.18.0.10", "198.18.0.11"),
 			Filtering: model.EndpointIndependent, Except: []netip.Prefix{netip.MustParsePrefix("10.98.0.0/15"), netip.MustParsePrefix("203.0.113.7/32")},
 		},
+		Web: web.Web{Addresses: addresses("198.18.0.81", "198.18.0.80"), TTL: 90 * time.Second, Hello: 500 * time.Millisecond, QUIC: true},
 		Tables: plane.Tables{Timeouts: model.Timeouts{120 * time.Hour, time.Second, 2 * time.Second, 3 * time.Minute, 20 * time.Second, 15 * time.Second, 30 * time.Second, 15 * time.Minute},
 			Limits:   plane.Limits{HostSessions: 100, HostPorts: plane.ProtocolLimits{UDP: 1, TCP: 2, ICMP: 3}, HostRate: 4, RemoteSessions: 5, RemoteRate: 6, BindingSessions: 7, MappingSessions: 8},
 			Capacity: 1024, IPv6: plane.IPv6Forward, MSS: 1452},
 		Hosts: realm.Hosts{
 			{Name: "hosta.foo.example.", Address: netip.MustParseAddr("10.0.0.100"), Open: ports("tcp/22", "icmp"), Services: []realm.Service{
-				{Names: []model.Name{"www.hosta.foo.example."}, Ports: ports("tcp/80:8080")},
-				{Names: []model.Name{"blog.hosta.foo.example."}, Ports: ports("tcp/80:8080")},
+				{Names: []model.Name{"www.hosta.foo.example."}, Ports: ports("tcp/80:8080"), Web: true},
+				{Names: []model.Name{"blog.hosta.foo.example."}, Ports: ports("tcp/80:8080"), NoWeb: true},
 				{Names: []model.Name{"_dns.sub.foo.example."}, Ports: ports("udp/80")},
 				{
 					Names: []model.Name{"shop.foo.example.", "sub.foo.example.", "*.shop.foo.example."},

@@ -104,6 +104,7 @@ func render(c *Config) string {
 	line("  ]\n  quotas: {client: %d, resolver: %d, host: %d, service: %d, total: %d, half_open: %d, half_open_per_host: %d, client_sessions: %d}",
 		q.Client, q.Resolver, q.Host, q.Service, q.Total, q.HalfOpen, q.HalfOpenPerHost, q.ClientSessions)
 	line("outbound: {addresses: %s, filtering: %s, quarantine: %s, except: %s%s}", list(outboundEntries(c.Outbound)), c.Outbound.Filtering, c.Outbound.Quarantine, list(c.Outbound.Except), slots(c.Outbound))
+	renderWeb(line, c.Web)
 	line("timeouts:")
 	for of, key := range []string{"tcp_established", "tcp_transitory", "tcp_closing", "udp", "udp_unanswered", "dns", "icmp", "others"} {
 		line("  %s: %s", key, c.Timeouts[of])
@@ -123,7 +124,7 @@ func render(c *Config) string {
 		}
 		line("    services: [")
 		for _, s := range h.Services {
-			line("      {names: %s, ports: %s%s},", list(s.Names), list(model.PortTexts(s.Ports)), https(s))
+			line("      {names: %s, ports: %s%s%s},", list(s.Names), list(model.PortTexts(s.Ports)), isWeb(s), https(s))
 		}
 		line("    ]")
 	}

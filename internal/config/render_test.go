@@ -6,6 +6,7 @@ import (
 	realm "github.com/realmgate/realmgate/internal/names/realm/settings"
 	server "github.com/realmgate/realmgate/internal/names/server/settings"
 	plane "github.com/realmgate/realmgate/internal/plane/settings"
+	web "github.com/realmgate/realmgate/internal/web/settings"
 )
 
 // writeLine writes a line of a configuration.
@@ -38,6 +39,19 @@ func https(s realm.Service) string {
 		return ""
 	}
 	return fmt.Sprintf(", https: {port: %d, alpn: %s}", s.HTTPS.Port, list(s.HTTPS.ALPN))
+}
+
+func renderWeb(line writeLine, w web.Web) {
+	if len(w.Addresses) > 0 {
+		line("web: {addresses: %s, ttl: %s, hello: %s, quic: %t}", list(w.Addresses), w.TTL, w.Hello, w.QUIC)
+	}
+}
+
+func isWeb(s realm.Service) string {
+	if !s.Web && !s.NoWeb {
+		return ""
+	}
+	return fmt.Sprintf(", web: %t", s.Web)
 }
 
 func renderLimits(line func(string, ...any), l plane.Limits) {

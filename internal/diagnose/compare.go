@@ -60,7 +60,7 @@ func (s *Setup) addresses(f *Facts) (list []string) {
 	for _, use := range []struct {
 		key       string
 		addresses []netip.Addr
-	}{{"pool.addresses", s.Pool}, {"outbound.addresses", s.Outbound}, {"hosts[].one_to_one", s.OneToOne}} {
+	}{{"pool.addresses", s.Pool}, {"outbound.addresses", s.Outbound}, {"hosts[].one_to_one", s.OneToOne}, {"web.addresses", s.Web}} {
 		found := map[string][]netip.Addr{} // by what is wrong, then in the order of the configuration
 		var kinds []string
 		note := func(kind string, a netip.Addr) {
@@ -129,6 +129,11 @@ func (s *Setup) ownAddresses(f *Facts) (list []string) {
 	for _, a := range s.OneToOne {
 		if f.Own[a] {
 			list = append(list, fmt.Sprintf("%s of hosts[].one_to_one stands on an interface of the gateway, and the host gets all that comes for it, ssh to the gateway too: take it off the interface", a))
+		}
+	}
+	for _, a := range s.Web {
+		if f.Own[a] {
+			list = append(list, fmt.Sprintf("%s of web.addresses stands on an interface of the gateway, whose own sockets come first: take it off the interface", a))
 		}
 	}
 	for _, t := range f.Tunnels {

@@ -26,8 +26,8 @@ func sound() (*Setup, *Facts) {
 	return &Setup{
 			Public: []string{"eth0"}, Private: []string{"eth1"}, Nameserver: netip.MustParseAddr("198.18.0.1"),
 			Pool: addresses("198.18.0.32", "198.18.0.33"), Outbound: addresses("198.18.0.2"),
-			OneToOne: addresses("198.18.0.7"),
-			Hosts:    []Host{{"hosta.foo.example.", netip.MustParseAddr("10.0.0.100")}},
+			OneToOne: addresses("198.18.0.7"), Web: addresses("198.18.0.80"),
+			Hosts: []Host{{"hosta.foo.example.", netip.MustParseAddr("10.0.0.100")}},
 		}, &Facts{
 			Interfaces: []Interface{
 				{Name: "eth0", Kind: "veth", Index: 2, Up: true, Carrier: true, Ethernet: true, MAC: "02:00:00:00:00:01",
@@ -63,6 +63,13 @@ func TestCompare(t *testing.T) {
 			[]string{"198.18.0.1 of hosts[].one_to_one stands on an interface of the gateway"}},
 		"one_to_one with the broadcast address": {func(s *Setup, _ *Facts) { s.OneToOne = addresses("198.18.0.255") },
 			[]string{"198.18.0.255 of hosts[].one_to_one is the broadcast address"}},
+		"the web with the gateway's own": {func(s *Setup, _ *Facts) { s.Web = addresses("198.18.0.80", "198.18.0.1") },
+			[]string{"198.18.0.1 of web.addresses stands on an interface of the gateway"}},
+		"the web with the router's": {func(s *Setup, _ *Facts) { s.Web = addresses("198.18.0.254") },
+			[]string{"198.18.0.254 of web.addresses is the next hop of a route"}},
+		"the web with a neighbour's": {func(s *Setup, f *Facts) {
+			f.InUse = map[netip.Addr]Neighbour{s.Web[0]: {"eth0", "02:00:00:00:00:99"}}
+		}, []string{"198.18.0.80 of web.addresses is in use by a neighbour on eth0"}},
 		"addresses of a network inside": {func(s *Setup, _ *Facts) {
 			s.Pool, s.Outbound, s.OneToOne = addresses("10.0.3.1", "10.0.3.2"), addresses("10.0.3.3"), addresses("10.0.3.4")
 		}, []string{

@@ -140,7 +140,7 @@ func targetsOf(s *Setup, f *Facts, most int) (targets []target) {
 	asked := 0
 	quiet := *f
 	quiet.InUse = nil
-	for _, a := range slices.Concat(s.Pool, s.Outbound, s.OneToOne) {
+	for _, a := range slices.Concat(s.Pool, s.Outbound, s.OneToOne, s.Web) {
 		i, ok := f.network(s.Public, a)
 		if !ok || !i.Carrier || !i.Ethernet || f.Own[a] || quiet.belongs(a, s.Private) != "" {
 			continue

@@ -46,7 +46,7 @@ func TestTargets(t *testing.T) {
 	s.Pool = addresses("198.18.0.32", "198.18.0.254", "198.18.0.255", "198.18.0.1", "203.0.113.9", "10.0.0.200")
 	f.InUse = map[netip.Addr]Neighbour{s.Pool[0]: {"eth0", "02:00:00:00:00:99"}} // it is asked for again
 	got := targetsOf(s, f, mostProbed)
-	if want := addresses("198.18.0.32", "198.18.0.2", "198.18.0.7"); len(got) != 1 || got[0].Name != "eth0" || !slices.Equal(got[0].addresses, want) {
+	if want := addresses("198.18.0.32", "198.18.0.2", "198.18.0.7", "198.18.0.80"); len(got) != 1 || got[0].Name != "eth0" || !slices.Equal(got[0].addresses, want) {
 		t.Errorf("%v", got)
 	}
 	if got := targetsOf(s, f, 1); len(got) != 1 || len(got[0].addresses) != 1 {

@@ -119,7 +119,7 @@ func (s *Service) warn(said, warnings []string) []string {
 func SetupOf(c *config.Config, outbound []netip.Addr) Setup {
 	s := Setup{
 		Public: c.Interfaces.Public, Private: c.Interfaces.Private, Nameserver: c.DNS.Public.Addr(),
-		Pool: c.Pool.Addresses, Outbound: outbound, OneToOne: c.Hosts.OneToOneAddresses(), Followed: c.Outbound.Interfaces, ForwardIPv6: c.IPv6.Forwards(),
+		Pool: c.Pool.Addresses, Outbound: outbound, OneToOne: c.Hosts.OneToOneAddresses(), Web: c.Web.Addresses, Followed: c.Outbound.Interfaces, ForwardIPv6: c.IPv6.Forwards(),
 	}
 	for _, h := range c.Hosts {
 		s.Hosts = append(s.Hosts, Host{Name: h.Name.String(), Address: h.Address})

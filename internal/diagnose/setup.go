@@ -13,6 +13,7 @@ type Setup struct {
 	Pool            []netip.Addr
 	Outbound        []netip.Addr
 	OneToOne        []netip.Addr
+	Web             []netip.Addr
 	Followed        []string // interfaces whose addresses are outbound, too
 	Hosts           []Host
 	ForwardIPv6     bool

@@ -27,6 +27,8 @@ type State struct {
 	Own        []netip.Addr // that the data plane answers for
 	Dnat       []netip.Addr // of these, those that only dnat has
 	Shared     []netip.Addr // of these, those of which services get ports alone
+	// WebAddress is where the web names of a host are answered.
+	WebAddress func(host model.Name) netip.Addr
 	// Place says where an address is, and what decides about it there.
 	Place func(model.Direction, netip.Addr) string
 	// Backends counts the backends of a function, 0 where it has none.

@@ -147,6 +147,12 @@ func (f Flow) freePort(open []datapath.Session) (uint16, error) {
 // named tells what the flow goes to, and gives it the pool address that it would be answered.
 func (e *Explainer) named(f *Flow) {
 	service := f.name.Service
+	f.Destination = e.lendable(service)
+	if service.Web { // protection and chains are asked about the host, whatever address leads there
+		e.step("name", "web", "%s is %s, at the web address %s", f.name.Name,
+			endpointText(f.Protocol, netip.AddrPortFrom(f.name.Host.Address, f.lease().Port)), e.State.WebAddress(f.name.Host.Name))
+		return
+	}
 	e.step("name", "lend", "%s is %s", f.name.Name, endpointText(f.Protocol, netip.AddrPortFrom(f.name.Host.Address, f.lease().Port)))
 	free, all := e.Pool.Free(), len(e.State.Config.Pool.Addresses)
 	switch address, stands := e.Pool.Place(service.Name); {
@@ -159,7 +165,6 @@ func (e *Explainer) named(f *Flow) {
 	default:
 		e.step("pool", "wait", "none of %d addresses is free: it gets one that has rested, or none", all)
 	}
-	f.Destination = e.lendable(service)
 }
 
 // lendable is the address that a service has, or any that it may get.

@@ -92,8 +92,12 @@ func (s *search) addresses(name string) []dns.RR {
 }
 
 // entry answers for a name of the directory. Only A questions for names that
-// open something lend an address.
+// open something lend an address, and not those for web names.
 func (s *search) entry(f finding) {
+	if s.qtype == dns.TypeA && s.web {
+		s.add(s.webAddress(f.entry))
+		return
+	}
 	if s.qtype == dns.TypeA && f.entry.lent() {
 		s.d.action, s.d.target, s.d.owner = allocate, s.plain, s.owner
 		// An alias is a CNAME, which has no place beside an SOA or other records.
@@ -107,8 +111,12 @@ func (s *search) entry(f finding) {
 			return
 		}
 	}
-	if s.inside {
+	switch {
+	case s.inside:
 		s.negative(dns.RcodeSuccess, s.zone.absent())
+		return
+	case s.web: // what it lacks may be remembered as its address is
+		s.negative(dns.RcodeSuccess, min(s.zone.absent(), seconds(f.entry.WebTTL)))
 		return
 	}
 	// What a name of the pool has may change with the next reload, and its

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -23,8 +24,10 @@ type Directory interface {
 	// Reverse returns the host name that belongs to a private address.
 	Reverse(address netip.Addr) (model.Name, bool)
 	// Lent lists the names of a zone, and of no zone below it, that open
-	// something; wildcards as "*.shop.foo.example.".
+	// something by a pool address; wildcards as "*.shop.foo.example.".
 	Lent(zone model.Name) []model.Name
+	// WebNames are as Lent, of names that have a web address.
+	WebNames(zone model.Name) []model.Name
 }
 
 // Entry is what a name stands for. A host name that opens nothing has no Ports:
@@ -37,6 +40,10 @@ type Entry struct {
 	// service, so a question may be only on the way to those (RFC 9156).
 	Parent bool
 	HTTPS  *HTTPS // what an HTTPS record says of the name; nil: there is none
+	// Web is the web address of a name that opens nothing but what names are read from: the same for everybody, and
+	// nothing is lent. The zero value: it is no such name.
+	Web    netip.Addr
+	WebTTL time.Duration // of its A record, whole seconds
 }
 
 // HTTPS says where a browser that is given "https://name/" finds it (RFC 9460),
@@ -47,7 +54,10 @@ type HTTPS struct {
 }
 
 // lent reports whether the name has a pool address outside.
-func (e Entry) lent() bool { return len(e.Ports) > 0 }
+func (e Entry) lent() bool { return len(e.Ports) > 0 && !e.web() }
+
+// web reports whether the name has a web address outside.
+func (e Entry) web() bool { return e.Web.IsValid() }
 
 // single is the port of a name that opens exactly one of TCP or UDP. Such a
 // name has SRV and TXT records of its own.

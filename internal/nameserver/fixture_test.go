@@ -63,6 +63,17 @@ func (d testDirectory) Lent(zone model.Name) []model.Name {
 	return names
 }
 
+func (d testDirectory) WebNames(zone model.Name) []model.Name {
+	var names []model.Name
+	for name, entry := range d {
+		if entry.web() && name.In(zone) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 var everything = []model.Port{{}}
 
 func ports(texts ...string) []model.Port {

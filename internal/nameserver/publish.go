@@ -141,6 +141,13 @@ func (a *authority) content(z *served, directory Directory, challenges []dns.RR)
 	for _, rr := range challenges {
 		b.add(rr)
 	}
+	for _, name := range directory.WebNames(z.name) {
+		if e, ok := directory.Find(name); ok {
+			for _, rr := range a.webRecords(z, string(name), e) {
+				b.add(rr)
+			}
+		}
+	}
 	return &content{records: b.records, digest: b.digest()}
 }
 

@@ -23,6 +23,7 @@ type search struct {
 	child     string     // the lent name, at or above this one, that secondaries delegate; ""
 	hops      int        // CNAMEs followed
 	lent      bool       // the last step was about a lent name: the answer is not static
+	web       bool       // it was about a web name: the answer is
 	d         decision
 }
 
@@ -52,7 +53,7 @@ func (s *search) decide() decision {
 	for more := true; more; {
 		more = s.step()
 	}
-	s.d.static = !s.lent && s.zone.data != nil
+	s.d.static = s.web || !s.lent && s.zone.data != nil
 	return s.d
 }
 
@@ -64,7 +65,8 @@ func (s *search) step() (more bool) {
 	}
 	s.child = s.delegated()
 	f := s.find()
-	s.lent = f.known
+	s.web = f.known && f.entry.web()
+	s.lent = f.known && !s.web
 	switch alias := f.node.Set(dns.TypeCNAME); {
 	case !f.exists:
 		s.negative(dns.RcodeNameError, s.zone.absent())

@@ -64,7 +64,10 @@ func (p *Plane) change(next Policy, before *Policy, chains *datapath.NextChains)
 }
 
 func (p *Plane) setAddresses(w Wants) error {
-	return p.data.SetAddresses(w.Config.Pool.Addresses, w.Dnat, w.Config.Hosts.OneToOneAddresses()...)
+	return errors.Join(
+		p.data.SetAddresses(w.Config.Pool.Addresses, w.Dnat, w.Config.Hosts.OneToOneAddresses()...),
+		p.data.SetWebAddresses(w.Config.Web.Addresses),
+	)
 }
 
 // restore puts the data plane, which has switched, back to the policy in force; at the start there is none.

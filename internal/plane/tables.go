@@ -25,7 +25,7 @@ type Wants struct {
 
 // addresses are those that the data plane answers for, with the outbound ones.
 func (w Wants) addresses() []netip.Addr {
-	return slices.Concat(w.Config.Pool.Addresses, w.Outbound, w.Dnat, w.Config.Hosts.OneToOneAddresses())
+	return slices.Concat(w.Config.Pool.Addresses, w.Outbound, w.Dnat, w.Config.Hosts.OneToOneAddresses(), w.Config.Web.Addresses)
 }
 
 // spare bounds tables that a reload may fill beyond today's need.
@@ -82,7 +82,9 @@ func Reservations(c *config.Config) int {
 // settings are those of a generation.
 func (w Wants) settings() datapath.Settings {
 	c := w.Config
+	webTCP, webUDP := c.Hosts.WebPorts()
 	return datapath.Settings{
+		WebTCP: webTCP, WebUDP: webUDP,
 		Filtering: c.Outbound.Filtering, Timeouts: c.Timeouts,
 		Coming: w.Outbound, PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6.Forwards(), NameServer: c.DNS.Public,
 		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
@@ -124,7 +126,7 @@ func (r Sizes) validate(old, next Wants) error {
 		errs = append(errs, fmt.Errorf("outbound.addresses: %d addresses, but there are slots for %d: raise outbound.slots and restart the daemon", n, r.Slots))
 	}
 	if len(addresses) > r.Addresses {
-		errs = append(errs, fmt.Errorf("pool.addresses: %d pool, outbound, dnat and one-to-one addresses, but the table was made for %d: restart the daemon",
+		errs = append(errs, fmt.Errorf("pool.addresses: %d pool, outbound, dnat, one-to-one and web addresses, but the table was made for %d: restart the daemon",
 			len(addresses), r.Addresses))
 	}
 	if len(open) > r.Services {

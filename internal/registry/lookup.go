@@ -60,11 +60,16 @@ func (r *Registry) Zone(n model.Name) (model.Name, bool) {
 // question for n may be only on the way to those (RFC 9156).
 func (r *Registry) Above(n model.Name) bool { return r.above[n] }
 
-// Lent returns the names of a zone, and of no zone below it, that open something, wildcards among them, in
-// alphabetical order.
-func (r *Registry) Lent(zone model.Name) (names []model.Name) {
+// Lent returns the names of a zone, and of no zone below it, that open something by a pool address, wildcards among
+// them, in alphabetical order.
+func (r *Registry) Lent(zone model.Name) []model.Name { return r.opening(zone, false) }
+
+// WebNames are as Lent, of those that open something by a web address.
+func (r *Registry) WebNames(zone model.Name) []model.Name { return r.opening(zone, true) }
+
+func (r *Registry) opening(zone model.Name, web bool) (names []model.Name) {
 	for name, e := range r.entries {
-		if in, _ := r.Zone(name); in == zone && e.Service != nil {
+		if in, _ := r.Zone(name); in == zone && e.Service != nil && e.Service.Web == web {
 			names = append(names, name)
 		}
 	}

@@ -57,8 +57,8 @@ func TestMergeRefuses(t *testing.T) {
 		"services [a. b. c.] share a port, and tcp port 80 goes to 80 and to 8080": {service("tcp/80 tcp/1", "a."), service("tcp/80:8080 tcp/2", "b."), service("tcp/1 tcp/2", "c.")},
 		"has no name":             {service("tcp/80")},
 		"has no port":             {{Names: []model.Name{"a."}}},
-		"which is none":           {{[]model.Name{"a."}, []model.Port{{Protocol: model.TCP, Port: 80}}}},
-		"has everything and more": {{[]model.Name{"a."}, []model.Port{{}, {Protocol: model.ICMP}}}},
+		"which is none":           {{Names: []model.Name{"a."}, Ports: []model.Port{{Protocol: model.TCP, Port: 80}}}},
+		"has everything and more": {{Names: []model.Name{"a."}, Ports: []model.Port{{}, {Protocol: model.ICMP}}}},
 	} {
 		if got, err := Merge(given); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, %v, want %q", got, err, want)

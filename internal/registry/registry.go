@@ -14,6 +14,8 @@ type HostSpec struct {
 	Name     model.Name
 	Address  netip.Addr
 	Open     []model.Port // what its own name opens from outside: nothing, ports, or everything alone
+	Web      bool         // its own name is a web name
+	Redirect bool         // of which requests of HTTP are led to https
 	Services []ServiceSpec
 }
 
@@ -21,6 +23,9 @@ type HostSpec struct {
 type ServiceSpec struct {
 	Names []model.Name // wildcards among them
 	Ports []model.Port // or everything alone
+	Web   bool         // the names are web names
+	// Redirect says that requests of HTTP for them are led to https.
+	Redirect bool
 }
 
 // Host is a private host.
@@ -33,7 +38,8 @@ type Host struct {
 	Services []*Service
 }
 
-// Service is what its names stand for outside: one answer, and one place in the pool, for all of its ports.
+// Service is what its names stand for outside: one answer, and one place in the pool or at the web addresses, for all of
+// its ports.
 type Service struct {
 	Name  model.Name   // the first of Names, which identifies it
 	Names []model.Name // in the order of the configuration: a host's own comes first
@@ -42,6 +48,9 @@ type Service struct {
 	Host  netip.Addr
 	Ports []model.Port // by protocol and port; of one that is everything {AnyProtocol}
 	All   bool         // everything: it takes an address of its own
+	Web   bool         // its names share a web address with those of others, and take none of the pool
+	// Redirect says that requests of HTTP for its names are led to https.
+	Redirect bool
 }
 
 // Entry is what a name stands for.
@@ -108,7 +117,7 @@ func (r *Registry) addHost(spec HostSpec) error {
 	r.addresses[h.Address] = h
 	services := spec.Services
 	if len(spec.Open) > 0 {
-		services = append([]ServiceSpec{{Names: []model.Name{h.Name}, Ports: spec.Open}}, services...)
+		services = append([]ServiceSpec{{Names: []model.Name{h.Name}, Ports: spec.Open, Web: spec.Web, Redirect: spec.Redirect}}, services...)
 	} else if err := r.add(Entry{Name: h.Name, Host: h}); err != nil {
 		return err
 	}
@@ -127,7 +136,7 @@ func (r *Registry) addHost(spec HostSpec) error {
 func (r *Registry) addService(h *Host, spec ServiceSpec) error {
 	s := &Service{
 		Name: spec.Names[0], Names: spec.Names, Owner: h.Name, Host: h.Address,
-		Ports: spec.Ports, All: spec.Ports[0] == model.Port{},
+		Ports: spec.Ports, All: spec.Ports[0] == model.Port{}, Web: spec.Web, Redirect: spec.Redirect,
 	}
 	h.Services = append(h.Services, s)
 	for _, name := range s.Names {
@@ -191,10 +200,20 @@ func (r *Registry) ByAddress(a netip.Addr) (*Host, bool) {
 // Hosts returns the hosts in the order that New got them.
 func (r *Registry) Hosts() []*Host { return slices.Clone(r.hosts) }
 
-// Services returns all services, host by host: what the pool is to have a place for.
+// Services returns all services, host by host.
 func (r *Registry) Services() (all []*Service) {
 	for _, h := range r.hosts {
 		all = append(all, h.Services...)
 	}
 	return all
+}
+
+// Lendable are those services that the pool is to have a place for: all but those of web names.
+func (r *Registry) Lendable() []*Service {
+	return slices.DeleteFunc(r.Services(), func(s *Service) bool { return s.Web })
+}
+
+// WebServices are those of web names.
+func (r *Registry) WebServices() []*Service {
+	return slices.DeleteFunc(r.Services(), func(s *Service) bool { return !s.Web })
 }

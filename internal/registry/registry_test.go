@@ -24,10 +24,12 @@ func ports(text string) (list []model.Port) {
 	return list
 }
 
-func service(opens string, names ...model.Name) ServiceSpec { return ServiceSpec{names, ports(opens)} }
+func service(opens string, names ...model.Name) ServiceSpec {
+	return ServiceSpec{Names: names, Ports: ports(opens)}
+}
 
 func host(name model.Name, address string, open []model.Port, services ...ServiceSpec) HostSpec {
-	return HostSpec{name, netip.MustParseAddr(address), open, services}
+	return HostSpec{Name: name, Address: netip.MustParseAddr(address), Open: open, Services: services}
 }
 
 func hosts() []HostSpec {

@@ -47,6 +47,7 @@ func ExemptOf(allowed Allowed, around Around) Exempt {
 	each("it is an address of the pool", c.Pool.Addresses...)
 	each("dnat answers for it", around.Dnat...)
 	each("it is a private host's public address", c.Hosts.OneToOneAddresses()...)
+	each("it is a web address", c.Web.Addresses...)
 	for _, h := range c.Hosts {
 		each("it is a private host's: a ban is of the remote end", h.Address)
 	}

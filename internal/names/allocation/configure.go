@@ -20,6 +20,8 @@ type Names interface {
 	Find(asked model.Name) (name, service model.Name, ok bool)
 	// Services are all of them, in the order of the configuration.
 	Services() []pool.Service
+	// Owner is the host that has a private address, whether the pool has services of it or not.
+	Owner(address netip.Addr) (host model.Name, ok bool)
 	// Number is how the data plane's records mention a name, and Name the way back, "" for none.
 	Number(name model.Name) uint32
 	Name(number uint32) model.Name
@@ -91,13 +93,9 @@ func (a *Allocator) take(c Config) {
 
 // inherited finds the private addresses that were one host's and are another's now.
 func (a *Allocator) inherited(before []pool.Service) map[netip.Addr]bool {
-	owners := map[netip.Addr]model.Name{}
-	for _, s := range a.services {
-		owners[s.Host] = s.Owner
-	}
 	found := map[netip.Addr]bool{}
 	for _, s := range before {
-		if owner, ok := owners[s.Host]; ok && owner != s.Owner {
+		if owner, ok := a.config.Names.Owner(s.Host); ok && owner != s.Owner {
 			found[s.Host] = true
 		}
 	}

@@ -205,6 +205,15 @@ func (n named) Find(asked model.Name) (model.Name, model.Name, bool) {
 
 func (n named) Services() []pool.Service { return n }
 
+func (n named) Owner(address netip.Addr) (model.Name, bool) {
+	for _, s := range n {
+		if s.Host == address {
+			return s.Owner, true
+		}
+	}
+	return "", false
+}
+
 func (n named) Number(name model.Name) uint32 {
 	for i, s := range n {
 		if s.Name == name {

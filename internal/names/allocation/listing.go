@@ -75,11 +75,11 @@ func (a *Allocator) Place(service model.Name) (netip.Addr, bool) {
 	return b.Address, ok
 }
 
-// CheckResting refuses that an address which was of the pool just now is something else: outbound, dnat's own, a host's, or
-// where a name server listens.
+// CheckResting refuses that an address which was of the pool just now is something else: outbound, dnat's own, a host's, of
+// the web, or where a name server listens.
 func (a *Allocator) CheckResting(c *config.Config, outbound, dnat []netip.Addr) error {
 	servers := []netip.Addr{c.DNS.Public.Addr(), c.DNS.Private.Addr()}
-	others := slices.DeleteFunc(slices.Concat(outbound, dnat, c.Hosts.OneToOneAddresses(), servers), func(other netip.Addr) bool {
+	others := slices.DeleteFunc(slices.Concat(outbound, dnat, c.Hosts.OneToOneAddresses(), c.Web.Addresses, servers), func(other netip.Addr) bool {
 		return slices.Contains(c.Pool.Addresses, other)
 	})
 	if address, left, rests := a.stillResting(others, outbound); rests {

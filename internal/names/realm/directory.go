@@ -19,6 +19,9 @@ func (d *Realm) Find(name model.Name) (nameserver.Entry, bool) {
 	}
 	if s := entry.Service; s != nil {
 		found.Ports = s.Ports
+		if s.Web {
+			found.Web, found.WebTTL = d.WebAddress(s.Owner), d.webTTL
+		}
 	}
 	return found, true
 }
@@ -38,13 +41,16 @@ func (d *Realm) Reverse(address netip.Addr) (model.Name, bool) {
 // Lent implements nameserver.Directory.
 func (d *Realm) Lent(zone model.Name) []model.Name { return d.Registry.Lent(zone) }
 
+// WebNames implements nameserver.Directory.
+func (d *Realm) WebNames(zone model.Name) []model.Name { return d.Registry.WebNames(zone) }
+
 // Lendable shows a realm to the pool's allocation.
 type Lendable struct{ *Realm }
 
 // Find implements allocation.Names.
 func (l Lendable) Find(asked model.Name) (name, service model.Name, ok bool) {
 	entry, ok := l.Registry.Lookup(asked)
-	if !ok || entry.Service == nil {
+	if !ok || entry.Service == nil || entry.Service.Web {
 		return "", "", false
 	}
 	return entry.Name, entry.Service.Name, true
@@ -52,13 +58,16 @@ func (l Lendable) Find(asked model.Name) (name, service model.Name, ok bool) {
 
 // Services implements allocation.Names.
 func (l Lendable) Services() []pool.Service {
-	all := l.Registry.Services()
+	all := l.Registry.Lendable()
 	services := make([]pool.Service, len(all))
 	for i, s := range all {
 		services[i] = pool.Service{Name: s.Name, Owner: s.Owner, Zones: s.Zones, Host: s.Host, Ports: s.Ports}
 	}
 	return services
 }
+
+// Owner implements allocation.Names.
+func (l Lendable) Owner(address netip.Addr) (model.Name, bool) { return l.Reverse(address) }
 
 // Number is how the data plane's records mention a name.
 func (d *Realm) Number(name model.Name) uint32 {

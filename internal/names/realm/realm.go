@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
@@ -16,12 +17,15 @@ import (
 
 // Realm is the names of a configuration. Call New.
 type Realm struct {
-	Zones    []nameserver.Zone
-	Keys     []nameserver.Key // of secondaries and ACME clients
-	Registry *registry.Registry
-	https    map[model.Name]*nameserver.HTTPS
-	names    map[uint32]model.Name // by number
-	numbers  map[model.Name]uint32
+	Zones        []nameserver.Zone
+	Keys         []nameserver.Key // of secondaries and ACME clients
+	Registry     *registry.Registry
+	https        map[model.Name]*nameserver.HTTPS
+	webAddresses []netip.Addr
+	webTTL       time.Duration
+	placement    Placement             // nil: all are at the first of these
+	names        map[uint32]model.Name // by number
+	numbers      map[model.Name]uint32
 }
 
 // New reads the realm of a document, or says what of it cannot be served.
@@ -34,7 +38,10 @@ func New(d *config.Document) (*Realm, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Realm{Zones: zones, Keys: keys, Registry: r, https: httpsOf(d.Config), names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{}}
+	v := &Realm{
+		Zones: zones, Keys: keys, Registry: r, https: httpsOf(d.Config), webAddresses: d.Config.Web.Addresses, webTTL: d.Config.Web.TTL,
+		names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{},
+	}
 	for _, h := range d.Config.Hosts {
 		v.number(h.Name)
 		for _, s := range h.Services {
@@ -101,7 +108,7 @@ func checkZones(c *config.Config, zones []nameserver.Zone, r *registry.Registry)
 	}
 	for _, z := range zones {
 		errs = append(errs, zone.Check(z.Data, z.Name, zone.Realm{
-			Lent: r.Lent(z.Name), Nameserver: c.Realm.Nameserver, Address: c.DNS.Public.Addr(), Secondaries: len(z.Secondaries) > 0,
+			Lent: r.Lent(z.Name), Web: r.WebNames(z.Name), Nameserver: c.Realm.Nameserver, Address: c.DNS.Public.Addr(), Secondaries: len(z.Secondaries) > 0,
 			Pool: pool,
 		}))
 	}
@@ -140,9 +147,9 @@ func httpsOf(c *config.Config) map[model.Name]*nameserver.HTTPS {
 func newRegistry(c *config.Config, owners []model.Name) (*registry.Registry, error) {
 	hosts := make([]registry.HostSpec, 0, len(c.Hosts))
 	for _, h := range c.Hosts {
-		host := registry.HostSpec{Name: h.Name, Address: h.Address, Open: h.Open}
+		host := registry.HostSpec{Name: h.Name, Address: h.Address, Open: h.Open, Web: h.Web, Redirect: h.Redirect}
 		for _, s := range h.Services {
-			host.Services = append(host.Services, registry.ServiceSpec{Names: s.Names, Ports: s.Ports})
+			host.Services = append(host.Services, registry.ServiceSpec{Names: s.Names, Ports: s.Ports, Web: s.Web, Redirect: s.Redirect})
 		}
 		hosts = append(hosts, host)
 	}
@@ -154,15 +161,18 @@ func newRegistry(c *config.Config, owners []model.Name) (*registry.Registry, err
 func (v *Realm) number(name model.Name) {
 	n := nameNumber(name)
 	for v.names[n] != "" {
-		n = max(1, n+1)
+		n = max(1, (n+1)&mostNumber)
 	}
 	v.names[n], v.numbers[name] = name, n
 }
+
+// mostNumber is the greatest number of a name: sessions by name keep 24 bits of it (bpf/handshake/types.h).
+const mostNumber = 1<<24 - 1
 
 // nameNumber is a name's number unless another name of the configuration has it,
 // so that most keep theirs from one configuration to the next.
 func nameNumber(name model.Name) uint32 {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(strings.ToLower(string(name))))
-	return max(1, hash.Sum32())
+	return max(1, (hash.Sum32()>>24^hash.Sum32())&mostNumber)
 }

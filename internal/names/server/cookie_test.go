@@ -28,7 +28,8 @@ type nobody struct {
 	nameserver.Directory
 }
 
-func (nobody) Lent(model.Name) []model.Name { return nil }
+func (nobody) Lent(model.Name) []model.Name     { return nil }
+func (nobody) WebNames(model.Name) []model.Name { return nil }
 
 func (nobody) Await(netip.Addr, time.Duration) {}
 

@@ -106,6 +106,9 @@ func (s *Service) Prepare(served Served) (lifecycle.Change, error) {
 	}}, nil
 }
 
+// Publish has secondaries told where web addresses have moved, without another configuration.
+func (s *Service) Publish() { s.public.Publish() }
+
 // try makes servers that are never asked.
 func try(public nameserver.PublicOptions, private nameserver.PrivateOptions) error {
 	public.Journal, private.Journal = nil, nil // which tell nobody of changes

@@ -84,7 +84,7 @@ func (l Live) LogOwn(s Addresses, log *slog.Logger) {
 
 // CheckListening refuses services whose ports programs of the gateway have, where the pool has nothing else.
 func (l Live) CheckListening(s Addresses) error {
-	for _, service := range s.Registry.Services() {
+	for _, service := range s.Registry.Lendable() {
 		if why := l.whyListening(s, service); why != "" {
 			return fmt.Errorf("hosts: %s", why)
 		}
@@ -114,7 +114,7 @@ func (l Live) Warnings(s Addresses) (list []string) {
 	if len(s.List()) == 0 {
 		return list
 	}
-	for _, service := range s.Registry.Services() {
+	for _, service := range s.Registry.Lendable() {
 		if at, stands := l.Place(service.Name); !stands {
 			list = append(list, l.whyWaits(s, service)...)
 		} else if s.Lends(at) {

@@ -49,7 +49,7 @@ func (s Addresses) List() (list []netip.Addr) {
 // Kept are the ports that no mapping gets, as services may have them.
 func (s Addresses) Kept() (list []datapath.Service) {
 	for _, a := range s.List() {
-		for _, service := range s.Registry.Services() {
+		for _, service := range s.Registry.Lendable() {
 			for _, p := range service.Ports {
 				if p.Port > 0 {
 					list = append(list, datapath.Service{Host: a, Protocol: p.Protocol, Port: p.Port})
@@ -105,7 +105,7 @@ func (s Addresses) Check() error {
 	if len(s.Config.Pool.Interfaces) > 0 {
 		addresses = append(addresses, netip.IPv4Unspecified()) // whatever it will be
 	}
-	for _, service := range s.Registry.Services() {
+	for _, service := range s.Registry.Lendable() {
 		if why := s.whyNever(service, addresses); why != "" {
 			return fmt.Errorf("hosts: %s opens %s, and the pool has no address for that: %s, or give the pool an address that is not outbound",
 				service.Name, strings.Join(model.PortTexts(service.Ports), ", "), why)
@@ -128,7 +128,7 @@ func (s Addresses) Rivals() (list []string) {
 	wanted := map[demand]bool{}
 	owners := map[string][]*registry.Service{} // one service of each
 	var order []string
-	for _, service := range s.Registry.Services() {
+	for _, service := range s.Registry.Lendable() {
 		for _, p := range service.Ports {
 			port := portOrWeb(p)
 			if wanted[demand{port, service.Owner}] {

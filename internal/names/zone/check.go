@@ -15,6 +15,7 @@ import (
 // Realm is what the realm puts into a zone beside its file.
 type Realm struct {
 	Lent        []model.Name // names that get pool addresses; wildcards as "*.shop.foo.example."
+	Web         []model.Name // names that have web addresses, likewise
 	Nameserver  model.Name   // this server's name, in this zone or elsewhere
 	Address     netip.Addr   // its address
 	Secondaries bool         // other servers hold copies of the zone
@@ -25,9 +26,12 @@ type Realm struct {
 // Check finds what in the file contradicts the realm. The error joins one
 // *Problem for each. name is the zone's, as z may be nil.
 func Check(z *Zone, name model.Name, realm Realm) error {
-	c := &checker{zone: z, realm: realm, lent: map[string]bool{}}
+	c := &checker{zone: z, realm: realm, named: map[string]string{}}
 	for _, lent := range realm.Lent {
-		c.lent[string(lent)] = true
+		c.named[string(lent)] = "lent by this realm"
+	}
+	for _, name := range realm.Web {
+		c.named[string(name)] = "at a web address of this realm"
 	}
 	c.secondaries(name)
 	if z != nil {
@@ -42,7 +46,7 @@ func Check(z *Zone, name model.Name, realm Realm) error {
 type checker struct {
 	zone     *Zone
 	realm    Realm
-	lent     map[string]bool
+	named    map[string]string // how a name of the realm has an address, by the name
 	problems []error
 }
 
@@ -73,15 +77,15 @@ func (c *checker) secondaries(name model.Name) {
 
 // delegations: what is delegated is not ours to answer for.
 func (c *checker) delegations() {
-	for _, name := range append(c.realm.Lent, c.realm.Nameserver) {
+	for _, name := range append(slices.Concat(c.realm.Lent, c.realm.Web), c.realm.Nameserver) {
 		cut, servers, ok := c.zone.Cut(string(name))
 		if !ok || !name.In(c.zone.name) {
 			continue
 		}
 		c.note(c.line(servers[0]), "the zone %s is delegated, but %s is this server's to answer for", cut, name)
 	}
-	if c.lent[string(c.realm.Nameserver)] {
-		c.note(0, "%s is the name server's name and is lent: give one of them another name", c.realm.Nameserver)
+	if how := c.named[string(c.realm.Nameserver)]; how != "" {
+		c.note(0, "%s is the name server's name and is %s: give one of them another name", c.realm.Nameserver, how)
 	}
 }
 
@@ -103,7 +107,7 @@ func (c *checker) record(r record) {
 	case *dns.AAAA:
 		c.address(r, name, rr.AAAA)
 	case *dns.CNAME:
-		if c.lent[name] || name == string(c.realm.Nameserver) {
+		if c.named[name] != "" || name == string(c.realm.Nameserver) {
 			c.note(r.line, "a CNAME of %s, which is this realm's: leave the record out, or take the name out of hosts", h.Name)
 		}
 	case *dns.NS:
@@ -120,9 +124,9 @@ func (c *checker) record(r record) {
 func (c *checker) address(r record, name string, ip net.IP) {
 	h, address := r.rr.Header(), addressOf(ip)
 	switch {
-	case c.lent[name]:
-		c.note(r.line, "%s of %s, which is lent by this realm: leave the record out, or take the name out of hosts",
-			dns.Type(h.Rrtype), h.Name)
+	case c.named[name] != "":
+		c.note(r.line, "%s of %s, which is %s: leave the record out, or take the name out of hosts",
+			dns.Type(h.Rrtype), h.Name, c.named[name])
 	case name == string(c.realm.Nameserver) && address.Is4() && address != c.realm.Address:
 		c.note(r.line, "%s is this server, whose address is %s: leave the record out", h.Name, c.realm.Address)
 	case c.realm.Pool[address]:
@@ -145,8 +149,8 @@ func (c *checker) server(r record, target string) {
 	}
 	cut, _, below := c.zone.Cut(target)
 	switch node := c.zone.Node(target); {
-	case c.lent[target]:
-		c.note(r.line, "the name server %s is lent by this realm: it needs an address of its own", target)
+	case c.named[target] != "":
+		c.note(r.line, "the name server %s is %s: it needs an address of its own", target, c.named[target])
 	case len(node.Set(dns.TypeCNAME)) > 0:
 		c.note(r.line, "the name server %s is a CNAME (RFC 2181 §10.3)", target)
 	case below && cut != dns.CanonicalName(r.rr.Header().Name):
@@ -166,9 +170,9 @@ func (c *checker) hints(r record, name string, rr *dns.SVCB) {
 		hints, given := hintsOf(value)
 		inPool := slices.IndexFunc(hints, func(ip net.IP) bool { return c.realm.Pool[addressOf(ip)] })
 		switch {
-		case given && c.lent[target]:
-			c.note(r.line, "%s with %s for %s, whose address is lent when it is asked for: leave the hint out",
-				dns.Type(r.rr.Header().Rrtype), value.Key(), target)
+		case given && c.named[target] != "":
+			c.note(r.line, "%s with %s for %s, which is %s and has an address when it is asked for: leave the hint out",
+				dns.Type(r.rr.Header().Rrtype), value.Key(), target, c.named[target])
 		case inPool >= 0:
 			c.note(r.line, "%s of %s with %s=%s, which is in pool.addresses: leave the hint out, or take the address out of the pool",
 				dns.Type(r.rr.Header().Rrtype), r.rr.Header().Name, value.Key(), hints[inPool])

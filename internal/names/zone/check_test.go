@@ -101,3 +101,23 @@ func TestCheckWithoutFile(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A web name is the realm's as a lent one is, but secondaries hold it wherever it is.
+func TestCheckWebNames(t *testing.T) {
+	realm := Realm{Web: []model.Name{"school.example.", "*.school.example.", "shop.school.example."}, Nameserver: "ns.example.net.", Secondaries: true}
+	if err := Check(parse(t, "shop MX 1 a\nwww CNAME shop\na A 192.0.2.1\n"), "school.example.", realm); err != nil {
+		t.Errorf("got %v", err)
+	}
+	for text, want := range map[string]string{
+		"shop A 192.0.2.1\n":                  "school.zone:1: A of shop.school.example., which is at a web address of this realm: leave the record out",
+		"@ AAAA 2001:db8::1\n":                "school.zone:1: AAAA of school.example., which is at a web address",
+		"shop CNAME a\n":                      "school.zone:1: a CNAME of shop",
+		"@ NS shop\n":                         "school.zone:1: the name server shop.school.example. is at a web address of this realm",
+		"shop HTTPS 1 . ipv4hint=192.0.2.1\n": "school.zone:1: HTTPS with ipv4hint for shop.school.example., which is at a web address",
+		"shop NS ns.example.net.\n":           "school.zone:1: the zone shop.school.example. is delegated, but shop.school.example.",
+	} {
+		if err := Check(parse(t, text), "school.example.", realm); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}

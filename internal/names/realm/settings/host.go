@@ -14,6 +14,8 @@ type Host struct {
 	Address  netip.Addr   // IPv4, unique
 	OneToOne netip.Addr   // a public address that is the host's alone; may be invalid
 	Open     []model.Port // what its own name opens: nothing, everything ({AnyProtocol} alone), or 1 to 1024 ports
+	Web      bool         // its own name is a web name
+	Redirect bool         // requests of HTTP for its own name are led to https
 	Services []Service
 }
 
@@ -21,7 +23,11 @@ type Host struct {
 type Service struct {
 	Names []model.Name // one or more, in zones; wildcards among them
 	Ports []model.Port // 1 to 1024, each protocol and port once; never everything
-	HTTPS *HTTPS       // nil: no HTTPS record is published
+	Web   bool         // the names are web names: their ports are TCP's, or UDP's with web.quic
+	NoWeb bool         // it was said that they are none
+	// Redirect says that requests of HTTP are led to https.
+	Redirect bool
+	HTTPS    *HTTPS // nil: no HTTPS record is published
 }
 
 // HTTPS says where a browser finds "https://name/" (RFC 9460).
@@ -36,6 +42,7 @@ type hostEntry struct {
 	services              []*serviceEntry
 	nameLine, addressLine int
 	oneToOneLine          int
+	redirect              schema.At[string]
 }
 
 // serviceEntry is a service in either form: one name or several, one port or several.
@@ -50,6 +57,8 @@ type serviceEntry struct {
 	protocolLine, portLine, toLine int
 	ports                          portList
 	protocolGood, portGood, toGood int
+	web                            schema.At[bool]
+	redirect                       schema.At[string]
 	https                          HTTPS
 	httpsLine                      int
 	alpn                           []schema.At[string]
@@ -61,6 +70,7 @@ func (h *hostEntry) keys() []schema.Key {
 		schema.OneAt("address", &h.host.Address, &h.addressLine, schema.Address()).Must(),
 		schema.OneAt("one_to_one", &h.host.OneToOne, &h.oneToOneLine, schema.Address()).Otherwise("none"),
 		openKey(&h.open),
+		redirectKey(&h.redirect),
 		schema.ListOf("services", &h.services, (*serviceEntry).keys),
 	}
 }
@@ -73,6 +83,8 @@ func (s *serviceEntry) keys() []schema.Key {
 		schema.Noting(&s.portLine, schema.OneAt("port", &s.port, &s.portGood, schema.Port()).Otherwise("none")),
 		schema.Noting(&s.toLine, schema.OneAt("to", &s.to, &s.toGood, schema.Port()).Otherwise("the port")),
 		portsKey(&s.ports),
+		schema.OneAt("web", &s.web.Value, &s.web.Line, schema.Boolean()).Otherwise("by its ports"),
+		redirectKey(&s.redirect),
 		s.httpsKey(),
 	}
 }
@@ -117,22 +129,34 @@ func (s *serviceEntry) check(faults *schema.Faults, path string) {
 }
 
 // finish completes the host that is element i of the list.
-func (h *hostEntry) finish(faults *schema.Faults, i int) Host {
+func (h *hostEntry) finish(faults *schema.Faults, i int, web *webNames) Host {
 	path := fmt.Sprintf("hosts[%d]", i)
-	lists, paths := [][]schema.At[model.Port]{h.open.ports}, []string{path + ".open"}
-	h.host.Open = schema.Values(h.open.ports)
+	var lists [][]schema.At[model.Port]
+	var paths []string
+	note := func(isWeb bool, ports []schema.At[model.Port], path string) {
+		if isWeb {
+			web.count(faults, ports, path)
+			return
+		}
+		lists, paths = append(lists, ports), append(paths, path)
+	}
+	h.host.Open, h.host.Web = schema.Values(h.open.ports), web.ofName(h.open.ports)
+	note(h.host.Web, h.open.ports, path+".open")
+	h.host.Redirect = web.redirects(faults, h.redirect, h.host.Web, h.open.ports, path)
 	for j, s := range h.services {
 		path := fmt.Sprintf("%s.services[%d]", path, j)
 		s.check(faults, path)
-		lists, paths = append(lists, s.opened()), append(paths, path)
-		h.host.Services = append(h.host.Services, Service{Names: schema.Values(s.names()), Ports: schema.Values(s.opened()), HTTPS: s.finishHTTPS(faults, path)})
+		isWeb := web.ofService(faults, s, path)
+		note(isWeb, s.opened(), path)
+		h.host.Services = append(h.host.Services, Service{Names: schema.Values(s.names()), Ports: schema.Values(s.opened()), Web: isWeb, NoWeb: s.web.Line > 0 && !s.web.Value,
+			Redirect: web.redirects(faults, s.redirect, isWeb, s.opened(), path), HTTPS: s.finishHTTPS(faults, path)})
 	}
 	checkJoined(faults, lists, paths)
 	return h.host
 }
 
 // checkJoined refuses services that are one, since they share a port, and contradict each other about another.
-// Those that share none may: they get an address each.
+// Those that share none may: they get an address each. So may web names, which are told apart by themselves.
 func checkJoined(faults *schema.Faults, lists [][]schema.At[model.Port], paths []string) {
 	ports := make([][]model.Port, len(lists))
 	for i, list := range lists {

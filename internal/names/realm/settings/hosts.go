@@ -39,6 +39,7 @@ type HostsDraft struct {
 	hosts   *Hosts
 	uses    schema.Uses
 	realm   *Draft
+	web     Web
 	entries []*hostEntry
 	named   map[model.Name]meaning
 }
@@ -50,8 +51,8 @@ type meaning struct {
 }
 
 // NewHosts makes a draft whose values go to hosts, and which says in uses what addresses are for.
-func NewHosts(hosts *Hosts, uses schema.Uses, realm *Draft) *HostsDraft {
-	return &HostsDraft{hosts: hosts, uses: uses, realm: realm, named: map[model.Name]meaning{}}
+func NewHosts(hosts *Hosts, uses schema.Uses, realm *Draft, web Web) *HostsDraft {
+	return &HostsDraft{hosts: hosts, uses: uses, realm: realm, web: web, named: map[model.Name]meaning{}}
 }
 
 // Keys implements schema.Draft.
@@ -106,8 +107,9 @@ func (d *HostsDraft) EachPort(protocol model.Protocol, each func(used model.Port
 // Finish implements schema.Draft.
 func (d *HostsDraft) Finish(faults *schema.Faults) {
 	d.checkNames(faults)
+	web := webNames{web: d.web, ports: map[uint32]bool{}}
 	for i, h := range d.entries {
-		*d.hosts = append(*d.hosts, h.finish(faults, i))
+		*d.hosts = append(*d.hosts, h.finish(faults, i, &web))
 	}
 }
 

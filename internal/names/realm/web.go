@@ -1,0 +1,143 @@
+package realm
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/miekg/dns"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nameserver"
+)
+
+// Placement says at which of the web addresses the web names of a host are answered; the zero value: it does not know.
+// It is asked with each question, by many at a time, and may change its mind: the old address is good for those who have it.
+type Placement func(host model.Name) netip.Addr
+
+// Placed is the same realm with another placement. Without one all hosts are at the first web address.
+func (d *Realm) Placed(p Placement) *Realm {
+	placed := *d
+	placed.placement = p
+	return &placed
+}
+
+// WebAddress is where the web names of a host are answered, the zero value where there is no web address.
+func (d *Realm) WebAddress(host model.Name) netip.Addr {
+	if len(d.webAddresses) == 0 {
+		return netip.Addr{}
+	}
+	if d.placement != nil {
+		if at := d.placement(host); slices.Contains(d.webAddresses, at) { // which may be one of another configuration
+			return at
+		}
+	}
+	return d.webAddresses[0]
+}
+
+// WebTarget is where a connection to a web name goes.
+type WebTarget struct {
+	Name    model.Name     // as the configuration has it: a wildcard for the names that it answers for
+	Host    model.Name     // its own name
+	Service model.Name     // the first of the service's names, which identifies it
+	To      netip.AddrPort // private
+	// Redirect says that requests of HTTP are led to https.
+	Redirect bool
+}
+
+// mostAliases is how many CNAMEs of zone files a name is followed along: as many as the name server follows.
+const mostAliases = 8
+
+// WebTarget finds where a connection goes that names name, in any letters and with or without the final dot, and came to a
+// port of a web address. It is every name that is answered with a web address: those of web services, names that their
+// wildcards answer for, and CNAMEs of zone files that lead to them. A name from a connection may be anything.
+func (d *Realm) WebTarget(name string, protocol model.Protocol, port uint16) (WebTarget, bool) {
+	n, err := model.ParseName(name)
+	if err != nil {
+		return WebTarget{}, false
+	}
+	for range mostAliases + 1 {
+		if entry, known := d.Registry.Lookup(n); known {
+			s := entry.Service
+			if s == nil || !s.Web {
+				return WebTarget{}, false
+			}
+			i := slices.IndexFunc(s.Ports, func(p model.Port) bool { return p.Protocol == protocol && p.Port == port })
+			if i < 0 {
+				return WebTarget{}, false
+			}
+			return WebTarget{Name: entry.Name, Host: s.Owner, Service: s.Name, To: netip.AddrPortFrom(s.Host, s.Ports[i].To), Redirect: s.Redirect && protocol == model.TCP && port == 80}, true
+		}
+		if n = d.alias(n); n == "" {
+			break
+		}
+	}
+	return WebTarget{}, false
+}
+
+// mostDoubts bounds the lines about names that might be web names.
+const mostDoubts = 8
+
+// alias is what a zone's file has a name stand for, by itself or by a wildcard (RFC 4592 §3.3.1), "" for nothing.
+func (d *Realm) alias(name model.Name) model.Name {
+	in, ok := d.Registry.Zone(name)
+	if !ok {
+		return ""
+	}
+	i := slices.IndexFunc(d.Zones, func(z nameserver.Zone) bool { return z.Name == in })
+	at := name
+	if !d.Registry.Exists(at) {
+		for !d.Registry.Exists(at) {
+			_, rest, _ := strings.Cut(string(at), ".")
+			at = model.Name(rest)
+		}
+		at = at.Wildcard()
+	}
+	if _, _, delegated := d.Zones[i].Data.Cut(string(name)); delegated {
+		return ""
+	}
+	for _, rr := range d.Zones[i].Data.Node(string(at)).Set(dns.TypeCNAME) {
+		if target, err := model.ParseName(rr.(*dns.CNAME).Target); err == nil {
+			return target
+		}
+	}
+	return ""
+}
+
+// WebDoubts says which names are none of the web though they have its ports, since they open others, too.
+func WebDoubts(c *config.Config) (list []string) {
+	if len(c.Web.Addresses) == 0 {
+		return nil
+	}
+	doubt := func(isWeb bool, name model.Name, ports []model.Port) {
+		i := slices.IndexFunc(ports, func(p model.Port) bool { return p.Protocol == model.TCP && (p.Port == 80 || p.Port == 443) })
+		if i >= 0 && !isWeb {
+			list = append(list, fmt.Sprintf("%s opens %s, and has a pool address for all of it: to have %s at a web address give the ports of the web a name of their own "+
+				"(udp/443 is one with web.quic), else say web: false", name, strings.Join(model.PortTexts(ports), ", "), ports[i]))
+		}
+	}
+	for _, h := range c.Hosts {
+		doubt(h.Web, h.Name, h.Open)
+		for _, s := range h.Services {
+			doubt(s.Web || s.NoWeb, s.Names[0], s.Ports)
+		}
+	}
+	if n := len(list); n > mostDoubts {
+		list = append(list[:mostDoubts], fmt.Sprintf("%d more names have ports of the web and others: see realmgate names", n-mostDoubts))
+	}
+	return list
+}
+
+// WebServices lists the services of web names that a filter lets through.
+func (d *Realm) WebServices(filter api.Filter) (list []api.Name) {
+	for _, s := range d.Registry.WebServices() {
+		row := api.Name{Service: s.Name.String(), Host: s.Owner.String(), Address: d.WebAddress(s.Owner), Ports: s.Ports}
+		if filter.MatchName(row) {
+			list = append(list, row)
+		}
+	}
+	return list
+}
