@@ -135,6 +135,7 @@ type Status struct {
 	SubscribersFull uint64 `json:"subscribers_full"`
 	RemotesFull     uint64 `json:"remotes_full"`
 
+	Web      *Web          `json:"web,omitempty"` // nil: there are no web addresses
 	DNS      DNS           `json:"dns"`
 	Reasons  []ReasonCount `json:"reasons"`  // how packets ended; only those above zero
 	Warnings []string      `json:"warnings"` // what is wrong and what to do, a line each
@@ -160,6 +161,18 @@ type ChangedChain struct {
 type Gauge struct {
 	Used     uint64 `json:"used"`
 	Capacity uint64 `json:"capacity"`
+}
+
+// Web counts connections to web addresses, until each is a session. All but Waiting are of this daemon, ever.
+type Web struct {
+	Waiting int    `json:"waiting"` // now, for their names or their hosts
+	Read    uint64 `json:"read"`    // whose name was read
+	Opened  uint64 `json:"opened"`  // that became sessions
+	Refused uint64 `json:"refused"` // that came to nothing, for whatever reason
+	Full    uint64 `json:"full"`    // frames not heard, as their source or all had as many connections waiting as may
+	Again   uint64 `json:"again"`   // frames that came while their host was asked
+	// Times counts opened ones by how long they took from their first data: up to 0.25, 0.5, 1, 3 and 30 ms, and longer.
+	Times []uint64 `json:"times"`
 }
 
 // DNS counts what the name servers did, outside and inside.

@@ -19,7 +19,7 @@ type Listing struct {
 
 // Listings are all of them, in the order of the help.
 func Listings() []Listing {
-	return []Listing{Names}
+	return []Listing{Names, WebHosts}
 }
 
 // Rows returns an empty slice of the rows' type, to decode JSON into.

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/model"
@@ -11,7 +13,7 @@ import (
 type Name struct {
 	Service string       `json:"service" table:"SERVICE"`
 	Host    string       `json:"host" table:"HOST"`
-	Address netip.Addr   `json:"address,omitzero" table:"ADDRESS"` // that it has, if it has one
+	Address netip.Addr   `json:"address,omitzero" table:"ADDRESS"` // that it has, if it has one: of the pool, or of the web
 	Ports   []model.Port `json:"ports"`                            // that it opens, from outside to the host
 	Asked   uint64       `json:"asked" table:">ASKED"`
 	Lent    uint64       `json:"lent" table:">LENT"`
@@ -28,10 +30,16 @@ var Names = Listing{
 	Long: `List the services, and what the questions for their addresses came to since the
 daemon runs: how many there were, how many got an address, and how many got none.
 The last asker is as a rule a resolver. Questions that no address is due to, such as
-those for other types, are not counted here.`,
+those for other types and for web names, are not counted here.`,
 	Example: `  realmgate names
   realmgate names --host www.hosta.foo.example.`,
 	Row: Name{},
+}
+
+// SortNames puts names of several lists into an order by service.
+func SortNames(list []Name) []Name {
+	slices.SortStableFunc(list, func(x, y Name) int { return cmp.Compare(x.Service, y.Service) })
+	return list
 }
 
 // MatchName reports whether n is let through: by its address, its host or its name, and by one port as MatchBinding.

@@ -21,8 +21,9 @@ All faults are printed at once to standard error, each as FILE:LINE: message, an
 the exit code is 1. Warnings are printed there, too, each as FILE: warning: message;
 the exit code stays 0. What takes the gateway to tell, such as whether a host is in
 one of its networks, is said on a machine that has configured interfaces of both
-sides, and which it lacks where it has any. Root there also asks neighbours by ARP
-whether they have one of the addresses.`,
+sides, and which it lacks where it has any. There, hosts of the web are asked what
+they can. Root there also asks neighbours by ARP whether they have one of the
+addresses.`,
 		Example: `  realmgate check -c /etc/realmgate.yaml && realmgate reload`,
 		Args:    cobra.NoArgs,
 	}

@@ -33,6 +33,7 @@ type fakeDaemon struct {
 	jails     []client.Jail
 	sinks     []client.Sink
 	names     []api.Name
+	web       []api.WebHost
 	lists     []client.List
 	explained client.Explanation
 	drops     []client.Drop   // shown, and then the stream stays open
@@ -66,6 +67,8 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, d.hosts)
 	case "/v1/names":
 		write(w, d.names)
+	case "/v1/web":
+		write(w, d.web)
 	case "/v1/bans":
 		write(w, d.bans)
 	case "/v1/events":
@@ -200,6 +203,14 @@ func populated() *fakeDaemon {
 			{Service: "dns.hosta.foo.example.", Host: "hosta.foo.example.", Asked: 3, Refused: 3, Asker: address("203.0.113.7"), Last: started, Why: "no pool address is free"},
 			{Service: "www.hosta.foo.example.", Host: "hosta.foo.example.", Address: address("198.18.0.33"), Asked: 1_234_567, Lent: 1_234_560, Refused: 7, Asker: address("203.0.113.8"), Last: started.Add(26 * time.Hour)},
 			{Service: "mail.hostb.foo.example.", Host: "hostb.foo.example."},
+		},
+		web: []api.WebHost{
+			{
+				Host: "hosta.foo.example.", Inside: address("10.0.0.100"), Address: address("198.18.0.80"), State: api.WebAsked, MSS: 1460, Scale: true, SACK: true, Timestamps: true,
+				Ports: []model.Port{{Protocol: model.TCP, Port: 80, To: 8080}, {Protocol: model.TCP, Port: 443, To: 443}}, Asked: started,
+				Certificate: []string{"www.hosta.foo.example.", "*.shop.foo.example."}, Left: 3,
+			},
+			{Host: "hostb.foo.example.", Inside: address("10.0.0.101"), Address: address("198.18.0.80"), State: api.WebUnknown, Ports: []model.Port{{Protocol: model.TCP, Port: 443, To: 443}}, Certificate: []string{}},
 		},
 		sinks: []client.Sink{
 			{Name: "log", File: "/var/log/realmgate/events.jsonl", Delivered: 1_234_567, Queued: 3},

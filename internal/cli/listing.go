@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/realmgate/realmgate/internal/client"
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // newListing makes the command of a listing, whose columns the row's type says.
@@ -60,6 +62,12 @@ func (a *app) cell(value any) string {
 	switch v := value.(type) {
 	case uint64:
 		return count(v)
+	case bool:
+		return map[bool]string{true: "yes", false: "no"}[v]
+	case []string:
+		return strings.Join(v, ", ")
+	case []model.Port:
+		return opens(v)
 	case time.Time:
 		if v.IsZero() {
 			return ""

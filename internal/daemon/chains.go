@@ -21,7 +21,7 @@ func (v *view) rules() ruleset.Rules {
 			}
 			return nil
 		},
-		Own: slices.Concat(v.config.Pool.Addresses, v.outbound, v.dnat.Addresses, v.config.Hosts.OneToOneAddresses()),
+		Own: slices.Concat(v.config.Pool.Addresses, v.outbound, v.dnat.Addresses, v.config.Hosts.OneToOneAddresses(), v.config.Web.Addresses),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net"
 	"net/netip"
 	"slices"
 
@@ -15,13 +16,14 @@ import (
 	"github.com/realmgate/realmgate/internal/names/shared"
 	"github.com/realmgate/realmgate/internal/outbound"
 	"github.com/realmgate/realmgate/internal/tenants"
+	"github.com/realmgate/realmgate/internal/web/ability"
 )
 
 func (g machineServices) newDiagnosis() *diagnose.Service {
 	return diagnose.New(diagnose.Hooks{
 		State: func() diagnose.State {
 			v := g.view.Load()
-			return diagnose.State{Config: v.config, Outbound: v.outbound, Doubts: v.shared().Rivals()}
+			return diagnose.State{Config: v.config, Outbound: v.outbound, Doubts: slices.Concat(v.shared().Rivals(), realm.WebDoubts(v.config))}
 		},
 		Hops: func() []netip.Addr { // netlink is followed, and has to see each change
 			hops, _ := g.machine.LastNextHops()
@@ -46,7 +48,7 @@ func (g machineServices) newDiagnosis() *diagnose.Service {
 
 // Warnings says what a newcomer should know of the configuration, and, where this machine
 // has some of its interfaces, which it lacks and where the two do not fit. With the right to send ARP it asks
-// neighbours for some seconds at most.
+// neighbours for some seconds at most. Hosts of the web are asked what they can, for five seconds at most.
 func Warnings(ctx context.Context, d *config.Document) []string {
 	c := d.Config
 	plan := outbound.PlanOf(c)
@@ -55,7 +57,7 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 		c = now
 	}
 	setup := diagnose.SetupOf(c, addresses)
-	warnings := setup.Doubts()
+	warnings := slices.Concat(setup.Doubts(), realm.WebDoubts(c))
 	r, err := realm.RegistryOf(d)
 	before := shared.Before(c, r, addresses)
 	if err == nil {
@@ -79,6 +81,9 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 	}
 	facts.InUse, err = diagnose.AskOnce(ctx, &setup, facts)
 	warnings = append(warnings, setup.Compare(facts)...)
+	if r != nil { // else Check has said why
+		warnings = append(warnings, ability.Look(ctx, new(net.Dialer).DialContext, webHostsOf(r), c.Web.Addresses)...)
+	}
 	warnings = append(warnings, tenantsOf(c, addresses, len(c.Interfaces.XDP) > 0, nil)...)
 	if err != nil && !errors.Is(err, fs.ErrPermission) {
 		warnings = append(warnings, err.Error())
@@ -89,7 +94,7 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 func tenantsOf(c *config.Config, outbound []netip.Addr, xdp bool, ours func(uint32) bool) []string {
 	found, err := tenants.Find(&tenants.Setup{
 		Public: c.Interfaces.Public, Private: c.Interfaces.Private, Stack: c.Interfaces.Stack,
-		External: slices.Concat(outbound, c.Pool.Addresses), XDP: xdp, IsOurs: ours,
+		External: slices.Concat(outbound, c.Pool.Addresses, c.Web.Addresses), XDP: xdp, IsOurs: ours,
 	})
 	if err != nil && !errors.Is(err, fs.ErrPermission) {
 		found = append(found, err.Error())

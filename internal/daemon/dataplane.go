@@ -7,9 +7,10 @@ import (
 
 // wants is what a view wants of the data plane.
 func (v *view) wants() plane.Wants {
+	lendable := v.realm.Registry.Lendable()
 	return plane.Wants{
-		Config: v.config, Outbound: v.outbound, Dnat: v.dnat.Addresses, Open: v.services(), Bindings: len(v.realm.Registry.Services()),
-		Ports: len(services(v.realm.Registry)), Names: v.realm.Names(),
+		Config: v.config, Outbound: v.outbound, Dnat: v.dnat.Addresses, Open: v.services(), Bindings: len(lendable),
+		Ports: len(services(lendable)), Names: v.realm.Names(),
 	}
 }
 

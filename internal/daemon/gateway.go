@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +33,8 @@ import (
 	"github.com/realmgate/realmgate/internal/ruleset"
 	"github.com/realmgate/realmgate/internal/ruleset/settings"
 	"github.com/realmgate/realmgate/internal/store"
+	"github.com/realmgate/realmgate/internal/web"
+	"github.com/realmgate/realmgate/internal/web/ability"
 )
 
 // Daemon is a running one.
@@ -43,6 +47,8 @@ type Daemon struct {
 	store     *store.Store // what outlives a restart
 	pool      *allocation.Allocator
 	names     *server.Service
+	web       *web.Service
+	webHosts  *ability.Service
 	drops     capture.Drops
 	plane     *plane.Plane
 	advice    *advice.Service
@@ -76,7 +82,7 @@ func newDaemon(o Options) *Daemon {
 	g.outbound, g.diagnosis = machineServices{g}.newOutbound(), machineServices{g}.newDiagnosis()
 	g.lists, g.jails, g.honeypot = guardServices{g}.newLists(), guardServices{g}.newJails(), guardServices{g}.newHoneypot()
 	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
-	g.chains = kernelServices{g}.newChains()
+	g.chains, g.web, g.webHosts = kernelServices{g}.newChains(), nameServices{g}.newWeb(), nameServices{g}.newWebHosts()
 	g.services = g.newServices()
 	return g
 }
@@ -136,6 +142,11 @@ func newView(d *config.Document, addresses []netip.Addr, past func(netip.Addr) b
 	}
 	if err := v.shared().Check(); err != nil {
 		return nil, err
+	}
+	for _, a := range c.Web.Addresses {
+		if slices.Contains(addresses, a) { // of an interface: what the file lists was compared
+			return nil, fmt.Errorf("web.addresses: %s is an outbound address: give the web one of its own", a)
+		}
 	}
 	return v, nil
 }

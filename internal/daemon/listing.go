@@ -9,7 +9,10 @@ import (
 
 // listings say which room has the rows of each of api.Listings, a slice.
 var listings = map[string]func(commands, api.Filter) any{
-	api.Names.Name: func(g commands, f api.Filter) any { return g.pool.Names(f) },
+	api.Names.Name: func(g commands, f api.Filter) any {
+		return api.SortNames(append(g.pool.Names(f), g.view.Load().realm.WebServices(f)...))
+	},
+	api.WebHosts.Name: func(g commands, f api.Filter) any { return g.webHosts.Rows(f) },
 }
 
 // commands are what the control socket asks for: of rooms, and what takes more than one.

@@ -28,12 +28,12 @@ type Options struct {
 
 // services are all that the data plane is to open.
 func (v *view) services() []datapath.Service {
-	return slices.Concat(services(v.realm.Registry), v.dnat.Ports, v.shared().Kept())
+	return slices.Concat(services(v.realm.Registry.Services()), v.dnat.Ports, v.shared().Kept())
 }
 
-// services are what sessions from the pool may reach, each by one port.
-func services(r *registry.Registry) (list []datapath.Service) {
-	for _, s := range r.Services() {
+// services are what sessions from the pool and from web addresses may reach, each by one port.
+func services(of []*registry.Service) (list []datapath.Service) {
+	for _, s := range of {
 		for _, p := range s.Ports {
 			list = append(list, datapath.Service{Host: s.Host, Port: p.To, Protocol: p.Protocol})
 		}

@@ -36,7 +36,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 		name, file, complaint string
 		late                  bool // found out only by the data plane
 	}{
-		{"pool", big, "pool.addresses: 16385 pool, outbound, dnat and one-to-one addresses", false},
+		{"pool", big, "pool.addresses: 16385 pool, outbound, dnat, one-to-one and web addresses", false},
 		{"services", crowded, "services and ports of dnat, old and new ones", false},
 		{"ports", crowded, "5002 ports, old and new ones, but the table of bound ports", false},
 		{"bindings", text + manyServices(300, 1), "302 services, old and new ones, but the table of bindings", false},

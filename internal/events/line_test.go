@@ -66,7 +66,7 @@ func schemaOf(value any) (fields []string) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		kind := map[reflect.Kind]string{
 			reflect.String: "text", reflect.Bool: "boolean", reflect.Slice: "list of text", reflect.Struct: "text", // a time
-			reflect.Int: "number", reflect.Uint32: "number", reflect.Uint64: "number",
+			reflect.Int: "number", reflect.Uint16: "number", reflect.Uint32: "number", reflect.Uint64: "number",
 		}[f.Type.Kind()]
 		fields = append(fields, name+" "+kind)
 	}

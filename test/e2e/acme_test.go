@@ -5,18 +5,11 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
 	"net/http"
 	"net/netip"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -44,7 +37,7 @@ func TestCertificates(t *testing.T) {
 	var clients []*acme.Client
 	for _, place := range m.RemoteClients {
 		m.resolve(place)
-		client := m.pebble(program, place, m.Hosts()[0])
+		client := m.pebble(program, place).client(m.Hosts()[0])
 		if _, err := client.Register(ctx, &acme.Account{}, acme.AcceptTOS); err != nil {
 			t.Fatal(err)
 		}
@@ -268,73 +261,4 @@ func (k *tokens) serve(t *testing.T, at netns.Node) {
 	})}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-}
-
-// build makes a program of the tools' module.
-func (m *domain) build(path string) string {
-	m.t.Helper()
-	program := filepath.Join(m.directory, filepath.Base(path))
-	if out, err := exec.Command("go", "build", "-C", "../../tools", "-buildvcs=false", "-o", program, path).CombinedOutput(); err != nil {
-		m.t.Fatalf("build %s: %v: %s", path, err, out)
-	}
-	return program
-}
-
-// pebble runs Let's Encrypt's test server at a node, which asks the resolver there, and returns a client at another.
-func (m *domain) pebble(program string, at, from netns.Node) *acme.Client {
-	m.t.Helper()
-	address, file := netip.AddrPortFrom(at.IP, 14000), at.Name()+".pebble"
-	roots := m.certificate(file, at.IP)
-	m.put(file+".json", fmt.Sprintf(`{"pebble": {"listenAddress": "%s", "certificate": "%s.pem", "privateKey": "%[2]s.key", "httpPort": 80, "retryAfter": {"authz": 1, "order": 1}}}`,
-		address, filepath.Join(m.directory, file)))
-	server := at.Command(context.Background(), program, "-config", filepath.Join(m.directory, file+".json"), "-dnsserver", at.IP.String()+":53")
-	server.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_AUTHZREUSE=0")
-	log, err := os.Create(filepath.Join(m.directory, file+".log"))
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	defer log.Close() // the process has its own copy
-	server.Stdout, server.Stderr = log, log
-	if err := server.Start(); err != nil {
-		m.t.Fatal(err)
-	}
-	m.t.Cleanup(func() {
-		if text, _ := os.ReadFile(log.Name()); m.t.Failed() {
-			m.t.Logf("%s says:\n%s", file, text)
-		}
-	})
-	eventually(m.t, 10*time.Second, "pebble listens", func() bool { return connects(at, address) == nil })
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		return from.DialContext(ctx, network, address)
-	}}
-	m.t.Cleanup(transport.CloseIdleConnections)
-	return &acme.Client{Key: key, DirectoryURL: "https://" + address.String() + "/dir", HTTPClient: &http.Client{Transport: transport},
-		RetryBackoff: func(int, *http.Request, *http.Response) time.Duration { return 100 * time.Millisecond }}
-}
-
-// certificate writes one of an address, FILE.pem and FILE.key.
-func (m *domain) certificate(file string, address netip.Addr) *x509.CertPool {
-	m.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{address.AsSlice()}, IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	m.put(file+".pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	m.put(file+".key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	return roots
 }

@@ -74,10 +74,10 @@ func (m *domain) resolve(at netns.Node) {
 }
 
 // put writes a file beside the configuration.
-func (m *domain) put(name, text string) {
-	m.t.Helper()
-	if err := os.WriteFile(filepath.Join(m.directory, name), []byte(text), 0o600); err != nil {
-		m.t.Fatal(err)
+func (r *realm) put(name, text string) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(r.directory, name), []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
 	}
 }
 

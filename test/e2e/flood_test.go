@@ -23,6 +23,17 @@ import (
 // returns how many it has sent.
 func (r *realm) flood(from netns.Node, to []netip.Addr, rate int) *atomic.Int64 {
 	r.t.Helper()
+	return r.floodOf(from, rate, func(gateway, source packets.MAC) (round [][]byte) {
+		for _, address := range to {
+			round = append(round, forgedSYN(gateway, source, address))
+		}
+		return round
+	})
+}
+
+// floodOf sends frames in so many rounds a second, from addresses in 203.0.0.0/8, until the test ends.
+func (r *realm) floodOf(from netns.Node, rate int, of func(to, from packets.MAC) (round [][]byte)) *atomic.Int64 {
+	r.t.Helper()
 	r.command("router", "ip", "route", "add", "blackhole", "203.0.0.0/8")
 	frames, err := from.Frames("eth0")
 	if err != nil {
@@ -48,8 +59,8 @@ func (r *realm) flood(from netns.Node, to []netip.Addr, rate int) *atomic.Int64 
 			}
 			time.Sleep(time.Until(began.Add(time.Duration(round) * time.Second / time.Duration(rate))))
 			round++
-			for _, address := range to {
-				if frames.Send(forgedSYN(packets.MAC(gateway), packets.MAC(source), address)) == nil {
+			for _, frame := range of(packets.MAC(gateway), packets.MAC(source)) {
+				if frames.Send(frame) == nil {
 					sent.Add(1)
 				}
 			}

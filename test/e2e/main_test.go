@@ -12,7 +12,7 @@ import (
 var program string
 
 // tools are the programs that the tests need from Debian.
-var tools = []string{"unbound", "dig", "curl", "nginx", "iperf3", "wrk", "dnsperf", "ethtool", "ip", "ipset", "iptables-restore",
+var tools = []string{"unbound", "dig", "curl", "nginx", "caddy", "iperf3", "wrk", "dnsperf", "ethtool", "ip", "ipset", "iptables-restore",
 	"nft", "nmap", "vsftpd", "lftp", "swaks", "git", "knotd", "nsd", "nsupdate", "dnsmasq", "openvpn", "ping", "sipp", "udhcpc", "wg", "wireguard-go"}
 
 func TestMain(m *testing.M) {

@@ -166,6 +166,12 @@ func TestQUICRebinding(t *testing.T) {
 // quicServer sends back what comes by a stream.
 func quicServer(t *testing.T, at netns.Node, port int) {
 	t.Helper()
+	quicSite(t, at, port, "")
+}
+
+// quicSite says who it is first.
+func quicSite(t *testing.T, at netns.Node, port int, who string) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -199,6 +205,7 @@ func quicServer(t *testing.T, at netns.Node, port int) {
 						return
 					}
 					go func() {
+						_, _ = io.WriteString(stream, who)
 						_, _ = io.Copy(stream, stream)
 						_ = stream.Close()
 					}()

@@ -27,11 +27,12 @@ const (
 var mayImport = map[string][]string{
 	// 1. The words, and what stands on them alone.
 	"model":        {},
-	"config":       {"events/settings", "guard/ban/settings", "guard/geo/settings", "guard/honeypot/settings", "guard/jail/settings", "guard/lists/settings", "model", "names/allocation/settings", "names/realm/settings", "names/server/settings", "outbound/settings", "plane/settings", "ruleset/settings", "schema"},
+	"config":       {"events/settings", "guard/ban/settings", "guard/geo/settings", "guard/honeypot/settings", "guard/jail/settings", "guard/lists/settings", "model", "names/allocation/settings", "names/realm/settings", "names/server/settings", "outbound/settings", "plane/settings", "ruleset/settings", "schema", "web/settings"},
 	"store":        {},
 	"events/event": {},
 	"mounts":       {},
 	"siphash":      {},
+	"web/hello":    {},
 	"netdev":       {},
 	"process":      {},
 	"httperror":    {},
@@ -64,11 +65,13 @@ var mayImport = map[string][]string{
 	"names/rebind":     {"model"},
 	"outbound":         {"api", "config", "datapath", "events/event", "lifecycle"}, // which addresses hosts leave by
 	"names/allocation": {"api", "config", "datapath", "events/event", "model", "names/allocation/settings", "nameserver", "policy", "pool"},
+	"web/ability":      {"api", "datapath", "events/event", "lifecycle", "model"}, // what the hosts of the web can
 	"guard/geo":        {"config", "guard/geo/settings", "model"},
 	"guard/jail":       {"api", "events/event", "guard/jail/settings", "lifecycle", "model", "process"},
 	"guard/lists":      {"api", "events/event", "guard/lists/settings", "httperror", "lifecycle", "model"},
 	"machine":          {"api", "datapath", "model"},
 	"guard/honeypot":   {"api", "datapath", "guard/honeypot/settings", "model"},
+	"web":              {"api", "datapath", "model", "web/hello"},
 	"balance":          {"api", "datapath", "health", "lifecycle", "model", "nf/multipath", "ruleset/settings"},
 	"capture":          {"api", "datapath", "lifecycle", "model", "nf", "ruleset/settings"},
 	"names/realm":      {"api", "config", "model", "names/zone", "nameserver", "pool", "registry"},
@@ -80,7 +83,7 @@ var mayImport = map[string][]string{
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset", "ruleset/settings"},
 	"plane":            {"api", "config", "datapath", "lifecycle", "nf", "plane/settings"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"daemon":   {"advice", "api", "balance", "capture", "chains", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "ruleset/settings", "store", "tenants"},
+	"daemon":   {"advice", "api", "balance", "capture", "chains", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "ruleset/settings", "store", "tenants", "web", "web/ability"},
 	"api":      {"events/event", "model"},
 	"client":   {"api"},
 	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "guard/geo/settings", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
@@ -104,7 +107,7 @@ var testsMayImport = []string{"api", "client", "events/event", "lab/netns", "lab
 // rooms are what the daemon joins; none knows another.
 var rooms = []string{
 	"advice", "balance", "capture", "chains", "diagnose", "events", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/jail", "guard/lists",
-	"machine", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "plane", "tenants",
+	"machine", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "plane", "tenants", "web", "web/ability",
 }
 
 // Scenarios are tried with devices, what a file says with functions, and functions on a bed.

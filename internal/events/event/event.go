@@ -32,6 +32,8 @@ func All() []Event {
 		JailFailed{},
 		JailRecovered{},
 		ChainChanged{},
+		HostWeak{},
+		CertificateShared{},
 	}
 }
 
@@ -172,6 +174,30 @@ type ChainChanged struct {
 
 // Kind implements Event.
 func (ChainChanged) Kind() Kind { return "chain_changed" }
+
+// HostWeak is a host of the web that can less than others at its web address, or than a client was promised there.
+type HostWeak struct {
+	Host       string     `json:"host"`
+	Address    netip.Addr `json:"address"` // of the web
+	MSS        uint16     `json:"mss"`     // octets
+	SACK       bool       `json:"sack"`
+	Timestamps bool       `json:"timestamps"`
+	Ended      bool       `json:"ended"` // a client's connection has ended for it
+}
+
+// Kind implements Event.
+func (HostWeak) Kind() Kind { return "host_weak" }
+
+// CertificateShared is two hosts at one web address, one of which has a certificate for a name of the other.
+type CertificateShared struct {
+	Host    string     `json:"host"` // whose certificate it is
+	Other   string     `json:"other"`
+	Name    string     `json:"name"`    // of the other
+	Address netip.Addr `json:"address"` // of the web
+}
+
+// Kind implements Event.
+func (CertificateShared) Kind() Kind { return "certificate_shared" }
 
 // Text is an error as events have it: not longer than 1024 bytes and a few words. It is
 // empty without an error.

@@ -1,0 +1,34 @@
+package daemon
+
+import (
+	"github.com/realmgate/realmgate/internal/registry"
+	"github.com/realmgate/realmgate/internal/web/ability"
+)
+
+func (g nameServices) newWebHosts() *ability.Service {
+	return ability.New(ability.Options{
+		Plane:  func() ability.Plane { return g.data },
+		Events: &g.events, Log: g.log,
+	})
+}
+
+// prepareWebHosts has names be answered at the web addresses of their hosts. These are asked anew where the file was read.
+func (g nameServices) prepareWebHosts(d *draft) (change, error) {
+	d.realm = d.realm.Placed(g.webHosts.At)
+	if !d.wanted.read {
+		return change{}, nil
+	}
+	return g.webHosts.Prepare(webHostsOf(d.realm.Registry), d.config.Web.Addresses), nil
+}
+
+// webHostsOf are the hosts with web names, in the order of the configuration.
+func webHostsOf(r *registry.Registry) (hosts []ability.Host) {
+	for _, s := range r.WebServices() {
+		if n := len(hosts); n == 0 || hosts[n-1].Name != s.Owner {
+			hosts = append(hosts, ability.Host{Name: s.Owner, Address: s.Host})
+		}
+		host := &hosts[len(hosts)-1]
+		host.Sites = append(host.Sites, ability.Site{Names: s.Names, Ports: s.Ports})
+	}
+	return hosts
+}

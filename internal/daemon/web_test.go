@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/names/realm"
+	"github.com/realmgate/realmgate/internal/pool"
+)
+
+const webSection = "web: {addresses: [198.18.0.80]}\n"
+
+var (
+	webAddress = netip.MustParseAddr("198.18.0.80")
+	lastingly  = strings.Replace(text, "pool: {", lasting, 1) // reservations wait for a slow machine
+)
+
+// A reload that gives the web an address takes its names out of the pool, and the next one puts them back. Sessions that
+// stand go on, as their ports of the host stay open.
+func TestReloadMovesNamesToTheWebAndBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, lastingly)
+	r.routed()
+	lent := r.mustAsk(www)
+	r.admits(remote, lent, 80)
+
+	r.must(r.reloadWith(lastingly + webSection))
+	if at, err := r.ask(www); err == nil {
+		t.Errorf("a web name is lent %s", at)
+	}
+	now := r.view.Load().realm
+	if entry, _ := now.Find(www); entry.Web != webAddress {
+		t.Errorf("it is answered %+v", entry)
+	}
+	if target, ok := now.WebTarget("WWW.hosta.foo.example", model.TCP, 80); !ok || target.To != netip.MustParseAddrPort("10.0.0.100:8080") {
+		t.Errorf("it leads to %+v", target)
+	}
+	if end := r.proves(remote, netip.AddrPortFrom(lent, 80)); end.IsDrop() {
+		t.Errorf("a packet of the session ended with %s", end)
+	}
+	r.refuses(visitor(1, 4000), lent, 80, "drop_no_binding")
+	for _, p := range r.pool.Places() {
+		if p.Service.Name == www && p.State != pool.Resting {
+			t.Errorf("the pool has a place for it: %+v", p)
+		}
+	}
+	rows, err := r.Listing(api.Names.Name, api.Filter{})
+	if names, ok := rows.([]api.Name); err != nil || !ok || len(names) != 1 || names[0].Service != www || names[0].Address != webAddress {
+		t.Errorf("listed: %+v, %v", rows, err)
+	}
+
+	r.must(r.reloadWith(lastingly))
+	if again := r.mustAsk(www); again != lent {
+		t.Errorf("it had %s, and has %s", lent, again)
+	}
+	if entry, _ := r.view.Load().realm.Find(www); entry.Web.IsValid() {
+		t.Errorf("it is answered %+v", entry)
+	}
+}
+
+// An address that was lent just now is not the web's before it has rested.
+func TestReloadTakesNoLentAddressForTheWeb(t *testing.T) {
+	t.Parallel()
+	one := strings.Replace(text, "198.18.0.32/28", "198.18.0.32", 1)
+	r := newRig(t, one)
+	lent := r.mustAsk(www)
+	next := strings.Replace(one, "[198.18.0.32]", "[198.18.0.33]", 1) + strings.Replace(webSection, webAddress.String(), lent.String(), 1)
+	if err := r.reloadWith(next); err == nil || !strings.Contains(err.Error(), "was of the pool until now") {
+		t.Errorf("%v", err)
+	}
+	if at := r.mustAsk(www); at != lent {
+		t.Errorf("after the refused reload it has %s", at)
+	}
+}
+
+// An interface's address that is outbound is found to be the web's only when it is known.
+func TestOutboundAddressIsNotTheWebs(t *testing.T) {
+	t.Parallel()
+	d := document(t, text+webSection)
+	if _, err := newView(d, []netip.Addr{webAddress}, nil, nil); err == nil || !strings.Contains(err.Error(), "web.addresses: 198.18.0.80 is an outbound address") {
+		t.Errorf("%v", err)
+	}
+	v, err := newView(d, []netip.Addr{netip.MustParseAddr("198.18.0.1")}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wants := v.wants(); wants.Bindings != 0 || wants.Ports != 0 || len(wants.Open) != 1 {
+		t.Errorf("the data plane is to have %+v", wants)
+	}
+	if doubts := realm.WebDoubts(v.config); doubts != nil {
+		t.Errorf("%q", doubts)
+	}
+}
+
+// A host that has nothing but web names may inherit the address of one that was lent: whose sessions end all the same.
+func TestWebHostInheritsAnAddress(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, lastingly)
+	r.routed()
+	lent := r.mustAsk(www)
+	r.admits(remote, lent, 80)
+	r.must(r.reloadWith(strings.NewReplacer("hosta", "hostb").Replace(lastingly) + webSection))
+	if left := r.sessionsOf("pool"); left > 0 {
+		t.Errorf("%d sessions are with another host than they were opened for", left)
+	}
+}
+
+func (b *rig) sessionsOf(origin string) (n int) {
+	b.t.Helper()
+	b.must(b.Sessions(api.Filter{}, 0, func(s api.Session) bool {
+		if s.Origin == origin {
+			n++
+		}
+		return true
+	}))
+	return n
+}

@@ -1,0 +1,157 @@
+package ability
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Weak is a host that can less than others at its web address, which promises no more than it can.
+type Weak struct {
+	Host         model.Name
+	Address      netip.Addr // of the web
+	Can          datapath.WebPromise
+	Unknown      bool // it has never answered
+	Smaller      bool // its MSS is below that of others
+	NoSACK       bool // which others have
+	NoTimestamps bool // no timestamps, which others have
+}
+
+// Shared is two hosts at one web address of which one has a certificate for a name of the other.
+type Shared struct {
+	Host    model.Name // whose certificate it is
+	Other   model.Name
+	Name    model.Name // of Other, as the configuration has it
+	Address netip.Addr // of the web
+}
+
+// judgement is what follows of what is known.
+type judgement struct {
+	promises map[netip.Addr]datapath.WebPromise
+	at       map[model.Name]netip.Addr
+	weak     []Weak   // in the order of the configuration
+	shared   []Shared // likewise, each two hosts once
+}
+
+// ethernetMSS is what a client outside has at most as a rule: that a host has more holds nobody back.
+const ethernetMSS = 1460
+
+// judge says what follows. It moves hosts, as place does.
+func (k *known) judge(now time.Time) (j judgement) {
+	covers := k.covers()
+	conflicts := map[model.Name][]model.Name{}
+	for _, c := range covers {
+		conflicts[c.of], conflicts[c.other] = append(conflicts[c.of], c.other), append(conflicts[c.other], c.of)
+	}
+	names := make([]model.Name, len(k.hosts))
+	for i := range k.hosts {
+		names[i] = k.hosts[i].Name
+	}
+	k.at = place(names, conflicts, k.addresses, k.at)
+	j.at = k.at
+	for _, c := range covers {
+		if len(k.addresses) > 0 && j.at[c.of] == j.at[c.other] {
+			j.shared = append(j.shared, Shared{c.of, c.other, c.name, j.at[c.of]})
+		}
+	}
+	j.promises = make(map[netip.Addr]datapath.WebPromise, len(k.addresses))
+	for _, a := range k.addresses {
+		j.promises[a] = k.promise(a, now)
+		j.weak = append(j.weak, k.weakAt(a, now)...)
+	}
+	return j
+}
+
+// mostCovered bounds the other hosts that the certificates of one are looked at for.
+const mostCovered = 64
+
+// covers are what certificates cover of others, in the order of the configuration, each two hosts once.
+func (k *known) covers() (list []cover) {
+	answerers, seen := newAnswerers(k.hosts), map[[2]model.Name]bool{}
+	for i := range k.hosts {
+		host, most := k.hosts[i].Name, len(list)+mostCovered
+		for _, to := range k.endpoints[host] {
+			for _, name := range k.of[to].names {
+				for _, c := range answerers.covered(host, name) {
+					if pair := [2]model.Name{c.of, c.other}; !seen[pair] && len(list) < most {
+						seen[pair], seen[[2]model.Name{c.other, c.of}] = true, true
+						list = append(list, c)
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// promise is the least of the hosts at a web address, and of those who were found there and could less than was promised.
+func (k *known) promise(a netip.Addr, now time.Time) datapath.WebPromise {
+	all, some := datapath.WebPromise{}, false
+	add := func(p datapath.WebPromise) {
+		if some {
+			p = least(all, p)
+		}
+		all, some = p, true
+	}
+	for i := range k.hosts {
+		for _, to := range k.endpoints[k.hosts[i].Name] {
+			if r := k.of[to]; k.at[k.hosts[i].Name] == a || now.Before(r.via[a]) {
+				add(r.promise(now))
+			}
+		}
+	}
+	if !some {
+		return datapath.LeastWebPromise
+	}
+	return all
+}
+
+// weakAt are the hosts at a web address that hold others back.
+func (k *known) weakAt(a netip.Addr, now time.Time) (list []Weak) {
+	best := datapath.WebPromise{}
+	for i := range k.hosts {
+		host := k.hosts[i].Name
+		if k.at[host] != a || !k.isAsked(host) {
+			continue
+		}
+		w := Weak{Host: host, Address: a, Can: k.promises(host, now), Unknown: !k.isKnown(host)}
+		if !w.Unknown {
+			best.MSS = max(best.MSS, min(w.Can.MSS, ethernetMSS))
+			best.SACK, best.Timestamps = best.SACK || w.Can.SACK, best.Timestamps || w.Can.Timestamps
+		}
+		list = append(list, w)
+	}
+	for i := range list {
+		w := &list[i]
+		w.Smaller, w.NoSACK, w.NoTimestamps = w.Can.MSS < best.MSS, best.SACK && !w.Can.SACK, best.Timestamps && !w.Can.Timestamps
+	}
+	return slices.DeleteFunc(list, func(w Weak) bool { return !w.Smaller && !w.NoSACK && !w.NoTimestamps })
+}
+
+// isWeak reports whether a host holds others back.
+func (j *judgement) isWeak(host model.Name) bool {
+	return slices.ContainsFunc(j.weak, func(w Weak) bool { return w.Host == host })
+}
+
+// promises is the least of a host's endpoints.
+func (k *known) promises(host model.Name, now time.Time) datapath.WebPromise {
+	of := k.endpoints[host]
+	p := k.of[of[0]].promise(now)
+	for _, to := range of[1:] {
+		p = least(p, k.of[to].promise(now))
+	}
+	return p
+}
+
+// isAsked reports whether a host has endpoints that have been asked, or done less than was promised.
+func (k *known) isAsked(host model.Name) bool {
+	return slices.ContainsFunc(k.endpoints[host], func(to netip.AddrPort) bool { return !k.of[to].asked.IsZero() || !k.of[to].until.IsZero() })
+}
+
+// isKnown reports whether all of a host's endpoints have answered once.
+func (k *known) isKnown(host model.Name) bool {
+	return !slices.ContainsFunc(k.endpoints[host], func(to netip.AddrPort) bool { return !k.of[to].known })
+}

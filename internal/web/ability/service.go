@@ -1,0 +1,186 @@
+package ability
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/events/event"
+	"github.com/realmgate/realmgate/internal/lifecycle"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Plane makes the promises. *datapath.Datapath is one.
+type Plane interface {
+	SetWebPromises(promises map[netip.Addr]datapath.WebPromise) error
+}
+
+// Options are what a Service needs.
+type Options struct {
+	// Plane is there once a configuration is in force.
+	Plane func() Plane
+	// Events hears of each host and each pair of hosts once, until it is over or changes.
+	Events interface{ Emit(event.Event) }
+	Dial   Dial // nil: from this machine
+	Log    *slog.Logger
+}
+
+// Service asks the hosts of the web what they can, and does what follows. Call New.
+type Service struct {
+	Options
+	changed chan struct{} // something is to be asked, or may be
+	at      atomic.Pointer[map[model.Name]netip.Addr]
+
+	mutex    sync.Mutex // guards what follows
+	known    known
+	judged   judgement
+	promised map[netip.Addr]datapath.WebPromise // in the data plane
+	told     map[model.Name]datapath.WebPromise // of weak hosts
+	shared   map[Shared]bool                    // that were told
+}
+
+// New makes a service that knows no hosts.
+func New(o Options) *Service {
+	if o.Dial == nil {
+		o.Dial = new(net.Dialer).DialContext
+	}
+	return &Service{
+		Options: o, changed: make(chan struct{}, 1), known: known{random: rand.Float64}, told: map[model.Name]datapath.WebPromise{},
+	}
+}
+
+// Prepare is the change to other hosts and web addresses, or to the same, which are asked anew.
+func (s *Service) Prepare(hosts []Host, addresses []netip.Addr) lifecycle.Change {
+	return lifecycle.Change{Settle: func() {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		now := time.Now()
+		s.known.follow(hosts, addresses, now)
+		s.apply(now)
+		s.wake()
+	}}
+}
+
+// At is the web address of a host, the zero value for one that is not known.
+func (s *Service) At(host model.Name) netip.Addr {
+	if at := s.at.Load(); at != nil {
+		return (*at)[host]
+	}
+	return netip.Addr{}
+}
+
+// Run asks them until ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	for {
+		s.mutex.Lock()
+		ask, again := s.known.next(time.Now())
+		s.mutex.Unlock()
+		for _, e := range ask {
+			asking.Go(func() { s.ask(ctx, e) })
+		}
+		var later <-chan time.Time
+		if !again.IsZero() {
+			later = time.After(time.Until(again))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.changed:
+		case <-later:
+		}
+	}
+}
+
+func (s *Service) ask(ctx context.Context, e Endpoint) {
+	a := s.Dial.ask(ctx, e)
+	if ctx.Err() != nil {
+		return // which is why
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	now := time.Now()
+	if s.known.take(e, a, now) || len(s.told) > 0 { // which may be over
+		s.apply(now)
+	}
+	s.wake()
+}
+
+func (s *Service) wake() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Weak takes in that a host could do less for a client than a web address had promised: so no other is promised that.
+func (s *Service) Weak(host model.Name, to netip.AddrPort, via netip.Addr, can datapath.WebPromise) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	now := time.Now()
+	if !s.known.hear(host, to, via, can, now) {
+		return
+	}
+	s.tell(host, via, s.known.promises(host, now), true)
+	s.apply(now)
+}
+
+// apply does what follows of what is known. First the promises: a host is then nowhere where more was promised.
+func (s *Service) apply(now time.Time) {
+	s.judged = s.known.judge(now)
+	if !maps.Equal(s.judged.promises, s.promised) {
+		if err := s.Plane().SetWebPromises(s.judged.promises); err != nil {
+			s.Log.Error("web promises not in force", "error", err)
+		} else {
+			s.promised = s.judged.promises
+		}
+	}
+	s.at.Store(&s.judged.at)
+	for _, w := range s.judged.weak {
+		if !w.Unknown {
+			s.tell(w.Host, w.Address, w.Can, false)
+		}
+	}
+	maps.DeleteFunc(s.told, func(host model.Name, _ datapath.WebPromise) bool {
+		return !s.judged.isWeak(host) && !s.known.isHeard(host, now)
+	})
+	shared := map[Shared]bool{}
+	for _, pair := range s.judged.shared {
+		if shared[pair] = true; !s.shared[pair] {
+			s.Log.Warn("certificate shared", "host", pair.Host, "other", pair.Other, "name", pair.Name, "address", pair.Address)
+			s.Events.Emit(event.CertificateShared{
+				Host: pair.Host.String(), Other: pair.Other.String(), Name: pair.Name.String(), Address: pair.Address,
+			})
+		}
+	}
+	s.shared = shared
+}
+
+// tell tells once what a weak host can. ended: it has cost a client its connection.
+func (s *Service) tell(host model.Name, at netip.Addr, can datapath.WebPromise, ended bool) {
+	if before, is := s.told[host]; is && before == can {
+		return
+	}
+	s.told[host] = can
+	s.Log.Warn("host can less than others", "host", host, "address", at, "mss", can.MSS, "sack", can.SACK, "timestamps", can.Timestamps, "ended", ended)
+	s.Events.Emit(event.HostWeak{
+		Host: host.String(), Address: at, MSS: can.MSS, SACK: can.SACK, Timestamps: can.Timestamps, Ended: ended,
+	})
+}
+
+// Report adds what people should know.
+func (s *Service) Report(status *api.Status) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	status.Warnings = append(status.Warnings, s.judged.warnings()...)
+	return nil
+}

@@ -1,0 +1,59 @@
+package web
+
+import (
+	"errors"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/web/hello"
+)
+
+const reasonVersion = model.Reason("drop_quic_version")
+
+// attemptTime is how long the Initials of an attempt may take: a client sends them at once, and again after a second.
+const attemptTime = time.Second
+
+// attempt is one to connect by QUIC that is no session yet, or was none a moment ago.
+type attempt struct {
+	flow     model.Tuple
+	ifindex  int
+	frames   [][]byte
+	initials *hello.Initials
+	began    model.Instant
+	until    model.Instant // of its phase
+	phase    phase
+}
+
+// add takes a datagram in, and reads the name.
+func (a *attempt) add(d datagram) (string, error) {
+	a.frames = append(a.frames, d.frame)
+	return a.initials.Add(d.payload)
+}
+
+// open has the datagrams go to their host, in the order in which they came: the first one opens the session. The answer stays
+// until the attempt is forgotten, as a frame that is sent again may take its time.
+func (a *attempt) open(k kernel, now model.Instant, to Target) error {
+	a.phase, a.until = phaseOpen, now.Add(restTime)
+	if err := k.AnswerWeb(a.flow, datapath.WebAnswer{Host: to.To, Name: to.Number}); err != nil {
+		return err
+	}
+	var errs []error
+	for _, frame := range a.frames {
+		errs = append(errs, k.Replay(a.ifindex, frame, 1))
+	}
+	a.frames = nil
+	return errors.Join(errs...)
+}
+
+// end has it come to nothing: its client hears nothing, and what it sends again is dropped for the reason. The first datagram
+// is shown to the data plane once more, which counts it.
+func (a *attempt) end(k kernel, now model.Instant, reason model.Reason) error {
+	a.phase, a.until = phaseOver, now.Add(restTime)
+	first := a.frames[0]
+	a.frames = nil
+	if err := k.AnswerWeb(a.flow, datapath.WebAnswer{Reason: reason}); err != nil {
+		return err
+	}
+	return k.Replay(a.ifindex, first, 1)
+}

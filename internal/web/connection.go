@@ -1,0 +1,155 @@
+package web
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/web/hello"
+)
+
+// Reasons for which connections end here; the data plane drops their frames for them.
+const (
+	reasonUnknown   = model.Reason("drop_name_unknown")
+	reasonMalformed = model.Reason("drop_name_malformed")
+	reasonLate      = model.Reason("drop_name_late")
+	reasonRefused   = model.Reason("drop_host_refused")
+
+	reasonRedirected = model.Reason("drop_redirected")
+)
+
+const (
+	mostFrames  = 16              // of a connection, that wait to be sent again
+	connectTime = 3 * time.Second // for a host to answer, as long as a tentative session lives
+	restTime    = time.Second     // what is over is known for so long: what was on its way then finds it
+)
+
+// phase is how far a connection has come.
+type phase uint8
+
+const (
+	phaseReading    phase = iota // its name
+	phaseConnecting              // to its host
+	phaseOpen                    // it is a session
+	phaseOver                    // it came to nothing
+)
+
+// connection is one that is no session yet.
+type connection struct {
+	flow    model.Tuple
+	ifindex int
+	first   segment // its first data
+	frames  [][]byte
+	octets  int // of frames
+	stream  *hello.Stream
+	began   model.Instant
+	until   model.Instant // of its phase
+	phase   phase
+	target  Target
+}
+
+// Target is where a name leads.
+type Target struct {
+	Host   model.Name     // its own name
+	To     netip.AddrPort // private
+	Number uint32         // of the name, for who lists sessions
+	// Redirect says that requests of HTTP are led to https, but those of ACME's http-01.
+	Redirect bool
+}
+
+// kernel is what the core has the data plane do.
+type kernel interface {
+	AnswerWeb(flow model.Tuple, answer datapath.WebAnswer) error
+	ForgetWeb(flow model.Tuple) error
+	Replay(ifindex int, frame []byte, times int) error
+	Send(ifindex int, frame []byte) error
+}
+
+// add takes a segment in that came before the connection was a session.
+func (c *connection) add(s segment) error {
+	if len(c.frames) == mostFrames {
+		return nil // its sender sends it again
+	}
+	c.frames = append(c.frames, s.frame)
+	c.octets += len(s.frame)
+	return c.stream.Add(s.sequence, s.payload)
+}
+
+// name reads it.
+func (c *connection) name() (string, error) {
+	stream := c.stream.Bytes()
+	kind, known := hello.Sniff(stream)
+	switch {
+	case len(stream) == 0 && c.first.tcp[13]&flagFIN != 0:
+		return "", hello.ErrNoName
+	case len(stream) == 0:
+		return "", hello.ErrShort
+	case !known:
+		return "", hello.ErrMalformed
+	case kind == hello.KindTLS:
+		return hello.TLS(stream)
+	}
+	return hello.HTTP(stream)
+}
+
+// reasonOf is why a connection ends whose name could not be read.
+func reasonOf(err error) model.Reason {
+	if errors.Is(err, hello.ErrNoName) {
+		return reasonUnknown
+	}
+	return reasonMalformed
+}
+
+// connect has the first data become the SYN to the host. One whose client is far away gets it twice: a host that has
+// answered twice takes no sample of the round trip, which would be the gateway's and not the client's (Karn).
+func (c *connection) connect(k kernel, event *datapath.WebEvent) error {
+	if err := k.AnswerWeb(c.flow, datapath.WebAnswer{Host: c.target.To, Name: c.target.Number}); err != nil {
+		return err
+	}
+	times := 1
+	if c.first.isFar(clockOf(event)) {
+		times = 2
+	}
+	c.phase, c.until = phaseConnecting, event.At.Add(connectTime)
+	return k.Replay(c.ifindex, c.first.frame, times)
+}
+
+// open sends all again that came meanwhile.
+func (c *connection) open(k kernel, now model.Instant) error {
+	c.phase, c.until = phaseOpen, now.Add(restTime)
+	errs := []error{k.ForgetWeb(c.flow)}
+	for _, frame := range c.frames {
+		errs = append(errs, k.Replay(c.ifindex, frame, 1))
+	}
+	c.frames = nil
+	return errors.Join(errs...)
+}
+
+// end has it come to nothing for a reason of ours: the first data are shown to the data plane once more, which counts them
+// for it.
+func (c *connection) end(k kernel, now model.Instant, reason model.Reason, words []byte) error {
+	err := c.give(k, now, reason)
+	return errors.Join(err, k.Replay(c.ifindex, c.first.frame, 1), c.tell(k, words))
+}
+
+// refused is the same for a reason of the data plane's.
+func (c *connection) refused(k kernel, now model.Instant, reason model.Reason) error {
+	return errors.Join(c.give(k, now, reason), c.tell(k, nil))
+}
+
+// give has what its client sends again be dropped for the reason.
+func (c *connection) give(k kernel, now model.Instant, reason model.Reason) error {
+	c.phase, c.until, c.frames = phaseOver, now.Add(restTime), nil
+	return k.AnswerWeb(c.flow, datapath.WebAnswer{Reason: reason})
+}
+
+// tell sends words and our end to the client, or an RST where there are none.
+func (c *connection) tell(k kernel, words []byte) error {
+	if words == nil {
+		return k.Send(c.ifindex, c.first.answer(flagRST, c.first.acknowledges, 0, nil))
+	}
+	seen := c.first.sequence + uint32(len(c.stream.Bytes()))
+	return k.Send(c.ifindex, c.first.answer(flagPSH|flagACK|flagFIN, c.first.acknowledges, seen, words))
+}
