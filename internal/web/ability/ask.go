@@ -3,7 +3,6 @@ package ability
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -106,10 +105,8 @@ func certificate(ctx context.Context, c net.Conn, name string) (names []string, 
 	client := tls.Client(c, &tls.Config{ //nolint:gosec // old hosts have certificates, too
 		ServerName: name, MinVersion: tls.VersionTLS10,
 		InsecureSkipVerify: true, //nolint:gosec // nothing is told it
-		VerifyPeerCertificate: func(chain [][]byte, _ [][]*x509.Certificate) error {
-			if leaf, err := x509.ParseCertificate(chain[0]); err == nil {
-				names, shown = leaf.DNSNames, true
-			}
+		VerifyConnection: func(state tls.ConnectionState) error {
+			names, shown = state.PeerCertificates[0].DNSNames, true
 			return nil
 		},
 	})
