@@ -30,10 +30,9 @@ enum origin {
 #define SESSION_WHOLE_HOST   0x04 /* from the pool: every port of the host is open */
 #define SESSION_TENTATIVE    0x08 /* its client has proved nothing yet (pool), or its host has not answered (web) */
 #define SESSION_ANSWERED     0x10 /* from outside, no TCP, or translated by address alone: the other end has answered */
-#define SESSION_SETTLED \
-	0x20 /* from the pool: whether its client is known was decided; web, UDP: it came again when answered */
-#define SESSION_KNOWN	0x40 /* from the pool: it counts among its known client's */
-#define SESSION_COUNTED 0x80 /* it counts with who opened it: a subscriber, or a remote address while it stands */
+#define SESSION_SETTLED	     0x20 /* its client is known or not (pool), or came again when it was answered (web, UDP) */
+#define SESSION_KNOWN	     0x40 /* from the pool: it counts among its known client's */
+#define SESSION_COUNTED	     0x80 /* it counts with who opened it: a subscriber, or a remote address while it stands */
 
 enum tcp_state {
 	TCP_NONE,

@@ -11,27 +11,14 @@
 #include "side.h"
 #include "write.h"
 
-/* Ends a session that did not come to be. */
-__noinline int host_end(struct session *session, __u32 generation)
+/* What the daemon is to hear of the connection, by what its session says before it is open. */
+static __always_inline struct web_event host_told(const struct session *session, __u16 kind, enum reason reason)
 {
-	struct settings *settings = settings_get(generation);
-	struct stripe *stripe;
+	struct web_event told = {.kind = kind, .reason = reason, .begun = session->holds.offered.begun};
 
-	if (!session || !settings)
-		return 0;
-	stripe = lock_stripe(endpoint_hash(session->private_address, session->private_port, session->protocol));
-	if (!stripe || !lock_take(stripe))
-		return 0; /* it has its 3 s */
-	if (session->life.as.phase == PHASE_LIVE && (session->marks.as.flags & SESSION_TENTATIVE))
-		proof_fail(session, settings);
-	lock_release(stripe);
-	return 1;
-}
-
-static __always_inline struct web_key host_key(const struct session *session)
-{
-	return (struct web_key){session->remote_address, session->external_address, session->remote_port,
-				session->external_port, IPPROTO_TCP};
+	told.key = (struct web_key){session->remote_address, session->external_address, session->remote_port,
+				    session->external_port, IPPROTO_TCP};
+	return told;
 }
 
 /* The session is open from now on. numbers, offer: the host's. */
@@ -87,7 +74,7 @@ static __always_inline bool host_is_weak(const struct session *session, const st
 static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct session *session,
 				       const struct numbers *numbers)
 {
-	struct web_key key = host_key(session);
+	struct web_event told = host_told(session, WEB_OPENED, REASON_NONE);
 	struct handshake what = {.flags = TCP_FLAG_ACK};
 	__u8 scale = session->holds.offered.client_scale;
 	struct offer offer;
@@ -97,16 +84,17 @@ static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct
 		return verdict(ctx, packet, REASON_DROP_MALFORMED, SIDE_PRIVATE);
 	weak = host_is_weak(session, &offer);
 	if (weak) {
-		host_end(session, packet->generation);
-		web_report(ctx, &key, WEB_WEAK, REASON_DROP_HOST_OPTIONS,
-			   offer.mss | (offer.sack ? WEB_PROMISES_SACK << 16 : 0) |
-				   (offer.timestamps ? WEB_PROMISES_TIMESTAMPS << 16 : 0));
+		told.kind = WEB_WEAK;
+		told.reason = REASON_DROP_HOST_OPTIONS;
+		told.mss = offer.mss;
+		told.promises = (offer.sack ? WEB_PROMISES_SACK : 0) | (offer.timestamps ? WEB_PROMISES_TIMESTAMPS : 0);
+		web_session_end(session, packet->generation);
 		reason_count(REASON_DROP_HOST_OPTIONS);
 		drop_sample(ctx, packet, REASON_DROP_HOST_OPTIONS, SIDE_PRIVATE);
 	} else {
 		host_open(session, numbers, &offer);
-		web_report(ctx, &key, WEB_OPENED, REASON_NONE, 0);
 	}
+	web_report(ctx, &told);
 	what.window = 0xffff >> (scale == HANDSHAKE_NONE ? 0 : scale);
 	if (weak)
 		what.flags |= TCP_FLAG_RST;
@@ -138,10 +126,10 @@ static __always_inline int host_side(ctx_t *ctx)
 	if (numbers.acknowledges != session->holds.offered.begun + 1 || !(packet.tcp_flags & TCP_FLAG_ACK))
 		return verdict(ctx, &packet, REASON_DROP_NOT_SYN, SIDE_PRIVATE);
 	if (packet.tcp_flags & TCP_FLAG_RST) {
-		struct web_key key = host_key(session);
+		struct web_event told = host_told(session, WEB_REFUSED, REASON_DROP_HOST_REFUSED);
 
-		host_end(session, packet.generation);
-		web_report(ctx, &key, WEB_REFUSED, REASON_DROP_HOST_REFUSED, 0);
+		web_session_end(session, packet.generation);
+		web_report(ctx, &told);
 		return verdict(ctx, &packet, REASON_DROP_HOST_REFUSED, SIDE_PRIVATE);
 	}
 	if (!(packet.tcp_flags & TCP_FLAG_SYN))

@@ -8,11 +8,6 @@
 #include "../packet/mss.h"
 #include "types.h"
 
-#define OPTION_SCALE	      3
-#define OPTION_SACK_PERMITTED 4
-#define OPTION_SACK	      5
-#define OPTION_TIMESTAMPS     8
-
 #define MSS_DEFAULT 536
 
 struct offer {
@@ -39,19 +34,12 @@ static __always_inline __u32 offer_word(const struct offer_walk *walk, __u32 at)
 
 static long offer_step(__u32 round, struct offer_walk *walk)
 {
-	__u32 at = walk->at;
-	__u8 kind, length;
+	__u32 at = walk->at, length = tcp_option_length(walk->octet, at, walk->length);
+	__u8 kind;
 
-	if (at >= TCP_OPTIONS_MOST || at >= walk->length || walk->octet[at] == TCP_OPTION_END)
+	if (!length)
 		return 1;
 	kind = walk->octet[at];
-	if (kind == TCP_OPTION_NOP) {
-		walk->at = at + 1;
-		return 0;
-	}
-	length = walk->octet[at + 1];
-	if (length < 2 || at + length > walk->length)
-		return 1;
 	if (kind == MSS_OPTION && length == MSS_OPTION_SIZE) {
 		walk->offer.mss = walk->octet[at + 2] << 8 | walk->octet[at + 3];
 	} else if (kind == OPTION_SCALE && length == 3) {

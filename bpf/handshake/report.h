@@ -21,7 +21,7 @@ static __always_inline void web_event_fill(struct web_event *event, ctx_t *ctx, 
 	event->ifindex = ctx_ifindex(ctx);
 	event->kind = kind;
 	if (kind == WEB_DATAGRAM)
-		event->mss = ctx_segment_size(ctx);
+		event->each = ctx_segment_size(ctx);
 }
 
 /* The frame itself. False where there is no room for it. */
@@ -64,19 +64,18 @@ __noinline bool web_report_frame(ctx_t *ctx, const struct packet *packet, __u16 
 	return !failed;
 }
 
-/* What became of a connection. mss, promises: of WEB_WEAK alone. */
-__noinline int web_report(ctx_t *ctx, const struct web_key *key, __u16 kind, enum reason reason, __u32 can)
+/* What became of a connection: all but when and where are filled in. */
+__noinline int web_report(ctx_t *ctx, const struct web_event *told)
 {
-	struct web_event *event = key ? bpf_ringbuf_reserve(&web_events, sizeof(*event), 0) : 0;
+	struct web_event *event = told ? bpf_ringbuf_reserve(&web_events, sizeof(*event), 0) : 0;
 
 	if (!event) {
 		count_statistic(STATISTIC_EVENTS_LOST);
 		return 0;
 	}
-	web_event_fill(event, ctx, key, kind);
-	event->reason = reason;
-	event->mss = can;
-	event->promises = can >> 16;
+	*event = *told;
+	event->at = bpf_ktime_get_ns();
+	event->ifindex = ctx_ifindex(ctx);
 	bpf_ringbuf_submit(event, 0);
 	return 1;
 }

@@ -95,6 +95,49 @@ __noinline bool web_answer_write(ctx_t *ctx, const struct packet *packet)
 	return handshake_write(ctx, packet, &what, &offer);
 }
 
+/* Ends a session whose host has not answered, or one that is closing, unless another CPU has changed that. */
+__noinline int web_session_end(struct session *session, __u32 generation)
+{
+	struct settings *settings = settings_get(generation);
+	struct stripe *stripe;
+
+	if (!session || !settings)
+		return 0;
+	stripe = lock_stripe(endpoint_hash(session->private_address, session->private_port, session->protocol));
+	if (!stripe || !lock_take(stripe))
+		return 0; /* it has its time */
+	if (session->life.as.phase == PHASE_LIVE &&
+	    ((session->marks.as.flags & SESSION_TENTATIVE) || tcp_is_closing(session->life.as.tcp)))
+		proof_fail(session, settings);
+	lock_release(stripe);
+	return 1;
+}
+
+/* The session by name that stands at the packet's tuple, 0 where there is none. */
+__noinline __u32 web_standing(const struct packet *packet)
+{
+	struct session_key key;
+	struct session *session;
+	__u32 number;
+
+	if (!packet)
+		return 0;
+	key = destination_key(&packet->tuple, KEY_OUTSIDE);
+	number = session_find_indexed(&key);
+	session = session_at(number);
+	return number && session && session->origin == ORIGIN_WEB ? number : 0;
+}
+
+/* A client begins anew, and whom it wants is unknown: what its port was used for, and is closing, is over. */
+static __always_inline void web_give_way(const struct packet *packet)
+{
+	__u32 number = web_standing(packet);
+	struct session *session = number ? session_at(number) : 0;
+
+	if (session && tcp_is_closing(session->life.as.tcp))
+		web_session_end(session, packet->generation);
+}
+
 static __always_inline int web_answer(ctx_t *ctx, struct packet *packet)
 {
 	enum reason reason = web_protect(ctx, packet);
@@ -103,6 +146,7 @@ static __always_inline int web_answer(ctx_t *ctx, struct packet *packet)
 		return verdict(ctx, packet, reason, SIDE_PUBLIC);
 	if (!web_is_read())
 		return refuse_stranger(ctx, packet, REASON_DROP_DAEMON_AWAY, SIDE_PUBLIC);
+	web_give_way(packet);
 	if (!syn_cookie_is_paid() || !web_answer_write(ctx, packet))
 		return verdict(ctx, packet, REASON_DROP_BUSY, SIDE_PUBLIC);
 	reason_count(REASON_ANSWERED_COOKIE);
@@ -180,7 +224,7 @@ __noinline __u32 web_said(const struct packet *packet, struct flow *flow)
 		return WEB_SAID_NOTHING;
 	key = web_key_of(&packet->tuple);
 	answer = bpf_map_lookup_elem(&web_answers, &key);
-	if (!answer)
+	if (!answer || (packet->tuple.protocol == IPPROTO_TCP && answer->begun != flow->first.sequence - 1))
 		return WEB_SAID_NOTHING;
 	host = answer->host;
 	if (!host)
@@ -211,31 +255,42 @@ static __always_inline void web_offered(struct session *session, const struct fl
 	session->holds.offered.timestamps = flow->offer.timestamps;
 }
 
-/* The session that the packet is of, which is not open yet; 0 where there is none. */
-static __always_inline struct session *web_session(const struct packet *packet)
+/* Whether a session that waits for its host is of this very connection, and not of one before it by the same ports. */
+static __always_inline bool web_is_same(const struct session *session, const struct flow *flow)
 {
-	struct session_key key = destination_key(&packet->tuple, KEY_OUTSIDE);
-	struct session *session = session_at(session_find_indexed(&key));
+	return !session_is_over(session) && session->holds.offered.begun == flow->first.sequence - 1 &&
+	       session->private_address == flow->private_address && session->private_port == flow->private_port;
+}
 
-	return session && (session->marks.as.flags & SESSION_TENTATIVE) && !session_is_over(session) ? session : 0;
+/* The session of the connection, which waits for its host; 0 where there is none, and then none of another one either. */
+static __always_inline struct session *web_session(const struct packet *packet, const struct flow *flow)
+{
+	__u32 number = web_standing(packet);
+	struct session *session = number ? session_at(number) : 0;
+
+	if (session && (session->marks.as.flags & SESSION_TENTATIVE) && web_is_same(session, flow))
+		return session;
+	web_session_end(session, packet->generation);
+	return 0;
 }
 
 /* The end of a connection that did not become a session. */
-__noinline int web_end(ctx_t *ctx, const struct packet *packet, enum reason reason)
+__noinline int web_end(ctx_t *ctx, const struct packet *packet, const struct flow *flow, enum reason reason)
 {
-	struct web_key key;
+	struct web_event told = {.kind = WEB_REFUSED, .reason = reason};
 
-	if (!packet)
+	if (!packet || !flow)
 		return CTX_DROP;
-	key = web_key_of(&packet->tuple);
-	web_report(ctx, &key, WEB_REFUSED, reason, 0);
+	told.key = web_key_of(&packet->tuple);
+	told.begun = flow->first.sequence - 1;
+	web_report(ctx, &told);
 	return verdict(ctx, packet, reason, SIDE_PUBLIC);
 }
 
 /* The SYN to the host that the name leads to: once, or again while it does not answer. */
 static __always_inline int web_connect(ctx_t *ctx, struct packet *packet, struct flow *flow, __u16 epoch)
 {
-	struct session *session = web_session(packet);
+	struct session *session = web_session(packet, flow);
 	enum reason reason = web_syn_write(ctx, packet, flow);
 	__u32 number = 0;
 
@@ -248,7 +303,7 @@ static __always_inline int web_connect(ctx_t *ctx, struct packet *packet, struct
 			reason = public_open(packet, flow, &number);
 		session = session_at(number);
 		if (reason != REASON_NONE || !session)
-			return web_end(ctx, packet, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason);
+			return web_end(ctx, packet, flow, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason);
 		if (!flow->opened)
 			return verdict(ctx, packet, REASON_DROP_BUSY, SIDE_PUBLIC);
 		web_offered(session, flow);

@@ -38,6 +38,7 @@ struct web_key {
 
 /* Where a connection goes, now that its name is read. */
 struct web_answer {
+	__u32 begun;  /* its client's first number, of TCP: another connection by the same ports is another */
 	__u32 host;   /* 0: nowhere */
 	__u32 name;   /* number of the name that it asked for, WEB_NAME_BITS of it */
 	__u16 port;   /* the host's */
@@ -58,10 +59,13 @@ struct web_event {
 	struct web_key key;
 	__u32 ifindex;
 	__u32 length; /* of the frame */
+	__u32 begun;  /* the client's first number, of WEB_OPENED, WEB_REFUSED and WEB_WEAK */
 	__u16 kind;   /* enum web_event_kind */
 	__u16 reason; /* enum reason */
-	__u16 mss;    /* host byte order; of WEB_DATAGRAM the octets of each datagram of an aggregate, 0: it is one */
+	__u16 mss;    /* of WEB_WEAK, host byte order */
 	__u16 promises;
+	__u16 each; /* octets of each datagram of an aggregate, 0: it is one */
+	__u16 pad;
 };
 
 /* A frame behind its event. What is longer than the longest is not heard of. */

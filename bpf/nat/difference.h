@@ -11,7 +11,6 @@
 #include "../include/errno.h"
 
 #define OPTION_HEAD_TIMESTAMPS bpf_htonl(0x0101080a) /* NOP NOP, timestamps */
-#define OPTION_HEAD_SACK       bpf_htons(0x0101)     /* NOP NOP, then the blocks */
 
 static __always_inline bool session_differs(const struct session *session)
 {
@@ -57,7 +56,7 @@ struct difference_walk {
 	__u32 at;
 	__u32 sequence; /* to be added to what SACK says, */
 	__u32 value;	/* to its timestamp, */
-	__u32 echo;	/* or to what it echoes */
+	__u32 echo;	/* and to what it echoes */
 	__u8 octet[TCP_OPTIONS_MOST + 12];
 };
 
@@ -68,29 +67,28 @@ static __always_inline void difference_octets(struct difference_walk *walk, __u3
 	if (at > TCP_OPTIONS_MOST)
 		return;
 	__builtin_memcpy(&value, &walk->octet[at], sizeof(value));
-	if (!value) /* an echo of 0 is none */
-		return;
 	value = bpf_htonl(bpf_ntohl(value) + difference);
 	__builtin_memcpy(&walk->octet[at], &value, sizeof(value));
 }
 
+/* An echo of 0 is none. */
+static __always_inline bool difference_echoes(const struct difference_walk *walk, __u32 at)
+{
+	return walk->echo && (walk->octet[at] | walk->octet[at + 1] | walk->octet[at + 2] | walk->octet[at + 3]);
+}
+
 static long difference_step(__u32 round, struct difference_walk *walk)
 {
-	__u32 at = walk->at;
-	__u8 kind, length;
+	__u32 at = walk->at, length = tcp_option_length(walk->octet, at, walk->length);
+	__u8 kind;
 
-	if (at >= TCP_OPTIONS_MOST || at >= walk->length || walk->octet[at] == TCP_OPTION_END)
+	if (!length)
 		return 1;
 	kind = walk->octet[at];
-	if (kind == TCP_OPTION_NOP) {
-		walk->at = at + 1;
-		return 0;
-	}
-	length = walk->octet[at + 1];
-	if (length < 2 || at + length > walk->length)
-		return 1;
 	if (kind == OPTION_TIMESTAMPS && length == 10) {
-		difference_octets(walk, walk->value ? at + 2 : at + 6, walk->value ? walk->value : walk->echo);
+		difference_octets(walk, at + 2, walk->value);
+		if (difference_echoes(walk, at + 6))
+			difference_octets(walk, at + 6, walk->echo);
 	}
 	if (kind == OPTION_SACK && walk->sequence) {
 		for (__u32 edge = 2; edge + 4 <= 34; edge += 4) {

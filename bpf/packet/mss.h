@@ -7,14 +7,10 @@
 #pragma once
 
 #include "packet.h"
+#include "tcp_option.h"
 
-#define MSS_HEADERS	 40 /* of IPv4 and TCP without options, RFC 6691 */
-#define MSS_OPTION	 2
-#define MSS_OPTION_SIZE	 4
-#define TCP_OPTION_END	 0
-#define TCP_OPTION_NOP	 1
-#define TCP_OPTIONS_MOST 40
-#define TCP_CHECKSUM_AT	 16
+#define MSS_HEADERS	40 /* of IPv4 and TCP without options, RFC 6691 */
+#define TCP_CHECKSUM_AT 16
 
 struct mss_walk {
 	ctx_t *ctx;
@@ -24,7 +20,7 @@ struct mss_walk {
 	__u16 most; /* host byte order */
 	__u16 delta;
 	bool changed;
-	__u8 octet[TCP_OPTIONS_MOST];
+	__u8 octet[TCP_OPTIONS_MOST + 4]; /* so that no option is read beyond it */
 };
 
 static __always_inline void mss_lower(struct mss_walk *walk, __u32 at, __u16 said)
@@ -42,22 +38,14 @@ static __always_inline void mss_lower(struct mss_walk *walk, __u32 at, __u16 sai
 
 static long mss_step(__u32 round, struct mss_walk *walk)
 {
-	__u32 at = walk->at;
-	__u8 length;
+	__u32 at = walk->at, size = tcp_option_length(walk->octet, at, walk->length);
 
-	if (at >= TCP_OPTIONS_MOST - 3 || at + 2 > walk->length || walk->octet[at] == TCP_OPTION_END)
+	if (!size)
 		return 1;
-	if (walk->octet[at] == TCP_OPTION_NOP) {
-		walk->at = at + 1;
-		return 0;
-	}
-	length = walk->octet[at + 1];
-	if (length < 2 || at + length > walk->length)
-		return 1;
-	if (walk->octet[at] == MSS_OPTION && length == MSS_OPTION_SIZE &&
+	if (walk->octet[at] == MSS_OPTION && size == MSS_OPTION_SIZE &&
 	    (walk->octet[at + 2] << 8 | walk->octet[at + 3]) > walk->most)
 		mss_lower(walk, at + 2, walk->octet[at + 2] | walk->octet[at + 3] << 8);
-	walk->at = at + length;
+	walk->at = at + size;
 	return 0;
 }
 

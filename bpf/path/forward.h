@@ -10,6 +10,7 @@
 #include "../fragment/first.h"
 #include "../route/path_mtu.h"
 #include "../answer/refuse.h"
+#include "../handshake/anew.h"
 #include "../nat/difference.h"
 #include "../nat/rewrite.h"
 #include "../route/cache.h"
@@ -223,9 +224,12 @@ static __always_inline int forward_on(ctx_t *ctx, struct packet *packet, struct 
 			return refuse(ctx, packet, REASON_DROP_TOO_BIG, side, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED,
 				      most);
 	}
-	if (!handshake && !DRY && __builtin_expect(session_differs(session), 0) &&
-	    !difference_apply(ctx, packet, session, direction))
-		return verdict(ctx, packet, REASON_DROP_MALFORMED, side);
+	if (!handshake && !DRY && __builtin_expect(session_differs(session), 0)) {
+		if (direction == DIRECTION_OUT && host_begins_anew(session, packet))
+			return verdict(ctx, packet, REASON_DROP_SESSION_CONFLICT, side);
+		if (!difference_apply(ctx, packet, session, direction))
+			return verdict(ctx, packet, REASON_DROP_MALFORMED, side);
+	}
 	flow_touch(session, packet, direction, tick);
 	if (__builtin_expect(packet->tcp_flags & TCP_FLAG_SYN, 0))
 		path_clamp(ctx, packet, session, hop ? hop->key.as.mtu : 0, direction);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "../conntrack/index.h"
+#include "../include/budget.h"
 
 #define QUESTION_SECOND	    1000000000ULL
 #define QUESTION_NETWORK    bpf_htonl(0xffffff00) /* a /24 */
@@ -13,21 +14,10 @@
 #define QUESTIONS_UNPROVEDS 512			  /* in all */
 #define QUESTIONS_PROVED    4096
 #define QUESTIONS_PROVEDS   16384
+
 static __always_inline bool question_pay(__u32 place, __u64 rate)
 {
-	__u64 *budget = bpf_map_lookup_elem(&question_budgets, &place);
-	__u64 now = bpf_ktime_get_coarse_ns();
-
-	for (int tries = 0; budget && tries < 4; tries++) {
-		__u64 old = *(volatile __u64 *)budget, spent = old > now ? old : now;
-
-		spent += QUESTION_SECOND / rate;
-		if (spent - now > QUESTION_SECOND)
-			return false;
-		if (__sync_val_compare_and_swap(budget, old, spent) == old)
-			return true;
-	}
-	return false;
+	return budget_pace(bpf_map_lookup_elem(&question_budgets, &place), rate, QUESTION_SECOND);
 }
 
 /* The network first, so that one that has spent its own takes nothing from the others. */

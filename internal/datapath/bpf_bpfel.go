@@ -848,6 +848,7 @@ type bpfTallyBucket struct {
 
 type bpfWebAnswer struct {
 	_      structs.HostLayout
+	Begun  uint32
 	Host   uint32
 	Name   uint32
 	Port   uint16
@@ -860,10 +861,13 @@ type bpfWebEvent struct {
 	Key      bpfWebKey
 	Ifindex  uint32
 	Length   uint32
+	Begun    uint32
 	Kind     uint16
 	Reason   uint16
 	Mss      uint16
 	Promises uint16
+	Each     uint16
+	Pad      uint16
 }
 
 type bpfWebEventKind uint32

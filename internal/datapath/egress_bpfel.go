@@ -484,6 +484,7 @@ type egressTallyBucket struct {
 
 type egressWebAnswer struct {
 	_      structs.HostLayout
+	Begun  uint32
 	Host   uint32
 	Name   uint32
 	Port   uint16

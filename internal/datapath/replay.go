@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -12,6 +13,9 @@ import (
 // replayMessage begins a frame that goes through the carrier to be taken as one from outside (bpf/fragment/carrier.h), in the
 // place of its link addresses.
 const replayMessage = 0x57
+
+// ipv4 is its EtherType in network byte order, as packet sockets want it.
+const ipv4 = unix.ETH_P_IP<<8&0xff00 | unix.ETH_P_IP>>8
 
 // Replay sends a frame again as if it had come in by a public interface, times times. It is to run in the gateway's network
 // namespace.
@@ -54,18 +58,14 @@ func (d *replayer) replayBuffers(near int, frame []byte, times int) error {
 	if near == 0 {
 		return errNoCarrier
 	}
-	if len(frame) < 14 {
-		return os.ErrInvalid
-	}
 	socket, err := d.replaySocket()
 	if err != nil {
 		return err
 	}
-	message := append(make([]byte, 0, len(frame)), frame...)
-	clear(message[:12])
+	message := slices.Clone(frame)
 	message[0] = replayMessage
 	for range times {
-		if err := unix.Sendto(socket, message, 0, &unix.SockaddrLinklayer{Ifindex: near, Protocol: 0x0008}); err != nil {
+		if err := unix.Sendto(socket, message, 0, &unix.SockaddrLinklayer{Ifindex: near, Protocol: ipv4}); err != nil {
 			return fmt.Errorf("send a frame of %d octets again: %w", len(frame), err)
 		}
 	}
@@ -92,7 +92,7 @@ func (d *replayer) Send(ifindex int, frame []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Sendto(socket, frame, 0, &unix.SockaddrLinklayer{Ifindex: ifindex, Protocol: 0x0008}); err != nil {
+	if err := unix.Sendto(socket, frame, 0, &unix.SockaddrLinklayer{Ifindex: ifindex, Protocol: ipv4}); err != nil {
 		return fmt.Errorf("send a frame of %d octets: %w", len(frame), err)
 	}
 	return nil

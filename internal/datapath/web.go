@@ -89,6 +89,7 @@ func (d *webTable) putWebState(state bpfWebState) error {
 
 // WebAnswer says where a connection goes.
 type WebAnswer struct {
+	Begun  uint32         // the client's first number, of TCP: another connection by the same ports is another
 	Host   netip.AddrPort // private; invalid: nowhere
 	Name   uint32         // the number of the name that it asked for, of which a session keeps 24 bits
 	Reason model.Reason   // why it goes nowhere: its frames are dropped for that
@@ -97,7 +98,7 @@ type WebAnswer struct {
 // AnswerWeb says where a connection goes, by its outside tuple: its first segment becomes the SYN to that host when it
 // comes, or is sent again. There is room for MaxWebAnswers, until ForgetWeb.
 func (d *webTable) AnswerWeb(flow model.Tuple, answer WebAnswer) error {
-	record := bpfWebAnswer{Name: answer.Name & (1<<webNameBits - 1)}
+	record := bpfWebAnswer{Begun: answer.Begun, Name: answer.Name & (1<<webNameBits - 1)}
 	if answer.Host.IsValid() {
 		record.Host, record.Port = networkOrder(answer.Host.Addr()), swap(answer.Host.Port())
 	} else {

@@ -31,6 +31,7 @@ type WebEvent struct {
 	Interface int         // that the frame came in by
 	Frame     []byte      // with its link header; the reader's own
 	Each      int         // of WebDatagram: the frame is several datagrams, each but the last of so many octets; 0: it is one
+	Begun     uint32      // the client's first number, of what tells how a connection ended
 	Reason    model.Reason
 	Can       WebPromise
 }
@@ -46,14 +47,11 @@ func (d *webTable) WebEvents() (*Events[WebEvent], error) {
 		if int(e.Length) > len(raw)-n {
 			return WebEvent{}, fmt.Errorf("a frame of %d octets in an event of %d", e.Length, len(raw))
 		}
-		each, can := 0, promiseOf(e.Mss, uint32(e.Promises))
-		if WebEventKind(e.Kind) == WebDatagram {
-			each, can = int(e.Mss), WebPromise{}
-		}
 		return WebEvent{
 			At: model.Instant(e.At), Kind: WebEventKind(e.Kind), Interface: int(e.Ifindex),
 			Frame:  slices.Clone(raw[n : n+int(e.Length)]),
-			Reason: model.Reason(d.reasons[int(e.Reason)%len(d.reasons)]), Can: can, Each: each,
+			Reason: model.Reason(d.reasons[int(e.Reason)%len(d.reasons)]), Can: promiseOf(e.Mss, uint32(e.Promises)),
+			Each: int(e.Each), Begun: e.Begun,
 			Flow: model.Tuple{
 				Protocol:    model.Protocol(e.Key.Protocol),
 				Source:      netip.AddrPortFrom(addressOf(e.Key.Remote), swap(e.Key.RemotePort)),

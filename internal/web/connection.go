@@ -67,6 +67,9 @@ type kernel interface {
 	Send(ifindex int, frame []byte) error
 }
 
+// begun is its client's first number.
+func (c *connection) begun() uint32 { return c.first.sequence - 1 }
+
 // add takes a segment in that came before the connection was a session.
 func (c *connection) add(s segment) error {
 	if len(c.frames) == mostFrames {
@@ -105,7 +108,7 @@ func reasonOf(err error) model.Reason {
 // connect has the first data become the SYN to the host. One whose client is far away gets it twice: a host that has
 // answered twice takes no sample of the round trip, which would be the gateway's and not the client's (Karn).
 func (c *connection) connect(k kernel, event *datapath.WebEvent) error {
-	if err := k.AnswerWeb(c.flow, datapath.WebAnswer{Host: c.target.To, Name: c.target.Number}); err != nil {
+	if err := k.AnswerWeb(c.flow, datapath.WebAnswer{Begun: c.begun(), Host: c.target.To, Name: c.target.Number}); err != nil {
 		return err
 	}
 	times := 1
@@ -142,7 +145,7 @@ func (c *connection) refused(k kernel, now model.Instant, reason model.Reason) e
 // give has what its client sends again be dropped for the reason.
 func (c *connection) give(k kernel, now model.Instant, reason model.Reason) error {
 	c.phase, c.until, c.frames = phaseOver, now.Add(restTime), nil
-	return k.AnswerWeb(c.flow, datapath.WebAnswer{Reason: reason})
+	return k.AnswerWeb(c.flow, datapath.WebAnswer{Begun: c.begun(), Reason: reason})
 }
 
 // tell sends words and our end to the client, or an RST where there are none.

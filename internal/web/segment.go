@@ -152,8 +152,8 @@ func fold(total uint32) uint16 {
 // pseudoSum is that of the pseudo-header (RFC 9293 section 3.1).
 func pseudoSum(ip []byte, length int) uint32 { return sum(ip[12:20]) + uint32(ip[9]) + uint32(length) }
 
-// farther is how far a client is at least that its host's SYN is sent twice for (web.go): below it the host's sample is
-// near enough.
+// farther is how far a client is at least that the SYN to its host is sent twice (connection.connect): below it the host's
+// sample is near enough.
 const farther = 2 // of the data plane's clock, which counts about milliseconds
 
 // isFar reports whether the client's round trip is longer than a host's own network: by the timestamp of ours that its

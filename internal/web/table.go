@@ -59,8 +59,8 @@ func (t *table) hear(e *datapath.WebEvent) error {
 		}
 		return t.frame(c, e, s)
 	}
-	if c == nil {
-		return nil // of an earlier daemon, or forgotten
+	if c == nil || c.begun() != e.Begun {
+		return nil // of an earlier daemon, forgotten, or of another connection by the same port
 	}
 	switch e.Kind {
 	case datapath.WebOpened:
@@ -81,6 +81,10 @@ func (t *table) hear(e *datapath.WebEvent) error {
 
 // frame takes one in.
 func (t *table) frame(c *connection, e *datapath.WebEvent, s segment) error {
+	if c != nil && e.Kind == datapath.WebFirst && s.sequence != c.first.sequence {
+		t.replace(c)
+		c = nil
+	}
 	if c == nil {
 		if e.Kind != datapath.WebFirst {
 			return nil // it overtook the first
@@ -164,6 +168,15 @@ func (t *table) begin(e *datapath.WebEvent, s segment) *connection {
 func (t *table) forget(c *connection) error {
 	delete(t.all, c.flow)
 	return t.kernel.ForgetWeb(c.flow)
+}
+
+// replace has one go whose client has begun another by the same port. What was said of it is said of no other.
+func (t *table) replace(c *connection) {
+	if c.phase == phaseReading || c.phase == phaseConnecting {
+		t.leave(c)
+		t.counts.Refused++
+	}
+	delete(t.all, c.flow)
 }
 
 // leave gives up the places of one that waits no more, though it is known for a while.

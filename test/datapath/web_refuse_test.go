@@ -17,7 +17,7 @@ func TestWebRefuses(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	g.serves(allPromised)
-	v := &visit{gateway: g, client: client, can: ability{1460, 7, true, true}}
+	v := g.visitor(client, ability{1460, 7, true, true}, ability{})
 	v.knocks(allPromised)
 	bare := v.from(packets.ACK, clientISN+1, v.cookie+1, "", nil)
 	for name, c := range map[string]struct {
@@ -75,9 +75,9 @@ func TestWebFramesOfASource(t *testing.T) {
 	const most = 256 // WEB_FRAMES_OF_A_SOURCE
 	g := newGateway(t)
 	g.serves(allPromised)
-	v := &visit{gateway: g, client: client, can: ability{1460, 7, true, true}}
+	v := g.visitor(client, ability{1460, 7, true, true}, ability{})
 	v.knocks(allPromised)
-	other := &visit{gateway: g, client: endpoint(remote2, 50000), can: v.can}
+	other := g.visitor(endpoint(remote2, 50000), v.can, ability{})
 	other.knocks(allPromised)
 	var before, after map[model.Reason]uint64
 	g.in(func() error { // frame by frame the counters would be asked, and a tick be over

@@ -121,6 +121,8 @@ func read(p packets.Packet) (a ability, value, echo uint32) {
 type visit struct {
 	*gateway
 	client     netip.AddrPort
+	at         netip.AddrPort // its host
+	isn        uint32         // the client's
 	can, host  ability
 	cookie     uint32 // our number
 	clock      uint32 // our timestamp
@@ -133,6 +135,11 @@ var (
 	hostClock   = uint32(0xfffffff0) // soon wraps
 )
 
+// visitor is a client that wants webHost.
+func (g *gateway) visitor(client netip.AddrPort, can, host ability) *visit {
+	return &visit{gateway: g, client: client, can: can, host: host, at: webHost, isn: clientISN}
+}
+
 func (v *visit) from(flags packets.Flags, sequence, acknowledge uint32, data string, options []byte) packets.Packet {
 	return with(segment(v.client, webPlace, flags, sequence, acknowledge), data).Change(func(p *packets.Packet) { p.TCP.Options = options })
 }
@@ -140,7 +147,7 @@ func (v *visit) from(flags packets.Flags, sequence, acknowledge uint32, data str
 // knocks says SYN, and reads the answer.
 func (v *visit) knocks(promise datapath.WebPromise) {
 	v.t.Helper()
-	p := v.from(packets.SYN, clientISN, 0, "", v.can.options(clientClock, 0))
+	p := v.from(packets.SYN, v.isn, 0, "", v.can.options(clientClock, 0))
 	r := v.put(p)
 	if r.action != dataplane.Redirect || r.reason != "answered_cookie" {
 		v.t.Fatalf("%v, %s", r.action, r.reason)
@@ -151,7 +158,7 @@ func (v *visit) knocks(promise datapath.WebPromise) {
 		want.scale = 7
 	}
 	same(v.gateway, "what is promised", a, want)
-	same(v.gateway, "acknowledged", r.packet.TCP.Acknowledge, uint32(clientISN+1))
+	same(v.gateway, "acknowledged", r.packet.TCP.Acknowledge, uint32(v.isn+1))
 	same(v.gateway, "flags", r.packet.TCP.Flags, synAck)
 	if a.timestamps {
 		same(v.gateway, "echo", echo, clientClock)
@@ -168,7 +175,7 @@ func (v *visit) first(data string) packets.Packet {
 	if v.can.timestamps {
 		o = stamps(clientClock+5, v.clock)
 	}
-	return v.from(packets.ACK|packets.PSH, clientISN+1, v.cookie+1, data, o)
+	return v.from(packets.ACK|packets.PSH, v.isn+1, v.cookie+1, data, o)
 }
 
 func (v *visit) flow() model.Tuple {
@@ -184,7 +191,7 @@ func (v *visit) connects(data string) {
 	if got, want := string(e.Frame), string(addressed(v.first(data)).Bytes()); got != want {
 		v.t.Fatalf("the daemon sees %x, want %x", got, want)
 	}
-	check(v.t, v.data.AnswerWeb(v.flow(), datapath.WebAnswer{Host: webHost, Name: 0xabcdef}))
+	check(v.t, v.data.AnswerWeb(v.flow(), datapath.WebAnswer{Begun: v.isn, Host: v.at, Name: 0xabcdef}))
 	for range 2 { // the host does not answer at once
 		p := v.forwarded(v.put(v.first(data)))
 		a, value, echo := read(p)
@@ -195,9 +202,9 @@ func (v *visit) connects(data string) {
 			same(v.gateway, "timestamps", [2]uint32{value, echo}, [2]uint32{clientClock + 5, 0})
 		}
 		same(v.gateway, "flags", p.TCP.Flags, packets.SYN)
-		same(v.gateway, "numbers", [2]uint32{p.TCP.Sequence, p.TCP.Acknowledge}, [2]uint32{clientISN, 0})
+		same(v.gateway, "numbers", [2]uint32{p.TCP.Sequence, p.TCP.Acknowledge}, [2]uint32{v.isn, 0})
 		same(v.gateway, "from", p.Tuple().Source, v.client)
-		same(v.gateway, "to", p.Tuple().Destination, webHost)
+		same(v.gateway, "to", p.Tuple().Destination, v.at)
 	}
 	v.tells()
 }
@@ -210,14 +217,14 @@ func (v *visit) opens() {
 	if v.can.scale < 0 {
 		can.scale = -1
 	}
-	r := v.put(v.says(synAck, hostISN, clientISN+1, "", can.options(hostClock, clientClock+5)))
+	r := v.put(v.says(synAck, hostISN, v.isn+1, "", can.options(hostClock, clientClock+5)))
 	if r.action != dataplane.Redirect || r.reason != "answered_host" {
 		v.t.Fatalf("%v, %s", r.action, r.reason)
 	}
 	same(v.gateway, "flags", r.packet.TCP.Flags, packets.ACK)
-	same(v.gateway, "numbers", [2]uint32{r.packet.TCP.Sequence, r.packet.TCP.Acknowledge}, [2]uint32{clientISN + 1, uint32(hostISN + 1&0xffffffff)})
+	same(v.gateway, "numbers", [2]uint32{r.packet.TCP.Sequence, r.packet.TCP.Acknowledge}, [2]uint32{v.isn + 1, uint32(hostISN + 1&0xffffffff)})
 	same(v.gateway, "from", r.packet.Tuple().Source, v.client)
-	same(v.gateway, "to", r.packet.Tuple().Destination, webHost)
+	same(v.gateway, "to", r.packet.Tuple().Destination, v.at)
 	a, value, echo := read(r.packet)
 	same(v.gateway, "timestamps of the ACK", a.timestamps, can.timestamps)
 	if can.timestamps { // an echo would be a sample of the round trip that is not the client's
@@ -230,13 +237,13 @@ func (v *visit) opens() {
 
 // says is a segment of the host to its client.
 func (v *visit) says(flags packets.Flags, sequence, acknowledge uint32, data string, options []byte) packets.Packet {
-	return with(segment(webHost, v.client, flags, sequence, acknowledge), data).Change(func(p *packets.Packet) { p.TCP.Options = options })
+	return with(segment(v.at, v.client, flags, sequence, acknowledge), data).Change(func(p *packets.Packet) { p.TCP.Options = options })
 }
 
 // Ends that can less than all, on both sides: the handshake, then data, windows, timestamps and SACK of both.
 func TestWebHandshake(t *testing.T) {
 	t.Parallel()
-	full := ability{mss: 1460, scale: 9, sack: true, timestamps: true}
+	full := fullAbility
 	clients := map[string]ability{
 		"all": full, "no timestamps": {1460, 8, true, false}, "no scale": {1460, -1, true, true}, "no sack": {1460, 7, false, true},
 		"nothing": {536, -1, false, false}, "scale 0": {1300, 0, true, true}, "scale 14": {1400, 14, true, true},
@@ -250,7 +257,7 @@ func TestWebHandshake(t *testing.T) {
 	for cn, c := range clients {
 		for hn, h := range hosts {
 			port++
-			v := &visit{gateway: g, client: endpoint(remote, port), can: c, host: h}
+			v := g.visitor(endpoint(remote, port), c, h)
 			t.Logf("client: %s, host: %s", cn, hn)
 			v.knocks(allPromised)
 			v.connects("GET / HTTP/1.1\r\n")
@@ -319,9 +326,9 @@ func (v *visit) talks() {
 	// Of the client: its acknowledgement, what it echoes, and what it has selected.
 	for name, layout := range layouts {
 		echoed := v.clock
-		p := v.from(packets.ACK, clientISN+20, v.cookie+100, "more", layout(v.cookie+5000, echoed)).Change(func(p *packets.Packet) { p.TCP.Window = window })
+		p := v.from(packets.ACK, v.isn+20, v.cookie+100, "more", layout(v.cookie+5000, echoed)).Change(func(p *packets.Packet) { p.TCP.Window = window })
 		got := v.forwarded(v.put(p))
-		same(v.gateway, "the client's numbers", [2]uint32{got.TCP.Sequence, got.TCP.Acknowledge}, [2]uint32{clientISN + 20, v.cookie + 100 - v.difference})
+		same(v.gateway, "the client's numbers", [2]uint32{got.TCP.Sequence, got.TCP.Acknowledge}, [2]uint32{v.isn + 20, v.cookie + 100 - v.difference})
 		same(v.gateway, "the client's window", got.TCP.Window, scaled(window, in))
 		if v.can.timestamps {
 			_, value, echo := read(got)
@@ -339,9 +346,9 @@ func (v *visit) talks() {
 		if v.can.timestamps {
 			o = stamps(hostClock+clientClock, clientClock+6)
 		}
-		p := v.says(packets.ACK, at, clientISN+24, "<html>", o).Change(func(p *packets.Packet) { p.TCP.Window = window })
+		p := v.says(packets.ACK, at, v.isn+24, "<html>", o).Change(func(p *packets.Packet) { p.TCP.Window = window })
 		got := v.forwarded(v.put(p))
-		same(v.gateway, "the host's numbers", [2]uint32{got.TCP.Sequence, got.TCP.Acknowledge}, [2]uint32{at + v.difference, clientISN + 24})
+		same(v.gateway, "the host's numbers", [2]uint32{got.TCP.Sequence, got.TCP.Acknowledge}, [2]uint32{at + v.difference, v.isn + 24})
 		same(v.gateway, "the host's window", got.TCP.Window, scaled(window, out))
 		if v.can.timestamps {
 			_, value, echo := read(got)

@@ -1,0 +1,102 @@
+package datapath
+
+import (
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
+)
+
+// again is the same client by the same port, which begins anew and wants another host.
+func (v *visit) again() *visit {
+	return &visit{gateway: v.gateway, client: v.client, can: fullAbility, host: fullAbility, at: endpoint(hostB, 8080), isn: v.isn + 1<<24}
+}
+
+var fullAbility = ability{mss: 1460, scale: 9, sack: true, timestamps: true}
+
+// A port is used again while the first host is still silent: what its name was says nothing of whom the client wants now.
+func TestWebPortAgainBeforeItsHostAnswers(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.serves(allPromised)
+	v := g.visitor(client, fullAbility, fullAbility)
+	v.knocks(allPromised)
+	v.connects("GET /a")
+	w := v.again()
+	w.knocks(allPromised)
+	w.connects("GET /b") // the daemon hears it, and the SYN goes to the other host
+	same(g, "what the first host says now", g.put(v.says(synAck, hostISN, v.isn+1, "", nil)).reason, "drop_not_syn")
+	w.opens()
+	got := g.forwarded(g.put(w.first("GET /b")))
+	same(g, "goes to", got.Tuple().Destination, w.at)
+	g.count(1)
+	g.sound()
+}
+
+// The same when a connection was refused a moment ago.
+func TestWebPortAgainAfterARefusal(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.serves(allPromised)
+	v := g.visitor(client, fullAbility, fullAbility)
+	v.knocks(allPromised)
+	check(t, g.data.AnswerWeb(v.flow(), datapath.WebAnswer{Begun: v.isn, Reason: "drop_name_unknown"}))
+	same(g, "the refused one", g.put(v.first("GET /a")).reason, "drop_name_unknown")
+	w := v.again()
+	w.knocks(allPromised)
+	w.connects("GET /b")
+}
+
+// Both sides have finished, or one has reset, and the port is used again.
+func TestWebPortAgainWhenItsSessionCloses(t *testing.T) {
+	t.Parallel()
+	for name, ends := range map[string]func(*visit){
+		"both have finished": func(v *visit) {
+			v.forwarded(v.put(v.from(packets.FIN|packets.ACK, v.isn+7, v.cookie+1, "", nil)))
+			v.forwarded(v.put(v.says(packets.FIN|packets.ACK, 0xffffffff, v.isn+8, "", nil)))
+		},
+		"one has reset": func(v *visit) { v.forwarded(v.put(v.from(packets.RST|packets.ACK, v.isn+7, v.cookie+1, "", nil))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGateway(t)
+			g.serves(allPromised)
+			v := g.visitor(client, fullAbility, fullAbility)
+			v.knocks(allPromised)
+			v.connects("GET /a")
+			v.opens()
+			v.forwarded(v.put(v.first("GET /a")))
+			ends(v)
+			w := v.again()
+			w.knocks(allPromised)
+			same(g, "its third packet", g.put(w.from(packets.ACK, w.isn+1, w.cookie+1, "", nil)).reason, "held_for_name")
+			w.connects("GET /b")
+			w.opens()
+			same(g, "goes to", g.forwarded(g.put(w.first("GET /b"))).Tuple().Destination, w.at)
+			g.count(1)
+			g.sound()
+		})
+	}
+}
+
+// A client has forgotten its connection, and so has the host, which takes its SYN for a new one's: nobody knows whom it is for.
+func TestWebPortAgainWhenAllHaveForgotten(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.serves(allPromised)
+	v := g.visitor(client, fullAbility, fullAbility)
+	v.knocks(allPromised)
+	v.connects("GET /a")
+	v.opens()
+	// The host's SYN and ACK again, as it has not heard ours: to its client, who answers that.
+	g.forwarded(g.put(v.says(synAck, hostISN, v.isn+1, "", fullAbility.options(hostClock, clientClock+5))))
+	v.forwarded(v.put(v.first("GET /a")))
+	w := v.again()
+	knock := w.from(packets.SYN, w.isn, 0, "", w.can.options(clientClock, 0))
+	same(g, "its SYN goes to", g.forwarded(g.put(knock)).Tuple().Destination, v.at)
+	g.dropped(g.put(v.says(synAck, 777, w.isn+1, "", fullAbility.options(hostClock, clientClock))), "drop_session_conflict")
+	w.knocks(allPromised) // when it comes again
+	w.connects("GET /b")
+	w.opens()
+	same(g, "goes to", g.forwarded(g.put(w.first("GET /b"))).Tuple().Destination, w.at)
+	g.sound()
+}
