@@ -49,7 +49,7 @@ func (g *Daemon) newServices() serviceList {
 		{Name: "public name server", Run: names.servePublic},
 		{Name: "private name server", Run: names.servePrivate},
 		{Name: "questions", Run: names.runQuestions},
-		{Name: "web names", Run: g.web.Run, Report: g.web.Report},
+		{Name: "web names", Prepare: names.prepareWeb, Run: g.web.Run, Report: g.web.Report},
 		{Name: "captures", Open: kernel.openCaptures, Prepare: kernel.prepareCaptures, Run: kernel.runCaptures},
 		{Name: "outbound addresses", Open: machine.openOutbound, Prepare: machine.prepareOutbound, Run: endless(g.outbound.Run), Report: g.outbound.Report},
 		{Name: "diagnosis", Run: g.diagnosis.Run, Report: g.diagnosis.Report},

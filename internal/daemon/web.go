@@ -24,3 +24,21 @@ func (g nameServices) newWeb() *web.Service {
 		Log:    g.log,
 	})
 }
+
+// prepareWeb ends sessions whose names do not lead to their hosts any more: also those of an earlier daemon.
+func (g nameServices) prepareWeb(d *draft) (change, error) {
+	if !d.wanted.read {
+		return change{}, nil
+	}
+	return change{Settle: func() {
+		ended, err := g.data.EndSessions(func(s datapath.Session) bool {
+			return s.Origin == "web" && !d.realm.Leads(s.Name, s.Protocol, s.External.Port(), s.Private)
+		})
+		if err != nil {
+			g.log.Error("sessions of names that lead elsewhere not ended", "hint", "end them by realmgate sessions", "error", err)
+		}
+		if ended > 0 {
+			g.log.Info("sessions of names that lead elsewhere ended", "sessions", ended)
+		}
+	}}, nil
+}

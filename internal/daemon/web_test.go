@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/pool"
@@ -117,4 +119,37 @@ func (b *rig) sessionsOf(origin string) (n int) {
 		return true
 	}))
 	return n
+}
+
+// A connection by name is the host's that the name leads to: where it leads elsewhere it ends, though the endpoint is open. So
+// it does where the host's address is another's now, as the name says no more that it is there.
+func TestWebNameLeadsElsewhere(t *testing.T) {
+	t.Parallel()
+	const sites = "web: {addresses: [198.18.0.80], quic: true}\nhosts:\n" +
+		"  - {name: hosta.foo.example., address: 10.0.0.100, open: [udp/443:8443]}\n" +
+		"  - {name: hostb.foo.example., address: 10.0.0.101, open: [udp/443:8443]}\n"
+	before, _, _ := strings.Cut(text, "hosts:")
+	r := newRig(t, before+sites)
+	r.routed()
+	hostA := netip.MustParseAddrPort("10.0.0.100:8443")
+	for port, name := range map[uint16]model.Name{4000: "hosta.foo.example.", 4001: "hostb.foo.example."} {
+		from, to := netip.AddrPortFrom(remote.Addr(), port), netip.AddrPortFrom(webAddress, 443)
+		host := hostA
+		if name != "hosta.foo.example." {
+			host = netip.MustParseAddrPort("10.0.0.101:8443")
+		}
+		r.must(r.data.AnswerWeb(model.Tuple{Protocol: model.UDP, Source: from, Destination: to},
+			datapath.WebAnswer{Host: host, Name: r.view.Load().realm.Number(name)}))
+		if end := r.send(true, packets.NewUDP(from, to, "hello")); end.IsDrop() {
+			t.Fatalf("%s: %s", name, end)
+		}
+	}
+	r.must(r.reloadWith(before + sites))
+	if n := r.sessionsOf("web"); n != 2 {
+		t.Fatalf("%d sessions stand after a reload that changes nothing", n)
+	}
+	r.must(r.reloadWith(before + strings.NewReplacer("hosta", "hostb", "hostb", "hosta").Replace(sites)))
+	if n := r.sessionsOf("web"); n != 0 {
+		t.Errorf("%d sessions are with another host than they asked for", n)
+	}
 }

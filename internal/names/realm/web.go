@@ -12,6 +12,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nameserver"
+	"github.com/realmgate/realmgate/internal/registry"
 )
 
 // Placement says at which of the web addresses the web names of a host are answered; the zero value: it does not know.
@@ -61,21 +62,38 @@ func (d *Realm) WebTarget(name string, protocol model.Protocol, port uint16) (We
 	}
 	for range mostAliases + 1 {
 		if entry, known := d.Registry.Lookup(n); known {
-			s := entry.Service
-			if s == nil || !s.Web {
-				return WebTarget{}, false
-			}
-			i := slices.IndexFunc(s.Ports, func(p model.Port) bool { return p.Protocol == protocol && p.Port == port })
-			if i < 0 {
-				return WebTarget{}, false
-			}
-			return WebTarget{Name: entry.Name, Host: s.Owner, Service: s.Name, To: netip.AddrPortFrom(s.Host, s.Ports[i].To), Redirect: s.Redirect && protocol == model.TCP && port == 80}, true
+			return targetOf(entry, protocol, port)
 		}
 		if n = d.alias(n); n == "" {
 			break
 		}
 	}
 	return WebTarget{}, false
+}
+
+// Leads reports whether a name, by its number, still leads from a port of a web address to a private endpoint.
+func (d *Realm) Leads(number uint32, protocol model.Protocol, port uint16, to netip.AddrPort) bool {
+	entry, known := d.Registry.Lookup(d.Name(number))
+	if !known {
+		return false
+	}
+	target, is := targetOf(entry, protocol, port)
+	return is && target.To == to
+}
+
+func targetOf(entry registry.Entry, protocol model.Protocol, port uint16) (WebTarget, bool) {
+	s := entry.Service
+	if s == nil || !s.Web {
+		return WebTarget{}, false
+	}
+	i := slices.IndexFunc(s.Ports, func(p model.Port) bool { return p.Protocol == protocol && p.Port == port })
+	if i < 0 {
+		return WebTarget{}, false
+	}
+	return WebTarget{
+		Name: entry.Name, Host: s.Owner, Service: s.Name, To: netip.AddrPortFrom(s.Host, s.Ports[i].To),
+		Redirect: s.Redirect && protocol == model.TCP && port == 80,
+	}, true
 }
 
 // mostDoubts bounds the lines about names that might be web names.
