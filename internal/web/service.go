@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
@@ -41,6 +42,8 @@ type Service struct {
 	mutex sync.Mutex // guards what follows
 	table *table     // nil: it does not run
 	quic  *attempts  // beside it
+
+	warned atomic.Int64 // when something was last told, ns
 }
 
 // New makes a service that does not run yet.
@@ -49,6 +52,7 @@ func New(o Options) *Service { return &Service{Options: o} }
 const (
 	beatEvery   = time.Second
 	expireEvery = 100 * time.Millisecond
+	warnEvery   = 10 * time.Second
 )
 
 // Run serves until ctx ends.
@@ -108,8 +112,13 @@ func (s *Service) beat(ctx context.Context, plane Plane) {
 	}
 }
 
+// warn logs one error in a while: what fails for a connection fails for the next one, too.
 func (s *Service) warn(err error) {
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err == nil {
+		return
+	}
+	now := time.Now().UnixNano()
+	if last := s.warned.Load(); now-last >= int64(warnEvery) && s.warned.CompareAndSwap(last, now) {
 		s.Log.Warn("web connection not served", "error", err)
 	}
 }
