@@ -32,10 +32,9 @@ func (v visitor) prepare(m *machine, certificates *certifier) (tab, error) {
 }
 
 // visit visits the page, and again after each pause, each time followed by the same
-// without the gateway. One such visit comes before all others: a browser's first
+// without the gateway. One such visit has come before: a browser's first
 // loads what it needs for the rest, and would be compared with what need not.
 func (v visitor) visit(t tab, all *tally) {
-	v.visitDirect(t, all)
 	what := "at first"
 	for i := 0; ; i++ {
 		o := look(t, pageURL(v.at, v.origins), v.origins[0].host)

@@ -85,19 +85,28 @@ func TestUnprovedQuestionsAreLimited(t *testing.T) {
 	}
 }
 
-// What is told because of the limit is not said with authority: the name may be none of ours.
+// What is told because of the limit is not said with authority: the name may be none of ours. The limit
+// gives one back in 15.6 ms, so it is used up again until the question is the one beyond.
 func TestSlowedAnswerIsOfNoAuthority(t *testing.T) {
 	t.Parallel()
 	g := asked(t)
-	g.passing(200, neighbours(113), func(netip.Addr) []byte { return question(t, "foo.example.", dns.TypeMX, 0) }, "answered_slowed")
 	asked := question(t, "FOO.example.", dns.TypeMX, 1232)
 	want := new(dns.Msg)
 	check(t, want.Unpack(asked))
 	want.Response, want.Truncated = true, true
 	want.IsEdns0().SetUDPSize(1232)
-	if got := g.truncated(datagram(askedFrom, asked), "answered_slowed"); !bytes.Equal(got, must(want.Pack())(t)) {
-		t.Errorf("%x, want %v", got, want)
+	for range 50 {
+		g.passing(200, neighbours(113), func(netip.Addr) []byte { return question(t, "foo.example.", dns.TypeMX, 0) }, "answered_slowed")
+		r := g.put(datagram(askedFrom, asked))
+		if r.reason == "to_gateway" {
+			continue
+		}
+		if got := g.tellsByTCP(datagram(askedFrom, asked), r, "answered_slowed"); !bytes.Equal(got, must(want.Pack())(t)) {
+			t.Errorf("%x, want %v", got, want)
+		}
+		return
 	}
+	t.Error("every question passed, want one beyond the limit")
 }
 
 // Who proves itself reaches the daemon, whatever it asks, 4,096 times a second of a network and 16,384

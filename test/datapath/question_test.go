@@ -76,7 +76,12 @@ func serverCookie(secret [16]byte, asker netip.Addr, made time.Time) []byte {
 // truncated wants the question answered by TC=1, and returns the message.
 func (g *gateway) truncated(p packets.Packet, reason model.Reason) []byte {
 	g.t.Helper()
-	r := g.put(p)
+	return g.tellsByTCP(p, g.put(p), reason)
+}
+
+// tellsByTCP wants r, what became of question p, to be such an answer.
+func (g *gateway) tellsByTCP(p packets.Packet, r result, reason model.Reason) []byte {
+	g.t.Helper()
 	if r.action != dataplane.Redirect || r.reason != reason || r.packet.UDP == nil {
 		g.t.Fatalf("%v, %s, %s: want it answered", r.action, r.reason, r.packet)
 	}
